@@ -1,0 +1,48 @@
+# Completion of gpulse for bash. All knowledge is in the program: "gpulse __complete -- WORDS".
+
+_gpulse()
+{
+    local word candidate cut i
+    local -a words=()
+    COMPREPLY=()
+
+    # Bash breaks words at '=' and ':'; gpulse wants them whole.
+    for ((i = 1; i <= COMP_CWORD; i++)); do
+        word=${COMP_WORDS[i]}
+        if ((${#words[@]})) && [[ $word = [=:]* || ${words[-1]} = *[=:] ]] && ((i > 1)); then
+            words[-1]+=$word
+        else
+            words+=("$word")
+        fi
+    done
+    ((${#words[@]})) || words=("")
+
+    # What stands before the last break stays on the line: candidates must not repeat it.
+    word=${words[-1]}
+    cut=${word%"${word##*[=:]}"}
+
+    while IFS= read -r candidate; do
+        case $candidate in
+        FILES)
+            compopt -o filenames 2>/dev/null
+            while IFS= read -r candidate; do
+                COMPREPLY+=("$candidate")
+            done < <(compgen -f -- "${word#"$cut"}")
+            ;;
+        COMMANDS)
+            while IFS= read -r candidate; do
+                COMPREPLY+=("$candidate")
+            done < <(compgen -c -- "${word#"$cut"}")
+            ;;
+        ?*)
+            candidate=${candidate%%$'\t'*}
+            COMPREPLY+=("${candidate#"$cut"}")
+            ;;
+        esac
+    done < <("${COMP_WORDS[0]}" __complete -- "${words[@]}" 2>/dev/null)
+
+    # A list of metrics goes on behind a comma: no blank after it.
+    [[ $word != *,* ]] || compopt -o nospace 2>/dev/null
+}
+
+complete -F _gpulse gpulse

@@ -1,0 +1,282 @@
+#!/usr/bin/env bash
+# Installs what building ("build") or testing ("check") gpulse needs and this machine lacks.
+#
+# Each need is tested by what it does (a program answers, a library is found, a program links), not
+# by the name of a package. When nothing is missing a stamp in build/ remembers it, so that the next
+# run costs nothing. Knows apt (Debian, Ubuntu), dnf (Fedora) and pacman (Arch).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+goal=${1:-build}
+stamp=build/.setup-$goal
+probe=
+
+# need          test                   apt              dnf                 pacman
+build_needs='
+compiler        have_compiler          gcc,libc6-dev    gcc,glibc-devel     gcc
+meson           have_meson             meson            meson               meson
+ninja           have_ninja             ninja-build      ninja-build         ninja
+pkg-config      have_pkg_config        pkg-config       pkgconf-pkg-config  pkgconf
+jansson         have_lib:jansson       libjansson-dev   jansson-devel       jansson
+expat           have_lib:expat         libexpat1-dev    expat-devel         expat
+scdoc           have:scdoc             scdoc            scdoc               scdoc
+'
+check_needs='
+cmocka          have_lib:cmocka        libcmocka-dev    libcmocka-devel     cmocka
+bats            have:bats              bats             bats                bats
+python3         have:python3           python3          python3             python
+sanitizers      have_sanitizers        gcc              libasan,libubsan,libtsan  gcc
+clang           have_clang             clang            clang               clang
+fuzzer          have_fuzzer            @fuzzer          compiler-rt         compiler-rt
+clang-tidy      have:clang-tidy        clang-tidy       clang-tools-extra   clang
+cppcheck        have:cppcheck          cppcheck         cppcheck            cppcheck
+ps              have:ps                procps           procps-ng           procps-ng
+xmllint         have:xmllint           libxml2-utils    libxml2             libxml2
+'
+# Without these gpulse builds all the same.
+optional=' scdoc '
+
+case $goal in
+build) needs=$build_needs ;;
+check) needs=$build_needs$check_needs ;;
+*)
+    echo "setup.sh: unknown goal '$goal': it takes build or check" >&2
+    exit 2
+    ;;
+esac
+
+say()
+{
+    echo "setup: $*" >&2
+}
+
+have()
+{
+    command -v "$1" >/dev/null 2>&1
+}
+
+have_lib()
+{
+    have_pkg_config && pkg-config --exists "$1" 2>/dev/null
+}
+
+have_pkg_config()
+{
+    have pkg-config
+}
+
+have_ninja()
+{
+    have ninja || have ninja-build || have samu
+}
+
+# The oldest meson that meson.build accepts.
+meson_wanted()
+{
+    sed -n "s/.*meson_version: *'>= *\([0-9.]*\)'.*/\1/p" meson.build
+}
+
+have_meson()
+{
+    have meson &&
+        printf '%s\n' "$(meson_wanted)" "$(meson --version 2>/dev/null)" | sort -V -C
+}
+
+# Compiles and links an empty program with the given compiler and options.
+links()
+{
+    printf '#include <stdint.h>\n#include <stdio.h>\n%s\n' "$2" >"$probe/probe.c"
+    # shellcheck disable=SC2086 # the compiler and its options are words
+    $1 -o "$probe/probe" "$probe/probe.c" >/dev/null 2>&1
+}
+
+have_compiler()
+{
+    links "${CC:-cc}" 'int main(void) { return 0; }'
+}
+
+have_sanitizers()
+{
+    links "${CC:-cc} -fsanitize=address,undefined" 'int main(void) { return 0; }' &&
+        links "${CC:-cc} -fsanitize=thread" 'int main(void) { return 0; }'
+}
+
+have_clang()
+{
+    have clang
+}
+
+have_fuzzer()
+{
+    links 'clang -fsanitize=fuzzer,address,undefined' \
+        'int LLVMFuzzerTestOneInput(const uint8_t *d, size_t n); int LLVMFuzzerTestOneInput(const uint8_t *d, size_t n) { return (int)(n && *d == 0) * 0; }'
+}
+
+satisfied()
+{
+    case $1 in
+    *:*) "${1%%:*}" "${1#*:}" ;;
+    *) "$1" ;;
+    esac
+}
+
+# Sets `missing` (needs) and `packages` (what this system calls them).
+find_missing()
+{
+    local need test apt dnf pacman column
+    missing=() packages=() optional_packages=()
+    while read -r need test apt dnf pacman; do
+        [[ -n $need ]] || continue
+        ! satisfied "$test" || continue
+        missing+=("$need")
+        case $manager in
+        apt) column=$apt ;;
+        dnf) column=$dnf ;;
+        pacman) column=$pacman ;;
+        *) continue ;;
+        esac
+        [[ $column != @fuzzer ]] || column=$(fuzzer_package)
+        [[ -n $column ]] || continue
+        if [[ $optional = *" $need "* ]]; then
+            optional_packages+=("$column")
+        else
+            IFS=, read -r -a column <<<"$column"
+            packages+=("${column[@]}")
+        fi
+    done <<<"$needs"
+}
+
+# Debian keeps libFuzzer in a package named after clang's version: known once clang is there.
+fuzzer_package()
+{
+    have clang || return 0
+    local major
+    major=$(clang -dumpversion)
+    echo "libclang-rt-${major%%.*}-dev"
+}
+
+is_optional_only()
+{
+    local need
+    for need in "${missing[@]}"; do
+        [[ $optional = *" $need "* ]] || return 1
+    done
+}
+
+detect_manager()
+{
+    if have apt-get; then
+        manager=apt
+    elif have dnf; then
+        manager=dnf
+    elif have pacman; then
+        manager=pacman
+    else
+        manager=
+    fi
+}
+
+explain()
+{
+    say "$1"
+    say "gpulse needs: ${missing[*]}"
+    if [[ ${#packages[@]} -gt 0 || ${#optional_packages[@]} -gt 0 ]]; then
+        local hint="${packages[*]} ${optional_packages[*]}"
+        case $manager in
+        apt) say "as root: apt-get update && apt-get install ${hint% }" ;;
+        dnf) say "as root: dnf install ${hint% }" ;;
+        pacman) say "as root: pacman -S --needed ${hint% }" ;;
+        esac
+    fi
+    say "then run make again"
+    exit 1
+}
+
+choose_sudo()
+{
+    sudo=()
+    [[ $(id -u) -ne 0 ]] || return 0
+    have sudo || explain "cannot install packages: not root, and there is no sudo"
+    if sudo -n true 2>/dev/null; then
+        sudo=(sudo -n)
+    elif [[ -t 0 && -z ${CI:-} ]]; then
+        sudo=(sudo)
+    else
+        explain "cannot install packages: sudo wants a password, and nobody is there to type it"
+    fi
+}
+
+install_with_manager()
+{
+    case $manager in
+    apt)
+        "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 \
+            -o Dpkg::Use-Pty=0 -qq -y --no-install-recommends install "$@" </dev/null
+        ;;
+    dnf) "${sudo[@]}" dnf -q -y --setopt=install_weak_deps=False install "$@" </dev/null ;;
+    pacman) "${sudo[@]}" pacman -S --needed --noconfirm --noprogressbar "$@" </dev/null ;;
+    esac
+}
+
+refresh_lists()
+{
+    [[ $manager = apt && -z ${refreshed:-} ]] || return 0
+    refreshed=1
+    "${sudo[@]}" apt-get -o DPkg::Lock::Timeout=300 -qq update </dev/null ||
+        say "cannot refresh the package lists; going on with those that are here"
+}
+
+install_missing()
+{
+    local log=$probe/install.log
+    refresh_lists
+    local all=("${packages[@]}" "${optional_packages[@]}")
+    say "installing ${all[*]}"
+    if [[ ${#packages[@]} -gt 0 ]] && ! install_with_manager "${packages[@]}" >"$log" 2>&1; then
+        tail -n 20 "$log" >&2
+        explain "the installation failed"
+    fi
+    if [[ ${#optional_packages[@]} -gt 0 ]] &&
+        ! install_with_manager "${optional_packages[@]}" >"$log" 2>&1; then
+        say "going on without ${optional_packages[*]}: this system does not offer it"
+    fi
+}
+
+explain_leftovers()
+{
+    case " ${missing[*]} " in
+    *' meson '*)
+        packages=() optional_packages=()
+        explain "meson $(meson_wanted) or newer is needed, this system offers $(
+            meson --version 2>/dev/null || echo none
+        ); try: pipx install meson"
+        ;;
+    esac
+    explain "still missing after the installation"
+}
+
+# The stamp is good for this very script and as long as the programs are there.
+stamp_is_good()
+{
+    [[ -f $stamp && ! $0 -nt $stamp && ! meson.build -nt $stamp ]] || return 1
+    have "${CC:-cc}" && have meson && have_ninja && have pkg-config
+}
+
+stamp_is_good && exit 0
+
+probe=$(mktemp -d)
+trap 'rm -rf "$probe"' EXIT
+detect_manager
+find_missing
+# Twice, because what one need is called may depend on another one's version.
+for _ in 1 2; do
+    is_optional_only && [[ ${#optional_packages[@]} -eq 0 || ${tried:-} ]] && break
+    [[ -n $manager ]] || explain "unknown distribution: neither apt, dnf nor pacman is here"
+    choose_sudo
+    install_missing
+    tried=1
+    find_missing
+done
+is_optional_only || explain_leftovers
+mkdir -p "$(dirname "$stamp")"
+: >"$stamp"

@@ -1,0 +1,117 @@
+#include "sim/tool.h"
+
+#include "base/err.h"
+#include "base/strbuf.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+struct options {
+    const char *machine;
+    const char *gpu;
+};
+
+static const struct gp_opt options[] = {
+    SIM_MACHINE_OPTION(options, machine),
+    {'g', "gpu", NULL, GP_OPT_STRING, "INDEX", NULL, NULL, GP_COMPLETE_NONE,
+     offsetof(struct options, gpu), "which GPU; default: the whole machine"},
+    GP_OPT_END,
+};
+
+static int parse_gpu(const struct options *o, const struct sim_machine *machine, int *ret,
+                     struct gp_err *err)
+{
+    unsigned int gpu;
+    int end = 0;
+    *ret = SIM_ALL_GPUS;
+    if (!o->gpu)
+        return GP_OK;
+    if (sscanf(o->gpu, "%3u%n", &gpu, &end) != 1 || o->gpu[end] || gpu >= machine->device_count)
+        return gp_err_set(err, GP_EUSAGE, "--gpu %s: the machine has GPUs 0 to %zu", o->gpu,
+                          machine->device_count - 1);
+    *ret = (int)gpu;
+    return GP_OK;
+}
+
+static int list_faults(struct sim_state *state, struct gp_err *err)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
+    for (size_t i = 0; i < SIM_MAX_FAULTS; i++) {
+        struct sim_fault fault;
+        if (!sim_state_fault(state, i, &fault))
+            continue;
+        if (fault.gpu == SIM_ALL_GPUS)
+            gp_strbuf_adds(&sb, "all\t");
+        else
+            gp_strbuf_addf(&sb, "%d\t", fault.gpu);
+        sim_fault_add_text(&sb, &fault);
+        gp_strbuf_addc(&sb, '\n');
+    }
+    bool ok = !sb.error && gp_io_write_all(STDOUT_FILENO, sb.buf, sb.len) == 0;
+    gp_strbuf_fini(&sb);
+    return ok ? GP_OK : gp_err_set(err, GP_EIO, "cannot write the list");
+}
+
+/* All arguments are checked before the first one takes effect. */
+static int inject(struct sim_state *state, int gpu, int count, char **words, struct gp_err *err)
+{
+    struct sim_fault fault;
+    int result = GP_OK;
+    for (int i = 0; i < count && result == GP_OK; i++)
+        if (strcmp(words[i], "clear") != 0)
+            result = sim_fault_parse(words[i], gpu, &fault, err);
+    if (result == GP_OK)
+        result = sim_state_lock(state, err);
+    if (result < 0)
+        return result;
+    for (int i = 0; i < count && result == GP_OK; i++) {
+        if (strcmp(words[i], "clear") == 0)
+            sim_state_clear_faults(state, gpu);
+        else if ((result = sim_fault_parse(words[i], gpu, &fault, err)) == GP_OK)
+            result = sim_state_add_fault(state, &fault, err);
+    }
+    sim_state_unlock(state);
+    return result;
+}
+
+static int run(int argc, char **argv, struct gp_err *err)
+{
+    struct options o = {0};
+    const struct gp_opt_target target = {options, &o};
+    struct sim_machine *machine = NULL;
+    struct sim_state *state = NULL;
+    const char *spec;
+    int positional, gpu;
+    int result = gp_cli_parse(argc, argv, &target, 1, false, &positional, err);
+    if (result == GP_OK)
+        result = sim_tool_open(o.machine, &spec, &machine, &state, err);
+    if (result == GP_OK)
+        result = parse_gpu(&o, machine, &gpu, err);
+    if (result == GP_OK)
+        result = positional == 0 ? list_faults(state, err)
+                                 : inject(state, gpu, positional, argv + 1, err);
+    sim_state_close(state);
+    sim_machine_free(machine);
+    return result;
+}
+
+const struct gp_cmd sim_cmd_fault = {
+    .name = "fault",
+    .summary = "make something go wrong on a simulated machine, while it is being watched",
+    .usage = "[options] [FAULT[:FUNCTION] …]",
+    .description =
+        "Without a fault, lists those in force. They stay until cleared, for every process of "
+        "yours that uses the machine.\n\n"
+        "lost: the GPU has fallen off the bus. hang[=45s]: calls block that long. slow=20ms: calls "
+        "take longer. deny: NO_PERMISSION. error=CODE: that return code. absurd: sentinels and "
+        "impossible numbers. grow: process lists grow while they are read. unloaded, mismatch, "
+        "nogpu: the driver is not loaded, of another version, or without a device. clear: removes "
+        "the faults, of --gpu or all.\n\n"
+        "FUNCTION is the name of a driver function or its beginning: "
+        "slow=20ms:nvmlDeviceGetFanSpeed.",
+    .examples = "gpulse sim fault -m h100x8 --gpu 3 lost\tGPU 3 falls off the bus\n"
+                "gpulse sim fault -m h100x8 clear\tall is well again\n",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,83 @@
+#include "sim/tool.h"
+
+#include "base/err.h"
+#include "base/strbuf.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int is_machine(const struct dirent *entry)
+{
+    size_t len = strlen(entry->d_name);
+    return len > 5 && strcmp(entry->d_name + len - 5, ".json") == 0;
+}
+
+static const char *text_of(const struct sim_value *v)
+{
+    return v->code == NVML_SUCCESS ? v->text : "-";
+}
+
+/* One line; a file that cannot be loaded is reported in its place and does not hide the others. */
+static void add_line(struct gp_strbuf *sb, const char *dir, const char *file)
+{
+    char path[GP_PATH_SIZE], name[64];
+    struct sim_machine *machine;
+    struct gp_err err = {0};
+    (void)snprintf(name, sizeof(name), "%.*s", (int)(strlen(file) - 5), file);
+    int n = snprintf(path, sizeof(path), "%s/%s", dir, file);
+    if (n < 0 || (size_t)n >= sizeof(path))
+        return;
+    if (sim_machine_load(path, 0, &machine, &err) < 0) {
+        gp_strbuf_addf(sb, "%-14s %s\n", name, err.text);
+        return;
+    }
+    gp_strbuf_addf(sb, "%-14s %4zu  %-30s %-12s %s\n", name, machine->device_count,
+                   text_of(&machine->devices[0].answers[SIM_NAME]),
+                   machine->driver_version ? machine->driver_version : "-", machine->source);
+    sim_machine_free(machine);
+}
+
+static int run(int argc, char **argv, struct gp_err *err)
+{
+    char home[GP_PATH_SIZE], dir[GP_PATH_SIZE];
+    int positional;
+    int result = gp_cli_parse(argc, argv, NULL, 0, false, &positional, err);
+    if (result == GP_OK && positional > 0)
+        result = gp_err_set(err, GP_EUSAGE, "list takes no arguments");
+    if (result == GP_OK)
+        result = sim_tool_home(home, err);
+    if (result == GP_OK)
+        result = sim_machine_directory(home, dir, sizeof(dir), err);
+    if (result < 0)
+        return result;
+
+    struct dirent **entries;
+    int count = scandir(dir, &entries, is_machine, alphasort);
+    if (count < 0)
+        return gp_err_set(err, GP_EIO, "cannot read '%s': %s", dir, strerror(errno));
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
+    gp_strbuf_addf(&sb, "%-14s %4s  %-30s %-12s %s\n", "NAME", "GPUS", "MODEL", "DRIVER", "SOURCE");
+    for (int i = 0; i < count; i++) {
+        add_line(&sb, dir, entries[i]->d_name);
+        free(entries[i]);
+    }
+    free(entries);
+    if (sb.error || gp_io_write_all(STDOUT_FILENO, sb.buf, sb.len) < 0)
+        result = gp_err_set(err, GP_EIO, "cannot write the list");
+    gp_strbuf_fini(&sb);
+    return result;
+}
+
+const struct gp_cmd sim_cmd_list = {
+    .name = "list",
+    .summary = "list the built-in machines",
+    .description = "Every name can carry a number of GPUs: h100x2 has the first two, h100x72 has "
+                   "copies of them as well.",
+    .examples = "gpulse sim list\tnames, GPUs, drivers and where each was captured\n"
+                "gpulse --sim h100x16 status\tsixteen of the H100s\n",
+    .run = run,
+};

@@ -1,0 +1,309 @@
+/* A process that behaves like a CUDA job on the simulated machine: it sees the GPUs that
+ * CUDA_VISIBLE_DEVICES leaves it, in CUDA's order, takes memory, and fails as PyTorch does when
+ * there is none. */
+#include "sim/tool.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/parse.h"
+#include "base/strbuf.h"
+#include "sim/live.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+#include <unistd.h>
+
+struct options {
+    const char *machine;
+    uint64_t gpu;
+    uint64_t bytes;
+    uint64_t util;
+    uint64_t duration_ns;
+    const char *name;
+};
+
+static const struct gp_opt options[] = {
+    SIM_MACHINE_OPTION(options, machine),
+    {'g', "gpu", NULL, GP_OPT_U64, "INDEX", NULL, NULL, GP_COMPLETE_NONE,
+     offsetof(struct options, gpu), "which of the visible GPUs (default 0)"},
+    {0, "mem", NULL, GP_OPT_SIZE, "SIZE", NULL, NULL, GP_COMPLETE_NONE,
+     offsetof(struct options, bytes), "memory to hold, as in 20GiB (default 1GiB)"},
+    {0, "util", NULL, GP_OPT_U64, "PERCENT", NULL, NULL, GP_COMPLETE_NONE,
+     offsetof(struct options, util), "utilization to cause (default 80)"},
+    {0, "for", "duration", GP_OPT_DURATION, "TIME", NULL, NULL, GP_COMPLETE_NONE,
+     offsetof(struct options, duration_ns), "how long (default: until stopped)"},
+    {0, "name", NULL, GP_OPT_STRING, "TEXT", NULL, NULL, GP_COMPLETE_NONE,
+     offsetof(struct options, name), "name in the process list (default: python)"},
+    GP_OPT_END,
+};
+
+/* ------------------------------------------------------------------------- visible devices */
+
+enum { MAX_VISIBLE = SIM_MAX_DEVICES };
+
+struct visible {
+    const struct sim_device *devices[MAX_VISIBLE];
+    size_t count;
+};
+
+static uint64_t capability(const struct sim_device *device)
+{
+    const struct sim_value *v = device->answers;
+    return v[SIM_CC_MAJOR].code == NVML_SUCCESS ? v[SIM_CC_MAJOR].number * 10 + v[SIM_CC_MINOR].number
+                                                : 0;
+}
+
+/* CUDA's own measure of "fastest" is not documented; capability and memory give its order on every
+ * mixed machine that people own. */
+static int by_speed(const void *a, const void *b)
+{
+    const struct sim_device *x = *(const struct sim_device *const *)a;
+    const struct sim_device *y = *(const struct sim_device *const *)b;
+    uint64_t x_memory = x->answers[SIM_MEM_TOTAL].number, y_memory = y->answers[SIM_MEM_TOTAL].number;
+    if (capability(x) != capability(y))
+        return capability(x) < capability(y) ? 1 : -1;
+    if (x_memory != y_memory)
+        return x_memory < y_memory ? 1 : -1;
+    return (x->index > y->index) - (x->index < y->index);
+}
+
+static int by_bus(const void *a, const void *b)
+{
+    const struct sim_device *x = *(const struct sim_device *const *)a;
+    const struct sim_device *y = *(const struct sim_device *const *)b;
+    if (x->pci_domain != y->pci_domain)
+        return x->pci_domain > y->pci_domain ? 1 : -1;
+    if (x->pci_bus != y->pci_bus)
+        return x->pci_bus > y->pci_bus ? 1 : -1;
+    return (x->pci_slot > y->pci_slot) - (x->pci_slot < y->pci_slot);
+}
+
+/* What CUDA numbers: the GPUs in its order; of a partitioned GPU its first MIG device. */
+static void enumerate(const struct sim_machine *machine, struct visible *all)
+{
+    const char *order = getenv("CUDA_DEVICE_ORDER");
+    bool bus = order && strcmp(order, "PCI_BUS_ID") == 0;
+    for (size_t i = 0; i < machine->device_count; i++)
+        all->devices[all->count++] = &machine->devices[i];
+    qsort(all->devices, all->count, sizeof(*all->devices), bus ? by_bus : by_speed);
+}
+
+/* A UUID may be shortened, as long as only one device begins so. */
+static const struct sim_device *find_uuid(const struct sim_machine *machine, const char *text,
+                                          size_t len)
+{
+    const struct sim_device *found = NULL;
+    for (size_t i = 0; i < machine->device_count; i++) {
+        const struct sim_device *gpu = &machine->devices[i];
+        for (size_t j = 0; j <= gpu->mig_count; j++) {
+            const struct sim_device *device = j == 0 ? gpu : &gpu->migs[j - 1];
+            if (strncasecmp(device->uuid, text, len) != 0)
+                continue;
+            if (found)
+                return NULL;
+            found = device;
+        }
+    }
+    return found;
+}
+
+static const struct sim_device *find_entry(const struct sim_machine *machine,
+                                           const struct visible *all, const char *text, size_t len)
+{
+    char number[8];
+    uint64_t index;
+    if (len > 4 && (strncasecmp(text, "GPU-", 4) == 0 || strncasecmp(text, "MIG-", 4) == 0))
+        return find_uuid(machine, text, len);
+    if (len == 0 || len >= sizeof(number))
+        return NULL;
+    (void)snprintf(number, sizeof(number), "%.*s", (int)len, text);
+    return gp_parse_u64(number, &index) && index < all->count ? all->devices[index] : NULL;
+}
+
+/* CUDA takes the list up to its first entry that names no device, and none at all if a device
+ * stands in it twice. An empty variable hides everything. */
+static void select_visible(const struct sim_machine *machine, struct visible *ret)
+{
+    struct visible all = {.count = 0};
+    const char *list = getenv("CUDA_VISIBLE_DEVICES");
+    enumerate(machine, &all);
+    *ret = all;
+    if (!list)
+        return;
+    ret->count = 0;
+    for (const char *p = list; ret->count < MAX_VISIBLE; p++) {
+        p += strspn(p, " ");
+        size_t len = strcspn(p, ", ");
+        const struct sim_device *device = find_entry(machine, &all, p, len);
+        for (size_t i = 0; i < ret->count; i++)
+            if (device && ret->devices[i] == device) {
+                ret->count = 0;
+                return;
+            }
+        if (!device)
+            return;
+        ret->devices[ret->count++] = device;
+        p += strcspn(p, ",");
+        if (!*p)
+            return;
+    }
+}
+
+/* ------------------------------------------------------------------------- memory */
+
+/* "1.50 GiB" as PyTorch writes sizes. */
+static void add_size(struct gp_strbuf *sb, uint64_t bytes)
+{
+    if (bytes <= 1024)
+        gp_strbuf_addf(sb, "%llu bytes", (unsigned long long)bytes);
+    else if (bytes <= 1 << 20)
+        gp_strbuf_addf(sb, "%.2f KiB", (double)bytes / 0x1p10);
+    else if (bytes <= 1 << 30)
+        gp_strbuf_addf(sb, "%.2f MiB", (double)bytes / 0x1p20);
+    else
+        gp_strbuf_addf(sb, "%.2f GiB", (double)bytes / 0x1p30);
+}
+
+static void print_out_of_memory(const struct sim_live *live, const struct sim_device *device,
+                                uint64_t gpu, uint64_t bytes, const struct sim_memory *memory)
+{
+    static struct sim_process holders[SIM_MAX_JOBS];
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
+    size_t count = sim_live_processes(live, device, holders, GP_ARRAY_LEN(holders));
+    gp_strbuf_adds(&sb, "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate ");
+    add_size(&sb, bytes);
+    gp_strbuf_addf(&sb, ". GPU %llu has a total capacity of ", (unsigned long long)gpu);
+    add_size(&sb, memory->total);
+    gp_strbuf_adds(&sb, " of which ");
+    add_size(&sb, memory->free);
+    gp_strbuf_adds(&sb, " is free.");
+    for (size_t i = 0; i < count && i < GP_ARRAY_LEN(holders); i++) {
+        gp_strbuf_addf(&sb, " Process %u has ", holders[i].pid);
+        add_size(&sb, holders[i].memory_known ? holders[i].memory_bytes : 0);
+        gp_strbuf_adds(&sb, " memory in use.");
+    }
+    gp_strbuf_adds(&sb, " Of the allocated memory 0 bytes is allocated by PyTorch, and 0 bytes is "
+                        "reserved by PyTorch but unallocated. If reserved but unallocated memory is "
+                        "large try setting PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid "
+                        "fragmentation.\n");
+    (void)fwrite(sb.buf, 1, sb.len, stderr);
+    gp_strbuf_fini(&sb);
+}
+
+/* Takes the memory, or prints why not and returns GP_EFAIL without words of its own. */
+static int take(const struct sim_live *live, const struct options *o, const struct sim_device *device,
+                size_t *ret_slot, struct gp_err *err)
+{
+    const struct sim_device *gpu = device->parent ? device->parent : device;
+    struct sim_memory memory = {0};
+    struct sim_job job = {
+        .pid = (uint32_t)getpid(),
+        .util_pct = (uint32_t)(o->util > 100 ? 100 : o->util),
+        .start_ticks = sim_process_start((unsigned int)getpid()),
+        .bytes = o->bytes,
+        .device = (int32_t)gpu->index,
+        .mig = device->parent ? (int32_t)device->index : SIM_NO_INSTANCE,
+    };
+    (void)snprintf(job.name, sizeof(job.name), "%s", o->name);
+
+    int result = sim_state_lock(live->state, err);
+    if (result < 0)
+        return result;
+    (void)sim_live_memory(live, device, &memory);
+    if (o->bytes > memory.free) {
+        print_out_of_memory(live, device, o->gpu, o->bytes, &memory);
+        result = GP_EFAIL;
+    } else {
+        result = sim_state_add_job(live->state, &job, ret_slot, err);
+    }
+    sim_state_unlock(live->state);
+    return result;
+}
+
+/* ------------------------------------------------------------------------- running */
+
+static void wait_for_end(const sigset_t *signals, uint64_t duration_ns)
+{
+    struct timespec time = gp_clock_timespec(duration_ns);
+    if (duration_ns > 0)
+        (void)sigtimedwait(signals, NULL, &time);
+    else
+        (void)sigwaitinfo(signals, NULL);
+}
+
+static int hold(const struct sim_live *live, const struct options *o, struct gp_err *err)
+{
+    struct visible visible;
+    select_visible(live->machine, &visible);
+    if (o->gpu >= visible.count) {
+        (void)fprintf(stderr, visible.count == 0
+                                  ? "RuntimeError: No CUDA GPUs are available (CUDA error 100: no "
+                                    "CUDA-capable device is detected)\n"
+                                  : "RuntimeError: CUDA error: invalid device ordinal\n");
+        return GP_EFAIL;
+    }
+    const struct sim_device *device = visible.devices[o->gpu];
+    if (!device->parent && device->mig_count > 0)
+        device = &device->migs[0];
+
+    /* Signals wait for us, so that the slot is given back between the blocking calls. */
+    sigset_t signals;
+    (void)sigemptyset(&signals);
+    (void)sigaddset(&signals, SIGINT);
+    (void)sigaddset(&signals, SIGTERM);
+    (void)sigaddset(&signals, SIGHUP);
+    (void)sigprocmask(SIG_BLOCK, &signals, NULL);
+
+    size_t slot = 0;
+    int result = take(live, o, device, &slot, err);
+    if (result < 0)
+        return result;
+    (void)printf("pid %ld holds %.2f GiB on %s (GPU %u)\n", (long)getpid(),
+                 (double)o->bytes / 0x1p30, device->uuid,
+                 (device->parent ? device->parent : device)->index);
+    (void)fflush(stdout);
+    wait_for_end(&signals, o->duration_ns);
+
+    result = sim_state_lock(live->state, err);
+    sim_state_remove_job(live->state, slot);
+    if (result == GP_OK)
+        sim_state_unlock(live->state);
+    return result;
+}
+
+static int run(int argc, char **argv, struct gp_err *err)
+{
+    struct options o = {.bytes = 1 << 30, .util = 80, .name = "python"};
+    const struct gp_opt_target target = {options, &o};
+    struct sim_machine *machine = NULL;
+    struct sim_state *state = NULL;
+    const char *spec;
+    int positional;
+    int result = gp_cli_parse(argc, argv, &target, 1, false, &positional, err);
+    if (result == GP_OK && positional > 0)
+        result = gp_err_set(err, GP_EUSAGE, "load takes no arguments, only options");
+    if (result == GP_OK)
+        result = sim_tool_open(o.machine, &spec, &machine, &state, err);
+    if (result == GP_OK) {
+        const struct sim_live live = {.machine = machine, .state = state};
+        result = hold(&live, &o, err);
+    }
+    sim_state_close(state);
+    sim_machine_free(machine);
+    return result;
+}
+
+const struct gp_cmd sim_cmd_load = {
+    .name = "load",
+    .summary = "a process that behaves like a CUDA job",
+    .description = "Holds memory of a simulated GPU until it is stopped. It obeys "
+                   "CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER; where there is not enough memory it "
+                   "prints PyTorch's words and exits with status 1.",
+    .examples = "gpulse sim load -m h100x8 --gpu 0 --mem 20GiB --util 80 --for 60s\ta minute's job\n",
+    .options = options,
+    .run = run,
+};

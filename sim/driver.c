@@ -1,0 +1,452 @@
+/* Calls take no lock: the machine is published by one atomic pointer and never changes. A call holds
+ * it in memory by being counted in `active`; a machine that was shut down is freed by a later
+ * initialisation that finds no call in progress. So a call that hangs for 45 s (a fault) neither
+ * blocks anybody nor loses the ground under its feet. */
+#include "sim/driver.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/io.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* What one initialisation made. */
+struct session {
+    struct sim_machine *machine;
+    struct sim_live live;
+    unsigned int generation;
+    struct session *next; /* of the retired ones */
+};
+
+static struct {
+    pthread_mutex_t lock; /* initialisation and shutdown */
+    _Atomic(struct session *) current;
+    struct session *retired;
+    atomic_uint active; /* calls in progress */
+    unsigned int references;
+    unsigned int generations;
+    char error[400];
+    atomic_ullong calls[SIM_FN_COUNT];
+} driver = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* ------------------------------------------------------------------------- handles */
+
+/* A handle is a number, never an address: [16 tag][16 generation][16 MIG device + 1][16 GPU]. So any
+ * garbage can be recognised, and a handle of an earlier initialisation too. */
+static const uint64_t handle_tag = UINT64_C(0x4750) << 48;
+
+static nvmlDevice_t make_handle(unsigned int generation, const struct sim_device *device)
+{
+    const struct sim_device *gpu = device->parent ? device->parent : device;
+    uint64_t mig = device->parent ? device->index + 1 : 0;
+    uint64_t bits = handle_tag | (uint64_t)(generation & 0xffff) << 32 | mig << 16 | gpu->index;
+    return (nvmlDevice_t)(uintptr_t)bits;
+}
+
+static struct sim_device *find_handle(const struct session *session, nvmlDevice_t handle)
+{
+    uint64_t bits = (uint64_t)(uintptr_t)handle;
+    size_t gpu = bits & 0xffff, mig = bits >> 16 & 0xffff;
+    if (bits >> 48 != handle_tag >> 48 || (bits >> 32 & 0xffff) != (session->generation & 0xffff) ||
+        gpu >= session->machine->device_count)
+        return NULL;
+    struct sim_device *device = &session->machine->devices[gpu];
+    if (mig == 0)
+        return device;
+    return mig <= device->mig_count ? &device->migs[mig - 1] : NULL;
+}
+
+/* ------------------------------------------------------------------------- calls */
+
+static void sleep_ns(uint64_t ns)
+{
+    if (ns == 0)
+        return;
+    struct timespec until = gp_clock_timespec(gp_clock_mono_ns() + ns);
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
+        ;
+}
+
+static struct sim_device *gpu_of(struct sim_device *device)
+{
+    return device->parent ? device->parent : device;
+}
+
+static nvmlReturn_t apply_fault(struct sim_call *call, const struct sim_fault *fault)
+{
+    switch ((enum sim_fault_kind)fault->kind) {
+    case SIM_FAULT_LOST:
+        if (!call->device)
+            break;
+        atomic_store(&gpu_of(call->device)->lost, true);
+        return NVML_ERROR_GPU_IS_LOST;
+    case SIM_FAULT_HANG:
+    case SIM_FAULT_SLOW:
+        sleep_ns(fault->value);
+        break;
+    case SIM_FAULT_DENY:
+        return NVML_ERROR_NO_PERMISSION;
+    case SIM_FAULT_ERROR:
+        return (nvmlReturn_t)fault->value;
+    case SIM_FAULT_ABSURD:
+        call->absurd = true;
+        break;
+    case SIM_FAULT_GROW:
+        call->grow = true;
+        break;
+    case SIM_FAULT_NOGPU:
+        call->no_gpu = true;
+        break;
+    case SIM_FAULT_UNLOADED:
+    case SIM_FAULT_MISMATCH:
+    case SIM_FAULT_KINDS:
+        break;
+    }
+    return NVML_SUCCESS;
+}
+
+/* The next fault that concerns the call: those of the file, then the live ones. */
+static bool next_fault(const struct sim_call *call, size_t *at, struct sim_fault *ret)
+{
+    size_t fixed = call->machine->fault_count;
+    int gpu = call->device ? (int)gpu_of(call->device)->index : SIM_ALL_GPUS;
+    for (; *at < fixed + SIM_MAX_FAULTS; ++*at) {
+        if (*at < fixed)
+            *ret = call->machine->faults[*at];
+        else if (!sim_state_has_faults(call->live.state))
+            return false;
+        else if (!sim_state_fault(call->live.state, *at - fixed, ret))
+            continue;
+        if (!sim_fault_hits(ret, gpu, call->function))
+            continue;
+        ++*at;
+        return true;
+    }
+    return false;
+}
+
+static nvmlReturn_t apply_faults(struct sim_call *call)
+{
+    struct sim_fault fault;
+    nvmlReturn_t code = NVML_SUCCESS;
+    for (size_t at = 0; code == NVML_SUCCESS && next_fault(call, &at, &fault);)
+        code = apply_fault(call, &fault);
+    if (call->device && atomic_load(&gpu_of(call->device)->lost))
+        return NVML_ERROR_GPU_IS_LOST;
+    return code;
+}
+
+static nvmlReturn_t begin(struct sim_call *call, enum sim_function function,
+                          struct session **ret_session)
+{
+    *call = (struct sim_call){.function = function};
+    atomic_fetch_add_explicit(&driver.calls[function], 1, memory_order_relaxed);
+    atomic_fetch_add(&driver.active, 1);
+    struct session *session = atomic_load(&driver.current);
+    if (!session)
+        return NVML_ERROR_UNINITIALIZED;
+    *ret_session = session;
+    call->machine = session->machine;
+    call->live = session->live;
+    call->generation = session->generation;
+    if (call->machine->missing[function])
+        return NVML_ERROR_FUNCTION_NOT_FOUND;
+    sleep_ns((uint64_t)call->machine->latency_us[function] * 1000);
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t sim_enter(struct sim_call *call, enum sim_function function, bool args_ok)
+{
+    struct session *session;
+    nvmlReturn_t code = begin(call, function, &session);
+    if (code != NVML_SUCCESS)
+        return code;
+    return args_ok ? apply_faults(call) : NVML_ERROR_INVALID_ARGUMENT;
+}
+
+nvmlReturn_t sim_enter_device(struct sim_call *call, enum sim_function function,
+                              nvmlDevice_t handle, bool args_ok)
+{
+    struct session *session;
+    nvmlReturn_t code = begin(call, function, &session);
+    if (code != NVML_SUCCESS)
+        return code;
+    call->device = find_handle(session, handle);
+    if (!call->device || !args_ok)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    return apply_faults(call);
+}
+
+nvmlReturn_t sim_leave(struct sim_call *call, nvmlReturn_t code)
+{
+    (void)call;
+    atomic_fetch_sub(&driver.active, 1);
+    return code;
+}
+
+nvmlReturn_t sim_give_handle(struct sim_call *call, struct sim_device *device, nvmlDevice_t *ret)
+{
+    call->device = device;
+    nvmlReturn_t code = apply_faults(call);
+    if (code == NVML_SUCCESS)
+        *ret = make_handle(call->generation, device);
+    return code;
+}
+
+/* What a driver has been seen to answer when it goes wrong: ratios above 100 %, the power reading of
+ * a laptop in the wrong unit, a negative temperature as unsigned, "not available" as a number. */
+static uint64_t absurd_number(enum sim_slot slot)
+{
+    switch (sim_answers[slot].motion) {
+    case SIM_MOTION_UTIL:
+    case SIM_MOTION_UTIL_MEM:
+    case SIM_MOTION_UTIL_ENGINE:
+        return 255;
+    case SIM_MOTION_POWER:
+        return 593000000;
+    case SIM_MOTION_TEMP:
+        return UINT32_C(4294967288);
+    case SIM_MOTION_STATIC:
+    case SIM_MOTION_MEMORY:
+    case SIM_MOTION_ENERGY:
+    case SIM_MOTION_MARGIN:
+    case SIM_MOTION_CLOCK:
+    case SIM_MOTION_FAN:
+    case SIM_MOTION_PCIE:
+    case SIM_MOTION_PCIE_GEN:
+    case SIM_MOTION_PSTATE:
+    case SIM_MOTION_REASONS:
+        break;
+    }
+    return UINT64_MAX;
+}
+
+nvmlReturn_t sim_read(const struct sim_call *call, enum sim_slot slot, uint64_t *ret)
+{
+    struct sim_value v = sim_live_value(&call->live, call->device, slot);
+    /* Identity stays sane: a monitor that cannot tell its GPUs apart is another test. */
+    bool measured = sim_answers[slot].motion != SIM_MOTION_STATIC || slot == SIM_MEM_TOTAL;
+    if (v.code == NVML_SUCCESS)
+        *ret = call->absurd && measured ? absurd_number(slot) : v.number;
+    return v.code;
+}
+
+/* ------------------------------------------------------------------------- initialisation */
+
+static bool env_is_on(const char *name)
+{
+    const char *value = getenv(name);
+    return value && *value && strcmp(value, "0") != 0;
+}
+
+/* The directory of this library: its machines are beside it. */
+static int find_home(char home[GP_PATH_SIZE], struct gp_err *err)
+{
+    Dl_info info;
+    if (!dladdr(&driver, &info) || !info.dli_fname || !realpath(info.dli_fname, home))
+        return gp_err_set(err, GP_EIO, "cannot find the simulated driver's own directory");
+    *strrchr(home, '/') = '\0';
+    return GP_OK;
+}
+
+static struct session *open_session(struct gp_err *err)
+{
+    const char *spec = getenv("GPULSE_SIM");
+    char home[GP_PATH_SIZE];
+    if (!spec || !*spec) {
+        (void)gp_err_set(err, GP_EUSAGE, "GPULSE_SIM is not set; it names the machine to simulate, "
+                                         "as in GPULSE_SIM=h100x8");
+        return NULL;
+    }
+    struct session *session = calloc(1, sizeof(*session));
+    if (!session || find_home(home, err) < 0 ||
+        sim_machine_open(spec, home, &session->machine, err) < 0) {
+        free(session);
+        return NULL;
+    }
+    /* Without a place for shared state the machine still works, only nothing can be injected. */
+    if (sim_state_open(spec, &session->live.state, err) < 0)
+        session->live.state = sim_state_new_private();
+    session->live.machine = session->machine;
+    session->live.still = env_is_on("GPULSE_SIM_STILL");
+    if (!session->live.state) {
+        sim_machine_free(session->machine);
+        free(session);
+        return NULL;
+    }
+    return session;
+}
+
+static void close_session(struct session *session)
+{
+    if (!session)
+        return;
+    sim_state_close(session->live.state);
+    sim_machine_free(session->machine);
+    free(session);
+}
+
+static void free_retired(void)
+{
+    /* A call that begins after this test finds the current session, never a retired one. */
+    if (atomic_load(&driver.active) > 0)
+        return;
+    while (driver.retired) {
+        struct session *next = driver.retired->next;
+        close_session(driver.retired);
+        driver.retired = next;
+    }
+}
+
+/* The faults of the call nvmlInit itself. */
+static nvmlReturn_t init_faults(struct session *session, enum sim_function function)
+{
+    struct sim_call call = {.live = session->live, .machine = session->machine,
+                            .function = function};
+    struct sim_fault fault;
+    sleep_ns((uint64_t)session->machine->latency_us[function] * 1000);
+    for (size_t at = 0; next_fault(&call, &at, &fault);) {
+        if (fault.kind == SIM_FAULT_UNLOADED)
+            return NVML_ERROR_DRIVER_NOT_LOADED;
+        if (fault.kind == SIM_FAULT_MISMATCH)
+            return NVML_ERROR_LIB_RM_VERSION_MISMATCH;
+        nvmlReturn_t code = apply_fault(&call, &fault);
+        if (code != NVML_SUCCESS)
+            return code;
+    }
+    return NVML_SUCCESS;
+}
+
+static void report_error(const char *text)
+{
+    static bool told;
+    (void)snprintf(driver.error, sizeof(driver.error), "%s", text);
+    if (!told)
+        (void)fprintf(stderr, "gpulse-sim: %s\n", text);
+    told = true;
+}
+
+static nvmlReturn_t initialise(enum sim_function function)
+{
+    (void)pthread_mutex_lock(&driver.lock);
+    bool running = driver.references > 0;
+    if (running)
+        driver.references++;
+    else
+        free_retired();
+    if (!running)
+        for (size_t i = 0; i < SIM_FN_COUNT; i++)
+            atomic_store_explicit(&driver.calls[i], 0, memory_order_relaxed);
+    (void)pthread_mutex_unlock(&driver.lock);
+    atomic_fetch_add_explicit(&driver.calls[function], 1, memory_order_relaxed);
+    if (running)
+        return NVML_SUCCESS;
+
+    /* Loading and sleeping happen without the lock; the first to come back is published. */
+    struct gp_err err = {0};
+    struct session *session = open_session(&err);
+    nvmlReturn_t code = session ? init_faults(session, function) : NVML_ERROR_UNKNOWN;
+    (void)pthread_mutex_lock(&driver.lock);
+    if (!session) {
+        report_error(err.text[0] ? err.text : "out of memory");
+    } else if (code == NVML_SUCCESS) {
+        driver.error[0] = '\0';
+        if (driver.references++ == 0) {
+            session->generation = ++driver.generations;
+            atomic_store(&driver.current, session);
+            session = NULL;
+        }
+    }
+    (void)pthread_mutex_unlock(&driver.lock);
+    close_session(session);
+    return code;
+}
+
+SIM_EXPORT nvmlReturn_t nvmlInit(void)
+{
+    return initialise(SIM_FN_nvmlInit);
+}
+
+SIM_EXPORT nvmlReturn_t nvmlInit_v2(void)
+{
+    return initialise(SIM_FN_nvmlInit_v2);
+}
+
+SIM_EXPORT nvmlReturn_t nvmlInitWithFlags(unsigned int flags)
+{
+    (void)flags; /* nothing to attach, and a machine always has devices */
+    return initialise(SIM_FN_nvmlInitWithFlags);
+}
+
+/* GPULSE_SIM_COUNT=FILE: how often each function was called, for tests of what a program asks. */
+static void write_counts(void)
+{
+    const char *path = getenv("GPULSE_SIM_COUNT");
+    if (!path || !*path)
+        return;
+    FILE *file = fopen(path, "we");
+    if (!file)
+        return;
+    for (size_t i = 0; i < SIM_FN_COUNT; i++) {
+        unsigned long long calls = atomic_load_explicit(&driver.calls[i], memory_order_relaxed);
+        if (calls)
+            (void)fprintf(file, "%s %llu\n", sim_function_names[i], calls);
+    }
+    (void)fclose(file);
+}
+
+SIM_EXPORT nvmlReturn_t nvmlShutdown(void)
+{
+    nvmlReturn_t code = NVML_SUCCESS;
+    atomic_fetch_add_explicit(&driver.calls[SIM_FN_nvmlShutdown], 1, memory_order_relaxed);
+    (void)pthread_mutex_lock(&driver.lock);
+    if (driver.references == 0) {
+        code = NVML_ERROR_UNINITIALIZED;
+    } else if (--driver.references == 0) {
+        struct session *session = atomic_exchange(&driver.current, NULL);
+        session->next = driver.retired;
+        driver.retired = session;
+        free_retired();
+        write_counts();
+    }
+    (void)pthread_mutex_unlock(&driver.lock);
+    return code;
+}
+
+__attribute__((destructor)) static void at_exit(void)
+{
+    (void)pthread_mutex_lock(&driver.lock);
+    if (driver.references > 0)
+        write_counts();
+    (void)pthread_mutex_unlock(&driver.lock);
+}
+
+SIM_EXPORT const char *gpulse_sim_error(void)
+{
+    return driver.error;
+}
+
+SIM_EXPORT const char *nvmlErrorString(nvmlReturn_t result)
+{
+    static const struct {
+        nvmlReturn_t code;
+        const char *text;
+    } texts[] = {
+#define X(name, code, words) {name, words},
+        NVML_RETURN_CODES(X)
+#undef X
+    };
+    atomic_fetch_add_explicit(&driver.calls[SIM_FN_nvmlErrorString], 1, memory_order_relaxed);
+    for (size_t i = 0; i < GP_ARRAY_LEN(texts); i++)
+        if (texts[i].code == result)
+            return texts[i].text;
+    return "Unknown Error";
+}

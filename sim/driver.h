@@ -1,0 +1,43 @@
+/* The simulated driver's life: initialisation, handles, and what every call passes through. */
+#ifndef GPULSE_SIM_DRIVER_H
+#define GPULSE_SIM_DRIVER_H
+
+#include "sim/live.h"
+#include "sim/machine.h"
+
+#define SIM_EXPORT __attribute__((visibility("default")))
+
+#define X(type, name, args) SIM_EXPORT type name args;
+NVML_FUNCTIONS(X)
+#undef X
+
+/* Why the last nvmlInit answered UNKNOWN, in words for a person; "" if it did not. */
+SIM_EXPORT const char *gpulse_sim_error(void);
+
+/* One call in progress. Between sim_enter and sim_leave the machine stays in memory. */
+struct sim_call {
+    struct sim_live live;
+    struct sim_machine *machine; /* NULL: not initialised */
+    struct sim_device *device;   /* NULL in a call without one */
+    enum sim_function function;
+    unsigned int generation; /* of the initialisation, for handles */
+    bool absurd; /* answer sentinels and impossible numbers */
+    bool grow;   /* the process list is growing */
+    bool no_gpu; /* the machine has no device at the moment */
+};
+
+/* Begins a call: counts it, spends its latency, applies the faults. `args_ok` says whether the
+ * pointers that the caller passed can be used. Each is followed by sim_leave, whatever it answers. */
+nvmlReturn_t sim_enter(struct sim_call *call, enum sim_function function, bool args_ok);
+nvmlReturn_t sim_enter_device(struct sim_call *call, enum sim_function function,
+                              nvmlDevice_t handle, bool args_ok);
+/* Ends it; returns `code`, or the lifecycle error that goes before it. */
+nvmlReturn_t sim_leave(struct sim_call *call, nvmlReturn_t code);
+
+/* Hands out a handle for a device, applying its faults first. */
+nvmlReturn_t sim_give_handle(struct sim_call *call, struct sim_device *device, nvmlDevice_t *ret);
+
+/* The number in a slot, moved by load and faults. */
+nvmlReturn_t sim_read(const struct sim_call *call, enum sim_slot slot, uint64_t *ret);
+
+#endif

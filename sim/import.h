@@ -1,0 +1,17 @@
+/* Captures: turns what `nvidia-smi -q -x` printed on any machine into a machine file. */
+#ifndef GPULSE_SIM_IMPORT_H
+#define GPULSE_SIM_IMPORT_H
+
+#include <jansson.h>
+
+struct gp_err;
+
+/* Reads the capture (XML of nvidia-smi, DTD v10 to v13) at `path`. *ret_machine is a new machine
+ * document that sim_machine_load accepts. GP_EFORMAT names file and line. */
+int sim_import(const char *path, json_t **ret_machine, struct gp_err *err);
+
+/* Lays an overlay file over a machine document: "answers" of it go into every device, the other
+ * members ("workload", "faults", "seed", "latency_us", "source") replace those of the machine. */
+int sim_import_overlay(json_t *machine, const char *path, struct gp_err *err);
+
+#endif

@@ -1,0 +1,353 @@
+#include "sim/live.h"
+
+#include "base/clock.h"
+
+#include <math.h>
+#include <string.h>
+
+/* A GPU at full load draws this part of its limit, runs this much below its maximum clock, and
+ * settles this far below its slowdown temperature. Rough, but never absurd. */
+static const double full_power = 0.94;
+static const double full_clock = 0.96;
+enum { HOT_BELOW_SLOWDOWN = 18, HOT_DEFAULT = 68, COOL_CEILING = 80, FULL_PCIE_KBS = 1800000 };
+
+/* ------------------------------------------------------------------------- time and noise */
+
+static double hash_phase(uint64_t seed, unsigned int device, unsigned int channel)
+{
+    uint64_t x = seed * UINT64_C(0x9e3779b97f4a7c15) + device * UINT64_C(0xbf58476d1ce4e5b9) +
+                 channel * UINT64_C(0x94d049bb133111eb);
+    x ^= x >> 29;
+    x *= UINT64_C(0xbf58476d1ce4e5b9);
+    x ^= x >> 32;
+    return (double)(x >> 11) * 0x1p-53 * 6.283185307179586; /* a turn in radians */
+}
+
+/* Smooth, deterministic, within [-1, 1]; 0 while standing still. The channel keeps two values of a
+ * device from moving in step. */
+static double wobble(const struct sim_live *live, unsigned int device, unsigned int channel)
+{
+    if (live->still)
+        return 0;
+    uint64_t now = gp_clock_wall_ns();
+    double t = (double)now * 1e-9;
+    double phase = hash_phase(live->machine->seed, device, channel);
+    return (sin(t * 0.9 + phase) + sin(t * 0.33 + 2 * phase) + sin(t * 0.12 + 3 * phase)) / 3;
+}
+
+static double clamp(double value, double low, double high)
+{
+    return value < low ? low : value > high ? high : value;
+}
+
+static uint64_t rounded(double value)
+{
+    return (uint64_t)(value + 0.5);
+}
+
+/* ------------------------------------------------------------------------- load */
+
+static const struct sim_device *gpu_of(const struct sim_device *device)
+{
+    return device->parent ? device->parent : device;
+}
+
+static bool belongs(const struct sim_device *device, int gpu_instance, int compute_instance)
+{
+    if (!device->parent)
+        return true;
+    return device->gpu_instance == gpu_instance && device->compute_instance == compute_instance;
+}
+
+/* The next live job on the device from *slot on. */
+static bool next_job(const struct sim_live *live, const struct sim_device *device, size_t *slot,
+                     struct sim_job *ret)
+{
+    if (!sim_state_has_jobs(live->state))
+        return false;
+    const struct sim_device *gpu = gpu_of(device);
+    for (; *slot < SIM_MAX_JOBS; ++*slot) {
+        if (!sim_state_job(live->state, *slot, ret) || ret->device != (int32_t)gpu->index)
+            continue;
+        if (device->parent && ret->mig != (int32_t)device->index)
+            continue;
+        ++*slot;
+        return true;
+    }
+    return false;
+}
+
+/* What workload and jobs ask of the device: percent of its time, bytes of its memory. */
+static void asked_load(const struct sim_live *live, const struct sim_device *device,
+                       unsigned int *ret_pct, uint64_t *ret_bytes)
+{
+    const struct sim_device *gpu = gpu_of(device);
+    uint64_t bytes = 0, pct = 0;
+    for (size_t i = 0; i < gpu->process_count; i++) {
+        const struct sim_process *p = &gpu->processes[i];
+        if (!belongs(device, p->gpu_instance, p->compute_instance))
+            continue;
+        bytes += p->load_bytes;
+        pct += p->util_pct;
+    }
+    struct sim_job job;
+    for (size_t slot = 0; next_job(live, device, &slot, &job);) {
+        bytes += job.bytes;
+        pct += job.util_pct;
+    }
+    *ret_pct = (unsigned int)(pct > 100 ? 100 : pct);
+    *ret_bytes = bytes;
+}
+
+/* Stored number of a slot, or a fallback where it does not answer. */
+static double number_or(const struct sim_device *device, enum sim_slot slot, double fallback)
+{
+    const struct sim_value *v = &device->answers[slot];
+    return v->code == NVML_SUCCESS ? (double)v->number : fallback;
+}
+
+/* Utilization now; `busy` becomes the part of it that came on top of the capture, 0 to 1. */
+static double utilization(const struct sim_live *live, const struct sim_device *device,
+                          double *ret_busy)
+{
+    unsigned int asked;
+    uint64_t bytes;
+    asked_load(live, device, &asked, &bytes);
+    double captured = number_or(device, SIM_UTIL_GPU, 0);
+    double base = clamp(captured + asked, 0, 100);
+    double swing = base >= 90 ? 2 : base * 0.08;
+    double now = base > 0 ? clamp(base + swing * wobble(live, device->index, 0), 1, 100) : 0;
+    *ret_busy = asked > 0 ? clamp((now - captured) / 100, 0.01, 1) : 0;
+    return now;
+}
+
+/* ------------------------------------------------------------------------- values */
+
+static double limit_mw(const struct sim_device *device, double fallback)
+{
+    double limit = number_or(device, SIM_LIMIT_ENFORCED, 0);
+    if (limit <= 0)
+        limit = number_or(device, SIM_LIMIT, 0);
+    return limit > 0 ? limit : fallback;
+}
+
+static double power_mw(const struct sim_live *live, const struct sim_device *device,
+                       double captured, double busy)
+{
+    double limit = limit_mw(device, captured + 150000);
+    double full = captured > limit * full_power ? captured : limit * full_power;
+    double power = captured + (full - captured) * busy;
+    power *= 1 + 0.015 * wobble(live, device->index, 1);
+    return live->still && busy <= 0 ? captured : clamp(power, 0, limit > captured ? limit : captured);
+}
+
+static double temperature(const struct sim_live *live, const struct sim_device *device,
+                          double captured, double busy)
+{
+    double slowdown = number_or(device, SIM_THRESHOLD_SLOWDOWN, 0);
+    double hot = slowdown > 0 ? slowdown - HOT_BELOW_SLOWDOWN : HOT_DEFAULT;
+    if (hot < captured)
+        hot = captured;
+    double ceiling = hot > COOL_CEILING ? hot : COOL_CEILING;
+    if (slowdown > 0 && ceiling > slowdown - 1)
+        ceiling = slowdown - 1;
+    if (ceiling < captured)
+        ceiling = captured;
+    double now = captured + (hot - captured) * busy + wobble(live, device->index, 2);
+    return clamp(now, 0, ceiling);
+}
+
+static double clock_mhz(const struct sim_live *live, const struct sim_device *device,
+                        enum sim_slot slot, double captured, double busy)
+{
+    if (busy <= 0)
+        return captured;
+    double max = number_or(device, SIM_MAX_CLOCK_GRAPHICS + (slot - SIM_CLOCK_GRAPHICS), captured);
+    if (slot == SIM_CLOCK_MEM)
+        return max > captured ? max : captured;
+    /* Clocks move in steps of 15 MHz, graphics and SM together. */
+    double now = max * (full_clock + 0.02 * wobble(live, device->index, 3));
+    now = floor(now / 15) * 15;
+    return now > captured ? now : captured;
+}
+
+static uint64_t reasons(uint64_t captured, double busy)
+{
+    if (busy <= 0)
+        return captured;
+    captured &= ~NVML_CLOCKS_EVENT_GPU_IDLE;
+    return busy > 0.9 ? captured | NVML_CLOCKS_EVENT_SW_POWER_CAP : captured;
+}
+
+static uint64_t energy_mj(const struct sim_live *live, const struct sim_device *device,
+                          uint64_t captured)
+{
+    if (live->still)
+        return captured;
+    double busy;
+    (void)utilization(live, device, &busy);
+    double mw = power_mw(live, device, number_or(device, SIM_POWER, 0), busy);
+    return sim_state_energy(live->state, device->index, (uint64_t)mw, captured);
+}
+
+nvmlReturn_t sim_live_memory(const struct sim_live *live, const struct sim_device *device,
+                             struct sim_memory *ret)
+{
+    const struct sim_value *v = device->answers;
+    if (v[SIM_MEM_TOTAL].code != NVML_SUCCESS)
+        return v[SIM_MEM_TOTAL].code;
+    struct sim_memory m = {
+        .total = v[SIM_MEM_TOTAL].number,
+        .reserved = v[SIM_MEM_RESERVED].code == NVML_SUCCESS ? v[SIM_MEM_RESERVED].number : 0,
+        .used = v[SIM_MEM_USED].code == NVML_SUCCESS ? v[SIM_MEM_USED].number : 0,
+    };
+    unsigned int pct;
+    uint64_t bytes;
+    asked_load(live, device, &pct, &bytes);
+    if (m.reserved > m.total)
+        m.reserved = m.total;
+    uint64_t room = m.total - m.reserved;
+    m.used = m.used > room || bytes > room - m.used ? room : m.used + bytes;
+    m.free = room - m.used;
+    *ret = m;
+    return NVML_SUCCESS;
+}
+
+struct sim_value sim_live_value(const struct sim_live *live, const struct sim_device *device,
+                                enum sim_slot slot)
+{
+    struct sim_value v = device->answers[slot];
+    enum sim_motion motion = sim_answers[slot].motion;
+    if (v.code != NVML_SUCCESS || motion == SIM_MOTION_STATIC)
+        return v;
+
+    double busy;
+    double util = utilization(live, device, &busy);
+    double captured = (double)v.number;
+    switch (motion) {
+    case SIM_MOTION_STATIC:
+    case SIM_MOTION_UTIL_ENGINE:
+        break;
+    case SIM_MOTION_UTIL:
+        v.number = rounded(util);
+        break;
+    case SIM_MOTION_UTIL_MEM:
+        v.number = rounded(clamp(captured + 55 * busy, 0, 100));
+        break;
+    case SIM_MOTION_MEMORY: {
+        struct sim_memory m;
+        if (sim_live_memory(live, device, &m) == NVML_SUCCESS)
+            v.number = slot == SIM_MEM_USED ? m.used : m.free;
+        break;
+    }
+    case SIM_MOTION_POWER:
+        v.number = rounded(power_mw(live, device, captured, busy));
+        break;
+    case SIM_MOTION_ENERGY:
+        v.number = energy_mj(live, device, v.number);
+        break;
+    case SIM_MOTION_TEMP:
+        v.number = rounded(temperature(live, device, captured, busy));
+        break;
+    case SIM_MOTION_MARGIN: {
+        /* As many degrees less margin as the GPU is warmer than when it was captured. */
+        double then = number_or(device, SIM_TEMP, 0);
+        double warmer = floor(temperature(live, device, then, busy) + 0.5) - then;
+        v.number = (uint64_t)((int64_t)v.number - (int64_t)warmer);
+        break;
+    }
+    case SIM_MOTION_CLOCK:
+        v.number = rounded(clock_mhz(live, device, slot, captured, busy));
+        break;
+    case SIM_MOTION_FAN:
+        v.number = rounded(clamp(captured + 45 * busy, captured, captured > 100 ? captured : 100));
+        break;
+    case SIM_MOTION_PCIE:
+        if (busy > 0)
+            v.number += rounded(FULL_PCIE_KBS * busy *
+                                (1 + 0.4 * wobble(live, device->index, slot)));
+        break;
+    case SIM_MOTION_PCIE_GEN:
+        if (busy > 0)
+            v.number = rounded(number_or(device, SIM_PCIE_GEN_MAX, captured));
+        break;
+    case SIM_MOTION_PSTATE:
+        if (busy > 0)
+            v.number = NVML_PSTATE_0;
+        break;
+    case SIM_MOTION_REASONS:
+        v.number = reasons(v.number, busy);
+        break;
+    }
+    return v;
+}
+
+struct sim_value sim_live_field(const struct sim_live *live, const struct sim_device *device,
+                                unsigned int id, unsigned int scope)
+{
+    /* Energy has a function of its own; the fields are the same counter. */
+    if (id == NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION || id == NVML_FI_DEV_ENERGY)
+        return sim_live_value(live, device, SIM_ENERGY);
+
+    struct sim_value v = {.code = NVML_ERROR_NOT_SUPPORTED};
+    for (size_t i = 0; i < device->field_count; i++)
+        if (device->fields[i].id == id && device->fields[i].scope == scope)
+            v = device->fields[i].value;
+    if (v.code != NVML_SUCCESS)
+        return v;
+
+    double busy;
+    (void)utilization(live, device, &busy);
+    double captured = (double)v.number;
+    if (id == NVML_FI_DEV_MEMORY_TEMP)
+        v.number = rounded(temperature(live, device, captured, busy));
+    else if (id == NVML_FI_DEV_POWER_AVERAGE || id == NVML_FI_DEV_POWER_INSTANT)
+        /* The memory and the module have no limit of their own here: they follow in proportion. */
+        v.number = scope == NVML_POWER_SCOPE_GPU
+                       ? rounded(power_mw(live, device, captured, busy))
+                       : rounded(captured * (1 + busy));
+    return v;
+}
+
+/* ------------------------------------------------------------------------- processes */
+
+size_t sim_live_processes(const struct sim_live *live, const struct sim_device *device,
+                          struct sim_process *out, size_t capacity)
+{
+    const struct sim_device *gpu = gpu_of(device);
+    size_t count = 0;
+    for (size_t i = 0; i < gpu->process_count; i++) {
+        const struct sim_process *p = &gpu->processes[i];
+        if (!belongs(device, p->gpu_instance, p->compute_instance))
+            continue;
+        if (count < capacity)
+            out[count] = *p;
+        count++;
+    }
+    struct sim_job job;
+    for (size_t slot = 0; next_job(live, device, &slot, &job); count++) {
+        if (count >= capacity)
+            continue;
+        const struct sim_device *mig =
+            job.mig >= 0 && (size_t)job.mig < gpu->mig_count ? &gpu->migs[job.mig] : NULL;
+        out[count] = (struct sim_process){
+            .pid = job.pid,
+            .compute = true,
+            .memory_known = true,
+            .memory_bytes = job.bytes,
+            .gpu_instance = mig ? mig->gpu_instance : SIM_NO_INSTANCE,
+            .compute_instance = mig ? mig->compute_instance : SIM_NO_INSTANCE,
+            .util_pct = job.util_pct,
+            .name = "",
+        };
+    }
+    return count;
+}
+
+unsigned int sim_live_process_util(const struct sim_live *live, const struct sim_device *device,
+                                   const struct sim_process *process)
+{
+    double base = process->util_pct;
+    double now = base + base * 0.04 * wobble(live, gpu_of(device)->index, process->pid);
+    return (unsigned int)rounded(clamp(now, 0, 100));
+}

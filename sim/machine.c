@@ -1,0 +1,944 @@
+#include "sim/machine.h"
+
+#include "base/cli.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "base/parse.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+const struct sim_answer sim_answers[SIM_SLOT_COUNT] = {
+#define SIM_ANSWER(slot, key, member, kind, motion)                                                \
+    [SIM_##slot] = {key, member, SIM_KIND_##kind, SIM_MOTION_##motion},
+#include "sim/answers.def"
+};
+
+/* ------------------------------------------------------------------------- names */
+
+static const struct sim_name switch_names[] = {
+    {"Enabled", 1}, {"Disabled", 0}, {"Supported", 1}, {NULL, 0},
+};
+static const struct sim_name brand_names[] = {
+    {"Quadro", NVML_BRAND_QUADRO},
+    {"Tesla", NVML_BRAND_TESLA},
+    {"NVS", NVML_BRAND_NVS},
+    {"Grid", NVML_BRAND_GRID},
+    {"GeForce", NVML_BRAND_GEFORCE},
+    {"Titan", NVML_BRAND_TITAN},
+    {"NVIDIA Virtual Applications", NVML_BRAND_NVIDIA_VAPPS},
+    {"NVIDIA Virtual PC", NVML_BRAND_NVIDIA_VPC},
+    {"NVIDIA Virtual Compute Server", NVML_BRAND_NVIDIA_VCS},
+    {"NVIDIA RTX Virtual Workstation", NVML_BRAND_NVIDIA_VWS},
+    {"NVIDIA Cloud Gaming", NVML_BRAND_NVIDIA_CLOUD_GAMING},
+    {"Quadro RTX", NVML_BRAND_QUADRO_RTX},
+    {"NVIDIA RTX", NVML_BRAND_NVIDIA_RTX},
+    {"NVIDIA", NVML_BRAND_NVIDIA},
+    {"GeForce RTX", NVML_BRAND_GEFORCE_RTX},
+    {"Titan RTX", NVML_BRAND_TITAN_RTX},
+    {"Unknown", NVML_BRAND_UNKNOWN},
+    {NULL, 0},
+};
+static const struct sim_name arch_names[] = {
+    {"Kepler", NVML_DEVICE_ARCH_KEPLER},   {"Maxwell", NVML_DEVICE_ARCH_MAXWELL},
+    {"Pascal", NVML_DEVICE_ARCH_PASCAL},   {"Volta", NVML_DEVICE_ARCH_VOLTA},
+    {"Turing", NVML_DEVICE_ARCH_TURING},   {"Ampere", NVML_DEVICE_ARCH_AMPERE},
+    {"Ada Lovelace", NVML_DEVICE_ARCH_ADA}, {"Hopper", NVML_DEVICE_ARCH_HOPPER},
+    {"Blackwell", NVML_DEVICE_ARCH_BLACKWELL}, {"Rubin", NVML_DEVICE_ARCH_RUBIN},
+    {"Unknown", NVML_DEVICE_ARCH_UNKNOWN}, {NULL, 0},
+};
+static const struct sim_name pstate_names[] = {
+    {"P0", 0}, {"P1", 1}, {"P2", 2}, {"P3", 3}, {"P4", 4}, {"P5", 5}, {"P6", 6}, {"P7", 7},
+    {"P8", 8}, {"P9", 9}, {"P10", 10}, {"P11", 11}, {"P12", 12}, {"P13", 13}, {"P14", 14},
+    {"P15", 15}, {NULL, 0},
+};
+static const struct sim_name compute_mode_names[] = {
+    {"Default", NVML_COMPUTEMODE_DEFAULT},
+    {"Exclusive_Thread", NVML_COMPUTEMODE_EXCLUSIVE_THREAD},
+    {"Prohibited", NVML_COMPUTEMODE_PROHIBITED},
+    {"Exclusive_Process", NVML_COMPUTEMODE_EXCLUSIVE_PROCESS},
+    {NULL, 0},
+};
+static const struct sim_name virtualization_names[] = {
+    {"None", NVML_GPU_VIRTUALIZATION_MODE_NONE},
+    {"Pass-Through", NVML_GPU_VIRTUALIZATION_MODE_PASSTHROUGH},
+    {"VGPU", NVML_GPU_VIRTUALIZATION_MODE_VGPU},
+    {"Host VGPU", NVML_GPU_VIRTUALIZATION_MODE_HOST_VGPU},
+    {"Host VSGA", NVML_GPU_VIRTUALIZATION_MODE_HOST_VSGA},
+    {NULL, 0},
+};
+static const struct sim_name addressing_names[] = {
+    {"None", NVML_DEVICE_ADDRESSING_MODE_NONE},
+    {"HMM", NVML_DEVICE_ADDRESSING_MODE_HMM},
+    {"ATS", NVML_DEVICE_ADDRESSING_MODE_ATS},
+    {NULL, 0},
+};
+
+const struct sim_name *sim_kind_names(enum sim_kind kind)
+{
+    static const struct sim_name *const names[SIM_KIND_COUNT] = {
+        [SIM_KIND_SWITCH] = switch_names,
+        [SIM_KIND_BRAND] = brand_names,
+        [SIM_KIND_ARCH] = arch_names,
+        [SIM_KIND_PSTATE] = pstate_names,
+        [SIM_KIND_COMPUTE_MODE] = compute_mode_names,
+        [SIM_KIND_VIRTUALIZATION] = virtualization_names,
+        [SIM_KIND_ADDRESSING] = addressing_names,
+    };
+    return names[kind];
+}
+
+/* ------------------------------------------------------------------------- the document */
+
+/* Walks the document; `path` says where, for the errors. */
+struct loader {
+    const char *file;
+    struct sim_machine *machine;
+    struct gp_err *err;
+    char path[192];
+};
+
+static int fail(struct loader *l, const char *fmt, ...) GP_PRINTF(2, 3);
+
+static int fail(struct loader *l, const char *fmt, ...)
+{
+    char text[240];
+    va_list ap;
+    va_start(ap, fmt);
+    (void)vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    return gp_err_set(l->err, GP_EFORMAT, "%s: %s: %s", l->file, l->path[0] ? l->path : "document",
+                      text);
+}
+
+static size_t enter(struct loader *l, const char *key)
+{
+    size_t len = strlen(l->path);
+    (void)snprintf(l->path + len, sizeof(l->path) - len, "%s%s", len ? "." : "", key);
+    return len;
+}
+
+static size_t enter_index(struct loader *l, size_t index)
+{
+    size_t len = strlen(l->path);
+    (void)snprintf(l->path + len, sizeof(l->path) - len, "[%zu]", index);
+    return len;
+}
+
+static void leave(struct loader *l, size_t len)
+{
+    l->path[len] = '\0';
+}
+
+static const char *next_name(const void *ctx, size_t i)
+{
+    return ((const char *const *)ctx)[i];
+}
+
+/* Refuses members that are not in the NULL-terminated list: a misspelt key would else be ignored. */
+static int check_keys(struct loader *l, json_t *object, const char *const *known)
+{
+    if (!json_is_object(object))
+        return fail(l, "expected an object");
+    const char *key;
+    json_t *value;
+    json_object_foreach (object, key, value) {
+        size_t i = 0;
+        while (known[i] && strcmp(known[i], key) != 0)
+            i++;
+        if (known[i])
+            continue;
+        const char *near = gp_cli_nearest(key, next_name, known);
+        return fail(l, "unknown key '%.60s'%s%s%s", key, near ? "; did you mean '" : "",
+                    near ? near : "", near ? "'?" : "");
+    }
+    return GP_OK;
+}
+
+static int get_text(struct loader *l, json_t *object, const char *key, bool required,
+                    const char **ret)
+{
+    json_t *value = json_object_get(object, key);
+    if (!value && !required)
+        return GP_OK;
+    size_t at = enter(l, key);
+    if (!json_is_string(value) || strlen(json_string_value(value)) != json_string_length(value))
+        return fail(l, value ? "expected a string" : "is missing; expected a string");
+    *ret = gp_arena_strdup(&l->machine->arena, json_string_value(value));
+    leave(l, at);
+    return *ret ? GP_OK : gp_err_set(l->err, GP_ENOMEM, "out of memory");
+}
+
+static int get_number(struct loader *l, json_t *object, const char *key, uint64_t max, bool required,
+                      uint64_t *ret)
+{
+    json_t *value = json_object_get(object, key);
+    if (!value && !required)
+        return GP_OK;
+    size_t at = enter(l, key);
+    json_int_t number = json_integer_value(value);
+    if (!json_is_integer(value) || number < 0 || (uint64_t)number > max)
+        return fail(l, "%sexpected a number from 0 to %" PRIu64, value ? "" : "is missing; ", max);
+    *ret = (uint64_t)number;
+    leave(l, at);
+    return GP_OK;
+}
+
+/* An array, possibly absent, of at most `max` entries; *ret is NULL if absent. */
+static int get_array(struct loader *l, json_t *object, const char *key, size_t max, json_t **ret)
+{
+    *ret = json_object_get(object, key);
+    size_t at = enter(l, key);
+    if (*ret && (!json_is_array(*ret) || json_array_size(*ret) > max))
+        return fail(l, "expected an array of at most %zu entries", max);
+    leave(l, at);
+    return GP_OK;
+}
+
+static void *alloc(struct loader *l, size_t count, size_t size)
+{
+    return gp_arena_alloc(&l->machine->arena, count ? count : 1, size);
+}
+
+static int no_memory(struct loader *l)
+{
+    return gp_err_set(l->err, GP_ENOMEM, "out of memory");
+}
+
+/* ------------------------------------------------------------------------- answers */
+
+static bool find_name(enum sim_kind kind, const char *text, uint64_t *ret)
+{
+    const struct sim_name *name = sim_kind_names(kind);
+    for (; name && name->name; name++) {
+        if (strcmp(name->name, text) == 0) {
+            *ret = name->value;
+            return true;
+        }
+    }
+    return false;
+}
+
+static int expected(struct loader *l, enum sim_kind kind)
+{
+    static const char *const words[SIM_KIND_COUNT] = {
+        [SIM_KIND_TEXT] = "a string", [SIM_KIND_U32] = "a number from 0 to 4294967295",
+        [SIM_KIND_U64] = "a number", [SIM_KIND_I32] = "a signed number"};
+    const struct sim_name *name = sim_kind_names(kind);
+    char list[120] = "a number";
+    for (size_t len = strlen(list); name && name->name && len + 32 < sizeof(list); name++)
+        len += (size_t)snprintf(list + len, sizeof(list) - len, ", \"%s\"", name->name);
+    return fail(l, "expected %s or the name of a return code such as \"NOT_SUPPORTED\"",
+                words[kind] ? words[kind] : list);
+}
+
+static int load_value(struct loader *l, json_t *json, enum sim_kind kind, struct sim_value *ret)
+{
+    struct sim_value v = {.code = NVML_SUCCESS};
+    const char *text = json_string_value(json);
+    json_int_t number = json_integer_value(json);
+    if (text && strlen(text) != json_string_length(json))
+        return expected(l, kind);
+    if (text && !find_name(kind, text, &v.number)) {
+        nvmlReturn_t code;
+        if (sim_return_code(text, &code))
+            v.code = code;
+        else if (kind != SIM_KIND_TEXT)
+            return expected(l, kind);
+        else if (!(v.text = gp_arena_strdup(&l->machine->arena, text)))
+            return no_memory(l);
+    } else if (json_is_boolean(json) && kind == SIM_KIND_SWITCH) {
+        v.number = json_is_true(json);
+    } else if (!text) {
+        bool fits = kind == SIM_KIND_I32   ? number >= INT32_MIN && number <= INT32_MAX
+                    : kind == SIM_KIND_U64 ? number >= 0
+                                           : number >= 0 && number <= UINT32_MAX;
+        if (!json_is_integer(json) || kind == SIM_KIND_TEXT || !fits)
+            return expected(l, kind);
+        v.number = (uint64_t)number;
+    }
+    *ret = v;
+    return GP_OK;
+}
+
+static int load_answer(struct loader *l, const char *key, json_t *json, struct sim_value *answers)
+{
+    bool known = false;
+    size_t members = 0, found = 0;
+    for (size_t slot = 0; slot < SIM_SLOT_COUNT; slot++) {
+        const struct sim_answer *row = &sim_answers[slot];
+        if (strcmp(row->key, key) != 0)
+            continue;
+        known = true;
+        json_t *value = json;
+        size_t at = strlen(l->path);
+        if (row->member && json_is_object(json)) {
+            members++;
+            value = json_object_get(json, row->member);
+            if (!value)
+                continue;
+            found++;
+            (void)enter(l, row->member);
+        } else if (row->member && !json_is_string(json)) {
+            return fail(l, "expected an object with members such as \"%s\", or the name of a "
+                           "return code", row->member);
+        }
+        int result = load_value(l, value, row->kind, &answers[slot]);
+        if (result < 0)
+            return result;
+        leave(l, at);
+    }
+    if (!known) {
+        const char *names[SIM_SLOT_COUNT + 1] = {NULL};
+        for (size_t slot = 0; slot < SIM_SLOT_COUNT; slot++)
+            names[slot] = sim_answers[slot].key;
+        const char *near = gp_cli_nearest(key, next_name, names);
+        return fail(l, "unknown answer%s%s%s; expected a function's name without nvmlDeviceGet",
+                    near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    }
+    if (members && found != json_object_size(json))
+        return fail(l, "has a member that this answer does not know");
+    return GP_OK;
+}
+
+static int load_answers(struct loader *l, json_t *device, struct sim_value *answers)
+{
+    for (size_t slot = 0; slot < SIM_SLOT_COUNT; slot++)
+        answers[slot].code = NVML_ERROR_NOT_SUPPORTED;
+    /* A device that has processes to list lists them; only a return code must be stated. */
+    answers[SIM_LIST_COMPUTE] = answers[SIM_LIST_GRAPHICS] = answers[SIM_LIST_MPS] =
+        answers[SIM_PROCESS_UTIL] = (struct sim_value){.code = NVML_SUCCESS};
+
+    json_t *object = json_object_get(device, "answers");
+    size_t at = enter(l, "answers");
+    if (object && !json_is_object(object))
+        return fail(l, "expected an object");
+    const char *key;
+    json_t *value;
+    json_object_foreach (object, key, value) {
+        size_t inner = enter(l, key);
+        int result = load_answer(l, key, value, answers);
+        if (result < 0)
+            return result;
+        leave(l, inner);
+    }
+    leave(l, at);
+    return GP_OK;
+}
+
+static int load_fields(struct loader *l, json_t *json, struct sim_device *device)
+{
+    json_t *object = json_object_get(json, "fields");
+    size_t at = enter(l, "fields");
+    if (object && !json_is_object(object))
+        return fail(l, "expected an object");
+    device->fields = alloc(l, json_object_size(object), sizeof(*device->fields));
+    if (!device->fields)
+        return no_memory(l);
+    const char *key;
+    json_t *value;
+    json_object_foreach (object, key, value) {
+        size_t inner = enter(l, key);
+        struct sim_field *field = &device->fields[device->field_count++];
+        char id[16];
+        size_t digits = strcspn(key, "/");
+        uint64_t number = 0, scope = 0;
+        (void)snprintf(id, sizeof(id), "%.*s", (int)(digits < 15 ? digits : 15), key);
+        if (!gp_parse_u64(id, &number) || number > UINT16_MAX ||
+            (key[digits] && (!gp_parse_u64(key + digits + 1, &scope) || scope > UINT16_MAX)))
+            return fail(l, "expected a field id, or id/scope, as the key");
+        field->id = (unsigned int)number;
+        field->scope = (unsigned int)scope;
+        /* The limits of temperature are signed, everything else counts from 0. */
+        bool is_signed = number >= NVML_FI_DEV_TEMPERATURE_SHUTDOWN_TLIMIT &&
+                         number <= NVML_FI_DEV_TEMPERATURE_GPU_MAX_TLIMIT;
+        int result = load_value(l, value, is_signed ? SIM_KIND_I32 : SIM_KIND_U64, &field->value);
+        if (result < 0)
+            return result;
+        leave(l, inner);
+    }
+    leave(l, at);
+    return GP_OK;
+}
+
+/* ------------------------------------------------------------------------- processes */
+
+static int load_type(struct loader *l, json_t *json, struct sim_process *process)
+{
+    static const struct {
+        const char *name;
+        bool compute, graphics, mps;
+    } types[] = {{"C", true, false, false},
+                 {"G", false, true, false},
+                 {"C+G", true, true, false},
+                 {"M", false, false, true},
+                 {"M+C", true, false, true}};
+    const char *type = "C";
+    int result = get_text(l, json, "type", false, &type);
+    for (size_t i = 0; result == GP_OK && i < GP_ARRAY_LEN(types); i++) {
+        if (strcmp(types[i].name, type) != 0)
+            continue;
+        process->compute = types[i].compute;
+        process->graphics = types[i].graphics;
+        process->mps = types[i].mps;
+        return GP_OK;
+    }
+    return result < 0 ? result : fail(l, "type: expected \"C\", \"G\", \"C+G\", \"M\" or \"M+C\"");
+}
+
+/* The members that captured processes and workloads share. */
+static int load_process(struct loader *l, json_t *json, struct sim_process *process)
+{
+    uint64_t pid = 0, gi = UINT64_MAX, ci = UINT64_MAX;
+    process->name = "";
+    int result = get_number(l, json, "pid", INT32_MAX, true, &pid);
+    if (result == GP_OK)
+        result = load_type(l, json, process);
+    if (result == GP_OK)
+        result = get_text(l, json, "name", false, &process->name);
+    if (result == GP_OK && !json_is_null(json_object_get(json, "memory_bytes"))) {
+        process->memory_known = json_object_get(json, "memory_bytes");
+        result = get_number(l, json, "memory_bytes", INT64_MAX, false, &process->memory_bytes);
+    }
+    if (result == GP_OK)
+        result = get_number(l, json, "gpu_instance", 1000, false, &gi);
+    if (result == GP_OK)
+        result = get_number(l, json, "compute_instance", 1000, false, &ci);
+    process->pid = (unsigned int)pid;
+    process->gpu_instance = gi == UINT64_MAX ? SIM_NO_INSTANCE : (int)gi;
+    process->compute_instance = ci == UINT64_MAX ? SIM_NO_INSTANCE : (int)ci;
+    return result;
+}
+
+static int load_processes(struct loader *l, json_t *json, struct sim_device *device)
+{
+    static const char *const keys[] = {"pid", "type", "memory_bytes", "name", "gpu_instance",
+                                       "compute_instance", NULL};
+    json_t *array;
+    int result = get_array(l, json, "processes", SIM_MAX_PROCESSES, &array);
+    if (result < 0)
+        return result;
+    device->processes = alloc(l, json_array_size(array), sizeof(*device->processes));
+    if (!device->processes)
+        return no_memory(l);
+    size_t at = enter(l, "processes");
+    for (size_t i = 0; i < json_array_size(array); i++) {
+        size_t inner = enter_index(l, i);
+        result = check_keys(l, json_array_get(array, i), keys);
+        if (result == GP_OK)
+            result = load_process(l, json_array_get(array, i), &device->processes[i]);
+        if (result < 0)
+            return result;
+        device->process_count++;
+        leave(l, inner);
+    }
+    leave(l, at);
+    return GP_OK;
+}
+
+/* ------------------------------------------------------------------------- devices */
+
+static int load_mig(struct loader *l, json_t *json, struct sim_device *parent)
+{
+    static const char *const keys[] = {"gpu_instance", "compute_instance", "uuid", "answers", NULL};
+    json_t *array;
+    int result = get_array(l, json, "mig", SIM_MAX_MIGS, &array);
+    if (result < 0 || !array)
+        return result;
+    parent->migs = alloc(l, json_array_size(array), sizeof(*parent->migs));
+    if (!parent->migs)
+        return no_memory(l);
+    size_t at = enter(l, "mig");
+    for (size_t i = 0; i < json_array_size(array); i++) {
+        json_t *entry = json_array_get(array, i);
+        size_t inner = enter_index(l, i);
+        struct sim_device *mig = &parent->migs[i];
+        uint64_t gi = 0, ci = 0;
+        result = check_keys(l, entry, keys);
+        if (result == GP_OK)
+            result = get_number(l, entry, "gpu_instance", 1000, true, &gi);
+        if (result == GP_OK)
+            result = get_number(l, entry, "compute_instance", 1000, true, &ci);
+        if (result == GP_OK)
+            result = get_text(l, entry, "uuid", true, &mig->uuid);
+        if (result == GP_OK)
+            result = load_answers(l, entry, mig->answers);
+        if (result < 0)
+            return result;
+        mig->index = (unsigned int)i;
+        mig->gpu_instance = (int)gi;
+        mig->compute_instance = (int)ci;
+        leave(l, inner);
+    }
+    parent->mig_count = json_array_size(array);
+    leave(l, at);
+    return GP_OK;
+}
+
+static int get_hex(struct loader *l, json_t *object, const char *key, unsigned int *ret)
+{
+    const char *text = "0";
+    int result = get_text(l, object, key, false, &text);
+    if (result < 0)
+        return result;
+    char *end;
+    errno = 0;
+    unsigned long value = strtoul(text, &end, 16);
+    if (*end || end == text || errno || value > UINT32_MAX) {
+        (void)enter(l, key);
+        return fail(l, "expected a hexadecimal number as a string, as in \"0x233010DE\"");
+    }
+    *ret = (unsigned int)value;
+    return GP_OK;
+}
+
+static int load_pci(struct loader *l, json_t *json, struct sim_device *device)
+{
+    static const char *const keys[] = {"bus_id", "device_id", "subsystem_id", NULL};
+    json_t *pci = json_object_get(json, "pci");
+    size_t at = enter(l, "pci");
+    const char *bus_id = NULL;
+    int result = check_keys(l, pci, keys);
+    if (result == GP_OK)
+        result = get_text(l, pci, "bus_id", true, &bus_id);
+    if (result < 0)
+        return result;
+    unsigned int function;
+    int used = 0;
+    if (sscanf(bus_id, "%8x:%2x:%2x.%1x%n", &device->pci_domain, &device->pci_bus,
+               &device->pci_slot, &function, &used) != 4 || bus_id[used])
+        return fail(l, "bus_id: expected the form \"00000000:53:00.0\"");
+    result = get_hex(l, pci, "device_id", &device->pci_device_id);
+    if (result == GP_OK)
+        result = get_hex(l, pci, "subsystem_id", &device->pci_subsystem_id);
+    if (result == GP_OK)
+        leave(l, at);
+    return result;
+}
+
+static int load_device(struct loader *l, json_t *json, struct sim_device *device)
+{
+    static const char *const keys[] = {"uuid", "pci", "answers", "fields", "processes", "mig", NULL};
+    static int (*const parts[])(struct loader *, json_t *, struct sim_device *) = {
+        load_pci, load_fields, load_processes, load_mig,
+    };
+    device->gpu_instance = device->compute_instance = SIM_NO_INSTANCE;
+    int result = check_keys(l, json, keys);
+    if (result == GP_OK)
+        result = get_text(l, json, "uuid", true, &device->uuid);
+    if (result == GP_OK)
+        result = load_answers(l, json, device->answers);
+    for (size_t i = 0; result == GP_OK && i < GP_ARRAY_LEN(parts); i++)
+        result = parts[i](l, json, device);
+    return result;
+}
+
+/* A GPU beyond those of the file: the same answers, an identity of its own. */
+static int copy_device(struct loader *l, const struct sim_device *model, size_t copy,
+                       struct sim_device *device)
+{
+    struct gp_arena *arena = &l->machine->arena;
+    char text[64];
+    *device = *model;
+    /* The first group of the UUID is what people see of it, so that is what changes. */
+    unsigned int head = (unsigned int)(0x10000000u + copy);
+    (void)snprintf(text, sizeof(text), "GPU-%08x-%s", head,
+                   strlen(model->uuid) > 13 ? model->uuid + 13 : model->uuid);
+    device->uuid = gp_arena_strdup(arena, text);
+    device->pci_domain = model->pci_domain + (unsigned int)copy;
+    struct sim_value *serial = &device->answers[SIM_SERIAL];
+    if (serial->code == NVML_SUCCESS) {
+        (void)snprintf(text, sizeof(text), "%llu",
+                       strtoull(serial->text, NULL, 10) + copy * 100);
+        serial->text = gp_arena_strdup(arena, text);
+    }
+    device->migs = alloc(l, model->mig_count, sizeof(*device->migs));
+    if (!device->uuid || !serial->text || !device->migs)
+        return no_memory(l);
+    for (size_t i = 0; i < model->mig_count; i++) {
+        device->migs[i] = model->migs[i];
+        (void)snprintf(text, sizeof(text), "MIG-%08x-%s", head,
+                       strlen(model->migs[i].uuid) > 13 ? model->migs[i].uuid + 13 : "");
+        if (!(device->migs[i].uuid = gp_arena_strdup(arena, text)))
+            return no_memory(l);
+    }
+    return GP_OK;
+}
+
+static int load_devices(struct loader *l, json_t *root, size_t count)
+{
+    struct sim_machine *machine = l->machine;
+    json_t *array;
+    int result = get_array(l, root, "devices", SIM_MAX_DEVICES, &array);
+    if (result < 0)
+        return result;
+    size_t given = json_array_size(array);
+    (void)enter(l, "devices");
+    if (given == 0)
+        return fail(l, "expected an array of at least one device");
+    machine->device_count = count ? count : given;
+    machine->devices = alloc(l, machine->device_count, sizeof(*machine->devices));
+    if (!machine->devices)
+        return no_memory(l);
+    for (size_t i = 0; i < machine->device_count; i++) {
+        struct sim_device *device = &machine->devices[i];
+        size_t at = enter_index(l, i);
+        if (i < given)
+            result = load_device(l, json_array_get(array, i), device);
+        else
+            result = copy_device(l, &machine->devices[i % given], i / given, device);
+        if (result < 0)
+            return result;
+        device->index = (unsigned int)i;
+        if (i >= given && device->answers[SIM_MINOR].code == NVML_SUCCESS)
+            device->answers[SIM_MINOR].number = i;
+        leave(l, at);
+    }
+    leave(l, 0);
+    /* Only now: the array does not move any more. */
+    for (size_t i = 0; i < machine->device_count; i++)
+        for (size_t j = 0; j < machine->devices[i].mig_count; j++)
+            machine->devices[i].migs[j].parent = &machine->devices[i];
+    return GP_OK;
+}
+
+/* ------------------------------------------------------------------------- workload */
+
+static int append_process(struct loader *l, struct sim_device *device,
+                          const struct sim_process *process)
+{
+    struct sim_process *grown = alloc(l, device->process_count + 1, sizeof(*grown));
+    if (!grown)
+        return no_memory(l);
+    memcpy(grown, device->processes, device->process_count * sizeof(*grown));
+    grown[device->process_count++] = *process;
+    device->processes = grown;
+    return GP_OK;
+}
+
+/* Puts one job of the workload on its GPUs, and on the same GPUs of every further set of `given`
+ * devices, there with pids of its own. */
+static int place_workload(struct loader *l, json_t *json, size_t given, unsigned int pid_step)
+{
+    static const char *const keys[] = {"name", "pid", "gpus", "util", "memory_bytes", "type",
+                                       "gpu_instance", "compute_instance", NULL};
+    struct sim_process process = {0};
+    uint64_t util = 0;
+    json_t *gpus = NULL;
+    int result = check_keys(l, json, keys);
+    if (result == GP_OK)
+        result = load_process(l, json, &process);
+    if (result == GP_OK)
+        result = get_number(l, json, "util", 100, false, &util);
+    if (result == GP_OK)
+        result = get_array(l, json, "gpus", SIM_MAX_DEVICES, &gpus);
+    process.util_pct = (unsigned int)util;
+    process.load_bytes = process.memory_bytes;
+    for (size_t i = 0; result == GP_OK && i < json_array_size(gpus); i++) {
+        json_int_t gpu = json_integer_value(json_array_get(gpus, i));
+        if (!json_is_integer(json_array_get(gpus, i)) || gpu < 0 || (size_t)gpu >= given)
+            return fail(l, "gpus: expected numbers from 0 to %zu", given - 1);
+        unsigned int pid = process.pid;
+        for (size_t at = (size_t)gpu; result == GP_OK && at < l->machine->device_count; at += given) {
+            struct sim_process copy = process;
+            copy.pid = pid;
+            result = append_process(l, &l->machine->devices[at], &copy);
+            pid += pid_step;
+        }
+    }
+    return result;
+}
+
+static int load_workload(struct loader *l, json_t *root)
+{
+    json_t *array;
+    int result = get_array(l, root, "workload", 256, &array);
+    size_t given = json_array_size(json_object_get(root, "devices"));
+    size_t at = enter(l, "workload");
+    for (size_t i = 0; result == GP_OK && i < json_array_size(array); i++) {
+        size_t inner = enter_index(l, i);
+        result = place_workload(l, json_array_get(array, i), given,
+                                (unsigned int)json_array_size(array));
+        if (result == GP_OK)
+            leave(l, inner);
+    }
+    if (result == GP_OK)
+        leave(l, at);
+    return result;
+}
+
+/* ------------------------------------------------------------------------- driver */
+
+bool sim_machine_has_driver(const struct sim_machine *machine, unsigned int major,
+                            unsigned int minor)
+{
+    if (!machine->driver_version || machine->driver[0] != major)
+        return !machine->driver_version || machine->driver[0] > major;
+    return machine->driver[1] >= minor;
+}
+
+/* Which driver branch brought which function, as far as gpulse could meet one without. Names are
+ * beginnings; 0 means "never went away". */
+static const struct {
+    const char *beginning;
+    unsigned int since_major;
+    unsigned int gone_minor, back_minor; /* of the same branch, 535 */
+} introductions[] = {
+    {"nvmlDeviceGetMemoryInfo_v2", 510, 0, 0},
+    {"nvmlDeviceGetAttributes_v2", 455, 0, 0},
+    {"nvmlDeviceGetComputeRunningProcesses_v2", 455, 0, 0},
+    {"nvmlDeviceGetGraphicsRunningProcesses_v2", 455, 0, 0},
+    {"nvmlDeviceGetMPSComputeRunningProcesses", 470, 0, 0},
+    {"nvmlDeviceGetComputeRunningProcesses_v3", 510, 98, 104},
+    {"nvmlDeviceGetGraphicsRunningProcesses_v3", 510, 98, 104},
+    {"nvmlDeviceGetMPSComputeRunningProcesses_v3", 510, 98, 104},
+    {"nvmlDeviceGetNumFans", 510, 0, 0},
+    {"nvmlDeviceGetGspFirmwareVersion", 515, 0, 0},
+    {"nvmlDeviceGetGpuMaxPcieLinkGeneration", 525, 0, 0},
+    {"nvmlDeviceGetCurrentClocksEventReasons", 535, 0, 0},
+    {"nvmlDeviceGetSupportedClocksEventReasons", 535, 0, 0},
+    {"nvmlDeviceGetJpgUtilization", 535, 0, 0},
+    {"nvmlDeviceGetOfaUtilization", 535, 0, 0},
+    {"nvmlDeviceGetNumaNodeId", 550, 0, 0},
+    {"nvmlDeviceGetTemperatureV", 570, 0, 0},
+    {"nvmlDeviceGetMarginTemperature", 570, 0, 0},
+    /* Public since R580, but a captured 570.148 answers it. */
+    {"nvmlDeviceGetAddressingMode", 570, 0, 0},
+};
+
+static void mark_missing(struct sim_machine *machine)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(introductions); i++) {
+        bool missing = !sim_machine_has_driver(machine, introductions[i].since_major, 0);
+        if (introductions[i].gone_minor && machine->driver[0] == 535)
+            missing |= machine->driver[1] >= introductions[i].gone_minor &&
+                       machine->driver[1] < introductions[i].back_minor;
+        const char *beginning = introductions[i].beginning;
+        for (size_t fn = 0; missing && fn < SIM_FN_COUNT; fn++)
+            if (strncmp(sim_function_names[fn], beginning, strlen(beginning)) == 0)
+                machine->missing[fn] = true;
+    }
+}
+
+static int find_function(struct loader *l, const char *name, size_t *ret)
+{
+    for (size_t fn = 0; fn < SIM_FN_COUNT; fn++) {
+        if (strcmp(sim_function_names[fn], name) == 0) {
+            *ret = fn;
+            return GP_OK;
+        }
+    }
+    return fail(l, "'%.60s' is no function of the simulated driver", name);
+}
+
+static int load_latency(struct loader *l, json_t *root)
+{
+    json_t *object = json_object_get(root, "latency_us");
+    size_t at = enter(l, "latency_us");
+    if (object && !json_is_object(object))
+        return fail(l, "expected an object");
+    uint64_t common = 0;
+    int result = get_number(l, object, "*", 60000000, false, &common);
+    for (size_t fn = 0; fn < SIM_FN_COUNT; fn++)
+        l->machine->latency_us[fn] = (uint32_t)common;
+    const char *key;
+    json_t *value;
+    json_object_foreach (object, key, value) {
+        size_t fn = 0;
+        uint64_t us = 0;
+        if (strcmp(key, "*") == 0)
+            continue;
+        if (result == GP_OK)
+            result = find_function(l, key, &fn);
+        if (result == GP_OK)
+            result = get_number(l, object, key, 60000000, true, &us);
+        if (result < 0)
+            return result;
+        l->machine->latency_us[fn] = (uint32_t)us;
+    }
+    leave(l, at);
+    return result;
+}
+
+/* An array of strings, each given to `take`. */
+static int load_strings(struct loader *l, json_t *root, const char *key, size_t max,
+                        int (*take)(struct loader *l, const char *text))
+{
+    json_t *array;
+    int result = get_array(l, root, key, max, &array);
+    size_t at = enter(l, key);
+    for (size_t i = 0; result == GP_OK && i < json_array_size(array); i++) {
+        size_t inner = enter_index(l, i);
+        const char *text = json_string_value(json_array_get(array, i));
+        result = text ? take(l, text) : fail(l, "expected a string");
+        if (result == GP_OK)
+            leave(l, inner);
+    }
+    if (result == GP_OK)
+        leave(l, at);
+    return result;
+}
+
+static int take_missing(struct loader *l, const char *text)
+{
+    size_t fn = 0;
+    int result = find_function(l, text, &fn);
+    if (result == GP_OK)
+        l->machine->missing[fn] = true;
+    return result;
+}
+
+static int take_fault(struct loader *l, const char *text)
+{
+    struct gp_err why = {0};
+    if (sim_fault_parse_placed(text, &l->machine->faults[l->machine->fault_count], &why) < 0)
+        return fail(l, "%s", why.text);
+    l->machine->fault_count++;
+    return GP_OK;
+}
+
+static int load_driver(struct loader *l, json_t *root)
+{
+    static const char *const keys[] = {"version", "nvml", "cuda", NULL};
+    struct sim_machine *machine = l->machine;
+    json_t *driver = json_object_get(root, "driver");
+    size_t at = enter(l, "driver");
+    uint64_t cuda = 0;
+    int result = check_keys(l, driver, keys);
+    if (result == GP_OK)
+        result = get_text(l, driver, "version", false, &machine->driver_version);
+    if (result == GP_OK)
+        result = get_text(l, driver, "nvml", false, &machine->nvml_version);
+    if (result == GP_OK)
+        result = get_number(l, driver, "cuda", 1000000, false, &cuda);
+    machine->cuda_version = (int)cuda;
+    if (machine->driver_version)
+        (void)sscanf(machine->driver_version, "%u.%u.%u", &machine->driver[0], &machine->driver[1],
+                     &machine->driver[2]);
+    if (result == GP_OK)
+        leave(l, at);
+    mark_missing(machine);
+    return result;
+}
+
+static int load_root(struct loader *l, json_t *root, size_t count)
+{
+    static const char *const keys[] = {"gpulse_machine", "source", "driver", "seed", "latency_us",
+                                       "missing", "faults", "devices", "workload", NULL};
+    uint64_t version = 0;
+    int result = check_keys(l, root, keys);
+    if (result == GP_OK)
+        result = get_number(l, root, "gpulse_machine", INT32_MAX, true, &version);
+    if (result == GP_OK && version != 1)
+        result = fail(l, "gpulse_machine: version %" PRIu64 " is not known; expected 1", version);
+    l->machine->source = "";
+    if (result == GP_OK)
+        result = get_text(l, root, "source", false, &l->machine->source);
+    if (result == GP_OK)
+        result = get_number(l, root, "seed", INT64_MAX, false, &l->machine->seed);
+    if (result == GP_OK)
+        result = load_driver(l, root);
+    if (result == GP_OK)
+        result = load_latency(l, root);
+    if (result == GP_OK)
+        result = load_strings(l, root, "missing", SIM_FN_COUNT, take_missing);
+    if (result == GP_OK)
+        result = load_strings(l, root, "faults", SIM_MAX_FILE_FAULTS, take_fault);
+    if (result == GP_OK)
+        result = load_devices(l, root, count);
+    if (result == GP_OK)
+        result = load_workload(l, root);
+    return result;
+}
+
+int sim_machine_load(const char *path, size_t count, struct sim_machine **ret, struct gp_err *err)
+{
+    json_error_t why;
+    json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &why);
+    if (!root && why.line < 0)
+        return gp_err_set(err, GP_EIO, "%s: %s", path, why.text);
+    if (!root)
+        return gp_err_set(err, GP_EFORMAT, "%s:%d: %s", path, why.line, why.text);
+    struct sim_machine *machine = calloc(1, sizeof(*machine));
+    int result = machine ? GP_OK : gp_err_set(err, GP_ENOMEM, "out of memory");
+    if (result == GP_OK) {
+        struct loader loader = {.file = path, .machine = machine, .err = err};
+        result = load_root(&loader, root, count);
+    }
+    json_decref(root);
+    if (result == GP_OK)
+        *ret = machine;
+    else
+        sim_machine_free(machine);
+    return result;
+}
+
+void sim_machine_free(struct sim_machine *machine)
+{
+    if (!machine)
+        return;
+    gp_arena_fini(&machine->arena);
+    free(machine);
+}
+
+/* ------------------------------------------------------------------------- built-in machines */
+
+int sim_machine_directory(const char *home, char *out, size_t size, struct gp_err *err)
+{
+    static const char *const places[] = {"machines", "../../share/gpulse/machines"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(places); i++) {
+        int n = snprintf(out, size, "%s/%s", home, places[i]);
+        if (n >= 0 && (size_t)n < size && access(out, R_OK | X_OK) == 0)
+            return GP_OK;
+    }
+    return gp_err_set(err, GP_EIO, "the simulated machines are not installed: neither '%s/%s' nor "
+                                   "'%s/%s' exists", home, places[0], home, places[1]);
+}
+
+/* Splits "h100x8" into name and count; "rtx3060" has no count, its x does not follow a digit. */
+static bool split_spec(const char *spec, char name[64], uint64_t *ret_count)
+{
+    size_t len = strlen(spec);
+    size_t digits = len;
+    while (digits > 0 && spec[digits - 1] >= '0' && spec[digits - 1] <= '9')
+        digits--;
+    *ret_count = 0;
+    if (digits < len && digits > 1 && spec[digits - 1] == 'x' && spec[digits - 2] != 't') {
+        if (!gp_parse_u64(spec + digits, ret_count) || *ret_count == 0 ||
+            *ret_count > SIM_MAX_DEVICES)
+            return false;
+        len = digits - 1;
+    }
+    if (len >= 64 || strspn(spec, "abcdefghijklmnopqrstuvwxyz0123456789-") < len)
+        return false;
+    (void)snprintf(name, 64, "%.*s", (int)len, spec);
+    return true;
+}
+
+int sim_machine_open(const char *spec, const char *home, struct sim_machine **ret,
+                     struct gp_err *err)
+{
+    char name[64], dir[GP_PATH_SIZE], path[GP_PATH_SIZE];
+    size_t len = strlen(spec);
+    uint64_t count;
+    if (strchr(spec, '/') || (len > 5 && strcmp(spec + len - 5, ".json") == 0))
+        return sim_machine_load(spec, 0, ret, err);
+    if (!split_spec(spec, name, &count))
+        return gp_err_set(err, GP_EUSAGE,
+                          "'%.60s' names no simulated machine: expected a name, a name with a count "
+                          "from x1 to x%d, or a file", spec, SIM_MAX_DEVICES);
+    int result = sim_machine_directory(home, dir, sizeof(dir), err);
+    if (result < 0)
+        return result;
+    int n = snprintf(path, sizeof(path), "%s/%s.json", dir, name);
+    if (n < 0 || (size_t)n >= sizeof(path) || access(path, R_OK) != 0)
+        return gp_err_set(err, GP_EUSAGE, "no simulated machine is called '%s'; "
+                                          "try: gpulse sim list", name);
+    return sim_machine_load(path, count, ret, err);
+}

@@ -1,0 +1,183 @@
+/* The machine file: one JSON document = one machine = what its driver answers at the ABI.
+ *
+ * {
+ *   "gpulse_machine": 1,                       format version
+ *   "source": "where the answers come from",
+ *   "driver": {"version": "580.105.08", "nvml": "13.580.105.08", "cuda": 13000},
+ *   "seed": 1,                                 of the movement; optional
+ *   "latency_us": {"nvmlInit_v2": 15000, "*": 0},       cost of a call; optional
+ *   "missing": ["nvmlDeviceGetMarginTemperature"],      symbols this driver lacks; optional
+ *   "faults": ["3:lost", "slow=20ms:nvmlDeviceGetFanSpeed"],   GPU:FAULT as in `gpulse sim fault`
+ *   "devices": [{
+ *     "uuid": "GPU-…",
+ *     "pci": {"bus_id": "00000000:53:00.0", "device_id": "0x233010DE", "subsystem_id": "0x16C110DE"},
+ *     "answers": {"Name": "NVIDIA H100 80GB HBM3", "FanSpeed": "NOT_SUPPORTED",
+ *                 "ClockInfo": {"GRAPHICS": 345, "SM": 345, "MEM": 2619, "VIDEO": 765}, …},
+ *     "fields": {"82": 37, "186": 68920, "186/2": "NOT_SUPPORTED"},     id or id/scope
+ *     "processes": [{"pid": 835, "type": "C|G|C+G|M", "memory_bytes": 4194304 or null, "name": "Xorg",
+ *                    "gpu_instance": 1, "compute_instance": 0}],
+ *     "mig": [{"gpu_instance": 3, "compute_instance": 0, "uuid": "MIG-…", "answers": {…}}]
+ *   }],
+ *   "workload": [{"name": "python train.py", "pid": 4190001, "gpus": [0, 1], "util": 97,
+ *                 "memory_bytes": 68719476736, "type": "C",
+ *                 "gpu_instance": 3, "compute_instance": 0}]
+ * }
+ *
+ * The keys of "answers" are the first columns of answers.def. A value may always be the name of a
+ * return code instead ("NOT_SUPPORTED"); what is not listed is NOT_SUPPORTED. Process lists and
+ * ProcessUtilization answer 0 (the list stands in "processes") or a code.
+ *
+ * Loading turns it into flat arrays: a driver call is an index, never a look-up. */
+#ifndef GPULSE_SIM_MACHINE_H
+#define GPULSE_SIM_MACHINE_H
+
+#include "base/arena.h"
+#include "base/util.h"
+#include "abi/nvml.h"
+#include "sim/fault.h"
+
+#include <stdatomic.h>
+
+struct gp_err;
+
+enum sim_slot {
+#define SIM_ANSWER(slot, key, member, kind, motion) SIM_##slot,
+#include "sim/answers.def"
+    SIM_SLOT_COUNT
+};
+
+enum sim_kind {
+    SIM_KIND_TEXT,
+    SIM_KIND_U32,
+    SIM_KIND_U64,
+    SIM_KIND_I32,
+    /* From here on: a number, or one of a list of names. */
+    SIM_KIND_SWITCH,
+    SIM_KIND_BRAND,
+    SIM_KIND_ARCH,
+    SIM_KIND_PSTATE,
+    SIM_KIND_COMPUTE_MODE,
+    SIM_KIND_VIRTUALIZATION,
+    SIM_KIND_ADDRESSING,
+    SIM_KIND_COUNT
+};
+
+/* How a value follows the load of its device: live.c. */
+enum sim_motion {
+    SIM_MOTION_STATIC,
+    SIM_MOTION_UTIL,
+    SIM_MOTION_UTIL_MEM,
+    SIM_MOTION_UTIL_ENGINE,
+    SIM_MOTION_MEMORY,
+    SIM_MOTION_POWER,
+    SIM_MOTION_ENERGY,
+    SIM_MOTION_TEMP,
+    SIM_MOTION_MARGIN,
+    SIM_MOTION_CLOCK,
+    SIM_MOTION_FAN,
+    SIM_MOTION_PCIE,
+    SIM_MOTION_PCIE_GEN,
+    SIM_MOTION_PSTATE,
+    SIM_MOTION_REASONS,
+};
+
+struct sim_answer {
+    const char *key;
+    const char *member; /* NULL for a plain value */
+    enum sim_kind kind;
+    enum sim_motion motion;
+};
+extern const struct sim_answer sim_answers[SIM_SLOT_COUNT];
+
+/* Names accepted for a kind, as nvidia-smi spells them; NULL-terminated, NULL for numeric kinds. */
+struct sim_name {
+    const char *name;
+    unsigned int value;
+};
+const struct sim_name *sim_kind_names(enum sim_kind kind);
+
+struct sim_value {
+    nvmlReturn_t code;
+    union {
+        uint64_t number; /* signed kinds are stored as two's complement */
+        const char *text;
+    };
+};
+
+struct sim_field {
+    unsigned int id;
+    unsigned int scope;
+    struct sim_value value;
+};
+
+enum { SIM_NO_INSTANCE = -1 };
+
+struct sim_process {
+    unsigned int pid;
+    bool compute, graphics, mps;
+    bool memory_known;
+    uint64_t memory_bytes;
+    int gpu_instance; /* SIM_NO_INSTANCE outside MIG */
+    int compute_instance;
+    unsigned int util_pct; /* of a workload */
+    uint64_t load_bytes;   /* memory that comes on top of the captured use: workloads */
+    const char *name;      /* never NULL */
+};
+
+/* A GPU, or a MIG device (then parent is set and its values are its own). */
+struct sim_device {
+    unsigned int index; /* of the GPU, or of the MIG device on it */
+    struct sim_device *parent;
+    int gpu_instance;
+    int compute_instance;
+    const char *uuid;
+    unsigned int pci_domain, pci_bus, pci_slot;
+    unsigned int pci_device_id, pci_subsystem_id;
+    struct sim_value answers[SIM_SLOT_COUNT];
+    struct sim_field *fields;
+    size_t field_count;
+    struct sim_process *processes; /* NULL on a MIG device: its processes stand at the parent */
+    size_t process_count;
+    struct sim_device *migs;
+    size_t mig_count;
+    atomic_bool lost;           /* has fallen off the bus since this initialisation */
+    atomic_uint grow_countdown; /* calls that the fault "grow" still refuses */
+};
+
+enum { SIM_MAX_DEVICES = 256, SIM_MAX_MIGS = 64, SIM_MAX_PROCESSES = 4096, SIM_MAX_FILE_FAULTS = 64 };
+
+struct sim_machine {
+    struct gp_arena arena;
+    const char *source;
+    const char *driver_version; /* NULL if the file does not say */
+    const char *nvml_version;
+    int cuda_version; /* 0: unknown */
+    unsigned int driver[3];
+    uint64_t seed;
+    uint32_t latency_us[SIM_FN_COUNT];
+    bool missing[SIM_FN_COUNT];
+    struct sim_fault faults[SIM_MAX_FILE_FAULTS];
+    size_t fault_count;
+    struct sim_device *devices;
+    size_t device_count;
+};
+
+/* True if the machine's driver is at least major.minor; unknown versions count as newest. */
+bool sim_machine_has_driver(const struct sim_machine *machine, unsigned int major,
+                            unsigned int minor);
+
+/* Loads a machine file. With `count` > 0 the machine has that many GPUs: the first ones of the
+ * file, then copies of them with identities of their own. The errors name the file and the line or
+ * the place in the document. Free it with sim_machine_free (NULL is fine). */
+int sim_machine_load(const char *path, size_t count, struct sim_machine **ret, struct gp_err *err);
+void sim_machine_free(struct sim_machine *machine);
+
+/* Opens what GPULSE_SIM names: "h100", "h100x8", or a path (with '/' or ending in ".json").
+ * Names are looked up in the machines/ beside `home`, or in ../../share/gpulse/machines of it. */
+int sim_machine_open(const char *spec, const char *home, struct sim_machine **ret,
+                     struct gp_err *err);
+
+/* Finds the directory of the built-in machines for `home`. */
+int sim_machine_directory(const char *home, char *out, size_t size, struct gp_err *err);
+
+#endif

@@ -1,0 +1,363 @@
+#include "sim/state.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/io.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { STATE_VERSION = 1, RECORD_WORDS = 12, RECHECK_MS = 100 };
+
+static const char state_magic[8] = "GPSTATE";
+
+_Static_assert(sizeof(struct sim_fault) <= RECORD_WORDS * 8, "a fault fits a slot");
+_Static_assert(sizeof(struct sim_job) <= RECORD_WORDS * 8, "a job fits a slot");
+_Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "shared memory needs lock-free atomics");
+
+struct slot {
+    atomic_uint sequence; /* odd while being written */
+    atomic_uint used;
+    atomic_ullong words[RECORD_WORDS];
+};
+
+struct energy {
+    atomic_ullong time_us; /* of the last reading; 0: none yet */
+    atomic_ullong mj;
+};
+
+/* The file, byte for byte. */
+struct layout {
+    char magic[8];
+    uint32_t version;
+    uint32_t size;
+    atomic_uint fault_count;
+    atomic_uint job_count;
+    struct slot faults[SIM_MAX_FAULTS];
+    struct slot jobs[SIM_MAX_JOBS];
+    struct energy energy[SIM_MAX_DEVICES];
+};
+
+struct sim_state {
+    int fd; /* −1: private */
+    struct layout *map;
+    /* Whether a job's process lives is asked of /proc at most every RECHECK_MS. */
+    struct {
+        atomic_ullong checked_ms;
+        atomic_bool alive;
+    } jobs[SIM_MAX_JOBS];
+};
+
+/* ------------------------------------------------------------------------- slots */
+
+static void slot_write(struct slot *slot, const void *record, size_t size)
+{
+    unsigned long long words[RECORD_WORDS] = {0};
+    memcpy(words, record, size);
+    atomic_fetch_add(&slot->sequence, 1);
+    for (size_t i = 0; i < RECORD_WORDS; i++)
+        atomic_store(&slot->words[i], words[i]);
+    atomic_store(&slot->used, 1);
+    atomic_fetch_add(&slot->sequence, 1);
+}
+
+/* A slot that stays in motion (a writer died in the middle) counts as empty. */
+static bool slot_read(struct slot *slot, void *record, size_t size)
+{
+    for (int tries = 0; tries < 100; tries++) {
+        unsigned int before = atomic_load(&slot->sequence);
+        if (!atomic_load(&slot->used))
+            return false;
+        unsigned long long words[RECORD_WORDS];
+        for (size_t i = 0; i < RECORD_WORDS; i++)
+            words[i] = atomic_load(&slot->words[i]);
+        if (before % 2 == 0 && atomic_load(&slot->sequence) == before) {
+            memcpy(record, words, size);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ------------------------------------------------------------------------- the file */
+
+static int open_directory(int *ret_fd, struct gp_err *err)
+{
+    char path[GP_PATH_SIZE];
+    const char *dir = getenv("GPULSE_SIM_STATE");
+    const char *runtime = getenv("XDG_RUNTIME_DIR");
+    int n;
+    if (dir && *dir)
+        n = snprintf(path, sizeof(path), "%s", dir);
+    else if (runtime && *runtime)
+        n = snprintf(path, sizeof(path), "%s/gpulse-sim", runtime);
+    else
+        n = snprintf(path, sizeof(path), "/tmp/gpulse-sim-%u", (unsigned)geteuid());
+    if (n < 0 || (size_t)n >= sizeof(path))
+        return gp_err_set(err, GP_EIO, "the path of the simulation's state is too long");
+
+    if (mkdir(path, 0700) < 0 && errno != EEXIST)
+        return gp_err_set(err, GP_EIO, "cannot create '%s': %s", path, strerror(errno));
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return gp_err_set(err, GP_EIO, "cannot open '%s': %s", path, strerror(errno));
+    struct stat st;
+    if (fstat(fd, &st) < 0 || st.st_uid != geteuid() || (st.st_mode & 077) != 0) {
+        (void)close(fd);
+        return gp_err_set(err, GP_EPERM, "'%s' must be a directory of yours with mode 0700", path);
+    }
+    *ret_fd = fd;
+    return GP_OK;
+}
+
+/* A file is known by its real path, so that two spellings are one machine. FNV-1a is enough: a
+ * collision would only make two of the user's own machines share their faults. */
+static void state_file_name(const char *spec, char out[64])
+{
+    char real[GP_PATH_SIZE];
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    bool plain = strlen(spec) < 40 && !strchr(spec, '/') && !strchr(spec, '.');
+    if (plain) {
+        (void)snprintf(out, 64, "%s.state", spec);
+        return;
+    }
+    const char *path = realpath(spec, real) ? real : spec;
+    for (const char *p = path; *p; p++)
+        hash = (hash ^ (unsigned char)*p) * UINT64_C(0x100000001b3);
+    (void)snprintf(out, 64, "file-%016llx.state", (unsigned long long)hash);
+}
+
+static int prepare_file(int fd, const char *name, struct gp_err *err)
+{
+    struct stat st;
+    if (fstat(fd, &st) < 0)
+        return gp_err_set(err, GP_EIO, "cannot examine '%s': %s", name, strerror(errno));
+    if (st.st_size == 0) {
+        struct layout head = {.version = STATE_VERSION, .size = sizeof(head)};
+        memcpy(head.magic, state_magic, sizeof(head.magic));
+        int r = gp_io_write_all(fd, &head, sizeof(head));
+        if (r < 0)
+            return gp_err_set(err, GP_EIO, "cannot write '%s': %s", name, strerror(-r));
+        return GP_OK;
+    }
+    struct layout *seen = NULL;
+    char head[offsetof(struct layout, fault_count)];
+    if (pread(fd, head, sizeof(head), 0) == (ssize_t)sizeof(head) &&
+        memcmp(head, state_magic, sizeof(state_magic)) == 0) {
+        uint32_t version, size;
+        memcpy(&version, head + offsetof(struct layout, version), sizeof(version));
+        memcpy(&size, head + offsetof(struct layout, size), sizeof(size));
+        if (version == STATE_VERSION && size == sizeof(*seen) && st.st_size >= (off_t)size)
+            return GP_OK;
+    }
+    return gp_err_set(err, GP_EFORMAT, "the simulation's state file '%s' is of another version; "
+                                       "remove it", name);
+}
+
+int sim_state_open(const char *spec, struct sim_state **ret, struct gp_err *err)
+{
+    int dir;
+    int result = open_directory(&dir, err);
+    if (result < 0)
+        return result;
+    char name[64];
+    state_file_name(spec, name);
+    int fd = openat(dir, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int saved = errno;
+    (void)close(dir);
+    if (fd < 0)
+        return gp_err_set(err, GP_EIO, "cannot open the simulation's state '%s': %s", name,
+                          strerror(saved));
+
+    struct sim_state *state = calloc(1, sizeof(*state));
+    if (!state) {
+        (void)close(fd);
+        return gp_err_set(err, GP_ENOMEM, "out of memory");
+    }
+    state->fd = fd;
+    state->map = MAP_FAILED;
+    result = sim_state_lock(state, err);
+    if (result == GP_OK) {
+        result = prepare_file(fd, name, err);
+        sim_state_unlock(state);
+    }
+    if (result == GP_OK) {
+        state->map = mmap(NULL, sizeof(*state->map), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        if (state->map == MAP_FAILED)
+            result = gp_err_set(err, GP_EIO, "cannot map '%s': %s", name, strerror(errno));
+    }
+    if (result < 0) {
+        sim_state_close(state);
+        return result;
+    }
+    *ret = state;
+    return GP_OK;
+}
+
+struct sim_state *sim_state_new_private(void)
+{
+    struct sim_state *state = calloc(1, sizeof(*state));
+    if (!state)
+        return NULL;
+    state->fd = -1;
+    state->map = mmap(NULL, sizeof(*state->map), PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (state->map == MAP_FAILED) {
+        free(state);
+        return NULL;
+    }
+    return state;
+}
+
+void sim_state_close(struct sim_state *state)
+{
+    if (!state)
+        return;
+    if (state->map != MAP_FAILED)
+        (void)munmap(state->map, sizeof(*state->map));
+    if (state->fd >= 0)
+        (void)close(state->fd);
+    free(state);
+}
+
+int sim_state_lock(struct sim_state *state, struct gp_err *err)
+{
+    while (state->fd >= 0 && flock(state->fd, LOCK_EX) < 0)
+        if (errno != EINTR)
+            return gp_err_set(err, GP_EIO, "cannot lock the simulation's state: %s",
+                              strerror(errno));
+    return GP_OK;
+}
+
+void sim_state_unlock(struct sim_state *state)
+{
+    if (state->fd >= 0)
+        (void)flock(state->fd, LOCK_UN);
+}
+
+/* ------------------------------------------------------------------------- faults */
+
+bool sim_state_has_faults(struct sim_state *state)
+{
+    return atomic_load_explicit(&state->map->fault_count, memory_order_acquire) > 0;
+}
+
+bool sim_state_fault(struct sim_state *state, size_t slot, struct sim_fault *ret)
+{
+    return slot_read(&state->map->faults[slot], ret, sizeof(*ret)) && ret->kind < SIM_FAULT_KINDS;
+}
+
+int sim_state_add_fault(struct sim_state *state, const struct sim_fault *fault, struct gp_err *err)
+{
+    for (size_t i = 0; i < SIM_MAX_FAULTS; i++) {
+        if (atomic_load(&state->map->faults[i].used))
+            continue;
+        slot_write(&state->map->faults[i], fault, sizeof(*fault));
+        atomic_fetch_add(&state->map->fault_count, 1);
+        return GP_OK;
+    }
+    return gp_err_set(err, GP_ETOOBIG, "all %d faults are in use; clear some", SIM_MAX_FAULTS);
+}
+
+void sim_state_clear_faults(struct sim_state *state, int gpu)
+{
+    for (size_t i = 0; i < SIM_MAX_FAULTS; i++) {
+        struct sim_fault fault;
+        if (!sim_state_fault(state, i, &fault) || (gpu != SIM_ALL_GPUS && fault.gpu != gpu))
+            continue;
+        atomic_store(&state->map->faults[i].used, 0);
+        atomic_fetch_sub(&state->map->fault_count, 1);
+    }
+}
+
+/* ------------------------------------------------------------------------- jobs */
+
+uint64_t sim_process_start(unsigned int pid)
+{
+    char path[32], text[1024];
+    (void)snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+    if (gp_io_read(path, text, sizeof(text)) <= 0)
+        return 0;
+    /* The command name may hold anything; the fields count from its closing parenthesis, behind
+     * which state is field 3 and the start time field 22. */
+    const char *p = strrchr(text, ')');
+    for (int field = 2; p && field < 22; field++)
+        p = strchr(p + 1, ' ');
+    return p ? strtoull(p, NULL, 10) : 0;
+}
+
+bool sim_state_has_jobs(struct sim_state *state)
+{
+    return atomic_load_explicit(&state->map->job_count, memory_order_acquire) > 0;
+}
+
+static bool job_lives(struct sim_state *state, size_t slot, const struct sim_job *job)
+{
+    unsigned long long now = gp_clock_mono_ns() / GP_NS_PER_MS;
+    if (now - atomic_load(&state->jobs[slot].checked_ms) < RECHECK_MS)
+        return atomic_load(&state->jobs[slot].alive);
+    bool alive = sim_process_start(job->pid) == job->start_ticks;
+    atomic_store(&state->jobs[slot].alive, alive);
+    atomic_store(&state->jobs[slot].checked_ms, now);
+    return alive;
+}
+
+bool sim_state_job(struct sim_state *state, size_t slot, struct sim_job *ret)
+{
+    if (!slot_read(&state->map->jobs[slot], ret, sizeof(*ret)) || !job_lives(state, slot, ret))
+        return false;
+    ret->name[SIM_JOB_NAME_SIZE - 1] = '\0';
+    return true;
+}
+
+static void reclaim_jobs(struct sim_state *state)
+{
+    for (size_t i = 0; i < SIM_MAX_JOBS; i++) {
+        struct sim_job job;
+        if (slot_read(&state->map->jobs[i], &job, sizeof(job)) &&
+            sim_process_start(job.pid) != job.start_ticks)
+            sim_state_remove_job(state, i);
+    }
+}
+
+int sim_state_add_job(struct sim_state *state, const struct sim_job *job, size_t *ret_slot,
+                      struct gp_err *err)
+{
+    reclaim_jobs(state);
+    for (size_t i = 0; i < SIM_MAX_JOBS; i++) {
+        if (atomic_load(&state->map->jobs[i].used))
+            continue;
+        slot_write(&state->map->jobs[i], job, sizeof(*job));
+        atomic_fetch_add(&state->map->job_count, 1);
+        *ret_slot = i;
+        return GP_OK;
+    }
+    return gp_err_set(err, GP_ETOOBIG, "all %d job slots of the simulation are in use", SIM_MAX_JOBS);
+}
+
+void sim_state_remove_job(struct sim_state *state, size_t slot)
+{
+    if (atomic_exchange(&state->map->jobs[slot].used, 0))
+        atomic_fetch_sub(&state->map->job_count, 1);
+}
+
+/* ------------------------------------------------------------------------- energy */
+
+uint64_t sim_state_energy(struct sim_state *state, size_t device, uint64_t power_mw,
+                          uint64_t first_mj)
+{
+    struct energy *energy = &state->map->energy[device];
+    unsigned long long now = gp_clock_wall_ns() / 1000;
+    unsigned long long last = atomic_load(&energy->time_us);
+    /* Whoever moves the time forward adds the energy of that stretch; the others just read. */
+    if (now > last && atomic_compare_exchange_strong(&energy->time_us, &last, now))
+        atomic_fetch_add(&energy->mj, last ? power_mw * (now - last) / 1000000 : first_mj);
+    return atomic_load(&energy->mj);
+}

@@ -1,0 +1,62 @@
+/* Live state of a simulated machine, shared by the processes of one user: faults, jobs, energy.
+ *
+ * One file per machine in a private directory, mapped by everybody. Writers hold a file lock;
+ * readers take nothing: a slot is copied between two reads of its sequence number. So a running
+ * monitor sees a fault the moment it is injected, and a hung or killed writer stops nobody. */
+#ifndef GPULSE_SIM_STATE_H
+#define GPULSE_SIM_STATE_H
+
+#include "base/util.h"
+#include "sim/fault.h"
+#include "sim/machine.h"
+
+#include <stdatomic.h>
+
+struct gp_err;
+struct sim_state;
+
+enum { SIM_MAX_FAULTS = 64, SIM_MAX_JOBS = 1024, SIM_JOB_NAME_SIZE = 64 };
+
+struct sim_job {
+    uint32_t pid;
+    uint32_t util_pct;
+    uint64_t start_ticks; /* of the process: tells it from a later one with the same pid */
+    uint64_t bytes;
+    int32_t device;
+    int32_t mig; /* index of the MIG device, SIM_NO_INSTANCE: none */
+    char name[SIM_JOB_NAME_SIZE];
+};
+
+/* Opens (creates) the state of the machine that `spec` names. */
+int sim_state_open(const char *spec, struct sim_state **ret, struct gp_err *err);
+/* State of this process only, for where no file can be had. NULL without memory. */
+struct sim_state *sim_state_new_private(void);
+void sim_state_close(struct sim_state *state);
+
+/* Readers. False if the slot is empty; a job of a process that has ended counts as empty. */
+bool sim_state_fault(struct sim_state *state, size_t slot, struct sim_fault *ret);
+bool sim_state_job(struct sim_state *state, size_t slot, struct sim_job *ret);
+/* True if there may be any; the common case costs one load. */
+bool sim_state_has_faults(struct sim_state *state);
+bool sim_state_has_jobs(struct sim_state *state);
+
+/* Energy of a device in mJ, after adding what `power_mw` used since the last reading by anybody.
+ * Never decreases. A device that is read for the first time starts at `first_mj`. */
+uint64_t sim_state_energy(struct sim_state *state, size_t device, uint64_t power_mw,
+                          uint64_t first_mj);
+
+/* Writers. Between lock and unlock nobody else changes the state. */
+int sim_state_lock(struct sim_state *state, struct gp_err *err);
+void sim_state_unlock(struct sim_state *state);
+int sim_state_add_fault(struct sim_state *state, const struct sim_fault *fault, struct gp_err *err);
+/* Removes the faults of a GPU, or with SIM_ALL_GPUS all of them. */
+void sim_state_clear_faults(struct sim_state *state, int gpu);
+/* Takes a slot for a job of this process, reusing those of ended ones; *ret_slot frees it. */
+int sim_state_add_job(struct sim_state *state, const struct sim_job *job, size_t *ret_slot,
+                      struct gp_err *err);
+void sim_state_remove_job(struct sim_state *state, size_t slot);
+
+/* Start time of a process in clock ticks since boot, 0 if it does not exist. */
+uint64_t sim_process_start(unsigned int pid);
+
+#endif

@@ -1,0 +1,105 @@
+/* gpulse-sim: the simulated driver's own tool; `gpulse sim COMMAND` runs it. */
+#include "sim/tool.h"
+
+#include "base/err.h"
+#include "base/strbuf.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct gp_cmd *const commands[] = {
+    &sim_cmd_list, &sim_cmd_exec, &sim_cmd_load, &sim_cmd_fault, &sim_cmd_import, NULL,
+};
+
+static const struct gp_program program = {
+    .name = "gpulse sim",
+    .summary = "GPUs without GPUs: machines that are simulated at the driver's interface",
+    .description = "The simulated driver answers every NVML program from a machine file: captured "
+                   "machines, jobs, faults. Nothing of it touches a real GPU.",
+    .version = GPULSE_VERSION,
+    .commands = commands,
+    .exit_codes = "0\tdone\n1\tfailed, or the simulated job found no memory\n2\twrong usage or a "
+                  "malformed file\n5\tpermission denied\n",
+    .environment = "GPULSE_SIM\tthe machine\nGPULSE_SIM_STILL\t1: values stand still\n"
+                   "GPULSE_SIM_COUNT\tfile that receives the number of calls of each function\n"
+                   "GPULSE_SIM_STATE\tdirectory of faults and jobs (default: "
+                   "$XDG_RUNTIME_DIR/gpulse-sim)\n",
+};
+
+int sim_tool_home(char home[GP_PATH_SIZE], struct gp_err *err)
+{
+    ssize_t n = readlink("/proc/self/exe", home, GP_PATH_SIZE - 1);
+    if (n <= 0)
+        return gp_err_set(err, GP_EIO, "cannot find this program: %s", strerror(errno));
+    home[n] = '\0';
+    *strrchr(home, '/') = '\0';
+    return GP_OK;
+}
+
+int sim_tool_open(const char *machine_option, const char **ret_spec, struct sim_machine **ret_machine,
+                  struct sim_state **ret_state, struct gp_err *err)
+{
+    char home[GP_PATH_SIZE];
+    const char *spec = machine_option ? machine_option : getenv("GPULSE_SIM");
+    if (!spec || !*spec)
+        return gp_err_set(err, GP_EUSAGE, "which machine? name it with -m, as in -m h100x8");
+    int result = sim_tool_home(home, err);
+    if (result == GP_OK)
+        result = sim_machine_open(spec, home, ret_machine, err);
+    if (result == GP_OK && ret_state) {
+        result = sim_state_open(spec, ret_state, err);
+        if (result < 0) {
+            sim_machine_free(*ret_machine);
+            *ret_machine = NULL;
+        }
+    }
+    if (result == GP_OK)
+        *ret_spec = spec;
+    return result;
+}
+
+static int print(struct gp_strbuf *sb)
+{
+    int r = sb->error ? -ENOMEM : gp_io_write_all(STDOUT_FILENO, sb->buf, sb->len);
+    gp_strbuf_fini(sb);
+    return r < 0 ? 1 : 0;
+}
+
+static bool is_help(const char *arg)
+{
+    return arg && (strcmp(arg, "-h") == 0 || strcmp(arg, "--help") == 0);
+}
+
+int main(int argc, char **argv)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
+    struct gp_err err = {0};
+    const struct gp_cmd *cmd = NULL;
+    if (argc < 2 || is_help(argv[1])) {
+        gp_cli_help(&sb, &program);
+        return print(&sb);
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        gp_strbuf_addf(&sb, "%s %s\n", program.name, program.version);
+        return print(&sb);
+    }
+    int result = gp_cli_find(commands, argv[1], &cmd, &err);
+    /* Only up to the first positional argument: behind it the words may be another program's. */
+    for (int i = 2; result == GP_OK && i < argc && argv[i][0] == '-' && argv[i][1]; i++) {
+        if (strcmp(argv[i], "--") == 0)
+            break;
+        if (is_help(argv[i])) {
+            gp_cli_help_command(&sb, &program, cmd);
+            return print(&sb);
+        }
+    }
+    if (result == GP_OK)
+        result = cmd->run(argc - 1, argv + 1, &err);
+    if (result != GP_OK && err.text[0])
+        (void)fprintf(stderr, "%s: %s\n", program.name, err.text);
+    return gp_err_exit_status(result);
+}

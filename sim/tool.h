@@ -1,0 +1,26 @@
+/* The program gpulse-sim: what its commands share. */
+#ifndef GPULSE_SIM_TOOL_H
+#define GPULSE_SIM_TOOL_H
+
+#include "base/cli.h"
+#include "base/io.h"
+#include "sim/machine.h"
+#include "sim/state.h"
+
+extern const struct gp_cmd sim_cmd_list, sim_cmd_import, sim_cmd_exec, sim_cmd_load, sim_cmd_fault;
+
+/* Directory of this program, where the simulated driver and the machines are. */
+int sim_tool_home(char home[GP_PATH_SIZE], struct gp_err *err);
+
+/* Opens the machine that -m names, by default that of GPULSE_SIM, with its shared state (unless
+ * ret_state is NULL). *ret_spec is the name itself. Free both. */
+int sim_tool_open(const char *machine_option, const char **ret_spec, struct sim_machine **ret_machine,
+                  struct sim_state **ret_state, struct gp_err *err);
+
+/* The option that these commands share. */
+#define SIM_MACHINE_OPTION(type, field)                                                            \
+    {'m', "machine", NULL, GP_OPT_STRING, "MACHINE", NULL, NULL, GP_COMPLETE_MACHINE,              \
+     offsetof(struct type, field),                                                                 \
+     "name (h100, h100x8, a100-mig, …) or machine file; default: $GPULSE_SIM"}
+
+#endif

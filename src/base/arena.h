@@ -1,0 +1,21 @@
+/* Memory of one tick: many small allocations, freed together. */
+#ifndef GP_BASE_ARENA_H
+#define GP_BASE_ARENA_H
+
+#include "base/util.h"
+
+struct gp_arena_block;
+
+struct gp_arena {
+    struct gp_arena_block *blocks;
+};
+
+void gp_arena_fini(struct gp_arena *arena);
+
+/* Zeroed memory for count × size bytes, aligned for any type; NULL if there is none. */
+void *gp_arena_alloc(struct gp_arena *arena, size_t count, size_t size) GP_MUST_CHECK;
+
+/* Copies of text; NULL if there is no memory. */
+char *gp_arena_strdup(struct gp_arena *arena, const char *s) GP_MUST_CHECK;
+
+#endif

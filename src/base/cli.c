@@ -1,0 +1,271 @@
+#include "base/cli.h"
+
+#include "base/err.h"
+#include "base/parse.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* True if `word` (n bytes) stands in the space separated list. */
+static bool list_has(const char *list, const char *word, size_t n)
+{
+    for (const char *p = list; p && *p;) {
+        size_t len = strcspn(p, " ");
+        if (len == n && memcmp(p, word, n) == 0)
+            return true;
+        p += len + (p[len] == ' ');
+    }
+    return false;
+}
+
+static bool choice_is_valid(const char *choices, const char *value)
+{
+    for (const char *p = value;; p++) {
+        size_t n = strcspn(p, ",");
+        if (!list_has(choices, p, n))
+            return false;
+        p += n;
+        if (!*p)
+            return true;
+    }
+}
+
+static bool store(const struct gp_opt *opt, void *values, const char *text)
+{
+    void *field = (char *)values + opt->offset;
+    switch (opt->type) {
+    case GP_OPT_FLAG:
+        *(bool *)field = true;
+        return true;
+    case GP_OPT_STRING:
+        *(const char **)field = text;
+        return true;
+    case GP_OPT_CHOICE:
+        if (!choice_is_valid(opt->choices, text))
+            return false;
+        *(const char **)field = text;
+        return true;
+    case GP_OPT_DURATION:
+        return gp_parse_duration(text, field);
+    case GP_OPT_U64:
+        return gp_parse_u64(text, field);
+    case GP_OPT_SIZE:
+        return gp_parse_size(text, field);
+    }
+    return false;
+}
+
+static int bad_value(const struct gp_opt *opt, const char *text, struct gp_err *err)
+{
+    static const char *const wanted[] = {
+        [GP_OPT_FLAG] = "no value",      [GP_OPT_STRING] = "text",
+        [GP_OPT_CHOICE] = "one of",      [GP_OPT_DURATION] = "a duration such as 0.5, 250ms or 10m",
+        [GP_OPT_U64] = "a whole number", [GP_OPT_SIZE] = "a size such as 512MiB or 20GiB",
+    };
+    const char *choices = opt->type == GP_OPT_CHOICE ? opt->choices : "";
+    return gp_err_set(err, GP_EUSAGE, "bad value '%.80s' for --%s: it takes %s%s%s", text,
+                      opt->name, wanted[opt->type], *choices ? " " : "", choices);
+}
+
+static bool name_matches(const struct gp_opt *opt, const char *name, size_t n)
+{
+    return (strlen(opt->name) == n && memcmp(opt->name, name, n) == 0) ||
+           list_has(opt->aliases, name, n);
+}
+
+const struct gp_opt *gp_cli_option(const struct gp_opt *options, const char *name, size_t n,
+                                   char letter)
+{
+    for (const struct gp_opt *opt = options; opt && opt->name; opt++)
+        if (letter ? opt->letter == letter : name_matches(opt, name, n))
+            return opt;
+    return NULL;
+}
+
+/* All long names of all targets in a row, for the suggestion. */
+struct name_list {
+    const struct gp_opt_target *targets;
+    size_t count;
+};
+
+static const char *next_option_name(const void *ctx, size_t i)
+{
+    const struct name_list *list = ctx;
+    for (size_t t = 0; t < list->count; t++)
+        for (const struct gp_opt *opt = list->targets[t].options; opt && opt->name; opt++)
+            if (i-- == 0)
+                return opt->name;
+    return NULL;
+}
+
+static const struct gp_opt *find_option(const struct gp_opt_target *targets, size_t count,
+                                        const char *name, size_t n, char letter, void **ret_values)
+{
+    for (size_t t = 0; t < count; t++) {
+        const struct gp_opt *opt = gp_cli_option(targets[t].options, name, n, letter);
+        if (opt) {
+            *ret_values = targets[t].values;
+            return opt;
+        }
+    }
+    return NULL;
+}
+
+static int unknown_option(const char *word, size_t n, const struct gp_opt_target *targets,
+                          size_t count, struct gp_err *err)
+{
+    char name[64];
+    (void)snprintf(name, sizeof(name), "%.*s", (int)(n > 60 ? 60 : n), word + 2);
+    struct name_list list = {targets, count};
+    const char *near = word[1] == '-' ? gp_cli_nearest(name, next_option_name, &list) : NULL;
+    return gp_err_set(err, GP_EUSAGE, "unknown option '%.80s'%s%s%s; try --help", word,
+                      near ? "; did you mean --" : "", near ? near : "", near ? "?" : "");
+}
+
+/* Takes the value of opt: glued (may be NULL), the next word, or the fallback. Advances *i. */
+static int take_value(const struct gp_opt *opt, void *values, const char *glued, int argc,
+                      char **argv, int *i, struct gp_err *err)
+{
+    if (opt->type == GP_OPT_FLAG)
+        return glued ? gp_err_set(err, GP_EUSAGE, "--%s takes no value", opt->name)
+                     : (store(opt, values, ""), 0);
+    if (glued)
+        return store(opt, values, glued) ? 0 : bad_value(opt, glued, err);
+    const char *next = *i + 1 < argc ? argv[*i + 1] : NULL;
+    if (opt->fallback) {
+        /* An optional value is taken from the next word only where it fits. */
+        if (next && next[0] != '-' && opt->type != GP_OPT_STRING && store(opt, values, next))
+            ++*i;
+        else
+            (void)store(opt, values, opt->fallback);
+        return 0;
+    }
+    if (!next)
+        return gp_err_set(err, GP_EUSAGE, "--%s needs a value: %s", opt->name, opt->arg);
+    ++*i;
+    return store(opt, values, next) ? 0 : bad_value(opt, next, err);
+}
+
+static int parse_long(int argc, char **argv, int *i, const struct gp_opt_target *targets,
+                      size_t count, struct gp_err *err)
+{
+    const char *word = argv[*i];
+    size_t n = strcspn(word + 2, "=");
+    void *values;
+    const struct gp_opt *opt = find_option(targets, count, word + 2, n, 0, &values);
+    if (!opt)
+        return unknown_option(word, n, targets, count, err);
+    const char *glued = word[2 + n] ? word + 2 + n + 1 : NULL;
+    return take_value(opt, values, glued, argc, argv, i, err);
+}
+
+/* "-cup" is three flags; "-n1" and "-n 1" are one option with a value. */
+static int parse_letters(int argc, char **argv, int *i, const struct gp_opt_target *targets,
+                         size_t count, struct gp_err *err)
+{
+    const char *word = argv[*i];
+    for (const char *p = word + 1; *p; p++) {
+        void *values;
+        const struct gp_opt *opt = find_option(targets, count, "", 0, *p, &values);
+        if (!opt)
+            return gp_err_set(err, GP_EUSAGE, "unknown option '-%c' in '%.60s'; try --help", *p,
+                              word);
+        bool takes_value = opt->type != GP_OPT_FLAG;
+        int r = take_value(opt, values, takes_value && p[1] ? p + 1 : NULL, argc, argv, i, err);
+        if (r < 0 || takes_value)
+            return r;
+    }
+    return 0;
+}
+
+int gp_cli_parse(int argc, char **argv, const struct gp_opt_target *targets, size_t count,
+                 bool stop_at_positional, int *ret_positional, struct gp_err *err)
+{
+    int positional = 0;
+    bool options = true;
+    for (int i = 1; i < argc; i++) {
+        int r = 0;
+        if (options && strcmp(argv[i], "--") == 0)
+            options = false;
+        else if (options && strncmp(argv[i], "--", 2) == 0)
+            r = parse_long(argc, argv, &i, targets, count, err);
+        else if (options && argv[i][0] == '-' && argv[i][1])
+            r = parse_letters(argc, argv, &i, targets, count, err);
+        else {
+            argv[++positional] = argv[i];
+            if (stop_at_positional)
+                options = false;
+        }
+        if (r < 0)
+            return r;
+    }
+    *ret_positional = positional;
+    return 0;
+}
+
+/* Optimal string alignment distance of two short words (a transposition costs 1). */
+static size_t distance(const char *a, const char *b)
+{
+    enum { MAX = 48 };
+    size_t n = strlen(a);
+    size_t m = strlen(b);
+    if (n > MAX || m > MAX)
+        return SIZE_MAX;
+    size_t row[3][MAX + 1];
+    for (size_t j = 0; j <= m; j++)
+        row[0][j] = j;
+    for (size_t i = 1; i <= n; i++) {
+        size_t *now = row[i % 3];
+        const size_t *before = row[(i + 2) % 3];
+        const size_t *earlier = row[(i + 1) % 3];
+        now[0] = i;
+        for (size_t j = 1; j <= m; j++) {
+            size_t best = before[j - 1] + (a[i - 1] != b[j - 1]);
+            if (before[j] + 1 < best)
+                best = before[j] + 1;
+            if (now[j - 1] + 1 < best)
+                best = now[j - 1] + 1;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+                earlier[j - 2] + 1 < best)
+                best = earlier[j - 2] + 1;
+            now[j] = best;
+        }
+    }
+    return row[n % 3][m];
+}
+
+const char *gp_cli_nearest(const char *word, const char *(*next)(const void *ctx, size_t i),
+                           const void *ctx)
+{
+    const char *best = NULL;
+    size_t best_distance = strlen(word) / 3 + 2;
+    const char *candidate;
+    for (size_t i = 0; (candidate = next(ctx, i)); i++) {
+        size_t d = distance(word, candidate);
+        if (d < best_distance) {
+            best_distance = d;
+            best = candidate;
+        }
+    }
+    return best;
+}
+
+static const char *next_command_name(const void *ctx, size_t i)
+{
+    const struct gp_cmd *const *commands = ctx;
+    return commands[i] ? commands[i]->name : NULL;
+}
+
+int gp_cli_find(const struct gp_cmd *const *commands, const char *name, const struct gp_cmd **ret,
+                struct gp_err *err)
+{
+    for (size_t i = 0; commands[i]; i++)
+        if (strcmp(commands[i]->name, name) == 0) {
+            *ret = commands[i];
+            return 0;
+        }
+    const char *near = gp_cli_nearest(name, next_command_name, commands);
+    return gp_err_set(err, GP_EUSAGE, "unknown command '%.60s'%s%s%s; try --help", name,
+                      near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+}

@@ -1,0 +1,115 @@
+/* The command line as data: commands and options are tables, from which parsing, help, manual pages
+ * and completion all come. Knows nothing about GPUs: gpulse and its helper programs share it. */
+#ifndef GP_BASE_CLI_H
+#define GP_BASE_CLI_H
+
+#include "base/util.h"
+
+struct gp_err;
+struct gp_strbuf;
+
+enum gp_opt_type {
+    GP_OPT_FLAG,     /* bool: set to true */
+    GP_OPT_STRING,   /* const char *: points into argv */
+    GP_OPT_CHOICE,   /* const char *: one of `choices`, or a comma list of them */
+    GP_OPT_DURATION, /* uint64_t: nanoseconds */
+    GP_OPT_U64,      /* uint64_t */
+    GP_OPT_SIZE,     /* uint64_t: bytes */
+};
+
+/* What a value names, for completion. */
+enum gp_complete {
+    GP_COMPLETE_NONE,
+    GP_COMPLETE_FILE,
+    GP_COMPLETE_METRICS, /* comma list of metric names */
+    GP_COMPLETE_MACHINE, /* simulated machines */
+    GP_COMPLETE_COMMAND, /* a program and its arguments */
+};
+
+struct gp_opt {
+    char letter;         /* 0: none */
+    const char *name;    /* long name, without the dashes */
+    const char *aliases; /* further long names, space separated, or NULL */
+    enum gp_opt_type type;
+    const char *arg;      /* name of the value in the help; NULL for flags */
+    const char *fallback; /* value when given without one ("--watch"); NULL: a value is required */
+    const char *choices;  /* space separated, for GP_OPT_CHOICE */
+    enum gp_complete complete;
+    size_t offset; /* of the field in the options struct */
+    const char *help;
+};
+
+/* A table ends with an entry whose name is NULL. */
+#define GP_OPT_END {0}
+
+struct gp_cmd {
+    const char *name;
+    const char *summary;     /* one line, lower case, no full stop */
+    const char *usage;       /* what stands behind the name: "[FIELDS] [options]" */
+    const char *description; /* paragraphs separated by an empty line */
+    const char *examples;    /* lines "command\texplanation" */
+    const struct gp_opt *options;
+    enum gp_complete complete; /* of its positional arguments */
+    bool raw_rest;             /* arguments behind the first positional one are not parsed */
+    /* argv[0] is the command's name. Returns a GP_E* code with err filled, or GP_OK. */
+    int (*run)(int argc, char **argv, struct gp_err *err);
+};
+
+/* Where parsed values go: one table and its struct. */
+struct gp_opt_target {
+    const struct gp_opt *options;
+    void *values;
+};
+
+/* Parses argv[1..argc) against `count` targets. Positional arguments are moved to the front of
+ * argv[1..], their number is stored in *ret_positional. "--" ends the options.
+ * With `stop_at_positional` the first positional argument ends them too; *ret_positional then
+ * counts it and all that follows. GP_EUSAGE names the bad argument and the nearest known one. */
+int gp_cli_parse(int argc, char **argv, const struct gp_opt_target *targets, size_t count,
+                 bool stop_at_positional, int *ret_positional, struct gp_err *err) GP_MUST_CHECK;
+
+/* The option of a table with this letter or, with letter 0, this long name or alias (n bytes);
+ * NULL if there is none. */
+const struct gp_opt *gp_cli_option(const struct gp_opt *options, const char *name, size_t n,
+                                   char letter);
+
+/* The candidate nearest to `word` by edit distance, or NULL if none is near.
+ * `next(ctx, i)` gives the i-th candidate, NULL at the end. */
+const char *gp_cli_nearest(const char *word, const char *(*next)(const void *ctx, size_t i),
+                           const void *ctx);
+
+/* Finds a command by name in a NULL-terminated table; GP_EUSAGE suggests the nearest. */
+int gp_cli_find(const struct gp_cmd *const *commands, const char *name, const struct gp_cmd **ret,
+                struct gp_err *err) GP_MUST_CHECK;
+
+/* What a program is, for its own help and man page. */
+struct gp_program {
+    const char *name; /* "gpulse", "gpulse sim" */
+    const char *summary;
+    const char *description;
+    const char *version;
+    const struct gp_cmd *const *commands; /* NULL-terminated */
+    const struct gp_opt *common;          /* options of every command */
+    const char *exit_codes;               /* lines "code\tmeaning" */
+    const char *environment;              /* lines "NAME\tmeaning" */
+};
+
+/* Appends "gpulse --help" and "gpulse COMMAND --help". */
+void gp_cli_help(struct gp_strbuf *sb, const struct gp_program *program);
+void gp_cli_help_command(struct gp_strbuf *sb, const struct gp_program *program,
+                         const struct gp_cmd *cmd);
+
+/* Appends the scdoc source of the program's or one command's manual page (section 1). */
+void gp_cli_man(struct gp_strbuf *sb, const struct gp_program *program);
+void gp_cli_man_command(struct gp_strbuf *sb, const struct gp_program *program,
+                        const struct gp_cmd *cmd);
+
+/* Completion: appends the candidates for the last of `words` (those before it, without the
+ * program's name, are already typed), one a line: the whole word, then perhaps a tab and what it
+ * means. A line "FILES" or "COMMANDS" asks the shell for file names or programs. `expand` (may be
+ * NULL) lists the names of a kind in the same form, or does nothing. */
+void gp_cli_complete(struct gp_strbuf *sb, const struct gp_program *program, int count,
+                     char *const *words,
+                     void (*expand)(struct gp_strbuf *sb, enum gp_complete kind));
+
+#endif

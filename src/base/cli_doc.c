@@ -1,0 +1,716 @@
+/* What the option tables say, told to people (help), to scdoc (manual pages) and to shells
+ * (completion). Everything here is a pure function of the tables. */
+#include "base/cli.h"
+
+#include "base/strbuf.h"
+
+#include <ctype.h>
+#include <string.h>
+
+enum {
+    PAGE_COLUMNS = 80,
+    LABEL_INDENT = 2,
+    OPTION_COLUMN_MAX = 30, /* a longer label pushes its text to the next line */
+    EXAMPLE_COLUMN_MAX = 46,
+    LABEL_BYTES = 512,
+    TEXT_BYTES = 8192,
+};
+
+static bool is_hidden(const struct gp_cmd *cmd)
+{
+    return cmd->name[0] == '_';
+}
+
+/* Columns of n bytes of our own text: no wide or combining characters in there. */
+static size_t columns_of(const char *s, size_t n)
+{
+    size_t columns = 0;
+    for (size_t i = 0; i < n; i++)
+        columns += ((unsigned char)s[i] & 0xc0) != 0x80;
+    return columns;
+}
+
+/* One line of "left\tright" or "word" text, without its newline. */
+struct line {
+    const char *text;
+    size_t len;
+};
+
+static bool next_line(const char **cursor, struct line *ret)
+{
+    if (!*cursor || !**cursor)
+        return false;
+    ret->text = *cursor;
+    ret->len = strcspn(*cursor, "\n");
+    *cursor += ret->len + ((*cursor)[ret->len] == '\n');
+    return true;
+}
+
+/* Cuts a line at its tab; the right half is empty without one. */
+static void split_pair(struct line line, struct line *ret_left, struct line *ret_right)
+{
+    const char *tab = memchr(line.text, '\t', line.len);
+    size_t left = tab ? (size_t)(tab - line.text) : line.len;
+    *ret_left = (struct line){line.text, left};
+    *ret_right = tab ? (struct line){tab + 1, line.len - left - 1} : (struct line){"", 0};
+}
+
+/* One paragraph of a description: up to an empty line. Lines that begin with a blank are shown as
+ * they are, so they form paragraphs of their own. */
+static bool next_paragraph(const char **cursor, struct line *ret)
+{
+    const char *p = *cursor;
+    while (p && *p == '\n')
+        p++;
+    if (!p || !*p)
+        return false;
+    const char *end = strstr(p, "\n\n");
+    ret->text = p;
+    ret->len = end ? (size_t)(end - p) : strlen(p);
+    while (ret->len > 0 && p[ret->len - 1] == '\n')
+        ret->len--;
+    *cursor = p + ret->len;
+    return true;
+}
+
+/* ------------------------------------------------------------------ help */
+
+/* Appends words wrapped at the page; the cursor stands at column `indent`, where later lines
+ * begin too. Ends the last line. */
+static void add_wrapped(struct gp_strbuf *sb, const char *text, size_t n, size_t indent)
+{
+    size_t column = indent;
+    for (size_t i = 0; i < n;) {
+        if (text[i] == ' ' || text[i] == '\n') {
+            i++;
+            continue;
+        }
+        size_t len = 0;
+        while (i + len < n && text[i + len] != ' ' && text[i + len] != '\n')
+            len++;
+        size_t width = columns_of(text + i, len);
+        if (column > indent && column + 1 + width > PAGE_COLUMNS) {
+            gp_strbuf_addc(sb, '\n');
+            gp_strbuf_fill(sb, ' ', indent);
+            column = indent;
+        } else if (column > indent) {
+            gp_strbuf_addc(sb, ' ');
+            column++;
+        }
+        gp_strbuf_add(sb, text + i, len);
+        column += width;
+        i += len;
+    }
+    gp_strbuf_addc(sb, '\n');
+}
+
+static void add_description(struct gp_strbuf *sb, const char *text)
+{
+    struct line paragraph;
+    while (next_paragraph(&text, &paragraph)) {
+        if (paragraph.text[0] == ' ') {
+            gp_strbuf_add(sb, paragraph.text, paragraph.len);
+            gp_strbuf_addc(sb, '\n');
+        } else {
+            add_wrapped(sb, paragraph.text, paragraph.len, 0);
+        }
+        gp_strbuf_addc(sb, '\n');
+    }
+}
+
+/* A label and its text, the text beginning at `column`. */
+static void add_row(struct gp_strbuf *sb, struct line label, struct line text, size_t column)
+{
+    gp_strbuf_fill(sb, ' ', LABEL_INDENT);
+    gp_strbuf_add(sb, label.text, label.len);
+    size_t end = LABEL_INDENT + columns_of(label.text, label.len);
+    if (text.len == 0) {
+        gp_strbuf_addc(sb, '\n');
+        return;
+    }
+    if (end + 2 > column) {
+        gp_strbuf_addc(sb, '\n');
+        end = 0;
+    }
+    gp_strbuf_fill(sb, ' ', column - end);
+    add_wrapped(sb, text.text, text.len, column);
+}
+
+static size_t wider(size_t column, size_t label_columns, size_t column_max)
+{
+    size_t wanted = LABEL_INDENT + label_columns + 2;
+    return wanted > column && wanted <= column_max ? wanted : column;
+}
+
+/* Lines of "label\ttext" as a block with a title. */
+static void add_pairs(struct gp_strbuf *sb, const char *title, const char *text, size_t column_max)
+{
+    if (!text || !*text)
+        return;
+    struct line line, left, right;
+    size_t column = 8;
+    for (const char *p = text; next_line(&p, &line);) {
+        split_pair(line, &left, &right);
+        column = wider(column, columns_of(left.text, left.len), column_max);
+    }
+    gp_strbuf_addf(sb, "%s:\n", title);
+    for (const char *p = text; next_line(&p, &line);) {
+        split_pair(line, &left, &right);
+        add_row(sb, left, right, column);
+    }
+    gp_strbuf_addc(sb, '\n');
+}
+
+/* "-i, --id LIST", "    --watch[=TIME]" */
+static void format_label(struct gp_strbuf *sb, const struct gp_opt *opt)
+{
+    if (opt->letter)
+        gp_strbuf_addf(sb, "-%c, ", opt->letter);
+    else
+        gp_strbuf_adds(sb, "    ");
+    gp_strbuf_addf(sb, "--%s", opt->name);
+    if (opt->arg)
+        gp_strbuf_addf(sb, opt->fallback ? "[=%s]" : " %s", opt->arg);
+}
+
+/* The help and, where its words do not name them, the choices. */
+static void format_option_text(struct gp_strbuf *sb, const struct gp_opt *opt)
+{
+    gp_strbuf_adds(sb, opt->help);
+    if (opt->type != GP_OPT_CHOICE || !opt->choices)
+        return;
+    gp_strbuf_adds(sb, ": ");
+    for (const char *p = opt->choices; *p; p++)
+        if (*p == ' ')
+            gp_strbuf_adds(sb, ", ");
+        else
+            gp_strbuf_addc(sb, *p);
+}
+
+static bool is_listed(const struct gp_opt *opt)
+{
+    return opt->help != NULL;
+}
+
+static void add_options(struct gp_strbuf *sb, const char *title, const struct gp_opt *options)
+{
+    struct gp_strbuf label = GP_STRBUF_INIT(LABEL_BYTES);
+    struct gp_strbuf text = GP_STRBUF_INIT(TEXT_BYTES);
+    size_t column = 8;
+    bool any = false;
+    for (const struct gp_opt *opt = options; opt && opt->name; opt++) {
+        gp_strbuf_reset(&label);
+        format_label(&label, opt);
+        column = wider(column, columns_of(label.buf, label.len), OPTION_COLUMN_MAX);
+        any |= is_listed(opt);
+    }
+    if (any)
+        gp_strbuf_addf(sb, "%s:\n", title);
+    for (const struct gp_opt *opt = options; opt && opt->name; opt++) {
+        if (!is_listed(opt))
+            continue;
+        gp_strbuf_reset(&label);
+        gp_strbuf_reset(&text);
+        format_label(&label, opt);
+        format_option_text(&text, opt);
+        add_row(sb, (struct line){label.buf, label.len}, (struct line){text.buf, text.len}, column);
+    }
+    if (any)
+        gp_strbuf_addc(sb, '\n');
+    gp_strbuf_fini(&label);
+    gp_strbuf_fini(&text);
+}
+
+static void add_commands(struct gp_strbuf *sb, const struct gp_cmd *const *commands)
+{
+    size_t column = 8;
+    for (size_t i = 0; commands[i]; i++)
+        if (!is_hidden(commands[i]))
+            column = wider(column, strlen(commands[i]->name), OPTION_COLUMN_MAX);
+    gp_strbuf_adds(sb, "commands:\n");
+    for (size_t i = 0; commands[i]; i++) {
+        const struct gp_cmd *cmd = commands[i];
+        if (!is_hidden(cmd))
+            add_row(sb, (struct line){cmd->name, strlen(cmd->name)},
+                    (struct line){cmd->summary, strlen(cmd->summary)}, column);
+    }
+    gp_strbuf_addc(sb, '\n');
+}
+
+/* "usage: gpulse query [FIELDS] [options]", wrapped behind the name. */
+static void add_usage(struct gp_strbuf *sb, const char *program, const char *cmd, const char *rest)
+{
+    size_t start = sb->len;
+    gp_strbuf_addf(sb, "usage: %s%s%s ", program, cmd ? " " : "", cmd ? cmd : "");
+    size_t indent = sb->len - start;
+    add_wrapped(sb, rest ? rest : "", rest ? strlen(rest) : 0, indent);
+    gp_strbuf_addc(sb, '\n');
+}
+
+void gp_cli_help(struct gp_strbuf *sb, const struct gp_program *program)
+{
+    gp_strbuf_addf(sb, "%s: %s\n\n", program->name, program->summary);
+    add_usage(sb, program->name, NULL, "[common options] COMMAND [arguments]");
+    add_description(sb, program->description);
+    add_commands(sb, program->commands);
+    add_options(sb, "common options", program->common);
+    add_pairs(sb, "environment", program->environment, OPTION_COLUMN_MAX);
+    add_pairs(sb, "exit codes", program->exit_codes, OPTION_COLUMN_MAX);
+    gp_strbuf_addf(sb, "'%s COMMAND --help' explains a command and shows examples.\n",
+                   program->name);
+}
+
+void gp_cli_help_command(struct gp_strbuf *sb, const struct gp_program *program,
+                         const struct gp_cmd *cmd)
+{
+    gp_strbuf_addf(sb, "%s %s: %s\n\n", program->name, cmd->name, cmd->summary);
+    add_usage(sb, program->name, cmd->name, cmd->usage);
+    add_description(sb, cmd->description);
+    add_options(sb, "options", cmd->options);
+    add_options(sb, "common options", program->common);
+    add_pairs(sb, "examples", cmd->examples, EXAMPLE_COLUMN_MAX);
+    /* The blocks end with an empty line; the page does not. */
+    if (!sb->error && sb->len >= 2 && memcmp(sb->buf + sb->len - 2, "\n\n", 2) == 0)
+        sb->buf[--sb->len] = '\0';
+}
+
+/* ------------------------------------------------------------------ manual pages */
+
+/* Text as scdoc wants it: its markup characters escaped, newlines as blanks. */
+static void add_scdoc(struct gp_strbuf *sb, const char *s, size_t n)
+{
+    bool line_start = sb->len == 0 || sb->buf[sb->len - 1] == '\n' || sb->buf[sb->len - 1] == '\t';
+    for (size_t i = 0; i < n; i++) {
+        char c = s[i] == '\n' ? ' ' : s[i];
+        if (strchr("\\*_`", c) || (i == 0 && line_start && strchr("#-|[];!", c)))
+            gp_strbuf_addc(sb, '\\');
+        /* "++" before the end of a line would be a line break. */
+        if (c == '+' && i > 0 && s[i - 1] == '+')
+            gp_strbuf_addc(sb, '\\');
+        gp_strbuf_addc(sb, c);
+    }
+}
+
+static void add_scdoc_str(struct gp_strbuf *sb, const char *s)
+{
+    add_scdoc(sb, s, strlen(s));
+}
+
+static void add_scdoc_bold(struct gp_strbuf *sb, const char *s, size_t n)
+{
+    gp_strbuf_addc(sb, '*');
+    add_scdoc(sb, s, n);
+    gp_strbuf_addc(sb, '*');
+}
+
+static void man_title(struct gp_strbuf *sb, const char *title)
+{
+    gp_strbuf_addf(sb, "# %s\n\n", title);
+}
+
+/* Lines that begin with a blank become a literal block, the others a paragraph. */
+static void man_description(struct gp_strbuf *sb, const char *text)
+{
+    struct line paragraph;
+    while (next_paragraph(&text, &paragraph)) {
+        if (paragraph.text[0] == ' ') {
+            gp_strbuf_adds(sb, "```\n");
+            gp_strbuf_add(sb, paragraph.text, paragraph.len);
+            gp_strbuf_adds(sb, "\n```\n\n");
+        } else {
+            add_scdoc(sb, paragraph.text, paragraph.len);
+            gp_strbuf_adds(sb, "\n\n");
+        }
+    }
+}
+
+static void man_pairs(struct gp_strbuf *sb, const char *title, const char *text)
+{
+    if (!text || !*text)
+        return;
+    man_title(sb, title);
+    struct line line, left, right;
+    while (next_line(&text, &line)) {
+        split_pair(line, &left, &right);
+        add_scdoc_bold(sb, left.text, left.len);
+        gp_strbuf_adds(sb, "\n\t");
+        add_scdoc(sb, right.text, right.len);
+        gp_strbuf_adds(sb, "\n\n");
+    }
+}
+
+/* The other long names of an option, as a sentence. */
+static void man_aliases(struct gp_strbuf *sb, const char *aliases)
+{
+    if (!aliases || !*aliases)
+        return;
+    gp_strbuf_adds(sb, " (also ");
+    for (const char *p = aliases; *p;) {
+        size_t n = strcspn(p, " ");
+        gp_strbuf_adds(sb, "*--");
+        add_scdoc(sb, p, n);
+        gp_strbuf_addc(sb, '*');
+        p += n + (p[n] == ' ');
+        if (*p)
+            gp_strbuf_adds(sb, ", ");
+    }
+    gp_strbuf_addc(sb, ')');
+}
+
+static void man_options(struct gp_strbuf *sb, const struct gp_opt *options)
+{
+    struct gp_strbuf text = GP_STRBUF_INIT(TEXT_BYTES);
+    for (const struct gp_opt *opt = options; opt && opt->name; opt++) {
+        if (!is_listed(opt))
+            continue;
+        if (opt->letter)
+            gp_strbuf_addf(sb, "*-%c*, ", opt->letter);
+        gp_strbuf_adds(sb, "*--");
+        add_scdoc_str(sb, opt->name);
+        gp_strbuf_addc(sb, '*');
+        if (opt->arg) {
+            gp_strbuf_adds(sb, opt->fallback ? "\\[=_" : " _");
+            add_scdoc_str(sb, opt->arg);
+            gp_strbuf_adds(sb, opt->fallback ? "_\\]" : "_");
+        }
+        gp_strbuf_reset(&text);
+        format_option_text(&text, opt);
+        gp_strbuf_adds(sb, "\n\t");
+        add_scdoc(sb, text.buf, text.len);
+        man_aliases(sb, opt->aliases);
+        gp_strbuf_adds(sb, "\n\n");
+    }
+    gp_strbuf_fini(&text);
+}
+
+static bool has_options(const struct gp_opt *options)
+{
+    return options && options->name;
+}
+
+/* "gpulse query" is called gpulse-query as a page. */
+static void add_page_name(struct gp_strbuf *sb, const char *program, const char *cmd)
+{
+    for (const char *p = program; *p; p++)
+        gp_strbuf_addc(sb, *p == ' ' ? '-' : *p);
+    if (cmd)
+        gp_strbuf_addf(sb, "-%s", cmd);
+}
+
+static void man_head(struct gp_strbuf *sb, const struct gp_program *program,
+                     const struct gp_cmd *cmd)
+{
+    const char *name = cmd ? cmd->name : NULL;
+    add_page_name(sb, program->name, name);
+    gp_strbuf_addf(sb, "(1) \"%s\" \"gpulse manual\"\n\n", program->version);
+    man_title(sb, "NAME");
+    add_page_name(sb, program->name, name);
+    gp_strbuf_adds(sb, " - ");
+    add_scdoc_str(sb, cmd ? cmd->summary : program->summary);
+    gp_strbuf_adds(sb, "\n\n");
+    man_title(sb, "SYNOPSIS");
+}
+
+static void man_synopsis(struct gp_strbuf *sb, const struct gp_program *program,
+                         const struct gp_cmd *cmd)
+{
+    gp_strbuf_addf(sb, "*%s %s* ", program->name, cmd->name);
+    if (cmd->usage)
+        add_scdoc_str(sb, cmd->usage);
+    gp_strbuf_adds(sb, "\n\n");
+}
+
+/* A helper program ("gpulse sim") documents its commands on its own page; the commands of the main
+ * program have pages of their own. */
+static bool is_helper_program(const struct gp_program *program)
+{
+    return strchr(program->name, ' ') != NULL;
+}
+
+static void man_command_list(struct gp_strbuf *sb, const struct gp_program *program)
+{
+    for (size_t i = 0; program->commands[i]; i++) {
+        const struct gp_cmd *cmd = program->commands[i];
+        if (is_hidden(cmd))
+            continue;
+        add_scdoc_bold(sb, cmd->name, strlen(cmd->name));
+        gp_strbuf_adds(sb, "\n\t");
+        add_scdoc_str(sb, cmd->summary);
+        gp_strbuf_adds(sb, "\n\n");
+    }
+}
+
+/* Every command in full, for the page of a helper program. */
+static void man_command_sections(struct gp_strbuf *sb, const struct gp_program *program)
+{
+    for (size_t i = 0; program->commands[i]; i++) {
+        const struct gp_cmd *cmd = program->commands[i];
+        if (is_hidden(cmd))
+            continue;
+        gp_strbuf_addf(sb, "## %s\n\n", cmd->name);
+        man_synopsis(sb, program, cmd);
+        add_scdoc_str(sb, cmd->summary);
+        gp_strbuf_adds(sb, "\n\n");
+        man_description(sb, cmd->description);
+        man_options(sb, cmd->options);
+        struct line line, left, right;
+        for (const char *p = cmd->examples; next_line(&p, &line);) {
+            split_pair(line, &left, &right);
+            add_scdoc_bold(sb, left.text, left.len);
+            gp_strbuf_adds(sb, "\n\t");
+            add_scdoc(sb, right.text, right.len);
+            gp_strbuf_adds(sb, "\n\n");
+        }
+    }
+}
+
+static void man_see_also(struct gp_strbuf *sb, const char *others)
+{
+    man_title(sb, "SEE ALSO");
+    gp_strbuf_addf(sb, "%s\n", others);
+}
+
+void gp_cli_man(struct gp_strbuf *sb, const struct gp_program *program)
+{
+    man_head(sb, program, NULL);
+    gp_strbuf_addf(sb, "*%s* \\[common options\\] _COMMAND_ \\[arguments\\]\n\n", program->name);
+    man_title(sb, "DESCRIPTION");
+    man_description(sb, program->description);
+    man_title(sb, "COMMANDS");
+    if (is_helper_program(program))
+        man_command_sections(sb, program);
+    else
+        man_command_list(sb, program);
+    if (has_options(program->common)) {
+        man_title(sb, "COMMON OPTIONS");
+        man_options(sb, program->common);
+    }
+    man_pairs(sb, "ENVIRONMENT", program->environment);
+    man_pairs(sb, "EXIT STATUS", program->exit_codes);
+    man_see_also(sb, is_helper_program(program)
+                         ? "*gpulse*(1)"
+                         : "*gpulse-status*(1), *gpulse-query*(1), *gpulse-sim*(1), "
+                           "*gpulse-metrics*(7)");
+}
+
+void gp_cli_man_command(struct gp_strbuf *sb, const struct gp_program *program,
+                        const struct gp_cmd *cmd)
+{
+    man_head(sb, program, cmd);
+    man_synopsis(sb, program, cmd);
+    man_title(sb, "DESCRIPTION");
+    man_description(sb, cmd->description ? cmd->description : cmd->summary);
+    if (has_options(cmd->options)) {
+        man_title(sb, "OPTIONS");
+        man_options(sb, cmd->options);
+    }
+    if (has_options(program->common)) {
+        man_title(sb, "COMMON OPTIONS");
+        man_options(sb, program->common);
+    }
+    man_pairs(sb, "EXAMPLES", cmd->examples);
+    man_pairs(sb, "EXIT STATUS", program->exit_codes);
+    man_see_also(sb, "*gpulse*(1), *gpulse-metrics*(7)");
+}
+
+/* ------------------------------------------------------------------ completion */
+
+typedef void (*expand_fn)(struct gp_strbuf *sb, enum gp_complete kind);
+
+/* The words before the one being completed, understood. */
+struct typed {
+    const struct gp_cmd *cmd;   /* NULL: none yet */
+    const struct gp_opt *wants; /* the option that waits for the last word as its value */
+    bool unknown_command;
+    bool options_ended;
+    int positional; /* behind the command */
+};
+
+static bool has_prefix(const char *s, const char *prefix)
+{
+    return strncmp(s, prefix, strlen(prefix)) == 0;
+}
+
+static const struct gp_opt *option_of(const struct gp_program *program, const struct gp_cmd *cmd,
+                                      const char *name, size_t n, char letter)
+{
+    const struct gp_opt *opt = cmd ? gp_cli_option(cmd->options, name, n, letter) : NULL;
+    return opt ? opt : gp_cli_option(program->common, name, n, letter);
+}
+
+/* The option in `word` that takes the next word as its value, or NULL. */
+static const struct gp_opt *option_awaiting(const struct gp_program *program,
+                                            const struct gp_cmd *cmd, const char *word)
+{
+    const struct gp_opt *opt = NULL;
+    if (word[1] == '-') {
+        if (strchr(word, '='))
+            return NULL;
+        opt = option_of(program, cmd, word + 2, strlen(word + 2), 0);
+    } else {
+        for (const char *p = word + 1; *p; p++) {
+            opt = option_of(program, cmd, "", 0, *p);
+            if (opt && opt->type != GP_OPT_FLAG && p[1])
+                return NULL; /* the rest of the word is its value */
+        }
+    }
+    return opt && opt->type != GP_OPT_FLAG && !opt->fallback ? opt : NULL;
+}
+
+static const struct gp_cmd *command_named(const struct gp_program *program, const char *name)
+{
+    for (size_t i = 0; program->commands[i]; i++)
+        if (strcmp(program->commands[i]->name, name) == 0)
+            return program->commands[i];
+    return NULL;
+}
+
+static struct typed understand(const struct gp_program *program, int count, char *const *words)
+{
+    struct typed typed = {0};
+    for (int i = 0; i < count - 1; i++) {
+        const char *word = words[i];
+        if (typed.wants) {
+            typed.wants = NULL;
+        } else if (!typed.options_ended && strcmp(word, "--") == 0) {
+            typed.options_ended = true;
+        } else if (!typed.options_ended && word[0] == '-' && word[1]) {
+            typed.wants = option_awaiting(program, typed.cmd, word);
+        } else if (!typed.cmd) {
+            typed.cmd = command_named(program, word);
+            typed.unknown_command |= !typed.cmd;
+        } else {
+            typed.positional++;
+            typed.options_ended |= typed.cmd->raw_rest;
+        }
+    }
+    return typed;
+}
+
+/* One candidate: the part of the word that stays, the name, and what it means. */
+static void add_candidate(struct gp_strbuf *sb, const char *kept, size_t kept_len, const char *name,
+                          size_t name_len, const char *meaning)
+{
+    gp_strbuf_add(sb, kept, kept_len);
+    gp_strbuf_add(sb, name, name_len);
+    if (meaning && *meaning)
+        gp_strbuf_addf(sb, "\t%s", meaning);
+    gp_strbuf_addc(sb, '\n');
+}
+
+/* The lines of `expand` (a name, perhaps a tab and its meaning) that begin with `partial`. */
+static void add_expanded(struct gp_strbuf *sb, enum gp_complete kind, const char *kept,
+                         size_t kept_len, const char *partial, expand_fn expand)
+{
+    enum { NAMES_BYTES = 1 << 20 };
+    if (!expand)
+        return;
+    struct gp_strbuf names = GP_STRBUF_INIT(NAMES_BYTES);
+    expand(&names, kind);
+    struct line line;
+    for (const char *p = names.buf; next_line(&p, &line);)
+        if (has_prefix(line.text, partial))
+            add_candidate(sb, kept, kept_len, line.text, line.len, NULL);
+    gp_strbuf_fini(&names);
+}
+
+/* Where the last item of a comma list begins. */
+static const char *last_item(const char *word)
+{
+    const char *comma = strrchr(word, ',');
+    return comma ? comma + 1 : word;
+}
+
+static void complete_kind(struct gp_strbuf *sb, enum gp_complete kind, const char *whole,
+                          const char *value, expand_fn expand)
+{
+    const char *item = last_item(value);
+    switch (kind) {
+    case GP_COMPLETE_NONE:
+        break;
+    case GP_COMPLETE_FILE:
+        gp_strbuf_adds(sb, "FILES\n");
+        break;
+    case GP_COMPLETE_METRICS:
+        add_expanded(sb, kind, whole, (size_t)(item - whole), item, expand);
+        break;
+    case GP_COMPLETE_MACHINE:
+        add_expanded(sb, kind, whole, (size_t)(value - whole), value, expand);
+        gp_strbuf_adds(sb, "FILES\n");
+        break;
+    case GP_COMPLETE_COMMAND:
+        gp_strbuf_adds(sb, "COMMANDS\n");
+        break;
+    }
+}
+
+/* `whole` is the word as typed; the value begins at `value` inside it ("--format=js"). */
+static void complete_value(struct gp_strbuf *sb, const struct gp_opt *opt, const char *whole,
+                           const char *value, expand_fn expand)
+{
+    if (opt->type != GP_OPT_CHOICE) {
+        complete_kind(sb, opt->complete, whole, value, expand);
+        return;
+    }
+    const char *item = last_item(value);
+    for (const char *p = opt->choices; p && *p;) {
+        size_t n = strcspn(p, " ");
+        if (has_prefix(p, item) && strlen(item) <= n)
+            add_candidate(sb, whole, (size_t)(item - whole), p, n, NULL);
+        p += n + (p[n] == ' ');
+    }
+}
+
+static void complete_option_names(struct gp_strbuf *sb, const struct gp_opt *options,
+                                  const char *word)
+{
+    const char *partial = word + strspn(word, "-");
+    bool letter = word[1] && word[1] != '-';
+    for (const struct gp_opt *opt = options; opt && opt->name; opt++) {
+        if (!is_listed(opt))
+            continue;
+        if (!letter && has_prefix(opt->name, partial))
+            add_candidate(sb, "--", 2, opt->name, strlen(opt->name), opt->help);
+        else if (letter && opt->letter == word[1] && !word[2])
+            add_candidate(sb, word, 2, "", 0, opt->help);
+    }
+}
+
+static void complete_commands(struct gp_strbuf *sb, const struct gp_program *program,
+                              const char *word)
+{
+    for (size_t i = 0; program->commands[i]; i++) {
+        const struct gp_cmd *cmd = program->commands[i];
+        if (!is_hidden(cmd) && has_prefix(cmd->name, word))
+            add_candidate(sb, cmd->name, strlen(cmd->name), "", 0, cmd->summary);
+    }
+}
+
+void gp_cli_complete(struct gp_strbuf *sb, const struct gp_program *program, int count,
+                     char *const *words, expand_fn expand)
+{
+    if (count <= 0)
+        return;
+    const char *word = words[count - 1];
+    struct typed typed = understand(program, count, words);
+    const char *equals = strchr(word, '=');
+    if (typed.wants) {
+        complete_value(sb, typed.wants, word, word, expand);
+    } else if (!typed.options_ended && has_prefix(word, "--") && equals) {
+        const struct gp_opt *opt =
+            option_of(program, typed.cmd, word + 2, (size_t)(equals - word) - 2, 0);
+        if (opt)
+            complete_value(sb, opt, word, equals + 1, expand);
+    } else if (!typed.options_ended && word[0] == '-') {
+        complete_option_names(sb, typed.cmd ? typed.cmd->options : NULL, word);
+        complete_option_names(sb, program->common, word);
+    } else if (typed.unknown_command) {
+        return;
+    } else if (!typed.cmd || (strcmp(typed.cmd->name, "help") == 0 && typed.positional == 0)) {
+        complete_commands(sb, program, word);
+    } else if (typed.cmd->complete == GP_COMPLETE_COMMAND && typed.positional > 0) {
+        gp_strbuf_adds(sb, "FILES\n");
+    } else {
+        complete_kind(sb, typed.cmd->complete, word, word, expand);
+    }
+}

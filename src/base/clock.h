@@ -1,0 +1,19 @@
+/* Time: monotonic nanoseconds inside, RFC 3339 with zone outside. */
+#ifndef GP_BASE_CLOCK_H
+#define GP_BASE_CLOCK_H
+
+#include "base/util.h"
+
+#include <time.h>
+
+uint64_t gp_clock_mono_ns(void);
+uint64_t gp_clock_wall_ns(void);
+
+/* CLOCK_MONOTONIC moment as a timespec, for pthread_cond_timedwait and clock_nanosleep. */
+struct timespec gp_clock_timespec(uint64_t ns);
+
+/* "2026-11-20T15:04:05.123+01:00": local time with its zone, milliseconds. */
+enum { GP_RFC3339_SIZE = 40 };
+void gp_clock_rfc3339(uint64_t wall_ns, char out[GP_RFC3339_SIZE]);
+
+#endif

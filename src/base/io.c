@@ -1,0 +1,106 @@
+#include "base/io.h"
+
+#include "base/err.h"
+#include "base/strbuf.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+bool gp_io_path(char out[GP_PATH_SIZE], const char *root, const char *path)
+{
+    int n = snprintf(out, GP_PATH_SIZE, "%s%s", root ? root : "", path);
+    return n >= 0 && n < GP_PATH_SIZE;
+}
+
+long gp_io_read(const char *path, char *buf, size_t cap)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    size_t len = 0;
+    long result = 0;
+    while (len < cap - 1) {
+        ssize_t n = read(fd, buf + len, cap - 1 - len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            result = -errno;
+        if (n <= 0)
+            break;
+        len += (size_t)n;
+        /* A short read of a /proc or /sys file means that it is whole. */
+        if (len < cap - 1)
+            break;
+    }
+    (void)close(fd);
+    buf[len] = '\0';
+    return result < 0 ? result : (long)len;
+}
+
+int gp_io_read_file(const char *path, struct gp_strbuf *sb, struct gp_err *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return gp_err_set(err, GP_EIO, "cannot open '%s': %s", path, strerror(errno));
+    int result = 0;
+    char chunk[16384];
+    for (;;) {
+        ssize_t n = read(fd, chunk, sizeof(chunk));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            result = gp_err_set(err, GP_EIO, "cannot read '%s': %s", path, strerror(errno));
+        if (n <= 0)
+            break;
+        gp_strbuf_add(sb, chunk, (size_t)n);
+        if (sb->error) {
+            result =
+                gp_err_set(err, sb->error, "cannot read '%s': %s", path, gp_err_text(sb->error));
+            break;
+        }
+    }
+    (void)close(fd);
+    return result;
+}
+
+int gp_io_write_all(int fd, const void *data, size_t len)
+{
+    const char *p = data;
+    while (len > 0) {
+        ssize_t n = write(fd, p, len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        p += n;
+        len -= (size_t)n;
+    }
+    return 0;
+}
+
+int gp_io_find_companion(const char *sub, const char *name, char out[GP_PATH_SIZE],
+                         struct gp_err *err)
+{
+    char exe[GP_PATH_SIZE];
+    ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+    if (n <= 0)
+        return gp_err_set(err, GP_EIO, "cannot read /proc/self/exe: %s", strerror(errno));
+    exe[n] = '\0';
+    char *slash = strrchr(exe, '/');
+    if (slash)
+        *slash = '\0';
+    const char *const places[] = {sub, "", "../libexec/gpulse", "../share/gpulse"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(places); i++) {
+        int len =
+            snprintf(out, GP_PATH_SIZE, "%s/%s%s%s", exe, places[i], *places[i] ? "/" : "", name);
+        if (len > 0 && len < GP_PATH_SIZE && access(out, F_OK) == 0)
+            return 0;
+    }
+    return gp_err_set(
+        err, GP_EFAIL,
+        "cannot find %s beside %s or in its ../libexec/gpulse; is gpulse installed completely?",
+        name, exe);
+}

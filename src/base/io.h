@@ -1,0 +1,32 @@
+/* Files: whole small reads under a root prefix, whole writes, the directory of this program. */
+#ifndef GP_BASE_IO_H
+#define GP_BASE_IO_H
+
+#include "base/util.h"
+
+struct gp_err;
+struct gp_strbuf;
+
+enum { GP_PATH_SIZE = 4096 };
+
+/* "<root>/<path>", root NULL or "" meaning "/"; path is absolute. False if it does not fit. */
+bool gp_io_path(char out[GP_PATH_SIZE], const char *root, const char *path) GP_MUST_CHECK;
+
+/* Reads at most cap − 1 bytes of a file such as those of /proc into buf, NUL-terminated.
+ * Returns the number of bytes, or −errno. One open, read and close where one read is enough. */
+long gp_io_read(const char *path, char *buf, size_t cap);
+
+/* Appends the whole file, up to the buffer's ceiling. 0, or GP_EIO / GP_ETOOBIG / GP_ENOMEM with
+ * the path in err. */
+int gp_io_read_file(const char *path, struct gp_strbuf *sb, struct gp_err *err) GP_MUST_CHECK;
+
+/* Writes everything, going on after signals and short writes. 0 or −errno. */
+int gp_io_write_all(int fd, const void *data, size_t len) GP_MUST_CHECK;
+
+/* Finds a companion file of this program (a helper program, the simulated driver, its machines):
+ * beside the running executable (`sub` below it, in a build tree), else in ../libexec/gpulse, else
+ * in ../share/gpulse. */
+int gp_io_find_companion(const char *sub, const char *name, char out[GP_PATH_SIZE],
+                         struct gp_err *err) GP_MUST_CHECK;
+
+#endif

@@ -1,0 +1,88 @@
+#include "base/parse.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct suffix {
+    const char *name;
+    double factor;
+};
+
+/* Own reader of the decimal number: strtod() follows the locale and takes "nan" and "0x1p3". */
+static bool parse_scaled(const char *s, const struct suffix *suffixes, size_t count, uint64_t *ret)
+{
+    double number = 0;
+    double place = 1;
+    bool digits = false;
+    const char *p = s;
+    for (; isdigit((unsigned char)*p); p++, digits = true)
+        number = number * 10 + (*p - '0');
+    if (*p == '.')
+        for (p++; isdigit((unsigned char)*p); p++, digits = true)
+            number += (*p - '0') * (place /= 10);
+    if (!digits)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(p, suffixes[i].name) != 0)
+            continue;
+        number *= suffixes[i].factor;
+        if (number >= 9e18)
+            return false;
+        *ret = (uint64_t)(number + 0.5);
+        return true;
+    }
+    return false;
+}
+
+bool gp_parse_duration(const char *s, uint64_t *ret_ns)
+{
+    static const struct suffix suffixes[] = {
+        {"",    1e9    },
+        {"ns",  1      },
+        {"us",  1e3    },
+        {"ms",  1e6    },
+        {"s",   1e9    },
+        {"m",   60e9   },
+        {"min", 60e9   },
+        {"h",   3600e9 },
+        {"d",   86400e9},
+    };
+    return parse_scaled(s, suffixes, GP_ARRAY_LEN(suffixes), ret_ns);
+}
+
+bool gp_parse_size(const char *s, uint64_t *ret_bytes)
+{
+    static const struct suffix suffixes[] = {
+        {"",    1     },
+        {"B",   1     },
+        {"K",   0x1p10},
+        {"KiB", 0x1p10},
+        {"kB",  1e3   },
+        {"M",   0x1p20},
+        {"MiB", 0x1p20},
+        {"MB",  1e6   },
+        {"G",   0x1p30},
+        {"GiB", 0x1p30},
+        {"GB",  1e9   },
+        {"T",   0x1p40},
+        {"TiB", 0x1p40},
+        {"TB",  1e12  },
+    };
+    return parse_scaled(s, suffixes, GP_ARRAY_LEN(suffixes), ret_bytes);
+}
+
+bool gp_parse_u64(const char *s, uint64_t *ret)
+{
+    if (!isdigit((unsigned char)*s))
+        return false;
+    char *end;
+    errno = 0;
+    unsigned long long value = strtoull(s, &end, 10);
+    if (errno || *end)
+        return false;
+    *ret = value;
+    return true;
+}

@@ -1,0 +1,17 @@
+/* Numbers that people type: durations, sizes, plain integers. Whole string or nothing. */
+#ifndef GP_BASE_PARSE_H
+#define GP_BASE_PARSE_H
+
+#include "base/util.h"
+
+/* "250ms", "1.5", "30s", "5m", "1h", "2d"; a bare number counts seconds. Nanoseconds. */
+bool gp_parse_duration(const char *s, uint64_t *ret_ns);
+
+/* "20GiB", "512M", "1.5G", "1000000"; a bare number counts bytes; K M G T are binary, kB MB GB TB
+ * decimal, as in coreutils. */
+bool gp_parse_size(const char *s, uint64_t *ret_bytes);
+
+/* Decimal, no sign, no spaces. */
+bool gp_parse_u64(const char *s, uint64_t *ret);
+
+#endif

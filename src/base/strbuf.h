@@ -1,0 +1,37 @@
+/* A growing byte string with a ceiling.
+ *
+ * Invariants: `buf` is never NULL and always NUL-terminated; `len` excludes the NUL. An append that
+ * would pass `max`, or that finds no memory, leaves the content as it was and sets `error`, which
+ * sticks: a long row of appends is checked once, at its end. GP_STRBUF_INIT needs no allocation. */
+#ifndef GP_BASE_STRBUF_H
+#define GP_BASE_STRBUF_H
+
+#include "base/util.h"
+
+struct gp_strbuf {
+    char *buf;
+    size_t len;
+    size_t cap; /* 0 while buf is the shared empty string */
+    size_t max; /* ceiling for len in bytes */
+    int error;  /* 0, GP_ENOMEM or GP_ETOOBIG */
+};
+
+extern char gp_strbuf_empty[1];
+
+#define GP_STRBUF_INIT(ceiling) {.buf = gp_strbuf_empty, .max = (ceiling)}
+
+void gp_strbuf_init(struct gp_strbuf *sb, size_t max);
+void gp_strbuf_fini(struct gp_strbuf *sb);
+/* Empties it for reuse; keeps the storage, forgets the error. */
+void gp_strbuf_reset(struct gp_strbuf *sb);
+
+void gp_strbuf_add(struct gp_strbuf *sb, const void *data, size_t len);
+void gp_strbuf_adds(struct gp_strbuf *sb, const char *s);
+void gp_strbuf_addc(struct gp_strbuf *sb, char c);
+void gp_strbuf_fill(struct gp_strbuf *sb, char c, size_t count);
+void gp_strbuf_addf(struct gp_strbuf *sb, const char *fmt, ...) GP_PRINTF(2, 3);
+
+/* Makes room for `extra` more bytes behind the content; false, with `error` set, if none is. */
+bool gp_strbuf_reserve(struct gp_strbuf *sb, size_t extra) GP_MUST_CHECK;
+
+#endif

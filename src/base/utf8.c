@@ -1,0 +1,184 @@
+#include "base/utf8.h"
+
+#include "base/strbuf.h"
+
+#include <string.h>
+
+size_t gp_utf8_decode(const char *s, size_t n, uint32_t *ret_cp)
+{
+    const unsigned char *u = (const unsigned char *)s;
+    if (u[0] < 0x80) {
+        *ret_cp = u[0];
+        return 1;
+    }
+    size_t len = u[0] < 0xc2 ? 0 : u[0] < 0xe0 ? 2 : u[0] < 0xf0 ? 3 : u[0] < 0xf5 ? 4 : 0;
+    *ret_cp = 0xfffd;
+    if (len == 0 || len > n)
+        return 1;
+    static const uint32_t smallest[5] = {0, 0, 0x80, 0x800, 0x10000};
+    uint32_t cp = u[0] & (0x7fU >> len);
+    for (size_t i = 1; i < len; i++) {
+        if ((u[i] & 0xc0) != 0x80)
+            return 1;
+        cp = cp << 6 | (u[i] & 0x3fU);
+    }
+    if (cp < smallest[len] || cp > 0x10ffff || (cp >= 0xd800 && cp <= 0xdfff))
+        return 1;
+    *ret_cp = cp;
+    return len;
+}
+
+struct range {
+    uint32_t first;
+    uint32_t last;
+};
+
+static bool in_ranges(uint32_t cp, const struct range *ranges, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (cp >= ranges[i].first && cp <= ranges[i].last)
+            return true;
+    return false;
+}
+
+/* clang-format off */
+/* Own short tables instead of wcwidth(): that needs a UTF-8 locale, and a C locale is common in
+ * cron jobs and containers. */
+static const struct range zero[] = {
+    {0x0300, 0x036f}, {0x0483, 0x0489}, {0x0591, 0x05bd}, {0x0610, 0x061a}, {0x064b, 0x065f},
+    {0x0900, 0x0902}, {0x093c, 0x093c}, {0x0941, 0x0948}, {0x094d, 0x094d}, {0x0951, 0x0957},
+    {0x0e31, 0x0e31}, {0x0e34, 0x0e3a}, {0x0e47, 0x0e4e}, {0x1160, 0x11ff}, {0x1ab0, 0x1aff},
+    {0x1dc0, 0x1dff}, {0x200b, 0x200f}, {0x202a, 0x202e}, {0x2060, 0x2064}, {0x20d0, 0x20f0},
+    {0x302a, 0x302d}, {0x3099, 0x309a}, {0xfe00, 0xfe0f}, {0xfe20, 0xfe2f}, {0xfeff, 0xfeff},
+    {0xe0001, 0xe01ef},
+};
+
+static const struct range wide[] = {
+    {0x1100, 0x115f}, {0x231a, 0x231b}, {0x2329, 0x232a}, {0x23e9, 0x23ec}, {0x23f0, 0x23f0},
+    {0x23f3, 0x23f3}, {0x25fd, 0x25fe}, {0x2614, 0x2615}, {0x2648, 0x2653}, {0x267f, 0x267f},
+    {0x2693, 0x2693}, {0x26a1, 0x26a1}, {0x26aa, 0x26ab}, {0x26bd, 0x26be}, {0x26c4, 0x26c5},
+    {0x26ce, 0x26ce}, {0x26d4, 0x26d4}, {0x26ea, 0x26ea}, {0x26f2, 0x26f3}, {0x26f5, 0x26f5},
+    {0x26fa, 0x26fa}, {0x26fd, 0x26fd}, {0x2705, 0x2705}, {0x270a, 0x270b}, {0x2728, 0x2728},
+    {0x274c, 0x274c}, {0x274e, 0x274e}, {0x2753, 0x2755}, {0x2757, 0x2757}, {0x2795, 0x2797},
+    {0x27b0, 0x27b0}, {0x27bf, 0x27bf}, {0x2b1b, 0x2b1c}, {0x2b50, 0x2b50}, {0x2b55, 0x2b55},
+    {0x16fe0, 0x18cff}, {0x1b000, 0x1b2ff}, {0x1f004, 0x1f004}, {0x1f0cf, 0x1f0cf},
+    {0x1f18e, 0x1f18e}, {0x1f191, 0x1f19a}, {0x1f200, 0x1f265}, {0x1f7e0, 0x1f7f0},
+    {0x2e80, 0x303e}, {0x3041, 0x33ff}, {0x3400, 0x4dbf}, {0x4e00, 0x9fff}, {0xa000, 0xa4cf},
+    {0xa960, 0xa97c}, {0xac00, 0xd7a3}, {0xf900, 0xfaff}, {0xfe10, 0xfe19}, {0xfe30, 0xfe6f},
+    {0xff00, 0xff60}, {0xffe0, 0xffe6}, {0x1f300, 0x1f64f}, {0x1f680, 0x1f6ff}, {0x1f900, 0x1f9ff},
+    {0x1fa70, 0x1faff}, {0x20000, 0x3fffd},
+};
+/* clang-format on */
+
+static size_t codepoint_width(uint32_t cp)
+{
+    if (cp < 0x300)
+        return 1;
+    if (in_ranges(cp, zero, GP_ARRAY_LEN(zero)))
+        return 0;
+    return in_ranges(cp, wide, GP_ARRAY_LEN(wide)) ? 2 : 1;
+}
+
+/* Characters that a terminal obeys, or that change the reading direction of what follows. */
+static bool is_unsafe(uint32_t cp)
+{
+    static const struct range unsafe[] = {
+        {0x00,   0x1f  },
+        {0x7f,   0x9f  },
+        {0x061c, 0x061c},
+        {0x200e, 0x200f},
+        {0x2028, 0x202e},
+        {0x2066, 0x2069},
+        {0xfff9, 0xfffb},
+    };
+    return in_ranges(cp, unsafe, GP_ARRAY_LEN(unsafe));
+}
+
+static void format_escape(struct gp_strbuf *sb, uint32_t cp)
+{
+    switch (cp) {
+    case '\n':
+        gp_strbuf_adds(sb, "\\n");
+        break;
+    case '\t':
+        gp_strbuf_adds(sb, "\\t");
+        break;
+    case '\r':
+        gp_strbuf_adds(sb, "\\r");
+        break;
+    default:
+        gp_strbuf_addf(sb, cp < 0x100 ? "\\x%02x" : "\\u{%x}", cp);
+    }
+}
+
+static void truncate_to(struct gp_strbuf *sb, size_t len)
+{
+    if (sb->len > len)
+        sb->buf[sb->len = len] = '\0';
+}
+
+void gp_utf8_add_safe(struct gp_strbuf *sb, const char *s, size_t n, size_t max_cols)
+{
+    char room[16];
+    size_t cols = 0;
+    size_t cut = sb->len; /* up to here "…" still has room behind the text */
+    for (size_t i = 0; i < n;) {
+        uint32_t cp;
+        size_t len = gp_utf8_decode(s + i, n - i, &cp);
+        struct gp_strbuf piece = {.buf = room, .cap = sizeof(room), .max = sizeof(room) - 1};
+        room[0] = '\0';
+        if (is_unsafe(cp))
+            format_escape(&piece, cp);
+        else if (cp == 0xfffd)
+            gp_strbuf_adds(&piece, "\xef\xbf\xbd");
+        else
+            gp_strbuf_add(&piece, s + i, len);
+        size_t width = is_unsafe(cp) ? piece.len : codepoint_width(cp);
+        if (width > max_cols - cols) {
+            if (max_cols > 0 && !sb->error) {
+                truncate_to(sb, cut);
+                gp_strbuf_adds(sb, "…");
+            }
+            return;
+        }
+        gp_strbuf_add(sb, piece.buf, piece.len);
+        cols += width;
+        if (cols < max_cols)
+            cut = sb->len;
+        i += len;
+    }
+}
+
+size_t gp_utf8_width(const char *s)
+{
+    size_t n = strlen(s);
+    size_t width = 0;
+    for (size_t i = 0; i < n;) {
+        uint32_t cp;
+        i += gp_utf8_decode(s + i, n - i, &cp);
+        width += codepoint_width(cp);
+    }
+    return width;
+}
+
+void gp_utf8_add_padded(struct gp_strbuf *sb, const char *s, size_t cols, bool cut_left)
+{
+    size_t width = gp_utf8_width(s);
+    if (cut_left && cols == 0)
+        return;
+    if (width > cols && cut_left) {
+        gp_strbuf_adds(sb, "…");
+        size_t n = strlen(s);
+        while (width > cols - 1 && n > 0) {
+            uint32_t cp;
+            size_t len = gp_utf8_decode(s, n, &cp);
+            width -= codepoint_width(cp);
+            s += len;
+            n -= len;
+        }
+        width++;
+    }
+    gp_strbuf_adds(sb, s);
+    if (width < cols)
+        gp_strbuf_fill(sb, ' ', cols - width);
+}

@@ -1,0 +1,26 @@
+/* Text from outside (process names, command lines, labels) made safe; its width on a terminal. */
+#ifndef GP_BASE_UTF8_H
+#define GP_BASE_UTF8_H
+
+#include "base/util.h"
+
+struct gp_strbuf;
+
+/* Decodes one code point at s (n bytes left, n > 0). Returns its length in bytes and stores it in
+ * *ret_cp; an invalid sequence gives length 1 and U+FFFD. */
+size_t gp_utf8_decode(const char *s, size_t n, uint32_t *ret_cp);
+
+/* Appends s[0..n) as valid UTF-8 without anything a terminal would obey: control characters
+ * (C0, DEL, C1), line separators and bidirectional overrides become a visible escape such as
+ * \x1b or \n or \u{202e}; invalid bytes become U+FFFD. At most max_cols columns are appended; the
+ * last of them is "…" where the text was cut. */
+void gp_utf8_add_safe(struct gp_strbuf *sb, const char *s, size_t n, size_t max_cols);
+
+/* Columns that s occupies on a terminal: 0 for combining marks, 2 for East Asian wide and emoji. */
+size_t gp_utf8_width(const char *s);
+
+/* Appends s padded on the right to `cols` columns. With `cut_left`, a longer text loses its head
+ * ("…tail"), otherwise it is appended whole. */
+void gp_utf8_add_padded(struct gp_strbuf *sb, const char *s, size_t cols, bool cut_left);
+
+#endif

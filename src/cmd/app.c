@@ -1,0 +1,192 @@
+#include "cmd/app.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "base/strbuf.h"
+#include "model/snapshot.h"
+#include "source/nvml/nvml.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define OPT(field) offsetof(struct gp_common, field)
+
+const struct gp_opt gp_common_options[] = {
+    {'i', "id", NULL, GP_OPT_STRING, "GPUS", .offset = OPT(id),
+     .help = "only these GPUs: comma list of indices, ranges (0-3), UUIDs, PCI bus ids or parts of the name"},
+    {0, "timeout", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(timeout_ns),
+     .help = "how long a sample waits for a GPU that does not answer (default 3s)"},
+    {0, "sim", NULL, GP_OPT_STRING, "MACHINE", .complete = GP_COMPLETE_MACHINE, .offset = OPT(sim),
+     .help = "show a simulated machine: a name with an optional count (h100x8; see gpulse sim list) or "
+             "a machine file"},
+    {0, "sim-still", NULL, GP_OPT_FLAG, .offset = OPT(sim_still),
+     .help = "the simulated machine's values stand still"},
+    {0, "root", NULL, GP_OPT_STRING, "DIR", .complete = GP_COMPLETE_FILE, .offset = OPT(root),
+     .help = "read /proc, /sys and /etc below this directory"},
+    {0, "color", NULL, GP_OPT_CHOICE, "WHEN", .choices = "auto always never", .offset = OPT(color),
+     .help = "colour the output (default auto: on a terminal, unless NO_COLOR is set)"},
+    {'h', "help", NULL, GP_OPT_FLAG, .offset = OPT(help), .help = "show this help"},
+    {'V', "version", NULL, GP_OPT_FLAG, .offset = OPT(version), .help = "show the version"},
+    GP_OPT_END,
+};
+
+struct gp_common *gp_common(void)
+{
+    static struct gp_common common = {.color = "auto", .timeout_ns = 3 * GP_NS_PER_S};
+    return &common;
+}
+
+int gp_app_write(int fd, const struct gp_strbuf *sb, struct gp_err *err)
+{
+    if (sb->error)
+        return gp_err_set(err, sb->error, "cannot build the output: %s", gp_err_text(sb->error));
+    int r = gp_io_write_all(fd, sb->buf, sb->len);
+    return r < 0 ? gp_err_set(err, GP_EIO, "cannot write the output: %s", strerror(-r)) : 0;
+}
+
+int gp_app_parse(const struct gp_cmd *cmd, int argc, char **argv, void *values, int *ret_positional,
+                 bool *ret_done, struct gp_err *err)
+{
+    const struct gp_opt_target targets[] = {{cmd->options, values}, {gp_common_options, gp_common()}};
+    int r = gp_cli_parse(argc, argv, targets, GP_ARRAY_LEN(targets), cmd->raw_rest, ret_positional, err);
+    *ret_done = r == 0 && gp_common()->help;
+    if (!*ret_done)
+        return r;
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
+    gp_cli_help_command(&sb, &gp_program, cmd);
+    r = gp_app_write(STDOUT_FILENO, &sb, err);
+    gp_strbuf_fini(&sb);
+    return r;
+}
+
+bool gp_app_wants_color(void)
+{
+    const char *when = gp_common()->color;
+    const char *no_color = getenv("NO_COLOR");
+    const char *term = getenv("TERM");
+    if (strcmp(when, "auto") != 0)
+        return strcmp(when, "always") == 0;
+    return isatty(STDOUT_FILENO) && !(no_color && *no_color) && term && strcmp(term, "dumb") != 0;
+}
+
+static const char *given_or_env(const char *given, const char *name)
+{
+    const char *value = given ? given : getenv(name);
+    return value && *value ? value : NULL;
+}
+
+/* The library to load: the simulated driver for --sim, else what GPULSE_NVML names, else a search. */
+static int choose_library(const char *sim, char path[GP_PATH_SIZE], const char **ret, struct gp_err *err)
+{
+    *ret = given_or_env(NULL, "GPULSE_NVML");
+    if (!sim)
+        return 0;
+    int r = gp_io_find_companion("sim", "libnvidia-ml.so.1", path, err);
+    if (r < 0)
+        return r;
+    *ret = path;
+    /* This is how the simulated driver, a library like the real one, learns which machine to play. */
+    (void)setenv("GPULSE_SIM", sim, 1);
+    if (gp_common()->sim_still)
+        (void)setenv("GPULSE_SIM_STILL", "1", 1);
+    return 0;
+}
+
+int gp_app_open(const struct gp_want *want, struct gp_sampler **ret, struct gp_err *err)
+{
+    /* They live as long as the process: a stuck worker may use them at any time. */
+    static char library_path[GP_PATH_SIZE];
+    static struct gp_selection selection;
+    const char *sim = given_or_env(gp_common()->sim, "GPULSE_SIM");
+    const char *root = given_or_env(gp_common()->root, "GPULSE_ROOT");
+    const char *library;
+    int r = choose_library(sim, library_path, &library, err);
+    if (r == 0 && gp_common()->id)
+        r = gp_selection_parse(gp_common()->id, &selection, err);
+    if (r < 0)
+        return r;
+    const struct gp_nvml_config nvml = {.library = library, .root = root, .simulated = sim != NULL};
+    const struct gp_sampler_config config = {
+        .source = gp_nvml_new(&nvml),
+        .root = root,
+        .timeout_ns = gp_common()->timeout_ns,
+        .selection = &selection,
+        .want = *want,
+    };
+    if (!config.source)
+        return gp_err_set(err, GP_ENOMEM, "out of memory");
+    return gp_sampler_new(&config, ret, err);
+}
+
+void gp_app_close(struct gp_sampler *sampler, int status)
+{
+    if (!gp_sampler_free(sampler))
+        _exit(status); /* a call inside the driver cannot be waited for */
+}
+
+/* ---- the loop ---- */
+
+static volatile sig_atomic_t stop_signal;
+
+/* The first signal ends the loop behind the current sample; the second one ends the process. */
+static void on_signal(int sig)
+{
+    if (stop_signal)
+        _exit(128 + sig);
+    stop_signal = sig;
+}
+
+static void catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal};
+    (void)sigemptyset(&action.sa_mask);
+    (void)sigaction(SIGINT, &action, NULL);
+    (void)sigaction(SIGTERM, &action, NULL);
+    (void)sigaction(SIGHUP, &action, NULL);
+}
+
+static void sleep_until(uint64_t mono_ns)
+{
+    struct timespec when = gp_clock_timespec(mono_ns);
+    while (!stop_signal && clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &when, NULL) == EINTR)
+        ;
+}
+
+int gp_app_loop(struct gp_sampler *sampler, const struct gp_loop *loop,
+                int (*on_sample)(const struct gp_snapshot *snapshot, void *ctx, struct gp_err *err),
+                void *ctx, struct gp_err *err)
+{
+    uint64_t start_ns = gp_clock_mono_ns();
+    uint64_t next_ns = start_ns;
+    bool partial = false;
+    /* A single sample is ended by signals as any program is. */
+    if (loop->interval_ns)
+        catch_signals();
+    for (uint64_t i = 0;; i++) {
+        struct gp_snapshot *snapshot;
+        int r = gp_sampler_tick(sampler, &snapshot, err);
+        if (r == 0) {
+            r = on_sample(snapshot, ctx, err);
+            partial = snapshot->partial;
+            gp_snapshot_free(snapshot);
+        }
+        if (r < 0)
+            return r;
+        if (!loop->interval_ns || (loop->count && i + 1 >= loop->count))
+            break;
+        uint64_t now_ns = gp_clock_mono_ns();
+        next_ns += loop->interval_ns;
+        if (next_ns <= now_ns)
+            next_ns += (now_ns - next_ns) / loop->interval_ns * loop->interval_ns + loop->interval_ns;
+        if (loop->duration_ns && next_ns - start_ns >= loop->duration_ns)
+            break;
+        sleep_until(next_ns);
+        if (stop_signal)
+            return GP_EINTR;
+    }
+    return partial ? GP_EPARTIAL : 0;
+}

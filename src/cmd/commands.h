@@ -1,0 +1,14 @@
+/* The commands, one file each. */
+#ifndef GP_CMD_COMMANDS_H
+#define GP_CMD_COMMANDS_H
+
+#include "base/cli.h"
+
+extern const struct gp_cmd gp_cmd_status;
+extern const struct gp_cmd gp_cmd_query;
+extern const struct gp_cmd gp_cmd_sim;
+
+/* Appends the scdoc source of gpulse-metrics(7). */
+void gp_query_man_metrics(struct gp_strbuf *sb);
+
+#endif

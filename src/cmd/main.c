@@ -1,0 +1,155 @@
+/* gpulse: finds the command and runs it. The only place that prints errors and ends the process. */
+#include "cmd/app.h"
+#include "cmd/commands.h"
+
+#include "base/err.h"
+#include "base/strbuf.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct gp_cmd *const commands[] = {&gp_cmd_status, &gp_cmd_query, &gp_cmd_sim, NULL};
+
+const struct gp_program gp_program = {
+    .name = "gpulse",
+    .summary = "see what the GPUs do and who uses them",
+    .description =
+        "Without a command, gpulse shows the GPUs: refreshed every second on a terminal, once "
+        "otherwise.",
+    .version = GPULSE_VERSION,
+    .commands = commands,
+    .common = gp_common_options,
+    .exit_codes = "0\tsuccess\n"
+                  "1\tfailed\n"
+                  "2\twrong usage, or an input file that cannot be understood\n"
+                  "3\tno GPU, or none that matches\n"
+                  "4\ta problem with the driver\n"
+                  "5\tno permission\n"
+                  "6\tsome GPUs did not answer; the others are printed\n"
+                  "130\tinterrupted\n",
+    .environment = "GPULSE_SIM\tas --sim\n"
+                   "GPULSE_SIM_STILL\tas --sim-still, if not empty\n"
+                   "GPULSE_ROOT\tas --root\n"
+                   "GPULSE_NVML\tpath of the libnvidia-ml.so.1 to load\n"
+                   "NO_COLOR\tno colour unless --color=always\n",
+};
+
+/* ---- what the build and the shells ask for; not in the help ---- */
+
+static void expand_names(struct gp_strbuf *sb, enum gp_complete kind)
+{
+    if (kind != GP_COMPLETE_METRICS)
+        return;
+    for (int m = 0; m < GP_METRIC__COUNT; m++)
+        gp_strbuf_addf(sb, "%s\n", gp_metric_table[m].name);
+}
+
+/* gpulse __complete -- WORD…: candidates for the last word. */
+static int complete(int argc, char **argv, struct gp_err *err)
+{
+    int first = argc > 2 && strcmp(argv[2], "--") == 0 ? 3 : 2;
+    if (argc > first + 1 && strcmp(argv[first], "sim") == 0) {
+        /* the words behind "sim" are gpulse-sim's */
+        argv[first] = argv[1];
+        return gp_cmd_sim.run(argc - first, argv + first, err);
+    }
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
+    gp_cli_complete(&sb, &gp_program, argc - first, argv + first, expand_names);
+    int r = gp_app_write(STDOUT_FILENO, &sb, err);
+    gp_strbuf_fini(&sb);
+    return r;
+}
+
+/* gpulse __man gpulse|metrics|COMMAND: scdoc source of a manual page. */
+static int man(int argc, char **argv, struct gp_err *err)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
+    const struct gp_cmd *cmd = NULL;
+    const char *page = argc > 2 ? argv[2] : "gpulse";
+    int r = 0;
+    if (strcmp(page, "gpulse") == 0)
+        gp_cli_man(&sb, &gp_program);
+    else if (strcmp(page, "metrics") == 0)
+        gp_query_man_metrics(&sb);
+    else
+        r = gp_cli_find(commands, page, &cmd, err);
+    if (cmd)
+        gp_cli_man_command(&sb, &gp_program, cmd);
+    if (r == 0)
+        r = gp_app_write(STDOUT_FILENO, &sb, err);
+    gp_strbuf_fini(&sb);
+    return r;
+}
+
+/* ---- the command line ---- */
+
+static int print_help(struct gp_err *err)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
+    gp_cli_help(&sb, &gp_program);
+    int r = gp_app_write(STDOUT_FILENO, &sb, err);
+    gp_strbuf_fini(&sb);
+    return r;
+}
+
+static int print_version(struct gp_err *err)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(256);
+    gp_strbuf_adds(&sb, "gpulse " GPULSE_VERSION "\n");
+    int r = gp_app_write(STDOUT_FILENO, &sb, err);
+    gp_strbuf_fini(&sb);
+    return r;
+}
+
+/* gpulse alone, perhaps with common options. */
+static int run_default(struct gp_err *err)
+{
+    char name[] = "status";
+    char watch[] = "--watch";
+    char *argv[] = {name, watch, NULL};
+    return gp_cmd_status.run(isatty(STDOUT_FILENO) ? 2 : 1, argv, err);
+}
+
+static int run(int argc, char **argv, struct gp_err *err)
+{
+    if (argc > 1 && strcmp(argv[1], "__complete") == 0)
+        return complete(argc, argv, err);
+    if (argc > 1 && strcmp(argv[1], "__man") == 0)
+        return man(argc, argv, err);
+    const struct gp_opt_target target = {gp_common_options, gp_common()};
+    int words;
+    int r = gp_cli_parse(argc, argv, &target, 1, true, &words, err);
+    if (r < 0)
+        return r;
+    if (gp_common()->version)
+        return print_version(err);
+    if (words == 0)
+        return gp_common()->help ? print_help(err) : run_default(err);
+    if (strcmp(argv[1], "help") == 0 && words == 1)
+        return print_help(err);
+    if (strcmp(argv[1], "help") == 0) {
+        gp_common()->help = true;
+        argv++;
+        words = 1;
+    }
+    const struct gp_cmd *cmd;
+    r = gp_cli_find(commands, argv[1], &cmd, err);
+    if (r < 0)
+        return r;
+    argv[words + 1] = NULL;
+    return cmd->run(words, argv + 1, err);
+}
+
+int main(int argc, char **argv)
+{
+    /* A reader that goes away ends us as it ends any filter, whatever the parent had set. */
+    (void)signal(SIGPIPE, SIG_DFL);
+    struct gp_err err = {0};
+    int r = run(argc, argv, &err);
+    if (r < 0 && err.code)
+        (void)fprintf(stderr, "gpulse: %s\n", err.text);
+    return gp_err_exit_status(r);
+}

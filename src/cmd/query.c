@@ -1,0 +1,267 @@
+/* gpulse query: chosen fields of GPUs, processes or the host, once or in a loop, for programs. */
+#include "cmd/app.h"
+#include "cmd/commands.h"
+
+#include "base/err.h"
+#include "base/strbuf.h"
+#include "out/writer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+struct query_options {
+    bool processes;
+    bool host;
+    bool mig;
+    const char *format;
+    bool units;
+    bool no_header;
+    uint64_t interval_ns;
+    uint64_t count;
+    uint64_t duration_ns;
+    const char *output;
+    bool tee;
+    bool list;
+    const char *describe;
+};
+
+#define OPT(field) offsetof(struct query_options, field)
+
+static const struct gp_opt options[] = {
+    {'f', "format", NULL, GP_OPT_CHOICE, "FORMAT", .choices = GP_WRITER_NAMES, .offset = OPT(format),
+     .help = "output format (default table)"},
+    {0, "processes", NULL, GP_OPT_FLAG, .offset = OPT(processes),
+     .help = "a row per process and GPU instead of one per GPU"},
+    {0, "host", NULL, GP_OPT_FLAG, .offset = OPT(host), .help = "one row, about this machine"},
+    {0, "mig", NULL, GP_OPT_FLAG, .offset = OPT(mig), .help = "rows for MIG instances too"},
+    {0, "units", NULL, GP_OPT_FLAG, .offset = OPT(units),
+     .help = "name the units: in the header of csv and tsv, as an object in JSON"},
+    {0, "no-header", NULL, GP_OPT_FLAG, .offset = OPT(no_header), .help = "leave out the header line"},
+    {'n', "interval", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(interval_ns),
+     .help = "sample again and again, this far apart (at least 0.1)"},
+    {'c', "count", NULL, GP_OPT_U64, "N", .offset = OPT(count), .help = "stop after N samples"},
+    {0, "duration", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(duration_ns),
+     .help = "stop after this time, such as 90s or 1h"},
+    {'o', "output", NULL, GP_OPT_STRING, "FILE", .complete = GP_COMPLETE_FILE, .offset = OPT(output),
+     .help = "write into FILE instead of standard output"},
+    {0, "tee", NULL, GP_OPT_FLAG, .offset = OPT(tee), .help = "with --output: to standard output as well"},
+    {0, "list", NULL, GP_OPT_FLAG, .offset = OPT(list), .help = "list all fields"},
+    {0, "describe", NULL, GP_OPT_STRING, "FIELD", .complete = GP_COMPLETE_METRICS, .offset = OPT(describe),
+     .help = "say what a field means"},
+    GP_OPT_END,
+};
+
+/* ---- --list, --describe, the manual page ---- */
+
+static const char *const scope_names[] = {"host", "device", "process"};
+
+static void list_fields(struct gp_strbuf *sb)
+{
+    for (int m = 0; m < GP_METRIC__COUNT; m++) {
+        const struct gp_metric_info *info = &gp_metric_table[m];
+        gp_strbuf_addf(sb, "%-48s %-8s %-8s %s\n", info->name, scope_names[info->scope],
+                       gp_unit_name(info->unit), info->help);
+    }
+}
+
+static int describe_field(struct gp_strbuf *sb, const char *name, struct gp_err *err)
+{
+    static const char *const types[] = {"whole number", "number", "text"};
+    static const char *const tiers[] = {
+        [GP_TIER_STATIC] = "once per driver session",
+        [GP_TIER_FAST] = "every sample",
+        [GP_TIER_SLOW] = "at most every 5 seconds",
+    };
+    enum gp_metric m;
+    int r = gp_metric_find(name, &m, err);
+    if (r < 0)
+        return r;
+    const struct gp_metric_info *info = &gp_metric_table[m];
+    const char *unit = gp_unit_name(info->unit);
+    gp_strbuf_addf(sb, "%s\n  %s\n\n  %-10s%s\n  %-10s%s%s%s\n  %-10s%s\n", info->name, info->help, "of",
+                   scope_names[info->scope], "type", types[info->type], *unit ? ", in " : "", unit,
+                   "read", tiers[info->tier]);
+    if (*info->aliases)
+        gp_strbuf_addf(sb, "  %-10s%s\n", "also", info->aliases);
+    gp_strbuf_addf(sb, "  %-10s%s\n", "origin",
+                   info->origin == GP_ORIGIN_SMI ? "nvidia-smi has a field of this name"
+                                                 : "gpulse's own name");
+    return 0;
+}
+
+void gp_query_man_metrics(struct gp_strbuf *sb)
+{
+    static const char *const titles[] = {"OF THE HOST", "OF A GPU OR MIG INSTANCE", "OF A PROCESS"};
+    gp_strbuf_adds(sb, "gpulse-metrics(7)\n\n# NAME\n\ngpulse-metrics - the fields that gpulse knows\n\n"
+                       "# DESCRIPTION\n\nUsed by *gpulse query* and by *gpulse status --line*. A field "
+                       "may be followed by a colon and another unit: memory.used:GiB.\n");
+    for (int m = 0; m < GP_METRIC__COUNT; m++) {
+        const struct gp_metric_info *info = &gp_metric_table[m];
+        const char *unit = gp_unit_name(info->unit);
+        if (m == GP_HOST__FIRST || m == GP_DEVICE__FIRST || m == GP_PROCESS__FIRST)
+            gp_strbuf_addf(sb, "\n# FIELDS %s\n", titles[info->scope]);
+        gp_strbuf_adds(sb, "\n*");
+        for (const char *p = info->name; *p; p++)
+            gp_strbuf_addf(sb, *p == '_' ? "\\_" : "%c", *p);
+        gp_strbuf_addf(sb, "*%s%s%s\n\t%c%s.\n", *unit ? " (" : "", unit, *unit ? ")" : "",
+                       info->help[0] >= 'a' && info->help[0] <= 'z' ? info->help[0] - 32 : info->help[0],
+                       info->help + 1);
+    }
+}
+
+/* ---- running ---- */
+
+struct query_run {
+    struct gp_view view;
+    const struct gp_writer *writer;
+    struct gp_writer_state state;
+    struct gp_strbuf sb;
+    int fds[2];
+    size_t fd_count;
+};
+
+static int flush(struct query_run *run, struct gp_err *err)
+{
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < run->fd_count; i++)
+        r = gp_app_write(run->fds[i], &run->sb, err);
+    gp_strbuf_reset(&run->sb);
+    return r;
+}
+
+static int on_sample(const struct gp_snapshot *snapshot, void *ctx, struct gp_err *err)
+{
+    struct query_run *run = ctx;
+    run->writer->sample(&run->view, &run->state, snapshot, &run->sb);
+    return flush(run, err);
+}
+
+static int check_options(const struct query_options *o, struct gp_err *err)
+{
+    if (o->processes && o->host)
+        return gp_err_set(err, GP_EUSAGE, "--processes and --host exclude each other");
+    if (o->tee && !o->output)
+        return gp_err_set(err, GP_EUSAGE, "--tee needs --output FILE");
+    if (o->interval_ns && o->interval_ns < GP_NS_PER_S / 10)
+        return gp_err_set(err, GP_EUSAGE, "--interval must be at least 0.1 seconds");
+    return 0;
+}
+
+static int open_output(const struct query_options *o, struct query_run *run, struct gp_err *err)
+{
+    if (o->output) {
+        int fd = open(o->output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+        if (fd < 0)
+            return gp_err_set(err, GP_EIO, "cannot write '%s': %s", o->output, strerror(errno));
+        run->fds[run->fd_count++] = fd;
+    }
+    if (!o->output || o->tee)
+        run->fds[run->fd_count++] = STDOUT_FILENO;
+    return 0;
+}
+
+static struct gp_want want_of(const struct gp_view *view, bool mig)
+{
+    struct gp_want want = {.mig = mig, .processes = view->scope == GP_SCOPE_PROCESS};
+    for (size_t i = 0; i < view->fields.count; i++)
+        gp_metric_set_add(&want.metrics, view->fields.fields[i].metric);
+    return want;
+}
+
+static int sample(const struct query_options *o, struct query_run *run, struct gp_err *err)
+{
+    struct gp_loop loop = {o->interval_ns, o->count, o->duration_ns};
+    if (!loop.interval_ns && (loop.count > 1 || loop.duration_ns))
+        loop.interval_ns = GP_NS_PER_S;
+    run->view.looped = loop.interval_ns != 0;
+    struct gp_want want = want_of(&run->view, o->mig);
+    struct gp_sampler *sampler;
+    int r = gp_app_open(&want, &sampler, err);
+    if (r < 0)
+        return r;
+    r = gp_app_loop(sampler, &loop, on_sample, run, err);
+    /* However the loop ended, what was written becomes a complete document. */
+    if (run->writer->end && (r == 0 || r == GP_EINTR || r == GP_EPARTIAL)) {
+        run->writer->end(&run->view, &run->state, &run->sb);
+        int w = flush(run, err);
+        r = w < 0 ? w : r;
+    }
+    gp_app_close(sampler, gp_err_exit_status(r));
+    return r;
+}
+
+static int run_query(const struct query_options *o, const char *fields, struct gp_err *err)
+{
+    struct query_run run = {
+        .view = {.scope = o->processes ? GP_SCOPE_PROCESS : o->host ? GP_SCOPE_HOST : GP_SCOPE_DEVICE,
+                 .header = !o->no_header,
+                 .units = o->units},
+        .writer = gp_writer_find(o->format),
+        .sb = GP_STRBUF_INIT(256 << 20),
+    };
+    int r = gp_field_list_parse(fields, run.view.scope, &run.view.fields, err);
+    if (r == 0 && run.view.fields.count > GP_WRITER_COLUMNS_MAX)
+        r = gp_err_set(err, GP_EUSAGE, "too many fields: at most %d", GP_WRITER_COLUMNS_MAX);
+    if (r == 0 && !run.writer)
+        r = gp_err_set(err, GP_EUSAGE, "--format takes one of: " GP_WRITER_NAMES);
+    if (r == 0)
+        r = open_output(o, &run, err);
+    if (r == 0)
+        r = sample(o, &run, err);
+    if (o->output && run.fd_count && close(run.fds[0]) != 0 && r == 0)
+        r = gp_err_set(err, GP_EIO, "cannot write '%s': %s", o->output, strerror(errno));
+    gp_field_list_fini(&run.view.fields);
+    gp_strbuf_fini(&run.sb);
+    return r;
+}
+
+static int query_main(int argc, char **argv, struct gp_err *err)
+{
+    struct query_options o = {.format = "table"};
+    int positional;
+    bool done;
+    int r = gp_app_parse(&gp_cmd_query, argc, argv, &o, &positional, &done, err);
+    if (r < 0 || done)
+        return r;
+    if (o.list || o.describe) {
+        struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
+        if (o.describe)
+            r = describe_field(&sb, o.describe, err);
+        else
+            list_fields(&sb);
+        if (r == 0)
+            r = gp_app_write(STDOUT_FILENO, &sb, err);
+        gp_strbuf_fini(&sb);
+        return r;
+    }
+    if (positional == 0)
+        return gp_err_set(err, GP_EUSAGE, "no fields given; gpulse query --list shows all");
+    if (positional > 1)
+        return gp_err_set(err, GP_EUSAGE, "one comma list of fields is expected, but '%s' stands behind it",
+                          argv[2]);
+    r = check_options(&o, err);
+    return r < 0 ? r : run_query(&o, argv[1], err);
+}
+
+const struct gp_cmd gp_cmd_query = {
+    .name = "query",
+    .summary = "print chosen fields of GPUs, processes or the host",
+    .usage = "FIELDS [options]",
+    .description =
+        "FIELDS is a comma list of field names; nvidia-smi's names and aliases are understood. A name "
+        "that ends in .* takes a whole group, * takes all. Behind a colon stands another unit: "
+        "memory.used:GiB. Only what is asked for is read from the driver.\n\n"
+        "A field that a GPU cannot tell is N/A in tables, [N/A] in csv and tsv, and null in JSON, where "
+        "\"reasons\" says why. In a loop every sample is written at once and whole.",
+    .examples = "gpulse query index,name,memory.used,utilization.gpu\tsome fields of every GPU\n"
+                "gpulse query 'index,memory.*' -f csv --units\ta group, for a spreadsheet\n"
+                "gpulse query timestamp,index,power.draw -f csv -n 0.5 --duration 1h -o power.csv\trecord "
+                "for an hour\n"
+                "gpulse query pid,user,used_gpu_memory,command --processes -f json\twho uses the GPUs\n"
+                "gpulse query temperature.gpu -i 0 --no-header\tone number for a script\n",
+    .options = options,
+    .complete = GP_COMPLETE_METRICS,
+    .run = query_main,
+};

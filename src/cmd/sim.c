@@ -1,0 +1,30 @@
+/* gpulse sim: its own program, because it needs an XML parser that nobody else does. */
+#include "cmd/commands.h"
+
+#include "base/err.h"
+#include "base/io.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+static int sim_main(int argc, char **argv, struct gp_err *err)
+{
+    char path[GP_PATH_SIZE];
+    (void)argc;
+    int r = gp_io_find_companion("sim", "gpulse-sim", path, err);
+    if (r < 0)
+        return r;
+    (void)execv(path, argv);
+    return gp_err_set(err, GP_EFAIL, "cannot run '%s': %s", path, strerror(errno));
+}
+
+const struct gp_cmd gp_cmd_sim = {
+    .name = "sim",
+    .summary = "simulated machines: list, import, exec, load, fault",
+    .usage = "COMMAND [options]",
+    .description = "Machines without GPUs that answer like real ones, for trying gpulse, dashboards and "
+                   "scripts, and for tests. See gpulse sim --help.",
+    .raw_rest = true,
+    .run = sim_main,
+};

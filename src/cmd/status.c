@@ -1,0 +1,195 @@
+/* gpulse status: a line per GPU with its processes; gpustat's options with gpustat's meaning. */
+#include "cmd/app.h"
+#include "cmd/commands.h"
+
+#include "base/err.h"
+#include "base/strbuf.h"
+#include "cmd/status_view.h"
+#include "out/line.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+struct status_options {
+    struct gp_status_view view;
+    bool all;
+    const char *codec;
+    const char *power;
+    bool json;
+    uint64_t interval_ns;
+    uint64_t count;
+    const char *line;
+    bool force_color;
+    bool no_color;
+};
+
+#define OPT(field) offsetof(struct status_options, field)
+
+static const struct gp_opt options[] = {
+    {'a', "show-all", NULL, GP_OPT_FLAG, .offset = OPT(all),
+     .help = "everything below except full commands: -c -u -p -F -e -P"},
+    {'c', "show-cmd", NULL, GP_OPT_FLAG, .offset = OPT(view.command),
+     .help = "name of the program (instead of the user, unless -u)"},
+    {'f', "show-full-cmd", NULL, GP_OPT_FLAG, .offset = OPT(view.full_command),
+     .help = "a further line per process: pid, CPU, main memory, full command line"},
+    {'u', "show-user", NULL, GP_OPT_FLAG, .offset = OPT(view.user), .help = "user of each process"},
+    {'p', "show-pid", NULL, GP_OPT_FLAG, .offset = OPT(view.pid), .help = "pid of each process"},
+    {'F', "show-fan-speed", "show-fan", GP_OPT_FLAG, .offset = OPT(view.fan), .help = "fan speed"},
+    {'e', "show-codec", NULL, GP_OPT_CHOICE, "enc,dec", .fallback = "enc,dec", .choices = "enc dec",
+     .offset = OPT(codec), .help = "use of the video encoder and decoder"},
+    {'P', "show-power", NULL, GP_OPT_CHOICE, "draw,limit", .fallback = "draw,limit",
+     .choices = "draw limit", .offset = OPT(power), .help = "power draw and power limit"},
+    {0, "no-processes", NULL, GP_OPT_FLAG, .offset = OPT(view.no_processes), .help = "leave processes out"},
+    {0, "no-header", NULL, GP_OPT_FLAG, .offset = OPT(view.no_header),
+     .help = "leave out the line with host, time and driver"},
+    {0, "gpuname-width", NULL, GP_OPT_U64, "N", .offset = OPT(view.name_width),
+     .help = "columns of the GPU's name; longer names lose their head, 0 hides them"},
+    {0, "json", NULL, GP_OPT_FLAG, .offset = OPT(json), .help = "JSON with gpustat's keys"},
+    {0, "line", NULL, GP_OPT_STRING, "PATTERN", .offset = OPT(line),
+     .help = "a line per GPU after this pattern, for status bars: {field} or {field:unit}"},
+    {0, "watch", "interval", GP_OPT_DURATION, "SEC", .fallback = "1", .offset = OPT(interval_ns),
+     .help = "show it again and again (default every second, at least 0.1)"},
+    {0, "count", NULL, GP_OPT_U64, "N", .offset = OPT(count), .help = "with --watch: stop after N times"},
+    {0, "force-color", NULL, GP_OPT_FLAG, .offset = OPT(force_color), .help = "same as --color=always"},
+    {0, "no-color", NULL, GP_OPT_FLAG, .offset = OPT(no_color), .help = "same as --color=never"},
+    GP_OPT_END,
+};
+
+static bool list_has(const char *list, const char *word)
+{
+    return list && strstr(list, word);
+}
+
+static int settle_options(struct status_options *o, struct gp_err *err)
+{
+    struct gp_status_view *view = &o->view;
+    if (o->interval_ns && o->interval_ns < GP_NS_PER_S / 10)
+        return gp_err_set(err, GP_EUSAGE, "--watch takes at least 0.1 seconds");
+    if (o->json && o->interval_ns)
+        return gp_err_set(err, GP_EUSAGE,
+                          "--json is one document; for a stream: gpulse query … -f ndjson -n SEC");
+    if (o->json && o->line)
+        return gp_err_set(err, GP_EUSAGE, "--json and --line exclude each other");
+    view->encoder = o->all || list_has(o->codec, "enc");
+    view->decoder = o->all || list_has(o->codec, "dec");
+    view->draw = o->all || list_has(o->power, "draw");
+    view->limit = o->all || list_has(o->power, "limit");
+    if (o->all)
+        view->command = view->user = view->pid = view->fan = true;
+    view->user = view->user || !view->command;
+    if (o->force_color)
+        gp_common()->color = "always";
+    if (o->no_color)
+        gp_common()->color = "never";
+    view->color = gp_app_wants_color();
+    return 0;
+}
+
+struct status_run {
+    const struct status_options *options;
+    struct gp_strbuf sb;
+    bool full_screen;
+};
+
+static void add_lines(struct status_run *run, const struct gp_snapshot *snapshot)
+{
+    for (size_t i = 0; i < snapshot->device_count; i++) {
+        gp_line_format(&run->sb, run->options->line, snapshot, &snapshot->devices[i]);
+        gp_strbuf_addc(&run->sb, '\n');
+    }
+}
+
+/* Each line erases what the last picture left behind it; nothing flickers. */
+static void add_screen(struct status_run *run, const struct gp_snapshot *snapshot)
+{
+    struct gp_strbuf text = GP_STRBUF_INIT(16 << 20);
+    gp_status_text(&text, &run->options->view, snapshot);
+    gp_strbuf_adds(&run->sb, "\033[H");
+    for (const char *p = text.buf; *p;) {
+        size_t n = strcspn(p, "\n");
+        gp_strbuf_add(&run->sb, p, n);
+        p += n + (p[n] == '\n');
+        gp_strbuf_adds(&run->sb, "\033[K\n");
+    }
+    gp_strbuf_adds(&run->sb, "\033[J");
+    gp_strbuf_fini(&text);
+}
+
+static int on_sample(const struct gp_snapshot *snapshot, void *ctx, struct gp_err *err)
+{
+    struct status_run *run = ctx;
+    gp_strbuf_reset(&run->sb);
+    if (run->options->line)
+        add_lines(run, snapshot);
+    else if (run->options->json)
+        gp_status_json(&run->sb, snapshot);
+    else if (run->full_screen)
+        add_screen(run, snapshot);
+    else
+        gp_status_text(&run->sb, &run->options->view, snapshot);
+    return gp_app_write(STDOUT_FILENO, &run->sb, err);
+}
+
+static int show(const struct status_options *o, struct gp_err *err)
+{
+    static const char enter[] = "\033[?1049h\033[?25l";
+    static const char leave[] = "\033[?25h\033[?1049l";
+    struct gp_want want = {.mig = !o->line, .processes = !o->view.no_processes && !o->line};
+    if (o->line) {
+        int r = gp_line_check(o->line, &want.metrics, err);
+        if (r < 0)
+            return r;
+    } else {
+        gp_status_want(&want.metrics, &o->view, o->json);
+    }
+    struct gp_sampler *sampler;
+    int r = gp_app_open(&want, &sampler, err);
+    if (r < 0)
+        return r;
+    struct status_run run = {.options = o, .sb = GP_STRBUF_INIT(64 << 20)};
+    run.full_screen = o->interval_ns && !o->line && isatty(STDOUT_FILENO);
+    const struct gp_loop loop = {o->interval_ns, o->count, 0};
+    if (run.full_screen)
+        (void)!write(STDOUT_FILENO, enter, sizeof(enter) - 1);
+    r = gp_app_loop(sampler, &loop, on_sample, &run, err);
+    if (run.full_screen)
+        (void)!write(STDOUT_FILENO, leave, sizeof(leave) - 1);
+    gp_strbuf_fini(&run.sb);
+    gp_app_close(sampler, gp_err_exit_status(r));
+    return r;
+}
+
+static int status_main(int argc, char **argv, struct gp_err *err)
+{
+    struct status_options o = {.view.name_width = GP_STATUS_NAME_AUTO};
+    int positional;
+    bool done;
+    int r = gp_app_parse(&gp_cmd_status, argc, argv, &o, &positional, &done, err);
+    if (r < 0 || done)
+        return r;
+    if (positional > 0)
+        return gp_err_set(err, GP_EUSAGE, "status takes no arguments, got '%.80s'; for GPUs use --id",
+                          argv[1]);
+    r = settle_options(&o, err);
+    return r < 0 ? r : show(&o, err);
+}
+
+const struct gp_cmd gp_cmd_status = {
+    .name = "status",
+    .summary = "show a line per GPU with its processes",
+    .usage = "[options]",
+    .description =
+        "A line per GPU: temperature, utilization, memory in MiB (used without what the driver reserves, "
+        "as nvidia-smi counts), and who uses it. MIG instances stand indented below their GPU. ?? is a "
+        "value that the GPU does not tell; a GPU that is lost, asleep or silent says so in its line.\n\n"
+        "The options are gpustat's, except that -i selects GPUs as in all of gpulse; use --watch or "
+        "--interval for gpustat's -i.",
+    .examples = "gpulse status -cp\tprogram and pid of each process\n"
+                "gpulse status -a --watch 2\teverything, every two seconds\n"
+                "gpulse status --line '{index} {utilization.gpu}% "
+                "{memory.used:GiB}/{memory.total:GiB}'\tfor tmux, waybar, i3status\n"
+                "gpulse --sim h100x8 status\ta simulated machine\n",
+    .options = options,
+    .run = status_main,
+};

@@ -1,0 +1,28 @@
+/* What gpulse status prints: pure functions from a snapshot to text. */
+#ifndef GP_CMD_STATUS_VIEW_H
+#define GP_CMD_STATUS_VIEW_H
+
+#include "model/snapshot.h"
+
+struct gp_strbuf;
+
+enum { GP_STATUS_NAME_AUTO = 1 << 16 };
+
+struct gp_status_view {
+    bool command, full_command, user, pid, fan;
+    bool encoder, decoder, draw, limit;
+    bool no_processes, no_header;
+    bool color;
+    uint64_t name_width; /* GP_STATUS_NAME_AUTO: as wide as the longest */
+};
+
+/* Adds the metrics that the text, or the JSON document, needs. */
+void gp_status_want(struct gp_metric_set *metrics, const struct gp_status_view *view, bool json);
+
+void gp_status_text(struct gp_strbuf *sb, const struct gp_status_view *view,
+                    const struct gp_snapshot *snapshot);
+
+/* gpustat's document, with our own schema, time, host and driver in front. */
+void gp_status_json(struct gp_strbuf *sb, const struct gp_snapshot *snapshot);
+
+#endif

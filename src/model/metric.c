@@ -1,0 +1,63 @@
+#include "model/metric.h"
+
+#include "base/cli.h"
+#include "base/err.h"
+
+#include <string.h>
+
+const struct gp_metric_info gp_metric_table[GP_METRIC__COUNT] = {
+#define METRIC(id, scope_, type_, unit_, tier_, origin_, name_, aliases_, help_)                   \
+    [GP_##id] = {.name = (name_), .aliases = (aliases_), .help = (help_),                          \
+                 .scope = GP_SCOPE_##scope_, .type = GP_TYPE_##type_, .unit = GP_UNIT_##unit_,     \
+                 .tier = GP_TIER_##tier_, .origin = GP_ORIGIN_##origin_},
+#include "model/metric.def"
+#undef METRIC
+};
+
+const char *gp_unit_name(enum gp_unit unit)
+{
+    static const char *const names[] = {
+        [GP_UNIT_NONE] = "",        [GP_UNIT_BYTES] = "bytes", [GP_UNIT_PERCENT] = "percent",
+        [GP_UNIT_CELSIUS] = "°C",   [GP_UNIT_WATT] = "W",      [GP_UNIT_MHZ] = "MHz",
+        [GP_UNIT_MASK] = "bitmask",
+    };
+    return names[unit];
+}
+
+static bool has_alias(const char *aliases, const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *p = aliases; *p;) {
+        size_t len = strcspn(p, " ");
+        if (len == n && memcmp(p, name, n) == 0)
+            return true;
+        p += len + (p[len] == ' ');
+    }
+    return false;
+}
+
+static const char *next_metric_name(const void *ctx, size_t i)
+{
+    (void)ctx;
+    return i < GP_METRIC__COUNT ? gp_metric_table[i].name : NULL;
+}
+
+int gp_metric_find(const char *name, enum gp_metric *ret, struct gp_err *err)
+{
+    for (int m = 0; m < GP_METRIC__COUNT; m++)
+        if (strcmp(gp_metric_table[m].name, name) == 0 || has_alias(gp_metric_table[m].aliases, name)) {
+            *ret = (enum gp_metric)m;
+            return 0;
+        }
+    const char *near = gp_cli_nearest(name, next_metric_name, NULL);
+    return gp_err_set(err, GP_EUSAGE, "unknown field '%.80s'%s%s%s; gpulse query --list shows all", name,
+                      near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+bool gp_metric_set_has_scope(const struct gp_metric_set *set, enum gp_scope scope)
+{
+    for (int m = 0; m < GP_METRIC__COUNT; m++)
+        if (gp_metric_table[m].scope == scope && gp_metric_set_has(set, (enum gp_metric)m))
+            return true;
+    return false;
+}

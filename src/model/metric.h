@@ -1,0 +1,78 @@
+/* The catalogue of metrics (metric.def) as data. */
+#ifndef GP_MODEL_METRIC_H
+#define GP_MODEL_METRIC_H
+
+#include "base/util.h"
+#include "model/value.h"
+
+struct gp_err;
+
+enum gp_scope { GP_SCOPE_HOST, GP_SCOPE_DEVICE, GP_SCOPE_PROCESS };
+
+enum gp_unit {
+    GP_UNIT_NONE,
+    GP_UNIT_BYTES,
+    GP_UNIT_PERCENT,
+    GP_UNIT_CELSIUS,
+    GP_UNIT_WATT,
+    GP_UNIT_MHZ,
+    GP_UNIT_MASK, /* 64 bits, shown in hexadecimal */
+};
+
+enum gp_tier { GP_TIER_STATIC, GP_TIER_FAST, GP_TIER_SLOW };
+
+/* nvidia-smi's name, or one of our own. */
+enum gp_origin { GP_ORIGIN_SMI, GP_ORIGIN_OWN };
+
+enum gp_metric {
+#define METRIC(id, scope, type, unit, tier, origin, name, aliases, help) GP_##id,
+#include "model/metric.def"
+#undef METRIC
+    GP_METRIC__COUNT,
+    /* The scopes are contiguous ranges of ids. */
+    GP_HOST__FIRST = GP_TIMESTAMP,
+    GP_DEVICE__FIRST = GP_INDEX,
+    GP_PROCESS__FIRST = GP_PID,
+    GP_HOST__COUNT = GP_DEVICE__FIRST - GP_HOST__FIRST,
+    GP_DEVICE__COUNT = GP_PROCESS__FIRST - GP_DEVICE__FIRST,
+    GP_PROCESS__COUNT = GP_METRIC__COUNT - GP_PROCESS__FIRST,
+};
+
+struct gp_metric_info {
+    const char *name;
+    const char *aliases; /* space separated, "" if none */
+    const char *help;
+    enum gp_scope scope;
+    enum gp_type type;
+    enum gp_unit unit;
+    enum gp_tier tier;
+    enum gp_origin origin;
+};
+
+extern const struct gp_metric_info gp_metric_table[GP_METRIC__COUNT];
+
+/* "bytes", "percent", … as the catalogue names it; "" for none. */
+const char *gp_unit_name(enum gp_unit unit);
+
+/* Finds a metric by name or alias; GP_EUSAGE names the nearest one. */
+int gp_metric_find(const char *name, enum gp_metric *ret, struct gp_err *err) GP_MUST_CHECK;
+
+/* A set of metrics. */
+struct gp_metric_set {
+    uint64_t bits[(GP_METRIC__COUNT + 63) / 64];
+};
+
+static inline void gp_metric_set_add(struct gp_metric_set *set, enum gp_metric m)
+{
+    set->bits[m / 64] |= UINT64_C(1) << (m % 64);
+}
+
+static inline bool gp_metric_set_has(const struct gp_metric_set *set, enum gp_metric m)
+{
+    return set->bits[m / 64] >> (m % 64) & 1;
+}
+
+/* True if the set has a metric of this scope. */
+bool gp_metric_set_has_scope(const struct gp_metric_set *set, enum gp_scope scope);
+
+#endif

@@ -1,0 +1,64 @@
+/* What one read of one device gave: immutable once published, shared by reference count.
+ *
+ * A worker fills a reading, publishes it, and never touches it again; snapshots hold references. All
+ * text and arrays live in the reading's arena. */
+#ifndef GP_MODEL_READING_H
+#define GP_MODEL_READING_H
+
+#include "base/arena.h"
+#include "model/metric.h"
+
+#include <stdatomic.h>
+
+enum gp_process_type {
+    GP_PROCESS_COMPUTE = 1,
+    GP_PROCESS_GRAPHICS = 2,
+    GP_PROCESS_MPS = 4,
+};
+
+/* A process as the driver knows it. */
+struct gp_source_process {
+    uint32_t pid;
+    unsigned types;          /* enum gp_process_type, or-ed */
+    const char *driver_name; /* name that the driver gives, NULL if not asked or unknown */
+    struct gp_value memory;  /* bytes */
+    struct gp_value gpu_instance;
+    struct gp_value compute_instance;
+    struct gp_value sm; /* percent, as the next three */
+    struct gp_value mem;
+    struct gp_value enc;
+    struct gp_value dec;
+};
+
+/* One MIG instance of a device. */
+struct gp_mig_reading {
+    struct gp_value values[GP_DEVICE__COUNT];
+};
+
+struct gp_reading {
+    atomic_uint refs;
+    struct gp_arena arena;
+    uint64_t time_ns; /* monotonic end of the read */
+    enum gp_status status;          /* of the device as a whole */
+    char status_text[160];          /* why, when status is not OK */
+    bool needs_reinit;              /* the driver session is over: gone GPU, reloaded driver */
+    struct gp_value values[GP_DEVICE__COUNT];
+    struct gp_mig_reading *mig;
+    size_t mig_count;
+    struct gp_source_process *processes;
+    size_t process_count;
+    enum gp_status processes_status; /* OK, or why there is no list */
+};
+
+/* The value of a device metric. */
+static inline struct gp_value *gp_device_value(struct gp_value *values, enum gp_metric m)
+{
+    return &values[m - GP_DEVICE__FIRST];
+}
+
+/* NULL if there is no memory. */
+struct gp_reading *gp_reading_new(void) GP_MUST_CHECK;
+struct gp_reading *gp_reading_ref(struct gp_reading *r);
+struct gp_reading *gp_reading_unref(struct gp_reading *r); /* returns NULL */
+
+#endif

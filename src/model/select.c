@@ -1,0 +1,129 @@
+#include "model/select.h"
+
+#include "base/err.h"
+#include "base/parse.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+static bool parse_index_range(const char *text, struct gp_select_term *term)
+{
+    char first[32];
+    uint64_t a;
+    uint64_t b;
+    size_t n = strcspn(text, "-");
+    if (n >= sizeof(first))
+        return false;
+    (void)snprintf(first, sizeof(first), "%.*s", (int)n, text);
+    if (!gp_parse_u64(first, &a) || (text[n] && !gp_parse_u64(text + n + 1, &b)))
+        return false;
+    if (!text[n])
+        b = a;
+    if (b < a || b > 65535)
+        return false;
+    term->first = (unsigned)a;
+    term->last = (unsigned)b;
+    return true;
+}
+
+/* "01:00.0", "0000:01:00.0", "00000000:01:00.0" */
+static bool looks_like_bus_id(const char *text)
+{
+    return strchr(text, ':') && strspn(text, "0123456789abcdefABCDEF:.") == strlen(text);
+}
+
+static int parse_term(const char *text, size_t n, struct gp_select_term *term, struct gp_err *err)
+{
+    *term = (struct gp_select_term){0};
+    if (n == 0 || n >= sizeof(term->text))
+        return gp_err_set(err, GP_EUSAGE,
+                          "bad GPU '%.*s' in --id: give an index (0), a range (0-3), a UUID, a PCI bus "
+                          "id or a part of the name",
+                          (int)(n > 80 ? 80 : n), text);
+    memcpy(term->text, text, n);
+    if (isdigit((unsigned char)term->text[0]) && parse_index_range(term->text, term))
+        term->kind = GP_SELECT_INDEX;
+    else if (strncasecmp(term->text, "GPU-", 4) == 0 || strncasecmp(term->text, "MIG-", 4) == 0)
+        term->kind = GP_SELECT_UUID;
+    else if (looks_like_bus_id(term->text))
+        term->kind = GP_SELECT_BUS;
+    else
+        term->kind = GP_SELECT_NAME;
+    return 0;
+}
+
+int gp_selection_parse(const char *list, struct gp_selection *ret, struct gp_err *err)
+{
+    ret->count = 0;
+    for (const char *p = list;; p++) {
+        size_t n = strcspn(p, ",");
+        if (ret->count == GP_SELECT_TERMS_MAX)
+            return gp_err_set(err, GP_EUSAGE, "too many GPUs in --id: at most %d", GP_SELECT_TERMS_MAX);
+        int r = parse_term(p, n, &ret->terms[ret->count], err);
+        if (r < 0)
+            return r;
+        ret->count++;
+        p += n;
+        if (!*p)
+            return 0;
+    }
+}
+
+bool gp_selection_is_by_index(const struct gp_selection *selection)
+{
+    for (size_t i = 0; i < selection->count; i++)
+        if (selection->terms[i].kind != GP_SELECT_INDEX)
+            return false;
+    return true;
+}
+
+/* Compares PCI addresses of which either may have a shorter domain: as numbers, from the right. */
+static bool same_bus_id(const char *a, const char *b)
+{
+    unsigned x[4] = {0};
+    unsigned y[4] = {0};
+    bool ok_a = sscanf(a, "%x:%x:%x.%x", &x[0], &x[1], &x[2], &x[3]) == 4 ||
+                (x[0] = 0, sscanf(a, "%x:%x.%x", &x[1], &x[2], &x[3]) == 3);
+    bool ok_b = sscanf(b, "%x:%x:%x.%x", &y[0], &y[1], &y[2], &y[3]) == 4;
+    return ok_a && ok_b && memcmp(x, y, sizeof(x)) == 0;
+}
+
+static bool term_matches(const struct gp_select_term *term, unsigned index, const char *uuid,
+                         const char *bus_id, const char *name)
+{
+    switch (term->kind) {
+    case GP_SELECT_INDEX:
+        return index >= term->first && index <= term->last;
+    case GP_SELECT_UUID:
+        return uuid && strncasecmp(uuid, term->text, strlen(term->text)) == 0;
+    case GP_SELECT_BUS:
+        return bus_id && same_bus_id(term->text, bus_id);
+    case GP_SELECT_NAME:
+        return name && strcasestr(name, term->text);
+    }
+    return false;
+}
+
+bool gp_selection_matches(struct gp_selection *selection, unsigned index, const char *uuid,
+                          const char *bus_id, const char *name)
+{
+    bool any = selection->count == 0;
+    for (size_t i = 0; i < selection->count; i++) {
+        if (!term_matches(&selection->terms[i], index, uuid, bus_id, name))
+            continue;
+        selection->terms[i].matched = true;
+        any = true;
+    }
+    return any;
+}
+
+int gp_selection_check(const struct gp_selection *selection, unsigned gpu_count, struct gp_err *err)
+{
+    for (size_t i = 0; i < selection->count; i++)
+        if (!selection->terms[i].matched)
+            return gp_err_set(err, GP_ENODEV, "no GPU matches '%s'; this machine has %u (0 to %u)",
+                              selection->terms[i].text, gpu_count, gpu_count ? gpu_count - 1 : 0);
+    return 0;
+}

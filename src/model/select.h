@@ -1,0 +1,44 @@
+/* Which GPUs: "-i 0,2-3", "-i GPU-1b2c", "-i 00000000:53:00.0", "-i 4090". */
+#ifndef GP_MODEL_SELECT_H
+#define GP_MODEL_SELECT_H
+
+#include "base/util.h"
+
+struct gp_err;
+
+enum { GP_SELECT_TERMS_MAX = 128 };
+
+enum gp_select_kind {
+    GP_SELECT_INDEX, /* first … last */
+    GP_SELECT_UUID,  /* a UUID, or its beginning */
+    GP_SELECT_BUS,   /* a PCI address, its domain in 4 or 8 digits or left out */
+    GP_SELECT_NAME,  /* a part of the product name, in any case */
+};
+
+struct gp_select_term {
+    enum gp_select_kind kind;
+    unsigned first, last;
+    char text[96];
+    bool matched; /* set by gp_selection_matches */
+};
+
+struct gp_selection {
+    struct gp_select_term terms[GP_SELECT_TERMS_MAX];
+    size_t count; /* 0: every GPU */
+};
+
+/* Parses a comma list. GP_EUSAGE names the bad term. */
+int gp_selection_parse(const char *list, struct gp_selection *ret, struct gp_err *err) GP_MUST_CHECK;
+
+/* True if every term is an index, so that the choice needs nothing from the driver. */
+bool gp_selection_is_by_index(const struct gp_selection *selection);
+
+/* Whether this GPU is chosen. uuid, bus_id and name may be NULL where they are not known. */
+bool gp_selection_matches(struct gp_selection *selection, unsigned index, const char *uuid,
+                          const char *bus_id, const char *name);
+
+/* After all GPUs have been asked: GP_ENODEV names the first term that matched none. */
+int gp_selection_check(const struct gp_selection *selection, unsigned gpu_count, struct gp_err *err)
+    GP_MUST_CHECK;
+
+#endif

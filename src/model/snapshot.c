@@ -1,0 +1,27 @@
+#include "model/snapshot.h"
+
+#include "model/reading.h"
+
+#include <stdlib.h>
+
+const struct gp_value *gp_snapshot_value(const struct gp_snapshot *snapshot,
+                                         const struct gp_device *device,
+                                         const struct gp_process *process, enum gp_metric m)
+{
+    static const struct gp_value none;
+    if (m < GP_DEVICE__FIRST)
+        return &snapshot->host[m];
+    if (m < GP_PROCESS__FIRST)
+        return device ? &device->values[m - GP_DEVICE__FIRST] : &none;
+    return process ? &process->values[m - GP_PROCESS__FIRST] : &none;
+}
+
+void gp_snapshot_free(struct gp_snapshot *snapshot)
+{
+    if (!snapshot)
+        return;
+    for (size_t i = 0; i < snapshot->reading_count; i++)
+        gp_reading_unref(snapshot->readings[i]);
+    gp_arena_fini(&snapshot->arena);
+    free(snapshot);
+}

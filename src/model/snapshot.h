@@ -1,0 +1,52 @@
+/* The immutable result of a tick: host, devices with their MIG instances, processes. */
+#ifndef GP_MODEL_SNAPSHOT_H
+#define GP_MODEL_SNAPSHOT_H
+
+#include "base/arena.h"
+#include "model/metric.h"
+
+struct gp_reading;
+
+/* A GPU, or one MIG instance of the GPU before it. */
+struct gp_device {
+    unsigned index;     /* of the GPU in the driver's order */
+    bool is_mig;
+    unsigned mig_index; /* within its GPU, if is_mig */
+    enum gp_status status;
+    const char *status_text; /* why, when status is not OK; "" otherwise */
+    double silent_s;         /* seconds without an answer, when status is TIMEOUT */
+    enum gp_status processes_status; /* OK, or why no processes are known */
+    size_t first_process;    /* its processes stand together in gp_snapshot.processes */
+    size_t process_count;
+    struct gp_value values[GP_DEVICE__COUNT];
+};
+
+/* A process on one device; a process on two GPUs stands twice. */
+struct gp_process {
+    size_t device; /* index into gp_snapshot.devices */
+    struct gp_value values[GP_PROCESS__COUNT];
+};
+
+struct gp_snapshot {
+    struct gp_arena arena;
+    uint64_t mono_ns;
+    uint64_t wall_ns;
+    bool partial; /* a device did not give everything: lost, hung or failed */
+    struct gp_value host[GP_HOST__COUNT];
+    struct gp_device *devices; /* each GPU directly followed by its MIG instances */
+    size_t device_count;
+    struct gp_process *processes;
+    size_t process_count;
+    struct gp_reading **readings; /* kept alive for the text they own */
+    size_t reading_count;
+};
+
+/* The value of metric m seen from a row: device may be NULL for host rows, process for device rows.
+ * A metric that the row does not have gives a value with GP_STATUS_NONE. */
+const struct gp_value *gp_snapshot_value(const struct gp_snapshot *snapshot,
+                                         const struct gp_device *device,
+                                         const struct gp_process *process, enum gp_metric m);
+
+void gp_snapshot_free(struct gp_snapshot *snapshot);
+
+#endif

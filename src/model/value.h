@@ -1,0 +1,48 @@
+/* One reading: a payload, or the reason why there is none. There is no magic 0, −1 or NaN. */
+#ifndef GP_MODEL_VALUE_H
+#define GP_MODEL_VALUE_H
+
+#include "base/util.h"
+
+/*     id             text for people      JSON reason            CSV cell */
+#define GP_STATUS_LIST(X)                                                                          \
+    X(NONE, "", "not asked", "")                                                                   \
+    X(OK, "", "", "")                                                                              \
+    X(STALE, "", "stale", "")                                                                      \
+    X(UNSUPPORTED, "N/A", "not supported", "[N/A]")                                                \
+    X(NO_PERMISSION, "denied", "no permission", "[Insufficient Permissions]")                      \
+    X(LOST, "lost", "GPU is lost", "[GPU is lost]")                                                \
+    X(TIMEOUT, "no answer", "no answer in time", "[Timeout]")                                      \
+    X(ASLEEP, "asleep", "GPU is asleep", "[Asleep]")                                               \
+    X(ERROR, "error", "driver error", "[Unknown Error]")
+
+enum gp_status {
+#define X(id, human, json, csv) GP_STATUS_##id,
+    GP_STATUS_LIST(X)
+#undef X
+};
+
+enum gp_type {
+    GP_TYPE_INT,
+    GP_TYPE_REAL,
+    GP_TYPE_TEXT,
+};
+
+struct gp_value {
+    union {
+        int64_t i;
+        double f;
+        const char *s; /* safe UTF-8, owned by the reading or snapshot; of GP_STATUS_ERROR: the
+                          driver's words */
+    };
+    uint64_t time_ns; /* monotonic moment of the reading */
+    uint8_t status;   /* enum gp_status */
+};
+
+/* True if there is a payload to show: fresh or stale. */
+static inline bool gp_value_is_present(const struct gp_value *v)
+{
+    return v->status == GP_STATUS_OK || v->status == GP_STATUS_STALE;
+}
+
+#endif

@@ -1,0 +1,218 @@
+#include "out/field.h"
+
+#include "base/err.h"
+#include "base/strbuf.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct gp_unit_choice unit_choices[] = {
+    {"B", GP_UNIT_BYTES, 1, 0},
+    {"KiB", GP_UNIT_BYTES, 0x1p-10, 0},
+    {"MiB", GP_UNIT_BYTES, 0x1p-20, 0},
+    {"GiB", GP_UNIT_BYTES, 0x1p-30, 1},
+    {"TiB", GP_UNIT_BYTES, 0x1p-40, 3},
+    {"kB", GP_UNIT_BYTES, 1e-3, 0},
+    {"MB", GP_UNIT_BYTES, 1e-6, 0},
+    {"GB", GP_UNIT_BYTES, 1e-9, 1},
+    {"mW", GP_UNIT_WATT, 1e3, 0},
+    {"W", GP_UNIT_WATT, 1, 0},
+    {"kW", GP_UNIT_WATT, 1e-3, 3},
+    {"MHz", GP_UNIT_MHZ, 1, 0},
+    {"GHz", GP_UNIT_MHZ, 1e-3, 2},
+    {"ratio", GP_UNIT_PERCENT, 1e-2, 2},
+};
+
+static const struct {
+    const char *human;
+    const char *json;
+    const char *csv;
+} status_texts[] = {
+#define X(id, human, json, csv) [GP_STATUS_##id] = {human, json, csv},
+    GP_STATUS_LIST(X)
+#undef X
+};
+
+static int find_unit(const struct gp_field *field, const char *name, size_t n,
+                     const struct gp_unit_choice **ret, struct gp_err *err)
+{
+    enum gp_unit of = gp_metric_table[field->metric].unit;
+    char known[128] = "";
+    for (size_t i = 0; i < GP_ARRAY_LEN(unit_choices); i++) {
+        const struct gp_unit_choice *choice = &unit_choices[i];
+        if (choice->of != of)
+            continue;
+        if (strlen(choice->name) == n && memcmp(choice->name, name, n) == 0) {
+            *ret = choice;
+            return 0;
+        }
+        size_t used = strlen(known);
+        (void)snprintf(known + used, sizeof(known) - used, " %s", choice->name);
+    }
+    return gp_err_set(err, GP_EUSAGE, "unknown unit '%.*s' for %s; known:%s", (int)(n > 20 ? 20 : n),
+                      name, gp_metric_table[field->metric].name, known[0] ? known : " none");
+}
+
+int gp_field_parse(const char *text, size_t n, struct gp_field *ret, struct gp_err *err)
+{
+    char name[128];
+    size_t name_len = 0;
+    while (name_len < n && text[name_len] != ':')
+        name_len++;
+    if (name_len >= sizeof(name))
+        return gp_err_set(err, GP_EUSAGE, "field name too long: '%.40s…'", text);
+    memcpy(name, text, name_len);
+    name[name_len] = '\0';
+    struct gp_field field = {0};
+    int r = gp_metric_find(name, &field.metric, err);
+    if (r == 0 && name_len < n)
+        r = find_unit(&field, text + name_len + 1, n - name_len - 1, &field.unit, err);
+    if (r == 0)
+        *ret = field;
+    return r;
+}
+
+static int append(struct gp_field_list *list, const struct gp_field *field)
+{
+    struct gp_field *grown = realloc(list->fields, (list->count + 1) * sizeof(*grown));
+    if (!grown)
+        return GP_ENOMEM;
+    list->fields = grown;
+    grown[list->count++] = *field;
+    return 0;
+}
+
+static int append_group(struct gp_field_list *list, const char *text, size_t n, enum gp_scope scope,
+                        struct gp_err *err)
+{
+    size_t before = list->count;
+    for (int m = 0; m < GP_METRIC__COUNT; m++) {
+        const struct gp_metric_info *info = &gp_metric_table[m];
+        if (info->scope != scope || strncmp(info->name, text, n - 1) != 0)
+            continue;
+        if (append(list, &(struct gp_field){.metric = (enum gp_metric)m}) < 0)
+            return gp_err_set(err, GP_ENOMEM, "out of memory");
+    }
+    return list->count > before ? 0
+                                : gp_err_set(err, GP_EUSAGE,
+                                             "no field of this kind begins with '%.*s'; gpulse query "
+                                             "--list shows all",
+                                             (int)(n > 60 ? 60 : n - 1), text);
+}
+
+static int append_one(struct gp_field_list *list, const char *text, size_t n, enum gp_scope scope,
+                      struct gp_err *err)
+{
+    struct gp_field field;
+    int r = gp_field_parse(text, n, &field, err);
+    if (r < 0)
+        return r;
+    const struct gp_metric_info *info = &gp_metric_table[field.metric];
+    if (info->scope > scope)
+        return gp_err_set(err, GP_EUSAGE, "field '%s' belongs to a %s; add %s", info->name,
+                          info->scope == GP_SCOPE_PROCESS ? "process" : "GPU",
+                          info->scope == GP_SCOPE_PROCESS ? "--processes" : "no --host");
+    return append(list, &field) < 0 ? gp_err_set(err, GP_ENOMEM, "out of memory") : 0;
+}
+
+int gp_field_list_parse(const char *text, enum gp_scope scope, struct gp_field_list *ret,
+                        struct gp_err *err)
+{
+    struct gp_field_list list = {0};
+    int r = 0;
+    for (const char *p = text; r == 0 && *p;) {
+        p += strspn(p, " ");
+        size_t n = strcspn(p, ",");
+        size_t len = n;
+        while (len > 0 && p[len - 1] == ' ')
+            len--;
+        /* a trailing comma is accepted, as nvidia-smi does */
+        if (len == 0 && p[n])
+            r = gp_err_set(err, GP_EUSAGE, "empty field name in '%.80s'", text);
+        else if (len > 0 && p[len - 1] == '*')
+            r = append_group(&list, p, len, scope, err);
+        else if (len > 0)
+            r = append_one(&list, p, len, scope, err);
+        p += n + (p[n] == ',');
+    }
+    if (r == 0 && list.count == 0)
+        r = gp_err_set(err, GP_EUSAGE, "no fields given; gpulse query --list shows all");
+    if (r < 0)
+        gp_field_list_fini(&list);
+    else
+        *ret = list;
+    return r;
+}
+
+void gp_field_list_fini(struct gp_field_list *list)
+{
+    free(list->fields);
+    *list = (struct gp_field_list){0};
+}
+
+const char *gp_field_unit(const struct gp_field *field)
+{
+    return field->unit ? field->unit->name : gp_unit_name(gp_metric_table[field->metric].unit);
+}
+
+double gp_field_number(const struct gp_field *field, const struct gp_value *v)
+{
+    double number = gp_metric_table[field->metric].type == GP_TYPE_REAL ? v->f : (double)v->i;
+    return field->unit ? number * field->unit->factor : number;
+}
+
+static void format_human_bytes(struct gp_strbuf *sb, double bytes)
+{
+    static const char *const names[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    size_t i = 0;
+    for (; bytes >= 1024 && i + 1 < GP_ARRAY_LEN(names); i++)
+        bytes /= 1024;
+    gp_strbuf_addf(sb, "%.*f %s", i > 2 ? 2 : 0, bytes, names[i]);
+}
+
+static void format_number(struct gp_strbuf *sb, const struct gp_field *field, const struct gp_value *v)
+{
+    const struct gp_metric_info *info = &gp_metric_table[field->metric];
+    if (field->unit)
+        gp_strbuf_addf(sb, "%.*f", field->unit->decimals, gp_field_number(field, v));
+    else if (info->unit == GP_UNIT_MASK)
+        gp_strbuf_addf(sb, "0x%016llX", (unsigned long long)v->i);
+    else if (info->type == GP_TYPE_REAL)
+        gp_strbuf_addf(sb, "%.2f", v->f);
+    else
+        gp_strbuf_addf(sb, "%lld", (long long)v->i);
+}
+
+void gp_field_format(struct gp_strbuf *sb, const struct gp_field *field, const struct gp_value *v,
+                     enum gp_style style)
+{
+    static const char *const suffixes[] = {
+        [GP_UNIT_PERCENT] = " %", [GP_UNIT_CELSIUS] = " °C", [GP_UNIT_WATT] = " W",
+        [GP_UNIT_MHZ] = " MHz",   [GP_UNIT_MASK] = "",
+    };
+    const struct gp_metric_info *info = &gp_metric_table[field->metric];
+    if (!gp_value_is_present(v)) {
+        gp_strbuf_adds(sb, style == GP_STYLE_CSV ? status_texts[v->status].csv
+                                                 : status_texts[v->status].human);
+    } else if (info->type == GP_TYPE_TEXT) {
+        gp_strbuf_adds(sb, v->s);
+    } else if (style == GP_STYLE_HUMAN && info->unit == GP_UNIT_BYTES && !field->unit) {
+        format_human_bytes(sb, (double)v->i);
+    } else {
+        format_number(sb, field, v);
+        if (style == GP_STYLE_HUMAN && field->unit)
+            gp_strbuf_addf(sb, " %s", field->unit->name);
+        else if (style == GP_STYLE_HUMAN && suffixes[info->unit])
+            gp_strbuf_adds(sb, suffixes[info->unit]);
+    }
+}
+
+void gp_field_reason(struct gp_strbuf *sb, const struct gp_value *v, uint64_t now_ns)
+{
+    gp_strbuf_adds(sb, status_texts[v->status].json);
+    if (v->status == GP_STATUS_ERROR && v->s)
+        gp_strbuf_addf(sb, ": %s", v->s);
+    if (v->status == GP_STATUS_STALE && now_ns > v->time_ns)
+        gp_strbuf_addf(sb, ": %.1f s old", (double)(now_ns - v->time_ns) / 1e9);
+}

@@ -1,0 +1,149 @@
+/* The table for people, and csv and tsv for spreadsheets and scripts. */
+#include "out/text.h"
+
+#include "base/strbuf.h"
+#include "base/utf8.h"
+#include "out/rows.h"
+
+#include <string.h>
+
+static bool is_number(const struct gp_field *field)
+{
+    return gp_metric_table[field->metric].type != GP_TYPE_TEXT;
+}
+
+/* ---- table ---- */
+
+static void add_cell(struct gp_strbuf *sb, const char *text, size_t width, bool right, bool last)
+{
+    size_t used = gp_utf8_width(text);
+    if (right && used < width)
+        gp_strbuf_fill(sb, ' ', width - used);
+    gp_strbuf_adds(sb, text);
+    if (!right && !last && used < width)
+        gp_strbuf_fill(sb, ' ', width - used);
+    if (!last)
+        gp_strbuf_adds(sb, "  ");
+}
+
+static void format_cell(struct gp_strbuf *cell, const struct gp_view *view,
+                        const struct gp_snapshot *snapshot, size_t row, size_t column)
+{
+    const struct gp_field *field = &view->fields.fields[column];
+    gp_strbuf_reset(cell);
+    gp_field_format(cell, field, gp_row_value(snapshot, gp_row_at(view, snapshot, row), field),
+                    GP_STYLE_HUMAN);
+}
+
+static void measure_columns(const struct gp_view *view, struct gp_writer_state *state,
+                            const struct gp_snapshot *snapshot, struct gp_strbuf *cell)
+{
+    size_t rows = gp_row_count(view, snapshot);
+    for (size_t c = 0; c < view->fields.count; c++) {
+        size_t width = strlen(gp_metric_table[view->fields.fields[c].metric].name);
+        if (!view->header)
+            width = 0;
+        if (width > state->widths[c])
+            state->widths[c] = width;
+        for (size_t r = 0; r < rows; r++) {
+            format_cell(cell, view, snapshot, r, c);
+            width = gp_utf8_width(cell->buf);
+            if (width > state->widths[c])
+                state->widths[c] = width;
+        }
+    }
+}
+
+static void write_table(const struct gp_view *view, struct gp_writer_state *state,
+                        const struct gp_snapshot *snapshot, struct gp_strbuf *sb)
+{
+    struct gp_strbuf cell = GP_STRBUF_INIT(64 * 1024);
+    size_t columns = view->fields.count;
+    measure_columns(view, state, snapshot, &cell);
+    if (view->header && state->samples == 0) {
+        for (size_t c = 0; c < columns; c++) {
+            const struct gp_field *field = &view->fields.fields[c];
+            add_cell(sb, gp_metric_table[field->metric].name, state->widths[c], is_number(field),
+                     c + 1 == columns);
+        }
+        gp_strbuf_addc(sb, '\n');
+    }
+    for (size_t r = 0; r < gp_row_count(view, snapshot); r++) {
+        for (size_t c = 0; c < columns; c++) {
+            format_cell(&cell, view, snapshot, r, c);
+            add_cell(sb, cell.buf, state->widths[c], is_number(&view->fields.fields[c]),
+                     c + 1 == columns);
+        }
+        gp_strbuf_addc(sb, '\n');
+    }
+    if (cell.error && !sb->error)
+        sb->error = cell.error;
+    gp_strbuf_fini(&cell);
+    state->samples++;
+}
+
+/* ---- csv, tsv ---- */
+
+/* RFC 4180: quoted if it holds a separator, a quote or a line end. */
+static void add_csv_cell(struct gp_strbuf *sb, const char *text)
+{
+    if (!strpbrk(text, ",\"\r\n")) {
+        gp_strbuf_adds(sb, text);
+        return;
+    }
+    gp_strbuf_addc(sb, '"');
+    for (; *text; text++) {
+        if (*text == '"')
+            gp_strbuf_addc(sb, '"');
+        gp_strbuf_addc(sb, *text);
+    }
+    gp_strbuf_addc(sb, '"');
+}
+
+/* Text values carry neither tabs nor line ends: they were made safe where they came in. */
+static void write_separated(const struct gp_view *view, struct gp_writer_state *state,
+                            const struct gp_snapshot *snapshot, struct gp_strbuf *sb, char separator)
+{
+    struct gp_strbuf cell = GP_STRBUF_INIT(64 * 1024);
+    size_t columns = view->fields.count;
+    for (size_t c = 0; view->header && state->samples == 0 && c < columns; c++) {
+        const struct gp_field *field = &view->fields.fields[c];
+        const char *unit = gp_field_unit(field);
+        gp_strbuf_adds(sb, gp_metric_table[field->metric].name);
+        if (*unit && (view->units || field->unit))
+            gp_strbuf_addf(sb, " [%s]", unit);
+        gp_strbuf_addc(sb, c + 1 == columns ? '\n' : separator);
+    }
+    for (size_t r = 0; r < gp_row_count(view, snapshot); r++)
+        for (size_t c = 0; c < columns; c++) {
+            const struct gp_field *field = &view->fields.fields[c];
+            gp_strbuf_reset(&cell);
+            gp_field_format(&cell, field,
+                            gp_row_value(snapshot, gp_row_at(view, snapshot, r), field), GP_STYLE_CSV);
+            if (separator == ',')
+                add_csv_cell(sb, cell.buf);
+            else
+                gp_strbuf_adds(sb, cell.buf);
+            gp_strbuf_addc(sb, c + 1 == columns ? '\n' : separator);
+        }
+    if (cell.error && !sb->error)
+        sb->error = cell.error;
+    gp_strbuf_fini(&cell);
+    state->samples++;
+}
+
+static void write_csv(const struct gp_view *view, struct gp_writer_state *state,
+                      const struct gp_snapshot *snapshot, struct gp_strbuf *sb)
+{
+    write_separated(view, state, snapshot, sb, ',');
+}
+
+static void write_tsv(const struct gp_view *view, struct gp_writer_state *state,
+                      const struct gp_snapshot *snapshot, struct gp_strbuf *sb)
+{
+    write_separated(view, state, snapshot, sb, '\t');
+}
+
+const struct gp_writer gp_writer_table = {.name = "table", .sample = write_table};
+const struct gp_writer gp_writer_csv = {.name = "csv", .sample = write_csv};
+const struct gp_writer gp_writer_tsv = {.name = "tsv", .sample = write_tsv};

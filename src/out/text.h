@@ -1,0 +1,11 @@
+/* The writers of out/text.c; found by name through out/writer.h. */
+#ifndef GP_OUT_TEXT_H
+#define GP_OUT_TEXT_H
+
+#include "out/writer.h"
+
+extern const struct gp_writer gp_writer_table;
+extern const struct gp_writer gp_writer_csv;
+extern const struct gp_writer gp_writer_tsv;
+
+#endif

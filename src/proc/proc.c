@@ -1,0 +1,364 @@
+#include "proc/proc.h"
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/io.h"
+#include "base/parse.h"
+#include "base/strbuf.h"
+#include "base/utf8.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    COMMAND_BYTES = 4096, /* of a command line; longer ones are cut */
+    COMMAND_COLS = 2048,
+    USERS_MAX = 256,      /* remembered names; beyond that, digits */
+};
+
+/* CPU time of a process at the last tick, sorted by pid. */
+struct past {
+    uint32_t pid;
+    uint64_t start_ticks;
+    uint64_t cpu_ticks;
+};
+
+struct user {
+    uid_t uid;
+    char name[64];
+};
+
+struct gp_proc_reader {
+    const char *root;
+    long ticks_per_s;
+    long page_bytes;
+    uint64_t boot_wall_ns;
+    struct past *past;
+    size_t past_count;
+    uint64_t past_mono_ns;
+    uint64_t cpu_busy, cpu_total; /* of the host at the last call */
+    struct user users[USERS_MAX];
+    size_t user_count;
+};
+
+/* ---- small parsers of /proc ---- */
+
+/* The number behind `label` in a file of lines "label   number". */
+static bool find_number(const char *text, const char *label, uint64_t *ret)
+{
+    const char *at = strstr(text, label);
+    if (!at)
+        return false;
+    char *end;
+    at += strlen(label);
+    *ret = strtoull(at, &end, 10);
+    return end != at;
+}
+
+static long read_proc(const struct gp_proc_reader *reader, const char *name, char *text, size_t size)
+{
+    char path[GP_PATH_SIZE];
+    return gp_io_path(path, reader->root, name) ? gp_io_read(path, text, size) : -ENAMETOOLONG;
+}
+
+static long read_pid_file(const struct gp_proc_reader *reader, uint32_t pid, const char *file,
+                          char *text, size_t size)
+{
+    char name[64];
+    (void)snprintf(name, sizeof(name), "/proc/%u/%s", pid, file);
+    return read_proc(reader, name, text, size);
+}
+
+static const char *safe_copy(struct gp_arena *arena, const char *s, size_t n, size_t cols)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(4 * COMMAND_BYTES);
+    gp_utf8_add_safe(&sb, s, n, cols);
+    const char *copy = gp_arena_strdup(arena, sb.buf);
+    gp_strbuf_fini(&sb);
+    return copy;
+}
+
+/* ---- users ---- */
+
+/* /etc/passwd of the root first: it is cheap and belongs to the root. The name service (LDAP, sssd)
+ * is asked only about this machine itself. */
+static bool find_passwd_line(const struct gp_proc_reader *reader, uid_t uid, char *name, size_t size)
+{
+    char path[GP_PATH_SIZE];
+    if (!gp_io_path(path, reader->root, "/etc/passwd"))
+        return false;
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return false;
+    char line[1024];
+    bool found = false;
+    while (!found && fgets(line, sizeof(line), file)) {
+        char *end;
+        const char *colon = strchr(line, ':');
+        const char *second = colon ? strchr(colon + 1, ':') : NULL;
+        if (!second || strtoul(second + 1, &end, 10) != uid || *end != ':' || end == second + 1)
+            continue;
+        (void)snprintf(name, size, "%.*s", (int)(colon - line), line);
+        found = true;
+    }
+    (void)fclose(file);
+    return found;
+}
+
+static void look_up_user(const struct gp_proc_reader *reader, uid_t uid, char *name, size_t size)
+{
+    if (find_passwd_line(reader, uid, name, size))
+        return;
+    struct passwd entry;
+    struct passwd *found = NULL;
+    char room[4096];
+    if (!reader->root && getpwuid_r(uid, &entry, room, sizeof(room), &found) == 0 && found)
+        (void)snprintf(name, size, "%s", found->pw_name);
+    else
+        (void)snprintf(name, size, "%u", uid);
+}
+
+static const char *user_name(struct gp_proc_reader *reader, uid_t uid, struct gp_arena *arena)
+{
+    for (size_t i = 0; i < reader->user_count; i++)
+        if (reader->users[i].uid == uid)
+            return safe_copy(arena, reader->users[i].name, strlen(reader->users[i].name), 64);
+    struct user user = {.uid = uid};
+    if (reader->user_count < USERS_MAX)
+        look_up_user(reader, uid, user.name, sizeof(user.name));
+    else
+        (void)snprintf(user.name, sizeof(user.name), "%u", uid);
+    if (reader->user_count < USERS_MAX)
+        reader->users[reader->user_count++] = user;
+    return safe_copy(arena, user.name, strlen(user.name), 64);
+}
+
+/* The owner of the folder is the user, at the price of one system call; but the kernel gives folders
+ * of undumpable processes (setuid programs, ssh-agent) to root, so for root the file `status` decides. */
+static void read_user(struct gp_proc_reader *reader, struct gp_proc_info *info, struct gp_arena *arena)
+{
+    char name[64];
+    char path[GP_PATH_SIZE];
+    char text[4096];
+    struct stat st;
+    (void)snprintf(name, sizeof(name), "/proc/%u", info->pid);
+    if (!gp_io_path(path, reader->root, name) || stat(path, &st) != 0)
+        return;
+    uint64_t uid = st.st_uid;
+    if (uid == 0 && read_pid_file(reader, info->pid, "status", text, sizeof(text)) > 0 &&
+        !find_number(text, "\nUid:\t", &uid))
+        uid = 0;
+    info->exists = true;
+    info->user = user_name(reader, (uid_t)uid, arena);
+}
+
+/* ---- one process ---- */
+
+static const struct past *find_past(const struct gp_proc_reader *reader, uint32_t pid)
+{
+    size_t low = 0;
+    size_t high = reader->past_count;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (reader->past[mid].pid < pid)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low < reader->past_count && reader->past[low].pid == pid ? &reader->past[low] : NULL;
+}
+
+static void compute_cpu(const struct gp_proc_reader *reader, struct gp_proc_info *info, uint64_t now_ns)
+{
+    const struct past *past = find_past(reader, info->pid);
+    uint64_t ticks = info->cpu_ticks;
+    double seconds;
+    if (past && past->start_ticks == info->start_ticks && ticks >= past->cpu_ticks &&
+        now_ns > reader->past_mono_ns) {
+        ticks -= past->cpu_ticks;
+        seconds = (double)(now_ns - reader->past_mono_ns) / 1e9;
+    } else {
+        uint64_t wall = gp_clock_wall_ns();
+        seconds = wall > info->start_ns ? (double)(wall - info->start_ns) / 1e9 : 0;
+    }
+    double ticks_per_s = (double)reader->ticks_per_s;
+    info->cpu_pct = seconds > 0.01 ? 100.0 * (double)ticks / ticks_per_s / seconds : 0;
+}
+
+/* "pid (comm) state ppid …": comm may hold blanks and brackets, so the last ')' ends it. */
+static void read_stat(struct gp_proc_reader *reader, struct gp_proc_info *info, uint64_t now_ns)
+{
+    char text[1024];
+    if (read_pid_file(reader, info->pid, "stat", text, sizeof(text)) <= 0)
+        return;
+    const char *close = strrchr(text, ')');
+    if (!close)
+        return;
+    info->exists = true;
+    unsigned long long utime = 0;
+    unsigned long long stime = 0;
+    unsigned long long start = 0;
+    long long rss = 0;
+    /* fields 3 to 24 of proc(5); 14 utime, 15 stime, 22 starttime, 24 rss */
+    int n = sscanf(close + 1,
+                   " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %*d %*d %*d %*d %*d %*d "
+                   "%llu %*u %lld",
+                   &utime, &stime, &start, &rss);
+    if (n != 4)
+        return;
+    uint64_t hz = (uint64_t)reader->ticks_per_s;
+    info->cpu_ticks = utime + stime;
+    info->start_ticks = start;
+    info->start_ns = reader->boot_wall_ns + start / hz * GP_NS_PER_S + start % hz * GP_NS_PER_S / hz;
+    info->rss_bytes = rss > 0 ? (uint64_t)rss * (uint64_t)reader->page_bytes : 0;
+    compute_cpu(reader, info, now_ns);
+}
+
+/* The program's name out of argv[0]: without its path. Programs that write a title into their
+ * arguments ("nginx: worker process") are cut behind the first word. The kernel's own name is not
+ * used where argv[0] is there: frameworks rename it ("pt_main_thread"). */
+static const char *program_name(const char *argv0, struct gp_arena *arena)
+{
+    size_t n = strcspn(argv0, " ");
+    if (n > 1 && argv0[n - 1] == ':')
+        n--;
+    size_t start = n;
+    while (start > 0 && argv0[start - 1] != '/')
+        start--;
+    return safe_copy(arena, argv0 + start, n - start, 64);
+}
+
+static void read_command(struct gp_proc_reader *reader, struct gp_proc_info *info,
+                         struct gp_arena *arena)
+{
+    char text[COMMAND_BYTES];
+    long n = read_pid_file(reader, info->pid, "cmdline", text, sizeof(text));
+    if (n < 0)
+        return;
+    info->exists = true;
+    /* The arguments end in NUL each; some programs rewrite them with blanks at the end. */
+    while (n > 0 && (text[n - 1] == '\0' || text[n - 1] == ' '))
+        n--;
+    if (n > 0) {
+        info->name = program_name(text, arena);
+        for (long i = 0; i < n; i++)
+            if (text[i] == '\0')
+                text[i] = ' ';
+    } else {
+        /* zombies and kernel threads have no arguments */
+        n = read_pid_file(reader, info->pid, "comm", text, sizeof(text));
+        if (n <= 0)
+            return;
+        n -= text[n - 1] == '\n';
+        info->name = safe_copy(arena, text, (size_t)n, 64);
+    }
+    info->command = safe_copy(arena, text, (size_t)n, COMMAND_COLS);
+}
+
+static void remember(struct gp_proc_reader *reader, const struct gp_proc_info *infos, size_t count,
+                     uint64_t now_ns)
+{
+    struct past *past = count ? realloc(reader->past, count * sizeof(*past)) : reader->past;
+    if (count && !past)
+        return; /* the next CPU figures then count from the start of the process */
+    reader->past = past;
+    reader->past_count = count;
+    reader->past_mono_ns = now_ns;
+    for (size_t i = 0; i < count; i++)
+        past[i] = (struct past){infos[i].pid, infos[i].start_ticks, infos[i].cpu_ticks};
+}
+
+void gp_proc_read(struct gp_proc_reader *reader, unsigned want, struct gp_proc_info *infos,
+                  size_t count, struct gp_arena *arena)
+{
+    uint64_t now_ns = gp_clock_mono_ns();
+    for (size_t i = 0; i < count; i++) {
+        if (want & GP_PROC_USER)
+            read_user(reader, &infos[i], arena);
+        if (want & GP_PROC_STAT)
+            read_stat(reader, &infos[i], now_ns);
+        if (want & GP_PROC_COMMAND)
+            read_command(reader, &infos[i], arena);
+    }
+    if (want & GP_PROC_STAT)
+        remember(reader, infos, count, now_ns);
+}
+
+/* ---- the host ---- */
+
+static bool read_host_cpu(struct gp_proc_reader *reader, double *ret_pct)
+{
+    char text[512];
+    unsigned long long f[8] = {0};
+    if (read_proc(reader, "/proc/stat", text, sizeof(text)) <= 0 ||
+        sscanf(text, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &f[0], &f[1], &f[2], &f[3], &f[4],
+               &f[5], &f[6], &f[7]) < 4)
+        return false;
+    uint64_t total = 0;
+    for (size_t i = 0; i < GP_ARRAY_LEN(f); i++)
+        total += f[i];
+    uint64_t busy = total - f[3] - f[4]; /* idle and waiting for I/O */
+    uint64_t d_total = total - reader->cpu_total;
+    uint64_t d_busy = busy - reader->cpu_busy;
+    *ret_pct = d_total && d_busy <= d_total ? 100.0 * (double)d_busy / (double)d_total : 0;
+    reader->cpu_total = total;
+    reader->cpu_busy = busy;
+    return true;
+}
+
+void gp_proc_read_host(struct gp_proc_reader *reader, struct gp_proc_host *ret)
+{
+    char text[4096];
+    *ret = (struct gp_proc_host){0};
+    ret->has_cpu = read_host_cpu(reader, &ret->cpu_pct);
+    uint64_t total = 0;
+    uint64_t available = 0;
+    if (read_proc(reader, "/proc/loadavg", text, sizeof(text)) > 0)
+        ret->has_load = sscanf(text, "%lf", &ret->load_1m) == 1;
+    if (read_proc(reader, "/proc/meminfo", text, sizeof(text)) > 0)
+        ret->has_memory =
+            find_number(text, "MemTotal:", &total) && find_number(text, "MemAvailable:", &available);
+    ret->memory_total_bytes = total * 1024;
+    ret->memory_available_bytes = available * 1024;
+}
+
+/* Start times count from boot; time spent suspended is in them, as in CLOCK_BOOTTIME. Another root
+ * has another boot: its own file says when, to the second. */
+static uint64_t boot_wall_ns(const struct gp_proc_reader *reader)
+{
+    char text[16384];
+    uint64_t btime_s = 0;
+    struct timespec up;
+    if (reader->root)
+        return read_proc(reader, "/proc/stat", text, sizeof(text)) > 0 &&
+                       find_number(text, "btime ", &btime_s)
+                   ? btime_s * GP_NS_PER_S
+                   : 0;
+    (void)clock_gettime(CLOCK_BOOTTIME, &up);
+    return gp_clock_wall_ns() - (uint64_t)up.tv_sec * GP_NS_PER_S - (uint64_t)up.tv_nsec;
+}
+
+struct gp_proc_reader *gp_proc_reader_new(const char *root)
+{
+    struct gp_proc_reader *reader = calloc(1, sizeof(*reader));
+    if (!reader)
+        return NULL;
+    reader->root = root;
+    reader->ticks_per_s = sysconf(_SC_CLK_TCK);
+    reader->page_bytes = sysconf(_SC_PAGESIZE);
+    reader->boot_wall_ns = boot_wall_ns(reader);
+    return reader;
+}
+
+void gp_proc_reader_free(struct gp_proc_reader *reader)
+{
+    if (!reader)
+        return;
+    free(reader->past);
+    free(reader);
+}

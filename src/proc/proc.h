@@ -1,0 +1,52 @@
+/* Who a pid is, from /proc: user, command, CPU time, memory, start time.
+ *
+ * All files are read under a root prefix, so that a test is a directory. Only what is asked for is
+ * read, once per pid and tick, whatever the number of GPUs. */
+#ifndef GP_PROC_PROC_H
+#define GP_PROC_PROC_H
+
+#include "base/util.h"
+
+struct gp_arena;
+
+enum gp_proc_want {
+    GP_PROC_USER = 1,    /* uid, user */
+    GP_PROC_STAT = 2,    /* start_ns, start_ticks, cpu_ticks, cpu_pct, rss_bytes */
+    GP_PROC_COMMAND = 4, /* name, command */
+};
+
+struct gp_proc_info {
+    uint32_t pid;
+    bool exists;          /* false: gone, hidden, or of another pid namespace */
+    const char *user;     /* name, or the uid in digits */
+    const char *name;     /* program name without its path; text here is safe, NULL if unknown */
+    const char *command;  /* full command line */
+    uint64_t start_ns;    /* wall clock, since the epoch */
+    uint64_t start_ticks; /* field 22 of /proc/PID/stat: with the pid, the identity of a process */
+    uint64_t cpu_ticks;
+    double cpu_pct;       /* percent of one core since the last tick, or since the start */
+    uint64_t rss_bytes;
+};
+
+struct gp_proc_reader;
+
+/* root: prefix, NULL for none; must outlive the reader. NULL if there is no memory. */
+struct gp_proc_reader *gp_proc_reader_new(const char *root) GP_MUST_CHECK;
+void gp_proc_reader_free(struct gp_proc_reader *reader);
+
+/* Reads the processes infos[0..count), whose pids the caller has filled, sorted and unique. Text goes
+ * into the arena. A process that is gone has exists == false; nothing is dropped. */
+void gp_proc_read(struct gp_proc_reader *reader, unsigned want, struct gp_proc_info *infos,
+                  size_t count, struct gp_arena *arena);
+
+struct gp_proc_host {
+    bool has_cpu, has_load, has_memory; /* whether the files could be read */
+    double cpu_pct; /* of all cores, since the last call, or since boot */
+    double load_1m;
+    uint64_t memory_total_bytes;
+    uint64_t memory_available_bytes;
+};
+
+void gp_proc_read_host(struct gp_proc_reader *reader, struct gp_proc_host *ret);
+
+#endif

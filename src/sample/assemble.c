@@ -1,0 +1,538 @@
+#include "sample/assemble.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "model/select.h"
+#include "model/snapshot.h"
+#include "proc/proc.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct gp_taken {
+    unsigned index;
+    struct gp_reading *latest;
+    struct gp_reading *good;
+    bool hung;
+    uint64_t silent_ns;
+    const char *call;
+};
+
+static void set_value(struct gp_value *v, enum gp_status status, uint64_t time_ns)
+{
+    *v = (struct gp_value){.status = (uint8_t)status, .time_ns = time_ns};
+}
+
+static void set_text(struct gp_value *v, const char *s, uint64_t time_ns)
+{
+    *v = (struct gp_value){.s = s, .time_ns = time_ns,
+                           .status = s ? GP_STATUS_OK : GP_STATUS_UNSUPPORTED};
+}
+
+static void set_int(struct gp_value *v, int64_t i, uint64_t time_ns)
+{
+    *v = (struct gp_value){.i = i, .time_ns = time_ns, .status = GP_STATUS_OK};
+}
+
+static void set_real(struct gp_value *v, double f, uint64_t time_ns)
+{
+    *v = (struct gp_value){.f = f, .time_ns = time_ns, .status = GP_STATUS_OK};
+}
+
+/* ---- life ---- */
+
+static unsigned proc_want(const struct gp_metric_set *set)
+{
+    static const struct {
+        enum gp_metric metric;
+        unsigned want;
+    } needs[] = {
+        {GP_PROCESS_USER, GP_PROC_USER},       {GP_PROCESS_NAME, GP_PROC_COMMAND},
+        {GP_PROCESS_COMMAND, GP_PROC_COMMAND}, {GP_PROCESS_CPU, GP_PROC_STAT},
+        {GP_PROCESS_RSS, GP_PROC_STAT},        {GP_PROCESS_START, GP_PROC_STAT},
+    };
+    unsigned want = 0;
+    for (size_t i = 0; i < GP_ARRAY_LEN(needs); i++)
+        if (gp_metric_set_has(set, needs[i].metric))
+            want |= needs[i].want;
+    return want;
+}
+
+int gp_assembler_init(struct gp_assembler *a, struct gp_selection *selection,
+                      const struct gp_want *want, const char *root, struct gp_err *err)
+{
+    *a = (struct gp_assembler){.selection = selection, .want = *want, .internal = *want};
+    struct gp_metric_set *need = &a->internal.metrics;
+    if (!gp_selection_is_by_index(selection)) {
+        gp_metric_set_add(need, GP_UUID);
+        gp_metric_set_add(need, GP_NAME);
+        gp_metric_set_add(need, GP_PCI_BUS_ID);
+    }
+    if (want->mig) {
+        gp_metric_set_add(need, GP_MIG_GPU_INSTANCE);
+        gp_metric_set_add(need, GP_MIG_COMPUTE_INSTANCE);
+    }
+    a->proc_want = proc_want(&want->metrics);
+    a->proc = gp_proc_reader_new(root);
+    return a->proc ? 0 : gp_err_set(err, GP_ENOMEM, "out of memory");
+}
+
+static void drop_taken(struct gp_assembler *a)
+{
+    for (size_t i = 0; i < a->taken_count; i++) {
+        gp_reading_unref(a->taken[i].latest);
+        gp_reading_unref(a->taken[i].good);
+    }
+    free(a->taken);
+    a->taken = NULL;
+    a->taken_count = 0;
+}
+
+void gp_assembler_fini(struct gp_assembler *a)
+{
+    drop_taken(a);
+    gp_snapshot_free(a->snapshot);
+    gp_proc_reader_free(a->proc);
+}
+
+const struct gp_want *gp_assembler_want(const struct gp_assembler *a)
+{
+    return &a->internal;
+}
+
+void gp_assembler_set_driver(struct gp_assembler *a, const struct gp_value host[GP_HOST__COUNT])
+{
+    for (int m = 0; m < GP_HOST__COUNT; m++) {
+        a->driver_host[m] = host[m];
+        if (host[m].status == GP_STATUS_OK && gp_metric_table[m].type == GP_TYPE_TEXT) {
+            (void)snprintf(a->driver_text[m], GP_DRIVER_TEXT_SIZE, "%s", host[m].s);
+            a->driver_host[m].s = a->driver_text[m];
+        }
+    }
+}
+
+/* The driver's host values, their text copied: a later session may change it. */
+static bool copy_driver_host(struct gp_assembler *a, struct gp_snapshot *snapshot)
+{
+    for (int m = 0; m < GP_HOST__COUNT; m++) {
+        snapshot->host[m] = a->driver_host[m];
+        if (a->driver_host[m].status != GP_STATUS_OK || gp_metric_table[m].type != GP_TYPE_TEXT)
+            continue;
+        snapshot->host[m].s = gp_arena_strdup(&snapshot->arena, a->driver_host[m].s);
+        if (!snapshot->host[m].s)
+            return false;
+    }
+    return true;
+}
+
+int gp_assembler_start(struct gp_assembler *a, size_t slots, struct gp_err *err)
+{
+    drop_taken(a);
+    gp_snapshot_free(a->snapshot);
+    a->snapshot = calloc(1, sizeof(*a->snapshot));
+    a->taken = calloc(slots, sizeof(*a->taken));
+    if (!a->snapshot || !a->taken || !copy_driver_host(a, a->snapshot))
+        return gp_err_set(err, GP_ENOMEM, "out of memory");
+    a->snapshot->mono_ns = gp_clock_mono_ns();
+    a->snapshot->wall_ns = gp_clock_wall_ns();
+    return 0;
+}
+
+void gp_assembler_take(struct gp_assembler *a, const struct gp_slot *slot, bool hung,
+                       uint64_t silent_ns, const char *call)
+{
+    a->taken[a->taken_count++] = (struct gp_taken){
+        .index = slot->index,
+        .latest = slot->latest ? gp_reading_ref(slot->latest) : NULL,
+        .good = slot->good ? gp_reading_ref(slot->good) : NULL,
+        .hung = hung,
+        .silent_ns = silent_ns,
+        .call = call,
+    };
+}
+
+/* ---- devices ---- */
+
+/* The reading whose details are shown: the last good one while the GPU is silent. */
+static const struct gp_reading *shown_reading(const struct gp_taken *t)
+{
+    return t->hung ? t->good : t->latest;
+}
+
+static void describe_status(struct gp_snapshot *snapshot, struct gp_device *device,
+                            const struct gp_taken *t)
+{
+    char text[256];
+    device->status_text = "";
+    if (t->hung) {
+        device->status = GP_STATUS_TIMEOUT;
+        device->silent_s = (double)t->silent_ns / 1e9;
+        (void)snprintf(text, sizeof(text), "no answer for %.0f s (%s)", device->silent_s,
+                       t->call ? t->call : "starting");
+    } else if (!t->latest) {
+        device->status = GP_STATUS_ERROR;
+        (void)snprintf(text, sizeof(text), "out of memory or threads");
+    } else {
+        device->status = t->latest->status;
+        (void)snprintf(text, sizeof(text), "%s", t->latest->status_text);
+    }
+    if (device->status == GP_STATUS_OK)
+        return;
+    const char *copy = gp_arena_strdup(&snapshot->arena, text);
+    device->status_text = copy ? copy : "";
+}
+
+/* One wanted value of a GPU: fresh if the GPU answered; else what lasts (identity), or the last
+ * number marked as old while the GPU is silent, or the reason. */
+static void fill_value(const struct gp_device *device, const struct gp_taken *t, enum gp_metric m,
+                       struct gp_value *v)
+{
+    const struct gp_value *fresh = t->latest ? &t->latest->values[m - GP_DEVICE__FIRST] : NULL;
+    const struct gp_value *old = t->good ? &t->good->values[m - GP_DEVICE__FIRST] : NULL;
+    if (device->status == GP_STATUS_OK) {
+        *v = *fresh;
+        return;
+    }
+    if (!t->hung && fresh && fresh->status == GP_STATUS_OK &&
+        gp_metric_table[m].tier == GP_TIER_STATIC) {
+        *v = *fresh; /* a sleeping GPU's name */
+    } else if (old && old->status == GP_STATUS_OK &&
+               (t->hung || gp_metric_table[m].tier == GP_TIER_STATIC)) {
+        *v = *old;
+        if (gp_metric_table[m].tier != GP_TIER_STATIC)
+            v->status = GP_STATUS_STALE;
+    } else {
+        *v = (struct gp_value){.status = (uint8_t)device->status};
+        if (device->status == GP_STATUS_ERROR)
+            v->s = device->status_text;
+    }
+}
+
+static void fill_common(const struct gp_assembler *a, struct gp_device *device, uint64_t time_ns)
+{
+    struct gp_value *index = gp_device_value(device->values, GP_INDEX);
+    struct gp_value *status = gp_device_value(device->values, GP_STATUS);
+    set_int(index, device->index, time_ns);
+    if (!gp_metric_set_has(&a->want.metrics, GP_STATUS))
+        return;
+    set_text(status, device->status == GP_STATUS_OK ? "ok" : device->status_text, time_ns);
+}
+
+static void fill_gpu(struct gp_assembler *a, const struct gp_taken *t, struct gp_device *device)
+{
+    struct gp_snapshot *snapshot = a->snapshot;
+    *device = (struct gp_device){.index = t->index};
+    describe_status(snapshot, device, t);
+    const struct gp_reading *shown = shown_reading(t);
+    device->processes_status = device->status == GP_STATUS_OK ? shown->processes_status : device->status;
+    for (int m = GP_DEVICE__FIRST; m < GP_PROCESS__FIRST; m++)
+        if (gp_metric_set_has(&a->internal.metrics, (enum gp_metric)m))
+            fill_value(device, t, (enum gp_metric)m,
+                       gp_device_value(device->values, (enum gp_metric)m));
+    fill_common(a, device, snapshot->mono_ns);
+}
+
+static void fill_mig(struct gp_assembler *a, const struct gp_device *gpu,
+                     const struct gp_mig_reading *mig, unsigned mig_index, struct gp_device *device)
+{
+    *device = (struct gp_device){
+        .index = gpu->index,
+        .is_mig = true,
+        .mig_index = mig_index,
+        .status = gpu->status,
+        .status_text = gpu->status_text,
+        .silent_s = gpu->silent_s,
+        .processes_status = gpu->processes_status,
+    };
+    memcpy(device->values, mig->values, sizeof(device->values));
+    for (size_t i = 0; i < GP_DEVICE__COUNT; i++)
+        if (gpu->status != GP_STATUS_OK && device->values[i].status == GP_STATUS_OK)
+            device->values[i].status = GP_STATUS_STALE;
+    fill_common(a, device, a->snapshot->mono_ns);
+}
+
+static const char *text_or_null(const struct gp_device *device, enum gp_metric m)
+{
+    const struct gp_value *v = &device->values[m - GP_DEVICE__FIRST];
+    return gp_value_is_present(v) ? v->s : NULL;
+}
+
+static bool is_selected(struct gp_assembler *a, const struct gp_device *device)
+{
+    if (gp_selection_is_by_index(a->selection))
+        return true; /* the sampler asked the chosen ones only */
+    /* A MIG instance is chosen with its GPU, or by its own UUID; the rest names GPUs. */
+    return gp_selection_matches(a->selection, device->index, text_or_null(device, GP_UUID),
+                                device->is_mig ? NULL : text_or_null(device, GP_PCI_BUS_ID),
+                                device->is_mig ? NULL : text_or_null(device, GP_NAME));
+}
+
+static int build_devices(struct gp_assembler *a)
+{
+    struct gp_snapshot *snapshot = a->snapshot;
+    size_t most = 0;
+    for (size_t i = 0; i < a->taken_count; i++) {
+        const struct gp_reading *shown = shown_reading(&a->taken[i]);
+        most += 1 + (shown ? shown->mig_count : 0);
+    }
+    snapshot->devices = gp_arena_alloc(&snapshot->arena, most, sizeof(*snapshot->devices));
+    if (!snapshot->devices)
+        return GP_ENOMEM;
+    for (size_t i = 0; i < a->taken_count; i++) {
+        const struct gp_taken *t = &a->taken[i];
+        const struct gp_reading *shown = shown_reading(t);
+        struct gp_device *gpu = &snapshot->devices[snapshot->device_count];
+        fill_gpu(a, t, gpu);
+        snapshot->partial = snapshot->partial ||
+                            (gpu->status != GP_STATUS_OK && gpu->status != GP_STATUS_ASLEEP);
+        bool gpu_chosen = is_selected(a, gpu);
+        struct gp_device parent = *gpu;
+        snapshot->device_count += gpu_chosen;
+        for (size_t k = 0; a->want.mig && shown && k < shown->mig_count; k++) {
+            struct gp_device *mig = &snapshot->devices[snapshot->device_count];
+            fill_mig(a, &parent, &shown->mig[k], (unsigned)k, mig);
+            snapshot->device_count += is_selected(a, mig) || gpu_chosen;
+        }
+    }
+    return 0;
+}
+
+/* ---- processes ---- */
+
+static bool same_number(const struct gp_value *a, const struct gp_value *b)
+{
+    return gp_value_is_present(a) && gp_value_is_present(b) && a->i == b->i;
+}
+
+/* Whether the process belongs to this row: to the MIG instance in which it runs, else to the GPU. */
+static bool runs_on(const struct gp_snapshot *snapshot, size_t row, const struct gp_source_process *p)
+{
+    const struct gp_device *device = &snapshot->devices[row];
+    if (device->is_mig)
+        return same_number(&device->values[GP_MIG_GPU_INSTANCE - GP_DEVICE__FIRST], &p->gpu_instance) &&
+               same_number(&device->values[GP_MIG_COMPUTE_INSTANCE - GP_DEVICE__FIRST],
+                           &p->compute_instance);
+    for (size_t k = row + 1; k < snapshot->device_count && snapshot->devices[k].is_mig &&
+                             snapshot->devices[k].index == device->index;
+         k++)
+        if (runs_on(snapshot, k, p))
+            return false;
+    return true;
+}
+
+static const struct gp_taken *taken_of(const struct gp_assembler *a, const struct gp_device *device)
+{
+    for (size_t i = 0; i < a->taken_count; i++)
+        if (a->taken[i].index == device->index)
+            return &a->taken[i];
+    return NULL;
+}
+
+static const char *type_text(unsigned types)
+{
+    static const char *const names[] = {"", "C", "G", "C+G", "M", "M+C", "M+G", "M+C+G"};
+    return names[types & 7];
+}
+
+/* What the driver says of a process. */
+static void fill_process(struct gp_process *row, const struct gp_source_process *p, bool stale,
+                         uint64_t time_ns)
+{
+    struct gp_value *v = row->values;
+    const struct {
+        enum gp_metric metric;
+        const struct gp_value *value;
+    } copies[] = {
+        {GP_PROCESS_MEMORY, &p->memory},   {GP_PROCESS_SM, &p->sm},  {GP_PROCESS_MEM, &p->mem},
+        {GP_PROCESS_ENC, &p->enc},         {GP_PROCESS_DEC, &p->dec}, {GP_PROCESS_GI, &p->gpu_instance},
+        {GP_PROCESS_CI, &p->compute_instance},
+    };
+    set_int(&v[GP_PID - GP_PROCESS__FIRST], p->pid, time_ns);
+    set_text(&v[GP_PROCESS_TYPE - GP_PROCESS__FIRST], type_text(p->types), time_ns);
+    for (size_t i = 0; i < GP_ARRAY_LEN(copies); i++) {
+        struct gp_value *to = &v[copies[i].metric - GP_PROCESS__FIRST];
+        *to = *copies[i].value;
+        if (stale && to->status == GP_STATUS_OK)
+            to->status = GP_STATUS_STALE;
+    }
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+/* What /proc says of it; where it says nothing, the driver's name, else "unknown". */
+static int fill_from_proc(struct gp_snapshot *snapshot, struct gp_process *row,
+                          const struct gp_proc_info *info, const char *driver_name, unsigned want)
+{
+    uint64_t time_ns = snapshot->mono_ns;
+    struct gp_value *v = row->values;
+    const char *driver_base = driver_name ? base_name(driver_name) : NULL;
+    const char *name = info->name ? info->name : driver_base;
+    const char *command = info->command ? info->command : driver_name;
+    set_text(&v[GP_PROCESS_USER - GP_PROCESS__FIRST], info->user, time_ns);
+    set_text(&v[GP_PROCESS_NAME - GP_PROCESS__FIRST], name, time_ns);
+    set_text(&v[GP_PROCESS_COMMAND - GP_PROCESS__FIRST], command, time_ns);
+    if (!(want & GP_PROC_STAT) || !info->exists) {
+        for (int m = GP_PROCESS_CPU; m <= GP_PROCESS_START; m++)
+            set_value(&v[m - GP_PROCESS__FIRST], GP_STATUS_UNSUPPORTED, time_ns);
+        return 0;
+    }
+    char start[GP_RFC3339_SIZE];
+    gp_clock_rfc3339(info->start_ns, start);
+    const char *copy = gp_arena_strdup(&snapshot->arena, start);
+    set_real(&v[GP_PROCESS_CPU - GP_PROCESS__FIRST], info->cpu_pct, time_ns);
+    set_int(&v[GP_PROCESS_RSS - GP_PROCESS__FIRST], (int64_t)info->rss_bytes, time_ns);
+    set_text(&v[GP_PROCESS_START - GP_PROCESS__FIRST], copy, time_ns);
+    return copy ? 0 : GP_ENOMEM;
+}
+
+static int compare_infos(const void *a, const void *b)
+{
+    const struct gp_proc_info *x = a;
+    const struct gp_proc_info *y = b;
+    return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+/* Reads every pid once, however many GPUs it uses. */
+static struct gp_proc_info *read_infos(struct gp_assembler *a, size_t *ret_count)
+{
+    struct gp_snapshot *snapshot = a->snapshot;
+    size_t count = snapshot->process_count;
+    struct gp_proc_info *infos = gp_arena_alloc(&snapshot->arena, count + 1, sizeof(*infos));
+    if (!infos)
+        return NULL;
+    for (size_t i = 0; i < count; i++)
+        infos[i].pid = (uint32_t)snapshot->processes[i].values[GP_PID - GP_PROCESS__FIRST].i;
+    qsort(infos, count, sizeof(*infos), compare_infos);
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++)
+        if (kept == 0 || infos[i].pid != infos[kept - 1].pid)
+            infos[kept++] = infos[i];
+    gp_proc_read(a->proc, a->proc_want, infos, kept, &snapshot->arena);
+    *ret_count = kept;
+    return infos;
+}
+
+static size_t count_processes(const struct gp_assembler *a)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < a->taken_count; i++) {
+        const struct gp_reading *shown = shown_reading(&a->taken[i]);
+        count += shown ? shown->process_count : 0;
+    }
+    return count;
+}
+
+static int build_processes(struct gp_assembler *a)
+{
+    struct gp_snapshot *snapshot = a->snapshot;
+    size_t most = count_processes(a);
+    snapshot->processes = gp_arena_alloc(&snapshot->arena, most + 1, sizeof(*snapshot->processes));
+    const char **driver_names = gp_arena_alloc(&snapshot->arena, most + 1, sizeof(*driver_names));
+    if (!snapshot->processes || !driver_names)
+        return GP_ENOMEM;
+    for (size_t d = 0; d < snapshot->device_count; d++) {
+        struct gp_device *device = &snapshot->devices[d];
+        const struct gp_taken *t = taken_of(a, device);
+        const struct gp_reading *shown = t ? shown_reading(t) : NULL;
+        device->first_process = snapshot->process_count;
+        for (size_t i = 0; shown && i < shown->process_count; i++) {
+            if (!runs_on(snapshot, d, &shown->processes[i]))
+                continue;
+            struct gp_process *row = &snapshot->processes[snapshot->process_count];
+            row->device = d;
+            driver_names[snapshot->process_count] = shown->processes[i].driver_name;
+            fill_process(row, &shown->processes[i], t->hung, shown->time_ns);
+            snapshot->process_count++;
+        }
+        device->process_count = snapshot->process_count - device->first_process;
+    }
+    size_t info_count = 0;
+    struct gp_proc_info *infos = read_infos(a, &info_count);
+    int r = infos ? 0 : GP_ENOMEM;
+    for (size_t i = 0; r == 0 && i < snapshot->process_count; i++) {
+        struct gp_process *row = &snapshot->processes[i];
+        struct gp_proc_info key = {.pid = (uint32_t)row->values[GP_PID - GP_PROCESS__FIRST].i};
+        const struct gp_proc_info *info =
+            bsearch(&key, infos, info_count, sizeof(*infos), compare_infos);
+        r = fill_from_proc(snapshot, row, info, driver_names[i], a->proc_want);
+    }
+    return r;
+}
+
+/* ---- host ---- */
+
+static int build_host(struct gp_assembler *a, unsigned gpu_count)
+{
+    struct gp_snapshot *snapshot = a->snapshot;
+    uint64_t now = snapshot->mono_ns;
+    struct gp_value *host = snapshot->host;
+    char name[256] = "unknown";
+    char time[GP_RFC3339_SIZE];
+    (void)gethostname(name, sizeof(name) - 1);
+    gp_clock_rfc3339(snapshot->wall_ns, time);
+    set_text(&host[GP_TIMESTAMP], gp_arena_strdup(&snapshot->arena, time), now);
+    set_text(&host[GP_HOST_NAME], gp_arena_strdup(&snapshot->arena, name), now);
+    set_int(&host[GP_COUNT], gpu_count, now);
+    const struct gp_metric_set *want = &a->want.metrics;
+    if (gp_metric_set_has(want, GP_HOST_CPU) || gp_metric_set_has(want, GP_HOST_LOAD) ||
+        gp_metric_set_has(want, GP_HOST_MEMORY_TOTAL) ||
+        gp_metric_set_has(want, GP_HOST_MEMORY_AVAILABLE)) {
+        struct gp_proc_host info;
+        gp_proc_read_host(a->proc, &info);
+        for (int m = GP_HOST_CPU; m <= GP_HOST_MEMORY_AVAILABLE; m++)
+            set_value(&host[m], GP_STATUS_UNSUPPORTED, now);
+        if (info.has_cpu)
+            set_real(&host[GP_HOST_CPU], info.cpu_pct, now);
+        if (info.has_load)
+            set_real(&host[GP_HOST_LOAD], info.load_1m, now);
+        if (info.has_memory) {
+            set_int(&host[GP_HOST_MEMORY_TOTAL], (int64_t)info.memory_total_bytes, now);
+            set_int(&host[GP_HOST_MEMORY_AVAILABLE], (int64_t)info.memory_available_bytes, now);
+        }
+    }
+    return host[GP_TIMESTAMP].s && host[GP_HOST_NAME].s ? 0 : GP_ENOMEM;
+}
+
+/* The readings stay alive with the snapshot: their text is used in it. */
+static int keep_readings(struct gp_assembler *a)
+{
+    struct gp_snapshot *snapshot = a->snapshot;
+    snapshot->readings =
+        gp_arena_alloc(&snapshot->arena, 2 * a->taken_count + 1, sizeof(struct gp_reading *));
+    if (!snapshot->readings)
+        return GP_ENOMEM;
+    for (size_t i = 0; i < a->taken_count; i++) {
+        struct gp_reading *both[] = {a->taken[i].latest, a->taken[i].good};
+        for (size_t k = 0; k < 2; k++)
+            if (both[k])
+                snapshot->readings[snapshot->reading_count++] = gp_reading_ref(both[k]);
+    }
+    return 0;
+}
+
+int gp_assembler_finish(struct gp_assembler *a, unsigned gpu_count, struct gp_snapshot **ret,
+                        struct gp_err *err)
+{
+    int r = keep_readings(a);
+    if (r == 0)
+        r = build_devices(a);
+    if (r == 0 && a->want.processes)
+        r = build_processes(a);
+    if (r == 0)
+        r = build_host(a, gpu_count);
+    if (r < 0)
+        return gp_err_set(err, r, "out of memory for the snapshot");
+    r = gp_selection_check(a->selection, gpu_count, err);
+    if (r < 0)
+        return r;
+    drop_taken(a);
+    *ret = a->snapshot;
+    a->snapshot = NULL;
+    return 0;
+}

@@ -1,0 +1,117 @@
+#include "source/nvml/internal.h"
+
+#include "base/err.h"
+
+#include <dlfcn.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Never the unversioned libnvidia-ml.so: that is often the toolkit's stub, or absent (drivers since
+ * 560). WSL ships a second copy that does not work, so its own folder goes first. */
+static const char *const library_places[] = {
+    "/usr/lib/wsl/lib/libnvidia-ml.so.1",
+    "libnvidia-ml.so.1",
+    "/run/opengl-driver/lib/libnvidia-ml.so.1", /* NixOS */
+    "/usr/lib64/libnvidia-ml.so.1",
+    "/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1",
+    "/usr/lib/aarch64-linux-gnu/libnvidia-ml.so.1",
+    "/usr/local/nvidia/lib64/libnvidia-ml.so.1", /* container images of some clouds */
+    "/usr/local/nvidia/lib/libnvidia-ml.so.1",
+};
+
+static void *open_library(const char *path)
+{
+    if (path)
+        return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    for (size_t i = 0; i < GP_ARRAY_LEN(library_places); i++) {
+        const char *place = library_places[i];
+        if (place[0] == '/' && access(place, F_OK) != 0)
+            continue;
+        void *library = dlopen(place, RTLD_NOW | RTLD_LOCAL);
+        if (library)
+            return library;
+    }
+    return NULL;
+}
+
+int nvml_load(struct nvml_api *api, const char *path, struct gp_err *err)
+{
+    void *library = open_library(path);
+    if (!library && path)
+        return gp_err_set(err, GP_EDRIVER, "cannot load the driver library: %s", dlerror());
+    if (!library)
+        return gp_err_set(err, GP_EDRIVER,
+                          "cannot load libnvidia-ml.so.1: not found; is the NVIDIA driver installed? "
+                          "to try gpulse without one: gpulse --sim h100x8");
+    memset(api, 0, sizeof(*api));
+    api->library = library;
+    /* Through dlsym each, so that a driver that lacks one costs that answer and not the process. */
+#define X(ret, name, args)                                                                         \
+    {                                                                                              \
+        void *symbol = dlsym(library, #name);                                                      \
+        memcpy(&api->name, &symbol, sizeof(symbol));                                               \
+    }
+    NVML_FUNCTIONS(X)
+#undef X
+    if (!api->nvmlInit_v2 || !api->nvmlDeviceGetCount_v2 || !api->nvmlDeviceGetHandleByIndex_v2) {
+        nvml_unload(api);
+        return gp_err_set(err, GP_EDRIVER,
+                          "the library has no nvmlInit_v2: not libnvidia-ml, or a driver before R450");
+    }
+    return 0;
+}
+
+void nvml_unload(struct nvml_api *api)
+{
+    if (api->library)
+        (void)dlclose(api->library);
+    memset(api, 0, sizeof(*api));
+}
+
+const char *nvml_return_text(nvmlReturn_t rc)
+{
+    static const struct {
+        nvmlReturn_t code;
+        const char *text;
+    } texts[] = {
+#define X(name, code, text) {name, text},
+        NVML_RETURN_CODES(X)
+#undef X
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(texts); i++)
+        if (texts[i].code == rc)
+            return texts[i].text;
+    return "unknown return code";
+}
+
+bool nvml_return_ends_session(nvmlReturn_t rc)
+{
+    return rc == NVML_ERROR_GPU_IS_LOST || rc == NVML_ERROR_UNINITIALIZED ||
+           rc == NVML_ERROR_DRIVER_NOT_LOADED || rc == NVML_ERROR_LIB_RM_VERSION_MISMATCH ||
+           rc == NVML_ERROR_GPU_NOT_FOUND;
+}
+
+enum gp_status nvml_return_status(nvmlReturn_t rc)
+{
+    static const struct {
+        nvmlReturn_t code;
+        enum gp_status status;
+    } statuses[] = {
+        {NVML_SUCCESS, GP_STATUS_OK},
+        {NVML_ERROR_NOT_SUPPORTED, GP_STATUS_UNSUPPORTED},
+        {NVML_ERROR_FUNCTION_NOT_FOUND, GP_STATUS_UNSUPPORTED},
+        {NVML_ERROR_DEPRECATED, GP_STATUS_UNSUPPORTED},
+        {NVML_ERROR_ARGUMENT_VERSION_MISMATCH, GP_STATUS_UNSUPPORTED},
+        {NVML_ERROR_INVALID_ARGUMENT, GP_STATUS_UNSUPPORTED}, /* a field id newer than the driver */
+        {NVML_ERROR_NOT_FOUND, GP_STATUS_UNSUPPORTED},
+        {NVML_ERROR_NO_DATA, GP_STATUS_UNSUPPORTED},
+        {NVML_ERROR_NOT_READY, GP_STATUS_UNSUPPORTED},
+        {NVML_ERROR_NO_PERMISSION, GP_STATUS_NO_PERMISSION},
+    };
+    if (nvml_return_ends_session(rc))
+        return GP_STATUS_LOST;
+    for (size_t i = 0; i < GP_ARRAY_LEN(statuses); i++)
+        if (statuses[i].code == rc)
+            return statuses[i].status;
+    return GP_STATUS_ERROR;
+}

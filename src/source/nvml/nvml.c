@@ -1,0 +1,438 @@
+/* The session with the driver: open, attach, read, close.
+ *
+ * nvmlInit_v2 attaches no GPU; the first handle call of each GPU does, and may take seconds. So that
+ * part belongs to the worker of the GPU. A GPU that sleeps is woken by any handle call and kept awake
+ * by an open one, so its sysfs file is asked first. */
+#include "source/nvml/internal.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "base/strbuf.h"
+#include "base/utf8.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MIG_LIST_AGAIN_S = 5 };
+
+#define BOUND_GPUS "/sys/bus/pci/drivers/nvidia"
+
+static struct nvml_source *to_nvml(struct gp_source *source)
+{
+    return (struct nvml_source *)source;
+}
+
+static struct nvml_device *to_device(struct gp_source_device *device)
+{
+    return (struct nvml_device *)device;
+}
+
+/* ---- sleep ---- */
+
+/* Reads a file of a GPU bound to the nvidia driver: its sysfs folder, named by PCI address. */
+static bool read_bound_file(const struct nvml_source *source, unsigned index, const char *file,
+                            char *text, size_t size)
+{
+    char name[128];
+    char path[GP_PATH_SIZE];
+    (void)snprintf(name, sizeof(name), BOUND_GPUS "/%s/%s", source->bound[index], file);
+    return gp_io_path(path, source->config.root, name) && gp_io_read(path, text, size) > 0;
+}
+
+static int compare_addresses(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+/* The PCI addresses of the GPUs bound to the nvidia driver, sorted: the order of NVML's indices. */
+static void list_bound_gpus(struct nvml_source *source)
+{
+    char path[GP_PATH_SIZE];
+    source->bound_count = 0;
+    if ((source->config.simulated && !source->config.root) ||
+        !gp_io_path(path, source->config.root, BOUND_GPUS))
+        return;
+    DIR *dir = opendir(path);
+    if (!dir)
+        return;
+    const struct dirent *entry;
+    while ((entry = readdir(dir)) && source->bound_count < NVML_BOUND_MAX)
+        if (strlen(entry->d_name) == sizeof("0000:01:00.0") - 1 && entry->d_name[4] == ':')
+            (void)snprintf(source->bound[source->bound_count++], sizeof(source->bound[0]), "%.12s",
+                           entry->d_name);
+    (void)closedir(dir);
+    qsort(source->bound, source->bound_count, sizeof(source->bound[0]), compare_addresses);
+}
+
+static bool is_asleep(const struct nvml_source *source, unsigned index)
+{
+    char text[32];
+    return read_bound_file(source, index, "power/runtime_status", text, sizeof(text)) &&
+           strncmp(text, "suspended", 9) == 0;
+}
+
+static bool all_asleep(const struct nvml_source *source)
+{
+    for (unsigned i = 0; i < source->bound_count; i++)
+        if (!is_asleep(source, i))
+            return false;
+    return source->bound_count > 0;
+}
+
+/* True if the kernel may put this GPU to sleep at all; most servers forbid it. */
+static bool may_sleep(const struct nvml_source *source, unsigned index)
+{
+    char text[32];
+    return read_bound_file(source, index, "power/control", text, sizeof(text)) &&
+           strncmp(text, "auto", 4) == 0;
+}
+
+/* What is known of a sleeping GPU without touching it. */
+static void describe_sleeper(const struct nvml_source *source, unsigned index,
+                             struct gp_reading *reading)
+{
+    char name[128];
+    char path[GP_PATH_SIZE];
+    char text[1024];
+    reading->status = GP_STATUS_ASLEEP;
+    (void)snprintf(reading->status_text, sizeof(reading->status_text),
+                   "asleep to save power; gpulse does not wake it");
+    (void)snprintf(name, sizeof(name), "/proc/driver/nvidia/gpus/%s/information", source->bound[index]);
+    if (!gp_io_path(path, source->config.root, name) || gp_io_read(path, text, sizeof(text)) <= 0)
+        return;
+    const char *model = strstr(text, "Model:");
+    if (!model)
+        return;
+    model += strlen("Model:");
+    model += strspn(model, " \t");
+    struct gp_strbuf safe = GP_STRBUF_INIT(512);
+    gp_utf8_add_safe(&safe, model, strcspn(model, "\n"), 96);
+    const char *copy = gp_arena_strdup(&reading->arena, safe.buf);
+    if (copy)
+        *gp_device_value(reading->values, GP_NAME) =
+            (struct gp_value){.s = copy, .time_ns = reading->time_ns, .status = GP_STATUS_OK};
+    gp_strbuf_fini(&safe);
+}
+
+/* ---- open and close ---- */
+
+/* The version out of "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.161.07  …" (open modules:
+ * "… Open Kernel Module for x86_64  595.80  …"): the first word behind two blanks. */
+static void kernel_module_version(const struct nvml_source *source, char *out, size_t size)
+{
+    char path[GP_PATH_SIZE];
+    char text[512];
+    (void)snprintf(out, size, "unknown");
+    if (!gp_io_path(path, source->config.root, "/proc/driver/nvidia/version") ||
+        gp_io_read(path, text, sizeof(text)) <= 0)
+        return;
+    const char *gap = strstr(text, "  ");
+    if (gap)
+        (void)snprintf(out, size, "%.*s", (int)strcspn(gap + 2, " \n"), gap + 2);
+}
+
+static int init_error(const struct nvml_source *source, nvmlReturn_t rc, struct gp_err *err)
+{
+    static const struct {
+        nvmlReturn_t rc;
+        int code;
+        const char *text;
+    } causes[] = {
+        {NVML_ERROR_DRIVER_NOT_LOADED, GP_EDRIVER,
+         "the NVIDIA kernel module is not loaded; load it with: sudo modprobe nvidia"},
+        {NVML_ERROR_NO_PERMISSION, GP_EPERM,
+         "no permission to open the NVIDIA device files; look at: ls -l /dev/nvidia*"},
+        {NVML_ERROR_UNKNOWN, GP_EDRIVER,
+         "the driver refused to start (Unknown Error); in a container this means that it lost "
+         "/dev/nvidia* (its device cgroup changed): restart the container"},
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(causes); i++)
+        if (causes[i].rc == rc)
+            return gp_err_set(err, causes[i].code, "%s", causes[i].text);
+    char module[32];
+    kernel_module_version(source, module, sizeof(module));
+    if (rc == NVML_ERROR_LIB_RM_VERSION_MISMATCH)
+        return gp_err_set(err, GP_EDRIVER,
+                          "driver and library have different versions (kernel module: %s): the driver "
+                          "was updated while it was loaded; reboot, or reload the nvidia modules",
+                          module);
+    return gp_err_set(err, GP_EDRIVER, "cannot start NVML: %s (%d)", nvml_return_text(rc), (int)rc);
+}
+
+/* Drivers 535.43 to 535.86 put a fifth member into the _v3 process entries; 535.98 took the calls
+ * out, 535.104 brought them back as they were. */
+static bool has_wide_process_entries(const char *driver_version)
+{
+    unsigned branch = 0;
+    unsigned minor = 0;
+    return sscanf(driver_version, "%u.%u", &branch, &minor) == 2 && branch == 535 && minor >= 43 &&
+           minor < 98;
+}
+
+static void read_versions(struct nvml_source *source)
+{
+    const struct nvml_api *api = &source->api;
+    int cuda = 0;
+    source->driver_version[0] = source->nvml_version[0] = source->cuda_version[0] = '\0';
+    if (api->nvmlSystemGetDriverVersion)
+        (void)api->nvmlSystemGetDriverVersion(source->driver_version, sizeof(source->driver_version));
+    source->wide_process_entries = has_wide_process_entries(source->driver_version);
+    if (api->nvmlSystemGetNVMLVersion)
+        (void)api->nvmlSystemGetNVMLVersion(source->nvml_version, sizeof(source->nvml_version));
+    /* _v2 asks libcuda, which need not be there; the older call answers from NVML's own number. */
+    bool known = (api->nvmlSystemGetCudaDriverVersion_v2 &&
+                  api->nvmlSystemGetCudaDriverVersion_v2(&cuda) == NVML_SUCCESS) ||
+                 (api->nvmlSystemGetCudaDriverVersion &&
+                  api->nvmlSystemGetCudaDriverVersion(&cuda) == NVML_SUCCESS);
+    if (known && cuda > 0)
+        (void)snprintf(source->cuda_version, sizeof(source->cuda_version), "%d.%d", cuda / 1000,
+                       cuda % 1000 / 10);
+}
+
+static void nvml_close(struct gp_source *base)
+{
+    struct nvml_source *source = to_nvml(base);
+    if (source->initialised && source->api.nvmlShutdown)
+        (void)source->api.nvmlShutdown();
+    source->initialised = false;
+    /* Only behind nvmlShutdown: the driver may still call into the library before that. */
+    nvml_unload(&source->api);
+}
+
+static int nvml_open(struct gp_source *base, unsigned *ret_count, struct gp_err *err)
+{
+    struct nvml_source *source = to_nvml(base);
+    list_bound_gpus(source);
+    if (all_asleep(source)) {
+        /* Nothing is opened as long as nothing is awake. */
+        *ret_count = source->bound_count;
+        return 0;
+    }
+    int r = nvml_load(&source->api, source->config.library, err);
+    if (r < 0)
+        return r;
+    nvmlReturn_t rc = source->api.nvmlInit_v2();
+    source->initialised = rc == NVML_SUCCESS;
+    unsigned count = 0;
+    if (rc == NVML_SUCCESS)
+        rc = source->api.nvmlDeviceGetCount_v2(&count);
+    if (rc != NVML_SUCCESS) {
+        r = init_error(source, rc, err);
+        nvml_close(base);
+        return r;
+    }
+    read_versions(source);
+    source->count = count;
+    *ret_count = count;
+    return 0;
+}
+
+static void set_host_text(struct gp_value *v, const char *text)
+{
+    *v = (struct gp_value){.s = text,
+                           .time_ns = gp_clock_mono_ns(),
+                           .status = text[0] ? GP_STATUS_OK : GP_STATUS_UNSUPPORTED};
+}
+
+static void nvml_read_host(struct gp_source *base, struct gp_value host[GP_HOST__COUNT])
+{
+    struct nvml_source *source = to_nvml(base);
+    set_host_text(&host[GP_DRIVER_VERSION], source->driver_version);
+    set_host_text(&host[GP_CUDA_VERSION], source->cuda_version);
+    set_host_text(&host[GP_NVML_VERSION], source->nvml_version);
+}
+
+
+/* ---- devices ---- */
+
+static void fail_reading(struct gp_reading *reading, nvmlReturn_t rc, const char *call)
+{
+    enum gp_status status = nvml_return_status(rc);
+    /* What comes from taking hold of a GPU cannot be "not supported". */
+    reading->status = status == GP_STATUS_UNSUPPORTED || status == GP_STATUS_OK ? GP_STATUS_ERROR : status;
+    /* A GPU that fell off the bus answers UNKNOWN to its first call. */
+    reading->needs_reinit = nvml_return_ends_session(rc) || rc == NVML_ERROR_UNKNOWN;
+    (void)snprintf(reading->status_text, sizeof(reading->status_text), "%s (%s)", nvml_return_text(rc),
+                   call);
+}
+
+static struct nvml_device *new_device(struct nvml_source *source, unsigned index, gp_call_name *call)
+{
+    struct nvml_device *device = calloc(1, sizeof(*device));
+    if (device) {
+        device->source = source;
+        device->index = index;
+        device->call = call;
+    }
+    return device;
+}
+
+static void free_mig_list(struct nvml_mig_list *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        gp_arena_fini(&list->devices[i]->arena);
+        free(list->devices[i]);
+    }
+    list->count = 0;
+}
+
+static void nvml_detach(struct gp_source_device *base)
+{
+    struct nvml_device *device = to_device(base);
+    if (!device)
+        return;
+    free_mig_list(&device->mig);
+    gp_arena_fini(&device->arena);
+    free(device);
+}
+
+static int nvml_attach(struct gp_source *base, unsigned index, gp_call_name *call,
+                       struct gp_source_device **ret, struct gp_reading *reading)
+{
+    struct nvml_source *source = to_nvml(base);
+    bool bound = source->bound_count > index && (!source->initialised || source->bound_count == source->count);
+    if (bound && is_asleep(source, index)) {
+        describe_sleeper(source, index, reading);
+        return GP_EDRIVER;
+    }
+    if (!source->initialised) {
+        /* It woke up: now the driver may be opened. */
+        fail_reading(reading, NVML_ERROR_UNINITIALIZED, "waking up");
+        return GP_EDRIVER;
+    }
+    struct nvml_device *device = new_device(source, index, call);
+    if (!device) {
+        fail_reading(reading, NVML_ERROR_MEMORY, "out of memory");
+        return GP_ENOMEM;
+    }
+    nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetHandleByIndex_v2, index, &device->handle);
+    const char *failed = "nvmlDeviceGetHandleByIndex_v2";
+    if (rc == NVML_SUCCESS) {
+        failed = "nvmlDeviceGetUUID";
+        rc = NVML_CALL(device, nvmlDeviceGetUUID, device->handle, device->uuid,
+                       (unsigned)sizeof(device->uuid));
+        if (nvml_return_status(rc) == GP_STATUS_UNSUPPORTED)
+            rc = NVML_SUCCESS; /* some SoC GPUs have none */
+    }
+    if (rc != NVML_SUCCESS) {
+        fail_reading(reading, rc, failed);
+        nvml_detach((struct gp_source_device *)device);
+        return GP_EDRIVER;
+    }
+    device->may_sleep = bound && may_sleep(source, index);
+    *ret = (struct gp_source_device *)device;
+    return 0;
+}
+
+static const char *nvml_uuid(const struct gp_source_device *base)
+{
+    return ((const struct nvml_device *)base)->uuid;
+}
+
+/* ---- MIG ---- */
+
+/* Asks for the instances of a GPU in MIG mode. A GPU without MIG answers this once and is then left
+ * alone for a while, like any other refusal. */
+static void refresh_mig_list(struct nvml_device *device, uint64_t now_ns)
+{
+    struct nvml_mig_list *list = &device->mig;
+    if (now_ns < list->next_ns)
+        return;
+    list->next_ns = now_ns + MIG_LIST_AGAIN_S * GP_NS_PER_S;
+    unsigned max = 0;
+    unsigned current = 0;
+    unsigned pending = 0;
+    nvmlDevice_t handles[NVML_MIG_MAX];
+    size_t count = 0;
+    if (NVML_CALL(device, nvmlDeviceGetMigMode, device->handle, &current, &pending) == NVML_SUCCESS &&
+        current == NVML_FEATURE_ENABLED &&
+        NVML_CALL(device, nvmlDeviceGetMaxMigDeviceCount, device->handle, &max) == NVML_SUCCESS)
+        for (unsigned i = 0; i < max && count < NVML_MIG_MAX; i++)
+            if (NVML_CALL(device, nvmlDeviceGetMigDeviceHandleByIndex, device->handle, i,
+                          &handles[count]) == NVML_SUCCESS)
+                count++;
+    bool same = count == list->count;
+    for (size_t i = 0; same && i < count; i++)
+        same = list->devices[i]->handle == handles[i];
+    if (same)
+        return;
+    free_mig_list(list);
+    for (size_t i = 0; i < count; i++) {
+        struct nvml_device *mig = new_device(device->source, (unsigned)i, device->call);
+        if (!mig)
+            break;
+        mig->is_mig = true;
+        mig->handle = handles[i];
+        list->devices[list->count++] = mig;
+    }
+}
+
+static nvmlReturn_t read_mig(struct nvml_device *device, const struct gp_want *want,
+                             struct gp_reading *reading)
+{
+    refresh_mig_list(device, reading->time_ns);
+    size_t count = device->mig.count;
+    if (count == 0)
+        return NVML_SUCCESS;
+    reading->mig = gp_arena_alloc(&reading->arena, count, sizeof(*reading->mig));
+    for (size_t i = 0; reading->mig && i < count; i++) {
+        struct nvml_device *mig = device->mig.devices[i];
+        nvmlReturn_t rc = nvml_run_readers(mig, &want->metrics, reading->time_ns);
+        if (rc != NVML_SUCCESS)
+            return rc;
+        nvml_copy_values(mig, &want->metrics, &reading->arena, reading->mig[i].values);
+        reading->mig_count++;
+    }
+    return NVML_SUCCESS;
+}
+
+/* ---- read ---- */
+
+static void nvml_read(struct gp_source_device *base, const struct gp_want *want,
+                      struct gp_reading *reading)
+{
+    struct nvml_device *device = to_device(base);
+    reading->time_ns = gp_clock_mono_ns();
+    if (device->may_sleep && is_asleep(device->source, device->index)) {
+        describe_sleeper(device->source, device->index, reading);
+        return;
+    }
+    reading->status = GP_STATUS_OK;
+    nvmlReturn_t rc = nvml_run_readers(device, &want->metrics, reading->time_ns);
+    if (rc == NVML_SUCCESS && want->mig)
+        rc = read_mig(device, want, reading);
+    if (rc == NVML_SUCCESS && want->processes)
+        rc = nvml_read_processes(device, want, reading);
+    nvml_copy_values(device, &want->metrics, &reading->arena, reading->values);
+    if (rc != NVML_SUCCESS)
+        fail_reading(reading, rc, atomic_load_explicit(device->call, memory_order_relaxed));
+}
+
+static void nvml_free(struct gp_source *base)
+{
+    free(base);
+}
+
+struct gp_source *gp_nvml_new(const struct gp_nvml_config *config)
+{
+    static const struct gp_source_ops ops = {
+        .name = "nvml",
+        .open = nvml_open,
+        .close = nvml_close,
+        .read_host = nvml_read_host,
+        .attach = nvml_attach,
+        .detach = nvml_detach,
+        .uuid = nvml_uuid,
+        .read = nvml_read,
+        .free = nvml_free,
+    };
+    struct nvml_source *source = calloc(1, sizeof(*source));
+    if (!source)
+        return NULL;
+    source->base.ops = &ops;
+    source->config = *config;
+    return &source->base;
+}

@@ -1,0 +1,17 @@
+/* The NVML source: NVIDIA's management library, loaded at run time. */
+#ifndef GP_SOURCE_NVML_NVML_H
+#define GP_SOURCE_NVML_NVML_H
+
+#include "source/source.h"
+
+struct gp_nvml_config {
+    const char *library; /* path of libnvidia-ml.so.1, NULL: search for it */
+    const char *root;    /* prefix for /proc and /sys, NULL: none */
+    bool simulated;      /* the library is the simulated driver: without a root, this machine's
+                            /sys does not describe its GPUs */
+};
+
+/* The strings of config must outlive the source. NULL if there is no memory. */
+struct gp_source *gp_nvml_new(const struct gp_nvml_config *config) GP_MUST_CHECK;
+
+#endif

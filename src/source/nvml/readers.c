@@ -1,0 +1,668 @@
+/* Which driver call produces which metrics, as one table, and the loop that runs it.
+ *
+ * A reader is one driver call (or one entry of the batched field call) and the metrics that it
+ * fills, which stand in a row in metric.def. What a device has refused is remembered and asked again
+ * only now and then; static values are asked once in a session. */
+#include "source/nvml/internal.h"
+
+#include "base/clock.h"
+#include "base/strbuf.h"
+#include "base/utf8.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    SLOW_TIER_NS_S = 5,    /* how often slow values are asked */
+    REFUSED_AGAIN_S = 120, /* a refusal may end: a mode changes, a permission is given */
+    OUT_MAX = 16,
+};
+
+struct code_name {
+    unsigned code;
+    const char *name;
+};
+
+typedef nvmlReturn_t (*custom_fn)(struct nvml_device *device, struct gp_value *out);
+typedef nvmlReturn_t (*u32_fn)(nvmlDevice_t device, unsigned int *value);
+typedef nvmlReturn_t (*u32_arg_fn)(nvmlDevice_t device, unsigned int arg, unsigned int *value);
+typedef nvmlReturn_t (*u32_period_fn)(nvmlDevice_t device, unsigned int *value, unsigned int *period);
+typedef nvmlReturn_t (*text_fn)(nvmlDevice_t device, char *text, unsigned int length);
+
+enum reader_kind {
+    KIND_U32,        /* f(device, &u32) */
+    KIND_U32_ARG,    /* f(device, arg, &u32) */
+    KIND_U32_PERIOD, /* f(device, &u32, &period) */
+    KIND_TEXT,       /* f(device, text, length) */
+    KIND_FIELD,      /* one entry of nvmlDeviceGetFieldValues; arg is the field id */
+    KIND_CUSTOM,
+};
+
+struct reader {
+    const char *call;    /* of the first four kinds: the function, and its offset in nvml_api */
+    size_t fn;
+    enum reader_kind kind;
+    bool on_mig;         /* answers for a MIG instance too */
+    unsigned arg;
+    const struct code_name *names; /* turns a u32 into text */
+    custom_fn custom;
+    enum gp_metric first;
+    unsigned outs;       /* metrics filled: first, first + 1, … */
+};
+
+static void set_int(struct gp_value *v, int64_t i)
+{
+    v->i = i;
+    v->status = GP_STATUS_OK;
+}
+
+static void set_text(struct gp_value *v, const char *s)
+{
+    v->s = s;
+    v->status = GP_STATUS_OK;
+}
+
+static void set_status(struct gp_value *v, enum gp_status status, const char *words)
+{
+    v->status = (uint8_t)status;
+    v->s = words;
+}
+
+/* Keeps outside text for the life of the device, made safe. */
+static void keep_text(struct nvml_device *device, struct gp_value *v, const char *text)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(4096);
+    gp_utf8_add_safe(&sb, text, strlen(text), 1024);
+    const char *kept = gp_arena_strdup(&device->arena, sb.buf);
+    gp_strbuf_fini(&sb);
+    if (kept)
+        set_text(v, kept);
+    else
+        set_status(v, GP_STATUS_ERROR, "out of memory");
+}
+
+/* ---- readers that do more than hand over one number ---- */
+
+static nvmlReturn_t read_pci(struct nvml_device *device, struct gp_value *out)
+{
+        nvmlPciInfo_t pci = {0};
+    nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetPciInfo_v3, device->handle, &pci);
+    if (rc != NVML_SUCCESS)
+        return rc;
+    char text[6][NVML_DEVICE_PCI_BUS_ID_BUFFER_SIZE];
+    (void)snprintf(text[0], sizeof(text[0]), "%s", pci.busId);
+    (void)snprintf(text[1], sizeof(text[1]), "0x%04X", pci.domain);
+    (void)snprintf(text[2], sizeof(text[2]), "0x%02X", pci.bus);
+    (void)snprintf(text[3], sizeof(text[3]), "0x%02X", pci.device);
+    (void)snprintf(text[4], sizeof(text[4]), "0x%08X", pci.pciDeviceId);
+    (void)snprintf(text[5], sizeof(text[5]), "0x%08X", pci.pciSubSystemId);
+    for (size_t i = 0; i < GP_ARRAY_LEN(text); i++)
+        keep_text(device, &out[i], text[i]);
+    return rc;
+}
+
+static nvmlReturn_t read_compute_cap(struct nvml_device *device, struct gp_value *out)
+{
+        int major = 0;
+    int minor = 0;
+    nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetCudaComputeCapability, device->handle, &major, &minor);
+    if (rc != NVML_SUCCESS)
+        return rc;
+    char text[32];
+    (void)snprintf(text, sizeof(text), "%d.%d", major, minor);
+    keep_text(device, &out[0], text);
+    return rc;
+}
+
+/* Since R510 the first version of the call counts the driver's reservation as used, so the second
+ * one goes first; without it, `reserved` is unknown. */
+static nvmlReturn_t read_memory(struct nvml_device *device, struct gp_value *out)
+{
+        nvmlMemory_v2_t v2 = {.version = nvmlMemory_v2};
+    nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetMemoryInfo_v2, device->handle, &v2);
+    bool have_v2 = rc == NVML_SUCCESS;
+    if (rc == NVML_ERROR_FUNCTION_NOT_FOUND || rc == NVML_ERROR_ARGUMENT_VERSION_MISMATCH) {
+        nvmlMemory_t v1 = {0};
+        rc = NVML_CALL(device, nvmlDeviceGetMemoryInfo, device->handle, &v1);
+        v2 = (nvmlMemory_v2_t){.total = v1.total, .used = v1.used, .free = v1.free};
+    }
+    if (rc != NVML_SUCCESS)
+        return rc;
+    const unsigned long long numbers[4] = {v2.total, v2.reserved, v2.used, v2.free};
+    for (size_t i = 0; i < 4; i++)
+        if (v2.total == 0 || numbers[i] > v2.total)
+            set_status(&out[i], GP_STATUS_ERROR, "impossible value");
+        else
+            set_int(&out[i], (int64_t)numbers[i]);
+    if (!have_v2)
+        set_status(&out[1], GP_STATUS_UNSUPPORTED, NULL);
+    return rc;
+}
+
+static nvmlReturn_t read_bar1(struct nvml_device *device, struct gp_value *out)
+{
+        nvmlBAR1Memory_t bar1 = {0};
+    nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetBAR1MemoryInfo, device->handle, &bar1);
+    set_int(&out[0], (int64_t)bar1.bar1Total);
+    set_int(&out[1], (int64_t)bar1.bar1Used);
+    set_int(&out[2], (int64_t)bar1.bar1Free);
+    return rc;
+}
+
+static nvmlReturn_t read_utilization(struct nvml_device *device, struct gp_value *out)
+{
+        nvmlUtilization_t utilization = {0};
+    nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetUtilizationRates, device->handle, &utilization);
+    set_int(&out[0], utilization.gpu);
+    set_int(&out[1], utilization.memory);
+    return rc;
+}
+
+static nvmlReturn_t read_margin(struct nvml_device *device, struct gp_value *out)
+{
+        nvmlMarginTemperature_t margin = {.version = nvmlMarginTemperature_v1};
+    nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetMarginTemperature, device->handle, &margin);
+    set_int(&out[0], margin.marginTemperature);
+    return rc;
+}
+
+static nvmlReturn_t read_limits(struct nvml_device *device, struct gp_value *out)
+{
+        unsigned min_mw = 0;
+    unsigned max_mw = 0;
+    nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetPowerManagementLimitConstraints, device->handle, &min_mw, &max_mw);
+    set_int(&out[0], min_mw);
+    set_int(&out[1], max_mw);
+    return rc;
+}
+
+static nvmlReturn_t read_reasons_supported(struct nvml_device *device, struct gp_value *out)
+{
+        unsigned long long mask = 0;
+    nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetSupportedClocksThrottleReasons, device->handle, &mask);
+    set_int(&out[0], (int64_t)mask);
+    return rc;
+}
+
+/* The older name of the call is exported by every driver. */
+static nvmlReturn_t read_reasons(struct nvml_device *device, struct gp_value *out)
+{
+    static const uint64_t bits[] = {
+        /* in the order of metric.def */
+        NVML_CLOCKS_EVENT_GPU_IDLE,     NVML_CLOCKS_EVENT_APPLICATIONS_CLOCKS,
+        NVML_CLOCKS_EVENT_SW_POWER_CAP, NVML_CLOCKS_EVENT_HW_SLOWDOWN,
+        NVML_CLOCKS_EVENT_HW_THERMAL,   NVML_CLOCKS_EVENT_HW_POWER_BRAKE,
+        NVML_CLOCKS_EVENT_SW_THERMAL,   NVML_CLOCKS_EVENT_SYNC_BOOST,
+        NVML_CLOCKS_EVENT_DISPLAY_CLOCKS,
+    };
+    _Static_assert(GP_REASON_DISPLAY_CLOCKS - GP_REASONS_ACTIVE == GP_ARRAY_LEN(bits), "reasons");
+        unsigned long long mask = 0;
+    nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetCurrentClocksThrottleReasons, device->handle, &mask);
+    set_int(&out[0], (int64_t)mask);
+    for (size_t i = 0; i < GP_ARRAY_LEN(bits); i++)
+        set_text(&out[i + 1], mask & bits[i] ? "Active" : "Not Active");
+    return rc;
+}
+
+static nvmlReturn_t read_pstate(struct nvml_device *device, struct gp_value *out)
+{
+    static const char *const names[] = {"P0", "P1", "P2",  "P3",  "P4",  "P5",  "P6",  "P7",
+                                        "P8", "P9", "P10", "P11", "P12", "P13", "P14", "P15"};
+        nvmlPstates_t state = NVML_PSTATE_UNKNOWN;
+    nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetPerformanceState, device->handle, &state);
+    if ((unsigned)state < GP_ARRAY_LEN(names))
+        set_text(&out[0], names[state]);
+    else
+        set_status(&out[0], GP_STATUS_UNSUPPORTED, NULL);
+    return rc;
+}
+
+static const char *enabled_text(unsigned state)
+{
+    return state ? "Enabled" : "Disabled";
+}
+
+static nvmlReturn_t read_ecc_mode(struct nvml_device *device, struct gp_value *out)
+{
+        nvmlEnableState_t current = NVML_FEATURE_DISABLED;
+    nvmlEnableState_t pending = NVML_FEATURE_DISABLED;
+    nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetEccMode, device->handle, &current, &pending);
+    set_text(&out[0], enabled_text(current));
+    set_text(&out[1], enabled_text(pending));
+    return rc;
+}
+
+static nvmlReturn_t read_mig_mode(struct nvml_device *device, struct gp_value *out)
+{
+        unsigned current = 0;
+    unsigned pending = 0;
+    nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetMigMode, device->handle, &current, &pending);
+    set_text(&out[0], enabled_text(current));
+    set_text(&out[1], enabled_text(pending));
+    return rc;
+}
+
+static nvmlReturn_t read_ecc_total(struct nvml_device *device, struct gp_value *out,
+                                   nvmlMemoryErrorType_t type, nvmlEccCounterType_t counter)
+{
+        unsigned long long count = 0;
+    nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetTotalEccErrors, device->handle, type, counter, &count);
+    set_int(&out[0], (int64_t)count);
+    return rc;
+}
+
+static nvmlReturn_t read_ecc_corrected_volatile(struct nvml_device *d, struct gp_value *out)
+{
+    return read_ecc_total(d, out, NVML_MEMORY_ERROR_TYPE_CORRECTED, NVML_VOLATILE_ECC);
+}
+
+static nvmlReturn_t read_ecc_corrected_aggregate(struct nvml_device *d, struct gp_value *out)
+{
+    return read_ecc_total(d, out, NVML_MEMORY_ERROR_TYPE_CORRECTED, NVML_AGGREGATE_ECC);
+}
+
+static nvmlReturn_t read_ecc_uncorrected_volatile(struct nvml_device *d, struct gp_value *out)
+{
+    return read_ecc_total(d, out, NVML_MEMORY_ERROR_TYPE_UNCORRECTED, NVML_VOLATILE_ECC);
+}
+
+static nvmlReturn_t read_ecc_uncorrected_aggregate(struct nvml_device *d, struct gp_value *out)
+{
+    return read_ecc_total(d, out, NVML_MEMORY_ERROR_TYPE_UNCORRECTED, NVML_AGGREGATE_ECC);
+}
+
+/* "3g.40gb": GPU slices and memory, which the profile's name rounds up to whole GiB; "1c.3g.40gb"
+ * where the compute instance has only a part of the slices. */
+static nvmlReturn_t read_mig_profile(struct nvml_device *device, struct gp_value *out)
+{
+        nvmlDeviceAttributes_t a = {0};
+    nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetAttributes_v2, device->handle, &a);
+    if (rc != NVML_SUCCESS)
+        return rc;
+    char part[16] = "";
+    char text[64];
+    if (a.computeInstanceSliceCount < a.gpuInstanceSliceCount)
+        (void)snprintf(part, sizeof(part), "%uc.", a.computeInstanceSliceCount);
+    (void)snprintf(text, sizeof(text), "%s%ug.%llugb", part, a.gpuInstanceSliceCount,
+                   (a.memorySizeMB + 1023) / 1024);
+    keep_text(device, &out[0], text);
+    return rc;
+}
+
+/* ---- numbers with names; nvidia-smi's words ---- */
+
+static const struct code_name enabled_names[] = {{0, "Disabled"}, {1, "Enabled"}, {0, NULL}};
+
+static const struct code_name brand_names[] = {
+    {NVML_BRAND_QUADRO, "Quadro"},
+    {NVML_BRAND_TESLA, "Tesla"},
+    {NVML_BRAND_NVS, "NVS"},
+    {NVML_BRAND_GRID, "Grid"},
+    {NVML_BRAND_GEFORCE, "GeForce"},
+    {NVML_BRAND_TITAN, "Titan"},
+    {NVML_BRAND_NVIDIA_VAPPS, "NVIDIA Virtual Applications"},
+    {NVML_BRAND_NVIDIA_VPC, "NVIDIA Virtual PC"},
+    {NVML_BRAND_NVIDIA_VCS, "NVIDIA Virtual Compute Server"},
+    {NVML_BRAND_NVIDIA_VWS, "NVIDIA RTX Virtual Workstation"},
+    {NVML_BRAND_NVIDIA_CLOUD_GAMING, "NVIDIA Cloud Gaming"},
+    {NVML_BRAND_QUADRO_RTX, "Quadro RTX"},
+    {NVML_BRAND_NVIDIA_RTX, "NVIDIA RTX"},
+    {NVML_BRAND_NVIDIA, "NVIDIA"},
+    {NVML_BRAND_GEFORCE_RTX, "GeForce RTX"},
+    {NVML_BRAND_TITAN_RTX, "Titan RTX"},
+    {0, NULL},
+};
+
+static const struct code_name architecture_names[] = {
+    {NVML_DEVICE_ARCH_KEPLER, "Kepler"},       {NVML_DEVICE_ARCH_MAXWELL, "Maxwell"},
+    {NVML_DEVICE_ARCH_PASCAL, "Pascal"},       {NVML_DEVICE_ARCH_VOLTA, "Volta"},
+    {NVML_DEVICE_ARCH_TURING, "Turing"},       {NVML_DEVICE_ARCH_AMPERE, "Ampere"},
+    {NVML_DEVICE_ARCH_ADA, "Ada Lovelace"},    {NVML_DEVICE_ARCH_HOPPER, "Hopper"},
+    {NVML_DEVICE_ARCH_BLACKWELL, "Blackwell"}, {NVML_DEVICE_ARCH_RUBIN, "Rubin"},
+    {0, NULL},
+};
+
+static const struct code_name compute_mode_names[] = {
+    {NVML_COMPUTEMODE_DEFAULT, "Default"},
+    {NVML_COMPUTEMODE_EXCLUSIVE_THREAD, "Exclusive_Thread"},
+    {NVML_COMPUTEMODE_PROHIBITED, "Prohibited"},
+    {NVML_COMPUTEMODE_EXCLUSIVE_PROCESS, "Exclusive_Process"},
+    {0, NULL},
+};
+
+static const struct code_name recovery_names[] = {
+    {NVML_GPU_RECOVERY_ACTION_NONE, "None"},
+    {NVML_GPU_RECOVERY_ACTION_GPU_RESET, "Reset"},
+    {NVML_GPU_RECOVERY_ACTION_NODE_REBOOT, "Reboot"},
+    {NVML_GPU_RECOVERY_ACTION_DRAIN_P2P, "Drain P2P"},
+    {NVML_GPU_RECOVERY_ACTION_DRAIN_AND_RESET, "Drain and Reset"},
+    {NVML_GPU_RECOVERY_ACTION_RECOVER_IMEX_DOMAIN, "Recover IMEX Domain"},
+    {0, NULL},
+};
+
+/* ---- the table ---- */
+
+#define API(name) offsetof(struct nvml_api, name)
+#define TEXT(name_, metric, mig)                                                                   \
+    {.call = #name_, .kind = KIND_TEXT, .on_mig = mig, .fn = API(name_), .first = metric, .outs = 1}
+#define U32(name_, metric, mig)                                                                    \
+    {.call = #name_, .kind = KIND_U32, .on_mig = mig, .fn = API(name_), .first = metric, .outs = 1}
+#define NAMED(name_, table, metric, mig)                                                           \
+    {.call = #name_, .kind = KIND_U32, .on_mig = mig, .fn = API(name_), .names = table,            \
+     .first = metric, .outs = 1}
+#define U32_ARG(name_, arg_, metric)                                                               \
+    {.call = #name_, .kind = KIND_U32_ARG, .fn = API(name_), .arg = arg_, .first = metric, .outs = 1}
+#define PERIOD(name_, metric)                                                                      \
+    {.call = #name_, .kind = KIND_U32_PERIOD, .fn = API(name_), .first = metric, .outs = 1}
+#define FIELD(id, table, metric)                                                                   \
+    {.kind = KIND_FIELD, .arg = id, .names = table, .first = metric, .outs = 1}
+#define CUSTOM(function, metric, last, mig)                                                        \
+    {.kind = KIND_CUSTOM, .on_mig = mig, .custom = function, .first = metric,                      \
+     .outs = last - metric + 1}
+
+enum { GPU_ONLY = 0, ON_MIG = 1 };
+
+static const struct reader readers[] = {
+    TEXT(nvmlDeviceGetName, GP_NAME, ON_MIG),
+    TEXT(nvmlDeviceGetUUID, GP_UUID, ON_MIG),
+    CUSTOM(read_pci, GP_PCI_BUS_ID, GP_PCI_SUB_DEVICE_ID, GPU_ONLY),
+    TEXT(nvmlDeviceGetSerial, GP_SERIAL, GPU_ONLY),
+    U32(nvmlDeviceGetMinorNumber, GP_MINOR_NUMBER, GPU_ONLY),
+    NAMED(nvmlDeviceGetBrand, brand_names, GP_BRAND, GPU_ONLY),
+    NAMED(nvmlDeviceGetArchitecture, architecture_names, GP_ARCHITECTURE, GPU_ONLY),
+    CUSTOM(read_compute_cap, GP_COMPUTE_CAP, GP_COMPUTE_CAP, GPU_ONLY),
+    TEXT(nvmlDeviceGetVbiosVersion, GP_VBIOS_VERSION, GPU_ONLY),
+    CUSTOM(read_memory, GP_MEMORY_TOTAL, GP_MEMORY_FREE, ON_MIG),
+    CUSTOM(read_bar1, GP_BAR1_TOTAL, GP_BAR1_FREE, ON_MIG),
+    CUSTOM(read_utilization, GP_UTILIZATION_GPU, GP_UTILIZATION_MEMORY, GPU_ONLY),
+    PERIOD(nvmlDeviceGetEncoderUtilization, GP_UTILIZATION_ENCODER),
+    PERIOD(nvmlDeviceGetDecoderUtilization, GP_UTILIZATION_DECODER),
+    PERIOD(nvmlDeviceGetJpgUtilization, GP_UTILIZATION_JPEG),
+    PERIOD(nvmlDeviceGetOfaUtilization, GP_UTILIZATION_OFA),
+    CUSTOM(read_pstate, GP_PSTATE, GP_PSTATE, GPU_ONLY),
+    U32_ARG(nvmlDeviceGetTemperature, NVML_TEMPERATURE_GPU, GP_TEMPERATURE_GPU),
+    CUSTOM(read_margin, GP_TEMPERATURE_TLIMIT, GP_TEMPERATURE_TLIMIT, GPU_ONLY),
+    FIELD(NVML_FI_DEV_MEMORY_TEMP, NULL, GP_TEMPERATURE_MEMORY),
+    U32_ARG(nvmlDeviceGetTemperatureThreshold, NVML_TEMPERATURE_THRESHOLD_SHUTDOWN,
+            GP_THRESHOLD_SHUTDOWN),
+    U32_ARG(nvmlDeviceGetTemperatureThreshold, NVML_TEMPERATURE_THRESHOLD_SLOWDOWN,
+            GP_THRESHOLD_SLOWDOWN),
+    U32_ARG(nvmlDeviceGetTemperatureThreshold, NVML_TEMPERATURE_THRESHOLD_GPU_MAX,
+            GP_THRESHOLD_GPU_MAX),
+    U32_ARG(nvmlDeviceGetTemperatureThreshold, NVML_TEMPERATURE_THRESHOLD_MEM_MAX,
+            GP_THRESHOLD_MEMORY_MAX),
+    FIELD(NVML_FI_DEV_TEMPERATURE_SHUTDOWN_TLIMIT, NULL, GP_TLIMIT_SHUTDOWN),
+    FIELD(NVML_FI_DEV_TEMPERATURE_SLOWDOWN_TLIMIT, NULL, GP_TLIMIT_SLOWDOWN),
+    FIELD(NVML_FI_DEV_TEMPERATURE_GPU_MAX_TLIMIT, NULL, GP_TLIMIT_GPU_MAX),
+    FIELD(NVML_FI_DEV_TEMPERATURE_MEM_MAX_TLIMIT, NULL, GP_TLIMIT_MEMORY_MAX),
+    U32(nvmlDeviceGetFanSpeed, GP_FAN_SPEED, GPU_ONLY),
+    U32(nvmlDeviceGetPowerUsage, GP_POWER_DRAW, GPU_ONLY),
+    FIELD(NVML_FI_DEV_POWER_AVERAGE, NULL, GP_POWER_DRAW_AVERAGE),
+    FIELD(NVML_FI_DEV_POWER_INSTANT, NULL, GP_POWER_DRAW_INSTANT),
+    U32(nvmlDeviceGetPowerManagementLimit, GP_POWER_LIMIT, GPU_ONLY),
+    U32(nvmlDeviceGetEnforcedPowerLimit, GP_POWER_LIMIT_ENFORCED, GPU_ONLY),
+    U32(nvmlDeviceGetPowerManagementDefaultLimit, GP_POWER_LIMIT_DEFAULT, GPU_ONLY),
+    CUSTOM(read_limits, GP_POWER_LIMIT_MIN, GP_POWER_LIMIT_MAX, GPU_ONLY),
+    U32_ARG(nvmlDeviceGetClockInfo, NVML_CLOCK_GRAPHICS, GP_CLOCK_GRAPHICS),
+    U32_ARG(nvmlDeviceGetClockInfo, NVML_CLOCK_SM, GP_CLOCK_SM),
+    U32_ARG(nvmlDeviceGetClockInfo, NVML_CLOCK_MEM, GP_CLOCK_MEMORY),
+    U32_ARG(nvmlDeviceGetClockInfo, NVML_CLOCK_VIDEO, GP_CLOCK_VIDEO),
+    U32_ARG(nvmlDeviceGetMaxClockInfo, NVML_CLOCK_GRAPHICS, GP_CLOCK_MAX_GRAPHICS),
+    U32_ARG(nvmlDeviceGetMaxClockInfo, NVML_CLOCK_SM, GP_CLOCK_MAX_SM),
+    U32_ARG(nvmlDeviceGetMaxClockInfo, NVML_CLOCK_MEM, GP_CLOCK_MAX_MEMORY),
+    U32_ARG(nvmlDeviceGetMaxClockInfo, NVML_CLOCK_VIDEO, GP_CLOCK_MAX_VIDEO),
+    CUSTOM(read_reasons_supported, GP_REASONS_SUPPORTED, GP_REASONS_SUPPORTED, GPU_ONLY),
+    CUSTOM(read_reasons, GP_REASONS_ACTIVE, GP_REASON_DISPLAY_CLOCKS, GPU_ONLY),
+    U32(nvmlDeviceGetCurrPcieLinkGeneration, GP_PCIE_GEN, GPU_ONLY),
+    U32(nvmlDeviceGetMaxPcieLinkGeneration, GP_PCIE_GEN_MAX, GPU_ONLY),
+    U32(nvmlDeviceGetGpuMaxPcieLinkGeneration, GP_PCIE_GEN_GPU_MAX, GPU_ONLY),
+    U32(nvmlDeviceGetCurrPcieLinkWidth, GP_PCIE_WIDTH, GPU_ONLY),
+    U32(nvmlDeviceGetMaxPcieLinkWidth, GP_PCIE_WIDTH_MAX, GPU_ONLY),
+    CUSTOM(read_ecc_mode, GP_ECC_MODE, GP_ECC_MODE_PENDING, GPU_ONLY),
+    CUSTOM(read_ecc_corrected_volatile, GP_ECC_CORRECTED_VOLATILE, GP_ECC_CORRECTED_VOLATILE,
+           GPU_ONLY),
+    CUSTOM(read_ecc_corrected_aggregate, GP_ECC_CORRECTED_AGGREGATE, GP_ECC_CORRECTED_AGGREGATE,
+           GPU_ONLY),
+    CUSTOM(read_ecc_uncorrected_volatile, GP_ECC_UNCORRECTED_VOLATILE,
+           GP_ECC_UNCORRECTED_VOLATILE, GPU_ONLY),
+    CUSTOM(read_ecc_uncorrected_aggregate, GP_ECC_UNCORRECTED_AGGREGATE,
+           GP_ECC_UNCORRECTED_AGGREGATE, GPU_ONLY),
+    NAMED(nvmlDeviceGetPersistenceMode, enabled_names, GP_PERSISTENCE_MODE, GPU_ONLY),
+    NAMED(nvmlDeviceGetComputeMode, compute_mode_names, GP_COMPUTE_MODE, ON_MIG),
+    CUSTOM(read_mig_mode, GP_MIG_MODE, GP_MIG_MODE_PENDING, GPU_ONLY),
+    FIELD(NVML_FI_DEV_GET_GPU_RECOVERY_ACTION, recovery_names, GP_RECOVERY_ACTION),
+    U32(nvmlDeviceGetGpuInstanceId, GP_MIG_GPU_INSTANCE, ON_MIG),
+    U32(nvmlDeviceGetComputeInstanceId, GP_MIG_COMPUTE_INSTANCE, ON_MIG),
+    CUSTOM(read_mig_profile, GP_MIG_PROFILE, GP_MIG_PROFILE, ON_MIG),
+};
+_Static_assert(GP_ARRAY_LEN(readers) <= NVML_READERS_MAX, "NVML_READERS_MAX is too small");
+
+/* ---- running it ---- */
+
+/* The function pointer at this offset; all have the size of a pointer. */
+static void (*api_function(const struct nvml_api *api, size_t offset))(void)
+{
+    void (*fn)(void);
+    memcpy(&fn, (const char *)api + offset, sizeof(fn));
+    return fn;
+}
+
+static void name_code(const struct code_name *names, unsigned code, struct gp_value *v)
+{
+    for (; names->name; names++)
+        if (names->code == code) {
+            set_text(v, names->name);
+            return;
+        }
+    set_status(v, GP_STATUS_UNSUPPORTED, NULL);
+}
+
+/* Stores a raw number of the driver: as it is, or as its name. */
+static void store_number(const struct reader *reader, int64_t raw, struct gp_value *v)
+{
+    if (reader->names)
+        name_code(reader->names, (unsigned)raw, v);
+    else
+        set_int(v, raw);
+}
+
+static nvmlReturn_t call_reader(struct nvml_device *device, const struct reader *reader,
+                                struct gp_value *out)
+{
+    if (reader->kind == KIND_CUSTOM)
+        return reader->custom(device, out);
+    void (*fn)(void) = api_function(&device->source->api, reader->fn);
+    if (!fn)
+        return NVML_ERROR_FUNCTION_NOT_FOUND;
+    atomic_store_explicit(device->call, reader->call, memory_order_relaxed);
+    char text[256] = "";
+    unsigned value = 0;
+    unsigned period;
+    nvmlReturn_t rc = NVML_ERROR_UNKNOWN;
+    if (reader->kind == KIND_TEXT)
+        rc = ((text_fn)fn)(device->handle, text, sizeof(text));
+    else if (reader->kind == KIND_U32)
+        rc = ((u32_fn)fn)(device->handle, &value);
+    else if (reader->kind == KIND_U32_ARG)
+        rc = ((u32_arg_fn)fn)(device->handle, reader->arg, &value);
+    else if (reader->kind == KIND_U32_PERIOD)
+        rc = ((u32_period_fn)fn)(device->handle, &value, &period);
+    if (rc != NVML_SUCCESS)
+        return rc;
+    if (reader->kind == KIND_TEXT)
+        keep_text(device, out, text);
+    else
+        store_number(reader, value, out);
+    return rc;
+}
+
+/* Numbers that no GPU has: a driver's "not available" written as all ones, or plain nonsense.
+ * Such a thing is an error, never a number on a screen. */
+static bool is_plausible(const struct nvml_device *device, enum gp_metric m, int64_t raw)
+{
+    switch (gp_metric_table[m].unit) {
+    case GP_UNIT_PERCENT:
+        return raw >= 0 && raw <= (m == GP_FAN_SPEED ? 255 : 100);
+    case GP_UNIT_CELSIUS:
+        return raw >= -100 && raw <= 150;
+    case GP_UNIT_WATT: {
+        /* milliwatts; laptops have been seen to report 593 kW at idle */
+        const struct gp_value *limit = &device->cache[GP_POWER_LIMIT_MAX - GP_DEVICE__FIRST];
+        double most = limit->status == GP_STATUS_OK && limit->f > 1 ? 2e3 * limit->f : 1e7;
+        return raw >= 0 && (double)raw <= most;
+    }
+    case GP_UNIT_MHZ:
+        return raw >= 0 && raw <= 100000;
+    case GP_UNIT_BYTES:
+        return raw >= 0 && raw < INT64_C(1) << 52;
+    case GP_UNIT_NONE:
+        return raw >= 0 && raw != UINT32_MAX;
+    case GP_UNIT_MASK:
+        return true;
+    }
+    return false;
+}
+
+/* Moves the outcome of a call into the cache. */
+static void settle(struct nvml_device *device, const struct reader *reader, nvmlReturn_t rc,
+                   const struct gp_value *out, uint64_t now_ns)
+{
+    for (unsigned i = 0; i < reader->outs; i++) {
+        enum gp_metric m = reader->first + i;
+        struct gp_value *v = &device->cache[m - GP_DEVICE__FIRST];
+        if (rc != NVML_SUCCESS) {
+            set_status(v, nvml_return_status(rc), nvml_return_text(rc));
+        } else {
+            *v = out[i];
+            if (v->status == GP_STATUS_OK && gp_metric_table[m].type != GP_TYPE_TEXT &&
+                !is_plausible(device, m, v->i))
+                set_status(v, GP_STATUS_ERROR, "impossible value");
+            else if (v->status == GP_STATUS_OK && gp_metric_table[m].unit == GP_UNIT_WATT)
+                v->f = (double)v->i / 1000.0;
+        }
+        v->time_ns = now_ns;
+    }
+    struct nvml_reader_state *state = &device->readers[reader - readers];
+    state->done = rc == NVML_SUCCESS;
+    state->next_ns = 0;
+    if (nvml_return_status(rc) == GP_STATUS_UNSUPPORTED ||
+        nvml_return_status(rc) == GP_STATUS_NO_PERMISSION)
+        state->next_ns = now_ns + REFUSED_AGAIN_S * GP_NS_PER_S;
+    else if (gp_metric_table[reader->first].tier == GP_TIER_SLOW)
+        state->next_ns = now_ns + SLOW_TIER_NS_S * GP_NS_PER_S;
+}
+
+static bool is_due(const struct nvml_device *device, const struct reader *reader,
+                   const struct gp_metric_set *want, uint64_t now_ns)
+{
+    if (device->is_mig && !reader->on_mig)
+        return false;
+    const struct nvml_reader_state *state = &device->readers[reader - readers];
+    if (state->done && gp_metric_table[reader->first].tier == GP_TIER_STATIC)
+        return false;
+    if (now_ns < state->next_ns)
+        return false;
+    for (unsigned i = 0; i < reader->outs; i++)
+        if (gp_metric_set_has(want, reader->first + i))
+            return true;
+    return false;
+}
+
+/* The driver says of which type each field is; two drivers said it wrong (R545: memory temperature
+ * as double), so the type is obeyed. */
+static int64_t field_number(const nvmlFieldValue_t *field)
+{
+    switch (field->valueType) {
+    case NVML_VALUE_TYPE_DOUBLE:
+        return field->value.dVal > -1e15 && field->value.dVal < 1e15 ? (int64_t)field->value.dVal : -1;
+    case NVML_VALUE_TYPE_UNSIGNED_INT:
+        return field->value.uiVal;
+    case NVML_VALUE_TYPE_UNSIGNED_LONG:
+        return (int64_t)field->value.ulVal;
+    case NVML_VALUE_TYPE_UNSIGNED_LONG_LONG:
+        return (int64_t)field->value.ullVal;
+    case NVML_VALUE_TYPE_SIGNED_LONG_LONG:
+        return field->value.sllVal;
+    case NVML_VALUE_TYPE_SIGNED_INT:
+        return field->value.siVal;
+    case NVML_VALUE_TYPE_UNSIGNED_SHORT:
+        return field->value.usVal;
+    }
+    return -1;
+}
+
+static nvmlReturn_t settle_field(struct nvml_device *device, const struct reader *reader,
+                                 const nvmlFieldValue_t *field, uint64_t now_ns)
+{
+    struct gp_value out = {0};
+    nvmlReturn_t rc = field->nvmlReturn;
+    if (rc == NVML_SUCCESS)
+        store_number(reader, field_number(field), &out);
+    /* Boards without the sensor answer 0 instead of refusing (several GeForce generations). */
+    if (rc == NVML_SUCCESS && reader->first == GP_TEMPERATURE_MEMORY && out.i == 0)
+        rc = NVML_ERROR_NOT_SUPPORTED;
+    settle(device, reader, rc, &out, now_ns);
+    return rc;
+}
+
+/* All fields that are due, in one driver call. */
+static nvmlReturn_t read_fields(struct nvml_device *device, const struct reader *const *due,
+                                size_t count, uint64_t now_ns)
+{
+    nvmlFieldValue_t fields[OUT_MAX];
+    memset(fields, 0, sizeof(fields));
+    for (size_t i = 0; i < count; i++)
+        fields[i].fieldId = due[i]->arg;
+    nvmlReturn_t rc =
+        NVML_CALL(device, nvmlDeviceGetFieldValues, device->handle, (int)count, fields);
+    for (size_t i = 0; i < count; i++) {
+        if (rc != NVML_SUCCESS)
+            fields[i].nvmlReturn = rc;
+        nvmlReturn_t one = settle_field(device, due[i], &fields[i], now_ns);
+        if (nvml_return_ends_session(one))
+            rc = one;
+    }
+    return nvml_return_ends_session(rc) ? rc : NVML_SUCCESS;
+}
+
+nvmlReturn_t nvml_run_readers(struct nvml_device *device, const struct gp_metric_set *want,
+                              uint64_t now_ns)
+{
+    const struct reader *fields[OUT_MAX];
+    size_t field_count = 0;
+    for (size_t i = 0; i < GP_ARRAY_LEN(readers); i++) {
+        const struct reader *reader = &readers[i];
+        if (!is_due(device, reader, want, now_ns))
+            continue;
+        if (reader->kind == KIND_FIELD && field_count < OUT_MAX) {
+            fields[field_count++] = reader;
+            continue;
+        }
+        struct gp_value out[OUT_MAX] = {{{0}, 0, 0}};
+        nvmlReturn_t rc = call_reader(device, reader, out);
+        settle(device, reader, rc, out, now_ns);
+        if (nvml_return_ends_session(rc))
+            return rc;
+    }
+    return field_count ? read_fields(device, fields, field_count, now_ns) : NVML_SUCCESS;
+}
+
+void nvml_copy_values(const struct nvml_device *device, const struct gp_metric_set *want,
+                      struct gp_arena *arena, struct gp_value *values)
+{
+    for (int m = GP_DEVICE__FIRST; m < GP_PROCESS__FIRST; m++) {
+        if (!gp_metric_set_has(want, (enum gp_metric)m))
+            continue;
+        struct gp_value *v = gp_device_value(values, (enum gp_metric)m);
+        *v = device->cache[m - GP_DEVICE__FIRST];
+        if (v->status == GP_STATUS_OK && gp_metric_table[m].type == GP_TYPE_TEXT) {
+            const char *copy = gp_arena_strdup(arena, v->s);
+            if (copy)
+                v->s = copy;
+            else
+                set_status(v, GP_STATUS_ERROR, "out of memory");
+        } else if (v->status == GP_STATUS_NONE) {
+            set_status(v, GP_STATUS_UNSUPPORTED, NULL);
+        }
+    }
+}

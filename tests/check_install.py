@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""What "make install" puts where, and that it works from there.
+
+variants: default
+"""
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from tap import BUILD, Skip, good, main, run, test
+
+DEST = Path(tempfile.mkdtemp(prefix="gpulse-install-"))
+
+
+def installed(pattern):
+    return sorted(str(path.relative_to(DEST)) for path in DEST.rglob(pattern))
+
+
+@test
+def installs_below_destdir():
+    good(run("meson", "install", "-C", BUILD, "--no-rebuild", "--quiet",
+             env=dict(os.environ, DESTDIR=str(DEST))))
+    assert len(installed("bin/gpulse")) == 1, installed("*")
+
+
+@test
+def the_installed_program_runs():
+    program = DEST / installed("bin/gpulse")[0]
+    assert good(run(program, "--version")).startswith("gpulse ")
+    text = good(run(program, "--sim", "h100x2", "query", "name"))
+    assert text.count("H100") == 2, text
+
+
+@test
+def completion_is_where_shells_look():
+    for pattern in ("share/bash-completion/completions/gpulse", "share/zsh/site-functions/_gpulse",
+                    "share/fish/vendor_completions.d/gpulse.fish"):
+        assert len(installed(pattern)) == 1, pattern
+
+
+@test
+def manual_pages_are_where_man_looks():
+    if not shutil.which("scdoc"):
+        raise Skip("no scdoc")
+    for page in ("man1/gpulse.1", "man1/gpulse-status.1", "man1/gpulse-query.1",
+                 "man1/gpulse-sim.1", "man7/gpulse-metrics.7"):
+        assert len(installed(f"share/man/{page}")) == 1, page
+
+
+@test
+def nothing_for_the_build_is_installed():
+    for path in installed("*"):
+        assert not path.endswith((".a", ".o", ".scd", ".h")), path
+        assert "test_" not in path, path
+
+
+try:
+    main()
+finally:
+    shutil.rmtree(DEST, ignore_errors=True)

@@ -1,0 +1,283 @@
+#!/usr/bin/env python3
+"""Checks of the source text itself; one TAP test per rule.
+
+Exceptions stand in tests/lint/exceptions.txt, one a line: "RULE PATH[:NAME]  why". The list is
+meant to shrink.
+"""
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+# A folder may include what ranks lower, and itself.
+RANKS = {
+    "base": 0,
+    "model": 1,
+    "source": 2, "proc": 2,
+    "sample": 3, "store": 3,
+    "out": 4,
+    "smi": 5, "jobs": 5, "doctor": 5, "tui": 5, "serve": 5, "fleet": 5, "bench": 5,
+    "cmd": 6,
+}
+INCLUDE_PATHS = ("src", "abi", "sim", "include", ".")
+
+MAX_LINE = 100
+MAX_FILE = 1000
+MAX_FUNCTION = 70
+
+BANNED = """strcpy strcat strncpy strncat stpcpy sprintf vsprintf gets strtok strtok_r atoi atol atoll
+    atof scanf fscanf vscanf localtime gmtime ctime asctime mktemp tmpnam tempnam tmpfile
+    system popen alloca rand srand random usleep signal bzero getpwuid getpwnam getgrgid
+    gethostbyname strerror_r pthread_cancel vfork""".split()
+PRINTING = "printf vprintf puts putchar perror exit setlocale umask chdir".split()
+PRINTING_FOLDERS = ("src/cmd/", "src/out/")
+
+TEXT_SUFFIXES = {".c", ".h", ".def", ".build", ".md", ".sh", ".py", ".bats", ".bash", ".fish",
+                 ".json", ".csv", ".service", ".txt", ".dict", ".yml"}
+RAW_FOLDERS = ("tests/data/", "tests/golden/", "tests/fuzz/corpus/", "sim/captures/")
+
+
+def tracked_files():
+    listing = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT,
+                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             stderr=subprocess.DEVNULL)
+    if listing.returncode == 0:
+        names = [name for name in listing.stdout.decode().split("\0") if name]
+    else:  # a tarball
+        names = [str(path.relative_to(ROOT)) for path in ROOT.rglob("*") if path.is_file()]
+        names = [name for name in names if not re.match(r"(build(-\w+)?|\.git)/", name)]
+    return sorted(name for name in set(names) if (ROOT / name).is_file())
+
+
+FILES = tracked_files()
+C_FILES = [name for name in FILES if name.endswith((".c", ".h"))]
+OWN_C = [name for name in C_FILES if name.startswith(("src/", "sim/", "abi/", "include/"))]
+
+
+def text_of(name):
+    return (ROOT / name).read_text(encoding="utf-8", errors="replace")
+
+
+def blank(match):
+    """Comments and texts become blanks, so that line numbers stay."""
+    found = match.group(0)
+    if found[0] in "\"'":
+        return found[0] + found[0]
+    return re.sub(r"[^\n]", " ", found)
+
+
+def code_of(name):
+    return re.sub(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', blank,
+                  text_of(name), flags=re.S)
+
+
+def numbered(text):
+    return enumerate(text.split("\n"), 1)
+
+
+# ---------------------------------------------------------------- rules: yield "path:line: words"
+
+def folder_of(name):
+    """The layer of a file: "base" for src/base/cli.h, "sim" for sim/x.c, "cmd" for src/main.c."""
+    parts = name.split("/")
+    if parts[0] == "src":
+        return parts[1] if len(parts) > 2 else "cmd"
+    return parts[0]
+
+
+def resolve(name, target):
+    here = str(Path(name).parent)
+    for base in (here, *INCLUDE_PATHS):
+        path = (ROOT / base / target).resolve()
+        if path.is_file() and ROOT in path.parents:
+            return str(path.relative_to(ROOT))
+    return None
+
+
+def may_include(name, included):
+    mine, other = folder_of(name), folder_of(included)
+    if mine == other:
+        return True
+    if mine == "abi":
+        return False
+    if other in ("abi", "include"):
+        return mine in ("sim", "source") or other == "include"
+    if mine == "sim":
+        return other in ("base", "data")
+    if mine in RANKS and other in RANKS:
+        return RANKS[other] < RANKS[mine]
+    return mine in RANKS and other == "data"
+
+
+def rule_layers():
+    for name in OWN_C + [n for n in FILES if n.endswith(".def")]:
+        for number, line in numbered(text_of(name)):
+            match = re.match(r'\s*#\s*include\s+"([^"]+)"', line)
+            included = match and resolve(name, match.group(1))
+            if included and not may_include(name, included):
+                yield name, number, f"{folder_of(name)} must not include {included}"
+
+
+def rule_unknown_folder():
+    for name in OWN_C:
+        if name.startswith("src/") and folder_of(name) not in RANKS:
+            yield name, 1, f"src/{folder_of(name)} has no rank in tests/lint/lint.py"
+
+
+def rule_curses():
+    for name in OWN_C:
+        for number, line in numbered(text_of(name)):
+            if re.match(r"\s*#\s*include\s+<(n?curses|term)[\w/]*\.h>", line) and \
+                    not name.startswith("src/tui/term"):
+                yield name, number, "only src/tui/term.c knows curses"
+
+
+def calls(name, functions):
+    pattern = re.compile(r"(?<![\w.>])(" + "|".join(functions) + r")\s*\(")
+    for number, line in numbered(code_of(name)):
+        if match := pattern.search(line):
+            yield name, number, f"{match.group(1)}() is not used here"
+
+
+def rule_banned_functions():
+    for name in OWN_C:
+        yield from calls(name, BANNED)
+
+
+def rule_printing_below_cmd():
+    for name in OWN_C:
+        if not name.startswith("src/") or name.startswith(PRINTING_FOLDERS) or \
+                name.count("/") == 1:
+            continue
+        yield from calls(name, PRINTING)
+        for number, line in numbered(code_of(name)):
+            if re.search(r"\b(stdout|stderr)\b", line):
+                yield name, number, "only src/cmd and src/out write to the user"
+
+
+def rule_header_guards():
+    seen = {}
+    for name in OWN_C:
+        if not name.endswith(".h"):
+            continue
+        match = re.search(r"^\s*#ifndef (\w+)\n#define (\w+)\n", code_of(name), re.M)
+        wanted = re.sub(r"\W", "_", Path(name).stem).upper() + "_H"
+        if not match or match.group(1) != match.group(2):
+            yield name, 1, "no include guard"
+        elif not re.match("GP(ULSE)?_", match.group(1)) or not match.group(1).endswith(wanted):
+            yield name, 1, f"the include guard {match.group(1)} is not GP_…{wanted}"
+        elif match.group(1) in seen:
+            yield name, 1, f"the same include guard as {seen[match.group(1)]}"
+        else:
+            seen[match.group(1)] = name
+
+
+def rule_own_header_first():
+    for name in OWN_C:
+        own = re.sub(r"\.c$", ".h", name)
+        if not name.endswith(".c") or own not in FILES:
+            continue
+        first = re.search(r'^\s*#\s*include\s+["<]([^">]+)[">]', text_of(name), re.M)
+        included = first and resolve(name, first.group(1))
+        if first and included != own and included != str(Path(own).parent / "internal.h"):
+            yield name, 1, f"includes {first.group(1)} before its own header"
+
+
+def rule_no_postponed_work():
+    for name in C_FILES:
+        for number, line in numbered(text_of(name)):
+            if re.search(r"\b(TODO|FIXME|XXX|HACK)\b", line):
+                yield name, number, "do it or write an issue"
+
+
+def rule_white_space():
+    for name in FILES:
+        if Path(name).suffix not in TEXT_SUFFIXES and Path(name).name != "Makefile":
+            continue
+        if name.startswith(RAW_FOLDERS):
+            continue
+        text = text_of(name)
+        if text and not text.endswith("\n"):
+            yield name, text.count("\n") + 1, "no newline at the end"
+        for number, line in numbered(text):
+            if line != line.rstrip():
+                yield name, number, "white space at the end of the line"
+            elif name in C_FILES and "\t" in line:
+                yield name, number, "a tab"
+
+
+def rule_line_length():
+    for name in C_FILES:
+        for number, line in numbered(text_of(name)):
+            if len(line) > MAX_LINE:
+                yield name, number, f"{len(line)} columns, at most {MAX_LINE}"
+
+
+def rule_file_length():
+    for name in C_FILES:
+        lines = text_of(name).count("\n")
+        if lines > MAX_FILE:
+            yield name, 1, f"{lines} lines, at most {MAX_FILE}"
+
+
+def rule_function_length():
+    for name in C_FILES:
+        function, start = "?", 0
+        for number, line in numbered(code_of(name)):
+            if match := re.match(r"[A-Za-z].*?\b(\w+)\s*\(", line):
+                function = match.group(1)
+            if line.rstrip() == "{":
+                start = number
+            elif line.rstrip() == "}" and start:
+                if number - start - 1 > MAX_FUNCTION:
+                    yield f"{name}:{function}", start, \
+                        f"{number - start - 1} lines, at most {MAX_FUNCTION}"
+                start = 0
+
+
+def rule_everything_is_built():
+    listed = "".join(text_of(name) for name in FILES if name.endswith("meson.build"))
+    for name in FILES:
+        if name.startswith(("src/", "sim/", "tests/unit/")) and name.endswith(".c"):
+            stem = re.escape(Path(name).stem)
+            if not re.search(rf"\b{stem}\b", listed) and \
+                    not re.search(rf"'{stem.removeprefix('test_')}'", listed):
+                yield name, 1, "no meson.build lists it"
+
+
+# ---------------------------------------------------------------- running them
+
+def exceptions():
+    path = ROOT / "tests/lint/exceptions.txt"
+    lines = path.read_text().splitlines() if path.is_file() else []
+    return {tuple(line.split(None, 2)[:2]) for line in lines if line and line[0] != "#"}
+
+
+def main():
+    allowed = exceptions()
+    used = set()
+    rules = [(key[5:].replace("_", "-"), rule) for key, rule in globals().items()
+             if key.startswith("rule_")]
+    print(f"1..{len(rules) + 1}")
+    failed = False
+    for number, (title, rule) in enumerate(rules, 1):
+        found = []
+        for where, line, words in rule():
+            if (title, where) in allowed:
+                used.add((title, where))
+            else:
+                found.append(f"# {where}:{line}: {words}")
+        print(f"{'not ' if found else ''}ok {number} {title}")
+        print("".join(line + "\n" for line in found), end="")
+        failed = failed or bool(found)
+    stale = sorted(allowed - used)
+    print(f"{'not ' if stale else ''}ok {len(rules) + 1} exceptions-are-needed")
+    for title, where in stale:
+        print(f"# tests/lint/exceptions.txt: {title} {where} is no longer needed")
+    return 1 if failed or stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,66 @@
+"""For tests/check_*.py: functions marked @test, run one after the other, reported as TAP.
+
+    from tap import gpulse, main, test
+
+    @test
+    def status_names_every_gpu():
+        assert gpulse("--sim", "h100x2", "status").stdout.count("H100") == 2
+
+    main()
+"""
+import os
+import subprocess
+import sys
+import traceback
+
+GPULSE = os.environ.get("GPULSE", "build/gpulse")
+BUILD = os.environ.get("GPULSE_BUILD", "build")
+VARIANT = os.environ.get("GPULSE_VARIANT", "default")
+
+_tests = []
+
+
+class Skip(Exception):
+    """Raised by a test that cannot run here; the text says why."""
+
+
+def test(function):
+    _tests.append(function)
+    return function
+
+
+def run(*command, timeout=60, **more):
+    """Runs a command without a terminal; the result has returncode, stdout and stderr as text."""
+    return subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          timeout=timeout, **more)
+
+
+def gpulse(*words, **more):
+    return run(GPULSE, *words, **more)
+
+
+def good(result):
+    """The standard output of a run that must have succeeded."""
+    assert result.returncode == 0, \
+        f"{result.args} ended with {result.returncode}: {result.stderr[-2000:]}"
+    return result.stdout
+
+
+def main():
+    print(f"1..{len(_tests)}", flush=True)
+    failed = 0
+    for number, function in enumerate(_tests, 1):
+        name = function.__name__.replace("_", " ")
+        try:
+            function()
+            print(f"ok {number} {name}", flush=True)
+        except Skip as reason:
+            print(f"ok {number} {name} # SKIP {reason}", flush=True)
+        except Exception:
+            failed += 1
+            print(f"not ok {number} {name}")
+            for line in traceback.format_exc().splitlines():
+                print(f"# {line}")
+            sys.stdout.flush()
+    sys.exit(1 if failed else 0)

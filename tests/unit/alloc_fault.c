@@ -1,0 +1,47 @@
+/* The allocator of the code under test, by the linker's --wrap: it fails when it is told to. */
+#include "unit.h"
+
+#include <stdatomic.h>
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *old, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+
+static atomic_long fail_from = -1;
+static atomic_long count;
+
+void alloc_fail_from(long n)
+{
+    atomic_store(&count, 0);
+    atomic_store(&fail_from, n);
+}
+
+long alloc_count(void)
+{
+    return atomic_load(&count);
+}
+
+static bool fails(void)
+{
+    long n = atomic_fetch_add(&count, 1);
+    long from = atomic_load(&fail_from);
+    return from >= 0 && n >= from;
+}
+
+void *__wrap_malloc(size_t size)
+{
+    return fails() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t items, size_t size)
+{
+    return fails() ? NULL : __real_calloc(items, size);
+}
+
+void *__wrap_realloc(void *old, size_t size)
+{
+    return fails() ? NULL : __real_realloc(old, size);
+}

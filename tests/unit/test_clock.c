@@ -1,0 +1,51 @@
+#include "unit.h"
+
+#include "base/clock.h"
+
+static void monotonic_time_does_not_go_back(void **state)
+{
+    (void)state;
+    uint64_t before = gp_clock_mono_ns();
+    for (int i = 0; i < 10000; i++) {
+        uint64_t now = gp_clock_mono_ns();
+        assert_true(now >= before);
+        before = now;
+    }
+}
+
+static void timespecs_are_whole(void **state)
+{
+    (void)state;
+    struct timespec ts = gp_clock_timespec(UINT64_C(5000000007));
+    assert_int_equal(ts.tv_sec, 5);
+    assert_int_equal(ts.tv_nsec, 7);
+}
+
+static void check_rfc3339(const char *zone, uint64_t wall_ns, const char *want)
+{
+    char text[GP_RFC3339_SIZE];
+    assert_int_equal(setenv("TZ", zone, 1), 0);
+    tzset();
+    gp_clock_rfc3339(wall_ns, text);
+    assert_string_equal(text, want);
+}
+
+static void writes_rfc3339(void **state)
+{
+    (void)state;
+    check_rfc3339("UTC0", 0, "1970-01-01T00:00:00.000+00:00");
+    check_rfc3339("UTC0", UINT64_C(1700000000123999999), "2023-11-14T22:13:20.123+00:00");
+    check_rfc3339("CET-1", UINT64_C(1700000000123000000), "2023-11-14T23:13:20.123+01:00");
+    check_rfc3339("NST3:30", UINT64_C(1700000000000000000), "2023-11-14T18:43:20.000-03:30");
+    check_rfc3339("UTC0", UINT64_MAX, "2554-07-21T23:34:33.709+00:00");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(monotonic_time_does_not_go_back),
+        cmocka_unit_test(timespecs_are_whole),
+        cmocka_unit_test(writes_rfc3339),
+    };
+    return cmocka_run_group_tests_name("clock", tests, NULL, NULL);
+}

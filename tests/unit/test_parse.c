@@ -1,0 +1,125 @@
+#include "unit.h"
+
+#include "base/parse.h"
+
+struct number_case {
+    const char *text;
+    bool good;
+    uint64_t value;
+};
+
+#define KIB UINT64_C(1024)
+
+static void check(const struct number_case *cases, size_t count,
+                  bool (*parse)(const char *, uint64_t *))
+{
+    for (size_t i = 0; i < count; i++) {
+        uint64_t value = 4711;
+        bool good = parse(cases[i].text, &value);
+        if (good != cases[i].good)
+            fail_msg("'%s' is %s", cases[i].text, good ? "taken" : "refused");
+        /* A refused text leaves the result as it was. */
+        if (value != (good ? cases[i].value : 4711))
+            fail_msg("'%s' gives %llu", cases[i].text, (unsigned long long)value);
+    }
+}
+
+static void durations(void **state)
+{
+    (void)state;
+    static const struct number_case cases[] = {
+        {"0", true, 0},
+        {"1", true, GP_NS_PER_S},
+        {"1.5", true, 1500 * GP_NS_PER_MS},
+        {".5", true, 500 * GP_NS_PER_MS},
+        {"0.1", true, 100 * GP_NS_PER_MS},
+        {"2.", true, 2 * GP_NS_PER_S},
+        {"250ms", true, 250 * GP_NS_PER_MS},
+        {"7us", true, 7000},
+        {"3ns", true, 3},
+        {"30s", true, 30 * GP_NS_PER_S},
+        {"5m", true, 300 * GP_NS_PER_S},
+        {"5min", true, 300 * GP_NS_PER_S},
+        {"1h", true, 3600 * GP_NS_PER_S},
+        {"2d", true, 172800 * GP_NS_PER_S},
+        {"", false, 0},
+        {".", false, 0},
+        {"s", false, 0},
+        {"-1", false, 0},
+        {"+1", false, 0},
+        {" 1", false, 0},
+        {"1 ", false, 0},
+        {"1 s", false, 0},
+        {"1S", false, 0},
+        {"1.2.3", false, 0},
+        {"1,5", false, 0},
+        {"1e3", false, 0},
+        {"0x10", false, 0},
+        {"nan", false, 0},
+        {"inf", false, 0},
+        {"1sec", false, 0},
+        {"99999999999999999999999d", false, 0},
+        {"300y", false, 0},
+    };
+    check(cases, GP_ARRAY_LEN(cases), gp_parse_duration);
+}
+
+static void sizes(void **state)
+{
+    (void)state;
+    static const struct number_case cases[] = {
+        {"0", true, 0},
+        {"1000000", true, 1000000},
+        {"12B", true, 12},
+        {"1K", true, KIB},
+        {"1KiB", true, KIB},
+        {"1kB", true, 1000},
+        {"512M", true, 512 * KIB * KIB},
+        {"512MiB", true, 512 * KIB * KIB},
+        {"1MB", true, 1000000},
+        {"1.5G", true, 1536 * KIB * KIB},
+        {"20GiB", true, 20 * KIB * KIB * KIB},
+        {"2GB", true, UINT64_C(2000000000)},
+        {"1T", true, KIB * KIB * KIB * KIB},
+        {"3TB", true, UINT64_C(3000000000000)},
+        {"", false, 0},
+        {"G", false, 0},
+        {"1g", false, 0},
+        {"1 GiB", false, 0},
+        {"-1G", false, 0},
+        {"1GiBs", false, 0},
+        {"1P", false, 0},
+        {"99999999T", false, 0},
+    };
+    check(cases, GP_ARRAY_LEN(cases), gp_parse_size);
+}
+
+static void integers(void **state)
+{
+    (void)state;
+    static const struct number_case cases[] = {
+        {"0", true, 0},
+        {"007", true, 7},
+        {"18446744073709551615", true, UINT64_MAX},
+        {"18446744073709551616", false, 0},
+        {"", false, 0},
+        {"-1", false, 0},
+        {"+1", false, 0},
+        {" 1", false, 0},
+        {"1 ", false, 0},
+        {"1.0", false, 0},
+        {"0x1f", false, 0},
+        {"1k", false, 0},
+    };
+    check(cases, GP_ARRAY_LEN(cases), gp_parse_u64);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(durations),
+        cmocka_unit_test(sizes),
+        cmocka_unit_test(integers),
+    };
+    return cmocka_run_group_tests_name("parse", tests, NULL, NULL);
+}

@@ -1,0 +1,21 @@
+/* What every unit test includes: cmocka with what it wants before it, and allocation failures. */
+#ifndef GP_TESTS_UNIT_H
+#define GP_TESTS_UNIT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* Lets the n-th allocation from now (0: the next) and all after it fail; -1: none does. */
+void alloc_fail_from(long n);
+/* Allocations since the last alloc_fail_from(). */
+long alloc_count(void);
+
+#endif
