@@ -268,7 +268,7 @@ typedef enum {
 
 /* ------------------------------------------------------------------------- structures */
 
-/* A versioned struct begins with this word; a driver refuses any other (pass the macro, never 2). */
+/* A versioned struct begins with this word; a driver refuses any other, a bare 2 for example. */
 #define NVML_STRUCT_VERSION(type, version) ((unsigned int)(sizeof(type) | ((version) << 24)))
 
 typedef struct {

@@ -3,9 +3,6 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-scripts/build.sh release
-if [[ ! -x tests/bench/run ]]; then
-    echo "bench: there are no measurements yet (tests/bench/run)"
-    exit 0
-fi
-GPULSE=$PWD/build-release/gpulse GPULSE_BUILD=$PWD/build-release exec tests/bench/run
+scripts/build.sh release benches
+dir=$PWD/build-release
+exec "$dir/tests/bench/bench" "$dir/gpulse" "$dir/tests/bench/floor" "$dir/sim/libnvidia-ml.so.1" "$@"

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Configures and builds one variant: default (build/), asan, tsan or release (build-VARIANT/), and the
-# further targets that are named (the unit tests are "checks"). Quiet unless something fails. PREFIX,
-# if set, is where the default variant will be installed.
+# Configures and builds one variant: default (build/), asan, tsan or release (build-VARIANT/); with
+# --tests its unit tests too. Quiet unless something fails. PREFIX, if set, is where the default
+# variant will be installed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 variant=${1:-default}
-shift || true
+tests=${2:-}
 dir=build-$variant
 options=()
 case $variant in
@@ -56,9 +56,22 @@ elif installed_since; then
     meson setup --reconfigure "$dir" >"$log" 2>&1 </dev/null || fail
 fi
 
-ninja=$(command -v ninja || command -v ninja-build || command -v samu)
+ninja=("$(command -v ninja || command -v ninja-build || command -v samu)" -C "$dir")
+# The build runs programs that it has built. ThreadSanitizer's cannot always start under strong
+# address randomisation.
+if [[ $variant = tsan ]] && setarch "$(uname -m)" -R true 2>/dev/null; then
+    ninja=(setarch "$(uname -m)" -R "${ninja[@]}")
+fi
+
+targets=(all)
+if [[ $tests = --tests ]]; then
+    mapfile -t units < <("${ninja[@]}" -t targets all |
+        sed -n 's/^\(tests\/unit\/test_[a-z0-9_]*\): .*/\1/p')
+    targets+=("${units[@]}")
+fi
+
 if [[ -t 1 ]]; then
-    "$ninja" -C "$dir" all "$@" || exit 1
+    "${ninja[@]}" "${targets[@]}" || exit 1
 else
-    "$ninja" -C "$dir" all "$@" >"$log" 2>&1 </dev/null || fail
+    "${ninja[@]}" "${targets[@]}" >"$log" 2>&1 </dev/null || fail
 fi

@@ -53,8 +53,9 @@ struct visible {
 static uint64_t capability(const struct sim_device *device)
 {
     const struct sim_value *v = device->answers;
-    return v[SIM_CC_MAJOR].code == NVML_SUCCESS ? v[SIM_CC_MAJOR].number * 10 + v[SIM_CC_MINOR].number
-                                                : 0;
+    return v[SIM_CC_MAJOR].code == NVML_SUCCESS
+               ? v[SIM_CC_MAJOR].number * 10 + v[SIM_CC_MINOR].number
+               : 0;
 }
 
 /* CUDA's own measure of "fastest" is not documented; capability and memory give its order on every
@@ -63,7 +64,8 @@ static int by_speed(const void *a, const void *b)
 {
     const struct sim_device *x = *(const struct sim_device *const *)a;
     const struct sim_device *y = *(const struct sim_device *const *)b;
-    uint64_t x_memory = x->answers[SIM_MEM_TOTAL].number, y_memory = y->answers[SIM_MEM_TOTAL].number;
+    uint64_t x_memory = x->answers[SIM_MEM_TOTAL].number,
+             y_memory = y->answers[SIM_MEM_TOTAL].number;
     if (capability(x) != capability(y))
         return capability(x) < capability(y) ? 1 : -1;
     if (x_memory != y_memory)
@@ -186,17 +188,18 @@ static void print_out_of_memory(const struct sim_live *live, const struct sim_de
         add_size(&sb, holders[i].memory_known ? holders[i].memory_bytes : 0);
         gp_strbuf_adds(&sb, " memory in use.");
     }
-    gp_strbuf_adds(&sb, " Of the allocated memory 0 bytes is allocated by PyTorch, and 0 bytes is "
-                        "reserved by PyTorch but unallocated. If reserved but unallocated memory is "
-                        "large try setting PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid "
-                        "fragmentation.\n");
+    gp_strbuf_adds(&sb,
+                   " Of the allocated memory 0 bytes is allocated by PyTorch, and 0 bytes is "
+                   "reserved by PyTorch but unallocated. If reserved but unallocated memory is "
+                   "large try setting PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid "
+                   "fragmentation.\n");
     (void)fwrite(sb.buf, 1, sb.len, stderr);
     gp_strbuf_fini(&sb);
 }
 
 /* Takes the memory, or prints why not and returns GP_EFAIL without words of its own. */
-static int take(const struct sim_live *live, const struct options *o, const struct sim_device *device,
-                size_t *ret_slot, struct gp_err *err)
+static int take(const struct sim_live *live, const struct options *o,
+                const struct sim_device *device, size_t *ret_slot, struct gp_err *err)
 {
     const struct sim_device *gpu = device->parent ? device->parent : device;
     struct sim_memory memory = {0};
@@ -300,10 +303,12 @@ static int run(int argc, char **argv, struct gp_err *err)
 const struct gp_cmd sim_cmd_load = {
     .name = "load",
     .summary = "a process that behaves like a CUDA job",
-    .description = "Holds memory of a simulated GPU until it is stopped. It obeys "
-                   "CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER; where there is not enough memory it "
-                   "prints PyTorch's words and exits with status 1.",
-    .examples = "gpulse sim load -m h100x8 --gpu 0 --mem 20GiB --util 80 --for 60s\ta minute's job\n",
+    .description =
+        "Holds memory of a simulated GPU until it is stopped. It obeys "
+        "CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER; where there is not enough memory it "
+        "prints PyTorch's words and exits with status 1.",
+    .examples =
+        "gpulse sim load -m h100x8 --gpu 0 --mem 20GiB --util 80 --for 60s\ta minute's job\n",
     .options = options,
     .run = run,
 };

@@ -1,5 +1,5 @@
-/* Calls take no lock: the machine is published by one atomic pointer and never changes. A call holds
- * it in memory by being counted in `active`; a machine that was shut down is freed by a later
+/* Calls take no lock: the machine is published by one atomic pointer and never changes. A call
+ * holds it in memory by being counted in `active`; a machine that was shut down is freed by a later
  * initialisation that finds no call in progress. So a call that hangs for 45 s (a fault) neither
  * blocks anybody nor loses the ground under its feet. */
 #include "sim/driver.h"
@@ -39,8 +39,8 @@ static struct {
 
 /* ------------------------------------------------------------------------- handles */
 
-/* A handle is a number, never an address: [16 tag][16 generation][16 MIG device + 1][16 GPU]. So any
- * garbage can be recognised, and a handle of an earlier initialisation too. */
+/* A handle is a number, never an address: [16 tag][16 generation][16 MIG device + 1][16 GPU]. So
+ * any garbage can be recognised, and a handle of an earlier initialisation too. */
 static const uint64_t handle_tag = UINT64_C(0x4750) << 48;
 
 static nvmlDevice_t make_handle(unsigned int generation, const struct sim_device *device)
@@ -185,9 +185,8 @@ nvmlReturn_t sim_enter_device(struct sim_call *call, enum sim_function function,
     return apply_faults(call);
 }
 
-nvmlReturn_t sim_leave(struct sim_call *call, nvmlReturn_t code)
+nvmlReturn_t sim_leave(nvmlReturn_t code)
 {
-    (void)call;
     atomic_fetch_sub(&driver.active, 1);
     return code;
 }
@@ -201,8 +200,9 @@ nvmlReturn_t sim_give_handle(struct sim_call *call, struct sim_device *device, n
     return code;
 }
 
-/* What a driver has been seen to answer when it goes wrong: ratios above 100 %, the power reading of
- * a laptop in the wrong unit, a negative temperature as unsigned, "not available" as a number. */
+/* What a driver has been seen to answer when it goes wrong: ratios above 100 %, the power reading
+ * of a laptop in the wrong unit, a negative temperature as unsigned, "not available" as a number.
+ */
 static uint64_t absurd_number(enum sim_slot slot)
 {
     switch (sim_answers[slot].motion) {
@@ -329,7 +329,8 @@ static void report_error(const char *text)
 {
     static bool told;
     (void)snprintf(driver.error, sizeof(driver.error), "%s", text);
-    if (!told)
+    /* gpulse itself asks for the words; other programs only see a return code. */
+    if (!told && !env_is_on("GPULSE_SIM_QUIET"))
         (void)fprintf(stderr, "gpulse-sim: %s\n", text);
     told = true;
 }

@@ -27,12 +27,13 @@ struct sim_call {
 };
 
 /* Begins a call: counts it, spends its latency, applies the faults. `args_ok` says whether the
- * pointers that the caller passed can be used. Each is followed by sim_leave, whatever it answers. */
+ * pointers that the caller passed can be used. Each is followed by sim_leave, whatever it answers.
+ */
 nvmlReturn_t sim_enter(struct sim_call *call, enum sim_function function, bool args_ok);
 nvmlReturn_t sim_enter_device(struct sim_call *call, enum sim_function function,
                               nvmlDevice_t handle, bool args_ok);
-/* Ends it; returns `code`, or the lifecycle error that goes before it. */
-nvmlReturn_t sim_leave(struct sim_call *call, nvmlReturn_t code);
+/* Ends the call and passes its return code on. */
+nvmlReturn_t sim_leave(nvmlReturn_t code);
 
 /* Hands out a handle for a device, applying its faults first. */
 nvmlReturn_t sim_give_handle(struct sim_call *call, struct sim_device *device, nvmlDevice_t *ret);

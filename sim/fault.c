@@ -116,7 +116,8 @@ int sim_fault_parse(const char *text, int gpu, struct sim_fault *ret, struct gp_
     if (kinds[kind].value != VALUE_NONE && !parse_value(kinds[kind].value, value, &fault.value))
         return gp_err_set(err, GP_EUSAGE, "fault '%s' needs %s, as in %s", kinds[kind].name,
                           kinds[kind].value == VALUE_DURATION ? "a time" : "a return code",
-                          kinds[kind].value == VALUE_DURATION ? "slow=20ms" : "error=NOT_SUPPORTED");
+                          kinds[kind].value == VALUE_DURATION ? "slow=20ms"
+                                                              : "error=NOT_SUPPORTED");
     if (*rest == ':') {
         rest++;
         if (strlen(rest) >= sizeof(fault.function) || !function_exists(rest))

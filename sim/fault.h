@@ -2,8 +2,8 @@
 #ifndef GPULSE_SIM_FAULT_H
 #define GPULSE_SIM_FAULT_H
 
-#include "base/util.h"
 #include "abi/nvml.h"
+#include "base/util.h"
 
 struct gp_err;
 struct gp_strbuf;

@@ -1,9 +1,9 @@
 #include "sim/import.h"
 
+#include "abi/nvml.h"
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/strbuf.h"
-#include "abi/nvml.h"
 #include "sim/machine.h"
 
 #include <errno.h>
@@ -14,7 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Ceilings: the largest real capture (8 GPUs with all their clocks) has 12000 elements in 350 kB. */
+/* Ceilings: the largest real capture (8 GPUs with all their clocks) has 12000 elements in 350 kB.
+ */
 enum { MAX_DEPTH = 24, MAX_NODES = 200000, MAX_TEXT = 4096, MAX_FILE = 64 << 20 };
 
 /* ------------------------------------------------------------------------- reading XML */
@@ -346,8 +347,10 @@ static const struct row answer_rows[] = {
     {"temperature/gpu_temp_slow_threshold", "TemperatureThreshold", "SLOWDOWN", COUNT},
     {"temperature/gpu_temp_max_gpu_threshold", "TemperatureThreshold", "GPU_MAX", COUNT},
     {"temperature/gpu_temp_max_mem_threshold", "TemperatureThreshold", "MEM_MAX", COUNT},
-    {"supported_gpu_target_temp/gpu_target_temp_min", "TemperatureThreshold", "ACOUSTIC_MIN", COUNT},
-    {"supported_gpu_target_temp/gpu_target_temp_max", "TemperatureThreshold", "ACOUSTIC_MAX", COUNT},
+    {"supported_gpu_target_temp/gpu_target_temp_min", "TemperatureThreshold", "ACOUSTIC_MIN",
+     COUNT},
+    {"supported_gpu_target_temp/gpu_target_temp_max", "TemperatureThreshold", "ACOUSTIC_MAX",
+     COUNT},
     {"temperature/gpu_target_temperature", "TemperatureThreshold", "ACOUSTIC_CURR", COUNT},
     {"power_readings/power_management", "PowerManagementMode", NULL, AS_IS},
     {"power_readings/power_limit", "PowerManagementLimit", NULL, MILLI},
@@ -509,33 +512,33 @@ static json_t *reasons_mask(const struct node *gpu)
     return json_integer((json_int_t)mask);
 }
 
-/* The memory in bytes. nvidia-smi rounds each number to whole MiB, so that the parts may miss the
- * total by one; the difference is spread so that every number still rounds to what was printed. */
+/* The memory in bytes. The total is whole MiB; the parts nvidia-smi rounds, before R570 down and
+ * since then up, so that they miss the total by one or two. Spreading the difference over the parts
+ * that are not 0 gives numbers that add up and are printed as they were. */
 static json_t *memory_info(const struct node *group)
 {
-    static const char *const names[] = {"total", "reserved", "used", "free"};
-    json_int_t mib[4] = {0};
-    bool given[4];
-    for (size_t i = 0; i < 4; i++) {
+    enum { TOTAL, RESERVED, USED, FREE, PARTS };
+    static const char *const names[PARTS] = {"total", "reserved", "used", "free"};
+    json_int_t mib[PARTS] = {0}, bytes[PARTS];
+    bool given[PARTS];
+    for (size_t i = 0; i < PARTS; i++) {
         const char *text = find_text(group, names[i]);
         const char *code = text ? return_code_of(text) : NULL;
         given[i] = text && !code && parse_scaled(text, 1, &mib[i]);
-        if (i == 0 && !given[0])
+        if (i == TOTAL && !given[i])
             return text && code ? json_string(code) : NULL;
     }
-    json_int_t over = mib[1] + mib[2] + mib[3] - mib[0];
-    json_int_t third = (1 << 20) / 3;
-    json_int_t total = (mib[0] << 20) + (over == 1 || over == -1 ? over * third : 0);
-    json_int_t reserved = (mib[1] << 20) - (given[1] && (over == 1 || over == -1) ? over * third : 0);
-    json_int_t used = mib[2] << 20;
+    json_int_t over = mib[RESERVED] + mib[USED] + mib[FREE] - mib[TOTAL];
+    json_int_t parts = (mib[RESERVED] > 0) + (mib[USED] > 0) + (mib[FREE] > 0);
+    json_int_t shift = parts && over > -parts && over < parts ? over * (1 << 20) / parts : 0;
+    for (size_t i = 0; i < PARTS; i++)
+        bytes[i] = mib[i] * (1 << 20) - (i != TOTAL && mib[i] > 0 ? shift : 0);
+    bytes[FREE] = bytes[TOTAL] - bytes[RESERVED] - bytes[USED];
+
     json_t *memory = json_object();
-    if (memory) {
-        (void)json_object_set_new(memory, "total", json_integer(total));
-        if (given[1])
-            (void)json_object_set_new(memory, "reserved", json_integer(reserved));
-        (void)json_object_set_new(memory, "used", json_integer(used));
-        (void)json_object_set_new(memory, "free", json_integer(total - reserved - used));
-    }
+    for (size_t i = 0; memory && i < PARTS; i++)
+        if (given[i] || i == FREE)
+            (void)json_object_set_new(memory, names[i], json_integer(bytes[i]));
     return memory;
 }
 
@@ -662,7 +665,8 @@ static bool put_answers(json_t *answers, const struct node *gpu, unsigned int pc
 
 static bool put_fields(json_t *fields, const struct node *gpu, const unsigned int driver[2])
 {
-    static const char *const actions[] = {"None", "Reset", "Reboot", "Drain P2P", "Drain and Reset"};
+    static const char *const actions[] = {"None", "Reset", "Reboot", "Drain P2P",
+                                          "Drain and Reset"};
     bool ok = put_rows(fields, gpu, field_rows, GP_ARRAY_LEN(field_rows));
     bool r575 = (driver[0] >= 575 && driver[0] < 580) || (driver[0] == 580 && driver[1] < 82);
     for (size_t i = 0; i < GP_ARRAY_LEN(counter_rows); i++) {
@@ -773,12 +777,13 @@ static json_t *import_migs(const struct node *gpu, const char *gpu_uuid, unsigne
         json_int_t gi, ci;
         const char *gi_text = find_text(m, "gpu_instance_id");
         const char *ci_text = find_text(m, "compute_instance_id");
-        if (!gi_text || !ci_text || !parse_scaled(gi_text, 1, &gi) || !parse_scaled(ci_text, 1, &ci))
+        if (!gi_text || !ci_text || !parse_scaled(gi_text, 1, &gi) ||
+            !parse_scaled(ci_text, 1, &ci))
             continue;
         json_t *answers = json_object();
-        json_t *entry = json_pack("{s:I, s:I, s:o, s:o}", "gpu_instance", gi, "compute_instance", ci,
-                                  "uuid", mig_uuid(gpu_uuid, find_text(m, "uuid"), gi, ci),
-                                  "answers", answers);
+        json_t *entry =
+            json_pack("{s:I, s:I, s:o, s:o}", "gpu_instance", gi, "compute_instance", ci, "uuid",
+                      mig_uuid(gpu_uuid, find_text(m, "uuid"), gi, ci), "answers", answers);
         const struct node *memory = find(m, "fb_memory_usage");
         bool ok = entry && put_rows(answers, m, mig_rows, GP_ARRAY_LEN(mig_rows)) &&
                   put(answers, "MemoryInfo", NULL, memory ? memory_info(memory) : NULL) &&
@@ -840,7 +845,8 @@ static json_t *import_driver(const struct node *log, struct importer *im)
     if (version && sscanf(version, "%u.%u", &im->driver[0], &im->driver[1]) == 2)
         (void)json_object_set_new(driver, "version", json_string(version));
     if (cuda && sscanf(cuda, "%u.%u", &major, &minor) == 2 && major < 100 && minor < 100) {
-        (void)json_object_set_new(driver, "cuda", json_integer((json_int_t)(major * 1000 + minor * 10)));
+        (void)json_object_set_new(driver, "cuda",
+                                  json_integer((json_int_t)(major * 1000 + minor * 10)));
         if (version)
             (void)json_object_set_new(driver, "nvml", json_sprintf("%u.%s", major, version));
     }
@@ -880,8 +886,10 @@ int sim_import(const char *path, json_t **ret_machine, struct gp_err *err)
     int result = read_xml(&reader, path, err);
     const struct node *log = find(&reader.root, "nvidia_smi_log");
     if (result == GP_OK && !log)
-        result = gp_err_set(err, GP_EFORMAT, "%s:1: not the output of nvidia-smi -q -x: the outermost "
-                                             "element is not <nvidia_smi_log>", path);
+        result = gp_err_set(err, GP_EFORMAT,
+                            "%s:1: not the output of nvidia-smi -q -x: the outermost "
+                            "element is not <nvidia_smi_log>",
+                            path);
     if (result == GP_OK)
         result = import_log(&im, log, ret_machine);
     gp_arena_fini(&reader.arena);

@@ -138,7 +138,8 @@ static double power_mw(const struct sim_live *live, const struct sim_device *dev
     double full = captured > limit * full_power ? captured : limit * full_power;
     double power = captured + (full - captured) * busy;
     power *= 1 + 0.015 * wobble(live, device->index, 1);
-    return live->still && busy <= 0 ? captured : clamp(power, 0, limit > captured ? limit : captured);
+    return live->still && busy <= 0 ? captured
+                                    : clamp(power, 0, limit > captured ? limit : captured);
 }
 
 static double temperature(const struct sim_live *live, const struct sim_device *device,

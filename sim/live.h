@@ -29,8 +29,8 @@ struct sim_memory {
 nvmlReturn_t sim_live_memory(const struct sim_live *live, const struct sim_device *device,
                              struct sim_memory *ret);
 
-/* Stores up to `capacity` processes of the device now and returns how many there are. Live jobs have
- * no name here (it stands in their slot). */
+/* Stores up to `capacity` processes of the device now and returns how many there are. Live jobs
+ * have no name here (it stands in their slot). */
 size_t sim_live_processes(const struct sim_live *live, const struct sim_device *device,
                           struct sim_process *out, size_t capacity);
 

@@ -141,7 +141,8 @@ static const char *next_name(const void *ctx, size_t i)
     return ((const char *const *)ctx)[i];
 }
 
-/* Refuses members that are not in the NULL-terminated list: a misspelt key would else be ignored. */
+/* Refuses members that are not in the NULL-terminated list: a misspelt key would else be ignored.
+ */
 static int check_keys(struct loader *l, json_t *object, const char *const *known)
 {
     if (!json_is_object(object))
@@ -175,8 +176,8 @@ static int get_text(struct loader *l, json_t *object, const char *key, bool requ
     return *ret ? GP_OK : gp_err_set(l->err, GP_ENOMEM, "out of memory");
 }
 
-static int get_number(struct loader *l, json_t *object, const char *key, uint64_t max, bool required,
-                      uint64_t *ret)
+static int get_number(struct loader *l, json_t *object, const char *key, uint64_t max,
+                      bool required, uint64_t *ret)
 {
     json_t *value = json_object_get(object, key);
     if (!value && !required)
@@ -524,7 +525,8 @@ static int load_pci(struct loader *l, json_t *json, struct sim_device *device)
 
 static int load_device(struct loader *l, json_t *json, struct sim_device *device)
 {
-    static const char *const keys[] = {"uuid", "pci", "answers", "fields", "processes", "mig", NULL};
+    static const char *const keys[] = {"uuid",      "pci", "answers", "fields",
+                                       "processes", "mig", NULL};
     static int (*const parts[])(struct loader *, json_t *, struct sim_device *) = {
         load_pci, load_fields, load_processes, load_mig,
     };
@@ -556,10 +558,11 @@ static int copy_device(struct loader *l, const struct sim_device *model, size_t 
     if (serial->code == NVML_SUCCESS) {
         (void)snprintf(text, sizeof(text), "%llu",
                        strtoull(serial->text, NULL, 10) + copy * 100);
-        serial->text = gp_arena_strdup(arena, text);
+        if (!(serial->text = gp_arena_strdup(arena, text)))
+            return no_memory(l);
     }
     device->migs = alloc(l, model->mig_count, sizeof(*device->migs));
-    if (!device->uuid || !serial->text || !device->migs)
+    if (!device->uuid || !device->migs)
         return no_memory(l);
     for (size_t i = 0; i < model->mig_count; i++) {
         device->migs[i] = model->migs[i];
@@ -645,7 +648,8 @@ static int place_workload(struct loader *l, json_t *json, size_t given, unsigned
         if (!json_is_integer(json_array_get(gpus, i)) || gpu < 0 || (size_t)gpu >= given)
             return fail(l, "gpus: expected numbers from 0 to %zu", given - 1);
         unsigned int pid = process.pid;
-        for (size_t at = (size_t)gpu; result == GP_OK && at < l->machine->device_count; at += given) {
+        for (size_t at = (size_t)gpu; result == GP_OK && at < l->machine->device_count;
+             at += given) {
             struct sim_process copy = process;
             copy.pid = pid;
             result = append_process(l, &l->machine->devices[at], &copy);
@@ -930,9 +934,11 @@ int sim_machine_open(const char *spec, const char *home, struct sim_machine **re
     if (strchr(spec, '/') || (len > 5 && strcmp(spec + len - 5, ".json") == 0))
         return sim_machine_load(spec, 0, ret, err);
     if (!split_spec(spec, name, &count))
-        return gp_err_set(err, GP_EUSAGE,
-                          "'%.60s' names no simulated machine: expected a name, a name with a count "
-                          "from x1 to x%d, or a file", spec, SIM_MAX_DEVICES);
+        return gp_err_set(
+            err, GP_EUSAGE,
+            "'%.60s' names no simulated machine: expected a name, a name with a count "
+            "from x1 to x%d, or a file",
+            spec, SIM_MAX_DEVICES);
     int result = sim_machine_directory(home, dir, sizeof(dir), err);
     if (result < 0)
         return result;

@@ -10,12 +10,13 @@
  *   "faults": ["3:lost", "slow=20ms:nvmlDeviceGetFanSpeed"],   GPU:FAULT as in `gpulse sim fault`
  *   "devices": [{
  *     "uuid": "GPU-…",
- *     "pci": {"bus_id": "00000000:53:00.0", "device_id": "0x233010DE", "subsystem_id": "0x16C110DE"},
+ *     "pci": {"bus_id": "00000000:53:00.0", "device_id": "0x233010DE",
+ *             "subsystem_id": "0x16C110DE"},
  *     "answers": {"Name": "NVIDIA H100 80GB HBM3", "FanSpeed": "NOT_SUPPORTED",
  *                 "ClockInfo": {"GRAPHICS": 345, "SM": 345, "MEM": 2619, "VIDEO": 765}, …},
  *     "fields": {"82": 37, "186": 68920, "186/2": "NOT_SUPPORTED"},     id or id/scope
- *     "processes": [{"pid": 835, "type": "C|G|C+G|M", "memory_bytes": 4194304 or null, "name": "Xorg",
- *                    "gpu_instance": 1, "compute_instance": 0}],
+ *     "processes": [{"pid": 835, "type": "C|G|C+G|M", "memory_bytes": 4194304 or null,
+ *                    "name": "Xorg", "gpu_instance": 1, "compute_instance": 0}],
  *     "mig": [{"gpu_instance": 3, "compute_instance": 0, "uuid": "MIG-…", "answers": {…}}]
  *   }],
  *   "workload": [{"name": "python train.py", "pid": 4190001, "gpus": [0, 1], "util": 97,
@@ -31,9 +32,9 @@
 #ifndef GPULSE_SIM_MACHINE_H
 #define GPULSE_SIM_MACHINE_H
 
+#include "abi/nvml.h"
 #include "base/arena.h"
 #include "base/util.h"
-#include "abi/nvml.h"
 #include "sim/fault.h"
 
 #include <stdatomic.h>
@@ -141,10 +142,15 @@ struct sim_device {
     struct sim_device *migs;
     size_t mig_count;
     atomic_bool lost;           /* has fallen off the bus since this initialisation */
-    atomic_uint grow_countdown; /* calls that the fault "grow" still refuses */
+    atomic_uint grow_turn;      /* fetches while the fault "grow" is on: most are refused */
 };
 
-enum { SIM_MAX_DEVICES = 256, SIM_MAX_MIGS = 64, SIM_MAX_PROCESSES = 4096, SIM_MAX_FILE_FAULTS = 64 };
+enum {
+    SIM_MAX_DEVICES = 256,
+    SIM_MAX_MIGS = 64,
+    SIM_MAX_PROCESSES = 4096,
+    SIM_MAX_FILE_FAULTS = 64
+};
 
 struct sim_machine {
     struct gp_arena arena;

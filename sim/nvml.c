@@ -29,7 +29,7 @@ static nvmlReturn_t answer_text(enum sim_function function, nvmlDevice_t device,
         const struct sim_value *v = &call.device->answers[slot];
         code = v->code == NVML_SUCCESS ? put_text(v->text, buffer, length) : v->code;
     }
-    return sim_leave(&call, code);
+    return sim_leave(code);
 }
 
 /* Reads `count` slots into values, all or nothing. */
@@ -40,7 +40,7 @@ static nvmlReturn_t answer_numbers(enum sim_function function, nvmlDevice_t devi
     nvmlReturn_t code = sim_enter_device(&call, function, device, args_ok);
     for (size_t i = 0; code == NVML_SUCCESS && i < count; i++)
         code = sim_read(&call, slots[i], &values[i]);
-    return sim_leave(&call, code);
+    return sim_leave(code);
 }
 
 static nvmlReturn_t answer_number(enum sim_function function, nvmlDevice_t device, bool args_ok,
@@ -115,7 +115,7 @@ static nvmlReturn_t system_text(enum sim_function function, bool driver, char *b
         const char *text = driver ? call.machine->driver_version : call.machine->nvml_version;
         code = text ? put_text(text, buffer, length) : NVML_ERROR_NOT_SUPPORTED;
     }
-    return sim_leave(&call, code);
+    return sim_leave(code);
 }
 
 SIM_EXPORT nvmlReturn_t nvmlSystemGetDriverVersion(char *version, unsigned int length)
@@ -136,7 +136,7 @@ static nvmlReturn_t cuda_version(enum sim_function function, int *version)
         code = NVML_ERROR_LIBRARY_NOT_FOUND;
     if (code == NVML_SUCCESS)
         *version = call.machine->cuda_version;
-    return sim_leave(&call, code);
+    return sim_leave(code);
 }
 
 SIM_EXPORT nvmlReturn_t nvmlSystemGetCudaDriverVersion(int *version)
@@ -178,7 +178,7 @@ SIM_EXPORT nvmlReturn_t nvmlSystemGetProcessName(unsigned int pid, char *name, u
     nvmlReturn_t code = sim_enter(&call, SIM_FN_nvmlSystemGetProcessName, name && length > 0);
     if (code == NVML_SUCCESS)
         code = process_name(&call, pid, name, length);
-    return sim_leave(&call, code);
+    return sim_leave(code);
 }
 
 /* ------------------------------------------------------------------------- enumeration */
@@ -189,7 +189,7 @@ static nvmlReturn_t device_count(enum sim_function function, unsigned int *count
     nvmlReturn_t code = sim_enter(&call, function, count != NULL);
     if (code == NVML_SUCCESS)
         *count = call.no_gpu ? 0 : (unsigned int)call.machine->device_count;
-    return sim_leave(&call, code);
+    return sim_leave(code);
 }
 
 SIM_EXPORT nvmlReturn_t nvmlDeviceGetCount(unsigned int *count)
@@ -211,7 +211,7 @@ static nvmlReturn_t handle_by_index(enum sim_function function, unsigned int ind
         code = NVML_ERROR_INVALID_ARGUMENT;
     if (code == NVML_SUCCESS)
         code = sim_give_handle(&call, &call.machine->devices[index], device);
-    return sim_leave(&call, code);
+    return sim_leave(code);
 }
 
 SIM_EXPORT nvmlReturn_t nvmlDeviceGetHandleByIndex(unsigned int index, nvmlDevice_t *device)
@@ -256,7 +256,7 @@ static nvmlReturn_t handle_by(enum sim_function function,
     struct sim_call call;
     nvmlReturn_t code = sim_enter(&call, function, text && device);
     if (code != NVML_SUCCESS)
-        return sim_leave(&call, code);
+        return sim_leave(code);
     struct sim_device *found = NULL;
     for (size_t i = 0; i < call.machine->device_count && !found && !call.no_gpu; i++) {
         struct sim_device *gpu = &call.machine->devices[i];
@@ -267,7 +267,7 @@ static nvmlReturn_t handle_by(enum sim_function function,
                 found = &gpu->migs[j];
     }
     code = found ? sim_give_handle(&call, found, device) : NVML_ERROR_NOT_FOUND;
-    return sim_leave(&call, code);
+    return sim_leave(code);
 }
 
 SIM_EXPORT nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *device)
@@ -298,7 +298,7 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetIndex(nvmlDevice_t device, unsigned int *in
     nvmlReturn_t code = sim_enter_device(&call, SIM_FN_nvmlDeviceGetIndex, device, index != NULL);
     if (code == NVML_SUCCESS)
         *index = call.device->index;
-    return sim_leave(&call, code);
+    return sim_leave(code);
 }
 
 SIM_EXPORT nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, unsigned int length)
@@ -307,7 +307,7 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, unsig
     nvmlReturn_t code = sim_enter_device(&call, SIM_FN_nvmlDeviceGetUUID, device, uuid != NULL);
     if (code == NVML_SUCCESS)
         code = put_text(call.device->uuid, uuid, length);
-    return sim_leave(&call, code);
+    return sim_leave(code);
 }
 
 /* Without a length: the buffer is NVML_GSP_FIRMWARE_VERSION_BUF_SIZE by contract. */
@@ -340,7 +340,7 @@ static nvmlReturn_t pci_info(enum sim_function function, nvmlDevice_t device, nv
                        d->pci_bus, d->pci_slot);
         memcpy(pci, &info, size);
     }
-    return sim_leave(&call, code);
+    return sim_leave(code);
 }
 
 SIM_EXPORT nvmlReturn_t nvmlDeviceGetPciInfo(nvmlDevice_t device, nvmlPciInfo_t *pci)
@@ -383,7 +383,7 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_
         memory->free = m.free;
         memory->used = call.absurd ? m.used : m.used + m.reserved;
     }
-    return sim_leave(&call, code);
+    return sim_leave(code);
 }
 
 SIM_EXPORT nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *memory)
@@ -402,7 +402,7 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemo
         memory->free = m.free;
         memory->used = m.used;
     }
-    return sim_leave(&call, code);
+    return sim_leave(code);
 }
 
 SIM_EXPORT nvmlReturn_t nvmlDeviceGetBAR1MemoryInfo(nvmlDevice_t device, nvmlBAR1Memory_t *memory)
@@ -480,7 +480,7 @@ static nvmlReturn_t fill_list(struct sim_call *call, enum list list, int version
     nvmlReturn_t code = NVML_SUCCESS;
     unsigned int room = *count;
     unsigned int turn = call->grow && room > 0
-                            ? atomic_fetch_add(&call->device->grow_countdown, 1) %
+                            ? atomic_fetch_add(&call->device->grow_turn, 1) %
                                   (GROW_REFUSALS + 1)
                             : GROW_REFUSALS;
     if (turn < GROW_REFUSALS) {
@@ -507,7 +507,7 @@ static nvmlReturn_t process_list(enum sim_function function, nvmlDevice_t device
     nvmlReturn_t code = sim_enter_device(&call, function, device, args_ok);
     if (code == NVML_SUCCESS)
         code = fill_list(&call, list, version, count, infos);
-    return sim_leave(&call, code);
+    return sim_leave(code);
 }
 
 #define SIM_LIST(function, list, version, type)                                                    \
@@ -569,7 +569,7 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device,
         sim_enter_device(&call, SIM_FN_nvmlDeviceGetProcessUtilization, device, count != NULL);
     if (code == NVML_SUCCESS)
         code = fill_samples(&call, samples, count, last_seen);
-    return sim_leave(&call, code);
+    return sim_leave(code);
 }
 
 /* ------------------------------------------------------------------------- readings */
@@ -591,8 +591,9 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetEncoderStats(nvmlDevice_t device, unsigned 
 {
     static const enum sim_slot slots[] = {SIM_ENC_SESSIONS, SIM_ENC_FPS, SIM_ENC_LATENCY};
     uint64_t v[3];
-    nvmlReturn_t code = answer_numbers(SIM_FN_nvmlDeviceGetEncoderStats, device,
-                                       sessions && fps && latency_us, slots, GP_ARRAY_LEN(slots), v);
+    nvmlReturn_t code =
+        answer_numbers(SIM_FN_nvmlDeviceGetEncoderStats, device, sessions && fps && latency_us,
+                       slots, GP_ARRAY_LEN(slots), v);
     if (code == NVML_SUCCESS) {
         *sessions = (unsigned int)v[0];
         *fps = (unsigned int)v[1];
@@ -612,10 +613,11 @@ static nvmlReturn_t versioned_number(enum sim_function function, nvmlDevice_t de
         code = NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
     if (code == NVML_SUCCESS)
         code = sim_read(&call, slot, value);
-    return sim_leave(&call, code);
+    return sim_leave(code);
 }
 
-SIM_EXPORT nvmlReturn_t nvmlDeviceGetTemperatureV(nvmlDevice_t device, nvmlTemperature_t *temperature)
+SIM_EXPORT nvmlReturn_t nvmlDeviceGetTemperatureV(nvmlDevice_t device,
+                                                  nvmlTemperature_t *temperature)
 {
     uint64_t v;
     nvmlReturn_t code = versioned_number(SIM_FN_nvmlDeviceGetTemperatureV, device,
@@ -671,9 +673,11 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetTotalEccErrors(nvmlDevice_t device, nvmlMem
                                                     unsigned long long *count)
 {
     uint64_t v;
-    bool args_ok = count && type < NVML_MEMORY_ERROR_TYPE_COUNT && counter < NVML_ECC_COUNTER_TYPE_COUNT;
-    nvmlReturn_t code = answer_number(SIM_FN_nvmlDeviceGetTotalEccErrors, device, args_ok,
-                                      (size_t)SIM_ECC_TOTAL + (size_t)type * 2 + (size_t)counter, &v);
+    bool args_ok =
+        count && type < NVML_MEMORY_ERROR_TYPE_COUNT && counter < NVML_ECC_COUNTER_TYPE_COUNT;
+    nvmlReturn_t code =
+        answer_number(SIM_FN_nvmlDeviceGetTotalEccErrors, device, args_ok,
+                      (size_t)SIM_ECC_TOTAL + (size_t)type * 2 + (size_t)counter, &v);
     if (code == NVML_SUCCESS)
         *count = v;
     return code;
@@ -754,7 +758,7 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t device, int count,
     long long now_us = (long long)(gp_clock_wall_ns() / 1000);
     for (int i = 0; code == NVML_SUCCESS && i < count; i++)
         fill_field(&call, &values[i], now_us);
-    return sim_leave(&call, code);
+    return sim_leave(code);
 }
 
 /* ------------------------------------------------------------------------- MIG */
@@ -771,7 +775,7 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetMigDeviceHandleByIndex(nvmlDevice_t device,
         code = NVML_ERROR_NOT_FOUND;
     if (code == NVML_SUCCESS)
         code = sim_give_handle(&call, &call.device->migs[index], mig);
-    return sim_leave(&call, code);
+    return sim_leave(code);
 }
 
 SIM_EXPORT nvmlReturn_t nvmlDeviceIsMigDeviceHandle(nvmlDevice_t device, unsigned int *is_mig)
@@ -781,7 +785,7 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceIsMigDeviceHandle(nvmlDevice_t device, unsigne
         sim_enter_device(&call, SIM_FN_nvmlDeviceIsMigDeviceHandle, device, is_mig != NULL);
     if (code == NVML_SUCCESS)
         *is_mig = call.device->parent != NULL;
-    return sim_leave(&call, code);
+    return sim_leave(code);
 }
 
 SIM_EXPORT nvmlReturn_t nvmlDeviceGetDeviceHandleFromMigDeviceHandle(nvmlDevice_t mig,
@@ -794,7 +798,7 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetDeviceHandleFromMigDeviceHandle(nvmlDevice_
         code = NVML_ERROR_INVALID_ARGUMENT;
     if (code == NVML_SUCCESS)
         code = sim_give_handle(&call, call.device->parent, device);
-    return sim_leave(&call, code);
+    return sim_leave(code);
 }
 
 static nvmlReturn_t instance_id(enum sim_function function, nvmlDevice_t device, bool compute,
@@ -806,7 +810,7 @@ static nvmlReturn_t instance_id(enum sim_function function, nvmlDevice_t device,
         code = NVML_ERROR_NOT_SUPPORTED;
     if (code == NVML_SUCCESS)
         *id = (unsigned int)(compute ? call.device->compute_instance : call.device->gpu_instance);
-    return sim_leave(&call, code);
+    return sim_leave(code);
 }
 
 SIM_EXPORT nvmlReturn_t nvmlDeviceGetGpuInstanceId(nvmlDevice_t device, unsigned int *id)

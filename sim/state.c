@@ -339,7 +339,8 @@ int sim_state_add_job(struct sim_state *state, const struct sim_job *job, size_t
         *ret_slot = i;
         return GP_OK;
     }
-    return gp_err_set(err, GP_ETOOBIG, "all %d job slots of the simulation are in use", SIM_MAX_JOBS);
+    return gp_err_set(err, GP_ETOOBIG, "all %d job slots of the simulation are in use",
+                      SIM_MAX_JOBS);
 }
 
 void sim_state_remove_job(struct sim_state *state, size_t slot)

@@ -40,8 +40,9 @@ int sim_tool_home(char home[GP_PATH_SIZE], struct gp_err *err)
     return GP_OK;
 }
 
-int sim_tool_open(const char *machine_option, const char **ret_spec, struct sim_machine **ret_machine,
-                  struct sim_state **ret_state, struct gp_err *err)
+int sim_tool_open(const char *machine_option, const char **ret_spec,
+                  struct sim_machine **ret_machine, struct sim_state **ret_state,
+                  struct gp_err *err)
 {
     char home[GP_PATH_SIZE];
     const char *spec = machine_option ? machine_option : getenv("GPULSE_SIM");
@@ -85,6 +86,16 @@ int main(int argc, char **argv)
     }
     if (strcmp(argv[1], "--version") == 0) {
         gp_strbuf_addf(&sb, "%s %s\n", program.name, program.version);
+        return print(&sb);
+    }
+    /* What the build and the shells ask for; not in the help. */
+    if (strcmp(argv[1], "__man") == 0) {
+        gp_cli_man(&sb, &program);
+        return print(&sb);
+    }
+    if (strcmp(argv[1], "__complete") == 0) {
+        int first = argc > 3 && strcmp(argv[2], "--") == 0 ? 3 : 2;
+        gp_cli_complete(&sb, &program, argc - first, argv + first, NULL);
         return print(&sb);
     }
     int result = gp_cli_find(commands, argv[1], &cmd, &err);

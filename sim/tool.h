@@ -14,8 +14,9 @@ int sim_tool_home(char home[GP_PATH_SIZE], struct gp_err *err);
 
 /* Opens the machine that -m names, by default that of GPULSE_SIM, with its shared state (unless
  * ret_state is NULL). *ret_spec is the name itself. Free both. */
-int sim_tool_open(const char *machine_option, const char **ret_spec, struct sim_machine **ret_machine,
-                  struct sim_state **ret_state, struct gp_err *err);
+int sim_tool_open(const char *machine_option, const char **ret_spec,
+                  struct sim_machine **ret_machine, struct sim_state **ret_state,
+                  struct gp_err *err);
 
 /* The option that these commands share. */
 #define SIM_MACHINE_OPTION(type, field)                                                            \

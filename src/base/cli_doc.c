@@ -237,20 +237,34 @@ static void add_commands(struct gp_strbuf *sb, const struct gp_cmd *const *comma
     gp_strbuf_addc(sb, '\n');
 }
 
-/* "usage: gpulse query [FIELDS] [options]", wrapped behind the name. */
-static void add_usage(struct gp_strbuf *sb, const char *program, const char *cmd, const char *rest)
+/* "gpulse query: summary" and "usage: gpulse query [FIELDS] [options]", wrapped behind the name. */
+static void add_head(struct gp_strbuf *sb, const char *before, const char *program,
+                     const struct gp_cmd *cmd, const char *after, const char *text)
 {
     size_t start = sb->len;
-    gp_strbuf_addf(sb, "usage: %s%s%s ", program, cmd ? " " : "", cmd ? cmd : "");
-    size_t indent = sb->len - start;
-    add_wrapped(sb, rest ? rest : "", rest ? strlen(rest) : 0, indent);
+    gp_strbuf_addf(sb, "%s%s%s%s%s", before, program, cmd ? " " : "", cmd ? cmd->name : "", after);
+    if (text && *text)
+        add_wrapped(sb, text, strlen(text), sb->len - start);
+    else
+        gp_strbuf_addc(sb, '\n');
     gp_strbuf_addc(sb, '\n');
+}
+
+static bool has_options(const struct gp_opt *options)
+{
+    return options && options->name;
+}
+
+static const char *program_usage(const struct gp_program *program)
+{
+    return has_options(program->common) ? "[common options] COMMAND [arguments]"
+                                        : "COMMAND [arguments]";
 }
 
 void gp_cli_help(struct gp_strbuf *sb, const struct gp_program *program)
 {
-    gp_strbuf_addf(sb, "%s: %s\n\n", program->name, program->summary);
-    add_usage(sb, program->name, NULL, "[common options] COMMAND [arguments]");
+    add_head(sb, "", program->name, NULL, ": ", program->summary);
+    add_head(sb, "usage: ", program->name, NULL, " ", program_usage(program));
     add_description(sb, program->description);
     add_commands(sb, program->commands);
     add_options(sb, "common options", program->common);
@@ -263,8 +277,8 @@ void gp_cli_help(struct gp_strbuf *sb, const struct gp_program *program)
 void gp_cli_help_command(struct gp_strbuf *sb, const struct gp_program *program,
                          const struct gp_cmd *cmd)
 {
-    gp_strbuf_addf(sb, "%s %s: %s\n\n", program->name, cmd->name, cmd->summary);
-    add_usage(sb, program->name, cmd->name, cmd->usage);
+    add_head(sb, "", program->name, cmd, ": ", cmd->summary);
+    add_head(sb, "usage: ", program->name, cmd, cmd->usage && *cmd->usage ? " " : "", cmd->usage);
     add_description(sb, cmd->description);
     add_options(sb, "options", cmd->options);
     add_options(sb, "common options", program->common);
@@ -383,11 +397,6 @@ static void man_options(struct gp_strbuf *sb, const struct gp_opt *options)
     gp_strbuf_fini(&text);
 }
 
-static bool has_options(const struct gp_opt *options)
-{
-    return options && options->name;
-}
-
 /* "gpulse query" is called gpulse-query as a page. */
 static void add_page_name(struct gp_strbuf *sb, const char *program, const char *cmd)
 {
@@ -473,7 +482,9 @@ static void man_see_also(struct gp_strbuf *sb, const char *others)
 void gp_cli_man(struct gp_strbuf *sb, const struct gp_program *program)
 {
     man_head(sb, program, NULL);
-    gp_strbuf_addf(sb, "*%s* \\[common options\\] _COMMAND_ \\[arguments\\]\n\n", program->name);
+    gp_strbuf_addf(sb, "*%s* ", program->name);
+    add_scdoc_str(sb, program_usage(program));
+    gp_strbuf_adds(sb, "\n\n");
     man_title(sb, "DESCRIPTION");
     man_description(sb, program->description);
     man_title(sb, "COMMANDS");

@@ -91,6 +91,7 @@ static int choose_library(const char *sim, char path[GP_PATH_SIZE], const char *
     *ret = path;
     /* This is how the simulated driver, a library like the real one, learns which machine to play. */
     (void)setenv("GPULSE_SIM", sim, 1);
+    (void)setenv("GPULSE_SIM_QUIET", "1", 1); /* its errors become ours */
     if (gp_common()->sim_still)
         (void)setenv("GPULSE_SIM_STILL", "1", 1);
     return 0;

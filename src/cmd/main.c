@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/strbuf.h"
 
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,10 +52,11 @@ static void expand_names(struct gp_strbuf *sb, enum gp_complete kind)
 static int complete(int argc, char **argv, struct gp_err *err)
 {
     int first = argc > 2 && strcmp(argv[2], "--") == 0 ? 3 : 2;
-    if (argc > first + 1 && strcmp(argv[first], "sim") == 0) {
-        /* the words behind "sim" are gpulse-sim's */
-        argv[first] = argv[1];
-        return gp_cmd_sim.run(argc - first, argv + first, err);
+    if (argc > first + 1 && first == 3 && strcmp(argv[first], "sim") == 0) {
+        /* The words behind "sim" are gpulse-sim's: sim __complete -- WORD… */
+        char *const moved[] = {argv[3], argv[1], argv[2]};
+        memcpy(argv + 1, moved, sizeof(moved));
+        return gp_cmd_sim.run(argc - 1, argv + 1, err);
     }
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
     gp_cli_complete(&sb, &gp_program, argc - first, argv + first, expand_names);
@@ -147,6 +149,9 @@ int main(int argc, char **argv)
 {
     /* A reader that goes away ends us as it ends any filter, whatever the parent had set. */
     (void)signal(SIGPIPE, SIG_DFL);
+    /* One heap for all threads: a heap of its own would cost each of a GPU's short-lived workers more
+     * than its work. */
+    (void)mallopt(M_ARENA_MAX, 1);
     struct gp_err err = {0};
     int r = run(argc, argv, &err);
     if (r < 0 && err.code)

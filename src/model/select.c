@@ -21,7 +21,8 @@ static bool parse_index_range(const char *text, struct gp_select_term *term)
         return false;
     if (!text[n])
         b = a;
-    if (b < a || b > 65535)
+    /* Larger numbers are models: 4090. */
+    if (b < a || b > 999)
         return false;
     term->first = (unsigned)a;
     term->last = (unsigned)b;

@@ -110,9 +110,9 @@ static int append_one(struct gp_field_list *list, const char *text, size_t n, en
         return r;
     const struct gp_metric_info *info = &gp_metric_table[field.metric];
     if (info->scope > scope)
-        return gp_err_set(err, GP_EUSAGE, "field '%s' belongs to a %s; add %s", info->name,
+        return gp_err_set(err, GP_EUSAGE, "field '%s' belongs to a %s; %s", info->name,
                           info->scope == GP_SCOPE_PROCESS ? "process" : "GPU",
-                          info->scope == GP_SCOPE_PROCESS ? "--processes" : "no --host");
+                          info->scope == GP_SCOPE_PROCESS ? "add --processes" : "leave out --host");
     return append(list, &field) < 0 ? gp_err_set(err, GP_ENOMEM, "out of memory") : 0;
 }
 

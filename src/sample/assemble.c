@@ -359,10 +359,14 @@ static void fill_process(struct gp_process *row, const struct gp_source_process 
     }
 }
 
-static const char *base_name(const char *path)
+/* Without the path of the first word; arguments, which may hold paths too, stay. */
+static const char *base_name(const char *command)
 {
-    const char *slash = strrchr(path, '/');
-    return slash && slash[1] ? slash + 1 : path;
+    const char *name = command;
+    for (const char *p = command; *p && *p != ' '; p++)
+        if (*p == '/' && p[1] && p[1] != ' ')
+            name = p + 1;
+    return name;
 }
 
 /* What /proc says of it; where it says nothing, the driver's name, else "unknown". */

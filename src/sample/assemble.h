@@ -45,7 +45,7 @@ const struct gp_want *gp_assembler_want(const struct gp_assembler *a);
 /* Copies the host metrics that only the driver knows. As the next two, under the sampler's lock. */
 void gp_assembler_set_driver(struct gp_assembler *a, const struct gp_value host[GP_HOST__COUNT]);
 int gp_assembler_start(struct gp_assembler *a, size_t slots, struct gp_err *err) GP_MUST_CHECK;
-/* Takes the state of one slot; hung: its worker has been silent for silent_ns inside `call`. */
+/* Takes the state of one slot; hung: it has been silent for silent_ns inside `call`. */
 void gp_assembler_take(struct gp_assembler *a, const struct gp_slot *slot, bool hung,
                        uint64_t silent_ns, const char *call);
 

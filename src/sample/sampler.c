@@ -13,23 +13,22 @@
 
 enum {
     STACK_BYTES = 512 * 1024,
+    PATIENCE_US = 300, /* the pool grows when it has not finished within this time */
     REINIT_FIRST_S = 1,
     REINIT_LAST_S = 60,
 };
 
-enum job { JOB_NONE, JOB_OPEN, JOB_READ, JOB_QUIT };
+enum task_state { TASK_IDLE, TASK_QUEUED, TASK_RUNNING };
 
-struct worker {
+/* What there is to do for one GPU. Never run by two threads at once. */
+struct task {
     struct gp_sampler *sampler;
-    pthread_t thread;
-    bool started;
     /* guarded by the sampler's lock */
-    enum job job;
-    bool busy;
-    bool awaited; /* the tick in progress waits for it */
-    uint64_t busy_since_ns;
+    enum task_state state;
+    bool awaited;      /* the tick in progress waits for it */
+    uint64_t since_ns; /* when it was queued */
     struct gp_slot slot;
-    /* touched by the worker only, or by the opener while all others rest */
+    /* touched by the thread that runs the task, or by the opener while all others rest */
     struct gp_source_device *device;
     gp_call_name call;
 };
@@ -39,11 +38,17 @@ struct gp_sampler {
     struct gp_want want; /* config.want and what selection and assembly need */
     struct gp_assembler assembler;
     pthread_mutex_t lock;
-    pthread_cond_t wake; /* a worker has a job */
+    pthread_cond_t wake; /* there is something to do */
     pthread_cond_t done; /* nobody is awaited any more */
-    struct worker **workers; /* one per GPU; the first opens the source too */
-    unsigned worker_count;
-    unsigned awaited; /* workers started in this tick and not yet back */
+    struct task **tasks; /* one per GPU */
+    unsigned task_count;
+    pthread_t *threads;  /* at most one per GPU, and one */
+    unsigned thread_count;
+    unsigned resting;    /* threads that wait for something to do */
+    unsigned awaited;    /* tasks of this tick that are not done */
+    unsigned queued;
+    enum task_state open_state; /* of the other kind of task: opening the source */
+    bool quit;
     unsigned gpu_count;
     int open_result;
     struct gp_err open_err;
@@ -51,16 +56,16 @@ struct gp_sampler {
     uint64_t reinit_delay_ns;
 };
 
-/* ---- the worker's side ---- */
+/* ---- the threads' side ---- */
 
 static void open_source(struct gp_sampler *s)
 {
     const struct gp_source_ops *ops = s->config.source->ops;
     unsigned count = 0;
     struct gp_err err = {0};
-    for (unsigned i = 0; i < s->worker_count; i++) {
-        ops->detach(s->workers[i]->device);
-        s->workers[i]->device = NULL;
+    for (unsigned i = 0; i < s->task_count; i++) {
+        ops->detach(s->tasks[i]->device);
+        s->tasks[i]->device = NULL;
     }
     ops->close(s->config.source);
     int r = ops->open(s->config.source, &count, &err);
@@ -78,23 +83,23 @@ static void open_source(struct gp_sampler *s)
 
 /* Takes hold of the GPU of this slot. After a re-opening the driver may count differently, so a known
  * UUID is looked for at the old index first and then at all others. */
-static void attach(struct worker *w, struct gp_reading *reading)
+static void attach(struct task *t, struct gp_reading *reading)
 {
-    struct gp_sampler *s = w->sampler;
+    struct gp_sampler *s = t->sampler;
     const struct gp_source_ops *ops = s->config.source->ops;
-    const char *known = w->slot.uuid;
+    const char *known = t->slot.uuid;
     for (unsigned k = 0; k <= s->gpu_count; k++) {
-        unsigned index = k == 0 ? w->slot.index : k - 1;
-        if (index >= s->gpu_count || (k > 0 && index == w->slot.index))
+        unsigned index = k == 0 ? t->slot.index : k - 1;
+        if (index >= s->gpu_count || (k > 0 && index == t->slot.index))
             continue;
         struct gp_source_device *device;
-        if (ops->attach(s->config.source, index, &w->call, &device, reading) < 0) {
+        if (ops->attach(s->config.source, index, &t->call, &device, reading) < 0) {
             if (!known[0])
                 return;
             continue;
         }
         if (!known[0] || strcmp(known, ops->uuid(device)) == 0) {
-            w->device = device;
+            t->device = device;
             reading->status = GP_STATUS_OK;
             reading->needs_reinit = false;
             return;
@@ -109,25 +114,25 @@ static void attach(struct worker *w, struct gp_reading *reading)
     reading->needs_reinit = reading->status == GP_STATUS_LOST;
 }
 
-static struct gp_reading *read_device(struct worker *w)
+static struct gp_reading *read_device(struct task *t)
 {
     struct gp_reading *reading = gp_reading_new();
     if (!reading)
         return NULL;
     reading->time_ns = gp_clock_mono_ns();
-    if (!w->device)
-        attach(w, reading);
-    if (w->device)
-        w->sampler->config.source->ops->read(w->device, &w->sampler->want, reading);
+    if (!t->device)
+        attach(t, reading);
+    if (t->device)
+        t->sampler->config.source->ops->read(t->device, &t->sampler->want, reading);
     return reading;
 }
 
 /* Publishes a reading; the lock is held. */
-static void publish(struct worker *w, struct gp_reading *reading)
+static void publish(struct task *t, struct gp_reading *reading)
 {
     if (!reading)
         return;
-    struct gp_slot *slot = &w->slot;
+    struct gp_slot *slot = &t->slot;
     gp_reading_unref(slot->latest);
     slot->latest = reading;
     if (reading->status == GP_STATUS_OK) {
@@ -135,34 +140,59 @@ static void publish(struct worker *w, struct gp_reading *reading)
         slot->good = gp_reading_ref(reading);
         if (!slot->uuid[0])
             (void)snprintf(slot->uuid, sizeof(slot->uuid), "%s",
-                           w->sampler->config.source->ops->uuid(w->device));
+                           t->sampler->config.source->ops->uuid(t->device));
     }
 }
 
-static void *worker_main(void *arg)
+/* Takes the next queued task, marked as running; NULL if there is none. The lock is held. */
+static struct task *next_task(struct gp_sampler *s)
 {
-    struct worker *w = arg;
-    struct gp_sampler *s = w->sampler;
+    for (unsigned i = 0; s->queued > 0 && i < s->task_count; i++)
+        if (s->tasks[i]->state == TASK_QUEUED) {
+            s->tasks[i]->state = TASK_RUNNING;
+            s->queued--;
+            return s->tasks[i];
+        }
+    return NULL;
+}
+
+static void run_open(struct gp_sampler *s)
+{
+    s->open_state = TASK_RUNNING;
+    (void)pthread_mutex_unlock(&s->lock);
+    open_source(s);
     (void)pthread_mutex_lock(&s->lock);
-    for (;;) {
-        while (w->job == JOB_NONE)
+    s->open_state = TASK_IDLE;
+    (void)pthread_cond_signal(&s->done);
+}
+
+static void run_task(struct gp_sampler *s, struct task *t)
+{
+    (void)pthread_mutex_unlock(&s->lock);
+    struct gp_reading *reading = read_device(t);
+    (void)pthread_mutex_lock(&s->lock);
+    publish(t, reading);
+    t->state = TASK_IDLE;
+    if (t->awaited && --s->awaited == 0)
+        (void)pthread_cond_signal(&s->done);
+    t->awaited = false;
+}
+
+static void *thread_main(void *arg)
+{
+    struct gp_sampler *s = arg;
+    (void)pthread_mutex_lock(&s->lock);
+    while (!s->quit) {
+        struct task *task = NULL;
+        if (s->open_state == TASK_QUEUED) {
+            run_open(s);
+        } else if ((task = next_task(s))) {
+            run_task(s, task);
+        } else {
+            s->resting++;
             (void)pthread_cond_wait(&s->wake, &s->lock);
-        enum job job = w->job;
-        w->job = JOB_NONE;
-        if (job == JOB_QUIT)
-            break;
-        (void)pthread_mutex_unlock(&s->lock);
-        struct gp_reading *reading = NULL;
-        if (job == JOB_OPEN)
-            open_source(s);
-        else
-            reading = read_device(w);
-        (void)pthread_mutex_lock(&s->lock);
-        publish(w, reading);
-        w->busy = false;
-        if (w->awaited && --s->awaited == 0)
-            (void)pthread_cond_signal(&s->done);
-        w->awaited = false;
+            s->resting--;
+        }
     }
     (void)pthread_mutex_unlock(&s->lock);
     return NULL;
@@ -170,9 +200,13 @@ static void *worker_main(void *arg)
 
 /* ---- the consumer's side ---- */
 
-/* Signals belong to the thread that runs the command. */
-static int start_thread(struct worker *w)
+/* One more thread; the lock is held. Signals belong to the thread that runs the command. */
+static int start_thread(struct gp_sampler *s)
 {
+    pthread_t *grown = realloc(s->threads, (s->thread_count + 1) * sizeof(*grown));
+    if (!grown)
+        return GP_ENOMEM;
+    s->threads = grown;
     pthread_attr_t attr;
     sigset_t all;
     sigset_t before;
@@ -180,83 +214,90 @@ static int start_thread(struct worker *w)
     (void)pthread_attr_setstacksize(&attr, STACK_BYTES);
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    int r = pthread_create(&w->thread, &attr, worker_main, w);
+    int r = pthread_create(&s->threads[s->thread_count], &attr, thread_main, s);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     (void)pthread_attr_destroy(&attr);
-    w->started = r == 0;
+    s->thread_count += r == 0;
     return r == 0 ? 0 : GP_ENOMEM;
 }
 
-/* Gives an idle worker a job; the lock is held. Its thread starts with its first job. */
-static int give_job(struct gp_sampler *s, struct worker *w, enum job job)
+/* Sets up to `count` threads to work, resting ones first. Without a single thread: GP_ENOMEM. */
+static int employ(struct gp_sampler *s, unsigned count)
 {
-    w->job = job;
-    w->busy = true;
-    w->busy_since_ns = gp_clock_mono_ns();
-    w->awaited = true;
-    s->awaited++;
-    if (w->started)
-        return 0;
-    int r = start_thread(w);
-    if (r < 0) {
-        w->job = JOB_NONE;
-        w->busy = w->awaited = false;
-        s->awaited--;
-    }
-    return r;
+    for (unsigned i = 0; i < count && i < s->resting; i++)
+        (void)pthread_cond_signal(&s->wake);
+    for (unsigned i = s->resting; i < count && s->thread_count <= s->task_count; i++)
+        if (start_thread(s) < 0)
+            break;
+    return s->thread_count > 0 ? 0 : GP_ENOMEM;
 }
 
-/* Waits until everybody is back or the deadline is over; the lock is held. */
-static void await_workers(struct gp_sampler *s)
+/* Waits until the tick is done or its deadline over; the lock is held. A tick begins with one thread:
+ * where the driver is quick, that one reads all GPUs in less time than others take to start. While it
+ * is not done, the number at work doubles, up to one for each GPU. */
+static void await_tasks(struct gp_sampler *s)
 {
-    struct timespec deadline = gp_clock_timespec(gp_clock_mono_ns() + s->config.timeout_ns);
-    while (s->awaited > 0)
-        if (pthread_cond_timedwait(&s->done, &s->lock, &deadline) != 0)
+    uint64_t deadline_ns = gp_clock_mono_ns() + s->config.timeout_ns;
+    unsigned employed = 1;
+    while (s->awaited > 0 || s->open_state != TASK_IDLE) {
+        uint64_t now_ns = gp_clock_mono_ns();
+        if (now_ns >= deadline_ns)
             break;
-    if (s->awaited > 0)
-        for (unsigned i = 0; i < s->worker_count; i++)
-            s->workers[i]->awaited = false;
+        uint64_t until_ns = deadline_ns;
+        if (s->queued > 0 && now_ns + PATIENCE_US * 1000 < deadline_ns)
+            until_ns = now_ns + PATIENCE_US * 1000;
+        struct timespec until = gp_clock_timespec(until_ns);
+        if (pthread_cond_timedwait(&s->done, &s->lock, &until) == 0 || s->queued == 0)
+            continue;
+        unsigned more = employed < s->queued ? employed : s->queued;
+        (void)employ(s, more);
+        employed += more;
+    }
+    for (unsigned i = 0; s->awaited > 0 && i < s->task_count; i++)
+        s->tasks[i]->awaited = false;
     s->awaited = 0;
 }
 
-static int add_workers(struct gp_sampler *s, unsigned count)
+static int add_tasks(struct gp_sampler *s, unsigned count)
 {
-    if (count <= s->worker_count)
+    if (count <= s->task_count)
         return 0;
-    struct worker **grown = realloc(s->workers, count * sizeof(struct worker *));
+    struct task **grown = realloc(s->tasks, count * sizeof(struct task *));
     if (!grown)
         return GP_ENOMEM;
-    s->workers = grown;
-    while (s->worker_count < count) {
-        struct worker *w = calloc(1, sizeof(*w));
-        if (!w)
+    s->tasks = grown;
+    while (s->task_count < count) {
+        struct task *t = calloc(1, sizeof(*t));
+        if (!t)
             return GP_ENOMEM;
-        w->sampler = s;
-        w->slot.index = s->worker_count;
-        w->slot.chosen = !gp_selection_is_by_index(s->config.selection) ||
-                         gp_selection_matches(s->config.selection, w->slot.index, NULL, NULL, NULL);
-        s->workers[s->worker_count++] = w;
+        t->sampler = s;
+        t->slot.index = s->task_count;
+        t->slot.chosen = !gp_selection_is_by_index(s->config.selection) ||
+                         gp_selection_matches(s->config.selection, t->slot.index, NULL, NULL, NULL);
+        s->tasks[s->task_count++] = t;
     }
     return 0;
 }
 
-static bool is_any_busy(const struct gp_sampler *s)
+/* Whether a thread is inside the driver; the lock is held. */
+static bool is_busy(const struct gp_sampler *s)
 {
-    for (unsigned i = 0; i < s->worker_count; i++)
-        if (s->workers[i]->busy)
+    for (unsigned i = 0; i < s->task_count; i++)
+        if (s->tasks[i]->state == TASK_RUNNING)
             return true;
-    return false;
+    return s->open_state == TASK_RUNNING;
 }
 
-/* Opens the source on the first worker's thread; the lock is held and all workers rest. */
-static int run_open(struct gp_sampler *s, struct gp_err *err)
+/* Opens the source; the lock is held and nothing else is going on. */
+static int open_and_wait(struct gp_sampler *s, struct gp_err *err)
 {
-    int r = give_job(s, s->workers[0], JOB_OPEN);
-    if (r < 0)
-        return gp_err_set(err, r, "cannot start a thread for the driver");
-    (void)pthread_cond_broadcast(&s->wake);
-    await_workers(s);
-    if (s->workers[0]->busy)
+    s->open_state = TASK_QUEUED;
+    if (employ(s, 1) < 0) {
+        s->open_state = TASK_IDLE;
+        return gp_err_set(err, GP_ENOMEM, "cannot start a thread for the driver");
+    }
+    await_tasks(s);
+    if (s->open_state != TASK_IDLE)
         return gp_err_set(err, GP_ETIMEOUT,
                           "the driver did not answer within %.1f s while starting (nvmlInit); the "
                           "kernel log may say why: dmesg | grep -i nvrm",
@@ -270,8 +311,8 @@ static int run_open(struct gp_sampler *s, struct gp_err *err)
 static void reopen_if_needed(struct gp_sampler *s)
 {
     bool needed = s->open_result < 0;
-    for (unsigned i = 0; i < s->worker_count; i++) {
-        const struct gp_slot *slot = &s->workers[i]->slot;
+    for (unsigned i = 0; i < s->task_count; i++) {
+        const struct gp_slot *slot = &s->tasks[i]->slot;
         needed = needed || (slot->latest && slot->latest->needs_reinit);
     }
     uint64_t now = gp_clock_mono_ns();
@@ -280,58 +321,65 @@ static void reopen_if_needed(struct gp_sampler *s)
         s->reinit_at_ns = now + s->reinit_delay_ns;
         return;
     }
-    if (now < s->reinit_at_ns || is_any_busy(s))
+    if (now < s->reinit_at_ns || is_busy(s))
         return;
     struct gp_err err;
-    if (run_open(s, &err) == 0)
-        (void)add_workers(s, s->gpu_count);
+    if (open_and_wait(s, &err) == 0)
+        (void)add_tasks(s, s->gpu_count);
     s->reinit_at_ns = gp_clock_mono_ns() + s->reinit_delay_ns;
     if (s->reinit_delay_ns < REINIT_LAST_S * GP_NS_PER_S)
         s->reinit_delay_ns *= 2;
 }
 
-static void start_reads(struct gp_sampler *s)
+static void queue_reads(struct gp_sampler *s)
 {
-    for (unsigned i = 0; i < s->worker_count; i++) {
-        struct worker *w = s->workers[i];
-        if (w->slot.chosen && !w->busy && s->open_result == 0)
-            (void)give_job(s, w, JOB_READ);
+    if (s->open_result < 0 || s->open_state != TASK_IDLE)
+        return;
+    uint64_t now = gp_clock_mono_ns();
+    for (unsigned i = 0; i < s->task_count; i++) {
+        struct task *t = s->tasks[i];
+        if (!t->slot.chosen || t->state == TASK_RUNNING)
+            continue;
+        s->queued += t->state == TASK_IDLE;
+        t->state = TASK_QUEUED;
+        t->since_ns = now;
+        t->awaited = true;
+        s->awaited++;
     }
-    (void)pthread_cond_broadcast(&s->wake);
+    (void)employ(s, s->queued > 0);
 }
 
 int gp_sampler_tick(struct gp_sampler *s, struct gp_snapshot **ret, struct gp_err *err)
 {
     (void)pthread_mutex_lock(&s->lock);
     reopen_if_needed(s);
-    start_reads(s);
-    await_workers(s);
-    int r = gp_assembler_start(&s->assembler, s->worker_count, err);
+    queue_reads(s);
+    await_tasks(s);
+    int r = gp_assembler_start(&s->assembler, s->task_count, err);
     uint64_t now = gp_clock_mono_ns();
-    for (unsigned i = 0; r == 0 && i < s->worker_count; i++) {
-        struct worker *w = s->workers[i];
-        uint64_t silent_ns = w->busy ? now - w->busy_since_ns : 0;
-        const char *call = w->busy ? atomic_load_explicit(&w->call, memory_order_relaxed) : NULL;
-        if (w->slot.chosen)
-            gp_assembler_take(&s->assembler, &w->slot, w->busy, silent_ns, call);
+    for (unsigned i = 0; r == 0 && i < s->task_count; i++) {
+        const struct task *t = s->tasks[i];
+        bool hung = t->state != TASK_IDLE;
+        const char *call = hung ? atomic_load_explicit(&t->call, memory_order_relaxed) : NULL;
+        if (t->slot.chosen)
+            gp_assembler_take(&s->assembler, &t->slot, hung, hung ? now - t->since_ns : 0, call);
     }
     (void)pthread_mutex_unlock(&s->lock);
-    if (r < 0)
-        return r;
-    return gp_assembler_finish(&s->assembler, s->gpu_count, ret, err);
+    return r < 0 ? r : gp_assembler_finish(&s->assembler, s->gpu_count, ret, err);
 }
 
-/* The threads are all resting. */
+/* The threads have ended. */
 static void free_sampler(struct gp_sampler *s)
 {
-    for (unsigned i = 0; i < s->worker_count; i++) {
-        struct worker *w = s->workers[i];
-        s->config.source->ops->detach(w->device);
-        gp_reading_unref(w->slot.latest);
-        gp_reading_unref(w->slot.good);
-        free(w);
+    for (unsigned i = 0; i < s->task_count; i++) {
+        struct task *t = s->tasks[i];
+        s->config.source->ops->detach(t->device);
+        gp_reading_unref(t->slot.latest);
+        gp_reading_unref(t->slot.good);
+        free(t);
     }
-    free(s->workers);
+    free(s->tasks);
+    free(s->threads);
     gp_assembler_fini(&s->assembler);
     s->config.source->ops->close(s->config.source);
     s->config.source->ops->free(s->config.source);
@@ -346,16 +394,14 @@ bool gp_sampler_free(struct gp_sampler *s)
     if (!s)
         return true;
     (void)pthread_mutex_lock(&s->lock);
-    bool stuck = is_any_busy(s);
-    for (unsigned i = 0; !stuck && i < s->worker_count; i++)
-        s->workers[i]->job = JOB_QUIT;
+    bool stuck = is_busy(s);
+    s->quit = true;
     (void)pthread_cond_broadcast(&s->wake);
     (void)pthread_mutex_unlock(&s->lock);
     if (stuck)
         return false;
-    for (unsigned i = 0; i < s->worker_count; i++)
-        if (s->workers[i]->started)
-            (void)pthread_join(s->workers[i]->thread, NULL);
+    for (unsigned i = 0; i < s->thread_count; i++)
+        (void)pthread_join(s->threads[i], NULL);
     free_sampler(s);
     return true;
 }
@@ -363,28 +409,26 @@ bool gp_sampler_free(struct gp_sampler *s)
 static int open_first(struct gp_sampler *s, struct gp_err *err)
 {
     (void)pthread_mutex_lock(&s->lock);
-    int r = run_open(s, err);
+    int r = open_and_wait(s, err);
     (void)pthread_mutex_unlock(&s->lock);
     if (r == 0 && s->gpu_count == 0)
         r = gp_err_set(err, GP_ENODEV, "the driver runs, but it has no GPU; see what the kernel says: "
                                        "dmesg | grep -i nvrm");
-    if (r == 0 && add_workers(s, s->gpu_count) < 0)
+    if (r == 0 && add_tasks(s, s->gpu_count) < 0)
         r = gp_err_set(err, GP_ENOMEM, "out of memory for %u GPUs", s->gpu_count);
-    if (r < 0 || !gp_selection_is_by_index(s->config.selection))
-        return r;
-    return gp_selection_check(s->config.selection, s->gpu_count, err);
+    if (r == 0 && gp_selection_is_by_index(s->config.selection))
+        r = gp_selection_check(s->config.selection, s->gpu_count, err);
+    return r;
 }
 
 int gp_sampler_new(const struct gp_sampler_config *config, struct gp_sampler **ret, struct gp_err *err)
 {
     struct gp_sampler *s = calloc(1, sizeof(*s));
-    if (s)
-        s->config = *config;
-    if (!s || add_workers(s, 1) < 0) {
-        free(s);
+    if (!s) {
         config->source->ops->free(config->source);
         return gp_err_set(err, GP_ENOMEM, "out of memory");
     }
+    s->config = *config;
     s->reinit_delay_ns = REINIT_FIRST_S * GP_NS_PER_S;
     (void)pthread_mutex_init(&s->lock, NULL);
     (void)pthread_cond_init(&s->wake, NULL);

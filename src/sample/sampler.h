@@ -1,9 +1,10 @@
-/* From a source to snapshots: one worker thread per GPU, deadlines, loss and return.
+/* From a source to snapshots: threads, deadlines, loss and return.
  *
- * A driver call can block for ever and cannot be cancelled. So every call is made by the worker of
- * its GPU, and nobody waits for a worker longer than the deadline: a GPU whose worker is stuck shows
- * its last values with their age, everything else goes on. A stuck worker is never joined, and the
- * driver is never shut down beside it (that crashes inside the library). */
+ * A driver call can block for ever and cannot be cancelled. So every call is made by a thread of a
+ * pool, which grows up to one thread per GPU as long as the driver is slow, and nobody waits for one
+ * longer than the deadline: a GPU inside which a thread is stuck shows its last values with their
+ * age, everything else goes on. A stuck thread is never joined, and the driver is never shut down
+ * beside it (that crashes inside the library). */
 #ifndef GP_SAMPLE_SAMPLER_H
 #define GP_SAMPLE_SAMPLER_H
 
@@ -32,7 +33,7 @@ int gp_sampler_new(const struct gp_sampler_config *config, struct gp_sampler **r
 int gp_sampler_tick(struct gp_sampler *sampler, struct gp_snapshot **ret, struct gp_err *err)
     GP_MUST_CHECK;
 
-/* Ends the workers and closes the source. False if a worker is stuck inside the driver: then nothing
+/* Ends the threads and closes the source. False if one is stuck inside the driver: then nothing
  * was freed, and the process must end with _exit(). */
 bool gp_sampler_free(struct gp_sampler *sampler);
 

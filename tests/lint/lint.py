@@ -29,8 +29,8 @@ MAX_FUNCTION = 70
 
 BANNED = """strcpy strcat strncpy strncat stpcpy sprintf vsprintf gets strtok strtok_r atoi atol atoll
     atof scanf fscanf vscanf localtime gmtime ctime asctime mktemp tmpnam tempnam tmpfile
-    system popen alloca rand srand random usleep signal bzero getpwuid getpwnam getgrgid
-    gethostbyname strerror_r pthread_cancel vfork""".split()
+    system popen alloca rand srand random usleep bzero getpwuid getpwnam getgrgid
+    gethostbyname pthread_cancel vfork""".split()
 PRINTING = "printf vprintf puts putchar perror exit setlocale umask chdir".split()
 PRINTING_FOLDERS = ("src/cmd/", "src/out/")
 

@@ -1,7 +1,7 @@
 /* The session with the driver: open, attach, read, close.
  *
  * nvmlInit_v2 attaches no GPU; the first handle call of each GPU does, and may take seconds. So that
- * part belongs to the worker of the GPU. A GPU that sleeps is woken by any handle call and kept awake
+ * is left to attach, which runs for all GPUs in parallel. A GPU that sleeps is woken by any handle call and kept awake
  * by an open one, so its sysfs file is asked first. */
 #include "source/nvml/internal.h"
 
@@ -12,6 +12,7 @@
 #include "base/utf8.h"
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,6 +135,16 @@ static void kernel_module_version(const struct nvml_source *source, char *out, s
         (void)snprintf(out, size, "%.*s", (int)strcspn(gap + 2, " \n"), gap + 2);
 }
 
+/* What the simulated driver has to say beyond a return code: which machine it cannot play, and why.
+ * "" from a real one. */
+static const char *simulator_error(const struct nvml_source *source)
+{
+    const char *(*error)(void) = NULL;
+    void *symbol = source->config.simulated ? dlsym(source->api.library, "gpulse_sim_error") : NULL;
+    memcpy(&error, &symbol, sizeof(symbol));
+    return error ? error() : "";
+}
+
 static int init_error(const struct nvml_source *source, nvmlReturn_t rc, struct gp_err *err)
 {
     static const struct {
@@ -149,6 +160,8 @@ static int init_error(const struct nvml_source *source, nvmlReturn_t rc, struct 
          "the driver refused to start (Unknown Error); in a container this means that it lost "
          "/dev/nvidia* (its device cgroup changed): restart the container"},
     };
+    if (*simulator_error(source))
+        return gp_err_set(err, GP_EUSAGE, "%s", simulator_error(source));
     for (size_t i = 0; i < GP_ARRAY_LEN(causes); i++)
         if (causes[i].rc == rc)
             return gp_err_set(err, causes[i].code, "%s", causes[i].text);

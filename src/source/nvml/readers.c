@@ -29,6 +29,9 @@ typedef nvmlReturn_t (*u32_arg_fn)(nvmlDevice_t device, unsigned int arg, unsign
 typedef nvmlReturn_t (*u32_period_fn)(nvmlDevice_t device, unsigned int *value, unsigned int *period);
 typedef nvmlReturn_t (*text_fn)(nvmlDevice_t device, char *text, unsigned int length);
 
+/* Which handles a call answers for. */
+enum where { ON_GPU = 1, ON_MIG = 2, ON_BOTH = ON_GPU | ON_MIG };
+
 enum reader_kind {
     KIND_U32,        /* f(device, &u32) */
     KIND_U32_ARG,    /* f(device, arg, &u32) */
@@ -42,7 +45,7 @@ struct reader {
     const char *call;    /* of the first four kinds: the function, and its offset in nvml_api */
     size_t fn;
     enum reader_kind kind;
-    bool on_mig;         /* answers for a MIG instance too */
+    enum where where;
     unsigned arg;
     const struct code_name *names; /* turns a u32 into text */
     custom_fn custom;
@@ -343,45 +346,43 @@ static const struct code_name recovery_names[] = {
 /* ---- the table ---- */
 
 #define API(name) offsetof(struct nvml_api, name)
-#define TEXT(name_, metric, mig)                                                                   \
-    {.call = #name_, .kind = KIND_TEXT, .on_mig = mig, .fn = API(name_), .first = metric, .outs = 1}
-#define U32(name_, metric, mig)                                                                    \
-    {.call = #name_, .kind = KIND_U32, .on_mig = mig, .fn = API(name_), .first = metric, .outs = 1}
-#define NAMED(name_, table, metric, mig)                                                           \
-    {.call = #name_, .kind = KIND_U32, .on_mig = mig, .fn = API(name_), .names = table,            \
+#define TEXT(name_, metric, on)                                                                   \
+    {.call = #name_, .kind = KIND_TEXT, .where = on, .fn = API(name_), .first = metric, .outs = 1}
+#define U32(name_, metric, on)                                                                    \
+    {.call = #name_, .kind = KIND_U32, .where = on, .fn = API(name_), .first = metric, .outs = 1}
+#define NAMED(name_, table, metric, on)                                                           \
+    {.call = #name_, .kind = KIND_U32, .where = on, .fn = API(name_), .names = table,            \
      .first = metric, .outs = 1}
 #define U32_ARG(name_, arg_, metric)                                                               \
-    {.call = #name_, .kind = KIND_U32_ARG, .fn = API(name_), .arg = arg_, .first = metric, .outs = 1}
+    {.call = #name_, .kind = KIND_U32_ARG, .where = ON_GPU, .fn = API(name_), .arg = arg_, .first = metric, .outs = 1}
 #define PERIOD(name_, metric)                                                                      \
-    {.call = #name_, .kind = KIND_U32_PERIOD, .fn = API(name_), .first = metric, .outs = 1}
+    {.call = #name_, .kind = KIND_U32_PERIOD, .where = ON_GPU, .fn = API(name_), .first = metric, .outs = 1}
 #define FIELD(id, table, metric)                                                                   \
-    {.kind = KIND_FIELD, .arg = id, .names = table, .first = metric, .outs = 1}
-#define CUSTOM(function, metric, last, mig)                                                        \
-    {.kind = KIND_CUSTOM, .on_mig = mig, .custom = function, .first = metric,                      \
+    {.kind = KIND_FIELD, .where = ON_GPU, .arg = id, .names = table, .first = metric, .outs = 1}
+#define CUSTOM(function, metric, last, on)                                                        \
+    {.kind = KIND_CUSTOM, .where = on, .custom = function, .first = metric,                      \
      .outs = last - metric + 1}
 
-enum { GPU_ONLY = 0, ON_MIG = 1 };
-
 static const struct reader readers[] = {
-    TEXT(nvmlDeviceGetName, GP_NAME, ON_MIG),
-    TEXT(nvmlDeviceGetUUID, GP_UUID, ON_MIG),
-    CUSTOM(read_pci, GP_PCI_BUS_ID, GP_PCI_SUB_DEVICE_ID, GPU_ONLY),
-    TEXT(nvmlDeviceGetSerial, GP_SERIAL, GPU_ONLY),
-    U32(nvmlDeviceGetMinorNumber, GP_MINOR_NUMBER, GPU_ONLY),
-    NAMED(nvmlDeviceGetBrand, brand_names, GP_BRAND, GPU_ONLY),
-    NAMED(nvmlDeviceGetArchitecture, architecture_names, GP_ARCHITECTURE, GPU_ONLY),
-    CUSTOM(read_compute_cap, GP_COMPUTE_CAP, GP_COMPUTE_CAP, GPU_ONLY),
-    TEXT(nvmlDeviceGetVbiosVersion, GP_VBIOS_VERSION, GPU_ONLY),
-    CUSTOM(read_memory, GP_MEMORY_TOTAL, GP_MEMORY_FREE, ON_MIG),
-    CUSTOM(read_bar1, GP_BAR1_TOTAL, GP_BAR1_FREE, ON_MIG),
-    CUSTOM(read_utilization, GP_UTILIZATION_GPU, GP_UTILIZATION_MEMORY, GPU_ONLY),
+    TEXT(nvmlDeviceGetName, GP_NAME, ON_BOTH),
+    TEXT(nvmlDeviceGetUUID, GP_UUID, ON_BOTH),
+    CUSTOM(read_pci, GP_PCI_BUS_ID, GP_PCI_SUB_DEVICE_ID, ON_GPU),
+    TEXT(nvmlDeviceGetSerial, GP_SERIAL, ON_GPU),
+    U32(nvmlDeviceGetMinorNumber, GP_MINOR_NUMBER, ON_GPU),
+    NAMED(nvmlDeviceGetBrand, brand_names, GP_BRAND, ON_GPU),
+    NAMED(nvmlDeviceGetArchitecture, architecture_names, GP_ARCHITECTURE, ON_GPU),
+    CUSTOM(read_compute_cap, GP_COMPUTE_CAP, GP_COMPUTE_CAP, ON_GPU),
+    TEXT(nvmlDeviceGetVbiosVersion, GP_VBIOS_VERSION, ON_GPU),
+    CUSTOM(read_memory, GP_MEMORY_TOTAL, GP_MEMORY_FREE, ON_BOTH),
+    CUSTOM(read_bar1, GP_BAR1_TOTAL, GP_BAR1_FREE, ON_BOTH),
+    CUSTOM(read_utilization, GP_UTILIZATION_GPU, GP_UTILIZATION_MEMORY, ON_GPU),
     PERIOD(nvmlDeviceGetEncoderUtilization, GP_UTILIZATION_ENCODER),
     PERIOD(nvmlDeviceGetDecoderUtilization, GP_UTILIZATION_DECODER),
     PERIOD(nvmlDeviceGetJpgUtilization, GP_UTILIZATION_JPEG),
     PERIOD(nvmlDeviceGetOfaUtilization, GP_UTILIZATION_OFA),
-    CUSTOM(read_pstate, GP_PSTATE, GP_PSTATE, GPU_ONLY),
+    CUSTOM(read_pstate, GP_PSTATE, GP_PSTATE, ON_GPU),
     U32_ARG(nvmlDeviceGetTemperature, NVML_TEMPERATURE_GPU, GP_TEMPERATURE_GPU),
-    CUSTOM(read_margin, GP_TEMPERATURE_TLIMIT, GP_TEMPERATURE_TLIMIT, GPU_ONLY),
+    CUSTOM(read_margin, GP_TEMPERATURE_TLIMIT, GP_TEMPERATURE_TLIMIT, ON_GPU),
     FIELD(NVML_FI_DEV_MEMORY_TEMP, NULL, GP_TEMPERATURE_MEMORY),
     U32_ARG(nvmlDeviceGetTemperatureThreshold, NVML_TEMPERATURE_THRESHOLD_SHUTDOWN,
             GP_THRESHOLD_SHUTDOWN),
@@ -395,14 +396,14 @@ static const struct reader readers[] = {
     FIELD(NVML_FI_DEV_TEMPERATURE_SLOWDOWN_TLIMIT, NULL, GP_TLIMIT_SLOWDOWN),
     FIELD(NVML_FI_DEV_TEMPERATURE_GPU_MAX_TLIMIT, NULL, GP_TLIMIT_GPU_MAX),
     FIELD(NVML_FI_DEV_TEMPERATURE_MEM_MAX_TLIMIT, NULL, GP_TLIMIT_MEMORY_MAX),
-    U32(nvmlDeviceGetFanSpeed, GP_FAN_SPEED, GPU_ONLY),
-    U32(nvmlDeviceGetPowerUsage, GP_POWER_DRAW, GPU_ONLY),
+    U32(nvmlDeviceGetFanSpeed, GP_FAN_SPEED, ON_GPU),
+    U32(nvmlDeviceGetPowerUsage, GP_POWER_DRAW, ON_GPU),
     FIELD(NVML_FI_DEV_POWER_AVERAGE, NULL, GP_POWER_DRAW_AVERAGE),
     FIELD(NVML_FI_DEV_POWER_INSTANT, NULL, GP_POWER_DRAW_INSTANT),
-    U32(nvmlDeviceGetPowerManagementLimit, GP_POWER_LIMIT, GPU_ONLY),
-    U32(nvmlDeviceGetEnforcedPowerLimit, GP_POWER_LIMIT_ENFORCED, GPU_ONLY),
-    U32(nvmlDeviceGetPowerManagementDefaultLimit, GP_POWER_LIMIT_DEFAULT, GPU_ONLY),
-    CUSTOM(read_limits, GP_POWER_LIMIT_MIN, GP_POWER_LIMIT_MAX, GPU_ONLY),
+    U32(nvmlDeviceGetPowerManagementLimit, GP_POWER_LIMIT, ON_GPU),
+    U32(nvmlDeviceGetEnforcedPowerLimit, GP_POWER_LIMIT_ENFORCED, ON_GPU),
+    U32(nvmlDeviceGetPowerManagementDefaultLimit, GP_POWER_LIMIT_DEFAULT, ON_GPU),
+    CUSTOM(read_limits, GP_POWER_LIMIT_MIN, GP_POWER_LIMIT_MAX, ON_GPU),
     U32_ARG(nvmlDeviceGetClockInfo, NVML_CLOCK_GRAPHICS, GP_CLOCK_GRAPHICS),
     U32_ARG(nvmlDeviceGetClockInfo, NVML_CLOCK_SM, GP_CLOCK_SM),
     U32_ARG(nvmlDeviceGetClockInfo, NVML_CLOCK_MEM, GP_CLOCK_MEMORY),
@@ -411,25 +412,25 @@ static const struct reader readers[] = {
     U32_ARG(nvmlDeviceGetMaxClockInfo, NVML_CLOCK_SM, GP_CLOCK_MAX_SM),
     U32_ARG(nvmlDeviceGetMaxClockInfo, NVML_CLOCK_MEM, GP_CLOCK_MAX_MEMORY),
     U32_ARG(nvmlDeviceGetMaxClockInfo, NVML_CLOCK_VIDEO, GP_CLOCK_MAX_VIDEO),
-    CUSTOM(read_reasons_supported, GP_REASONS_SUPPORTED, GP_REASONS_SUPPORTED, GPU_ONLY),
-    CUSTOM(read_reasons, GP_REASONS_ACTIVE, GP_REASON_DISPLAY_CLOCKS, GPU_ONLY),
-    U32(nvmlDeviceGetCurrPcieLinkGeneration, GP_PCIE_GEN, GPU_ONLY),
-    U32(nvmlDeviceGetMaxPcieLinkGeneration, GP_PCIE_GEN_MAX, GPU_ONLY),
-    U32(nvmlDeviceGetGpuMaxPcieLinkGeneration, GP_PCIE_GEN_GPU_MAX, GPU_ONLY),
-    U32(nvmlDeviceGetCurrPcieLinkWidth, GP_PCIE_WIDTH, GPU_ONLY),
-    U32(nvmlDeviceGetMaxPcieLinkWidth, GP_PCIE_WIDTH_MAX, GPU_ONLY),
-    CUSTOM(read_ecc_mode, GP_ECC_MODE, GP_ECC_MODE_PENDING, GPU_ONLY),
+    CUSTOM(read_reasons_supported, GP_REASONS_SUPPORTED, GP_REASONS_SUPPORTED, ON_GPU),
+    CUSTOM(read_reasons, GP_REASONS_ACTIVE, GP_REASON_DISPLAY_CLOCKS, ON_GPU),
+    U32(nvmlDeviceGetCurrPcieLinkGeneration, GP_PCIE_GEN, ON_GPU),
+    U32(nvmlDeviceGetMaxPcieLinkGeneration, GP_PCIE_GEN_MAX, ON_GPU),
+    U32(nvmlDeviceGetGpuMaxPcieLinkGeneration, GP_PCIE_GEN_GPU_MAX, ON_GPU),
+    U32(nvmlDeviceGetCurrPcieLinkWidth, GP_PCIE_WIDTH, ON_GPU),
+    U32(nvmlDeviceGetMaxPcieLinkWidth, GP_PCIE_WIDTH_MAX, ON_GPU),
+    CUSTOM(read_ecc_mode, GP_ECC_MODE, GP_ECC_MODE_PENDING, ON_GPU),
     CUSTOM(read_ecc_corrected_volatile, GP_ECC_CORRECTED_VOLATILE, GP_ECC_CORRECTED_VOLATILE,
-           GPU_ONLY),
+           ON_GPU),
     CUSTOM(read_ecc_corrected_aggregate, GP_ECC_CORRECTED_AGGREGATE, GP_ECC_CORRECTED_AGGREGATE,
-           GPU_ONLY),
+           ON_GPU),
     CUSTOM(read_ecc_uncorrected_volatile, GP_ECC_UNCORRECTED_VOLATILE,
-           GP_ECC_UNCORRECTED_VOLATILE, GPU_ONLY),
+           GP_ECC_UNCORRECTED_VOLATILE, ON_GPU),
     CUSTOM(read_ecc_uncorrected_aggregate, GP_ECC_UNCORRECTED_AGGREGATE,
-           GP_ECC_UNCORRECTED_AGGREGATE, GPU_ONLY),
-    NAMED(nvmlDeviceGetPersistenceMode, enabled_names, GP_PERSISTENCE_MODE, GPU_ONLY),
-    NAMED(nvmlDeviceGetComputeMode, compute_mode_names, GP_COMPUTE_MODE, ON_MIG),
-    CUSTOM(read_mig_mode, GP_MIG_MODE, GP_MIG_MODE_PENDING, GPU_ONLY),
+           GP_ECC_UNCORRECTED_AGGREGATE, ON_GPU),
+    NAMED(nvmlDeviceGetPersistenceMode, enabled_names, GP_PERSISTENCE_MODE, ON_GPU),
+    NAMED(nvmlDeviceGetComputeMode, compute_mode_names, GP_COMPUTE_MODE, ON_BOTH),
+    CUSTOM(read_mig_mode, GP_MIG_MODE, GP_MIG_MODE_PENDING, ON_GPU),
     FIELD(NVML_FI_DEV_GET_GPU_RECOVERY_ACTION, recovery_names, GP_RECOVERY_ACTION),
     U32(nvmlDeviceGetGpuInstanceId, GP_MIG_GPU_INSTANCE, ON_MIG),
     U32(nvmlDeviceGetComputeInstanceId, GP_MIG_COMPUTE_INSTANCE, ON_MIG),
@@ -555,7 +556,7 @@ static void settle(struct nvml_device *device, const struct reader *reader, nvml
 static bool is_due(const struct nvml_device *device, const struct reader *reader,
                    const struct gp_metric_set *want, uint64_t now_ns)
 {
-    if (device->is_mig && !reader->on_mig)
+    if (!(reader->where & (device->is_mig ? ON_MIG : ON_GPU)))
         return false;
     const struct nvml_reader_state *state = &device->readers[reader - readers];
     if (state->done && gp_metric_table[reader->first].tier == GP_TIER_STATIC)

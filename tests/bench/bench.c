@@ -1,0 +1,359 @@
+/* Measures gpulse against the floor program, both on the simulated driver, in one run.
+ *
+ * The two run in turns, so that what else the machine does strikes both; the medians and their ratio
+ * are printed, and whether each ratio keeps its bar. Processes are real ones (children that only
+ * wait), so that /proc costs what it costs.
+ *
+ * bench GPULSE FLOOR LIBRARY [SECONDS]    SECONDS: length of the loop measurement, default 60 */
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+extern char **environ;
+
+enum { ROUNDS = 41, CHILDREN_MAX = 4096 };
+
+struct sample {
+    double wall_ms;
+    double cpu_ms;
+    long rss_kib;
+};
+
+static pid_t children[CHILDREN_MAX];
+static int child_count;
+static char machine_path[256];
+static char count_path[256];
+static int failures;
+
+static void die(const char *what)
+{
+    fprintf(stderr, "bench: %s: %s\n", what, strerror(errno));
+    exit(1);
+}
+
+/* ---- the stage: processes and a machine ---- */
+
+static void end_children(void)
+{
+    for (int i = 0; i < child_count; i++)
+        kill(children[i], SIGKILL);
+    for (int i = 0; i < child_count; i++)
+        waitpid(children[i], NULL, 0);
+    child_count = 0;
+}
+
+static void start_children(int count)
+{
+    while (child_count < count) {
+        pid_t pid = fork();
+        if (pid < 0)
+            die("fork");
+        if (pid == 0)
+            for (;;)
+                pause();
+        children[child_count++] = pid;
+    }
+}
+
+/* What calls cost on real machines: init 15 ms, a process list 4.5 ms, memory 12 us, fan 137 us, PCIe
+ * throughput 20 ms, everything else 3 us. */
+static const char realistic[] =
+    "\"latency_us\": {\"*\": 3, \"nvmlInit_v2\": 15000, \"nvmlDeviceGetMemoryInfo_v2\": 12,"
+    " \"nvmlDeviceGetFanSpeed\": 137, \"nvmlDeviceGetPcieThroughput\": 20000,"
+    " \"nvmlDeviceGetComputeRunningProcesses_v3\": 4500,"
+    " \"nvmlDeviceGetGraphicsRunningProcesses_v3\": 4500,"
+    " \"nvmlDeviceGetMPSComputeRunningProcesses_v3\": 4500},";
+
+/* A machine of alike GPUs on which the children stand in turn. */
+static void write_machine(int gpus, int processes, const char *latency)
+{
+    FILE *f = fopen(machine_path, "w");
+    if (!f)
+        die(machine_path);
+    fprintf(f,
+            "{\"gpulse_machine\": 1, \"source\": \"bench\", %s"
+            " \"driver\": {\"version\": \"580.105.08\", \"nvml\": \"13.580.105.08\", \"cuda\": 13000},"
+            " \"devices\": [",
+            latency);
+    for (int g = 0; g < gpus; g++) {
+        fprintf(f,
+                "%s{\"uuid\": \"GPU-00000000-0000-0000-0000-%012d\","
+                " \"pci\": {\"bus_id\": \"00000000:%02X:00.0\", \"device_id\": \"0x233010DE\","
+                " \"subsystem_id\": \"0x16C110DE\"},"
+                " \"answers\": {\"Name\": \"NVIDIA H100 80GB HBM3\", \"Temperature\": 40,"
+                " \"UtilizationRates\": {\"gpu\": 50, \"memory\": 20},"
+                " \"MigMode\": {\"current\": \"Disabled\", \"pending\": \"Disabled\"},"
+                " \"MemoryInfo\": {\"total\": 85520809984, \"reserved\": 503316480, \"used\": 1073741824,"
+                " \"free\": 83943751680}}, \"processes\": [",
+                g ? "," : "", g, (unsigned)g + 1);
+        for (int p = g, first = 1; p < processes; p += gpus, first = 0)
+            fprintf(f, "%s{\"pid\": %d, \"type\": \"C\", \"memory_bytes\": 1048576, \"name\": \"job\"}",
+                    first ? "" : ",", (int)children[p]);
+        fprintf(f, "]}");
+    }
+    fprintf(f, "]}\n");
+    if (fclose(f) != 0)
+        die(machine_path);
+}
+
+/* ---- running ---- */
+
+static double now_ms(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec / 1e6;
+}
+
+static double time_ms(struct timeval tv)
+{
+    return (double)tv.tv_sec * 1e3 + (double)tv.tv_usec / 1e3;
+}
+
+static struct sample run(char *const *argv)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
+    struct rusage usage;
+    int status;
+    pid_t pid;
+    double start = now_ms();
+    if (posix_spawn(&pid, argv[0], &actions, NULL, argv, environ) != 0)
+        die(argv[0]);
+    if (wait4(pid, &status, 0, &usage) < 0)
+        die("wait4");
+    double end = now_ms();
+    posix_spawn_file_actions_destroy(&actions);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+        fprintf(stderr, "bench: %s ended with status %d\n", argv[0], status);
+        exit(1);
+    }
+    return (struct sample){end - start, time_ms(usage.ru_utime) + time_ms(usage.ru_stime),
+                           usage.ru_maxrss};
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct sample *x = a;
+    const struct sample *y = b;
+    return (x->wall_ms > y->wall_ms) - (x->wall_ms < y->wall_ms);
+}
+
+static struct sample median(struct sample *samples, int count)
+{
+    qsort(samples, (size_t)count, sizeof(*samples), compare);
+    return samples[count / 2];
+}
+
+/* Runs both in turns and leaves their medians. */
+static void race(char *const *gpulse, char *const *floor, int rounds, struct sample *ret_gpulse,
+                 struct sample *ret_floor)
+{
+    static struct sample a[ROUNDS];
+    static struct sample b[ROUNDS];
+    run(gpulse); /* warm */
+    run(floor);
+    for (int i = 0; i < rounds; i++) {
+        a[i] = run(gpulse);
+        b[i] = run(floor);
+    }
+    *ret_gpulse = median(a, rounds);
+    *ret_floor = median(b, rounds);
+}
+
+static void judge(const char *what, double value, double bar, const char *unit)
+{
+    int ok = value <= bar;
+    failures += !ok;
+    printf("  %-52s %8.2f%-4s bar %6.2f%-4s %s\n", what, value, unit, bar, unit,
+           ok ? "kept" : "NOT KEPT");
+}
+
+/* Calls that read something of a device, over the whole run; taking hold of it (handle and UUID, once
+ * per session) apart. */
+static long count_device_reads(void)
+{
+    FILE *f = fopen(count_path, "r");
+    char line[256];
+    long calls = 0;
+    if (!f)
+        die(count_path);
+    while (fgets(line, sizeof(line), f)) {
+        char name[128];
+        long n;
+        if (sscanf(line, "%127s %ld", name, &n) == 2 && strncmp(name, "nvmlDevice", 10) == 0 &&
+            !strstr(name, "GetHandle") && !strstr(name, "GetCount") && !strstr(name, "GetUUID"))
+            calls += n;
+    }
+    fclose(f);
+    return calls;
+}
+
+/* ---- the measurements ---- */
+
+static char *gpulse_path, *floor_path, *library_path;
+
+static void report(const char *title, struct sample g, struct sample f)
+{
+    printf("%s\n  gpulse %.2f ms wall, %.2f ms CPU, %ld KiB    floor %.2f ms wall, %.2f ms CPU, %ld KiB\n",
+           title, g.wall_ms, g.cpu_ms, g.rss_kib, f.wall_ms, f.cpu_ms, f.rss_kib);
+}
+
+static void one_shot(const char *title, int gpus, int processes, double bar, long rss_bar_kib)
+{
+    char *gpulse[] = {gpulse_path, "status", NULL};
+    char *floor[] = {floor_path, library_path, NULL};
+    struct sample g;
+    struct sample f;
+    start_children(processes);
+    write_machine(gpus, processes, "");
+    race(gpulse, floor, ROUNDS, &g, &f);
+    report(title, g, f);
+    judge("wall time, gpulse / floor", g.wall_ms / f.wall_ms, bar, "x");
+    if (rss_bar_kib)
+        judge("peak RSS", (double)g.rss_kib / 1024, (double)rss_bar_kib / 1024, "MiB");
+}
+
+static void with_latency(void)
+{
+    char *gpulse[] = {gpulse_path, "status", NULL};
+    char *floor[] = {floor_path, library_path, NULL};
+    struct sample g[3];
+    struct sample f[3];
+    static const int gpus[] = {1, 8, 64};
+    for (int i = 0; i < 3; i++) {
+        char title[64];
+        write_machine(gpus[i], 10, realistic);
+        race(gpulse, floor, 9, &g[i], &f[i]);
+        snprintf(title, sizeof(title), "status, %d GPU(s), realistic call costs", gpus[i]);
+        report(title, g[i], f[i]);
+    }
+    judge("8 GPUs / 1 GPU", g[1].wall_ms / g[0].wall_ms, 1.3, "x");
+    judge("8 GPUs / serial floor", g[1].wall_ms / f[1].wall_ms, 0.4, "x");
+    judge("64 GPUs / serial floor", g[2].wall_ms / f[2].wall_ms, 0.12, "x");
+}
+
+static void calls_per_tick(void)
+{
+    char *gpulse[] = {gpulse_path, "query", "temperature.gpu", "-n", "1", "-c", "10", NULL};
+    write_machine(8, 10, "");
+    setenv("GPULSE_SIM_COUNT", count_path, 1);
+    run(gpulse);
+    unsetenv("GPULSE_SIM_COUNT");
+    printf("query temperature.gpu -n 1 -c 10, 8 GPUs\n");
+    judge("driver calls per GPU and tick", (double)count_device_reads() / 80, 1, "");
+}
+
+struct footprint {
+    long rss_kib;
+    int files;
+};
+
+static struct footprint look_at(pid_t pid)
+{
+    struct footprint fp = {0, 0};
+    char path[64];
+    char line[256];
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+    FILE *f = fopen(path, "r");
+    while (f && fgets(line, sizeof(line), f))
+        (void)sscanf(line, "VmRSS: %ld", &fp.rss_kib);
+    if (f)
+        fclose(f);
+    for (int fd = 0; fd < 256; fd++) {
+        snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, fd);
+        fp.files += access(path, F_OK) == 0;
+    }
+    return fp;
+}
+
+static pid_t spawn(char *const *argv)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
+    pid_t pid;
+    if (posix_spawn(&pid, argv[0], &actions, NULL, argv, environ) != 0)
+        die(argv[0]);
+    posix_spawn_file_actions_destroy(&actions);
+    return pid;
+}
+
+static double cpu_of(pid_t pid)
+{
+    struct rusage usage;
+    if (wait4(pid, NULL, 0, &usage) < 0)
+        die("wait4");
+    return time_ms(usage.ru_utime) + time_ms(usage.ru_stime);
+}
+
+/* Both loops side by side for the whole time; the footprint is taken early and late. */
+static void loop(int seconds)
+{
+    char count[16];
+    snprintf(count, sizeof(count), "%d", seconds);
+    char *gpulse[] = {gpulse_path, "status", "--watch", "1", "--count", count, NULL};
+    char *floor[] = {floor_path, library_path, "loop", count, "1000", NULL};
+    write_machine(8, 10, "");
+    pid_t g = spawn(gpulse);
+    pid_t f = spawn(floor);
+    sleep(3);
+    struct footprint early = look_at(g);
+    sleep((unsigned)(seconds > 8 ? seconds - 5 : 3));
+    struct footprint late = look_at(g);
+    double gpulse_cpu = cpu_of(g);
+    double floor_cpu = cpu_of(f);
+    printf("status --watch 1, 8 GPUs, 10 processes, %d s\n  gpulse %.1f ms CPU    floor %.1f ms CPU\n",
+           seconds, gpulse_cpu, floor_cpu);
+    judge("CPU time, gpulse / floor", gpulse_cpu / floor_cpu, 2, "x");
+    judge("growth of RSS behind the third second", (double)(late.rss_kib - early.rss_kib), 0, "KiB");
+    judge("growth of open files", late.files - early.files, 0, "");
+}
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st;
+    (void)type;
+    (void)ftw;
+    return remove(path);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 4) {
+        fprintf(stderr, "usage: bench GPULSE FLOOR LIBRARY [SECONDS]\n");
+        return 2;
+    }
+    gpulse_path = argv[1];
+    floor_path = argv[2];
+    library_path = argv[3];
+    char folder[] = "/tmp/gpulse-bench-XXXXXX";
+    if (!mkdtemp(folder))
+        die(folder);
+    snprintf(machine_path, sizeof(machine_path), "%s/machine.json", folder);
+    snprintf(count_path, sizeof(count_path), "%s/calls", folder);
+    setenv("GPULSE_SIM", machine_path, 1);
+    setenv("GPULSE_SIM_STATE", folder, 1);
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    one_shot("status, 8 GPUs, 10 processes", 8, 10, 1.5, 6 * 1024);
+    one_shot("status, 64 GPUs, 2000 processes", 64, 2000, 1.2, 0);
+    end_children();
+    start_children(10);
+    with_latency();
+    calls_per_tick();
+    loop(argc > 4 ? (int)strtol(argv[4], NULL, 10) : 60);
+    end_children();
+    nftw(folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+    printf("%s\n", failures ? "some bars were not kept" : "all bars kept");
+    return failures != 0;
+}

@@ -1,0 +1,159 @@
+/* The floor: what it costs to make the same driver calls and the same /proc reads as `gpulse status`
+ * (or `gpulse query temperature.gpu`), in the plainest C, serially, with nothing around it. gpulse is
+ * measured against this program in the same run.
+ *
+ * floor LIBRARY                     once, as status
+ * floor LIBRARY loop COUNT MS       again and again, as status --watch */
+#include "abi/nvml.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { GPUS_MAX = 256, LIST_MAX = 4096 };
+
+static struct {
+#define X(ret, name, args) ret(*name) args;
+    NVML_FUNCTIONS(X)
+#undef X
+} api;
+
+struct gpu {
+    nvmlDevice_t handle;
+    char uuid[NVML_DEVICE_UUID_V2_BUFFER_SIZE];
+    char name[NVML_DEVICE_NAME_V2_BUFFER_SIZE];
+};
+
+static char output[4 << 20];
+static size_t output_len;
+
+static const char *user_of(unsigned pid)
+{
+    static uid_t known_uid = (uid_t)-1;
+    static char known_name[64];
+    char path[64];
+    struct stat st;
+    snprintf(path, sizeof(path), "/proc/%u", pid);
+    if (stat(path, &st) != 0)
+        return NULL;
+    char text[4096];
+    if (st.st_uid == 0) { /* as gpulse: the folder of an undumpable process belongs to root */
+        snprintf(path, sizeof(path), "/proc/%u/status", pid);
+        int fd = open(path, O_RDONLY);
+        if (fd >= 0) {
+            ssize_t n = read(fd, text, sizeof(text) - 1);
+            close(fd);
+            text[n > 0 ? n : 0] = '\0';
+            const char *at = strstr(text, "\nUid:\t");
+            st.st_uid = at ? (uid_t)strtoul(at + 6, NULL, 10) : 0;
+        }
+    }
+    if (st.st_uid != known_uid) {
+        const struct passwd *entry = getpwuid(st.st_uid);
+        snprintf(known_name, sizeof(known_name), "%s", entry ? entry->pw_name : "?");
+        known_uid = st.st_uid;
+    }
+    return known_name;
+}
+
+static void add(const char *text)
+{
+    size_t n = strlen(text);
+    if (output_len + n < sizeof(output)) {
+        memcpy(output + output_len, text, n);
+        output_len += n;
+    }
+}
+
+static void list(nvmlDevice_t handle,
+                 nvmlReturn_t (*fetch)(nvmlDevice_t, unsigned int *, nvmlProcessInfo_t *))
+{
+    static nvmlProcessInfo_t infos[LIST_MAX];
+    unsigned count = LIST_MAX;
+    if (fetch(handle, &count, infos) != NVML_SUCCESS)
+        return;
+    for (unsigned i = 0; i < count; i++) {
+        char text[128];
+        const char *user = user_of(infos[i].pid);
+        snprintf(text, sizeof(text), " %s(%lluMiB)", user ? user : "?", infos[i].usedGpuMemory >> 20);
+        add(text);
+    }
+}
+
+static void show(struct gpu *gpu, unsigned index)
+{
+    nvmlMemory_v2_t memory = {.version = nvmlMemory_v2};
+    nvmlUtilization_t utilization = {0};
+    unsigned temperature = 0;
+    char text[256];
+    api.nvmlDeviceGetMemoryInfo_v2(gpu->handle, &memory);
+    api.nvmlDeviceGetUtilizationRates(gpu->handle, &utilization);
+    api.nvmlDeviceGetTemperature(gpu->handle, NVML_TEMPERATURE_GPU, &temperature);
+    snprintf(text, sizeof(text), "[%u] %s | %u C, %u %% | %llu / %llu MiB |", index, gpu->name,
+             temperature, utilization.gpu, memory.used >> 20, memory.total >> 20);
+    add(text);
+    list(gpu->handle, api.nvmlDeviceGetComputeRunningProcesses_v3);
+    list(gpu->handle, api.nvmlDeviceGetGraphicsRunningProcesses_v3);
+    list(gpu->handle, api.nvmlDeviceGetMPSComputeRunningProcesses_v3);
+    add("\n");
+}
+
+static void attach(struct gpu *gpu, unsigned index)
+{
+    unsigned current;
+    unsigned pending;
+    api.nvmlDeviceGetHandleByIndex_v2(index, &gpu->handle);
+    api.nvmlDeviceGetUUID(gpu->handle, gpu->uuid, sizeof(gpu->uuid));
+    api.nvmlDeviceGetName(gpu->handle, gpu->name, sizeof(gpu->name));
+    api.nvmlDeviceGetMigMode(gpu->handle, &current, &pending);
+}
+
+int main(int argc, char **argv)
+{
+    static struct gpu gpus[GPUS_MAX];
+    char driver[NVML_SYSTEM_DRIVER_VERSION_BUFFER_SIZE];
+    unsigned count = 0;
+    void *library = argc > 1 ? dlopen(argv[1], RTLD_NOW) : NULL;
+    if (!library)
+        return 1;
+#define X(ret, name, args)                                                                         \
+    {                                                                                              \
+        void *symbol = dlsym(library, #name);                                                      \
+        memcpy(&api.name, &symbol, sizeof(symbol));                                                \
+    }
+    NVML_FUNCTIONS(X)
+#undef X
+    if (api.nvmlInit_v2() != NVML_SUCCESS || api.nvmlDeviceGetCount_v2(&count) != NVML_SUCCESS)
+        return 1;
+    api.nvmlSystemGetDriverVersion(driver, sizeof(driver));
+    count = count < GPUS_MAX ? count : GPUS_MAX;
+    for (unsigned i = 0; i < count; i++)
+        attach(&gpus[i], i);
+    long rounds = argc > 4 && strcmp(argv[2], "loop") == 0 ? strtol(argv[3], NULL, 10) : 1;
+    long ms = rounds > 1 ? strtol(argv[4], NULL, 10) : 0;
+    struct timespec next;
+    clock_gettime(CLOCK_MONOTONIC, &next);
+    for (long r = 0; r < rounds; r++) {
+        output_len = 0;
+        add(driver);
+        add("\n");
+        for (unsigned i = 0; i < count; i++)
+            show(&gpus[i], i);
+        if (write(STDOUT_FILENO, output, output_len) < 0)
+            return 1;
+        if (r + 1 == rounds)
+            break;
+        next.tv_nsec += ms % 1000 * 1000000;
+        next.tv_sec += ms / 1000 + next.tv_nsec / 1000000000;
+        next.tv_nsec %= 1000000000;
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL);
+    }
+    api.nvmlShutdown();
+    return 0;
+}

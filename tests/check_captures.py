@@ -1,0 +1,450 @@
+#!/usr/bin/env python3
+"""What real machines printed is what gpulse prints: every capture of `nvidia-smi -q -x` in
+data/captures (DTD v11 to v13) becomes a simulated machine, and every metric of metric.def that the
+capture contains is compared with what `gpulse query` says of that machine.
+
+variants: default asan
+"""
+import json
+import os
+import re
+import tempfile
+import xml.etree.ElementTree as ET
+from collections import Counter
+from pathlib import Path
+
+from tap import good, gpulse, main, test
+
+ROOT = Path(os.environ.get("GPULSE_SOURCE", Path(__file__).resolve().parent.parent))
+MIB = 1 << 20
+
+# Mismatches that are right as they are: (capture, metric) and why. Each entry must occur.
+ACCEPTED = {
+    ("netdata_rtx-4090-driver-535", "temperature.gpu.tlimit"):
+        "driver 535 has no public call for it; nvmlDeviceGetMarginTemperature came with 570",
+    ("telegraf_a100-sxm4-v12", "count"): "the capture was cut: it says 4 GPUs and contains 1",
+}
+
+# Metrics that no capture contains, and why. Everything else of metric.def must be compared.
+NOT_IN_CAPTURES = {
+    "timestamp": "the moment of our own sample",
+    "host.name": "nvidia-smi does not print it",
+    "nvml_version": "nvidia-smi does not print it",
+    "host.cpu.utilization": "from /proc",
+    "host.load.1m": "from /proc",
+    "host.memory.total": "from /proc",
+    "host.memory.available": "from /proc",
+    "status": "our own",
+    "compute_cap": "nvidia-smi -q does not print it",
+    "clocks_event_reasons.supported": "nvidia-smi -q does not print it",
+    "mig.profile": "nvidia-smi -q does not print it",
+    "process.utilization.sm": "nvidia-smi -q does not print it",
+    "process.utilization.memory": "nvidia-smi -q does not print it",
+    "process.utilization.encoder": "nvidia-smi -q does not print it",
+    "process.utilization.decoder": "nvidia-smi -q does not print it",
+    "process.user": "from /proc",
+    "process.cpu": "from /proc",
+    "process.rss": "from /proc",
+    "process.start_time": "from /proc",
+}
+
+# Metrics of which the captures only ever say that there is no value.
+ONLY_ABSENT = {
+    "process.gpu_instance_id": "no capture shows a process inside a MIG instance",
+    "process.compute_instance_id": "no capture shows a process inside a MIG instance",
+}
+
+# What nvidia-smi prints in place of a value, and the reason that gpulse gives for its absence.
+ABSENT = {
+    "N/A": "not supported",
+    "[N/A]": "not supported",
+    "[Not Supported]": "not supported",
+    "Requested functionality has been deprecated": "not supported",
+    "Insufficient Permissions": "no permission",
+    "[Insufficient Permissions]": "no permission",
+    "[GPU is lost]": "GPU is lost",
+}
+
+
+class Absent:
+    def __init__(self, reason):
+        self.reason = reason
+
+    def __repr__(self):
+        return f"null ({self.reason})"
+
+
+class Mebibytes:
+    """A size that nvidia-smi rounded to whole MiB: down before R570, up since. The captures say so
+    themselves: the parts of the memory add up to less, or to more, than the total."""
+
+    def __init__(self, mib, rounds_up):
+        self.mib = mib
+        self.rounds_up = rounds_up
+
+    def matches(self, size):
+        return isinstance(size, int) and (-(-size // MIB) if self.rounds_up else size // MIB) == self.mib
+
+    def __repr__(self):
+        return f"{self.mib} MiB"
+
+
+# ---- conversions: text of the capture → value of gpulse ----
+
+def text(t, _):
+    return t
+
+
+def number(t, _):
+    """"53", "51 %", "345 MHz", "33 C", "16x": the leading whole number."""
+    return int(re.match(r"-?\d+", t).group())
+
+
+def watts(t, _):
+    return float(re.fullmatch(r"(\d+\.\d+) W", t).group(1))
+
+
+def mebibytes(t, capture):
+    return Mebibytes(int(re.fullmatch(r"(\d+) MiB", t).group(1)), capture.rounds_up)
+
+
+def hexadecimal(t, _):
+    return "0x" + t.upper()
+
+
+POWER, OLD_POWER, CLOCKS = "gpu_power_readings", "power_readings", "clocks_event_reasons"
+
+# metric → (paths in the capture, of which the first that is there counts; conversion)
+DEVICE = {
+    "name": ("product_name", text),
+    "uuid": ("uuid", text),
+    "pci.bus_id": ("pci/pci_bus_id", text),
+    "pci.domain": ("pci/pci_domain", hexadecimal),
+    "pci.bus": ("pci/pci_bus", hexadecimal),
+    "pci.device": ("pci/pci_device", hexadecimal),
+    "pci.device_id": ("pci/pci_device_id", hexadecimal),
+    "pci.sub_device_id": ("pci/pci_sub_system_id", hexadecimal),
+    "serial": ("serial", text),
+    "minor_number": ("minor_number", number),
+    "brand": ("product_brand", text),
+    "architecture": ("product_architecture", text),
+    "vbios_version": ("vbios_version", text),
+    "memory.total": ("fb_memory_usage/total", mebibytes),
+    "memory.reserved": ("fb_memory_usage/reserved", mebibytes),
+    "memory.used": ("fb_memory_usage/used", mebibytes),
+    "memory.free": ("fb_memory_usage/free", mebibytes),
+    "bar1.total": ("bar1_memory_usage/total", mebibytes),
+    "bar1.used": ("bar1_memory_usage/used", mebibytes),
+    "bar1.free": ("bar1_memory_usage/free", mebibytes),
+    "utilization.gpu": ("utilization/gpu_util", number),
+    "utilization.memory": ("utilization/memory_util", number),
+    "utilization.encoder": ("utilization/encoder_util", number),
+    "utilization.decoder": ("utilization/decoder_util", number),
+    "utilization.jpeg": ("utilization/jpeg_util", number),
+    "utilization.ofa": ("utilization/ofa_util", number),
+    "pstate": ("performance_state", text),
+    "temperature.gpu": ("temperature/gpu_temp", number),
+    "temperature.gpu.tlimit": ("temperature/gpu_temp_tlimit", number),
+    "temperature.memory": ("temperature/memory_temp", number),
+    "temperature.threshold.shutdown": ("temperature/gpu_temp_max_threshold", number),
+    "temperature.threshold.slowdown": ("temperature/gpu_temp_slow_threshold", number),
+    "temperature.threshold.gpu_max": ("temperature/gpu_temp_max_gpu_threshold", number),
+    "temperature.threshold.memory_max": ("temperature/gpu_temp_max_mem_threshold", number),
+    "temperature.tlimit.shutdown": ("temperature/gpu_temp_max_tlimit_threshold", number),
+    "temperature.tlimit.slowdown": ("temperature/gpu_temp_slow_tlimit_threshold", number),
+    "temperature.tlimit.gpu_max": ("temperature/gpu_temp_max_gpu_tlimit_threshold", number),
+    "temperature.tlimit.memory_max": ("temperature/gpu_temp_max_mem_tlimit_threshold", number),
+    "fan.speed": ("fan_speed", number),
+    "power.draw.average": (f"{POWER}/average_power_draw", watts),
+    "power.draw.instant": (f"{POWER}/instant_power_draw", watts),
+    "power.limit": (f"{POWER}/requested_power_limit {OLD_POWER}/power_limit", watts),
+    "enforced.power.limit": (f"{POWER}/current_power_limit {OLD_POWER}/enforced_power_limit", watts),
+    "power.default_limit": (f"{POWER}/default_power_limit {OLD_POWER}/default_power_limit", watts),
+    "power.min_limit": (f"{POWER}/min_power_limit {OLD_POWER}/min_power_limit", watts),
+    "power.max_limit": (f"{POWER}/max_power_limit {OLD_POWER}/max_power_limit", watts),
+    "clocks.current.graphics": ("clocks/graphics_clock", number),
+    "clocks.current.sm": ("clocks/sm_clock", number),
+    "clocks.current.memory": ("clocks/mem_clock", number),
+    "clocks.current.video": ("clocks/video_clock", number),
+    "clocks.max.graphics": ("max_clocks/graphics_clock", number),
+    "clocks.max.sm": ("max_clocks/sm_clock", number),
+    "clocks.max.memory": ("max_clocks/mem_clock", number),
+    "clocks.max.video": ("max_clocks/video_clock", number),
+    "pcie.link.gen.current": ("pci/pci_gpu_link_info/pcie_gen/current_link_gen", number),
+    "pcie.link.gen.max": ("pci/pci_gpu_link_info/pcie_gen/max_link_gen", number),
+    "pcie.link.gen.gpumax": ("pci/pci_gpu_link_info/pcie_gen/max_device_link_gen", number),
+    "pcie.link.width.current": ("pci/pci_gpu_link_info/link_widths/current_link_width", number),
+    "pcie.link.width.max": ("pci/pci_gpu_link_info/link_widths/max_link_width", number),
+    "ecc.mode.current": ("ecc_mode/current_ecc", text),
+    "ecc.mode.pending": ("ecc_mode/pending_ecc", text),
+    "persistence_mode": ("persistence_mode", text),
+    "compute_mode": ("compute_mode", text),
+    "mig.mode.current": ("mig_mode/current_mig", text),
+    "mig.mode.pending": ("mig_mode/pending_mig", text),
+    "gpu_recovery_action": ("gpu_recovery_action", text),
+}
+
+# Bit of clocks_event_reasons.active → ending of the element; the metrics end alike.
+REASONS = {
+    0x001: "gpu_idle",
+    0x002: "applications_clocks_setting",
+    0x004: "sw_power_cap",
+    0x008: "hw_slowdown",
+    0x010: "sync_boost",
+    0x020: "sw_thermal_slowdown",
+    0x040: "hw_thermal_slowdown",
+    0x080: "hw_power_brake_slowdown",
+    0x100: "display_clocks_setting",
+}
+
+ECC = {
+    f"ecc.errors.{kind}.{counter}.total": (kind, counter)
+    for kind in ("corrected", "uncorrected") for counter in ("volatile", "aggregate")
+}
+
+# What is worked out by a function of its own, below.
+WORKED_OUT = {"index", "power.draw", f"{CLOCKS}.active", *(f"{CLOCKS}.{e}" for e in REASONS.values()),
+              *ECC, "mig.gpu_instance_id", "mig.compute_instance_id"}
+HOST = {"driver_version", "cuda_version", "count"}
+PROCESS = {"pid", "process.type", "process_name", "process.command", "used_gpu_memory",
+           "process.gpu_instance_id", "process.compute_instance_id"}
+MIG_MEMORY = [m for m in DEVICE if m.startswith(("memory.", "bar1."))]
+
+
+class Capture:
+    def __init__(self, path):
+        self.path = path
+        self.name = path.stem.removeprefix("qx__")
+        self.log = ET.parse(path).getroot()
+        self.gpus = self.log.findall("gpu")
+        self.rounds_up = int(self.log.findtext("driver_version").split(".")[0]) >= 570
+
+
+def texts(node, paths):
+    """The trimmed texts at those of the paths that exist."""
+    return [t.strip() for p in paths.split() if (t := node.findtext(p)) is not None]
+
+
+def convert(t, conversion, capture):
+    return Absent(ABSENT[t]) if t in ABSENT else conversion(t, capture)
+
+
+def table_values(node, metrics, capture):
+    for metric in metrics:
+        paths, conversion = DEVICE[metric]
+        found = texts(node, paths)
+        if found:
+            yield metric, convert(found[0], conversion, capture)
+
+
+def power_draw(gpu, capture):
+    """The driver's one power reading is the average where there is one, else the moment's."""
+    found = texts(gpu, f"{OLD_POWER}/power_draw {POWER}/power_draw {POWER}/average_power_draw "
+                       f"{POWER}/instant_power_draw")
+    present = [t for t in found if t not in ABSENT]
+    if found:
+        yield "power.draw", convert((present or found)[0], watts, capture)
+
+
+def clock_reasons(gpu):
+    group = next((g for g in map(gpu.find, (CLOCKS, "clocks_throttle_reasons")) if g is not None), None)
+    if group is None:
+        return
+    if not len(group):
+        reason = Absent(ABSENT[group.text.strip()])
+        yield from ((m, reason) for m in WORKED_OUT if m.startswith(CLOCKS))
+        return
+    active = {e.tag.split("_reason_", 1)[1]: e.text.strip() for e in group}
+    mask = sum(bit for bit, ending in REASONS.items() if active.get(ending) == "Active")
+    yield f"{CLOCKS}.active", mask
+    for ending in REASONS.values():
+        if ending in active:
+            yield f"{CLOCKS}.{ending}", active[ending]
+
+
+def ecc_total(gpu, kind, counter):
+    """Older captures have a total, newer ones its parts; None if there is neither."""
+    old = {"corrected": "single_bit", "uncorrected": "double_bit"}[kind]
+    places = {"corrected": "sram_correctable dram_correctable",
+              "uncorrected": "sram_uncorrectable sram_uncorrectable_parity "
+                             "sram_uncorrectable_secded dram_uncorrectable"}[kind]
+    base = f"ecc_errors/{counter}"
+    found = texts(gpu, f"{base}/{old}/total") or texts(gpu, " ".join(f"{base}/{p}" for p in places.split()))
+    if not found:
+        return None
+    absent = [t for t in found if t in ABSENT]
+    return Absent(ABSENT[absent[0]]) if absent else sum(map(int, found))
+
+
+def expected_of_gpu(gpu, index, capture):
+    yield "index", index
+    yield from table_values(gpu, DEVICE, capture)
+    yield from power_draw(gpu, capture)
+    yield from clock_reasons(gpu)
+    for metric, (kind, counter) in ECC.items():
+        total = ecc_total(gpu, kind, counter)
+        if total is not None:
+            yield metric, total
+
+
+def expected_of_mig(mig, index, capture):
+    yield "index", index
+    yield "mig.gpu_instance_id", int(mig.findtext("gpu_instance_id"))
+    yield "mig.compute_instance_id", int(mig.findtext("compute_instance_id"))
+    yield from table_values(mig, MIG_MEMORY, capture)
+
+
+def expected_of_process(process, capture):
+    name = process.findtext("process_name").strip()
+    unknown = Absent("not supported")
+    yield "pid", int(process.findtext("pid"))
+    yield "process.type", process.findtext("type").strip()
+    yield "process_name", name.rsplit("/", 1)[-1] or unknown
+    yield "process.command", name or unknown
+    yield "used_gpu_memory", convert(process.findtext("used_memory").strip(), mebibytes, capture)
+    for metric, path in (("process.gpu_instance_id", "gpu_instance_id"),
+                         ("process.compute_instance_id", "compute_instance_id")):
+        if (t := process.findtext(path)) is not None:
+            yield metric, convert(t.strip(), number, capture)
+
+
+def expected_of_host(capture):
+    yield "driver_version", capture.log.findtext("driver_version").strip()
+    if (cuda := capture.log.findtext("cuda_version")) is not None:
+        yield "cuda_version", convert(cuda.strip(), text, capture)
+    yield "count", int(capture.log.findtext("attached_gpus"))
+
+
+# ---- comparing ----
+
+compared = Counter()  # metric → comparisons with a value
+compared_absent = Counter()
+used_accepted = set()
+
+
+def is_same(expected, row, metric):
+    value = row.get(metric)
+    if isinstance(expected, Absent):
+        return value is None and row.get("reasons", {}).get(metric) == expected.reason
+    if isinstance(expected, Mebibytes):
+        return expected.matches(value)
+    if isinstance(expected, float):
+        return value is not None and abs(value - expected) < 1e-6
+    return value == expected and type(value) is type(expected)
+
+
+class Comparison:
+    def __init__(self, capture):
+        self.capture = capture
+        self.count = 0
+        self.mismatches = []
+        self.accepted = 0
+
+    def rows(self, what, expected_rows, rows):
+        assert len(expected_rows) == len(rows), \
+            f"{len(expected_rows)} {what} captured, {len(rows)} printed"
+        for i, (expected, row) in enumerate(zip(expected_rows, rows)):
+            for metric, value in expected:
+                self.value(f"{what} {i}", metric, value, row)
+
+    def value(self, where, metric, expected, row):
+        self.count += 1
+        (compared_absent if isinstance(expected, Absent) else compared)[metric] += 1
+        if is_same(expected, row, metric):
+            return
+        if (self.capture.name, metric) in ACCEPTED:
+            used_accepted.add((self.capture.name, metric))
+            self.accepted += 1
+            return
+        reason = row.get("reasons", {}).get(metric)
+        self.mismatches.append(f"{where}: {metric}: captured {expected!r}, "
+                               f"printed {row.get(metric)!r}{f' ({reason})' if reason else ''}")
+
+
+def compare(capture, folder):
+    machine = f"{folder}/m.json"
+    good(gpulse("sim", "import", capture.path, "-o", machine))
+    # An empty root: the captured pids must not meet processes of this machine.
+    os.mkdir(f"{folder}/root")
+    env = dict(os.environ, GPULSE_SIM_STATE=folder)
+    common = ("--sim", machine, "--sim-still", "--root", f"{folder}/root", "--timeout", "60", "query", "*",
+              "-f", "json")
+
+    def query(*more):
+        return json.loads(good(gpulse(*common, *more, env=env)))
+
+    rows = query("--mig")["gpus"]
+    result = Comparison(capture)
+    result.rows("host", [list(expected_of_host(capture))], query("--host")["hosts"])
+    result.rows("gpu", [list(expected_of_gpu(g, i, capture)) for i, g in enumerate(capture.gpus)],
+                [r for r in rows if r["mig.gpu_instance_id"] is None])
+    result.rows("mig", [list(expected_of_mig(m, i, capture)) for i, g in enumerate(capture.gpus)
+                        for m in g.findall("mig_devices/mig_device")],
+                [r for r in rows if r["mig.gpu_instance_id"] is not None])
+    result.rows("process", [list(expected_of_process(p, capture)) for g in capture.gpus
+                            for p in sorted(g.findall("processes/process_info"),
+                                            key=lambda p: int(p.findtext("pid")))],
+                query("--processes", "--mig")["processes"])
+    return result
+
+
+totals = Counter()
+
+
+def check(capture):
+    with tempfile.TemporaryDirectory() as folder:
+        result = compare(capture, folder)
+    print(f"# {capture.name}: {result.count} values compared, {len(result.mismatches)} mismatches, "
+          f"{result.accepted} accepted")
+    totals.update(captures=1, values=result.count, mismatches=len(result.mismatches),
+                  accepted=result.accepted)
+    assert not result.mismatches, "\n".join(["", *result.mismatches])
+
+
+def add_captures():
+    for path in sorted((ROOT / "data/captures").glob("qx__*.xml")):
+        if not re.search(r"nvsmi_device_v1[123]\.dtd", path.read_text(errors="replace")[:2000]):
+            continue
+
+        def of_capture(capture=Capture(path)):
+            check(capture)
+        of_capture.__name__ = f"capture {path.stem.removeprefix('qx__')}"
+        test(of_capture)
+
+
+add_captures()
+
+
+@test
+def there_are_captures():
+    print(f"# total: {totals['captures']} captures, {totals['values']} values compared, "
+          f"{totals['mismatches']} mismatches, {totals['accepted']} accepted")
+    assert totals["captures"] >= 13, totals
+
+
+@test
+def every_metric_is_compared_or_explained():
+    rows = re.findall(r'^METRIC\(\w+, (\w+), \w+, \w+, \w+, \w+, "([^"]+)"',
+                      (ROOT / "src/model/metric.def").read_text(), re.M)
+    names = {name for _, name in rows}
+    assert len(names) > 100, "metric.def was not understood"
+    known = {*DEVICE, *WORKED_OUT, *HOST, *PROCESS, *NOT_IN_CAPTURES}
+    assert not names - known, f"neither compared nor explained: {sorted(names - known)}"
+    assert not known - names, f"not in metric.def: {sorted(known - names)}"
+    both = set(NOT_IN_CAPTURES) & {*compared, *compared_absent}
+    assert not both, f"explained away, but compared: {sorted(both)}"
+    never = names - set(NOT_IN_CAPTURES) - set(compared) - (set(ONLY_ABSENT) & set(compared_absent))
+    assert not never, f"no capture gave a value to compare: {sorted(never)}"
+    assert not set(ONLY_ABSENT) & set(compared), "a capture gives a value now: strike it from the list"
+
+
+@test
+def every_accepted_mismatch_occurs():
+    unused = set(ACCEPTED) - used_accepted
+    assert not unused, f"no longer needed: {sorted(unused)}"
+    assert all(ACCEPTED.values()), "a reason is missing"
+    for (capture, metric), reason in ACCEPTED.items():
+        print(f"# accepted: {capture}: {metric}: {reason}")
+
+
+main()
