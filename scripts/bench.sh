@@ -3,6 +3,6 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-scripts/build.sh release benches
+scripts/build.sh release
 dir=$PWD/build-release
 exec "$dir/tests/bench/bench" "$dir/gpulse" "$dir/tests/bench/floor" "$dir/sim/libnvidia-ml.so.1" "$@"

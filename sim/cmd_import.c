@@ -47,8 +47,9 @@ static int run(int argc, char **argv, struct gp_err *err)
     int positional;
     int result = gp_cli_parse(argc, argv, &target, 1, false, &positional, err);
     if (result == GP_OK && positional != 1)
-        result = gp_err_set(err, GP_EUSAGE, "import needs one capture: the output of "
-                                            "nvidia-smi -q -x");
+        result = gp_err_set(err, GP_EUSAGE,
+                            "import needs one capture: the output of "
+                            "nvidia-smi -q -x");
     json_t *machine = NULL;
     if (result == GP_OK)
         result = sim_import(argv[1], &machine, err);
@@ -56,8 +57,8 @@ static int run(int argc, char **argv, struct gp_err *err)
         result = sim_import_overlay(machine, o.overlay, err);
     if (result == GP_OK) {
         char *text = json_dumps(machine, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
-        result = text ? write_text(o.output, text, err)
-                      : gp_err_set(err, GP_ENOMEM, "out of memory");
+        result =
+            text ? write_text(o.output, text, err) : gp_err_set(err, GP_ENOMEM, "out of memory");
         free(text);
     }
     json_decref(machine);

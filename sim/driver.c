@@ -262,8 +262,9 @@ static struct session *open_session(struct gp_err *err)
     const char *spec = getenv("GPULSE_SIM");
     char home[GP_PATH_SIZE];
     if (!spec || !*spec) {
-        (void)gp_err_set(err, GP_EUSAGE, "GPULSE_SIM is not set; it names the machine to simulate, "
-                                         "as in GPULSE_SIM=h100x8");
+        (void)gp_err_set(err, GP_EUSAGE,
+                         "GPULSE_SIM is not set; it names the machine to simulate, "
+                         "as in GPULSE_SIM=h100x8");
         return NULL;
     }
     struct session *session = calloc(1, sizeof(*session));
@@ -309,8 +310,8 @@ static void free_retired(void)
 /* The faults of the call nvmlInit itself. */
 static nvmlReturn_t init_faults(struct session *session, enum sim_function function)
 {
-    struct sim_call call = {.live = session->live, .machine = session->machine,
-                            .function = function};
+    struct sim_call call = {
+        .live = session->live, .machine = session->machine, .function = function};
     struct sim_fault fault;
     sleep_ns((uint64_t)session->machine->latency_us[function] * 1000);
     for (size_t at = 0; next_fault(&call, &at, &fault);) {

@@ -21,9 +21,9 @@ struct sim_call {
     struct sim_device *device;   /* NULL in a call without one */
     enum sim_function function;
     unsigned int generation; /* of the initialisation, for handles */
-    bool absurd; /* answer sentinels and impossible numbers */
-    bool grow;   /* the process list is growing */
-    bool no_gpu; /* the machine has no device at the moment */
+    bool absurd;             /* answer sentinels and impossible numbers */
+    bool grow;               /* the process list is growing */
+    bool no_gpu;             /* the machine has no device at the moment */
 };
 
 /* Begins a call: counts it, spends its latency, applies the faults. `args_ok` says whether the

@@ -96,7 +96,8 @@ int sim_fault_parse(const char *text, int gpu, struct sim_fault *ret, struct gp_
     if (kind < 0)
         return gp_err_set(err, GP_EUSAGE,
                           "unknown fault '%.40s': accepted are lost, hang[=TIME], slow=TIME, deny, "
-                          "error=CODE, absurd, grow, unloaded, mismatch, nogpu, clear", text);
+                          "error=CODE, absurd, grow, unloaded, mismatch, nogpu, clear",
+                          text);
 
     struct sim_fault fault = {.gpu = gpu, .kind = (uint32_t)kind};
     const char *rest = text + name_len;

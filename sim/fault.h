@@ -12,7 +12,7 @@ enum sim_function {
 #define X(type, name, args) SIM_FN_##name,
     NVML_FUNCTIONS(X)
 #undef X
-    SIM_FN_COUNT
+        SIM_FN_COUNT
 };
 extern const char *const sim_function_names[SIM_FN_COUNT];
 
@@ -38,7 +38,7 @@ enum { SIM_FAULT_FUNCTION_SIZE = 56, SIM_ALL_GPUS = -1 };
 struct sim_fault {
     int32_t gpu; /* SIM_ALL_GPUS: the whole machine */
     uint32_t kind;
-    uint64_t value; /* nanoseconds or return code */
+    uint64_t value;                         /* nanoseconds or return code */
     char function[SIM_FAULT_FUNCTION_SIZE]; /* name or beginning of one; "": every function */
 };
 

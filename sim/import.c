@@ -182,13 +182,13 @@ static const char *find_text(const struct node *node, const char *path)
 /* ------------------------------------------------------------------------- values */
 
 enum convert {
-    AS_IS,   /* text, or a name of the answer's kind */
-    COUNT,   /* "53", "51 %", "16x", "345 MHz", "500 KB/s": the leading whole number */
-    MIB,     /* "81559 MiB" in bytes */
-    MILLI,   /* "68.57 W" in mW */
-    US_NS,   /* "770461242 us" in ns */
-    HEX,     /* "0x5300" */
-    YES_NO,  /* 1 or 0 */
+    AS_IS,  /* text, or a name of the answer's kind */
+    COUNT,  /* "53", "51 %", "16x", "345 MHz", "500 KB/s": the leading whole number */
+    MIB,    /* "81559 MiB" in bytes */
+    MILLI,  /* "68.57 W" in mW */
+    US_NS,  /* "770461242 us" in ns */
+    HEX,    /* "0x5300" */
+    YES_NO, /* 1 or 0 */
 };
 
 /* What nvidia-smi prints in place of a value, as return code; NULL if it is a value. */
@@ -196,20 +196,19 @@ static const char *return_code_of(const char *text)
 {
     static const struct {
         const char *words, *code;
-    } special[] = {
-        {"N/A", "NOT_SUPPORTED"},
-        {"[N/A]", "NOT_SUPPORTED"},
-        {"[Not Supported]", "NOT_SUPPORTED"},
-        {"", "NOT_SUPPORTED"},
-        {"Requested functionality has been deprecated", "DEPRECATED"},
-        {"[Requested functionality has been deprecated]", "DEPRECATED"},
-        {"[Insufficient Permissions]", "NO_PERMISSION"},
-        {"[GPU is lost]", "GPU_IS_LOST"},
-        {"ERR!", "UNKNOWN"},
-        {"[Unknown Error]", "UNKNOWN"},
-        {"[GPU requires reset]", "RESET_REQUIRED"},
+    } special[] = {{"N/A", "NOT_SUPPORTED"},
+                   {"[N/A]", "NOT_SUPPORTED"},
+                   {"[Not Supported]", "NOT_SUPPORTED"},
+                   {"", "NOT_SUPPORTED"},
+                   {"Requested functionality has been deprecated", "DEPRECATED"},
+                   {"[Requested functionality has been deprecated]", "DEPRECATED"},
+                   {"[Insufficient Permissions]", "NO_PERMISSION"},
+                   {"[GPU is lost]", "GPU_IS_LOST"},
+                   {"ERR!", "UNKNOWN"},
+                   {"[Unknown Error]", "UNKNOWN"},
+                   {"[GPU requires reset]", "RESET_REQUIRED"},
 #define X(name, code, words) {words, #name},
-        NVML_RETURN_CODES(X)
+                   NVML_RETURN_CODES(X)
 #undef X
     };
     for (size_t i = 0; i < GP_ARRAY_LEN(special); i++) {
@@ -221,12 +220,13 @@ static const char *return_code_of(const char *text)
     return NULL;
 }
 
+/* The ceiling leaves room for sums of a few numbers. */
 static bool parse_scaled(const char *text, double factor, json_int_t *ret)
 {
     char *end;
     errno = 0;
     double number = strtod(text, &end);
-    if (end == text || errno || !isfinite(number) || fabs(number * factor) > 9e18)
+    if (end == text || errno || !isfinite(number) || fabs(number * factor) > 0x1p60)
         return false;
     *ret = (json_int_t)llround(number * factor);
     return true;
@@ -368,31 +368,35 @@ static const struct row answer_rows[] = {
 #define SRAM_DRAM(counter)                                                                         \
     {"ecc_errors/" counter "/sram_correctable", "MemoryErrorCounter",                              \
      "corrected." counter ".SRAM", COUNT},                                                         \
-    {"ecc_errors/" counter "/dram_correctable", "MemoryErrorCounter",                              \
-     "corrected." counter ".DRAM", COUNT},                                                         \
-    {"ecc_errors/" counter "/dram_uncorrectable", "MemoryErrorCounter",                            \
-     "uncorrected." counter ".DRAM", COUNT},                                                       \
-    {"ecc_errors/" counter "/sram_uncorrectable", "MemoryErrorCounter",                            \
-     "uncorrected." counter ".SRAM", COUNT}
+        {"ecc_errors/" counter "/dram_correctable", "MemoryErrorCounter",                          \
+         "corrected." counter ".DRAM", COUNT},                                                     \
+        {"ecc_errors/" counter "/dram_uncorrectable", "MemoryErrorCounter",                        \
+         "uncorrected." counter ".DRAM", COUNT},                                                   \
+    {                                                                                              \
+        "ecc_errors/" counter "/sram_uncorrectable", "MemoryErrorCounter",                         \
+            "uncorrected." counter ".SRAM", COUNT                                                  \
+    }
     SRAM_DRAM("volatile"),
     SRAM_DRAM("aggregate"),
 #undef SRAM_DRAM
 #define OLD_LOCATIONS(counter, bits, type)                                                         \
     {"ecc_errors/" counter "/" bits "/total", "TotalEccErrors", type "." counter, COUNT},          \
-    {"ecc_errors/" counter "/" bits "/l1_cache", "MemoryErrorCounter",                             \
-     type "." counter ".L1_CACHE", COUNT},                                                         \
-    {"ecc_errors/" counter "/" bits "/l2_cache", "MemoryErrorCounter",                             \
-     type "." counter ".L2_CACHE", COUNT},                                                         \
-    {"ecc_errors/" counter "/" bits "/device_memory", "MemoryErrorCounter",                        \
-     type "." counter ".DRAM", COUNT},                                                             \
-    {"ecc_errors/" counter "/" bits "/register_file", "MemoryErrorCounter",                        \
-     type "." counter ".REGISTER_FILE", COUNT},                                                    \
-    {"ecc_errors/" counter "/" bits "/texture_memory", "MemoryErrorCounter",                       \
-     type "." counter ".TEXTURE_MEMORY", COUNT},                                                   \
-    {"ecc_errors/" counter "/" bits "/texture_shm", "MemoryErrorCounter",                          \
-     type "." counter ".TEXTURE_SHM", COUNT},                                                      \
-    {"ecc_errors/" counter "/" bits "/cbu", "MemoryErrorCounter",                                  \
-     type "." counter ".CBU", COUNT}
+        {"ecc_errors/" counter "/" bits "/l1_cache", "MemoryErrorCounter",                         \
+         type "." counter ".L1_CACHE", COUNT},                                                     \
+        {"ecc_errors/" counter "/" bits "/l2_cache", "MemoryErrorCounter",                         \
+         type "." counter ".L2_CACHE", COUNT},                                                     \
+        {"ecc_errors/" counter "/" bits "/device_memory", "MemoryErrorCounter",                    \
+         type "." counter ".DRAM", COUNT},                                                         \
+        {"ecc_errors/" counter "/" bits "/register_file", "MemoryErrorCounter",                    \
+         type "." counter ".REGISTER_FILE", COUNT},                                                \
+        {"ecc_errors/" counter "/" bits "/texture_memory", "MemoryErrorCounter",                   \
+         type "." counter ".TEXTURE_MEMORY", COUNT},                                               \
+        {"ecc_errors/" counter "/" bits "/texture_shm", "MemoryErrorCounter",                      \
+         type "." counter ".TEXTURE_SHM", COUNT},                                                  \
+    {                                                                                              \
+        "ecc_errors/" counter "/" bits "/cbu", "MemoryErrorCounter", type "." counter ".CBU",      \
+            COUNT                                                                                  \
+    }
     OLD_LOCATIONS("volatile", "single_bit", "corrected"),
     OLD_LOCATIONS("volatile", "double_bit", "uncorrected"),
     OLD_LOCATIONS("aggregate", "single_bit", "corrected"),
@@ -405,12 +409,14 @@ static const struct row answer_rows[] = {
 
 #define POWER_FIELDS(group, scope)                                                                 \
     {group "/average_power_draw", "185" scope, NULL, MILLI},                                       \
-    {group "/instant_power_draw", "186" scope, NULL, MILLI},                                       \
-    {group "/min_power_limit", "187" scope, NULL, MILLI},                                          \
-    {group "/max_power_limit", "188" scope, NULL, MILLI},                                          \
-    {group "/default_power_limit", "189" scope, NULL, MILLI},                                      \
-    {group "/current_power_limit", "190" scope, NULL, MILLI},                                      \
-    {group "/requested_power_limit", "192" scope, NULL, MILLI}
+        {group "/instant_power_draw", "186" scope, NULL, MILLI},                                   \
+        {group "/min_power_limit", "187" scope, NULL, MILLI},                                      \
+        {group "/max_power_limit", "188" scope, NULL, MILLI},                                      \
+        {group "/default_power_limit", "189" scope, NULL, MILLI},                                  \
+        {group "/current_power_limit", "190" scope, NULL, MILLI},                                  \
+    {                                                                                              \
+        group "/requested_power_limit", "192" scope, NULL, MILLI                                   \
+    }
 
 static const struct row field_rows[] = {
     {"temperature/memory_temp", "82", NULL, COUNT},
@@ -471,16 +477,16 @@ static const struct {
     unsigned int first, last; /* of the device id */
     int major, minor;
 } capability_rows[] = {
-    {0x15f0, 0x15ff, 6, 0}, /* P100 */
-    {0x1b00, 0x1d7f, 6, 1}, /* GP102 to GP108 */
-    {0x1db0, 0x1dff, 7, 0}, /* V100 */
-    {0x1e00, 0x1fff, 7, 5}, /* TU102 to TU106, T4 */
-    {0x2180, 0x21ff, 7, 5}, /* TU116 */
-    {0x20b0, 0x20ff, 8, 0}, /* A100, A30 */
-    {0x2200, 0x22ff, 8, 6}, /* GA102 */
-    {0x2300, 0x233f, 9, 0}, /* H100, H200 */
-    {0x2400, 0x25ff, 8, 6}, /* GA103 to GA107 */
-    {0x2680, 0x28ff, 8, 9}, /* AD102 to AD107 */
+    {0x15f0, 0x15ff, 6, 0},  /* P100 */
+    {0x1b00, 0x1d7f, 6, 1},  /* GP102 to GP108 */
+    {0x1db0, 0x1dff, 7, 0},  /* V100 */
+    {0x1e00, 0x1fff, 7, 5},  /* TU102 to TU106, T4 */
+    {0x2180, 0x21ff, 7, 5},  /* TU116 */
+    {0x20b0, 0x20ff, 8, 0},  /* A100, A30 */
+    {0x2200, 0x22ff, 8, 6},  /* GA102 */
+    {0x2300, 0x233f, 9, 0},  /* H100, H200 */
+    {0x2400, 0x25ff, 8, 6},  /* GA103 to GA107 */
+    {0x2680, 0x28ff, 8, 9},  /* AD102 to AD107 */
     {0x2900, 0x29ff, 10, 0}, /* B200, GB200 */
 };
 
@@ -525,6 +531,8 @@ static json_t *memory_info(const struct node *group)
         const char *text = find_text(group, names[i]);
         const char *code = text ? return_code_of(text) : NULL;
         given[i] = text && !code && parse_scaled(text, 1, &mib[i]);
+        if (mib[i] < 0 || mib[i] > INT32_MAX)
+            return NULL;
         if (i == TOTAL && !given[i])
             return text && code ? json_string(code) : NULL;
     }
@@ -685,10 +693,17 @@ static bool put_fields(json_t *fields, const struct node *gpu, const unsigned in
 
 /* ------------------------------------------------------------------------- lists */
 
-static bool put_instance(json_t *object, const struct node *node, const char *path, const char *key)
+/* The id of a GPU or compute instance: small, or not an id. */
+static bool instance_id(const struct node *node, const char *path, json_int_t *ret)
 {
     const char *text = find_text(node, path);
-    return !text || return_code_of(text) || put(object, key, NULL, convert(text, COUNT));
+    return text && parse_scaled(text, 1, ret) && *ret >= 0 && *ret < 256;
+}
+
+static bool put_instance(json_t *object, const struct node *node, const char *path, const char *key)
+{
+    json_int_t id;
+    return !instance_id(node, path, &id) || put(object, key, NULL, json_integer(id));
 }
 
 static json_t *import_processes(const struct node *gpu)
@@ -749,8 +764,9 @@ static bool put_mig_name(json_t *answers, const char *gpu_name, const struct nod
     ok &= put(answers, "Attributes", "compute_instance_slices", json_integer(slices));
     char name[NVML_DEVICE_NAME_V2_BUFFER_SIZE];
     if (slices)
-        (void)snprintf(name, sizeof(name), "%s MIG %" JSON_INTEGER_FORMAT "g.%" JSON_INTEGER_FORMAT
-                       "gb", gpu_name, slices, (mib + 512) / 1024);
+        (void)snprintf(name, sizeof(name),
+                       "%s MIG %" JSON_INTEGER_FORMAT "g.%" JSON_INTEGER_FORMAT "gb", gpu_name,
+                       slices, (mib + 512) / 1024);
     else
         (void)snprintf(name, sizeof(name), "%s MIG", gpu_name);
     return ok && put(answers, "Name", NULL, json_string(name));
@@ -762,8 +778,7 @@ static json_t *mig_uuid(const char *gpu_uuid, const char *given, json_int_t gi, 
     char uuid[96];
     if (given && strncmp(given, "MIG-", 4) == 0)
         return json_string(given);
-    (void)snprintf(uuid, sizeof(uuid), "MIG-%08x-%s",
-                   (unsigned int)(gi << 8 | ci) & 0xffffffu,
+    (void)snprintf(uuid, sizeof(uuid), "MIG-%08x-%s", (unsigned int)(gi << 8 | ci),
                    strlen(gpu_uuid) == 40 ? gpu_uuid + 13 : "0000-0000-0000-000000000000");
     return json_string(uuid);
 }
@@ -775,10 +790,7 @@ static json_t *import_migs(const struct node *gpu, const char *gpu_uuid, unsigne
     json_t *list = json_array();
     for (const struct node *m = group ? group->first : NULL; m && list; m = m->next) {
         json_int_t gi, ci;
-        const char *gi_text = find_text(m, "gpu_instance_id");
-        const char *ci_text = find_text(m, "compute_instance_id");
-        if (!gi_text || !ci_text || !parse_scaled(gi_text, 1, &gi) ||
-            !parse_scaled(ci_text, 1, &ci))
+        if (!instance_id(m, "gpu_instance_id", &gi) || !instance_id(m, "compute_instance_id", &ci))
             continue;
         json_t *answers = json_object();
         json_t *entry =
@@ -905,9 +917,8 @@ int sim_import_overlay(json_t *machine, const char *path, struct gp_err *err)
     json_t *answers = json_object_get(overlay, "answers");
     size_t i;
     json_t *device;
-    json_array_foreach (json_object_get(machine, "devices"), i, device)
-        if (answers)
-            (void)json_object_update(json_object_get(device, "answers"), answers);
+    json_array_foreach(json_object_get(machine, "devices"), i, device) if (answers)(void)
+        json_object_update(json_object_get(device, "answers"), answers);
     (void)json_object_del(overlay, "answers");
     int result = json_object_update(machine, overlay) == 0
                      ? GP_OK

@@ -265,8 +265,8 @@ struct sim_value sim_live_value(const struct sim_live *live, const struct sim_de
         break;
     case SIM_MOTION_PCIE:
         if (busy > 0)
-            v.number += rounded(FULL_PCIE_KBS * busy *
-                                (1 + 0.4 * wobble(live, device->index, slot)));
+            v.number +=
+                rounded(FULL_PCIE_KBS * busy * (1 + 0.4 * wobble(live, device->index, slot)));
         break;
     case SIM_MOTION_PCIE_GEN:
         if (busy > 0)
@@ -304,9 +304,8 @@ struct sim_value sim_live_field(const struct sim_live *live, const struct sim_de
         v.number = rounded(temperature(live, device, captured, busy));
     else if (id == NVML_FI_DEV_POWER_AVERAGE || id == NVML_FI_DEV_POWER_INSTANT)
         /* The memory and the module have no limit of their own here: they follow in proportion. */
-        v.number = scope == NVML_POWER_SCOPE_GPU
-                       ? rounded(power_mw(live, device, captured, busy))
-                       : rounded(captured * (1 + busy));
+        v.number = scope == NVML_POWER_SCOPE_GPU ? rounded(power_mw(live, device, captured, busy))
+                                                 : rounded(captured * (1 + busy));
     return v;
 }
 

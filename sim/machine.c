@@ -23,7 +23,10 @@ const struct sim_answer sim_answers[SIM_SLOT_COUNT] = {
 /* ------------------------------------------------------------------------- names */
 
 static const struct sim_name switch_names[] = {
-    {"Enabled", 1}, {"Disabled", 0}, {"Supported", 1}, {NULL, 0},
+    {"Enabled", 1},
+    {"Disabled", 0},
+    {"Supported", 1},
+    {NULL, 0},
 };
 static const struct sim_name brand_names[] = {
     {"Quadro", NVML_BRAND_QUADRO},
@@ -46,17 +49,17 @@ static const struct sim_name brand_names[] = {
     {NULL, 0},
 };
 static const struct sim_name arch_names[] = {
-    {"Kepler", NVML_DEVICE_ARCH_KEPLER},   {"Maxwell", NVML_DEVICE_ARCH_MAXWELL},
-    {"Pascal", NVML_DEVICE_ARCH_PASCAL},   {"Volta", NVML_DEVICE_ARCH_VOLTA},
-    {"Turing", NVML_DEVICE_ARCH_TURING},   {"Ampere", NVML_DEVICE_ARCH_AMPERE},
-    {"Ada Lovelace", NVML_DEVICE_ARCH_ADA}, {"Hopper", NVML_DEVICE_ARCH_HOPPER},
+    {"Kepler", NVML_DEVICE_ARCH_KEPLER},       {"Maxwell", NVML_DEVICE_ARCH_MAXWELL},
+    {"Pascal", NVML_DEVICE_ARCH_PASCAL},       {"Volta", NVML_DEVICE_ARCH_VOLTA},
+    {"Turing", NVML_DEVICE_ARCH_TURING},       {"Ampere", NVML_DEVICE_ARCH_AMPERE},
+    {"Ada Lovelace", NVML_DEVICE_ARCH_ADA},    {"Hopper", NVML_DEVICE_ARCH_HOPPER},
     {"Blackwell", NVML_DEVICE_ARCH_BLACKWELL}, {"Rubin", NVML_DEVICE_ARCH_RUBIN},
-    {"Unknown", NVML_DEVICE_ARCH_UNKNOWN}, {NULL, 0},
+    {"Unknown", NVML_DEVICE_ARCH_UNKNOWN},     {NULL, 0},
 };
 static const struct sim_name pstate_names[] = {
-    {"P0", 0}, {"P1", 1}, {"P2", 2}, {"P3", 3}, {"P4", 4}, {"P5", 5}, {"P6", 6}, {"P7", 7},
-    {"P8", 8}, {"P9", 9}, {"P10", 10}, {"P11", 11}, {"P12", 12}, {"P13", 13}, {"P14", 14},
-    {"P15", 15}, {NULL, 0},
+    {"P0", 0},   {"P1", 1},   {"P2", 2},   {"P3", 3},   {"P4", 4},   {"P5", 5},
+    {"P6", 6},   {"P7", 7},   {"P8", 8},   {"P9", 9},   {"P10", 10}, {"P11", 11},
+    {"P12", 12}, {"P13", 13}, {"P14", 14}, {"P15", 15}, {NULL, 0},
 };
 static const struct sim_name compute_mode_names[] = {
     {"Default", NVML_COMPUTEMODE_DEFAULT},
@@ -149,7 +152,8 @@ static int check_keys(struct loader *l, json_t *object, const char *const *known
         return fail(l, "expected an object");
     const char *key;
     json_t *value;
-    json_object_foreach (object, key, value) {
+    json_object_foreach(object, key, value)
+    {
         size_t i = 0;
         while (known[i] && strcmp(known[i], key) != 0)
             i++;
@@ -228,9 +232,11 @@ static bool find_name(enum sim_kind kind, const char *text, uint64_t *ret)
 
 static int expected(struct loader *l, enum sim_kind kind)
 {
-    static const char *const words[SIM_KIND_COUNT] = {
-        [SIM_KIND_TEXT] = "a string", [SIM_KIND_U32] = "a number from 0 to 4294967295",
-        [SIM_KIND_U64] = "a number", [SIM_KIND_I32] = "a signed number"};
+    static const char *const words[SIM_KIND_COUNT] = {[SIM_KIND_TEXT] = "a string",
+                                                      [SIM_KIND_U32] =
+                                                          "a number from 0 to 4294967295",
+                                                      [SIM_KIND_U64] = "a number",
+                                                      [SIM_KIND_I32] = "a signed number"};
     const struct sim_name *name = sim_kind_names(kind);
     char list[120] = "a number";
     for (size_t len = strlen(list); name && name->name && len + 32 < sizeof(list); name++)
@@ -287,8 +293,10 @@ static int load_answer(struct loader *l, const char *key, json_t *json, struct s
             found++;
             (void)enter(l, row->member);
         } else if (row->member && !json_is_string(json)) {
-            return fail(l, "expected an object with members such as \"%s\", or the name of a "
-                           "return code", row->member);
+            return fail(l,
+                        "expected an object with members such as \"%s\", or the name of a "
+                        "return code",
+                        row->member);
         }
         int result = load_value(l, value, row->kind, &answers[slot]);
         if (result < 0)
@@ -322,7 +330,8 @@ static int load_answers(struct loader *l, json_t *device, struct sim_value *answ
         return fail(l, "expected an object");
     const char *key;
     json_t *value;
-    json_object_foreach (object, key, value) {
+    json_object_foreach(object, key, value)
+    {
         size_t inner = enter(l, key);
         int result = load_answer(l, key, value, answers);
         if (result < 0)
@@ -344,7 +353,8 @@ static int load_fields(struct loader *l, json_t *json, struct sim_device *device
         return no_memory(l);
     const char *key;
     json_t *value;
-    json_object_foreach (object, key, value) {
+    json_object_foreach(object, key, value)
+    {
         size_t inner = enter(l, key);
         struct sim_field *field = &device->fields[device->field_count++];
         char id[16];
@@ -419,8 +429,8 @@ static int load_process(struct loader *l, json_t *json, struct sim_process *proc
 
 static int load_processes(struct loader *l, json_t *json, struct sim_device *device)
 {
-    static const char *const keys[] = {"pid", "type", "memory_bytes", "name", "gpu_instance",
-                                       "compute_instance", NULL};
+    static const char *const keys[] = {
+        "pid", "type", "memory_bytes", "name", "gpu_instance", "compute_instance", NULL};
     json_t *array;
     int result = get_array(l, json, "processes", SIM_MAX_PROCESSES, &array);
     if (result < 0)
@@ -513,7 +523,8 @@ static int load_pci(struct loader *l, json_t *json, struct sim_device *device)
     unsigned int function;
     int used = 0;
     if (sscanf(bus_id, "%8x:%2x:%2x.%1x%n", &device->pci_domain, &device->pci_bus,
-               &device->pci_slot, &function, &used) != 4 || bus_id[used])
+               &device->pci_slot, &function, &used) != 4 ||
+        bus_id[used])
         return fail(l, "bus_id: expected the form \"00000000:53:00.0\"");
     result = get_hex(l, pci, "device_id", &device->pci_device_id);
     if (result == GP_OK)
@@ -528,7 +539,10 @@ static int load_device(struct loader *l, json_t *json, struct sim_device *device
     static const char *const keys[] = {"uuid",      "pci", "answers", "fields",
                                        "processes", "mig", NULL};
     static int (*const parts[])(struct loader *, json_t *, struct sim_device *) = {
-        load_pci, load_fields, load_processes, load_mig,
+        load_pci,
+        load_fields,
+        load_processes,
+        load_mig,
     };
     device->gpu_instance = device->compute_instance = SIM_NO_INSTANCE;
     int result = check_keys(l, json, keys);
@@ -556,8 +570,7 @@ static int copy_device(struct loader *l, const struct sim_device *model, size_t 
     device->pci_domain = model->pci_domain + (unsigned int)copy;
     struct sim_value *serial = &device->answers[SIM_SERIAL];
     if (serial->code == NVML_SUCCESS) {
-        (void)snprintf(text, sizeof(text), "%llu",
-                       strtoull(serial->text, NULL, 10) + copy * 100);
+        (void)snprintf(text, sizeof(text), "%llu", strtoull(serial->text, NULL, 10) + copy * 100);
         if (!(serial->text = gp_arena_strdup(arena, text)))
             return no_memory(l);
     }
@@ -629,8 +642,9 @@ static int append_process(struct loader *l, struct sim_device *device,
  * devices, there with pids of its own. */
 static int place_workload(struct loader *l, json_t *json, size_t given, unsigned int pid_step)
 {
-    static const char *const keys[] = {"name", "pid", "gpus", "util", "memory_bytes", "type",
-                                       "gpu_instance", "compute_instance", NULL};
+    static const char *const keys[] = {
+        "name", "pid", "gpus", "util", "memory_bytes", "type", "gpu_instance", "compute_instance",
+        NULL};
     struct sim_process process = {0};
     uint64_t util = 0;
     json_t *gpus = NULL;
@@ -753,7 +767,8 @@ static int load_latency(struct loader *l, json_t *root)
         l->machine->latency_us[fn] = (uint32_t)common;
     const char *key;
     json_t *value;
-    json_object_foreach (object, key, value) {
+    json_object_foreach(object, key, value)
+    {
         size_t fn = 0;
         uint64_t us = 0;
         if (strcmp(key, "*") == 0)
@@ -833,8 +848,9 @@ static int load_driver(struct loader *l, json_t *root)
 
 static int load_root(struct loader *l, json_t *root, size_t count)
 {
-    static const char *const keys[] = {"gpulse_machine", "source", "driver", "seed", "latency_us",
-                                       "missing", "faults", "devices", "workload", NULL};
+    static const char *const keys[] = {"gpulse_machine", "source",  "driver", "seed",
+                                       "latency_us",     "missing", "faults", "devices",
+                                       "workload",       NULL};
     uint64_t version = 0;
     int result = check_keys(l, root, keys);
     if (result == GP_OK)
@@ -901,8 +917,10 @@ int sim_machine_directory(const char *home, char *out, size_t size, struct gp_er
         if (n >= 0 && (size_t)n < size && access(out, R_OK | X_OK) == 0)
             return GP_OK;
     }
-    return gp_err_set(err, GP_EIO, "the simulated machines are not installed: neither '%s/%s' nor "
-                                   "'%s/%s' exists", home, places[0], home, places[1]);
+    return gp_err_set(err, GP_EIO,
+                      "the simulated machines are not installed: neither '%s/%s' nor "
+                      "'%s/%s' exists",
+                      home, places[0], home, places[1]);
 }
 
 /* Splits "h100x8" into name and count; "rtx3060" has no count, its x does not follow a digit. */
@@ -944,7 +962,9 @@ int sim_machine_open(const char *spec, const char *home, struct sim_machine **re
         return result;
     int n = snprintf(path, sizeof(path), "%s/%s.json", dir, name);
     if (n < 0 || (size_t)n >= sizeof(path) || access(path, R_OK) != 0)
-        return gp_err_set(err, GP_EUSAGE, "no simulated machine is called '%s'; "
-                                          "try: gpulse sim list", name);
+        return gp_err_set(err, GP_EUSAGE,
+                          "no simulated machine is called '%s'; "
+                          "try: gpulse sim list",
+                          name);
     return sim_machine_load(path, count, ret, err);
 }

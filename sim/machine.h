@@ -141,8 +141,8 @@ struct sim_device {
     size_t process_count;
     struct sim_device *migs;
     size_t mig_count;
-    atomic_bool lost;           /* has fallen off the bus since this initialisation */
-    atomic_uint grow_turn;      /* fetches while the fault "grow" is on: most are refused */
+    atomic_bool lost;      /* has fallen off the bus since this initialisation */
+    atomic_uint grow_turn; /* fetches while the fault "grow" is on: most are refused */
 };
 
 enum {

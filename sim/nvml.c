@@ -83,9 +83,9 @@ enum { ENGINE_PERIOD_US = 167000 };
     SIM_EXPORT nvmlReturn_t function(nvmlDevice_t device, arg key, type *out)                      \
     {                                                                                              \
         uint64_t v;                                                                                \
-        nvmlReturn_t code = answer_number(SIM_FN_##function, device,                               \
-                                          out && (size_t)key < (size_t)(count),                    \
-                                          (size_t)SIM_##slot + (size_t)key, &v);                   \
+        nvmlReturn_t code =                                                                        \
+            answer_number(SIM_FN_##function, device, out && (size_t)key < (size_t)(count),         \
+                          (size_t)SIM_##slot + (size_t)key, &v);                                   \
         if (code == NVML_SUCCESS)                                                                  \
             *out = (type)v;                                                                        \
         return code;                                                                               \
@@ -94,8 +94,8 @@ enum { ENGINE_PERIOD_US = 167000 };
     SIM_EXPORT nvmlReturn_t function(nvmlDevice_t device, unsigned int *out, unsigned int *period) \
     {                                                                                              \
         uint64_t v;                                                                                \
-        nvmlReturn_t code = answer_number(SIM_FN_##function, device, out && period, SIM_##slot,    \
-                                          &v);                                                     \
+        nvmlReturn_t code =                                                                        \
+            answer_number(SIM_FN_##function, device, out && period, SIM_##slot, &v);               \
         if (code == NVML_SUCCESS) {                                                                \
             *out = (unsigned int)v;                                                                \
             *period = ENGINE_PERIOD_US;                                                            \
@@ -446,8 +446,8 @@ static void put_process(const struct sim_call *call, const struct sim_process *p
 {
     nvmlProcessInfo_r535_t info = {
         .pid = process->pid,
-        .usedGpuMemory = process->memory_known && !call->absurd ? process->memory_bytes
-                                                                : NVML_NOT_AVAILABLE_U64,
+        .usedGpuMemory =
+            process->memory_known && !call->absurd ? process->memory_bytes : NVML_NOT_AVAILABLE_U64,
         .gpuInstanceId = (unsigned int)process->gpu_instance, /* −1 is "not available" */
         .computeInstanceId = (unsigned int)process->compute_instance,
     };
@@ -462,8 +462,8 @@ static nvmlReturn_t fill_list(struct sim_call *call, enum list list, int version
     if (v->code != NVML_SUCCESS)
         return v->code;
 
-    size_t capacity = call->device->parent ? call->device->parent->process_count
-                                           : call->device->process_count;
+    size_t capacity =
+        call->device->parent ? call->device->parent->process_count : call->device->process_count;
     if (sim_state_has_jobs(call->live.state))
         capacity += SIM_MAX_JOBS;
     struct sim_process *all = malloc((capacity ? capacity : 1) * sizeof(*all));
@@ -480,8 +480,7 @@ static nvmlReturn_t fill_list(struct sim_call *call, enum list list, int version
     nvmlReturn_t code = NVML_SUCCESS;
     unsigned int room = *count;
     unsigned int turn = call->grow && room > 0
-                            ? atomic_fetch_add(&call->device->grow_turn, 1) %
-                                  (GROW_REFUSALS + 1)
+                            ? atomic_fetch_add(&call->device->grow_turn, 1) % (GROW_REFUSALS + 1)
                             : GROW_REFUSALS;
     if (turn < GROW_REFUSALS) {
         *count = (n > room ? (unsigned int)n : room) + 2;
@@ -646,9 +645,9 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetAddressingMode(nvmlDevice_t device,
                                                     nvmlDeviceAddressingMode_t *mode)
 {
     uint64_t v;
-    nvmlReturn_t code = versioned_number(SIM_FN_nvmlDeviceGetAddressingMode, device,
-                                         mode ? &mode->version : NULL, nvmlDeviceAddressingMode_v1,
-                                         SIM_ADDRESSING, &v);
+    nvmlReturn_t code =
+        versioned_number(SIM_FN_nvmlDeviceGetAddressingMode, device, mode ? &mode->version : NULL,
+                         nvmlDeviceAddressingMode_v1, SIM_ADDRESSING, &v);
     if (code == NVML_SUCCESS)
         mode->value = (unsigned int)v;
     return code;
@@ -753,8 +752,8 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t device, int count,
                                                  nvmlFieldValue_t *values)
 {
     struct sim_call call;
-    nvmlReturn_t code = sim_enter_device(&call, SIM_FN_nvmlDeviceGetFieldValues, device,
-                                         values && count > 0);
+    nvmlReturn_t code =
+        sim_enter_device(&call, SIM_FN_nvmlDeviceGetFieldValues, device, values && count > 0);
     long long now_us = (long long)(gp_clock_wall_ns() / 1000);
     for (int i = 0; code == NVML_SUCCESS && i < count; i++)
         fill_field(&call, &values[i], now_us);
@@ -767,8 +766,8 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetMigDeviceHandleByIndex(nvmlDevice_t device,
                                                             nvmlDevice_t *mig)
 {
     struct sim_call call;
-    nvmlReturn_t code = sim_enter_device(&call, SIM_FN_nvmlDeviceGetMigDeviceHandleByIndex, device,
-                                         mig != NULL);
+    nvmlReturn_t code =
+        sim_enter_device(&call, SIM_FN_nvmlDeviceGetMigDeviceHandleByIndex, device, mig != NULL);
     if (code == NVML_SUCCESS && call.device->answers[SIM_MIG_CURRENT].code != NVML_SUCCESS)
         code = call.device->answers[SIM_MIG_CURRENT].code;
     if (code == NVML_SUCCESS && index >= call.device->mig_count)
@@ -792,8 +791,8 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetDeviceHandleFromMigDeviceHandle(nvmlDevice_
                                                                      nvmlDevice_t *device)
 {
     struct sim_call call;
-    nvmlReturn_t code = sim_enter_device(
-        &call, SIM_FN_nvmlDeviceGetDeviceHandleFromMigDeviceHandle, mig, device != NULL);
+    nvmlReturn_t code = sim_enter_device(&call, SIM_FN_nvmlDeviceGetDeviceHandleFromMigDeviceHandle,
+                                         mig, device != NULL);
     if (code == NVML_SUCCESS && !call.device->parent)
         code = NVML_ERROR_INVALID_ARGUMENT;
     if (code == NVML_SUCCESS)
@@ -827,7 +826,7 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetAttributes_v2(nvmlDevice_t device,
                                                    nvmlDeviceAttributes_t *attributes)
 {
     static const enum sim_slot slots[] = {
-        SIM_ATTR_SM,  SIM_ATTR_COPY, SIM_ATTR_DEC,       SIM_ATTR_ENC,       SIM_ATTR_JPG,
+        SIM_ATTR_SM,  SIM_ATTR_COPY,      SIM_ATTR_DEC,       SIM_ATTR_ENC,    SIM_ATTR_JPG,
         SIM_ATTR_OFA, SIM_ATTR_GI_SLICES, SIM_ATTR_CI_SLICES, SIM_ATTR_MEMORY,
     };
     uint64_t v[GP_ARRAY_LEN(slots)];

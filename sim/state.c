@@ -157,8 +157,10 @@ static int prepare_file(int fd, const char *name, struct gp_err *err)
         if (version == STATE_VERSION && size == sizeof(*seen) && st.st_size >= (off_t)size)
             return GP_OK;
     }
-    return gp_err_set(err, GP_EFORMAT, "the simulation's state file '%s' is of another version; "
-                                       "remove it", name);
+    return gp_err_set(err, GP_EFORMAT,
+                      "the simulation's state file '%s' is of another version; "
+                      "remove it",
+                      name);
 }
 
 int sim_state_open(const char *spec, struct sim_state **ret, struct gp_err *err)
@@ -207,8 +209,8 @@ struct sim_state *sim_state_new_private(void)
     if (!state)
         return NULL;
     state->fd = -1;
-    state->map = mmap(NULL, sizeof(*state->map), PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    state->map =
+        mmap(NULL, sizeof(*state->map), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (state->map == MAP_FAILED) {
         free(state);
         return NULL;

@@ -20,8 +20,10 @@ int sim_tool_open(const char *machine_option, const char **ret_spec,
 
 /* The option that these commands share. */
 #define SIM_MACHINE_OPTION(type, field)                                                            \
-    {'m', "machine", NULL, GP_OPT_STRING, "MACHINE", NULL, NULL, GP_COMPLETE_MACHINE,              \
-     offsetof(struct type, field),                                                                 \
-     "name (h100, h100x8, a100-mig, …) or machine file; default: $GPULSE_SIM"}
+    {                                                                                              \
+        'm', "machine", NULL, GP_OPT_STRING, "MACHINE", NULL, NULL, GP_COMPLETE_MACHINE,           \
+            offsetof(struct type, field),                                                          \
+            "name (h100, h100x8, a100-mig, …) or machine file; default: $GPULSE_SIM"             \
+    }
 
 #endif

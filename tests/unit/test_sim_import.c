@@ -178,7 +178,8 @@ static void malformed_captures_are_refused_with_their_line(void **state)
     refuse("<html><body/></html>", "not the output of nvidia-smi -q -x");
     refuse("<nvidia_smi_log>\n</nvidia_smi_log>", ":1: the capture has no <gpu>");
     refuse("<nvidia_smi_log>\n\n<gpu id=\"0:0:0.0\"><product_name>x</product_name></gpu>"
-           "</nvidia_smi_log>", ":3: this GPU has no uuid");
+           "</nvidia_smi_log>",
+           ":3: this GPU has no uuid");
     refuse("<!DOCTYPE a [<!ENTITY b \"bbbb\">]>\n<nvidia_smi_log>&b;</nvidia_smi_log>",
            "declares an entity");
 

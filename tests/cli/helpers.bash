@@ -1,0 +1,146 @@
+# What the tests of the command line share. Every test has a simulated machine room of its own: a
+# state directory, so that its faults and jobs concern nobody else.
+
+bats_require_minimum_version 1.5.0
+
+HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+: "${GPULSE:=$HERE/build/gpulse}"
+: "${GPULSE_BUILD:=$(dirname "$GPULSE")}"
+
+setup() {
+    export GPULSE_SIM_STATE=$BATS_TEST_TMPDIR/state
+    unset GPULSE_SIM GPULSE_SIM_STILL GPULSE_SIM_COUNT GPULSE_ROOT GPULSE_NVML NO_COLOR
+    mkdir -m 700 "$GPULSE_SIM_STATE"
+    cd "$BATS_TEST_TMPDIR" || return
+    STARTED=()
+}
+
+teardown() {
+    local pid
+    for pid in "${STARTED[@]}"; do
+        kill -KILL "$pid" 2>/dev/null || true
+        wait "$pid" 2>/dev/null || true
+    done
+}
+
+# gpulse ARG…: $status, $output, $stderr, ${lines[@]}
+gpulse() {
+    run --separate-stderr "$GPULSE" "$@"
+}
+
+# fault MACHINE ARG…: injects, or clears
+fault() {
+    "$GPULSE" sim fault -m "$@"
+}
+
+# start ARG…: gpulse in the background, its output in the files out and err; its pid is $pid.
+start() {
+    "$GPULSE" "$@" >out 2>err 3>&- &
+    pid=$!
+    STARTED+=("$pid")
+}
+
+# started COMMAND…: another program in the background
+started() {
+    "$@" >/dev/null 2>&1 3>&- &
+    pid=$!
+    STARTED+=("$pid")
+}
+
+# finish: waits for the end of $pid; its exit status is $status.
+finish() {
+    status=0
+    wait "$pid" || status=$?
+}
+
+# until_true COMMAND…: waits for it, with a limit that only a broken program meets.
+until_true() {
+    local i
+    for ((i = 0; i < 600; i++)); do
+        if "$@"; then
+            return 0
+        fi
+        sleep 0.05
+    done
+    explain "never came true: $*"
+}
+
+explain() {
+    printf '%s\n' "$@" "status: ${status-}" "output: ${output-}" "stderr: ${stderr-}" >&2
+    return 1
+}
+
+status_is() {
+    [ "$status" -eq "$1" ] || explain "expected exit status $1"
+}
+
+# A line of the output, or of the messages, matches this extended regular expression.
+says() {
+    grep -Eq -e "$1" <<<"$output" || explain "the output does not say: $1"
+}
+
+says_not() {
+    ! grep -Eq -e "$1" <<<"$output" || explain "the output says: $1"
+}
+
+complains() {
+    grep -Eq -e "$1" <<<"$stderr" || explain "the messages do not say: $1"
+}
+
+# Nothing on standard error: neither a message nor a sanitizer.
+is_quiet() {
+    [ -z "$stderr" ] || explain "there are messages"
+}
+
+# fails STATUS REGEX: this one line on standard error, and nothing else.
+fails() {
+    status_is "$1"
+    [ -z "$output" ] || explain "there is output"
+    [ "$(wc -l <<<"$stderr")" -eq 1 ] || explain "more than one line of messages"
+    grep -Eq -e "^gpulse( sim)?: $2\$" <<<"$stderr" || explain "the message is not: $2"
+}
+
+line_count() {
+    [ "${#lines[@]}" -eq "$1" ] || explain "expected $1 lines, there are ${#lines[@]}"
+}
+
+# json EXPRESSION [FILE]: prints a Python expression over the JSON document d of the output.
+json() {
+    if [ $# -gt 1 ]; then
+        python3 -c "import json, sys; d = json.load(open(sys.argv[1])); print(($1))" "$2"
+    else
+        python3 -c "import json, sys; d = json.load(sys.stdin); print(($1))" <<<"$output"
+    fi
+}
+
+json_is() {
+    local got
+    got=$(json "$1") || explain "not JSON"
+    [ "$got" = "$2" ] || explain "$1 is $got, expected $2"
+}
+
+# machine NAME SCRIPT: copies a built-in machine to the file m.json; the Python script changes m.
+machine() {
+    python3 - "$GPULSE_BUILD/sim/machines/$1.json" "$2" <<'PYTHON'
+import json
+import sys
+m = json.load(open(sys.argv[1]))
+d = m["devices"][0]
+exec(sys.argv[2])
+json.dump(m, open("m.json", "w"))
+PYTHON
+}
+
+# fake_process ROOT PID UID ARG…: a process below ROOT/proc. Started 1000 ticks after boot, 50 ticks of
+# CPU time, 3 pages of memory.
+fake_process() {
+    local root=$1 pid=$2 uid=$3
+    shift 3
+    mkdir -p "$root/proc/$pid" "$root/etc"
+    printf '%s\0' "$@" >"$root/proc/$pid/cmdline"
+    printf '%.15s\n' "${1##*/}" >"$root/proc/$pid/comm"
+    printf '%s (%.15s) S 1 1 1 0 -1 0 0 0 0 0 30 20 0 0 20 0 1 0 1000 9999 3 0\n' "$pid" "${1##*/}" \
+        >"$root/proc/$pid/stat"
+    printf 'Name:\tx\nUid:\t%s\t%s\t%s\t%s\n' "$uid" "$uid" "$uid" "$uid" >"$root/proc/$pid/status"
+    printf 'cpu  1 2 3 4 5 6 7 8\nbtime 1700000000\n' >"$root/proc/stat"
+}

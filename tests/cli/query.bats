@@ -1,0 +1,218 @@
+# gpulse query: fields, scopes, formats, units, loops, and what it costs.
+# variants: default asan
+
+load helpers
+
+t4() {
+    gpulse --sim t4 --sim-still query "$@"
+}
+
+@test "fields in the order in which they are asked for" {
+    t4 name,index,memory.total -f csv
+    status_is 0
+    is_quiet
+    [ "${lines[0]}" = "name,index,memory.total" ]
+    [ "${lines[1]}" = "Tesla T4,0,16106127360" ]
+    line_count 2
+}
+
+@test "aliases, groups, blanks and a trailing comma" {
+    t4 'gpu_name, clocks.gr,' -f csv
+    [ "${lines[0]}" = "name,clocks.current.graphics" ]
+    t4 'memory.*' -f csv
+    [ "${lines[0]}" = "memory.total,memory.reserved,memory.used,memory.free" ]
+    t4 '*' -f csv
+    [ "$(tr ',' '\n' <<<"${lines[0]}" | wc -l)" -gt 80 ]
+    t4 'process.utilization.*' --processes -f csv --no-header
+    [ "$output" = "38,20,0,0" ]
+}
+
+@test "every format" {
+    t4 index,name,utilization.gpu
+    [ "${lines[0]}" = "index  name      utilization.gpu" ]
+    [ "${lines[1]}" = "    0  Tesla T4             38 %" ]
+    t4 index,name,utilization.gpu -f csv
+    [ "${lines[1]}" = "0,Tesla T4,38" ]
+    t4 index,name,utilization.gpu -f tsv
+    [ "${lines[1]}" = $'0\tTesla T4\t38' ]
+    t4 index,name,utilization.gpu -f json
+    json_is 'd["schema"], d["driver"], d["gpus"]' \
+        "('gpulse.query/1', '595.91.07', [{'index': 0, 'name': 'Tesla T4', 'utilization.gpu': 38}])"
+    t4 index,name,utilization.gpu -f ndjson
+    line_count 1
+    json_is '[d[k] for k in ("schema", "driver", "index", "name", "utilization.gpu")]' \
+        "['gpulse.query/1', '595.91.07', 0, 'Tesla T4', 38]"
+}
+
+@test "what is absent is named in each format" {
+    t4 fan.speed
+    says '^ +N/A$'
+    t4 fan.speed -f csv --no-header
+    [ "$output" = "[N/A]" ]
+    t4 fan.speed -f tsv --no-header
+    [ "$output" = "[N/A]" ]
+    t4 fan.speed -f json
+    json_is 'd["gpus"]' "[{'fan.speed': None, 'reasons': {'fan.speed': 'not supported'}}]"
+    t4 fan.speed -f ndjson
+    json_is 'd["fan.speed"], d["reasons"]' "(None, {'fan.speed': 'not supported'})"
+}
+
+@test "units: by choice behind a colon, named with --units" {
+    t4 memory.total:GiB,power.limit:mW,utilization.gpu:ratio -f csv
+    [ "${lines[0]}" = "memory.total [GiB],power.limit [mW],utilization.gpu [ratio]" ]
+    [ "${lines[1]}" = "15.0,70000,0.38" ]
+    t4 memory.total,power.limit,name -f csv --units
+    [ "${lines[0]}" = "memory.total [bytes],power.limit [W],name" ]
+    t4 memory.total,power.limit,name -f json --units
+    json_is 'd["units"]' "{'memory.total': 'bytes', 'power.limit': 'W'}"
+    t4 memory.total
+    says '^ +15\.00 GiB$'
+    t4 memory.total:furlongs
+    fails 2 "unknown unit 'furlongs' for memory.total; known: B KiB MiB GiB TiB kB MB GB"
+    t4 name:B
+    fails 2 "unknown unit 'B' for name; known: none"
+}
+
+@test "--no-header, and one number for a script" {
+    t4 temperature.gpu --no-header
+    [ "$(tr -d ' ' <<<"$output")" = "49°C" ]
+    t4 temperature.gpu --no-header -f csv
+    [ "$output" = "49" ]
+}
+
+@test "--processes: a row per process, with fields of its GPU and host" {
+    gpulse --sim h100x8 --sim-still query index,pid,process.type,used_gpu_memory:GiB,driver_version --processes -f csv
+    status_is 0
+    line_count 7
+    [[ ${lines[1]} =~ ^0,[0-9]+,C,71\.4,580\.105\.08$ ]]
+    [[ ${lines[6]} =~ ^5,[0-9]+,C,23\.1,580\.105\.08$ ]]
+    gpulse --sim h100x8 query pid
+    fails 2 "field 'pid' belongs to a process; add --processes"
+}
+
+@test "--host: one row about the machine" {
+    mkdir -p root/proc
+    printf 'MemTotal:       1000 kB\nMemFree: 1 kB\nMemAvailable:    600 kB\n' >root/proc/meminfo
+    echo '1.25 0.5 0.3 1/100 4711' >root/proc/loadavg
+    echo 'cpu  10 0 30 60 0 0 0 0' >root/proc/stat
+    gpulse --sim h100x8 --root root query count,driver_version,cuda_version,nvml_version,host.memory.total,host.memory.available,host.load.1m,host.cpu.utilization --host -f csv --no-header
+    status_is 0
+    [ "$output" = "8,580.105.08,13.0,13.580.105.08,1024000,614400,1.25,40.00" ]
+    gpulse --sim h100x8 query index --host
+    fails 2 "field 'index' belongs to a GPU; leave out --host"
+    gpulse --sim h100x8 query index --host --processes
+    fails 2 '--processes and --host exclude each other'
+}
+
+@test "--mig: rows for MIG instances too" {
+    gpulse --sim a100-mig --sim-still query index,mig.gpu_instance_id,mig.profile,memory.total:MiB -f csv --no-header
+    line_count 1
+    gpulse --sim a100-mig --sim-still query index,mig.gpu_instance_id,mig.profile,memory.total:MiB -f csv --no-header --mig
+    line_count 5
+    [ "${lines[0]}" = "0,[N/A],[N/A],81920" ]
+    [ "${lines[1]}" = "0,3,1g.20gb,19968" ]
+    [ "${lines[4]}" = "0,6,1g.20gb,19968" ]
+}
+
+@test "--list has every field of the table, --describe explains one" {
+    gpulse query --list
+    status_is 0
+    line_count "$(grep -c '^METRIC(' "$HERE/src/model/metric.def")"
+    says '^memory\.used +device +bytes +GPU memory allocated by programs'
+    gpulse query --describe clocks.gr
+    status_is 0
+    [ "${lines[0]}" = clocks.current.graphics ]
+    says '^  also +clocks\.gr$'
+    says '^  origin +nvidia-smi has a field of this name$'
+    gpulse query --describe clocks.grr
+    status_is 2
+}
+
+@test "a loop: -n, -c, --duration" {
+    t4 temperature.gpu -f csv -n 0.1 -c 3
+    status_is 0
+    line_count 4
+    # a count without an interval means one a second, an interval without a count never ends
+    t4 temperature.gpu -f csv -c 1
+    line_count 2
+    t4 temperature.gpu -f csv --no-header -n 0.1 --duration 0.35
+    status_is 0
+    [ "${#lines[@]}" -ge 1 ]
+    [ "${#lines[@]}" -le 4 ]
+    t4 temperature.gpu -n 0.05
+    fails 2 '--interval must be at least 0.1 seconds'
+    t4 temperature.gpu -n 50ms
+    fails 2 '--interval must be at least 0.1 seconds'
+    t4 temperature.gpu -n soon
+    fails 2 "bad value 'soon' for --interval: it takes a duration such as .*"
+    t4 temperature.gpu -c -1
+    status_is 2
+}
+
+@test "a loop in JSON is one array, in ndjson a line per sample and GPU" {
+    t4 timestamp,temperature.gpu -f json -n 0.1 -c 3
+    json_is 'len(d), len({s["time"] for s in d})' '(3, 3)'
+    gpulse --sim h100x2 query timestamp,index -f ndjson -n 0.1 -c 3
+    line_count 6
+    for line in "${lines[@]}"; do
+        python3 -m json.tool <<<"$line" >/dev/null
+    done
+}
+
+@test "samples keep in step with the clock" {
+    t4 timestamp -f csv --no-header -n 0.2 -c 6
+    python3 - "${lines[@]}" <<'PYTHON'
+import sys
+from datetime import datetime
+times = [datetime.fromisoformat(t).timestamp() for t in sys.argv[1:]]
+# every sample is late by its own delay only: the delays do not add up
+assert times[-1] - times[0] >= 0.95, times
+assert all(b > a for a, b in zip(times, times[1:])), times
+PYTHON
+}
+
+# calls NAME FILE: how often the driver function was called
+calls() {
+    awk -v name="$1" '$1 == name { n = $2 } END { print n + 0 }' "$2"
+}
+
+total_calls() {
+    awk '{ n += $2 } END { print n + 0 }' "$1"
+}
+
+@test "one field costs one driver call per GPU and tick" {
+    GPULSE_SIM_COUNT=$PWD/one gpulse --sim h100x8 query temperature.gpu -n 0.1 -c 1
+    GPULSE_SIM_COUNT=$PWD/ten gpulse --sim h100x8 query temperature.gpu -n 0.1 -c 10
+    status_is 0
+    [ "$(calls nvmlDeviceGetTemperature one)" -eq 8 ]
+    [ "$(calls nvmlDeviceGetTemperature ten)" -eq 80 ]
+    # and nothing else is asked again
+    [ $(($(total_calls ten) - $(total_calls one))) -eq 72 ]
+    [ "$(calls nvmlInit_v2 ten)" -eq 1 ]
+    [ "$(calls nvmlDeviceGetHandleByIndex_v2 ten)" -eq 8 ]
+}
+
+@test "GPUs that are not chosen are left alone" {
+    GPULSE_SIM_COUNT=$PWD/one gpulse --sim h100x8 query temperature.gpu -i 2,5
+    [ "$(calls nvmlDeviceGetHandleByIndex_v2 one)" -eq 2 ]
+    [ "$(calls nvmlDeviceGetTemperature one)" -eq 2 ]
+}
+
+@test "static values are asked once, refusals are remembered" {
+    GPULSE_SIM_COUNT=$PWD/many gpulse --sim h100x2 query name,power.max_limit,fan.speed,pcie.link.gen.max -n 0.1 -c 5
+    [ "$(calls nvmlDeviceGetName many)" -eq 2 ]
+    [ "$(calls nvmlDeviceGetPowerManagementLimitConstraints many)" -eq 2 ]
+    [ "$(calls nvmlDeviceGetFanSpeed many)" -eq 2 ]
+    [ "$(calls nvmlDeviceGetMaxPcieLinkGeneration many)" -eq 2 ]
+}
+
+@test "environment variables stand for the common options" {
+    GPULSE_SIM=h100x2 gpulse query index -f csv --no-header
+    line_count 2
+    # an option wins over the environment
+    GPULSE_SIM=h100x2 gpulse --sim t4 query index -f csv --no-header
+    line_count 1
+    fake_process root 4190001 0 /bin/x
+    GPULSE_SIM=t4 GPULSE_ROOT=root gpulse query process_name --processes -f csv --no-header
+    [ "$output" = x ]
+}
