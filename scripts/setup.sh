@@ -23,7 +23,7 @@ scdoc           have:scdoc             scdoc            scdoc               scdo
 '
 check_needs='
 cmocka          have_lib:cmocka        libcmocka-dev    libcmocka-devel     cmocka
-bats            have:bats              bats             bats                bats
+bats>=1.5       have_bats              bats             bats                bats
 python3         have:python3           python3          python3             python
 sanitizers      have_sanitizers        gcc              libasan,libubsan,libtsan  gcc
 clang           have_clang             clang            clang               clang
@@ -99,6 +99,11 @@ have_sanitizers()
 {
     links "${CC:-cc} -fsanitize=address,undefined" 'int main(void) { return 0; }' &&
         links "${CC:-cc} -fsanitize=thread" 'int main(void) { return 0; }'
+}
+
+have_bats()
+{
+    have bats && printf '1.5\n%s\n' "$(bats --version | sed 's/[^0-9]*//')" | sort -V -C
 }
 
 have_clang()
@@ -244,15 +249,15 @@ install_missing()
 
 explain_leftovers()
 {
+    packages=() optional_packages=() # they were tried
     case " ${missing[*]} " in
     *' meson '*)
-        packages=() optional_packages=()
         explain "meson $(meson_wanted) or newer is needed, this system offers $(
             meson --version 2>/dev/null || echo none
         ); try: pipx install meson"
         ;;
     esac
-    explain "still missing after the installation"
+    explain "this system's packages do not offer everything"
 }
 
 # The stamp is good for this very script and as long as the programs are there.
@@ -269,12 +274,15 @@ trap 'rm -rf "$probe"' EXIT
 detect_manager
 find_missing
 # Twice, because what one need is called may depend on another one's version.
+tried=
 for _ in 1 2; do
-    is_optional_only && [[ ${#optional_packages[@]} -eq 0 || ${tried:-} ]] && break
+    wanted="${packages[*]} ${optional_packages[*]}"
+    is_optional_only && [[ ${#optional_packages[@]} -eq 0 || -n $tried ]] && break
     [[ -n $manager ]] || explain "unknown distribution: neither apt, dnf nor pacman is here"
+    [[ $wanted != "$tried" ]] || break
     choose_sudo
     install_missing
-    tried=1
+    tried=$wanted
     find_missing
 done
 is_optional_only || explain_leftovers

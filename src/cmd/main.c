@@ -152,6 +152,9 @@ int main(int argc, char **argv)
     /* One heap for all threads: a heap of its own would cost each of a GPU's short-lived workers more
      * than its work. */
     (void)mallopt(M_ARENA_MAX, 1);
+    /* Each tick frees what the last one took: do not give it back to the kernel in between. */
+    (void)mallopt(M_TRIM_THRESHOLD, 64 << 20);
+    (void)mallopt(M_MMAP_THRESHOLD, 16 << 20);
     struct gp_err err = {0};
     int r = run(argc, argv, &err);
     if (r < 0 && err.code)

@@ -15,6 +15,7 @@ static int sim_main(int argc, char **argv, struct gp_err *err)
     int r = gp_io_find_companion("sim", "gpulse-sim", path, err);
     if (r < 0)
         return r;
+    argv[0] = path; /* so that a job is called gpulse-sim in lists of processes */
     (void)execv(path, argv);
     return gp_err_set(err, GP_EFAIL, "cannot run '%s': %s", path, strerror(errno));
 }

@@ -13,7 +13,7 @@
 
 enum {
     STACK_BYTES = 512 * 1024,
-    PATIENCE_US = 300, /* the pool grows when it has not finished within this time */
+    PATIENCE_US = 1000, /* the pool grows when it has not finished within this time */
     REINIT_FIRST_S = 1,
     REINIT_LAST_S = 60,
 };

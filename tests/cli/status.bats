@@ -251,7 +251,7 @@ h100() {
     gpulse --sim t4 status 0
     fails 2 "status takes no arguments, got '0'; for GPUs use --id"
     gpulse --sim t4 status --show-pwer
-    fails 2 "unknown option '--show-pwer'; did you mean --show-power\?"
+    fails 2 "unknown option '--show-pwer'; did you mean --show-power\?; try --help"
     gpulse --sim t4 status -e video
     fails 2 "status takes no arguments, got 'video'.*"
     gpulse --sim t4 status --show-codec=video

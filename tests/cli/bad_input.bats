@@ -1,0 +1,270 @@
+# What people and other programs hand us: misspelt fields, broken files, hostile names.
+# variants: default asan
+
+load helpers
+
+# ---- the command line ----
+
+@test "an unknown field: the nearest one is named" {
+    gpulse --sim t4 query memory.usd
+    fails 2 "unknown field 'memory.usd'; did you mean 'memory.used'\?; gpulse query --list shows all"
+    gpulse --sim t4 query index,utilisation.gpu
+    fails 2 "unknown field 'utilisation.gpu'; did you mean 'utilization.gpu'\?; .*"
+    gpulse --sim t4 query sneeze
+    fails 2 "unknown field 'sneeze'; gpulse query --list shows all"
+    gpulse --sim t4 query 'sneeze.*'
+    fails 2 "no field of this kind begins with 'sneeze\.'; .*"
+    gpulse query --describe memory.usd
+    fails 2 "unknown field 'memory.usd'; did you mean 'memory.used'\?; .*"
+}
+
+@test "no fields, empty fields, too many words" {
+    gpulse --sim t4 query
+    fails 2 'no fields given; .*'
+    gpulse --sim t4 query ''
+    fails 2 'no fields given; .*'
+    gpulse --sim t4 query index,,name
+    fails 2 "empty field name in 'index,,name'"
+    gpulse --sim t4 query index name
+    fails 2 "one comma list of fields is expected, but 'name' stands behind it"
+    gpulse --sim t4 query "$(printf 'index,%.0s' {1..300})"
+    fails 2 'too many fields: at most 256'
+    gpulse --sim t4 query "$(head -c 5000 /dev/zero | tr '\0' x)"
+    fails 2 "field name too long: 'x{40}…'"
+}
+
+@test "unknown commands, options and values" {
+    gpulse --sim t4 stauts
+    fails 2 "unknown command 'stauts'; did you mean 'status'\?; try --help"
+    gpulse --sim t4 query index --fromat csv
+    fails 2 "unknown option '--fromat'; did you mean --format\?; try --help"
+    gpulse --sim t4 query index -f xml
+    fails 2 "bad value 'xml' for --format: it takes one of table csv tsv json ndjson"
+    gpulse --sim t4 query index --timeout
+    fails 2 '--timeout needs a value: TIME'
+    gpulse --sim t4 query index --timeout nope
+    fails 2 "bad value 'nope' for --timeout: .*"
+}
+
+# ---- files ----
+
+@test "a simulated machine that does not exist" {
+    gpulse --sim nosuch status
+    fails 2 "no simulated machine is called 'nosuch'; try: gpulse sim list"
+    gpulse --sim h100x0 status
+    fails 2 "'h100x0' names no simulated machine: .*"
+    gpulse --sim h100x99999 status
+    fails 2 "'h100x99999' names no simulated machine: .*"
+    gpulse --sim ../../etc/passwd status
+    status_is 2
+    gpulse --sim ./none.json status
+    status_is 2
+    complains 'none\.json'
+    gpulse sim fault -m nosuch lost
+    fails 2 "no simulated machine is called 'nosuch'; try: gpulse sim list"
+}
+
+# refuses REGEX: m.json is refused with these words, by gpulse and by its tools
+refuses() {
+    gpulse --sim ./m.json status
+    fails 2 "\./m\.json:$1"
+    gpulse sim load -m ./m.json --for 1ms
+    fails 2 "\./m\.json:$1"
+}
+
+@test "a malformed machine file: file, line, what" {
+    printf '{\n "gpulse_machine": 1,\n oops\n}\n' >m.json
+    refuses "3: .*oops.*"
+    printf '{"gpulse_machine": 1' >m.json
+    refuses '1: .*'
+    : >m.json
+    refuses '[0-9]+: .*'
+    printf '{"a": 1, "a": 2}' >m.json
+    refuses '1: duplicate object key.*'
+    head -c 200000 /dev/zero | tr '\0' '[' >m.json
+    refuses '1: .*depth.*'
+    printf '{"gpulse_machine": "\xff\xfe"}' >m.json
+    refuses '1: unable to decode byte 0xff .*'
+}
+
+@test "a machine file with wrong contents: file, place, what" {
+    echo '[]' >m.json
+    refuses ' document: expected an object'
+    machine t4 'm["gpulse_machine"] = 2'
+    refuses ' .*version 2 is not known; expected 1'
+    machine t4 'm["devces"] = m.pop("devices")'
+    refuses " document: unknown key 'devces'; did you mean 'devices'\?"
+    machine t4 'm["devices"] = []'
+    refuses ' devices: expected an array of at least one device'
+    machine t4 'd["pci"]["bus_id"] = "here"'
+    refuses ' devices\[0\]\.pci: bus_id: expected the form "00000000:53:00\.0"'
+    machine t4 'd["answers"]["Temperature"] = "warm"'
+    refuses ' devices\[0\]\.answers\.Temperature: expected a number .*'
+    machine t4 'd["answers"]["Temprature"] = 40'
+    refuses " devices\[0\]\.answers\.Temprature: unknown answer; did you mean 'Temperature'\?.*"
+    machine t4 'd["answers"]["MemoryInfo"]["total"] = -1'
+    refuses ' devices\[0\]\.answers\.MemoryInfo\.total: expected a number.*'
+    machine t4 'd["processes"] = [{"pid": 1e99}]'
+    refuses ' devices\[0\]\.processes\[0\]\.pid: expected a number.*'
+    machine t4 'm["faults"] = ["7:explode"]'
+    refuses " faults\[0\]: unknown fault 'explode'.*"
+    machine t4 'm["workload"][0]["gpus"] = [1]'
+    refuses ' workload\[0\]: gpus: expected numbers from 0 to 0'
+}
+
+# no_import REGEX: the file c.xml is refused
+no_import() {
+    gpulse sim import c.xml -o out.json
+    fails 2 "c\.xml:$1"
+    [ ! -e out.json ]
+}
+
+@test "a malformed capture: file, line, what" {
+    printf '<?xml version="1.0" ?>\n<nvidia_smi_log>\n<gpu id="x"><uuid>GPU-1</uuidd></gpu>\n</nvidia_smi_log>\n' >c.xml
+    no_import '3: mismatched tag'
+    printf '<nvidia_smi_log>\n<gpu>' >c.xml
+    no_import '2: no element found'
+    : >c.xml
+    no_import '1: no element found'
+    echo 'Fri Nov 20 16:00:00 2026' >c.xml
+    no_import '1: .*'
+    echo '<html/>' >c.xml
+    no_import '1: not the output of nvidia-smi -q -x: .*'
+    printf '<nvidia_smi_log>\n</nvidia_smi_log>\n' >c.xml
+    no_import '1: the capture has no <gpu>'
+    printf '<nvidia_smi_log>\n<gpu id="00000000:01:00.0">\n</gpu></nvidia_smi_log>\n' >c.xml
+    no_import '2: this GPU has no uuid'
+    printf '<!DOCTYPE a [<!ENTITY b "bb"><!ENTITY c "&b;&b;">]>\n<nvidia_smi_log>&c;</nvidia_smi_log>' >c.xml
+    no_import '1: declares an entity, which nvidia-smi never does'
+    { echo '<nvidia_smi_log>'; printf '<a>%.0s' {1..50}; } >c.xml
+    no_import '2: nested too deeply'
+    gpulse sim import none.xml
+    status_is 1
+    complains "cannot open 'none.xml': No such file or directory"
+}
+
+@test "a capture whose last GPU is cut in two" {
+    head -n 400 "$HERE/data/captures/qx__k8stestinfra_h100.xml" >c.xml
+    no_import '401: no element found'
+}
+
+# ---- processes ----
+
+# The names under which a process of the T4 may hide; the machine's own pid is 4190001.
+ESC=$'\033'
+
+clean_everywhere() {
+    local words=(--sim "${1}" --sim-still --root root)
+    # nothing that a terminal obeys, and valid UTF-8
+    for command in "status -a" "status -f" "status --json" "query pid,process_name,process.command --processes" \
+        "query pid,process_name,process.command --processes -f csv" "query pid,process_name,process.command --processes -f tsv" \
+        "query pid,process_name,process.command --processes -f json" "query pid,process_name,process.command --processes -f ndjson"; do
+        "$GPULSE" "${words[@]}" $command >printed 2>&1
+        python3 - "$command" <<'PYTHON'
+import sys
+text = open("printed", "rb").read()
+decoded = text.decode("utf-8")
+bad = [c for c in decoded if c != "\n" and (ord(c) < 32 and c != "\t" or 0x7f <= ord(c) < 0xa0
+       or c in "\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")]
+assert not bad, (sys.argv[1], bad[:10])
+if "tsv" not in sys.argv[1]:
+    assert "\t" not in decoded, sys.argv[1]
+if "csv" in sys.argv[1] or "tsv" in sys.argv[1]:
+    assert decoded.count("\n") == 2, (sys.argv[1], decoded)
+assert len(text) < 40000, (sys.argv[1], len(text))
+PYTHON
+    done
+}
+
+@test "hostile names in /proc: ESC, newline, tab, invalid UTF-8, overrides" {
+    fake_process root 4190001 0 "/bin/${ESC}]0;owned${ESC}[2J" $'line\nbreak\ttab' $'\xff\xfe\xc3\x28' $'\u202egnp.exe' $'quo"te,comma'
+    clean_everywhere t4
+    gpulse --sim t4 --root root query process_name --processes -f csv --no-header
+    [ "$output" = '\x1b]0;owned\x1b[2J' ]
+    gpulse --sim t4 --root root query process.command --processes -f json
+    json_is 'd["processes"][0]["process.command"]' \
+        $'/bin/\\x1b]0;owned\\x1b[2J line\\nbreak\\ttab \ufffd\ufffd\ufffd( \\u{202e}gnp.exe quo"te,comma'
+    # a comma and a quote are text like any other, and quoted
+    gpulse --sim t4 --root root query process.command --processes -f csv --no-header
+    [[ $output == *'quo""te,comma"' ]]
+}
+
+@test "a name of 1 MB" {
+    fake_process root 4190001 0 x
+    head -c 1048576 /dev/zero | tr '\0' 'A' >root/proc/4190001/cmdline
+    cp root/proc/4190001/cmdline root/proc/4190001/comm
+    clean_everywhere t4
+    gpulse --sim t4 --root root query process_name --processes -f csv --no-header
+    status_is 0
+    [[ $output =~ ^A{10,200}…$ ]]
+    head -c 1048576 /dev/zero | tr '\0' $'\033' >root/proc/4190001/cmdline
+    clean_everywhere t4
+}
+
+@test "a name that is nothing, or one byte of everything" {
+    fake_process root 4190001 0 ''
+    printf '(x) y) S' >root/proc/4190001/comm
+    clean_everywhere t4
+    gpulse --sim t4 --root root query process_name --processes -f csv --no-header
+    [ "$output" = '(x) y) S' ]
+    for i in $(seq 1 255); do printf "\\x$(printf %x "$i")"; done >root/proc/4190001/cmdline
+    clean_everywhere t4
+}
+
+@test "hostile names from the driver" {
+    mkdir root
+    machine t4 'm["workload"][0]["name"] = "\u001b[31mred\n\u0007\u202e" + "x" * 3000'
+    clean_everywhere ./m.json
+    gpulse --sim ./m.json --root root status --no-header
+    says '\\x1b\[31mred'
+}
+
+@test "hostile names of a GPU" {
+    mkdir root
+    machine t4 'd["answers"]["Name"] = "GPU \u001b[2J\n[1] fake"'
+    clean_everywhere ./m.json
+    gpulse --sim ./m.json --root root status --no-header
+    line_count 1
+    says '^\[0\] GPU \\x1b\[2J\\n\[1\] fake \|'
+}
+
+@test "a hostile real process" {
+    (exec -a "$(printf '\033]0;owned\007\377\nx')" sleep 600) >/dev/null 2>&1 3>&- &
+    STARTED+=("$!")
+    until_true grep -q owned "/proc/$!/cmdline"
+    machine t4 "m['workload'][0]['pid'] = $!"
+    gpulse --sim ./m.json query pid,process_name,user --processes -f csv --no-header
+    status_is 0
+    # GNU cat -v would show what a terminal obeys
+    [ "$(cat -v <<<"$output")" = "$(cat -v <<<"$!,\\x1b]0;owned\\x07"$'\ufffd'"\\nx,$(id -un)")" ]
+}
+
+@test "a process that ended between list and /proc" {
+    mkdir -p root/proc
+    gpulse --sim t4 --sim-still --root root status --no-header -a
+    status_is 0
+    is_quiet
+    # the driver still knows its name and memory
+    says '\| \?:tritonserver.*/4190001\(6349MiB\)$'
+    machine t4 'm["workload"][0]["name"] = ""'
+    gpulse --sim ./m.json --sim-still --root root status --no-header
+    says '\| \?/4190001\(6349MiB\)$'
+    gpulse --sim ./m.json --sim-still --root root query pid,process_name,user,process.command,process.rss,process.start_time --processes -f json
+    status_is 0
+    json_is 'd["processes"][0]["pid"], set(d["processes"][0]["reasons"].values())' "(4190001, {'not supported'})"
+    json_is 'len(d["processes"][0]["reasons"])' 5
+}
+
+@test "half-written files in /proc" {
+    fake_process root 4190001 0 /bin/job
+    for stat in '' '4190001' '4190001 (job' '4190001 (job) S' '4190001 (job) S 1 1 1 0 -1 0 0 0 0 0 30 20 0 0 20 0 1 0 99999999999999999999999 1 -5 0'; do
+        printf '%s' "$stat" >root/proc/4190001/stat
+        gpulse --sim t4 --root root status -a -f
+        status_is 0
+        is_quiet
+        says 'tritonserver|job'
+    done
+    rm root/proc/4190001/*
+    gpulse --sim t4 --root root status -a -f
+    status_is 0
+}

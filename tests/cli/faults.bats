@@ -1,0 +1,336 @@
+# Drivers and GPUs that do not work: what is said, the exit status, and that the rest goes on.
+# variants: default asan tsan
+
+load helpers
+
+# lines_ok GPU…: the complete lines of these GPUs of h100x8 stand in the output.
+lines_ok() {
+    local i
+    for i in "$@"; do
+        says "^\[$i\] NVIDIA H100 80GB HBM3 \| *[0-9]+°C, +[0-9]+ % \| *[0-9]+ / 81559 MiB \|"
+    done
+}
+
+# ---- the driver as a whole ----
+
+@test "no library" {
+    GPULSE_NVML=/nonexistent gpulse status
+    fails 4 'cannot load the driver library: /nonexistent: .*No such file or directory'
+    GPULSE_NVML=/nonexistent gpulse query index
+    fails 4 'cannot load the driver library: .*'
+}
+
+@test "no library anywhere: the message says how to go on" {
+    [ ! -e /proc/driver/nvidia/version ] || skip "this machine has a driver"
+    gpulse status
+    fails 4 'cannot load libnvidia-ml\.so\.1: not found; is the NVIDIA driver installed\? to try gpulse without one: gpulse --sim h100x8'
+}
+
+@test "a library that is not the driver's" {
+    libc=$(ldd /bin/sh | awk '/libc\.so/ { print $3; exit }')
+    [ -e "$libc" ] || skip "no libc to load"
+    GPULSE_NVML=$libc gpulse status
+    fails 4 'the library has no nvmlInit_v2: not libnvidia-ml, or a driver before R450'
+    GPULSE_NVML=$PWD/text gpulse status
+    echo 'not a library' >text
+    GPULSE_NVML=$PWD/text gpulse status
+    fails 4 'cannot load the driver library: .*text: .*'
+}
+
+@test "driver and library of different versions" {
+    fault h100x8 mismatch
+    gpulse --sim h100x8 status
+    fails 4 'driver and library have different versions \(kernel module: unknown\): the driver was updated while it was loaded; reboot, or reload the nvidia modules'
+    mkdir -p root/proc/driver/nvidia
+    echo 'NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.161.07  Sat Feb 17 22:55:48 UTC 2024' \
+        >root/proc/driver/nvidia/version
+    gpulse --sim h100x8 --root root status
+    fails 4 '.*\(kernel module: 535\.161\.07\).*'
+    echo 'NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  595.80  Release Build' \
+        >root/proc/driver/nvidia/version
+    gpulse --sim h100x8 --root root status
+    fails 4 '.*\(kernel module: 595\.80\).*'
+}
+
+@test "driver not loaded" {
+    fault h100x8 unloaded
+    gpulse --sim h100x8 status
+    fails 4 'the NVIDIA kernel module is not loaded; load it with: sudo modprobe nvidia'
+}
+
+@test "no permission" {
+    fault h100x8 deny
+    gpulse --sim h100x8 status
+    fails 5 'no permission to open the NVIDIA device files; look at: ls -l /dev/nvidia\*'
+}
+
+@test "zero GPUs" {
+    fault h100x8 nogpu
+    gpulse --sim h100x8 status
+    fails 3 'the driver runs, but it has no GPU; .*'
+    gpulse --sim h100x8 query '*' -f json
+    fails 3 'the driver runs, but it has no GPU; .*'
+}
+
+@test "another error of the driver is named with its number" {
+    fault h100x8 error=NO_DATA:nvmlInit
+    gpulse --sim h100x8 status
+    fails 4 'cannot start NVML: .* \(21\)'
+    fault h100x8 clear
+    fault h100x8 error=UNKNOWN:nvmlInit
+    gpulse --sim h100x8 status
+    fails 4 'the driver refused to start \(Unknown Error\); in a container .*'
+    fault h100x8 clear
+    # a code of a driver that is newer than our list
+    fault h100x8 error=4711:nvmlInit
+    gpulse --sim h100x8 status
+    fails 4 'cannot start NVML: .* \(4711\)'
+}
+
+@test "a driver that hangs while it starts" {
+    fault h100x8 hang=30s:nvmlInit
+    SECONDS=0
+    gpulse --sim h100x8 status --timeout 0.5
+    fails 4 'the driver did not answer within 0\.5 s while starting \(nvmlInit\); .*'
+    [ "$SECONDS" -lt 20 ]
+}
+
+# ---- one GPU is refused, or talks nonsense ----
+
+@test "no permission on one GPU" {
+    fault h100x8 --gpu 2 deny
+    gpulse --sim h100x8 status
+    status_is 6
+    line_count 9
+    lines_ok 0 1 3 4 5 6 7
+    says '^\[2\] .*Insufficient Permissions'
+}
+
+@test "no permission for one reading" {
+    fault h100x2 --gpu 1 deny:nvmlDeviceGetPowerUsage
+    gpulse --sim h100x2 query index,power.draw,temperature.gpu -f json
+    status_is 0
+    json_is 'd["gpus"][1]["power.draw"], d["gpus"][1]["reasons"]' "(None, {'power.draw': 'no permission'})"
+    json_is 'type(d["gpus"][1]["temperature.gpu"]).__name__' int
+    gpulse --sim h100x2 query power.draw -i 1 -f csv --no-header
+    [ "$output" = "[Insufficient Permissions]" ]
+    gpulse --sim h100x2 query power.draw -i 1 --no-header
+    says '^ *denied$'
+}
+
+@test "no permission for the list of processes" {
+    for list in Compute Graphics MPSCompute; do
+        fault h100x2 --gpu 0 "deny:nvmlDeviceGet${list}RunningProcesses"
+    done
+    gpulse --sim h100x2 status --no-header
+    status_is 0
+    [[ ${lines[0]} == *"| (processes: no permission)" ]]
+    [[ ${lines[1]} == *"MiB)" ]]
+}
+
+@test "a function that the driver lacks" {
+    machine h100 'm["missing"] = ["nvmlDeviceGetMemoryInfo_v2", "nvmlDeviceGetComputeRunningProcesses_v3"]'
+    gpulse --sim ./m.json --sim-still query memory.total:MiB,memory.reserved,memory.used:MiB -i 0 -f csv --no-header
+    status_is 0
+    # the older call counts the reservation as used
+    [ "$output" = "81559,[N/A],73593" ]
+    gpulse --sim ./m.json --sim-still status --no-header -i 0
+    says 'MiB\)$'
+}
+
+@test "absurd values never become numbers" {
+    fault h100x2 --gpu 1 absurd
+    gpulse --sim h100x2 query 'memory.*,utilization.*,temperature.gpu,power.draw,clocks.current.*,fan.speed' -f json
+    json_is '[k for k, v in d["gpus"][0].items() if k != "reasons" and v is None]' "['fan.speed']"
+    json_is '[k for k, v in d["gpus"][1].items() if k != "reasons" and v is not None]' '[]'
+    json_is 'd["gpus"][1]["reasons"]["power.draw"]' 'driver error: impossible value'
+    json_is 'd["gpus"][1]["reasons"]["memory.used"]' 'driver error: impossible value'
+    gpulse --sim h100x2 status --no-header -a
+    [[ ${lines[1]} =~ \|\ \?\?°C,.*\ \?\?\ %.*\ \?\?\ /\ .*\ \?\?\ / ]]
+    says_not '593000|255|1844674407|4294967'
+    # the processes stay, of unknown size
+    [[ ${lines[1]} == *"(?MiB)" ]]
+}
+
+@test "a process list that grows between size and fetch" {
+    gpulse --sim h100x2 --sim-still query index,pid,used_gpu_memory --processes -f csv
+    calm=$output
+    fault h100x2 grow
+    gpulse --sim h100x2 --sim-still query index,pid,used_gpu_memory --processes -f csv
+    status_is 0
+    is_quiet
+    [ "$output" = "$calm" ]
+}
+
+@test "more processes than were asked for at first" {
+    machine h100 'd["processes"] = [{"pid": 4000000 + i, "memory_bytes": i << 20, "name": "x"} for i in range(700)]'
+    gpulse --sim ./m.json --sim-still query pid --processes -i 0 -f csv --no-header
+    status_is 0
+    line_count 701
+    fault ./m.json grow
+    gpulse --sim ./m.json --sim-still query pid --processes -i 0 -f csv --no-header
+    line_count 701
+}
+
+# ---- a GPU that is lost ----
+
+@test "a GPU lost before the start" {
+    fault h100x8 --gpu 3 lost
+    gpulse --sim h100x8 status
+    status_is 6
+    is_quiet
+    line_count 9
+    lines_ok 0 1 2 4 5 6 7
+    says '^\[3\] .*GPU is lost'
+    gpulse --sim h100x8 query index,temperature.gpu,status -f csv --no-header
+    status_is 6
+    says '^3,\[GPU is lost\],GPU is lost'
+    gpulse --sim h100x8 query index,temperature.gpu -f json
+    json_is 'd["gpus"][3]["temperature.gpu"], d["gpus"][3]["reasons"]' "(None, {'temperature.gpu': 'GPU is lost'})"
+    # whoever does not ask for that GPU is not concerned
+    gpulse --sim h100x8 status -i 0-2
+    status_is 0
+}
+
+# last_says GPU REGEX: the last sample of this GPU in the file out
+last_says() {
+    grep "^$1," out | tail -n 1 | grep -Eq -e "$2"
+}
+
+@test "a GPU lost during a loop, and back again" {
+    start --sim h100x4 query index,name,temperature.gpu,status -f csv --no-header -n 0.1
+    until_true last_says 2 '^2,NVIDIA H100 80GB HBM3,[0-9]+,ok$'
+    fault h100x4 --gpu 2 lost
+    # identity stays, numbers go
+    until_true last_says 2 '^2,NVIDIA H100 80GB HBM3,\[GPU is lost\],GPU is lost'
+    until_true last_says 1 ',ok$'
+    fault h100x4 --gpu 2 clear
+    until_true last_says 2 '^2,NVIDIA H100 80GB HBM3,[0-9]+,ok$'
+    kill -INT "$pid"
+    finish
+    status_is 130
+    [ ! -s err ]
+    # the others answered in every sample
+    for i in 0 1 3; do
+        [ "$(grep -c "^$i,NVIDIA H100 80GB HBM3,[0-9]*,ok$" out)" -eq "$(grep -c "^$i," out)" ]
+    done
+}
+
+@test "a loop whose last sample is partial ends with 6" {
+    fault h100x2 --gpu 1 lost
+    gpulse --sim h100x2 query index -n 0.1 -c 2
+    status_is 6
+}
+
+@test "a driver that is reloaded during a loop" {
+    start --sim h100x2 query index,temperature.gpu,status -f csv --no-header -n 0.1
+    until_true last_says 1 ',ok$'
+    fault h100x2 error=UNINITIALIZED:nvmlDeviceGetTemperature
+    until_true last_says 1 '^1,\[GPU is lost\],'
+    until_true last_says 0 '^0,\[GPU is lost\],'
+    fault h100x2 clear
+    until_true last_says 1 '^1,[0-9]+,ok$'
+    until_true last_says 0 '^0,[0-9]+,ok$'
+    kill -TERM "$pid"
+    finish
+    status_is 130
+}
+
+# ---- a GPU that does not answer ----
+
+@test "a call that hangs 30 s on one of 8 GPUs: status answers within its timeout" {
+    fault h100x8 --gpu 3 hang=30s
+    SECONDS=0
+    gpulse --sim h100x8 status
+    took=$SECONDS
+    status_is 6
+    is_quiet
+    line_count 9
+    lines_ok 0 1 2 4 5 6 7
+    says '^\[3\] .*\| no answer for 3 s \(nvml[A-Za-z0-9_]+\)$'
+    [ "$took" -lt 20 ]
+}
+
+@test "--timeout says how long" {
+    fault h100x8 --gpu 3 hang=30s
+    SECONDS=0
+    gpulse --sim h100x8 query index,temperature.gpu -f json --timeout 500ms
+    took=$SECONDS
+    status_is 6
+    json_is '[g["index"] for g in d["gpus"] if type(g["temperature.gpu"]) is int]' '[0, 1, 2, 4, 5, 6, 7]'
+    json_is 'd["gpus"][3]["reasons"]' "{'temperature.gpu': 'no answer in time'}"
+    [ "$took" -lt 20 ]
+}
+
+@test "a hang during a loop: the last values with their age, then fresh ones again" {
+    start --sim h100x8 --timeout 0.3 query index,name,temperature.gpu,status -f ndjson -n 0.1
+    last() {
+        grep "\"index\":$1," out | tail -n 1 >last.json
+        [ -s last.json ] && [ "$(json "$2" last.json)" = True ]
+    }
+    until_true last 3 'd["status"] == "ok"'
+    fault h100x8 --gpu 3 hang=3s:nvmlDeviceGetTemperature
+    until_true last 3 'd["status"].startswith("no answer for ") and d["status"].endswith("(nvmlDeviceGetTemperature)")'
+    last 3 'type(d["temperature.gpu"]) is int and d["name"] == "NVIDIA H100 80GB HBM3"'
+    last 3 'd["reasons"]["temperature.gpu"].startswith("stale: ") and "name" not in d["reasons"]'
+    last 4 'd["status"] == "ok"'
+    fault h100x8 clear
+    until_true last 3 'd["status"] == "ok" and "reasons" not in d'
+    kill -INT "$pid"
+    finish
+    status_is 130
+    python3 - <<'PYTHON'
+import json
+rows = [json.loads(line) for line in open("out")]
+assert all(r["status"] == "ok" for r in rows if r["index"] != 3)
+ages = [float(r["reasons"]["temperature.gpu"].split()[1]) for r in rows if "reasons" in r]
+assert ages and ages == sorted(ages), ages
+PYTHON
+}
+
+@test "the end does not wait for a call that hangs" {
+    start --sim h100x2 --timeout 0.3 query index,temperature.gpu,status -f csv --no-header -n 0.1
+    until_true last_says 1 ',ok$'
+    fault h100x2 --gpu 1 hang=30s
+    until_true last_says 1 'no answer'
+    SECONDS=0
+    kill -INT "$pid"
+    finish
+    status_is 130
+    [ "$SECONDS" -lt 20 ]
+}
+
+@test "status in a loop shows a silent GPU with what was last seen" {
+    start --sim h100x2 --timeout 0.3 status --no-header --watch 0.1
+    until_true grep -q '^\[1\]' out
+    fault h100x2 --gpu 1 hang=30s
+    until_true grep -Eq '^\[1\] NVIDIA H100 80GB HBM3 \| no answer for [0-9]+ s \(.*\); last seen: *[0-9]+°C, +[0-9]+ % \| *[0-9]+ / 81559 MiB \|' out
+    kill -TERM "$pid"
+    finish
+    status_is 130
+}
+
+@test "slow calls are waited for" {
+    fault h100x8 slow=20ms
+    gpulse --sim h100x8 status
+    status_is 0
+    lines_ok 0 1 2 3 4 5 6 7
+}
+
+@test "a GPU that sleeps is shown as asleep and not woken" {
+    bound=root/sys/bus/pci/drivers/nvidia/0000:01:00.0
+    mkdir -p $bound/power root/proc/driver/nvidia/gpus/0000:01:00.0
+    echo suspended >$bound/power/runtime_status
+    echo auto >$bound/power/control
+    printf 'Model: \t\t NVIDIA GeForce RTX 3060 Laptop GPU\nIRQ: 1\n' \
+        >root/proc/driver/nvidia/gpus/0000:01:00.0/information
+    GPULSE_SIM_COUNT=$PWD/calls gpulse --sim rtx3060-laptop --root root status --no-header
+    status_is 0
+    says '^\[0\] NVIDIA GeForce RTX 3060 Laptop GPU \| asleep to save power; gpulse does not wake it$'
+    # not even the library was opened
+    [ ! -e calls ]
+    echo active >$bound/power/runtime_status
+    gpulse --sim rtx3060-laptop --root root status --no-header
+    status_is 0
+    says 'MiB'
+}

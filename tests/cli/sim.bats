@@ -1,0 +1,143 @@
+# gpulse sim: machines, captures, faults, jobs, and other programs on the simulated driver.
+# variants: default asan
+
+load helpers
+
+@test "list names every built-in machine, and all of them work" {
+    gpulse sim list
+    status_is 0
+    for machine in t4 a100 h100 b200 gb200 rtx3060 rtx4090; do
+        says "^$machine +[0-9]+ "
+    done
+    names=$(awk 'NR > 1 { print $1 }' <<<"$output")
+    for machine in $names; do
+        gpulse --sim "$machine" query index,name,uuid,memory.total -f csv --no-header
+        status_is 0
+        is_quiet
+        says_not '\[N/A\]'
+    done
+}
+
+@test "a count gives more GPUs, each with an identity of its own" {
+    gpulse --sim h100x2 query index -f csv --no-header
+    line_count 2
+    gpulse --sim h100x72 query uuid,pci.bus_id,minor_number -f csv --no-header
+    status_is 0
+    line_count 72
+    for column in 1 2 3; do
+        [ "$(cut -d, -f$column <<<"$output" | sort -u | wc -l)" -eq 72 ]
+    done
+}
+
+@test "import makes a machine of a capture" {
+    gpulse sim import "$HERE/data/captures/qx__netdata_tesla-p100.xml" -o p100.json
+    status_is 0
+    gpulse --sim ./p100.json query name,driver_version,temperature.gpu --sim-still -f csv --no-header
+    [ "$output" = "Tesla P100-PCIE-16GB,510.47.03,38" ]
+    gpulse sim import "$HERE/data/captures/qx__netdata_tesla-p100.xml"
+    [ "$output" = "$(cat p100.json)" ]
+    gpulse sim import
+    fails 2 'import needs one capture: .*'
+}
+
+@test "exec runs another program on the simulated driver" {
+    gpulse sim exec -m h100x2 --still -- sh -c 'echo "$GPULSE_SIM $GPULSE_SIM_STILL ${LD_LIBRARY_PATH%%:*}" "$@"; exit 7' sh -n --still
+    status_is 7
+    [[ $output == "h100x2 1 "*"/sim -n --still" ]]
+    gpulse sim exec -m h100x2 -- /nonexistent/program
+    status_is 1
+    complains "cannot run '/nonexistent/program': No such file or directory"
+    gpulse sim exec -m nosuch -- true
+    fails 2 "no simulated machine is called 'nosuch'; .*"
+    gpulse sim exec -m t4
+    fails 2 'exec needs a program to run'
+    gpulse sim exec -- true
+    fails 2 'which machine\? name it with -m, as in -m h100x8'
+}
+
+@test "a job takes memory and utilization, is seen, and gives them back" {
+    gpulse --sim h100x8 --sim-still query memory.used -i 7 -f csv --no-header
+    before=$output
+    start sim load -m h100x8 --gpu 7 --mem 20GiB --util 80
+    until_true grep -q 'holds 20.00 GiB' out
+    gpulse --sim h100x8 --sim-still query index,pid,used_gpu_memory:GiB,process_name,user --processes -i 7 -f csv --no-header
+    [ "$output" = "7,$pid,20.0,gpulse-sim,$(id -un)" ]
+    gpulse --sim h100x8 query memory.used -i 7 -f csv --no-header
+    [ "$((output - before))" -ge $((20 << 30)) ]
+    kill -TERM "$pid"
+    finish
+    status_is 0
+    gpulse --sim h100x8 query pid --processes -i 7 -f csv --no-header
+    [ -z "$output" ]
+    gpulse --sim h100x8 --sim-still query memory.used -i 7 -f csv --no-header
+    [ "$output" = "$before" ]
+}
+
+@test "a job that was killed leaves nothing behind" {
+    start sim load -m h100x8 --gpu 7 --mem 20GiB
+    until_true grep -q 'holds' out
+    kill -KILL "$pid"
+    finish
+    gpulse --sim h100x8 query pid --processes -i 7 -f csv --no-header
+    [ -z "$output" ]
+}
+
+@test "a job obeys CUDA_VISIBLE_DEVICES" {
+    CUDA_VISIBLE_DEVICES=6,7 gpulse sim load -m h100x8 --gpu 1 --mem 1GiB --for 10ms
+    status_is 0
+    says '\(GPU 7\)$'
+    CUDA_VISIBLE_DEVICES=GPU-00000005 gpulse sim load -m h100x8 --mem 1GiB --for 10ms
+    says '\(GPU 5\)$'
+    for none in '' -1 99 6,6; do
+        CUDA_VISIBLE_DEVICES=$none gpulse sim load -m h100x8 --mem 1GiB --for 10ms
+        status_is 1
+        complains 'No CUDA GPUs are available'
+    done
+    CUDA_VISIBLE_DEVICES=6 gpulse sim load -m h100x8 --gpu 1 --for 10ms
+    status_is 1
+    complains 'invalid device ordinal'
+}
+
+@test "a job without memory prints PyTorch's words and exits with 1" {
+    gpulse sim load -m t4 --mem 200GiB
+    status_is 1
+    complains '^torch\.OutOfMemoryError: CUDA out of memory\. Tried to allocate 200\.00 GiB\. GPU 0 has a total capacity of 15\.00 GiB of which [0-9.]+ GiB is free\.'
+}
+
+@test "faults are listed, and cleared by GPU or all" {
+    fault h100x8 --gpu 3 lost
+    fault h100x8 slow=20ms:nvmlDeviceGetFanSpeed
+    gpulse sim fault -m h100x8
+    line_count 2
+    says $'^3\tlost$'
+    says $'^all\tslow=20ms:nvmlDeviceGetFanSpeed$'
+    # of this machine only
+    gpulse sim fault -m h100x4
+    [ -z "$output" ]
+    fault h100x8 --gpu 3 clear
+    gpulse sim fault -m h100x8
+    line_count 1
+    fault h100x8 clear
+    gpulse sim fault -m h100x8
+    [ -z "$output" ]
+}
+
+@test "faults that mean nothing change nothing" {
+    for bad in explode hang=soon slow error=NOSUCH lost=3 slow=1ms:nvmlNoSuchThing; do
+        gpulse sim fault -m t4 lost "$bad"
+        status_is 2
+        [ -n "$stderr" ]
+    done
+    gpulse sim fault -m t4 --gpu 7 lost
+    fails 2 '--gpu 7: the machine has GPUs 0 to 0'
+    gpulse sim fault -m t4
+    [ -z "$output" ]
+}
+
+@test "calls cost what the machine file says" {
+    machine t4 'm["latency_us"] = {"nvmlDeviceGetTemperature": 300000}'
+    start=$(date +%s%N)
+    gpulse --sim ./m.json query temperature.gpu
+    status_is 0
+    [ $((($(date +%s%N) - start) / 1000000)) -ge 300 ]
+}
