@@ -294,12 +294,17 @@ def expected_of_mig(mig, index, capture):
     yield from table_values(mig, MIG_MEMORY, capture)
 
 
+def program_name(command):
+    """The first word without its path; a Windows path may hold blanks."""
+    return command.rsplit("\\", 1)[1] if "\\" in command else command.split(" ")[0].rsplit("/", 1)[-1]
+
+
 def expected_of_process(process, capture):
     name = process.findtext("process_name").strip()
     unknown = Absent("not supported")
     yield "pid", int(process.findtext("pid"))
     yield "process.type", process.findtext("type").strip()
-    yield "process_name", name.rsplit("/", 1)[-1] or unknown
+    yield "process_name", program_name(name) or unknown
     yield "process.command", name or unknown
     yield "used_gpu_memory", convert(process.findtext("used_memory").strip(), mebibytes, capture)
     for metric, path in (("process.gpu_instance_id", "gpu_instance_id"),

@@ -79,6 +79,11 @@ static const char *given_or_env(const char *given, const char *name)
     return value && *value ? value : NULL;
 }
 
+const char *gp_app_machine(void)
+{
+    return given_or_env(gp_common()->sim, "GPULSE_SIM");
+}
+
 /* The library to load: the simulated driver for --sim, else what GPULSE_NVML names, else a search. */
 static int choose_library(const char *sim, char path[GP_PATH_SIZE], const char **ret, struct gp_err *err)
 {
@@ -102,7 +107,7 @@ int gp_app_open(const struct gp_want *want, struct gp_sampler **ret, struct gp_e
     /* They live as long as the process: a stuck worker may use them at any time. */
     static char library_path[GP_PATH_SIZE];
     static struct gp_selection selection;
-    const char *sim = given_or_env(gp_common()->sim, "GPULSE_SIM");
+    const char *sim = gp_app_machine();
     const char *root = given_or_env(gp_common()->root, "GPULSE_ROOT");
     const char *library;
     int r = choose_library(sim, library_path, &library, err);

@@ -40,6 +40,9 @@ int gp_app_open(const struct gp_want *want, struct gp_sampler **ret, struct gp_e
 /* Ends the sampler; if the driver holds one of its threads, the process ends here with `status`. */
 void gp_app_close(struct gp_sampler *sampler, int status);
 
+/* The simulated machine that is shown, NULL for the real one. */
+const char *gp_app_machine(void);
+
 /* Whether to colour what goes to standard output. */
 bool gp_app_wants_color(void);
 

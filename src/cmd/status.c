@@ -83,6 +83,7 @@ static int settle_options(struct status_options *o, struct gp_err *err)
     if (o->no_color)
         gp_common()->color = "never";
     view->color = gp_app_wants_color();
+    view->machine = gp_app_machine();
     return 0;
 }
 

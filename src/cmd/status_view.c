@@ -295,13 +295,17 @@ static size_t widest_name(const struct gp_snapshot *snapshot)
     return widest;
 }
 
-static void add_header(struct gp_strbuf *sb, const struct gp_snapshot *snapshot)
+static void add_header(struct gp_strbuf *sb, const struct gp_status_view *view,
+                       const struct gp_snapshot *snapshot)
 {
     const struct gp_value *driver = &snapshot->host[GP_DRIVER_VERSION];
     /* date and time to the second: "2026-11-20T15:04:05.123+01:00" */
     const char *time = snapshot->host[GP_TIMESTAMP].s;
-    gp_strbuf_addf(sb, "%s  %.10s %.8s  driver %s\n", snapshot->host[GP_HOST_NAME].s, time, time + 11,
+    gp_strbuf_addf(sb, "%s  %.10s %.8s  driver %s", snapshot->host[GP_HOST_NAME].s, time, time + 11,
                    gp_value_is_present(driver) ? driver->s : "unknown");
+    if (view->machine)
+        gp_strbuf_addf(sb, "  (simulated: %s)", view->machine);
+    gp_strbuf_addc(sb, '\n');
 }
 
 void gp_status_text(struct gp_strbuf *sb, const struct gp_status_view *view,
@@ -311,7 +315,7 @@ void gp_status_text(struct gp_strbuf *sb, const struct gp_status_view *view,
                         : view->name_width < 256                ? (size_t)view->name_width
                                                                 : 256;
     if (!view->no_header)
-        add_header(sb, snapshot);
+        add_header(sb, view, snapshot);
     for (size_t i = 0; i < snapshot->device_count; i++) {
         const struct gp_device *device = &snapshot->devices[i];
         if (device->is_mig)

@@ -14,6 +14,7 @@ struct gp_status_view {
     bool no_processes, no_header;
     bool color;
     uint64_t name_width; /* GP_STATUS_NAME_AUTO: as wide as the longest */
+    const char *machine; /* name of the simulated machine, NULL for a real one */
 };
 
 /* Adds the metrics that the text, or the JSON document, needs. */

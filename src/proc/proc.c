@@ -219,18 +219,18 @@ static void read_stat(struct gp_proc_reader *reader, struct gp_proc_info *info, 
     compute_cpu(reader, info, now_ns);
 }
 
-/* The program's name out of argv[0]: without its path. Programs that write a title into their
- * arguments ("nginx: worker process") are cut behind the first word. The kernel's own name is not
- * used where argv[0] is there: frameworks rename it ("pt_main_thread"). */
-static const char *program_name(const char *argv0, struct gp_arena *arena)
+size_t gp_proc_program_name(const char *command, const char **ret_start)
 {
-    size_t n = strcspn(argv0, " ");
-    if (n > 1 && argv0[n - 1] == ':')
+    /* a Windows path, as drivers under WSL give it, may hold blanks */
+    const char *backslash = strrchr(command, '\\');
+    size_t n = backslash ? strlen(command) : strcspn(command, " ");
+    if (n > 1 && command[n - 1] == ':')
         n--;
     size_t start = n;
-    while (start > 0 && argv0[start - 1] != '/')
+    while (start > 0 && command[start - 1] != '/' && command[start - 1] != '\\')
         start--;
-    return safe_copy(arena, argv0 + start, n - start, 64);
+    *ret_start = command + start;
+    return n - start;
 }
 
 static void read_command(struct gp_proc_reader *reader, struct gp_proc_info *info,
@@ -245,7 +245,9 @@ static void read_command(struct gp_proc_reader *reader, struct gp_proc_info *inf
     while (n > 0 && (text[n - 1] == '\0' || text[n - 1] == ' '))
         n--;
     if (n > 0) {
-        info->name = program_name(text, arena);
+        const char *name;
+        size_t name_len = gp_proc_program_name(text, &name);
+        info->name = safe_copy(arena, name, name_len, 64);
         for (long i = 0; i < n; i++)
             if (text[i] == '\0')
                 text[i] = ' ';

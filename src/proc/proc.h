@@ -39,6 +39,12 @@ void gp_proc_reader_free(struct gp_proc_reader *reader);
 void gp_proc_read(struct gp_proc_reader *reader, unsigned want, struct gp_proc_info *infos,
                   size_t count, struct gp_arena *arena);
 
+/* The program's name in a command line: its first word, without path; *ret_start points into
+ * `command`, its length is returned. Programs that write a title into their arguments ("nginx: worker
+ * process") are cut behind the first word. The kernel's name of a process is not used where there is a
+ * command line: frameworks rename it ("pt_main_thread"). */
+size_t gp_proc_program_name(const char *command, const char **ret_start);
+
 struct gp_proc_host {
     bool has_cpu, has_load, has_memory; /* whether the files could be read */
     double cpu_pct; /* of all cores, since the last call, or since boot */

@@ -360,13 +360,15 @@ static void fill_process(struct gp_process *row, const struct gp_source_process 
 }
 
 /* Without the path of the first word; arguments, which may hold paths too, stay. */
-static const char *base_name(const char *command)
+/* The driver gives a path or a whole command line. */
+static const char *name_from_driver(struct gp_snapshot *snapshot, const char *driver_name)
 {
-    const char *name = command;
-    for (const char *p = command; *p && *p != ' '; p++)
-        if (*p == '/' && p[1] && p[1] != ' ')
-            name = p + 1;
-    return name;
+    const char *start;
+    size_t n = gp_proc_program_name(driver_name, &start);
+    char *copy = gp_arena_alloc(&snapshot->arena, n + 1, 1);
+    if (copy)
+        memcpy(copy, start, n);
+    return copy && n > 0 ? copy : NULL;
 }
 
 /* What /proc says of it; where it says nothing, the driver's name, else "unknown". */
@@ -375,8 +377,9 @@ static int fill_from_proc(struct gp_snapshot *snapshot, struct gp_process *row,
 {
     uint64_t time_ns = snapshot->mono_ns;
     struct gp_value *v = row->values;
-    const char *driver_base = driver_name ? base_name(driver_name) : NULL;
-    const char *name = info->name ? info->name : driver_base;
+    const char *name = info->name;
+    if (!name && driver_name)
+        name = name_from_driver(snapshot, driver_name);
     const char *command = info->command ? info->command : driver_name;
     set_text(&v[GP_PROCESS_USER - GP_PROCESS__FIRST], info->user, time_ns);
     set_text(&v[GP_PROCESS_NAME - GP_PROCESS__FIRST], name, time_ns);
@@ -464,7 +467,7 @@ static int build_processes(struct gp_assembler *a)
         struct gp_proc_info key = {.pid = (uint32_t)row->values[GP_PID - GP_PROCESS__FIRST].i};
         const struct gp_proc_info *info =
             bsearch(&key, infos, info_count, sizeof(*infos), compare_infos);
-        r = fill_from_proc(snapshot, row, info, driver_names[i], a->proc_want);
+        r = fill_from_proc(snapshot, row, info ? info : &key, driver_names[i], a->proc_want);
     }
     return r;
 }

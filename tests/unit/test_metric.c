@@ -1,0 +1,189 @@
+#include "unit.h"
+
+#include "base/err.h"
+#include "model/metric.h"
+
+#include <ctype.h>
+
+/* The next word of a space separated list, or false at its end. */
+static bool next_word(const char **list, char word[64])
+{
+    size_t n = strcspn(*list, " ");
+    if (n == 0 || n >= 64)
+        return false;
+    memcpy(word, *list, n);
+    word[n] = '\0';
+    *list += n + ((*list)[n] == ' ');
+    return true;
+}
+
+/* How many rows have this name or alias. */
+static int count_uses(const char *name)
+{
+    int uses = 0;
+    for (int m = 0; m < GP_METRIC__COUNT; m++) {
+        char alias[64];
+        const char *aliases = gp_metric_table[m].aliases;
+        uses += strcmp(gp_metric_table[m].name, name) == 0;
+        while (next_word(&aliases, alias))
+            uses += strcmp(alias, name) == 0;
+    }
+    return uses;
+}
+
+static void names_and_aliases_are_unique(void **state)
+{
+    (void)state;
+    for (int m = 0; m < GP_METRIC__COUNT; m++) {
+        char alias[64];
+        const char *aliases = gp_metric_table[m].aliases;
+        if (count_uses(gp_metric_table[m].name) != 1)
+            fail_msg("the name %s is used twice", gp_metric_table[m].name);
+        while (next_word(&aliases, alias))
+            if (count_uses(alias) != 1)
+                fail_msg("the alias %s of %s is used twice", alias, gp_metric_table[m].name);
+        if (*aliases)
+            fail_msg("the aliases of %s are not separated by single blanks", gp_metric_table[m].name);
+    }
+}
+
+static void names_are_plain(void **state)
+{
+    (void)state;
+    for (int m = 0; m < GP_METRIC__COUNT; m++) {
+        const char *name = gp_metric_table[m].name;
+        size_t n = strlen(name);
+        if (n == 0 || n > 60 || strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789._") != n ||
+            !islower((unsigned char)name[0]) || name[n - 1] == '.')
+            fail_msg("bad name '%s'", name);
+    }
+}
+
+/* "GPU memory", "PCI domain", "CUDA version" may begin in capitals, "Name of" may not. */
+static bool begins_like_a_phrase(const char *help)
+{
+    return islower((unsigned char)help[0]) || (isupper((unsigned char)help[0]) && !islower((unsigned char)help[1]));
+}
+
+static void help_is_one_phrase(void **state)
+{
+    (void)state;
+    for (int m = 0; m < GP_METRIC__COUNT; m++) {
+        const char *help = gp_metric_table[m].help;
+        size_t n = strlen(help);
+        if (n < 4 || !begins_like_a_phrase(help) || help[n - 1] == '.' || help[n - 1] == ' ' ||
+            strpbrk(help, "\n\t\""))
+            fail_msg("bad help of %s: '%s'", gp_metric_table[m].name, help);
+    }
+}
+
+static void scopes_are_contiguous(void **state)
+{
+    (void)state;
+    assert_int_equal(GP_HOST__FIRST, 0);
+    assert_int_equal(GP_HOST__COUNT + GP_DEVICE__COUNT + GP_PROCESS__COUNT, GP_METRIC__COUNT);
+    for (int m = 0; m < GP_METRIC__COUNT; m++) {
+        enum gp_scope scope = m < GP_DEVICE__FIRST    ? GP_SCOPE_HOST
+                              : m < GP_PROCESS__FIRST ? GP_SCOPE_DEVICE
+                                                      : GP_SCOPE_PROCESS;
+        if (gp_metric_table[m].scope != scope)
+            fail_msg("%s stands among rows of another scope", gp_metric_table[m].name);
+    }
+}
+
+static void types_fit_units(void **state)
+{
+    (void)state;
+    for (int m = 0; m < GP_METRIC__COUNT; m++) {
+        const struct gp_metric_info *info = &gp_metric_table[m];
+        if (info->type == GP_TYPE_TEXT && info->unit != GP_UNIT_NONE)
+            fail_msg("%s is text and has a unit", info->name);
+        if ((info->unit == GP_UNIT_BYTES || info->unit == GP_UNIT_MASK) && info->type != GP_TYPE_INT)
+            fail_msg("%s is not a whole number", info->name);
+        assert_non_null(gp_unit_name(info->unit));
+    }
+    assert_string_equal(gp_unit_name(GP_UNIT_NONE), "");
+    assert_string_equal(gp_unit_name(GP_UNIT_BYTES), "bytes");
+    assert_string_equal(gp_unit_name(GP_UNIT_CELSIUS), "°C");
+}
+
+static void finds_every_row_by_name_and_alias(void **state)
+{
+    (void)state;
+    for (int m = 0; m < GP_METRIC__COUNT; m++) {
+        enum gp_metric found = GP_METRIC__COUNT;
+        char alias[64];
+        const char *aliases = gp_metric_table[m].aliases;
+        assert_int_equal(gp_metric_find(gp_metric_table[m].name, &found, NULL), 0);
+        assert_int_equal(found, m);
+        while (next_word(&aliases, alias)) {
+            found = GP_METRIC__COUNT;
+            assert_int_equal(gp_metric_find(alias, &found, NULL), 0);
+            assert_int_equal(found, m);
+        }
+    }
+}
+
+static void check_unknown(const char *name, const char *words)
+{
+    struct gp_err err = {0};
+    enum gp_metric found = GP_METRIC__COUNT;
+    assert_int_equal(gp_metric_find(name, &found, &err), GP_EUSAGE);
+    assert_int_equal(found, GP_METRIC__COUNT);
+    assert_int_equal(err.code, GP_EUSAGE);
+    assert_non_null(strstr(err.text, words));
+}
+
+static void suggests_the_nearest(void **state)
+{
+    (void)state;
+    check_unknown("temperature.gp", "'temperature.gp'; did you mean 'temperature.gpu'?");
+    check_unknown("memory.usde", "did you mean 'memory.used'?");
+    check_unknown("utilisation.gpu", "did you mean 'utilization.gpu'?");
+    check_unknown("TEMPERATURE.GPU", "unknown field 'TEMPERATURE.GPU'");
+    check_unknown("", "unknown field ''");
+    check_unknown(" ", "unknown field ' '");
+    struct gp_err err = {0};
+    enum gp_metric found;
+    assert_int_equal(gp_metric_find("sneeze", &found, &err), GP_EUSAGE);
+    assert_null(strstr(err.text, "did you mean"));
+}
+
+static void parts_of_aliases_are_no_aliases(void **state)
+{
+    (void)state;
+    check_unknown("gpu_", "unknown field");
+    check_unknown("clocks.gr clocks", "unknown field");
+}
+
+static void sets_hold_what_was_added(void **state)
+{
+    (void)state;
+    struct gp_metric_set set = {0};
+    for (int m = 0; m < GP_METRIC__COUNT; m += 3)
+        gp_metric_set_add(&set, (enum gp_metric)m);
+    for (int m = 0; m < GP_METRIC__COUNT; m++)
+        assert_int_equal(gp_metric_set_has(&set, (enum gp_metric)m), m % 3 == 0);
+    struct gp_metric_set one = {0};
+    assert_false(gp_metric_set_has_scope(&one, GP_SCOPE_HOST));
+    gp_metric_set_add(&one, (enum gp_metric)(GP_METRIC__COUNT - 1));
+    assert_true(gp_metric_set_has_scope(&one, GP_SCOPE_PROCESS));
+    assert_false(gp_metric_set_has_scope(&one, GP_SCOPE_DEVICE));
+    assert_false(gp_metric_set_has_scope(&one, GP_SCOPE_HOST));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_and_aliases_are_unique),
+        cmocka_unit_test(names_are_plain),
+        cmocka_unit_test(help_is_one_phrase),
+        cmocka_unit_test(scopes_are_contiguous),
+        cmocka_unit_test(types_fit_units),
+        cmocka_unit_test(finds_every_row_by_name_and_alias),
+        cmocka_unit_test(suggests_the_nearest),
+        cmocka_unit_test(parts_of_aliases_are_no_aliases),
+        cmocka_unit_test(sets_hold_what_was_added),
+    };
+    return cmocka_run_group_tests_name("metric", tests, NULL, NULL);
+}

@@ -1,0 +1,161 @@
+#include "unit.h"
+
+#include "base/err.h"
+#include "model/select.h"
+
+#define UUID "GPU-1b2c3d4e-0000-1111-2222-333344445555"
+#define BUS "00000000:53:00.0"
+#define NAME "NVIDIA GeForce RTX 4090"
+
+static struct gp_selection parse(const char *list)
+{
+    struct gp_selection selection = {0};
+    struct gp_err err = {0};
+    assert_int_equal(gp_selection_parse(list, &selection, &err), 0);
+    assert_int_equal(err.code, 0);
+    return selection;
+}
+
+/* Whether the list chooses GPU 3 of a machine. */
+static bool chooses(const char *list)
+{
+    struct gp_selection selection = parse(list);
+    return gp_selection_matches(&selection, 3, UUID, BUS, NAME);
+}
+
+static void nothing_chooses_all(void **state)
+{
+    (void)state;
+    struct gp_selection selection = {0};
+    assert_true(gp_selection_is_by_index(&selection));
+    assert_true(gp_selection_matches(&selection, 7, NULL, NULL, NULL));
+    assert_int_equal(gp_selection_check(&selection, 0, NULL), 0);
+}
+
+static void by_index_and_range(void **state)
+{
+    (void)state;
+    assert_true(chooses("3"));
+    assert_true(chooses("03"));
+    assert_true(chooses("0,3"));
+    assert_true(chooses("0-3"));
+    assert_true(chooses("3-3"));
+    assert_true(chooses("2-999"));
+    assert_false(chooses("2"));
+    assert_false(chooses("4-7"));
+    assert_false(chooses("0-2,4"));
+}
+
+static void by_uuid_or_its_beginning(void **state)
+{
+    (void)state;
+    assert_true(chooses(UUID));
+    assert_true(chooses("GPU-1b2c"));
+    assert_true(chooses("gpu-1B2C"));
+    assert_false(chooses("GPU-1b2d"));
+    assert_false(chooses(UUID "0"));
+    assert_false(chooses("MIG-1b2c"));
+}
+
+static void by_bus_id_with_any_domain(void **state)
+{
+    (void)state;
+    assert_true(chooses("53:00.0"));
+    assert_true(chooses("0000:53:00.0"));
+    assert_true(chooses("00000000:53:00.0"));
+    assert_false(chooses("0001:53:00.0"));
+    assert_false(chooses("54:00.0"));
+    assert_false(chooses("53:00.1"));
+    assert_false(chooses("53:0"));
+    assert_false(chooses("::::"));
+}
+
+static void by_part_of_the_name(void **state)
+{
+    (void)state;
+    assert_true(chooses("4090"));
+    assert_true(chooses("rtx 4090"));
+    assert_true(chooses("GeForce"));
+    assert_false(chooses("4080"));
+    assert_false(chooses("Tesla"));
+    /* too large for an index */
+    assert_false(chooses("1000"));
+}
+
+static void unknown_properties_match_nothing(void **state)
+{
+    (void)state;
+    const char *const lists[] = {"GPU-1", "53:00.0", "4090"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(lists); i++) {
+        struct gp_selection selection = parse(lists[i]);
+        assert_false(gp_selection_matches(&selection, 3, NULL, NULL, NULL));
+        assert_false(gp_selection_is_by_index(&selection));
+    }
+}
+
+static void knows_whether_an_index_is_enough(void **state)
+{
+    (void)state;
+    struct gp_selection selection = parse("0,2-3");
+    assert_true(gp_selection_is_by_index(&selection));
+    selection = parse("0,4090");
+    assert_false(gp_selection_is_by_index(&selection));
+}
+
+static void check_bad(const char *list, const char *words)
+{
+    struct gp_selection selection = {0};
+    struct gp_err err = {0};
+    assert_int_equal(gp_selection_parse(list, &selection, &err), GP_EUSAGE);
+    if (!strstr(err.text, words))
+        fail_msg("'%s' does not say '%s'", err.text, words);
+}
+
+static void bad_lists(void **state)
+{
+    (void)state;
+    check_bad("", "bad GPU ''");
+    check_bad("0,,1", "bad GPU ''");
+    check_bad("0,", "bad GPU ''");
+    char text[2000];
+    memset(text, 'x', sizeof(text));
+    text[300] = '\0';
+    check_bad(text, "bad GPU 'xxx");
+    for (size_t i = 0; i + 1 < sizeof(text); i += 2)
+        memcpy(text + i, "1,", 2);
+    text[2 * (GP_SELECT_TERMS_MAX + 1) - 1] = '\0';
+    check_bad(text, "too many GPUs in --id: at most 128");
+    text[2 * GP_SELECT_TERMS_MAX - 1] = '\0';
+    assert_int_equal(parse(text).count, GP_SELECT_TERMS_MAX);
+}
+
+static void names_the_first_term_that_matched_nothing(void **state)
+{
+    (void)state;
+    struct gp_selection selection = parse("0,9,H100");
+    struct gp_err err = {0};
+    for (unsigned i = 0; i < 4; i++)
+        (void)gp_selection_matches(&selection, i, UUID, BUS, NAME);
+    assert_int_equal(gp_selection_check(&selection, 4, &err), GP_ENODEV);
+    assert_string_equal(err.text, "no GPU matches '9'; this machine has 4 (0 to 3)");
+    selection = parse("0-1,rtx");
+    for (unsigned i = 0; i < 4; i++)
+        assert_true(gp_selection_matches(&selection, i, UUID, BUS, NAME));
+    assert_int_equal(gp_selection_check(&selection, 4, &err), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_chooses_all),
+        cmocka_unit_test(by_index_and_range),
+        cmocka_unit_test(by_uuid_or_its_beginning),
+        cmocka_unit_test(by_bus_id_with_any_domain),
+        cmocka_unit_test(by_part_of_the_name),
+        cmocka_unit_test(unknown_properties_match_nothing),
+        cmocka_unit_test(knows_whether_an_index_is_enough),
+        cmocka_unit_test(bad_lists),
+        cmocka_unit_test(names_the_first_term_that_matched_nothing),
+    };
+    return cmocka_run_group_tests_name("select", tests, NULL, NULL);
+}
