@@ -17,12 +17,14 @@
 
 const struct gp_opt gp_common_options[] = {
     {'i', "id", NULL, GP_OPT_STRING, "GPUS", .offset = OPT(id),
-     .help = "only these GPUs: comma list of indices, ranges (0-3), UUIDs, PCI bus ids or parts of the name"},
+     .help = "only these GPUs: comma list of indices, ranges (0-3), UUIDs, PCI bus ids or parts of "
+             "the name"},
     {0, "timeout", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(timeout_ns),
      .help = "how long a sample waits for a GPU that does not answer (default 3s)"},
     {0, "sim", NULL, GP_OPT_STRING, "MACHINE", .complete = GP_COMPLETE_MACHINE, .offset = OPT(sim),
-     .help = "show a simulated machine: a name with an optional count (h100x8; see gpulse sim list) or "
-             "a machine file"},
+     .help =
+         "show a simulated machine: a name with an optional count (h100x8; see gpulse sim list) or "
+         "a machine file"},
     {0, "sim-still", NULL, GP_OPT_FLAG, .offset = OPT(sim_still),
      .help = "the simulated machine's values stand still"},
     {0, "root", NULL, GP_OPT_STRING, "DIR", .complete = GP_COMPLETE_FILE, .offset = OPT(root),
@@ -51,8 +53,10 @@ int gp_app_write(int fd, const struct gp_strbuf *sb, struct gp_err *err)
 int gp_app_parse(const struct gp_cmd *cmd, int argc, char **argv, void *values, int *ret_positional,
                  bool *ret_done, struct gp_err *err)
 {
-    const struct gp_opt_target targets[] = {{cmd->options, values}, {gp_common_options, gp_common()}};
-    int r = gp_cli_parse(argc, argv, targets, GP_ARRAY_LEN(targets), cmd->raw_rest, ret_positional, err);
+    const struct gp_opt_target targets[] = {{cmd->options, values},
+                                            {gp_common_options, gp_common()}};
+    int r = gp_cli_parse(argc, argv, targets, GP_ARRAY_LEN(targets), cmd->raw_rest, ret_positional,
+                         err);
     *ret_done = r == 0 && gp_common()->help;
     if (!*ret_done)
         return r;
@@ -84,8 +88,9 @@ const char *gp_app_machine(void)
     return given_or_env(gp_common()->sim, "GPULSE_SIM");
 }
 
-/* The library to load: the simulated driver for --sim, else what GPULSE_NVML names, else a search. */
-static int choose_library(const char *sim, char path[GP_PATH_SIZE], const char **ret, struct gp_err *err)
+/* The library to load: the simulated driver for --sim, what GPULSE_NVML names, or a search. */
+static int choose_library(const char *sim, char path[GP_PATH_SIZE], const char **ret,
+                          struct gp_err *err)
 {
     *ret = given_or_env(NULL, "GPULSE_NVML");
     if (!sim)
@@ -187,7 +192,8 @@ int gp_app_loop(struct gp_sampler *sampler, const struct gp_loop *loop,
         uint64_t now_ns = gp_clock_mono_ns();
         next_ns += loop->interval_ns;
         if (next_ns <= now_ns)
-            next_ns += (now_ns - next_ns) / loop->interval_ns * loop->interval_ns + loop->interval_ns;
+            next_ns +=
+                (now_ns - next_ns) / loop->interval_ns * loop->interval_ns + loop->interval_ns;
         if (loop->duration_ns && next_ns - start_ns >= loop->duration_ns)
             break;
         sleep_until(next_ns);

@@ -29,13 +29,14 @@ extern const struct gp_program gp_program;
 /* The values of the common options, once per process. */
 struct gp_common *gp_common(void);
 
-/* Parses a command's own options together with the common ones. With --help, prints the help and sets
- * *ret_done. */
+/* Parses a command's own options together with the common ones. With --help, prints the help and
+ * sets *ret_done. */
 int gp_app_parse(const struct gp_cmd *cmd, int argc, char **argv, void *values, int *ret_positional,
                  bool *ret_done, struct gp_err *err) GP_MUST_CHECK;
 
 /* Opens the sampler that the common options ask for. */
-int gp_app_open(const struct gp_want *want, struct gp_sampler **ret, struct gp_err *err) GP_MUST_CHECK;
+int gp_app_open(const struct gp_want *want, struct gp_sampler **ret,
+                struct gp_err *err) GP_MUST_CHECK;
 
 /* Ends the sampler; if the driver holds one of its threads, the process ends here with `status`. */
 void gp_app_close(struct gp_sampler *sampler, int status);
@@ -52,9 +53,10 @@ struct gp_loop {
     uint64_t duration_ns; /* 0: no limit */
 };
 
-/* Samples and hands each snapshot to on_sample, until count, duration or a signal ends it; an error of
- * on_sample ends it too. Returns GP_OK, GP_EPARTIAL if the last sample was partial, GP_EINTR after a
- * signal, or the error. The samples stay in step with the clock; missed ones are left out. */
+/* Samples and hands each snapshot to on_sample, until count, duration or a signal ends it; an error
+ * of on_sample ends it too. Returns GP_OK, GP_EPARTIAL if the last sample was partial, GP_EINTR
+ * after a signal, or the error. The samples stay in step with the clock; missed ones are left out.
+ */
 int gp_app_loop(struct gp_sampler *sampler, const struct gp_loop *loop,
                 int (*on_sample)(const struct gp_snapshot *snapshot, void *ctx, struct gp_err *err),
                 void *ctx, struct gp_err *err) GP_MUST_CHECK;

@@ -30,26 +30,28 @@ struct query_options {
 #define OPT(field) offsetof(struct query_options, field)
 
 static const struct gp_opt options[] = {
-    {'f', "format", NULL, GP_OPT_CHOICE, "FORMAT", .choices = GP_WRITER_NAMES, .offset = OPT(format),
-     .help = "output format (default table)"},
+    {'f', "format", NULL, GP_OPT_CHOICE, "FORMAT", .choices = GP_WRITER_NAMES,
+     .offset = OPT(format), .help = "output format (default table)"},
     {0, "processes", NULL, GP_OPT_FLAG, .offset = OPT(processes),
      .help = "a row per process and GPU instead of one per GPU"},
     {0, "host", NULL, GP_OPT_FLAG, .offset = OPT(host), .help = "one row, about this machine"},
     {0, "mig", NULL, GP_OPT_FLAG, .offset = OPT(mig), .help = "rows for MIG instances too"},
     {0, "units", NULL, GP_OPT_FLAG, .offset = OPT(units),
      .help = "name the units: in the header of csv and tsv, as an object in JSON"},
-    {0, "no-header", NULL, GP_OPT_FLAG, .offset = OPT(no_header), .help = "leave out the header line"},
+    {0, "no-header", NULL, GP_OPT_FLAG, .offset = OPT(no_header),
+     .help = "leave out the header line"},
     {'n', "interval", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(interval_ns),
      .help = "sample again and again, this far apart (at least 0.1)"},
     {'c', "count", NULL, GP_OPT_U64, "N", .offset = OPT(count), .help = "stop after N samples"},
     {0, "duration", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(duration_ns),
      .help = "stop after this time, such as 90s or 1h"},
-    {'o', "output", NULL, GP_OPT_STRING, "FILE", .complete = GP_COMPLETE_FILE, .offset = OPT(output),
-     .help = "write into FILE instead of standard output"},
-    {0, "tee", NULL, GP_OPT_FLAG, .offset = OPT(tee), .help = "with --output: to standard output as well"},
+    {'o', "output", NULL, GP_OPT_STRING, "FILE", .complete = GP_COMPLETE_FILE,
+     .offset = OPT(output), .help = "write into FILE instead of standard output"},
+    {0, "tee", NULL, GP_OPT_FLAG, .offset = OPT(tee),
+     .help = "with --output: to standard output as well"},
     {0, "list", NULL, GP_OPT_FLAG, .offset = OPT(list), .help = "list all fields"},
-    {0, "describe", NULL, GP_OPT_STRING, "FIELD", .complete = GP_COMPLETE_METRICS, .offset = OPT(describe),
-     .help = "say what a field means"},
+    {0, "describe", NULL, GP_OPT_STRING, "FIELD", .complete = GP_COMPLETE_METRICS,
+     .offset = OPT(describe), .help = "say what a field means"},
     GP_OPT_END,
 };
 
@@ -80,9 +82,9 @@ static int describe_field(struct gp_strbuf *sb, const char *name, struct gp_err 
         return r;
     const struct gp_metric_info *info = &gp_metric_table[m];
     const char *unit = gp_unit_name(info->unit);
-    gp_strbuf_addf(sb, "%s\n  %s\n\n  %-10s%s\n  %-10s%s%s%s\n  %-10s%s\n", info->name, info->help, "of",
-                   scope_names[info->scope], "type", types[info->type], *unit ? ", in " : "", unit,
-                   "read", tiers[info->tier]);
+    gp_strbuf_addf(sb, "%s\n  %s\n\n  %-10s%s\n  %-10s%s%s%s\n  %-10s%s\n", info->name, info->help,
+                   "of", scope_names[info->scope], "type", types[info->type], *unit ? ", in " : "",
+                   unit, "read", tiers[info->tier]);
     if (*info->aliases)
         gp_strbuf_addf(sb, "  %-10s%s\n", "also", info->aliases);
     gp_strbuf_addf(sb, "  %-10s%s\n", "origin",
@@ -94,9 +96,10 @@ static int describe_field(struct gp_strbuf *sb, const char *name, struct gp_err 
 void gp_query_man_metrics(struct gp_strbuf *sb)
 {
     static const char *const titles[] = {"OF THE HOST", "OF A GPU OR MIG INSTANCE", "OF A PROCESS"};
-    gp_strbuf_adds(sb, "gpulse-metrics(7)\n\n# NAME\n\ngpulse-metrics - the fields that gpulse knows\n\n"
-                       "# DESCRIPTION\n\nUsed by *gpulse query* and by *gpulse status --line*. A field "
-                       "may be followed by a colon and another unit: memory.used:GiB.\n");
+    gp_strbuf_adds(
+        sb, "gpulse-metrics(7)\n\n# NAME\n\ngpulse-metrics - the fields that gpulse knows\n\n"
+            "# DESCRIPTION\n\nUsed by *gpulse query* and by *gpulse status --line*. A field "
+            "may be followed by a colon and another unit: memory.used:GiB.\n");
     for (int m = 0; m < GP_METRIC__COUNT; m++) {
         const struct gp_metric_info *info = &gp_metric_table[m];
         const char *unit = gp_unit_name(info->unit);
@@ -106,7 +109,8 @@ void gp_query_man_metrics(struct gp_strbuf *sb)
         for (const char *p = info->name; *p; p++)
             gp_strbuf_addf(sb, *p == '_' ? "\\_" : "%c", *p);
         gp_strbuf_addf(sb, "*%s%s%s\n\t%c%s.\n", *unit ? " (" : "", unit, *unit ? ")" : "",
-                       info->help[0] >= 'a' && info->help[0] <= 'z' ? info->help[0] - 32 : info->help[0],
+                       info->help[0] >= 'a' && info->help[0] <= 'z' ? info->help[0] - 32
+                                                                    : info->help[0],
                        info->help + 1);
     }
 }
@@ -195,7 +199,9 @@ static int sample(const struct query_options *o, struct query_run *run, struct g
 static int run_query(const struct query_options *o, const char *fields, struct gp_err *err)
 {
     struct query_run run = {
-        .view = {.scope = o->processes ? GP_SCOPE_PROCESS : o->host ? GP_SCOPE_HOST : GP_SCOPE_DEVICE,
+        .view = {.scope = o->processes ? GP_SCOPE_PROCESS
+                          : o->host    ? GP_SCOPE_HOST
+                                       : GP_SCOPE_DEVICE,
                  .header = !o->no_header,
                  .units = o->units},
         .writer = gp_writer_find(o->format),
@@ -239,7 +245,8 @@ static int query_main(int argc, char **argv, struct gp_err *err)
     if (positional == 0)
         return gp_err_set(err, GP_EUSAGE, "no fields given; gpulse query --list shows all");
     if (positional > 1)
-        return gp_err_set(err, GP_EUSAGE, "one comma list of fields is expected, but '%s' stands behind it",
+        return gp_err_set(err, GP_EUSAGE,
+                          "one comma list of fields is expected, but '%s' stands behind it",
                           argv[2]);
     r = check_options(&o, err);
     return r < 0 ? r : run_query(&o, argv[1], err);
@@ -250,17 +257,18 @@ const struct gp_cmd gp_cmd_query = {
     .summary = "print chosen fields of GPUs, processes or the host",
     .usage = "FIELDS [options]",
     .description =
-        "FIELDS is a comma list of field names; nvidia-smi's names and aliases are understood. A name "
-        "that ends in .* takes a whole group, * takes all. Behind a colon stands another unit: "
-        "memory.used:GiB. Only what is asked for is read from the driver.\n\n"
-        "A field that a GPU cannot tell is N/A in tables, [N/A] in csv and tsv, and null in JSON, where "
-        "\"reasons\" says why. In a loop every sample is written at once and whole.",
-    .examples = "gpulse query index,name,memory.used,utilization.gpu\tsome fields of every GPU\n"
-                "gpulse query 'index,memory.*' -f csv --units\ta group, for a spreadsheet\n"
-                "gpulse query timestamp,index,power.draw -f csv -n 0.5 --duration 1h -o power.csv\trecord "
-                "for an hour\n"
-                "gpulse query pid,user,used_gpu_memory,command --processes -f json\twho uses the GPUs\n"
-                "gpulse query temperature.gpu -i 0 --no-header\tone number for a script\n",
+        "FIELDS is a comma list of field names; nvidia-smi's names and aliases are understood. A "
+        "name that ends in .* takes a whole group, * takes all. Behind a colon stands another "
+        "unit: memory.used:GiB. Only what is asked for is read from the driver.\n\n"
+        "A field that a GPU cannot tell is N/A in tables, [N/A] in csv and tsv, and null in JSON, "
+        "where \"reasons\" says why. In a loop every sample is written at once and whole.",
+    .examples =
+        "gpulse query index,name,memory.used,utilization.gpu\tsome fields of every GPU\n"
+        "gpulse query 'index,memory.*' -f csv --units\ta group, for a spreadsheet\n"
+        "gpulse query timestamp,index,power.draw -f csv -n 0.5 --duration 1h -o power.csv\trecord "
+        "for an hour\n"
+        "gpulse query pid,user,used_gpu_memory,command --processes -f json\twho uses the GPUs\n"
+        "gpulse query temperature.gpu -i 0 --no-header\tone number for a script\n",
     .options = options,
     .complete = GP_COMPLETE_METRICS,
     .run = query_main,

@@ -24,8 +24,9 @@ const struct gp_cmd gp_cmd_sim = {
     .name = "sim",
     .summary = "simulated machines: list, import, exec, load, fault",
     .usage = "COMMAND [options]",
-    .description = "Machines without GPUs that answer like real ones, for trying gpulse, dashboards and "
-                   "scripts, and for tests. See gpulse sim --help.",
+    .description =
+        "Machines without GPUs that answer like real ones, for trying gpulse, dashboards and "
+        "scripts, and for tests. See gpulse sim --help.",
     .raw_rest = true,
     .run = sim_main,
 };

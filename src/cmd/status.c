@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 struct status_options {
@@ -40,7 +41,8 @@ static const struct gp_opt options[] = {
      .offset = OPT(codec), .help = "use of the video encoder and decoder"},
     {'P', "show-power", NULL, GP_OPT_CHOICE, "draw,limit", .fallback = "draw,limit",
      .choices = "draw limit", .offset = OPT(power), .help = "power draw and power limit"},
-    {0, "no-processes", NULL, GP_OPT_FLAG, .offset = OPT(view.no_processes), .help = "leave processes out"},
+    {0, "no-processes", NULL, GP_OPT_FLAG, .offset = OPT(view.no_processes),
+     .help = "leave processes out"},
     {0, "no-header", NULL, GP_OPT_FLAG, .offset = OPT(view.no_header),
      .help = "leave out the line with host, time and driver"},
     {0, "gpuname-width", NULL, GP_OPT_U64, "N", .offset = OPT(view.name_width),
@@ -50,8 +52,10 @@ static const struct gp_opt options[] = {
      .help = "a line per GPU after this pattern, for status bars: {field} or {field:unit}"},
     {0, "watch", "interval", GP_OPT_DURATION, "SEC", .fallback = "1", .offset = OPT(interval_ns),
      .help = "show it again and again (default every second, at least 0.1)"},
-    {0, "count", NULL, GP_OPT_U64, "N", .offset = OPT(count), .help = "with --watch: stop after N times"},
-    {0, "force-color", NULL, GP_OPT_FLAG, .offset = OPT(force_color), .help = "same as --color=always"},
+    {0, "count", NULL, GP_OPT_U64, "N", .offset = OPT(count),
+     .help = "with --watch: stop after N times"},
+    {0, "force-color", NULL, GP_OPT_FLAG, .offset = OPT(force_color),
+     .help = "same as --color=always"},
     {0, "no-color", NULL, GP_OPT_FLAG, .offset = OPT(no_color), .help = "same as --color=never"},
     GP_OPT_END,
 };
@@ -91,6 +95,7 @@ struct status_run {
     const struct status_options *options;
     struct gp_strbuf sb;
     bool full_screen;
+    size_t pictures;
 };
 
 static void add_lines(struct status_run *run, const struct gp_snapshot *snapshot)
@@ -101,19 +106,33 @@ static void add_lines(struct status_run *run, const struct gp_snapshot *snapshot
     }
 }
 
-/* Each line erases what the last picture left behind it; nothing flickers. */
+static size_t screen_rows(void)
+{
+    struct winsize size = {0};
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 1 ? size.ws_row : 24;
+}
+
+/* One picture over the last one: each line erases what was behind it, so nothing flickers. Lines that
+ * do not fit are cut, and all settings of the terminal are back at the end of the picture, so that
+ * there is nothing to restore on any way out. */
 static void add_screen(struct status_run *run, const struct gp_snapshot *snapshot)
 {
     struct gp_strbuf text = GP_STRBUF_INIT(16 << 20);
     gp_status_text(&text, &run->options->view, snapshot);
-    gp_strbuf_adds(&run->sb, "\033[H");
+    gp_strbuf_adds(&run->sb, run->pictures++ == 0 ? "\033[2J\033[H\033[?7l" : "\033[H\033[?7l");
+    size_t rows = screen_rows();
+    size_t lines = 0;
     for (const char *p = text.buf; *p;) {
         size_t n = strcspn(p, "\n");
-        gp_strbuf_add(&run->sb, p, n);
+        if (++lines < rows - 1) {
+            gp_strbuf_add(&run->sb, p, n);
+            gp_strbuf_adds(&run->sb, "\033[K\n");
+        }
         p += n + (p[n] == '\n');
-        gp_strbuf_adds(&run->sb, "\033[K\n");
     }
-    gp_strbuf_adds(&run->sb, "\033[J");
+    if (lines >= rows - 1)
+        gp_strbuf_addf(&run->sb, "… %zu more lines; choose GPUs with --id\033[K\n", lines - rows + 2);
+    gp_strbuf_adds(&run->sb, "\033[J\033[?7h");
     gp_strbuf_fini(&text);
 }
 
@@ -134,8 +153,6 @@ static int on_sample(const struct gp_snapshot *snapshot, void *ctx, struct gp_er
 
 static int show(const struct status_options *o, struct gp_err *err)
 {
-    static const char enter[] = "\033[?1049h\033[?25l";
-    static const char leave[] = "\033[?25h\033[?1049l";
     struct gp_want want = {.mig = !o->line, .processes = !o->view.no_processes && !o->line};
     if (o->line) {
         int r = gp_line_check(o->line, &want.metrics, err);
@@ -151,11 +168,7 @@ static int show(const struct status_options *o, struct gp_err *err)
     struct status_run run = {.options = o, .sb = GP_STRBUF_INIT(64 << 20)};
     run.full_screen = o->interval_ns && !o->line && isatty(STDOUT_FILENO);
     const struct gp_loop loop = {o->interval_ns, o->count, 0};
-    if (run.full_screen)
-        (void)!write(STDOUT_FILENO, enter, sizeof(enter) - 1);
     r = gp_app_loop(sampler, &loop, on_sample, &run, err);
-    if (run.full_screen)
-        (void)!write(STDOUT_FILENO, leave, sizeof(leave) - 1);
     gp_strbuf_fini(&run.sb);
     gp_app_close(sampler, gp_err_exit_status(r));
     return r;
@@ -170,8 +183,8 @@ static int status_main(int argc, char **argv, struct gp_err *err)
     if (r < 0 || done)
         return r;
     if (positional > 0)
-        return gp_err_set(err, GP_EUSAGE, "status takes no arguments, got '%.80s'; for GPUs use --id",
-                          argv[1]);
+        return gp_err_set(err, GP_EUSAGE,
+                          "status takes no arguments, got '%.80s'; for GPUs use --id", argv[1]);
     r = settle_options(&o, err);
     return r < 0 ? r : show(&o, err);
 }
@@ -181,11 +194,12 @@ const struct gp_cmd gp_cmd_status = {
     .summary = "show a line per GPU with its processes",
     .usage = "[options]",
     .description =
-        "A line per GPU: temperature, utilization, memory in MiB (used without what the driver reserves, "
-        "as nvidia-smi counts), and who uses it. MIG instances stand indented below their GPU. ?? is a "
-        "value that the GPU does not tell; a GPU that is lost, asleep or silent says so in its line.\n\n"
-        "The options are gpustat's, except that -i selects GPUs as in all of gpulse; use --watch or "
-        "--interval for gpustat's -i.",
+        "A line per GPU: temperature, utilization, memory in MiB (used without what the driver "
+        "reserves, as nvidia-smi counts), and who uses it. MIG instances stand indented below "
+        "their GPU. ?? is a value that the GPU does not tell; a GPU that is lost, asleep or silent "
+        "says so in its line.\n\n"
+        "The options are gpustat's, except that -i selects GPUs as in all of gpulse; use --watch "
+        "or --interval for gpustat's -i.",
     .examples = "gpulse status -cp\tprogram and pid of each process\n"
                 "gpulse status -a --watch 2\teverything, every two seconds\n"
                 "gpulse status --line '{index} {utilization.gpu}% "

@@ -92,7 +92,7 @@ static void add_cell(struct gp_strbuf *sb, const struct gp_status_view *view, st
         (void)snprintf(text, sizeof(text), "%lld", to_mib(v->i));
     else if (known)
         (void)snprintf(text, sizeof(text), "%.0f", to_number(m, v));
-    if (!view->color) {
+    if (!view->color || !*cell.color) {
         gp_strbuf_addf(sb, "%*s", cell.width, text);
         return;
     }
@@ -207,7 +207,8 @@ static void add_processes(struct gp_strbuf *sb, const struct gp_status_view *vie
 static void add_full_commands(struct gp_strbuf *sb, const struct gp_status_view *view,
                               const struct gp_snapshot *snapshot, const struct gp_device *device)
 {
-    for (size_t i = 0; view->full_command && !view->no_processes && i < device->process_count; i++) {
+    for (size_t i = 0; view->full_command && !view->no_processes && i < device->process_count;
+         i++) {
         const struct gp_process *process = &snapshot->processes[device->first_process + i];
         const struct gp_value *command = process_value(process, GP_PROCESS_COMMAND);
         const struct gp_value *cpu = process_value(process, GP_PROCESS_CPU);
@@ -289,7 +290,8 @@ static size_t widest_name(const struct gp_snapshot *snapshot)
 {
     size_t widest = 0;
     for (size_t i = 0; i < snapshot->device_count; i++) {
-        size_t width = snapshot->devices[i].is_mig ? 0 : gp_utf8_width(device_name(&snapshot->devices[i]));
+        size_t width =
+            snapshot->devices[i].is_mig ? 0 : gp_utf8_width(device_name(&snapshot->devices[i]));
         widest = width > widest ? width : widest;
     }
     return widest;
@@ -347,8 +349,10 @@ static json_t *process_json(const struct gp_process *process)
     const struct gp_value *cpu = process_value(process, GP_PROCESS_CPU);
     const struct gp_value *rss = process_value(process, GP_PROCESS_RSS);
     json_t *object = json_object();
-    (void)json_object_set_new(object, "username", json_text(process_value(process, GP_PROCESS_USER)));
-    (void)json_object_set_new(object, "command", json_text(process_value(process, GP_PROCESS_NAME)));
+    (void)json_object_set_new(object, "username",
+                              json_text(process_value(process, GP_PROCESS_USER)));
+    (void)json_object_set_new(object, "command",
+                              json_text(process_value(process, GP_PROCESS_NAME)));
     (void)json_object_set_new(object, "full_command",
                               json_text(process_value(process, GP_PROCESS_COMMAND)));
     (void)json_object_set_new(object, "gpu_memory_usage",
@@ -367,9 +371,12 @@ static json_t *device_json(const struct gp_snapshot *snapshot, const struct gp_d
         const char *key;
         enum gp_metric metric;
     } numbers[] = {
-        {"temperature.gpu", GP_TEMPERATURE_GPU},     {"fan.speed", GP_FAN_SPEED},
-        {"utilization.gpu", GP_UTILIZATION_GPU},     {"utilization.enc", GP_UTILIZATION_ENCODER},
-        {"utilization.dec", GP_UTILIZATION_DECODER}, {"power.draw", GP_POWER_DRAW},
+        {"temperature.gpu", GP_TEMPERATURE_GPU},
+        {"fan.speed", GP_FAN_SPEED},
+        {"utilization.gpu", GP_UTILIZATION_GPU},
+        {"utilization.enc", GP_UTILIZATION_ENCODER},
+        {"utilization.dec", GP_UTILIZATION_DECODER},
+        {"power.draw", GP_POWER_DRAW},
         {"enforced.power.limit", GP_POWER_LIMIT_ENFORCED},
     };
     json_t *object = json_object();
@@ -381,15 +388,17 @@ static json_t *device_json(const struct gp_snapshot *snapshot, const struct gp_d
     if (device->status != GP_STATUS_OK)
         (void)json_object_set_new(object, "status", json_string(device->status_text));
     for (size_t i = 0; i < GP_ARRAY_LEN(numbers); i++)
-        (void)json_object_set_new(object, numbers[i].key,
-                                  json_whole(numbers[i].metric,
-                                             device_value(device, numbers[i].metric)));
-    (void)json_object_set_new(object, "memory.used", json_mib(device_value(device, GP_MEMORY_USED)));
-    (void)json_object_set_new(object, "memory.total", json_mib(device_value(device, GP_MEMORY_TOTAL)));
+        (void)json_object_set_new(
+            object, numbers[i].key,
+            json_whole(numbers[i].metric, device_value(device, numbers[i].metric)));
+    (void)json_object_set_new(object, "memory.used",
+                              json_mib(device_value(device, GP_MEMORY_USED)));
+    (void)json_object_set_new(object, "memory.total",
+                              json_mib(device_value(device, GP_MEMORY_TOTAL)));
     json_t *processes = device->processes_status == GP_STATUS_OK ? json_array() : json_null();
     for (size_t i = 0; i < device->process_count; i++)
-        (void)json_array_append_new(
-            processes, process_json(&snapshot->processes[device->first_process + i]));
+        (void)json_array_append_new(processes,
+                                    process_json(&snapshot->processes[device->first_process + i]));
     (void)json_object_set_new(object, "processes", processes);
     return object;
 }
@@ -399,7 +408,8 @@ void gp_status_json(struct gp_strbuf *sb, const struct gp_snapshot *snapshot)
     json_t *document = gp_json_document(snapshot, "gpulse.status/1");
     json_t *gpus = json_array();
     (void)json_object_set_new(document, "hostname", json_text(&snapshot->host[GP_HOST_NAME]));
-    (void)json_object_set_new(document, "driver_version", json_text(&snapshot->host[GP_DRIVER_VERSION]));
+    (void)json_object_set_new(document, "driver_version",
+                              json_text(&snapshot->host[GP_DRIVER_VERSION]));
     (void)json_object_set_new(document, "query_time", json_text(&snapshot->host[GP_TIMESTAMP]));
     for (size_t i = 0; i < snapshot->device_count; i++)
         (void)json_array_append_new(gpus, device_json(snapshot, &snapshot->devices[i]));

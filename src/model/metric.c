@@ -7,9 +7,14 @@
 
 const struct gp_metric_info gp_metric_table[GP_METRIC__COUNT] = {
 #define METRIC(id, scope_, type_, unit_, tier_, origin_, name_, aliases_, help_)                   \
-    [GP_##id] = {.name = (name_), .aliases = (aliases_), .help = (help_),                          \
-                 .scope = GP_SCOPE_##scope_, .type = GP_TYPE_##type_, .unit = GP_UNIT_##unit_,     \
-                 .tier = GP_TIER_##tier_, .origin = GP_ORIGIN_##origin_},
+    [GP_##id] = {.name = (name_),                                                                  \
+                 .aliases = (aliases_),                                                            \
+                 .help = (help_),                                                                  \
+                 .scope = GP_SCOPE_##scope_,                                                       \
+                 .type = GP_TYPE_##type_,                                                          \
+                 .unit = GP_UNIT_##unit_,                                                          \
+                 .tier = GP_TIER_##tier_,                                                          \
+                 .origin = GP_ORIGIN_##origin_},
 #include "model/metric.def"
 #undef METRIC
 };
@@ -45,13 +50,14 @@ static const char *next_metric_name(const void *ctx, size_t i)
 int gp_metric_find(const char *name, enum gp_metric *ret, struct gp_err *err)
 {
     for (int m = 0; m < GP_METRIC__COUNT; m++)
-        if (strcmp(gp_metric_table[m].name, name) == 0 || has_alias(gp_metric_table[m].aliases, name)) {
+        if (strcmp(gp_metric_table[m].name, name) == 0 ||
+            has_alias(gp_metric_table[m].aliases, name)) {
             *ret = (enum gp_metric)m;
             return 0;
         }
     const char *near = gp_cli_nearest(name, next_metric_name, NULL);
-    return gp_err_set(err, GP_EUSAGE, "unknown field '%.80s'%s%s%s; gpulse query --list shows all", name,
-                      near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    return gp_err_set(err, GP_EUSAGE, "unknown field '%.80s'%s%s%s; gpulse query --list shows all",
+                      name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
 bool gp_metric_set_has_scope(const struct gp_metric_set *set, enum gp_scope scope)

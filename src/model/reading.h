@@ -1,7 +1,7 @@
 /* What one read of one device gave: immutable once published, shared by reference count.
  *
- * A worker fills a reading, publishes it, and never touches it again; snapshots hold references. All
- * text and arrays live in the reading's arena. */
+ * A worker fills a reading, publishes it, and never touches it again; snapshots hold references.
+ * All text and arrays live in the reading's arena. */
 #ifndef GP_MODEL_READING_H
 #define GP_MODEL_READING_H
 
@@ -38,10 +38,10 @@ struct gp_mig_reading {
 struct gp_reading {
     atomic_uint refs;
     struct gp_arena arena;
-    uint64_t time_ns; /* monotonic end of the read */
-    enum gp_status status;          /* of the device as a whole */
-    char status_text[160];          /* why, when status is not OK */
-    bool needs_reinit;              /* the driver session is over: gone GPU, reloaded driver */
+    uint64_t time_ns;      /* monotonic end of the read */
+    enum gp_status status; /* of the device as a whole */
+    char status_text[160]; /* why, when status is not OK */
+    bool needs_reinit;     /* the driver session is over: gone GPU, reloaded driver */
     struct gp_value values[GP_DEVICE__COUNT];
     struct gp_mig_reading *mig;
     size_t mig_count;

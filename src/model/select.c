@@ -39,10 +39,11 @@ static int parse_term(const char *text, size_t n, struct gp_select_term *term, s
 {
     *term = (struct gp_select_term){0};
     if (n == 0 || n >= sizeof(term->text))
-        return gp_err_set(err, GP_EUSAGE,
-                          "bad GPU '%.*s' in --id: give an index (0), a range (0-3), a UUID, a PCI bus "
-                          "id or a part of the name",
-                          (int)(n > 80 ? 80 : n), text);
+        return gp_err_set(
+            err, GP_EUSAGE,
+            "bad GPU '%.*s' in --id: give an index (0), a range (0-3), a UUID, a PCI bus "
+            "id or a part of the name",
+            (int)(n > 80 ? 80 : n), text);
     memcpy(term->text, text, n);
     if (isdigit((unsigned char)term->text[0]) && parse_index_range(term->text, term))
         term->kind = GP_SELECT_INDEX;
@@ -61,7 +62,8 @@ int gp_selection_parse(const char *list, struct gp_selection *ret, struct gp_err
     for (const char *p = list;; p++) {
         size_t n = strcspn(p, ",");
         if (ret->count == GP_SELECT_TERMS_MAX)
-            return gp_err_set(err, GP_EUSAGE, "too many GPUs in --id: at most %d", GP_SELECT_TERMS_MAX);
+            return gp_err_set(err, GP_EUSAGE, "too many GPUs in --id: at most %d",
+                              GP_SELECT_TERMS_MAX);
         int r = parse_term(p, n, &ret->terms[ret->count], err);
         if (r < 0)
             return r;

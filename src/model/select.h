@@ -28,7 +28,8 @@ struct gp_selection {
 };
 
 /* Parses a comma list. GP_EUSAGE names the bad term. */
-int gp_selection_parse(const char *list, struct gp_selection *ret, struct gp_err *err) GP_MUST_CHECK;
+int gp_selection_parse(const char *list, struct gp_selection *ret,
+                       struct gp_err *err) GP_MUST_CHECK;
 
 /* True if every term is an index, so that the choice needs nothing from the driver. */
 bool gp_selection_is_by_index(const struct gp_selection *selection);
@@ -38,7 +39,7 @@ bool gp_selection_matches(struct gp_selection *selection, unsigned index, const 
                           const char *bus_id, const char *name);
 
 /* After all GPUs have been asked: GP_ENODEV names the first term that matched none. */
-int gp_selection_check(const struct gp_selection *selection, unsigned gpu_count, struct gp_err *err)
-    GP_MUST_CHECK;
+int gp_selection_check(const struct gp_selection *selection, unsigned gpu_count,
+                       struct gp_err *err) GP_MUST_CHECK;
 
 #endif

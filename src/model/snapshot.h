@@ -9,14 +9,14 @@ struct gp_reading;
 
 /* A GPU, or one MIG instance of the GPU before it. */
 struct gp_device {
-    unsigned index;     /* of the GPU in the driver's order */
+    unsigned index; /* of the GPU in the driver's order */
     bool is_mig;
     unsigned mig_index; /* within its GPU, if is_mig */
     enum gp_status status;
-    const char *status_text; /* why, when status is not OK; "" otherwise */
-    double silent_s;         /* seconds without an answer, when status is TIMEOUT */
+    const char *status_text;         /* why, when status is not OK; "" otherwise */
+    double silent_s;                 /* seconds without an answer, when status is TIMEOUT */
     enum gp_status processes_status; /* OK, or why no processes are known */
-    size_t first_process;    /* its processes stand together in gp_snapshot.processes */
+    size_t first_process;            /* its processes stand together in gp_snapshot.processes */
     size_t process_count;
     struct gp_value values[GP_DEVICE__COUNT];
 };

@@ -8,20 +8,13 @@
 #include <string.h>
 
 static const struct gp_unit_choice unit_choices[] = {
-    {"B", GP_UNIT_BYTES, 1, 0},
-    {"KiB", GP_UNIT_BYTES, 0x1p-10, 0},
-    {"MiB", GP_UNIT_BYTES, 0x1p-20, 0},
-    {"GiB", GP_UNIT_BYTES, 0x1p-30, 1},
-    {"TiB", GP_UNIT_BYTES, 0x1p-40, 3},
-    {"kB", GP_UNIT_BYTES, 1e-3, 0},
-    {"MB", GP_UNIT_BYTES, 1e-6, 0},
-    {"GB", GP_UNIT_BYTES, 1e-9, 1},
-    {"mW", GP_UNIT_WATT, 1e3, 0},
-    {"W", GP_UNIT_WATT, 1, 0},
-    {"kW", GP_UNIT_WATT, 1e-3, 3},
-    {"MHz", GP_UNIT_MHZ, 1, 0},
-    {"GHz", GP_UNIT_MHZ, 1e-3, 2},
-    {"ratio", GP_UNIT_PERCENT, 1e-2, 2},
+    {"B", GP_UNIT_BYTES, 1, 0},         {"KiB", GP_UNIT_BYTES, 0x1p-10, 0},
+    {"MiB", GP_UNIT_BYTES, 0x1p-20, 0}, {"GiB", GP_UNIT_BYTES, 0x1p-30, 1},
+    {"TiB", GP_UNIT_BYTES, 0x1p-40, 3}, {"kB", GP_UNIT_BYTES, 1e-3, 0},
+    {"MB", GP_UNIT_BYTES, 1e-6, 0},     {"GB", GP_UNIT_BYTES, 1e-9, 1},
+    {"mW", GP_UNIT_WATT, 1e3, 0},       {"W", GP_UNIT_WATT, 1, 0},
+    {"kW", GP_UNIT_WATT, 1e-3, 3},      {"MHz", GP_UNIT_MHZ, 1, 0},
+    {"GHz", GP_UNIT_MHZ, 1e-3, 2},      {"ratio", GP_UNIT_PERCENT, 1e-2, 2},
 };
 
 static const struct {
@@ -50,8 +43,9 @@ static int find_unit(const struct gp_field *field, const char *name, size_t n,
         size_t used = strlen(known);
         (void)snprintf(known + used, sizeof(known) - used, " %s", choice->name);
     }
-    return gp_err_set(err, GP_EUSAGE, "unknown unit '%.*s' for %s; known:%s", (int)(n > 20 ? 20 : n),
-                      name, gp_metric_table[field->metric].name, known[0] ? known : " none");
+    return gp_err_set(err, GP_EUSAGE, "unknown unit '%.*s' for %s; known:%s",
+                      (int)(n > 20 ? 20 : n), name, gp_metric_table[field->metric].name,
+                      known[0] ? known : " none");
 }
 
 int gp_field_parse(const char *text, size_t n, struct gp_field *ret, struct gp_err *err)
@@ -94,11 +88,12 @@ static int append_group(struct gp_field_list *list, const char *text, size_t n, 
         if (append(list, &(struct gp_field){.metric = (enum gp_metric)m}) < 0)
             return gp_err_set(err, GP_ENOMEM, "out of memory");
     }
-    return list->count > before ? 0
-                                : gp_err_set(err, GP_EUSAGE,
-                                             "no field of this kind begins with '%.*s'; gpulse query "
-                                             "--list shows all",
-                                             (int)(n > 60 ? 60 : n - 1), text);
+    return list->count > before
+               ? 0
+               : gp_err_set(err, GP_EUSAGE,
+                            "no field of this kind begins with '%.*s'; gpulse query "
+                            "--list shows all",
+                            (int)(n > 60 ? 60 : n - 1), text);
 }
 
 static int append_one(struct gp_field_list *list, const char *text, size_t n, enum gp_scope scope,
@@ -171,7 +166,8 @@ static void format_human_bytes(struct gp_strbuf *sb, double bytes)
     gp_strbuf_addf(sb, "%.*f %s", i > 2 ? 2 : 0, bytes, names[i]);
 }
 
-static void format_number(struct gp_strbuf *sb, const struct gp_field *field, const struct gp_value *v)
+static void format_number(struct gp_strbuf *sb, const struct gp_field *field,
+                          const struct gp_value *v)
 {
     const struct gp_metric_info *info = &gp_metric_table[field->metric];
     if (field->unit)

@@ -33,7 +33,8 @@ int gp_field_list_parse(const char *text, enum gp_scope scope, struct gp_field_l
 void gp_field_list_fini(struct gp_field_list *list);
 
 /* Parses one "name[:unit]" of n bytes. */
-int gp_field_parse(const char *text, size_t n, struct gp_field *ret, struct gp_err *err) GP_MUST_CHECK;
+int gp_field_parse(const char *text, size_t n, struct gp_field *ret,
+                   struct gp_err *err) GP_MUST_CHECK;
 
 enum gp_style {
     GP_STYLE_HUMAN, /* with its unit, bytes scaled; "N/A" */

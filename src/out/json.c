@@ -43,14 +43,17 @@ json_t *gp_json_document(const struct gp_snapshot *snapshot, const char *schema)
 void gp_json_add(struct gp_strbuf *sb, json_t *document, size_t indent)
 {
     /* 15 digits: every decimal number of the driver comes out as it went in. */
-    size_t flags = (indent ? JSON_INDENT(indent) : JSON_COMPACT) | JSON_REAL_PRECISION(15) |
-                   JSON_ENCODE_ANY;
+    size_t flags =
+        (indent ? JSON_INDENT(indent) : JSON_COMPACT) | JSON_REAL_PRECISION(15) | JSON_ENCODE_ANY;
     size_t need = document ? json_dumpb(document, NULL, 0, flags) : 0;
     if (need == 0 && !sb->error)
         sb->error = GP_ENOMEM;
     if (need > 0 && gp_strbuf_reserve(sb, need)) {
-        (void)json_dumpb(document, sb->buf + sb->len, need, flags);
-        sb->len += need;
+        /* the second pass allocates too, and may be the one that finds no memory */
+        if (json_dumpb(document, sb->buf + sb->len, need, flags) == need)
+            sb->len += need;
+        else
+            sb->error = GP_ENOMEM;
         sb->buf[sb->len] = '\0';
     }
     json_decref(document);
@@ -119,7 +122,8 @@ static void write_json(const struct gp_view *view, struct gp_writer_state *state
     state->samples++;
 }
 
-static void end_json(const struct gp_view *view, struct gp_writer_state *state, struct gp_strbuf *sb)
+static void end_json(const struct gp_view *view, struct gp_writer_state *state,
+                     struct gp_strbuf *sb)
 {
     if (view->looped)
         gp_strbuf_adds(sb, state->samples == 0 ? "[]\n" : "\n]\n");

@@ -18,7 +18,8 @@ static int walk(const char *pattern, struct gp_strbuf *sb,
             const char *close = strchr(p, '}');
             struct gp_field field;
             if (!close)
-                return gp_err_set(err, GP_EUSAGE, "'{' without '}' at column %zu of the line pattern",
+                return gp_err_set(err, GP_EUSAGE,
+                                  "'{' without '}' at column %zu of the line pattern",
                                   (size_t)(p - pattern) + 1);
             int r = gp_field_parse(p + 1, (size_t)(close - p - 1), &field, err);
             if (r < 0)

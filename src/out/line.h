@@ -1,4 +1,5 @@
-/* A line per GPU after a pattern, for status bars: "{index} {utilization.gpu}% {memory.used:GiB}". */
+/* A line per GPU after a pattern, for status bars: "{index} {utilization.gpu}% {memory.used:GiB}".
+ */
 #ifndef GP_OUT_LINE_H
 #define GP_OUT_LINE_H
 
@@ -9,8 +10,8 @@ struct gp_snapshot;
 
 /* Adds the metrics that the pattern names to the set. "{{" and "}}" stand for braces.
  * GP_EUSAGE names the bad field or the place of an unclosed brace. */
-int gp_line_check(const char *pattern, struct gp_metric_set *ret_metrics, struct gp_err *err)
-    GP_MUST_CHECK;
+int gp_line_check(const char *pattern, struct gp_metric_set *ret_metrics,
+                  struct gp_err *err) GP_MUST_CHECK;
 
 /* Appends the line of one device, without a line end. The pattern has passed gp_line_check. */
 void gp_line_format(struct gp_strbuf *sb, const char *pattern, const struct gp_snapshot *snapshot,

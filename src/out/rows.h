@@ -17,8 +17,8 @@ static inline size_t gp_row_count(const struct gp_view *view, const struct gp_sn
                                             : snapshot->process_count;
 }
 
-static inline struct gp_row gp_row_at(const struct gp_view *view, const struct gp_snapshot *snapshot,
-                                      size_t i)
+static inline struct gp_row gp_row_at(const struct gp_view *view,
+                                      const struct gp_snapshot *snapshot, size_t i)
 {
     struct gp_row row = {0};
     if (view->scope == GP_SCOPE_DEVICE)
@@ -30,8 +30,8 @@ static inline struct gp_row gp_row_at(const struct gp_view *view, const struct g
     return row;
 }
 
-static inline const struct gp_value *gp_row_value(const struct gp_snapshot *snapshot, struct gp_row row,
-                                                  const struct gp_field *field)
+static inline const struct gp_value *gp_row_value(const struct gp_snapshot *snapshot,
+                                                  struct gp_row row, const struct gp_field *field)
 {
     return gp_snapshot_value(snapshot, row.device, row.process, field->metric);
 }

@@ -102,7 +102,8 @@ static void add_csv_cell(struct gp_strbuf *sb, const char *text)
 
 /* Text values carry neither tabs nor line ends: they were made safe where they came in. */
 static void write_separated(const struct gp_view *view, struct gp_writer_state *state,
-                            const struct gp_snapshot *snapshot, struct gp_strbuf *sb, char separator)
+                            const struct gp_snapshot *snapshot, struct gp_strbuf *sb,
+                            char separator)
 {
     struct gp_strbuf cell = GP_STRBUF_INIT(64 * 1024);
     size_t columns = view->fields.count;
@@ -119,7 +120,8 @@ static void write_separated(const struct gp_view *view, struct gp_writer_state *
             const struct gp_field *field = &view->fields.fields[c];
             gp_strbuf_reset(&cell);
             gp_field_format(&cell, field,
-                            gp_row_value(snapshot, gp_row_at(view, snapshot, r), field), GP_STYLE_CSV);
+                            gp_row_value(snapshot, gp_row_at(view, snapshot, r), field),
+                            GP_STYLE_CSV);
             if (separator == ',')
                 add_csv_cell(sb, cell.buf);
             else

@@ -13,8 +13,8 @@ struct gp_view {
     enum gp_scope scope; /* a row per host, device or process */
     struct gp_field_list fields;
     bool header;
-    bool units;   /* name the units: in the header of csv and tsv, as an object in JSON */
-    bool looped;  /* more than one sample will come */
+    bool units;  /* name the units: in the header of csv and tsv, as an object in JSON */
+    bool looped; /* more than one sample will come */
 };
 
 enum { GP_WRITER_COLUMNS_MAX = 256 };

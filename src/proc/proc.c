@@ -7,6 +7,7 @@
 #include "base/strbuf.h"
 #include "base/utf8.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -18,7 +19,7 @@
 enum {
     COMMAND_BYTES = 4096, /* of a command line; longer ones are cut */
     COMMAND_COLS = 2048,
-    USERS_MAX = 256,      /* remembered names; beyond that, digits */
+    USERS_MAX = 256, /* remembered names; beyond that, digits */
 };
 
 /* CPU time of a process at the last tick, sorted by pid. */
@@ -60,7 +61,8 @@ static bool find_number(const char *text, const char *label, uint64_t *ret)
     return end != at;
 }
 
-static long read_proc(const struct gp_proc_reader *reader, const char *name, char *text, size_t size)
+static long read_proc(const struct gp_proc_reader *reader, const char *name, char *text,
+                      size_t size)
 {
     char path[GP_PATH_SIZE];
     return gp_io_path(path, reader->root, name) ? gp_io_read(path, text, size) : -ENAMETOOLONG;
@@ -87,7 +89,8 @@ static const char *safe_copy(struct gp_arena *arena, const char *s, size_t n, si
 
 /* /etc/passwd of the root first: it is cheap and belongs to the root. The name service (LDAP, sssd)
  * is asked only about this machine itself. */
-static bool find_passwd_line(const struct gp_proc_reader *reader, uid_t uid, char *name, size_t size)
+static bool find_passwd_line(const struct gp_proc_reader *reader, uid_t uid, char *name,
+                             size_t size)
 {
     char path[GP_PATH_SIZE];
     if (!gp_io_path(path, reader->root, "/etc/passwd"))
@@ -138,9 +141,11 @@ static const char *user_name(struct gp_proc_reader *reader, uid_t uid, struct gp
     return safe_copy(arena, user.name, strlen(user.name), 64);
 }
 
-/* The owner of the folder is the user, at the price of one system call; but the kernel gives folders
- * of undumpable processes (setuid programs, ssh-agent) to root, so for root the file `status` decides. */
-static void read_user(struct gp_proc_reader *reader, struct gp_proc_info *info, struct gp_arena *arena)
+/* The owner of the folder is the user, at the price of one system call; but the kernel gives
+ * folders of undumpable processes (setuid programs, ssh-agent) to root, so for root the file
+ * `status` decides. */
+static void read_user(struct gp_proc_reader *reader, struct gp_proc_info *info,
+                      struct gp_arena *arena)
 {
     char name[64];
     char path[GP_PATH_SIZE];
@@ -173,7 +178,8 @@ static const struct past *find_past(const struct gp_proc_reader *reader, uint32_
     return low < reader->past_count && reader->past[low].pid == pid ? &reader->past[low] : NULL;
 }
 
-static void compute_cpu(const struct gp_proc_reader *reader, struct gp_proc_info *info, uint64_t now_ns)
+static void compute_cpu(const struct gp_proc_reader *reader, struct gp_proc_info *info,
+                        uint64_t now_ns)
 {
     const struct past *past = find_past(reader, info->pid);
     uint64_t ticks = info->cpu_ticks;
@@ -214,20 +220,22 @@ static void read_stat(struct gp_proc_reader *reader, struct gp_proc_info *info, 
     uint64_t hz = (uint64_t)reader->ticks_per_s;
     info->cpu_ticks = utime + stime;
     info->start_ticks = start;
-    info->start_ns = reader->boot_wall_ns + start / hz * GP_NS_PER_S + start % hz * GP_NS_PER_S / hz;
+    info->start_ns =
+        reader->boot_wall_ns + start / hz * GP_NS_PER_S + start % hz * GP_NS_PER_S / hz;
     info->rss_bytes = rss > 0 ? (uint64_t)rss * (uint64_t)reader->page_bytes : 0;
     compute_cpu(reader, info, now_ns);
 }
 
 size_t gp_proc_program_name(const char *command, const char **ret_start)
 {
-    /* a Windows path, as drivers under WSL give it, may hold blanks */
-    const char *backslash = strrchr(command, '\\');
-    size_t n = backslash ? strlen(command) : strcspn(command, " ");
+    /* A Windows path ("C:\Program Files\…"), as drivers under WSL give it, may hold blanks. */
+    bool windows = isalpha((unsigned char)command[0]) && command[1] == ':' && command[2] == '\\';
+    char separator = windows ? '\\' : '/';
+    size_t n = windows ? strlen(command) : strcspn(command, " ");
     if (n > 1 && command[n - 1] == ':')
         n--;
     size_t start = n;
-    while (start > 0 && command[start - 1] != '/' && command[start - 1] != '\\')
+    while (start > 0 && command[start - 1] != separator)
         start--;
     *ret_start = command + start;
     return n - start;
@@ -298,8 +306,8 @@ static bool read_host_cpu(struct gp_proc_reader *reader, double *ret_pct)
     char text[512];
     unsigned long long f[8] = {0};
     if (read_proc(reader, "/proc/stat", text, sizeof(text)) <= 0 ||
-        sscanf(text, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &f[0], &f[1], &f[2], &f[3], &f[4],
-               &f[5], &f[6], &f[7]) < 4)
+        sscanf(text, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &f[0], &f[1], &f[2], &f[3],
+               &f[4], &f[5], &f[6], &f[7]) < 4)
         return false;
     uint64_t total = 0;
     for (size_t i = 0; i < GP_ARRAY_LEN(f); i++)
@@ -323,8 +331,8 @@ void gp_proc_read_host(struct gp_proc_reader *reader, struct gp_proc_host *ret)
     if (read_proc(reader, "/proc/loadavg", text, sizeof(text)) > 0)
         ret->has_load = sscanf(text, "%lf", &ret->load_1m) == 1;
     if (read_proc(reader, "/proc/meminfo", text, sizeof(text)) > 0)
-        ret->has_memory =
-            find_number(text, "MemTotal:", &total) && find_number(text, "MemAvailable:", &available);
+        ret->has_memory = find_number(text, "MemTotal:", &total) &&
+                          find_number(text, "MemAvailable:", &available);
     ret->memory_total_bytes = total * 1024;
     ret->memory_available_bytes = available * 1024;
 }

@@ -24,7 +24,7 @@ struct gp_proc_info {
     uint64_t start_ns;    /* wall clock, since the epoch */
     uint64_t start_ticks; /* field 22 of /proc/PID/stat: with the pid, the identity of a process */
     uint64_t cpu_ticks;
-    double cpu_pct;       /* percent of one core since the last tick, or since the start */
+    double cpu_pct; /* percent of one core since the last tick, or since the start */
     uint64_t rss_bytes;
 };
 
@@ -34,20 +34,20 @@ struct gp_proc_reader;
 struct gp_proc_reader *gp_proc_reader_new(const char *root) GP_MUST_CHECK;
 void gp_proc_reader_free(struct gp_proc_reader *reader);
 
-/* Reads the processes infos[0..count), whose pids the caller has filled, sorted and unique. Text goes
- * into the arena. A process that is gone has exists == false; nothing is dropped. */
+/* Reads the processes infos[0..count), whose pids the caller has filled, sorted and unique. Text
+ * goes into the arena. A process that is gone has exists == false; nothing is dropped. */
 void gp_proc_read(struct gp_proc_reader *reader, unsigned want, struct gp_proc_info *infos,
                   size_t count, struct gp_arena *arena);
 
 /* The program's name in a command line: its first word, without path; *ret_start points into
- * `command`, its length is returned. Programs that write a title into their arguments ("nginx: worker
- * process") are cut behind the first word. The kernel's name of a process is not used where there is a
- * command line: frameworks rename it ("pt_main_thread"). */
+ * `command`, its length is returned. Programs that write a title into their arguments ("nginx:
+ * worker process") are cut behind the first word. The kernel's name of a process is not used where
+ * there is a command line: frameworks rename it ("pt_main_thread"). */
 size_t gp_proc_program_name(const char *command, const char **ret_start);
 
 struct gp_proc_host {
     bool has_cpu, has_load, has_memory; /* whether the files could be read */
-    double cpu_pct; /* of all cores, since the last call, or since boot */
+    double cpu_pct;                     /* of all cores, since the last call, or since boot */
     double load_1m;
     uint64_t memory_total_bytes;
     uint64_t memory_available_bytes;

@@ -27,8 +27,8 @@ static void set_value(struct gp_value *v, enum gp_status status, uint64_t time_n
 
 static void set_text(struct gp_value *v, const char *s, uint64_t time_ns)
 {
-    *v = (struct gp_value){.s = s, .time_ns = time_ns,
-                           .status = s ? GP_STATUS_OK : GP_STATUS_UNSUPPORTED};
+    *v = (struct gp_value){
+        .s = s, .time_ns = time_ns, .status = s ? GP_STATUS_OK : GP_STATUS_UNSUPPORTED};
 }
 
 static void set_int(struct gp_value *v, int64_t i, uint64_t time_ns)
@@ -226,7 +226,8 @@ static void fill_gpu(struct gp_assembler *a, const struct gp_taken *t, struct gp
     *device = (struct gp_device){.index = t->index};
     describe_status(snapshot, device, t);
     const struct gp_reading *shown = shown_reading(t);
-    device->processes_status = device->status == GP_STATUS_OK ? shown->processes_status : device->status;
+    device->processes_status =
+        device->status == GP_STATUS_OK ? shown->processes_status : device->status;
     for (int m = GP_DEVICE__FIRST; m < GP_PROCESS__FIRST; m++)
         if (gp_metric_set_has(&a->internal.metrics, (enum gp_metric)m))
             fill_value(device, t, (enum gp_metric)m,
@@ -285,8 +286,8 @@ static int build_devices(struct gp_assembler *a)
         const struct gp_reading *shown = shown_reading(t);
         struct gp_device *gpu = &snapshot->devices[snapshot->device_count];
         fill_gpu(a, t, gpu);
-        snapshot->partial = snapshot->partial ||
-                            (gpu->status != GP_STATUS_OK && gpu->status != GP_STATUS_ASLEEP);
+        snapshot->partial =
+            snapshot->partial || (gpu->status != GP_STATUS_OK && gpu->status != GP_STATUS_ASLEEP);
         bool gpu_chosen = is_selected(a, gpu);
         struct gp_device parent = *gpu;
         snapshot->device_count += gpu_chosen;
@@ -306,12 +307,14 @@ static bool same_number(const struct gp_value *a, const struct gp_value *b)
     return gp_value_is_present(a) && gp_value_is_present(b) && a->i == b->i;
 }
 
-/* Whether the process belongs to this row: to the MIG instance in which it runs, else to the GPU. */
-static bool runs_on(const struct gp_snapshot *snapshot, size_t row, const struct gp_source_process *p)
+/* Whether the process belongs to this row: to the MIG instance where it runs, else to the GPU. */
+static bool runs_on(const struct gp_snapshot *snapshot, size_t row,
+                    const struct gp_source_process *p)
 {
     const struct gp_device *device = &snapshot->devices[row];
     if (device->is_mig)
-        return same_number(&device->values[GP_MIG_GPU_INSTANCE - GP_DEVICE__FIRST], &p->gpu_instance) &&
+        return same_number(&device->values[GP_MIG_GPU_INSTANCE - GP_DEVICE__FIRST],
+                           &p->gpu_instance) &&
                same_number(&device->values[GP_MIG_COMPUTE_INSTANCE - GP_DEVICE__FIRST],
                            &p->compute_instance);
     for (size_t k = row + 1; k < snapshot->device_count && snapshot->devices[k].is_mig &&
@@ -345,8 +348,12 @@ static void fill_process(struct gp_process *row, const struct gp_source_process 
         enum gp_metric metric;
         const struct gp_value *value;
     } copies[] = {
-        {GP_PROCESS_MEMORY, &p->memory},   {GP_PROCESS_SM, &p->sm},  {GP_PROCESS_MEM, &p->mem},
-        {GP_PROCESS_ENC, &p->enc},         {GP_PROCESS_DEC, &p->dec}, {GP_PROCESS_GI, &p->gpu_instance},
+        {GP_PROCESS_MEMORY, &p->memory},
+        {GP_PROCESS_SM, &p->sm},
+        {GP_PROCESS_MEM, &p->mem},
+        {GP_PROCESS_ENC, &p->enc},
+        {GP_PROCESS_DEC, &p->dec},
+        {GP_PROCESS_GI, &p->gpu_instance},
         {GP_PROCESS_CI, &p->compute_instance},
     };
     set_int(&v[GP_PID - GP_PROCESS__FIRST], p->pid, time_ns);

@@ -1,4 +1,5 @@
-/* Builds a snapshot out of the readings of a tick. Runs on the consumer's thread: no driver calls. */
+/* Builds a snapshot out of the readings of a tick. Runs on the consumer's thread: no driver calls.
+ */
 #ifndef GP_SAMPLE_ASSEMBLE_H
 #define GP_SAMPLE_ASSEMBLE_H
 
@@ -24,9 +25,9 @@ enum { GP_DRIVER_TEXT_SIZE = 96 };
 
 struct gp_assembler {
     struct gp_selection *selection;
-    struct gp_want want;          /* what the consumer asked for */
-    struct gp_want internal;      /* and what assembling it needs */
-    unsigned proc_want;           /* enum gp_proc_want */
+    struct gp_want want;     /* what the consumer asked for */
+    struct gp_want internal; /* and what assembling it needs */
+    unsigned proc_want;      /* enum gp_proc_want */
     struct gp_proc_reader *proc;
     char driver_text[GP_HOST__COUNT][GP_DRIVER_TEXT_SIZE];
     struct gp_value driver_host[GP_HOST__COUNT];
@@ -36,7 +37,8 @@ struct gp_assembler {
 };
 
 int gp_assembler_init(struct gp_assembler *a, struct gp_selection *selection,
-                      const struct gp_want *want, const char *root, struct gp_err *err) GP_MUST_CHECK;
+                      const struct gp_want *want, const char *root,
+                      struct gp_err *err) GP_MUST_CHECK;
 void gp_assembler_fini(struct gp_assembler *a);
 
 /* What the source has to deliver. */

@@ -42,10 +42,10 @@ struct gp_sampler {
     pthread_cond_t done; /* nobody is awaited any more */
     struct task **tasks; /* one per GPU */
     unsigned task_count;
-    pthread_t *threads;  /* at most one per GPU, and one */
+    pthread_t *threads; /* at most one per GPU, and one */
     unsigned thread_count;
-    unsigned resting;    /* threads that wait for something to do */
-    unsigned awaited;    /* tasks of this tick that are not done */
+    unsigned resting; /* threads that wait for something to do */
+    unsigned awaited; /* tasks of this tick that are not done */
     unsigned queued;
     enum task_state open_state; /* of the other kind of task: opening the source */
     bool quit;
@@ -81,37 +81,41 @@ static void open_source(struct gp_sampler *s)
     (void)pthread_mutex_unlock(&s->lock);
 }
 
-/* Takes hold of the GPU of this slot. After a re-opening the driver may count differently, so a known
- * UUID is looked for at the old index first and then at all others. */
-static void attach(struct task *t, struct gp_reading *reading)
+/* Takes hold of the GPU with this index if it is the one of this slot. */
+static bool attach_at(struct task *t, unsigned index, struct gp_reading *reading)
 {
     struct gp_sampler *s = t->sampler;
     const struct gp_source_ops *ops = s->config.source->ops;
-    const char *known = t->slot.uuid;
-    for (unsigned k = 0; k <= s->gpu_count; k++) {
-        unsigned index = k == 0 ? t->slot.index : k - 1;
-        if (index >= s->gpu_count || (k > 0 && index == t->slot.index))
-            continue;
-        struct gp_source_device *device;
-        if (ops->attach(s->config.source, index, &t->call, &device, reading) < 0) {
-            if (!known[0])
-                return;
-            continue;
-        }
-        if (!known[0] || strcmp(known, ops->uuid(device)) == 0) {
-            t->device = device;
-            reading->status = GP_STATUS_OK;
-            reading->needs_reinit = false;
-            return;
-        }
+    struct gp_source_device *device;
+    if (index >= s->gpu_count ||
+        ops->attach(s->config.source, index, &t->call, &device, reading) < 0)
+        return false;
+    if (t->slot.uuid[0] && strcmp(t->slot.uuid, ops->uuid(device)) != 0) {
         ops->detach(device);
+        return false;
     }
-    if (reading->status == GP_STATUS_NONE) {
-        reading->status = GP_STATUS_LOST;
-        (void)snprintf(reading->status_text, sizeof(reading->status_text),
-                       "the driver no longer lists this GPU");
+    t->device = device;
+    return true;
+}
+
+/* Takes hold of the GPU of this slot. After a re-opening the driver may count differently: then its
+ * UUID is looked for at all other indices. */
+static void attach(struct task *t, struct gp_reading *reading)
+{
+    if (attach_at(t, t->slot.index, reading) || reading->status != GP_STATUS_NONE)
+        return;
+    bool found = false;
+    for (unsigned i = 0; !found && i < t->sampler->gpu_count; i++) {
+        struct gp_reading ignored = {0}; /* what is wrong with another GPU is not our news */
+        found = i != t->slot.index && attach_at(t, i, &ignored);
+        gp_arena_fini(&ignored.arena);
     }
-    reading->needs_reinit = reading->status == GP_STATUS_LOST;
+    if (found)
+        return;
+    reading->status = GP_STATUS_LOST;
+    reading->needs_reinit = true;
+    (void)snprintf(reading->status_text, sizeof(reading->status_text),
+                   "the driver no longer lists this GPU");
 }
 
 static struct gp_reading *read_device(struct task *t)
@@ -232,9 +236,9 @@ static int employ(struct gp_sampler *s, unsigned count)
     return s->thread_count > 0 ? 0 : GP_ENOMEM;
 }
 
-/* Waits until the tick is done or its deadline over; the lock is held. A tick begins with one thread:
- * where the driver is quick, that one reads all GPUs in less time than others take to start. While it
- * is not done, the number at work doubles, up to one for each GPU. */
+/* Waits until the tick is done or its deadline over; the lock is held. A tick begins with one
+ * thread: where the driver is quick, that one reads all GPUs in less time than others take to
+ * start. While it is not done, the number at work doubles, up to one for each GPU. */
 static void await_tasks(struct gp_sampler *s)
 {
     uint64_t deadline_ns = gp_clock_mono_ns() + s->config.timeout_ns;
@@ -412,8 +416,9 @@ static int open_first(struct gp_sampler *s, struct gp_err *err)
     int r = open_and_wait(s, err);
     (void)pthread_mutex_unlock(&s->lock);
     if (r == 0 && s->gpu_count == 0)
-        r = gp_err_set(err, GP_ENODEV, "the driver runs, but it has no GPU; see what the kernel says: "
-                                       "dmesg | grep -i nvrm");
+        r = gp_err_set(err, GP_ENODEV,
+                       "the driver runs, but it has no GPU; see what the kernel says: "
+                       "dmesg | grep -i nvrm");
     if (r == 0 && add_tasks(s, s->gpu_count) < 0)
         r = gp_err_set(err, GP_ENOMEM, "out of memory for %u GPUs", s->gpu_count);
     if (r == 0 && gp_selection_is_by_index(s->config.selection))
@@ -421,7 +426,8 @@ static int open_first(struct gp_sampler *s, struct gp_err *err)
     return r;
 }
 
-int gp_sampler_new(const struct gp_sampler_config *config, struct gp_sampler **ret, struct gp_err *err)
+int gp_sampler_new(const struct gp_sampler_config *config, struct gp_sampler **ret,
+                   struct gp_err *err)
 {
     struct gp_sampler *s = calloc(1, sizeof(*s));
     if (!s) {

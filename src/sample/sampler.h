@@ -1,10 +1,10 @@
 /* From a source to snapshots: threads, deadlines, loss and return.
  *
  * A driver call can block for ever and cannot be cancelled. So every call is made by a thread of a
- * pool, which grows up to one thread per GPU as long as the driver is slow, and nobody waits for one
- * longer than the deadline: a GPU inside which a thread is stuck shows its last values with their
- * age, everything else goes on. A stuck thread is never joined, and the driver is never shut down
- * beside it (that crashes inside the library). */
+ * pool, which grows up to one thread per GPU as long as the driver is slow, and nobody waits for
+ * one longer than the deadline: a GPU inside which a thread is stuck shows its last values with
+ * their age, everything else goes on. A stuck thread is never joined, and the driver is never shut
+ * down beside it (that crashes inside the library). */
 #ifndef GP_SAMPLE_SAMPLER_H
 #define GP_SAMPLE_SAMPLER_H
 
@@ -30,8 +30,8 @@ int gp_sampler_new(const struct gp_sampler_config *config, struct gp_sampler **r
                    struct gp_err *err) GP_MUST_CHECK;
 
 /* Samples once. What did not answer in time is in the snapshot as such. GP_ENOMEM, GP_ENODEV. */
-int gp_sampler_tick(struct gp_sampler *sampler, struct gp_snapshot **ret, struct gp_err *err)
-    GP_MUST_CHECK;
+int gp_sampler_tick(struct gp_sampler *sampler, struct gp_snapshot **ret,
+                    struct gp_err *err) GP_MUST_CHECK;
 
 /* Ends the threads and closes the source. False if one is stuck inside the driver: then nothing
  * was freed, and the process must end with _exit(). */

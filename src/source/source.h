@@ -2,7 +2,8 @@
  *
  * Threads: open, close and read_host are called by one thread at a time and never beside a read;
  * attach, read and detach are called by the thread that owns the device, any number of devices in
- * parallel. Every call may block for as long as the driver pleases; the caller owns the deadline. */
+ * parallel. Every call may block for as long as the driver pleases; the caller owns the deadline.
+ */
 #ifndef GP_SOURCE_SOURCE_H
 #define GP_SOURCE_SOURCE_H
 
@@ -19,7 +20,7 @@ struct gp_want {
     bool mig;       /* MIG instances as devices of their own */
 };
 
-/* The driver call in progress: written by the thread that makes it, read by whoever waits for it. */
+/* The driver call in progress: written by the thread that makes it, read by who waits for it. */
 typedef _Atomic(const char *) gp_call_name;
 
 struct gp_source {

@@ -1,8 +1,8 @@
 /* Measures gpulse against the floor program, both on the simulated driver, in one run.
  *
- * The two run in turns, so that what else the machine does strikes both; the medians and their ratio
- * are printed, and whether each ratio keeps its bar. Processes are real ones (children that only
- * wait), so that /proc costs what it costs.
+ * The two run in turns, so that what else the machine does strikes both; the medians and their
+ * ratio are printed, and whether each ratio keeps its bar. Processes are real ones (children that
+ * only wait), so that /proc costs what it costs.
  *
  * bench GPULSE FLOOR LIBRARY [SECONDS]    SECONDS: length of the loop measurement, default 60 */
 #include <errno.h>
@@ -62,8 +62,8 @@ static void start_children(int count)
     }
 }
 
-/* What calls cost on real machines: init 15 ms, a process list 4.5 ms, memory 12 us, fan 137 us, PCIe
- * throughput 20 ms, everything else 3 us. */
+/* What calls cost on real machines: init 15 ms, a process list 4.5 ms, memory 12 us, fan 137 us,
+ * PCIe throughput 20 ms, everything else 3 us. */
 static const char realistic[] =
     "\"latency_us\": {\"*\": 3, \"nvmlInit_v2\": 15000, \"nvmlDeviceGetMemoryInfo_v2\": 12,"
     " \"nvmlDeviceGetFanSpeed\": 137, \"nvmlDeviceGetPcieThroughput\": 20000,"
@@ -77,11 +77,12 @@ static void write_machine(int gpus, int processes, const char *latency)
     FILE *f = fopen(machine_path, "w");
     if (!f)
         die(machine_path);
-    fprintf(f,
-            "{\"gpulse_machine\": 1, \"source\": \"bench\", %s"
-            " \"driver\": {\"version\": \"580.105.08\", \"nvml\": \"13.580.105.08\", \"cuda\": 13000},"
-            " \"devices\": [",
-            latency);
+    fprintf(
+        f,
+        "{\"gpulse_machine\": 1, \"source\": \"bench\", %s"
+        " \"driver\": {\"version\": \"580.105.08\", \"nvml\": \"13.580.105.08\", \"cuda\": 13000},"
+        " \"devices\": [",
+        latency);
     for (int g = 0; g < gpus; g++) {
         fprintf(f,
                 "%s{\"uuid\": \"GPU-00000000-0000-0000-0000-%012d\","
@@ -90,12 +91,14 @@ static void write_machine(int gpus, int processes, const char *latency)
                 " \"answers\": {\"Name\": \"NVIDIA H100 80GB HBM3\", \"Temperature\": 40,"
                 " \"UtilizationRates\": {\"gpu\": 50, \"memory\": 20},"
                 " \"MigMode\": {\"current\": \"Disabled\", \"pending\": \"Disabled\"},"
-                " \"MemoryInfo\": {\"total\": 85520809984, \"reserved\": 503316480, \"used\": 1073741824,"
+                " \"MemoryInfo\": {\"total\": 85520809984, \"reserved\": 503316480, \"used\": "
+                "1073741824,"
                 " \"free\": 83943751680}}, \"processes\": [",
                 g ? "," : "", g, (unsigned)g + 1);
         for (int p = g, first = 1; p < processes; p += gpus, first = 0)
-            fprintf(f, "%s{\"pid\": %d, \"type\": \"C\", \"memory_bytes\": 1048576, \"name\": \"job\"}",
-                    first ? "" : ",", (int)children[p]);
+            fprintf(
+                f, "%s{\"pid\": %d, \"type\": \"C\", \"memory_bytes\": 1048576, \"name\": \"job\"}",
+                first ? "" : ",", (int)children[p]);
         fprintf(f, "]}");
     }
     fprintf(f, "]}\n");
@@ -177,8 +180,8 @@ static void judge(const char *what, double value, double bar, const char *unit)
            ok ? "kept" : "NOT KEPT");
 }
 
-/* Calls that read something of a device, over the whole run; taking hold of it (handle and UUID, once
- * per session) apart. */
+/* Calls that read something of a device, over the whole run; taking hold of it (handle and UUID,
+ * once per session) apart. */
 static long count_device_reads(void)
 {
     FILE *f = fopen(count_path, "r");
@@ -203,7 +206,8 @@ static char *gpulse_path, *floor_path, *library_path;
 
 static void report(const char *title, struct sample g, struct sample f)
 {
-    printf("%s\n  gpulse %.2f ms wall, %.2f ms CPU, %ld KiB    floor %.2f ms wall, %.2f ms CPU, %ld KiB\n",
+    printf("%s\n  gpulse %.2f ms wall, %.2f ms CPU, %ld KiB    floor %.2f ms wall, %.2f ms CPU, "
+           "%ld KiB\n",
            title, g.wall_ms, g.cpu_ms, g.rss_kib, f.wall_ms, f.cpu_ms, f.rss_kib);
 }
 
@@ -312,12 +316,14 @@ static void loop(int seconds)
     struct footprint late = look_at(g);
     double gpulse_cpu = cpu_of(g);
     double floor_cpu = cpu_of(f);
-    printf("status --watch 1, 8 GPUs, 10 processes, %d s\n  gpulse %.1f ms CPU    floor %.1f ms CPU\n",
-           seconds, gpulse_cpu, floor_cpu);
+    printf(
+        "status --watch 1, 8 GPUs, 10 processes, %d s\n  gpulse %.1f ms CPU    floor %.1f ms CPU\n",
+        seconds, gpulse_cpu, floor_cpu);
     judge("CPU time, gpulse / floor", gpulse_cpu / floor_cpu, 2, "x");
-    /* A thread that starts late, because the machine was busy, touches its stack; what leaks in a tick
-     * would come to megabytes. */
-    judge("growth of RSS behind the third second", (double)(late.rss_kib - early.rss_kib), 128, "KiB");
+    /* A thread that starts late, because the machine was busy, touches its stack; what leaks in a
+     * tick would come to megabytes. */
+    judge("growth of RSS behind the third second", (double)(late.rss_kib - early.rss_kib), 128,
+          "KiB");
     judge("growth of open files", late.files - early.files, 0, "");
 }
 

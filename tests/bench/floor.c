@@ -1,6 +1,6 @@
-/* The floor: what it costs to make the same driver calls and the same /proc reads as `gpulse status`
- * (or `gpulse query temperature.gpu`), in the plainest C, serially, with nothing around it. gpulse is
- * measured against this program in the same run.
+/* The floor: what it costs to make the same driver calls and the same /proc reads as `gpulse
+ * status` (or `gpulse query temperature.gpu`), in the plainest C, serially, with nothing around it.
+ * gpulse is measured against this program in the same run.
  *
  * floor LIBRARY                     once, as status
  * floor LIBRARY loop COUNT MS       again and again, as status --watch */
@@ -81,7 +81,8 @@ static void list(nvmlDevice_t handle,
     for (unsigned i = 0; i < count; i++) {
         char text[128];
         const char *user = user_of(infos[i].pid);
-        snprintf(text, sizeof(text), " %s(%lluMiB)", user ? user : "?", infos[i].usedGpuMemory >> 20);
+        snprintf(text, sizeof(text), " %s(%lluMiB)", user ? user : "?",
+                 infos[i].usedGpuMemory >> 20);
         add(text);
     }
 }

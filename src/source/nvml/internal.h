@@ -47,8 +47,8 @@ struct nvml_source {
     struct gp_nvml_config config;
     struct nvml_api api;
     bool initialised;
-    unsigned count;                     /* GPUs that the driver counts */
-    char bound[NVML_BOUND_MAX][16];     /* PCI addresses of GPUs bound to the kernel module, sorted */
+    unsigned count;                 /* GPUs that the driver counts */
+    char bound[NVML_BOUND_MAX][16]; /* PCI addresses of GPUs bound to the kernel module, sorted */
     unsigned bound_count;
     char driver_version[NVML_SYSTEM_DRIVER_VERSION_BUFFER_SIZE];
     char nvml_version[NVML_SYSTEM_NVML_VERSION_BUFFER_SIZE];
@@ -70,8 +70,8 @@ struct nvml_device {
     bool is_mig;
     unsigned index;
     char uuid[NVML_DEVICE_UUID_V2_BUFFER_SIZE];
-    bool may_sleep; /* the kernel may suspend it: look before each read */
-    struct gp_arena arena;          /* text of static values */
+    bool may_sleep;        /* the kernel may suspend it: look before each read */
+    struct gp_arena arena; /* text of static values */
     struct nvml_reader_state readers[NVML_READERS_MAX];
     struct gp_value cache[GP_DEVICE__COUNT]; /* the last answers */
     unsigned long long last_process_sample_us;
@@ -87,7 +87,7 @@ nvmlReturn_t nvml_run_readers(struct nvml_device *device, const struct gp_metric
 void nvml_copy_values(const struct nvml_device *device, const struct gp_metric_set *want,
                       struct gp_arena *arena, struct gp_value *values);
 
-/* processes.c: fills reading->processes. Returns NVML_SUCCESS, or the code that ended the session. */
+/* processes.c: fills reading->processes. NVML_SUCCESS, or the code that ended the session. */
 nvmlReturn_t nvml_read_processes(struct nvml_device *device, const struct gp_want *want,
                                  struct gp_reading *reading);
 

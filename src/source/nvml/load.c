@@ -40,9 +40,10 @@ int nvml_load(struct nvml_api *api, const char *path, struct gp_err *err)
     if (!library && path)
         return gp_err_set(err, GP_EDRIVER, "cannot load the driver library: %s", dlerror());
     if (!library)
-        return gp_err_set(err, GP_EDRIVER,
-                          "cannot load libnvidia-ml.so.1: not found; is the NVIDIA driver installed? "
-                          "to try gpulse without one: gpulse --sim h100x8");
+        return gp_err_set(
+            err, GP_EDRIVER,
+            "cannot load libnvidia-ml.so.1: not found; is the NVIDIA driver installed? "
+            "to try gpulse without one: gpulse --sim h100x8");
     memset(api, 0, sizeof(*api));
     api->library = library;
     /* Through dlsym each, so that a driver that lacks one costs that answer and not the process. */
@@ -55,8 +56,9 @@ int nvml_load(struct nvml_api *api, const char *path, struct gp_err *err)
 #undef X
     if (!api->nvmlInit_v2 || !api->nvmlDeviceGetCount_v2 || !api->nvmlDeviceGetHandleByIndex_v2) {
         nvml_unload(api);
-        return gp_err_set(err, GP_EDRIVER,
-                          "the library has no nvmlInit_v2: not libnvidia-ml, or a driver before R450");
+        return gp_err_set(
+            err, GP_EDRIVER,
+            "the library has no nvmlInit_v2: not libnvidia-ml, or a driver before R450");
     }
     return 0;
 }

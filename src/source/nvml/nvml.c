@@ -1,8 +1,8 @@
 /* The session with the driver: open, attach, read, close.
  *
- * nvmlInit_v2 attaches no GPU; the first handle call of each GPU does, and may take seconds. So that
- * is left to attach, which runs for all GPUs in parallel. A GPU that sleeps is woken by any handle call and kept awake
- * by an open one, so its sysfs file is asked first. */
+ * nvmlInit_v2 attaches no GPU; the first handle call of each GPU does, and may take seconds. So
+ * that is left to attach, which runs for all GPUs in parallel. A GPU that sleeps is woken by any
+ * handle call and kept awake by an open one, so its sysfs file is asked first. */
 #include "source/nvml/internal.h"
 
 #include "base/clock.h"
@@ -101,7 +101,8 @@ static void describe_sleeper(const struct nvml_source *source, unsigned index,
     reading->status = GP_STATUS_ASLEEP;
     (void)snprintf(reading->status_text, sizeof(reading->status_text),
                    "asleep to save power; gpulse does not wake it");
-    (void)snprintf(name, sizeof(name), "/proc/driver/nvidia/gpus/%s/information", source->bound[index]);
+    (void)snprintf(name, sizeof(name), "/proc/driver/nvidia/gpus/%s/information",
+                   source->bound[index]);
     if (!gp_io_path(path, source->config.root, name) || gp_io_read(path, text, sizeof(text)) <= 0)
         return;
     const char *model = strstr(text, "Model:");
@@ -168,10 +169,11 @@ static int init_error(const struct nvml_source *source, nvmlReturn_t rc, struct 
     char module[32];
     kernel_module_version(source, module, sizeof(module));
     if (rc == NVML_ERROR_LIB_RM_VERSION_MISMATCH)
-        return gp_err_set(err, GP_EDRIVER,
-                          "driver and library have different versions (kernel module: %s): the driver "
-                          "was updated while it was loaded; reboot, or reload the nvidia modules",
-                          module);
+        return gp_err_set(
+            err, GP_EDRIVER,
+            "driver and library have different versions (kernel module: %s): the driver "
+            "was updated while it was loaded; reboot, or reload the nvidia modules",
+            module);
     return gp_err_set(err, GP_EDRIVER, "cannot start NVML: %s (%d)", nvml_return_text(rc), (int)rc);
 }
 
@@ -191,7 +193,8 @@ static void read_versions(struct nvml_source *source)
     int cuda = 0;
     source->driver_version[0] = source->nvml_version[0] = source->cuda_version[0] = '\0';
     if (api->nvmlSystemGetDriverVersion)
-        (void)api->nvmlSystemGetDriverVersion(source->driver_version, sizeof(source->driver_version));
+        (void)api->nvmlSystemGetDriverVersion(source->driver_version,
+                                              sizeof(source->driver_version));
     source->wide_process_entries = has_wide_process_entries(source->driver_version);
     if (api->nvmlSystemGetNVMLVersion)
         (void)api->nvmlSystemGetNVMLVersion(source->nvml_version, sizeof(source->nvml_version));
@@ -258,21 +261,22 @@ static void nvml_read_host(struct gp_source *base, struct gp_value host[GP_HOST_
     set_host_text(&host[GP_NVML_VERSION], source->nvml_version);
 }
 
-
 /* ---- devices ---- */
 
 static void fail_reading(struct gp_reading *reading, nvmlReturn_t rc, const char *call)
 {
     enum gp_status status = nvml_return_status(rc);
     /* What comes from taking hold of a GPU cannot be "not supported". */
-    reading->status = status == GP_STATUS_UNSUPPORTED || status == GP_STATUS_OK ? GP_STATUS_ERROR : status;
+    reading->status =
+        status == GP_STATUS_UNSUPPORTED || status == GP_STATUS_OK ? GP_STATUS_ERROR : status;
     /* A GPU that fell off the bus answers UNKNOWN to its first call. */
     reading->needs_reinit = nvml_return_ends_session(rc) || rc == NVML_ERROR_UNKNOWN;
-    (void)snprintf(reading->status_text, sizeof(reading->status_text), "%s (%s)", nvml_return_text(rc),
-                   call);
+    (void)snprintf(reading->status_text, sizeof(reading->status_text), "%s (%s)",
+                   nvml_return_text(rc), call);
 }
 
-static struct nvml_device *new_device(struct nvml_source *source, unsigned index, gp_call_name *call)
+static struct nvml_device *new_device(struct nvml_source *source, unsigned index,
+                                      gp_call_name *call)
 {
     struct nvml_device *device = calloc(1, sizeof(*device));
     if (device) {
@@ -306,7 +310,8 @@ static int nvml_attach(struct gp_source *base, unsigned index, gp_call_name *cal
                        struct gp_source_device **ret, struct gp_reading *reading)
 {
     struct nvml_source *source = to_nvml(base);
-    bool bound = source->bound_count > index && (!source->initialised || source->bound_count == source->count);
+    bool bound = source->bound_count > index &&
+                 (!source->initialised || source->bound_count == source->count);
     if (bound && is_asleep(source, index)) {
         describe_sleeper(source, index, reading);
         return GP_EDRIVER;
@@ -360,7 +365,8 @@ static void refresh_mig_list(struct nvml_device *device, uint64_t now_ns)
     unsigned pending = 0;
     nvmlDevice_t handles[NVML_MIG_MAX];
     size_t count = 0;
-    if (NVML_CALL(device, nvmlDeviceGetMigMode, device->handle, &current, &pending) == NVML_SUCCESS &&
+    if (NVML_CALL(device, nvmlDeviceGetMigMode, device->handle, &current, &pending) ==
+            NVML_SUCCESS &&
         current == NVML_FEATURE_ENABLED &&
         NVML_CALL(device, nvmlDeviceGetMaxMigDeviceCount, device->handle, &max) == NVML_SUCCESS)
         for (unsigned i = 0; i < max && count < NVML_MIG_MAX; i++)

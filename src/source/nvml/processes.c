@@ -1,7 +1,7 @@
 /* The process lists of a device: compute, graphics, MPS, and who used how much since the last look.
  *
- * Three traps: the list may grow between asking for its size and fetching it; a process may stand in
- * two lists with the same memory; and drivers 535.43 to 535.86 answer the _v3 calls with 32-byte
+ * Three traps: the list may grow between asking for its size and fetching it; a process may stand
+ * in two lists with the same memory; and drivers 535.43 to 535.86 answer the _v3 calls with 32-byte
  * entries where all others write 24. */
 #include "source/nvml/internal.h"
 
@@ -17,10 +17,10 @@
 #include <unistd.h>
 
 enum {
-    LIST_START = 32,    /* entries asked for first: one call where it suffices */
+    LIST_START = 32, /* entries asked for first: one call where it suffices */
     LIST_MAX = 65536,
     LIST_TRIES = 6,
-    SAMPLES_MIN = 128,  /* the driver's own buffer has 100 entries */
+    SAMPLES_MIN = 128, /* the driver's own buffer has 100 entries */
 };
 
 typedef nvmlReturn_t (*list_fn)(nvmlDevice_t device, unsigned int *count, void *infos);
@@ -135,7 +135,8 @@ static int compare_rows(const void *a, const void *b)
     return order;
 }
 
-static bool collector_add(struct collector *c, const nvmlProcessInfo_v2_t *info, enum gp_process_type type)
+static bool collector_add(struct collector *c, const nvmlProcessInfo_v2_t *info,
+                          enum gp_process_type type)
 {
     if (c->count == c->capacity) {
         size_t capacity = c->capacity ? 2 * c->capacity : LIST_START;
@@ -149,8 +150,8 @@ static bool collector_add(struct collector *c, const nvmlProcessInfo_v2_t *info,
     *row = (struct gp_source_process){.pid = info->pid, .types = type};
     set_value(&row->memory, info->usedGpuMemory < UINT64_C(1) << 52, (int64_t)info->usedGpuMemory,
               c->now_ns);
-    set_value(&row->gpu_instance, info->gpuInstanceId != NVML_NOT_AVAILABLE_U32, info->gpuInstanceId,
-              c->now_ns);
+    set_value(&row->gpu_instance, info->gpuInstanceId != NVML_NOT_AVAILABLE_U32,
+              info->gpuInstanceId, c->now_ns);
     set_value(&row->compute_instance, info->computeInstanceId != NVML_NOT_AVAILABLE_U32,
               info->computeInstanceId, c->now_ns);
     set_value(&row->sm, false, 0, c->now_ns);
@@ -158,7 +159,8 @@ static bool collector_add(struct collector *c, const nvmlProcessInfo_v2_t *info,
     return true;
 }
 
-static bool collect_list(struct collector *c, const struct raw_list *list, enum gp_process_type type)
+static bool collect_list(struct collector *c, const struct raw_list *list,
+                         enum gp_process_type type)
 {
     for (unsigned i = 0; i < list->count; i++) {
         nvmlProcessInfo_v2_t info = {.gpuInstanceId = NVML_NOT_AVAILABLE_U32,
@@ -256,7 +258,7 @@ static bool pid_is_visible(const char *root, uint32_t pid)
     return gp_io_path(path, root, proc) && access(path, F_OK) == 0;
 }
 
-/* Where this machine's /proc cannot tell a name (another pid namespace, hidepid), the driver may. */
+/* Where /proc cannot tell a name (another pid namespace, hidepid), the driver may. */
 static void ask_names(struct nvml_device *device, struct collector *c, struct gp_arena *arena)
 {
     for (size_t i = 0; i < c->count; i++) {
@@ -297,7 +299,8 @@ static nvmlReturn_t collect_lists(struct nvml_device *device, struct collector *
         if (rc == NVML_SUCCESS && collect_list(c, &list, list_calls[i].type))
             reading->processes_status = GP_STATUS_OK;
         else if (reading->processes_status != GP_STATUS_OK)
-            reading->processes_status = rc == NVML_SUCCESS ? GP_STATUS_ERROR : nvml_return_status(rc);
+            reading->processes_status =
+                rc == NVML_SUCCESS ? GP_STATUS_ERROR : nvml_return_status(rc);
     }
     free(list.entries);
     return ended;

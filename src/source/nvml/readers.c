@@ -1,8 +1,8 @@
 /* Which driver call produces which metrics, as one table, and the loop that runs it.
  *
  * A reader is one driver call (or one entry of the batched field call) and the metrics that it
- * fills, which stand in a row in metric.def. What a device has refused is remembered and asked again
- * only now and then; static values are asked once in a session. */
+ * fills, which stand in a row in metric.def. What a device has refused is remembered and asked
+ * again only now and then; static values are asked once in a session. */
 #include "source/nvml/internal.h"
 
 #include "base/clock.h"
@@ -23,10 +23,12 @@ struct code_name {
     const char *name;
 };
 
+/* NVML's enumerations have the size of unsigned int, so that one type fits many functions. */
 typedef nvmlReturn_t (*custom_fn)(struct nvml_device *device, struct gp_value *out);
 typedef nvmlReturn_t (*u32_fn)(nvmlDevice_t device, unsigned int *value);
 typedef nvmlReturn_t (*u32_arg_fn)(nvmlDevice_t device, unsigned int arg, unsigned int *value);
-typedef nvmlReturn_t (*u32_period_fn)(nvmlDevice_t device, unsigned int *value, unsigned int *period);
+typedef nvmlReturn_t (*u32_period_fn)(nvmlDevice_t device, unsigned int *value,
+                                      unsigned int *period);
 typedef nvmlReturn_t (*text_fn)(nvmlDevice_t device, char *text, unsigned int length);
 
 /* Which handles a call answers for. */
@@ -42,7 +44,7 @@ enum reader_kind {
 };
 
 struct reader {
-    const char *call;    /* of the first four kinds: the function, and its offset in nvml_api */
+    const char *call; /* of the first four kinds: the function, and its offset in nvml_api */
     size_t fn;
     enum reader_kind kind;
     enum where where;
@@ -50,7 +52,7 @@ struct reader {
     const struct code_name *names; /* turns a u32 into text */
     custom_fn custom;
     enum gp_metric first;
-    unsigned outs;       /* metrics filled: first, first + 1, … */
+    unsigned outs; /* metrics filled: first, first + 1, … */
 };
 
 static void set_int(struct gp_value *v, int64_t i)
@@ -88,7 +90,7 @@ static void keep_text(struct nvml_device *device, struct gp_value *v, const char
 
 static nvmlReturn_t read_pci(struct nvml_device *device, struct gp_value *out)
 {
-        nvmlPciInfo_t pci = {0};
+    nvmlPciInfo_t pci = {0};
     nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetPciInfo_v3, device->handle, &pci);
     if (rc != NVML_SUCCESS)
         return rc;
@@ -106,9 +108,10 @@ static nvmlReturn_t read_pci(struct nvml_device *device, struct gp_value *out)
 
 static nvmlReturn_t read_compute_cap(struct nvml_device *device, struct gp_value *out)
 {
-        int major = 0;
+    int major = 0;
     int minor = 0;
-    nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetCudaComputeCapability, device->handle, &major, &minor);
+    nvmlReturn_t rc =
+        NVML_CALL(device, nvmlDeviceGetCudaComputeCapability, device->handle, &major, &minor);
     if (rc != NVML_SUCCESS)
         return rc;
     char text[32];
@@ -121,7 +124,7 @@ static nvmlReturn_t read_compute_cap(struct nvml_device *device, struct gp_value
  * one goes first; without it, `reserved` is unknown. */
 static nvmlReturn_t read_memory(struct nvml_device *device, struct gp_value *out)
 {
-        nvmlMemory_v2_t v2 = {.version = nvmlMemory_v2};
+    nvmlMemory_v2_t v2 = {.version = nvmlMemory_v2};
     nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetMemoryInfo_v2, device->handle, &v2);
     bool have_v2 = rc == NVML_SUCCESS;
     if (rc == NVML_ERROR_FUNCTION_NOT_FOUND || rc == NVML_ERROR_ARGUMENT_VERSION_MISMATCH) {
@@ -144,7 +147,7 @@ static nvmlReturn_t read_memory(struct nvml_device *device, struct gp_value *out
 
 static nvmlReturn_t read_bar1(struct nvml_device *device, struct gp_value *out)
 {
-        nvmlBAR1Memory_t bar1 = {0};
+    nvmlBAR1Memory_t bar1 = {0};
     nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetBAR1MemoryInfo, device->handle, &bar1);
     set_int(&out[0], (int64_t)bar1.bar1Total);
     set_int(&out[1], (int64_t)bar1.bar1Used);
@@ -154,8 +157,9 @@ static nvmlReturn_t read_bar1(struct nvml_device *device, struct gp_value *out)
 
 static nvmlReturn_t read_utilization(struct nvml_device *device, struct gp_value *out)
 {
-        nvmlUtilization_t utilization = {0};
-    nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetUtilizationRates, device->handle, &utilization);
+    nvmlUtilization_t utilization = {0};
+    nvmlReturn_t rc =
+        NVML_CALL(device, nvmlDeviceGetUtilizationRates, device->handle, &utilization);
     set_int(&out[0], utilization.gpu);
     set_int(&out[1], utilization.memory);
     return rc;
@@ -163,7 +167,7 @@ static nvmlReturn_t read_utilization(struct nvml_device *device, struct gp_value
 
 static nvmlReturn_t read_margin(struct nvml_device *device, struct gp_value *out)
 {
-        nvmlMarginTemperature_t margin = {.version = nvmlMarginTemperature_v1};
+    nvmlMarginTemperature_t margin = {.version = nvmlMarginTemperature_v1};
     nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetMarginTemperature, device->handle, &margin);
     set_int(&out[0], margin.marginTemperature);
     return rc;
@@ -171,9 +175,10 @@ static nvmlReturn_t read_margin(struct nvml_device *device, struct gp_value *out
 
 static nvmlReturn_t read_limits(struct nvml_device *device, struct gp_value *out)
 {
-        unsigned min_mw = 0;
+    unsigned min_mw = 0;
     unsigned max_mw = 0;
-    nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetPowerManagementLimitConstraints, device->handle, &min_mw, &max_mw);
+    nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetPowerManagementLimitConstraints,
+                                device->handle, &min_mw, &max_mw);
     set_int(&out[0], min_mw);
     set_int(&out[1], max_mw);
     return rc;
@@ -181,8 +186,9 @@ static nvmlReturn_t read_limits(struct nvml_device *device, struct gp_value *out
 
 static nvmlReturn_t read_reasons_supported(struct nvml_device *device, struct gp_value *out)
 {
-        unsigned long long mask = 0;
-    nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetSupportedClocksThrottleReasons, device->handle, &mask);
+    unsigned long long mask = 0;
+    nvmlReturn_t rc =
+        NVML_CALL(device, nvmlDeviceGetSupportedClocksThrottleReasons, device->handle, &mask);
     set_int(&out[0], (int64_t)mask);
     return rc;
 }
@@ -192,15 +198,16 @@ static nvmlReturn_t read_reasons(struct nvml_device *device, struct gp_value *ou
 {
     static const uint64_t bits[] = {
         /* in the order of metric.def */
-        NVML_CLOCKS_EVENT_GPU_IDLE,     NVML_CLOCKS_EVENT_APPLICATIONS_CLOCKS,
-        NVML_CLOCKS_EVENT_SW_POWER_CAP, NVML_CLOCKS_EVENT_HW_SLOWDOWN,
-        NVML_CLOCKS_EVENT_HW_THERMAL,   NVML_CLOCKS_EVENT_HW_POWER_BRAKE,
-        NVML_CLOCKS_EVENT_SW_THERMAL,   NVML_CLOCKS_EVENT_SYNC_BOOST,
+        NVML_CLOCKS_EVENT_GPU_IDLE,       NVML_CLOCKS_EVENT_APPLICATIONS_CLOCKS,
+        NVML_CLOCKS_EVENT_SW_POWER_CAP,   NVML_CLOCKS_EVENT_HW_SLOWDOWN,
+        NVML_CLOCKS_EVENT_HW_THERMAL,     NVML_CLOCKS_EVENT_HW_POWER_BRAKE,
+        NVML_CLOCKS_EVENT_SW_THERMAL,     NVML_CLOCKS_EVENT_SYNC_BOOST,
         NVML_CLOCKS_EVENT_DISPLAY_CLOCKS,
     };
     _Static_assert(GP_REASON_DISPLAY_CLOCKS - GP_REASONS_ACTIVE == GP_ARRAY_LEN(bits), "reasons");
-        unsigned long long mask = 0;
-    nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetCurrentClocksThrottleReasons, device->handle, &mask);
+    unsigned long long mask = 0;
+    nvmlReturn_t rc =
+        NVML_CALL(device, nvmlDeviceGetCurrentClocksThrottleReasons, device->handle, &mask);
     set_int(&out[0], (int64_t)mask);
     for (size_t i = 0; i < GP_ARRAY_LEN(bits); i++)
         set_text(&out[i + 1], mask & bits[i] ? "Active" : "Not Active");
@@ -211,7 +218,7 @@ static nvmlReturn_t read_pstate(struct nvml_device *device, struct gp_value *out
 {
     static const char *const names[] = {"P0", "P1", "P2",  "P3",  "P4",  "P5",  "P6",  "P7",
                                         "P8", "P9", "P10", "P11", "P12", "P13", "P14", "P15"};
-        nvmlPstates_t state = NVML_PSTATE_UNKNOWN;
+    nvmlPstates_t state = NVML_PSTATE_UNKNOWN;
     nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetPerformanceState, device->handle, &state);
     if ((unsigned)state < GP_ARRAY_LEN(names))
         set_text(&out[0], names[state]);
@@ -227,7 +234,7 @@ static const char *enabled_text(unsigned state)
 
 static nvmlReturn_t read_ecc_mode(struct nvml_device *device, struct gp_value *out)
 {
-        nvmlEnableState_t current = NVML_FEATURE_DISABLED;
+    nvmlEnableState_t current = NVML_FEATURE_DISABLED;
     nvmlEnableState_t pending = NVML_FEATURE_DISABLED;
     nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetEccMode, device->handle, &current, &pending);
     set_text(&out[0], enabled_text(current));
@@ -237,7 +244,7 @@ static nvmlReturn_t read_ecc_mode(struct nvml_device *device, struct gp_value *o
 
 static nvmlReturn_t read_mig_mode(struct nvml_device *device, struct gp_value *out)
 {
-        unsigned current = 0;
+    unsigned current = 0;
     unsigned pending = 0;
     nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetMigMode, device->handle, &current, &pending);
     set_text(&out[0], enabled_text(current));
@@ -248,8 +255,9 @@ static nvmlReturn_t read_mig_mode(struct nvml_device *device, struct gp_value *o
 static nvmlReturn_t read_ecc_total(struct nvml_device *device, struct gp_value *out,
                                    nvmlMemoryErrorType_t type, nvmlEccCounterType_t counter)
 {
-        unsigned long long count = 0;
-    nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetTotalEccErrors, device->handle, type, counter, &count);
+    unsigned long long count = 0;
+    nvmlReturn_t rc =
+        NVML_CALL(device, nvmlDeviceGetTotalEccErrors, device->handle, type, counter, &count);
     set_int(&out[0], (int64_t)count);
     return rc;
 }
@@ -278,7 +286,7 @@ static nvmlReturn_t read_ecc_uncorrected_aggregate(struct nvml_device *d, struct
  * where the compute instance has only a part of the slices. */
 static nvmlReturn_t read_mig_profile(struct nvml_device *device, struct gp_value *out)
 {
-        nvmlDeviceAttributes_t a = {0};
+    nvmlDeviceAttributes_t a = {0};
     nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetAttributes_v2, device->handle, &a);
     if (rc != NVML_SUCCESS)
         return rc;
@@ -317,11 +325,16 @@ static const struct code_name brand_names[] = {
 };
 
 static const struct code_name architecture_names[] = {
-    {NVML_DEVICE_ARCH_KEPLER, "Kepler"},       {NVML_DEVICE_ARCH_MAXWELL, "Maxwell"},
-    {NVML_DEVICE_ARCH_PASCAL, "Pascal"},       {NVML_DEVICE_ARCH_VOLTA, "Volta"},
-    {NVML_DEVICE_ARCH_TURING, "Turing"},       {NVML_DEVICE_ARCH_AMPERE, "Ampere"},
-    {NVML_DEVICE_ARCH_ADA, "Ada Lovelace"},    {NVML_DEVICE_ARCH_HOPPER, "Hopper"},
-    {NVML_DEVICE_ARCH_BLACKWELL, "Blackwell"}, {NVML_DEVICE_ARCH_RUBIN, "Rubin"},
+    {NVML_DEVICE_ARCH_KEPLER, "Kepler"},
+    {NVML_DEVICE_ARCH_MAXWELL, "Maxwell"},
+    {NVML_DEVICE_ARCH_PASCAL, "Pascal"},
+    {NVML_DEVICE_ARCH_VOLTA, "Volta"},
+    {NVML_DEVICE_ARCH_TURING, "Turing"},
+    {NVML_DEVICE_ARCH_AMPERE, "Ampere"},
+    {NVML_DEVICE_ARCH_ADA, "Ada Lovelace"},
+    {NVML_DEVICE_ARCH_HOPPER, "Hopper"},
+    {NVML_DEVICE_ARCH_BLACKWELL, "Blackwell"},
+    {NVML_DEVICE_ARCH_RUBIN, "Rubin"},
     {0, NULL},
 };
 
@@ -346,22 +359,40 @@ static const struct code_name recovery_names[] = {
 /* ---- the table ---- */
 
 #define API(name) offsetof(struct nvml_api, name)
-#define TEXT(name_, metric, on)                                                                   \
-    {.call = #name_, .kind = KIND_TEXT, .where = on, .fn = API(name_), .first = metric, .outs = 1}
-#define U32(name_, metric, on)                                                                    \
-    {.call = #name_, .kind = KIND_U32, .where = on, .fn = API(name_), .first = metric, .outs = 1}
-#define NAMED(name_, table, metric, on)                                                           \
-    {.call = #name_, .kind = KIND_U32, .where = on, .fn = API(name_), .names = table,            \
-     .first = metric, .outs = 1}
+#define TEXT(name_, metric, on)                                                                    \
+    {                                                                                              \
+        .call = #name_, .kind = KIND_TEXT, .where = on, .fn = API(name_), .first = metric,         \
+        .outs = 1                                                                                  \
+    }
+#define U32(name_, metric, on)                                                                     \
+    {                                                                                              \
+        .call = #name_, .kind = KIND_U32, .where = on, .fn = API(name_), .first = metric,          \
+        .outs = 1                                                                                  \
+    }
+#define NAMED(name_, table, metric, on)                                                            \
+    {                                                                                              \
+        .call = #name_, .kind = KIND_U32, .where = on, .fn = API(name_), .names = table,           \
+        .first = metric, .outs = 1                                                                 \
+    }
 #define U32_ARG(name_, arg_, metric)                                                               \
-    {.call = #name_, .kind = KIND_U32_ARG, .where = ON_GPU, .fn = API(name_), .arg = arg_, .first = metric, .outs = 1}
+    {                                                                                              \
+        .call = #name_, .kind = KIND_U32_ARG, .where = ON_GPU, .fn = API(name_), .arg = arg_,      \
+        .first = metric, .outs = 1                                                                 \
+    }
 #define PERIOD(name_, metric)                                                                      \
-    {.call = #name_, .kind = KIND_U32_PERIOD, .where = ON_GPU, .fn = API(name_), .first = metric, .outs = 1}
+    {                                                                                              \
+        .call = #name_, .kind = KIND_U32_PERIOD, .where = ON_GPU, .fn = API(name_),                \
+        .first = metric, .outs = 1                                                                 \
+    }
 #define FIELD(id, table, metric)                                                                   \
-    {.kind = KIND_FIELD, .where = ON_GPU, .arg = id, .names = table, .first = metric, .outs = 1}
-#define CUSTOM(function, metric, last, on)                                                        \
-    {.kind = KIND_CUSTOM, .where = on, .custom = function, .first = metric,                      \
-     .outs = last - metric + 1}
+    {                                                                                              \
+        .kind = KIND_FIELD, .where = ON_GPU, .arg = id, .names = table, .first = metric, .outs = 1 \
+    }
+#define CUSTOM(function, metric, last, on)                                                         \
+    {                                                                                              \
+        .kind = KIND_CUSTOM, .where = on, .custom = function, .first = metric,                     \
+        .outs = last - metric + 1                                                                  \
+    }
 
 static const struct reader readers[] = {
     TEXT(nvmlDeviceGetName, GP_NAME, ON_BOTH),
@@ -424,8 +455,8 @@ static const struct reader readers[] = {
            ON_GPU),
     CUSTOM(read_ecc_corrected_aggregate, GP_ECC_CORRECTED_AGGREGATE, GP_ECC_CORRECTED_AGGREGATE,
            ON_GPU),
-    CUSTOM(read_ecc_uncorrected_volatile, GP_ECC_UNCORRECTED_VOLATILE,
-           GP_ECC_UNCORRECTED_VOLATILE, ON_GPU),
+    CUSTOM(read_ecc_uncorrected_volatile, GP_ECC_UNCORRECTED_VOLATILE, GP_ECC_UNCORRECTED_VOLATILE,
+           ON_GPU),
     CUSTOM(read_ecc_uncorrected_aggregate, GP_ECC_UNCORRECTED_AGGREGATE,
            GP_ECC_UNCORRECTED_AGGREGATE, ON_GPU),
     NAMED(nvmlDeviceGetPersistenceMode, enabled_names, GP_PERSISTENCE_MODE, ON_GPU),
@@ -569,13 +600,14 @@ static bool is_due(const struct nvml_device *device, const struct reader *reader
     return false;
 }
 
-/* The driver says of which type each field is; two drivers said it wrong (R545: memory temperature
- * as double), so the type is obeyed. */
+/* The driver says of which type a field is, and not always as documented (R545 gives the memory
+ * temperature as a double): what it says is obeyed. */
 static int64_t field_number(const nvmlFieldValue_t *field)
 {
     switch (field->valueType) {
     case NVML_VALUE_TYPE_DOUBLE:
-        return field->value.dVal > -1e15 && field->value.dVal < 1e15 ? (int64_t)field->value.dVal : -1;
+        return field->value.dVal > -1e15 && field->value.dVal < 1e15 ? (int64_t)field->value.dVal
+                                                                     : -1;
     case NVML_VALUE_TYPE_UNSIGNED_INT:
         return field->value.uiVal;
     case NVML_VALUE_TYPE_UNSIGNED_LONG:

@@ -1,0 +1,418 @@
+#include "unit.h"
+
+#include "base/arena.h"
+#include "proc/proc.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- a root directory by hand ---- */
+
+static char root[64];
+
+static void write_file(const char *name, const void *data, size_t size)
+{
+    char path[512];
+    (void)snprintf(path, sizeof(path), "%s%s", root, name);
+    for (char *p = strchr(path + strlen(root) + 1, '/'); p; p = strchr(p + 1, '/')) {
+        *p = '\0';
+        (void)mkdir(path, 0755);
+        *p = '/';
+    }
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_int_equal(fwrite(data, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void write_text(const char *name, const char *text)
+{
+    write_file(name, text, strlen(text));
+}
+
+static void write_pid(unsigned pid, const char *name, const void *data, size_t size)
+{
+    char path[128];
+    (void)snprintf(path, sizeof(path), "/proc/%u/%s", pid, name);
+    write_file(path, data, size);
+}
+
+/* The line `stat` of a process: its CPU time and start in clock ticks, its memory in pages. */
+static void write_stat(unsigned pid, const char *comm, unsigned long utime, unsigned long start, long rss)
+{
+    char text[512];
+    int n = snprintf(text, sizeof(text),
+                     "%u (%s) R 1 2 3 4 5 6 7 8 9 10 %lu 20 12 13 14 15 16 17 %lu 19 %ld 21\n", pid,
+                     comm, utime, start, rss);
+    write_pid(pid, "stat", text, (size_t)n);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    (void)snprintf(root, sizeof(root), "/tmp/gpulse-proc-XXXXXX");
+    if (!mkdtemp(root))
+        return -1;
+    write_text("/proc/stat", "cpu  100 0 100 700 100 0 0 0 0 0\ncpu0 1 2 3\nbtime 1700000000\n");
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    char command[128];
+    (void)snprintf(command, sizeof(command), "rm -rf %s", root);
+    return system(command); /* NOLINT(cert-env33-c): a path of our own */
+}
+
+/* ---- reading it ---- */
+
+struct subject {
+    struct gp_proc_reader *reader;
+    struct gp_arena arena;
+};
+
+static struct subject new_subject(void)
+{
+    struct subject s = {.reader = gp_proc_reader_new(root)};
+    assert_non_null(s.reader);
+    return s;
+}
+
+static void free_subject(struct subject *s)
+{
+    gp_proc_reader_free(s->reader);
+    gp_arena_fini(&s->arena);
+}
+
+static struct gp_proc_info read_one(struct subject *s, unsigned want, unsigned pid)
+{
+    struct gp_proc_info info = {.pid = pid};
+    gp_proc_read(s->reader, want, &info, 1, &s->arena);
+    return info;
+}
+
+static void check_command(const char *cmdline, size_t size, const char *comm, const char *name,
+                          const char *command)
+{
+    struct subject s = new_subject();
+    write_pid(4711, "cmdline", cmdline, size);
+    write_pid(4711, "comm", comm, strlen(comm));
+    struct gp_proc_info info = read_one(&s, GP_PROC_COMMAND, 4711);
+    assert_true(info.exists);
+    assert_string_equal(info.name, name);
+    assert_string_equal(info.command, command);
+    free_subject(&s);
+}
+
+#define CMDLINE(text) text, sizeof(text)
+
+static void names_come_from_the_arguments(void **state)
+{
+    (void)state;
+    check_command(CMDLINE("/usr/bin/python3\0train.py\0--lr\0" "1e-3"), "pt_main_thread\n", "python3",
+                  "/usr/bin/python3 train.py --lr 1e-3");
+    check_command(CMDLINE("python"), "python\n", "python", "python");
+    check_command(CMDLINE("./a.out"), "a.out\n", "a.out", "./a.out");
+    /* programs that write a title into their arguments, with blanks up to the old end */
+    check_command(CMDLINE("nginx: worker process          "), "nginx\n", "nginx", "nginx: worker process");
+    check_command(CMDLINE("ray::train_fn\0\0\0\0"), "ray::train_fn\n", "ray::train_fn", "ray::train_fn");
+    check_command(CMDLINE("/"), "x\n", "", "/");
+    check_command("no final NUL", 12, "x\n", "no", "no final NUL");
+}
+
+static void kernel_threads_and_zombies_have_only_a_short_name(void **state)
+{
+    (void)state;
+    check_command("", 0, "kworker/0:1-events\n", "kworker/0:1-events", "kworker/0:1-events");
+    check_command("\0\0\0", 3, "(sd-pam)\n", "(sd-pam)", "(sd-pam)");
+    check_command("", 0, "no newline", "no newline", "no newline");
+}
+
+static void hostile_names_are_made_safe(void **state)
+{
+    (void)state;
+    check_command(CMDLINE("/bin/\033[2Jx\0a\nb"), "x\n", "\\x1b[2Jx", "/bin/\\x1b[2Jx a\\nb");
+    check_command(CMDLINE("\xff\xfe"), "x\n", "\uFFFD\uFFFD", "\uFFFD\uFFFD");
+    check_command("", 0, "a\033b\n", "a\\x1bb", "a\\x1bb");
+}
+
+static void endless_names_are_cut(void **state)
+{
+    (void)state;
+    enum { SIZE = 1 << 20 };
+    static char endless[SIZE];
+    memset(endless, 'A', SIZE);
+    struct subject s = new_subject();
+    write_pid(4711, "cmdline", endless, SIZE);
+    struct gp_proc_info info = read_one(&s, GP_PROC_COMMAND, 4711);
+    assert_true(strlen(info.name) < 100);
+    assert_true(strlen(info.command) < 5000);
+    assert_memory_equal(info.name, "AAAAAAAAAA", 10);
+    free_subject(&s);
+}
+
+static void names_with_brackets_and_blanks_do_not_shift_the_numbers(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"python", "a b", "a) R 1 2", "((((", "))))", ") S 1 (", "", "x\ny"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++) {
+        struct subject s = new_subject();
+        write_stat(4711, names[i], 480, 1000, 3);
+        struct gp_proc_info info = read_one(&s, GP_PROC_STAT, 4711);
+        long hz = sysconf(_SC_CLK_TCK);
+        assert_true(info.exists);
+        assert_int_equal(info.cpu_ticks, 500);
+        assert_int_equal(info.start_ticks, 1000);
+        assert_int_equal(info.rss_bytes, 3 * sysconf(_SC_PAGESIZE));
+        assert_int_equal(info.start_ns, UINT64_C(1700000000) * GP_NS_PER_S + 1000 * GP_NS_PER_S / (uint64_t)hz);
+        free_subject(&s);
+    }
+}
+
+static void broken_files_give_no_numbers(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"", "4711", "4711 (x", "4711 (x)", "4711 (x) R 1 2 3", "\n\n", "4711 (x) R a b"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(texts); i++) {
+        struct subject s = new_subject();
+        write_pid(4711, "stat", texts[i], strlen(texts[i]));
+        struct gp_proc_info info = read_one(&s, GP_PROC_STAT | GP_PROC_COMMAND | GP_PROC_USER, 4711);
+        assert_int_equal(info.cpu_ticks, 0);
+        assert_int_equal(info.rss_bytes, 0);
+        assert_null(info.name);
+        free_subject(&s);
+    }
+    struct subject s = new_subject();
+    write_stat(4711, "x", 0, 1, -5); /* the kernel's counters may be negative for a moment */
+    assert_int_equal(read_one(&s, GP_PROC_STAT, 4711).rss_bytes, 0);
+    free_subject(&s);
+}
+
+static void a_process_that_is_gone(void **state)
+{
+    (void)state;
+    struct subject s = new_subject();
+    struct gp_proc_info infos[3] = {{.pid = 10}, {.pid = 20}, {.pid = 30}};
+    write_stat(20, "x", 480, 1000, 3);
+    write_pid(20, "cmdline", CMDLINE("x"));
+    gp_proc_read(s.reader, GP_PROC_USER | GP_PROC_STAT | GP_PROC_COMMAND, infos, 3, &s.arena);
+    for (int i = 0; i < 3; i += 2) {
+        assert_false(infos[i].exists);
+        assert_null(infos[i].user);
+        assert_null(infos[i].name);
+        assert_null(infos[i].command);
+    }
+    assert_true(infos[1].exists);
+    assert_string_equal(infos[1].name, "x");
+    free_subject(&s);
+}
+
+static void nothing_is_read_that_is_not_wanted(void **state)
+{
+    (void)state;
+    struct subject s = new_subject();
+    write_stat(4711, "x", 480, 1000, 3);
+    write_pid(4711, "cmdline", CMDLINE("x"));
+    struct gp_proc_info info = read_one(&s, 0, 4711);
+    assert_false(info.exists);
+    info = read_one(&s, GP_PROC_COMMAND, 4711);
+    assert_string_equal(info.name, "x");
+    assert_null(info.user);
+    assert_int_equal(info.start_ticks, 0);
+    free_subject(&s);
+}
+
+/* The owner of the folder /proc/PID is this process's user, who may be root. */
+static void write_owner(unsigned pid, unsigned uid_of_status, char expected_uid[16])
+{
+    char text[128];
+    int n = snprintf(text, sizeof(text), "Name:\tx\nUmask:\t0022\nUid:\t%u\t%u\t%u\t%u\nGid:\t0\n",
+                     uid_of_status, uid_of_status, uid_of_status, uid_of_status);
+    write_pid(pid, "status", text, (size_t)n);
+    (void)snprintf(expected_uid, 16, "%u", geteuid() == 0 ? uid_of_status : geteuid());
+}
+
+static void users_by_name_or_number(void **state)
+{
+    (void)state;
+    struct subject s = new_subject();
+    char uid[16];
+    char passwd[256];
+    write_owner(4711, 1234, uid);
+    assert_string_equal(read_one(&s, GP_PROC_USER, 4711).user, uid); /* no passwd at all */
+    free_subject(&s);
+
+    (void)snprintf(passwd, sizeof(passwd),
+                   "root:x:0:0:root:/root:/bin/sh\nbroken line\nshort:x\n:::\nfake:x:%s9:1::/:\n"
+                   "ali ce\033:x:%s:100:Alice:/home:/bin/sh\nother:x:%s:1::/:\n", uid, uid, uid);
+    write_text("/etc/passwd", passwd);
+    s = new_subject();
+    assert_string_equal(read_one(&s, GP_PROC_USER, 4711).user, "ali ce\\x1b");
+    /* remembered, without another look */
+    write_text("/etc/passwd", "");
+    assert_string_equal(read_one(&s, GP_PROC_USER, 4711).user, "ali ce\\x1b");
+    free_subject(&s);
+}
+
+/* For root the folder's owner is no proof: the kernel gives it folders of undumpable processes. */
+static void undumpable_processes_belong_to_whom_status_says(void **state)
+{
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    struct subject s = new_subject();
+    char uid[16];
+    write_text("/etc/passwd", "root:x:0:0::/:\nbob:x:77:7::/:\n");
+    write_owner(4711, 77, uid);
+    assert_string_equal(read_one(&s, GP_PROC_USER, 4711).user, "bob");
+    write_owner(4712, 0, uid);
+    assert_string_equal(read_one(&s, GP_PROC_USER, 4712).user, "root");
+    write_pid(4713, "status", "nonsense", 8);
+    assert_string_equal(read_one(&s, GP_PROC_USER, 4713).user, "root");
+    free_subject(&s);
+}
+
+static void many_users(void **state)
+{
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    struct subject s = new_subject();
+    for (unsigned i = 0; i < 600; i++) {
+        char uid[16];
+        write_owner(4711, 10000 + i, uid);
+        assert_string_equal(read_one(&s, GP_PROC_USER, 4711).user, uid);
+    }
+    free_subject(&s);
+}
+
+static void cpu_since_the_start_then_since_the_last_look(void **state)
+{
+    (void)state;
+    struct subject s = new_subject();
+    long hz = sysconf(_SC_CLK_TCK);
+    write_stat(4711, "x", 480, 1000, 3);
+    /* it started in November 2023: hardly any CPU since then */
+    struct gp_proc_info info = read_one(&s, GP_PROC_STAT, 4711);
+    assert_true(info.cpu_pct >= 0 && info.cpu_pct < 0.01);
+    (void)usleep(50000);
+    /* 10 s of CPU in at least 50 ms, and in less than a minute however slow this machine is */
+    write_stat(4711, "x", 480 + 10 * (unsigned long)hz, 1000, 3);
+    info = read_one(&s, GP_PROC_STAT, 4711);
+    assert_true(info.cpu_pct > 16 && info.cpu_pct <= 20000);
+    /* another process with the same pid: nothing is carried over */
+    (void)usleep(50000);
+    write_stat(4711, "x", 480 + 20 * (unsigned long)hz, 1001, 3);
+    info = read_one(&s, GP_PROC_STAT, 4711);
+    assert_true(info.cpu_pct < 0.01);
+    /* CPU time that runs backwards is no negative percentage */
+    (void)usleep(50000);
+    write_stat(4711, "x", 1, 1001, 3);
+    info = read_one(&s, GP_PROC_STAT, 4711);
+    assert_true(info.cpu_pct >= 0 && info.cpu_pct < 0.01);
+    free_subject(&s);
+}
+
+static void the_host(void **state)
+{
+    (void)state;
+    struct subject s = new_subject();
+    struct gp_proc_host host;
+    gp_proc_read_host(s.reader, &host);
+    assert_true(host.has_cpu);
+    assert_false(host.has_load);
+    assert_false(host.has_memory);
+    assert_true(host.cpu_pct > 19.99 && host.cpu_pct < 20.01); /* since boot: 200 of 1000 */
+
+    write_text("/proc/loadavg", "1.25 0.50 0.25 1/234 5678\n");
+    write_text("/proc/meminfo", "MemTotal:       16384 kB\nMemFree:    1 kB\nMemAvailable:    8192 kB\n");
+    write_text("/proc/stat", "cpu  175 0 100 725 100 0 0 0 0 0\n");
+    gp_proc_read_host(s.reader, &host);
+    assert_true(host.cpu_pct > 74.99 && host.cpu_pct < 75.01); /* since the last look: 75 of 100 */
+    assert_true(host.load_1m > 1.24 && host.load_1m < 1.26);
+    assert_int_equal(host.memory_total_bytes, 16384 * 1024);
+    assert_int_equal(host.memory_available_bytes, 8192 * 1024);
+
+    write_text("/proc/stat", "intr 1\n");
+    write_text("/proc/loadavg", "much");
+    write_text("/proc/meminfo", "MemTotal: 5 kB\n");
+    gp_proc_read_host(s.reader, &host);
+    assert_false(host.has_cpu);
+    assert_false(host.has_load);
+    assert_false(host.has_memory);
+    free_subject(&s);
+}
+
+static void a_host_whose_counters_ran_backwards(void **state)
+{
+    (void)state;
+    struct subject s = new_subject();
+    struct gp_proc_host host;
+    gp_proc_read_host(s.reader, &host);
+    /* idle and iowait have been seen to decrease */
+    write_text("/proc/stat", "cpu  100 0 100 650 90 0 0 0\n");
+    gp_proc_read_host(s.reader, &host);
+    assert_true(host.cpu_pct >= 0 && host.cpu_pct <= 100);
+    write_text("/proc/stat", "cpu  50 0 50 2000 90 0 0 0\n");
+    gp_proc_read_host(s.reader, &host);
+    assert_true(host.cpu_pct >= 0 && host.cpu_pct <= 100);
+    free_subject(&s);
+}
+
+static void without_memory_the_processes_are_still_there(void **state)
+{
+    (void)state;
+    write_stat(4711, "x", 480, 1000, 3);
+    write_pid(4711, "cmdline", CMDLINE("/bin/x\0y"));
+    for (long n = 0; n < 20; n++) {
+        struct subject s = new_subject();
+        alloc_fail_from(n);
+        struct gp_proc_info info = read_one(&s, GP_PROC_USER | GP_PROC_STAT | GP_PROC_COMMAND, 4711);
+        alloc_fail_from(-1);
+        assert_true(info.exists);
+        assert_int_equal(info.start_ticks, 1000);
+        free_subject(&s);
+    }
+    alloc_fail_from(0);
+    assert_null(gp_proc_reader_new(root));
+    alloc_fail_from(-1);
+}
+
+static void this_process(void **state)
+{
+    (void)state;
+    struct subject s = {.reader = gp_proc_reader_new(NULL)};
+    struct gp_proc_info info = read_one(&s, GP_PROC_USER | GP_PROC_STAT | GP_PROC_COMMAND, (unsigned)getpid());
+    assert_true(info.exists);
+    assert_non_null(info.user);
+    assert_string_equal(info.name, "test_proc");
+    assert_true(info.rss_bytes > 100000);
+    assert_true(info.start_ns > UINT64_C(1700000000) * GP_NS_PER_S);
+    free_subject(&s);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(names_come_from_the_arguments),
+        TEST(kernel_threads_and_zombies_have_only_a_short_name),
+        TEST(hostile_names_are_made_safe),
+        TEST(endless_names_are_cut),
+        TEST(names_with_brackets_and_blanks_do_not_shift_the_numbers),
+        TEST(broken_files_give_no_numbers),
+        TEST(a_process_that_is_gone),
+        TEST(nothing_is_read_that_is_not_wanted),
+        TEST(users_by_name_or_number),
+        TEST(undumpable_processes_belong_to_whom_status_says),
+        TEST(many_users),
+        TEST(cpu_since_the_start_then_since_the_last_look),
+        TEST(the_host),
+        TEST(a_host_whose_counters_ran_backwards),
+        TEST(without_memory_the_processes_are_still_there),
+        TEST(this_process),
+    };
+    return cmocka_run_group_tests_name("proc", tests, NULL, NULL);
+}
