@@ -70,6 +70,14 @@ static int print(struct gp_strbuf *sb)
     return r < 0 ? 1 : 0;
 }
 
+static void expand_names(struct gp_strbuf *sb, enum gp_complete kind)
+{
+    char home[GP_PATH_SIZE], dir[GP_PATH_SIZE];
+    if (kind == GP_COMPLETE_MACHINE && sim_tool_home(home, NULL) == GP_OK &&
+        sim_machine_directory(home, dir, sizeof(dir), NULL) == GP_OK)
+        gp_io_list_names(dir, ".json", sb);
+}
+
 static bool is_help(const char *arg)
 {
     return arg && (strcmp(arg, "-h") == 0 || strcmp(arg, "--help") == 0);
@@ -95,7 +103,7 @@ int main(int argc, char **argv)
     }
     if (strcmp(argv[1], "__complete") == 0) {
         int first = argc > 3 && strcmp(argv[2], "--") == 0 ? 3 : 2;
-        gp_cli_complete(&sb, &program, argc - first, argv + first, NULL);
+        gp_cli_complete(&sb, &program, argc - first, argv + first, expand_names);
         return print(&sb);
     }
     int result = gp_cli_find(commands, argv[1], &cmd, &err);

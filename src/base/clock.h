@@ -9,7 +9,7 @@
 uint64_t gp_clock_mono_ns(void);
 uint64_t gp_clock_wall_ns(void);
 
-/* CLOCK_MONOTONIC moment as a timespec, for pthread_cond_timedwait and clock_nanosleep. */
+/* CLOCK_MONOTONIC moment as a timespec, for pthread_cond_timedwait and ppoll. */
 struct timespec gp_clock_timespec(uint64_t ns);
 
 /* "2026-11-20T15:04:05.123+01:00": local time with its zone, milliseconds. */

@@ -3,9 +3,11 @@
 #include "base/err.h"
 #include "base/strbuf.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -103,4 +105,22 @@ int gp_io_find_companion(const char *sub, const char *name, char out[GP_PATH_SIZ
         err, GP_EFAIL,
         "cannot find %s beside %s or in its ../libexec/gpulse; is gpulse installed completely?",
         name, exe);
+}
+
+void gp_io_list_names(const char *dir, const char *suffix, struct gp_strbuf *sb)
+{
+    struct dirent **entries;
+    int count = scandir(dir, &entries, NULL, alphasort);
+    for (int i = 0; i < count; i++) {
+        const char *name = entries[i]->d_name;
+        size_t len = strlen(name);
+        size_t end = strlen(suffix);
+        if (len > end && strcmp(name + len - end, suffix) == 0) {
+            gp_strbuf_add(sb, name, len - end);
+            gp_strbuf_addc(sb, '\n');
+        }
+        free(entries[i]);
+    }
+    if (count >= 0)
+        free(entries);
 }

@@ -29,4 +29,8 @@ int gp_io_write_all(int fd, const void *data, size_t len) GP_MUST_CHECK;
 int gp_io_find_companion(const char *sub, const char *name, char out[GP_PATH_SIZE],
                          struct gp_err *err) GP_MUST_CHECK;
 
+/* Appends the names of the files in a directory that end in `suffix`, without it, sorted, one a
+ * line; nothing if the directory cannot be read. */
+void gp_io_list_names(const char *dir, const char *suffix, struct gp_strbuf *sb);
+
 #endif

@@ -7,7 +7,7 @@
 #include "model/snapshot.h"
 #include "source/nvml/nvml.h"
 
-#include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,20 +151,32 @@ static void on_signal(int sig)
     stop_signal = sig;
 }
 
+static const int loop_signals[] = {SIGINT, SIGTERM, SIGHUP};
+
 static void catch_signals(void)
 {
     struct sigaction action = {.sa_handler = on_signal};
     (void)sigemptyset(&action.sa_mask);
-    (void)sigaction(SIGINT, &action, NULL);
-    (void)sigaction(SIGTERM, &action, NULL);
-    (void)sigaction(SIGHUP, &action, NULL);
+    for (size_t i = 0; i < GP_ARRAY_LEN(loop_signals); i++)
+        (void)sigaction(loop_signals[i], &action, NULL);
 }
 
+/* Sleeps until the moment or a signal. The signals are let in by ppoll alone: one that comes between
+ * the look at stop_signal and the sleep would otherwise wait for the end of the sleep. */
 static void sleep_until(uint64_t mono_ns)
 {
-    struct timespec when = gp_clock_timespec(mono_ns);
-    while (!stop_signal && clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &when, NULL) == EINTR)
-        ;
+    sigset_t ours;
+    sigset_t before;
+    (void)sigemptyset(&ours);
+    for (size_t i = 0; i < GP_ARRAY_LEN(loop_signals); i++)
+        (void)sigaddset(&ours, loop_signals[i]);
+    (void)sigprocmask(SIG_BLOCK, &ours, &before);
+    uint64_t now_ns;
+    while (!stop_signal && (now_ns = gp_clock_mono_ns()) < mono_ns) {
+        struct timespec rest = gp_clock_timespec(mono_ns - now_ns);
+        (void)ppoll(NULL, 0, &rest, &before);
+    }
+    (void)sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
 int gp_app_loop(struct gp_sampler *sampler, const struct gp_loop *loop,

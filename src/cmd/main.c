@@ -3,6 +3,7 @@
 #include "cmd/commands.h"
 
 #include "base/err.h"
+#include "base/io.h"
 #include "base/strbuf.h"
 
 #include <malloc.h>
@@ -42,10 +43,12 @@ const struct gp_program gp_program = {
 
 static void expand_names(struct gp_strbuf *sb, enum gp_complete kind)
 {
-    if (kind != GP_COMPLETE_METRICS)
-        return;
-    for (int m = 0; m < GP_METRIC__COUNT; m++)
-        gp_strbuf_addf(sb, "%s\n", gp_metric_table[m].name);
+    char dir[GP_PATH_SIZE];
+    if (kind == GP_COMPLETE_METRICS)
+        for (int m = 0; m < GP_METRIC__COUNT; m++)
+            gp_strbuf_addf(sb, "%s\t%s\n", gp_metric_table[m].name, gp_metric_table[m].help);
+    if (kind == GP_COMPLETE_MACHINE && gp_io_find_companion("sim", "machines", dir, NULL) == 0)
+        gp_io_list_names(dir, ".json", sb);
 }
 
 /* gpulse __complete -- WORD…: candidates for the last word. */

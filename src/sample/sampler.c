@@ -399,7 +399,7 @@ bool gp_sampler_free(struct gp_sampler *s)
         return true;
     (void)pthread_mutex_lock(&s->lock);
     bool stuck = is_busy(s);
-    s->quit = true;
+    s->quit = !stuck; /* beside a stuck thread the others rest on: nobody will join them */
     (void)pthread_cond_broadcast(&s->wake);
     (void)pthread_mutex_unlock(&s->lock);
     if (stuck)

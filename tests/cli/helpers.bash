@@ -35,6 +35,7 @@ fault() {
 
 # start ARG…: gpulse in the background, its output in the files out and err; its pid is $pid.
 start() {
+    rm -f out err # of an earlier program: nobody shall take them for this one's
     "$GPULSE" "$@" >out 2>err 3>&- &
     pid=$!
     STARTED+=("$pid")

@@ -6,11 +6,11 @@
 #include "model/snapshot.h"
 
 enum {
-    FIXTURE_WELL,    /* everything there, two processes */
-    FIXTURE_POOR,    /* many values unsupported or refused, no list of processes */
-    FIXTURE_SILENT,  /* does not answer; last values 12.5 s old */
-    FIXTURE_LOST,    /* only its name is left */
-    FIXTURE_SLICED,  /* in MIG mode, followed by two instances, of which the first has a process */
+    FIXTURE_WELL,   /* everything there, two processes */
+    FIXTURE_POOR,   /* many values unsupported or refused, no list of processes */
+    FIXTURE_SILENT, /* does not answer; last values 12.5 s old */
+    FIXTURE_LOST,   /* only its name is left */
+    FIXTURE_SLICED, /* in MIG mode, followed by two instances, of which the first has a process */
     FIXTURE_MIG_0,
     FIXTURE_MIG_1,
     FIXTURE_ASLEEP,
@@ -57,10 +57,13 @@ static inline struct gp_value *fixture_process(struct fixture *f, int process, e
 }
 
 /* A GPU that answers everything with numbers made of its index. */
-static inline void fixture_fill_device(struct fixture *f, int device, unsigned index, const char *name)
+static inline void fixture_fill_device(struct fixture *f, int device, unsigned index,
+                                       const char *name)
 {
     struct gp_device *d = &f->devices[device];
-    *d = (struct gp_device){.index = index, .status = GP_STATUS_OK, .status_text = "",
+    *d = (struct gp_device){.index = index,
+                            .status = GP_STATUS_OK,
+                            .status_text = "",
                             .processes_status = GP_STATUS_OK};
     for (int m = GP_DEVICE__FIRST; m < GP_PROCESS__FIRST; m++)
         *fixture_value(f, device, (enum gp_metric)m) = fixture_absent(GP_STATUS_UNSUPPORTED);
@@ -95,7 +98,8 @@ static inline void fixture_set_all(struct fixture *f, int device, enum gp_status
     }
 }
 
-static inline void fixture_set_status(struct fixture *f, int device, enum gp_status status, const char *text)
+static inline void fixture_set_status(struct fixture *f, int device, enum gp_status status,
+                                      const char *text)
 {
     f->devices[device].status = status;
     f->devices[device].processes_status = status;
@@ -127,8 +131,10 @@ static inline void fixture_fill_mig(struct fixture *f, int device, unsigned mig_
 
 static inline void fixture_init(struct fixture *f)
 {
-    *f = (struct fixture){.snapshot = {.mono_ns = FIXTURE_NOW_NS, .partial = true,
-                                       .devices = f->devices, .device_count = FIXTURE_DEVICES,
+    *f = (struct fixture){.snapshot = {.mono_ns = FIXTURE_NOW_NS,
+                                       .partial = true,
+                                       .devices = f->devices,
+                                       .device_count = FIXTURE_DEVICES,
                                        .processes = f->processes,
                                        .process_count = FIXTURE_PROCESSES}};
     struct gp_value *host = f->snapshot.host;
@@ -148,7 +154,8 @@ static inline void fixture_init(struct fixture *f)
     *fixture_value(f, FIXTURE_POOR, GP_UTILIZATION_ENCODER) = fixture_absent(GP_STATUS_NONE);
     *fixture_value(f, FIXTURE_POOR, GP_POWER_DRAW) = fixture_absent(GP_STATUS_ERROR);
     fixture_value(f, FIXTURE_POOR, GP_POWER_DRAW)->s = "impossible value";
-    *fixture_value(f, FIXTURE_POOR, GP_POWER_LIMIT_ENFORCED) = fixture_absent(GP_STATUS_NO_PERMISSION);
+    *fixture_value(f, FIXTURE_POOR, GP_POWER_LIMIT_ENFORCED) =
+        fixture_absent(GP_STATUS_NO_PERMISSION);
     *fixture_value(f, FIXTURE_POOR, GP_FAN_SPEED) = fixture_absent(GP_STATUS_UNSUPPORTED);
     *fixture_value(f, FIXTURE_POOR, GP_MEMORY_USED) = fixture_int(0);
     *fixture_value(f, FIXTURE_POOR, GP_MEMORY_TOTAL) = fixture_int(INT64_C(4742) << 20);
@@ -170,12 +177,14 @@ static inline void fixture_init(struct fixture *f)
 
     fixture_fill_device(f, FIXTURE_ASLEEP, 5, "NVIDIA GeForce RTX 3060 Laptop GPU");
     fixture_set_all(f, FIXTURE_ASLEEP, GP_STATUS_ASLEEP);
-    fixture_set_status(f, FIXTURE_ASLEEP, GP_STATUS_ASLEEP, "asleep to save power; gpulse does not wake it");
+    fixture_set_status(f, FIXTURE_ASLEEP, GP_STATUS_ASLEEP,
+                       "asleep to save power; gpulse does not wake it");
 
     fixture_fill_process(f, 0, FIXTURE_WELL, 48448);
     *fixture_process(f, 0, GP_PROCESS_USER) = fixture_text("alice");
     *fixture_process(f, 0, GP_PROCESS_NAME) = fixture_text("python");
-    *fixture_process(f, 0, GP_PROCESS_COMMAND) = fixture_text("/usr/bin/python train.py --name \"a, b\"");
+    *fixture_process(f, 0, GP_PROCESS_COMMAND) =
+        fixture_text("/usr/bin/python train.py --name \"a, b\"");
     *fixture_process(f, 0, GP_PROCESS_MEMORY) = fixture_int((INT64_C(70112) << 20) + 1);
     *fixture_process(f, 0, GP_PROCESS_SM) = fixture_int(96);
     *fixture_process(f, 0, GP_PROCESS_CPU) = fixture_real(101.25);

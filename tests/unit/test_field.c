@@ -28,7 +28,8 @@ static struct gp_value absent(enum gp_status status)
     return (struct gp_value){.status = (uint8_t)status};
 }
 
-static void check_text(const char *name, struct gp_value v, enum gp_style style, const char *expected)
+static void check_text(const char *name, struct gp_value v, enum gp_style style,
+                       const char *expected)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(1024);
     struct gp_field f = field(name);
@@ -50,7 +51,8 @@ static void numbers_in_the_unit_of_the_catalogue(void **state)
     check_text("index", number(71), GP_STYLE_HUMAN, "71");
     check_text("clocks_event_reasons.active", number(0x104), GP_STYLE_HUMAN, "0x0000000000000104");
     check_text("clocks_event_reasons.active", number(-1), GP_STYLE_CSV, "0xFFFFFFFFFFFFFFFF");
-    check_text("name", (struct gp_value){.s = "Tesla T4", .status = GP_STATUS_OK}, GP_STYLE_CSV, "Tesla T4");
+    check_text("name", (struct gp_value){.s = "Tesla T4", .status = GP_STATUS_OK}, GP_STYLE_CSV,
+               "Tesla T4");
 }
 
 static void bytes_are_scaled_for_people(void **state)
@@ -129,7 +131,8 @@ static void reasons_tell_age_and_words(void **state)
     check_reason(v, 9 * GP_NS_PER_S, "stale"); /* never a negative age */
     v = (struct gp_value){.s = "impossible value", .status = GP_STATUS_ERROR};
     check_reason(v, 0, "driver error: impossible value");
-    check_text("memory.used", (struct gp_value){.i = 7, .status = GP_STATUS_STALE}, GP_STYLE_CSV, "7");
+    check_text("memory.used", (struct gp_value){.i = 7, .status = GP_STATUS_STALE}, GP_STYLE_CSV,
+               "7");
 }
 
 static void check_bad_field(const char *text, const char *words)
@@ -146,7 +149,8 @@ static void bad_fields(void **state)
 {
     (void)state;
     check_bad_field("memory.usd", "did you mean 'memory.used'?");
-    check_bad_field("memory.used:", "unknown unit '' for memory.used; known: B KiB MiB GiB TiB kB MB GB");
+    check_bad_field("memory.used:",
+                    "unknown unit '' for memory.used; known: B KiB MiB GiB TiB kB MB GB");
     check_bad_field("memory.used:GiBi", "unknown unit 'GiBi'");
     check_bad_field("memory.used:gib", "unknown unit 'gib'");
     check_bad_field("name:B", "known: none");

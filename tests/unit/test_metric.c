@@ -43,7 +43,8 @@ static void names_and_aliases_are_unique(void **state)
             if (count_uses(alias) != 1)
                 fail_msg("the alias %s of %s is used twice", alias, gp_metric_table[m].name);
         if (*aliases)
-            fail_msg("the aliases of %s are not separated by single blanks", gp_metric_table[m].name);
+            fail_msg("the aliases of %s are not separated by single blanks",
+                     gp_metric_table[m].name);
     }
 }
 
@@ -62,7 +63,8 @@ static void names_are_plain(void **state)
 /* "GPU memory", "PCI domain", "CUDA version" may begin in capitals, "Name of" may not. */
 static bool begins_like_a_phrase(const char *help)
 {
-    return islower((unsigned char)help[0]) || (isupper((unsigned char)help[0]) && !islower((unsigned char)help[1]));
+    return islower((unsigned char)help[0]) ||
+           (isupper((unsigned char)help[0]) && !islower((unsigned char)help[1]));
 }
 
 static void help_is_one_phrase(void **state)
@@ -98,7 +100,8 @@ static void types_fit_units(void **state)
         const struct gp_metric_info *info = &gp_metric_table[m];
         if (info->type == GP_TYPE_TEXT && info->unit != GP_UNIT_NONE)
             fail_msg("%s is text and has a unit", info->name);
-        if ((info->unit == GP_UNIT_BYTES || info->unit == GP_UNIT_MASK) && info->type != GP_TYPE_INT)
+        if ((info->unit == GP_UNIT_BYTES || info->unit == GP_UNIT_MASK) &&
+            info->type != GP_TYPE_INT)
             fail_msg("%s is not a whole number", info->name);
         assert_non_null(gp_unit_name(info->unit));
     }

@@ -38,7 +38,8 @@ static void write_pid(unsigned pid, const char *name, const void *data, size_t s
 }
 
 /* The line `stat` of a process: its CPU time and start in clock ticks, its memory in pages. */
-static void write_stat(unsigned pid, const char *comm, unsigned long utime, unsigned long start, long rss)
+static void write_stat(unsigned pid, const char *comm, unsigned long utime, unsigned long start,
+                       long rss)
 {
     char text[512];
     int n = snprintf(text, sizeof(text),
@@ -110,13 +111,16 @@ static void check_command(const char *cmdline, size_t size, const char *comm, co
 static void names_come_from_the_arguments(void **state)
 {
     (void)state;
-    check_command(CMDLINE("/usr/bin/python3\0train.py\0--lr\0" "1e-3"), "pt_main_thread\n", "python3",
-                  "/usr/bin/python3 train.py --lr 1e-3");
+    check_command(CMDLINE("/usr/bin/python3\0train.py\0--lr\0"
+                          "1e-3"),
+                  "pt_main_thread\n", "python3", "/usr/bin/python3 train.py --lr 1e-3");
     check_command(CMDLINE("python"), "python\n", "python", "python");
     check_command(CMDLINE("./a.out"), "a.out\n", "a.out", "./a.out");
     /* programs that write a title into their arguments, with blanks up to the old end */
-    check_command(CMDLINE("nginx: worker process          "), "nginx\n", "nginx", "nginx: worker process");
-    check_command(CMDLINE("ray::train_fn\0\0\0\0"), "ray::train_fn\n", "ray::train_fn", "ray::train_fn");
+    check_command(CMDLINE("nginx: worker process          "), "nginx\n", "nginx",
+                  "nginx: worker process");
+    check_command(CMDLINE("ray::train_fn\0\0\0\0"), "ray::train_fn\n", "ray::train_fn",
+                  "ray::train_fn");
     check_command(CMDLINE("/"), "x\n", "", "/");
     check_command("no final NUL", 12, "x\n", "no", "no final NUL");
 }
@@ -155,7 +159,8 @@ static void endless_names_are_cut(void **state)
 static void names_with_brackets_and_blanks_do_not_shift_the_numbers(void **state)
 {
     (void)state;
-    static const char *const names[] = {"python", "a b", "a) R 1 2", "((((", "))))", ") S 1 (", "", "x\ny"};
+    static const char *const names[] = {"python", "a b",     "a) R 1 2", "((((",
+                                        "))))",   ") S 1 (", "",         "x\ny"};
     for (size_t i = 0; i < GP_ARRAY_LEN(names); i++) {
         struct subject s = new_subject();
         write_stat(4711, names[i], 480, 1000, 3);
@@ -165,7 +170,8 @@ static void names_with_brackets_and_blanks_do_not_shift_the_numbers(void **state
         assert_int_equal(info.cpu_ticks, 500);
         assert_int_equal(info.start_ticks, 1000);
         assert_int_equal(info.rss_bytes, 3 * sysconf(_SC_PAGESIZE));
-        assert_int_equal(info.start_ns, UINT64_C(1700000000) * GP_NS_PER_S + 1000 * GP_NS_PER_S / (uint64_t)hz);
+        assert_int_equal(info.start_ns,
+                         UINT64_C(1700000000) * GP_NS_PER_S + 1000 * GP_NS_PER_S / (uint64_t)hz);
         free_subject(&s);
     }
 }
@@ -173,11 +179,13 @@ static void names_with_brackets_and_blanks_do_not_shift_the_numbers(void **state
 static void broken_files_give_no_numbers(void **state)
 {
     (void)state;
-    static const char *const texts[] = {"", "4711", "4711 (x", "4711 (x)", "4711 (x) R 1 2 3", "\n\n", "4711 (x) R a b"};
+    static const char *const texts[] = {
+        "", "4711", "4711 (x", "4711 (x)", "4711 (x) R 1 2 3", "\n\n", "4711 (x) R a b"};
     for (size_t i = 0; i < GP_ARRAY_LEN(texts); i++) {
         struct subject s = new_subject();
         write_pid(4711, "stat", texts[i], strlen(texts[i]));
-        struct gp_proc_info info = read_one(&s, GP_PROC_STAT | GP_PROC_COMMAND | GP_PROC_USER, 4711);
+        struct gp_proc_info info =
+            read_one(&s, GP_PROC_STAT | GP_PROC_COMMAND | GP_PROC_USER, 4711);
         assert_int_equal(info.cpu_ticks, 0);
         assert_int_equal(info.rss_bytes, 0);
         assert_null(info.name);
@@ -245,7 +253,8 @@ static void users_by_name_or_number(void **state)
 
     (void)snprintf(passwd, sizeof(passwd),
                    "root:x:0:0:root:/root:/bin/sh\nbroken line\nshort:x\n:::\nfake:x:%s9:1::/:\n"
-                   "ali ce\033:x:%s:100:Alice:/home:/bin/sh\nother:x:%s:1::/:\n", uid, uid, uid);
+                   "ali ce\033:x:%s:100:Alice:/home:/bin/sh\nother:x:%s:1::/:\n",
+                   uid, uid, uid);
     write_text("/etc/passwd", passwd);
     s = new_subject();
     assert_string_equal(read_one(&s, GP_PROC_USER, 4711).user, "ali ce\\x1b");
@@ -326,7 +335,8 @@ static void the_host(void **state)
     assert_true(host.cpu_pct > 19.99 && host.cpu_pct < 20.01); /* since boot: 200 of 1000 */
 
     write_text("/proc/loadavg", "1.25 0.50 0.25 1/234 5678\n");
-    write_text("/proc/meminfo", "MemTotal:       16384 kB\nMemFree:    1 kB\nMemAvailable:    8192 kB\n");
+    write_text("/proc/meminfo",
+               "MemTotal:       16384 kB\nMemFree:    1 kB\nMemAvailable:    8192 kB\n");
     write_text("/proc/stat", "cpu  175 0 100 725 100 0 0 0 0 0\n");
     gp_proc_read_host(s.reader, &host);
     assert_true(host.cpu_pct > 74.99 && host.cpu_pct < 75.01); /* since the last look: 75 of 100 */
@@ -368,7 +378,8 @@ static void without_memory_the_processes_are_still_there(void **state)
     for (long n = 0; n < 20; n++) {
         struct subject s = new_subject();
         alloc_fail_from(n);
-        struct gp_proc_info info = read_one(&s, GP_PROC_USER | GP_PROC_STAT | GP_PROC_COMMAND, 4711);
+        struct gp_proc_info info =
+            read_one(&s, GP_PROC_USER | GP_PROC_STAT | GP_PROC_COMMAND, 4711);
         alloc_fail_from(-1);
         assert_true(info.exists);
         assert_int_equal(info.start_ticks, 1000);
@@ -383,7 +394,8 @@ static void this_process(void **state)
 {
     (void)state;
     struct subject s = {.reader = gp_proc_reader_new(NULL)};
-    struct gp_proc_info info = read_one(&s, GP_PROC_USER | GP_PROC_STAT | GP_PROC_COMMAND, (unsigned)getpid());
+    struct gp_proc_info info =
+        read_one(&s, GP_PROC_USER | GP_PROC_STAT | GP_PROC_COMMAND, (unsigned)getpid());
     assert_true(info.exists);
     assert_non_null(info.user);
     assert_string_equal(info.name, "test_proc");

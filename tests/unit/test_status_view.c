@@ -31,22 +31,36 @@ static void every_option(void **state)
     (void)state;
     check_view((struct gp_status_view){.user = true}, "status-user.txt");
     check_view((struct gp_status_view){.command = true, .no_header = true}, "status-command.txt");
-    check_view((struct gp_status_view){.user = true, .command = true, .pid = true, .fan = true,
-                                       .encoder = true, .decoder = true, .draw = true, .limit = true},
+    check_view((struct gp_status_view){.user = true,
+                                       .command = true,
+                                       .pid = true,
+                                       .fan = true,
+                                       .encoder = true,
+                                       .decoder = true,
+                                       .draw = true,
+                                       .limit = true},
                "status-all.txt");
     check_view((struct gp_status_view){.user = true, .full_command = true}, "status-full.txt");
     check_view((struct gp_status_view){.no_processes = true, .draw = true, .encoder = true},
                "status-no-processes.txt");
-    check_view((struct gp_status_view){.user = true, .limit = true, .decoder = true, .name_width = 8},
-               "status-narrow.txt");
+    check_view(
+        (struct gp_status_view){.user = true, .limit = true, .decoder = true, .name_width = 8},
+        "status-narrow.txt");
 }
 
 static void colours(void **state)
 {
     (void)state;
-    check_view((struct gp_status_view){.user = true, .command = true, .pid = true, .fan = true,
-                                       .encoder = true, .decoder = true, .draw = true, .limit = true,
-                                       .full_command = true, .color = true},
+    check_view((struct gp_status_view){.user = true,
+                                       .command = true,
+                                       .pid = true,
+                                       .fan = true,
+                                       .encoder = true,
+                                       .decoder = true,
+                                       .draw = true,
+                                       .limit = true,
+                                       .full_command = true,
+                                       .color = true},
                "status-color.txt");
 }
 
@@ -66,9 +80,16 @@ static void without_escapes(char *text)
 static void colours_change_no_text(void **state)
 {
     (void)state;
-    struct gp_status_view view = {.user = true, .command = true, .pid = true, .fan = true,
-                                  .encoder = true, .decoder = true, .draw = true, .limit = true,
-                                  .full_command = true, .name_width = GP_STATUS_NAME_AUTO};
+    struct gp_status_view view = {.user = true,
+                                  .command = true,
+                                  .pid = true,
+                                  .fan = true,
+                                  .encoder = true,
+                                  .decoder = true,
+                                  .draw = true,
+                                  .limit = true,
+                                  .full_command = true,
+                                  .name_width = GP_STATUS_NAME_AUTO};
     struct gp_strbuf plain = GP_STRBUF_INIT(1 << 20);
     struct gp_strbuf painted = GP_STRBUF_INIT(1 << 20);
     gp_status_text(&plain, &view, &fixture.snapshot);

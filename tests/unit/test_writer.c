@@ -34,7 +34,8 @@ static struct gp_view view_of(enum gp_scope scope, const char *fields)
 }
 
 /* Writes `samples` samples and the end. */
-static void write_all(const struct gp_view *view, const char *format, int samples, struct gp_strbuf *sb)
+static void write_all(const struct gp_view *view, const char *format, int samples,
+                      struct gp_strbuf *sb)
 {
     const struct gp_writer *writer = gp_writer_find(format);
     struct gp_writer_state writer_state = {0};
@@ -90,7 +91,8 @@ static void units_are_named_on_request(void **state)
     (void)state;
     static const char *const formats[] = {"csv", "json", "ndjson"};
     for (size_t i = 0; i < GP_ARRAY_LEN(formats); i++) {
-        struct gp_view view = view_of(GP_SCOPE_DEVICE, "index,memory.used,memory.total:GiB,power.draw");
+        struct gp_view view =
+            view_of(GP_SCOPE_DEVICE, "index,memory.used,memory.total:GiB,power.draw");
         char golden[64];
         view.units = true;
         (void)snprintf(golden, sizeof(golden), "units-%s.txt", formats[i]);
@@ -130,9 +132,10 @@ static void nothing_to_show(void **state)
     check_text(view_of(GP_SCOPE_PROCESS, "pid"), "csv", 1, "pid\n");
     check_text(view_of(GP_SCOPE_PROCESS, "pid"), "table", 1, "pid\n");
     check_text(view_of(GP_SCOPE_PROCESS, "pid"), "ndjson", 1, "");
-    check_text(view_of(GP_SCOPE_PROCESS, "pid"), "json", 1,
-               "{\n  \"schema\": \"gpulse.query/1\",\n  \"time\": \"2026-11-20T15:04:05.123+01:00\",\n"
-               "  \"host\": \"node1\",\n  \"driver\": \"580.95.05\",\n  \"processes\": []\n}\n");
+    check_text(
+        view_of(GP_SCOPE_PROCESS, "pid"), "json", 1,
+        "{\n  \"schema\": \"gpulse.query/1\",\n  \"time\": \"2026-11-20T15:04:05.123+01:00\",\n"
+        "  \"host\": \"node1\",\n  \"driver\": \"580.95.05\",\n  \"processes\": []\n}\n");
 }
 
 static void a_loop_in_json_is_one_array(void **state)
@@ -141,9 +144,10 @@ static void a_loop_in_json_is_one_array(void **state)
     fixture.snapshot.device_count = 1;
 #define SAMPLE                                                                                     \
     "{\n  \"schema\": \"gpulse.query/1\",\n  \"time\": \"2026-11-20T15:04:05.123+01:00\",\n"       \
-    "  \"host\": \"node1\",\n  \"driver\": \"580.95.05\",\n"                                      \
+    "  \"host\": \"node1\",\n  \"driver\": \"580.95.05\",\n"                                       \
     "  \"gpus\": [\n    {\n      \"index\": 0\n    }\n  ]\n}"
-    static const char *const expected[] = {"[]\n", "[\n" SAMPLE "\n]\n", "[\n" SAMPLE ",\n" SAMPLE "\n]\n"};
+    static const char *const expected[] = {"[]\n", "[\n" SAMPLE "\n]\n",
+                                           "[\n" SAMPLE ",\n" SAMPLE "\n]\n"};
 #undef SAMPLE
     for (int samples = 0; samples < 3; samples++) {
         struct gp_view view = view_of(GP_SCOPE_DEVICE, "index");
@@ -176,9 +180,9 @@ static void csv_quotes_what_needs_it(void **state)
     static const struct {
         const char *name, *cell;
     } rows[] = {
-        {"plain", "plain"},       {"", ""},
-        {"a,b", "\"a,b\""},       {"say \"x\"", "\"say \"\"x\"\"\""},
-        {"\"", "\"\"\"\""},       {" blanks ", " blanks "},
+        {"plain", "plain"}, {"", ""},
+        {"a,b", "\"a,b\""}, {"say \"x\"", "\"say \"\"x\"\"\""},
+        {"\"", "\"\"\"\""}, {" blanks ", " blanks "},
     };
     fixture.snapshot.device_count = 1;
     for (size_t i = 0; i < GP_ARRAY_LEN(rows); i++) {
