@@ -2,6 +2,7 @@
 
 #include "base/err.h"
 #include "base/strbuf.h"
+#include "base/utf8.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -35,9 +36,11 @@ static void add_line(struct gp_strbuf *sb, const char *dir, const char *file)
         gp_strbuf_addf(sb, "%-14s %s\n", name, err.text);
         return;
     }
-    gp_strbuf_addf(sb, "%-14s %4zu  %-30s %-12s %s\n", name, machine->device_count,
+    gp_strbuf_addf(sb, "%-14s %4zu  %-30s %-12s ", name, machine->device_count,
                    text_of(&machine->devices[0].answers[SIM_NAME]),
-                   machine->driver_version ? machine->driver_version : "-", machine->source);
+                   machine->driver_version ? machine->driver_version : "-");
+    gp_utf8_add_safe(sb, machine->source, strlen(machine->source), 400);
+    gp_strbuf_addc(sb, '\n');
     sim_machine_free(machine);
 }
 

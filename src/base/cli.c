@@ -47,7 +47,7 @@ static bool store(const struct gp_opt *opt, void *values, const char *text)
         *(const char **)field = text;
         return true;
     case GP_OPT_DURATION:
-        return gp_parse_duration(text, field);
+        return gp_parse_duration(text, field) && *(uint64_t *)field > 0;
     case GP_OPT_U64:
         return gp_parse_u64(text, field);
     case GP_OPT_SIZE:

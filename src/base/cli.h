@@ -12,7 +12,7 @@ enum gp_opt_type {
     GP_OPT_FLAG,     /* bool: set to true */
     GP_OPT_STRING,   /* const char *: points into argv */
     GP_OPT_CHOICE,   /* const char *: one of `choices`, or a comma list of them */
-    GP_OPT_DURATION, /* uint64_t: nanoseconds */
+    GP_OPT_DURATION, /* uint64_t: nanoseconds, more than 0 */
     GP_OPT_U64,      /* uint64_t */
     GP_OPT_SIZE,     /* uint64_t: bytes */
 };

@@ -32,8 +32,7 @@ enum gp_error {
 };
 
 struct gp_err {
-    int code;        /* GP_E*, 0 while empty */
-    int source_code; /* the driver's or errno's number, 0 if none */
+    int code;       /* GP_E*, 0 while empty */
     char text[400];  /* what failed, on what, why, and the remedy; no full stop */
 };
 

@@ -42,32 +42,6 @@ long gp_io_read(const char *path, char *buf, size_t cap)
     return result < 0 ? result : (long)len;
 }
 
-int gp_io_read_file(const char *path, struct gp_strbuf *sb, struct gp_err *err)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return gp_err_set(err, GP_EIO, "cannot open '%s': %s", path, strerror(errno));
-    int result = 0;
-    char chunk[16384];
-    for (;;) {
-        ssize_t n = read(fd, chunk, sizeof(chunk));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            result = gp_err_set(err, GP_EIO, "cannot read '%s': %s", path, strerror(errno));
-        if (n <= 0)
-            break;
-        gp_strbuf_add(sb, chunk, (size_t)n);
-        if (sb->error) {
-            result =
-                gp_err_set(err, sb->error, "cannot read '%s': %s", path, gp_err_text(sb->error));
-            break;
-        }
-    }
-    (void)close(fd);
-    return result;
-}
-
 int gp_io_write_all(int fd, const void *data, size_t len)
 {
     const char *p = data;
@@ -123,4 +97,12 @@ void gp_io_list_names(const char *dir, const char *suffix, struct gp_strbuf *sb)
     }
     if (count >= 0)
         free(entries);
+}
+
+void gp_io_secure_standard_fds(void)
+{
+    /* The modes are the wrong ones on purpose: reading or writing there is an error, as it was. */
+    for (int fd = 0; fd < 3; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) != fd)
+            _exit(1);
 }

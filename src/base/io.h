@@ -16,9 +16,9 @@ bool gp_io_path(char out[GP_PATH_SIZE], const char *root, const char *path) GP_M
  * Returns the number of bytes, or −errno. One open, read and close where one read is enough. */
 long gp_io_read(const char *path, char *buf, size_t cap);
 
-/* Appends the whole file, up to the buffer's ceiling. 0, or GP_EIO / GP_ETOOBIG / GP_ENOMEM with
- * the path in err. */
-int gp_io_read_file(const char *path, struct gp_strbuf *sb, struct gp_err *err) GP_MUST_CHECK;
+/* Makes sure that descriptors 0 to 2 are open: where the parent closed one, the next file would get
+ * its number, and the output with it. A closed standard output still fails when it is written to. */
+void gp_io_secure_standard_fds(void);
 
 /* Writes everything, going on after signals and short writes. 0 or −errno. */
 int gp_io_write_all(int fd, const void *data, size_t len) GP_MUST_CHECK;

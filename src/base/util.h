@@ -8,7 +8,6 @@
 
 #define GP_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #define GP_MUST_CHECK __attribute__((warn_unused_result))
-#define GP_UNUSED __attribute__((unused))
 
 #define GP_ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 

@@ -57,14 +57,22 @@ int gp_app_parse(const struct gp_cmd *cmd, int argc, char **argv, void *values, 
                                             {gp_common_options, gp_common()}};
     int r = gp_cli_parse(argc, argv, targets, GP_ARRAY_LEN(targets), cmd->raw_rest, ret_positional,
                          err);
-    *ret_done = r == 0 && gp_common()->help;
+    *ret_done = r == 0 && (gp_common()->help || gp_common()->version);
     if (!*ret_done)
         return r;
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
-    gp_cli_help_command(&sb, &gp_program, cmd);
+    if (gp_common()->help)
+        gp_cli_help_command(&sb, &gp_program, cmd);
+    else
+        gp_app_add_version(&sb);
     r = gp_app_write(STDOUT_FILENO, &sb, err);
     gp_strbuf_fini(&sb);
     return r;
+}
+
+void gp_app_add_version(struct gp_strbuf *sb)
+{
+    gp_strbuf_adds(sb, "gpulse " GPULSE_VERSION "\n");
 }
 
 bool gp_app_wants_color(void)
@@ -120,13 +128,15 @@ int gp_app_open(const struct gp_want *want, struct gp_sampler **ret, struct gp_e
         r = gp_selection_parse(gp_common()->id, &selection, err);
     if (r < 0)
         return r;
+    struct gp_want complete = *want;
+    complete.mig = want->mig || gp_selection_names_mig(&selection);
     const struct gp_nvml_config nvml = {.library = library, .root = root, .simulated = sim != NULL};
     const struct gp_sampler_config config = {
         .source = gp_nvml_new(&nvml),
         .root = root,
         .timeout_ns = gp_common()->timeout_ns,
         .selection = &selection,
-        .want = *want,
+        .want = complete,
     };
     if (!config.source)
         return gp_err_set(err, GP_ENOMEM, "out of memory");
@@ -139,6 +149,24 @@ void gp_app_close(struct gp_sampler *sampler, int status)
         _exit(status); /* a call inside the driver cannot be waited for */
 }
 
+void gp_app_explain_partial(const struct gp_snapshot *snapshot, struct gp_err *err)
+{
+    for (size_t i = 0; snapshot->partial && i < snapshot->device_count; i++) {
+        const struct gp_device *device = &snapshot->devices[i];
+        if (device->status != GP_STATUS_OK && device->status != GP_STATUS_ASLEEP)
+            (void)gp_err_set(err, GP_EPARTIAL, "GPU %u: %s", device->index, device->status_text);
+        else if (device->processes_status == GP_STATUS_NO_PERMISSION)
+            (void)gp_err_set(err, GP_EPARTIAL, "GPU %u: no permission to list its processes",
+                             device->index);
+        else if (device->processes_status == GP_STATUS_ERROR)
+            (void)gp_err_set(err, GP_EPARTIAL, "GPU %u: the driver cannot list its processes",
+                             device->index);
+        else
+            continue;
+        return;
+    }
+}
+
 /* ---- the loop ---- */
 
 static volatile sig_atomic_t stop_signal;
@@ -147,7 +175,7 @@ static volatile sig_atomic_t stop_signal;
 static void on_signal(int sig)
 {
     if (stop_signal)
-        _exit(128 + sig);
+        _exit(gp_err_exit_status(GP_EINTR));
     stop_signal = sig;
 }
 
@@ -155,10 +183,12 @@ static const int loop_signals[] = {SIGINT, SIGTERM, SIGHUP};
 
 static void catch_signals(void)
 {
-    struct sigaction action = {.sa_handler = on_signal};
-    (void)sigemptyset(&action.sa_mask);
+    const struct sigaction action = {.sa_handler = on_signal};
+    struct sigaction before;
     for (size_t i = 0; i < GP_ARRAY_LEN(loop_signals); i++)
-        (void)sigaction(loop_signals[i], &action, NULL);
+        /* nohup and shells in the background have some ignored: so it stays */
+        if (sigaction(loop_signals[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+            (void)sigaction(loop_signals[i], &action, NULL);
 }
 
 /* Sleeps until the moment or a signal. The signals are let in by ppoll alone: one that comes between

@@ -29,8 +29,8 @@ extern const struct gp_program gp_program;
 /* The values of the common options, once per process. */
 struct gp_common *gp_common(void);
 
-/* Parses a command's own options together with the common ones. With --help, prints the help and
- * sets *ret_done. */
+/* Parses a command's own options together with the common ones. With --help or
+ * --version, prints that and sets *ret_done. */
 int gp_app_parse(const struct gp_cmd *cmd, int argc, char **argv, void *values, int *ret_positional,
                  bool *ret_done, struct gp_err *err) GP_MUST_CHECK;
 
@@ -44,8 +44,14 @@ void gp_app_close(struct gp_sampler *sampler, int status);
 /* The simulated machine that is shown, NULL for the real one. */
 const char *gp_app_machine(void);
 
+/* Appends "gpulse VERSION" and a line end. */
+void gp_app_add_version(struct gp_strbuf *sb);
+
 /* Whether to colour what goes to standard output. */
 bool gp_app_wants_color(void);
+
+/* Fills err with what is missing in a partial snapshot, for the message on standard error. */
+void gp_app_explain_partial(const struct gp_snapshot *snapshot, struct gp_err *err);
 
 struct gp_loop {
     uint64_t interval_ns; /* 0: one sample */

@@ -5,10 +5,10 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/strbuf.h"
+#include "base/utf8.h"
 
 #include <malloc.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -103,7 +103,7 @@ static int print_help(struct gp_err *err)
 static int print_version(struct gp_err *err)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(256);
-    gp_strbuf_adds(&sb, "gpulse " GPULSE_VERSION "\n");
+    gp_app_add_version(&sb);
     int r = gp_app_write(STDOUT_FILENO, &sb, err);
     gp_strbuf_fini(&sb);
     return r;
@@ -148,8 +148,20 @@ static int run(int argc, char **argv, struct gp_err *err)
     return cmd->run(words, argv + 1, err);
 }
 
+/* The words may quote a file or a name: nothing in them reaches the terminal raw. */
+static void print_error(const struct gp_err *err)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(8192);
+    gp_strbuf_adds(&sb, "gpulse: ");
+    gp_utf8_add_safe(&sb, err->text, strlen(err->text), 4096);
+    gp_strbuf_addc(&sb, '\n');
+    (void)!gp_io_write_all(STDERR_FILENO, sb.buf, sb.len);
+    gp_strbuf_fini(&sb);
+}
+
 int main(int argc, char **argv)
 {
+    gp_io_secure_standard_fds();
     /* A reader that goes away ends us as it ends any filter, whatever the parent had set. */
     (void)signal(SIGPIPE, SIG_DFL);
     /* One heap for all threads: a heap of its own would cost each of a GPU's short-lived workers
@@ -161,6 +173,8 @@ int main(int argc, char **argv)
     struct gp_err err = {0};
     int r = run(argc, argv, &err);
     if (r < 0 && err.code)
-        (void)fprintf(stderr, "gpulse: %s\n", err.text);
+        print_error(&err);
+    if (r == GP_ETIMEOUT)
+        _exit(gp_err_exit_status(r)); /* a thread is inside the driver: see sampler.h */
     return gp_err_exit_status(r);
 }

@@ -139,6 +139,8 @@ static int on_sample(const struct gp_snapshot *snapshot, void *ctx, struct gp_er
 {
     struct query_run *run = ctx;
     run->writer->sample(&run->view, &run->state, snapshot, &run->sb);
+    if (!run->view.looped)
+        gp_app_explain_partial(snapshot, err);
     return flush(run, err);
 }
 
@@ -168,7 +170,9 @@ static int open_output(const struct query_options *o, struct query_run *run, str
 
 static struct gp_want want_of(const struct gp_view *view, bool mig)
 {
-    struct gp_want want = {.mig = mig, .processes = view->scope == GP_SCOPE_PROCESS};
+    struct gp_want want = {.mig = mig,
+                           .host_only = view->scope == GP_SCOPE_HOST,
+                           .processes = view->scope == GP_SCOPE_PROCESS};
     for (size_t i = 0; i < view->fields.count; i++)
         gp_metric_set_add(&want.metrics, view->fields.fields[i].metric);
     return want;
@@ -185,7 +189,10 @@ static int sample(const struct query_options *o, struct query_run *run, struct g
     int r = gp_app_open(&want, &sampler, err);
     if (r < 0)
         return r;
-    r = gp_app_loop(sampler, &loop, on_sample, run, err);
+    /* Only now: a file of an earlier run is not lost to a driver that does not start. */
+    r = open_output(o, run, err);
+    if (r == 0)
+        r = gp_app_loop(sampler, &loop, on_sample, run, err);
     /* However the loop ended, what was written becomes a complete document. */
     if (run->writer->end && (r == 0 || r == GP_EINTR || r == GP_EPARTIAL)) {
         run->writer->end(&run->view, &run->state, &run->sb);
@@ -212,8 +219,6 @@ static int run_query(const struct query_options *o, const char *fields, struct g
         r = gp_err_set(err, GP_EUSAGE, "too many fields: at most %d", GP_WRITER_COLUMNS_MAX);
     if (r == 0 && !run.writer)
         r = gp_err_set(err, GP_EUSAGE, "--format takes one of: " GP_WRITER_NAMES);
-    if (r == 0)
-        r = open_output(o, &run, err);
     if (r == 0)
         r = sample(o, &run, err);
     if (o->output && run.fd_count && close(run.fds[0]) != 0 && r == 0)

@@ -1,10 +1,12 @@
 /* gpulse sim: its own program, because it needs an XML parser that nobody else does. */
+#include "cmd/app.h"
 #include "cmd/commands.h"
 
 #include "base/err.h"
 #include "base/io.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,6 +17,8 @@ static int sim_main(int argc, char **argv, struct gp_err *err)
     int r = gp_io_find_companion("sim", "gpulse-sim", path, err);
     if (r < 0)
         return r;
+    if (gp_common()->sim)
+        (void)setenv("GPULSE_SIM", gp_common()->sim, 1); /* gpulse --sim M sim …: its -m */
     argv[0] = path; /* so that a job is called gpulse-sim in lists of processes */
     (void)execv(path, argv);
     return gp_err_set(err, GP_EFAIL, "cannot run '%s': %s", path, strerror(errno));

@@ -70,6 +70,8 @@ static int settle_options(struct status_options *o, struct gp_err *err)
     struct gp_status_view *view = &o->view;
     if (o->interval_ns && o->interval_ns < GP_NS_PER_S / 10)
         return gp_err_set(err, GP_EUSAGE, "--watch takes at least 0.1 seconds");
+    if (o->count && !o->interval_ns)
+        return gp_err_set(err, GP_EUSAGE, "--count needs --watch");
     if (o->json && o->interval_ns)
         return gp_err_set(err, GP_EUSAGE,
                           "--json is one document; for a stream: gpulse query … -f ndjson -n SEC");
@@ -95,7 +97,7 @@ struct status_run {
     const struct status_options *options;
     struct gp_strbuf sb;
     bool full_screen;
-    size_t pictures;
+    bool drawn;
 };
 
 static void add_lines(struct status_run *run, const struct gp_snapshot *snapshot)
@@ -119,7 +121,8 @@ static void add_screen(struct status_run *run, const struct gp_snapshot *snapsho
 {
     struct gp_strbuf text = GP_STRBUF_INIT(16 << 20);
     gp_status_text(&text, &run->options->view, snapshot);
-    gp_strbuf_adds(&run->sb, run->pictures++ == 0 ? "\033[2J\033[H\033[?7l" : "\033[H\033[?7l");
+    gp_strbuf_adds(&run->sb, run->drawn ? "\033[H\033[?7l" : "\033[2J\033[H\033[?7l");
+    run->drawn = true;
     size_t rows = screen_rows();
     size_t lines = 0;
     for (const char *p = text.buf; *p;) {
@@ -153,7 +156,8 @@ static int on_sample(const struct gp_snapshot *snapshot, void *ctx, struct gp_er
 
 static int show(const struct status_options *o, struct gp_err *err)
 {
-    struct gp_want want = {.mig = !o->line, .processes = !o->view.no_processes && !o->line};
+    bool processes = !o->view.no_processes && !o->line;
+    struct gp_want want = {.mig = !o->line, .processes = processes, .process_names = processes};
     if (o->line) {
         int r = gp_line_check(o->line, &want.metrics, err);
         if (r < 0)

@@ -200,6 +200,8 @@ static void add_processes(struct gp_strbuf *sb, const struct gp_status_view *vie
         gp_strbuf_adds(sb, " (Not Supported)");
     else if (device->processes_status == GP_STATUS_NO_PERMISSION)
         gp_strbuf_adds(sb, " (processes: no permission)");
+    else if (device->processes_status == GP_STATUS_ERROR)
+        gp_strbuf_adds(sb, " (processes: driver error)");
     for (size_t i = 0; i < device->process_count; i++)
         add_process(sb, view, &snapshot->processes[device->first_process + i]);
 }
@@ -278,8 +280,9 @@ static void add_mig(struct gp_strbuf *sb, const struct gp_status_view *view,
                     const struct gp_snapshot *snapshot, const struct gp_device *device)
 {
     const struct gp_value *profile = device_value(device, GP_MIG_PROFILE);
-    gp_strbuf_addf(sb, "    MIG %u %-8s", device->mig_index,
-                   gp_value_is_present(profile) ? profile->s : "?");
+    gp_strbuf_addf(sb, "    MIG %u %-8s%s", device->mig_index,
+                   gp_value_is_present(profile) ? profile->s : "?",
+                   device->status == GP_STATUS_OK ? "" : " last seen:");
     add_memory(sb, view, device);
     add_processes(sb, view, snapshot, device);
     gp_strbuf_addc(sb, '\n');
@@ -305,8 +308,11 @@ static void add_header(struct gp_strbuf *sb, const struct gp_status_view *view,
     const char *time = snapshot->host[GP_TIMESTAMP].s;
     gp_strbuf_addf(sb, "%s  %.10s %.8s  driver %s", snapshot->host[GP_HOST_NAME].s, time, time + 11,
                    gp_value_is_present(driver) ? driver->s : "unknown");
-    if (view->machine)
-        gp_strbuf_addf(sb, "  (simulated: %s)", view->machine);
+    if (view->machine) {
+        gp_strbuf_adds(sb, "  (simulated: ");
+        gp_utf8_add_safe(sb, view->machine, strlen(view->machine), 200);
+        gp_strbuf_addc(sb, ')');
+    }
     gp_strbuf_addc(sb, '\n');
 }
 
@@ -336,7 +342,10 @@ static json_t *json_mib(const struct gp_value *v)
 
 static json_t *json_whole(enum gp_metric m, const struct gp_value *v)
 {
-    return gp_value_is_present(v) ? json_integer((json_int_t)(to_number(m, v) + 0.5)) : json_null();
+    if (!gp_value_is_present(v))
+        return json_null();
+    double number = to_number(m, v);
+    return json_integer((json_int_t)(number < 0 ? number - 0.5 : number + 0.5));
 }
 
 static json_t *json_text(const struct gp_value *v)

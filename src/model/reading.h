@@ -32,6 +32,7 @@ struct gp_source_process {
 
 /* One MIG instance of a device. */
 struct gp_mig_reading {
+    unsigned index; /* the driver's number of the instance on its GPU; there may be gaps */
     struct gp_value values[GP_DEVICE__COUNT];
 };
 

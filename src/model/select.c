@@ -109,6 +109,14 @@ static bool term_matches(const struct gp_select_term *term, unsigned index, cons
     return false;
 }
 
+bool gp_selection_names_mig(const struct gp_selection *selection)
+{
+    for (size_t i = 0; i < selection->count; i++)
+        if (strncasecmp(selection->terms[i].text, "MIG-", 4) == 0)
+            return true;
+    return false;
+}
+
 bool gp_selection_matches(struct gp_selection *selection, unsigned index, const char *uuid,
                           const char *bus_id, const char *name)
 {
@@ -126,7 +134,9 @@ int gp_selection_check(const struct gp_selection *selection, unsigned gpu_count,
 {
     for (size_t i = 0; i < selection->count; i++)
         if (!selection->terms[i].matched)
-            return gp_err_set(err, GP_ENODEV, "no GPU matches '%s'; this machine has %u (0 to %u)",
-                              selection->terms[i].text, gpu_count, gpu_count ? gpu_count - 1 : 0);
+            return gp_err_set(err, GP_ENODEV,
+                              gpu_count > 1 ? "no GPU matches '%s'; this machine has %u (0 to %u)"
+                                            : "no GPU matches '%s'; this machine has %u",
+                              selection->terms[i].text, gpu_count, gpu_count - 1);
     return 0;
 }

@@ -34,6 +34,9 @@ int gp_selection_parse(const char *list, struct gp_selection *ret,
 /* True if every term is an index, so that the choice needs nothing from the driver. */
 bool gp_selection_is_by_index(const struct gp_selection *selection);
 
+/* True if a term is the UUID of a MIG instance. */
+bool gp_selection_names_mig(const struct gp_selection *selection);
+
 /* Whether this GPU is chosen. uuid, bus_id and name may be NULL where they are not known. */
 bool gp_selection_matches(struct gp_selection *selection, unsigned index, const char *uuid,
                           const char *bus_id, const char *name);

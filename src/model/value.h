@@ -8,7 +8,7 @@
 #define GP_STATUS_LIST(X)                                                                          \
     X(NONE, "", "not asked", "")                                                                   \
     X(OK, "", "", "")                                                                              \
-    X(STALE, "", "stale", "")                                                                      \
+    X(STALE, "no answer", "stale", "[Timeout]")                                                    \
     X(UNSUPPORTED, "N/A", "not supported", "[N/A]")                                                \
     X(NO_PERMISSION, "denied", "no permission", "[Insufficient Permissions]")                      \
     X(LOST, "lost", "GPU is lost", "[GPU is lost]")                                                \
@@ -38,6 +38,30 @@ struct gp_value {
     uint64_t time_ns; /* monotonic moment of the reading */
     uint8_t status;   /* enum gp_status */
 };
+
+static inline void gp_value_set_int(struct gp_value *v, int64_t i, uint64_t time_ns)
+{
+    *v = (struct gp_value){.i = i, .time_ns = time_ns, .status = GP_STATUS_OK};
+}
+
+static inline void gp_value_set_real(struct gp_value *v, double f, uint64_t time_ns)
+{
+    *v = (struct gp_value){.f = f, .time_ns = time_ns, .status = GP_STATUS_OK};
+}
+
+/* NULL is text that is not known. */
+static inline void gp_value_set_text(struct gp_value *v, const char *s, uint64_t time_ns)
+{
+    *v = (struct gp_value){
+        .s = s, .time_ns = time_ns, .status = s ? GP_STATUS_OK : GP_STATUS_UNSUPPORTED};
+}
+
+/* words: of GP_STATUS_ERROR, else NULL. */
+static inline void gp_value_set_absent(struct gp_value *v, enum gp_status status, const char *words,
+                                       uint64_t time_ns)
+{
+    *v = (struct gp_value){.s = words, .time_ns = time_ns, .status = (uint8_t)status};
+}
 
 /* True if there is a payload to show: fresh or stale. */
 static inline bool gp_value_is_present(const struct gp_value *v)

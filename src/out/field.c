@@ -188,10 +188,14 @@ void gp_field_format(struct gp_strbuf *sb, const struct gp_field *field, const s
         [GP_UNIT_MHZ] = " MHz",   [GP_UNIT_MASK] = "",
     };
     const struct gp_metric_info *info = &gp_metric_table[field->metric];
-    if (!gp_value_is_present(v)) {
+    /* An old number that looks like a new one is a lie: where it cannot be marked, it is left out. */
+    bool stale = v->status == GP_STATUS_STALE;
+    if (!gp_value_is_present(v) || (stale && style != GP_STYLE_HUMAN)) {
         gp_strbuf_adds(sb, style == GP_STYLE_CSV ? status_texts[v->status].csv
                                                  : status_texts[v->status].human);
-    } else if (info->type == GP_TYPE_TEXT) {
+        return;
+    }
+    if (info->type == GP_TYPE_TEXT) {
         gp_strbuf_adds(sb, v->s);
     } else if (style == GP_STYLE_HUMAN && info->unit == GP_UNIT_BYTES && !field->unit) {
         format_human_bytes(sb, (double)v->i);
@@ -202,6 +206,8 @@ void gp_field_format(struct gp_strbuf *sb, const struct gp_field *field, const s
         else if (style == GP_STYLE_HUMAN && suffixes[info->unit])
             gp_strbuf_adds(sb, suffixes[info->unit]);
     }
+    if (stale)
+        gp_strbuf_adds(sb, " (stale)");
 }
 
 void gp_field_reason(struct gp_strbuf *sb, const struct gp_value *v, uint64_t now_ns)

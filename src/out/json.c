@@ -8,9 +8,11 @@
 #include "base/strbuf.h"
 #include "out/rows.h"
 
+#include <stdio.h>
+
 #define SCHEMA "gpulse.query/1"
 
-json_t *gp_json_value(const struct gp_field *field, const struct gp_value *v)
+static json_t *json_value(const struct gp_field *field, const struct gp_value *v)
 {
     const struct gp_metric_info *info = &gp_metric_table[field->metric];
     if (!gp_value_is_present(v))
@@ -20,6 +22,13 @@ json_t *gp_json_value(const struct gp_field *field, const struct gp_value *v)
     if (info->type == GP_TYPE_REAL || field->unit)
         return json_real(gp_field_number(field, v));
     return json_integer(v->i);
+}
+
+/* A field's key: its name, with the unit if another one was asked for. */
+static void name_key(const struct gp_field *field, char *key, size_t size)
+{
+    (void)snprintf(key, size, "%s%s%s", gp_metric_table[field->metric].name, field->unit ? ":" : "",
+                   field->unit ? field->unit->name : "");
 }
 
 json_t *gp_json_document(const struct gp_snapshot *snapshot, const char *schema)
@@ -35,7 +44,7 @@ json_t *gp_json_document(const struct gp_snapshot *snapshot, const char *schema)
     for (size_t i = 0; i < GP_ARRAY_LEN(host); i++) {
         struct gp_field field = {.metric = host[i].metric};
         const struct gp_value *v = gp_snapshot_value(snapshot, NULL, NULL, host[i].metric);
-        (void)json_object_set_new(document, host[i].key, gp_json_value(&field, v));
+        (void)json_object_set_new(document, host[i].key, json_value(&field, v));
     }
     return document;
 }
@@ -67,8 +76,9 @@ static void set_row(json_t *object, const struct gp_view *view, const struct gp_
     for (size_t c = 0; c < view->fields.count; c++) {
         const struct gp_field *field = &view->fields.fields[c];
         const struct gp_value *v = gp_row_value(snapshot, row, field);
-        const char *name = gp_metric_table[field->metric].name;
-        (void)json_object_set_new(object, name, gp_json_value(field, v));
+        char name[128];
+        name_key(field, name, sizeof(name));
+        (void)json_object_set_new(object, name, json_value(field, v));
         if (v->status == GP_STATUS_OK)
             continue;
         struct gp_strbuf reason = GP_STRBUF_INIT(1024);
@@ -89,9 +99,10 @@ static void set_units(json_t *document, const struct gp_view *view)
     json_t *units = json_object();
     for (size_t c = 0; c < view->fields.count; c++) {
         const struct gp_field *field = &view->fields.fields[c];
+        char name[128];
+        name_key(field, name, sizeof(name));
         if (*gp_field_unit(field))
-            (void)json_object_set_new(units, gp_metric_table[field->metric].name,
-                                      json_string(gp_field_unit(field)));
+            (void)json_object_set_new(units, name, json_string(gp_field_unit(field)));
     }
     (void)json_object_set_new(document, "units", units);
 }

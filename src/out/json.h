@@ -13,9 +13,6 @@ extern const struct gp_writer gp_writer_ndjson;
  * memory. */
 json_t *gp_json_document(const struct gp_snapshot *snapshot, const char *schema);
 
-/* The value as JSON in the field's unit; null if it is absent. */
-json_t *gp_json_value(const struct gp_field *field, const struct gp_value *v);
-
 /* Appends the document's text, and releases it. indent 0: on one line. */
 void gp_json_add(struct gp_strbuf *sb, json_t *document, size_t indent);
 

@@ -2,6 +2,8 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/strbuf.h"
+#include "base/utf8.h"
 #include "model/select.h"
 #include "model/snapshot.h"
 #include "proc/proc.h"
@@ -15,31 +17,10 @@ struct gp_taken {
     unsigned index;
     struct gp_reading *latest;
     struct gp_reading *good;
-    bool hung;
-    uint64_t silent_ns;
-    const char *call;
+    enum gp_status status; /* OK: latest is of this tick */
+    double silent_s;
+    char text[256];
 };
-
-static void set_value(struct gp_value *v, enum gp_status status, uint64_t time_ns)
-{
-    *v = (struct gp_value){.status = (uint8_t)status, .time_ns = time_ns};
-}
-
-static void set_text(struct gp_value *v, const char *s, uint64_t time_ns)
-{
-    *v = (struct gp_value){
-        .s = s, .time_ns = time_ns, .status = s ? GP_STATUS_OK : GP_STATUS_UNSUPPORTED};
-}
-
-static void set_int(struct gp_value *v, int64_t i, uint64_t time_ns)
-{
-    *v = (struct gp_value){.i = i, .time_ns = time_ns, .status = GP_STATUS_OK};
-}
-
-static void set_real(struct gp_value *v, double f, uint64_t time_ns)
-{
-    *v = (struct gp_value){.f = f, .time_ns = time_ns, .status = GP_STATUS_OK};
-}
 
 /* ---- life ---- */
 
@@ -74,6 +55,9 @@ int gp_assembler_init(struct gp_assembler *a, struct gp_selection *selection,
         gp_metric_set_add(need, GP_MIG_GPU_INSTANCE);
         gp_metric_set_add(need, GP_MIG_COMPUTE_INSTANCE);
     }
+    a->internal.process_names = want->process_names ||
+                                gp_metric_set_has(&want->metrics, GP_PROCESS_NAME) ||
+                                gp_metric_set_has(&want->metrics, GP_PROCESS_COMMAND);
     a->proc_want = proc_want(&want->metrics);
     a->proc = gp_proc_reader_new(root);
     return a->proc ? 0 : gp_err_set(err, GP_ENOMEM, "out of memory");
@@ -95,6 +79,16 @@ void gp_assembler_fini(struct gp_assembler *a)
     drop_taken(a);
     gp_snapshot_free(a->snapshot);
     gp_proc_reader_free(a->proc);
+}
+
+bool gp_assembler_needs_source(const struct gp_assembler *a)
+{
+    static const enum gp_metric driver[] = {GP_DRIVER_VERSION, GP_CUDA_VERSION, GP_NVML_VERSION,
+                                            GP_COUNT};
+    for (size_t i = 0; i < GP_ARRAY_LEN(driver); i++)
+        if (gp_metric_set_has(&a->want.metrics, driver[i]))
+            return true;
+    return !a->want.host_only;
 }
 
 const struct gp_want *gp_assembler_want(const struct gp_assembler *a)
@@ -127,10 +121,11 @@ static bool copy_driver_host(struct gp_assembler *a, struct gp_snapshot *snapsho
     return true;
 }
 
-int gp_assembler_start(struct gp_assembler *a, size_t slots, struct gp_err *err)
+int gp_assembler_start(struct gp_assembler *a, size_t slots, unsigned gpu_count, struct gp_err *err)
 {
     drop_taken(a);
     gp_snapshot_free(a->snapshot);
+    a->gpu_count = gpu_count;
     a->snapshot = calloc(1, sizeof(*a->snapshot));
     a->taken = calloc(slots, sizeof(*a->taken));
     if (!a->snapshot || !a->taken || !copy_driver_host(a, a->snapshot))
@@ -140,48 +135,37 @@ int gp_assembler_start(struct gp_assembler *a, size_t slots, struct gp_err *err)
     return 0;
 }
 
-void gp_assembler_take(struct gp_assembler *a, const struct gp_slot *slot, bool hung,
-                       uint64_t silent_ns, const char *call)
+void gp_assembler_take(struct gp_assembler *a, const struct gp_slot *slot, enum gp_status status,
+                       double silent_s, const char *text)
 {
-    a->taken[a->taken_count++] = (struct gp_taken){
+    struct gp_taken *t = &a->taken[a->taken_count++];
+    *t = (struct gp_taken){
         .index = slot->index,
         .latest = slot->latest ? gp_reading_ref(slot->latest) : NULL,
         .good = slot->good ? gp_reading_ref(slot->good) : NULL,
-        .hung = hung,
-        .silent_ns = silent_ns,
-        .call = call,
+        .status = status,
+        .silent_s = silent_s,
     };
+    if (status == GP_STATUS_OK) {
+        t->status = slot->latest->status;
+        text = slot->latest->status_text;
+    }
+    (void)snprintf(t->text, sizeof(t->text), "%s", text);
 }
 
 /* ---- devices ---- */
 
-/* The reading whose details are shown: the last good one while the GPU is silent. */
+/* The reading whose MIG instances and processes are shown: the last good one while a GPU is silent. */
 static const struct gp_reading *shown_reading(const struct gp_taken *t)
 {
-    return t->hung ? t->good : t->latest;
+    return t->status == GP_STATUS_OK        ? t->latest
+           : t->status == GP_STATUS_TIMEOUT ? t->good
+                                            : NULL;
 }
 
-static void describe_status(struct gp_snapshot *snapshot, struct gp_device *device,
-                            const struct gp_taken *t)
+static bool is_static(enum gp_metric m)
 {
-    char text[256];
-    device->status_text = "";
-    if (t->hung) {
-        device->status = GP_STATUS_TIMEOUT;
-        device->silent_s = (double)t->silent_ns / 1e9;
-        (void)snprintf(text, sizeof(text), "no answer for %.0f s (%s)", device->silent_s,
-                       t->call ? t->call : "starting");
-    } else if (!t->latest) {
-        device->status = GP_STATUS_ERROR;
-        (void)snprintf(text, sizeof(text), "out of memory or threads");
-    } else {
-        device->status = t->latest->status;
-        (void)snprintf(text, sizeof(text), "%s", t->latest->status_text);
-    }
-    if (device->status == GP_STATUS_OK)
-        return;
-    const char *copy = gp_arena_strdup(&snapshot->arena, text);
-    device->status_text = copy ? copy : "";
+    return gp_metric_table[m].tier == GP_TIER_STATIC;
 }
 
 /* One wanted value of a GPU: fresh if the GPU answered; else what lasts (identity), or the last
@@ -189,24 +173,20 @@ static void describe_status(struct gp_snapshot *snapshot, struct gp_device *devi
 static void fill_value(const struct gp_device *device, const struct gp_taken *t, enum gp_metric m,
                        struct gp_value *v)
 {
-    const struct gp_value *fresh = t->latest ? &t->latest->values[m - GP_DEVICE__FIRST] : NULL;
-    const struct gp_value *old = t->good ? &t->good->values[m - GP_DEVICE__FIRST] : NULL;
-    if (device->status == GP_STATUS_OK) {
-        *v = *fresh;
-        return;
-    }
-    if (!t->hung && fresh && fresh->status == GP_STATUS_OK &&
-        gp_metric_table[m].tier == GP_TIER_STATIC) {
-        *v = *fresh; /* a sleeping GPU's name */
-    } else if (old && old->status == GP_STATUS_OK &&
-               (t->hung || gp_metric_table[m].tier == GP_TIER_STATIC)) {
-        *v = *old;
-        if (gp_metric_table[m].tier != GP_TIER_STATIC)
+    const struct gp_value *latest = t->latest ? &t->latest->values[m - GP_DEVICE__FIRST] : NULL;
+    const struct gp_value *good = t->good ? &t->good->values[m - GP_DEVICE__FIRST] : NULL;
+    if (t->status == GP_STATUS_OK && latest) {
+        *v = *latest;
+    } else if (latest && latest->status == GP_STATUS_OK && is_static(m)) {
+        *v = *latest; /* a sleeping GPU's name */
+    } else if (good && good->status == GP_STATUS_OK &&
+               (is_static(m) || t->status == GP_STATUS_TIMEOUT)) {
+        *v = *good;
+        if (!is_static(m))
             v->status = GP_STATUS_STALE;
     } else {
-        *v = (struct gp_value){.status = (uint8_t)device->status};
-        if (device->status == GP_STATUS_ERROR)
-            v->s = device->status_text;
+        gp_value_set_absent(v, device->status,
+                            device->status == GP_STATUS_ERROR ? device->status_text : NULL, 0);
     }
 }
 
@@ -214,20 +194,25 @@ static void fill_common(const struct gp_assembler *a, struct gp_device *device, 
 {
     struct gp_value *index = gp_device_value(device->values, GP_INDEX);
     struct gp_value *status = gp_device_value(device->values, GP_STATUS);
-    set_int(index, device->index, time_ns);
+    gp_value_set_int(index, device->index, time_ns);
     if (!gp_metric_set_has(&a->want.metrics, GP_STATUS))
         return;
-    set_text(status, device->status == GP_STATUS_OK ? "ok" : device->status_text, time_ns);
+    gp_value_set_text(status, device->status == GP_STATUS_OK ? "ok" : device->status_text, time_ns);
 }
 
 static void fill_gpu(struct gp_assembler *a, const struct gp_taken *t, struct gp_device *device)
 {
     struct gp_snapshot *snapshot = a->snapshot;
-    *device = (struct gp_device){.index = t->index};
-    describe_status(snapshot, device, t);
-    const struct gp_reading *shown = shown_reading(t);
-    device->processes_status =
-        device->status == GP_STATUS_OK ? shown->processes_status : device->status;
+    const char *text = gp_arena_strdup(&snapshot->arena, t->text);
+    *device = (struct gp_device){
+        .index = t->index,
+        .status = t->status,
+        .status_text = text ? text : "",
+        .silent_s = t->silent_s,
+        .processes_status = t->status,
+    };
+    if (t->status == GP_STATUS_OK && t->latest)
+        device->processes_status = t->latest->processes_status;
     for (int m = GP_DEVICE__FIRST; m < GP_PROCESS__FIRST; m++)
         if (gp_metric_set_has(&a->internal.metrics, (enum gp_metric)m))
             fill_value(device, t, (enum gp_metric)m,
@@ -236,44 +221,76 @@ static void fill_gpu(struct gp_assembler *a, const struct gp_taken *t, struct gp
 }
 
 static void fill_mig(struct gp_assembler *a, const struct gp_device *gpu,
-                     const struct gp_mig_reading *mig, unsigned mig_index, struct gp_device *device)
+                     const struct gp_mig_reading *mig, struct gp_device *device)
 {
-    *device = (struct gp_device){
-        .index = gpu->index,
-        .is_mig = true,
-        .mig_index = mig_index,
-        .status = gpu->status,
-        .status_text = gpu->status_text,
-        .silent_s = gpu->silent_s,
-        .processes_status = gpu->processes_status,
-    };
+    *device = *gpu;
+    device->is_mig = true;
+    device->mig_index = mig->index;
     memcpy(device->values, mig->values, sizeof(device->values));
-    for (size_t i = 0; i < GP_DEVICE__COUNT; i++)
-        if (gpu->status != GP_STATUS_OK && device->values[i].status == GP_STATUS_OK)
-            device->values[i].status = GP_STATUS_STALE;
+    for (int m = GP_DEVICE__FIRST; m < GP_PROCESS__FIRST; m++) {
+        struct gp_value *v = gp_device_value(device->values, (enum gp_metric)m);
+        if (gpu->status != GP_STATUS_OK && v->status == GP_STATUS_OK && !is_static((enum gp_metric)m))
+            v->status = GP_STATUS_STALE;
+    }
     fill_common(a, device, a->snapshot->mono_ns);
 }
 
-static const char *text_or_null(const struct gp_device *device, enum gp_metric m)
+static const char *text_or_null(const struct gp_value *values, enum gp_metric m)
 {
-    const struct gp_value *v = &device->values[m - GP_DEVICE__FIRST];
+    const struct gp_value *v = &values[m - GP_DEVICE__FIRST];
     return gp_value_is_present(v) ? v->s : NULL;
 }
 
-static bool is_selected(struct gp_assembler *a, const struct gp_device *device)
+/* A MIG instance is chosen with its GPU, or by its own UUID; all other terms name GPUs. */
+static bool is_chosen(struct gp_assembler *a, unsigned index, const struct gp_value *values,
+                      bool is_mig)
 {
-    if (gp_selection_is_by_index(a->selection))
-        return true; /* the sampler asked the chosen ones only */
-    /* A MIG instance is chosen with its GPU, or by its own UUID; the rest names GPUs. */
-    return gp_selection_matches(a->selection, device->index, text_or_null(device, GP_UUID),
-                                device->is_mig ? NULL : text_or_null(device, GP_PCI_BUS_ID),
-                                device->is_mig ? NULL : text_or_null(device, GP_NAME));
+    return gp_selection_matches(a->selection, index, text_or_null(values, GP_UUID),
+                                is_mig ? NULL : text_or_null(values, GP_PCI_BUS_ID),
+                                is_mig ? NULL : text_or_null(values, GP_NAME));
+}
+
+bool gp_assembler_chooses(struct gp_assembler *a, const struct gp_slot *slot)
+{
+    bool chosen = is_chosen(a, slot->index, slot->good->values, false);
+    for (size_t i = 0; i < slot->good->mig_count; i++)
+        chosen = is_chosen(a, slot->index, slot->good->mig[i].values, true) || chosen;
+    return chosen;
+}
+
+static bool is_incomplete(const struct gp_assembler *a, const struct gp_device *device)
+{
+    if (device->status != GP_STATUS_OK)
+        return device->status != GP_STATUS_ASLEEP;
+    return a->want.processes && (device->processes_status == GP_STATUS_ERROR ||
+                                 device->processes_status == GP_STATUS_NO_PERMISSION);
+}
+
+/* Adds a GPU and its MIG instances, as far as they are chosen. */
+static void add_rows(struct gp_assembler *a, const struct gp_taken *t)
+{
+    struct gp_snapshot *snapshot = a->snapshot;
+    const struct gp_reading *shown = shown_reading(t);
+    struct gp_device *gpu = &snapshot->devices[snapshot->device_count];
+    fill_gpu(a, t, gpu);
+    const struct gp_device parent = *gpu;
+    bool gpu_chosen = is_chosen(a, t->index, parent.values, false);
+    bool any = gpu_chosen;
+    snapshot->device_count += gpu_chosen;
+    for (size_t k = 0; a->want.mig && shown && k < shown->mig_count; k++) {
+        struct gp_device *mig = &snapshot->devices[snapshot->device_count];
+        fill_mig(a, &parent, &shown->mig[k], mig);
+        bool chosen = is_chosen(a, t->index, mig->values, true) || gpu_chosen;
+        snapshot->device_count += chosen;
+        any = any || chosen;
+    }
+    snapshot->partial = snapshot->partial || (any && is_incomplete(a, &parent));
 }
 
 static int build_devices(struct gp_assembler *a)
 {
     struct gp_snapshot *snapshot = a->snapshot;
-    size_t most = 0;
+    size_t most = 1;
     for (size_t i = 0; i < a->taken_count; i++) {
         const struct gp_reading *shown = shown_reading(&a->taken[i]);
         most += 1 + (shown ? shown->mig_count : 0);
@@ -281,22 +298,8 @@ static int build_devices(struct gp_assembler *a)
     snapshot->devices = gp_arena_alloc(&snapshot->arena, most, sizeof(*snapshot->devices));
     if (!snapshot->devices)
         return GP_ENOMEM;
-    for (size_t i = 0; i < a->taken_count; i++) {
-        const struct gp_taken *t = &a->taken[i];
-        const struct gp_reading *shown = shown_reading(t);
-        struct gp_device *gpu = &snapshot->devices[snapshot->device_count];
-        fill_gpu(a, t, gpu);
-        snapshot->partial =
-            snapshot->partial || (gpu->status != GP_STATUS_OK && gpu->status != GP_STATUS_ASLEEP);
-        bool gpu_chosen = is_selected(a, gpu);
-        struct gp_device parent = *gpu;
-        snapshot->device_count += gpu_chosen;
-        for (size_t k = 0; a->want.mig && shown && k < shown->mig_count; k++) {
-            struct gp_device *mig = &snapshot->devices[snapshot->device_count];
-            fill_mig(a, &parent, &shown->mig[k], (unsigned)k, mig);
-            snapshot->device_count += is_selected(a, mig) || gpu_chosen;
-        }
-    }
+    for (size_t i = 0; i < a->taken_count; i++)
+        add_rows(a, &a->taken[i]);
     return 0;
 }
 
@@ -356,8 +359,8 @@ static void fill_process(struct gp_process *row, const struct gp_source_process 
         {GP_PROCESS_GI, &p->gpu_instance},
         {GP_PROCESS_CI, &p->compute_instance},
     };
-    set_int(&v[GP_PID - GP_PROCESS__FIRST], p->pid, time_ns);
-    set_text(&v[GP_PROCESS_TYPE - GP_PROCESS__FIRST], type_text(p->types), time_ns);
+    gp_value_set_int(&v[GP_PID - GP_PROCESS__FIRST], p->pid, time_ns);
+    gp_value_set_text(&v[GP_PROCESS_TYPE - GP_PROCESS__FIRST], type_text(p->types), time_ns);
     for (size_t i = 0; i < GP_ARRAY_LEN(copies); i++) {
         struct gp_value *to = &v[copies[i].metric - GP_PROCESS__FIRST];
         *to = *copies[i].value;
@@ -388,20 +391,20 @@ static int fill_from_proc(struct gp_snapshot *snapshot, struct gp_process *row,
     if (!name && driver_name)
         name = name_from_driver(snapshot, driver_name);
     const char *command = info->command ? info->command : driver_name;
-    set_text(&v[GP_PROCESS_USER - GP_PROCESS__FIRST], info->user, time_ns);
-    set_text(&v[GP_PROCESS_NAME - GP_PROCESS__FIRST], name, time_ns);
-    set_text(&v[GP_PROCESS_COMMAND - GP_PROCESS__FIRST], command, time_ns);
+    gp_value_set_text(&v[GP_PROCESS_USER - GP_PROCESS__FIRST], info->user, time_ns);
+    gp_value_set_text(&v[GP_PROCESS_NAME - GP_PROCESS__FIRST], name, time_ns);
+    gp_value_set_text(&v[GP_PROCESS_COMMAND - GP_PROCESS__FIRST], command, time_ns);
     if (!(want & GP_PROC_STAT) || !info->exists) {
         for (int m = GP_PROCESS_CPU; m <= GP_PROCESS_START; m++)
-            set_value(&v[m - GP_PROCESS__FIRST], GP_STATUS_UNSUPPORTED, time_ns);
+            gp_value_set_absent(&v[m - GP_PROCESS__FIRST], GP_STATUS_UNSUPPORTED, NULL, time_ns);
         return 0;
     }
     char start[GP_RFC3339_SIZE];
     gp_clock_rfc3339(info->start_ns, start);
     const char *copy = gp_arena_strdup(&snapshot->arena, start);
-    set_real(&v[GP_PROCESS_CPU - GP_PROCESS__FIRST], info->cpu_pct, time_ns);
-    set_int(&v[GP_PROCESS_RSS - GP_PROCESS__FIRST], (int64_t)info->rss_bytes, time_ns);
-    set_text(&v[GP_PROCESS_START - GP_PROCESS__FIRST], copy, time_ns);
+    gp_value_set_real(&v[GP_PROCESS_CPU - GP_PROCESS__FIRST], info->cpu_pct, time_ns);
+    gp_value_set_int(&v[GP_PROCESS_RSS - GP_PROCESS__FIRST], (int64_t)info->rss_bytes, time_ns);
+    gp_value_set_text(&v[GP_PROCESS_START - GP_PROCESS__FIRST], copy, time_ns);
     return copy ? 0 : GP_ENOMEM;
 }
 
@@ -461,7 +464,7 @@ static int build_processes(struct gp_assembler *a)
             struct gp_process *row = &snapshot->processes[snapshot->process_count];
             row->device = d;
             driver_names[snapshot->process_count] = shown->processes[i].driver_name;
-            fill_process(row, &shown->processes[i], t->hung, shown->time_ns);
+            fill_process(row, &shown->processes[i], t->status != GP_STATUS_OK, shown->time_ns);
             snapshot->process_count++;
         }
         device->process_count = snapshot->process_count - device->first_process;
@@ -481,7 +484,7 @@ static int build_processes(struct gp_assembler *a)
 
 /* ---- host ---- */
 
-static int build_host(struct gp_assembler *a, unsigned gpu_count)
+static int build_host(struct gp_assembler *a)
 {
     struct gp_snapshot *snapshot = a->snapshot;
     uint64_t now = snapshot->mono_ns;
@@ -490,9 +493,12 @@ static int build_host(struct gp_assembler *a, unsigned gpu_count)
     char time[GP_RFC3339_SIZE];
     (void)gethostname(name, sizeof(name) - 1);
     gp_clock_rfc3339(snapshot->wall_ns, time);
-    set_text(&host[GP_TIMESTAMP], gp_arena_strdup(&snapshot->arena, time), now);
-    set_text(&host[GP_HOST_NAME], gp_arena_strdup(&snapshot->arena, name), now);
-    set_int(&host[GP_COUNT], gpu_count, now);
+    gp_value_set_text(&host[GP_TIMESTAMP], gp_arena_strdup(&snapshot->arena, time), now);
+    struct gp_strbuf safe = GP_STRBUF_INIT(4096);
+    gp_utf8_add_safe(&safe, name, strlen(name), sizeof(name));
+    gp_value_set_text(&host[GP_HOST_NAME], gp_arena_strdup(&snapshot->arena, safe.buf), now);
+    gp_strbuf_fini(&safe);
+    gp_value_set_int(&host[GP_COUNT], a->gpu_count, now);
     const struct gp_metric_set *want = &a->want.metrics;
     if (gp_metric_set_has(want, GP_HOST_CPU) || gp_metric_set_has(want, GP_HOST_LOAD) ||
         gp_metric_set_has(want, GP_HOST_MEMORY_TOTAL) ||
@@ -500,14 +506,14 @@ static int build_host(struct gp_assembler *a, unsigned gpu_count)
         struct gp_proc_host info;
         gp_proc_read_host(a->proc, &info);
         for (int m = GP_HOST_CPU; m <= GP_HOST_MEMORY_AVAILABLE; m++)
-            set_value(&host[m], GP_STATUS_UNSUPPORTED, now);
+            gp_value_set_absent(&host[m], GP_STATUS_UNSUPPORTED, NULL, now);
         if (info.has_cpu)
-            set_real(&host[GP_HOST_CPU], info.cpu_pct, now);
+            gp_value_set_real(&host[GP_HOST_CPU], info.cpu_pct, now);
         if (info.has_load)
-            set_real(&host[GP_HOST_LOAD], info.load_1m, now);
+            gp_value_set_real(&host[GP_HOST_LOAD], info.load_1m, now);
         if (info.has_memory) {
-            set_int(&host[GP_HOST_MEMORY_TOTAL], (int64_t)info.memory_total_bytes, now);
-            set_int(&host[GP_HOST_MEMORY_AVAILABLE], (int64_t)info.memory_available_bytes, now);
+            gp_value_set_int(&host[GP_HOST_MEMORY_TOTAL], (int64_t)info.memory_total_bytes, now);
+            gp_value_set_int(&host[GP_HOST_MEMORY_AVAILABLE], (int64_t)info.memory_available_bytes, now);
         }
     }
     return host[GP_TIMESTAMP].s && host[GP_HOST_NAME].s ? 0 : GP_ENOMEM;
@@ -530,8 +536,22 @@ static int keep_readings(struct gp_assembler *a)
     return 0;
 }
 
-int gp_assembler_finish(struct gp_assembler *a, unsigned gpu_count, struct gp_snapshot **ret,
-                        struct gp_err *err)
+/* Every term of the selection must have met its GPU. As long as a GPU has not said who it is, it may
+ * be the one. */
+static int check_selection(const struct gp_assembler *a, struct gp_err *err)
+{
+    int r = gp_selection_check(a->selection, a->gpu_count, err);
+    for (size_t i = 0; r < 0 && i < a->taken_count; i++) {
+        const struct gp_taken *t = &a->taken[i];
+        if (t->status != GP_STATUS_OK && !t->good)
+            return gp_err_set(err, GP_EPARTIAL,
+                              "cannot tell which GPU is meant by --id: GPU %u has not said who it is: %s",
+                              t->index, t->text);
+    }
+    return r;
+}
+
+int gp_assembler_finish(struct gp_assembler *a, struct gp_snapshot **ret, struct gp_err *err)
 {
     int r = keep_readings(a);
     if (r == 0)
@@ -539,10 +559,11 @@ int gp_assembler_finish(struct gp_assembler *a, unsigned gpu_count, struct gp_sn
     if (r == 0 && a->want.processes)
         r = build_processes(a);
     if (r == 0)
-        r = build_host(a, gpu_count);
+        r = build_host(a);
     if (r < 0)
         return gp_err_set(err, r, "out of memory for the snapshot");
-    r = gp_selection_check(a->selection, gpu_count, err);
+    if (!a->want.host_only)
+        r = check_selection(a, err);
     if (r < 0)
         return r;
     drop_taken(a);

@@ -32,6 +32,7 @@ struct gp_assembler {
     char driver_text[GP_HOST__COUNT][GP_DRIVER_TEXT_SIZE];
     struct gp_value driver_host[GP_HOST__COUNT];
     struct gp_snapshot *snapshot; /* the one in the making */
+    unsigned gpu_count;           /* at that time */
     struct gp_taken *taken;
     size_t taken_count;
 };
@@ -46,13 +47,21 @@ const struct gp_want *gp_assembler_want(const struct gp_assembler *a);
 
 /* Copies the host metrics that only the driver knows. As the next two, under the sampler's lock. */
 void gp_assembler_set_driver(struct gp_assembler *a, const struct gp_value host[GP_HOST__COUNT]);
-int gp_assembler_start(struct gp_assembler *a, size_t slots, struct gp_err *err) GP_MUST_CHECK;
-/* Takes the state of one slot; hung: it has been silent for silent_ns inside `call`. */
-void gp_assembler_take(struct gp_assembler *a, const struct gp_slot *slot, bool hung,
-                       uint64_t silent_ns, const char *call);
+int gp_assembler_start(struct gp_assembler *a, size_t slots, unsigned gpu_count,
+                       struct gp_err *err) GP_MUST_CHECK;
+/* Takes one slot. status OK: its latest reading is of this tick. Else there is none, for silent_s
+ * seconds now, and text says why. */
+void gp_assembler_take(struct gp_assembler *a, const struct gp_slot *slot, enum gp_status status,
+                       double silent_s, const char *text);
+
+/* Whether the selection takes this GPU, whose identity is known (slot->good). */
+bool gp_assembler_chooses(struct gp_assembler *a, const struct gp_slot *slot);
+
+/* Whether anything that is wanted comes from the source. */
+bool gp_assembler_needs_source(const struct gp_assembler *a);
 
 /* Finishes the snapshot, which becomes the caller's. */
-int gp_assembler_finish(struct gp_assembler *a, unsigned gpu_count, struct gp_snapshot **ret,
+int gp_assembler_finish(struct gp_assembler *a, struct gp_snapshot **ret,
                         struct gp_err *err) GP_MUST_CHECK;
 
 #endif

@@ -25,8 +25,9 @@ struct task {
     struct gp_sampler *sampler;
     /* guarded by the sampler's lock */
     enum task_state state;
-    bool awaited;      /* the tick in progress waits for it */
-    uint64_t since_ns; /* when it was queued */
+    bool awaited;         /* the tick in progress waits for it */
+    uint64_t since_ns;    /* when it was queued */
+    uint64_t answer_tick; /* the tick that its latest reading belongs to */
     struct gp_slot slot;
     /* touched by the thread that runs the task, or by the opener while all others rest */
     struct gp_source_device *device;
@@ -49,7 +50,9 @@ struct gp_sampler {
     unsigned queued;
     enum task_state open_state; /* of the other kind of task: opening the source */
     bool quit;
+    uint64_t tick;
     unsigned gpu_count;
+    uint64_t session_ns; /* when the source was last opened */
     int open_result;
     struct gp_err open_err;
     uint64_t reinit_at_ns; /* next attempt to bring lost GPUs back */
@@ -74,6 +77,7 @@ static void open_source(struct gp_sampler *s)
     s->open_err = err;
     if (r == 0) {
         s->gpu_count = count;
+        s->session_ns = gp_clock_mono_ns();
         struct gp_value host[GP_HOST__COUNT] = {{{0}, 0, 0}};
         ops->read_host(s->config.source, host);
         gp_assembler_set_driver(&s->assembler, host);
@@ -148,10 +152,12 @@ static void publish(struct task *t, struct gp_reading *reading)
     }
 }
 
-/* Takes the next queued task, marked as running; NULL if there is none. The lock is held. */
+/* Takes the next queued task, marked as running; NULL if there is none, or while the source is being
+ * opened. The lock is held. */
 static struct task *next_task(struct gp_sampler *s)
 {
-    for (unsigned i = 0; s->queued > 0 && i < s->task_count; i++)
+    bool open = s->open_state == TASK_IDLE;
+    for (unsigned i = 0; open && s->queued > 0 && i < s->task_count; i++)
         if (s->tasks[i]->state == TASK_QUEUED) {
             s->tasks[i]->state = TASK_RUNNING;
             s->queued--;
@@ -176,6 +182,8 @@ static void run_task(struct gp_sampler *s, struct task *t)
     struct gp_reading *reading = read_device(t);
     (void)pthread_mutex_lock(&s->lock);
     publish(t, reading);
+    if (reading)
+        t->answer_tick = s->tick;
     t->state = TASK_IDLE;
     if (t->awaited && --s->awaited == 0)
         (void)pthread_cond_signal(&s->done);
@@ -306,7 +314,8 @@ static int open_and_wait(struct gp_sampler *s, struct gp_err *err)
                           "the driver did not answer within %.1f s while starting (nvmlInit); the "
                           "kernel log may say why: dmesg | grep -i nvrm",
                           (double)s->config.timeout_ns / 1e9);
-    *err = s->open_err;
+    if (err)
+        *err = s->open_err;
     return s->open_result;
 }
 
@@ -317,7 +326,9 @@ static void reopen_if_needed(struct gp_sampler *s)
     bool needed = s->open_result < 0;
     for (unsigned i = 0; i < s->task_count; i++) {
         const struct gp_slot *slot = &s->tasks[i]->slot;
-        needed = needed || (slot->latest && slot->latest->needs_reinit);
+        /* what an earlier session found out is settled by the one since then */
+        needed = needed || (slot->chosen && slot->latest && slot->latest->needs_reinit &&
+                            slot->latest->time_ns > s->session_ns);
     }
     uint64_t now = gp_clock_mono_ns();
     if (!needed) {
@@ -327,9 +338,8 @@ static void reopen_if_needed(struct gp_sampler *s)
     }
     if (now < s->reinit_at_ns || is_busy(s))
         return;
-    struct gp_err err;
-    if (open_and_wait(s, &err) == 0)
-        (void)add_tasks(s, s->gpu_count);
+    struct gp_err ignored; /* open_err keeps it for the rows */
+    (void)open_and_wait(s, &ignored);
     s->reinit_at_ns = gp_clock_mono_ns() + s->reinit_delay_ns;
     if (s->reinit_delay_ns < REINIT_LAST_S * GP_NS_PER_S)
         s->reinit_delay_ns *= 2;
@@ -337,39 +347,76 @@ static void reopen_if_needed(struct gp_sampler *s)
 
 static void queue_reads(struct gp_sampler *s)
 {
-    if (s->open_result < 0 || s->open_state != TASK_IDLE)
+    if (s->open_result < 0 || s->open_state != TASK_IDLE || s->want.host_only)
         return;
+    (void)add_tasks(s, s->gpu_count); /* more GPUs than in the last session */
     uint64_t now = gp_clock_mono_ns();
     for (unsigned i = 0; i < s->task_count; i++) {
         struct task *t = s->tasks[i];
         if (!t->slot.chosen || t->state == TASK_RUNNING)
             continue;
-        s->queued += t->state == TASK_IDLE;
+        if (t->state == TASK_IDLE) {
+            s->queued++;
+            t->since_ns = now;
+        }
         t->state = TASK_QUEUED;
-        t->since_ns = now;
         t->awaited = true;
         s->awaited++;
     }
     (void)employ(s, s->queued > 0);
 }
 
+/* Tells the assembler how it stands with a GPU: its reading of this tick, or why there is none. */
+static void take(struct gp_sampler *s, const struct task *t)
+{
+    char text[sizeof(s->open_err.text)];
+    enum gp_status status = GP_STATUS_TIMEOUT;
+    double silent_s = (double)(gp_clock_mono_ns() - t->since_ns) / 1e9;
+    const char *call = atomic_load_explicit(&t->call, memory_order_relaxed);
+    if (t->state == TASK_RUNNING) {
+        (void)snprintf(text, sizeof(text), "no answer for %.0f s (%s)", silent_s,
+                       call ? call : "starting");
+    } else if (t->state == TASK_QUEUED) {
+        (void)snprintf(text, sizeof(text), "not asked for %.0f s: no thread is free", silent_s);
+    } else if (s->open_result < 0) {
+        status = GP_STATUS_LOST;
+        (void)snprintf(text, sizeof(text), "%s", s->open_err.text);
+    } else if (s->open_state != TASK_IDLE) {
+        (void)snprintf(text, sizeof(text), "the driver is being started again");
+    } else if (t->answer_tick != s->tick) {
+        status = GP_STATUS_ERROR;
+        (void)snprintf(text, sizeof(text), "out of memory");
+    } else {
+        status = GP_STATUS_OK;
+        text[0] = '\0';
+        silent_s = 0;
+    }
+    gp_assembler_take(&s->assembler, &t->slot, status, silent_s, text);
+}
+
+/* Once the identity of a GPU is known, one that is not chosen is left alone. */
+static void settle_choice(struct gp_sampler *s, struct gp_slot *slot)
+{
+    if (slot->chosen && slot->good && !gp_selection_is_by_index(s->config.selection))
+        slot->chosen = gp_assembler_chooses(&s->assembler, slot);
+}
+
 int gp_sampler_tick(struct gp_sampler *s, struct gp_snapshot **ret, struct gp_err *err)
 {
     (void)pthread_mutex_lock(&s->lock);
+    s->tick++;
     reopen_if_needed(s);
     queue_reads(s);
     await_tasks(s);
-    int r = gp_assembler_start(&s->assembler, s->task_count, err);
-    uint64_t now = gp_clock_mono_ns();
+    int r = gp_assembler_start(&s->assembler, s->task_count, s->gpu_count, err);
     for (unsigned i = 0; r == 0 && i < s->task_count; i++) {
-        const struct task *t = s->tasks[i];
-        bool hung = t->state != TASK_IDLE;
-        const char *call = hung ? atomic_load_explicit(&t->call, memory_order_relaxed) : NULL;
-        if (t->slot.chosen)
-            gp_assembler_take(&s->assembler, &t->slot, hung, hung ? now - t->since_ns : 0, call);
+        struct task *t = s->tasks[i];
+        settle_choice(s, &t->slot);
+        if (t->slot.chosen && !s->want.host_only)
+            take(s, t);
     }
     (void)pthread_mutex_unlock(&s->lock);
-    return r < 0 ? r : gp_assembler_finish(&s->assembler, s->gpu_count, ret, err);
+    return r < 0 ? r : gp_assembler_finish(&s->assembler, ret, err);
 }
 
 /* The threads have ended. */
@@ -412,6 +459,8 @@ bool gp_sampler_free(struct gp_sampler *s)
 
 static int open_first(struct gp_sampler *s, struct gp_err *err)
 {
+    if (!gp_assembler_needs_source(&s->assembler))
+        return 0;
     (void)pthread_mutex_lock(&s->lock);
     int r = open_and_wait(s, err);
     (void)pthread_mutex_unlock(&s->lock);
@@ -421,7 +470,7 @@ static int open_first(struct gp_sampler *s, struct gp_err *err)
                        "dmesg | grep -i nvrm");
     if (r == 0 && add_tasks(s, s->gpu_count) < 0)
         r = gp_err_set(err, GP_ENOMEM, "out of memory for %u GPUs", s->gpu_count);
-    if (r == 0 && gp_selection_is_by_index(s->config.selection))
+    if (r == 0 && !s->want.host_only && gp_selection_is_by_index(s->config.selection))
         r = gp_selection_check(s->config.selection, s->gpu_count, err);
     return r;
 }

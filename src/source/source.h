@@ -16,8 +16,10 @@ struct gp_source_device;
 /* What a consumer asks for in a tick: only the readers that produce it run. */
 struct gp_want {
     struct gp_metric_set metrics;
-    bool processes; /* the list of processes of each device */
-    bool mig;       /* MIG instances as devices of their own */
+    bool host_only;     /* no row is about a GPU: none is touched */
+    bool processes;     /* the list of processes of each device */
+    bool process_names; /* names of processes that /proc does not show, from the driver */
+    bool mig;           /* MIG instances as devices of their own */
 };
 
 /* The driver call in progress: written by the thread that makes it, read by who waits for it. */
@@ -28,7 +30,6 @@ struct gp_source {
 };
 
 struct gp_source_ops {
-    const char *name;
     /* Starts a driver session; the number of GPUs is stored in *ret_count.
      * GP_EDRIVER, GP_EPERM, GP_EUSAGE (a simulated machine that cannot be read), GP_ENOMEM. */
     int (*open)(struct gp_source *source, unsigned *ret_count, struct gp_err *err);

@@ -278,7 +278,6 @@ static inline void fake_free(struct gp_source *source)
 static inline void fake_init(struct fake *fake, unsigned count)
 {
     static const struct gp_source_ops ops = {
-        .name = "fake",
         .open = fake_open,
         .close = fake_close,
         .read_host = fake_read_host,

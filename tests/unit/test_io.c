@@ -77,43 +77,6 @@ static void failing_reads_say_why(void **state)
     char buf[8] = "old";
     assert_int_equal(gp_io_read("/nowhere/at/all", buf, sizeof(buf)), -ENOENT);
     assert_int_equal(gp_io_read("/", buf, sizeof(buf)), -EISDIR);
-    struct gp_strbuf sb = GP_STRBUF_INIT(100);
-    struct gp_err err = {0};
-    assert_int_equal(gp_io_read_file("/nowhere", &sb, &err), GP_EIO);
-    assert_non_null(strstr(err.text, "/nowhere"));
-    assert_non_null(strstr(err.text, "No such file"));
-    assert_int_equal(gp_io_read_file("/", &sb, &err), GP_EIO);
-    assert_non_null(strstr(err.text, "directory"));
-    assert_int_equal(sb.len, 0);
-    gp_strbuf_fini(&sb);
-}
-
-static void reads_whole_files_up_to_the_ceiling(void **state)
-{
-    (void)state;
-    enum { SIZE = 100000 };
-    char *data = test_malloc(SIZE);
-    for (size_t i = 0; i < SIZE; i++)
-        data[i] = (char)('a' + i % 26);
-    write_file(data, SIZE);
-    struct gp_strbuf sb = GP_STRBUF_INIT(SIZE);
-    assert_int_equal(gp_io_read_file(file, &sb, NULL), 0);
-    assert_int_equal(sb.len, SIZE);
-    assert_memory_equal(sb.buf, data, SIZE);
-    gp_strbuf_fini(&sb);
-
-    struct gp_strbuf small = GP_STRBUF_INIT(SIZE - 1);
-    struct gp_err err = {0};
-    assert_int_equal(gp_io_read_file(file, &small, &err), GP_ETOOBIG);
-    assert_non_null(strstr(err.text, file));
-    gp_strbuf_fini(&small);
-
-    struct gp_strbuf none = GP_STRBUF_INIT(SIZE);
-    alloc_fail_from(0);
-    assert_int_equal(gp_io_read_file(file, &none, &err), GP_ENOMEM);
-    alloc_fail_from(-1);
-    gp_strbuf_fini(&none);
-    test_free(data);
 }
 
 static void *read_slowly(void *arg)
@@ -174,7 +137,6 @@ int main(void)
         cmocka_unit_test(paths_stand_below_the_root),
         cmocka_unit_test(small_reads),
         cmocka_unit_test(failing_reads_say_why),
-        cmocka_unit_test(reads_whole_files_up_to_the_ceiling),
         cmocka_unit_test(writes_everything_into_a_pipe),
         cmocka_unit_test(failing_writes_say_why),
         cmocka_unit_test(finds_companions_beside_the_program),

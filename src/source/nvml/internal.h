@@ -17,9 +17,10 @@ struct nvml_api {
 
 /* Calls a function that this driver may lack, and notes its name for the case that it hangs. */
 #define NVML_CALL(device, name, ...)                                                               \
-    (atomic_store_explicit((device)->call, #name, memory_order_relaxed),                           \
-     (device)->source->api.name ? (device)->source->api.name(__VA_ARGS__)                          \
-                                : NVML_ERROR_FUNCTION_NOT_FOUND)
+    ((device)->source->api.name                                                                    \
+         ? (atomic_store_explicit((device)->call, #name, memory_order_relaxed),                    \
+            (device)->source->api.name(__VA_ARGS__))                                               \
+         : NVML_ERROR_FUNCTION_NOT_FOUND)
 
 /* Loads the library and resolves every symbol. GP_EDRIVER names the library and the remedy. */
 int nvml_load(struct nvml_api *api, const char *path, struct gp_err *err) GP_MUST_CHECK;
@@ -56,6 +57,18 @@ struct nvml_source {
     bool wide_process_entries; /* driver 535.43 to 535.86: see processes.c */
 };
 
+/* What each process last used. The driver gives a process once per sample period of its own, and
+ * nothing in between; a tick in between shows the last sample, not 0. */
+struct nvml_samples {
+    struct nvml_sample {
+        nvmlProcessUtilizationSample_t raw;
+        uint64_t seen_ns;
+    } *entries;
+    size_t count;
+    size_t capacity;
+    unsigned long long last_us; /* the newest time stamp of the driver */
+};
+
 struct nvml_mig_list {
     struct nvml_device *devices[NVML_MIG_MAX];
     size_t count;
@@ -68,13 +81,13 @@ struct nvml_device {
     gp_call_name *call; /* see source.h */
     nvmlDevice_t handle;
     bool is_mig;
-    unsigned index;
+    unsigned index; /* the driver's: of the GPU, or of the MIG instance on its GPU */
     char uuid[NVML_DEVICE_UUID_V2_BUFFER_SIZE];
     bool may_sleep;        /* the kernel may suspend it: look before each read */
     struct gp_arena arena; /* text of static values */
     struct nvml_reader_state readers[NVML_READERS_MAX];
     struct gp_value cache[GP_DEVICE__COUNT]; /* the last answers */
-    unsigned long long last_process_sample_us;
+    struct nvml_samples samples;
     struct nvml_mig_list mig;
 };
 
@@ -82,6 +95,9 @@ struct nvml_device {
  * Returns NVML_SUCCESS, or the code that ended the session. */
 nvmlReturn_t nvml_run_readers(struct nvml_device *device, const struct gp_metric_set *want,
                               uint64_t now_ns);
+
+/* Puts the UUID that attaching has asked for into the cache: it is not asked again. */
+void nvml_seed_uuid(struct nvml_device *device, uint64_t now_ns);
 
 /* Copies the wanted values from the cache; text moves into the arena of the reading. */
 void nvml_copy_values(const struct nvml_device *device, const struct gp_metric_set *want,

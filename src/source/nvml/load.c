@@ -3,6 +3,7 @@
 #include "base/err.h"
 
 #include <dlfcn.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -19,31 +20,35 @@ static const char *const library_places[] = {
     "/usr/local/nvidia/lib/libnvidia-ml.so.1",
 };
 
-static void *open_library(const char *path)
+static int open_library(const char *path, void **ret, struct gp_err *err)
 {
-    if (path)
-        return dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    for (size_t i = 0; i < GP_ARRAY_LEN(library_places); i++) {
-        const char *place = library_places[i];
-        if (place[0] == '/' && access(place, F_OK) != 0)
+    char reason[256] = "not found";
+    for (size_t i = 0; i < (path ? 1 : GP_ARRAY_LEN(library_places)); i++) {
+        const char *place = path ? path : library_places[i];
+        if (!path && place[0] == '/' && access(place, F_OK) != 0)
             continue;
-        void *library = dlopen(place, RTLD_NOW | RTLD_LOCAL);
-        if (library)
-            return library;
+        *ret = dlopen(place, RTLD_NOW | RTLD_LOCAL);
+        if (*ret)
+            return 0;
+        const char *words = dlerror();
+        /* A library that is there and cannot be used says more than those that are not there. */
+        if (words && !strstr(words, "No such file"))
+            (void)snprintf(reason, sizeof(reason), "%s", words);
     }
-    return NULL;
+    if (path || strcmp(reason, "not found") != 0)
+        return gp_err_set(err, GP_EDRIVER, "cannot load %s: %s",
+                          path ? path : "libnvidia-ml.so.1", reason);
+    return gp_err_set(err, GP_EDRIVER,
+                      "cannot load libnvidia-ml.so.1: not found; is the NVIDIA driver installed? "
+                      "to try gpulse without one: gpulse --sim h100x8");
 }
 
 int nvml_load(struct nvml_api *api, const char *path, struct gp_err *err)
 {
-    void *library = open_library(path);
-    if (!library && path)
-        return gp_err_set(err, GP_EDRIVER, "cannot load the driver library: %s", dlerror());
-    if (!library)
-        return gp_err_set(
-            err, GP_EDRIVER,
-            "cannot load libnvidia-ml.so.1: not found; is the NVIDIA driver installed? "
-            "to try gpulse without one: gpulse --sim h100x8");
+    void *library;
+    int r = open_library(path, &library, err);
+    if (r < 0)
+        return r;
     memset(api, 0, sizeof(*api));
     api->library = library;
     /* Through dlsym each, so that a driver that lacks one costs that answer and not the process. */

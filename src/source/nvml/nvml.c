@@ -11,6 +11,7 @@
 #include "base/strbuf.h"
 #include "base/utf8.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <dlfcn.h>
 #include <stdio.h>
@@ -91,6 +92,29 @@ static bool may_sleep(const struct nvml_source *source, unsigned index)
            strncmp(text, "auto", 4) == 0;
 }
 
+static void keep(struct gp_reading *reading, enum gp_metric m, const char *text, size_t n)
+{
+    struct gp_strbuf safe = GP_STRBUF_INIT(512);
+    gp_utf8_add_safe(&safe, text, n, 96);
+    gp_value_set_text(gp_device_value(reading->values, m),
+                      gp_arena_strdup(&reading->arena, safe.buf), reading->time_ns);
+    gp_strbuf_fini(&safe);
+}
+
+/* The rest of the line behind `label`; a UUID of question marks is one that was never asked. */
+static void keep_line(struct gp_reading *reading, enum gp_metric m, const char *text,
+                      const char *label)
+{
+    const char *at = strstr(text, label);
+    if (!at)
+        return;
+    at += strlen(label);
+    at += strspn(at, " \t");
+    size_t n = strcspn(at, "\n");
+    if (n > 0 && !memchr(at, '?', n))
+        keep(reading, m, at, n);
+}
+
 /* What is known of a sleeping GPU without touching it. */
 static void describe_sleeper(const struct nvml_source *source, unsigned index,
                              struct gp_reading *reading)
@@ -101,22 +125,17 @@ static void describe_sleeper(const struct nvml_source *source, unsigned index,
     reading->status = GP_STATUS_ASLEEP;
     (void)snprintf(reading->status_text, sizeof(reading->status_text),
                    "asleep to save power; gpulse does not wake it");
+    /* NVML's form of the address has 8 digits of domain. */
+    (void)snprintf(name, sizeof(name), "0000%s", source->bound[index]);
+    for (char *c = name; *c; c++)
+        *c = (char)toupper((unsigned char)*c);
+    keep(reading, GP_PCI_BUS_ID, name, strlen(name));
     (void)snprintf(name, sizeof(name), "/proc/driver/nvidia/gpus/%s/information",
                    source->bound[index]);
     if (!gp_io_path(path, source->config.root, name) || gp_io_read(path, text, sizeof(text)) <= 0)
         return;
-    const char *model = strstr(text, "Model:");
-    if (!model)
-        return;
-    model += strlen("Model:");
-    model += strspn(model, " \t");
-    struct gp_strbuf safe = GP_STRBUF_INIT(512);
-    gp_utf8_add_safe(&safe, model, strcspn(model, "\n"), 96);
-    const char *copy = gp_arena_strdup(&reading->arena, safe.buf);
-    if (copy)
-        *gp_device_value(reading->values, GP_NAME) =
-            (struct gp_value){.s = copy, .time_ns = reading->time_ns, .status = GP_STATUS_OK};
-    gp_strbuf_fini(&safe);
+    keep_line(reading, GP_NAME, text, "Model:");
+    keep_line(reading, GP_UUID, text, "GPU UUID:");
 }
 
 /* ---- open and close ---- */
@@ -303,6 +322,7 @@ static void nvml_detach(struct gp_source_device *base)
         return;
     free_mig_list(&device->mig);
     gp_arena_fini(&device->arena);
+    free(device->samples.entries);
     free(device);
 }
 
@@ -317,8 +337,9 @@ static int nvml_attach(struct gp_source *base, unsigned index, gp_call_name *cal
         return GP_EDRIVER;
     }
     if (!source->initialised) {
-        /* It woke up: now the driver may be opened. */
-        fail_reading(reading, NVML_ERROR_UNINITIALIZED, "waking up");
+        /* It has just woken up: now the driver may be opened. */
+        describe_sleeper(source, index, reading);
+        reading->needs_reinit = true;
         return GP_EDRIVER;
     }
     struct nvml_device *device = new_device(source, index, call);
@@ -340,6 +361,7 @@ static int nvml_attach(struct gp_source *base, unsigned index, gp_call_name *cal
         nvml_detach((struct gp_source_device *)device);
         return GP_EDRIVER;
     }
+    nvml_seed_uuid(device, gp_clock_mono_ns());
     device->may_sleep = bound && may_sleep(source, index);
     *ret = (struct gp_source_device *)device;
     return 0;
@@ -352,39 +374,62 @@ static const char *nvml_uuid(const struct gp_source_device *base)
 
 /* ---- MIG ---- */
 
-/* Asks for the instances of a GPU in MIG mode. A GPU without MIG answers this once and is then left
- * alone for a while, like any other refusal. */
-static void refresh_mig_list(struct nvml_device *device, uint64_t now_ns)
+/* A MIG device of the driver, as the list of now has it. */
+struct mig_seen {
+    nvmlDevice_t handle;
+    unsigned index;
+    char uuid[NVML_DEVICE_UUID_V2_BUFFER_SIZE];
+};
+
+static size_t list_mig(struct nvml_device *device, struct mig_seen seen[NVML_MIG_MAX])
 {
-    struct nvml_mig_list *list = &device->mig;
-    if (now_ns < list->next_ns)
-        return;
-    list->next_ns = now_ns + MIG_LIST_AGAIN_S * GP_NS_PER_S;
     unsigned max = 0;
     unsigned current = 0;
     unsigned pending = 0;
-    nvmlDevice_t handles[NVML_MIG_MAX];
     size_t count = 0;
-    if (NVML_CALL(device, nvmlDeviceGetMigMode, device->handle, &current, &pending) ==
-            NVML_SUCCESS &&
-        current == NVML_FEATURE_ENABLED &&
-        NVML_CALL(device, nvmlDeviceGetMaxMigDeviceCount, device->handle, &max) == NVML_SUCCESS)
-        for (unsigned i = 0; i < max && count < NVML_MIG_MAX; i++)
-            if (NVML_CALL(device, nvmlDeviceGetMigDeviceHandleByIndex, device->handle, i,
-                          &handles[count]) == NVML_SUCCESS)
-                count++;
+    if (NVML_CALL(device, nvmlDeviceGetMigMode, device->handle, &current, &pending) !=
+            NVML_SUCCESS ||
+        current != NVML_FEATURE_ENABLED ||
+        NVML_CALL(device, nvmlDeviceGetMaxMigDeviceCount, device->handle, &max) != NVML_SUCCESS)
+        return 0;
+    for (unsigned i = 0; i < max && count < NVML_MIG_MAX; i++) {
+        struct mig_seen *mig = &seen[count];
+        *mig = (struct mig_seen){.index = i};
+        if (NVML_CALL(device, nvmlDeviceGetMigDeviceHandleByIndex, device->handle, i,
+                      &mig->handle) != NVML_SUCCESS)
+            continue;
+        (void)NVML_CALL(device, nvmlDeviceGetUUID, mig->handle, mig->uuid,
+                        (unsigned)sizeof(mig->uuid));
+        count++;
+    }
+    return count;
+}
+
+/* Asks for the instances of a GPU in MIG mode, now and then. Handles are used again for other
+ * instances; the UUID tells them apart. */
+static void refresh_mig_list(struct nvml_device *device, uint64_t now_ns)
+{
+    struct nvml_mig_list *list = &device->mig;
+    struct mig_seen seen[NVML_MIG_MAX];
+    if (now_ns < list->next_ns)
+        return;
+    list->next_ns = now_ns + MIG_LIST_AGAIN_S * GP_NS_PER_S;
+    size_t count = list_mig(device, seen);
     bool same = count == list->count;
     for (size_t i = 0; same && i < count; i++)
-        same = list->devices[i]->handle == handles[i];
+        same = list->devices[i]->handle == seen[i].handle &&
+               strcmp(list->devices[i]->uuid, seen[i].uuid) == 0;
     if (same)
         return;
     free_mig_list(list);
     for (size_t i = 0; i < count; i++) {
-        struct nvml_device *mig = new_device(device->source, (unsigned)i, device->call);
+        struct nvml_device *mig = new_device(device->source, seen[i].index, device->call);
         if (!mig)
             break;
         mig->is_mig = true;
-        mig->handle = handles[i];
+        mig->handle = seen[i].handle;
+        memcpy(mig->uuid, seen[i].uuid, sizeof(mig->uuid));
+        nvml_seed_uuid(mig, now_ns);
         list->devices[list->count++] = mig;
     }
 }
@@ -403,6 +448,9 @@ static nvmlReturn_t read_mig(struct nvml_device *device, const struct gp_want *w
         if (rc != NVML_SUCCESS)
             return rc;
         nvml_copy_values(mig, &want->metrics, &reading->arena, reading->mig[i].values);
+        reading->mig[i].index = mig->index;
+        gp_value_set_int(gp_device_value(reading->mig[i].values, GP_MIG_INDEX), mig->index,
+                         reading->time_ns);
         reading->mig_count++;
     }
     return NVML_SUCCESS;
@@ -438,7 +486,6 @@ static void nvml_free(struct gp_source *base)
 struct gp_source *gp_nvml_new(const struct gp_nvml_config *config)
 {
     static const struct gp_source_ops ops = {
-        .name = "nvml",
         .open = nvml_open,
         .close = nvml_close,
         .read_host = nvml_read_host,

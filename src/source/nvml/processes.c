@@ -5,6 +5,7 @@
  * entries where all others write 24. */
 #include "source/nvml/internal.h"
 
+#include "base/clock.h"
 #include "base/io.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"
@@ -21,9 +22,11 @@ enum {
     LIST_MAX = 65536,
     LIST_TRIES = 6,
     SAMPLES_MIN = 128, /* the driver's own buffer has 100 entries */
+    SAMPLE_LASTS_S = 2,
 };
 
-typedef nvmlReturn_t (*list_fn)(nvmlDevice_t device, unsigned int *count, void *infos);
+/* A list of the driver: *count is the room in entries, and becomes the number there is. */
+typedef nvmlReturn_t (*list_fn)(nvmlDevice_t device, unsigned int *count, void *entries);
 
 struct list_call {
     enum gp_process_type type;
@@ -41,24 +44,21 @@ static const struct list_call list_calls[] = {
 };
 
 struct raw_list {
-    unsigned char *entries;
-    unsigned capacity; /* entries of the widest form */
+    unsigned char *entries; /* room for capacity × ROOM_BYTES */
+    unsigned capacity;
     unsigned count;
     size_t stride;
 };
 
-static list_fn list_function(const struct nvml_api *api, size_t offset)
-{
-    list_fn fn;
-    memcpy(&fn, (const char *)api + offset, sizeof(fn));
-    return fn;
-}
+/* The widest entry of all lists. */
+enum { ROOM_BYTES = sizeof(nvmlProcessInfo_r535_t) };
+_Static_assert(sizeof(nvmlProcessUtilizationSample_t) <= ROOM_BYTES, "ROOM_BYTES");
 
 static bool raw_list_reserve(struct raw_list *list, unsigned capacity)
 {
     if (capacity <= list->capacity)
         return true;
-    unsigned char *grown = realloc(list->entries, capacity * sizeof(nvmlProcessInfo_r535_t));
+    unsigned char *grown = realloc(list->entries, (size_t)capacity * ROOM_BYTES);
     if (!grown)
         return false;
     list->entries = grown;
@@ -66,30 +66,40 @@ static bool raw_list_reserve(struct raw_list *list, unsigned capacity)
     return true;
 }
 
-/* One form of one list, with room for growth between two tries. */
-static nvmlReturn_t fetch_form(const struct nvml_device *device, list_fn fn, struct raw_list *list)
+/* Asks until the room suffices: a list may grow between two tries. `ask` makes the driver call. */
+static nvmlReturn_t fetch(struct nvml_device *device, struct raw_list *list, unsigned room,
+                          nvmlReturn_t (*ask)(struct nvml_device *device, unsigned *count,
+                                              void *entries, const void *ctx),
+                          const void *ctx)
 {
-    if (!fn)
-        return NVML_ERROR_FUNCTION_NOT_FOUND;
-    atomic_store_explicit(device->call, "process list", memory_order_relaxed);
-    unsigned want = LIST_START;
     nvmlReturn_t rc = NVML_ERROR_INSUFFICIENT_SIZE;
     for (int try = 0; try < LIST_TRIES && rc == NVML_ERROR_INSUFFICIENT_SIZE; try++) {
-        if (!raw_list_reserve(list, want))
+        if (!raw_list_reserve(list, room))
             return NVML_ERROR_MEMORY;
         unsigned count = list->capacity;
-        rc = fn(device->handle, &count, list->entries);
+        rc = ask(device, &count, list->entries, ctx);
         list->count = count < list->capacity ? count : list->capacity;
-        want = count > LIST_MAX / 2 - 8 ? LIST_MAX : 2 * count + 8;
+        unsigned more = count > list->capacity ? count : list->capacity;
+        room = more > LIST_MAX / 2 - 8 ? LIST_MAX : 2 * more + 8;
     }
     return rc;
 }
 
+static nvmlReturn_t ask_list(struct nvml_device *device, unsigned *count, void *entries,
+                             const void *ctx)
+{
+    list_fn fn;
+    memcpy(&fn, (const char *)&device->source->api + *(const size_t *)ctx, sizeof(fn));
+    if (!fn)
+        return NVML_ERROR_FUNCTION_NOT_FOUND;
+    atomic_store_explicit(device->call, "process list", memory_order_relaxed);
+    return fn(device->handle, count, entries);
+}
+
 /* Newest form first. */
-static nvmlReturn_t fetch_list(const struct nvml_device *device, const struct list_call *call,
+static nvmlReturn_t fetch_list(struct nvml_device *device, const struct list_call *call,
                                struct raw_list *list)
 {
-    const struct nvml_api *api = &device->source->api;
     const struct {
         size_t offset;
         size_t stride;
@@ -102,16 +112,17 @@ static nvmlReturn_t fetch_list(const struct nvml_device *device, const struct li
     nvmlReturn_t rc = NVML_ERROR_FUNCTION_NOT_FOUND;
     for (size_t i = 0; i < GP_ARRAY_LEN(forms) && rc == NVML_ERROR_FUNCTION_NOT_FOUND; i++) {
         list->stride = forms[i].stride;
-        rc = fetch_form(device, list_function(api, forms[i].offset), list);
+        rc = fetch(device, list, LIST_START, ask_list, &forms[i].offset);
     }
     return rc;
 }
 
 static void set_value(struct gp_value *v, bool known, int64_t number, uint64_t now_ns)
 {
-    *v = (struct gp_value){.i = known ? number : 0,
-                           .time_ns = now_ns,
-                           .status = known ? GP_STATUS_OK : GP_STATUS_UNSUPPORTED};
+    if (known)
+        gp_value_set_int(v, number, now_ns);
+    else
+        gp_value_set_absent(v, GP_STATUS_UNSUPPORTED, NULL, now_ns);
 }
 
 /* The processes found so far, with an index by pid and instance. */
@@ -184,69 +195,97 @@ static void merge_rows(struct collector *c)
     qsort(c->rows, c->count, sizeof(*c->rows), compare_rows);
     size_t kept = 0;
     for (size_t i = 1; i < c->count; i++)
-        if (compare_rows(&c->rows[kept], &c->rows[i]) == 0)
-            c->rows[kept].types |= c->rows[i].types;
-        else
+        if (compare_rows(&c->rows[kept], &c->rows[i]) != 0) {
             c->rows[++kept] = c->rows[i];
+        } else {
+            c->rows[kept].types |= c->rows[i].types;
+            if (c->rows[kept].memory.status != GP_STATUS_OK)
+                c->rows[kept].memory = c->rows[i].memory;
+        }
     c->count = kept + 1;
 }
 
-static void apply_sample(struct collector *c, const nvmlProcessUtilizationSample_t *sample)
+/* ---- utilization ---- */
+
+static nvmlReturn_t ask_samples(struct nvml_device *device, unsigned *count, void *entries,
+                                const void *ctx)
 {
-    struct gp_source_process key = {.pid = sample->pid};
-    /* rows are sorted by pid first; several rows of a pid differ by MIG instance, where the driver
-     * gives no samples at all */
-    size_t low = 0;
-    size_t high = c->count;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (c->rows[mid].pid < key.pid)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    if (low == c->count || c->rows[low].pid != key.pid)
-        return;
-    struct gp_source_process *row = &c->rows[low];
-    set_value(&row->sm, sample->smUtil <= 100, sample->smUtil, c->now_ns);
-    set_value(&row->mem, sample->memUtil <= 100, sample->memUtil, c->now_ns);
-    set_value(&row->enc, sample->encUtil <= 100, sample->encUtil, c->now_ns);
-    set_value(&row->dec, sample->decUtil <= 100, sample->decUtil, c->now_ns);
+    return NVML_CALL(device, nvmlDeviceGetProcessUtilization, device->handle, entries, count,
+                     *(const unsigned long long *)ctx);
 }
 
-/* Fills the utilization of the rows. NOT_FOUND is the driver's word for "nobody did anything". */
-static nvmlReturn_t read_utilization(struct nvml_device *device, struct collector *c)
+/* Keeps a sample as the newest of its process. Values above 100 are known garbage of some drivers. */
+static void remember_sample(struct nvml_samples *samples, nvmlProcessUtilizationSample_t raw,
+                            uint64_t now_ns)
 {
-    unsigned capacity = SAMPLES_MIN;
-    nvmlReturn_t rc = NVML_ERROR_INSUFFICIENT_SIZE;
-    nvmlProcessUtilizationSample_t *samples = NULL;
-    unsigned count = 0;
-    for (int try = 0; try < LIST_TRIES && rc == NVML_ERROR_INSUFFICIENT_SIZE; try++) {
-        nvmlProcessUtilizationSample_t *grown = realloc(samples, capacity * sizeof(*samples));
+    struct nvml_sample *entry = NULL;
+    for (size_t i = 0; i < samples->count && !entry; i++)
+        if (samples->entries[i].raw.pid == raw.pid)
+            entry = &samples->entries[i];
+    if (!entry && samples->count == samples->capacity) {
+        size_t capacity = samples->capacity ? 2 * samples->capacity : LIST_START;
+        struct nvml_sample *grown = realloc(samples->entries, capacity * sizeof(*grown));
         if (!grown)
-            break;
-        samples = grown;
-        count = capacity;
-        rc = NVML_CALL(device, nvmlDeviceGetProcessUtilization, device->handle, samples, &count,
-                       device->last_process_sample_us);
-        capacity = capacity < LIST_MAX / 2 ? 2 * (count > capacity ? count : capacity) : LIST_MAX;
+            return;
+        samples->entries = grown;
+        samples->capacity = capacity;
     }
-    if (rc == NVML_SUCCESS || rc == NVML_ERROR_NOT_FOUND)
-        for (size_t i = 0; i < c->count; i++) {
-            set_value(&c->rows[i].sm, true, 0, c->now_ns);
-            c->rows[i].mem = c->rows[i].enc = c->rows[i].dec = c->rows[i].sm;
-        }
-    unsigned long long last = device->last_process_sample_us;
-    for (unsigned i = 0; rc == NVML_SUCCESS && i < count; i++) {
-        if (samples[i].timeStamp <= device->last_process_sample_us)
-            continue;
-        apply_sample(c, &samples[i]);
-        last = samples[i].timeStamp > last ? samples[i].timeStamp : last;
-    }
-    device->last_process_sample_us = last;
-    free(samples);
-    return rc;
+    if (!entry)
+        entry = &samples->entries[samples->count++];
+    else if (raw.timeStamp <= entry->raw.timeStamp)
+        return;
+    *entry = (struct nvml_sample){.raw = raw, .seen_ns = now_ns};
 }
+
+static void forget_old_samples(struct nvml_samples *samples, uint64_t now_ns)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < samples->count; i++)
+        if (now_ns - samples->entries[i].seen_ns < SAMPLE_LASTS_S * GP_NS_PER_S)
+            samples->entries[kept++] = samples->entries[i];
+    samples->count = kept;
+}
+
+static void apply_sample(const struct nvml_samples *samples, struct gp_source_process *row,
+                         uint64_t now_ns)
+{
+    nvmlProcessUtilizationSample_t raw = {0};
+    for (size_t i = 0; i < samples->count; i++)
+        if (samples->entries[i].raw.pid == row->pid)
+            raw = samples->entries[i].raw;
+    set_value(&row->sm, raw.smUtil <= 100, raw.smUtil, now_ns);
+    set_value(&row->mem, raw.memUtil <= 100, raw.memUtil, now_ns);
+    set_value(&row->enc, raw.encUtil <= 100, raw.encUtil, now_ns);
+    set_value(&row->dec, raw.decUtil <= 100, raw.decUtil, now_ns);
+}
+
+/* Fills the utilization of the rows. NOT_FOUND is the driver's word for "nothing since you asked
+ * last"; it gives a process a sample every second or so. Without a last time (the first look) it
+ * would answer averages over a driver-dependent past, so that look goes back one second. */
+static void read_utilization(struct nvml_device *device, struct collector *c)
+{
+    struct nvml_samples *samples = &device->samples;
+    struct raw_list list = {0};
+    if (samples->last_us == 0)
+        samples->last_us = gp_clock_wall_ns() / 1000 - 1000000;
+    unsigned long long since_us = samples->last_us;
+    nvmlReturn_t rc = fetch(device, &list, SAMPLES_MIN, ask_samples, &since_us);
+    for (unsigned i = 0; rc == NVML_SUCCESS && i < list.count; i++) {
+        nvmlProcessUtilizationSample_t raw;
+        memcpy(&raw, list.entries + i * sizeof(raw), sizeof(raw));
+        if (raw.timeStamp <= since_us)
+            continue;
+        remember_sample(samples, raw, c->now_ns);
+        samples->last_us = raw.timeStamp > samples->last_us ? raw.timeStamp : samples->last_us;
+    }
+    forget_old_samples(samples, c->now_ns);
+    if (rc == NVML_SUCCESS || rc == NVML_ERROR_NOT_FOUND)
+        for (size_t i = 0; i < c->count; i++)
+            apply_sample(samples, &c->rows[i], c->now_ns);
+    free(list.entries);
+}
+
+/* ---- names ---- */
 
 static bool pid_is_visible(const char *root, uint32_t pid)
 {
@@ -283,24 +322,19 @@ static bool wants_utilization(const struct gp_want *want)
            gp_metric_set_has(&want->metrics, GP_PROCESS_DEC);
 }
 
-/* Status of the whole list: the best that any of the three lists gave. */
+/* The list counts as known if the compute processes are: a GPU without graphics refuses the rest. */
 static nvmlReturn_t collect_lists(struct nvml_device *device, struct collector *c,
                                   struct gp_reading *reading)
 {
     struct raw_list list = {0};
     nvmlReturn_t ended = NVML_SUCCESS;
-    reading->processes_status = GP_STATUS_UNSUPPORTED;
-    for (size_t i = 0; i < GP_ARRAY_LEN(list_calls); i++) {
+    for (size_t i = 0; i < GP_ARRAY_LEN(list_calls) && ended == NVML_SUCCESS; i++) {
         nvmlReturn_t rc = fetch_list(device, &list_calls[i], &list);
-        if (nvml_return_ends_session(rc)) {
+        bool kept = rc != NVML_SUCCESS || collect_list(c, &list, list_calls[i].type);
+        if (list_calls[i].type == GP_PROCESS_COMPUTE || !kept)
+            reading->processes_status = kept ? nvml_return_status(rc) : GP_STATUS_ERROR;
+        if (nvml_return_ends_session(rc))
             ended = rc;
-            break;
-        }
-        if (rc == NVML_SUCCESS && collect_list(c, &list, list_calls[i].type))
-            reading->processes_status = GP_STATUS_OK;
-        else if (reading->processes_status != GP_STATUS_OK)
-            reading->processes_status =
-                rc == NVML_SUCCESS ? GP_STATUS_ERROR : nvml_return_status(rc);
     }
     free(list.entries);
     return ended;
@@ -314,8 +348,9 @@ nvmlReturn_t nvml_read_processes(struct nvml_device *device, const struct gp_wan
     if (rc == NVML_SUCCESS) {
         merge_rows(&c);
         if (c.count && wants_utilization(want))
-            (void)read_utilization(device, &c);
-        ask_names(device, &c, &reading->arena);
+            read_utilization(device, &c);
+        if (want->process_names)
+            ask_names(device, &c, &reading->arena);
         reading->processes = gp_arena_alloc(&reading->arena, c.count, sizeof(*c.rows));
         if (reading->processes && c.count) {
             memcpy(reading->processes, c.rows, c.count * sizeof(*c.rows));

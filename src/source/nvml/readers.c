@@ -13,7 +13,7 @@
 #include <string.h>
 
 enum {
-    SLOW_TIER_NS_S = 5,    /* how often slow values are asked */
+    SLOW_AGAIN_S = 5,    /* how often slow values are asked */
     REFUSED_AGAIN_S = 120, /* a refusal may end: a mode changes, a permission is given */
     OUT_MAX = 16,
 };
@@ -24,7 +24,10 @@ struct code_name {
 };
 
 /* NVML's enumerations have the size of unsigned int, so that one type fits many functions. */
-typedef nvmlReturn_t (*custom_fn)(struct nvml_device *device, struct gp_value *out);
+struct reader;
+
+typedef nvmlReturn_t (*custom_fn)(struct nvml_device *device, const struct reader *reader,
+                                  struct gp_value *out);
 typedef nvmlReturn_t (*u32_fn)(nvmlDevice_t device, unsigned int *value);
 typedef nvmlReturn_t (*u32_arg_fn)(nvmlDevice_t device, unsigned int arg, unsigned int *value);
 typedef nvmlReturn_t (*u32_period_fn)(nvmlDevice_t device, unsigned int *value,
@@ -52,26 +55,8 @@ struct reader {
     const struct code_name *names; /* turns a u32 into text */
     custom_fn custom;
     enum gp_metric first;
-    unsigned outs; /* metrics filled: first, first + 1, … */
+    unsigned outs; /* metrics filled: first, first + 1, …; all of one tier */
 };
-
-static void set_int(struct gp_value *v, int64_t i)
-{
-    v->i = i;
-    v->status = GP_STATUS_OK;
-}
-
-static void set_text(struct gp_value *v, const char *s)
-{
-    v->s = s;
-    v->status = GP_STATUS_OK;
-}
-
-static void set_status(struct gp_value *v, enum gp_status status, const char *words)
-{
-    v->status = (uint8_t)status;
-    v->s = words;
-}
 
 /* Keeps outside text for the life of the device, made safe. */
 static void keep_text(struct nvml_device *device, struct gp_value *v, const char *text)
@@ -81,15 +66,17 @@ static void keep_text(struct nvml_device *device, struct gp_value *v, const char
     const char *kept = gp_arena_strdup(&device->arena, sb.buf);
     gp_strbuf_fini(&sb);
     if (kept)
-        set_text(v, kept);
+        gp_value_set_text(v, kept, 0);
     else
-        set_status(v, GP_STATUS_ERROR, "out of memory");
+        gp_value_set_absent(v, GP_STATUS_ERROR, "out of memory", 0);
 }
 
 /* ---- readers that do more than hand over one number ---- */
 
-static nvmlReturn_t read_pci(struct nvml_device *device, struct gp_value *out)
+static nvmlReturn_t read_pci(struct nvml_device *device, const struct reader *reader,
+                             struct gp_value *out)
 {
+    (void)reader;
     nvmlPciInfo_t pci = {0};
     nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetPciInfo_v3, device->handle, &pci);
     if (rc != NVML_SUCCESS)
@@ -106,8 +93,10 @@ static nvmlReturn_t read_pci(struct nvml_device *device, struct gp_value *out)
     return rc;
 }
 
-static nvmlReturn_t read_compute_cap(struct nvml_device *device, struct gp_value *out)
+static nvmlReturn_t read_compute_cap(struct nvml_device *device, const struct reader *reader,
+                                     struct gp_value *out)
 {
+    (void)reader;
     int major = 0;
     int minor = 0;
     nvmlReturn_t rc =
@@ -122,8 +111,10 @@ static nvmlReturn_t read_compute_cap(struct nvml_device *device, struct gp_value
 
 /* Since R510 the first version of the call counts the driver's reservation as used, so the second
  * one goes first; without it, `reserved` is unknown. */
-static nvmlReturn_t read_memory(struct nvml_device *device, struct gp_value *out)
+static nvmlReturn_t read_memory(struct nvml_device *device, const struct reader *reader,
+                                struct gp_value *out)
 {
+    (void)reader;
     nvmlMemory_v2_t v2 = {.version = nvmlMemory_v2};
     nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetMemoryInfo_v2, device->handle, &v2);
     bool have_v2 = rc == NVML_SUCCESS;
@@ -137,65 +128,77 @@ static nvmlReturn_t read_memory(struct nvml_device *device, struct gp_value *out
     const unsigned long long numbers[4] = {v2.total, v2.reserved, v2.used, v2.free};
     for (size_t i = 0; i < 4; i++)
         if (v2.total == 0 || numbers[i] > v2.total)
-            set_status(&out[i], GP_STATUS_ERROR, "impossible value");
+            gp_value_set_absent(&out[i], GP_STATUS_ERROR, "impossible value", 0);
         else
-            set_int(&out[i], (int64_t)numbers[i]);
+            gp_value_set_int(&out[i], (int64_t)numbers[i], 0);
     if (!have_v2)
-        set_status(&out[1], GP_STATUS_UNSUPPORTED, NULL);
+        gp_value_set_absent(&out[1], GP_STATUS_UNSUPPORTED, NULL, 0);
     return rc;
 }
 
-static nvmlReturn_t read_bar1(struct nvml_device *device, struct gp_value *out)
+static nvmlReturn_t read_bar1(struct nvml_device *device, const struct reader *reader,
+                              struct gp_value *out)
 {
+    (void)reader;
     nvmlBAR1Memory_t bar1 = {0};
     nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetBAR1MemoryInfo, device->handle, &bar1);
-    set_int(&out[0], (int64_t)bar1.bar1Total);
-    set_int(&out[1], (int64_t)bar1.bar1Used);
-    set_int(&out[2], (int64_t)bar1.bar1Free);
+    gp_value_set_int(&out[0], (int64_t)bar1.bar1Total, 0);
+    gp_value_set_int(&out[1], (int64_t)bar1.bar1Used, 0);
+    gp_value_set_int(&out[2], (int64_t)bar1.bar1Free, 0);
     return rc;
 }
 
-static nvmlReturn_t read_utilization(struct nvml_device *device, struct gp_value *out)
+static nvmlReturn_t read_utilization(struct nvml_device *device, const struct reader *reader,
+                                     struct gp_value *out)
 {
+    (void)reader;
     nvmlUtilization_t utilization = {0};
     nvmlReturn_t rc =
         NVML_CALL(device, nvmlDeviceGetUtilizationRates, device->handle, &utilization);
-    set_int(&out[0], utilization.gpu);
-    set_int(&out[1], utilization.memory);
+    gp_value_set_int(&out[0], utilization.gpu, 0);
+    gp_value_set_int(&out[1], utilization.memory, 0);
     return rc;
 }
 
-static nvmlReturn_t read_margin(struct nvml_device *device, struct gp_value *out)
+static nvmlReturn_t read_margin(struct nvml_device *device, const struct reader *reader,
+                                struct gp_value *out)
 {
+    (void)reader;
     nvmlMarginTemperature_t margin = {.version = nvmlMarginTemperature_v1};
     nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetMarginTemperature, device->handle, &margin);
-    set_int(&out[0], margin.marginTemperature);
+    gp_value_set_int(&out[0], margin.marginTemperature, 0);
     return rc;
 }
 
-static nvmlReturn_t read_limits(struct nvml_device *device, struct gp_value *out)
+static nvmlReturn_t read_limits(struct nvml_device *device, const struct reader *reader,
+                                struct gp_value *out)
 {
+    (void)reader;
     unsigned min_mw = 0;
     unsigned max_mw = 0;
     nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetPowerManagementLimitConstraints,
                                 device->handle, &min_mw, &max_mw);
-    set_int(&out[0], min_mw);
-    set_int(&out[1], max_mw);
+    gp_value_set_int(&out[0], min_mw, 0);
+    gp_value_set_int(&out[1], max_mw, 0);
     return rc;
 }
 
-static nvmlReturn_t read_reasons_supported(struct nvml_device *device, struct gp_value *out)
+static nvmlReturn_t read_reasons_supported(struct nvml_device *device, const struct reader *reader,
+                                           struct gp_value *out)
 {
+    (void)reader;
     unsigned long long mask = 0;
     nvmlReturn_t rc =
         NVML_CALL(device, nvmlDeviceGetSupportedClocksThrottleReasons, device->handle, &mask);
-    set_int(&out[0], (int64_t)mask);
+    gp_value_set_int(&out[0], (int64_t)mask, 0);
     return rc;
 }
 
 /* The older name of the call is exported by every driver. */
-static nvmlReturn_t read_reasons(struct nvml_device *device, struct gp_value *out)
+static nvmlReturn_t read_reasons(struct nvml_device *device, const struct reader *reader,
+                                 struct gp_value *out)
 {
+    (void)reader;
     static const uint64_t bits[] = {
         /* in the order of metric.def */
         NVML_CLOCKS_EVENT_GPU_IDLE,       NVML_CLOCKS_EVENT_APPLICATIONS_CLOCKS,
@@ -208,22 +211,24 @@ static nvmlReturn_t read_reasons(struct nvml_device *device, struct gp_value *ou
     unsigned long long mask = 0;
     nvmlReturn_t rc =
         NVML_CALL(device, nvmlDeviceGetCurrentClocksThrottleReasons, device->handle, &mask);
-    set_int(&out[0], (int64_t)mask);
+    gp_value_set_int(&out[0], (int64_t)mask, 0);
     for (size_t i = 0; i < GP_ARRAY_LEN(bits); i++)
-        set_text(&out[i + 1], mask & bits[i] ? "Active" : "Not Active");
+        gp_value_set_text(&out[i + 1], mask & bits[i] ? "Active" : "Not Active", 0);
     return rc;
 }
 
-static nvmlReturn_t read_pstate(struct nvml_device *device, struct gp_value *out)
+static nvmlReturn_t read_pstate(struct nvml_device *device, const struct reader *reader,
+                                struct gp_value *out)
 {
+    (void)reader;
     static const char *const names[] = {"P0", "P1", "P2",  "P3",  "P4",  "P5",  "P6",  "P7",
                                         "P8", "P9", "P10", "P11", "P12", "P13", "P14", "P15"};
     nvmlPstates_t state = NVML_PSTATE_UNKNOWN;
     nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetPerformanceState, device->handle, &state);
     if ((unsigned)state < GP_ARRAY_LEN(names))
-        set_text(&out[0], names[state]);
+        gp_value_set_text(&out[0], names[state], 0);
     else
-        set_status(&out[0], GP_STATUS_UNSUPPORTED, NULL);
+        gp_value_set_absent(&out[0], GP_STATUS_UNSUPPORTED, NULL, 0);
     return rc;
 }
 
@@ -232,60 +237,50 @@ static const char *enabled_text(unsigned state)
     return state ? "Enabled" : "Disabled";
 }
 
-static nvmlReturn_t read_ecc_mode(struct nvml_device *device, struct gp_value *out)
+static nvmlReturn_t read_ecc_mode(struct nvml_device *device, const struct reader *reader,
+                                  struct gp_value *out)
 {
+    (void)reader;
     nvmlEnableState_t current = NVML_FEATURE_DISABLED;
     nvmlEnableState_t pending = NVML_FEATURE_DISABLED;
     nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetEccMode, device->handle, &current, &pending);
-    set_text(&out[0], enabled_text(current));
-    set_text(&out[1], enabled_text(pending));
+    gp_value_set_text(&out[0], enabled_text(current), 0);
+    gp_value_set_text(&out[1], enabled_text(pending), 0);
     return rc;
 }
 
-static nvmlReturn_t read_mig_mode(struct nvml_device *device, struct gp_value *out)
+static nvmlReturn_t read_mig_mode(struct nvml_device *device, const struct reader *reader,
+                                  struct gp_value *out)
 {
+    (void)reader;
     unsigned current = 0;
     unsigned pending = 0;
     nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetMigMode, device->handle, &current, &pending);
-    set_text(&out[0], enabled_text(current));
-    set_text(&out[1], enabled_text(pending));
+    gp_value_set_text(&out[0], enabled_text(current), 0);
+    gp_value_set_text(&out[1], enabled_text(pending), 0);
     return rc;
 }
 
-static nvmlReturn_t read_ecc_total(struct nvml_device *device, struct gp_value *out,
-                                   nvmlMemoryErrorType_t type, nvmlEccCounterType_t counter)
+/* Which of the four ECC totals: the argument of its row in the table. */
+#define ECC_TOTAL(type, counter) ((unsigned)(type) << 1 | (unsigned)(counter))
+
+static nvmlReturn_t read_ecc_total(struct nvml_device *device, const struct reader *reader,
+                                   struct gp_value *out)
 {
     unsigned long long count = 0;
-    nvmlReturn_t rc =
-        NVML_CALL(device, nvmlDeviceGetTotalEccErrors, device->handle, type, counter, &count);
-    set_int(&out[0], (int64_t)count);
+    nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetTotalEccErrors, device->handle,
+                                (nvmlMemoryErrorType_t)(reader->arg >> 1),
+                                (nvmlEccCounterType_t)(reader->arg & 1), &count);
+    gp_value_set_int(&out[0], (int64_t)count, 0);
     return rc;
-}
-
-static nvmlReturn_t read_ecc_corrected_volatile(struct nvml_device *d, struct gp_value *out)
-{
-    return read_ecc_total(d, out, NVML_MEMORY_ERROR_TYPE_CORRECTED, NVML_VOLATILE_ECC);
-}
-
-static nvmlReturn_t read_ecc_corrected_aggregate(struct nvml_device *d, struct gp_value *out)
-{
-    return read_ecc_total(d, out, NVML_MEMORY_ERROR_TYPE_CORRECTED, NVML_AGGREGATE_ECC);
-}
-
-static nvmlReturn_t read_ecc_uncorrected_volatile(struct nvml_device *d, struct gp_value *out)
-{
-    return read_ecc_total(d, out, NVML_MEMORY_ERROR_TYPE_UNCORRECTED, NVML_VOLATILE_ECC);
-}
-
-static nvmlReturn_t read_ecc_uncorrected_aggregate(struct nvml_device *d, struct gp_value *out)
-{
-    return read_ecc_total(d, out, NVML_MEMORY_ERROR_TYPE_UNCORRECTED, NVML_AGGREGATE_ECC);
 }
 
 /* "3g.40gb": GPU slices and memory, which the profile's name rounds up to whole GiB; "1c.3g.40gb"
  * where the compute instance has only a part of the slices. */
-static nvmlReturn_t read_mig_profile(struct nvml_device *device, struct gp_value *out)
+static nvmlReturn_t read_mig_profile(struct nvml_device *device, const struct reader *reader,
+                                     struct gp_value *out)
 {
+    (void)reader;
     nvmlDeviceAttributes_t a = {0};
     nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetAttributes_v2, device->handle, &a);
     if (rc != NVML_SUCCESS)
@@ -394,6 +389,10 @@ static const struct code_name recovery_names[] = {
         .outs = last - metric + 1                                                                  \
     }
 
+#define ECC(type, counter, metric)                                                                 \
+    {.kind = KIND_CUSTOM, .where = ON_GPU, .custom = read_ecc_total, .first = metric, .outs = 1,   \
+     .arg = ECC_TOTAL(NVML_MEMORY_ERROR_TYPE_##type, NVML_##counter##_ECC)}
+
 static const struct reader readers[] = {
     TEXT(nvmlDeviceGetName, GP_NAME, ON_BOTH),
     TEXT(nvmlDeviceGetUUID, GP_UUID, ON_BOTH),
@@ -451,14 +450,10 @@ static const struct reader readers[] = {
     U32(nvmlDeviceGetCurrPcieLinkWidth, GP_PCIE_WIDTH, ON_GPU),
     U32(nvmlDeviceGetMaxPcieLinkWidth, GP_PCIE_WIDTH_MAX, ON_GPU),
     CUSTOM(read_ecc_mode, GP_ECC_MODE, GP_ECC_MODE_PENDING, ON_GPU),
-    CUSTOM(read_ecc_corrected_volatile, GP_ECC_CORRECTED_VOLATILE, GP_ECC_CORRECTED_VOLATILE,
-           ON_GPU),
-    CUSTOM(read_ecc_corrected_aggregate, GP_ECC_CORRECTED_AGGREGATE, GP_ECC_CORRECTED_AGGREGATE,
-           ON_GPU),
-    CUSTOM(read_ecc_uncorrected_volatile, GP_ECC_UNCORRECTED_VOLATILE, GP_ECC_UNCORRECTED_VOLATILE,
-           ON_GPU),
-    CUSTOM(read_ecc_uncorrected_aggregate, GP_ECC_UNCORRECTED_AGGREGATE,
-           GP_ECC_UNCORRECTED_AGGREGATE, ON_GPU),
+    ECC(CORRECTED, VOLATILE, GP_ECC_CORRECTED_VOLATILE),
+    ECC(CORRECTED, AGGREGATE, GP_ECC_CORRECTED_AGGREGATE),
+    ECC(UNCORRECTED, VOLATILE, GP_ECC_UNCORRECTED_VOLATILE),
+    ECC(UNCORRECTED, AGGREGATE, GP_ECC_UNCORRECTED_AGGREGATE),
     NAMED(nvmlDeviceGetPersistenceMode, enabled_names, GP_PERSISTENCE_MODE, ON_GPU),
     NAMED(nvmlDeviceGetComputeMode, compute_mode_names, GP_COMPUTE_MODE, ON_BOTH),
     CUSTOM(read_mig_mode, GP_MIG_MODE, GP_MIG_MODE_PENDING, ON_GPU),
@@ -483,10 +478,10 @@ static void name_code(const struct code_name *names, unsigned code, struct gp_va
 {
     for (; names->name; names++)
         if (names->code == code) {
-            set_text(v, names->name);
+            gp_value_set_text(v, names->name, 0);
             return;
         }
-    set_status(v, GP_STATUS_UNSUPPORTED, NULL);
+    gp_value_set_absent(v, GP_STATUS_UNSUPPORTED, NULL, 0);
 }
 
 /* Stores a raw number of the driver: as it is, or as its name. */
@@ -495,14 +490,14 @@ static void store_number(const struct reader *reader, int64_t raw, struct gp_val
     if (reader->names)
         name_code(reader->names, (unsigned)raw, v);
     else
-        set_int(v, raw);
+        gp_value_set_int(v, raw, 0);
 }
 
 static nvmlReturn_t call_reader(struct nvml_device *device, const struct reader *reader,
                                 struct gp_value *out)
 {
     if (reader->kind == KIND_CUSTOM)
-        return reader->custom(device, out);
+        return reader->custom(device, reader, out);
     void (*fn)(void) = api_function(&device->source->api, reader->fn);
     if (!fn)
         return NVML_ERROR_FUNCTION_NOT_FOUND;
@@ -563,12 +558,12 @@ static void settle(struct nvml_device *device, const struct reader *reader, nvml
         enum gp_metric m = reader->first + i;
         struct gp_value *v = &device->cache[m - GP_DEVICE__FIRST];
         if (rc != NVML_SUCCESS) {
-            set_status(v, nvml_return_status(rc), nvml_return_text(rc));
+            gp_value_set_absent(v, nvml_return_status(rc), nvml_return_text(rc), 0);
         } else {
             *v = out[i];
             if (v->status == GP_STATUS_OK && gp_metric_table[m].type != GP_TYPE_TEXT &&
                 !is_plausible(device, m, v->i))
-                set_status(v, GP_STATUS_ERROR, "impossible value");
+                gp_value_set_absent(v, GP_STATUS_ERROR, "impossible value", 0);
             else if (v->status == GP_STATUS_OK && gp_metric_table[m].unit == GP_UNIT_WATT)
                 v->f = (double)v->i / 1000.0;
         }
@@ -581,7 +576,7 @@ static void settle(struct nvml_device *device, const struct reader *reader, nvml
         nvml_return_status(rc) == GP_STATUS_NO_PERMISSION)
         state->next_ns = now_ns + REFUSED_AGAIN_S * GP_NS_PER_S;
     else if (gp_metric_table[reader->first].tier == GP_TIER_SLOW)
-        state->next_ns = now_ns + SLOW_TIER_NS_S * GP_NS_PER_S;
+        state->next_ns = now_ns + SLOW_AGAIN_S * GP_NS_PER_S;
 }
 
 static bool is_due(const struct nvml_device *device, const struct reader *reader,
@@ -667,17 +662,33 @@ nvmlReturn_t nvml_run_readers(struct nvml_device *device, const struct gp_metric
         const struct reader *reader = &readers[i];
         if (!is_due(device, reader, want, now_ns))
             continue;
-        if (reader->kind == KIND_FIELD && field_count < OUT_MAX) {
+        nvmlReturn_t rc = NVML_SUCCESS;
+        if (reader->kind == KIND_FIELD) {
             fields[field_count++] = reader;
-            continue;
+            if (field_count == OUT_MAX) {
+                rc = read_fields(device, fields, field_count, now_ns);
+                field_count = 0;
+            }
+        } else {
+            struct gp_value out[OUT_MAX] = {{{0}, 0, 0}};
+            rc = call_reader(device, reader, out);
+            settle(device, reader, rc, out, now_ns);
         }
-        struct gp_value out[OUT_MAX] = {{{0}, 0, 0}};
-        nvmlReturn_t rc = call_reader(device, reader, out);
-        settle(device, reader, rc, out, now_ns);
         if (nvml_return_ends_session(rc))
             return rc;
     }
     return field_count ? read_fields(device, fields, field_count, now_ns) : NVML_SUCCESS;
+}
+
+void nvml_seed_uuid(struct nvml_device *device, uint64_t now_ns)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(readers); i++) {
+        struct gp_value out = {0};
+        if (readers[i].first != GP_UUID || !device->uuid[0])
+            continue;
+        keep_text(device, &out, device->uuid);
+        settle(device, &readers[i], NVML_SUCCESS, &out, now_ns);
+    }
 }
 
 void nvml_copy_values(const struct nvml_device *device, const struct gp_metric_set *want,
@@ -693,9 +704,9 @@ void nvml_copy_values(const struct nvml_device *device, const struct gp_metric_s
             if (copy)
                 v->s = copy;
             else
-                set_status(v, GP_STATUS_ERROR, "out of memory");
+                gp_value_set_absent(v, GP_STATUS_ERROR, "out of memory", 0);
         } else if (v->status == GP_STATUS_NONE) {
-            set_status(v, GP_STATUS_UNSUPPORTED, NULL);
+            gp_value_set_absent(v, GP_STATUS_UNSUPPORTED, NULL, 0);
         }
     }
 }
