@@ -115,6 +115,9 @@ static int choose_library(const char *sim, char path[GP_PATH_SIZE], const char *
     return 0;
 }
 
+/* A thread of the sampler is inside the driver for good. */
+static bool stuck;
+
 int gp_app_open(const struct gp_want *want, struct gp_sampler **ret, struct gp_err *err)
 {
     /* They live as long as the process: a stuck worker may use them at any time. */
@@ -140,13 +143,20 @@ int gp_app_open(const struct gp_want *want, struct gp_sampler **ret, struct gp_e
     };
     if (!config.source)
         return gp_err_set(err, GP_ENOMEM, "out of memory");
-    return gp_sampler_new(&config, ret, err);
+    r = gp_sampler_new(&config, ret, err);
+    stuck = r == GP_ETIMEOUT;
+    return r;
 }
 
-void gp_app_close(struct gp_sampler *sampler, int status)
+void gp_app_close(struct gp_sampler *sampler)
 {
     if (!gp_sampler_free(sampler))
-        _exit(status); /* a call inside the driver cannot be waited for */
+        stuck = true;
+}
+
+bool gp_app_is_stuck(void)
+{
+    return stuck;
 }
 
 void gp_app_explain_partial(const struct gp_snapshot *snapshot, struct gp_err *err)

@@ -38,8 +38,11 @@ int gp_app_parse(const struct gp_cmd *cmd, int argc, char **argv, void *values, 
 int gp_app_open(const struct gp_want *want, struct gp_sampler **ret,
                 struct gp_err *err) GP_MUST_CHECK;
 
-/* Ends the sampler; if the driver holds one of its threads, the process ends here with `status`. */
-void gp_app_close(struct gp_sampler *sampler, int status);
+void gp_app_close(struct gp_sampler *sampler);
+
+/* Whether a thread is stuck inside the driver: then the process must end with _exit(), because what
+ * exit() runs would pull the driver's library from under that thread. */
+bool gp_app_is_stuck(void);
 
 /* The simulated machine that is shown, NULL for the real one. */
 const char *gp_app_machine(void);

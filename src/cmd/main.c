@@ -174,7 +174,7 @@ int main(int argc, char **argv)
     int r = run(argc, argv, &err);
     if (r < 0 && err.code)
         print_error(&err);
-    if (r == GP_ETIMEOUT)
-        _exit(gp_err_exit_status(r)); /* a thread is inside the driver: see sampler.h */
+    if (gp_app_is_stuck())
+        _exit(gp_err_exit_status(r));
     return gp_err_exit_status(r);
 }

@@ -199,7 +199,7 @@ static int sample(const struct query_options *o, struct query_run *run, struct g
         int w = flush(run, err);
         r = w < 0 ? w : r;
     }
-    gp_app_close(sampler, gp_err_exit_status(r));
+    gp_app_close(sampler);
     return r;
 }
 

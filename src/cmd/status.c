@@ -174,7 +174,7 @@ static int show(const struct status_options *o, struct gp_err *err)
     const struct gp_loop loop = {o->interval_ns, o->count, 0};
     r = gp_app_loop(sampler, &loop, on_sample, &run, err);
     gp_strbuf_fini(&run.sb);
-    gp_app_close(sampler, gp_err_exit_status(r));
+    gp_app_close(sampler);
     return r;
 }
 
