@@ -17,7 +17,8 @@ bool gp_io_path(char out[GP_PATH_SIZE], const char *root, const char *path) GP_M
 long gp_io_read(const char *path, char *buf, size_t cap);
 
 /* Makes sure that descriptors 0 to 2 are open: where the parent closed one, the next file would get
- * its number, and the output with it. A closed standard output still fails when it is written to. */
+ * its number, and the output with it. A closed standard output still fails when it is written to.
+ */
 void gp_io_secure_standard_fds(void);
 
 /* Writes everything, going on after signals and short writes. 0 or −errno. */

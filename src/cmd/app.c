@@ -107,7 +107,7 @@ static int choose_library(const char *sim, char path[GP_PATH_SIZE], const char *
     if (r < 0)
         return r;
     *ret = path;
-    /* This is how the simulated driver, a library like the real one, learns which machine to play. */
+    /* So the simulated driver, a library like the real one, learns which machine to play. */
     (void)setenv("GPULSE_SIM", sim, 1);
     (void)setenv("GPULSE_SIM_QUIET", "1", 1); /* its errors become ours */
     if (gp_common()->sim_still)
@@ -201,8 +201,8 @@ static void catch_signals(void)
             (void)sigaction(loop_signals[i], &action, NULL);
 }
 
-/* Sleeps until the moment or a signal. The signals are let in by ppoll alone: one that comes between
- * the look at stop_signal and the sleep would otherwise wait for the end of the sleep. */
+/* Sleeps until the moment or a signal. The signals are let in by ppoll alone: one that comes
+ * between the look at stop_signal and the sleep would otherwise wait for the end of the sleep. */
 static void sleep_until(uint64_t mono_ns)
 {
     sigset_t ours;

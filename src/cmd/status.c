@@ -114,9 +114,9 @@ static size_t screen_rows(void)
     return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 1 ? size.ws_row : 24;
 }
 
-/* One picture over the last one: each line erases what was behind it, so nothing flickers. Lines that
- * do not fit are cut, and all settings of the terminal are back at the end of the picture, so that
- * there is nothing to restore on any way out. */
+/* One picture over the last one: each line erases what was behind it, so nothing flickers. Lines
+ * that do not fit are cut, and all settings of the terminal are back at the end of the picture, so
+ * that there is nothing to restore on any way out. */
 static void add_screen(struct status_run *run, const struct gp_snapshot *snapshot)
 {
     struct gp_strbuf text = GP_STRBUF_INIT(16 << 20);
@@ -134,7 +134,8 @@ static void add_screen(struct status_run *run, const struct gp_snapshot *snapsho
         p += n + (p[n] == '\n');
     }
     if (lines >= rows - 1)
-        gp_strbuf_addf(&run->sb, "… %zu more lines; choose GPUs with --id\033[K\n", lines - rows + 2);
+        gp_strbuf_addf(&run->sb, "… %zu more lines; choose GPUs with --id\033[K\n",
+                       lines - rows + 2);
     gp_strbuf_adds(&run->sb, "\033[J\033[?7h");
     gp_strbuf_fini(&text);
 }

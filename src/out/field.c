@@ -188,7 +188,7 @@ void gp_field_format(struct gp_strbuf *sb, const struct gp_field *field, const s
         [GP_UNIT_MHZ] = " MHz",   [GP_UNIT_MASK] = "",
     };
     const struct gp_metric_info *info = &gp_metric_table[field->metric];
-    /* An old number that looks like a new one is a lie: where it cannot be marked, it is left out. */
+    /* An old number must not look like a new one: where it cannot be marked, it is left out. */
     bool stale = v->status == GP_STATUS_STALE;
     if (!gp_value_is_present(v) || (stale && style != GP_STYLE_HUMAN)) {
         gp_strbuf_adds(sb, style == GP_STYLE_CSV ? status_texts[v->status].csv

@@ -155,12 +155,10 @@ void gp_assembler_take(struct gp_assembler *a, const struct gp_slot *slot, enum 
 
 /* ---- devices ---- */
 
-/* The reading whose MIG instances and processes are shown: the last good one while a GPU is silent. */
+/* The reading whose MIG instances and processes are shown: the last good one of a silent GPU. */
 static const struct gp_reading *shown_reading(const struct gp_taken *t)
 {
-    return t->status == GP_STATUS_OK        ? t->latest
-           : t->status == GP_STATUS_TIMEOUT ? t->good
-                                            : NULL;
+    return t->status == GP_STATUS_OK ? t->latest : t->status == GP_STATUS_TIMEOUT ? t->good : NULL;
 }
 
 static bool is_static(enum gp_metric m)
@@ -229,7 +227,8 @@ static void fill_mig(struct gp_assembler *a, const struct gp_device *gpu,
     memcpy(device->values, mig->values, sizeof(device->values));
     for (int m = GP_DEVICE__FIRST; m < GP_PROCESS__FIRST; m++) {
         struct gp_value *v = gp_device_value(device->values, (enum gp_metric)m);
-        if (gpu->status != GP_STATUS_OK && v->status == GP_STATUS_OK && !is_static((enum gp_metric)m))
+        if (gpu->status != GP_STATUS_OK && v->status == GP_STATUS_OK &&
+            !is_static((enum gp_metric)m))
             v->status = GP_STATUS_STALE;
     }
     fill_common(a, device, a->snapshot->mono_ns);
@@ -513,7 +512,8 @@ static int build_host(struct gp_assembler *a)
             gp_value_set_real(&host[GP_HOST_LOAD], info.load_1m, now);
         if (info.has_memory) {
             gp_value_set_int(&host[GP_HOST_MEMORY_TOTAL], (int64_t)info.memory_total_bytes, now);
-            gp_value_set_int(&host[GP_HOST_MEMORY_AVAILABLE], (int64_t)info.memory_available_bytes, now);
+            gp_value_set_int(&host[GP_HOST_MEMORY_AVAILABLE], (int64_t)info.memory_available_bytes,
+                             now);
         }
     }
     return host[GP_TIMESTAMP].s && host[GP_HOST_NAME].s ? 0 : GP_ENOMEM;
@@ -536,17 +536,18 @@ static int keep_readings(struct gp_assembler *a)
     return 0;
 }
 
-/* Every term of the selection must have met its GPU. As long as a GPU has not said who it is, it may
- * be the one. */
+/* Every term of the selection must have met its GPU. As long as a GPU has not said who it is, it
+ * may be the one. */
 static int check_selection(const struct gp_assembler *a, struct gp_err *err)
 {
     int r = gp_selection_check(a->selection, a->gpu_count, err);
     for (size_t i = 0; r < 0 && i < a->taken_count; i++) {
         const struct gp_taken *t = &a->taken[i];
         if (t->status != GP_STATUS_OK && !t->good)
-            return gp_err_set(err, GP_EPARTIAL,
-                              "cannot tell which GPU is meant by --id: GPU %u has not said who it is: %s",
-                              t->index, t->text);
+            return gp_err_set(
+                err, GP_EPARTIAL,
+                "cannot tell which GPU is meant by --id: GPU %u has not said who it is: %s",
+                t->index, t->text);
     }
     return r;
 }

@@ -152,8 +152,8 @@ static void publish(struct task *t, struct gp_reading *reading)
     }
 }
 
-/* Takes the next queued task, marked as running; NULL if there is none, or while the source is being
- * opened. The lock is held. */
+/* Takes the next queued task, marked as running; NULL if there is none, or while the source is
+ * being opened. The lock is held. */
 static struct task *next_task(struct gp_sampler *s)
 {
     bool open = s->open_state == TASK_IDLE;

@@ -24,9 +24,9 @@ struct gp_sampler_config {
 
 struct gp_sampler;
 
-/* Opens the source within the timeout. On failure the source is freed, except on GP_ETIMEOUT: then a
- * thread is stuck inside the driver, and the process must end with _exit().
- * GP_ENODEV: no GPU, or a selection term that matches none; GP_ENOMEM; the source's own errors. */
+/* Opens the source within the timeout. On failure the source is freed, except on GP_ETIMEOUT: then
+ * a thread is stuck inside the driver, and the process must end with _exit(). GP_ENODEV: no GPU, or
+ * a selection term that matches none; GP_ENOMEM; the source's own errors. */
 int gp_sampler_new(const struct gp_sampler_config *config, struct gp_sampler **ret,
                    struct gp_err *err) GP_MUST_CHECK;
 

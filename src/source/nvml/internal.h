@@ -63,7 +63,7 @@ struct nvml_samples {
     struct nvml_sample {
         nvmlProcessUtilizationSample_t raw;
         uint64_t seen_ns;
-    } *entries;
+    } * entries;
     size_t count;
     size_t capacity;
     unsigned long long last_us; /* the newest time stamp of the driver */

@@ -214,7 +214,7 @@ static nvmlReturn_t ask_samples(struct nvml_device *device, unsigned *count, voi
                      *(const unsigned long long *)ctx);
 }
 
-/* Keeps a sample as the newest of its process. Values above 100 are known garbage of some drivers. */
+/* Keeps a sample as the newest of its process. */
 static void remember_sample(struct nvml_samples *samples, nvmlProcessUtilizationSample_t raw,
                             uint64_t now_ns)
 {
@@ -322,7 +322,7 @@ static bool wants_utilization(const struct gp_want *want)
            gp_metric_set_has(&want->metrics, GP_PROCESS_DEC);
 }
 
-/* The list counts as known if the compute processes are: a GPU without graphics refuses the rest. */
+/* The list counts as known if the compute processes are; GPUs without graphics refuse the rest. */
 static nvmlReturn_t collect_lists(struct nvml_device *device, struct collector *c,
                                   struct gp_reading *reading)
 {

@@ -13,7 +13,7 @@
 #include <string.h>
 
 enum {
-    SLOW_AGAIN_S = 5,    /* how often slow values are asked */
+    SLOW_AGAIN_S = 5,      /* how often slow values are asked */
     REFUSED_AGAIN_S = 120, /* a refusal may end: a mode changes, a permission is given */
     OUT_MAX = 16,
 };
@@ -390,8 +390,10 @@ static const struct code_name recovery_names[] = {
     }
 
 #define ECC(type, counter, metric)                                                                 \
-    {.kind = KIND_CUSTOM, .where = ON_GPU, .custom = read_ecc_total, .first = metric, .outs = 1,   \
-     .arg = ECC_TOTAL(NVML_MEMORY_ERROR_TYPE_##type, NVML_##counter##_ECC)}
+    {                                                                                              \
+        .kind = KIND_CUSTOM, .where = ON_GPU, .custom = read_ecc_total, .first = metric,           \
+        .outs = 1, .arg = ECC_TOTAL(NVML_MEMORY_ERROR_TYPE_##type, NVML_##counter##_ECC)           \
+    }
 
 static const struct reader readers[] = {
     TEXT(nvmlDeviceGetName, GP_NAME, ON_BOTH),
