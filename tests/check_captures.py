@@ -204,7 +204,7 @@ ECC = {
 
 # What is worked out by a function of its own, below.
 WORKED_OUT = {"index", "power.draw", f"{CLOCKS}.active", *(f"{CLOCKS}.{e}" for e in REASONS.values()),
-              *ECC, "mig.gpu_instance_id", "mig.compute_instance_id"}
+              *ECC, "mig.index", "mig.gpu_instance_id", "mig.compute_instance_id"}
 HOST = {"driver_version", "cuda_version", "count"}
 PROCESS = {"pid", "process.type", "process_name", "process.command", "used_gpu_memory",
            "process.gpu_instance_id", "process.compute_instance_id"}
@@ -289,6 +289,7 @@ def expected_of_gpu(gpu, index, capture):
 
 def expected_of_mig(mig, index, capture):
     yield "index", index
+    yield "mig.index", int(mig.findtext("index"))
     yield "mig.gpu_instance_id", int(mig.findtext("gpu_instance_id"))
     yield "mig.compute_instance_id", int(mig.findtext("compute_instance_id"))
     yield from table_values(mig, MIG_MEMORY, capture)

@@ -112,6 +112,63 @@ refuses() {
     refuses ' workload\[0\]: gpus: expected numbers from 0 to 0'
 }
 
+# no_escapes: nothing that a terminal obeys, on either stream
+no_escapes() {
+    if LC_ALL=C grep -q $'[\x01-\x09\x0b-\x1f\x7f]' <<<"$output$stderr"; then
+        explain "a control character"
+    fi
+}
+
+@test "hostile machine files: their words reach no terminal raw" {
+    name=$'\033]0;owned\007.json'
+    machine t4 'm["\u001b]0;owned\u0007"] = 1'
+    refuses ' document: unknown key .*\\x1b\]0;owned\\x07.*'
+    no_escapes
+    cp m.json "$name"
+    for command in "--sim ./X status" "--sim X status" "sim load -m ./X" "sim fault -m X" "sim import ./X" "sim exec -m X -- true"; do
+        mapfile -t words < <(tr ' ' '\n' <<<"$command")
+        gpulse "${words[@]//X/$name}"
+        [ "$status" -ne 0 ]
+        complains '\\x1b\]0;owned'
+        no_escapes
+    done
+    GPULSE_SIM=$name gpulse status
+    complains '\\x1b\]0;owned'
+    no_escapes
+    # a value, and the name of one that works
+    machine t4 'd["answers"]["Temperature"] = "\u001b[2J"'
+    gpulse --sim ./m.json status
+    status_is 2
+    no_escapes
+    cp "$GPULSE_BUILD/sim/machines/t4.json" "$name"
+    gpulse --sim "./$name" status
+    status_is 0
+    says '\(simulated: \./\\x1b\]0;owned\\x07\.json\)$'
+    no_escapes
+}
+
+@test "hostile words of the command line" {
+    for words in "query X" "query index -i X" "X" "status --X" "query index -f X" "query --describe X" "query index:X" "query index -n X" "status --line {X}" "query index -o none/X"; do
+        mapfile -t words < <(tr ' ' '\n' <<<"$words")
+        gpulse --sim t4 "${words[@]//X/$'\033[2J\007'}"
+        [ "$status" -ne 0 ]
+        [ -n "$stderr" ]
+        no_escapes
+    done
+}
+
+@test "a hostile source of a built-in machine" {
+    mkdir -p tree/sim/machines
+    cp "$GPULSE" tree/
+    cp "$GPULSE_BUILD/sim/gpulse-sim" "$GPULSE_BUILD/sim/libnvidia-ml.so.1" tree/sim/
+    machine t4 'm["source"] = "from \u001b]0;owned\u0007\nhere"'
+    mv m.json tree/sim/machines/evil.json
+    run --separate-stderr tree/gpulse sim list
+    status_is 0
+    says '^evil .* from \\x1b\]0;owned\\x07\\nhere$'
+    no_escapes
+}
+
 # no_import REGEX: the file c.xml is refused
 no_import() {
     gpulse sim import c.xml -o out.json

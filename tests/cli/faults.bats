@@ -15,9 +15,9 @@ lines_ok() {
 
 @test "no library" {
     GPULSE_NVML=/nonexistent gpulse status
-    fails 4 'cannot load the driver library: /nonexistent: .*No such file or directory'
+    fails 4 'cannot load /nonexistent: not found'
     GPULSE_NVML=/nonexistent gpulse query index
-    fails 4 'cannot load the driver library: .*'
+    fails 4 'cannot load /nonexistent: not found'
 }
 
 @test "no library anywhere: the message says how to go on" {
@@ -31,10 +31,18 @@ lines_ok() {
     [ -e "$libc" ] || skip "no libc to load"
     GPULSE_NVML=$libc gpulse status
     fails 4 'the library has no nvmlInit_v2: not libnvidia-ml, or a driver before R450'
-    GPULSE_NVML=$PWD/text gpulse status
     echo 'not a library' >text
     GPULSE_NVML=$PWD/text gpulse status
-    fails 4 'cannot load the driver library: .*text: .*'
+    fails 4 "cannot load $PWD/text: file too short"
+}
+
+@test "a library that is there, but not another one that it needs" {
+    command -v cc >/dev/null || skip "no compiler"
+    cc -shared -o libneeded.so -x c /dev/null
+    cc -shared -o libdriver.so -x c /dev/null -x none -Wl,--no-as-needed -L. -lneeded
+    rm libneeded.so
+    GPULSE_NVML=$PWD/libdriver.so gpulse status
+    fails 4 "cannot load $PWD/libdriver.so: libneeded\.so: cannot open .*: No such file or directory"
 }
 
 @test "driver and library of different versions" {
@@ -118,14 +126,44 @@ lines_ok() {
     says '^ *denied$'
 }
 
+# without_list WORDS MESSAGE: what is said where GPU 0 of two has no list of processes
+without_list() {
+    gpulse --sim h100x2 status --no-header
+    status_is 6
+    [[ ${lines[0]} == *"| (processes: $1)" ]]
+    [[ ${lines[1]} == *"MiB)" ]]
+    gpulse --sim h100x2 query index,pid --processes -f csv --no-header
+    status_is 6
+    line_count 1
+    says '^1,'
+    complains "^gpulse: GPU 0: $2$"
+    # who does not ask for it is not concerned
+    gpulse --sim h100x2 status --no-header --no-processes
+    status_is 0
+    gpulse --sim h100x2 query index -f csv
+    status_is 0
+    is_quiet
+    gpulse --sim h100x2 status -i 1
+    status_is 0
+}
+
 @test "no permission for the list of processes" {
     for list in Compute Graphics MPSCompute; do
         fault h100x2 --gpu 0 "deny:nvmlDeviceGet${list}RunningProcesses"
     done
+    without_list 'no permission' 'no permission to list its processes'
+}
+
+@test "the list of processes fails" {
+    fault h100x2 --gpu 0 error=UNKNOWN:nvmlDeviceGetComputeRunningProcesses
+    without_list 'driver error' 'the driver cannot list its processes'
+}
+
+@test "a GPU without a list of graphics processes has one all the same" {
+    fault h100x2 --gpu 0 deny:nvmlDeviceGetGraphicsRunningProcesses error=UNKNOWN:nvmlDeviceGetMPS
     gpulse --sim h100x2 status --no-header
     status_is 0
-    [[ ${lines[0]} == *"| (processes: no permission)" ]]
-    [[ ${lines[1]} == *"MiB)" ]]
+    [[ ${lines[0]} == *"MiB)" ]]
 }
 
 @test "a function that the driver lacks" {
@@ -185,6 +223,7 @@ lines_ok() {
     gpulse --sim h100x8 query index,temperature.gpu,status -f csv --no-header
     status_is 6
     says '^3,\[GPU is lost\],GPU is lost'
+    complains '^gpulse: GPU 3: GPU is lost \(nvml[A-Za-z0-9_]+\)$'
     gpulse --sim h100x8 query index,temperature.gpu -f json
     json_is 'd["gpus"][3]["temperature.gpu"], d["gpus"][3]["reasons"]' "(None, {'temperature.gpu': 'GPU is lost'})"
     # whoever does not ask for that GPU is not concerned
@@ -214,6 +253,52 @@ last_says() {
     for i in 0 1 3; do
         [ "$(grep -c "^$i,NVIDIA H100 80GB HBM3,[0-9]*,ok$" out)" -eq "$(grep -c "^$i," out)" ]
     done
+}
+
+@test "while one GPU is lost or hangs, the values of the others move" {
+    for what in lost hang=30s; do
+        fault h100x4 --gpu 1 "$what"
+        gpulse --sim h100x4 --timeout 0.2 query index,power.draw,status -f csv --no-header -n 0.3 -c 6
+        fault h100x4 clear
+        status_is 6
+        line_count 24
+        for i in 0 2 3; do
+            [ "$(grep -Ec "^$i,[0-9.]+,ok$" <<<"$output")" -eq 6 ]
+            [ "$(grep "^$i," <<<"$output" | sort -u | wc -l)" -gt 1 ]
+        done
+        [ "$(grep -Ec '^1,\[(GPU is lost|Timeout)\],(GPU is lost|no answer) ' <<<"$output")" -eq 6 ]
+    done
+}
+
+@test "the last number of a silent GPU is never printed as if it were new" {
+    start --sim h100x2 --timeout 0.2 query index,temperature.gpu,status -f csv --no-header -n 0.1
+    until_true last_says 1 '^1,[0-9]+,ok$'
+    fault h100x2 --gpu 1 hang=30s
+    until_true last_says 1 '^1,\[Timeout\],no answer for [1-9]'
+    kill -INT "$pid"
+    finish
+    [ "$(grep -E '^1,[0-9]+,' out | grep -vc ',ok$')" -eq 0 ]
+    fault h100x2 clear
+    start --sim h100x2 --timeout 0.2 query index,temperature.gpu -n 0.1
+    until_true grep -Eq '^ +1 +[0-9]+ °C$' out
+    fault h100x2 --gpu 1 hang=30s
+    until_true grep -Eq '^ +1 +[0-9]+ °C \(stale\)$' out
+    kill -INT "$pid"
+    finish
+}
+
+@test "a driver that does not come back: every GPU says so, and no old number is shown" {
+    start --sim h100x2 query index,temperature.gpu,status -f csv --no-header -n 0.1
+    until_true last_says 1 ',ok$'
+    fault h100x2 unloaded error=UNINITIALIZED:nvmlDeviceGetTemperature
+    until_true last_says 0 '^0,\[GPU is lost\],the NVIDIA kernel module is not loaded'
+    until_true last_says 1 '^1,\[GPU is lost\],the NVIDIA kernel module is not loaded'
+    fault h100x2 clear
+    until_true last_says 1 ',ok$'
+    until_true last_says 0 ',ok$'
+    kill -INT "$pid"
+    finish
+    status_is 130
 }
 
 @test "a loop whose last sample is partial ends with 6" {
@@ -259,11 +344,13 @@ last_says() {
     status_is 6
     json_is '[g["index"] for g in d["gpus"] if type(g["temperature.gpu"]) is int]' '[0, 1, 2, 4, 5, 6, 7]'
     json_is 'd["gpus"][3]["reasons"]' "{'temperature.gpu': 'no answer in time'}"
+    complains '^gpulse: GPU 3: no answer for [01] s \(nvml[A-Za-z0-9_]+\)$'
+    [ "$(wc -l <<<"$stderr")" -eq 1 ]
     [ "$took" -lt 20 ]
 }
 
 @test "a hang during a loop: the last values with their age, then fresh ones again" {
-    start --sim h100x8 --timeout 0.3 query index,name,temperature.gpu,status -f ndjson -n 0.1
+    start --sim h100x8 --timeout 0.3 query index,name,temperature.gpu,power.draw,status -f ndjson -n 0.1
     last() {
         grep "\"index\":$1," out | tail -n 1 >last.json
         [ -s last.json ] && [ "$(json "$2" last.json)" = True ]
@@ -285,6 +372,10 @@ rows = [json.loads(line) for line in open("out")]
 assert all(r["status"] == "ok" for r in rows if r["index"] != 3)
 ages = [float(r["reasons"]["temperature.gpu"].split()[1]) for r in rows if "reasons" in r]
 assert ages and ages == sorted(ages), ages
+# while it was silent, the others moved
+silent = {r["time"] for r in rows if "reasons" in r}
+for i in set(range(8)) - {3}:
+    assert len({r["power.draw"] for r in rows if r["index"] == i and r["time"] in silent}) > 1, i
 PYTHON
 }
 
@@ -310,6 +401,39 @@ PYTHON
     status_is 130
 }
 
+# ---- a choice of GPUs, and others that fail ----
+
+# calls NAME FILE: how often the driver function was called
+calls() {
+    awk -v name="$1" '$1 == name { n = $2 } END { print n + 0 }' "$2"
+}
+
+@test "chosen by UUID: another GPU that is lost or hangs is no concern" {
+    for what in lost hang=30s; do
+        fault h100x4 --gpu 3 "$what"
+        gpulse --sim h100x4 --timeout 0.5 query index,name -i GPU-00000002 -f csv --no-header
+        status_is 0
+        is_quiet
+        [ "$output" = "2,NVIDIA H100 80GB HBM3" ]
+        fault h100x4 clear
+    done
+}
+
+@test "chosen by UUID: once it is found, the others are not read any more" {
+    GPULSE_SIM_COUNT=$PWD/count gpulse --sim h100x4 query index,temperature.gpu -i GPU-00000002 -f csv --no-header -n 0.1 -c 5
+    status_is 0
+    line_count 5
+    [ "$(calls nvmlDeviceGetTemperature count)" -eq 8 ]
+}
+
+@test "chosen by UUID, and hung from the start: it is said that nobody knows which one it is" {
+    fault h100x4 --gpu 2 hang=30s
+    gpulse --sim h100x4 --timeout 0.5 query index,temperature.gpu -i GPU-00000002
+    fails 6 'cannot tell which GPU is meant by --id: GPU 2 has not said who it is: no answer for [01] s \(nvml[A-Za-z0-9_]+\)'
+    gpulse --sim h100x4 --timeout 0.5 status -i GPU-00000002
+    fails 6 'cannot tell which GPU is meant by --id: GPU 2 .*'
+}
+
 @test "slow calls are waited for" {
     fault h100x8 slow=20ms
     gpulse --sim h100x8 status
@@ -317,13 +441,38 @@ PYTHON
     lines_ok 0 1 2 3 4 5 6 7
 }
 
+# bind ADDRESS STATUS MODEL UUID: a GPU as the kernel shows it below root
+bind() {
+    bound=root/sys/bus/pci/drivers/nvidia/$1
+    mkdir -p "$bound/power" "root/proc/driver/nvidia/gpus/$1"
+    echo "$2" >"$bound/power/runtime_status"
+    echo auto >"$bound/power/control"
+    printf 'Model: \t\t %s\nIRQ: 1\nGPU UUID: \t %s\n' "$3" "$4" \
+        >"root/proc/driver/nvidia/gpus/$1/information"
+}
+
+@test "a sleeping GPU is chosen by address, UUID or name, and not woken" {
+    bind 0000:53:00.0 active 'NVIDIA H100 80GB HBM3' GPU-00000000-0000-0000-0000-000000000000
+    bind 0000:64:00.0 suspended 'NVIDIA Sleepy' GPU-00000001-0000-0000-0000-000000000001
+    for term in 64:00.0 0000:64:00.0 00000000:64:00.0 GPU-00000001 sleepy 1; do
+        GPULSE_SIM_COUNT=$PWD/count gpulse --sim h100x2 --root root query index,temperature.gpu,status -i "$term" -f csv --no-header
+        status_is 0
+        is_quiet
+        [ "$output" = "1,[Asleep],asleep to save power; gpulse does not wake it" ]
+        [ "$(calls nvmlDeviceGetHandleByIndex_v2 count)" -le 1 ]
+    done
+    # all asleep: the driver is not even loaded
+    echo suspended >root/sys/bus/pci/drivers/nvidia/0000:53:00.0/power/runtime_status
+    rm count
+    GPULSE_SIM_COUNT=$PWD/count gpulse --sim h100x2 --root root status --no-header -i 0000:53:00.0
+    status_is 0
+    line_count 1
+    says '^\[0\] NVIDIA H100 80GB HBM3 \| asleep to save power'
+    [ ! -e count ]
+}
+
 @test "a GPU that sleeps is shown as asleep and not woken" {
-    bound=root/sys/bus/pci/drivers/nvidia/0000:01:00.0
-    mkdir -p $bound/power root/proc/driver/nvidia/gpus/0000:01:00.0
-    echo suspended >$bound/power/runtime_status
-    echo auto >$bound/power/control
-    printf 'Model: \t\t NVIDIA GeForce RTX 3060 Laptop GPU\nIRQ: 1\n' \
-        >root/proc/driver/nvidia/gpus/0000:01:00.0/information
+    bind 0000:01:00.0 suspended 'NVIDIA GeForce RTX 3060 Laptop GPU' 'GPU-????????-????-????-????-????????????'
     GPULSE_SIM_COUNT=$PWD/calls gpulse --sim rtx3060-laptop --root root status --no-header
     status_is 0
     says '^\[0\] NVIDIA GeForce RTX 3060 Laptop GPU \| asleep to save power; gpulse does not wake it$'

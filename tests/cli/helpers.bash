@@ -33,10 +33,11 @@ fault() {
     "$GPULSE" sim fault -m "$@"
 }
 
-# start ARG…: gpulse in the background, its output in the files out and err; its pid is $pid.
+# start ARG…: gpulse in the background, its output in the files out and err; its pid is $pid. A shell
+# without job control starts those with INT ignored, and gpulse leaves that alone: so it is undone.
 start() {
     rm -f out err # of an earlier program: nobody shall take them for this one's
-    "$GPULSE" "$@" >out 2>err 3>&- &
+    env --default-signal=INT,TERM,HUP "$GPULSE" "$@" >out 2>err 3>&- &
     pid=$!
     STARTED+=("$pid")
 }

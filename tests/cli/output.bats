@@ -26,6 +26,26 @@ ends_in_newline() {
     fails 2 '--tee needs --output FILE'
 }
 
+@test "-o leaves a file alone when there is nothing to write" {
+    echo 'of an earlier run' >file
+    GPULSE_NVML=/nonexistent gpulse query index -o file
+    status_is 4
+    gpulse --sim nosuch query index -o file
+    status_is 2
+    gpulse --sim t4 query nosuch -o file
+    status_is 2
+    gpulse --sim t4 query index -i 7 -o file
+    status_is 3
+    fault t4 unloaded
+    gpulse --sim t4 query index -o file
+    status_is 4
+    fault t4 clear
+    fault t4 hang=30s:nvmlInit
+    gpulse --sim t4 --timeout 0.3 query index -o file
+    status_is 4
+    [ "$(cat file)" = 'of an earlier run' ]
+}
+
 @test "-o in a place where nothing can be written" {
     gpulse --sim t4 query index -o none/file
     fails 1 "cannot write 'none/file': No such file or directory"
@@ -53,6 +73,28 @@ ends_in_newline() {
     run --separate-stderr bash -c '"$@" >&-' bash "$GPULSE" --sim t4 status
     status_is 1
     complains '^gpulse: cannot write the output: Bad file descriptor$'
+}
+
+@test "closed descriptors: no file takes their place" {
+    closed() {
+        run --separate-stderr bash -c 'exec "$@" '"$1" bash "$GPULSE" "${@:2}"
+    }
+    fault t4 --gpu 0 slow=1ms
+    before=$("$GPULSE" sim fault -m t4)
+    for command in "status" "query index" "query index -f json" "status --json" "sim list" "sim fault -m t4" "--help"; do
+        closed '<&- >&-' --sim t4 $command
+        status_is 1
+        complains '^gpulse( sim)?: cannot write .*'
+        closed '<&- >&- 2>&-' --sim t4 $command
+        status_is 1
+    done
+    # neither the state of the simulated machine nor anything else was written to
+    [ "$("$GPULSE" sim fault -m t4)" = "$before" ]
+    [ "$(cat "$GPULSE_SIM_STATE"/* | grep -ac 'index\|Tesla\|gpulse: ')" -eq 0 ]
+    # a file is written, and nothing but the output goes there
+    closed '<&- >&- 2>&-' --sim t4 query index,name -f csv -o file
+    status_is 0
+    [ "$(cat file)" = $'index,name\n0,Tesla T4' ]
 }
 
 @test "a reader that goes away ends a loop quietly" {
@@ -91,6 +133,23 @@ ends_in_newline() {
             *) [ $((($(wc -l <out) - 1) % 8)) -eq 0 ] ;;
             esac
         done
+    done
+}
+
+@test "signals that the parent ignores stay ignored, as under nohup" {
+    for signal in HUP INT; do
+        rm -f out
+        env --ignore-signal=$signal "$GPULSE" --sim t4 query index -f csv --no-header -n 0.1 >out 2>err 3>&- &
+        pid=$!
+        STARTED+=("$pid")
+        until_true at_least out 2
+        kill -$signal "$pid"
+        kill -$signal "$pid"
+        lines=$(wc -l <out)
+        until_true at_least out $((lines + 3))
+        kill -TERM "$pid"
+        finish
+        status_is 130
     done
 }
 

@@ -65,6 +65,12 @@ t4() {
     [ "${lines[0]}" = "memory.total [bytes],power.limit [W],name" ]
     t4 memory.total,power.limit,name -f json --units
     json_is 'd["units"]' "{'memory.total': 'bytes', 'power.limit': 'W'}"
+    # a number that is not in the catalogue's unit has a name of its own
+    t4 memory.total:GiB,memory.total,power.limit:mW -f json --units
+    json_is 'd["gpus"]' "[{'memory.total:GiB': 15.0, 'memory.total': 16106127360, 'power.limit:mW': 70000.0}]"
+    json_is 'd["units"]' "{'memory.total:GiB': 'GiB', 'memory.total': 'bytes', 'power.limit:mW': 'mW'}"
+    t4 memory.total:GiB -f ndjson
+    json_is 'd["memory.total:GiB"], "memory.total" in d' '(15.0, False)'
     t4 memory.total
     says '^ +15\.00 GiB$'
     t4 memory.total:furlongs
@@ -112,6 +118,23 @@ t4() {
     [ "${lines[0]}" = "0,[N/A],[N/A],81920" ]
     [ "${lines[1]}" = "0,3,1g.20gb,19968" ]
     [ "${lines[4]}" = "0,6,1g.20gb,19968" ]
+    gpulse --sim a100-mig query index,mig.index -f csv --no-header --mig
+    [ "${lines[*]}" = "0,[N/A] 0,0 0,1 0,2 0,3" ]
+}
+
+@test "a MIG instance is chosen by its UUID" {
+    gpulse --sim a100-mig query index,mig.index,mig.gpu_instance_id,uuid -i MIG-00000500 -f csv --no-header
+    status_is 0
+    is_quiet
+    [ "$output" = "0,2,5,MIG-00000500-7d19-9063-b049-1e69664bb298" ]
+    gpulse --sim a100-mig query mig.index -i mig-00000500,MIG-00000300 -f csv --no-header
+    [ "${lines[*]}" = "0 2" ]
+    gpulse --sim a100-mig query process_name --processes -i MIG-00000500 -f csv --no-header
+    status_is 0
+    says jupyter
+    line_count 1
+    gpulse --sim a100-mig query index -i MIG-00000999
+    fails 3 "no GPU matches 'MIG-00000999'; this machine has 1"
 }
 
 @test "--list has every field of the table, --describe explains one" {
@@ -143,6 +166,12 @@ t4() {
     fails 2 '--interval must be at least 0.1 seconds'
     t4 temperature.gpu -n 50ms
     fails 2 '--interval must be at least 0.1 seconds'
+    t4 temperature.gpu -n 0
+    fails 2 '.*--interval.*'
+    t4 temperature.gpu --duration 0
+    fails 2 '.*--duration.*'
+    t4 temperature.gpu --timeout 0s
+    fails 2 '.*--timeout.*'
     t4 temperature.gpu -n soon
     fails 2 "bad value 'soon' for --interval: it takes a duration such as .*"
     t4 temperature.gpu -c -1
@@ -204,6 +233,39 @@ total_calls() {
     [ "$(calls nvmlDeviceGetPowerManagementLimitConstraints many)" -eq 2 ]
     [ "$(calls nvmlDeviceGetFanSpeed many)" -eq 2 ]
     [ "$(calls nvmlDeviceGetMaxPcieLinkGeneration many)" -eq 2 ]
+}
+
+@test "names of processes are asked only where they are shown" {
+    mkdir -p root/proc # none of the processes is visible
+    GPULSE_SIM_COUNT=$PWD/none gpulse --sim h100x8 --root root query pid,used_gpu_memory,process.type --processes
+    status_is 0
+    [ "$(calls nvmlSystemGetProcessName none)" -eq 0 ]
+    [ "$(calls nvmlDeviceGetComputeRunningProcesses_v3 none)" -eq 8 ]
+    GPULSE_SIM_COUNT=$PWD/some gpulse --sim h100x8 --root root query pid,process_name --processes -f csv --no-header
+    [ "$(calls nvmlSystemGetProcessName some)" -eq "${#lines[@]}" ]
+    GPULSE_SIM_COUNT=$PWD/status gpulse --sim h100x8 --root root status
+    [ "$(calls nvmlSystemGetProcessName status)" -gt 0 ]
+}
+
+@test "--host asks the driver only for what is the driver's" {
+    GPULSE_SIM_COUNT=$PWD/none gpulse --sim h100x8 query host.load.1m,timestamp,host.name --host -f csv
+    status_is 0
+    [ ! -e none ] || [ "$(total_calls none)" -eq 0 ]
+    GPULSE_NVML=/nonexistent gpulse query host.load.1m --host -f csv --no-header
+    status_is 0
+    is_quiet
+    says '^[0-9.]+$'
+    GPULSE_NVML=/nonexistent gpulse query host.load.1m --host -f json
+    status_is 0
+    json_is 'd["driver"]' None
+    GPULSE_NVML=/nonexistent gpulse query driver_version --host
+    status_is 4
+    # the version touches no GPU
+    GPULSE_SIM_COUNT=$PWD/version gpulse --sim h100x8 query driver_version,count --host -f csv --no-header
+    [ "$output" = "580.105.08,8" ]
+    [ "$(calls nvmlInit_v2 version)" -eq 1 ]
+    [ "$(calls nvmlDeviceGetHandleByIndex_v2 version)" -eq 0 ]
+    [ "$(grep nvmlDeviceGet version | grep -vc nvmlDeviceGetCount)" -eq 0 ]
 }
 
 @test "environment variables stand for the common options" {

@@ -200,6 +200,10 @@ h100() {
     fails 2 '--watch takes at least 0.1 seconds'
     gpulse --sim h100x2 status --watch never
     status_is 2
+    gpulse --sim h100x2 status --watch 0
+    status_is 2
+    gpulse --sim h100x2 status --count 3
+    fails 2 '--count needs --watch'
 }
 
 @test "values move, and stand still with --sim-still" {
@@ -245,6 +249,18 @@ h100() {
     says "$esc\[36m"
     on_terminal TERM=dumb
     says_not "$esc\["
+}
+
+@test "--version and --help before and behind the command" {
+    gpulse --version
+    version=$output
+    says '^gpulse [0-9]+\.[0-9]+'
+    for words in "-V" "status --version" "status -V" "query --version" "query index -V" "--version status"; do
+        GPULSE_NVML=/nonexistent gpulse $words
+        status_is 0
+        is_quiet
+        [ "$output" = "$version" ]
+    done
 }
 
 @test "status takes options only" {

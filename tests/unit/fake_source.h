@@ -32,6 +32,7 @@ struct fake_gpu {
     size_t mig_count;
     struct gp_source_process processes[FAKE_PROCESSES];
     size_t process_count;
+    enum gp_status processes_status;
 };
 
 struct fake {
@@ -212,6 +213,7 @@ static inline void fake_add_migs(const struct fake_gpu *gpu, struct gp_reading *
     reading->mig = gp_arena_alloc(&reading->arena, gpu->mig_count, sizeof(*reading->mig));
     for (size_t i = 0; reading->mig && i < gpu->mig_count; i++) {
         struct gp_value *values = reading->mig[i].values;
+        reading->mig[i].index = 2 * (unsigned)i; /* the driver leaves gaps */
         const struct gp_value instance = {.i = (int64_t)i, .status = GP_STATUS_OK};
         *gp_device_value(values, GP_MIG_GPU_INSTANCE) = instance;
         *gp_device_value(values, GP_MIG_COMPUTE_INSTANCE) = instance;
@@ -235,7 +237,7 @@ static inline void fake_answer(const struct fake_gpu *gpu, struct gp_reading *re
         .status = GP_STATUS_UNSUPPORTED,
     };
     fake_add_migs(gpu, reading);
-    reading->processes_status = GP_STATUS_OK;
+    reading->processes_status = gpu->processes_status;
     reading->processes =
         gp_arena_alloc(&reading->arena, FAKE_PROCESSES, sizeof(*reading->processes));
     if (reading->processes) {
@@ -293,7 +295,8 @@ static inline void fake_init(struct fake *fake, unsigned count)
     (void)pthread_mutex_init(&fake->lock, NULL);
     (void)pthread_cond_init(&fake->changed, NULL);
     for (unsigned i = 0; i < GP_ARRAY_LEN(uuids); i++) {
-        fake->gpus[i] = (struct fake_gpu){.uuid = uuids[i], .temperature = 50 + (int64_t)i};
+        fake->gpus[i] = (struct fake_gpu){
+            .uuid = uuids[i], .temperature = 50 + (int64_t)i, .processes_status = GP_STATUS_OK};
         fake->order[i] = i;
     }
 }

@@ -131,8 +131,20 @@ static void reasons_tell_age_and_words(void **state)
     check_reason(v, 9 * GP_NS_PER_S, "stale"); /* never a negative age */
     v = (struct gp_value){.s = "impossible value", .status = GP_STATUS_ERROR};
     check_reason(v, 0, "driver error: impossible value");
-    check_text("memory.used", (struct gp_value){.i = 7, .status = GP_STATUS_STALE}, GP_STYLE_CSV,
-               "7");
+}
+
+/* Where an old number cannot be told from a new one, it is not printed. */
+static void an_old_number_never_looks_like_a_new_one(void **state)
+{
+    (void)state;
+    const struct gp_value v = {.i = 7, .status = GP_STATUS_STALE};
+    check_text("memory.used", v, GP_STYLE_CSV, "[Timeout]");
+    check_text("memory.used:MiB", v, GP_STYLE_CSV, "[Timeout]");
+    check_text("memory.used", v, GP_STYLE_PLAIN, "no answer");
+    check_text("memory.used", v, GP_STYLE_HUMAN, "7 B (stale)");
+    check_text("temperature.gpu", v, GP_STYLE_HUMAN, "7 °C (stale)");
+    check_text("name", (struct gp_value){.s = "x", .status = GP_STATUS_STALE}, GP_STYLE_HUMAN,
+               "x (stale)");
 }
 
 static void check_bad_field(const char *text, const char *words)
@@ -249,6 +261,7 @@ int main(void)
         cmocka_unit_test(another_unit_by_choice),
         cmocka_unit_test(absence_has_its_words_in_every_style),
         cmocka_unit_test(reasons_tell_age_and_words),
+        cmocka_unit_test(an_old_number_never_looks_like_a_new_one),
         cmocka_unit_test(bad_fields),
         cmocka_unit_test(lists_keep_their_order_and_open_groups),
         cmocka_unit_test(bad_lists),

@@ -31,8 +31,13 @@ static int open_library(const char *path, void **ret, struct gp_err *err)
         if (*ret)
             return 0;
         const char *words = dlerror();
-        /* A library that is there and cannot be used says more than those that are not there. */
-        if (words && !strstr(words, "No such file"))
+        size_t n = strlen(place);
+        bool own = words && strncmp(words, place, n) == 0 && strncmp(words + n, ": ", 2) == 0;
+        if (own)
+            words += n + 2;
+        /* A library that is there and cannot be used, perhaps for another that it needs, says more
+         * than those that are not there. */
+        if (words && !(own && strstr(words, "No such file")))
             (void)snprintf(reason, sizeof(reason), "%s", words);
     }
     if (path || strcmp(reason, "not found") != 0)

@@ -76,6 +76,8 @@ static nvmlReturn_t fetch(struct nvml_device *device, struct raw_list *list, uns
     for (int try = 0; try < LIST_TRIES && rc == NVML_ERROR_INSUFFICIENT_SIZE; try++) {
         if (!raw_list_reserve(list, room))
             return NVML_ERROR_MEMORY;
+        /* Should the driver claim more than it writes, the rest is no process and no sample. */
+        memset(list->entries, 0, (size_t)list->capacity * ROOM_BYTES);
         unsigned count = list->capacity;
         rc = ask(device, &count, list->entries, ctx);
         list->count = count < list->capacity ? count : list->capacity;

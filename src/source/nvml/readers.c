@@ -598,38 +598,50 @@ static bool is_due(const struct nvml_device *device, const struct reader *reader
 }
 
 /* The driver says of which type a field is, and not always as documented (R545 gives the memory
- * temperature as a double): what it says is obeyed. */
-static int64_t field_number(const nvmlFieldValue_t *field)
+ * temperature as a double): what it says is obeyed. False if it is no number. */
+static bool field_number(const nvmlFieldValue_t *field, int64_t *ret)
 {
     switch (field->valueType) {
     case NVML_VALUE_TYPE_DOUBLE:
-        return field->value.dVal > -1e15 && field->value.dVal < 1e15 ? (int64_t)field->value.dVal
-                                                                     : -1;
+        if (!(field->value.dVal > -1e15 && field->value.dVal < 1e15))
+            return false;
+        *ret = (int64_t)field->value.dVal;
+        return true;
     case NVML_VALUE_TYPE_UNSIGNED_INT:
-        return field->value.uiVal;
+        *ret = field->value.uiVal;
+        return true;
     case NVML_VALUE_TYPE_UNSIGNED_LONG:
-        return (int64_t)field->value.ulVal;
+        *ret = (int64_t)field->value.ulVal;
+        return true;
     case NVML_VALUE_TYPE_UNSIGNED_LONG_LONG:
-        return (int64_t)field->value.ullVal;
+        *ret = (int64_t)field->value.ullVal;
+        return true;
     case NVML_VALUE_TYPE_SIGNED_LONG_LONG:
-        return field->value.sllVal;
+        *ret = field->value.sllVal;
+        return true;
     case NVML_VALUE_TYPE_SIGNED_INT:
-        return field->value.siVal;
+        *ret = field->value.siVal;
+        return true;
     case NVML_VALUE_TYPE_UNSIGNED_SHORT:
-        return field->value.usVal;
+        *ret = field->value.usVal;
+        return true;
     }
-    return -1;
+    return false;
 }
 
 static nvmlReturn_t settle_field(struct nvml_device *device, const struct reader *reader,
                                  const nvmlFieldValue_t *field, uint64_t now_ns)
 {
     struct gp_value out = {0};
+    int64_t number = 0;
     nvmlReturn_t rc = field->nvmlReturn;
-    if (rc == NVML_SUCCESS)
-        store_number(reader, field_number(field), &out);
+    bool known = rc == NVML_SUCCESS && field_number(field, &number);
+    if (known)
+        store_number(reader, number, &out);
+    else if (rc == NVML_SUCCESS)
+        gp_value_set_absent(&out, GP_STATUS_ERROR, "impossible value", 0);
     /* Boards without the sensor answer 0 instead of refusing (several GeForce generations). */
-    if (rc == NVML_SUCCESS && reader->first == GP_TEMPERATURE_MEMORY && out.i == 0)
+    if (known && reader->first == GP_TEMPERATURE_MEMORY && number == 0)
         rc = NVML_ERROR_NOT_SUPPORTED;
     settle(device, reader, rc, &out, now_ns);
     return rc;

@@ -1,0 +1,253 @@
+#include "fake_nvml.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define EXPORT __attribute__((visibility("default")))
+#define X(ret, name, args) EXPORT ret name args;
+NVML_FUNCTIONS(X)
+#undef X
+
+EXPORT struct fake_nvml *gpulse_fake_nvml(void);
+
+static struct fake_nvml fake;
+
+struct fake_nvml *gpulse_fake_nvml(void)
+{
+    return &fake;
+}
+
+/* Counts the call, and answers with the code that was set for it. */
+#define ENTER(name)                                                                                \
+    do {                                                                                           \
+        fake.calls[FAKE_##name]++;                                                                 \
+        if (fake.rc[FAKE_##name] != NVML_SUCCESS)                                                  \
+            return fake.rc[FAKE_##name];                                                           \
+    } while (0)
+
+/* A function of a device with one result, and one with an argument between them. */
+#define ANSWER(name, type, value)                                                                  \
+    nvmlReturn_t name(nvmlDevice_t device, type *result)                                           \
+    {                                                                                              \
+        (void)device;                                                                              \
+        ENTER(name);                                                                               \
+        *result = (value);                                                                         \
+        return NVML_SUCCESS;                                                                       \
+    }
+#define ANSWER_ARG(name, arg_type, type, value)                                                    \
+    nvmlReturn_t name(nvmlDevice_t device, arg_type arg, type *result)                             \
+    {                                                                                              \
+        (void)device;                                                                              \
+        (void)arg;                                                                                 \
+        ENTER(name);                                                                               \
+        *result = (value);                                                                         \
+        return NVML_SUCCESS;                                                                       \
+    }
+
+static nvmlReturn_t give_text(const char *text, char *out, unsigned size)
+{
+    return snprintf(out, size, "%s", text) < (int)size ? NVML_SUCCESS
+                                                       : NVML_ERROR_INSUFFICIENT_SIZE;
+}
+
+nvmlReturn_t nvmlInit_v2(void)
+{
+    ENTER(nvmlInit_v2);
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlShutdown(void)
+{
+    ENTER(nvmlShutdown);
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlSystemGetDriverVersion(char *version, unsigned int length)
+{
+    ENTER(nvmlSystemGetDriverVersion);
+    return give_text(fake.driver_version, version, length);
+}
+
+nvmlReturn_t nvmlSystemGetProcessName(unsigned int pid, char *name, unsigned int length)
+{
+    ENTER(nvmlSystemGetProcessName);
+    (void)pid;
+    return give_text("/opt/job --fast", name, length);
+}
+
+nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvmlDevice_t *device)
+{
+    ENTER(nvmlDeviceGetHandleByIndex_v2);
+    if (index >= fake.gpu_count)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    *device = &fake.gpus[index];
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, unsigned int length)
+{
+    ENTER(nvmlDeviceGetUUID);
+    return give_text(device->uuid, uuid, length);
+}
+
+nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *name, unsigned int length)
+{
+    ENTER(nvmlDeviceGetName);
+    return give_text(device->name, name, length);
+}
+
+nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *memory)
+{
+    (void)device;
+    ENTER(nvmlDeviceGetMemoryInfo_v2);
+    if (memory->version != nvmlMemory_v2)
+        return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+    *memory = fake.memory;
+    return NVML_SUCCESS;
+}
+
+/* The older call counts what is reserved as used. */
+nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory)
+{
+    (void)device;
+    ENTER(nvmlDeviceGetMemoryInfo);
+    *memory = (nvmlMemory_t){.total = fake.memory.total,
+                             .free = fake.memory.free,
+                             .used = fake.memory.used + fake.memory.reserved};
+    return NVML_SUCCESS;
+}
+
+ANSWER(nvmlDeviceGetBAR1MemoryInfo, nvmlBAR1Memory_t, fake.bar1)
+ANSWER(nvmlDeviceGetUtilizationRates, nvmlUtilization_t, fake.utilization)
+ANSWER_ARG(nvmlDeviceGetTemperature, nvmlTemperatureSensors_t, unsigned int, fake.temperature)
+ANSWER(nvmlDeviceGetFanSpeed, unsigned int, fake.fan)
+ANSWER(nvmlDeviceGetPowerUsage, unsigned int, fake.power_mw)
+ANSWER_ARG(nvmlDeviceGetClockInfo, nvmlClockType_t, unsigned int, fake.clock_mhz)
+ANSWER(nvmlDeviceGetCurrPcieLinkWidth, unsigned int, fake.pcie_width)
+ANSWER(nvmlDeviceGetMaxMigDeviceCount, unsigned int, FAKE_NVML_MIGS)
+ANSWER(nvmlDeviceGetGpuInstanceId, unsigned int, device->gpu_instance)
+ANSWER(nvmlDeviceGetComputeInstanceId, unsigned int, device->compute_instance)
+
+nvmlReturn_t nvmlDeviceGetCount_v2(unsigned int *count)
+{
+    ENTER(nvmlDeviceGetCount_v2);
+    *count = fake.gpu_count;
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetPowerManagementLimitConstraints(nvmlDevice_t device, unsigned int *min_mw,
+                                                          unsigned int *max_mw)
+{
+    (void)device;
+    ENTER(nvmlDeviceGetPowerManagementLimitConstraints);
+    *min_mw = 100000;
+    *max_mw = fake.limit_max_mw;
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetEccMode(nvmlDevice_t device, nvmlEnableState_t *current,
+                                  nvmlEnableState_t *pending)
+{
+    (void)device;
+    ENTER(nvmlDeviceGetEccMode);
+    *current = *pending = NVML_FEATURE_ENABLED;
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t device, int count, nvmlFieldValue_t *values)
+{
+    (void)device;
+    ENTER(nvmlDeviceGetFieldValues);
+    for (int i = 0; i < count; i++) {
+        unsigned id = values[i].fieldId;
+        values[i] = fake.field;
+        values[i].fieldId = id;
+    }
+    return NVML_SUCCESS;
+}
+
+/* ---- processes ---- */
+
+static nvmlReturn_t give_list(struct fake_nvml_list *list, size_t stride, unsigned int *count,
+                              void *out)
+{
+    list->count += list->grows;
+    if (list->count > FAKE_NVML_PROCESSES)
+        list->count = FAKE_NVML_PROCESSES;
+    bool fits = *count >= list->count;
+    *count = list->claims ? list->claims : list->count;
+    if (!fits)
+        return NVML_ERROR_INSUFFICIENT_SIZE;
+    for (unsigned i = 0; i < list->count; i++) {
+        unsigned char entry[sizeof(nvmlProcessInfo_r535_t)];
+        memset(entry, 0xee, sizeof(entry)); /* the fifth member, where there is one */
+        memcpy(entry, &list->entries[i], sizeof(list->entries[i]));
+        memcpy((char *)out + i * stride, entry, stride);
+    }
+    return NVML_SUCCESS;
+}
+
+static size_t stride_v3(void)
+{
+    return fake.wide_entries ? sizeof(nvmlProcessInfo_r535_t) : sizeof(nvmlProcessInfo_t);
+}
+
+#define LIST(name, list, type, stride)                                                             \
+    nvmlReturn_t name(nvmlDevice_t device, unsigned int *count, type *infos)                       \
+    {                                                                                              \
+        (void)device;                                                                              \
+        ENTER(name);                                                                               \
+        return give_list(&fake.list, stride, count, infos);                                        \
+    }
+
+LIST(nvmlDeviceGetComputeRunningProcesses_v3, compute, nvmlProcessInfo_t, stride_v3())
+LIST(nvmlDeviceGetComputeRunningProcesses_v2, compute, nvmlProcessInfo_v2_t,
+     sizeof(nvmlProcessInfo_v2_t))
+LIST(nvmlDeviceGetComputeRunningProcesses, compute, nvmlProcessInfo_v1_t,
+     sizeof(nvmlProcessInfo_v1_t))
+LIST(nvmlDeviceGetGraphicsRunningProcesses_v3, graphics, nvmlProcessInfo_t, stride_v3())
+LIST(nvmlDeviceGetMPSComputeRunningProcesses_v3, mps, nvmlProcessInfo_t, stride_v3())
+
+nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device,
+                                             nvmlProcessUtilizationSample_t *samples,
+                                             unsigned int *count, unsigned long long last_seen)
+{
+    (void)device;
+    ENTER(nvmlDeviceGetProcessUtilization);
+    fake.asked_since_us = last_seen;
+    unsigned room = *count;
+    *count = fake.claimed_samples ? fake.claimed_samples : fake.sample_count;
+    if (room < fake.sample_count)
+        return NVML_ERROR_INSUFFICIENT_SIZE;
+    memcpy(samples, fake.samples, fake.sample_count * sizeof(*samples));
+    return NVML_SUCCESS;
+}
+
+/* ---- MIG ---- */
+
+nvmlReturn_t nvmlDeviceGetMigMode(nvmlDevice_t device, unsigned int *current, unsigned int *pending)
+{
+    ENTER(nvmlDeviceGetMigMode);
+    *current = *pending = fake.mig_enabled && device == &fake.gpus[0];
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetMigDeviceHandleByIndex(nvmlDevice_t device, unsigned int index,
+                                                 nvmlDevice_t *mig)
+{
+    (void)device;
+    ENTER(nvmlDeviceGetMigDeviceHandleByIndex);
+    if (index >= FAKE_NVML_MIGS || !fake.migs[index].present)
+        return NVML_ERROR_NOT_FOUND;
+    *mig = &fake.migs[index];
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetAttributes_v2(nvmlDevice_t device, nvmlDeviceAttributes_t *attributes)
+{
+    ENTER(nvmlDeviceGetAttributes_v2);
+    *attributes = (nvmlDeviceAttributes_t){.gpuInstanceSliceCount = device->gpu_instance,
+                                           .computeInstanceSliceCount = device->gpu_instance,
+                                           .memorySizeMB = 20000};
+    return NVML_SUCCESS;
+}

@@ -1,0 +1,101 @@
+/* A driver whose answers a test dictates, call by call: the module fake-nvml, loaded as the real
+ * library is. It exports few functions; all others are missing, as they are from an old driver. */
+#ifndef GP_TESTS_FAKE_NVML_H
+#define GP_TESTS_FAKE_NVML_H
+
+#include "abi/nvml.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* What is exported. */
+#define FAKE_NVML_FUNCTIONS(X)                                                                     \
+    X(nvmlInit_v2)                                                                                 \
+    X(nvmlShutdown)                                                                                \
+    X(nvmlSystemGetDriverVersion)                                                                  \
+    X(nvmlSystemGetProcessName)                                                                    \
+    X(nvmlDeviceGetCount_v2)                                                                       \
+    X(nvmlDeviceGetHandleByIndex_v2)                                                               \
+    X(nvmlDeviceGetUUID)                                                                           \
+    X(nvmlDeviceGetName)                                                                           \
+    X(nvmlDeviceGetMemoryInfo)                                                                     \
+    X(nvmlDeviceGetMemoryInfo_v2)                                                                  \
+    X(nvmlDeviceGetBAR1MemoryInfo)                                                                 \
+    X(nvmlDeviceGetUtilizationRates)                                                               \
+    X(nvmlDeviceGetTemperature)                                                                    \
+    X(nvmlDeviceGetFanSpeed)                                                                       \
+    X(nvmlDeviceGetPowerUsage)                                                                     \
+    X(nvmlDeviceGetPowerManagementLimitConstraints)                                                \
+    X(nvmlDeviceGetClockInfo)                                                                      \
+    X(nvmlDeviceGetCurrPcieLinkWidth)                                                              \
+    X(nvmlDeviceGetEccMode)                                                                        \
+    X(nvmlDeviceGetFieldValues)                                                                    \
+    X(nvmlDeviceGetComputeRunningProcesses_v3)                                                     \
+    X(nvmlDeviceGetComputeRunningProcesses_v2)                                                     \
+    X(nvmlDeviceGetComputeRunningProcesses)                                                        \
+    X(nvmlDeviceGetGraphicsRunningProcesses_v3)                                                    \
+    X(nvmlDeviceGetMPSComputeRunningProcesses_v3)                                                  \
+    X(nvmlDeviceGetProcessUtilization)                                                             \
+    X(nvmlDeviceGetMigMode)                                                                        \
+    X(nvmlDeviceGetMaxMigDeviceCount)                                                              \
+    X(nvmlDeviceGetMigDeviceHandleByIndex)                                                         \
+    X(nvmlDeviceGetGpuInstanceId)                                                                  \
+    X(nvmlDeviceGetComputeInstanceId)                                                              \
+    X(nvmlDeviceGetAttributes_v2)
+
+enum fake_nvml_function {
+#define X(name) FAKE_##name,
+    FAKE_NVML_FUNCTIONS(X)
+#undef X
+        FAKE_NVML_COUNT
+};
+
+enum {
+    FAKE_NVML_GPUS = 2,
+    FAKE_NVML_MIGS = 7,
+    FAKE_NVML_PROCESSES = 4096,
+    FAKE_NVML_SAMPLES = 256,
+};
+
+/* A GPU, or a MIG instance; handles point to these. */
+struct nvmlDevice_st {
+    bool present;
+    const char *uuid;
+    const char *name;
+    unsigned gpu_instance;
+    unsigned compute_instance;
+};
+
+struct fake_nvml_list {
+    unsigned count;
+    unsigned grows;  /* this many entries more at every call */
+    unsigned claims; /* the count that is answered, if not 0 */
+    nvmlProcessInfo_v2_t entries[FAKE_NVML_PROCESSES];
+};
+
+struct fake_nvml {
+    unsigned calls[FAKE_NVML_COUNT];
+    nvmlReturn_t rc[FAKE_NVML_COUNT]; /* what is answered instead of a value */
+    const char *driver_version;
+    struct nvmlDevice_st gpus[FAKE_NVML_GPUS];
+    struct nvmlDevice_st migs[FAKE_NVML_MIGS]; /* of GPU 0 */
+    unsigned gpu_count;
+    bool mig_enabled;
+    nvmlMemory_v2_t memory;
+    nvmlBAR1Memory_t bar1;
+    nvmlUtilization_t utilization;
+    unsigned temperature, fan, power_mw, limit_max_mw, clock_mhz, pcie_width;
+    nvmlFieldValue_t field; /* every field's answer */
+    struct fake_nvml_list compute, graphics, mps;
+    bool wide_entries; /* the _v3 lists write 32 bytes an entry */
+    nvmlProcessUtilizationSample_t samples[FAKE_NVML_SAMPLES];
+    unsigned sample_count;
+    unsigned claimed_samples; /* the count that is answered, if not 0 */
+    unsigned long long asked_since_us;
+};
+
+/* Exported by the module beside the driver's functions. */
+typedef struct fake_nvml *(*fake_nvml_get_fn)(void);
+#define FAKE_NVML_GET "gpulse_fake_nvml"
+
+#endif
