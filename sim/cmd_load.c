@@ -9,6 +9,7 @@
 #include "base/strbuf.h"
 #include "sim/live.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,8 @@
 #include <strings.h>
 #include <time.h>
 #include <unistd.h>
+
+enum { MEM_MIN = 1 << 20 };
 
 struct options {
     const char *machine;
@@ -37,7 +40,7 @@ static const struct gp_opt options[] = {
     {0, "for", "duration", GP_OPT_DURATION, "TIME", NULL, NULL, GP_COMPLETE_NONE,
      offsetof(struct options, duration_ns), "how long (default: until stopped)"},
     {0, "name", NULL, GP_OPT_STRING, "TEXT", NULL, NULL, GP_COMPLETE_NONE,
-     offsetof(struct options, name), "name in the process list (default: python)"},
+     offsetof(struct options, name), "its name in lists of processes (default: python)"},
     GP_OPT_END,
 };
 
@@ -205,7 +208,7 @@ static int take(const struct sim_live *live, const struct options *o,
     struct sim_memory memory = {0};
     struct sim_job job = {
         .pid = (uint32_t)getpid(),
-        .util_pct = (uint32_t)(o->util > 100 ? 100 : o->util),
+        .util_pct = (uint32_t)o->util,
         .start_ticks = sim_process_start((unsigned int)getpid()),
         .bytes = o->bytes,
         .device = (int32_t)gpu->index,
@@ -278,6 +281,24 @@ static int hold(const struct sim_live *live, const struct options *o, struct gp_
     return result;
 }
 
+/* A process is called after its first argument: this one begins anew under the name that it shall
+ * have in lists of processes. */
+static int take_name(int argc, char **argv, const char *name, struct gp_err *err)
+{
+    if (strcmp(program_invocation_name, name) == 0)
+        return GP_OK;
+    const char **again = calloc((size_t)argc + 2, sizeof(*again));
+    if (!again)
+        return gp_err_set(err, GP_ENOMEM, "out of memory");
+    again[0] = name;
+    for (int i = 0; i < argc; i++)
+        again[i + 1] = argv[i];
+    (void)execv("/proc/self/exe", (char *const *)(uintptr_t)again);
+    free(again);
+    return gp_err_set(err, GP_EFAIL, "cannot run under the name '%.60s': %s", name,
+                      strerror(errno));
+}
+
 static int run(int argc, char **argv, struct gp_err *err)
 {
     struct options o = {.bytes = 1 << 30, .util = 80, .name = "python"};
@@ -289,6 +310,14 @@ static int run(int argc, char **argv, struct gp_err *err)
     int result = gp_cli_parse(argc, argv, &target, 1, false, &positional, err);
     if (result == GP_OK && positional > 0)
         result = gp_err_set(err, GP_EUSAGE, "load takes no arguments, only options");
+    if (result == GP_OK && o.util > 100)
+        result = gp_err_set(err, GP_EUSAGE, "--util takes at most 100 percent");
+    if (result == GP_OK && o.bytes < MEM_MIN)
+        result =
+            gp_err_set(err, GP_EUSAGE,
+                       "--mem takes at least 1MiB; a bare number counts bytes, 20GiB is 20 GiB");
+    if (result == GP_OK)
+        result = take_name(argc, argv, o.name, err);
     if (result == GP_OK)
         result = sim_tool_open(o.machine, &spec, &machine, &state, err);
     if (result == GP_OK) {
@@ -302,6 +331,7 @@ static int run(int argc, char **argv, struct gp_err *err)
 
 const struct gp_cmd sim_cmd_load = {
     .name = "load",
+    .usage = "[options]",
     .summary = "a process that behaves like a CUDA job",
     .description =
         "Holds memory of a simulated GPU until it is stopped. It obeys "

@@ -160,8 +160,8 @@ static int check_keys(struct loader *l, json_t *object, const char *const *known
         if (known[i])
             continue;
         const char *near = gp_cli_nearest(key, next_name, known);
-        return fail(l, "unknown key '%.60s'%s%s%s", key, near ? "; did you mean '" : "",
-                    near ? near : "", near ? "'?" : "");
+        return fail(l, "unknown key '%.60s'%s%s%s", key, near ? " (did you mean '" : "",
+                    near ? near : "", near ? "'?)" : "");
     }
     return GP_OK;
 }
@@ -309,7 +309,7 @@ static int load_answer(struct loader *l, const char *key, json_t *json, struct s
             names[slot] = sim_answers[slot].key;
         const char *near = gp_cli_nearest(key, next_name, names);
         return fail(l, "unknown answer%s%s%s; expected a function's name without nvmlDeviceGet",
-                    near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+                    near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
     }
     if (members && found != json_object_size(json))
         return fail(l, "has a member that this answer does not know");

@@ -302,7 +302,7 @@ def program_name(command):
 
 def expected_of_process(process, capture):
     name = process.findtext("process_name").strip()
-    unknown = Absent("not supported")
+    unknown = Absent("not in /proc: it has ended, or runs in another pid namespace")
     yield "pid", int(process.findtext("pid"))
     yield "process.type", process.findtext("type").strip()
     yield "process_name", program_name(name) or unknown

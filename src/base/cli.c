@@ -120,7 +120,7 @@ static int unknown_option(const char *word, size_t n, const struct gp_opt_target
     struct name_list list = {targets, count};
     const char *near = word[1] == '-' ? gp_cli_nearest(name, next_option_name, &list) : NULL;
     return gp_err_set(err, GP_EUSAGE, "unknown option '%.80s'%s%s%s; try --help", word,
-                      near ? "; did you mean --" : "", near ? near : "", near ? "?" : "");
+                      near ? " (did you mean --" : "", near ? near : "", near ? "?)" : "");
 }
 
 /* Takes the value of opt: glued (may be NULL), the next word, or the fallback. Advances *i. */
@@ -267,5 +267,5 @@ int gp_cli_find(const struct gp_cmd *const *commands, const char *name, const st
         }
     const char *near = gp_cli_nearest(name, next_command_name, commands);
     return gp_err_set(err, GP_EUSAGE, "unknown command '%.60s'%s%s%s; try --help", name,
-                      near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+                      near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
 }

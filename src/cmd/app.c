@@ -118,7 +118,8 @@ static int choose_library(const char *sim, char path[GP_PATH_SIZE], const char *
 /* A thread of the sampler is inside the driver for good. */
 static bool stuck;
 
-int gp_app_open(const struct gp_want *want, struct gp_sampler **ret, struct gp_err *err)
+int gp_app_open(const struct gp_want *want, const struct gp_loop *loop, struct gp_sampler **ret,
+                struct gp_err *err)
 {
     /* They live as long as the process: a stuck worker may use them at any time. */
     static char library_path[GP_PATH_SIZE];
@@ -138,6 +139,7 @@ int gp_app_open(const struct gp_want *want, struct gp_sampler **ret, struct gp_e
         .source = gp_nvml_new(&nvml),
         .root = root,
         .timeout_ns = gp_common()->timeout_ns,
+        .later_timeout_ns = loop->interval_ns < gp_common()->timeout_ns ? loop->interval_ns : 0,
         .selection = &selection,
         .want = complete,
     };

@@ -34,10 +34,6 @@ struct gp_common *gp_common(void);
 int gp_app_parse(const struct gp_cmd *cmd, int argc, char **argv, void *values, int *ret_positional,
                  bool *ret_done, struct gp_err *err) GP_MUST_CHECK;
 
-/* Opens the sampler that the common options ask for. */
-int gp_app_open(const struct gp_want *want, struct gp_sampler **ret,
-                struct gp_err *err) GP_MUST_CHECK;
-
 void gp_app_close(struct gp_sampler *sampler);
 
 /* Whether a thread is stuck inside the driver: then the process must end with _exit(), because what
@@ -61,6 +57,11 @@ struct gp_loop {
     uint64_t count;       /* 0: no limit */
     uint64_t duration_ns; /* 0: no limit */
 };
+
+/* Opens the sampler that the common options ask for. In a loop, a GPU that hangs holds the others
+ * up no longer than the interval; only the first sample waits for the whole timeout. */
+int gp_app_open(const struct gp_want *want, const struct gp_loop *loop, struct gp_sampler **ret,
+                struct gp_err *err) GP_MUST_CHECK;
 
 /* Samples and hands each snapshot to on_sample, until count, duration or a signal ends it; an error
  * of on_sample ends it too. Returns GP_OK, GP_EPARTIAL if the last sample was partial, GP_EINTR

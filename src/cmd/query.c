@@ -41,7 +41,8 @@ static const struct gp_opt options[] = {
     {0, "no-header", NULL, GP_OPT_FLAG, .offset = OPT(no_header),
      .help = "leave out the header line"},
     {'n', "interval", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(interval_ns),
-     .help = "sample again and again, this far apart (at least 0.1)"},
+     .help = "sample again and again, this far apart (at least 0.1; default 1 with -c above 1 or "
+             "--duration), until Ctrl-C"},
     {'c', "count", NULL, GP_OPT_U64, "N", .offset = OPT(count), .help = "stop after N samples"},
     {0, "duration", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(duration_ns),
      .help = "stop after this time, such as 90s or 1h"},
@@ -108,10 +109,10 @@ void gp_query_man_metrics(struct gp_strbuf *sb)
         gp_strbuf_adds(sb, "\n*");
         for (const char *p = info->name; *p; p++)
             gp_strbuf_addf(sb, *p == '_' ? "\\_" : "%c", *p);
-        gp_strbuf_addf(sb, "*%s%s%s\n\t%c%s.\n", *unit ? " (" : "", unit, *unit ? ")" : "",
-                       info->help[0] >= 'a' && info->help[0] <= 'z' ? info->help[0] - 32
-                                                                    : info->help[0],
-                       info->help + 1);
+        gp_strbuf_addf(sb, "*%s%s%s\n\t%s", *unit ? " (" : "", unit, *unit ? ")" : "", info->help);
+        for (const char *p = *info->aliases ? info->aliases : ""; *p; p++)
+            gp_strbuf_addf(sb, p == info->aliases ? "; also %c" : *p == '_' ? "\\_" : "%c", *p);
+        gp_strbuf_addc(sb, '\n');
     }
 }
 
@@ -173,8 +174,12 @@ static struct gp_want want_of(const struct gp_view *view, bool mig)
     struct gp_want want = {.mig = mig,
                            .host_only = view->scope == GP_SCOPE_HOST,
                            .processes = view->scope == GP_SCOPE_PROCESS};
-    for (size_t i = 0; i < view->fields.count; i++)
-        gp_metric_set_add(&want.metrics, view->fields.fields[i].metric);
+    for (size_t i = 0; i < view->fields.count; i++) {
+        enum gp_metric m = view->fields.fields[i].metric;
+        gp_metric_set_add(&want.metrics, m);
+        /* the instance of a process, or of a GPU that has some */
+        want.mig = want.mig || (want.processes && m >= GP_MIG_INDEX && m <= GP_MIG_PROFILE);
+    }
     return want;
 }
 
@@ -186,7 +191,7 @@ static int sample(const struct query_options *o, struct query_run *run, struct g
     run->view.looped = loop.interval_ns != 0;
     struct gp_want want = want_of(&run->view, o->mig);
     struct gp_sampler *sampler;
-    int r = gp_app_open(&want, &sampler, err);
+    int r = gp_app_open(&want, &loop, &sampler, err);
     if (r < 0)
         return r;
     /* Only now: a file of an earlier run is not lost to a driver that does not start. */

@@ -51,7 +51,7 @@ static const struct gp_opt options[] = {
     {0, "line", NULL, GP_OPT_STRING, "PATTERN", .offset = OPT(line),
      .help = "a line per GPU after this pattern, for status bars: {field} or {field:unit}"},
     {0, "watch", "interval", GP_OPT_DURATION, "SEC", .fallback = "1", .offset = OPT(interval_ns),
-     .help = "show it again and again (default every second, at least 0.1)"},
+     .help = "show it again and again until Ctrl-C (default every second, at least 0.1)"},
     {0, "count", NULL, GP_OPT_U64, "N", .offset = OPT(count),
      .help = "with --watch: stop after N times"},
     {0, "force-color", NULL, GP_OPT_FLAG, .offset = OPT(force_color),
@@ -167,12 +167,12 @@ static int show(const struct status_options *o, struct gp_err *err)
         gp_status_want(&want.metrics, &o->view, o->json);
     }
     struct gp_sampler *sampler;
-    int r = gp_app_open(&want, &sampler, err);
+    const struct gp_loop loop = {o->interval_ns, o->count, 0};
+    int r = gp_app_open(&want, &loop, &sampler, err);
     if (r < 0)
         return r;
     struct status_run run = {.options = o, .sb = GP_STRBUF_INIT(64 << 20)};
     run.full_screen = o->interval_ns && !o->line && isatty(STDOUT_FILENO);
-    const struct gp_loop loop = {o->interval_ns, o->count, 0};
     r = gp_app_loop(sampler, &loop, on_sample, &run, err);
     gp_strbuf_fini(&run.sb);
     gp_app_close(sampler);

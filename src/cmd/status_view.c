@@ -75,6 +75,13 @@ static double to_number(enum gp_metric m, const struct gp_value *v)
     return gp_metric_table[m].type == GP_TYPE_REAL ? v->f : (double)v->i;
 }
 
+/* Widths of columns, by what stands in them. */
+struct layout {
+    size_t name; /* columns; 0: no names */
+    int index_digits;
+    int memory_digits;
+};
+
 /* A number right-aligned in `width` columns, "??" if it is not known, bright from `bright` on. */
 struct cell {
     int width;
@@ -151,13 +158,13 @@ static void add_power(struct gp_strbuf *sb, const struct gp_status_view *view,
 }
 
 static void add_memory(struct gp_strbuf *sb, const struct gp_status_view *view,
-                       const struct gp_device *device)
+                       const struct layout *layout, const struct gp_device *device)
 {
-    const struct cell used = {6, BOLD_YELLOW, BOLD_YELLOW, 0};
-    const struct cell total = {6, YELLOW, YELLOW, 0};
-    gp_strbuf_adds(sb, " |");
+    const struct cell used = {layout->memory_digits, BOLD_YELLOW, BOLD_YELLOW, 0};
+    const struct cell total = {layout->memory_digits, YELLOW, YELLOW, 0};
+    gp_strbuf_adds(sb, " | ");
     add_cell(sb, view, used, GP_MEMORY_USED, device_value(device, GP_MEMORY_USED));
-    gp_strbuf_adds(sb, " /");
+    gp_strbuf_adds(sb, " / ");
     add_cell(sb, view, total, GP_MEMORY_TOTAL, device_value(device, GP_MEMORY_TOTAL));
     gp_strbuf_adds(sb, " MiB");
 }
@@ -235,17 +242,18 @@ static const char *device_name(const struct gp_device *device)
     return gp_value_is_present(name) ? name->s : "?";
 }
 
-static void add_gpu(struct gp_strbuf *sb, const struct gp_status_view *view, size_t name_width,
-                    const struct gp_snapshot *snapshot, const struct gp_device *device)
+static void add_gpu(struct gp_strbuf *sb, const struct gp_status_view *view,
+                    const struct layout *layout, const struct gp_snapshot *snapshot,
+                    const struct gp_device *device)
 {
     char index[24];
     (void)snprintf(index, sizeof(index), "[%u]", device->index);
     add_colored(sb, view, CYAN, index);
-    gp_strbuf_addc(sb, ' ');
-    if (name_width > 0) {
+    gp_strbuf_fill(sb, ' ', (size_t)layout->index_digits + 3 - strlen(index));
+    if (layout->name > 0) {
         if (view->color)
             gp_strbuf_adds(sb, device->status == GP_STATUS_OK ? BLUE : RED);
-        gp_utf8_add_padded(sb, device_name(device), name_width, true);
+        gp_utf8_add_padded(sb, device_name(device), layout->name, true);
         gp_strbuf_adds(sb, view->color ? RESET " |" : " |");
     }
     if (device->status != GP_STATUS_OK) {
@@ -270,34 +278,47 @@ static void add_gpu(struct gp_strbuf *sb, const struct gp_status_view *view, siz
     gp_strbuf_adds(sb, " %");
     add_codec(sb, view, device);
     add_power(sb, view, device);
-    add_memory(sb, view, device);
+    add_memory(sb, view, layout, device);
     add_processes(sb, view, snapshot, device);
     gp_strbuf_addc(sb, '\n');
     add_full_commands(sb, view, snapshot, device);
 }
 
 static void add_mig(struct gp_strbuf *sb, const struct gp_status_view *view,
-                    const struct gp_snapshot *snapshot, const struct gp_device *device)
+                    const struct layout *layout, const struct gp_snapshot *snapshot,
+                    const struct gp_device *device)
 {
     const struct gp_value *profile = device_value(device, GP_MIG_PROFILE);
     gp_strbuf_addf(sb, "    MIG %u %-8s%s", device->mig_index,
                    gp_value_is_present(profile) ? profile->s : "?",
                    device->status == GP_STATUS_OK ? "" : " last seen:");
-    add_memory(sb, view, device);
+    add_memory(sb, view, layout, device);
     add_processes(sb, view, snapshot, device);
     gp_strbuf_addc(sb, '\n');
     add_full_commands(sb, view, snapshot, device);
 }
 
-static size_t widest_name(const struct gp_snapshot *snapshot)
+static int digits(long long number)
 {
-    size_t widest = 0;
+    return snprintf(NULL, 0, "%lld", number);
+}
+
+static struct layout measure(const struct gp_status_view *view, const struct gp_snapshot *snapshot)
+{
+    struct layout layout = {.memory_digits = 5};
     for (size_t i = 0; i < snapshot->device_count; i++) {
-        size_t width =
-            snapshot->devices[i].is_mig ? 0 : gp_utf8_width(device_name(&snapshot->devices[i]));
-        widest = width > widest ? width : widest;
+        const struct gp_device *device = &snapshot->devices[i];
+        const struct gp_value *total = device_value(device, GP_MEMORY_TOTAL);
+        size_t name = device->is_mig ? 0 : gp_utf8_width(device_name(device));
+        int memory = gp_value_is_present(total) ? digits(to_mib(total->i)) : 0;
+        int index = digits(device->index);
+        layout.name = name > layout.name ? name : layout.name;
+        layout.memory_digits = memory > layout.memory_digits ? memory : layout.memory_digits;
+        layout.index_digits = index > layout.index_digits ? index : layout.index_digits;
     }
-    return widest;
+    if (view->name_width != GP_STATUS_NAME_AUTO)
+        layout.name = view->name_width < 256 ? (size_t)view->name_width : 256;
+    return layout;
 }
 
 static void add_header(struct gp_strbuf *sb, const struct gp_status_view *view,
@@ -319,17 +340,15 @@ static void add_header(struct gp_strbuf *sb, const struct gp_status_view *view,
 void gp_status_text(struct gp_strbuf *sb, const struct gp_status_view *view,
                     const struct gp_snapshot *snapshot)
 {
-    size_t name_width = view->name_width == GP_STATUS_NAME_AUTO ? widest_name(snapshot)
-                        : view->name_width < 256                ? (size_t)view->name_width
-                                                                : 256;
+    const struct layout layout = measure(view, snapshot);
     if (!view->no_header)
         add_header(sb, view, snapshot);
     for (size_t i = 0; i < snapshot->device_count; i++) {
         const struct gp_device *device = &snapshot->devices[i];
         if (device->is_mig)
-            add_mig(sb, view, snapshot, device);
+            add_mig(sb, view, &layout, snapshot, device);
         else
-            add_gpu(sb, view, name_width, snapshot, device);
+            add_gpu(sb, view, &layout, snapshot, device);
     }
 }
 

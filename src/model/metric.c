@@ -57,7 +57,7 @@ int gp_metric_find(const char *name, enum gp_metric *ret, struct gp_err *err)
         }
     const char *near = gp_cli_nearest(name, next_metric_name, NULL);
     return gp_err_set(err, GP_EUSAGE, "unknown field '%.80s'%s%s%s; gpulse query --list shows all",
-                      name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+                      name, near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
 }
 
 bool gp_metric_set_has_scope(const struct gp_metric_set *set, enum gp_scope scope)

@@ -45,6 +45,13 @@ static int parse_term(const char *text, size_t n, struct gp_select_term *term, s
             "id or a part of the name",
             (int)(n > 80 ? 80 : n), text);
     memcpy(term->text, text, n);
+    unsigned first;
+    unsigned last;
+    int used = 0;
+    if (sscanf(term->text, "%u-%u%n", &first, &last, &used) == 2 && (size_t)used == n &&
+        first > last)
+        return gp_err_set(err, GP_EUSAGE, "bad range '%s' in --id: it counts downwards",
+                          term->text);
     if (isdigit((unsigned char)term->text[0]) && parse_index_range(term->text, term))
         term->kind = GP_SELECT_INDEX;
     else if (strncasecmp(term->text, "GPU-", 4) == 0 || strncasecmp(term->text, "MIG-", 4) == 0)

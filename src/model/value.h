@@ -32,8 +32,8 @@ struct gp_value {
     union {
         int64_t i;
         double f;
-        const char *s; /* safe UTF-8, owned by the reading or snapshot; of GP_STATUS_ERROR: the
-                          driver's words */
+        const char *s; /* safe UTF-8, owned by the reading or snapshot; of an absent value: more
+                          words on why, or NULL */
     };
     uint64_t time_ns; /* monotonic moment of the reading */
     uint8_t status;   /* enum gp_status */
@@ -56,7 +56,7 @@ static inline void gp_value_set_text(struct gp_value *v, const char *s, uint64_t
         .s = s, .time_ns = time_ns, .status = s ? GP_STATUS_OK : GP_STATUS_UNSUPPORTED};
 }
 
-/* words: of GP_STATUS_ERROR, else NULL. */
+/* words: more on why it is absent, or NULL; they must live as long as the value. */
 static inline void gp_value_set_absent(struct gp_value *v, enum gp_status status, const char *words,
                                        uint64_t time_ns)
 {

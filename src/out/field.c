@@ -151,10 +151,23 @@ const char *gp_field_unit(const struct gp_field *field)
     return field->unit ? field->unit->name : gp_unit_name(gp_metric_table[field->metric].unit);
 }
 
+/* Rounded to the decimals of the unit: to the nearest, whole units of memory upwards as nvidia-smi
+ * does (a process that holds one byte does not hold 0 MiB). */
 double gp_field_number(const struct gp_field *field, const struct gp_value *v)
 {
     double number = gp_metric_table[field->metric].type == GP_TYPE_REAL ? v->f : (double)v->i;
-    return field->unit ? number * field->unit->factor : number;
+    if (!field->unit)
+        return number;
+    double scale = 1;
+    for (int i = 0; i < field->unit->decimals; i++)
+        scale *= 10;
+    number *= field->unit->factor * scale;
+    double whole = (double)(int64_t)number;
+    if (field->unit->of == GP_UNIT_BYTES && field->unit->decimals == 0)
+        whole += whole < number;
+    else
+        whole = (double)(int64_t)(number < 0 ? number - 0.5 : number + 0.5);
+    return whole / scale;
 }
 
 static void format_human_bytes(struct gp_strbuf *sb, double bytes)
@@ -212,9 +225,11 @@ void gp_field_format(struct gp_strbuf *sb, const struct gp_field *field, const s
 
 void gp_field_reason(struct gp_strbuf *sb, const struct gp_value *v, uint64_t now_ns)
 {
-    gp_strbuf_adds(sb, status_texts[v->status].json);
-    if (v->status == GP_STATUS_ERROR && v->s)
-        gp_strbuf_addf(sb, ": %s", v->s);
+    bool words = !gp_value_is_present(v) && v->s;
+    if (!words || v->status != GP_STATUS_UNSUPPORTED)
+        gp_strbuf_adds(sb, status_texts[v->status].json);
+    if (words)
+        gp_strbuf_addf(sb, v->status == GP_STATUS_UNSUPPORTED ? "%s" : ": %s", v->s);
     if (v->status == GP_STATUS_STALE && now_ns > v->time_ns)
         gp_strbuf_addf(sb, ": %.1f s old", (double)(now_ns - v->time_ns) / 1e9);
 }

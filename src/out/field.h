@@ -49,7 +49,8 @@ void gp_field_format(struct gp_strbuf *sb, const struct gp_field *field, const s
 /* The name of the unit in which the field is written; "" for none. */
 const char *gp_field_unit(const struct gp_field *field);
 
-/* The number in the field's unit; only for present values that are not text. */
+/* The number in the field's unit, rounded as it is printed; only for present values that are not
+ * text. */
 double gp_field_number(const struct gp_field *field, const struct gp_value *v);
 
 /* Why a value is absent, or how old a stale one is, for JSON. now_ns: the time of the snapshot. */

@@ -19,9 +19,10 @@ static json_t *json_value(const struct gp_field *field, const struct gp_value *v
         return json_null();
     if (info->type == GP_TYPE_TEXT)
         return json_string(v->s);
-    if (info->type == GP_TYPE_REAL || field->unit)
-        return json_real(gp_field_number(field, v));
-    return json_integer(v->i);
+    double number = gp_field_number(field, v);
+    if (field->unit && field->unit->decimals == 0)
+        return json_integer((json_int_t)number);
+    return info->type == GP_TYPE_REAL || field->unit ? json_real(number) : json_integer(v->i);
 }
 
 /* A field's key: its name, with the unit if another one was asked for. */

@@ -390,14 +390,20 @@ static int fill_from_proc(struct gp_snapshot *snapshot, struct gp_process *row,
     if (!name && driver_name)
         name = name_from_driver(snapshot, driver_name);
     const char *command = info->command ? info->command : driver_name;
-    gp_value_set_text(&v[GP_PROCESS_USER - GP_PROCESS__FIRST], info->user, time_ns);
-    gp_value_set_text(&v[GP_PROCESS_NAME - GP_PROCESS__FIRST], name, time_ns);
-    gp_value_set_text(&v[GP_PROCESS_COMMAND - GP_PROCESS__FIRST], command, time_ns);
-    if (!(want & GP_PROC_STAT) || !info->exists) {
-        for (int m = GP_PROCESS_CPU; m <= GP_PROCESS_START; m++)
-            gp_value_set_absent(&v[m - GP_PROCESS__FIRST], GP_STATUS_UNSUPPORTED, NULL, time_ns);
+    static const char hidden[] = "not in /proc: it has ended, or runs in another pid namespace";
+    static const enum gp_metric of_proc[] = {GP_PROCESS_NAME, GP_PROCESS_USER, GP_PROCESS_COMMAND,
+                                             GP_PROCESS_CPU,  GP_PROCESS_RSS,  GP_PROCESS_START};
+    for (size_t i = 0; i < GP_ARRAY_LEN(of_proc); i++)
+        gp_value_set_absent(&v[of_proc[i] - GP_PROCESS__FIRST], GP_STATUS_UNSUPPORTED,
+                            info->exists ? NULL : hidden, time_ns);
+    if (info->user)
+        gp_value_set_text(&v[GP_PROCESS_USER - GP_PROCESS__FIRST], info->user, time_ns);
+    if (name)
+        gp_value_set_text(&v[GP_PROCESS_NAME - GP_PROCESS__FIRST], name, time_ns);
+    if (command)
+        gp_value_set_text(&v[GP_PROCESS_COMMAND - GP_PROCESS__FIRST], command, time_ns);
+    if (!(want & GP_PROC_STAT) || !info->exists)
         return 0;
-    }
     char start[GP_RFC3339_SIZE];
     gp_clock_rfc3339(info->start_ns, start);
     const char *copy = gp_arena_strdup(&snapshot->arena, start);

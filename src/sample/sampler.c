@@ -36,7 +36,9 @@ struct task {
 
 struct gp_sampler {
     struct gp_sampler_config config;
-    struct gp_want want; /* config.want and what selection and assembly need */
+    struct gp_want want;     /* config.want and what selection and assembly need */
+    struct gp_want identity; /* the static part of it */
+    bool wants_identity;
     struct gp_assembler assembler;
     pthread_mutex_t lock;
     pthread_cond_t wake; /* there is something to do */
@@ -122,19 +124,6 @@ static void attach(struct task *t, struct gp_reading *reading)
                    "the driver no longer lists this GPU");
 }
 
-static struct gp_reading *read_device(struct task *t)
-{
-    struct gp_reading *reading = gp_reading_new();
-    if (!reading)
-        return NULL;
-    reading->time_ns = gp_clock_mono_ns();
-    if (!t->device)
-        attach(t, reading);
-    if (t->device)
-        t->sampler->config.source->ops->read(t->device, &t->sampler->want, reading);
-    return reading;
-}
-
 /* Publishes a reading; the lock is held. */
 static void publish(struct task *t, struct gp_reading *reading)
 {
@@ -150,6 +139,36 @@ static void publish(struct task *t, struct gp_reading *reading)
             (void)snprintf(slot->uuid, sizeof(slot->uuid), "%s",
                            t->sampler->config.source->ops->uuid(t->device));
     }
+}
+
+/* Publishes what lasts, as soon as the GPU is held: should it hang in the middle of its first
+ * reading, it has a name at least. */
+static void publish_identity(struct task *t)
+{
+    struct gp_sampler *s = t->sampler;
+    struct gp_reading *reading = s->wants_identity ? gp_reading_new() : NULL;
+    if (!reading)
+        return;
+    s->config.source->ops->read(t->device, &s->identity, reading);
+    (void)pthread_mutex_lock(&s->lock);
+    publish(t, reading);
+    (void)pthread_mutex_unlock(&s->lock);
+}
+
+static struct gp_reading *read_device(struct task *t)
+{
+    struct gp_reading *reading = gp_reading_new();
+    if (!reading)
+        return NULL;
+    reading->time_ns = gp_clock_mono_ns();
+    if (!t->device) {
+        attach(t, reading);
+        if (t->device && !t->slot.good)
+            publish_identity(t);
+    }
+    if (t->device)
+        t->sampler->config.source->ops->read(t->device, &t->sampler->want, reading);
+    return reading;
 }
 
 /* Takes the next queued task, marked as running; NULL if there is none, or while the source is
@@ -249,7 +268,9 @@ static int employ(struct gp_sampler *s, unsigned count)
  * start. While it is not done, the number at work doubles, up to one for each GPU. */
 static void await_tasks(struct gp_sampler *s)
 {
-    uint64_t deadline_ns = gp_clock_mono_ns() + s->config.timeout_ns;
+    bool later = s->tick > 1 && s->config.later_timeout_ns > 0 && s->open_state == TASK_IDLE;
+    uint64_t deadline_ns =
+        gp_clock_mono_ns() + (later ? s->config.later_timeout_ns : s->config.timeout_ns);
     unsigned employed = 1;
     while (s->awaited > 0 || s->open_state != TASK_IDLE) {
         uint64_t now_ns = gp_clock_mono_ns();
@@ -475,6 +496,16 @@ static int open_first(struct gp_sampler *s, struct gp_err *err)
     return r;
 }
 
+static void split_identity(struct gp_sampler *s)
+{
+    for (int m = GP_DEVICE__FIRST; m < GP_PROCESS__FIRST; m++)
+        if (gp_metric_table[m].tier == GP_TIER_STATIC &&
+            gp_metric_set_has(&s->want.metrics, (enum gp_metric)m)) {
+            gp_metric_set_add(&s->identity.metrics, (enum gp_metric)m);
+            s->wants_identity = true;
+        }
+}
+
 int gp_sampler_new(const struct gp_sampler_config *config, struct gp_sampler **ret,
                    struct gp_err *err)
 {
@@ -495,6 +526,7 @@ int gp_sampler_new(const struct gp_sampler_config *config, struct gp_sampler **r
     int r = gp_assembler_init(&s->assembler, config->selection, &config->want, config->root, err);
     if (r == 0) {
         s->want = *gp_assembler_want(&s->assembler);
+        split_identity(s);
         r = open_first(s, err);
     }
     if (r < 0) {

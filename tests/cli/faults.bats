@@ -171,7 +171,7 @@ without_list() {
     gpulse --sim ./m.json --sim-still query memory.total:MiB,memory.reserved,memory.used:MiB -i 0 -f csv --no-header
     status_is 0
     # the older call counts the reservation as used
-    [ "$output" = "81559,[N/A],73593" ]
+    [ "$output" = "81559,[N/A],73594" ]
     gpulse --sim ./m.json --sim-still status --no-header -i 0
     says 'MiB\)$'
 }

@@ -67,7 +67,7 @@ t4() {
     json_is 'd["units"]' "{'memory.total': 'bytes', 'power.limit': 'W'}"
     # a number that is not in the catalogue's unit has a name of its own
     t4 memory.total:GiB,memory.total,power.limit:mW -f json --units
-    json_is 'd["gpus"]' "[{'memory.total:GiB': 15.0, 'memory.total': 16106127360, 'power.limit:mW': 70000.0}]"
+    json_is 'd["gpus"]' "[{'memory.total:GiB': 15.0, 'memory.total': 16106127360, 'power.limit:mW': 70000}]"
     json_is 'd["units"]' "{'memory.total:GiB': 'GiB', 'memory.total': 'bytes', 'power.limit:mW': 'mW'}"
     t4 memory.total:GiB -f ndjson
     json_is 'd["memory.total:GiB"], "memory.total" in d' '(15.0, False)'

@@ -61,7 +61,7 @@ load helpers
     start sim load -m h100x8 --gpu 7 --mem 20GiB --util 80
     until_true grep -q 'holds 20.00 GiB' out
     gpulse --sim h100x8 --sim-still query index,pid,used_gpu_memory:GiB,process_name,user --processes -i 7 -f csv --no-header
-    [ "$output" = "7,$pid,20.0,gpulse-sim,$(id -un)" ]
+    [ "$output" = "7,$pid,20.0,python,$(id -un)" ]
     gpulse --sim h100x8 query memory.used -i 7 -f csv --no-header
     [ "$((output - before))" -ge $((20 << 30)) ]
     kill -TERM "$pid"

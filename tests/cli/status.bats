@@ -161,7 +161,7 @@ h100() {
 
 @test "--line refuses what it cannot fill" {
     gpulse --sim t4 status --line '{index} {tmperature.gpu}'
-    fails 2 "unknown field 'tmperature.gpu'; did you mean 'temperature.gpu'\?; .*"
+    fails 2 "unknown field 'tmperature.gpu' \(did you mean 'temperature.gpu'\?\); .*"
     gpulse --sim t4 status --line 'a {index'
     fails 2 "'\{' without '\}' at column 3 of the line pattern"
     gpulse --sim t4 status --line '{pid}'
@@ -267,7 +267,7 @@ h100() {
     gpulse --sim t4 status 0
     fails 2 "status takes no arguments, got '0'; for GPUs use --id"
     gpulse --sim t4 status --show-pwer
-    fails 2 "unknown option '--show-pwer'; did you mean --show-power\?; try --help"
+    fails 2 "unknown option '--show-pwer' \(did you mean --show-power\?\); try --help"
     gpulse --sim t4 status -e video
     fails 2 "status takes no arguments, got 'video'.*"
     gpulse --sim t4 status --show-codec=video

@@ -205,7 +205,7 @@ static void missing_values_name_what_is_missing(void **state)
 static void unknown_options_suggest(void **state)
 {
     (void)state;
-    check_bad("--fromat csv", "unknown option '--fromat'; did you mean --format?");
+    check_bad("--fromat csv", "unknown option '--fromat' (did you mean --format?)");
     check_bad("--colour", "did you mean --color?");
     check_bad("--quite", "did you mean --quiet?");
     check_bad("--xyzzy", "unknown option '--xyzzy'; try --help");
@@ -272,7 +272,7 @@ static void finds_commands(void **state)
     found = NULL;
     assert_int_equal(gp_cli_find(commands, "stauts", &found, &err), GP_EUSAGE);
     assert_null(found);
-    assert_string_equal(err.text, "unknown command 'stauts'; did you mean 'status'?; try --help");
+    assert_string_equal(err.text, "unknown command 'stauts' (did you mean 'status'?); try --help");
     assert_int_equal(gp_cli_find(commands, "que", &found, &err), GP_EUSAGE);
     assert_int_equal(gp_cli_find(commands, "bogus", &found, &err), GP_EUSAGE);
     assert_string_equal(err.text, "unknown command 'bogus'; try --help");

@@ -140,7 +140,7 @@ static void check_unknown(const char *name, const char *words)
 static void suggests_the_nearest(void **state)
 {
     (void)state;
-    check_unknown("temperature.gp", "'temperature.gp'; did you mean 'temperature.gpu'?");
+    check_unknown("temperature.gp", "'temperature.gp' (did you mean 'temperature.gpu'?)");
     check_unknown("memory.usde", "did you mean 'memory.used'?");
     check_unknown("utilisation.gpu", "did you mean 'utilization.gpu'?");
     check_unknown("TEMPERATURE.GPU", "unknown field 'TEMPERATURE.GPU'");

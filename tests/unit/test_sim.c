@@ -757,7 +757,7 @@ static void broken_machine_files_say_where(void **state)
          "workload[0]: gpus: expected numbers from 0 to 0"},
         {", \"missing\": [\"nvmlX\"]", "missing[0]: 'nvmlX' is no function"},
         {", \"faults\": [\"0:sleepy\"]", "faults[0]: unknown fault 'sleepy'"},
-        {", \"sed\": 1", "unknown key 'sed'; did you mean 'seed'?"},
+        {", \"sed\": 1", "unknown key 'sed' (did you mean 'seed'?)"},
         {", \"seed\": -1", "seed: expected a number from 0"},
         {", \"seed\": 1,,", ":1:"},
     };

@@ -381,46 +381,51 @@ struct mig_seen {
     char uuid[NVML_DEVICE_UUID_V2_BUFFER_SIZE];
 };
 
-static size_t list_mig(struct nvml_device *device, struct mig_seen seen[NVML_MIG_MAX])
+/* Returns NVML_SUCCESS, also for a GPU without MIG, or the code that ended the session. */
+static nvmlReturn_t list_mig(struct nvml_device *device, struct mig_seen seen[NVML_MIG_MAX],
+                             size_t *ret_count)
 {
     unsigned max = 0;
     unsigned current = 0;
     unsigned pending = 0;
     size_t count = 0;
-    if (NVML_CALL(device, nvmlDeviceGetMigMode, device->handle, &current, &pending) !=
-            NVML_SUCCESS ||
-        current != NVML_FEATURE_ENABLED ||
-        NVML_CALL(device, nvmlDeviceGetMaxMigDeviceCount, device->handle, &max) != NVML_SUCCESS)
-        return 0;
-    for (unsigned i = 0; i < max && count < NVML_MIG_MAX; i++) {
+    nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetMigMode, device->handle, &current, &pending);
+    if (rc == NVML_SUCCESS && current == NVML_FEATURE_ENABLED)
+        rc = NVML_CALL(device, nvmlDeviceGetMaxMigDeviceCount, device->handle, &max);
+    for (unsigned i = 0; i < max && count < NVML_MIG_MAX && !nvml_return_ends_session(rc); i++) {
         struct mig_seen *mig = &seen[count];
         *mig = (struct mig_seen){.index = i};
-        if (NVML_CALL(device, nvmlDeviceGetMigDeviceHandleByIndex, device->handle, i,
-                      &mig->handle) != NVML_SUCCESS)
-            continue;
-        (void)NVML_CALL(device, nvmlDeviceGetUUID, mig->handle, mig->uuid,
-                        (unsigned)sizeof(mig->uuid));
+        rc =
+            NVML_CALL(device, nvmlDeviceGetMigDeviceHandleByIndex, device->handle, i, &mig->handle);
+        if (rc != NVML_SUCCESS)
+            continue; /* numbers may be missing in the row */
+        rc = NVML_CALL(device, nvmlDeviceGetUUID, mig->handle, mig->uuid,
+                       (unsigned)sizeof(mig->uuid));
         count++;
     }
-    return count;
+    *ret_count = count;
+    return nvml_return_ends_session(rc) ? rc : NVML_SUCCESS;
 }
 
 /* Asks for the instances of a GPU in MIG mode, now and then. Handles are used again for other
  * instances; the UUID tells them apart. */
-static void refresh_mig_list(struct nvml_device *device, uint64_t now_ns)
+static nvmlReturn_t refresh_mig_list(struct nvml_device *device, uint64_t now_ns)
 {
     struct nvml_mig_list *list = &device->mig;
     struct mig_seen seen[NVML_MIG_MAX];
+    size_t count;
     if (now_ns < list->next_ns)
-        return;
+        return NVML_SUCCESS;
     list->next_ns = now_ns + MIG_LIST_AGAIN_S * GP_NS_PER_S;
-    size_t count = list_mig(device, seen);
+    nvmlReturn_t rc = list_mig(device, seen, &count);
+    if (rc != NVML_SUCCESS)
+        return rc;
     bool same = count == list->count;
     for (size_t i = 0; same && i < count; i++)
         same = list->devices[i]->handle == seen[i].handle &&
                strcmp(list->devices[i]->uuid, seen[i].uuid) == 0;
     if (same)
-        return;
+        return NVML_SUCCESS;
     free_mig_list(list);
     for (size_t i = 0; i < count; i++) {
         struct nvml_device *mig = new_device(device->source, seen[i].index, device->call);
@@ -432,15 +437,16 @@ static void refresh_mig_list(struct nvml_device *device, uint64_t now_ns)
         nvml_seed_uuid(mig, now_ns);
         list->devices[list->count++] = mig;
     }
+    return NVML_SUCCESS;
 }
 
 static nvmlReturn_t read_mig(struct nvml_device *device, const struct gp_want *want,
                              struct gp_reading *reading)
 {
-    refresh_mig_list(device, reading->time_ns);
-    size_t count = device->mig.count;
+    nvmlReturn_t listed = refresh_mig_list(device, reading->time_ns);
+    size_t count = listed == NVML_SUCCESS ? device->mig.count : 0;
     if (count == 0)
-        return NVML_SUCCESS;
+        return listed;
     reading->mig = gp_arena_alloc(&reading->arena, count, sizeof(*reading->mig));
     for (size_t i = 0; reading->mig && i < count; i++) {
         struct nvml_device *mig = device->mig.devices[i];

@@ -560,7 +560,9 @@ static void settle(struct nvml_device *device, const struct reader *reader, nvml
         enum gp_metric m = reader->first + i;
         struct gp_value *v = &device->cache[m - GP_DEVICE__FIRST];
         if (rc != NVML_SUCCESS) {
-            gp_value_set_absent(v, nvml_return_status(rc), nvml_return_text(rc), 0);
+            enum gp_status status = nvml_return_status(rc);
+            gp_value_set_absent(v, status, status == GP_STATUS_ERROR ? nvml_return_text(rc) : NULL,
+                                0);
         } else {
             *v = out[i];
             if (v->status == GP_STATUS_OK && gp_metric_table[m].type != GP_TYPE_TEXT &&
