@@ -28,7 +28,7 @@ static const struct gp_program program = {
     .environment = "GPULSE_SIM\tthe machine\nGPULSE_SIM_STILL\t1: values stand still\n"
                    "GPULSE_SIM_COUNT\tfile that receives the number of calls of each function\n"
                    "GPULSE_SIM_STATE\tdirectory of faults and jobs (default: "
-                   "$XDG_RUNTIME_DIR/gpulse-sim)\n",
+                   "$XDG_RUNTIME_DIR/gpulse-sim, else /tmp/gpulse-sim-UID)\n",
 };
 
 int sim_tool_home(char home[GP_PATH_SIZE], struct gp_err *err)

@@ -115,6 +115,14 @@ static int choose_library(const char *sim, char path[GP_PATH_SIZE], const char *
     return 0;
 }
 
+/* A GPU that begins to hang holds the others up once: for the interval, but not less than a second,
+ * so that a slow driver under a quick loop is slow and not silent. */
+static uint64_t later_timeout(const struct gp_loop *loop)
+{
+    uint64_t ns = loop->interval_ns > GP_NS_PER_S ? loop->interval_ns : GP_NS_PER_S;
+    return ns < gp_common()->timeout_ns ? ns : gp_common()->timeout_ns;
+}
+
 /* A thread of the sampler is inside the driver for good. */
 static bool stuck;
 
@@ -139,7 +147,7 @@ int gp_app_open(const struct gp_want *want, const struct gp_loop *loop, struct g
         .source = gp_nvml_new(&nvml),
         .root = root,
         .timeout_ns = gp_common()->timeout_ns,
-        .later_timeout_ns = loop->interval_ns < gp_common()->timeout_ns ? loop->interval_ns : 0,
+        .later_timeout_ns = later_timeout(loop),
         .selection = &selection,
         .want = complete,
     };

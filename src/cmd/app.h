@@ -58,8 +58,8 @@ struct gp_loop {
     uint64_t duration_ns; /* 0: no limit */
 };
 
-/* Opens the sampler that the common options ask for. In a loop, a GPU that hangs holds the others
- * up no longer than the interval; only the first sample waits for the whole timeout. */
+/* Opens the sampler that the common options ask for. Only the first sample of a loop waits
+ * for the whole timeout. */
 int gp_app_open(const struct gp_want *want, const struct gp_loop *loop, struct gp_sampler **ret,
                 struct gp_err *err) GP_MUST_CHECK;
 
