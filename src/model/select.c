@@ -116,6 +116,14 @@ static bool term_matches(const struct gp_select_term *term, unsigned index, cons
     return false;
 }
 
+bool gp_selection_names_models(const struct gp_selection *selection)
+{
+    for (size_t i = 0; i < selection->count; i++)
+        if (selection->terms[i].kind == GP_SELECT_NAME)
+            return true;
+    return false;
+}
+
 bool gp_selection_names_mig(const struct gp_selection *selection)
 {
     for (size_t i = 0; i < selection->count; i++)

@@ -34,6 +34,9 @@ int gp_selection_parse(const char *list, struct gp_selection *ret,
 /* True if every term is an index, so that the choice needs nothing from the driver. */
 bool gp_selection_is_by_index(const struct gp_selection *selection);
 
+/* True if a term is a part of a name, which any number of GPUs may have. */
+bool gp_selection_names_models(const struct gp_selection *selection);
+
 /* True if a term is the UUID of a MIG instance. */
 bool gp_selection_names_mig(const struct gp_selection *selection);
 

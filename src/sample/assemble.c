@@ -273,7 +273,10 @@ static void add_rows(struct gp_assembler *a, const struct gp_taken *t)
     struct gp_device *gpu = &snapshot->devices[snapshot->device_count];
     fill_gpu(a, t, gpu);
     const struct gp_device parent = *gpu;
-    bool gpu_chosen = is_chosen(a, t->index, parent.values, false);
+    /* A GPU that has not said its name may be one of those that are meant: it is not left out. */
+    bool unknown = t->status != GP_STATUS_OK && !text_or_null(parent.values, GP_NAME);
+    bool gpu_chosen = is_chosen(a, t->index, parent.values, false) ||
+                      (unknown && gp_selection_names_models(a->selection));
     bool any = gpu_chosen;
     snapshot->device_count += gpu_chosen;
     for (size_t k = 0; a->want.mig && shown && k < shown->mig_count; k++) {

@@ -483,3 +483,12 @@ bind() {
     status_is 0
     says 'MiB'
 }
+
+@test "chosen by name: a GPU that cannot say its name is not left out" {
+    fault h100x2 --gpu 1 lost
+    gpulse --sim h100x2 query index,temperature.gpu -i H100 -f csv --no-header
+    status_is 6
+    [[ ${lines[0]} =~ ^0,[0-9]+$ ]]
+    [ "${lines[1]}" = "1,[GPU is lost]" ]
+    [[ $stderr == *"GPU 1: GPU is lost"* ]]
+}
