@@ -36,7 +36,7 @@ static void add_line(struct gp_strbuf *sb, const char *dir, const char *file)
         gp_strbuf_addf(sb, "%-14s %s\n", name, err.text);
         return;
     }
-    gp_strbuf_addf(sb, "%-14s %4zu  %-34s %-12s ", name, machine->device_count,
+    gp_strbuf_addf(sb, "%-14s %4zu  %-36s %-12s ", name, machine->device_count,
                    text_of(&machine->devices[0].answers[SIM_NAME]),
                    machine->driver_version ? machine->driver_version : "-");
     gp_utf8_add_safe(sb, machine->source, strlen(machine->source), 400);
@@ -63,7 +63,7 @@ static int run(int argc, char **argv, struct gp_err *err)
     if (count < 0)
         return gp_err_set(err, GP_EIO, "cannot read '%s': %s", dir, strerror(errno));
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
-    gp_strbuf_addf(&sb, "%-14s %4s  %-34s %-12s %s\n", "NAME", "GPUS", "MODEL", "DRIVER", "SOURCE");
+    gp_strbuf_addf(&sb, "%-14s %4s  %-36s %-12s %s\n", "NAME", "GPUS", "MODEL", "DRIVER", "SOURCE");
     for (int i = 0; i < count; i++) {
         add_line(&sb, dir, entries[i]->d_name);
         free(entries[i]);
