@@ -234,11 +234,14 @@ static int take(const struct sim_live *live, const struct options *o,
 
 static void wait_for_end(const sigset_t *signals, uint64_t duration_ns)
 {
-    struct timespec time = gp_clock_timespec(duration_ns);
-    if (duration_ns > 0)
-        (void)sigtimedwait(signals, NULL, &time);
-    else
-        (void)sigwaitinfo(signals, NULL);
+    uint64_t end_ns = gp_clock_mono_ns() + duration_ns;
+    int r = -1;
+    /* being stopped and continued interrupts the wait, too */
+    do {
+        uint64_t now_ns = gp_clock_mono_ns();
+        struct timespec rest = gp_clock_timespec(end_ns > now_ns ? end_ns - now_ns : 0);
+        r = duration_ns > 0 ? sigtimedwait(signals, NULL, &rest) : sigwaitinfo(signals, NULL);
+    } while (r < 0 && errno == EINTR);
 }
 
 static int hold(const struct sim_live *live, const struct options *o, struct gp_err *err)

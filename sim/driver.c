@@ -307,8 +307,8 @@ static void free_retired(void)
     }
 }
 
-/* The faults of the call nvmlInit itself. */
-static nvmlReturn_t init_faults(struct session *session, enum sim_function function)
+/* The faults of the calls that begin and end a session. */
+static nvmlReturn_t session_faults(struct session *session, enum sim_function function)
 {
     struct sim_call call = {
         .live = session->live, .machine = session->machine, .function = function};
@@ -355,7 +355,7 @@ static nvmlReturn_t initialise(enum sim_function function)
     /* Loading and sleeping happen without the lock; the first to come back is published. */
     struct gp_err err = {0};
     struct session *session = open_session(&err);
-    nvmlReturn_t code = session ? init_faults(session, function) : NVML_ERROR_UNKNOWN;
+    nvmlReturn_t code = session ? session_faults(session, function) : NVML_ERROR_UNKNOWN;
     (void)pthread_mutex_lock(&driver.lock);
     if (!session) {
         report_error(err.text[0] ? err.text : "out of memory");
@@ -409,6 +409,10 @@ SIM_EXPORT nvmlReturn_t nvmlShutdown(void)
 {
     nvmlReturn_t code = NVML_SUCCESS;
     atomic_fetch_add_explicit(&driver.calls[SIM_FN_nvmlShutdown], 1, memory_order_relaxed);
+    /* It may be slow or hang, but it does not fail. */
+    struct session *ending = atomic_load(&driver.current);
+    if (ending)
+        (void)session_faults(ending, SIM_FN_nvmlShutdown);
     (void)pthread_mutex_lock(&driver.lock);
     if (driver.references == 0) {
         code = NVML_ERROR_UNINITIALIZED;

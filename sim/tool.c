@@ -120,9 +120,9 @@ int main(int argc, char **argv)
         return print(&sb);
     }
     int result = gp_cli_find(commands, argv[1], &cmd, &err);
-    /* Only up to the first positional argument: behind it the words may be another program's. */
-    for (int i = 2; result == GP_OK && i < argc && argv[i][0] == '-' && argv[i][1]; i++) {
-        if (strcmp(argv[i], "--") == 0)
+    for (int i = 2; result == GP_OK && i < argc; i++) {
+        /* behind that the words may be another program's */
+        if (strcmp(argv[i], "--") == 0 || (cmd->raw_rest && argv[i][0] != '-'))
             break;
         if (is_help(argv[i])) {
             gp_cli_help_command(&sb, &program, cmd);

@@ -164,8 +164,8 @@ int main(int argc, char **argv)
     gp_io_secure_standard_fds();
     /* A reader that goes away ends us as it ends any filter, whatever the parent had set. */
     (void)signal(SIGPIPE, SIG_DFL);
-    /* One heap for all threads: a heap of its own would cost each of a GPU's short-lived workers
-     * more than its work. */
+    /* One heap for all threads: a heap of its own would cost a thread of the pool more than its
+     * work. */
     (void)mallopt(M_ARENA_MAX, 1);
     /* Each tick frees what the last one took: do not give it back to the kernel in between. */
     (void)mallopt(M_TRIM_THRESHOLD, 64 << 20);

@@ -199,10 +199,14 @@ static int sample(const struct query_options *o, struct query_run *run, struct g
     if (r == 0)
         r = gp_app_loop(sampler, &loop, on_sample, run, err);
     /* However the loop ended, what was written becomes a complete document. */
-    if (run->writer->end && (r == 0 || r == GP_EINTR || r == GP_EPARTIAL)) {
+    if (run->writer->end && r != GP_EIO) {
+        struct gp_err end_err = {0};
         run->writer->end(&run->view, &run->state, &run->sb);
-        int w = flush(run, err);
-        r = w < 0 ? w : r;
+        int w = flush(run, &end_err);
+        if (w < 0 && (r == 0 || r == GP_EPARTIAL)) {
+            *err = end_err;
+            r = w;
+        }
     }
     gp_app_close(sampler);
     return r;

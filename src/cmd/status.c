@@ -123,19 +123,23 @@ static void add_screen(struct status_run *run, const struct gp_snapshot *snapsho
     gp_status_text(&text, &run->options->view, snapshot);
     gp_strbuf_adds(&run->sb, run->drawn ? "\033[H\033[?7l" : "\033[2J\033[H\033[?7l");
     run->drawn = true;
-    size_t rows = screen_rows();
     size_t lines = 0;
-    for (const char *p = text.buf; *p;) {
+    for (const char *p = text.buf; *p; p++)
+        lines += *p == '\n';
+    /* The last row stays free for the cursor. */
+    size_t room = screen_rows() - 1;
+    size_t shown = lines <= room ? lines : room - 1;
+    const char *p = text.buf;
+    for (size_t i = 0; i < shown; i++) {
         size_t n = strcspn(p, "\n");
-        if (++lines < rows - 1) {
-            gp_strbuf_add(&run->sb, p, n);
-            gp_strbuf_adds(&run->sb, "\033[K\n");
-        }
-        p += n + (p[n] == '\n');
+        gp_strbuf_add(&run->sb, p, n);
+        gp_strbuf_adds(&run->sb, "\033[K\n");
+        p += n + 1;
     }
-    if (lines >= rows - 1)
-        gp_strbuf_addf(&run->sb, "… %zu more lines; choose GPUs with --id\033[K\n",
-                       lines - rows + 2);
+    if (shown < lines)
+        gp_strbuf_addf(&run->sb, "… %zu more lines; choose GPUs with --id\033[K\n", lines - shown);
+    if (text.error && !run->sb.error)
+        run->sb.error = text.error;
     gp_strbuf_adds(&run->sb, "\033[J\033[?7h");
     gp_strbuf_fini(&text);
 }

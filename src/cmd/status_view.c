@@ -75,6 +75,13 @@ static double to_number(enum gp_metric m, const struct gp_value *v)
     return gp_metric_table[m].type == GP_TYPE_REAL ? v->f : (double)v->i;
 }
 
+/* To the nearest whole number, half away from zero. */
+static long long to_whole(enum gp_metric m, const struct gp_value *v)
+{
+    double number = to_number(m, v);
+    return (long long)(number < 0 ? number - 0.5 : number + 0.5);
+}
+
 /* Widths of columns, by what stands in them. */
 struct layout {
     size_t name; /* columns; 0: no names */
@@ -98,7 +105,7 @@ static void add_cell(struct gp_strbuf *sb, const struct gp_status_view *view, st
     if (known && gp_metric_table[m].unit == GP_UNIT_BYTES)
         (void)snprintf(text, sizeof(text), "%lld", to_mib(v->i));
     else if (known)
-        (void)snprintf(text, sizeof(text), "%.0f", to_number(m, v));
+        (void)snprintf(text, sizeof(text), "%lld", to_whole(m, v));
     if (!view->color || !*cell.color) {
         gp_strbuf_addf(sb, "%*s", cell.width, text);
         return;
@@ -361,10 +368,7 @@ static json_t *json_mib(const struct gp_value *v)
 
 static json_t *json_whole(enum gp_metric m, const struct gp_value *v)
 {
-    if (!gp_value_is_present(v))
-        return json_null();
-    double number = to_number(m, v);
-    return json_integer((json_int_t)(number < 0 ? number - 0.5 : number + 0.5));
+    return gp_value_is_present(v) ? json_integer(to_whole(m, v)) : json_null();
 }
 
 static json_t *json_text(const struct gp_value *v)

@@ -19,7 +19,7 @@ struct gp_taken {
     struct gp_reading *good;
     enum gp_status status; /* OK: latest is of this tick */
     double silent_s;
-    char text[256];
+    const char *text; /* in the snapshot's arena */
 };
 
 /* ---- life ---- */
@@ -51,6 +51,9 @@ int gp_assembler_init(struct gp_assembler *a, struct gp_selection *selection,
         gp_metric_set_add(need, GP_NAME);
         gp_metric_set_add(need, GP_PCI_BUS_ID);
     }
+    /* Whether a GPU is well shows only when it is asked something. */
+    if (gp_metric_set_has(&want->metrics, GP_STATUS))
+        gp_metric_set_add(need, GP_TEMPERATURE_GPU);
     if (want->mig) {
         gp_metric_set_add(need, GP_MIG_GPU_INSTANCE);
         gp_metric_set_add(need, GP_MIG_COMPUTE_INSTANCE);
@@ -150,7 +153,12 @@ void gp_assembler_take(struct gp_assembler *a, const struct gp_slot *slot, enum 
         t->status = slot->latest->status;
         text = slot->latest->status_text;
     }
-    (void)snprintf(t->text, sizeof(t->text), "%s", text);
+    /* It may quote a path or the system's words. */
+    struct gp_strbuf safe = GP_STRBUF_INIT(4096);
+    gp_utf8_add_safe(&safe, text, strlen(text), 400);
+    text = gp_arena_strdup(&a->snapshot->arena, safe.buf);
+    t->text = text ? text : "";
+    gp_strbuf_fini(&safe);
 }
 
 /* ---- devices ---- */
@@ -201,11 +209,10 @@ static void fill_common(const struct gp_assembler *a, struct gp_device *device, 
 static void fill_gpu(struct gp_assembler *a, const struct gp_taken *t, struct gp_device *device)
 {
     struct gp_snapshot *snapshot = a->snapshot;
-    const char *text = gp_arena_strdup(&snapshot->arena, t->text);
     *device = (struct gp_device){
         .index = t->index,
         .status = t->status,
-        .status_text = text ? text : "",
+        .status_text = t->text,
         .silent_s = t->silent_s,
         .processes_status = t->status,
     };
@@ -273,10 +280,13 @@ static void add_rows(struct gp_assembler *a, const struct gp_taken *t)
     struct gp_device *gpu = &snapshot->devices[snapshot->device_count];
     fill_gpu(a, t, gpu);
     const struct gp_device parent = *gpu;
-    /* A GPU that has not said its name may be one of those that are meant: it is not left out. */
-    bool unknown = t->status != GP_STATUS_OK && !text_or_null(parent.values, GP_NAME);
+    /* A GPU that cannot tell its name, or its instances, may be one that is meant: it stays. */
+    bool silent = t->status != GP_STATUS_OK;
+    bool nameless = silent && !text_or_null(parent.values, GP_NAME);
+    bool bare = silent && (!shown || shown->mig_count == 0);
     bool gpu_chosen = is_chosen(a, t->index, parent.values, false) ||
-                      (unknown && gp_selection_names_models(a->selection));
+                      (nameless && gp_selection_names_models(a->selection)) ||
+                      (bare && gp_selection_names_mig(a->selection));
     bool any = gpu_chosen;
     snapshot->device_count += gpu_chosen;
     for (size_t k = 0; a->want.mig && shown && k < shown->mig_count; k++) {
@@ -312,22 +322,23 @@ static bool same_number(const struct gp_value *a, const struct gp_value *b)
     return gp_value_is_present(a) && gp_value_is_present(b) && a->i == b->i;
 }
 
-/* Whether the process belongs to this row: to the MIG instance where it runs, else to the GPU. */
-static bool runs_on(const struct gp_snapshot *snapshot, size_t row,
-                    const struct gp_source_process *p)
+static bool is_instance_of(const struct gp_device *mig, const struct gp_source_process *p)
 {
-    const struct gp_device *device = &snapshot->devices[row];
-    if (device->is_mig)
-        return same_number(&device->values[GP_MIG_GPU_INSTANCE - GP_DEVICE__FIRST],
-                           &p->gpu_instance) &&
-               same_number(&device->values[GP_MIG_COMPUTE_INSTANCE - GP_DEVICE__FIRST],
-                           &p->compute_instance);
-    for (size_t k = row + 1; k < snapshot->device_count && snapshot->devices[k].is_mig &&
-                             snapshot->devices[k].index == device->index;
-         k++)
-        if (runs_on(snapshot, k, p))
-            return false;
-    return true;
+    return same_number(&mig->values[GP_MIG_GPU_INSTANCE - GP_DEVICE__FIRST], &p->gpu_instance) &&
+           same_number(&mig->values[GP_MIG_COMPUTE_INSTANCE - GP_DEVICE__FIRST],
+                       &p->compute_instance);
+}
+
+/* The one row of a process: the MIG instance where it runs, else its GPU. `rows` is the first row
+ * of the GPU. device_count: its row is not shown. */
+static size_t row_of(const struct gp_snapshot *snapshot, size_t rows,
+                     const struct gp_source_process *p)
+{
+    unsigned index = snapshot->devices[rows].index;
+    for (size_t i = rows; i < snapshot->device_count && snapshot->devices[i].index == index; i++)
+        if (snapshot->devices[i].is_mig && is_instance_of(&snapshot->devices[i], p))
+            return i;
+    return snapshot->devices[rows].is_mig ? snapshot->device_count : rows;
 }
 
 static const struct gp_taken *taken_of(const struct gp_assembler *a, const struct gp_device *device)
@@ -371,7 +382,6 @@ static void fill_process(struct gp_process *row, const struct gp_source_process 
     }
 }
 
-/* Without the path of the first word; arguments, which may hold paths too, stay. */
 /* The driver gives a path or a whole command line. */
 static const char *name_from_driver(struct gp_snapshot *snapshot, const char *driver_name)
 {
@@ -383,7 +393,7 @@ static const char *name_from_driver(struct gp_snapshot *snapshot, const char *dr
     return copy && n > 0 ? copy : NULL;
 }
 
-/* What /proc says of it; where it says nothing, the driver's name, else "unknown". */
+/* What /proc says of it; where it says nothing, the driver's name. */
 static int fill_from_proc(struct gp_snapshot *snapshot, struct gp_process *row,
                           const struct gp_proc_info *info, const char *driver_name, unsigned want)
 {
@@ -461,13 +471,16 @@ static int build_processes(struct gp_assembler *a)
     const char **driver_names = gp_arena_alloc(&snapshot->arena, most + 1, sizeof(*driver_names));
     if (!snapshot->processes || !driver_names)
         return GP_ENOMEM;
+    size_t first = 0; /* row of the GPU in hand */
     for (size_t d = 0; d < snapshot->device_count; d++) {
         struct gp_device *device = &snapshot->devices[d];
         const struct gp_taken *t = taken_of(a, device);
         const struct gp_reading *shown = t ? shown_reading(t) : NULL;
+        if (d == 0 || device[-1].index != device->index)
+            first = d;
         device->first_process = snapshot->process_count;
         for (size_t i = 0; shown && i < shown->process_count; i++) {
-            if (!runs_on(snapshot, d, &shown->processes[i]))
+            if (row_of(snapshot, first, &shown->processes[i]) != d)
                 continue;
             struct gp_process *row = &snapshot->processes[snapshot->process_count];
             row->device = d;
@@ -552,7 +565,7 @@ static int check_selection(const struct gp_assembler *a, struct gp_err *err)
     int r = gp_selection_check(a->selection, a->gpu_count, err);
     for (size_t i = 0; r < 0 && i < a->taken_count; i++) {
         const struct gp_taken *t = &a->taken[i];
-        if (t->status != GP_STATUS_OK && !t->good)
+        if (t->status != GP_STATUS_OK && (!t->good || gp_selection_names_mig(a->selection)))
             return gp_err_set(
                 err, GP_EPARTIAL,
                 "cannot tell which GPU is meant by --id: GPU %u has not said who it is: %s",

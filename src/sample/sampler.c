@@ -27,7 +27,9 @@ struct task {
     enum task_state state;
     bool awaited;         /* the tick in progress waits for it */
     uint64_t since_ns;    /* when it was queued */
+    uint64_t begun_tick;  /* the tick in which its last read began */
     uint64_t answer_tick; /* the tick that its latest reading belongs to */
+    bool no_memory;       /* for the last read */
     struct gp_slot slot;
     /* touched by the thread that runs the task, or by the opener while all others rest */
     struct gp_source_device *device;
@@ -50,7 +52,8 @@ struct gp_sampler {
     unsigned resting; /* threads that wait for something to do */
     unsigned awaited; /* tasks of this tick that are not done */
     unsigned queued;
-    enum task_state open_state; /* of the other kind of task: opening the source */
+    enum task_state session_state; /* of the other kind of task: opening and closing the source */
+    bool closing;                  /* that task only closes it */
     bool quit;
     uint64_t tick;
     unsigned gpu_count;
@@ -63,7 +66,8 @@ struct gp_sampler {
 
 /* ---- the threads' side ---- */
 
-static void open_source(struct gp_sampler *s)
+/* Ends the session, if there is one, and opens a new one unless this is the end. */
+static void change_session(struct gp_sampler *s)
 {
     const struct gp_source_ops *ops = s->config.source->ops;
     unsigned count = 0;
@@ -73,6 +77,8 @@ static void open_source(struct gp_sampler *s)
         s->tasks[i]->device = NULL;
     }
     ops->close(s->config.source);
+    if (s->closing)
+        return;
     int r = ops->open(s->config.source, &count, &err);
     (void)pthread_mutex_lock(&s->lock);
     s->open_result = r;
@@ -87,7 +93,19 @@ static void open_source(struct gp_sampler *s)
     (void)pthread_mutex_unlock(&s->lock);
 }
 
-/* Takes hold of the GPU with this index if it is the one of this slot. */
+/* Whether another slot has this GPU already. */
+static bool is_claimed(struct gp_sampler *s, const struct task *t, const char *uuid)
+{
+    bool claimed = false;
+    (void)pthread_mutex_lock(&s->lock);
+    for (unsigned i = 0; uuid[0] && i < s->task_count; i++)
+        claimed = claimed || (s->tasks[i] != t && strcmp(s->tasks[i]->slot.uuid, uuid) == 0);
+    (void)pthread_mutex_unlock(&s->lock);
+    return claimed;
+}
+
+/* Takes hold of the GPU with this index if it is the one of this slot: the one with its UUID, or,
+ * as long as that is not known, one that nobody has. */
 static bool attach_at(struct task *t, unsigned index, struct gp_reading *reading)
 {
     struct gp_sampler *s = t->sampler;
@@ -96,7 +114,8 @@ static bool attach_at(struct task *t, unsigned index, struct gp_reading *reading
     if (index >= s->gpu_count ||
         ops->attach(s->config.source, index, &t->call, &device, reading) < 0)
         return false;
-    if (t->slot.uuid[0] && strcmp(t->slot.uuid, ops->uuid(device)) != 0) {
+    const char *uuid = ops->uuid(device);
+    if (t->slot.uuid[0] ? strcmp(t->slot.uuid, uuid) != 0 : is_claimed(s, t, uuid)) {
         ops->detach(device);
         return false;
     }
@@ -175,23 +194,24 @@ static struct gp_reading *read_device(struct task *t)
  * being opened. The lock is held. */
 static struct task *next_task(struct gp_sampler *s)
 {
-    bool open = s->open_state == TASK_IDLE;
+    bool open = s->session_state == TASK_IDLE && !s->closing;
     for (unsigned i = 0; open && s->queued > 0 && i < s->task_count; i++)
         if (s->tasks[i]->state == TASK_QUEUED) {
             s->tasks[i]->state = TASK_RUNNING;
+            s->tasks[i]->begun_tick = s->tick;
             s->queued--;
             return s->tasks[i];
         }
     return NULL;
 }
 
-static void run_open(struct gp_sampler *s)
+static void run_session(struct gp_sampler *s)
 {
-    s->open_state = TASK_RUNNING;
+    s->session_state = TASK_RUNNING;
     (void)pthread_mutex_unlock(&s->lock);
-    open_source(s);
+    change_session(s);
     (void)pthread_mutex_lock(&s->lock);
-    s->open_state = TASK_IDLE;
+    s->session_state = TASK_IDLE;
     (void)pthread_cond_signal(&s->done);
 }
 
@@ -201,8 +221,8 @@ static void run_task(struct gp_sampler *s, struct task *t)
     struct gp_reading *reading = read_device(t);
     (void)pthread_mutex_lock(&s->lock);
     publish(t, reading);
-    if (reading)
-        t->answer_tick = s->tick;
+    t->no_memory = !reading;
+    t->answer_tick = t->begun_tick;
     t->state = TASK_IDLE;
     if (t->awaited && --s->awaited == 0)
         (void)pthread_cond_signal(&s->done);
@@ -215,8 +235,8 @@ static void *thread_main(void *arg)
     (void)pthread_mutex_lock(&s->lock);
     while (!s->quit) {
         struct task *task = NULL;
-        if (s->open_state == TASK_QUEUED) {
-            run_open(s);
+        if (s->session_state == TASK_QUEUED) {
+            run_session(s);
         } else if ((task = next_task(s))) {
             run_task(s, task);
         } else {
@@ -263,24 +283,42 @@ static int employ(struct gp_sampler *s, unsigned count)
     return s->thread_count > 0 ? 0 : GP_ENOMEM;
 }
 
-/* Waits until the tick is done or its deadline over; the lock is held. A tick begins with one
+/* Waits for `done` until this moment; the lock is held. False when it is over. */
+static bool wait_until(struct gp_sampler *s, uint64_t mono_ns)
+{
+    struct timespec until = gp_clock_timespec(mono_ns);
+    return pthread_cond_timedwait(&s->done, &s->lock, &until) == 0;
+}
+
+/* When the wait that begins now has to end. */
+static uint64_t deadline_ns(const struct gp_sampler *s)
+{
+    bool later = s->tick > 1 && s->config.later_timeout_ns > 0;
+    return gp_clock_mono_ns() + (later ? s->config.later_timeout_ns : s->config.timeout_ns);
+}
+
+static void await_session(struct gp_sampler *s)
+{
+    uint64_t end_ns = deadline_ns(s);
+    while (s->session_state != TASK_IDLE && gp_clock_mono_ns() < end_ns)
+        (void)wait_until(s, end_ns);
+}
+
+/* Waits until the reads are done or the deadline is over; the lock is held. A tick begins with one
  * thread: where the driver is quick, that one reads all GPUs in less time than others take to
  * start. While it is not done, the number at work doubles, up to one for each GPU. */
-static void await_tasks(struct gp_sampler *s)
+static void await_reads(struct gp_sampler *s)
 {
-    bool later = s->tick > 1 && s->config.later_timeout_ns > 0 && s->open_state == TASK_IDLE;
-    uint64_t deadline_ns =
-        gp_clock_mono_ns() + (later ? s->config.later_timeout_ns : s->config.timeout_ns);
+    uint64_t end_ns = deadline_ns(s);
     unsigned employed = 1;
-    while (s->awaited > 0 || s->open_state != TASK_IDLE) {
+    while (s->awaited > 0) {
         uint64_t now_ns = gp_clock_mono_ns();
-        if (now_ns >= deadline_ns)
+        if (now_ns >= end_ns)
             break;
-        uint64_t until_ns = deadline_ns;
-        if (s->queued > 0 && now_ns + PATIENCE_US * 1000 < deadline_ns)
+        uint64_t until_ns = end_ns;
+        if (s->queued > 0 && now_ns + PATIENCE_US * 1000 < end_ns)
             until_ns = now_ns + PATIENCE_US * 1000;
-        struct timespec until = gp_clock_timespec(until_ns);
-        if (pthread_cond_timedwait(&s->done, &s->lock, &until) == 0 || s->queued == 0)
+        if (wait_until(s, until_ns) || s->queued == 0)
             continue;
         unsigned more = employed < s->queued ? employed : s->queued;
         (void)employ(s, more);
@@ -318,32 +356,27 @@ static bool is_busy(const struct gp_sampler *s)
     for (unsigned i = 0; i < s->task_count; i++)
         if (s->tasks[i]->state == TASK_RUNNING)
             return true;
-    return s->open_state == TASK_RUNNING;
+    return s->session_state == TASK_RUNNING;
 }
 
-/* Opens the source; the lock is held and nothing else is going on. */
-static int open_and_wait(struct gp_sampler *s, struct gp_err *err)
+/* Has the session changed by a thread of the pool, and waits for it; the lock is held and nothing
+ * else is going on. A change that takes longer goes on by itself. */
+static int request_session(struct gp_sampler *s)
 {
-    s->open_state = TASK_QUEUED;
+    s->session_state = TASK_QUEUED;
     if (employ(s, 1) < 0) {
-        s->open_state = TASK_IDLE;
-        return gp_err_set(err, GP_ENOMEM, "cannot start a thread for the driver");
+        s->session_state = TASK_IDLE;
+        return GP_ENOMEM;
     }
-    await_tasks(s);
-    if (s->open_state != TASK_IDLE)
-        return gp_err_set(err, GP_ETIMEOUT,
-                          "the driver did not answer within %.1f s while starting (nvmlInit); the "
-                          "kernel log may say why: dmesg | grep -i nvrm",
-                          (double)s->config.timeout_ns / 1e9);
-    if (err)
-        *err = s->open_err;
-    return s->open_result;
+    await_session(s);
+    return s->session_state == TASK_IDLE ? 0 : GP_ETIMEOUT;
 }
 
 /* A lost GPU, or a driver that was reloaded, comes back only through a new session. That is tried
  * again and again, ever more rarely, and never beside a call that hangs. */
 static void reopen_if_needed(struct gp_sampler *s)
 {
+    await_session(s); /* one that an earlier tick has asked for */
     bool needed = s->open_result < 0;
     for (unsigned i = 0; i < s->task_count; i++) {
         const struct gp_slot *slot = &s->tasks[i]->slot;
@@ -359,8 +392,7 @@ static void reopen_if_needed(struct gp_sampler *s)
     }
     if (now < s->reinit_at_ns || is_busy(s))
         return;
-    struct gp_err ignored; /* open_err keeps it for the rows */
-    (void)open_and_wait(s, &ignored);
+    (void)request_session(s); /* open_result and open_err tell how it went */
     s->reinit_at_ns = gp_clock_mono_ns() + s->reinit_delay_ns;
     if (s->reinit_delay_ns < REINIT_LAST_S * GP_NS_PER_S)
         s->reinit_delay_ns *= 2;
@@ -368,7 +400,7 @@ static void reopen_if_needed(struct gp_sampler *s)
 
 static void queue_reads(struct gp_sampler *s)
 {
-    if (s->open_result < 0 || s->open_state != TASK_IDLE || s->want.host_only)
+    if (s->open_result < 0 || s->session_state != TASK_IDLE || s->want.host_only)
         return;
     (void)add_tasks(s, s->gpu_count); /* more GPUs than in the last session */
     uint64_t now = gp_clock_mono_ns();
@@ -390,7 +422,7 @@ static void queue_reads(struct gp_sampler *s)
 /* Tells the assembler how it stands with a GPU: its reading of this tick, or why there is none. */
 static void take(struct gp_sampler *s, const struct task *t)
 {
-    char text[sizeof(s->open_err.text)];
+    char text[sizeof(s->open_err.text)] = "";
     enum gp_status status = GP_STATUS_TIMEOUT;
     double silent_s = (double)(gp_clock_mono_ns() - t->since_ns) / 1e9;
     const char *call = atomic_load_explicit(&t->call, memory_order_relaxed);
@@ -399,26 +431,29 @@ static void take(struct gp_sampler *s, const struct task *t)
                        call ? call : "starting");
     } else if (t->state == TASK_QUEUED) {
         (void)snprintf(text, sizeof(text), "not asked for %.0f s: no thread is free", silent_s);
+    } else if (s->session_state != TASK_IDLE) {
+        (void)snprintf(text, sizeof(text), "the driver is being started again");
     } else if (s->open_result < 0) {
         status = GP_STATUS_LOST;
         (void)snprintf(text, sizeof(text), "%s", s->open_err.text);
-    } else if (s->open_state != TASK_IDLE) {
-        (void)snprintf(text, sizeof(text), "the driver is being started again");
     } else if (t->answer_tick != s->tick) {
+        (void)snprintf(text, sizeof(text), "answered too late for this sample");
+    } else if (t->no_memory) {
         status = GP_STATUS_ERROR;
         (void)snprintf(text, sizeof(text), "out of memory");
     } else {
         status = GP_STATUS_OK;
-        text[0] = '\0';
         silent_s = 0;
     }
     gp_assembler_take(&s->assembler, &t->slot, status, silent_s, text);
 }
 
-/* Once the identity of a GPU is known, one that is not chosen is left alone. */
-static void settle_choice(struct gp_sampler *s, struct gp_slot *slot)
+/* Once a complete reading has told who a GPU is, one that is not chosen is left alone. */
+static void settle_choice(struct gp_sampler *s, struct task *t)
 {
-    if (slot->chosen && slot->good && !gp_selection_is_by_index(s->config.selection))
+    struct gp_slot *slot = &t->slot;
+    bool complete = t->state == TASK_IDLE && slot->good && slot->good == slot->latest;
+    if (slot->chosen && complete && !gp_selection_is_by_index(s->config.selection))
         slot->chosen = gp_assembler_chooses(&s->assembler, slot);
 }
 
@@ -428,11 +463,11 @@ int gp_sampler_tick(struct gp_sampler *s, struct gp_snapshot **ret, struct gp_er
     s->tick++;
     reopen_if_needed(s);
     queue_reads(s);
-    await_tasks(s);
+    await_reads(s);
     int r = gp_assembler_start(&s->assembler, s->task_count, s->gpu_count, err);
     for (unsigned i = 0; r == 0 && i < s->task_count; i++) {
         struct task *t = s->tasks[i];
-        settle_choice(s, &t->slot);
+        settle_choice(s, t);
         if (t->slot.chosen && !s->want.host_only)
             take(s, t);
     }
@@ -445,7 +480,6 @@ static void free_sampler(struct gp_sampler *s)
 {
     for (unsigned i = 0; i < s->task_count; i++) {
         struct task *t = s->tasks[i];
-        s->config.source->ops->detach(t->device);
         gp_reading_unref(t->slot.latest);
         gp_reading_unref(t->slot.good);
         free(t);
@@ -453,7 +487,6 @@ static void free_sampler(struct gp_sampler *s)
     free(s->tasks);
     free(s->threads);
     gp_assembler_fini(&s->assembler);
-    s->config.source->ops->close(s->config.source);
     s->config.source->ops->free(s->config.source);
     (void)pthread_cond_destroy(&s->done);
     (void)pthread_cond_destroy(&s->wake);
@@ -461,16 +494,25 @@ static void free_sampler(struct gp_sampler *s)
     free(s);
 }
 
+/* Ends the driver's session, which may hang as any call. False if a thread is stuck; the lock is
+ * held. */
+static bool end_session(struct gp_sampler *s)
+{
+    s->closing = true;
+    return !is_busy(s) && (s->thread_count == 0 || request_session(s) == 0);
+}
+
 bool gp_sampler_free(struct gp_sampler *s)
 {
     if (!s)
         return true;
     (void)pthread_mutex_lock(&s->lock);
-    bool stuck = is_busy(s);
-    s->quit = !stuck; /* beside a stuck thread the others rest on: nobody will join them */
-    (void)pthread_cond_broadcast(&s->wake);
+    bool ended = end_session(s);
+    s->quit = ended; /* beside a stuck thread the others rest on: nobody will join them */
+    if (ended)
+        (void)pthread_cond_broadcast(&s->wake);
     (void)pthread_mutex_unlock(&s->lock);
-    if (stuck)
+    if (!ended)
         return false;
     for (unsigned i = 0; i < s->thread_count; i++)
         (void)pthread_join(s->threads[i], NULL);
@@ -483,8 +525,17 @@ static int open_first(struct gp_sampler *s, struct gp_err *err)
     if (!gp_assembler_needs_source(&s->assembler))
         return 0;
     (void)pthread_mutex_lock(&s->lock);
-    int r = open_and_wait(s, err);
+    int r = request_session(s);
+    if (r == 0 && s->open_result < 0)
+        r = gp_err_set(err, s->open_result, "%s", s->open_err.text);
     (void)pthread_mutex_unlock(&s->lock);
+    if (r == GP_ETIMEOUT)
+        return gp_err_set(err, r,
+                          "the driver did not answer within %.1f s while starting (nvmlInit); the "
+                          "kernel log may say why: dmesg | grep -i nvrm",
+                          (double)s->config.timeout_ns / 1e9);
+    if (r == GP_ENOMEM && s->thread_count == 0)
+        return gp_err_set(err, r, "cannot start a thread for the driver");
     if (r == 0 && s->gpu_count == 0)
         r = gp_err_set(err, GP_ENODEV,
                        "the driver runs, but it has no GPU; see what the kernel says: "

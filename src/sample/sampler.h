@@ -17,8 +17,8 @@ struct gp_snapshot;
 struct gp_sampler_config {
     struct gp_source *source;       /* becomes the sampler's */
     const char *root;               /* prefix for /proc, NULL for none */
-    uint64_t timeout_ns;       /* how long the first tick waits for the driver */
-    uint64_t later_timeout_ns; /* how long the others wait; 0: as long */
+    uint64_t timeout_ns;            /* how long the first tick waits for the driver */
+    uint64_t later_timeout_ns;      /* how long the others wait; 0: as long */
     struct gp_selection *selection; /* which GPUs; must outlive the sampler */
     struct gp_want want;
 };

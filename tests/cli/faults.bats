@@ -492,3 +492,36 @@ bind() {
     [ "${lines[1]}" = "1,[GPU is lost]" ]
     [[ $stderr == *"GPU 1: GPU is lost"* ]]
 }
+
+@test "a loop that asks only for status notices a lost GPU" {
+    start --sim h100x2 query index,status -f csv --no-header -n 0.2
+    until_true grep -q '^1,ok' out
+    fault h100x2 --gpu 1 lost
+    until_true grep -q '^1,GPU is lost' out
+    fault h100x2 clear
+    until_true eval '[ "$(tail -n 1 out)" = 1,ok ]'
+    kill -INT "$pid"
+    finish
+}
+
+@test "chosen by the UUID of a MIG instance: its GPU stays in sight when it is lost or hangs" {
+    fault a100-mig --gpu 0 hang=20s:nvmlDeviceGetMemoryInfo
+    gpulse --sim a100-mig --timeout 1 query index,memory.used -i MIG-00000500 -f csv --no-header
+    fails 6 "cannot tell which GPU is meant by --id: GPU 0 .*: no answer for [0-9]+ s .*"
+    fault a100-mig clear
+    start --sim a100-mig query index,memory.used -i MIG-00000500 -f csv --no-header -n 0.2
+    until_true grep -Eq '^0,[0-9]+$' out
+    fault a100-mig --gpu 0 lost
+    until_true grep -Fqx '0,[GPU is lost]' out
+    kill -INT "$pid"
+    finish
+}
+
+@test "an end of the session that hangs does not hold up the end of gpulse" {
+    fault t4 hang=25s:nvmlShutdown
+    SECONDS=0
+    gpulse --sim t4 --timeout 1 query index,temperature.gpu -f csv --no-header
+    status_is 0
+    [[ ${lines[0]} =~ ^0,[0-9]+$ ]]
+    [ "$SECONDS" -lt 20 ]
+}

@@ -278,3 +278,14 @@ total_calls() {
     GPULSE_SIM=t4 GPULSE_ROOT=root gpulse query process_name --processes -f csv --no-header
     [ "$output" = x ]
 }
+
+@test "a process stands in one row, whatever the instances say of themselves" {
+    machine a100-mig '
+for i in d["mig"]: i["gpu_instance"] = 3
+m["workload"] = [{"name": "job", "pid": 4190001 + n, "gpus": [0], "util": 1, "memory_bytes": 1048576,
+                  "type": "C", "gpu_instance": 3, "compute_instance": 0} for n in range(100)]'
+    gpulse --sim ./m.json query pid,mig.index --processes -f csv --no-header
+    status_is 0
+    line_count 100
+    [ "$(cut -d, -f1 <<<"$output" | sort -u | wc -l)" -eq 100 ]
+}

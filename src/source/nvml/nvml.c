@@ -265,19 +265,17 @@ static int nvml_open(struct gp_source *base, unsigned *ret_count, struct gp_err 
     return 0;
 }
 
-static void set_host_text(struct gp_value *v, const char *text)
+static void set_version(struct gp_value *v, const char *text)
 {
-    *v = (struct gp_value){.s = text,
-                           .time_ns = gp_clock_mono_ns(),
-                           .status = text[0] ? GP_STATUS_OK : GP_STATUS_UNSUPPORTED};
+    gp_value_set_text(v, text[0] ? text : NULL, gp_clock_mono_ns());
 }
 
 static void nvml_read_host(struct gp_source *base, struct gp_value host[GP_HOST__COUNT])
 {
     struct nvml_source *source = to_nvml(base);
-    set_host_text(&host[GP_DRIVER_VERSION], source->driver_version);
-    set_host_text(&host[GP_CUDA_VERSION], source->cuda_version);
-    set_host_text(&host[GP_NVML_VERSION], source->nvml_version);
+    set_version(&host[GP_DRIVER_VERSION], source->driver_version);
+    set_version(&host[GP_CUDA_VERSION], source->cuda_version);
+    set_version(&host[GP_NVML_VERSION], source->nvml_version);
 }
 
 /* ---- devices ---- */
@@ -448,7 +446,9 @@ static nvmlReturn_t read_mig(struct nvml_device *device, const struct gp_want *w
     if (count == 0)
         return listed;
     reading->mig = gp_arena_alloc(&reading->arena, count, sizeof(*reading->mig));
-    for (size_t i = 0; reading->mig && i < count; i++) {
+    if (!reading->mig)
+        return NVML_ERROR_MEMORY;
+    for (size_t i = 0; i < count; i++) {
         struct nvml_device *mig = device->mig.devices[i];
         nvmlReturn_t rc = nvml_run_readers(mig, &want->metrics, reading->time_ns);
         if (rc != NVML_SUCCESS)

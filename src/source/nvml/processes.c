@@ -293,8 +293,10 @@ static bool pid_is_visible(const char *root, uint32_t pid)
 {
     char path[GP_PATH_SIZE];
     char proc[32];
-    if (!root)
-        return kill((pid_t)pid, 0) == 0 || errno == EPERM; /* far cheaper than a look into /proc */
+    if (!root && kill((pid_t)pid, 0) == 0)
+        return true; /* far cheaper than a look into /proc */
+    if (!root && errno == ESRCH)
+        return false;
     (void)snprintf(proc, sizeof(proc), "/proc/%u", pid);
     return gp_io_path(path, root, proc) && access(path, F_OK) == 0;
 }
@@ -353,11 +355,12 @@ nvmlReturn_t nvml_read_processes(struct nvml_device *device, const struct gp_wan
             read_utilization(device, &c);
         if (want->process_names)
             ask_names(device, &c, &reading->arena);
-        reading->processes = gp_arena_alloc(&reading->arena, c.count, sizeof(*c.rows));
-        if (reading->processes && c.count) {
+        reading->processes = gp_arena_alloc(&reading->arena, c.count + 1, sizeof(*c.rows));
+        if (!reading->processes)
+            reading->processes_status = GP_STATUS_ERROR;
+        else if (c.count)
             memcpy(reading->processes, c.rows, c.count * sizeof(*c.rows));
-            reading->process_count = c.count;
-        }
+        reading->process_count = reading->processes ? c.count : 0;
     }
     free(c.rows);
     return rc;
