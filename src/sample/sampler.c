@@ -67,7 +67,7 @@ struct gp_sampler {
 /* ---- the threads' side ---- */
 
 /* Ends the session, if there is one, and opens a new one unless this is the end. */
-static void change_session(struct gp_sampler *s)
+static void change_session(struct gp_sampler *s, bool closing)
 {
     const struct gp_source_ops *ops = s->config.source->ops;
     unsigned count = 0;
@@ -77,7 +77,7 @@ static void change_session(struct gp_sampler *s)
         s->tasks[i]->device = NULL;
     }
     ops->close(s->config.source);
-    if (s->closing)
+    if (closing)
         return;
     int r = ops->open(s->config.source, &count, &err);
     (void)pthread_mutex_lock(&s->lock);
@@ -207,9 +207,10 @@ static struct task *next_task(struct gp_sampler *s)
 
 static void run_session(struct gp_sampler *s)
 {
+    bool closing = s->closing;
     s->session_state = TASK_RUNNING;
     (void)pthread_mutex_unlock(&s->lock);
-    change_session(s);
+    change_session(s, closing);
     (void)pthread_mutex_lock(&s->lock);
     s->session_state = TASK_IDLE;
     (void)pthread_cond_signal(&s->done);
@@ -498,8 +499,10 @@ static void free_sampler(struct gp_sampler *s)
  * held. */
 static bool end_session(struct gp_sampler *s)
 {
+    if (is_busy(s))
+        return false;
     s->closing = true;
-    return !is_busy(s) && (s->thread_count == 0 || request_session(s) == 0);
+    return s->thread_count == 0 || request_session(s) == 0;
 }
 
 bool gp_sampler_free(struct gp_sampler *s)
