@@ -3,7 +3,6 @@
 
 #include "base/err.h"
 #include "base/strbuf.h"
-#include "base/utf8.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -79,17 +78,6 @@ static void expand_names(struct gp_strbuf *sb, enum gp_complete kind)
         gp_io_list_names(dir, ".json", sb);
 }
 
-/* The words may quote a file: nothing in them reaches the terminal raw. */
-static void print_error(const struct gp_err *err)
-{
-    struct gp_strbuf sb = GP_STRBUF_INIT(8192);
-    gp_strbuf_addf(&sb, "%s: ", program.name);
-    gp_utf8_add_safe(&sb, err->text, strlen(err->text), 4096);
-    gp_strbuf_addc(&sb, '\n');
-    (void)!gp_io_write_all(STDERR_FILENO, sb.buf, sb.len);
-    gp_strbuf_fini(&sb);
-}
-
 static bool is_help(const char *arg)
 {
     return arg && (strcmp(arg, "-h") == 0 || strcmp(arg, "--help") == 0);
@@ -132,6 +120,6 @@ int main(int argc, char **argv)
     if (result == GP_OK)
         result = cmd->run(argc - 1, argv + 1, &err);
     if (result != GP_OK && err.text[0])
-        print_error(&err);
+        gp_io_print_error(program.name, &err);
     return gp_err_exit_status(result);
 }

@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* True if `word` (n bytes) stands in the space separated list. */
-static bool list_has(const char *list, const char *word, size_t n)
+bool gp_cli_list_has(const char *list, const char *word, size_t n)
 {
     for (const char *p = list; p && *p;) {
         size_t len = strcspn(p, " ");
@@ -23,7 +22,7 @@ static bool choice_is_valid(const char *choices, const char *value)
 {
     for (const char *p = value;; p++) {
         size_t n = strcspn(p, ",");
-        if (!list_has(choices, p, n))
+        if (!gp_cli_list_has(choices, p, n))
             return false;
         p += n;
         if (!*p)
@@ -71,7 +70,7 @@ static int bad_value(const struct gp_opt *opt, const char *text, struct gp_err *
 static bool name_matches(const struct gp_opt *opt, const char *name, size_t n)
 {
     return (strlen(opt->name) == n && memcmp(opt->name, name, n) == 0) ||
-           list_has(opt->aliases, name, n);
+           gp_cli_list_has(opt->aliases, name, n);
 }
 
 const struct gp_opt *gp_cli_option(const struct gp_opt *options, const char *name, size_t n,

@@ -73,6 +73,9 @@ int gp_cli_parse(int argc, char **argv, const struct gp_opt_target *targets, siz
 const struct gp_opt *gp_cli_option(const struct gp_opt *options, const char *name, size_t n,
                                    char letter);
 
+/* Whether a space-separated list (NULL: an empty one) has this word of n bytes. */
+bool gp_cli_list_has(const char *list, const char *word, size_t n);
+
 /* The candidate nearest to `word` by edit distance, or NULL if none is near.
  * `next(ctx, i)` gives the i-th candidate, NULL at the end. */
 const char *gp_cli_nearest(const char *word, const char *(*next)(const void *ctx, size_t i),

@@ -2,6 +2,7 @@
 
 #include "base/err.h"
 #include "base/strbuf.h"
+#include "base/utf8.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -55,6 +56,16 @@ int gp_io_write_all(int fd, const void *data, size_t len)
         len -= (size_t)n;
     }
     return 0;
+}
+
+void gp_io_print_error(const char *program, const struct gp_err *err)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(8192);
+    gp_strbuf_addf(&sb, "%s: ", program);
+    gp_utf8_add_safe(&sb, err->text, strlen(err->text), 4096);
+    gp_strbuf_addc(&sb, '\n');
+    (void)!gp_io_write_all(STDERR_FILENO, sb.buf, sb.len);
+    gp_strbuf_fini(&sb);
 }
 
 int gp_io_find_companion(const char *sub, const char *name, char out[GP_PATH_SIZE],

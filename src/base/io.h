@@ -24,6 +24,10 @@ void gp_io_secure_standard_fds(void);
 /* Writes everything, going on after signals and short writes. 0 or −errno. */
 int gp_io_write_all(int fd, const void *data, size_t len) GP_MUST_CHECK;
 
+/* Writes "PROGRAM: what went wrong" to standard error. The words may quote a file or a name:
+ * nothing in them reaches the terminal raw. */
+void gp_io_print_error(const char *program, const struct gp_err *err);
+
 /* Finds a companion file of this program (a helper program, the simulated driver, its machines):
  * beside the running executable (`sub` below it, in a build tree), else in ../libexec/gpulse, else
  * in ../share/gpulse. */

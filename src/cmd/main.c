@@ -5,7 +5,6 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/strbuf.h"
-#include "base/utf8.h"
 
 #include <malloc.h>
 #include <signal.h>
@@ -148,17 +147,6 @@ static int run(int argc, char **argv, struct gp_err *err)
     return cmd->run(words, argv + 1, err);
 }
 
-/* The words may quote a file or a name: nothing in them reaches the terminal raw. */
-static void print_error(const struct gp_err *err)
-{
-    struct gp_strbuf sb = GP_STRBUF_INIT(8192);
-    gp_strbuf_adds(&sb, "gpulse: ");
-    gp_utf8_add_safe(&sb, err->text, strlen(err->text), 4096);
-    gp_strbuf_addc(&sb, '\n');
-    (void)!gp_io_write_all(STDERR_FILENO, sb.buf, sb.len);
-    gp_strbuf_fini(&sb);
-}
-
 int main(int argc, char **argv)
 {
     gp_io_secure_standard_fds();
@@ -173,7 +161,7 @@ int main(int argc, char **argv)
     struct gp_err err = {0};
     int r = run(argc, argv, &err);
     if (r < 0 && err.code)
-        print_error(&err);
+        gp_io_print_error("gpulse", &err);
     if (gp_app_is_stuck())
         _exit(gp_err_exit_status(r));
     return gp_err_exit_status(r);

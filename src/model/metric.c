@@ -29,18 +29,6 @@ const char *gp_unit_name(enum gp_unit unit)
     return names[unit];
 }
 
-static bool has_alias(const char *aliases, const char *name)
-{
-    size_t n = strlen(name);
-    for (const char *p = aliases; *p;) {
-        size_t len = strcspn(p, " ");
-        if (len == n && memcmp(p, name, n) == 0)
-            return true;
-        p += len + (p[len] == ' ');
-    }
-    return false;
-}
-
 static const char *next_metric_name(const void *ctx, size_t i)
 {
     (void)ctx;
@@ -51,7 +39,7 @@ int gp_metric_find(const char *name, enum gp_metric *ret, struct gp_err *err)
 {
     for (int m = 0; m < GP_METRIC__COUNT; m++)
         if (strcmp(gp_metric_table[m].name, name) == 0 ||
-            has_alias(gp_metric_table[m].aliases, name)) {
+            gp_cli_list_has(gp_metric_table[m].aliases, name, strlen(name))) {
             *ret = (enum gp_metric)m;
             return 0;
         }

@@ -1,7 +1,7 @@
 /* Captures (nvidia-smi -q -x) that somebody sends: what the import makes of one goes through
  * the loader too.
  * fuzz-sources: sim/import.c sim/machine.c sim/fault.c src/base/arena.c src/base/cli.c
- * fuzz-sources: src/base/err.c src/base/io.c src/base/parse.c src/base/strbuf.c
+ * fuzz-sources: src/base/err.c src/base/io.c src/base/parse.c src/base/strbuf.c src/base/utf8.c
  * fuzz-libs: jansson expat */
 #include "sim/import.h"
 #include "sim/machine.h"
