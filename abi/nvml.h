@@ -6,7 +6,7 @@
  * derives what it needs (pointer types, dlsym tables, definitions).
  *
  * Names are NVML's, so that what is known in the field can be found again. Layouts are those of
- * LP64 (x86-64 and aarch64 are alike) and are asserted at the end of the file. */
+ * LP64 (x86-64 and aarch64 are alike) and are asserted in nvml_layout.c. */
 #ifndef GPULSE_ABI_NVML_H
 #define GPULSE_ABI_NVML_H
 
@@ -59,6 +59,15 @@ typedef enum {
 /* ------------------------------------------------------------------------- scalar types */
 
 typedef struct nvmlDevice_st *nvmlDevice_t; /* a GPU or a MIG device; never dereferenced */
+typedef struct nvmlGpuInstance_st *nvmlGpuInstance_t;
+typedef struct nvmlComputeInstance_st *nvmlComputeInstance_t;
+typedef struct nvmlEventSet_st *nvmlEventSet_t;
+typedef struct nvmlGpmSample_st *nvmlGpmSample_t;
+
+typedef unsigned int nvmlVgpuInstance_t;
+typedef unsigned int nvmlAffinityScope_t;    /* 0: NUMA node, 1: socket */
+typedef unsigned int nvmlPowerSource_t;      /* 0: mains, 1: battery, 2: too weak a supply */
+typedef unsigned int nvmlFanControlPolicy_t; /* 0: by temperature, 1: manual */
 
 typedef enum { NVML_FEATURE_DISABLED = 0, NVML_FEATURE_ENABLED = 1 } nvmlEnableState_t;
 
@@ -181,6 +190,145 @@ typedef enum {
     NVML_VALUE_TYPE_UNSIGNED_SHORT = 6,
 } nvmlValueType_t;
 
+typedef enum {
+    NVML_INFOROM_OEM = 0,
+    NVML_INFOROM_ECC = 1,
+    NVML_INFOROM_POWER = 2,
+    NVML_INFOROM_DEN = 3,
+    NVML_INFOROM_COUNT
+} nvmlInforomObject_t;
+
+typedef enum {
+    NVML_CLOCK_ID_CURRENT = 0,
+    NVML_CLOCK_ID_APP_CLOCK_TARGET = 1,
+    NVML_CLOCK_ID_APP_CLOCK_DEFAULT = 2,
+    NVML_CLOCK_ID_CUSTOMER_BOOST_MAX = 3,
+    NVML_CLOCK_ID_COUNT
+} nvmlClockId_t;
+
+typedef enum {
+    NVML_RESTRICTED_API_SET_APPLICATION_CLOCKS = 0,
+    NVML_RESTRICTED_API_SET_AUTO_BOOSTED_CLOCKS = 1,
+    NVML_RESTRICTED_API_COUNT
+} nvmlRestrictedAPI_t;
+
+typedef enum {
+    NVML_TOTAL_POWER_SAMPLES = 0,
+    NVML_GPU_UTILIZATION_SAMPLES = 1,
+    NVML_MEMORY_UTILIZATION_SAMPLES = 2,
+    NVML_ENC_UTILIZATION_SAMPLES = 3,
+    NVML_DEC_UTILIZATION_SAMPLES = 4,
+    NVML_PROCESSOR_CLK_SAMPLES = 5,
+    NVML_MEMORY_CLK_SAMPLES = 6,
+    NVML_MODULE_POWER_SAMPLES = 7,
+    NVML_JPG_UTILIZATION_SAMPLES = 8,
+    NVML_OFA_UTILIZATION_SAMPLES = 9,
+    NVML_SAMPLINGTYPE_COUNT
+} nvmlSamplingType_t;
+
+typedef enum {
+    NVML_ENCODER_TYPE_H264 = 0,
+    NVML_ENCODER_TYPE_HEVC = 1,
+    NVML_ENCODER_TYPE_AV1 = 2,
+    NVML_ENCODER_TYPE_UNKNOWN = 255,
+} nvmlEncoderType_t;
+
+typedef enum {
+    NVML_FBC_SESSION_TYPE_UNKNOWN = 0,
+    NVML_FBC_SESSION_TYPE_TOSYS = 1,
+    NVML_FBC_SESSION_TYPE_CUDA = 2,
+    NVML_FBC_SESSION_TYPE_VID = 3,
+    NVML_FBC_SESSION_TYPE_HWENC = 4,
+} nvmlFBCSessionType_t;
+
+typedef enum {
+    NVML_PAGE_RETIREMENT_CAUSE_MULTIPLE_SINGLE_BIT_ECC_ERRORS = 0,
+    NVML_PAGE_RETIREMENT_CAUSE_DOUBLE_BIT_ECC_ERROR = 1,
+    NVML_PAGE_RETIREMENT_CAUSE_COUNT
+} nvmlPageRetirementCause_t;
+
+typedef enum { NVML_DRIVER_WDDM = 0, NVML_DRIVER_WDM = 1, NVML_DRIVER_MCDM = 2 } nvmlDriverModel_t;
+
+typedef enum {
+    NVML_GOM_ALL_ON = 0,
+    NVML_GOM_COMPUTE = 1,
+    NVML_GOM_LOW_DP = 2,
+} nvmlGpuOperationMode_t;
+
+typedef enum {
+    NVML_HOST_VGPU_MODE_NON_SRIOV = 0,
+    NVML_HOST_VGPU_MODE_SRIOV = 1,
+} nvmlHostVgpuMode_t;
+
+typedef enum {
+    NVML_VGPU_DRIVER_CAP_HETEROGENEOUS_MULTI_VGPU = 0,
+    NVML_VGPU_DRIVER_CAP_WARM_UPDATE = 1,
+} nvmlVgpuDriverCapability_t;
+
+typedef enum {
+    NVML_DEVICE_VGPU_CAP_FRACTIONAL_MULTI_VGPU = 0,
+    NVML_DEVICE_VGPU_CAP_HETEROGENEOUS_TIMESLICE_PROFILES = 1,
+    NVML_DEVICE_VGPU_CAP_HETEROGENEOUS_TIMESLICE_SIZES = 2,
+    NVML_DEVICE_VGPU_CAP_HOMOGENEOUS_PLACEMENTS = 9,
+    NVML_DEVICE_VGPU_CAP_MIG_TIMESLICING_SUPPORTED = 10,
+    NVML_DEVICE_VGPU_CAP_MIG_TIMESLICING_ENABLED = 11,
+    NVML_DEVICE_VGPU_CAP_COUNT
+} nvmlDeviceVgpuCapability_t;
+
+typedef enum {
+    NVML_TOPOLOGY_INTERNAL = 0,
+    NVML_TOPOLOGY_SINGLE = 10,
+    NVML_TOPOLOGY_MULTIPLE = 20,
+    NVML_TOPOLOGY_HOSTBRIDGE = 30,
+    NVML_TOPOLOGY_NODE = 40,
+    NVML_TOPOLOGY_SYSTEM = 50,
+} nvmlGpuTopologyLevel_t;
+
+typedef enum {
+    NVML_P2P_STATUS_OK = 0,
+    NVML_P2P_STATUS_CHIPSET_NOT_SUPPORTED = 1,
+    NVML_P2P_STATUS_GPU_NOT_SUPPORTED = 2,
+    NVML_P2P_STATUS_IOH_TOPOLOGY_NOT_SUPPORTED = 3,
+    NVML_P2P_STATUS_DISABLED_BY_REGKEY = 4,
+    NVML_P2P_STATUS_NOT_SUPPORTED = 5,
+    NVML_P2P_STATUS_UNKNOWN = 6,
+} nvmlGpuP2PStatus_t;
+
+typedef enum {
+    NVML_P2P_CAPS_INDEX_READ = 0,
+    NVML_P2P_CAPS_INDEX_WRITE = 1,
+    NVML_P2P_CAPS_INDEX_NVLINK = 2,
+    NVML_P2P_CAPS_INDEX_ATOMICS = 3,
+    NVML_P2P_CAPS_INDEX_PROP = 4,
+    NVML_P2P_CAPS_INDEX_COUNT
+} nvmlGpuP2PCapsIndex_t;
+
+typedef enum {
+    NVML_NVLINK_CAP_P2P_SUPPORTED = 0,
+    NVML_NVLINK_CAP_SYSMEM_ACCESS = 1,
+    NVML_NVLINK_CAP_P2P_ATOMICS = 2,
+    NVML_NVLINK_CAP_SYSMEM_ATOMICS = 3,
+    NVML_NVLINK_CAP_SLI_BRIDGE = 4,
+    NVML_NVLINK_CAP_VALID = 5,
+    NVML_NVLINK_CAP_COUNT
+} nvmlNvLinkCapability_t;
+
+typedef enum {
+    NVML_NVLINK_ERROR_DL_REPLAY = 0,
+    NVML_NVLINK_ERROR_DL_RECOVERY = 1,
+    NVML_NVLINK_ERROR_DL_CRC_FLIT = 2,
+    NVML_NVLINK_ERROR_DL_CRC_DATA = 3,
+    NVML_NVLINK_ERROR_DL_ECC_DATA = 4,
+    NVML_NVLINK_ERROR_COUNT
+} nvmlNvLinkErrorCounter_t;
+
+typedef enum {
+    NVML_NVLINK_DEVICE_TYPE_GPU = 0,
+    NVML_NVLINK_DEVICE_TYPE_IBMNPU = 1,
+    NVML_NVLINK_DEVICE_TYPE_SWITCH = 2,
+    NVML_NVLINK_DEVICE_TYPE_UNKNOWN = 255,
+} nvmlIntNvLinkDeviceType_t;
+
 /* ------------------------------------------------------------------------- plain constants */
 
 #define NVML_DEVICE_NAME_V2_BUFFER_SIZE 96
@@ -194,6 +342,36 @@ typedef enum {
 #define NVML_DEVICE_PCI_BUS_ID_BUFFER_SIZE 32
 #define NVML_DEVICE_PCI_BUS_ID_BUFFER_V2_SIZE 16
 #define NVML_GSP_FIRMWARE_VERSION_BUF_SIZE 0x40
+#define NVML_HOSTNAME_BUFFER_SIZE 64
+#define NVML_NVLINK_MAX_LINKS 36
+#define NVML_MAX_FANS 16
+
+/* Event types; drivers tell which ones a GPU has. */
+#define NVML_EVENT_SINGLE_BIT_ECC_ERROR UINT64_C(0x0001)
+#define NVML_EVENT_DOUBLE_BIT_ECC_ERROR UINT64_C(0x0002)
+#define NVML_EVENT_PSTATE UINT64_C(0x0004)
+#define NVML_EVENT_XID_CRITICAL_ERROR UINT64_C(0x0008)
+#define NVML_EVENT_CLOCK UINT64_C(0x0010)
+#define NVML_EVENT_POWER_SOURCE_CHANGE UINT64_C(0x0080)
+#define NVML_EVENT_MIG_CONFIG_CHANGE UINT64_C(0x0100)
+#define NVML_EVENT_SINGLE_BIT_ECC_ERROR_STORM UINT64_C(0x0200)
+#define NVML_EVENT_DRAM_RETIREMENT UINT64_C(0x0400)
+#define NVML_EVENT_DRAM_RETIREMENT_FAILURE UINT64_C(0x0800)
+#define NVML_EVENT_NON_FATAL_POISON UINT64_C(0x1000)
+#define NVML_EVENT_FATAL_POISON UINT64_C(0x2000)
+#define NVML_EVENT_GPU_UNAVAILABLE UINT64_C(0x4000)
+#define NVML_EVENT_GPU_RECOVERY_ACTION UINT64_C(0x8000)
+#define NVML_EVENT_ALL UINT64_C(0xff9f)
+
+/* GPM: plain version numbers, and room for the ids of the newest header. */
+#define NVML_GPM_METRIC_MAX 333
+#define NVML_GPM_METRICS_GET_VERSION 1u
+#define NVML_GPM_SUPPORT_VERSION 1u
+
+/* MIG: profiles are asked for by an index below this; what creates an instance is the id in it. */
+#define NVML_GPU_INSTANCE_PROFILE_COUNT 18u
+#define NVML_COMPUTE_INSTANCE_PROFILE_COUNT 9u
+#define NVML_COMPUTE_INSTANCE_ENGINE_PROFILE_SHARED 0u
 
 /* "Not available" is all ones in the value's own width. */
 #define NVML_NOT_AVAILABLE_U32 UINT32_MAX
@@ -219,6 +397,7 @@ typedef enum {
 #define NVML_POWER_SCOPE_GPU 0u
 #define NVML_POWER_SCOPE_MODULE 1u
 #define NVML_POWER_SCOPE_MEMORY 2u
+#define NVML_POWER_SCOPE_GPU_BASE 3u
 
 /* Answers of field NVML_FI_DEV_GET_GPU_RECOVERY_ACTION */
 #define NVML_GPU_RECOVERY_ACTION_NONE 0u
@@ -227,44 +406,6 @@ typedef enum {
 #define NVML_GPU_RECOVERY_ACTION_DRAIN_P2P 3u
 #define NVML_GPU_RECOVERY_ACTION_DRAIN_AND_RESET 4u
 #define NVML_GPU_RECOVERY_ACTION_RECOVER_IMEX_DOMAIN 5u
-
-/* Field ids of nvmlDeviceGetFieldValues. The three clock event counters moved: 251-253 in drivers
- * R575 up to 580.81, 269-271 from 580.82 on (13.0 U1). */
-#define NVML_FI_DEV_RETIRED_SBE 29u
-#define NVML_FI_DEV_RETIRED_DBE 30u
-#define NVML_FI_DEV_RETIRED_PENDING 31u
-#define NVML_FI_DEV_PERF_POLICY_POWER 74u /* the 74-81 counters are nanoseconds */
-#define NVML_FI_DEV_PERF_POLICY_THERMAL 75u
-#define NVML_FI_DEV_PERF_POLICY_SYNC_BOOST 76u
-#define NVML_FI_DEV_MEMORY_TEMP 82u
-#define NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION 83u
-#define NVML_FI_DEV_PCIE_REPLAY_COUNTER 94u
-#define NVML_FI_DEV_PCIE_REPLAY_ROLLOVER_COUNTER 95u
-#define NVML_FI_DEV_REMAPPED_COR 142u
-#define NVML_FI_DEV_REMAPPED_UNC 143u
-#define NVML_FI_DEV_REMAPPED_PENDING 144u
-#define NVML_FI_DEV_REMAPPED_FAILURE 145u
-#define NVML_FI_DEV_POWER_AVERAGE 185u /* 185-192: mW, by scope */
-#define NVML_FI_DEV_POWER_INSTANT 186u
-#define NVML_FI_DEV_POWER_MIN_LIMIT 187u
-#define NVML_FI_DEV_POWER_MAX_LIMIT 188u
-#define NVML_FI_DEV_POWER_DEFAULT_LIMIT 189u
-#define NVML_FI_DEV_POWER_CURRENT_LIMIT 190u
-#define NVML_FI_DEV_ENERGY 191u
-#define NVML_FI_DEV_POWER_REQUESTED_LIMIT 192u
-#define NVML_FI_DEV_TEMPERATURE_SHUTDOWN_TLIMIT 193u /* 193-196: signed degrees */
-#define NVML_FI_DEV_TEMPERATURE_SLOWDOWN_TLIMIT 194u
-#define NVML_FI_DEV_TEMPERATURE_MEM_MAX_TLIMIT 195u
-#define NVML_FI_DEV_TEMPERATURE_GPU_MAX_TLIMIT 196u
-#define NVML_FI_DEV_PCIE_COUNT_TX_BYTES 197u
-#define NVML_FI_DEV_PCIE_COUNT_RX_BYTES 198u
-#define NVML_FI_DEV_GET_GPU_RECOVERY_ACTION 230u
-#define NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN 269u
-#define NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN 270u
-#define NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN 271u
-#define NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN_R575 251u
-#define NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN_R575 252u
-#define NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN_R575 253u
 
 /* ------------------------------------------------------------------------- structures */
 
@@ -276,8 +417,8 @@ typedef struct {
     unsigned int domain;
     unsigned int bus;
     unsigned int device;
-    unsigned int pciDeviceId;    /* (device << 16) | vendor */
-    unsigned int pciSubSystemId; /* written from _v2 on */
+    unsigned int pciDeviceId;                       /* (device << 16) | vendor */
+    unsigned int pciSubSystemId;                    /* written from _v2 on */
     char busId[NVML_DEVICE_PCI_BUS_ID_BUFFER_SIZE]; /* 8-digit domain; written by _v3 */
 } nvmlPciInfo_t;
 
@@ -342,20 +483,23 @@ typedef struct {
     unsigned int version;
     nvmlTemperatureSensors_t sensorType;
     int temperature;
-} nvmlTemperature_t;
-#define nvmlTemperature_v1 NVML_STRUCT_VERSION(nvmlTemperature_t, 1u)
+} nvmlTemperature_v1_t;
+typedef nvmlTemperature_v1_t nvmlTemperature_t;
+#define nvmlTemperature_v1 NVML_STRUCT_VERSION(nvmlTemperature_v1_t, 1u)
 
 typedef struct {
     unsigned int version;
     int marginTemperature;
-} nvmlMarginTemperature_t;
-#define nvmlMarginTemperature_v1 NVML_STRUCT_VERSION(nvmlMarginTemperature_t, 1u)
+} nvmlMarginTemperature_v1_t;
+typedef nvmlMarginTemperature_v1_t nvmlMarginTemperature_t;
+#define nvmlMarginTemperature_v1 NVML_STRUCT_VERSION(nvmlMarginTemperature_v1_t, 1u)
 
 typedef struct {
     unsigned int version;
     unsigned int value; /* nvmlDeviceAddressingModeType_t */
-} nvmlDeviceAddressingMode_t;
-#define nvmlDeviceAddressingMode_v1 NVML_STRUCT_VERSION(nvmlDeviceAddressingMode_t, 1u)
+} nvmlDeviceAddressingMode_v1_t;
+typedef nvmlDeviceAddressingMode_v1_t nvmlDeviceAddressingMode_t;
+#define nvmlDeviceAddressingMode_v1 NVML_STRUCT_VERSION(nvmlDeviceAddressingMode_v1_t, 1u)
 
 typedef struct {
     unsigned int multiprocessorCount;
@@ -389,237 +533,425 @@ typedef struct {
     nvmlValue_t value;
 } nvmlFieldValue_t;
 
-/* ------------------------------------------------------------------------- functions */
+typedef struct {
+    unsigned int version;
+    char branch[80];
+} nvmlSystemDriverBranchInfo_v1_t;
+typedef nvmlSystemDriverBranchInfo_v1_t nvmlSystemDriverBranchInfo_t;
+#define nvmlSystemDriverBranchInfo_v1 NVML_STRUCT_VERSION(nvmlSystemDriverBranchInfo_v1_t, 1u)
 
-/* X(return type, name, (parameters)). Functions of newer drivers may be missing from a library:
- * the newest of a family is tried first. */
-#define NVML_FUNCTIONS(X)                                                                          \
-    X(nvmlReturn_t, nvmlInit, (void))                                                              \
-    X(nvmlReturn_t, nvmlInit_v2, (void))                                                           \
-    X(nvmlReturn_t, nvmlInitWithFlags, (unsigned int flags))                                       \
-    X(nvmlReturn_t, nvmlShutdown, (void))                                                          \
-    X(const char *, nvmlErrorString, (nvmlReturn_t result))                                        \
-    X(nvmlReturn_t, nvmlSystemGetDriverVersion, (char *version, unsigned int length))              \
-    X(nvmlReturn_t, nvmlSystemGetNVMLVersion, (char *version, unsigned int length))                \
-    X(nvmlReturn_t, nvmlSystemGetCudaDriverVersion, (int *version))                                \
-    X(nvmlReturn_t, nvmlSystemGetCudaDriverVersion_v2, (int *version))                             \
-    X(nvmlReturn_t, nvmlSystemGetProcessName, (unsigned int pid, char *name, unsigned int length)) \
-    X(nvmlReturn_t, nvmlDeviceGetCount, (unsigned int *count))                                     \
-    X(nvmlReturn_t, nvmlDeviceGetCount_v2, (unsigned int *count))                                  \
-    X(nvmlReturn_t, nvmlDeviceGetHandleByIndex, (unsigned int index, nvmlDevice_t *device))        \
-    X(nvmlReturn_t, nvmlDeviceGetHandleByIndex_v2, (unsigned int index, nvmlDevice_t *device))     \
-    X(nvmlReturn_t, nvmlDeviceGetHandleByUUID, (const char *uuid, nvmlDevice_t *device))           \
-    X(nvmlReturn_t, nvmlDeviceGetHandleByPciBusId, (const char *bus_id, nvmlDevice_t *device))     \
-    X(nvmlReturn_t, nvmlDeviceGetHandleByPciBusId_v2, (const char *bus_id, nvmlDevice_t *device))  \
-    X(nvmlReturn_t, nvmlDeviceGetHandleBySerial, (const char *serial, nvmlDevice_t *device))       \
-    X(nvmlReturn_t, nvmlDeviceGetIndex, (nvmlDevice_t device, unsigned int *index))                \
-    X(nvmlReturn_t, nvmlDeviceGetUUID, (nvmlDevice_t device, char *uuid, unsigned int length))     \
-    X(nvmlReturn_t, nvmlDeviceGetMinorNumber, (nvmlDevice_t device, unsigned int *minor))          \
-    X(nvmlReturn_t, nvmlDeviceGetName, (nvmlDevice_t device, char *name, unsigned int length))     \
-    X(nvmlReturn_t, nvmlDeviceGetBrand, (nvmlDevice_t device, nvmlBrandType_t *type))              \
-    X(nvmlReturn_t, nvmlDeviceGetArchitecture,                                                     \
-      (nvmlDevice_t device, nvmlDeviceArchitecture_t *arch))                                       \
-    X(nvmlReturn_t, nvmlDeviceGetCudaComputeCapability,                                            \
-      (nvmlDevice_t device, int *major, int *minor))                                               \
-    X(nvmlReturn_t, nvmlDeviceGetSerial, (nvmlDevice_t device, char *serial, unsigned int length)) \
-    X(nvmlReturn_t, nvmlDeviceGetBoardId, (nvmlDevice_t device, unsigned int *board_id))           \
-    X(nvmlReturn_t, nvmlDeviceGetBoardPartNumber,                                                  \
-      (nvmlDevice_t device, char *part_number, unsigned int length))                               \
-    X(nvmlReturn_t, nvmlDeviceGetVbiosVersion,                                                     \
-      (nvmlDevice_t device, char *version, unsigned int length))                                   \
-    X(nvmlReturn_t, nvmlDeviceGetInforomImageVersion,                                              \
-      (nvmlDevice_t device, char *version, unsigned int length))                                   \
-    X(nvmlReturn_t, nvmlDeviceGetGspFirmwareVersion, (nvmlDevice_t device, char *version))         \
-    X(nvmlReturn_t, nvmlDeviceGetDisplayMode, (nvmlDevice_t device, nvmlEnableState_t *mode))      \
-    X(nvmlReturn_t, nvmlDeviceGetDisplayActive, (nvmlDevice_t device, nvmlEnableState_t *active))  \
-    X(nvmlReturn_t, nvmlDeviceGetPciInfo, (nvmlDevice_t device, nvmlPciInfo_t *pci))               \
-    X(nvmlReturn_t, nvmlDeviceGetPciInfo_v2, (nvmlDevice_t device, nvmlPciInfo_t *pci))            \
-    X(nvmlReturn_t, nvmlDeviceGetPciInfo_v3, (nvmlDevice_t device, nvmlPciInfo_t *pci))            \
-    X(nvmlReturn_t, nvmlDeviceGetMaxPcieLinkGeneration, (nvmlDevice_t device, unsigned int *gen))  \
-    X(nvmlReturn_t, nvmlDeviceGetGpuMaxPcieLinkGeneration,                                         \
-      (nvmlDevice_t device, unsigned int *gen))                                                    \
-    X(nvmlReturn_t, nvmlDeviceGetMaxPcieLinkWidth, (nvmlDevice_t device, unsigned int *width))     \
-    X(nvmlReturn_t, nvmlDeviceGetCurrPcieLinkGeneration,                                           \
-      (nvmlDevice_t device, unsigned int *gen))                                                    \
-    X(nvmlReturn_t, nvmlDeviceGetCurrPcieLinkWidth, (nvmlDevice_t device, unsigned int *width))    \
-    X(nvmlReturn_t, nvmlDeviceGetPcieThroughput,                                                   \
-      (nvmlDevice_t device, nvmlPcieUtilCounter_t counter, unsigned int *kb_per_s))                \
-    X(nvmlReturn_t, nvmlDeviceGetPcieReplayCounter, (nvmlDevice_t device, unsigned int *value))    \
-    X(nvmlReturn_t, nvmlDeviceGetMemoryInfo, (nvmlDevice_t device, nvmlMemory_t *memory))          \
-    X(nvmlReturn_t, nvmlDeviceGetMemoryInfo_v2, (nvmlDevice_t device, nvmlMemory_v2_t *memory))    \
-    X(nvmlReturn_t, nvmlDeviceGetBAR1MemoryInfo, (nvmlDevice_t device, nvmlBAR1Memory_t *memory))  \
-    X(nvmlReturn_t, nvmlDeviceGetComputeRunningProcesses,                                          \
-      (nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_v1_t *infos))                     \
-    X(nvmlReturn_t, nvmlDeviceGetComputeRunningProcesses_v2,                                       \
-      (nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_v2_t *infos))                     \
-    X(nvmlReturn_t, nvmlDeviceGetComputeRunningProcesses_v3,                                       \
-      (nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_t *infos))                        \
-    X(nvmlReturn_t, nvmlDeviceGetGraphicsRunningProcesses,                                         \
-      (nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_v1_t *infos))                     \
-    X(nvmlReturn_t, nvmlDeviceGetGraphicsRunningProcesses_v2,                                      \
-      (nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_v2_t *infos))                     \
-    X(nvmlReturn_t, nvmlDeviceGetGraphicsRunningProcesses_v3,                                      \
-      (nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_t *infos))                        \
-    X(nvmlReturn_t, nvmlDeviceGetMPSComputeRunningProcesses,                                       \
-      (nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_v1_t *infos))                     \
-    X(nvmlReturn_t, nvmlDeviceGetMPSComputeRunningProcesses_v2,                                    \
-      (nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_v2_t *infos))                     \
-    X(nvmlReturn_t, nvmlDeviceGetMPSComputeRunningProcesses_v3,                                    \
-      (nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_t *infos))                        \
-    X(nvmlReturn_t, nvmlDeviceGetProcessUtilization,                                               \
-      (nvmlDevice_t device, nvmlProcessUtilizationSample_t *samples, unsigned int *count,          \
-       unsigned long long last_seen))                                                              \
-    X(nvmlReturn_t, nvmlDeviceGetUtilizationRates,                                                 \
-      (nvmlDevice_t device, nvmlUtilization_t *utilization))                                       \
-    X(nvmlReturn_t, nvmlDeviceGetEncoderUtilization,                                               \
-      (nvmlDevice_t device, unsigned int *percent, unsigned int *period_us))                       \
-    X(nvmlReturn_t, nvmlDeviceGetDecoderUtilization,                                               \
-      (nvmlDevice_t device, unsigned int *percent, unsigned int *period_us))                       \
-    X(nvmlReturn_t, nvmlDeviceGetJpgUtilization,                                                   \
-      (nvmlDevice_t device, unsigned int *percent, unsigned int *period_us))                       \
-    X(nvmlReturn_t, nvmlDeviceGetOfaUtilization,                                                   \
-      (nvmlDevice_t device, unsigned int *percent, unsigned int *period_us))                       \
-    X(nvmlReturn_t, nvmlDeviceGetEncoderStats,                                                     \
-      (nvmlDevice_t device, unsigned int *sessions, unsigned int *fps, unsigned int *latency_us))  \
-    X(nvmlReturn_t, nvmlDeviceGetClockInfo,                                                        \
-      (nvmlDevice_t device, nvmlClockType_t type, unsigned int *mhz))                              \
-    X(nvmlReturn_t, nvmlDeviceGetMaxClockInfo,                                                     \
-      (nvmlDevice_t device, nvmlClockType_t type, unsigned int *mhz))                              \
-    X(nvmlReturn_t, nvmlDeviceGetCurrentClocksEventReasons,                                        \
-      (nvmlDevice_t device, unsigned long long *reasons))                                          \
-    X(nvmlReturn_t, nvmlDeviceGetSupportedClocksEventReasons,                                      \
-      (nvmlDevice_t device, unsigned long long *reasons))                                          \
-    X(nvmlReturn_t, nvmlDeviceGetCurrentClocksThrottleReasons,                                     \
-      (nvmlDevice_t device, unsigned long long *reasons))                                          \
-    X(nvmlReturn_t, nvmlDeviceGetSupportedClocksThrottleReasons,                                   \
-      (nvmlDevice_t device, unsigned long long *reasons))                                          \
-    X(nvmlReturn_t, nvmlDeviceGetTemperature,                                                      \
-      (nvmlDevice_t device, nvmlTemperatureSensors_t sensor, unsigned int *celsius))               \
-    X(nvmlReturn_t, nvmlDeviceGetTemperatureV,                                                     \
-      (nvmlDevice_t device, nvmlTemperature_t *temperature))                                       \
-    X(nvmlReturn_t, nvmlDeviceGetTemperatureThreshold,                                             \
-      (nvmlDevice_t device, nvmlTemperatureThresholds_t type, unsigned int *celsius))              \
-    X(nvmlReturn_t, nvmlDeviceGetMarginTemperature,                                                \
-      (nvmlDevice_t device, nvmlMarginTemperature_t *margin))                                      \
-    X(nvmlReturn_t, nvmlDeviceGetNumFans, (nvmlDevice_t device, unsigned int *count))              \
-    X(nvmlReturn_t, nvmlDeviceGetFanSpeed, (nvmlDevice_t device, unsigned int *percent))           \
-    X(nvmlReturn_t, nvmlDeviceGetFanSpeed_v2,                                                      \
-      (nvmlDevice_t device, unsigned int fan, unsigned int *percent))                              \
-    X(nvmlReturn_t, nvmlDeviceGetPowerUsage, (nvmlDevice_t device, unsigned int *mw))              \
-    X(nvmlReturn_t, nvmlDeviceGetTotalEnergyConsumption,                                           \
-      (nvmlDevice_t device, unsigned long long *mj))                                               \
-    X(nvmlReturn_t, nvmlDeviceGetPowerManagementLimit, (nvmlDevice_t device, unsigned int *mw))    \
-    X(nvmlReturn_t, nvmlDeviceGetPowerManagementLimitConstraints,                                  \
-      (nvmlDevice_t device, unsigned int *min_mw, unsigned int *max_mw))                           \
-    X(nvmlReturn_t, nvmlDeviceGetPowerManagementDefaultLimit,                                      \
-      (nvmlDevice_t device, unsigned int *mw))                                                     \
-    X(nvmlReturn_t, nvmlDeviceGetEnforcedPowerLimit, (nvmlDevice_t device, unsigned int *mw))      \
-    X(nvmlReturn_t, nvmlDeviceGetPowerManagementMode,                                              \
-      (nvmlDevice_t device, nvmlEnableState_t *mode))                                              \
-    X(nvmlReturn_t, nvmlDeviceGetPowerState, (nvmlDevice_t device, nvmlPstates_t *state))          \
-    X(nvmlReturn_t, nvmlDeviceGetPerformanceState, (nvmlDevice_t device, nvmlPstates_t *state))    \
-    X(nvmlReturn_t, nvmlDeviceGetEccMode,                                                          \
-      (nvmlDevice_t device, nvmlEnableState_t *current, nvmlEnableState_t *pending))               \
-    X(nvmlReturn_t, nvmlDeviceGetTotalEccErrors,                                                   \
-      (nvmlDevice_t device, nvmlMemoryErrorType_t type, nvmlEccCounterType_t counter,              \
-       unsigned long long *count))                                                                 \
-    X(nvmlReturn_t, nvmlDeviceGetMemoryErrorCounter,                                               \
-      (nvmlDevice_t device, nvmlMemoryErrorType_t type, nvmlEccCounterType_t counter,              \
-       nvmlMemoryLocation_t location, unsigned long long *count))                                  \
-    X(nvmlReturn_t, nvmlDeviceGetFieldValues,                                                      \
-      (nvmlDevice_t device, int count, nvmlFieldValue_t *values))                                  \
-    X(nvmlReturn_t, nvmlDeviceGetComputeMode, (nvmlDevice_t device, nvmlComputeMode_t *mode))      \
-    X(nvmlReturn_t, nvmlDeviceGetPersistenceMode, (nvmlDevice_t device, nvmlEnableState_t *mode))  \
-    X(nvmlReturn_t, nvmlDeviceGetAccountingMode, (nvmlDevice_t device, nvmlEnableState_t *mode))   \
-    X(nvmlReturn_t, nvmlDeviceGetAccountingBufferSize, (nvmlDevice_t device, unsigned int *size))  \
-    X(nvmlReturn_t, nvmlDeviceGetVirtualizationMode,                                               \
-      (nvmlDevice_t device, nvmlGpuVirtualizationMode_t *mode))                                    \
-    X(nvmlReturn_t, nvmlDeviceGetAddressingMode,                                                   \
-      (nvmlDevice_t device, nvmlDeviceAddressingMode_t *mode))                                     \
-    X(nvmlReturn_t, nvmlDeviceGetNumaNodeId, (nvmlDevice_t device, unsigned int *node))            \
-    X(nvmlReturn_t, nvmlDeviceGetMigMode,                                                          \
-      (nvmlDevice_t device, unsigned int *current, unsigned int *pending))                         \
-    X(nvmlReturn_t, nvmlDeviceGetMaxMigDeviceCount, (nvmlDevice_t device, unsigned int *count))    \
-    X(nvmlReturn_t, nvmlDeviceGetMigDeviceHandleByIndex,                                           \
-      (nvmlDevice_t device, unsigned int index, nvmlDevice_t *mig))                                \
-    X(nvmlReturn_t, nvmlDeviceIsMigDeviceHandle, (nvmlDevice_t device, unsigned int *is_mig))      \
-    X(nvmlReturn_t, nvmlDeviceGetDeviceHandleFromMigDeviceHandle,                                  \
-      (nvmlDevice_t mig, nvmlDevice_t *device))                                                    \
-    X(nvmlReturn_t, nvmlDeviceGetGpuInstanceId, (nvmlDevice_t device, unsigned int *id))           \
-    X(nvmlReturn_t, nvmlDeviceGetComputeInstanceId, (nvmlDevice_t device, unsigned int *id))       \
-    X(nvmlReturn_t, nvmlDeviceGetAttributes_v2,                                                    \
-      (nvmlDevice_t device, nvmlDeviceAttributes_t *attributes))
+typedef struct {
+    unsigned int timeRun;
+} nvmlBBXTimeData_v1_t;
 
-/* ------------------------------------------------------------------------- layout checks */
+typedef struct {
+    unsigned int version;
+    unsigned long long value;
+} nvmlPdi_v1_t;
+typedef nvmlPdi_v1_t nvmlPdi_t;
+#define nvmlPdi_v1 NVML_STRUCT_VERSION(nvmlPdi_v1_t, 1u)
 
-#define NVML_CHECK_SIZE(type, size) _Static_assert(sizeof(type) == (size), #type)
-#define NVML_CHECK_OFFSET(type, field, offset)                                                     \
-    _Static_assert(offsetof(type, field) == (offset), #type "." #field)
+typedef struct {
+    unsigned int version;
+    unsigned int domain;
+    unsigned int bus;
+    unsigned int device;
+    unsigned int pciDeviceId;
+    unsigned int pciSubSystemId;
+    unsigned int baseClass;
+    unsigned int subClass;
+    char busId[32];
+} nvmlPciInfoExt_v1_t;
+typedef nvmlPciInfoExt_v1_t nvmlPciInfoExt_t;
+#define nvmlPciInfoExt_v1 NVML_STRUCT_VERSION(nvmlPciInfoExt_v1_t, 1u)
 
-NVML_CHECK_SIZE(nvmlReturn_t, 4);
-NVML_CHECK_SIZE(nvmlPciInfo_t, 68);
-NVML_CHECK_OFFSET(nvmlPciInfo_t, domain, 16);
-NVML_CHECK_OFFSET(nvmlPciInfo_t, bus, 20);
-NVML_CHECK_OFFSET(nvmlPciInfo_t, device, 24);
-NVML_CHECK_OFFSET(nvmlPciInfo_t, pciDeviceId, 28);
-NVML_CHECK_OFFSET(nvmlPciInfo_t, pciSubSystemId, 32);
-NVML_CHECK_OFFSET(nvmlPciInfo_t, busId, 36);
-NVML_CHECK_SIZE(nvmlMemory_t, 24);
-NVML_CHECK_OFFSET(nvmlMemory_t, free, 8);
-NVML_CHECK_OFFSET(nvmlMemory_t, used, 16);
-NVML_CHECK_SIZE(nvmlMemory_v2_t, 40);
-NVML_CHECK_OFFSET(nvmlMemory_v2_t, total, 8);
-NVML_CHECK_OFFSET(nvmlMemory_v2_t, reserved, 16);
-NVML_CHECK_OFFSET(nvmlMemory_v2_t, free, 24);
-NVML_CHECK_OFFSET(nvmlMemory_v2_t, used, 32);
-_Static_assert(nvmlMemory_v2 == 0x02000028u, "nvmlMemory_v2");
-NVML_CHECK_SIZE(nvmlBAR1Memory_t, 24);
-NVML_CHECK_OFFSET(nvmlBAR1Memory_t, bar1Free, 8);
-NVML_CHECK_OFFSET(nvmlBAR1Memory_t, bar1Used, 16);
-NVML_CHECK_SIZE(nvmlProcessInfo_v1_t, 16);
-NVML_CHECK_OFFSET(nvmlProcessInfo_v1_t, usedGpuMemory, 8);
-NVML_CHECK_SIZE(nvmlProcessInfo_v2_t, 24);
-NVML_CHECK_OFFSET(nvmlProcessInfo_v2_t, usedGpuMemory, 8);
-NVML_CHECK_OFFSET(nvmlProcessInfo_v2_t, gpuInstanceId, 16);
-NVML_CHECK_OFFSET(nvmlProcessInfo_v2_t, computeInstanceId, 20);
-NVML_CHECK_SIZE(nvmlProcessInfo_r535_t, 32);
-NVML_CHECK_OFFSET(nvmlProcessInfo_r535_t, usedGpuMemory, 8);
-NVML_CHECK_OFFSET(nvmlProcessInfo_r535_t, gpuInstanceId, 16);
-NVML_CHECK_OFFSET(nvmlProcessInfo_r535_t, computeInstanceId, 20);
-NVML_CHECK_OFFSET(nvmlProcessInfo_r535_t, usedGpuCcProtectedMemory, 24);
-NVML_CHECK_SIZE(nvmlProcessUtilizationSample_t, 32);
-NVML_CHECK_OFFSET(nvmlProcessUtilizationSample_t, timeStamp, 8);
-NVML_CHECK_OFFSET(nvmlProcessUtilizationSample_t, smUtil, 16);
-NVML_CHECK_OFFSET(nvmlProcessUtilizationSample_t, memUtil, 20);
-NVML_CHECK_OFFSET(nvmlProcessUtilizationSample_t, encUtil, 24);
-NVML_CHECK_OFFSET(nvmlProcessUtilizationSample_t, decUtil, 28);
-NVML_CHECK_SIZE(nvmlUtilization_t, 8);
-NVML_CHECK_OFFSET(nvmlUtilization_t, memory, 4);
-NVML_CHECK_SIZE(nvmlTemperature_t, 12);
-NVML_CHECK_OFFSET(nvmlTemperature_t, sensorType, 4);
-NVML_CHECK_OFFSET(nvmlTemperature_t, temperature, 8);
-_Static_assert(nvmlTemperature_v1 == 0x0100000cu, "nvmlTemperature_v1");
-NVML_CHECK_SIZE(nvmlMarginTemperature_t, 8);
-NVML_CHECK_OFFSET(nvmlMarginTemperature_t, marginTemperature, 4);
-_Static_assert(nvmlMarginTemperature_v1 == 0x01000008u, "nvmlMarginTemperature_v1");
-NVML_CHECK_SIZE(nvmlDeviceAddressingMode_t, 8);
-NVML_CHECK_OFFSET(nvmlDeviceAddressingMode_t, value, 4);
-_Static_assert(nvmlDeviceAddressingMode_v1 == 0x01000008u, "nvmlDeviceAddressingMode_v1");
-NVML_CHECK_SIZE(nvmlDeviceAttributes_t, 40);
-NVML_CHECK_OFFSET(nvmlDeviceAttributes_t, sharedCopyEngineCount, 4);
-NVML_CHECK_OFFSET(nvmlDeviceAttributes_t, sharedDecoderCount, 8);
-NVML_CHECK_OFFSET(nvmlDeviceAttributes_t, sharedEncoderCount, 12);
-NVML_CHECK_OFFSET(nvmlDeviceAttributes_t, sharedJpegCount, 16);
-NVML_CHECK_OFFSET(nvmlDeviceAttributes_t, sharedOfaCount, 20);
-NVML_CHECK_OFFSET(nvmlDeviceAttributes_t, gpuInstanceSliceCount, 24);
-NVML_CHECK_OFFSET(nvmlDeviceAttributes_t, computeInstanceSliceCount, 28);
-NVML_CHECK_OFFSET(nvmlDeviceAttributes_t, memorySizeMB, 32);
-NVML_CHECK_SIZE(nvmlFieldValue_t, 40);
-NVML_CHECK_OFFSET(nvmlFieldValue_t, scopeId, 4);
-NVML_CHECK_OFFSET(nvmlFieldValue_t, timestamp, 8);
-NVML_CHECK_OFFSET(nvmlFieldValue_t, latencyUsec, 16);
-NVML_CHECK_OFFSET(nvmlFieldValue_t, valueType, 24);
-NVML_CHECK_OFFSET(nvmlFieldValue_t, nvmlReturn, 28);
-NVML_CHECK_OFFSET(nvmlFieldValue_t, value, 32);
+typedef struct {
+    unsigned long long protectedMemSizeKib;
+    unsigned long long unprotectedMemSizeKib;
+} nvmlConfComputeMemSizeInfo_t;
+
+typedef struct {
+    unsigned int cpuCaps;
+    unsigned int gpusCaps;
+} nvmlConfComputeSystemCaps_t;
+
+typedef struct {
+    unsigned int environment;
+    unsigned int ccFeature;
+    unsigned int devToolsMode;
+} nvmlConfComputeSystemState_t;
+
+typedef struct {
+    unsigned int version;
+    unsigned int environment;
+    unsigned int ccFeature;
+    unsigned int devToolsMode;
+    unsigned int multiGpuMode;
+} nvmlSystemConfComputeSettings_v1_t;
+typedef nvmlSystemConfComputeSettings_v1_t nvmlSystemConfComputeSettings_t;
+#define nvmlSystemConfComputeSettings_v1 NVML_STRUCT_VERSION(nvmlSystemConfComputeSettings_v1_t, 1u)
+
+typedef struct {
+    unsigned int pid;
+    unsigned long long usedGpuMemory;
+    unsigned int gpuInstanceId;
+    unsigned int computeInstanceId;
+    unsigned long long usedGpuCcProtectedMemory;
+} nvmlProcessDetail_v1_t;
+
+typedef struct {
+    unsigned int version;
+    unsigned int mode; /* 0 compute, 1 graphics, 2 MPS, 3 all */
+    unsigned int numProcArrayEntries;
+    nvmlProcessDetail_v1_t *procArray;
+} nvmlProcessDetailList_v1_t;
+typedef nvmlProcessDetailList_v1_t nvmlProcessDetailList_t;
+#define nvmlProcessDetailList_v1 NVML_STRUCT_VERSION(nvmlProcessDetailList_v1_t, 1u)
+
+typedef struct {
+    unsigned long long timeStamp;
+    unsigned int pid;
+    unsigned int smUtil;
+    unsigned int memUtil;
+    unsigned int encUtil;
+    unsigned int decUtil;
+    unsigned int jpgUtil;
+    unsigned int ofaUtil;
+} nvmlProcessUtilizationInfo_v1_t;
+
+typedef struct {
+    unsigned int version;
+    unsigned int processSamplesCount;
+    unsigned long long lastSeenTimeStamp;
+    nvmlProcessUtilizationInfo_v1_t *procUtilArray;
+} nvmlProcessesUtilizationInfo_v1_t;
+typedef nvmlProcessesUtilizationInfo_v1_t nvmlProcessesUtilizationInfo_t;
+#define nvmlProcessesUtilizationInfo_v1 NVML_STRUCT_VERSION(nvmlProcessesUtilizationInfo_v1_t, 1u)
+
+typedef struct {
+    unsigned int gpuUtilization; /* percent; all ones: not available, as in the next */
+    unsigned int memoryUtilization;
+    unsigned long long maxMemoryUsage; /* bytes */
+    unsigned long long time;           /* milliseconds; 0 while it runs */
+    unsigned long long startTime;      /* microseconds since 1970 */
+    unsigned int isRunning;
+    unsigned int reserved[5];
+} nvmlAccountingStats_t;
+
+typedef struct {
+    unsigned int pid;
+    unsigned int isRunning;
+    unsigned int gpuUtilization;
+    unsigned int memoryUtilization;
+    unsigned long long maxMemoryUsage;
+    unsigned int sampleCount;
+    unsigned long long sumGpuUtil;
+    unsigned long long sumFbUtil;
+    unsigned long long time;
+    unsigned long long startTime;
+} nvmlAccountingStats_v2_t;
+
+typedef struct {
+    unsigned long long timeStamp; /* microseconds of some clock: only differences count */
+    nvmlValue_t sampleValue;
+} nvmlSample_t;
+
+typedef struct {
+    unsigned int sessionId;
+    unsigned int pid;
+    unsigned int vgpuInstance;
+    nvmlEncoderType_t codecType;
+    unsigned int hResolution;
+    unsigned int vResolution;
+    unsigned int averageFps;
+    unsigned int averageLatency;
+} nvmlEncoderSessionInfo_t;
+
+typedef struct {
+    unsigned int sessionsCount;
+    unsigned int averageFPS;
+    unsigned int averageLatency;
+} nvmlFBCStats_t;
+
+typedef struct {
+    unsigned int sessionId;
+    unsigned int pid;
+    unsigned int vgpuInstance;
+    unsigned int displayOrdinal;
+    nvmlFBCSessionType_t sessionType;
+    unsigned int sessionFlags;
+    unsigned int hMaxResolution;
+    unsigned int vMaxResolution;
+    unsigned int hResolution;
+    unsigned int vResolution;
+    unsigned int averageFPS;
+    unsigned int averageLatency;
+} nvmlFBCSessionInfo_t;
+
+typedef struct {
+    unsigned int version;
+    nvmlClockType_t type; /* in */
+    nvmlPstates_t pstate; /* in */
+    int clockOffsetMHz;
+    int minClockOffsetMHz;
+    int maxClockOffsetMHz;
+} nvmlClockOffset_v1_t;
+typedef nvmlClockOffset_v1_t nvmlClockOffset_t;
+#define nvmlClockOffset_v1 NVML_STRUCT_VERSION(nvmlClockOffset_v1_t, 1u)
+
+typedef struct {
+    unsigned long long referenceTime; /* microseconds */
+    unsigned long long violationTime; /* nanoseconds */
+} nvmlViolationTime_t;
+
+typedef struct {
+    unsigned int version;
+    unsigned int fan;   /* in */
+    unsigned int speed; /* revolutions per minute */
+} nvmlFanSpeedInfo_v1_t;
+typedef nvmlFanSpeedInfo_v1_t nvmlFanSpeedInfo_t;
+#define nvmlFanSpeedInfo_v1 NVML_STRUCT_VERSION(nvmlFanSpeedInfo_v1_t, 1u)
+
+typedef struct {
+    unsigned int version;
+    unsigned char powerScope;
+    unsigned int powerValueMw;
+} nvmlPowerValue_v2_t;
+#define nvmlPowerValue_v2 NVML_STRUCT_VERSION(nvmlPowerValue_v2_t, 2u)
+
+typedef struct {
+    unsigned int version;
+    unsigned long long aggregateUncParity;
+    unsigned long long aggregateUncSecDed;
+    unsigned long long aggregateCor;
+    unsigned long long volatileUncParity;
+    unsigned long long volatileUncSecDed;
+    unsigned long long volatileCor;
+    unsigned long long aggregateUncBucketL2;
+    unsigned long long aggregateUncBucketSm;
+    unsigned long long aggregateUncBucketPcie;
+    unsigned long long aggregateUncBucketMcu;
+    unsigned long long aggregateUncBucketOther;
+    unsigned int bThresholdExceeded;
+} nvmlEccSramErrorStatus_v1_t;
+typedef nvmlEccSramErrorStatus_v1_t nvmlEccSramErrorStatus_t;
+#define nvmlEccSramErrorStatus_v1 NVML_STRUCT_VERSION(nvmlEccSramErrorStatus_v1_t, 1u)
+
+typedef struct {
+    unsigned int max;
+    unsigned int high;
+    unsigned int partial;
+    unsigned int low;
+    unsigned int none;
+} nvmlRowRemapperHistogramValues_t;
+
+typedef struct {
+    unsigned int corrActiveRemaps;
+    unsigned int corrInactiveRemaps;
+    unsigned int uncActiveRemaps;
+    unsigned int uncInactiveRemaps;
+    unsigned int bPending;
+    unsigned int bFailureOccurred;
+} nvmlRemappedRowsInfo_v2_t;
+
+typedef struct {
+    unsigned int version;
+    unsigned int bChannelRepairPending;
+    unsigned int bTpcRepairPending;
+} nvmlRepairStatus_v1_t;
+typedef nvmlRepairStatus_v1_t nvmlRepairStatus_t;
+#define nvmlRepairStatus_v1 NVML_STRUCT_VERSION(nvmlRepairStatus_v1_t, 1u)
+
+typedef struct {
+    unsigned int bUnrepairableMemory;
+} nvmlUnrepairableMemoryStatus_v1_t;
+
+typedef struct {
+    unsigned int version;
+    nvmlEnableState_t encryptionState;
+} nvmlDramEncryptionInfo_v1_t;
+typedef nvmlDramEncryptionInfo_v1_t nvmlDramEncryptionInfo_t;
+#define nvmlDramEncryptionInfo_v1 NVML_STRUCT_VERSION(nvmlDramEncryptionInfo_v1_t, 1u)
+
+typedef struct {
+    unsigned int start;
+    unsigned int size;
+} nvmlGpuInstancePlacement_t;
+
+typedef struct {
+    unsigned int id;
+    unsigned int isP2pSupported;
+    unsigned int sliceCount;
+    unsigned int instanceCount;
+    unsigned int multiprocessorCount;
+    unsigned int copyEngineCount;
+    unsigned int decoderCount;
+    unsigned int encoderCount;
+    unsigned int jpegCount;
+    unsigned int ofaCount;
+    unsigned long long memorySizeMB;
+} nvmlGpuInstanceProfileInfo_t;
+
+typedef struct {
+    unsigned int version;
+    unsigned int id;
+    unsigned int isP2pSupported;
+    unsigned int sliceCount;
+    unsigned int instanceCount;
+    unsigned int multiprocessorCount;
+    unsigned int copyEngineCount;
+    unsigned int decoderCount;
+    unsigned int encoderCount;
+    unsigned int jpegCount;
+    unsigned int ofaCount;
+    unsigned long long memorySizeMB;
+    char name[96];
+} nvmlGpuInstanceProfileInfo_v2_t;
+#define nvmlGpuInstanceProfileInfo_v2 NVML_STRUCT_VERSION(nvmlGpuInstanceProfileInfo_v2_t, 2u)
+
+typedef struct {
+    nvmlDevice_t device;
+    unsigned int id;
+    unsigned int profileId;
+    nvmlGpuInstancePlacement_t placement;
+} nvmlGpuInstanceInfo_t;
+
+typedef struct {
+    unsigned int start;
+    unsigned int size;
+} nvmlComputeInstancePlacement_t;
+
+typedef struct {
+    unsigned int id;
+    unsigned int sliceCount;
+    unsigned int instanceCount;
+    unsigned int multiprocessorCount;
+    unsigned int sharedCopyEngineCount;
+    unsigned int sharedDecoderCount;
+    unsigned int sharedEncoderCount;
+    unsigned int sharedJpegCount;
+    unsigned int sharedOfaCount;
+} nvmlComputeInstanceProfileInfo_t;
+
+typedef struct {
+    unsigned int version;
+    unsigned int id;
+    unsigned int sliceCount;
+    unsigned int instanceCount;
+    unsigned int multiprocessorCount;
+    unsigned int sharedCopyEngineCount;
+    unsigned int sharedDecoderCount;
+    unsigned int sharedEncoderCount;
+    unsigned int sharedJpegCount;
+    unsigned int sharedOfaCount;
+    char name[96];
+} nvmlComputeInstanceProfileInfo_v2_t;
+#define nvmlComputeInstanceProfileInfo_v2                                                          \
+    NVML_STRUCT_VERSION(nvmlComputeInstanceProfileInfo_v2_t, 2u)
+
+typedef struct {
+    nvmlDevice_t device;
+    nvmlGpuInstance_t gpuInstance;
+    unsigned int id;
+    unsigned int profileId;
+    nvmlComputeInstancePlacement_t placement;
+} nvmlComputeInstanceInfo_t;
+
+typedef struct {
+    unsigned int version;
+    unsigned int isSupportedDevice;
+} nvmlGpmSupport_t;
+
+typedef struct {
+    unsigned int metricId;
+    nvmlReturn_t nvmlReturn;
+    double value;
+    struct {
+        char *shortName;
+        char *longName;
+        char *unit;
+    } metricInfo;
+} nvmlGpmMetric_t;
+
+typedef struct {
+    unsigned int version;
+    unsigned int numMetrics;
+    nvmlGpmSample_t sample1;
+    nvmlGpmSample_t sample2;
+    nvmlGpmMetric_t metrics[NVML_GPM_METRIC_MAX]; /* only numMetrics of them are touched */
+} nvmlGpmMetricsGet_t;
+
+typedef struct {
+    nvmlDevice_t device;
+    unsigned long long eventType; /* one bit of NVML_EVENT_* */
+    unsigned long long eventData; /* of an Xid event: its number */
+    unsigned int gpuInstanceId;
+    unsigned int computeInstanceId;
+} nvmlEventData_t;
+
+typedef struct {
+    unsigned char clusterUuid[16];
+    nvmlReturn_t status; /* valid when state is completed */
+    unsigned int cliqueId;
+    unsigned char state; /* 0 not supported, 1 not started, 2 in progress, 3 completed */
+} nvmlGpuFabricInfo_t;
+
+typedef struct {
+    unsigned int version;
+    unsigned char clusterUuid[16];
+    nvmlReturn_t status;
+    unsigned int cliqueId;
+    unsigned char state;
+    unsigned int healthMask;
+} nvmlGpuFabricInfo_v2_t;
+#define nvmlGpuFabricInfo_v2 NVML_STRUCT_VERSION(nvmlGpuFabricInfo_v2_t, 2u)
+
+typedef struct {
+    unsigned int version;
+    unsigned char clusterUuid[16];
+    nvmlReturn_t status;
+    unsigned int cliqueId;
+    unsigned char state;
+    unsigned int healthMask;
+    unsigned char healthSummary;
+} nvmlGpuFabricInfo_v3_t;
+typedef nvmlGpuFabricInfo_v3_t nvmlGpuFabricInfoV_t;
+#define nvmlGpuFabricInfo_v3 NVML_STRUCT_VERSION(nvmlGpuFabricInfo_v3_t, 3u)
+
+typedef struct {
+    unsigned int isC2cEnabled;
+} nvmlC2cModeInfo_v1_t;
+
+typedef struct {
+    unsigned int version;
+    unsigned char ibGuid[16];
+    unsigned char rackGuid[16];
+    unsigned char chassisPhysicalSlotNumber;
+    unsigned char computeSlotIndex;
+    unsigned char nodeIndex;
+    unsigned char peerType;
+    unsigned char moduleId;
+} nvmlPlatformInfo_v1_t;
+#define nvmlPlatformInfo_v1 NVML_STRUCT_VERSION(nvmlPlatformInfo_v1_t, 1u)
+
+typedef struct {
+    unsigned int version;
+    unsigned char ibGuid[16];
+    unsigned char chassisSerialNumber[16];
+    unsigned char slotNumber;
+    unsigned char trayIndex;
+    unsigned char hostId;
+    unsigned char peerType;
+    unsigned char moduleId;
+} nvmlPlatformInfo_v2_t;
+typedef nvmlPlatformInfo_v2_t nvmlPlatformInfo_t;
+#define nvmlPlatformInfo_v2 NVML_STRUCT_VERSION(nvmlPlatformInfo_v2_t, 2u)
+
+typedef struct {
+    char value[NVML_HOSTNAME_BUFFER_SIZE];
+} nvmlHostname_v1_t;
+
+#include "abi/nvml_fields.h"
+#include "abi/nvml_functions.h"
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "sim/unplayed.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -189,6 +190,11 @@ nvmlReturn_t sim_leave(nvmlReturn_t code)
 {
     atomic_fetch_sub(&driver.active, 1);
     return code;
+}
+
+nvmlReturn_t sim_answer_unplayed(void)
+{
+    return atomic_load(&driver.current) ? NVML_ERROR_NOT_SUPPORTED : NVML_ERROR_UNINITIALIZED;
 }
 
 nvmlReturn_t sim_give_handle(struct sim_call *call, struct sim_device *device, nvmlDevice_t *ret)

@@ -7,7 +7,7 @@
 
 #define SIM_EXPORT __attribute__((visibility("default")))
 
-#define X(type, name, args) SIM_EXPORT type name args;
+#define X(branch, type, name, args) SIM_EXPORT type name args;
 NVML_FUNCTIONS(X)
 #undef X
 

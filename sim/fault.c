@@ -10,7 +10,7 @@
 #include <string.h>
 
 const char *const sim_function_names[SIM_FN_COUNT] = {
-#define X(type, name, args) #name,
+#define X(branch, type, name, args) #name,
     NVML_FUNCTIONS(X)
 #undef X
 };

@@ -9,7 +9,7 @@ struct gp_err;
 struct gp_strbuf;
 
 enum sim_function {
-#define X(type, name, args) SIM_FN_##name,
+#define X(branch, type, name, args) SIM_FN_##name,
     NVML_FUNCTIONS(X)
 #undef X
         SIM_FN_COUNT

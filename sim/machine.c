@@ -701,47 +701,27 @@ bool sim_machine_has_driver(const struct sim_machine *machine, unsigned int majo
     return machine->driver[1] >= minor;
 }
 
-/* Which driver branch brought which function, as far as gpulse could meet one without. Names are
- * beginnings; 0 means "never went away". */
-static const struct {
-    const char *beginning;
-    unsigned int since_major;
-    unsigned int gone_minor, back_minor; /* of the same branch, 535 */
-} introductions[] = {
-    {"nvmlDeviceGetMemoryInfo_v2", 510, 0, 0},
-    {"nvmlDeviceGetAttributes_v2", 455, 0, 0},
-    {"nvmlDeviceGetComputeRunningProcesses_v2", 455, 0, 0},
-    {"nvmlDeviceGetGraphicsRunningProcesses_v2", 455, 0, 0},
-    {"nvmlDeviceGetMPSComputeRunningProcesses", 470, 0, 0},
-    {"nvmlDeviceGetComputeRunningProcesses_v3", 510, 98, 104},
-    {"nvmlDeviceGetGraphicsRunningProcesses_v3", 510, 98, 104},
-    {"nvmlDeviceGetMPSComputeRunningProcesses_v3", 510, 98, 104},
-    {"nvmlDeviceGetNumFans", 510, 0, 0},
-    {"nvmlDeviceGetGspFirmwareVersion", 515, 0, 0},
-    {"nvmlDeviceGetGpuMaxPcieLinkGeneration", 525, 0, 0},
-    {"nvmlDeviceGetCurrentClocksEventReasons", 535, 0, 0},
-    {"nvmlDeviceGetSupportedClocksEventReasons", 535, 0, 0},
-    {"nvmlDeviceGetJpgUtilization", 535, 0, 0},
-    {"nvmlDeviceGetOfaUtilization", 535, 0, 0},
-    {"nvmlDeviceGetNumaNodeId", 550, 0, 0},
-    {"nvmlDeviceGetTemperatureV", 570, 0, 0},
-    {"nvmlDeviceGetMarginTemperature", 570, 0, 0},
-    /* Public since R580, but a captured 570.148 answers it. */
-    {"nvmlDeviceGetAddressingMode", 570, 0, 0},
-};
+/* 535.98 took the _v3 process lists out, whose entries had become wider with 535.43; 535.104
+ * brought them back as they were. */
+static bool lacks_v3_lists(const struct sim_machine *machine)
+{
+    return machine->driver_version && machine->driver[0] == 535 && machine->driver[1] >= 98 &&
+           machine->driver[1] < 104;
+}
 
 static void mark_missing(struct sim_machine *machine)
 {
-    for (size_t i = 0; i < GP_ARRAY_LEN(introductions); i++) {
-        bool missing = !sim_machine_has_driver(machine, introductions[i].since_major, 0);
-        if (introductions[i].gone_minor && machine->driver[0] == 535)
-            missing |= machine->driver[1] >= introductions[i].gone_minor &&
-                       machine->driver[1] < introductions[i].back_minor;
-        const char *beginning = introductions[i].beginning;
-        for (size_t fn = 0; missing && fn < SIM_FN_COUNT; fn++)
-            if (strncmp(sim_function_names[fn], beginning, strlen(beginning)) == 0)
-                machine->missing[fn] = true;
-    }
+    static const unsigned int branches[SIM_FN_COUNT] = {
+#define X(branch, type, name, args) branch,
+        NVML_FUNCTIONS(X)
+#undef X
+    };
+    for (size_t fn = 0; fn < SIM_FN_COUNT; fn++)
+        machine->missing[fn] = !sim_machine_has_driver(machine, branches[fn], 0);
+    if (lacks_v3_lists(machine))
+        machine->missing[SIM_FN_nvmlDeviceGetComputeRunningProcesses_v3] =
+            machine->missing[SIM_FN_nvmlDeviceGetGraphicsRunningProcesses_v3] =
+                machine->missing[SIM_FN_nvmlDeviceGetMPSComputeRunningProcesses_v3] = true;
 }
 
 static int find_function(struct loader *l, const char *name, size_t *ret)

@@ -19,7 +19,7 @@
 enum { GPUS_MAX = 256, LIST_MAX = 4096 };
 
 static struct {
-#define X(ret, name, args) ret(*name) args;
+#define X(branch, ret, name, args) ret(*name) args;
     NVML_FUNCTIONS(X)
 #undef X
 } api;
@@ -123,7 +123,7 @@ int main(int argc, char **argv)
     void *library = argc > 1 ? dlopen(argv[1], RTLD_NOW) : NULL;
     if (!library)
         return 1;
-#define X(ret, name, args)                                                                         \
+#define X(branch, ret, name, args)                                                                 \
     {                                                                                              \
         void *symbol = dlsym(library, #name);                                                      \
         memcpy(&api.name, &symbol, sizeof(symbol));                                                \

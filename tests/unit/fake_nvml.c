@@ -4,7 +4,7 @@
 #include <string.h>
 
 #define EXPORT __attribute__((visibility("default")))
-#define X(ret, name, args) EXPORT ret name args;
+#define X(branch, ret, name, args) EXPORT ret name args;
 NVML_FUNCTIONS(X)
 #undef X
 

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 static struct {
-#define X(type, name, args) type(*name) args;
+#define X(branch, type, name, args) type(*name) args;
     NVML_FUNCTIONS(X)
 #undef X
     const char *(*gpulse_sim_error)(void);
@@ -43,7 +43,7 @@ static int load_library(void **state)
         (void)fprintf(stderr, "%s\n", dlerror());
         return -1;
     }
-#define X(type, name, args)                                                                        \
+#define X(branch, type, name, args)                                                                \
     *(void **)&nv.name = dlsym(library, #name);                                                    \
     if (!nv.name)                                                                                  \
         return -1;

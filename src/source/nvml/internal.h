@@ -10,7 +10,7 @@
 /* Every function as a pointer, NULL where this driver does not have it. */
 struct nvml_api {
     void *library;
-#define X(ret, name, args) ret(*name) args;
+#define X(branch, ret, name, args) ret(*name) args;
     NVML_FUNCTIONS(X)
 #undef X
 };

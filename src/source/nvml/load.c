@@ -57,7 +57,7 @@ int nvml_load(struct nvml_api *api, const char *path, struct gp_err *err)
     memset(api, 0, sizeof(*api));
     api->library = library;
     /* Through dlsym each, so that a driver that lacks one costs that answer and not the process. */
-#define X(ret, name, args)                                                                         \
+#define X(branch, ret, name, args)                                                                 \
     {                                                                                              \
         void *symbol = dlsym(library, #name);                                                      \
         memcpy(&api->name, &symbol, sizeof(symbol));                                               \
