@@ -35,7 +35,7 @@ enum gp_status nvml_return_status(nvmlReturn_t rc);
 /* Codes after which the whole session is void: everything must be opened anew. */
 bool nvml_return_ends_session(nvmlReturn_t rc);
 
-enum { NVML_READERS_MAX = 80, NVML_MIG_MAX = 16, NVML_BOUND_MAX = 256 };
+enum { NVML_READERS_MAX = 256, NVML_MIG_MAX = 16, NVML_BOUND_MAX = 256 };
 
 /* What is remembered of one reader on one device. */
 struct nvml_reader_state {
