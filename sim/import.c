@@ -914,12 +914,15 @@ int sim_import_overlay(json_t *machine, const char *path, struct gp_err *err)
     json_t *overlay = json_load_file(path, JSON_REJECT_DUPLICATES, &why);
     if (!overlay)
         return gp_err_set(err, GP_EFORMAT, "%s:%d: %s", path, why.line, why.text);
-    json_t *answers = json_object_get(overlay, "answers");
-    size_t i;
-    json_t *device;
-    json_array_foreach(json_object_get(machine, "devices"), i, device) if (answers)(void)
-        json_object_update(json_object_get(device, "answers"), answers);
-    (void)json_object_del(overlay, "answers");
+    static const char *const of_devices[] = {"answers", "fields"};
+    for (size_t k = 0; k < GP_ARRAY_LEN(of_devices); k++) {
+        json_t *more = json_object_get(overlay, of_devices[k]);
+        size_t i;
+        json_t *device;
+        json_array_foreach(json_object_get(machine, "devices"), i, device) if (more)(void)
+            json_object_update(json_object_get(device, of_devices[k]), more);
+        (void)json_object_del(overlay, of_devices[k]);
+    }
     int result = json_object_update(machine, overlay) == 0
                      ? GP_OK
                      : gp_err_set(err, GP_EFORMAT, "%s: expected an object", path);

@@ -121,6 +121,12 @@ static double utilization(const struct sim_live *live, const struct sim_device *
     return now;
 }
 
+double sim_live_load(const struct sim_live *live, const struct sim_device *device)
+{
+    double busy;
+    return utilization(live, device, &busy);
+}
+
 /* ------------------------------------------------------------------------- values */
 
 static double limit_mw(const struct sim_device *device, double fallback)
@@ -188,7 +194,8 @@ static uint64_t energy_mj(const struct sim_live *live, const struct sim_device *
     double busy;
     (void)utilization(live, device, &busy);
     double mw = power_mw(live, device, number_or(device, SIM_POWER, 0), busy);
-    return sim_state_energy(live->state, device->index, (uint64_t)mw, captured);
+    return sim_state_counter(live->state, device->index, SIM_COUNTER_ENERGY, (uint64_t)mw,
+                             captured);
 }
 
 nvmlReturn_t sim_live_memory(const struct sim_live *live, const struct sim_device *device,
@@ -283,6 +290,31 @@ struct sim_value sim_live_value(const struct sim_live *live, const struct sim_de
     return v;
 }
 
+/* The fields that count: a growing number where the machine file has one. */
+static uint64_t field_counter(const struct sim_live *live, const struct sim_device *device,
+                              unsigned int id, uint64_t captured)
+{
+    static const struct {
+        unsigned int id;
+        enum sim_counter counter;
+        enum sim_slot slot; /* what it counts */
+    } counters[] = {
+        {NVML_FI_DEV_PERF_POLICY_POWER, SIM_COUNTER_POWER_CAP, SIM_REASONS},
+        {NVML_FI_DEV_PCIE_COUNT_TX_BYTES, SIM_COUNTER_PCIE_TX, SIM_PCIE_TX},
+        {NVML_FI_DEV_PCIE_COUNT_RX_BYTES, SIM_COUNTER_PCIE_RX, SIM_PCIE_RX},
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(counters) && !live->still; i++) {
+        if (counters[i].id != id)
+            continue;
+        uint64_t now = sim_live_value(live, device, counters[i].slot).number;
+        uint64_t per_s = id == NVML_FI_DEV_PERF_POLICY_POWER
+                             ? (now & NVML_CLOCKS_EVENT_SW_POWER_CAP ? GP_NS_PER_S : 0)
+                             : now * 1000;
+        return sim_state_counter(live->state, device->index, counters[i].counter, per_s, captured);
+    }
+    return captured;
+}
+
 struct sim_value sim_live_field(const struct sim_live *live, const struct sim_device *device,
                                 unsigned int id, unsigned int scope)
 {
@@ -306,6 +338,8 @@ struct sim_value sim_live_field(const struct sim_live *live, const struct sim_de
         /* The memory and the module have no limit of their own here: they follow in proportion. */
         v.number = scope == NVML_POWER_SCOPE_GPU ? rounded(power_mw(live, device, captured, busy))
                                                  : rounded(captured * (1 + busy));
+    else
+        v.number = field_counter(live, device, id, v.number);
     return v;
 }
 

@@ -322,7 +322,7 @@ static int load_answers(struct loader *l, json_t *device, struct sim_value *answ
         answers[slot].code = NVML_ERROR_NOT_SUPPORTED;
     /* A device that has processes to list lists them; only a return code must be stated. */
     answers[SIM_LIST_COMPUTE] = answers[SIM_LIST_GRAPHICS] = answers[SIM_LIST_MPS] =
-        answers[SIM_PROCESS_UTIL] = (struct sim_value){.code = NVML_SUCCESS};
+        answers[SIM_PROCESS_UTIL] = answers[SIM_SAMPLES] = (struct sim_value){.code = NVML_SUCCESS};
 
     json_t *object = json_object_get(device, "answers");
     size_t at = enter(l, "answers");

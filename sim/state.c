@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { STATE_VERSION = 1, RECORD_WORDS = 12, RECHECK_MS = 100 };
+enum { STATE_VERSION = 2, RECORD_WORDS = 12, RECHECK_MS = 100 };
 
 static const char state_magic[8] = "GPSTATE";
 
@@ -28,9 +28,9 @@ struct slot {
     atomic_ullong words[RECORD_WORDS];
 };
 
-struct energy {
+struct counter {
     atomic_ullong time_us; /* of the last reading; 0: none yet */
-    atomic_ullong mj;
+    atomic_ullong count;
 };
 
 /* The file, byte for byte. */
@@ -42,7 +42,7 @@ struct layout {
     atomic_uint job_count;
     struct slot faults[SIM_MAX_FAULTS];
     struct slot jobs[SIM_MAX_JOBS];
-    struct energy energy[SIM_MAX_DEVICES];
+    struct counter counters[SIM_MAX_DEVICES][SIM_COUNTERS];
 };
 
 struct sim_state {
@@ -353,14 +353,15 @@ void sim_state_remove_job(struct sim_state *state, size_t slot)
 
 /* ------------------------------------------------------------------------- energy */
 
-uint64_t sim_state_energy(struct sim_state *state, size_t device, uint64_t power_mw,
-                          uint64_t first_mj)
+uint64_t sim_state_counter(struct sim_state *state, size_t device, enum sim_counter counter,
+                           uint64_t per_s, uint64_t first)
 {
-    struct energy *energy = &state->map->energy[device];
+    struct counter *c = &state->map->counters[device][counter];
     unsigned long long now = gp_clock_wall_ns() / 1000;
-    unsigned long long last = atomic_load(&energy->time_us);
-    /* Whoever moves the time forward adds the energy of that stretch; the others just read. */
-    if (now > last && atomic_compare_exchange_strong(&energy->time_us, &last, now))
-        atomic_fetch_add(&energy->mj, last ? power_mw * (now - last) / 1000000 : first_mj);
-    return atomic_load(&energy->mj);
+    unsigned long long last = atomic_load(&c->time_us);
+    /* Whoever moves the time forward adds what that stretch gave; the others just read. */
+    if (now > last && atomic_compare_exchange_strong(&c->time_us, &last, now))
+        atomic_fetch_add(&c->count,
+                         last ? (uint64_t)((double)per_s * (double)(now - last) / 1e6) : first);
+    return atomic_load(&c->count);
 }

@@ -1,4 +1,4 @@
-/* Live state of a simulated machine, shared by the processes of one user: faults, jobs, energy.
+/* Live state of a simulated machine, shared by the processes of one user: faults, jobs, counters.
  *
  * One file per machine in a private directory, mapped by everybody. Writers hold a file lock;
  * readers take nothing: a slot is copied between two reads of its sequence number. So a running
@@ -40,10 +40,19 @@ bool sim_state_job(struct sim_state *state, size_t slot, struct sim_job *ret);
 bool sim_state_has_faults(struct sim_state *state);
 bool sim_state_has_jobs(struct sim_state *state);
 
-/* Energy of a device in mJ, after adding what `power_mw` used since the last reading by anybody.
- * Never decreases. A device that is read for the first time starts at `first_mj`. */
-uint64_t sim_state_energy(struct sim_state *state, size_t device, uint64_t power_mw,
-                          uint64_t first_mj);
+/* Counters of a device that only ever grow. */
+enum sim_counter {
+    SIM_COUNTER_ENERGY,    /* mJ */
+    SIM_COUNTER_POWER_CAP, /* ns */
+    SIM_COUNTER_PCIE_TX,   /* bytes, as the next */
+    SIM_COUNTER_PCIE_RX,
+    SIM_COUNTERS
+};
+
+/* The counter, after adding what `per_s` gave since the last reading by anybody. Never decreases.
+ * One that is read for the first time starts at `first`. */
+uint64_t sim_state_counter(struct sim_state *state, size_t device, enum sim_counter counter,
+                           uint64_t per_s, uint64_t first);
 
 /* Writers. Between lock and unlock nobody else changes the state. */
 int sim_state_lock(struct sim_state *state, struct gp_err *err);

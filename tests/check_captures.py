@@ -42,10 +42,20 @@ NOT_IN_CAPTURES = {
     "process.utilization.memory": "nvidia-smi -q does not print it",
     "process.utilization.encoder": "nvidia-smi -q does not print it",
     "process.utilization.decoder": "nvidia-smi -q does not print it",
+    "process.utilization.jpeg": "nvidia-smi -q does not print it",
+    "process.utilization.ofa": "nvidia-smi -q does not print it",
     "process.user": "from /proc",
     "process.cpu": "from /proc",
     "process.rss": "from /proc",
     "process.start_time": "from /proc",
+}
+
+# Groups of such metrics.
+NOT_IN_CAPTURES_GROUPS = {
+    r"(utilization\.(gpu|memory)|power\.draw)\.(peak|mean)": "over the time between two samples",
+    r"throttle\..*|gpm\..*|process\.(power|energy)": "over the time between two samples",
+    r"energy\.consumption": "nvidia-smi -q does not print it",
+    r"memory\.(processes|unattributed)": "worked out from what is compared",
 }
 
 # Metrics of which the captures only ever say that there is no value.
@@ -102,6 +112,10 @@ def number(t, _):
 
 def watts(t, _):
     return float(re.fullmatch(r"(\d+\.\d+) W", t).group(1))
+
+
+def kilobytes_per_s(t, _):
+    return 1000.0 * number(t, None)
 
 
 def mebibytes(t, capture):
@@ -175,6 +189,8 @@ DEVICE = {
     "pcie.link.gen.gpumax": ("pci/pci_gpu_link_info/pcie_gen/max_device_link_gen", number),
     "pcie.link.width.current": ("pci/pci_gpu_link_info/link_widths/current_link_width", number),
     "pcie.link.width.max": ("pci/pci_gpu_link_info/link_widths/max_link_width", number),
+    "pcie.throughput.tx": ("pci/tx_util", kilobytes_per_s),
+    "pcie.throughput.rx": ("pci/rx_util", kilobytes_per_s),
     "ecc.mode.current": ("ecc_mode/current_ecc", text),
     "ecc.mode.pending": ("ecc_mode/pending_ecc", text),
     "persistence_mode": ("persistence_mode", text),
@@ -434,6 +450,8 @@ def every_metric_is_compared_or_explained():
                       (ROOT / "src/model/metric.def").read_text(), re.M)
     names = {name for _, name in rows}
     assert len(names) > 100, "metric.def was not understood"
+    NOT_IN_CAPTURES.update({name: reason for name in names
+                            for group, reason in NOT_IN_CAPTURES_GROUPS.items() if re.fullmatch(group, name)})
     known = {*DEVICE, *WORKED_OUT, *HOST, *PROCESS, *NOT_IN_CAPTURES}
     assert not names - known, f"neither compared nor explained: {sorted(names - known)}"
     assert not known - names, f"not in metric.def: {sorted(known - names)}"

@@ -11,7 +11,10 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
+
+enum { PRIME_GAP_MS = 110 }; /* GPM wants 100 between its samples */
 
 #define OPT(field) offsetof(struct gp_common, field)
 
@@ -126,6 +129,19 @@ static uint64_t later_timeout(const struct gp_loop *loop)
 /* A thread of the sampler is inside the driver for good. */
 static bool stuck;
 
+/* Rates are the difference of two samples: takes the one that they start from. */
+static int prime(struct gp_sampler *sampler, struct gp_err *err)
+{
+    struct gp_snapshot *snapshot;
+    int r = gp_sampler_tick(sampler, &snapshot, err);
+    if (r < 0)
+        return r;
+    gp_snapshot_free(snapshot);
+    struct timespec gap = {.tv_nsec = PRIME_GAP_MS * (long)GP_NS_PER_MS};
+    (void)nanosleep(&gap, NULL);
+    return 0;
+}
+
 int gp_app_open(const struct gp_want *want, const struct gp_loop *loop, struct gp_sampler **ret,
                 struct gp_err *err)
 {
@@ -155,6 +171,11 @@ int gp_app_open(const struct gp_want *want, const struct gp_loop *loop, struct g
         return gp_err_set(err, GP_ENOMEM, "out of memory");
     r = gp_sampler_new(&config, ret, err);
     stuck = r == GP_ETIMEOUT;
+    if (r < 0 || !gp_metric_set_has_tier(&want->metrics, GP_TIER_RATE))
+        return r;
+    r = prime(*ret, err);
+    if (r < 0)
+        gp_app_close(*ret);
     return r;
 }
 

@@ -76,6 +76,7 @@ static int describe_field(struct gp_strbuf *sb, const char *name, struct gp_err 
         [GP_TIER_STATIC] = "once per driver session",
         [GP_TIER_FAST] = "every sample",
         [GP_TIER_SLOW] = "at most every 5 seconds",
+        [GP_TIER_RATE] = "every sample, over the time since the one before",
     };
     enum gp_metric m;
     int r = gp_metric_find(name, &m, err);

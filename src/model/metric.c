@@ -22,8 +22,10 @@ const struct gp_metric_info gp_metric_table[GP_METRIC__COUNT] = {
 const char *gp_unit_name(enum gp_unit unit)
 {
     static const char *const names[] = {
-        [GP_UNIT_NONE] = "",        [GP_UNIT_BYTES] = "bytes", [GP_UNIT_PERCENT] = "percent",
-        [GP_UNIT_CELSIUS] = "°C",   [GP_UNIT_WATT] = "W",      [GP_UNIT_MHZ] = "MHz",
+        [GP_UNIT_NONE] = "",           [GP_UNIT_BYTES] = "bytes",
+        [GP_UNIT_PERCENT] = "percent", [GP_UNIT_CELSIUS] = "°C",
+        [GP_UNIT_WATT] = "W",          [GP_UNIT_MHZ] = "MHz",
+        [GP_UNIT_JOULE] = "J",         [GP_UNIT_BYTES_PER_S] = "bytes/s",
         [GP_UNIT_MASK] = "bitmask",
     };
     return names[unit];
@@ -52,6 +54,14 @@ bool gp_metric_set_has_scope(const struct gp_metric_set *set, enum gp_scope scop
 {
     for (int m = 0; m < GP_METRIC__COUNT; m++)
         if (gp_metric_table[m].scope == scope && gp_metric_set_has(set, (enum gp_metric)m))
+            return true;
+    return false;
+}
+
+bool gp_metric_set_has_tier(const struct gp_metric_set *set, enum gp_tier tier)
+{
+    for (int m = 0; m < GP_METRIC__COUNT; m++)
+        if (gp_metric_table[m].tier == tier && gp_metric_set_has(set, (enum gp_metric)m))
             return true;
     return false;
 }

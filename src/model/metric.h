@@ -16,10 +16,12 @@ enum gp_unit {
     GP_UNIT_CELSIUS,
     GP_UNIT_WATT,
     GP_UNIT_MHZ,
+    GP_UNIT_JOULE,
+    GP_UNIT_BYTES_PER_S,
     GP_UNIT_MASK, /* 64 bits, shown in hexadecimal */
 };
 
-enum gp_tier { GP_TIER_STATIC, GP_TIER_FAST, GP_TIER_SLOW };
+enum gp_tier { GP_TIER_STATIC, GP_TIER_FAST, GP_TIER_SLOW, GP_TIER_RATE };
 
 /* nvidia-smi's name, or one of our own. */
 enum gp_origin { GP_ORIGIN_SMI, GP_ORIGIN_OWN };
@@ -74,5 +76,8 @@ static inline bool gp_metric_set_has(const struct gp_metric_set *set, enum gp_me
 
 /* True if the set has a metric of this scope. */
 bool gp_metric_set_has_scope(const struct gp_metric_set *set, enum gp_scope scope);
+
+/* True if the set has a metric of this tier. */
+bool gp_metric_set_has_tier(const struct gp_metric_set *set, enum gp_tier tier);
 
 #endif

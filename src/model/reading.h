@@ -24,10 +24,14 @@ struct gp_source_process {
     struct gp_value memory;  /* bytes */
     struct gp_value gpu_instance;
     struct gp_value compute_instance;
-    struct gp_value sm; /* percent, as the next three */
+    struct gp_value sm; /* percent, as the next five */
     struct gp_value mem;
     struct gp_value enc;
     struct gp_value dec;
+    struct gp_value jpeg;
+    struct gp_value ofa;
+    struct gp_value power;  /* watts */
+    struct gp_value energy; /* joules since the source was first asked for it */
 };
 
 /* One MIG instance of a device. */

@@ -8,13 +8,28 @@
 #include <string.h>
 
 static const struct gp_unit_choice unit_choices[] = {
-    {"B", GP_UNIT_BYTES, 1, 0},         {"KiB", GP_UNIT_BYTES, 0x1p-10, 0},
-    {"MiB", GP_UNIT_BYTES, 0x1p-20, 0}, {"GiB", GP_UNIT_BYTES, 0x1p-30, 1},
-    {"TiB", GP_UNIT_BYTES, 0x1p-40, 3}, {"kB", GP_UNIT_BYTES, 1e-3, 0},
-    {"MB", GP_UNIT_BYTES, 1e-6, 0},     {"GB", GP_UNIT_BYTES, 1e-9, 1},
-    {"mW", GP_UNIT_WATT, 1e3, 0},       {"W", GP_UNIT_WATT, 1, 0},
-    {"kW", GP_UNIT_WATT, 1e-3, 3},      {"MHz", GP_UNIT_MHZ, 1, 0},
-    {"GHz", GP_UNIT_MHZ, 1e-3, 2},      {"ratio", GP_UNIT_PERCENT, 1e-2, 2},
+    {"B", GP_UNIT_BYTES, 1, 0},
+    {"KiB", GP_UNIT_BYTES, 0x1p-10, 0},
+    {"MiB", GP_UNIT_BYTES, 0x1p-20, 0},
+    {"GiB", GP_UNIT_BYTES, 0x1p-30, 1},
+    {"TiB", GP_UNIT_BYTES, 0x1p-40, 3},
+    {"kB", GP_UNIT_BYTES, 1e-3, 0},
+    {"MB", GP_UNIT_BYTES, 1e-6, 0},
+    {"GB", GP_UNIT_BYTES, 1e-9, 1},
+    {"mW", GP_UNIT_WATT, 1e3, 0},
+    {"W", GP_UNIT_WATT, 1, 0},
+    {"kW", GP_UNIT_WATT, 1e-3, 3},
+    {"MHz", GP_UNIT_MHZ, 1, 0},
+    {"GHz", GP_UNIT_MHZ, 1e-3, 2},
+    {"ratio", GP_UNIT_PERCENT, 1e-2, 2},
+    {"J", GP_UNIT_JOULE, 1, 0},
+    {"kJ", GP_UNIT_JOULE, 1e-3, 0},
+    {"kWh", GP_UNIT_JOULE, 1 / 3.6e6, 3},
+    {"B/s", GP_UNIT_BYTES_PER_S, 1, 0},
+    {"kB/s", GP_UNIT_BYTES_PER_S, 1e-3, 0},
+    {"MB/s", GP_UNIT_BYTES_PER_S, 1e-6, 1},
+    {"GB/s", GP_UNIT_BYTES_PER_S, 1e-9, 3},
+    {"MiB/s", GP_UNIT_BYTES_PER_S, 0x1p-20, 1},
 };
 
 static const struct {
@@ -170,6 +185,15 @@ double gp_field_number(const struct gp_field *field, const struct gp_value *v)
     return whole / scale;
 }
 
+static void format_human_rate(struct gp_strbuf *sb, double bytes_per_s)
+{
+    static const char *const names[] = {"B/s", "kB/s", "MB/s", "GB/s", "TB/s"};
+    size_t i = 0;
+    for (; bytes_per_s >= 1000 && i + 1 < GP_ARRAY_LEN(names); i++)
+        bytes_per_s /= 1000;
+    gp_strbuf_addf(sb, "%.*f %s", i > 1 ? 1 : 0, bytes_per_s, names[i]);
+}
+
 static void format_human_bytes(struct gp_strbuf *sb, double bytes)
 {
     static const char *const names[] = {"B", "KiB", "MiB", "GiB", "TiB"};
@@ -198,7 +222,7 @@ void gp_field_format(struct gp_strbuf *sb, const struct gp_field *field, const s
 {
     static const char *const suffixes[] = {
         [GP_UNIT_PERCENT] = " %", [GP_UNIT_CELSIUS] = " °C", [GP_UNIT_WATT] = " W",
-        [GP_UNIT_MHZ] = " MHz",   [GP_UNIT_MASK] = "",
+        [GP_UNIT_MHZ] = " MHz",   [GP_UNIT_JOULE] = " J",    [GP_UNIT_MASK] = "",
     };
     const struct gp_metric_info *info = &gp_metric_table[field->metric];
     /* An old number must not look like a new one: where it cannot be marked, it is left out. */
@@ -212,6 +236,8 @@ void gp_field_format(struct gp_strbuf *sb, const struct gp_field *field, const s
         gp_strbuf_adds(sb, v->s);
     } else if (style == GP_STYLE_HUMAN && info->unit == GP_UNIT_BYTES && !field->unit) {
         format_human_bytes(sb, (double)v->i);
+    } else if (style == GP_STYLE_HUMAN && info->unit == GP_UNIT_BYTES_PER_S && !field->unit) {
+        format_human_rate(sb, v->f);
     } else {
         format_number(sb, field, v);
         if (style == GP_STYLE_HUMAN && field->unit)

@@ -41,6 +41,12 @@ static unsigned proc_want(const struct gp_metric_set *set)
     return want;
 }
 
+static bool wants_memory_account(const struct gp_assembler *a)
+{
+    return gp_metric_set_has(&a->want.metrics, GP_MEMORY_PROCESSES) ||
+           gp_metric_set_has(&a->want.metrics, GP_MEMORY_UNATTRIBUTED);
+}
+
 int gp_assembler_init(struct gp_assembler *a, struct gp_selection *selection,
                       const struct gp_want *want, const char *root, struct gp_err *err)
 {
@@ -57,6 +63,10 @@ int gp_assembler_init(struct gp_assembler *a, struct gp_selection *selection,
     if (want->mig) {
         gp_metric_set_add(need, GP_MIG_GPU_INSTANCE);
         gp_metric_set_add(need, GP_MIG_COMPUTE_INSTANCE);
+    }
+    if (wants_memory_account(a)) {
+        gp_metric_set_add(need, GP_MEMORY_USED);
+        a->internal.processes = true;
     }
     a->internal.process_names = want->process_names ||
                                 gp_metric_set_has(&want->metrics, GP_PROCESS_NAME) ||
@@ -369,6 +379,10 @@ static void fill_process(struct gp_process *row, const struct gp_source_process 
         {GP_PROCESS_MEM, &p->mem},
         {GP_PROCESS_ENC, &p->enc},
         {GP_PROCESS_DEC, &p->dec},
+        {GP_PROCESS_JPEG, &p->jpeg},
+        {GP_PROCESS_OFA, &p->ofa},
+        {GP_PROCESS_POWER, &p->power},
+        {GP_PROCESS_ENERGY, &p->energy},
         {GP_PROCESS_GI, &p->gpu_instance},
         {GP_PROCESS_CI, &p->compute_instance},
     };
@@ -503,6 +517,50 @@ static int build_processes(struct gp_assembler *a)
     return r;
 }
 
+/* ---- memory ---- */
+
+/* Memory of the processes of a row, and for a GPU of those in its instances, which follow it. False
+ * if one does not tell its memory. */
+static bool sum_processes(const struct gp_snapshot *snapshot, const struct gp_device *device,
+                          int64_t *ret_bytes)
+{
+    const struct gp_device *end = &snapshot->devices[snapshot->device_count];
+    *ret_bytes = 0;
+    for (const struct gp_device *d = device; d < end && d->index == device->index; d++) {
+        for (size_t i = 0; i < d->process_count; i++) {
+            const struct gp_process *p = &snapshot->processes[d->first_process + i];
+            const struct gp_value *v = &p->values[GP_PROCESS_MEMORY - GP_PROCESS__FIRST];
+            if (!gp_value_is_present(v))
+                return false;
+            *ret_bytes += v->i;
+        }
+        if (device->is_mig)
+            break;
+    }
+    return true;
+}
+
+/* What of the memory in use the processes account for. Between the reading of the one and of the
+ * other a process may have come: then nothing is left over. */
+static void account_memory(const struct gp_snapshot *snapshot, struct gp_device *device)
+{
+    struct gp_value *sum = gp_device_value(device->values, GP_MEMORY_PROCESSES);
+    struct gp_value *rest = gp_device_value(device->values, GP_MEMORY_UNATTRIBUTED);
+    const struct gp_value *used = gp_device_value(device->values, GP_MEMORY_USED);
+    int64_t bytes;
+    if (device->processes_status != GP_STATUS_OK) {
+        gp_value_set_absent(sum, device->processes_status, NULL, snapshot->mono_ns);
+    } else if (!sum_processes(snapshot, device, &bytes)) {
+        gp_value_set_absent(sum, GP_STATUS_UNSUPPORTED, "a process does not tell its memory",
+                            snapshot->mono_ns);
+    } else {
+        gp_value_set_int(sum, bytes, snapshot->mono_ns);
+    }
+    *rest = gp_value_is_present(sum) ? *used : *sum;
+    if (gp_value_is_present(sum) && gp_value_is_present(used))
+        rest->i = used->i > sum->i ? used->i - sum->i : 0;
+}
+
 /* ---- host ---- */
 
 static int build_host(struct gp_assembler *a)
@@ -579,8 +637,10 @@ int gp_assembler_finish(struct gp_assembler *a, struct gp_snapshot **ret, struct
     int r = keep_readings(a);
     if (r == 0)
         r = build_devices(a);
-    if (r == 0 && a->want.processes)
+    if (r == 0 && a->internal.processes)
         r = build_processes(a);
+    for (size_t i = 0; r == 0 && wants_memory_account(a) && i < a->snapshot->device_count; i++)
+        account_memory(a->snapshot, &a->snapshot->devices[i]);
     if (r == 0)
         r = build_host(a);
     if (r < 0)

@@ -20,11 +20,11 @@ t4() {
     t4 'gpu_name, clocks.gr,' -f csv
     [ "${lines[0]}" = "name,clocks.current.graphics" ]
     t4 'memory.*' -f csv
-    [ "${lines[0]}" = "memory.total,memory.reserved,memory.used,memory.free" ]
+    [ "${lines[0]}" = "memory.total,memory.reserved,memory.used,memory.free,memory.processes,memory.unattributed" ]
     t4 '*' -f csv
     [ "$(tr ',' '\n' <<<"${lines[0]}" | wc -l)" -gt 80 ]
     t4 'process.utilization.*' --processes -f csv --no-header
-    [ "$output" = "38,20,0,0" ]
+    [ "$output" = "38,20,0,0,0,0" ]
 }
 
 @test "every format" {

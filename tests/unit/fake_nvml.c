@@ -159,7 +159,7 @@ nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t device, int count, nvmlFieldV
     (void)device;
     ENTER(nvmlDeviceGetFieldValues);
     for (int i = 0; i < count; i++) {
-        unsigned id = values[i].fieldId;
+        unsigned id = fake.asked_field = values[i].fieldId;
         values[i] = fake.field;
         values[i].fieldId = id;
     }
@@ -195,8 +195,9 @@ static size_t stride_v3(void)
 #define LIST(name, list, type, stride)                                                             \
     nvmlReturn_t name(nvmlDevice_t device, unsigned int *count, type *infos)                       \
     {                                                                                              \
-        (void)device;                                                                              \
         ENTER(name);                                                                               \
+        if (device->forbidden)                                                                     \
+            return NVML_ERROR_NO_PERMISSION;                                                       \
         return give_list(&fake.list, stride, count, infos);                                        \
     }
 
@@ -220,6 +221,109 @@ nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device,
     if (room < fake.sample_count)
         return NVML_ERROR_INSUFFICIENT_SIZE;
     memcpy(samples, fake.samples, fake.sample_count * sizeof(*samples));
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetProcessesUtilizationInfo(nvmlDevice_t device,
+                                                   nvmlProcessesUtilizationInfo_t *info)
+{
+    (void)device;
+    ENTER(nvmlDeviceGetProcessesUtilizationInfo);
+    if (info->version != nvmlProcessesUtilizationInfo_v1)
+        return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+    fake.asked_since_us = info->lastSeenTimeStamp;
+    unsigned room = info->processSamplesCount;
+    info->processSamplesCount = fake.sample_count;
+    if (room < fake.sample_count)
+        return NVML_ERROR_INSUFFICIENT_SIZE;
+    for (unsigned i = 0; i < fake.sample_count; i++)
+        info->procUtilArray[i] = (nvmlProcessUtilizationInfo_v1_t){
+            .timeStamp = fake.samples[i].timeStamp,
+            .pid = fake.samples[i].pid,
+            .smUtil = fake.samples[i].smUtil,
+            .memUtil = fake.samples[i].memUtil,
+            .jpgUtil = 7,
+            .ofaUtil = 9,
+        };
+    return NVML_SUCCESS;
+}
+
+/* ---- activity ---- */
+
+ANSWER(nvmlDeviceGetTotalEnergyConsumption, unsigned long long, fake.energy_mj)
+ANSWER_ARG(nvmlDeviceGetPcieThroughput, nvmlPcieUtilCounter_t, unsigned int, fake.pcie_kb_per_s)
+
+nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t device, nvmlSamplingType_t type,
+                                  unsigned long long last_seen, nvmlValueType_t *value_type,
+                                  unsigned int *count, nvmlSample_t *samples)
+{
+    (void)device;
+    (void)type;
+    ENTER(nvmlDeviceGetSamples);
+    fake.asked_since_us = last_seen;
+    *value_type = fake.series_type;
+    if (!samples) {
+        *count = fake.series_claimed ? fake.series_claimed : fake.series_count;
+        return NVML_SUCCESS;
+    }
+    if (*count < fake.series_count)
+        return NVML_ERROR_INSUFFICIENT_SIZE;
+    memcpy(samples, fake.series, fake.series_count * sizeof(*samples));
+    *count = fake.series_claimed ? fake.series_claimed : fake.series_count;
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlGpmQueryDeviceSupport(nvmlDevice_t device, nvmlGpmSupport_t *support)
+{
+    (void)device;
+    ENTER(nvmlGpmQueryDeviceSupport);
+    support->isSupportedDevice = !fake.gpm_unsupported;
+    return support->version == 1 ? NVML_SUCCESS : NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+}
+
+nvmlReturn_t nvmlGpmSampleAlloc(nvmlGpmSample_t *sample)
+{
+    ENTER(nvmlGpmSampleAlloc);
+    *sample = (nvmlGpmSample_t)&fake.gpm_samples;
+    fake.gpm_samples++;
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlGpmSampleFree(nvmlGpmSample_t sample)
+{
+    (void)sample;
+    ENTER(nvmlGpmSampleFree);
+    fake.gpm_samples--;
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlGpmSampleGet(nvmlDevice_t device, nvmlGpmSample_t sample)
+{
+    (void)device;
+    (void)sample;
+    ENTER(nvmlGpmSampleGet);
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlGpmMigSampleGet(nvmlDevice_t device, unsigned int gpu_instance,
+                                 nvmlGpmSample_t sample)
+{
+    (void)device;
+    (void)sample;
+    ENTER(nvmlGpmMigSampleGet);
+    fake.gpm_instance = gpu_instance;
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlGpmMetricsGet(nvmlGpmMetricsGet_t *get)
+{
+    ENTER(nvmlGpmMetricsGet);
+    if (get->version != 1)
+        return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+    for (unsigned i = 0; i < get->numMetrics; i++) {
+        get->metrics[i].nvmlReturn = fake.gpm_rc;
+        get->metrics[i].value = fake.gpm_value;
+    }
     return NVML_SUCCESS;
 }
 

@@ -36,6 +36,16 @@
     X(nvmlDeviceGetGraphicsRunningProcesses_v3)                                                    \
     X(nvmlDeviceGetMPSComputeRunningProcesses_v3)                                                  \
     X(nvmlDeviceGetProcessUtilization)                                                             \
+    X(nvmlDeviceGetProcessesUtilizationInfo)                                                       \
+    X(nvmlDeviceGetSamples)                                                                        \
+    X(nvmlDeviceGetPcieThroughput)                                                                 \
+    X(nvmlDeviceGetTotalEnergyConsumption)                                                         \
+    X(nvmlGpmQueryDeviceSupport)                                                                   \
+    X(nvmlGpmSampleAlloc)                                                                          \
+    X(nvmlGpmSampleFree)                                                                           \
+    X(nvmlGpmSampleGet)                                                                            \
+    X(nvmlGpmMigSampleGet)                                                                         \
+    X(nvmlGpmMetricsGet)                                                                           \
     X(nvmlDeviceGetMigMode)                                                                        \
     X(nvmlDeviceGetMaxMigDeviceCount)                                                              \
     X(nvmlDeviceGetMigDeviceHandleByIndex)                                                         \
@@ -64,6 +74,7 @@ struct nvmlDevice_st {
     const char *name;
     unsigned gpu_instance;
     unsigned compute_instance;
+    bool forbidden; /* its own process lists */
 };
 
 struct fake_nvml_list {
@@ -86,6 +97,18 @@ struct fake_nvml {
     nvmlUtilization_t utilization;
     unsigned temperature, fan, power_mw, limit_max_mw, clock_mhz, pcie_width;
     nvmlFieldValue_t field; /* every field's answer */
+    unsigned asked_field;   /* the last one of the last call */
+    unsigned long long energy_mj;
+    unsigned pcie_kb_per_s;
+    nvmlSample_t series[FAKE_NVML_SAMPLES];
+    unsigned series_count;
+    unsigned series_claimed; /* the count that is announced, if not 0 */
+    nvmlValueType_t series_type;
+    bool gpm_unsupported;
+    double gpm_value;
+    nvmlReturn_t gpm_rc;   /* of each metric */
+    unsigned gpm_instance; /* asked for last */
+    int gpm_samples;       /* allocated and not freed */
     struct fake_nvml_list compute, graphics, mps;
     bool wide_entries; /* the _v3 lists write 32 bytes an entry */
     nvmlProcessUtilizationSample_t samples[FAKE_NVML_SAMPLES];

@@ -55,19 +55,53 @@ struct nvml_source {
     char nvml_version[NVML_SYSTEM_NVML_VERSION_BUFFER_SIZE];
     char cuda_version[16];
     bool wide_process_entries; /* driver 535.43 to 535.86: see processes.c */
+    bool r575_field_ids;       /* driver 575 to 580.81: see abi/nvml_fields.h */
 };
 
 /* What each process last used. The driver gives a process once per sample period of its own, and
  * nothing in between; a tick in between shows the last sample, not 0. */
 struct nvml_samples {
     struct nvml_sample {
-        nvmlProcessUtilizationSample_t raw;
+        nvmlProcessUtilizationInfo_v1_t raw;
         uint64_t seen_ns;
     } * entries;
     size_t count;
     size_t capacity;
     unsigned long long last_us; /* the newest time stamp of the driver */
 };
+
+/* What the processes of a device have used of its energy since it was first asked for. */
+struct nvml_energy {
+    struct nvml_energy_share {
+        uint32_t pid;
+        double joules;
+    } * shares; /* by pid, those of the last list */
+    size_t count;
+    double total_j;   /* the device's counter at the last look */
+    uint64_t time_ns; /* 0: not looked at yet */
+};
+
+/* A counter at its last look: activity.c. */
+struct nvml_counter {
+    uint64_t count;
+    uint64_t time_ns; /* 0: not looked at yet */
+    uint64_t next_ns; /* not before this moment again */
+};
+
+/* One of the driver's own series of samples. */
+struct nvml_series {
+    unsigned long long last_us; /* the newest sample seen, in the driver's time */
+    uint64_t next_ns;
+};
+
+struct nvml_gpm {
+    nvmlGpmSample_t samples[2];
+    unsigned newest;
+    uint64_t time_ns; /* of the newest; 0: none */
+    uint64_t next_ns;
+};
+
+enum { NVML_RATES = 11, NVML_SERIES = 3 };
 
 struct nvml_mig_list {
     struct nvml_device *devices[NVML_MIG_MAX];
@@ -88,6 +122,11 @@ struct nvml_device {
     struct nvml_reader_state readers[NVML_READERS_MAX];
     struct gp_value cache[GP_DEVICE__COUNT]; /* the last answers */
     struct nvml_samples samples;
+    struct nvml_energy energy;
+    struct nvml_counter counters[NVML_RATES];
+    struct nvml_series series[NVML_SERIES];
+    struct nvml_gpm gpm;
+    struct nvml_device *parent; /* of a MIG instance */
     struct nvml_mig_list mig;
 };
 
@@ -96,12 +135,31 @@ struct nvml_device {
 nvmlReturn_t nvml_run_readers(struct nvml_device *device, const struct gp_metric_set *want,
                               uint64_t now_ns);
 
+/* The moment before which a device that refused is not asked again; 0: at once. */
+uint64_t nvml_refused_until(nvmlReturn_t rc, uint64_t now_ns);
+
+/* The number of a field, of whatever type the driver says it is; false if it is none. */
+bool nvml_field_number(const nvmlFieldValue_t *field, int64_t *ret);
+
+/* The id that this driver gives to a field: see abi/nvml_fields.h. */
+unsigned nvml_field_id(const struct nvml_source *source, unsigned id);
+
+/* activity.c: rates, peaks and GPM, into the device's cache. NVML_SUCCESS, or the code that ended
+ * the session. */
+nvmlReturn_t nvml_read_activity(struct nvml_device *device, const struct gp_metric_set *want,
+                                uint64_t now_ns);
+void nvml_free_gpm(struct nvml_device *device);
+
 /* Puts the UUID that attaching has asked for into the cache: it is not asked again. */
 void nvml_seed_uuid(struct nvml_device *device, uint64_t now_ns);
 
 /* Copies the wanted values from the cache; text moves into the arena of the reading. */
 void nvml_copy_values(const struct nvml_device *device, const struct gp_metric_set *want,
                       struct gp_arena *arena, struct gp_value *values);
+
+/* nvml.c: brings device->mig up to date, now and then. NVML_SUCCESS, also for a GPU without MIG, or
+ * the code that ended the session. */
+nvmlReturn_t nvml_list_mig(struct nvml_device *device, uint64_t now_ns);
 
 /* processes.c: fills reading->processes. NVML_SUCCESS, or the code that ended the session. */
 nvmlReturn_t nvml_read_processes(struct nvml_device *device, const struct gp_want *want,

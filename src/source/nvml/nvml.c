@@ -206,6 +206,14 @@ static bool has_wide_process_entries(const char *driver_version)
            minor < 98;
 }
 
+static bool has_r575_field_ids(const char *driver_version)
+{
+    unsigned branch = 0;
+    unsigned minor = 0;
+    return sscanf(driver_version, "%u.%u", &branch, &minor) == 2 && branch >= 575 &&
+           (branch < 580 || (branch == 580 && minor < 82));
+}
+
 static void read_versions(struct nvml_source *source)
 {
     const struct nvml_api *api = &source->api;
@@ -215,6 +223,7 @@ static void read_versions(struct nvml_source *source)
         (void)api->nvmlSystemGetDriverVersion(source->driver_version,
                                               sizeof(source->driver_version));
     source->wide_process_entries = has_wide_process_entries(source->driver_version);
+    source->r575_field_ids = has_r575_field_ids(source->driver_version);
     if (api->nvmlSystemGetNVMLVersion)
         (void)api->nvmlSystemGetNVMLVersion(source->nvml_version, sizeof(source->nvml_version));
     /* _v2 asks libcuda, which need not be there; the older call answers from NVML's own number. */
@@ -307,6 +316,7 @@ static struct nvml_device *new_device(struct nvml_source *source, unsigned index
 static void free_mig_list(struct nvml_mig_list *list)
 {
     for (size_t i = 0; i < list->count; i++) {
+        nvml_free_gpm(list->devices[i]);
         gp_arena_fini(&list->devices[i]->arena);
         free(list->devices[i]);
     }
@@ -319,8 +329,10 @@ static void nvml_detach(struct gp_source_device *base)
     if (!device)
         return;
     free_mig_list(&device->mig);
+    nvml_free_gpm(device);
     gp_arena_fini(&device->arena);
     free(device->samples.entries);
+    free(device->energy.shares);
     free(device);
 }
 
@@ -405,9 +417,8 @@ static nvmlReturn_t list_mig(struct nvml_device *device, struct mig_seen seen[NV
     return nvml_return_ends_session(rc) ? rc : NVML_SUCCESS;
 }
 
-/* Asks for the instances of a GPU in MIG mode, now and then. Handles are used again for other
- * instances; the UUID tells them apart. */
-static nvmlReturn_t refresh_mig_list(struct nvml_device *device, uint64_t now_ns)
+/* Handles are used again for other instances; the UUID tells them apart. */
+nvmlReturn_t nvml_list_mig(struct nvml_device *device, uint64_t now_ns)
 {
     struct nvml_mig_list *list = &device->mig;
     struct mig_seen seen[NVML_MIG_MAX];
@@ -430,6 +441,7 @@ static nvmlReturn_t refresh_mig_list(struct nvml_device *device, uint64_t now_ns
         if (!mig)
             break;
         mig->is_mig = true;
+        mig->parent = device;
         mig->handle = seen[i].handle;
         memcpy(mig->uuid, seen[i].uuid, sizeof(mig->uuid));
         nvml_seed_uuid(mig, now_ns);
@@ -441,7 +453,7 @@ static nvmlReturn_t refresh_mig_list(struct nvml_device *device, uint64_t now_ns
 static nvmlReturn_t read_mig(struct nvml_device *device, const struct gp_want *want,
                              struct gp_reading *reading)
 {
-    nvmlReturn_t listed = refresh_mig_list(device, reading->time_ns);
+    nvmlReturn_t listed = nvml_list_mig(device, reading->time_ns);
     size_t count = listed == NVML_SUCCESS ? device->mig.count : 0;
     if (count == 0)
         return listed;
@@ -451,6 +463,8 @@ static nvmlReturn_t read_mig(struct nvml_device *device, const struct gp_want *w
     for (size_t i = 0; i < count; i++) {
         struct nvml_device *mig = device->mig.devices[i];
         nvmlReturn_t rc = nvml_run_readers(mig, &want->metrics, reading->time_ns);
+        if (rc == NVML_SUCCESS)
+            rc = nvml_read_activity(mig, &want->metrics, reading->time_ns);
         if (rc != NVML_SUCCESS)
             return rc;
         nvml_copy_values(mig, &want->metrics, &reading->arena, reading->mig[i].values);
@@ -475,6 +489,8 @@ static void nvml_read(struct gp_source_device *base, const struct gp_want *want,
     }
     reading->status = GP_STATUS_OK;
     nvmlReturn_t rc = nvml_run_readers(device, &want->metrics, reading->time_ns);
+    if (rc == NVML_SUCCESS)
+        rc = nvml_read_activity(device, &want->metrics, reading->time_ns);
     if (rc == NVML_SUCCESS && want->mig)
         rc = read_mig(device, want, reading);
     if (rc == NVML_SUCCESS && want->processes)

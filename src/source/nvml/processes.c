@@ -168,7 +168,8 @@ static bool collector_add(struct collector *c, const nvmlProcessInfo_v2_t *info,
     set_value(&row->compute_instance, info->computeInstanceId != NVML_NOT_AVAILABLE_U32,
               info->computeInstanceId, c->now_ns);
     set_value(&row->sm, false, 0, c->now_ns);
-    row->mem = row->enc = row->dec = row->sm;
+    row->mem = row->enc = row->dec = row->jpeg = row->ofa = row->sm;
+    row->power = row->energy = row->sm;
     return true;
 }
 
@@ -209,15 +210,51 @@ static void merge_rows(struct collector *c)
 
 /* ---- utilization ---- */
 
+/* What is asked: since when, and in which form. */
+struct sample_query {
+    unsigned long long since_us;
+    bool all_engines; /* JPEG and OFA too: R550 and later */
+};
+
 static nvmlReturn_t ask_samples(struct nvml_device *device, unsigned *count, void *entries,
                                 const void *ctx)
 {
-    return NVML_CALL(device, nvmlDeviceGetProcessUtilization, device->handle, entries, count,
-                     *(const unsigned long long *)ctx);
+    const struct sample_query *query = ctx;
+    if (!query->all_engines)
+        return NVML_CALL(device, nvmlDeviceGetProcessUtilization, device->handle, entries, count,
+                         query->since_us);
+    nvmlProcessesUtilizationInfo_t info = {.version = nvmlProcessesUtilizationInfo_v1,
+                                           .processSamplesCount = *count,
+                                           .lastSeenTimeStamp = query->since_us,
+                                           .procUtilArray = entries};
+    nvmlReturn_t rc =
+        NVML_CALL(device, nvmlDeviceGetProcessesUtilizationInfo, device->handle, &info);
+    *count = info.processSamplesCount;
+    return rc;
+}
+
+static nvmlProcessUtilizationInfo_v1_t sample_at(const struct raw_list *list, unsigned i,
+                                                 bool all_engines)
+{
+    nvmlProcessUtilizationInfo_v1_t info;
+    nvmlProcessUtilizationSample_t old;
+    if (all_engines) {
+        memcpy(&info, list->entries + i * sizeof(info), sizeof(info));
+        return info;
+    }
+    memcpy(&old, list->entries + i * sizeof(old), sizeof(old));
+    return (nvmlProcessUtilizationInfo_v1_t){.timeStamp = old.timeStamp,
+                                             .pid = old.pid,
+                                             .smUtil = old.smUtil,
+                                             .memUtil = old.memUtil,
+                                             .encUtil = old.encUtil,
+                                             .decUtil = old.decUtil,
+                                             .jpgUtil = NVML_NOT_AVAILABLE_U32,
+                                             .ofaUtil = NVML_NOT_AVAILABLE_U32};
 }
 
 /* Keeps a sample as the newest of its process. */
-static void remember_sample(struct nvml_samples *samples, nvmlProcessUtilizationSample_t raw,
+static void remember_sample(struct nvml_samples *samples, nvmlProcessUtilizationInfo_v1_t raw,
                             uint64_t now_ns)
 {
     struct nvml_sample *entry = NULL;
@@ -249,9 +286,11 @@ static void forget_old_samples(struct nvml_samples *samples, uint64_t now_ns)
 }
 
 static void apply_sample(const struct nvml_samples *samples, struct gp_source_process *row,
-                         uint64_t now_ns)
+                         bool all_engines, uint64_t now_ns)
 {
-    nvmlProcessUtilizationSample_t raw = {0};
+    nvmlProcessUtilizationInfo_v1_t raw = {0};
+    if (!all_engines)
+        raw.jpgUtil = raw.ofaUtil = NVML_NOT_AVAILABLE_U32;
     for (size_t i = 0; i < samples->count; i++)
         if (samples->entries[i].raw.pid == row->pid)
             raw = samples->entries[i].raw;
@@ -259,23 +298,29 @@ static void apply_sample(const struct nvml_samples *samples, struct gp_source_pr
     set_value(&row->mem, raw.memUtil <= 100, raw.memUtil, now_ns);
     set_value(&row->enc, raw.encUtil <= 100, raw.encUtil, now_ns);
     set_value(&row->dec, raw.decUtil <= 100, raw.decUtil, now_ns);
+    set_value(&row->jpeg, raw.jpgUtil <= 100, raw.jpgUtil, now_ns);
+    set_value(&row->ofa, raw.ofaUtil <= 100, raw.ofaUtil, now_ns);
 }
 
 /* Fills the utilization of the rows. NOT_FOUND is the driver's word for "nothing since you asked
  * last"; it gives a process a sample every second or so. Without a last time (the first look) it
  * would answer averages over a driver-dependent past, so that look goes back one second. */
-static void read_utilization(struct nvml_device *device, struct collector *c)
+static void read_utilization(struct nvml_device *device, struct collector *c, bool all_engines)
 {
     struct nvml_samples *samples = &device->samples;
     struct raw_list list = {0};
     if (samples->last_us == 0)
         samples->last_us = gp_clock_wall_ns() / 1000 - 1000000;
-    unsigned long long since_us = samples->last_us;
-    nvmlReturn_t rc = fetch(device, &list, SAMPLES_MIN, ask_samples, &since_us);
+    struct sample_query query = {samples->last_us, all_engines};
+    nvmlReturn_t rc = fetch(device, &list, SAMPLES_MIN, ask_samples, &query);
+    if (all_engines && nvml_return_status(rc) == GP_STATUS_UNSUPPORTED &&
+        rc != NVML_ERROR_NOT_FOUND) {
+        query.all_engines = false;
+        rc = fetch(device, &list, SAMPLES_MIN, ask_samples, &query);
+    }
     for (unsigned i = 0; rc == NVML_SUCCESS && i < list.count; i++) {
-        nvmlProcessUtilizationSample_t raw;
-        memcpy(&raw, list.entries + i * sizeof(raw), sizeof(raw));
-        if (raw.timeStamp <= since_us)
+        nvmlProcessUtilizationInfo_v1_t raw = sample_at(&list, i, query.all_engines);
+        if (raw.timeStamp <= query.since_us)
             continue;
         remember_sample(samples, raw, c->now_ns);
         samples->last_us = raw.timeStamp > samples->last_us ? raw.timeStamp : samples->last_us;
@@ -283,8 +328,64 @@ static void read_utilization(struct nvml_device *device, struct collector *c)
     forget_old_samples(samples, c->now_ns);
     if (rc == NVML_SUCCESS || rc == NVML_ERROR_NOT_FOUND)
         for (size_t i = 0; i < c->count; i++)
-            apply_sample(samples, &c->rows[i], c->now_ns);
+            apply_sample(samples, &c->rows[i], query.all_engines, c->now_ns);
     free(list.entries);
+}
+
+/* ---- energy ---- */
+
+/* Energy of the device since the last look, in joules; *ret_s is how long that is. False at the
+ * first look, and where the counter was reset. */
+static bool spent_energy(struct nvml_device *device, uint64_t now_ns, double *ret_j, double *ret_s)
+{
+    struct nvml_energy *energy = &device->energy;
+    unsigned long long mj = 0;
+    if (NVML_CALL(device, nvmlDeviceGetTotalEnergyConsumption, device->handle, &mj) != NVML_SUCCESS)
+        return false;
+    bool known =
+        energy->time_ns && (double)mj / 1000 >= energy->total_j && now_ns > energy->time_ns;
+    *ret_j = (double)mj / 1000 - energy->total_j;
+    *ret_s = (double)(now_ns - energy->time_ns) / 1e9;
+    energy->total_j = (double)mj / 1000;
+    energy->time_ns = now_ns;
+    return known;
+}
+
+static double joules_before(const struct nvml_energy *energy, uint32_t pid)
+{
+    for (size_t i = 0; i < energy->count; i++)
+        if (energy->shares[i].pid == pid)
+            return energy->shares[i].joules;
+    return 0;
+}
+
+/* A process's part is its share of the SM time of all: an approximation, but one that adds up. */
+static void share_energy(struct nvml_device *device, struct collector *c)
+{
+    struct nvml_energy *energy = &device->energy;
+    double spent_j;
+    double elapsed_s;
+    double all = 0;
+    bool known = spent_energy(device, c->now_ns, &spent_j, &elapsed_s);
+    for (size_t i = 0; i < c->count; i++)
+        all += c->rows[i].sm.status == GP_STATUS_OK ? (double)c->rows[i].sm.i : 0;
+    struct nvml_energy_share *shares = calloc(c->count, sizeof(*shares));
+    if (!shares)
+        return;
+    for (size_t i = 0; i < c->count; i++) {
+        struct gp_source_process *row = &c->rows[i];
+        double part = row->sm.status == GP_STATUS_OK && all > 0 ? (double)row->sm.i / all : 0;
+        double joules = joules_before(energy, row->pid) + (known ? part * spent_j : 0);
+        shares[i] = (struct nvml_energy_share){row->pid, joules};
+        if (row->sm.status != GP_STATUS_OK || energy->time_ns == 0)
+            continue;
+        gp_value_set_real(&row->energy, joules, c->now_ns);
+        if (known)
+            gp_value_set_real(&row->power, part * spent_j / elapsed_s, c->now_ns);
+    }
+    free(energy->shares);
+    energy->shares = shares;
+    energy->count = c->count;
 }
 
 /* ---- names ---- */
@@ -318,17 +419,18 @@ static void ask_names(struct nvml_device *device, struct collector *c, struct gp
     }
 }
 
-static bool wants_utilization(const struct gp_want *want)
+static bool wants_any(const struct gp_want *want, enum gp_metric first, enum gp_metric last)
 {
-    return gp_metric_set_has(&want->metrics, GP_PROCESS_SM) ||
-           gp_metric_set_has(&want->metrics, GP_PROCESS_MEM) ||
-           gp_metric_set_has(&want->metrics, GP_PROCESS_ENC) ||
-           gp_metric_set_has(&want->metrics, GP_PROCESS_DEC);
+    for (int m = first; m <= (int)last; m++)
+        if (gp_metric_set_has(&want->metrics, (enum gp_metric)m))
+            return true;
+    return false;
 }
 
-/* The list counts as known if the compute processes are; GPUs without graphics refuse the rest. */
+/* The lists of a GPU or MIG instance. They count as known if the compute processes are; GPUs
+ * without graphics refuse the rest. Returns NVML_SUCCESS, or the code that ended the session. */
 static nvmlReturn_t collect_lists(struct nvml_device *device, struct collector *c,
-                                  struct gp_reading *reading)
+                                  enum gp_status *ret_status)
 {
     struct raw_list list = {0};
     nvmlReturn_t ended = NVML_SUCCESS;
@@ -336,7 +438,7 @@ static nvmlReturn_t collect_lists(struct nvml_device *device, struct collector *
         nvmlReturn_t rc = fetch_list(device, &list_calls[i], &list);
         bool kept = rc != NVML_SUCCESS || collect_list(c, &list, list_calls[i].type);
         if (list_calls[i].type == GP_PROCESS_COMPUTE || !kept)
-            reading->processes_status = kept ? nvml_return_status(rc) : GP_STATUS_ERROR;
+            *ret_status = kept ? nvml_return_status(rc) : GP_STATUS_ERROR;
         if (nvml_return_ends_session(rc))
             ended = rc;
     }
@@ -344,15 +446,46 @@ static nvmlReturn_t collect_lists(struct nvml_device *device, struct collector *
     return ended;
 }
 
+/* In a container the GPU's own list may be forbidden and those of its instances not. Their entries
+ * need not say where they are. */
+static nvmlReturn_t collect_instances(struct nvml_device *device, struct collector *c,
+                                      enum gp_status *ret_status)
+{
+    nvmlReturn_t rc = nvml_list_mig(device, c->now_ns);
+    for (size_t i = 0; i < device->mig.count && rc == NVML_SUCCESS; i++) {
+        struct nvml_device *mig = device->mig.devices[i];
+        enum gp_status status = GP_STATUS_OK;
+        size_t first = c->count;
+        unsigned gi = 0;
+        unsigned ci = 0;
+        bool placed =
+            NVML_CALL(mig, nvmlDeviceGetGpuInstanceId, mig->handle, &gi) == NVML_SUCCESS &&
+            NVML_CALL(mig, nvmlDeviceGetComputeInstanceId, mig->handle, &ci) == NVML_SUCCESS;
+        rc = collect_lists(mig, c, &status);
+        for (size_t k = first; k < c->count && placed; k++) {
+            gp_value_set_int(&c->rows[k].gpu_instance, gi, c->now_ns);
+            gp_value_set_int(&c->rows[k].compute_instance, ci, c->now_ns);
+        }
+        if (status == GP_STATUS_OK)
+            *ret_status = GP_STATUS_OK;
+    }
+    return rc;
+}
+
 nvmlReturn_t nvml_read_processes(struct nvml_device *device, const struct gp_want *want,
                                  struct gp_reading *reading)
 {
     struct collector c = {.now_ns = reading->time_ns};
-    nvmlReturn_t rc = collect_lists(device, &c, reading);
+    enum gp_status *status = &reading->processes_status;
+    nvmlReturn_t rc = collect_lists(device, &c, status);
+    if (rc == NVML_SUCCESS && *status == GP_STATUS_NO_PERMISSION)
+        rc = collect_instances(device, &c, status);
     if (rc == NVML_SUCCESS) {
         merge_rows(&c);
-        if (c.count && wants_utilization(want))
-            read_utilization(device, &c);
+        if (c.count && wants_any(want, GP_PROCESS_SM, GP_PROCESS_ENERGY))
+            read_utilization(device, &c, wants_any(want, GP_PROCESS_JPEG, GP_PROCESS_OFA));
+        if (c.count && wants_any(want, GP_PROCESS_POWER, GP_PROCESS_ENERGY))
+            share_energy(device, &c);
         if (want->process_names)
             ask_names(device, &c, &reading->arena);
         reading->processes = gp_arena_alloc(&reading->arena, c.count + 1, sizeof(*c.rows));

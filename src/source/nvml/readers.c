@@ -109,12 +109,22 @@ static bool is_plausible(const struct nvml_device *device, enum gp_metric m, int
         return raw >= 0 && raw <= 100000;
     case GP_UNIT_BYTES:
         return raw >= 0 && raw < INT64_C(1) << 52;
+    case GP_UNIT_JOULE:
+    case GP_UNIT_BYTES_PER_S:
+        return raw >= 0;
     case GP_UNIT_NONE:
         return raw >= 0 && raw != UINT32_MAX;
     case GP_UNIT_MASK:
         return true;
     }
     return false;
+}
+
+uint64_t nvml_refused_until(nvmlReturn_t rc, uint64_t now_ns)
+{
+    enum gp_status status = nvml_return_status(rc);
+    bool refused = status == GP_STATUS_UNSUPPORTED || status == GP_STATUS_NO_PERMISSION;
+    return refused ? now_ns + REFUSED_AGAIN_S * GP_NS_PER_S : 0;
 }
 
 /* Moves the outcome of a call into the cache. */
@@ -133,18 +143,16 @@ static void settle(struct nvml_device *device, const struct reader *reader, nvml
             if (v->status == GP_STATUS_OK && gp_metric_table[m].type != GP_TYPE_TEXT &&
                 !is_plausible(device, m, v->i))
                 gp_value_set_absent(v, GP_STATUS_ERROR, "impossible value", 0);
-            else if (v->status == GP_STATUS_OK && gp_metric_table[m].unit == GP_UNIT_WATT)
-                v->f = (double)v->i / 1000.0;
+            else if (v->status == GP_STATUS_OK && (gp_metric_table[m].unit == GP_UNIT_WATT ||
+                                                   gp_metric_table[m].unit == GP_UNIT_JOULE))
+                v->f = (double)v->i / 1000.0; /* the driver's thousandths */
         }
         v->time_ns = now_ns;
     }
     struct nvml_reader_state *state = &device->readers[reader - nvml_readers];
     state->done = rc == NVML_SUCCESS;
-    state->next_ns = 0;
-    if (nvml_return_status(rc) == GP_STATUS_UNSUPPORTED ||
-        nvml_return_status(rc) == GP_STATUS_NO_PERMISSION)
-        state->next_ns = now_ns + REFUSED_AGAIN_S * GP_NS_PER_S;
-    else if (gp_metric_table[reader->first].tier == GP_TIER_SLOW)
+    state->next_ns = nvml_refused_until(rc, now_ns);
+    if (!state->next_ns && gp_metric_table[reader->first].tier == GP_TIER_SLOW)
         state->next_ns = now_ns + SLOW_AGAIN_S * GP_NS_PER_S;
 }
 
@@ -166,7 +174,7 @@ static bool is_due(const struct nvml_device *device, const struct reader *reader
 
 /* The driver says of which type a field is, and not always as documented (R545 gives the memory
  * temperature as a double): what it says is obeyed. False if it is no number. */
-static bool field_number(const nvmlFieldValue_t *field, int64_t *ret)
+bool nvml_field_number(const nvmlFieldValue_t *field, int64_t *ret)
 {
     switch (field->valueType) {
     case NVML_VALUE_TYPE_DOUBLE:
@@ -196,13 +204,21 @@ static bool field_number(const nvmlFieldValue_t *field, int64_t *ret)
     return false;
 }
 
+unsigned nvml_field_id(const struct nvml_source *source, unsigned id)
+{
+    if (!source->r575_field_ids || id < NVML_FI_PWR_SMOOTHING_ENABLED ||
+        id > NVML_FI_DEV_POWER_SYNC_BALANCING_AF)
+        return id;
+    return id < NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN ? id + 5 : id - 18;
+}
+
 static nvmlReturn_t settle_field(struct nvml_device *device, const struct reader *reader,
                                  const nvmlFieldValue_t *field, uint64_t now_ns)
 {
     struct gp_value out = {0};
     int64_t number = 0;
     nvmlReturn_t rc = field->nvmlReturn;
-    bool known = rc == NVML_SUCCESS && field_number(field, &number);
+    bool known = rc == NVML_SUCCESS && nvml_field_number(field, &number);
     if (known)
         store_number(reader, number, &out);
     else if (rc == NVML_SUCCESS)
@@ -221,7 +237,7 @@ static nvmlReturn_t read_fields(struct nvml_device *device, const struct reader 
     nvmlFieldValue_t fields[OUT_MAX];
     memset(fields, 0, sizeof(fields));
     for (size_t i = 0; i < count; i++)
-        fields[i].fieldId = due[i]->arg;
+        fields[i].fieldId = nvml_field_id(device->source, due[i]->arg);
     nvmlReturn_t rc =
         NVML_CALL(device, nvmlDeviceGetFieldValues, device->handle, (int)count, fields);
     for (size_t i = 0; i < count; i++) {

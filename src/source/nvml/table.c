@@ -192,6 +192,16 @@ static nvmlReturn_t read_mig_mode(struct nvml_device *device, const struct reade
     return rc;
 }
 
+static nvmlReturn_t read_energy(struct nvml_device *device, const struct reader *reader,
+                                struct gp_value *out)
+{
+    (void)reader;
+    unsigned long long mj = 0;
+    nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetTotalEnergyConsumption, device->handle, &mj);
+    gp_value_set_int(&out[0], (int64_t)mj, 0);
+    return rc;
+}
+
 /* Which of the four ECC totals: the argument of its row in the table. */
 #define ECC_TOTAL(type, counter) ((unsigned)(type) << 1 | (unsigned)(counter))
 
@@ -331,6 +341,7 @@ const struct reader nvml_readers[] = {
     U32(nvmlDeviceGetEnforcedPowerLimit, GP_POWER_LIMIT_ENFORCED, ON_GPU),
     U32(nvmlDeviceGetPowerManagementDefaultLimit, GP_POWER_LIMIT_DEFAULT, ON_GPU),
     CUSTOM(read_limits, GP_POWER_LIMIT_MIN, GP_POWER_LIMIT_MAX, ON_GPU),
+    CUSTOM(read_energy, GP_ENERGY, GP_ENERGY, ON_GPU),
     U32_ARG(nvmlDeviceGetClockInfo, NVML_CLOCK_GRAPHICS, GP_CLOCK_GRAPHICS),
     U32_ARG(nvmlDeviceGetClockInfo, NVML_CLOCK_SM, GP_CLOCK_SM),
     U32_ARG(nvmlDeviceGetClockInfo, NVML_CLOCK_MEM, GP_CLOCK_MEMORY),

@@ -1,0 +1,293 @@
+/* What a GPU did lately: the driver's own series of samples, the utilization of processes by
+ * engine, and GPM. */
+#include "sim/driver.h"
+
+#include "base/clock.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <time.h>
+
+/* ------------------------------------------------------------------------- samples */
+
+enum { SAMPLES = 120, POWER_EVERY_US = 20000, UTILIZATION_EVERY_US = 166667 };
+
+static const struct {
+    enum sim_slot slot;
+    unsigned int every_us;
+} series[NVML_SAMPLINGTYPE_COUNT] = {
+    [NVML_TOTAL_POWER_SAMPLES] = {SIM_POWER, POWER_EVERY_US},
+    [NVML_GPU_UTILIZATION_SAMPLES] = {SIM_UTIL_GPU, UTILIZATION_EVERY_US},
+    [NVML_MEMORY_UTILIZATION_SAMPLES] = {SIM_UTIL_MEM, UTILIZATION_EVERY_US},
+    [NVML_ENC_UTILIZATION_SAMPLES] = {SIM_UTIL_ENC, UTILIZATION_EVERY_US},
+    [NVML_DEC_UTILIZATION_SAMPLES] = {SIM_UTIL_DEC, UTILIZATION_EVERY_US},
+    [NVML_PROCESSOR_CLK_SAMPLES] = {SIM_CLOCK_SM, POWER_EVERY_US},
+    [NVML_MEMORY_CLK_SAMPLES] = {SIM_CLOCK_MEM, POWER_EVERY_US},
+    [NVML_JPG_UTILIZATION_SAMPLES] = {SIM_UTIL_JPG, UTILIZATION_EVERY_US},
+    [NVML_OFA_UTILIZATION_SAMPLES] = {SIM_UTIL_OFA, UTILIZATION_EVERY_US},
+};
+
+/* The clock of the samples is that of the machine's uptime, which is not Unix time. */
+static unsigned long long uptime_us(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_BOOTTIME, &now);
+    return (unsigned long long)now.tv_sec * 1000000 + (unsigned long long)now.tv_nsec / 1000;
+}
+
+/* A few percent about the value of now, the same for the same moment; nothing while still. */
+static unsigned int rippled(const struct sim_call *call, uint64_t value, unsigned long long k)
+{
+    int64_t percent = call->live.still ? 0 : (int64_t)((k * 2654435761U >> 8) % 9) - 6;
+    return (unsigned int)((int64_t)value + (int64_t)value * percent / 100);
+}
+
+static nvmlReturn_t fill_series(struct sim_call *call, nvmlSamplingType_t type,
+                                unsigned long long last_seen, unsigned int *count,
+                                nvmlSample_t *samples)
+{
+    const struct sim_value *v = &call->device->answers[SIM_SAMPLES];
+    uint64_t now;
+    if (v->code != NVML_SUCCESS)
+        return v->code;
+    if (call->device->parent || call->device->mig_count > 0 || series[type].every_us == 0)
+        return NVML_ERROR_NOT_SUPPORTED;
+    nvmlReturn_t code = sim_read(call, series[type].slot, &now);
+    if (code != NVML_SUCCESS)
+        return code;
+    if (!samples) {
+        *count = SAMPLES;
+        return NVML_SUCCESS;
+    }
+    if (*count < SAMPLES)
+        return NVML_ERROR_INSUFFICIENT_SIZE;
+    unsigned long long newest = uptime_us() / series[type].every_us;
+    unsigned int n = 0;
+    for (unsigned long long k = newest - SAMPLES + 1; k <= newest; k++)
+        if (k * series[type].every_us > last_seen)
+            samples[n++] = (nvmlSample_t){.timeStamp = k * series[type].every_us,
+                                          .sampleValue.uiVal = rippled(call, now, k)};
+    *count = n;
+    return n > 0 ? NVML_SUCCESS : NVML_ERROR_NOT_FOUND;
+}
+
+SIM_EXPORT nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t device, nvmlSamplingType_t type,
+                                             unsigned long long last_seen,
+                                             nvmlValueType_t *value_type, unsigned int *count,
+                                             nvmlSample_t *samples)
+{
+    struct sim_call call;
+    nvmlReturn_t code =
+        sim_enter_device(&call, SIM_FN_nvmlDeviceGetSamples, device,
+                         value_type && count && (size_t)type < NVML_SAMPLINGTYPE_COUNT);
+    if (code == NVML_SUCCESS)
+        code = fill_series(&call, type, last_seen, count, samples);
+    if (code == NVML_SUCCESS)
+        *value_type = NVML_VALUE_TYPE_UNSIGNED_INT;
+    return sim_leave(code);
+}
+
+/* ------------------------------------------------------------------------- GPM */
+
+/* One sample is the state of a device at a moment; a handle points to it. */
+struct nvmlGpmSample_st {
+    bool taken;
+    unsigned int generation;
+    unsigned int gpu;
+    int gpu_instance; /* SIM_NO_INSTANCE: the whole GPU */
+    uint64_t time_ns;
+    double busy; /* 0 to 1 */
+    double pcie_tx_mib, pcie_rx_mib, nvlink_mib;
+};
+
+/* How much of a unit a training job keeps busy, against the GPU's utilization. */
+static const struct {
+    unsigned int id;
+    double share;
+} gpm_shares[] = {
+    {1, 1.0}, {2, 0.93}, {3, 0.41}, {4, 0.22}, {5, 0.58},  {6, 0.0},   {7, 0.57},
+    {8, 0.0}, {9, 0.01}, {10, 0.6}, {11, 0.0}, {12, 0.24}, {13, 0.05},
+};
+
+static nvmlReturn_t gpm_support(const struct sim_call *call)
+{
+    const struct sim_device *gpu = call->device->parent ? call->device->parent : call->device;
+    return gpu->answers[SIM_GPM].code;
+}
+
+SIM_EXPORT nvmlReturn_t nvmlGpmQueryDeviceSupport(nvmlDevice_t device, nvmlGpmSupport_t *support)
+{
+    struct sim_call call;
+    nvmlReturn_t code =
+        sim_enter_device(&call, SIM_FN_nvmlGpmQueryDeviceSupport, device, support != NULL);
+    if (code == NVML_SUCCESS && support->version != NVML_GPM_SUPPORT_VERSION)
+        code = NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+    if (code == NVML_SUCCESS)
+        support->isSupportedDevice = gpm_support(&call) == NVML_SUCCESS;
+    return sim_leave(code);
+}
+
+SIM_EXPORT nvmlReturn_t nvmlGpmSampleAlloc(nvmlGpmSample_t *sample)
+{
+    struct sim_call call;
+    nvmlReturn_t code = sim_enter(&call, SIM_FN_nvmlGpmSampleAlloc, sample != NULL);
+    if (code == NVML_SUCCESS && !(*sample = calloc(1, sizeof(**sample))))
+        code = NVML_ERROR_MEMORY;
+    return sim_leave(code);
+}
+
+SIM_EXPORT nvmlReturn_t nvmlGpmSampleFree(nvmlGpmSample_t sample)
+{
+    struct sim_call call;
+    nvmlReturn_t code = sim_enter(&call, SIM_FN_nvmlGpmSampleFree, sample != NULL);
+    if (code == NVML_SUCCESS)
+        free(sample);
+    return sim_leave(code);
+}
+
+static double slot_or_0(const struct sim_call *call, enum sim_slot slot)
+{
+    struct sim_value v = sim_live_value(&call->live, call->device, slot);
+    return v.code == NVML_SUCCESS ? (double)v.number : 0;
+}
+
+static void take(const struct sim_call *call, int gpu_instance, nvmlGpmSample_t sample)
+{
+    static const double nvlink_mib = 190000; /* of a busy GPU that trains with others */
+    double busy = slot_or_0(call, SIM_UTIL_GPU) / 100;
+    if (call->device->parent) /* an instance has no utilization of its own to answer with */
+        busy = sim_live_load(&call->live, call->device) / 100;
+    *sample = (struct nvmlGpmSample_st){
+        .taken = true,
+        .generation = call->generation,
+        .gpu = call->device->index,
+        .gpu_instance = gpu_instance,
+        .time_ns = gp_clock_mono_ns(),
+        .busy = call->absurd ? (double)NAN : busy,
+        .pcie_tx_mib = slot_or_0(call, SIM_PCIE_TX) / 1024,
+        .pcie_rx_mib = slot_or_0(call, SIM_PCIE_RX) / 1024,
+        .nvlink_mib = call->device->parent ? 0 : nvlink_mib * busy,
+    };
+}
+
+SIM_EXPORT nvmlReturn_t nvmlGpmSampleGet(nvmlDevice_t device, nvmlGpmSample_t sample)
+{
+    struct sim_call call;
+    nvmlReturn_t code = sim_enter_device(&call, SIM_FN_nvmlGpmSampleGet, device, sample != NULL);
+    if (code == NVML_SUCCESS)
+        code = gpm_support(&call);
+    if (code == NVML_SUCCESS)
+        take(&call, call.device->parent ? call.device->gpu_instance : SIM_NO_INSTANCE, sample);
+    return sim_leave(code);
+}
+
+SIM_EXPORT nvmlReturn_t nvmlGpmMigSampleGet(nvmlDevice_t device, unsigned int gpu_instance,
+                                            nvmlGpmSample_t sample)
+{
+    struct sim_call call;
+    nvmlReturn_t code = sim_enter_device(&call, SIM_FN_nvmlGpmMigSampleGet, device, sample != NULL);
+    if (code == NVML_SUCCESS)
+        code = gpm_support(&call);
+    if (code == NVML_SUCCESS && call.device->parent)
+        code = NVML_ERROR_INVALID_ARGUMENT;
+    size_t i = 0;
+    while (code == NVML_SUCCESS && i < call.device->mig_count &&
+           call.device->migs[i].gpu_instance != (int)gpu_instance)
+        i++;
+    if (code == NVML_SUCCESS && i == call.device->mig_count)
+        code = NVML_ERROR_NOT_FOUND;
+    if (code == NVML_SUCCESS) {
+        call.device = &call.device->migs[i];
+        take(&call, (int)gpu_instance, sample);
+    }
+    return sim_leave(code);
+}
+
+static void gpm_metric(const struct nvmlGpmSample_st *a, const struct nvmlGpmSample_st *b,
+                       nvmlGpmMetric_t *metric)
+{
+    double busy = (a->busy + b->busy) / 2;
+    metric->nvmlReturn = NVML_SUCCESS;
+    for (size_t i = 0; i < GP_ARRAY_LEN(gpm_shares); i++)
+        if (gpm_shares[i].id == metric->metricId) {
+            metric->value = 100 * busy * gpm_shares[i].share;
+            return;
+        }
+    if (metric->metricId == 20)
+        metric->value = (a->pcie_tx_mib + b->pcie_tx_mib) / 2;
+    else if (metric->metricId == 21)
+        metric->value = (a->pcie_rx_mib + b->pcie_rx_mib) / 2;
+    else if (metric->metricId == 60 || metric->metricId == 61)
+        metric->value = (a->nvlink_mib + b->nvlink_mib) / 2;
+    else
+        metric->nvmlReturn = NVML_ERROR_NOT_SUPPORTED;
+}
+
+/* Both must be of one device, and the second the later one. */
+static bool is_pair(const struct sim_call *call, const struct nvmlGpmSample_st *a,
+                    const struct nvmlGpmSample_st *b)
+{
+    return a && b && a->taken && b->taken && a->gpu == b->gpu &&
+           a->gpu_instance == b->gpu_instance && a->generation == call->generation &&
+           b->generation == call->generation && b->time_ns > a->time_ns;
+}
+
+SIM_EXPORT nvmlReturn_t nvmlGpmMetricsGet(nvmlGpmMetricsGet_t *get)
+{
+    struct sim_call call;
+    nvmlReturn_t code = sim_enter(&call, SIM_FN_nvmlGpmMetricsGet, get != NULL);
+    if (code == NVML_SUCCESS && get->version != NVML_GPM_METRICS_GET_VERSION)
+        code = NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+    if (code == NVML_SUCCESS &&
+        (get->numMetrics > NVML_GPM_METRIC_MAX || !is_pair(&call, get->sample1, get->sample2)))
+        code = NVML_ERROR_INVALID_ARGUMENT;
+    for (unsigned int i = 0; code == NVML_SUCCESS && i < get->numMetrics; i++)
+        gpm_metric(get->sample1, get->sample2, &get->metrics[i]);
+    return sim_leave(code);
+}
+
+/* ------------------------------------------------------------------------- processes */
+
+enum { PROCESS_SAMPLES = 100 };
+
+static nvmlReturn_t fill_processes(struct sim_call *call, nvmlProcessesUtilizationInfo_t *info)
+{
+    const struct sim_value *v = &call->device->answers[SIM_PROCESS_UTIL];
+    if (v->code != NVML_SUCCESS)
+        return v->code;
+    if (call->device->parent || call->device->mig_count > 0)
+        return NVML_ERROR_NOT_SUPPORTED;
+    if (!info->procUtilArray || info->processSamplesCount < PROCESS_SAMPLES) {
+        info->processSamplesCount = PROCESS_SAMPLES;
+        return NVML_ERROR_INSUFFICIENT_SIZE;
+    }
+    struct sim_process processes[PROCESS_SAMPLES];
+    size_t found = sim_live_processes(&call->live, call->device, processes, PROCESS_SAMPLES);
+    unsigned long long now = gp_clock_wall_ns() / 1000;
+    unsigned int n = 0;
+    for (size_t i = 0; i < found && i < PROCESS_SAMPLES; i++) {
+        unsigned int util = sim_live_process_util(&call->live, call->device, &processes[i]);
+        if (util > 0 && now > info->lastSeenTimeStamp)
+            info->procUtilArray[n++] = (nvmlProcessUtilizationInfo_v1_t){
+                .timeStamp = now,
+                .pid = processes[i].pid,
+                .smUtil = call->absurd ? NVML_NOT_AVAILABLE_U32 : util,
+                .memUtil = call->absurd ? NVML_NOT_AVAILABLE_U32 : util * 55 / 100,
+            };
+    }
+    info->processSamplesCount = n;
+    return n > 0 ? NVML_SUCCESS : NVML_ERROR_NOT_FOUND;
+}
+
+SIM_EXPORT nvmlReturn_t nvmlDeviceGetProcessesUtilizationInfo(nvmlDevice_t device,
+                                                              nvmlProcessesUtilizationInfo_t *info)
+{
+    struct sim_call call;
+    nvmlReturn_t code =
+        sim_enter_device(&call, SIM_FN_nvmlDeviceGetProcessesUtilizationInfo, device, info != NULL);
+    if (code == NVML_SUCCESS && info->version != nvmlProcessesUtilizationInfo_v1)
+        code = NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+    if (code == NVML_SUCCESS)
+        code = fill_processes(&call, info);
+    return sim_leave(code);
+}

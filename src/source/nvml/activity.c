@@ -1,0 +1,421 @@
+/* What happened between two looks: growth of counters, the driver's own samples, GPM.
+ *
+ * A counter is read at every tick and the metric is its growth per second; GPM is a pair of samples
+ * that the driver subtracts. Two looks closer together than GAP_MS say nothing: the older values
+ * stand. A counter that has become smaller was reset (the driver was loaded anew, or 32 bits ran
+ * over): that tick has no value. */
+#include "source/nvml/readers.h"
+
+#include "base/clock.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    GAP_MS = 90, /* a little less than the 100 ms that GPM demands of whoever waits that long */
+    SAMPLES_MAX = 4096,
+    SAMPLE_TRIES = 3,
+};
+
+/* ---- counters ---- */
+
+struct rate {
+    enum gp_metric metric;
+    unsigned field;
+    double scale; /* of one count a second, in the metric's unit */
+};
+
+/* One nanosecond in each second is this share of it. */
+static const double percent_of_ns = 1e-7;
+
+static const struct rate rates[NVML_RATES] = {
+    {GP_PCIE_TX, NVML_FI_DEV_PCIE_COUNT_TX_BYTES, 1},
+    {GP_PCIE_RX, NVML_FI_DEV_PCIE_COUNT_RX_BYTES, 1},
+    {GP_THROTTLE_SW_POWER_CAP, NVML_FI_DEV_PERF_POLICY_POWER, percent_of_ns},
+    {GP_THROTTLE_THERMAL, NVML_FI_DEV_PERF_POLICY_THERMAL, percent_of_ns},
+    {GP_THROTTLE_SYNC_BOOST, NVML_FI_DEV_PERF_POLICY_SYNC_BOOST, percent_of_ns},
+    {GP_THROTTLE_BOARD_LIMIT, NVML_FI_DEV_PERF_POLICY_BOARD_LIMIT, percent_of_ns},
+    {GP_THROTTLE_LOW_UTILIZATION, NVML_FI_DEV_PERF_POLICY_LOW_UTILIZATION, percent_of_ns},
+    {GP_THROTTLE_RELIABILITY, NVML_FI_DEV_PERF_POLICY_RELIABILITY, percent_of_ns},
+    {GP_THROTTLE_SW_THERMAL, NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN, percent_of_ns},
+    {GP_THROTTLE_HW_THERMAL, NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN, percent_of_ns},
+    {GP_THROTTLE_HW_POWER_BRAKE, NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN,
+     percent_of_ns},
+};
+
+static struct gp_value *cached(struct nvml_device *device, enum gp_metric m)
+{
+    return &device->cache[m - GP_DEVICE__FIRST];
+}
+
+static void set_refused(struct gp_value *v, nvmlReturn_t rc, uint64_t now_ns)
+{
+    enum gp_status status = nvml_return_status(rc);
+    gp_value_set_absent(v, status, status == GP_STATUS_ERROR ? nvml_return_text(rc) : NULL, now_ns);
+}
+
+/* A share of time cannot pass all of it; the driver's clock and ours differ by a little. */
+static double limit_share(enum gp_metric m, double value)
+{
+    return gp_metric_table[m].unit == GP_UNIT_PERCENT && value > 100 ? 100 : value;
+}
+
+static void grow(struct nvml_counter *counter, const struct rate *rate, uint64_t count,
+                 struct gp_value *v, uint64_t now_ns)
+{
+    uint64_t elapsed_ns = now_ns - counter->time_ns;
+    if (counter->time_ns && elapsed_ns < GAP_MS * GP_NS_PER_MS)
+        return;
+    if (counter->time_ns && count >= counter->count) {
+        double per_s = (double)(count - counter->count) * 1e9 / (double)elapsed_ns;
+        gp_value_set_real(v, limit_share(rate->metric, per_s * rate->scale), now_ns);
+    } else {
+        gp_value_set_absent(v, GP_STATUS_UNSUPPORTED,
+                            counter->time_ns ? "the counter was reset"
+                                             : "the first sample is what rates start from",
+                            now_ns);
+    }
+    *counter = (struct nvml_counter){.count = count, .time_ns = now_ns};
+}
+
+static void refuse(struct nvml_device *device, const struct rate *rate, nvmlReturn_t rc,
+                   uint64_t now_ns)
+{
+    set_refused(cached(device, rate->metric), rc, now_ns);
+    device->counters[rate - rates] =
+        (struct nvml_counter){.next_ns = nvml_refused_until(rc, now_ns)};
+}
+
+/* One direction a call, 20 ms each: only where there is no counter. */
+static nvmlReturn_t measure_pcie(struct nvml_device *device, const struct rate *rate,
+                                 uint64_t now_ns)
+{
+    unsigned kb_per_s = 0;
+    nvmlReturn_t rc = NVML_CALL(
+        device, nvmlDeviceGetPcieThroughput, device->handle,
+        rate->metric == GP_PCIE_TX ? NVML_PCIE_UTIL_TX_BYTES : NVML_PCIE_UTIL_RX_BYTES, &kb_per_s);
+    if (rc == NVML_SUCCESS && kb_per_s == NVML_NOT_AVAILABLE_U32)
+        rc = NVML_ERROR_NOT_SUPPORTED;
+    if (rc == NVML_SUCCESS)
+        gp_value_set_real(cached(device, rate->metric), 1000.0 * kb_per_s, now_ns);
+    else
+        refuse(device, rate, rc, now_ns);
+    return rc;
+}
+
+static nvmlReturn_t settle_rate(struct nvml_device *device, const struct rate *rate,
+                                const nvmlFieldValue_t *field, uint64_t now_ns)
+{
+    int64_t count;
+    nvmlReturn_t rc = field->nvmlReturn;
+    bool pcie = rate->metric == GP_PCIE_TX || rate->metric == GP_PCIE_RX;
+    if (rc == NVML_SUCCESS && nvml_field_number(field, &count) && count >= 0)
+        grow(&device->counters[rate - rates], rate, (uint64_t)count, cached(device, rate->metric),
+             now_ns);
+    else if (pcie && nvml_return_status(rc) == GP_STATUS_UNSUPPORTED)
+        rc = measure_pcie(device, rate, now_ns);
+    else
+        refuse(device, rate, rc == NVML_SUCCESS ? NVML_ERROR_UNKNOWN : rc, now_ns);
+    return rc;
+}
+
+static nvmlReturn_t read_rates(struct nvml_device *device, const struct gp_metric_set *want,
+                               uint64_t now_ns)
+{
+    nvmlFieldValue_t fields[NVML_RATES];
+    const struct rate *asked[NVML_RATES];
+    int count = 0;
+    memset(fields, 0, sizeof(fields));
+    for (size_t i = 0; i < NVML_RATES && !device->is_mig; i++)
+        if (gp_metric_set_has(want, rates[i].metric) && now_ns >= device->counters[i].next_ns) {
+            fields[count].fieldId = nvml_field_id(device->source, rates[i].field);
+            asked[count++] = &rates[i];
+        }
+    if (count == 0)
+        return NVML_SUCCESS;
+    nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetFieldValues, device->handle, count, fields);
+    for (int i = 0; i < count; i++) {
+        if (rc != NVML_SUCCESS)
+            fields[i].nvmlReturn = rc;
+        nvmlReturn_t one = settle_rate(device, asked[i], &fields[i], now_ns);
+        if (nvml_return_ends_session(one))
+            return one;
+    }
+    return NVML_SUCCESS;
+}
+
+/* ---- the driver's own samples ---- */
+
+static const struct series {
+    nvmlSamplingType_t type;
+    enum gp_metric peak, mean;
+    enum gp_metric now; /* what it samples */
+} series[NVML_SERIES] = {
+    {NVML_GPU_UTILIZATION_SAMPLES, GP_UTILIZATION_GPU_PEAK, GP_UTILIZATION_GPU_MEAN,
+     GP_UTILIZATION_GPU},
+    {NVML_MEMORY_UTILIZATION_SAMPLES, GP_UTILIZATION_MEMORY_PEAK, GP_UTILIZATION_MEMORY_MEAN,
+     GP_UTILIZATION_MEMORY},
+    {NVML_TOTAL_POWER_SAMPLES, GP_POWER_DRAW_PEAK, GP_POWER_DRAW_MEAN, GP_POWER_DRAW},
+};
+
+static bool sample_number(nvmlValueType_t type, const nvmlValue_t *value, double *ret)
+{
+    nvmlFieldValue_t field = {.valueType = type, .value = *value};
+    int64_t number;
+    if (!nvml_field_number(&field, &number))
+        return false;
+    *ret = (double)number;
+    return true;
+}
+
+/* Asks for the samples since the last look; *ret is the caller's to free. Fewer may come than were
+ * announced: what was not written has time 0. */
+static nvmlReturn_t fetch_samples(struct nvml_device *device, const struct series *s,
+                                  unsigned long long since, nvmlValueType_t *type,
+                                  nvmlSample_t **ret, unsigned *ret_count)
+{
+    unsigned room = 0;
+    nvmlReturn_t rc =
+        NVML_CALL(device, nvmlDeviceGetSamples, device->handle, s->type, since, type, &room, NULL);
+    for (int try = 0; try < SAMPLE_TRIES; try++) {
+        if ((rc != NVML_SUCCESS && rc != NVML_ERROR_INSUFFICIENT_SIZE) || room == 0)
+            return rc == NVML_SUCCESS ? NVML_ERROR_NOT_FOUND : rc;
+        room = room > SAMPLES_MAX ? SAMPLES_MAX : room;
+        nvmlSample_t *samples = calloc(room, sizeof(*samples));
+        if (!samples)
+            return NVML_ERROR_MEMORY;
+        unsigned count = room;
+        rc = NVML_CALL(device, nvmlDeviceGetSamples, device->handle, s->type, since, type, &count,
+                       samples);
+        if (rc == NVML_SUCCESS) {
+            *ret = samples;
+            *ret_count = count < room ? count : room;
+            return rc;
+        }
+        free(samples);
+        room = count;
+    }
+    return rc;
+}
+
+static bool is_sane(enum gp_metric m, double value)
+{
+    return value >= 0 && value <= (gp_metric_table[m].unit == GP_UNIT_PERCENT ? 100 : 1e7);
+}
+
+/* Peak and mean of the samples newer than the last look; false if there are none. */
+static bool summarize(const struct series *s, nvmlValueType_t type, const nvmlSample_t *samples,
+                      unsigned count, unsigned long long *last_us, double *peak, double *mean)
+{
+    unsigned long long newest = *last_us;
+    double sum = 0;
+    unsigned used = 0;
+    *peak = 0;
+    for (unsigned i = 0; i < count; i++) {
+        double value;
+        if (samples[i].timeStamp <= *last_us ||
+            !sample_number(type, &samples[i].sampleValue, &value) || !is_sane(s->peak, value))
+            continue;
+        newest = samples[i].timeStamp > newest ? samples[i].timeStamp : newest;
+        *peak = value > *peak ? value : *peak;
+        sum += value;
+        used++;
+    }
+    *last_us = newest;
+    *mean = used ? sum / used : 0;
+    return used > 0;
+}
+
+static void set_number(struct nvml_device *device, enum gp_metric m, double raw, uint64_t now_ns)
+{
+    if (gp_metric_table[m].unit == GP_UNIT_WATT)
+        raw /= 1000; /* milliwatts */
+    if (gp_metric_table[m].type == GP_TYPE_INT)
+        gp_value_set_int(cached(device, m), (int64_t)raw, now_ns);
+    else
+        gp_value_set_real(cached(device, m), raw, now_ns);
+}
+
+/* Nothing new since the last look: then the value of now is peak and mean. */
+static nvmlReturn_t copy_now(struct nvml_device *device, const struct series *s, uint64_t now_ns)
+{
+    struct gp_metric_set want = {0};
+    gp_metric_set_add(&want, s->now);
+    nvmlReturn_t rc = nvml_run_readers(device, &want, now_ns);
+    const struct gp_value *now = cached(device, s->now);
+    *cached(device, s->peak) = *now;
+    *cached(device, s->mean) = *now;
+    if (now->status == GP_STATUS_OK && gp_metric_table[s->now].type == GP_TYPE_INT)
+        cached(device, s->mean)->f = (double)now->i;
+    return rc;
+}
+
+static nvmlReturn_t read_one_series(struct nvml_device *device, const struct series *s,
+                                    struct nvml_series *state, uint64_t now_ns)
+{
+    nvmlSample_t *samples = NULL;
+    unsigned count = 0;
+    nvmlValueType_t type = NVML_VALUE_TYPE_UNSIGNED_INT;
+    double peak;
+    double mean;
+    nvmlReturn_t rc = fetch_samples(device, s, state->last_us, &type, &samples, &count);
+    if (rc == NVML_SUCCESS && summarize(s, type, samples, count, &state->last_us, &peak, &mean)) {
+        set_number(device, s->peak, peak, now_ns);
+        set_number(device, s->mean, mean, now_ns);
+    } else if (rc == NVML_SUCCESS || rc == NVML_ERROR_NOT_FOUND) {
+        rc = copy_now(device, s, now_ns);
+    } else {
+        set_refused(cached(device, s->peak), rc, now_ns);
+        set_refused(cached(device, s->mean), rc, now_ns);
+        state->next_ns = nvml_refused_until(rc, now_ns);
+    }
+    free(samples);
+    return nvml_return_ends_session(rc) ? rc : NVML_SUCCESS;
+}
+
+static nvmlReturn_t read_series(struct nvml_device *device, const struct gp_metric_set *want,
+                                uint64_t now_ns)
+{
+    nvmlReturn_t rc = NVML_SUCCESS;
+    for (size_t i = 0; i < NVML_SERIES && !device->is_mig && rc == NVML_SUCCESS; i++)
+        if (now_ns >= device->series[i].next_ns &&
+            (gp_metric_set_has(want, series[i].peak) || gp_metric_set_has(want, series[i].mean)))
+            rc = read_one_series(device, &series[i], &device->series[i], now_ns);
+    return rc;
+}
+
+/* ---- GPM ---- */
+
+static const struct gpm {
+    enum gp_metric metric;
+    unsigned id;
+    double scale; /* of the driver's unit */
+} gpm_metrics[] = {
+    {GP_GPM_GRAPHICS, 1, 1},        {GP_GPM_SM, 2, 1},
+    {GP_GPM_SM_OCCUPANCY, 3, 1},    {GP_GPM_INTEGER, 4, 1},
+    {GP_GPM_TENSOR, 5, 1},          {GP_GPM_TENSOR_DFMA, 6, 1},
+    {GP_GPM_TENSOR_HMMA, 7, 1},     {GP_GPM_TENSOR_DMMA, 8, 1},
+    {GP_GPM_TENSOR_IMMA, 9, 1},     {GP_GPM_DRAM, 10, 1},
+    {GP_GPM_FP64, 11, 1},           {GP_GPM_FP32, 12, 1},
+    {GP_GPM_FP16, 13, 1},           {GP_GPM_PCIE_TX, 20, 0x1p20}, /* MiB/s, as the next */
+    {GP_GPM_PCIE_RX, 21, 0x1p20},   {GP_GPM_NVLINK_TX, 61, 0x1p20},
+    {GP_GPM_NVLINK_RX, 60, 0x1p20},
+};
+
+static void gpm_refuse(struct nvml_device *device, nvmlReturn_t rc, uint64_t now_ns)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(gpm_metrics); i++)
+        set_refused(cached(device, gpm_metrics[i].metric), rc, now_ns);
+}
+
+static nvmlReturn_t gpm_start(struct nvml_device *device)
+{
+    nvmlGpmSupport_t support = {.version = NVML_GPM_SUPPORT_VERSION};
+    nvmlDevice_t gpu = device->parent ? device->parent->handle : device->handle;
+    nvmlReturn_t rc = NVML_CALL(device, nvmlGpmQueryDeviceSupport, gpu, &support);
+    if (rc == NVML_SUCCESS && !support.isSupportedDevice)
+        rc = NVML_ERROR_NOT_SUPPORTED;
+    for (size_t i = 0; i < 2 && rc == NVML_SUCCESS; i++)
+        if (!device->gpm.samples[i])
+            rc = NVML_CALL(device, nvmlGpmSampleAlloc, &device->gpm.samples[i]);
+    return rc;
+}
+
+static nvmlReturn_t gpm_sample(struct nvml_device *device, nvmlGpmSample_t sample)
+{
+    if (!device->is_mig)
+        return NVML_CALL(device, nvmlGpmSampleGet, device->handle, sample);
+    unsigned instance = 0;
+    nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetGpuInstanceId, device->handle, &instance);
+    return rc != NVML_SUCCESS
+               ? rc
+               : NVML_CALL(device, nvmlGpmMigSampleGet, device->parent->handle, instance, sample);
+}
+
+static void gpm_settle(struct nvml_device *device, const struct gpm *gpm,
+                       const nvmlGpmMetric_t *metric, uint64_t now_ns)
+{
+    struct gp_value *v = cached(device, gpm->metric);
+    double value = metric->value * gpm->scale;
+    bool share = gpm->scale <= 1;
+    if (metric->nvmlReturn != NVML_SUCCESS)
+        set_refused(v, metric->nvmlReturn, now_ns);
+    else if (!isfinite(value) || value < 0 || (share && value > 101))
+        gp_value_set_absent(v, GP_STATUS_ERROR, "impossible value", now_ns);
+    else
+        gp_value_set_real(v, limit_share(gpm->metric, value), now_ns);
+}
+
+/* The driver subtracts the older sample from the newer; only what is wanted is worked out. The
+ * array has room for the ids of the newest header, since some drivers check the size. */
+static nvmlReturn_t gpm_subtract(struct nvml_device *device, const struct gp_metric_set *want,
+                                 uint64_t now_ns)
+{
+    nvmlGpmMetricsGet_t get = {.version = NVML_GPM_METRICS_GET_VERSION,
+                               .sample1 = device->gpm.samples[!device->gpm.newest],
+                               .sample2 = device->gpm.samples[device->gpm.newest]};
+    const struct gpm *asked[GP_ARRAY_LEN(gpm_metrics)];
+    for (size_t i = 0; i < GP_ARRAY_LEN(gpm_metrics); i++)
+        if (gp_metric_set_has(want, gpm_metrics[i].metric)) {
+            asked[get.numMetrics] = &gpm_metrics[i];
+            get.metrics[get.numMetrics++].metricId = gpm_metrics[i].id;
+        }
+    nvmlReturn_t rc = NVML_CALL(device, nvmlGpmMetricsGet, &get);
+    for (unsigned i = 0; i < get.numMetrics && rc == NVML_SUCCESS; i++)
+        gpm_settle(device, asked[i], &get.metrics[i], now_ns);
+    return rc;
+}
+
+static bool wants_gpm(const struct gp_metric_set *want)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(gpm_metrics); i++)
+        if (gp_metric_set_has(want, gpm_metrics[i].metric))
+            return true;
+    return false;
+}
+
+static nvmlReturn_t read_gpm(struct nvml_device *device, const struct gp_metric_set *want,
+                             uint64_t now_ns)
+{
+    struct nvml_gpm *gpm = &device->gpm;
+    if (!wants_gpm(want) || now_ns < gpm->next_ns ||
+        (gpm->time_ns && now_ns - gpm->time_ns < GAP_MS * GP_NS_PER_MS))
+        return NVML_SUCCESS;
+    nvmlReturn_t rc = gpm->samples[1] ? NVML_SUCCESS : gpm_start(device);
+    if (rc == NVML_SUCCESS)
+        rc = gpm_sample(device, gpm->samples[!gpm->newest]);
+    bool has_older = gpm->time_ns != 0;
+    if (rc == NVML_SUCCESS) {
+        gpm->newest = !gpm->newest;
+        gpm->time_ns = now_ns;
+        if (has_older)
+            rc = gpm_subtract(device, want, now_ns);
+    }
+    if (rc != NVML_SUCCESS) {
+        gpm_refuse(device, rc, now_ns);
+        gpm->time_ns = 0; /* two good samples make a difference */
+        gpm->next_ns = nvml_refused_until(rc, now_ns);
+    } else if (!has_older) {
+        for (size_t i = 0; i < GP_ARRAY_LEN(gpm_metrics); i++)
+            gp_value_set_absent(cached(device, gpm_metrics[i].metric), GP_STATUS_UNSUPPORTED,
+                                "the first sample is what rates start from", now_ns);
+    }
+    return nvml_return_ends_session(rc) ? rc : NVML_SUCCESS;
+}
+
+void nvml_free_gpm(struct nvml_device *device)
+{
+    for (size_t i = 0; i < 2; i++)
+        if (device->gpm.samples[i])
+            (void)NVML_CALL(device, nvmlGpmSampleFree, device->gpm.samples[i]);
+}
+
+nvmlReturn_t nvml_read_activity(struct nvml_device *device, const struct gp_metric_set *want,
+                                uint64_t now_ns)
+{
+    nvmlReturn_t rc = read_rates(device, want, now_ns);
+    if (rc == NVML_SUCCESS)
+        rc = read_series(device, want, now_ns);
+    return rc == NVML_SUCCESS ? read_gpm(device, want, now_ns) : rc;
+}
