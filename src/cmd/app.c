@@ -32,6 +32,9 @@ const struct gp_opt gp_common_options[] = {
      .help = "the simulated machine's values stand still"},
     {0, "root", NULL, GP_OPT_STRING, "DIR", .complete = GP_COMPLETE_FILE, .offset = OPT(root),
      .help = "read /proc, /sys and /etc below this directory"},
+    {0, "release-when-idle", NULL, GP_OPT_FLAG, .offset = OPT(release_when_idle),
+     .help =
+         "in a loop: let go of the driver while nothing runs, so that a laptop's GPU can sleep"},
     {0, "color", NULL, GP_OPT_CHOICE, "WHEN", .choices = "auto always never", .offset = OPT(color),
      .help = "colour the output (default auto: on a terminal, unless NO_COLOR is set)"},
     {'h', "help", NULL, GP_OPT_FLAG, .offset = OPT(help), .help = "show this help"},
@@ -164,6 +167,7 @@ int gp_app_open(const struct gp_want *want, const struct gp_loop *loop, struct g
         .root = root,
         .timeout_ns = gp_common()->timeout_ns,
         .later_timeout_ns = later_timeout(loop),
+        .release_when_idle = gp_common()->release_when_idle && loop->interval_ns != 0,
         .selection = &selection,
         .want = complete,
     };
@@ -194,7 +198,8 @@ void gp_app_explain_partial(const struct gp_snapshot *snapshot, struct gp_err *e
 {
     for (size_t i = 0; snapshot->partial && i < snapshot->device_count; i++) {
         const struct gp_device *device = &snapshot->devices[i];
-        if (device->status != GP_STATUS_OK && device->status != GP_STATUS_ASLEEP)
+        if (device->status != GP_STATUS_OK && device->status != GP_STATUS_ASLEEP &&
+            device->status != GP_STATUS_RELEASED)
             (void)gp_err_set(err, GP_EPARTIAL, "GPU %u: %s", device->index, device->status_text);
         else if (device->processes_status == GP_STATUS_NO_PERMISSION)
             (void)gp_err_set(err, GP_EPARTIAL, "GPU %u: no permission to list its processes",
@@ -220,20 +225,32 @@ static void on_signal(int sig)
     stop_signal = sig;
 }
 
-static const int loop_signals[] = {SIGINT, SIGTERM, SIGHUP};
+static volatile sig_atomic_t is_released;
+static volatile sig_atomic_t release_toggled;
+
+static void on_release_signal(int sig)
+{
+    (void)sig;
+    is_released = !is_released;
+    release_toggled = true;
+}
+
+static const int loop_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
 
 static void catch_signals(void)
 {
     const struct sigaction action = {.sa_handler = on_signal};
+    const struct sigaction release = {.sa_handler = on_release_signal};
     struct sigaction before;
     for (size_t i = 0; i < GP_ARRAY_LEN(loop_signals); i++)
         /* nohup and shells in the background have some ignored: so it stays */
         if (sigaction(loop_signals[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
-            (void)sigaction(loop_signals[i], &action, NULL);
+            (void)sigaction(loop_signals[i], loop_signals[i] == SIGUSR1 ? &release : &action, NULL);
 }
 
-/* Sleeps until the moment or a signal. The signals are let in by ppoll alone: one that comes
- * between the look at stop_signal and the sleep would otherwise wait for the end of the sleep. */
+/* Sleeps until the moment, or a signal that has to be acted upon. The signals are let in by ppoll
+ * alone: one that comes between the look at stop_signal and the sleep would otherwise wait for the
+ * end of the sleep. */
 static void sleep_until(uint64_t mono_ns)
 {
     sigset_t ours;
@@ -243,11 +260,22 @@ static void sleep_until(uint64_t mono_ns)
         (void)sigaddset(&ours, loop_signals[i]);
     (void)sigprocmask(SIG_BLOCK, &ours, &before);
     uint64_t now_ns;
-    while (!stop_signal && (now_ns = gp_clock_mono_ns()) < mono_ns) {
+    while (!stop_signal && !release_toggled && (now_ns = gp_clock_mono_ns()) < mono_ns) {
         struct timespec rest = gp_clock_timespec(mono_ns - now_ns);
         (void)ppoll(NULL, 0, &rest, &before);
     }
     (void)sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+/* Sleeps until the moment; SIGUSR1 is obeyed at once, whoever sends it waits for it. */
+static void rest_until(struct gp_sampler *sampler, uint64_t mono_ns)
+{
+    sleep_until(mono_ns);
+    while (release_toggled) {
+        release_toggled = false;
+        gp_sampler_release(sampler, is_released);
+        sleep_until(mono_ns);
+    }
 }
 
 int gp_app_loop(struct gp_sampler *sampler, const struct gp_loop *loop,
@@ -279,7 +307,7 @@ int gp_app_loop(struct gp_sampler *sampler, const struct gp_loop *loop,
                 (now_ns - next_ns) / loop->interval_ns * loop->interval_ns + loop->interval_ns;
         if (loop->duration_ns && next_ns - start_ns >= loop->duration_ns)
             break;
-        sleep_until(next_ns);
+        rest_until(sampler, next_ns);
         if (stop_signal)
             return GP_EINTR;
     }

@@ -19,6 +19,7 @@ struct gp_common {
     const char *root;
     const char *color;
     uint64_t timeout_ns;
+    bool release_when_idle;
     bool help;
     bool version;
 };
@@ -66,7 +67,7 @@ int gp_app_open(const struct gp_want *want, const struct gp_loop *loop, struct g
 /* Samples and hands each snapshot to on_sample, until count, duration or a signal ends it; an error
  * of on_sample ends it too. Returns GP_OK, GP_EPARTIAL if the last sample was partial, GP_EINTR
  * after a signal, or the error. The samples stay in step with the clock; missed ones are left out.
- */
+ * SIGUSR1 has it let go of the driver, and the next one take hold again. */
 int gp_app_loop(struct gp_sampler *sampler, const struct gp_loop *loop,
                 int (*on_sample)(const struct gp_snapshot *snapshot, void *ctx, struct gp_err *err),
                 void *ctx, struct gp_err *err) GP_MUST_CHECK;

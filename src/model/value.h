@@ -14,6 +14,7 @@
     X(LOST, "lost", "GPU is lost", "[GPU is lost]")                                                \
     X(TIMEOUT, "no answer", "no answer in time", "[Timeout]")                                      \
     X(ASLEEP, "asleep", "GPU is asleep", "[Asleep]")                                               \
+    X(RELEASED, "released", "gpulse has let go of the driver", "[Released]")                       \
     X(ERROR, "error", "driver error", "[Unknown Error]")
 
 enum gp_status {

@@ -76,6 +76,29 @@ int gp_assembler_init(struct gp_assembler *a, struct gp_selection *selection,
     return a->proc ? 0 : gp_err_set(err, GP_ENOMEM, "out of memory");
 }
 
+void gp_assembler_add_activity(struct gp_assembler *a)
+{
+    gp_metric_set_add(&a->internal.metrics, GP_UTILIZATION_GPU);
+    a->internal.processes = true;
+}
+
+bool gp_snapshot_has_work(const struct gp_snapshot *snapshot)
+{
+    for (size_t i = 0; i < snapshot->device_count; i++) {
+        const struct gp_value *v =
+            &snapshot->devices[i].values[GP_UTILIZATION_GPU - GP_DEVICE__FIRST];
+        if (gp_value_is_present(v) && v->i > 0)
+            return true;
+    }
+    for (size_t i = 0; i < snapshot->process_count; i++) {
+        const struct gp_value *v =
+            &snapshot->processes[i].values[GP_PROCESS_TYPE - GP_PROCESS__FIRST];
+        if (gp_value_is_present(v) && strcmp(v->s, "G") != 0)
+            return true;
+    }
+    return false;
+}
+
 static void drop_taken(struct gp_assembler *a)
 {
     for (size_t i = 0; i < a->taken_count; i++) {
@@ -277,7 +300,7 @@ bool gp_assembler_chooses(struct gp_assembler *a, const struct gp_slot *slot)
 static bool is_incomplete(const struct gp_assembler *a, const struct gp_device *device)
 {
     if (device->status != GP_STATUS_OK)
-        return device->status != GP_STATUS_ASLEEP;
+        return device->status != GP_STATUS_ASLEEP && device->status != GP_STATUS_RELEASED;
     return a->want.processes && (device->processes_status == GP_STATUS_ERROR ||
                                  device->processes_status == GP_STATUS_NO_PERMISSION);
 }

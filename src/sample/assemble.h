@@ -42,6 +42,12 @@ int gp_assembler_init(struct gp_assembler *a, struct gp_selection *selection,
                       struct gp_err *err) GP_MUST_CHECK;
 void gp_assembler_fini(struct gp_assembler *a);
 
+/* Asks for what tells whether anybody works on the GPUs too. */
+void gp_assembler_add_activity(struct gp_assembler *a);
+
+/* In the last snapshot somebody computed. A display server that merely has a GPU open does not. */
+bool gp_snapshot_has_work(const struct gp_snapshot *snapshot);
+
 /* What the source has to deliver. */
 const struct gp_want *gp_assembler_want(const struct gp_assembler *a);
 

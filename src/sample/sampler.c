@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "model/select.h"
 #include "sample/assemble.h"
+#include "sample/release.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -53,7 +54,11 @@ struct gp_sampler {
     unsigned awaited; /* tasks of this tick that are not done */
     unsigned queued;
     enum task_state session_state; /* of the other kind of task: opening and closing the source */
-    bool closing;                  /* that task only closes it */
+    bool closing;                  /* for good */
+    bool held;                     /* it is open, or was tried to be */
+    bool let_go;                   /* by the user's wish */
+    struct gp_release release;     /* because nothing is going on */
+    bool busy;                     /* a GPU had work in the last sample */
     bool quit;
     uint64_t tick;
     unsigned gpu_count;
@@ -64,10 +69,16 @@ struct gp_sampler {
     uint64_t reinit_delay_ns;
 };
 
+/* Whether there shall be no session now. */
+static bool is_released(const struct gp_sampler *s)
+{
+    return s->let_go || s->release.released;
+}
+
 /* ---- the threads' side ---- */
 
-/* Ends the session, if there is one, and opens a new one unless this is the end. */
-static void change_session(struct gp_sampler *s, bool closing)
+/* Ends the session, if there is one, and opens a new one if there shall be one. */
+static void change_session(struct gp_sampler *s, bool open)
 {
     const struct gp_source_ops *ops = s->config.source->ops;
     unsigned count = 0;
@@ -77,7 +88,7 @@ static void change_session(struct gp_sampler *s, bool closing)
         s->tasks[i]->device = NULL;
     }
     ops->close(s->config.source);
-    if (closing)
+    if (!open)
         return;
     int r = ops->open(s->config.source, &count, &err);
     (void)pthread_mutex_lock(&s->lock);
@@ -207,12 +218,13 @@ static struct task *next_task(struct gp_sampler *s)
 
 static void run_session(struct gp_sampler *s)
 {
-    bool closing = s->closing;
+    bool open = !s->closing && !is_released(s);
     s->session_state = TASK_RUNNING;
     (void)pthread_mutex_unlock(&s->lock);
-    change_session(s, closing);
+    change_session(s, open);
     (void)pthread_mutex_lock(&s->lock);
     s->session_state = TASK_IDLE;
+    s->held = open;
     (void)pthread_cond_signal(&s->done);
 }
 
@@ -377,7 +389,6 @@ static int request_session(struct gp_sampler *s)
  * again and again, ever more rarely, and never beside a call that hangs. */
 static void reopen_if_needed(struct gp_sampler *s)
 {
-    await_session(s); /* one that an earlier tick has asked for */
     bool needed = s->open_result < 0;
     for (unsigned i = 0; i < s->task_count; i++) {
         const struct gp_slot *slot = &s->tasks[i]->slot;
@@ -399,9 +410,24 @@ static void reopen_if_needed(struct gp_sampler *s)
         s->reinit_delay_ns *= 2;
 }
 
+/* Opens or closes the session when it shall be otherwise than it is. */
+static void update_session(struct gp_sampler *s)
+{
+    await_session(s); /* one that an earlier tick has asked for */
+    if (s->config.release_when_idle)
+        (void)gp_release_update(&s->release, s->config.source->ops->power(s->config.source),
+                                s->busy, gp_clock_mono_ns());
+    if (s->session_state != TASK_IDLE)
+        return;
+    if (is_released(s) == s->held && !is_busy(s) && gp_assembler_needs_source(&s->assembler))
+        (void)request_session(s);
+    else if (!is_released(s))
+        reopen_if_needed(s);
+}
+
 static void queue_reads(struct gp_sampler *s)
 {
-    if (s->open_result < 0 || s->session_state != TASK_IDLE || s->want.host_only)
+    if (is_released(s) || s->open_result < 0 || s->session_state != TASK_IDLE || s->want.host_only)
         return;
     (void)add_tasks(s, s->gpu_count); /* more GPUs than in the last session */
     uint64_t now = gp_clock_mono_ns();
@@ -432,6 +458,10 @@ static void take(struct gp_sampler *s, const struct task *t)
                        call ? call : "starting");
     } else if (t->state == TASK_QUEUED) {
         (void)snprintf(text, sizeof(text), "not asked for %.0f s: no thread is free", silent_s);
+    } else if (is_released(s)) {
+        status = GP_STATUS_RELEASED;
+        (void)snprintf(text, sizeof(text), "released: gpulse has let go of the driver%s",
+                       s->let_go ? "; SIGUSR1 takes hold again" : " so that the GPU can sleep");
     } else if (s->session_state != TASK_IDLE) {
         (void)snprintf(text, sizeof(text), "the driver is being started again");
     } else if (s->open_result < 0) {
@@ -462,7 +492,7 @@ int gp_sampler_tick(struct gp_sampler *s, struct gp_snapshot **ret, struct gp_er
 {
     (void)pthread_mutex_lock(&s->lock);
     s->tick++;
-    reopen_if_needed(s);
+    update_session(s);
     queue_reads(s);
     await_reads(s);
     int r = gp_assembler_start(&s->assembler, s->task_count, s->gpu_count, err);
@@ -473,7 +503,19 @@ int gp_sampler_tick(struct gp_sampler *s, struct gp_snapshot **ret, struct gp_er
             take(s, t);
     }
     (void)pthread_mutex_unlock(&s->lock);
-    return r < 0 ? r : gp_assembler_finish(&s->assembler, ret, err);
+    if (r == 0)
+        r = gp_assembler_finish(&s->assembler, ret, err);
+    if (r == 0 && s->config.release_when_idle)
+        s->busy = gp_snapshot_has_work(*ret);
+    return r;
+}
+
+void gp_sampler_release(struct gp_sampler *s, bool release)
+{
+    (void)pthread_mutex_lock(&s->lock);
+    s->let_go = release;
+    update_session(s);
+    (void)pthread_mutex_unlock(&s->lock);
 }
 
 /* The threads have ended. */
@@ -579,6 +621,8 @@ int gp_sampler_new(const struct gp_sampler_config *config, struct gp_sampler **r
     (void)pthread_condattr_destroy(&monotonic);
     int r = gp_assembler_init(&s->assembler, config->selection, &config->want, config->root, err);
     if (r == 0) {
+        if (config->release_when_idle)
+            gp_assembler_add_activity(&s->assembler);
         s->want = *gp_assembler_want(&s->assembler);
         split_identity(s);
         r = open_first(s, err);

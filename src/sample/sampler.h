@@ -19,6 +19,7 @@ struct gp_sampler_config {
     const char *root;               /* prefix for /proc, NULL for none */
     uint64_t timeout_ns;            /* how long the first tick waits for the driver */
     uint64_t later_timeout_ns;      /* how long the others wait; 0: as long */
+    bool release_when_idle;         /* close the session while the GPUs could sleep */
     struct gp_selection *selection; /* which GPUs; must outlive the sampler */
     struct gp_want want;
 };
@@ -34,6 +35,11 @@ int gp_sampler_new(const struct gp_sampler_config *config, struct gp_sampler **r
 /* Samples once. What did not answer in time is in the snapshot as such. GP_ENOMEM, GP_ENODEV. */
 int gp_sampler_tick(struct gp_sampler *sampler, struct gp_snapshot **ret,
                     struct gp_err *err) GP_MUST_CHECK;
+
+/* Closes the driver's session now and keeps it closed, or opens it again: an open one is in the way
+ * of a GPU reset, an unloading of the driver, a change of the MIG mode. Beside a call that hangs it
+ * is left for a later tick. Meanwhile the GPUs are RELEASED. */
+void gp_sampler_release(struct gp_sampler *sampler, bool release);
 
 /* Ends the threads and closes the source. False if one is stuck inside the driver: then nothing
  * was freed, and the process must end with _exit(). */

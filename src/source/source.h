@@ -22,6 +22,13 @@ struct gp_want {
     bool mig;           /* MIG instances as devices of their own */
 };
 
+/* Whether the GPUs sleep, as the kernel tells without touching them. */
+enum gp_power {
+    GP_POWER_FIXED, /* a GPU may not sleep at all */
+    GP_POWER_AWAKE, /* all may sleep, and at least one does not */
+    GP_POWER_ASLEEP,
+};
+
 /* The driver call in progress: written by the thread that makes it, read by who waits for it. */
 typedef _Atomic(const char *) gp_call_name;
 
@@ -36,6 +43,8 @@ struct gp_source_ops {
     void (*close)(struct gp_source *source);
     /* Fills the host metrics that only the driver knows; text lives as long as the source. */
     void (*read_host)(struct gp_source *source, struct gp_value host[GP_HOST__COUNT]);
+    /* Makes no driver call, and works while the source is closed. */
+    enum gp_power (*power)(struct gp_source *source);
     /* Takes hold of the GPU with this index; its calls are named in *call from then on. On failure
      * *ret is untouched and `reading` (status, status_text, needs_reinit) says why. */
     int (*attach)(struct gp_source *source, unsigned index, gp_call_name *call,

@@ -484,6 +484,35 @@ bind() {
     says 'MiB'
 }
 
+@test "SIGUSR1 lets go of the driver, and takes hold again" {
+    GPULSE_SIM_COUNT=$PWD/count start --sim h100x2 query index,status,temperature.gpu -f csv --no-header -n 0.2
+    until_true grep -q '^1,ok,[0-9]' out
+    [ ! -e count ]
+    kill -USR1 "$pid"
+    until_true grep -q '^1,released: gpulse has let go of the driver; SIGUSR1 takes hold again,\[Released\]$' out
+    # the session is over: the simulated driver writes this at nvmlShutdown
+    [ "$(calls nvmlShutdown count)" -eq 1 ]
+    : >out
+    kill -USR1 "$pid"
+    until_true grep -q '^1,ok,[0-9]' out
+    kill -INT "$pid"
+    finish
+    [ "$status" -eq 130 ]
+}
+
+@test "--release-when-idle: idle GPUs are let go, sleep, and are seen when they wake up" {
+    bind 0000:01:00.0 active 'NVIDIA GeForce RTX 3060 Laptop GPU' GPU-1
+    machine rtx3060-laptop 'm["workload"], d["processes"] = [], []; d["answers"]["UtilizationRates"] = {"gpu": 0, "memory": 0}'
+    start --sim ./m.json --root root --release-when-idle query status,temperature.gpu -f csv --no-header -n 0.5
+    until_true grep -q '^ok,[0-9]' out
+    until_true grep -q '^released: gpulse has let go of the driver so that the GPU can sleep,' out
+    echo suspended >"$bound/power/runtime_status"
+    until_true grep -q '^asleep to save power; gpulse does not wake it,\[Asleep\]$' out
+    : >out
+    echo active >"$bound/power/runtime_status"
+    until_true grep -q '^ok,[0-9]' out
+}
+
 @test "chosen by name: a GPU that cannot say its name is not left out" {
     fault h100x2 --gpu 1 lost
     gpulse --sim h100x2 query index,temperature.gpu -i H100 -f csv --no-header

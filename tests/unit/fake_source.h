@@ -268,6 +268,12 @@ static inline void fake_read(struct gp_source_device *base, const struct gp_want
     (void)pthread_mutex_unlock(&fake->lock);
 }
 
+static inline enum gp_power fake_power(struct gp_source *source)
+{
+    (void)source;
+    return GP_POWER_FIXED;
+}
+
 /* Only counted: the test looks at the fake afterwards. */
 static inline void fake_free(struct gp_source *source)
 {
@@ -283,6 +289,7 @@ static inline void fake_init(struct fake *fake, unsigned count)
         .open = fake_open,
         .close = fake_close,
         .read_host = fake_read_host,
+        .power = fake_power,
         .attach = fake_attach,
         .detach = fake_detach,
         .uuid = fake_uuid,

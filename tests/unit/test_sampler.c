@@ -550,6 +550,58 @@ static void a_sleeping_gpu_is_no_failure(void **state)
     finish(&b);
 }
 
+static void the_driver_is_let_go_and_taken_again(void **state)
+{
+    (void)state;
+    struct bench b;
+    bench_init(&b, 2);
+    start(&b);
+    tick(&b);
+    gp_sampler_release(b.sampler, true);
+    assert_false(b.fake.is_open);
+    assert_int_equal(b.fake.held, 0);
+    tick(&b);
+    assert_false(b.fake.is_open);
+    assert_int_equal(b.snapshot->devices[1].status, GP_STATUS_RELEASED);
+    assert_false(b.snapshot->partial);
+    assert_int_equal(value(&b, 1, GP_TEMPERATURE_GPU)->status, GP_STATUS_RELEASED);
+    check_text(&b, 1, GP_NAME, "b");
+    gp_sampler_release(b.sampler, false);
+    tick(&b);
+    check_well(&b, 1, 51);
+    assert_int_equal(b.fake.opens, 2);
+    finish(&b);
+}
+
+static void nothing_is_let_go_beside_a_call_that_hangs(void **state)
+{
+    (void)state;
+    struct bench b;
+    bench_init(&b, 2);
+    b.config.timeout_ns = PATIENCE_NS;
+    start(&b);
+    fake_set_mode(&b.fake, 1, FAKE_HANGS);
+    tick(&b);
+    gp_sampler_release(b.sampler, true);
+    assert_true(b.fake.is_open);
+    release(&b, 1);
+    tick_until(&b, 1, GP_STATUS_RELEASED);
+    for (int i = 0; i < 400 && b.fake.is_open; i++)
+        tick(&b);
+    assert_false(b.fake.is_open);
+    finish(&b);
+}
+
+static void an_end_while_it_is_let_go(void **state)
+{
+    (void)state;
+    struct bench b;
+    bench_init(&b, 1);
+    start(&b);
+    gp_sampler_release(b.sampler, true);
+    finish(&b);
+}
+
 static void a_gpu_that_is_forbidden(void **state)
 {
     (void)state;
@@ -589,6 +641,9 @@ int main(void)
         cmocka_unit_test(gpus_that_are_added_are_shown),
         cmocka_unit_test(no_new_session_beside_a_call_that_hangs),
         cmocka_unit_test(a_sleeping_gpu_is_no_failure),
+        cmocka_unit_test(the_driver_is_let_go_and_taken_again),
+        cmocka_unit_test(nothing_is_let_go_beside_a_call_that_hangs),
+        cmocka_unit_test(an_end_while_it_is_let_go),
         cmocka_unit_test(a_gpu_that_is_forbidden),
     };
     return cmocka_run_group_tests_name("sampler", tests, NULL, NULL);

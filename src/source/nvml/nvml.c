@@ -92,6 +92,17 @@ static bool may_sleep(const struct nvml_source *source, unsigned index)
            strncmp(text, "auto", 4) == 0;
 }
 
+static enum gp_power nvml_power(struct gp_source *base)
+{
+    const struct nvml_source *source = to_nvml(base);
+    for (unsigned i = 0; i < source->bound_count; i++)
+        if (!may_sleep(source, i))
+            return GP_POWER_FIXED;
+    if (source->bound_count == 0)
+        return GP_POWER_FIXED;
+    return all_asleep(source) ? GP_POWER_ASLEEP : GP_POWER_AWAKE;
+}
+
 static void keep(struct gp_reading *reading, enum gp_metric m, const char *text, size_t n)
 {
     struct gp_strbuf safe = GP_STRBUF_INIT(512);
@@ -511,6 +522,7 @@ struct gp_source *gp_nvml_new(const struct gp_nvml_config *config)
         .open = nvml_open,
         .close = nvml_close,
         .read_host = nvml_read_host,
+        .power = nvml_power,
         .attach = nvml_attach,
         .detach = nvml_detach,
         .uuid = nvml_uuid,
