@@ -1,6 +1,6 @@
 # The front door; meson does the work. `make help` lists what there is.
 .DEFAULT_GOAL := build
-.PHONY: build run check bench install clean help
+.PHONY: build run check bench soak install clean help
 
 PREFIX ?= /usr/local
 
@@ -18,6 +18,9 @@ check:                ## run every test
 bench:                ## measure an optimised build
 	@scripts/setup.sh check
 	@scripts/bench.sh
+
+soak: build           ## an hour of processes that come and go, and of faults
+	@GPULSE=build/gpulse GPULSE_BUILD=build GPULSE_SOAK=3600 tests/check_soak.py
 
 install: build        ## install below PREFIX (default /usr/local); DESTDIR is obeyed
 	@DESTDIR='$(DESTDIR)' meson install -C build --no-rebuild --quiet

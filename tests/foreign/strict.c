@@ -1,11 +1,11 @@
-/* A driver library that was not made for gpulse, and that forgives nothing: a call before nvmlInit or
- * after nvmlShutdown, in a forked child, with a handle that it did not give out in this session, or
- * with a version word that no struct has, ends the process with a message. Layouts are written down
- * here once more, apart from abi/.
+/* A driver library that was not made for gpulse, and that forgives nothing: a call before nvmlInit
+ * or after nvmlShutdown, in a forked child, with a handle that it did not give out in this session,
+ * or with a version word that no struct has, ends the process with a message. Layouts are written
+ * down here once more, apart from abi/.
  *
- * check_foreign.py compiles it: VERSION is the driver's version, the other macros are what is special
- * about a variant. Everything else that a driver of its age exports is made by the same script and
- * answers NOT_SUPPORTED through strict_unsupported(). */
+ * check_foreign.py compiles it: VERSION is the driver's version, the other macros are what is
+ * special about a variant. Everything else that a driver of its age exports is made by the same
+ * script and answers NOT_SUPPORTED through strict_unsupported(). */
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -253,8 +253,9 @@ EXPORT int nvmlDeviceGetMemoryInfo_v2(void *device, struct memory_v2 *out)
     if (code != OK)
         return code;
     unsigned version = out->version;
-    *out = NO_MEMORY_INFO ? (struct memory_v2){.version = version}
-                          : (struct memory_v2){version, 8ull << 30, 1ull << 29, 5ull << 30, 5ull << 29};
+    *out = NO_MEMORY_INFO
+               ? (struct memory_v2){.version = version}
+               : (struct memory_v2){version, 8ull << 30, 1ull << 29, 5ull << 30, 5ull << 29};
     return NO_MEMORY_INFO ? NOT_SUPPORTED : OK;
 }
 #endif

@@ -1,0 +1,241 @@
+#!/usr/bin/env python3
+"""Two gpulse loops on 8 GPUs while processes come and go a hundred times a second and something breaks
+again and again: no value that is shown was ever untrue, nothing that was there is missing, and memory,
+threads and open files stay as they are.
+
+It lasts GPULSE_SOAK seconds, 24 unless told (`make soak` tells it an hour).
+
+variants: default
+"""
+import json
+import os
+import random
+import signal
+import subprocess
+import tempfile
+import time
+from collections import defaultdict
+from datetime import datetime
+from pathlib import Path
+
+from tap import BUILD, GPULSE, good, gpulse, main, run, test
+
+SECONDS = float(os.environ.get("GPULSE_SOAK", "24"))
+FAULT_EVERY = min(10.0, SECONDS / 8)
+CHURN = Path(BUILD) / "tests/soak/churn"
+GPUS = 8
+# A snapshot's moment is the end of its reading. A reading begins with its tick; how long ago is bounded
+# by what a tick may last: a second in a loop, and more where the machine is busy otherwise.
+READING = 2.0
+# Threads of the pool start when a GPU is first slow, and touch their stacks then: a short run is still
+# warming up, and finds what leaks a snapshot; an hour has 9000 of them behind that.
+GROWTH_KIB = 512 if SECONDS >= 1800 else 2048
+# What goes wrong; the ones that slow a GPU down stay below the loop's own patience.
+FAULTS = ["lost", "absurd", "deny", "slow=30ms", "hang=300ms", "grow", "error=UNKNOWN",
+          "error=NOT_FOUND:nvmlDeviceGetProcessUtilization", "deny:nvmlDeviceGetComputeRunningProcesses",
+          "absurd:nvmlDeviceGetMemoryInfo", "error=TIMEOUT:nvmlDeviceGetFieldValues"]
+# The values that never move on this machine, and those that do.
+STILL = ("temperature.gpu", "power.draw", "utilization.gpu", "memory.total", "clocks.current.sm", "name")
+DEVICES = "timestamp,index,status,memory.used," + ",".join(STILL)
+PROCESSES = "timestamp,index,status,pid,used_gpu_memory"
+
+
+class Monitor:
+    """A gpulse loop, and what it costs."""
+
+    def __init__(self, fields, folder, env, *words):
+        self.path = Path(folder) / f"{len(words)}.ndjson"
+        self.out = self.path.open("wb")
+        command = [GPULSE, "--sim-still", "--root", f"{folder}/root", "query", fields, *words, "-f", "ndjson",
+                   "-n", "0.2"]
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.out,
+                                        stderr=subprocess.PIPE, env=env)
+        self.costs = []
+
+    def measure(self):
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        number = {line.split(":")[0]: line.split()[1] for line in status.splitlines() if len(line.split()) > 1}
+        self.costs.append((int(number["VmRSS"]), int(number["Threads"]),
+                           len(os.listdir(f"/proc/{self.process.pid}/fd"))))
+
+    def rows(self):
+        self.process.send_signal(signal.SIGINT)
+        _, error = self.process.communicate()
+        self.out.close()
+        assert self.process.returncode == 130, f"{self.process.returncode}: {error.decode()}"
+        return [json.loads(line) for line in self.path.read_text().splitlines()]
+
+
+def inject(machine, env, until):
+    """Breaks something, mends it, and so on. Yields the times so far: (gpu, from, to)."""
+    broken = []
+    chance = random.Random(1)
+    order = []
+    while time.time() + FAULT_EVERY < until:
+        order = order or chance.sample(FAULTS, len(FAULTS))
+        gpu = chance.randrange(GPUS)
+        begin = time.time()
+        good(gpulse("sim", "fault", "-m", machine, "--gpu", gpu, order.pop(), env=env))
+        time.sleep(FAULT_EVERY / 2)
+        good(gpulse("sim", "fault", "-m", machine, "--gpu", gpu, "clear", env=env))
+        broken.append((gpu, begin, time.time()))
+        time.sleep(max(0, begin + FAULT_EVERY - time.time()))
+        yield broken
+
+
+class Job:
+    def __init__(self, gpu, size, before, after):
+        self.gpu, self.size = gpu, size
+        self.possibly, self.surely = before, after  # from these moments on
+        self.surely_until, self.possibly_until = float("inf"), float("inf")
+
+    def was_possible(self, begin, end):
+        return self.possibly <= end and self.possibly_until >= begin
+
+    def was_sure(self, begin, end):
+        return self.surely <= begin and self.surely_until >= end
+
+
+def read_truth(path):
+    """pid → its jobs, in order."""
+    jobs = defaultdict(list)
+    for line in path.read_text().splitlines():
+        kind, pid, *numbers = line.split()
+        if kind == "+":
+            gpu, size, before, after = map(int, numbers)
+            jobs[int(pid)].append(Job(gpu, size, before / 1e6, after / 1e6))
+        else:
+            job = jobs[int(pid)][-1]
+            job.surely_until, job.possibly_until = (int(n) / 1e6 for n in numbers)
+    return jobs
+
+
+class Truth:
+    def __init__(self, path, broken):
+        self.jobs = read_truth(path)
+        self.broken = broken
+        self.by_second = defaultdict(list)  # for speed: the jobs possible in each second
+        for pid, jobs in self.jobs.items():
+            for job in jobs:
+                last = min(job.possibly_until, job.possibly + 600)
+                for second in range(int(job.possibly), int(last) + 1):
+                    self.by_second[second].append((pid, job))
+
+    def was_well(self, gpu, begin, end):
+        """Nothing was injected into it, and the return of a lost GPU is not under way: that shows all of
+        them anew."""
+        return not any(start <= end and begin <= stop + 4 for _, start, stop in self.broken)
+
+    def around(self, gpu, begin, end):
+        """The jobs on the GPU that may have been there in this time."""
+        seen = set()
+        for second in range(int(begin), int(end) + 1):
+            for pid, job in self.by_second[second]:
+                if job.gpu == gpu and id(job) not in seen and job.was_possible(begin, end):
+                    seen.add(id(job))
+                    yield pid, job
+
+
+def moment(row):
+    """The end of its millisecond."""
+    return datetime.fromisoformat(row["timestamp"]).timestamp() + 0.001
+
+
+def check_devices(rows, truth, first):
+    compared = 0
+    for row in rows:
+        end = moment(row)
+        begin = end - READING
+        for field in STILL:
+            if row[field] is not None and field not in row.get("reasons", {}):
+                assert row[field] == first[row["index"]][field], f"untrue: {field} in {row}"
+                compared += 1
+        if row["memory.used"] is None or "memory.used" in row.get("reasons", {}):
+            continue
+        jobs = list(truth.around(row["index"], begin, end))
+        used = row["memory.used"] - first[row["index"]]["memory.used"]
+        least = sum(job.size for _, job in jobs if job.was_sure(begin, end))
+        most = sum(job.size for _, job in jobs)
+        assert least <= used <= most, f"untrue: {least} <= {used} <= {most} in {row}"
+        compared += 1
+    return compared
+
+
+def check_processes(rows, truth):
+    compared = 0
+    shown = defaultdict(set)
+    moments = set()
+    for row in rows:
+        end = moment(row)
+        moments.add(end)
+        shown[end, row["index"]].add(row["pid"])
+        if row["used_gpu_memory"] is None or "used_gpu_memory" in row.get("reasons", {}):
+            continue
+        jobs = [job for job in truth.jobs.get(row["pid"], []) if job.was_possible(end - READING, end)]
+        assert any(job.gpu == row["index"] and job.size == row["used_gpu_memory"] for job in jobs), \
+            f"untrue: {row}; jobs of this pid: {[vars(j) for j in truth.jobs.get(row['pid'], [])]}"
+        compared += 1
+    for end in sorted(moments)[1:]:
+        for gpu in range(GPUS):
+            if not truth.was_well(gpu, end - READING, end):
+                continue
+            sure = {pid for pid, job in truth.around(gpu, end - READING, end)
+                    if job.was_sure(end - READING, end)}
+            assert sure <= shown[end, gpu], f"missing on GPU {gpu} at {end}: {sorted(sure - shown[end, gpu])}"
+            compared += len(sure)
+    return compared
+
+
+def check_costs(monitor, name):
+    half = len(monitor.costs) // 2
+    early, late = monitor.costs[half // 2:half], monitor.costs[half:]
+    growth = max(c[0] for c in late) - max(c[0] for c in early)
+    print(f"# {name}: RSS {late[-1][0]} KiB ({growth:+} KiB in the second half), {late[-1][1]} threads, "
+          f"{late[-1][2]} open files")
+    assert growth <= GROWTH_KIB, [c[0] for c in monitor.costs]
+    assert late[-1][1] <= 1 + 1 + GPUS, [c[1] for c in monitor.costs]
+    assert max(c[2] for c in late) <= max(c[2] for c in early), [c[2] for c in monitor.costs]
+
+
+def make_machine(folder):
+    """Eight GPUs without work of their own."""
+    machine = json.loads((Path(BUILD) / "sim/machines/h100.json").read_text())
+    machine["workload"] = []
+    path = f"{folder}/m.json"
+    Path(path).write_text(json.dumps(machine))
+    os.mkdir(f"{folder}/root")
+    return path
+
+
+@test
+def nothing_untrue_nothing_missing_nothing_leaked():
+    with tempfile.TemporaryDirectory() as folder:
+        machine = make_machine(folder)
+        env = dict(os.environ, GPULSE_SIM_STATE=folder, GPULSE_SIM=machine)
+        first = {row["index"]: row for row in json.loads(good(gpulse(
+            "--sim-still", "query", DEVICES, "-f", "json", env=env)))["gpus"]}
+        devices = Monitor(DEVICES, folder, env)
+        processes = Monitor(PROCESSES, folder, env, "--processes")
+        truth_path = Path(folder) / "truth"
+        broken = []
+        with truth_path.open("wb") as out:
+            churn = subprocess.Popen([CHURN, "100", "2", "1"], stdin=subprocess.DEVNULL, stdout=out, env=env,
+                                     start_new_session=True)
+            try:
+                for broken in inject(machine, env, time.time() + SECONDS):
+                    devices.measure()
+                    processes.measure()
+            finally:
+                churn.terminate()
+                device_rows, process_rows = devices.rows(), processes.rows()
+                churn.wait()
+        truth = Truth(truth_path, broken)
+        print(f"# {SECONDS:.0f} s: {len(truth.jobs)} processes, {len(broken)} faults")
+        compared = check_devices(device_rows, truth, first), check_processes(process_rows, truth)
+        print(f"# {compared[0]} values of GPUs and {compared[1]} of processes compared")
+        assert min(compared) > 100 * SECONDS, compared
+        check_costs(devices, "GPUs")
+        check_costs(processes, "processes")
+
+
+main()
