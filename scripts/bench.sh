@@ -5,4 +5,4 @@ cd "$(dirname "$0")/.."
 
 scripts/build.sh release
 dir=$PWD/build-release
-exec "$dir/tests/bench/bench" "$dir/gpulse" "$dir/tests/bench/floor" "$dir/sim/libnvidia-ml.so.1" "$@"
+exec "$dir/tests/bench/bench" "$dir" "$@"

@@ -4,7 +4,8 @@
  * ratio are printed, and whether each ratio keeps its bar. Processes are real ones (children that
  * only wait), so that /proc costs what it costs.
  *
- * bench GPULSE FLOOR LIBRARY [SECONDS]    SECONDS: length of the loop measurement, default 60 */
+ * bench BUILD [SECONDS]    BUILD: the build directory; SECONDS: length of the loop measurement,
+ *                          default 60 */
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -202,7 +203,11 @@ static long count_device_reads(void)
 
 /* ---- the measurements ---- */
 
-static char *gpulse_path, *floor_path, *library_path;
+static char gpulse_path[256];
+static char floor_path[256];
+static char library_path[256];
+static char tick_path[256];
+static char h100_path[256];
 
 static void report(const char *title, struct sample g, struct sample f)
 {
@@ -255,6 +260,87 @@ static void calls_per_tick(void)
     printf("query temperature.gpu -n 1 -c 10, 8 GPUs\n");
     long reads = count_device_reads();
     judge("driver calls per GPU and tick", (double)reads / 80, 1, "");
+}
+
+/* ---- a tick of everything ---- */
+
+static const char slow[] = "{\"latency_us\": {\"*\": 1000, \"nvmlInit_v2\": 0,"
+                           " \"nvmlDeviceGetPcieThroughput\": 20000},";
+
+/* The built-in H100 node with all its answers, and what its calls shall cost. */
+static void write_slow_machine(void)
+{
+    char block[65536];
+    size_t n;
+    FILE *in = fopen(h100_path, "r");
+    FILE *out = fopen(machine_path, "w");
+    if (!in || fgetc(in) != '{' || !out || fputs(slow, out) == EOF)
+        die(h100_path);
+    while ((n = fread(block, 1, sizeof(block), in)) > 0)
+        fwrite(block, 1, n, out);
+    fclose(in);
+    if (fclose(out) != 0)
+        die(machine_path);
+}
+
+/* What the calls of one GPU cost together, by the count of the last run. */
+static double sum_of_one_gpu_ms(int gpus)
+{
+    FILE *f = fopen(count_path, "r");
+    char line[256];
+    double sum_ms = 0;
+    if (!f)
+        die(count_path);
+    while (fgets(line, sizeof(line), f)) {
+        char name[128];
+        long n;
+        if (sscanf(line, "%127s %ld", name, &n) == 2)
+            sum_ms += (double)n * (strcmp(name, "nvmlDeviceGetPcieThroughput") == 0 ? 20 : 1);
+    }
+    fclose(f);
+    return sum_ms / gpus;
+}
+
+struct tick {
+    double wall_ms;
+    long allocations;
+    long bytes;
+};
+
+/* The last tick of so many; the calls of all of them are counted. */
+static struct tick last_tick(int ticks)
+{
+    char command[1024];
+    struct tick t = {0, 0, 0};
+    snprintf(command, sizeof(command), "GPULSE_SIM_COUNT='%s' '%s' '%s' %d", count_path, tick_path,
+             library_path, ticks);
+    FILE *f = popen(command, "r"); /* NOLINT(cert-env33-c): paths of our own */
+    if (!f)
+        die(tick_path);
+    for (int i = 0; i < ticks; i++)
+        if (fscanf(f, "%lf %ld %ld", &t.wall_ms, &t.allocations, &t.bytes) != 3)
+            die(tick_path);
+    if (pclose(f) != 0)
+        die(tick_path);
+    return t;
+}
+
+static void everything(void)
+{
+    write_slow_machine();
+    struct tick first = last_tick(1);
+    double first_sum_ms = sum_of_one_gpu_ms(8);
+    struct tick third = last_tick(3);
+    double three_sums_ms = sum_of_one_gpu_ms(8);
+    last_tick(2);
+    double third_sum_ms = three_sums_ms - sum_of_one_gpu_ms(8);
+    printf("a tick of everything, 8 GPUs, 1 ms per call and 20 ms for PCIe throughput\n"
+           "  first %.0f ms, one GPU's calls %.0f ms    later %.0f ms, one GPU's calls %.0f ms\n"
+           "  first %ld allocations, %ld bytes    later %ld allocations, %ld bytes\n",
+           first.wall_ms, first_sum_ms, third.wall_ms, third_sum_ms, first.allocations, first.bytes,
+           third.allocations, third.bytes);
+    judge("first tick / one GPU's calls", first.wall_ms / first_sum_ms, 1.3, "x");
+    judge("later tick / one GPU's calls", third.wall_ms / third_sum_ms, 1.3, "x");
 }
 
 struct footprint {
@@ -337,13 +423,15 @@ static int remove_entry(const char *path, const struct stat *st, int type, struc
 
 int main(int argc, char **argv)
 {
-    if (argc < 4) {
-        fprintf(stderr, "usage: bench GPULSE FLOOR LIBRARY [SECONDS]\n");
+    if (argc < 2) {
+        fprintf(stderr, "usage: bench BUILD [SECONDS]\n");
         return 2;
     }
-    gpulse_path = argv[1];
-    floor_path = argv[2];
-    library_path = argv[3];
+    snprintf(gpulse_path, sizeof(gpulse_path), "%s/gpulse", argv[1]);
+    snprintf(floor_path, sizeof(floor_path), "%s/tests/bench/floor", argv[1]);
+    snprintf(library_path, sizeof(library_path), "%s/sim/libnvidia-ml.so.1", argv[1]);
+    snprintf(tick_path, sizeof(tick_path), "%s/tests/bench/tick", argv[1]);
+    snprintf(h100_path, sizeof(h100_path), "%s/sim/machines/h100.json", argv[1]);
     char folder[] = "/tmp/gpulse-bench-XXXXXX";
     if (!mkdtemp(folder))
         die(folder);
@@ -358,7 +446,8 @@ int main(int argc, char **argv)
     start_children(10);
     with_latency();
     calls_per_tick();
-    loop(argc > 4 ? (int)strtol(argv[4], NULL, 10) : 60);
+    everything();
+    loop(argc > 2 ? (int)strtol(argv[2], NULL, 10) : 60);
     end_children();
     nftw(folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
     printf("%s\n", failures ? "some bars were not kept" : "all bars kept");
