@@ -1,0 +1,373 @@
+/* What a capture says of one GPU. */
+#include "sim/import_value.h"
+
+#include "abi/nvml.h"
+#include "sim/fault.h"
+#include "sim/machine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------------- the tables */
+
+static const struct sim_row answer_rows[] = {
+    {"product_name", "Name", NULL, SIM_AS_IS},
+    {"product_brand", "Brand", NULL, SIM_AS_IS},
+    {"product_architecture", "Architecture", NULL, SIM_AS_IS},
+    {"serial", "Serial", NULL, SIM_AS_IS},
+    {"minor_number", "MinorNumber", NULL, SIM_COUNT},
+    {"board_id", "BoardId", NULL, SIM_HEX},
+    {"board_part_number", "BoardPartNumber", NULL, SIM_AS_IS},
+    {"vbios_version", "VbiosVersion", NULL, SIM_AS_IS},
+    {"inforom_version/img_version", "InforomImageVersion", NULL, SIM_AS_IS},
+    {"gsp_firmware_version", "GspFirmwareVersion", NULL, SIM_AS_IS},
+    {"display_mode", "DisplayMode", NULL, SIM_AS_IS},
+    {"display_active", "DisplayActive", NULL, SIM_AS_IS},
+    {"persistence_mode", "PersistenceMode", NULL, SIM_AS_IS},
+    {"addressing_mode", "AddressingMode", NULL, SIM_AS_IS},
+    {"accounting_mode", "AccountingMode", NULL, SIM_AS_IS},
+    {"accounting_mode_buffer_size", "AccountingBufferSize", NULL, SIM_COUNT},
+    {"gpu_virtualization_mode/virtualization_mode", "VirtualizationMode", NULL, SIM_AS_IS},
+    {"mig_mode/current_mig", "MigMode", "current", SIM_AS_IS},
+    {"mig_mode/pending_mig", "MigMode", "pending", SIM_AS_IS},
+    {"compute_mode", "ComputeMode", NULL, SIM_AS_IS},
+    {"pci/pci_gpu_link_info/pcie_gen/max_link_gen", "MaxPcieLinkGeneration", NULL, SIM_COUNT},
+    {"pci/pci_gpu_link_info/pcie_gen/max_device_link_gen", "GpuMaxPcieLinkGeneration", NULL,
+     SIM_COUNT},
+    {"pci/pci_gpu_link_info/pcie_gen/current_link_gen", "CurrPcieLinkGeneration", NULL, SIM_COUNT},
+    {"pci/pci_gpu_link_info/link_widths/max_link_width", "MaxPcieLinkWidth", NULL, SIM_COUNT},
+    {"pci/pci_gpu_link_info/link_widths/current_link_width", "CurrPcieLinkWidth", NULL, SIM_COUNT},
+    {"pci/tx_util", "PcieThroughput", "TX", SIM_COUNT},
+    {"pci/rx_util", "PcieThroughput", "RX", SIM_COUNT},
+    {"pci/replay_counter", "PcieReplayCounter", NULL, SIM_COUNT},
+    {"fan_speed", "FanSpeed", NULL, SIM_COUNT},
+    {"performance_state", "PerformanceState", NULL, SIM_AS_IS},
+    {"bar1_memory_usage/total", "BAR1MemoryInfo", "total", SIM_MIB},
+    {"bar1_memory_usage/used", "BAR1MemoryInfo", "used", SIM_MIB},
+    {"bar1_memory_usage/free", "BAR1MemoryInfo", "free", SIM_MIB},
+    {"utilization/gpu_util", "UtilizationRates", "gpu", SIM_COUNT},
+    {"utilization/memory_util", "UtilizationRates", "memory", SIM_COUNT},
+    {"utilization/encoder_util", "EncoderUtilization", NULL, SIM_COUNT},
+    {"utilization/decoder_util", "DecoderUtilization", NULL, SIM_COUNT},
+    {"utilization/jpeg_util", "JpgUtilization", NULL, SIM_COUNT},
+    {"utilization/ofa_util", "OfaUtilization", NULL, SIM_COUNT},
+    {"encoder_stats/session_count", "EncoderStats", "sessions", SIM_COUNT},
+    {"encoder_stats/average_fps", "EncoderStats", "fps", SIM_COUNT},
+    {"encoder_stats/average_latency", "EncoderStats", "latency_us", SIM_COUNT},
+    {"clocks/graphics_clock", "ClockInfo", "GRAPHICS", SIM_COUNT},
+    {"clocks/sm_clock", "ClockInfo", "SM", SIM_COUNT},
+    {"clocks/mem_clock", "ClockInfo", "MEM", SIM_COUNT},
+    {"clocks/video_clock", "ClockInfo", "VIDEO", SIM_COUNT},
+    {"max_clocks/graphics_clock", "MaxClockInfo", "GRAPHICS", SIM_COUNT},
+    {"max_clocks/sm_clock", "MaxClockInfo", "SM", SIM_COUNT},
+    {"max_clocks/mem_clock", "MaxClockInfo", "MEM", SIM_COUNT},
+    {"max_clocks/video_clock", "MaxClockInfo", "VIDEO", SIM_COUNT},
+    {"temperature/gpu_temp", "Temperature", NULL, SIM_COUNT},
+    {"temperature/gpu_temp_tlimit", "MarginTemperature", NULL, SIM_COUNT},
+    {"temperature/gpu_temp_max_threshold", "TemperatureThreshold", "SHUTDOWN", SIM_COUNT},
+    {"temperature/gpu_temp_slow_threshold", "TemperatureThreshold", "SLOWDOWN", SIM_COUNT},
+    {"temperature/gpu_temp_max_gpu_threshold", "TemperatureThreshold", "GPU_MAX", SIM_COUNT},
+    {"temperature/gpu_temp_max_mem_threshold", "TemperatureThreshold", "MEM_MAX", SIM_COUNT},
+    {"supported_gpu_target_temp/gpu_target_temp_min", "TemperatureThreshold", "ACOUSTIC_MIN",
+     SIM_COUNT},
+    {"supported_gpu_target_temp/gpu_target_temp_max", "TemperatureThreshold", "ACOUSTIC_MAX",
+     SIM_COUNT},
+    {"temperature/gpu_target_temperature", "TemperatureThreshold", "ACOUSTIC_CURR", SIM_COUNT},
+    {"power_readings/power_management", "PowerManagementMode", NULL, SIM_AS_IS},
+    {"power_readings/power_limit", "PowerManagementLimit", NULL, SIM_MILLI},
+    {"power_readings/enforced_power_limit", "EnforcedPowerLimit", NULL, SIM_MILLI},
+    {"power_readings/default_power_limit", "PowerManagementDefaultLimit", NULL, SIM_MILLI},
+    {"power_readings/min_power_limit", "PowerManagementLimitConstraints", "min", SIM_MILLI},
+    {"power_readings/max_power_limit", "PowerManagementLimitConstraints", "max", SIM_MILLI},
+    {"gpu_power_readings/requested_power_limit", "PowerManagementLimit", NULL, SIM_MILLI},
+    {"gpu_power_readings/current_power_limit", "EnforcedPowerLimit", NULL, SIM_MILLI},
+    {"gpu_power_readings/default_power_limit", "PowerManagementDefaultLimit", NULL, SIM_MILLI},
+    {"gpu_power_readings/min_power_limit", "PowerManagementLimitConstraints", "min", SIM_MILLI},
+    {"gpu_power_readings/max_power_limit", "PowerManagementLimitConstraints", "max", SIM_MILLI},
+    {"ecc_mode/current_ecc", "EccMode", "current", SIM_AS_IS},
+    {"ecc_mode/pending_ecc", "EccMode", "pending", SIM_AS_IS},
+#define SRAM_DRAM(counter)                                                                         \
+    {"ecc_errors/" counter "/sram_correctable", "MemoryErrorCounter",                              \
+     "corrected." counter ".SRAM", SIM_COUNT},                                                     \
+        {"ecc_errors/" counter "/dram_correctable", "MemoryErrorCounter",                          \
+         "corrected." counter ".DRAM", SIM_COUNT},                                                 \
+        {"ecc_errors/" counter "/dram_uncorrectable", "MemoryErrorCounter",                        \
+         "uncorrected." counter ".DRAM", SIM_COUNT},                                               \
+    {                                                                                              \
+        "ecc_errors/" counter "/sram_uncorrectable", "MemoryErrorCounter",                         \
+            "uncorrected." counter ".SRAM", SIM_COUNT                                              \
+    }
+    SRAM_DRAM("volatile"),
+    SRAM_DRAM("aggregate"),
+#undef SRAM_DRAM
+#define OLD_LOCATIONS(counter, bits, type)                                                         \
+    {"ecc_errors/" counter "/" bits "/total", "TotalEccErrors", type "." counter, SIM_COUNT},      \
+        {"ecc_errors/" counter "/" bits "/l1_cache", "MemoryErrorCounter",                         \
+         type "." counter ".L1_CACHE", SIM_COUNT},                                                 \
+        {"ecc_errors/" counter "/" bits "/l2_cache", "MemoryErrorCounter",                         \
+         type "." counter ".L2_CACHE", SIM_COUNT},                                                 \
+        {"ecc_errors/" counter "/" bits "/device_memory", "MemoryErrorCounter",                    \
+         type "." counter ".DRAM", SIM_COUNT},                                                     \
+        {"ecc_errors/" counter "/" bits "/register_file", "MemoryErrorCounter",                    \
+         type "." counter ".REGISTER_FILE", SIM_COUNT},                                            \
+        {"ecc_errors/" counter "/" bits "/texture_memory", "MemoryErrorCounter",                   \
+         type "." counter ".TEXTURE_MEMORY", SIM_COUNT},                                           \
+        {"ecc_errors/" counter "/" bits "/texture_shm", "MemoryErrorCounter",                      \
+         type "." counter ".TEXTURE_SHM", SIM_COUNT},                                              \
+    {                                                                                              \
+        "ecc_errors/" counter "/" bits "/cbu", "MemoryErrorCounter", type "." counter ".CBU",      \
+            SIM_COUNT                                                                              \
+    }
+    OLD_LOCATIONS("volatile", "single_bit", "corrected"),
+    OLD_LOCATIONS("volatile", "double_bit", "uncorrected"),
+    OLD_LOCATIONS("aggregate", "single_bit", "corrected"),
+    OLD_LOCATIONS("aggregate", "double_bit", "uncorrected"),
+#undef OLD_LOCATIONS
+    /* The driver's one power reading is the average where there is one. */
+    {"power_readings/power_draw", "PowerUsage", NULL, SIM_MILLI},
+    {"gpu_power_readings/power_draw", "PowerUsage", NULL, SIM_MILLI},
+};
+
+#define POWER_FIELDS(group, scope)                                                                 \
+    {group "/average_power_draw", "185" scope, NULL, SIM_MILLI},                                   \
+        {group "/instant_power_draw", "186" scope, NULL, SIM_MILLI},                               \
+        {group "/min_power_limit", "187" scope, NULL, SIM_MILLI},                                  \
+        {group "/max_power_limit", "188" scope, NULL, SIM_MILLI},                                  \
+        {group "/default_power_limit", "189" scope, NULL, SIM_MILLI},                              \
+        {group "/current_power_limit", "190" scope, NULL, SIM_MILLI},                              \
+    {                                                                                              \
+        group "/requested_power_limit", "192" scope, NULL, SIM_MILLI                               \
+    }
+
+static const struct sim_row field_rows[] = {
+    {"temperature/memory_temp", "82", NULL, SIM_COUNT},
+    {"temperature/gpu_temp_max_tlimit_threshold", "193", NULL, SIM_COUNT},
+    {"temperature/gpu_temp_slow_tlimit_threshold", "194", NULL, SIM_COUNT},
+    {"temperature/gpu_temp_max_mem_tlimit_threshold", "195", NULL, SIM_COUNT},
+    {"temperature/gpu_temp_max_gpu_tlimit_threshold", "196", NULL, SIM_COUNT},
+    {"pci/replay_counter", "94", NULL, SIM_COUNT},
+    {"pci/replay_rollover_counter", "95", NULL, SIM_COUNT},
+    {"retired_pages/multiple_single_bit_retirement/retired_count", "29", NULL, SIM_COUNT},
+    {"retired_pages/double_bit_retirement/retired_count", "30", NULL, SIM_COUNT},
+    {"retired_pages/pending_retirement", "31", NULL, SIM_YES_NO},
+    {"remapped_rows/remapped_row_corr", "142", NULL, SIM_COUNT},
+    {"remapped_rows/remapped_row_unc", "143", NULL, SIM_COUNT},
+    {"remapped_rows/remapped_row_pending", "144", NULL, SIM_YES_NO},
+    {"remapped_rows/remapped_row_failure", "145", NULL, SIM_YES_NO},
+    POWER_FIELDS("gpu_power_readings", ""),
+    POWER_FIELDS("module_power_readings", "/1"),
+    POWER_FIELDS("gpu_memory_power_readings", "/2"),
+    {"clocks_event_reasons_counters/clocks_event_reasons_counters_sw_power_cap", "74", NULL,
+     SIM_US_NS},
+    {"clocks_event_reasons_counters/clocks_event_reasons_counters_sync_boost", "76", NULL,
+     SIM_US_NS},
+};
+
+/* These counters have two ids each; the driver's version decides which is asked. */
+static const struct {
+    const char *path;
+    unsigned int id, id_r575;
+} counter_rows[] = {
+    {"clocks_event_reasons_counters/clocks_event_reasons_counters_sw_therm_slowdown",
+     NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN,
+     NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN_R575},
+    {"clocks_event_reasons_counters/clocks_event_reasons_counters_hw_therm_slowdown",
+     NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN,
+     NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN_R575},
+    {"clocks_event_reasons_counters/clocks_event_reasons_counters_hw_power_brake",
+     NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN,
+     NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN_R575},
+};
+
+/* Named like "clocks_event_reason_gpu_idle", before R535 "clocks_throttle_reason_gpu_idle". */
+static const struct {
+    const char *ending;
+    uint64_t bit;
+} reason_rows[] = {
+    {"gpu_idle", NVML_CLOCKS_EVENT_GPU_IDLE},
+    {"applications_clocks_setting", NVML_CLOCKS_EVENT_APPLICATIONS_CLOCKS},
+    {"sw_power_cap", NVML_CLOCKS_EVENT_SW_POWER_CAP},
+    {"hw_slowdown", NVML_CLOCKS_EVENT_HW_SLOWDOWN},
+    {"hw_thermal_slowdown", NVML_CLOCKS_EVENT_HW_THERMAL},
+    {"hw_power_brake_slowdown", NVML_CLOCKS_EVENT_HW_POWER_BRAKE},
+    {"sync_boost", NVML_CLOCKS_EVENT_SYNC_BOOST},
+    {"sw_thermal_slowdown", NVML_CLOCKS_EVENT_SW_THERMAL},
+    {"display_clocks_setting", NVML_CLOCKS_EVENT_DISPLAY_CLOCKS},
+};
+
+/* What captures do not say and the PCI device id settles: the compute capability. */
+static const struct {
+    unsigned int first, last; /* of the device id */
+    int major, minor;
+} capability_rows[] = {
+    {0x15f0, 0x15ff, 6, 0},  /* P100 */
+    {0x1b00, 0x1d7f, 6, 1},  /* GP102 to GP108 */
+    {0x1db0, 0x1dff, 7, 0},  /* V100 */
+    {0x1e00, 0x1fff, 7, 5},  /* TU102 to TU106, T4 */
+    {0x2180, 0x21ff, 7, 5},  /* TU116 */
+    {0x20b0, 0x20ff, 8, 0},  /* A100, A30 */
+    {0x2200, 0x22ff, 8, 6},  /* GA102 */
+    {0x2300, 0x233f, 9, 0},  /* H100, H200 */
+    {0x2400, 0x25ff, 8, 6},  /* GA103 to GA107 */
+    {0x2680, 0x28ff, 8, 9},  /* AD102 to AD107 */
+    {0x2900, 0x29ff, 10, 0}, /* B200, GB200 */
+};
+
+/* ------------------------------------------------------------------------- devices */
+
+static json_t *reasons_mask(const struct sim_node *gpu)
+{
+    const struct sim_node *group = sim_xml_find(gpu, "clocks_event_reasons");
+    const char *beginning = "clocks_event_reason_";
+    if (!group) {
+        group = sim_xml_find(gpu, "clocks_throttle_reasons");
+        beginning = "clocks_throttle_reason_";
+    }
+    if (!group)
+        return NULL;
+    if (!group->first)
+        return sim_convert(group->text, SIM_AS_IS);
+    uint64_t mask = 0;
+    for (size_t i = 0; i < GP_ARRAY_LEN(reason_rows); i++) {
+        char name[80];
+        (void)snprintf(name, sizeof(name), "%s%s", beginning, reason_rows[i].ending);
+        const char *text = sim_xml_text(group, name);
+        const char *code = text ? sim_words_code(text) : NULL;
+        if (code && i == 0)
+            return json_string(code);
+        if (text && strcmp(text, "Active") == 0)
+            mask |= reason_rows[i].bit;
+    }
+    return json_integer((json_int_t)mask);
+}
+
+/* A name that our list of the kind lacks (a newer architecture) is unknown to the driver played. */
+static void drop_unknown_names(json_t *answers)
+{
+    for (size_t slot = 0; slot < SIM_SLOT_COUNT; slot++) {
+        const struct sim_answer *row = &sim_answers[slot];
+        const struct sim_name *name = sim_kind_names(row->kind);
+        json_t *object = row->member ? json_object_get(answers, row->key) : answers;
+        const char *key = row->member ? row->member : row->key;
+        const char *text = json_string_value(json_object_get(object, key));
+        nvmlReturn_t code;
+        if (!name || !text || sim_return_code(text, &code))
+            continue;
+        while (name->name && strcmp(name->name, text) != 0)
+            name++;
+        if (!name->name)
+            (void)json_object_set_new(object, key, json_string("UNKNOWN"));
+    }
+}
+
+/* The sum of what the newer captures split into parity and SEC-DED. */
+static json_t *sram_uncorrected(const struct sim_node *gpu, const char *counter)
+{
+    char path[80];
+    json_int_t parity, secded;
+    (void)snprintf(path, sizeof(path), "ecc_errors/%s/sram_uncorrectable_parity", counter);
+    const char *a = sim_xml_text(gpu, path);
+    (void)snprintf(path, sizeof(path), "ecc_errors/%s/sram_uncorrectable_secded", counter);
+    const char *b = sim_xml_text(gpu, path);
+    if (!a || !b)
+        return NULL;
+    if (sim_words_code(a) || !sim_parse_scaled(a, 1, &parity) || !sim_parse_scaled(b, 1, &secded))
+        return sim_convert(a, SIM_AS_IS);
+    return json_integer(parity + secded);
+}
+
+/* Newer captures have no totals: the driver's total is the sum over the places it counts at. */
+static bool put_totals(json_t *answers)
+{
+    static const char *const totals[] = {"corrected.volatile", "corrected.aggregate",
+                                         "uncorrected.volatile", "uncorrected.aggregate"};
+    json_t *places = json_object_get(answers, "MemoryErrorCounter");
+    bool ok = true;
+    for (size_t i = 0; i < GP_ARRAY_LEN(totals); i++) {
+        char name[48];
+        (void)snprintf(name, sizeof(name), "%s.SRAM", totals[i]);
+        json_t *sram = json_object_get(places, name);
+        (void)snprintf(name, sizeof(name), "%s.DRAM", totals[i]);
+        json_t *dram = json_object_get(places, name);
+        if (json_is_integer(sram) && json_is_integer(dram))
+            ok &= sim_put(answers, "TotalEccErrors", totals[i],
+                          json_integer(json_integer_value(sram) + json_integer_value(dram)));
+    }
+    return ok;
+}
+
+static bool is_number(json_t *object, const char *key)
+{
+    return json_is_integer(json_object_get(object, key));
+}
+
+/* GPUs that can be partitioned, all with up to seven instances. */
+static bool can_mig(json_t *answers)
+{
+    json_t *mode = json_object_get(json_object_get(answers, "MigMode"), "current");
+    return json_is_string(mode) && strcmp(json_string_value(mode), "NOT_SUPPORTED") != 0;
+}
+
+static bool put_capability(json_t *answers, unsigned int pci_device_id)
+{
+    unsigned int id = pci_device_id >> 16;
+    for (size_t i = 0; i < GP_ARRAY_LEN(capability_rows); i++) {
+        if (id < capability_rows[i].first || id > capability_rows[i].last)
+            continue;
+        return sim_put(answers, "CudaComputeCapability", "major",
+                       json_integer(capability_rows[i].major)) &&
+               sim_put(answers, "CudaComputeCapability", "minor",
+                       json_integer(capability_rows[i].minor));
+    }
+    return true;
+}
+
+bool sim_put_answers(json_t *answers, const struct sim_node *gpu, unsigned int pci_device_id)
+{
+    const struct sim_node *memory = sim_xml_find(gpu, "fb_memory_usage");
+    bool ok = sim_put_rows(answers, gpu, answer_rows, GP_ARRAY_LEN(answer_rows));
+    const char *average = sim_xml_text(gpu, "gpu_power_readings/average_power_draw");
+    const char *instant = sim_xml_text(gpu, "gpu_power_readings/instant_power_draw");
+    if (average && !sim_words_code(average))
+        ok &= sim_put(answers, "PowerUsage", NULL, sim_convert(average, SIM_MILLI));
+    else if (instant)
+        ok &= sim_put(answers, "PowerUsage", NULL, sim_convert(instant, SIM_MILLI));
+    ok &= sim_put(answers, "MemoryInfo", NULL, memory ? sim_memory_info(memory) : NULL);
+    ok &= sim_put(answers, "CurrentClocksEventReasons", NULL, reasons_mask(gpu));
+    ok &= sim_put(answers, "MemoryErrorCounter", "uncorrected.volatile.SRAM",
+                  sram_uncorrected(gpu, "volatile"));
+    ok &= sim_put(answers, "MemoryErrorCounter", "uncorrected.aggregate.SRAM",
+                  sram_uncorrected(gpu, "aggregate"));
+    ok &= put_totals(answers);
+
+    /* Answers that follow from the others on every GPU seen so far. */
+    if (is_number(answers, "CurrentClocksEventReasons"))
+        ok &= sim_put(answers, "SupportedClocksEventReasons", NULL, json_integer(0x1ff));
+    if (json_object_get(answers, "FanSpeed"))
+        ok &= sim_put(answers, "NumFans", NULL, json_integer(is_number(answers, "FanSpeed")));
+    ok &= sim_put(answers, "MaxMigDeviceCount", NULL, json_integer(can_mig(answers) ? 7 : 0));
+    ok &= put_capability(answers, pci_device_id);
+    drop_unknown_names(answers);
+    return ok;
+}
+
+bool sim_put_fields(json_t *fields, const struct sim_node *gpu, const unsigned int driver[2])
+{
+    static const char *const actions[] = {"None", "Reset", "Reboot", "Drain P2P",
+                                          "Drain and Reset"};
+    bool ok = sim_put_rows(fields, gpu, field_rows, GP_ARRAY_LEN(field_rows));
+    bool r575 = (driver[0] >= 575 && driver[0] < 580) || (driver[0] == 580 && driver[1] < 82);
+    for (size_t i = 0; i < GP_ARRAY_LEN(counter_rows); i++) {
+        char id[16];
+        const char *text = sim_xml_text(gpu, counter_rows[i].path);
+        (void)snprintf(id, sizeof(id), "%u", r575 ? counter_rows[i].id_r575 : counter_rows[i].id);
+        if (text)
+            ok &= sim_put(fields, id, NULL, sim_convert(text, SIM_US_NS));
+    }
+    const char *action = sim_xml_text(gpu, "gpu_recovery_action");
+    for (size_t i = 0; action && i < GP_ARRAY_LEN(actions); i++)
+        if (strcmp(actions[i], action) == 0)
+            ok &= sim_put(fields, "230", NULL, json_integer((json_int_t)i));
+    return ok;
+}
