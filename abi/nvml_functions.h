@@ -2,6 +2,9 @@
 #ifndef GPULSE_ABI_NVML_FUNCTIONS_H
 #define GPULSE_ABI_NVML_FUNCTIONS_H
 
+/* What was there in the oldest driver looked at may be older. */
+#define NVML_OLDEST_BRANCH 440u
+
 /* X(branch, return type, name, (parameters)). The branch is the first driver that has it as far as
  * public headers show (440: the oldest one looked at, from 2019); some drivers shipped a symbol
  * before its header. A library may lack any of them: the newest of a family is tried first. */

@@ -41,4 +41,8 @@ nvmlReturn_t sim_give_handle(struct sim_call *call, struct sim_device *device, n
 /* The number in a slot, moved by load and faults. */
 nvmlReturn_t sim_read(const struct sim_call *call, enum sim_slot slot, uint64_t *ret);
 
+/* A whole call that reads `count` slots into values, all or nothing. */
+nvmlReturn_t sim_answer_numbers(enum sim_function function, nvmlDevice_t device, bool args_ok,
+                                const enum sim_slot *slots, size_t count, uint64_t *values);
+
 #endif

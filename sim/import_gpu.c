@@ -21,17 +21,37 @@ static const struct sim_row answer_rows[] = {
     {"board_part_number", "BoardPartNumber", NULL, SIM_AS_IS},
     {"vbios_version", "VbiosVersion", NULL, SIM_AS_IS},
     {"inforom_version/img_version", "InforomImageVersion", NULL, SIM_AS_IS},
+    {"inforom_version/oem_object", "InforomVersion", "OEM", SIM_AS_IS},
+    {"inforom_version/ecc_object", "InforomVersion", "ECC", SIM_AS_IS},
+    {"inforom_version/pwr_object", "InforomVersion", "POWER", SIM_AS_IS},
+    {"inforom_bbx_flush/latest_timestamp", "LastBBXFlushTime", "timestamp_us", SIM_DATE_US},
+    {"inforom_bbx_flush/latest_duration", "LastBBXFlushTime", "duration_us", SIM_COUNT},
+    {"multigpu_board", "MultiGpuBoard", NULL, SIM_YES_NO},
+    {"platformInfo/module_id", "ModuleId", NULL, SIM_COUNT},
+    {"gpu_module_id", "ModuleId", NULL, SIM_COUNT},
+    {"pdi", "Pdi", NULL, SIM_AS_IS},
     {"gsp_firmware_version", "GspFirmwareVersion", NULL, SIM_AS_IS},
+    {"display_attached", "DisplayMode", NULL, SIM_YES_NO}, /* display_mode is hidden there */
     {"display_mode", "DisplayMode", NULL, SIM_AS_IS},
     {"display_active", "DisplayActive", NULL, SIM_AS_IS},
     {"persistence_mode", "PersistenceMode", NULL, SIM_AS_IS},
     {"addressing_mode", "AddressingMode", NULL, SIM_AS_IS},
     {"accounting_mode", "AccountingMode", NULL, SIM_AS_IS},
     {"accounting_mode_buffer_size", "AccountingBufferSize", NULL, SIM_COUNT},
+    {"driver_model/current_dm", "DriverModel", "current", SIM_AS_IS},
+    {"driver_model/pending_dm", "DriverModel", "pending", SIM_AS_IS},
+    {"gpu_operation_mode/current_gom", "GpuOperationMode", "current", SIM_AS_IS},
+    {"gpu_operation_mode/pending_gom", "GpuOperationMode", "pending", SIM_AS_IS},
+    {"c2c_mode", "C2cModeInfo", NULL, SIM_AS_IS},
+    {"dram_encryption_mode/current_dram_encryption", "DramEncryptionMode", "current", SIM_AS_IS},
+    {"dram_encryption_mode/pending_dram_encryption", "DramEncryptionMode", "pending", SIM_AS_IS},
+    {"gpu_virtualization_mode/host_vgpu_mode", "HostVgpuMode", NULL, SIM_AS_IS},
     {"gpu_virtualization_mode/virtualization_mode", "VirtualizationMode", NULL, SIM_AS_IS},
     {"mig_mode/current_mig", "MigMode", "current", SIM_AS_IS},
     {"mig_mode/pending_mig", "MigMode", "pending", SIM_AS_IS},
     {"compute_mode", "ComputeMode", NULL, SIM_AS_IS},
+    {"pci/pci_base_class", "PciInfoExt", "base_class", SIM_HEX},
+    {"pci/pci_sub_class", "PciInfoExt", "sub_class", SIM_HEX},
     {"pci/pci_gpu_link_info/pcie_gen/max_link_gen", "MaxPcieLinkGeneration", NULL, SIM_COUNT},
     {"pci/pci_gpu_link_info/pcie_gen/max_device_link_gen", "GpuMaxPcieLinkGeneration", NULL,
      SIM_COUNT},
@@ -41,11 +61,20 @@ static const struct sim_row answer_rows[] = {
     {"pci/tx_util", "PcieThroughput", "TX", SIM_COUNT},
     {"pci/rx_util", "PcieThroughput", "RX", SIM_COUNT},
     {"pci/replay_counter", "PcieReplayCounter", NULL, SIM_COUNT},
+    {"platformInfo/chassis_serial_number", "PlatformInfo", "chassis", SIM_AS_IS},
+    {"platformInfo/slot_number", "PlatformInfo", "slot", SIM_COUNT},
+    {"platformInfo/tray_index", "PlatformInfo", "tray", SIM_COUNT},
+    {"platformInfo/host_id", "PlatformInfo", "host", SIM_COUNT},
+    {"platformInfo/module_id", "PlatformInfo", "module", SIM_COUNT},
+    {"platformInfo/gpu_fabric_guid", "PlatformInfo", "fabric_guid", SIM_AS_IS},
     {"fan_speed", "FanSpeed", NULL, SIM_COUNT},
     {"performance_state", "PerformanceState", NULL, SIM_AS_IS},
     {"bar1_memory_usage/total", "BAR1MemoryInfo", "total", SIM_MIB},
     {"bar1_memory_usage/used", "BAR1MemoryInfo", "used", SIM_MIB},
     {"bar1_memory_usage/free", "BAR1MemoryInfo", "free", SIM_MIB},
+    {"cc_protected_memory_usage/total", "ConfComputeProtectedMemoryUsage", "total", SIM_MIB},
+    {"cc_protected_memory_usage/used", "ConfComputeProtectedMemoryUsage", "used", SIM_MIB},
+    {"cc_protected_memory_usage/free", "ConfComputeProtectedMemoryUsage", "free", SIM_MIB},
     {"utilization/gpu_util", "UtilizationRates", "gpu", SIM_COUNT},
     {"utilization/memory_util", "UtilizationRates", "memory", SIM_COUNT},
     {"utilization/encoder_util", "EncoderUtilization", NULL, SIM_COUNT},
@@ -55,6 +84,9 @@ static const struct sim_row answer_rows[] = {
     {"encoder_stats/session_count", "EncoderStats", "sessions", SIM_COUNT},
     {"encoder_stats/average_fps", "EncoderStats", "fps", SIM_COUNT},
     {"encoder_stats/average_latency", "EncoderStats", "latency_us", SIM_COUNT},
+    {"fbc_stats/session_count", "FBCStats", "sessions", SIM_COUNT},
+    {"fbc_stats/average_fps", "FBCStats", "fps", SIM_COUNT},
+    {"fbc_stats/average_latency", "FBCStats", "latency_us", SIM_COUNT},
     {"clocks/graphics_clock", "ClockInfo", "GRAPHICS", SIM_COUNT},
     {"clocks/sm_clock", "ClockInfo", "SM", SIM_COUNT},
     {"clocks/mem_clock", "ClockInfo", "MEM", SIM_COUNT},
@@ -63,6 +95,12 @@ static const struct sim_row answer_rows[] = {
     {"max_clocks/sm_clock", "MaxClockInfo", "SM", SIM_COUNT},
     {"max_clocks/mem_clock", "MaxClockInfo", "MEM", SIM_COUNT},
     {"max_clocks/video_clock", "MaxClockInfo", "VIDEO", SIM_COUNT},
+    {"applications_clocks/graphics_clock", "ApplicationsClock", "GRAPHICS", SIM_COUNT},
+    {"applications_clocks/mem_clock", "ApplicationsClock", "MEM", SIM_COUNT},
+    {"default_applications_clocks/graphics_clock", "DefaultApplicationsClock", "GRAPHICS",
+     SIM_COUNT},
+    {"default_applications_clocks/mem_clock", "DefaultApplicationsClock", "MEM", SIM_COUNT},
+    {"max_customer_boost_clocks/graphics_clock", "MaxCustomerBoostClock", "GRAPHICS", SIM_COUNT},
     {"temperature/gpu_temp", "Temperature", NULL, SIM_COUNT},
     {"temperature/gpu_temp_tlimit", "MarginTemperature", NULL, SIM_COUNT},
     {"temperature/gpu_temp_max_threshold", "TemperatureThreshold", "SHUTDOWN", SIM_COUNT},
@@ -87,6 +125,49 @@ static const struct sim_row answer_rows[] = {
     {"gpu_power_readings/max_power_limit", "PowerManagementLimitConstraints", "max", SIM_MILLI},
     {"ecc_mode/current_ecc", "EccMode", "current", SIM_AS_IS},
     {"ecc_mode/pending_ecc", "EccMode", "pending", SIM_AS_IS},
+    {"ecc_errors/volatile/sram_uncorrectable_parity", "SramEccErrorStatus", "volatile_parity",
+     SIM_COUNT},
+    {"ecc_errors/volatile/sram_uncorrectable_secded", "SramEccErrorStatus", "volatile_secded",
+     SIM_COUNT},
+    {"ecc_errors/volatile/sram_correctable", "SramEccErrorStatus", "volatile_corrected", SIM_COUNT},
+    {"ecc_errors/aggregate/sram_uncorrectable_parity", "SramEccErrorStatus", "aggregate_parity",
+     SIM_COUNT},
+    {"ecc_errors/aggregate/sram_uncorrectable_secded", "SramEccErrorStatus", "aggregate_secded",
+     SIM_COUNT},
+    {"ecc_errors/aggregate/sram_correctable", "SramEccErrorStatus", "aggregate_corrected",
+     SIM_COUNT},
+    {"ecc_errors/aggregate/sram_threshold_exceeded", "SramEccErrorStatus", "threshold_exceeded",
+     SIM_YES_NO},
+    {"ecc_errors/aggregate_uncorrectable_sram_sources/sram_l2", "SramEccErrorStatus", "l2",
+     SIM_COUNT},
+    {"ecc_errors/aggregate_uncorrectable_sram_sources/sram_sm", "SramEccErrorStatus", "sm",
+     SIM_COUNT},
+    {"ecc_errors/aggregate_uncorrectable_sram_sources/sram_microcontroller", "SramEccErrorStatus",
+     "mcu", SIM_COUNT},
+    {"ecc_errors/aggregate_uncorrectable_sram_sources/sram_pcie", "SramEccErrorStatus", "pcie",
+     SIM_COUNT},
+    {"ecc_errors/aggregate_uncorrectable_sram_sources/sram_other", "SramEccErrorStatus", "other",
+     SIM_COUNT},
+    {"ecc_errors/channel_repair_pending", "RepairStatus", "channel_pending", SIM_YES_NO},
+    {"ecc_errors/tpc_repair_pending", "RepairStatus", "tpc_pending", SIM_YES_NO},
+    {"ecc_errors/unrepairable_memory", "UnrepairableMemoryFlag", NULL, SIM_YES_NO},
+    {"remapped_rows/remapped_row_corr", "RemappedRows", "correctable", SIM_COUNT},
+    {"remapped_rows/remapped_row_corr_inactive", "RemappedRows", "correctable_inactive", SIM_COUNT},
+    {"remapped_rows/remapped_row_unc", "RemappedRows", "uncorrectable", SIM_COUNT},
+    {"remapped_rows/remapped_row_unc_inactive", "RemappedRows", "uncorrectable_inactive",
+     SIM_COUNT},
+    {"remapped_rows/remapped_row_pending", "RemappedRows", "pending", SIM_YES_NO},
+    {"remapped_rows/remapped_row_failure", "RemappedRows", "failure", SIM_YES_NO},
+    {"remapped_rows/row_remapper_histogram/row_remapper_histogram_max", "RowRemapperHistogram",
+     "max", SIM_COUNT},
+    {"remapped_rows/row_remapper_histogram/row_remapper_histogram_high", "RowRemapperHistogram",
+     "high", SIM_COUNT},
+    {"remapped_rows/row_remapper_histogram/row_remapper_histogram_partial", "RowRemapperHistogram",
+     "partial", SIM_COUNT},
+    {"remapped_rows/row_remapper_histogram/row_remapper_histogram_low", "RowRemapperHistogram",
+     "low", SIM_COUNT},
+    {"remapped_rows/row_remapper_histogram/row_remapper_histogram_none", "RowRemapperHistogram",
+     "none", SIM_COUNT},
 #define SRAM_DRAM(counter)                                                                         \
     {"ecc_errors/" counter "/sram_correctable", "MemoryErrorCounter",                              \
      "corrected." counter ".SRAM", SIM_COUNT},                                                     \
@@ -155,6 +236,9 @@ static const struct sim_row field_rows[] = {
     {"remapped_rows/remapped_row_unc", "143", NULL, SIM_COUNT},
     {"remapped_rows/remapped_row_pending", "144", NULL, SIM_YES_NO},
     {"remapped_rows/remapped_row_failure", "145", NULL, SIM_YES_NO},
+    {"remapped_rows/remapped_row_corr_inactive", "301", NULL, SIM_COUNT},
+    {"remapped_rows/remapped_row_unc_inactive", "302", NULL, SIM_COUNT},
+    {"edpp_multiplier", "274", NULL, SIM_COUNT},
     POWER_FIELDS("gpu_power_readings", ""),
     POWER_FIELDS("module_power_readings", "/1"),
     POWER_FIELDS("gpu_memory_power_readings", "/2"),
@@ -179,6 +263,49 @@ static const struct {
      NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN,
      NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN_R575},
 };
+
+/* What the driver holds as numbers and nvidia-smi prints as words: each is worth a number, the sum
+ * of those that apply is the answer (of a text with several words, of a group with several
+ * elements). */
+struct words {
+    const char *path;
+    const char *words;
+    unsigned int number;
+};
+
+static const struct words peer_words[] = {
+    {"platformInfo/peer_type", "Direct Connected", 0},
+    {"platformInfo/peer_type", "Switch Connected", 1},
+};
+
+static const struct words health_words[] = {
+    {"fabric/health/bandwidth", "Degraded", 1 << 0},
+    {"fabric/health/bandwidth", "Full", 2 << 0},
+    {"fabric/health/route_recovery_in_progress", "True", 1 << 2},
+    {"fabric/health/route_recovery_in_progress", "False", 2 << 2},
+    {"fabric/health/route_unhealthy", "True", 1 << 4},
+    {"fabric/health/route_unhealthy", "False", 2 << 4},
+    {"fabric/health/access_timeout_recovery", "True", 1 << 6},
+    {"fabric/health/access_timeout_recovery", "False", 2 << 6},
+    {"fabric/health/incorrect_configuration", "None", 1 << 8},
+    {"fabric/health/partition_assigned", "True", 1 << 12},
+    {"fabric/health/partition_assigned", "False", 2 << 12},
+};
+
+static const struct words summary_words[] = {
+    {"fabric/health/summary", "Healthy", 1},
+    {"fabric/health/summary", "Unhealthy", 2},
+    {"fabric/health/summary", "Limited Capacity", 3},
+};
+
+#define ATOMICS(path)                                                                              \
+    {path, "FETCHADD_32", 0x01}, {path, "FETCHADD_64", 0x02}, {path, "SWAP_32", 0x04},             \
+        {path, "SWAP_64", 0x08}, {path, "CAS_32", 0x10}, {path, "CAS_64", 0x20},                   \
+    {                                                                                              \
+        path, "CAS_128", 0x40                                                                      \
+    }
+static const struct words outbound_words[] = {ATOMICS("pci/atomic_caps_outbound")};
+static const struct words inbound_words[] = {ATOMICS("pci/atomic_caps_inbound")};
 
 /* Named like "clocks_event_reason_gpu_idle", before R535 "clocks_throttle_reason_gpu_idle". */
 static const struct {
@@ -240,6 +367,50 @@ static json_t *reasons_mask(const struct sim_node *gpu)
             mask |= reason_rows[i].bit;
     }
     return json_integer((json_int_t)mask);
+}
+
+/* The sum of the numbers whose words the capture has; NULL if it has none of the elements, the
+ * return code if it says of all that there is no value. */
+static json_t *words_sum(const struct sim_node *gpu, const struct words *rows, size_t count)
+{
+    bool seen = false;
+    unsigned int sum = 0;
+    const char *code = NULL;
+    for (size_t i = 0; i < count; i++) {
+        const char *text = sim_xml_text(gpu, rows[i].path);
+        const char *at = text ? strstr(text, rows[i].words) : NULL;
+        size_t len = strlen(rows[i].words);
+        if (at && (at[len] == '\0' || at[len] == ' ') && (at == text || at[-1] == ' ')) {
+            sum += rows[i].number;
+            seen = true;
+        } else if (text && !code) {
+            code = sim_words_code(text);
+        }
+    }
+    if (seen)
+        return json_integer(sum);
+    return code ? json_string(code) : NULL;
+}
+
+#define WORDS_SUM(gpu, rows) words_sum(gpu, rows, GP_ARRAY_LEN(rows))
+
+static bool put_fabric(json_t *answers, const struct sim_node *gpu)
+{
+    static const struct sim_row rows[] = {
+        {"fabric/state", "GpuFabricInfo", "state", SIM_AS_IS},
+        {"fabric/cliqueId", "GpuFabricInfo", "clique", SIM_COUNT},
+        {"fabric/clusterUuid", "GpuFabricInfo", "cluster_uuid", SIM_AS_IS},
+    };
+    const char *status = sim_xml_text(gpu, "fabric/status");
+    nvmlReturn_t code = NVML_SUCCESS;
+    bool ok = sim_put_rows(answers, gpu, rows, GP_ARRAY_LEN(rows));
+    if (status && strcmp(status, "Success") != 0)
+        (void)sim_return_code(sim_words_code(status) ? sim_words_code(status) : "UNKNOWN", &code);
+    if (status)
+        ok &= sim_put(answers, "GpuFabricInfo", "status", json_integer(code));
+    ok &= sim_put(answers, "GpuFabricInfo", "health_mask", WORDS_SUM(gpu, health_words));
+    ok &= sim_put(answers, "GpuFabricInfo", "health_summary", WORDS_SUM(gpu, summary_words));
+    return ok && sim_put(answers, "PlatformInfo", "peer", WORDS_SUM(gpu, peer_words));
 }
 
 /* A name that our list of the kind lacks (a newer architecture) is unknown to the driver played. */
@@ -340,6 +511,7 @@ bool sim_put_answers(json_t *answers, const struct sim_node *gpu, unsigned int p
     ok &= sim_put(answers, "MemoryErrorCounter", "uncorrected.aggregate.SRAM",
                   sram_uncorrected(gpu, "aggregate"));
     ok &= put_totals(answers);
+    ok &= put_fabric(answers, gpu);
 
     /* Answers that follow from the others on every GPU seen so far. */
     if (is_number(answers, "CurrentClocksEventReasons"))
@@ -348,7 +520,30 @@ bool sim_put_answers(json_t *answers, const struct sim_node *gpu, unsigned int p
         ok &= sim_put(answers, "NumFans", NULL, json_integer(is_number(answers, "FanSpeed")));
     ok &= sim_put(answers, "MaxMigDeviceCount", NULL, json_integer(can_mig(answers) ? 7 : 0));
     ok &= put_capability(answers, pci_device_id);
+    if (sim_xml_text(gpu, "inforom_version/img_version"))
+        ok &= sim_put(answers, "ValidateInforom", NULL, json_integer(0));
+    const char *gsp = sim_xml_text(gpu, "gsp_firmware_version");
+    for (size_t i = 0; gsp && i < 2; i++)
+        ok &= sim_put(answers, "GspFirmwareMode", i ? "default" : "enabled",
+                      json_integer(!sim_words_code(gsp)));
     drop_unknown_names(answers);
+    return ok;
+}
+
+/* Who may not see power smoothing is refused every field of it. */
+static bool put_smoothing(json_t *fields, const struct sim_node *gpu, bool r575)
+{
+    const char *text = sim_xml_text(gpu, "power_smoothing");
+    const char *code = text ? sim_words_code(text) : NULL;
+    bool ok = true;
+    if (!code || strcmp(code, "NOT_SUPPORTED") == 0)
+        return true;
+    for (unsigned int i = NVML_FI_PWR_SMOOTHING_ENABLED;
+         i <= NVML_FI_PWR_SMOOTHING_ADMIN_OVERRIDE_RAMP_DOWN_HYST_VAL; i++) {
+        char id[16];
+        (void)snprintf(id, sizeof(id), "%u", r575 ? i + 5 : i);
+        ok &= sim_put(fields, id, NULL, json_string(code));
+    }
     return ok;
 }
 
@@ -365,6 +560,9 @@ bool sim_put_fields(json_t *fields, const struct sim_node *gpu, const unsigned i
         if (text)
             ok &= sim_put(fields, id, NULL, sim_convert(text, SIM_US_NS));
     }
+    ok &= sim_put(fields, "228", NULL, WORDS_SUM(gpu, outbound_words));
+    ok &= sim_put(fields, "229", NULL, WORDS_SUM(gpu, inbound_words));
+    ok &= put_smoothing(fields, gpu, r575);
     const char *action = sim_xml_text(gpu, "gpu_recovery_action");
     for (size_t i = 0; action && i < GP_ARRAY_LEN(actions); i++)
         if (strcmp(actions[i], action) == 0)

@@ -4,8 +4,10 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 const char *sim_words_code(const char *text)
 {
@@ -47,6 +49,19 @@ bool sim_parse_scaled(const char *text, double factor, json_int_t *ret)
     return true;
 }
 
+static json_t *convert_date(const char *text)
+{
+    struct tm tm = {.tm_isdst = 0};
+    unsigned int ms;
+    if (sscanf(text, "%d/%d/%d %d:%d:%d.%3u", &tm.tm_year, &tm.tm_mon, &tm.tm_mday, &tm.tm_hour,
+               &tm.tm_min, &tm.tm_sec, &ms) != 7)
+        return NULL;
+    tm.tm_year -= 1900;
+    tm.tm_mon--;
+    time_t seconds = timegm(&tm);
+    return seconds < 0 ? NULL : json_integer((json_int_t)seconds * 1000000 + ms * 1000);
+}
+
 /* A capture is read in the C locale: the tool never calls setlocale(). */
 json_t *sim_convert(const char *text, enum sim_conversion as)
 {
@@ -63,6 +78,8 @@ json_t *sim_convert(const char *text, enum sim_conversion as)
     case SIM_YES_NO:
         return strcmp(text, "Yes") == 0 || strcmp(text, "No") == 0 ? json_integer(text[0] == 'Y')
                                                                    : NULL;
+    case SIM_DATE_US:
+        return convert_date(text);
     case SIM_HEX:
         number = (json_int_t)strtoull(text, &end, 16);
         return end == text ? NULL : json_integer(number);

@@ -7,13 +7,14 @@
 #include <jansson.h>
 
 enum sim_conversion {
-    SIM_AS_IS,  /* text, or a name of the answer's kind */
-    SIM_COUNT,  /* "53", "51 %", "16x", "345 MHz", "500 KB/s": the leading whole number */
-    SIM_MIB,    /* "81559 MiB" in bytes */
-    SIM_MILLI,  /* "68.57 W" in mW */
-    SIM_US_NS,  /* "770461242 us" in ns */
-    SIM_HEX,    /* "0x5300" */
-    SIM_YES_NO, /* 1 or 0 */
+    SIM_AS_IS,   /* text, or a name of the answer's kind */
+    SIM_COUNT,   /* "53", "51 %", "16x", "345 MHz", "500 KB/s": the leading whole number */
+    SIM_MIB,     /* "81559 MiB" in bytes */
+    SIM_MILLI,   /* "68.57 W" in mW */
+    SIM_US_NS,   /* "770461242 us" in ns */
+    SIM_HEX,     /* "0x5300" */
+    SIM_YES_NO,  /* 1 or 0 */
+    SIM_DATE_US, /* "2026/08/20 14:59:03.740" as microseconds since 1970, taken as UTC */
 };
 
 /* One value: where the capture has it, where the machine file has it. */

@@ -82,6 +82,17 @@ static const struct sim_name addressing_names[] = {
     {"ATS", NVML_DEVICE_ADDRESSING_MODE_ATS},
     {NULL, 0},
 };
+static const struct sim_name driver_model_names[] = {
+    {"WDDM", NVML_DRIVER_WDDM}, {"TCC", NVML_DRIVER_WDM}, {"MCDM", NVML_DRIVER_MCDM}, {NULL, 0}};
+static const struct sim_name operation_mode_names[] = {{"All On", NVML_GOM_ALL_ON},
+                                                       {"Compute", NVML_GOM_COMPUTE},
+                                                       {"Low Double Precision", NVML_GOM_LOW_DP},
+                                                       {NULL, 0}};
+static const struct sim_name host_vgpu_names[] = {{"Non SR-IOV", NVML_HOST_VGPU_MODE_NON_SRIOV},
+                                                  {"SR-IOV", NVML_HOST_VGPU_MODE_SRIOV},
+                                                  {NULL, 0}};
+static const struct sim_name fabric_state_names[] = {
+    {"Not Started", 1}, {"In Progress", 2}, {"Completed", 3}, {NULL, 0}};
 
 const struct sim_name *sim_kind_names(enum sim_kind kind)
 {
@@ -93,6 +104,10 @@ const struct sim_name *sim_kind_names(enum sim_kind kind)
         [SIM_KIND_COMPUTE_MODE] = compute_mode_names,
         [SIM_KIND_VIRTUALIZATION] = virtualization_names,
         [SIM_KIND_ADDRESSING] = addressing_names,
+        [SIM_KIND_DRIVER_MODEL] = driver_model_names,
+        [SIM_KIND_OPERATION_MODE] = operation_mode_names,
+        [SIM_KIND_HOST_VGPU] = host_vgpu_names,
+        [SIM_KIND_FABRIC_STATE] = fabric_state_names,
     };
     return names[kind];
 }
@@ -717,7 +732,8 @@ static void mark_missing(struct sim_machine *machine)
 #undef X
     };
     for (size_t fn = 0; fn < SIM_FN_COUNT; fn++)
-        machine->missing[fn] = !sim_machine_has_driver(machine, branches[fn], 0);
+        machine->missing[fn] =
+            branches[fn] > NVML_OLDEST_BRANCH && !sim_machine_has_driver(machine, branches[fn], 0);
     if (lacks_v3_lists(machine))
         machine->missing[SIM_FN_nvmlDeviceGetComputeRunningProcesses_v3] =
             machine->missing[SIM_FN_nvmlDeviceGetGraphicsRunningProcesses_v3] =

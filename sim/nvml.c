@@ -32,9 +32,8 @@ static nvmlReturn_t answer_text(enum sim_function function, nvmlDevice_t device,
     return sim_leave(code);
 }
 
-/* Reads `count` slots into values, all or nothing. */
-static nvmlReturn_t answer_numbers(enum sim_function function, nvmlDevice_t device, bool args_ok,
-                                   const enum sim_slot *slots, size_t count, uint64_t *values)
+nvmlReturn_t sim_answer_numbers(enum sim_function function, nvmlDevice_t device, bool args_ok,
+                                const enum sim_slot *slots, size_t count, uint64_t *values)
 {
     struct sim_call call;
     nvmlReturn_t code = sim_enter_device(&call, function, device, args_ok);
@@ -47,7 +46,27 @@ static nvmlReturn_t answer_number(enum sim_function function, nvmlDevice_t devic
                                   size_t slot, uint64_t *value)
 {
     const enum sim_slot slots[] = {(enum sim_slot)(slot < SIM_SLOT_COUNT ? slot : 0)};
-    return answer_numbers(function, device, args_ok, slots, 1, value);
+    return sim_answer_numbers(function, device, args_ok, slots, 1, value);
+}
+
+/* A struct of u32 behind its version word, if it has one: that is checked before anything is
+ * written. */
+static nvmlReturn_t answer_words(enum sim_function function, nvmlDevice_t device,
+                                 unsigned int *words, unsigned int version, enum sim_slot first,
+                                 enum sim_slot last)
+{
+    struct sim_call call;
+    nvmlReturn_t code = sim_enter_device(&call, function, device, words != NULL);
+    if (code == NVML_SUCCESS && version && words[0] != version)
+        code = NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+    uint64_t v;
+    for (enum sim_slot slot = first; code == NVML_SUCCESS && slot <= last; slot++)
+        code = sim_read(&call, slot, &v);
+    for (enum sim_slot slot = first; code == NVML_SUCCESS && slot <= last; slot++) {
+        (void)sim_read(&call, slot, &v);
+        words[(version ? 1 : 0) + (size_t)(slot - first)] = (unsigned int)v;
+    }
+    return sim_leave(code);
 }
 
 /* The driver averages an engine over this period. */
@@ -72,7 +91,8 @@ enum { ENGINE_PERIOD_US = 167000 };
     {                                                                                              \
         static const enum sim_slot slots[] = {SIM_##slot, SIM_##slot2};                            \
         uint64_t v[2];                                                                             \
-        nvmlReturn_t code = answer_numbers(SIM_FN_##function, device, out && out2, slots, 2, v);   \
+        nvmlReturn_t code =                                                                        \
+            sim_answer_numbers(SIM_FN_##function, device, out && out2, slots, 2, v);               \
         if (code == NVML_SUCCESS) {                                                                \
             *out = (type)v[0];                                                                     \
             *out2 = (type)v[1];                                                                    \
@@ -101,6 +121,20 @@ enum { ENGINE_PERIOD_US = 167000 };
             *period = ENGINE_PERIOD_US;                                                            \
         }                                                                                          \
         return code;                                                                               \
+    }
+#define SIM_TEXT_KEYED(function, arg, count, slot)                                                 \
+    SIM_EXPORT nvmlReturn_t function(nvmlDevice_t device, arg key, char *buffer,                   \
+                                     unsigned int length)                                          \
+    {                                                                                              \
+        size_t offset = (size_t)key < (size_t)(count) ? (size_t)key : 0;                           \
+        return answer_text(SIM_FN_##function, device, (enum sim_slot)(SIM_##slot + offset),        \
+                           (size_t)key < (size_t)(count) ? buffer : NULL, length);                 \
+    }
+#define SIM_WORDS(function, type, version, first, last)                                            \
+    SIM_EXPORT nvmlReturn_t function(nvmlDevice_t device, type *out)                               \
+    {                                                                                              \
+        return answer_words(SIM_FN_##function, device, (unsigned int *)out, version, SIM_##first,  \
+                            SIM_##last);                                                           \
     }
 #include "sim/answers.def"
 
@@ -409,8 +443,8 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetBAR1MemoryInfo(nvmlDevice_t device, nvmlBAR
 {
     static const enum sim_slot slots[] = {SIM_BAR1_TOTAL, SIM_BAR1_FREE, SIM_BAR1_USED};
     uint64_t v[3];
-    nvmlReturn_t code = answer_numbers(SIM_FN_nvmlDeviceGetBAR1MemoryInfo, device, memory != NULL,
-                                       slots, GP_ARRAY_LEN(slots), v);
+    nvmlReturn_t code = sim_answer_numbers(SIM_FN_nvmlDeviceGetBAR1MemoryInfo, device,
+                                           memory != NULL, slots, GP_ARRAY_LEN(slots), v);
     if (code == NVML_SUCCESS)
         *memory = (nvmlBAR1Memory_t){.bar1Total = v[0], .bar1Free = v[1], .bar1Used = v[2]};
     return code;
@@ -578,8 +612,8 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device,
 {
     static const enum sim_slot slots[] = {SIM_UTIL_GPU, SIM_UTIL_MEM};
     uint64_t v[2];
-    nvmlReturn_t code = answer_numbers(SIM_FN_nvmlDeviceGetUtilizationRates, device,
-                                       utilization != NULL, slots, GP_ARRAY_LEN(slots), v);
+    nvmlReturn_t code = sim_answer_numbers(SIM_FN_nvmlDeviceGetUtilizationRates, device,
+                                           utilization != NULL, slots, GP_ARRAY_LEN(slots), v);
     if (code == NVML_SUCCESS)
         *utilization = (nvmlUtilization_t){.gpu = (unsigned int)v[0], .memory = (unsigned int)v[1]};
     return code;
@@ -591,8 +625,8 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetEncoderStats(nvmlDevice_t device, unsigned 
     static const enum sim_slot slots[] = {SIM_ENC_SESSIONS, SIM_ENC_FPS, SIM_ENC_LATENCY};
     uint64_t v[3];
     nvmlReturn_t code =
-        answer_numbers(SIM_FN_nvmlDeviceGetEncoderStats, device, sessions && fps && latency_us,
-                       slots, GP_ARRAY_LEN(slots), v);
+        sim_answer_numbers(SIM_FN_nvmlDeviceGetEncoderStats, device, sessions && fps && latency_us,
+                           slots, GP_ARRAY_LEN(slots), v);
     if (code == NVML_SUCCESS) {
         *sessions = (unsigned int)v[0];
         *fps = (unsigned int)v[1];
@@ -641,25 +675,13 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetMarginTemperature(nvmlDevice_t device,
     return code;
 }
 
-SIM_EXPORT nvmlReturn_t nvmlDeviceGetAddressingMode(nvmlDevice_t device,
-                                                    nvmlDeviceAddressingMode_t *mode)
-{
-    uint64_t v;
-    nvmlReturn_t code =
-        versioned_number(SIM_FN_nvmlDeviceGetAddressingMode, device, mode ? &mode->version : NULL,
-                         nvmlDeviceAddressingMode_v1, SIM_ADDRESSING, &v);
-    if (code == NVML_SUCCESS)
-        mode->value = (unsigned int)v;
-    return code;
-}
-
 SIM_EXPORT nvmlReturn_t nvmlDeviceGetFanSpeed_v2(nvmlDevice_t device, unsigned int fan,
                                                  unsigned int *percent)
 {
     static const enum sim_slot slots[] = {SIM_FAN, SIM_FANS};
     uint64_t v[2];
-    nvmlReturn_t code = answer_numbers(SIM_FN_nvmlDeviceGetFanSpeed_v2, device, percent != NULL,
-                                       slots, GP_ARRAY_LEN(slots), v);
+    nvmlReturn_t code = sim_answer_numbers(SIM_FN_nvmlDeviceGetFanSpeed_v2, device, percent != NULL,
+                                           slots, GP_ARRAY_LEN(slots), v);
     if (code == NVML_SUCCESS && fan >= v[1])
         return NVML_ERROR_INVALID_ARGUMENT;
     if (code == NVML_SUCCESS)
@@ -830,8 +852,8 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetAttributes_v2(nvmlDevice_t device,
         SIM_ATTR_OFA, SIM_ATTR_GI_SLICES, SIM_ATTR_CI_SLICES, SIM_ATTR_MEMORY,
     };
     uint64_t v[GP_ARRAY_LEN(slots)];
-    nvmlReturn_t code = answer_numbers(SIM_FN_nvmlDeviceGetAttributes_v2, device,
-                                       attributes != NULL, slots, GP_ARRAY_LEN(slots), v);
+    nvmlReturn_t code = sim_answer_numbers(SIM_FN_nvmlDeviceGetAttributes_v2, device,
+                                           attributes != NULL, slots, GP_ARRAY_LEN(slots), v);
     if (code == NVML_SUCCESS)
         *attributes = (nvmlDeviceAttributes_t){
             .multiprocessorCount = (unsigned int)v[0],

@@ -22,6 +22,13 @@ MIB = 1 << 20
 ACCEPTED = {
     ("netdata_rtx-4090-driver-535", "temperature.gpu.tlimit"):
         "driver 535 has no public call for it; nvmlDeviceGetMarginTemperature came with 570",
+    ("k8stestinfra_gb200", "ecc.unrepairable_memory"):
+        "580.173 had the call before a public header named it, with 590: the simulated driver has it from there on",
+    **{(capture, "module_id"): "nvidia-smi knew it before the public call, which came with 535"
+       for capture in ("netdata_rtx-2080-win", "netdata_rtx-3060", "netdata_tesla-p100",
+                       "telegraf_quadro-p2000-v12", "telegraf_tesla-t4")},
+    **{(capture, "addressing_mode"): "nvidia-smi knew it before the public call, which came with 570"
+       for capture in ("netdata_rtx-4090-driver-535", "telegraf_a100-sxm4-v12")},
     ("telegraf_a100-sxm4-v12", "count"): "the capture was cut: it says 4 GPUs and contains 1",
 }
 
@@ -52,6 +59,12 @@ NOT_IN_CAPTURES = {
 
 # Groups of such metrics.
 NOT_IN_CAPTURES_GROUPS = {
+    r"kmd_version|pcie\.link\.gen\.hostmax": "from the kernel of this machine",
+    r"conf_compute\..*|cores|irq|numa_node|memory\.bus_width|hostname|power\.source|ecc\.mode\.default|"
+    r"gsp\.mode\..*|inforom\.checksum_validation|bbx\.time_run|c2c\.link.*|mig\.mode\.resetless|"
+    r"pcie\.(errors\..*|l0_to_recovery_counter)|vgpu_.*|gpu\.base\..*|"
+    r"power_smoothing\.(delayed|soc|primary|secondary|min_primary|window).*|"
+    r"power_smoothing\..*(secondary_power_floor|primary_floor.*)": "nvidia-smi -q does not print it",
     r"(utilization\.(gpu|memory)|power\.draw)\.(peak|mean)": "over the time between two samples",
     r"throttle\..*|gpm\..*|process\.(power|energy)": "over the time between two samples",
     r"energy\.consumption": "nvidia-smi -q does not print it",
@@ -64,8 +77,33 @@ ONLY_ABSENT = {
     "process.compute_instance_id": "no capture shows a process inside a MIG instance",
 }
 
+# Groups of such metrics: no capture of a board that has it.
+ONLY_ABSENT_GROUPS = {
+    r"gom\..*": "Kepler only",
+    r"inforom\.pwr": "Kepler only",
+    r"virtualization\.host_vgpu_mode": "no host of vGPUs",
+    r"dramEncryption\..*": "no board with it",
+    r"gpu_memory\.power\.draw\.instant": "no board with it",
+    r"edpp_multiplier": "the captures with it are no XML",
+    r"fabric\.health\.(incorrect_configuration|partition_assigned)": "a healthy fabric without partitions",
+    r"power_smoothing\..*": "needs root",
+    r"ecc\.errors\..*\.(cbu|l1_cache)": "Volta only",
+}
+
+NAMES = {name for _, name in re.findall(r'^METRIC\(\w+, (\w+), \w+, \w+, \w+, \w+, "([^"]+)"',
+                                        (ROOT / "src/model/metric.def").read_text(), re.M)}
+
+
+def explain(reasons, groups):
+    reasons.update({name: reason for name in NAMES for group, reason in groups.items() if re.fullmatch(group, name)})
+
+
+explain(NOT_IN_CAPTURES, NOT_IN_CAPTURES_GROUPS)
+explain(ONLY_ABSENT, ONLY_ABSENT_GROUPS)
+
 # What nvidia-smi prints in place of a value, and the reason that gpulse gives for its absence.
 ABSENT = {
+    "": "not supported",
     "N/A": "not supported",
     "[N/A]": "not supported",
     "[Not Supported]": "not supported",
@@ -124,6 +162,15 @@ def mebibytes(t, capture):
 
 def hexadecimal(t, _):
     return "0x" + t.upper()
+
+
+def moment(t, _):
+    """The time of a machine somewhere, taken as UTC."""
+    return t.replace("/", "-").replace(" ", "T") + "+00:00"
+
+
+def percent(t, _):
+    return float(t.removesuffix("%").strip())
 
 
 POWER, OLD_POWER, CLOCKS = "gpu_power_readings", "power_readings", "clocks_event_reasons"
@@ -198,6 +245,132 @@ DEVICE = {
     "mig.mode.current": ("mig_mode/current_mig", text),
     "mig.mode.pending": ("mig_mode/pending_mig", text),
     "gpu_recovery_action": ("gpu_recovery_action", text),
+    "pci.baseClass": ("pci/pci_base_class", hexadecimal),
+    "pci.subClass": ("pci/pci_sub_class", hexadecimal),
+    "board.id": ("board_id", text),
+    "board.multi_gpu": ("multigpu_board", text),
+    "board.part_number": ("board_part_number", text),
+    "pdi": ("pdi", text),
+    "module_id": ("platformInfo/module_id gpu_module_id", number),
+    "inforom.img": ("inforom_version/img_version", text),
+    "inforom.oem": ("inforom_version/oem_object", text),
+    "inforom.ecc": ("inforom_version/ecc_object", text),
+    "inforom.pwr": ("inforom_version/pwr_object", text),
+    "bbx.flush.time": ("inforom_bbx_flush/latest_timestamp", moment),
+    "bbx.flush.duration": ("inforom_bbx_flush/latest_duration", number),
+    "gsp.firmware_version": ("gsp_firmware_version", text),
+    "protected_memory.total": ("cc_protected_memory_usage/total", mebibytes),
+    "protected_memory.used": ("cc_protected_memory_usage/used", mebibytes),
+    "protected_memory.free": ("cc_protected_memory_usage/free", mebibytes),
+    "encoder.stats.sessionCount": ("encoder_stats/session_count", number),
+    "encoder.stats.averageFps": ("encoder_stats/average_fps", number),
+    "encoder.stats.averageLatency": ("encoder_stats/average_latency", number),
+    "fbc.stats.session_count": ("fbc_stats/session_count", number),
+    "fbc.stats.average_fps": ("fbc_stats/average_fps", number),
+    "fbc.stats.average_latency": ("fbc_stats/average_latency", number),
+    "temperature.target": ("temperature/gpu_target_temperature", number),
+    "temperature.target.min": ("supported_gpu_target_temp/gpu_target_temp_min", number),
+    "temperature.target.max": ("supported_gpu_target_temp/gpu_target_temp_max", number),
+    "power.management": ("power_readings/power_management", text),
+    "edpp_multiplier": ("edpp_multiplier", percent),
+    "module.power.draw.average": ("module_power_readings/average_power_draw", watts),
+    "module.power.draw.instant": ("module_power_readings/instant_power_draw", watts),
+    "module.power.limit": ("module_power_readings/requested_power_limit", watts),
+    "module.enforced.power.limit": ("module_power_readings/current_power_limit", watts),
+    "module.power.default_limit": ("module_power_readings/default_power_limit", watts),
+    "module.power.min_limit": ("module_power_readings/min_power_limit", watts),
+    "module.power.max_limit": ("module_power_readings/max_power_limit", watts),
+    "gpu_memory.power.draw.average": ("gpu_memory_power_readings/average_power_draw", watts),
+    "gpu_memory.power.draw.instant": ("gpu_memory_power_readings/instant_power_draw", watts),
+    "clocks.applications.graphics": ("applications_clocks/graphics_clock", number),
+    "clocks.applications.memory": ("applications_clocks/mem_clock", number),
+    "clocks.default_applications.graphics": ("default_applications_clocks/graphics_clock", number),
+    "clocks.default_applications.memory": ("default_applications_clocks/mem_clock", number),
+    "clocks.max_customer_boost.graphics": ("max_customer_boost_clocks/graphics_clock", number),
+    "clocks_event_reasons_counters.sw_power_cap": ("clocks_event_reasons_counters/clocks_event_reasons_counters_sw_power_cap", number),
+    "clocks_event_reasons_counters.sync_boost": ("clocks_event_reasons_counters/clocks_event_reasons_counters_sync_boost", number),
+    "clocks_event_reasons_counters.sw_thermal_slowdown": ("clocks_event_reasons_counters/clocks_event_reasons_counters_sw_therm_slowdown", number),
+    "clocks_event_reasons_counters.hw_thermal_slowdown": ("clocks_event_reasons_counters/clocks_event_reasons_counters_hw_therm_slowdown", number),
+    "clocks_event_reasons_counters.hw_power_brake_slowdown": ("clocks_event_reasons_counters/clocks_event_reasons_counters_hw_power_brake", number),
+    "pcie.replay_counter": ("pci/replay_counter", number),
+    "pcie.replay_rollover_counter": ("pci/replay_rollover_counter", number),
+    "pcie.atomics.outbound": ("pci/atomic_caps_outbound", text),
+    "pcie.atomics.inbound": ("pci/atomic_caps_inbound", text),
+    "ecc.errors.uncorrected.volatile.sram.parity": ("ecc_errors/volatile/sram_uncorrectable_parity", number),
+    "ecc.errors.uncorrected.volatile.sram.secded": ("ecc_errors/volatile/sram_uncorrectable_secded", number),
+    "ecc.errors.uncorrected.aggregate.sram.parity": ("ecc_errors/aggregate/sram_uncorrectable_parity", number),
+    "ecc.errors.uncorrected.aggregate.sram.secded": ("ecc_errors/aggregate/sram_uncorrectable_secded", number),
+    "ecc.errors.uncorrected.aggregate.sram.thresholdExceeded": ("ecc_errors/aggregate/sram_threshold_exceeded", text),
+    "ecc.errors.uncorrected.aggregate.sram.l2": ("ecc_errors/aggregate_uncorrectable_sram_sources/sram_l2", number),
+    "ecc.errors.uncorrected.aggregate.sram.sm": ("ecc_errors/aggregate_uncorrectable_sram_sources/sram_sm", number),
+    "ecc.errors.uncorrected.aggregate.sram.mcu": ("ecc_errors/aggregate_uncorrectable_sram_sources/sram_microcontroller", number),
+    "ecc.errors.uncorrected.aggregate.sram.pcie": ("ecc_errors/aggregate_uncorrectable_sram_sources/sram_pcie", number),
+    "ecc.errors.uncorrected.aggregate.sram.other": ("ecc_errors/aggregate_uncorrectable_sram_sources/sram_other", number),
+    "ecc.channel_repair_pending": ("ecc_errors/channel_repair_pending", text),
+    "ecc.tpc_repair_pending": ("ecc_errors/tpc_repair_pending", text),
+    "ecc.unrepairable_memory": ("ecc_errors/unrepairable_memory", text),
+    "retired_pages.single_bit_ecc.count": ("retired_pages/multiple_single_bit_retirement/retired_count", number),
+    "retired_pages.double_bit.count": ("retired_pages/double_bit_retirement/retired_count", number),
+    "retired_pages.pending": ("retired_pages/pending_retirement", text),
+    "remapped_rows.correctable": ("remapped_rows/remapped_row_corr", number),
+    "remapped_rows.correctable_inactive": ("remapped_rows/remapped_row_corr_inactive", number),
+    "remapped_rows.uncorrectable": ("remapped_rows/remapped_row_unc", number),
+    "remapped_rows.uncorrectable_inactive": ("remapped_rows/remapped_row_unc_inactive", number),
+    "remapped_rows.pending": ("remapped_rows/remapped_row_pending", text),
+    "remapped_rows.failure": ("remapped_rows/remapped_row_failure", text),
+    "remapped_rows.histogram.max": ("remapped_rows/row_remapper_histogram/row_remapper_histogram_max", number),
+    "remapped_rows.histogram.high": ("remapped_rows/row_remapper_histogram/row_remapper_histogram_high", number),
+    "remapped_rows.histogram.partial": ("remapped_rows/row_remapper_histogram/row_remapper_histogram_partial", number),
+    "remapped_rows.histogram.low": ("remapped_rows/row_remapper_histogram/row_remapper_histogram_low", number),
+    "remapped_rows.histogram.none": ("remapped_rows/row_remapper_histogram/row_remapper_histogram_none", number),
+    "display_attached": ("display_attached", text),
+    "display_active": ("display_active", text),
+    "accounting.mode": ("accounting_mode", text),
+    "accounting.buffer_size": ("accounting_mode_buffer_size", number),
+    "driver_model.current": ("driver_model/current_dm", text),
+    "gom.current": ("gpu_operation_mode/current_gom", text),
+    "dramEncryption.mode.current": ("dram_encryption_mode/current_dram_encryption", text),
+    "driver_model.pending": ("driver_model/pending_dm", text),
+    "gom.pending": ("gpu_operation_mode/pending_gom", text),
+    "dramEncryption.mode.pending": ("dram_encryption_mode/pending_dram_encryption", text),
+    "addressing_mode": ("addressing_mode", text),
+    "virtualization.mode": ("gpu_virtualization_mode/virtualization_mode", text),
+    "virtualization.host_vgpu_mode": ("gpu_virtualization_mode/host_vgpu_mode", text),
+    "c2c.mode": ("c2c_mode", text),
+    "fabric.state": ("fabric/state", text),
+    "fabric.status": ("fabric/status", text),
+    "fabric.cliqueId": ("fabric/cliqueId", number),
+    "fabric.clusterUuid": ("fabric/clusterUuid", text),
+    "fabric.health.summary": ("fabric/health/summary", text),
+    "fabric.health.bandwidth": ("fabric/health/bandwidth", text),
+    "fabric.health.route_recovery_in_progress": ("fabric/health/route_recovery_in_progress", text),
+    "fabric.health.route_unhealthy": ("fabric/health/route_unhealthy", text),
+    "fabric.health.access_timeout_recovery": ("fabric/health/access_timeout_recovery", text),
+    "fabric.health.incorrect_configuration": ("fabric/health/incorrect_configuration", text),
+    "fabric.health.partition_assigned": ("fabric/health/partition_assigned", text),
+    "platform.chassis_serial_number": ("platformInfo/chassis_serial_number", text),
+    "platform.slot_number": ("platformInfo/slot_number", number),
+    "platform.tray_index": ("platformInfo/tray_index", number),
+    "platform.host_id": ("platformInfo/host_id", number),
+    "platform.peer_type": ("platformInfo/peer_type", text),
+    "platform.module_id": ("platformInfo/module_id", number),
+    "platform.gpu_fabric_guid": ("platformInfo/gpu_fabric_guid", text),
+}
+
+# Groups that may be one word, such as "N/A", and what their metrics begin with.
+GROUPS = (("remapped_rows", "remapped_rows."), ("power_smoothing", "power_smoothing."))
+
+# Location of memory errors → elements of newer and of older captures (below single_bit or double_bit).
+PLACES = {
+    "device_memory": ("dram", "device_memory"),
+    "dram": ("dram", "device_memory"),
+    "register_file": (None, "register_file"),
+    "l1_cache": (None, "l1_cache"),
+    "l2_cache": (None, "l2_cache"),
+    "texture_memory": (None, "texture_memory"),
+    "texture_shm": (None, "texture_shm"),
+    "cbu": (None, "cbu"),
+    "sram": ("sram", None),
 }
 
 # Bit of clocks_event_reasons.active → ending of the element; the metrics end alike.
@@ -218,8 +391,14 @@ ECC = {
     for kind in ("corrected", "uncorrected") for counter in ("volatile", "aggregate")
 }
 
+ECC_PLACES = {
+    f"ecc.errors.{kind}.{counter}.{place}": (kind, counter, place)
+    for kind in ("corrected", "uncorrected") for counter in ("volatile", "aggregate") for place in PLACES
+}
+
 # What is worked out by a function of its own, below.
-WORKED_OUT = {"index", "power.draw", f"{CLOCKS}.active", *(f"{CLOCKS}.{e}" for e in REASONS.values()),
+WORKED_OUT = {"index", "display_mode", *ECC_PLACES,
+              *(n for n in NAMES - set(NOT_IN_CAPTURES) if n.startswith("power_smoothing.")), "power.draw", f"{CLOCKS}.active", *(f"{CLOCKS}.{e}" for e in REASONS.values()),
               *ECC, "mig.index", "mig.gpu_instance_id", "mig.compute_instance_id"}
 HOST = {"driver_version", "cuda_version", "count"}
 PROCESS = {"pid", "process.type", "process_name", "process.command", "used_gpu_memory",
@@ -233,7 +412,7 @@ class Capture:
         self.name = path.stem.removeprefix("qx__")
         self.log = ET.parse(path).getroot()
         self.gpus = self.log.findall("gpu")
-        self.rounds_up = int(self.log.findtext("driver_version").split(".")[0]) >= 570
+        self.rounds_up = int((self.log.findtext("driver_version") or "0").split(".")[0]) >= 570
 
 
 def texts(node, paths):
@@ -292,8 +471,42 @@ def ecc_total(gpu, kind, counter):
     return Absent(ABSENT[absent[0]]) if absent else sum(map(int, found))
 
 
+def ecc_place(gpu, kind, counter, place):
+    """The errors at one place; newer captures split those of the chip's memories in two."""
+    new, old = PLACES[place]
+    ending = {"corrected": "correctable", "uncorrected": "uncorrectable"}[kind]
+    bits = {"corrected": "single_bit", "uncorrected": "double_bit"}[kind]
+    base = f"ecc_errors/{counter}"
+    paths = [f"{base}/{bits}/{old}"] if old else []
+    if new:
+        paths += [f"{base}/{new}_{ending}{part}" for part in ("", "_parity", "_secded")]
+    found = texts(gpu, " ".join(paths))
+    absent = [t for t in found if t in ABSENT]
+    return Absent(ABSENT[absent[0]]) if absent else sum(map(int, found)) if found else None
+
+
+def group_absent(gpu, capture):
+    """A group that is one word, such as "N/A", says it of every metric in it."""
+    for group, prefix in GROUPS:
+        word = gpu.findtext(group)
+        if word is None or not word.strip():
+            continue
+        for metric in NAMES:
+            if metric.startswith(prefix) and metric not in NOT_IN_CAPTURES:
+                yield metric, Absent(ABSENT[word.strip()])
+
+
 def expected_of_gpu(gpu, index, capture):
     yield "index", index
+    yield from group_absent(gpu, capture)
+    # Since R580 nvidia-smi says display_attached instead; the driver's answer is the same.
+    mode = (gpu.findtext("display_mode") or "").strip()
+    if mode in ("Enabled", "Disabled"):
+        yield "display_mode", mode
+    for metric, (kind, counter, place) in ECC_PLACES.items():
+        errors = ecc_place(gpu, kind, counter, place)
+        if errors is not None:
+            yield metric, errors
     yield from table_values(gpu, DEVICE, capture)
     yield from power_draw(gpu, capture)
     yield from clock_reasons(gpu)
@@ -331,10 +544,12 @@ def expected_of_process(process, capture):
 
 
 def expected_of_host(capture):
-    yield "driver_version", capture.log.findtext("driver_version").strip()
+    if (version := capture.log.findtext("driver_version")) is not None:
+        yield "driver_version", version.strip()
     if (cuda := capture.log.findtext("cuda_version")) is not None:
         yield "cuda_version", convert(cuda.strip(), text, capture)
-    yield "count", int(capture.log.findtext("attached_gpus"))
+    if (count := capture.log.findtext("attached_gpus")) is not None:
+        yield "count", int(count)
 
 
 # ---- comparing ----
@@ -388,7 +603,7 @@ def compare(capture, folder):
     good(gpulse("sim", "import", capture.path, "-o", machine))
     # An empty root: the captured pids must not meet processes of this machine.
     os.mkdir(f"{folder}/root")
-    env = dict(os.environ, GPULSE_SIM_STATE=folder)
+    env = dict(os.environ, GPULSE_SIM_STATE=folder, TZ="UTC")
     common = ("--sim", machine, "--sim-still", "--root", f"{folder}/root", "--timeout", "60", "query", "*",
               "-f", "json")
 
@@ -425,9 +640,6 @@ def check(capture):
 
 def add_captures():
     for path in sorted((ROOT / "data/captures").glob("qx__*.xml")):
-        if not re.search(r"nvsmi_device_v1[123]\.dtd", path.read_text(errors="replace")[:2000]):
-            continue
-
         def of_capture(capture=Capture(path)):
             check(capture)
         of_capture.__name__ = f"capture {path.stem.removeprefix('qx__')}"
@@ -446,12 +658,8 @@ def there_are_captures():
 
 @test
 def every_metric_is_compared_or_explained():
-    rows = re.findall(r'^METRIC\(\w+, (\w+), \w+, \w+, \w+, \w+, "([^"]+)"',
-                      (ROOT / "src/model/metric.def").read_text(), re.M)
-    names = {name for _, name in rows}
+    names = NAMES
     assert len(names) > 100, "metric.def was not understood"
-    NOT_IN_CAPTURES.update({name: reason for name in names
-                            for group, reason in NOT_IN_CAPTURES_GROUPS.items() if re.fullmatch(group, name)})
     known = {*DEVICE, *WORKED_OUT, *HOST, *PROCESS, *NOT_IN_CAPTURES}
     assert not names - known, f"neither compared nor explained: {sorted(names - known)}"
     assert not known - names, f"not in metric.def: {sorted(known - names)}"

@@ -26,6 +26,8 @@ const char *gp_unit_name(enum gp_unit unit)
         [GP_UNIT_PERCENT] = "percent", [GP_UNIT_CELSIUS] = "°C",
         [GP_UNIT_WATT] = "W",          [GP_UNIT_MHZ] = "MHz",
         [GP_UNIT_JOULE] = "J",         [GP_UNIT_BYTES_PER_S] = "bytes/s",
+        [GP_UNIT_US] = "us",           [GP_UNIT_MS] = "ms",
+        [GP_UNIT_SECOND] = "s",        [GP_UNIT_WATT_PER_S] = "W/s",
         [GP_UNIT_MASK] = "bitmask",
     };
     return names[unit];

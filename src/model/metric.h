@@ -18,6 +18,10 @@ enum gp_unit {
     GP_UNIT_MHZ,
     GP_UNIT_JOULE,
     GP_UNIT_BYTES_PER_S,
+    GP_UNIT_US,
+    GP_UNIT_MS,
+    GP_UNIT_SECOND,
+    GP_UNIT_WATT_PER_S,
     GP_UNIT_MASK, /* 64 bits, shown in hexadecimal */
 };
 

@@ -30,6 +30,15 @@ static const struct gp_unit_choice unit_choices[] = {
     {"MB/s", GP_UNIT_BYTES_PER_S, 1e-6, 1},
     {"GB/s", GP_UNIT_BYTES_PER_S, 1e-9, 3},
     {"MiB/s", GP_UNIT_BYTES_PER_S, 0x1p-20, 1},
+    {"us", GP_UNIT_US, 1, 0},
+    {"ms", GP_UNIT_US, 1e-3, 3},
+    {"s", GP_UNIT_US, 1e-6, 6},
+    {"ms", GP_UNIT_MS, 1, 0},
+    {"s", GP_UNIT_MS, 1e-3, 3},
+    {"s", GP_UNIT_SECOND, 1, 0},
+    {"h", GP_UNIT_SECOND, 1.0 / 3600, 2},
+    {"mW/s", GP_UNIT_WATT_PER_S, 1e3, 0},
+    {"W/s", GP_UNIT_WATT_PER_S, 1, 0},
 };
 
 static const struct {
@@ -222,7 +231,9 @@ void gp_field_format(struct gp_strbuf *sb, const struct gp_field *field, const s
 {
     static const char *const suffixes[] = {
         [GP_UNIT_PERCENT] = " %", [GP_UNIT_CELSIUS] = " °C", [GP_UNIT_WATT] = " W",
-        [GP_UNIT_MHZ] = " MHz",   [GP_UNIT_JOULE] = " J",    [GP_UNIT_MASK] = "",
+        [GP_UNIT_MHZ] = " MHz",   [GP_UNIT_JOULE] = " J",    [GP_UNIT_US] = " us",
+        [GP_UNIT_MS] = " ms",     [GP_UNIT_SECOND] = " s",   [GP_UNIT_WATT_PER_S] = " W/s",
+        [GP_UNIT_MASK] = "",
     };
     const struct gp_metric_info *info = &gp_metric_table[field->metric];
     /* An old number must not look like a new one: where it cannot be marked, it is left out. */

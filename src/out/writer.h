@@ -17,7 +17,7 @@ struct gp_view {
     bool looped; /* more than one sample will come */
 };
 
-enum { GP_WRITER_COLUMNS_MAX = 256 };
+enum { GP_WRITER_COLUMNS_MAX = 1024 };
 
 /* State over the samples of one run. Zero-initialise. */
 struct gp_writer_state {

@@ -119,10 +119,8 @@ void gp_assembler_fini(struct gp_assembler *a)
 
 bool gp_assembler_needs_source(const struct gp_assembler *a)
 {
-    static const enum gp_metric driver[] = {GP_DRIVER_VERSION, GP_CUDA_VERSION, GP_NVML_VERSION,
-                                            GP_COUNT};
-    for (size_t i = 0; i < GP_ARRAY_LEN(driver); i++)
-        if (gp_metric_set_has(&a->want.metrics, driver[i]))
+    for (enum gp_metric m = GP_DRIVER_VERSION; m <= GP_CC_READY; m++)
+        if (gp_metric_set_has(&a->want.metrics, m))
             return true;
     return !a->want.host_only;
 }

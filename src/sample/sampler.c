@@ -91,14 +91,15 @@ static void change_session(struct gp_sampler *s, bool open)
     if (!open)
         return;
     int r = ops->open(s->config.source, &count, &err);
+    struct gp_value host[GP_HOST__COUNT] = {{{0}, 0, 0}};
+    if (r == 0)
+        ops->read_host(s->config.source, &gp_assembler_want(&s->assembler)->metrics, host);
     (void)pthread_mutex_lock(&s->lock);
     s->open_result = r;
     s->open_err = err;
     if (r == 0) {
         s->gpu_count = count;
         s->session_ns = gp_clock_mono_ns();
-        struct gp_value host[GP_HOST__COUNT] = {{{0}, 0, 0}};
-        ops->read_host(s->config.source, host);
         gp_assembler_set_driver(&s->assembler, host);
     }
     (void)pthread_mutex_unlock(&s->lock);

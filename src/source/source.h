@@ -41,8 +41,10 @@ struct gp_source_ops {
      * GP_EDRIVER, GP_EPERM, GP_EUSAGE (a simulated machine that cannot be read), GP_ENOMEM. */
     int (*open)(struct gp_source *source, unsigned *ret_count, struct gp_err *err);
     void (*close)(struct gp_source *source);
-    /* Fills the host metrics that only the driver knows; text lives as long as the source. */
-    void (*read_host)(struct gp_source *source, struct gp_value host[GP_HOST__COUNT]);
+    /* Fills those of the wanted host metrics that only the driver knows; text lives as long as the
+     * source. */
+    void (*read_host)(struct gp_source *source, const struct gp_metric_set *want,
+                      struct gp_value host[GP_HOST__COUNT]);
     /* Makes no driver call, and works while the source is closed. */
     enum gp_power (*power)(struct gp_source *source);
     /* Takes hold of the GPU with this index; its calls are named in *call from then on. On failure

@@ -127,8 +127,10 @@ static inline void fake_close(struct gp_source *source)
     (void)pthread_mutex_unlock(&fake->lock);
 }
 
-static inline void fake_read_host(struct gp_source *source, struct gp_value host[GP_HOST__COUNT])
+static inline void fake_read_host(struct gp_source *source, const struct gp_metric_set *want,
+                                  struct gp_value host[GP_HOST__COUNT])
 {
+    (void)want;
     struct fake *fake = to_fake(source);
     (void)pthread_mutex_lock(&fake->lock);
     fake_breach_if(fake, fake->inside > 0);

@@ -346,7 +346,8 @@ static void a_still_machine_answers_its_capture(void **state)
     }
     REFUSED(nvmlDeviceGetFanSpeed(idle, &value), NOT_SUPPORTED);
     nvmlEnableState_t mode;
-    REFUSED(nvmlDeviceGetDisplayMode(idle, &mode), DEPRECATED);
+    OK(nvmlDeviceGetDisplayMode(idle, &mode));
+    assert_int_equal(mode, NVML_FEATURE_ENABLED);
 
     nvmlFieldValue_t fields[] = {{.fieldId = NVML_FI_DEV_TEMPERATURE_SHUTDOWN_TLIMIT},
                                  {.fieldId = NVML_FI_DEV_POWER_INSTANT, .scopeId = 1},

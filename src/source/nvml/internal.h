@@ -35,7 +35,7 @@ enum gp_status nvml_return_status(nvmlReturn_t rc);
 /* Codes after which the whole session is void: everything must be opened anew. */
 bool nvml_return_ends_session(nvmlReturn_t rc);
 
-enum { NVML_READERS_MAX = 256, NVML_MIG_MAX = 16, NVML_BOUND_MAX = 256 };
+enum { NVML_READERS_MAX = 512, NVML_MIG_MAX = 16, NVML_BOUND_MAX = 256 };
 
 /* What is remembered of one reader on one device. */
 struct nvml_reader_state {
@@ -52,6 +52,7 @@ struct nvml_source {
     char bound[NVML_BOUND_MAX][16]; /* PCI addresses of GPUs bound to the kernel module, sorted */
     unsigned bound_count;
     char driver_version[NVML_SYSTEM_DRIVER_VERSION_BUFFER_SIZE];
+    char kmd_version[32]; /* of the kernel module, "" if /proc does not tell */
     char nvml_version[NVML_SYSTEM_NVML_VERSION_BUFFER_SIZE];
     char cuda_version[16];
     bool wide_process_entries; /* driver 535.43 to 535.86: see processes.c */
@@ -149,6 +150,10 @@ unsigned nvml_field_id(const struct nvml_source *source, unsigned id);
 nvmlReturn_t nvml_read_activity(struct nvml_device *device, const struct gp_metric_set *want,
                                 uint64_t now_ns);
 void nvml_free_gpm(struct nvml_device *device);
+
+/* conf_compute.c: the host's confidential computing, asked only where it is wanted. */
+void nvml_read_conf_compute(struct nvml_source *source, const struct gp_metric_set *want,
+                            struct gp_value host[GP_HOST__COUNT]);
 
 /* Puts the UUID that attaching has asked for into the cache: it is not asked again. */
 void nvml_seed_uuid(struct nvml_device *device, uint64_t now_ns);

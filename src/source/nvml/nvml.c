@@ -157,8 +157,9 @@ static void kernel_module_version(const struct nvml_source *source, char *out, s
 {
     char path[GP_PATH_SIZE];
     char text[512];
-    (void)snprintf(out, size, "unknown");
-    if (!gp_io_path(path, source->config.root, "/proc/driver/nvidia/version") ||
+    out[0] = '\0';
+    if ((source->config.simulated && !source->config.root) ||
+        !gp_io_path(path, source->config.root, "/proc/driver/nvidia/version") ||
         gp_io_read(path, text, sizeof(text)) <= 0)
         return;
     const char *gap = strstr(text, "  ");
@@ -203,7 +204,7 @@ static int init_error(const struct nvml_source *source, nvmlReturn_t rc, struct 
             err, GP_EDRIVER,
             "driver and library have different versions (kernel module: %s): the driver "
             "was updated while it was loaded; reboot, or reload the nvidia modules",
-            module);
+            module[0] ? module : "unknown");
     return gp_err_set(err, GP_EDRIVER, "cannot start NVML: %s (%d)", nvml_return_text(rc), (int)rc);
 }
 
@@ -229,6 +230,7 @@ static void read_versions(struct nvml_source *source)
 {
     const struct nvml_api *api = &source->api;
     int cuda = 0;
+    kernel_module_version(source, source->kmd_version, sizeof(source->kmd_version));
     source->driver_version[0] = source->nvml_version[0] = source->cuda_version[0] = '\0';
     if (api->nvmlSystemGetDriverVersion)
         (void)api->nvmlSystemGetDriverVersion(source->driver_version,
@@ -285,17 +287,22 @@ static int nvml_open(struct gp_source *base, unsigned *ret_count, struct gp_err 
     return 0;
 }
 
-static void set_version(struct gp_value *v, const char *text)
+static void set_text(struct gp_value *v, const char *text)
 {
-    gp_value_set_text(v, text[0] ? text : NULL, gp_clock_mono_ns());
+    gp_value_set_text(v, text && text[0] ? text : NULL, gp_clock_mono_ns());
 }
 
-static void nvml_read_host(struct gp_source *base, struct gp_value host[GP_HOST__COUNT])
+static void nvml_read_host(struct gp_source *base, const struct gp_metric_set *want,
+                           struct gp_value host[GP_HOST__COUNT])
 {
     struct nvml_source *source = to_nvml(base);
-    set_version(&host[GP_DRIVER_VERSION], source->driver_version);
-    set_version(&host[GP_CUDA_VERSION], source->cuda_version);
-    set_version(&host[GP_NVML_VERSION], source->nvml_version);
+    set_text(&host[GP_DRIVER_VERSION], source->driver_version);
+    /* NVML does not start beside a kernel module of another version. */
+    set_text(&host[GP_KMD_VERSION],
+             source->kmd_version[0] ? source->kmd_version : source->driver_version);
+    set_text(&host[GP_CUDA_VERSION], source->cuda_version);
+    set_text(&host[GP_NVML_VERSION], source->nvml_version);
+    nvml_read_conf_compute(source, want, host);
 }
 
 /* ---- devices ---- */

@@ -6,12 +6,15 @@
 #include "base/strbuf.h"
 #include "base/utf8.h"
 
+#include <float.h>
+#include <stdio.h>
 #include <string.h>
 
 enum {
     SLOW_AGAIN_S = 5,      /* how often slow values are asked */
     REFUSED_AGAIN_S = 120, /* a refusal may end: a mode changes, a permission is given */
     OUT_MAX = 16,
+    FIELDS_MAX = 64, /* fields in one call */
 };
 
 /* NVML's enumerations have the size of unsigned int, so that one type fits many functions. */
@@ -19,7 +22,13 @@ typedef nvmlReturn_t (*u32_fn)(nvmlDevice_t device, unsigned int *value);
 typedef nvmlReturn_t (*u32_arg_fn)(nvmlDevice_t device, unsigned int arg, unsigned int *value);
 typedef nvmlReturn_t (*u32_period_fn)(nvmlDevice_t device, unsigned int *value,
                                       unsigned int *period);
+typedef nvmlReturn_t (*u32_pair_fn)(nvmlDevice_t device, unsigned int *a, unsigned int *b);
+typedef nvmlReturn_t (*u32_triple_fn)(nvmlDevice_t device, unsigned int *a, unsigned int *b,
+                                      unsigned int *c);
+typedef nvmlReturn_t (*words_fn)(nvmlDevice_t device, unsigned int *words);
 typedef nvmlReturn_t (*text_fn)(nvmlDevice_t device, char *text, unsigned int length);
+typedef nvmlReturn_t (*text_arg_fn)(nvmlDevice_t device, unsigned int arg, char *text,
+                                    unsigned int length);
 
 void nvml_keep_text(struct nvml_device *device, struct gp_value *v, const char *text)
 {
@@ -41,7 +50,7 @@ static void (*api_function(const struct nvml_api *api, size_t offset))(void)
     return fn;
 }
 
-static void name_code(const struct code_name *names, unsigned code, struct gp_value *v)
+void nvml_name_code(const struct code_name *names, unsigned code, struct gp_value *v)
 {
     for (; names->name; names++)
         if (names->code == code) {
@@ -51,13 +60,56 @@ static void name_code(const struct code_name *names, unsigned code, struct gp_va
     gp_value_set_absent(v, GP_STATUS_UNSUPPORTED, NULL, 0);
 }
 
-/* Stores a raw number of the driver: as it is, or as its name. */
-static void store_number(const struct reader *reader, int64_t raw, struct gp_value *v)
+/* The names of the bits that are set, as nvidia-smi lists them. */
+static void name_bits(struct nvml_device *device, const struct code_name *names, uint64_t mask,
+                      struct gp_value *v)
 {
-    if (reader->names)
-        name_code(reader->names, (unsigned)raw, v);
+    char text[256] = "";
+    for (size_t n = 0; names->name && n < sizeof(text); names++)
+        if (mask & names->code)
+            n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", n ? " " : "", names->name);
+    if (text[0])
+        nvml_keep_text(device, v, text);
     else
-        gp_value_set_int(v, raw, 0);
+        gp_value_set_absent(v, GP_STATUS_UNSUPPORTED, NULL, 0);
+}
+
+/* The driver gives power and energy in thousandths, everything else in the unit of the catalogue.
+ */
+static unsigned unit_divisor(const struct reader *reader, enum gp_unit unit)
+{
+    if (reader->divisor)
+        return reader->divisor;
+    return unit == GP_UNIT_WATT || unit == GP_UNIT_WATT_PER_S || unit == GP_UNIT_JOULE ? 1000 : 1;
+}
+
+/* Stores a whole number of the driver for the reader's i-th metric: as its name, or in the unit of
+ * the metric, rounded down (so that a −1 stays below 0). */
+static void store_number(struct nvml_device *device, const struct reader *reader, unsigned i,
+                         int64_t raw, struct gp_value *v)
+{
+    const struct gp_metric_info *info = &gp_metric_table[reader->first + i];
+    int64_t divisor = unit_divisor(reader, info->unit);
+    if (info->type == GP_TYPE_TEXT && reader->bits)
+        name_bits(device, reader->names, (uint64_t)raw, v);
+    else if (info->type == GP_TYPE_TEXT)
+        nvml_name_code(reader->names, (unsigned)raw, v);
+    else if (info->type == GP_TYPE_REAL)
+        gp_value_set_real(v, (double)raw / (double)divisor, 0);
+    else
+        gp_value_set_int(v, raw >= 0 ? raw / divisor : -(-(raw + 1) / divisor) - 1, 0);
+}
+
+static nvmlReturn_t call_text(struct nvml_device *device, const struct reader *reader,
+                              void (*fn)(void), struct gp_value *out)
+{
+    char text[256] = "";
+    nvmlReturn_t rc = reader->kind == KIND_TEXT
+                          ? ((text_fn)fn)(device->handle, text, sizeof(text))
+                          : ((text_arg_fn)fn)(device->handle, reader->arg, text, sizeof(text));
+    if (rc == NVML_SUCCESS)
+        nvml_keep_text(device, out, text);
+    return rc;
 }
 
 static nvmlReturn_t call_reader(struct nvml_device *device, const struct reader *reader,
@@ -69,55 +121,77 @@ static nvmlReturn_t call_reader(struct nvml_device *device, const struct reader 
     if (!fn)
         return NVML_ERROR_FUNCTION_NOT_FOUND;
     atomic_store_explicit(device->call, reader->call, memory_order_relaxed);
-    char text[256] = "";
-    unsigned value = 0;
+    if (reader->kind == KIND_TEXT || reader->kind == KIND_TEXT_ARG)
+        return call_text(device, reader, fn, out);
+    unsigned words[1 + OUT_MAX] = {0};
+    const unsigned *numbers = words;
     unsigned period;
     nvmlReturn_t rc = NVML_ERROR_UNKNOWN;
-    if (reader->kind == KIND_TEXT)
-        rc = ((text_fn)fn)(device->handle, text, sizeof(text));
-    else if (reader->kind == KIND_U32)
-        rc = ((u32_fn)fn)(device->handle, &value);
+    if (reader->kind == KIND_U32)
+        rc = ((u32_fn)fn)(device->handle, words);
     else if (reader->kind == KIND_U32_ARG)
-        rc = ((u32_arg_fn)fn)(device->handle, reader->arg, &value);
+        rc = ((u32_arg_fn)fn)(device->handle, reader->arg, words);
     else if (reader->kind == KIND_U32_PERIOD)
-        rc = ((u32_period_fn)fn)(device->handle, &value, &period);
-    if (rc != NVML_SUCCESS)
-        return rc;
-    if (reader->kind == KIND_TEXT)
-        nvml_keep_text(device, out, text);
-    else
-        store_number(reader, value, out);
+        rc = ((u32_period_fn)fn)(device->handle, words, &period);
+    else if (reader->kind == KIND_U32_PAIR)
+        rc = ((u32_pair_fn)fn)(device->handle, &words[0], &words[1]);
+    else if (reader->kind == KIND_U32_TRIPLE)
+        rc = ((u32_triple_fn)fn)(device->handle, &words[0], &words[1], &words[2]);
+    else if (reader->kind == KIND_WORDS) {
+        words[0] = reader->arg;
+        numbers = reader->arg ? &words[1] : words;
+        rc = ((words_fn)fn)(device->handle, words);
+    }
+    for (unsigned i = 0; rc == NVML_SUCCESS && i < reader->outs; i++)
+        store_number(device, reader, i, numbers[i], &out[i]);
     return rc;
+}
+
+/* The most that is believed, in the unit of the metric. */
+static double most_plausible(const struct nvml_device *device, enum gp_metric m)
+{
+    switch (gp_metric_table[m].unit) {
+    case GP_UNIT_PERCENT:
+        return m == GP_FAN_SPEED ? 255 : m == GP_EDPP_MULTIPLIER ? 1000 : 100;
+    case GP_UNIT_CELSIUS:
+        return 150;
+    case GP_UNIT_WATT: {
+        /* laptops have been seen to report 593 kW at idle */
+        const struct gp_value *limit = &device->cache[GP_POWER_LIMIT_MAX - GP_DEVICE__FIRST];
+        bool of_board = m >= GP_POWER_DRAW && m <= GP_POWER_LIMIT_DEFAULT;
+        return of_board && limit->status == GP_STATUS_OK && limit->f > 1 ? 2 * limit->f : 1e4;
+    }
+    case GP_UNIT_MHZ:
+        return 1e5;
+    case GP_UNIT_BYTES:
+        return 0x1p52 - 1;
+    case GP_UNIT_WATT_PER_S:
+    case GP_UNIT_MS:
+    case GP_UNIT_SECOND:
+        return UINT32_MAX - 1.0;
+    case GP_UNIT_NONE:
+    case GP_UNIT_US:
+    case GP_UNIT_JOULE:
+    case GP_UNIT_BYTES_PER_S:
+    case GP_UNIT_MASK:
+        break;
+    }
+    return 0x1p63;
 }
 
 /* Numbers that no GPU has: a driver's "not available" written as all ones, or plain nonsense.
  * Such a thing is an error, never a number on a screen. */
-static bool is_plausible(const struct nvml_device *device, enum gp_metric m, int64_t raw)
+static bool is_plausible(const struct nvml_device *device, enum gp_metric m,
+                         const struct gp_value *v)
 {
-    switch (gp_metric_table[m].unit) {
-    case GP_UNIT_PERCENT:
-        return raw >= 0 && raw <= (m == GP_FAN_SPEED ? 255 : 100);
-    case GP_UNIT_CELSIUS:
-        return raw >= -100 && raw <= 150;
-    case GP_UNIT_WATT: {
-        /* milliwatts; laptops have been seen to report 593 kW at idle */
-        const struct gp_value *limit = &device->cache[GP_POWER_LIMIT_MAX - GP_DEVICE__FIRST];
-        double most = limit->status == GP_STATUS_OK && limit->f > 1 ? 2e3 * limit->f : 1e7;
-        return raw >= 0 && (double)raw <= most;
-    }
-    case GP_UNIT_MHZ:
-        return raw >= 0 && raw <= 100000;
-    case GP_UNIT_BYTES:
-        return raw >= 0 && raw < INT64_C(1) << 52;
-    case GP_UNIT_JOULE:
-    case GP_UNIT_BYTES_PER_S:
-        return raw >= 0;
-    case GP_UNIT_NONE:
-        return raw >= 0 && raw != UINT32_MAX;
-    case GP_UNIT_MASK:
+    const struct gp_metric_info *info = &gp_metric_table[m];
+    double number = info->type == GP_TYPE_REAL ? v->f : (double)v->i;
+    if (info->unit == GP_UNIT_MASK)
         return true;
-    }
-    return false;
+    if (info->unit == GP_UNIT_NONE && v->i == UINT32_MAX)
+        return false;
+    return number >= (info->unit == GP_UNIT_CELSIUS ? -100 : 0) &&
+           number <= most_plausible(device, m);
 }
 
 uint64_t nvml_refused_until(nvmlReturn_t rc, uint64_t now_ns)
@@ -141,11 +215,8 @@ static void settle(struct nvml_device *device, const struct reader *reader, nvml
         } else {
             *v = out[i];
             if (v->status == GP_STATUS_OK && gp_metric_table[m].type != GP_TYPE_TEXT &&
-                !is_plausible(device, m, v->i))
+                !is_plausible(device, m, v))
                 gp_value_set_absent(v, GP_STATUS_ERROR, "impossible value", 0);
-            else if (v->status == GP_STATUS_OK && (gp_metric_table[m].unit == GP_UNIT_WATT ||
-                                                   gp_metric_table[m].unit == GP_UNIT_JOULE))
-                v->f = (double)v->i / 1000.0; /* the driver's thousandths */
         }
         v->time_ns = now_ns;
     }
@@ -172,6 +243,14 @@ static bool is_due(const struct nvml_device *device, const struct reader *reader
     return false;
 }
 
+/* Some drivers leave the type of counters unset, which reads as "double": a double that is next to
+ * nothing is a whole number (ECC counters while ECC is off). */
+static bool is_disguised_integer(const nvmlFieldValue_t *field)
+{
+    return field->valueType == NVML_VALUE_TYPE_DOUBLE && field->value.ullVal != 0 &&
+           field->value.dVal < DBL_MIN && field->value.dVal > -DBL_MIN;
+}
+
 /* The driver says of which type a field is, and not always as documented (R545 gives the memory
  * temperature as a double): what it says is obeyed. False if it is no number. */
 bool nvml_field_number(const nvmlFieldValue_t *field, int64_t *ret)
@@ -180,7 +259,8 @@ bool nvml_field_number(const nvmlFieldValue_t *field, int64_t *ret)
     case NVML_VALUE_TYPE_DOUBLE:
         if (!(field->value.dVal > -1e15 && field->value.dVal < 1e15))
             return false;
-        *ret = (int64_t)field->value.dVal;
+        *ret =
+            is_disguised_integer(field) ? (int64_t)field->value.ullVal : (int64_t)field->value.dVal;
         return true;
     case NVML_VALUE_TYPE_UNSIGNED_INT:
         *ret = field->value.uiVal;
@@ -219,8 +299,12 @@ static nvmlReturn_t settle_field(struct nvml_device *device, const struct reader
     int64_t number = 0;
     nvmlReturn_t rc = field->nvmlReturn;
     bool known = rc == NVML_SUCCESS && nvml_field_number(field, &number);
-    if (known)
-        store_number(reader, number, &out);
+    if (known && gp_metric_table[reader->first].type == GP_TYPE_REAL &&
+        field->valueType == NVML_VALUE_TYPE_DOUBLE && !is_disguised_integer(field))
+        gp_value_set_real(
+            &out, field->value.dVal / unit_divisor(reader, gp_metric_table[reader->first].unit), 0);
+    else if (known)
+        store_number(device, reader, 0, number, &out);
     else if (rc == NVML_SUCCESS)
         gp_value_set_absent(&out, GP_STATUS_ERROR, "impossible value", 0);
     /* Boards without the sensor answer 0 instead of refusing (several GeForce generations). */
@@ -234,10 +318,12 @@ static nvmlReturn_t settle_field(struct nvml_device *device, const struct reader
 static nvmlReturn_t read_fields(struct nvml_device *device, const struct reader *const *due,
                                 size_t count, uint64_t now_ns)
 {
-    nvmlFieldValue_t fields[OUT_MAX];
+    nvmlFieldValue_t fields[FIELDS_MAX];
     memset(fields, 0, sizeof(fields));
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         fields[i].fieldId = nvml_field_id(device->source, due[i]->arg);
+        fields[i].scopeId = due[i]->scope;
+    }
     nvmlReturn_t rc =
         NVML_CALL(device, nvmlDeviceGetFieldValues, device->handle, (int)count, fields);
     for (size_t i = 0; i < count; i++) {
@@ -253,7 +339,7 @@ static nvmlReturn_t read_fields(struct nvml_device *device, const struct reader 
 nvmlReturn_t nvml_run_readers(struct nvml_device *device, const struct gp_metric_set *want,
                               uint64_t now_ns)
 {
-    const struct reader *fields[OUT_MAX];
+    const struct reader *fields[FIELDS_MAX];
     size_t field_count = 0;
     for (size_t i = 0; i < nvml_reader_count; i++) {
         const struct reader *reader = &nvml_readers[i];
@@ -262,7 +348,7 @@ nvmlReturn_t nvml_run_readers(struct nvml_device *device, const struct gp_metric
         nvmlReturn_t rc = NVML_SUCCESS;
         if (reader->kind == KIND_FIELD) {
             fields[field_count++] = reader;
-            if (field_count == OUT_MAX) {
+            if (field_count == FIELDS_MAX) {
                 rc = read_fields(device, fields, field_count, now_ns);
                 field_count = 0;
             }

@@ -24,18 +24,25 @@ enum reader_kind {
     KIND_U32,        /* f(device, &u32) */
     KIND_U32_ARG,    /* f(device, arg, &u32) */
     KIND_U32_PERIOD, /* f(device, &u32, &period) */
+    KIND_U32_PAIR,   /* f(device, &u32, &u32) */
+    KIND_U32_TRIPLE, /* f(device, &u32, &u32, &u32) */
+    KIND_WORDS,      /* f(device, &struct of u32); arg is its version word, 0: it has none */
     KIND_TEXT,       /* f(device, text, length) */
+    KIND_TEXT_ARG,   /* f(device, arg, text, length) */
     KIND_FIELD,      /* one entry of nvmlDeviceGetFieldValues; arg is the field id */
     KIND_CUSTOM,
 };
 
 struct reader {
-    const char *call; /* of the first four kinds: the function, and its offset in nvml_api */
+    const char *call; /* of those that name a function: it, and its offset in nvml_api */
     size_t fn;
     enum reader_kind kind;
     enum where where;
     unsigned arg;
-    const struct code_name *names; /* turns a u32 into text */
+    unsigned scope;                /* of a field */
+    unsigned divisor;              /* what the driver counts in one unit; 0: see unit_divisor() */
+    const struct code_name *names; /* turns numbers into the text of metrics that are text */
+    bool bits;                     /* the names are those of bits */
     custom_fn custom;
     enum gp_metric first;
     unsigned outs; /* metrics filled: first, first + 1, …; all of one tier */
@@ -44,8 +51,42 @@ struct reader {
 extern const struct reader nvml_readers[];
 extern const size_t nvml_reader_count;
 
+/* The readers that do more than hand over numbers. */
+#define NVML_CUSTOM_READERS(X)                                                                     \
+    /* identity.c */                                                                               \
+    X(nvml_read_pci)                                                                               \
+    X(nvml_read_slot_generation)                                                                   \
+    X(nvml_read_board_id)                                                                          \
+    X(nvml_read_pdi)                                                                               \
+    X(nvml_read_hostname)                                                                          \
+    X(nvml_read_inforom_check)                                                                     \
+    X(nvml_read_bbx_flush)                                                                         \
+    X(nvml_read_gsp_version)                                                                       \
+    X(nvml_read_platform)                                                                          \
+    /* health.c */                                                                                 \
+    X(nvml_read_protected_memory)                                                                  \
+    X(nvml_read_ecc_place)                                                                         \
+    X(nvml_read_sram_status)                                                                       \
+    X(nvml_read_remapped_rows)                                                                     \
+    X(nvml_read_dram_encryption)                                                                   \
+    X(nvml_read_vgpu_driver)                                                                       \
+    X(nvml_read_c2c_links)                                                                         \
+    X(nvml_read_fabric)
+#define X(name)                                                                                    \
+    nvmlReturn_t name(struct nvml_device *device, const struct reader *reader,                     \
+                      struct gp_value *out);
+NVML_CUSTOM_READERS(X)
+#undef X
+
+/* Which ECC counter nvml_read_ecc_place asks for: the argument of its row. */
+#define ECC_PLACE(type, counter, location)                                                         \
+    ((unsigned)(type) << 8 | (unsigned)(counter) << 4 | (unsigned)(location))
+
 /* Keeps outside text for the life of the device, made safe. */
 void nvml_keep_text(struct nvml_device *device, struct gp_value *v, const char *text);
+
+/* The name of a number, or absent where it has none. */
+void nvml_name_code(const struct code_name *names, unsigned code, struct gp_value *v);
 
 /* "Enabled" or "Disabled". */
 const char *nvml_enabled_text(unsigned state);
@@ -68,6 +109,31 @@ const char *nvml_enabled_text(unsigned state);
         .call = #name_, .kind = KIND_U32, .where = on, .fn = API(name_), .names = table,           \
         .first = metric, .outs = 1                                                                 \
     }
+#define NAMED_ARG(name_, arg_, table, metric)                                                      \
+    {                                                                                              \
+        .call = #name_, .kind = KIND_U32_ARG, .where = ON_GPU, .fn = API(name_), .arg = arg_,      \
+        .names = table, .first = metric, .outs = 1                                                 \
+    }
+#define PAIR(name_, table, metric)                                                                 \
+    {                                                                                              \
+        .call = #name_, .kind = KIND_U32_PAIR, .where = ON_GPU, .fn = API(name_), .names = table,  \
+        .first = metric, .outs = 2                                                                 \
+    }
+#define TRIPLE(name_, metric)                                                                      \
+    {                                                                                              \
+        .call = #name_, .kind = KIND_U32_TRIPLE, .where = ON_GPU, .fn = API(name_),                \
+        .first = metric, .outs = 3                                                                 \
+    }
+#define WORDS(name_, version, table, metric, last)                                                 \
+    {                                                                                              \
+        .call = #name_, .kind = KIND_WORDS, .where = ON_GPU, .fn = API(name_), .arg = version,     \
+        .names = table, .first = metric, .outs = last - metric + 1                                 \
+    }
+#define TEXT_ARG(name_, arg_, metric)                                                              \
+    {                                                                                              \
+        .call = #name_, .kind = KIND_TEXT_ARG, .where = ON_GPU, .fn = API(name_), .arg = arg_,     \
+        .first = metric, .outs = 1                                                                 \
+    }
 #define U32_ARG(name_, arg_, metric)                                                               \
     {                                                                                              \
         .call = #name_, .kind = KIND_U32_ARG, .where = ON_GPU, .fn = API(name_), .arg = arg_,      \
@@ -81,6 +147,21 @@ const char *nvml_enabled_text(unsigned state);
 #define FIELD(id, table, metric)                                                                   \
     {                                                                                              \
         .kind = KIND_FIELD, .where = ON_GPU, .arg = id, .names = table, .first = metric, .outs = 1 \
+    }
+#define FIELD_SCOPE(id, scope_, metric)                                                            \
+    {                                                                                              \
+        .kind = KIND_FIELD, .where = ON_GPU, .arg = id, .scope = scope_, .first = metric,          \
+        .outs = 1                                                                                  \
+    }
+#define FIELD_NS(id, metric)                                                                       \
+    {                                                                                              \
+        .kind = KIND_FIELD, .where = ON_GPU, .arg = id, .divisor = 1000, .first = metric,          \
+        .outs = 1                                                                                  \
+    }
+#define FIELD_BITS(id, table, metric)                                                              \
+    {                                                                                              \
+        .kind = KIND_FIELD, .where = ON_GPU, .arg = id, .names = table, .bits = true,              \
+        .first = metric, .outs = 1                                                                 \
     }
 #define CUSTOM(function, metric, last, on)                                                         \
     {                                                                                              \
