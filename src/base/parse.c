@@ -58,6 +58,7 @@ bool gp_parse_size(const char *s, uint64_t *ret_bytes)
     static const struct suffix suffixes[] = {
         {"",    1     },
         {"B",   1     },
+        {"k",   0x1p10},
         {"K",   0x1p10},
         {"KiB", 0x1p10},
         {"kB",  1e3   },

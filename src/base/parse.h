@@ -7,8 +7,8 @@
 /* "250ms", "1.5", "30s", "5m", "1h", "2d"; a bare number counts seconds. Nanoseconds. */
 bool gp_parse_duration(const char *s, uint64_t *ret_ns);
 
-/* "20GiB", "512M", "1.5G", "1000000"; a bare number counts bytes; K M G T are binary, kB MB GB TB
- * decimal, as in coreutils. */
+/* "20GiB", "512M", "500k", "1.5G"; a bare number counts bytes; k K M G T are binary, kB MB GB
+ * TB decimal, as in coreutils. */
 bool gp_parse_size(const char *s, uint64_t *ret_bytes);
 
 /* Decimal, no sign, no spaces. */

@@ -29,6 +29,12 @@ void gp_strbuf_reset(struct gp_strbuf *sb)
         sb->buf[0] = '\0';
 }
 
+void gp_strbuf_truncate(struct gp_strbuf *sb, size_t len)
+{
+    if (sb->len > len)
+        sb->buf[sb->len = len] = '\0';
+}
+
 bool gp_strbuf_reserve(struct gp_strbuf *sb, size_t extra)
 {
     if (sb->error)

@@ -31,6 +31,9 @@ void gp_strbuf_addc(struct gp_strbuf *sb, char c);
 void gp_strbuf_fill(struct gp_strbuf *sb, char c, size_t count);
 void gp_strbuf_addf(struct gp_strbuf *sb, const char *fmt, ...) GP_PRINTF(2, 3);
 
+/* Cuts the content down to its first `len` bytes, if it is longer. */
+void gp_strbuf_truncate(struct gp_strbuf *sb, size_t len);
+
 /* Makes room for `extra` more bytes behind the content; false, with `error` set, if none is. */
 bool gp_strbuf_reserve(struct gp_strbuf *sb, size_t extra) GP_MUST_CHECK;
 

@@ -111,12 +111,6 @@ static void format_escape(struct gp_strbuf *sb, uint32_t cp)
     }
 }
 
-static void truncate_to(struct gp_strbuf *sb, size_t len)
-{
-    if (sb->len > len)
-        sb->buf[sb->len = len] = '\0';
-}
-
 void gp_utf8_add_safe(struct gp_strbuf *sb, const char *s, size_t n, size_t max_cols)
 {
     char room[16];
@@ -136,7 +130,7 @@ void gp_utf8_add_safe(struct gp_strbuf *sb, const char *s, size_t n, size_t max_
         size_t width = is_unsafe(cp) ? piece.len : codepoint_width(cp);
         if (width > max_cols - cols) {
             if (max_cols > 0 && !sb->error) {
-                truncate_to(sb, cut);
+                gp_strbuf_truncate(sb, cut);
                 gp_strbuf_adds(sb, "…");
             }
             return;

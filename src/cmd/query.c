@@ -4,10 +4,8 @@
 
 #include "base/err.h"
 #include "base/strbuf.h"
-#include "out/writer.h"
+#include "out/sink.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -23,6 +21,10 @@ struct query_options {
     uint64_t duration_ns;
     const char *output;
     bool tee;
+    bool append;
+    uint64_t rotate_size;
+    uint64_t rotate_age_ns;
+    uint64_t keep;
     bool list;
     const char *describe;
 };
@@ -50,6 +52,15 @@ static const struct gp_opt options[] = {
      .offset = OPT(output), .help = "write into FILE instead of standard output"},
     {0, "tee", NULL, GP_OPT_FLAG, .offset = OPT(tee),
      .help = "with --output: to standard output as well"},
+    {0, "append", NULL, GP_OPT_FLAG, .offset = OPT(append),
+     .help = "with --output: go on behind what FILE holds (not json)"},
+    {0, "rotate-size", NULL, GP_OPT_SIZE, "SIZE", .offset = OPT(rotate_size),
+     .help = "with --output: before FILE grows beyond this (10MiB, 500k), rename it to FILE.1, "
+             "FILE.1 to FILE.2 and so on, and begin a new one"},
+    {0, "rotate-age", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(rotate_age_ns),
+     .help = "the same when FILE has been open for this time, such as 1h"},
+    {0, "keep", NULL, GP_OPT_U64, "N", .offset = OPT(keep),
+     .help = "old files that rotation keeps (default 5)"},
     {0, "list", NULL, GP_OPT_FLAG, .offset = OPT(list), .help = "list all fields"},
     {0, "describe", NULL, GP_OPT_STRING, "FIELD", .complete = GP_COMPLETE_METRICS,
      .offset = OPT(describe), .help = "say what a field means"},
@@ -122,52 +133,84 @@ void gp_query_man_metrics(struct gp_strbuf *sb)
 struct query_run {
     struct gp_view view;
     const struct gp_writer *writer;
-    struct gp_writer_state state;
     struct gp_strbuf sb;
-    int fds[2];
-    size_t fd_count;
+    struct gp_sink sinks[2]; /* a file, standard output */
+    size_t sink_count;
 };
-
-static int flush(struct query_run *run, struct gp_err *err)
-{
-    int r = 0;
-    for (size_t i = 0; r == 0 && i < run->fd_count; i++)
-        r = gp_app_write(run->fds[i], &run->sb, err);
-    gp_strbuf_reset(&run->sb);
-    return r;
-}
 
 static int on_sample(const struct gp_snapshot *snapshot, void *ctx, struct gp_err *err)
 {
     struct query_run *run = ctx;
-    run->writer->sample(&run->view, &run->state, snapshot, &run->sb);
-    if (!run->view.looped)
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < run->sink_count; i++)
+        r = gp_sink_sample(&run->sinks[i], &run->view, snapshot, &run->sb, err);
+    if (r == 0 && !run->view.looped)
         gp_app_explain_partial(snapshot, err);
-    return flush(run, err);
+    return r;
+}
+
+static int check_output_options(const struct query_options *o, struct gp_err *err)
+{
+    const struct {
+        const char *name;
+        bool given;
+    } need_output[] = {
+        {"tee", o->tee},
+        {"append", o->append},
+        {"rotate-size", o->rotate_size != 0},
+        {"rotate-age", o->rotate_age_ns != 0},
+    };
+    for (size_t i = 0; !o->output && i < GP_ARRAY_LEN(need_output); i++)
+        if (need_output[i].given)
+            return gp_err_set(err, GP_EUSAGE, "--%s needs --output FILE", need_output[i].name);
+    if (o->keep != GP_OUTFILE_KEEP && !o->rotate_size && !o->rotate_age_ns)
+        return gp_err_set(err, GP_EUSAGE, "--keep needs --rotate-size or --rotate-age");
+    if (o->keep < 1 || o->keep > GP_OUTFILE_KEEP_MAX)
+        return gp_err_set(err, GP_EUSAGE, "--keep takes 1 to %d", GP_OUTFILE_KEEP_MAX);
+    return 0;
 }
 
 static int check_options(const struct query_options *o, struct gp_err *err)
 {
     if (o->processes && o->host)
         return gp_err_set(err, GP_EUSAGE, "--processes and --host exclude each other");
-    if (o->tee && !o->output)
-        return gp_err_set(err, GP_EUSAGE, "--tee needs --output FILE");
     if (o->interval_ns && o->interval_ns < GP_NS_PER_S / 10)
         return gp_err_set(err, GP_EUSAGE, "--interval must be at least 0.1 seconds");
-    return 0;
+    return check_output_options(o, err);
 }
 
 static int open_output(const struct query_options *o, struct query_run *run, struct gp_err *err)
 {
+    const struct gp_outfile_config config = {
+        .path = o->output,
+        .append = o->append,
+        .size_max = o->rotate_size,
+        .age_max_ns = o->rotate_age_ns,
+        .keep = (unsigned)o->keep,
+    };
     if (o->output) {
-        int fd = open(o->output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-        if (fd < 0)
-            return gp_err_set(err, GP_EIO, "cannot write '%s': %s", o->output, strerror(errno));
-        run->fds[run->fd_count++] = fd;
+        int r = gp_sink_open(&run->sinks[0], run->writer, &config, err);
+        if (r < 0)
+            return r;
+        run->sink_count++;
     }
     if (!o->output || o->tee)
-        run->fds[run->fd_count++] = STDOUT_FILENO;
+        gp_sink_init(&run->sinks[run->sink_count++], run->writer, STDOUT_FILENO);
     return 0;
+}
+
+/* However the loop ended (r), what was written becomes a complete document. */
+static int end_output(struct query_run *run, int r, struct gp_err *err)
+{
+    for (size_t i = 0; i < run->sink_count; i++) {
+        struct gp_err end_err = {0};
+        int w = gp_sink_end(&run->sinks[i], &run->view, &run->sb, &end_err);
+        if (w < 0 && (r == 0 || r == GP_EPARTIAL)) {
+            *err = end_err;
+            r = w;
+        }
+    }
+    return r;
 }
 
 static struct gp_want want_of(const struct gp_view *view, bool mig)
@@ -199,16 +242,7 @@ static int sample(const struct query_options *o, struct query_run *run, struct g
     r = open_output(o, run, err);
     if (r == 0)
         r = gp_app_loop(sampler, &loop, on_sample, run, err);
-    /* However the loop ended, what was written becomes a complete document. */
-    if (run->writer->end && r != GP_EIO) {
-        struct gp_err end_err = {0};
-        run->writer->end(&run->view, &run->state, &run->sb);
-        int w = flush(run, &end_err);
-        if (w < 0 && (r == 0 || r == GP_EPARTIAL)) {
-            *err = end_err;
-            r = w;
-        }
-    }
+    r = end_output(run, r, err);
     gp_app_close(sampler);
     return r;
 }
@@ -229,10 +263,12 @@ static int run_query(const struct query_options *o, const char *fields, struct g
         r = gp_err_set(err, GP_EUSAGE, "too many fields: at most %d", GP_WRITER_COLUMNS_MAX);
     if (r == 0 && !run.writer)
         r = gp_err_set(err, GP_EUSAGE, "--format takes one of: " GP_WRITER_NAMES);
+    if (r == 0 && o->append && run.writer->end)
+        r = gp_err_set(err, GP_EUSAGE,
+                       "--append does not go with %s, whose output is one document; take ndjson",
+                       o->format);
     if (r == 0)
         r = sample(o, &run, err);
-    if (o->output && run.fd_count && close(run.fds[0]) != 0 && r == 0)
-        r = gp_err_set(err, GP_EIO, "cannot write '%s': %s", o->output, strerror(errno));
     gp_field_list_fini(&run.view.fields);
     gp_strbuf_fini(&run.sb);
     return r;
@@ -240,7 +276,7 @@ static int run_query(const struct query_options *o, const char *fields, struct g
 
 static int query_main(int argc, char **argv, struct gp_err *err)
 {
-    struct query_options o = {.format = "table"};
+    struct query_options o = {.format = "table", .keep = GP_OUTFILE_KEEP};
     int positional;
     bool done;
     int r = gp_app_parse(&gp_cmd_query, argc, argv, &o, &positional, &done, err);
@@ -276,12 +312,18 @@ const struct gp_cmd gp_cmd_query = {
         "name that ends in .* takes a whole group, * takes all. Behind a colon stands another "
         "unit: memory.used:GiB. Only what is asked for is read from the driver.\n\n"
         "A field that a GPU cannot tell is N/A in tables, [N/A] in csv and tsv, and null in JSON, "
-        "where \"reasons\" says why. In a loop every sample is written at once and whole.",
+        "where \"reasons\" says why.\n\n"
+        "In a loop every sample is written at once and whole; in json all samples are one "
+        "document. A file that is rotated is complete in itself, and one of an earlier run becomes "
+        "FILE.1 instead of being overwritten.",
     .examples =
         "gpulse query index,name,memory.used,utilization.gpu\tsome fields of every GPU\n"
         "gpulse query 'index,memory.*' -f csv --units\ta group, for a spreadsheet\n"
         "gpulse query timestamp,index,power.draw -f csv -n 0.5 --duration 1h -o power.csv\trecord "
         "for an hour\n"
+        "gpulse query '*' -f ndjson -n 5 -o g.ndjson --rotate-size 10MiB\trecord, in files "
+        "g.ndjson, "
+        "g.ndjson.1, …\n"
         "gpulse query pid,user,used_gpu_memory,command --processes -f json\twho uses the GPUs\n"
         "gpulse query temperature.gpu -i 0 --no-header\tone number for a script\n",
     .options = options,

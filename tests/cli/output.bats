@@ -64,7 +64,7 @@ ends_in_newline() {
         complains '^gpulse: cannot write the output: No space left on device$'
     done
     gpulse --sim t4 query index -n 0.1 -o /dev/full
-    fails 1 'cannot write the output: No space left on device'
+    fails 1 "cannot write '/dev/full': No space left on device"
     to_full sim list
     status_is 1
 }
@@ -180,6 +180,165 @@ ends_in_newline() {
     gpulse --sim h100x8 query index,name -f json -n 0.1 --duration 0.25 -o file
     status_is 0
     python3 -c 'import json; assert json.load(open("file"))'
+}
+
+# ---- rotation ----
+
+# whole FORMAT: every file here is a document of this format, none larger than 1500 bytes, and all
+# of them together, the oldest first, hold the samples: their times, one a line
+whole() {
+    python3 - "$1" <<'PYTHON'
+import csv, glob, json, os, sys
+import xml.etree.ElementTree as ElementTree
+times = []
+for name in sorted(glob.glob("file*"), key=lambda n: -int(n[5:] or 0)):
+    text = open(name).read()
+    assert len(text) <= 1500 and text.endswith("\n"), (name, len(text))
+    if sys.argv[1] == "csv":
+        rows = list(csv.DictReader(text.splitlines()))
+    elif sys.argv[1] == "ndjson":
+        rows = [json.loads(line) for line in text.splitlines()]
+    elif sys.argv[1] == "json":
+        rows = [row for document in json.loads(text) for row in document["gpus"]]
+    else:
+        rows = [{f.tag: f.text for f in row} for s in ElementTree.fromstring(text) for row in s]
+    assert rows and [int(row["index"]) for row in rows] == [0, 1] * (len(rows) // 2), name
+    times += [row["timestamp"] for row in rows[::2]]
+assert times == sorted(set(times)), times
+print(len(times))
+PYTHON
+}
+
+@test "rotation by size: no sample is lost, every file is whole" {
+    for format in csv ndjson json; do
+        rm -f file*
+        gpulse --sim h100x2 query timestamp,index,name -f $format -n 0.1 -c 16 -o file --rotate-size 1.5kB --keep 100
+        status_is 0
+        [ -z "$output" ]
+        [ -e file.1 ]
+        [ "$(whole $format)" -eq 16 ]
+    done
+}
+
+@test "rotation keeps so many old files and no more" {
+    gpulse --sim t4 query index -f csv -n 0.1 -c 9 -o file --rotate-size 8 --keep 3
+    status_is 0
+    [ "$(echo file*)" = 'file file.1 file.2 file.3' ]
+    [ "$(cat file.3)" = $'index\n0' ]
+    rm file*
+    gpulse --sim t4 query index -f csv -n 0.1 -c 9 -o file --rotate-size 8
+    [ "$(echo file*)" = 'file file.1 file.2 file.3 file.4 file.5' ]
+}
+
+@test "rotation by age" {
+    gpulse --sim h100x2 query timestamp,index -f csv -n 0.1 -c 10 -o file --rotate-age 300ms --keep 100
+    status_is 0
+    [ -e file.1 ]
+    [ "$(whole csv)" -eq 10 ]
+}
+
+@test "rotation leaves what an earlier run wrote, and standard output alone" {
+    echo 'of an earlier run' >file
+    gpulse --sim t4 query index -f csv -n 0.1 -c 3 -o file --rotate-size 8 --tee
+    status_is 0
+    [ "$output" = $'index\n0\n0\n0' ]
+    [ "$(cat file.3)" = 'of an earlier run' ]
+    [ "$(cat file.2)" = $'index\n0' ]
+    # but not to a driver that does not start
+    GPULSE_NVML=/nonexistent gpulse query index -o file --rotate-size 8
+    status_is 4
+    [ "$(cat file.3)" = 'of an earlier run' ]
+}
+
+@test "a signal ends a loop with rotation, and every file is whole" {
+    for signal in INT TERM; do
+        rm -f file*
+        start --sim h100x2 query timestamp,index -f json -n 0.1 -o file --rotate-size 1.5kB --keep 100
+        until_true test -e file.3
+        kill -$signal "$pid"
+        finish
+        status_is 130
+        [ "$(whole json)" -ge 4 ]
+    done
+}
+
+@test "what cannot be rotated is said at once" {
+    gpulse --sim t4 query index -o /dev/null --rotate-size 1MiB
+    fails 1 "cannot rotate '/dev/null': it is not a regular file"
+    mkfifo fifo
+    gpulse --sim t4 query index -o fifo --rotate-age 1h
+    fails 1 "cannot rotate 'fifo': it is not a regular file"
+    gpulse --sim t4 query index -o none/file --rotate-age 1h
+    fails 1 "cannot write 'none/file': No such file or directory"
+    mkdir file.1
+    gpulse --sim t4 query index -n 0.1 -o file --rotate-size 1 --keep 1
+    fails 1 "cannot rotate 'file': it cannot become 'file\.1': Is a directory"
+    if [ "$(id -u)" -ne 0 ]; then
+        mkdir -m 500 closed
+        gpulse --sim t4 query index -o closed/file --rotate-size 1
+        fails 1 "cannot rotate 'closed/file': no new files can be made there: Permission denied"
+    fi
+}
+
+@test "options of files need a file" {
+    for option in --append '--rotate-size 1M' '--rotate-age 1h' --tee; do
+        gpulse --sim t4 query index $option
+        fails 2 "${option%% *} needs --output FILE"
+    done
+    gpulse --sim t4 query index -o file --keep 3
+    fails 2 '--keep needs --rotate-size or --rotate-age'
+    for keep in 0 1001; do
+        gpulse --sim t4 query index -o file --rotate-size 1M --keep $keep
+        fails 2 '--keep takes 1 to 1000'
+    done
+    gpulse --sim t4 query index -o file --rotate-size 10QiB
+    fails 2 "bad value '10QiB' for --rotate-size: it takes a size such as 512MiB or 20GiB"
+    gpulse --sim t4 query index -o file --rotate-age soon
+    fails 2 "bad value 'soon' for --rotate-age: .*"
+    for format in json; do
+        gpulse --sim t4 query index -f $format -o file --append
+        fails 2 "--append does not go with $format, whose output is one document; take ndjson"
+    done
+    [ ! -e file ]
+}
+
+@test "--append goes on behind what is there" {
+    for i in 1 2; do
+        gpulse --sim t4 query index,name -f csv -o file --append
+        status_is 0
+    done
+    [ "$(cat file)" = $'index,name\n0,Tesla T4\n0,Tesla T4' ]
+    printf 'torn' >torn
+    gpulse --sim t4 query index -f ndjson -o torn --append
+    [ "$(head -n 1 torn)" = torn ]
+    [ "$(wc -l <torn)" -eq 2 ]
+    # a cron job whose file stays small
+    for i in 1 2 3 4 5; do
+        gpulse --sim t4 query index -f csv -o small --append --rotate-size 10 --keep 1
+    done
+    [ "$(cat small)" = $'index\n0' ]
+    [ "$(cat small.1)" = $'index\n0\n0' ]
+}
+
+@test "a fifo and /dev/null take what a file takes" {
+    mkfifo fifo
+    started "$GPULSE" --sim t4 query index -f csv -n 0.1 -c 2 -o fifo
+    [ "$(cat fifo)" = $'index\n0\n0' ]
+    gpulse --sim t4 query index -f csv -o /dev/null --append
+    status_is 0
+}
+
+@test "a disk that fills up: a clear message, and a document of whole samples" {
+    # a limit on the size of files stands for the disk
+    run --separate-stderr bash -c 'trap "" XFSZ; ulimit -f 128; "$@"' bash "$GPULSE" --sim h100x8 \
+        query '*' -f json -n 0.1 -o file
+    fails 1 "cannot write 'file': File too large"
+    python3 -c 'import json; d = json.load(open("file")); assert d and all(len(s["gpus"]) == 8 for s in d)'
+    run --separate-stderr bash -c 'trap "" XFSZ; ulimit -f 128; "$@"' bash "$GPULSE" --sim h100x8 \
+        query '*' -f csv --no-header -n 0.1 -o file
+    fails 1 "cannot write 'file': File too large"
+    [ $(($(wc -l <file) % 8)) -eq 0 ]
+    ends_in_newline file
 }
 
 @test "all JSON is JSON" {
