@@ -32,6 +32,8 @@ clang-tidy      have:clang-tidy        clang-tidy       clang-tools-extra   clan
 cppcheck        have:cppcheck          cppcheck         cppcheck            cppcheck
 ps              have:ps                procps           procps-ng           procps-ng
 xmllint         have:xmllint           libxml2-utils    libxml2             libxml2
+prometheus-py   have_module:prometheus_client  python3-prometheus-client  python3-prometheus_client  python-prometheus_client
+jsonschema-py   have_module:jsonschema  python3-jsonschema  python3-jsonschema  python-jsonschema
 '
 # Without these gpulse builds all the same.
 optional=' scdoc '
@@ -63,6 +65,12 @@ have_lib()
 have_pkg_config()
 {
     have pkg-config
+}
+
+# A module of the system's Python, which need not be the one that is found first.
+have_module()
+{
+    python3 -c "import $1" 2>/dev/null || /usr/bin/python3 -c "import $1" 2>/dev/null
 }
 
 have_ninja()

@@ -49,6 +49,11 @@ def manual_pages_are_where_man_looks():
 
 
 @test
+def schemas_are_installed():
+    assert len(installed("share/gpulse/schema/gpulse.query*-1.json")) == 2, installed("*.json")
+
+
+@test
 def nothing_for_the_build_is_installed():
     for path in installed("*"):
         assert not path.endswith((".a", ".o", ".scd", ".h")), path

@@ -39,7 +39,8 @@ static const struct gp_opt options[] = {
     {0, "host", NULL, GP_OPT_FLAG, .offset = OPT(host), .help = "one row, about this machine"},
     {0, "mig", NULL, GP_OPT_FLAG, .offset = OPT(mig), .help = "rows for MIG instances too"},
     {0, "units", NULL, GP_OPT_FLAG, .offset = OPT(units),
-     .help = "name the units: in the header of csv and tsv, as an object in JSON"},
+     .help = "name the units: in the header of csv and tsv, as an object in JSON, as attributes "
+             "in XML"},
     {0, "no-header", NULL, GP_OPT_FLAG, .offset = OPT(no_header),
      .help = "leave out the header line"},
     {'n', "interval", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(interval_ns),
@@ -53,7 +54,7 @@ static const struct gp_opt options[] = {
     {0, "tee", NULL, GP_OPT_FLAG, .offset = OPT(tee),
      .help = "with --output: to standard output as well"},
     {0, "append", NULL, GP_OPT_FLAG, .offset = OPT(append),
-     .help = "with --output: go on behind what FILE holds (not json)"},
+     .help = "with --output: go on behind what FILE holds (not json, xml)"},
     {0, "rotate-size", NULL, GP_OPT_SIZE, "SIZE", .offset = OPT(rotate_size),
      .help = "with --output: before FILE grows beyond this (10MiB, 500k), rename it to FILE.1, "
              "FILE.1 to FILE.2 and so on, and begin a new one"},
@@ -234,6 +235,8 @@ static int sample(const struct query_options *o, struct query_run *run, struct g
         loop.interval_ns = GP_NS_PER_S;
     run->view.looped = loop.interval_ns != 0;
     struct gp_want want = want_of(&run->view, o->mig);
+    if (run->writer->want)
+        run->writer->want(&run->view, &want.metrics);
     struct gp_sampler *sampler;
     int r = gp_app_open(&want, &loop, &sampler, err);
     if (r < 0)
@@ -311,9 +314,12 @@ const struct gp_cmd gp_cmd_query = {
         "FIELDS is a comma list of field names; nvidia-smi's names and aliases are understood. A "
         "name that ends in .* takes a whole group, * takes all. Behind a colon stands another "
         "unit: memory.used:GiB. Only what is asked for is read from the driver.\n\n"
-        "A field that a GPU cannot tell is N/A in tables, [N/A] in csv and tsv, and null in JSON, "
-        "where \"reasons\" says why.\n\n"
-        "In a loop every sample is written at once and whole; in json all samples are one "
+        "A field that a GPU cannot tell is N/A in tables, [N/A] in csv and tsv, null in JSON, "
+        "where "
+        "\"reasons\" says why, an empty element with its reason in XML, and left out in "
+        "openmetrics. "
+        "docs/schema.md says what programs may rely on.\n\n"
+        "In a loop every sample is written at once and whole; in json and xml all samples are one "
         "document. A file that is rotated is complete in itself, and one of an earlier run becomes "
         "FILE.1 instead of being overwritten.",
     .examples =
@@ -324,6 +330,7 @@ const struct gp_cmd gp_cmd_query = {
         "gpulse query '*' -f ndjson -n 5 -o g.ndjson --rotate-size 10MiB\trecord, in files "
         "g.ndjson, "
         "g.ndjson.1, …\n"
+        "gpulse query status,memory.used -f openmetrics\tfor Prometheus\n"
         "gpulse query pid,user,used_gpu_memory,command --processes -f json\twho uses the GPUs\n"
         "gpulse query temperature.gpu -i 0 --no-header\tone number for a script\n",
     .options = options,

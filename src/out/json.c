@@ -10,7 +10,9 @@
 
 #include <stdio.h>
 
-#define SCHEMA "gpulse.query/1"
+/* What a reader may rely on stands in docs/schema.md; another number means another shape. */
+#define SCHEMA_DOCUMENT "gpulse.query/1"
+#define SCHEMA_ROW "gpulse.query.row/1"
 
 static json_t *json_value(const struct gp_field *field, const struct gp_value *v)
 {
@@ -116,7 +118,7 @@ static void write_json(const struct gp_view *view, struct gp_writer_state *state
         [GP_SCOPE_DEVICE] = "gpus",
         [GP_SCOPE_PROCESS] = "processes",
     };
-    json_t *document = gp_json_document(snapshot, SCHEMA);
+    json_t *document = gp_json_document(snapshot, SCHEMA_DOCUMENT);
     set_units(document, view);
     json_t *rows = json_array();
     for (size_t i = 0; i < gp_row_count(view, snapshot); i++) {
@@ -146,7 +148,7 @@ static void write_ndjson(const struct gp_view *view, struct gp_writer_state *sta
                          const struct gp_snapshot *snapshot, struct gp_strbuf *sb)
 {
     for (size_t i = 0; i < gp_row_count(view, snapshot); i++) {
-        json_t *document = gp_json_document(snapshot, SCHEMA);
+        json_t *document = gp_json_document(snapshot, SCHEMA_ROW);
         set_units(document, view);
         set_row(document, view, snapshot, gp_row_at(view, snapshot, i));
         gp_json_add(sb, document, 0);

@@ -13,7 +13,8 @@ struct gp_view {
     enum gp_scope scope; /* a row per host, device or process */
     struct gp_field_list fields;
     bool header;
-    bool units;  /* name the units: in the header of csv and tsv, as an object in JSON */
+    bool units;  /* name the units: in the header of csv and tsv, an object in JSON, attributes in
+                    XML */
     bool looped; /* more than one sample will come */
 };
 
@@ -30,11 +31,13 @@ struct gp_writer {
     /* Appends one sample, complete in itself. GP_ENOMEM / GP_ETOOBIG through sb->error. */
     void (*sample)(const struct gp_view *view, struct gp_writer_state *state,
                    const struct gp_snapshot *snapshot, struct gp_strbuf *sb);
+    /* Adds the metrics that the writer shows with every row: identity; NULL: none. */
+    void (*want)(const struct gp_view *view, struct gp_metric_set *metrics);
     /* Appends what closes the document; NULL: nothing. */
     void (*end)(const struct gp_view *view, struct gp_writer_state *state, struct gp_strbuf *sb);
 };
 
-#define GP_WRITER_NAMES "table csv tsv json ndjson"
+#define GP_WRITER_NAMES "table csv tsv json ndjson xml openmetrics"
 
 /* By name, one of GP_WRITER_NAMES; NULL if unknown. */
 const struct gp_writer *gp_writer_find(const char *name);

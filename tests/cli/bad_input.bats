@@ -38,8 +38,8 @@ load helpers
     fails 2 "unknown command 'stauts' \(did you mean 'status'\?\); try --help"
     gpulse --sim t4 query index --fromat csv
     fails 2 "unknown option '--fromat' \(did you mean --format\?\); try --help"
-    gpulse --sim t4 query index -f xml
-    fails 2 "bad value 'xml' for --format: it takes one of table csv tsv json ndjson"
+    gpulse --sim t4 query index -f yaml
+    fails 2 "bad value 'yaml' for --format: it takes one of table csv tsv json ndjson xml openmetrics"
     gpulse --sim t4 query index --timeout
     fails 2 '--timeout needs a value: TIME'
     gpulse --sim t4 query index --timeout nope

@@ -119,9 +119,9 @@ ends_in_newline() {
 
 @test "SIGINT, SIGTERM and SIGHUP end a loop with a complete last record" {
     for signal in INT TERM HUP; do
-        for format in csv tsv ndjson json table; do
+        for format in csv tsv ndjson json table xml openmetrics; do
             start --sim h100x8 query timestamp,index,name -f $format -n 0.1
-            until_true at_least out 17
+            until_true at_least out 60
             kill -"$signal" "$pid"
             finish
             status_is 130
@@ -129,6 +129,8 @@ ends_in_newline() {
             ends_in_newline out
             case $format in
             json) python3 -c 'import json; d = json.load(open("out")); assert d and all(len(s["gpus"]) == 8 for s in d)' ;;
+            xml) python3 -c 'import xml.etree.ElementTree as e; d = e.parse("out").getroot(); assert len(d) and all(len(s) == 8 for s in d)' ;;
+            openmetrics) [ "$(tail -n 1 out)" = '# EOF' ] ;;
             ndjson) python3 -c 'import json; d = [json.loads(l) for l in open("out")]; assert len(d) % 8 == 0' ;;
             *) [ $((($(wc -l <out) - 1) % 8)) -eq 0 ] ;;
             esac
@@ -210,7 +212,7 @@ PYTHON
 }
 
 @test "rotation by size: no sample is lost, every file is whole" {
-    for format in csv ndjson json; do
+    for format in csv ndjson json xml; do
         rm -f file*
         gpulse --sim h100x2 query timestamp,index,name -f $format -n 0.1 -c 16 -o file --rotate-size 1.5kB --keep 100
         status_is 0
@@ -295,7 +297,7 @@ PYTHON
     fails 2 "bad value '10QiB' for --rotate-size: it takes a size such as 512MiB or 20GiB"
     gpulse --sim t4 query index -o file --rotate-age soon
     fails 2 "bad value 'soon' for --rotate-age: .*"
-    for format in json; do
+    for format in json xml; do
         gpulse --sim t4 query index -f $format -o file --append
         fails 2 "--append does not go with $format, whose output is one document; take ndjson"
     done

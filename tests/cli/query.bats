@@ -41,7 +41,12 @@ t4() {
     t4 index,name,utilization.gpu -f ndjson
     line_count 1
     json_is '[d[k] for k in ("schema", "driver", "index", "name", "utilization.gpu")]' \
-        "['gpulse.query/1', '595.91.07', 0, 'Tesla T4', 38]"
+        "['gpulse.query.row/1', '595.91.07', 0, 'Tesla T4', 38]"
+    t4 index,utilization.gpu -f xml --units
+    says '^      <utilization.gpu unit="percent">38</utilization.gpu>$'
+    t4 utilization.gpu -f openmetrics
+    says '^gpulse_gpu_utilization_gpu_ratio\{gpu="0",uuid="GPU-[^"]+",pci_bus_id="[^"]+",name="Tesla T4"\} 0\.38$'
+    [ "${lines[-1]}" = '# EOF' ]
 }
 
 @test "what is absent is named in each format" {
@@ -55,6 +60,10 @@ t4() {
     json_is 'd["gpus"]' "[{'fan.speed': None, 'reasons': {'fan.speed': 'not supported'}}]"
     t4 fan.speed -f ndjson
     json_is 'd["fan.speed"], d["reasons"]' "(None, {'fan.speed': 'not supported'})"
+    t4 fan.speed -f xml
+    says '^ +<fan.speed reason="not supported"/>$'
+    t4 fan.speed -f openmetrics
+    says_not '^gpulse'
 }
 
 @test "units: by choice behind a colon, named with --units" {

@@ -124,6 +124,7 @@ static inline void fixture_fill_mig(struct fixture *f, int device, unsigned mig_
     fixture_fill_device(f, device, 4, "NVIDIA A100-SXM4-80GB MIG 1g.20gb");
     f->devices[device].is_mig = true;
     f->devices[device].mig_index = mig_index;
+    *fixture_value(f, device, GP_MIG_INDEX) = fixture_int(mig_index);
     *fixture_value(f, device, GP_MIG_PROFILE) = fixture_text("1g.20gb");
     *fixture_value(f, device, GP_MEMORY_TOTAL) = fixture_int(INT64_C(19968) << 20);
     *fixture_value(f, device, GP_MEMORY_USED) = fixture_int(INT64_C(12) << 20);
@@ -132,6 +133,7 @@ static inline void fixture_fill_mig(struct fixture *f, int device, unsigned mig_
 static inline void fixture_init(struct fixture *f)
 {
     *f = (struct fixture){.snapshot = {.mono_ns = FIXTURE_NOW_NS,
+                                       .wall_ns = UINT64_C(1795183445123) * GP_NS_PER_MS,
                                        .partial = true,
                                        .devices = f->devices,
                                        .device_count = FIXTURE_DEVICES,

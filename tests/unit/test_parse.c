@@ -74,6 +74,7 @@ static void sizes(void **state)
         {"1K", true, KIB},
         {"1KiB", true, KIB},
         {"1kB", true, 1000},
+        {"500k", true, 500 * KIB},
         {"512M", true, 512 * KIB * KIB},
         {"512MiB", true, 512 * KIB * KIB},
         {"1MB", true, 1000000},

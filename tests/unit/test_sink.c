@@ -101,6 +101,17 @@ static void every_json_file_is_one_document(void **state)
     assert_string_equal(content(2), "[\n" JSON_OF(1) "\n]\n");
 }
 
+static void every_exposition_ends(void **state)
+{
+    (void)state;
+    write_samples("openmetrics", (struct gp_outfile_config){.size_max = 1}, 1, 2);
+    for (unsigned i = 0; i < 2; i++) {
+        const char *text = content(i);
+        assert_memory_equal(text, "# TYPE ", 7);
+        assert_string_equal(text + strlen(text) - 6, "# EOF\n");
+    }
+}
+
 static void the_header_is_not_repeated_in_an_appended_file(void **state)
 {
     (void)state;
@@ -178,6 +189,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WITH_FOLDER(every_file_has_its_header),
         WITH_FOLDER(every_json_file_is_one_document),
+        WITH_FOLDER(every_exposition_ends),
         WITH_FOLDER(the_header_is_not_repeated_in_an_appended_file),
         WITH_FOLDER(a_full_disk_leaves_a_document),
         WITH_FOLDER(a_broken_descriptor_gets_no_more),

@@ -60,7 +60,8 @@ static void check_golden(struct gp_view view, const char *format, const char *go
 static void devices_in_every_format(void **state)
 {
     (void)state;
-    static const char *const formats[] = {"table", "csv", "tsv", "json", "ndjson"};
+    static const char *const formats[] = {"table",  "csv", "tsv",        "json",
+                                          "ndjson", "xml", "openmetrics"};
     for (size_t i = 0; i < GP_ARRAY_LEN(formats); i++) {
         char golden[64];
         (void)snprintf(golden, sizeof(golden), "devices-%s.txt", formats[i]);
@@ -71,7 +72,8 @@ static void devices_in_every_format(void **state)
 static void processes_in_every_format(void **state)
 {
     (void)state;
-    static const char *const formats[] = {"table", "csv", "tsv", "json", "ndjson"};
+    static const char *const formats[] = {"table",  "csv", "tsv",        "json",
+                                          "ndjson", "xml", "openmetrics"};
     for (size_t i = 0; i < GP_ARRAY_LEN(formats); i++) {
         char golden[64];
         (void)snprintf(golden, sizeof(golden), "processes-%s.txt", formats[i]);
@@ -84,12 +86,24 @@ static void the_host(void **state)
     (void)state;
     check_golden(view_of(GP_SCOPE_HOST, "*"), "json", "host-json.txt");
     check_golden(view_of(GP_SCOPE_HOST, "*"), "csv", "host-csv.txt");
+    check_golden(view_of(GP_SCOPE_HOST, "*"), "openmetrics", "host-openmetrics.txt");
+}
+
+/* In ndjson the fields of a row stand beside the keys of the document. */
+static void no_field_is_called_as_a_key_is(void **state)
+{
+    (void)state;
+    static const char *const keys[] = {"schema", "time",      "host",  "driver", "units",
+                                       "gpus",   "processes", "hosts", "reasons"};
+    for (int m = 0; m < GP_METRIC__COUNT; m++)
+        for (size_t i = 0; i < GP_ARRAY_LEN(keys); i++)
+            assert_string_not_equal(gp_metric_table[m].name, keys[i]);
 }
 
 static void units_are_named_on_request(void **state)
 {
     (void)state;
-    static const char *const formats[] = {"csv", "json", "ndjson"};
+    static const char *const formats[] = {"csv", "json", "ndjson", "xml"};
     for (size_t i = 0; i < GP_ARRAY_LEN(formats); i++) {
         struct gp_view view =
             view_of(GP_SCOPE_DEVICE, "index,memory.used,memory.total:GiB,power.draw");
@@ -156,6 +170,62 @@ static void a_loop_in_json_is_one_array(void **state)
     }
 }
 
+static void a_loop_in_xml_is_one_document(void **state)
+{
+    (void)state;
+    fixture.snapshot.device_count = 1;
+#define HEAD "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<gpulse schema=\"gpulse.query.xml/1\">\n"
+#define SAMPLE                                                                                     \
+    "  <sample time=\"2026-11-20T15:04:05.123+01:00\" host=\"node1\" driver=\"580.95.05\">\n"      \
+    "    <gpu>\n      <index>0</index>\n    </gpu>\n  </sample>\n"
+    static const char *const expected[] = {HEAD "</gpulse>\n", HEAD SAMPLE "</gpulse>\n",
+                                           HEAD SAMPLE SAMPLE "</gpulse>\n"};
+#undef SAMPLE
+#undef HEAD
+    for (int samples = 0; samples < 3; samples++) {
+        struct gp_view view = view_of(GP_SCOPE_DEVICE, "index");
+        view.looped = true;
+        check_text(view, "xml", samples, expected[samples]);
+    }
+    /* without a loop, no sample is no document */
+    check_text(view_of(GP_SCOPE_DEVICE, "index"), "xml", 0, "");
+}
+
+/* The element of the name in XML, and the label in OpenMetrics. */
+static void markup_in_text_is_escaped(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *element, *label;
+    } rows[] = {
+        {"plain", "plain", "plain"},
+        {"", "", ""},
+        {"a<b>&\"c'", "a&lt;b&gt;&amp;&quot;c'", "a<b>&\\\"c'"},
+        {"]]>", "]]&gt;", "]]>"},
+        {"&amp;", "&amp;amp;", "&amp;"},
+        {"back\\slash\\n", "back\\slash\\n", "back\\\\slash\\\\n"},
+        {"two\nlines", "two\nlines", "two\\nlines"},
+        {"幅広 ﻿ ￼ �", "幅広 ﻿ ￼ �", "幅広 ﻿ ￼ �"},
+        {"\xef\xbf\xbe|\xef\xbf\xbf", "\xef\xbf\xbd|\xef\xbf\xbd", "\xef\xbf\xbe|\xef\xbf\xbf"},
+    };
+    fixture.snapshot.device_count = 1;
+    for (size_t i = 0; i < GP_ARRAY_LEN(rows); i++) {
+        struct gp_view view = view_of(GP_SCOPE_DEVICE, "name");
+        struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
+        char expected[256];
+        *fixture_value(&fixture, 0, GP_NAME) = fixture_text(rows[i].name);
+        (void)snprintf(expected, sizeof(expected), "<name>%s</name>", rows[i].element);
+        write_all(&view, "xml", 1, &sb);
+        assert_non_null(strstr(sb.buf, expected));
+        gp_strbuf_reset(&sb);
+        (void)snprintf(expected, sizeof(expected), ",name=\"%s\"} 1\n", rows[i].label);
+        write_all(&view, "openmetrics", 1, &sb);
+        assert_non_null(strstr(sb.buf, expected));
+        gp_strbuf_fini(&sb);
+        gp_field_list_fini(&view.fields);
+    }
+}
+
 static void columns_stay_where_they_are(void **state)
 {
     (void)state;
@@ -199,7 +269,7 @@ static void csv_quotes_what_needs_it(void **state)
 static void without_memory_there_is_an_error(void **state)
 {
     (void)state;
-    static const char *const formats[] = {"table", "csv", "json", "ndjson"};
+    static const char *const formats[] = {"table", "csv", "json", "ndjson", "xml", "openmetrics"};
     json_set_alloc_funcs(malloc, free); /* here, where malloc fails to order */
     for (size_t i = 0; i < GP_ARRAY_LEN(formats); i++) {
         struct gp_view view = view_of(GP_SCOPE_DEVICE, DEVICE_FIELDS);
@@ -228,7 +298,8 @@ static void a_buffer_that_is_too_small(void **state)
 {
     (void)state;
     struct gp_view view = view_of(GP_SCOPE_DEVICE, DEVICE_FIELDS);
-    static const char *const formats[] = {"table", "csv", "tsv", "json", "ndjson"};
+    static const char *const formats[] = {"table",  "csv", "tsv",        "json",
+                                          "ndjson", "xml", "openmetrics"};
     for (size_t i = 0; i < GP_ARRAY_LEN(formats); i++) {
         struct gp_writer_state writer_state = {0};
         struct gp_strbuf sb = GP_STRBUF_INIT(200);
@@ -243,7 +314,7 @@ static void a_buffer_that_is_too_small(void **state)
 static void unknown_writers(void **state)
 {
     (void)state;
-    assert_null(gp_writer_find("xml"));
+    assert_null(gp_writer_find("yaml"));
     assert_null(gp_writer_find(""));
     assert_null(gp_writer_find("CSV"));
 }
@@ -254,10 +325,13 @@ int main(void)
         cmocka_unit_test_setup(devices_in_every_format, set_up),
         cmocka_unit_test_setup(processes_in_every_format, set_up),
         cmocka_unit_test_setup(the_host, set_up),
+        cmocka_unit_test_setup(no_field_is_called_as_a_key_is, set_up),
         cmocka_unit_test_setup(units_are_named_on_request, set_up),
         cmocka_unit_test_setup(the_header_stands_once_or_not_at_all, set_up),
         cmocka_unit_test_setup(nothing_to_show, set_up),
         cmocka_unit_test_setup(a_loop_in_json_is_one_array, set_up),
+        cmocka_unit_test_setup(a_loop_in_xml_is_one_document, set_up),
+        cmocka_unit_test_setup(markup_in_text_is_escaped, set_up),
         cmocka_unit_test_setup(columns_stay_where_they_are, set_up),
         cmocka_unit_test_setup(csv_quotes_what_needs_it, set_up),
         cmocka_unit_test_setup(without_memory_there_is_an_error, set_up),
