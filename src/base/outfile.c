@@ -46,24 +46,31 @@ static int open_file(struct gp_outfile *f, int flags, struct gp_err *err)
     return 0;
 }
 
+/* Renaming is for regular files, and their names need room for a number behind them. */
+static int check_renaming(const char *what, const char *path, struct gp_err *err)
+{
+    struct stat st;
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+        return gp_err_set(err, GP_EIO, "cannot %s '%s': it is not a regular file", what, path);
+    if (strlen(path) >= GP_PATH_SIZE - 8)
+        return gp_err_set(err, GP_EIO, "cannot %s '%.40s…': its name is too long", what, path);
+    return 0;
+}
+
 /* What would make a rotation fail hours later is said at once. */
 static int check_rotation(const struct gp_outfile *f, struct gp_err *err)
 {
-    const char *path = f->config.path;
-    struct stat st;
-    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
-        return gp_err_set(err, GP_EIO, "cannot rotate '%s': it is not a regular file", path);
     char dir[GP_PATH_SIZE];
-    /* room for the number behind the name */
-    int n = snprintf(dir, sizeof(dir) - 8, "%s", path);
-    if (n < 0 || n >= GP_PATH_SIZE - 8)
-        return gp_err_set(err, GP_EIO, "cannot rotate '%.40s…': its name is too long", path);
+    int r = check_renaming("rotate", f->config.path, err);
+    if (r < 0)
+        return r;
+    (void)snprintf(dir, sizeof(dir), "%s", f->config.path);
     char *slash = strrchr(dir, '/');
     if (slash)
         slash[1] = '\0'; /* "/" stays "/" */
     if (access(slash ? dir : ".", W_OK | X_OK) != 0 && errno != ENOENT)
         return gp_err_set(err, GP_EIO, "cannot rotate '%s': no new files can be made there: %s",
-                          path, strerror(errno));
+                          f->config.path, strerror(errno));
     return 0;
 }
 
@@ -149,4 +156,27 @@ int gp_outfile_close(struct gp_outfile *f, struct gp_err *err)
     if (!f->config.path || fd < 0)
         return 0;
     return close(fd) == 0 ? 0 : cannot("write", f, err);
+}
+
+int gp_outfile_replace(const char *path, const void *data, size_t len, struct gp_err *err)
+{
+    struct gp_outfile f;
+    char name[GP_PATH_SIZE];
+    const struct gp_outfile_config config = {.path = name};
+    int r = check_renaming("replace", path, err);
+    if (r < 0)
+        return r;
+    (void)snprintf(name, sizeof(name), "%s.new", path);
+    r = gp_outfile_open(&f, &config, err);
+    if (r < 0)
+        return r;
+    r = gp_outfile_write(&f, data, len, err);
+    int c = gp_outfile_close(&f, r < 0 ? NULL : err);
+    if (r == 0)
+        r = c;
+    if (r == 0 && rename(name, path) != 0)
+        r = gp_err_set(err, GP_EIO, "cannot replace '%s': %s", path, strerror(errno));
+    if (r < 0)
+        (void)unlink(name);
+    return r;
 }

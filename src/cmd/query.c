@@ -21,6 +21,7 @@ struct query_options {
     uint64_t duration_ns;
     const char *output;
     bool tee;
+    bool replace;
     bool append;
     uint64_t rotate_size;
     uint64_t rotate_age_ns;
@@ -53,6 +54,8 @@ static const struct gp_opt options[] = {
      .offset = OPT(output), .help = "write into FILE instead of standard output"},
     {0, "tee", NULL, GP_OPT_FLAG, .offset = OPT(tee),
      .help = "with --output: to standard output as well"},
+    {0, "replace", NULL, GP_OPT_FLAG, .offset = OPT(replace),
+     .help = "with --output: FILE holds the last sample alone; who reads it sees a whole one"},
     {0, "append", NULL, GP_OPT_FLAG, .offset = OPT(append),
      .help = "with --output: go on behind what FILE holds (not json, xml)"},
     {0, "rotate-size", NULL, GP_OPT_SIZE, "SIZE", .offset = OPT(rotate_size),
@@ -157,6 +160,7 @@ static int check_output_options(const struct query_options *o, struct gp_err *er
         bool given;
     } need_output[] = {
         {"tee", o->tee},
+        {"replace", o->replace},
         {"append", o->append},
         {"rotate-size", o->rotate_size != 0},
         {"rotate-age", o->rotate_age_ns != 0},
@@ -164,6 +168,8 @@ static int check_output_options(const struct query_options *o, struct gp_err *er
     for (size_t i = 0; !o->output && i < GP_ARRAY_LEN(need_output); i++)
         if (need_output[i].given)
             return gp_err_set(err, GP_EUSAGE, "--%s needs --output FILE", need_output[i].name);
+    if (o->replace && (o->append || o->rotate_size || o->rotate_age_ns))
+        return gp_err_set(err, GP_EUSAGE, "--replace goes with neither --append nor rotation");
     if (o->keep != GP_OUTFILE_KEEP && !o->rotate_size && !o->rotate_age_ns)
         return gp_err_set(err, GP_EUSAGE, "--keep needs --rotate-size or --rotate-age");
     if (o->keep < 1 || o->keep > GP_OUTFILE_KEEP_MAX)
@@ -189,7 +195,9 @@ static int open_output(const struct query_options *o, struct query_run *run, str
         .age_max_ns = o->rotate_age_ns,
         .keep = (unsigned)o->keep,
     };
-    if (o->output) {
+    if (o->replace) {
+        gp_sink_replace(&run->sinks[run->sink_count++], run->writer, o->output);
+    } else if (o->output) {
         int r = gp_sink_open(&run->sinks[0], run->writer, &config, err);
         if (r < 0)
             return r;
@@ -330,7 +338,8 @@ const struct gp_cmd gp_cmd_query = {
         "gpulse query '*' -f ndjson -n 5 -o g.ndjson --rotate-size 10MiB\trecord, in files "
         "g.ndjson, "
         "g.ndjson.1, …\n"
-        "gpulse query status,memory.used -f openmetrics\tfor Prometheus\n"
+        "gpulse query status,memory.used -f openmetrics -n 15 -o gpulse.prom --replace\tfor "
+        "node_exporter's textfile collector\n"
         "gpulse query pid,user,used_gpu_memory,command --processes -f json\twho uses the GPUs\n"
         "gpulse query temperature.gpu -i 0 --no-header\tone number for a script\n",
     .options = options,

@@ -19,11 +19,39 @@ int gp_sink_open(struct gp_sink *sink, const struct gp_writer *writer,
     return r;
 }
 
+void gp_sink_replace(struct gp_sink *sink, const struct gp_writer *writer, const char *path)
+{
+    gp_sink_init(sink, writer, -1);
+    sink->replaced = path;
+}
+
+static int check_built(const struct gp_strbuf *sb, struct gp_err *err)
+{
+    return sb->error
+               ? gp_err_set(err, sb->error, "cannot build the output: %s", gp_err_text(sb->error))
+               : 0;
+}
+
+static int replace(struct gp_sink *sink, const struct gp_view *view,
+                   const struct gp_snapshot *snapshot, struct gp_strbuf *sb, struct gp_err *err)
+{
+    struct gp_writer_state state = {0};
+    struct gp_view once = *view;
+    once.looped = false;
+    gp_strbuf_reset(sb);
+    sink->writer->sample(&once, &state, snapshot, sb);
+    if (sink->writer->end)
+        sink->writer->end(&once, &state, sb);
+    int r = check_built(sb, err);
+    return r < 0 ? r : gp_outfile_replace(sink->replaced, sb->buf, sb->len, err);
+}
+
 static int write_piece(struct gp_sink *sink, const struct gp_strbuf *sb, struct gp_err *err)
 {
-    if (sb->error)
-        return gp_err_set(err, sb->error, "cannot build the output: %s", gp_err_text(sb->error));
-    int r = sb->len ? gp_outfile_write(&sink->file, sb->buf, sb->len, err) : 0;
+    int r = check_built(sb, err);
+    if (r < 0 || sb->len == 0)
+        return r;
+    r = gp_outfile_write(&sink->file, sb->buf, sb->len, err);
     sink->broken = r < 0 && !sink->file.regular;
     return r;
 }
@@ -53,6 +81,8 @@ int gp_sink_sample(struct gp_sink *sink, const struct gp_view *view,
 {
     const struct gp_writer_state before = sink->state;
     int r = 0;
+    if (sink->replaced)
+        return replace(sink, view, snapshot, sb, err);
     gp_strbuf_reset(sb);
     sink->writer->sample(view, &sink->state, snapshot, sb);
     if (is_due(sink, view, sb)) {
@@ -78,6 +108,8 @@ int gp_sink_end(struct gp_sink *sink, const struct gp_view *view, struct gp_strb
                 struct gp_err *err)
 {
     struct gp_err close_err = {0};
+    if (sink->replaced)
+        return 0;
     int r = sink->broken ? 0 : write_end(sink, view, sb, err);
     int c = gp_outfile_close(&sink->file, &close_err);
     if (r == 0 && c < 0)

@@ -10,7 +10,8 @@ struct gp_sink {
     const struct gp_writer *writer;
     struct gp_writer_state state;
     struct gp_outfile file;
-    bool broken; /* a piece of a sample may have gone out: nothing more is written */
+    const char *replaced; /* a file that holds the last sample alone, NULL: not so */
+    bool broken;          /* a piece of a sample may have gone out: nothing more is written */
 };
 
 /* To a descriptor of the caller's. */
@@ -19,6 +20,9 @@ void gp_sink_init(struct gp_sink *sink, const struct gp_writer *writer, int fd);
 /* To a file; `append` is not for writers with an end. GP_EIO. */
 int gp_sink_open(struct gp_sink *sink, const struct gp_writer *writer,
                  const struct gp_outfile_config *config, struct gp_err *err) GP_MUST_CHECK;
+
+/* To a file that always holds the last sample, as one document. path must outlive the sink. */
+void gp_sink_replace(struct gp_sink *sink, const struct gp_writer *writer, const char *path);
 
 /* Writes one sample, into a new file if it is time for one. sb is room to work in. After an error
  * gp_sink_end() still closes the document, as far as that can be. GP_EIO, GP_ENOMEM, GP_ETOOBIG. */

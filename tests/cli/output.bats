@@ -283,7 +283,7 @@ PYTHON
 }
 
 @test "options of files need a file" {
-    for option in --append '--rotate-size 1M' '--rotate-age 1h' --tee; do
+    for option in --append --replace '--rotate-size 1M' '--rotate-age 1h' --tee; do
         gpulse --sim t4 query index $option
         fails 2 "${option%% *} needs --output FILE"
     done
@@ -320,6 +320,27 @@ PYTHON
     done
     [ "$(cat small)" = $'index\n0' ]
     [ "$(cat small.1)" = $'index\n0\n0' ]
+}
+
+@test "--replace: the file holds one whole sample at every moment" {
+    start --sim h100x8 query '*' -f openmetrics -n 0.1 -o metrics.prom --replace
+    until_true test -e metrics.prom
+    for i in {1..300}; do
+        cat metrics.prom >seen
+        [ "$(head -c 6 seen)" = '# TYPE' ]
+        [ "$(grep -c '^# EOF$' seen)" -eq 1 ]
+        [ "$(tail -n 1 seen)" = '# EOF' ]
+    done
+    kill -TERM "$pid"
+    finish
+    status_is 130
+    [ "$(echo metrics*)" = metrics.prom ]
+    gpulse --sim t4 query index -f json -n 0.1 -c 2 -o file --replace
+    [ "$(json 'd["gpus"]' file)" = "[{'index': 0}]" ]
+    gpulse --sim t4 query index -o /dev/null --replace
+    fails 1 "cannot replace '/dev/null': it is not a regular file"
+    gpulse --sim t4 query index -o file --replace --append
+    fails 2 '--replace goes with neither --append nor rotation'
 }
 
 @test "a fifo and /dev/null take what a file takes" {

@@ -123,6 +123,23 @@ static void the_header_is_not_repeated_in_an_appended_file(void **state)
     assert_string_equal(content(1), "index\n1\n2\n");
 }
 
+static void a_replaced_file_is_one_document(void **state)
+{
+    (void)state;
+    struct gp_sink sink;
+    struct gp_err err = {0};
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
+    gp_sink_replace(&sink, gp_writer_find("json"), file);
+    *fixture_value(&fixture, 0, GP_INDEX) = fixture_int(1);
+    assert_int_equal(gp_sink_sample(&sink, &view, &fixture.snapshot, &sb, &err), 0);
+    assert_string_equal(content(0), JSON_OF(1) "\n");
+    *fixture_value(&fixture, 0, GP_INDEX) = fixture_int(2);
+    assert_int_equal(gp_sink_sample(&sink, &view, &fixture.snapshot, &sb, &err), 0);
+    assert_int_equal(gp_sink_end(&sink, &view, &sb, &err), 0);
+    assert_string_equal(content(0), JSON_OF(2) "\n");
+    gp_strbuf_fini(&sb);
+}
+
 /* A limit on the size of files stands for a disk that is full. */
 static void a_full_disk_leaves_a_document(void **state)
 {
@@ -191,6 +208,7 @@ int main(void)
         WITH_FOLDER(every_json_file_is_one_document),
         WITH_FOLDER(every_exposition_ends),
         WITH_FOLDER(the_header_is_not_repeated_in_an_appended_file),
+        WITH_FOLDER(a_replaced_file_is_one_document),
         WITH_FOLDER(a_full_disk_leaves_a_document),
         WITH_FOLDER(a_broken_descriptor_gets_no_more),
         WITH_FOLDER(a_sample_that_cannot_be_built),
