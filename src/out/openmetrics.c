@@ -218,7 +218,7 @@ static bool is_label(enum gp_metric m)
 
 /* ---- samples ---- */
 
-/* "name{labels} ", with one more label if it has a name. */
+/* "name{labels} ", with one more label if `label` is not NULL. */
 static void add_series(struct gp_strbuf *sb, const char *family, const char *row_labels,
                        const char *label, const char *text)
 {
@@ -267,7 +267,7 @@ static void add_samples(struct gp_strbuf *sb, const char *family, enum gp_metric
         }
         break;
     case KIND_TIME:
-        add_series(sb, family, row_labels, NULL, NULL);
+        add_series(sb, family, row_labels, NULL, "");
         gp_strbuf_addf(sb, "%.3f\n", (double)snapshot->wall_ns / 1e9);
         break;
     case KIND_INFO:
@@ -276,7 +276,7 @@ static void add_samples(struct gp_strbuf *sb, const char *family, enum gp_metric
         break;
     case KIND_COUNTER:
     case KIND_GAUGE:
-        add_series(sb, family, row_labels, NULL, NULL);
+        add_series(sb, family, row_labels, NULL, "");
         add_number(sb, m, v);
         break;
     }
