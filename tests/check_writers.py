@@ -25,7 +25,8 @@ SCOPES = {"gpus": ("--mig",), "processes": ("--processes",), "hosts": ("--host",
 OM_SCOPES = {"gpus": "gpu", "processes": "process", "hosts": "host"}
 OM_UNITS = {"bytes": ("bytes", 1), "percent": ("ratio", 0.01), "°C": ("celsius", 1),
             "W": ("watts", 1), "MHz": ("hertz", 1e6), "J": ("joules", 1),
-            "bytes/s": ("bytes_per_second", 1), "bitmask": ("", 1)}
+            "bytes/s": ("bytes_per_second", 1), "us": ("seconds", 1e-6), "ms": ("seconds", 1e-3),
+            "s": ("seconds", 1), "W/s": ("watts_per_second", 1), "bitmask": ("", 1)}
 
 SCRATCH = tempfile.mkdtemp(prefix="gpulse-writers-")
 os.environ["GPULSE_SIM_STATE"] = SCRATCH

@@ -45,15 +45,27 @@ static struct base_unit base_unit(enum gp_metric m)
         return (struct base_unit){"joules", 1, 1};
     case GP_UNIT_BYTES_PER_S:
         return (struct base_unit){"bytes_per_second", 1, 1};
+    case GP_UNIT_US:
+        return (struct base_unit){"seconds", 1, 1000000};
+    case GP_UNIT_MS:
+        return (struct base_unit){"seconds", 1, 1000};
+    case GP_UNIT_SECOND:
+        return (struct base_unit){"seconds", 1, 1};
+    case GP_UNIT_WATT_PER_S:
+        return (struct base_unit){"watts_per_second", 1, 1};
     }
     return (struct base_unit){"", 1, 1};
 }
 
 /* Numbers that only grow, by name. All others are gauges. */
 static const char *const counters[] = {
+    "clocks_event_reasons_counters.*",
     "ecc.errors.*",
     "energy.consumption",
+    "pcie.*_counter",
+    "pcie.errors.*",
     "process.energy",
+    "retired_pages.*.count",
 };
 
 /* Identity: what the rows of a scope are told apart by, and what people look for. */
@@ -88,6 +100,7 @@ static const struct {
     {GP_STATUS_TIMEOUT, "timeout"},
     {GP_STATUS_LOST, "lost"},
     {GP_STATUS_ASLEEP, "asleep"},
+    {GP_STATUS_RELEASED, "released"},
     {GP_STATUS_NO_PERMISSION, "no_permission"},
     {GP_STATUS_ERROR, "error"},
 };

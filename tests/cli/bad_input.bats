@@ -27,8 +27,8 @@ load helpers
     fails 2 "empty field name in 'index,,name'"
     gpulse --sim t4 query index name
     fails 2 "one comma list of fields is expected, but 'name' stands behind it"
-    gpulse --sim t4 query "$(printf 'index,%.0s' {1..300})"
-    fails 2 'too many fields: at most 256'
+    gpulse --sim t4 query "$(printf 'index,%.0s' {1..1100})"
+    fails 2 'too many fields: at most 1024'
     gpulse --sim t4 query "$(head -c 5000 /dev/zero | tr '\0' x)"
     fails 2 "field name too long: 'x{40}…'"
 }
