@@ -24,6 +24,9 @@ struct session {
     struct sim_machine *machine;
     struct sim_live live;
     unsigned int generation;
+    atomic_ulong calls;    /* since it began */
+    unsigned long failing; /* the call that fails, counted from 1; 0: none */
+    nvmlReturn_t failure;
     struct session *next; /* of the retired ones */
 };
 
@@ -161,7 +164,8 @@ static nvmlReturn_t begin(struct sim_call *call, enum sim_function function,
     if (call->machine->missing[function])
         return NVML_ERROR_FUNCTION_NOT_FOUND;
     sleep_ns((uint64_t)call->machine->latency_us[function] * 1000);
-    return NVML_SUCCESS;
+    bool fails = session->failing && atomic_fetch_add(&session->calls, 1) + 1 == session->failing;
+    return fails ? session->failure : NVML_SUCCESS;
 }
 
 nvmlReturn_t sim_enter(struct sim_call *call, enum sim_function function, bool args_ok)
@@ -263,6 +267,18 @@ static int find_home(char home[GP_PATH_SIZE], struct gp_err *err)
     return GP_OK;
 }
 
+/* GPULSE_SIM_FAIL="N CODE": the N-th call of a session fails, once. For tests that try every N. */
+static void plan_failure(struct session *session)
+{
+    const char *plan = getenv("GPULSE_SIM_FAIL");
+    char *end;
+    if (!plan)
+        return;
+    session->failing = strtoul(plan, &end, 10);
+    if (*end != ' ' || !sim_return_code(end + 1, &session->failure))
+        session->failing = 0;
+}
+
 static struct session *open_session(struct gp_err *err)
 {
     const char *spec = getenv("GPULSE_SIM");
@@ -284,6 +300,7 @@ static struct session *open_session(struct gp_err *err)
         session->live.state = sim_state_new_private();
     session->live.machine = session->machine;
     session->live.still = env_is_on("GPULSE_SIM_STILL");
+    plan_failure(session);
     if (!session->live.state) {
         sim_machine_free(session->machine);
         free(session);

@@ -596,7 +596,8 @@ static int build_host(struct gp_assembler *a)
     gp_value_set_text(&host[GP_TIMESTAMP], gp_arena_strdup(&snapshot->arena, time), now);
     struct gp_strbuf safe = GP_STRBUF_INIT(4096);
     gp_utf8_add_safe(&safe, name, strlen(name), sizeof(name));
-    gp_value_set_text(&host[GP_HOST_NAME], gp_arena_strdup(&snapshot->arena, safe.buf), now);
+    gp_value_set_text(&host[GP_HOST_NAME],
+                      safe.error ? NULL : gp_arena_strdup(&snapshot->arena, safe.buf), now);
     gp_strbuf_fini(&safe);
     gp_value_set_int(&host[GP_COUNT], a->gpu_count, now);
     const struct gp_metric_set *want = &a->want.metrics;

@@ -427,8 +427,9 @@ static bool wants_any(const struct gp_want *want, enum gp_metric first, enum gp_
     return false;
 }
 
-/* The lists of a GPU or MIG instance. They count as known if the compute processes are; GPUs
- * without graphics refuse the rest. Returns NVML_SUCCESS, or the code that ended the session. */
+/* The lists of a GPU or MIG instance. GPUs without graphics refuse those lists, and have a whole
+ * one all the same; any other failure means that processes are missing. Returns NVML_SUCCESS, or
+ * the code that ended the session. */
 static nvmlReturn_t collect_lists(struct nvml_device *device, struct collector *c,
                                   enum gp_status *ret_status)
 {
@@ -437,8 +438,10 @@ static nvmlReturn_t collect_lists(struct nvml_device *device, struct collector *
     for (size_t i = 0; i < GP_ARRAY_LEN(list_calls) && ended == NVML_SUCCESS; i++) {
         nvmlReturn_t rc = fetch_list(device, &list_calls[i], &list);
         bool kept = rc != NVML_SUCCESS || collect_list(c, &list, list_calls[i].type);
-        if (list_calls[i].type == GP_PROCESS_COMPUTE || !kept)
-            *ret_status = kept ? nvml_return_status(rc) : GP_STATUS_ERROR;
+        enum gp_status status = kept ? nvml_return_status(rc) : GP_STATUS_ERROR;
+        bool may_lack = list_calls[i].type != GP_PROCESS_COMPUTE && status == GP_STATUS_UNSUPPORTED;
+        if (status != GP_STATUS_OK && !may_lack && *ret_status == GP_STATUS_OK)
+            *ret_status = status;
         if (nvml_return_ends_session(rc))
             ended = rc;
     }
@@ -452,22 +455,21 @@ static nvmlReturn_t collect_instances(struct nvml_device *device, struct collect
                                       enum gp_status *ret_status)
 {
     nvmlReturn_t rc = nvml_list_mig(device, c->now_ns);
+    if (rc == NVML_SUCCESS && device->mig.count > 0)
+        *ret_status = GP_STATUS_OK;
     for (size_t i = 0; i < device->mig.count && rc == NVML_SUCCESS; i++) {
         struct nvml_device *mig = device->mig.devices[i];
-        enum gp_status status = GP_STATUS_OK;
         size_t first = c->count;
         unsigned gi = 0;
         unsigned ci = 0;
         bool placed =
             NVML_CALL(mig, nvmlDeviceGetGpuInstanceId, mig->handle, &gi) == NVML_SUCCESS &&
             NVML_CALL(mig, nvmlDeviceGetComputeInstanceId, mig->handle, &ci) == NVML_SUCCESS;
-        rc = collect_lists(mig, c, &status);
+        rc = collect_lists(mig, c, ret_status);
         for (size_t k = first; k < c->count && placed; k++) {
             gp_value_set_int(&c->rows[k].gpu_instance, gi, c->now_ns);
             gp_value_set_int(&c->rows[k].compute_instance, ci, c->now_ns);
         }
-        if (status == GP_STATUS_OK)
-            *ret_status = GP_STATUS_OK;
     }
     return rc;
 }
@@ -477,6 +479,7 @@ nvmlReturn_t nvml_read_processes(struct nvml_device *device, const struct gp_wan
 {
     struct collector c = {.now_ns = reading->time_ns};
     enum gp_status *status = &reading->processes_status;
+    *status = GP_STATUS_OK;
     nvmlReturn_t rc = collect_lists(device, &c, status);
     if (rc == NVML_SUCCESS && *status == GP_STATUS_NO_PERMISSION)
         rc = collect_instances(device, &c, status);
