@@ -60,7 +60,7 @@ NOT_IN_CAPTURES = {
 # Groups of such metrics.
 NOT_IN_CAPTURES_GROUPS = {
     r"kmd_version|pcie\.link\.gen\.hostmax": "from the kernel of this machine",
-    r"conf_compute\..*|cores|irq|numa_node|memory\.bus_width|hostname|power\.source|ecc\.mode\.default|"
+    r"conf_compute\..*|cores|irq|numa_node|memory_bus_width|hostname|power\.source|ecc\.mode\.default|"
     r"gsp\.mode\..*|inforom\.checksum_validation|bbx\.time_run|c2c\.link.*|mig\.mode\.resetless|"
     r"pcie\.(errors\..*|l0_to_recovery_counter)|vgpu_.*|gpu\.base\..*|"
     r"power_smoothing\.(delayed|soc|primary|secondary|min_primary|window).*|"

@@ -160,6 +160,7 @@ nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t device, int count, nvmlFieldV
     ENTER(nvmlDeviceGetFieldValues);
     for (int i = 0; i < count; i++) {
         unsigned id = fake.asked_field = values[i].fieldId;
+        fake.asked_scope = values[i].scopeId;
         values[i] = fake.field;
         values[i].fieldId = id;
     }
@@ -353,5 +354,233 @@ nvmlReturn_t nvmlDeviceGetAttributes_v2(nvmlDevice_t device, nvmlDeviceAttribute
     *attributes = (nvmlDeviceAttributes_t){.gpuInstanceSliceCount = device->gpu_instance,
                                            .computeInstanceSliceCount = device->gpu_instance,
                                            .memorySizeMB = 20000};
+    return NVML_SUCCESS;
+}
+
+/* ---- identity and health ---- */
+
+#define REFUSE_VERSION(word, expected)                                                             \
+    do {                                                                                           \
+        if ((word) != (expected))                                                                  \
+            return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;                                           \
+    } while (0)
+
+nvmlReturn_t nvmlDeviceGetGpuFabricInfoV(nvmlDevice_t device, nvmlGpuFabricInfoV_t *info)
+{
+    (void)device;
+    ENTER(nvmlDeviceGetGpuFabricInfoV);
+    size_t size = info->version == nvmlGpuFabricInfo_v3   ? sizeof(nvmlGpuFabricInfo_v3_t)
+                  : info->version == nvmlGpuFabricInfo_v2 ? sizeof(nvmlGpuFabricInfo_v2_t)
+                                                          : 0;
+    if (size == 0 || info->version >> 24 > fake.fabric_version)
+        return fake.version_refusal;
+    fake.fabric.version = info->version;
+    memcpy(info, &fake.fabric, size);
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetGpuFabricInfo(nvmlDevice_t device, nvmlGpuFabricInfo_t *info)
+{
+    (void)device;
+    ENTER(nvmlDeviceGetGpuFabricInfo);
+    memcpy(info->clusterUuid, fake.fabric.clusterUuid, sizeof(info->clusterUuid));
+    info->status = fake.fabric.status;
+    info->cliqueId = fake.fabric.cliqueId;
+    info->state = fake.fabric.state;
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetPlatformInfo(nvmlDevice_t device, nvmlPlatformInfo_t *info)
+{
+    (void)device;
+    ENTER(nvmlDeviceGetPlatformInfo);
+    REFUSE_VERSION(info->version, fake.platform_v1 ? nvmlPlatformInfo_v1 : nvmlPlatformInfo_v2);
+    fake.platform.version = info->version;
+    *info = fake.platform;
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetPciInfoExt(nvmlDevice_t device, nvmlPciInfoExt_t *pci)
+{
+    (void)device;
+    ENTER(nvmlDeviceGetPciInfoExt);
+    REFUSE_VERSION(pci->version, nvmlPciInfoExt_v1);
+    *pci = fake.pci;
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t *pci)
+{
+    (void)device;
+    ENTER(nvmlDeviceGetPciInfo_v3);
+    *pci = (nvmlPciInfo_t){.domain = fake.pci.domain,
+                           .bus = fake.pci.bus,
+                           .device = fake.pci.device,
+                           .pciDeviceId = fake.pci.pciDeviceId};
+    memcpy(pci->busId, fake.pci.busId, sizeof(pci->busId));
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetInforomVersion(nvmlDevice_t device, nvmlInforomObject_t object,
+                                         char *version, unsigned int length)
+{
+    (void)device;
+    ENTER(nvmlDeviceGetInforomVersion);
+    return object == NVML_INFOROM_ECC ? give_text(fake.text, version, length)
+                                      : NVML_ERROR_NOT_SUPPORTED;
+}
+
+nvmlReturn_t nvmlDeviceValidateInforom(nvmlDevice_t device)
+{
+    (void)device;
+    ENTER(nvmlDeviceValidateInforom);
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetLastBBXFlushTime(nvmlDevice_t device, unsigned long long *timestamp,
+                                           unsigned long *duration_us)
+{
+    (void)device;
+    ENTER(nvmlDeviceGetLastBBXFlushTime);
+    *timestamp = fake.count;
+    *duration_us = fake.words[0];
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetPdi(nvmlDevice_t device, nvmlPdi_t *pdi)
+{
+    (void)device;
+    ENTER(nvmlDeviceGetPdi);
+    REFUSE_VERSION(pdi->version, nvmlPdi_v1);
+    pdi->value = fake.count;
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetGspFirmwareVersion(nvmlDevice_t device, char *version)
+{
+    (void)device;
+    ENTER(nvmlDeviceGetGspFirmwareVersion);
+    return give_text(fake.text, version, NVML_GSP_FIRMWARE_VERSION_BUF_SIZE);
+}
+
+nvmlReturn_t nvmlDeviceGetDriverModel(nvmlDevice_t device, nvmlDriverModel_t *current,
+                                      nvmlDriverModel_t *pending)
+{
+    (void)device;
+    ENTER(nvmlDeviceGetDriverModel);
+    *current = (nvmlDriverModel_t)fake.words[0];
+    *pending = (nvmlDriverModel_t)fake.words[1];
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetEncoderStats(nvmlDevice_t device, unsigned int *sessions,
+                                       unsigned int *fps, unsigned int *latency_us)
+{
+    (void)device;
+    ENTER(nvmlDeviceGetEncoderStats);
+    *sessions = fake.words[0];
+    *fps = fake.words[1];
+    *latency_us = fake.words[2];
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetRepairStatus(nvmlDevice_t device, nvmlRepairStatus_t *status)
+{
+    (void)device;
+    ENTER(nvmlDeviceGetRepairStatus);
+    REFUSE_VERSION(status->version, nvmlRepairStatus_v1);
+    status->bChannelRepairPending = fake.words[0];
+    status->bTpcRepairPending = fake.words[1];
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetRowRemapperHistogram(nvmlDevice_t device,
+                                               nvmlRowRemapperHistogramValues_t *values)
+{
+    (void)device;
+    ENTER(nvmlDeviceGetRowRemapperHistogram);
+    memcpy(values, fake.words, sizeof(*values));
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetRemappedRows(nvmlDevice_t device, unsigned int *correctable,
+                                       unsigned int *uncorrectable, unsigned int *pending,
+                                       unsigned int *failure)
+{
+    (void)device;
+    ENTER(nvmlDeviceGetRemappedRows);
+    *correctable = fake.words[0];
+    *uncorrectable = fake.words[1];
+    *pending = fake.words[2];
+    *failure = fake.words[3];
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetMemoryErrorCounter(nvmlDevice_t device, nvmlMemoryErrorType_t type,
+                                             nvmlEccCounterType_t counter,
+                                             nvmlMemoryLocation_t location,
+                                             unsigned long long *count)
+{
+    (void)device;
+    ENTER(nvmlDeviceGetMemoryErrorCounter);
+    fake.asked_location = location;
+    *count = fake.count + 100 * (unsigned)type + 10 * (unsigned)counter;
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetSramEccErrorStatus(nvmlDevice_t device, nvmlEccSramErrorStatus_t *status)
+{
+    (void)device;
+    ENTER(nvmlDeviceGetSramEccErrorStatus);
+    REFUSE_VERSION(status->version, nvmlEccSramErrorStatus_v1);
+    *status = fake.sram;
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetDramEncryptionMode(nvmlDevice_t device, nvmlDramEncryptionInfo_t *current,
+                                             nvmlDramEncryptionInfo_t *pending)
+{
+    (void)device;
+    ENTER(nvmlDeviceGetDramEncryptionMode);
+    REFUSE_VERSION(current->version, nvmlDramEncryptionInfo_v1);
+    REFUSE_VERSION(pending->version, nvmlDramEncryptionInfo_v1);
+    current->encryptionState = (nvmlEnableState_t)fake.words[0];
+    pending->encryptionState = (nvmlEnableState_t)fake.words[1];
+    return NVML_SUCCESS;
+}
+
+ANSWER_ARG(nvmlDeviceGetApplicationsClock, nvmlClockType_t, unsigned int, fake.clock_mhz)
+
+/* ---- the host ---- */
+
+nvmlReturn_t nvmlSystemGetConfComputeSettings(nvmlSystemConfComputeSettings_t *settings)
+{
+    ENTER(nvmlSystemGetConfComputeSettings);
+    REFUSE_VERSION(settings->version, nvmlSystemConfComputeSettings_v1);
+    settings->environment = fake.words[0];
+    settings->ccFeature = fake.words[1];
+    settings->devToolsMode = fake.words[2];
+    settings->multiGpuMode = fake.words[3];
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlSystemGetConfComputeState(nvmlConfComputeSystemState_t *state)
+{
+    ENTER(nvmlSystemGetConfComputeState);
+    memcpy(state, fake.words, sizeof(*state));
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlSystemGetConfComputeCapabilities(nvmlConfComputeSystemCaps_t *caps)
+{
+    ENTER(nvmlSystemGetConfComputeCapabilities);
+    memcpy(caps, fake.words, sizeof(*caps));
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlSystemGetConfComputeGpusReadyState(unsigned int *ready)
+{
+    ENTER(nvmlSystemGetConfComputeGpusReadyState);
+    *ready = fake.words[0];
     return NVML_SUCCESS;
 }

@@ -51,6 +51,29 @@
     X(nvmlDeviceGetMigDeviceHandleByIndex)                                                         \
     X(nvmlDeviceGetGpuInstanceId)                                                                  \
     X(nvmlDeviceGetComputeInstanceId)                                                              \
+    X(nvmlDeviceGetGpuFabricInfoV)                                                                 \
+    X(nvmlDeviceGetGpuFabricInfo)                                                                  \
+    X(nvmlDeviceGetPlatformInfo)                                                                   \
+    X(nvmlDeviceGetPciInfoExt)                                                                     \
+    X(nvmlDeviceGetPciInfo_v3)                                                                     \
+    X(nvmlDeviceGetInforomVersion)                                                                 \
+    X(nvmlDeviceValidateInforom)                                                                   \
+    X(nvmlDeviceGetLastBBXFlushTime)                                                               \
+    X(nvmlDeviceGetPdi)                                                                            \
+    X(nvmlDeviceGetGspFirmwareVersion)                                                             \
+    X(nvmlDeviceGetDriverModel)                                                                    \
+    X(nvmlDeviceGetEncoderStats)                                                                   \
+    X(nvmlDeviceGetRepairStatus)                                                                   \
+    X(nvmlDeviceGetRowRemapperHistogram)                                                           \
+    X(nvmlDeviceGetRemappedRows)                                                                   \
+    X(nvmlDeviceGetMemoryErrorCounter)                                                             \
+    X(nvmlDeviceGetSramEccErrorStatus)                                                             \
+    X(nvmlDeviceGetDramEncryptionMode)                                                             \
+    X(nvmlDeviceGetApplicationsClock)                                                              \
+    X(nvmlSystemGetConfComputeSettings)                                                            \
+    X(nvmlSystemGetConfComputeState)                                                               \
+    X(nvmlSystemGetConfComputeCapabilities)                                                        \
+    X(nvmlSystemGetConfComputeGpusReadyState)                                                      \
     X(nvmlDeviceGetAttributes_v2)
 
 enum fake_nvml_function {
@@ -98,6 +121,18 @@ struct fake_nvml {
     unsigned temperature, fan, power_mw, limit_max_mw, clock_mhz, pcie_width;
     nvmlFieldValue_t field; /* every field's answer */
     unsigned asked_field;   /* the last one of the last call */
+    unsigned asked_scope;   /* of it */
+    nvmlGpuFabricInfo_v3_t fabric;
+    unsigned fabric_version;      /* the newest that is accepted, if not 0 */
+    nvmlReturn_t version_refusal; /* what a newer one is answered with */
+    nvmlPlatformInfo_t platform;
+    bool platform_v1; /* the newer version is refused */
+    nvmlPciInfoExt_t pci;
+    unsigned words[5];        /* what calls with several numbers answer */
+    unsigned long long count; /* what calls with a long number answer */
+    nvmlEccSramErrorStatus_t sram;
+    nvmlMemoryLocation_t asked_location;
+    const char *text; /* what calls with a text answer */
     unsigned long long energy_mj;
     unsigned pcie_kb_per_s;
     nvmlSample_t series[FAKE_NVML_SAMPLES];

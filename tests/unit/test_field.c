@@ -202,7 +202,7 @@ static void lists_keep_their_order_and_open_groups(void **state)
     check_list("gpu_name,clocks.gr", GP_SCOPE_DEVICE, "name clocks.current.graphics");
     check_list("memory.*", GP_SCOPE_DEVICE,
                "memory.total memory.reserved memory.used memory.free memory.processes "
-               "memory.unattributed memory.bus_width");
+               "memory.unattributed");
     check_list("index,bar1.*,name", GP_SCOPE_DEVICE, "index bar1.total bar1.used bar1.free name");
     check_list("host.memory.*", GP_SCOPE_HOST, "host.memory.total host.memory.available");
     /* fields of a wider scope may stand in a row, groups take the row's own */
