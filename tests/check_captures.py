@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What real machines printed is what gpulse prints: every capture of `nvidia-smi -q -x` in
-data/captures (DTD v11 to v13) becomes a simulated machine, and every metric of metric.def that the
+data/captures becomes a simulated machine, and every metric of metric.def that the
 capture contains is compared with what `gpulse query` says of that machine.
 
 variants: default asan
@@ -522,6 +522,8 @@ def expected_of_mig(mig, index, capture):
     yield "mig.gpu_instance_id", int(mig.findtext("gpu_instance_id"))
     yield "mig.compute_instance_id", int(mig.findtext("compute_instance_id"))
     yield from table_values(mig, MIG_MEMORY, capture)
+    if (errors := mig.findtext("ecc_error_count/volatile_count/sram_uncorrectable")) is not None:
+        yield "ecc.errors.uncorrected.volatile.sram", convert(errors.strip(), number, capture)
 
 
 def program_name(command):

@@ -214,7 +214,7 @@ nvmlReturn_t nvml_read_platform(struct nvml_device *device, const struct reader 
     keep_byte(&out[1], info.slotNumber);
     keep_byte(&out[2], info.trayIndex);
     keep_byte(&out[3], info.hostId);
-    nvml_name_code(peers, info.peerType, &out[4]);
+    nvml_name_code(peers, info.peerType == UINT8_MAX ? UINT32_MAX : info.peerType, &out[4]);
     keep_byte(&out[5], info.moduleId);
     keep_array(device, &out[6], guid, any ? sizeof(guid) : 0);
     return rc;

@@ -57,7 +57,12 @@ void nvml_name_code(const struct code_name *names, unsigned code, struct gp_valu
             gp_value_set_text(v, names->name, 0);
             return;
         }
-    gp_value_set_absent(v, GP_STATUS_UNSUPPORTED, NULL, 0);
+    /* 0 and all ones say that the driver does not know; another number is one of a driver to come.
+     */
+    if (code == 0 || code == UINT32_MAX)
+        gp_value_set_absent(v, GP_STATUS_UNSUPPORTED, NULL, 0);
+    else
+        gp_value_set_absent(v, GP_STATUS_ERROR, "a number without a known name", 0);
 }
 
 /* The names of the bits that are set, as nvidia-smi lists them. */

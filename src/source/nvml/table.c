@@ -286,24 +286,25 @@ static const struct code_name recovery_names[] = {
         .outs = 1, .arg = ECC_TOTAL(NVML_MEMORY_ERROR_TYPE_##type, NVML_##counter##_ECC)           \
     }
 
-#define ECC_AT(type, counter, location, metric, last)                                              \
+#define ECC_AT(type, counter, location, metric, last, on)                                          \
     {                                                                                              \
-        .kind = KIND_CUSTOM, .where = ON_GPU, .custom = nvml_read_ecc_place, .first = metric,      \
+        .kind = KIND_CUSTOM, .where = on, .custom = nvml_read_ecc_place, .first = metric,          \
         .outs = last - metric + 1,                                                                 \
         .arg = ECC_PLACE(NVML_MEMORY_ERROR_TYPE_##type, NVML_##counter##_ECC,                      \
                          NVML_MEMORY_LOCATION_##location)                                          \
     }
-#define ECC_ONE(type, counter, location, metric)                                                   \
+#define ECC_ONE(type, counter, location, metric, on)                                               \
     ECC_AT(type, counter, location, GP_ECC_##type##_##counter##_##metric,                          \
-           GP_ECC_##type##_##counter##_##metric)
-#define ECC_PLACES(type, counter)                                                                  \
+           GP_ECC_##type##_##counter##_##metric, on)
+#define ECC_PLACES(type, counter, sram_on)                                                         \
     ECC_AT(type, counter, DRAM, GP_ECC_##type##_##counter##_DEVICE_MEMORY,                         \
-           GP_ECC_##type##_##counter##_DRAM),                                                      \
-        ECC_ONE(type, counter, REGISTER_FILE, REGISTER_FILE),                                      \
-        ECC_ONE(type, counter, L1_CACHE, L1), ECC_ONE(type, counter, L2_CACHE, L2),                \
-        ECC_ONE(type, counter, TEXTURE_MEMORY, TEXTURE),                                           \
-        ECC_ONE(type, counter, TEXTURE_SHM, SHARED), ECC_ONE(type, counter, CBU, CBU),             \
-        ECC_ONE(type, counter, SRAM, SRAM)
+           GP_ECC_##type##_##counter##_DRAM, ON_GPU),                                              \
+        ECC_ONE(type, counter, REGISTER_FILE, REGISTER_FILE, ON_GPU),                              \
+        ECC_ONE(type, counter, L1_CACHE, L1, ON_GPU),                                              \
+        ECC_ONE(type, counter, L2_CACHE, L2, ON_GPU),                                              \
+        ECC_ONE(type, counter, TEXTURE_MEMORY, TEXTURE, ON_GPU),                                   \
+        ECC_ONE(type, counter, TEXTURE_SHM, SHARED, ON_GPU),                                       \
+        ECC_ONE(type, counter, CBU, CBU, ON_GPU), ECC_ONE(type, counter, SRAM, SRAM, sram_on)
 
 const struct reader nvml_readers[] = {
     TEXT(nvmlDeviceGetName, GP_NAME, ON_BOTH),
@@ -486,10 +487,11 @@ const struct reader nvml_readers[] = {
     ECC(CORRECTED, AGGREGATE, GP_ECC_CORRECTED_AGGREGATE),
     ECC(UNCORRECTED, VOLATILE, GP_ECC_UNCORRECTED_VOLATILE),
     ECC(UNCORRECTED, AGGREGATE, GP_ECC_UNCORRECTED_AGGREGATE),
-    ECC_PLACES(CORRECTED, VOLATILE),
-    ECC_PLACES(CORRECTED, AGGREGATE),
-    ECC_PLACES(UNCORRECTED, VOLATILE),
-    ECC_PLACES(UNCORRECTED, AGGREGATE),
+    ECC_PLACES(CORRECTED, VOLATILE, ON_GPU),
+    ECC_PLACES(CORRECTED, AGGREGATE, ON_GPU),
+    /* the one place at which MIG instances count too */
+    ECC_PLACES(UNCORRECTED, VOLATILE, ON_BOTH),
+    ECC_PLACES(UNCORRECTED, AGGREGATE, ON_GPU),
     CUSTOM(nvml_read_sram_status, GP_ECC_SRAM_VOLATILE_PARITY, GP_ECC_SRAM_OTHER, ON_GPU),
     WORDS(nvmlDeviceGetRepairStatus, nvmlRepairStatus_v1, yes_names, GP_ECC_CHANNEL_REPAIR,
           GP_ECC_TPC_REPAIR),
