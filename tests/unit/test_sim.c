@@ -199,6 +199,104 @@ static void version_words_are_checked_before_anything_is_written(void **state)
     assert_int_equal(temperature.temperature, celsius);
 }
 
+/* The fabric has three forms, each a beginning of the next one. */
+static void forms_of_the_fabric(void **state)
+{
+    (void)state;
+    start("gb200");
+    nvmlDevice_t device = gpu(0);
+    union {
+        nvmlGpuFabricInfo_t v1;
+        nvmlGpuFabricInfo_v2_t v2;
+        nvmlGpuFabricInfo_v3_t v3;
+        unsigned char bytes[64];
+    } info;
+    memset(&info, 0x55, sizeof(info));
+    OK(nvmlDeviceGetGpuFabricInfo(device, &info.v1));
+    assert_int_equal(info.v1.state, 3);
+    assert_int_equal(info.v1.cliqueId, 2);
+    assert_int_equal(info.bytes[sizeof(info.v1)], 0x55);
+    memset(&info, 0x55, sizeof(info));
+    info.v2.version = nvmlGpuFabricInfo_v2;
+    OK(nvmlDeviceGetGpuFabricInfoV(device, &info.v3));
+    assert_int_equal(info.v2.clusterUuid[3], 1);
+    assert_int_equal(info.v2.healthMask, 0xaa);
+    assert_int_equal(info.bytes[sizeof(info.v2)], 0x55);
+    info.v3.version = nvmlGpuFabricInfo_v3;
+    OK(nvmlDeviceGetGpuFabricInfoV(device, &info.v3));
+    assert_int_equal(info.v3.healthSummary, 1);
+    assert_int_equal(info.bytes[sizeof(info.v3)], 0x55);
+    info.v3.version = 3;
+    REFUSED(nvmlDeviceGetGpuFabricInfoV(device, &info.v3), ARGUMENT_VERSION_MISMATCH);
+    stop(NULL);
+    /* the newest form came with R580 */
+    start("a100");
+    info.v3.version = nvmlGpuFabricInfo_v3;
+    REFUSED(nvmlDeviceGetGpuFabricInfoV(gpu(0), &info.v3), ARGUMENT_VERSION_MISMATCH);
+    info.v3.version = nvmlGpuFabricInfo_v2;
+    REFUSED(nvmlDeviceGetGpuFabricInfoV(gpu(0), &info.v3), NOT_SUPPORTED);
+}
+
+static void structs_of_identity_and_health(void **state)
+{
+    (void)state;
+    start("gb200");
+    nvmlDevice_t device = gpu(0);
+    nvmlPlatformInfo_t platform = {.version = 2};
+    REFUSED(nvmlDeviceGetPlatformInfo(device, &platform), ARGUMENT_VERSION_MISMATCH);
+    platform.version = nvmlPlatformInfo_v2;
+    OK(nvmlDeviceGetPlatformInfo(device, &platform));
+    assert_memory_equal(platform.chassisSerialNumber, "1820000000001", 14);
+    assert_int_equal(platform.ibGuid[7], 1);
+    assert_int_equal(platform.slotNumber, 14);
+    platform.version = nvmlPlatformInfo_v1;
+    OK(nvmlDeviceGetPlatformInfo(device, &platform));
+    assert_int_equal(platform.chassisSerialNumber[0], 0); /* the rack's identity there */
+
+    nvmlEccSramErrorStatus_t sram = {.version = 1, .aggregateUncBucketSm = 77};
+    REFUSED(nvmlDeviceGetSramEccErrorStatus(device, &sram), ARGUMENT_VERSION_MISMATCH);
+    assert_int_equal(sram.aggregateUncBucketSm, 77);
+    sram.version = nvmlEccSramErrorStatus_v1;
+    OK(nvmlDeviceGetSramEccErrorStatus(device, &sram));
+    assert_int_equal(sram.aggregateUncBucketSm, 0);
+    nvmlRowRemapperHistogramValues_t banks;
+    OK(nvmlDeviceGetRowRemapperHistogram(device, &banks));
+    assert_int_equal(banks.max, 3968);
+    nvmlRepairStatus_t repair = {.version = 0, .bTpcRepairPending = 77};
+    REFUSED(nvmlDeviceGetRepairStatus(device, &repair), ARGUMENT_VERSION_MISMATCH);
+    assert_int_equal(repair.bTpcRepairPending, 77);
+    repair.version = nvmlRepairStatus_v1;
+    OK(nvmlDeviceGetRepairStatus(device, &repair));
+    assert_int_equal(repair.bTpcRepairPending, 0);
+    nvmlPciInfoExt_t pci = {.version = nvmlPciInfoExt_v1};
+    OK(nvmlDeviceGetPciInfoExt(device, &pci));
+    assert_int_equal(pci.baseClass << 8 | pci.subClass, 0x302);
+    nvmlPdi_t pdi = {.version = nvmlPdi_v1};
+    OK(nvmlDeviceGetPdi(device, &pdi));
+    assert_int_equal(pdi.value, 1);
+    char version[NVML_DEVICE_INFOROM_VERSION_BUFFER_SIZE];
+    OK(nvmlDeviceGetInforomVersion(device, NVML_INFOROM_ECC, version, sizeof(version)));
+    assert_string_equal(version, "7.16");
+    REFUSED(nvmlDeviceGetInforomVersion(device, NVML_INFOROM_COUNT, version, sizeof(version)),
+            INVALID_ARGUMENT);
+}
+
+/* What newer drivers no longer tell, and what older ones do not know. */
+static void rows_by_driver(void **state)
+{
+    (void)state;
+    unsigned int mhz;
+    nvmlUnrepairableMemoryStatus_v1_t flag;
+    start("t4"); /* 595 */
+    REFUSED(nvmlDeviceGetApplicationsClock(gpu(0), NVML_CLOCK_MEM, &mhz), DEPRECATED);
+    REFUSED(nvmlDeviceGetUnrepairableMemoryFlag_v1(gpu(0), &flag), NOT_SUPPORTED);
+    stop(NULL);
+    start("h100"); /* 580 */
+    OK(nvmlDeviceGetApplicationsClock(gpu(0), NVML_CLOCK_MEM, &mhz));
+    assert_int_equal(mhz, 2619);
+    REFUSED(nvmlDeviceGetUnrepairableMemoryFlag_v1(gpu(0), &flag), FUNCTION_NOT_FOUND);
+}
+
 static void older_pci_calls_write_less(void **state)
 {
     (void)state;
@@ -780,6 +878,9 @@ int main(void)
         TEST(a_wrong_machine_is_explained),
         TEST(bad_arguments_are_refused),
         TEST(version_words_are_checked_before_anything_is_written),
+        TEST(forms_of_the_fabric),
+        TEST(structs_of_identity_and_health),
+        TEST(rows_by_driver),
         TEST(older_pci_calls_write_less),
         TEST(devices_are_found_by_every_name),
         TEST(lists_follow_the_capacity_protocol),
