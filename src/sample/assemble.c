@@ -569,8 +569,14 @@ static void account_memory(const struct gp_snapshot *snapshot, struct gp_device 
     struct gp_value *rest = gp_device_value(device->values, GP_MEMORY_UNATTRIBUTED);
     const struct gp_value *used = gp_device_value(device->values, GP_MEMORY_USED);
     int64_t bytes;
+    bool placed = !device->is_mig ||
+                  (gp_value_is_present(gp_device_value(device->values, GP_MIG_GPU_INSTANCE)) &&
+                   gp_value_is_present(gp_device_value(device->values, GP_MIG_COMPUTE_INSTANCE)));
     if (device->processes_status != GP_STATUS_OK) {
         gp_value_set_absent(sum, device->processes_status, NULL, snapshot->mono_ns);
+    } else if (!placed) {
+        gp_value_set_absent(sum, GP_STATUS_UNSUPPORTED, "which processes are in it is not known",
+                            snapshot->mono_ns);
     } else if (!sum_processes(snapshot, device, &bytes)) {
         gp_value_set_absent(sum, GP_STATUS_UNSUPPORTED, "a process does not tell its memory",
                             snapshot->mono_ns);

@@ -100,6 +100,18 @@ static bool is_same(enum gp_metric m, const struct gp_value *a, const struct gp_
     return false;
 }
 
+/* The older memory call counts what is reserved as used; then nothing is said of what is reserved.
+ */
+static bool is_with_reserved(enum gp_metric m, const struct gp_value *truth,
+                             const struct gp_value *shown)
+{
+    const size_t used = m - GP_DEVICE__FIRST;
+    const size_t reserved = GP_MEMORY_RESERVED - GP_DEVICE__FIRST;
+    return (m == GP_MEMORY_USED || m == GP_MEMORY_UNATTRIBUTED) &&
+           !gp_value_is_present(&shown[reserved]) &&
+           shown[used].i == truth[used].i + truth[reserved].i;
+}
+
 static void check_values(const struct gp_value *truth, const struct gp_value *shown, int first,
                          int end, const char *what)
 {
@@ -108,7 +120,8 @@ static void check_values(const struct gp_value *truth, const struct gp_value *sh
         const struct gp_value *v = &shown[m - first];
         if (!gp_value_is_present(v) || moves((enum gp_metric)m))
             continue;
-        if (!gp_value_is_present(t) || !is_same((enum gp_metric)m, t, v))
+        if (!gp_value_is_present(t) || !(is_same((enum gp_metric)m, t, v) ||
+                                         is_with_reserved((enum gp_metric)m, truth, shown)))
             fail_msg("%s: %s is untrue", what, gp_metric_table[m].name);
     }
 }
@@ -207,7 +220,7 @@ static void whichever_call_fails_no_value_is_untrue(void **state)
         {"t4", "UNKNOWN"},           {"t4", "GPU_IS_LOST"},   {"t4", "NO_PERMISSION"},
         {"t4", "INSUFFICIENT_SIZE"}, {"t4", "NOT_SUPPORTED"}, {"t4", "ARGUMENT_VERSION_MISMATCH"},
         {"h100x1", "UNKNOWN"},       {"a100-mig", "UNKNOWN"}, {"a100-mig", "NO_PERMISSION"},
-        {"a100-mig", "NOT_FOUND"},
+        {"a100-mig", "TIMEOUT"},
     };
     for (size_t i = 0; i < GP_ARRAY_LEN(tries); i++) {
         use(tries[i].machine, NULL);

@@ -55,8 +55,7 @@ struct nvml_source {
     char kmd_version[32]; /* of the kernel module, "" if /proc does not tell */
     char nvml_version[NVML_SYSTEM_NVML_VERSION_BUFFER_SIZE];
     char cuda_version[16];
-    bool wide_process_entries; /* driver 535.43 to 535.86: see processes.c */
-    bool r575_field_ids;       /* driver 575 to 580.81: see abi/nvml_fields.h */
+    unsigned branch, minor; /* of driver_version: 580.95.05 is 580, 95; 0, 0 if it is not known */
 };
 
 /* What each process last used. The driver gives a process once per sample period of its own, and
@@ -142,7 +141,7 @@ uint64_t nvml_refused_until(nvmlReturn_t rc, uint64_t now_ns);
 /* The number of a field, of whatever type the driver says it is; false if it is none. */
 bool nvml_field_number(const nvmlFieldValue_t *field, int64_t *ret);
 
-/* The id that this driver gives to a field: see abi/nvml_fields.h. */
+/* The id that this driver gives to a field, 0 where that is not known: see abi/nvml_fields.h. */
 unsigned nvml_field_id(const struct nvml_source *source, unsigned id);
 
 /* activity.c: rates, peaks and GPM, into the device's cache. NVML_SUCCESS, or the code that ended

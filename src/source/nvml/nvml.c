@@ -208,22 +208,15 @@ static int init_error(const struct nvml_source *source, nvmlReturn_t rc, struct 
     return gp_err_set(err, GP_EDRIVER, "cannot start NVML: %s (%d)", nvml_return_text(rc), (int)rc);
 }
 
-/* Drivers 535.43 to 535.86 put a fifth member into the _v3 process entries; 535.98 took the calls
- * out, 535.104 brought them back as they were. */
-static bool has_wide_process_entries(const char *driver_version)
+/* The driver's version as numbers, by which ABI rules are chosen that no symbol tells; 0.0 if it is
+ * not known. NVML's own version is that of its driver behind the CUDA version: 12.535.54.03. */
+static void parse_version(struct nvml_source *source)
 {
-    unsigned branch = 0;
-    unsigned minor = 0;
-    return sscanf(driver_version, "%u.%u", &branch, &minor) == 2 && branch == 535 && minor >= 43 &&
-           minor < 98;
-}
-
-static bool has_r575_field_ids(const char *driver_version)
-{
-    unsigned branch = 0;
-    unsigned minor = 0;
-    return sscanf(driver_version, "%u.%u", &branch, &minor) == 2 && branch >= 575 &&
-           (branch < 580 || (branch == 580 && minor < 82));
+    const char *behind_cuda = strchr(source->nvml_version, '.');
+    source->branch = source->minor = 0;
+    if (sscanf(source->driver_version, "%u.%u", &source->branch, &source->minor) != 2 &&
+        (!behind_cuda || sscanf(behind_cuda + 1, "%u.%u", &source->branch, &source->minor) != 2))
+        source->branch = source->minor = 0;
 }
 
 static void read_versions(struct nvml_source *source)
@@ -235,10 +228,9 @@ static void read_versions(struct nvml_source *source)
     if (api->nvmlSystemGetDriverVersion)
         (void)api->nvmlSystemGetDriverVersion(source->driver_version,
                                               sizeof(source->driver_version));
-    source->wide_process_entries = has_wide_process_entries(source->driver_version);
-    source->r575_field_ids = has_r575_field_ids(source->driver_version);
     if (api->nvmlSystemGetNVMLVersion)
         (void)api->nvmlSystemGetNVMLVersion(source->nvml_version, sizeof(source->nvml_version));
+    parse_version(source);
     /* _v2 asks libcuda, which need not be there; the older call answers from NVML's own number. */
     bool known = (api->nvmlSystemGetCudaDriverVersion_v2 &&
                   api->nvmlSystemGetCudaDriverVersion_v2(&cuda) == NVML_SUCCESS) ||

@@ -98,7 +98,15 @@ static nvmlReturn_t ask_list(struct nvml_device *device, unsigned *count, void *
     return fn(device->handle, count, entries);
 }
 
-/* Newest form first. */
+/* Drivers 535.43 to 535.86 put a fifth member into the _v3 entries; 535.98 took the calls out,
+ * 535.104 brought them back as they were. */
+static size_t stride_v3(const struct nvml_source *source)
+{
+    bool wide = source->branch == 535 && source->minor >= 43 && source->minor < 98;
+    return wide ? sizeof(nvmlProcessInfo_r535_t) : sizeof(nvmlProcessInfo_v2_t);
+}
+
+/* Newest form first; not the newest where its width is not known. */
 static nvmlReturn_t fetch_list(struct nvml_device *device, const struct list_call *call,
                                struct raw_list *list)
 {
@@ -106,13 +114,13 @@ static nvmlReturn_t fetch_list(struct nvml_device *device, const struct list_cal
         size_t offset;
         size_t stride;
     } forms[] = {
-        {call->v3, device->source->wide_process_entries ? sizeof(nvmlProcessInfo_r535_t)
-                                                        : sizeof(nvmlProcessInfo_v2_t)},
+        {call->v3, stride_v3(device->source)},
         {call->v2, sizeof(nvmlProcessInfo_v2_t)},
         {call->v1, sizeof(nvmlProcessInfo_v1_t)},
     };
     nvmlReturn_t rc = NVML_ERROR_FUNCTION_NOT_FOUND;
-    for (size_t i = 0; i < GP_ARRAY_LEN(forms) && rc == NVML_ERROR_FUNCTION_NOT_FOUND; i++) {
+    for (size_t i = device->source->branch == 0;
+         i < GP_ARRAY_LEN(forms) && rc == NVML_ERROR_FUNCTION_NOT_FOUND; i++) {
         list->stride = forms[i].stride;
         rc = fetch(device, list, LIST_START, ask_list, &forms[i].offset);
     }

@@ -291,8 +291,13 @@ bool nvml_field_number(const nvmlFieldValue_t *field, int64_t *ret)
 
 unsigned nvml_field_id(const struct nvml_source *source, unsigned id)
 {
-    if (!source->r575_field_ids || id < NVML_FI_PWR_SMOOTHING_ENABLED ||
-        id > NVML_FI_DEV_POWER_SYNC_BALANCING_AF)
+    if (id < NVML_FI_PWR_SMOOTHING_ENABLED || id > NVML_FI_DEV_POWER_SYNC_BALANCING_AF)
+        return id;
+    if (source->branch == 0)
+        return 0; /* of another driver it is another thing, with plausible numbers */
+    bool moved = (source->branch >= 575 && source->branch < 580) ||
+                 (source->branch == 580 && source->minor < 82);
+    if (!moved)
         return id;
     return id < NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN ? id + 5 : id - 18;
 }
