@@ -49,7 +49,7 @@ static int run(int argc, char **argv, struct gp_err *err)
     if (result == GP_OK && positional != 1)
         result = gp_err_set(err, GP_EUSAGE,
                             "import needs one capture: the output of "
-                            "nvidia-smi -q -x");
+                            "nvidia-smi -q -x, or of nvidia-smi -q");
     json_t *machine = NULL;
     if (result == GP_OK)
         result = sim_import(argv[1], &machine, err);
@@ -68,9 +68,13 @@ static int run(int argc, char **argv, struct gp_err *err)
 const struct gp_cmd sim_cmd_import = {
     .name = "import",
     .summary = "make a machine file from an nvidia-smi capture",
-    .usage = "CAPTURE.xml [options]",
-    .description = "Reads what `nvidia-smi -q -x` printed on any machine and writes the machine "
-                   "file that answers the same. What the capture does not tell is NOT_SUPPORTED.",
+    .usage = "CAPTURE [options]",
+    .description =
+        "Reads what nvidia-smi printed on any machine and writes the machine file that answers "
+        "the same. It knows the XML of `nvidia-smi -q -x`, the text of `nvidia-smi -q` (also "
+        "sections, -d POWER,CLOCK) and the CSV of `nvidia-smi --query-gpu=… --format=csv` with "
+        "its header, if pci.bus_id is among the fields. What the capture does not tell is "
+        "NOT_SUPPORTED.",
     .examples = "gpulse sim import capture.xml -o mine.json\tconvert a capture\n"
                 "gpulse --sim ./mine.json status\tlook at that machine\n",
     .options = options,

@@ -2,6 +2,7 @@
 
 #include "abi/nvml.h"
 #include "base/err.h"
+#include "sim/capture.h"
 #include "sim/import_value.h"
 
 #include <stdio.h>
@@ -13,7 +14,7 @@
 /* The id of a GPU or compute instance: small, or not an id. */
 static bool instance_id(const struct sim_node *node, const char *path, json_int_t *ret)
 {
-    const char *text = sim_xml_text(node, path);
+    const char *text = sim_node_text(node, path);
     return text && sim_parse_scaled(text, 1, ret) && *ret >= 0 && *ret < 256;
 }
 
@@ -27,12 +28,12 @@ static bool put_instance(json_t *object, const struct sim_node *node, const char
 static json_t *import_processes(const struct sim_node *gpu)
 {
     json_t *list = json_array();
-    const struct sim_node *group = sim_xml_find(gpu, "processes");
+    const struct sim_node *group = sim_node_find(gpu, "processes");
     for (const struct sim_node *p = group ? group->first : NULL; p && list; p = p->next) {
-        const char *pid = sim_xml_text(p, "pid");
-        const char *memory = sim_xml_text(p, "used_memory");
-        const char *type = sim_xml_text(p, "type");
-        const char *name = sim_xml_text(p, "process_name");
+        const char *pid = sim_node_text(p, "pid");
+        const char *memory = sim_node_text(p, "used_memory");
+        const char *type = sim_node_text(p, "type");
+        const char *name = sim_node_text(p, "process_name");
         json_int_t number;
         if (strcmp(p->name, "process_info") != 0 || !pid || !sim_parse_scaled(pid, 1, &number))
             continue;
@@ -73,8 +74,8 @@ static bool put_mig_name(json_t *answers, const char *gpu_name, const struct sim
                          unsigned int pci_device_id)
 {
     json_int_t mib, sm;
-    const char *memory = sim_xml_text(mig, "fb_memory_usage/total");
-    const char *count = sim_xml_text(mig, "device_attributes/shared/multiprocessor_count");
+    const char *memory = sim_node_text(mig, "fb_memory_usage/total");
+    const char *count = sim_node_text(mig, "device_attributes/shared/multiprocessor_count");
     if (!memory || !count || !sim_parse_scaled(memory, 1, &mib) || !sim_parse_scaled(count, 1, &sm))
         return true;
     bool ok = sim_put(answers, "Attributes", "memory_mib", json_integer(mib));
@@ -105,8 +106,8 @@ static json_t *mig_uuid(const char *gpu_uuid, const char *given, json_int_t gi, 
 static json_t *import_migs(const struct sim_node *gpu, const char *gpu_uuid,
                            unsigned int pci_device_id)
 {
-    const char *gpu_name = sim_xml_text(gpu, "product_name");
-    const struct sim_node *group = sim_xml_find(gpu, "mig_devices");
+    const char *gpu_name = sim_node_text(gpu, "product_name");
+    const struct sim_node *group = sim_node_find(gpu, "mig_devices");
     json_t *list = json_array();
     for (const struct sim_node *m = group ? group->first : NULL; m && list; m = m->next) {
         json_int_t gi, ci;
@@ -115,8 +116,8 @@ static json_t *import_migs(const struct sim_node *gpu, const char *gpu_uuid,
         json_t *answers = json_object();
         json_t *entry =
             json_pack("{s:I, s:I, s:o, s:o}", "gpu_instance", gi, "compute_instance", ci, "uuid",
-                      mig_uuid(gpu_uuid, sim_xml_text(m, "uuid"), gi, ci), "answers", answers);
-        const struct sim_node *memory = sim_xml_find(m, "fb_memory_usage");
+                      mig_uuid(gpu_uuid, sim_node_text(m, "uuid"), gi, ci), "answers", answers);
+        const struct sim_node *memory = sim_node_find(m, "fb_memory_usage");
         bool ok = entry && sim_put_rows(answers, m, mig_rows, GP_ARRAY_LEN(mig_rows)) &&
                   sim_put(answers, "MemoryInfo", NULL, memory ? sim_memory_info(memory) : NULL) &&
                   put_mig_name(answers, gpu_name ? gpu_name : "", m, pci_device_id) &&
@@ -132,22 +133,35 @@ static json_t *import_migs(const struct sim_node *gpu, const char *gpu_uuid,
 /* ------------------------------------------------------------------------- the machine */
 
 struct importer {
-    const char *path;
+    const struct sim_capture *capture;
     struct gp_err *err;
     unsigned int driver[2];
 };
 
+/* A section of -q, or a query that does not ask for it, has no UUID: make one of the PCI address.
+ */
+static const char *make_uuid(char uuid[48], const char *bus_id)
+{
+    unsigned int domain = 0, bus = 0, slot = 0;
+    (void)sscanf(bus_id, "%8x:%2x:%2x", &domain, &bus, &slot);
+    (void)snprintf(uuid, 48, "GPU-00000000-0000-0000-0000-%08x%02x%02x", domain, bus, slot);
+    return uuid;
+}
+
 static int import_gpu(const struct importer *im, const struct sim_node *gpu, json_t **ret)
 {
-    const char *bus_id = sim_xml_text(gpu, "pci/pci_bus_id");
-    const char *uuid = sim_xml_text(gpu, "uuid");
-    const char *device = sim_xml_text(gpu, "pci/pci_device_id");
-    const char *subsystem = sim_xml_text(gpu, "pci/pci_sub_system_id");
+    const char *bus_id = sim_node_text(gpu, "pci/pci_bus_id");
+    const char *uuid = sim_node_text(gpu, "uuid");
+    const char *device = sim_node_text(gpu, "pci/pci_device_id");
+    const char *subsystem = sim_node_text(gpu, "pci/pci_sub_system_id");
     if (!bus_id || !*bus_id)
         bus_id = gpu->id;
+    char made[48];
+    if (bus_id && !uuid && im->capture->form != SIM_FORM_XML)
+        uuid = make_uuid(made, bus_id);
     if (!bus_id || !uuid || strncmp(uuid, "GPU-", 4) != 0)
-        return gp_err_set(im->err, GP_EFORMAT, "%s:%ld: this GPU has no %s", im->path, gpu->line,
-                          bus_id ? "uuid" : "PCI bus id");
+        return gp_err_set(im->err, GP_EFORMAT, "%s:%ld: this GPU has no %s", im->capture->path,
+                          gpu->line, bus_id ? "uuid" : "PCI bus id");
     unsigned int device_id = device ? (unsigned int)strtoul(device, NULL, 16) : 0;
     unsigned int subsystem_id = subsystem ? (unsigned int)strtoul(subsystem, NULL, 16) : 0;
     char hex[2][16];
@@ -162,8 +176,8 @@ static int import_gpu(const struct importer *im, const struct sim_node *gpu, jso
     if (!json || !sim_put_answers(answers, gpu, device_id) ||
         !sim_put_fields(fields, gpu, im->driver)) {
         json_decref(json);
-        return gp_err_set(im->err, GP_EFORMAT, "%s:%ld: this GPU cannot be converted", im->path,
-                          gpu->line);
+        return gp_err_set(im->err, GP_EFORMAT, "%s:%ld: this GPU cannot be converted",
+                          im->capture->path, gpu->line);
     }
     *ret = json;
     return GP_OK;
@@ -172,8 +186,8 @@ static int import_gpu(const struct importer *im, const struct sim_node *gpu, jso
 static json_t *import_driver(const struct sim_node *log, struct importer *im)
 {
     json_t *driver = json_object();
-    const char *version = sim_xml_text(log, "driver_version");
-    const char *cuda = sim_xml_text(log, "cuda_version");
+    const char *version = sim_node_text(log, "driver_version");
+    const char *cuda = sim_node_text(log, "cuda_version");
     unsigned int major = 0, minor = 0;
     if (version && sscanf(version, "%u.%u", &im->driver[0], &im->driver[1]) == 2)
         (void)json_object_set_new(driver, "version", json_string(version));
@@ -186,13 +200,16 @@ static json_t *import_driver(const struct sim_node *log, struct importer *im)
     return driver;
 }
 
-static int import_log(struct importer *im, const struct sim_node *log, json_t **ret)
+static int import_log(struct importer *im, json_t **ret)
 {
-    const char *file = strrchr(im->path, '/');
+    const struct sim_capture *capture = im->capture;
+    const struct sim_node *log = sim_node_find(&capture->tree.root, "nvidia_smi_log");
+    const char *file = strrchr(capture->path, '/');
     json_t *devices = json_array();
-    json_t *machine = json_pack("{s:i, s:o, s:o, s:o}", "gpulse_machine", 1, "source",
-                                json_sprintf("nvidia-smi -q -x, %s", file ? file + 1 : im->path),
-                                "driver", import_driver(log, im), "devices", devices);
+    json_t *machine = json_pack(
+        "{s:i, s:o, s:o, s:o}", "gpulse_machine", 1, "source",
+        json_sprintf("%s, %s", sim_form_command(capture->form), file ? file + 1 : capture->path),
+        "driver", import_driver(log, im), "devices", devices);
     int result = machine ? GP_OK : gp_err_set(im->err, GP_ENOMEM, "out of memory");
     for (const struct sim_node *n = log->first; n && result == GP_OK; n = n->next) {
         json_t *device = NULL;
@@ -203,7 +220,7 @@ static int import_log(struct importer *im, const struct sim_node *log, json_t **
             result = gp_err_set(im->err, GP_ENOMEM, "out of memory");
     }
     if (result == GP_OK && json_array_size(devices) == 0)
-        result = gp_err_set(im->err, GP_EFORMAT, "%s:%ld: the capture has no <gpu>", im->path,
+        result = gp_err_set(im->err, GP_EFORMAT, "%s:%ld: the capture has no <gpu>", capture->path,
                             log->line);
     if (result < 0)
         json_decref(machine);
@@ -214,18 +231,11 @@ static int import_log(struct importer *im, const struct sim_node *log, json_t **
 
 int sim_import(const char *path, json_t **ret_machine, struct gp_err *err)
 {
-    struct importer im = {.path = path, .err = err};
-    struct sim_xml xml = {0};
-    int result = sim_xml_read(&xml, path, err);
-    const struct sim_node *log = sim_xml_find(&xml.root, "nvidia_smi_log");
-    if (result == GP_OK && !log)
-        result = gp_err_set(err, GP_EFORMAT,
-                            "%s:1: not the output of nvidia-smi -q -x: the outermost "
-                            "element is not <nvidia_smi_log>",
-                            path);
+    struct sim_capture capture = {0};
+    int result = sim_capture_read(&capture, path, err);
     if (result == GP_OK)
-        result = import_log(&im, log, ret_machine);
-    sim_xml_fini(&xml);
+        result = import_log(&(struct importer){.capture = &capture, .err = err}, ret_machine);
+    sim_capture_fini(&capture);
     return result;
 }
 

@@ -1,4 +1,4 @@
-/* Captures: turns what `nvidia-smi -q -x` printed on any machine into a machine file. */
+/* Captures: turns what nvidia-smi printed on any machine into a machine file. */
 #ifndef GPULSE_SIM_IMPORT_H
 #define GPULSE_SIM_IMPORT_H
 
@@ -6,8 +6,9 @@
 
 struct gp_err;
 
-/* Reads the capture (XML of nvidia-smi, DTD v10 to v13) at `path`. *ret_machine is a new machine
- * document that sim_machine_load accepts. GP_EFORMAT names file and line. */
+/* Reads the capture at `path`: the XML of `nvidia-smi -q -x` (DTD v10 to v13), the text of `-q` or
+ * sections of it, or the CSV of `--query-gpu`. *ret_machine is a new machine document that
+ * sim_machine_load accepts. GP_EFORMAT names file and line. */
 int sim_import(const char *path, json_t **ret_machine, struct gp_err *err);
 
 /* Lays an overlay file over a machine document: "answers" and "fields" of it go into every device,

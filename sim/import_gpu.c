@@ -101,6 +101,10 @@ static const struct sim_row answer_rows[] = {
      SIM_COUNT},
     {"default_applications_clocks/mem_clock", "DefaultApplicationsClock", "MEM", SIM_COUNT},
     {"max_customer_boost_clocks/graphics_clock", "MaxCustomerBoostClock", "GRAPHICS", SIM_COUNT},
+    {"clocks_event_reasons/active", "CurrentClocksEventReasons", NULL, SIM_HEX},
+    {"clocks_event_reasons/supported", "SupportedClocksEventReasons", NULL, SIM_HEX},
+    {"clocks_throttle_reasons/active", "CurrentClocksEventReasons", NULL, SIM_HEX},
+    {"clocks_throttle_reasons/supported", "SupportedClocksEventReasons", NULL, SIM_HEX},
     {"temperature/gpu_temp", "Temperature", NULL, SIM_COUNT},
     {"temperature/gpu_temp_tlimit", "MarginTemperature", NULL, SIM_COUNT},
     {"temperature/gpu_temp_max_threshold", "TemperatureThreshold", "SHUTDOWN", SIM_COUNT},
@@ -323,7 +327,7 @@ static const struct {
     {"display_clocks_setting", NVML_CLOCKS_EVENT_DISPLAY_CLOCKS},
 };
 
-/* What captures do not say and the PCI device id settles: the compute capability. */
+/* What only --query-gpu says and the PCI device id settles: the compute capability. */
 static const struct {
     unsigned int first, last; /* of the device id */
     int major, minor;
@@ -345,10 +349,10 @@ static const struct {
 
 static json_t *reasons_mask(const struct sim_node *gpu)
 {
-    const struct sim_node *group = sim_xml_find(gpu, "clocks_event_reasons");
+    const struct sim_node *group = sim_node_find(gpu, "clocks_event_reasons");
     const char *beginning = "clocks_event_reason_";
     if (!group) {
-        group = sim_xml_find(gpu, "clocks_throttle_reasons");
+        group = sim_node_find(gpu, "clocks_throttle_reasons");
         beginning = "clocks_throttle_reason_";
     }
     if (!group)
@@ -356,17 +360,19 @@ static json_t *reasons_mask(const struct sim_node *gpu)
     if (!group->first)
         return sim_convert(group->text, SIM_AS_IS);
     uint64_t mask = 0;
+    bool found = false;
     for (size_t i = 0; i < GP_ARRAY_LEN(reason_rows); i++) {
         char name[80];
         (void)snprintf(name, sizeof(name), "%s%s", beginning, reason_rows[i].ending);
-        const char *text = sim_xml_text(group, name);
+        const char *text = sim_node_text(group, name);
         const char *code = text ? sim_words_code(text) : NULL;
         if (code && i == 0)
             return json_string(code);
+        found |= text != NULL;
         if (text && strcmp(text, "Active") == 0)
             mask |= reason_rows[i].bit;
     }
-    return json_integer((json_int_t)mask);
+    return found ? json_integer((json_int_t)mask) : NULL;
 }
 
 /* The sum of the numbers whose words the capture has; NULL if it has none of the elements, the
@@ -377,7 +383,7 @@ static json_t *words_sum(const struct sim_node *gpu, const struct words *rows, s
     unsigned int sum = 0;
     const char *code = NULL;
     for (size_t i = 0; i < count; i++) {
-        const char *text = sim_xml_text(gpu, rows[i].path);
+        const char *text = sim_node_text(gpu, rows[i].path);
         const char *at = text ? strstr(text, rows[i].words) : NULL;
         size_t len = strlen(rows[i].words);
         if (at && (at[len] == '\0' || at[len] == ' ') && (at == text || at[-1] == ' ')) {
@@ -401,7 +407,7 @@ static bool put_fabric(json_t *answers, const struct sim_node *gpu)
         {"fabric/cliqueId", "GpuFabricInfo", "clique", SIM_COUNT},
         {"fabric/clusterUuid", "GpuFabricInfo", "cluster_uuid", SIM_AS_IS},
     };
-    const char *status = sim_xml_text(gpu, "fabric/status");
+    const char *status = sim_node_text(gpu, "fabric/status");
     nvmlReturn_t code = NVML_SUCCESS;
     bool ok = sim_put_rows(answers, gpu, rows, GP_ARRAY_LEN(rows));
     if (status && strcmp(status, "Success") != 0)
@@ -438,9 +444,9 @@ static json_t *sram_uncorrected(const struct sim_node *gpu, const char *counter)
     char path[80];
     json_int_t parity, secded;
     (void)snprintf(path, sizeof(path), "ecc_errors/%s/sram_uncorrectable_parity", counter);
-    const char *a = sim_xml_text(gpu, path);
+    const char *a = sim_node_text(gpu, path);
     (void)snprintf(path, sizeof(path), "ecc_errors/%s/sram_uncorrectable_secded", counter);
-    const char *b = sim_xml_text(gpu, path);
+    const char *b = sim_node_text(gpu, path);
     if (!a || !b)
         return NULL;
     if (sim_words_code(a) || !sim_parse_scaled(a, 1, &parity) || !sim_parse_scaled(b, 1, &secded))
@@ -480,8 +486,13 @@ static bool can_mig(json_t *answers)
     return json_is_string(mode) && strcmp(json_string_value(mode), "NOT_SUPPORTED") != 0;
 }
 
-static bool put_capability(json_t *answers, unsigned int pci_device_id)
+static bool put_capability(json_t *answers, const struct sim_node *gpu, unsigned int pci_device_id)
 {
+    const char *text = sim_node_text(gpu, "compute_cap");
+    int major, minor;
+    if (text && sscanf(text, "%2d.%2d", &major, &minor) == 2)
+        return sim_put(answers, "CudaComputeCapability", "major", json_integer(major)) &&
+               sim_put(answers, "CudaComputeCapability", "minor", json_integer(minor));
     unsigned int id = pci_device_id >> 16;
     for (size_t i = 0; i < GP_ARRAY_LEN(capability_rows); i++) {
         if (id < capability_rows[i].first || id > capability_rows[i].last)
@@ -496,10 +507,10 @@ static bool put_capability(json_t *answers, unsigned int pci_device_id)
 
 bool sim_put_answers(json_t *answers, const struct sim_node *gpu, unsigned int pci_device_id)
 {
-    const struct sim_node *memory = sim_xml_find(gpu, "fb_memory_usage");
+    const struct sim_node *memory = sim_node_find(gpu, "fb_memory_usage");
     bool ok = sim_put_rows(answers, gpu, answer_rows, GP_ARRAY_LEN(answer_rows));
-    const char *average = sim_xml_text(gpu, "gpu_power_readings/average_power_draw");
-    const char *instant = sim_xml_text(gpu, "gpu_power_readings/instant_power_draw");
+    const char *average = sim_node_text(gpu, "gpu_power_readings/average_power_draw");
+    const char *instant = sim_node_text(gpu, "gpu_power_readings/instant_power_draw");
     if (average && !sim_words_code(average))
         ok &= sim_put(answers, "PowerUsage", NULL, sim_convert(average, SIM_MILLI));
     else if (instant)
@@ -519,10 +530,10 @@ bool sim_put_answers(json_t *answers, const struct sim_node *gpu, unsigned int p
     if (json_object_get(answers, "FanSpeed"))
         ok &= sim_put(answers, "NumFans", NULL, json_integer(is_number(answers, "FanSpeed")));
     ok &= sim_put(answers, "MaxMigDeviceCount", NULL, json_integer(can_mig(answers) ? 7 : 0));
-    ok &= put_capability(answers, pci_device_id);
-    if (sim_xml_text(gpu, "inforom_version/img_version"))
+    ok &= put_capability(answers, gpu, pci_device_id);
+    if (sim_node_text(gpu, "inforom_version/img_version"))
         ok &= sim_put(answers, "ValidateInforom", NULL, json_integer(0));
-    const char *gsp = sim_xml_text(gpu, "gsp_firmware_version");
+    const char *gsp = sim_node_text(gpu, "gsp_firmware_version");
     for (size_t i = 0; gsp && i < 2; i++)
         ok &= sim_put(answers, "GspFirmwareMode", i ? "default" : "enabled",
                       json_integer(!sim_words_code(gsp)));
@@ -533,7 +544,7 @@ bool sim_put_answers(json_t *answers, const struct sim_node *gpu, unsigned int p
 /* Who may not see power smoothing is refused every field of it. */
 static bool put_smoothing(json_t *fields, const struct sim_node *gpu, bool r575)
 {
-    const char *text = sim_xml_text(gpu, "power_smoothing");
+    const char *text = sim_node_text(gpu, "power_smoothing");
     const char *code = text ? sim_words_code(text) : NULL;
     bool ok = true;
     if (!code || strcmp(code, "NOT_SUPPORTED") == 0)
@@ -555,7 +566,7 @@ bool sim_put_fields(json_t *fields, const struct sim_node *gpu, const unsigned i
     bool r575 = (driver[0] >= 575 && driver[0] < 580) || (driver[0] == 580 && driver[1] < 82);
     for (size_t i = 0; i < GP_ARRAY_LEN(counter_rows); i++) {
         char id[16];
-        const char *text = sim_xml_text(gpu, counter_rows[i].path);
+        const char *text = sim_node_text(gpu, counter_rows[i].path);
         (void)snprintf(id, sizeof(id), "%u", r575 ? counter_rows[i].id_r575 : counter_rows[i].id);
         if (text)
             ok &= sim_put(fields, id, NULL, sim_convert(text, SIM_US_NS));
@@ -563,7 +574,7 @@ bool sim_put_fields(json_t *fields, const struct sim_node *gpu, const unsigned i
     ok &= sim_put(fields, "228", NULL, WORDS_SUM(gpu, outbound_words));
     ok &= sim_put(fields, "229", NULL, WORDS_SUM(gpu, inbound_words));
     ok &= put_smoothing(fields, gpu, r575);
-    const char *action = sim_xml_text(gpu, "gpu_recovery_action");
+    const char *action = sim_node_text(gpu, "gpu_recovery_action");
     for (size_t i = 0; action && i < GP_ARRAY_LEN(actions); i++)
         if (strcmp(actions[i], action) == 0)
             ok &= sim_put(fields, "230", NULL, json_integer((json_int_t)i));

@@ -21,6 +21,7 @@ const char *sim_words_code(const char *text)
                    {"[Requested functionality has been deprecated]", "DEPRECATED"},
                    {"[Insufficient Permissions]", "NO_PERMISSION"},
                    {"[GPU is lost]", "GPU_IS_LOST"},
+                   {"Not available in WDDM driver model", "NOT_SUPPORTED"},
                    {"ERR!", "UNKNOWN"},
                    {"[Unknown Error]", "UNKNOWN"},
                    {"[GPU requires reset]", "RESET_REQUIRED"},
@@ -117,7 +118,7 @@ bool sim_put_rows(json_t *object, const struct sim_node *node, const struct sim_
 {
     bool ok = true;
     for (size_t i = 0; i < count; i++) {
-        const char *text = sim_xml_text(node, rows[i].path);
+        const char *text = sim_node_text(node, rows[i].path);
         if (text)
             ok &= sim_put(object, rows[i].key, rows[i].member, sim_convert(text, rows[i].as));
     }
@@ -134,7 +135,7 @@ json_t *sim_memory_info(const struct sim_node *group)
     json_int_t mib[PARTS] = {0}, bytes[PARTS];
     bool given[PARTS];
     for (size_t i = 0; i < PARTS; i++) {
-        const char *text = sim_xml_text(group, names[i]);
+        const char *text = sim_node_text(group, names[i]);
         const char *code = text ? sim_words_code(text) : NULL;
         given[i] = text && !code && sim_parse_scaled(text, 1, &mib[i]);
         if (mib[i] < 0 || mib[i] > INT32_MAX)

@@ -2,7 +2,7 @@
 #ifndef GPULSE_SIM_IMPORT_VALUE_H
 #define GPULSE_SIM_IMPORT_VALUE_H
 
-#include "sim/xml.h"
+#include "sim/node.h"
 
 #include <jansson.h>
 

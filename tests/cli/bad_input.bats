@@ -182,9 +182,9 @@ no_import() {
     printf '<nvidia_smi_log>\n<gpu>' >c.xml
     no_import '2: no element found'
     : >c.xml
-    no_import '1: no element found'
+    no_import '1: the file is empty'
     echo 'Fri Nov 20 16:00:00 2026' >c.xml
-    no_import '1: .*'
+    no_import '1: not a capture: there is no output of nvidia-smi -q -x, .*'
     echo '<html/>' >c.xml
     no_import '1: not the output of nvidia-smi -q -x: .*'
     printf '<nvidia_smi_log>\n</nvidia_smi_log>\n' >c.xml
