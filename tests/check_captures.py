@@ -5,18 +5,12 @@ capture contains is compared with what `gpulse query` says of that machine.
 
 variants: default asan
 """
-import json
-import os
-import re
-import tempfile
 import xml.etree.ElementTree as ET
-from collections import Counter
-from pathlib import Path
 
-from tap import good, gpulse, main, test
-
-ROOT = Path(os.environ.get("GPULSE_SOURCE", Path(__file__).resolve().parent.parent))
-MIB = 1 << 20
+from captures import (ABSENT, CAPTURES, METRICS, NOT_IN_PROC, NOT_PRINTED, Absent, Tally, convert, hexadecimal,
+                      kilobytes_per_s, mebibytes, moment, named, number, percent, program_name, rounds_up, text,
+                      watts)
+from tap import main, test
 
 # Mismatches that are right as they are: (capture, metric) and why. Each entry must occur.
 ACCEPTED = {
@@ -32,53 +26,9 @@ ACCEPTED = {
     ("telegraf_a100-sxm4-v12", "count"): "the capture was cut: it says 4 GPUs and contains 1",
 }
 
-# Metrics that no capture contains, and why. Everything else of metric.def must be compared.
-NOT_IN_CAPTURES = {
-    "timestamp": "the moment of our own sample",
-    "host.name": "nvidia-smi does not print it",
-    "nvml_version": "nvidia-smi does not print it",
-    "host.cpu.utilization": "from /proc",
-    "host.load.1m": "from /proc",
-    "host.memory.total": "from /proc",
-    "host.memory.available": "from /proc",
-    "status": "our own",
-    "compute_cap": "nvidia-smi -q does not print it",
-    "clocks_event_reasons.supported": "nvidia-smi -q does not print it",
-    "mig.profile": "nvidia-smi -q does not print it",
-    "process.utilization.sm": "nvidia-smi -q does not print it",
-    "process.utilization.memory": "nvidia-smi -q does not print it",
-    "process.utilization.encoder": "nvidia-smi -q does not print it",
-    "process.utilization.decoder": "nvidia-smi -q does not print it",
-    "process.utilization.jpeg": "nvidia-smi -q does not print it",
-    "process.utilization.ofa": "nvidia-smi -q does not print it",
-    "process.user": "from /proc",
-    "process.cpu": "from /proc",
-    "process.rss": "from /proc",
-    "process.start_time": "from /proc",
-}
-
-# Groups of such metrics.
-NOT_IN_CAPTURES_GROUPS = {
-    r"kmd_version|pcie\.link\.gen\.hostmax": "from the kernel of this machine",
-    r"conf_compute\..*|cores|irq|numa_node|memory_bus_width|hostname|power\.source|ecc\.mode\.default|"
-    r"gsp\.mode\..*|inforom\.checksum_validation|bbx\.time_run|c2c\.link.*|mig\.mode\.resetless|"
-    r"pcie\.(errors\..*|l0_to_recovery_counter)|vgpu_.*|gpu\.base\..*|"
-    r"power_smoothing\.(delayed|soc|primary|secondary|min_primary|window).*|"
-    r"power_smoothing\..*(secondary_power_floor|primary_floor.*)": "nvidia-smi -q does not print it",
-    r"(utilization\.(gpu|memory)|power\.draw)\.(peak|mean)": "over the time between two samples",
-    r"throttle\..*|gpm\..*|process\.(power|energy)": "over the time between two samples",
-    r"energy\.consumption": "nvidia-smi -q does not print it",
-    r"memory\.(processes|unattributed)": "worked out from what is compared",
-}
-
-# Metrics of which the captures only ever say that there is no value.
-ONLY_ABSENT = {
-    "process.gpu_instance_id": "no capture shows a process inside a MIG instance",
-    "process.compute_instance_id": "no capture shows a process inside a MIG instance",
-}
-
-# Groups of such metrics: no capture of a board that has it.
-ONLY_ABSENT_GROUPS = {
+# Patterns of metrics of which the captures only ever say that there is no value, and why.
+ONLY_ABSENT = named({
+    r"process\.(gpu|compute)_instance_id": "no capture shows a process inside a MIG instance",
     r"gom\..*": "Kepler only",
     r"inforom\.pwr": "Kepler only",
     r"virtualization\.host_vgpu_mode": "no host of vGPUs",
@@ -88,90 +38,7 @@ ONLY_ABSENT_GROUPS = {
     r"fabric\.health\.(incorrect_configuration|partition_assigned)": "a healthy fabric without partitions",
     r"power_smoothing\..*": "needs root",
     r"ecc\.errors\..*\.(cbu|l1_cache)": "Volta only",
-}
-
-NAMES = {name for _, name in re.findall(r'^METRIC\(\w+, (\w+), \w+, \w+, \w+, \w+, "([^"]+)"',
-                                        (ROOT / "src/model/metric.def").read_text(), re.M)}
-
-
-def explain(reasons, groups):
-    reasons.update({name: reason for name in NAMES for group, reason in groups.items() if re.fullmatch(group, name)})
-
-
-explain(NOT_IN_CAPTURES, NOT_IN_CAPTURES_GROUPS)
-explain(ONLY_ABSENT, ONLY_ABSENT_GROUPS)
-
-# What nvidia-smi prints in place of a value, and the reason that gpulse gives for its absence.
-ABSENT = {
-    "": "not supported",
-    "N/A": "not supported",
-    "[N/A]": "not supported",
-    "[Not Supported]": "not supported",
-    "Requested functionality has been deprecated": "not supported",
-    "Insufficient Permissions": "no permission",
-    "[Insufficient Permissions]": "no permission",
-    "[GPU is lost]": "GPU is lost",
-}
-
-
-class Absent:
-    def __init__(self, reason):
-        self.reason = reason
-
-    def __repr__(self):
-        return f"null ({self.reason})"
-
-
-class Mebibytes:
-    """A size that nvidia-smi rounded to whole MiB: down before R570, up since. The captures say so
-    themselves: the parts of the memory add up to less, or to more, than the total."""
-
-    def __init__(self, mib, rounds_up):
-        self.mib = mib
-        self.rounds_up = rounds_up
-
-    def matches(self, size):
-        return isinstance(size, int) and (-(-size // MIB) if self.rounds_up else size // MIB) == self.mib
-
-    def __repr__(self):
-        return f"{self.mib} MiB"
-
-
-# ---- conversions: text of the capture → value of gpulse ----
-
-def text(t, _):
-    return t
-
-
-def number(t, _):
-    """"53", "51 %", "345 MHz", "33 C", "16x": the leading whole number."""
-    return int(re.match(r"-?\d+", t).group())
-
-
-def watts(t, _):
-    return float(re.fullmatch(r"(\d+\.\d+) W", t).group(1))
-
-
-def kilobytes_per_s(t, _):
-    return 1000.0 * number(t, None)
-
-
-def mebibytes(t, capture):
-    return Mebibytes(int(re.fullmatch(r"(\d+) MiB", t).group(1)), capture.rounds_up)
-
-
-def hexadecimal(t, _):
-    return "0x" + t.upper()
-
-
-def moment(t, _):
-    """The time of a machine somewhere, taken as UTC."""
-    return t.replace("/", "-").replace(" ", "T") + "+00:00"
-
-
-def percent(t, _):
-    return float(t.removesuffix("%").strip())
-
+})
 
 POWER, OLD_POWER, CLOCKS = "gpu_power_readings", "power_readings", "clocks_event_reasons"
 
@@ -396,10 +263,11 @@ ECC_PLACES = {
     for kind in ("corrected", "uncorrected") for counter in ("volatile", "aggregate") for place in PLACES
 }
 
+SMOOTHING = {name for name in METRICS if name.startswith("power_smoothing.")} - set(NOT_PRINTED)
+
 # What is worked out by a function of its own, below.
-WORKED_OUT = {"index", "display_mode", *ECC_PLACES,
-              *(n for n in NAMES - set(NOT_IN_CAPTURES) if n.startswith("power_smoothing.")), "power.draw", f"{CLOCKS}.active", *(f"{CLOCKS}.{e}" for e in REASONS.values()),
-              *ECC, "mig.index", "mig.gpu_instance_id", "mig.compute_instance_id"}
+WORKED_OUT = {"index", "display_mode", "power.draw", f"{CLOCKS}.active", *(f"{CLOCKS}.{e}" for e in REASONS.values()),
+              *ECC, *ECC_PLACES, *SMOOTHING, "mig.index", "mig.gpu_instance_id", "mig.compute_instance_id"}
 HOST = {"driver_version", "cuda_version", "count"}
 PROCESS = {"pid", "process.type", "process_name", "process.command", "used_gpu_memory",
            "process.gpu_instance_id", "process.compute_instance_id"}
@@ -412,16 +280,12 @@ class Capture:
         self.name = path.stem.removeprefix("qx__")
         self.log = ET.parse(path).getroot()
         self.gpus = self.log.findall("gpu")
-        self.rounds_up = int((self.log.findtext("driver_version") or "0").split(".")[0]) >= 570
+        self.rounds_up = rounds_up(self.log.findtext("driver_version"))
 
 
 def texts(node, paths):
     """The trimmed texts at those of the paths that exist."""
     return [t.strip() for p in paths.split() if (t := node.findtext(p)) is not None]
-
-
-def convert(t, conversion, capture):
-    return Absent(ABSENT[t]) if t in ABSENT else conversion(t, capture)
 
 
 def table_values(node, metrics, capture):
@@ -491,8 +355,8 @@ def group_absent(gpu, capture):
         word = gpu.findtext(group)
         if word is None or not word.strip():
             continue
-        for metric in NAMES:
-            if metric.startswith(prefix) and metric not in NOT_IN_CAPTURES:
+        for metric in METRICS:
+            if metric.startswith(prefix) and metric not in NOT_PRINTED:
                 yield metric, Absent(ABSENT[word.strip()])
 
 
@@ -526,18 +390,12 @@ def expected_of_mig(mig, index, capture):
         yield "ecc.errors.uncorrected.volatile.sram", convert(errors.strip(), number, capture)
 
 
-def program_name(command):
-    """The first word without its path; a Windows path may hold blanks."""
-    return command.rsplit("\\", 1)[1] if "\\" in command else command.split(" ")[0].rsplit("/", 1)[-1]
-
-
 def expected_of_process(process, capture):
     name = process.findtext("process_name").strip()
-    unknown = Absent("not in /proc: it has ended, or runs in another pid namespace")
     yield "pid", int(process.findtext("pid"))
     yield "process.type", process.findtext("type").strip()
-    yield "process_name", program_name(name) or unknown
-    yield "process.command", name or unknown
+    yield "process_name", program_name(name) or NOT_IN_PROC
+    yield "process.command", name or NOT_IN_PROC
     yield "used_gpu_memory", convert(process.findtext("used_memory").strip(), mebibytes, capture)
     for metric, path in (("process.gpu_instance_id", "gpu_instance_id"),
                          ("process.compute_instance_id", "compute_instance_id")):
@@ -556,64 +414,12 @@ def expected_of_host(capture):
 
 # ---- comparing ----
 
-compared = Counter()  # metric → comparisons with a value
-compared_absent = Counter()
-used_accepted = set()
+tally = Tally(ACCEPTED)
 
 
-def is_same(expected, row, metric):
-    value = row.get(metric)
-    if isinstance(expected, Absent):
-        return value is None and row.get("reasons", {}).get(metric) == expected.reason
-    if isinstance(expected, Mebibytes):
-        return expected.matches(value)
-    if isinstance(expected, float):
-        return value is not None and abs(value - expected) < 1e-6
-    return value == expected and type(value) is type(expected)
-
-
-class Comparison:
-    def __init__(self, capture):
-        self.capture = capture
-        self.count = 0
-        self.mismatches = []
-        self.accepted = 0
-
-    def rows(self, what, expected_rows, rows):
-        assert len(expected_rows) == len(rows), \
-            f"{len(expected_rows)} {what} captured, {len(rows)} printed"
-        for i, (expected, row) in enumerate(zip(expected_rows, rows)):
-            for metric, value in expected:
-                self.value(f"{what} {i}", metric, value, row)
-
-    def value(self, where, metric, expected, row):
-        self.count += 1
-        (compared_absent if isinstance(expected, Absent) else compared)[metric] += 1
-        if is_same(expected, row, metric):
-            return
-        if (self.capture.name, metric) in ACCEPTED:
-            used_accepted.add((self.capture.name, metric))
-            self.accepted += 1
-            return
-        reason = row.get("reasons", {}).get(metric)
-        self.mismatches.append(f"{where}: {metric}: captured {expected!r}, "
-                               f"printed {row.get(metric)!r}{f' ({reason})' if reason else ''}")
-
-
-def compare(capture, folder):
-    machine = f"{folder}/m.json"
-    good(gpulse("sim", "import", capture.path, "-o", machine))
-    # An empty root: the captured pids must not meet processes of this machine.
-    os.mkdir(f"{folder}/root")
-    env = dict(os.environ, GPULSE_SIM_STATE=folder, TZ="UTC")
-    common = ("--sim", machine, "--sim-still", "--root", f"{folder}/root", "--timeout", "60", "query", "*",
-              "-f", "json")
-
-    def query(*more):
-        return json.loads(good(gpulse(*common, *more, env=env)))
-
+def compare(result, query):
+    capture = result.capture
     rows = query("--mig")["gpus"]
-    result = Comparison(capture)
     result.rows("host", [list(expected_of_host(capture))], query("--host")["hosts"])
     result.rows("gpu", [list(expected_of_gpu(g, i, capture)) for i, g in enumerate(capture.gpus)],
                 [r for r in rows if r["mig.gpu_instance_id"] is None])
@@ -624,26 +430,12 @@ def compare(capture, folder):
                             for p in sorted(g.findall("processes/process_info"),
                                             key=lambda p: int(p.findtext("pid")))],
                 query("--processes", "--mig")["processes"])
-    return result
-
-
-totals = Counter()
-
-
-def check(capture):
-    with tempfile.TemporaryDirectory() as folder:
-        result = compare(capture, folder)
-    print(f"# {capture.name}: {result.count} values compared, {len(result.mismatches)} mismatches, "
-          f"{result.accepted} accepted")
-    totals.update(captures=1, values=result.count, mismatches=len(result.mismatches),
-                  accepted=result.accepted)
-    assert not result.mismatches, "\n".join(["", *result.mismatches])
 
 
 def add_captures():
-    for path in sorted((ROOT / "data/captures").glob("qx__*.xml")):
+    for path in sorted(CAPTURES.glob("qx__*.xml")):
         def of_capture(capture=Capture(path)):
-            check(capture)
+            tally.check(capture, compare)
         of_capture.__name__ = f"capture {path.stem.removeprefix('qx__')}"
         test(of_capture)
 
@@ -653,32 +445,19 @@ add_captures()
 
 @test
 def there_are_captures():
-    print(f"# total: {totals['captures']} captures, {totals['values']} values compared, "
-          f"{totals['mismatches']} mismatches, {totals['accepted']} accepted")
-    assert totals["captures"] >= 13, totals
+    tally.print_totals()
+    assert tally.totals["captures"] >= 18, tally.totals
 
 
 @test
 def every_metric_is_compared_or_explained():
-    names = NAMES
-    assert len(names) > 100, "metric.def was not understood"
-    known = {*DEVICE, *WORKED_OUT, *HOST, *PROCESS, *NOT_IN_CAPTURES}
-    assert not names - known, f"neither compared nor explained: {sorted(names - known)}"
-    assert not known - names, f"not in metric.def: {sorted(known - names)}"
-    both = set(NOT_IN_CAPTURES) & {*compared, *compared_absent}
-    assert not both, f"explained away, but compared: {sorted(both)}"
-    never = names - set(NOT_IN_CAPTURES) - set(compared) - (set(ONLY_ABSENT) & set(compared_absent))
-    assert not never, f"no capture gave a value to compare: {sorted(never)}"
-    assert not set(ONLY_ABSENT) & set(compared), "a capture gives a value now: strike it from the list"
+    tally.every_metric(set(METRICS), {*DEVICE, *WORKED_OUT, *HOST, *PROCESS, *NOT_PRINTED}, NOT_PRINTED,
+                       ONLY_ABSENT)
 
 
 @test
 def every_accepted_mismatch_occurs():
-    unused = set(ACCEPTED) - used_accepted
-    assert not unused, f"no longer needed: {sorted(unused)}"
-    assert all(ACCEPTED.values()), "a reason is missing"
-    for (capture, metric), reason in ACCEPTED.items():
-        print(f"# accepted: {capture}: {metric}: {reason}")
+    tally.every_accepted_mismatch_occurs()
 
 
 main()
