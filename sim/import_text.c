@@ -17,7 +17,7 @@ struct reader {
     struct sim_capture *capture;
     struct gp_err *err;
     struct sim_node *log, *gpu;   /* gpu: NULL above the first */
-    char label[512];              /* "PCI/GPU Link Info/Link Width" */
+    char label[512];              /* "PCI/GPU Link Info/Link Width", of the line before */
     size_t label_end[MAX_LABELS]; /* length of it at each depth */
     size_t depth;                 /* of the line before: how many labels it is below */
     bool heading;                 /* the line before had no value */
@@ -67,6 +67,7 @@ static int begin_gpu(struct reader *r, const char *bus_id)
     r->gpu = sim_node_add(tree, r->log, "gpu", 3, r->capture->line);
     if (!r->gpu || !(r->gpu->id = sim_tree_keep(tree, bus_id)))
         return failed(r);
+    (void)snprintf(r->label, sizeof(r->label), "GPU %s", bus_id);
     r->depth = 1;
     r->label_end[0] = 0;
     r->heading = true;

@@ -203,6 +203,17 @@ no_import() {
 @test "a capture whose last GPU is cut in two" {
     head -n 400 "$HERE/data/captures/qx__k8stestinfra_h100.xml" >c.xml
     no_import '401: no element found'
+    head -n 100 "$HERE/data/captures/q__tesla-t4_530.30.02.txt" >c.xml
+    no_import '100: 00000000:00:08\.0 ends before its processes; was the capture cut off\?'
+    head -c 5000 "$HERE/data/captures/q__tesla-t4_530.30.02.txt" >c.xml
+    no_import '114: the line has no end; was the capture cut off\?'
+    head -c 4000 "$HERE/data/captures/query-gpu__l40s_595.80__load.txt" >c.xml
+    no_import '1: the line has no end; was the capture cut off\?'
+    head -c 5000 "$GPULSE" >c.xml
+    no_import '1: not a text: it contains the byte 0x7f; a capture is UTF-8.*'
+    truncate -s 65M c.xml
+    gpulse sim import c.xml
+    fails 2 'c\.xml: larger than 64 MiB'
 }
 
 # ---- processes ----

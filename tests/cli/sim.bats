@@ -36,6 +36,15 @@ load helpers
     [ "$output" = "Tesla P100-PCIE-16GB,510.47.03,38" ]
     gpulse sim import "$HERE/data/captures/qx__netdata_tesla-p100.xml"
     [ "$output" = "$(cat p100.json)" ]
+    for capture in q__tesla-t4_530.30.02 q-d-POWER__gpu180W_595.71.05 query-gpu__l40s_595.80__load; do
+        gpulse sim import "$HERE/data/captures/$capture.txt" -o m.json
+        status_is 0
+        gpulse --sim ./m.json query name,driver_version,power.draw --sim-still -f csv --no-header
+        echo "$output" >>all
+    done
+    [ "$(cat all)" = "Tesla T4,530.30.02,14.04
+[N/A],595.71.05,11.67
+NVIDIA L40S,595.80,110.23" ]
     gpulse sim import
     fails 2 'import needs one capture: .*'
 }

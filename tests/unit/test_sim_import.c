@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include "base/err.h"
+#include "base/strbuf.h"
 #include "sim/import.h"
 #include "sim/machine.h"
 
@@ -192,6 +193,165 @@ static void malformed_captures_are_refused_with_their_line(void **state)
     refuse(wide, "a text is too long");
 }
 
+#define LOG "GPU 00000000:01:00.0\n"
+
+static void malformed_texts_are_refused_with_their_line(void **state)
+{
+    (void)state;
+    refuse("nothing of the kind\n", ":1: not a capture");
+    refuse("GPU 0:1\n\n\n", ":1: not a capture");
+    refuse("\n" LOG "    Fan Speed : 3\a %\n", ":3: not a text: it contains the byte 0x07");
+    refuse(LOG "    Product Name : caf\xe9\n", ":2: not a text: it contains the byte 0xe9");
+    refuse("\xff\xfeG", ":1: not a text: it contains the byte 0xff");
+    refuse(LOG "    Fan Speed : 3", ":2: the line has no end; was the capture cut off?");
+    refuse(LOG, ":1: nothing follows 'GPU 00000000:01:00.0'; was the capture cut off?");
+    refuse(LOG "    PCI\n        Bus : 0x01\n        GPU Link Info\n\n",
+           ":5: nothing follows 'PCI/GPU Link Info'; was the capture cut off?");
+    refuse("\n" LOG "    Product Name : Tesla T4\n    Fan Speed : 3 %\n",
+           ":4: 00000000:01:00.0 ends before its processes");
+    refuse(LOG "    Product Name : Tesla T4\nGPU 00000000:02:00.0\n    Fan Speed : 3 %\n",
+           ":3: 00000000:01:00.0 ends before its processes");
+    refuse(LOG "    (...)\n", ":2: expected 'Label : value' or a heading");
+    refuse(LOG "    Fan Speed : 3 %\nDone\n", ":3: expected 'Label : value' or a heading");
+    refuse(LOG "      Fan Speed : 3 %\n", ":2: indented by 6");
+    refuse(LOG "    PCI\n                Bus : 0x01\n", ":3: indented by 16");
+    refuse("Attached GPUs : 1\n    Fan Speed : 3 %\n", ":2: indented by 4");
+    refuse("Attached GPUs : 1\n", ":1: the capture has no GPU");
+
+    struct gp_strbuf sb = GP_STRBUF_INIT(65536);
+    gp_strbuf_adds(&sb, LOG);
+    for (size_t i = 1; i < 12; i++) {
+        gp_strbuf_fill(&sb, ' ', 4 * i);
+        gp_strbuf_adds(&sb, "x\n");
+    }
+    refuse(sb.buf, ":11: indented by 40");
+    gp_strbuf_reset(&sb);
+    gp_strbuf_adds(&sb, LOG "    Product Name : ");
+    gp_strbuf_fill(&sb, 'x', 5000);
+    gp_strbuf_addc(&sb, '\n');
+    refuse(sb.buf, ":2: the line is too long");
+    gp_strbuf_fini(&sb);
+}
+
+#define HEADER "name, pci.bus_id, fan.speed [%]\n"
+
+static void malformed_queries_are_refused_with_their_line(void **state)
+{
+    (void)state;
+    refuse("Tesla T4, 00000000:01:00.0, 3 %\n", ":1: not a capture");
+    refuse("name, uuid\nTesla T4, GPU-1\n", ":1: not a capture");
+    refuse(HEADER, ":1: the header is not followed by a line of a GPU");
+    refuse("\n" HEADER "Tesla T4, 00000000:01:00.0\n",
+           ":3: 2 values, but the header names 3 fields");
+    refuse(HEADER "Tesla T4, 00000000:01:00.0, 3 %, 4\n", ":2: 4 values");
+    refuse("name, pci.bus_id, a/b\nx, y, z\n", ":1: 'a/b' is no name of a field");
+    refuse(HEADER "Tesla T4, 00000000:01:00.0, 3", ":2: the line has no end");
+
+    struct gp_strbuf sb = GP_STRBUF_INIT(65536);
+    gp_strbuf_adds(&sb, "pci.bus_id");
+    for (int i = 0; i < 512; i++)
+        gp_strbuf_addf(&sb, ", f%d", i);
+    gp_strbuf_addc(&sb, '\n');
+    refuse(sb.buf, ":1: more than 512 fields");
+    gp_strbuf_reset(&sb);
+    gp_strbuf_adds(&sb, HEADER);
+    for (unsigned int i = 0; i <= SIM_MAX_DEVICES; i++)
+        gp_strbuf_addf(&sb, "Tesla T4, 00000000:%02x:%02x.0, 3 %%\n", i >> 5, i & 31);
+    refuse(sb.buf, ":258: more than 256 GPUs");
+    gp_strbuf_reset(&sb);
+    gp_strbuf_adds(&sb, HEADER);
+    gp_strbuf_fill(&sb, 'x', 5000);
+    gp_strbuf_adds(&sb, ", 00000000:01:00.0, 3 %\n");
+    refuse(sb.buf, ":2: a value is too long");
+    gp_strbuf_fini(&sb);
+}
+
+/* Imports a text and loads what came out. */
+static struct sim_machine *machine_of(const char *text)
+{
+    struct gp_err err = {0};
+    struct sim_machine *machine = NULL;
+    json_t *json = NULL;
+    write_file(text);
+    if (sim_import(file, &json, &err) != GP_OK)
+        fail_msg("%s", err.text);
+    assert_int_equal(json_dump_file(json, file, 0), 0);
+    json_decref(json);
+    if (sim_machine_load(file, 0, &machine, &err) != GP_OK)
+        fail_msg("%s", err.text);
+    return machine;
+}
+
+static void logs_are_read(void **state)
+{
+    (void)state;
+    struct sim_machine *m = import("q__h100-mig_590.48.01__load.txt");
+    assert_int_equal(m->devices[0].mig_count, 4);
+    assert_int_equal(m->devices[0].process_count, 3);
+    assert_int_equal(m->devices[0].processes[1].gpu_instance, 2);
+    assert_int_equal(number(m, SIM_LIMIT_MIN), 200000);
+    assert_string_equal(m->source, "nvidia-smi -q, q__h100-mig_590.48.01__load.txt");
+    sim_machine_free(m);
+
+    /* Windows line ends, a byte order mark, a prompt above, the log of -l again below. */
+    m = machine_of("\xef\xbb\xbf"
+                   "C:\\> nvidia-smi -q -d POWER -l 5\r\n\r\n"
+                   "==============NVSMI LOG==============\r\n\r\n"
+                   "Driver Version : 610.62 [Deprecated; use KMD Version]\r\n"
+                   "Attached GPUs : 1\r\nGPU 0000:01:00.0\r\n    FAN SPEED : 38 %\r\n"
+                   "    New Heading\r\n        New Label : new\r\n\r\n"
+                   "==============NVSMI LOG==============\r\n"
+                   "GPU 0000:01:00.0\r\n    Fan Speed : 39 %\r\n");
+    assert_int_equal(m->device_count, 1);
+    assert_string_equal(m->driver_version, "610.62");
+    assert_string_equal(m->devices[0].uuid, "GPU-00000000-0000-0000-0000-000000000100");
+    assert_int_equal(m->devices[0].pci_bus, 1);
+    assert_int_equal(number(m, SIM_FAN), 38);
+    sim_machine_free(m);
+
+    /* Before R450 a process had no instances: the pid begins the next one. */
+    m = machine_of(LOG "    Processes\n"
+                       "        Process ID : 7\n            Type : C\n            Name : a : b\n"
+                       "            Used GPU Memory : 5 MiB\n"
+                       "        Process ID : 8\n            Type : G\n            Name :\n"
+                       "            Used GPU Memory : Not available in WDDM driver model\n");
+    assert_int_equal(m->devices[0].process_count, 2);
+    assert_string_equal(m->devices[0].processes[0].name, "a : b");
+    assert_int_equal(m->devices[0].processes[0].memory_bytes, 5 << 20);
+    assert_int_equal(m->devices[0].processes[1].pid, 8);
+    assert_true(m->devices[0].processes[1].graphics);
+    assert_false(m->devices[0].processes[1].memory_known);
+    sim_machine_free(m);
+}
+
+static void queries_are_read(void **state)
+{
+    (void)state;
+    struct sim_machine *m = import("query-gpu__h100-80gb-hbm3_590.48.01__load.txt");
+    assert_int_equal(number(m, SIM_POWER), 631950);
+    assert_int_equal(number(m, SIM_CC_MAJOR), 9);
+    assert_int_equal(number(m, SIM_REASONS_SUPPORTED), 0x1ff);
+    assert_int_equal(field(m, 186, 0).number, 625680);
+    sim_machine_free(m);
+
+    /* Without units, with a field of a later driver, again and again. */
+    m = machine_of(
+        "pci.bus_id, compute_cap, fan.speed [%], clocks_throttle_reasons.supported, a.b\n"
+        "00000000:01:00.0, 12.1, 38, 0x00000000000000FF, \n"
+        "00000000:02:00.0, [N/A], [Unknown Error], [N/A],\n"
+        "00000000:01:00.0, 12.1, 39, 0x00000000000000FF, \n"
+        "00000000:02:00.0, [N/A], [Unknown Error], [N/A], \n");
+    assert_int_equal(m->device_count, 2);
+    assert_int_equal(number(m, SIM_CC_MAJOR), 12);
+    assert_int_equal(number(m, SIM_CC_MINOR), 1);
+    assert_int_equal(number(m, SIM_FAN), 38);
+    assert_int_equal(number(m, SIM_REASONS_SUPPORTED), 0xff);
+    assert_int_equal(m->devices[0].answers[SIM_REASONS].code, NVML_ERROR_NOT_SUPPORTED);
+    assert_int_equal(m->devices[1].answers[SIM_FAN].code, NVML_ERROR_UNKNOWN);
+    assert_string_equal(m->devices[1].uuid, "GPU-00000000-0000-0000-0000-000000000200");
+    sim_machine_free(m);
+}
+
 static void copies_have_identities_of_their_own(void **state)
 {
     (void)state;
@@ -223,19 +383,29 @@ static void copies_have_identities_of_their_own(void **state)
 static void memory_failures_are_survived(void **state)
 {
     (void)state;
-    write_file("<nvidia_smi_log><driver_version>580.1</driver_version><gpu id=\"00000000:01:00.0\">"
-               "<uuid>GPU-1</uuid><product_name>x</product_name><fan_speed>3 %</fan_speed>"
-               "</gpu></nvidia_smi_log>");
+    static const char *const texts[] = {
+        "<nvidia_smi_log><driver_version>580.1</driver_version><gpu id=\"00000000:01:00.0\">"
+        "<uuid>GPU-1</uuid><product_name>x</product_name><fan_speed>3 %</fan_speed>"
+        "</gpu></nvidia_smi_log>",
+        LOG
+        "    Product Name : x\n    PCI\n        Bus Id : 00000000:01:00.0\n    Processes : None\n",
+        HEADER "x, 00000000:01:00.0, 3 %\n",
+    };
     bool done = false;
-    for (long n = 0; n < 1000 && !done; n++) {
-        struct gp_err err = {0};
-        json_t *json = NULL;
-        alloc_fail_from(n);
-        done = sim_import(file, &json, &err) == GP_OK;
-        alloc_fail_from(-1);
-        json_decref(json);
+    for (size_t i = 0; i < GP_ARRAY_LEN(texts); i++) {
+        write_file(texts[i]);
+        done = false;
+        for (long n = 0; n < 1000 && !done; n++) {
+            struct gp_err err = {0};
+            json_t *json = NULL;
+            alloc_fail_from(n);
+            done = sim_import(file, &json, &err) == GP_OK;
+            alloc_fail_from(-1);
+            assert_true(done || err.text[0]);
+            json_decref(json);
+        }
+        assert_true(done);
     }
-    assert_true(done);
 
     sim_machine_free(import("qx__telegraf_a100-sxm4-v12.xml"));
     done = false;
@@ -257,6 +427,10 @@ int main(void)
         cmocka_unit_test(values_are_those_of_the_capture),
         cmocka_unit_test(older_captures_are_read_too),
         cmocka_unit_test(malformed_captures_are_refused_with_their_line),
+        cmocka_unit_test(malformed_texts_are_refused_with_their_line),
+        cmocka_unit_test(malformed_queries_are_refused_with_their_line),
+        cmocka_unit_test(logs_are_read),
+        cmocka_unit_test(queries_are_read),
         cmocka_unit_test(copies_have_identities_of_their_own),
         cmocka_unit_test(memory_failures_are_survived),
     };
