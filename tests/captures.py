@@ -118,6 +118,34 @@ def hexadecimal(t, _):
     return "0x" + t.upper()
 
 
+# Unit of a metric → what nvidia-smi prints behind the number, and what to multiply it with.
+PRINTED_UNITS = {
+    "NONE": {"": 1, "x": 1},
+    "PERCENT": {"": 1, "%": 1},
+    "CELSIUS": {"": 1, "C": 1},
+    "WATT": {"": 1, "W": 1},
+    "MHZ": {"": 1, "MHz": 1},
+    "BYTES_PER_S": {"KB/s": 1000},
+}
+
+
+def by_unit(metric):
+    """The conversion of a printed value that follows from type and unit of its metric."""
+    row = METRICS[metric]
+    if row.unit == "BYTES":
+        return mebibytes
+    if row.unit == "MASK":
+        return lambda t, _: int(t, 16)
+    if row.type == "TEXT":
+        return text
+
+    def scaled(t, _):
+        digits, unit = re.fullmatch(r"(-?[\d.]+) ?(.*)", t).groups()
+        assert unit in PRINTED_UNITS.get(row.unit, {}), f"{metric} in {row.unit}: printed as '{t}'"
+        return (float if row.type == "REAL" else int)(digits) * PRINTED_UNITS[row.unit][unit]
+    return scaled
+
+
 def convert(t, conversion, capture):
     return Absent(ABSENT[t]) if t in ABSENT else conversion(t, capture)
 

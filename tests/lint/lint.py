@@ -36,7 +36,7 @@ PRINTING_FOLDERS = ("src/cmd/", "src/out/")
 
 TEXT_SUFFIXES = {".c", ".h", ".def", ".build", ".md", ".sh", ".py", ".bats", ".bash", ".fish",
                  ".json", ".csv", ".service", ".txt", ".dict", ".yml"}
-RAW_FOLDERS = ("tests/data/", "tests/golden/", "tests/fuzz/corpus/", "sim/captures/")
+RAW_FOLDERS = ("tests/data/", "tests/golden/", "tests/fuzz/corpus/", "data/captures/")
 
 
 def tracked_files():
