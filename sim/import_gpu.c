@@ -30,7 +30,11 @@ static const struct sim_row answer_rows[] = {
     {"platformInfo/module_id", "ModuleId", NULL, SIM_COUNT},
     {"gpu_module_id", "ModuleId", NULL, SIM_COUNT},
     {"pdi", "Pdi", NULL, SIM_AS_IS},
+    {"inforom_time_data/time_run", "BBXTimeData", "time_run_s", SIM_COUNT},
     {"gsp_firmware_version", "GspFirmwareVersion", NULL, SIM_AS_IS},
+    {"gsp/mode/current", "GspFirmwareMode", "enabled", SIM_AS_IS}, /* of --query-gpu */
+    {"gsp/mode/default", "GspFirmwareMode", "default", SIM_AS_IS},
+    {"hostname", "Hostname", NULL, SIM_AS_IS},
     {"display_attached", "DisplayMode", NULL, SIM_YES_NO}, /* display_mode is hidden there */
     {"display_mode", "DisplayMode", NULL, SIM_AS_IS},
     {"display_active", "DisplayActive", NULL, SIM_AS_IS},
@@ -531,6 +535,9 @@ bool sim_put_answers(json_t *answers, const struct sim_node *gpu, unsigned int p
         ok &= sim_put(answers, "NumFans", NULL, json_integer(is_number(answers, "FanSpeed")));
     ok &= sim_put(answers, "MaxMigDeviceCount", NULL, json_integer(can_mig(answers) ? 7 : 0));
     ok &= put_capability(answers, gpu, pci_device_id);
+    const char *checksum = sim_node_text(gpu, "inforom/checksum_validation");
+    if (checksum && strcmp(checksum, "invalid") == 0)
+        ok &= sim_put(answers, "ValidateInforom", NULL, json_string("CORRUPTED_INFOROM"));
     if (sim_node_text(gpu, "inforom_version/img_version"))
         ok &= sim_put(answers, "ValidateInforom", NULL, json_integer(0));
     const char *gsp = sim_node_text(gpu, "gsp_firmware_version");

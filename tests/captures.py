@@ -40,10 +40,11 @@ NOT_PRINTED = named({
     r"kmd_version|pcie\.link\.gen\.hostmax": "from the kernel of this machine",
     r"host\.name|nvml_version|compute_cap|clocks_event_reasons\.supported|mig\.profile|process\.utilization\..*|"
     r"conf_compute\..*|cores|irq|numa_node|memory_bus_width|hostname|power\.source|ecc\.mode\.default|"
-    r"gsp\.mode\..*|inforom\.checksum_validation|bbx\.time_run|c2c\.link.*|mig\.mode\.resetless|"
-    r"pcie\.(errors\..*|l0_to_recovery_counter)|vgpu_.*|gpu\.base\..*|energy\.consumption|"
+    r"gsp\.mode\..*|inforom\.checksum_validation|c2c\.link.*|mig\.mode\.resetless|"
+    r"pcie\.(errors\..*|l0_to_recovery_counter)|vgpu_.*|energy\.consumption|"
     r"power_smoothing\.(delayed|soc|primary|secondary|min_primary|window).*|"
     r"power_smoothing\..*(secondary_power_floor|primary_floor.*)": "nvidia-smi -q does not print it",
+    r"bbx\.time_run|gpu\.base\..*": "with driver 610, of which there is no XML",
     r"(utilization\.(gpu|memory)|power\.draw)\.(peak|mean)": "over the time between two samples",
     r"throttle\..*|gpm\..*|process\.(power|energy)": "over the time between two samples",
     r"memory\.(processes|unattributed)": "worked out from what is compared",
@@ -61,6 +62,7 @@ ABSENT = {
     "Insufficient Permissions": "no permission",
     "[Insufficient Permissions]": "no permission",
     "[GPU is lost]": "GPU is lost",
+    "[Function Not Found]": "not supported",
 }
 
 
@@ -118,14 +120,27 @@ def hexadecimal(t, _):
     return "0x" + t.upper()
 
 
+def moment(t, _):
+    """The time of a machine somewhere, taken as UTC."""
+    return t.replace("/", "-").replace(" ", "T") + "+00:00"
+
+
+def percent(t, _):
+    return float(t.removesuffix("%").strip())
+
+
 # Unit of a metric → what nvidia-smi prints behind the number, and what to multiply it with.
 PRINTED_UNITS = {
-    "NONE": {"": 1, "x": 1},
+    "NONE": {"": 1, "x": 1, "bank(s)": 1},
     "PERCENT": {"": 1, "%": 1},
     "CELSIUS": {"": 1, "C": 1},
     "WATT": {"": 1, "W": 1},
     "MHZ": {"": 1, "MHz": 1},
     "BYTES_PER_S": {"KB/s": 1000},
+    "US": {"": 1, "us": 1},
+    "MS": {"ms": 1},
+    "SECOND": {"s": 1},
+    "WATT_PER_S": {"W/s": 1},
 }
 
 
@@ -156,14 +171,6 @@ def program_name(command):
 
 
 NOT_IN_PROC = Absent("not in /proc: it has ended, or runs in another pid namespace")
-
-def moment(t, _):
-    """The time of a machine somewhere, taken as UTC."""
-    return t.replace("/", "-").replace(" ", "T") + "+00:00"
-
-
-def percent(t, _):
-    return float(t.removesuffix("%").strip())
 
 
 # ---- comparing ----
