@@ -538,7 +538,8 @@ bool sim_put_answers(json_t *answers, const struct sim_node *gpu, unsigned int p
     const char *checksum = sim_node_text(gpu, "inforom/checksum_validation");
     if (checksum && strcmp(checksum, "invalid") == 0)
         ok &= sim_put(answers, "ValidateInforom", NULL, json_string("CORRUPTED_INFOROM"));
-    if (sim_node_text(gpu, "inforom_version/img_version"))
+    else if (checksum ? strcmp(checksum, "valid") == 0
+                      : sim_node_text(gpu, "inforom_version/img_version") != NULL)
         ok &= sim_put(answers, "ValidateInforom", NULL, json_integer(0));
     const char *gsp = sim_node_text(gpu, "gsp_firmware_version");
     for (size_t i = 0; gsp && i < 2; i++)

@@ -335,17 +335,20 @@ static void queries_are_read(void **state)
     sim_machine_free(m);
 
     /* Without units, with a field of a later driver, again and again. */
-    m = machine_of(
-        "pci.bus_id, compute_cap, fan.speed [%], clocks_throttle_reasons.supported, a.b\n"
-        "00000000:01:00.0, 12.1, 38, 0x00000000000000FF, \n"
-        "00000000:02:00.0, [N/A], [Unknown Error], [N/A],\n"
-        "00000000:01:00.0, 12.1, 39, 0x00000000000000FF, \n"
-        "00000000:02:00.0, [N/A], [Unknown Error], [N/A], \n");
+    m = machine_of("pci.bus_id, compute_cap, fan.speed [%], clocks_throttle_reasons.supported, "
+                   "inforom.checksum_validation, gsp.mode.current, a.b\n"
+                   "00000000:01:00.0, 12.1, 38, 0x00000000000000FF, invalid, Enabled, \n"
+                   "00000000:02:00.0, [N/A], [Unknown Error], [N/A], valid, [N/A],\n"
+                   "00000000:01:00.0, 12.1, 39, 0x00000000000000FF, valid, Disabled, \n"
+                   "00000000:02:00.0, [N/A], [Unknown Error], [N/A], valid, [N/A], \n");
     assert_int_equal(m->device_count, 2);
     assert_int_equal(number(m, SIM_CC_MAJOR), 12);
     assert_int_equal(number(m, SIM_CC_MINOR), 1);
     assert_int_equal(number(m, SIM_FAN), 38);
     assert_int_equal(number(m, SIM_REASONS_SUPPORTED), 0xff);
+    assert_int_equal(number(m, SIM_GSP_ENABLED), 1);
+    assert_int_equal(m->devices[0].answers[SIM_INFOROM_VALID].code, NVML_ERROR_CORRUPTED_INFOROM);
+    assert_int_equal(m->devices[1].answers[SIM_INFOROM_VALID].code, NVML_SUCCESS);
     assert_int_equal(m->devices[0].answers[SIM_REASONS].code, NVML_ERROR_NOT_SUPPORTED);
     assert_int_equal(m->devices[1].answers[SIM_FAN].code, NVML_ERROR_UNKNOWN);
     assert_string_equal(m->devices[1].uuid, "GPU-00000000-0000-0000-0000-000000000200");
