@@ -176,6 +176,10 @@
       (nvmlDevice_t device, nvmlClockOffset_t *info))                                              \
     X(515, nvmlReturn_t, nvmlDeviceGetGpcClkVfOffset, (nvmlDevice_t device, int *offset))          \
     X(520, nvmlReturn_t, nvmlDeviceGetMemClkVfOffset, (nvmlDevice_t device, int *offset))          \
+    X(520, nvmlReturn_t, nvmlDeviceGetGpcClkMinMaxVfOffset,                                        \
+      (nvmlDevice_t device, int *min_offset, int *max_offset))                                     \
+    X(520, nvmlReturn_t, nvmlDeviceGetMemClkMinMaxVfOffset,                                        \
+      (nvmlDevice_t device, int *min_offset, int *max_offset))                                     \
     X(535, nvmlReturn_t, nvmlDeviceGetCurrentClocksEventReasons,                                   \
       (nvmlDevice_t device, unsigned long long *reasons))                                          \
     X(535, nvmlReturn_t, nvmlDeviceGetSupportedClocksEventReasons,                                 \

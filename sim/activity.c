@@ -3,6 +3,7 @@
 #include "sim/driver.h"
 
 #include "base/clock.h"
+#include "sim/mig.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -50,7 +51,8 @@ static nvmlReturn_t fill_series(struct sim_call *call, nvmlSamplingType_t type,
     uint64_t now;
     if (v->code != NVML_SUCCESS)
         return v->code;
-    if (call->device->parent || call->device->mig_count > 0 || series[type].every_us == 0)
+    if (call->device->parent || sim_mig_count(&call->live, call->device) > 0 ||
+        series[type].every_us == 0)
         return NVML_ERROR_NOT_SUPPORTED;
     nvmlReturn_t code = sim_read(call, series[type].slot, &now);
     if (code != NVML_SUCCESS)
@@ -190,14 +192,16 @@ SIM_EXPORT nvmlReturn_t nvmlGpmMigSampleGet(nvmlDevice_t device, unsigned int gp
         code = gpm_support(&call);
     if (code == NVML_SUCCESS && call.device->parent)
         code = NVML_ERROR_INVALID_ARGUMENT;
-    size_t i = 0;
-    while (code == NVML_SUCCESS && i < call.device->mig_count &&
-           call.device->migs[i].gpu_instance != (int)gpu_instance)
-        i++;
-    if (code == NVML_SUCCESS && i == call.device->mig_count)
+    struct sim_device *found = NULL;
+    for (size_t i = 0; code == NVML_SUCCESS && i < sim_mig_count(&call.live, call.device); i++) {
+        struct sim_device *mig = sim_mig_at(&call.live, call.device, i);
+        if (!found && mig && mig->gpu_instance == (int)gpu_instance)
+            found = mig;
+    }
+    if (code == NVML_SUCCESS && !found)
         code = NVML_ERROR_NOT_FOUND;
     if (code == NVML_SUCCESS) {
-        call.device = &call.device->migs[i];
+        call.device = found;
         take(&call, (int)gpu_instance, sample);
     }
     return sim_leave(code);
@@ -255,7 +259,7 @@ static nvmlReturn_t fill_processes(struct sim_call *call, nvmlProcessesUtilizati
     const struct sim_value *v = &call->device->answers[SIM_PROCESS_UTIL];
     if (v->code != NVML_SUCCESS)
         return v->code;
-    if (call->device->parent || call->device->mig_count > 0)
+    if (call->device->parent || sim_mig_count(&call->live, call->device) > 0)
         return NVML_ERROR_NOT_SUPPORTED;
     if (!info->procUtilArray || info->processSamplesCount < PROCESS_SAMPLES) {
         info->processSamplesCount = PROCESS_SAMPLES;

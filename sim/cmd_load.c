@@ -8,6 +8,7 @@
 #include "base/parse.h"
 #include "base/strbuf.h"
 #include "sim/live.h"
+#include "sim/mig.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -98,15 +99,14 @@ static void enumerate(const struct sim_machine *machine, struct visible *all)
 }
 
 /* A UUID may be shortened, as long as only one device begins so. */
-static const struct sim_device *find_uuid(const struct sim_machine *machine, const char *text,
-                                          size_t len)
+static const struct sim_device *find_uuid(const struct sim_live *live, const char *text, size_t len)
 {
     const struct sim_device *found = NULL;
-    for (size_t i = 0; i < machine->device_count; i++) {
-        const struct sim_device *gpu = &machine->devices[i];
-        for (size_t j = 0; j <= gpu->mig_count; j++) {
-            const struct sim_device *device = j == 0 ? gpu : &gpu->migs[j - 1];
-            if (strncasecmp(device->uuid, text, len) != 0)
+    for (size_t i = 0; i < live->machine->device_count; i++) {
+        const struct sim_device *gpu = &live->machine->devices[i];
+        for (size_t j = 0; j <= sim_mig_count(live, gpu); j++) {
+            const struct sim_device *device = j == 0 ? gpu : sim_mig_at(live, gpu, j - 1);
+            if (!device || strncasecmp(device->uuid, text, len) != 0)
                 continue;
             if (found)
                 return NULL;
@@ -116,13 +116,13 @@ static const struct sim_device *find_uuid(const struct sim_machine *machine, con
     return found;
 }
 
-static const struct sim_device *find_entry(const struct sim_machine *machine,
-                                           const struct visible *all, const char *text, size_t len)
+static const struct sim_device *find_entry(const struct sim_live *live, const struct visible *all,
+                                           const char *text, size_t len)
 {
     char number[8];
     uint64_t index;
     if (len > 4 && (strncasecmp(text, "GPU-", 4) == 0 || strncasecmp(text, "MIG-", 4) == 0))
-        return find_uuid(machine, text, len);
+        return find_uuid(live, text, len);
     if (len == 0 || len >= sizeof(number))
         return NULL;
     (void)snprintf(number, sizeof(number), "%.*s", (int)len, text);
@@ -131,11 +131,11 @@ static const struct sim_device *find_entry(const struct sim_machine *machine,
 
 /* CUDA takes the list up to its first entry that names no device, and none at all if a device
  * stands in it twice. An empty variable hides everything. */
-static void select_visible(const struct sim_machine *machine, struct visible *ret)
+static void select_visible(const struct sim_live *live, struct visible *ret)
 {
     struct visible all = {.count = 0};
     const char *list = getenv("CUDA_VISIBLE_DEVICES");
-    enumerate(machine, &all);
+    enumerate(live->machine, &all);
     *ret = all;
     if (!list)
         return;
@@ -143,7 +143,7 @@ static void select_visible(const struct sim_machine *machine, struct visible *re
     for (const char *p = list; ret->count < MAX_VISIBLE; p++) {
         p += strspn(p, " ");
         size_t len = strcspn(p, ", ");
-        const struct sim_device *device = find_entry(machine, &all, p, len);
+        const struct sim_device *device = find_entry(live, &all, p, len);
         for (size_t i = 0; i < ret->count; i++)
             if (device && ret->devices[i] == device) {
                 ret->count = 0;
@@ -247,7 +247,7 @@ static void wait_for_end(const sigset_t *signals, uint64_t duration_ns)
 static int hold(const struct sim_live *live, const struct options *o, struct gp_err *err)
 {
     struct visible visible;
-    select_visible(live->machine, &visible);
+    select_visible(live, &visible);
     if (o->gpu >= visible.count) {
         (void)fprintf(stderr, visible.count == 0
                                   ? "RuntimeError: No CUDA GPUs are available (CUDA error 100: no "
@@ -256,8 +256,10 @@ static int hold(const struct sim_live *live, const struct options *o, struct gp_
         return GP_EFAIL;
     }
     const struct sim_device *device = visible.devices[o->gpu];
-    if (!device->parent && device->mig_count > 0)
-        device = &device->migs[0];
+    const struct sim_device *gpu = device;
+    for (size_t i = 0; device == gpu && !gpu->parent && i < sim_mig_count(live, gpu); i++)
+        if (sim_mig_at(live, gpu, i))
+            device = sim_mig_at(live, gpu, i);
 
     /* Signals wait for us, so that the slot is given back between the blocking calls. */
     sigset_t signals;

@@ -7,6 +7,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "sim/mig.h"
+#include "sim/setting.h"
 #include "sim/unplayed.h"
 
 #include <dlfcn.h>
@@ -50,7 +52,7 @@ static const uint64_t handle_tag = UINT64_C(0x4750) << 48;
 static nvmlDevice_t make_handle(unsigned int generation, const struct sim_device *device)
 {
     const struct sim_device *gpu = device->parent ? device->parent : device;
-    uint64_t mig = device->parent ? device->index + 1 : 0;
+    uint64_t mig = device->parent ? sim_mig_handle(device) : 0;
     uint64_t bits = handle_tag | (uint64_t)(generation & 0xffff) << 32 | mig << 16 | gpu->index;
     return (nvmlDevice_t)(uintptr_t)bits;
 }
@@ -63,9 +65,7 @@ static struct sim_device *find_handle(const struct session *session, nvmlDevice_
         gpu >= session->machine->device_count)
         return NULL;
     struct sim_device *device = &session->machine->devices[gpu];
-    if (mig == 0)
-        return device;
-    return mig <= device->mig_count ? &device->migs[mig - 1] : NULL;
+    return mig == 0 ? device : sim_mig_find(&session->live, device, (unsigned int)mig);
 }
 
 /* ------------------------------------------------------------------------- calls */
@@ -386,6 +386,7 @@ static nvmlReturn_t initialise(enum sim_function function)
         driver.error[0] = '\0';
         if (driver.references++ == 0) {
             session->generation = ++driver.generations;
+            sim_client_enter(&session->live);
             atomic_store(&driver.current, session);
             session = NULL;
         }
@@ -441,6 +442,7 @@ SIM_EXPORT nvmlReturn_t nvmlShutdown(void)
         code = NVML_ERROR_UNINITIALIZED;
     } else if (--driver.references == 0) {
         struct session *session = atomic_exchange(&driver.current, NULL);
+        sim_client_leave(&session->live);
         session->next = driver.retired;
         driver.retired = session;
         free_retired();

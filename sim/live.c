@@ -2,6 +2,9 @@
 
 #include "base/clock.h"
 
+#include "sim/mig.h"
+#include "sim/setting.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -129,18 +132,26 @@ double sim_live_load(const struct sim_live *live, const struct sim_device *devic
 
 /* ------------------------------------------------------------------------- values */
 
-static double limit_mw(const struct sim_device *device, double fallback)
+static double limit_mw(const struct sim_live *live, const struct sim_device *device,
+                       double fallback)
 {
-    double limit = number_or(device, SIM_LIMIT_ENFORCED, 0);
-    if (limit <= 0)
-        limit = number_or(device, SIM_LIMIT, 0);
-    return limit > 0 ? limit : fallback;
+    static const enum sim_slot slots[] = {SIM_LIMIT_ENFORCED, SIM_LIMIT};
+    for (size_t i = 0; i < GP_ARRAY_LEN(slots); i++) {
+        struct sim_value v = sim_setting_value(live, device, slots[i]);
+        if (v.code == NVML_SUCCESS && v.number > 0)
+            return (double)v.number;
+    }
+    return fallback;
 }
 
 static double power_mw(const struct sim_live *live, const struct sim_device *device,
                        double captured, double busy)
 {
-    double limit = limit_mw(device, captured + 150000);
+    double limit = limit_mw(live, device, captured + 150000);
+    uint64_t changed;
+    /* What was captured above its limit stays there, until somebody sets another one. */
+    if (captured > limit && sim_setting_get(live, gpu_of(device), SIM_SET_LIMIT, &changed))
+        captured = limit;
     double full = captured > limit * full_power ? captured : limit * full_power;
     double power = captured + (full - captured) * busy;
     power *= 1 + 0.015 * wobble(live, device->index, 1);
@@ -178,8 +189,12 @@ static double clock_mhz(const struct sim_live *live, const struct sim_device *de
     return now > captured ? now : captured;
 }
 
-static uint64_t reasons(uint64_t captured, double busy)
+static uint64_t reasons(const struct sim_live *live, const struct sim_device *device,
+                        uint64_t captured, double busy)
 {
+    uint64_t lock;
+    if (!device->parent && sim_setting_get(live, device, SIM_SET_GPU_CLOCK_MAX, &lock))
+        captured |= NVML_CLOCKS_EVENT_APPLICATIONS_CLOCKS;
     if (busy <= 0)
         return captured;
     captured &= ~NVML_CLOCKS_EVENT_GPU_IDLE;
@@ -224,7 +239,7 @@ nvmlReturn_t sim_live_memory(const struct sim_live *live, const struct sim_devic
 struct sim_value sim_live_value(const struct sim_live *live, const struct sim_device *device,
                                 enum sim_slot slot)
 {
-    struct sim_value v = device->answers[slot];
+    struct sim_value v = sim_setting_value(live, device, slot);
     enum sim_motion motion = sim_answers[slot].motion;
     if (v.code != NVML_SUCCESS || motion == SIM_MOTION_STATIC)
         return v;
@@ -265,9 +280,12 @@ struct sim_value sim_live_value(const struct sim_live *live, const struct sim_de
         break;
     }
     case SIM_MOTION_CLOCK:
-        v.number = rounded(clock_mhz(live, device, slot, captured, busy));
+        v.number = sim_setting_clock(live, device, slot,
+                                     rounded(clock_mhz(live, device, slot, captured, busy)));
         break;
     case SIM_MOTION_FAN:
+        if (sim_setting_get(live, gpu_of(device), SIM_SET_FAN, &(uint64_t){0}))
+            break; /* somebody has taken it over */
         v.number = rounded(clamp(captured + 45 * busy, captured, captured > 100 ? captured : 100));
         break;
     case SIM_MOTION_PCIE:
@@ -284,7 +302,7 @@ struct sim_value sim_live_value(const struct sim_live *live, const struct sim_de
             v.number = NVML_PSTATE_0;
         break;
     case SIM_MOTION_REASONS:
-        v.number = reasons(v.number, busy);
+        v.number = reasons(live, device, v.number, busy);
         break;
     }
     return v;
@@ -325,7 +343,7 @@ struct sim_value sim_live_field(const struct sim_live *live, const struct sim_de
     struct sim_value v = {.code = NVML_ERROR_NOT_SUPPORTED};
     for (size_t i = 0; i < device->field_count; i++)
         if (device->fields[i].id == id && device->fields[i].scope == scope)
-            v = device->fields[i].value;
+            v = sim_setting_field(live, device, id, scope, device->fields[i].value);
     if (v.code != NVML_SUCCESS)
         return v;
 
@@ -362,8 +380,7 @@ size_t sim_live_processes(const struct sim_live *live, const struct sim_device *
     for (size_t slot = 0; next_job(live, device, &slot, &job); count++) {
         if (count >= capacity)
             continue;
-        const struct sim_device *mig =
-            job.mig >= 0 && (size_t)job.mig < gpu->mig_count ? &gpu->migs[job.mig] : NULL;
+        const struct sim_device *mig = job.mig >= 0 ? sim_mig_at(live, gpu, (size_t)job.mig) : NULL;
         out[count] = (struct sim_process){
             .pid = job.pid,
             .compute = true,

@@ -145,6 +145,8 @@ struct sim_device {
     size_t process_count;
     struct sim_device *migs;
     size_t mig_count;
+    struct sim_device *next_made; /* of a MIG device that mig.c made, as the next */
+    uint16_t serial;              /* of its instance; 0: stands in the file */
     atomic_bool lost;      /* has fallen off the bus since this initialisation */
     atomic_uint grow_turn; /* fetches while the fault "grow" is on: most are refused */
 };

@@ -2,6 +2,8 @@
 #include "sim/driver.h"
 
 #include "base/clock.h"
+#include "sim/mig.h"
+#include "sim/setting.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -292,13 +294,15 @@ static nvmlReturn_t handle_by(enum sim_function function,
     if (code != NVML_SUCCESS)
         return sim_leave(code);
     struct sim_device *found = NULL;
-    for (size_t i = 0; i < call.machine->device_count && !found && !call.no_gpu; i++) {
+    for (size_t i = 0; !found && i < call.machine->device_count && !call.no_gpu; i++) {
         struct sim_device *gpu = &call.machine->devices[i];
         if (matches(gpu, text))
             found = gpu;
-        for (size_t j = 0; j < gpu->mig_count && matches == is_uuid && !found; j++)
-            if (is_uuid(&gpu->migs[j], text))
-                found = &gpu->migs[j];
+        for (size_t j = 0; matches == is_uuid && j < sim_mig_count(&call.live, gpu); j++) {
+            struct sim_device *mig = sim_mig_at(&call.live, gpu, j);
+            if (mig && is_uuid(mig, text))
+                found = mig;
+        }
     }
     code = found ? sim_give_handle(&call, found, device) : NVML_ERROR_NOT_FOUND;
     return sim_leave(code);
@@ -567,7 +571,7 @@ static nvmlReturn_t fill_samples(struct sim_call *call, nvmlProcessUtilizationSa
     const struct sim_value *v = &call->device->answers[SIM_PROCESS_UTIL];
     if (v->code != NVML_SUCCESS)
         return v->code;
-    if (call->device->parent || call->device->mig_count > 0)
+    if (call->device->parent || sim_mig_count(&call->live, call->device) > 0)
         return NVML_ERROR_NOT_SUPPORTED;
     if (!samples || *count < UTILIZATION_SAMPLES) {
         *count = UTILIZATION_SAMPLES;
@@ -792,10 +796,10 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetMigDeviceHandleByIndex(nvmlDevice_t device,
         sim_enter_device(&call, SIM_FN_nvmlDeviceGetMigDeviceHandleByIndex, device, mig != NULL);
     if (code == NVML_SUCCESS && call.device->answers[SIM_MIG_CURRENT].code != NVML_SUCCESS)
         code = call.device->answers[SIM_MIG_CURRENT].code;
-    if (code == NVML_SUCCESS && index >= call.device->mig_count)
-        code = NVML_ERROR_NOT_FOUND;
+    struct sim_device *found =
+        code == NVML_SUCCESS ? sim_mig_at(&call.live, call.device, index) : NULL;
     if (code == NVML_SUCCESS)
-        code = sim_give_handle(&call, &call.device->migs[index], mig);
+        code = found ? sim_give_handle(&call, found, mig) : NVML_ERROR_NOT_FOUND;
     return sim_leave(code);
 }
 

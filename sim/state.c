@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "sim/setting.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { STATE_VERSION = 2, RECORD_WORDS = 12, RECHECK_MS = 100 };
+enum { STATE_VERSION = 3, RECORD_WORDS = 12, RECHECK_MS = 100 };
 
 static const char state_magic[8] = "GPSTATE";
 
@@ -43,11 +44,13 @@ struct layout {
     struct slot faults[SIM_MAX_FAULTS];
     struct slot jobs[SIM_MAX_JOBS];
     struct counter counters[SIM_MAX_DEVICES][SIM_COUNTERS];
+    struct sim_settings settings;
 };
 
 struct sim_state {
     int fd; /* −1: private */
     struct layout *map;
+    struct sim_device *made; /* chained by next_made */
     /* Whether a job's process lives is asked of /proc at most every RECHECK_MS. */
     struct {
         atomic_ullong checked_ms;
@@ -140,9 +143,16 @@ static int prepare_file(int fd, const char *name, struct gp_err *err)
     if (fstat(fd, &st) < 0)
         return gp_err_set(err, GP_EIO, "cannot examine '%s': %s", name, strerror(errno));
     if (st.st_size == 0) {
-        struct layout head = {.version = STATE_VERSION, .size = sizeof(head)};
+        /* All of it is zero but its head; a thread's stack is too small for it. */
+        struct {
+            char magic[8];
+            uint32_t version;
+            uint32_t size;
+        } head = {.version = STATE_VERSION, .size = sizeof(struct layout)};
         memcpy(head.magic, state_magic, sizeof(head.magic));
         int r = gp_io_write_all(fd, &head, sizeof(head));
+        if (r == 0 && ftruncate(fd, sizeof(struct layout)) != 0)
+            r = -errno;
         if (r < 0)
             return gp_err_set(err, GP_EIO, "cannot write '%s': %s", name, strerror(-r));
         return GP_OK;
@@ -226,6 +236,11 @@ void sim_state_close(struct sim_state *state)
         (void)munmap(state->map, sizeof(*state->map));
     if (state->fd >= 0)
         (void)close(state->fd);
+    while (state->made) {
+        struct sim_device *next = state->made->next_made;
+        free(state->made);
+        state->made = next;
+    }
     free(state);
 }
 
@@ -364,4 +379,16 @@ uint64_t sim_state_counter(struct sim_state *state, size_t device, enum sim_coun
         atomic_fetch_add(&c->count,
                          last ? (uint64_t)((double)per_s * (double)(now - last) / 1e6) : first);
     return atomic_load(&c->count);
+}
+
+/* ------------------------------------------------------------------------- settings */
+
+struct sim_settings *sim_state_settings(struct sim_state *state)
+{
+    return &state->map->settings;
+}
+
+struct sim_device **sim_state_made_devices(struct sim_state *state)
+{
+    return &state->made;
 }

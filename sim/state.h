@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 
 struct gp_err;
+struct sim_settings;
 struct sim_state;
 
 enum { SIM_MAX_FAULTS = 64, SIM_MAX_JOBS = 1024, SIM_JOB_NAME_SIZE = 64 };
@@ -64,6 +65,11 @@ void sim_state_clear_faults(struct sim_state *state, int gpu);
 int sim_state_add_job(struct sim_state *state, const struct sim_job *job, size_t *ret_slot,
                       struct gp_err *err);
 void sim_state_remove_job(struct sim_state *state, size_t slot);
+
+/* What clients have changed: setting.h. */
+struct sim_settings *sim_state_settings(struct sim_state *state);
+/* MIG devices that this process has made out of live instances; freed with the state. */
+struct sim_device **sim_state_made_devices(struct sim_state *state);
 
 /* Start time of a process in clock ticks since boot, 0 if it does not exist. */
 uint64_t sim_process_start(unsigned int pid);

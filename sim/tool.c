@@ -12,7 +12,8 @@
 #include <unistd.h>
 
 static const struct gp_cmd *const commands[] = {
-    &sim_cmd_list, &sim_cmd_exec, &sim_cmd_load, &sim_cmd_fault, &sim_cmd_import, NULL,
+    &sim_cmd_list,  &sim_cmd_exec,   &sim_cmd_load, &sim_cmd_fault,
+    &sim_cmd_reset, &sim_cmd_import, NULL,
 };
 
 static const struct gp_program program = {
@@ -26,6 +27,7 @@ static const struct gp_program program = {
                   "malformed file\n5\tpermission denied\n",
     .environment = "GPULSE_SIM\tthe machine\nGPULSE_SIM_STILL\t1: values stand still\n"
                    "GPULSE_SIM_COUNT\tfile that receives the number of calls of each function\n"
+                   "GPULSE_SIM_ROOT\twhether settings may be changed: 1, or 0 (default: if root)\n"
                    "GPULSE_SIM_STATE\tdirectory of faults and jobs (default: "
                    "$XDG_RUNTIME_DIR/gpulse-sim, else /tmp/gpulse-sim-UID)\n",
 };

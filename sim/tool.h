@@ -7,7 +7,8 @@
 #include "sim/machine.h"
 #include "sim/state.h"
 
-extern const struct gp_cmd sim_cmd_list, sim_cmd_import, sim_cmd_exec, sim_cmd_load, sim_cmd_fault;
+extern const struct gp_cmd sim_cmd_list, sim_cmd_import, sim_cmd_exec, sim_cmd_load, sim_cmd_fault,
+    sim_cmd_reset;
 
 /* Directory of this program, where the simulated driver and the machines are. */
 int sim_tool_home(char home[GP_PATH_SIZE], struct gp_err *err);

@@ -9,8 +9,8 @@ import unicodedata
 
 from tap import BUILD, GPULSE, Skip, good, gpulse, main, run, test
 
-COMMANDS = ("status", "query", "sim")
-PAGES = ("gpulse", "status", "query", "metrics")
+COMMANDS = ("status", "query", "set", "sim")
+PAGES = ("gpulse", "status", "query", "set", "metrics")
 
 
 def complete(*words):
@@ -41,7 +41,7 @@ def help_fits_eighty_columns():
 
 @test
 def help_of_a_command_shows_options_and_examples():
-    for command in ("status", "query"):
+    for command in ("status", "query", "set"):
         text = good(gpulse(command, "--help"))
         for word in (f"usage: gpulse {command}", "\noptions:\n", "\ncommon options:\n",
                      "\nexamples:\n"):
@@ -98,6 +98,12 @@ def completion_offers_options_and_their_values():
 def completion_offers_metrics():
     assert "memory.used" in complete("query", "memory.u")
     assert "memory.used,temperature.gpu" in complete("query", "memory.used,temperature.g")
+
+
+@test
+def completion_offers_controls():
+    assert "power-limit=" in complete("set", "power")
+    assert "mig-mode=" in complete("set", "power-limit=300", "mig")
 
 
 @test

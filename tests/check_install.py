@@ -44,13 +44,24 @@ def manual_pages_are_where_man_looks():
     if not shutil.which("scdoc"):
         raise Skip("no scdoc")
     for page in ("man1/gpulse.1", "man1/gpulse-status.1", "man1/gpulse-query.1",
-                 "man1/gpulse-sim.1", "man7/gpulse-metrics.7"):
+                 "man1/gpulse-set.1", "man1/gpulse-sim.1", "man7/gpulse-metrics.7"):
         assert len(installed(f"share/man/{page}")) == 1, page
 
 
 @test
 def schemas_are_installed():
     assert len(installed("share/gpulse/schema/gpulse.query*-1.json")) == 2, installed("*.json")
+
+
+@test
+def the_systemd_unit_names_the_installed_program():
+    units = installed("lib/systemd/system/gpulse-restore.service")
+    assert len(units) == 1, units
+    lines = (DEST / units[0]).read_text().splitlines()
+    start = [line.split("=", 1)[1] for line in lines if line.startswith("ExecStart=")]
+    program = "/" + installed("bin/gpulse")[0]
+    assert start == [f"{program} set --restore /etc/gpulse/settings.json --yes"], start
+    assert "WantedBy=multi-user.target" in lines
 
 
 @test

@@ -500,8 +500,8 @@ void gp_cli_man(struct gp_strbuf *sb, const struct gp_program *program)
     man_pairs(sb, "EXIT STATUS", program->exit_codes);
     man_see_also(sb, is_helper_program(program)
                          ? "*gpulse*(1)"
-                         : "*gpulse-status*(1), *gpulse-query*(1), *gpulse-sim*(1), "
-                           "*gpulse-metrics*(7)");
+                         : "*gpulse-status*(1), *gpulse-query*(1), *gpulse-set*(1), "
+                           "*gpulse-sim*(1), *gpulse-metrics*(7)");
 }
 
 void gp_cli_man_command(struct gp_strbuf *sb, const struct gp_program *program,
@@ -648,6 +648,9 @@ static void complete_kind(struct gp_strbuf *sb, enum gp_complete kind, const cha
     case GP_COMPLETE_MACHINE:
         add_expanded(sb, kind, whole, (size_t)(value - whole), value, expand);
         gp_strbuf_adds(sb, "FILES\n");
+        break;
+    case GP_COMPLETE_CONTROLS:
+        add_expanded(sb, kind, whole, 0, whole, expand);
         break;
     case GP_COMPLETE_COMMAND:
         gp_strbuf_adds(sb, "COMMANDS\n");

@@ -75,6 +75,12 @@ bool gp_parse_size(const char *s, uint64_t *ret_bytes)
     return parse_scaled(s, suffixes, GP_ARRAY_LEN(suffixes), ret_bytes);
 }
 
+bool gp_parse_power(const char *s, uint64_t *ret_mw)
+{
+    static const struct suffix suffixes[] = {{"", 1e3}, {"W", 1e3}, {"kW", 1e6}, {"mW", 1}};
+    return parse_scaled(s, suffixes, GP_ARRAY_LEN(suffixes), ret_mw);
+}
+
 bool gp_parse_u64(const char *s, uint64_t *ret)
 {
     if (!isdigit((unsigned char)*s))

@@ -11,6 +11,9 @@ bool gp_parse_duration(const char *s, uint64_t *ret_ns);
  * TB decimal, as in coreutils. */
 bool gp_parse_size(const char *s, uint64_t *ret_bytes);
 
+/* "350", "350.5", "350W", "1.4kW"; a bare number counts watts. Milliwatts. */
+bool gp_parse_power(const char *s, uint64_t *ret_mw);
+
 /* Decimal, no sign, no spaces. */
 bool gp_parse_u64(const char *s, uint64_t *ret);
 

@@ -14,7 +14,10 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PRIME_GAP_MS = 110 }; /* GPM wants 100 between its samples */
+enum {
+    PRIME_GAP_MS = 110, /* GPM wants 100 between its samples */
+    SAMPLE_TIMEOUT_S = 3,
+};
 
 #define OPT(field) offsetof(struct gp_common, field)
 
@@ -23,7 +26,7 @@ const struct gp_opt gp_common_options[] = {
      .help = "only these GPUs: comma list of indices, ranges (0-3), UUIDs, PCI bus ids or parts of "
              "the name"},
     {0, "timeout", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(timeout_ns),
-     .help = "how long a sample waits for a GPU that does not answer (default 3s)"},
+     .help = "how long to wait for a GPU that does not answer (default 3s, for changes 30s)"},
     {0, "sim", NULL, GP_OPT_STRING, "MACHINE", .complete = GP_COMPLETE_MACHINE, .offset = OPT(sim),
      .help =
          "show a simulated machine: a name with an optional count (h100x8; see gpulse sim list) or "
@@ -44,7 +47,7 @@ const struct gp_opt gp_common_options[] = {
 
 struct gp_common *gp_common(void)
 {
-    static struct gp_common common = {.color = "auto", .timeout_ns = 3 * GP_NS_PER_S};
+    static struct gp_common common = {.color = "auto"};
     return &common;
 }
 
@@ -91,6 +94,11 @@ bool gp_app_wants_color(void)
     return isatty(STDOUT_FILENO) && !(no_color && *no_color) && term && strcmp(term, "dumb") != 0;
 }
 
+uint64_t gp_app_timeout_ns(uint64_t fallback_ns)
+{
+    return gp_common()->timeout_ns ? gp_common()->timeout_ns : fallback_ns;
+}
+
 static const char *given_or_env(const char *given, const char *name)
 {
     const char *value = given ? given : getenv(name);
@@ -100,6 +108,11 @@ static const char *given_or_env(const char *given, const char *name)
 const char *gp_app_machine(void)
 {
     return given_or_env(gp_common()->sim, "GPULSE_SIM");
+}
+
+static const char *root_prefix(void)
+{
+    return given_or_env(gp_common()->root, "GPULSE_ROOT");
 }
 
 /* The library to load: the simulated driver for --sim, what GPULSE_NVML names, or a search. */
@@ -126,7 +139,8 @@ static int choose_library(const char *sim, char path[GP_PATH_SIZE], const char *
 static uint64_t later_timeout(const struct gp_loop *loop)
 {
     uint64_t ns = loop->interval_ns > GP_NS_PER_S ? loop->interval_ns : GP_NS_PER_S;
-    return ns < gp_common()->timeout_ns ? ns : gp_common()->timeout_ns;
+    uint64_t first_ns = gp_app_timeout_ns(SAMPLE_TIMEOUT_S * GP_NS_PER_S);
+    return ns < first_ns ? ns : first_ns;
 }
 
 /* A thread of the sampler is inside the driver for good. */
@@ -145,34 +159,40 @@ static int prime(struct gp_sampler *sampler, struct gp_err *err)
     return 0;
 }
 
-int gp_app_open(const struct gp_want *want, const struct gp_loop *loop, struct gp_sampler **ret,
-                struct gp_err *err)
+int gp_app_source(struct gp_source **ret, struct gp_selection **ret_selection, struct gp_err *err)
 {
-    /* They live as long as the process: a stuck worker may use them at any time. */
+    /* They live as long as the process: a stuck thread may use them at any time. */
     static char library_path[GP_PATH_SIZE];
     static struct gp_selection selection;
     const char *sim = gp_app_machine();
-    const char *root = given_or_env(gp_common()->root, "GPULSE_ROOT");
-    const char *library;
-    int r = choose_library(sim, library_path, &library, err);
+    struct gp_nvml_config nvml = {.root = root_prefix(), .simulated = sim != NULL};
+    int r = choose_library(sim, library_path, &nvml.library, err);
     if (r == 0 && gp_common()->id)
         r = gp_selection_parse(gp_common()->id, &selection, err);
     if (r < 0)
         return r;
-    struct gp_want complete = *want;
-    complete.mig = want->mig || gp_selection_names_mig(&selection);
-    const struct gp_nvml_config nvml = {.library = library, .root = root, .simulated = sim != NULL};
-    const struct gp_sampler_config config = {
-        .source = gp_nvml_new(&nvml),
-        .root = root,
-        .timeout_ns = gp_common()->timeout_ns,
+    struct gp_source *source = gp_nvml_new(&nvml);
+    if (!source)
+        return gp_err_set(err, GP_ENOMEM, "out of memory");
+    *ret = source;
+    *ret_selection = &selection;
+    return 0;
+}
+
+int gp_app_open(const struct gp_want *want, const struct gp_loop *loop, struct gp_sampler **ret,
+                struct gp_err *err)
+{
+    struct gp_sampler_config config = {
+        .root = root_prefix(),
+        .timeout_ns = gp_app_timeout_ns(SAMPLE_TIMEOUT_S * GP_NS_PER_S),
         .later_timeout_ns = later_timeout(loop),
         .release_when_idle = gp_common()->release_when_idle && loop->interval_ns != 0,
-        .selection = &selection,
-        .want = complete,
+        .want = *want,
     };
-    if (!config.source)
-        return gp_err_set(err, GP_ENOMEM, "out of memory");
+    int r = gp_app_source(&config.source, &config.selection, err);
+    if (r < 0)
+        return r;
+    config.want.mig = want->mig || gp_selection_names_mig(config.selection);
     r = gp_sampler_new(&config, ret, err);
     stuck = r == GP_ETIMEOUT;
     if (r < 0 || !gp_metric_set_has_tier(&want->metrics, GP_TIER_RATE))
@@ -187,6 +207,11 @@ void gp_app_close(struct gp_sampler *sampler)
 {
     if (!gp_sampler_free(sampler))
         stuck = true;
+}
+
+void gp_app_note_stuck(void)
+{
+    stuck = true;
 }
 
 bool gp_app_is_stuck(void)

@@ -18,7 +18,7 @@ struct gp_common {
     bool sim_still;
     const char *root;
     const char *color;
-    uint64_t timeout_ns;
+    uint64_t timeout_ns; /* 0: not given */
     bool release_when_idle;
     bool help;
     bool version;
@@ -36,6 +36,17 @@ int gp_app_parse(const struct gp_cmd *cmd, int argc, char **argv, void *values, 
                  bool *ret_done, struct gp_err *err) GP_MUST_CHECK;
 
 void gp_app_close(struct gp_sampler *sampler);
+
+/* The given --timeout, or this one. */
+uint64_t gp_app_timeout_ns(uint64_t fallback_ns);
+
+/* The source that the common options ask for, and which GPUs they choose; the latter lives as long
+ * as the process. */
+int gp_app_source(struct gp_source **ret, struct gp_selection **ret_selection,
+                  struct gp_err *err) GP_MUST_CHECK;
+
+/* Notes that a thread is stuck inside the driver. */
+void gp_app_note_stuck(void);
 
 /* Whether a thread is stuck inside the driver: then the process must end with _exit(), because what
  * exit() runs would pull the driver's library from under that thread. */

@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/strbuf.h"
+#include "source/control.h"
 
 #include <malloc.h>
 #include <signal.h>
@@ -12,7 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-static const struct gp_cmd *const commands[] = {&gp_cmd_status, &gp_cmd_query, &gp_cmd_sim, NULL};
+static const struct gp_cmd *const commands[] = {&gp_cmd_status, &gp_cmd_query, &gp_cmd_set,
+                                               &gp_cmd_sim,    NULL};
 
 const struct gp_program gp_program = {
     .name = "gpulse",
@@ -46,6 +48,9 @@ static void expand_names(struct gp_strbuf *sb, enum gp_complete kind)
     if (kind == GP_COMPLETE_METRICS)
         for (int m = 0; m < GP_METRIC__COUNT; m++)
             gp_strbuf_addf(sb, "%s\t%s\n", gp_metric_table[m].name, gp_metric_table[m].help);
+    if (kind == GP_COMPLETE_CONTROLS)
+        for (int i = 0; i < GP_CONTROL__COUNT; i++)
+            gp_strbuf_addf(sb, "%s=\t%s\n", gp_control_table[i].name, gp_control_table[i].syntax);
     if (kind == GP_COMPLETE_MACHINE && gp_io_find_companion("sim", "machines", dir, NULL) == 0)
         gp_io_list_names(dir, ".json", sb);
 }

@@ -11,6 +11,7 @@
 #include "model/reading.h"
 
 struct gp_err;
+struct gp_control_ops;
 struct gp_source_device;
 
 /* What a consumer asks for in a tick: only the readers that produce it run. */
@@ -58,6 +59,8 @@ struct gp_source_ops {
     void (*read)(struct gp_source_device *device, const struct gp_want *want,
                  struct gp_reading *reading);
     void (*free)(struct gp_source *source);
+    /* What can be changed: source/control.h. NULL: nothing. */
+    const struct gp_control_ops *controls;
 };
 
 #endif

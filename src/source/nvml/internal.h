@@ -7,6 +7,9 @@
 
 #include <stdatomic.h>
 
+/* control.c */
+extern const struct gp_control_ops nvml_control_ops;
+
 /* Every function as a pointer, NULL where this driver does not have it. */
 struct nvml_api {
     void *library;
@@ -128,6 +131,7 @@ struct nvml_device {
     struct nvml_gpm gpm;
     struct nvml_device *parent; /* of a MIG instance */
     struct nvml_mig_list mig;
+    nvmlReturn_t activation; /* why a change of MIG mode could not be made at once */
 };
 
 /* readers.c: runs the readers that produce what is wanted and due, into the device's cache.

@@ -527,6 +527,7 @@ struct gp_source *gp_nvml_new(const struct gp_nvml_config *config)
         .uuid = nvml_uuid,
         .read = nvml_read,
         .free = nvml_free,
+        .controls = &nvml_control_ops,
     };
     struct nvml_source *source = calloc(1, sizeof(*source));
     if (!source)

@@ -1,0 +1,492 @@
+/* Setters, and what tells how they stand. The order of refusals is that of real drivers: handle and
+ * pointers, what the GPU has, who asks, what is asked for. */
+#include "sim/control.h"
+
+#include "sim/driver.h"
+#include "sim/mig.h"
+#include "sim/setting.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+bool sim_is_root(void)
+{
+    const char *given = getenv("GPULSE_SIM_ROOT");
+    return given && *given ? strcmp(given, "0") != 0 : geteuid() == 0;
+}
+
+/* Begins a setter. `support` is the answer that a GPU without the thing refuses. */
+static nvmlReturn_t enter_setter(struct sim_call *call, enum sim_function function,
+                                 nvmlDevice_t device, bool args_ok, enum sim_slot support)
+{
+    nvmlReturn_t code = sim_enter_device(call, function, device, args_ok);
+    if (code == NVML_SUCCESS)
+        code = call->device->answers[support].code;
+    if (code == NVML_SUCCESS && !sim_is_root())
+        code = NVML_ERROR_NO_PERMISSION;
+    return code;
+}
+
+static bool is_partitioned(const struct sim_call *call)
+{
+    struct sim_value mode = sim_setting_value(&call->live, call->device, SIM_MIG_CURRENT);
+    return mode.code == NVML_SUCCESS && mode.number != 0;
+}
+
+static bool is_older_than(const struct sim_call *call, nvmlDeviceArchitecture_t arch)
+{
+    const struct sim_value *own = &call->device->answers[SIM_ARCH];
+    return own->code == NVML_SUCCESS && own->number < arch;
+}
+
+static void set(const struct sim_call *call, enum sim_setting setting, uint64_t value)
+{
+    sim_setting_set(&call->live, call->device, setting, value);
+}
+
+/* ------------------------------------------------------------------------- modes */
+
+/* A switch that is stored as it is given. */
+static nvmlReturn_t set_switch(enum sim_function function, nvmlDevice_t device,
+                               nvmlEnableState_t state, enum sim_slot support,
+                               enum sim_setting setting)
+{
+    struct sim_call call;
+    nvmlReturn_t code =
+        enter_setter(&call, function, device,
+                     state == NVML_FEATURE_DISABLED || state == NVML_FEATURE_ENABLED, support);
+    if (code == NVML_SUCCESS && call.device->parent)
+        code = NVML_ERROR_NOT_SUPPORTED;
+    if (code == NVML_SUCCESS)
+        set(&call, setting, state);
+    return sim_leave(code);
+}
+
+SIM_EXPORT nvmlReturn_t nvmlDeviceSetPersistenceMode(nvmlDevice_t device, nvmlEnableState_t mode)
+{
+    return set_switch(SIM_FN_nvmlDeviceSetPersistenceMode, device, mode, SIM_PERSISTENCE,
+                      SIM_SET_PERSISTENCE);
+}
+
+SIM_EXPORT nvmlReturn_t nvmlDeviceSetEccMode(nvmlDevice_t device, nvmlEnableState_t mode)
+{
+    return set_switch(SIM_FN_nvmlDeviceSetEccMode, device, mode, SIM_ECC_CURRENT,
+                      SIM_SET_ECC_PENDING);
+}
+
+SIM_EXPORT nvmlReturn_t nvmlDeviceSetAccountingMode(nvmlDevice_t device, nvmlEnableState_t mode)
+{
+    return set_switch(SIM_FN_nvmlDeviceSetAccountingMode, device, mode, SIM_ACCOUNTING,
+                      SIM_SET_ACCOUNTING);
+}
+
+SIM_EXPORT nvmlReturn_t nvmlDeviceSetGpuOperationMode(nvmlDevice_t device,
+                                                      nvmlGpuOperationMode_t mode)
+{
+    struct sim_call call;
+    nvmlReturn_t code = enter_setter(&call, SIM_FN_nvmlDeviceSetGpuOperationMode, device,
+                                     mode <= NVML_GOM_LOW_DP, SIM_GOM);
+    if (code == NVML_SUCCESS)
+        set(&call, SIM_SET_OPERATION_MODE_PENDING, mode);
+    return sim_leave(code);
+}
+
+SIM_EXPORT nvmlReturn_t nvmlDeviceSetComputeMode(nvmlDevice_t device, nvmlComputeMode_t mode)
+{
+    struct sim_call call;
+    bool known = mode == NVML_COMPUTEMODE_DEFAULT || mode == NVML_COMPUTEMODE_PROHIBITED ||
+                 mode == NVML_COMPUTEMODE_EXCLUSIVE_PROCESS;
+    nvmlReturn_t code =
+        enter_setter(&call, SIM_FN_nvmlDeviceSetComputeMode, device, known, SIM_COMPUTE_MODE);
+    if (code == NVML_SUCCESS && !call.device->parent && is_partitioned(&call))
+        code = NVML_ERROR_NOT_SUPPORTED;
+    if (code == NVML_SUCCESS && !call.device->parent)
+        set(&call, SIM_SET_COMPUTE_MODE, mode);
+    else if (code == NVML_SUCCESS)
+        code = sim_instance_set_mode(&call, mode);
+    return sim_leave(code);
+}
+
+/* Ampere GPUs must be free of every client for it, later ones of programs that compute. */
+static bool is_held(const struct sim_call *call)
+{
+    if (sim_device_is_busy(&call->live, call->device))
+        return true;
+    return is_older_than(call, NVML_DEVICE_ARCH_HOPPER) && !sim_client_is_alone(&call->live);
+}
+
+SIM_EXPORT nvmlReturn_t nvmlDeviceSetMigMode(nvmlDevice_t device, unsigned int mode,
+                                             nvmlReturn_t *activation)
+{
+    struct sim_call call;
+    bool args_ok = activation && mode <= NVML_FEATURE_ENABLED;
+    nvmlReturn_t code =
+        enter_setter(&call, SIM_FN_nvmlDeviceSetMigMode, device, args_ok, SIM_MIG_CURRENT);
+    if (code == NVML_SUCCESS && call.device->parent)
+        code = NVML_ERROR_INVALID_ARGUMENT;
+    if (code == NVML_SUCCESS) {
+        bool held = is_partitioned(&call) != (mode != 0) && is_held(&call);
+        set(&call, SIM_SET_MIG_PENDING, mode);
+        *activation = held ? NVML_ERROR_IN_USE : NVML_SUCCESS;
+        if (!held) {
+            if (is_partitioned(&call) != (mode != 0))
+                sim_mig_clear(&call.live, call.device);
+            set(&call, SIM_SET_MIG, mode);
+        }
+    }
+    return sim_leave(code);
+}
+
+/* ------------------------------------------------------------------------- power */
+
+static nvmlReturn_t set_limit(struct sim_call *call, uint64_t mw)
+{
+    const struct sim_value *v = call->device->answers;
+    if (call->device->parent)
+        return NVML_ERROR_NOT_SUPPORTED;
+    if (v[SIM_LIMIT_MIN].code == NVML_SUCCESS &&
+        (mw < v[SIM_LIMIT_MIN].number || mw > v[SIM_LIMIT_MAX].number))
+        return NVML_ERROR_INVALID_ARGUMENT;
+    set(call, SIM_SET_LIMIT, mw);
+    return NVML_SUCCESS;
+}
+
+SIM_EXPORT nvmlReturn_t nvmlDeviceSetPowerManagementLimit(nvmlDevice_t device, unsigned int limit)
+{
+    struct sim_call call;
+    nvmlReturn_t code =
+        enter_setter(&call, SIM_FN_nvmlDeviceSetPowerManagementLimit, device, true, SIM_LIMIT);
+    return sim_leave(code == NVML_SUCCESS ? set_limit(&call, limit) : code);
+}
+
+static nvmlReturn_t set_module_limit(struct sim_call *call, uint64_t mw)
+{
+    struct sim_value now = sim_live_field(
+        &call->live, call->device, NVML_FI_DEV_POWER_REQUESTED_LIMIT, NVML_POWER_SCOPE_MODULE);
+    struct sim_value min = sim_live_field(&call->live, call->device, NVML_FI_DEV_POWER_MIN_LIMIT,
+                                          NVML_POWER_SCOPE_MODULE);
+    struct sim_value max = sim_live_field(&call->live, call->device, NVML_FI_DEV_POWER_MAX_LIMIT,
+                                          NVML_POWER_SCOPE_MODULE);
+    if (now.code != NVML_SUCCESS)
+        return now.code;
+    if (min.code == NVML_SUCCESS && max.code == NVML_SUCCESS &&
+        (mw < min.number || mw > max.number))
+        return NVML_ERROR_INVALID_ARGUMENT;
+    set(call, SIM_SET_MODULE_LIMIT, mw);
+    return NVML_SUCCESS;
+}
+
+SIM_EXPORT nvmlReturn_t nvmlDeviceSetPowerManagementLimit_v2(nvmlDevice_t device,
+                                                             nvmlPowerValue_v2_t *power)
+{
+    struct sim_call call;
+    nvmlReturn_t code = enter_setter(&call, SIM_FN_nvmlDeviceSetPowerManagementLimit_v2, device,
+                                     power != NULL, SIM_LIMIT);
+    if (code == NVML_SUCCESS && power->version != nvmlPowerValue_v2)
+        code = NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+    if (code == NVML_SUCCESS && power->powerScope == NVML_POWER_SCOPE_GPU)
+        code = set_limit(&call, power->powerValueMw);
+    else if (code == NVML_SUCCESS && power->powerScope == NVML_POWER_SCOPE_MODULE)
+        code = set_module_limit(&call, power->powerValueMw);
+    else if (code == NVML_SUCCESS)
+        code = NVML_ERROR_NOT_SUPPORTED;
+    return sim_leave(code);
+}
+
+/* ------------------------------------------------------------------------- clocks */
+
+/* Words for the limits instead of numbers: never mixed with numbers. */
+#define CLOCKS_TDP 0xffffff01u
+#define CLOCKS_UNLIMITED 0xffffff02u
+
+static bool is_symbol(unsigned int mhz)
+{
+    return mhz == CLOCKS_TDP || mhz == CLOCKS_UNLIMITED;
+}
+
+static nvmlReturn_t lock(enum sim_function function, nvmlDevice_t device, unsigned int min,
+                         unsigned int max, nvmlDeviceArchitecture_t oldest, enum sim_slot limit,
+                         enum sim_setting setting)
+{
+    struct sim_call call;
+    bool args_ok = is_symbol(min) == is_symbol(max) && (is_symbol(min) || min <= max);
+    nvmlReturn_t code = enter_setter(&call, function, device, args_ok, limit);
+    if (code == NVML_SUCCESS && (call.device->parent || is_older_than(&call, oldest)))
+        code = NVML_ERROR_NOT_SUPPORTED;
+    uint64_t most = code == NVML_SUCCESS ? call.device->answers[limit].number : 0;
+    if (code == NVML_SUCCESS && is_symbol(min)) {
+        sim_setting_unset(&call.live, call.device, setting);
+        sim_setting_unset(&call.live, call.device, setting + 1);
+    } else if (code == NVML_SUCCESS && max > most) {
+        code = NVML_ERROR_INVALID_ARGUMENT;
+    } else if (code == NVML_SUCCESS) {
+        set(&call, setting, min);
+        set(&call, setting + 1, max);
+    }
+    return sim_leave(code);
+}
+
+static nvmlReturn_t unlock(enum sim_function function, nvmlDevice_t device,
+                           nvmlDeviceArchitecture_t oldest, enum sim_slot limit,
+                           enum sim_setting setting)
+{
+    return lock(function, device, CLOCKS_UNLIMITED, CLOCKS_UNLIMITED, oldest, limit, setting);
+}
+
+SIM_EXPORT nvmlReturn_t nvmlDeviceSetGpuLockedClocks(nvmlDevice_t device, unsigned int min,
+                                                     unsigned int max)
+{
+    return lock(SIM_FN_nvmlDeviceSetGpuLockedClocks, device, min, max, NVML_DEVICE_ARCH_VOLTA,
+                SIM_MAX_CLOCK_GRAPHICS, SIM_SET_GPU_CLOCK_MIN);
+}
+
+SIM_EXPORT nvmlReturn_t nvmlDeviceResetGpuLockedClocks(nvmlDevice_t device)
+{
+    return unlock(SIM_FN_nvmlDeviceResetGpuLockedClocks, device, NVML_DEVICE_ARCH_VOLTA,
+                  SIM_MAX_CLOCK_GRAPHICS, SIM_SET_GPU_CLOCK_MIN);
+}
+
+SIM_EXPORT nvmlReturn_t nvmlDeviceSetMemoryLockedClocks(nvmlDevice_t device, unsigned int min,
+                                                        unsigned int max)
+{
+    return lock(SIM_FN_nvmlDeviceSetMemoryLockedClocks, device, min, max, NVML_DEVICE_ARCH_AMPERE,
+                SIM_MAX_CLOCK_MEM, SIM_SET_MEMORY_CLOCK_MIN);
+}
+
+SIM_EXPORT nvmlReturn_t nvmlDeviceResetMemoryLockedClocks(nvmlDevice_t device)
+{
+    return unlock(SIM_FN_nvmlDeviceResetMemoryLockedClocks, device, NVML_DEVICE_ARCH_AMPERE,
+                  SIM_MAX_CLOCK_MEM, SIM_SET_MEMORY_CLOCK_MIN);
+}
+
+SIM_EXPORT nvmlReturn_t nvmlDeviceSetApplicationsClocks(nvmlDevice_t device, unsigned int memory,
+                                                        unsigned int graphics)
+{
+    struct sim_call call;
+    nvmlReturn_t code = enter_setter(&call, SIM_FN_nvmlDeviceSetApplicationsClocks, device, true,
+                                     SIM_APP_CLOCK_GRAPHICS);
+    if (code == NVML_SUCCESS && (memory > call.device->answers[SIM_MAX_CLOCK_MEM].number ||
+                                 graphics > call.device->answers[SIM_MAX_CLOCK_GRAPHICS].number))
+        code = NVML_ERROR_INVALID_ARGUMENT;
+    if (code == NVML_SUCCESS) {
+        set(&call, SIM_SET_APP_MEMORY, memory);
+        set(&call, SIM_SET_APP_GRAPHICS, graphics);
+    }
+    return sim_leave(code);
+}
+
+SIM_EXPORT nvmlReturn_t nvmlDeviceResetApplicationsClocks(nvmlDevice_t device)
+{
+    struct sim_call call;
+    nvmlReturn_t code = enter_setter(&call, SIM_FN_nvmlDeviceResetApplicationsClocks, device, true,
+                                     SIM_APP_CLOCK_GRAPHICS);
+    if (code == NVML_SUCCESS) {
+        sim_setting_unset(&call.live, call.device, SIM_SET_APP_MEMORY);
+        sim_setting_unset(&call.live, call.device, SIM_SET_APP_GRAPHICS);
+    }
+    return sim_leave(code);
+}
+
+/* ------------------------------------------------------------------------- clock offsets */
+
+struct offset {
+    enum sim_slot min; /* the next slot is the greatest */
+    enum sim_setting setting;
+};
+static const struct offset graphics_offset = {SIM_OFFSET_GRAPHICS_MIN, SIM_SET_OFFSET_GRAPHICS};
+static const struct offset memory_offset = {SIM_OFFSET_MEMORY_MIN, SIM_SET_OFFSET_MEMORY};
+
+static nvmlReturn_t enter_offset(struct sim_call *call, enum sim_function function,
+                                 nvmlDevice_t device, bool args_ok, const struct offset *offset,
+                                 bool is_setter)
+{
+    if (is_setter)
+        return enter_setter(call, function, device, args_ok, offset->min);
+    nvmlReturn_t code = sim_enter_device(call, function, device, args_ok);
+    return code == NVML_SUCCESS ? call->device->answers[offset->min].code : code;
+}
+
+static int offset_now(const struct sim_call *call, const struct offset *offset)
+{
+    uint64_t value = 0;
+    (void)sim_setting_get(&call->live, call->device, offset->setting, &value);
+    return (int)(int64_t)value;
+}
+
+static int offset_limit(const struct sim_call *call, const struct offset *offset, bool most)
+{
+    return (int)(int64_t)call->device->answers[offset->min + most].number;
+}
+
+static nvmlReturn_t set_offset(const struct sim_call *call, const struct offset *offset, int mhz)
+{
+    if (mhz < offset_limit(call, offset, false) || mhz > offset_limit(call, offset, true))
+        return NVML_ERROR_INVALID_ARGUMENT;
+    set(call, offset->setting, (uint64_t)(int64_t)mhz);
+    return NVML_SUCCESS;
+}
+
+static nvmlReturn_t clock_offsets(enum sim_function function, nvmlDevice_t device,
+                                  nvmlClockOffset_t *info, bool is_setter)
+{
+    struct sim_call call;
+    const struct offset *offset =
+        info && info->type == NVML_CLOCK_MEM ? &memory_offset : &graphics_offset;
+    bool args_ok = info && (info->type == NVML_CLOCK_GRAPHICS || info->type == NVML_CLOCK_MEM) &&
+                   info->pstate <= NVML_PSTATE_15;
+    nvmlReturn_t code = enter_offset(&call, function, device, args_ok, offset, is_setter);
+    if (code == NVML_SUCCESS && info->version != nvmlClockOffset_v1)
+        code = NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+    if (code == NVML_SUCCESS && is_setter) {
+        code = set_offset(&call, offset, info->clockOffsetMHz);
+    } else if (code == NVML_SUCCESS) {
+        info->clockOffsetMHz = offset_now(&call, offset);
+        info->minClockOffsetMHz = offset_limit(&call, offset, false);
+        info->maxClockOffsetMHz = offset_limit(&call, offset, true);
+    }
+    return sim_leave(code);
+}
+
+SIM_EXPORT nvmlReturn_t nvmlDeviceGetClockOffsets(nvmlDevice_t device, nvmlClockOffset_t *info)
+{
+    return clock_offsets(SIM_FN_nvmlDeviceGetClockOffsets, device, info, false);
+}
+
+SIM_EXPORT nvmlReturn_t nvmlDeviceSetClockOffsets(nvmlDevice_t device, nvmlClockOffset_t *info)
+{
+    return clock_offsets(SIM_FN_nvmlDeviceSetClockOffsets, device, info, true);
+}
+
+static nvmlReturn_t get_offset(enum sim_function function, nvmlDevice_t device,
+                               const struct offset *offset, int *ret)
+{
+    struct sim_call call;
+    nvmlReturn_t code = enter_offset(&call, function, device, ret != NULL, offset, false);
+    if (code == NVML_SUCCESS)
+        *ret = offset_now(&call, offset);
+    return sim_leave(code);
+}
+
+static nvmlReturn_t get_offset_limits(enum sim_function function, nvmlDevice_t device,
+                                      const struct offset *offset, int *min, int *max)
+{
+    struct sim_call call;
+    nvmlReturn_t code = enter_offset(&call, function, device, min && max, offset, false);
+    if (code == NVML_SUCCESS) {
+        *min = offset_limit(&call, offset, false);
+        *max = offset_limit(&call, offset, true);
+    }
+    return sim_leave(code);
+}
+
+static nvmlReturn_t put_offset(enum sim_function function, nvmlDevice_t device,
+                               const struct offset *offset, int mhz)
+{
+    struct sim_call call;
+    nvmlReturn_t code = enter_offset(&call, function, device, true, offset, true);
+    return sim_leave(code == NVML_SUCCESS ? set_offset(&call, offset, mhz) : code);
+}
+
+#define SIM_OFFSET_CALLS(clock, offset)                                                            \
+    SIM_EXPORT nvmlReturn_t nvmlDeviceGet##clock##VfOffset(nvmlDevice_t device, int *ret)          \
+    {                                                                                              \
+        return get_offset(SIM_FN_nvmlDeviceGet##clock##VfOffset, device, offset, ret);             \
+    }                                                                                              \
+    SIM_EXPORT nvmlReturn_t nvmlDeviceGet##clock##MinMaxVfOffset(nvmlDevice_t device, int *min,    \
+                                                                 int *max)                         \
+    {                                                                                              \
+        return get_offset_limits(SIM_FN_nvmlDeviceGet##clock##MinMaxVfOffset, device, offset, min, \
+                                 max);                                                             \
+    }                                                                                              \
+    SIM_EXPORT nvmlReturn_t nvmlDeviceSet##clock##VfOffset(nvmlDevice_t device, int mhz)           \
+    {                                                                                              \
+        return put_offset(SIM_FN_nvmlDeviceSet##clock##VfOffset, device, offset, mhz);             \
+    }
+SIM_OFFSET_CALLS(GpcClk, &graphics_offset)
+SIM_OFFSET_CALLS(MemClk, &memory_offset)
+
+/* ------------------------------------------------------------------------- fans */
+
+static bool has_fan(const struct sim_call *call, unsigned int fan)
+{
+    const struct sim_value *fans = &call->device->answers[SIM_FANS];
+    return fans->code == NVML_SUCCESS && fan < fans->number && fan < NVML_MAX_FANS;
+}
+
+static nvmlReturn_t enter_fan(struct sim_call *call, enum sim_function function,
+                              nvmlDevice_t device, unsigned int fan, bool args_ok, bool is_setter)
+{
+    nvmlReturn_t code = is_setter ? enter_setter(call, function, device, args_ok, SIM_FAN)
+                                  : sim_enter_device(call, function, device, args_ok);
+    if (code == NVML_SUCCESS)
+        code = call->device->answers[SIM_FAN].code;
+    return code == NVML_SUCCESS && !has_fan(call, fan) ? NVML_ERROR_INVALID_ARGUMENT : code;
+}
+
+SIM_EXPORT nvmlReturn_t nvmlDeviceGetFanControlPolicy_v2(nvmlDevice_t device, unsigned int fan,
+                                                         nvmlFanControlPolicy_t *policy)
+{
+    struct sim_call call;
+    uint64_t target;
+    nvmlReturn_t code = enter_fan(&call, SIM_FN_nvmlDeviceGetFanControlPolicy_v2, device, fan,
+                                  policy != NULL, false);
+    if (code == NVML_SUCCESS)
+        *policy = sim_setting_get(&call.live, call.device, SIM_SET_FAN + fan, &target);
+    return sim_leave(code);
+}
+
+SIM_EXPORT nvmlReturn_t nvmlDeviceGetTargetFanSpeed(nvmlDevice_t device, unsigned int fan,
+                                                    unsigned int *speed)
+{
+    struct sim_call call;
+    nvmlReturn_t code =
+        enter_fan(&call, SIM_FN_nvmlDeviceGetTargetFanSpeed, device, fan, speed != NULL, false);
+    if (code == NVML_SUCCESS) {
+        uint64_t target = sim_live_value(&call.live, call.device, SIM_FAN).number;
+        (void)sim_setting_get(&call.live, call.device, SIM_SET_FAN + fan, &target);
+        *speed = (unsigned int)target;
+    }
+    return sim_leave(code);
+}
+
+SIM_EXPORT nvmlReturn_t nvmlDeviceSetFanSpeed_v2(nvmlDevice_t device, unsigned int fan,
+                                                 unsigned int speed)
+{
+    struct sim_call call;
+    nvmlReturn_t code = enter_fan(&call, SIM_FN_nvmlDeviceSetFanSpeed_v2, device, fan, true, true);
+    const struct sim_value *v = code == NVML_SUCCESS ? call.device->answers : NULL;
+    uint64_t min = v && v[SIM_FAN_MIN].code == NVML_SUCCESS ? v[SIM_FAN_MIN].number : 0;
+    uint64_t max = v && v[SIM_FAN_MAX].code == NVML_SUCCESS ? v[SIM_FAN_MAX].number : 100;
+    if (code == NVML_SUCCESS && (speed < min || speed > max))
+        code = NVML_ERROR_INVALID_ARGUMENT;
+    if (code == NVML_SUCCESS)
+        set(&call, SIM_SET_FAN + fan, speed);
+    return sim_leave(code);
+}
+
+SIM_EXPORT nvmlReturn_t nvmlDeviceSetDefaultFanSpeed_v2(nvmlDevice_t device, unsigned int fan)
+{
+    struct sim_call call;
+    nvmlReturn_t code =
+        enter_fan(&call, SIM_FN_nvmlDeviceSetDefaultFanSpeed_v2, device, fan, true, true);
+    if (code == NVML_SUCCESS)
+        sim_setting_unset(&call.live, call.device, SIM_SET_FAN + fan);
+    return sim_leave(code);
+}
+
+/* ------------------------------------------------------------------------- counters */
+
+SIM_EXPORT nvmlReturn_t nvmlDeviceClearEccErrorCounts(nvmlDevice_t device,
+                                                      nvmlEccCounterType_t counter)
+{
+    struct sim_call call;
+    nvmlReturn_t code = enter_setter(&call, SIM_FN_nvmlDeviceClearEccErrorCounts, device,
+                                     counter < NVML_ECC_COUNTER_TYPE_COUNT, SIM_ECC_TOTAL);
+    if (code == NVML_SUCCESS)
+        set(&call,
+            counter == NVML_VOLATILE_ECC ? SIM_SET_ECC_VOLATILE_CLEARED
+                                         : SIM_SET_ECC_AGGREGATE_CLEARED,
+            1);
+    return sim_leave(code);
+}

@@ -1,0 +1,96 @@
+/* What clients have changed on the devices of a machine: shared by all its processes, as the rest
+ * of the live state. A reader takes no lock; who changes MIG instances holds the state's. */
+#ifndef GPULSE_SIM_SETTING_H
+#define GPULSE_SIM_SETTING_H
+
+#include "sim/live.h"
+#include "sim/machine.h"
+
+#include <stdatomic.h>
+
+enum sim_setting {
+    SIM_SET_PERSISTENCE,
+    SIM_SET_COMPUTE_MODE,
+    SIM_SET_LIMIT,        /* mW */
+    SIM_SET_MODULE_LIMIT, /* mW */
+    SIM_SET_ECC,
+    SIM_SET_ECC_PENDING,
+    SIM_SET_OPERATION_MODE,
+    SIM_SET_OPERATION_MODE_PENDING,
+    SIM_SET_ACCOUNTING,
+    SIM_SET_MIG,
+    SIM_SET_MIG_PENDING,
+    SIM_SET_APP_MEMORY, /* MHz, as the next */
+    SIM_SET_APP_GRAPHICS,
+    SIM_SET_GPU_CLOCK_MIN,
+    SIM_SET_GPU_CLOCK_MAX,
+    SIM_SET_MEMORY_CLOCK_MIN,
+    SIM_SET_MEMORY_CLOCK_MAX,
+    SIM_SET_OFFSET_GRAPHICS, /* two's complement, as the next */
+    SIM_SET_OFFSET_MEMORY,
+    SIM_SET_ECC_VOLATILE_CLEARED,
+    SIM_SET_ECC_AGGREGATE_CLEARED,
+    SIM_SET_INSTANCES, /* the lists of instances below hold, not those of the file */
+    SIM_SET_FAN,       /* target of fan 0, then those of the others */
+    SIM_SETTINGS = SIM_SET_FAN + NVML_MAX_FANS
+};
+_Static_assert(SIM_SETTINGS <= 64, "a bit for each");
+
+enum { SIM_MAX_CLIENTS = 256, SIM_MAX_INSTANCES = 16, SIM_NO_COMPUTE_INSTANCE = 0xff };
+
+/* A GPU or compute instance, in one word. */
+struct sim_instance {
+    uint16_t serial; /* of the machine, never given twice; 0: no instance */
+    uint8_t gi;
+    uint8_t ci;      /* SIM_NO_COMPUTE_INSTANCE: a GPU instance */
+    uint8_t profile; /* row of the table in mig.c, or of a compute instance its slices */
+    uint8_t start;   /* of its placement */
+    uint8_t origin;  /* of a compute instance: 1 + its index in the file, 0: created */
+    uint8_t mode;    /* of a compute instance: its compute mode */
+};
+_Static_assert(sizeof(struct sim_instance) == 8, "written and read at once");
+
+/* In shared memory. */
+struct sim_settings {
+    atomic_uint changed; /* there may be something */
+    atomic_uint serial;  /* the last one given */
+    atomic_ullong clients[SIM_MAX_CLIENTS];
+    struct {
+        atomic_ullong set; /* a bit for each setting that has a value */
+        atomic_ullong values[SIM_SETTINGS];
+        atomic_ullong gpu_instances[SIM_MAX_INSTANCES];
+        atomic_ullong compute_instances[SIM_MAX_INSTANCES]; /* MIG device = index here */
+    } devices[SIM_MAX_DEVICES];
+};
+
+bool sim_setting_get(const struct sim_live *live, const struct sim_device *gpu,
+                     enum sim_setting setting, uint64_t *ret);
+void sim_setting_set(const struct sim_live *live, const struct sim_device *gpu,
+                     enum sim_setting setting, uint64_t value);
+void sim_setting_unset(const struct sim_live *live, const struct sim_device *gpu,
+                       enum sim_setting setting);
+
+/* The stored value of a slot, or what a client has made of it. */
+struct sim_value sim_setting_value(const struct sim_live *live, const struct sim_device *device,
+                                   enum sim_slot slot);
+/* A clock within the range that it is locked to, if it is. */
+uint64_t sim_setting_clock(const struct sim_live *live, const struct sim_device *device,
+                           enum sim_slot slot, uint64_t mhz);
+/* Likewise the limits of power among the fields; `v` is the stored value. */
+struct sim_value sim_setting_field(const struct sim_live *live, const struct sim_device *device,
+                                   unsigned int id, unsigned int scope, struct sim_value v);
+
+/* A client of the driver comes or goes. With the last one the driver lets go of the GPUs that are
+ * not in persistence mode and run nothing: what it kept for them is lost. */
+void sim_client_enter(const struct sim_live *live);
+void sim_client_leave(const struct sim_live *live);
+/* Whether another process is a client. */
+bool sim_client_is_alone(const struct sim_live *live);
+
+/* Whether a process or job runs on the GPU, or on one MIG device of it. */
+bool sim_device_is_busy(const struct sim_live *live, const struct sim_device *device);
+
+/* A reboot: what waited for it takes effect, what did not outlive it is lost. */
+void sim_setting_reboot(const struct sim_live *live);
+
+#endif

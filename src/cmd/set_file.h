@@ -1,0 +1,31 @@
+/* Files of settings: written whole or not at all, read with the place of what is wrong. */
+#ifndef GP_CMD_SET_FILE_H
+#define GP_CMD_SET_FILE_H
+
+#include "source/control.h"
+
+struct gp_strbuf;
+
+/* The settings of one GPU in a file. */
+struct gp_saved_gpu {
+    char uuid[96];
+    char name[128]; /* safe; "" if the file has none */
+    bool present;   /* for the reader's own use */
+    bool has[GP_CONTROL__COUNT];
+    struct gp_control_value values[GP_CONTROL__COUNT];
+};
+
+struct gp_saved {
+    struct gp_saved_gpu *gpus; /* owned */
+    size_t count;
+};
+
+/* GP_EIO, GP_EFORMAT names the file and the place. */
+int gp_saved_read(const char *path, struct gp_saved *ret, struct gp_err *err) GP_MUST_CHECK;
+void gp_saved_fini(struct gp_saved *saved);
+
+/* Puts the text in the place of the file; "-" is standard output. */
+int gp_saved_write(const char *path, const struct gp_strbuf *text,
+                   struct gp_err *err) GP_MUST_CHECK;
+
+#endif

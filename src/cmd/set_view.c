@@ -1,0 +1,390 @@
+#include "cmd/set_view.h"
+
+#include "base/clock.h"
+#include "base/strbuf.h"
+#include "base/utf8.h"
+#include "model/snapshot.h"
+#include "out/json.h"
+
+#include <string.h>
+#include <unistd.h>
+
+void gp_set_add_target(struct gp_strbuf *sb, const struct gp_target *target)
+{
+    gp_strbuf_addf(sb, "GPU %u", target->index);
+    if (target->is_mig)
+        gp_strbuf_addf(sb, " instance %u", target->mig_index);
+}
+
+void gp_set_add_quoted(struct gp_strbuf *sb, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "=,.:+-_/@%";
+    if (*word && word[strspn(word, plain)] == '\0') {
+        gp_strbuf_adds(sb, word);
+        return;
+    }
+    gp_strbuf_addc(sb, '\'');
+    for (; *word; word++)
+        if (*word == '\'')
+            gp_strbuf_adds(sb, "'\\''");
+        else
+            gp_strbuf_addc(sb, *word);
+    gp_strbuf_addc(sb, '\'');
+}
+
+/* ---- the list of controls ---- */
+
+void gp_set_add_list(struct gp_strbuf *sb)
+{
+    for (size_t i = 0; i < GP_CONTROL__COUNT; i++) {
+        const struct gp_control *c = &gp_control_table[i];
+        gp_strbuf_addf(sb, "%s%s=%s%s%s%s\n  %s\n  %-14s%s\n  %-14s%s\n  %-14s%s\n", i ? "\n" : "",
+                       c->name, c->syntax, c->unit ? "  (" : "", c->unit ? c->unit : "",
+                       c->unit ? ")" : "", c->summary, "needs", c->needs, "takes effect",
+                       c->takes_effect, "lasts", c->lasts);
+    }
+}
+
+void gp_set_add_list_json(struct gp_strbuf *sb)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < GP_CONTROL__COUNT; i++) {
+        const struct gp_control *c = &gp_control_table[i];
+        (void)json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s?, s:b}",
+                                                    "name", c->name, "summary", c->summary, "value",
+                                                    c->syntax, "needs", c->needs, "takes_effect",
+                                                    c->takes_effect, "lasts", c->lasts, "unit",
+                                                    c->unit, "destroys", c->destroys));
+    }
+    gp_json_add(sb, json_pack("{s:s, s:o}", "schema", "gpulse.control-list/1", "controls", list),
+                2);
+    gp_strbuf_addc(sb, '\n');
+}
+
+/* ---- values ---- */
+
+/* What stands for a control that has no value to show; NULL if it has one. */
+static const char *absence(const struct gp_setting *s)
+{
+    static const char *const words[] = {
+#define X(id, human, json, csv) [GP_STATUS_##id] = json,
+        GP_STATUS_LIST(X)
+#undef X
+    };
+    if (s->status != GP_STATUS_OK)
+        return words[s->status];
+    return s->known ? NULL : "not known";
+}
+
+static void add_value(struct gp_strbuf *sb, enum gp_control_id id, const struct gp_setting *s)
+{
+    const char *absent = absence(s);
+    if (absent)
+        gp_strbuf_adds(sb, absent);
+    else
+        gp_control_format(sb, id, &s->value, true);
+    if (!absent && s->has_pending) {
+        gp_strbuf_adds(sb, " (after a reset: ");
+        gp_control_format(sb, id, &s->pending, true);
+        gp_strbuf_addc(sb, ')');
+    }
+}
+
+static void add_range(struct gp_strbuf *sb, enum gp_control_id id, const struct gp_setting *s)
+{
+    const struct gp_control *control = &gp_control_table[id];
+    double scale = control->kind == GP_CONTROL_WATTS ? 1e-3 : 1;
+    if (s->status != GP_STATUS_OK)
+        gp_strbuf_adds(sb, s->words);
+    else if (s->has_range)
+        gp_strbuf_addf(sb, "%.12g to %.12g", (double)s->min * scale, (double)s->max * scale);
+    else
+        gp_strbuf_adds(sb, control->syntax);
+    if (s->status == GP_STATUS_OK && s->has_fallback) {
+        gp_strbuf_adds(sb, ", default ");
+        gp_control_format(sb, id, &s->fallback, false);
+    }
+}
+
+static void add_row(struct gp_strbuf *sb, enum gp_control_id id, const struct gp_setting *s)
+{
+    struct gp_strbuf value = GP_STRBUF_INIT(1024);
+    struct gp_strbuf range = GP_STRBUF_INIT(1024);
+    add_value(&value, id, s);
+    add_range(&range, id, s);
+    if (range.len > 0)
+        gp_strbuf_addf(sb, "  %-20s %-26s %s\n", gp_control_table[id].name, value.buf, range.buf);
+    else
+        gp_strbuf_addf(sb, "  %-20s %s\n", gp_control_table[id].name, value.buf);
+    gp_strbuf_fini(&value);
+    gp_strbuf_fini(&range);
+}
+
+void gp_set_add_values(struct gp_strbuf *sb, const struct gp_target *targets, size_t count)
+{
+    for (size_t t = 0; t < count; t++) {
+        const struct gp_target *target = &targets[t];
+        gp_strbuf_adds(sb, t ? "\n" : "");
+        gp_set_add_target(sb, target);
+        gp_strbuf_addf(sb, "  %s  %s\n", target->name, target->uuid);
+        if (target->code) {
+            gp_strbuf_addf(sb, "  %s\n", target->words);
+            continue;
+        }
+        for (unsigned id = 0; id < GP_CONTROL__COUNT; id++)
+            if (!target->is_mig || gp_control_table[id].on_mig)
+                add_row(sb, (enum gp_control_id)id, &target->settings[id]);
+    }
+}
+
+/* ---- documents ---- */
+
+/* A document with the head that all of ours have. */
+static json_t *new_document(const char *schema, const struct gp_value *host)
+{
+    char time[GP_RFC3339_SIZE];
+    char name[256] = "unknown";
+    struct gp_strbuf safe = GP_STRBUF_INIT(1024);
+    struct gp_snapshot snapshot = {.mono_ns = gp_clock_mono_ns()};
+    (void)gethostname(name, sizeof(name) - 1);
+    gp_utf8_add_safe(&safe, name, strlen(name), sizeof(name));
+    gp_clock_rfc3339(gp_clock_wall_ns(), time);
+    memcpy(snapshot.host, host, sizeof(snapshot.host));
+    gp_value_set_text(&snapshot.host[GP_TIMESTAMP], time, snapshot.mono_ns);
+    gp_value_set_text(&snapshot.host[GP_HOST_NAME], safe.buf, snapshot.mono_ns);
+    json_t *document = gp_json_document(&snapshot, schema);
+    gp_strbuf_fini(&safe);
+    return document;
+}
+
+static json_t *json_value(enum gp_control_id id, const struct gp_control_value *value)
+{
+    struct gp_strbuf text = GP_STRBUF_INIT(1024);
+    gp_control_format(&text, id, value, false);
+    json_t *json = json_string(text.buf);
+    gp_strbuf_fini(&text);
+    return json;
+}
+
+static json_t *json_limit(enum gp_control_id id, int64_t n)
+{
+    return gp_control_table[id].kind == GP_CONTROL_WATTS ? json_real((double)n / 1e3)
+                                                         : json_integer(n);
+}
+
+static json_t *json_setting(enum gp_control_id id, const struct gp_setting *s)
+{
+    const char *absent = absence(s);
+    json_t *json = json_object();
+    (void)json_object_set_new(json, "value", absent ? json_null() : json_value(id, &s->value));
+    if (absent)
+        (void)json_object_set_new(json, "reason", json_string(absent));
+    if (s->words[0])
+        (void)json_object_set_new(json, "remark", json_string(s->words));
+    if (s->status != GP_STATUS_OK)
+        return json;
+    if (s->has_pending)
+        (void)json_object_set_new(json, "pending", json_value(id, &s->pending));
+    if (s->has_range) {
+        (void)json_object_set_new(json, "min", json_limit(id, s->min));
+        (void)json_object_set_new(json, "max", json_limit(id, s->max));
+    }
+    if (s->has_fallback)
+        (void)json_object_set_new(json, "default", json_value(id, &s->fallback));
+    if (gp_control_table[id].unit)
+        (void)json_object_set_new(json, "unit", json_string(gp_control_table[id].unit));
+    return json;
+}
+
+static json_t *json_target(const struct gp_target *target)
+{
+    json_t *json = json_object();
+    (void)json_object_set_new(json, "index", json_integer(target->index));
+    if (target->is_mig)
+        (void)json_object_set_new(json, "instance", json_integer(target->mig_index));
+    (void)json_object_set_new(json, "uuid", json_string(target->uuid));
+    (void)json_object_set_new(json, "name", json_string(target->name));
+    if (target->code)
+        (void)json_object_set_new(json, "error", json_string(target->words));
+    return json;
+}
+
+void gp_set_add_values_json(struct gp_strbuf *sb, const struct gp_target *targets, size_t count,
+                            const struct gp_value *host)
+{
+    json_t *list = json_array();
+    for (size_t t = 0; t < count; t++) {
+        json_t *json = json_target(&targets[t]);
+        json_t *controls = json_object();
+        for (unsigned id = 0; targets[t].code == 0 && id < GP_CONTROL__COUNT; id++)
+            if (!targets[t].is_mig || gp_control_table[id].on_mig)
+                (void)json_object_set_new(
+                    controls, gp_control_table[id].name,
+                    json_setting((enum gp_control_id)id, &targets[t].settings[id]));
+        (void)json_object_set_new(json, "controls", controls);
+        (void)json_array_append_new(list, json);
+    }
+    json_t *document = new_document("gpulse.controls/1", host);
+    (void)json_object_set_new(document, "gpus", list);
+    gp_json_add(sb, document, 2);
+    gp_strbuf_addc(sb, '\n');
+}
+
+void gp_set_add_settings(struct gp_strbuf *sb, const struct gp_target *targets, size_t count,
+                         const struct gp_value *host)
+{
+    json_t *list = json_array();
+    for (size_t t = 0; t < count; t++) {
+        if (targets[t].code || targets[t].is_mig)
+            continue;
+        json_t *json = json_target(&targets[t]);
+        json_t *settings = json_object();
+        for (unsigned id = 0; id < GP_CONTROL__COUNT; id++) {
+            const struct gp_setting *s = &targets[t].settings[id];
+            if (absence(s) || gp_control_table[id].kind == GP_CONTROL_CLEAR)
+                continue;
+            /* What waits for a reset is what somebody wanted. */
+            const struct gp_control_value *value = s->has_pending ? &s->pending : &s->value;
+            (void)json_object_set_new(settings, gp_control_table[id].name,
+                                      json_value((enum gp_control_id)id, value));
+        }
+        (void)json_object_set_new(json, "settings", settings);
+        (void)json_array_append_new(list, json);
+    }
+    json_t *document = new_document("gpulse.settings/1", host);
+    (void)json_object_set_new(document, "gpus", list);
+    gp_json_add(sb, document, 2);
+    gp_strbuf_addc(sb, '\n');
+}
+
+/* ---- changes ---- */
+
+/* Whether a change that failed has left something else than what was. */
+static bool is_half_done(const struct gp_target *target, enum gp_control_id id)
+{
+    const struct gp_setting *before = &target->settings[id];
+    const struct gp_setting *after = &target->changes[id].after;
+    return target->code == 0 && target->changes[id].outcome == GP_OUTCOME_FAILED && before->known &&
+           after->status == GP_STATUS_OK && after->known &&
+           gp_control_table[id].kind != GP_CONTROL_CLEAR &&
+           !gp_control_satisfies(id, &after->value, &before->value);
+}
+
+static void add_result(struct gp_strbuf *sb, const struct gp_target *target, enum gp_control_id id)
+{
+    static const char *const words[] = {
+        [GP_OUTCOME_NONE] = "not tried",
+        [GP_OUTCOME_SAME] = "already so",
+        [GP_OUTCOME_DONE] = "done",
+        [GP_OUTCOME_PENDING] = "accepted, in effect after a reset",
+        [GP_OUTCOME_UNVERIFIED] = "accepted; the driver does not tell",
+        [GP_OUTCOME_FAILED] = "failed: ",
+        [GP_OUTCOME_HUNG] = "",
+    };
+    enum gp_outcome outcome = gp_target_outcome(target, id);
+    const struct gp_change *change = &target->changes[id];
+    gp_strbuf_addf(sb, "  %s", words[outcome]);
+    if (target->code)
+        gp_strbuf_adds(sb, target->words);
+    else if (outcome == GP_OUTCOME_FAILED)
+        gp_strbuf_adds(sb, change->words);
+    if (is_half_done(target, id)) {
+        gp_strbuf_adds(sb, "; now ");
+        add_value(sb, id, &change->after);
+    }
+    if (target->code || outcome == GP_OUTCOME_FAILED)
+        return;
+    if (change->words[0])
+        gp_strbuf_addf(sb, " (%s)", change->words);
+}
+
+static void add_change(struct gp_strbuf *sb, const struct gp_target *target, enum gp_control_id id,
+                       bool results)
+{
+    size_t start = sb->len;
+    gp_set_add_target(sb, target);
+    gp_strbuf_addf(sb, "  %s: ", gp_control_table[id].name);
+    if (target->settings[id].status != GP_STATUS_NONE) {
+        add_value(sb, id, &target->settings[id]);
+        gp_strbuf_adds(sb, " -> ");
+    }
+    gp_control_format(sb, id, &target->changes[id].value, true);
+    if (results && !sb->error) {
+        enum { RESULT_COLUMN = 48 };
+        size_t width = sb->len - start;
+        gp_strbuf_fill(sb, ' ', width < RESULT_COLUMN ? RESULT_COLUMN - width : 0);
+        add_result(sb, target, id);
+    }
+    gp_strbuf_addc(sb, '\n');
+}
+
+void gp_set_add_changes(struct gp_strbuf *sb, const struct gp_target *targets, size_t count,
+                        bool results)
+{
+    for (size_t t = 0; t < count; t++)
+        for (unsigned id = 0; id < GP_CONTROL__COUNT; id++)
+            if (targets[t].changes[id].wanted)
+                add_change(sb, &targets[t], (enum gp_control_id)id, results);
+}
+
+/* ---- undo ---- */
+
+static bool may_have_changed(const struct gp_target *target, enum gp_control_id id)
+{
+    enum gp_outcome outcome = gp_target_outcome(target, id);
+    return is_half_done(target, id) || outcome == GP_OUTCOME_DONE ||
+           outcome == GP_OUTCOME_PENDING || outcome == GP_OUTCOME_UNVERIFIED ||
+           outcome == GP_OUTCOME_HUNG;
+}
+
+/* " NAME=OLD"; nothing where there is no way back. */
+static void add_old(struct gp_strbuf *sb, enum gp_control_id id, const struct gp_setting *old)
+{
+    const struct gp_control *control = &gp_control_table[id];
+    if (control->kind == GP_CONTROL_CLEAR || old->status != GP_STATUS_OK ||
+        (!old->known && !control->automatic))
+        return;
+    struct gp_strbuf value = GP_STRBUF_INIT(1024);
+    if (old->known)
+        gp_control_format(&value, id, old->has_pending ? &old->pending : &old->value, false);
+    else
+        gp_strbuf_adds(&value, control->automatic);
+    gp_strbuf_addf(sb, " %s=%s", control->name, value.buf);
+    gp_strbuf_fini(&value);
+}
+
+/* Switching MIG mode off takes the instances along. */
+static bool took_instances(const struct gp_target *target)
+{
+    const struct gp_change *mode = &target->changes[GP_CONTROL_MIG_MODE];
+    const struct gp_setting *instances = &target->settings[GP_CONTROL_MIG_INSTANCES];
+    return mode->wanted && mode->value.n[0] == 0 && may_have_changed(target, GP_CONTROL_MIG_MODE) &&
+           instances->known && instances->value.text[0] &&
+           !target->changes[GP_CONTROL_MIG_INSTANCES].wanted;
+}
+
+void gp_set_add_undo(struct gp_strbuf *sb, const struct gp_target *targets, size_t count,
+                     const char *machine)
+{
+    for (size_t t = 0; t < count; t++) {
+        const struct gp_target *target = &targets[t];
+        struct gp_strbuf old = GP_STRBUF_INIT(8192);
+        for (unsigned id = 0; id < GP_CONTROL__COUNT; id++)
+            if (target->changes[id].wanted && may_have_changed(target, (enum gp_control_id)id) &&
+                !(target->is_mig && id == GP_CONTROL_MIG_INSTANCES))
+                add_old(&old, (enum gp_control_id)id, &target->settings[id]);
+        if (took_instances(target))
+            add_old(&old, GP_CONTROL_MIG_INSTANCES, &target->settings[GP_CONTROL_MIG_INSTANCES]);
+        if (old.len > 0) {
+            gp_strbuf_adds(sb, "undo: gpulse");
+            if (machine)
+                gp_strbuf_adds(sb, " --sim ");
+            if (machine)
+                gp_set_add_quoted(sb, machine);
+            gp_strbuf_addf(sb, " set%s -i %s%s\n", old.buf, target->uuid,
+                           strstr(old.buf, " mig-") ? " --yes" : "");
+        }
+        gp_strbuf_fini(&old);
+    }
+}

@@ -1,0 +1,37 @@
+/* What gpulse set shows: controls, their values, changes and how they went. Pure: everything is
+ * appended to a buffer. */
+#ifndef GP_CMD_SET_VIEW_H
+#define GP_CMD_SET_VIEW_H
+
+#include "sample/changer.h"
+
+struct gp_strbuf;
+
+/* The descriptions of all controls. */
+void gp_set_add_list(struct gp_strbuf *sb);
+void gp_set_add_list_json(struct gp_strbuf *sb);
+
+/* The values of the controls of each target. */
+void gp_set_add_values(struct gp_strbuf *sb, const struct gp_target *targets, size_t count);
+void gp_set_add_values_json(struct gp_strbuf *sb, const struct gp_target *targets, size_t count,
+                            const struct gp_value *host);
+
+/* The settings of the GPUs as a document that --restore reads. */
+void gp_set_add_settings(struct gp_strbuf *sb, const struct gp_target *targets, size_t count,
+                         const struct gp_value *host);
+
+/* A line for each wanted change: old -> new, and with `results` how it went. */
+void gp_set_add_changes(struct gp_strbuf *sb, const struct gp_target *targets, size_t count,
+                        bool results);
+
+/* A command per target that brings back what was, for what was or may have been changed. */
+void gp_set_add_undo(struct gp_strbuf *sb, const struct gp_target *targets, size_t count,
+                     const char *machine);
+
+/* "GPU 3", or "GPU 3 instance 1". */
+void gp_set_add_target(struct gp_strbuf *sb, const struct gp_target *target);
+
+/* A word as the shell reads it. */
+void gp_set_add_quoted(struct gp_strbuf *sb, const char *word);
+
+#endif

@@ -1,0 +1,392 @@
+#include "sample/changer.h"
+
+#include "base/err.h"
+#include "model/select.h"
+#include "sample/errand.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One GPU: everything on it is done by one thread at a time. */
+struct gpu {
+    struct gp_source_device *device; /* NULL: not taken hold of */
+    struct gp_reading *reading;      /* its identity, and that of its instances */
+    gp_call_name call;
+    atomic_bool out; /* left alone: a thread is inside the driver, or none could be had */
+    struct gp_target *first;
+    size_t target_count; /* of the targets from there on */
+};
+
+struct gp_changer {
+    struct gp_changer_config config;
+    struct gp_want identity;
+    unsigned gpu_count;
+    struct gpu *gpus;
+    struct gp_target *targets;
+    size_t target_count;
+    size_t target_room;
+    struct gp_value host[GP_HOST__COUNT];
+    int open_result;
+    struct gp_err open_err;
+    bool opened;
+    bool stuck;
+    uint32_t controls; /* that are being read */
+};
+
+/* ---- on the threads: what a GPU that is out holds is touched by its stuck thread alone ---- */
+
+/* Whether this step is to do something for the GPU. */
+static bool is_held(struct gpu *gpu)
+{
+    return !atomic_load(&gpu->out) && gpu->device;
+}
+
+static void open_source(void *ctx, size_t i)
+{
+    struct gp_changer *c = ctx;
+    struct gp_metric_set want = {0};
+    (void)i;
+    gp_metric_set_add(&want, GP_DRIVER_VERSION);
+    c->open_result = c->config.source->ops->open(c->config.source, &c->gpu_count, &c->open_err);
+    if (c->open_result == 0)
+        c->config.source->ops->read_host(c->config.source, &want, c->host);
+}
+
+static void close_source(void *ctx, size_t i)
+{
+    struct gp_changer *c = ctx;
+    (void)i;
+    for (unsigned g = 0; g < c->gpu_count; g++)
+        if (c->gpus[g].device)
+            c->config.source->ops->detach(c->gpus[g].device);
+    c->config.source->ops->close(c->config.source);
+}
+
+static void take_hold(void *ctx, size_t i)
+{
+    struct gp_changer *c = ctx;
+    struct gpu *gpu = &c->gpus[i];
+    const struct gp_source_ops *ops = c->config.source->ops;
+    if (gpu->reading &&
+        ops->attach(c->config.source, (unsigned)i, &gpu->call, &gpu->device, gpu->reading) == 0)
+        ops->read(gpu->device, &c->identity, gpu->reading);
+}
+
+static void read_target(struct gp_changer *c, struct gp_target *target)
+{
+    for (unsigned id = 0; id < GP_CONTROL__COUNT; id++)
+        if (c->controls & 1u << id)
+            c->config.source->ops->controls->read(target->device, (enum gp_control_id)id,
+                                                  &target->settings[id]);
+}
+
+static void read_gpu(void *ctx, size_t i)
+{
+    struct gp_changer *c = ctx;
+    struct gpu *gpu = &c->gpus[i];
+    for (size_t t = 0; is_held(gpu) && t < gpu->target_count; t++)
+        read_target(c, &gpu->first[t]);
+}
+
+/* Whether the device is asked at all: what is as it should be is left alone. */
+static bool is_needed(const struct gp_target *target, enum gp_control_id id)
+{
+    const struct gp_setting *now = &target->settings[id];
+    const struct gp_change *change = &target->changes[id];
+    return !now->known || now->has_pending ||
+           !gp_control_satisfies(id, &now->value, &change->value);
+}
+
+static void check_target(struct gp_changer *c, struct gp_target *target)
+{
+    for (unsigned id = 0; id < GP_CONTROL__COUNT; id++) {
+        struct gp_err err = {0};
+        struct gp_change *change = &target->changes[id];
+        if (!change->wanted || !is_needed(target, (enum gp_control_id)id))
+            continue;
+        change->code = c->config.source->ops->controls->check(
+            target->device, (enum gp_control_id)id, &change->value, &err);
+        (void)snprintf(change->words, sizeof(change->words), "%s", err.text);
+    }
+}
+
+static void check_gpu(void *ctx, size_t i)
+{
+    struct gp_changer *c = ctx;
+    struct gpu *gpu = &c->gpus[i];
+    for (size_t t = 0; is_held(gpu) && t < gpu->target_count; t++)
+        check_target(c, &gpu->first[t]);
+}
+
+/* What the driver says after it has accepted a change. */
+static enum gp_outcome verify(enum gp_control_id id, struct gp_change *change)
+{
+    const struct gp_setting *after = &change->after;
+    if (gp_control_table[id].kind == GP_CONTROL_CLEAR)
+        return GP_OUTCOME_DONE;
+    if (after->status != GP_STATUS_OK || !after->known)
+        return GP_OUTCOME_UNVERIFIED;
+    if (after->has_pending && gp_control_satisfies(id, &after->pending, &change->value))
+        return GP_OUTCOME_PENDING;
+    if (gp_control_satisfies(id, &after->value, &change->value) && !after->has_pending)
+        return GP_OUTCOME_DONE;
+    change->code = GP_EFAIL;
+    (void)snprintf(change->words, sizeof(change->words),
+                   "the driver accepted it, but the value is another one");
+    return GP_OUTCOME_FAILED;
+}
+
+static bool apply_change(struct gp_changer *c, struct gp_target *target, enum gp_control_id id)
+{
+    struct gp_change *change = &target->changes[id];
+    struct gp_err err = {0};
+    if (!is_needed(target, id)) {
+        change->after = target->settings[id];
+        change->outcome = GP_OUTCOME_SAME;
+        return true;
+    }
+    const struct gp_control_ops *ops = c->config.source->ops->controls;
+    change->code = ops->apply(target->device, id, &change->value, &err);
+    (void)snprintf(change->words, sizeof(change->words), "%s", err.text);
+    change->outcome = GP_OUTCOME_FAILED;
+    /* After a refusal too: of several steps some may have been done. A GPU that is gone is not
+     * asked. */
+    if (change->code != GP_EDRIVER)
+        ops->read(target->device, id, &change->after);
+    if (change->code == 0)
+        change->outcome = verify(id, change);
+    return change->outcome != GP_OUTCOME_FAILED;
+}
+
+static void apply_gpu(void *ctx, size_t i)
+{
+    struct gp_changer *c = ctx;
+    struct gpu *gpu = &c->gpus[i];
+    bool going_on = is_held(gpu);
+    for (size_t t = 0; t < gpu->target_count; t++)
+        for (unsigned id = 0; going_on && id < GP_CONTROL__COUNT; id++)
+            if (gpu->first[t].changes[id].wanted)
+                going_on = apply_change(c, &gpu->first[t], (enum gp_control_id)id);
+}
+
+/* ---- on the caller's side ---- */
+
+static void describe_silence(const struct gp_changer *c, const struct gpu *gpu,
+                             struct gp_target *target)
+{
+    const char *call = atomic_load_explicit(&gpu->call, memory_order_relaxed);
+    target->code = GP_ETIMEOUT;
+    (void)snprintf(target->words, sizeof(target->words), "no answer within %.1f s (%s)",
+                   (double)c->config.timeout_ns / 1e9, call ? call : "not started");
+}
+
+/* Runs a step on all GPUs; those that are not done in time are out. */
+static void run_step(struct gp_changer *c, void (*step)(void *ctx, size_t i))
+{
+    bool *done = calloc(c->gpu_count ? c->gpu_count : 1, sizeof(*done));
+    if (done && !gp_errands_run(step, c, c->gpu_count, c->config.timeout_ns, done))
+        c->stuck = true;
+    for (unsigned i = 0; i < c->gpu_count; i++) {
+        struct gpu *gpu = &c->gpus[i];
+        if (done && done[i])
+            continue;
+        atomic_store(&gpu->out, true);
+        for (size_t t = 0; t < gpu->target_count; t++)
+            if (gpu->first[t].code == 0)
+                describe_silence(c, gpu, &gpu->first[t]);
+    }
+    free(done);
+}
+
+static void set_text(char *out, size_t size, const struct gp_value *values, enum gp_metric m)
+{
+    const struct gp_value *v = &values[m - GP_DEVICE__FIRST];
+    (void)snprintf(out, size, "%s", v->status == GP_STATUS_OK && v->s ? v->s : "");
+}
+
+static struct gp_target *add_target(struct gp_changer *c, unsigned index,
+                                    const struct gp_value *values)
+{
+    struct gp_target *target = &c->targets[c->target_count++];
+    struct gpu *gpu = &c->gpus[index];
+    if (!gpu->first)
+        gpu->first = target;
+    gpu->target_count++;
+    target->index = index;
+    set_text(target->uuid, sizeof(target->uuid), values, GP_UUID);
+    set_text(target->name, sizeof(target->name), values, GP_NAME);
+    return target;
+}
+
+/* A GPU that cannot be reached: why. */
+static void describe_failure(const struct gp_changer *c, const struct gpu *gpu,
+                             struct gp_target *target)
+{
+    if (atomic_load(&gpu->out)) {
+        describe_silence(c, gpu, target);
+    } else if (!gpu->reading || gpu->reading->status != GP_STATUS_OK) {
+        bool denied = gpu->reading && gpu->reading->status == GP_STATUS_NO_PERMISSION;
+        target->code = !gpu->reading ? GP_ENOMEM : denied ? GP_EPERM : GP_EDRIVER;
+        (void)snprintf(target->words, sizeof(target->words), "%s",
+                       gpu->reading ? gpu->reading->status_text : "out of memory");
+    }
+}
+
+/* The chosen ones among a GPU and its instances. */
+static void choose(struct gp_changer *c, unsigned index)
+{
+    static const struct gp_value nothing[GP_DEVICE__COUNT];
+    struct gpu *gpu = &c->gpus[index];
+    struct gp_selection *selection = c->config.selection;
+    bool out = atomic_load(&gpu->out);
+    const struct gp_reading *reading = out ? NULL : gpu->reading;
+    const struct gp_value *values = reading ? reading->values : nothing;
+    char uuid[96], bus[32], name[128];
+    set_text(uuid, sizeof(uuid), values, GP_UUID);
+    set_text(bus, sizeof(bus), values, GP_PCI_BUS_ID);
+    set_text(name, sizeof(name), values, GP_NAME);
+    bool matches = gp_selection_matches(selection, index, uuid[0] ? uuid : NULL,
+                                        bus[0] ? bus : NULL, name[0] ? name : NULL);
+    /* Who cannot say its name is not left out of a choice by name. */
+    if (matches || (!name[0] && gp_selection_names_models(selection)))
+        describe_failure(c, gpu, add_target(c, index, values));
+    for (size_t m = 0; reading && selection->count > 0 && !matches && m < reading->mig_count; m++) {
+        const struct gp_mig_reading *mig = &reading->mig[m];
+        set_text(uuid, sizeof(uuid), mig->values, GP_UUID);
+        if (!gp_selection_matches(selection, UINT32_MAX, uuid, NULL, NULL))
+            continue;
+        struct gp_target *target = add_target(c, index, mig->values);
+        target->is_mig = true;
+        target->mig_index = mig->index;
+        target->device = c->config.source->ops->controls->instance(gpu->device, m);
+        if (!target->name[0])
+            set_text(target->name, sizeof(target->name), values, GP_NAME);
+    }
+    for (size_t t = 0; !out && t < gpu->target_count; t++)
+        if (!gpu->first[t].is_mig)
+            gpu->first[t].device = gpu->device;
+}
+
+static int take_gpus(struct gp_changer *c, struct gp_err *err)
+{
+    size_t room = c->gpu_count;
+    c->gpus = calloc(c->gpu_count, sizeof(*c->gpus));
+    for (unsigned i = 0; c->gpus && i < c->gpu_count; i++)
+        c->gpus[i].reading = gp_reading_new();
+    if (c->gpus)
+        run_step(c, take_hold);
+    for (unsigned i = 0; c->gpus && i < c->gpu_count; i++)
+        if (!atomic_load(&c->gpus[i].out) && c->gpus[i].reading)
+            room += c->gpus[i].reading->mig_count;
+    c->targets = c->gpus ? calloc(room, sizeof(*c->targets)) : NULL;
+    if (!c->targets)
+        return gp_err_set(err, GP_ENOMEM, "out of memory for %u GPUs", c->gpu_count);
+    for (unsigned i = 0; i < c->gpu_count; i++)
+        choose(c, i);
+    return gp_selection_check(c->config.selection, c->gpu_count, err);
+}
+
+static int open_session(struct gp_changer *c, struct gp_err *err)
+{
+    bool done;
+    if (!gp_errands_run(open_source, c, 1, c->config.timeout_ns, &done)) {
+        c->stuck = true;
+        return gp_err_set(err, GP_ETIMEOUT,
+                          "the driver did not answer within %.1f s while starting (nvmlInit); the "
+                          "kernel log may say why: dmesg | grep -i nvrm",
+                          (double)c->config.timeout_ns / 1e9);
+    }
+    if (!done)
+        return gp_err_set(err, GP_ENOMEM, "cannot start a thread for the driver");
+    c->opened = c->open_result == 0;
+    if (!c->opened)
+        return gp_err_set(err, c->open_result, "%s", c->open_err.text);
+    if (c->gpu_count == 0)
+        return gp_err_set(err, GP_ENODEV,
+                          "the driver runs, but it has no GPU; see what the kernel says: "
+                          "dmesg | grep -i nvrm");
+    return 0;
+}
+
+int gp_changer_new(const struct gp_changer_config *config, struct gp_changer **ret,
+                   struct gp_err *err)
+{
+    static const enum gp_metric identity[] = {GP_NAME, GP_UUID, GP_PCI_BUS_ID};
+    struct gp_changer *c = calloc(1, sizeof(*c));
+    if (!c) {
+        config->source->ops->free(config->source);
+        return gp_err_set(err, GP_ENOMEM, "out of memory");
+    }
+    c->config = *config;
+    c->identity.mig = gp_selection_names_mig(config->selection);
+    for (size_t i = 0; i < GP_ARRAY_LEN(identity); i++)
+        gp_metric_set_add(&c->identity.metrics, identity[i]);
+    int r = open_session(c, err);
+    if (r == 0)
+        r = take_gpus(c, err);
+    if (r < 0)
+        return gp_changer_free(c) ? r : GP_ETIMEOUT;
+    *ret = c;
+    return 0;
+}
+
+struct gp_target *gp_changer_targets(struct gp_changer *changer, size_t *ret_count)
+{
+    *ret_count = changer->target_count;
+    return changer->targets;
+}
+
+const struct gp_value *gp_changer_host(const struct gp_changer *changer)
+{
+    return changer->host;
+}
+
+void gp_changer_read(struct gp_changer *changer, uint32_t controls)
+{
+    changer->controls = controls;
+    run_step(changer, read_gpu);
+}
+
+int gp_changer_check(struct gp_changer *changer, struct gp_err *err)
+{
+    run_step(changer, check_gpu);
+    for (size_t t = 0; t < changer->target_count; t++) {
+        const struct gp_target *target = &changer->targets[t];
+        for (unsigned id = 0; target->code == 0 && id < GP_CONTROL__COUNT; id++)
+            if (target->changes[id].code)
+                return gp_err_set(err, target->changes[id].code, "GPU %u: %s", target->index,
+                                  target->changes[id].words);
+    }
+    return 0;
+}
+
+void gp_changer_apply(struct gp_changer *changer)
+{
+    for (size_t t = 0; t < changer->target_count; t++)
+        changer->targets[t].tried = changer->targets[t].code == 0;
+    run_step(changer, apply_gpu);
+}
+
+enum gp_outcome gp_target_outcome(const struct gp_target *target, enum gp_control_id id)
+{
+    if (target->code)
+        return target->tried ? GP_OUTCOME_HUNG : GP_OUTCOME_FAILED;
+    return target->changes[id].outcome;
+}
+
+bool gp_changer_free(struct gp_changer *c)
+{
+    bool done;
+    if (!c)
+        return true;
+    if (c->stuck || (c->opened && !gp_errands_run(close_source, c, 1, c->config.timeout_ns, &done)))
+        return false;
+    for (unsigned i = 0; c->gpus && i < c->gpu_count; i++)
+        gp_reading_unref(c->gpus[i].reading);
+    free(c->gpus);
+    free(c->targets);
+    c->config.source->ops->free(c->config.source);
+    free(c);
+    return true;
+}

@@ -1,0 +1,111 @@
+#include "sample/errand.h"
+
+#include "base/clock.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STACK_BYTES = 512 * 1024 };
+
+struct errand {
+    struct errands *all;
+    size_t i;
+    pthread_t thread;
+    bool started;
+    bool done; /* guarded by the lock */
+};
+
+struct errands {
+    pthread_mutex_t lock;
+    pthread_cond_t finished;
+    size_t left; /* under way; guarded by the lock */
+    void (*work)(void *ctx, size_t i);
+    void *ctx;
+    size_t count;
+    struct errand each[];
+};
+
+static void *errand_main(void *arg)
+{
+    struct errand *errand = arg;
+    struct errands *all = errand->all;
+    all->work(all->ctx, errand->i);
+    (void)pthread_mutex_lock(&all->lock);
+    errand->done = true;
+    if (--all->left == 0)
+        (void)pthread_cond_signal(&all->finished);
+    (void)pthread_mutex_unlock(&all->lock);
+    return NULL;
+}
+
+/* Signals belong to the thread that runs the command. */
+static bool start(struct errand *errand)
+{
+    pthread_attr_t attr;
+    sigset_t signals;
+    sigset_t before;
+    (void)pthread_attr_init(&attr);
+    (void)pthread_attr_setstacksize(&attr, STACK_BYTES);
+    (void)sigfillset(&signals);
+    (void)pthread_sigmask(SIG_SETMASK, &signals, &before);
+    int r = pthread_create(&errand->thread, &attr, errand_main, errand);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    (void)pthread_attr_destroy(&attr);
+    return r == 0;
+}
+
+static struct errands *errands_new(void (*work)(void *ctx, size_t i), void *ctx, size_t count)
+{
+    struct errands *all = calloc(1, sizeof(*all) + count * sizeof(all->each[0]));
+    if (!all)
+        return NULL;
+    pthread_condattr_t monotonic;
+    (void)pthread_mutex_init(&all->lock, NULL);
+    (void)pthread_condattr_init(&monotonic);
+    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&all->finished, &monotonic);
+    (void)pthread_condattr_destroy(&monotonic);
+    all->work = work;
+    all->ctx = ctx;
+    all->count = all->left = count;
+    for (size_t i = 0; i < count; i++)
+        all->each[i] = (struct errand){.all = all, .i = i};
+    return all;
+}
+
+/* The threads have ended. */
+static void errands_free(struct errands *all)
+{
+    for (size_t i = 0; i < all->count; i++)
+        if (all->each[i].started)
+            (void)pthread_join(all->each[i].thread, NULL);
+    (void)pthread_cond_destroy(&all->finished);
+    (void)pthread_mutex_destroy(&all->lock);
+    free(all);
+}
+
+bool gp_errands_run(void (*work)(void *ctx, size_t i), void *ctx, size_t count, uint64_t timeout_ns,
+                    bool *done)
+{
+    struct timespec until = gp_clock_timespec(gp_clock_mono_ns() + timeout_ns);
+    memset(done, 0, count * sizeof(*done));
+    struct errands *all = errands_new(work, ctx, count);
+    if (!all)
+        return true;
+    for (size_t i = 0; i < count; i++)
+        all->each[i].started = start(&all->each[i]);
+    (void)pthread_mutex_lock(&all->lock);
+    for (size_t i = 0; i < count; i++)
+        all->left -= !all->each[i].started;
+    while (all->left > 0 && pthread_cond_timedwait(&all->finished, &all->lock, &until) == 0)
+        ;
+    for (size_t i = 0; i < count; i++)
+        done[i] = all->each[i].done;
+    bool stuck = all->left > 0;
+    (void)pthread_mutex_unlock(&all->lock);
+    if (!stuck)
+        errands_free(all);
+    return !stuck;
+}

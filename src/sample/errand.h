@@ -1,0 +1,18 @@
+/* Work inside the driver, done on threads of its own within a deadline.
+ *
+ * For what is done once and in order, such as changing a setting: the sampler's pool is for what
+ * is read again and again. The rule is the same: nobody waits for a driver call without a deadline,
+ * and a thread that is stuck in one is left alone. */
+#ifndef GP_SAMPLE_ERRAND_H
+#define GP_SAMPLE_ERRAND_H
+
+#include "base/util.h"
+
+/* Runs work(ctx, i) for each i below `count`, all at the same time, and waits until all are done or
+ * the time is over; done[i] says which are. False if a thread is stuck: then ctx and what it leads
+ * to must live as long as the process, which must end with _exit(). One for which no thread can be
+ * had is not run, and not done. */
+bool gp_errands_run(void (*work)(void *ctx, size_t i), void *ctx, size_t count, uint64_t timeout_ns,
+                    bool *done) GP_MUST_CHECK;
+
+#endif

@@ -1,0 +1,551 @@
+#include "source/control.h"
+
+#include "base/cli.h"
+#include "base/err.h"
+#include "base/parse.h"
+#include "base/strbuf.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define UNLOAD "until the driver lets go of the GPU (without persistence mode: soon) or a reboot"
+
+/* NVML's numbers. */
+static const struct gp_choice compute_modes[] = {
+    {"default", 0}, {"exclusive-process", 3}, {"prohibited", 2}, {"exclusive-thread", 1}, {NULL, 0},
+};
+static const struct gp_choice operation_modes[] = {
+    {"all-on", 0}, {"compute", 1}, {"low-dp", 2}, {NULL, 0}};
+static const struct gp_choice ecc_clears[] = {
+    {"clear-volatile", 0}, {"clear-aggregate", 1}, {NULL, 0}};
+static const struct gp_choice plain_clear[] = {{"clear", 0}, {NULL, 0}};
+
+const struct gp_control gp_control_table[GP_CONTROL__COUNT] = {
+    [GP_CONTROL_PERSISTENCE] =
+        {.name = "persistence-mode",
+         .summary = "keep the GPU initialised while no program uses it, and with it its settings",
+         .syntax = "on|off",
+         .needs = "root; where nvidia-persistenced runs, it should decide this instead",
+         .takes_effect = "at once",
+         .lasts = "until a reboot",
+         .kind = GP_CONTROL_SWITCH},
+    [GP_CONTROL_MIG_MODE] =
+        {.name = "mig-mode",
+         .summary = "let the GPU be partitioned into MIG instances",
+         .syntax = "on|off",
+         .needs = "root; A100, A30, H100 and later data centre GPUs; nobody may use the GPU",
+         .takes_effect = "at once if nobody uses the GPU, else after a reset; a reset ends what "
+                         "runs",
+         .lasts = "for good (since Hopper: until a reboot)",
+         .kind = GP_CONTROL_SWITCH,
+         .destroys = true},
+    [GP_CONTROL_MIG_INSTANCES] =
+        {.name = "mig-instances",
+         .summary = "which MIG instances the GPU is partitioned into; what is not in the list is "
+                    "destroyed, what is missing is created with one compute instance each",
+         .syntax = "PROFILE,…|none",
+         .needs = "root; MIG mode on; of a single instance (-i MIG-…) only none",
+         .takes_effect = "at once",
+         .lasts = "until a reboot or the end of MIG mode",
+         .kind = GP_CONTROL_PROFILES,
+         .on_mig = true,
+         .destroys = true},
+    [GP_CONTROL_COMPUTE_MODE] = {.name = "compute-mode",
+                                 .summary = "how many processes may compute at a time",
+                                 .syntax = "default|exclusive-process|prohibited",
+                                 .needs = "root; in MIG mode of an instance (-i MIG-…)",
+                                 .takes_effect = "at once",
+                                 .lasts = UNLOAD,
+                                 .kind = GP_CONTROL_CHOICE,
+                                 .choices = compute_modes,
+                                 .on_mig = true,
+                                 .is_volatile = true},
+    [GP_CONTROL_POWER_LIMIT] = {.name = "power-limit",
+                                .summary = "the most power the GPU may draw",
+                                .syntax = "WATTS|default",
+                                .needs = "root; most desktop and data centre GPUs, few laptops",
+                                .takes_effect = "at once",
+                                .lasts = UNLOAD,
+                                .kind = GP_CONTROL_WATTS,
+                                .unit = "W",
+                                .automatic = "default",
+                                .is_volatile = true},
+    [GP_CONTROL_MODULE_POWER_LIMIT] =
+        {.name = "module-power-limit",
+         .summary = "the most power GPU and CPU of a superchip module may draw together",
+         .syntax = "WATTS|default",
+         .needs = "root; GH200, GB200 and their like; driver 535 or later",
+         .takes_effect = "at once",
+         .lasts = UNLOAD,
+         .kind = GP_CONTROL_WATTS,
+         .unit = "W",
+         .automatic = "default",
+         .is_volatile = true},
+    [GP_CONTROL_LOCK_GPU_CLOCKS] = {.name = "lock-gpu-clocks",
+                                    .summary = "keep the graphics and SM clock within a range",
+                                    .syntax = "MIN,MAX|MHZ|reset",
+                                    .needs = "root; Volta or later",
+                                    .takes_effect = "at once",
+                                    .lasts = UNLOAD,
+                                    .kind = GP_CONTROL_RANGE,
+                                    .unit = "MHz",
+                                    .automatic = "reset",
+                                    .is_volatile = true},
+    [GP_CONTROL_LOCK_MEMORY_CLOCKS] = {.name = "lock-memory-clocks",
+                                       .summary = "keep the memory clock within a range",
+                                       .syntax = "MIN,MAX|MHZ|reset",
+                                       .needs = "root; Ampere or later; driver 465 or later",
+                                       .takes_effect = "at once",
+                                       .lasts = UNLOAD,
+                                       .kind = GP_CONTROL_RANGE,
+                                       .unit = "MHz",
+                                       .automatic = "reset",
+                                       .is_volatile = true},
+    [GP_CONTROL_APPLICATION_CLOCKS] =
+        {.name = "application-clocks",
+         .summary = "the clocks that programs run at if power and heat allow it; deprecated: use "
+                    "lock-gpu-clocks and lock-memory-clocks",
+         .syntax = "MEMORY,GRAPHICS|default",
+         .needs = "root unless opened for all; data centre and workstation GPUs; drivers before "
+                  "590",
+         .takes_effect = "at once",
+         .lasts = UNLOAD,
+         .kind = GP_CONTROL_PAIR,
+         .unit = "MHz",
+         .automatic = "default",
+         .is_volatile = true,
+         .instead = "lock-gpu-clocks and lock-memory-clocks"},
+    [GP_CONTROL_GPU_CLOCK_OFFSET] =
+        {.name = "gpu-clock-offset",
+         .summary = "move the curve of voltage and graphics clock: overclocking, or undervolting "
+                    "together with lock-gpu-clocks",
+         .syntax = "MHZ",
+         .needs = "root; Maxwell or later GeForce and workstation GPUs; driver 515 or later",
+         .takes_effect = "at once",
+         .lasts = UNLOAD,
+         .kind = GP_CONTROL_OFFSET,
+         .unit = "MHz",
+         .is_volatile = true},
+    [GP_CONTROL_MEMORY_CLOCK_OFFSET] =
+        {.name = "memory-clock-offset",
+         .summary = "move the memory clock",
+         .syntax = "MHZ",
+         .needs = "root; Maxwell or later GeForce and workstation GPUs; driver 520 or later",
+         .takes_effect = "at once",
+         .lasts = UNLOAD,
+         .kind = GP_CONTROL_OFFSET,
+         .unit = "MHz",
+         .is_volatile = true},
+    [GP_CONTROL_FAN_SPEED] =
+        {.name = "fan-speed",
+         .summary = "run the fans at a fixed speed",
+         .syntax = "PERCENT|auto|FAN:PERCENT,…|FAN:auto,…",
+         .needs = "root; GPUs with fans of their own; driver 515 or later",
+         .takes_effect = "at once",
+         .lasts = "until fan-speed=auto, or until the driver lets go of the GPU",
+         .kind = GP_CONTROL_FANS,
+         .unit = "%",
+         .automatic = "auto",
+         .is_volatile = true,
+         .warning = "the fans keep this speed however hot the GPU gets, until fan-speed=auto"},
+    [GP_CONTROL_ECC_MODE] = {.name = "ecc-mode",
+                             .summary = "error correction of the GPU's memory",
+                             .syntax = "on|off",
+                             .needs = "root; data centre and workstation GPUs",
+                             .takes_effect = "after a GPU reset or a reboot",
+                             .lasts = "for good",
+                             .kind = GP_CONTROL_SWITCH},
+    [GP_CONTROL_OPERATION_MODE] = {.name = "operation-mode",
+                                   .summary = "which parts of the GPU are switched on",
+                                   .syntax = "all-on|compute|low-dp",
+                                   .needs = "root; some Kepler GPUs",
+                                   .takes_effect = "after a reboot",
+                                   .lasts = "for good",
+                                   .kind = GP_CONTROL_CHOICE,
+                                   .choices = operation_modes},
+    [GP_CONTROL_ACCOUNTING_MODE] = {.name = "accounting-mode",
+                                    .summary = "keep a record of what each process used",
+                                    .syntax = "on|off",
+                                    .needs = "root; Kepler or later; not in MIG mode",
+                                    .takes_effect = "at once",
+                                    .lasts = UNLOAD,
+                                    .kind = GP_CONTROL_SWITCH,
+                                    .is_volatile = true},
+    [GP_CONTROL_ACCOUNTING_RECORDS] = {.name = "accounting-records",
+                                       .summary = "forget the records of ended processes",
+                                       .syntax = "clear",
+                                       .needs = "root",
+                                       .takes_effect = "at once",
+                                       .lasts = "for good",
+                                       .kind = GP_CONTROL_CLEAR,
+                                       .choices = plain_clear,
+                                       .destroys = true},
+    [GP_CONTROL_ECC_COUNTERS] =
+        {.name = "ecc-counters",
+         .summary = "set the counters of memory errors to 0: those since the driver was loaded, or "
+                    "those of the GPU's life",
+         .syntax = "clear-volatile|clear-aggregate",
+         .needs = "root; GPUs with ECC",
+         .takes_effect = "at once",
+         .lasts = "for good",
+         .kind = GP_CONTROL_CLEAR,
+         .choices = ecc_clears,
+         .destroys = true},
+    [GP_CONTROL_NVLINK_COUNTERS] = {.name = "nvlink-counters",
+                                    .summary = "set the error counters of all NVLinks to 0",
+                                    .syntax = "clear",
+                                    .needs = "root; GPUs with NVLink",
+                                    .takes_effect = "at once",
+                                    .lasts = "for good",
+                                    .kind = GP_CONTROL_CLEAR,
+                                    .choices = plain_clear,
+                                    .destroys = true},
+};
+
+static const char *control_name(const void *ctx, size_t i)
+{
+    (void)ctx;
+    return i < GP_CONTROL__COUNT ? gp_control_table[i].name : NULL;
+}
+
+int gp_control_find(const char *name, size_t n, enum gp_control_id *ret, struct gp_err *err)
+{
+    char word[64];
+    for (size_t i = 0; i < GP_CONTROL__COUNT; i++)
+        if (strlen(gp_control_table[i].name) == n &&
+            memcmp(gp_control_table[i].name, name, n) == 0) {
+            *ret = (enum gp_control_id)i;
+            return 0;
+        }
+    (void)snprintf(word, sizeof(word), "%.*s", (int)(n < 60 ? n : 60), name);
+    const char *near = gp_cli_nearest(word, control_name, NULL);
+    return gp_err_set(err, GP_EUSAGE, "unknown control '%s'%s%s%s; gpulse set --list shows all",
+                      word, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+/* ---- reading values ---- */
+
+static bool parse_choice(const struct gp_choice *choices, const char *text, int64_t *ret)
+{
+    for (; choices && choices->name; choices++)
+        if (strcmp(choices->name, text) == 0) {
+            *ret = choices->code;
+            return true;
+        }
+    return false;
+}
+
+static bool parse_switch(const char *text, int64_t *ret)
+{
+    static const struct gp_choice words[] = {{"on", 1},  {"off", 0},     {"1", 1},
+                                             {"0", 0},   {"enabled", 1}, {"disabled", 0},
+                                             {"yes", 1}, {"no", 0},      {NULL, 0}};
+    return parse_choice(words, text, ret);
+}
+
+/* A number of MHz or percent that is no nonsense, with or without a sign. */
+static bool parse_number(const char *text, size_t n, bool with_sign, int64_t *ret)
+{
+    char word[16];
+    uint64_t number;
+    bool minus = with_sign && n > 0 && text[0] == '-';
+    size_t skip = minus || (with_sign && n > 0 && text[0] == '+');
+    if (n - skip >= sizeof(word))
+        return false;
+    memcpy(word, text + skip, n - skip);
+    word[n - skip] = '\0';
+    if (!gp_parse_u64(word, &number) || number > 1000000)
+        return false;
+    *ret = minus ? -(int64_t)number : (int64_t)number;
+    return true;
+}
+
+/* "A,B", or with `single` "A" for both. */
+static bool parse_two(const char *text, bool single, int64_t n[2])
+{
+    size_t len = strcspn(text, ",");
+    if (!parse_number(text, len, false, &n[0]))
+        return false;
+    n[1] = n[0];
+    return text[len] ? parse_number(text + len + 1, strlen(text + len + 1), false, &n[1]) : single;
+}
+
+static bool parse_fan_speed(const char *text, size_t n, int64_t *ret)
+{
+    if (n == 4 && memcmp(text, "auto", 4) == 0) {
+        *ret = GP_FAN_AUTO;
+        return true;
+    }
+    return parse_number(text, n, false, ret);
+}
+
+/* "70" for all fans (count 0), or "0:70,2:auto" (count: up to the last fan that is named). */
+static bool parse_fans(const char *text, struct gp_control_value *ret)
+{
+    if (!strchr(text, ':'))
+        return parse_fan_speed(text, strlen(text), &ret->n[0]);
+    for (size_t i = 0; i < GP_CONTROL_NUMBERS; i++)
+        ret->n[i] = GP_FAN_KEEP;
+    for (const char *p = text;; p++) {
+        size_t len = strcspn(p, ",");
+        const char *colon = memchr(p, ':', len);
+        int64_t fan;
+        if (!colon || !parse_number(p, (size_t)(colon - p), false, &fan) ||
+            fan >= GP_CONTROL_NUMBERS || ret->n[fan] != GP_FAN_KEEP ||
+            !parse_fan_speed(colon + 1, len - (size_t)(colon + 1 - p), &ret->n[fan]))
+            return false;
+        if (ret->count <= (unsigned)fan)
+            ret->count = (unsigned)fan + 1;
+        p += len;
+        if (!*p)
+            return true;
+    }
+}
+
+/* Which profiles a GPU has only the GPU knows; here: names without anything strange in them. */
+static bool parse_profiles(const char *text, struct gp_control_value *ret)
+{
+    bool none = strcmp(text, "none") == 0;
+    size_t n = strlen(text);
+    if (n == 0 || n >= sizeof(ret->text) || text[0] == ',' || text[n - 1] == ',' ||
+        strstr(text, ",,") || strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789.+-,") != n)
+        return false;
+    (void)snprintf(ret->text, sizeof(ret->text), "%s", none ? "" : text);
+    return true;
+}
+
+static bool parse_value(const struct gp_control *control, const char *text,
+                        struct gp_control_value *ret)
+{
+    uint64_t mw;
+    switch (control->kind) {
+    case GP_CONTROL_SWITCH:
+        return parse_switch(text, &ret->n[0]);
+    case GP_CONTROL_CHOICE:
+    case GP_CONTROL_CLEAR:
+        return parse_choice(control->choices, text, &ret->n[0]);
+    case GP_CONTROL_WATTS:
+        if (!gp_parse_power(text, &mw) || mw > UINT32_MAX)
+            return false;
+        ret->n[0] = (int64_t)mw;
+        return true;
+    case GP_CONTROL_RANGE:
+        return parse_two(text, true, ret->n) && ret->n[0] <= ret->n[1];
+    case GP_CONTROL_PAIR:
+        return parse_two(text, false, ret->n);
+    case GP_CONTROL_OFFSET:
+        return parse_number(text, strlen(text), true, &ret->n[0]);
+    case GP_CONTROL_FANS:
+        return parse_fans(text, ret);
+    case GP_CONTROL_PROFILES:
+        return parse_profiles(text, ret);
+    }
+    return false;
+}
+
+int gp_control_parse(enum gp_control_id id, const char *text, struct gp_control_value *ret,
+                     struct gp_err *err)
+{
+    const struct gp_control *control = &gp_control_table[id];
+    struct gp_control_value value = {0};
+    if (control->automatic && strcmp(text, control->automatic) == 0) {
+        value.automatic = true;
+        value.n[0] = control->kind == GP_CONTROL_FANS ? GP_FAN_AUTO : 0;
+    } else if (!parse_value(control, text, &value)) {
+        return gp_err_set(err, GP_EUSAGE, "%s takes %s%s%s%s, not '%.60s'", control->name,
+                          control->syntax, control->unit ? " (in " : "",
+                          control->unit ? control->unit : "", control->unit ? ")" : "", text);
+    }
+    *ret = value;
+    return 0;
+}
+
+/* ---- writing values ---- */
+
+static void format_choice(struct gp_strbuf *sb, const struct gp_choice *choices, int64_t code)
+{
+    for (; choices && choices->name; choices++)
+        if (choices->code == code) {
+            gp_strbuf_adds(sb, choices->name);
+            return;
+        }
+    gp_strbuf_addf(sb, "%" PRId64, code);
+}
+
+static void format_milliwatts(struct gp_strbuf *sb, int64_t mw)
+{
+    gp_strbuf_addf(sb, "%" PRId64, mw / 1000);
+    if (mw % 1000)
+        gp_strbuf_addf(sb, ".%03" PRId64, mw % 1000);
+}
+
+static void format_fan_speed(struct gp_strbuf *sb, int64_t speed, const char *unit)
+{
+    if (speed == GP_FAN_AUTO)
+        gp_strbuf_adds(sb, "auto");
+    else
+        gp_strbuf_addf(sb, "%" PRId64 "%s", speed, unit);
+}
+
+static void format_fans(struct gp_strbuf *sb, const struct gp_control_value *value,
+                        const char *unit)
+{
+    const char *comma = "";
+    if (value->count == 0)
+        format_fan_speed(sb, value->n[0], unit);
+    for (unsigned i = 0; i < value->count; i++) {
+        if (value->n[i] == GP_FAN_KEEP)
+            continue;
+        gp_strbuf_addf(sb, "%s%u:", comma, i);
+        format_fan_speed(sb, value->n[i], unit);
+        comma = ",";
+    }
+}
+
+void gp_control_format(struct gp_strbuf *sb, enum gp_control_id id,
+                       const struct gp_control_value *value, bool unit)
+{
+    const struct gp_control *control = &gp_control_table[id];
+    const int64_t *n = value->n;
+    if (value->automatic) {
+        gp_strbuf_adds(sb, control->automatic);
+        return;
+    }
+    switch (control->kind) {
+    case GP_CONTROL_SWITCH:
+        gp_strbuf_adds(sb, n[0] ? "on" : "off");
+        break;
+    case GP_CONTROL_CHOICE:
+        format_choice(sb, control->choices, n[0]);
+        break;
+    case GP_CONTROL_CLEAR:
+        if (value->text[0])
+            gp_strbuf_adds(sb, value->text);
+        else
+            format_choice(sb, control->choices, n[0]);
+        break;
+    case GP_CONTROL_WATTS:
+        format_milliwatts(sb, n[0]);
+        break;
+    case GP_CONTROL_RANGE:
+    case GP_CONTROL_PAIR:
+        gp_strbuf_addf(sb, "%" PRId64 ",%" PRId64, n[0], n[1]);
+        break;
+    case GP_CONTROL_OFFSET:
+        gp_strbuf_addf(sb, "%+" PRId64, n[0]);
+        break;
+    case GP_CONTROL_FANS:
+        format_fans(sb, value, unit ? " %" : "");
+        return;
+    case GP_CONTROL_PROFILES:
+        gp_strbuf_adds(sb, value->text[0] ? value->text : "none");
+        break;
+    }
+    if (unit && control->unit)
+        gp_strbuf_addf(sb, " %s", control->unit);
+}
+
+/* ---- checking and comparing ---- */
+
+static bool within(const struct gp_setting *setting, int64_t n)
+{
+    return !setting->has_range || (n >= setting->min && n <= setting->max);
+}
+
+static bool numbers_within(enum gp_control_kind kind, const struct gp_setting *setting,
+                           const struct gp_control_value *value)
+{
+    bool two = kind == GP_CONTROL_RANGE || kind == GP_CONTROL_PAIR;
+    bool fans = kind == GP_CONTROL_FANS;
+    unsigned count = two ? 2 : fans && value->count ? value->count : 1;
+    for (unsigned i = 0; i < count; i++)
+        if (!(fans && value->n[i] < 0) && !within(setting, value->n[i]))
+            return false;
+    return true;
+}
+
+int gp_control_check(enum gp_control_id id, const struct gp_setting *setting,
+                     struct gp_control_value *value, struct gp_err *err)
+{
+    const struct gp_control *control = &gp_control_table[id];
+    if (value->automatic && setting->has_fallback)
+        *value = setting->fallback;
+    if (value->automatic || numbers_within(control->kind, setting, value))
+        return 0;
+    bool offset = control->kind == GP_CONTROL_OFFSET;
+    bool watts = control->kind == GP_CONTROL_WATTS;
+    struct gp_strbuf text = GP_STRBUF_INIT(512);
+    gp_control_format(&text, id, value, true);
+    int r = gp_err_set(err, GP_EUSAGE,
+                       offset ? "%s=%s is out of range: %+.12g to %+.12g %s"
+                              : "%s=%s is out of range: %.12g to %.12g %s",
+                       control->name, text.buf, (double)setting->min / (watts ? 1000 : 1),
+                       (double)setting->max / (watts ? 1000 : 1), control->unit);
+    gp_strbuf_fini(&text);
+    return r;
+}
+
+static int compare_words(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+enum { PROFILE_SIZE = 24, PROFILES_MAX = 64 };
+
+static size_t split_profiles(const char *text, char words[PROFILES_MAX][PROFILE_SIZE])
+{
+    size_t count = 0;
+    while (*text && count < PROFILES_MAX) {
+        size_t n = strcspn(text, ",");
+        (void)snprintf(words[count++], PROFILE_SIZE, "%.*s", (int)n, text);
+        text += n + (text[n] == ',');
+    }
+    qsort(words, count, PROFILE_SIZE, compare_words);
+    return count;
+}
+
+/* The same instances, in whatever order. */
+static bool same_profiles(const char *a, const char *b)
+{
+    char x[PROFILES_MAX][PROFILE_SIZE], y[PROFILES_MAX][PROFILE_SIZE];
+    size_t count = split_profiles(a, x);
+    if (count != split_profiles(b, y))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(x[i], y[i]) != 0)
+            return false;
+    return true;
+}
+
+/* The speed of a fan in a value that may hold one for all. */
+static int64_t fan_speed(const struct gp_control_value *value, unsigned fan)
+{
+    return value->count == 0 ? value->n[0] : fan < value->count ? value->n[fan] : GP_FAN_KEEP;
+}
+
+static bool fans_satisfy(const struct gp_control_value *is, const struct gp_control_value *wanted)
+{
+    unsigned count = is->count > wanted->count ? is->count : wanted->count;
+    for (unsigned i = 0; i < (count ? count : 1); i++)
+        if (fan_speed(wanted, i) != GP_FAN_KEEP && fan_speed(is, i) != fan_speed(wanted, i))
+            return false;
+    return true;
+}
+
+bool gp_control_satisfies(enum gp_control_id id, const struct gp_control_value *is,
+                          const struct gp_control_value *wanted)
+{
+    enum gp_control_kind kind = gp_control_table[id].kind;
+    if (kind == GP_CONTROL_CLEAR)
+        return false;
+    if (kind == GP_CONTROL_FANS)
+        return fans_satisfy(is, wanted);
+    if (kind == GP_CONTROL_PROFILES)
+        return same_profiles(is->text, wanted->text);
+    if (is->automatic || wanted->automatic)
+        return is->automatic == wanted->automatic;
+    bool two = kind == GP_CONTROL_RANGE || kind == GP_CONTROL_PAIR;
+    return is->n[0] == wanted->n[0] && (!two || is->n[1] == wanted->n[1]);
+}

@@ -1,0 +1,690 @@
+/* Reads and applies controls, one driver call at a time. A setter is called once and never tried
+ * again: what the driver answers is what the user is told. */
+#include "source/nvml/control.h"
+
+#include "base/err.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { CLOCKS_MAX = 512 };
+
+struct nvml_control {
+    size_t setter; /* offset in struct nvml_api: a driver without it has no such control */
+    size_t older;  /* of the call that older drivers have instead; 0: none */
+    const char *setter_name;
+    nvmlReturn_t (*read)(struct nvml_device *device, struct gp_setting *ret);
+    nvmlReturn_t (*apply)(struct nvml_device *device, const struct gp_control_value *value);
+    int (*check)(struct nvml_device *device, const struct gp_control_value *value,
+                 struct gp_err *err);
+};
+
+static void set_number(struct gp_setting *s, int64_t n)
+{
+    s->known = true;
+    s->value = (struct gp_control_value){.n = {n}};
+}
+
+static void set_pending(struct gp_setting *s, int64_t now, int64_t pending)
+{
+    set_number(s, now);
+    s->has_pending = pending != now;
+    s->pending = (struct gp_control_value){.n = {pending}};
+}
+
+static void set_range(struct gp_setting *s, int64_t min, int64_t max)
+{
+    s->has_range = true;
+    s->min = min;
+    s->max = max;
+}
+
+static void set_words(struct gp_setting *s, const char *words)
+{
+    (void)snprintf(s->words, sizeof(s->words), "%s", words);
+}
+
+/* False where the driver does not say. */
+static bool is_older_than(struct nvml_device *device, nvmlDeviceArchitecture_t arch)
+{
+    nvmlDeviceArchitecture_t own = NVML_DEVICE_ARCH_UNKNOWN;
+    return NVML_CALL(device, nvmlDeviceGetArchitecture, device->handle, &own) == NVML_SUCCESS &&
+           own < arch;
+}
+
+/* Takes the GPU's handle anew: some changes make the old one void. */
+static nvmlReturn_t renew_handle(struct nvml_device *device)
+{
+    nvmlDevice_t fresh;
+    if (!device->uuid[0])
+        return NVML_SUCCESS;
+    nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetHandleByUUID, device->uuid, &fresh);
+    if (rc == NVML_SUCCESS)
+        device->handle = fresh;
+    return rc;
+}
+
+/* ---- modes ---- */
+
+static nvmlReturn_t read_persistence(struct nvml_device *device, struct gp_setting *s)
+{
+    nvmlEnableState_t mode = NVML_FEATURE_DISABLED;
+    nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetPersistenceMode, device->handle, &mode);
+    set_number(s, mode);
+    return rc;
+}
+
+/* On GPUs whose memory is a NUMA node of the system, switching it off makes the handle void. */
+static nvmlReturn_t apply_persistence(struct nvml_device *device,
+                                      const struct gp_control_value *value)
+{
+    nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceSetPersistenceMode, device->handle,
+                                (nvmlEnableState_t)value->n[0]);
+    return rc == NVML_SUCCESS && value->n[0] == 0 ? renew_handle(device) : rc;
+}
+
+static nvmlReturn_t read_mig_mode(struct nvml_device *device, struct gp_setting *s)
+{
+    unsigned current = 0, pending = 0;
+    nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetMigMode, device->handle, &current, &pending);
+    set_pending(s, current, pending);
+    return rc;
+}
+
+/* Whether it could be done at once is a second return code. */
+static nvmlReturn_t apply_mig_mode(struct nvml_device *device, const struct gp_control_value *value)
+{
+    nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceSetMigMode, device->handle, (unsigned)value->n[0],
+                                &device->activation);
+    return rc == NVML_SUCCESS ? renew_handle(device) : rc;
+}
+
+static nvmlReturn_t read_compute_mode(struct nvml_device *device, struct gp_setting *s)
+{
+    nvmlComputeMode_t mode = NVML_COMPUTEMODE_DEFAULT;
+    unsigned current = 0, pending = 0;
+    if (!device->is_mig &&
+        NVML_CALL(device, nvmlDeviceGetMigMode, device->handle, &current, &pending) ==
+            NVML_SUCCESS &&
+        current == NVML_FEATURE_ENABLED) {
+        set_words(s, "in MIG mode every instance has its own: name one with -i MIG-…");
+        return NVML_ERROR_NOT_SUPPORTED;
+    }
+    nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetComputeMode, device->handle, &mode);
+    set_number(s, mode);
+    return rc;
+}
+
+static nvmlReturn_t apply_compute_mode(struct nvml_device *device,
+                                       const struct gp_control_value *value)
+{
+    return NVML_CALL(device, nvmlDeviceSetComputeMode, device->handle,
+                     (nvmlComputeMode_t)value->n[0]);
+}
+
+static nvmlReturn_t read_ecc_mode(struct nvml_device *device, struct gp_setting *s)
+{
+    nvmlEnableState_t current = NVML_FEATURE_DISABLED, pending = NVML_FEATURE_DISABLED;
+    nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetEccMode, device->handle, &current, &pending);
+    set_pending(s, current, pending);
+    return rc;
+}
+
+static nvmlReturn_t apply_ecc_mode(struct nvml_device *device, const struct gp_control_value *value)
+{
+    return NVML_CALL(device, nvmlDeviceSetEccMode, device->handle, (nvmlEnableState_t)value->n[0]);
+}
+
+static nvmlReturn_t read_operation_mode(struct nvml_device *device, struct gp_setting *s)
+{
+    nvmlGpuOperationMode_t current = NVML_GOM_ALL_ON, pending = NVML_GOM_ALL_ON;
+    nvmlReturn_t rc =
+        NVML_CALL(device, nvmlDeviceGetGpuOperationMode, device->handle, &current, &pending);
+    set_pending(s, current, pending);
+    return rc;
+}
+
+static nvmlReturn_t apply_operation_mode(struct nvml_device *device,
+                                         const struct gp_control_value *value)
+{
+    return NVML_CALL(device, nvmlDeviceSetGpuOperationMode, device->handle,
+                     (nvmlGpuOperationMode_t)value->n[0]);
+}
+
+static nvmlReturn_t read_accounting_mode(struct nvml_device *device, struct gp_setting *s)
+{
+    nvmlEnableState_t mode = NVML_FEATURE_DISABLED;
+    nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetAccountingMode, device->handle, &mode);
+    set_number(s, mode);
+    return rc;
+}
+
+static nvmlReturn_t apply_accounting_mode(struct nvml_device *device,
+                                          const struct gp_control_value *value)
+{
+    return NVML_CALL(device, nvmlDeviceSetAccountingMode, device->handle,
+                     (nvmlEnableState_t)value->n[0]);
+}
+
+/* ---- power ---- */
+
+static nvmlReturn_t read_power_limit(struct nvml_device *device, struct gp_setting *s)
+{
+    unsigned limit = 0, min = 0, max = 0, fallback = 0;
+    nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetPowerManagementLimit, device->handle, &limit);
+    set_number(s, limit);
+    if (rc != NVML_SUCCESS)
+        return rc;
+    if (NVML_CALL(device, nvmlDeviceGetPowerManagementLimitConstraints, device->handle, &min,
+                  &max) == NVML_SUCCESS)
+        set_range(s, min, max);
+    s->has_fallback = NVML_CALL(device, nvmlDeviceGetPowerManagementDefaultLimit, device->handle,
+                                &fallback) == NVML_SUCCESS;
+    s->fallback = (struct gp_control_value){.n = {fallback}};
+    return NVML_SUCCESS;
+}
+
+static nvmlReturn_t apply_power_limit(struct nvml_device *device,
+                                      const struct gp_control_value *value)
+{
+    return NVML_CALL(device, nvmlDeviceSetPowerManagementLimit, device->handle,
+                     (unsigned)value->n[0]);
+}
+
+static nvmlReturn_t read_module_limit(struct nvml_device *device, struct gp_setting *s)
+{
+    nvmlFieldValue_t fields[] = {
+        {.fieldId = NVML_FI_DEV_POWER_REQUESTED_LIMIT, .scopeId = NVML_POWER_SCOPE_MODULE},
+        {.fieldId = NVML_FI_DEV_POWER_MIN_LIMIT, .scopeId = NVML_POWER_SCOPE_MODULE},
+        {.fieldId = NVML_FI_DEV_POWER_MAX_LIMIT, .scopeId = NVML_POWER_SCOPE_MODULE},
+        {.fieldId = NVML_FI_DEV_POWER_DEFAULT_LIMIT, .scopeId = NVML_POWER_SCOPE_MODULE},
+    };
+    nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetFieldValues, device->handle,
+                                (int)GP_ARRAY_LEN(fields), fields);
+    if (rc == NVML_SUCCESS)
+        rc = fields[0].nvmlReturn;
+    set_number(s, fields[0].value.uiVal);
+    if (rc == NVML_SUCCESS && fields[1].nvmlReturn == NVML_SUCCESS &&
+        fields[2].nvmlReturn == NVML_SUCCESS)
+        set_range(s, fields[1].value.uiVal, fields[2].value.uiVal);
+    s->has_fallback = rc == NVML_SUCCESS && fields[3].nvmlReturn == NVML_SUCCESS;
+    s->fallback = (struct gp_control_value){.n = {fields[3].value.uiVal}};
+    return rc;
+}
+
+static nvmlReturn_t apply_module_limit(struct nvml_device *device,
+                                       const struct gp_control_value *value)
+{
+    nvmlPowerValue_v2_t power = {.version = nvmlPowerValue_v2,
+                                 .powerScope = NVML_POWER_SCOPE_MODULE,
+                                 .powerValueMw = (unsigned)value->n[0]};
+    return NVML_CALL(device, nvmlDeviceSetPowerManagementLimit_v2, device->handle, &power);
+}
+
+/* ---- clocks ---- */
+
+/* NVML has no getter for locked clocks: only the range is known. */
+static nvmlReturn_t read_lock(struct nvml_device *device, struct gp_setting *s,
+                              nvmlDeviceArchitecture_t oldest, nvmlClockType_t type)
+{
+    unsigned max = 0;
+    if (is_older_than(device, oldest))
+        return NVML_ERROR_NOT_SUPPORTED;
+    set_words(s, "the driver does not tell; reset undoes it");
+    nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetMaxClockInfo, device->handle, type, &max);
+    if (rc == NVML_SUCCESS)
+        set_range(s, 0, max);
+    return rc;
+}
+
+static nvmlReturn_t read_gpu_lock(struct nvml_device *device, struct gp_setting *s)
+{
+    return read_lock(device, s, NVML_DEVICE_ARCH_VOLTA, NVML_CLOCK_GRAPHICS);
+}
+
+static nvmlReturn_t apply_gpu_lock(struct nvml_device *device, const struct gp_control_value *value)
+{
+    if (value->automatic)
+        return NVML_CALL(device, nvmlDeviceResetGpuLockedClocks, device->handle);
+    return NVML_CALL(device, nvmlDeviceSetGpuLockedClocks, device->handle, (unsigned)value->n[0],
+                     (unsigned)value->n[1]);
+}
+
+static nvmlReturn_t read_memory_lock(struct nvml_device *device, struct gp_setting *s)
+{
+    return read_lock(device, s, NVML_DEVICE_ARCH_AMPERE, NVML_CLOCK_MEM);
+}
+
+static nvmlReturn_t apply_memory_lock(struct nvml_device *device,
+                                      const struct gp_control_value *value)
+{
+    if (value->automatic)
+        return NVML_CALL(device, nvmlDeviceResetMemoryLockedClocks, device->handle);
+    return NVML_CALL(device, nvmlDeviceSetMemoryLockedClocks, device->handle, (unsigned)value->n[0],
+                     (unsigned)value->n[1]);
+}
+
+static nvmlReturn_t read_application_clocks(struct nvml_device *device, struct gp_setting *s)
+{
+    static const nvmlClockType_t types[] = {NVML_CLOCK_MEM, NVML_CLOCK_GRAPHICS};
+    s->known = s->has_fallback = true;
+    for (size_t i = 0; i < GP_ARRAY_LEN(types); i++) {
+        unsigned mhz = 0;
+        nvmlReturn_t rc =
+            NVML_CALL(device, nvmlDeviceGetApplicationsClock, device->handle, types[i], &mhz);
+        if (rc != NVML_SUCCESS)
+            return rc;
+        s->value.n[i] = mhz;
+        rc = NVML_CALL(device, nvmlDeviceGetDefaultApplicationsClock, device->handle, types[i],
+                       &mhz);
+        s->has_fallback = s->has_fallback && rc == NVML_SUCCESS;
+        s->fallback.n[i] = mhz;
+    }
+    return NVML_SUCCESS;
+}
+
+static bool has_clock(const unsigned *clocks, unsigned count, int64_t mhz)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (clocks[i] == mhz)
+            return true;
+    return false;
+}
+
+/* The pair must be one that the GPU lists; a driver that lists none decides itself. */
+static int check_application_clocks(struct nvml_device *device,
+                                    const struct gp_control_value *value, struct gp_err *err)
+{
+    unsigned clocks[CLOCKS_MAX];
+    unsigned count = CLOCKS_MAX;
+    if (value->automatic || NVML_CALL(device, nvmlDeviceGetSupportedMemoryClocks, device->handle,
+                                      &count, clocks) != NVML_SUCCESS)
+        return 0;
+    if (!has_clock(clocks, count, value->n[0]))
+        return gp_err_set(err, GP_EUSAGE,
+                          "application-clocks: %lld MHz is no memory clock of this GPU; the "
+                          "fastest is %u MHz",
+                          (long long)value->n[0], count ? clocks[0] : 0);
+    count = CLOCKS_MAX;
+    if (NVML_CALL(device, nvmlDeviceGetSupportedGraphicsClocks, device->handle,
+                  (unsigned)value->n[0], &count, clocks) != NVML_SUCCESS ||
+        has_clock(clocks, count, value->n[1]))
+        return 0;
+    return gp_err_set(err, GP_EUSAGE,
+                      "application-clocks: %lld MHz is no graphics clock that goes with memory at "
+                      "%lld MHz; they reach from %u to %u MHz in steps",
+                      (long long)value->n[1], (long long)value->n[0], clocks[count ? count - 1 : 0],
+                      clocks[0]);
+}
+
+static nvmlReturn_t apply_application_clocks(struct nvml_device *device,
+                                             const struct gp_control_value *value)
+{
+    if (value->automatic)
+        return NVML_CALL(device, nvmlDeviceResetApplicationsClocks, device->handle);
+    return NVML_CALL(device, nvmlDeviceSetApplicationsClocks, device->handle, (unsigned)value->n[0],
+                     (unsigned)value->n[1]);
+}
+
+/* Drivers since 555 have one call for all offsets; older ones one for each, on the same curve. */
+static nvmlReturn_t read_offset(struct nvml_device *device, struct gp_setting *s,
+                                nvmlClockType_t type)
+{
+    nvmlClockOffset_t offset = {
+        .version = nvmlClockOffset_v1, .type = type, .pstate = NVML_PSTATE_0};
+    nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetClockOffsets, device->handle, &offset);
+    if (rc == NVML_SUCCESS) {
+        set_number(s, offset.clockOffsetMHz);
+        set_range(s, offset.minClockOffsetMHz, offset.maxClockOffsetMHz);
+        return rc;
+    }
+    if (rc != NVML_ERROR_FUNCTION_NOT_FOUND && rc != NVML_ERROR_ARGUMENT_VERSION_MISMATCH)
+        return rc;
+    bool memory = type == NVML_CLOCK_MEM;
+    int now = 0, min = 0, max = 0;
+    rc = memory ? NVML_CALL(device, nvmlDeviceGetMemClkVfOffset, device->handle, &now)
+                : NVML_CALL(device, nvmlDeviceGetGpcClkVfOffset, device->handle, &now);
+    set_number(s, now);
+    nvmlReturn_t limits =
+        memory ? NVML_CALL(device, nvmlDeviceGetMemClkMinMaxVfOffset, device->handle, &min, &max)
+               : NVML_CALL(device, nvmlDeviceGetGpcClkMinMaxVfOffset, device->handle, &min, &max);
+    if (limits == NVML_SUCCESS)
+        set_range(s, min, max);
+    return rc;
+}
+
+static nvmlReturn_t apply_offset(struct nvml_device *device, const struct gp_control_value *value,
+                                 nvmlClockType_t type)
+{
+    nvmlClockOffset_t offset = {.version = nvmlClockOffset_v1,
+                                .type = type,
+                                .pstate = NVML_PSTATE_0,
+                                .clockOffsetMHz = (int)value->n[0]};
+    nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceSetClockOffsets, device->handle, &offset);
+    if (rc != NVML_ERROR_FUNCTION_NOT_FOUND)
+        return rc;
+    return type == NVML_CLOCK_MEM ? NVML_CALL(device, nvmlDeviceSetMemClkVfOffset, device->handle,
+                                              offset.clockOffsetMHz)
+                                  : NVML_CALL(device, nvmlDeviceSetGpcClkVfOffset, device->handle,
+                                              offset.clockOffsetMHz);
+}
+
+static nvmlReturn_t read_gpu_offset(struct nvml_device *device, struct gp_setting *s)
+{
+    return read_offset(device, s, NVML_CLOCK_GRAPHICS);
+}
+
+static nvmlReturn_t apply_gpu_offset(struct nvml_device *device,
+                                     const struct gp_control_value *value)
+{
+    return apply_offset(device, value, NVML_CLOCK_GRAPHICS);
+}
+
+static nvmlReturn_t read_memory_offset(struct nvml_device *device, struct gp_setting *s)
+{
+    return read_offset(device, s, NVML_CLOCK_MEM);
+}
+
+static nvmlReturn_t apply_memory_offset(struct nvml_device *device,
+                                        const struct gp_control_value *value)
+{
+    return apply_offset(device, value, NVML_CLOCK_MEM);
+}
+
+/* ---- fans ---- */
+
+static nvmlReturn_t count_fans(struct nvml_device *device, unsigned *ret)
+{
+    nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetNumFans, device->handle, ret);
+    if (rc == NVML_SUCCESS && *ret == 0)
+        return NVML_ERROR_NOT_SUPPORTED;
+    if (*ret > GP_CONTROL_NUMBERS)
+        *ret = GP_CONTROL_NUMBERS;
+    return rc;
+}
+
+/* A fan is either left to the driver or has a target; the speed of the moment is neither. */
+static nvmlReturn_t read_fans(struct nvml_device *device, struct gp_setting *s)
+{
+    unsigned count = 0, min = 0, max = 0;
+    nvmlReturn_t rc = count_fans(device, &count);
+    s->value.count = count;
+    for (unsigned i = 0; rc == NVML_SUCCESS && i < count; i++) {
+        nvmlFanControlPolicy_t policy = 0;
+        unsigned target = 0;
+        rc = NVML_CALL(device, nvmlDeviceGetFanControlPolicy_v2, device->handle, i, &policy);
+        if (rc == NVML_SUCCESS && policy != 0)
+            rc = NVML_CALL(device, nvmlDeviceGetTargetFanSpeed, device->handle, i, &target);
+        s->value.n[i] = policy == 0 ? GP_FAN_AUTO : (int64_t)target;
+    }
+    s->known = rc == NVML_SUCCESS;
+    if (rc == NVML_ERROR_FUNCTION_NOT_FOUND && count > 0) {
+        set_words(s, "drivers before 525 do not tell; auto undoes it");
+        rc = NVML_SUCCESS;
+    }
+    bool same = true;
+    for (unsigned i = 1; i < count; i++)
+        same = same && s->value.n[i] == s->value.n[0];
+    if (same)
+        s->value.count = 0;
+    if (rc == NVML_SUCCESS &&
+        NVML_CALL(device, nvmlDeviceGetMinMaxFanSpeed, device->handle, &min, &max) == NVML_SUCCESS)
+        set_range(s, min, max);
+    else if (rc == NVML_SUCCESS)
+        set_range(s, 0, 100);
+    return rc;
+}
+
+static int check_fans(struct nvml_device *device, const struct gp_control_value *value,
+                      struct gp_err *err)
+{
+    unsigned count = 0;
+    if (count_fans(device, &count) != NVML_SUCCESS || value->count <= count)
+        return 0;
+    return gp_err_set(err, GP_EUSAGE, "fan-speed: there is no fan %u; the GPU has %u, from 0 on",
+                      value->count - 1, count);
+}
+
+static nvmlReturn_t apply_fans(struct nvml_device *device, const struct gp_control_value *value)
+{
+    unsigned count = 0;
+    nvmlReturn_t rc = count_fans(device, &count);
+    for (unsigned i = 0; rc == NVML_SUCCESS && i < count; i++) {
+        int64_t speed = value->count == 0  ? value->n[0]
+                        : i < value->count ? value->n[i]
+                                           : GP_FAN_KEEP;
+        if (speed == GP_FAN_AUTO)
+            rc = NVML_CALL(device, nvmlDeviceSetDefaultFanSpeed_v2, device->handle, i);
+        else if (speed != GP_FAN_KEEP)
+            rc = NVML_CALL(device, nvmlDeviceSetFanSpeed_v2, device->handle, i, (unsigned)speed);
+    }
+    return rc;
+}
+
+/* ---- counters ---- */
+
+static nvmlReturn_t read_accounting_records(struct nvml_device *device, struct gp_setting *s)
+{
+    unsigned count = 0;
+    nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetAccountingPids, device->handle, &count, NULL);
+    if (rc == NVML_ERROR_INSUFFICIENT_SIZE)
+        rc = NVML_SUCCESS;
+    s->known = true;
+    (void)snprintf(s->value.text, sizeof(s->value.text), "%u records", count);
+    return rc;
+}
+
+static nvmlReturn_t apply_accounting_records(struct nvml_device *device,
+                                             const struct gp_control_value *value)
+{
+    (void)value;
+    return NVML_CALL(device, nvmlDeviceClearAccountingPids, device->handle);
+}
+
+static nvmlReturn_t read_ecc_counters(struct nvml_device *device, struct gp_setting *s)
+{
+    unsigned long long sums[NVML_ECC_COUNTER_TYPE_COUNT] = {0};
+    for (nvmlEccCounterType_t counter = 0; counter < NVML_ECC_COUNTER_TYPE_COUNT; counter++)
+        for (nvmlMemoryErrorType_t type = 0; type < NVML_MEMORY_ERROR_TYPE_COUNT; type++) {
+            unsigned long long errors = 0;
+            nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetTotalEccErrors, device->handle, type,
+                                        counter, &errors);
+            if (rc != NVML_SUCCESS)
+                return rc;
+            sums[counter] += errors;
+        }
+    s->known = true;
+    (void)snprintf(s->value.text, sizeof(s->value.text), "%llu volatile, %llu aggregate",
+                   sums[NVML_VOLATILE_ECC], sums[NVML_AGGREGATE_ECC]);
+    return NVML_SUCCESS;
+}
+
+static nvmlReturn_t apply_ecc_counters(struct nvml_device *device,
+                                       const struct gp_control_value *value)
+{
+    return NVML_CALL(device, nvmlDeviceClearEccErrorCounts, device->handle,
+                     (nvmlEccCounterType_t)value->n[0]);
+}
+
+static bool is_link(struct nvml_device *device, unsigned link)
+{
+    nvmlEnableState_t state = NVML_FEATURE_DISABLED;
+    return NVML_CALL(device, nvmlDeviceGetNvLinkState, device->handle, link, &state) ==
+               NVML_SUCCESS &&
+           state == NVML_FEATURE_ENABLED;
+}
+
+static nvmlReturn_t read_nvlink_counters(struct nvml_device *device, struct gp_setting *s)
+{
+    unsigned links = 0;
+    unsigned long long sum = 0;
+    for (unsigned link = 0; link < NVML_NVLINK_MAX_LINKS; link++) {
+        if (!is_link(device, link))
+            continue;
+        links++;
+        for (nvmlNvLinkErrorCounter_t c = 0; c < NVML_NVLINK_ERROR_COUNT; c++) {
+            unsigned long long errors = 0;
+            if (NVML_CALL(device, nvmlDeviceGetNvLinkErrorCounter, device->handle, link, c,
+                          &errors) == NVML_SUCCESS)
+                sum += errors;
+        }
+    }
+    s->known = true;
+    (void)snprintf(s->value.text, sizeof(s->value.text), "%llu errors on %u links", sum, links);
+    return links ? NVML_SUCCESS : NVML_ERROR_NOT_SUPPORTED;
+}
+
+static nvmlReturn_t apply_nvlink_counters(struct nvml_device *device,
+                                          const struct gp_control_value *value)
+{
+    (void)value;
+    nvmlReturn_t rc = NVML_SUCCESS;
+    for (unsigned link = 0; rc == NVML_SUCCESS && link < NVML_NVLINK_MAX_LINKS; link++)
+        if (is_link(device, link))
+            rc = NVML_CALL(device, nvmlDeviceResetNvLinkErrorCounters, device->handle, link);
+    return rc;
+}
+
+/* ---- the table ---- */
+
+#define ROW(setter_, part)                                                                         \
+    {                                                                                              \
+        .setter = offsetof(struct nvml_api, setter_), .setter_name = #setter_,                     \
+        .read = read_##part, .apply = apply_##part                                                 \
+    }
+#define CHECKED(setter_, part)                                                                     \
+    {                                                                                              \
+        .setter = offsetof(struct nvml_api, setter_), .setter_name = #setter_,                     \
+        .read = read_##part, .apply = apply_##part, .check = check_##part                          \
+    }
+
+/* An offset: one call for all, or an older one for each. */
+#define OLDER(older_, part)                                                                        \
+    {                                                                                              \
+        .setter = offsetof(struct nvml_api, nvmlDeviceSetClockOffsets),                            \
+        .older = offsetof(struct nvml_api, older_), .setter_name = "nvmlDeviceSetClockOffsets",    \
+        .read = read_##part, .apply = apply_##part                                                 \
+    }
+
+static const struct nvml_control controls[GP_CONTROL__COUNT] = {
+    [GP_CONTROL_PERSISTENCE] = ROW(nvmlDeviceSetPersistenceMode, persistence),
+    [GP_CONTROL_MIG_MODE] = ROW(nvmlDeviceSetMigMode, mig_mode),
+    [GP_CONTROL_MIG_INSTANCES] = {.setter = offsetof(struct nvml_api, nvmlDeviceCreateGpuInstance),
+                                  .setter_name = "nvmlDeviceCreateGpuInstance",
+                                  .read = nvml_read_mig_instances,
+                                  .apply = nvml_apply_mig_instances,
+                                  .check = nvml_check_mig_instances},
+    [GP_CONTROL_COMPUTE_MODE] = ROW(nvmlDeviceSetComputeMode, compute_mode),
+    [GP_CONTROL_POWER_LIMIT] = ROW(nvmlDeviceSetPowerManagementLimit, power_limit),
+    [GP_CONTROL_MODULE_POWER_LIMIT] = ROW(nvmlDeviceSetPowerManagementLimit_v2, module_limit),
+    [GP_CONTROL_LOCK_GPU_CLOCKS] = ROW(nvmlDeviceSetGpuLockedClocks, gpu_lock),
+    [GP_CONTROL_LOCK_MEMORY_CLOCKS] = ROW(nvmlDeviceSetMemoryLockedClocks, memory_lock),
+    [GP_CONTROL_APPLICATION_CLOCKS] = CHECKED(nvmlDeviceSetApplicationsClocks, application_clocks),
+    [GP_CONTROL_GPU_CLOCK_OFFSET] = OLDER(nvmlDeviceSetGpcClkVfOffset, gpu_offset),
+    [GP_CONTROL_MEMORY_CLOCK_OFFSET] = OLDER(nvmlDeviceSetMemClkVfOffset, memory_offset),
+    [GP_CONTROL_FAN_SPEED] = CHECKED(nvmlDeviceSetFanSpeed_v2, fans),
+    [GP_CONTROL_ECC_MODE] = ROW(nvmlDeviceSetEccMode, ecc_mode),
+    [GP_CONTROL_OPERATION_MODE] = ROW(nvmlDeviceSetGpuOperationMode, operation_mode),
+    [GP_CONTROL_ACCOUNTING_MODE] = ROW(nvmlDeviceSetAccountingMode, accounting_mode),
+    [GP_CONTROL_ACCOUNTING_RECORDS] = ROW(nvmlDeviceClearAccountingPids, accounting_records),
+    [GP_CONTROL_ECC_COUNTERS] = ROW(nvmlDeviceClearEccErrorCounts, ecc_counters),
+    [GP_CONTROL_NVLINK_COUNTERS] = ROW(nvmlDeviceResetNvLinkErrorCounters, nvlink_counters),
+};
+
+static struct nvml_device *to_device(struct gp_source_device *device)
+{
+    return (struct nvml_device *)device;
+}
+
+static bool has_function(const struct nvml_device *device, size_t offset)
+{
+    void (*fn)(void);
+    memcpy(&fn, (const char *)&device->source->api + offset, sizeof(fn));
+    return fn != NULL;
+}
+
+static void control_read(struct gp_source_device *base, enum gp_control_id id,
+                         struct gp_setting *ret)
+{
+    struct nvml_device *device = to_device(base);
+    const struct nvml_control *control = &controls[id];
+    *ret = (struct gp_setting){.status = GP_STATUS_UNSUPPORTED};
+    if (device->is_mig && !gp_control_table[id].on_mig) {
+        set_words(ret, "belongs to the whole GPU, not to an instance");
+        return;
+    }
+    if (!has_function(device, control->setter) &&
+        !(control->older && has_function(device, control->older))) {
+        (void)snprintf(ret->words, sizeof(ret->words), "this driver has no %s",
+                       control->setter_name);
+        return;
+    }
+    nvmlReturn_t rc = control->read(device, ret);
+    ret->status = nvml_return_status(rc);
+    if (rc == NVML_SUCCESS)
+        return;
+    ret->known = false;
+    const char *instead = gp_control_table[id].instead;
+    if (rc == NVML_ERROR_DEPRECATED)
+        (void)snprintf(ret->words, sizeof(ret->words), "this driver has given it up%s%s",
+                       instead ? "; use " : "", instead ? instead : "");
+    else if (ret->status != GP_STATUS_UNSUPPORTED)
+        (void)snprintf(ret->words, sizeof(ret->words), "%s (%s)", nvml_return_text(rc),
+                       atomic_load_explicit(device->call, memory_order_relaxed));
+}
+
+static int control_check(struct gp_source_device *base, enum gp_control_id id,
+                         const struct gp_control_value *value, struct gp_err *err)
+{
+    const struct nvml_control *control = &controls[id];
+    return control->check ? control->check(to_device(base), value, err) : 0;
+}
+
+/* What a refusal means, in words for who wants to mend it. */
+static const struct refusal {
+    nvmlReturn_t rc;
+    int code;
+    const char *words;
+} refusals[] = {
+    {NVML_ERROR_NO_PERMISSION, GP_EPERM, "no permission"},
+    {NVML_ERROR_NOT_SUPPORTED, GP_EFAIL, "the GPU does not support it"},
+    {NVML_ERROR_FUNCTION_NOT_FOUND, GP_EFAIL, "this driver does not have it"},
+    {NVML_ERROR_ARGUMENT_VERSION_MISMATCH, GP_EFAIL, "this driver speaks another version"},
+    {NVML_ERROR_DEPRECATED, GP_EFAIL, "this driver has given it up"},
+    {NVML_ERROR_INVALID_ARGUMENT, GP_EFAIL, "the driver refuses the value"},
+    {NVML_ERROR_IN_USE, GP_EFAIL, "in use: end the programs that hold it first"},
+    {NVML_ERROR_INSUFFICIENT_RESOURCES, GP_EFAIL, "there is no room for it"},
+    {NVML_ERROR_RESET_REQUIRED, GP_EFAIL, "the GPU must be reset first"},
+};
+
+static int control_apply(struct gp_source_device *base, enum gp_control_id id,
+                         const struct gp_control_value *value, struct gp_err *err)
+{
+    struct nvml_device *device = to_device(base);
+    device->activation = NVML_SUCCESS;
+    nvmlReturn_t rc = controls[id].apply(device, value);
+    if (rc == NVML_SUCCESS && device->activation != NVML_SUCCESS)
+        (void)snprintf(err->text, sizeof(err->text), "%s", nvml_return_text(device->activation));
+    if (rc == NVML_SUCCESS)
+        return 0;
+    struct refusal why = {rc, nvml_return_ends_session(rc) ? GP_EDRIVER : GP_EFAIL,
+                          nvml_return_text(rc)};
+    for (size_t i = 0; i < GP_ARRAY_LEN(refusals); i++)
+        if (refusals[i].rc == rc)
+            why = refusals[i];
+    return gp_err_set(err, why.code, "%s (%s)", why.words,
+                      atomic_load_explicit(device->call, memory_order_relaxed));
+}
+
+static struct gp_source_device *control_instance(struct gp_source_device *base, size_t n)
+{
+    struct nvml_device *device = to_device(base);
+    return n < device->mig.count ? (struct gp_source_device *)device->mig.devices[n] : NULL;
+}
+
+const struct gp_control_ops nvml_control_ops = {
+    .instance = control_instance,
+    .read = control_read,
+    .check = control_check,
+    .apply = control_apply,
+};
