@@ -50,7 +50,6 @@ static int read_file(struct sim_capture *capture, struct gp_err *err)
         return gp_err_set(err, GP_EIO, "cannot open '%s': %s", capture->path, strerror(errno));
     char chunk[16384];
     size_t n;
-    errno = 0;
     while (!sb->error && (n = fread(chunk, 1, sizeof(chunk), file)) > 0)
         gp_strbuf_add(sb, chunk, n);
     int result = GP_OK;

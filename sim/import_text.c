@@ -137,11 +137,12 @@ static int take_line(struct reader *r, char *line)
     value += strspn(value, " ");
     if (strlen(value) > SIM_MAX_TEXT || !set_label(r, depth, label, len))
         return sim_capture_refuse(r->capture, r->err, "the line is too long");
-    r->depth = depth + 1;
-    r->heading = !colon;
+    int result = depth == 0 ? end_gpu(r) : GP_OK;
     if (depth == 0)
         r->gpu = NULL;
-    return put(r, value);
+    r->depth = depth + 1;
+    r->heading = !colon;
+    return result < 0 ? result : put(r, value);
 }
 
 int sim_read_text(struct sim_capture *capture, char *line, struct gp_err *err)

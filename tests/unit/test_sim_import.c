@@ -211,6 +211,8 @@ static void malformed_texts_are_refused_with_their_line(void **state)
            ":4: 00000000:01:00.0 ends before its processes");
     refuse(LOG "    Product Name : Tesla T4\nGPU 00000000:02:00.0\n    Fan Speed : 3 %\n",
            ":3: 00000000:01:00.0 ends before its processes");
+    refuse(LOG "    Product Name : Tesla T4\nAttached GPUs : 1\n" LOG "    Processes : None\n",
+           ":3: 00000000:01:00.0 ends before its processes");
     refuse(LOG "    (...)\n", ":2: expected 'Label : value' or a heading");
     refuse(LOG "    Fan Speed : 3 %\nDone\n", ":3: expected 'Label : value' or a heading");
     refuse(LOG "      Fan Speed : 3 %\n", ":2: indented by 6");
