@@ -2,6 +2,7 @@
  * numbers with names, fields of strange types. */
 #include "nvml_rig.h"
 
+#include <malloc.h>
 #include <sys/stat.h>
 
 static void want_range(enum gp_metric first, enum gp_metric last)
@@ -255,6 +256,26 @@ static void a_damaged_inforom_is_an_answer(void **state)
     start();
     read_ok();
     check_absent(GP_INFOROM_CHECKSUM, GP_STATUS_UNSUPPORTED);
+}
+
+static void text_that_stays_the_same_takes_no_memory(void **state)
+{
+    (void)state;
+    want(GP_BBX_FLUSH_TIME);
+    want_range(GP_FABRIC_STATE, GP_FABRIC_CLUSTER);
+    rig.fake->count = 1787237943740000;
+    rig.fake->fabric.state = COMPLETED;
+    rig.fake->fabric_version = 3;
+    start();
+    for (int i = 0; i < 10; i++)
+        read_anew();
+    size_t before = mallinfo2().uordblks;
+    for (int i = 0; i < 2000; i++)
+        read_anew();
+    size_t after = mallinfo2().uordblks; /* 0 with a sanitizer */
+    assert_int_equal(CALLS(nvmlDeviceGetLastBBXFlushTime), 2010);
+    if (after > before + 4096)
+        fail_msg("%zu bytes more", after - before);
 }
 
 static void the_recorder_and_the_factory(void **state)
@@ -553,6 +574,7 @@ int main(void)
         RIG_TEST(the_pci_class_comes_from_the_newer_call),
         RIG_TEST(the_generation_of_the_slot_comes_from_the_kernel),
         RIG_TEST(a_damaged_inforom_is_an_answer),
+        RIG_TEST(text_that_stays_the_same_takes_no_memory),
         RIG_TEST(the_recorder_and_the_factory),
         RIG_TEST(numbers_in_pairs_triples_and_structs),
         RIG_TEST(what_newer_drivers_call_deprecated),

@@ -30,11 +30,26 @@ typedef nvmlReturn_t (*text_fn)(nvmlDevice_t device, char *text, unsigned int le
 typedef nvmlReturn_t (*text_arg_fn)(nvmlDevice_t device, unsigned int arg, char *text,
                                     unsigned int length);
 
+/* The same text that the cache holds already, for this metric or another; NULL if it does not. So a
+ * value that is asked again and again takes memory only when it changes. */
+static const char *kept_before(const struct nvml_device *device, const char *text)
+{
+    for (size_t i = 0; i < GP_DEVICE__COUNT; i++) {
+        const struct gp_value *v = &device->cache[i];
+        if (v->status == GP_STATUS_OK &&
+            gp_metric_table[GP_DEVICE__FIRST + i].type == GP_TYPE_TEXT && strcmp(v->s, text) == 0)
+            return v->s;
+    }
+    return NULL;
+}
+
 void nvml_keep_text(struct nvml_device *device, struct gp_value *v, const char *text)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(4096);
     gp_utf8_add_safe(&sb, text, strlen(text), 1024);
-    const char *kept = gp_arena_strdup(&device->arena, sb.buf);
+    const char *kept = kept_before(device, sb.buf);
+    if (!kept)
+        kept = gp_arena_strdup(&device->arena, sb.buf);
     gp_strbuf_fini(&sb);
     if (kept)
         gp_value_set_text(v, kept, 0);
