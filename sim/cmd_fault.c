@@ -1,3 +1,4 @@
+#include "sim/inject.h"
 #include "sim/tool.h"
 
 #include "base/err.h"
@@ -54,22 +55,21 @@ static int list_faults(struct sim_state *state, struct gp_err *err)
 }
 
 /* All arguments are checked before the first one takes effect. */
-static int inject(struct sim_state *state, int gpu, int count, char **words, struct gp_err *err)
+static int inject(struct sim_state *state, const struct sim_machine *machine, int gpu, int count,
+                  char **words, struct gp_err *err)
 {
-    struct sim_fault fault;
+    struct sim_injection injection;
     int result = GP_OK;
     for (int i = 0; i < count && result == GP_OK; i++)
-        if (strcmp(words[i], "clear") != 0)
-            result = sim_fault_parse(words[i], gpu, &fault, err);
+        result = sim_inject_parse(words[i], gpu, &injection, err);
     if (result == GP_OK)
         result = sim_state_lock(state, err);
     if (result < 0)
         return result;
     for (int i = 0; i < count && result == GP_OK; i++) {
-        if (strcmp(words[i], "clear") == 0)
-            sim_state_clear_faults(state, gpu);
-        else if ((result = sim_fault_parse(words[i], gpu, &fault, err)) == GP_OK)
-            result = sim_state_add_fault(state, &fault, err);
+        result = sim_inject_parse(words[i], gpu, &injection, err);
+        if (result == GP_OK)
+            result = sim_inject(state, gpu, machine->device_count, &injection, err);
     }
     sim_state_unlock(state);
     return result;
@@ -90,7 +90,7 @@ static int run(int argc, char **argv, struct gp_err *err)
         result = parse_gpu(&o, machine, &gpu, err);
     if (result == GP_OK)
         result = positional == 0 ? list_faults(state, err)
-                                 : inject(state, gpu, positional, argv + 1, err);
+                                 : inject(state, machine, gpu, positional, argv + 1, err);
     sim_state_close(state);
     sim_machine_free(machine);
     return result;
@@ -108,9 +108,19 @@ const struct gp_cmd sim_cmd_fault = {
         "impossible numbers. grow: process lists grow while they are read. unloaded, mismatch, "
         "nogpu: the driver is not loaded, of another version, or without a device. clear: removes "
         "the faults, of --gpu or all.\n\n"
+        "set=ANSWER=VALUE: an answer becomes another, and the driver reports it if it reports such "
+        "things: set=PerformanceState=P8, set=TotalEccErrors.corrected.volatile=3, set=230=1 (a "
+        "field "
+        "by its number).\n\n"
+        "xid=N[*TIMES][:GI/CI] and event=NAME[*TIMES] happen once: the driver reports an Xid, or "
+        "an "
+        "event of one of the kinds corrected, uncorrected, storm, retirement, retirement-failed, "
+        "poison, fatal-poison, unavailable, recovery, pstate, clock, power, mig. Behind xid=79 the "
+        "GPU is lost.\n\n"
         "FUNCTION is the name of a driver function or its beginning: "
         "slow=20ms:nvmlDeviceGetFanSpeed.",
     .examples = "gpulse sim fault -m h100x8 --gpu 3 lost\tGPU 3 falls off the bus\n"
+                "gpulse sim fault -m h100x8 --gpu 0 xid=94\tthe driver reports an error\n"
                 "gpulse sim fault -m h100x8 clear\tall is well again\n",
     .options = options,
     .run = run,

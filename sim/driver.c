@@ -111,6 +111,7 @@ static nvmlReturn_t apply_fault(struct sim_call *call, const struct sim_fault *f
         break;
     case SIM_FAULT_UNLOADED:
     case SIM_FAULT_MISMATCH:
+    case SIM_FAULT_SET:
     case SIM_FAULT_KINDS:
         break;
     }
@@ -188,6 +189,17 @@ nvmlReturn_t sim_enter_device(struct sim_call *call, enum sim_function function,
     if (!call->device || !args_ok)
         return NVML_ERROR_INVALID_ARGUMENT;
     return apply_faults(call);
+}
+
+bool sim_is_lost(const struct sim_call *call, struct sim_device *device)
+{
+    struct sim_call on_device = *call;
+    struct sim_fault fault;
+    on_device.device = device;
+    for (size_t at = 0; next_fault(&on_device, &at, &fault);)
+        if (fault.kind == SIM_FAULT_LOST)
+            return true;
+    return atomic_load(&gpu_of(device)->lost);
 }
 
 nvmlReturn_t sim_leave(nvmlReturn_t code)

@@ -35,6 +35,9 @@ nvmlReturn_t sim_enter_device(struct sim_call *call, enum sim_function function,
 /* Ends the call and passes its return code on. */
 nvmlReturn_t sim_leave(nvmlReturn_t code);
 
+/* Whether this GPU has fallen off the bus, for a call that concerns several. */
+bool sim_is_lost(const struct sim_call *call, struct sim_device *device);
+
 /* Hands out a handle for a device, applying its faults first. */
 nvmlReturn_t sim_give_handle(struct sim_call *call, struct sim_device *device, nvmlDevice_t *ret);
 

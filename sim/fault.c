@@ -15,7 +15,7 @@ const char *const sim_function_names[SIM_FN_COUNT] = {
 #undef X
 };
 
-enum value_type { VALUE_NONE, VALUE_DURATION, VALUE_CODE };
+enum value_type { VALUE_NONE, VALUE_DURATION, VALUE_CODE, VALUE_ANSWER };
 
 static const struct {
     const char *name;
@@ -33,6 +33,7 @@ static const struct {
     [SIM_FAULT_UNLOADED] = {"unloaded", VALUE_NONE, NULL},
     [SIM_FAULT_MISMATCH] = {"mismatch", VALUE_NONE, NULL},
     [SIM_FAULT_NOGPU] = {"nogpu", VALUE_NONE, NULL},
+    [SIM_FAULT_SET] = {"set", VALUE_ANSWER, NULL},
 };
 
 bool sim_return_code(const char *name, nvmlReturn_t *ret)
@@ -93,10 +94,11 @@ int sim_fault_parse(const char *text, int gpu, struct sim_fault *ret, struct gp_
 {
     size_t name_len = strcspn(text, "=:");
     int kind = find_kind(text, name_len);
-    if (kind < 0)
+    if (kind < 0 || kinds[kind].value == VALUE_ANSWER)
         return gp_err_set(err, GP_EUSAGE,
                           "unknown fault '%.40s': accepted are lost, hang[=TIME], slow=TIME, deny, "
-                          "error=CODE, absurd, grow, unloaded, mismatch, nogpu, clear",
+                          "error=CODE, absurd, grow, unloaded, mismatch, nogpu, clear; and, live "
+                          "only, xid=N, event=NAME, set=ANSWER=VALUE",
                           text);
 
     struct sim_fault fault = {.gpu = gpu, .kind = (uint32_t)kind};
@@ -140,6 +142,10 @@ int sim_fault_parse_placed(const char *text, struct sim_fault *ret, struct gp_er
 void sim_fault_add_text(struct gp_strbuf *sb, const struct sim_fault *fault)
 {
     gp_strbuf_adds(sb, kinds[fault->kind].name);
+    if (kinds[fault->kind].value == VALUE_ANSWER) {
+        gp_strbuf_addf(sb, "=%s=%" PRIu64, fault->function, fault->value);
+        return;
+    }
     if (kinds[fault->kind].value == VALUE_DURATION)
         gp_strbuf_addf(sb, "=%" PRIu64 "ms", fault->value / GP_NS_PER_MS);
     else if (kinds[fault->kind].value == VALUE_CODE)
@@ -150,7 +156,7 @@ void sim_fault_add_text(struct gp_strbuf *sb, const struct sim_fault *fault)
 
 bool sim_fault_hits(const struct sim_fault *fault, int gpu, enum sim_function function)
 {
-    if (fault->gpu != SIM_ALL_GPUS && fault->gpu != gpu)
+    if ((fault->gpu != SIM_ALL_GPUS && fault->gpu != gpu) || fault->kind == SIM_FAULT_SET)
         return false;
     return strncmp(sim_function_names[function], fault->function, strlen(fault->function)) == 0;
 }

@@ -30,6 +30,7 @@ enum sim_fault_kind {
     SIM_FAULT_UNLOADED, /* nvmlInit: DRIVER_NOT_LOADED */
     SIM_FAULT_MISMATCH, /* nvmlInit: LIB_RM_VERSION_MISMATCH */
     SIM_FAULT_NOGPU,    /* the driver works and has no device */
+    SIM_FAULT_SET,      /* an answer becomes `value`; `function` is its name: see inject.h */
     SIM_FAULT_KINDS
 };
 
@@ -38,8 +39,9 @@ enum { SIM_FAULT_FUNCTION_SIZE = 56, SIM_ALL_GPUS = -1 };
 struct sim_fault {
     int32_t gpu; /* SIM_ALL_GPUS: the whole machine */
     uint32_t kind;
-    uint64_t value;                         /* nanoseconds or return code */
+    uint64_t value;                         /* nanoseconds, return code or answer */
     char function[SIM_FAULT_FUNCTION_SIZE]; /* name or beginning of one; "": every function */
+    uint32_t slot;                          /* of an answer */
 };
 
 /* Parses "lost", "hang=30s", "slow=20ms:nvmlDeviceGetFanSpeed", … for a GPU. GP_EUSAGE says what is

@@ -509,6 +509,26 @@ static bool put_capability(json_t *answers, const struct sim_node *gpu, unsigned
     return true;
 }
 
+/* No capture tells which events a GPU reports. What is put here is what its other answers make
+ * likely: the driver's Windows builds report none; errors of memory need ECC, the others what they
+ * are about. */
+static uint64_t event_types(json_t *answers, const struct sim_node *gpu)
+{
+    const char *windows = sim_node_text(gpu, "driver_model/current_dm");
+    const char *action = sim_node_text(gpu, "gpu_recovery_action");
+    uint64_t types = NVML_EVENT_XID_CRITICAL_ERROR | NVML_EVENT_PSTATE | NVML_EVENT_CLOCK;
+    if (windows && !sim_words_code(windows))
+        return 0;
+    if (is_number(json_object_get(answers, "TotalEccErrors"), "corrected.volatile"))
+        types |= NVML_EVENT_SINGLE_BIT_ECC_ERROR | NVML_EVENT_DOUBLE_BIT_ECC_ERROR |
+                 NVML_EVENT_DRAM_RETIREMENT | NVML_EVENT_DRAM_RETIREMENT_FAILURE;
+    if (can_mig(answers))
+        types |= NVML_EVENT_MIG_CONFIG_CHANGE;
+    if (action && !sim_words_code(action))
+        types |= NVML_EVENT_GPU_RECOVERY_ACTION | NVML_EVENT_GPU_UNAVAILABLE;
+    return types;
+}
+
 bool sim_put_answers(json_t *answers, const struct sim_node *gpu, unsigned int pci_device_id)
 {
     const struct sim_node *memory = sim_node_find(gpu, "fb_memory_usage");
@@ -534,6 +554,8 @@ bool sim_put_answers(json_t *answers, const struct sim_node *gpu, unsigned int p
     if (json_object_get(answers, "FanSpeed"))
         ok &= sim_put(answers, "NumFans", NULL, json_integer(is_number(answers, "FanSpeed")));
     ok &= sim_put(answers, "MaxMigDeviceCount", NULL, json_integer(can_mig(answers) ? 7 : 0));
+    ok &= sim_put(answers, "SupportedEventTypes", NULL,
+                  json_integer((json_int_t)event_types(answers, gpu)));
     ok &= put_capability(answers, gpu, pci_device_id);
     const char *checksum = sim_node_text(gpu, "inforom/checksum_validation");
     if (checksum && strcmp(checksum, "invalid") == 0)

@@ -1,6 +1,7 @@
 #include "sim/live.h"
 
 #include "base/clock.h"
+#include "sim/inject.h"
 
 #include "sim/mig.h"
 #include "sim/setting.h"
@@ -236,10 +237,29 @@ nvmlReturn_t sim_live_memory(const struct sim_live *live, const struct sim_devic
     return NVML_SUCCESS;
 }
 
+/* What a fault has set an answer to; MIG devices keep theirs. */
+static bool is_set(const struct sim_live *live, const struct sim_device *device, uint32_t slot,
+                   struct sim_value *ret)
+{
+    struct sim_fault fault;
+    for (size_t i = 0; sim_state_has_faults(live->state) && i < SIM_MAX_FAULTS; i++) {
+        if (!sim_state_fault(live->state, i, &fault) || fault.kind != SIM_FAULT_SET ||
+            fault.slot != slot || device->parent)
+            continue;
+        if (fault.gpu != SIM_ALL_GPUS && fault.gpu != (int)device->index)
+            continue;
+        *ret = (struct sim_value){.code = NVML_SUCCESS, .number = fault.value};
+        return true;
+    }
+    return false;
+}
+
 struct sim_value sim_live_value(const struct sim_live *live, const struct sim_device *device,
                                 enum sim_slot slot)
 {
     struct sim_value v = sim_setting_value(live, device, slot);
+    if (is_set(live, device, slot, &v))
+        return v;
     enum sim_motion motion = sim_answers[slot].motion;
     if (v.code != NVML_SUCCESS || motion == SIM_MOTION_STATIC)
         return v;
@@ -341,6 +361,8 @@ struct sim_value sim_live_field(const struct sim_live *live, const struct sim_de
         return sim_live_value(live, device, SIM_ENERGY);
 
     struct sim_value v = {.code = NVML_ERROR_NOT_SUPPORTED};
+    if (is_set(live, device, SIM_FIELD_SLOT(id), &v))
+        return v;
     for (size_t i = 0; i < device->field_count; i++)
         if (device->fields[i].id == id && device->fields[i].scope == scope)
             v = sim_setting_field(live, device, id, scope, device->fields[i].value);

@@ -7,15 +7,18 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
-enum { STATE_VERSION = 3, RECORD_WORDS = 12, RECHECK_MS = 100 };
+enum { STATE_VERSION = 4, RECORD_WORDS = 12, RECHECK_MS = 100 };
 
 static const char state_magic[8] = "GPSTATE";
 
@@ -34,6 +37,12 @@ struct counter {
     atomic_ullong count;
 };
 
+/* Complete when sequence is its number + 1. */
+struct event {
+    atomic_ullong sequence;
+    atomic_ullong words[3];
+};
+
 /* The file, byte for byte. */
 struct layout {
     char magic[8];
@@ -45,6 +54,9 @@ struct layout {
     struct slot jobs[SIM_MAX_JOBS];
     struct counter counters[SIM_MAX_DEVICES][SIM_COUNTERS];
     struct sim_settings settings;
+    atomic_ullong event_count; /* so far */
+    atomic_uint event_bell;    /* a futex: changes with every event */
+    struct event events[SIM_MAX_EVENTS];
 };
 
 struct sim_state {
@@ -143,16 +155,13 @@ static int prepare_file(int fd, const char *name, struct gp_err *err)
     if (fstat(fd, &st) < 0)
         return gp_err_set(err, GP_EIO, "cannot examine '%s': %s", name, strerror(errno));
     if (st.st_size == 0) {
-        /* All of it is zero but its head; a thread's stack is too small for it. */
-        struct {
-            char magic[8];
-            uint32_t version;
-            uint32_t size;
-        } head = {.version = STATE_VERSION, .size = sizeof(struct layout)};
-        memcpy(head.magic, state_magic, sizeof(head.magic));
-        int r = gp_io_write_all(fd, &head, sizeof(head));
-        if (r == 0 && ftruncate(fd, sizeof(struct layout)) != 0)
-            r = -errno;
+        char fresh[offsetof(struct layout, fault_count)];
+        const uint32_t numbers[] = {STATE_VERSION, sizeof(struct layout)};
+        memcpy(fresh, state_magic, sizeof(state_magic));
+        memcpy(fresh + offsetof(struct layout, version), numbers, sizeof(numbers));
+        int r = -posix_fallocate(fd, 0, sizeof(struct layout));
+        if (r == 0)
+            r = gp_io_write_all(fd, fresh, sizeof(fresh));
         if (r < 0)
             return gp_err_set(err, GP_EIO, "cannot write '%s': %s", name, strerror(-r));
         return GP_OK;
@@ -261,6 +270,13 @@ void sim_state_unlock(struct sim_state *state)
 
 /* ------------------------------------------------------------------------- faults */
 
+/* Wakes those who wait for an event: a fault may concern them too. */
+static void ring(struct sim_state *state)
+{
+    atomic_fetch_add(&state->map->event_bell, 1);
+    (void)syscall(SYS_futex, &state->map->event_bell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
 bool sim_state_has_faults(struct sim_state *state)
 {
     return atomic_load_explicit(&state->map->fault_count, memory_order_acquire) > 0;
@@ -278,9 +294,22 @@ int sim_state_add_fault(struct sim_state *state, const struct sim_fault *fault, 
             continue;
         slot_write(&state->map->faults[i], fault, sizeof(*fault));
         atomic_fetch_add(&state->map->fault_count, 1);
+        ring(state);
         return GP_OK;
     }
     return gp_err_set(err, GP_ETOOBIG, "all %d faults are in use; clear some", SIM_MAX_FAULTS);
+}
+
+void sim_state_forget_answer(struct sim_state *state, int gpu, uint32_t slot)
+{
+    struct sim_fault fault;
+    for (size_t i = 0; i < SIM_MAX_FAULTS; i++) {
+        if (!sim_state_fault(state, i, &fault) || fault.kind != SIM_FAULT_SET ||
+            fault.slot != slot || (gpu != SIM_ALL_GPUS && fault.gpu != gpu))
+            continue;
+        atomic_store(&state->map->faults[i].used, 0);
+        atomic_fetch_sub(&state->map->fault_count, 1);
+    }
 }
 
 void sim_state_clear_faults(struct sim_state *state, int gpu)
@@ -391,4 +420,56 @@ struct sim_settings *sim_state_settings(struct sim_state *state)
 struct sim_device **sim_state_made_devices(struct sim_state *state)
 {
     return &state->made;
+}
+
+/* ------------------------------------------------------------------------- events */
+
+uint64_t sim_state_next_event(struct sim_state *state)
+{
+    return atomic_load(&state->map->event_count);
+}
+
+void sim_state_post_event(struct sim_state *state, const struct sim_event *event)
+{
+    struct layout *map = state->map;
+    uint64_t number = atomic_load(&map->event_count);
+    struct event *slot = &map->events[number % SIM_MAX_EVENTS];
+    atomic_store(&slot->sequence, 0);
+    atomic_store(&slot->words[0], (uint64_t)event->gpu << 32 | event->type);
+    atomic_store(&slot->words[1], event->data);
+    atomic_store(&slot->words[2],
+                 (uint64_t)event->compute_instance << 32 | event->gpu_instance);
+    atomic_store(&slot->sequence, number + 1);
+    atomic_store(&map->event_count, number + 1);
+    ring(state);
+}
+
+bool sim_state_event(struct sim_state *state, uint64_t number, struct sim_event *ret)
+{
+    struct event *slot = &state->map->events[number % SIM_MAX_EVENTS];
+    if (atomic_load(&slot->sequence) != number + 1)
+        return false;
+    uint64_t words[3];
+    for (size_t i = 0; i < GP_ARRAY_LEN(words); i++)
+        words[i] = atomic_load(&slot->words[i]);
+    *ret = (struct sim_event){
+        .type = (uint32_t)words[0],
+        .gpu = (uint32_t)(words[0] >> 32),
+        .data = words[1],
+        .gpu_instance = (uint32_t)words[2],
+        .compute_instance = (uint32_t)(words[2] >> 32),
+    };
+    return atomic_load(&slot->sequence) == number + 1;
+}
+
+void sim_state_await_event(struct sim_state *state, uint64_t number, uint64_t until_ns)
+{
+    struct layout *map = state->map;
+    unsigned bell = atomic_load(&map->event_bell);
+    uint64_t now_ns = gp_clock_mono_ns();
+    if (atomic_load(&map->event_count) > number || now_ns >= until_ns)
+        return;
+    struct timespec rest = gp_clock_timespec(until_ns - now_ns);
+    /* a private futex would not be woken by other processes */
+    (void)syscall(SYS_futex, &map->event_bell, FUTEX_WAIT, bell, &rest, NULL, 0);
 }

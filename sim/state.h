@@ -16,7 +16,21 @@ struct gp_err;
 struct sim_settings;
 struct sim_state;
 
-enum { SIM_MAX_FAULTS = 64, SIM_MAX_JOBS = 1024, SIM_JOB_NAME_SIZE = 64 };
+enum {
+    SIM_MAX_FAULTS = 64,
+    SIM_MAX_JOBS = 1024,
+    SIM_JOB_NAME_SIZE = 64,
+    SIM_MAX_EVENTS = 16384, /* kept for those who wait; a power of two */
+};
+
+/* What a driver reports once. */
+struct sim_event {
+    uint32_t type; /* one bit of NVML_EVENT_* */
+    uint32_t gpu;
+    uint64_t data;
+    uint32_t gpu_instance; /* NVML_NOT_AVAILABLE_U32: the whole GPU */
+    uint32_t compute_instance;
+};
 
 struct sim_job {
     uint32_t pid;
@@ -59,6 +73,8 @@ uint64_t sim_state_counter(struct sim_state *state, size_t device, enum sim_coun
 int sim_state_lock(struct sim_state *state, struct gp_err *err);
 void sim_state_unlock(struct sim_state *state);
 int sim_state_add_fault(struct sim_state *state, const struct sim_fault *fault, struct gp_err *err);
+/* Removes what SIM_FAULT_SET says of an answer of a GPU, or with SIM_ALL_GPUS of all of them. */
+void sim_state_forget_answer(struct sim_state *state, int gpu, uint32_t slot);
 /* Removes the faults of a GPU, or with SIM_ALL_GPUS all of them. */
 void sim_state_clear_faults(struct sim_state *state, int gpu);
 /* Takes a slot for a job of this process, reusing those of ended ones; *ret_slot frees it. */
@@ -70,6 +86,15 @@ void sim_state_remove_job(struct sim_state *state, size_t slot);
 struct sim_settings *sim_state_settings(struct sim_state *state);
 /* MIG devices that this process has made out of live instances; freed with the state. */
 struct sim_device **sim_state_made_devices(struct sim_state *state);
+
+/* Events are numbered from 0; all processes of the machine see all of them. The number of the next: */
+uint64_t sim_state_next_event(struct sim_state *state);
+/* Posts an event and wakes who waits; the state is locked. */
+void sim_state_post_event(struct sim_state *state, const struct sim_event *event);
+/* False if it has not happened yet, or was overwritten by SIM_MAX_EVENTS later ones. */
+bool sim_state_event(struct sim_state *state, uint64_t number, struct sim_event *ret);
+/* Waits until event `number` has happened, or this moment, or a moment without a reason. */
+void sim_state_await_event(struct sim_state *state, uint64_t number, uint64_t until_ns);
 
 /* Start time of a process in clock ticks since boot, 0 if it does not exist. */
 uint64_t sim_process_start(unsigned int pid);

@@ -262,7 +262,7 @@ static void on_release_signal(int sig)
 
 static const int loop_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
 
-static void catch_signals(void)
+void gp_app_catch_signals(void)
 {
     const struct sigaction action = {.sa_handler = on_signal};
     const struct sigaction release = {.sa_handler = on_release_signal};
@@ -273,10 +273,10 @@ static void catch_signals(void)
             (void)sigaction(loop_signals[i], loop_signals[i] == SIGUSR1 ? &release : &action, NULL);
 }
 
-/* Sleeps until the moment, or a signal that has to be acted upon. The signals are let in by ppoll
- * alone: one that comes between the look at stop_signal and the sleep would otherwise wait for the
- * end of the sleep. */
-static void sleep_until(uint64_t mono_ns)
+/* Sleeps until the moment, a signal that has to be acted upon, or news of a descriptor. The signals
+ * are let in by ppoll alone: one that comes between the look at stop_signal and the sleep would
+ * otherwise wait for the end of the sleep. */
+static void sleep_until(uint64_t mono_ns, struct pollfd fds[2])
 {
     sigset_t ours;
     sigset_t before;
@@ -285,22 +285,28 @@ static void sleep_until(uint64_t mono_ns)
         (void)sigaddset(&ours, loop_signals[i]);
     (void)sigprocmask(SIG_BLOCK, &ours, &before);
     uint64_t now_ns;
-    while (!stop_signal && !release_toggled && (now_ns = gp_clock_mono_ns()) < mono_ns) {
+    int ready = 0;
+    while (!stop_signal && !release_toggled && ready <= 0 &&
+           (now_ns = gp_clock_mono_ns()) < mono_ns) {
         struct timespec rest = gp_clock_timespec(mono_ns - now_ns);
-        (void)ppoll(NULL, 0, &rest, &before);
+        ready = ppoll(fds, 2, &rest, &before);
     }
     (void)sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
-/* Sleeps until the moment; SIGUSR1 is obeyed at once, whoever sends it waits for it. */
-static void rest_until(struct gp_sampler *sampler, uint64_t mono_ns)
+int gp_app_sleep(struct gp_sampler *sampler, uint64_t mono_ns, int fd, int out_fd)
 {
-    sleep_until(mono_ns);
+    struct pollfd fds[] = {{.fd = fd, .events = POLLIN}, {.fd = out_fd}};
+    sleep_until(mono_ns, fds);
+    /* SIGUSR1 is obeyed at once, whoever sends it waits for it. */
     while (release_toggled) {
         release_toggled = false;
         gp_sampler_release(sampler, is_released);
-        sleep_until(mono_ns);
+        sleep_until(mono_ns, fds);
     }
+    if (fds[1].revents & POLLERR)
+        (void)raise(SIGPIPE);
+    return stop_signal ? GP_EINTR : 0;
 }
 
 int gp_app_loop(struct gp_sampler *sampler, const struct gp_loop *loop,
@@ -312,7 +318,7 @@ int gp_app_loop(struct gp_sampler *sampler, const struct gp_loop *loop,
     bool partial = false;
     /* A single sample is ended by signals as any program is. */
     if (loop->interval_ns)
-        catch_signals();
+        gp_app_catch_signals();
     for (uint64_t i = 0;; i++) {
         struct gp_snapshot *snapshot;
         int r = gp_sampler_tick(sampler, &snapshot, err);
@@ -332,8 +338,7 @@ int gp_app_loop(struct gp_sampler *sampler, const struct gp_loop *loop,
                 (now_ns - next_ns) / loop->interval_ns * loop->interval_ns + loop->interval_ns;
         if (loop->duration_ns && next_ns - start_ns >= loop->duration_ns)
             break;
-        rest_until(sampler, next_ns);
-        if (stop_signal)
+        if (gp_app_sleep(sampler, next_ns, -1, -1) < 0)
             return GP_EINTR;
     }
     return partial ? GP_EPARTIAL : 0;

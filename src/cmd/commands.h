@@ -7,6 +7,7 @@
 extern const struct gp_cmd gp_cmd_status;
 extern const struct gp_cmd gp_cmd_query;
 extern const struct gp_cmd gp_cmd_set;
+extern const struct gp_cmd gp_cmd_events;
 extern const struct gp_cmd gp_cmd_sim;
 
 /* Appends the scdoc source of gpulse-metrics(7). */

@@ -5,15 +5,14 @@
 #include "model/select.h"
 #include "sample/assemble.h"
 #include "sample/release.h"
+#include "sample/thread.h"
+#include "sample/waiter.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    STACK_BYTES = 512 * 1024,
     PATIENCE_US = 1000, /* the pool grows when it has not finished within this time */
     REINIT_FIRST_S = 1,
     REINIT_LAST_S = 60,
@@ -43,6 +42,7 @@ struct gp_sampler {
     struct gp_want identity; /* the static part of it */
     bool wants_identity;
     struct gp_assembler assembler;
+    struct gp_waiter *waiter; /* NULL: nobody wants the driver's events */
     pthread_mutex_t lock;
     pthread_cond_t wake; /* there is something to do */
     pthread_cond_t done; /* nobody is awaited any more */
@@ -77,7 +77,7 @@ static bool is_released(const struct gp_sampler *s)
 
 /* ---- the threads' side ---- */
 
-/* Ends the session, if there is one, and opens a new one if there shall be one. */
+/* Ends the session, if there is one, and opens a new one if there shall be one. The waiter rests. */
 static void change_session(struct gp_sampler *s, bool open)
 {
     const struct gp_source_ops *ops = s->config.source->ops;
@@ -103,6 +103,8 @@ static void change_session(struct gp_sampler *s, bool open)
         gp_assembler_set_driver(&s->assembler, host);
     }
     (void)pthread_mutex_unlock(&s->lock);
+    if (r == 0 && s->waiter)
+        gp_waiter_begin(s->waiter);
 }
 
 /* Whether another slot has this GPU already. */
@@ -192,13 +194,17 @@ static struct gp_reading *read_device(struct task *t)
     if (!reading)
         return NULL;
     reading->time_ns = gp_clock_mono_ns();
-    if (!t->device) {
+    bool is_new = !t->device;
+    if (is_new) {
         attach(t, reading);
         if (t->device && !t->slot.good)
             publish_identity(t);
     }
     if (t->device)
         t->sampler->config.source->ops->read(t->device, &t->sampler->want, reading);
+    /* Only a GPU that has answered: the waiter has one thread for all of them. */
+    if (t->device && is_new && t->sampler->waiter)
+        gp_waiter_offer(t->sampler->waiter, t->slot.index, t->device);
     return reading;
 }
 
@@ -265,25 +271,16 @@ static void *thread_main(void *arg)
 
 /* ---- the consumer's side ---- */
 
-/* One more thread; the lock is held. Signals belong to the thread that runs the command. */
+/* One more thread; the lock is held. */
 static int start_thread(struct gp_sampler *s)
 {
     pthread_t *grown = realloc(s->threads, (s->thread_count + 1) * sizeof(*grown));
     if (!grown)
         return GP_ENOMEM;
     s->threads = grown;
-    pthread_attr_t attr;
-    sigset_t all;
-    sigset_t before;
-    (void)pthread_attr_init(&attr);
-    (void)pthread_attr_setstacksize(&attr, STACK_BYTES);
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    int r = pthread_create(&s->threads[s->thread_count], &attr, thread_main, s);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    (void)pthread_attr_destroy(&attr);
+    int r = gp_thread_start(&s->threads[s->thread_count], thread_main, s);
     s->thread_count += r == 0;
-    return r == 0 ? 0 : GP_ENOMEM;
+    return r;
 }
 
 /* Sets up to `count` threads to work, resting ones first. Without a single thread: GP_ENOMEM. */
@@ -374,9 +371,12 @@ static bool is_busy(const struct gp_sampler *s)
 }
 
 /* Has the session changed by a thread of the pool, and waits for it; the lock is held and nothing
- * else is going on. A change that takes longer goes on by itself. */
+ * else is going on. A change that takes longer goes on by itself; none is begun beside a wait for
+ * events that does not come back. */
 static int request_session(struct gp_sampler *s)
 {
+    if (s->waiter && !gp_waiter_rest(s->waiter, deadline_ns(s)))
+        return GP_ETIMEOUT;
     s->session_state = TASK_QUEUED;
     if (employ(s, 1) < 0) {
         s->session_state = TASK_IDLE;
@@ -390,7 +390,7 @@ static int request_session(struct gp_sampler *s)
  * again and again, ever more rarely, and never beside a call that hangs. */
 static void reopen_if_needed(struct gp_sampler *s)
 {
-    bool needed = s->open_result < 0;
+    bool needed = s->open_result < 0 || (s->waiter && gp_waiter_has_ended(s->waiter));
     for (unsigned i = 0; i < s->task_count; i++) {
         const struct gp_slot *slot = &s->tasks[i]->slot;
         /* what an earlier session found out is settled by the one since then */
@@ -530,6 +530,7 @@ static void free_sampler(struct gp_sampler *s)
     }
     free(s->tasks);
     free(s->threads);
+    gp_waiter_free(s->waiter);
     gp_assembler_fini(&s->assembler);
     s->config.source->ops->free(s->config.source);
     (void)pthread_cond_destroy(&s->done);
@@ -615,19 +616,18 @@ int gp_sampler_new(const struct gp_sampler_config *config, struct gp_sampler **r
     s->reinit_delay_ns = REINIT_FIRST_S * GP_NS_PER_S;
     (void)pthread_mutex_init(&s->lock, NULL);
     (void)pthread_cond_init(&s->wake, NULL);
-    pthread_condattr_t monotonic;
-    (void)pthread_condattr_init(&monotonic);
-    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&s->done, &monotonic);
-    (void)pthread_condattr_destroy(&monotonic);
+    gp_thread_cond_init(&s->done);
     int r = gp_assembler_init(&s->assembler, config->selection, &config->want, config->root, err);
     if (r == 0) {
         if (config->release_when_idle)
             gp_assembler_add_activity(&s->assembler);
         s->want = *gp_assembler_want(&s->assembler);
         split_identity(s);
-        r = open_first(s, err);
+        if (s->want.events && !(s->waiter = gp_waiter_new(config->source)))
+            r = gp_err_set(err, GP_ENOMEM, "cannot prepare to wait for events");
     }
+    if (r == 0)
+        r = open_first(s, err);
     if (r < 0) {
         (void)gp_sampler_free(s);
         return r;
@@ -635,4 +635,11 @@ int gp_sampler_new(const struct gp_sampler_config *config, struct gp_sampler **r
     s->reinit_at_ns = gp_clock_mono_ns() + s->reinit_delay_ns;
     *ret = s;
     return 0;
+}
+
+/* ---- events ---- */
+
+struct gp_waiter *gp_sampler_waiter(struct gp_sampler *s)
+{
+    return s->waiter;
 }

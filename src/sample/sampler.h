@@ -13,6 +13,7 @@
 struct gp_err;
 struct gp_selection;
 struct gp_snapshot;
+struct gp_waiter;
 
 struct gp_sampler_config {
     struct gp_source *source;       /* becomes the sampler's */
@@ -44,5 +45,9 @@ void gp_sampler_release(struct gp_sampler *sampler, bool release);
 /* Ends the threads and closes the source. False if one is stuck inside the driver: then nothing
  * was freed, and the process must end with _exit(). */
 bool gp_sampler_free(struct gp_sampler *sampler);
+
+/* Where the driver's events are taken from, devices being named by their index; NULL unless
+ * want.events. Only the consumer's side of it may be used. */
+struct gp_waiter *gp_sampler_waiter(struct gp_sampler *sampler);
 
 #endif

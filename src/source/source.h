@@ -2,11 +2,13 @@
  *
  * Threads: open, close and read_host are called by one thread at a time and never beside a read;
  * attach, read and detach are called by the thread that owns the device, any number of devices in
- * parallel. Every call may block for as long as the driver pleases; the caller owns the deadline.
- */
+ * parallel. watch and wait_event are called by one thread more, beside attach and read, but never
+ * beside open, close or detach. Every call may block for as long as the driver pleases; the caller
+ * owns the deadline. */
 #ifndef GP_SOURCE_SOURCE_H
 #define GP_SOURCE_SOURCE_H
 
+#include "model/event.h"
 #include "model/metric.h"
 #include "model/reading.h"
 
@@ -21,6 +23,20 @@ struct gp_want {
     bool processes;     /* the list of processes of each device */
     bool process_names; /* names of processes that /proc does not show, from the driver */
     bool mig;           /* MIG instances as devices of their own */
+    bool fresh;         /* slow values too are read each time */
+    bool events;        /* what the driver reports by itself */
+};
+
+/* What a driver reports by itself. */
+struct gp_source_event {
+    enum gp_event_kind kind;
+    unsigned device; /* as it was named to watch() */
+    uint64_t wall_ns;
+    uint64_t mono_ns;
+    uint64_t number;  /* of an Xid */
+    int gpu_instance; /* GP_EVENT_NO_INSTANCE: of the whole GPU */
+    int compute_instance;
+    const char *words; /* more than the kind says; lives for ever */
 };
 
 /* Whether the GPUs sleep, as the kernel tells without touching them. */
@@ -58,6 +74,14 @@ struct gp_source_ops {
     /* Fills the reading; failures become statuses in it. */
     void (*read)(struct gp_source_device *device, const struct gp_want *want,
                  struct gp_reading *reading);
+    /* Has the events of a GPU delivered, under a name that the caller gives it. *ret_kinds are those
+     * that its driver reports, perhaps none. 0, or GP_EDRIVER if the session is over. */
+    int (*watch)(struct gp_source_device *device, unsigned name, gp_call_name *call,
+                 gp_event_kinds *ret_kinds);
+    /* Waits for the next event. 1 if there is one, 0 if there is none (perhaps before the time is
+     * over), GP_EDRIVER if the session is over, GP_EFAIL, perhaps at once, if it cannot tell. */
+    int (*wait_event)(struct gp_source *source, unsigned timeout_ms, gp_call_name *call,
+                      struct gp_source_event *ret);
     void (*free)(struct gp_source *source);
     /* What can be changed: source/control.h. NULL: nothing. */
     const struct gp_control_ops *controls;

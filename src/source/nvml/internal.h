@@ -46,6 +46,17 @@ struct nvml_reader_state {
     bool done;        /* has answered; a static reader is then never run again */
 };
 
+/* The event set of a session: events.c. */
+struct nvml_events {
+    nvmlEventSet_t set; /* NULL: none yet */
+    struct nvml_watched {
+        nvmlDevice_t handle;
+        unsigned name; /* what the caller calls it */
+        unsigned long long bits;
+    } * watched;
+    size_t count;
+};
+
 struct nvml_source {
     struct gp_source base;
     struct gp_nvml_config config;
@@ -59,6 +70,7 @@ struct nvml_source {
     char nvml_version[NVML_SYSTEM_NVML_VERSION_BUFFER_SIZE];
     char cuda_version[16];
     unsigned branch, minor; /* of driver_version: 580.95.05 is 580, 95; 0, 0 if it is not known */
+    struct nvml_events events;
 };
 
 /* What each process last used. The driver gives a process once per sample period of its own, and
@@ -139,6 +151,9 @@ struct nvml_device {
 nvmlReturn_t nvml_run_readers(struct nvml_device *device, const struct gp_metric_set *want,
                               uint64_t now_ns);
 
+/* Lets what the device has answered before be due again. */
+void nvml_expire(struct nvml_device *device);
+
 /* The moment before which a device that refused is not asked again; 0: at once. */
 uint64_t nvml_refused_until(nvmlReturn_t rc, uint64_t now_ns);
 
@@ -172,5 +187,14 @@ nvmlReturn_t nvml_list_mig(struct nvml_device *device, uint64_t now_ns);
 /* processes.c: fills reading->processes. NVML_SUCCESS, or the code that ended the session. */
 nvmlReturn_t nvml_read_processes(struct nvml_device *device, const struct gp_want *want,
                                  struct gp_reading *reading);
+
+/* events.c: the functions of the same names in source.h. */
+int nvml_watch(struct gp_source_device *device, unsigned name, gp_call_name *call,
+               gp_event_kinds *ret_kinds);
+int nvml_wait_event(struct gp_source *source, unsigned timeout_ms, gp_call_name *call,
+                    struct gp_source_event *ret);
+
+/* Gives the event set back, before the session ends. */
+void nvml_end_events(struct nvml_source *source);
 
 #endif

@@ -244,6 +244,7 @@ static void read_versions(struct nvml_source *source)
 static void nvml_close(struct gp_source *base)
 {
     struct nvml_source *source = to_nvml(base);
+    nvml_end_events(source);
     if (source->initialised && source->api.nvmlShutdown)
         (void)source->api.nvmlShutdown();
     source->initialised = false;
@@ -472,6 +473,8 @@ static nvmlReturn_t read_mig(struct nvml_device *device, const struct gp_want *w
         return NVML_ERROR_MEMORY;
     for (size_t i = 0; i < count; i++) {
         struct nvml_device *mig = device->mig.devices[i];
+        if (want->fresh)
+            nvml_expire(mig);
         nvmlReturn_t rc = nvml_run_readers(mig, &want->metrics, reading->time_ns);
         if (rc == NVML_SUCCESS)
             rc = nvml_read_activity(mig, &want->metrics, reading->time_ns);
@@ -498,6 +501,8 @@ static void nvml_read(struct gp_source_device *base, const struct gp_want *want,
         return;
     }
     reading->status = GP_STATUS_OK;
+    if (want->fresh)
+        nvml_expire(device);
     nvmlReturn_t rc = nvml_run_readers(device, &want->metrics, reading->time_ns);
     if (rc == NVML_SUCCESS)
         rc = nvml_read_activity(device, &want->metrics, reading->time_ns);
@@ -526,6 +531,8 @@ struct gp_source *gp_nvml_new(const struct gp_nvml_config *config)
         .detach = nvml_detach,
         .uuid = nvml_uuid,
         .read = nvml_read,
+        .watch = nvml_watch,
+        .wait_event = nvml_wait_event,
         .free = nvml_free,
         .controls = &nvml_control_ops,
     };

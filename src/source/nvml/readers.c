@@ -361,6 +361,14 @@ static nvmlReturn_t read_fields(struct nvml_device *device, const struct reader 
     return nvml_return_ends_session(rc) ? rc : NVML_SUCCESS;
 }
 
+void nvml_expire(struct nvml_device *device)
+{
+    for (size_t i = 0; i < nvml_reader_count; i++)
+        if (device->readers[i].done)
+            device->readers[i].next_ns = 0;
+    device->mig.next_ns = 0;
+}
+
 nvmlReturn_t nvml_run_readers(struct nvml_device *device, const struct gp_metric_set *want,
                               uint64_t now_ns)
 {

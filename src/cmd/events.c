@@ -1,0 +1,342 @@
+/* gpulse events: what happens to the GPUs, a line as it happens. */
+#include "cmd/app.h"
+#include "cmd/commands.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/strbuf.h"
+#include "model/snapshot.h"
+#include "out/event.h"
+#include "sample/changes.h"
+#include "sample/waiter.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    INTERVAL_S = 5,
+    HELD_NS = 1000000000, /* a difference that waits for its report: the next sample comes sooner */
+    AFTER_NS = 250000000, /* reports that come together share a sample */
+    TAKE_MAX = 1024,
+};
+
+struct events_options {
+    const char *format;
+    const char *kinds;
+    uint64_t interval_ns;
+    uint64_t count;
+    uint64_t duration_ns;
+    const char *output;
+    bool list;
+};
+
+#define OPT(field) offsetof(struct events_options, field)
+
+static const struct gp_opt options[] = {
+    {'f', "format", NULL, GP_OPT_CHOICE, "FORMAT", .choices = "text ndjson", .offset = OPT(format),
+     .help = "a line for people, or a JSON object (default text)"},
+    {0, "kind", NULL, GP_OPT_STRING, "LIST", .offset = OPT(kinds),
+     .help = "only these kinds: comma list of kinds and of the groups health, state, process, all "
+             "(default health,state)"},
+    {'n', "interval", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(interval_ns),
+     .help = "how often to look for what the driver does not report (default 5, at least 0.1)"},
+    {'c', "count", NULL, GP_OPT_U64, "N", .offset = OPT(count), .help = "stop after N events"},
+    {0, "duration", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(duration_ns),
+     .help = "stop after this time, such as 90s or 1h"},
+    {'o', "output", NULL, GP_OPT_STRING, "FILE", .complete = GP_COMPLETE_FILE,
+     .offset = OPT(output), .help = "write into FILE instead of standard output"},
+    {0, "list", NULL, GP_OPT_FLAG, .offset = OPT(list),
+     .help = "list the kinds, and who reports them for each GPU"},
+    GP_OPT_END,
+};
+
+struct events_run {
+    const struct events_options *o;
+    struct gp_sampler *sampler;
+    struct gp_waiter *waiter;
+    struct gp_changes changes;
+    struct gp_strbuf sb;
+    int fd;
+    char host[256];
+    uint64_t told;  /* events so far */
+    bool has_ended; /* the driver's session, as the waiter saw it last */
+    bool is_stuck;  /* that the driver's call does not come back has been told */
+};
+
+static gp_event_kinds delivered(void *ctx, unsigned index)
+{
+    return gp_waiter_kinds(ctx, index);
+}
+
+/* ---- the stream ---- */
+
+static bool is_counted(const struct gp_event *event)
+{
+    return gp_event_table[event->kind].group != GP_EVENT_GROUP_STREAM;
+}
+
+static bool is_complete(const struct events_run *run)
+{
+    return run->o->count && run->told >= run->o->count;
+}
+
+/* Writes what has happened, at once. */
+static int flush(struct events_run *run, struct gp_err *err)
+{
+    struct gp_event_list *out = &run->changes.out;
+    bool json = strcmp(run->o->format, "ndjson") == 0;
+    for (size_t i = 0; i < out->count && !is_complete(run); i++) {
+        if (json)
+            gp_event_add_json(&run->sb, &out->items[i], run->host);
+        else
+            gp_event_add_text(&run->sb, &out->items[i]);
+        run->told += is_counted(&out->items[i]);
+    }
+    out->count = 0;
+    int r = run->sb.len > 0 || run->sb.error ? gp_app_write(run->fd, &run->sb, err) : 0;
+    gp_strbuf_reset(&run->sb);
+    if (r == 0 && run->changes.no_memory)
+        r = gp_err_set(err, GP_ENOMEM, "out of memory for events");
+    return r;
+}
+
+static int compare(struct events_run *run, struct gp_err *err)
+{
+    struct gp_snapshot *snapshot;
+    int r = gp_sampler_tick(run->sampler, &snapshot, err);
+    if (r < 0)
+        return r;
+    gp_changes_compare(&run->changes, snapshot, delivered, run->waiter);
+    if (!run->host[0] && snapshot->host[GP_HOST_NAME].status == GP_STATUS_OK)
+        (void)snprintf(run->host, sizeof(run->host), "%s", snapshot->host[GP_HOST_NAME].s);
+    gp_snapshot_free(snapshot);
+    return 0;
+}
+
+/* Takes all that the driver has reported. *ret_sample: a sample now would tell more. */
+static int take_reports(struct events_run *run, bool *ret_sample, struct gp_err *err)
+{
+    static struct gp_source_event reports[TAKE_MAX];
+    char text[64];
+    uint64_t missed;
+    size_t n;
+    int r;
+    do {
+        n = gp_waiter_take(run->waiter, reports, TAKE_MAX, &missed);
+        for (size_t i = 0; i < n; i++)
+            *ret_sample = gp_changes_report(&run->changes, &reports[i]) || *ret_sample;
+        if (missed) {
+            (void)snprintf(text, sizeof(text), "%llu events lost: they came too fast",
+                           (unsigned long long)missed);
+            gp_changes_note(&run->changes, GP_EVENT_MISSED, missed, text);
+        }
+        r = flush(run, err);
+    } while (r == 0 && n == TAKE_MAX && !is_complete(run));
+    bool ended = gp_waiter_has_ended(run->waiter);
+    *ret_sample = *ret_sample || n > 0 || (ended && !run->has_ended);
+    run->has_ended = ended;
+    return r;
+}
+
+static void tell_if_stuck(struct events_run *run)
+{
+    char text[160];
+    double late_s;
+    const char *call = gp_waiter_stuck_in(run->waiter, &late_s);
+    if (call && !run->is_stuck) {
+        (void)snprintf(text, sizeof(text),
+                       "the driver's events: no answer for %.0f s (%s); only what comparing "
+                       "readings shows is reported",
+                       late_s, call);
+        gp_changes_note(&run->changes, GP_EVENT_STUCK, 0, text);
+    } else if (!call && run->is_stuck) {
+        gp_changes_note(&run->changes, GP_EVENT_START, 0, "the driver's events come again");
+    }
+    run->is_stuck = call != NULL;
+}
+
+/* Waits until every GPU has been asked for its events, or this moment. */
+static int await_settled(struct events_run *run, uint64_t until_ns)
+{
+    int r = 0;
+    while (r == 0 && !gp_waiter_is_settled(run->waiter) && gp_clock_mono_ns() < until_ns) {
+        /* without taking anything: the descriptor stays readable, so look again after a moment */
+        uint64_t soon_ns = gp_clock_mono_ns() + 2 * GP_NS_PER_MS;
+        r = gp_app_sleep(run->sampler, soon_ns < until_ns ? soon_ns : until_ns, -1, -1);
+    }
+    return r;
+}
+
+static int begin(struct events_run *run, struct gp_err *err)
+{
+    char text[96];
+    int r = compare(run, err);
+    if (r == 0)
+        r = await_settled(run, gp_clock_mono_ns() + gp_common()->timeout_ns);
+    if (r < 0)
+        return r;
+    size_t reporting = 0;
+    for (size_t i = 0; i < run->changes.seen_count; i++)
+        reporting += delivered(run->waiter, gp_changes_gpu(&run->changes, i)) != 0;
+    (void)snprintf(text, sizeof(text), "watching %zu GPU%s; the driver reports of %zu",
+                   run->changes.seen_count, run->changes.seen_count == 1 ? "" : "s", reporting);
+    gp_changes_note(&run->changes, GP_EVENT_START, 0, text);
+    return flush(run, err);
+}
+
+/* When to sample next, in step with the clock unless there is a reason for it to be sooner. */
+static uint64_t next_sample_ns(const struct events_run *run, uint64_t last_ns, bool wanted)
+{
+    uint64_t next_ns = last_ns + run->o->interval_ns;
+    uint64_t sooner_ns = wanted                                 ? last_ns + AFTER_NS
+                         : gp_changes_is_holding(&run->changes) ? last_ns + HELD_NS
+                                                                : next_ns;
+    return sooner_ns < next_ns ? sooner_ns : next_ns;
+}
+
+static int follow(struct events_run *run, struct gp_err *err)
+{
+    uint64_t start_ns = gp_clock_mono_ns();
+    uint64_t end_ns = run->o->duration_ns ? start_ns + run->o->duration_ns : UINT64_MAX;
+    uint64_t last_ns = start_ns;
+    bool wanted = false;
+    int r = begin(run, err);
+    while (r == 0 && !is_complete(run)) {
+        uint64_t next_ns = next_sample_ns(run, last_ns, wanted);
+        if (gp_clock_mono_ns() >= end_ns)
+            break;
+        r = gp_app_sleep(run->sampler, next_ns < end_ns ? next_ns : end_ns, gp_waiter_fd(run->waiter), run->fd);
+        if (r == 0)
+            r = take_reports(run, &wanted, err);
+        uint64_t now_ns = gp_clock_mono_ns();
+        if (r == 0 && now_ns >= next_sample_ns(run, last_ns, wanted)) {
+            r = compare(run, err);
+            last_ns = now_ns;
+            wanted = false;
+            tell_if_stuck(run);
+            if (r == 0)
+                r = flush(run, err);
+        }
+    }
+    return r;
+}
+
+/* ---- --list ---- */
+
+static const char *reporter(gp_event_kinds driver, enum gp_event_kind kind)
+{
+    bool reported = driver & gp_event_bit(kind);
+    bool compared = gp_changes_kinds() & gp_event_bit(kind);
+    if (gp_event_table[kind].group == GP_EVENT_GROUP_STREAM)
+        return "gpulse";
+    return reported ? "driver" : compared ? "poll" : "-";
+}
+
+static int list_kinds(struct events_run *run, struct gp_err *err)
+{
+    int r = compare(run, err);
+    if (r == 0)
+        r = await_settled(run, gp_clock_mono_ns() + gp_common()->timeout_ns);
+    if (r < 0)
+        return r;
+    gp_strbuf_addf(&run->sb, "%-16s %-8s", "KIND", "GROUP");
+    for (size_t i = 0; i < run->changes.seen_count; i++)
+        gp_strbuf_addf(&run->sb, " GPU %-3u", gp_changes_gpu(&run->changes, i));
+    gp_strbuf_adds(&run->sb, " WHAT\n");
+    for (int k = 0; k < GP_EVENT__COUNT; k++) {
+        const struct gp_event_info *info = &gp_event_table[k];
+        gp_strbuf_addf(&run->sb, "%-16s %-8s", info->name, gp_event_group_names[info->group]);
+        for (size_t i = 0; i < run->changes.seen_count; i++) {
+            gp_event_kinds kinds = delivered(run->waiter, gp_changes_gpu(&run->changes, i));
+            gp_strbuf_addf(&run->sb, " %-7s", reporter(kinds, (enum gp_event_kind)k));
+        }
+        gp_strbuf_addf(&run->sb, " %s\n", info->help);
+    }
+    return gp_app_write(run->fd, &run->sb, err);
+}
+
+/* ---- the command ---- */
+
+static int open_output(struct events_run *run, struct gp_err *err)
+{
+    run->fd = STDOUT_FILENO;
+    if (!run->o->output)
+        return 0;
+    run->fd = open(run->o->output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (run->fd < 0)
+        return gp_err_set(err, GP_EIO, "cannot write '%s': %s", run->o->output, strerror(errno));
+    return 0;
+}
+
+static int run_events(const struct events_options *o, gp_event_kinds kinds, struct gp_err *err)
+{
+    struct events_run run = {.o = o, .fd = -1, .sb = GP_STRBUF_INIT(64 << 20)};
+    struct gp_want want = {.events = true};
+    const struct gp_loop loop = {.interval_ns = o->interval_ns};
+    gp_changes_init(&run.changes, kinds);
+    gp_changes_want(o->list ? 0 : kinds, &want);
+    gp_metric_set_add(&want.metrics, GP_HOST_NAME);
+    int r = gp_app_open(&want, &loop, &run.sampler, err);
+    if (r == 0) {
+        run.waiter = gp_sampler_waiter(run.sampler);
+        gp_app_catch_signals();
+        r = open_output(&run, err);
+        if (r == 0)
+            r = o->list ? list_kinds(&run, err) : follow(&run, err);
+        gp_app_close(run.sampler);
+    }
+    if (o->output && run.fd >= 0 && close(run.fd) != 0 && r == 0)
+        r = gp_err_set(err, GP_EIO, "cannot write '%s': %s", o->output, strerror(errno));
+    gp_changes_fini(&run.changes);
+    gp_strbuf_fini(&run.sb);
+    return r;
+}
+
+static int events_main(int argc, char **argv, struct gp_err *err)
+{
+    struct events_options o = {.format = "text", .interval_ns = INTERVAL_S * GP_NS_PER_S};
+    gp_event_kinds kinds =
+        gp_event_group_kinds(GP_EVENT_GROUP_HEALTH) | gp_event_group_kinds(GP_EVENT_GROUP_STATE);
+    int positional;
+    bool done;
+    int r = gp_app_parse(&gp_cmd_events, argc, argv, &o, &positional, &done, err);
+    if (r < 0 || done)
+        return r;
+    if (positional > 0)
+        return gp_err_set(err, GP_EUSAGE, "'%s' is not expected here; kinds are chosen with --kind",
+                          argv[1]);
+    if (o.interval_ns < GP_NS_PER_S / 10)
+        return gp_err_set(err, GP_EUSAGE, "--interval must be at least 0.1 seconds");
+    if (strchr(o.format, ','))
+        return gp_err_set(err, GP_EUSAGE, "--format takes one of: text ndjson");
+    if (o.kinds && (r = gp_event_kinds_parse(o.kinds, &kinds, err)) < 0)
+        return r;
+    return run_events(&o, kinds, err);
+}
+
+const struct gp_cmd gp_cmd_events = {
+    .name = "events",
+    .summary = "print what happens to the GPUs, as it happens",
+    .usage = "[options]",
+    .description =
+        "A line for each event, written at once: errors of the driver (Xid) with what they mean "
+        "and "
+        "what to do, memory errors, a GPU that is lost, silent, asleep or back, changes of "
+        "performance state, throttling, PCIe link, MIG and modes, and with --kind process who "
+        "begins and ends to use a GPU.\n\n"
+        "What the driver reports by itself comes at once. For the rest gpulse compares readings, "
+        "every --interval; --list says which is which. An event that both notice is told once. The "
+        "first line, of the kind start, says from when on events are recorded: no driver tells "
+        "what "
+        "happened before.\n\n"
+        "It runs until Ctrl-C, -c or --duration.",
+    .examples = "gpulse events\teverything\n"
+                "gpulse events --kind xid,lost,recovery -f ndjson -o gpu.log\tfor a log shipper\n"
+                "gpulse events --kind xid -c 1 && ./tell-me\tuntil the next error\n"
+                "gpulse events --list\twhat the driver reports\n",
+    .options = options,
+    .run = events_main,
+};

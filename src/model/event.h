@@ -1,0 +1,79 @@
+/* Events: what happened to a GPU, whoever noticed it. The kinds are data (event.def), and so is
+ * what the driver's error numbers mean (xid.def). */
+#ifndef GP_MODEL_EVENT_H
+#define GP_MODEL_EVENT_H
+
+#include "base/util.h"
+
+struct gp_err;
+
+enum gp_event_group {
+    GP_EVENT_GROUP_STREAM,
+    GP_EVENT_GROUP_HEALTH,
+    GP_EVENT_GROUP_STATE,
+    GP_EVENT_GROUP_PROCESS,
+    GP_EVENT_GROUP__COUNT
+};
+extern const char *const gp_event_group_names[GP_EVENT_GROUP__COUNT];
+
+enum gp_event_kind {
+#define EVENT(id, name, group, help) GP_EVENT_##id,
+#include "model/event.def"
+#undef EVENT
+    GP_EVENT__COUNT
+};
+
+struct gp_event_info {
+    const char *name;
+    const char *help;
+    enum gp_event_group group;
+};
+
+extern const struct gp_event_info gp_event_table[GP_EVENT__COUNT];
+
+/* A set of kinds. */
+typedef uint64_t gp_event_kinds;
+_Static_assert(GP_EVENT__COUNT <= 64, "a set of kinds has 64 bits");
+
+static inline gp_event_kinds gp_event_bit(enum gp_event_kind kind)
+{
+    return UINT64_C(1) << kind;
+}
+
+/* Every kind of a group. */
+gp_event_kinds gp_event_group_kinds(enum gp_event_group group);
+
+/* Parses a comma list of kinds, groups and "all". GP_EUSAGE names the nearest one. */
+int gp_event_kinds_parse(const char *list, gp_event_kinds *ret, struct gp_err *err) GP_MUST_CHECK;
+
+enum { GP_EVENT_NO_INSTANCE = -1 };
+
+struct gp_event {
+    enum gp_event_kind kind;
+    bool from_driver; /* else noticed by comparing readings, or about the stream */
+    uint64_t wall_ns; /* when it was delivered, or noticed */
+    uint64_t mono_ns;
+    bool has_gpu;
+    unsigned index;
+    char uuid[96]; /* "" if unknown */
+    char pci[24];
+    int gpu_instance; /* GP_EVENT_NO_INSTANCE: the whole GPU */
+    int compute_instance;
+    uint64_t number; /* Xid, pid, or how many were missed; of the other kinds: 0 */
+    bool numeric;    /* was and now are numbers */
+    char was[64];    /* "" where they are not known */
+    char now[64];
+    char text[240]; /* for people: safe, complete without the other members but the GPU */
+};
+
+/* What an Xid means. */
+struct gp_xid_info {
+    const char *fault;  /* "application", "driver", "hardware" or "unclear" */
+    const char *advice; /* what to do, "" for nothing */
+    const char *words;
+};
+
+/* NULL if the number is not in the table. */
+const struct gp_xid_info *gp_xid_find(uint64_t number);
+
+#endif

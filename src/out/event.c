@@ -1,0 +1,115 @@
+#include "out/event.h"
+
+#include "base/clock.h"
+#include "base/strbuf.h"
+#include "base/utf8.h"
+#include "model/event.h"
+#include "out/json.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* "GPU 3", "GPU 3 GI 1", "GPU 3 GI 1 CI 0", "-" */
+static void name_gpu(const struct gp_event *event, char *out, size_t size)
+{
+    char instance[48] = "";
+    if (event->compute_instance != GP_EVENT_NO_INSTANCE)
+        (void)snprintf(instance, sizeof(instance), " GI %d CI %d", event->gpu_instance,
+                       event->compute_instance);
+    else if (event->gpu_instance != GP_EVENT_NO_INSTANCE)
+        (void)snprintf(instance, sizeof(instance), " GI %d", event->gpu_instance);
+    if (event->has_gpu)
+        (void)snprintf(out, size, "GPU %u%s", event->index, instance);
+    else
+        (void)snprintf(out, size, "-");
+}
+
+void gp_event_add_text(struct gp_strbuf *sb, const struct gp_event *event)
+{
+    char time[GP_RFC3339_SIZE];
+    char gpu[80];
+    gp_clock_rfc3339(event->wall_ns, time);
+    time[strlen("2026-11-20T15:04:05.123")] = '\0';
+    time[strlen("2026-11-20")] = ' ';
+    name_gpu(event, gpu, sizeof(gpu));
+    gp_strbuf_addf(sb, "%s  %-6s  %-15s  ", time, gpu, gp_event_table[event->kind].name);
+    gp_utf8_add_safe(sb, event->text, strlen(event->text), sizeof(event->text));
+    gp_strbuf_addc(sb, '\n');
+}
+
+static void set_text(json_t *object, const char *key, const char *text)
+{
+    if (*text)
+        (void)json_object_set_new(object, key, json_string(text));
+}
+
+/* A value before or after a change: a number where it is one. */
+static void set_value(json_t *object, const char *key, const struct gp_event *event,
+                      const char *text)
+{
+    if (*text && event->numeric)
+        (void)json_object_set_new(object, key, json_integer(strtoll(text, NULL, 10)));
+    else
+        set_text(object, key, text);
+}
+
+static void set_gpu(json_t *object, const struct gp_event *event)
+{
+    if (!event->has_gpu)
+        return;
+    (void)json_object_set_new(object, "gpu", json_integer(event->index));
+    set_text(object, "uuid", event->uuid);
+    set_text(object, "pci.bus_id", event->pci);
+    if (event->gpu_instance != GP_EVENT_NO_INSTANCE)
+        (void)json_object_set_new(object, "gpu_instance", json_integer(event->gpu_instance));
+    if (event->compute_instance != GP_EVENT_NO_INSTANCE)
+        (void)json_object_set_new(object, "compute_instance",
+                                  json_integer(event->compute_instance));
+}
+
+static void set_number(json_t *object, const struct gp_event *event)
+{
+    static const struct {
+        enum gp_event_kind kind;
+        const char *key;
+    } keys[] = {
+        {GP_EVENT_XID, "xid"},
+        {GP_EVENT_MISSED, "missed"},
+        {GP_EVENT_PROCESS_START, "pid"},
+        {GP_EVENT_PROCESS_END, "pid"},
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(keys); i++)
+        if (keys[i].kind == event->kind)
+            (void)json_object_set_new(object, keys[i].key, json_integer((json_int_t)event->number));
+    const struct gp_xid_info *xid = event->kind == GP_EVENT_XID ? gp_xid_find(event->number) : NULL;
+    if (xid) {
+        set_text(object, "fault", xid->fault);
+        set_text(object, "advice", xid->advice);
+    }
+}
+
+void gp_event_add_json(struct gp_strbuf *sb, const struct gp_event *event, const char *host)
+{
+    static const char *const origins[] = {"poll", "driver"};
+    char time[GP_RFC3339_SIZE];
+    struct gp_strbuf text = GP_STRBUF_INIT(4 * sizeof(event->text));
+    json_t *object = json_object();
+    gp_clock_rfc3339(event->wall_ns, time);
+    gp_utf8_add_safe(&text, event->text, strlen(event->text), sizeof(event->text));
+    (void)json_object_set_new(object, "schema", json_string("gpulse.event/1"));
+    (void)json_object_set_new(object, "time", json_string(time));
+    (void)json_object_set_new(object, "monotonic", json_real((double)event->mono_ns / 1e9));
+    (void)json_object_set_new(object, "host", json_string(host));
+    (void)json_object_set_new(object, "kind", json_string(gp_event_table[event->kind].name));
+    set_gpu(object, event);
+    if (event->has_gpu)
+        (void)json_object_set_new(object, "origin", json_string(origins[event->from_driver]));
+    set_number(object, event);
+    set_value(object, "old", event, event->was);
+    set_value(object, "new", event, event->now);
+    (void)json_object_set_new(object, "text", json_string(text.buf));
+    gp_strbuf_fini(&text);
+    gp_json_add(sb, object, 0);
+    gp_strbuf_addc(sb, '\n');
+}

@@ -1,0 +1,661 @@
+#include "sample/changes.h"
+
+#include "base/clock.h"
+#include "model/snapshot.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How the values of a metric are compared, and told. */
+enum form {
+    TEXT,    /* "persistence mode Enabled → Disabled" */
+    NUMBER,  /* "PCIe width 16 → 8" */
+    COUNTER, /* "3 corrected memory errors"; one that falls was reset, which is no event */
+    REASONS, /* bits of the clocks event reasons */
+};
+
+static const struct row {
+    enum gp_event_kind kind;
+    enum gp_metric metric;
+    enum form form;
+    const char *words;
+} rows[] = {
+    {GP_EVENT_RECOVERY, GP_RECOVERY_ACTION, TEXT, "recovery action"},
+    {GP_EVENT_ECC_CORRECTED, GP_ECC_CORRECTED_VOLATILE, COUNTER, "corrected memory error"},
+    {GP_EVENT_ECC_UNCORRECTED, GP_ECC_UNCORRECTED_VOLATILE, COUNTER, "uncorrectable memory error"},
+    {GP_EVENT_RETIREMENT, GP_RETIRED_PENDING, TEXT, "memory pages waiting to be retired:"},
+    {GP_EVENT_RETIREMENT, GP_REMAPPED_PENDING, TEXT, "memory rows waiting to be remapped:"},
+    {GP_EVENT_RETIREMENT, GP_REMAPPED_FAILURE, TEXT, "memory rows that could not be remapped:"},
+    {GP_EVENT_PSTATE, GP_PSTATE, TEXT, "performance state"},
+    {GP_EVENT_THROTTLE, GP_REASONS_ACTIVE, REASONS, "clocks held down by"},
+    {GP_EVENT_PCIE, GP_PCIE_GEN, NUMBER, "PCIe generation"},
+    {GP_EVENT_PCIE, GP_PCIE_WIDTH, NUMBER, "PCIe width"},
+    {GP_EVENT_MIG, GP_MIG_MODE, TEXT, "MIG mode"},
+    {GP_EVENT_PERSISTENCE, GP_PERSISTENCE_MODE, TEXT, "persistence mode"},
+    {GP_EVENT_ECC_MODE, GP_ECC_MODE, TEXT, "ECC mode"},
+};
+
+enum { ROWS = GP_ARRAY_LEN(rows), TEXT_SIZE = 64, MIGS_MAX = 64 };
+
+/* The last answer to a row. */
+struct last {
+    bool known;
+    int64_t number;
+    char text[TEXT_SIZE];
+};
+
+struct seen_mig {
+    char uuid[96];
+    char profile[32];
+    int gpu_instance;
+    int compute_instance;
+};
+
+struct seen_process {
+    uint32_t pid;
+    char name[48];
+    char user[32];
+};
+
+/* What the snapshot before said of a GPU. */
+struct gp_seen {
+    struct gp_event event; /* who it is, for its events */
+    enum gp_status status;
+    struct last last[ROWS];
+    bool migs_known;
+    struct seen_mig *migs;
+    size_t mig_count;
+    bool processes_known;
+    struct seen_process *processes; /* sorted by pid */
+    size_t process_count;
+    uint64_t told[GP_EVENT__COUNT]; /* the round in which a report was told that no difference
+                                       explained */
+};
+
+/* ---- lists ---- */
+
+static struct gp_event *append(struct gp_changes *c, struct gp_event_list *list,
+                               const struct gp_event *event)
+{
+    if (list->count == list->capacity) {
+        size_t capacity = list->capacity ? 2 * list->capacity : 16;
+        struct gp_event *grown = realloc(list->items, capacity * sizeof(*grown));
+        if (!grown) {
+            c->no_memory = true;
+            return NULL;
+        }
+        list->items = grown;
+        list->capacity = capacity;
+    }
+    list->items[list->count] = *event;
+    return &list->items[list->count++];
+}
+
+void gp_changes_init(struct gp_changes *c, gp_event_kinds kinds)
+{
+    *c = (struct gp_changes){.kinds = kinds | gp_event_group_kinds(GP_EVENT_GROUP_STREAM)};
+}
+
+void gp_changes_fini(struct gp_changes *c)
+{
+    for (size_t i = 0; i < c->seen_count; i++) {
+        free(c->seen[i].migs);
+        free(c->seen[i].processes);
+    }
+    free(c->seen);
+    free(c->out.items);
+    free(c->pending.items);
+    free(c->held.items);
+    free(c->found.items);
+    *c = (struct gp_changes){0};
+}
+
+static bool wants(const struct gp_changes *c, enum gp_event_kind kind)
+{
+    return c->kinds & gp_event_bit(kind);
+}
+
+gp_event_kinds gp_changes_kinds(void)
+{
+    gp_event_kinds kinds = gp_event_group_kinds(GP_EVENT_GROUP_PROCESS) |
+                           gp_event_bit(GP_EVENT_LOST) | gp_event_bit(GP_EVENT_SILENT) |
+                           gp_event_bit(GP_EVENT_BACK) | gp_event_bit(GP_EVENT_ASLEEP) |
+                           gp_event_bit(GP_EVENT_AWAKE) | gp_event_bit(GP_EVENT_RELEASED);
+    for (size_t i = 0; i < ROWS; i++)
+        kinds |= gp_event_bit(rows[i].kind);
+    return kinds;
+}
+
+void gp_changes_want(gp_event_kinds kinds, struct gp_want *want)
+{
+    static const enum gp_metric always[] = {GP_UUID, GP_PCI_BUS_ID};
+    static const enum gp_metric process[] = {GP_PID, GP_PROCESS_NAME, GP_PROCESS_USER};
+    for (size_t i = 0; i < GP_ARRAY_LEN(always); i++)
+        gp_metric_set_add(&want->metrics, always[i]);
+    bool asks = false;
+    for (size_t i = 0; i < ROWS; i++)
+        if (kinds & gp_event_bit(rows[i].kind)) {
+            gp_metric_set_add(&want->metrics, rows[i].metric);
+            asks = true;
+        }
+    if (!asks) /* whether a GPU is well shows only when it is asked something */
+        gp_metric_set_add(&want->metrics, GP_STATUS);
+    if (kinds & gp_event_bit(GP_EVENT_MIG)) {
+        want->mig = true;
+        gp_metric_set_add(&want->metrics, GP_MIG_PROFILE);
+    }
+    want->processes = kinds & gp_event_group_kinds(GP_EVENT_GROUP_PROCESS);
+    for (size_t i = 0; want->processes && i < GP_ARRAY_LEN(process); i++)
+        gp_metric_set_add(&want->metrics, process[i]);
+    want->fresh = true;
+}
+
+/* ---- events ---- */
+
+static struct gp_event of_gpu(const struct gp_seen *seen, enum gp_event_kind kind)
+{
+    struct gp_event event = seen->event;
+    event.kind = kind;
+    event.gpu_instance = event.compute_instance = GP_EVENT_NO_INSTANCE;
+    return event;
+}
+
+GP_PRINTF(2, 3) static void say(struct gp_event *event, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    (void)vsnprintf(event->text, sizeof(event->text), fmt, args);
+    va_end(args);
+}
+
+static void say_xid(struct gp_event *event)
+{
+    const struct gp_xid_info *xid = gp_xid_find(event->number);
+    if (!xid)
+        say(event, "Xid %" PRIu64 "%s", event->number,
+            event->number ? ": not in the catalogue; the kernel log says more"
+                          : ": of unknown number");
+    else
+        say(event, "Xid %" PRIu64 ": %s (%s)%s%s", event->number, xid->words, xid->fault,
+            *xid->advice ? "; " : "", xid->advice);
+}
+
+void gp_changes_note(struct gp_changes *c, enum gp_event_kind kind, uint64_t number,
+                     const char *text)
+{
+    struct gp_event event = {
+        .kind = kind,
+        .wall_ns = gp_clock_wall_ns(),
+        .mono_ns = gp_clock_mono_ns(),
+        .gpu_instance = GP_EVENT_NO_INSTANCE,
+        .compute_instance = GP_EVENT_NO_INSTANCE,
+        .number = number,
+    };
+    say(&event, "%s", text);
+    (void)append(c, &c->out, &event);
+}
+
+/* ---- what the driver reports ---- */
+
+static struct gp_seen *find_seen(const struct gp_changes *c, unsigned index)
+{
+    for (size_t i = 0; i < c->seen_count; i++)
+        if (c->seen[i].event.index == index)
+            return &c->seen[i];
+    return NULL;
+}
+
+/* What is said where no difference says more. */
+static const char *bare_words(enum gp_event_kind kind)
+{
+    switch (kind) {
+    case GP_EVENT_ECC_CORRECTED:
+        return "a memory error was corrected";
+    case GP_EVENT_ECC_UNCORRECTED:
+        return "a memory error could not be corrected";
+    default:
+        return gp_event_table[kind].help;
+    }
+}
+
+static bool is_compared(enum gp_event_kind kind)
+{
+    for (size_t i = 0; i < ROWS; i++)
+        if (rows[i].kind == kind)
+            return true;
+    return false;
+}
+
+bool gp_changes_report(struct gp_changes *c, const struct gp_source_event *report)
+{
+    const struct gp_seen *seen = find_seen(c, report->device);
+    if (!seen || !wants(c, report->kind))
+        return false;
+    struct gp_event event = of_gpu(seen, report->kind);
+    event.from_driver = true;
+    event.wall_ns = report->wall_ns;
+    event.mono_ns = report->mono_ns;
+    event.number = report->number;
+    event.gpu_instance = report->gpu_instance;
+    event.compute_instance = report->compute_instance;
+    if (event.kind == GP_EVENT_XID)
+        say_xid(&event);
+    else
+        say(&event, "%s", *report->words ? report->words : bare_words(event.kind));
+    bool compared = is_compared(event.kind);
+    (void)append(c, compared ? &c->pending : &c->out, &event);
+    return compared;
+}
+
+/* ---- differences ---- */
+
+struct round {
+    struct gp_changes *c;
+    const struct gp_snapshot *snapshot;
+    struct gp_seen *seen;
+    gp_event_kinds delivered; /* by the driver, of the GPU in question */
+};
+
+static struct gp_event noticed(const struct round *r, enum gp_event_kind kind)
+{
+    struct gp_event event = of_gpu(r->seen, kind);
+    event.wall_ns = r->snapshot->wall_ns;
+    event.mono_ns = r->snapshot->mono_ns;
+    return event;
+}
+
+static bool is_same(const struct gp_event *a, const struct gp_event *b)
+{
+    return a->kind == b->kind && a->index == b->index;
+}
+
+/* A difference: tells it together with the reports of it, holds it if one may still come, or leaves
+ * it if one was told already. */
+static void found(const struct round *r, const struct gp_event *event)
+{
+    struct gp_changes *c = r->c;
+    if (!wants(c, event->kind))
+        return;
+    for (size_t i = 0; i < c->pending.count; i++) {
+        if (!is_same(&c->pending.items[i], event))
+            continue;
+        (void)append(c, &c->found, event); /* settle_report() joins them */
+        return;
+    }
+    uint64_t told = r->seen->told[event->kind];
+    if (!(r->delivered & gp_event_bit(event->kind)))
+        (void)append(c, &c->out, event);
+    else if (!told || told + 1 < c->round)
+        (void)append(c, &c->found, event);
+}
+
+static void add_reasons(char *out, size_t size, uint64_t mask)
+{
+    static const struct {
+        unsigned bit;
+        const char *name;
+    } names[] = {
+        {0x2, "a clock setting"},  {0x4, "the power limit"},  {0x8, "hardware slowdown"},
+        {0x10, "sync boost"},      {0x20, "heat (driver)"},   {0x40, "heat (hardware)"},
+        {0x80, "the power brake"}, {0x100, "display clocks"},
+    };
+    out[0] = '\0';
+    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++) {
+        size_t len = strlen(out);
+        if (mask & names[i].bit)
+            (void)snprintf(out + len, size - len, "%s%s", len ? ", " : "", names[i].name);
+    }
+}
+
+static void say_change(struct gp_event *event, const struct row *row, const struct last *was,
+                       const struct last *now)
+{
+    static const uint64_t idle = 1; /* an idle GPU is not held back */
+    event->numeric = row->form == NUMBER || row->form == COUNTER;
+    if (row->form == REASONS) {
+        char words[160];
+        add_reasons(words, sizeof(words), (uint64_t)now->number & ~idle);
+        say(event, "%s", *words ? "" : "nothing holds the clocks down any more");
+        if (*words)
+            say(event, "%s %s", row->words, words);
+        (void)snprintf(event->was, sizeof(event->was), "0x%016" PRIx64, (uint64_t)was->number);
+        (void)snprintf(event->now, sizeof(event->now), "0x%016" PRIx64, (uint64_t)now->number);
+        return;
+    }
+    (void)snprintf(event->was, sizeof(event->was), "%s", was->text);
+    (void)snprintf(event->now, sizeof(event->now), "%s", now->text);
+    int64_t more = now->number - was->number;
+    if (row->form == COUNTER)
+        say(event, "%" PRId64 " %s%s (%s since the driver was loaded)", more, row->words,
+            more == 1 ? "" : "s", now->text);
+    else
+        say(event, "%s %s → %s", row->words, was->text, now->text);
+}
+
+static bool differs(const struct row *row, const struct last *was, const struct last *now)
+{
+    switch (row->form) {
+    case TEXT:
+        return strcmp(was->text, now->text) != 0;
+    case NUMBER:
+        return was->number != now->number;
+    case COUNTER:
+        return was->number < now->number;
+    case REASONS:
+        return was->number >> 1 != now->number >> 1;
+    }
+    return false;
+}
+
+static void compare_row(const struct round *r, size_t i, const struct gp_device *device)
+{
+    const struct gp_value *v = &device->values[rows[i].metric - GP_DEVICE__FIRST];
+    struct last *last = &r->seen->last[i];
+    if (v->status != GP_STATUS_OK)
+        return; /* what it becomes is compared with what it was last */
+    struct last now = {.known = true};
+    if (rows[i].form == TEXT) {
+        (void)snprintf(now.text, sizeof(now.text), "%s", v->s);
+    } else {
+        now.number = v->i;
+        (void)snprintf(now.text, sizeof(now.text), "%" PRId64, v->i);
+    }
+    if (last->known && differs(&rows[i], last, &now)) {
+        struct gp_event event = noticed(r, rows[i].kind);
+        say_change(&event, &rows[i], last, &now);
+        found(r, &event);
+    }
+    *last = now;
+}
+
+/* ---- lost, silent, asleep ---- */
+
+static enum gp_event_kind status_kind(enum gp_status was, enum gp_status now)
+{
+    if (now == GP_STATUS_OK)
+        return was == GP_STATUS_ASLEEP ? GP_EVENT_AWAKE : GP_EVENT_BACK;
+    if (now == GP_STATUS_ASLEEP)
+        return GP_EVENT_ASLEEP;
+    if (now == GP_STATUS_RELEASED)
+        return GP_EVENT_RELEASED;
+    return now == GP_STATUS_TIMEOUT ? GP_EVENT_SILENT : GP_EVENT_LOST;
+}
+
+static void compare_status(const struct round *r, const struct gp_device *device)
+{
+    enum gp_status was = r->seen->status;
+    r->seen->status = device->status;
+    if (was == device->status)
+        return;
+    enum gp_event_kind kind = status_kind(was, device->status);
+    struct gp_event event = noticed(r, kind);
+    if (kind == GP_EVENT_BACK || kind == GP_EVENT_AWAKE)
+        say(&event, "%s", kind == GP_EVENT_BACK ? "answers again" : "awake again");
+    else
+        say(&event, "%s", device->status_text);
+    found(r, &event);
+}
+
+/* ---- MIG instances ---- */
+
+static int number_or_none(const struct gp_device *device, enum gp_metric m)
+{
+    const struct gp_value *v = &device->values[m - GP_DEVICE__FIRST];
+    return gp_value_is_present(v) ? (int)v->i : GP_EVENT_NO_INSTANCE;
+}
+
+static const char *text_or_empty(const struct gp_value *v)
+{
+    return gp_value_is_present(v) ? v->s : "";
+}
+
+static const char *device_text(const struct gp_device *device, enum gp_metric m)
+{
+    return text_or_empty(&device->values[m - GP_DEVICE__FIRST]);
+}
+
+static bool has_mig(const struct seen_mig *migs, size_t count, const char *uuid)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(migs[i].uuid, uuid) == 0)
+            return true;
+    return false;
+}
+
+static void found_mig(const struct round *r, const struct seen_mig *mig, const char *what)
+{
+    struct gp_event event = noticed(r, GP_EVENT_MIG);
+    event.gpu_instance = mig->gpu_instance;
+    event.compute_instance = mig->compute_instance;
+    say(&event, "MIG instance %s%s%s, %s", mig->profile, *mig->profile ? " " : "", what, mig->uuid);
+    found(r, &event);
+}
+
+/* first: the first row of the GPU; its instances follow. */
+static void compare_migs(const struct round *r, size_t first)
+{
+    struct gp_seen *seen = r->seen;
+    const struct gp_device *devices = r->snapshot->devices;
+    struct seen_mig *now = calloc(MIGS_MAX, sizeof(*now));
+    size_t count = 0;
+    if (!now) {
+        r->c->no_memory = true;
+        return;
+    }
+    for (size_t i = first; i < r->snapshot->device_count && count < MIGS_MAX; i++) {
+        if (devices[i].index != devices[first].index)
+            break;
+        if (!devices[i].is_mig)
+            continue;
+        struct seen_mig *mig = &now[count++];
+        (void)snprintf(mig->uuid, sizeof(mig->uuid), "%s", device_text(&devices[i], GP_UUID));
+        (void)snprintf(mig->profile, sizeof(mig->profile), "%s",
+                       device_text(&devices[i], GP_MIG_PROFILE));
+        mig->gpu_instance = number_or_none(&devices[i], GP_MIG_GPU_INSTANCE);
+        mig->compute_instance = number_or_none(&devices[i], GP_MIG_COMPUTE_INSTANCE);
+    }
+    for (size_t i = 0; seen->migs_known && i < seen->mig_count; i++)
+        if (!has_mig(now, count, seen->migs[i].uuid))
+            found_mig(r, &seen->migs[i], "removed");
+    for (size_t i = 0; seen->migs_known && i < count; i++)
+        if (!has_mig(seen->migs, seen->mig_count, now[i].uuid))
+            found_mig(r, &now[i], "created");
+    free(seen->migs);
+    seen->migs = now;
+    seen->mig_count = count;
+    seen->migs_known = true;
+}
+
+/* ---- processes ---- */
+
+static int by_pid(const void *a, const void *b)
+{
+    const struct seen_process *pa = a;
+    const struct seen_process *pb = b;
+    return (pa->pid > pb->pid) - (pa->pid < pb->pid);
+}
+
+static void found_process(const struct round *r, const struct seen_process *p,
+                          enum gp_event_kind kind)
+{
+    struct gp_event event = noticed(r, kind);
+    event.number = p->pid;
+    say(&event, "process %" PRIu32 " %s%s%s%s%s", p->pid,
+        kind == GP_EVENT_PROCESS_START ? "started" : "ended", *p->name ? ": " : "", p->name,
+        *p->user ? " of " : "", p->user);
+    found(r, &event);
+}
+
+/* The processes of a GPU, those of its instances too, once each, sorted. */
+static struct seen_process *list_processes(const struct gp_snapshot *snapshot, unsigned index,
+                                           size_t *ret_count)
+{
+    struct seen_process *list = calloc(snapshot->process_count + 1, sizeof(*list));
+    size_t count = 0;
+    for (size_t i = 0; list && i < snapshot->process_count; i++) {
+        const struct gp_process *p = &snapshot->processes[i];
+        const struct gp_value *v = p->values;
+        if (snapshot->devices[p->device].index != index)
+            continue;
+        struct seen_process *to = &list[count++];
+        to->pid = (uint32_t)v[GP_PID - GP_PROCESS__FIRST].i;
+        (void)snprintf(to->name, sizeof(to->name), "%s",
+                       text_or_empty(&v[GP_PROCESS_NAME - GP_PROCESS__FIRST]));
+        (void)snprintf(to->user, sizeof(to->user), "%s",
+                       text_or_empty(&v[GP_PROCESS_USER - GP_PROCESS__FIRST]));
+    }
+    if (list)
+        qsort(list, count, sizeof(*list), by_pid);
+    size_t kept = 0;
+    for (size_t i = 0; list && i < count; i++)
+        if (kept == 0 || list[kept - 1].pid != list[i].pid)
+            list[kept++] = list[i];
+    *ret_count = kept;
+    return list;
+}
+
+/* Both lists are sorted: one walk finds what is only in one of them. */
+static void compare_processes(const struct round *r)
+{
+    struct gp_seen *seen = r->seen;
+    size_t count = 0;
+    struct seen_process *now = list_processes(r->snapshot, seen->event.index, &count);
+    if (!now) {
+        r->c->no_memory = true;
+        return;
+    }
+    const struct seen_process *was = seen->processes;
+    size_t a = 0;
+    size_t b = 0;
+    while (seen->processes_known && (a < seen->process_count || b < count)) {
+        if (b == count || (a < seen->process_count && was[a].pid < now[b].pid)) {
+            found_process(r, &was[a++], GP_EVENT_PROCESS_END);
+        } else if (a == seen->process_count || now[b].pid < was[a].pid) {
+            found_process(r, &now[b++], GP_EVENT_PROCESS_START);
+        } else {
+            a++;
+            b++;
+        }
+    }
+    free(seen->processes);
+    seen->processes = now;
+    seen->process_count = count;
+    seen->processes_known = true;
+}
+
+/* ---- a snapshot ---- */
+
+static struct gp_seen *add_seen(struct gp_changes *c, unsigned index)
+{
+    struct gp_seen *grown = realloc(c->seen, (c->seen_count + 1) * sizeof(*grown));
+    if (!grown) {
+        c->no_memory = true;
+        return NULL;
+    }
+    c->seen = grown;
+    struct gp_seen *seen = &c->seen[c->seen_count++];
+    *seen = (struct gp_seen){.event = {.has_gpu = true, .index = index}, .status = GP_STATUS_OK};
+    return seen;
+}
+
+static void remember_identity(struct gp_seen *seen, const struct gp_device *device)
+{
+    const char *uuid = device->is_mig ? "" : device_text(device, GP_UUID);
+    const char *pci = device_text(device, GP_PCI_BUS_ID);
+    if (*uuid)
+        (void)snprintf(seen->event.uuid, sizeof(seen->event.uuid), "%s", uuid);
+    if (*pci)
+        (void)snprintf(seen->event.pci, sizeof(seen->event.pci), "%s", pci);
+}
+
+/* The first row of a GPU; with a MIG instance as the selection, that row is the instance's. */
+static void compare_gpu(struct round *r, size_t first)
+{
+    const struct gp_device *device = &r->snapshot->devices[first];
+    remember_identity(r->seen, device);
+    compare_status(r, device);
+    if (device->status != GP_STATUS_OK)
+        return;
+    for (size_t i = 0; !device->is_mig && i < ROWS; i++)
+        compare_row(r, i, device);
+    if (wants(r->c, GP_EVENT_MIG))
+        compare_migs(r, first);
+    if (r->c->kinds & gp_event_group_kinds(GP_EVENT_GROUP_PROCESS) &&
+        device->processes_status == GP_STATUS_OK)
+        compare_processes(r);
+}
+
+/* Moves what the report explains out of the list. */
+static bool explain(struct gp_changes *c, struct gp_event_list *list, const struct gp_event *report)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        struct gp_event *difference = &list->items[i];
+        if (!is_same(report, difference)) {
+            list->items[kept++] = *difference;
+            continue;
+        }
+        difference->from_driver = true;
+        difference->wall_ns = report->wall_ns;
+        difference->mono_ns = report->mono_ns;
+        (void)append(c, &c->out, difference);
+    }
+    bool explained = kept < list->count;
+    list->count = kept;
+    return explained;
+}
+
+/* Tells a report: as the differences that it explains, or alone. */
+static void settle_report(struct gp_changes *c, const struct gp_event *report)
+{
+    bool held = explain(c, &c->held, report);
+    bool found_now = explain(c, &c->found, report);
+    struct gp_seen *seen = find_seen(c, report->index);
+    if (held || found_now)
+        return;
+    if (seen)
+        seen->told[report->kind] = c->round;
+    (void)append(c, &c->out, report);
+}
+
+void gp_changes_compare(struct gp_changes *c, const struct gp_snapshot *snapshot,
+                        gp_event_kinds (*delivered)(void *ctx, unsigned index), void *ctx)
+{
+    struct round r = {.c = c, .snapshot = snapshot};
+    c->round++;
+    for (size_t i = 0; i < snapshot->device_count; i++) {
+        unsigned index = snapshot->devices[i].index;
+        if (i > 0 && snapshot->devices[i - 1].index == index)
+            continue;
+        r.seen = find_seen(c, index);
+        if (!r.seen)
+            r.seen = add_seen(c, index);
+        if (!r.seen)
+            continue;
+        r.delivered = delivered(ctx, index);
+        compare_gpu(&r, i);
+    }
+    for (size_t i = 0; i < c->pending.count; i++)
+        settle_report(c, &c->pending.items[i]);
+    c->pending.count = 0;
+    /* What has waited in vain is told without a report; what is new waits now. */
+    for (size_t i = 0; i < c->held.count; i++)
+        (void)append(c, &c->out, &c->held.items[i]);
+    struct gp_event_list empty = c->held;
+    empty.count = 0;
+    c->held = c->found;
+    c->found = empty;
+}
+
+unsigned gp_changes_gpu(const struct gp_changes *c, size_t i)
+{
+    return c->seen[i].event.index;
+}
+
+bool gp_changes_is_holding(const struct gp_changes *c)
+{
+    return c->held.count > 0;
+}

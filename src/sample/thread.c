@@ -1,0 +1,32 @@
+#include "sample/thread.h"
+
+#include "base/err.h"
+
+#include <signal.h>
+
+enum { STACK_BYTES = 512 * 1024 };
+
+int gp_thread_start(pthread_t *ret, void *(*main)(void *ctx), void *ctx)
+{
+    pthread_attr_t attr;
+    sigset_t all;
+    sigset_t before;
+    (void)pthread_attr_init(&attr);
+    (void)pthread_attr_setstacksize(&attr, STACK_BYTES);
+    (void)sigfillset(&all);
+    /* Signals belong to the thread that runs the command. */
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    int r = pthread_create(ret, &attr, main, ctx);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    (void)pthread_attr_destroy(&attr);
+    return r == 0 ? 0 : GP_ENOMEM;
+}
+
+void gp_thread_cond_init(pthread_cond_t *cond)
+{
+    pthread_condattr_t monotonic;
+    (void)pthread_condattr_init(&monotonic);
+    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(cond, &monotonic);
+    (void)pthread_condattr_destroy(&monotonic);
+}

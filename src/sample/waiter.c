@@ -1,0 +1,348 @@
+#include "sample/waiter.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "sample/thread.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+enum {
+    WAIT_MS = 500,        /* of one call: how long the end of a session waits for it */
+    STUCK_S = 5,          /* a call that takes this much longer does not come back */
+    RETRY_FIRST_MS = 100, /* after an error, doubled up to */
+    RETRY_LAST_MS = 60000,
+    QUEUE_MAX = 16384,
+};
+
+/* A device whose events are wanted. */
+struct offer {
+    unsigned name;
+    struct gp_source_device *device;
+    bool asked; /* what it reports is known */
+    gp_event_kinds kinds;
+};
+
+struct gp_waiter {
+    struct gp_source *source;
+    int fd;
+    gp_call_name call;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;   /* there is something to do */
+    pthread_cond_t rested; /* no call is in progress */
+    pthread_t thread;
+    bool has_thread;
+    bool quit;
+    bool allowed; /* to call the driver */
+    bool ended;   /* the driver says that the session is over */
+    bool calling;
+    uint64_t since_ns; /* when that call began */
+    uint64_t pause_ns; /* no call before this moment */
+    unsigned failures; /* in a row */
+    struct offer *offers;
+    size_t offer_count;
+    /* the queue: a ring */
+    struct gp_source_event *queue;
+    size_t capacity;
+    size_t first;
+    size_t count;
+    uint64_t missed;
+};
+
+/* ---- the thread's side ---- */
+
+static void notify(const struct gp_waiter *w)
+{
+    const uint64_t one = 1;
+    /* it fails only where the counter is full, and then the descriptor is readable anyway */
+    if (write(w->fd, &one, sizeof(one)) < 0)
+        return;
+}
+
+/* Room for one more event; the ring is made straight when it grows. */
+static bool reserve(struct gp_waiter *w)
+{
+    if (w->count < w->capacity)
+        return true;
+    size_t capacity = w->capacity ? 2 * w->capacity : 64;
+    struct gp_source_event *grown =
+        capacity <= QUEUE_MAX ? malloc(capacity * sizeof(*grown)) : NULL;
+    if (!grown)
+        return false;
+    for (size_t i = 0; i < w->count; i++)
+        grown[i] = w->queue[(w->first + i) % w->capacity];
+    free(w->queue);
+    w->queue = grown;
+    w->capacity = capacity;
+    w->first = 0;
+    return true;
+}
+
+static void push(struct gp_waiter *w, const struct gp_source_event *event)
+{
+    if (reserve(w)) {
+        w->queue[(w->first + w->count) % w->capacity] = *event;
+        w->count++;
+    } else {
+        w->missed++;
+    }
+    notify(w);
+}
+
+static void begin_call(struct gp_waiter *w)
+{
+    w->calling = true;
+    w->since_ns = gp_clock_mono_ns();
+    (void)pthread_mutex_unlock(&w->lock);
+}
+
+static void end_call(struct gp_waiter *w)
+{
+    (void)pthread_mutex_lock(&w->lock);
+    w->calling = false;
+    (void)pthread_cond_broadcast(&w->rested);
+}
+
+static void end_session(struct gp_waiter *w)
+{
+    w->ended = true;
+    notify(w);
+}
+
+/* The lock is held, but not while the driver is called. */
+static void watch(struct gp_waiter *w, size_t i)
+{
+    const struct offer offer = w->offers[i];
+    gp_event_kinds kinds = 0;
+    begin_call(w);
+    int r = w->source->ops->watch(offer.device, offer.name, &w->call, &kinds);
+    end_call(w);
+    /* others may have been added meanwhile, but none can have been taken away */
+    w->offers[i].asked = true;
+    w->offers[i].kinds = kinds;
+    notify(w);
+    if (r == GP_EDRIVER)
+        end_session(w);
+}
+
+static uint64_t retry_delay_ns(unsigned failures)
+{
+    uint64_t ms = RETRY_FIRST_MS;
+    while (--failures > 0 && ms < RETRY_LAST_MS)
+        ms *= 2;
+    return (ms < RETRY_LAST_MS ? ms : RETRY_LAST_MS) * GP_NS_PER_MS;
+}
+
+static void wait_once(struct gp_waiter *w)
+{
+    struct gp_source_event event;
+    begin_call(w);
+    int r = w->source->ops->wait_event(w->source, WAIT_MS, &w->call, &event);
+    end_call(w);
+    w->failures = r < 0 ? w->failures + 1 : 0;
+    if (r == 1)
+        push(w, &event);
+    else if (r == GP_EDRIVER)
+        end_session(w);
+    else if (r < 0)
+        w->pause_ns = gp_clock_mono_ns() + retry_delay_ns(w->failures);
+    else /* it may have come back at once: never turn without a pause */
+        w->pause_ns = w->since_ns + WAIT_MS * GP_NS_PER_MS;
+}
+
+/* The next device to ask for its events; offer_count if there is none. */
+static size_t next_offer(const struct gp_waiter *w)
+{
+    size_t i = 0;
+    while (i < w->offer_count && w->offers[i].asked)
+        i++;
+    return i;
+}
+
+static bool reports_any(const struct gp_waiter *w)
+{
+    for (size_t i = 0; i < w->offer_count; i++)
+        if (w->offers[i].kinds)
+            return true;
+    return false;
+}
+
+static void *thread_main(void *ctx)
+{
+    struct gp_waiter *w = ctx;
+    (void)pthread_mutex_lock(&w->lock);
+    while (!w->quit) {
+        size_t offer = next_offer(w);
+        bool may_call = w->allowed && !w->ended;
+        if (may_call && offer < w->offer_count) {
+            watch(w, offer);
+        } else if (!may_call || !reports_any(w)) {
+            (void)pthread_cond_wait(&w->wake, &w->lock);
+        } else if (gp_clock_mono_ns() < w->pause_ns) {
+            struct timespec until = gp_clock_timespec(w->pause_ns);
+            (void)pthread_cond_timedwait(&w->wake, &w->lock, &until);
+        } else {
+            wait_once(w);
+        }
+    }
+    (void)pthread_mutex_unlock(&w->lock);
+    return NULL;
+}
+
+/* ---- the sampler's side ---- */
+
+struct gp_waiter *gp_waiter_new(struct gp_source *source)
+{
+    struct gp_waiter *w = calloc(1, sizeof(*w));
+    if (!w)
+        return NULL;
+    w->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (w->fd < 0) {
+        free(w);
+        return NULL;
+    }
+    w->source = source;
+    (void)pthread_mutex_init(&w->lock, NULL);
+    gp_thread_cond_init(&w->wake);
+    gp_thread_cond_init(&w->rested);
+    return w;
+}
+
+void gp_waiter_begin(struct gp_waiter *w)
+{
+    (void)pthread_mutex_lock(&w->lock);
+    w->allowed = true;
+    (void)pthread_mutex_unlock(&w->lock);
+}
+
+/* Without a thread or memory the driver's events are missing: readings are compared all the same.
+ */
+void gp_waiter_offer(struct gp_waiter *w, unsigned name, struct gp_source_device *device)
+{
+    (void)pthread_mutex_lock(&w->lock);
+    if (!w->has_thread)
+        w->has_thread = gp_thread_start(&w->thread, thread_main, w) == 0;
+    struct offer *grown =
+        w->has_thread ? realloc(w->offers, (w->offer_count + 1) * sizeof(*grown)) : NULL;
+    if (grown) {
+        w->offers = grown;
+        w->offers[w->offer_count++] = (struct offer){.name = name, .device = device};
+        (void)pthread_cond_signal(&w->wake);
+    }
+    (void)pthread_mutex_unlock(&w->lock);
+}
+
+bool gp_waiter_rest(struct gp_waiter *w, uint64_t until_ns)
+{
+    struct timespec until = gp_clock_timespec(until_ns);
+    (void)pthread_mutex_lock(&w->lock);
+    bool before = w->allowed;
+    w->allowed = false;
+    while (w->calling && gp_clock_mono_ns() < until_ns)
+        (void)pthread_cond_timedwait(&w->rested, &w->lock, &until);
+    bool rests = !w->calling;
+    if (rests) {
+        w->offer_count = 0;
+        w->ended = false;
+        w->failures = 0;
+        w->pause_ns = 0;
+    } else {
+        w->allowed = before;
+    }
+    (void)pthread_mutex_unlock(&w->lock);
+    return rests;
+}
+
+bool gp_waiter_has_ended(struct gp_waiter *w)
+{
+    (void)pthread_mutex_lock(&w->lock);
+    bool ended = w->ended;
+    (void)pthread_mutex_unlock(&w->lock);
+    return ended;
+}
+
+void gp_waiter_free(struct gp_waiter *w)
+{
+    if (!w)
+        return;
+    (void)pthread_mutex_lock(&w->lock);
+    w->quit = true;
+    (void)pthread_cond_signal(&w->wake);
+    (void)pthread_mutex_unlock(&w->lock);
+    if (w->has_thread)
+        (void)pthread_join(w->thread, NULL);
+    (void)close(w->fd);
+    (void)pthread_cond_destroy(&w->wake);
+    (void)pthread_cond_destroy(&w->rested);
+    (void)pthread_mutex_destroy(&w->lock);
+    free(w->offers);
+    free(w->queue);
+    free(w);
+}
+
+/* ---- the consumer's side ---- */
+
+int gp_waiter_fd(const struct gp_waiter *w)
+{
+    return w->fd;
+}
+
+size_t gp_waiter_take(struct gp_waiter *w, struct gp_source_event *out, size_t capacity,
+                      uint64_t *ret_missed)
+{
+    uint64_t ignored;
+    size_t n = 0;
+    (void)pthread_mutex_lock(&w->lock);
+    /* What is left keeps the descriptor readable. */
+    if (w->count <= capacity && read(w->fd, &ignored, sizeof(ignored)) < 0)
+        ignored = 0;
+    for (; n < capacity && w->count > 0; n++) {
+        out[n] = w->queue[w->first];
+        w->first = (w->first + 1) % w->capacity;
+        w->count--;
+    }
+    *ret_missed = w->missed;
+    w->missed = 0;
+    (void)pthread_mutex_unlock(&w->lock);
+    return n;
+}
+
+/* How much longer than it should the call in progress takes; the lock is held. */
+static double overdue_s(const struct gp_waiter *w)
+{
+    if (!w->calling)
+        return 0;
+    return (double)(gp_clock_mono_ns() - w->since_ns) / 1e9 - WAIT_MS / 1e3;
+}
+
+gp_event_kinds gp_waiter_kinds(struct gp_waiter *w, unsigned name)
+{
+    gp_event_kinds kinds = 0;
+    (void)pthread_mutex_lock(&w->lock);
+    bool listens = w->allowed && !w->ended && w->failures == 0 && overdue_s(w) < STUCK_S;
+    for (size_t i = 0; listens && i < w->offer_count; i++)
+        if (w->offers[i].name == name)
+            kinds = w->offers[i].kinds;
+    (void)pthread_mutex_unlock(&w->lock);
+    return kinds;
+}
+
+bool gp_waiter_is_settled(struct gp_waiter *w)
+{
+    (void)pthread_mutex_lock(&w->lock);
+    bool settled = next_offer(w) == w->offer_count || w->ended;
+    (void)pthread_mutex_unlock(&w->lock);
+    return settled;
+}
+
+const char *gp_waiter_stuck_in(struct gp_waiter *w, double *ret_s)
+{
+    (void)pthread_mutex_lock(&w->lock);
+    double late_s = overdue_s(w);
+    const char *call = atomic_load_explicit(&w->call, memory_order_relaxed);
+    (void)pthread_mutex_unlock(&w->lock);
+    *ret_s = late_s;
+    return late_s < STUCK_S ? NULL : call ? call : "starting";
+}

@@ -1,0 +1,51 @@
+/* The thread that waits for events of the driver.
+ *
+ * It is apart from the pool, because its call is meant to block: half a second at a time, so that
+ * it can be told to rest before the session ends. A driver that answers errors at once, or comes
+ * back before the time is over, is asked ever more rarely. What it reports waits in a queue of
+ * bounded length; what does not fit is counted. */
+#ifndef GP_SAMPLE_WAITER_H
+#define GP_SAMPLE_WAITER_H
+
+#include "source/source.h"
+
+struct gp_waiter;
+
+/* NULL if there is no memory, or no descriptor for gp_waiter_fd(). */
+struct gp_waiter *gp_waiter_new(struct gp_source *source) GP_MUST_CHECK;
+
+/* The session is open: from here on the driver may be called. */
+void gp_waiter_begin(struct gp_waiter *w);
+
+/* Has the events of a device delivered under this name, until the waiter is told to rest. */
+void gp_waiter_offer(struct gp_waiter *w, unsigned name, struct gp_source_device *device);
+
+/* Forbids calls, and forgets the devices. False if the call in progress does not come back until
+ * this moment: then everything stays as it was. */
+bool gp_waiter_rest(struct gp_waiter *w, uint64_t until_ns);
+
+/* The driver has said that the session is over. */
+bool gp_waiter_has_ended(struct gp_waiter *w);
+
+/* Ends the thread of a waiter that rests. NULL is fine. */
+void gp_waiter_free(struct gp_waiter *w);
+
+/* ---- the consumer's side ---- */
+
+/* Readable when there is something to take, or something has changed. */
+int gp_waiter_fd(const struct gp_waiter *w);
+
+/* Takes up to `capacity` events, and how many were missed since the last time. */
+size_t gp_waiter_take(struct gp_waiter *w, struct gp_source_event *out, size_t capacity,
+                      uint64_t *ret_missed);
+
+/* The kinds that the driver reports of a device; none while nobody listens. */
+gp_event_kinds gp_waiter_kinds(struct gp_waiter *w, unsigned name);
+
+/* Whether every device that was offered has been asked what it reports. */
+bool gp_waiter_is_settled(struct gp_waiter *w);
+
+/* The call that does not come back, and for how long; NULL if all is well. */
+const char *gp_waiter_stuck_in(struct gp_waiter *w, double *ret_s);
+
+#endif
