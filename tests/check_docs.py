@@ -9,8 +9,8 @@ import unicodedata
 
 from tap import BUILD, GPULSE, Skip, good, gpulse, main, run, test
 
-COMMANDS = ("status", "query", "set", "sim")
-PAGES = ("gpulse", "status", "query", "set", "metrics")
+COMMANDS = ("status", "query", "set", "events", "sim")
+PAGES = ("gpulse", "status", "query", "set", "events", "metrics")
 
 
 def complete(*words):

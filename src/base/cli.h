@@ -22,6 +22,7 @@ enum gp_complete {
     GP_COMPLETE_NONE,
     GP_COMPLETE_FILE,
     GP_COMPLETE_METRICS, /* comma list of metric names */
+    GP_COMPLETE_EVENTS,  /* comma list of kinds of events */
     GP_COMPLETE_MACHINE, /* simulated machines */
     GP_COMPLETE_CONTROLS, /* NAME= of a control */
     GP_COMPLETE_COMMAND, /* a program and its arguments */

@@ -643,6 +643,7 @@ static void complete_kind(struct gp_strbuf *sb, enum gp_complete kind, const cha
         gp_strbuf_adds(sb, "FILES\n");
         break;
     case GP_COMPLETE_METRICS:
+    case GP_COMPLETE_EVENTS:
         add_expanded(sb, kind, whole, (size_t)(item - whole), item, expand);
         break;
     case GP_COMPLETE_MACHINE:

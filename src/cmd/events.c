@@ -4,14 +4,13 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/outfile.h"
 #include "base/strbuf.h"
 #include "model/snapshot.h"
 #include "out/event.h"
 #include "sample/changes.h"
 #include "sample/waiter.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -30,6 +29,7 @@ struct events_options {
     uint64_t count;
     uint64_t duration_ns;
     const char *output;
+    bool append;
     bool list;
 };
 
@@ -38,7 +38,7 @@ struct events_options {
 static const struct gp_opt options[] = {
     {'f', "format", NULL, GP_OPT_CHOICE, "FORMAT", .choices = "text ndjson", .offset = OPT(format),
      .help = "a line for people, or a JSON object (default text)"},
-    {0, "kind", NULL, GP_OPT_STRING, "LIST", .offset = OPT(kinds),
+    {0, "kind", NULL, GP_OPT_STRING, "LIST", .complete = GP_COMPLETE_EVENTS, .offset = OPT(kinds),
      .help = "only these kinds: comma list of kinds and of the groups health, state, process, all "
              "(default health,state)"},
     {'n', "interval", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(interval_ns),
@@ -48,6 +48,8 @@ static const struct gp_opt options[] = {
      .help = "stop after this time, such as 90s or 1h"},
     {'o', "output", NULL, GP_OPT_STRING, "FILE", .complete = GP_COMPLETE_FILE,
      .offset = OPT(output), .help = "write into FILE instead of standard output"},
+    {0, "append", NULL, GP_OPT_FLAG, .offset = OPT(append),
+     .help = "with --output: go on behind what FILE holds"},
     {0, "list", NULL, GP_OPT_FLAG, .offset = OPT(list),
      .help = "list the kinds, and who reports them for each GPU"},
     GP_OPT_END,
@@ -59,7 +61,7 @@ struct events_run {
     struct gp_waiter *waiter;
     struct gp_changes changes;
     struct gp_strbuf sb;
-    int fd;
+    struct gp_outfile file;
     char host[256];
     uint64_t told;  /* events so far */
     bool has_ended; /* the driver's session, as the waiter saw it last */
@@ -83,6 +85,14 @@ static bool is_complete(const struct events_run *run)
     return run->o->count && run->told >= run->o->count;
 }
 
+static int write_out(struct events_run *run, struct gp_err *err)
+{
+    if (run->sb.error)
+        return gp_err_set(err, run->sb.error, "cannot build the output: %s",
+                          gp_err_text(run->sb.error));
+    return gp_outfile_write(&run->file, run->sb.buf, run->sb.len, err);
+}
+
 /* Writes what has happened, at once. */
 static int flush(struct events_run *run, struct gp_err *err)
 {
@@ -96,7 +106,7 @@ static int flush(struct events_run *run, struct gp_err *err)
         run->told += is_counted(&out->items[i]);
     }
     out->count = 0;
-    int r = run->sb.len > 0 || run->sb.error ? gp_app_write(run->fd, &run->sb, err) : 0;
+    int r = run->sb.len > 0 || run->sb.error ? write_out(run, err) : 0;
     gp_strbuf_reset(&run->sb);
     if (r == 0 && run->changes.no_memory)
         r = gp_err_set(err, GP_ENOMEM, "out of memory for events");
@@ -208,7 +218,8 @@ static int follow(struct events_run *run, struct gp_err *err)
         uint64_t next_ns = next_sample_ns(run, last_ns, wanted);
         if (gp_clock_mono_ns() >= end_ns)
             break;
-        r = gp_app_sleep(run->sampler, next_ns < end_ns ? next_ns : end_ns, gp_waiter_fd(run->waiter), run->fd);
+        r = gp_app_sleep(run->sampler, next_ns < end_ns ? next_ns : end_ns,
+                         gp_waiter_fd(run->waiter), run->file.fd);
         if (r == 0)
             r = take_reports(run, &wanted, err);
         uint64_t now_ns = gp_clock_mono_ns();
@@ -255,41 +266,44 @@ static int list_kinds(struct events_run *run, struct gp_err *err)
         }
         gp_strbuf_addf(&run->sb, " %s\n", info->help);
     }
-    return gp_app_write(run->fd, &run->sb, err);
+    return write_out(run, err);
 }
 
 /* ---- the command ---- */
 
 static int open_output(struct events_run *run, struct gp_err *err)
 {
-    run->fd = STDOUT_FILENO;
-    if (!run->o->output)
-        return 0;
-    run->fd = open(run->o->output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (run->fd < 0)
-        return gp_err_set(err, GP_EIO, "cannot write '%s': %s", run->o->output, strerror(errno));
-    return 0;
+    const struct gp_outfile_config config = {
+        .path = run->o->output, .append = run->o->append, .keep = GP_OUTFILE_KEEP};
+    gp_outfile_init(&run->file, STDOUT_FILENO);
+    return run->o->output ? gp_outfile_open(&run->file, &config, err) : 0;
 }
 
 static int run_events(const struct events_options *o, gp_event_kinds kinds, struct gp_err *err)
 {
-    struct events_run run = {.o = o, .fd = -1, .sb = GP_STRBUF_INIT(64 << 20)};
+    struct events_run run = {.o = o, .sb = GP_STRBUF_INIT(64 << 20)};
     struct gp_want want = {.events = true};
     const struct gp_loop loop = {.interval_ns = o->interval_ns};
     gp_changes_init(&run.changes, kinds);
     gp_changes_want(o->list ? 0 : kinds, &want);
     gp_metric_set_add(&want.metrics, GP_HOST_NAME);
+    bool opened = false;
     int r = gp_app_open(&want, &loop, &run.sampler, err);
     if (r == 0) {
         run.waiter = gp_sampler_waiter(run.sampler);
         gp_app_catch_signals();
         r = open_output(&run, err);
+        opened = r == 0;
         if (r == 0)
             r = o->list ? list_kinds(&run, err) : follow(&run, err);
         gp_app_close(run.sampler);
     }
-    if (o->output && run.fd >= 0 && close(run.fd) != 0 && r == 0)
-        r = gp_err_set(err, GP_EIO, "cannot write '%s': %s", o->output, strerror(errno));
+    struct gp_err close_err = {0};
+    int closed = opened ? gp_outfile_close(&run.file, &close_err) : 0;
+    if (closed < 0 && (r == 0 || r == GP_EINTR)) {
+        *err = close_err;
+        r = closed;
+    }
     gp_changes_fini(&run.changes);
     gp_strbuf_fini(&run.sb);
     return r;
@@ -310,6 +324,8 @@ static int events_main(int argc, char **argv, struct gp_err *err)
                           argv[1]);
     if (o.interval_ns < GP_NS_PER_S / 10)
         return gp_err_set(err, GP_EUSAGE, "--interval must be at least 0.1 seconds");
+    if (o.append && !o.output)
+        return gp_err_set(err, GP_EUSAGE, "--append needs --output FILE");
     if (strchr(o.format, ','))
         return gp_err_set(err, GP_EUSAGE, "--format takes one of: text ndjson");
     if (o.kinds && (r = gp_event_kinds_parse(o.kinds, &kinds, err)) < 0)
@@ -333,10 +349,11 @@ const struct gp_cmd gp_cmd_events = {
         "what "
         "happened before.\n\n"
         "It runs until Ctrl-C, -c or --duration.",
-    .examples = "gpulse events\teverything\n"
-                "gpulse events --kind xid,lost,recovery -f ndjson -o gpu.log\tfor a log shipper\n"
-                "gpulse events --kind xid -c 1 && ./tell-me\tuntil the next error\n"
-                "gpulse events --list\twhat the driver reports\n",
+    .examples =
+        "gpulse events\teverything\n"
+        "gpulse events --kind xid,lost,recovery -f ndjson -o gpu.log --append\tfor a log shipper\n"
+        "gpulse events --kind xid -c 1 && ./tell-me\tuntil the next error\n"
+        "gpulse events --list\twhat the driver reports\n",
     .options = options,
     .run = events_main,
 };

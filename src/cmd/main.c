@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/strbuf.h"
+#include "model/event.h"
 #include "source/control.h"
 
 #include <malloc.h>
@@ -51,6 +52,10 @@ static void expand_names(struct gp_strbuf *sb, enum gp_complete kind)
     if (kind == GP_COMPLETE_CONTROLS)
         for (int i = 0; i < GP_CONTROL__COUNT; i++)
             gp_strbuf_addf(sb, "%s=\t%s\n", gp_control_table[i].name, gp_control_table[i].syntax);
+    for (int k = 0; kind == GP_COMPLETE_EVENTS && k < GP_EVENT__COUNT; k++)
+        gp_strbuf_addf(sb, "%s\t%s\n", gp_event_table[k].name, gp_event_table[k].help);
+    for (int g = 0; kind == GP_COMPLETE_EVENTS && g < GP_EVENT_GROUP__COUNT; g++)
+        gp_strbuf_addf(sb, "%s\n", gp_event_group_names[g]);
     if (kind == GP_COMPLETE_MACHINE && gp_io_find_companion("sim", "machines", dir, NULL) == 0)
         gp_io_list_names(dir, ".json", sb);
 }

@@ -584,3 +584,68 @@ nvmlReturn_t nvmlSystemGetConfComputeGpusReadyState(unsigned int *ready)
     *ready = fake.words[0];
     return NVML_SUCCESS;
 }
+
+/* ---- events ---- */
+
+struct nvmlEventSet_st {
+    char unused;
+};
+
+static struct nvmlEventSet_st the_set;
+
+nvmlReturn_t nvmlEventSetCreate(nvmlEventSet_t *set)
+{
+    ENTER(nvmlEventSetCreate);
+    fake.sets++;
+    memset(fake.registered, 0, sizeof(fake.registered));
+    *set = &the_set;
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlEventSetFree(nvmlEventSet_t set)
+{
+    ENTER(nvmlEventSetFree);
+    if (set != &the_set || fake.sets == 0)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    fake.sets--;
+    return NVML_SUCCESS;
+}
+
+ANSWER(nvmlDeviceGetSupportedEventTypes, unsigned long long, fake.event_types)
+
+nvmlReturn_t nvmlDeviceRegisterEvents(nvmlDevice_t device, unsigned long long types,
+                                      nvmlEventSet_t set)
+{
+    ENTER(nvmlDeviceRegisterEvents);
+    if (set != &the_set || types == 0)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    if (device == fake.unknown_gpu)
+        return NVML_ERROR_UNKNOWN;
+    if (types & (fake.refused_types | ~fake.event_types))
+        return NVML_ERROR_NOT_SUPPORTED;
+    fake.registered[device - fake.gpus] |= types;
+    return NVML_SUCCESS;
+}
+
+static nvmlReturn_t give_event(nvmlEventData_t *data, size_t size, unsigned int timeout_ms)
+{
+    fake.waited_ms = timeout_ms;
+    if (fake.event_next == fake.event_count)
+        return NVML_ERROR_TIMEOUT;
+    memcpy(data, &fake.events[fake.event_next++], size);
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlEventSetWait(nvmlEventSet_t set, nvmlEventData_t *data, unsigned int timeout_ms)
+{
+    (void)set;
+    ENTER(nvmlEventSetWait);
+    return give_event(data, offsetof(nvmlEventData_t, gpuInstanceId), timeout_ms);
+}
+
+nvmlReturn_t nvmlEventSetWait_v2(nvmlEventSet_t set, nvmlEventData_t *data, unsigned int timeout_ms)
+{
+    (void)set;
+    ENTER(nvmlEventSetWait_v2);
+    return give_event(data, sizeof(*data), timeout_ms);
+}

@@ -74,7 +74,13 @@
     X(nvmlSystemGetConfComputeState)                                                               \
     X(nvmlSystemGetConfComputeCapabilities)                                                        \
     X(nvmlSystemGetConfComputeGpusReadyState)                                                      \
-    X(nvmlDeviceGetAttributes_v2)
+    X(nvmlDeviceGetAttributes_v2)                                                                  \
+    X(nvmlEventSetCreate)                                                                          \
+    X(nvmlEventSetFree)                                                                            \
+    X(nvmlEventSetWait)                                                                            \
+    X(nvmlEventSetWait_v2)                                                                         \
+    X(nvmlDeviceGetSupportedEventTypes)                                                            \
+    X(nvmlDeviceRegisterEvents)
 
 enum fake_nvml_function {
 #define X(name) FAKE_##name,
@@ -88,6 +94,7 @@ enum {
     FAKE_NVML_MIGS = 7,
     FAKE_NVML_PROCESSES = 4096,
     FAKE_NVML_SAMPLES = 256,
+    FAKE_NVML_EVENTS = 8,
 };
 
 /* A GPU, or a MIG instance; handles point to these. */
@@ -150,6 +157,16 @@ struct fake_nvml {
     unsigned sample_count;
     unsigned claimed_samples; /* the count that is answered, if not 0 */
     unsigned long long asked_since_us;
+    unsigned long long event_types; /* that are supported */
+    unsigned long long
+        refused_types;        /* supported, but not taken; together with others not either */
+    nvmlDevice_t unknown_gpu; /* its registration is answered UNKNOWN */
+    unsigned long long registered[FAKE_NVML_GPUS]; /* in the last set */
+    unsigned sets;                                 /* made and not freed */
+    nvmlEventData_t events[FAKE_NVML_EVENTS];      /* a wait gives the first, then the next … */
+    unsigned event_count;
+    unsigned event_next;
+    unsigned waited_ms; /* asked for last */
 };
 
 /* Exported by the module beside the driver's functions. */

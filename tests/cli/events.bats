@@ -1,0 +1,446 @@
+# gpulse events: everything that can happen happens to a simulated machine while it is watched.
+# variants: default asan tsan
+
+load helpers
+
+# watching ARG…: gpulse events in the background, once it records events
+watching() {
+    start "$@"
+    until_true grep -Eq ' start  |"kind":"start"' out
+}
+
+# told GPU KIND REGEX: a line of the file out
+told() {
+    until_true grep -Eq -e "^20[0-9: .-]{21}  $1 +$2 +$3$" out
+}
+
+# only_once GPU KIND: exactly one line of this kind, although driver and readings both showed it
+only_once() {
+    [ "$(grep -Ec "^20[0-9: .-]{21}  $1 +$2 " out)" -eq 1 ] || { cat out; explain "not once: $2"; }
+}
+
+interrupt() {
+    kill -INT "$pid"
+    finish
+    status_is 130
+    [ ! -s err ] || { cat err; explain "there are messages"; }
+}
+
+# every_type: the machine file m.json of two H100 whose driver reports whatever a driver can
+every_type() {
+    machine h100 'm["devices"] = m["devices"][:2]
+m["workload"] = []
+for x in m["devices"]: x["answers"]["SupportedEventTypes"] = 0xff9f'
+}
+
+# records: how many JSON objects of the file out satisfy a Python expression over e
+records() {
+    python3 -c "import json, sys; print(sum(1 for e in map(json.loads, open('out')) if ($1)))"
+}
+
+@test "errors that the driver reports by their number" {
+    watching --sim h100x2 events
+    fault h100x2 --gpu 1 xid=13
+    told 'GPU 1' xid 'Xid 13: exception in a kernel, .* \(application\); debug the program, .*'
+    fault h100x2 --gpu 0 xid=48 xid=45
+    told 'GPU 0' xid 'Xid 48: memory error .* \(hardware\); .*'
+    told 'GPU 0' xid 'Xid 45: .* \(application\); see the Xids before it'
+    fault h100x2 xid=119
+    told 'GPU 0' xid 'Xid 119: .*GSP.*'
+    told 'GPU 1' xid 'Xid 119: .*GSP.*'
+    fault h100x2 --gpu 0 xid=4711 xid=0
+    told 'GPU 0' xid 'Xid 4711: not in the catalogue; .*'
+    told 'GPU 0' xid 'Xid 0: of unknown number'
+    interrupt
+    [ "$(grep -c ' xid ' out)" -eq 7 ]
+}
+
+@test "Xid 79: the error, then the loss, then the return" {
+    watching --sim h100x2 events -n 0.2
+    fault h100x2 --gpu 1 xid=79
+    told 'GPU 1' xid 'Xid 79: the GPU has fallen off the bus \(hardware\); .*'
+    told 'GPU 1' lost 'GPU is lost .*'
+    fault h100x2 clear
+    told 'GPU 1' back 'answers again'
+    # registered again in the new session
+    until_true registered_again
+    interrupt
+    [ "$(grep -c ' lost ' out)" -eq 1 ]
+    # the other one was never away
+    ! grep -q 'GPU 0' out
+}
+
+# registered_again: an error injected now is reported, so the new session has its event set
+registered_again() {
+    fault h100x2 --gpu 1 xid=31
+    sleep 0.2
+    grep -q 'Xid 31' out
+}
+
+@test "what only the driver knows" {
+    every_type
+    watching --sim ./m.json events
+    while read -r event kind words; do
+        fault ./m.json --gpu 1 "event=$event"
+        told 'GPU 1' "$kind" "$words"
+    done <<'EOF'
+storm ecc.storm corrected memory errors come at a high rate
+poison poison poisoned data was contained
+fatal-poison poison poisoned data was used: results may be wrong
+retirement retirement bad memory was taken out of use
+retirement-failed retirement bad memory could not be taken out of use
+unavailable unavailable the driver can no longer use the GPU
+clock clock the driver changed the clocks
+power power_source mains or battery
+corrected ecc.corrected a memory error was corrected
+uncorrected ecc.uncorrected a memory error could not be corrected
+recovery recovery what the driver asks for .* has changed
+pstate pstate the performance state changed
+mig mig MIG mode changed, or instances came or went
+EOF
+    interrupt
+    [ "$(grep -c 'GPU 1' out)" -eq 13 ]
+}
+
+# what an answer becomes, and what is said of it
+changes='
+TotalEccErrors.corrected.volatile=3|ecc.corrected|3 corrected memory errors \(3 since the driver was loaded\)
+TotalEccErrors.uncorrected.volatile=1|ecc.uncorrected|1 uncorrectable memory error \(1 since .*\)
+230=1|recovery|recovery action None → Reset
+PerformanceState=P8|pstate|performance state P0 → P8
+CurrentClocksEventReasons=68|throttle|clocks held down by the power limit, heat \(hardware\)
+CurrPcieLinkGeneration=1|pcie|PCIe generation [2-9] → 1
+CurrPcieLinkWidth=8|pcie|PCIe width 16 → 8
+MigMode.current=Enabled|mig|MIG mode Disabled → Enabled
+PersistenceMode=Disabled|persistence|persistence mode Enabled → Disabled
+EccMode.current=Disabled|ecc.mode|ECC mode Enabled → Disabled
+RemappedRows.pending=1|retirement|memory rows waiting to be remapped: No → Yes
+RemappedRows.failure=1|retirement|memory rows that could not be remapped: No → Yes'
+
+# apply_changes: one after the other on GPU 1 of m.json, each told
+apply_changes() {
+    local answer kind words
+    while IFS='|' read -r answer kind words; do
+        [ -n "$answer" ] || continue
+        fault ./m.json --gpu 1 "set=$answer"
+        told 'GPU 1' "$kind" "$words"
+    done <<<"$changes"
+}
+
+@test "what driver and readings both show is told once" {
+    every_type
+    watching --sim ./m.json events -n 0.2
+    apply_changes
+    sleep 1 # whatever would be told twice is told now
+    interrupt
+    for kind in ecc.corrected ecc.uncorrected recovery pstate throttle persistence ecc.mode; do
+        only_once 'GPU 1' "$kind"
+    done
+    ! grep -q 'GPU 0' out
+}
+
+@test "a driver that reports nothing: all is found by comparing" {
+    every_type
+    for types in 0 '"NOT_SUPPORTED"'; do
+        sed -i "s/\"SupportedEventTypes\": [^,}]*/\"SupportedEventTypes\": $types/g" m.json
+        watching --sim ./m.json events -n 0.2
+        grep -q 'watching 2 GPUs; the driver reports of 0$' out
+        apply_changes
+        interrupt
+        only_once 'GPU 1' pstate
+        fault ./m.json clear
+    done
+}
+
+@test "a GPU that is silent, and answers again" {
+    watching --sim h100x2 --timeout 0.2 events -n 0.3
+    fault h100x2 --gpu 1 hang=3s:nvmlDeviceGetPerformanceState
+    told 'GPU 1' silent 'no answer for [0-9]+ s \(nvmlDeviceGetPerformanceState\)'
+    # the driver's events come all the same
+    fault h100x2 --gpu 0 xid=13
+    told 'GPU 0' xid 'Xid 13: .*'
+    fault h100x2 clear
+    told 'GPU 1' back 'answers again'
+    interrupt
+    only_once 'GPU 1' silent
+}
+
+@test "a GPU that falls asleep, and wakes up" {
+    local gpu=root/sys/bus/pci/drivers/nvidia/0000:01:00.0
+    mkdir -p "$gpu/power"
+    echo auto >"$gpu/power/control"
+    echo active >"$gpu/power/runtime_status"
+    watching --sim rtx3060-laptop --root root events -n 0.2
+    echo suspended >"$gpu/power/runtime_status"
+    told 'GPU 0' asleep 'asleep to save power; gpulse does not wake it'
+    echo active >"$gpu/power/runtime_status"
+    told 'GPU 0' awake 'awake again'
+    interrupt
+}
+
+@test "processes, if they are asked for" {
+    watching --sim t4 events --kind process -n 0.2
+    started "$GPULSE" sim load -m t4 --mem 1GiB --util 50 --for 60s
+    job=$pid
+    pid=${STARTED[0]}
+    told 'GPU 0' process.start 'process [0-9]+ started: .*'
+    kill -KILL "$job"
+    told 'GPU 0' process.end 'process [0-9]+ ended: .*'
+    fault t4 --gpu 0 xid=13 # not asked for
+    sleep 0.5
+    interrupt
+    [ "$(wc -l <out)" -eq 3 ]
+}
+
+@test "MIG: instances that go and come, and errors of one of them" {
+    watching --sim a100-mig events -n 0.2 --kind xid,mig -f ndjson
+    fault a100-mig --gpu 0 xid=94:2/0
+    until_true grep -q '"xid":94' out
+    [ "$(records 'e["kind"] == "xid" and (e["gpu_instance"], e["compute_instance"]) == (2, 0)')" -eq 1 ]
+    fault a100-mig --gpu 0 set=MaxMigDeviceCount=0
+    until_true grep -q 'removed, MIG-' out
+    removed=$(grep -c 'removed, MIG-' out)
+    fault a100-mig --gpu 0 clear
+    until_true grep -q 'created, MIG-' out
+    interrupt
+    [ "$(grep -c 'created, MIG-' out)" -eq "$removed" ]
+    # the driver of this machine reports MIG changes: the removals are its events
+    [ "$(records 'e["kind"] == "mig" and e["origin"] == "driver"')" -eq "$removed" ]
+    fault a100-mig --gpu 0 xid=94:2/0 # text names the instance
+    watching --sim a100-mig events --kind xid
+    fault a100-mig --gpu 0 xid=94:2/0
+    told 'GPU 0 GI 2 CI 0' xid 'Xid 94: .*'
+    interrupt
+}
+
+@test "ndjson: one object a line, with its fields" {
+    watching --sim h100x2 events -f ndjson -n 0.2 -c 3
+    fault h100x2 --gpu 0 set=TotalEccErrors.corrected.volatile=5
+    until_true grep -q '"ecc.corrected"' out
+    fault h100x2 --gpu 1 xid=79
+    finish
+    status_is 0
+    [ "$(wc -l <out)" -eq 4 ]
+    python3 - out <<'EOF'
+import datetime
+import json
+import sys
+start, ecc, xid, lost = [json.loads(line) for line in open(sys.argv[1])]
+for e in (start, xid, lost, ecc):
+    assert e["schema"] == "gpulse.event/1", e
+    assert datetime.datetime.fromisoformat(e["time"]).tzinfo, e
+    assert e["monotonic"] > 0 and e["host"] and e["text"], e
+assert start["kind"] == "start" and "gpu" not in start and "origin" not in start, start
+assert (xid["kind"], xid["gpu"], xid["xid"], xid["origin"]) == ("xid", 1, 79, "driver"), xid
+assert xid["fault"] == "hardware" and "reboot" in xid["advice"], xid
+assert xid["uuid"].startswith("GPU-") and xid["pci.bus_id"].endswith(".0"), xid
+assert "gpu_instance" not in xid and "old" not in xid, xid
+assert (lost["kind"], lost["gpu"], lost["origin"]) == ("lost", 1, "poll"), lost
+assert (ecc["kind"], ecc["gpu"], ecc["origin"]) == ("ecc.corrected", 0, "driver"), ecc
+assert (ecc["old"], ecc["new"]) == (0, 5), ecc
+EOF
+}
+
+@test "only chosen GPUs, and only chosen kinds" {
+    watching --sim h100x4 events -i 2 --kind xid,pstate -n 0.2
+    fault h100x4 --gpu 1 xid=13
+    fault h100x4 set=PersistenceMode=Disabled set=PerformanceState=P8
+    fault h100x4 xid=31
+    told 'GPU 2' xid 'Xid 31: .*'
+    told 'GPU 2' pstate 'performance state P0 → P8'
+    interrupt
+    [ "$(wc -l <out)" -eq 3 ]
+    grep -q 'watching 1 GPU; the driver reports of 1$' out
+    # by name
+    watching --sim h100x2 events -i H100 --kind xid
+    fault h100x2 xid=13
+    told 'GPU 0' xid 'Xid 13: .*'
+    told 'GPU 1' xid 'Xid 13: .*'
+    interrupt
+}
+
+@test "a storm: every event is told, or counted as lost" {
+    watching --sim h100x2 events --kind xid -f ndjson
+    fault h100x2 --gpu 1 'xid=31*10000'
+    fault h100x2 --gpu 0 xid=13
+    until_true grep -q '"xid":13' out
+    interrupt
+    told=$(records 'e.get("xid") == 31 and e["gpu"] == 1')
+    lost=$(python3 -c "import json; print(sum(json.loads(l).get('missed', 0) for l in open('out')))")
+    [ $((told + lost)) -eq 10000 ] || explain "$told told, $lost lost"
+    [ "$told" -gt 0 ]
+}
+
+@test "a driver that is unloaded and loaded again" {
+    watching --sim h100x2 events -n 0.2
+    fault h100x2 unloaded error=UNINITIALIZED:nvmlDevice error=UNINITIALIZED:nvmlEventSetWait
+    told 'GPU 0' lost 'the NVIDIA kernel module is not loaded; .*|.*Uninitialized.*'
+    told 'GPU 1' lost 'the NVIDIA kernel module is not loaded; .*|.*Uninitialized.*'
+    fault h100x2 clear
+    told 'GPU 0' back 'answers again'
+    told 'GPU 1' back 'answers again'
+    until_true registered_again
+    interrupt
+    only_once 'GPU 0' lost
+    only_once 'GPU 0' back
+}
+
+@test "a wait that hangs: the rest goes on, it is said, and Ctrl-C ends it" {
+    watching --sim h100x2 --timeout 0.5 events -n 0.2
+    fault h100x2 hang=60s:nvmlEventSetWait
+    sleep 0.7 # until the wait in progress is over
+    fault h100x2 --gpu 1 set=PersistenceMode=Disabled set=PerformanceState=P8
+    told 'GPU 1' persistence 'persistence mode Enabled → Disabled'
+    # the driver does not report it now: found by comparing
+    told 'GPU 1' pstate 'performance state P0 → P8'
+    told - stuck "the driver's events: no answer for [0-9]+ s \(nvmlEventSetWait_v2\); .*"
+    SECONDS=0
+    interrupt
+    [ "$SECONDS" -lt 30 ]
+    only_once - stuck
+}
+
+@test "a wait that fails at once is not repeated without a pause" {
+    fault h100x2 error=UNKNOWN:nvmlEventSetWait
+    GPULSE_SIM_COUNT=counts gpulse --sim h100x2 events --duration 3
+    status_is 0
+    calls=$(awk '/nvmlEventSetWait_v2/ { print $2 }' counts)
+    # 0.1, 0.2, 0.4 … seconds apart
+    [ "$calls" -ge 2 ] && [ "$calls" -le 7 ]
+}
+
+@test "nothing happens: a few calls a second" {
+    machine h100 'm["devices"] = m["devices"][:2]; m["workload"] = []'
+    GPULSE_SIM_COUNT=counts gpulse --sim ./m.json events --duration 4
+    status_is 0
+    line_count 1
+    # two waits a second, and one look
+    [ "$(awk '/nvmlEventSetWait_v2/ { print $2 }' counts)" -le 10 ]
+    [ "$(awk '/nvmlDeviceGetPerformanceState/ { print $2 }' counts)" -le 4 ]
+    [ "$(awk '/nvmlDeviceRegisterEvents/ { print $2 }' counts)" -eq 2 ]
+    [ "$(awk '/nvmlEventSetFree/ { print $2 }' counts)" -eq 1 ]
+}
+
+@test "older drivers: the older wait, or none" {
+    machine h100 'm["missing"] = ["nvmlEventSetWait_v2"]'
+    watching --sim ./m.json events --kind xid
+    fault ./m.json --gpu 1 xid=94:1/0
+    told 'GPU 1' xid 'Xid 94: .*' # it does not tell the instance
+    interrupt
+    machine h100 'm["missing"] = ["nvmlEventSetCreate"]; m["workload"] = []'
+    watching --sim ./m.json events -n 0.2
+    grep -q 'the driver reports of 0$' out
+    fault ./m.json --gpu 1 set=PersistenceMode=Disabled
+    told 'GPU 1' persistence '.*'
+    interrupt
+}
+
+@test "a registration that fails concerns its own GPU only" {
+    for code in UNKNOWN NOT_SUPPORTED NO_PERMISSION; do
+        fault h100x2 --gpu 0 "error=$code:nvmlDeviceRegisterEvents"
+        watching --sim h100x2 events -n 0.2
+        grep -q 'the driver reports of 1$' out
+        fault h100x2 xid=13
+        told 'GPU 1' xid 'Xid 13: .*'
+        fault h100x2 --gpu 0 set=PerformanceState=P8
+        told 'GPU 0' pstate 'performance state P0 → P8'
+        interrupt
+        ! grep -q 'GPU 0 .*Xid' out
+        fault h100x2 clear
+    done
+}
+
+@test "the end: count, duration, signals" {
+    watching --sim h100x2 events -c 2
+    fault h100x2 --gpu 1 'xid=13*5'
+    finish
+    status_is 0
+    [ "$(grep -c ' xid ' out)" -eq 2 ]
+    gpulse --sim h100x2 events --kind xid --duration 0.5
+    status_is 0
+    is_quiet
+    line_count 1
+    for signal in INT TERM HUP; do
+        watching --sim h100x2 events
+        kill "-$signal" "$pid"
+        finish
+        status_is 130
+        [ ! -s err ]
+    done
+}
+
+@test "a reader that goes away ends it, even if nothing happens" {
+    mkfifo pipe
+    "$GPULSE" --sim h100x2 events --kind xid >pipe 2>err 3>&- &
+    pid=$!
+    STARTED+=("$pid")
+    head -n 1 pipe >line
+    grep -q ' start ' line
+    finish
+    status_is 141
+    [ ! -s err ]
+}
+
+@test "into a file, and onto a full disk" {
+    gpulse --sim h100x2 events --duration 0.2 -o events.log
+    status_is 0
+    [ -z "$output" ]
+    grep -q ' start ' events.log
+    gpulse --sim h100x2 events --duration 0.2 -o /dev/full
+    status_is 1
+    complains "cannot write the output: No space left on device"
+    gpulse --sim h100x2 events -o nowhere/events.log
+    fails 1 "cannot write 'nowhere/events.log': No such file or directory"
+}
+
+@test "let go of the driver by SIGUSR1, and hold it again" {
+    watching --sim h100x2 events -n 0.2
+    kill -USR1 "$pid"
+    told 'GPU 1' released 'released: gpulse has let go of the driver; SIGUSR1 takes hold again'
+    kill -USR1 "$pid"
+    told 'GPU 1' back 'answers again'
+    until_true registered_again
+    interrupt
+}
+
+@test "--list: who reports what" {
+    gpulse --sim h100x2 events --list
+    status_is 0
+    says '^KIND +GROUP +GPU 0 +GPU 1 +WHAT$'
+    says '^xid +health +driver +driver '
+    says '^lost +health +poll +poll '
+    says '^ecc.storm +health +- +- '
+    says '^start +stream +gpulse +gpulse '
+    gpulse --sim rtx2080-win events --list
+    says '^xid +health +- '
+    says '^pstate +state +poll '
+    gpulse --sim h100x2 events --list -i 1
+    says '^KIND +GROUP +GPU 1 +WHAT$'
+}
+
+@test "wrong use" {
+    gpulse --sim h100x2 events --kind xids
+    fails 2 "unknown kind of event 'xids' \(did you mean 'xid'\?\); gpulse events --list shows all"
+    gpulse --sim h100x2 events --kind xid,,lost
+    fails 2 "unknown kind of event ''; gpulse events --list shows all"
+    gpulse --sim h100x2 events -n 0.01
+    fails 2 '--interval must be at least 0\.1 seconds'
+    gpulse --sim h100x2 events xid
+    fails 2 "'xid' is not expected here; kinds are chosen with --kind"
+    gpulse --sim h100x2 events -f json
+    status_is 2
+    gpulse --sim h100x2 events -i 7
+    status_is 3
+}
+
+@test "injections that make no sense" {
+    for bad in xid= xid=x 'xid=1*0' 'xid=1:2' 'xid=1:1/0x' event= event=nonsense 'event=pstate*x' \
+        set=Nonsense=1 set=PerformanceState set=PerformanceState=P99 set=Name=x set=99999=1; do
+        run --separate-stderr "$GPULSE" sim fault -m h100x2 --gpu 0 "$bad"
+        status_is 2
+        [ "$(wc -l <<<"$stderr")" -eq 1 ]
+    done
+    fault h100x2 --gpu 1 set=230=1 set=230=2
+    run "$GPULSE" sim fault -m h100x2
+    [ "$output" = "1	set=230=2" ]
+}

@@ -1,0 +1,339 @@
+/* The thread that waits for events: that it never spins, never calls beside the end of a session,
+ * and counts what it cannot keep. */
+#include "unit.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "sample/waiter.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <unistd.h>
+
+enum { PROBE_MS = 700, LONG_S = 30, FOREVER = -1 };
+
+#define XID gp_event_bit(GP_EVENT_XID)
+
+/* A source of which only the two functions for events exist. */
+static struct {
+    struct gp_source source;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    int answer;    /* of a wait */
+    long waits_ms; /* how long it takes; FOREVER: until let go */
+    int watch_answer;
+    gp_event_kinds kinds;
+    bool forbidden; /* a call now is a breach */
+    unsigned waits, watches, breaches;
+    uint64_t number;
+} fake;
+
+static int fake_watch(struct gp_source_device *device, unsigned name, gp_call_name *call,
+                      gp_event_kinds *ret_kinds)
+{
+    (void)device;
+    (void)name;
+    (void)pthread_mutex_lock(&fake.lock);
+    fake.breaches += fake.forbidden;
+    fake.watches++;
+    atomic_store(call, "fakeWatch");
+    *ret_kinds = fake.kinds;
+    int answer = fake.watch_answer;
+    (void)pthread_mutex_unlock(&fake.lock);
+    return answer;
+}
+
+static int fake_wait(struct gp_source *source, unsigned timeout_ms, gp_call_name *call,
+                     struct gp_source_event *ret)
+{
+    (void)source;
+    (void)pthread_mutex_lock(&fake.lock);
+    fake.breaches += fake.forbidden;
+    fake.waits++;
+    atomic_store(call, "fakeWait");
+    while (fake.waits_ms == FOREVER)
+        (void)pthread_cond_wait(&fake.changed, &fake.lock);
+    long ms = fake.waits_ms < (long)timeout_ms ? fake.waits_ms : (long)timeout_ms;
+    int answer = fake.answer;
+    *ret = (struct gp_source_event){.kind = GP_EVENT_XID, .number = fake.number, .words = ""};
+    fake.number += answer == 1;
+    (void)pthread_mutex_unlock(&fake.lock);
+    (void)usleep((useconds_t)ms * 1000);
+    return answer;
+}
+
+static void change(int answer, long waits_ms)
+{
+    (void)pthread_mutex_lock(&fake.lock);
+    fake.answer = answer;
+    fake.waits_ms = waits_ms;
+    (void)pthread_cond_broadcast(&fake.changed);
+    (void)pthread_mutex_unlock(&fake.lock);
+}
+
+static unsigned waits(void)
+{
+    (void)pthread_mutex_lock(&fake.lock);
+    unsigned n = fake.waits;
+    (void)pthread_mutex_unlock(&fake.lock);
+    return n;
+}
+
+static void set_forbidden(bool forbidden)
+{
+    (void)pthread_mutex_lock(&fake.lock);
+    fake.forbidden = forbidden;
+    (void)pthread_mutex_unlock(&fake.lock);
+}
+
+static uint64_t after_s(double s)
+{
+    return gp_clock_mono_ns() + (uint64_t)(s * 1e9);
+}
+
+static struct gp_waiter *w;
+
+static int set_up(void **state)
+{
+    static const struct gp_source_ops ops = {.watch = fake_watch, .wait_event = fake_wait};
+    (void)state;
+    memset(&fake, 0, sizeof(fake));
+    fake.source.ops = &ops;
+    fake.kinds = XID;
+    fake.waits_ms = 500;
+    (void)pthread_mutex_init(&fake.lock, NULL);
+    (void)pthread_cond_init(&fake.changed, NULL);
+    w = gp_waiter_new(&fake.source);
+    return w ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    change(0, 1);
+    bool rests = gp_waiter_rest(w, after_s(LONG_S));
+    gp_waiter_free(w);
+    return rests && fake.breaches == 0 ? 0 : -1;
+}
+
+static void begin(void)
+{
+    gp_waiter_begin(w);
+    gp_waiter_offer(w, 0, NULL);
+}
+
+/* Waits until the consumer is told that there is something. */
+static void await_news(void)
+{
+    struct pollfd fd = {.fd = gp_waiter_fd(w), .events = POLLIN};
+    assert_int_equal(poll(&fd, 1, LONG_S * 1000), 1);
+}
+
+static void await_settled(void)
+{
+    for (int i = 0; i < 3000 && !gp_waiter_is_settled(w); i++)
+        (void)usleep(10000);
+    assert_true(gp_waiter_is_settled(w));
+}
+
+static void await_waits(unsigned least)
+{
+    for (int i = 0; i < 3000 && waits() < least; i++)
+        (void)usleep(10000);
+    assert_true(waits() >= least);
+}
+
+static void nothing_is_called_before_the_session(void **state)
+{
+    (void)state;
+    set_forbidden(true);
+    gp_waiter_offer(w, 0, NULL);
+    (void)usleep(50000);
+    assert_true(gp_waiter_kinds(w, 0) == 0);
+    assert_false(gp_waiter_is_settled(w));
+    set_forbidden(false);
+}
+
+static void events_come_in_their_order(void **state)
+{
+    (void)state;
+    fake.answer = 1;
+    fake.waits_ms = 1;
+    begin();
+    uint64_t expected = 0;
+    while (expected < 100) {
+        struct gp_source_event events[16];
+        uint64_t missed;
+        await_news();
+        size_t n = gp_waiter_take(w, events, GP_ARRAY_LEN(events), &missed);
+        assert_int_equal(missed, 0);
+        for (size_t i = 0; i < n; i++)
+            assert_int_equal(events[i].number, expected++);
+    }
+    assert_true(gp_waiter_kinds(w, 0) == XID);
+    assert_true(gp_waiter_kinds(w, 1) == 0);
+}
+
+static void what_does_not_fit_is_counted(void **state)
+{
+    (void)state;
+    static struct gp_source_event events[1000];
+    uint64_t taken = 0;
+    uint64_t lost = 0;
+    uint64_t missed;
+    fake.answer = 1;
+    fake.waits_ms = 0;
+    begin();
+    await_waits(20000);
+    change(0, 500);
+    (void)usleep(50000);
+    for (size_t n = 1; n > 0;) {
+        n = gp_waiter_take(w, events, GP_ARRAY_LEN(events), &missed);
+        for (size_t i = 0; i < n; i++)
+            assert_int_equal(events[i].number, taken + i);
+        taken += n;
+        lost += missed;
+    }
+    assert_int_equal(taken, 16384);
+    (void)pthread_mutex_lock(&fake.lock);
+    assert_int_equal(taken + lost, fake.number);
+    (void)pthread_mutex_unlock(&fake.lock);
+}
+
+static void a_failure_that_comes_at_once_is_repeated_ever_more_rarely(void **state)
+{
+    (void)state;
+    fake.answer = GP_EFAIL;
+    fake.waits_ms = 0;
+    begin();
+    (void)usleep(PROBE_MS * 1000);
+    /* 0.1, 0.3, 0.7 … seconds later */
+    assert_in_range(waits(), 2, 4);
+    /* nobody can rely on such a driver */
+    assert_true(gp_waiter_kinds(w, 0) == 0);
+    change(0, 500);
+    unsigned before = waits();
+    await_waits(before + 2);
+    assert_true(gp_waiter_kinds(w, 0) == XID);
+}
+
+static void a_wait_that_comes_back_early_does_not_spin(void **state)
+{
+    (void)state;
+    fake.answer = 0;
+    fake.waits_ms = 0;
+    begin();
+    (void)usleep(PROBE_MS * 1000);
+    assert_in_range(waits(), 1, 3);
+}
+
+static void nobody_waits_where_nothing_is_reported(void **state)
+{
+    (void)state;
+    fake.kinds = 0;
+    begin();
+    await_settled();
+    (void)usleep(50000);
+    assert_int_equal(waits(), 0);
+    assert_int_equal(fake.watches, 1);
+}
+
+static void at_rest_nothing_is_called_and_devices_are_forgotten(void **state)
+{
+    (void)state;
+    begin();
+    await_waits(1);
+    assert_true(gp_waiter_rest(w, after_s(LONG_S)));
+    set_forbidden(true);
+    assert_true(gp_waiter_kinds(w, 0) == 0);
+    (void)usleep(50000);
+    set_forbidden(false);
+    unsigned before = waits();
+    gp_waiter_begin(w);
+    (void)usleep(50000);
+    assert_int_equal(waits(), before); /* nothing is offered in the new session yet */
+    gp_waiter_offer(w, 0, NULL);
+    await_waits(before + 1);
+    assert_int_equal(fake.watches, 2);
+}
+
+static void the_end_of_the_session_is_told_and_stops_the_calls(void **state)
+{
+    (void)state;
+    fake.answer = GP_EDRIVER;
+    fake.waits_ms = 0;
+    begin();
+    for (int i = 0; i < 3000 && !gp_waiter_has_ended(w); i++)
+        (void)usleep(10000);
+    assert_true(gp_waiter_has_ended(w));
+    await_news();
+    (void)usleep(50000);
+    assert_int_equal(waits(), 1);
+    assert_true(gp_waiter_kinds(w, 0) == 0);
+    change(0, 500);
+    assert_true(gp_waiter_rest(w, after_s(LONG_S)));
+    assert_false(gp_waiter_has_ended(w));
+    begin();
+    await_waits(2);
+}
+
+static void a_session_that_ends_in_a_registration(void **state)
+{
+    (void)state;
+    fake.watch_answer = GP_EDRIVER;
+    fake.kinds = 0;
+    begin();
+    await_news();
+    await_settled();
+    assert_true(gp_waiter_has_ended(w));
+    assert_int_equal(waits(), 0);
+}
+
+static void a_call_that_hangs_cannot_be_put_to_rest(void **state)
+{
+    (void)state;
+    double late_s;
+    fake.waits_ms = FOREVER;
+    begin();
+    await_waits(1);
+    assert_false(gp_waiter_rest(w, after_s(0.05)));
+    assert_null(gp_waiter_stuck_in(w, &late_s)); /* so soon it is not called stuck */
+    assert_true(gp_waiter_kinds(w, 0) == XID);
+    /* everything stays as it was: the same session goes on when it comes back */
+    change(0, 1);
+    await_waits(3);
+    assert_int_equal(fake.watches, 1);
+}
+
+static void without_memory_nothing_breaks(void **state)
+{
+    (void)state;
+    alloc_fail_from(0);
+    assert_null(gp_waiter_new(&fake.source));
+    gp_waiter_begin(w);
+    gp_waiter_offer(w, 0, NULL); /* has no room for the device */
+    alloc_fail_from(-1);
+    assert_true(gp_waiter_kinds(w, 0) == 0);
+    gp_waiter_offer(w, 0, NULL);
+    await_waits(1);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(nothing_is_called_before_the_session),
+        TEST(events_come_in_their_order),
+        TEST(what_does_not_fit_is_counted),
+        TEST(a_failure_that_comes_at_once_is_repeated_ever_more_rarely),
+        TEST(a_wait_that_comes_back_early_does_not_spin),
+        TEST(nobody_waits_where_nothing_is_reported),
+        TEST(at_rest_nothing_is_called_and_devices_are_forgotten),
+        TEST(the_end_of_the_session_is_told_and_stops_the_calls),
+        TEST(a_session_that_ends_in_a_registration),
+        TEST(a_call_that_hangs_cannot_be_put_to_rest),
+        TEST(without_memory_nothing_breaks),
+    };
+    return cmocka_run_group_tests_name("waiter", tests, NULL, NULL);
+}
