@@ -87,7 +87,7 @@ struct sim_settings *sim_state_settings(struct sim_state *state);
 /* MIG devices that this process has made out of live instances; freed with the state. */
 struct sim_device **sim_state_made_devices(struct sim_state *state);
 
-/* Events are numbered from 0; all processes of the machine see all of them. The number of the next: */
+/* Events are numbered from 0, for all processes of the machine. The number of the next: */
 uint64_t sim_state_next_event(struct sim_state *state);
 /* Posts an event and wakes who waits; the state is locked. */
 void sim_state_post_event(struct sim_state *state, const struct sim_event *event);

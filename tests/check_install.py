@@ -43,14 +43,15 @@ def completion_is_where_shells_look():
 def manual_pages_are_where_man_looks():
     if not shutil.which("scdoc"):
         raise Skip("no scdoc")
-    for page in ("man1/gpulse.1", "man1/gpulse-status.1", "man1/gpulse-query.1",
-                 "man1/gpulse-set.1", "man1/gpulse-sim.1", "man7/gpulse-metrics.7"):
+    for page in ("man1/gpulse.1", "man1/gpulse-status.1", "man1/gpulse-query.1", "man1/gpulse-set.1",
+                 "man1/gpulse-events.1", "man1/gpulse-sim.1", "man7/gpulse-metrics.7"):
         assert len(installed(f"share/man/{page}")) == 1, page
 
 
 @test
 def schemas_are_installed():
     assert len(installed("share/gpulse/schema/gpulse.query*-1.json")) == 2, installed("*.json")
+    assert len(installed("share/gpulse/schema/gpulse.event-1.json")) == 1, installed("*.json")
 
 
 @test

@@ -15,7 +15,7 @@ import tempfile
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
-from tap import Skip, good, gpulse, main, run, test
+from tap import GPULSE, Skip, good, gpulse, main, run, test
 
 ROOT = Path(__file__).resolve().parent.parent
 MACHINES = ("h100x8", "a100-mig", "p100", "rtx2080-win", "gb200", "t4")
@@ -126,6 +126,22 @@ def ndjson_follows_its_schema():
     validate("gpulse.query.row-1.json", lines)
     for line in lines:
         check_reasons(json.loads(line))
+
+
+@test
+def events_follow_their_schema():
+    with subprocess.Popen([GPULSE, "--sim", "h100x2", "events", "-f", "ndjson", "-c", "4", "-n", "0.2",
+                           "--kind", "all"], stdout=subprocess.PIPE, text=True) as events:
+        lines = [events.stdout.readline()]
+        good(gpulse("sim", "fault", "-m", "h100x2", "--gpu", "1", "xid=94:1/0", "xid=4711",
+                    "set=PerformanceState=P8"))
+        lines += [events.stdout.readline() for _ in range(3)]
+        good(gpulse("sim", "fault", "-m", "h100x2", "--gpu", "0", "set=CurrPcieLinkWidth=8"))
+        lines += events.stdout.readlines()
+    well_again()
+    kinds = [json.loads(line)["kind"] for line in lines]
+    assert kinds == ["start", "xid", "xid", "pstate", "pcie"], lines
+    validate("gpulse.event-1.json", lines)
 
 
 @test

@@ -501,7 +501,7 @@ void gp_cli_man(struct gp_strbuf *sb, const struct gp_program *program)
     man_see_also(sb, is_helper_program(program)
                          ? "*gpulse*(1)"
                          : "*gpulse-status*(1), *gpulse-query*(1), *gpulse-set*(1), "
-                           "*gpulse-sim*(1), *gpulse-metrics*(7)");
+                           "*gpulse-events*(1), *gpulse-sim*(1), *gpulse-metrics*(7)");
 }
 
 void gp_cli_man_command(struct gp_strbuf *sb, const struct gp_program *program,

@@ -87,7 +87,8 @@ int gp_app_loop(struct gp_sampler *sampler, const struct gp_loop *loop,
 void gp_app_catch_signals(void);
 
 /* Sleeps until this moment, or until the descriptor (−1: none) is readable; SIGUSR1 has the sampler
- * let go of the driver or take hold again. GP_EINTR after another signal. When nobody reads `out_fd` (−1: none) any more, the process ends as a write would end it. */
+ * let go of the driver or take hold again. GP_EINTR after another signal. When nobody reads
+ * `out_fd` (−1: none) any more, the process ends as a write would end it. */
 int gp_app_sleep(struct gp_sampler *sampler, uint64_t mono_ns, int fd, int out_fd);
 
 /* Writes the whole buffer to the file descriptor. GP_EIO, or the buffer's own error. */

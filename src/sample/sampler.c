@@ -77,7 +77,8 @@ static bool is_released(const struct gp_sampler *s)
 
 /* ---- the threads' side ---- */
 
-/* Ends the session, if there is one, and opens a new one if there shall be one. The waiter rests. */
+/* Ends the session, if there is one, and opens a new one if there shall be one. The waiter
+ * rests. */
 static void change_session(struct gp_sampler *s, bool open)
 {
     const struct gp_source_ops *ops = s->config.source->ops;

@@ -61,6 +61,13 @@ static void notify(const struct gp_waiter *w)
         return;
 }
 
+/* The place of the i-th event in the ring, i <= capacity. */
+static size_t place_of(const struct gp_waiter *w, size_t i)
+{
+    size_t place = w->first + i;
+    return place < w->capacity ? place : place - w->capacity;
+}
+
 /* Room for one more event; the ring is made straight when it grows. */
 static bool reserve(struct gp_waiter *w)
 {
@@ -72,7 +79,7 @@ static bool reserve(struct gp_waiter *w)
     if (!grown)
         return false;
     for (size_t i = 0; i < w->count; i++)
-        grown[i] = w->queue[(w->first + i) % w->capacity];
+        grown[i] = w->queue[place_of(w, i)];
     free(w->queue);
     w->queue = grown;
     w->capacity = capacity;
@@ -83,7 +90,7 @@ static bool reserve(struct gp_waiter *w)
 static void push(struct gp_waiter *w, const struct gp_source_event *event)
 {
     if (reserve(w)) {
-        w->queue[(w->first + w->count) % w->capacity] = *event;
+        w->queue[place_of(w, w->count)] = *event;
         w->count++;
     } else {
         w->missed++;
@@ -300,7 +307,7 @@ size_t gp_waiter_take(struct gp_waiter *w, struct gp_source_event *out, size_t c
         ignored = 0;
     for (; n < capacity && w->count > 0; n++) {
         out[n] = w->queue[w->first];
-        w->first = (w->first + 1) % w->capacity;
+        w->first = place_of(w, 1);
         w->count--;
     }
     *ret_missed = w->missed;

@@ -74,8 +74,8 @@ struct gp_source_ops {
     /* Fills the reading; failures become statuses in it. */
     void (*read)(struct gp_source_device *device, const struct gp_want *want,
                  struct gp_reading *reading);
-    /* Has the events of a GPU delivered, under a name that the caller gives it. *ret_kinds are those
-     * that its driver reports, perhaps none. 0, or GP_EDRIVER if the session is over. */
+    /* Has the events of a GPU delivered, under a name that the caller gives it. *ret_kinds are
+     * those that its driver reports, perhaps none. 0, or GP_EDRIVER if the session is over. */
     int (*watch)(struct gp_source_device *device, unsigned name, gp_call_name *call,
                  gp_event_kinds *ret_kinds);
     /* Waits for the next event. 1 if there is one, 0 if there is none (perhaps before the time is

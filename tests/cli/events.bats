@@ -388,7 +388,7 @@ EOF
     grep -q ' start ' events.log
     gpulse --sim h100x2 events --duration 0.2 -o /dev/full
     status_is 1
-    complains "cannot write the output: No space left on device"
+    complains "cannot write '/dev/full': No space left on device"
     gpulse --sim h100x2 events -o nowhere/events.log
     fails 1 "cannot write 'nowhere/events.log': No such file or directory"
 }
