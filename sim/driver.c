@@ -202,6 +202,12 @@ bool sim_is_lost(const struct sim_call *call, struct sim_device *device)
     return atomic_load(&gpu_of(device)->lost);
 }
 
+const struct sim_device *sim_find_device(nvmlDevice_t handle)
+{
+    const struct session *session = atomic_load(&driver.current);
+    return session ? find_handle(session, handle) : NULL;
+}
+
 nvmlReturn_t sim_leave(nvmlReturn_t code)
 {
     atomic_fetch_sub(&driver.active, 1);

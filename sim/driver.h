@@ -41,6 +41,13 @@ bool sim_is_lost(const struct sim_call *call, struct sim_device *device);
 /* Hands out a handle for a device, applying its faults first. */
 nvmlReturn_t sim_give_handle(struct sim_call *call, struct sim_device *device, nvmlDevice_t *ret);
 
+/* The device of a handle, inside a call; NULL if it is none. */
+const struct sim_device *sim_find_device(nvmlDevice_t handle);
+
+/* nvml_links.c: a field about NVLinks; NOT_SUPPORTED if it is none. */
+struct sim_value sim_link_field(const struct sim_live *live, const struct sim_device *device,
+                                unsigned int id, unsigned int scope);
+
 /* The number in a slot, moved by load and faults. */
 nvmlReturn_t sim_read(const struct sim_call *call, enum sim_slot slot, uint64_t *ret);
 

@@ -169,10 +169,11 @@ static int import_gpu(const struct importer *im, const struct sim_node *gpu, jso
     (void)snprintf(hex[1], sizeof(hex[1]), "0x%08X", subsystem_id);
 
     json_t *answers = json_object(), *fields = json_object();
-    json_t *json = json_pack("{s:s, s:{s:s, s:s, s:s}, s:o, s:o, s:o, s:o}", "uuid", uuid, "pci",
-                             "bus_id", bus_id, "device_id", hex[0], "subsystem_id", hex[1],
-                             "answers", answers, "fields", fields, "processes",
-                             import_processes(gpu), "mig", import_migs(gpu, uuid, device_id));
+    json_t *json =
+        json_pack("{s:s, s:{s:s, s:s, s:s}, s:o, s:o, s:o, s:o, s:o}", "uuid", uuid, "pci",
+                  "bus_id", bus_id, "device_id", hex[0], "subsystem_id", hex[1], "answers", answers,
+                  "fields", fields, "lists", sim_import_lists(gpu), "processes",
+                  import_processes(gpu), "mig", import_migs(gpu, uuid, device_id));
     if (!json || !sim_put_answers(answers, gpu, device_id) ||
         !sim_put_fields(fields, gpu, im->driver)) {
         json_decref(json);
@@ -245,7 +246,7 @@ int sim_import_overlay(json_t *machine, const char *path, struct gp_err *err)
     json_t *overlay = json_load_file(path, JSON_REJECT_DUPLICATES, &why);
     if (!overlay)
         return gp_err_set(err, GP_EFORMAT, "%s:%d: %s", path, why.line, why.text);
-    static const char *const of_devices[] = {"answers", "fields"};
+    static const char *const of_devices[] = {"answers", "fields", "lists"};
     for (size_t k = 0; k < GP_ARRAY_LEN(of_devices); k++) {
         json_t *more = json_object_get(overlay, of_devices[k]);
         size_t i;

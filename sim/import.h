@@ -11,9 +11,9 @@ struct gp_err;
  * sim_machine_load accepts. GP_EFORMAT names file and line. */
 int sim_import(const char *path, json_t **ret_machine, struct gp_err *err);
 
-/* Lays an overlay file over a machine document: "answers" and "fields" of it go into every device,
- * the other members ("workload", "faults", "seed", "latency_us", "source") replace those of the
- * machine. */
+/* Lays an overlay file over a machine document: "answers", "fields" and "lists" of it go into every
+ * device, the other members ("workload", "faults", "seed", "latency_us", "source", "topology")
+ * replace those of the machine. */
 int sim_import_overlay(json_t *machine, const char *path, struct gp_err *err);
 
 #endif

@@ -48,4 +48,7 @@ json_t *sim_memory_info(const struct sim_node *group);
 bool sim_put_answers(json_t *answers, const struct sim_node *gpu, unsigned int pci_device_id);
 bool sim_put_fields(json_t *fields, const struct sim_node *gpu, const unsigned int driver[2]);
 
+/* import_lists.c: the lists of a GPU; what the capture does not have is left out. */
+json_t *sim_import_lists(const struct sim_node *gpu);
+
 #endif

@@ -549,15 +549,23 @@ static int load_pci(struct loader *l, json_t *json, struct sim_device *device)
     return result;
 }
 
+static int load_lists(struct loader *l, json_t *json, struct sim_device *device)
+{
+    struct gp_err why = {0};
+    size_t at = enter(l, "lists");
+    if (sim_lists_load(json_object_get(json, "lists"), &l->machine->arena, &device->lists, &why) <
+        0)
+        return fail(l, "%s", why.text);
+    leave(l, at);
+    return GP_OK;
+}
+
 static int load_device(struct loader *l, json_t *json, struct sim_device *device)
 {
-    static const char *const keys[] = {"uuid",      "pci", "answers", "fields",
-                                       "processes", "mig", NULL};
+    static const char *const keys[] = {"uuid",  "pci",       "answers", "fields",
+                                       "lists", "processes", "mig",     NULL};
     static int (*const parts[])(struct loader *, json_t *, struct sim_device *) = {
-        load_pci,
-        load_fields,
-        load_processes,
-        load_mig,
+        load_pci, load_fields, load_lists, load_processes, load_mig,
     };
     device->gpu_instance = device->compute_instance = SIM_NO_INSTANCE;
     int result = check_keys(l, json, keys);
@@ -842,11 +850,22 @@ static int load_driver(struct loader *l, json_t *root)
     return result;
 }
 
+static int load_topology(struct loader *l, json_t *root)
+{
+    struct gp_err why = {0};
+    size_t at = enter(l, "topology");
+    if (sim_topology_load(json_object_get(root, "topology"), &l->machine->arena,
+                          &l->machine->topology, &why) < 0)
+        return fail(l, "%s", why.text);
+    leave(l, at);
+    return GP_OK;
+}
+
 static int load_root(struct loader *l, json_t *root, size_t count)
 {
-    static const char *const keys[] = {"gpulse_machine", "source",  "driver", "seed",
-                                       "latency_us",     "missing", "faults", "devices",
-                                       "workload",       NULL};
+    static const char *const keys[] = {"gpulse_machine", "source",   "driver", "seed",
+                                       "latency_us",     "missing",  "faults", "devices",
+                                       "workload",       "topology", NULL};
     uint64_t version = 0;
     int result = check_keys(l, root, keys);
     if (result == GP_OK)
@@ -866,6 +885,8 @@ static int load_root(struct loader *l, json_t *root, size_t count)
         result = load_strings(l, root, "missing", SIM_FN_COUNT, take_missing);
     if (result == GP_OK)
         result = load_strings(l, root, "faults", SIM_MAX_FILE_FAULTS, take_fault);
+    if (result == GP_OK)
+        result = load_topology(l, root);
     if (result == GP_OK)
         result = load_devices(l, root, count);
     if (result == GP_OK)

@@ -17,9 +17,11 @@
  *     "fields": {"82": 37, "186": 68920, "186/2": "NOT_SUPPORTED"},     id or id/scope
  *     "processes": [{"pid": 835, "type": "C|G|C+G|M", "memory_bytes": 4194304 or null,
  *                    "name": "Xorg", "gpu_instance": 1, "compute_instance": 0}],
+ *     "lists": {"supported_clocks": [{"memory": 2619, "graphics": "1980 1965"}]},   lists.def
  *     "mig": [{"gpu_instance": 3, "compute_instance": 0, "uuid": "MIG-…", "answers": {…}}]
  *   }],
- *   "workload": [{"name": "python train.py", "pid": 4190001, "gpus": [0, 1], "util": 97,
+ *   "topology": {"levels": ["NODE", "NODE", "NODE", "SYS"], …},              see topology.h;
+ * optional "workload": [{"name": "python train.py", "pid": 4190001, "gpus": [0, 1], "util": 97,
  *                 "memory_bytes": 68719476736, "type": "C",
  *                 "gpu_instance": 3, "compute_instance": 0}]
  * }
@@ -36,6 +38,8 @@
 #include "base/arena.h"
 #include "base/util.h"
 #include "sim/fault.h"
+#include "sim/lists.h"
+#include "sim/topology.h"
 
 #include <stdatomic.h>
 
@@ -141,6 +145,7 @@ struct sim_device {
     struct sim_value answers[SIM_SLOT_COUNT];
     struct sim_field *fields;
     size_t field_count;
+    struct sim_lists lists;
     struct sim_process *processes; /* NULL on a MIG device: its processes stand at the parent */
     size_t process_count;
     struct sim_device *migs;
@@ -170,6 +175,7 @@ struct sim_machine {
     bool missing[SIM_FN_COUNT];
     struct sim_fault faults[SIM_MAX_FILE_FAULTS];
     size_t fault_count;
+    struct sim_topology topology;
     struct sim_device *devices;
     size_t device_count;
 };

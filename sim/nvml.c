@@ -738,6 +738,10 @@ static nvmlValueType_t field_type(unsigned int id)
         {NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION, NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION,
          NVML_VALUE_TYPE_UNSIGNED_LONG_LONG},
         {NVML_FI_DEV_ENERGY, NVML_FI_DEV_ENERGY, NVML_VALUE_TYPE_UNSIGNED_LONG_LONG},
+        {NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX, NVML_FI_DEV_NVLINK_THROUGHPUT_RAW_RX,
+         NVML_VALUE_TYPE_UNSIGNED_LONG_LONG},
+        {NVML_FI_DEV_NVLINK_COUNT_XMIT_BYTES, NVML_FI_DEV_NVLINK_COUNT_SYMBOL_BER,
+         NVML_VALUE_TYPE_UNSIGNED_LONG_LONG},
         {NVML_FI_DEV_TEMPERATURE_SHUTDOWN_TLIMIT, NVML_FI_DEV_TEMPERATURE_GPU_MAX_TLIMIT,
          NVML_VALUE_TYPE_SIGNED_INT},
         {NVML_FI_DEV_PCIE_COUNT_TX_BYTES, NVML_FI_DEV_PCIE_COUNT_RX_BYTES,
@@ -758,6 +762,8 @@ static nvmlValueType_t field_type(unsigned int id)
 static void fill_field(const struct sim_call *call, nvmlFieldValue_t *field, long long now_us)
 {
     struct sim_value v = sim_live_field(&call->live, call->device, field->fieldId, field->scopeId);
+    if (v.code == NVML_ERROR_NOT_SUPPORTED)
+        v = sim_link_field(&call->live, call->device, field->fieldId, field->scopeId);
     field->timestamp = now_us;
     field->latencyUsec = 0;
     field->valueType = field_type(field->fieldId);

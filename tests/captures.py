@@ -18,7 +18,8 @@ Metric = namedtuple("Metric", "scope type unit origin name aliases")
 
 def read_metrics():
     """The rows of metric.def by name."""
-    rows = re.findall(r'^METRIC\(\w+, (\w+), (\w+), (\w+), \w+, (\w+), "([^"]+)", "([^"]*)"',
+    # the lists of a GPU are compared by check_lists.py
+    rows = re.findall(r'^METRIC\(\w+, (HOST|DEVICE|PROCESS), (\w+), (\w+), \w+, (\w+), "([^"]+)", "([^"]*)"',
                       (ROOT / "src/model/metric.def").read_text(), re.M)
     assert len(rows) > 100, "metric.def was not understood"
     return {row[4]: Metric(*row[:5], row[5].split()) for row in rows}
@@ -47,6 +48,7 @@ NOT_PRINTED = named({
     r"bbx\.time_run|gpu\.base\..*": "with driver 610, of which there is no XML",
     r"(utilization\.(gpu|memory)|power\.draw)\.(peak|mean)": "over the time between two samples",
     r"throttle\..*|gpm\..*|process\.(power|energy)": "over the time between two samples",
+    r"nvlink\..*|affinity\..*": "nvidia-smi -q does not print it; check_lists.py",
     r"memory\.(processes|unattributed)": "worked out from what is compared",
 })
 

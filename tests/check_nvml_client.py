@@ -222,6 +222,46 @@ def a_list_with_too_little_room_tells_how_much_it_needs():
 
 
 @test
+def lists_of_clocks_follow_the_capacity_protocol():
+    count = c_uint(0)
+    assert call("nvmlDeviceGetSupportedMemoryClocks", handle(0), byref(count), None) == INSUFFICIENT_SIZE
+    assert count.value == 2
+    assert call("nvmlDeviceGetSupportedMemoryClocks", handle(0), byref(count), None) == INVALID_ARGUMENT
+    clocks = (c_uint * 5)()
+    count.value = 1
+    assert call("nvmlDeviceGetSupportedMemoryClocks", handle(0), byref(count), clocks) == INSUFFICIENT_SIZE
+    assert count.value == 2 and clocks[0] == 0, "nothing is written where there is no room"
+    count.value = 5
+    check("nvmlDeviceGetSupportedMemoryClocks", handle(0), byref(count), clocks)
+    assert count.value == 2 and list(clocks) == [2619, 1593, 0, 0, 0]
+    count.value = 0
+    assert call("nvmlDeviceGetSupportedGraphicsClocks", handle(0), c_uint(1), byref(count), None) == NOT_FOUND
+
+
+@test
+def links_have_a_range_and_an_other_end():
+    state, version, pci = c_uint(), c_uint(), PciInfo()
+    check("nvmlDeviceGetNvLinkState", handle(0), c_uint(17), byref(state))
+    check("nvmlDeviceGetNvLinkVersion", handle(0), c_uint(17), byref(version))
+    check("nvmlDeviceGetNvLinkRemotePciInfo_v2", handle(0), c_uint(17), byref(pci))
+    assert (state.value, version.value, pci.busId) == (1, 6, b"00000000:08:00.0")
+    assert call("nvmlDeviceGetNvLinkState", handle(0), c_uint(18), byref(state)) == INVALID_ARGUMENT
+    assert call("nvmlDeviceGetNvLinkState", handle(0), c_uint(0), None) == INVALID_ARGUMENT
+
+
+@test
+def topology_takes_two_handles():
+    level = c_uint()
+    for other, expected in ((0, 0), (1, 40), (7, 50)):
+        check("nvmlDeviceGetTopologyCommonAncestor", handle(0), handle(other), byref(level))
+        assert level.value == expected, (other, level.value)
+    assert call("nvmlDeviceGetTopologyCommonAncestor", handle(0), c_void_p(1), byref(level)) == INVALID_ARGUMENT
+    mask = (c_ulonglong * 2)()
+    check("nvmlDeviceGetCpuAffinity", handle(7), c_uint(2), mask)
+    assert list(mask) == [0xFFF0000000000000, 0xFFFFFFFFFF], [hex(m) for m in mask]
+
+
+@test
 def names_of_processes():
     pid = processes(3, handle(0))[0].pid
     name = read_text("nvmlSystemGetProcessName", c_uint(pid), size=1024)

@@ -219,23 +219,42 @@ bool gp_app_is_stuck(void)
     return stuck;
 }
 
+/* Fills err if a list of this device, which was asked for, could not be read. */
+static bool explain_list(const struct gp_device *device, enum gp_status status, enum gp_scope scope,
+                         struct gp_err *err)
+{
+    const char *plural = gp_scope_table[scope].plural;
+    if (status == GP_STATUS_NO_PERMISSION)
+        (void)gp_err_set(err, GP_EPARTIAL, "GPU %u: no permission to list its %s", device->index,
+                         plural);
+    else if (status == GP_STATUS_ERROR)
+        (void)gp_err_set(err, GP_EPARTIAL, "GPU %u: the driver cannot list its %s", device->index,
+                         plural);
+    else
+        return false;
+    return true;
+}
+
+static bool explain_device(const struct gp_device *device, struct gp_err *err)
+{
+    if (device->status == GP_STATUS_ASLEEP || device->status == GP_STATUS_RELEASED)
+        return false;
+    if (device->status != GP_STATUS_OK) {
+        (void)gp_err_set(err, GP_EPARTIAL, "GPU %u: %s", device->index, device->status_text);
+        return true;
+    }
+    bool told = explain_list(device, device->processes_status, GP_SCOPE_PROCESS, err);
+    for (int scope = GP_SCOPE_LIST__FIRST; !told && scope < GP_SCOPE__COUNT; scope++)
+        told = explain_list(device, device->list_status[gp_list_index((enum gp_scope)scope)],
+                            (enum gp_scope)scope, err);
+    return told;
+}
+
 void gp_app_explain_partial(const struct gp_snapshot *snapshot, struct gp_err *err)
 {
-    for (size_t i = 0; snapshot->partial && i < snapshot->device_count; i++) {
-        const struct gp_device *device = &snapshot->devices[i];
-        if (device->status != GP_STATUS_OK && device->status != GP_STATUS_ASLEEP &&
-            device->status != GP_STATUS_RELEASED)
-            (void)gp_err_set(err, GP_EPARTIAL, "GPU %u: %s", device->index, device->status_text);
-        else if (device->processes_status == GP_STATUS_NO_PERMISSION)
-            (void)gp_err_set(err, GP_EPARTIAL, "GPU %u: no permission to list its processes",
-                             device->index);
-        else if (device->processes_status == GP_STATUS_ERROR)
-            (void)gp_err_set(err, GP_EPARTIAL, "GPU %u: the driver cannot list its processes",
-                             device->index);
-        else
-            continue;
-        return;
-    }
+    bool told = false;
+    for (size_t i = 0; snapshot->partial && !told && i < snapshot->device_count; i++)
+        told = explain_device(&snapshot->devices[i], err);
 }
 
 /* ---- the loop ---- */

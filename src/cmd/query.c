@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 struct query_options {
+    const char *rows;
     bool processes;
     bool host;
     bool mig;
@@ -32,12 +33,22 @@ struct query_options {
 
 #define OPT(field) offsetof(struct query_options, field)
 
+/* Each word behind a blank. */
+static const char rows_choices[] =
+#define X(id, first, noun, plural) " " plural
+    GP_SCOPES(X)
+#undef X
+    ;
+
 static const struct gp_opt options[] = {
     {'f', "format", NULL, GP_OPT_CHOICE, "FORMAT", .choices = GP_WRITER_NAMES,
      .offset = OPT(format), .help = "output format (default table)"},
+    {0, "rows", NULL, GP_OPT_CHOICE, "KIND", .choices = rows_choices + 1, .offset = OPT(rows),
+     .help = "what there is a row for (default gpus)"},
     {0, "processes", NULL, GP_OPT_FLAG, .offset = OPT(processes),
-     .help = "a row per process and GPU instead of one per GPU"},
-    {0, "host", NULL, GP_OPT_FLAG, .offset = OPT(host), .help = "one row, about this machine"},
+     .help = "a row per process and GPU: --rows processes"},
+    {0, "host", NULL, GP_OPT_FLAG, .offset = OPT(host),
+     .help = "one row, about this machine: --rows hosts"},
     {0, "mig", NULL, GP_OPT_FLAG, .offset = OPT(mig), .help = "rows for MIG instances too"},
     {0, "units", NULL, GP_OPT_FLAG, .offset = OPT(units),
      .help = "name the units: in the header of csv and tsv, as an object in JSON, as attributes "
@@ -73,13 +84,11 @@ static const struct gp_opt options[] = {
 
 /* ---- --list, --describe, the manual page ---- */
 
-static const char *const scope_names[] = {"host", "device", "process"};
-
 static void list_fields(struct gp_strbuf *sb)
 {
     for (int m = 0; m < GP_METRIC__COUNT; m++) {
         const struct gp_metric_info *info = &gp_metric_table[m];
-        gp_strbuf_addf(sb, "%-48s %-8s %-8s %s\n", info->name, scope_names[info->scope],
+        gp_strbuf_addf(sb, "%-48s %-8s %-8s %s\n", info->name, gp_scope_table[info->scope].noun,
                        gp_unit_name(info->unit), info->help);
     }
 }
@@ -100,8 +109,8 @@ static int describe_field(struct gp_strbuf *sb, const char *name, struct gp_err 
     const struct gp_metric_info *info = &gp_metric_table[m];
     const char *unit = gp_unit_name(info->unit);
     gp_strbuf_addf(sb, "%s\n  %s\n\n  %-10s%s\n  %-10s%s%s%s\n  %-10s%s\n", info->name, info->help,
-                   "of", scope_names[info->scope], "type", types[info->type], *unit ? ", in " : "",
-                   unit, "read", tiers[info->tier]);
+                   "of", gp_scope_table[info->scope].noun, "type", types[info->type],
+                   *unit ? ", in " : "", unit, "read", tiers[info->tier]);
     if (*info->aliases)
         gp_strbuf_addf(sb, "  %-10s%s\n", "also", info->aliases);
     gp_strbuf_addf(sb, "  %-10s%s\n", "origin",
@@ -113,6 +122,9 @@ static int describe_field(struct gp_strbuf *sb, const char *name, struct gp_err 
 void gp_query_man_metrics(struct gp_strbuf *sb)
 {
     static const char *const titles[] = {"OF THE HOST", "OF A GPU OR MIG INSTANCE", "OF A PROCESS"};
+    static const char lists[] =
+        "\n# FIELDS OF THE LISTS OF A GPU\n\nWith *gpulse query --rows* and the first word of "
+        "their names; there that word may be left out.\n";
     gp_strbuf_adds(
         sb, "gpulse-metrics(7)\n\n# NAME\n\ngpulse-metrics - the fields that gpulse knows\n\n"
             "# DESCRIPTION\n\nUsed by *gpulse query* and by *gpulse status --line*. A field "
@@ -122,6 +134,8 @@ void gp_query_man_metrics(struct gp_strbuf *sb)
         const char *unit = gp_unit_name(info->unit);
         if (m == GP_HOST__FIRST || m == GP_DEVICE__FIRST || m == GP_PROCESS__FIRST)
             gp_strbuf_addf(sb, "\n# FIELDS %s\n", titles[info->scope]);
+        if (m == (int)gp_scope_table[GP_SCOPE_LIST__FIRST].first)
+            gp_strbuf_adds(sb, lists);
         gp_strbuf_adds(sb, "\n*");
         for (const char *p = info->name; *p; p++)
             gp_strbuf_addf(sb, *p == '_' ? "\\_" : "%c", *p);
@@ -181,6 +195,11 @@ static int check_options(const struct query_options *o, struct gp_err *err)
 {
     if (o->processes && o->host)
         return gp_err_set(err, GP_EUSAGE, "--processes and --host exclude each other");
+    if (o->rows && strchr(o->rows, ','))
+        return gp_err_set(err, GP_EUSAGE, "--rows takes one kind of row, not '%.80s'", o->rows);
+    if (o->rows && (o->processes || o->host))
+        return gp_err_set(err, GP_EUSAGE, "--rows and --%s exclude each other",
+                          o->host ? "host" : "processes");
     if (o->interval_ns && o->interval_ns < GP_NS_PER_S / 10)
         return gp_err_set(err, GP_EUSAGE, "--interval must be at least 0.1 seconds");
     return check_output_options(o, err);
@@ -227,6 +246,8 @@ static struct gp_want want_of(const struct gp_view *view, bool mig)
     struct gp_want want = {.mig = mig,
                            .host_only = view->scope == GP_SCOPE_HOST,
                            .processes = view->scope == GP_SCOPE_PROCESS};
+    if (gp_scope_is_list(view->scope))
+        want.lists = UINT32_C(1) << gp_list_index(view->scope);
     for (size_t i = 0; i < view->fields.count; i++) {
         enum gp_metric m = view->fields.fields[i].metric;
         gp_metric_set_add(&want.metrics, m);
@@ -258,14 +279,19 @@ static int sample(const struct query_options *o, struct query_run *run, struct g
     return r;
 }
 
+static enum gp_scope scope_of(const struct query_options *o)
+{
+    int scope = o->processes ? GP_SCOPE_PROCESS : o->host ? GP_SCOPE_HOST : GP_SCOPE_DEVICE;
+    for (int i = 0; o->rows && i < GP_SCOPE__COUNT; i++)
+        if (strcmp(o->rows, gp_scope_table[i].plural) == 0)
+            scope = i;
+    return (enum gp_scope)scope;
+}
+
 static int run_query(const struct query_options *o, const char *fields, struct gp_err *err)
 {
     struct query_run run = {
-        .view = {.scope = o->processes ? GP_SCOPE_PROCESS
-                          : o->host    ? GP_SCOPE_HOST
-                                       : GP_SCOPE_DEVICE,
-                 .header = !o->no_header,
-                 .units = o->units},
+        .view = {.scope = scope_of(o), .header = !o->no_header, .units = o->units},
         .writer = gp_writer_find(o->format),
         .sb = GP_STRBUF_INIT(256 << 20),
     };
@@ -322,6 +348,9 @@ const struct gp_cmd gp_cmd_query = {
         "FIELDS is a comma list of field names; nvidia-smi's names and aliases are understood. A "
         "name that ends in .* takes a whole group, * takes all. Behind a colon stands another "
         "unit: memory.used:GiB. Only what is asked for is read from the driver.\n\n"
+        "With --rows there is a row for each of what a GPU has several of, such as its links; its "
+        "own fields begin with the word that --rows takes, which may be left out, and those of the "
+        "GPU may stand beside them. A list that a GPU cannot tell is one row without values.\n\n"
         "A field that a GPU cannot tell is N/A in tables, [N/A] in csv and tsv, null in JSON, "
         "where "
         "\"reasons\" says why, an empty element with its reason in XML, and left out in "
@@ -341,6 +370,7 @@ const struct gp_cmd gp_cmd_query = {
         "gpulse query status,memory.used -f openmetrics -n 15 -o gpulse.prom --replace\tfor "
         "node_exporter's textfile collector\n"
         "gpulse query pid,user,used_gpu_memory,command --processes -f json\twho uses the GPUs\n"
+        "gpulse query index,number,state,throughput.tx --rows links\teach NVLink of each GPU\n"
         "gpulse query temperature.gpu -i 0 --no-header\tone number for a script\n",
     .options = options,
     .complete = GP_COMPLETE_METRICS,

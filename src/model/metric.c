@@ -19,6 +19,20 @@ const struct gp_metric_info gp_metric_table[GP_METRIC__COUNT] = {
 #undef METRIC
 };
 
+const struct gp_scope_info gp_scope_table[GP_SCOPE__COUNT] = {
+#define X(id, first_, noun_, plural_)                                                              \
+    [GP_SCOPE_##id] = {.noun = (noun_), .plural = (plural_), .first = GP_##first_},
+    GP_SCOPES(X)
+#undef X
+};
+
+size_t gp_scope_width(enum gp_scope scope)
+{
+    bool last = scope + 1 == GP_SCOPE__COUNT;
+    enum gp_metric end = last ? GP_METRIC__COUNT : gp_scope_table[scope + 1].first;
+    return (size_t)(end - gp_scope_table[scope].first);
+}
+
 const char *gp_unit_name(enum gp_unit unit)
 {
     static const char *const names[] = {

@@ -7,7 +7,33 @@
 
 struct gp_err;
 
-enum gp_scope { GP_SCOPE_HOST, GP_SCOPE_DEVICE, GP_SCOPE_PROCESS };
+/* What a row is about. Behind processes stand the lists of a GPU: a row per entry.
+ *
+ * X(id, first metric, noun, plural)   noun: one word, also the element in XML
+ *                                     plural: what --rows takes, the key in JSON, and of a list the
+ *                                     first word of all its fields */
+#define GP_SCOPES(X)                                                                               \
+    X(HOST, TIMESTAMP, "host", "hosts")                                                            \
+    X(DEVICE, INDEX, "device", "gpus")                                                             \
+    X(PROCESS, PID, "process", "processes")                                                        \
+    X(CLOCK, CLOCK_PAIR_MEMORY, "clock", "supported_clocks")                                       \
+    X(PAGE, PAGE_ADDRESS, "page", "retired_pages")                                                 \
+    X(APP, APP_PID, "app", "accounted_apps")                                                       \
+    X(FAN, FAN_NUMBER, "fan", "fans")                                                              \
+    X(ENCODING, ENCODING_ID, "session", "encoder_sessions")                                        \
+    X(CAPTURE, CAPTURE_ID, "capture", "fbc_sessions")                                              \
+    X(LINK, LINK_NUMBER, "link", "links")                                                          \
+    X(PEER, PEER_NUMBER, "peer", "peers")                                                          \
+    X(PROFILE, PROFILE_ID, "profile", "mig_profiles")
+
+enum gp_scope {
+#define X(id, first, noun, plural) GP_SCOPE_##id,
+    GP_SCOPES(X)
+#undef X
+        GP_SCOPE__COUNT,
+    GP_SCOPE_LIST__FIRST = GP_SCOPE_PROCESS + 1,
+    GP_LIST__COUNT = GP_SCOPE__COUNT - GP_SCOPE_LIST__FIRST,
+};
 
 enum gp_unit {
     GP_UNIT_NONE,
@@ -35,13 +61,13 @@ enum gp_metric {
 #include "model/metric.def"
 #undef METRIC
     GP_METRIC__COUNT,
-    /* The scopes are contiguous ranges of ids. */
-    GP_HOST__FIRST = GP_TIMESTAMP,
-    GP_DEVICE__FIRST = GP_INDEX,
-    GP_PROCESS__FIRST = GP_PID,
-    GP_HOST__COUNT = GP_DEVICE__FIRST - GP_HOST__FIRST,
+/* The scopes are contiguous ranges of ids. */
+#define X(id, first, noun, plural) GP_##id##__FIRST = GP_##first,
+    GP_SCOPES(X)
+#undef X
+        GP_HOST__COUNT = GP_DEVICE__FIRST - GP_HOST__FIRST,
     GP_DEVICE__COUNT = GP_PROCESS__FIRST - GP_DEVICE__FIRST,
-    GP_PROCESS__COUNT = GP_METRIC__COUNT - GP_PROCESS__FIRST,
+    GP_PROCESS__COUNT = GP_CLOCK__FIRST - GP_PROCESS__FIRST,
 };
 
 struct gp_metric_info {
@@ -56,6 +82,28 @@ struct gp_metric_info {
 };
 
 extern const struct gp_metric_info gp_metric_table[GP_METRIC__COUNT];
+
+struct gp_scope_info {
+    const char *noun;
+    const char *plural;
+    enum gp_metric first;
+};
+
+extern const struct gp_scope_info gp_scope_table[GP_SCOPE__COUNT];
+
+/* How many metrics a scope has: the width of its rows. */
+size_t gp_scope_width(enum gp_scope scope);
+
+/* The lists are counted from 0, and sets of them are bits. */
+static inline size_t gp_list_index(enum gp_scope scope)
+{
+    return (size_t)(scope - GP_SCOPE_LIST__FIRST);
+}
+
+static inline bool gp_scope_is_list(enum gp_scope scope)
+{
+    return scope >= GP_SCOPE_LIST__FIRST;
+}
 
 /* "bytes", "percent", … as the catalogue names it; "" for none. */
 const char *gp_unit_name(enum gp_unit unit);

@@ -40,6 +40,14 @@ struct gp_mig_reading {
     struct gp_value values[GP_DEVICE__COUNT];
 };
 
+/* A list of a device. */
+struct gp_list {
+    enum gp_status status; /* OK; NONE: not asked for; else why there is none */
+    const char *words;     /* more on why, or NULL */
+    size_t count;
+    struct gp_value *values; /* row after row, each as wide as its scope */
+};
+
 struct gp_reading {
     atomic_uint refs;
     struct gp_arena arena;
@@ -53,6 +61,7 @@ struct gp_reading {
     struct gp_source_process *processes;
     size_t process_count;
     enum gp_status processes_status; /* OK, or why there is no list */
+    struct gp_list lists[GP_LIST__COUNT];
 };
 
 /* The value of a device metric. */

@@ -13,7 +13,8 @@ const struct gp_value *gp_snapshot_value(const struct gp_snapshot *snapshot,
         return &snapshot->host[m];
     if (m < GP_PROCESS__FIRST)
         return device ? &device->values[m - GP_DEVICE__FIRST] : &none;
-    return process ? &process->values[m - GP_PROCESS__FIRST] : &none;
+    bool has = process && gp_metric_table[m].scope == GP_SCOPE_PROCESS;
+    return has ? &process->values[m - GP_PROCESS__FIRST] : &none;
 }
 
 void gp_snapshot_free(struct gp_snapshot *snapshot)

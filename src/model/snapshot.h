@@ -18,6 +18,7 @@ struct gp_device {
     enum gp_status processes_status; /* OK, or why no processes are known */
     size_t first_process;            /* its processes stand together in gp_snapshot.processes */
     size_t process_count;
+    enum gp_status list_status[GP_LIST__COUNT]; /* OK, NONE, or why a list is not known */
     struct gp_value values[GP_DEVICE__COUNT];
 };
 
@@ -25,6 +26,18 @@ struct gp_device {
 struct gp_process {
     size_t device; /* index into gp_snapshot.devices */
     struct gp_value values[GP_PROCESS__COUNT];
+};
+
+/* An entry of a list of a device. A list that is not known is one entry, absent in all its values.
+ */
+struct gp_entry {
+    size_t device;                 /* index into gp_snapshot.devices */
+    const struct gp_value *values; /* as many as its scope is wide */
+};
+
+struct gp_entries {
+    struct gp_entry *entries; /* device after device */
+    size_t count;
 };
 
 struct gp_snapshot {
@@ -37,12 +50,13 @@ struct gp_snapshot {
     size_t device_count;
     struct gp_process *processes;
     size_t process_count;
+    struct gp_entries lists[GP_LIST__COUNT];
     struct gp_reading **readings; /* kept alive for the text they own */
     size_t reading_count;
 };
 
 /* The value of metric m seen from a row: device may be NULL for host rows, process for device rows.
- * A metric that the row does not have gives a value with GP_STATUS_NONE. */
+ * A metric that the row does not have, as one of a list, gives a value with GP_STATUS_NONE. */
 const struct gp_value *gp_snapshot_value(const struct gp_snapshot *snapshot,
                                          const struct gp_device *device,
                                          const struct gp_process *process, enum gp_metric m);

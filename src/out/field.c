@@ -101,37 +101,87 @@ static int append(struct gp_field_list *list, const struct gp_field *field)
     return 0;
 }
 
+/* What of a field's name may be left out in rows of its list: "supported_clocks.". */
+static size_t prefix_of(enum gp_scope scope)
+{
+    return gp_scope_is_list(scope) ? strlen(gp_scope_table[scope].plural) + 1 : 0;
+}
+
 static int append_group(struct gp_field_list *list, const char *text, size_t n, enum gp_scope scope,
                         struct gp_err *err)
 {
     size_t before = list->count;
     for (int m = 0; m < GP_METRIC__COUNT; m++) {
         const struct gp_metric_info *info = &gp_metric_table[m];
-        if (info->scope != scope || strncmp(info->name, text, n - 1) != 0)
+        if (info->scope != scope || (strncmp(info->name, text, n - 1) != 0 &&
+                                     strncmp(info->name + prefix_of(scope), text, n - 1) != 0))
             continue;
         if (append(list, &(struct gp_field){.metric = (enum gp_metric)m}) < 0)
             return gp_err_set(err, GP_ENOMEM, "out of memory");
     }
-    return list->count > before
-               ? 0
-               : gp_err_set(err, GP_EUSAGE,
-                            "no field of this kind begins with '%.*s'; gpulse query "
-                            "--list shows all",
-                            (int)(n > 60 ? 60 : n - 1), text);
+    if (list->count > before)
+        return 0;
+    for (int l = GP_SCOPE_LIST__FIRST; l < GP_SCOPE__COUNT; l++) {
+        size_t len = strlen(gp_scope_table[l].plural);
+        if (n > len && memcmp(text, gp_scope_table[l].plural, len) == 0 && text[len] == '.')
+            return gp_err_set(err, GP_EUSAGE, "'%.*s' are fields of a %s; add --rows %s",
+                              (int)(n > 60 ? 60 : n), text, gp_scope_table[l].noun,
+                              gp_scope_table[l].plural);
+    }
+    return gp_err_set(err, GP_EUSAGE,
+                      "no field of this kind begins with '%.*s'; gpulse query --list shows all",
+                      (int)(n > 60 ? 60 : n - 1), text);
+}
+
+/* Whether a row of `scope` has fields of `other`: its own, and those of its GPU and host. */
+static bool row_has(enum gp_scope scope, enum gp_scope other)
+{
+    return other == scope || (other < scope && other <= GP_SCOPE_DEVICE);
+}
+
+static int refuse(const struct gp_field *field, struct gp_err *err)
+{
+    const struct gp_metric_info *info = &gp_metric_table[field->metric];
+    const struct gp_scope_info *scope = &gp_scope_table[info->scope];
+    if (gp_scope_is_list(info->scope))
+        return gp_err_set(err, GP_EUSAGE, "field '%s' belongs to a %s; add --rows %s", info->name,
+                          scope->noun, scope->plural);
+    bool process = info->scope == GP_SCOPE_PROCESS;
+    return gp_err_set(err, GP_EUSAGE, "field '%s' belongs to a %s; %s", info->name,
+                      process ? "process" : "GPU",
+                      process ? "add --processes" : "leave out --host");
+}
+
+/* In rows of a list, a name that such a row does not have may be one of the list without its first
+ * word. True if it is; `name` is the whole name then, with the unit. */
+static bool is_short(const char *text, size_t n, enum gp_scope scope, char name[128])
+{
+    enum gp_metric m;
+    if (!gp_scope_is_list(scope) ||
+        snprintf(name, 128, "%s.%.*s", gp_scope_table[scope].plural, (int)n, text) >= 128)
+        return false;
+    char *unit = strchr(name, ':');
+    if (unit)
+        *unit = '\0';
+    bool known = gp_metric_find(name, &m, NULL) == 0;
+    if (unit)
+        *unit = ':';
+    return known;
 }
 
 static int append_one(struct gp_field_list *list, const char *text, size_t n, enum gp_scope scope,
                       struct gp_err *err)
 {
-    struct gp_field field;
+    char name[128];
+    struct gp_field field = {0};
     int r = gp_field_parse(text, n, &field, err);
+    bool fits = r == 0 && row_has(scope, gp_metric_table[field.metric].scope);
+    if (!fits && is_short(text, n, scope, name))
+        r = gp_field_parse(name, strlen(name), &field, err);
+    else if (r == 0 && !fits)
+        r = refuse(&field, err);
     if (r < 0)
         return r;
-    const struct gp_metric_info *info = &gp_metric_table[field.metric];
-    if (info->scope > scope)
-        return gp_err_set(err, GP_EUSAGE, "field '%s' belongs to a %s; %s", info->name,
-                          info->scope == GP_SCOPE_PROCESS ? "process" : "GPU",
-                          info->scope == GP_SCOPE_PROCESS ? "add --processes" : "leave out --host");
     return append(list, &field) < 0 ? gp_err_set(err, GP_ENOMEM, "out of memory") : 0;
 }
 

@@ -27,7 +27,8 @@ struct gp_field_list {
 
 /* Parses "index,memory.*,power.draw:kW": names, aliases, groups that end in ".*", "*" for all.
  * A group takes the metrics of the given scope; a single name may also be of a wider one (a host
- * metric in a device row). GP_EUSAGE names the bad field; GP_ENOMEM. */
+ * metric in a device row). In rows of a list its prefix may be left out ("graphics" for
+ * "supported_clocks.graphics"). GP_EUSAGE names the bad field; GP_ENOMEM. */
 int gp_field_list_parse(const char *text, enum gp_scope scope, struct gp_field_list *ret,
                         struct gp_err *err) GP_MUST_CHECK;
 void gp_field_list_fini(struct gp_field_list *list);

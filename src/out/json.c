@@ -113,11 +113,6 @@ static void set_units(json_t *document, const struct gp_view *view)
 static void write_json(const struct gp_view *view, struct gp_writer_state *state,
                        const struct gp_snapshot *snapshot, struct gp_strbuf *sb)
 {
-    static const char *const keys[] = {
-        [GP_SCOPE_HOST] = "hosts",
-        [GP_SCOPE_DEVICE] = "gpus",
-        [GP_SCOPE_PROCESS] = "processes",
-    };
     json_t *document = gp_json_document(snapshot, SCHEMA_DOCUMENT);
     set_units(document, view);
     json_t *rows = json_array();
@@ -126,7 +121,7 @@ static void write_json(const struct gp_view *view, struct gp_writer_state *state
         set_row(row, view, snapshot, gp_row_at(view, snapshot, i));
         (void)json_array_append_new(rows, row);
     }
-    (void)json_object_set_new(document, keys[view->scope], rows);
+    (void)json_object_set_new(document, gp_scope_table[view->scope].plural, rows);
     /* Several samples are one array, so that the whole output is one JSON text. */
     if (view->looped)
         gp_strbuf_adds(sb, state->samples == 0 ? "[\n" : ",\n");

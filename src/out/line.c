@@ -43,8 +43,10 @@ int gp_line_check(const char *pattern, struct gp_metric_set *ret_metrics, struct
     struct gp_strbuf ignored = GP_STRBUF_INIT(64 * 1024);
     int r = walk(pattern, &ignored, collect, ret_metrics, err);
     gp_strbuf_fini(&ignored);
-    if (r == 0 && gp_metric_set_has_scope(ret_metrics, GP_SCOPE_PROCESS))
-        r = gp_err_set(err, GP_EUSAGE, "a line is about a GPU: it cannot name fields of processes");
+    for (int scope = GP_SCOPE_PROCESS; r == 0 && scope < GP_SCOPE__COUNT; scope++)
+        if (gp_metric_set_has_scope(ret_metrics, (enum gp_scope)scope))
+            r = gp_err_set(err, GP_EUSAGE, "a line is about a GPU: it cannot name fields of %s",
+                           gp_scope_table[scope].plural);
     return r;
 }
 

@@ -62,6 +62,11 @@ static const char *const counters[] = {
     "clocks_event_reasons_counters.*",
     "ecc.errors.*",
     "energy.consumption",
+    "links.errors.*",
+    "links.raw.*",
+    "links.recovery.*",
+    "links.[rt]x",
+    "nvlink.errors.*",
     "pcie.*_counter",
     "pcie.errors.*",
     "process.energy",
@@ -89,6 +94,21 @@ static const struct label {
     {GP_SCOPE_PROCESS, GP_PID, "pid"},
     {GP_SCOPE_PROCESS, GP_PROCESS_USER, "user"},
     {GP_SCOPE_PROCESS, GP_PROCESS_NAME, "process_name"},
+#define OF_LIST(scope, metric, name)                                                               \
+    {scope, GP_INDEX, "gpu"}, {scope, GP_UUID, "uuid"},                                            \
+    {                                                                                              \
+        scope, metric, name                                                                        \
+    }
+    OF_LIST(GP_SCOPE_CLOCK, GP_CLOCK_PAIR_MEMORY, "memory_mhz"),
+    {GP_SCOPE_CLOCK, GP_CLOCK_PAIR_GRAPHICS, "graphics_mhz"},
+    OF_LIST(GP_SCOPE_PAGE, GP_PAGE_ADDRESS, "address"),
+    OF_LIST(GP_SCOPE_APP, GP_APP_PID, "pid"),
+    OF_LIST(GP_SCOPE_FAN, GP_FAN_NUMBER, "fan"),
+    OF_LIST(GP_SCOPE_ENCODING, GP_ENCODING_ID, "session"),
+    OF_LIST(GP_SCOPE_CAPTURE, GP_CAPTURE_ID, "session"),
+    OF_LIST(GP_SCOPE_LINK, GP_LINK_NUMBER, "link"),
+    OF_LIST(GP_SCOPE_PEER, GP_PEER_NUMBER, "peer"),
+    OF_LIST(GP_SCOPE_PROFILE, GP_PROFILE_ID, "profile"),
 };
 
 /* The states of the field `status`, for which there is a sample each, 1 or 0. */
@@ -145,14 +165,12 @@ static void add_name(struct gp_strbuf *sb, const char *name)
 
 void gp_openmetrics_add_family(struct gp_strbuf *sb, enum gp_metric m)
 {
-    static const char *const scopes[] = {
-        [GP_SCOPE_HOST] = "host",
-        [GP_SCOPE_DEVICE] = "gpu",
-        [GP_SCOPE_PROCESS] = "process",
-    };
     const struct gp_metric_info *info = &gp_metric_table[m];
-    const char *scope = scopes[info->scope];
+    const struct gp_scope_info *of = &gp_scope_table[info->scope];
+    const char *scope = info->scope == GP_SCOPE_DEVICE ? "gpu" : of->noun;
     const char *name = info->name;
+    if (gp_scope_is_list(info->scope))
+        name += strlen(of->plural) + 1;
     size_t n = strlen(scope);
     if (strncmp(name, scope, n) == 0 && (name[n] == '.' || name[n] == '_'))
         name += n + 1;
@@ -323,9 +341,9 @@ static void add_family(struct gp_strbuf *sb, enum gp_metric m, const struct scop
 static void write_openmetrics(const struct gp_view *view, struct gp_writer_state *state,
                               const struct gp_snapshot *snapshot, struct gp_strbuf *sb)
 {
-    struct scope_rows rows[GP_SCOPE_PROCESS + 1];
+    struct scope_rows rows[GP_SCOPE__COUNT];
     struct gp_metric_set seen = {0};
-    for (int scope = 0; scope <= GP_SCOPE_PROCESS; scope++) {
+    for (int scope = 0; scope < GP_SCOPE__COUNT; scope++) {
         find_rows(&rows[scope], (enum gp_scope)scope, snapshot);
         if (rows[scope].labels.error && !sb->error)
             sb->error = rows[scope].labels.error;
@@ -337,7 +355,7 @@ static void write_openmetrics(const struct gp_view *view, struct gp_writer_state
         gp_metric_set_add(&seen, m);
     }
     gp_strbuf_adds(sb, "# EOF\n");
-    for (int scope = 0; scope <= GP_SCOPE_PROCESS; scope++)
+    for (int scope = 0; scope < GP_SCOPE__COUNT; scope++)
         gp_strbuf_fini(&rows[scope].labels);
     state->samples++;
 }

@@ -10,7 +10,7 @@ struct gp_strbuf;
 
 /* What is shown. */
 struct gp_view {
-    enum gp_scope scope; /* a row per host, device or process */
+    enum gp_scope scope; /* what there is a row for */
     struct gp_field_list fields;
     bool header;
     bool units;  /* name the units: in the header of csv and tsv, an object in JSON, attributes in

@@ -1,5 +1,5 @@
-/* XML: one document, a <sample> per tick, a <gpu>, <process> or <host> per row, an element per
- * field.
+/* XML: one document, a <sample> per tick, a <gpu>, <process>, <host>, <link> … per row, an element
+ * per field.
  *
  * An element is called as its field is: metrics have names that XML can take as they are. An absent
  * value is an empty element whose attribute "reason" says why; a stale one is there, and "reason"
@@ -94,11 +94,7 @@ static void add_field(struct gp_strbuf *sb, struct gp_strbuf *scratch, const str
 static void write_xml(const struct gp_view *view, struct gp_writer_state *state,
                       const struct gp_snapshot *snapshot, struct gp_strbuf *sb)
 {
-    static const char *const rows[] = {
-        [GP_SCOPE_HOST] = "host",
-        [GP_SCOPE_DEVICE] = "gpu",
-        [GP_SCOPE_PROCESS] = "process",
-    };
+    const char *element = view->scope == GP_SCOPE_DEVICE ? "gpu" : gp_scope_table[view->scope].noun;
     struct gp_strbuf scratch = GP_STRBUF_INIT(64 * 1024);
     if (state->samples++ == 0)
         gp_strbuf_adds(sb, HEAD);
@@ -109,13 +105,13 @@ static void write_xml(const struct gp_view *view, struct gp_writer_state *state,
     gp_strbuf_adds(sb, ">\n");
     for (size_t r = 0; r < gp_row_count(view, snapshot); r++) {
         struct gp_row row = gp_row_at(view, snapshot, r);
-        gp_strbuf_addf(sb, "    <%s>\n", rows[view->scope]);
+        gp_strbuf_addf(sb, "    <%s>\n", element);
         for (size_t c = 0; c < view->fields.count; c++) {
             const struct gp_field *field = &view->fields.fields[c];
             add_field(sb, &scratch, view, field, gp_row_value(snapshot, row, field),
                       snapshot->mono_ns);
         }
-        gp_strbuf_addf(sb, "    </%s>\n", rows[view->scope]);
+        gp_strbuf_addf(sb, "    </%s>\n", element);
     }
     gp_strbuf_adds(sb, "  </sample>\n");
     gp_strbuf_fini(&scratch);

@@ -249,6 +249,9 @@ static void fill_gpu(struct gp_assembler *a, const struct gp_taken *t, struct gp
     };
     if (t->status == GP_STATUS_OK && t->latest)
         device->processes_status = t->latest->processes_status;
+    for (size_t i = 0; i < GP_LIST__COUNT; i++)
+        device->list_status[i] =
+            t->status == GP_STATUS_OK && t->latest ? t->latest->lists[i].status : t->status;
     for (int m = GP_DEVICE__FIRST; m < GP_PROCESS__FIRST; m++)
         if (gp_metric_set_has(&a->internal.metrics, (enum gp_metric)m))
             fill_value(device, t, (enum gp_metric)m,
@@ -295,12 +298,24 @@ bool gp_assembler_chooses(struct gp_assembler *a, const struct gp_slot *slot)
     return chosen;
 }
 
+static bool wants_list(const struct gp_assembler *a, size_t list)
+{
+    return a->want.lists >> list & 1;
+}
+
+static bool is_failure(enum gp_status status)
+{
+    return status == GP_STATUS_ERROR || status == GP_STATUS_NO_PERMISSION;
+}
+
 static bool is_incomplete(const struct gp_assembler *a, const struct gp_device *device)
 {
     if (device->status != GP_STATUS_OK)
         return device->status != GP_STATUS_ASLEEP && device->status != GP_STATUS_RELEASED;
-    return a->want.processes && (device->processes_status == GP_STATUS_ERROR ||
-                                 device->processes_status == GP_STATUS_NO_PERMISSION);
+    bool incomplete = a->want.processes && is_failure(device->processes_status);
+    for (size_t i = 0; i < GP_LIST__COUNT; i++)
+        incomplete = incomplete || (wants_list(a, i) && is_failure(device->list_status[i]));
+    return incomplete;
 }
 
 /* Adds a GPU and its MIG instances, as far as they are chosen. */
@@ -588,6 +603,77 @@ static void account_memory(const struct gp_snapshot *snapshot, struct gp_device 
         rest->i = used->i > sum->i ? used->i - sum->i : 0;
 }
 
+/* ---- lists ---- */
+
+/* The values of a list as they are shown: those of the reading; from an earlier one, marked as old
+ * unless they last; without any, one row of absent values. *ret_rows: their number. */
+static const struct gp_value *list_values(struct gp_assembler *a, const struct gp_device *device,
+                                          const struct gp_taken *t, enum gp_scope scope,
+                                          size_t *ret_rows)
+{
+    const struct gp_reading *shown = shown_reading(t);
+    const struct gp_list *list = shown ? &shown->lists[gp_list_index(scope)] : NULL;
+    bool known = list && list->status == GP_STATUS_OK;
+    size_t width = gp_scope_width(scope);
+    *ret_rows = known ? list->count : 1;
+    if (known && t->status == GP_STATUS_OK)
+        return list->values;
+    struct gp_value *values =
+        gp_arena_alloc(&a->snapshot->arena, *ret_rows * width + 1, sizeof(*values));
+    for (size_t i = 0; values && i < *ret_rows * width; i++) {
+        enum gp_metric m = gp_scope_table[scope].first + i % width;
+        if (known) {
+            values[i] = list->values[i];
+            if (values[i].status == GP_STATUS_OK && !is_static(m))
+                values[i].status = GP_STATUS_STALE;
+        } else {
+            bool of_list = t->status == GP_STATUS_OK && list;
+            const char *words = of_list                             ? list->words
+                                : device->status == GP_STATUS_ERROR ? device->status_text
+                                                                    : NULL;
+            gp_value_set_absent(&values[i], of_list ? list->status : device->status, words, 0);
+        }
+    }
+    return values;
+}
+
+static int build_list(struct gp_assembler *a, enum gp_scope scope)
+{
+    struct gp_snapshot *snapshot = a->snapshot;
+    struct gp_entries *entries = &snapshot->lists[gp_list_index(scope)];
+    size_t most = snapshot->device_count;
+    for (size_t i = 0; i < a->taken_count; i++) {
+        const struct gp_reading *shown = shown_reading(&a->taken[i]);
+        most += shown ? shown->lists[gp_list_index(scope)].count : 0;
+    }
+    entries->entries = gp_arena_alloc(&snapshot->arena, most + 1, sizeof(*entries->entries));
+    if (!entries->entries)
+        return GP_ENOMEM;
+    for (size_t d = 0; d < snapshot->device_count; d++) {
+        const struct gp_device *device = &snapshot->devices[d];
+        const struct gp_taken *t = taken_of(a, device);
+        size_t rows = 0;
+        if (device->is_mig || !t)
+            continue;
+        const struct gp_value *values = list_values(a, device, t, scope, &rows);
+        if (!values && rows > 0)
+            return GP_ENOMEM;
+        for (size_t i = 0; i < rows; i++)
+            entries->entries[entries->count++] =
+                (struct gp_entry){.device = d, .values = values + i * gp_scope_width(scope)};
+    }
+    return 0;
+}
+
+static int build_lists(struct gp_assembler *a)
+{
+    int r = 0;
+    for (int scope = GP_SCOPE_LIST__FIRST; r == 0 && scope < GP_SCOPE__COUNT; scope++)
+        if (wants_list(a, gp_list_index((enum gp_scope)scope)))
+            r = build_list(a, (enum gp_scope)scope);
+    return r;
+}
+
 /* ---- host ---- */
 
 static int build_host(struct gp_assembler *a)
@@ -669,6 +755,8 @@ int gp_assembler_finish(struct gp_assembler *a, struct gp_snapshot **ret, struct
         r = build_processes(a);
     for (size_t i = 0; r == 0 && wants_memory_account(a) && i < a->snapshot->device_count; i++)
         account_memory(a->snapshot, &a->snapshot->devices[i]);
+    if (r == 0)
+        r = build_lists(a);
     if (r == 0)
         r = build_host(a);
     if (r < 0)

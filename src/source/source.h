@@ -23,6 +23,7 @@ struct gp_want {
     bool processes;     /* the list of processes of each device */
     bool process_names; /* names of processes that /proc does not show, from the driver */
     bool mig;           /* MIG instances as devices of their own */
+    uint32_t lists;     /* lists of each GPU: bits by gp_list_index */
     bool fresh;         /* slow values too are read each time */
     bool events;        /* what the driver reports by itself */
 };

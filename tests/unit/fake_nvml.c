@@ -154,16 +154,130 @@ nvmlReturn_t nvmlDeviceGetEccMode(nvmlDevice_t device, nvmlEnableState_t *curren
     return NVML_SUCCESS;
 }
 
+static void give_link_field(nvmlFieldValue_t *field, unsigned id, unsigned scope)
+{
+    field->valueType = NVML_VALUE_TYPE_UNSIGNED_LONG_LONG;
+    field->nvmlReturn = NVML_SUCCESS;
+    if (id == NVML_FI_DEV_NVLINK_LINK_COUNT)
+        field->value.ullVal = fake.links;
+    else if (id == NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX && scope < fake.real_links)
+        field->value.ullVal = fake.link_kib + scope;
+    else
+        field->nvmlReturn = NVML_ERROR_INVALID_ARGUMENT;
+}
+
 nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t device, int count, nvmlFieldValue_t *values)
 {
     (void)device;
     ENTER(nvmlDeviceGetFieldValues);
     for (int i = 0; i < count; i++) {
         unsigned id = fake.asked_field = values[i].fieldId;
-        fake.asked_scope = values[i].scopeId;
+        unsigned scope = fake.asked_scope = values[i].scopeId;
         values[i] = fake.field;
         values[i].fieldId = id;
+        values[i].scopeId = 0xdead; /* what comes back of it is not to be relied on */
+        if (fake.links)
+            give_link_field(&values[i], id, scope);
     }
+    return NVML_SUCCESS;
+}
+
+/* ---- lists of numbers ---- */
+
+static bool has_room(struct fake_nvml_numbers *list, unsigned int *count)
+{
+    list->count += list->grows;
+    if (list->count > FAKE_NVML_NUMBERS)
+        list->count = FAKE_NVML_NUMBERS;
+    bool fits = *count >= list->count;
+    *count = list->claims ? list->claims : list->count;
+    return fits;
+}
+
+static nvmlReturn_t give_numbers(struct fake_nvml_numbers *list, unsigned int *count,
+                                 unsigned int *out)
+{
+    if (!has_room(list, count))
+        return NVML_ERROR_INSUFFICIENT_SIZE;
+    memcpy(out, list->entries, list->count * sizeof(*out));
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetSupportedMemoryClocks(nvmlDevice_t device, unsigned int *count,
+                                                unsigned int *clocks)
+{
+    (void)device;
+    ENTER(nvmlDeviceGetSupportedMemoryClocks);
+    return give_numbers(&fake.memory_clocks, count, clocks);
+}
+
+nvmlReturn_t nvmlDeviceGetSupportedGraphicsClocks(nvmlDevice_t device, unsigned int memory,
+                                                  unsigned int *count, unsigned int *clocks)
+{
+    (void)device;
+    ENTER(nvmlDeviceGetSupportedGraphicsClocks);
+    return memory == fake.unknown_clock ? NVML_ERROR_NOT_FOUND
+                                        : give_numbers(&fake.graphics_clocks, count, clocks);
+}
+
+ANSWER(nvmlDeviceGetAccountingMode, nvmlEnableState_t, NVML_FEATURE_ENABLED)
+
+nvmlReturn_t nvmlDeviceGetAccountingPids(nvmlDevice_t device, unsigned int *count,
+                                         unsigned int *pids)
+{
+    (void)device;
+    ENTER(nvmlDeviceGetAccountingPids);
+    return give_numbers(&fake.pids, count, pids);
+}
+
+nvmlReturn_t nvmlDeviceGetAccountingStats(nvmlDevice_t device, unsigned int pid,
+                                          nvmlAccountingStats_t *stats)
+{
+    (void)device;
+    ENTER(nvmlDeviceGetAccountingStats);
+    if (pid == fake.forgotten_pid)
+        return NVML_ERROR_NOT_FOUND;
+    *stats = fake.account;
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetRetiredPages_v2(nvmlDevice_t device, nvmlPageRetirementCause_t cause,
+                                          unsigned int *count, unsigned long long *addresses,
+                                          unsigned long long *times)
+{
+    (void)device;
+    ENTER(nvmlDeviceGetRetiredPages_v2);
+    if (cause == NVML_PAGE_RETIREMENT_CAUSE_DOUBLE_BIT_ECC_ERROR) {
+        *count = 0;
+        return NVML_SUCCESS;
+    }
+    if (!has_room(&fake.pages, count))
+        return NVML_ERROR_INSUFFICIENT_SIZE;
+    for (unsigned i = 0; i < fake.pages.count; i++) {
+        addresses[i] = fake.pages.entries[i];
+        times[i] = 1700000000ULL + i;
+    }
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetNvLinkState(nvmlDevice_t device, unsigned int link,
+                                      nvmlEnableState_t *state)
+{
+    (void)device;
+    ENTER(nvmlDeviceGetNvLinkState);
+    if (link >= fake.real_links)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    *state = NVML_FEATURE_ENABLED;
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetTopologyCommonAncestor(nvmlDevice_t device, nvmlDevice_t other,
+                                                 nvmlGpuTopologyLevel_t *level)
+{
+    (void)device;
+    (void)other;
+    ENTER(nvmlDeviceGetTopologyCommonAncestor);
+    *level = NVML_TOPOLOGY_HOSTBRIDGE;
     return NVML_SUCCESS;
 }
 

@@ -46,6 +46,14 @@
     X(nvmlGpmSampleGet)                                                                            \
     X(nvmlGpmMigSampleGet)                                                                         \
     X(nvmlGpmMetricsGet)                                                                           \
+    X(nvmlDeviceGetSupportedMemoryClocks)                                                          \
+    X(nvmlDeviceGetSupportedGraphicsClocks)                                                        \
+    X(nvmlDeviceGetAccountingMode)                                                                 \
+    X(nvmlDeviceGetAccountingPids)                                                                 \
+    X(nvmlDeviceGetAccountingStats)                                                                \
+    X(nvmlDeviceGetRetiredPages_v2)                                                                \
+    X(nvmlDeviceGetNvLinkState)                                                                    \
+    X(nvmlDeviceGetTopologyCommonAncestor)                                                         \
     X(nvmlDeviceGetMigMode)                                                                        \
     X(nvmlDeviceGetMaxMigDeviceCount)                                                              \
     X(nvmlDeviceGetMigDeviceHandleByIndex)                                                         \
@@ -95,6 +103,7 @@ enum {
     FAKE_NVML_PROCESSES = 4096,
     FAKE_NVML_SAMPLES = 256,
     FAKE_NVML_EVENTS = 8,
+    FAKE_NVML_NUMBERS = 512,
 };
 
 /* A GPU, or a MIG instance; handles point to these. */
@@ -112,6 +121,12 @@ struct fake_nvml_list {
     unsigned grows;  /* this many entries more at every call */
     unsigned claims; /* the count that is answered, if not 0 */
     nvmlProcessInfo_v2_t entries[FAKE_NVML_PROCESSES];
+};
+
+/* A list of numbers: clocks, pids, pages. */
+struct fake_nvml_numbers {
+    unsigned count, grows, claims; /* as above */
+    unsigned entries[FAKE_NVML_NUMBERS];
 };
 
 struct fake_nvml {
@@ -152,6 +167,13 @@ struct fake_nvml {
     unsigned gpm_instance; /* asked for last */
     int gpm_samples;       /* allocated and not freed */
     struct fake_nvml_list compute, graphics, mps;
+    struct fake_nvml_numbers memory_clocks, graphics_clocks, pids, pages;
+    unsigned unknown_clock; /* a memory clock that the driver lists and does not know */
+    unsigned forgotten_pid; /* listed, but there is no account of it */
+    nvmlAccountingStats_t account;
+    unsigned links;      /* as field 91 tells; 0: fields answer as `field` */
+    unsigned real_links; /* further ones are wrong arguments */
+    unsigned long long link_kib;
     bool wide_entries; /* the _v3 lists write 32 bytes an entry */
     nvmlProcessUtilizationSample_t samples[FAKE_NVML_SAMPLES];
     unsigned sample_count;

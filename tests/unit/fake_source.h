@@ -33,6 +33,8 @@ struct fake_gpu {
     struct gp_source_process processes[FAKE_PROCESSES];
     size_t process_count;
     enum gp_status processes_status;
+    enum gp_status fans_status;
+    size_t fan_count;
 };
 
 struct fake {
@@ -224,7 +226,23 @@ static inline void fake_add_migs(const struct fake_gpu *gpu, struct gp_reading *
     }
 }
 
-static inline void fake_answer(const struct fake_gpu *gpu, struct gp_reading *reading)
+/* The list of fans: each with its number, and a range that lasts. */
+static inline void fake_add_fans(const struct fake_gpu *gpu, struct gp_reading *reading)
+{
+    struct gp_list *fans = &reading->lists[gp_list_index(GP_SCOPE_FAN)];
+    size_t width = gp_scope_width(GP_SCOPE_FAN);
+    *fans = (struct gp_list){.status = gpu->fans_status, .words = "because"};
+    fans->values =
+        gp_arena_alloc(&reading->arena, gpu->fan_count * width + 1, sizeof(*fans->values));
+    if (!fans->values || gpu->fans_status != GP_STATUS_OK)
+        return;
+    for (size_t i = 0; i < gpu->fan_count * width; i++)
+        gp_value_set_int(&fans->values[i], (int64_t)(i / width), reading->time_ns);
+    fans->count = gpu->fan_count;
+}
+
+static inline void fake_answer(const struct fake_gpu *gpu, const struct gp_want *want,
+                               struct gp_reading *reading)
 {
     reading->status = GP_STATUS_OK;
     fake_set_text(reading, GP_NAME, gpu->uuid[0] ? gpu->uuid + 4 : "nameless");
@@ -239,6 +257,8 @@ static inline void fake_answer(const struct fake_gpu *gpu, struct gp_reading *re
         .status = GP_STATUS_UNSUPPORTED,
     };
     fake_add_migs(gpu, reading);
+    if (want->lists)
+        fake_add_fans(gpu, reading);
     reading->processes_status = gpu->processes_status;
     reading->processes =
         gp_arena_alloc(&reading->arena, FAKE_PROCESSES, sizeof(*reading->processes));
@@ -265,7 +285,7 @@ static inline void fake_read(struct gp_source_device *base, const struct gp_want
     if (fake_is_lost(fake, gpu))
         (void)fake_refuse(reading, GP_STATUS_LOST, "lost at read");
     else
-        fake_answer(gpu, reading);
+        fake_answer(gpu, want, reading);
     fake_leave(fake);
     (void)pthread_mutex_unlock(&fake->lock);
 }
@@ -304,8 +324,11 @@ static inline void fake_init(struct fake *fake, unsigned count)
     (void)pthread_mutex_init(&fake->lock, NULL);
     (void)pthread_cond_init(&fake->changed, NULL);
     for (unsigned i = 0; i < GP_ARRAY_LEN(uuids); i++) {
-        fake->gpus[i] = (struct fake_gpu){
-            .uuid = uuids[i], .temperature = 50 + (int64_t)i, .processes_status = GP_STATUS_OK};
+        fake->gpus[i] = (struct fake_gpu){.uuid = uuids[i],
+                                          .temperature = 50 + (int64_t)i,
+                                          .processes_status = GP_STATUS_OK,
+                                          .fans_status = GP_STATUS_OK,
+                                          .fan_count = 2};
         fake->order[i] = i;
     }
 }

@@ -113,7 +113,7 @@ static inline void fixture_fill_process(struct fixture *f, int process, int devi
     if (d->process_count++ == 0)
         d->first_process = (size_t)process;
     f->processes[process].device = (size_t)device;
-    for (int m = GP_PROCESS__FIRST; m < GP_METRIC__COUNT; m++)
+    for (int m = GP_PROCESS__FIRST; m < GP_PROCESS__FIRST + GP_PROCESS__COUNT; m++)
         *fixture_process(f, process, (enum gp_metric)m) = fixture_absent(GP_STATUS_UNSUPPORTED);
     *fixture_process(f, process, GP_PID) = fixture_int(pid);
     *fixture_process(f, process, GP_PROCESS_TYPE) = fixture_text("C");

@@ -226,6 +226,29 @@ static void check_bad_list(const char *text, enum gp_scope scope, const char *wo
         fail_msg("'%s' does not say '%s'", err.text, words);
 }
 
+/* In rows of a list the first word of its fields may be left out; the GPU's own go before. */
+static void short_names_in_rows_of_a_list(void **state)
+{
+    (void)state;
+    struct gp_field_list list = {0};
+    assert_int_equal(
+        gp_field_list_parse("index,graphics,memory:GHz,memory.used", GP_SCOPE_CLOCK, &list, NULL),
+        0);
+    assert_int_equal(list.count, 4);
+    assert_int_equal(list.fields[0].metric, GP_INDEX);
+    assert_int_equal(list.fields[1].metric, GP_CLOCK_PAIR_GRAPHICS);
+    assert_int_equal(list.fields[2].metric, GP_CLOCK_PAIR_MEMORY);
+    assert_string_equal(list.fields[2].unit->name, "GHz");
+    assert_int_equal(list.fields[3].metric, GP_MEMORY_USED);
+    gp_field_list_fini(&list);
+    assert_int_equal(gp_field_list_parse("*", GP_SCOPE_CLOCK, &list, NULL), 0);
+    assert_int_equal(list.count, gp_scope_width(GP_SCOPE_CLOCK));
+    gp_field_list_fini(&list);
+    assert_int_equal(gp_field_list_parse("gra*", GP_SCOPE_CLOCK, &list, NULL), 0);
+    assert_int_equal(list.count, 1);
+    gp_field_list_fini(&list);
+}
+
 static void bad_lists(void **state)
 {
     (void)state;
@@ -238,6 +261,15 @@ static void bad_lists(void **state)
     check_bad_list("process.*", GP_SCOPE_DEVICE, "no field of this kind begins with 'process.'");
     check_bad_list("pid", GP_SCOPE_DEVICE, "field 'pid' belongs to a process; add --processes");
     check_bad_list("index", GP_SCOPE_HOST, "field 'index' belongs to a GPU; leave out --host");
+    check_bad_list(
+        "supported_clocks.memory", GP_SCOPE_DEVICE,
+        "field 'supported_clocks.memory' belongs to a clock; add --rows supported_clocks");
+    check_bad_list("supported_clocks.*", GP_SCOPE_DEVICE,
+                   "'supported_clocks.*' are fields of a clock; add --rows supported_clocks");
+    check_bad_list("pid", GP_SCOPE_CLOCK, "field 'pid' belongs to a process");
+    check_bad_list("graphics", GP_SCOPE_DEVICE, "unknown field 'graphics'");
+    check_bad_list("memory:W", GP_SCOPE_CLOCK,
+                   "unknown unit 'W' for supported_clocks.memory; known: MHz GHz");
     check_bad_list("index,memory.used:W", GP_SCOPE_DEVICE, "unknown unit 'W'");
 }
 
@@ -266,6 +298,7 @@ int main(void)
         cmocka_unit_test(an_old_number_never_looks_like_a_new_one),
         cmocka_unit_test(bad_fields),
         cmocka_unit_test(lists_keep_their_order_and_open_groups),
+        cmocka_unit_test(short_names_in_rows_of_a_list),
         cmocka_unit_test(bad_lists),
         cmocka_unit_test(lists_without_memory),
     };

@@ -86,14 +86,35 @@ static void help_is_one_phrase(void **state)
 static void scopes_are_contiguous(void **state)
 {
     (void)state;
+    size_t sum = 0;
     assert_int_equal(GP_HOST__FIRST, 0);
-    assert_int_equal(GP_HOST__COUNT + GP_DEVICE__COUNT + GP_PROCESS__COUNT, GP_METRIC__COUNT);
-    for (int m = 0; m < GP_METRIC__COUNT; m++) {
-        enum gp_scope scope = m < GP_DEVICE__FIRST    ? GP_SCOPE_HOST
-                              : m < GP_PROCESS__FIRST ? GP_SCOPE_DEVICE
-                                                      : GP_SCOPE_PROCESS;
-        if (gp_metric_table[m].scope != scope)
-            fail_msg("%s stands among rows of another scope", gp_metric_table[m].name);
+    for (int scope = 0; scope < GP_SCOPE__COUNT; scope++) {
+        size_t width = gp_scope_width((enum gp_scope)scope);
+        enum gp_metric first = gp_scope_table[scope].first;
+        assert_int_equal(first, sum);
+        for (size_t i = 0; i < width; i++)
+            if (gp_metric_table[first + i].scope != (enum gp_scope)scope)
+                fail_msg("%s stands among rows of another scope", gp_metric_table[first + i].name);
+        sum += width;
+    }
+    assert_int_equal(sum, GP_METRIC__COUNT);
+    assert_int_equal(gp_scope_width(GP_SCOPE_HOST), GP_HOST__COUNT);
+    assert_int_equal(gp_scope_width(GP_SCOPE_DEVICE), GP_DEVICE__COUNT);
+    assert_int_equal(gp_scope_width(GP_SCOPE_PROCESS), GP_PROCESS__COUNT);
+}
+
+/* --rows takes the first word of the fields. */
+static void lists_are_called_as_their_fields(void **state)
+{
+    (void)state;
+    assert_true(GP_LIST__COUNT <= 32); /* gp_want.lists */
+    for (int m = gp_scope_table[GP_SCOPE_LIST__FIRST].first; m < GP_METRIC__COUNT; m++) {
+        const char *plural = gp_scope_table[gp_metric_table[m].scope].plural;
+        const char *name = gp_metric_table[m].name;
+        size_t n = strlen(plural);
+        if (strncmp(name, plural, n) != 0 || name[n] != '.' ||
+            !gp_scope_is_list(gp_metric_table[m].scope))
+            fail_msg("%s does not begin with %s.", name, plural);
     }
 }
 
@@ -173,8 +194,9 @@ static void sets_hold_what_was_added(void **state)
         assert_int_equal(gp_metric_set_has(&set, (enum gp_metric)m), m % 3 == 0);
     struct gp_metric_set one = {0};
     assert_false(gp_metric_set_has_scope(&one, GP_SCOPE_HOST));
-    gp_metric_set_add(&one, (enum gp_metric)(GP_METRIC__COUNT - 1));
+    gp_metric_set_add(&one, (enum gp_metric)(GP_CLOCK__FIRST - 1));
     assert_true(gp_metric_set_has_scope(&one, GP_SCOPE_PROCESS));
+    assert_false(gp_metric_set_has_scope(&one, GP_SCOPE_CLOCK));
     assert_false(gp_metric_set_has_scope(&one, GP_SCOPE_DEVICE));
     assert_false(gp_metric_set_has_scope(&one, GP_SCOPE_HOST));
 }
@@ -186,6 +208,7 @@ int main(void)
         cmocka_unit_test(names_are_plain),
         cmocka_unit_test(help_is_one_phrase),
         cmocka_unit_test(scopes_are_contiguous),
+        cmocka_unit_test(lists_are_called_as_their_fields),
         cmocka_unit_test(types_fit_units),
         cmocka_unit_test(finds_every_row_by_name_and_alias),
         cmocka_unit_test(suggests_the_nearest),

@@ -149,7 +149,7 @@ static struct gp_source_process process(uint32_t pid, const char *name, int inst
 static void want_processes(struct bench *b)
 {
     b->config.want.processes = b->config.want.mig = true;
-    for (int m = GP_PROCESS__FIRST; m < GP_METRIC__COUNT; m++)
+    for (int m = GP_PROCESS__FIRST; m < GP_PROCESS__FIRST + GP_PROCESS__COUNT; m++)
         gp_metric_set_add(&b->config.want.metrics, (enum gp_metric)m);
     b->fake.gpus[0].mig_count = 2;
     b->fake.gpus[0].processes[0] = process(100, "/opt/bin/train --data /mnt/x", 1);
@@ -228,7 +228,7 @@ static void processes_of_a_silent_gpu_are_old_ones(void **state)
 static void names_are_asked_only_where_they_are_shown(void **state)
 {
     (void)state;
-    for (int m = GP_PID; m < GP_METRIC__COUNT; m++) {
+    for (int m = GP_PID; m < GP_PROCESS__FIRST + GP_PROCESS__COUNT; m++) {
         struct bench b;
         bench_init(&b, 1);
         b.config.want.processes = true;
@@ -283,6 +283,109 @@ static void a_choice_by_uuid_takes_the_instances_too(void **state)
     finish(&b);
 }
 
+/* ---- lists ---- */
+
+static void want_fans(struct bench *b)
+{
+    b->config.want.lists = UINT32_C(1) << gp_list_index(GP_SCOPE_FAN);
+    gp_metric_set_add(&b->config.want.metrics, GP_FAN_NUMBER);
+}
+
+static const struct gp_entries *fans(const struct bench *b)
+{
+    return &b->snapshot->lists[gp_list_index(GP_SCOPE_FAN)];
+}
+
+static void check_fan(const struct bench *b, size_t row, size_t device, enum gp_metric m,
+                      enum gp_status status)
+{
+    assert_true(row < fans(b)->count);
+    const struct gp_entry *entry = &fans(b)->entries[row];
+    assert_int_equal(entry->device, device);
+    assert_int_equal(entry->values[m - gp_scope_table[GP_SCOPE_FAN].first].status, status);
+}
+
+static void entries_stand_with_their_gpu(void **state)
+{
+    (void)state;
+    struct bench b;
+    bench_init(&b, 3);
+    want_fans(&b);
+    b.fake.gpus[1].fan_count = 0;
+    start(&b);
+    tick(&b);
+    assert_int_equal(fans(&b)->count, 4);
+    check_fan(&b, 1, 0, GP_FAN_NUMBER, GP_STATUS_OK);
+    check_fan(&b, 2, 2, GP_FAN_NUMBER, GP_STATUS_OK);
+    assert_int_equal(fans(&b)->entries[3].values[0].i, 1);
+    assert_int_equal(b.snapshot->lists[gp_list_index(GP_SCOPE_LINK)].count, 0);
+    finish(&b);
+}
+
+/* A list that is not known is one row that says so; it makes a partial result if it is a failure.
+ */
+static void a_list_that_is_not_known_is_one_row(void **state)
+{
+    (void)state;
+    static const struct {
+        enum gp_status status;
+        bool partial;
+    } cases[] = {
+        {GP_STATUS_UNSUPPORTED, false}, {GP_STATUS_NO_PERMISSION, true}, {GP_STATUS_ERROR, true}};
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
+        struct bench b;
+        bench_init(&b, 2);
+        want_fans(&b);
+        b.fake.gpus[0].fans_status = cases[i].status;
+        start(&b);
+        tick(&b);
+        assert_int_equal(b.snapshot->partial, cases[i].partial);
+        assert_int_equal(b.snapshot->devices[0].list_status[gp_list_index(GP_SCOPE_FAN)],
+                         cases[i].status);
+        assert_int_equal(fans(&b)->count, 3);
+        check_fan(&b, 0, 0, GP_FAN_NUMBER, cases[i].status);
+        check_fan(&b, 0, 0, GP_FAN_MAX, cases[i].status);
+        assert_string_equal(fans(&b)->entries[0].values[0].s, "because");
+        check_fan(&b, 1, 1, GP_FAN_NUMBER, GP_STATUS_OK);
+        finish(&b);
+    }
+}
+
+static void lists_of_a_silent_gpu_are_old_ones(void **state)
+{
+    (void)state;
+    struct bench b;
+    bench_init(&b, 2);
+    want_fans(&b);
+    b.config.timeout_ns = PATIENCE_NS;
+    start(&b);
+    tick_until(&b, 0, GP_STATUS_OK);
+    fake_set_mode(&b.fake, 0, FAKE_HANGS);
+    tick(&b);
+    assert_int_equal(fans(&b)->count, 4);
+    check_fan(&b, 0, 0, GP_FAN_NUMBER, GP_STATUS_STALE);
+    check_fan(&b, 0, 0, GP_FAN_MAX, GP_STATUS_OK); /* it lasts */
+    release(&b, 0);
+    tick_until(&b, 0, GP_STATUS_OK);
+    check_fan(&b, 0, 0, GP_FAN_NUMBER, GP_STATUS_OK);
+    finish(&b);
+}
+
+static void a_lost_gpu_has_a_row_that_says_so(void **state)
+{
+    (void)state;
+    struct bench b;
+    bench_init(&b, 2);
+    want_fans(&b);
+    fake_set_mode(&b.fake, 1, FAKE_LOST);
+    start(&b);
+    tick(&b);
+    assert_true(b.snapshot->partial);
+    assert_int_equal(fans(&b)->count, 3);
+    check_fan(&b, 2, 1, GP_FAN_NUMBER, GP_STATUS_LOST);
+    finish(&b);
+}
+
 /* ---- no memory ---- */
 
 /* One run with all allocations from the n-th on failing; true if none was missed. */
@@ -292,6 +395,7 @@ static bool run_without_memory(long n)
     struct gp_err err = {0};
     bench_init(&b, 3);
     want_processes(&b);
+    want_fans(&b);
     alloc_fail_from(n);
     int r = gp_sampler_new(&b.config, &b.sampler, &err);
     for (int i = 0; r == 0 && i < 2; i++) {
@@ -345,6 +449,10 @@ int main(void)
         cmocka_unit_test(names_are_asked_only_where_they_are_shown),
         cmocka_unit_test(a_list_that_is_not_known_makes_a_partial_result),
         cmocka_unit_test(a_choice_by_uuid_takes_the_instances_too),
+        cmocka_unit_test(entries_stand_with_their_gpu),
+        cmocka_unit_test(a_list_that_is_not_known_is_one_row),
+        cmocka_unit_test(lists_of_a_silent_gpu_are_old_ones),
+        cmocka_unit_test(a_lost_gpu_has_a_row_that_says_so),
         cmocka_unit_test(whichever_allocation_fails_nothing_is_lost),
     };
     return cmocka_run_group_tests_name("sampler_rows", tests, NULL, NULL);

@@ -5,6 +5,7 @@
 #include "abi/nvml.h"
 #include "source/nvml/nvml.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 /* control.c */
@@ -38,7 +39,12 @@ enum gp_status nvml_return_status(nvmlReturn_t rc);
 /* Codes after which the whole session is void: everything must be opened anew. */
 bool nvml_return_ends_session(nvmlReturn_t rc);
 
-enum { NVML_READERS_MAX = 512, NVML_MIG_MAX = 16, NVML_BOUND_MAX = 256 };
+enum {
+    NVML_READERS_MAX = 512,
+    NVML_MIG_MAX = 16,
+    NVML_BOUND_MAX = 256,
+    NVML_LIST_MAX = 65536,
+};
 
 /* What is remembered of one reader on one device. */
 struct nvml_reader_state {
@@ -71,6 +77,7 @@ struct nvml_source {
     char cuda_version[16];
     unsigned branch, minor; /* of driver_version: 580.95.05 is 580, 95; 0, 0 if it is not known */
     struct nvml_events events;
+    pthread_mutex_t topology; /* see topology.c */
 };
 
 /* What each process last used. The driver gives a process once per sample period of its own, and
@@ -118,6 +125,14 @@ struct nvml_gpm {
 
 enum { NVML_RATES = 11, NVML_SERIES = 3 };
 
+/* A list as it was last read. */
+struct nvml_list {
+    struct gp_list list;   /* its values are malloc'ed */
+    struct gp_arena arena; /* their text */
+    uint64_t next_ns;      /* not before this moment again */
+    bool done;             /* a static list that was read */
+};
+
 struct nvml_mig_list {
     struct nvml_device *devices[NVML_MIG_MAX];
     size_t count;
@@ -144,6 +159,10 @@ struct nvml_device {
     struct nvml_device *parent; /* of a MIG instance */
     struct nvml_mig_list mig;
     nvmlReturn_t activation; /* why a change of MIG mode could not be made at once */
+    struct nvml_list lists[GP_LIST__COUNT];
+    bool nvlink5;                           /* its bytes are counted in fields of their own */
+    struct nvml_counter nvlink_counters[2]; /* all links together: sent, received */
+    struct nvml_counter link_counters[NVML_NVLINK_MAX_LINKS][2];
 };
 
 /* readers.c: runs the readers that produce what is wanted and due, into the device's cache.
@@ -173,6 +192,17 @@ void nvml_free_gpm(struct nvml_device *device);
 void nvml_read_conf_compute(struct nvml_source *source, const struct gp_metric_set *want,
                             struct gp_value host[GP_HOST__COUNT]);
 
+/* False for numbers that no GPU has: a driver's "not available" written as all ones, or plain
+ * nonsense. Such a thing is an error, never a number on a screen. */
+bool nvml_is_plausible(const struct nvml_device *device, enum gp_metric m,
+                       const struct gp_value *v);
+
+/* The moment from which on to ask again for what was answered with this status. */
+uint64_t nvml_ask_again_ns(enum gp_status status, enum gp_tier tier, uint64_t now_ns);
+
+/* nvml.c: whether this GPU sleeps: then a call to it would wake it. */
+bool nvml_is_asleep(const struct nvml_source *source, unsigned index);
+
 /* Puts the UUID that attaching has asked for into the cache: it is not asked again. */
 void nvml_seed_uuid(struct nvml_device *device, uint64_t now_ns);
 
@@ -183,6 +213,21 @@ void nvml_copy_values(const struct nvml_device *device, const struct gp_metric_s
 /* nvml.c: brings device->mig up to date, now and then. NVML_SUCCESS, also for a GPU without MIG, or
  * the code that ended the session. */
 nvmlReturn_t nvml_list_mig(struct nvml_device *device, uint64_t now_ns);
+
+/* fetch.c: room for the entries of one of the driver's lists. */
+struct nvml_buffer {
+    void *entries; /* free() it */
+    size_t entry_bytes;
+    unsigned capacity, count;
+};
+
+/* Makes the driver call; *count is the room in entries, and becomes the number that there is. */
+typedef nvmlReturn_t (*nvml_ask_fn)(struct nvml_device *device, unsigned *count, void *entries,
+                                    const void *ctx);
+
+/* Asks, with `room` for so many entries at first, until the room suffices. */
+nvmlReturn_t nvml_fetch(struct nvml_device *device, struct nvml_buffer *buffer, unsigned room,
+                        nvml_ask_fn ask, const void *ctx);
 
 /* processes.c: fills reading->processes. NVML_SUCCESS, or the code that ended the session. */
 nvmlReturn_t nvml_read_processes(struct nvml_device *device, const struct gp_want *want,
@@ -196,5 +241,10 @@ int nvml_wait_event(struct gp_source *source, unsigned timeout_ms, gp_call_name 
 
 /* Gives the event set back, before the session ends. */
 void nvml_end_events(struct nvml_source *source);
+
+/* lists.c: fills those of reading->lists that are wanted. As above. */
+nvmlReturn_t nvml_read_lists(struct nvml_device *device, const struct gp_want *want,
+                             struct gp_reading *reading);
+void nvml_forget_lists(struct nvml_device *device);
 
 #endif

@@ -149,6 +149,18 @@ static void describe_sleeper(const struct nvml_source *source, unsigned index,
     keep_line(reading, GP_UUID, text, "GPU UUID:");
 }
 
+/* The list of the kernel has the driver's order as long as both have as many GPUs. */
+static bool is_bound(const struct nvml_source *source, unsigned index)
+{
+    return source->bound_count > index &&
+           (!source->initialised || source->bound_count == source->count);
+}
+
+bool nvml_is_asleep(const struct nvml_source *source, unsigned index)
+{
+    return is_bound(source, index) && is_asleep(source, index);
+}
+
 /* ---- open and close ---- */
 
 /* The version out of "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.161.07  …" (open modules:
@@ -341,6 +353,7 @@ static void nvml_detach(struct gp_source_device *base)
         return;
     free_mig_list(&device->mig);
     nvml_free_gpm(device);
+    nvml_forget_lists(device);
     gp_arena_fini(&device->arena);
     free(device->samples.entries);
     free(device->energy.shares);
@@ -351,9 +364,7 @@ static int nvml_attach(struct gp_source *base, unsigned index, gp_call_name *cal
                        struct gp_source_device **ret, struct gp_reading *reading)
 {
     struct nvml_source *source = to_nvml(base);
-    bool bound = source->bound_count > index &&
-                 (!source->initialised || source->bound_count == source->count);
-    if (bound && is_asleep(source, index)) {
+    if (nvml_is_asleep(source, index)) {
         describe_sleeper(source, index, reading);
         return GP_EDRIVER;
     }
@@ -383,7 +394,7 @@ static int nvml_attach(struct gp_source *base, unsigned index, gp_call_name *cal
         return GP_EDRIVER;
     }
     nvml_seed_uuid(device, gp_clock_mono_ns());
-    device->may_sleep = bound && may_sleep(source, index);
+    device->may_sleep = is_bound(source, index) && may_sleep(source, index);
     *ret = (struct gp_source_device *)device;
     return 0;
 }
@@ -510,6 +521,8 @@ static void nvml_read(struct gp_source_device *base, const struct gp_want *want,
         rc = read_mig(device, want, reading);
     if (rc == NVML_SUCCESS && want->processes)
         rc = nvml_read_processes(device, want, reading);
+    if (rc == NVML_SUCCESS && want->lists)
+        rc = nvml_read_lists(device, want, reading);
     nvml_copy_values(device, &want->metrics, &reading->arena, reading->values);
     if (rc != NVML_SUCCESS)
         fail_reading(reading, rc, atomic_load_explicit(device->call, memory_order_relaxed));
@@ -517,6 +530,7 @@ static void nvml_read(struct gp_source_device *base, const struct gp_want *want,
 
 static void nvml_free(struct gp_source *base)
 {
+    (void)pthread_mutex_destroy(&to_nvml(base)->topology);
     free(base);
 }
 
@@ -541,5 +555,6 @@ struct gp_source *gp_nvml_new(const struct gp_nvml_config *config)
         return NULL;
     source->base.ops = &ops;
     source->config = *config;
+    (void)pthread_mutex_init(&source->topology, NULL);
     return &source->base;
 }

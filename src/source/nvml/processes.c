@@ -18,9 +18,7 @@
 #include <unistd.h>
 
 enum {
-    LIST_START = 32, /* entries asked for first: one call where it suffices */
-    LIST_MAX = 65536,
-    LIST_TRIES = 6,
+    LIST_START = 32,   /* entries asked for first: one call where it suffices */
     SAMPLES_MIN = 128, /* the driver's own buffer has 100 entries */
     SAMPLE_LASTS_S = 2,
 };
@@ -43,49 +41,10 @@ static const struct list_call list_calls[] = {
      API(nvmlDeviceGetMPSComputeRunningProcesses_v2), API(nvmlDeviceGetMPSComputeRunningProcesses)},
 };
 
-struct raw_list {
-    unsigned char *entries; /* room for capacity × ROOM_BYTES */
-    unsigned capacity;
-    unsigned count;
-    size_t stride;
-};
-
-/* The widest entry of all lists. */
+/* The widest entry of the process lists. */
 enum { ROOM_BYTES = sizeof(nvmlProcessInfo_r535_t) };
-_Static_assert(sizeof(nvmlProcessUtilizationSample_t) <= ROOM_BYTES, "ROOM_BYTES");
-
-static bool raw_list_reserve(struct raw_list *list, unsigned capacity)
-{
-    if (capacity <= list->capacity)
-        return true;
-    unsigned char *grown = realloc(list->entries, (size_t)capacity * ROOM_BYTES);
-    if (!grown)
-        return false;
-    list->entries = grown;
-    list->capacity = capacity;
-    return true;
-}
-
-/* Asks until the room suffices: a list may grow between two tries. `ask` makes the driver call. */
-static nvmlReturn_t fetch(struct nvml_device *device, struct raw_list *list, unsigned room,
-                          nvmlReturn_t (*ask)(struct nvml_device *device, unsigned *count,
-                                              void *entries, const void *ctx),
-                          const void *ctx)
-{
-    nvmlReturn_t rc = NVML_ERROR_INSUFFICIENT_SIZE;
-    for (int try = 0; try < LIST_TRIES && rc == NVML_ERROR_INSUFFICIENT_SIZE; try++) {
-        if (!raw_list_reserve(list, room))
-            return NVML_ERROR_MEMORY;
-        /* Should the driver claim more than it writes, the rest is no process and no sample. */
-        memset(list->entries, 0, (size_t)list->capacity * ROOM_BYTES);
-        unsigned count = list->capacity;
-        rc = ask(device, &count, list->entries, ctx);
-        list->count = count < list->capacity ? count : list->capacity;
-        unsigned more = count > list->capacity ? count : list->capacity;
-        room = more > LIST_MAX / 2 - 8 ? LIST_MAX : 2 * more + 8;
-    }
-    return rc;
-}
+_Static_assert(sizeof(nvmlProcessUtilizationSample_t) <= sizeof(nvmlProcessUtilizationInfo_v1_t),
+               "the wider sample makes the room");
 
 static nvmlReturn_t ask_list(struct nvml_device *device, unsigned *count, void *entries,
                              const void *ctx)
@@ -108,7 +67,7 @@ static size_t stride_v3(const struct nvml_source *source)
 
 /* Newest form first; not the newest where its width is not known. */
 static nvmlReturn_t fetch_list(struct nvml_device *device, const struct list_call *call,
-                               struct raw_list *list)
+                               struct nvml_buffer *list, size_t *ret_stride)
 {
     const struct {
         size_t offset;
@@ -121,8 +80,8 @@ static nvmlReturn_t fetch_list(struct nvml_device *device, const struct list_cal
     nvmlReturn_t rc = NVML_ERROR_FUNCTION_NOT_FOUND;
     for (size_t i = device->source->branch == 0;
          i < GP_ARRAY_LEN(forms) && rc == NVML_ERROR_FUNCTION_NOT_FOUND; i++) {
-        list->stride = forms[i].stride;
-        rc = fetch(device, list, LIST_START, ask_list, &forms[i].offset);
+        *ret_stride = forms[i].stride;
+        rc = nvml_fetch(device, list, LIST_START, ask_list, &forms[i].offset);
     }
     return rc;
 }
@@ -181,14 +140,14 @@ static bool collector_add(struct collector *c, const nvmlProcessInfo_v2_t *info,
     return true;
 }
 
-static bool collect_list(struct collector *c, const struct raw_list *list,
+static bool collect_list(struct collector *c, const struct nvml_buffer *list, size_t stride,
                          enum gp_process_type type)
 {
+    const unsigned char *entries = list->entries;
     for (unsigned i = 0; i < list->count; i++) {
         nvmlProcessInfo_v2_t info = {.gpuInstanceId = NVML_NOT_AVAILABLE_U32,
                                      .computeInstanceId = NVML_NOT_AVAILABLE_U32};
-        size_t n = list->stride < sizeof(info) ? list->stride : sizeof(info);
-        memcpy(&info, list->entries + i * list->stride, n);
+        memcpy(&info, entries + i * stride, stride < sizeof(info) ? stride : sizeof(info));
         /* Some SoC drivers list garbage; 0 and numbers beyond Linux's limit are no pids. */
         if (info.pid == 0 || info.pid > 4194304)
             continue;
@@ -241,16 +200,13 @@ static nvmlReturn_t ask_samples(struct nvml_device *device, unsigned *count, voi
     return rc;
 }
 
-static nvmlProcessUtilizationInfo_v1_t sample_at(const struct raw_list *list, unsigned i,
+static nvmlProcessUtilizationInfo_v1_t sample_at(const struct nvml_buffer *list, unsigned i,
                                                  bool all_engines)
 {
-    nvmlProcessUtilizationInfo_v1_t info;
-    nvmlProcessUtilizationSample_t old;
-    if (all_engines) {
-        memcpy(&info, list->entries + i * sizeof(info), sizeof(info));
-        return info;
-    }
-    memcpy(&old, list->entries + i * sizeof(old), sizeof(old));
+    const nvmlProcessUtilizationInfo_v1_t *infos = list->entries;
+    if (all_engines)
+        return infos[i];
+    nvmlProcessUtilizationSample_t old = ((const nvmlProcessUtilizationSample_t *)list->entries)[i];
     return (nvmlProcessUtilizationInfo_v1_t){.timeStamp = old.timeStamp,
                                              .pid = old.pid,
                                              .smUtil = old.smUtil,
@@ -316,15 +272,15 @@ static void apply_sample(const struct nvml_samples *samples, struct gp_source_pr
 static void read_utilization(struct nvml_device *device, struct collector *c, bool all_engines)
 {
     struct nvml_samples *samples = &device->samples;
-    struct raw_list list = {0};
+    struct nvml_buffer list = {.entry_bytes = sizeof(nvmlProcessUtilizationInfo_v1_t)};
     if (samples->last_us == 0)
         samples->last_us = gp_clock_wall_ns() / 1000 - 1000000;
     struct sample_query query = {samples->last_us, all_engines};
-    nvmlReturn_t rc = fetch(device, &list, SAMPLES_MIN, ask_samples, &query);
+    nvmlReturn_t rc = nvml_fetch(device, &list, SAMPLES_MIN, ask_samples, &query);
     if (all_engines && nvml_return_status(rc) == GP_STATUS_UNSUPPORTED &&
         rc != NVML_ERROR_NOT_FOUND) {
         query.all_engines = false;
-        rc = fetch(device, &list, SAMPLES_MIN, ask_samples, &query);
+        rc = nvml_fetch(device, &list, SAMPLES_MIN, ask_samples, &query);
     }
     for (unsigned i = 0; rc == NVML_SUCCESS && i < list.count; i++) {
         nvmlProcessUtilizationInfo_v1_t raw = sample_at(&list, i, query.all_engines);
@@ -441,11 +397,12 @@ static bool wants_any(const struct gp_want *want, enum gp_metric first, enum gp_
 static nvmlReturn_t collect_lists(struct nvml_device *device, struct collector *c,
                                   enum gp_status *ret_status)
 {
-    struct raw_list list = {0};
+    struct nvml_buffer list = {.entry_bytes = ROOM_BYTES};
+    size_t stride = 0;
     nvmlReturn_t ended = NVML_SUCCESS;
     for (size_t i = 0; i < GP_ARRAY_LEN(list_calls) && ended == NVML_SUCCESS; i++) {
-        nvmlReturn_t rc = fetch_list(device, &list_calls[i], &list);
-        bool kept = rc != NVML_SUCCESS || collect_list(c, &list, list_calls[i].type);
+        nvmlReturn_t rc = fetch_list(device, &list_calls[i], &list, &stride);
+        bool kept = rc != NVML_SUCCESS || collect_list(c, &list, stride, list_calls[i].type);
         enum gp_status status = kept ? nvml_return_status(rc) : GP_STATUS_ERROR;
         bool may_lack = list_calls[i].type != GP_PROCESS_COMPUTE && status == GP_STATUS_UNSUPPORTED;
         if (status != GP_STATUS_OK && !may_lack && *ret_status == GP_STATUS_OK)

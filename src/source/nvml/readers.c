@@ -172,7 +172,9 @@ static double most_plausible(const struct nvml_device *device, enum gp_metric m)
 {
     switch (gp_metric_table[m].unit) {
     case GP_UNIT_PERCENT:
-        return m == GP_FAN_SPEED ? 255 : m == GP_EDPP_MULTIPLIER ? 1000 : 100;
+        return m == GP_FAN_SPEED || gp_metric_table[m].scope == GP_SCOPE_FAN ? 255
+               : m == GP_EDPP_MULTIPLIER                                     ? 1000
+                                                                             : 100;
     case GP_UNIT_CELSIUS:
         return 150;
     case GP_UNIT_WATT: {
@@ -199,10 +201,7 @@ static double most_plausible(const struct nvml_device *device, enum gp_metric m)
     return 0x1p63;
 }
 
-/* Numbers that no GPU has: a driver's "not available" written as all ones, or plain nonsense.
- * Such a thing is an error, never a number on a screen. */
-static bool is_plausible(const struct nvml_device *device, enum gp_metric m,
-                         const struct gp_value *v)
+bool nvml_is_plausible(const struct nvml_device *device, enum gp_metric m, const struct gp_value *v)
 {
     const struct gp_metric_info *info = &gp_metric_table[m];
     double number = info->type == GP_TYPE_REAL ? v->f : (double)v->i;
@@ -214,11 +213,16 @@ static bool is_plausible(const struct nvml_device *device, enum gp_metric m,
            number <= most_plausible(device, m);
 }
 
+uint64_t nvml_ask_again_ns(enum gp_status status, enum gp_tier tier, uint64_t now_ns)
+{
+    if (status == GP_STATUS_UNSUPPORTED || status == GP_STATUS_NO_PERMISSION)
+        return now_ns + REFUSED_AGAIN_S * GP_NS_PER_S;
+    return tier == GP_TIER_SLOW ? now_ns + SLOW_AGAIN_S * GP_NS_PER_S : 0;
+}
+
 uint64_t nvml_refused_until(nvmlReturn_t rc, uint64_t now_ns)
 {
-    enum gp_status status = nvml_return_status(rc);
-    bool refused = status == GP_STATUS_UNSUPPORTED || status == GP_STATUS_NO_PERMISSION;
-    return refused ? now_ns + REFUSED_AGAIN_S * GP_NS_PER_S : 0;
+    return nvml_ask_again_ns(nvml_return_status(rc), GP_TIER_FAST, now_ns);
 }
 
 /* Moves the outcome of a call into the cache. */
@@ -235,16 +239,15 @@ static void settle(struct nvml_device *device, const struct reader *reader, nvml
         } else {
             *v = out[i];
             if (v->status == GP_STATUS_OK && gp_metric_table[m].type != GP_TYPE_TEXT &&
-                !is_plausible(device, m, v))
+                !nvml_is_plausible(device, m, v))
                 gp_value_set_absent(v, GP_STATUS_ERROR, "impossible value", 0);
         }
         v->time_ns = now_ns;
     }
     struct nvml_reader_state *state = &device->readers[reader - nvml_readers];
     state->done = rc == NVML_SUCCESS;
-    state->next_ns = nvml_refused_until(rc, now_ns);
-    if (!state->next_ns && gp_metric_table[reader->first].tier == GP_TIER_SLOW)
-        state->next_ns = now_ns + SLOW_AGAIN_S * GP_NS_PER_S;
+    state->next_ns =
+        nvml_ask_again_ns(nvml_return_status(rc), gp_metric_table[reader->first].tier, now_ns);
 }
 
 static bool is_due(const struct nvml_device *device, const struct reader *reader,

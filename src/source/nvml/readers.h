@@ -91,6 +91,16 @@ void nvml_name_code(const struct code_name *names, unsigned code, struct gp_valu
 /* "Enabled" or "Disabled". */
 const char *nvml_enabled_text(unsigned state);
 
+/* links.c and topology.c */
+nvmlReturn_t nvml_read_active_links(struct nvml_device *device, const struct reader *reader,
+                                    struct gp_value *out);
+nvmlReturn_t nvml_read_link_rates(struct nvml_device *device, const struct reader *reader,
+                                  struct gp_value *out);
+nvmlReturn_t nvml_read_cpu_affinity(struct nvml_device *device, const struct reader *reader,
+                                    struct gp_value *out);
+nvmlReturn_t nvml_read_memory_affinity(struct nvml_device *device, const struct reader *reader,
+                                       struct gp_value *out);
+
 /* ---- the forms of a row ---- */
 
 #define API(name) offsetof(struct nvml_api, name)

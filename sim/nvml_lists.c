@@ -1,0 +1,278 @@
+/* The exported functions that list what a GPU has. Each follows the driver's capacity protocol: the
+ * caller's room comes in through the count, the number of entries goes out through it, and where
+ * the room does not suffice nothing is written. */
+#include "sim/driver.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Whether there is room for n entries; *count becomes n. The fault "grow" refuses three of four. */
+static nvmlReturn_t offer(struct sim_call *call, size_t n, unsigned int *count)
+{
+    enum { REFUSALS = 3 };
+    unsigned int room = *count;
+    bool refuse = call->grow && room > 0 &&
+                  atomic_fetch_add(&call->device->grow_turn, 1) % (REFUSALS + 1) < REFUSALS;
+    *count = (unsigned int)n;
+    if (refuse)
+        *count = (n > room ? (unsigned int)n : room) + 2;
+    return refuse || n > room ? NVML_ERROR_INSUFFICIENT_SIZE : NVML_SUCCESS;
+}
+
+static const struct sim_rows *rows_of(const struct sim_call *call, enum sim_list list)
+{
+    static const struct sim_rows none = {.code = NVML_ERROR_NOT_SUPPORTED};
+    return call->device->parent ? &none : &call->device->lists.rows[list];
+}
+
+/* ------------------------------------------------------------------------- clocks */
+
+/* The numbers of a text "1980 1965 …", as many as there is room for; returns how many there are. */
+static size_t numbers_of(const char *text, unsigned int *out, size_t room)
+{
+    size_t n = 0;
+    char *end;
+    for (unsigned long number = strtoul(text, &end, 10); end != text;
+         text = end, number = strtoul(text, &end, 10)) {
+        if (n < room)
+            out[n] = (unsigned int)number;
+        n++;
+    }
+    return n;
+}
+
+SIM_EXPORT nvmlReturn_t nvmlDeviceGetSupportedMemoryClocks(nvmlDevice_t device, unsigned int *count,
+                                                           unsigned int *clocks)
+{
+    struct sim_call call;
+    nvmlReturn_t code = sim_enter_device(&call, SIM_FN_nvmlDeviceGetSupportedMemoryClocks, device,
+                                         count && (clocks || *count == 0));
+    if (code != NVML_SUCCESS)
+        return sim_leave(code);
+    const struct sim_rows *rows = rows_of(&call, SIM_LIST_CLOCKS);
+    code = rows->code == NVML_SUCCESS ? offer(&call, rows->count, count) : rows->code;
+    for (size_t i = 0; code == NVML_SUCCESS && i < rows->count; i++)
+        clocks[i] = (unsigned int)sim_cell_number(rows, i, SIM_CLOCKS_MEMORY, 0);
+    return sim_leave(code);
+}
+
+SIM_EXPORT nvmlReturn_t nvmlDeviceGetSupportedGraphicsClocks(nvmlDevice_t device,
+                                                             unsigned int memory,
+                                                             unsigned int *count,
+                                                             unsigned int *clocks)
+{
+    struct sim_call call;
+    nvmlReturn_t code = sim_enter_device(&call, SIM_FN_nvmlDeviceGetSupportedGraphicsClocks, device,
+                                         count && (clocks || *count == 0));
+    if (code != NVML_SUCCESS)
+        return sim_leave(code);
+    const struct sim_rows *rows = rows_of(&call, SIM_LIST_CLOCKS);
+    size_t i = 0;
+    while (i < rows->count && sim_cell_number(rows, i, SIM_CLOCKS_MEMORY, 0) != memory)
+        i++;
+    code = rows->code != NVML_SUCCESS ? rows->code
+           : i == rows->count         ? NVML_ERROR_NOT_FOUND
+                                      : NVML_SUCCESS;
+    if (code == NVML_SUCCESS) {
+        const char *text = sim_cell_text(rows, i, SIM_CLOCKS_GRAPHICS);
+        unsigned int room = *count;
+        code = offer(&call, numbers_of(text, NULL, 0), count);
+        if (code == NVML_SUCCESS)
+            (void)numbers_of(text, clocks, room);
+    }
+    return sim_leave(code);
+}
+
+/* ------------------------------------------------------------------------- retired pages */
+
+static nvmlReturn_t retired_pages(enum sim_function function, nvmlDevice_t device,
+                                  nvmlPageRetirementCause_t cause, unsigned int *count,
+                                  unsigned long long *addresses, unsigned long long *times)
+{
+    struct sim_call call;
+    bool args_ok = count && (addresses || *count == 0) && cause < NVML_PAGE_RETIREMENT_CAUSE_COUNT;
+    nvmlReturn_t code = sim_enter_device(&call, function, device, args_ok);
+    if (code != NVML_SUCCESS)
+        return sim_leave(code);
+    const struct sim_rows *rows = rows_of(&call, SIM_LIST_PAGES);
+    size_t n = 0;
+    for (size_t i = 0; i < rows->count; i++)
+        n += sim_cell_number(rows, i, SIM_PAGES_CAUSE, 0) == (uint64_t)cause;
+    code = rows->code == NVML_SUCCESS ? offer(&call, n, count) : rows->code;
+    n = 0;
+    for (size_t i = 0; code == NVML_SUCCESS && i < rows->count; i++) {
+        if (sim_cell_number(rows, i, SIM_PAGES_CAUSE, 0) != (uint64_t)cause)
+            continue;
+        addresses[n] = sim_cell_number(rows, i, SIM_PAGES_ADDRESS, 0);
+        if (times)
+            times[n] = sim_cell_number(rows, i, SIM_PAGES_TIME, 0);
+        n++;
+    }
+    return sim_leave(code);
+}
+
+SIM_EXPORT nvmlReturn_t nvmlDeviceGetRetiredPages(nvmlDevice_t device,
+                                                  nvmlPageRetirementCause_t cause,
+                                                  unsigned int *count,
+                                                  unsigned long long *addresses)
+{
+    return retired_pages(SIM_FN_nvmlDeviceGetRetiredPages, device, cause, count, addresses, NULL);
+}
+
+SIM_EXPORT nvmlReturn_t nvmlDeviceGetRetiredPages_v2(nvmlDevice_t device,
+                                                     nvmlPageRetirementCause_t cause,
+                                                     unsigned int *count,
+                                                     unsigned long long *addresses,
+                                                     unsigned long long *times)
+{
+    return retired_pages(SIM_FN_nvmlDeviceGetRetiredPages_v2, device, cause, count, addresses,
+                         times);
+}
+
+/* ------------------------------------------------------------------------- accounting */
+
+static bool accounts(const struct sim_call *call)
+{
+    const struct sim_value *mode = &call->device->answers[SIM_ACCOUNTING];
+    return mode->code == NVML_SUCCESS && mode->number == NVML_FEATURE_ENABLED;
+}
+
+SIM_EXPORT nvmlReturn_t nvmlDeviceGetAccountingPids(nvmlDevice_t device, unsigned int *count,
+                                                    unsigned int *pids)
+{
+    struct sim_call call;
+    nvmlReturn_t code = sim_enter_device(&call, SIM_FN_nvmlDeviceGetAccountingPids, device,
+                                         count && (pids || *count == 0));
+    if (code == NVML_SUCCESS && !accounts(&call))
+        code = NVML_ERROR_NOT_SUPPORTED;
+    if (code != NVML_SUCCESS)
+        return sim_leave(code);
+    const struct sim_rows *rows = rows_of(&call, SIM_LIST_APPS);
+    code = offer(&call, rows->count, count);
+    for (size_t i = 0; code == NVML_SUCCESS && i < rows->count; i++)
+        pids[i] = (unsigned int)sim_cell_number(rows, i, SIM_APPS_PID, 0);
+    return sim_leave(code);
+}
+
+SIM_EXPORT nvmlReturn_t nvmlDeviceGetAccountingStats(nvmlDevice_t device, unsigned int pid,
+                                                     nvmlAccountingStats_t *stats)
+{
+    struct sim_call call;
+    nvmlReturn_t code =
+        sim_enter_device(&call, SIM_FN_nvmlDeviceGetAccountingStats, device, stats != NULL);
+    if (code == NVML_SUCCESS && !accounts(&call))
+        code = NVML_ERROR_NOT_SUPPORTED;
+    if (code != NVML_SUCCESS)
+        return sim_leave(code);
+    const struct sim_rows *rows = rows_of(&call, SIM_LIST_APPS);
+    size_t i = 0;
+    while (i < rows->count && sim_cell_number(rows, i, SIM_APPS_PID, 0) != pid)
+        i++;
+    bool forgotten =
+        i == rows->count || sim_cell(rows, i, SIM_APPS_GPU)->code == NVML_ERROR_NOT_FOUND;
+    if (forgotten)
+        return sim_leave(NVML_ERROR_NOT_FOUND);
+    *stats = (nvmlAccountingStats_t){
+        .gpuUtilization =
+            (unsigned int)sim_cell_number(rows, i, SIM_APPS_GPU, NVML_NOT_AVAILABLE_U32),
+        .memoryUtilization =
+            (unsigned int)sim_cell_number(rows, i, SIM_APPS_MEM, NVML_NOT_AVAILABLE_U32),
+        .maxMemoryUsage = sim_cell_number(rows, i, SIM_APPS_MAX_MEMORY, NVML_NOT_AVAILABLE_U64),
+        .time = sim_cell_number(rows, i, SIM_APPS_TIME, 0),
+        .startTime = sim_cell_number(rows, i, SIM_APPS_START, 0) * 1000000,
+        .isRunning = (unsigned int)sim_cell_number(rows, i, SIM_APPS_RUNNING, 0),
+    };
+    return sim_leave(code);
+}
+
+/* ------------------------------------------------------------------------- fans */
+
+/* A number of one fan. */
+static nvmlReturn_t fan_cell(enum sim_function function, nvmlDevice_t device, bool args_ok,
+                             unsigned int fan, enum sim_cell cell, unsigned int *ret)
+{
+    struct sim_call call;
+    nvmlReturn_t code = sim_enter_device(&call, function, device, args_ok);
+    if (code != NVML_SUCCESS)
+        return sim_leave(code);
+    const struct sim_rows *rows = rows_of(&call, SIM_LIST_FANS);
+    code = rows->code;
+    if (code == NVML_SUCCESS && fan >= rows->count)
+        code = NVML_ERROR_INVALID_ARGUMENT;
+    if (code == NVML_SUCCESS)
+        code = sim_cell(rows, fan, cell)->code;
+    if (code == NVML_SUCCESS)
+        *ret = (unsigned int)sim_cell_number(rows, fan, cell, 0);
+    return sim_leave(code);
+}
+
+SIM_EXPORT nvmlReturn_t nvmlDeviceGetFanSpeedRPM(nvmlDevice_t device, nvmlFanSpeedInfo_t *speed)
+{
+    bool versioned = speed && speed->version == nvmlFanSpeedInfo_v1;
+    unsigned int fan = speed ? speed->fan : 0;
+    unsigned int rpm = 0;
+    nvmlReturn_t code =
+        fan_cell(SIM_FN_nvmlDeviceGetFanSpeedRPM, device, speed != NULL, fan, SIM_FANS_RPM, &rpm);
+    if (speed && !versioned)
+        return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+    if (code == NVML_SUCCESS)
+        speed->speed = rpm;
+    return code;
+}
+
+/* ------------------------------------------------------------------------- sessions */
+
+static unsigned int number_at(const struct sim_rows *rows, size_t row, enum sim_cell cell)
+{
+    return (unsigned int)sim_cell_number(rows, row, cell, 0);
+}
+
+SIM_EXPORT nvmlReturn_t nvmlDeviceGetEncoderSessions(nvmlDevice_t device, unsigned int *count,
+                                                     nvmlEncoderSessionInfo_t *sessions)
+{
+    struct sim_call call;
+    nvmlReturn_t code = sim_enter_device(&call, SIM_FN_nvmlDeviceGetEncoderSessions, device,
+                                         count && (sessions || *count == 0));
+    if (code != NVML_SUCCESS)
+        return sim_leave(code);
+    const struct sim_rows *rows = rows_of(&call, SIM_LIST_ENCODERS);
+    code = rows->code == NVML_SUCCESS ? offer(&call, rows->count, count) : rows->code;
+    for (size_t i = 0; code == NVML_SUCCESS && i < rows->count; i++)
+        sessions[i] = (nvmlEncoderSessionInfo_t){
+            .sessionId = number_at(rows, i, SIM_ENCODERS_ID),
+            .pid = number_at(rows, i, SIM_ENCODERS_PID),
+            .codecType = number_at(rows, i, SIM_ENCODERS_CODEC),
+            .hResolution = number_at(rows, i, SIM_ENCODERS_WIDTH),
+            .vResolution = number_at(rows, i, SIM_ENCODERS_HEIGHT),
+            .averageFps = number_at(rows, i, SIM_ENCODERS_FPS),
+            .averageLatency = number_at(rows, i, SIM_ENCODERS_LATENCY),
+        };
+    return sim_leave(code);
+}
+
+SIM_EXPORT nvmlReturn_t nvmlDeviceGetFBCSessions(nvmlDevice_t device, unsigned int *count,
+                                                 nvmlFBCSessionInfo_t *sessions)
+{
+    struct sim_call call;
+    nvmlReturn_t code = sim_enter_device(&call, SIM_FN_nvmlDeviceGetFBCSessions, device,
+                                         count && (sessions || *count == 0));
+    if (code != NVML_SUCCESS)
+        return sim_leave(code);
+    const struct sim_rows *rows = rows_of(&call, SIM_LIST_CAPTURES);
+    code = rows->code == NVML_SUCCESS ? offer(&call, rows->count, count) : rows->code;
+    for (size_t i = 0; code == NVML_SUCCESS && i < rows->count; i++)
+        sessions[i] = (nvmlFBCSessionInfo_t){
+            .sessionId = number_at(rows, i, SIM_CAPTURES_ID),
+            .pid = number_at(rows, i, SIM_CAPTURES_PID),
+            .displayOrdinal = number_at(rows, i, SIM_CAPTURES_DISPLAY),
+            .sessionType = number_at(rows, i, SIM_CAPTURES_TYPE),
+            .sessionFlags = number_at(rows, i, SIM_CAPTURES_FLAGS),
+            .hMaxResolution = number_at(rows, i, SIM_CAPTURES_MAX_WIDTH),
+            .vMaxResolution = number_at(rows, i, SIM_CAPTURES_MAX_HEIGHT),
+            .hResolution = number_at(rows, i, SIM_CAPTURES_WIDTH),
+            .vResolution = number_at(rows, i, SIM_CAPTURES_HEIGHT),
+            .averageFPS = number_at(rows, i, SIM_CAPTURES_FPS),
+            .averageLatency = number_at(rows, i, SIM_CAPTURES_LATENCY),
+        };
+    return sim_leave(code);
+}

@@ -1,0 +1,38 @@
+/* The capacity protocol of the driver's lists: the caller says for how many entries there is room,
+ * the driver says how many there are. A list may grow between two calls. */
+#include "source/nvml/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { TRIES = 6 };
+
+static bool reserve(struct nvml_buffer *buffer, unsigned capacity)
+{
+    if (capacity <= buffer->capacity)
+        return true;
+    void *grown = realloc(buffer->entries, (size_t)capacity * buffer->entry_bytes);
+    if (!grown)
+        return false;
+    buffer->entries = grown;
+    buffer->capacity = capacity;
+    return true;
+}
+
+nvmlReturn_t nvml_fetch(struct nvml_device *device, struct nvml_buffer *buffer, unsigned room,
+                        nvml_ask_fn ask, const void *ctx)
+{
+    nvmlReturn_t rc = NVML_ERROR_INSUFFICIENT_SIZE;
+    for (int try = 0; try < TRIES && rc == NVML_ERROR_INSUFFICIENT_SIZE; try++) {
+        if (!reserve(buffer, room))
+            return NVML_ERROR_MEMORY;
+        /* Should the driver claim more than it writes, the rest is no entry. */
+        memset(buffer->entries, 0, (size_t)buffer->capacity * buffer->entry_bytes);
+        unsigned count = buffer->capacity;
+        rc = ask(device, &count, buffer->entries, ctx);
+        buffer->count = count < buffer->capacity ? count : buffer->capacity;
+        unsigned more = count > buffer->capacity ? count : buffer->capacity;
+        room = more > NVML_LIST_MAX / 2 - 8 ? NVML_LIST_MAX : 2 * more + 8;
+    }
+    return rc;
+}

@@ -1,0 +1,226 @@
+/* The lists of a GPU: what asks for them and keeps them. */
+#include "source/nvml/lists.h"
+
+#include "base/clock.h"
+#include "base/strbuf.h"
+#include "base/utf8.h"
+#include "source/nvml/readers.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- rows ---- */
+
+nvmlReturn_t nvml_rows_add(struct nvml_rows *rows)
+{
+    size_t width = gp_scope_width(rows->scope);
+    if (rows->list.count == NVML_LIST_MAX)
+        return NVML_ERROR_INSUFFICIENT_SIZE;
+    if (rows->list.count == rows->capacity) {
+        size_t capacity = rows->capacity ? 2 * rows->capacity : 32;
+        struct gp_value *grown =
+            realloc(rows->list.values, capacity * width * sizeof(*rows->list.values));
+        if (!grown)
+            return NVML_ERROR_MEMORY;
+        rows->list.values = grown;
+        rows->capacity = capacity;
+    }
+    struct gp_value *row = rows->list.values + rows->list.count++ * width;
+    for (size_t i = 0; i < width; i++)
+        gp_value_set_absent(&row[i], GP_STATUS_UNSUPPORTED, NULL, rows->now_ns);
+    return NVML_SUCCESS;
+}
+
+struct gp_value *nvml_rows_cell(const struct nvml_rows *rows, size_t row, enum gp_metric m)
+{
+    return &rows->list.values[row * gp_scope_width(rows->scope) +
+                              (size_t)(m - gp_scope_table[rows->scope].first)];
+}
+
+struct gp_value *nvml_rows_last(const struct nvml_rows *rows, enum gp_metric m)
+{
+    return nvml_rows_cell(rows, rows->list.count - 1, m);
+}
+
+/* True if there is a value to fill in; else the cell says why not. */
+static bool succeeded(const struct nvml_rows *rows, struct gp_value *v, nvmlReturn_t rc)
+{
+    enum gp_status status = nvml_return_status(rc);
+    if (rc != NVML_SUCCESS)
+        gp_value_set_absent(v, status, status == GP_STATUS_ERROR ? nvml_return_text(rc) : NULL,
+                            rows->now_ns);
+    return rc == NVML_SUCCESS;
+}
+
+void nvml_cell_number(const struct nvml_rows *rows, size_t row, enum gp_metric m, nvmlReturn_t rc,
+                      uint64_t number)
+{
+    struct gp_value *v = nvml_rows_cell(rows, row, m);
+    if (!succeeded(rows, v, rc))
+        return;
+    if (gp_metric_table[m].type == GP_TYPE_REAL)
+        gp_value_set_real(v, (double)number, rows->now_ns);
+    else
+        gp_value_set_int(v, (int64_t)number, rows->now_ns);
+    if (!nvml_is_plausible(rows->device, m, v))
+        gp_value_set_absent(v, GP_STATUS_ERROR, "impossible value", rows->now_ns);
+}
+
+void nvml_cell_text(const struct nvml_rows *rows, size_t row, enum gp_metric m, nvmlReturn_t rc,
+                    const char *text)
+{
+    struct gp_value *v = nvml_rows_cell(rows, row, m);
+    if (!succeeded(rows, v, rc))
+        return;
+    struct gp_strbuf safe = GP_STRBUF_INIT(4096);
+    gp_utf8_add_safe(&safe, text, strlen(text), 1024);
+    const char *kept = gp_arena_strdup(rows->arena, safe.buf);
+    gp_strbuf_fini(&safe);
+    if (kept)
+        gp_value_set_text(v, kept, rows->now_ns);
+    else
+        gp_value_set_absent(v, GP_STATUS_ERROR, "out of memory", rows->now_ns);
+}
+
+void nvml_cell_code(const struct nvml_rows *rows, size_t row, enum gp_metric m, nvmlReturn_t rc,
+                    const struct code_name *names, uint64_t code)
+{
+    struct gp_value *v = nvml_rows_cell(rows, row, m);
+    if (!succeeded(rows, v, rc))
+        return;
+    for (; names->name; names++)
+        if (names->code == code) {
+            gp_value_set_text(v, names->name, rows->now_ns);
+            return;
+        }
+}
+
+bool nvml_cell_is_due(const struct nvml_rows *rows, size_t row, enum gp_metric m)
+{
+    const struct gp_list *before = rows->before;
+    enum gp_tier tier = gp_metric_table[m].tier;
+    if (!nvml_rows_want(rows, m))
+        return false;
+    if (before->status != GP_STATUS_OK || row >= before->count)
+        return true;
+    const struct gp_value *old = &before->values[row * gp_scope_width(rows->scope) +
+                                                 (size_t)(m - gp_scope_table[rows->scope].first)];
+    bool lasts = old->status == GP_STATUS_OK && tier == GP_TIER_STATIC;
+    if (!lasts && rows->now_ns >= nvml_ask_again_ns(old->status, tier, old->time_ns))
+        return true;
+    struct gp_value *v = nvml_rows_cell(rows, row, m);
+    if (old->status == GP_STATUS_OK && gp_metric_table[m].type == GP_TYPE_TEXT)
+        nvml_cell_text(rows, row, m, NVML_SUCCESS, old->s);
+    else
+        *v = *old;
+    v->time_ns = old->time_ns;
+    return false;
+}
+
+void nvml_put_number(const struct nvml_rows *rows, enum gp_metric m, uint64_t number)
+{
+    nvml_cell_number(rows, rows->list.count - 1, m, NVML_SUCCESS, number);
+}
+
+void nvml_put_text(const struct nvml_rows *rows, enum gp_metric m, const char *text)
+{
+    nvml_cell_text(rows, rows->list.count - 1, m, NVML_SUCCESS, text);
+}
+
+/* ---- reading and keeping ---- */
+
+static const nvml_list_fn list_readers[GP_LIST__COUNT] = {
+    [GP_SCOPE_CLOCK - GP_SCOPE_LIST__FIRST] = nvml_list_clocks,
+    [GP_SCOPE_PAGE - GP_SCOPE_LIST__FIRST] = nvml_list_pages,
+    [GP_SCOPE_APP - GP_SCOPE_LIST__FIRST] = nvml_list_apps,
+    [GP_SCOPE_FAN - GP_SCOPE_LIST__FIRST] = nvml_list_fans,
+    [GP_SCOPE_ENCODING - GP_SCOPE_LIST__FIRST] = nvml_list_encoders,
+    [GP_SCOPE_CAPTURE - GP_SCOPE_LIST__FIRST] = nvml_list_captures,
+    [GP_SCOPE_LINK - GP_SCOPE_LIST__FIRST] = nvml_list_links,
+    [GP_SCOPE_PEER - GP_SCOPE_LIST__FIRST] = nvml_list_peers,
+    [GP_SCOPE_PROFILE - GP_SCOPE_LIST__FIRST] = nvml_list_profiles,
+};
+
+static void forget(struct nvml_list *kept)
+{
+    free(kept->list.values);
+    gp_arena_fini(&kept->arena);
+}
+
+void nvml_forget_lists(struct nvml_device *device)
+{
+    for (size_t i = 0; i < GP_LIST__COUNT; i++)
+        forget(&device->lists[i]);
+}
+
+static bool is_due(const struct nvml_list *kept, enum gp_scope scope, uint64_t now_ns)
+{
+    bool lasts = gp_metric_table[gp_scope_table[scope].first].tier == GP_TIER_STATIC;
+    return !(kept->done && lasts) && now_ns >= kept->next_ns;
+}
+
+/* Asks the driver. NVML_SUCCESS, or the code that ended the session. */
+static nvmlReturn_t refresh(struct nvml_device *device, const struct gp_want *want,
+                            enum gp_scope scope, uint64_t now_ns)
+{
+    struct nvml_list *kept = &device->lists[gp_list_index(scope)];
+    struct nvml_list fresh = {0};
+    struct nvml_rows rows = {
+        .device = device,
+        .want = &want->metrics,
+        .scope = scope,
+        .now_ns = now_ns,
+        .before = &kept->list,
+        .arena = &fresh.arena,
+    };
+    nvmlReturn_t rc = list_readers[gp_list_index(scope)](&rows);
+    fresh.list = rows.list;
+    fresh.list.status = rc == NVML_ERROR_NOT_FOUND ? GP_STATUS_OK : nvml_return_status(rc);
+    fresh.done = fresh.list.status == GP_STATUS_OK;
+    if (!fresh.done)
+        fresh.list.count = 0;
+    if (fresh.list.status == GP_STATUS_ERROR && !fresh.list.words)
+        fresh.list.words = nvml_return_text(rc);
+    fresh.next_ns = nvml_ask_again_ns(fresh.list.status,
+                                      gp_metric_table[gp_scope_table[scope].first].tier, now_ns);
+    forget(kept);
+    *kept = fresh;
+    return nvml_return_ends_session(rc) ? rc : NVML_SUCCESS;
+}
+
+/* Copies a list and its text for the reading. */
+static void publish(const struct gp_list *kept, enum gp_scope scope, struct gp_arena *arena,
+                    struct gp_list *ret)
+{
+    size_t width = gp_scope_width(scope);
+    size_t cells = kept->count * width;
+    struct gp_value *values = gp_arena_alloc(arena, cells + 1, sizeof(*values));
+    bool ok = values != NULL;
+    for (size_t i = 0; ok && i < cells; i++) {
+        values[i] = kept->values[i];
+        bool text = gp_metric_table[gp_scope_table[scope].first + i % width].type == GP_TYPE_TEXT;
+        if (text && values[i].status == GP_STATUS_OK)
+            ok = (values[i].s = gp_arena_strdup(arena, kept->values[i].s)) != NULL;
+    }
+    if (ok)
+        *ret = (struct gp_list){kept->status, kept->words, kept->count, values};
+    else
+        *ret = (struct gp_list){.status = GP_STATUS_ERROR, .words = "out of memory"};
+}
+
+nvmlReturn_t nvml_read_lists(struct nvml_device *device, const struct gp_want *want,
+                             struct gp_reading *reading)
+{
+    for (int i = 0; i < GP_LIST__COUNT; i++) {
+        enum gp_scope scope = (enum gp_scope)(GP_SCOPE_LIST__FIRST + i);
+        nvmlReturn_t rc = NVML_SUCCESS;
+        if (!(want->lists >> i & 1))
+            continue;
+        if (is_due(&device->lists[i], scope, reading->time_ns))
+            rc = refresh(device, want, scope, reading->time_ns);
+        if (rc != NVML_SUCCESS)
+            return rc;
+        publish(&device->lists[i].list, scope, &reading->arena, &reading->lists[i]);
+    }
+    return NVML_SUCCESS;
+}

@@ -1,0 +1,274 @@
+#!/usr/bin/env python3
+"""The lists of a GPU as real machines printed them: what gpulse prints of a machine made from a
+capture must be the same.
+
+variants: default asan
+"""
+import json
+import os
+import re
+import tempfile
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+from tap import good, gpulse, main, test
+
+ROOT = Path(os.environ.get("GPULSE_SOURCE", Path(__file__).resolve().parent.parent))
+CAPTURES = ROOT / "data/captures"
+
+
+def number(text):
+    return int(re.match(r"-?\d+", text.strip()).group())
+
+
+def rows_of(machine, kind, folder, fields="index,*"):
+    env = dict(os.environ, GPULSE_SIM_STATE=folder)
+    return json.loads(good(gpulse("--sim", machine, "--sim-still", "--timeout", "60", "query", fields,
+                                  "--rows", kind, "-f", "json", env=env)))[kind]
+
+
+# ---- captures of nvidia-smi -q -x ----
+
+def clocks_of(gpu):
+    group = gpu.find("supported_clocks")
+    if group is None or not len(group):
+        return None
+    return [(number(memory.findtext("value")), number(graphics.text))
+            for memory in group.findall("supported_mem_clock")
+            for graphics in memory.findall("supported_graphics_clock")]
+
+
+def compare_clocks(path):
+    with tempfile.TemporaryDirectory() as folder:
+        machine = f"{folder}/m.json"
+        good(gpulse("sim", "import", path, "-o", machine))
+        rows = rows_of(machine, "supported_clocks", folder)
+    pairs = 0
+    for index, gpu in enumerate(ET.parse(path).getroot().findall("gpu")):
+        printed = [(r["supported_clocks.memory"], r["supported_clocks.graphics"])
+                   for r in rows if r["index"] == index]
+        captured = clocks_of(gpu)
+        assert printed == (captured or [(None, None)]), f"GPU {index}: {printed}"
+        pairs += len(captured or [])
+    return pairs
+
+
+@test
+def supported_clocks_of_all_captures():
+    total = 0
+    for path in sorted(CAPTURES.glob("qx__*.xml")):
+        if not re.search(r"nvsmi_device_v1[123]\.dtd", path.read_text(errors="replace")[:2000]):
+            continue
+        pairs = compare_clocks(path)
+        print(f"# {path.stem.removeprefix('qx__')}: {pairs} pairs of clocks")
+        total += pairs
+    assert total > 5000, total
+
+
+# ---- nvidia-smi nvlink, topo, mig, --query-* ----
+
+def machine_of(folder, base, gpus, lists, topology=None, **answers):
+    """A machine of `gpus` GPUs with these lists, made from the first one of a built-in machine."""
+    machine = json.loads((Path(os.environ["GPULSE_BUILD"]) / f"sim/machines/{base}.json").read_text())
+    model = machine["devices"][0]
+    model["lists"] = lists
+    model["answers"].update(answers)
+    machine["devices"] = []
+    for i in range(gpus):
+        device = json.loads(json.dumps(model))
+        device["uuid"] = f"GPU-{i:08x}{model['uuid'][12:]}"
+        device["pci"]["bus_id"] = f"00000000:{i + 1:02X}:00.0"
+        machine["devices"].append(device)
+    machine["workload"] = []
+    machine["topology"] = topology or {}
+    path = f"{folder}/m.json"
+    Path(path).write_text(json.dumps(machine))
+    return path
+
+
+def status_blocks(name):
+    """The lines behind each "GPU n: …" of nvidia-smi nvlink -s."""
+    text = (CAPTURES / name).read_text().split("# nvidia-smi topo")[0]
+    return [[line.strip() for line in block.splitlines()[1:] if line.strip()]
+            for block in re.split(r"^(?=GPU \d+: )", text, flags=re.M)[1:]]
+
+
+def status_lines(rows):
+    """What nvidia-smi nvlink -s would print of our rows for a GPU."""
+    if rows and rows[0]["links.number"] is None:
+        assert rows[0]["reasons"]["links.state"] == "not told in MIG mode", rows
+        return ["Nvlink queries are not supported for Devices in MIG mode"]
+    if not rows:
+        return ["Device does not have or support Nvlink"]
+    if all(r["links.state"] == "Inactive" for r in rows):
+        return ["NVML: Unable to retrieve Nvlink information as all links are inActive"]
+    return [f"Link {r['links.number']}: " + f"{r['links.speed'] / 1e9:.3f}".rstrip("0").rstrip(".") + " GB/s"
+            for r in rows]
+
+
+def links_of_block(lines, mig):
+    """The links of a machine of which nvidia-smi prints these lines."""
+    speeds = [float(m.group(1)) for line in lines if (m := re.fullmatch(r"Link \d+: ([\d.]+) GB/s", line))]
+    if speeds or mig:
+        return [{"speed_mbps": round(1000 * s), "version": 6, "remote_type": 2, "remote": "00000000:F0:00.0"}
+                for s in speeds or [26.562] * 18]
+    return [{"state": 0}] if "inActive" in lines[0] else "NOT_SUPPORTED"
+
+
+def compare_status(name):
+    blocks = status_blocks(name)
+    mig = "MIG mode" in blocks[0][0]
+    with tempfile.TemporaryDirectory() as folder:
+        machine = machine_of(folder, "a100-mig" if mig else "h100", len(blocks),
+                             {"nvlinks": links_of_block(blocks[0], mig)})
+        rows = rows_of(machine, "links", folder, "index,links.number,links.state,links.speed")
+    for i, captured in enumerate(blocks):
+        printed = status_lines([r for r in rows if r["index"] == i])
+        assert printed == captured, f"{name}: GPU {i}: {printed}"
+    print(f"# {name}: {sum(map(len, blocks))} lines of {len(blocks)} GPUs")
+
+
+@test
+def nvlink_status():
+    names = sorted(p.name for p in CAPTURES.glob("nvlink-s*"))
+    assert len(names) >= 7, names
+    for name in names:
+        compare_status(name)
+
+
+def matrix_of(name):
+    """(connections, CPU affinity, NUMA affinity) of nvidia-smi topo -m."""
+    lines = (CAPTURES / name).read_text().split("topo -m\n")[-1].replace("\x1b[4m", "").replace("\x1b[0m", "")
+    head = next(line for line in lines.splitlines() if "CPU Affinity" in line)
+    names = [n.strip() for n in re.split(r"\t|  +", head.strip())]
+    gpus = sum(n.startswith("GPU") and n[3:].isdigit() for n in names)
+    rows = [re.split(r"\t| +(?=\S)", line.replace(" X ", "X")) for line in lines.splitlines()
+            if re.match(r"GPU\d", line)]
+    column = names.index("CPU Affinity") + 1
+    return ([[cell.strip() for cell in row[1:gpus + 1]] for row in rows],
+            [row[column].strip() for row in rows], [row[column + 1].strip() for row in rows])
+
+
+def topology_of(cells, cpus, nodes):
+    """Levels and links by the XOR of the indices, as machines have them."""
+    by_xor = {}
+    for a, row in enumerate(cells):
+        for b, cell in enumerate(row):
+            assert by_xor.setdefault(a ^ b, cell) == cell, f"{a} {b}: {cell}"
+    links = []
+    for xor in range(1, len(cells)):
+        count = int(by_xor[xor][2:]) if by_xor[xor].startswith("NV") else 0
+        if count >= 12:  # over a switch: all to all
+            return [{"repeat": count, "remote_type": 2, "remote": "00000000:F0:00.0"}], by_xor
+        if count:
+            links.append({"repeat": count, "peer": xor})
+    return links or "NOT_SUPPORTED", by_xor
+
+
+def compare_matrix(name):
+    cells, cpus, nodes = matrix_of(name)
+    links, by_xor = topology_of(cells, cpus, nodes)
+    levels = ["SYS" if by_xor[x].startswith("NV") else by_xor[x] for x in range(1, len(cells))] or ["SYS"]
+    topology = {"levels": levels, "nodes": list(dict.fromkeys(nodes))}
+    if all(cpus):
+        topology["cpus"] = list(dict.fromkeys(cpus))
+    with tempfile.TemporaryDirectory() as folder:
+        machine = machine_of(folder, "h100", len(cells), {"nvlinks": links}, topology)
+        rows = rows_of(machine, "peers", folder, "index,peers.number,peers.connection")
+        gpus = rows_of(machine, "gpus", folder, "affinity.cpu,affinity.memory")
+    printed = [["X"] * len(cells) for _ in cells]
+    for r in rows:
+        printed[r["index"]][r["peers.number"]] = r["peers.connection"]
+    assert printed == cells, f"{name}: {printed}"
+    assert [g["affinity.memory"] for g in gpus] == nodes, gpus
+    if all(cpus):
+        assert [g["affinity.cpu"] for g in gpus] == cpus, gpus
+    print(f"# {name}: {len(cells)} GPUs, {len(rows)} pairs")
+
+
+@test
+def topology_matrices():
+    for name in ("nvlink-s+topo-m__rtx-3090_x2-nv4.txt", "topo-m__4xA100-nv4-3nic_cgroup-limited.txt",
+                 "topo-m__8xH-cc9.0_535.161.08_8nic_partial.txt", "topo-m__h100-80gb-hbm3_590.48.01.txt",
+                 "topo-mp__8gpu-6nic.txt"):
+        compare_matrix(name)
+
+
+def p2p_of(gpus, links, p2p):
+    with tempfile.TemporaryDirectory() as folder:
+        machine = machine_of(folder, "h100", gpus, {"nvlinks": links}, {"levels": ["SYS"], "p2p": p2p})
+        return {(r["index"], r["peers.number"]): r["peers.p2p.read"]
+                for r in rows_of(machine, "peers", folder, "index,peers.*")}
+
+
+@test
+def p2p_matrices():
+    text = (CAPTURES / "topo-p2p-r__h100x8_ml-engineering.txt").read_text()
+    for part in text.split("$ nvidia-smi topo -p2p r")[1:]:
+        rows = [line.split()[1:] for line in part.splitlines() if re.match(r" GPU\d", line)]
+        captured = {(a, b): cell for a, row in enumerate(rows) for b, cell in enumerate(row) if a != b}
+        switch = [{"repeat": 18, "remote_type": 2, "remote": "00000000:F0:00.0"}]
+        printed = p2p_of(len(rows), switch if len(rows) == 8 else "NOT_SUPPORTED", captured[0, 1])
+        assert printed == captured, printed
+
+
+@test
+def accounted_apps():
+    lines = (CAPTURES / "query-accounted-apps__l40s_595.80__load.txt").read_text().splitlines()
+    captured = [line.split(", ")[5:] for line in lines[1:]]
+    apps = [{"pid": number(pid), "gpu_utilization": number(gpu), "memory_utilization": number(mem),
+             "max_memory": number(most) << 20, "time_ms": number(time), "running": int(number(time) == 0)}
+            for pid, gpu, mem, most, time in captured]
+    with tempfile.TemporaryDirectory() as folder:
+        rows = rows_of(machine_of(folder, "t4", 1, {"accounted_apps": apps}, AccountingMode="Enabled"),
+                       "accounted_apps", folder, "pid,gpu_util,mem_util,max_memory_usage:MiB,time,running")
+    prefix = "accounted_apps."
+    printed = [[str(r[prefix + "pid"]), f"{r[prefix + 'gpu_utilization']} %", f"{r[prefix + 'mem_utilization']} %",
+                f"{r[prefix + 'max_memory_usage:MiB']} MiB", f"{r[prefix + 'time']} ms"] for r in rows]
+    assert printed == captured, printed
+    assert [r[prefix + "running"] for r in rows] == ["No", "No", "No", "Yes", "Yes"], rows
+
+
+@test
+def retired_pages():
+    """Where pages are not retired nvidia-smi prints N/A, a row for each cause; a T4 has none of them."""
+    lines = (CAPTURES / "query-retired-pages__h100-80gb-hbm3_590.48.01__idle.txt").read_text().splitlines()
+    assert [line.split(", ")[5:7] for line in lines[1:]] == [["[N/A]", "[N/A]"]] * 2
+    with tempfile.TemporaryDirectory() as folder:
+        for capture, rows in (("k8stestinfra_h100", 8), ("k8stestinfra_t4", 0)):
+            machine = f"{folder}/{capture}.json"
+            good(gpulse("sim", "import", CAPTURES / f"qx__{capture}.xml", "-o", machine))
+            printed = rows_of(machine, "retired_pages", folder)
+            assert len(printed) == rows, printed
+            assert all(r["retired_pages.address"] is None for r in printed)
+
+
+@test
+def mig_profiles():
+    text = (CAPTURES / "mig-commands__a30_535.183.01.txt").read_text()
+    table = re.findall(r"\|   0  MIG (\S+) +(\d+) +(\d+)/(\d+) +([\d.]+) +No +(\d+) +(\d+) +(\d+)   \|\n"
+                       r"\| +(\d+) ", text)
+    places = dict(re.findall(r"Profile ID +(\d+) Placements? ?: (\{\S+)", text))
+    assert len(table) == 5 and len(places) == 5, (table, places)
+    profiles = []
+    for kind, (name, ident, free, total, gib, sm, decoders, encoders, copy) in enumerate(table):
+        starts, size = re.fullmatch(r"\{(\S+)\}:(\d+)", places[ident]).groups()
+        profiles.append({"index": kind, "id": int(ident), "name": name, "slices": int(name[0]),
+                         "instances": int(total), "remaining": int(free), "multiprocessors": int(sm),
+                         "copy_engines": int(copy), "decoders": int(decoders), "encoders": int(encoders),
+                         "memory_mib": round(float(gib) * 1024),
+                         "placements": " ".join(f"{s}:{size}" for s in starts.split(","))})
+    with tempfile.TemporaryDirectory() as folder:
+        rows = rows_of(machine_of(folder, "a100", 1, {"mig_profiles": profiles}), "mig_profiles", folder)
+    for row, (name, ident, free, total, gib, sm, decoders, encoders, copy) in zip(rows, table):
+        values = {k.removeprefix("mig_profiles."): v for k, v in row.items()}
+        assert f"{values['memory'] / 2**30:.2f}" == gib, values
+        assert (values["profile"], values["id"], values["remaining"], values["instances"]) == \
+            (name, int(ident), int(free), int(total)), values
+        assert (values["multiprocessors"], values["decoders"], values["encoders"], values["copy_engines"]) == \
+            (int(sm), int(decoders), int(encoders), int(copy)), values
+        assert values["placements"] == places[ident], values
+    assert len(rows) == 5
+
+
+main()
