@@ -121,11 +121,13 @@ def completion_in_bash():
         try {GPULSE} sta
         try {GPULSE} status --color = al
         try {GPULSE} query memory.used,temperature.gpu.t
+        try {GPULSE} set power-limit=300 compute-m
         """
     lines = good(run("bash", "--norc", "-c", script)).splitlines()
     assert lines[0] == "status", lines
     assert lines[1] == "always", lines
     assert lines[2].startswith("memory.used,temperature.gpu"), lines
+    assert lines[3] == "compute-mode=", lines
 
 
 main()

@@ -41,8 +41,8 @@ _gpulse()
         esac
     done < <("${COMP_WORDS[0]}" __complete -- "${words[@]}" 2>/dev/null)
 
-    # A list of metrics goes on behind a comma: no blank after it.
-    [[ $word != *,* ]] || compopt -o nospace 2>/dev/null
+    # A list of metrics goes on behind a comma, a control behind its '=': no blank after it.
+    [[ $word != *,* && ${COMPREPLY[0]-} != *= ]] || compopt -o nospace 2>/dev/null
 }
 
 complete -F _gpulse gpulse

@@ -20,12 +20,19 @@ struct errand {
 struct errands {
     pthread_mutex_t lock;
     pthread_cond_t finished;
-    size_t left; /* under way; guarded by the lock */
+    size_t left;    /* under way; guarded by the lock, as the next */
+    bool abandoned; /* nobody waits any more: the last one to end frees this */
     void (*work)(void *ctx, size_t i);
     void *ctx;
-    size_t count;
     struct errand each[];
 };
+
+static void errands_free(struct errands *all)
+{
+    (void)pthread_cond_destroy(&all->finished);
+    (void)pthread_mutex_destroy(&all->lock);
+    free(all);
+}
 
 static void *errand_main(void *arg)
 {
@@ -34,9 +41,13 @@ static void *errand_main(void *arg)
     all->work(all->ctx, errand->i);
     (void)pthread_mutex_lock(&all->lock);
     errand->done = true;
-    if (--all->left == 0)
+    bool last = --all->left == 0;
+    bool abandoned = all->abandoned;
+    if (last)
         (void)pthread_cond_signal(&all->finished);
     (void)pthread_mutex_unlock(&all->lock);
+    if (last && abandoned)
+        errands_free(all);
     return NULL;
 }
 
@@ -69,21 +80,10 @@ static struct errands *errands_new(void (*work)(void *ctx, size_t i), void *ctx,
     (void)pthread_condattr_destroy(&monotonic);
     all->work = work;
     all->ctx = ctx;
-    all->count = all->left = count;
+    all->left = count;
     for (size_t i = 0; i < count; i++)
         all->each[i] = (struct errand){.all = all, .i = i};
     return all;
-}
-
-/* The threads have ended. */
-static void errands_free(struct errands *all)
-{
-    for (size_t i = 0; i < all->count; i++)
-        if (all->each[i].started)
-            (void)pthread_join(all->each[i].thread, NULL);
-    (void)pthread_cond_destroy(&all->finished);
-    (void)pthread_mutex_destroy(&all->lock);
-    free(all);
 }
 
 bool gp_errands_run(void (*work)(void *ctx, size_t i), void *ctx, size_t count, uint64_t timeout_ns,
@@ -101,11 +101,19 @@ bool gp_errands_run(void (*work)(void *ctx, size_t i), void *ctx, size_t count, 
         all->left -= !all->each[i].started;
     while (all->left > 0 && pthread_cond_timedwait(&all->finished, &all->lock, &until) == 0)
         ;
-    for (size_t i = 0; i < count; i++)
-        done[i] = all->each[i].done;
     bool stuck = all->left > 0;
+    all->abandoned = stuck;
+    for (size_t i = 0; i < count; i++) {
+        done[i] = all->each[i].done;
+        if (stuck && all->each[i].started)
+            (void)pthread_detach(all->each[i].thread);
+    }
     (void)pthread_mutex_unlock(&all->lock);
-    if (!stuck)
-        errands_free(all);
-    return !stuck;
+    if (stuck)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (done[i])
+            (void)pthread_join(all->each[i].thread, NULL);
+    errands_free(all);
+    return true;
 }

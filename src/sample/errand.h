@@ -10,8 +10,8 @@
 
 /* Runs work(ctx, i) for each i below `count`, all at the same time, and waits until all are done or
  * the time is over; done[i] says which are. False if a thread is stuck: then ctx and what it leads
- * to must live as long as the process, which must end with _exit(). One for which no thread can be
- * had is not run, and not done. */
+ * to must live as long as that thread, and the process must end with _exit(). One for which no
+ * thread can be had is not run, and not done. */
 bool gp_errands_run(void (*work)(void *ctx, size_t i), void *ctx, size_t count, uint64_t timeout_ns,
                     bool *done) GP_MUST_CHECK;
 

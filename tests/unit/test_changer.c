@@ -24,7 +24,7 @@ static struct {
     int64_t pending[GPUS];
     bool waiting[GPUS];
     enum obedience obedience[GPUS];
-    unsigned applied[GPUS];
+    atomic_uint applied[GPUS]; /* one thread may be stuck for good */
     bool lost[GPUS];
     bool freed;
     bool opens;
@@ -159,7 +159,7 @@ static int set_up(void **state)
         fake.limits[i] = 100;
         fake.waiting[i] = fake.lost[i] = false;
         fake.obedience[i] = OBEYS;
-        fake.applied[i] = 0;
+        atomic_store(&fake.applied[i], 0);
     }
     fake.source.ops = &ops;
     fake.freed = false;
