@@ -160,10 +160,17 @@ without_list() {
 }
 
 @test "a GPU without a list of graphics processes has one all the same" {
-    fault h100x2 --gpu 0 deny:nvmlDeviceGetGraphicsRunningProcesses error=UNKNOWN:nvmlDeviceGetMPS
+    fault h100x2 --gpu 0 error=NOT_SUPPORTED:nvmlDeviceGetGraphicsRunningProcesses error=NOT_SUPPORTED:nvmlDeviceGetMPS
     gpulse --sim h100x2 status --no-header
     status_is 0
     [[ ${lines[0]} == *"MiB)" ]]
+}
+
+@test "a list of graphics processes that fails makes the whole list incomplete" {
+    fault h100x2 --gpu 0 deny:nvmlDeviceGetGraphicsRunningProcesses
+    gpulse --sim h100x2 status --no-header
+    status_is 6
+    says '^\[0\] .*\(processes: no permission\)'
 }
 
 @test "a function that the driver lacks" {

@@ -176,7 +176,7 @@ changes() {
 }
 
 @test "accounting mode" {
-    changes t4 accounting-mode off on
+    changes h100x1 accounting-mode off on
 }
 
 @test "ECC counters are cleared, which nothing brings back" {
