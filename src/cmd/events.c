@@ -17,6 +17,7 @@
 
 enum {
     INTERVAL_S = 5,
+    SETTLE_S = 3,         /* how long to wait until the driver has said what it reports */
     HELD_NS = 1000000000, /* a difference that waits for its report: the next sample comes sooner */
     AFTER_NS = 250000000, /* reports that come together share a sample */
     TAKE_MAX = 1024,
@@ -185,7 +186,7 @@ static int begin(struct events_run *run, struct gp_err *err)
     char text[96];
     int r = compare(run, err);
     if (r == 0)
-        r = await_settled(run, gp_clock_mono_ns() + gp_common()->timeout_ns);
+        r = await_settled(run, gp_clock_mono_ns() + gp_app_timeout_ns(SETTLE_S * GP_NS_PER_S));
     if (r < 0)
         return r;
     size_t reporting = 0;
@@ -250,7 +251,7 @@ static int list_kinds(struct events_run *run, struct gp_err *err)
 {
     int r = compare(run, err);
     if (r == 0)
-        r = await_settled(run, gp_clock_mono_ns() + gp_common()->timeout_ns);
+        r = await_settled(run, gp_clock_mono_ns() + gp_app_timeout_ns(SETTLE_S * GP_NS_PER_S));
     if (r < 0)
         return r;
     gp_strbuf_addf(&run->sb, "%-16s %-8s", "KIND", "GROUP");
