@@ -10,6 +10,7 @@
 #include "sim/mig.h"
 #include "sim/setting.h"
 #include "sim/unplayed.h"
+#include "sim/withhold.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -166,7 +167,7 @@ static nvmlReturn_t begin(struct sim_call *call, enum sim_function function,
         return NVML_ERROR_FUNCTION_NOT_FOUND;
     sleep_ns((uint64_t)call->machine->latency_us[function] * 1000);
     bool fails = session->failing && atomic_fetch_add(&session->calls, 1) + 1 == session->failing;
-    return fails ? session->failure : NVML_SUCCESS;
+    return fails ? session->failure : call->machine->retired[function];
 }
 
 nvmlReturn_t sim_enter(struct sim_call *call, enum sim_function function, bool args_ok)
@@ -214,9 +215,19 @@ nvmlReturn_t sim_leave(nvmlReturn_t code)
     return code;
 }
 
-nvmlReturn_t sim_answer_unplayed(void)
+nvmlReturn_t sim_answer_unplayed(const char *function)
 {
-    return atomic_load(&driver.current) ? NVML_ERROR_NOT_SUPPORTED : NVML_ERROR_UNINITIALIZED;
+    atomic_fetch_add(&driver.active, 1);
+    const struct session *session = atomic_load(&driver.current);
+    if (!session)
+        return sim_leave(NVML_ERROR_UNINITIALIZED);
+    nvmlReturn_t code = NVML_ERROR_NOT_SUPPORTED;
+    for (size_t i = 0; i < SIM_SYMBOL_COUNT; i++)
+        if (session->machine->missing[i] && strcmp(sim_symbols[i].name, function) == 0)
+            code = NVML_ERROR_FUNCTION_NOT_FOUND;
+    if (code == NVML_ERROR_NOT_SUPPORTED && sim_retired(session->machine->driver, function))
+        code = NVML_ERROR_DEPRECATED;
+    return sim_leave(code);
 }
 
 nvmlReturn_t sim_give_handle(struct sim_call *call, struct sim_device *device, nvmlDevice_t *ret)
@@ -297,6 +308,35 @@ static void plan_failure(struct session *session)
         session->failing = 0;
 }
 
+/* What was opened when the library was loaded, for the first initialisation. */
+static struct {
+    char spec[GP_PATH_SIZE];
+    _Atomic(struct sim_machine *) machine;
+} preloaded;
+
+/* A real library has the symbols of its driver as soon as it is loaded. */
+__attribute__((constructor)) static void at_load(void)
+{
+    const char *spec = getenv("GPULSE_SIM");
+    char home[GP_PATH_SIZE];
+    struct sim_machine *machine;
+    if (!spec || strlen(spec) >= sizeof(preloaded.spec) || find_home(home, NULL) < 0 ||
+        sim_machine_open(spec, home, &machine, NULL) < 0)
+        return; /* nvmlInit will say so */
+    memcpy(preloaded.spec, spec, strlen(spec) + 1);
+    atomic_store(&preloaded.machine, machine);
+    sim_withhold(machine);
+}
+
+static struct sim_machine *take_preloaded(const char *spec)
+{
+    struct sim_machine *machine = atomic_exchange(&preloaded.machine, NULL);
+    if (strcmp(spec, preloaded.spec) == 0)
+        return machine;
+    sim_machine_free(machine);
+    return NULL;
+}
+
 static struct session *open_session(struct gp_err *err)
 {
     const char *spec = getenv("GPULSE_SIM");
@@ -308,8 +348,12 @@ static struct session *open_session(struct gp_err *err)
         return NULL;
     }
     struct session *session = calloc(1, sizeof(*session));
-    if (!session || find_home(home, err) < 0 ||
-        sim_machine_open(spec, home, &session->machine, err) < 0) {
+    if (session)
+        session->machine = take_preloaded(spec);
+    bool failed = !session ||
+                  (!session->machine && (find_home(home, err) < 0 ||
+                                         sim_machine_open(spec, home, &session->machine, err) < 0));
+    if (failed) {
         free(session);
         return NULL;
     }
@@ -476,6 +520,7 @@ __attribute__((destructor)) static void at_exit(void)
     if (driver.references > 0)
         write_counts();
     (void)pthread_mutex_unlock(&driver.lock);
+    sim_machine_free(atomic_exchange(&preloaded.machine, NULL));
 }
 
 SIM_EXPORT const char *gpulse_sim_error(void)

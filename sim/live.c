@@ -356,11 +356,13 @@ static uint64_t field_counter(const struct sim_live *live, const struct sim_devi
 struct sim_value sim_live_field(const struct sim_live *live, const struct sim_device *device,
                                 unsigned int id, unsigned int scope)
 {
+    struct sim_value v = {.code = NVML_ERROR_NOT_SUPPORTED};
+    id = sim_field_newest(live->machine->driver, id);
+    if (id == 0)
+        v.code = NVML_ERROR_INVALID_ARGUMENT;
     /* Energy has a function of its own; the fields are the same counter. */
     if (id == NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION || id == NVML_FI_DEV_ENERGY)
         return sim_live_value(live, device, SIM_ENERGY);
-
-    struct sim_value v = {.code = NVML_ERROR_NOT_SUPPORTED};
     if (is_set(live, device, SIM_FIELD_SLOT(id), &v))
         return v;
     for (size_t i = 0; i < device->field_count; i++)
@@ -410,7 +412,7 @@ size_t sim_live_processes(const struct sim_live *live, const struct sim_device *
             .memory_bytes = job.bytes,
             .gpu_instance = mig ? mig->gpu_instance : SIM_NO_INSTANCE,
             .compute_instance = mig ? mig->compute_instance : SIM_NO_INSTANCE,
-            .util_pct = job.util_pct,
+            .share_pct = job.util_pct,
             .name = "",
         };
     }
@@ -420,7 +422,7 @@ size_t sim_live_processes(const struct sim_live *live, const struct sim_device *
 unsigned int sim_live_process_util(const struct sim_live *live, const struct sim_device *device,
                                    const struct sim_process *process)
 {
-    double base = process->util_pct;
+    double base = process->share_pct;
     double now = base + base * 0.04 * wobble(live, gpu_of(device)->index, process->pid);
     return (unsigned int)rounded(clamp(now, 0, 100));
 }

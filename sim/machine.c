@@ -119,6 +119,8 @@ struct loader {
     const char *file;
     struct sim_machine *machine;
     struct gp_err *err;
+    const char *played;       /* driver to play, NULL: the file's */
+    unsigned int recorded[3]; /* the file's driver: its field ids are meant */
     char path[192];
 };
 
@@ -260,6 +262,14 @@ static int expected(struct loader *l, enum sim_kind kind)
                 words[kind] ? words[kind] : list);
 }
 
+/* What a newer driver calls deprecated, an older one has; the file does not know its answer. */
+static nvmlReturn_t older_code(const struct loader *l, nvmlReturn_t code)
+{
+    return code == NVML_ERROR_DEPRECATED && !sim_driver_is(l->machine->driver, 580, 0)
+               ? NVML_ERROR_NOT_SUPPORTED
+               : code;
+}
+
 static int load_value(struct loader *l, json_t *json, enum sim_kind kind, struct sim_value *ret)
 {
     struct sim_value v = {.code = NVML_SUCCESS};
@@ -270,7 +280,7 @@ static int load_value(struct loader *l, json_t *json, enum sim_kind kind, struct
     if (text && !find_name(kind, text, &v.number)) {
         nvmlReturn_t code;
         if (sim_return_code(text, &code))
-            v.code = code;
+            v.code = l->played ? older_code(l, code) : code;
         else if (kind != SIM_KIND_TEXT)
             return expected(l, kind);
         else if (!(v.text = gp_arena_strdup(&l->machine->arena, text)))
@@ -377,9 +387,10 @@ static int load_fields(struct loader *l, json_t *json, struct sim_device *device
         uint64_t number = 0, scope = 0;
         (void)snprintf(id, sizeof(id), "%.*s", (int)(digits < 15 ? digits : 15), key);
         if (!gp_parse_u64(id, &number) || number > UINT16_MAX ||
-            (key[digits] && (!gp_parse_u64(key + digits + 1, &scope) || scope > UINT16_MAX)))
+            (key[digits] && (!gp_parse_u64(key + digits + 1, &scope) || scope > UINT32_MAX)))
             return fail(l, "expected a field id, or id/scope, as the key");
-        field->id = (unsigned int)number;
+        unsigned int newest = sim_field_newest(l->recorded, (unsigned int)number);
+        field->id = newest ? newest : (unsigned int)number;
         field->scope = (unsigned int)scope;
         /* The limits of temperature are signed, everything else counts from 0. */
         bool is_signed = number >= NVML_FI_DEV_TEMPERATURE_SHUTDOWN_TLIMIT &&
@@ -421,7 +432,7 @@ static int load_type(struct loader *l, json_t *json, struct sim_process *process
 /* The members that captured processes and workloads share. */
 static int load_process(struct loader *l, json_t *json, struct sim_process *process)
 {
-    uint64_t pid = 0, gi = UINT64_MAX, ci = UINT64_MAX;
+    uint64_t pid = 0, gi = UINT64_MAX, ci = UINT64_MAX, util = 0;
     process->name = "";
     int result = get_number(l, json, "pid", INT32_MAX, true, &pid);
     if (result == GP_OK)
@@ -436,6 +447,9 @@ static int load_process(struct loader *l, json_t *json, struct sim_process *proc
         result = get_number(l, json, "gpu_instance", 1000, false, &gi);
     if (result == GP_OK)
         result = get_number(l, json, "compute_instance", 1000, false, &ci);
+    if (result == GP_OK)
+        result = get_number(l, json, "util", 100, false, &util);
+    process->share_pct = (unsigned int)util;
     process->pid = (unsigned int)pid;
     process->gpu_instance = gi == UINT64_MAX ? SIM_NO_INSTANCE : (int)gi;
     process->compute_instance = ci == UINT64_MAX ? SIM_NO_INSTANCE : (int)ci;
@@ -444,8 +458,8 @@ static int load_process(struct loader *l, json_t *json, struct sim_process *proc
 
 static int load_processes(struct loader *l, json_t *json, struct sim_device *device)
 {
-    static const char *const keys[] = {
-        "pid", "type", "memory_bytes", "name", "gpu_instance", "compute_instance", NULL};
+    static const char *const keys[] = {"pid",          "type", "memory_bytes",     "name",
+                                       "gpu_instance", "util", "compute_instance", NULL};
     json_t *array;
     int result = get_array(l, json, "processes", SIM_MAX_PROCESSES, &array);
     if (result < 0)
@@ -669,16 +683,13 @@ static int place_workload(struct loader *l, json_t *json, size_t given, unsigned
         "name", "pid", "gpus", "util", "memory_bytes", "type", "gpu_instance", "compute_instance",
         NULL};
     struct sim_process process = {0};
-    uint64_t util = 0;
     json_t *gpus = NULL;
     int result = check_keys(l, json, keys);
     if (result == GP_OK)
         result = load_process(l, json, &process);
     if (result == GP_OK)
-        result = get_number(l, json, "util", 100, false, &util);
-    if (result == GP_OK)
         result = get_array(l, json, "gpus", SIM_MAX_DEVICES, &gpus);
-    process.util_pct = (unsigned int)util;
+    process.util_pct = process.share_pct;
     process.load_bytes = process.memory_bytes;
     for (size_t i = 0; result == GP_OK && i < json_array_size(gpus); i++) {
         json_int_t gpu = json_integer_value(json_array_get(gpus, i));
@@ -716,42 +727,10 @@ static int load_workload(struct loader *l, json_t *root)
 
 /* ------------------------------------------------------------------------- driver */
 
-bool sim_machine_has_driver(const struct sim_machine *machine, unsigned int major,
-                            unsigned int minor)
-{
-    if (!machine->driver_version || machine->driver[0] != major)
-        return !machine->driver_version || machine->driver[0] > major;
-    return machine->driver[1] >= minor;
-}
-
-/* 535.98 took the _v3 process lists out, whose entries had become wider with 535.43; 535.104
- * brought them back as they were. */
-static bool lacks_v3_lists(const struct sim_machine *machine)
-{
-    return machine->driver_version && machine->driver[0] == 535 && machine->driver[1] >= 98 &&
-           machine->driver[1] < 104;
-}
-
-static void mark_missing(struct sim_machine *machine)
-{
-    static const unsigned int branches[SIM_FN_COUNT] = {
-#define X(branch, type, name, args) branch,
-        NVML_FUNCTIONS(X)
-#undef X
-    };
-    for (size_t fn = 0; fn < SIM_FN_COUNT; fn++)
-        machine->missing[fn] =
-            branches[fn] > NVML_OLDEST_BRANCH && !sim_machine_has_driver(machine, branches[fn], 0);
-    if (lacks_v3_lists(machine))
-        machine->missing[SIM_FN_nvmlDeviceGetComputeRunningProcesses_v3] =
-            machine->missing[SIM_FN_nvmlDeviceGetGraphicsRunningProcesses_v3] =
-                machine->missing[SIM_FN_nvmlDeviceGetMPSComputeRunningProcesses_v3] = true;
-}
-
 static int find_function(struct loader *l, const char *name, size_t *ret)
 {
-    for (size_t fn = 0; fn < SIM_FN_COUNT; fn++) {
-        if (strcmp(sim_function_names[fn], name) == 0) {
+    for (size_t fn = 0; fn < SIM_SYMBOL_COUNT; fn++) {
+        if (strcmp(sim_symbols[fn].name, name) == 0) {
             *ret = fn;
             return GP_OK;
         }
@@ -783,7 +762,8 @@ static int load_latency(struct loader *l, json_t *root)
             result = get_number(l, object, key, 60000000, true, &us);
         if (result < 0)
             return result;
-        l->machine->latency_us[fn] = (uint32_t)us;
+        if (fn < SIM_FN_COUNT)
+            l->machine->latency_us[fn] = (uint32_t)us;
     }
     leave(l, at);
     return result;
@@ -808,13 +788,25 @@ static int load_strings(struct loader *l, json_t *root, const char *key, size_t 
     return result;
 }
 
-static int take_missing(struct loader *l, const char *text)
+/* A function that two tables name is one symbol. */
+static int set_missing(struct loader *l, const char *text, bool missing)
 {
     size_t fn = 0;
     int result = find_function(l, text, &fn);
-    if (result == GP_OK)
-        l->machine->missing[fn] = true;
+    for (; result == GP_OK && fn < SIM_SYMBOL_COUNT; fn++)
+        if (strcmp(sim_symbols[fn].name, text) == 0)
+            l->machine->missing[fn] = missing;
     return result;
+}
+
+static int take_missing(struct loader *l, const char *text)
+{
+    return set_missing(l, text, true);
+}
+
+static int take_present(struct loader *l, const char *text)
+{
+    return set_missing(l, text, false);
 }
 
 static int take_fault(struct loader *l, const char *text)
@@ -824,6 +816,27 @@ static int take_fault(struct loader *l, const char *text)
         return fail(l, "%s", why.text);
     l->machine->fault_count++;
     return GP_OK;
+}
+
+static void parse_version(const char *text, unsigned int numbers[3])
+{
+    if (text)
+        (void)sscanf(text, "%u.%u.%u", &numbers[0], &numbers[1], &numbers[2]);
+}
+
+/* Another driver than the file's on its machine. */
+static int play_driver(struct loader *l)
+{
+    struct sim_machine *machine = l->machine;
+    char nvml[80];
+    const char *driver;
+    int result = sim_release_find(l->played, &driver, &machine->cuda_version, l->err);
+    if (result < 0)
+        return result;
+    (void)snprintf(nvml, sizeof(nvml), "%d.%s", machine->cuda_version / 1000, driver);
+    machine->driver_version = gp_arena_strdup(&machine->arena, driver);
+    machine->nvml_version = gp_arena_strdup(&machine->arena, nvml);
+    return machine->driver_version && machine->nvml_version ? GP_OK : no_memory(l);
 }
 
 static int load_driver(struct loader *l, json_t *root)
@@ -841,12 +854,15 @@ static int load_driver(struct loader *l, json_t *root)
     if (result == GP_OK)
         result = get_number(l, driver, "cuda", 1000000, false, &cuda);
     machine->cuda_version = (int)cuda;
-    if (machine->driver_version)
-        (void)sscanf(machine->driver_version, "%u.%u.%u", &machine->driver[0], &machine->driver[1],
-                     &machine->driver[2]);
+    parse_version(machine->driver_version, l->recorded);
+    if (result == GP_OK && l->played)
+        result = play_driver(l);
     if (result == GP_OK)
         leave(l, at);
-    mark_missing(machine);
+    parse_version(machine->driver_version, machine->driver);
+    sim_symbols_missing(machine->driver, machine->missing);
+    for (size_t fn = 0; fn < SIM_FN_COUNT; fn++)
+        machine->retired[fn] = sim_retired(machine->driver, sim_function_names[fn]);
     return result;
 }
 
@@ -863,8 +879,8 @@ static int load_topology(struct loader *l, json_t *root)
 
 static int load_root(struct loader *l, json_t *root, size_t count)
 {
-    static const char *const keys[] = {"gpulse_machine", "source",   "driver", "seed",
-                                       "latency_us",     "missing",  "faults", "devices",
+    static const char *const keys[] = {"gpulse_machine", "source",   "notes",   "driver", "seed",
+                                       "latency_us",     "missing",  "present", "faults", "devices",
                                        "workload",       "topology", NULL};
     uint64_t version = 0;
     int result = check_keys(l, root, keys);
@@ -882,7 +898,9 @@ static int load_root(struct loader *l, json_t *root, size_t count)
     if (result == GP_OK)
         result = load_latency(l, root);
     if (result == GP_OK)
-        result = load_strings(l, root, "missing", SIM_FN_COUNT, take_missing);
+        result = load_strings(l, root, "missing", SIM_SYMBOL_COUNT, take_missing);
+    if (result == GP_OK)
+        result = load_strings(l, root, "present", SIM_SYMBOL_COUNT, take_present);
     if (result == GP_OK)
         result = load_strings(l, root, "faults", SIM_MAX_FILE_FAULTS, take_fault);
     if (result == GP_OK)
@@ -896,6 +914,12 @@ static int load_root(struct loader *l, json_t *root, size_t count)
 
 int sim_machine_load(const char *path, size_t count, struct sim_machine **ret, struct gp_err *err)
 {
+    return sim_machine_load_as(path, count, NULL, ret, err);
+}
+
+int sim_machine_load_as(const char *path, size_t count, const char *driver,
+                        struct sim_machine **ret, struct gp_err *err)
+{
     json_error_t why;
     json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &why);
     if (!root && why.line < 0)
@@ -905,7 +929,7 @@ int sim_machine_load(const char *path, size_t count, struct sim_machine **ret, s
     struct sim_machine *machine = calloc(1, sizeof(*machine));
     int result = machine ? GP_OK : gp_err_set(err, GP_ENOMEM, "out of memory");
     if (result == GP_OK) {
-        struct loader loader = {.file = path, .machine = machine, .err = err};
+        struct loader loader = {.file = path, .machine = machine, .err = err, .played = driver};
         result = load_root(&loader, root, count);
     }
     json_decref(root);
@@ -922,66 +946,4 @@ void sim_machine_free(struct sim_machine *machine)
         return;
     gp_arena_fini(&machine->arena);
     free(machine);
-}
-
-/* ------------------------------------------------------------------------- built-in machines */
-
-int sim_machine_directory(const char *home, char *out, size_t size, struct gp_err *err)
-{
-    static const char *const places[] = {"machines", "../../share/gpulse/machines"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(places); i++) {
-        int n = snprintf(out, size, "%s/%s", home, places[i]);
-        if (n >= 0 && (size_t)n < size && access(out, R_OK | X_OK) == 0)
-            return GP_OK;
-    }
-    return gp_err_set(err, GP_EIO,
-                      "the simulated machines are not installed: neither '%s/%s' nor "
-                      "'%s/%s' exists",
-                      home, places[0], home, places[1]);
-}
-
-/* Splits "h100x8" into name and count; "rtx3060" has no count, its x does not follow a digit. */
-static bool split_spec(const char *spec, char name[64], uint64_t *ret_count)
-{
-    size_t len = strlen(spec);
-    size_t digits = len;
-    while (digits > 0 && spec[digits - 1] >= '0' && spec[digits - 1] <= '9')
-        digits--;
-    *ret_count = 0;
-    if (digits < len && digits > 1 && spec[digits - 1] == 'x' && spec[digits - 2] != 't') {
-        if (!gp_parse_u64(spec + digits, ret_count) || *ret_count == 0 ||
-            *ret_count > SIM_MAX_DEVICES)
-            return false;
-        len = digits - 1;
-    }
-    if (len >= 64 || strspn(spec, "abcdefghijklmnopqrstuvwxyz0123456789-") < len)
-        return false;
-    (void)snprintf(name, 64, "%.*s", (int)len, spec);
-    return true;
-}
-
-int sim_machine_open(const char *spec, const char *home, struct sim_machine **ret,
-                     struct gp_err *err)
-{
-    char name[64], dir[GP_PATH_SIZE], path[GP_PATH_SIZE];
-    size_t len = strlen(spec);
-    uint64_t count;
-    if (strchr(spec, '/') || (len > 5 && strcmp(spec + len - 5, ".json") == 0))
-        return sim_machine_load(spec, 0, ret, err);
-    if (!split_spec(spec, name, &count))
-        return gp_err_set(
-            err, GP_EUSAGE,
-            "'%.60s' names no simulated machine: expected a name, a name with a count "
-            "from x1 to x%d, or a file",
-            spec, SIM_MAX_DEVICES);
-    int result = sim_machine_directory(home, dir, sizeof(dir), err);
-    if (result < 0)
-        return result;
-    int n = snprintf(path, sizeof(path), "%s/%s.json", dir, name);
-    if (n < 0 || (size_t)n >= sizeof(path) || access(path, R_OK) != 0)
-        return gp_err_set(err, GP_EUSAGE,
-                          "no simulated machine is called '%s'; "
-                          "try: gpulse sim list",
-                          name);
-    return sim_machine_load(path, count, ret, err);
 }

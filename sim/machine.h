@@ -6,7 +6,9 @@
  *   "driver": {"version": "580.105.08", "nvml": "13.580.105.08", "cuda": 13000},
  *   "seed": 1,                                 of the movement; optional
  *   "latency_us": {"nvmlInit_v2": 15000, "*": 0},       cost of a call; optional
- *   "missing": ["nvmlDeviceGetMarginTemperature"],      symbols this driver lacks; optional
+ *   "missing": ["nvmlDeviceGetMarginTemperature"],      symbols this driver lacks, and those that
+ *   "present": ["nvmlDeviceGetPdi"],           it has although it is older than they; optional
+ *   "notes": ["…"],                            of `gpulse sim record`, for people
  *   "faults": ["3:lost", "slow=20ms:nvmlDeviceGetFanSpeed"],   GPU:FAULT as in `gpulse sim fault`
  *   "devices": [{
  *     "uuid": "GPU-…",
@@ -16,7 +18,7 @@
  *                 "ClockInfo": {"GRAPHICS": 345, "SM": 345, "MEM": 2619, "VIDEO": 765}, …},
  *     "fields": {"82": 37, "186": 68920, "186/2": "NOT_SUPPORTED"},     id or id/scope
  *     "processes": [{"pid": 835, "type": "C|G|C+G|M", "memory_bytes": 4194304 or null,
- *                    "name": "Xorg", "gpu_instance": 1, "compute_instance": 0}],
+ *                    "name": "Xorg", "util": 12, "gpu_instance": 1, "compute_instance": 0}],
  *     "lists": {"supported_clocks": [{"memory": 2619, "graphics": "1980 1965"}]},   lists.def
  *     "mig": [{"gpu_instance": 3, "compute_instance": 0, "uuid": "MIG-…", "answers": {…}}]
  *   }],
@@ -37,6 +39,7 @@
 #include "abi/nvml.h"
 #include "base/arena.h"
 #include "base/util.h"
+#include "sim/branch.h"
 #include "sim/fault.h"
 #include "sim/lists.h"
 #include "sim/topology.h"
@@ -128,9 +131,10 @@ struct sim_process {
     uint64_t memory_bytes;
     int gpu_instance; /* SIM_NO_INSTANCE outside MIG */
     int compute_instance;
-    unsigned int util_pct; /* of a workload */
-    uint64_t load_bytes;   /* memory that comes on top of the captured use: workloads */
-    const char *name;      /* never NULL */
+    unsigned int share_pct; /* of its GPU, as the driver tells it */
+    unsigned int util_pct;  /* of a workload: load that comes on top of the captured one */
+    uint64_t load_bytes;    /* memory that comes on top of the captured use: workloads */
+    const char *name;       /* never NULL */
 };
 
 /* A GPU, or a MIG device (then parent is set and its values are its own). */
@@ -172,7 +176,8 @@ struct sim_machine {
     unsigned int driver[3];
     uint64_t seed;
     uint32_t latency_us[SIM_FN_COUNT];
-    bool missing[SIM_FN_COUNT];
+    bool missing[SIM_SYMBOL_COUNT];
+    nvmlReturn_t retired[SIM_FN_COUNT]; /* DEPRECATED where the driver has given a call up */
     struct sim_fault faults[SIM_MAX_FILE_FAULTS];
     size_t fault_count;
     struct sim_topology topology;
@@ -180,17 +185,18 @@ struct sim_machine {
     size_t device_count;
 };
 
-/* True if the machine's driver is at least major.minor; unknown versions count as newest. */
-bool sim_machine_has_driver(const struct sim_machine *machine, unsigned int major,
-                            unsigned int minor);
-
 /* Loads a machine file. With `count` > 0 the machine has that many GPUs: the first ones of the
  * file, then copies of them with identities of their own. The errors name the file and the line or
  * the place in the document. Free it with sim_machine_free (NULL is fine). */
 int sim_machine_load(const char *path, size_t count, struct sim_machine **ret, struct gp_err *err);
+/* The same with another driver on it: "470", "535.43"; NULL is the file's. */
+int sim_machine_load_as(const char *path, size_t count, const char *driver,
+                        struct sim_machine **ret, struct gp_err *err);
 void sim_machine_free(struct sim_machine *machine);
 
-/* Opens what GPULSE_SIM names: "h100", "h100x8", or a path (with '/' or ending in ".json").
+/* Opens what GPULSE_SIM names: "h100", "h100x8", or a path (with '/' or ending in ".json"), each
+ * with
+ * ",driver=470" for another driver on that machine.
  * Names are looked up in the machines/ beside `home`, or in ../../share/gpulse/machines of it. */
 int sim_machine_open(const char *spec, const char *home, struct sim_machine **ret,
                      struct gp_err *err);

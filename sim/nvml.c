@@ -416,10 +416,11 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_
     if (code == NVML_SUCCESS)
         code = read_memory(&call, &m);
     if (code == NVML_SUCCESS) {
-        /* Here the driver's own reservation counts as used. */
-        memory->total = m.total;
+        /* Here the driver's own reservation counts as used since R510; before, nobody saw it. */
+        bool whole = call.absurd || sim_driver_is(call.machine->driver, 510, 0);
+        memory->total = whole ? m.total : m.total - m.reserved;
         memory->free = m.free;
-        memory->used = call.absurd ? m.used : m.used + m.reserved;
+        memory->used = call.absurd || !whole ? m.used : m.used + m.reserved;
     }
     return sim_leave(code);
 }
@@ -746,9 +747,6 @@ static nvmlValueType_t field_type(unsigned int id)
          NVML_VALUE_TYPE_SIGNED_INT},
         {NVML_FI_DEV_PCIE_COUNT_TX_BYTES, NVML_FI_DEV_PCIE_COUNT_RX_BYTES,
          NVML_VALUE_TYPE_UNSIGNED_LONG_LONG},
-        {NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN_R575,
-         NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN_R575,
-         NVML_VALUE_TYPE_UNSIGNED_LONG_LONG},
         {NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN,
          NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN,
          NVML_VALUE_TYPE_UNSIGNED_LONG_LONG},
@@ -766,7 +764,7 @@ static void fill_field(const struct sim_call *call, nvmlFieldValue_t *field, lon
         v = sim_link_field(&call->live, call->device, field->fieldId, field->scopeId);
     field->timestamp = now_us;
     field->latencyUsec = 0;
-    field->valueType = field_type(field->fieldId);
+    field->valueType = field_type(sim_field_newest(call->machine->driver, field->fieldId));
     field->nvmlReturn = v.code;
     if (v.code != NVML_SUCCESS)
         return;

@@ -6,6 +6,7 @@
     __attribute__((visibility("default"))) nvmlReturn_t function(void);                            \
     nvmlReturn_t function(void)                                                                    \
     {                                                                                              \
-        return sim_answer_unplayed();                                                              \
+        return sim_answer_unplayed(#function);                                                     \
     }
 #include "sim/unplayed.def"
+#undef SIM_UNPLAYED

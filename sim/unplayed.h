@@ -4,7 +4,7 @@
 
 #include "abi/nvml.h"
 
-/* NOT_SUPPORTED, or UNINITIALIZED where that is the matter. */
-nvmlReturn_t sim_answer_unplayed(void);
+/* NOT_SUPPORTED, or UNINITIALIZED, FUNCTION_NOT_FOUND, DEPRECATED where that is the matter. */
+nvmlReturn_t sim_answer_unplayed(const char *function);
 
 #endif

@@ -1,0 +1,96 @@
+/* What people name a machine by. */
+#include "sim/machine.h"
+
+#include "base/err.h"
+#include "base/io.h"
+#include "base/parse.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ------------------------------------------------------------------------- built-in machines */
+
+int sim_machine_directory(const char *home, char *out, size_t size, struct gp_err *err)
+{
+    static const char *const places[] = {"machines", "../../share/gpulse/machines"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(places); i++) {
+        int n = snprintf(out, size, "%s/%s", home, places[i]);
+        if (n >= 0 && (size_t)n < size && access(out, R_OK | X_OK) == 0)
+            return GP_OK;
+    }
+    return gp_err_set(err, GP_EIO,
+                      "the simulated machines are not installed: neither '%s/%s' nor "
+                      "'%s/%s' exists",
+                      home, places[0], home, places[1]);
+}
+
+/* Splits "h100x8" into name and count; "rtx3060" has no count, its x does not follow a digit. */
+static bool split_spec(const char *spec, char name[64], uint64_t *ret_count)
+{
+    size_t len = strlen(spec);
+    size_t digits = len;
+    while (digits > 0 && spec[digits - 1] >= '0' && spec[digits - 1] <= '9')
+        digits--;
+    *ret_count = 0;
+    if (digits < len && digits > 1 && spec[digits - 1] == 'x' && spec[digits - 2] != 't') {
+        if (!gp_parse_u64(spec + digits, ret_count) || *ret_count == 0 ||
+            *ret_count > SIM_MAX_DEVICES)
+            return false;
+        len = digits - 1;
+    }
+    if (len >= 64 || strspn(spec, "abcdefghijklmnopqrstuvwxyz0123456789-") < len)
+        return false;
+    (void)snprintf(name, 64, "%.*s", (int)len, spec);
+    return true;
+}
+
+/* Takes ",driver=470" off the end of a name or path. */
+static int split_driver(const char *spec, char base[GP_PATH_SIZE], const char **ret_driver,
+                        struct gp_err *err)
+{
+    static const char mark[] = ",driver=";
+    const char *at = strstr(spec, mark);
+    const char *comma = strrchr(spec, ',');
+    size_t len = at ? (size_t)(at - spec) : strlen(spec);
+    *ret_driver = at ? at + strlen(mark) : NULL;
+    if (comma && comma != at && !strchr(comma, '/'))
+        return gp_err_set(err, GP_EUSAGE,
+                          "'%.60s': expected driver=BRANCH behind the comma, as in h100,driver=470",
+                          spec);
+    if (len >= GP_PATH_SIZE)
+        return gp_err_set(err, GP_EUSAGE, "the name of the machine is too long");
+    memcpy(base, spec, len);
+    base[len] = '\0';
+    return GP_OK;
+}
+
+int sim_machine_open(const char *spec, const char *home, struct sim_machine **ret,
+                     struct gp_err *err)
+{
+    char base[GP_PATH_SIZE], name[64], dir[GP_PATH_SIZE], path[GP_PATH_SIZE];
+    const char *driver;
+    uint64_t count;
+    int result = split_driver(spec, base, &driver, err);
+    if (result < 0)
+        return result;
+    size_t len = strlen(base);
+    if (strchr(base, '/') || (len > 5 && strcmp(base + len - 5, ".json") == 0))
+        return sim_machine_load_as(base, 0, driver, ret, err);
+    if (!split_spec(base, name, &count))
+        return gp_err_set(
+            err, GP_EUSAGE,
+            "'%.60s' names no simulated machine: expected a name, a name with a count "
+            "from x1 to x%d, or a file",
+            base, SIM_MAX_DEVICES);
+    result = sim_machine_directory(home, dir, sizeof(dir), err);
+    if (result < 0)
+        return result;
+    int n = snprintf(path, sizeof(path), "%s/%s.json", dir, name);
+    if (n < 0 || (size_t)n >= sizeof(path) || access(path, R_OK) != 0)
+        return gp_err_set(err, GP_EUSAGE,
+                          "no simulated machine is called '%s'; "
+                          "try: gpulse sim list",
+                          name);
+    return sim_machine_load_as(path, count, driver, ret, err);
+}
