@@ -98,6 +98,14 @@ void sim_symbols_missing(const unsigned int driver[3], bool missing[SIM_SYMBOL_C
     }
 }
 
+size_t sim_process_entry_size(const unsigned int driver[3], unsigned int version)
+{
+    if (version == 1)
+        return sizeof(nvmlProcessInfo_v1_t);
+    bool wide = version == 3 && driver[0] == 535 && driver[1] >= 43 && driver[1] <= 86;
+    return wide ? sizeof(nvmlProcessInfo_r535_t) : sizeof(nvmlProcessInfo_v2_t);
+}
+
 /* ------------------------------------------------------------------------- fields */
 
 static const struct {

@@ -40,8 +40,14 @@ extern const struct sim_symbol sim_symbols[SIM_SYMBOL_COUNT];
 /* Sets what the driver's library lacks. */
 void sim_symbols_missing(const unsigned int driver[3], bool missing[SIM_SYMBOL_COUNT]);
 
+enum { SIM_FIELD_LAST = 302 };
+
 /* The newest number of the field that this driver knows as `id`; 0 if it knows none. */
 unsigned int sim_field_newest(const unsigned int driver[3], unsigned int id);
+
+/* Size of an entry of the process lists of version 1 to 3: _v3 had another layout in 535.43 to
+ * 535.86. */
+size_t sim_process_entry_size(const unsigned int driver[3], unsigned int version);
 
 /* DEPRECATED if the driver does not answer the call any more, else success. */
 nvmlReturn_t sim_retired(const unsigned int driver[3], const char *function);

@@ -3,13 +3,6 @@
 #include "base/err.h"
 #include "sim/import.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 struct options {
     const char *output;
     const char *overlay;
@@ -23,22 +16,6 @@ static const struct gp_opt options[] = {
      "JSON laid over the machine: workload, faults, seed, latency_us, source, answers"},
     GP_OPT_END,
 };
-
-static int write_text(const char *path, const char *text, struct gp_err *err)
-{
-    int fd = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644) : STDOUT_FILENO;
-    if (fd < 0)
-        return gp_err_set(err, GP_EIO, "cannot create '%s': %s", path, strerror(errno));
-    int r = gp_io_write_all(fd, text, strlen(text));
-    if (r == 0)
-        r = gp_io_write_all(fd, "\n", 1);
-    if (path && close(fd) < 0 && r == 0)
-        r = -errno;
-    if (r < 0)
-        return gp_err_set(err, GP_EIO, "cannot write %s: %s", path ? path : "the machine",
-                          strerror(-r));
-    return GP_OK;
-}
 
 static int run(int argc, char **argv, struct gp_err *err)
 {
@@ -55,12 +32,8 @@ static int run(int argc, char **argv, struct gp_err *err)
         result = sim_import(argv[1], &machine, err);
     if (result == GP_OK && o.overlay)
         result = sim_import_overlay(machine, o.overlay, err);
-    if (result == GP_OK) {
-        char *text = json_dumps(machine, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
-        result =
-            text ? write_text(o.output, text, err) : gp_err_set(err, GP_ENOMEM, "out of memory");
-        free(text);
-    }
+    if (result == GP_OK)
+        result = sim_tool_write_json(o.output, machine, err);
     json_decref(machine);
     return result;
 }

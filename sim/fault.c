@@ -36,25 +36,35 @@ static const struct {
     [SIM_FAULT_SET] = {"set", VALUE_ANSWER, NULL},
 };
 
+static const struct {
+    const char *name;
+    nvmlReturn_t code;
+} codes[] = {
+#define X(name, code, words) {#name, name},
+    NVML_RETURN_CODES(X)
+#undef X
+};
+static const char code_prefix[] = "NVML_ERROR_";
+
 bool sim_return_code(const char *name, nvmlReturn_t *ret)
 {
-    static const struct {
-        const char *name;
-        nvmlReturn_t code;
-    } codes[] = {
-#define X(name, code, words) {#name, name},
-        NVML_RETURN_CODES(X)
-#undef X
-    };
-    static const char prefix[] = "NVML_ERROR_";
+    size_t len = strlen(code_prefix);
     for (size_t i = 0; i < GP_ARRAY_LEN(codes); i++) {
-        if (strncmp(codes[i].name, prefix, strlen(prefix)) == 0 &&
-            strcmp(codes[i].name + strlen(prefix), name) == 0) {
+        if (strncmp(codes[i].name, code_prefix, len) == 0 &&
+            strcmp(codes[i].name + len, name) == 0) {
             *ret = codes[i].code;
             return true;
         }
     }
     return false;
+}
+
+const char *sim_return_name(nvmlReturn_t code)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(codes); i++)
+        if (codes[i].code == code && code != NVML_SUCCESS)
+            return codes[i].name + strlen(code_prefix);
+    return NULL;
 }
 
 /* Numbers too: a driver newer than our list answers codes that have no name here. */

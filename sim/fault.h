@@ -18,6 +18,8 @@ extern const char *const sim_function_names[SIM_FN_COUNT];
 
 /* The return code with this name ("NOT_SUPPORTED"), or false. Success has none. */
 bool sim_return_code(const char *name, nvmlReturn_t *ret);
+/* The name of a return code, NULL if it has none here. */
+const char *sim_return_name(nvmlReturn_t code);
 
 enum sim_fault_kind {
     SIM_FAULT_LOST,     /* GPU_IS_LOST on every call; the handle stays lost until re-init */

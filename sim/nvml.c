@@ -469,16 +469,6 @@ static bool in_list(const struct sim_process *process, enum list list)
                                    : process->mps;
 }
 
-/* Size of an entry in the array of a call: _v3 had another layout in 535.43 to 535.86. */
-static size_t entry_size(const struct sim_machine *machine, int version)
-{
-    if (version == 1)
-        return sizeof(nvmlProcessInfo_v1_t);
-    bool wide = version == 3 && machine->driver_version && machine->driver[0] == 535 &&
-                machine->driver[1] >= 43 && machine->driver[1] <= 86;
-    return wide ? sizeof(nvmlProcessInfo_r535_t) : sizeof(nvmlProcessInfo_v2_t);
-}
-
 /* Every layout is a beginning of the widest one. */
 static void put_process(const struct sim_call *call, const struct sim_process *process, void *entry,
                         size_t size)
@@ -528,7 +518,7 @@ static nvmlReturn_t fill_list(struct sim_call *call, enum list list, int version
         *count = (unsigned int)n;
         code = NVML_ERROR_INSUFFICIENT_SIZE;
     } else {
-        size_t size = entry_size(call->machine, version);
+        size_t size = sim_process_entry_size(call->machine->driver, (unsigned int)version);
         for (size_t i = 0; i < n; i++)
             put_process(call, &all[i], (char *)infos + i * size, size);
         *count = (unsigned int)n;

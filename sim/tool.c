@@ -5,6 +5,7 @@
 #include "base/strbuf.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,8 +13,8 @@
 #include <unistd.h>
 
 static const struct gp_cmd *const commands[] = {
-    &sim_cmd_list,  &sim_cmd_exec,   &sim_cmd_load, &sim_cmd_fault,
-    &sim_cmd_reset, &sim_cmd_import, NULL,
+    &sim_cmd_list,   &sim_cmd_exec,  &sim_cmd_load,   &sim_cmd_fault,
+    &sim_cmd_import, &sim_cmd_reset, &sim_cmd_record, NULL,
 };
 
 static const struct gp_program program = {
@@ -62,6 +63,30 @@ int sim_tool_open(const char *machine_option, const char **ret_spec,
     }
     if (result == GP_OK)
         *ret_spec = spec;
+    return result;
+}
+
+static int write_text(const char *path, const char *text, struct gp_err *err)
+{
+    int fd = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644) : STDOUT_FILENO;
+    if (fd < 0)
+        return gp_err_set(err, GP_EIO, "cannot create '%s': %s", path, strerror(errno));
+    int r = gp_io_write_all(fd, text, strlen(text));
+    if (r == 0)
+        r = gp_io_write_all(fd, "\n", 1);
+    if (path && close(fd) < 0 && r == 0)
+        r = -errno;
+    if (r < 0)
+        return gp_err_set(err, GP_EIO, "cannot write %s: %s", path ? path : "the machine",
+                          strerror(-r));
+    return GP_OK;
+}
+
+int sim_tool_write_json(const char *path, const json_t *json, struct gp_err *err)
+{
+    char *text = json_dumps(json, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
+    int result = text ? write_text(path, text, err) : gp_err_set(err, GP_ENOMEM, "out of memory");
+    free(text);
     return result;
 }
 

@@ -7,8 +7,10 @@
 #include "sim/machine.h"
 #include "sim/state.h"
 
+#include <jansson.h>
+
 extern const struct gp_cmd sim_cmd_list, sim_cmd_import, sim_cmd_exec, sim_cmd_load, sim_cmd_fault,
-    sim_cmd_reset;
+    sim_cmd_reset, sim_cmd_record;
 
 /* Directory of this program, where the simulated driver and the machines are. */
 int sim_tool_home(char home[GP_PATH_SIZE], struct gp_err *err);
@@ -18,6 +20,9 @@ int sim_tool_home(char home[GP_PATH_SIZE], struct gp_err *err);
 int sim_tool_open(const char *machine_option, const char **ret_spec,
                   struct sim_machine **ret_machine, struct sim_state **ret_state,
                   struct gp_err *err);
+
+/* Writes a machine file, to standard output if path is NULL. */
+int sim_tool_write_json(const char *path, const json_t *json, struct gp_err *err);
 
 /* The option that these commands share. */
 #define SIM_MACHINE_OPTION(type, field)                                                            \

@@ -19,6 +19,8 @@ static int sim_main(int argc, char **argv, struct gp_err *err)
         return r;
     if (gp_common()->sim)
         (void)setenv("GPULSE_SIM", gp_common()->sim, 1); /* gpulse --sim M sim …: its -m */
+    if (gp_common()->sim_still)
+        (void)setenv("GPULSE_SIM_STILL", "1", 1);
     argv[0] = path; /* so that a job is called gpulse-sim in lists of processes */
     (void)execv(path, argv);
     return gp_err_set(err, GP_EFAIL, "cannot run '%s': %s", path, strerror(errno));
@@ -26,7 +28,7 @@ static int sim_main(int argc, char **argv, struct gp_err *err)
 
 const struct gp_cmd gp_cmd_sim = {
     .name = "sim",
-    .summary = "simulated machines: list, import, exec, load, fault",
+    .summary = "simulated machines: list, import, record, exec, load, fault",
     .usage = "COMMAND [options]",
     .description =
         "Machines without GPUs that answer like real ones, for trying gpulse, dashboards and "

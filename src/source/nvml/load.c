@@ -1,5 +1,6 @@
 #include "source/nvml/internal.h"
 
+#include "abi/nvml_library.h"
 #include "base/err.h"
 
 #include <dlfcn.h>
@@ -7,18 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Never the unversioned libnvidia-ml.so: that is often the toolkit's stub, or absent (drivers since
- * 560). WSL ships a second copy that does not work, so its own folder goes first. */
-static const char *const library_places[] = {
-    "/usr/lib/wsl/lib/libnvidia-ml.so.1",
-    "libnvidia-ml.so.1",
-    "/run/opengl-driver/lib/libnvidia-ml.so.1", /* NixOS */
-    "/usr/lib64/libnvidia-ml.so.1",
-    "/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1",
-    "/usr/lib/aarch64-linux-gnu/libnvidia-ml.so.1",
-    "/usr/local/nvidia/lib64/libnvidia-ml.so.1", /* container images of some clouds */
-    "/usr/local/nvidia/lib/libnvidia-ml.so.1",
-};
+static const char *const library_places[] = {NVML_LIBRARY_PLACES};
 
 static int open_library(const char *path, void **ret, struct gp_err *err)
 {

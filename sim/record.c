@@ -1,0 +1,533 @@
+#include "sim/record.h"
+
+#include "base/err.h"
+#include "base/strbuf.h"
+#include "base/utf8.h"
+#include "sim/record_doc.h"
+#include "sim/record_list.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* After so many calls without an answer the rest of a device is not asked. */
+enum { MAX_TIMEOUTS = 3 };
+
+struct recorder {
+    const struct rec_config *config;
+    struct rec_api api;
+    struct rec_runner *runner;
+    struct rec_doc doc;
+    struct rec_call *call; /* the one in hand */
+    unsigned int driver[3];
+    char where[48]; /* what is being asked, for the notes */
+    unsigned int timeouts;
+    bool failed; /* out of memory or threads */
+    struct {
+        uint64_t ns;
+        uint64_t calls;
+    } cost[SIM_FN_COUNT];
+};
+
+/* ------------------------------------------------------------------------- calls */
+
+/* Makes the call that is prepared in r->call. */
+static nvmlReturn_t ask(struct recorder *r)
+{
+    struct rec_call *c = r->call;
+    c->api = &r->api;
+    if (r->timeouts >= MAX_TIMEOUTS || r->failed)
+        return c->code = NVML_ERROR_TIMEOUT;
+    if (!rec_run(r->runner, c)) {
+        r->failed = true;
+        return c->code = NVML_ERROR_MEMORY;
+    }
+    r->cost[c->function].ns += c->ns;
+    r->cost[c->function].calls++;
+    if (c->code == NVML_ERROR_TIMEOUT && c->ns >= r->config->timeout_ns) {
+        r->timeouts++;
+        rec_doc_note(&r->doc, "%s: %s gave no answer%s", r->where, sim_function_names[c->function],
+                     r->timeouts == MAX_TIMEOUTS ? "; nothing more was asked there" : "");
+    }
+    return c->code;
+}
+
+static struct rec_call *prepare(struct recorder *r, enum sim_function function,
+                                nvmlReturn_t (*ask_it)(struct rec_call *), nvmlDevice_t device)
+{
+    free(r->call->entries);
+    *r->call = (struct rec_call){.function = function, .ask = ask_it, .device = device};
+    return r->call;
+}
+
+static nvmlReturn_t ask_init(struct rec_call *c)
+{
+    return c->api->nvmlInit_v2();
+}
+
+static nvmlReturn_t ask_shutdown(struct rec_call *c)
+{
+    return c->api->nvmlShutdown();
+}
+
+static nvmlReturn_t ask_count(struct rec_call *c)
+{
+    return c->api->nvmlDeviceGetCount_v2(&c->count);
+}
+
+static nvmlReturn_t ask_handle(struct rec_call *c)
+{
+    return c->api->nvmlDeviceGetHandleByIndex_v2(c->key, &c->handle);
+}
+
+static nvmlReturn_t ask_driver_version(struct rec_call *c)
+{
+    return c->api->nvmlSystemGetDriverVersion(c->text, NVML_SYSTEM_DRIVER_VERSION_BUFFER_SIZE);
+}
+
+static nvmlReturn_t ask_nvml_version(struct rec_call *c)
+{
+    return c->api->nvmlSystemGetNVMLVersion(c->text, NVML_SYSTEM_NVML_VERSION_BUFFER_SIZE);
+}
+
+static nvmlReturn_t ask_cuda_version(struct rec_call *c)
+{
+    int version = 0;
+    nvmlReturn_t code = c->api->nvmlSystemGetCudaDriverVersion_v2
+                            ? c->api->nvmlSystemGetCudaDriverVersion_v2(&version)
+                            : c->api->nvmlSystemGetCudaDriverVersion(&version);
+    c->numbers[0] = (uint64_t)version;
+    return code;
+}
+
+static nvmlReturn_t ask_process_name(struct rec_call *c)
+{
+    return c->api->nvmlSystemGetProcessName(c->key, c->text, sizeof(c->text));
+}
+
+static nvmlReturn_t ask_uuid(struct rec_call *c)
+{
+    return c->api->nvmlDeviceGetUUID(c->device, c->text, NVML_DEVICE_UUID_V2_BUFFER_SIZE);
+}
+
+static nvmlReturn_t ask_pci(struct rec_call *c)
+{
+    return c->api->nvmlDeviceGetPciInfo_v3(c->device, &c->pci);
+}
+
+static nvmlReturn_t ask_fields(struct rec_call *c)
+{
+    return c->api->nvmlDeviceGetFieldValues(c->device, (int)c->count, c->fields);
+}
+
+static nvmlReturn_t ask_max_mig(struct rec_call *c)
+{
+    return c->api->nvmlDeviceGetMaxMigDeviceCount(c->device, &c->count);
+}
+
+static nvmlReturn_t ask_mig_handle(struct rec_call *c)
+{
+    return c->api->nvmlDeviceGetMigDeviceHandleByIndex(c->device, c->key, &c->handle);
+}
+
+static nvmlReturn_t ask_instances(struct rec_call *c)
+{
+    unsigned int gi = 0, ci = 0;
+    nvmlReturn_t code = c->api->nvmlDeviceGetGpuInstanceId(c->device, &gi);
+    if (code == NVML_SUCCESS)
+        code = c->api->nvmlDeviceGetComputeInstanceId(c->device, &ci);
+    c->numbers[0] = gi;
+    c->numbers[1] = ci;
+    return code;
+}
+
+/* ------------------------------------------------------------------------- answers */
+
+/* A later function is asked for a slot only if the earlier one is not there or not of this form. */
+static bool is_open(const struct rec_answers *answers, enum sim_slot slot)
+{
+    return !answers->asked[slot] ||
+           answers->values[slot].code == NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+}
+
+static void keep_value(struct recorder *r, enum sim_slot slot, size_t i,
+                       struct rec_answers *answers)
+{
+    const struct rec_call *c = r->call;
+    struct sim_value *v = &answers->values[slot];
+    v->code = c->unknown & 1u << i ? NVML_ERROR_NOT_SUPPORTED : c->code;
+    answers->asked[slot] = true;
+    if (v->code != NVML_SUCCESS)
+        return;
+    v->number = c->numbers[i];
+    if (sim_answers[slot].kind == SIM_KIND_TEXT)
+        v->text = rec_doc_text(&r->doc, c->text);
+    /* A list has no value: that it answers is all. */
+    if (slot == SIM_LIST_COMPUTE || slot == SIM_LIST_GRAPHICS || slot == SIM_LIST_MPS ||
+        slot == SIM_PROCESS_UTIL)
+        v->number = 0;
+}
+
+static void ask_answers(struct recorder *r, nvmlDevice_t device, struct rec_answers *answers)
+{
+    memset(answers, 0, sizeof(*answers));
+    for (size_t i = 0; i < rec_probe_count; i++) {
+        const struct rec_probe *probe = &rec_probes[i];
+        if (!r->api.present[probe->function] || !is_open(answers, probe->slot))
+            continue;
+        for (unsigned int key = 0; key < probe->keys; key++) {
+            prepare(r, probe->function, probe->ask, device)->key = key;
+            (void)ask(r);
+            for (unsigned int v = 0; v < probe->values; v++)
+                keep_value(r, probe->slot + key * probe->values + v, v, answers);
+        }
+    }
+}
+
+/* ------------------------------------------------------------------------- fields */
+
+static void keep_fields(struct recorder *r, const struct rec_answers *answers, json_t *out)
+{
+    const struct rec_call *c = r->call;
+    for (unsigned int i = 0; i < c->count; i++) {
+        const nvmlFieldValue_t *f = &c->fields[i];
+        nvmlReturn_t code = c->code == NVML_SUCCESS ? f->nvmlReturn : c->code;
+        unsigned int newest = sim_field_newest(r->driver, f->fieldId);
+        bool energy =
+            newest == NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION || newest == NVML_FI_DEV_ENERGY;
+        nvmlReturn_t without = newest == 0 ? NVML_ERROR_INVALID_ARGUMENT
+                               : energy    ? answers->values[SIM_ENERGY].code
+                                           : NVML_ERROR_NOT_SUPPORTED;
+        if (code != without || code == NVML_SUCCESS)
+            rec_doc_field(&r->doc, out, f, code);
+    }
+}
+
+/* Asks all ids with the scopes that they have, a batch at a time. */
+static json_t *ask_all_fields(struct recorder *r, nvmlDevice_t device,
+                              const struct rec_answers *answers)
+{
+    json_t *out = json_object();
+    if (!r->api.present[SIM_FN_nvmlDeviceGetFieldValues])
+        return out;
+    struct rec_call *c = prepare(r, SIM_FN_nvmlDeviceGetFieldValues, ask_fields, device);
+    for (unsigned int id = 1; id <= SIM_FIELD_LAST; id++) {
+        unsigned int newest = sim_field_newest(r->driver, id);
+        unsigned int scope, at = 0;
+        while (rec_field_scope(newest, at++, &scope)) {
+            c->fields[c->count++] = (nvmlFieldValue_t){.fieldId = id, .scopeId = scope};
+            if (c->count < REC_FIELDS)
+                continue;
+            (void)ask(r);
+            keep_fields(r, answers, out);
+            c = prepare(r, SIM_FN_nvmlDeviceGetFieldValues, ask_fields, device);
+        }
+    }
+    if (c->count > 0) {
+        (void)ask(r);
+        keep_fields(r, answers, out);
+    }
+    return out;
+}
+
+/* ------------------------------------------------------------------------- processes */
+
+struct processes {
+    struct sim_process *all;
+    size_t count;
+};
+
+static bool same_process(const struct sim_process *a, const struct sim_process *b)
+{
+    return a->pid == b->pid && a->gpu_instance == b->gpu_instance &&
+           a->compute_instance == b->compute_instance;
+}
+
+static void add_process(struct recorder *r, struct processes *p, const struct sim_process *new,
+                        enum rec_list list)
+{
+    struct sim_process *found = NULL;
+    for (size_t i = 0; i < p->count && !found; i++)
+        if (same_process(&p->all[i], new))
+            found = &p->all[i];
+    if (!found) {
+        struct sim_process *grown =
+            p->count < SIM_MAX_PROCESSES ? realloc(p->all, (p->count + 1) * sizeof(*grown)) : NULL;
+        if (!grown) {
+            rec_doc_note(&r->doc, "%s: more than %zu processes; the rest is missing", r->where,
+                         p->count);
+            return;
+        }
+        p->all = grown;
+        found = &p->all[p->count++];
+        *found = *new;
+    }
+    found->compute |= list == REC_COMPUTE;
+    found->graphics |= list == REC_GRAPHICS;
+    found->mps |= list == REC_MPS;
+}
+
+/* On a MIG device the driver may leave out which one it is. */
+static void ask_processes(struct recorder *r, nvmlDevice_t device, const int instances[2],
+                          struct processes *p)
+{
+    for (int list = REC_COMPUTE; list < REC_LISTS; list++) {
+        struct rec_call *c = prepare(r, SIM_FN_nvmlDeviceGetComputeRunningProcesses, NULL, device);
+        if (!rec_list_ask(&r->api, r->driver, (enum rec_list)list, c) || ask(r) != NVML_SUCCESS)
+            continue;
+        for (unsigned int i = 0; i < c->count; i++) {
+            struct sim_process process = rec_list_entry(c, i);
+            if (instances && process.gpu_instance == SIM_NO_INSTANCE) {
+                process.gpu_instance = instances[0];
+                process.compute_instance = instances[1];
+            }
+            add_process(r, p, &process, (enum rec_list)list);
+        }
+    }
+}
+
+static void ask_shares(struct recorder *r, nvmlDevice_t device, struct processes *p)
+{
+    const struct rec_call *c =
+        prepare(r, SIM_FN_nvmlDeviceGetProcessUtilization, rec_ask_utilization, device);
+    if (!r->api.present[c->function] || ask(r) != NVML_SUCCESS)
+        return;
+    const nvmlProcessUtilizationSample_t *samples = c->entries;
+    for (unsigned int i = 0; i < c->count; i++)
+        for (size_t j = 0; j < p->count; j++)
+            if (p->all[j].pid == samples[i].pid && samples[i].smUtil <= 100)
+                p->all[j].share_pct = samples[i].smUtil;
+}
+
+static void ask_names(struct recorder *r, struct processes *p)
+{
+    for (size_t i = 0; i < p->count; i++) {
+        struct rec_call *c = prepare(r, SIM_FN_nvmlSystemGetProcessName, ask_process_name, NULL);
+        c->key = p->all[i].pid;
+        bool named = r->api.present[c->function] && ask(r) == NVML_SUCCESS;
+        p->all[i].name = named && !r->config->redact ? rec_doc_text(&r->doc, c->text) : "";
+    }
+}
+
+/* ------------------------------------------------------------------------- devices */
+
+static json_t *ask_mig(struct recorder *r, nvmlDevice_t device, unsigned int index,
+                       struct processes *p)
+{
+    struct rec_answers answers;
+    prepare(r, SIM_FN_nvmlDeviceGetMigDeviceHandleByIndex, ask_mig_handle, device)->key = index;
+    if (ask(r) != NVML_SUCCESS)
+        return NULL;
+    nvmlDevice_t mig = r->call->handle;
+    (void)prepare(r, SIM_FN_nvmlDeviceGetGpuInstanceId, ask_instances, mig);
+    if (ask(r) != NVML_SUCCESS) {
+        rec_doc_note(&r->doc, "%s: MIG device %u does not tell its instances and is left out",
+                     r->where, index);
+        return NULL;
+    }
+    const int instances[] = {(int)r->call->numbers[0], (int)r->call->numbers[1]};
+    (void)prepare(r, SIM_FN_nvmlDeviceGetUUID, ask_uuid, mig);
+    char uuid[REC_TEXT_SIZE] = "";
+    if (ask(r) == NVML_SUCCESS)
+        memcpy(uuid, r->call->text, sizeof(uuid));
+    const char *id = rec_doc_secret(&r->doc, uuid);
+    ask_answers(r, mig, &answers);
+    ask_processes(r, mig, instances, p);
+    return json_pack("{s:i, s:i, s:s, s:o}", "gpu_instance", instances[0], "compute_instance",
+                     instances[1], "uuid", id, "answers",
+                     rec_doc_answers(&r->doc, r->where, &answers, true));
+}
+
+static json_t *ask_migs(struct recorder *r, nvmlDevice_t device, struct processes *p)
+{
+    (void)prepare(r, SIM_FN_nvmlDeviceGetMaxMigDeviceCount, ask_max_mig, device);
+    if (!r->api.present[r->call->function] || !r->api.nvmlDeviceGetMigDeviceHandleByIndex ||
+        !r->api.nvmlDeviceGetGpuInstanceId || !r->api.nvmlDeviceGetComputeInstanceId ||
+        ask(r) != NVML_SUCCESS)
+        return NULL;
+    unsigned int count = r->call->count < SIM_MAX_MIGS ? r->call->count : SIM_MAX_MIGS;
+    json_t *migs = json_array();
+    for (unsigned int i = 0; i < count; i++) {
+        json_t *mig = ask_mig(r, device, i, p);
+        if (mig)
+            (void)json_array_append_new(migs, mig);
+    }
+    return migs;
+}
+
+/* A GPU that gives no handle keeps its place and answers so. */
+static json_t *absent_device(struct recorder *r, unsigned int index, nvmlReturn_t code)
+{
+    char uuid[64], fault[96];
+    const char *name = sim_return_name(code);
+    (void)snprintf(uuid, sizeof(uuid), "GPU-00000000-0000-0000-0000-%012u", index);
+    (void)snprintf(fault, sizeof(fault), "%u:error=%s:nvmlDeviceGetHandleBy", index,
+                   name ? name : "UNKNOWN");
+    (void)json_array_append_new(r->doc.faults, json_string(fault));
+    rec_doc_note(&r->doc, "%s: gives no handle (%s); its answers are not known", r->where,
+                 name ? name : "UNKNOWN");
+    return json_pack("{s:s, s:{s:s}}", "uuid", uuid, "pci", "bus_id", "00000000:00:00.0");
+}
+
+static json_t *pci_of(struct recorder *r, nvmlDevice_t device)
+{
+    (void)prepare(r, SIM_FN_nvmlDeviceGetPciInfo_v3, ask_pci, device);
+    if (!r->api.present[r->call->function] || ask(r) != NVML_SUCCESS) {
+        rec_doc_note(&r->doc, "%s: its PCI address is not known", r->where);
+        return json_pack("{s:s}", "bus_id", "00000000:00:00.0");
+    }
+    char bus_id[24], id[16], subsystem[16];
+    const nvmlPciInfo_t *pci = &r->call->pci;
+    (void)snprintf(bus_id, sizeof(bus_id), "%08X:%02X:%02X.0", pci->domain, pci->bus & 0xff,
+                   pci->device & 0xff);
+    (void)snprintf(id, sizeof(id), "0x%08X", pci->pciDeviceId);
+    (void)snprintf(subsystem, sizeof(subsystem), "0x%08X", pci->pciSubSystemId);
+    return json_pack("{s:s, s:s, s:s}", "bus_id", bus_id, "device_id", id, "subsystem_id",
+                     subsystem);
+}
+
+static json_t *ask_device(struct recorder *r, unsigned int index)
+{
+    struct rec_answers answers;
+    struct processes p = {0};
+    (void)snprintf(r->where, sizeof(r->where), "GPU %u", index);
+    r->timeouts = 0;
+    prepare(r, SIM_FN_nvmlDeviceGetHandleByIndex_v2, ask_handle, NULL)->key = index;
+    nvmlReturn_t code = ask(r);
+    if (code != NVML_SUCCESS)
+        return absent_device(r, index, code);
+    nvmlDevice_t device = r->call->handle;
+    (void)prepare(r, SIM_FN_nvmlDeviceGetUUID, ask_uuid, device);
+    char uuid[REC_TEXT_SIZE];
+    (void)snprintf(uuid, sizeof(uuid), "GPU-00000000-0000-0000-0000-%012u", index);
+    if (ask(r) == NVML_SUCCESS)
+        memcpy(uuid, r->call->text, sizeof(uuid));
+    else
+        rec_doc_note(&r->doc, "%s: its UUID is not known", r->where);
+    const char *id = rec_doc_secret(&r->doc, uuid);
+    json_t *pci = pci_of(r, device);
+    ask_answers(r, device, &answers);
+    json_t *fields = ask_all_fields(r, device, &answers);
+    ask_processes(r, device, NULL, &p);
+    json_t *migs = ask_migs(r, device, &p);
+    ask_shares(r, device, &p);
+    ask_names(r, &p);
+    json_t *out =
+        json_pack("{s:s, s:o, s:o, s:o, s:o}", "uuid", id, "pci", pci,
+                  "answers", rec_doc_answers(&r->doc, r->where, &answers, false), "fields", fields,
+                  "processes", rec_doc_processes(&r->doc, r->where, p.all, p.count));
+    if (migs)
+        (void)json_object_set_new(out, "mig", migs);
+    free(p.all);
+    return out;
+}
+
+/* ------------------------------------------------------------------------- the machine */
+
+static void ask_system(struct recorder *r)
+{
+    static const struct {
+        enum sim_function function;
+        nvmlReturn_t (*ask)(struct rec_call *);
+        const char *key;
+        bool number;
+    } rows[] = {
+        {SIM_FN_nvmlSystemGetDriverVersion, ask_driver_version, "version", false},
+        {SIM_FN_nvmlSystemGetNVMLVersion, ask_nvml_version, "nvml", false},
+        {SIM_FN_nvmlSystemGetCudaDriverVersion, ask_cuda_version, "cuda", true},
+    };
+    (void)snprintf(r->where, sizeof(r->where), "driver");
+    for (size_t i = 0; i < GP_ARRAY_LEN(rows); i++) {
+        const struct rec_call *c = prepare(r, rows[i].function, rows[i].ask, NULL);
+        if (!r->api.present[rows[i].function] || ask(r) != NVML_SUCCESS) {
+            const char *name = r->call->code ? sim_return_name(r->call->code) : NULL;
+            rec_doc_note(&r->doc, "%s answers %s", sim_function_names[rows[i].function],
+                         name ? name : "nothing");
+            continue;
+        }
+        json_t *value = rows[i].number ? json_integer((json_int_t)c->numbers[0])
+                                       : json_string(rec_doc_text(&r->doc, c->text));
+        (void)json_object_set_new(r->doc.driver, rows[i].key, value);
+        if (i == 0)
+            (void)sscanf(c->text, "%u.%u.%u", &r->driver[0], &r->driver[1], &r->driver[2]);
+    }
+}
+
+static int start_driver(struct recorder *r, struct gp_err *err)
+{
+    (void)snprintf(r->where, sizeof(r->where), "driver");
+    (void)prepare(r, SIM_FN_nvmlInit_v2, ask_init, NULL);
+    nvmlReturn_t code = ask(r);
+    if (code == NVML_SUCCESS)
+        return GP_OK;
+    const char *words = r->api.gpulse_sim_error ? r->api.gpulse_sim_error() : "";
+    const char *name = sim_return_name(code);
+    if (words[0])
+        return gp_err_set(err, GP_EDRIVER, "%s", words);
+    return gp_err_set(err, GP_EDRIVER, "cannot start NVML: nvmlInit_v2 answers %s (%d)",
+                      name ? name : "a code without a name", (int)code);
+}
+
+static json_t *latencies(const struct recorder *r)
+{
+    json_t *out = json_object();
+    for (size_t fn = 0; fn < SIM_FN_COUNT; fn++)
+        if (r->cost[fn].calls > 0)
+            (void)json_object_set_new(
+                out, sim_function_names[fn],
+                json_integer((json_int_t)(r->cost[fn].ns / r->cost[fn].calls / 1000)));
+    return out;
+}
+
+static int record(struct recorder *r, json_t **ret, struct gp_err *err)
+{
+    int result = start_driver(r, err);
+    if (result < 0)
+        return result;
+    ask_system(r);
+    (void)prepare(r, SIM_FN_nvmlDeviceGetCount_v2, ask_count, NULL);
+    if (ask(r) != NVML_SUCCESS || r->call->count == 0)
+        return gp_err_set(err, r->call->code ? GP_EDRIVER : GP_ENODEV,
+                          r->call->code ? "the driver does not count its GPUs" : "no GPU here");
+    unsigned int count = r->call->count;
+    if (count > SIM_MAX_DEVICES)
+        rec_doc_note(&r->doc, "%u GPUs; the first %d are here", count, SIM_MAX_DEVICES);
+    for (unsigned int i = 0; i < count && i < SIM_MAX_DEVICES; i++)
+        (void)json_array_append_new(r->doc.devices, ask_device(r, i));
+    r->timeouts = 0;
+    (void)prepare(r, SIM_FN_nvmlShutdown, ask_shutdown, NULL);
+    (void)ask(r);
+    if (r->failed)
+        return gp_err_set(err, GP_ENOMEM, "out of memory or threads");
+    if (r->config->latency)
+        r->doc.latency = latencies(r);
+    *ret = rec_doc_machine(&r->doc, r->api.present, r->driver);
+    return *ret ? GP_OK : gp_err_set(err, GP_ENOMEM, "out of memory");
+}
+
+int rec_machine(const struct rec_config *config, json_t **ret, bool *ret_stuck, struct gp_err *err)
+{
+    struct recorder *r = calloc(1, sizeof(*r));
+    int result = r ? GP_OK : gp_err_set(err, GP_ENOMEM, "out of memory");
+    if (result < 0)
+        return result;
+    r->config = config;
+    r->call = calloc(1, sizeof(*r->call));
+    r->runner = rec_runner_new(config->timeout_ns);
+    if (!r->call || !r->runner || !rec_doc_init(&r->doc, config->redact))
+        result = gp_err_set(err, GP_ENOMEM, "out of memory");
+    if (result == GP_OK)
+        result = rec_load(&r->api, config->library, err);
+    if (result == GP_OK)
+        result = record(r, ret, err);
+    *ret_stuck = !rec_runner_free(r->runner);
+    /* A call in progress may use the library and its table for ever. */
+    if (*ret_stuck)
+        return result;
+    if (r->call)
+        free(r->call->entries);
+    free(r->call);
+    rec_doc_fini(&r->doc);
+    free(r);
+    return result;
+}

@@ -1,0 +1,224 @@
+#!/usr/bin/env python3
+"""`gpulse sim record` writes down what a driver answers: the recording of a machine answers as the
+machine does, and its own recording is the same file, byte for byte.
+
+variants: default asan
+"""
+import json
+import os
+import re
+import tempfile
+from pathlib import Path
+
+from tap import BUILD, good, gpulse, main, run, test
+
+FOLDER = tempfile.TemporaryDirectory()
+WORK = Path(FOLDER.name)
+os.environ["GPULSE_SIM_STATE"] = str(WORK / "state")
+BUILT_IN = sorted(p.stem for p in Path(BUILD, "sim/machines").glob("*.json"))
+
+
+def record(machine, name, *more):
+    """Records a machine into a file of that name; returns its path and the messages."""
+    path = WORK / f"{name}.json"
+    result = gpulse("--sim", machine, "--sim-still", "sim", "record", "-o", path, *more)
+    good(result)
+    return path, result.stderr
+
+
+def load(path):
+    return json.loads(Path(path).read_text())
+
+
+def shown(machine, *words):
+    """All that gpulse says of a machine, without the moment at which it says it."""
+    result = gpulse("--sim", machine, "--sim-still", "--root", WORK, "query", *words, "-f", "json")
+    assert result.returncode in (0, 6), result.stderr
+    document = json.loads(result.stdout)
+    document.pop("time")
+    document.pop("host")
+    for row in rows_of(document):
+        row.pop("timestamp", None)
+    return document
+
+
+def rows_of(document):
+    return next(value for value in document.values() if isinstance(value, list))
+
+
+def answers(machine):
+    """What gpulse shows of it; the processes in no order, since a file has them list by list."""
+    processes = rows_of(shown(machine, "*", "--processes"))
+    return shown(machine, "*", "--mig"), sorted(json.dumps(row) for row in processes)
+
+
+def changed(machine, change):
+    """A built-in machine with a change, as a file."""
+    document = load(Path(BUILD, "sim/machines", f"{machine}.json"))
+    change(document)
+    path = WORK / "changed.json"
+    path.write_text(json.dumps(document))
+    return path
+
+
+def round_trip(machine, name):
+    first, messages = record(machine, f"{name}.1")
+    second, _ = record(first, f"{name}.2")
+    assert first.read_bytes() == second.read_bytes(), f"{machine}: the recordings differ"
+    assert messages == "" and "notes" not in load(first), f"{machine}: {messages}"
+    assert answers(machine) == answers(first), f"{machine}: its recording answers otherwise"
+    return first
+
+
+for built_in in BUILT_IN:
+    def every_machine(machine=built_in):
+        round_trip(machine, machine)
+    every_machine.__name__ = f"the_recording_of_{built_in}_is_the_machine"
+    test(every_machine)
+
+
+@test
+def there_were_machines_to_record():
+    assert len(BUILT_IN) >= 12, BUILT_IN
+
+
+@test
+def older_and_newer_drivers_are_recorded_as_such():
+    for driver in ("450", "470", "535.43", "535.98", "575", "610"):
+        path = round_trip(f"h100x2,driver={driver}", f"driver-{driver}")
+        assert load(path)["driver"]["version"].startswith(driver), path
+        assert "missing" not in load(path), "the version alone says what is missing"
+
+
+@test
+def a_symbol_is_recorded_as_missing_or_present():
+    def change(m):
+        m["missing"] = ["nvmlDeviceGetFanSpeed", "nvmlDeviceGetRetiredPages"]
+        m["present"] = ["nvmlDeviceGetHostname_v1"]
+    machine = changed("h100", change)
+    path = round_trip(machine, "symbols")
+    assert load(path)["missing"] == load(machine)["missing"]
+    assert load(path)["present"] == load(machine)["present"]
+    assert "FanSpeed" not in load(path)["devices"][0]["answers"]
+
+
+@test
+def return_codes_are_kept_as_they_are():
+    def change(m):
+        answers = m["devices"][0]["answers"]
+        answers.update(PowerUsage="NO_PERMISSION", Serial="UNKNOWN", EccMode="CORRUPTED_INFOROM",
+                       ComputeRunningProcesses="NO_PERMISSION", Temperature="NOT_READY")
+        m["devices"][0]["fields"]["82"] = "NO_DATA"
+    machine = changed("h100", change)
+    got = load(round_trip(machine, "codes"))["devices"]
+    for key in ("PowerUsage", "Serial", "EccMode", "ComputeRunningProcesses", "Temperature"):
+        assert got[0]["answers"][key] == load(machine)["devices"][0]["answers"][key], key
+    assert got[0]["fields"]["82"] == "NO_DATA"
+    assert got[1]["answers"]["PowerUsage"] > 0 and got[0]["processes"] == []
+
+
+@test
+def types_shares_and_instances_of_processes_are_kept():
+    def change(m):
+        m["workload"] = []
+        m["devices"][0]["processes"] = [
+            {"pid": 100, "type": kind, "name": kind, "memory_bytes": 1 << 20, "util": 5 + i}
+            | {"pid": 100 + i} for i, kind in enumerate(("C", "C+G", "M+C", "G", "M"))]
+        m["devices"][0]["processes"].append({"pid": 99, "type": "M", "memory_bytes": None})
+    machine = changed("h100", change)
+    path = round_trip(machine, "processes")
+    assert load(path)["devices"][0]["processes"] == load(machine)["devices"][0]["processes"]
+    mig = load(round_trip("a100-mig", "mig"))["devices"][0]
+    assert len(mig["mig"]) == 4 and {p["gpu_instance"] for p in mig["processes"]} >= {3}
+
+
+@test
+def a_call_that_hangs_is_noted_and_the_rest_goes_on():
+    good(gpulse("sim", "fault", "-m", "h100x2", "--gpu", "1", "hang=1h:nvmlDeviceGetFanSpeed"))
+    path, messages = record("h100x2", "hang", "--timeout", "1s")
+    good(gpulse("sim", "fault", "-m", "h100x2", "clear"))
+    devices = load(path)["devices"]
+    assert devices[1]["answers"]["FanSpeed"] == "TIMEOUT", devices[1]["answers"]["FanSpeed"]
+    assert devices[1]["answers"]["EnforcedPowerLimit"] == 700000
+    assert devices[0]["answers"]["FanSpeed"] == "NOT_SUPPORTED"
+    assert load(path)["notes"] == ["GPU 1: nvmlDeviceGetFanSpeed gave no answer"]
+    assert messages == "gpulse sim: note: GPU 1: nvmlDeviceGetFanSpeed gave no answer\n", messages
+
+
+@test
+def a_gpu_that_always_hangs_is_given_up():
+    good(gpulse("sim", "fault", "-m", "h100x2", "--gpu", "0", "hang=1h:nvmlDeviceGetP"))
+    path, messages = record("h100x2", "stuck", "--timeout", "300ms")
+    good(gpulse("sim", "fault", "-m", "h100x2", "clear"))
+    devices = load(path)["devices"]
+    assert "nothing more was asked there" in messages and len(messages.splitlines()) <= 5, messages
+    assert devices[0]["answers"]["Name"] == "NVIDIA H100 80GB HBM3"
+    assert devices[1]["answers"]["PowerUsage"] > 0
+
+
+@test
+def a_gpu_without_a_handle_keeps_its_place():
+    good(gpulse("sim", "fault", "-m", "h100x4", "--gpu", "2", "lost"))
+    path, messages = record("h100x4", "lost")
+    good(gpulse("sim", "fault", "-m", "h100x4", "clear"))
+    document = load(path)
+    assert document["faults"] == ["2:error=GPU_IS_LOST:nvmlDeviceGetHandleBy"]
+    assert "GPU 2: gives no handle (GPU_IS_LOST)" in messages
+    status = gpulse("--sim", path, "status")
+    assert status.returncode == 6 and "GPU is lost" in status.stdout, status.stdout
+
+
+@test
+def redaction_takes_out_who_the_machine_is():
+    kept, _ = record("a100-mig", "kept")
+    path, _ = record("a100-mig", "redacted", "--redact")
+    before, after = load(kept)["devices"][0], load(path)["devices"][0]
+    text = path.read_text()
+    secrets = [before["uuid"], before["answers"]["Serial"], *(m["uuid"] for m in before["mig"]),
+               *(p["name"] for p in before["processes"])]
+    assert len(secrets) >= 8
+    for secret in secrets:
+        assert secret not in text, secret
+    identities = [after["uuid"], *(m["uuid"] for m in after["mig"])]
+    assert len(set(identities)) == 5
+    for identity in identities:
+        assert re.fullmatch(r"(GPU|MIG)-0{8}-0{4}-0{4}-0{4}-0{11}\d", identity), identity
+    assert after["answers"]["PowerUsage"] == before["answers"]["PowerUsage"]
+    assert good(gpulse("--sim", path, "query", "name", "-f", "csv")).count("A100") == 1
+
+
+@test
+def latency_is_measured_on_request():
+    good(gpulse("sim", "fault", "-m", "t4", "slow=30ms:nvmlDeviceGetFanSpeed"))
+    path, _ = record("t4", "slow", "--latency")
+    good(gpulse("sim", "fault", "-m", "t4", "clear"))
+    assert load(path)["latency_us"]["nvmlDeviceGetFanSpeed"] >= 30000
+    assert "latency_us" not in load(record("t4", "quick")[0])
+    good(gpulse("--sim", path, "status"))
+
+
+@test
+def it_says_what_is_wrong():
+    def refused(status, words, *command):
+        result = gpulse(*command)
+        assert result.returncode == status, (command, result.returncode, result.stderr)
+        assert re.search(words, result.stderr), result.stderr
+    refused(4, "cannot load the driver's library: .*nosuch", "sim", "record", "--library", "/nosuch")
+    refused(4, "no simulated machine is called 'nosuch'", "sim", "record", "-m", "nosuch")
+    refused(2, "record takes no arguments", "sim", "record", "-m", "t4", "file.json")
+    refused(1, "cannot create '/nosuch/file'", "sim", "record", "-m", "t4", "-o", "/nosuch/file")
+    good(gpulse("sim", "fault", "-m", "t4", "mismatch"))
+    refused(4, "nvmlInit_v2 answers LIB_RM_VERSION_MISMATCH", "sim", "record", "-m", "t4")
+    good(gpulse("sim", "fault", "-m", "t4", "clear"))
+
+
+@test
+def another_library_is_recorded_by_its_path():
+    library = Path(BUILD).resolve() / "sim/libnvidia-ml.so.1"
+    path = WORK / "library.json"
+    good(run(os.environ.get("GPULSE", "build/gpulse"), "sim", "record", "--library", library, "-o",
+             path, env=dict(os.environ, GPULSE_SIM="t4", GPULSE_SIM_STILL="1")))
+    assert path.read_bytes() == record("t4", "by-name")[0].read_bytes()
+
+
+main()
