@@ -1,6 +1,6 @@
-/* Where libnvidia-ml.so.1 is. Never the unversioned libnvidia-ml.so: that is often the toolkit's stub,
- * or absent (drivers since 560). WSL ships a second copy that does not work, so its own folder goes
- * first. */
+/* Where libnvidia-ml.so.1 is. Never the unversioned libnvidia-ml.so: that is often the toolkit's
+ * stub, or absent (drivers since 560). WSL ships a second copy that does not work, so its own
+ * folder goes first. */
 #ifndef GPULSE_ABI_NVML_LIBRARY_H
 #define GPULSE_ABI_NVML_LIBRARY_H
 
