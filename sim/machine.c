@@ -341,14 +341,17 @@ static int load_answer(struct loader *l, const char *key, json_t *json, struct s
     return GP_OK;
 }
 
+nvmlReturn_t sim_slot_default(enum sim_slot slot)
+{
+    bool list = slot == SIM_LIST_COMPUTE || slot == SIM_LIST_GRAPHICS || slot == SIM_LIST_MPS ||
+                slot == SIM_PROCESS_UTIL || slot == SIM_SAMPLES;
+    return list ? NVML_SUCCESS : NVML_ERROR_NOT_SUPPORTED;
+}
+
 static int load_answers(struct loader *l, json_t *device, struct sim_value *answers)
 {
     for (size_t slot = 0; slot < SIM_SLOT_COUNT; slot++)
-        answers[slot].code = NVML_ERROR_NOT_SUPPORTED;
-    /* A device that has processes to list lists them; only a return code must be stated. */
-    answers[SIM_LIST_COMPUTE] = answers[SIM_LIST_GRAPHICS] = answers[SIM_LIST_MPS] =
-        answers[SIM_PROCESS_UTIL] = answers[SIM_SAMPLES] = (struct sim_value){.code = NVML_SUCCESS};
-
+        answers[slot] = (struct sim_value){.code = sim_slot_default((enum sim_slot)slot)};
     json_t *object = json_object_get(device, "answers");
     size_t at = enter(l, "answers");
     if (object && !json_is_object(object))

@@ -101,6 +101,9 @@ struct sim_answer {
 };
 extern const struct sim_answer sim_answers[SIM_SLOT_COUNT];
 
+/* What a slot answers that no file mentions: NOT_SUPPORTED, but a list lists what there is. */
+nvmlReturn_t sim_slot_default(enum sim_slot slot);
+
 /* Names accepted for a kind, as nvidia-smi spells them; NULL-terminated, NULL for numeric kinds. */
 struct sim_name {
     const char *name;

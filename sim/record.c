@@ -162,10 +162,6 @@ static void keep_value(struct recorder *r, enum sim_slot slot, size_t i,
     v->number = c->numbers[i];
     if (sim_answers[slot].kind == SIM_KIND_TEXT)
         v->text = rec_doc_text(&r->doc, c->text);
-    /* A list has no value: that it answers is all. */
-    if (slot == SIM_LIST_COMPUTE || slot == SIM_LIST_GRAPHICS || slot == SIM_LIST_MPS ||
-        slot == SIM_PROCESS_UTIL)
-        v->number = 0;
 }
 
 static void ask_answers(struct recorder *r, nvmlDevice_t device, struct rec_answers *answers)
@@ -412,10 +408,9 @@ static json_t *ask_device(struct recorder *r, unsigned int index)
     json_t *migs = ask_migs(r, device, &p);
     ask_shares(r, device, &p);
     ask_names(r, &p);
-    json_t *out =
-        json_pack("{s:s, s:o, s:o, s:o, s:o}", "uuid", id, "pci", pci,
-                  "answers", rec_doc_answers(&r->doc, r->where, &answers, false), "fields", fields,
-                  "processes", rec_doc_processes(&r->doc, r->where, p.all, p.count));
+    json_t *out = json_pack("{s:s, s:o, s:o, s:o, s:o}", "uuid", id, "pci", pci, "answers",
+                            rec_doc_answers(&r->doc, r->where, &answers, false), "fields", fields,
+                            "processes", rec_doc_processes(&r->doc, r->where, p.all, p.count));
     if (migs)
         (void)json_object_set_new(out, "mig", migs);
     free(p.all);

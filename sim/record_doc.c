@@ -141,13 +141,12 @@ static bool fails_alike(const struct rec_answers *answers, enum sim_slot first, 
     return code != NVML_SUCCESS;
 }
 
-/* A list answers unless its row says otherwise; all else is NOT_SUPPORTED, which is written down
- * all the same for a GPU: it tells that this was asked. */
+/* What a file need not say; NOT_SUPPORTED is written down all the same for a GPU: it tells that
+ * this was asked. */
 static bool goes_without_saying(const struct sim_value *v, enum sim_slot slot, bool mig)
 {
-    bool list = slot == SIM_LIST_COMPUTE || slot == SIM_LIST_GRAPHICS || slot == SIM_LIST_MPS ||
-                slot == SIM_PROCESS_UTIL;
-    return list ? v->code == NVML_SUCCESS : mig && v->code == NVML_ERROR_NOT_SUPPORTED;
+    nvmlReturn_t without = sim_slot_default(slot);
+    return v->code == without && (mig || without == NVML_SUCCESS);
 }
 
 json_t *rec_doc_answers(struct rec_doc *doc, const char *where, const struct rec_answers *answers,

@@ -186,6 +186,35 @@ static nvmlReturn_t ask_nvmlDeviceGetProcessUtilization(struct rec_call *c)
     return works ? NVML_SUCCESS : code;
 }
 
+/* Whether there are series at all; which of them is another question. */
+static nvmlReturn_t ask_nvmlDeviceGetSamples(struct rec_call *c)
+{
+    nvmlValueType_t type;
+    unsigned int count = 0;
+    nvmlReturn_t code = c->api->nvmlDeviceGetSamples(c->device, NVML_GPU_UTILIZATION_SAMPLES, 0,
+                                                     &type, &count, NULL);
+    return code == NVML_ERROR_NOT_FOUND ? NVML_SUCCESS : code;
+}
+
+static nvmlReturn_t ask_nvmlGpmSampleGet(struct rec_call *c)
+{
+    nvmlGpmSupport_t support = {.version = NVML_GPM_SUPPORT_VERSION};
+    nvmlGpmSample_t sample;
+    if (!c->api->nvmlGpmQueryDeviceSupport || !c->api->nvmlGpmSampleAlloc ||
+        !c->api->nvmlGpmSampleFree)
+        return NVML_ERROR_FUNCTION_NOT_FOUND;
+    nvmlReturn_t code = c->api->nvmlGpmQueryDeviceSupport(c->device, &support);
+    if (code == NVML_SUCCESS && !support.isSupportedDevice)
+        code = NVML_ERROR_NOT_SUPPORTED;
+    if (code == NVML_SUCCESS)
+        code = c->api->nvmlGpmSampleAlloc(&sample);
+    if (code != NVML_SUCCESS)
+        return code;
+    code = c->api->nvmlGpmSampleGet(c->device, sample);
+    (void)c->api->nvmlGpmSampleFree(sample);
+    return code;
+}
+
 /* ------------------------------------------------------------------------- the table */
 
 #define ROW(function, slot, values, keys)                                                          \
@@ -213,10 +242,12 @@ const struct rec_probe rec_probes[] = {
                               1) ROW(nvmlDeviceGetComputeRunningProcesses_v2, LIST_COMPUTE, 1, 1)
                     ROW(nvmlDeviceGetComputeRunningProcesses, LIST_COMPUTE, 1,
                         1) ROW(nvmlDeviceGetGraphicsRunningProcesses_v3, LIST_GRAPHICS, 1, 1)
-                        ROW(nvmlDeviceGetGraphicsRunningProcesses_v2, LIST_GRAPHICS, 1,
-                            1) ROW(nvmlDeviceGetGraphicsRunningProcesses, LIST_GRAPHICS, 1, 1)
-                            ROW(nvmlDeviceGetMPSComputeRunningProcesses_v3, LIST_MPS, 1, 1)
-                                ROW(nvmlDeviceGetMPSComputeRunningProcesses_v2, LIST_MPS, 1, 1)
-                                    ROW(nvmlDeviceGetMPSComputeRunningProcesses, LIST_MPS, 1, 1)
-                                        ROW(nvmlDeviceGetProcessUtilization, PROCESS_UTIL, 1, 1)};
+                        ROW(nvmlDeviceGetGraphicsRunningProcesses_v2, LIST_GRAPHICS, 1, 1)
+                            ROW(nvmlDeviceGetGraphicsRunningProcesses, LIST_GRAPHICS, 1, 1)
+                                ROW(nvmlDeviceGetMPSComputeRunningProcesses_v3, LIST_MPS, 1, 1)
+                                    ROW(nvmlDeviceGetMPSComputeRunningProcesses_v2, LIST_MPS, 1, 1)
+                                        ROW(nvmlDeviceGetMPSComputeRunningProcesses, LIST_MPS, 1, 1)
+                                            ROW(nvmlDeviceGetProcessUtilization, PROCESS_UTIL, 1, 1)
+                                                ROW(nvmlDeviceGetSamples, SAMPLES, 1, 1)
+                                                    ROW(nvmlGpmSampleGet, GPM, 1, 1)};
 const size_t rec_probe_count = GP_ARRAY_LEN(rec_probes);
