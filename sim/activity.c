@@ -114,6 +114,8 @@ static const struct {
 static nvmlReturn_t gpm_support(const struct sim_call *call)
 {
     const struct sim_device *gpu = call->device->parent ? call->device->parent : call->device;
+    if (sim_is_hit(call, SIM_FAULT_PROFILING) && call->function != SIM_FN_nvmlGpmQueryDeviceSupport)
+        return NVML_ERROR_NO_PERMISSION;
     return gpu->answers[SIM_GPM].code;
 }
 
@@ -274,7 +276,7 @@ static nvmlReturn_t fill_processes(struct sim_call *call, nvmlProcessesUtilizati
         if (util > 0 && now > info->lastSeenTimeStamp)
             info->procUtilArray[n++] = (nvmlProcessUtilizationInfo_v1_t){
                 .timeStamp = now,
-                .pid = processes[i].pid,
+                .pid = sim_listed_pid(call, processes[i].pid),
                 .smUtil = call->absurd ? NVML_NOT_AVAILABLE_U32 : util,
                 .memUtil = call->absurd ? NVML_NOT_AVAILABLE_U32 : util * 55 / 100,
             };

@@ -9,6 +9,7 @@
 #include "base/io.h"
 #include "sim/mig.h"
 #include "sim/setting.h"
+#include "sim/strict.h"
 #include "sim/unplayed.h"
 #include "sim/withhold.h"
 
@@ -30,6 +31,7 @@ struct session {
     atomic_ulong calls;    /* since it began */
     unsigned long failing; /* the call that fails, counted from 1; 0: none */
     nvmlReturn_t failure;
+    bool reversed;        /* the order of its GPUs */
     struct session *next; /* of the retired ones */
 };
 
@@ -40,6 +42,7 @@ static struct {
     atomic_uint active; /* calls in progress */
     unsigned int references;
     unsigned int generations;
+    _Atomic(pid_t) process; /* that initialised */
     char error[400];
     atomic_ullong calls[SIM_FN_COUNT];
 } driver = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -71,6 +74,9 @@ static struct sim_device *find_handle(const struct session *session, nvmlDevice_
 
 /* ------------------------------------------------------------------------- calls */
 
+/* For what is refused at the end of a call. */
+static _Thread_local enum sim_function current;
+
 static void sleep_ns(uint64_t ns)
 {
     if (ns == 0)
@@ -85,10 +91,19 @@ static struct sim_device *gpu_of(struct sim_device *device)
     return device->parent ? device->parent : device;
 }
 
+/* In a container that may use one MIG device, the whole GPU shows neither memory nor processes. */
+static bool denies_parent(const struct sim_call *call, const struct sim_fault *fault)
+{
+    const char *name = sim_function_names[call->function];
+    return call->device && call->device->mig_count > 0 &&
+           (fault->function[0] || strstr(name, "MemoryInfo") || strstr(name, "RunningProcesses"));
+}
+
 static nvmlReturn_t apply_fault(struct sim_call *call, const struct sim_fault *fault)
 {
     switch ((enum sim_fault_kind)fault->kind) {
     case SIM_FAULT_LOST:
+    case SIM_FAULT_GONE:
         if (!call->device)
             break;
         atomic_store(&gpu_of(call->device)->lost, true);
@@ -109,6 +124,19 @@ static nvmlReturn_t apply_fault(struct sim_call *call, const struct sim_fault *f
         break;
     case SIM_FAULT_NOGPU:
         call->no_gpu = true;
+        break;
+    case SIM_FAULT_PARENT:
+        return denies_parent(call, fault) ? NVML_ERROR_NO_PERMISSION : NVML_SUCCESS;
+    case SIM_FAULT_OVERCOUNT:
+    case SIM_FAULT_REORDER:
+    case SIM_FAULT_REPARTITION:
+    case SIM_FAULT_PROFILING:
+    case SIM_FAULT_TYPES:
+    case SIM_FAULT_PIDS:
+    case SIM_FAULT_HIDDEN:
+    case SIM_FAULT_STUCK:
+    case SIM_FAULT_ENERGY:
+        call->effects |= 1u << fault->kind;
         break;
     case SIM_FAULT_UNLOADED:
     case SIM_FAULT_MISMATCH:
@@ -139,6 +167,17 @@ static bool next_fault(const struct sim_call *call, size_t *at, struct sim_fault
     return false;
 }
 
+bool sim_has_fault(const struct sim_call *call, struct sim_device *gpu, enum sim_fault_kind kind)
+{
+    struct sim_call on_gpu = *call;
+    struct sim_fault fault;
+    on_gpu.device = gpu;
+    for (size_t at = 0; next_fault(&on_gpu, &at, &fault);)
+        if (fault.kind == kind)
+            return true;
+    return false;
+}
+
 static nvmlReturn_t apply_faults(struct sim_call *call)
 {
     struct sim_fault fault;
@@ -153,16 +192,23 @@ static nvmlReturn_t apply_faults(struct sim_call *call)
 static nvmlReturn_t begin(struct sim_call *call, enum sim_function function,
                           struct session **ret_session)
 {
-    *call = (struct sim_call){.function = function};
+    *call = (struct sim_call){.function = current = function};
     atomic_fetch_add_explicit(&driver.calls[function], 1, memory_order_relaxed);
+    pid_t process = atomic_load(&driver.process);
+    if (process != 0 && process != getpid())
+        sim_strict_refuse(function, "was called in a child of the process that initialised");
     atomic_fetch_add(&driver.active, 1);
     struct session *session = atomic_load(&driver.current);
-    if (!session)
+    if (!session) {
+        sim_strict_refuse(function,
+                          process ? "was called after nvmlShutdown" : "was called before nvmlInit");
         return NVML_ERROR_UNINITIALIZED;
+    }
     *ret_session = session;
     call->machine = session->machine;
     call->live = session->live;
     call->generation = session->generation;
+    call->reversed = session->reversed;
     if (call->machine->missing[function])
         return NVML_ERROR_FUNCTION_NOT_FOUND;
     sleep_ns((uint64_t)call->machine->latency_us[function] * 1000);
@@ -187,6 +233,9 @@ nvmlReturn_t sim_enter_device(struct sim_call *call, enum sim_function function,
     if (code != NVML_SUCCESS)
         return code;
     call->device = find_handle(session, handle);
+    if (!call->device)
+        sim_strict_refuse(function, handle ? "was called with a handle that is none (any more)"
+                                           : "was called with NULL for a handle");
     if (!call->device || !args_ok)
         return NVML_ERROR_INVALID_ARGUMENT;
     return apply_faults(call);
@@ -211,6 +260,8 @@ const struct sim_device *sim_find_device(nvmlDevice_t handle)
 
 nvmlReturn_t sim_leave(nvmlReturn_t code)
 {
+    if (code == NVML_ERROR_ARGUMENT_VERSION_MISMATCH)
+        sim_strict_refuse(current, "was called with a wrong version word");
     atomic_fetch_sub(&driver.active, 1);
     return code;
 }
@@ -273,9 +324,14 @@ nvmlReturn_t sim_read(const struct sim_call *call, enum sim_slot slot, uint64_t 
     struct sim_value v = sim_live_value(&call->live, call->device, slot);
     /* Identity stays sane: a monitor that cannot tell its GPUs apart is another test. */
     bool measured = sim_answers[slot].motion != SIM_MOTION_STATIC || slot == SIM_MEM_TOTAL;
-    if (v.code == NVML_SUCCESS)
-        *ret = call->absurd && measured ? absurd_number(slot) : v.number;
-    return v.code;
+    if (v.code != NVML_SUCCESS)
+        return v.code;
+    *ret = call->absurd && measured ? absurd_number(slot) : v.number;
+    if (sim_is_hit(call, SIM_FAULT_STUCK) && sim_answers[slot].motion == SIM_MOTION_UTIL)
+        *ret = 100;
+    if (sim_is_hit(call, SIM_FAULT_ENERGY) && slot == SIM_ENERGY)
+        *ret -= call->device->answers[slot].number;
+    return NVML_SUCCESS;
 }
 
 /* ------------------------------------------------------------------------- initialisation */
@@ -407,6 +463,7 @@ static nvmlReturn_t session_faults(struct session *session, enum sim_function fu
         nvmlReturn_t code = apply_fault(&call, &fault);
         if (code != NVML_SUCCESS)
             return code;
+        session->reversed |= fault.kind == SIM_FAULT_REORDER;
     }
     return NVML_SUCCESS;
 }
@@ -446,6 +503,7 @@ static nvmlReturn_t initialise(enum sim_function function)
         report_error(err.text[0] ? err.text : "out of memory");
     } else if (code == NVML_SUCCESS) {
         driver.error[0] = '\0';
+        atomic_store(&driver.process, getpid());
         if (driver.references++ == 0) {
             session->generation = ++driver.generations;
             sim_client_enter(&session->live);
@@ -500,6 +558,8 @@ SIM_EXPORT nvmlReturn_t nvmlShutdown(void)
     if (ending)
         (void)session_faults(ending, SIM_FN_nvmlShutdown);
     (void)pthread_mutex_lock(&driver.lock);
+    if (driver.references == 1 && atomic_load(&driver.active) > 0)
+        sim_strict_refuse(SIM_FN_nvmlShutdown, "was called beside another call");
     if (driver.references == 0) {
         code = NVML_ERROR_UNINITIALIZED;
     } else if (--driver.references == 0) {

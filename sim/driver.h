@@ -24,6 +24,8 @@ struct sim_call {
     bool absurd;             /* answer sentinels and impossible numbers */
     bool grow;               /* the process list is growing */
     bool no_gpu;             /* the machine has no device at the moment */
+    bool reversed;           /* the order of the GPUs */
+    uint32_t effects;        /* bits: the other faults that change answers, by sim_fault_kind */
 };
 
 /* Begins a call: counts it, spends its latency, applies the faults. `args_ok` says whether the
@@ -47,6 +49,27 @@ const struct sim_device *sim_find_device(nvmlDevice_t handle);
 /* nvml_links.c: a field about NVLinks; NOT_SUPPORTED if it is none. */
 struct sim_value sim_link_field(const struct sim_live *live, const struct sim_device *device,
                                 unsigned int id, unsigned int scope);
+
+/* Whether a fault that changes answers concerns this call. */
+static inline bool sim_is_hit(const struct sim_call *call, enum sim_fault_kind kind)
+{
+    return call->effects >> kind & 1;
+}
+
+/* Whether a GPU has a fault, whatever is called. */
+bool sim_has_fault(const struct sim_call *call, struct sim_device *gpu, enum sim_fault_kind kind);
+
+/* The GPUs that the driver knows now and their order; NULL behind the last. */
+unsigned int sim_device_count(const struct sim_call *call);
+struct sim_device *sim_device_at(const struct sim_call *call, unsigned int index);
+unsigned int sim_index_of(const struct sim_call *call, const struct sim_device *device);
+bool sim_device_is_there(const struct sim_call *call, struct sim_device *device);
+
+/* The pid of a process as the driver tells it. */
+unsigned int sim_listed_pid(const struct sim_call *call, unsigned int pid);
+
+enum { SIM_UUID_SIZE = 96 };
+void sim_uuid_of(const struct sim_call *call, struct sim_device *device, char out[SIM_UUID_SIZE]);
 
 /* The number in a slot, moved by load and faults. */
 nvmlReturn_t sim_read(const struct sim_call *call, enum sim_slot slot, uint64_t *ret);

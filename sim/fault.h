@@ -22,17 +22,28 @@ bool sim_return_code(const char *name, nvmlReturn_t *ret);
 const char *sim_return_name(nvmlReturn_t code);
 
 enum sim_fault_kind {
-    SIM_FAULT_LOST,     /* GPU_IS_LOST on every call; the handle stays lost until re-init */
-    SIM_FAULT_HANG,     /* calls block, for value ns */
-    SIM_FAULT_SLOW,     /* calls take value ns longer */
-    SIM_FAULT_DENY,     /* NO_PERMISSION */
-    SIM_FAULT_ERROR,    /* return code value */
-    SIM_FAULT_ABSURD,   /* sentinels and impossible numbers */
-    SIM_FAULT_GROW,     /* a list grows between asking for its size and fetching it */
-    SIM_FAULT_UNLOADED, /* nvmlInit: DRIVER_NOT_LOADED */
-    SIM_FAULT_MISMATCH, /* nvmlInit: LIB_RM_VERSION_MISMATCH */
-    SIM_FAULT_NOGPU,    /* the driver works and has no device */
-    SIM_FAULT_SET,      /* an answer becomes `value`; `function` is its name: see inject.h */
+    SIM_FAULT_LOST,        /* GPU_IS_LOST on every call; the handle stays lost until re-init */
+    SIM_FAULT_HANG,        /* calls block, for value ns */
+    SIM_FAULT_SLOW,        /* calls take value ns longer */
+    SIM_FAULT_DENY,        /* NO_PERMISSION */
+    SIM_FAULT_ERROR,       /* return code value */
+    SIM_FAULT_ABSURD,      /* sentinels and impossible numbers */
+    SIM_FAULT_GROW,        /* a list grows between asking for its size and fetching it */
+    SIM_FAULT_UNLOADED,    /* nvmlInit: DRIVER_NOT_LOADED */
+    SIM_FAULT_MISMATCH,    /* nvmlInit: LIB_RM_VERSION_MISMATCH */
+    SIM_FAULT_NOGPU,       /* the driver works and has no device */
+    SIM_FAULT_GONE,        /* the GPU is not counted any more, later ones move up */
+    SIM_FAULT_OVERCOUNT,   /* one more GPU is counted than handles are given for */
+    SIM_FAULT_REORDER,     /* from the next nvmlInit on the GPUs stand in the reverse order */
+    SIM_FAULT_REPARTITION, /* MIG devices have other UUIDs, their instances the old numbers */
+    SIM_FAULT_PARENT,      /* NO_PERMISSION for memory and processes of a GPU with MIG devices */
+    SIM_FAULT_PROFILING,   /* NO_PERMISSION for GPM and the counters of NVLink */
+    SIM_FAULT_TYPES,       /* field values come with wrong types and times */
+    SIM_FAULT_PIDS,        /* processes have pids that cannot be */
+    SIM_FAULT_HIDDEN,      /* memory is used, and no process is listed */
+    SIM_FAULT_STUCK,       /* utilization stays at 100 % */
+    SIM_FAULT_ENERGY,      /* the energy counter began again at 0 */
+    SIM_FAULT_SET,         /* an answer becomes `value`; `function` is its name: see inject.h */
     SIM_FAULT_KINDS
 };
 

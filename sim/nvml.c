@@ -224,7 +224,7 @@ static nvmlReturn_t device_count(enum sim_function function, unsigned int *count
     struct sim_call call;
     nvmlReturn_t code = sim_enter(&call, function, count != NULL);
     if (code == NVML_SUCCESS)
-        *count = call.no_gpu ? 0 : (unsigned int)call.machine->device_count;
+        *count = sim_device_count(&call) + sim_is_hit(&call, SIM_FAULT_OVERCOUNT);
     return sim_leave(code);
 }
 
@@ -243,10 +243,9 @@ static nvmlReturn_t handle_by_index(enum sim_function function, unsigned int ind
 {
     struct sim_call call;
     nvmlReturn_t code = sim_enter(&call, function, device != NULL);
-    if (code == NVML_SUCCESS && (call.no_gpu || index >= call.machine->device_count))
-        code = NVML_ERROR_INVALID_ARGUMENT;
+    struct sim_device *gpu = code == NVML_SUCCESS ? sim_device_at(&call, index) : NULL;
     if (code == NVML_SUCCESS)
-        code = sim_give_handle(&call, &call.machine->devices[index], device);
+        code = gpu ? sim_give_handle(&call, gpu, device) : NVML_ERROR_INVALID_ARGUMENT;
     return sim_leave(code);
 }
 
@@ -260,20 +259,24 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvmlDe
     return handle_by_index(SIM_FN_nvmlDeviceGetHandleByIndex_v2, index, device);
 }
 
-static bool is_uuid(const struct sim_device *device, const char *uuid)
+static bool is_uuid(const struct sim_call *call, struct sim_device *device, const char *uuid)
 {
-    return strcasecmp(device->uuid, uuid) == 0;
+    char own[SIM_UUID_SIZE];
+    sim_uuid_of(call, device, own);
+    return strcasecmp(own, uuid) == 0;
 }
 
-static bool is_serial(const struct sim_device *device, const char *serial)
+static bool is_serial(const struct sim_call *call, struct sim_device *device, const char *serial)
 {
+    (void)call;
     const struct sim_value *v = &device->answers[SIM_SERIAL];
     return v->code == NVML_SUCCESS && strcmp(v->text, serial) == 0;
 }
 
 /* "00000000:53:00.0", "0000:53:00.0" or "53:00.0". */
-static bool is_bus_id(const struct sim_device *device, const char *text)
+static bool is_bus_id(const struct sim_call *call, struct sim_device *device, const char *text)
 {
+    (void)call;
     unsigned int domain = 0, bus, slot, function;
     int end = 0;
     if (sscanf(text, "%8x:%2x:%2x.%1x%n", &domain, &bus, &slot, &function, &end) != 4) {
@@ -286,7 +289,8 @@ static bool is_bus_id(const struct sim_device *device, const char *text)
 }
 
 static nvmlReturn_t handle_by(enum sim_function function,
-                              bool (*matches)(const struct sim_device *, const char *),
+                              bool (*matches)(const struct sim_call *, struct sim_device *,
+                                              const char *),
                               const char *text, nvmlDevice_t *device)
 {
     struct sim_call call;
@@ -294,16 +298,18 @@ static nvmlReturn_t handle_by(enum sim_function function,
     if (code != NVML_SUCCESS)
         return sim_leave(code);
     struct sim_device *found = NULL;
-    for (size_t i = 0; !found && i < call.machine->device_count && !call.no_gpu; i++) {
+    for (size_t i = 0; !found && i < call.machine->device_count; i++) {
         struct sim_device *gpu = &call.machine->devices[i];
-        if (matches(gpu, text))
+        if (matches(&call, gpu, text))
             found = gpu;
         for (size_t j = 0; matches == is_uuid && j < sim_mig_count(&call.live, gpu); j++) {
             struct sim_device *mig = sim_mig_at(&call.live, gpu, j);
-            if (mig && is_uuid(mig, text))
+            if (mig && is_uuid(&call, mig, text))
                 found = mig;
         }
     }
+    if (found && !sim_device_is_there(&call, found))
+        found = NULL;
     code = found ? sim_give_handle(&call, found, device) : NVML_ERROR_NOT_FOUND;
     return sim_leave(code);
 }
@@ -335,7 +341,7 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetIndex(nvmlDevice_t device, unsigned int *in
     struct sim_call call;
     nvmlReturn_t code = sim_enter_device(&call, SIM_FN_nvmlDeviceGetIndex, device, index != NULL);
     if (code == NVML_SUCCESS)
-        *index = call.device->index;
+        *index = sim_index_of(&call, call.device);
     return sim_leave(code);
 }
 
@@ -343,8 +349,11 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, unsig
 {
     struct sim_call call;
     nvmlReturn_t code = sim_enter_device(&call, SIM_FN_nvmlDeviceGetUUID, device, uuid != NULL);
-    if (code == NVML_SUCCESS)
-        code = put_text(call.device->uuid, uuid, length);
+    char own[SIM_UUID_SIZE];
+    if (code == NVML_SUCCESS) {
+        sim_uuid_of(&call, call.device, own);
+        code = put_text(own, uuid, length);
+    }
     return sim_leave(code);
 }
 
@@ -474,7 +483,7 @@ static void put_process(const struct sim_call *call, const struct sim_process *p
                         size_t size)
 {
     nvmlProcessInfo_r535_t info = {
-        .pid = process->pid,
+        .pid = sim_listed_pid(call, process->pid),
         .usedGpuMemory =
             process->memory_known && !call->absurd ? process->memory_bytes : NVML_NOT_AVAILABLE_U64,
         .gpuInstanceId = (unsigned int)process->gpu_instance, /* −1 is "not available" */
@@ -503,7 +512,7 @@ static nvmlReturn_t fill_list(struct sim_call *call, enum list list, int version
         found = capacity;
     size_t n = 0;
     for (size_t i = 0; i < found; i++)
-        if (in_list(&all[i], list))
+        if (in_list(&all[i], list) && !sim_is_hit(call, SIM_FAULT_HIDDEN))
             all[n++] = all[i];
 
     nvmlReturn_t code = NVML_SUCCESS;
@@ -577,7 +586,7 @@ static nvmlReturn_t fill_samples(struct sim_call *call, nvmlProcessUtilizationSa
         if (util == 0 || now <= last_seen)
             continue;
         samples[n++] = (nvmlProcessUtilizationSample_t){
-            .pid = processes[i].pid,
+            .pid = sim_listed_pid(call, processes[i].pid),
             .timeStamp = now,
             .smUtil = call->absurd ? NVML_NOT_AVAILABLE_U32 : util,
             .memUtil = call->absurd ? NVML_NOT_AVAILABLE_U32 : util * 55 / 100,
@@ -747,20 +756,48 @@ static nvmlValueType_t field_type(unsigned int id)
     return NVML_VALUE_TYPE_UNSIGNED_INT;
 }
 
+/* What only root may read where the administrator has it so. */
+static bool is_profiling(unsigned int newest)
+{
+    return (newest >= 60 && newest <= 73) || (newest >= 120 && newest <= 131) ||
+           (newest >= NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX &&
+            newest <= NVML_FI_DEV_NVLINK_THROUGHPUT_RAW_RX);
+}
+
+static bool is_energy(unsigned int newest)
+{
+    return newest == NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION || newest == NVML_FI_DEV_ENERGY;
+}
+
+/* As drivers have answered: R545 gave the temperature of the memory as a double. */
+static void put_wrong_type(nvmlFieldValue_t *field, uint64_t number)
+{
+    field->timestamp = 0;
+    field->valueType = NVML_VALUE_TYPE_DOUBLE;
+    field->value.dVal = (double)(int64_t)number;
+}
+
 static void fill_field(const struct sim_call *call, nvmlFieldValue_t *field, long long now_us)
 {
+    unsigned int newest = sim_field_newest(call->machine->driver, field->fieldId);
     struct sim_value v = sim_live_field(&call->live, call->device, field->fieldId, field->scopeId);
     if (v.code == NVML_ERROR_NOT_SUPPORTED)
-        v = sim_link_field(&call->live, call->device, field->fieldId, field->scopeId);
+        v = sim_link_field(&call->live, call->device, newest, field->scopeId);
+    if (sim_is_hit(call, SIM_FAULT_PROFILING) && is_profiling(newest))
+        v.code = NVML_ERROR_NO_PERMISSION;
+    if (sim_is_hit(call, SIM_FAULT_ENERGY) && is_energy(newest))
+        v.number -= call->device->answers[SIM_ENERGY].number;
     field->timestamp = now_us;
     field->latencyUsec = 0;
-    field->valueType = field_type(sim_field_newest(call->machine->driver, field->fieldId));
+    field->valueType = field_type(newest);
     field->nvmlReturn = v.code;
     if (v.code != NVML_SUCCESS)
         return;
     if (call->absurd)
         v.number = UINT64_MAX;
-    if (field->valueType == NVML_VALUE_TYPE_UNSIGNED_LONG_LONG)
+    if (sim_is_hit(call, SIM_FAULT_TYPES))
+        put_wrong_type(field, v.number);
+    else if (field->valueType == NVML_VALUE_TYPE_UNSIGNED_LONG_LONG)
         field->value.ullVal = v.number;
     else if (field->valueType == NVML_VALUE_TYPE_SIGNED_INT)
         field->value.siVal = (int)v.number;

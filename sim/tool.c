@@ -26,11 +26,14 @@ static const struct gp_program program = {
     .commands = commands,
     .exit_codes = "0\tdone\n1\tfailed, or the simulated job found no memory\n2\twrong usage or a "
                   "malformed file\n5\tpermission denied\n",
-    .environment = "GPULSE_SIM\tthe machine\nGPULSE_SIM_STILL\t1: values stand still\n"
-                   "GPULSE_SIM_COUNT\tfile that receives the number of calls of each function\n"
-                   "GPULSE_SIM_ROOT\twhether settings may be changed: 1, or 0 (default: if root)\n"
-                   "GPULSE_SIM_STATE\tdirectory of faults and jobs (default: "
-                   "$XDG_RUNTIME_DIR/gpulse-sim, else /tmp/gpulse-sim-UID)\n",
+    .environment =
+        "GPULSE_SIM\tthe machine\nGPULSE_SIM_STILL\t1: values stand still\n"
+        "GPULSE_SIM_STRICT\t1: a call that would crash a real library ends the program with "
+        "a message\n"
+        "GPULSE_SIM_COUNT\tfile that receives the number of calls of each function\n"
+        "GPULSE_SIM_ROOT\twhether settings may be changed: 1, or 0 (default: if root)\n"
+        "GPULSE_SIM_STATE\tdirectory of faults and jobs (default: "
+        "$XDG_RUNTIME_DIR/gpulse-sim, else /tmp/gpulse-sim-UID)\n",
 };
 
 int sim_tool_home(char home[GP_PATH_SIZE], struct gp_err *err)

@@ -9,6 +9,7 @@ HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 
 setup() {
     export GPULSE_SIM_STATE=$BATS_TEST_TMPDIR/state
+    export GPULSE_SIM_STRICT=1 # gpulse makes no call that would crash a real library
     unset GPULSE_SIM GPULSE_SIM_STILL GPULSE_SIM_COUNT GPULSE_ROOT GPULSE_NVML NO_COLOR
     mkdir -m 700 "$GPULSE_SIM_STATE"
     cd "$BATS_TEST_TMPDIR" || return

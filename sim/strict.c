@@ -1,0 +1,19 @@
+#include "sim/strict.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool sim_is_strict(void)
+{
+    const char *value = getenv("GPULSE_SIM_STRICT");
+    return value && *value && strcmp(value, "0") != 0;
+}
+
+void sim_strict_refuse(enum sim_function function, const char *why)
+{
+    if (!sim_is_strict())
+        return;
+    (void)fprintf(stderr, "gpulse-sim: strict: %s %s\n", sim_function_names[function], why);
+    abort();
+}

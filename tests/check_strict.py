@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+"""GPULSE_SIM_STRICT=1: the simulated driver ends a program that makes a call which a real library
+answers with a crash. Otherwise it answers with a return code, as before.
+
+variants: default
+"""
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from ctypes import byref, c_uint, c_void_p
+
+from tap import GPULSE, good, gpulse, main, test
+
+MEMORY_V2 = 40 | 2 << 24
+
+
+def handle(nvml, index=0):
+    found = c_void_p()
+    assert nvml.nvmlDeviceGetHandleByIndex_v2(c_uint(index), byref(found)) == 0
+    return found
+
+
+def null_handle(nvml):
+    return nvml.nvmlDeviceGetPowerUsage(c_void_p(), byref(c_uint()))
+
+
+def garbage_handle(nvml):
+    return nvml.nvmlDeviceGetPowerUsage(c_void_p(0x1234), byref(c_uint()))
+
+
+def stale_handle(nvml):
+    old = handle(nvml)
+    nvml.nvmlShutdown()
+    nvml.nvmlInit_v2()
+    return nvml.nvmlDeviceGetPowerUsage(old, byref(c_uint()))
+
+
+def after_shutdown(nvml):
+    nvml.nvmlShutdown()
+    return nvml.nvmlDeviceGetCount_v2(byref(c_uint()))
+
+
+def before_init(nvml):
+    return nvml.nvmlDeviceGetCount_v2(byref(c_uint()))
+
+
+def wrong_version(nvml):
+    word = (ctypes.c_ulonglong * 5)(2)
+    return nvml.nvmlDeviceGetMemoryInfo_v2(handle(nvml), word)
+
+
+def in_child(nvml):
+    child = os.fork()
+    if child == 0:
+        os._exit(nvml.nvmlDeviceGetCount_v2(byref(c_uint())))
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status):
+        os.kill(os.getpid(), os.WTERMSIG(status))
+    return os.WEXITSTATUS(status)
+
+
+def shutdown_beside_a_call(nvml):
+    device = handle(nvml)
+    thread = threading.Thread(target=lambda: nvml.nvmlDeviceGetFanSpeed(device, byref(c_uint())))
+    thread.daemon = True
+    thread.start()
+    time.sleep(0.3)
+    code = nvml.nvmlShutdown()
+    os._exit(code)
+
+
+def well_behaved(nvml):
+    code = nvml.nvmlDeviceGetPowerUsage(handle(nvml), byref(c_uint()))
+    word = (ctypes.c_ulonglong * 5)(MEMORY_V2)
+    code |= nvml.nvmlDeviceGetMemoryInfo_v2(handle(nvml), word)
+    nvml.nvmlErrorString(3)
+    return code | nvml.nvmlShutdown()
+
+
+CASES = [
+    (null_handle, "nvmlDeviceGetPowerUsage was called with NULL for a handle", 2),
+    (garbage_handle, "nvmlDeviceGetPowerUsage was called with a handle that is none", 2),
+    (stale_handle, "nvmlDeviceGetPowerUsage was called with a handle that is none", 2),
+    (after_shutdown, "nvmlDeviceGetCount_v2 was called after nvmlShutdown", 1),
+    (before_init, "nvmlDeviceGetCount_v2 was called before nvmlInit", 1),
+    (wrong_version, "nvmlDeviceGetMemoryInfo_v2 was called with a wrong version word", 25),
+    (in_child, "nvmlDeviceGetCount_v2 was called in a child of the process", 0),
+    (shutdown_beside_a_call, "nvmlShutdown was called beside another call", 0),
+]
+
+if len(sys.argv) == 2:
+    library = ctypes.CDLL("libnvidia-ml.so.1")
+    if sys.argv[1] != "before_init":
+        assert library.nvmlInit_v2() == 0
+    sys.exit(globals()[sys.argv[1]](library))
+
+STATE = tempfile.TemporaryDirectory()
+os.environ["GPULSE_SIM_STATE"] = STATE.name
+
+
+def run_case(function, strict):
+    env = dict(os.environ, GPULSE_SIM_STRICT="1" if strict else "0")
+    command = [GPULSE, "sim", "exec", "-m", "t4", "--", sys.executable, __file__, function.__name__]
+    return subprocess.run(command, env=env, stderr=subprocess.PIPE, text=True)
+
+
+for case, message, code in CASES:
+    def refused(case=case, message=message):
+        if case is shutdown_beside_a_call:
+            good(gpulse("sim", "fault", "-m", "t4", "slow=2s:nvmlDeviceGetFanSpeed"))
+        result = run_case(case, strict=True)
+        good(gpulse("sim", "fault", "-m", "t4", "clear"))
+        assert result.returncode == -signal.SIGABRT, (result.returncode, result.stderr)
+        assert f"gpulse-sim: strict: {message}" in result.stderr, result.stderr
+    refused.__name__ = f"strict_{case.__name__}_ends_the_program"
+    test(refused)
+
+    def answered(case=case, code=code):
+        result = run_case(case, strict=False)
+        assert result.returncode == code, (result.returncode, result.stderr)
+        assert "strict" not in result.stderr
+    answered.__name__ = f"otherwise_{case.__name__}_is_answered"
+    test(answered)
+
+
+@test
+def a_well_behaved_program_meets_nothing_of_it():
+    result = run_case(well_behaved, strict=True)
+    assert result.returncode == 0 and result.stderr == "", result.stderr
+
+
+main()
