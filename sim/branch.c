@@ -82,9 +82,6 @@ const struct sim_symbol sim_symbols[SIM_SYMBOL_COUNT] = {
 #undef SIM_UNPLAYED
 };
 
-/* The oldest interface we have seen: what it has, older drivers had too. */
-enum { OLDEST_BRANCH = 440 };
-
 void sim_symbols_missing(const unsigned int driver[3], bool missing[SIM_SYMBOL_COUNT])
 {
     /* 535.98 took the _v3 process lists out, whose entries had become wider with 535.43; 535.104
@@ -93,7 +90,7 @@ void sim_symbols_missing(const unsigned int driver[3], bool missing[SIM_SYMBOL_C
     bool lacks_lists = driver[0] == 535 && driver[1] >= 98 && driver[1] < 104;
     for (size_t i = 0; i < SIM_SYMBOL_COUNT; i++) {
         const struct sim_symbol *s = &sim_symbols[i];
-        missing[i] = s->branch > OLDEST_BRANCH && !sim_driver_is(driver, s->branch, 0);
+        missing[i] = s->branch > NVML_OLDEST_BRANCH && !sim_driver_is(driver, s->branch, 0);
         missing[i] |= lacks_lists && strstr(s->name, list);
     }
 }
@@ -141,7 +138,7 @@ unsigned int sim_field_newest(const unsigned int driver[3], unsigned int id)
     }
     for (size_t i = 0; i < GP_ARRAY_LEN(field_branches); i++)
         if (id >= field_branches[i].first && id <= field_branches[i].last)
-            return field_branches[i].branch <= OLDEST_BRANCH ||
+            return field_branches[i].branch <= NVML_OLDEST_BRANCH ||
                            sim_driver_is(driver, field_branches[i].branch, 0)
                        ? id
                        : 0;
@@ -156,7 +153,6 @@ nvmlReturn_t sim_retired(const unsigned int driver[3], const char *function)
         const char *function;
         unsigned int branch;
     } retired[] = {
-        {"nvmlDeviceGetDisplayMode", 580},
         {"nvmlDeviceGetApplicationsClock", 590},
         {"nvmlDeviceGetDefaultApplicationsClock", 590},
         {"nvmlDeviceSetApplicationsClocks", 590},

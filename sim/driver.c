@@ -260,7 +260,7 @@ const struct sim_device *sim_find_device(nvmlDevice_t handle)
 
 nvmlReturn_t sim_leave(nvmlReturn_t code)
 {
-    if (code == NVML_ERROR_ARGUMENT_VERSION_MISMATCH)
+    if (code == NVML_ERROR_ARGUMENT_VERSION_MISMATCH && !sim_strict_has_versions(current))
         sim_strict_refuse(current, "was called with a wrong version word");
     atomic_fetch_sub(&driver.active, 1);
     return code;

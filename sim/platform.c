@@ -192,7 +192,7 @@ static nvmlReturn_t fabric_info(enum sim_function function, nvmlDevice_t device,
     if (code == NVML_SUCCESS && version && *version == nvmlGpuFabricInfo_v2)
         size = sizeof(nvmlGpuFabricInfo_v2_t);
     else if (code == NVML_SUCCESS && version &&
-             (*version != nvmlGpuFabricInfo_v3 || !sim_machine_has_driver(call.machine, 580, 0)))
+             (*version != nvmlGpuFabricInfo_v3 || !sim_driver_is(call.machine->driver, 580, 0)))
         code = NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
     if (code == NVML_SUCCESS)
         code = sim_read(&call, SIM_FABRIC_STATE, &v[2]);

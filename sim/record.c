@@ -143,11 +143,12 @@ static nvmlReturn_t ask_instances(struct rec_call *c)
 
 /* ------------------------------------------------------------------------- answers */
 
-/* A later function is asked for a slot only if the earlier one is not there or not of this form. */
+/* A later function is asked for a slot only if the earlier one is not there, or knows less. */
 static bool is_open(const struct rec_answers *answers, enum sim_slot slot)
 {
-    return !answers->asked[slot] ||
-           answers->values[slot].code == NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+    nvmlReturn_t code = answers->values[slot].code;
+    return !answers->asked[slot] || code == NVML_ERROR_ARGUMENT_VERSION_MISMATCH ||
+           code == NVML_ERROR_NOT_SUPPORTED;
 }
 
 static void keep_value(struct recorder *r, enum sim_slot slot, size_t i,
@@ -155,13 +156,15 @@ static void keep_value(struct recorder *r, enum sim_slot slot, size_t i,
 {
     const struct rec_call *c = r->call;
     struct sim_value *v = &answers->values[slot];
+    if (answers->asked[slot] && v->code == NVML_ERROR_NOT_SUPPORTED && c->code != NVML_SUCCESS)
+        return;
     v->code = c->unknown & 1u << i ? NVML_ERROR_NOT_SUPPORTED : c->code;
     answers->asked[slot] = true;
     if (v->code != NVML_SUCCESS)
         return;
     v->number = c->numbers[i];
     if (sim_answers[slot].kind == SIM_KIND_TEXT)
-        v->text = rec_doc_text(&r->doc, c->text);
+        v->text = rec_doc_text(&r->doc, c->text + c->text_at[i]);
 }
 
 static void ask_answers(struct recorder *r, nvmlDevice_t device, struct rec_answers *answers)

@@ -38,6 +38,7 @@ struct rec_call {
     uint64_t numbers[REC_NUMBERS];
     uint32_t unknown; /* bits: numbers that this version of the call does not give */
     char text[REC_TEXT_SIZE];
+    uint16_t text_at[REC_NUMBERS]; /* where the text of each value begins */
     nvmlDevice_t handle;
     nvmlPciInfo_t pci;
     nvmlFieldValue_t fields[REC_FIELDS];

@@ -2,6 +2,23 @@
  * in nvml.c. Of several that fill a slot the first is taken whose function the driver has. */
 #include "sim/record.h"
 
+#include <stdio.h>
+#include <string.h>
+
+static void put_word(void *out, unsigned int version)
+{
+    memcpy(out, &version, sizeof(version));
+}
+
+static void take_words(struct rec_call *c, const void *from, size_t skip, size_t count)
+{
+    unsigned int word;
+    for (size_t i = 0; i < count; i++) {
+        memcpy(&word, (const char *)from + (i + skip) * sizeof(word), sizeof(word));
+        c->numbers[i] = word;
+    }
+}
+
 #define SIM_TEXT(function, slot)                                                                   \
     static nvmlReturn_t ask_##function(struct rec_call *c)                                         \
     {                                                                                              \
@@ -39,6 +56,21 @@
         unsigned int out = 0, period = 0;                                                          \
         nvmlReturn_t code = c->api->function(c->device, &out, &period);                            \
         c->numbers[0] = out;                                                                       \
+        return code;                                                                               \
+    }
+#define SIM_TEXT_KEYED(function, arg, count, slot)                                                 \
+    static nvmlReturn_t ask_##function(struct rec_call *c)                                         \
+    {                                                                                              \
+        return c->api->function(c->device, (arg)c->key, c->text, sizeof(c->text));                 \
+    }
+#define SIM_WORDS(function, type, version, first, last)                                            \
+    static nvmlReturn_t ask_##function(struct rec_call *c)                                         \
+    {                                                                                              \
+        type out;                                                                                  \
+        memset(&out, 0, sizeof(out));                                                              \
+        put_word(&out, version);                                                                   \
+        nvmlReturn_t code = c->api->function(c->device, &out);                                     \
+        take_words(c, &out, (version) != 0, SIM_##last - SIM_##first + 1);                         \
         return code;                                                                               \
     }
 #include "sim/answers.def"
@@ -117,14 +149,6 @@ static nvmlReturn_t ask_nvmlDeviceGetMarginTemperature(struct rec_call *c)
     return code;
 }
 
-static nvmlReturn_t ask_nvmlDeviceGetAddressingMode(struct rec_call *c)
-{
-    nvmlDeviceAddressingMode_t mode = {.version = nvmlDeviceAddressingMode_v1};
-    nvmlReturn_t code = c->api->nvmlDeviceGetAddressingMode(c->device, &mode);
-    c->numbers[0] = mode.value;
-    return code;
-}
-
 static nvmlReturn_t ask_nvmlDeviceGetTotalEccErrors(struct rec_call *c)
 {
     unsigned long long n = 0;
@@ -156,6 +180,156 @@ static nvmlReturn_t ask_nvmlDeviceGetAttributes_v2(struct rec_call *c)
     };
     for (size_t i = 0; i < GP_ARRAY_LEN(numbers); i++)
         c->numbers[i] = numbers[i];
+    return code;
+}
+
+static nvmlReturn_t ask_nvmlDeviceValidateInforom(struct rec_call *c)
+{
+    return c->api->nvmlDeviceValidateInforom(c->device);
+}
+
+static nvmlReturn_t ask_nvmlDeviceGetLastBBXFlushTime(struct rec_call *c)
+{
+    unsigned long long stamp = 0;
+    unsigned long duration_us = 0;
+    nvmlReturn_t code = c->api->nvmlDeviceGetLastBBXFlushTime(c->device, &stamp, &duration_us);
+    c->numbers[0] = stamp;
+    c->numbers[1] = duration_us;
+    return code;
+}
+
+static nvmlReturn_t ask_nvmlDeviceGetPdi(struct rec_call *c)
+{
+    nvmlPdi_t pdi = {.version = nvmlPdi_v1};
+    nvmlReturn_t code = c->api->nvmlDeviceGetPdi(c->device, &pdi);
+    (void)snprintf(c->text, sizeof(c->text), "0x%016llx", (unsigned long long)pdi.value);
+    return code;
+}
+
+static nvmlReturn_t ask_nvmlDeviceGetHostname_v1(struct rec_call *c)
+{
+    nvmlHostname_v1_t name = {0};
+    nvmlReturn_t code = c->api->nvmlDeviceGetHostname_v1(c->device, &name);
+    (void)snprintf(c->text, sizeof(c->text), "%.*s", (int)sizeof(name.value), name.value);
+    return code;
+}
+
+static nvmlReturn_t ask_nvmlDeviceGetPciInfoExt(struct rec_call *c)
+{
+    nvmlPciInfoExt_t pci = {.version = nvmlPciInfoExt_v1};
+    nvmlReturn_t code = c->api->nvmlDeviceGetPciInfoExt(c->device, &pci);
+    c->numbers[0] = pci.baseClass;
+    c->numbers[1] = pci.subClass;
+    return code;
+}
+
+static nvmlReturn_t ask_nvmlDeviceGetConfComputeProtectedMemoryUsage(struct rec_call *c)
+{
+    nvmlMemory_t m = {0};
+    nvmlReturn_t code = c->api->nvmlDeviceGetConfComputeProtectedMemoryUsage(c->device, &m);
+    c->numbers[0] = m.total;
+    c->numbers[1] = m.used;
+    c->numbers[2] = m.free;
+    return code;
+}
+
+static nvmlReturn_t ask_nvmlDeviceGetSramEccErrorStatus(struct rec_call *c)
+{
+    enum { COUNTERS = SIM_SRAM_THRESHOLD - SIM_SRAM_AGG_PARITY };
+    nvmlEccSramErrorStatus_t status = {.version = nvmlEccSramErrorStatus_v1};
+    nvmlReturn_t code = c->api->nvmlDeviceGetSramEccErrorStatus(c->device, &status);
+    memcpy(c->numbers,
+           (const char *)&status + offsetof(nvmlEccSramErrorStatus_t, aggregateUncParity),
+           COUNTERS * sizeof(c->numbers[0]));
+    c->numbers[COUNTERS] = status.bThresholdExceeded;
+    return code;
+}
+
+static nvmlReturn_t ask_nvmlDeviceGetRemappedRows(struct rec_call *c)
+{
+    unsigned int cor = 0, unc = 0, pending = 0, failure = 0;
+    nvmlReturn_t code =
+        c->api->nvmlDeviceGetRemappedRows(c->device, &cor, &unc, &pending, &failure);
+    c->numbers[0] = cor;
+    c->numbers[2] = unc;
+    c->numbers[4] = pending;
+    c->numbers[5] = failure;
+    c->unknown = 1u << 1 | 1u << 3; /* inactive ones */
+    return code;
+}
+
+static nvmlReturn_t ask_nvmlDeviceGetDramEncryptionMode(struct rec_call *c)
+{
+    nvmlDramEncryptionInfo_t current = {.version = nvmlDramEncryptionInfo_v1};
+    nvmlDramEncryptionInfo_t pending = {.version = nvmlDramEncryptionInfo_v1};
+    nvmlReturn_t code = c->api->nvmlDeviceGetDramEncryptionMode(c->device, &current, &pending);
+    c->numbers[0] = current.encryptionState;
+    c->numbers[1] = pending.encryptionState;
+    return code;
+}
+
+/* Bytes as nvidia-smi prints them; a dash stands before those whose bit is set. */
+static void put_hex(char *out, const unsigned char *bytes, size_t size, unsigned int dashes)
+{
+    for (size_t i = 0; i < size; i++)
+        out += snprintf(out, 4, "%s%02x", dashes >> i & 1 ? "-" : "", bytes[i]);
+}
+
+enum { UUID_DASHES = 1 << 4 | 1 << 6 | 1 << 8 | 1 << 10 };
+
+static void take_fabric(struct rec_call *c, const nvmlGpuFabricInfo_v3_t *info)
+{
+    put_hex(c->text, info->clusterUuid, sizeof(info->clusterUuid), UUID_DASHES);
+    c->numbers[1] = (uint64_t)info->status;
+    c->numbers[2] = info->cliqueId;
+    c->numbers[3] = info->state;
+    c->numbers[4] = info->healthMask;
+    c->numbers[5] = info->healthSummary;
+}
+
+static nvmlReturn_t ask_nvmlDeviceGetGpuFabricInfoV(struct rec_call *c)
+{
+    nvmlGpuFabricInfo_v3_t info = {.version = nvmlGpuFabricInfo_v3};
+    nvmlReturn_t code = c->api->nvmlDeviceGetGpuFabricInfoV(c->device, &info);
+    if (code == NVML_ERROR_ARGUMENT_VERSION_MISMATCH) {
+        info.version = nvmlGpuFabricInfo_v2;
+        code = c->api->nvmlDeviceGetGpuFabricInfoV(c->device, &info);
+        c->unknown = 1u << 5;
+    }
+    take_fabric(c, &info);
+    return code;
+}
+
+static nvmlReturn_t ask_nvmlDeviceGetGpuFabricInfo(struct rec_call *c)
+{
+    nvmlGpuFabricInfo_t old = {0};
+    nvmlReturn_t code = c->api->nvmlDeviceGetGpuFabricInfo(c->device, &old);
+    nvmlGpuFabricInfo_v3_t info = {
+        .status = old.status, .cliqueId = old.cliqueId, .state = old.state};
+    memcpy(info.clusterUuid, old.clusterUuid, sizeof(info.clusterUuid));
+    take_fabric(c, &info);
+    c->unknown = 1u << 4 | 1u << 5;
+    return code;
+}
+
+static nvmlReturn_t ask_nvmlDeviceGetPlatformInfo(struct rec_call *c)
+{
+    nvmlPlatformInfo_t info = {.version = nvmlPlatformInfo_v2};
+    nvmlReturn_t code = c->api->nvmlDeviceGetPlatformInfo(c->device, &info);
+    if (code == NVML_ERROR_ARGUMENT_VERSION_MISMATCH) {
+        info = (nvmlPlatformInfo_t){.version = nvmlPlatformInfo_v1};
+        code = c->api->nvmlDeviceGetPlatformInfo(c->device, &info);
+        c->unknown = 1u << 0; /* its place held another identity */
+    }
+    (void)snprintf(c->text, sizeof(c->text), "%.*s", (int)sizeof(info.chassisSerialNumber),
+                   (const char *)info.chassisSerialNumber);
+    c->text_at[1] = sizeof(info.chassisSerialNumber) + 1;
+    (void)snprintf(c->text + c->text_at[1], 3, "0x");
+    put_hex(c->text + c->text_at[1] + 2, info.ibGuid, sizeof(info.ibGuid), 0);
+    const unsigned char bytes[] = {info.slotNumber, info.trayIndex, info.hostId, info.peerType,
+                                   info.moduleId};
+    for (size_t i = 0; i < GP_ARRAY_LEN(bytes); i++)
+        c->numbers[2 + i] = bytes[i];
     return code;
 }
 
@@ -218,36 +392,54 @@ static nvmlReturn_t ask_nvmlGpmSampleGet(struct rec_call *c)
 /* ------------------------------------------------------------------------- the table */
 
 #define ROW(function, slot, values, keys)                                                          \
-    {SIM_FN_##function, SIM_##slot, values, keys, ask_##function},
+    {                                                                                              \
+        SIM_FN_##function, SIM_##slot, values, keys, ask_##function                                \
+    }
 
 const struct rec_probe rec_probes[] = {
-#define SIM_TEXT(function, slot) ROW(function, slot, 1, 1)
-#define SIM_OUT(function, slot, type) ROW(function, slot, 1, 1)
-#define SIM_OUT2(function, slot, slot2, type) ROW(function, slot, 2, 1)
-#define SIM_KEYED(function, arg, count, slot, type) ROW(function, slot, 1, (unsigned int)(count))
-#define SIM_ENGINE(function, slot) ROW(function, slot, 1, 1)
+#define SIM_TEXT(function, slot) ROW(function, slot, 1, 1),
+#define SIM_OUT(function, slot, type) ROW(function, slot, 1, 1),
+#define SIM_OUT2(function, slot, slot2, type) ROW(function, slot, 2, 1),
+#define SIM_KEYED(function, arg, count, slot, type) ROW(function, slot, 1, (unsigned int)(count)),
+#define SIM_ENGINE(function, slot) ROW(function, slot, 1, 1),
+#define SIM_TEXT_KEYED(function, arg, count, slot) ROW(function, slot, 1, (unsigned int)(count)),
+#define SIM_WORDS(function, type, version, first, last)                                            \
+    ROW(function, first, SIM_##last - SIM_##first + 1, 1),
 #include "sim/answers.def"
-    ROW(nvmlDeviceGetGspFirmwareVersion, GSP, 1, 1) ROW(nvmlDeviceGetMemoryInfo_v2, MEM_TOTAL, 4, 1)
-        ROW(nvmlDeviceGetMemoryInfo, MEM_TOTAL, 4,
-            1) ROW(nvmlDeviceGetBAR1MemoryInfo, BAR1_TOTAL, 3,
-                   1) ROW(nvmlDeviceGetUtilizationRates, UTIL_GPU, 2,
-                          1) ROW(nvmlDeviceGetEncoderStats, ENC_SESSIONS, 3,
-                                 1) ROW(nvmlDeviceGetTemperatureV, TEMP, 1,
-                                        1) ROW(nvmlDeviceGetMarginTemperature, MARGIN, 1,
-                                               1) ROW(nvmlDeviceGetAddressingMode, ADDRESSING, 1, 1)
-            ROW(nvmlDeviceGetTotalEccErrors, ECC_TOTAL, 1,
-                4) ROW(nvmlDeviceGetMemoryErrorCounter, ECC_AT, 1, 4 * NVML_MEMORY_LOCATION_COUNT)
-                ROW(nvmlDeviceGetAttributes_v2, ATTR_SM,
-                    9, 1) ROW(nvmlDeviceGetComputeRunningProcesses_v3, LIST_COMPUTE, 1,
-                              1) ROW(nvmlDeviceGetComputeRunningProcesses_v2, LIST_COMPUTE, 1, 1)
-                    ROW(nvmlDeviceGetComputeRunningProcesses, LIST_COMPUTE, 1,
-                        1) ROW(nvmlDeviceGetGraphicsRunningProcesses_v3, LIST_GRAPHICS, 1, 1)
-                        ROW(nvmlDeviceGetGraphicsRunningProcesses_v2, LIST_GRAPHICS, 1, 1)
-                            ROW(nvmlDeviceGetGraphicsRunningProcesses, LIST_GRAPHICS, 1, 1)
-                                ROW(nvmlDeviceGetMPSComputeRunningProcesses_v3, LIST_MPS, 1, 1)
-                                    ROW(nvmlDeviceGetMPSComputeRunningProcesses_v2, LIST_MPS, 1, 1)
-                                        ROW(nvmlDeviceGetMPSComputeRunningProcesses, LIST_MPS, 1, 1)
-                                            ROW(nvmlDeviceGetProcessUtilization, PROCESS_UTIL, 1, 1)
-                                                ROW(nvmlDeviceGetSamples, SAMPLES, 1, 1)
-                                                    ROW(nvmlGpmSampleGet, GPM, 1, 1)};
+    ROW(nvmlDeviceGetGspFirmwareVersion, GSP, 1, 1),
+    ROW(nvmlDeviceGetMemoryInfo_v2, MEM_TOTAL, 4, 1),
+    ROW(nvmlDeviceGetMemoryInfo, MEM_TOTAL, 4, 1),
+    ROW(nvmlDeviceGetBAR1MemoryInfo, BAR1_TOTAL, 3, 1),
+    ROW(nvmlDeviceGetUtilizationRates, UTIL_GPU, 2, 1),
+    ROW(nvmlDeviceGetEncoderStats, ENC_SESSIONS, 3, 1),
+    ROW(nvmlDeviceGetTemperatureV, TEMP, 1, 1),
+    ROW(nvmlDeviceGetMarginTemperature, MARGIN, 1, 1),
+    ROW(nvmlDeviceGetTotalEccErrors, ECC_TOTAL, 1, 4),
+    ROW(nvmlDeviceGetMemoryErrorCounter, ECC_AT, 1, 4 * NVML_MEMORY_LOCATION_COUNT),
+    ROW(nvmlDeviceGetAttributes_v2, ATTR_SM, 9, 1),
+    ROW(nvmlDeviceValidateInforom, INFOROM_VALID, 1, 1),
+    ROW(nvmlDeviceGetLastBBXFlushTime, BBX_STAMP, 2, 1),
+    ROW(nvmlDeviceGetPdi, PDI, 1, 1),
+    ROW(nvmlDeviceGetHostname_v1, HOSTNAME, 1, 1),
+    ROW(nvmlDeviceGetPciInfoExt, PCI_BASE_CLASS, 2, 1),
+    ROW(nvmlDeviceGetConfComputeProtectedMemoryUsage, PROTECTED_TOTAL, 3, 1),
+    ROW(nvmlDeviceGetSramEccErrorStatus, SRAM_AGG_PARITY, 12, 1),
+    ROW(nvmlDeviceGetRemappedRows, REMAPPED_COR, 6, 1),
+    ROW(nvmlDeviceGetDramEncryptionMode, DRAM_ENC, 2, 1),
+    ROW(nvmlDeviceGetGpuFabricInfoV, FABRIC_UUID, 6, 1),
+    ROW(nvmlDeviceGetGpuFabricInfo, FABRIC_UUID, 6, 1),
+    ROW(nvmlDeviceGetPlatformInfo, PLATFORM_CHASSIS, 7, 1),
+    ROW(nvmlDeviceGetComputeRunningProcesses_v3, LIST_COMPUTE, 1, 1),
+    ROW(nvmlDeviceGetComputeRunningProcesses_v2, LIST_COMPUTE, 1, 1),
+    ROW(nvmlDeviceGetComputeRunningProcesses, LIST_COMPUTE, 1, 1),
+    ROW(nvmlDeviceGetGraphicsRunningProcesses_v3, LIST_GRAPHICS, 1, 1),
+    ROW(nvmlDeviceGetGraphicsRunningProcesses_v2, LIST_GRAPHICS, 1, 1),
+    ROW(nvmlDeviceGetGraphicsRunningProcesses, LIST_GRAPHICS, 1, 1),
+    ROW(nvmlDeviceGetMPSComputeRunningProcesses_v3, LIST_MPS, 1, 1),
+    ROW(nvmlDeviceGetMPSComputeRunningProcesses_v2, LIST_MPS, 1, 1),
+    ROW(nvmlDeviceGetMPSComputeRunningProcesses, LIST_MPS, 1, 1),
+    ROW(nvmlDeviceGetProcessUtilization, PROCESS_UTIL, 1, 1),
+    ROW(nvmlDeviceGetSamples, SAMPLES, 1, 1),
+    ROW(nvmlGpmSampleGet, GPM, 1, 1),
+};
 const size_t rec_probe_count = GP_ARRAY_LEN(rec_probes);

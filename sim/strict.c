@@ -10,6 +10,13 @@ bool sim_is_strict(void)
     return value && *value && strcmp(value, "0") != 0;
 }
 
+/* Of these there are several versions, and a driver that knows only the older ones says so. */
+bool sim_strict_has_versions(enum sim_function function)
+{
+    return function == SIM_FN_nvmlDeviceGetGpuFabricInfoV ||
+           function == SIM_FN_nvmlDeviceGetPlatformInfo;
+}
+
 void sim_strict_refuse(enum sim_function function, const char *why)
 {
     if (!sim_is_strict())

@@ -7,6 +7,9 @@
 
 bool sim_is_strict(void);
 
+/* True if a refused version word is no fault of the caller. */
+bool sim_strict_has_versions(enum sim_function function);
+
 /* Ends the process if it is strict, else returns. */
 void sim_strict_refuse(enum sim_function function, const char *why);
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from tap import BUILD, GPULSE, good, gpulse, main, test
 
-SUCCESS, INVALID_ARGUMENT, NOT_SUPPORTED, DEPRECATED = 0, 2, 3, 26
+SUCCESS, INVALID_ARGUMENT, DEPRECATED = 0, 2, 26
 MEMORY_V2 = 40 | 2 << 24
 ROOT = Path(os.environ.get("GPULSE_SOURCE", Path(__file__).resolve().parent.parent))
 
@@ -107,7 +107,7 @@ class Client:
         return getattr(self.nvml, name)(self.device, *args)
 
     def report(self):
-        mode, clock = c_uint(), c_uint()
+        clock = c_uint()
         return {
             "symbols": [name for name in SYMBOLS if self.has(name)],
             "driver": self.text("nvmlSystemGetDriverVersion"),
@@ -117,7 +117,6 @@ class Client:
                      else None,
                      "v3": self.pids("_v3", Process), "v3_wide": self.pids("_v3", WideProcess)},
             "fields": self.fields([82, 186, 197, 230, 251, 252, 253, 256, 269, 270, 271, 274, 301]),
-            "display": self.code("nvmlDeviceGetDisplayMode", byref(mode)),
             "application_clock": self.code("nvmlDeviceGetApplicationsClock", c_uint(0), byref(clock)),
             "exports": [name for name in captured_symbols() if not self.has(name)],
         }
@@ -240,10 +239,8 @@ def fields_answer_by_the_numbers_of_their_branch():
 @test
 def retired_calls_say_so():
     for driver in DRIVERS:
-        display = DEPRECATED if branch(driver) >= 580 else NOT_SUPPORTED
-        clocks = DEPRECATED if branch(driver) >= 590 else SUCCESS
-        assert seen(driver)["display"] == display, driver
-        assert seen(driver)["application_clock"] in (clocks, NOT_SUPPORTED if clocks == 0 else clocks)
+        expected = DEPRECATED if branch(driver) >= 590 else SUCCESS
+        assert seen(driver)["application_clock"] == expected, driver
 
 
 def queried(driver, fields, *more):
