@@ -128,21 +128,21 @@ static const struct {
 
 unsigned int sim_field_newest(const unsigned int driver[3], unsigned int id)
 {
-    for (size_t i = 0; i < GP_ARRAY_LEN(field_moves) && driver[0] > 0; i++) {
-        if (id < field_moves[i].first || id > field_moves[i].last ||
-            !sim_driver_is(driver, field_moves[i].from[0], field_moves[i].from[1]) ||
-            sim_driver_is(driver, field_moves[i].before[0], field_moves[i].before[1]))
-            continue;
-        id = field_moves[i].newest + id - field_moves[i].first;
-        break;
-    }
+    for (size_t i = 0; i < GP_ARRAY_LEN(field_moves) && driver[0] > 0; i++)
+        if (id >= field_moves[i].first && id <= field_moves[i].last &&
+            sim_driver_is(driver, field_moves[i].from[0], field_moves[i].from[1]) &&
+            !sim_driver_is(driver, field_moves[i].before[0], field_moves[i].before[1]))
+            return field_moves[i].newest + id - field_moves[i].first;
+    return id;
+}
+
+bool sim_field_known(const unsigned int driver[3], unsigned int newest)
+{
     for (size_t i = 0; i < GP_ARRAY_LEN(field_branches); i++)
-        if (id >= field_branches[i].first && id <= field_branches[i].last)
+        if (newest >= field_branches[i].first && newest <= field_branches[i].last)
             return field_branches[i].branch <= NVML_OLDEST_BRANCH ||
-                           sim_driver_is(driver, field_branches[i].branch, 0)
-                       ? id
-                       : 0;
-    return 0;
+                   sim_driver_is(driver, field_branches[i].branch, 0);
+    return false;
 }
 
 /* ------------------------------------------------------------------------- retired calls */

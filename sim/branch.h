@@ -42,8 +42,12 @@ void sim_symbols_missing(const unsigned int driver[3], bool missing[SIM_SYMBOL_C
 
 enum { SIM_FIELD_LAST = 302 };
 
-/* The newest number of the field that this driver knows as `id`; 0 if it knows none. */
+/* The newest number of the field that this driver means by `id`. */
 unsigned int sim_field_newest(const unsigned int driver[3], unsigned int id);
+
+/* Whether the driver's branch has the field of this newest number. A late release may have got one
+ * of a later branch all the same. */
+bool sim_field_known(const unsigned int driver[3], unsigned int newest);
 
 /* Size of an entry of the process lists of version 1 to 3: _v3 had another layout in 535.43 to
  * 535.86. */

@@ -240,6 +240,30 @@ int sim_import(const char *path, json_t **ret_machine, struct gp_err *err)
     return result;
 }
 
+/* Members of objects are laid over one by one: an overlay adds to an answer of the capture. */
+static void lay_over(json_t *answers, json_t *more)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach(more, key, value)
+    {
+        json_t *there = json_object_get(answers, key);
+        if (json_is_object(there) && json_is_object(value))
+            (void)json_object_update(there, value);
+        else
+            (void)json_object_set(answers, key, value);
+    }
+}
+
+/* "mig": what the MIG devices of the first GPU answer beyond the capture, in their order. */
+static void lay_over_mig(json_t *machine, json_t *more)
+{
+    json_t *device = json_array_get(json_object_get(machine, "devices"), 0);
+    json_t *migs = json_object_get(device, "mig");
+    for (size_t i = 0; i < json_array_size(more) && i < json_array_size(migs); i++)
+        lay_over(json_object_get(json_array_get(migs, i), "answers"), json_array_get(more, i));
+}
+
 int sim_import_overlay(json_t *machine, const char *path, struct gp_err *err)
 {
     json_error_t why;
@@ -255,6 +279,8 @@ int sim_import_overlay(json_t *machine, const char *path, struct gp_err *err)
             json_object_update(json_object_get(device, of_devices[k]), more);
         (void)json_object_del(overlay, of_devices[k]);
     }
+    lay_over_mig(machine, json_object_get(overlay, "mig"));
+    (void)json_object_del(overlay, "mig");
     int result = json_object_update(machine, overlay) == 0
                      ? GP_OK
                      : gp_err_set(err, GP_EFORMAT, "%s: expected an object", path);

@@ -353,21 +353,31 @@ static uint64_t field_counter(const struct sim_live *live, const struct sim_devi
     return captured;
 }
 
+static const struct sim_field *find_field(const struct sim_device *device, unsigned int id,
+                                          unsigned int scope)
+{
+    for (size_t i = 0; i < device->field_count; i++)
+        if (device->fields[i].id == id && device->fields[i].scope == scope)
+            return &device->fields[i];
+    return NULL;
+}
+
 struct sim_value sim_live_field(const struct sim_live *live, const struct sim_device *device,
                                 unsigned int id, unsigned int scope)
 {
-    struct sim_value v = {.code = NVML_ERROR_NOT_SUPPORTED};
     id = sim_field_newest(live->machine->driver, id);
-    if (id == 0)
-        v.code = NVML_ERROR_INVALID_ARGUMENT;
+    const struct sim_field *field = find_field(device, id, scope);
+    if (!sim_field_known(live->machine->driver, id) && (!field || live->machine->replayed))
+        return (struct sim_value){.code = NVML_ERROR_INVALID_ARGUMENT};
     /* Energy has a function of its own; the fields are the same counter. */
-    if (id == NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION || id == NVML_FI_DEV_ENERGY)
+    bool energy = id == NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION || id == NVML_FI_DEV_ENERGY;
+    if (energy && (!field || field->value.code == NVML_SUCCESS))
         return sim_live_value(live, device, SIM_ENERGY);
+    struct sim_value v = {.code = NVML_ERROR_NOT_SUPPORTED};
     if (is_set(live, device, SIM_FIELD_SLOT(id), &v))
         return v;
-    for (size_t i = 0; i < device->field_count; i++)
-        if (device->fields[i].id == id && device->fields[i].scope == scope)
-            v = sim_setting_field(live, device, id, scope, device->fields[i].value);
+    if (field)
+        v = sim_setting_field(live, device, id, scope, field->value);
     if (v.code != NVML_SUCCESS)
         return v;
 

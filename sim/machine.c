@@ -392,8 +392,7 @@ static int load_fields(struct loader *l, json_t *json, struct sim_device *device
         if (!gp_parse_u64(id, &number) || number > UINT16_MAX ||
             (key[digits] && (!gp_parse_u64(key + digits + 1, &scope) || scope > UINT32_MAX)))
             return fail(l, "expected a field id, or id/scope, as the key");
-        unsigned int newest = sim_field_newest(l->recorded, (unsigned int)number);
-        field->id = newest ? newest : (unsigned int)number;
+        field->id = sim_field_newest(l->recorded, (unsigned int)number);
         field->scope = (unsigned int)scope;
         /* The limits of temperature are signed, everything else counts from 0. */
         bool is_signed = number >= NVML_FI_DEV_TEMPERATURE_SHUTDOWN_TLIMIT &&
@@ -858,6 +857,7 @@ static int load_driver(struct loader *l, json_t *root)
         result = get_number(l, driver, "cuda", 1000000, false, &cuda);
     machine->cuda_version = (int)cuda;
     parse_version(machine->driver_version, l->recorded);
+    machine->replayed = l->played != NULL;
     if (result == GP_OK && l->played)
         result = play_driver(l);
     if (result == GP_OK)

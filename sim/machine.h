@@ -177,6 +177,7 @@ struct sim_machine {
     const char *nvml_version;
     int cuda_version; /* 0: unknown */
     unsigned int driver[3];
+    bool replayed; /* with another driver than that of the answers */
     uint64_t seed;
     uint32_t latency_us[SIM_FN_COUNT];
     bool missing[SIM_SYMBOL_COUNT];

@@ -408,8 +408,10 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo
 
 /* ------------------------------------------------------------------------- memory */
 
+/* Zeros where it is not supported: GB10 writes those. */
 static nvmlReturn_t read_memory(struct sim_call *call, struct sim_memory *ret)
 {
+    *ret = (struct sim_memory){0};
     nvmlReturn_t code = sim_live_memory(&call->live, call->device, ret);
     if (code == NVML_SUCCESS && call->absurd)
         *ret = (struct sim_memory){UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX};
@@ -422,9 +424,8 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_
     struct sim_memory m;
     nvmlReturn_t code =
         sim_enter_device(&call, SIM_FN_nvmlDeviceGetMemoryInfo, device, memory != NULL);
-    if (code == NVML_SUCCESS)
-        code = read_memory(&call, &m);
     if (code == NVML_SUCCESS) {
+        code = read_memory(&call, &m);
         /* Here the driver's own reservation counts as used since R510; before, nobody saw it. */
         bool whole = call.absurd || sim_driver_is(call.machine->driver, 510, 0);
         memory->total = whole ? m.total : m.total - m.reserved;
@@ -442,9 +443,8 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemo
         sim_enter_device(&call, SIM_FN_nvmlDeviceGetMemoryInfo_v2, device, memory != NULL);
     if (code == NVML_SUCCESS && memory->version != nvmlMemory_v2)
         code = NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-    if (code == NVML_SUCCESS)
-        code = read_memory(&call, &m);
     if (code == NVML_SUCCESS) {
+        code = read_memory(&call, &m);
         memory->total = m.total;
         memory->reserved = m.reserved;
         memory->free = m.free;

@@ -194,9 +194,9 @@ static void keep_fields(struct recorder *r, const struct rec_answers *answers, j
         unsigned int newest = sim_field_newest(r->driver, f->fieldId);
         bool energy =
             newest == NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION || newest == NVML_FI_DEV_ENERGY;
-        nvmlReturn_t without = newest == 0 ? NVML_ERROR_INVALID_ARGUMENT
-                               : energy    ? answers->values[SIM_ENERGY].code
-                                           : NVML_ERROR_NOT_SUPPORTED;
+        nvmlReturn_t without = !sim_field_known(r->driver, newest) ? NVML_ERROR_INVALID_ARGUMENT
+                               : energy ? answers->values[SIM_ENERGY].code
+                                        : NVML_ERROR_NOT_SUPPORTED;
         if (code != without || code == NVML_SUCCESS)
             rec_doc_field(&r->doc, out, f, code);
     }

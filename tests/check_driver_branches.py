@@ -262,6 +262,16 @@ def gpulse_tells_the_same_with_every_driver():
 
 
 @test
+def gpulse_reads_the_counters_by_their_numbers():
+    fields = ",".join(f"clocks_event_reasons_counters.{n}" for n in
+                      ("sw_thermal_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown"))
+    for driver in ("575", "580.65", "580.105", "590", "610"):
+        assert queried(driver, fields) == ["11000", "22000", "33000"], (driver, queried(driver, fields))
+    for driver in ("450", "470", "550"):
+        assert queried(driver, fields) == ["[N/A]"] * 3, driver
+
+
+@test
 def a_driver_that_is_not_known_is_refused_with_the_known_ones():
     result = gpulse("--sim", "h100,driver=471", "status")
     assert result.returncode != 0 and "driver=471 is not known: known are " in result.stderr

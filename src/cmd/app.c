@@ -9,6 +9,7 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -134,6 +135,24 @@ static int choose_library(const char *sim, char path[GP_PATH_SIZE], const char *
     return 0;
 }
 
+/* What the kernel shows of a simulated machine: a directory beside its file, "NAME.root" for
+ * "NAME.json". Few have one; it tells which GPUs sleep. NULL: none. */
+static const char *machine_root(const char *sim, char path[GP_PATH_SIZE])
+{
+    size_t len = strcspn(sim, ",");
+    bool is_file = memchr(sim, '/', len) || (len > 5 && memcmp(sim + len - 5, ".json", 5) == 0);
+    char name[GP_PATH_SIZE];
+    int n;
+    if (is_file) {
+        len -= len > 5 && memcmp(sim + len - 5, ".json", 5) == 0 ? 5 : 0;
+        n = snprintf(path, GP_PATH_SIZE, "%.*s.root", (int)len, sim);
+        return n > 0 && n < GP_PATH_SIZE && access(path, F_OK) == 0 ? path : NULL;
+    }
+    n = snprintf(name, sizeof(name), "machines/%.*s.root", (int)len, sim);
+    return n > 0 && n < GP_PATH_SIZE && gp_io_find_companion("sim", name, path, NULL) == 0 ? path
+                                                                                          : NULL;
+}
+
 /* A GPU that begins to hang holds the others up once: for the interval, but not less than a second,
  * so that a slow driver under a quick loop is slow and not silent. */
 static uint64_t later_timeout(const struct gp_loop *loop)
@@ -163,9 +182,12 @@ int gp_app_source(struct gp_source **ret, struct gp_selection **ret_selection, s
 {
     /* They live as long as the process: a stuck thread may use them at any time. */
     static char library_path[GP_PATH_SIZE];
+    static char machine_path[GP_PATH_SIZE];
     static struct gp_selection selection;
     const char *sim = gp_app_machine();
     struct gp_nvml_config nvml = {.root = root_prefix(), .simulated = sim != NULL};
+    if (sim && !nvml.root)
+        nvml.root = machine_root(sim, machine_path);
     int r = choose_library(sim, library_path, &nvml.library, err);
     if (r == 0 && gp_common()->id)
         r = gp_selection_parse(gp_common()->id, &selection, err);

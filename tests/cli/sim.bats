@@ -6,7 +6,7 @@ load helpers
 @test "list names every built-in machine, and all of them work" {
     gpulse sim list
     status_is 0
-    for machine in t4 a100 h100 b200 gb200 rtx3060 rtx4090; do
+    for machine in t4 a100 a100-mig h100 h100-mig l40s b200 gb200 gb10 p100 rtx2080s rtx3060 rtx4090 laptop-asleep; do
         says "^$machine +[0-9]+ "
     done
     names=$(awk 'NR > 1 { print $1 }' <<<"$output")
@@ -14,8 +14,38 @@ load helpers
         gpulse --sim "$machine" query index,name,uuid,memory.total -f csv --no-header
         status_is 0
         is_quiet
-        says_not '\[N/A\]'
+        [ "$machine" = gb10 ] || says_not '\[N/A\]'
     done
+}
+
+@test "a machine that has no memory of its own, one that sleeps, one in parts" {
+    gpulse --sim gb10 --sim-still query pci.bus_id,memory.total,memory.used,fan.speed,temperature.gpu -f csv --no-header
+    status_is 0
+    [ "$output" = '0000000F:01:00.0,[N/A],[N/A],[N/A],39' ]
+    gpulse --sim gb10 --sim-still query used_gpu_memory --processes -f csv --no-header
+    [ "${lines[*]}" = '122683392 154140672 328204288 32505856' ]
+    GPULSE_SIM_COUNT=$PWD/calls gpulse --sim laptop-asleep query name,temperature.gpu -f csv --no-header
+    status_is 0
+    [ "$output" = 'NVIDIA GeForce RTX 3060 Laptop GPU,[Asleep]' ]
+    [ ! -e calls ]
+    gpulse --sim h100-mig query name --mig -f csv --no-header
+    line_count 5
+    says 'MIG 3g\.40gb$'
+    says 'MIG 2g\.20gb$'
+}
+
+@test "a machine file may have a root beside it" {
+    machine rtx3060-laptop ''
+    bound=m.root/sys/bus/pci/drivers/nvidia/0000:01:00.0/power
+    mkdir -p $bound
+    echo suspended >$bound/runtime_status
+    for driver in '' ,driver=470; do
+        gpulse --sim "./m.json$driver" query temperature.gpu -f csv --no-header
+        [ "$output" = '[Asleep]' ] || explain "$driver"
+    done
+    echo active >$bound/runtime_status
+    gpulse --sim ./m.json query temperature.gpu --sim-still -f csv --no-header
+    [ "$output" = 45 ] || [ "$output" = 46 ]
 }
 
 @test "a count gives more GPUs, each with an identity of its own" {

@@ -48,12 +48,16 @@ static void fields_keep_their_numbers_but_for_the_moved_ones(void **state)
         {{590, 48, 1}, 301, 0},    {{595, 80, 0}, 301, 301},  {{595, 80, 0}, 296, 0},
         {{610, 57, 4}, 300, 300},  {{418, 43, 0}, 94, 94},
     };
-    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++)
-        assert_int_equal(sim_field_newest(cases[i].driver, cases[i].id), cases[i].newest);
-    assert_int_equal(sim_field_newest(newest, 0), 0);
-    assert_int_equal(sim_field_newest(newest, SIM_FIELD_LAST + 1), 0);
-    for (unsigned int id = 1; id <= SIM_FIELD_LAST; id++)
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
+        unsigned int now = sim_field_newest(cases[i].driver, cases[i].id);
+        assert_int_equal(sim_field_known(cases[i].driver, now) ? now : 0, cases[i].newest);
+    }
+    assert_false(sim_field_known(newest, 0));
+    assert_false(sim_field_known(newest, SIM_FIELD_LAST + 1));
+    for (unsigned int id = 1; id <= SIM_FIELD_LAST; id++) {
         assert_int_equal(sim_field_newest(newest, id), id);
+        assert_true(sim_field_known(newest, id));
+    }
 }
 
 static size_t missing_count(unsigned int major, unsigned int minor)
