@@ -74,8 +74,9 @@ static struct sim_device *find_handle(const struct session *session, nvmlDevice_
 
 /* ------------------------------------------------------------------------- calls */
 
-/* For what is refused at the end of a call. */
+/* For what is refused at the end of a call: its function, once no fault answers in its place. */
 static _Thread_local enum sim_function current;
+static _Thread_local bool answering;
 
 static void sleep_ns(uint64_t ns)
 {
@@ -193,6 +194,7 @@ static nvmlReturn_t begin(struct sim_call *call, enum sim_function function,
                           struct session **ret_session)
 {
     *call = (struct sim_call){.function = current = function};
+    answering = false;
     atomic_fetch_add_explicit(&driver.calls[function], 1, memory_order_relaxed);
     pid_t process = atomic_load(&driver.process);
     if (process != 0 && process != getpid())
@@ -222,7 +224,9 @@ nvmlReturn_t sim_enter(struct sim_call *call, enum sim_function function, bool a
     nvmlReturn_t code = begin(call, function, &session);
     if (code != NVML_SUCCESS)
         return code;
-    return args_ok ? apply_faults(call) : NVML_ERROR_INVALID_ARGUMENT;
+    code = args_ok ? apply_faults(call) : NVML_ERROR_INVALID_ARGUMENT;
+    answering = code == NVML_SUCCESS;
+    return code;
 }
 
 nvmlReturn_t sim_enter_device(struct sim_call *call, enum sim_function function,
@@ -238,7 +242,9 @@ nvmlReturn_t sim_enter_device(struct sim_call *call, enum sim_function function,
                                            : "was called with NULL for a handle");
     if (!call->device || !args_ok)
         return NVML_ERROR_INVALID_ARGUMENT;
-    return apply_faults(call);
+    code = apply_faults(call);
+    answering = code == NVML_SUCCESS;
+    return code;
 }
 
 bool sim_is_lost(const struct sim_call *call, struct sim_device *device)
@@ -260,7 +266,8 @@ const struct sim_device *sim_find_device(nvmlDevice_t handle)
 
 nvmlReturn_t sim_leave(nvmlReturn_t code)
 {
-    if (code == NVML_ERROR_ARGUMENT_VERSION_MISMATCH && !sim_strict_has_versions(current))
+    if (answering && code == NVML_ERROR_ARGUMENT_VERSION_MISMATCH &&
+        !sim_strict_has_versions(current))
         sim_strict_refuse(current, "was called with a wrong version word");
     atomic_fetch_sub(&driver.active, 1);
     return code;
