@@ -78,8 +78,10 @@ static int run(int argc, char **argv, struct gp_err *err)
 const struct gp_cmd sim_cmd_list = {
     .name = "list",
     .summary = "list the built-in machines",
-    .description = "Every name can carry a number of GPUs: h100x2 has the first two, h100x72 has "
-                   "copies of them as well.",
+    .description =
+        "Every name can carry a number of GPUs: h100x2 has the first two, h100x72 has "
+        "copies of them as well. Behind a comma may stand another driver, from 450 to 610: "
+        "h100,driver=470 or h100,driver=535.43.",
     .examples = "gpulse sim list\tnames, GPUs, drivers and where each was captured\n"
                 "gpulse --sim h100x16 status\tsixteen of the H100s\n",
     .run = run,

@@ -31,7 +31,7 @@ const struct gp_opt gp_common_options[] = {
     {0, "sim", NULL, GP_OPT_STRING, "MACHINE", .complete = GP_COMPLETE_MACHINE, .offset = OPT(sim),
      .help =
          "show a simulated machine: a name with an optional count (h100x8; see gpulse sim list) or "
-         "a machine file"},
+         "a machine file; a comma and driver=470 behind it plays that driver"},
     {0, "sim-still", NULL, GP_OPT_FLAG, .offset = OPT(sim_still),
      .help = "the simulated machine's values stand still"},
     {0, "root", NULL, GP_OPT_STRING, "DIR", .complete = GP_COMPLETE_FILE, .offset = OPT(root),
@@ -150,7 +150,7 @@ static const char *machine_root(const char *sim, char path[GP_PATH_SIZE])
     }
     n = snprintf(name, sizeof(name), "machines/%.*s.root", (int)len, sim);
     return n > 0 && n < GP_PATH_SIZE && gp_io_find_companion("sim", name, path, NULL) == 0 ? path
-                                                                                          : NULL;
+                                                                                           : NULL;
 }
 
 /* A GPU that begins to hang holds the others up once: for the interval, but not less than a second,
