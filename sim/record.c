@@ -494,7 +494,8 @@ static int record(struct recorder *r, json_t **ret, struct gp_err *err)
         (void)json_array_append_new(r->doc.devices, ask_device(r, i));
     r->timeouts = 0;
     (void)prepare(r, SIM_FN_nvmlShutdown, ask_shutdown, NULL);
-    (void)ask(r);
+    if (!rec_runner_is_stuck(r->runner))
+        (void)ask(r);
     if (r->failed)
         return gp_err_set(err, GP_ENOMEM, "out of memory or threads");
     if (r->config->latency)

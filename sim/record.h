@@ -51,7 +51,9 @@ struct rec_call {
  * keeps its thread, and the next one gets another. */
 struct rec_runner;
 struct rec_runner *rec_runner_new(uint64_t timeout_ns);
-/* False if a call is still in progress: then the driver is not to be touched any more. */
+/* True if a call is still in progress: then the session is not to be ended. */
+bool rec_runner_is_stuck(const struct rec_runner *runner);
+/* False if it is stuck. */
 bool rec_runner_free(struct rec_runner *runner);
 /* Fills in *call what came back. Its entries belong to the caller, who frees them. False without
  * memory or threads. */

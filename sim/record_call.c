@@ -109,6 +109,11 @@ struct rec_runner *rec_runner_new(uint64_t timeout_ns)
     return runner;
 }
 
+bool rec_runner_is_stuck(const struct rec_runner *runner)
+{
+    return runner->stuck;
+}
+
 bool rec_runner_free(struct rec_runner *runner)
 {
     if (!runner)

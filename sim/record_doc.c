@@ -55,11 +55,13 @@ void rec_doc_note(struct rec_doc *doc, const char *fmt, ...)
 /* ------------------------------------------------------------------------- secrets */
 
 /* Digits become the number of the secret, filled up with zeros; what stands before the first one
- * ("GPU-", "MIG-") and the dashes stay, so that the text still looks like what it is. */
+ * ("GPU-", "MIG-", "0x") and the dashes stay, so that the text still looks like what it is. */
 static void disguise(const char *text, unsigned long number, char *out, size_t size)
 {
     size_t len = strlen(text) < size - 1 ? strlen(text) : size - 1;
-    size_t head = strncmp(text, "GPU-", 4) == 0 || strncmp(text, "MIG-", 4) == 0 ? 4 : 0;
+    size_t head = strncmp(text, "GPU-", 4) == 0 || strncmp(text, "MIG-", 4) == 0 ? 4
+                  : strncmp(text, "0x", 2) == 0                                  ? 2
+                                                                                 : 0;
     memcpy(out, text, len);
     out[len] = '\0';
     for (size_t i = len; i > head; i--) {
@@ -88,7 +90,7 @@ const char *rec_doc_secret(struct rec_doc *doc, const char *text)
 /* Every answer, of today and later, that tells one board or computer from another. */
 static bool is_secret(const struct sim_answer *row)
 {
-    static const char *const words[] = {"serial", "uuid", "guid", "hostname", "pdi"};
+    static const char *const words[] = {"serial", "uuid", "guid", "hostname", "pdi", "chassis"};
     for (size_t i = 0; i < GP_ARRAY_LEN(words); i++)
         if (strcasestr(row->key, words[i]) || (row->member && strcasestr(row->member, words[i])))
             return true;

@@ -15,6 +15,7 @@ from tap import BUILD, good, gpulse, main, run, test
 FOLDER = tempfile.TemporaryDirectory()
 WORK = Path(FOLDER.name)
 os.environ["GPULSE_SIM_STATE"] = str(WORK / "state")
+os.environ["GPULSE_SIM_STRICT"] = "1"  # it makes no call that crashes a real library
 BUILT_IN = sorted(p.stem for p in Path(BUILD, "sim/machines").glob("*.json"))
 
 
@@ -185,6 +186,19 @@ def redaction_takes_out_who_the_machine_is():
         assert re.fullmatch(r"(GPU|MIG)-0{8}-0{4}-0{4}-0{4}-0{11}\d", identity), identity
     assert after["answers"]["PowerUsage"] == before["answers"]["PowerUsage"]
     assert good(gpulse("--sim", path, "query", "name", "-f", "csv")).count("A100") == 1
+
+
+@test
+def redaction_knows_the_names_of_boards_racks_and_fabrics():
+    kept, redacted = (load(record("gb200", name, *more)[0])["devices"][1]["answers"]
+                      for name, more in (("kept", []), ("redacted", ["--redact"])))
+    assert kept["PlatformInfo"]["chassis"] == "1820000000001"
+    for key, member in (("Serial", None), ("Pdi", None), ("PlatformInfo", "chassis"),
+                        ("PlatformInfo", "fabric_guid"), ("GpuFabricInfo", "cluster_uuid")):
+        pair = [a[key][member] if member else a[key] for a in (kept, redacted)]
+        assert pair[0] != pair[1] and len(pair[0]) == len(pair[1]), (key, member, pair)
+    assert kept["PlatformInfo"]["slot"] == redacted["PlatformInfo"]["slot"]
+    assert kept["BoardPartNumber"] == redacted["BoardPartNumber"]
 
 
 @test

@@ -119,6 +119,15 @@ query() {
     line_count 5
 }
 
+@test "39, 40: no samples since the last time are no failure" {
+    fault h100 error=NOT_FOUND:nvmlDeviceGetSamples error=NOT_FOUND:nvmlDeviceGetProcess
+    gpulse --sim h100 --sim-still query '*' -f json -c 2 -n 0.3
+    status_is 0
+    gpulse --sim h100 --sim-still query pid,process.utilization.sm --processes -f csv --no-header
+    status_is 0
+    line_count 6
+}
+
 @test "42: a new partition has new identities and old instance numbers" {
     start --sim a100-mig --sim-still query uuid,memory.used --mig -f csv --no-header -n 0.2
     until_true grep -q '^MIG-00000300' out
