@@ -96,7 +96,7 @@ static struct sim_device *gpu_of(struct sim_device *device)
 static bool denies_parent(const struct sim_call *call, const struct sim_fault *fault)
 {
     const char *name = sim_function_names[call->function];
-    return call->device && call->device->mig_count > 0 &&
+    return call->device && sim_mig_count(&call->live, call->device) > 0 &&
            (fault->function[0] || strstr(name, "MemoryInfo") || strstr(name, "RunningProcesses"));
 }
 

@@ -183,6 +183,31 @@ static nvmlReturn_t ask_nvmlDeviceGetAttributes_v2(struct rec_call *c)
     return code;
 }
 
+/* What the offset of a clock may be; where it stands now is a setting. */
+static nvmlReturn_t ask_nvmlDeviceGetClockOffsets(struct rec_call *c)
+{
+    nvmlClockOffset_t offset = {.version = nvmlClockOffset_v1,
+                                .type = c->key ? NVML_CLOCK_MEM : NVML_CLOCK_GRAPHICS,
+                                .pstate = NVML_PSTATE_0};
+    nvmlReturn_t code = c->api->nvmlDeviceGetClockOffsets(c->device, &offset);
+    c->numbers[0] = (uint64_t)offset.minClockOffsetMHz;
+    c->numbers[1] = (uint64_t)offset.maxClockOffsetMHz;
+    return code;
+}
+
+/* The same of a driver before R555. */
+#define ASK_OFFSET_RANGE(function)                                                                 \
+    static nvmlReturn_t ask_##function(struct rec_call *c)                                         \
+    {                                                                                              \
+        int min = 0, max = 0;                                                                      \
+        nvmlReturn_t code = c->api->function(c->device, &min, &max);                               \
+        c->numbers[0] = (uint64_t)min;                                                             \
+        c->numbers[1] = (uint64_t)max;                                                             \
+        return code;                                                                               \
+    }
+ASK_OFFSET_RANGE(nvmlDeviceGetGpcClkMinMaxVfOffset)
+ASK_OFFSET_RANGE(nvmlDeviceGetMemClkMinMaxVfOffset)
+
 static nvmlReturn_t ask_nvmlDeviceValidateInforom(struct rec_call *c)
 {
     return c->api->nvmlDeviceValidateInforom(c->device);
@@ -417,6 +442,9 @@ const struct rec_probe rec_probes[] = {
     ROW(nvmlDeviceGetTotalEccErrors, ECC_TOTAL, 1, 4),
     ROW(nvmlDeviceGetMemoryErrorCounter, ECC_AT, 1, 4 * NVML_MEMORY_LOCATION_COUNT),
     ROW(nvmlDeviceGetAttributes_v2, ATTR_SM, 9, 1),
+    ROW(nvmlDeviceGetClockOffsets, OFFSET_GRAPHICS_MIN, 2, 2),
+    ROW(nvmlDeviceGetGpcClkMinMaxVfOffset, OFFSET_GRAPHICS_MIN, 2, 1),
+    ROW(nvmlDeviceGetMemClkMinMaxVfOffset, OFFSET_MEMORY_MIN, 2, 1),
     ROW(nvmlDeviceValidateInforom, INFOROM_VALID, 1, 1),
     ROW(nvmlDeviceGetLastBBXFlushTime, BBX_STAMP, 2, 1),
     ROW(nvmlDeviceGetPdi, PDI, 1, 1),
