@@ -18,7 +18,7 @@ struct recorder {
     struct rec_api api;
     struct rec_runner *runner;
     struct rec_doc doc;
-    struct rec_call *call; /* the one in hand */
+    struct rec_call one, *call; /* the one in hand */
     unsigned int driver[3];
     char where[48]; /* what is being asked, for the notes */
     unsigned int timeouts;
@@ -56,7 +56,11 @@ static struct rec_call *prepare(struct recorder *r, enum sim_function function,
                                 nvmlReturn_t (*ask_it)(struct rec_call *), nvmlDevice_t device)
 {
     free(r->call->entries);
-    *r->call = (struct rec_call){.function = function, .ask = ask_it, .device = device};
+    memset(r->call, 0, sizeof(*r->call));
+    r->call->function = function;
+    r->call->ask = ask_it;
+    r->call->device = device;
+    r->call->entries = NULL;
     return r->call;
 }
 
@@ -506,27 +510,20 @@ static int record(struct recorder *r, json_t **ret, struct gp_err *err)
 
 int rec_machine(const struct rec_config *config, json_t **ret, bool *ret_stuck, struct gp_err *err)
 {
-    struct recorder *r = calloc(1, sizeof(*r));
-    int result = r ? GP_OK : gp_err_set(err, GP_ENOMEM, "out of memory");
-    if (result < 0)
-        return result;
-    r->config = config;
-    r->call = calloc(1, sizeof(*r->call));
+    /* A call in progress may use the library and its table for ever: they are never freed. */
+    static struct recorder recorder;
+    struct recorder *r = &recorder;
+    *r = (struct recorder){.config = config, .call = &r->one};
     r->runner = rec_runner_new(config->timeout_ns);
-    if (!r->call || !r->runner || !rec_doc_init(&r->doc, config->redact))
+    int result = GP_OK;
+    if (!r->runner || !rec_doc_init(&r->doc, config->redact))
         result = gp_err_set(err, GP_ENOMEM, "out of memory");
     if (result == GP_OK)
         result = rec_load(&r->api, config->library, err);
     if (result == GP_OK)
         result = record(r, ret, err);
     *ret_stuck = !rec_runner_free(r->runner);
-    /* A call in progress may use the library and its table for ever. */
-    if (*ret_stuck)
-        return result;
-    if (r->call)
-        free(r->call->entries);
-    free(r->call);
+    free(r->one.entries);
     rec_doc_fini(&r->doc);
-    free(r);
     return result;
 }
