@@ -3,7 +3,7 @@
 #include "base/err.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"
-#include "sim/record_doc.h"
+#include "sim/record_internal.h"
 #include "sim/record_list.h"
 
 #include <stdio.h>
@@ -13,29 +13,14 @@
 /* After so many calls without an answer the rest of a device is not asked. */
 enum { MAX_TIMEOUTS = 3 };
 
-struct recorder {
-    const struct rec_config *config;
-    struct rec_api api;
-    struct rec_runner *runner;
-    struct rec_doc doc;
-    struct rec_call one, *call; /* the one in hand */
-    unsigned int driver[3];
-    char where[48]; /* what is being asked, for the notes */
-    unsigned int timeouts;
-    bool failed; /* out of memory or threads */
-    struct {
-        uint64_t ns;
-        uint64_t calls;
-    } cost[SIM_FN_COUNT];
-};
-
 /* ------------------------------------------------------------------------- calls */
 
-/* Makes the call that is prepared in r->call. */
-static nvmlReturn_t ask(struct recorder *r)
+nvmlReturn_t rec_ask(struct recorder *r)
 {
     struct rec_call *c = r->call;
     c->api = &r->api;
+    if (!r->api.present[c->function])
+        return c->code = NVML_ERROR_FUNCTION_NOT_FOUND;
     if (r->timeouts >= MAX_TIMEOUTS || r->failed)
         return c->code = NVML_ERROR_TIMEOUT;
     if (!rec_run(r->runner, c)) {
@@ -52,8 +37,8 @@ static nvmlReturn_t ask(struct recorder *r)
     return c->code;
 }
 
-static struct rec_call *prepare(struct recorder *r, enum sim_function function,
-                                nvmlReturn_t (*ask_it)(struct rec_call *), nvmlDevice_t device)
+struct rec_call *rec_prepare(struct recorder *r, enum sim_function function,
+                             nvmlReturn_t (*ask_it)(struct rec_call *), nvmlDevice_t device)
 {
     free(r->call->entries);
     memset(r->call, 0, sizeof(*r->call));
@@ -179,8 +164,8 @@ static void ask_answers(struct recorder *r, nvmlDevice_t device, struct rec_answ
         if (!r->api.present[probe->function] || !is_open(answers, probe->slot))
             continue;
         for (unsigned int key = 0; key < probe->keys; key++) {
-            prepare(r, probe->function, probe->ask, device)->key = key;
-            (void)ask(r);
+            rec_prepare(r, probe->function, probe->ask, device)->key = key;
+            (void)rec_ask(r);
             for (unsigned int v = 0; v < probe->values; v++)
                 keep_value(r, probe->slot + key * probe->values + v, v, answers);
         }
@@ -208,26 +193,24 @@ static void keep_fields(struct recorder *r, const struct rec_answers *answers, j
 
 /* Asks all ids with the scopes that they have, a batch at a time. */
 static json_t *ask_all_fields(struct recorder *r, nvmlDevice_t device,
-                              const struct rec_answers *answers)
+                              const struct rec_answers *answers, unsigned int links)
 {
     json_t *out = json_object();
-    if (!r->api.present[SIM_FN_nvmlDeviceGetFieldValues])
-        return out;
-    struct rec_call *c = prepare(r, SIM_FN_nvmlDeviceGetFieldValues, ask_fields, device);
+    struct rec_call *c = rec_prepare(r, SIM_FN_nvmlDeviceGetFieldValues, ask_fields, device);
     for (unsigned int id = 1; id <= SIM_FIELD_LAST; id++) {
         unsigned int newest = sim_field_newest(r->driver, id);
         unsigned int scope, at = 0;
-        while (rec_field_scope(newest, at++, &scope)) {
+        while (rec_field_scope(newest, links, at++, &scope)) {
             c->fields[c->count++] = (nvmlFieldValue_t){.fieldId = id, .scopeId = scope};
             if (c->count < REC_FIELDS)
                 continue;
-            (void)ask(r);
+            (void)rec_ask(r);
             keep_fields(r, answers, out);
-            c = prepare(r, SIM_FN_nvmlDeviceGetFieldValues, ask_fields, device);
+            c = rec_prepare(r, SIM_FN_nvmlDeviceGetFieldValues, ask_fields, device);
         }
     }
     if (c->count > 0) {
-        (void)ask(r);
+        (void)rec_ask(r);
         keep_fields(r, answers, out);
     }
     return out;
@@ -275,8 +258,9 @@ static void ask_processes(struct recorder *r, nvmlDevice_t device, const int ins
                           struct processes *p)
 {
     for (int list = REC_COMPUTE; list < REC_LISTS; list++) {
-        struct rec_call *c = prepare(r, SIM_FN_nvmlDeviceGetComputeRunningProcesses, NULL, device);
-        if (!rec_list_ask(&r->api, r->driver, (enum rec_list)list, c) || ask(r) != NVML_SUCCESS)
+        struct rec_call *c =
+            rec_prepare(r, SIM_FN_nvmlDeviceGetComputeRunningProcesses, NULL, device);
+        if (!rec_list_ask(&r->api, r->driver, (enum rec_list)list, c) || rec_ask(r) != NVML_SUCCESS)
             continue;
         for (unsigned int i = 0; i < c->count; i++) {
             struct sim_process process = rec_list_entry(c, i);
@@ -292,8 +276,8 @@ static void ask_processes(struct recorder *r, nvmlDevice_t device, const int ins
 static void ask_shares(struct recorder *r, nvmlDevice_t device, struct processes *p)
 {
     const struct rec_call *c =
-        prepare(r, SIM_FN_nvmlDeviceGetProcessUtilization, rec_ask_utilization, device);
-    if (!r->api.present[c->function] || ask(r) != NVML_SUCCESS)
+        rec_prepare(r, SIM_FN_nvmlDeviceGetProcessUtilization, rec_ask_utilization, device);
+    if (rec_ask(r) != NVML_SUCCESS)
         return;
     const nvmlProcessUtilizationSample_t *samples = c->entries;
     for (unsigned int i = 0; i < c->count; i++)
@@ -305,9 +289,10 @@ static void ask_shares(struct recorder *r, nvmlDevice_t device, struct processes
 static void ask_names(struct recorder *r, struct processes *p)
 {
     for (size_t i = 0; i < p->count; i++) {
-        struct rec_call *c = prepare(r, SIM_FN_nvmlSystemGetProcessName, ask_process_name, NULL);
+        struct rec_call *c =
+            rec_prepare(r, SIM_FN_nvmlSystemGetProcessName, ask_process_name, NULL);
         c->key = p->all[i].pid;
-        bool named = r->api.present[c->function] && ask(r) == NVML_SUCCESS;
+        bool named = rec_ask(r) == NVML_SUCCESS;
         p->all[i].name = named && !r->config->redact ? rec_doc_text(&r->doc, c->text) : "";
     }
 }
@@ -318,20 +303,20 @@ static json_t *ask_mig(struct recorder *r, nvmlDevice_t device, unsigned int ind
                        struct processes *p)
 {
     struct rec_answers answers;
-    prepare(r, SIM_FN_nvmlDeviceGetMigDeviceHandleByIndex, ask_mig_handle, device)->key = index;
-    if (ask(r) != NVML_SUCCESS)
+    rec_prepare(r, SIM_FN_nvmlDeviceGetMigDeviceHandleByIndex, ask_mig_handle, device)->key = index;
+    if (rec_ask(r) != NVML_SUCCESS)
         return NULL;
     nvmlDevice_t mig = r->call->handle;
-    (void)prepare(r, SIM_FN_nvmlDeviceGetGpuInstanceId, ask_instances, mig);
-    if (ask(r) != NVML_SUCCESS) {
+    (void)rec_prepare(r, SIM_FN_nvmlDeviceGetGpuInstanceId, ask_instances, mig);
+    if (rec_ask(r) != NVML_SUCCESS) {
         rec_doc_note(&r->doc, "%s: MIG device %u does not tell its instances and is left out",
                      r->where, index);
         return NULL;
     }
     const int instances[] = {(int)r->call->numbers[0], (int)r->call->numbers[1]};
-    (void)prepare(r, SIM_FN_nvmlDeviceGetUUID, ask_uuid, mig);
+    (void)rec_prepare(r, SIM_FN_nvmlDeviceGetUUID, ask_uuid, mig);
     char uuid[REC_TEXT_SIZE] = "";
-    if (ask(r) == NVML_SUCCESS)
+    if (rec_ask(r) == NVML_SUCCESS)
         memcpy(uuid, r->call->text, sizeof(uuid));
     const char *id = rec_doc_secret(&r->doc, uuid);
     ask_answers(r, mig, &answers);
@@ -343,10 +328,9 @@ static json_t *ask_mig(struct recorder *r, nvmlDevice_t device, unsigned int ind
 
 static json_t *ask_migs(struct recorder *r, nvmlDevice_t device, struct processes *p)
 {
-    (void)prepare(r, SIM_FN_nvmlDeviceGetMaxMigDeviceCount, ask_max_mig, device);
-    if (!r->api.present[r->call->function] || !r->api.nvmlDeviceGetMigDeviceHandleByIndex ||
-        !r->api.nvmlDeviceGetGpuInstanceId || !r->api.nvmlDeviceGetComputeInstanceId ||
-        ask(r) != NVML_SUCCESS)
+    (void)rec_prepare(r, SIM_FN_nvmlDeviceGetMaxMigDeviceCount, ask_max_mig, device);
+    if (!r->api.nvmlDeviceGetMigDeviceHandleByIndex || !r->api.nvmlDeviceGetGpuInstanceId ||
+        !r->api.nvmlDeviceGetComputeInstanceId || rec_ask(r) != NVML_SUCCESS)
         return NULL;
     unsigned int count = r->call->count < SIM_MAX_MIGS ? r->call->count : SIM_MAX_MIGS;
     json_t *migs = json_array();
@@ -372,15 +356,27 @@ static json_t *absent_device(struct recorder *r, unsigned int index, nvmlReturn_
     return json_pack("{s:s, s:{s:s}}", "uuid", uuid, "pci", "bus_id", "00000000:00:00.0");
 }
 
-static json_t *pci_of(struct recorder *r, nvmlDevice_t device)
+/* What other devices refer to it by. */
+static void identify(struct recorder *r, unsigned int index)
 {
-    (void)prepare(r, SIM_FN_nvmlDeviceGetPciInfo_v3, ask_pci, device);
-    if (!r->api.present[r->call->function] || ask(r) != NVML_SUCCESS) {
+    (void)snprintf(r->where, sizeof(r->where), "GPU %u", index);
+    r->timeouts = 0;
+    rec_prepare(r, SIM_FN_nvmlDeviceGetHandleByIndex_v2, ask_handle, NULL)->key = index;
+    r->devices[index].code = rec_ask(r);
+    if (r->devices[index].code != NVML_SUCCESS)
+        return;
+    nvmlDevice_t device = r->devices[index].handle = r->call->handle;
+    (void)rec_prepare(r, SIM_FN_nvmlDeviceGetPciInfo_v3, ask_pci, device);
+    if (rec_ask(r) == NVML_SUCCESS)
+        r->devices[index].pci = r->call->pci;
+    else
         rec_doc_note(&r->doc, "%s: its PCI address is not known", r->where);
-        return json_pack("{s:s}", "bus_id", "00000000:00:00.0");
-    }
+    r->devices[index].timeouts = r->timeouts;
+}
+
+static json_t *pci_json(const nvmlPciInfo_t *pci)
+{
     char bus_id[24], id[16], subsystem[16];
-    const nvmlPciInfo_t *pci = &r->call->pci;
     (void)snprintf(bus_id, sizeof(bus_id), "%08X:%02X:%02X.0", pci->domain, pci->bus & 0xff,
                    pci->device & 0xff);
     (void)snprintf(id, sizeof(id), "0x%08X", pci->pciDeviceId);
@@ -394,30 +390,32 @@ static json_t *ask_device(struct recorder *r, unsigned int index)
     struct rec_answers answers;
     struct processes p = {0};
     (void)snprintf(r->where, sizeof(r->where), "GPU %u", index);
-    r->timeouts = 0;
-    prepare(r, SIM_FN_nvmlDeviceGetHandleByIndex_v2, ask_handle, NULL)->key = index;
-    nvmlReturn_t code = ask(r);
-    if (code != NVML_SUCCESS)
-        return absent_device(r, index, code);
-    nvmlDevice_t device = r->call->handle;
-    (void)prepare(r, SIM_FN_nvmlDeviceGetUUID, ask_uuid, device);
+    r->timeouts = r->devices[index].timeouts;
+    if (r->devices[index].code != NVML_SUCCESS)
+        return absent_device(r, index, r->devices[index].code);
+    nvmlDevice_t device = r->devices[index].handle;
+    (void)rec_prepare(r, SIM_FN_nvmlDeviceGetUUID, ask_uuid, device);
     char uuid[REC_TEXT_SIZE];
     (void)snprintf(uuid, sizeof(uuid), "GPU-00000000-0000-0000-0000-%012u", index);
-    if (ask(r) == NVML_SUCCESS)
+    if (rec_ask(r) == NVML_SUCCESS)
         memcpy(uuid, r->call->text, sizeof(uuid));
     else
         rec_doc_note(&r->doc, "%s: its UUID is not known", r->where);
     const char *id = rec_doc_secret(&r->doc, uuid);
-    json_t *pci = pci_of(r, device);
     ask_answers(r, device, &answers);
-    json_t *fields = ask_all_fields(r, device, &answers);
+    json_t *lists = rec_lists(r, index);
+    json_t *fields = ask_all_fields(r, device, &answers, rec_link_count(lists));
     ask_processes(r, device, NULL, &p);
     json_t *migs = ask_migs(r, device, &p);
     ask_shares(r, device, &p);
     ask_names(r, &p);
-    json_t *out = json_pack("{s:s, s:o, s:o, s:o, s:o}", "uuid", id, "pci", pci, "answers",
-                            rec_doc_answers(&r->doc, r->where, &answers, false), "fields", fields,
-                            "processes", rec_doc_processes(&r->doc, r->where, p.all, p.count));
+    json_t *out =
+        json_pack("{s:s, s:o, s:o, s:o, s:o}", "uuid", id, "pci", pci_json(&r->devices[index].pci),
+                  "answers", rec_doc_answers(&r->doc, r->where, &answers, false), "fields", fields,
+                  "processes", rec_doc_processes(&r->doc, r->where, p.all, p.count));
+    if (json_object_size(lists) > 0)
+        (void)json_object_set(out, "lists", lists);
+    json_decref(lists);
     if (migs)
         (void)json_object_set_new(out, "mig", migs);
     free(p.all);
@@ -440,8 +438,8 @@ static void ask_system(struct recorder *r)
     };
     (void)snprintf(r->where, sizeof(r->where), "driver");
     for (size_t i = 0; i < GP_ARRAY_LEN(rows); i++) {
-        const struct rec_call *c = prepare(r, rows[i].function, rows[i].ask, NULL);
-        if (!r->api.present[rows[i].function] || ask(r) != NVML_SUCCESS) {
+        const struct rec_call *c = rec_prepare(r, rows[i].function, rows[i].ask, NULL);
+        if (rec_ask(r) != NVML_SUCCESS) {
             const char *name = r->call->code ? sim_return_name(r->call->code) : NULL;
             rec_doc_note(&r->doc, "%s answers %s", sim_function_names[rows[i].function],
                          name ? name : "nothing");
@@ -458,8 +456,8 @@ static void ask_system(struct recorder *r)
 static int start_driver(struct recorder *r, struct gp_err *err)
 {
     (void)snprintf(r->where, sizeof(r->where), "driver");
-    (void)prepare(r, SIM_FN_nvmlInit_v2, ask_init, NULL);
-    nvmlReturn_t code = ask(r);
+    (void)rec_prepare(r, SIM_FN_nvmlInit_v2, ask_init, NULL);
+    nvmlReturn_t code = rec_ask(r);
     if (code == NVML_SUCCESS)
         return GP_OK;
     const char *words = r->api.gpulse_sim_error ? r->api.gpulse_sim_error() : "";
@@ -487,19 +485,23 @@ static int record(struct recorder *r, json_t **ret, struct gp_err *err)
     if (result < 0)
         return result;
     ask_system(r);
-    (void)prepare(r, SIM_FN_nvmlDeviceGetCount_v2, ask_count, NULL);
-    if (ask(r) != NVML_SUCCESS || r->call->count == 0)
+    (void)rec_prepare(r, SIM_FN_nvmlDeviceGetCount_v2, ask_count, NULL);
+    if (rec_ask(r) != NVML_SUCCESS || r->call->count == 0)
         return gp_err_set(err, r->call->code ? GP_EDRIVER : GP_ENODEV,
                           r->call->code ? "the driver does not count its GPUs" : "no GPU here");
     unsigned int count = r->call->count;
     if (count > SIM_MAX_DEVICES)
         rec_doc_note(&r->doc, "%u GPUs; the first %d are here", count, SIM_MAX_DEVICES);
-    for (unsigned int i = 0; i < count && i < SIM_MAX_DEVICES; i++)
+    r->device_count = count < SIM_MAX_DEVICES ? count : SIM_MAX_DEVICES;
+    for (unsigned int i = 0; i < r->device_count; i++)
+        identify(r, i);
+    r->doc.topology = rec_topology(r);
+    for (unsigned int i = 0; i < r->device_count; i++)
         (void)json_array_append_new(r->doc.devices, ask_device(r, i));
     r->timeouts = 0;
-    (void)prepare(r, SIM_FN_nvmlShutdown, ask_shutdown, NULL);
+    (void)rec_prepare(r, SIM_FN_nvmlShutdown, ask_shutdown, NULL);
     if (!rec_runner_is_stuck(r->runner))
-        (void)ask(r);
+        (void)rec_ask(r);
     if (r->failed)
         return gp_err_set(err, GP_ENOMEM, "out of memory or threads");
     if (r->config->latency)

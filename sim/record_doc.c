@@ -30,6 +30,7 @@ void rec_doc_fini(struct rec_doc *doc)
     json_decref(doc->faults);
     json_decref(doc->notes);
     json_decref(doc->latency);
+    json_decref(doc->topology);
     json_decref(doc->secrets);
 }
 
@@ -99,7 +100,7 @@ static bool is_secret(const struct sim_answer *row)
 
 /* ------------------------------------------------------------------------- answers */
 
-static json_t *code_json(nvmlReturn_t code)
+json_t *rec_doc_code(nvmlReturn_t code)
 {
     const char *name = sim_return_name(code);
     return json_string(name ? name : "UNKNOWN");
@@ -122,7 +123,7 @@ static json_t *value_json(struct rec_doc *doc, const char *where, enum sim_slot 
         rec_doc_note(doc, "%s: %s answers the code %d, which has no name", where, row->key,
                      (int)v->code);
     if (v->code != NVML_SUCCESS)
-        return code_json(v->code);
+        return rec_doc_code(v->code);
     if (row->kind == SIM_KIND_TEXT)
         return json_string(is_secret(row) ? rec_doc_secret(doc, v->text) : v->text);
     if (v->number > INT64_MAX && row->kind != SIM_KIND_I32) {
@@ -218,37 +219,29 @@ json_t *rec_doc_processes(struct rec_doc *doc, const char *where,
 
 /* ------------------------------------------------------------------------- fields */
 
-/* The highest link, profile or part that is asked for, by the field's newest number; others have
- * scope 0 alone. */
+/* The scopes that are asked for, by the field's newest number; other fields have scope 0 alone. */
 static const struct {
     unsigned int first, last;
-    unsigned int highest;
-    bool sum; /* all ones: of all links */
+    unsigned int count; /* 0: one for each link */
+    bool sum;           /* all ones: of all links */
 } scopes[] = {
-    {138, 141, NVML_NVLINK_MAX_LINKS - 1, true},
-    {146, 146, NVML_NVLINK_MAX_LINKS - 1, false},
-    {161, 168, NVML_NVLINK_MAX_LINKS - 1, false},
-    {171, 172, 13, false},
-    {185, 192, 3, false},
-    {201, 222, NVML_NVLINK_MAX_LINKS - 1, false},
-    {231, 234, 13, false},
-    {235, 250, NVML_NVLINK_MAX_LINKS - 1, false},
-    {260, 263, 4, false},
-    {281, 284, 4, false},
-    {289, 296, NVML_NVLINK_MAX_LINKS - 1, false},
+    {138, 141, 0, true},  {146, 146, 0, false}, {161, 168, 0, false}, {171, 172, 14, false},
+    {185, 190, 4, false}, {192, 192, 4, false}, {201, 222, 0, false}, {231, 234, 14, false},
+    {235, 250, 0, false}, {260, 263, 5, false}, {281, 284, 5, false}, {289, 296, 0, false},
 };
 
-bool rec_field_scope(unsigned int newest, unsigned int at, unsigned int *ret)
+bool rec_field_scope(unsigned int newest, unsigned int links, unsigned int at, unsigned int *ret)
 {
-    unsigned int highest = 0;
+    unsigned int count = 1;
     bool sum = false;
     for (size_t i = 0; i < GP_ARRAY_LEN(scopes); i++)
         if (newest >= scopes[i].first && newest <= scopes[i].last) {
-            highest = newest == NVML_FI_DEV_ENERGY ? 0 : scopes[i].highest;
+            count = scopes[i].count ? scopes[i].count : links;
             sum = scopes[i].sum;
         }
-    *ret = at <= highest ? at : UINT32_MAX;
-    return newest > 0 && (at <= highest || (sum && at == highest + 1));
+    count = count ? count : 1;
+    *ret = at < count ? at : UINT32_MAX;
+    return at < count || (sum && at == count);
 }
 
 void rec_doc_field(struct rec_doc *doc, json_t *fields, const nvmlFieldValue_t *field,
@@ -259,7 +252,7 @@ void rec_doc_field(struct rec_doc *doc, json_t *fields, const nvmlFieldValue_t *
     if (field->scopeId)
         (void)snprintf(key + n, sizeof(key) - (size_t)n, "/%u", field->scopeId);
     if (code != NVML_SUCCESS) {
-        (void)json_object_set_new(fields, key, code_json(code));
+        (void)json_object_set_new(fields, key, rec_doc_code(code));
         return;
     }
     json_int_t number = 0;
@@ -297,7 +290,7 @@ void rec_doc_field(struct rec_doc *doc, json_t *fields, const nvmlFieldValue_t *
     if (number < 0 && !is_signed) {
         rec_doc_note(doc, "field %s is %lld, which does not fit a machine file", key,
                      (long long)number);
-        (void)json_object_set_new(fields, key, code_json(NVML_ERROR_UNKNOWN));
+        (void)json_object_set_new(fields, key, rec_doc_code(NVML_ERROR_UNKNOWN));
         return;
     }
     (void)json_object_set_new(fields, key, json_integer(number));
@@ -343,6 +336,7 @@ json_t *rec_doc_machine(struct rec_doc *doc, const bool present[SIM_SYMBOL_COUNT
               json_object_set(machine, "driver", doc->driver) == 0 &&
               (!doc->latency || json_object_set(machine, "latency_us", doc->latency) == 0) &&
               add_symbols(machine, present, driver) && add_list(machine, "faults", doc->faults) &&
+              (!doc->topology || json_object_set(machine, "topology", doc->topology) == 0) &&
               json_object_set(machine, "devices", doc->devices) == 0;
     if (ok)
         return machine;

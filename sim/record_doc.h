@@ -15,8 +15,9 @@ struct rec_doc {
     struct gp_arena arena; /* of the texts */
     bool redact;
     json_t *driver, *devices, *faults, *notes;
-    json_t *latency; /* NULL: not measured */
-    json_t *secrets; /* what was replaced, and by what */
+    json_t *latency;  /* NULL: not measured */
+    json_t *topology; /* NULL: not told */
+    json_t *secrets;  /* what was replaced, and by what */
 };
 
 bool rec_doc_init(struct rec_doc *doc, bool redact);
@@ -43,7 +44,11 @@ void rec_doc_field(struct rec_doc *doc, json_t *fields, const nvmlFieldValue_t *
 json_t *rec_doc_machine(struct rec_doc *doc, const bool present[SIM_SYMBOL_COUNT],
                         const unsigned int driver[3]);
 
-/* The scopes that a field has, one after the other; false behind the last. */
-bool rec_field_scope(unsigned int newest, unsigned int at, unsigned int *ret);
+/* The scopes that a field has on a GPU with so many links, one after the other; false behind the
+ * last. */
+bool rec_field_scope(unsigned int newest, unsigned int links, unsigned int at, unsigned int *ret);
+
+/* The name of a return code, as a machine file has it. */
+json_t *rec_doc_code(nvmlReturn_t code);
 
 #endif

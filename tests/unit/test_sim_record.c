@@ -4,7 +4,7 @@
 #include "base/err.h"
 #include "sim/branch.h"
 #include "sim/record.h"
-#include "sim/record_doc.h"
+#include "sim/record_internal.h"
 
 /* A row of answers.def that no question fills would be lost in every recording. */
 static void every_slot_is_asked_for(void **state)
@@ -131,10 +131,10 @@ static void list_entries_were_wide_for_a_while(void **state)
     }
 }
 
-static size_t scope_count(unsigned int field)
+static size_t scope_count(unsigned int field, unsigned int links)
 {
     unsigned int at = 0, scope;
-    while (rec_field_scope(field, at, &scope))
+    while (rec_field_scope(field, links, at, &scope))
         at++;
     return at;
 }
@@ -143,15 +143,22 @@ static void fields_are_asked_with_their_scopes(void **state)
 {
     (void)state;
     unsigned int scope;
-    assert_int_equal(scope_count(0), 0);
-    assert_int_equal(scope_count(NVML_FI_DEV_MEMORY_TEMP), 1);
-    assert_int_equal(scope_count(NVML_FI_DEV_ENERGY), 1);
-    assert_int_equal(scope_count(NVML_FI_DEV_POWER_INSTANT), 4);
-    assert_int_equal(scope_count(NVML_FI_DEV_NVLINK_GET_STATE), NVML_NVLINK_MAX_LINKS);
-    assert_int_equal(scope_count(NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX), NVML_NVLINK_MAX_LINKS + 1);
-    assert_true(
-        rec_field_scope(NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX, NVML_NVLINK_MAX_LINKS, &scope));
+    assert_int_equal(scope_count(NVML_FI_DEV_MEMORY_TEMP, 18), 1);
+    assert_int_equal(scope_count(NVML_FI_DEV_ENERGY, 18), 1);
+    assert_int_equal(scope_count(NVML_FI_DEV_POWER_INSTANT, 18), 4);
+    assert_int_equal(scope_count(NVML_FI_DEV_NVLINK_GET_STATE, 18), 18);
+    assert_int_equal(scope_count(NVML_FI_DEV_NVLINK_GET_STATE, 0), 1);
+    assert_int_equal(scope_count(NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX, 18), 19);
+    assert_true(rec_field_scope(NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX, 18, 18, &scope));
     assert_int_equal(scope, UINT32_MAX);
+}
+
+static void every_list_is_asked_for(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < SIM_LIST_COUNT; i++)
+        if (!rec_has_list(i))
+            fail_msg("list %zu of lists.def is not recorded: add it to record_lists.c", i);
 }
 
 /* A note, an answer without a name and a number too large leave the document one that loads. */
@@ -199,6 +206,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_slot_is_asked_for),
+        cmocka_unit_test(every_list_is_asked_for),
         cmocka_unit_test(fields_keep_their_numbers_but_for_the_moved_ones),
         cmocka_unit_test(older_drivers_lack_more),
         cmocka_unit_test(a_release_is_found_by_branch_and_beginning),

@@ -1,0 +1,348 @@
+/* The lists of a GPU: clocks, pages, accounted processes, fans, sessions, links. The profiles of
+ * MIG are no list here: the simulated driver works them out. */
+#include "sim/record_internal.h"
+
+#include "base/strbuf.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TRIES = 5, FIRST_ROOM = 64, MAX_FANS = 16 };
+
+/* A member that is NOT_SUPPORTED is left out. */
+static void set_number(json_t *row, const char *key, nvmlReturn_t code, uint64_t number)
+{
+    bool fits = code == NVML_SUCCESS && number <= INT64_MAX;
+    if (fits)
+        (void)json_object_set_new(row, key, json_integer((json_int_t)number));
+    else if (code != NVML_SUCCESS && code != NVML_ERROR_NOT_SUPPORTED &&
+             code != NVML_ERROR_FUNCTION_NOT_FOUND)
+        (void)json_object_set_new(row, key, rec_doc_code(code));
+}
+
+static nvmlDevice_t device_of(const struct recorder *r, unsigned int index)
+{
+    return r->devices[index].handle;
+}
+
+/* One call of the capacity protocol, repeated with more room while the list grows. */
+#define ASK_GROWING(c, type, call)                                                                 \
+    do {                                                                                           \
+        (c)->code = NVML_ERROR_INSUFFICIENT_SIZE;                                                  \
+        unsigned int room = FIRST_ROOM;                                                            \
+        for (int i = 0;                                                                            \
+             i < TRIES && (c)->code == NVML_ERROR_INSUFFICIENT_SIZE && room <= REC_MAX_ENTRIES;    \
+             i++) {                                                                                \
+            type *entries = realloc((c)->entries, room * sizeof(*entries));                        \
+            if (!entries)                                                                          \
+                return NVML_ERROR_MEMORY;                                                          \
+            (c)->entries = entries;                                                                \
+            (c)->count = room;                                                                     \
+            (c)->code = (call);                                                                    \
+            room = ((c)->count > room ? (c)->count : room) * 2;                                    \
+        }                                                                                          \
+        return (c)->code;                                                                          \
+    } while (0)
+
+/* ------------------------------------------------------------------------- clocks */
+
+static nvmlReturn_t ask_memory_clocks(struct rec_call *c)
+{
+    ASK_GROWING(c, unsigned int,
+                c->api->nvmlDeviceGetSupportedMemoryClocks(c->device, &c->count, entries));
+}
+
+static nvmlReturn_t ask_graphics_clocks(struct rec_call *c)
+{
+    ASK_GROWING(
+        c, unsigned int,
+        c->api->nvmlDeviceGetSupportedGraphicsClocks(c->device, c->key, &c->count, entries));
+}
+
+static json_t *graphics_clocks(struct recorder *r, nvmlDevice_t device, unsigned int memory)
+{
+    struct gp_strbuf text = GP_STRBUF_INIT(64 * 1024);
+    const struct rec_call *c =
+        rec_prepare(r, SIM_FN_nvmlDeviceGetSupportedGraphicsClocks, ask_graphics_clocks, device);
+    r->call->key = memory;
+    if (rec_ask(r) != NVML_SUCCESS)
+        return rec_doc_code(c->code);
+    const unsigned int *clocks = c->entries;
+    for (unsigned int i = 0; i < c->count; i++)
+        gp_strbuf_addf(&text, "%s%u", i ? " " : "", clocks[i]);
+    json_t *json = json_string(text.buf ? text.buf : "");
+    gp_strbuf_fini(&text);
+    return json;
+}
+
+static json_t *ask_clocks(struct recorder *r, unsigned int index)
+{
+    nvmlDevice_t device = device_of(r, index);
+    const struct rec_call *c =
+        rec_prepare(r, SIM_FN_nvmlDeviceGetSupportedMemoryClocks, ask_memory_clocks, device);
+    if (rec_ask(r) != NVML_SUCCESS)
+        return rec_doc_code(c->code);
+    unsigned int memory[FIRST_ROOM];
+    unsigned int count = c->count < FIRST_ROOM ? c->count : FIRST_ROOM;
+    memcpy(memory, c->entries, count * sizeof(memory[0]));
+    json_t *rows = json_array();
+    for (unsigned int i = 0; i < count; i++)
+        (void)json_array_append_new(rows,
+                                    json_pack("{s:I, s:o}", "memory", (json_int_t)memory[i],
+                                              "graphics", graphics_clocks(r, device, memory[i])));
+    return rows;
+}
+
+/* ------------------------------------------------------------------------- retired pages */
+
+struct page {
+    unsigned long long address, time;
+};
+
+static nvmlReturn_t ask_some_pages(struct rec_call *c, unsigned int room)
+{
+    struct page *pages = realloc(c->entries, room * sizeof(*pages));
+    if (!pages)
+        return NVML_ERROR_MEMORY;
+    c->entries = pages;
+    c->count = room;
+    unsigned long long *both = calloc(room, 2 * sizeof(*both));
+    if (!both)
+        return NVML_ERROR_MEMORY;
+    nvmlPageRetirementCause_t cause = (nvmlPageRetirementCause_t)c->key;
+    nvmlReturn_t code =
+        c->api->nvmlDeviceGetRetiredPages_v2
+            ? c->api->nvmlDeviceGetRetiredPages_v2(c->device, cause, &c->count, both, both + room)
+            : c->api->nvmlDeviceGetRetiredPages(c->device, cause, &c->count, both);
+    for (unsigned int i = 0; code == NVML_SUCCESS && i < c->count && i < room; i++)
+        pages[i] = (struct page){both[i], both[room + i]};
+    free(both);
+    return code;
+}
+
+static nvmlReturn_t ask_pages(struct rec_call *c)
+{
+    nvmlReturn_t code = NVML_ERROR_INSUFFICIENT_SIZE;
+    unsigned int room = FIRST_ROOM;
+    for (int i = 0; i < TRIES && code == NVML_ERROR_INSUFFICIENT_SIZE; i++) {
+        code = ask_some_pages(c, room);
+        room = c->count > room && c->count < REC_MAX_ENTRIES ? c->count * 2 : room;
+    }
+    return code;
+}
+
+static json_t *ask_retired_pages(struct recorder *r, unsigned int index)
+{
+    json_t *rows = json_array();
+    for (unsigned int cause = 0; cause < NVML_PAGE_RETIREMENT_CAUSE_COUNT; cause++) {
+        struct rec_call *c =
+            rec_prepare(r, SIM_FN_nvmlDeviceGetRetiredPages, ask_pages, device_of(r, index));
+        c->key = cause;
+        if (rec_ask(r) != NVML_SUCCESS) {
+            json_decref(rows);
+            return rec_doc_code(c->code);
+        }
+        const struct page *pages = c->entries;
+        for (unsigned int i = 0; i < c->count; i++) {
+            json_t *row = json_pack("{s:i}", "cause", (int)cause);
+            set_number(row, "address", NVML_SUCCESS, pages[i].address);
+            set_number(row, "time", NVML_SUCCESS, pages[i].time);
+            (void)json_array_append_new(rows, row);
+        }
+    }
+    return rows;
+}
+
+/* ------------------------------------------------------------------------- accounting */
+
+static nvmlReturn_t ask_pids(struct rec_call *c)
+{
+    ASK_GROWING(c, unsigned int,
+                c->api->nvmlDeviceGetAccountingPids(c->device, &c->count, entries));
+}
+
+static nvmlReturn_t ask_stats(struct rec_call *c)
+{
+    nvmlAccountingStats_t s = {0};
+    nvmlReturn_t code = c->api->nvmlDeviceGetAccountingStats(c->device, c->key, &s);
+    c->numbers[0] = s.gpuUtilization;
+    c->numbers[1] = s.memoryUtilization;
+    c->numbers[2] = s.maxMemoryUsage;
+    c->numbers[3] = s.time;
+    c->numbers[4] = s.startTime / 1000000;
+    c->numbers[5] = s.isRunning;
+    return code;
+}
+
+/* A number that the driver does not know is all ones. */
+static nvmlReturn_t known(nvmlReturn_t code, uint64_t number, uint64_t unknown)
+{
+    return code == NVML_SUCCESS && number == unknown ? NVML_ERROR_NOT_SUPPORTED : code;
+}
+
+static json_t *accounted_app(struct recorder *r, nvmlDevice_t device, unsigned int pid)
+{
+    struct rec_call *c = rec_prepare(r, SIM_FN_nvmlDeviceGetAccountingStats, ask_stats, device);
+    c->key = pid;
+    nvmlReturn_t code = rec_ask(r);
+    json_t *row = json_pack("{s:I}", "pid", (json_int_t)pid);
+    set_number(row, "gpu_utilization", known(code, c->numbers[0], UINT32_MAX), c->numbers[0]);
+    if (code != NVML_SUCCESS)
+        return row;
+    set_number(row, "memory_utilization", known(code, c->numbers[1], UINT32_MAX), c->numbers[1]);
+    set_number(row, "max_memory", known(code, c->numbers[2], UINT64_MAX), c->numbers[2]);
+    set_number(row, "time_ms", code, c->numbers[3]);
+    set_number(row, "start", code, c->numbers[4]);
+    set_number(row, "running", code, c->numbers[5]);
+    return row;
+}
+
+static json_t *ask_accounted(struct recorder *r, unsigned int index)
+{
+    nvmlDevice_t device = device_of(r, index);
+    const struct rec_call *c = rec_prepare(r, SIM_FN_nvmlDeviceGetAccountingPids, ask_pids, device);
+    if (rec_ask(r) != NVML_SUCCESS)
+        return rec_doc_code(c->code);
+    unsigned int count = c->count;
+    unsigned int *pids = c->entries;
+    r->call->entries = NULL; /* it stays while others are asked for */
+    json_t *rows = json_array();
+    for (unsigned int i = 0; i < count; i++)
+        (void)json_array_append_new(rows, accounted_app(r, device, pids[i]));
+    free(pids);
+    return rows;
+}
+
+/* ------------------------------------------------------------------------- fans */
+
+static nvmlReturn_t ask_fan_count(struct rec_call *c)
+{
+    return c->api->nvmlDeviceGetNumFans(c->device, &c->count);
+}
+
+static nvmlReturn_t ask_fan_rpm(struct rec_call *c)
+{
+    nvmlFanSpeedInfo_t info = {.version = nvmlFanSpeedInfo_v1, .fan = c->key};
+    nvmlReturn_t code = c->api->nvmlDeviceGetFanSpeedRPM(c->device, &info);
+    c->numbers[0] = info.speed;
+    return code;
+}
+
+/* What else a fan tells is an answer of the GPU or a setting. */
+static json_t *ask_fans(struct recorder *r, unsigned int index)
+{
+    nvmlDevice_t device = device_of(r, index);
+    (void)rec_prepare(r, SIM_FN_nvmlDeviceGetNumFans, ask_fan_count, device);
+    unsigned int count = rec_ask(r) == NVML_SUCCESS ? r->call->count : 0;
+    bool any = false;
+    json_t *rows = json_array();
+    for (unsigned int fan = 0; fan < count && fan < MAX_FANS; fan++) {
+        struct rec_call *c = rec_prepare(r, SIM_FN_nvmlDeviceGetFanSpeedRPM, ask_fan_rpm, device);
+        c->key = fan;
+        nvmlReturn_t code = rec_ask(r);
+        json_t *row = json_object();
+        any |= code == NVML_SUCCESS;
+        set_number(row, "rpm", code, c->numbers[0]);
+        (void)json_array_append_new(rows, row);
+    }
+    if (any)
+        return rows;
+    json_decref(rows);
+    return rec_doc_code(NVML_ERROR_NOT_SUPPORTED);
+}
+
+/* ------------------------------------------------------------------------- sessions */
+
+static nvmlReturn_t ask_encoders(struct rec_call *c)
+{
+    ASK_GROWING(c, nvmlEncoderSessionInfo_t,
+                c->api->nvmlDeviceGetEncoderSessions(c->device, &c->count, entries));
+}
+
+static json_t *ask_encoder_sessions(struct recorder *r, unsigned int index)
+{
+    const struct rec_call *c =
+        rec_prepare(r, SIM_FN_nvmlDeviceGetEncoderSessions, ask_encoders, device_of(r, index));
+    if (rec_ask(r) != NVML_SUCCESS)
+        return rec_doc_code(c->code);
+    const nvmlEncoderSessionInfo_t *s = c->entries;
+    json_t *rows = json_array();
+    for (unsigned int i = 0; i < c->count; i++)
+        (void)json_array_append_new(
+            rows,
+            json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "id", (json_int_t)s[i].sessionId,
+                      "pid", (json_int_t)s[i].pid, "codec", (json_int_t)s[i].codecType, "width",
+                      (json_int_t)s[i].hResolution, "height", (json_int_t)s[i].vResolution, "fps",
+                      (json_int_t)s[i].averageFps, "latency_us", (json_int_t)s[i].averageLatency));
+    return rows;
+}
+
+static nvmlReturn_t ask_captures(struct rec_call *c)
+{
+    ASK_GROWING(c, nvmlFBCSessionInfo_t,
+                c->api->nvmlDeviceGetFBCSessions(c->device, &c->count, entries));
+}
+
+static json_t *ask_fbc_sessions(struct recorder *r, unsigned int index)
+{
+    const struct rec_call *c =
+        rec_prepare(r, SIM_FN_nvmlDeviceGetFBCSessions, ask_captures, device_of(r, index));
+    if (rec_ask(r) != NVML_SUCCESS)
+        return rec_doc_code(c->code);
+    const nvmlFBCSessionInfo_t *s = c->entries;
+    json_t *rows = json_array();
+    for (unsigned int i = 0; i < c->count; i++)
+        (void)json_array_append_new(
+            rows,
+            json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "id",
+                      (json_int_t)s[i].sessionId, "pid", (json_int_t)s[i].pid, "display",
+                      (json_int_t)s[i].displayOrdinal, "type", (json_int_t)s[i].sessionType,
+                      "flags", (json_int_t)s[i].sessionFlags, "max_width",
+                      (json_int_t)s[i].hMaxResolution, "max_height",
+                      (json_int_t)s[i].vMaxResolution, "width", (json_int_t)s[i].hResolution,
+                      "height", (json_int_t)s[i].vResolution, "fps", (json_int_t)s[i].averageFPS,
+                      "latency_us", (json_int_t)s[i].averageLatency));
+    return rows;
+}
+
+/* ------------------------------------------------------------------------- the table */
+
+static const struct {
+    const char *key;
+    json_t *(*ask)(struct recorder *r, unsigned int index);
+} lists[SIM_LIST_COUNT] = {
+    [SIM_LIST_CLOCKS] = {"supported_clocks", ask_clocks},
+    [SIM_LIST_PAGES] = {"retired_pages", ask_retired_pages},
+    [SIM_LIST_APPS] = {"accounted_apps", ask_accounted},
+    [SIM_LIST_FANS] = {"fans", ask_fans},
+    [SIM_LIST_ENCODERS] = {"encoder_sessions", ask_encoder_sessions},
+    [SIM_LIST_CAPTURES] = {"fbc_sessions", ask_fbc_sessions},
+    [SIM_LIST_LINKS] = {"nvlinks", rec_links},
+};
+
+bool rec_has_list(size_t list)
+{
+    return lists[list].ask != NULL;
+}
+
+json_t *rec_lists(struct recorder *r, unsigned int index)
+{
+    json_t *out = json_object();
+    for (size_t i = 0; i < SIM_LIST_COUNT; i++) {
+        json_t *list = lists[i].ask(r, index);
+        const char *code = json_string_value(list);
+        bool said =
+            code && (strcmp(code, "NOT_SUPPORTED") == 0 || strcmp(code, "FUNCTION_NOT_FOUND") == 0);
+        if (said)
+            json_decref(list);
+        else
+            (void)json_object_set_new(out, lists[i].key, list);
+    }
+    return out;
+}
+
+unsigned int rec_link_count(const json_t *given)
+{
+    return (unsigned int)json_array_size(json_object_get(given, lists[SIM_LIST_LINKS].key));
+}
