@@ -66,6 +66,7 @@ struct sim_state {
     /* Whether a job's process lives is asked of /proc at most every RECHECK_MS. */
     struct {
         atomic_ullong checked_ms;
+        atomic_ullong checked_job; /* which one it was */
         atomic_bool alive;
     } jobs[SIM_MAX_JOBS];
 };
@@ -347,10 +348,13 @@ bool sim_state_has_jobs(struct sim_state *state)
 static bool job_lives(struct sim_state *state, size_t slot, const struct sim_job *job)
 {
     unsigned long long now = gp_clock_mono_ns() / GP_NS_PER_MS;
-    if (now - atomic_load(&state->jobs[slot].checked_ms) < RECHECK_MS)
+    uint64_t which = job->start_ticks << 22 | job->pid;
+    if (now - atomic_load(&state->jobs[slot].checked_ms) < RECHECK_MS &&
+        atomic_load(&state->jobs[slot].checked_job) == which)
         return atomic_load(&state->jobs[slot].alive);
     bool alive = sim_process_start(job->pid) == job->start_ticks;
     atomic_store(&state->jobs[slot].alive, alive);
+    atomic_store(&state->jobs[slot].checked_job, which);
     atomic_store(&state->jobs[slot].checked_ms, now);
     return alive;
 }

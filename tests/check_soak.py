@@ -10,7 +10,6 @@ variants: default
 import json
 import os
 import random
-import signal
 import subprocess
 import tempfile
 import time
@@ -24,9 +23,6 @@ SECONDS = float(os.environ.get("GPULSE_SOAK", "24"))
 FAULT_EVERY = min(10.0, SECONDS / 8)
 CHURN = Path(BUILD) / "tests/soak/churn"
 GPUS = 8
-# A snapshot's moment is the end of its reading. A reading begins with its tick; how long ago is bounded
-# by what a tick may last: a second in a loop, and more where the machine is busy otherwise.
-READING = 2.0
 # Threads of the pool start when a GPU is first slow, and touch their stacks then: a short run is still
 # warming up, and finds what leaks a snapshot; an hour has 9000 of them behind that.
 GROWTH_KIB = 512 if SECONDS >= 1800 else 2048
@@ -58,12 +54,17 @@ class Monitor:
         self.costs.append((int(number["VmRSS"]), int(number["Threads"]),
                            len(os.listdir(f"/proc/{self.process.pid}/fd"))))
 
-    def rows(self):
-        self.process.send_signal(signal.SIGINT)
+    def end(self):
+        self.process.terminate()
         _, error = self.process.communicate()
         self.out.close()
         assert self.process.returncode == 130, f"{self.process.returncode}: {error.decode()}"
-        return [json.loads(line) for line in self.path.read_text().splitlines()]
+
+    def rows(self):
+        """One at a time: an hour has millions."""
+        with self.path.open() as lines:
+            for line in lines:
+                yield json.loads(line)
 
 
 def inject(machine, env, until):
@@ -141,11 +142,20 @@ def moment(row):
     return datetime.fromisoformat(row["timestamp"]).timestamp() + 0.001
 
 
+def with_times(rows):
+    """Rows with the time in which they were read: behind the snapshot before, up to their own moment. The
+    rows of the first one are left out."""
+    before = end = None
+    for row in rows:
+        if moment(row) != end:
+            before, end = end, moment(row)
+        if before is not None:
+            yield row, before - 0.001, end
+
+
 def check_devices(rows, truth, first):
     compared = 0
-    for row in rows:
-        end = moment(row)
-        begin = end - READING
+    for row, begin, end in with_times(rows):
         for field in STILL:
             if row[field] is not None and field not in row.get("reasons", {}):
                 assert row[field] == first[row["index"]][field], f"untrue: {field} in {row}"
@@ -164,23 +174,21 @@ def check_devices(rows, truth, first):
 def check_processes(rows, truth):
     compared = 0
     shown = defaultdict(set)
-    moments = set()
-    for row in rows:
-        end = moment(row)
-        moments.add(end)
+    times = {}
+    for row, begin, end in with_times(rows):
+        times[end] = begin
         shown[end, row["index"]].add(row["pid"])
         if row["used_gpu_memory"] is None or "used_gpu_memory" in row.get("reasons", {}):
             continue
-        jobs = [job for job in truth.jobs.get(row["pid"], []) if job.was_possible(end - READING, end)]
+        jobs = [job for job in truth.jobs.get(row["pid"], []) if job.was_possible(begin, end)]
         assert any(job.gpu == row["index"] and job.size == row["used_gpu_memory"] for job in jobs), \
             f"untrue: {row}; jobs of this pid: {[vars(j) for j in truth.jobs.get(row['pid'], [])]}"
         compared += 1
-    for end in sorted(moments)[1:]:
+    for end, begin in times.items():
         for gpu in range(GPUS):
-            if not truth.was_well(gpu, end - READING, end):
+            if not truth.was_well(gpu, begin, end):
                 continue
-            sure = {pid for pid, job in truth.around(gpu, end - READING, end)
-                    if job.was_sure(end - READING, end)}
+            sure = {pid for pid, job in truth.around(gpu, begin, end) if job.was_sure(begin, end)}
             assert sure <= shown[end, gpu], f"missing on GPU {gpu} at {end}: {sorted(sure - shown[end, gpu])}"
             compared += len(sure)
     return compared
@@ -228,11 +236,12 @@ def nothing_untrue_nothing_missing_nothing_leaked():
                     processes.measure()
             finally:
                 churn.terminate()
-                device_rows, process_rows = devices.rows(), processes.rows()
+                devices.end()
+                processes.end()
                 churn.wait()
         truth = Truth(truth_path, broken)
         print(f"# {SECONDS:.0f} s: {len(truth.jobs)} processes, {len(broken)} faults")
-        compared = check_devices(device_rows, truth, first), check_processes(process_rows, truth)
+        compared = check_devices(devices.rows(), truth, first), check_processes(processes.rows(), truth)
         print(f"# {compared[0]} values of GPUs and {compared[1]} of processes compared")
         assert min(compared) > 100 * SECONDS, compared
         check_costs(devices, "GPUs")
