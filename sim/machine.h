@@ -166,7 +166,7 @@ struct sim_device {
 enum {
     SIM_MAX_DEVICES = 256,
     SIM_MAX_MIGS = 64,
-    SIM_MAX_PROCESSES = 4096,
+    SIM_MAX_PROCESSES = 65536,
     SIM_MAX_FILE_FAULTS = 64
 };
 
