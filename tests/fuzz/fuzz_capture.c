@@ -4,7 +4,7 @@
  * fuzz-sources: sim/import_value.c sim/import_xml.c sim/node.c sim/machine.c sim/fault.c
  * fuzz-sources: src/base/arena.c src/base/cli.c
  * fuzz-sources: src/base/err.c src/base/io.c src/base/parse.c src/base/strbuf.c src/base/utf8.c
- * fuzz-sources: sim/branch.c
+ * fuzz-sources: sim/branch.c sim/import_lists.c sim/lists.c sim/topology.c
  * fuzz-libs: jansson expat */
 #include "import_and_load.h"
 
