@@ -34,7 +34,7 @@ static size_t numbers_of(const char *text, unsigned int *out, size_t room)
     char *end;
     for (unsigned long number = strtoul(text, &end, 10); end != text;
          text = end, number = strtoul(text, &end, 10)) {
-        if (n < room)
+        if (out && n < room)
             out[n] = (unsigned int)number;
         n++;
     }

@@ -243,32 +243,4 @@ def retired_pages():
             assert all(r["retired_pages.address"] is None for r in printed)
 
 
-@test
-def mig_profiles():
-    text = (CAPTURES / "mig-commands__a30_535.183.01.txt").read_text()
-    table = re.findall(r"\|   0  MIG (\S+) +(\d+) +(\d+)/(\d+) +([\d.]+) +No +(\d+) +(\d+) +(\d+)   \|\n"
-                       r"\| +(\d+) ", text)
-    places = dict(re.findall(r"Profile ID +(\d+) Placements? ?: (\{\S+)", text))
-    assert len(table) == 5 and len(places) == 5, (table, places)
-    profiles = []
-    for kind, (name, ident, free, total, gib, sm, decoders, encoders, copy) in enumerate(table):
-        starts, size = re.fullmatch(r"\{(\S+)\}:(\d+)", places[ident]).groups()
-        profiles.append({"index": kind, "id": int(ident), "name": name, "slices": int(name[0]),
-                         "instances": int(total), "remaining": int(free), "multiprocessors": int(sm),
-                         "copy_engines": int(copy), "decoders": int(decoders), "encoders": int(encoders),
-                         "memory_mib": round(float(gib) * 1024),
-                         "placements": " ".join(f"{s}:{size}" for s in starts.split(","))})
-    with tempfile.TemporaryDirectory() as folder:
-        rows = rows_of(machine_of(folder, "a100", 1, {"mig_profiles": profiles}), "mig_profiles", folder)
-    for row, (name, ident, free, total, gib, sm, decoders, encoders, copy) in zip(rows, table):
-        values = {k.removeprefix("mig_profiles."): v for k, v in row.items()}
-        assert f"{values['memory'] / 2**30:.2f}" == gib, values
-        assert (values["profile"], values["id"], values["remaining"], values["instances"]) == \
-            (name, int(ident), int(free), int(total)), values
-        assert (values["multiprocessors"], values["decoders"], values["encoders"], values["copy_engines"]) == \
-            (int(sm), int(decoders), int(encoders), int(copy)), values
-        assert values["placements"] == places[ident], values
-    assert len(rows) == 5
-
-
 main()
