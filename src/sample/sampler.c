@@ -376,7 +376,10 @@ static bool is_busy(const struct gp_sampler *s)
  * events that does not come back. */
 static int request_session(struct gp_sampler *s)
 {
-    if (s->waiter && !gp_waiter_rest(s->waiter, deadline_ns(s)))
+    /* a wait for events takes its time also where the deadline is short */
+    uint64_t rest_ns = gp_clock_mono_ns() + GP_WAITER_REST_NS;
+    if (s->waiter &&
+        !gp_waiter_rest(s->waiter, rest_ns > deadline_ns(s) ? rest_ns : deadline_ns(s)))
         return GP_ETIMEOUT;
     s->session_state = TASK_QUEUED;
     if (employ(s, 1) < 0) {
@@ -416,11 +419,11 @@ static void reopen_if_needed(struct gp_sampler *s)
 static void update_session(struct gp_sampler *s)
 {
     await_session(s); /* one that an earlier tick has asked for */
+    if (s->session_state != TASK_IDLE)
+        return;
     if (s->config.release_when_idle)
         (void)gp_release_update(&s->release, s->config.source->ops->power(s->config.source),
                                 s->busy, gp_clock_mono_ns());
-    if (s->session_state != TASK_IDLE)
-        return;
     if (is_released(s) == s->held && !is_busy(s) && gp_assembler_needs_source(&s->assembler))
         (void)request_session(s);
     else if (!is_released(s))
@@ -462,8 +465,12 @@ static void take(struct gp_sampler *s, const struct task *t)
         (void)snprintf(text, sizeof(text), "not asked for %.0f s: no thread is free", silent_s);
     } else if (is_released(s)) {
         status = GP_STATUS_RELEASED;
-        (void)snprintf(text, sizeof(text), "released: gpulse has let go of the driver%s",
-                       s->let_go ? "; SIGUSR1 takes hold again" : " so that the GPU can sleep");
+        if (s->held)
+            (void)snprintf(text, sizeof(text),
+                           "letting go of the driver waits for a call that hangs");
+        else
+            (void)snprintf(text, sizeof(text), "released: gpulse has let go of the driver%s",
+                           s->let_go ? "; SIGUSR1 takes hold again" : " so that the GPU can sleep");
     } else if (s->session_state != TASK_IDLE) {
         (void)snprintf(text, sizeof(text), "the driver is being started again");
     } else if (s->open_result < 0) {

@@ -11,6 +11,9 @@
 
 struct gp_waiter;
 
+/* A driver that is well comes back from a wait within this time. */
+#define GP_WAITER_REST_NS GP_NS_PER_S
+
 /* NULL if there is no memory, or no descriptor for gp_waiter_fd(). */
 struct gp_waiter *gp_waiter_new(struct gp_source *source) GP_MUST_CHECK;
 

@@ -63,7 +63,7 @@ struct gp_source_ops {
      * source. */
     void (*read_host)(struct gp_source *source, const struct gp_metric_set *want,
                       struct gp_value host[GP_HOST__COUNT]);
-    /* Makes no driver call, and works while the source is closed. */
+    /* Makes no driver call, and works while the source is closed; never beside open. */
     enum gp_power (*power)(struct gp_source *source);
     /* Takes hold of the GPU with this index; its calls are named in *call from then on. On failure
      * *ret is untouched and `reading` (status, status_text, needs_reinit) says why. */

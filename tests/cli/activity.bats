@@ -9,6 +9,12 @@ load helpers
     json_is 'all(d["gpus"][0][k] > 0 for k in ("throttle.sw_power_cap", "pcie.throughput.tx", "gpm.sm.active"))' True
 }
 
+@test "what comes before a counter in the first reading does not count for its rate" {
+    fault h100x1 --gpu 0 slow=600ms:nvmlDeviceGetBrand
+    gpulse --sim h100x1 query brand,throttle.sw_power_cap -f csv --no-header
+    awk -F, -v n="${output##*,}" 'BEGIN { exit !(n > 90) }'
+}
+
 @test "without rates one sample is one sample" {
     export GPULSE_SIM_COUNT=$BATS_TEST_TMPDIR/count
     gpulse --sim h100x1 query utilization.gpu

@@ -160,7 +160,7 @@ m["driver"]["version"] = "580.95.05"'
     [ "$output" = "0,[N/A]" ]
     still h100 pid --rows accounted_apps -f json -i 0
     json_is 'd["accounted_apps"][0]["reasons"]' \
-        "{'accounted_apps.pid': 'accounting mode is off; to turn it on: nvidia-smi -am 1'}"
+        "{'accounted_apps.pid': 'accounting mode is off; to turn it on: gpulse set accounting-mode=on'}"
 }
 
 @test "a list that is denied or refused is named" {

@@ -384,6 +384,24 @@ static void energy_is_shared_by_sm_time(void **state)
     assert_true(fabs(rig.reading->processes[0].energy.f - 150) < 1e-9);
 }
 
+static void energy_of_a_time_without_processes_is_nobodys(void **state)
+{
+    (void)state;
+    rig.want.processes = true;
+    want(GP_PROCESS_ENERGY);
+    start();
+    read_ok();
+    after_ms(500);
+    rig.fake->energy_mj = 900000;
+    read_ok();
+    add_process(100, 60);
+    after_ms(500);
+    rig.fake->samples[0].timeStamp = stamp_us(0);
+    rig.fake->energy_mj = 900000 + 50000;
+    read_ok();
+    assert_true(fabs(rig.reading->processes[0].energy.f - 50) < 1e-9);
+}
+
 static void all_engines_come_from_the_newer_call(void **state)
 {
     (void)state;
@@ -456,6 +474,7 @@ int main(void)
         RIG_TEST(after_a_failure_gpm_starts_anew),
         RIG_TEST(gpm_of_an_instance_asks_for_it_by_its_id),
         RIG_TEST(energy_is_shared_by_sm_time),
+        RIG_TEST(energy_of_a_time_without_processes_is_nobodys),
         RIG_TEST(all_engines_come_from_the_newer_call),
         RIG_TEST(processes_of_instances_where_the_gpu_forbids_its_own),
     };

@@ -437,6 +437,25 @@ static void a_handle_may_become_another_instance(void **state)
     assert_int_equal(rig.reading->mig_count, 0);
 }
 
+static void a_list_of_instances_that_fails_changes_nothing(void **state)
+{
+    (void)state;
+    rig.want.mig = true;
+    rig.fake->mig_enabled = true;
+    rig.fake->migs[0] = (struct nvmlDevice_st){.present = true, .uuid = "MIG-1"};
+    start();
+    read_ok();
+    assert_int_equal(rig.reading->mig_count, 1);
+    after_ms(6000);
+    ANSWERS(nvmlDeviceGetMigDeviceHandleByIndex, NVML_ERROR_UNKNOWN);
+    read_ok();
+    assert_int_equal(rig.reading->mig_count, 1);
+    rig.fake->migs[0].present = false;
+    ANSWERS(nvmlDeviceGetMigDeviceHandleByIndex, NVML_SUCCESS);
+    read_ok(); /* asked again at once */
+    assert_int_equal(rig.reading->mig_count, 0);
+}
+
 static void the_list_of_instances_is_asked_every_five_seconds(void **state)
 {
     (void)state;
@@ -601,6 +620,7 @@ int main(void)
         RIG_TEST(a_count_of_samples_that_is_not_true),
         RIG_TEST(instances_keep_the_drivers_numbers),
         RIG_TEST(a_handle_may_become_another_instance),
+        RIG_TEST(a_list_of_instances_that_fails_changes_nothing),
         RIG_TEST(the_list_of_instances_is_asked_every_five_seconds),
         RIG_TEST(as_long_as_all_sleep_the_driver_is_not_opened),
         RIG_TEST(a_sleeping_gpu_beside_one_that_is_awake),

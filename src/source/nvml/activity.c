@@ -61,22 +61,31 @@ static double limit_share(enum gp_metric m, double value)
     return gp_metric_table[m].unit == GP_UNIT_PERCENT && value > 100 ? 100 : value;
 }
 
-static void grow(struct nvml_counter *counter, const struct rate *rate, uint64_t count,
-                 struct gp_value *v, uint64_t now_ns)
+const struct gp_value *nvml_growth(struct nvml_counter *counter, uint64_t count, uint64_t now_ns)
 {
     uint64_t elapsed_ns = now_ns - counter->time_ns;
+    struct gp_value *v = &counter->per_s;
     if (counter->time_ns && elapsed_ns < GAP_MS * GP_NS_PER_MS)
-        return;
-    if (counter->time_ns && count >= counter->count) {
-        double per_s = (double)(count - counter->count) * 1e9 / (double)elapsed_ns;
-        gp_value_set_real(v, limit_share(rate->metric, per_s * rate->scale), now_ns);
-    } else {
-        gp_value_set_absent(v, GP_STATUS_UNSUPPORTED,
-                            counter->time_ns ? "the counter was reset"
-                                             : "the first sample is what rates start from",
+        return v;
+    if (counter->time_ns == 0)
+        gp_value_set_absent(v, GP_STATUS_UNSUPPORTED, "the first sample is what rates start from",
                             now_ns);
-    }
-    *counter = (struct nvml_counter){.count = count, .time_ns = now_ns};
+    else if (count < counter->count)
+        gp_value_set_absent(v, GP_STATUS_UNSUPPORTED, "the counter was reset", now_ns);
+    else
+        gp_value_set_real(v, (double)(count - counter->count) * 1e9 / (double)elapsed_ns, now_ns);
+    counter->count = count;
+    counter->time_ns = now_ns;
+    return v;
+}
+
+static void grow(struct nvml_device *device, const struct rate *rate, uint64_t count,
+                 uint64_t now_ns)
+{
+    struct gp_value *v = cached(device, rate->metric);
+    *v = *nvml_growth(&device->counters[rate - rates], count, now_ns);
+    if (v->status == GP_STATUS_OK)
+        v->f = limit_share(rate->metric, v->f * rate->scale);
 }
 
 static void refuse(struct nvml_device *device, const struct rate *rate, nvmlReturn_t rc,
@@ -111,8 +120,7 @@ static nvmlReturn_t settle_rate(struct nvml_device *device, const struct rate *r
     nvmlReturn_t rc = field->nvmlReturn;
     bool pcie = rate->metric == GP_PCIE_TX || rate->metric == GP_PCIE_RX;
     if (rc == NVML_SUCCESS && nvml_field_number(field, &count) && count >= 0)
-        grow(&device->counters[rate - rates], rate, (uint64_t)count, cached(device, rate->metric),
-             now_ns);
+        grow(device, rate, (uint64_t)count, now_ns);
     else if (pcie && nvml_return_status(rc) == GP_STATUS_UNSUPPORTED)
         rc = measure_pcie(device, rate, now_ns);
     else
@@ -135,6 +143,7 @@ static nvmlReturn_t read_rates(struct nvml_device *device, const struct gp_metri
     if (count == 0)
         return NVML_SUCCESS;
     nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetFieldValues, device->handle, count, fields);
+    now_ns = gp_clock_mono_ns();
     for (int i = 0; i < count; i++) {
         if (rc != NVML_SUCCESS)
             fields[i].nvmlReturn = rc;
@@ -385,6 +394,7 @@ static nvmlReturn_t read_gpm(struct nvml_device *device, const struct gp_metric_
     nvmlReturn_t rc = gpm->samples[1] ? NVML_SUCCESS : gpm_start(device);
     if (rc == NVML_SUCCESS)
         rc = gpm_sample(device, gpm->samples[!gpm->newest]);
+    now_ns = gp_clock_mono_ns();
     bool has_older = gpm->time_ns != 0;
     if (rc == NVML_SUCCESS) {
         gpm->newest = !gpm->newest;

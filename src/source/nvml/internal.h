@@ -103,11 +103,12 @@ struct nvml_energy {
     uint64_t time_ns; /* 0: not looked at yet */
 };
 
-/* A counter at its last look: activity.c. */
+/* A counter at its last look, and how fast it grew until then. */
 struct nvml_counter {
     uint64_t count;
     uint64_t time_ns; /* 0: not looked at yet */
     uint64_t next_ns; /* not before this moment again */
+    struct gp_value per_s;
 };
 
 /* One of the driver's own series of samples. */
@@ -181,6 +182,11 @@ bool nvml_field_number(const nvmlFieldValue_t *field, int64_t *ret);
 
 /* The id that this driver gives to a field, 0 where that is not known: see abi/nvml_fields.h. */
 unsigned nvml_field_id(const struct nvml_source *source, unsigned id);
+
+/* activity.c: the growth per second of a counter that has this count now. `now_ns` is the moment of
+ * the driver's answer: the time of the whole reading would count what came before it, too. Absent,
+ * with words, on the first look and where the counter went back. */
+const struct gp_value *nvml_growth(struct nvml_counter *counter, uint64_t count, uint64_t now_ns);
 
 /* activity.c: rates, peaks and GPM, into the device's cache. NVML_SUCCESS, or the code that ended
  * the session. */

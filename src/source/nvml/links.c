@@ -68,21 +68,6 @@ static nvmlReturn_t check_mig(struct nvml_device *device)
                                                                  : NVML_SUCCESS;
 }
 
-/* ---- rates ---- */
-
-/* Bytes per second since the counter was last seen. A counter that went back was reset. */
-static bool next_rate(struct nvml_counter *counter, uint64_t bytes, uint64_t now_ns, double *ret)
-{
-    struct nvml_counter before = *counter;
-    *counter = (struct nvml_counter){.count = bytes, .time_ns = now_ns};
-    if (before.time_ns == 0 || now_ns <= before.time_ns || bytes < before.count)
-        return false;
-    *ret = (double)(bytes - before.count) * 1e9 / (double)(now_ns - before.time_ns);
-    return true;
-}
-
-static const char first_sample[] = "the first sample is what rates start from";
-
 /* ---- what functions tell ---- */
 
 typedef nvmlReturn_t (*link_fn)(struct nvml_device *device, unsigned link, unsigned arg,
@@ -266,6 +251,7 @@ static nvmlReturn_t flush(struct nvml_rows *rows, struct batch *batch, size_t pa
     nvmlReturn_t rc =
         batch->count ? ask_fields(rows->device, rows->device->handle, batch->fields, batch->count)
                      : NVML_SUCCESS;
+    rows->now_ns = gp_clock_mono_ns(); /* counters are of this moment */
     for (size_t i = 0; i < batch->count && rc == NVML_SUCCESS; i++) {
         const nvmlFieldValue_t *field = &batch->fields[i];
         int64_t number = 0;
@@ -358,13 +344,10 @@ static void put_rate(const struct nvml_rows *rows, unsigned link, enum gp_metric
 {
     const struct gp_value *total = nvml_rows_cell(rows, link, counter);
     struct gp_value *v = nvml_rows_cell(rows, link, rate);
-    double per_s;
-    if (total->status != GP_STATUS_OK)
-        *v = *total;
-    else if (next_rate(before, (uint64_t)total->i, rows->now_ns, &per_s))
-        gp_value_set_real(v, per_s, rows->now_ns);
+    if (total->status == GP_STATUS_OK)
+        *v = *nvml_growth(before, (uint64_t)total->i, total->time_ns);
     else
-        gp_value_set_absent(v, GP_STATUS_UNSUPPORTED, first_sample, rows->now_ns);
+        *v = *total;
 }
 
 nvmlReturn_t nvml_list_links(struct nvml_rows *rows)
@@ -440,17 +423,13 @@ nvmlReturn_t nvml_read_link_rates(struct nvml_device *device, const struct reade
                                              NVML_FI_DEV_NVLINK_COUNT_RCV_BYTES};
     for (size_t i = 0; i < 2; i++) {
         uint64_t bytes = 0;
-        double rate = 0;
         nvmlReturn_t rc = ask_field(device, device->handle, sums[i], ALL_LINKS, &bytes);
         bytes *= 1024;
         if (is_refused(rc))
             rc = sum_bytes(device, bytes_of_link[i], &bytes);
         if (rc != NVML_SUCCESS)
             return rc;
-        if (next_rate(&device->nvlink_counters[i], bytes, gp_clock_mono_ns(), &rate))
-            gp_value_set_real(&out[i], rate, 0);
-        else
-            gp_value_set_absent(&out[i], GP_STATUS_UNSUPPORTED, first_sample, 0);
+        out[i] = *nvml_growth(&device->nvlink_counters[i], bytes, gp_clock_mono_ns());
     }
     return NVML_SUCCESS;
 }

@@ -164,7 +164,7 @@ nvmlReturn_t nvml_list_apps(struct nvml_rows *rows)
     nvmlEnableState_t mode = NVML_FEATURE_DISABLED;
     nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetAccountingMode, device->handle, &mode);
     if (rc == NVML_SUCCESS && mode == NVML_FEATURE_DISABLED) {
-        rows->list.words = "accounting mode is off; to turn it on: nvidia-smi -am 1";
+        rows->list.words = "accounting mode is off; to turn it on: gpulse set accounting-mode=on";
         return NVML_ERROR_NOT_SUPPORTED;
     }
     if (rc == NVML_SUCCESS)

@@ -413,7 +413,14 @@ struct mig_seen {
     char uuid[NVML_DEVICE_UUID_V2_BUFFER_SIZE];
 };
 
-/* Returns NVML_SUCCESS, also for a GPU without MIG, or the code that ended the session. */
+/* What is no answer, but no "there is none" either. */
+static bool is_failure(nvmlReturn_t rc)
+{
+    return rc != NVML_SUCCESS && nvml_return_status(rc) != GP_STATUS_UNSUPPORTED;
+}
+
+/* Returns NVML_SUCCESS, also for a GPU without MIG, or the code of a call that failed: then nobody
+ * knows which instances there are. */
 static nvmlReturn_t list_mig(struct nvml_device *device, struct mig_seen seen[NVML_MIG_MAX],
                              size_t *ret_count)
 {
@@ -424,19 +431,18 @@ static nvmlReturn_t list_mig(struct nvml_device *device, struct mig_seen seen[NV
     nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetMigMode, device->handle, &current, &pending);
     if (rc == NVML_SUCCESS && current == NVML_FEATURE_ENABLED)
         rc = NVML_CALL(device, nvmlDeviceGetMaxMigDeviceCount, device->handle, &max);
-    for (unsigned i = 0; i < max && count < NVML_MIG_MAX && !nvml_return_ends_session(rc); i++) {
+    for (unsigned i = 0; i < max && count < NVML_MIG_MAX && !is_failure(rc); i++) {
         struct mig_seen *mig = &seen[count];
         *mig = (struct mig_seen){.index = i};
         rc =
             NVML_CALL(device, nvmlDeviceGetMigDeviceHandleByIndex, device->handle, i, &mig->handle);
-        if (rc != NVML_SUCCESS)
-            continue; /* numbers may be missing in the row */
-        rc = NVML_CALL(device, nvmlDeviceGetUUID, mig->handle, mig->uuid,
-                       (unsigned)sizeof(mig->uuid));
-        count++;
+        if (rc == NVML_SUCCESS) /* numbers may be missing in the row */
+            rc = NVML_CALL(device, nvmlDeviceGetUUID, mig->handle, mig->uuid,
+                           (unsigned)sizeof(mig->uuid));
+        count += rc == NVML_SUCCESS;
     }
     *ret_count = count;
-    return nvml_return_ends_session(rc) ? rc : NVML_SUCCESS;
+    return is_failure(rc) ? rc : NVML_SUCCESS;
 }
 
 /* Handles are used again for other instances; the UUID tells them apart. */
@@ -449,8 +455,10 @@ nvmlReturn_t nvml_list_mig(struct nvml_device *device, uint64_t now_ns)
         return NVML_SUCCESS;
     list->next_ns = now_ns + MIG_LIST_AGAIN_S * GP_NS_PER_S;
     nvmlReturn_t rc = list_mig(device, seen, &count);
-    if (rc != NVML_SUCCESS)
-        return rc;
+    if (rc != NVML_SUCCESS) {
+        list->next_ns = 0; /* the list of before stays, and is looked at again */
+        return nvml_return_ends_session(rc) ? rc : NVML_SUCCESS;
+    }
     bool same = count == list->count;
     for (size_t i = 0; same && i < count; i++)
         same = list->devices[i]->handle == seen[i].handle &&

@@ -94,7 +94,7 @@ static void set_value(struct gp_value *v, bool known, int64_t number, uint64_t n
         gp_value_set_absent(v, GP_STATUS_UNSUPPORTED, NULL, now_ns);
 }
 
-/* The processes found so far, with an index by pid and instance. */
+/* The processes found so far. */
 struct collector {
     struct gp_source_process *rows;
     size_t count;
@@ -300,12 +300,13 @@ static void read_utilization(struct nvml_device *device, struct collector *c, bo
 
 /* Energy of the device since the last look, in joules; *ret_s is how long that is. False at the
  * first look, and where the counter was reset. */
-static bool spent_energy(struct nvml_device *device, uint64_t now_ns, double *ret_j, double *ret_s)
+static bool spent_energy(struct nvml_device *device, double *ret_j, double *ret_s)
 {
     struct nvml_energy *energy = &device->energy;
     unsigned long long mj = 0;
     if (NVML_CALL(device, nvmlDeviceGetTotalEnergyConsumption, device->handle, &mj) != NVML_SUCCESS)
         return false;
+    uint64_t now_ns = gp_clock_mono_ns();
     bool known =
         energy->time_ns && (double)mj / 1000 >= energy->total_j && now_ns > energy->time_ns;
     *ret_j = (double)mj / 1000 - energy->total_j;
@@ -323,17 +324,18 @@ static double joules_before(const struct nvml_energy *energy, uint32_t pid)
     return 0;
 }
 
-/* A process's part is its share of the SM time of all: an approximation, but one that adds up. */
+/* A process's part is its share of the SM time of all: an approximation, but one that adds up. What
+ * is used while there is no process belongs to nobody. */
 static void share_energy(struct nvml_device *device, struct collector *c)
 {
     struct nvml_energy *energy = &device->energy;
     double spent_j;
     double elapsed_s;
     double all = 0;
-    bool known = spent_energy(device, c->now_ns, &spent_j, &elapsed_s);
+    bool known = spent_energy(device, &spent_j, &elapsed_s);
     for (size_t i = 0; i < c->count; i++)
         all += c->rows[i].sm.status == GP_STATUS_OK ? (double)c->rows[i].sm.i : 0;
-    struct nvml_energy_share *shares = calloc(c->count, sizeof(*shares));
+    struct nvml_energy_share *shares = calloc(c->count + 1, sizeof(*shares));
     if (!shares)
         return;
     for (size_t i = 0; i < c->count; i++) {
@@ -452,7 +454,7 @@ nvmlReturn_t nvml_read_processes(struct nvml_device *device, const struct gp_wan
         merge_rows(&c);
         if (c.count && wants_any(want, GP_PROCESS_SM, GP_PROCESS_ENERGY))
             read_utilization(device, &c, wants_any(want, GP_PROCESS_JPEG, GP_PROCESS_OFA));
-        if (c.count && wants_any(want, GP_PROCESS_POWER, GP_PROCESS_ENERGY))
+        if (wants_any(want, GP_PROCESS_POWER, GP_PROCESS_ENERGY))
             share_energy(device, &c);
         if (want->process_names)
             ask_names(device, &c, &reading->arena);
