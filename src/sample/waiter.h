@@ -27,13 +27,13 @@ void gp_waiter_offer(struct gp_waiter *w, unsigned name, struct gp_source_device
  * this moment: then everything stays as it was. */
 bool gp_waiter_rest(struct gp_waiter *w, uint64_t until_ns);
 
-/* The driver has said that the session is over. */
-bool gp_waiter_has_ended(struct gp_waiter *w);
-
 /* Ends the thread of a waiter that rests. NULL is fine. */
 void gp_waiter_free(struct gp_waiter *w);
 
 /* ---- the consumer's side ---- */
+
+/* The driver has said that the session is over. */
+bool gp_waiter_has_ended(struct gp_waiter *w);
 
 /* Readable when there is something to take, or something has changed. */
 int gp_waiter_fd(const struct gp_waiter *w);

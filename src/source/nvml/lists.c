@@ -37,11 +37,6 @@ struct gp_value *nvml_rows_cell(const struct nvml_rows *rows, size_t row, enum g
                               (size_t)(m - gp_scope_table[rows->scope].first)];
 }
 
-struct gp_value *nvml_rows_last(const struct nvml_rows *rows, enum gp_metric m)
-{
-    return nvml_rows_cell(rows, rows->list.count - 1, m);
-}
-
 /* True if there is a value to fill in; else the cell says why not. */
 static bool succeeded(const struct nvml_rows *rows, struct gp_value *v, nvmlReturn_t rc)
 {

@@ -28,9 +28,8 @@ static inline bool nvml_rows_want(const struct nvml_rows *rows, enum gp_metric m
     return gp_metric_set_has(rows->want, m);
 }
 
-/* A cell of a row, and of the last one. */
+/* A cell of a row. */
 struct gp_value *nvml_rows_cell(const struct nvml_rows *rows, size_t row, enum gp_metric m);
-struct gp_value *nvml_rows_last(const struct nvml_rows *rows, enum gp_metric m);
 
 /* Fill a cell with the outcome of a call. Numbers that no GPU has become errors; text is copied and
  * made safe. */
