@@ -12,11 +12,11 @@
 enum { BUSY_SHARE_PCT = 25 }; /* of a link's speed that a GPU at full load uses */
 
 /* In MIG mode, and on a MIG device, the driver refuses everything about links. */
-static const struct sim_rows *links_of(const struct sim_device *device)
+static const struct sim_rows *links_of(const struct sim_live *live, const struct sim_device *device)
 {
     static const struct sim_rows none = {.code = NVML_ERROR_NOT_SUPPORTED};
-    const struct sim_value *mig = &device->answers[SIM_MIG_CURRENT];
-    bool refused = device->parent || (mig->code == NVML_SUCCESS && mig->number == 1);
+    struct sim_value mig = sim_live_value(live, device, SIM_MIG_CURRENT);
+    bool refused = device->parent || (mig.code == NVML_SUCCESS && mig.number == 1);
     return refused ? &none : &device->lists.rows[SIM_LIST_LINKS];
 }
 
@@ -170,7 +170,7 @@ static bool field_of_gpu(const struct sim_rows *links, unsigned int id, struct s
 struct sim_value sim_link_field(const struct sim_live *live, const struct sim_device *device,
                                 unsigned int id, unsigned int scope)
 {
-    const struct sim_rows *links = links_of(device);
+    const struct sim_rows *links = links_of(live, device);
     struct sim_value v;
     if (field_of_gpu(links, id, &v))
         return v;
@@ -198,7 +198,7 @@ static nvmlReturn_t enter_link(struct sim_call *call, enum sim_function function
     nvmlReturn_t code = sim_enter_device(call, function, device, args_ok);
     if (code != NVML_SUCCESS)
         return code;
-    *ret = links_of(call->device);
+    *ret = links_of(&call->live, call->device);
     if ((*ret)->code != NVML_SUCCESS)
         return (*ret)->code;
     if (link >= (*ret)->count)
@@ -349,16 +349,16 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetTopologyCommonAncestor(nvmlDevice_t device,
     return sim_leave(code);
 }
 
-static bool are_linked(const struct sim_machine *machine, const struct sim_device *a,
+static bool are_linked(const struct sim_live *live, const struct sim_device *a,
                        const struct sim_device *b)
 {
     struct sim_value ours, theirs;
-    const struct sim_rows *links = links_of(a);
+    const struct sim_rows *links = links_of(live, a);
     for (size_t i = 0; i < links->count; i++)
-        if (peer_of(machine, a, links, i) == b)
+        if (peer_of(live->machine, a, links, i) == b)
             return true;
     (void)field_of_gpu(links, NVML_FI_DEV_NVSWITCH_CONNECTED_LINK_COUNT, &ours);
-    (void)field_of_gpu(links_of(b), NVML_FI_DEV_NVSWITCH_CONNECTED_LINK_COUNT, &theirs);
+    (void)field_of_gpu(links_of(live, b), NVML_FI_DEV_NVSWITCH_CONNECTED_LINK_COUNT, &theirs);
     return ours.number > 0 && theirs.number > 0;
 }
 
@@ -373,7 +373,7 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetP2PStatus(nvmlDevice_t device, nvmlDevice_t
     if (code == NVML_SUCCESS && call.machine->topology.level_count == 0)
         code = NVML_ERROR_NOT_SUPPORTED;
     if (code == NVML_SUCCESS) {
-        bool linked = are_linked(call.machine, call.device, other);
+        bool linked = are_linked(&call.live, call.device, other);
         bool only_linked =
             index == NVML_P2P_CAPS_INDEX_NVLINK || index == NVML_P2P_CAPS_INDEX_ATOMICS;
         *status = linked        ? NVML_P2P_STATUS_OK

@@ -133,8 +133,8 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetRetiredPages_v2(nvmlDevice_t device,
 
 static bool accounts(const struct sim_call *call)
 {
-    const struct sim_value *mode = &call->device->answers[SIM_ACCOUNTING];
-    return mode->code == NVML_SUCCESS && mode->number == NVML_FEATURE_ENABLED;
+    struct sim_value mode = sim_live_value(&call->live, call->device, SIM_ACCOUNTING);
+    return mode.code == NVML_SUCCESS && mode.number == NVML_FEATURE_ENABLED;
 }
 
 SIM_EXPORT nvmlReturn_t nvmlDeviceGetAccountingPids(nvmlDevice_t device, unsigned int *count,

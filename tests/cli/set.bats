@@ -179,6 +179,20 @@ changes() {
     changes h100x1 accounting-mode off on
 }
 
+@test "what a mode shows and hides is listed as the mode is now" {
+    machine t4 'd["answers"]["AccountingMode"] = "Disabled"'
+    gpulse --sim ./m.json query pid --rows accounted_apps -f csv --no-header
+    [ "$output" = "[N/A]" ]
+    gpulse --sim ./m.json set accounting-mode=on --yes
+    gpulse --sim ./m.json query pid --rows accounted_apps -f csv --no-header
+    says '^4180771$'
+    gpulse --sim h100x8 query number,state --rows links -f csv --no-header -i 7
+    says '^0,Active$'
+    gpulse --sim h100x8 set mig-mode=on -i 7 --yes
+    gpulse --sim h100x8 query state --rows links -f json -i 7
+    json_is 'd["links"]' "[{'links.state': None, 'reasons': {'links.state': 'not told in MIG mode'}}]"
+}
+
 @test "ECC counters are cleared, which nothing brings back" {
     machine t4 'd["answers"]["TotalEccErrors"] = {"corrected.volatile": 3, "corrected.aggregate": 7, "uncorrected.volatile": 1, "uncorrected.aggregate": 2}'
     shows ./m.json ecc-counters '4 volatile, 9 aggregate'
