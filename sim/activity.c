@@ -163,7 +163,7 @@ static void take(const struct sim_call *call, int gpu_instance, nvmlGpmSample_t 
     *sample = (struct nvmlGpmSample_st){
         .taken = true,
         .generation = call->generation,
-        .gpu = call->device->index,
+        .gpu = call->device->parent ? call->device->parent->index : call->device->index,
         .gpu_instance = gpu_instance,
         .time_ns = gp_clock_mono_ns(),
         .busy = call->absurd ? (double)NAN : busy,

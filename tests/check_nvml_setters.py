@@ -50,6 +50,11 @@ class InstanceInfo(Structure):
                 ("placement", Placement)]
 
 
+class GpmMetrics(Structure):
+    _fields_ = [("version", c_uint), ("numMetrics", c_uint), ("samples", c_void_p * 2),
+                ("metrics", c_ulonglong * (5 * 512))]
+
+
 assert sizeof(PowerValue) == 12 and sizeof(ProfileInfo) == 152 and sizeof(InstanceInfo) == 24
 
 nvml = CDLL("libnvidia-ml.so.1")
@@ -254,6 +259,30 @@ def a_mig_device_comes_with_its_compute_instance_and_goes_with_it():
     check("nvmlGpuInstanceDestroy", instance)
     assert call("nvmlGpuInstanceDestroy", instance) == NOT_FOUND
     assert call("nvmlGpuInstanceDestroy", None) == INVALID_ARGUMENT
+
+
+@test
+def samples_of_instances_of_two_gpus_are_no_pair():
+    samples, parts = [], []
+    for device in (handle(IDLE), handle(IDLE - 1)):
+        assert set_mig_mode(device, 1) == SUCCESS
+        _, instance = create(device, 0)
+        check("nvmlGpuInstanceCreateComputeInstance", instance, c_uint(4), byref(c_void_p()))
+        mig, sample = c_void_p(), c_void_p()
+        check("nvmlDeviceGetMigDeviceHandleByIndex", device, c_uint(0), byref(mig))
+        check("nvmlGpmSampleAlloc", byref(sample))
+        check("nvmlGpmSampleGet", mig, sample)
+        samples.append(sample)
+        parts.append(mig)
+    metrics = GpmMetrics(version=1, samples=(c_void_p * 2)(*[s.value for s in samples]))
+    assert call("nvmlGpmMetricsGet", byref(metrics)) == INVALID_ARGUMENT
+    check("nvmlGpmSampleGet", parts[0], samples[1])
+    check("nvmlGpmMetricsGet", byref(metrics))
+    for sample in samples:
+        check("nvmlGpmSampleFree", sample)
+    for device in (handle(IDLE), handle(IDLE - 1)):
+        assert set_mig_mode(device, 0) == SUCCESS
+    assert set_mig_mode(handle(IDLE), 1) == SUCCESS
 
 
 @test
