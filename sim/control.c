@@ -16,9 +16,9 @@ bool sim_is_root(void)
     return given && *given ? strcmp(given, "0") != 0 : geteuid() == 0;
 }
 
-/* Begins a setter. `support` is the answer that a GPU without the thing refuses. */
-static nvmlReturn_t enter_setter(struct sim_call *call, enum sim_function function,
-                                 nvmlDevice_t device, bool args_ok, enum sim_slot support)
+/* Begins a setter. `support` is the answer that a device without the thing refuses. */
+static nvmlReturn_t enter_any_setter(struct sim_call *call, enum sim_function function,
+                                     nvmlDevice_t device, bool args_ok, enum sim_slot support)
 {
     nvmlReturn_t code = sim_enter_device(call, function, device, args_ok);
     if (code == NVML_SUCCESS)
@@ -26,6 +26,14 @@ static nvmlReturn_t enter_setter(struct sim_call *call, enum sim_function functi
     if (code == NVML_SUCCESS && !sim_is_root())
         code = NVML_ERROR_NO_PERMISSION;
     return code;
+}
+
+/* One of a whole GPU: a MIG device refuses it. */
+static nvmlReturn_t enter_setter(struct sim_call *call, enum sim_function function,
+                                 nvmlDevice_t device, bool args_ok, enum sim_slot support)
+{
+    nvmlReturn_t code = enter_any_setter(call, function, device, args_ok, support);
+    return code == NVML_SUCCESS && call->device->parent ? NVML_ERROR_NOT_SUPPORTED : code;
 }
 
 static bool is_partitioned(const struct sim_call *call)
@@ -56,8 +64,6 @@ static nvmlReturn_t set_switch(enum sim_function function, nvmlDevice_t device,
     nvmlReturn_t code =
         enter_setter(&call, function, device,
                      state == NVML_FEATURE_DISABLED || state == NVML_FEATURE_ENABLED, support);
-    if (code == NVML_SUCCESS && call.device->parent)
-        code = NVML_ERROR_NOT_SUPPORTED;
     if (code == NVML_SUCCESS)
         set(&call, setting, state);
     return sim_leave(code);
@@ -98,7 +104,7 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceSetComputeMode(nvmlDevice_t device, nvmlComput
     bool known = mode == NVML_COMPUTEMODE_DEFAULT || mode == NVML_COMPUTEMODE_PROHIBITED ||
                  mode == NVML_COMPUTEMODE_EXCLUSIVE_PROCESS;
     nvmlReturn_t code =
-        enter_setter(&call, SIM_FN_nvmlDeviceSetComputeMode, device, known, SIM_COMPUTE_MODE);
+        enter_any_setter(&call, SIM_FN_nvmlDeviceSetComputeMode, device, known, SIM_COMPUTE_MODE);
     if (code == NVML_SUCCESS && !call.device->parent && is_partitioned(&call))
         code = NVML_ERROR_NOT_SUPPORTED;
     if (code == NVML_SUCCESS && !call.device->parent)
@@ -123,8 +129,6 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceSetMigMode(nvmlDevice_t device, unsigned int m
     bool args_ok = activation && mode <= NVML_FEATURE_ENABLED;
     nvmlReturn_t code =
         enter_setter(&call, SIM_FN_nvmlDeviceSetMigMode, device, args_ok, SIM_MIG_CURRENT);
-    if (code == NVML_SUCCESS && call.device->parent)
-        code = NVML_ERROR_INVALID_ARGUMENT;
     if (code == NVML_SUCCESS) {
         bool held = is_partitioned(&call) != (mode != 0) && is_held(&call);
         set(&call, SIM_SET_MIG_PENDING, mode);
@@ -143,8 +147,6 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceSetMigMode(nvmlDevice_t device, unsigned int m
 static nvmlReturn_t set_limit(struct sim_call *call, uint64_t mw)
 {
     const struct sim_value *v = call->device->answers;
-    if (call->device->parent)
-        return NVML_ERROR_NOT_SUPPORTED;
     if (v[SIM_LIMIT_MIN].code == NVML_SUCCESS &&
         (mw < v[SIM_LIMIT_MIN].number || mw > v[SIM_LIMIT_MAX].number))
         return NVML_ERROR_INVALID_ARGUMENT;
@@ -212,7 +214,7 @@ static nvmlReturn_t lock(enum sim_function function, nvmlDevice_t device, unsign
     struct sim_call call;
     bool args_ok = is_symbol(min) == is_symbol(max) && (is_symbol(min) || min <= max);
     nvmlReturn_t code = enter_setter(&call, function, device, args_ok, limit);
-    if (code == NVML_SUCCESS && (call.device->parent || is_older_than(&call, oldest)))
+    if (code == NVML_SUCCESS && is_older_than(&call, oldest))
         code = NVML_ERROR_NOT_SUPPORTED;
     uint64_t most = code == NVML_SUCCESS ? call.device->answers[limit].number : 0;
     if (code == NVML_SUCCESS && is_symbol(min)) {

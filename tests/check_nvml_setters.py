@@ -6,6 +6,7 @@ Called without arguments it starts itself again below `gpulse sim exec` and show
 
 variants: default
 """
+import json
 import os
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import tempfile
 from ctypes import (CDLL, Structure, byref, c_char, c_char_p, c_int, c_ubyte, c_uint, c_ulonglong,
                     c_void_p, create_string_buffer, sizeof)
 
-from tap import GPULSE, main, test
+from tap import BUILD, GPULSE, main, test
 
 if "GPULSE_SIM" not in os.environ:
     with tempfile.TemporaryDirectory() as state:
@@ -283,6 +284,35 @@ def samples_of_instances_of_two_gpus_are_no_pair():
     for device in (handle(IDLE), handle(IDLE - 1)):
         assert set_mig_mode(device, 0) == SUCCESS
     assert set_mig_mode(handle(IDLE), 1) == SUCCESS
+
+
+SET_ON_MIG = """
+from ctypes import *
+nvml = CDLL("libnvidia-ml.so.1")
+gpu, mig, answer = c_void_p(), c_void_p(), c_uint()
+nvml.nvmlInit_v2()
+nvml.nvmlDeviceGetHandleByIndex_v2(0, byref(gpu))
+nvml.nvmlDeviceGetMigDeviceHandleByIndex(gpu, 0, byref(mig))
+print(nvml.nvmlDeviceClearEccErrorCounts(mig, 0), nvml.nvmlDeviceSetApplicationsClocks(mig, 1215, 1410),
+      nvml.nvmlDeviceResetApplicationsClocks(mig), nvml.nvmlDeviceSetPersistenceMode(mig, 1),
+      nvml.nvmlDeviceSetPowerManagementLimit(mig, 300000), nvml.nvmlDeviceSetMigMode(mig, 0, byref(answer)),
+      nvml.nvmlDeviceSetComputeMode(mig, 2))
+"""
+
+
+@test
+def a_mig_device_has_a_compute_mode_and_nothing_else_to_set():
+    with open(os.path.join(BUILD, "sim/machines/a100-mig.json"), encoding="utf-8") as file:
+        machine = json.load(file)
+    device = machine["devices"][0]
+    device["answers"]["TotalEccErrors"] = {"corrected.volatile": 7}
+    device["mig"][0]["answers"] = device["answers"]  # as if it had all that its GPU has
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump(machine, file)
+        file.flush()
+        codes = subprocess.run([GPULSE, "sim", "exec", "-m", file.name, "--", sys.executable, "-c",
+                                SET_ON_MIG], stdout=subprocess.PIPE, check=True).stdout.decode()
+    assert codes.split() == [str(NOT_SUPPORTED)] * 6 + [str(SUCCESS)], codes
 
 
 @test
