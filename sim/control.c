@@ -122,6 +122,23 @@ static bool is_held(const struct sim_call *call)
     return is_older_than(call, NVML_DEVICE_ARCH_HOPPER) && !sim_client_is_alone(&call->live);
 }
 
+static nvmlReturn_t set_mig_mode(const struct sim_call *call, unsigned int mode,
+                                 nvmlReturn_t *activation)
+{
+    if (sim_state_lock(call->live.state, NULL) < 0)
+        return NVML_ERROR_UNKNOWN;
+    bool changes = is_partitioned(call) != (mode != 0);
+    bool held = changes && is_held(call);
+    set(call, SIM_SET_MIG_PENDING, mode);
+    if (changes && !held)
+        sim_mig_clear(&call->live, call->device);
+    if (!held)
+        set(call, SIM_SET_MIG, mode);
+    sim_state_unlock(call->live.state);
+    *activation = held ? NVML_ERROR_IN_USE : NVML_SUCCESS;
+    return NVML_SUCCESS;
+}
+
 SIM_EXPORT nvmlReturn_t nvmlDeviceSetMigMode(nvmlDevice_t device, unsigned int mode,
                                              nvmlReturn_t *activation)
 {
@@ -129,16 +146,8 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceSetMigMode(nvmlDevice_t device, unsigned int m
     bool args_ok = activation && mode <= NVML_FEATURE_ENABLED;
     nvmlReturn_t code =
         enter_setter(&call, SIM_FN_nvmlDeviceSetMigMode, device, args_ok, SIM_MIG_CURRENT);
-    if (code == NVML_SUCCESS) {
-        bool held = is_partitioned(&call) != (mode != 0) && is_held(&call);
-        set(&call, SIM_SET_MIG_PENDING, mode);
-        *activation = held ? NVML_ERROR_IN_USE : NVML_SUCCESS;
-        if (!held) {
-            if (is_partitioned(&call) != (mode != 0))
-                sim_mig_clear(&call.live, call.device);
-            set(&call, SIM_SET_MIG, mode);
-        }
-    }
+    if (code == NVML_SUCCESS)
+        code = set_mig_mode(&call, mode, activation);
     return sim_leave(code);
 }
 

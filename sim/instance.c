@@ -4,12 +4,8 @@
 #include "sim/migprofile.h"
 #include "sim/setting.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-
-/* Beside the lock of the state, which is one between processes. */
-static pthread_mutex_t change_lock = PTHREAD_MUTEX_INITIALIZER;
 
 enum { COMPUTE_PROFILES = 5 };
 static const unsigned int compute_slices[COMPUTE_PROFILES] = {1, 2, 3, 4, 7}; /* by index and id */
@@ -191,17 +187,12 @@ static void adopt(struct sim_call *call)
 
 static bool begin_change(struct sim_call *call)
 {
-    (void)pthread_mutex_lock(&change_lock);
-    if (sim_state_lock(call->live.state, NULL) == 0)
-        return true;
-    (void)pthread_mutex_unlock(&change_lock);
-    return false;
+    return sim_state_lock(call->live.state, NULL) == 0;
 }
 
 static void end_change(struct sim_call *call)
 {
     sim_state_unlock(call->live.state);
-    (void)pthread_mutex_unlock(&change_lock);
 }
 
 static bool ensure_live(struct sim_call *call)
@@ -291,6 +282,18 @@ static nvmlReturn_t enter_compute_instance(struct sim_call *call, enum sim_funct
 {
     return enter_instance(call, function, (uint64_t)(uintptr_t)handle, COMPUTE_INSTANCE_TAG,
                           args_ok, needs_root, ret_word);
+}
+
+/* The instance that a word and handle name is changed: it may have gone since the call began. */
+static nvmlReturn_t begin_instance_change(struct sim_call *call, const atomic_ullong *word,
+                                          const void *handle)
+{
+    if (!begin_change(call))
+        return NVML_ERROR_UNKNOWN;
+    if (load(word).serial == ((uint64_t)(uintptr_t)handle >> 16 & 0xffff))
+        return NVML_SUCCESS;
+    end_change(call);
+    return NVML_ERROR_NOT_FOUND;
 }
 
 /* ------------------------------------------------------------------------- GPU instances */
@@ -540,12 +543,15 @@ SIM_EXPORT nvmlReturn_t nvmlGpuInstanceDestroy(nvmlGpuInstance_t instance)
     atomic_ullong *word;
     nvmlReturn_t code =
         enter_gpu_instance(&call, SIM_FN_nvmlGpuInstanceDestroy, instance, true, true, &word);
+    if (code == NVML_SUCCESS)
+        code = begin_instance_change(&call, word, instance);
     if (code == NVML_SUCCESS) {
         struct sim_instance gi = load(word);
         if (slices_left_in(words_of(&call), &gi) < sim_mig_profiles[gi.profile].slices)
             code = NVML_ERROR_IN_USE;
         else
             atomic_store(word, 0);
+        end_change(&call);
     }
     return sim_leave(code);
 }
@@ -685,9 +691,9 @@ SIM_EXPORT nvmlReturn_t nvmlGpuInstanceCreateComputeInstance(nvmlGpuInstance_t i
     nvmlReturn_t code =
         enter_gpu_instance(&call, SIM_FN_nvmlGpuInstanceCreateComputeInstance, instance,
                            ret && profile_id < COMPUTE_PROFILES, true, &word);
-    if (code == NVML_SUCCESS && !begin_change(&call))
-        code = NVML_ERROR_UNKNOWN;
-    else if (code == NVML_SUCCESS) {
+    if (code == NVML_SUCCESS)
+        code = begin_instance_change(&call, word, instance);
+    if (code == NVML_SUCCESS) {
         struct sim_instance gi = load(word);
         code = create_compute_instance(&call, &gi, compute_slices[profile_id], ret);
         end_change(&call);
@@ -701,6 +707,8 @@ SIM_EXPORT nvmlReturn_t nvmlComputeInstanceDestroy(nvmlComputeInstance_t instanc
     atomic_ullong *word;
     nvmlReturn_t code = enter_compute_instance(&call, SIM_FN_nvmlComputeInstanceDestroy, instance,
                                                true, true, &word);
+    if (code == NVML_SUCCESS)
+        code = begin_instance_change(&call, word, instance);
     if (code == NVML_SUCCESS) {
         size_t index = (size_t)(word - words_of(&call).compute);
         const struct sim_device *mig = sim_mig_at(&call.live, call.device, index);
@@ -708,6 +716,7 @@ SIM_EXPORT nvmlReturn_t nvmlComputeInstanceDestroy(nvmlComputeInstance_t instanc
             code = NVML_ERROR_IN_USE;
         else
             atomic_store(word, 0);
+        end_change(&call);
     }
     return sim_leave(code);
 }
@@ -745,5 +754,9 @@ nvmlReturn_t sim_instance_set_mode(struct sim_call *call, nvmlComputeMode_t mode
     call->device = mig->parent;
     bool live = ensure_live(call);
     call->device = mig;
-    return live && sim_mig_set_mode(&call->live, mig, mode) ? NVML_SUCCESS : NVML_ERROR_UNKNOWN;
+    if (!live || !begin_change(call))
+        return NVML_ERROR_UNKNOWN;
+    bool found = sim_mig_set_mode(&call->live, mig, mode);
+    end_change(call);
+    return found ? NVML_SUCCESS : NVML_ERROR_UNKNOWN;
 }

@@ -187,29 +187,36 @@ static unsigned int count_others(const struct sim_live *live, unsigned long long
     return count;
 }
 
+/* One comes or goes at a time: what the driver lets go of nobody is about to set. */
 void sim_client_enter(const struct sim_live *live)
 {
     struct sim_settings *s = settings_of(live);
     unsigned long long own = client_word((unsigned int)getpid());
+    if (sim_state_lock(live->state, NULL) < 0)
+        return;
     if (atomic_load(&s->changed) && count_others(live, own) == 0)
         let_go_of_idle(live);
     for (size_t i = 0; i < SIM_MAX_CLIENTS; i++) {
         unsigned long long none = 0;
         if (atomic_compare_exchange_strong(&s->clients[i], &none, own))
-            return;
+            break;
     }
+    sim_state_unlock(live->state);
 }
 
 void sim_client_leave(const struct sim_live *live)
 {
     struct sim_settings *s = settings_of(live);
     unsigned long long own = client_word((unsigned int)getpid());
+    if (sim_state_lock(live->state, NULL) < 0)
+        return;
     for (size_t i = 0; i < SIM_MAX_CLIENTS; i++) {
         unsigned long long word = own;
         (void)atomic_compare_exchange_strong(&s->clients[i], &word, 0);
     }
     if (atomic_load(&s->changed) && count_others(live, own) == 0)
         let_go_of_idle(live);
+    sim_state_unlock(live->state);
 }
 
 bool sim_client_is_alone(const struct sim_live *live)

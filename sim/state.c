@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +61,8 @@ struct layout {
 };
 
 struct sim_state {
-    int fd; /* −1: private */
+    int fd;               /* −1: private */
+    pthread_mutex_t lock; /* of the threads; the file's is one between processes */
     struct layout *map;
     struct sim_device *made; /* chained by next_made */
     /* Whether a job's process lives is asked of /proc at most every RECHECK_MS. */
@@ -204,6 +206,7 @@ int sim_state_open(const char *spec, struct sim_state **ret, struct gp_err *err)
         return gp_err_set(err, GP_ENOMEM, "out of memory");
     }
     state->fd = fd;
+    (void)pthread_mutex_init(&state->lock, NULL);
     state->map = MAP_FAILED;
     result = sim_state_lock(state, err);
     if (result == GP_OK) {
@@ -229,6 +232,7 @@ struct sim_state *sim_state_new_private(void)
     if (!state)
         return NULL;
     state->fd = -1;
+    (void)pthread_mutex_init(&state->lock, NULL);
     state->map =
         mmap(NULL, sizeof(*state->map), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (state->map == MAP_FAILED) {
@@ -246,6 +250,7 @@ void sim_state_close(struct sim_state *state)
         (void)munmap(state->map, sizeof(*state->map));
     if (state->fd >= 0)
         (void)close(state->fd);
+    (void)pthread_mutex_destroy(&state->lock);
     while (state->made) {
         struct sim_device *next = state->made->next_made;
         free(state->made);
@@ -256,10 +261,14 @@ void sim_state_close(struct sim_state *state)
 
 int sim_state_lock(struct sim_state *state, struct gp_err *err)
 {
-    while (state->fd >= 0 && flock(state->fd, LOCK_EX) < 0)
-        if (errno != EINTR)
-            return gp_err_set(err, GP_EIO, "cannot lock the simulation's state: %s",
-                              strerror(errno));
+    (void)pthread_mutex_lock(&state->lock);
+    while (state->fd >= 0 && flock(state->fd, LOCK_EX) < 0) {
+        if (errno == EINTR)
+            continue;
+        int saved = errno;
+        (void)pthread_mutex_unlock(&state->lock);
+        return gp_err_set(err, GP_EIO, "cannot lock the simulation's state: %s", strerror(saved));
+    }
     return GP_OK;
 }
 
@@ -267,6 +276,7 @@ void sim_state_unlock(struct sim_state *state)
 {
     if (state->fd >= 0)
         (void)flock(state->fd, LOCK_UN);
+    (void)pthread_mutex_unlock(&state->lock);
 }
 
 /* ------------------------------------------------------------------------- faults */
@@ -441,8 +451,7 @@ void sim_state_post_event(struct sim_state *state, const struct sim_event *event
     atomic_store(&slot->sequence, 0);
     atomic_store(&slot->words[0], (uint64_t)event->gpu << 32 | event->type);
     atomic_store(&slot->words[1], event->data);
-    atomic_store(&slot->words[2],
-                 (uint64_t)event->compute_instance << 32 | event->gpu_instance);
+    atomic_store(&slot->words[2], (uint64_t)event->compute_instance << 32 | event->gpu_instance);
     atomic_store(&slot->sequence, number + 1);
     atomic_store(&map->event_count, number + 1);
     ring(state);
