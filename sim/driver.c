@@ -190,20 +190,31 @@ static nvmlReturn_t apply_faults(struct sim_call *call)
     return code;
 }
 
+/* A process that was forked has neither the driver's threads nor its files. */
+static void refuse_in_child(enum sim_function function)
+{
+    pid_t process = atomic_load(&driver.process);
+    if (process != 0 && process != getpid())
+        sim_strict_refuse(function, "was called in a child of the process that initialised");
+}
+
+static void refuse_without_init(enum sim_function function)
+{
+    sim_strict_refuse(function, atomic_load(&driver.process) ? "was called after nvmlShutdown"
+                                                             : "was called before nvmlInit");
+}
+
 static nvmlReturn_t begin(struct sim_call *call, enum sim_function function,
                           struct session **ret_session)
 {
     *call = (struct sim_call){.function = current = function};
     answering = false;
     atomic_fetch_add_explicit(&driver.calls[function], 1, memory_order_relaxed);
-    pid_t process = atomic_load(&driver.process);
-    if (process != 0 && process != getpid())
-        sim_strict_refuse(function, "was called in a child of the process that initialised");
+    refuse_in_child(function);
     atomic_fetch_add(&driver.active, 1);
     struct session *session = atomic_load(&driver.current);
     if (!session) {
-        sim_strict_refuse(function,
-                          process ? "was called after nvmlShutdown" : "was called before nvmlInit");
+        refuse_without_init(function);
         return NVML_ERROR_UNINITIALIZED;
     }
     *ret_session = session;
@@ -238,8 +249,7 @@ nvmlReturn_t sim_enter_device(struct sim_call *call, enum sim_function function,
         return code;
     call->device = find_handle(session, handle);
     if (!call->device)
-        sim_strict_refuse(function, handle ? "was called with a handle that is none (any more)"
-                                           : "was called with NULL for a handle");
+        sim_strict_refuse_handle(function, handle);
     if (!call->device || !args_ok)
         return NVML_ERROR_INVALID_ARGUMENT;
     code = apply_faults(call);
@@ -258,10 +268,13 @@ bool sim_is_lost(const struct sim_call *call, struct sim_device *device)
     return atomic_load(&gpu_of(device)->lost);
 }
 
-const struct sim_device *sim_find_device(nvmlDevice_t handle)
+const struct sim_device *sim_find_device(enum sim_function function, nvmlDevice_t handle)
 {
     const struct session *session = atomic_load(&driver.current);
-    return session ? find_handle(session, handle) : NULL;
+    const struct sim_device *device = session ? find_handle(session, handle) : NULL;
+    if (session && !device)
+        sim_strict_refuse_handle(function, handle);
+    return device;
 }
 
 nvmlReturn_t sim_leave(nvmlReturn_t code)
@@ -490,6 +503,8 @@ static nvmlReturn_t initialise(enum sim_function function)
     (void)pthread_mutex_lock(&driver.lock);
     bool running = driver.references > 0;
     if (running)
+        refuse_in_child(function);
+    if (running)
         driver.references++;
     else
         free_retired();
@@ -560,6 +575,7 @@ SIM_EXPORT nvmlReturn_t nvmlShutdown(void)
 {
     nvmlReturn_t code = NVML_SUCCESS;
     atomic_fetch_add_explicit(&driver.calls[SIM_FN_nvmlShutdown], 1, memory_order_relaxed);
+    refuse_in_child(SIM_FN_nvmlShutdown);
     /* It may be slow or hang, but it does not fail. */
     struct session *ending = atomic_load(&driver.current);
     if (ending)
@@ -568,6 +584,7 @@ SIM_EXPORT nvmlReturn_t nvmlShutdown(void)
     if (driver.references == 1 && atomic_load(&driver.active) > 0)
         sim_strict_refuse(SIM_FN_nvmlShutdown, "was called beside another call");
     if (driver.references == 0) {
+        refuse_without_init(SIM_FN_nvmlShutdown);
         code = NVML_ERROR_UNINITIALIZED;
     } else if (--driver.references == 0) {
         struct session *session = atomic_exchange(&driver.current, NULL);

@@ -43,8 +43,8 @@ bool sim_is_lost(const struct sim_call *call, struct sim_device *device);
 /* Hands out a handle for a device, applying its faults first. */
 nvmlReturn_t sim_give_handle(struct sim_call *call, struct sim_device *device, nvmlDevice_t *ret);
 
-/* The device of a handle, inside a call; NULL if it is none. */
-const struct sim_device *sim_find_device(nvmlDevice_t handle);
+/* The device of a further handle, inside a call; NULL if it is none. */
+const struct sim_device *sim_find_device(enum sim_function function, nvmlDevice_t handle);
 
 /* nvml_links.c: a field about NVLinks; NOT_SUPPORTED if it is none. */
 struct sim_value sim_link_field(const struct sim_live *live, const struct sim_device *device,

@@ -6,6 +6,7 @@
 #include "sim/driver.h"
 
 #include "base/clock.h"
+#include "sim/strict.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -57,6 +58,8 @@ static nvmlReturn_t take_set(const struct sim_call *call, nvmlEventSet_t handle,
             set->busy = true;
     }
     (void)pthread_mutex_unlock(&events.lock);
+    if (code == NVML_ERROR_INVALID_ARGUMENT)
+        sim_strict_refuse(call->function, "was called with an event set that is none (any more)");
     *ret = set;
     return code;
 }

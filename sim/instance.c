@@ -299,7 +299,8 @@ static nvmlReturn_t begin_instance_change(struct sim_call *call, const atomic_ul
 /* ------------------------------------------------------------------------- GPU instances */
 
 static nvmlReturn_t profile_info(enum sim_function function, nvmlDevice_t device, bool args_ok,
-                                 unsigned int index, nvmlGpuInstanceProfileInfo_v2_t *ret)
+                                 bool version_ok, unsigned int index,
+                                 nvmlGpuInstanceProfileInfo_v2_t *ret)
 {
     struct sim_call call;
     const struct sim_mig_profile *profile = sim_mig_profile_at(index);
@@ -307,6 +308,8 @@ static nvmlReturn_t profile_info(enum sim_function function, nvmlDevice_t device
     nvmlReturn_t code = enter_gpu(&call, function, device, ok, false, false);
     if (code == NVML_SUCCESS && !profile)
         code = NVML_ERROR_NOT_SUPPORTED;
+    if (code == NVML_SUCCESS && !version_ok)
+        code = NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
     if (code == NVML_SUCCESS) {
         char name[32];
         sim_mig_profile_name(call.device, profile, name, sizeof(name));
@@ -334,9 +337,7 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetGpuInstanceProfileInfoV(nvmlDevice_t device
     nvmlGpuInstanceProfileInfo_v2_t full;
     bool version_ok = info && info->version == nvmlGpuInstanceProfileInfo_v2;
     nvmlReturn_t code = profile_info(SIM_FN_nvmlDeviceGetGpuInstanceProfileInfoV, device,
-                                     info != NULL, profile, &full);
-    if (code == NVML_SUCCESS && !version_ok)
-        return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+                                     info != NULL, version_ok, profile, &full);
     if (code == NVML_SUCCESS)
         *info = full;
     return code;
@@ -348,7 +349,7 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetGpuInstanceProfileInfo(nvmlDevice_t device,
 {
     nvmlGpuInstanceProfileInfo_v2_t full;
     nvmlReturn_t code = profile_info(SIM_FN_nvmlDeviceGetGpuInstanceProfileInfo, device,
-                                     info != NULL, profile, &full);
+                                     info != NULL, true, profile, &full);
     if (code == NVML_SUCCESS)
         *info = (nvmlGpuInstanceProfileInfo_t){
             .id = full.id,
@@ -557,8 +558,8 @@ SIM_EXPORT nvmlReturn_t nvmlGpuInstanceDestroy(nvmlGpuInstance_t instance)
 }
 
 static nvmlReturn_t compute_profile(enum sim_function function, nvmlGpuInstance_t instance,
-                                    bool args_ok, unsigned int index, unsigned int engine,
-                                    nvmlComputeInstanceProfileInfo_v2_t *ret)
+                                    bool args_ok, bool version_ok, unsigned int index,
+                                    unsigned int engine, nvmlComputeInstanceProfileInfo_v2_t *ret)
 {
     struct sim_call call;
     atomic_ullong *word;
@@ -571,6 +572,8 @@ static nvmlReturn_t compute_profile(enum sim_function function, nvmlGpuInstance_
         char name[32], part[16] = "";
         if (index >= COMPUTE_PROFILES || compute_slices[index] > profile->slices)
             return sim_leave(NVML_ERROR_NOT_SUPPORTED);
+        if (!version_ok)
+            return sim_leave(NVML_ERROR_ARGUMENT_VERSION_MISMATCH);
         unsigned int slices = compute_slices[index];
         sim_mig_profile_name(call.device, profile, name, sizeof(name));
         if (slices < profile->slices)
@@ -596,9 +599,7 @@ SIM_EXPORT nvmlReturn_t nvmlGpuInstanceGetComputeInstanceProfileInfoV(
     nvmlComputeInstanceProfileInfo_v2_t full;
     bool version_ok = info && info->version == nvmlComputeInstanceProfileInfo_v2;
     nvmlReturn_t code = compute_profile(SIM_FN_nvmlGpuInstanceGetComputeInstanceProfileInfoV,
-                                        instance, info != NULL, profile, engine, &full);
-    if (code == NVML_SUCCESS && !version_ok)
-        return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+                                        instance, info != NULL, version_ok, profile, engine, &full);
     if (code == NVML_SUCCESS)
         *info = full;
     return code;
@@ -610,7 +611,7 @@ SIM_EXPORT nvmlReturn_t nvmlGpuInstanceGetComputeInstanceProfileInfo(
 {
     nvmlComputeInstanceProfileInfo_v2_t full;
     nvmlReturn_t code = compute_profile(SIM_FN_nvmlGpuInstanceGetComputeInstanceProfileInfo,
-                                        instance, info != NULL, profile, engine, &full);
+                                        instance, info != NULL, true, profile, engine, &full);
     if (code == NVML_SUCCESS)
         memcpy(info, &full.id, sizeof(*info));
     return code;

@@ -328,7 +328,7 @@ static nvmlReturn_t enter_pair(struct sim_call *call, enum sim_function function
                                nvmlDevice_t b, bool args_ok, const struct sim_device **ret_other)
 {
     nvmlReturn_t code = sim_enter_device(call, function, a, args_ok);
-    *ret_other = code == NVML_SUCCESS ? sim_find_device(b) : NULL;
+    *ret_other = code == NVML_SUCCESS ? sim_find_device(function, b) : NULL;
     if (code == NVML_SUCCESS && !*ret_other)
         code = NVML_ERROR_INVALID_ARGUMENT;
     if (code == NVML_SUCCESS && (call->device->parent || (*ret_other)->parent))

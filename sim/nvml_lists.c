@@ -187,37 +187,24 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetAccountingStats(nvmlDevice_t device, unsign
 
 /* ------------------------------------------------------------------------- fans */
 
-/* A number of one fan. */
-static nvmlReturn_t fan_cell(enum sim_function function, nvmlDevice_t device, bool args_ok,
-                             unsigned int fan, enum sim_cell cell, unsigned int *ret)
+SIM_EXPORT nvmlReturn_t nvmlDeviceGetFanSpeedRPM(nvmlDevice_t device, nvmlFanSpeedInfo_t *speed)
 {
     struct sim_call call;
-    nvmlReturn_t code = sim_enter_device(&call, function, device, args_ok);
+    nvmlReturn_t code =
+        sim_enter_device(&call, SIM_FN_nvmlDeviceGetFanSpeedRPM, device, speed != NULL);
+    if (code == NVML_SUCCESS && speed->version != nvmlFanSpeedInfo_v1)
+        code = NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
     if (code != NVML_SUCCESS)
         return sim_leave(code);
     const struct sim_rows *rows = rows_of(&call, SIM_LIST_FANS);
     code = rows->code;
-    if (code == NVML_SUCCESS && fan >= rows->count)
+    if (code == NVML_SUCCESS && speed->fan >= rows->count)
         code = NVML_ERROR_INVALID_ARGUMENT;
     if (code == NVML_SUCCESS)
-        code = sim_cell(rows, fan, cell)->code;
+        code = sim_cell(rows, speed->fan, SIM_FANS_RPM)->code;
     if (code == NVML_SUCCESS)
-        *ret = (unsigned int)sim_cell_number(rows, fan, cell, 0);
+        speed->speed = (unsigned int)sim_cell_number(rows, speed->fan, SIM_FANS_RPM, 0);
     return sim_leave(code);
-}
-
-SIM_EXPORT nvmlReturn_t nvmlDeviceGetFanSpeedRPM(nvmlDevice_t device, nvmlFanSpeedInfo_t *speed)
-{
-    bool versioned = speed && speed->version == nvmlFanSpeedInfo_v1;
-    unsigned int fan = speed ? speed->fan : 0;
-    unsigned int rpm = 0;
-    nvmlReturn_t code =
-        fan_cell(SIM_FN_nvmlDeviceGetFanSpeedRPM, device, speed != NULL, fan, SIM_FANS_RPM, &rpm);
-    if (speed && !versioned)
-        return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-    if (code == NVML_SUCCESS)
-        speed->speed = rpm;
-    return code;
 }
 
 /* ------------------------------------------------------------------------- sessions */

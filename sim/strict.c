@@ -24,3 +24,9 @@ void sim_strict_refuse(enum sim_function function, const char *why)
     (void)fprintf(stderr, "gpulse-sim: strict: %s %s\n", sim_function_names[function], why);
     abort();
 }
+
+void sim_strict_refuse_handle(enum sim_function function, const void *handle)
+{
+    sim_strict_refuse(function, handle ? "was called with a handle that is none (any more)"
+                                       : "was called with NULL for a handle");
+}

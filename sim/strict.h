@@ -12,5 +12,7 @@ bool sim_strict_has_versions(enum sim_function function);
 
 /* Ends the process if it is strict, else returns. */
 void sim_strict_refuse(enum sim_function function, const char *why);
+/* Likewise because of a handle of a device, which was none. */
+void sim_strict_refuse_handle(enum sim_function function, const void *handle);
 
 #endif

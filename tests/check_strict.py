@@ -54,14 +54,65 @@ def wrong_version(nvml):
     return nvml.nvmlDeviceGetMemoryInfo_v2(handle(nvml), word)
 
 
-def in_child(nvml):
+def wrong_version_of_profile(nvml):
+    word = (ctypes.c_ulonglong * 19)(152)
+    return nvml.nvmlDeviceGetGpuInstanceProfileInfoV(handle(nvml), c_uint(0), word)
+
+
+def wrong_version_of_fan(nvml):
+    word = (ctypes.c_uint * 3)(12)
+    return nvml.nvmlDeviceGetFanSpeedRPM(handle(nvml), word)
+
+
+def second_handle_of_p2p(nvml):
+    return nvml.nvmlDeviceGetP2PStatus(handle(nvml), c_void_p(0x1234), c_uint(0), byref(c_uint()))
+
+
+def second_handle_of_topology(nvml):
+    return nvml.nvmlDeviceGetTopologyCommonAncestor(handle(nvml), c_void_p(), byref(c_uint()))
+
+
+def freed_event_set(nvml):
+    events = c_void_p()
+    assert nvml.nvmlEventSetCreate(byref(events)) == 0
+    assert nvml.nvmlEventSetFree(events) == 0
+    return nvml.nvmlEventSetFree(events)
+
+
+def wait_on_an_old_event_set(nvml):
+    events = c_void_p()
+    assert nvml.nvmlEventSetCreate(byref(events)) == 0
+    nvml.nvmlShutdown()
+    nvml.nvmlInit_v2()
+    data = (ctypes.c_ulonglong * 4)()
+    return nvml.nvmlEventSetWait_v2(events, data, c_uint(0))
+
+
+def second_shutdown(nvml):
+    nvml.nvmlShutdown()
+    return nvml.nvmlShutdown()
+
+
+def in_child_of(nvml, function):
     child = os.fork()
     if child == 0:
-        os._exit(nvml.nvmlDeviceGetCount_v2(byref(c_uint())))
+        os._exit(function())
     _, status = os.waitpid(child, 0)
     if os.WIFSIGNALED(status):
         os.kill(os.getpid(), os.WTERMSIG(status))
     return os.WEXITSTATUS(status)
+
+
+def in_child(nvml):
+    return in_child_of(nvml, lambda: nvml.nvmlDeviceGetCount_v2(byref(c_uint())))
+
+
+def init_in_child(nvml):
+    return in_child_of(nvml, nvml.nvmlInit_v2)
+
+
+def shutdown_in_child(nvml):
+    return in_child_of(nvml, nvml.nvmlShutdown)
 
 
 def shutdown_beside_a_call(nvml):
@@ -89,7 +140,18 @@ CASES = [
     (after_shutdown, "nvmlDeviceGetCount_v2 was called after nvmlShutdown", 1),
     (before_init, "nvmlDeviceGetCount_v2 was called before nvmlInit", 1),
     (wrong_version, "nvmlDeviceGetMemoryInfo_v2 was called with a wrong version word", 25),
+    (wrong_version_of_profile,
+     "nvmlDeviceGetGpuInstanceProfileInfoV was called with a wrong version word", 25),
+    (wrong_version_of_fan, "nvmlDeviceGetFanSpeedRPM was called with a wrong version word", 25),
+    (second_handle_of_p2p, "nvmlDeviceGetP2PStatus was called with a handle that is none", 2),
+    (second_handle_of_topology,
+     "nvmlDeviceGetTopologyCommonAncestor was called with NULL for a handle", 2),
+    (freed_event_set, "nvmlEventSetFree was called with an event set that is none", 2),
+    (wait_on_an_old_event_set, "nvmlEventSetWait_v2 was called with an event set that is none", 2),
+    (second_shutdown, "nvmlShutdown was called after nvmlShutdown", 1),
     (in_child, "nvmlDeviceGetCount_v2 was called in a child of the process", 0),
+    (init_in_child, "nvmlInit_v2 was called in a child of the process", 0),
+    (shutdown_in_child, "nvmlShutdown was called in a child of the process", 0),
     (shutdown_beside_a_call, "nvmlShutdown was called beside another call", 0),
 ]
 
@@ -104,8 +166,9 @@ os.environ["GPULSE_SIM_STATE"] = STATE.name
 
 
 def run_case(function, strict):
+    machine = "h100" if function is wrong_version_of_profile else "t4"
     env = dict(os.environ, GPULSE_SIM_STRICT="1" if strict else "0")
-    command = [GPULSE, "sim", "exec", "-m", "t4", "--", sys.executable, __file__, function.__name__]
+    command = [GPULSE, "sim", "exec", "-m", machine, "--", sys.executable, __file__, function.__name__]
     return subprocess.run(command, env=env, stderr=subprocess.PIPE, text=True)
 
 
