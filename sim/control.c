@@ -48,9 +48,25 @@ static bool is_older_than(const struct sim_call *call, nvmlDeviceArchitecture_t 
     return own->code == NVML_SUCCESS && own->number < arch;
 }
 
+/* An answer that a fault has set until now is what the setter makes of it. */
+static void overrule(const struct sim_call *call, enum sim_setting setting)
+{
+    if (!sim_state_has_faults(call->live.state) || sim_state_lock(call->live.state, NULL) < 0)
+        return;
+    sim_setting_overrule(&call->live, call->device, setting);
+    sim_state_unlock(call->live.state);
+}
+
 static void set(const struct sim_call *call, enum sim_setting setting, uint64_t value)
 {
+    overrule(call, setting);
     sim_setting_set(&call->live, call->device, setting, value);
+}
+
+static void unset(const struct sim_call *call, enum sim_setting setting)
+{
+    overrule(call, setting);
+    sim_setting_unset(&call->live, call->device, setting);
 }
 
 /* ------------------------------------------------------------------------- modes */
@@ -129,11 +145,14 @@ static nvmlReturn_t set_mig_mode(const struct sim_call *call, unsigned int mode,
         return NVML_ERROR_UNKNOWN;
     bool changes = is_partitioned(call) != (mode != 0);
     bool held = changes && is_held(call);
-    set(call, SIM_SET_MIG_PENDING, mode);
+    sim_setting_overrule(&call->live, call->device, SIM_SET_MIG_PENDING);
+    sim_setting_set(&call->live, call->device, SIM_SET_MIG_PENDING, mode);
     if (changes && !held)
         sim_mig_clear(&call->live, call->device);
-    if (!held)
-        set(call, SIM_SET_MIG, mode);
+    if (!held) {
+        sim_setting_overrule(&call->live, call->device, SIM_SET_MIG);
+        sim_setting_set(&call->live, call->device, SIM_SET_MIG, mode);
+    }
     sim_state_unlock(call->live.state);
     *activation = held ? NVML_ERROR_IN_USE : NVML_SUCCESS;
     return NVML_SUCCESS;
@@ -227,8 +246,8 @@ static nvmlReturn_t lock(enum sim_function function, nvmlDevice_t device, unsign
         code = NVML_ERROR_NOT_SUPPORTED;
     uint64_t most = code == NVML_SUCCESS ? call.device->answers[limit].number : 0;
     if (code == NVML_SUCCESS && is_symbol(min)) {
-        sim_setting_unset(&call.live, call.device, setting);
-        sim_setting_unset(&call.live, call.device, setting + 1);
+        unset(&call, setting);
+        unset(&call, setting + 1);
     } else if (code == NVML_SUCCESS && max > most) {
         code = NVML_ERROR_INVALID_ARGUMENT;
     } else if (code == NVML_SUCCESS) {
@@ -293,8 +312,8 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceResetApplicationsClocks(nvmlDevice_t device)
     nvmlReturn_t code = enter_setter(&call, SIM_FN_nvmlDeviceResetApplicationsClocks, device, true,
                                      SIM_APP_CLOCK_GRAPHICS);
     if (code == NVML_SUCCESS) {
-        sim_setting_unset(&call.live, call.device, SIM_SET_APP_MEMORY);
-        sim_setting_unset(&call.live, call.device, SIM_SET_APP_GRAPHICS);
+        unset(&call, SIM_SET_APP_MEMORY);
+        unset(&call, SIM_SET_APP_GRAPHICS);
     }
     return sim_leave(code);
 }
@@ -482,7 +501,7 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceSetDefaultFanSpeed_v2(nvmlDevice_t device, uns
     nvmlReturn_t code =
         enter_fan(&call, SIM_FN_nvmlDeviceSetDefaultFanSpeed_v2, device, fan, true, true);
     if (code == NVML_SUCCESS)
-        sim_setting_unset(&call.live, call.device, SIM_SET_FAN + fan);
+        unset(&call, SIM_SET_FAN + fan);
     return sim_leave(code);
 }
 

@@ -55,6 +55,7 @@ struct sim_fault {
     uint64_t value;                         /* nanoseconds, return code or answer */
     char function[SIM_FAULT_FUNCTION_SIZE]; /* name or beginning of one; "": every function */
     uint32_t slot;                          /* of an answer */
+    uint64_t past[4]; /* of SIM_FAULT_SET for all GPUs: a bit for each that it concerns no more */
 };
 
 /* Parses "lost", "hang=30s", "slow=20ms:nvmlDeviceGetFanSpeed", … for a GPU. GP_EUSAGE says what is

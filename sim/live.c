@@ -246,7 +246,8 @@ static bool is_set(const struct sim_live *live, const struct sim_device *device,
         if (!sim_state_fault(live->state, i, &fault) || fault.kind != SIM_FAULT_SET ||
             fault.slot != slot || device->parent)
             continue;
-        if (fault.gpu != SIM_ALL_GPUS && fault.gpu != (int)device->index)
+        bool past = fault.past[device->index / 64] >> device->index % 64 & 1;
+        if (past || (fault.gpu != SIM_ALL_GPUS && fault.gpu != (int)device->index))
             continue;
         *ret = (struct sim_value){.code = NVML_SUCCESS, .number = fault.value};
         return true;

@@ -68,6 +68,15 @@ static const struct {
     {SIM_ECC_AT_UA, SIM_ECC_AT_UA_SRAM, SIM_SET_ECC_AGGREGATE_CLEARED, true},
 };
 
+void sim_setting_overrule(const struct sim_live *live, const struct sim_device *gpu,
+                          enum sim_setting setting)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(changed_slots); i++)
+        for (enum sim_slot slot = changed_slots[i].first;
+             changed_slots[i].setting == setting && slot <= changed_slots[i].last; slot++)
+            sim_state_forget_answer(live->state, (int)gpu->index, slot);
+}
+
 static bool is_utilization(enum sim_slot slot)
 {
     enum sim_motion motion = sim_answers[slot].motion;

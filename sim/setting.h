@@ -70,6 +70,11 @@ void sim_setting_set(const struct sim_live *live, const struct sim_device *gpu,
 void sim_setting_unset(const struct sim_live *live, const struct sim_device *gpu,
                        enum sim_setting setting);
 
+/* Takes back what SIM_FAULT_SET says of the answers that the setting stands for, because it is
+ * older; the state is locked. */
+void sim_setting_overrule(const struct sim_live *live, const struct sim_device *gpu,
+                          enum sim_setting setting);
+
 /* The stored value of a slot, or what a client has made of it. */
 struct sim_value sim_setting_value(const struct sim_live *live, const struct sim_device *device,
                                    enum sim_slot slot);

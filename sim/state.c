@@ -19,11 +19,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { STATE_VERSION = 4, RECORD_WORDS = 12, RECHECK_MS = 100 };
+enum { STATE_VERSION = 5, RECORD_WORDS = 14, RECHECK_MS = 100 };
 
 static const char state_magic[8] = "GPSTATE";
 
 _Static_assert(sizeof(struct sim_fault) <= RECORD_WORDS * 8, "a fault fits a slot");
+_Static_assert(sizeof((struct sim_fault){0}.past) * 8 == SIM_MAX_DEVICES, "a bit for each GPU");
 _Static_assert(sizeof(struct sim_job) <= RECORD_WORDS * 8, "a job fits a slot");
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "shared memory needs lock-free atomics");
 
@@ -315,8 +316,13 @@ void sim_state_forget_answer(struct sim_state *state, int gpu, uint32_t slot)
 {
     struct sim_fault fault;
     for (size_t i = 0; i < SIM_MAX_FAULTS; i++) {
-        if (!sim_state_fault(state, i, &fault) || fault.kind != SIM_FAULT_SET ||
-            fault.slot != slot || (gpu != SIM_ALL_GPUS && fault.gpu != gpu))
+        if (!sim_state_fault(state, i, &fault) || fault.kind != SIM_FAULT_SET || fault.slot != slot)
+            continue;
+        if (gpu != SIM_ALL_GPUS && fault.gpu == SIM_ALL_GPUS) {
+            fault.past[gpu / 64] |= UINT64_C(1) << gpu % 64;
+            slot_write(&state->map->faults[i], &fault, sizeof(fault));
+        }
+        if (gpu != SIM_ALL_GPUS && fault.gpu != gpu)
             continue;
         atomic_store(&state->map->faults[i].used, 0);
         atomic_fetch_sub(&state->map->fault_count, 1);

@@ -193,6 +193,26 @@ changes() {
     json_is 'd["links"]' "[{'links.state': None, 'reasons': {'links.state': 'not told in MIG mode'}}]"
 }
 
+@test "what a fault has made of an answer ends with the next change of it" {
+    fault h100x2 set=PersistenceMode=Disabled set=PowerManagementLimit=250000
+    gpulse --sim h100x2 set persistence-mode=on power-limit=300 -i 0 --yes
+    status_is 0
+    says '^GPU 0  persistence-mode: off -> on +done$'
+    says '^GPU 0  power-limit: 250 W -> 300 W +done$'
+    shows h100x2 persistence-mode on -i 0
+    shows h100x2 power-limit 300 -i 0
+    shows h100x2 persistence-mode off -i 1
+    shows h100x2 power-limit 250 -i 1
+    # and the next fault is the last word again
+    fault h100x2 --gpu 0 set=PowerManagementLimit=200000
+    shows h100x2 power-limit 200 -i 0
+    machine t4 'd["answers"]["TotalEccErrors"] = {"corrected.volatile": 3, "corrected.aggregate": 0, "uncorrected.volatile": 0, "uncorrected.aggregate": 0}'
+    fault ./m.json set=TotalEccErrors.corrected.volatile=9
+    gpulse --sim ./m.json set ecc-counters=clear-volatile --yes
+    status_is 0
+    shows ./m.json ecc-counters '0 volatile, 0 aggregate'
+}
+
 @test "ECC counters are cleared, which nothing brings back" {
     machine t4 'd["answers"]["TotalEccErrors"] = {"corrected.volatile": 3, "corrected.aggregate": 7, "uncorrected.volatile": 1, "uncorrected.aggregate": 2}'
     shows ./m.json ecc-counters '4 volatile, 9 aggregate'
