@@ -507,6 +507,16 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceSetDefaultFanSpeed_v2(nvmlDevice_t device, uns
 
 /* ------------------------------------------------------------------------- counters */
 
+SIM_EXPORT nvmlReturn_t nvmlDeviceClearAccountingPids(nvmlDevice_t device)
+{
+    struct sim_call call;
+    nvmlReturn_t code =
+        enter_setter(&call, SIM_FN_nvmlDeviceClearAccountingPids, device, true, SIM_ACCOUNTING);
+    if (code == NVML_SUCCESS)
+        set(&call, SIM_SET_RECORDS_CLEARED, 1);
+    return sim_leave(code);
+}
+
 SIM_EXPORT nvmlReturn_t nvmlDeviceClearEccErrorCounts(nvmlDevice_t device,
                                                       nvmlEccCounterType_t counter)
 {

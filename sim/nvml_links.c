@@ -2,6 +2,8 @@
 #include "sim/driver.h"
 
 #include "base/clock.h"
+#include "sim/control.h"
+#include "sim/setting.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -108,10 +110,23 @@ static bool counts_bytes(const struct sim_rows *links)
     return links->count > 0 && sim_cell_number(links, 0, SIM_LINKS_VERSION, 0) >= 7;
 }
 
+/* A cell that may be an error counter, which a client may have set to 0. */
+static struct sim_value count_of_link(const struct sim_live *live, const struct sim_device *device,
+                                      const struct sim_rows *links, size_t link, enum sim_cell cell)
+{
+    struct sim_value v = *sim_cell(links, link, cell);
+    bool counts = cell >= SIM_LINKS_REPLAY && cell <= SIM_LINKS_RX_ERRORS;
+    uint64_t cleared;
+    if (counts && v.code == NVML_SUCCESS && link < 64 &&
+        sim_setting_get(live, device, SIM_SET_LINKS_CLEARED, &cleared) && cleared >> link & 1)
+        v.number = 0;
+    return v;
+}
+
 static struct sim_value field_of_link(const struct sim_live *live, const struct sim_device *device,
                                       const struct sim_rows *links, size_t link, size_t row)
 {
-    struct sim_value v = *sim_cell(links, link, link_fields[row].cell);
+    struct sim_value v = count_of_link(live, device, links, link, link_fields[row].cell);
     if (!is_up(live->machine, device, links, link))
         v.code = NVML_ERROR_NOT_SUPPORTED;
     if (link_fields[row].traffic && link_fields[row].bytes != counts_bytes(links))
@@ -142,7 +157,8 @@ static struct sim_value sum_of_links(const struct sim_live *live, const struct s
 }
 
 /* The fields that need no scope. */
-static bool field_of_gpu(const struct sim_rows *links, unsigned int id, struct sim_value *ret)
+static bool field_of_gpu(const struct sim_live *live, const struct sim_device *device,
+                         const struct sim_rows *links, unsigned int id, struct sim_value *ret)
 {
     ret->code = links->code;
     ret->number = 0;
@@ -158,8 +174,10 @@ static bool field_of_gpu(const struct sim_rows *links, unsigned int id, struct s
         if (link_sums[row].id != id)
             continue;
         ret->number = 0;
-        for (size_t i = 0; i < links->count; i++)
-            ret->number += sim_cell_number(links, i, link_sums[row].cell, 0);
+        for (size_t i = 0; i < links->count; i++) {
+            struct sim_value v = count_of_link(live, device, links, i, link_sums[row].cell);
+            ret->number += v.code == NVML_SUCCESS ? v.number : 0;
+        }
         if (links->count == 0 || sim_cell(links, 0, link_sums[row].cell)->code != NVML_SUCCESS)
             ret->code = NVML_ERROR_NOT_SUPPORTED;
         return true;
@@ -172,7 +190,7 @@ struct sim_value sim_link_field(const struct sim_live *live, const struct sim_de
 {
     const struct sim_rows *links = links_of(live, device);
     struct sim_value v;
-    if (field_of_gpu(links, id, &v))
+    if (field_of_gpu(live, device, links, id, &v))
         return v;
     v.code = links->code == NVML_SUCCESS ? NVML_ERROR_NOT_SUPPORTED : links->code;
     if (id == NVML_FI_DEV_NVLINK_GET_STATE && links->code == NVML_SUCCESS) {
@@ -314,11 +332,35 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetNvLinkErrorCounter(nvmlDevice_t device, uns
     const struct sim_rows *links;
     nvmlReturn_t code = enter_link(&call, SIM_FN_nvmlDeviceGetNvLinkErrorCounter, device, link,
                                    count && counter < NVML_NVLINK_ERROR_COUNT, &links);
+    struct sim_value v = {.code = code};
     if (code == NVML_SUCCESS)
-        code = sim_cell(links, link, cells[counter])->code;
-    if (code == NVML_SUCCESS)
-        *count = sim_cell_number(links, link, cells[counter], 0);
-    return sim_leave(code);
+        v = count_of_link(&call.live, call.device, links, link, cells[counter]);
+    if (v.code == NVML_SUCCESS)
+        *count = v.number;
+    return sim_leave(v.code);
+}
+
+static nvmlReturn_t clear_link(const struct sim_call *call, unsigned int link)
+{
+    uint64_t cleared = 0;
+    if (sim_state_lock(call->live.state, NULL) < 0)
+        return NVML_ERROR_UNKNOWN;
+    (void)sim_setting_get(&call->live, call->device, SIM_SET_LINKS_CLEARED, &cleared);
+    sim_setting_set(&call->live, call->device, SIM_SET_LINKS_CLEARED,
+                    cleared | UINT64_C(1) << link);
+    sim_state_unlock(call->live.state);
+    return NVML_SUCCESS;
+}
+
+SIM_EXPORT nvmlReturn_t nvmlDeviceResetNvLinkErrorCounters(nvmlDevice_t device, unsigned int link)
+{
+    struct sim_call call;
+    const struct sim_rows *links;
+    nvmlReturn_t code = enter_link(&call, SIM_FN_nvmlDeviceResetNvLinkErrorCounters, device, link,
+                                   link < NVML_NVLINK_MAX_LINKS, &links);
+    if (code == NVML_SUCCESS && !sim_is_root())
+        code = NVML_ERROR_NO_PERMISSION;
+    return sim_leave(code == NVML_SUCCESS ? clear_link(&call, link) : code);
 }
 
 /* ------------------------------------------------------------------------- topology */
@@ -357,8 +399,9 @@ static bool are_linked(const struct sim_live *live, const struct sim_device *a,
     for (size_t i = 0; i < links->count; i++)
         if (peer_of(live->machine, a, links, i) == b)
             return true;
-    (void)field_of_gpu(links, NVML_FI_DEV_NVSWITCH_CONNECTED_LINK_COUNT, &ours);
-    (void)field_of_gpu(links_of(live, b), NVML_FI_DEV_NVSWITCH_CONNECTED_LINK_COUNT, &theirs);
+    (void)field_of_gpu(live, a, links, NVML_FI_DEV_NVSWITCH_CONNECTED_LINK_COUNT, &ours);
+    (void)field_of_gpu(live, b, links_of(live, b), NVML_FI_DEV_NVSWITCH_CONNECTED_LINK_COUNT,
+                       &theirs);
     return ours.number > 0 && theirs.number > 0;
 }
 

@@ -2,6 +2,7 @@
  * caller's room comes in through the count, the number of entries goes out through it, and where
  * the room does not suffice nothing is written. */
 #include "sim/driver.h"
+#include "sim/setting.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -137,6 +138,14 @@ static bool accounts(const struct sim_call *call)
     return mode.code == NVML_SUCCESS && mode.number == NVML_FEATURE_ENABLED;
 }
 
+/* Whether the driver still keeps an account: a client may have cleared those of the dead. */
+static bool is_kept(const struct sim_call *call, const struct sim_rows *rows, size_t row)
+{
+    uint64_t cleared;
+    return sim_cell_number(rows, row, SIM_APPS_RUNNING, 0) ||
+           !sim_setting_get(&call->live, call->device, SIM_SET_RECORDS_CLEARED, &cleared);
+}
+
 SIM_EXPORT nvmlReturn_t nvmlDeviceGetAccountingPids(nvmlDevice_t device, unsigned int *count,
                                                     unsigned int *pids)
 {
@@ -148,9 +157,14 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetAccountingPids(nvmlDevice_t device, unsigne
     if (code != NVML_SUCCESS)
         return sim_leave(code);
     const struct sim_rows *rows = rows_of(&call, SIM_LIST_APPS);
-    code = offer(&call, rows->count, count);
+    size_t n = 0;
+    for (size_t i = 0; i < rows->count; i++)
+        n += is_kept(&call, rows, i);
+    code = offer(&call, n, count);
+    n = 0;
     for (size_t i = 0; code == NVML_SUCCESS && i < rows->count; i++)
-        pids[i] = (unsigned int)sim_cell_number(rows, i, SIM_APPS_PID, 0);
+        if (is_kept(&call, rows, i))
+            pids[n++] = (unsigned int)sim_cell_number(rows, i, SIM_APPS_PID, 0);
     return sim_leave(code);
 }
 
@@ -168,8 +182,8 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetAccountingStats(nvmlDevice_t device, unsign
     size_t i = 0;
     while (i < rows->count && sim_cell_number(rows, i, SIM_APPS_PID, 0) != pid)
         i++;
-    bool forgotten =
-        i == rows->count || sim_cell(rows, i, SIM_APPS_GPU)->code == NVML_ERROR_NOT_FOUND;
+    bool forgotten = i == rows->count || !is_kept(&call, rows, i) ||
+                     sim_cell(rows, i, SIM_APPS_GPU)->code == NVML_ERROR_NOT_FOUND;
     if (forgotten)
         return sim_leave(NVML_ERROR_NOT_FOUND);
     *stats = (nvmlAccountingStats_t){

@@ -30,8 +30,10 @@ enum sim_setting {
     SIM_SET_OFFSET_MEMORY,
     SIM_SET_ECC_VOLATILE_CLEARED,
     SIM_SET_ECC_AGGREGATE_CLEARED,
-    SIM_SET_INSTANCES, /* the lists of instances below hold, not those of the file */
-    SIM_SET_FAN,       /* target of fan 0, then those of the others */
+    SIM_SET_RECORDS_CLEARED, /* the accounts of processes that have ended are gone */
+    SIM_SET_LINKS_CLEARED,   /* a bit for each link whose error counters are 0 */
+    SIM_SET_INSTANCES,       /* the lists of instances below hold, not those of the file */
+    SIM_SET_FAN,             /* target of fan 0, then those of the others */
     SIM_SETTINGS = SIM_SET_FAN + NVML_MAX_FANS
 };
 _Static_assert(SIM_SETTINGS <= 64, "a bit for each");

@@ -228,6 +228,25 @@ changes() {
     shows ./m.json ecc-counters '0 volatile, 0 aggregate'
 }
 
+@test "records of ended processes and error counters of links are cleared" {
+    shows t4 accounting-records '2 records'
+    gpulse --sim t4 set accounting-records=clear --yes
+    status_is 0
+    says '^GPU 0  accounting-records: 2 records -> clear +done$'
+    gpulse --sim t4 query pid --rows accounted_apps -f csv --no-header
+    [ "$output" = 4190001 ] # this one still runs
+    machine h100 'for link in d["lists"]["nvlinks"]: link.update(replay=2, crc_flit=1)'
+    shows ./m.json nvlink-counters '54 errors on 18 links' -i 0
+    as_user --sim ./m.json set nvlink-counters=clear -i 0 --yes
+    status_is 5
+    gpulse --sim ./m.json set nvlink-counters=clear -i 0 --yes
+    status_is 0
+    says '^GPU 0  nvlink-counters: 54 errors on 18 links -> clear +done$'
+    shows ./m.json nvlink-counters '0 errors on 18 links' -i 0
+    gpulse --sim ./m.json query errors.replay --rows links -f csv --no-header -i 0
+    [ "$(sort -u <<<"$output")" = 0 ]
+}
+
 # ---- MIG ----
 
 @test "MIG mode and instances: created, seen by others, changed, undone" {
