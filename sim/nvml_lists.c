@@ -4,7 +4,6 @@
 #include "sim/driver.h"
 #include "sim/setting.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 /* Whether there is room for n entries; *count becomes n. The fault "grow" refuses three of four. */

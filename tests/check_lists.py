@@ -65,7 +65,7 @@ def supported_clocks_of_all_captures():
     assert total > 5000, total
 
 
-# ---- nvidia-smi nvlink, topo, mig, --query-* ----
+# ---- nvidia-smi nvlink, topo, --query-* ----
 
 def machine_of(folder, base, gpus, lists, topology=None, **answers):
     """A machine of `gpus` GPUs with these lists, made from the first one of a built-in machine."""

@@ -342,9 +342,6 @@ nvmlReturn_t nvml_list_captures(struct nvml_rows *rows)
 
 /* ---- MIG profiles ---- */
 
-/* NVML numbers the kinds of profile; a GPU has some of them. */
-enum { PROFILE_KINDS = 18 };
-
 static nvmlReturn_t ask_placements(struct nvml_device *device, unsigned *count, void *entries,
                                    const void *ctx)
 {
@@ -403,7 +400,7 @@ nvmlReturn_t nvml_list_profiles(struct nvml_rows *rows)
     struct nvml_device *device = rows->device;
     nvmlReturn_t rc = NVML_SUCCESS;
     nvmlReturn_t refusal = NVML_SUCCESS;
-    for (unsigned kind = 0; rc == NVML_SUCCESS && kind < PROFILE_KINDS; kind++) {
+    for (unsigned kind = 0; rc == NVML_SUCCESS && kind < NVML_GPU_INSTANCE_PROFILE_COUNT; kind++) {
         nvmlGpuInstanceProfileInfo_v2_t info = {.version = nvmlGpuInstanceProfileInfo_v2};
         nvmlReturn_t one =
             NVML_CALL(device, nvmlDeviceGetGpuInstanceProfileInfoV, device->handle, kind, &info);
