@@ -132,8 +132,6 @@
        unsigned long long last_seen))                                                              \
     X(550, nvmlReturn_t, nvmlDeviceGetProcessesUtilizationInfo,                                    \
       (nvmlDevice_t device, nvmlProcessesUtilizationInfo_t *procesesUtilInfo))                     \
-    X(535, nvmlReturn_t, nvmlDeviceGetRunningProcessDetailList,                                    \
-      (nvmlDevice_t device, nvmlProcessDetailList_t *plist))                                       \
     X(440, nvmlReturn_t, nvmlDeviceGetUtilizationRates,                                            \
       (nvmlDevice_t device, nvmlUtilization_t *utilization))                                       \
     X(440, nvmlReturn_t, nvmlDeviceGetEncoderUtilization,                                          \
@@ -279,16 +277,12 @@
       (nvmlDevice_t device, nvmlDriverModel_t *current, nvmlDriverModel_t *pending))               \
     X(440, nvmlReturn_t, nvmlDeviceGetGpuOperationMode,                                            \
       (nvmlDevice_t device, nvmlGpuOperationMode_t *current, nvmlGpuOperationMode_t *pending))     \
-    X(440, nvmlReturn_t, nvmlDeviceGetAPIRestriction,                                              \
-      (nvmlDevice_t device, nvmlRestrictedAPI_t apiType, nvmlEnableState_t *isRestricted))         \
     X(440, nvmlReturn_t, nvmlDeviceGetHostVgpuMode,                                                \
       (nvmlDevice_t device, nvmlHostVgpuMode_t *pHostVgpuMode))                                    \
     X(525, nvmlReturn_t, nvmlGetVgpuDriverCapabilities,                                            \
       (nvmlVgpuDriverCapability_t capability, unsigned int *capResult))                            \
     X(525, nvmlReturn_t, nvmlDeviceGetVgpuCapabilities,                                            \
       (nvmlDevice_t device, nvmlDeviceVgpuCapability_t capability, unsigned int *capResult))       \
-    X(440, nvmlReturn_t, nvmlDeviceGetActiveVgpus,                                                 \
-      (nvmlDevice_t device, unsigned int *vgpuCount, nvmlVgpuInstance_t *vgpuInstances))           \
     X(570, nvmlReturn_t, nvmlDeviceGetAddressingMode,                                              \
       (nvmlDevice_t device, nvmlDeviceAddressingMode_t *mode))                                     \
     X(550, nvmlReturn_t, nvmlDeviceGetNumaNodeId, (nvmlDevice_t device, unsigned int *node))       \

@@ -869,6 +869,25 @@ static int load_driver(struct loader *l, json_t *root)
     return result;
 }
 
+static int load_system(struct loader *l, json_t *root)
+{
+#define X(answer, key) key,
+    static const char *const keys[] = {SIM_SYSTEM_ANSWERS(X) NULL};
+#undef X
+    json_t *system = json_object_get(root, "system");
+    size_t at = enter(l, "system");
+    int result = system ? check_keys(l, system, keys) : GP_OK;
+    for (size_t i = 0; result == GP_OK && i < SIM_SYSTEM_COUNT; i++) {
+        struct sim_value *v = &l->machine->system[i];
+        v->number = 0;
+        v->code = json_object_get(system, keys[i]) ? NVML_SUCCESS : NVML_ERROR_NOT_SUPPORTED;
+        result = get_number(l, system, keys[i], UINT32_MAX, false, &v->number);
+    }
+    if (result == GP_OK)
+        leave(l, at);
+    return result;
+}
+
 static int load_topology(struct loader *l, json_t *root)
 {
     struct gp_err why = {0};
@@ -884,7 +903,7 @@ static int load_root(struct loader *l, json_t *root, size_t count)
 {
     static const char *const keys[] = {"gpulse_machine", "source",   "notes",   "driver", "seed",
                                        "latency_us",     "missing",  "present", "faults", "devices",
-                                       "workload",       "topology", NULL};
+                                       "workload",       "topology", "system",  NULL};
     uint64_t version = 0;
     int result = check_keys(l, root, keys);
     if (result == GP_OK)
@@ -906,6 +925,8 @@ static int load_root(struct loader *l, json_t *root, size_t count)
         result = load_strings(l, root, "present", SIM_SYMBOL_COUNT, take_present);
     if (result == GP_OK)
         result = load_strings(l, root, "faults", SIM_MAX_FILE_FAULTS, take_fault);
+    if (result == GP_OK)
+        result = load_system(l, root);
     if (result == GP_OK)
         result = load_topology(l, root);
     if (result == GP_OK)

@@ -22,6 +22,7 @@
  *     "lists": {"supported_clocks": [{"memory": 2619, "graphics": "1980 1965"}]},   lists.def
  *     "mig": [{"gpu_instance": 3, "compute_instance": 0, "uuid": "MIG-…", "answers": {…}}]
  *   }],
+ *   "system": {"cc_gpus": 1, …},               see system.h; optional
  *   "topology": {"levels": ["NODE", "NODE", "NODE", "SYS"], …},              see topology.h;
  * optional "workload": [{"name": "python train.py", "pid": 4190001, "gpus": [0, 1], "util": 97,
  *                 "memory_bytes": 68719476736, "type": "C",
@@ -42,6 +43,7 @@
 #include "sim/branch.h"
 #include "sim/fault.h"
 #include "sim/lists.h"
+#include "sim/system.h"
 #include "sim/topology.h"
 
 #include <stdatomic.h>
@@ -184,6 +186,7 @@ struct sim_machine {
     nvmlReturn_t retired[SIM_FN_COUNT]; /* DEPRECATED where the driver has given a call up */
     struct sim_fault faults[SIM_MAX_FILE_FAULTS];
     size_t fault_count;
+    struct sim_value system[SIM_SYSTEM_COUNT];
     struct sim_topology topology;
     struct sim_device *devices;
     size_t device_count;

@@ -140,6 +140,25 @@ enum { ENGINE_PERIOD_US = 167000 };
     }
 #include "sim/answers.def"
 
+/* The same clocks as those of the calls of their own. */
+SIM_EXPORT nvmlReturn_t nvmlDeviceGetClock(nvmlDevice_t device, nvmlClockType_t type,
+                                           nvmlClockId_t id, unsigned int *mhz)
+{
+    static const enum sim_slot first[NVML_CLOCK_ID_COUNT] = {
+        [NVML_CLOCK_ID_CURRENT] = SIM_CLOCK_GRAPHICS,
+        [NVML_CLOCK_ID_APP_CLOCK_TARGET] = SIM_APP_CLOCK_GRAPHICS,
+        [NVML_CLOCK_ID_APP_CLOCK_DEFAULT] = SIM_DEFAULT_APP_CLOCK_GRAPHICS,
+        [NVML_CLOCK_ID_CUSTOMER_BOOST_MAX] = SIM_BOOST_CLOCK_GRAPHICS,
+    };
+    uint64_t v;
+    bool known = type < NVML_CLOCK_COUNT && id < NVML_CLOCK_ID_COUNT;
+    nvmlReturn_t code = answer_number(SIM_FN_nvmlDeviceGetClock, device, mhz && known,
+                                      known ? (size_t)first[id] + type : 0, &v);
+    if (code == NVML_SUCCESS)
+        *mhz = (unsigned int)v;
+    return code;
+}
+
 /* ------------------------------------------------------------------------- system */
 
 static nvmlReturn_t system_text(enum sim_function function, bool driver, char *buffer,

@@ -101,6 +101,19 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetConfComputeProtectedMemoryUsage(nvmlDevice_
     return code;
 }
 
+SIM_EXPORT nvmlReturn_t nvmlDeviceGetConfComputeMemSizeInfo(nvmlDevice_t device,
+                                                            nvmlConfComputeMemSizeInfo_t *sizes)
+{
+    static const enum sim_slot slots[] = {SIM_CC_PROTECTED, SIM_CC_UNPROTECTED};
+    uint64_t v[2];
+    nvmlReturn_t code = sim_answer_numbers(SIM_FN_nvmlDeviceGetConfComputeMemSizeInfo, device,
+                                           sizes != NULL, slots, 2, v);
+    if (code == NVML_SUCCESS)
+        *sizes = (nvmlConfComputeMemSizeInfo_t){.protectedMemSizeKib = v[0],
+                                                .unprotectedMemSizeKib = v[1]};
+    return code;
+}
+
 SIM_EXPORT nvmlReturn_t nvmlDeviceGetSramEccErrorStatus(nvmlDevice_t device,
                                                         nvmlEccSramErrorStatus_t *status)
 {

@@ -495,6 +495,7 @@ static int record(struct recorder *r, json_t **ret, struct gp_err *err)
     r->device_count = count < SIM_MAX_DEVICES ? count : SIM_MAX_DEVICES;
     for (unsigned int i = 0; i < r->device_count; i++)
         identify(r, i);
+    r->doc.system = rec_system(r);
     r->doc.topology = rec_topology(r);
     for (unsigned int i = 0; i < r->device_count; i++)
         (void)json_array_append_new(r->doc.devices, ask_device(r, i));

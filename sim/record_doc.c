@@ -31,6 +31,7 @@ void rec_doc_fini(struct rec_doc *doc)
     json_decref(doc->notes);
     json_decref(doc->latency);
     json_decref(doc->topology);
+    json_decref(doc->system);
     json_decref(doc->secrets);
 }
 
@@ -336,6 +337,7 @@ json_t *rec_doc_machine(struct rec_doc *doc, const bool present[SIM_SYMBOL_COUNT
               json_object_set(machine, "driver", doc->driver) == 0 &&
               (!doc->latency || json_object_set(machine, "latency_us", doc->latency) == 0) &&
               add_symbols(machine, present, driver) && add_list(machine, "faults", doc->faults) &&
+              (!doc->system || json_object_set(machine, "system", doc->system) == 0) &&
               (!doc->topology || json_object_set(machine, "topology", doc->topology) == 0) &&
               json_object_set(machine, "devices", doc->devices) == 0;
     if (ok)

@@ -17,6 +17,7 @@ struct rec_doc {
     json_t *driver, *devices, *faults, *notes;
     json_t *latency;  /* NULL: not measured */
     json_t *topology; /* NULL: not told */
+    json_t *system;   /* likewise */
     json_t *secrets;  /* what was replaced, and by what */
 };
 

@@ -44,6 +44,8 @@ json_t *rec_links(struct recorder *r, unsigned int index);
 unsigned int rec_link_count(const json_t *lists);
 /* How the GPUs stand to each other, or NULL. */
 json_t *rec_topology(struct recorder *r);
+/* What the driver says of the machine itself, by the keys of system.h, or NULL. */
+json_t *rec_system(struct recorder *r);
 
 /* Whether there is a row for each list; for a test. */
 bool rec_has_list(size_t list);

@@ -258,6 +258,15 @@ static nvmlReturn_t ask_nvmlDeviceGetConfComputeProtectedMemoryUsage(struct rec_
     return code;
 }
 
+static nvmlReturn_t ask_nvmlDeviceGetConfComputeMemSizeInfo(struct rec_call *c)
+{
+    nvmlConfComputeMemSizeInfo_t sizes = {0};
+    nvmlReturn_t code = c->api->nvmlDeviceGetConfComputeMemSizeInfo(c->device, &sizes);
+    c->numbers[0] = sizes.protectedMemSizeKib;
+    c->numbers[1] = sizes.unprotectedMemSizeKib;
+    return code;
+}
+
 static nvmlReturn_t ask_nvmlDeviceGetSramEccErrorStatus(struct rec_call *c)
 {
     enum { COUNTERS = SIM_SRAM_THRESHOLD - SIM_SRAM_AGG_PARITY };
@@ -451,6 +460,7 @@ const struct rec_probe rec_probes[] = {
     ROW(nvmlDeviceGetHostname_v1, HOSTNAME, 1, 1),
     ROW(nvmlDeviceGetPciInfoExt, PCI_BASE_CLASS, 2, 1),
     ROW(nvmlDeviceGetConfComputeProtectedMemoryUsage, PROTECTED_TOTAL, 3, 1),
+    ROW(nvmlDeviceGetConfComputeMemSizeInfo, CC_PROTECTED, 2, 1),
     ROW(nvmlDeviceGetSramEccErrorStatus, SRAM_AGG_PARITY, 12, 1),
     ROW(nvmlDeviceGetRemappedRows, REMAPPED_COR, 6, 1),
     ROW(nvmlDeviceGetDramEncryptionMode, DRAM_ENC, 2, 1),

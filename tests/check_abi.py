@@ -46,6 +46,24 @@ def every_struct_is_asserted():
     assert not structs - enums - asserted, sorted(structs - enums - asserted)
 
 
+@test
+def what_gpulse_calls_is_played():
+    unplayed = set(re.findall(r"SIM_UNPLAYED\(\d+, (\w+)\)", (ROOT / "sim/unplayed.def").read_text()))
+    named = set()
+    for path in (ROOT / "src").rglob("*.[ch]"):
+        named |= set(re.findall(r"\bnvml[A-Z]\w+", path.read_text()))
+    assert unplayed and len(named) > 100, "nothing was found"
+    assert not unplayed & named, sorted(unplayed & named)
+
+
+@test
+def what_is_declared_is_played():
+    declared = (ROOT / "abi/nvml_functions.h").read_text()
+    unplayed = re.findall(r"SIM_UNPLAYED\(\d+, (\w+)\)", (ROOT / "sim/unplayed.def").read_text())
+    both = [name for name in unplayed if re.search(rf"\b{name}\b", declared)]
+    assert not both, both
+
+
 def exports():
     lines = good(run("nm", "-D", "--defined-only", LIBRARY)).splitlines()
     return {line.split()[-1] for line in lines}

@@ -262,6 +262,30 @@ def topology_takes_two_handles():
 
 
 @test
+def clocks_of_one_call_are_those_of_the_others():
+    device = handle(0)
+    for kind, name in enumerate(("ClockInfo", "ApplicationsClock", "DefaultApplicationsClock",
+                                 "MaxCustomerBoostClock")):
+        for clock in range(4):
+            one, other = c_uint(), c_uint()
+            codes = (call("nvmlDeviceGetClock", device, c_uint(clock), c_uint(kind), byref(one)),
+                     call("nvmlDeviceGet" + name, device, c_uint(clock), byref(other)))
+            assert codes[0] == codes[1] and one.value == other.value, (name, clock, codes)
+    assert call("nvmlDeviceGetClock", device, c_uint(0), c_uint(0), byref(one)) == SUCCESS
+    assert call("nvmlDeviceGetClock", device, c_uint(0), c_uint(4), byref(one)) == INVALID_ARGUMENT
+    assert call("nvmlDeviceGetClock", device, c_uint(4), c_uint(0), byref(one)) == INVALID_ARGUMENT
+
+
+@test
+def the_branch_of_the_driver():
+    info = (c_uint * 21)(84 | 1 << 24)
+    check("nvmlSystemGetDriverBranch", info, c_uint(80))
+    version = read_text("nvmlSystemGetDriverVersion").split(".")[0]
+    assert bytes(info)[4:].split(b"\0")[0].decode() == f"r{version}_00"
+    assert call("nvmlSystemGetDriverBranch", info, c_uint(3)) == INSUFFICIENT_SIZE
+
+
+@test
 def names_of_processes():
     pid = processes(3, handle(0))[0].pid
     name = read_text("nvmlSystemGetProcessName", c_uint(pid), size=1024)

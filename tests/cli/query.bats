@@ -298,3 +298,15 @@ m["workload"] = [{"name": "job", "pid": 4190001 + n, "gpus": [0], "util": 1, "me
     line_count 100
     [ "$(cut -d, -f1 <<<"$output" | sort -u | wc -l)" -eq 100 ]
 }
+
+@test "confidential computing is an answer of the machine, and may fail as any" {
+    gpulse --sim h100x1 query conf_compute.mode,conf_compute.gpu,conf_compute.multi_gpu_mode -f csv --no-header
+    [ "$output" = "Disabled,Yes,None" ]
+    gpulse --sim t4 query conf_compute.mode,conf_compute.gpu -f csv --no-header
+    [ "$output" = "[N/A],[N/A]" ]
+    fault h100x1 error=NO_PERMISSION:nvmlSystemGetConfComputeSettings
+    GPULSE_SIM_COUNT=$PWD/count gpulse --sim h100x1 query conf_compute.mode,conf_compute.gpu -f csv --no-header
+    [ "${output##*,}" = Yes ]
+    [ "${output%%,*}" != Disabled ]
+    grep -q '^nvmlSystemGetConfComputeSettings 1$' count
+}
