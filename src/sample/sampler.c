@@ -138,19 +138,30 @@ static bool attach_at(struct task *t, unsigned index, struct gp_reading *reading
     return true;
 }
 
+static void copy_status(struct gp_reading *to, const struct gp_reading *from)
+{
+    to->status = from->status;
+    to->needs_reinit = from->needs_reinit;
+    memcpy(to->status_text, from->status_text, sizeof(to->status_text));
+}
+
 /* Takes hold of the GPU of this slot. After a re-opening the driver may count differently: then its
- * UUID is looked for at all other indices. */
+ * UUID is looked for at all other indices. A GPU that refuses tells no UUID: its refusal counts for
+ * this slot only if no other index has this slot's GPU. */
 static void attach(struct task *t, struct gp_reading *reading)
 {
-    if (attach_at(t, t->slot.index, reading) || reading->status != GP_STATUS_NONE)
+    bool is_known = t->slot.uuid[0] != '\0';
+    if (attach_at(t, t->slot.index, reading) || (!is_known && reading->status != GP_STATUS_NONE))
         return;
     bool found = false;
     for (unsigned i = 0; !found && i < t->sampler->gpu_count; i++) {
-        struct gp_reading ignored = {0}; /* what is wrong with another GPU is not our news */
-        found = i != t->slot.index && attach_at(t, i, &ignored);
-        gp_arena_fini(&ignored.arena);
+        struct gp_reading other = {0};
+        found = i != t->slot.index && attach_at(t, i, &other);
+        if (found || (is_known && reading->status == GP_STATUS_NONE))
+            copy_status(reading, &other);
+        gp_arena_fini(&other.arena);
     }
-    if (found)
+    if (found || reading->status != GP_STATUS_NONE)
         return;
     reading->status = GP_STATUS_LOST;
     reading->needs_reinit = true;

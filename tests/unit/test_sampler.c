@@ -482,6 +482,32 @@ static void identity_is_the_uuid_when_the_driver_counts_differently(void **state
     finish(&b);
 }
 
+static void who_refuses_after_another_order_is_not_who_stood_there(void **state)
+{
+    (void)state;
+    struct bench b;
+    bench_init(&b, 3);
+    gp_metric_set_add(&b.config.want.metrics, GP_UUID);
+    start(&b);
+    tick(&b);
+    fake_set_mode(&b.fake, 0, FAKE_LOST);
+    tick(&b);
+    /* GPU-b and GPU-c change places, and GPU-b refuses */
+    (void)pthread_mutex_lock(&b.fake.lock);
+    b.fake.order[1] = 2;
+    b.fake.order[2] = 1;
+    b.fake.gpus[0].mode = FAKE_WELL;
+    b.fake.gpus[1].mode = FAKE_DENIED;
+    (void)pthread_mutex_unlock(&b.fake.lock);
+    tick_until(&b, 0, GP_STATUS_OK);
+    tick(&b);
+    check_well(&b, 2, 52);
+    check_text(&b, 2, GP_UUID, "GPU-c");
+    assert_int_equal(b.snapshot->devices[1].status, GP_STATUS_NO_PERMISSION);
+    check_text(&b, 1, GP_UUID, "GPU-b");
+    finish(&b);
+}
+
 static void gpus_that_are_added_are_shown(void **state)
 {
     (void)state;
@@ -638,6 +664,7 @@ int main(void)
         cmocka_unit_test(a_driver_that_does_not_come_back_at_once),
         cmocka_unit_test(a_driver_that_starts_again_slowly_is_started_once),
         cmocka_unit_test(identity_is_the_uuid_when_the_driver_counts_differently),
+        cmocka_unit_test(who_refuses_after_another_order_is_not_who_stood_there),
         cmocka_unit_test(gpus_that_are_added_are_shown),
         cmocka_unit_test(no_new_session_beside_a_call_that_hangs),
         cmocka_unit_test(a_sleeping_gpu_is_no_failure),
