@@ -20,7 +20,7 @@ load helpers
     gpulse --sim h100x1 query utilization.gpu
     [ "$(grep -c . "$GPULSE_SIM_COUNT")" -gt 0 ]
     grep -qx "nvmlDeviceGetUtilizationRates 1" "$GPULSE_SIM_COUNT"
-    ! grep -q "Gpm\|GetSamples\|PcieThroughput\|FieldValues" "$GPULSE_SIM_COUNT"
+    run ! grep -q "Gpm\|GetSamples\|PcieThroughput\|FieldValues" "$GPULSE_SIM_COUNT"
 }
 
 @test "GPM needs a Hopper" {
@@ -44,7 +44,7 @@ load helpers
 @test "PCIe is counted where there are counters, and measured where not" {
     export GPULSE_SIM_COUNT=$BATS_TEST_TMPDIR/count
     gpulse --sim h100x1 query pcie.throughput.tx,pcie.throughput.rx
-    ! grep -q PcieThroughput "$GPULSE_SIM_COUNT"
+    run ! grep -q PcieThroughput "$GPULSE_SIM_COUNT"
     gpulse --sim t4 query pcie.throughput.tx --sim-still -f csv --no-header
     grep -q "nvmlDeviceGetPcieThroughput [12]$" "$GPULSE_SIM_COUNT"
     awk -v n="$output" 'BEGIN { exit !(n > 0) }'

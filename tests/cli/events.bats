@@ -67,7 +67,7 @@ records() {
     interrupt
     [ "$(grep -c ' lost ' out)" -eq 1 ]
     # the other one was never away
-    ! grep -q 'GPU 0' out
+    run ! grep -q 'GPU 0' out
 }
 
 # registered_again: an error injected now is reported, so the new session has its event set
@@ -136,7 +136,7 @@ apply_changes() {
     for kind in ecc.corrected ecc.uncorrected recovery pstate throttle persistence ecc.mode; do
         only_once 'GPU 1' "$kind"
     done
-    ! grep -q 'GPU 0' out
+    run ! grep -q 'GPU 0' out
 }
 
 @test "a driver that reports nothing: all is found by comparing" {
@@ -345,7 +345,7 @@ EOF
         fault h100x2 --gpu 0 set=PerformanceState=P8
         told 'GPU 0' pstate 'performance state P0 → P8'
         interrupt
-        ! grep -q 'GPU 0 .*Xid' out
+        run ! grep -q 'GPU 0 .*Xid' out
         fault h100x2 clear
     done
 }

@@ -129,7 +129,7 @@ changes() {
     GPULSE_SIM_COUNT=$PWD/count gpulse --sim ./m.json set memory-clock-offset=500
     status_is 0
     grep -q '^nvmlDeviceSetClockOffsets 1$' count
-    ! grep -q 'VfOffset' count
+    run ! grep -q 'VfOffset' count
 }
 
 @test "fan speed, of all fans and of each" {

@@ -45,7 +45,7 @@ query() {
     finish
     [ "$status" -eq 130 ]
     # never a number of another GPU under this one's name
-    ! grep -av -e ',ok,67$' -e '\[' out
+    run ! grep -av -e ',ok,67$' -e '\[' out
 }
 
 @test "15: more GPUs counted than there are handles" {
@@ -135,7 +135,7 @@ query() {
     until_true grep -q '^MIG-f0000300.*,10213654528$' out
     : >out
     until_true grep -aq '^MIG-f0000600' out
-    ! grep -aq '^MIG-0' out
+    run ! grep -aq '^MIG-0' out
     kill -INT "$pid"
     finish
 }
@@ -151,7 +151,7 @@ query() {
     until_true grep -q '^[0-9]\{1,6\}[.,]' out
     kill -INT "$pid"
     finish
-    ! grep -q -- - out
+    run ! grep -q -- - out
 }
 
 @test "47: field values of the wrong type are read by what they are" {

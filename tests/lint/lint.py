@@ -237,6 +237,16 @@ def rule_function_length():
                 start = 0
 
 
+def rule_negations_can_fail():
+    """The shell's "set -e" lets a negated command pass."""
+    for name in FILES:
+        if not name.endswith(".bats"):
+            continue
+        for number, line in numbered(text_of(name)):
+            if re.match(r"\s*!", line) and "||" not in line:
+                yield name, number, 'this cannot fail: "run ! …" or "! … || explain …"'
+
+
 def rule_everything_is_built():
     listed = "".join(text_of(name) for name in FILES if name.endswith("meson.build"))
     for name in FILES:
