@@ -117,10 +117,16 @@ def shutdown_in_child(nvml):
 
 def shutdown_beside_a_call(nvml):
     device = handle(nvml)
-    thread = threading.Thread(target=lambda: nvml.nvmlDeviceGetFanSpeed(device, byref(c_uint())))
-    thread.daemon = True
-    thread.start()
-    time.sleep(0.3)
+    speed = byref(c_uint())
+    begins = threading.Event()
+
+    def call():
+        begins.set()
+        nvml.nvmlDeviceGetFanSpeed(device, speed)
+
+    threading.Thread(target=call, daemon=True).start()
+    begins.wait()
+    time.sleep(0.3)  # the few instructions that are left until it is inside
     code = nvml.nvmlShutdown()
     os._exit(code)
 
@@ -175,7 +181,7 @@ def run_case(function, strict):
 for case, message, code in CASES:
     def refused(case=case, message=message):
         if case is shutdown_beside_a_call:
-            good(gpulse("sim", "fault", "-m", "t4", "slow=2s:nvmlDeviceGetFanSpeed"))
+            good(gpulse("sim", "fault", "-m", "t4", "slow=60s:nvmlDeviceGetFanSpeed"))
         result = run_case(case, strict=True)
         good(gpulse("sim", "fault", "-m", "t4", "clear"))
         assert result.returncode == -signal.SIGABRT, (result.returncode, result.stderr)
