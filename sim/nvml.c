@@ -51,6 +51,8 @@ static nvmlReturn_t answer_number(enum sim_function function, nvmlDevice_t devic
     return sim_answer_numbers(function, device, args_ok, slots, 1, value);
 }
 
+enum { WORDS_MAX = 8 };
+
 /* A struct of u32 behind its version word, if it has one: that is checked before anything is
  * written. */
 static nvmlReturn_t answer_words(enum sim_function function, nvmlDevice_t device,
@@ -61,13 +63,12 @@ static nvmlReturn_t answer_words(enum sim_function function, nvmlDevice_t device
     nvmlReturn_t code = sim_enter_device(&call, function, device, words != NULL);
     if (code == NVML_SUCCESS && version && words[0] != version)
         code = NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-    uint64_t v;
-    for (enum sim_slot slot = first; code == NVML_SUCCESS && slot <= last; slot++)
-        code = sim_read(&call, slot, &v);
-    for (enum sim_slot slot = first; code == NVML_SUCCESS && slot <= last; slot++) {
-        (void)sim_read(&call, slot, &v);
-        words[(version ? 1 : 0) + (size_t)(slot - first)] = (unsigned int)v;
-    }
+    const size_t count = (size_t)(last - first) + 1;
+    uint64_t read[WORDS_MAX];
+    for (size_t i = 0; code == NVML_SUCCESS && i < count; i++)
+        code = sim_read(&call, first + (enum sim_slot)i, &read[i]);
+    for (size_t i = 0; code == NVML_SUCCESS && i < count; i++)
+        words[(version ? 1 : 0) + i] = (unsigned int)read[i];
     return sim_leave(code);
 }
 
@@ -137,7 +138,8 @@ enum { ENGINE_PERIOD_US = 167000 };
     {                                                                                              \
         return answer_words(SIM_FN_##function, device, (unsigned int *)out, version, SIM_##first,  \
                             SIM_##last);                                                           \
-    }
+    }                                                                                              \
+    _Static_assert(SIM_##last - SIM_##first < WORDS_MAX, #function);
 #include "sim/answers.def"
 
 /* The same clocks as those of the calls of their own. */
