@@ -576,10 +576,13 @@ SIM_EXPORT nvmlReturn_t nvmlShutdown(void)
     nvmlReturn_t code = NVML_SUCCESS;
     atomic_fetch_add_explicit(&driver.calls[SIM_FN_nvmlShutdown], 1, memory_order_relaxed);
     refuse_in_child(SIM_FN_nvmlShutdown);
-    /* It may be slow or hang, but it does not fail. */
+    /* It may be slow or hang, but it does not fail; until then it is a call, for which the session
+     * of a shutdown beside it stays in memory. */
+    atomic_fetch_add(&driver.active, 1);
     struct session *ending = atomic_load(&driver.current);
     if (ending)
         (void)session_faults(ending, SIM_FN_nvmlShutdown);
+    atomic_fetch_sub(&driver.active, 1);
     (void)pthread_mutex_lock(&driver.lock);
     if (driver.references == 1 && atomic_load(&driver.active) > 0)
         sim_strict_refuse(SIM_FN_nvmlShutdown, "was called beside another call");

@@ -645,6 +645,29 @@ static void shutdown_beside_a_hanging_call_is_survived(void **state)
     assert_int_equal((uintptr_t)result, NVML_SUCCESS);
 }
 
+static void *shut_down(void *unused)
+{
+    (void)unused;
+    return (void *)(uintptr_t)nv.nvmlShutdown();
+}
+
+static void a_hanging_shutdown_keeps_its_session(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    start("h100x2");
+    OK(nvmlInit_v2());
+    assert_int_equal(tool("fault -m h100x2 hang=300ms:nvmlShutdown"), 0);
+    assert_int_equal(pthread_create(&thread, NULL, shut_down, NULL), 0);
+    (void)usleep(50000);
+    assert_int_equal(tool("fault -m h100x2 clear"), 0);
+    OK(nvmlShutdown());
+    OK(nvmlShutdown());
+    void *result;
+    assert_int_equal(pthread_join(thread, &result), 0);
+    assert_int_equal((uintptr_t)result, NVML_ERROR_UNINITIALIZED);
+}
+
 static void *call_until_told(void *stop_flag)
 {
     atomic_bool *stopped = stop_flag;
@@ -896,6 +919,7 @@ int main(void)
         TEST(absurd_values_and_growing_lists),
         TEST(slow_calls_do_not_wait_for_each_other),
         TEST(shutdown_beside_a_hanging_call_is_survived),
+        TEST(a_hanging_shutdown_keeps_its_session),
         TEST(calls_survive_init_and_shutdown_beside_them),
         TEST(a_state_directory_open_to_others_is_refused),
         TEST(jobs_appear_hold_memory_and_go),
