@@ -177,14 +177,16 @@ static bool any_lost(const struct sim_call *call, const struct set *set)
 static nvmlReturn_t wait_for(const struct sim_call *call, struct set *set, nvmlEventData_t *data,
                              uint64_t until_ns)
 {
-    while (!next_event(call, set, data)) {
+    for (;;) {
+        unsigned int bell = sim_state_bell(call->live.state);
+        if (next_event(call, set, data))
+            return NVML_SUCCESS;
         if (any_lost(call, set))
             return NVML_ERROR_GPU_IS_LOST;
         if (gp_clock_mono_ns() >= until_ns)
             return NVML_ERROR_TIMEOUT;
-        sim_state_await_event(call->live.state, set->next, until_ns);
+        sim_state_await_bell(call->live.state, bell, until_ns);
     }
-    return NVML_SUCCESS;
 }
 
 /* The first version knows a shorter struct: only `size` bytes are written. */

@@ -76,15 +76,17 @@ struct sim_state {
 
 /* ------------------------------------------------------------------------- slots */
 
+/* The state is locked: who left the number odd has died. */
 static void slot_write(struct slot *slot, const void *record, size_t size)
 {
     unsigned long long words[RECORD_WORDS] = {0};
     memcpy(words, record, size);
-    atomic_fetch_add(&slot->sequence, 1);
+    unsigned int writing = atomic_load(&slot->sequence) | 1;
+    atomic_store(&slot->sequence, writing);
     for (size_t i = 0; i < RECORD_WORDS; i++)
         atomic_store(&slot->words[i], words[i]);
+    atomic_store(&slot->sequence, writing + 1);
     atomic_store(&slot->used, 1);
-    atomic_fetch_add(&slot->sequence, 1);
 }
 
 /* A slot that stays in motion (a writer died in the middle) counts as empty. */
@@ -481,14 +483,17 @@ bool sim_state_event(struct sim_state *state, uint64_t number, struct sim_event 
     return atomic_load(&slot->sequence) == number + 1;
 }
 
-void sim_state_await_event(struct sim_state *state, uint64_t number, uint64_t until_ns)
+unsigned int sim_state_bell(struct sim_state *state)
 {
-    struct layout *map = state->map;
-    unsigned bell = atomic_load(&map->event_bell);
+    return atomic_load(&state->map->event_bell);
+}
+
+void sim_state_await_bell(struct sim_state *state, unsigned int since, uint64_t until_ns)
+{
     uint64_t now_ns = gp_clock_mono_ns();
-    if (atomic_load(&map->event_count) > number || now_ns >= until_ns)
+    if (now_ns >= until_ns)
         return;
     struct timespec rest = gp_clock_timespec(until_ns - now_ns);
     /* a private futex would not be woken by other processes */
-    (void)syscall(SYS_futex, &map->event_bell, FUTEX_WAIT, bell, &rest, NULL, 0);
+    (void)syscall(SYS_futex, &state->map->event_bell, FUTEX_WAIT, since, &rest, NULL, 0);
 }

@@ -93,8 +93,10 @@ uint64_t sim_state_next_event(struct sim_state *state);
 void sim_state_post_event(struct sim_state *state, const struct sim_event *event);
 /* False if it has not happened yet, or was overwritten by SIM_MAX_EVENTS later ones. */
 bool sim_state_event(struct sim_state *state, uint64_t number, struct sim_event *ret);
-/* Waits until event `number` has happened, or this moment, or a moment without a reason. */
-void sim_state_await_event(struct sim_state *state, uint64_t number, uint64_t until_ns);
+/* Rings with every event and every fault: read it, look whether what you wait for has happened, and
+ * if not, wait until it has rung since, or this moment, or a moment without a reason. */
+unsigned int sim_state_bell(struct sim_state *state);
+void sim_state_await_bell(struct sim_state *state, unsigned int since, uint64_t until_ns);
 
 /* Start time of a process in clock ticks since boot, 0 if it does not exist. */
 uint64_t sim_process_start(unsigned int pid);
