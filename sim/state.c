@@ -69,8 +69,7 @@ struct sim_state {
     /* Whether a job's process lives is asked of /proc at most every RECHECK_MS. */
     struct {
         atomic_ullong checked_ms;
-        atomic_ullong checked_job; /* which one it was */
-        atomic_bool alive;
+        atomic_ullong verdict; /* which one it was, and in the lowest bit whether it lived */
     } jobs[SIM_MAX_JOBS];
 };
 
@@ -366,13 +365,14 @@ bool sim_state_has_jobs(struct sim_state *state)
 static bool job_lives(struct sim_state *state, size_t slot, const struct sim_job *job)
 {
     unsigned long long now = gp_clock_mono_ns() / GP_NS_PER_MS;
-    uint64_t which = job->start_ticks << 22 | job->pid;
+    /* One word: another thread may still be looking at the job that had this slot before. */
+    uint64_t which = job->start_ticks << 23 | (uint64_t)job->pid << 1;
+    uint64_t verdict = atomic_load(&state->jobs[slot].verdict);
     if (now - atomic_load(&state->jobs[slot].checked_ms) < RECHECK_MS &&
-        atomic_load(&state->jobs[slot].checked_job) == which)
-        return atomic_load(&state->jobs[slot].alive);
+        (verdict & ~UINT64_C(1)) == which)
+        return verdict & 1;
     bool alive = sim_process_start(job->pid) == job->start_ticks;
-    atomic_store(&state->jobs[slot].alive, alive);
-    atomic_store(&state->jobs[slot].checked_job, which);
+    atomic_store(&state->jobs[slot].verdict, which | alive);
     atomic_store(&state->jobs[slot].checked_ms, now);
     return alive;
 }

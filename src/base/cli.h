@@ -97,6 +97,7 @@ struct gp_program {
     const struct gp_opt *common;          /* options of every command */
     const char *exit_codes;               /* lines "code\tmeaning" */
     const char *environment;              /* lines "NAME\tmeaning" */
+    const char *signals;                  /* lines "NAME\tmeaning" */
 };
 
 /* Appends "gpulse --help" and "gpulse COMMAND --help". */

@@ -269,6 +269,7 @@ void gp_cli_help(struct gp_strbuf *sb, const struct gp_program *program)
     add_commands(sb, program->commands);
     add_options(sb, "common options", program->common);
     add_pairs(sb, "environment", program->environment, OPTION_COLUMN_MAX);
+    add_pairs(sb, "signals", program->signals, OPTION_COLUMN_MAX);
     add_pairs(sb, "exit codes", program->exit_codes, OPTION_COLUMN_MAX);
     gp_strbuf_addf(sb, "'%s COMMAND --help' explains a command and shows examples.\n",
                    program->name);
@@ -497,6 +498,7 @@ void gp_cli_man(struct gp_strbuf *sb, const struct gp_program *program)
         man_options(sb, program->common);
     }
     man_pairs(sb, "ENVIRONMENT", program->environment);
+    man_pairs(sb, "SIGNALS", program->signals);
     man_pairs(sb, "EXIT STATUS", program->exit_codes);
     man_see_also(sb, is_helper_program(program)
                          ? "*gpulse*(1)"

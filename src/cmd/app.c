@@ -38,7 +38,8 @@ const struct gp_opt gp_common_options[] = {
      .help = "read /proc, /sys and /etc below this directory"},
     {0, "release-when-idle", NULL, GP_OPT_FLAG, .offset = OPT(release_when_idle),
      .help =
-         "in a loop: let go of the driver while nothing runs, so that a laptop's GPU can sleep"},
+         "in a loop: let go of the driver after ten seconds without work, so that a laptop's GPU "
+         "can sleep"},
     {0, "color", NULL, GP_OPT_CHOICE, "WHEN", .choices = "auto always never", .offset = OPT(color),
      .help = "colour the output (default auto: on a terminal, unless NO_COLOR is set)"},
     {'h', "help", NULL, GP_OPT_FLAG, .offset = OPT(help), .help = "show this help"},

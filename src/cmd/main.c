@@ -39,6 +39,9 @@ const struct gp_program gp_program = {
                    "GPULSE_ROOT\tas --root\n"
                    "GPULSE_NVML\tpath of the libnvidia-ml.so.1 to load\n"
                    "NO_COLOR\tno colour unless --color=always\n",
+    .signals = "SIGUSR1\tin a loop: let go of the driver, for a GPU reset or a driver update; sent "
+               "again: take hold of it again\n"
+               "SIGINT, SIGTERM\tend a loop; the output is complete\n",
 };
 
 /* ---- what the build and the shells ask for; not in the help ---- */
