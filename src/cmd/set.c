@@ -279,7 +279,9 @@ static int print(const struct set_run *run, bool results, struct gp_err *err)
 /* The same command, for root. */
 static void add_root_command(struct gp_strbuf *sb, const struct set_run *run)
 {
-    gp_strbuf_adds(sb, "sudo gpulse set");
+    gp_strbuf_adds(sb, "sudo ");
+    gp_set_add_program(sb, gp_app_machine());
+    gp_strbuf_adds(sb, " set");
     if (run->options->restore) {
         gp_strbuf_adds(sb, " --restore ");
         gp_set_add_quoted(sb, run->options->restore);

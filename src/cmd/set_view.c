@@ -364,6 +364,15 @@ static bool took_instances(const struct gp_target *target)
            !target->changes[GP_CONTROL_MIG_INSTANCES].wanted;
 }
 
+void gp_set_add_program(struct gp_strbuf *sb, const char *machine)
+{
+    gp_strbuf_adds(sb, "gpulse");
+    if (!machine)
+        return;
+    gp_strbuf_adds(sb, " --sim ");
+    gp_set_add_quoted(sb, machine);
+}
+
 void gp_set_add_undo(struct gp_strbuf *sb, const struct gp_target *targets, size_t count,
                      const char *machine)
 {
@@ -377,11 +386,8 @@ void gp_set_add_undo(struct gp_strbuf *sb, const struct gp_target *targets, size
         if (took_instances(target))
             add_old(&old, GP_CONTROL_MIG_INSTANCES, &target->settings[GP_CONTROL_MIG_INSTANCES]);
         if (old.len > 0) {
-            gp_strbuf_adds(sb, "undo: gpulse");
-            if (machine)
-                gp_strbuf_adds(sb, " --sim ");
-            if (machine)
-                gp_set_add_quoted(sb, machine);
+            gp_strbuf_adds(sb, "undo: ");
+            gp_set_add_program(sb, machine);
             gp_strbuf_addf(sb, " set%s -i %s%s\n", old.buf, target->uuid,
                            strstr(old.buf, " mig-") ? " --yes" : "");
         }

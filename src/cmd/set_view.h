@@ -31,6 +31,9 @@ void gp_set_add_undo(struct gp_strbuf *sb, const struct gp_target *targets, size
 /* "GPU 3", or "GPU 3 instance 1". */
 void gp_set_add_target(struct gp_strbuf *sb, const struct gp_target *target);
 
+/* "gpulse", and with it the simulated machine, unless that is NULL. */
+void gp_set_add_program(struct gp_strbuf *sb, const char *machine);
+
 /* A word as the shell reads it. */
 void gp_set_add_quoted(struct gp_strbuf *sb, const char *word);
 

@@ -429,18 +429,18 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
     as_user --sim h100x2 set power-limit=300 -i 0
     status_is 5
     says '^GPU 0  power-limit: 700 W -> 300 W +failed: no permission \(nvmlDeviceSetPowerManagementLimit\)$'
-    complains '^gpulse: GPU 0: power-limit: no permission \(nvmlDeviceSetPowerManagementLimit\); only root may do this: sudo gpulse set power-limit=300 -i 0$'
+    complains '^gpulse: GPU 0: power-limit: no permission \(nvmlDeviceSetPowerManagementLimit\); only root may do this: sudo gpulse --sim h100x2 set power-limit=300 -i 0$'
     shows h100x2 power-limit 700
     for control in persistence-mode=off compute-mode=prohibited ecc-mode=off accounting-mode=on \
         lock-gpu-clocks=900 lock-memory-clocks=900 mig-mode=on ecc-counters=clear-volatile; do
         as_user --sim h100x1 set $control --yes
         status_is 5
-        complains "only root may do this: sudo gpulse set ${control/=900/=900,900}"
+        complains "only root may do this: sudo gpulse --sim h100x1 set ${control/=900/=900,900}"
     done
     # the list of instances is root's, too
     as_user --sim a100-mig set mig-instances=none --yes
     status_is 5
-    complains 'mig-instances: no permission: .*; only root may do this: sudo gpulse set mig-instances=none$'
+    complains 'mig-instances: no permission: .*; only root may do this: sudo gpulse --sim a100-mig set mig-instances=none$'
     # who only looks needs no permission
     as_user --sim h100x1 set --show
     status_is 0
