@@ -72,7 +72,7 @@ static inline int set_up(void **state)
     memset(fake, 0, sizeof(*fake));
     rig.fake = fake;
     now_ns = 1000 * GP_NS_PER_S;
-    (void)snprintf(rig.root, sizeof(rig.root), "/tmp/gpulse-test-nvml-XXXXXX");
+    temporary_name(rig.root, sizeof(rig.root), "nvml");
     assert_non_null(mkdtemp(rig.root));
     fake->driver_version = "580.95.05";
     fake->gpu_count = 1;

@@ -10,12 +10,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char folder[] = "/tmp/gpulse-io-XXXXXX";
-static char file[64];
+static char folder[128];
+static char file[192];
 
 static int make_folder(void **state)
 {
     (void)state;
+    temporary_name(folder, sizeof(folder), "io");
     if (!mkdtemp(folder))
         return -1;
     (void)snprintf(file, sizeof(file), "%s/file", folder);

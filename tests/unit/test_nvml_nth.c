@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 static char library[4096];
-static char folder[] = "/tmp/gpulse-test-nth-XXXXXX";
+static char folder[128];
 
 /* ---- reads that fail ---- */
 
@@ -220,7 +220,7 @@ static void use(const char *machine, const char *failure)
 /* How many calls the last session made. */
 static unsigned long count_calls(void)
 {
-    char path[128];
+    char path[192];
     char line[256];
     unsigned long sum = 0;
     (void)snprintf(path, sizeof(path), "%s/calls", folder);
@@ -348,9 +348,10 @@ static int set_up(void **state)
     (void)state;
     const char *path = getenv("GPULSE_SIM_LIBRARY");
     (void)snprintf(library, sizeof(library), "%s", path ? path : "");
+    temporary_name(folder, sizeof(folder), "nth");
     if (!path || !mkdtemp(folder))
         return -1;
-    char calls[128];
+    char calls[192];
     (void)snprintf(calls, sizeof(calls), "%s/calls", folder);
     return setenv("GPULSE_SIM_STATE", folder, 1) | setenv("GPULSE_SIM_COUNT", calls, 1) |
            setenv("GPULSE_SIM_STILL", "1", 1) | setenv("GPULSE_SIM_QUIET", "1", 1);
@@ -359,7 +360,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    char command[128];
+    char command[192];
     (void)snprintf(command, sizeof(command), "rm -rf '%s'", folder);
     return system(command); /* NOLINT(cert-env33-c): a path of our own */
 }

@@ -26,7 +26,7 @@ uint64_t __wrap_gp_clock_mono_ns(void)
 static int make_folder(void **state)
 {
     (void)state;
-    (void)snprintf(folder, sizeof(folder), "/tmp/gpulse-outfile-XXXXXX");
+    temporary_name(folder, sizeof(folder), "outfile");
     if (!mkdtemp(folder))
         return -1;
     (void)snprintf(file, sizeof(file), "%s/file", folder);

@@ -51,7 +51,7 @@ static void write_stat(unsigned pid, const char *comm, unsigned long utime, unsi
 static int set_up(void **state)
 {
     (void)state;
-    (void)snprintf(root, sizeof(root), "/tmp/gpulse-proc-XXXXXX");
+    temporary_name(root, sizeof(root), "proc");
     if (!mkdtemp(root))
         return -1;
     write_text("/proc/stat", "cpu  100 0 100 700 100 0 0 0 0 0\ncpu0 1 2 3\nbtime 1700000000\n");

@@ -21,7 +21,7 @@ static struct {
 } nv;
 
 static char build[512]; /* the directory sim/ of the build tree */
-static char folder[] = "/tmp/gpulse-sim-test-XXXXXX";
+static char folder[128];
 
 #define OK(call) assert_int_equal(nv.call, NVML_SUCCESS)
 #define REFUSED(call, code) assert_int_equal(nv.call, NVML_ERROR_##code)
@@ -50,6 +50,7 @@ static int load_library(void **state)
     NVML_FUNCTIONS(X)
 #undef X
     *(void **)&nv.gpulse_sim_error = dlsym(library, "gpulse_sim_error");
+    temporary_name(folder, sizeof(folder), "sim");
     if (!mkdtemp(folder))
         return -1;
     return setenv("GPULSE_SIM_STATE", folder, 1) | setenv("GPULSE_SIM_STILL", "1", 1);
@@ -58,7 +59,7 @@ static int load_library(void **state)
 static int remove_folder(void **state)
 {
     (void)state;
-    char command[128];
+    char command[192];
     (void)snprintf(command, sizeof(command), "rm -rf '%s'", folder);
     return system(command);
 }
@@ -96,7 +97,7 @@ static int tool(const char *arguments)
 /* Writes a machine of one device and returns its path. */
 static const char *machine_file(const char *driver, const char *rest)
 {
-    static char path[64];
+    static char path[192];
     static int serial;
     (void)snprintf(path, sizeof(path), "%s/m%d.json", folder, serial++);
     FILE *f = fopen(path, "w");
@@ -729,7 +730,7 @@ static pid_t start_job(const char *arguments, const char *output)
 
 static void read_output(const char *name, char *text, size_t size)
 {
-    char path[96];
+    char path[192];
     (void)snprintf(path, sizeof(path), "%s/%s", folder, name);
     FILE *f = fopen(path, "r");
     assert_non_null(f);
@@ -740,7 +741,7 @@ static void read_output(const char *name, char *text, size_t size)
 static void wait_for_output(const char *name)
 {
     char text[512] = "";
-    char path[96];
+    char path[192];
     (void)snprintf(path, sizeof(path), "%s/%s", folder, name);
     for (int i = 0; i < 1000 && !strstr(text, "holds"); i++) {
         (void)usleep(10000);
@@ -854,7 +855,7 @@ static void jobs_obey_cuda_visible_devices(void **state)
 static void calls_are_counted(void **state)
 {
     (void)state;
-    char text[512], path[96];
+    char text[512], path[192];
     unsigned int value;
     (void)snprintf(path, sizeof(path), "%s/counts", folder);
     assert_int_equal(setenv("GPULSE_SIM_COUNT", path, 1), 0);

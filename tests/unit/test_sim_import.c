@@ -9,11 +9,12 @@
 #include <dirent.h>
 #include <unistd.h>
 
-static char file[] = "/tmp/gpulse-import-XXXXXX";
+static char file[128];
 
 static int make_file(void **state)
 {
     (void)state;
+    temporary_name(file, sizeof(file), "import");
     int fd = mkstemp(file);
     return fd < 0 ? -1 : close(fd);
 }

@@ -24,7 +24,7 @@ static int set_up(void **state)
     (void)state;
     fixture_init(&fixture);
     fixture.snapshot.device_count = 1;
-    (void)snprintf(folder, sizeof(folder), "/tmp/gpulse-sink-XXXXXX");
+    temporary_name(folder, sizeof(folder), "sink");
     if (!mkdtemp(folder))
         return -1;
     (void)snprintf(file, sizeof(file), "%s/file", folder);

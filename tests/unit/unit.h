@@ -13,6 +13,14 @@
 
 #include <cmocka.h>
 
+/* For mkdtemp() and mkstemp(): a place below $TMPDIR, which tests/run empties even if the test is
+ * killed. What does not fit is cut, and they refuse it. */
+static inline void temporary_name(char *path, size_t size, const char *name)
+{
+    const char *folder = getenv("TMPDIR");
+    (void)snprintf(path, size, "%s/gpulse-%s-XXXXXX", folder ? folder : "/tmp", name);
+}
+
 /* Lets the n-th allocation from now (0: the next) and all after it fail; -1: none does. */
 void alloc_fail_from(long n);
 /* Allocations since the last alloc_fail_from(). */
