@@ -7,9 +7,11 @@ It lasts GPULSE_SOAK seconds, 24 unless told (`make soak` tells it an hour).
 
 variants: default
 """
+import contextlib
 import json
 import os
 import random
+import signal
 import subprocess
 import tempfile
 import time
@@ -20,7 +22,11 @@ from pathlib import Path
 from tap import BUILD, GPULSE, good, gpulse, main, run, test
 
 SECONDS = float(os.environ.get("GPULSE_SOAK", "24"))
-FAULT_EVERY = min(10.0, SECONDS / 8)
+FAULT_EVERY = min(10.0, SECONDS / 12)
+# Nothing is injected for so long at the beginning and at the end.
+QUIET = min(10.0, SECONDS / 8)
+# The return of a lost GPU shows all of them anew, and may take so long behind the end of the fault.
+RETURN = 4.0
 CHURN = Path(BUILD) / "tests/soak/churn"
 GPUS = 8
 # Threads of the pool start when a GPU is first slow, and touch their stacks then: a short run is still
@@ -41,12 +47,20 @@ class Monitor:
 
     def __init__(self, fields, folder, env, *words):
         self.path = Path(folder) / f"{len(words)}.ndjson"
-        self.out = self.path.open("wb")
+        self.error_path = self.path.with_suffix(".err")
         command = [GPULSE, "--sim-still", "--root", f"{folder}/root", "query", fields, *words, "-f", "ndjson",
                    "-n", "0.2"]
-        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.out,
-                                        stderr=subprocess.PIPE, env=env)
+        with self.path.open("wb") as out, self.error_path.open("wb") as error:
+            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=error,
+                                            env=env)
         self.costs = []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
 
     def measure(self):
         status = Path(f"/proc/{self.process.pid}/status").read_text()
@@ -56,9 +70,8 @@ class Monitor:
 
     def end(self):
         self.process.terminate()
-        _, error = self.process.communicate()
-        self.out.close()
-        assert self.process.returncode == 130, f"{self.process.returncode}: {error.decode()}"
+        self.process.wait()
+        assert self.process.returncode == 130, f"{self.process.returncode}: {self.error_path.read_text()}"
 
     def rows(self):
         """One at a time: an hour has millions."""
@@ -67,19 +80,36 @@ class Monitor:
                 yield json.loads(line)
 
 
+@contextlib.contextmanager
+def churning(path, env):
+    """Processes that come and go, the truth about them in a file."""
+    with path.open("wb") as out:
+        churn = subprocess.Popen([CHURN, "100", "2", "1"], stdin=subprocess.DEVNULL, stdout=out, env=env,
+                                 start_new_session=True)
+    try:
+        yield
+        churn.terminate()
+        churn.wait()
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(churn.pid, signal.SIGKILL)
+        churn.wait()
+
+
 def inject(machine, env, until):
-    """Breaks something, mends it, and so on. Yields the times so far: (gpu, from, to)."""
+    """Breaks something, mends it, and so on. Yields the faults so far: (gpu, kind, from, to)."""
     broken = []
     chance = random.Random(1)
     order = []
     while time.time() + FAULT_EVERY < until:
         order = order or chance.sample(FAULTS, len(FAULTS))
         gpu = chance.randrange(GPUS)
+        fault = order.pop()
         begin = time.time()
-        good(gpulse("sim", "fault", "-m", machine, "--gpu", gpu, order.pop(), env=env))
+        good(gpulse("sim", "fault", "-m", machine, "--gpu", gpu, fault, env=env))
         time.sleep(FAULT_EVERY / 2)
         good(gpulse("sim", "fault", "-m", machine, "--gpu", gpu, "clear", env=env))
-        broken.append((gpu, begin, time.time()))
+        broken.append((gpu, fault, begin, time.time()))
         time.sleep(max(0, begin + FAULT_EVERY - time.time()))
         yield broken
 
@@ -123,9 +153,9 @@ class Truth:
                     self.by_second[second].append((pid, job))
 
     def was_well(self, gpu, begin, end):
-        """Nothing was injected into it, and the return of a lost GPU is not under way: that shows all of
-        them anew."""
-        return not any(start <= end and begin <= stop + 4 for _, start, stop in self.broken)
+        """Nothing was injected into it, and no lost GPU is about to return."""
+        return not any(start <= end and begin <= stop + RETURN
+                       for where, fault, start, stop in self.broken if where == gpu or fault == "lost")
 
     def around(self, gpu, begin, end):
         """The jobs on the GPU that may have been there in this time."""
@@ -172,7 +202,7 @@ def check_devices(rows, truth, first):
 
 
 def check_processes(rows, truth):
-    compared = 0
+    compared = expected = 0
     shown = defaultdict(set)
     times = {}
     for row, begin, end in with_times(rows):
@@ -190,8 +220,8 @@ def check_processes(rows, truth):
                 continue
             sure = {pid for pid, job in truth.around(gpu, begin, end) if job.was_sure(begin, end)}
             assert sure <= shown[end, gpu], f"missing on GPU {gpu} at {end}: {sorted(sure - shown[end, gpu])}"
-            compared += len(sure)
-    return compared
+            expected += len(sure)
+    return compared, expected
 
 
 def check_costs(monitor, name):
@@ -223,27 +253,28 @@ def nothing_untrue_nothing_missing_nothing_leaked():
         env = dict(os.environ, GPULSE_SIM_STATE=folder, GPULSE_SIM=machine)
         first = {row["index"]: row for row in json.loads(good(gpulse(
             "--sim-still", "query", DEVICES, "-f", "json", env=env)))["gpus"]}
-        devices = Monitor(DEVICES, folder, env)
-        processes = Monitor(PROCESSES, folder, env, "--processes")
         truth_path = Path(folder) / "truth"
         broken = []
-        with truth_path.open("wb") as out:
-            churn = subprocess.Popen([CHURN, "100", "2", "1"], stdin=subprocess.DEVNULL, stdout=out, env=env,
-                                     start_new_session=True)
-            try:
-                for broken in inject(machine, env, time.time() + SECONDS):
-                    devices.measure()
-                    processes.measure()
-            finally:
-                churn.terminate()
-                devices.end()
-                processes.end()
-                churn.wait()
+        with contextlib.ExitStack() as running:
+            devices = running.enter_context(Monitor(DEVICES, folder, env))
+            processes = running.enter_context(Monitor(PROCESSES, folder, env, "--processes"))
+            running.enter_context(churning(truth_path, env))
+            end = time.time() + SECONDS
+            time.sleep(QUIET)
+            for broken in inject(machine, env, end - QUIET):
+                devices.measure()
+                processes.measure()
+            time.sleep(max(0, end - time.time()))
+            devices.end()
+            processes.end()
         truth = Truth(truth_path, broken)
         print(f"# {SECONDS:.0f} s: {len(truth.jobs)} processes, {len(broken)} faults")
-        compared = check_devices(devices.rows(), truth, first), check_processes(processes.rows(), truth)
-        print(f"# {compared[0]} values of GPUs and {compared[1]} of processes compared")
-        assert min(compared) > 100 * SECONDS, compared
+        of_gpus = check_devices(devices.rows(), truth, first)
+        of_processes, expected = check_processes(processes.rows(), truth)
+        print(f"# compared: {of_gpus} values of GPUs and {of_processes} of processes; "
+              f"{expected} times a process had to be there")
+        assert min(of_gpus, of_processes) > 100 * SECONDS, (of_gpus, of_processes)
+        assert expected > 0
         check_costs(devices, "GPUs")
         check_costs(processes, "processes")
 

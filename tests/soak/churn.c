@@ -1,8 +1,8 @@
 /* Processes that come and go on a simulated machine, and the truth about them.
  *
- * churn RATE MEAN_S SEED: until it is told to end, starts RATE processes a second, each a job of
- * its own size on one GPU of the machine in GPULSE_SIM, living MEAN_S seconds on average. Standard
- * output tells, in microseconds since 1970, when each surely was there:
+ * churn RATE MEAN_S SEED: until it or its parent ends, starts RATE processes a second, each a job
+ * of its own size on one GPU of the machine in GPULSE_SIM, living MEAN_S seconds on average.
+ * Standard output tells, in microseconds since 1970, when each surely was there:
  *   + PID GPU BYTES BEFORE AFTER     it appeared between BEFORE and AFTER
  *   - PID BEFORE AFTER               it disappeared between BEFORE and AFTER */
 #include "base/clock.h"
@@ -95,6 +95,7 @@ int main(int argc, char **argv)
     const struct sigaction action = {.sa_handler = on_signal};
     (void)sigaction(SIGTERM, &action, NULL);
     (void)sigaction(SIGINT, &action, NULL);
+    (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
     const struct timespec gap = gp_clock_timespec((uint64_t)(1e9 / rate));
     for (uint64_t n = 1; !ended; n++) {
         double seconds = -mean_s * log(random_part(&seed));
