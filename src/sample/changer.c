@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "model/select.h"
 #include "sample/errand.h"
+#include "sample/thread.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -292,20 +293,15 @@ static int open_session(struct gp_changer *c, struct gp_err *err)
     bool done;
     if (!gp_errands_run(open_source, c, 1, c->config.timeout_ns, &done)) {
         c->stuck = true;
-        return gp_err_set(err, GP_ETIMEOUT,
-                          "the driver did not answer within %.1f s while starting (nvmlInit); the "
-                          "kernel log may say why: dmesg | grep -i nvrm",
-                          (double)c->config.timeout_ns / 1e9);
+        return gp_thread_no_start(GP_ETIMEOUT, c->config.timeout_ns, err);
     }
     if (!done)
-        return gp_err_set(err, GP_ENOMEM, "cannot start a thread for the driver");
+        return gp_thread_no_start(GP_ENOMEM, c->config.timeout_ns, err);
     c->opened = c->open_result == 0;
     if (!c->opened)
         return gp_err_set(err, c->open_result, "%s", c->open_err.text);
     if (c->gpu_count == 0)
-        return gp_err_set(err, GP_ENODEV,
-                          "the driver runs, but it has no GPU; see what the kernel says: "
-                          "dmesg | grep -i nvrm");
+        return gp_thread_no_start(GP_ENODEV, c->config.timeout_ns, err);
     return 0;
 }
 

@@ -1,13 +1,10 @@
 #include "sample/errand.h"
 
 #include "base/clock.h"
+#include "sample/thread.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { STACK_BYTES = 512 * 1024 };
 
 struct errand {
     struct errands *all;
@@ -51,33 +48,13 @@ static void *errand_main(void *arg)
     return NULL;
 }
 
-/* Signals belong to the thread that runs the command. */
-static bool start(struct errand *errand)
-{
-    pthread_attr_t attr;
-    sigset_t signals;
-    sigset_t before;
-    (void)pthread_attr_init(&attr);
-    (void)pthread_attr_setstacksize(&attr, STACK_BYTES);
-    (void)sigfillset(&signals);
-    (void)pthread_sigmask(SIG_SETMASK, &signals, &before);
-    int r = pthread_create(&errand->thread, &attr, errand_main, errand);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    (void)pthread_attr_destroy(&attr);
-    return r == 0;
-}
-
 static struct errands *errands_new(void (*work)(void *ctx, size_t i), void *ctx, size_t count)
 {
     struct errands *all = calloc(1, sizeof(*all) + count * sizeof(all->each[0]));
     if (!all)
         return NULL;
-    pthread_condattr_t monotonic;
     (void)pthread_mutex_init(&all->lock, NULL);
-    (void)pthread_condattr_init(&monotonic);
-    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&all->finished, &monotonic);
-    (void)pthread_condattr_destroy(&monotonic);
+    gp_thread_cond_init(&all->finished);
     all->work = work;
     all->ctx = ctx;
     all->left = count;
@@ -94,8 +71,10 @@ bool gp_errands_run(void (*work)(void *ctx, size_t i), void *ctx, size_t count, 
     struct errands *all = errands_new(work, ctx, count);
     if (!all)
         return true;
-    for (size_t i = 0; i < count; i++)
-        all->each[i].started = start(&all->each[i]);
+    for (size_t i = 0; i < count; i++) {
+        struct errand *errand = &all->each[i];
+        errand->started = gp_thread_start(&errand->thread, errand_main, errand) == 0;
+    }
     (void)pthread_mutex_lock(&all->lock);
     for (size_t i = 0; i < count; i++)
         all->left -= !all->each[i].started;

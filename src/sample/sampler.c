@@ -595,17 +595,10 @@ static int open_first(struct gp_sampler *s, struct gp_err *err)
     if (r == 0 && s->open_result < 0)
         r = gp_err_set(err, s->open_result, "%s", s->open_err.text);
     (void)pthread_mutex_unlock(&s->lock);
-    if (r == GP_ETIMEOUT)
-        return gp_err_set(err, r,
-                          "the driver did not answer within %.1f s while starting (nvmlInit); the "
-                          "kernel log may say why: dmesg | grep -i nvrm",
-                          (double)s->config.timeout_ns / 1e9);
-    if (r == GP_ENOMEM && s->thread_count == 0)
-        return gp_err_set(err, r, "cannot start a thread for the driver");
+    if (r == GP_ETIMEOUT || (r == GP_ENOMEM && s->thread_count == 0))
+        return gp_thread_no_start(r, s->config.timeout_ns, err);
     if (r == 0 && s->gpu_count == 0)
-        r = gp_err_set(err, GP_ENODEV,
-                       "the driver runs, but it has no GPU; see what the kernel says: "
-                       "dmesg | grep -i nvrm");
+        r = gp_thread_no_start(GP_ENODEV, s->config.timeout_ns, err);
     if (r == 0 && add_tasks(s, s->gpu_count) < 0)
         r = gp_err_set(err, GP_ENOMEM, "out of memory for %u GPUs", s->gpu_count);
     if (r == 0 && !s->want.host_only && gp_selection_is_by_index(s->config.selection))

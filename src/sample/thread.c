@@ -30,3 +30,16 @@ void gp_thread_cond_init(pthread_cond_t *cond)
     (void)pthread_cond_init(cond, &monotonic);
     (void)pthread_condattr_destroy(&monotonic);
 }
+
+int gp_thread_no_start(int code, uint64_t timeout_ns, struct gp_err *err)
+{
+    if (code == GP_ETIMEOUT)
+        return gp_err_set(err, code,
+                          "the driver did not answer within %.1f s while starting (nvmlInit); the "
+                          "kernel log may say why: dmesg | grep -i nvrm",
+                          (double)timeout_ns / 1e9);
+    return gp_err_set(err, code, "%s",
+                      code == GP_ENODEV ? "the driver runs, but it has no GPU; see what the kernel "
+                                          "says: dmesg | grep -i nvrm"
+                                        : "cannot start a thread for the driver");
+}
