@@ -58,7 +58,7 @@ static void close_source(void *ctx, size_t i)
 {
     struct gp_changer *c = ctx;
     (void)i;
-    for (unsigned g = 0; g < c->gpu_count; g++)
+    for (unsigned g = 0; c->gpus && g < c->gpu_count; g++)
         if (c->gpus[g].device)
             c->config.source->ops->detach(c->gpus[g].device);
     c->config.source->ops->close(c->config.source);
@@ -373,16 +373,18 @@ enum gp_outcome gp_target_outcome(const struct gp_target *target, enum gp_contro
 
 bool gp_changer_free(struct gp_changer *c)
 {
-    bool done;
+    bool closed = true;
     if (!c)
         return true;
-    if (c->stuck || (c->opened && !gp_errands_run(close_source, c, 1, c->config.timeout_ns, &done)))
+    if (c->stuck ||
+        (c->opened && !gp_errands_run(close_source, c, 1, c->config.timeout_ns, &closed)))
         return false;
     for (unsigned i = 0; c->gpus && i < c->gpu_count; i++)
         gp_reading_unref(c->gpus[i].reading);
     free(c->gpus);
     free(c->targets);
-    c->config.source->ops->free(c->config.source);
+    if (closed)
+        c->config.source->ops->free(c->config.source);
     free(c);
-    return true;
+    return closed;
 }

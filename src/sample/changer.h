@@ -54,7 +54,8 @@ struct gp_target {
 struct gp_changer;
 
 /* Opens the source and takes hold of the chosen GPUs. GP_ENODEV: none, or one that was asked for is
- * not there. After GP_ETIMEOUT a thread is stuck, and the process must end with _exit(). */
+ * not there. After GP_ETIMEOUT a thread is stuck, or none could be had to close the source on: the
+ * process must end with _exit(). */
 int gp_changer_new(const struct gp_changer_config *config, struct gp_changer **ret,
                    struct gp_err *err) GP_MUST_CHECK;
 
@@ -79,8 +80,8 @@ void gp_changer_apply(struct gp_changer *changer);
  * and the change is not looked at. */
 enum gp_outcome gp_target_outcome(const struct gp_target *target, enum gp_control_id id);
 
-/* Closes the source. False if a thread is stuck: then nothing was freed, and the process must end
- * with _exit(). */
+/* Closes the source. False if a thread is stuck (then nothing was freed), or none can be had to
+ * close it on: then the driver's session is open still, and the process must end with _exit(). */
 bool gp_changer_free(struct gp_changer *changer);
 
 #endif

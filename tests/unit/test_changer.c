@@ -4,6 +4,8 @@
 #include "model/select.h"
 #include "sample/changer.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 
 /* A source of three GPUs with one control each, which does what the test says. */
@@ -26,21 +28,26 @@ static struct {
     enum obedience obedience[GPUS];
     atomic_uint applied[GPUS]; /* one thread may be stuck for good */
     bool lost[GPUS];
+    bool closed;
     bool freed;
     bool opens;
-    pthread_mutex_t gate; /* what HANGS waits for */
+    bool opened;
+    atomic_long threads_left; /* that can be started */
+    pthread_mutex_t gate;     /* what HANGS waits for */
 } fake = {.gate = PTHREAD_MUTEX_INITIALIZER};
 
 static int fake_open(struct gp_source *source, unsigned *ret_count, struct gp_err *err)
 {
     (void)source;
     *ret_count = GPUS;
+    fake.opened = fake.opens;
     return fake.opens ? 0 : gp_err_set(err, GP_EDRIVER, "no driver");
 }
 
 static void fake_close(struct gp_source *source)
 {
     (void)source;
+    fake.closed = true;
 }
 
 static void fake_read_host(struct gp_source *source, const struct gp_metric_set *want,
@@ -83,6 +90,7 @@ static void fake_read(struct gp_source_device *device, const struct gp_want *wan
 static void fake_free(struct gp_source *source)
 {
     (void)source;
+    assert_true(fake.closed || !fake.opened);
     fake.freed = true;
 }
 
@@ -147,6 +155,19 @@ static const struct gp_source_ops ops = {.open = fake_open,
                                          .free = fake_free,
                                          .controls = &control_ops};
 
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
+                          void *arg);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
+                          void *arg);
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
+                          void *arg)
+{
+    return atomic_fetch_sub(&fake.threads_left, 1) > 0
+               ? __real_pthread_create(thread, attr, run, arg)
+               : EAGAIN;
+}
+
 static struct gp_selection selection;
 static struct gp_changer *changer;
 static struct gp_target *targets;
@@ -162,8 +183,9 @@ static int set_up(void **state)
         atomic_store(&fake.applied[i], 0);
     }
     fake.source.ops = &ops;
-    fake.freed = false;
+    fake.opened = fake.closed = fake.freed = false;
     fake.opens = true;
+    atomic_store(&fake.threads_left, LONG_MAX);
     selection.count = 0;
     return 0;
 }
@@ -322,8 +344,49 @@ static void no_memory_at_any_point(void **state)
             finish();
             break;
         }
+        /* Without memory for a thread to close it on, the driver's session stays open. */
         assert_true(err.text[0]);
+        assert_int_equal(fake.freed, r != GP_ETIMEOUT);
+        assert_int_equal(fake.freed, fake.closed || !fake.opened);
+    }
+}
+
+/* The end finds whatever was not made. */
+static void no_memory_at_one_point(void **state)
+{
+    (void)state;
+    bool failed = true;
+    for (long n = 0; failed; n++) {
+        struct gp_err err = {0};
+        (void)set_up(NULL);
+        alloc_fail_at(n);
+        int r = open_changer(60 * GP_NS_PER_S, &err);
+        failed = alloc_count() > n;
+        alloc_fail_from(-1);
+        if (r == 0)
+            finish();
+        assert_int_equal(err.text[0] != '\0', r < 0);
         assert_true(fake.freed);
+    }
+}
+
+static void no_thread_at_any_point(void **state)
+{
+    (void)state;
+    struct gp_err err = {0};
+    atomic_store(&fake.threads_left, 0);
+    assert_int_equal(open_changer(60 * GP_NS_PER_S, &err), GP_ENOMEM);
+    assert_string_equal(err.text, "cannot start a thread for the driver");
+    assert_true(fake.freed);
+    for (long n = 1; n <= GPUS + 1; n++) {
+        (void)set_up(NULL);
+        atomic_store(&fake.threads_left, n);
+        assert_int_equal(open_changer(60 * GP_NS_PER_S, &err), 0);
+        targets = gp_changer_targets(changer, &count);
+        for (long i = 0; i < GPUS; i++)
+            assert_int_equal(targets[i].code, i < n - 1 ? 0 : GP_ETIMEOUT);
+        assert_false(gp_changer_free(changer));
+        assert_false(fake.closed || fake.freed);
     }
 }
 
@@ -363,6 +426,8 @@ int main(void)
         cmocka_unit_test_setup(only_the_chosen_ones, set_up),
         cmocka_unit_test_setup(a_driver_that_does_not_start, set_up),
         cmocka_unit_test_setup(no_memory_at_any_point, set_up),
+        cmocka_unit_test_setup(no_memory_at_one_point, set_up),
+        cmocka_unit_test_setup(no_thread_at_any_point, set_up),
         cmocka_unit_test_setup(one_that_hangs_is_named_and_the_others_are_done, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

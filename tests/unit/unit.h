@@ -23,7 +23,9 @@ static inline void temporary_name(char *path, size_t size, const char *name)
 
 /* Lets the n-th allocation from now (0: the next) and all after it fail; -1: none does. */
 void alloc_fail_from(long n);
-/* Allocations since the last alloc_fail_from(). */
+/* Lets only the n-th fail. */
+void alloc_fail_at(long n);
+/* Allocations since the last of these. */
 long alloc_count(void);
 
 #endif
