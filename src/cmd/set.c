@@ -187,6 +187,12 @@ static int check_change(struct gp_target *target, enum gp_control_id id, struct 
     const struct gp_setting *now = &target->settings[id];
     const struct gp_change *mode = &target->changes[GP_CONTROL_MIG_MODE];
     const struct gp_setting *mode_now = &target->settings[GP_CONTROL_MIG_MODE];
+    if (target->is_mig && id != GP_CONTROL_MIG_INSTANCES &&
+        target->changes[GP_CONTROL_MIG_INSTANCES].wanted)
+        return gp_err_set(err, GP_EUSAGE,
+                          "%s: an instance that is destroyed has none; leave out "
+                          "mig-instances=none",
+                          gp_control_table[id].name);
     if (now->status == GP_STATUS_NO_PERMISSION)
         return gp_err_set(err, GP_EPERM, "%s: no permission: %s", gp_control_table[id].name,
                           now->words);

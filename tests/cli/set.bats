@@ -309,6 +309,21 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
     shows ./m.json mig-instances 7g.80gb
 }
 
+@test "an instance that is destroyed has no settings: the two together are refused" {
+    machine h100 'm["workload"] = []; m["devices"] = m["devices"][:1]'
+    gpulse --sim ./m.json set mig-mode=on mig-instances=3g.40gb,4g.40gb --yes
+    status_is 0
+    uuid=$("$GPULSE" --sim ./m.json query uuid --mig -f csv --no-header | sed -n 2p)
+    for mode in default prohibited; do
+        GPULSE_SIM_COUNT=$PWD/count gpulse --sim ./m.json set mig-instances=none compute-mode=$mode \
+            -i "$uuid" --yes
+        fails 2 'GPU 0: compute-mode: an instance that is destroyed has none; leave out mig-instances=none'
+        no_setter_was_called
+    done
+    gpulse --sim ./m.json set mig-instances=none -i "$uuid" --yes
+    status_is 0
+}
+
 @test "MIG instances in use stay, and what was done until then is told" {
     gpulse --sim a100-mig set mig-instances=none --yes
     status_is 1
