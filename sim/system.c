@@ -29,7 +29,7 @@ static nvmlReturn_t answer_system(enum sim_function function, bool args_ok,
 
 SIM_EXPORT nvmlReturn_t nvmlSystemGetConfComputeCapabilities(nvmlConfComputeSystemCaps_t *caps)
 {
-    unsigned int v[2];
+    unsigned int v[2] = {0};
     nvmlReturn_t code = answer_system(SIM_FN_nvmlSystemGetConfComputeCapabilities, caps != NULL,
                                       SIM_SYSTEM_CC_CPU, 2, v);
     if (code == NVML_SUCCESS)
@@ -39,7 +39,7 @@ SIM_EXPORT nvmlReturn_t nvmlSystemGetConfComputeCapabilities(nvmlConfComputeSyst
 
 SIM_EXPORT nvmlReturn_t nvmlSystemGetConfComputeState(nvmlConfComputeSystemState_t *state)
 {
-    unsigned int v[3];
+    unsigned int v[3] = {0};
     nvmlReturn_t code = answer_system(SIM_FN_nvmlSystemGetConfComputeState, state != NULL,
                                       SIM_SYSTEM_CC_ENVIRONMENT, 3, v);
     if (code == NVML_SUCCESS)
@@ -51,7 +51,7 @@ SIM_EXPORT nvmlReturn_t nvmlSystemGetConfComputeState(nvmlConfComputeSystemState
 SIM_EXPORT nvmlReturn_t nvmlSystemGetConfComputeSettings(nvmlSystemConfComputeSettings_t *settings)
 {
     struct sim_call call;
-    unsigned int v[4];
+    unsigned int v[4] = {0};
     nvmlReturn_t code = sim_enter(&call, SIM_FN_nvmlSystemGetConfComputeSettings, settings != NULL);
     if (code == NVML_SUCCESS && settings->version != nvmlSystemConfComputeSettings_v1)
         code = NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
@@ -68,7 +68,7 @@ SIM_EXPORT nvmlReturn_t nvmlSystemGetConfComputeSettings(nvmlSystemConfComputeSe
 
 SIM_EXPORT nvmlReturn_t nvmlSystemGetConfComputeGpusReadyState(unsigned int *ready)
 {
-    unsigned int v;
+    unsigned int v = 0;
     nvmlReturn_t code = answer_system(SIM_FN_nvmlSystemGetConfComputeGpusReadyState, ready != NULL,
                                       SIM_SYSTEM_CC_READY, 1, &v);
     if (code == NVML_SUCCESS)
@@ -79,7 +79,7 @@ SIM_EXPORT nvmlReturn_t nvmlSystemGetConfComputeGpusReadyState(unsigned int *rea
 SIM_EXPORT nvmlReturn_t nvmlGetVgpuDriverCapabilities(nvmlVgpuDriverCapability_t capability,
                                                       unsigned int *result)
 {
-    unsigned int v;
+    unsigned int v = 0;
     bool known = capability <= NVML_VGPU_DRIVER_CAP_WARM_UPDATE;
     enum sim_system_answer answer = capability == NVML_VGPU_DRIVER_CAP_WARM_UPDATE
                                         ? SIM_SYSTEM_VGPU_WARM_UPDATE
