@@ -20,7 +20,12 @@ bool gp_io_path(char out[GP_PATH_SIZE], const char *root, const char *path)
 
 long gp_io_read(const char *path, char *buf, size_t cap)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    return gp_io_read_at(AT_FDCWD, path, buf, cap);
+}
+
+long gp_io_read_at(int dir, const char *path, char *buf, size_t cap)
+{
+    int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return -errno;
     size_t len = 0;

@@ -15,6 +15,8 @@ bool gp_io_path(char out[GP_PATH_SIZE], const char *root, const char *path) GP_M
 /* Reads at most cap − 1 bytes of a file such as those of /proc into buf, NUL-terminated.
  * Returns the number of bytes, or −errno. One open, read and close where one read is enough. */
 long gp_io_read(const char *path, char *buf, size_t cap);
+/* The same, path counted from the directory that the descriptor `dir` stands for. */
+long gp_io_read_at(int dir, const char *path, char *buf, size_t cap);
 
 /* Makes sure that descriptors 0 to 2 are open: where the parent closed one, the next file would get
  * its number, and the output with it. A closed standard output still fails when it is written to.
