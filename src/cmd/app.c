@@ -37,9 +37,9 @@ const struct gp_opt gp_common_options[] = {
     {0, "root", NULL, GP_OPT_STRING, "DIR", .complete = GP_COMPLETE_FILE, .offset = OPT(root),
      .help = "read /proc, /sys and /etc below this directory"},
     {0, "release-when-idle", NULL, GP_OPT_FLAG, .offset = OPT(release_when_idle),
-     .help =
-         "in a loop: let go of the driver after ten seconds without work, so that a laptop's GPU "
-         "can sleep"},
+     .help = "in a loop: let go of the driver after ten seconds without load and without processes "
+             "other than the display's, so that a laptop's GPU can sleep; to see it: --sim "
+             "rtx3060-laptop"},
     {0, "color", NULL, GP_OPT_CHOICE, "WHEN", .choices = "auto always never", .offset = OPT(color),
      .help = "colour the output (default auto: on a terminal, unless NO_COLOR is set)"},
     {'h', "help", NULL, GP_OPT_FLAG, .offset = OPT(help), .help = "show this help"},

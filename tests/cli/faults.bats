@@ -520,6 +520,12 @@ bind() {
     until_true grep -q '^ok,[0-9]' out
 }
 
+@test "--release-when-idle: the built-in laptop is let go although its display server runs" {
+    start --sim rtx3060-laptop --release-when-idle query status -f csv --no-header -n 0.5
+    until_true grep -qx ok out
+    until_true grep -q '^released: gpulse has let go of the driver so that the GPU can sleep$' out
+}
+
 @test "chosen by name: a GPU that cannot say its name is not left out" {
     fault h100x2 --gpu 1 lost
     gpulse --sim h100x2 query index,temperature.gpu -i H100 -f csv --no-header
