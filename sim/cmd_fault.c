@@ -54,14 +54,36 @@ static int list_faults(struct sim_state *state, struct gp_err *err)
     return ok ? GP_OK : gp_err_set(err, GP_EIO, "cannot write the list");
 }
 
+/* An event that no chosen GPU reports would happen unheard. */
+static int check_reported(const struct sim_machine *machine, int gpu, const char *word,
+                          const struct sim_injection *injection, struct gp_err *err)
+{
+    uint64_t reported = 0;
+    for (size_t i = 0; i < machine->device_count; i++) {
+        const struct sim_value *types = &machine->devices[i].answers[SIM_EVENT_TYPES];
+        if ((gpu == SIM_ALL_GPUS || gpu == (int)i) && types->code == NVML_SUCCESS)
+            reported |= types->number;
+    }
+    if (injection->kind != SIM_INJECT_EVENT || injection->with_fault ||
+        reported & injection->event.type)
+        return GP_OK;
+    return gp_err_set(err, GP_EUSAGE,
+                      "'%.40s': this machine's driver reports no such event; it would with %#x "
+                      "added to SupportedEventTypes of a machine file of your own",
+                      word, injection->event.type);
+}
+
 /* All arguments are checked before the first one takes effect. */
 static int inject(struct sim_state *state, const struct sim_machine *machine, int gpu, int count,
                   char **words, struct gp_err *err)
 {
     struct sim_injection injection;
     int result = GP_OK;
-    for (int i = 0; i < count && result == GP_OK; i++)
+    for (int i = 0; i < count && result == GP_OK; i++) {
         result = sim_inject_parse(words[i], gpu, &injection, err);
+        if (result == GP_OK)
+            result = check_reported(machine, gpu, words[i], &injection, err);
+    }
     if (result == GP_OK)
         result = sim_state_lock(state, err);
     if (result < 0)

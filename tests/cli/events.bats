@@ -440,6 +440,8 @@ EOF
         status_is 2
         [ "$(wc -l <<<"$stderr")" -eq 1 ]
     done
+    gpulse sim fault -m t4 xid=31 event=storm
+    fails 2 "'event=storm': this machine's driver reports no such event; .*"
     fault h100x2 --gpu 1 set=230=1 set=230=2
     run "$GPULSE" sim fault -m h100x2
     [ "$output" = "1	set=230=2" ]
