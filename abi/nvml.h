@@ -369,6 +369,8 @@ typedef enum {
 #define NVML_GPM_SUPPORT_VERSION 1u
 
 /* MIG: profiles are asked for by an index below this; what creates an instance is the id in it. */
+#define NVML_GPU_INSTANCE_PROFILE_1_SLICE_REV1 0x7
+#define NVML_GPU_INSTANCE_PROFILE_2_SLICE_REV1 0x8
 #define NVML_GPU_INSTANCE_PROFILE_COUNT 18u
 #define NVML_COMPUTE_INSTANCE_PROFILE_COUNT 9u
 #define NVML_COMPUTE_INSTANCE_ENGINE_PROFILE_SHARED 0u

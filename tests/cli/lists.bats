@@ -109,6 +109,19 @@ called() {
     [ "${lines[1]}" = "0x0000000000000ABC,Double Bit ECC,2023-11-14T22:13:20.000+00:00" ]
     still a100-mig id,profile,instances,remaining,placements --rows mig_profiles -f csv --no-header
     [ "${lines[2]}" = '9,3g.40gb,2,0,"{0,4}:4"' ]
+    # drivers before 510 do not name them
+    still a100-mig profile --rows mig_profiles -f csv --no-header
+    named=$output
+    still a100-mig,driver=470 profile --rows mig_profiles -f csv --no-header
+    [ "$output" = "$named" ]
+}
+
+@test "a number without a name of a newer driver is an error, not an absent value" {
+    machine rtx4090 'd["lists"]["fbc_sessions"] = [{"id": 3, "pid": 77, "display": 0, "type": 9, "flags": 5, "max_width": 1920,
+        "max_height": 1080, "width": 1280, "height": 720, "fps": 60, "latency_us": 900}]
+m["driver"]["version"] = "580.95.05"'
+    still ./m.json id,type --rows fbc_sessions -f csv --no-header
+    [ "$output" = "3,[Unknown Error]" ]
 }
 
 @test "fbc sessions and a fan that turns" {

@@ -38,37 +38,51 @@ struct instance_list {
 /* ---- profiles ---- */
 
 /* "MIG 1g.10gb" is called 1g.10gb. */
-static void take_name(struct profile *profile, const char *name)
+static void cut_name(nvmlGpuInstanceProfileInfo_v2_t *profile)
 {
-    (void)snprintf(profile->name, sizeof(profile->name), "%.31s",
-                   strncmp(name, "MIG ", 4) == 0 ? name + 4 : name);
+    static const char prefix[] = "MIG ";
+    size_t cut = strncmp(profile->name, prefix, sizeof(prefix) - 1) == 0 ? sizeof(prefix) - 1 : 0;
+    profile->name[sizeof(profile->name) - 1] = '\0';
+    memmove(profile->name, profile->name + cut, sizeof(profile->name) - cut);
 }
 
-/* Drivers before 510 name no profiles: slices and memory make the name. */
-static void make_name(struct profile *profile, unsigned long long memory_mib)
+nvmlReturn_t nvml_read_mig_profile(struct nvml_device *device, unsigned index,
+                                   nvmlGpuInstanceProfileInfo_v2_t *ret)
 {
-    (void)snprintf(profile->name, sizeof(profile->name), "%ug.%llugb", profile->slices,
-                   (memory_mib + 512) / 1024);
-}
-
-static nvmlReturn_t read_profile(struct nvml_device *device, unsigned index, struct profile *ret)
-{
-    nvmlGpuInstanceProfileInfo_v2_t named = {.version = nvmlGpuInstanceProfileInfo_v2};
+    *ret = (nvmlGpuInstanceProfileInfo_v2_t){.version = nvmlGpuInstanceProfileInfo_v2};
     nvmlReturn_t rc =
-        NVML_CALL(device, nvmlDeviceGetGpuInstanceProfileInfoV, device->handle, index, &named);
-    if (rc == NVML_SUCCESS) {
-        *ret = (struct profile){
-            .id = named.id, .slices = named.sliceCount, .most = named.instanceCount};
-        take_name(ret, named.name);
-        return rc;
-    }
+        NVML_CALL(device, nvmlDeviceGetGpuInstanceProfileInfoV, device->handle, index, ret);
+    if (rc == NVML_SUCCESS)
+        cut_name(ret);
     if (rc != NVML_ERROR_FUNCTION_NOT_FOUND && rc != NVML_ERROR_ARGUMENT_VERSION_MISMATCH)
         return rc;
     nvmlGpuInstanceProfileInfo_t plain = {0};
     rc = NVML_CALL(device, nvmlDeviceGetGpuInstanceProfileInfo, device->handle, index, &plain);
-    *ret =
-        (struct profile){.id = plain.id, .slices = plain.sliceCount, .most = plain.instanceCount};
-    make_name(ret, plain.memorySizeMB);
+    *ret = (nvmlGpuInstanceProfileInfo_v2_t){.id = plain.id,
+                                             .isP2pSupported = plain.isP2pSupported,
+                                             .sliceCount = plain.sliceCount,
+                                             .instanceCount = plain.instanceCount,
+                                             .multiprocessorCount = plain.multiprocessorCount,
+                                             .copyEngineCount = plain.copyEngineCount,
+                                             .decoderCount = plain.decoderCount,
+                                             .encoderCount = plain.encoderCount,
+                                             .jpegCount = plain.jpegCount,
+                                             .ofaCount = plain.ofaCount,
+                                             .memorySizeMB = plain.memorySizeMB};
+    /* "+me": with the media engines */
+    bool media = index == NVML_GPU_INSTANCE_PROFILE_1_SLICE_REV1 ||
+                 index == NVML_GPU_INSTANCE_PROFILE_2_SLICE_REV1;
+    (void)snprintf(ret->name, sizeof(ret->name), "%ug.%llugb%s", plain.sliceCount,
+                   (plain.memorySizeMB + 512) / 1024, media ? "+me" : "");
+    return rc;
+}
+
+static nvmlReturn_t read_profile(struct nvml_device *device, unsigned index, struct profile *ret)
+{
+    nvmlGpuInstanceProfileInfo_v2_t info;
+    nvmlReturn_t rc = nvml_read_mig_profile(device, index, &info);
+    *ret = (struct profile){.id = info.id, .slices = info.sliceCount, .most = info.instanceCount};
+    (void)snprintf(ret->name, sizeof(ret->name), "%.31s", info.name);
     return rc;
 }
 

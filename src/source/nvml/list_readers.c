@@ -366,17 +366,14 @@ static nvmlReturn_t put_placements(const struct nvml_rows *rows, unsigned profil
     return rc;
 }
 
-static nvmlReturn_t add_profile(struct nvml_rows *rows, nvmlGpuInstanceProfileInfo_v2_t *info)
+static nvmlReturn_t add_profile(struct nvml_rows *rows, const nvmlGpuInstanceProfileInfo_v2_t *info)
 {
     struct nvml_device *device = rows->device;
     nvmlReturn_t rc = nvml_rows_add(rows);
     if (rc != NVML_SUCCESS)
         return rc;
-    info->name[sizeof(info->name) - 1] = '\0';
-    /* "MIG 1g.10gb" */
-    const char *name = strncmp(info->name, "MIG ", 4) == 0 ? info->name + 4 : info->name;
     nvml_put_number(rows, GP_PROFILE_ID, info->id);
-    nvml_put_text(rows, GP_PROFILE_NAME, name);
+    nvml_put_text(rows, GP_PROFILE_NAME, info->name);
     nvml_put_number(rows, GP_PROFILE_SLICES, info->sliceCount);
     nvml_put_number(rows, GP_PROFILE_INSTANCES, info->instanceCount);
     nvml_put_number(rows, GP_PROFILE_SM, info->multiprocessorCount);
@@ -401,9 +398,8 @@ nvmlReturn_t nvml_list_profiles(struct nvml_rows *rows)
     nvmlReturn_t rc = NVML_SUCCESS;
     nvmlReturn_t refusal = NVML_SUCCESS;
     for (unsigned kind = 0; rc == NVML_SUCCESS && kind < NVML_GPU_INSTANCE_PROFILE_COUNT; kind++) {
-        nvmlGpuInstanceProfileInfo_v2_t info = {.version = nvmlGpuInstanceProfileInfo_v2};
-        nvmlReturn_t one =
-            NVML_CALL(device, nvmlDeviceGetGpuInstanceProfileInfoV, device->handle, kind, &info);
+        nvmlGpuInstanceProfileInfo_v2_t info;
+        nvmlReturn_t one = nvml_read_mig_profile(device, kind, &info);
         if (one == NVML_SUCCESS)
             rc = add_profile(rows, &info);
         else if (nvml_return_ends_session(one))

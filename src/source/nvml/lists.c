@@ -83,11 +83,8 @@ void nvml_cell_code(const struct nvml_rows *rows, size_t row, enum gp_metric m, 
     struct gp_value *v = nvml_rows_cell(rows, row, m);
     if (!succeeded(rows, v, rc))
         return;
-    for (; names->name; names++)
-        if (names->code == code) {
-            gp_value_set_text(v, names->name, rows->now_ns);
-            return;
-        }
+    nvml_name_code(names, code > UINT32_MAX ? UINT32_MAX : (unsigned)code, v);
+    v->time_ns = rows->now_ns;
 }
 
 bool nvml_cell_is_due(const struct nvml_rows *rows, size_t row, enum gp_metric m)
