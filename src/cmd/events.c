@@ -127,6 +127,13 @@ static int compare(struct events_run *run, struct gp_err *err)
     return 0;
 }
 
+static void tell_gap(struct events_run *run)
+{
+    struct gp_waiter_gap gap;
+    if (gp_waiter_take_gap(run->waiter, &gap))
+        gp_changes_gap(&run->changes, &gap);
+}
+
 /* Takes all that the driver has reported. *ret_sample: a sample now would tell more. */
 static int take_reports(struct events_run *run, bool *ret_sample, struct gp_err *err)
 {
@@ -144,6 +151,8 @@ static int take_reports(struct events_run *run, bool *ret_sample, struct gp_err 
                            (unsigned long long)missed);
             gp_changes_note(&run->changes, GP_EVENT_MISSED, missed, text);
         }
+        if (n < TAKE_MAX)
+            tell_gap(run);
         r = flush(run, err);
     } while (r == 0 && n == TAKE_MAX && !is_complete(run));
     bool ended = gp_waiter_has_ended(run->waiter);
@@ -189,6 +198,8 @@ static int begin(struct events_run *run, struct gp_err *err)
         r = await_settled(run, gp_clock_mono_ns() + gp_app_timeout_ns(SETTLE_S * GP_NS_PER_S));
     if (r < 0)
         return r;
+    struct gp_waiter_gap before_start;
+    (void)gp_waiter_take_gap(run->waiter, &before_start);
     size_t reporting = 0;
     for (size_t i = 0; i < run->changes.seen_count; i++)
         reporting += delivered(run->waiter, gp_changes_gpu(&run->changes, i)) != 0;
@@ -348,7 +359,9 @@ const struct gp_cmd gp_cmd_events = {
         "every --interval; --list says which is which. An event that both notice is told once. The "
         "first line, of the kind start, says from when on events are recorded: no driver tells "
         "what "
-        "happened before.\n\n"
+        "happened before. A GPU that is lost comes back only when the driver is opened anew, which "
+        "is tried ever more rarely, up to once a minute; the driver's events of all GPUs can be "
+        "lost for that moment, and a line of the kind missed says when it was.\n\n"
         "It runs until Ctrl-C, -c or --duration.",
     .examples =
         "gpulse events\teverything\n"

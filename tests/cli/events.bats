@@ -70,6 +70,48 @@ records() {
     run ! grep -q 'GPU 0' out
 }
 
+@test "a GPU is lost: what the others report is told, or when it may be missing" {
+    watching --sim h100x2 events -f ndjson -n 0.5
+    fault h100x2 --gpu 1 lost
+    for xid in {100..139}; do
+        before=$(date +%s.%N)
+        fault h100x2 --gpu 0 xid=$xid
+        echo "$xid $before $(date +%s.%N)"
+        sleep 0.05
+    done >injected
+    until_true grep -q '"missed"' out
+    sleep 0.6 # a wait for events takes no longer
+    interrupt
+    python3 - <<'EOF'
+import datetime
+import json
+def seconds(text):
+    return datetime.datetime.fromisoformat(text).timestamp()
+lines = [json.loads(line) for line in open("out")]
+told = {e["xid"] for e in lines if e["kind"] == "xid"}
+gaps = [(seconds(e["from"]), seconds(e["to"])) for e in lines if e["kind"] == "missed"]
+assert all(begin <= end for begin, end in gaps), gaps
+assert all("missed" not in e and "opened anew" in e["text"] for e in lines if e["kind"] == "missed")
+for xid, begin, end in (line.split() for line in open("injected")):
+    # they are told in milliseconds
+    near = any(a - 0.001 <= float(end) and float(begin) <= b + 0.001 for a, b in gaps)
+    assert int(xid) in told or near, (xid, begin, end, gaps)
+# and it is short: what the old event set still holds is taken
+assert len(told) > 30, told
+EOF
+}
+
+@test "no gap is told to those who want nothing of the driver" {
+    watching --sim h100x2 events -n 0.2 --kind lost,back
+    fault h100x2 --gpu 1 lost
+    told 'GPU 1' lost 'GPU is lost .*'
+    fault h100x2 clear
+    told 'GPU 1' back 'answers again'
+    sleep 0.6
+    interrupt
+    [ "$(wc -l <out)" -eq 3 ]
+}
+
 # registered_again: an error injected now is reported, so the new session has its event set
 registered_again() {
     grep -q 'Xid 31' out && return
