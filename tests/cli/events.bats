@@ -435,6 +435,38 @@ EOF
     fails 1 "cannot write 'nowhere/events.log': No such file or directory"
 }
 
+@test "a file of events is rotated between them, and by the same options as that of a query" {
+    for i in 1 2; do # the second run keeps what the first one wrote
+        start --sim h100x2 events --kind xid -f ndjson -o log --rotate-size 2kB --keep 100 -c 20
+        until_true grep -qs '"start"' log
+        fault h100x2 --gpu 1 "xid=$((30 + i))*20"
+        finish
+        status_is 0
+    done
+    [ -e log.3 ]
+    python3 - <<'EOF'
+import glob, json
+xids = []
+for name in sorted(glob.glob("log*"), key=lambda n: -int(n[4:] or 0)):
+    text = open(name).read()
+    assert 0 < len(text) <= 2000 and text.endswith("\n"), (name, len(text))
+    xids += [e["xid"] for e in map(json.loads, text.splitlines()) if e["kind"] == "xid"]
+assert xids == [31] * 20 + [32] * 20, xids
+EOF
+    gpulse --sim h100x2 events --rotate-size 2kB
+    fails 2 '--rotate-size needs --output FILE'
+    gpulse --sim h100x2 events -o log --keep 3
+    fails 2 '--keep needs --rotate-size or --rotate-age'
+}
+
+@test "an earlier file is overwritten, or kept by --append" {
+    echo earlier >log
+    gpulse --sim h100x2 events --duration 0.2 -o log --append
+    [ "$(head -n 1 log)" = earlier ] && [ "$(wc -l <log)" -eq 2 ]
+    gpulse --sim h100x2 events --duration 0.2 -o log
+    [ "$(wc -l <log)" -eq 1 ]
+}
+
 @test "let go of the driver by SIGUSR1, and hold it again" {
     watching --sim h100x2 events -n 0.2
     kill -USR1 "$pid"
