@@ -58,7 +58,8 @@ static const struct gp_opt options[] = {
     {'c', "count", NULL, GP_OPT_U64, "N", .offset = OPT(count), .help = "stop after N samples"},
     {0, "duration", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(duration_ns),
      .help = "stop after this time, such as 90s or 1h"},
-    GP_OUTPUT_ROWS(struct query_options, output, " (not json, xml)"),
+    GP_OUTPUT_ROWS(struct query_options, output,
+                   " (not json, xml; csv and tsv only with the same columns)"),
     {0, "tee", NULL, GP_OPT_FLAG, .offset = OPT(tee),
      .help = "with --output: to standard output as well"},
     {0, "replace", NULL, GP_OPT_FLAG, .offset = OPT(replace),
@@ -183,7 +184,7 @@ static int open_output(const struct query_options *o, struct query_run *run, str
     if (o->replace) {
         gp_sink_replace(&run->sinks[run->sink_count++], run->writer, config.path);
     } else if (config.path) {
-        int r = gp_sink_open(&run->sinks[0], run->writer, &config, err);
+        int r = gp_sink_open(&run->sinks[0], run->writer, &run->view, &config, err);
         if (r < 0)
             return r;
         run->sink_count++;
