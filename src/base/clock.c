@@ -1,6 +1,7 @@
 #include "base/clock.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static uint64_t clock_ns(clockid_t id)
 {
@@ -17,6 +18,11 @@ uint64_t gp_clock_mono_ns(void)
 uint64_t gp_clock_wall_ns(void)
 {
     return clock_ns(CLOCK_REALTIME);
+}
+
+uint64_t gp_clock_wall_at(uint64_t mono_ns)
+{
+    return gp_clock_wall_ns() - (gp_clock_mono_ns() - mono_ns);
 }
 
 struct timespec gp_clock_timespec(uint64_t ns)
@@ -37,4 +43,11 @@ void gp_clock_rfc3339(uint64_t wall_ns, char out[GP_RFC3339_SIZE])
         (void)strftime(zone, sizeof(zone), "%z", &tm);
     }
     (void)snprintf(out, GP_RFC3339_SIZE, "%s.%03u%.3s:%.2s", date, ms % 1000, zone, zone + 3);
+}
+
+void gp_clock_plain(uint64_t wall_ns, char out[GP_RFC3339_SIZE])
+{
+    gp_clock_rfc3339(wall_ns, out);
+    out[strlen("2026-11-20")] = ' ';
+    out[strlen("2026-11-20 15:04:05.123")] = '\0';
 }

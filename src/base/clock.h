@@ -16,4 +16,10 @@ struct timespec gp_clock_timespec(uint64_t ns);
 enum { GP_RFC3339_SIZE = 40 };
 void gp_clock_rfc3339(uint64_t wall_ns, char out[GP_RFC3339_SIZE]);
 
+/* The same for people: "2026-11-20 15:04:05.123". */
+void gp_clock_plain(uint64_t wall_ns, char out[GP_RFC3339_SIZE]);
+
+/* The time of the clock on the wall at a monotonic moment of the past. */
+uint64_t gp_clock_wall_at(uint64_t mono_ns);
+
 #endif

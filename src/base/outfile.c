@@ -101,6 +101,14 @@ int gp_outfile_open(struct gp_outfile *f, const struct gp_outfile_config *config
     return r;
 }
 
+size_t gp_outfile_peek(const char *path, char *buf, size_t cap)
+{
+    struct stat st;
+    bool regular = stat(path, &st) == 0 && S_ISREG(st.st_mode);
+    long n = regular ? gp_io_read(path, buf, cap) : 0;
+    return n > 0 ? (size_t)n : 0;
+}
+
 bool gp_outfile_is_empty(const struct gp_outfile *f)
 {
     return size_of(f) == 0;

@@ -40,6 +40,10 @@ void gp_outfile_init(struct gp_outfile *f, int fd);
 int gp_outfile_open(struct gp_outfile *f, const struct gp_outfile_config *config,
                     struct gp_err *err) GP_MUST_CHECK;
 
+/* What a file begins with: up to cap - 1 bytes, NUL-terminated, and how many. 0 for what is empty,
+ * is not there, cannot be read, or is not a regular file. */
+size_t gp_outfile_peek(const char *path, char *buf, size_t cap);
+
 /* Whether nothing has been written into the file so far, or it is not a file with a size. */
 bool gp_outfile_is_empty(const struct gp_outfile *f);
 

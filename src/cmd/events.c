@@ -1,10 +1,10 @@
 /* gpulse events: what happens to the GPUs, a line as it happens. */
 #include "cmd/app.h"
 #include "cmd/commands.h"
+#include "cmd/output.h"
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/outfile.h"
 #include "base/strbuf.h"
 #include "model/snapshot.h"
 #include "out/event.h"
@@ -29,8 +29,7 @@ struct events_options {
     uint64_t interval_ns;
     uint64_t count;
     uint64_t duration_ns;
-    const char *output;
-    bool append;
+    struct gp_output_options output;
     bool list;
 };
 
@@ -47,10 +46,7 @@ static const struct gp_opt options[] = {
     {'c', "count", NULL, GP_OPT_U64, "N", .offset = OPT(count), .help = "stop after N events"},
     {0, "duration", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(duration_ns),
      .help = "stop after this time, such as 90s or 1h"},
-    {'o', "output", NULL, GP_OPT_STRING, "FILE", .complete = GP_COMPLETE_FILE,
-     .offset = OPT(output), .help = "write into FILE instead of standard output"},
-    {0, "append", NULL, GP_OPT_FLAG, .offset = OPT(append),
-     .help = "with --output: go on behind what FILE holds"},
+    GP_OUTPUT_ROWS(struct events_options, output, ""),
     {0, "list", NULL, GP_OPT_FLAG, .offset = OPT(list),
      .help = "list the kinds, and who reports them for each GPU"},
     GP_OPT_END,
@@ -91,24 +87,28 @@ static int write_out(struct events_run *run, struct gp_err *err)
     if (run->sb.error)
         return gp_err_set(err, run->sb.error, "cannot build the output: %s",
                           gp_err_text(run->sb.error));
-    return gp_outfile_write(&run->file, run->sb.buf, run->sb.len, err);
+    int r = gp_outfile_is_due(&run->file, run->sb.len) ? gp_outfile_rotate(&run->file, err) : 0;
+    if (r == 0)
+        r = gp_outfile_write(&run->file, run->sb.buf, run->sb.len, err);
+    gp_strbuf_reset(&run->sb);
+    return r;
 }
 
-/* Writes what has happened, at once. */
+/* Writes what has happened, at once, and each event for itself: rotation goes between them. */
 static int flush(struct events_run *run, struct gp_err *err)
 {
     struct gp_event_list *out = &run->changes.out;
     bool json = strcmp(run->o->format, "ndjson") == 0;
-    for (size_t i = 0; i < out->count && !is_complete(run); i++) {
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < out->count && !is_complete(run); i++) {
         if (json)
             gp_event_add_json(&run->sb, &out->items[i], run->host);
         else
             gp_event_add_text(&run->sb, &out->items[i]);
+        r = write_out(run, err);
         run->told += is_counted(&out->items[i]);
     }
     out->count = 0;
-    int r = run->sb.len > 0 || run->sb.error ? write_out(run, err) : 0;
-    gp_strbuf_reset(&run->sb);
     if (r == 0 && run->changes.no_memory)
         r = gp_err_set(err, GP_ENOMEM, "out of memory for events");
     return r;
@@ -125,6 +125,13 @@ static int compare(struct events_run *run, struct gp_err *err)
         (void)snprintf(run->host, sizeof(run->host), "%s", snapshot->host[GP_HOST_NAME].s);
     gp_snapshot_free(snapshot);
     return 0;
+}
+
+static void tell_gap(struct events_run *run)
+{
+    struct gp_waiter_gap gap;
+    if (gp_waiter_take_gap(run->waiter, &gap))
+        gp_changes_gap(&run->changes, &gap);
 }
 
 /* Takes all that the driver has reported. *ret_sample: a sample now would tell more. */
@@ -144,6 +151,8 @@ static int take_reports(struct events_run *run, bool *ret_sample, struct gp_err 
                            (unsigned long long)missed);
             gp_changes_note(&run->changes, GP_EVENT_MISSED, missed, text);
         }
+        if (n < TAKE_MAX)
+            tell_gap(run);
         r = flush(run, err);
     } while (r == 0 && n == TAKE_MAX && !is_complete(run));
     bool ended = gp_waiter_has_ended(run->waiter);
@@ -189,6 +198,8 @@ static int begin(struct events_run *run, struct gp_err *err)
         r = await_settled(run, gp_clock_mono_ns() + gp_app_timeout_ns(SETTLE_S * GP_NS_PER_S));
     if (r < 0)
         return r;
+    struct gp_waiter_gap before_start;
+    (void)gp_waiter_take_gap(run->waiter, &before_start);
     size_t reporting = 0;
     for (size_t i = 0; i < run->changes.seen_count; i++)
         reporting += delivered(run->waiter, gp_changes_gpu(&run->changes, i)) != 0;
@@ -274,10 +285,9 @@ static int list_kinds(struct events_run *run, struct gp_err *err)
 
 static int open_output(struct events_run *run, struct gp_err *err)
 {
-    const struct gp_outfile_config config = {
-        .path = run->o->output, .append = run->o->append, .keep = GP_OUTFILE_KEEP};
+    const struct gp_outfile_config config = gp_output_config(&run->o->output);
     gp_outfile_init(&run->file, STDOUT_FILENO);
-    return run->o->output ? gp_outfile_open(&run->file, &config, err) : 0;
+    return config.path ? gp_outfile_open(&run->file, &config, err) : 0;
 }
 
 static int run_events(const struct events_options *o, gp_event_kinds kinds, struct gp_err *err)
@@ -312,7 +322,8 @@ static int run_events(const struct events_options *o, gp_event_kinds kinds, stru
 
 static int events_main(int argc, char **argv, struct gp_err *err)
 {
-    struct events_options o = {.format = "text", .interval_ns = INTERVAL_S * GP_NS_PER_S};
+    struct events_options o = {
+        .format = "text", .interval_ns = INTERVAL_S * GP_NS_PER_S, .output = GP_OUTPUT_DEFAULTS};
     gp_event_kinds kinds =
         gp_event_group_kinds(GP_EVENT_GROUP_HEALTH) | gp_event_group_kinds(GP_EVENT_GROUP_STATE);
     int positional;
@@ -325,8 +336,8 @@ static int events_main(int argc, char **argv, struct gp_err *err)
                           argv[1]);
     if (o.interval_ns < GP_NS_PER_S / 10)
         return gp_err_set(err, GP_EUSAGE, "--interval must be at least 0.1 seconds");
-    if (o.append && !o.output)
-        return gp_err_set(err, GP_EUSAGE, "--append needs --output FILE");
+    if ((r = gp_output_check(&o.output, err)) < 0)
+        return r;
     if (strchr(o.format, ','))
         return gp_err_set(err, GP_EUSAGE, "--format takes one of: text ndjson");
     if (o.kinds && (r = gp_event_kinds_parse(o.kinds, &kinds, err)) < 0)
@@ -348,7 +359,9 @@ const struct gp_cmd gp_cmd_events = {
         "every --interval; --list says which is which. An event that both notice is told once. The "
         "first line, of the kind start, says from when on events are recorded: no driver tells "
         "what "
-        "happened before.\n\n"
+        "happened before. A GPU that is lost comes back only when the driver is opened anew, which "
+        "is tried ever more rarely, up to once a minute; the driver's events of all GPUs can be "
+        "lost for that moment, and a line of the kind missed says when it was.\n\n"
         "It runs until Ctrl-C, -c or --duration.",
     .examples =
         "gpulse events\teverything\n"

@@ -1,6 +1,7 @@
 /* gpulse query: chosen fields of GPUs, processes or the host, once or in a loop, for programs. */
 #include "cmd/app.h"
 #include "cmd/commands.h"
+#include "cmd/output.h"
 
 #include "base/err.h"
 #include "base/strbuf.h"
@@ -20,13 +21,9 @@ struct query_options {
     uint64_t interval_ns;
     uint64_t count;
     uint64_t duration_ns;
-    const char *output;
+    struct gp_output_options output;
     bool tee;
     bool replace;
-    bool append;
-    uint64_t rotate_size;
-    uint64_t rotate_age_ns;
-    uint64_t keep;
     bool list;
     const char *describe;
 };
@@ -61,21 +58,12 @@ static const struct gp_opt options[] = {
     {'c', "count", NULL, GP_OPT_U64, "N", .offset = OPT(count), .help = "stop after N samples"},
     {0, "duration", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(duration_ns),
      .help = "stop after this time, such as 90s or 1h"},
-    {'o', "output", NULL, GP_OPT_STRING, "FILE", .complete = GP_COMPLETE_FILE,
-     .offset = OPT(output), .help = "write into FILE instead of standard output"},
+    GP_OUTPUT_ROWS(struct query_options, output,
+                   " (not json, xml; csv and tsv only with the same columns)"),
     {0, "tee", NULL, GP_OPT_FLAG, .offset = OPT(tee),
      .help = "with --output: to standard output as well"},
     {0, "replace", NULL, GP_OPT_FLAG, .offset = OPT(replace),
      .help = "with --output: FILE holds the last sample alone; who reads it sees a whole one"},
-    {0, "append", NULL, GP_OPT_FLAG, .offset = OPT(append),
-     .help = "with --output: go on behind what FILE holds (not json, xml)"},
-    {0, "rotate-size", NULL, GP_OPT_SIZE, "SIZE", .offset = OPT(rotate_size),
-     .help = "with --output: before FILE grows beyond this (10MiB, 500k), rename it to FILE.1, "
-             "FILE.1 to FILE.2 and so on, and begin a new one"},
-    {0, "rotate-age", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(rotate_age_ns),
-     .help = "the same when FILE has been open for this time, such as 1h"},
-    {0, "keep", NULL, GP_OPT_U64, "N", .offset = OPT(keep),
-     .help = "old files that rotation keeps (default 5)"},
     {0, "list", NULL, GP_OPT_FLAG, .offset = OPT(list), .help = "list all fields"},
     {0, "describe", NULL, GP_OPT_STRING, "FIELD", .complete = GP_COMPLETE_METRICS,
      .offset = OPT(describe), .help = "say what a field means"},
@@ -169,26 +157,11 @@ static int on_sample(const struct gp_snapshot *snapshot, void *ctx, struct gp_er
 
 static int check_output_options(const struct query_options *o, struct gp_err *err)
 {
-    const struct {
-        const char *name;
-        bool given;
-    } need_output[] = {
-        {"tee", o->tee},
-        {"replace", o->replace},
-        {"append", o->append},
-        {"rotate-size", o->rotate_size != 0},
-        {"rotate-age", o->rotate_age_ns != 0},
-    };
-    for (size_t i = 0; !o->output && i < GP_ARRAY_LEN(need_output); i++)
-        if (need_output[i].given)
-            return gp_err_set(err, GP_EUSAGE, "--%s needs --output FILE", need_output[i].name);
-    if (o->replace && (o->append || o->rotate_size || o->rotate_age_ns))
+    if (!o->output.file && (o->tee || o->replace))
+        return gp_err_set(err, GP_EUSAGE, "--%s needs --output FILE", o->tee ? "tee" : "replace");
+    if (o->replace && (o->output.append || gp_output_rotates(&o->output)))
         return gp_err_set(err, GP_EUSAGE, "--replace goes with neither --append nor rotation");
-    if (o->keep != GP_OUTFILE_KEEP && !o->rotate_size && !o->rotate_age_ns)
-        return gp_err_set(err, GP_EUSAGE, "--keep needs --rotate-size or --rotate-age");
-    if (o->keep < 1 || o->keep > GP_OUTFILE_KEEP_MAX)
-        return gp_err_set(err, GP_EUSAGE, "--keep takes 1 to %d", GP_OUTFILE_KEEP_MAX);
-    return 0;
+    return gp_output_check(&o->output, err);
 }
 
 static int check_options(const struct query_options *o, struct gp_err *err)
@@ -207,22 +180,16 @@ static int check_options(const struct query_options *o, struct gp_err *err)
 
 static int open_output(const struct query_options *o, struct query_run *run, struct gp_err *err)
 {
-    const struct gp_outfile_config config = {
-        .path = o->output,
-        .append = o->append,
-        .size_max = o->rotate_size,
-        .age_max_ns = o->rotate_age_ns,
-        .keep = (unsigned)o->keep,
-    };
+    const struct gp_outfile_config config = gp_output_config(&o->output);
     if (o->replace) {
-        gp_sink_replace(&run->sinks[run->sink_count++], run->writer, o->output);
-    } else if (o->output) {
-        int r = gp_sink_open(&run->sinks[0], run->writer, &config, err);
+        gp_sink_replace(&run->sinks[run->sink_count++], run->writer, config.path);
+    } else if (config.path) {
+        int r = gp_sink_open(&run->sinks[0], run->writer, &run->view, &config, err);
         if (r < 0)
             return r;
         run->sink_count++;
     }
-    if (!o->output || o->tee)
+    if (!config.path || o->tee)
         gp_sink_init(&run->sinks[run->sink_count++], run->writer, STDOUT_FILENO);
     return 0;
 }
@@ -300,7 +267,7 @@ static int run_query(const struct query_options *o, const char *fields, struct g
         r = gp_err_set(err, GP_EUSAGE, "too many fields: at most %d", GP_WRITER_COLUMNS_MAX);
     if (r == 0 && !run.writer)
         r = gp_err_set(err, GP_EUSAGE, "--format takes one of: " GP_WRITER_NAMES);
-    if (r == 0 && o->append && run.writer->end)
+    if (r == 0 && o->output.append && run.writer->end)
         r = gp_err_set(err, GP_EUSAGE,
                        "--append does not go with %s, whose output is one document; take ndjson",
                        o->format);
@@ -313,7 +280,7 @@ static int run_query(const struct query_options *o, const char *fields, struct g
 
 static int query_main(int argc, char **argv, struct gp_err *err)
 {
-    struct query_options o = {.format = "table", .keep = GP_OUTFILE_KEEP};
+    struct query_options o = {.format = "table", .output = GP_OUTPUT_DEFAULTS};
     int positional;
     bool done;
     int r = gp_app_parse(&gp_cmd_query, argc, argv, &o, &positional, &done, err);

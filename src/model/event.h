@@ -59,9 +59,11 @@ struct gp_event {
     char pci[24];
     int gpu_instance; /* GP_EVENT_NO_INSTANCE: the whole GPU */
     int compute_instance;
-    uint64_t number; /* Xid, pid, or how many were missed; of the other kinds: 0 */
-    bool numeric;    /* was and now are numbers */
-    char was[64];    /* "" where they are not known */
+    uint64_t number;  /* Xid, pid, or how many were missed; of the other kinds: 0 */
+    uint64_t from_ns; /* of a gap, on the wall's clock: there nobody knows the number; else 0 */
+    uint64_t to_ns;
+    bool numeric; /* was and now are numbers */
+    char was[64]; /* "" where they are not known */
     char now[64];
     char text[240]; /* for people: safe, complete without the other members but the GPU */
 };

@@ -29,9 +29,7 @@ void gp_event_add_text(struct gp_strbuf *sb, const struct gp_event *event)
 {
     char time[GP_RFC3339_SIZE];
     char gpu[80];
-    gp_clock_rfc3339(event->wall_ns, time);
-    time[strlen("2026-11-20T15:04:05.123")] = '\0';
-    time[strlen("2026-11-20")] = ' ';
+    gp_clock_plain(event->wall_ns, time);
     name_gpu(event, gpu, sizeof(gpu));
     gp_strbuf_addf(sb, "%s  %-6s  %-15s  ", time, gpu, gp_event_table[event->kind].name);
     gp_utf8_add_safe(sb, event->text, strlen(event->text), sizeof(event->text));
@@ -52,6 +50,15 @@ static void set_value(json_t *object, const char *key, const struct gp_event *ev
         (void)json_object_set_new(object, key, json_integer(strtoll(text, NULL, 10)));
     else
         set_text(object, key, text);
+}
+
+static void set_time(json_t *object, const char *key, uint64_t wall_ns)
+{
+    char time[GP_RFC3339_SIZE];
+    if (!wall_ns)
+        return;
+    gp_clock_rfc3339(wall_ns, time);
+    (void)json_object_set_new(object, key, json_string(time));
 }
 
 static void set_gpu(json_t *object, const struct gp_event *event)
@@ -80,7 +87,7 @@ static void set_number(json_t *object, const struct gp_event *event)
         {GP_EVENT_PROCESS_END, "pid"},
     };
     for (size_t i = 0; i < GP_ARRAY_LEN(keys); i++)
-        if (keys[i].kind == event->kind)
+        if (keys[i].kind == event->kind && !event->from_ns)
             (void)json_object_set_new(object, keys[i].key, json_integer((json_int_t)event->number));
     const struct gp_xid_info *xid = event->kind == GP_EVENT_XID ? gp_xid_find(event->number) : NULL;
     if (xid) {
@@ -92,13 +99,11 @@ static void set_number(json_t *object, const struct gp_event *event)
 void gp_event_add_json(struct gp_strbuf *sb, const struct gp_event *event, const char *host)
 {
     static const char *const origins[] = {"poll", "driver"};
-    char time[GP_RFC3339_SIZE];
     struct gp_strbuf text = GP_STRBUF_INIT(4 * sizeof(event->text));
     json_t *object = json_object();
-    gp_clock_rfc3339(event->wall_ns, time);
     gp_utf8_add_safe(&text, event->text, strlen(event->text), sizeof(event->text));
     (void)json_object_set_new(object, "schema", json_string("gpulse.event/1"));
-    (void)json_object_set_new(object, "time", json_string(time));
+    set_time(object, "time", event->wall_ns);
     (void)json_object_set_new(object, "monotonic", json_real((double)event->mono_ns / 1e9));
     (void)json_object_set_new(object, "host", json_string(host));
     (void)json_object_set_new(object, "kind", json_string(gp_event_table[event->kind].name));
@@ -106,6 +111,8 @@ void gp_event_add_json(struct gp_strbuf *sb, const struct gp_event *event, const
     if (event->has_gpu)
         (void)json_object_set_new(object, "origin", json_string(origins[event->from_driver]));
     set_number(object, event);
+    set_time(object, "from", event->from_ns);
+    set_time(object, "to", event->to_ns);
     set_value(object, "old", event, event->was);
     set_value(object, "new", event, event->now);
     (void)json_object_set_new(object, "text", json_string(text.buf));

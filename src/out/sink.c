@@ -3,17 +3,83 @@
 #include "base/err.h"
 #include "base/strbuf.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { EXCERPT = 64 };
+
 void gp_sink_init(struct gp_sink *sink, const struct gp_writer *writer, int fd)
 {
     *sink = (struct gp_sink){.writer = writer};
     gp_outfile_init(&sink->file, fd);
 }
 
-int gp_sink_open(struct gp_sink *sink, const struct gp_writer *writer,
+static int check_built(const struct gp_strbuf *sb, struct gp_err *err)
+{
+    return sb->error
+               ? gp_err_set(err, sb->error, "cannot build the output: %s", gp_err_text(sb->error))
+               : 0;
+}
+
+/* A line from there on, as much of it as goes into a message. */
+static void excerpt(char out[EXCERPT], const char *line, size_t from)
+{
+    size_t len = strcspn(line + from, "\r\n");
+    bool whole = len < EXCERPT - 10;
+    (void)snprintf(out, EXCERPT, "%s%.*s%s", from ? "…" : "", whole ? (int)len : EXCERPT - 10,
+                   line + from, whole ? "" : "…");
+}
+
+/* Says which, from the first column that differs on. */
+static int other_columns(const char *path, const char *there, const char *ours, struct gp_err *err)
+{
+    char has[EXCERPT];
+    char wanted[EXCERPT];
+    size_t column = 0;
+    for (size_t i = 0; there[i] && there[i] == ours[i]; i++)
+        if (strchr(",\t", there[i]))
+            column = i + 1;
+    excerpt(has, there, column);
+    excerpt(wanted, ours, column);
+    return gp_err_set(err, GP_EUSAGE,
+                      "cannot append to '%.80s': it has other columns: its first line is '%s', and "
+                      "this query's '%s'; ask for the same fields, or write another file "
+                      "(--no-header leaves this unchecked)",
+                      path, has, wanted);
+}
+
+/* A file with columns of its own is not continued with others. Its last line, which may be the
+ * header, need not have an end. */
+static int check_header(const struct gp_writer *writer, const struct gp_view *view,
+                        const char *path, struct gp_err *err)
+{
+    struct gp_strbuf header = GP_STRBUF_INIT(1 << 20);
+    if (!writer->header || !view->header)
+        return 0;
+    writer->header(view, &header);
+    size_t cap = header.len + EXCERPT + 2;
+    char *there = malloc(cap);
+    int r = check_built(&header, err);
+    if (r == 0 && !there)
+        r = gp_err_set(err, GP_ENOMEM, "out of memory");
+    size_t n = r == 0 ? gp_outfile_peek(path, there, cap) : 0;
+    bool same = n > 0 && n + 1 >= header.len &&
+                memcmp(there, header.buf, n < header.len ? n : header.len) == 0;
+    if (n > 0 && !same)
+        r = other_columns(path, there, header.buf, err);
+    free(there);
+    gp_strbuf_fini(&header);
+    return r;
+}
+
+int gp_sink_open(struct gp_sink *sink, const struct gp_writer *writer, const struct gp_view *view,
                  const struct gp_outfile_config *config, struct gp_err *err)
 {
-    *sink = (struct gp_sink){.writer = writer};
-    int r = gp_outfile_open(&sink->file, config, err);
+    gp_sink_init(sink, writer, -1);
+    int r = config->append ? check_header(writer, view, config->path, err) : 0;
+    if (r == 0)
+        r = gp_outfile_open(&sink->file, config, err);
     /* The header stands in the file already. */
     sink->state.samples = r == 0 && !gp_outfile_is_empty(&sink->file);
     return r;
@@ -23,13 +89,6 @@ void gp_sink_replace(struct gp_sink *sink, const struct gp_writer *writer, const
 {
     gp_sink_init(sink, writer, -1);
     sink->replaced = path;
-}
-
-static int check_built(const struct gp_strbuf *sb, struct gp_err *err)
-{
-    return sb->error
-               ? gp_err_set(err, sb->error, "cannot build the output: %s", gp_err_text(sb->error))
-               : 0;
 }
 
 static int replace(struct gp_sink *sink, const struct gp_view *view,

@@ -17,8 +17,9 @@ struct gp_sink {
 /* To a descriptor of the caller's. */
 void gp_sink_init(struct gp_sink *sink, const struct gp_writer *writer, int fd);
 
-/* To a file; `append` is not for writers with an end. GP_EIO. */
-int gp_sink_open(struct gp_sink *sink, const struct gp_writer *writer,
+/* To a file; `append` is not for writers with an end. GP_EIO; GP_EUSAGE for a file with other
+ * columns, which stays as it is. */
+int gp_sink_open(struct gp_sink *sink, const struct gp_writer *writer, const struct gp_view *view,
                  const struct gp_outfile_config *config, struct gp_err *err) GP_MUST_CHECK;
 
 /* To a file that always holds the last sample, as one document. path must outlive the sink. */

@@ -100,14 +100,10 @@ static void add_csv_cell(struct gp_strbuf *sb, const char *text)
     gp_strbuf_addc(sb, '"');
 }
 
-/* Text values carry neither tabs nor line ends: they were made safe where they came in. */
-static void write_separated(const struct gp_view *view, struct gp_writer_state *state,
-                            const struct gp_snapshot *snapshot, struct gp_strbuf *sb,
-                            char separator)
+static void add_header(const struct gp_view *view, struct gp_strbuf *sb, char separator)
 {
-    struct gp_strbuf cell = GP_STRBUF_INIT(64 * 1024);
     size_t columns = view->fields.count;
-    for (size_t c = 0; view->header && state->samples == 0 && c < columns; c++) {
+    for (size_t c = 0; view->header && c < columns; c++) {
         const struct gp_field *field = &view->fields.fields[c];
         const char *unit = gp_field_unit(field);
         gp_strbuf_adds(sb, gp_metric_table[field->metric].name);
@@ -115,6 +111,17 @@ static void write_separated(const struct gp_view *view, struct gp_writer_state *
             gp_strbuf_addf(sb, " [%s]", unit);
         gp_strbuf_addc(sb, c + 1 == columns ? '\n' : separator);
     }
+}
+
+/* Text values carry neither tabs nor line ends: they were made safe where they came in. */
+static void write_separated(const struct gp_view *view, struct gp_writer_state *state,
+                            const struct gp_snapshot *snapshot, struct gp_strbuf *sb,
+                            char separator)
+{
+    struct gp_strbuf cell = GP_STRBUF_INIT(64 * 1024);
+    size_t columns = view->fields.count;
+    if (state->samples == 0)
+        add_header(view, sb, separator);
     for (size_t r = 0; r < gp_row_count(view, snapshot); r++)
         for (size_t c = 0; c < columns; c++) {
             const struct gp_field *field = &view->fields.fields[c];
@@ -146,6 +153,16 @@ static void write_tsv(const struct gp_view *view, struct gp_writer_state *state,
     write_separated(view, state, snapshot, sb, '\t');
 }
 
+static void csv_header(const struct gp_view *view, struct gp_strbuf *sb)
+{
+    add_header(view, sb, ',');
+}
+
+static void tsv_header(const struct gp_view *view, struct gp_strbuf *sb)
+{
+    add_header(view, sb, '\t');
+}
+
 const struct gp_writer gp_writer_table = {.name = "table", .sample = write_table};
-const struct gp_writer gp_writer_csv = {.name = "csv", .sample = write_csv};
-const struct gp_writer gp_writer_tsv = {.name = "tsv", .sample = write_tsv};
+const struct gp_writer gp_writer_csv = {.name = "csv", .sample = write_csv, .header = csv_header};
+const struct gp_writer gp_writer_tsv = {.name = "tsv", .sample = write_tsv, .header = tsv_header};

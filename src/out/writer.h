@@ -31,6 +31,10 @@ struct gp_writer {
     /* Appends one sample, complete in itself. GP_ENOMEM / GP_ETOOBIG through sb->error. */
     void (*sample)(const struct gp_view *view, struct gp_writer_state *state,
                    const struct gp_snapshot *snapshot, struct gp_strbuf *sb);
+    /* Appends the line that stands once, at the beginning of a file, if the view has a header; a
+     * file that begins with another one is not continued. NULL: there is none that says which
+     * columns follow. */
+    void (*header)(const struct gp_view *view, struct gp_strbuf *sb);
     /* Adds the metrics that the writer shows with every row: identity; NULL: none. */
     void (*want)(const struct gp_view *view, struct gp_metric_set *metrics);
     /* Appends what closes the document; NULL: nothing. */

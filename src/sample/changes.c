@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "model/snapshot.h"
+#include "sample/waiter.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -183,18 +184,38 @@ static void say_xid(struct gp_event *event)
             *xid->advice ? "; " : "", xid->advice);
 }
 
-void gp_changes_note(struct gp_changes *c, enum gp_event_kind kind, uint64_t number,
-                     const char *text)
+static struct gp_event of_stream(enum gp_event_kind kind)
 {
-    struct gp_event event = {
+    return (struct gp_event){
         .kind = kind,
         .wall_ns = gp_clock_wall_ns(),
         .mono_ns = gp_clock_mono_ns(),
         .gpu_instance = GP_EVENT_NO_INSTANCE,
         .compute_instance = GP_EVENT_NO_INSTANCE,
-        .number = number,
     };
+}
+
+void gp_changes_note(struct gp_changes *c, enum gp_event_kind kind, uint64_t number,
+                     const char *text)
+{
+    struct gp_event event = of_stream(kind);
+    event.number = number;
     say(&event, "%s", text);
+    (void)append(c, &c->out, &event);
+}
+
+void gp_changes_gap(struct gp_changes *c, const struct gp_waiter_gap *gap)
+{
+    char from[GP_RFC3339_SIZE];
+    char to[GP_RFC3339_SIZE];
+    struct gp_event event = of_stream(GP_EVENT_MISSED);
+    if (!(c->kinds & gap->kinds))
+        return;
+    event.from_ns = gp_clock_wall_at(gap->from_ns);
+    event.to_ns = gp_clock_wall_at(gap->to_ns);
+    gp_clock_plain(event.from_ns, from);
+    gp_clock_plain(event.to_ns, to);
+    say(&event, "the driver's events from %s to %s may be missing: %s", from, to, gap->why);
     (void)append(c, &c->out, &event);
 }
 

@@ -11,6 +11,7 @@
 #include "source/source.h"
 
 struct gp_snapshot;
+struct gp_waiter_gap;
 
 struct gp_event_list {
     struct gp_event *items;
@@ -56,5 +57,8 @@ bool gp_changes_is_holding(const struct gp_changes *c);
 /* Adds an event about the stream itself; `number` of missed ones. */
 void gp_changes_note(struct gp_changes *c, enum gp_event_kind kind, uint64_t number,
                      const char *text);
+
+/* Tells that reports of the driver may be missing, if any of those kinds are wanted. */
+void gp_changes_gap(struct gp_changes *c, const struct gp_waiter_gap *gap);
 
 #endif

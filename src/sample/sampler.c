@@ -389,8 +389,11 @@ static int request_session(struct gp_sampler *s)
 {
     /* a wait for events takes its time also where the deadline is short */
     uint64_t rest_ns = gp_clock_mono_ns() + GP_WAITER_REST_NS;
+    const char *why = is_released(s) ? "gpulse had let go of the driver"
+                                     : "its session was opened anew, which alone brings back a "
+                                       "GPU or driver that is gone";
     if (s->waiter &&
-        !gp_waiter_rest(s->waiter, rest_ns > deadline_ns(s) ? rest_ns : deadline_ns(s)))
+        !gp_waiter_rest(s->waiter, rest_ns > deadline_ns(s) ? rest_ns : deadline_ns(s), why))
         return GP_ETIMEOUT;
     s->session_state = TASK_QUEUED;
     if (employ(s, 1) < 0) {

@@ -35,12 +35,15 @@ struct gp_waiter {
     pthread_t thread;
     bool has_thread;
     bool quit;
-    bool allowed; /* to call the driver */
-    bool ended;   /* the driver says that the session is over */
+    bool allowed;  /* to call the driver */
+    bool draining; /* to take what is left before it is forbidden */
+    bool ended;    /* the driver says that the session is over */
     bool calling;
     uint64_t since_ns; /* when that call began */
     uint64_t pause_ns; /* no call before this moment */
+    uint64_t heard_ns; /* until then everything was heard; 0: nobody listens yet */
     unsigned failures; /* in a row */
+    struct gp_waiter_gap gap;
     struct offer *offers;
     size_t offer_count;
     /* the queue: a ring */
@@ -114,8 +117,29 @@ static void end_call(struct gp_waiter *w)
 
 static void end_session(struct gp_waiter *w)
 {
+    if (!w->ended)
+        notify(w);
     w->ended = true;
-    notify(w);
+}
+
+/* The kinds that the driver reports of any device. */
+static gp_event_kinds reported(const struct gp_waiter *w)
+{
+    gp_event_kinds kinds = 0;
+    for (size_t i = 0; i < w->offer_count; i++)
+        kinds |= w->offers[i].kinds;
+    return kinds;
+}
+
+/* Nothing is heard from now on, or from when the last was heard. Gaps with nothing between them are
+ * one. */
+static void begin_gap(struct gp_waiter *w, const char *why)
+{
+    if (!reported(w))
+        return;
+    if (!w->gap.from_ns)
+        w->gap = (struct gp_waiter_gap){.from_ns = w->heard_ns, .why = why};
+    w->gap.kinds |= reported(w);
 }
 
 /* The lock is held, but not while the driver is called. */
@@ -126,9 +150,14 @@ static void watch(struct gp_waiter *w, size_t i)
     begin_call(w);
     int r = w->source->ops->watch(offer.device, offer.name, &w->call, &kinds);
     end_call(w);
+    if (r == 1)
+        begin_gap(w, "the driver made it necessary to register all GPUs again");
     /* others may have been added meanwhile, but none can have been taken away */
     w->offers[i].asked = true;
     w->offers[i].kinds = kinds;
+    w->gap.to_ns = gp_clock_mono_ns();
+    if (!w->heard_ns || r == 1)
+        w->heard_ns = w->gap.to_ns;
     notify(w);
     if (r == GP_EDRIVER)
         end_session(w);
@@ -142,21 +171,38 @@ static uint64_t retry_delay_ns(unsigned failures)
     return (ms < RETRY_LAST_MS ? ms : RETRY_LAST_MS) * GP_NS_PER_MS;
 }
 
-static void wait_once(struct gp_waiter *w)
+/* True if there was an event. */
+static bool wait_once(struct gp_waiter *w, unsigned timeout_ms)
 {
     struct gp_source_event event;
     begin_call(w);
-    int r = w->source->ops->wait_event(w->source, WAIT_MS, &w->call, &event);
+    int r = w->source->ops->wait_event(w->source, timeout_ms, &w->call, &event);
     end_call(w);
+    uint64_t now_ns = gp_clock_mono_ns();
     w->failures = r < 0 ? w->failures + 1 : 0;
+    if (r >= 0)
+        w->heard_ns = w->since_ns;
+    else if (w->failures == 1) /* until it failed, an event would have ended it */
+        w->heard_ns = now_ns;
+    if (r == GP_EDRIVER)
+        end_session(w);
     if (r == 1)
         push(w, &event);
-    else if (r == GP_EDRIVER)
-        end_session(w);
-    else if (r < 0)
-        w->pause_ns = gp_clock_mono_ns() + retry_delay_ns(w->failures);
+    else if (r < 0) /* the end of a session may be about one GPU: the others are still heard */
+        w->pause_ns = now_ns + retry_delay_ns(w->ended ? 1 : w->failures);
     else /* it may have come back at once: never turn without a pause */
         w->pause_ns = w->since_ns + WAIT_MS * GP_NS_PER_MS;
+    return r == 1;
+}
+
+/* Takes what is there, as much as there is room for: events without an end are no reason not to
+ * rest. */
+static void drain(struct gp_waiter *w)
+{
+    for (size_t n = 0; n < QUEUE_MAX && wait_once(w, 0); n++)
+        ;
+    w->draining = false;
+    (void)pthread_cond_broadcast(&w->rested);
 }
 
 /* The next device to ask for its events; offer_count if there is none. */
@@ -168,30 +214,23 @@ static size_t next_offer(const struct gp_waiter *w)
     return i;
 }
 
-static bool reports_any(const struct gp_waiter *w)
-{
-    for (size_t i = 0; i < w->offer_count; i++)
-        if (w->offers[i].kinds)
-            return true;
-    return false;
-}
-
 static void *thread_main(void *ctx)
 {
     struct gp_waiter *w = ctx;
     (void)pthread_mutex_lock(&w->lock);
     while (!w->quit) {
         size_t offer = next_offer(w);
-        bool may_call = w->allowed && !w->ended;
-        if (may_call && offer < w->offer_count) {
+        if (w->draining) {
+            drain(w);
+        } else if (w->allowed && !w->ended && offer < w->offer_count) {
             watch(w, offer);
-        } else if (!may_call || !reports_any(w)) {
+        } else if (!w->allowed || !reported(w)) {
             (void)pthread_cond_wait(&w->wake, &w->lock);
         } else if (gp_clock_mono_ns() < w->pause_ns) {
             struct timespec until = gp_clock_timespec(w->pause_ns);
             (void)pthread_cond_timedwait(&w->wake, &w->lock, &until);
         } else {
-            wait_once(w);
+            (void)wait_once(w, WAIT_MS);
         }
     }
     (void)pthread_mutex_unlock(&w->lock);
@@ -241,16 +280,21 @@ void gp_waiter_offer(struct gp_waiter *w, unsigned name, struct gp_source_device
     (void)pthread_mutex_unlock(&w->lock);
 }
 
-bool gp_waiter_rest(struct gp_waiter *w, uint64_t until_ns)
+bool gp_waiter_rest(struct gp_waiter *w, uint64_t until_ns, const char *why)
 {
     struct timespec until = gp_clock_timespec(until_ns);
     (void)pthread_mutex_lock(&w->lock);
     bool before = w->allowed;
     w->allowed = false;
-    while (w->calling && gp_clock_mono_ns() < until_ns)
+    w->draining = before && reported(w);
+    (void)pthread_cond_signal(&w->wake);
+    while ((w->calling || w->draining) && gp_clock_mono_ns() < until_ns)
         (void)pthread_cond_timedwait(&w->rested, &w->lock, &until);
     bool rests = !w->calling;
+    w->draining = false;
     if (rests) {
+        begin_gap(w, why);
+        w->heard_ns = 0;
         w->offer_count = 0;
         w->ended = false;
         w->failures = 0;
@@ -314,6 +358,19 @@ size_t gp_waiter_take(struct gp_waiter *w, struct gp_source_event *out, size_t c
     w->missed = 0;
     (void)pthread_mutex_unlock(&w->lock);
     return n;
+}
+
+bool gp_waiter_take_gap(struct gp_waiter *w, struct gp_waiter_gap *ret)
+{
+    (void)pthread_mutex_lock(&w->lock);
+    bool over = w->gap.from_ns && w->allowed && !w->ended && w->offer_count > 0 &&
+                next_offer(w) == w->offer_count;
+    if (over) {
+        *ret = w->gap;
+        w->gap.from_ns = 0;
+    }
+    (void)pthread_mutex_unlock(&w->lock);
+    return over;
 }
 
 /* How much longer than it should the call in progress takes; the lock is held. */

@@ -3,7 +3,11 @@
  * It is apart from the pool, because its call is meant to block: half a second at a time, so that
  * it can be told to rest before the session ends. A driver that answers errors at once, or comes
  * back before the time is over, is asked ever more rarely. What it reports waits in a queue of
- * bounded length; what does not fit is counted. */
+ * bounded length; what does not fit is counted.
+ *
+ * A driver keeps no events for a session that is not there. So the last thing before a rest is to
+ * take what it has, and the time from then until the GPUs are registered again is a gap, which is
+ * told. */
 #ifndef GP_SAMPLE_WAITER_H
 #define GP_SAMPLE_WAITER_H
 
@@ -23,9 +27,10 @@ void gp_waiter_begin(struct gp_waiter *w);
 /* Has the events of a device delivered under this name, until the waiter is told to rest. */
 void gp_waiter_offer(struct gp_waiter *w, unsigned name, struct gp_source_device *device);
 
-/* Forbids calls, and forgets the devices. False if the call in progress does not come back until
- * this moment: then everything stays as it was. */
-bool gp_waiter_rest(struct gp_waiter *w, uint64_t until_ns);
+/* Takes what the driver has to report, forbids calls, and forgets the devices. False if the call in
+ * progress does not come back until this moment: then everything stays as it was. `why` says what
+ * for, to people; it lives for ever. */
+bool gp_waiter_rest(struct gp_waiter *w, uint64_t until_ns, const char *why);
 
 /* Ends the thread of a waiter that rests. NULL is fine. */
 void gp_waiter_free(struct gp_waiter *w);
@@ -41,6 +46,18 @@ int gp_waiter_fd(const struct gp_waiter *w);
 /* Takes up to `capacity` events, and how many were missed since the last time. */
 size_t gp_waiter_take(struct gp_waiter *w, struct gp_source_event *out, size_t capacity,
                       uint64_t *ret_missed);
+
+/* A time in which the driver's events may have been lost. */
+struct gp_waiter_gap {
+    uint64_t from_ns; /* monotonic; 0: there is none */
+    uint64_t to_ns;
+    gp_event_kinds kinds;
+    const char *why;
+};
+
+/* Takes the gap that has ended since the last time; false if there is none. Not while a sample is
+ * taken: that is when the GPUs are offered again, one by one. */
+bool gp_waiter_take_gap(struct gp_waiter *w, struct gp_waiter_gap *ret);
 
 /* The kinds that the driver reports of a device; none while nobody listens. */
 gp_event_kinds gp_waiter_kinds(struct gp_waiter *w, unsigned name);

@@ -76,11 +76,13 @@ struct gp_source_ops {
     void (*read)(struct gp_source_device *device, const struct gp_want *want,
                  struct gp_reading *reading);
     /* Has the events of a GPU delivered, under a name that the caller gives it. *ret_kinds are
-     * those that its driver reports, perhaps none. 0, or GP_EDRIVER if the session is over. */
+     * those that its driver reports, perhaps none. 0, 1 if events of the GPUs before it may have
+     * been lost for that, or GP_EDRIVER if the session is over. */
     int (*watch)(struct gp_source_device *device, unsigned name, gp_call_name *call,
                  gp_event_kinds *ret_kinds);
     /* Waits for the next event. 1 if there is one, 0 if there is none (perhaps before the time is
-     * over), GP_EDRIVER if the session is over, GP_EFAIL, perhaps at once, if it cannot tell. */
+     * over), GP_EDRIVER if the session is over, GP_EFAIL, perhaps at once, if it cannot tell.
+     * After a failure it may be asked again: one lost GPU does not silence the others. */
     int (*wait_event)(struct gp_source *source, unsigned timeout_ms, gp_call_name *call,
                       struct gp_source_event *ret);
     void (*free)(struct gp_source *source);

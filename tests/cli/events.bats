@@ -70,6 +70,48 @@ records() {
     run ! grep -q 'GPU 0' out
 }
 
+@test "a GPU is lost: what the others report is told, or when it may be missing" {
+    watching --sim h100x2 events -f ndjson -n 0.5
+    fault h100x2 --gpu 1 lost
+    for xid in {100..139}; do
+        before=$(date +%s.%N)
+        fault h100x2 --gpu 0 xid=$xid
+        echo "$xid $before $(date +%s.%N)"
+        sleep 0.05
+    done >injected
+    until_true grep -q '"missed"' out
+    sleep 0.6 # a wait for events takes no longer
+    interrupt
+    python3 - <<'EOF'
+import datetime
+import json
+def seconds(text):
+    return datetime.datetime.fromisoformat(text).timestamp()
+lines = [json.loads(line) for line in open("out")]
+told = {e["xid"] for e in lines if e["kind"] == "xid"}
+gaps = [(seconds(e["from"]), seconds(e["to"])) for e in lines if e["kind"] == "missed"]
+assert all(begin <= end for begin, end in gaps), gaps
+assert all("missed" not in e and "opened anew" in e["text"] for e in lines if e["kind"] == "missed")
+for xid, begin, end in (line.split() for line in open("injected")):
+    # they are told in milliseconds
+    near = any(a - 0.001 <= float(end) and float(begin) <= b + 0.001 for a, b in gaps)
+    assert int(xid) in told or near, (xid, begin, end, gaps)
+# and it is short: what the old event set still holds is taken
+assert len(told) > 30, told
+EOF
+}
+
+@test "no gap is told to those who want nothing of the driver" {
+    watching --sim h100x2 events -n 0.2 --kind lost,back
+    fault h100x2 --gpu 1 lost
+    told 'GPU 1' lost 'GPU is lost .*'
+    fault h100x2 clear
+    told 'GPU 1' back 'answers again'
+    sleep 0.6
+    interrupt
+    [ "$(wc -l <out)" -eq 3 ]
+}
+
 # registered_again: an error injected now is reported, so the new session has its event set
 registered_again() {
     grep -q 'Xid 31' out && return
@@ -391,6 +433,38 @@ EOF
     complains "cannot write '/dev/full': No space left on device"
     gpulse --sim h100x2 events -o nowhere/events.log
     fails 1 "cannot write 'nowhere/events.log': No such file or directory"
+}
+
+@test "a file of events is rotated between them, and by the same options as that of a query" {
+    for i in 1 2; do # the second run keeps what the first one wrote
+        start --sim h100x2 events --kind xid -f ndjson -o log --rotate-size 2kB --keep 100 -c 20
+        until_true grep -qs '"start"' log
+        fault h100x2 --gpu 1 "xid=$((30 + i))*20"
+        finish
+        status_is 0
+    done
+    [ -e log.3 ]
+    python3 - <<'EOF'
+import glob, json
+xids = []
+for name in sorted(glob.glob("log*"), key=lambda n: -int(n[4:] or 0)):
+    text = open(name).read()
+    assert 0 < len(text) <= 2000 and text.endswith("\n"), (name, len(text))
+    xids += [e["xid"] for e in map(json.loads, text.splitlines()) if e["kind"] == "xid"]
+assert xids == [31] * 20 + [32] * 20, xids
+EOF
+    gpulse --sim h100x2 events --rotate-size 2kB
+    fails 2 '--rotate-size needs --output FILE'
+    gpulse --sim h100x2 events -o log --keep 3
+    fails 2 '--keep needs --rotate-size or --rotate-age'
+}
+
+@test "an earlier file is overwritten, or kept by --append" {
+    echo earlier >log
+    gpulse --sim h100x2 events --duration 0.2 -o log --append
+    [ "$(head -n 1 log)" = earlier ] && [ "$(wc -l <log)" -eq 2 ]
+    gpulse --sim h100x2 events --duration 0.2 -o log
+    [ "$(wc -l <log)" -eq 1 ]
 }
 
 @test "let go of the driver by SIGUSR1, and hold it again" {

@@ -322,6 +322,31 @@ PYTHON
     [ "$(cat small.1)" = $'index\n0\n0' ]
 }
 
+@test "--append does not mix columns" {
+    for format in csv tsv; do
+        rm -f file
+        gpulse --sim t4 query index,memory.total -f $format -o file --append
+        cp file before
+        for fields in index,name index memory.total,index index,memory.total:GiB; do
+            gpulse --sim t4 query $fields -f $format -o file --append
+            status_is 2
+            complains "^gpulse: cannot append to 'file': it has other columns: its first line is '.*memory.total', and this query's '.*'; ask for the same fields, or write another file"
+            cmp file before
+        done
+        gpulse --sim t4 query index,memory.total -f $format -o file --append
+        status_is 0
+        [ "$(wc -l <file)" -eq 3 ] && [ "$(grep -c index file)" -eq 1 ]
+    done
+    gpulse --sim t4 query index,memory.total -f tsv --units -o file --append
+    status_is 2
+    gpulse --sim t4 query '*' -f tsv -o file --append # of which the message shows the beginning
+    fails 2 "cannot append to 'file': .* '…memory.total', and this query's '…status.*…'; .*"
+    # who asks for no header is believed
+    gpulse --sim t4 query name -f tsv --no-header -o file --append
+    status_is 0
+    [ "$(tail -n 1 file)" = 'Tesla T4' ]
+}
+
 @test "--replace: the file holds one whole sample at every moment" {
     start --sim h100x8 query '*' -f openmetrics -n 0.1 -o metrics.prom --replace
     until_true test -e metrics.prom

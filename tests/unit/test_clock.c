@@ -40,12 +40,32 @@ static void writes_rfc3339(void **state)
     check_rfc3339("UTC0", UINT64_MAX, "2554-07-21T23:34:33.709+00:00");
 }
 
+static void writes_times_for_people(void **state)
+{
+    (void)state;
+    char text[GP_RFC3339_SIZE];
+    assert_int_equal(setenv("TZ", "CET-1", 1), 0);
+    tzset();
+    gp_clock_plain(UINT64_C(1700000000123000000), text);
+    assert_string_equal(text, "2023-11-14 23:13:20.123");
+}
+
+static void tells_the_time_of_a_monotonic_moment(void **state)
+{
+    (void)state;
+    uint64_t mono_ns = gp_clock_mono_ns() - 5 * GP_NS_PER_S;
+    uint64_t age_ns = gp_clock_wall_ns() - gp_clock_wall_at(mono_ns);
+    assert_in_range(age_ns, 4 * GP_NS_PER_S, 60 * GP_NS_PER_S);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(monotonic_time_does_not_go_back),
         cmocka_unit_test(timespecs_are_whole),
         cmocka_unit_test(writes_rfc3339),
+        cmocka_unit_test(writes_times_for_people),
+        cmocka_unit_test(tells_the_time_of_a_monotonic_moment),
     };
     return cmocka_run_group_tests_name("clock", tests, NULL, NULL);
 }

@@ -156,6 +156,24 @@ static void a_json_object(void **state)
     gp_strbuf_fini(&sb);
 }
 
+static void how_many_were_missed_or_when(void **state)
+{
+    (void)state;
+    struct gp_event event = {.kind = GP_EVENT_MISSED, .wall_ns = 1, .number = 7, .text = "x"};
+    struct gp_strbuf sb = GP_STRBUF_INIT(4096);
+    gp_event_add_json(&sb, &event, "node7");
+    assert_non_null(strstr(sb.buf, "\"missed\":7,\"text\""));
+    gp_strbuf_reset(&sb);
+    event.number = 0;
+    event.from_ns = UINT64_C(1700000000123000000);
+    event.to_ns = UINT64_C(1700000001000000000);
+    gp_event_add_json(&sb, &event, "node7");
+    assert_null(strstr(sb.buf, "\"missed\":0"));
+    assert_non_null(strstr(sb.buf, "\"kind\":\"missed\",\"from\":\"2023-11-14T22:13:20.123+00:00\","
+                                   "\"to\":\"2023-11-14T22:13:21.000+00:00\",\"text\""));
+    gp_strbuf_fini(&sb);
+}
+
 static void without_memory_there_is_an_error_and_no_text(void **state)
 {
     (void)state;
@@ -185,6 +203,7 @@ int main(void)
         cmocka_unit_test(whose_fault_an_xid_is),
         cmocka_unit_test(a_line_for_people),
         cmocka_unit_test(a_json_object),
+        cmocka_unit_test(how_many_were_missed_or_when),
         cmocka_unit_test(without_memory_there_is_an_error_and_no_text),
     };
     return cmocka_run_group_tests_name("event", tests, NULL, NULL);

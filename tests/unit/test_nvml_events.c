@@ -111,7 +111,7 @@ static void a_set_in_an_unknown_state_is_given_up(void **state)
     assert_true(watch(NAME_A, 0) == BIT(XID));
     assert_int_equal(attach(1), 0);
     rig.fake->unknown_gpu = &rig.fake->gpus[1];
-    assert_true(watch(NAME_B, 0) == 0);
+    assert_true(watch(NAME_B, 1) == 0);
     /* the first GPU is in a new set, the second one in none */
     assert_int_equal(CALLS(nvmlEventSetCreate), 2);
     assert_int_equal(CALLS(nvmlEventSetFree), 1);

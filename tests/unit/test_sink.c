@@ -59,7 +59,7 @@ static void write_samples(const char *format, struct gp_outfile_config config, i
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
     config.path = file;
     config.keep = 3;
-    int r = gp_sink_open(&sink, gp_writer_find(format), &config, &err);
+    int r = gp_sink_open(&sink, gp_writer_find(format), &view, &config, &err);
     for (int i = first; r == 0 && i <= last; i++) {
         *fixture_value(&fixture, 0, GP_INDEX) = fixture_int(i);
         r = gp_sink_sample(&sink, &view, &fixture.snapshot, &sb, &err);
@@ -123,6 +123,45 @@ static void the_header_is_not_repeated_in_an_appended_file(void **state)
     assert_string_equal(content(1), "index\n1\n2\n");
 }
 
+/* What the columns of a file are is said by its first line. */
+static void other_columns_are_not_mixed_into_an_appended_file(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *there;
+        const char *format;
+        bool header;
+        int answer;
+    } cases[] = {
+        {"", "csv", true, 0},
+        {"index", "csv", true, 0},
+        {"index\n7\n", "csv", true, 0},
+        {"index\n7\n", "tsv", true, 0},
+        {"index,name\n7,x\n", "csv", true, GP_EUSAGE},
+        {"inde", "csv", true, GP_EUSAGE},
+        {"7\n", "tsv", true, GP_EUSAGE},
+        {"7\n", "tsv", false, 0},
+        {"{}\n", "ndjson", true, 0},
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
+        const struct gp_outfile_config config = {.path = file, .append = true};
+        struct gp_view this_view = view;
+        struct gp_sink sink;
+        struct gp_err err = {0};
+        FILE *f = fopen(file, "w");
+        assert_non_null(f);
+        (void)fputs(cases[i].there, f);
+        (void)fclose(f);
+        this_view.header = cases[i].header;
+        int r = gp_sink_open(&sink, gp_writer_find(cases[i].format), &this_view, &config, &err);
+        assert_int_equal(r, cases[i].answer);
+        if (r == 0)
+            assert_int_equal(gp_outfile_close(&sink.file, &err), 0);
+        else
+            assert_string_equal(content(0), cases[i].there);
+    }
+}
+
 static void a_replaced_file_is_one_document(void **state)
 {
     (void)state;
@@ -153,7 +192,7 @@ static void a_full_disk_leaves_a_document(void **state)
     const struct rlimit small = {.rlim_cur = sizeof(JSON_OF(1)) + 20, .rlim_max = before.rlim_max};
     void (*action)(int) = signal(SIGXFSZ, SIG_IGN);
     *fixture_value(&fixture, 0, GP_INDEX) = fixture_int(1);
-    int open = gp_sink_open(&sink, gp_writer_find("json"), &config, &err);
+    int open = gp_sink_open(&sink, gp_writer_find("json"), &view, &config, &err);
     (void)setrlimit(RLIMIT_FSIZE, &small);
     int first = gp_sink_sample(&sink, &view, &fixture.snapshot, &sb, &err);
     int second = gp_sink_sample(&sink, &view, &fixture.snapshot, &sb, &err);
@@ -190,7 +229,7 @@ static void a_sample_that_cannot_be_built(void **state)
     struct gp_err err = {0};
     struct gp_strbuf sb = GP_STRBUF_INIT(20);
     const struct gp_outfile_config config = {.path = file, .size_max = 1000, .keep = 3};
-    assert_int_equal(gp_sink_open(&sink, gp_writer_find("json"), &config, &err), 0);
+    assert_int_equal(gp_sink_open(&sink, gp_writer_find("json"), &view, &config, &err), 0);
     assert_int_equal(gp_sink_sample(&sink, &view, &fixture.snapshot, &sb, &err), GP_ETOOBIG);
     assert_string_equal(err.text, "cannot build the output: larger than its limit");
     assert_int_equal(gp_sink_end(&sink, &view, &sb, &err), 0);
@@ -208,6 +247,7 @@ int main(void)
         WITH_FOLDER(every_json_file_is_one_document),
         WITH_FOLDER(every_exposition_ends),
         WITH_FOLDER(the_header_is_not_repeated_in_an_appended_file),
+        WITH_FOLDER(other_columns_are_not_mixed_into_an_appended_file),
         WITH_FOLDER(a_replaced_file_is_one_document),
         WITH_FOLDER(a_full_disk_leaves_a_document),
         WITH_FOLDER(a_broken_descriptor_gets_no_more),

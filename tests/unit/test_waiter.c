@@ -21,6 +21,7 @@ static struct {
     pthread_cond_t changed;
     int answer;    /* of a wait */
     long waits_ms; /* how long it takes; FOREVER: until let go */
+    unsigned left; /* so many waits have an event first */
     int watch_answer;
     gp_event_kinds kinds;
     bool forbidden; /* a call now is a breach */
@@ -54,7 +55,8 @@ static int fake_wait(struct gp_source *source, unsigned timeout_ms, gp_call_name
     while (fake.waits_ms == FOREVER)
         (void)pthread_cond_wait(&fake.changed, &fake.lock);
     long ms = fake.waits_ms < (long)timeout_ms ? fake.waits_ms : (long)timeout_ms;
-    int answer = fake.answer;
+    int answer = fake.left > 0 ? 1 : fake.answer;
+    fake.left -= fake.left > 0;
     *ret = (struct gp_source_event){.kind = GP_EVENT_XID, .number = fake.number, .words = ""};
     fake.number += answer == 1;
     (void)pthread_mutex_unlock(&fake.lock);
@@ -111,7 +113,7 @@ static int tear_down(void **state)
 {
     (void)state;
     change(0, 1);
-    bool rests = gp_waiter_rest(w, after_s(LONG_S));
+    bool rests = gp_waiter_rest(w, after_s(LONG_S), "rest");
     gp_waiter_free(w);
     return rests && fake.breaches == 0 ? 0 : -1;
 }
@@ -243,7 +245,7 @@ static void at_rest_nothing_is_called_and_devices_are_forgotten(void **state)
     (void)state;
     begin();
     await_waits(1);
-    assert_true(gp_waiter_rest(w, after_s(LONG_S)));
+    assert_true(gp_waiter_rest(w, after_s(LONG_S), "rest"));
     set_forbidden(true);
     assert_true(gp_waiter_kinds(w, 0) == 0);
     (void)usleep(50000);
@@ -257,9 +259,12 @@ static void at_rest_nothing_is_called_and_devices_are_forgotten(void **state)
     assert_int_equal(fake.watches, 2);
 }
 
-static void the_end_of_the_session_is_told_and_stops_the_calls(void **state)
+/* A lost GPU ends the session, but until then the others report. */
+static void the_end_of_the_session_is_told_and_others_are_heard(void **state)
 {
     (void)state;
+    struct gp_source_event event;
+    uint64_t missed;
     fake.answer = GP_EDRIVER;
     fake.waits_ms = 0;
     begin();
@@ -267,14 +272,101 @@ static void the_end_of_the_session_is_told_and_stops_the_calls(void **state)
         (void)usleep(10000);
     assert_true(gp_waiter_has_ended(w));
     await_news();
-    (void)usleep(50000);
-    assert_int_equal(waits(), 1);
+    assert_int_equal(gp_waiter_take(w, &event, 1, &missed), 0);
+    unsigned before = waits();
+    (void)usleep(PROBE_MS * 1000);
+    assert_in_range(waits() - before, 2, 8); /* every 0.1 s, and not ever more rarely */
     assert_true(gp_waiter_kinds(w, 0) == 0);
+    gp_waiter_offer(w, 1, NULL); /* is for the next session */
+    change(1, 20);
+    await_news();
+    assert_int_equal(gp_waiter_take(w, &event, 1, &missed), 1);
     change(0, 500);
-    assert_true(gp_waiter_rest(w, after_s(LONG_S)));
+    assert_int_equal(fake.watches, 1);
+    assert_true(gp_waiter_rest(w, after_s(LONG_S), "rest"));
     assert_false(gp_waiter_has_ended(w));
+    before = waits();
     begin();
-    await_waits(2);
+    await_waits(before + 1);
+}
+
+/* The driver has events until it is asked no more. */
+static void what_is_left_is_taken_before_the_rest(void **state)
+{
+    (void)state;
+    struct gp_source_event events[8];
+    uint64_t missed;
+    fake.answer = GP_EDRIVER;
+    fake.waits_ms = 0;
+    begin();
+    await_waits(1);
+    (void)pthread_mutex_lock(&fake.lock);
+    fake.left = 5;
+    (void)pthread_mutex_unlock(&fake.lock);
+    assert_true(gp_waiter_rest(w, after_s(LONG_S), "rest"));
+    assert_int_equal(gp_waiter_take(w, events, GP_ARRAY_LEN(events), &missed), 5);
+}
+
+static void events_without_an_end_do_not_keep_it_from_resting(void **state)
+{
+    (void)state;
+    fake.answer = 1;
+    fake.waits_ms = 0;
+    begin();
+    await_waits(1);
+    assert_true(gp_waiter_rest(w, after_s(LONG_S), "rest"));
+}
+
+static void the_time_without_a_session_is_a_gap(void **state)
+{
+    (void)state;
+    struct gp_waiter_gap gap;
+    begin();
+    await_waits(1);
+    assert_false(gp_waiter_take_gap(w, &gap));
+    uint64_t from_ns = gp_clock_mono_ns();
+    assert_true(gp_waiter_rest(w, after_s(LONG_S), "why"));
+    uint64_t rested_ns = gp_clock_mono_ns();
+    assert_false(gp_waiter_take_gap(w, &gap));
+    gp_waiter_begin(w);
+    assert_false(gp_waiter_take_gap(w, &gap)); /* nobody is registered yet */
+    /* a session that brought no GPU back is no end of it */
+    assert_true(gp_waiter_rest(w, after_s(LONG_S), "why else"));
+    uint64_t to_ns = gp_clock_mono_ns();
+    begin();
+    await_settled();
+    assert_true(gp_waiter_take_gap(w, &gap));
+    assert_in_range(gap.from_ns, from_ns, rested_ns);
+    assert_in_range(gap.to_ns, to_ns, gp_clock_mono_ns());
+    assert_true(gap.kinds == XID);
+    assert_string_equal(gap.why, "why");
+    assert_false(gp_waiter_take_gap(w, &gap));
+}
+
+static void where_nothing_was_reported_there_is_no_gap(void **state)
+{
+    (void)state;
+    struct gp_waiter_gap gap;
+    fake.kinds = 0;
+    begin();
+    await_settled();
+    assert_true(gp_waiter_rest(w, after_s(LONG_S), "rest"));
+    begin();
+    await_settled();
+    assert_false(gp_waiter_take_gap(w, &gap));
+}
+
+static void a_set_that_was_made_anew_is_a_gap(void **state)
+{
+    (void)state;
+    struct gp_waiter_gap gap;
+    begin();
+    await_settled();
+    fake.watch_answer = 1;
+    gp_waiter_offer(w, 1, NULL);
+    await_settled();
+    assert_true(gp_waiter_take_gap(w, &gap));
+    assert_true(gap.from_ns < gap.to_ns && gap.kinds == XID);
 }
 
 static void a_session_that_ends_in_a_registration(void **state)
@@ -296,7 +388,7 @@ static void a_call_that_hangs_cannot_be_put_to_rest(void **state)
     fake.waits_ms = FOREVER;
     begin();
     await_waits(1);
-    assert_false(gp_waiter_rest(w, after_s(0.05)));
+    assert_false(gp_waiter_rest(w, after_s(0.05), "rest"));
     assert_null(gp_waiter_stuck_in(w, &late_s)); /* so soon it is not called stuck */
     assert_true(gp_waiter_kinds(w, 0) == XID);
     /* everything stays as it was: the same session goes on when it comes back */
@@ -330,7 +422,12 @@ int main(void)
         TEST(a_wait_that_comes_back_early_does_not_spin),
         TEST(nobody_waits_where_nothing_is_reported),
         TEST(at_rest_nothing_is_called_and_devices_are_forgotten),
-        TEST(the_end_of_the_session_is_told_and_stops_the_calls),
+        TEST(the_end_of_the_session_is_told_and_others_are_heard),
+        TEST(what_is_left_is_taken_before_the_rest),
+        TEST(events_without_an_end_do_not_keep_it_from_resting),
+        TEST(the_time_without_a_session_is_a_gap),
+        TEST(where_nothing_was_reported_there_is_no_gap),
+        TEST(a_set_that_was_made_anew_is_a_gap),
         TEST(a_session_that_ends_in_a_registration),
         TEST(a_call_that_hangs_cannot_be_put_to_rest),
         TEST(without_memory_nothing_breaks),

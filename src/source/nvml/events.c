@@ -128,6 +128,7 @@ int nvml_watch(struct gp_source_device *base, unsigned name, gp_call_name *call,
     struct nvml_watched watched = {.handle = device->handle, .name = name};
     unsigned long long supported = 0;
     *ret_kinds = 0;
+    bool renewed = false;
     nvmlReturn_t rc =
         EVENT_CALL(source, call, nvmlDeviceGetSupportedEventTypes, device->handle, &supported);
     unsigned long long bits = 0;
@@ -137,12 +138,13 @@ int nvml_watch(struct gp_source_device *base, unsigned name, gp_call_name *call,
         rc = need_set(source, call);
     if (rc == NVML_SUCCESS && source->events.set && bits) {
         rc = register_types(source, device->handle, bits, call, &watched.bits);
-        if (rc == NVML_ERROR_UNKNOWN)
+        if (rc == NVML_ERROR_UNKNOWN) {
+            renewed = source->events.count > 0;
             rc = renew_set(source, call);
-        else if (rc == NVML_SUCCESS && watched.bits && add_watched(&source->events, watched))
+        } else if (rc == NVML_SUCCESS && watched.bits && add_watched(&source->events, watched))
             *ret_kinds = kinds_of(watched.bits);
     }
-    return nvml_return_ends_session(rc) ? GP_EDRIVER : 0;
+    return nvml_return_ends_session(rc) ? GP_EDRIVER : renewed;
 }
 
 static nvmlReturn_t wait_on_set(struct nvml_source *source, nvmlEventData_t *data,

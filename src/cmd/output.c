@@ -1,0 +1,39 @@
+#include "cmd/output.h"
+
+#include "base/err.h"
+
+bool gp_output_rotates(const struct gp_output_options *o)
+{
+    return o->rotate_size || o->rotate_age_ns;
+}
+
+int gp_output_check(const struct gp_output_options *o, struct gp_err *err)
+{
+    const struct {
+        const char *name;
+        bool given;
+    } need_output[] = {
+        {"append", o->append},
+        {"rotate-size", o->rotate_size != 0},
+        {"rotate-age", o->rotate_age_ns != 0},
+    };
+    for (size_t i = 0; !o->file && i < GP_ARRAY_LEN(need_output); i++)
+        if (need_output[i].given)
+            return gp_err_set(err, GP_EUSAGE, "--%s needs --output FILE", need_output[i].name);
+    if (o->keep != GP_OUTFILE_KEEP && !gp_output_rotates(o))
+        return gp_err_set(err, GP_EUSAGE, "--keep needs --rotate-size or --rotate-age");
+    if (o->keep < 1 || o->keep > GP_OUTFILE_KEEP_MAX)
+        return gp_err_set(err, GP_EUSAGE, "--keep takes 1 to %d", GP_OUTFILE_KEEP_MAX);
+    return 0;
+}
+
+struct gp_outfile_config gp_output_config(const struct gp_output_options *o)
+{
+    return (struct gp_outfile_config){
+        .path = o->file,
+        .append = o->append,
+        .size_max = o->rotate_size,
+        .age_max_ns = o->rotate_age_ns,
+        .keep = (unsigned)o->keep,
+    };
+}

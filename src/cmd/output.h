@@ -1,0 +1,47 @@
+/* What the commands that write into a file share: the options for it, as rows of their tables. */
+#ifndef GP_CMD_OUTPUT_H
+#define GP_CMD_OUTPUT_H
+
+#include "base/cli.h"
+#include "base/outfile.h"
+
+struct gp_err;
+
+struct gp_output_options {
+    const char *file; /* NULL: standard output */
+    bool append;
+    uint64_t rotate_size;
+    uint64_t rotate_age_ns;
+    uint64_t keep;
+};
+
+/* clang-format off */
+#define GP_OUTPUT_DEFAULTS {.keep = GP_OUTFILE_KEEP}
+
+/* The rows, for options of this type that have a gp_output_options as `member`; append_note says
+ * what --append asks of a file. */
+#define GP_OUTPUT_ROWS(type, member, append_note)                                                  \
+    {'o', "output", NULL, GP_OPT_STRING, "FILE", .complete = GP_COMPLETE_FILE,                     \
+     .offset = offsetof(type, member.file),                                                        \
+     .help = "write into FILE instead of standard output, overwriting what it holds unless "       \
+             "--append or rotation keeps it"},                                                     \
+    {0, "append", NULL, GP_OPT_FLAG, .offset = offsetof(type, member.append),                      \
+     .help = "with --output: go on behind what FILE holds" append_note},                           \
+    {0, "rotate-size", NULL, GP_OPT_SIZE, "SIZE", .offset = offsetof(type, member.rotate_size),    \
+     .help = "with --output: before FILE grows beyond this (10MiB, 500k), rename it to FILE.1, "   \
+             "FILE.1 to FILE.2 and so on, and begin a new one"},                                   \
+    {0, "rotate-age", NULL, GP_OPT_DURATION, "TIME",                                               \
+     .offset = offsetof(type, member.rotate_age_ns),                                               \
+     .help = "the same when FILE has been open for this time, such as 1h"},                        \
+    {0, "keep", NULL, GP_OPT_U64, "N", .offset = offsetof(type, member.keep),                      \
+     .help = "old files that rotation keeps (default 5)"}
+/* clang-format on */
+
+bool gp_output_rotates(const struct gp_output_options *o);
+
+/* GP_EUSAGE: options that do not go together. */
+int gp_output_check(const struct gp_output_options *o, struct gp_err *err) GP_MUST_CHECK;
+
+struct gp_outfile_config gp_output_config(const struct gp_output_options *o);
+
+#endif
