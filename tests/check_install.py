@@ -51,7 +51,8 @@ def manual_pages_are_where_man_looks():
 @test
 def schemas_are_installed():
     assert len(installed("share/gpulse/schema/gpulse.query*-1.json")) == 2, installed("*.json")
-    assert len(installed("share/gpulse/schema/gpulse.event-1.json")) == 1, installed("*.json")
+    for name in ("event", "controls", "settings"):
+        assert len(installed(f"share/gpulse/schema/gpulse.{name}-1.json")) == 1, name
 
 
 @test

@@ -144,6 +144,39 @@ def events_follow_their_schema():
     validate("gpulse.event-1.json", lines)
 
 
+def shown(machine, *options):
+    """What gpulse set shows; a part of it where a GPU is sick."""
+    result = gpulse("--sim", machine, "set", *options)
+    assert result.returncode in (0, 6), result.stderr
+    return result.stdout
+
+
+@test
+def settings_follow_their_schemas():
+    machines = [*MACHINES, "a100-mig", "laptop-asleep"]
+    good(gpulse("--sim", "rtx4090", "set", "power-limit=300.5", "gpu-clock-offset=-150",
+                "fan-speed=60"))
+    sick_machine()
+    try:
+        sick = ["h100x8", "--timeout", "0.5"]
+        texts = [shown(machine, "--show", "-f", "json") for machine in machines]
+        texts.append(shown(sick[0], "--show", "-f", "json", *sick[1:]))
+        validate("gpulse.controls-1.json", texts)
+        assert any(gpu["uuid"] is None for gpu in json.loads(texts[-1])["gpus"]), texts[-1]
+        saved = [shown(machine, "--save", "-") for machine in MACHINES]
+        saved.append(shown(sick[0], "--save", "-", *sick[1:]))
+        validate("gpulse.settings-1.json", saved)
+    finally:
+        well_again()
+        good(gpulse("sim", "reset", "-m", "rtx4090"))
+    try:
+        validate("gpulse.controls-1.json", [texts[0].replace('"min": ', '"min": "1", "x": ')])
+    except AssertionError as error:
+        assert "invalid: $" in str(error), error
+    else:
+        raise AssertionError("a text is taken as a limit")
+
+
 @test
 def the_schemas_refuse_what_is_not_promised():
     document = json.loads(query("t4", "index", "-f", "json"))

@@ -51,6 +51,7 @@ struct gp_cmd {
     const char *description; /* paragraphs separated by an empty line */
     const char *examples;    /* lines "command\texplanation" */
     const struct gp_opt *options;
+    const char *without; /* space-separated names of common options that mean nothing to it */
     enum gp_complete complete; /* of its positional arguments */
     bool raw_rest;             /* arguments behind the first positional one are not parsed */
     /* argv[0] is the command's name. Returns a GP_E* code with err filled, or GP_OK. */

@@ -187,12 +187,14 @@ static void format_option_text(struct gp_strbuf *sb, const struct gp_opt *opt)
             gp_strbuf_addc(sb, *p);
 }
 
-static bool is_listed(const struct gp_opt *opt)
+/* `without`: names of options that mean nothing to the command, or NULL. */
+static bool is_listed(const struct gp_opt *opt, const char *without)
 {
-    return opt->help != NULL;
+    return opt->help && !gp_cli_list_has(without, opt->name, strlen(opt->name));
 }
 
-static void add_options(struct gp_strbuf *sb, const char *title, const struct gp_opt *options)
+static void add_options(struct gp_strbuf *sb, const char *title, const struct gp_opt *options,
+                        const char *without)
 {
     struct gp_strbuf label = GP_STRBUF_INIT(LABEL_BYTES);
     struct gp_strbuf text = GP_STRBUF_INIT(TEXT_BYTES);
@@ -202,12 +204,12 @@ static void add_options(struct gp_strbuf *sb, const char *title, const struct gp
         gp_strbuf_reset(&label);
         format_label(&label, opt);
         column = wider(column, columns_of(label.buf, label.len), OPTION_COLUMN_MAX);
-        any |= is_listed(opt);
+        any |= is_listed(opt, without);
     }
     if (any)
         gp_strbuf_addf(sb, "%s:\n", title);
     for (const struct gp_opt *opt = options; opt && opt->name; opt++) {
-        if (!is_listed(opt))
+        if (!is_listed(opt, without))
             continue;
         gp_strbuf_reset(&label);
         gp_strbuf_reset(&text);
@@ -267,7 +269,7 @@ void gp_cli_help(struct gp_strbuf *sb, const struct gp_program *program)
     add_head(sb, "usage: ", program->name, NULL, " ", program_usage(program));
     add_description(sb, program->description);
     add_commands(sb, program->commands);
-    add_options(sb, "common options", program->common);
+    add_options(sb, "common options", program->common, NULL);
     add_pairs(sb, "environment", program->environment, OPTION_COLUMN_MAX);
     add_pairs(sb, "signals", program->signals, OPTION_COLUMN_MAX);
     add_pairs(sb, "exit codes", program->exit_codes, OPTION_COLUMN_MAX);
@@ -281,8 +283,8 @@ void gp_cli_help_command(struct gp_strbuf *sb, const struct gp_program *program,
     add_head(sb, "", program->name, cmd, ": ", cmd->summary);
     add_head(sb, "usage: ", program->name, cmd, cmd->usage && *cmd->usage ? " " : "", cmd->usage);
     add_description(sb, cmd->description);
-    add_options(sb, "options", cmd->options);
-    add_options(sb, "common options", program->common);
+    add_options(sb, "options", cmd->options, NULL);
+    add_options(sb, "common options", program->common, cmd->without);
     add_pairs(sb, "examples", cmd->examples, EXAMPLE_COLUMN_MAX);
     /* The blocks end with an empty line; the page does not. */
     if (!sb->error && sb->len >= 2 && memcmp(sb->buf + sb->len - 2, "\n\n", 2) == 0)
@@ -372,11 +374,11 @@ static void man_aliases(struct gp_strbuf *sb, const char *aliases)
     gp_strbuf_addc(sb, ')');
 }
 
-static void man_options(struct gp_strbuf *sb, const struct gp_opt *options)
+static void man_options(struct gp_strbuf *sb, const struct gp_opt *options, const char *without)
 {
     struct gp_strbuf text = GP_STRBUF_INIT(TEXT_BYTES);
     for (const struct gp_opt *opt = options; opt && opt->name; opt++) {
-        if (!is_listed(opt))
+        if (!is_listed(opt, without))
             continue;
         if (opt->letter)
             gp_strbuf_addf(sb, "*-%c*, ", opt->letter);
@@ -462,7 +464,7 @@ static void man_command_sections(struct gp_strbuf *sb, const struct gp_program *
         add_scdoc_str(sb, cmd->summary);
         gp_strbuf_adds(sb, "\n\n");
         man_description(sb, cmd->description);
-        man_options(sb, cmd->options);
+        man_options(sb, cmd->options, NULL);
         struct line line, left, right;
         for (const char *p = cmd->examples; next_line(&p, &line);) {
             split_pair(line, &left, &right);
@@ -495,7 +497,7 @@ void gp_cli_man(struct gp_strbuf *sb, const struct gp_program *program)
         man_command_list(sb, program);
     if (has_options(program->common)) {
         man_title(sb, "COMMON OPTIONS");
-        man_options(sb, program->common);
+        man_options(sb, program->common, NULL);
     }
     man_pairs(sb, "ENVIRONMENT", program->environment);
     man_pairs(sb, "SIGNALS", program->signals);
@@ -515,11 +517,11 @@ void gp_cli_man_command(struct gp_strbuf *sb, const struct gp_program *program,
     man_description(sb, cmd->description ? cmd->description : cmd->summary);
     if (has_options(cmd->options)) {
         man_title(sb, "OPTIONS");
-        man_options(sb, cmd->options);
+        man_options(sb, cmd->options, NULL);
     }
     if (has_options(program->common)) {
         man_title(sb, "COMMON OPTIONS");
-        man_options(sb, program->common);
+        man_options(sb, program->common, cmd->without);
     }
     man_pairs(sb, "EXAMPLES", cmd->examples);
     man_pairs(sb, "EXIT STATUS", program->exit_codes);
@@ -679,12 +681,12 @@ static void complete_value(struct gp_strbuf *sb, const struct gp_opt *opt, const
 }
 
 static void complete_option_names(struct gp_strbuf *sb, const struct gp_opt *options,
-                                  const char *word)
+                                  const char *without, const char *word)
 {
     const char *partial = word + strspn(word, "-");
     bool letter = word[1] && word[1] != '-';
     for (const struct gp_opt *opt = options; opt && opt->name; opt++) {
-        if (!is_listed(opt))
+        if (!is_listed(opt, without))
             continue;
         if (!letter && has_prefix(opt->name, partial))
             add_candidate(sb, "--", 2, opt->name, strlen(opt->name), opt->help);
@@ -719,8 +721,8 @@ void gp_cli_complete(struct gp_strbuf *sb, const struct gp_program *program, int
         if (opt)
             complete_value(sb, opt, word, equals + 1, expand);
     } else if (!typed.options_ended && word[0] == '-') {
-        complete_option_names(sb, typed.cmd ? typed.cmd->options : NULL, word);
-        complete_option_names(sb, program->common, word);
+        complete_option_names(sb, typed.cmd ? typed.cmd->options : NULL, NULL, word);
+        complete_option_names(sb, program->common, typed.cmd ? typed.cmd->without : NULL, word);
     } else if (typed.unknown_command) {
         return;
     } else if (!typed.cmd || (strcmp(typed.cmd->name, "help") == 0 && typed.positional == 0)) {

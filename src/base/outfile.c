@@ -166,7 +166,8 @@ int gp_outfile_close(struct gp_outfile *f, struct gp_err *err)
     return close(fd) == 0 ? 0 : cannot("write", f, err);
 }
 
-int gp_outfile_replace(const char *path, const void *data, size_t len, struct gp_err *err)
+int gp_outfile_replace(const char *path, const void *data, size_t len, bool durable,
+                       struct gp_err *err)
 {
     struct gp_outfile f;
     char name[GP_PATH_SIZE];
@@ -179,6 +180,8 @@ int gp_outfile_replace(const char *path, const void *data, size_t len, struct gp
     if (r < 0)
         return r;
     r = gp_outfile_write(&f, data, len, err);
+    if (r == 0 && durable && fsync(f.fd) != 0 && errno != EINVAL)
+        r = cannot("write", &f, err);
     int c = gp_outfile_close(&f, r < 0 ? NULL : err);
     if (r == 0)
         r = c;

@@ -59,9 +59,9 @@ int gp_outfile_write(struct gp_outfile *f, const void *data, size_t len,
                      struct gp_err *err) GP_MUST_CHECK;
 
 /* Puts data in the place of what the file holds, or makes it: whoever reads it sees the whole old
- * content or the whole new one. What cannot be a file of ours (a device, a folder) stays as it is.
- * GP_EIO. */
-int gp_outfile_replace(const char *path, const void *data, size_t len,
+ * content or the whole new one; with `durable` also after a power failure. What cannot be a file of
+ * ours (a device, a folder) stays as it is. GP_EIO. */
+int gp_outfile_replace(const char *path, const void *data, size_t len, bool durable,
                        struct gp_err *err) GP_MUST_CHECK;
 
 /* GP_EIO: some file systems find out only now that there is no room. May be called twice. */

@@ -10,11 +10,16 @@
 #include "base/strbuf.h"
 
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { TIMEOUT_S = 30, ALL_CONTROLS = (1 << GP_CONTROL__COUNT) - 1 };
+/* Who looks waits no longer than other commands; a change may take a driver its time. */
+enum { LOOK_TIMEOUT_S = 3, CHANGE_TIMEOUT_S = 30 };
+
+enum { ALL_CONTROLS = (1 << GP_CONTROL__COUNT) - 1 };
 
 struct set_options {
     const char *format;
@@ -90,19 +95,26 @@ static void want_assignments(struct set_run *run)
         }
 }
 
+static struct gp_saved_gpu *saved_gpu(struct set_run *run, const struct gp_target *target)
+{
+    for (size_t g = 0; !target->is_mig && g < run->saved.count; g++)
+        if (strcmp(target->uuid, run->saved.gpus[g].uuid) == 0)
+            return &run->saved.gpus[g];
+    return NULL;
+}
+
 static void want_saved(struct set_run *run)
 {
-    for (size_t g = 0; g < run->saved.count; g++) {
-        struct gp_saved_gpu *gpu = &run->saved.gpus[g];
-        for (size_t t = 0; t < run->count; t++) {
-            struct gp_target *target = &run->targets[t];
-            if (target->is_mig || strcmp(target->uuid, gpu->uuid) != 0)
-                continue;
-            gpu->present = true;
-            for (unsigned id = 0; id < GP_CONTROL__COUNT; id++) {
-                target->changes[id].wanted = gpu->has[id];
-                target->changes[id].value = gpu->values[id];
-            }
+    for (size_t t = 0; t < run->count; t++) {
+        struct gp_target *target = &run->targets[t];
+        struct gp_saved_gpu *gpu = saved_gpu(run, target);
+        target->left_alone = !gpu;
+        if (!gpu)
+            continue;
+        gpu->present = true;
+        for (unsigned id = 0; id < GP_CONTROL__COUNT; id++) {
+            target->changes[id].wanted = gpu->has[id];
+            target->changes[id].value = gpu->values[id];
         }
     }
 }
@@ -120,10 +132,15 @@ static uint32_t controls_to_read(uint32_t changed)
 
 /* ---- messages ---- */
 
-static void warn(const char *text)
+static void warn(const char *fmt, ...) GP_PRINTF(1, 2);
+
+static void warn(const char *fmt, ...)
 {
-    struct gp_err words;
-    (void)gp_err_set(&words, GP_EFAIL, "%s", text);
+    struct gp_err words = {.code = GP_EFAIL};
+    va_list args;
+    va_start(args, fmt);
+    (void)vsnprintf(words.text, sizeof(words.text), fmt, args);
+    va_end(args);
     gp_io_print_error("gpulse", &words);
 }
 
@@ -140,16 +157,14 @@ static void warn_about(const struct set_run *run, bool (*concerns)(const struct 
     }
     if (sb.len > 0) {
         gp_strbuf_addf(&sb, ": %s", text);
-        warn(sb.buf);
+        warn("%s", sb.buf);
     }
     gp_strbuf_fini(&sb);
 }
 
 static bool is_changing(const struct gp_target *target, enum gp_control_id id)
 {
-    const struct gp_setting *now = &target->settings[id];
-    return target->changes[id].wanted &&
-           !(now->known && gp_control_satisfies(id, &now->value, &target->changes[id].value));
+    return target->changes[id].wanted && gp_target_needs(target, id);
 }
 
 static bool loses_settings(const struct gp_target *target)
@@ -205,6 +220,13 @@ static int check_change(struct gp_target *target, enum gp_control_id id, struct 
     return gp_control_check(id, now, &target->changes[id].value, err);
 }
 
+static void leave_out(struct set_run *run, struct gp_target *target, unsigned id, const char *why)
+{
+    warn("GPU %u: %s", target->index, why);
+    target->changes[id].wanted = false;
+    run->skipped = true;
+}
+
 /* A restored file loses what does not fit any more; a command that does not fit is not begun. */
 static int check_target(struct set_run *run, struct gp_target *target, struct gp_err *err)
 {
@@ -215,13 +237,9 @@ static int check_target(struct set_run *run, struct gp_target *target, struct gp
         int r = check_change(target, (enum gp_control_id)id, &why);
         if (r == 0)
             continue;
-        char words[sizeof(why.text) + 64];
-        (void)snprintf(words, sizeof(words), "GPU %u: %s", target->index, why.text);
         if (!run->options->restore)
-            return gp_err_set(err, r, "%s", words);
-        warn(words);
-        target->changes[id].wanted = false;
-        run->skipped = true;
+            return gp_err_set(err, r, "GPU %u: %s", target->index, why.text);
+        leave_out(run, target, id, why.text);
     }
     return 0;
 }
@@ -232,36 +250,45 @@ static int check(struct set_run *run, struct gp_err *err)
     for (size_t t = 0; r == 0 && t < run->count; t++)
         if (run->targets[t].code == 0)
             r = check_target(run, &run->targets[t], err);
-    return r == 0 ? gp_changer_check(run->changer, err) : r;
+    if (r == 0)
+        r = gp_changer_check(run->changer, err);
+    if (r == 0 || !run->options->restore)
+        return r;
+    for (size_t t = 0; t < run->count; t++)
+        for (unsigned id = 0; run->targets[t].code == 0 && id < GP_CONTROL__COUNT; id++)
+            if (run->targets[t].changes[id].code)
+                leave_out(run, &run->targets[t], id, run->targets[t].changes[id].words);
+    return 0;
 }
 
 /* ---- asking ---- */
 
-static bool takes_away(const struct gp_target *target)
+/* Says what is taken away; false if nothing is. */
+static bool warn_losses(const struct set_run *run)
 {
-    const struct gp_setting *instances = &target->settings[GP_CONTROL_MIG_INSTANCES];
-    for (unsigned id = 0; id < GP_CONTROL__COUNT; id++) {
-        if (!gp_control_table[id].destroys || !is_changing(target, (enum gp_control_id)id))
-            continue;
-        /* partitions that are only added take nothing away */
-        if (id != GP_CONTROL_MIG_INSTANCES || !instances->known || instances->value.text[0])
-            return true;
-    }
-    return false;
+    struct gp_strbuf sb = GP_STRBUF_INIT(4096);
+    bool any = false;
+    for (size_t t = 0; t < run->count; t++)
+        for (unsigned id = 0; id < GP_CONTROL__COUNT; id++) {
+            if (!gp_set_takes_away(&run->targets[t], (enum gp_control_id)id))
+                continue;
+            gp_strbuf_reset(&sb);
+            gp_set_add_loss(&sb, &run->targets[t], (enum gp_control_id)id);
+            warn("%s", sb.buf);
+            any = true;
+        }
+    gp_strbuf_fini(&sb);
+    return any;
 }
 
 static int confirm(const struct set_run *run, struct gp_err *err)
 {
     char answer[16] = "";
-    bool needed = false;
-    for (size_t t = 0; t < run->count; t++)
-        needed = needed || (run->targets[t].code == 0 && takes_away(&run->targets[t]));
-    if (!needed || run->options->yes)
+    if (run->options->yes || !warn_losses(run))
         return 0;
     if (!isatty(STDIN_FILENO))
-        return gp_err_set(err, GP_EUSAGE,
-                          "this does not come back, so it is asked for: add --yes to do it");
-    (void)fprintf(stderr, "This does not come back. Go on? [y/N] ");
+        return gp_err_set(err, GP_EUSAGE, "nothing was changed: add --yes to do it");
+    (void)fprintf(stderr, "Go on? [y/N] ");
     if (!fgets(answer, sizeof(answer), stdin) || (answer[0] != 'y' && answer[0] != 'Y'))
         return gp_err_set(err, GP_EFAIL, "nothing was changed");
     return 0;
@@ -277,6 +304,8 @@ static int print(const struct set_run *run, bool results, struct gp_err *err)
         gp_set_add_undo(&sb, run->targets, run->count, gp_app_machine());
     else if (sb.len > 0)
         gp_strbuf_adds(&sb, "nothing was changed (--dry-run)\n");
+    if (sb.len == 0 && run->options->restore && !run->skipped)
+        gp_strbuf_addf(&sb, "nothing to change: all is as in '%s'\n", run->options->restore);
     int r = gp_app_write(STDOUT_FILENO, &sb, err);
     gp_strbuf_fini(&sb);
     return r;
@@ -338,10 +367,14 @@ static int sum_up(const struct set_run *run, struct gp_err *err)
 {
     struct gp_err first = {0};
     bool mixed = run->skipped;
+    bool any = false;
     for (size_t t = 0; t < run->count; t++) {
         struct gp_err here = {0};
+        if (run->targets[t].left_alone)
+            continue;
         int code = failure_of(&run->targets[t], &here);
-        mixed = mixed || (t > 0 && code != first.code);
+        mixed = mixed || (any && code != first.code);
+        any = true;
         if (!first.code)
             first = here;
     }
@@ -366,38 +399,154 @@ static int apply(struct set_run *run, struct gp_err *err)
     return r < 0 ? r : sum_up(run, err);
 }
 
-static int change(struct set_run *run, struct gp_err *err)
+/* As the driver decides it; the simulated one may be told otherwise. */
+static bool is_root(void)
 {
-    uint32_t controls = run->controls;
-    if (run->options->restore)
-        want_saved(run);
-    else
-        want_assignments(run);
+    const char *told = gp_app_machine() ? getenv("GPULSE_SIM_ROOT") : NULL;
+    return told && *told ? strcmp(told, "0") != 0 : geteuid() == 0;
+}
+
+/* What would change, and what doing it needs. */
+static int dry_run(const struct set_run *run, struct gp_err *err)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(4096);
+    bool any = false;
+    int r = print(run, false, err);
+    if (r < 0)
+        return r;
+    warn_before(run);
+    if (!run->options->yes && warn_losses(run))
+        warn("this will be asked for: add --yes to do it without");
     for (size_t t = 0; t < run->count; t++)
-        for (unsigned id = 0; id < GP_CONTROL__COUNT; id++)
-            if (run->targets[t].changes[id].wanted)
-                controls |= bit((enum gp_control_id)id);
-    for (size_t g = 0; g < run->saved.count; g++) {
-        char words[400];
-        if (run->saved.gpus[g].present)
-            continue;
-        (void)snprintf(words, sizeof(words), "%s %s is not here: left out", run->saved.gpus[g].uuid,
-                       run->saved.gpus[g].name);
-        warn(words);
+        for (unsigned id = 0; run->targets[t].code == 0 && id < GP_CONTROL__COUNT; id++)
+            any = any || is_changing(&run->targets[t], (enum gp_control_id)id);
+    if (any && !is_root()) {
+        add_root_command(&sb, run);
+        warn("you are not root, to whom drivers leave most changes: %s", sb.buf);
     }
-    gp_changer_read(run->changer, controls_to_read(controls));
+    gp_strbuf_fini(&sb);
+    return sum_up(run, err);
+}
+
+/* ---- from a file ---- */
+
+/* The first few of a list. */
+static void add_uuid(struct gp_strbuf *sb, size_t i, const char *uuid)
+{
+    enum { NAMED_MAX = 3 };
+    if (i < NAMED_MAX)
+        gp_strbuf_addf(sb, "%s%s", i ? ", " : "", uuid);
+    else if (i == NAMED_MAX)
+        gp_strbuf_adds(sb, ", …");
+}
+
+/* No GPU of the file is here: a mistake, and no success. */
+static int refuse_file(const struct set_run *run, struct gp_err *err)
+{
+    struct gp_strbuf theirs = GP_STRBUF_INIT(1024), ours = GP_STRBUF_INIT(1024);
+    for (size_t g = 0; g < run->saved.count; g++)
+        add_uuid(&theirs, g, run->saved.gpus[g].uuid);
+    for (size_t t = 0; t < run->count; t++)
+        add_uuid(&ours, t, run->targets[t].uuid);
+    int r = gp_err_set(err, GP_ENODEV, "no GPU of '%s' is here: it is about %s; %s %s",
+                       run->options->restore, run->saved.count ? theirs.buf : "none",
+                       gp_common()->id ? "those of --id are" : "this machine has", ours.buf);
+    gp_strbuf_fini(&theirs);
+    gp_strbuf_fini(&ours);
+    return r;
+}
+
+/* A GPU that cannot say who it is; NULL if there is none. */
+static const struct gp_target *unknown_gpu(const struct set_run *run)
+{
+    for (size_t t = 0; t < run->count; t++)
+        if (run->targets[t].code && !run->targets[t].uuid[0])
+            return &run->targets[t];
+    return NULL;
+}
+
+/* Says which GPUs of the file are not here. */
+static int find_saved(struct set_run *run, struct gp_err *err)
+{
+    const struct gp_target *unknown = unknown_gpu(run);
+    size_t missing = 0;
+    for (size_t g = 0; g < run->saved.count; g++)
+        missing += !run->saved.gpus[g].present;
+    if (missing > 0 && unknown)
+        run->skipped = true;
+    if (missing == run->saved.count && unknown)
+        return gp_err_set(err, unknown->code,
+                          "GPU %u: %s; it is not known whether '%s' is about it", unknown->index,
+                          unknown->words, run->options->restore);
+    if (missing == run->saved.count)
+        return refuse_file(run, err);
+    for (size_t g = 0; g < run->saved.count; g++) {
+        const struct gp_saved_gpu *gpu = &run->saved.gpus[g];
+        if (!gpu->present)
+            warn("%s%s%s is not here: left out", gpu->uuid, gpu->name[0] ? " " : "", gpu->name);
+    }
+    if (missing > 0 && unknown)
+        warn("GPU %u: %s: it may be one of them", unknown->index, unknown->words);
+    return 0;
+}
+
+/* Only what differs is to be set. */
+static void drop_satisfied(struct set_run *run)
+{
+    for (size_t t = 0; t < run->count; t++)
+        for (unsigned id = 0; run->targets[t].code == 0 && id < GP_CONTROL__COUNT; id++)
+            if (!is_changing(&run->targets[t], (enum gp_control_id)id))
+                run->targets[t].changes[id].wanted = false;
+}
+
+/* ---- the change ---- */
+
+static bool can_be_reached(const struct set_run *run)
+{
+    for (size_t t = 0; t < run->count; t++)
+        if (!run->targets[t].left_alone && run->targets[t].code == 0)
+            return true;
+    return false;
+}
+
+/* Fills err with the command for root, where that is what is missing. */
+static int check_all(struct set_run *run, struct gp_err *err)
+{
     int r = check(run, err);
     if (r == GP_EPERM) {
         char words[sizeof(err->text)];
         (void)snprintf(words, sizeof(words), "%s", err->text);
         explain(run, r, words, err);
     }
+    return r;
+}
+
+static int change(struct set_run *run, struct gp_err *err)
+{
+    uint32_t controls = run->controls;
+    int r = 0;
+    if (run->options->restore) {
+        want_saved(run);
+        r = find_saved(run, err);
+    } else {
+        want_assignments(run);
+    }
     if (r < 0)
         return r;
-    if (run->options->dry_run) {
-        r = print(run, false, err);
-        return r < 0 ? r : sum_up(run, err);
-    }
+    for (size_t t = 0; t < run->count; t++)
+        for (unsigned id = 0; id < GP_CONTROL__COUNT; id++)
+            if (run->targets[t].changes[id].wanted)
+                controls |= bit((enum gp_control_id)id);
+    gp_changer_read(run->changer, controls_to_read(controls));
+    if (!can_be_reached(run))
+        return sum_up(run, err);
+    r = check_all(run, err);
+    if (r < 0)
+        return r;
+    if (run->options->restore)
+        drop_satisfied(run);
+    if (run->options->dry_run)
+        return dry_run(run, err);
     r = confirm(run, err);
     if (r < 0)
         return r;
@@ -407,14 +556,29 @@ static int change(struct set_run *run, struct gp_err *err)
 
 /* ---- --show, --list, --save ---- */
 
-/* The GPUs that could not be asked make the result a part of one. */
+/* The GPUs that could not be asked make the result a part of one. One that sleeps is shown so, and
+ * lacks in a file. */
 static int missing(const struct set_run *run, struct gp_err *err)
 {
     for (size_t t = 0; t < run->count; t++)
-        if (run->targets[t].code)
+        if (run->targets[t].code && !(run->options->show && run->targets[t].is_asleep))
             return gp_err_set(err, GP_EPARTIAL, "GPU %u: %s", run->targets[t].index,
                               run->targets[t].words);
     return 0;
+}
+
+/* A file without a setting is not put in the place of one that has some. */
+static int check_save(const struct set_run *run, struct gp_err *err)
+{
+    for (size_t t = 0; t < run->count; t++)
+        if (run->targets[t].code == 0 && !run->targets[t].is_mig)
+            return 0;
+    for (size_t t = 0; t < run->count; t++)
+        if (run->targets[t].code)
+            return gp_err_set(err, run->targets[t].code, "GPU %u: %s; nothing is saved",
+                              run->targets[t].index, run->targets[t].words);
+    return gp_err_set(err, GP_EUSAGE,
+                      "the settings of a MIG instance end with it: name its GPU to save them");
 }
 
 static int show(struct set_run *run, struct gp_err *err)
@@ -422,14 +586,17 @@ static int show(struct set_run *run, struct gp_err *err)
     struct gp_strbuf sb = GP_STRBUF_INIT(64 << 20);
     const struct gp_value *host = gp_changer_host(run->changer);
     gp_changer_read(run->changer, ALL_CONTROLS);
+    int r = run->options->save ? check_save(run, err) : 0;
+    if (r < 0)
+        return r;
     if (run->options->save)
         gp_set_add_settings(&sb, run->targets, run->count, host);
     else if (strcmp(run->options->format, "json") == 0)
         gp_set_add_values_json(&sb, run->targets, run->count, host);
     else
         gp_set_add_values(&sb, run->targets, run->count);
-    int r = run->options->save ? gp_saved_write(run->options->save, &sb, err)
-                               : gp_app_write(STDOUT_FILENO, &sb, err);
+    r = run->options->save ? gp_saved_write(run->options->save, &sb, err)
+                           : gp_app_write(STDOUT_FILENO, &sb, err);
     gp_strbuf_fini(&sb);
     return r < 0 ? r : missing(run, err);
 }
@@ -448,9 +615,19 @@ static int list(const struct set_options *o, struct gp_err *err)
 
 /* ---- running ---- */
 
+static void tell_wait(const char *whom)
+{
+    uint64_t most_ns = gp_app_timeout_ns(CHANGE_TIMEOUT_S * GP_NS_PER_S);
+    warn("waiting for %s, at most %.0f s", whom, (double)most_ns / 1e9);
+}
+
 static int open_changer(struct set_run *run, struct gp_err *err)
 {
-    struct gp_changer_config config = {.timeout_ns = gp_app_timeout_ns(TIMEOUT_S * GP_NS_PER_S)};
+    const struct set_options *o = run->options;
+    bool looks = o->show || o->save || o->dry_run;
+    uint64_t timeout_s = looks ? LOOK_TIMEOUT_S : CHANGE_TIMEOUT_S;
+    struct gp_changer_config config = {.timeout_ns = gp_app_timeout_ns(timeout_s * GP_NS_PER_S),
+                                       .on_wait = looks ? NULL : tell_wait};
     int r = gp_app_source(&config.source, &config.selection, err);
     if (r == 0)
         r = gp_changer_new(&config, &run->changer, err);
@@ -512,7 +689,8 @@ const struct gp_cmd gp_cmd_set = {
     .description =
         "Each change is shown as old -> new, applied, read back, and followed by the command that "
         "undoes it. All values are checked against what each GPU allows before the first one is "
-        "set. Most changes need root.\n\n"
+        "set. Most changes need root. Where a setting can be reset, default, reset and auto all do "
+        "so.\n\n"
         "Many settings last only as long as the driver keeps the GPU initialised; "
         "persistence-mode=on keeps it so. --save and --restore carry them over a reboot; the "
         "systemd unit gpulse-restore.service does so with /etc/gpulse/settings.json.",
@@ -524,6 +702,7 @@ const struct gp_cmd gp_cmd_set = {
                 "gpulse set --save settings.json\tbefore a reboot\n"
                 "gpulse set --restore settings.json\tbehind it\n",
     .options = options,
+    .without = "release-when-idle",
     .complete = GP_COMPLETE_CONTROLS,
     .run = set_main,
 };

@@ -1,13 +1,12 @@
 #include "cmd/set_file.h"
 
 #include "base/err.h"
-#include "base/io.h"
+#include "base/outfile.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"
 #include "cmd/app.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +36,18 @@ static int load(const char *path, json_t **ret, struct gp_err *err)
     return r;
 }
 
+/* The value as it is typed. */
+static const char *word_of(const json_t *value, char word[32])
+{
+    if (json_is_string(value))
+        return json_string_value(value);
+    if (json_is_integer(value))
+        (void)snprintf(word, 32, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+    else
+        (void)snprintf(word, 32, "%.3f", json_real_value(value));
+    return word;
+}
+
 static int read_settings(const char *path, json_t *settings, struct gp_saved_gpu *gpu,
                          struct gp_err *err)
 {
@@ -46,14 +57,15 @@ static int read_settings(const char *path, json_t *settings, struct gp_saved_gpu
     {
         enum gp_control_id id;
         struct gp_err why = {0};
+        char word[32];
         if (gp_control_find(name, strlen(name), &id, &why) < 0)
             return gp_err_set(err, GP_EFORMAT, "%s: %s: %s", path, gpu->uuid, why.text);
         if (gp_control_table[id].kind == GP_CONTROL_CLEAR)
             return gp_err_set(err, GP_EFORMAT, "%s: %s: %s is no setting", path, gpu->uuid, name);
-        if (!json_is_string(value))
-            return gp_err_set(err, GP_EFORMAT, "%s: %s: %s: expected a string", path, gpu->uuid,
-                              name);
-        if (gp_control_parse(id, json_string_value(value), &gpu->values[id], &why) < 0)
+        if (!json_is_string(value) && !json_is_number(value))
+            return gp_err_set(err, GP_EFORMAT, "%s: %s: %s: expected a text or a number", path,
+                              gpu->uuid, name);
+        if (gp_control_parse(id, word_of(value, word), &gpu->values[id], &why) < 0)
             return gp_err_set(err, GP_EFORMAT, "%s: %s: %s", path, gpu->uuid, why.text);
         gpu->has[id] = true;
     }
@@ -121,40 +133,25 @@ void gp_saved_fini(struct gp_saved *saved)
     *saved = (struct gp_saved){0};
 }
 
-static int cannot_write(const char *path, int error, struct gp_err *err)
-{
-    return gp_err_set(err, GP_EIO, "cannot write '%s': %s", path, strerror(error));
-}
-
-/* 0 or −errno. */
-static int write_file(const char *path, const struct gp_strbuf *text)
-{
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0)
-        return -errno;
-    int r = gp_io_write_all(fd, text->buf, text->len);
-    if (r == 0 && fsync(fd) != 0 && errno != EINVAL)
-        r = -errno;
-    if (close(fd) != 0 && r == 0)
-        r = -errno;
-    return r;
-}
-
+/* A link leads to the file that is replaced; a device is written to. */
 int gp_saved_write(const char *path, const struct gp_strbuf *text, struct gp_err *err)
 {
-    char temporary[GP_PATH_SIZE];
     struct stat st;
     if (strcmp(path, "-") == 0 || text->error)
         return gp_app_write(STDOUT_FILENO, text, err);
-    int n = snprintf(temporary, sizeof(temporary), "%s.new", path);
-    if (n < 0 || (size_t)n >= sizeof(temporary))
-        return cannot_write(path, ENAMETOOLONG, err);
-    /* What is there and no plain file (a device, a link) is not put in the place of. */
-    bool in_place = lstat(path, &st) == 0 && !S_ISREG(st.st_mode);
-    int r = write_file(in_place ? path : temporary, text);
-    if (r == 0 && !in_place && rename(temporary, path) != 0)
-        r = -errno;
-    if (r < 0 && !in_place)
-        (void)unlink(temporary);
-    return r < 0 ? cannot_write(path, -r, err) : 0;
+    char *real = realpath(path, NULL);
+    const struct gp_outfile_config config = {.path = real ? real : path};
+    int r;
+    if (stat(config.path, &st) == 0 && !S_ISREG(st.st_mode)) {
+        struct gp_outfile f;
+        r = gp_outfile_open(&f, &config, err);
+        if (r == 0)
+            r = gp_outfile_write(&f, text->buf, text->len, err);
+        int c = gp_outfile_close(&f, r < 0 ? NULL : err);
+        r = r < 0 ? r : c;
+    } else {
+        r = gp_outfile_replace(config.path, text->buf, text->len, true, err);
+    }
+    free(real);
+    return r;
 }

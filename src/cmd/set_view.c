@@ -55,7 +55,7 @@ void gp_set_add_list_json(struct gp_strbuf *sb)
                                                     "name", c->name, "summary", c->summary, "value",
                                                     c->syntax, "needs", c->needs, "takes_effect",
                                                     c->takes_effect, "lasts", c->lasts, "unit",
-                                                    c->unit, "destroys", c->destroys));
+                                                    c->unit, "destroys", c->loses != NULL));
     }
     gp_json_add(sb, json_pack("{s:s, s:o}", "schema", "gpulse.control-list/1", "controls", list),
                 2);
@@ -107,16 +107,20 @@ static void add_range(struct gp_strbuf *sb, enum gp_control_id id, const struct 
     }
 }
 
+/* A value that is too long for its column has the range on a line of its own. */
 static void add_row(struct gp_strbuf *sb, enum gp_control_id id, const struct gp_setting *s)
 {
+    enum { NAME_COLUMNS = 20, VALUE_COLUMNS = 26 };
     struct gp_strbuf value = GP_STRBUF_INIT(1024);
     struct gp_strbuf range = GP_STRBUF_INIT(1024);
     add_value(&value, id, s);
     add_range(&range, id, s);
-    if (range.len > 0)
-        gp_strbuf_addf(sb, "  %-20s %-26s %s\n", gp_control_table[id].name, value.buf, range.buf);
-    else
-        gp_strbuf_addf(sb, "  %-20s %s\n", gp_control_table[id].name, value.buf);
+    gp_strbuf_addf(sb, "  %-*s %s", NAME_COLUMNS, gp_control_table[id].name, value.buf);
+    if (range.len > 0 && value.len > VALUE_COLUMNS)
+        gp_strbuf_addf(sb, "\n%*s%s", NAME_COLUMNS + VALUE_COLUMNS + 4, "", range.buf);
+    else if (range.len > 0)
+        gp_strbuf_addf(sb, "%*s%s", VALUE_COLUMNS - (int)value.len + 1, "", range.buf);
+    gp_strbuf_addc(sb, '\n');
     gp_strbuf_fini(&value);
     gp_strbuf_fini(&range);
 }
@@ -127,7 +131,8 @@ void gp_set_add_values(struct gp_strbuf *sb, const struct gp_target *targets, si
         const struct gp_target *target = &targets[t];
         gp_strbuf_adds(sb, t ? "\n" : "");
         gp_set_add_target(sb, target);
-        gp_strbuf_addf(sb, "  %s  %s\n", target->name, target->uuid);
+        gp_strbuf_addf(sb, "%s%s%s%s\n", target->name[0] ? "  " : "", target->name,
+                       target->uuid[0] ? "  " : "", target->uuid);
         if (target->code) {
             gp_strbuf_addf(sb, "  %s\n", target->words);
             continue;
@@ -158,19 +163,30 @@ static json_t *new_document(const char *schema, const struct gp_value *host)
     return document;
 }
 
+/* Controls whose value is one number, in JSON too; the others have a text, as it is typed. */
+static bool is_number(enum gp_control_id id)
+{
+    enum gp_control_kind kind = gp_control_table[id].kind;
+    return kind == GP_CONTROL_WATTS || kind == GP_CONTROL_OFFSET;
+}
+
+/* In the unit of the control; whole numbers stay whole. */
+static json_t *json_number(enum gp_control_id id, int64_t n)
+{
+    if (gp_control_table[id].kind != GP_CONTROL_WATTS)
+        return json_integer(n);
+    return n % 1000 ? json_real((double)n / 1e3) : json_integer(n / 1000);
+}
+
 static json_t *json_value(enum gp_control_id id, const struct gp_control_value *value)
 {
+    if (is_number(id))
+        return json_number(id, value->n[0]);
     struct gp_strbuf text = GP_STRBUF_INIT(1024);
     gp_control_format(&text, id, value, false);
     json_t *json = json_string(text.buf);
     gp_strbuf_fini(&text);
     return json;
-}
-
-static json_t *json_limit(enum gp_control_id id, int64_t n)
-{
-    return gp_control_table[id].kind == GP_CONTROL_WATTS ? json_real((double)n / 1e3)
-                                                         : json_integer(n);
 }
 
 static json_t *json_setting(enum gp_control_id id, const struct gp_setting *s)
@@ -187,8 +203,8 @@ static json_t *json_setting(enum gp_control_id id, const struct gp_setting *s)
     if (s->has_pending)
         (void)json_object_set_new(json, "pending", json_value(id, &s->pending));
     if (s->has_range) {
-        (void)json_object_set_new(json, "min", json_limit(id, s->min));
-        (void)json_object_set_new(json, "max", json_limit(id, s->max));
+        (void)json_object_set_new(json, "min", json_number(id, s->min));
+        (void)json_object_set_new(json, "max", json_number(id, s->max));
     }
     if (s->has_fallback)
         (void)json_object_set_new(json, "default", json_value(id, &s->fallback));
@@ -197,14 +213,20 @@ static json_t *json_setting(enum gp_control_id id, const struct gp_setting *s)
     return json;
 }
 
+/* A GPU that cannot say who it is has none. */
+static json_t *json_known(const char *text)
+{
+    return *text ? json_string(text) : json_null();
+}
+
 static json_t *json_target(const struct gp_target *target)
 {
     json_t *json = json_object();
     (void)json_object_set_new(json, "index", json_integer(target->index));
     if (target->is_mig)
         (void)json_object_set_new(json, "instance", json_integer(target->mig_index));
-    (void)json_object_set_new(json, "uuid", json_string(target->uuid));
-    (void)json_object_set_new(json, "name", json_string(target->name));
+    (void)json_object_set_new(json, "uuid", json_known(target->uuid));
+    (void)json_object_set_new(json, "name", json_known(target->name));
     if (target->code)
         (void)json_object_set_new(json, "error", json_string(target->words));
     return json;
@@ -253,6 +275,12 @@ void gp_set_add_settings(struct gp_strbuf *sb, const struct gp_target *targets, 
         (void)json_array_append_new(list, json);
     }
     json_t *document = new_document("gpulse.settings/1", host);
+    json_t *units = json_object();
+    for (unsigned id = 0; id < GP_CONTROL__COUNT; id++)
+        if (is_number((enum gp_control_id)id))
+            (void)json_object_set_new(units, gp_control_table[id].name,
+                                      json_string(gp_control_table[id].unit));
+    (void)json_object_set_new(document, "units", units);
     (void)json_object_set_new(document, "gpus", list);
     gp_json_add(sb, document, 2);
     gp_strbuf_addc(sb, '\n');
@@ -271,7 +299,8 @@ static bool is_half_done(const struct gp_target *target, enum gp_control_id id)
            !gp_control_satisfies(id, &after->value, &before->value);
 }
 
-static void add_result(struct gp_strbuf *sb, const struct gp_target *target, enum gp_control_id id)
+static void add_result(struct gp_strbuf *sb, const struct gp_target *target, enum gp_control_id id,
+                       enum gp_outcome outcome)
 {
     static const char *const words[] = {
         [GP_OUTCOME_NONE] = "not tried",
@@ -282,9 +311,9 @@ static void add_result(struct gp_strbuf *sb, const struct gp_target *target, enu
         [GP_OUTCOME_FAILED] = "failed: ",
         [GP_OUTCOME_HUNG] = "",
     };
-    enum gp_outcome outcome = gp_target_outcome(target, id);
     const struct gp_change *change = &target->changes[id];
-    gp_strbuf_addf(sb, "  %s", words[outcome]);
+    bool waits = outcome == GP_OUTCOME_SAME && target->settings[id].has_pending;
+    gp_strbuf_addf(sb, "  %s%s", words[outcome], waits ? " after a reset" : "");
     if (target->code)
         gp_strbuf_adds(sb, target->words);
     else if (outcome == GP_OUTCOME_FAILED)
@@ -302,6 +331,7 @@ static void add_result(struct gp_strbuf *sb, const struct gp_target *target, enu
 static void add_change(struct gp_strbuf *sb, const struct gp_target *target, enum gp_control_id id,
                        bool results)
 {
+    enum { RESULT_COLUMN = 48 };
     size_t start = sb->len;
     gp_set_add_target(sb, target);
     gp_strbuf_addf(sb, "  %s: ", gp_control_table[id].name);
@@ -310,13 +340,36 @@ static void add_change(struct gp_strbuf *sb, const struct gp_target *target, enu
         gp_strbuf_adds(sb, " -> ");
     }
     gp_control_format(sb, id, &target->changes[id].value, true);
-    if (results && !sb->error) {
-        enum { RESULT_COLUMN = 48 };
+    /* Without results: what would be left alone, and who cannot be asked. */
+    bool told = results || target->code || !gp_target_needs(target, id);
+    enum gp_outcome outcome =
+        results || target->code ? gp_target_outcome(target, id) : GP_OUTCOME_SAME;
+    if (told && !sb->error) {
         size_t width = sb->len - start;
         gp_strbuf_fill(sb, ' ', width < RESULT_COLUMN ? RESULT_COLUMN - width : 0);
-        add_result(sb, target, id);
+        add_result(sb, target, id, outcome);
     }
     gp_strbuf_addc(sb, '\n');
+}
+
+bool gp_set_takes_away(const struct gp_target *target, enum gp_control_id id)
+{
+    const struct gp_setting *now = &target->settings[id];
+    if (target->code || !gp_control_table[id].loses || !target->changes[id].wanted ||
+        !gp_target_needs(target, id))
+        return false;
+    /* partitions that are only added take nothing away */
+    return id != GP_CONTROL_MIG_INSTANCES || !now->known || now->value.text[0];
+}
+
+void gp_set_add_loss(struct gp_strbuf *sb, const struct gp_target *target, enum gp_control_id id)
+{
+    gp_set_add_target(sb, target);
+    gp_strbuf_addf(sb, ": %s=", gp_control_table[id].name);
+    gp_control_format(sb, id, &target->changes[id].value, false);
+    gp_strbuf_addf(sb, ": %s (now ", gp_control_table[id].loses);
+    add_value(sb, id, &target->settings[id]);
+    gp_strbuf_addc(sb, ')');
 }
 
 void gp_set_add_changes(struct gp_strbuf *sb, const struct gp_target *targets, size_t count,
@@ -338,12 +391,14 @@ static bool may_have_changed(const struct gp_target *target, enum gp_control_id 
            outcome == GP_OUTCOME_HUNG;
 }
 
-/* " NAME=OLD"; nothing where there is no way back. */
-static void add_old(struct gp_strbuf *sb, enum gp_control_id id, const struct gp_setting *old)
+/* " NAME=OLD"; nothing where there is no way back: where the driver does not tell what was, the way
+ * is a reset, but that of a reset nobody knows. */
+static void add_old(struct gp_strbuf *sb, const struct gp_target *target, enum gp_control_id id)
 {
     const struct gp_control *control = &gp_control_table[id];
+    const struct gp_setting *old = &target->settings[id];
     if (control->kind == GP_CONTROL_CLEAR || old->status != GP_STATUS_OK ||
-        (!old->known && !control->automatic))
+        (!old->known && (!control->automatic || target->changes[id].value.automatic)))
         return;
     struct gp_strbuf value = GP_STRBUF_INIT(1024);
     if (old->known)
@@ -364,6 +419,11 @@ static bool took_instances(const struct gp_target *target)
            !target->changes[GP_CONTROL_MIG_INSTANCES].wanted;
 }
 
+static bool brings_instances(const char *assignments)
+{
+    return strstr(assignments, " mig-instances=") && !strstr(assignments, " mig-instances=none");
+}
+
 void gp_set_add_program(struct gp_strbuf *sb, const char *machine)
 {
     gp_strbuf_adds(sb, "gpulse");
@@ -382,14 +442,15 @@ void gp_set_add_undo(struct gp_strbuf *sb, const struct gp_target *targets, size
         for (unsigned id = 0; id < GP_CONTROL__COUNT; id++)
             if (target->changes[id].wanted && may_have_changed(target, (enum gp_control_id)id) &&
                 !(target->is_mig && id == GP_CONTROL_MIG_INSTANCES))
-                add_old(&old, (enum gp_control_id)id, &target->settings[id]);
+                add_old(&old, target, (enum gp_control_id)id);
         if (took_instances(target))
-            add_old(&old, GP_CONTROL_MIG_INSTANCES, &target->settings[GP_CONTROL_MIG_INSTANCES]);
+            add_old(&old, target, GP_CONTROL_MIG_INSTANCES);
         if (old.len > 0) {
             gp_strbuf_adds(sb, "undo: ");
             gp_set_add_program(sb, machine);
-            gp_strbuf_addf(sb, " set%s -i %s%s\n", old.buf, target->uuid,
-                           strstr(old.buf, " mig-") ? " --yes" : "");
+            gp_strbuf_addf(sb, " set%s -i %s%s%s\n", old.buf, target->uuid,
+                           strstr(old.buf, " mig-") ? " --yes" : "",
+                           brings_instances(old.buf) ? "  # with new UUIDs" : "");
         }
         gp_strbuf_fini(&old);
     }

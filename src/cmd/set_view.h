@@ -20,6 +20,10 @@ void gp_set_add_values_json(struct gp_strbuf *sb, const struct gp_target *target
 void gp_set_add_settings(struct gp_strbuf *sb, const struct gp_target *targets, size_t count,
                          const struct gp_value *host);
 
+/* Whether a wanted change takes away what no other brings back; and what that is, for people. */
+bool gp_set_takes_away(const struct gp_target *target, enum gp_control_id id);
+void gp_set_add_loss(struct gp_strbuf *sb, const struct gp_target *target, enum gp_control_id id);
+
 /* A line for each wanted change: old -> new, and with `results` how it went. */
 void gp_set_add_changes(struct gp_strbuf *sb, const struct gp_target *targets, size_t count,
                         bool results);

@@ -145,6 +145,23 @@ bool gp_selection_matches(struct gp_selection *selection, unsigned index, const 
     return any;
 }
 
+/* Whether one GPU that has said who it is, and no other, matches. A beginning of a UUID may fit to
+ * several; an index matches before its GPU has said anything. */
+static bool names_one(const struct gp_select_term *term)
+{
+    enum { UUID_LENGTH = 40 }; /* "GPU-" and 36 characters */
+    return term->kind == GP_SELECT_BUS ||
+           (term->kind == GP_SELECT_UUID && strlen(term->text) == UUID_LENGTH);
+}
+
+bool gp_selection_is_settled(const struct gp_selection *selection)
+{
+    for (size_t i = 0; i < selection->count; i++)
+        if (!selection->terms[i].matched || !names_one(&selection->terms[i]))
+            return false;
+    return selection->count > 0;
+}
+
 int gp_selection_check(const struct gp_selection *selection, unsigned gpu_count, struct gp_err *err)
 {
     for (size_t i = 0; i < selection->count; i++)

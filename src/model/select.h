@@ -44,6 +44,9 @@ bool gp_selection_names_mig(const struct gp_selection *selection);
 bool gp_selection_matches(struct gp_selection *selection, unsigned index, const char *uuid,
                           const char *bus_id, const char *name);
 
+/* True if every term is a whole UUID or a PCI address and has matched: no other GPU is meant. */
+bool gp_selection_is_settled(const struct gp_selection *selection);
+
 /* After all GPUs have been asked: GP_ENODEV names the first term that matched none. */
 int gp_selection_check(const struct gp_selection *selection, unsigned gpu_count,
                        struct gp_err *err) GP_MUST_CHECK;

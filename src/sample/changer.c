@@ -13,6 +13,7 @@
 struct gpu {
     struct gp_source_device *device; /* NULL: not taken hold of */
     struct gp_reading *reading;      /* its identity, and that of its instances */
+    bool skipped;                    /* its index says already that it is not chosen */
     gp_call_name call;
     atomic_bool out; /* left alone: a thread is inside the driver, or none could be had */
     struct gp_target *first;
@@ -32,6 +33,7 @@ struct gp_changer {
     struct gp_err open_err;
     bool opened;
     bool stuck;
+    bool choosing;     /* who they are is being asked */
     uint32_t controls; /* that are being read */
 };
 
@@ -69,14 +71,14 @@ static void take_hold(void *ctx, size_t i)
     struct gp_changer *c = ctx;
     struct gpu *gpu = &c->gpus[i];
     const struct gp_source_ops *ops = c->config.source->ops;
-    if (gpu->reading &&
+    if (gpu->reading && !gpu->skipped &&
         ops->attach(c->config.source, (unsigned)i, &gpu->call, &gpu->device, gpu->reading) == 0)
         ops->read(gpu->device, &c->identity, gpu->reading);
 }
 
 static void read_target(struct gp_changer *c, struct gp_target *target)
 {
-    for (unsigned id = 0; id < GP_CONTROL__COUNT; id++)
+    for (unsigned id = 0; !target->left_alone && id < GP_CONTROL__COUNT; id++)
         if (c->controls & 1u << id)
             c->config.source->ops->controls->read(target->device, (enum gp_control_id)id,
                                                   &target->settings[id]);
@@ -90,13 +92,11 @@ static void read_gpu(void *ctx, size_t i)
         read_target(c, &gpu->first[t]);
 }
 
-/* Whether the device is asked at all: what is as it should be is left alone. */
-static bool is_needed(const struct gp_target *target, enum gp_control_id id)
+bool gp_target_needs(const struct gp_target *target, enum gp_control_id id)
 {
     const struct gp_setting *now = &target->settings[id];
-    const struct gp_change *change = &target->changes[id];
-    return !now->known || now->has_pending ||
-           !gp_control_satisfies(id, &now->value, &change->value);
+    const struct gp_control_value *to_be = now->has_pending ? &now->pending : &now->value;
+    return !now->known || !gp_control_satisfies(id, to_be, &target->changes[id].value);
 }
 
 static void check_target(struct gp_changer *c, struct gp_target *target)
@@ -104,7 +104,7 @@ static void check_target(struct gp_changer *c, struct gp_target *target)
     for (unsigned id = 0; id < GP_CONTROL__COUNT; id++) {
         struct gp_err err = {0};
         struct gp_change *change = &target->changes[id];
-        if (!change->wanted || !is_needed(target, (enum gp_control_id)id))
+        if (!change->wanted)
             continue;
         change->code = c->config.source->ops->controls->check(
             target->device, (enum gp_control_id)id, &change->value, &err);
@@ -142,7 +142,7 @@ static bool apply_change(struct gp_changer *c, struct gp_target *target, enum gp
 {
     struct gp_change *change = &target->changes[id];
     struct gp_err err = {0};
-    if (!is_needed(target, id)) {
+    if (!gp_target_needs(target, id)) {
         change->after = target->settings[id];
         change->outcome = GP_OUTCOME_SAME;
         return true;
@@ -173,6 +173,89 @@ static void apply_gpu(void *ctx, size_t i)
 
 /* ---- on the caller's side ---- */
 
+static void set_text(char *out, size_t size, const struct gp_value *values, enum gp_metric m)
+{
+    const struct gp_value *v = &values[m - GP_DEVICE__FIRST];
+    (void)snprintf(out, size, "%s", v->status == GP_STATUS_OK && v->s ? v->s : "");
+}
+
+/* What a GPU or instance can be chosen by. */
+struct identity {
+    char uuid[96], bus[32], name[128];
+};
+
+static bool is_chosen(struct gp_changer *c, unsigned index, const struct gp_value *values,
+                      struct identity *ret)
+{
+    set_text(ret->uuid, sizeof(ret->uuid), values, GP_UUID);
+    set_text(ret->bus, sizeof(ret->bus), values, GP_PCI_BUS_ID);
+    set_text(ret->name, sizeof(ret->name), values, GP_NAME);
+    return gp_selection_matches(c->config.selection, index, ret->uuid[0] ? ret->uuid : NULL,
+                                ret->bus[0] ? ret->bus : NULL, ret->name[0] ? ret->name : NULL);
+}
+
+static bool is_chosen_instance(struct gp_changer *c, const struct gp_mig_reading *mig)
+{
+    char uuid[96];
+    set_text(uuid, sizeof(uuid), mig->values, GP_UUID);
+    return gp_selection_matches(c->config.selection, UINT32_MAX, uuid, NULL, NULL);
+}
+
+/* Whether the GPUs that have answered are all that were asked for. */
+static bool is_settled(struct gp_changer *c, const bool *done)
+{
+    for (unsigned i = 0; i < c->gpu_count; i++) {
+        const struct gp_reading *reading = done[i] ? c->gpus[i].reading : NULL;
+        struct identity identity;
+        if (!reading)
+            continue;
+        (void)is_chosen(c, i, reading->values, &identity);
+        for (size_t m = 0; m < reading->mig_count; m++)
+            (void)is_chosen_instance(c, &reading->mig[m]);
+    }
+    return gp_selection_is_settled(c->config.selection);
+}
+
+/* Patience is at its end: nobody waits for a GPU that was not asked for; whom else one waits for is
+ * told. */
+static bool waits_on(void *ctx, const bool *done)
+{
+    struct gp_changer *c = ctx;
+    char whom[200] = "";
+    size_t used = 0;
+    if (c->choosing && is_settled(c, done))
+        return false;
+    for (unsigned i = 0; i < c->gpu_count && used < sizeof(whom); i++) {
+        const char *call = atomic_load_explicit(&c->gpus[i].call, memory_order_relaxed);
+        if (!done[i])
+            used += (size_t)snprintf(whom + used, sizeof(whom) - used, "%sGPU %u (%s)",
+                                     used ? ", " : "", i, call ? call : "not started");
+    }
+    if (c->config.on_wait)
+        c->config.on_wait(whom);
+    return true;
+}
+
+static bool waits_on_driver(void *ctx, const bool *done)
+{
+    const struct gp_changer *c = ctx;
+    (void)done;
+    if (c->config.on_wait)
+        c->config.on_wait("the driver to start (nvmlInit)");
+    return true;
+}
+
+static struct gp_errands errands_of(struct gp_changer *c, void (*work)(void *ctx, size_t i),
+                                    size_t count, bool (*on_wait)(void *ctx, const bool *done))
+{
+    return (struct gp_errands){.work = work,
+                               .ctx = c,
+                               .count = count,
+                               .timeout_ns = c->config.timeout_ns,
+                               .waits_on = on_wait,
+                               .patience_ns = GP_CHANGER_PATIENCE_S * GP_NS_PER_S};
+}
+
 static void describe_silence(const struct gp_changer *c, const struct gpu *gpu,
                              struct gp_target *target)
 {
@@ -185,8 +268,9 @@ static void describe_silence(const struct gp_changer *c, const struct gpu *gpu,
 /* Runs a step on all GPUs; those that are not done in time are out. */
 static void run_step(struct gp_changer *c, void (*step)(void *ctx, size_t i))
 {
+    const struct gp_errands errands = errands_of(c, step, c->gpu_count, waits_on);
     bool *done = calloc(c->gpu_count ? c->gpu_count : 1, sizeof(*done));
-    if (done && !gp_errands_run(step, c, c->gpu_count, c->config.timeout_ns, done))
+    if (done && !gp_errands_run(&errands, done))
         c->stuck = true;
     for (unsigned i = 0; i < c->gpu_count; i++) {
         struct gpu *gpu = &c->gpus[i];
@@ -198,12 +282,6 @@ static void run_step(struct gp_changer *c, void (*step)(void *ctx, size_t i))
                 describe_silence(c, gpu, &gpu->first[t]);
     }
     free(done);
-}
-
-static void set_text(char *out, size_t size, const struct gp_value *values, enum gp_metric m)
-{
-    const struct gp_value *v = &values[m - GP_DEVICE__FIRST];
-    (void)snprintf(out, size, "%s", v->status == GP_STATUS_OK && v->s ? v->s : "");
 }
 
 static struct gp_target *add_target(struct gp_changer *c, unsigned index,
@@ -227,8 +305,12 @@ static void describe_failure(const struct gp_changer *c, const struct gpu *gpu,
     if (atomic_load(&gpu->out)) {
         describe_silence(c, gpu, target);
     } else if (!gpu->reading || gpu->reading->status != GP_STATUS_OK) {
-        bool denied = gpu->reading && gpu->reading->status == GP_STATUS_NO_PERMISSION;
-        target->code = !gpu->reading ? GP_ENOMEM : denied ? GP_EPERM : GP_EDRIVER;
+        enum gp_status status = gpu->reading ? gpu->reading->status : GP_STATUS_NONE;
+        target->is_asleep = status == GP_STATUS_ASLEEP;
+        target->code = !gpu->reading                       ? GP_ENOMEM
+                       : status == GP_STATUS_NO_PERMISSION ? GP_EPERM
+                       : target->is_asleep                 ? GP_EFAIL
+                                                           : GP_EDRIVER;
         (void)snprintf(target->words, sizeof(target->words), "%s",
                        gpu->reading ? gpu->reading->status_text : "out of memory");
     }
@@ -243,40 +325,52 @@ static void choose(struct gp_changer *c, unsigned index)
     bool out = atomic_load(&gpu->out);
     const struct gp_reading *reading = out ? NULL : gpu->reading;
     const struct gp_value *values = reading ? reading->values : nothing;
-    char uuid[96], bus[32], name[128];
-    set_text(uuid, sizeof(uuid), values, GP_UUID);
-    set_text(bus, sizeof(bus), values, GP_PCI_BUS_ID);
-    set_text(name, sizeof(name), values, GP_NAME);
-    bool matches = gp_selection_matches(selection, index, uuid[0] ? uuid : NULL,
-                                        bus[0] ? bus : NULL, name[0] ? name : NULL);
+    struct identity identity;
+    bool matches = is_chosen(c, index, values, &identity);
     /* Who cannot say its name is not left out of a choice by name. */
-    if (matches || (!name[0] && gp_selection_names_models(selection)))
+    if (matches || (!identity.name[0] && gp_selection_names_models(selection)))
         describe_failure(c, gpu, add_target(c, index, values));
     for (size_t m = 0; reading && selection->count > 0 && !matches && m < reading->mig_count; m++) {
         const struct gp_mig_reading *mig = &reading->mig[m];
-        set_text(uuid, sizeof(uuid), mig->values, GP_UUID);
-        if (!gp_selection_matches(selection, UINT32_MAX, uuid, NULL, NULL))
+        if (!is_chosen_instance(c, mig))
             continue;
         struct gp_target *target = add_target(c, index, mig->values);
         target->is_mig = true;
         target->mig_index = mig->index;
         target->device = c->config.source->ops->controls->instance(gpu->device, m);
         if (!target->name[0])
-            set_text(target->name, sizeof(target->name), values, GP_NAME);
+            (void)snprintf(target->name, sizeof(target->name), "%s", identity.name);
     }
     for (size_t t = 0; !out && t < gpu->target_count; t++)
         if (!gpu->first[t].is_mig)
             gpu->first[t].device = gpu->device;
 }
 
+/* A GPU that does not say who it is may be the one that was asked for. */
+static int check_selection(struct gp_changer *c, struct gp_err *err)
+{
+    struct gp_err why = {0};
+    int r = gp_selection_check(c->config.selection, c->gpu_count, &why);
+    for (unsigned i = 0; r < 0 && i < c->gpu_count; i++)
+        if (atomic_load(&c->gpus[i].out))
+            return gp_err_set(err, r, "%s; GPU %u, which does not answer, may be it", why.text, i);
+    return r < 0 ? gp_err_set(err, r, "%s", why.text) : 0;
+}
+
 static int take_gpus(struct gp_changer *c, struct gp_err *err)
 {
     size_t room = c->gpu_count;
+    bool by_index = gp_selection_is_by_index(c->config.selection);
     c->gpus = calloc(c->gpu_count, sizeof(*c->gpus));
-    for (unsigned i = 0; c->gpus && i < c->gpu_count; i++)
+    for (unsigned i = 0; c->gpus && i < c->gpu_count; i++) {
         c->gpus[i].reading = gp_reading_new();
+        c->gpus[i].skipped =
+            by_index && !gp_selection_matches(c->config.selection, i, NULL, NULL, NULL);
+    }
+    c->choosing = true;
     if (c->gpus)
         run_step(c, take_hold);
+    c->choosing = false;
     for (unsigned i = 0; c->gpus && i < c->gpu_count; i++)
         if (!atomic_load(&c->gpus[i].out) && c->gpus[i].reading)
             room += c->gpus[i].reading->mig_count;
@@ -285,13 +379,14 @@ static int take_gpus(struct gp_changer *c, struct gp_err *err)
         return gp_err_set(err, GP_ENOMEM, "out of memory for %u GPUs", c->gpu_count);
     for (unsigned i = 0; i < c->gpu_count; i++)
         choose(c, i);
-    return gp_selection_check(c->config.selection, c->gpu_count, err);
+    return check_selection(c, err);
 }
 
 static int open_session(struct gp_changer *c, struct gp_err *err)
 {
+    const struct gp_errands errands = errands_of(c, open_source, 1, waits_on_driver);
     bool done;
-    if (!gp_errands_run(open_source, c, 1, c->config.timeout_ns, &done)) {
+    if (!gp_errands_run(&errands, &done)) {
         c->stuck = true;
         return gp_thread_no_start(GP_ETIMEOUT, c->config.timeout_ns, err);
     }
@@ -376,8 +471,8 @@ bool gp_changer_free(struct gp_changer *c)
     bool closed = true;
     if (!c)
         return true;
-    if (c->stuck ||
-        (c->opened && !gp_errands_run(close_source, c, 1, c->config.timeout_ns, &closed)))
+    const struct gp_errands closing = errands_of(c, close_source, 1, NULL);
+    if (c->stuck || (c->opened && !gp_errands_run(&closing, &closed)))
         return false;
     for (unsigned i = 0; c->gpus && i < c->gpu_count; i++)
         gp_reading_unref(c->gpus[i].reading);

@@ -13,11 +13,15 @@ struct gp_changer_config {
     struct gp_source *source; /* becomes the changer's */
     uint64_t timeout_ns;      /* for each of the steps */
     struct gp_selection *selection;
+    /* Told when a step takes longer than patience: "GPU 4 (call)". NULL: nobody is. */
+    void (*on_wait)(const char *whom);
 };
+
+enum { GP_CHANGER_PATIENCE_S = 2 };
 
 enum gp_outcome {
     GP_OUTCOME_NONE,       /* not tried: an earlier change of this GPU failed */
-    GP_OUTCOME_SAME,       /* was so already */
+    GP_OUTCOME_SAME,       /* was so already, or waits for a reset to become so */
     GP_OUTCOME_DONE,       /* applied, and read back */
     GP_OUTCOME_PENDING,    /* accepted; takes effect after a reset */
     GP_OUTCOME_UNVERIFIED, /* accepted; the driver cannot be asked */
@@ -45,7 +49,9 @@ struct gp_target {
     char name[128]; /* safe */
     int code;       /* 0, or why the GPU is out: GP_E*, then words say it */
     char words[400];
-    bool tried; /* changes were begun */
+    bool is_asleep;  /* which is why it is out */
+    bool left_alone; /* nothing is wanted of it: it is not read */
+    bool tried;      /* changes were begun */
     struct gp_source_device *device;
     struct gp_setting settings[GP_CONTROL__COUNT];
     struct gp_change changes[GP_CONTROL__COUNT];
@@ -65,11 +71,15 @@ struct gp_target *gp_changer_targets(struct gp_changer *changer, size_t *ret_cou
 /* What only the driver knows about the host. */
 const struct gp_value *gp_changer_host(const struct gp_changer *changer);
 
-/* Reads these controls (bit 1 << id) of every target into its settings. */
+/* Reads these controls (bit 1 << id) of every target that is not left alone into its settings. */
 void gp_changer_read(struct gp_changer *changer, uint32_t controls);
 
-/* Asks each device whether it takes its wanted changes; false, with err filled, on the first that
- * does not. */
+/* Whether a change would do anything: what is as it should be, or will be after a reset, is left
+ * alone. */
+bool gp_target_needs(const struct gp_target *target, enum gp_control_id id);
+
+/* Asks each device whether it takes its wanted changes: their code and words say what is wrong, err
+ * the first of them. */
 int gp_changer_check(struct gp_changer *changer, struct gp_err *err) GP_MUST_CHECK;
 
 /* Applies the wanted changes of every target, in the order of the controls; the first that fails is

@@ -40,7 +40,8 @@ const struct gp_control gp_control_table[GP_CONTROL__COUNT] = {
                          "runs",
          .lasts = "for good (since Hopper: until a reboot)",
          .kind = GP_CONTROL_SWITCH,
-         .destroys = true},
+         .loses =
+             "the GPU is reset: what runs on it is ended, and its MIG instances are destroyed"},
     [GP_CONTROL_MIG_INSTANCES] =
         {.name = "mig-instances",
          .summary = "which MIG instances the GPU is partitioned into; what is not in the list is "
@@ -51,7 +52,7 @@ const struct gp_control gp_control_table[GP_CONTROL__COUNT] = {
          .lasts = "until a reboot or the end of MIG mode",
          .kind = GP_CONTROL_PROFILES,
          .on_mig = true,
-         .destroys = true},
+         .loses = "instances that are not in the list are destroyed; new ones have other UUIDs"},
     [GP_CONTROL_COMPUTE_MODE] = {.name = "compute-mode",
                                  .summary = "how many processes may compute at a time",
                                  .syntax = "default|exclusive-process|prohibited",
@@ -121,22 +122,24 @@ const struct gp_control gp_control_table[GP_CONTROL__COUNT] = {
         {.name = "gpu-clock-offset",
          .summary = "move the curve of voltage and graphics clock: overclocking, or undervolting "
                     "together with lock-gpu-clocks",
-         .syntax = "MHZ",
+         .syntax = "MHZ|default",
          .needs = "root; Maxwell or later GeForce and workstation GPUs; driver 515 or later",
          .takes_effect = "at once",
          .lasts = UNLOAD,
          .kind = GP_CONTROL_OFFSET,
          .unit = "MHz",
+         .automatic = "default",
          .is_volatile = true},
     [GP_CONTROL_MEMORY_CLOCK_OFFSET] =
         {.name = "memory-clock-offset",
          .summary = "move the memory clock",
-         .syntax = "MHZ",
+         .syntax = "MHZ|default",
          .needs = "root; Maxwell or later GeForce and workstation GPUs; driver 520 or later",
          .takes_effect = "at once",
          .lasts = UNLOAD,
          .kind = GP_CONTROL_OFFSET,
          .unit = "MHz",
+         .automatic = "default",
          .is_volatile = true},
     [GP_CONTROL_FAN_SPEED] =
         {.name = "fan-speed",
@@ -181,7 +184,8 @@ const struct gp_control gp_control_table[GP_CONTROL__COUNT] = {
                                        .lasts = "for good",
                                        .kind = GP_CONTROL_CLEAR,
                                        .choices = plain_clear,
-                                       .destroys = true},
+                                       .loses = "the records of ended processes are lost for "
+                                                "good"},
     [GP_CONTROL_ECC_COUNTERS] =
         {.name = "ecc-counters",
          .summary = "set the counters of memory errors to 0: those since the driver was loaded, or "
@@ -192,7 +196,7 @@ const struct gp_control gp_control_table[GP_CONTROL__COUNT] = {
          .lasts = "for good",
          .kind = GP_CONTROL_CLEAR,
          .choices = ecc_clears,
-         .destroys = true},
+         .loses = "the counts of memory errors are lost for good"},
     [GP_CONTROL_NVLINK_COUNTERS] = {.name = "nvlink-counters",
                                     .summary = "set the error counters of all NVLinks to 0",
                                     .syntax = "clear",
@@ -201,7 +205,7 @@ const struct gp_control gp_control_table[GP_CONTROL__COUNT] = {
                                     .lasts = "for good",
                                     .kind = GP_CONTROL_CLEAR,
                                     .choices = plain_clear,
-                                    .destroys = true},
+                                    .loses = "the error counts of its NVLinks are lost for good"},
 };
 
 static const char *control_name(const void *ctx, size_t i)
@@ -272,9 +276,15 @@ static bool parse_two(const char *text, bool single, int64_t n[2])
     return text[len] ? parse_number(text + len + 1, strlen(text + len + 1), false, &n[1]) : single;
 }
 
+/* Each control has one of these words in its syntax, and takes all of them. */
+static bool is_automatic(const char *text, size_t n)
+{
+    return gp_cli_list_has("default reset auto", text, n);
+}
+
 static bool parse_fan_speed(const char *text, size_t n, int64_t *ret)
 {
-    if (n == 4 && memcmp(text, "auto", 4) == 0) {
+    if (is_automatic(text, n)) {
         *ret = GP_FAN_AUTO;
         return true;
     }
@@ -332,7 +342,7 @@ static bool parse_value(const struct gp_control *control, const char *text,
         ret->n[0] = (int64_t)mw;
         return true;
     case GP_CONTROL_RANGE:
-        return parse_two(text, true, ret->n) && ret->n[0] <= ret->n[1];
+        return parse_two(text, true, ret->n);
     case GP_CONTROL_PAIR:
         return parse_two(text, false, ret->n);
     case GP_CONTROL_OFFSET:
@@ -350,7 +360,7 @@ int gp_control_parse(enum gp_control_id id, const char *text, struct gp_control_
 {
     const struct gp_control *control = &gp_control_table[id];
     struct gp_control_value value = {0};
-    if (control->automatic && strcmp(text, control->automatic) == 0) {
+    if (control->automatic && is_automatic(text, strlen(text))) {
         value.automatic = true;
         value.n[0] = control->kind == GP_CONTROL_FANS ? GP_FAN_AUTO : 0;
     } else if (!parse_value(control, text, &value)) {
@@ -358,6 +368,10 @@ int gp_control_parse(enum gp_control_id id, const char *text, struct gp_control_
                           control->syntax, control->unit ? " (in " : "",
                           control->unit ? control->unit : "", control->unit ? ")" : "", text);
     }
+    if (control->kind == GP_CONTROL_RANGE && value.n[0] > value.n[1])
+        return gp_err_set(err, GP_EUSAGE,
+                          "%s=%.60s: the minimum is above the maximum; it takes %s (in %s)",
+                          control->name, text, control->syntax, control->unit);
     *ret = value;
     return 0;
 }
@@ -457,7 +471,10 @@ static bool within(const struct gp_setting *setting, int64_t n)
 static bool numbers_within(enum gp_control_kind kind, const struct gp_setting *setting,
                            const struct gp_control_value *value)
 {
-    bool two = kind == GP_CONTROL_RANGE || kind == GP_CONTROL_PAIR;
+    /* A minimum of less than the least (0,1500) means as low as it goes. */
+    if (kind == GP_CONTROL_RANGE)
+        return !setting->has_range || (value->n[0] <= setting->max && within(setting, value->n[1]));
+    bool two = kind == GP_CONTROL_PAIR;
     bool fans = kind == GP_CONTROL_FANS;
     unsigned count = two ? 2 : fans && value->count ? value->count : 1;
     for (unsigned i = 0; i < count; i++)

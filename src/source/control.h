@@ -1,8 +1,9 @@
 /* Controls: what can be changed on a GPU, one description each.
  *
  * The value of a control is written as text ("350", "on", "3g.40gb,4g.40gb"); the same text is
- * typed, shown, saved and restored, and is what undoes a change. A source reads and applies values;
- * how they are written and what describes them is the same for every source. */
+ * typed, shown, saved (a single number as a number) and restored, and is what undoes a change. A
+ * source reads and applies values; how they are written and what describes them is the same for
+ * every source. */
 #ifndef GP_SOURCE_CONTROL_H
 #define GP_SOURCE_CONTROL_H
 
@@ -66,7 +67,7 @@ struct gp_control {
     const struct gp_choice *choices; /* of CHOICE and CLEAR, ends with name NULL */
     bool on_mig;                     /* a MIG instance has it too */
     bool is_volatile;    /* lost when the last program closes the GPU, without persistence mode */
-    bool destroys;       /* what it takes away does not come back */
+    const char *loses;   /* what a change takes away that no other brings back, or NULL */
     const char *instead; /* what to use where drivers have given it up, or NULL */
     const char *warning; /* for who sets it to anything but `automatic`, or NULL */
 };

@@ -76,7 +76,7 @@ changes() {
 
 @test "power limit" {
     changes t4 power-limit 70 65
-    changes h100x1 power-limit 700 350.500
+    changes h100x1 power-limit 700 350.5
 }
 
 @test "power limit of a module" {
@@ -97,20 +97,24 @@ changes() {
 @test "locked clocks: the driver does not tell them, and says so" {
     before=$("$GPULSE" --sim a100 query clocks.sm,clocks.mem -f csv --no-header --sim-still)
     for control in lock-gpu-clocks lock-memory-clocks; do
-        GPULSE_SIM_COUNT=$PWD/count gpulse --sim a100 set $control=900,1000 --dry-run
+        case $control in lock-gpu-clocks) least=900 most=1000 ;; *) least=900 most=1215 ;; esac
+        GPULSE_SIM_COUNT=$PWD/count gpulse --sim a100 set $control=$least,$most --dry-run
         no_setter_was_called
-        gpulse --sim a100 set $control=900,1000
+        gpulse --sim a100 set $control=$least,$most
         status_is 0
-        says "^GPU 0  $control: not known -> 900,1000 MHz +accepted; the driver does not tell$"
+        says "^GPU 0  $control: not known -> $least,$most MHz +accepted; the driver does not tell$"
         says "^undo: .* $control=reset "
         shows a100 $control None
         case $control in
         lock-gpu-clocks) gpulse --sim a100 query clocks.sm -f csv --no-header ;;
         *) gpulse --sim a100 query clocks.mem -f csv --no-header ;;
         esac
-        [ "$output" -ge 900 ] && [ "$output" -le 1000 ]
-        gpulse --sim a100 set $control=950
+        [ "$output" -ge $least ] && [ "$output" -le $most ]
+        gpulse --sim a100 set $control=$most
         undo
+        # of a reset nobody knows what was before
+        says "$control: not known -> reset "
+        says_not '^undo'
     done
     gpulse --sim a100 query clocks.sm,clocks.mem -f csv --no-header --sim-still
     [ "$output" = "$before" ]
@@ -122,10 +126,10 @@ changes() {
 }
 
 @test "clock offsets, on drivers before and since 555" {
-    changes rtx4090 gpu-clock-offset +0 -150
-    changes rtx4090 memory-clock-offset +0 +500
+    changes rtx4090 gpu-clock-offset 0 -150
+    changes rtx4090 memory-clock-offset 0 500
     machine rtx4090 'm["driver"] = {"version": "590.48.01"}'
-    changes ./m.json gpu-clock-offset +0 -150
+    changes ./m.json gpu-clock-offset 0 -150
     GPULSE_SIM_COUNT=$PWD/count gpulse --sim ./m.json set memory-clock-offset=500
     status_is 0
     grep -q '^nvmlDeviceSetClockOffsets 1$' count
@@ -143,6 +147,10 @@ changes() {
     shows ./m.json fan-speed 0:auto,1:55,2:auto
     gpulse --sim ./m.json set fan-speed=3:55
     fails 2 'GPU 0: fan-speed: there is no fan 3; the GPU has 3, from 0 on'
+    # also where all fans have that speed already
+    gpulse --sim ./m.json set fan-speed=50
+    gpulse --sim ./m.json set fan-speed=7:50
+    fails 2 'GPU 0: fan-speed: there is no fan 7; the GPU has 3, from 0 on'
     gpulse --sim ./m.json set fan-speed=auto
     is_quiet
     shows ./m.json fan-speed auto
@@ -217,7 +225,16 @@ changes() {
     machine t4 'd["answers"]["TotalEccErrors"] = {"corrected.volatile": 3, "corrected.aggregate": 7, "uncorrected.volatile": 1, "uncorrected.aggregate": 2}'
     shows ./m.json ecc-counters '4 volatile, 9 aggregate'
     gpulse --sim ./m.json set ecc-counters=clear-volatile </dev/null
-    fails 2 'this does not come back, so it is asked for: add --yes to do it'
+    status_is 2
+    [ -z "$output" ]
+    [ "$stderr" = "gpulse: GPU 0: ecc-counters=clear-volatile: the counts of memory errors are lost for good (now 4 volatile, 9 aggregate)
+gpulse: nothing was changed: add --yes to do it" ]
+    gpulse --sim ./m.json set ecc-counters=clear-volatile --dry-run
+    status_is 0
+    complains '^gpulse: GPU 0: ecc-counters=clear-volatile: .* \(now 4 volatile, 9 aggregate\)$'
+    complains '^gpulse: this will be asked for: add --yes to do it without$'
+    gpulse --sim ./m.json set ecc-counters=clear-volatile --dry-run --yes
+    is_quiet
     shows ./m.json ecc-counters '4 volatile, 9 aggregate'
     gpulse --sim ./m.json set ecc-counters=clear-volatile --yes
     status_is 0
@@ -407,7 +424,13 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
     gpulse --sim h100x2 set power-limit=701
     fails 2 'GPU 0: power-limit=701 W is out of range: 200 to 700 W'
     gpulse --sim h100x2 set lock-gpu-clocks=1000,2000
-    fails 2 'GPU 0: lock-gpu-clocks=1000,2000 MHz is out of range: 0 to 1980 MHz'
+    fails 2 'GPU 0: lock-gpu-clocks=1000,2000 MHz is out of range: 345 to 1980 MHz'
+    gpulse --sim h100x2 set lock-gpu-clocks=1,2
+    fails 2 'GPU 0: lock-gpu-clocks=1,2 MHz is out of range: 345 to 1980 MHz'
+    gpulse --sim h100x2 set lock-gpu-clocks=1500,1200
+    fails 2 'lock-gpu-clocks=1500,1200: the minimum is above the maximum; it takes MIN,MAX\|MHZ\|reset \(in MHz\)'
+    gpulse --sim t4 set nvlink-counters=clear --yes
+    fails 1 'GPU 0: nvlink-counters: not supported: the GPU has no active NVLink'
     gpulse --sim rtx4090 set gpu-clock-offset=1001
     fails 2 'GPU 0: gpu-clock-offset=\+1001 MHz is out of range: -1000 to \+1000 MHz'
     gpulse --sim rtx4090 set fan-speed=10
@@ -447,10 +470,10 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
     complains '^gpulse: GPU 0: power-limit: no permission \(nvmlDeviceSetPowerManagementLimit\); only root may do this: sudo gpulse --sim h100x2 set power-limit=300 -i 0$'
     shows h100x2 power-limit 700
     for control in persistence-mode=off compute-mode=prohibited ecc-mode=off accounting-mode=on \
-        lock-gpu-clocks=900 lock-memory-clocks=900 mig-mode=on ecc-counters=clear-volatile; do
+        lock-gpu-clocks=1600 lock-memory-clocks=1600 mig-mode=on ecc-counters=clear-volatile; do
         as_user --sim h100x1 set $control --yes
         status_is 5
-        complains "only root may do this: sudo gpulse --sim h100x1 set ${control/=900/=900,900}"
+        complains "only root may do this: sudo gpulse --sim h100x1 set ${control/=1600/=1600,1600}"
     done
     # the list of instances is root's, too
     as_user --sim a100-mig set mig-instances=none --yes
@@ -527,6 +550,102 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
     fails 4 'the driver did not answer within 0\.5 s while starting \(nvmlInit\); .*'
 }
 
+# ---- GPUs that hang or sleep ----
+
+# within SECONDS: the last command took no longer.
+within() {
+    [ "$SECONDS" -le "$1" ] || explain "took $SECONDS s, expected at most $1"
+}
+
+@test "a GPU that was not asked for may hang: nobody waits for it" {
+    fault h100x8 --gpu 4 hang=60s
+    SECONDS=0
+    gpulse --sim h100x8 set --show -i 3
+    status_is 0
+    is_quiet
+    gpulse --sim h100x8 set power-limit=300 -i 0-3,5
+    status_is 0
+    is_quiet
+    within 2
+    # who it is must be asked, but not for longer than the others take
+    SECONDS=0
+    gpulse --sim h100x8 set power-limit=310 -i GPU-00000003-0000-0000-0000-000000000003
+    status_is 0
+    is_quiet
+    says '^GPU 3  power-limit: 300 W -> 310 W +done$'
+    within 5
+    gpulse --sim h100x8 set power-limit=310 -i GPU-00000004 --timeout 1
+    status_is 4
+    complains "^gpulse: no GPU matches 'GPU-00000004'; .*; GPU 4, which does not answer, may be it$"
+}
+
+@test "a GPU that hangs holds up a look for 3 s, and the others are shown" {
+    fault h100x8 --gpu 4 hang=60s
+    SECONDS=0
+    gpulse --sim h100x8 set --show
+    status_is 6
+    within 5
+    says '^GPU 4$'
+    says '^  no answer within 3\.0 s \(nvmlDeviceGetHandleByIndex_v2\)$'
+    [ "$(grep -c '^  power-limit ' <<<"$output")" -eq 7 ]
+    [ "$stderr" = 'gpulse: GPU 4: no answer within 3.0 s (nvmlDeviceGetHandleByIndex_v2)' ]
+    gpulse --sim h100x8 set --show -f json --timeout 0.5
+    json_is '[(g["uuid"], g["controls"]) for g in d["gpus"] if "error" in g]' '[(None, {})]'
+    gpulse --sim h100x8 set --save s.json --timeout 0.5
+    status_is 6
+    gpulse --sim h100x8 set power-limit=300 -i 3-4 --dry-run --timeout 0.5
+    status_is 6
+    says '^GPU 4  power-limit: 300 W +failed: no answer'
+    # a file without anything in it does not take the place of a better one
+    gpulse --sim h100x8 set --save s.json -i 4 --timeout 0.5
+    fails 4 'GPU 4: no answer within 0\.5 s \(.*\); nothing is saved'
+    [ "$(json 'len(d["gpus"])' s.json)" -eq 7 ]
+    # nobody knows whether the one that is missing is GPU 4
+    fault h100x8 clear
+    gpulse --sim h100x8 set --save all.json
+    fault h100x8 --gpu 4 hang=60s
+    gpulse --sim h100x8 set --restore all.json --timeout 0.5
+    status_is 6
+    complains '^gpulse: GPU 4: no answer within .*: it may be one of them$'
+    gpulse --sim h100x8 set --restore s.json --timeout 0.5
+    status_is 0
+}
+
+@test "a change says for which GPU it waits" {
+    fault h100x2 --gpu 1 hang=3s:nvmlDeviceSetPowerManagementLimit
+    gpulse --sim h100x2 set power-limit=300
+    status_is 0
+    [ "$stderr" = 'gpulse: waiting for GPU 1 (nvmlDeviceSetPowerManagementLimit), at most 30 s' ]
+    [ "$(grep -c ' done$' <<<"$output")" -eq 2 ]
+}
+
+@test "a GPU that sleeps is no problem of the driver, and is told of once" {
+    asleep='GPU 0: asleep to save power; gpulse does not wake it'
+    gpulse --sim laptop-asleep set power-limit=50
+    fails 1 "$asleep"
+    gpulse --sim laptop-asleep set --show
+    status_is 0
+    is_quiet
+    line_count 2
+    gpulse --sim laptop-asleep set --save s.json
+    fails 1 "$asleep; nothing is saved"
+    [ ! -e s.json ]
+}
+
+@test "an option for loops is refused and not offered" {
+    for words in 'set --show --release-when-idle' '--release-when-idle set --show'; do
+        # shellcheck disable=SC2086 # these are words
+        gpulse --sim t4 $words
+        fails 2 'gpulse set does not loop: --release-when-idle is not for it'
+    done
+    gpulse set --help
+    says_not release
+    gpulse __complete -- set --rel
+    says_not release
+    gpulse query --help
+    says release-when-idle
+}
+
 # ---- looking ----
 
 @test "--show: value, range and default of every control, as table and JSON" {
@@ -535,15 +654,48 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
     is_quiet
     says '^GPU 1  NVIDIA GB200  GPU-'
     says '^  module-power-limit +2500 W +500 to 2500, default 2500$'
-    says '^  lock-gpu-clocks +not known +0 to 2062$'
+    says '^  lock-gpu-clocks +not known +120 to 2062$'
     says '^  fan-speed +not supported$'
     gpulse --sim gb200 set --show -i 1 -f json
     json_is 'd["schema"]' gpulse.controls/1
     json_is 'd["driver"] is not None and d["host"] is not None and d["time"] is not None' True
     json_is 'd["gpus"][0]["index"]' 1
-    json_is 'd["gpus"][0]["controls"]["module-power-limit"]' "{'value': '2500', 'min': 500.0, 'max': 2500.0, 'default': '2500', 'unit': 'W'}"
+    json_is 'd["gpus"][0]["controls"]["module-power-limit"]' "{'value': 2500, 'min': 500, 'max': 2500, 'default': 2500, 'unit': 'W'}"
     json_is 'd["gpus"][0]["controls"]["lock-gpu-clocks"]["value"]' None
     json_is 'd["gpus"][0]["controls"]["lock-gpu-clocks"]["reason"]' 'not known'
+}
+
+@test "a value that is too long for its column has the range below it" {
+    gpulse --sim a100-mig set --show
+    says '^  mig-instances        1g\.20gb,1g\.20gb,1g\.20gb,1g\.20gb$'
+    says '^ {50}PROFILE,…\|none$'
+}
+
+@test "the limit of a module, of whatever type the driver says it is" {
+    fault gb200 types
+    shows gb200 module-power-limit 2500
+}
+
+@test "the words that reset are the same for all" {
+    for word in default reset auto; do
+        gpulse --sim rtx4090 set power-limit=$word lock-gpu-clocks=$word fan-speed=$word \
+            gpu-clock-offset=$word
+        status_is 0
+        says '^GPU 0  power-limit: 450 W -> 450 W +already so$'
+        says '^GPU 0  lock-gpu-clocks: not known -> reset '
+        says '^GPU 0  gpu-clock-offset: \+0 MHz -> \+0 MHz +already so$'
+    done
+}
+
+@test "a dry run says what is needed: a yes, and root" {
+    as_user --sim h100x2 set mig-mode=on --dry-run -i 1
+    status_is 0
+    complains '^gpulse: GPU 1: mig-mode=on: the GPU is reset: what runs on it is ended, .* \(now off\)$'
+    complains '^gpulse: this will be asked for: add --yes to do it without$'
+    complains '^gpulse: you are not root, .*: sudo gpulse --sim h100x2 set mig-mode=on -i 1$'
+    as_user --sim h100x2 set power-limit=700 --dry-run
+    is_quiet
+    says '^GPU 0  power-limit: 700 W -> 700 W +already so$'
 }
 
 @test "--list describes every control, without a driver" {
@@ -586,6 +738,55 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
     diff <(json 'd["gpus"]' s.json) <(json 'd["gpus"]' again.json)
 }
 
+@test "restore shows what differs only, and does not ask again for what waits for a reset" {
+    gpulse --sim t4 set ecc-mode=off
+    gpulse --sim t4 set --save s.json
+    GPULSE_SIM_COUNT=$PWD/count gpulse --sim t4 set --restore s.json
+    status_is 0
+    is_quiet
+    [ "$output" = "nothing to change: all is as in 's.json'" ]
+    gpulse --sim t4 set ecc-mode=off
+    says 'ecc-mode: on \(after a reset: off\) -> off +already so after a reset$'
+    says_not '^undo'
+    no_setter_was_called
+    gpulse --sim t4 set power-limit=65
+    gpulse --sim t4 set --restore s.json
+    [ "${lines[0]}" = 'GPU 0  power-limit: 65 W -> 70 W                  done' ]
+    line_count 2
+}
+
+@test "a file about other GPUs is an error that names both" {
+    gpulse --sim t4 set --save s.json
+    sed -i 's/GPU-00000000/GPU-0000aaaa/' s.json
+    gpulse --sim h100x2 set --restore s.json
+    fails 3 "no GPU of 's\.json' is here: it is about GPU-0000aaaa-.*; this machine has GPU-00000000-.*, GPU-00000001-.*"
+    gpulse --sim h100x2 set --restore s.json -i 1
+    fails 3 "no GPU of .*; those of --id are GPU-00000001-[^,]*"
+    echo '{"schema": "gpulse.settings/1", "gpus": []}' >none.json
+    gpulse --sim t4 set --restore none.json
+    fails 3 "no GPU of 'none\.json' is here: it is about none; .*"
+}
+
+@test "restore leaves out what the device refuses" {
+    gpulse --sim a100 set --save s.json
+    sed -i 's/"application-clocks": "1215,1095"/"application-clocks": "1215,1"/; s/"compute-mode": "default"/"compute-mode": "prohibited"/' s.json
+    gpulse --sim a100 set --restore s.json
+    status_is 6
+    complains '^gpulse: GPU 0: application-clocks: 1 MHz is no graphics clock '
+    says '^GPU 0  compute-mode: default -> prohibited +done$'
+}
+
+@test "a file of settings behind a link is replaced, the link stays" {
+    mkdir there
+    ln -s there/s.json link.json
+    echo old >there/s.json
+    gpulse --sim t4 set --save link.json
+    status_is 0
+    [ -L link.json ]
+    [ "$(json 'd["schema"]' there/s.json)" = gpulse.settings/1 ]
+    [ "$(json 'd["units"]["power-limit"]' there/s.json)" = W ]
+}
+
 @test "restore leaves out GPUs that are not here, and what does not fit any more" {
     gpulse --sim h100x8 set power-limit=300
     gpulse --sim h100x8 set --save s.json
@@ -593,7 +794,7 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
     status_is 0
     complains '^gpulse: GPU-00000007-.* is not here: left out$'
     shows h100x2 power-limit 300 -i 1
-    sed -i 's/"power-limit": "300"/"power-limit": "9000"/; s/"compute-mode": "default"/"compute-mode": "prohibited"/' s.json
+    sed -i 's/"power-limit": 300/"power-limit": 9000/; s/"compute-mode": "default"/"compute-mode": "prohibited"/' s.json
     gpulse --sim h100x8 set --restore s.json
     status_is 6
     complains '^gpulse: GPU 0: power-limit=9000 W is out of range: 200 to 700 W$'
@@ -612,7 +813,7 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
     echo '{"schema": "gpulse.settings/99", "gpus": []}' >bad.json
     gpulse --sim t4 set --restore bad.json
     fails 2 "'bad.json' was written by a newer gpulse \(gpulse.settings/99\)"
-    for bad in '"power-limit": "lots"' '"power-limit": 300' '"nosuch": "1"' '"ecc-counters": "clear-volatile"'; do
+    for bad in '"power-limit": "lots"' '"power-limit": true' '"power-limit": -5' '"compute-mode": 3' '"nosuch": "1"' '"ecc-counters": "clear-volatile"'; do
         echo '{"schema": "gpulse.settings/1", "gpus": [{"uuid": "GPU-x", "settings": {'"$bad"'}}]}' >bad.json
         gpulse --sim t4 set --restore bad.json
         fails 2 'bad.json: GPU-x: .*'
@@ -621,7 +822,7 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
     gpulse --sim t4 set --restore bad.json
     fails 2 'bad.json: a GPU needs a "uuid" and "settings"'
     gpulse --sim t4 set --save /nonexistent/s.json
-    fails 1 "cannot write '/nonexistent/s.json': No such file or directory"
+    fails 1 "cannot write '/nonexistent/s.json.new': No such file or directory"
     gpulse --sim t4 set --save /dev/full
     [ "$status" -eq 1 ]
 }

@@ -12,6 +12,8 @@
 
 enum { GPUS = 3 };
 
+#define LONG_UUID "GPU-22222222-2222-2222-2222-222222222222"
+
 struct gp_source_device {
     unsigned index;
     gp_call_name *call;
@@ -28,13 +30,16 @@ static struct {
     enum obedience obedience[GPUS];
     atomic_uint applied[GPUS]; /* one thread may be stuck for good */
     bool lost[GPUS];
+    atomic_bool silent[GPUS]; /* hangs before it says who it is */
+    atomic_uint asked[GPUS];
     bool closed;
     bool freed;
     bool opens;
     bool opened;
     atomic_long threads_left; /* that can be started */
     pthread_mutex_t gate;     /* what HANGS waits for */
-} fake = {.gate = PTHREAD_MUTEX_INITIALIZER};
+    pthread_mutex_t door;     /* what the silent ones wait for */
+} fake = {.gate = PTHREAD_MUTEX_INITIALIZER, .door = PTHREAD_MUTEX_INITIALIZER};
 
 static int fake_open(struct gp_source *source, unsigned *ret_count, struct gp_err *err)
 {
@@ -62,6 +67,12 @@ static int fake_attach(struct gp_source *source, unsigned index, gp_call_name *c
                        struct gp_source_device **ret, struct gp_reading *reading)
 {
     (void)source;
+    fake.asked[index]++;
+    if (fake.silent[index]) {
+        atomic_store(call, "who");
+        (void)pthread_mutex_lock(&fake.door);
+        (void)pthread_mutex_unlock(&fake.door);
+    }
     if (fake.lost[index]) {
         reading->status = GP_STATUS_LOST;
         (void)snprintf(reading->status_text, sizeof(reading->status_text), "GPU is lost");
@@ -80,7 +91,7 @@ static void fake_detach(struct gp_source_device *device)
 static void fake_read(struct gp_source_device *device, const struct gp_want *want,
                       struct gp_reading *reading)
 {
-    static const char *const uuids[GPUS] = {"GPU-0", "GPU-1", "GPU-2"};
+    static const char *const uuids[GPUS] = {"GPU-0", "GPU-1", LONG_UUID};
     (void)want;
     reading->status = GP_STATUS_OK;
     gp_value_set_text(gp_device_value(reading->values, GP_UUID), uuids[device->index], 1);
@@ -179,10 +190,11 @@ static int set_up(void **state)
     for (unsigned i = 0; i < GPUS; i++) {
         fake.limits[i] = 100;
         fake.waiting[i] = fake.lost[i] = false;
+        atomic_store(&fake.silent[i], false);
+        atomic_store(&fake.asked[i], 0);
         fake.obedience[i] = OBEYS;
         atomic_store(&fake.applied[i], 0);
     }
-    fake.source.ops = &ops;
     fake.opened = fake.closed = fake.freed = false;
     fake.opens = true;
     atomic_store(&fake.threads_left, LONG_MAX);
@@ -231,7 +243,7 @@ static void changes_are_applied_and_read_back(void **state)
     fake.limits[1] = 200;
     start(200);
     assert_int_equal(count, GPUS);
-    assert_string_equal(targets[2].uuid, "GPU-2");
+    assert_string_equal(targets[2].uuid, LONG_UUID);
     assert_string_equal(targets[2].name, "NVIDIA Fake");
     assert_string_equal(gp_changer_host(changer)[GP_DRIVER_VERSION].s, "1.2");
     assert_int_equal(gp_changer_check(changer, &err), 0);
@@ -311,14 +323,53 @@ static void only_the_chosen_ones(void **state)
     start(200);
     assert_int_equal(count, 1);
     assert_int_equal(targets[0].index, 2);
+    assert_int_equal(fake.asked[0], 1); /* only it knows its UUID */
     gp_changer_apply(changer);
     assert_int_equal(fake.applied[0] + fake.applied[1], 0);
     assert_int_equal(fake.applied[2], 1);
     finish();
     (void)set_up(NULL);
+    assert_int_equal(gp_selection_parse("0-1", &selection, &err), 0);
+    start(200);
+    assert_int_equal(count, 2);
+    assert_int_equal(fake.asked[1], 1);
+    assert_int_equal(fake.asked[2], 0);
+    finish();
+    (void)set_up(NULL);
     assert_int_equal(gp_selection_parse("GPU-7", &selection, &err), 0);
     assert_int_equal(open_changer(60 * GP_NS_PER_S, &err), GP_ENODEV);
     assert_true(fake.freed);
+}
+
+static void what_waits_for_a_reset_is_not_set_again(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < GPUS; i++) {
+        fake.waiting[i] = true;
+        fake.pending[i] = i == 0 ? 200 : 300;
+    }
+    fake.limits[1] = 200; /* so now, but another one waits */
+    start(200);
+    assert_false(gp_target_needs(&targets[0], GP_CONTROL_POWER_LIMIT));
+    assert_true(gp_target_needs(&targets[1], GP_CONTROL_POWER_LIMIT));
+    gp_changer_apply(changer);
+    check_outcome(0, GP_OUTCOME_SAME, "");
+    assert_int_equal(fake.applied[0], 0);
+    assert_int_equal(fake.applied[1], 1);
+    finish();
+}
+
+static void one_that_is_left_alone_is_not_read(void **state)
+{
+    (void)state;
+    struct gp_err err = {0};
+    assert_int_equal(open_changer(60 * GP_NS_PER_S, &err), 0);
+    targets = gp_changer_targets(changer, &count);
+    targets[1].left_alone = true;
+    gp_changer_read(changer, 1u << GP_CONTROL_POWER_LIMIT);
+    assert_int_equal(targets[0].settings[GP_CONTROL_POWER_LIMIT].status, GP_STATUS_OK);
+    assert_int_equal(targets[1].settings[GP_CONTROL_POWER_LIMIT].status, GP_STATUS_NONE);
+    finish();
 }
 
 static void a_driver_that_does_not_start(void **state)
@@ -390,6 +441,49 @@ static void no_thread_at_any_point(void **state)
     }
 }
 
+static char waited_for[200];
+
+static void on_wait(const char *whom)
+{
+    (void)snprintf(waited_for, sizeof(waited_for), "%s", whom);
+    (void)pthread_mutex_unlock(&fake.door);
+}
+
+static void who_is_waited_for_is_told(void **state)
+{
+    (void)state;
+    struct gp_err err = {0};
+    const struct gp_changer_config config = {.source = &fake.source,
+                                             .timeout_ns = 60 * GP_NS_PER_S,
+                                             .selection = &selection,
+                                             .on_wait = on_wait};
+    fake.silent[1] = true;
+    (void)pthread_mutex_lock(&fake.door);
+    assert_int_equal(gp_changer_new(&config, &changer, &err), 0);
+    assert_string_equal(waited_for, "GPU 1 (who)");
+    targets = gp_changer_targets(changer, &count);
+    assert_int_equal(targets[1].code, 0);
+    finish();
+}
+
+/* Its thread is stuck until the end, and the changer stays. */
+static void one_that_was_not_asked_for_is_not_waited_for(void **state)
+{
+    (void)state;
+    struct gp_err err = {0};
+    static struct gp_changer *stuck;
+    fake.silent[1] = true;
+    assert_int_equal(gp_selection_parse(LONG_UUID, &selection, &err), 0);
+    (void)pthread_mutex_lock(&fake.door);
+    assert_int_equal(open_changer(60 * GP_NS_PER_S, &err), 0);
+    stuck = changer;
+    targets = gp_changer_targets(changer, &count);
+    assert_int_equal(count, 1);
+    assert_int_equal(targets[0].code, 0);
+    assert_false(gp_changer_free(stuck));
+    assert_false(fake.freed);
+}
+
 /* The last test: the changer is stuck for good. */
 static void one_that_hangs_is_named_and_the_others_are_done(void **state)
 {
@@ -424,11 +518,16 @@ int main(void)
         cmocka_unit_test_setup(a_device_may_refuse_before_anything_is_changed, set_up),
         cmocka_unit_test_setup(a_lost_gpu_is_out, set_up),
         cmocka_unit_test_setup(only_the_chosen_ones, set_up),
+        cmocka_unit_test_setup(what_waits_for_a_reset_is_not_set_again, set_up),
+        cmocka_unit_test_setup(one_that_is_left_alone_is_not_read, set_up),
         cmocka_unit_test_setup(a_driver_that_does_not_start, set_up),
         cmocka_unit_test_setup(no_memory_at_any_point, set_up),
         cmocka_unit_test_setup(no_memory_at_one_point, set_up),
         cmocka_unit_test_setup(no_thread_at_any_point, set_up),
+        cmocka_unit_test_setup(who_is_waited_for_is_told, set_up),
+        cmocka_unit_test_setup(one_that_was_not_asked_for_is_not_waited_for, set_up),
         cmocka_unit_test_setup(one_that_hangs_is_named_and_the_others_are_done, set_up),
     };
+    fake.source.ops = &ops;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

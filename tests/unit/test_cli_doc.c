@@ -26,7 +26,7 @@ static const struct gp_cmd run = {
     .raw_rest = true,
 };
 static const struct gp_cmd reset = {.name = "reset", .summary = "start anew", .usage = "[FILE]",
-                                    .complete = GP_COMPLETE_FILE};
+                                    .complete = GP_COMPLETE_FILE, .without = "other sim"};
 static const struct gp_cmd help = {.name = "help", .summary = "explain", .usage = "[COMMAND]"};
 static const struct gp_cmd hidden = {.name = "__man", .summary = "for the build", .usage = ""};
 static const struct gp_cmd *const commands[] = {&show, &run, &reset, &help, &hidden, NULL};
@@ -116,6 +116,18 @@ static void help_of_the_program(void **state)
     check_contains(text, "  PROG_SIM  like --sim\n");
     check_contains(text, "'prog COMMAND --help'");
     assert_null(strstr(text, "__man"));
+}
+
+static void an_option_that_is_not_for_a_command_is_not_offered(void **state)
+{
+    (void)state;
+    struct gp_strbuf sb = GP_STRBUF_INIT(100000);
+    assert_null(strstr(help_of(&reset), "--sim"));
+    gp_cli_man_command(&sb, &program, &reset);
+    assert_null(strstr(sb.buf, "--sim"));
+    assert_non_null(strstr(sb.buf, "# COMMON OPTIONS"));
+    gp_strbuf_fini(&sb);
+    check_contains(help_of(NULL), "--sim");
 }
 
 static void help_survives_a_ceiling_and_lost_memory(void **state)
@@ -314,6 +326,7 @@ int main(void)
         cmocka_unit_test(help_of_a_command),
         cmocka_unit_test(help_without_options_or_examples),
         cmocka_unit_test(help_of_the_program),
+        cmocka_unit_test(an_option_that_is_not_for_a_command_is_not_offered),
         cmocka_unit_test(help_survives_a_ceiling_and_lost_memory),
         cmocka_unit_test(manual_of_a_command),
         cmocka_unit_test(manual_of_the_program_and_of_a_helper),

@@ -36,12 +36,19 @@ static void errand(void *ctx, size_t i)
     atomic_fetch_add(&work.ended, 1);
 }
 
+static bool run(size_t count, uint64_t timeout_ns, bool *done)
+{
+    const struct gp_errands errands = {
+        .work = errand, .ctx = &work, .count = count, .timeout_ns = timeout_ns};
+    return gp_errands_run(&errands, done);
+}
+
 static void all_are_done(void **state)
 {
     (void)state;
     bool done[COUNT] = {false};
     set_up(-1);
-    assert_true(gp_errands_run(errand, &work, COUNT, 60 * GP_NS_PER_S, done));
+    assert_true(run(COUNT, 60 * GP_NS_PER_S, done));
     for (int i = 0; i < COUNT; i++) {
         assert_true(done[i]);
         assert_int_equal(atomic_load(&work.begun[i]), 1);
@@ -52,7 +59,7 @@ static void none_is_nothing_to_wait_for(void **state)
 {
     (void)state;
     bool done[1];
-    assert_true(gp_errands_run(errand, &work, 0, 0, done));
+    assert_true(run(0, 0, done));
 }
 
 /* The others are done, and the one that hangs is not waited for. */
@@ -62,7 +69,7 @@ static void one_that_hangs_holds_nobody_up(void **state)
     bool done[COUNT];
     set_up(2);
     (void)pthread_mutex_lock(&work.gate);
-    bool free_of_threads = gp_errands_run(errand, &work, COUNT, 200 * GP_NS_PER_MS, done);
+    bool free_of_threads = run(COUNT, 200 * GP_NS_PER_MS, done);
     assert_false(free_of_threads);
     for (int i = 0; i < COUNT; i++)
         assert_int_equal(done[i], i != 2);
@@ -71,13 +78,53 @@ static void one_that_hangs_holds_nobody_up(void **state)
         (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
+static int times_asked;
+static bool patient;
+
+static bool waits_on(void *ctx, const bool *done)
+{
+    assert_ptr_equal(ctx, &work);
+    for (int i = 0; i < COUNT; i++)
+        assert_int_equal(done[i], i != 2);
+    times_asked++;
+    if (patient)
+        (void)pthread_mutex_unlock(&work.gate);
+    return patient;
+}
+
+/* Asked once; with patience the slow one is waited for, without it the wait ends. */
+static void who_waits_is_asked(void **state)
+{
+    (void)state;
+    const struct gp_errands errands = {.work = errand,
+                                       .ctx = &work,
+                                       .count = COUNT,
+                                       .timeout_ns = 60 * GP_NS_PER_S,
+                                       .waits_on = waits_on,
+                                       .patience_ns = 200 * GP_NS_PER_MS};
+    for (int i = 0; i < 2; i++) {
+        bool done[COUNT];
+        set_up(2);
+        patient = i == 0;
+        times_asked = 0;
+        (void)pthread_mutex_lock(&work.gate);
+        assert_int_equal(gp_errands_run(&errands, done), patient);
+        assert_int_equal(done[2], patient);
+        assert_int_equal(times_asked, 1);
+        if (!patient)
+            (void)pthread_mutex_unlock(&work.gate);
+        while (atomic_load(&work.ended) < COUNT)
+            (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+}
+
 static void without_memory_nothing_is_done(void **state)
 {
     (void)state;
     bool done[COUNT];
     set_up(-1);
     alloc_fail_from(0);
-    assert_true(gp_errands_run(errand, &work, COUNT, GP_NS_PER_S, done));
+    assert_true(run(COUNT, GP_NS_PER_S, done));
     alloc_fail_from(-1);
     for (int i = 0; i < COUNT; i++) {
         assert_false(done[i]);
@@ -92,6 +139,7 @@ int main(void)
         cmocka_unit_test(none_is_nothing_to_wait_for),
         cmocka_unit_test(without_memory_nothing_is_done),
         cmocka_unit_test(one_that_hangs_holds_nobody_up),
+        cmocka_unit_test(who_waits_is_asked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

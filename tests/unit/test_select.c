@@ -111,6 +111,27 @@ static void check_bad(const char *list, const char *words)
         fail_msg("'%s' does not say '%s'", err.text, words);
 }
 
+/* Whether nobody but GPU 3 need be asked. */
+static bool settles(const char *list)
+{
+    struct gp_selection selection = parse(list);
+    assert_false(gp_selection_is_settled(&selection));
+    (void)gp_selection_matches(&selection, 3, UUID, BUS, NAME);
+    return gp_selection_is_settled(&selection);
+}
+
+static void knows_when_nobody_else_can_be_meant(void **state)
+{
+    (void)state;
+    assert_true(settles(UUID));
+    assert_true(settles("53:00.0," UUID));
+    assert_false(settles("GPU-1b2c"));
+    assert_false(settles("4090"));
+    assert_false(settles("3"));
+    assert_false(settles(UUID ",54:00.0"));
+    assert_false(gp_selection_is_settled(&(struct gp_selection){0}));
+}
+
 static void bad_lists(void **state)
 {
     (void)state;
@@ -154,6 +175,7 @@ int main(void)
         cmocka_unit_test(by_part_of_the_name),
         cmocka_unit_test(unknown_properties_match_nothing),
         cmocka_unit_test(knows_whether_an_index_is_enough),
+        cmocka_unit_test(knows_when_nobody_else_can_be_meant),
         cmocka_unit_test(bad_lists),
         cmocka_unit_test(names_the_first_term_that_matched_nothing),
     };

@@ -191,6 +191,11 @@ static nvmlReturn_t apply_power_limit(struct nvml_device *device,
                      (unsigned)value->n[0]);
 }
 
+static bool is_number(const nvmlFieldValue_t *field, int64_t *ret)
+{
+    return field->nvmlReturn == NVML_SUCCESS && nvml_field_number(field, ret);
+}
+
 static nvmlReturn_t read_module_limit(struct nvml_device *device, struct gp_setting *s)
 {
     nvmlFieldValue_t fields[] = {
@@ -199,17 +204,21 @@ static nvmlReturn_t read_module_limit(struct nvml_device *device, struct gp_sett
         {.fieldId = NVML_FI_DEV_POWER_MAX_LIMIT, .scopeId = NVML_POWER_SCOPE_MODULE},
         {.fieldId = NVML_FI_DEV_POWER_DEFAULT_LIMIT, .scopeId = NVML_POWER_SCOPE_MODULE},
     };
+    int64_t limit = 0, min = 0, max = 0, fallback = 0;
     nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetFieldValues, device->handle,
                                 (int)GP_ARRAY_LEN(fields), fields);
     if (rc == NVML_SUCCESS)
         rc = fields[0].nvmlReturn;
-    set_number(s, fields[0].value.uiVal);
-    if (rc == NVML_SUCCESS && fields[1].nvmlReturn == NVML_SUCCESS &&
-        fields[2].nvmlReturn == NVML_SUCCESS)
-        set_range(s, fields[1].value.uiVal, fields[2].value.uiVal);
-    s->has_fallback = rc == NVML_SUCCESS && fields[3].nvmlReturn == NVML_SUCCESS;
-    s->fallback = (struct gp_control_value){.n = {fields[3].value.uiVal}};
-    return rc;
+    if (rc != NVML_SUCCESS)
+        return rc;
+    if (!is_number(&fields[0], &limit))
+        return NVML_ERROR_UNKNOWN;
+    set_number(s, limit);
+    if (is_number(&fields[1], &min) && is_number(&fields[2], &max))
+        set_range(s, min, max);
+    s->has_fallback = is_number(&fields[3], &fallback);
+    s->fallback = (struct gp_control_value){.n = {fallback}};
+    return NVML_SUCCESS;
 }
 
 static nvmlReturn_t apply_module_limit(struct nvml_device *device,
@@ -223,6 +232,37 @@ static nvmlReturn_t apply_module_limit(struct nvml_device *device,
 
 /* ---- clocks ---- */
 
+/* Drivers may claim more than they wrote: 0 is no clock. */
+static unsigned least(const unsigned *clocks, unsigned count, unsigned most)
+{
+    for (unsigned i = 0; i < count && i < CLOCKS_MAX; i++)
+        if (clocks[i] > 0 && clocks[i] < most)
+            most = clocks[i];
+    return most;
+}
+
+/* The slowest clock that the GPU lists, at whatever speed of its memory; 0 if it lists none. */
+static unsigned least_clock(struct nvml_device *device, nvmlClockType_t type, unsigned max)
+{
+    unsigned memory[CLOCKS_MAX] = {0}, graphics[CLOCKS_MAX] = {0};
+    unsigned count = CLOCKS_MAX, lowest = max;
+    if (NVML_CALL(device, nvmlDeviceGetSupportedMemoryClocks, device->handle, &count, memory) !=
+            NVML_SUCCESS ||
+        count == 0)
+        return 0;
+    if (type == NVML_CLOCK_MEM)
+        return least(memory, count, max);
+    for (unsigned i = 0; i < count && i < CLOCKS_MAX && memory[i] > 0; i++) {
+        unsigned steps = CLOCKS_MAX;
+        if (NVML_CALL(device, nvmlDeviceGetSupportedGraphicsClocks, device->handle, memory[i],
+                      &steps, graphics) != NVML_SUCCESS ||
+            steps == 0)
+            return 0;
+        lowest = least(graphics, steps, lowest);
+    }
+    return lowest;
+}
+
 /* NVML has no getter for locked clocks: only the range is known. */
 static nvmlReturn_t read_lock(struct nvml_device *device, struct gp_setting *s,
                               nvmlDeviceArchitecture_t oldest, nvmlClockType_t type)
@@ -233,7 +273,7 @@ static nvmlReturn_t read_lock(struct nvml_device *device, struct gp_setting *s,
     set_words(s, "the driver does not tell; reset undoes it");
     nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetMaxClockInfo, device->handle, type, &max);
     if (rc == NVML_SUCCESS)
-        set_range(s, 0, max);
+        set_range(s, least_clock(device, type, max), max);
     return rc;
 }
 
@@ -333,6 +373,7 @@ static nvmlReturn_t read_offset(struct nvml_device *device, struct gp_setting *s
     nvmlClockOffset_t offset = {
         .version = nvmlClockOffset_v1, .type = type, .pstate = NVML_PSTATE_0};
     nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetClockOffsets, device->handle, &offset);
+    s->has_fallback = true; /* no offset: 0 */
     if (rc == NVML_SUCCESS) {
         set_number(s, offset.clockOffsetMHz);
         set_range(s, offset.minClockOffsetMHz, offset.maxClockOffsetMHz);
@@ -393,21 +434,20 @@ static nvmlReturn_t apply_memory_offset(struct nvml_device *device,
 
 /* ---- fans ---- */
 
-static nvmlReturn_t count_fans(struct nvml_device *device, unsigned *ret)
+_Static_assert(NVML_MAX_FANS <= GP_CONTROL_NUMBERS, "a value holds the speed of every fan");
+
+/* A GPU without a fan has no fan speed to set. */
+static nvmlReturn_t need_fans(struct nvml_device *device, unsigned *ret)
 {
-    nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetNumFans, device->handle, ret);
-    if (rc == NVML_SUCCESS && *ret == 0)
-        return NVML_ERROR_NOT_SUPPORTED;
-    if (*ret > GP_CONTROL_NUMBERS)
-        *ret = GP_CONTROL_NUMBERS;
-    return rc;
+    nvmlReturn_t rc = nvml_count_fans(device, ret);
+    return rc == NVML_SUCCESS && *ret == 0 ? NVML_ERROR_NOT_SUPPORTED : rc;
 }
 
 /* A fan is either left to the driver or has a target; the speed of the moment is neither. */
 static nvmlReturn_t read_fans(struct nvml_device *device, struct gp_setting *s)
 {
     unsigned count = 0, min = 0, max = 0;
-    nvmlReturn_t rc = count_fans(device, &count);
+    nvmlReturn_t rc = need_fans(device, &count);
     s->value.count = count;
     for (unsigned i = 0; rc == NVML_SUCCESS && i < count; i++) {
         nvmlFanControlPolicy_t policy = 0;
@@ -439,7 +479,7 @@ static int check_fans(struct nvml_device *device, const struct gp_control_value 
                       struct gp_err *err)
 {
     unsigned count = 0;
-    if (count_fans(device, &count) != NVML_SUCCESS || value->count <= count)
+    if (need_fans(device, &count) != NVML_SUCCESS || value->count <= count)
         return 0;
     return gp_err_set(err, GP_EUSAGE, "fan-speed: there is no fan %u; the GPU has %u, from 0 on",
                       value->count - 1, count);
@@ -448,7 +488,7 @@ static int check_fans(struct nvml_device *device, const struct gp_control_value 
 static nvmlReturn_t apply_fans(struct nvml_device *device, const struct gp_control_value *value)
 {
     unsigned count = 0;
-    nvmlReturn_t rc = count_fans(device, &count);
+    nvmlReturn_t rc = need_fans(device, &count);
     for (unsigned i = 0; rc == NVML_SUCCESS && i < count; i++) {
         int64_t speed = value->count == 0  ? value->n[0]
                         : i < value->count ? value->n[i]
@@ -531,7 +571,10 @@ static nvmlReturn_t read_nvlink_counters(struct nvml_device *device, struct gp_s
     }
     s->known = true;
     (void)snprintf(s->value.text, sizeof(s->value.text), "%llu errors on %u links", sum, links);
-    return links ? NVML_SUCCESS : NVML_ERROR_NOT_SUPPORTED;
+    if (links > 0)
+        return NVML_SUCCESS;
+    set_words(s, "the GPU has no active NVLink");
+    return NVML_ERROR_NOT_SUPPORTED;
 }
 
 static nvmlReturn_t apply_nvlink_counters(struct nvml_device *device,

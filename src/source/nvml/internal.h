@@ -253,6 +253,9 @@ int nvml_wait_event(struct gp_source *source, unsigned timeout_ms, gp_call_name 
 /* Gives the event set back, before the session ends. */
 void nvml_end_events(struct nvml_source *source);
 
+/* list_readers.c: how many fans the GPU has, at most NVML_MAX_FANS. */
+nvmlReturn_t nvml_count_fans(struct nvml_device *device, unsigned *ret);
+
 /* lists.c: fills those of reading->lists that are wanted. As above. */
 nvmlReturn_t nvml_read_lists(struct nvml_device *device, const struct gp_want *want,
                              struct gp_reading *reading);

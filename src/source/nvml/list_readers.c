@@ -228,10 +228,12 @@ static const struct {
 };
 
 /* Drivers before R510 cannot tell how many there are: asked one by one until one is refused. */
-static nvmlReturn_t count_fans(struct nvml_device *device, unsigned *ret)
+nvmlReturn_t nvml_count_fans(struct nvml_device *device, unsigned *ret)
 {
     unsigned percent;
     nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetNumFans, device->handle, ret);
+    if (*ret > NVML_MAX_FANS)
+        *ret = NVML_MAX_FANS;
     if (rc != NVML_ERROR_FUNCTION_NOT_FOUND)
         return rc;
     for (*ret = 0; *ret < NVML_MAX_FANS; ++*ret) {
@@ -245,8 +247,8 @@ static nvmlReturn_t count_fans(struct nvml_device *device, unsigned *ret)
 nvmlReturn_t nvml_list_fans(struct nvml_rows *rows)
 {
     unsigned count = 0;
-    nvmlReturn_t rc = count_fans(rows->device, &count);
-    for (unsigned fan = 0; rc == NVML_SUCCESS && fan < count && fan < NVML_MAX_FANS; fan++) {
+    nvmlReturn_t rc = nvml_count_fans(rows->device, &count);
+    for (unsigned fan = 0; rc == NVML_SUCCESS && fan < count; fan++) {
         rc = nvml_rows_add(rows);
         if (rc != NVML_SUCCESS)
             return rc;
