@@ -57,8 +57,10 @@ static const struct gp_opt options[] = {
      .help = "leave out the header line"},
     {'n', "interval", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(interval_ns),
      .help = "sample again and again, this far apart (at least 0.1; default 1 with -c above 1 or "
-             "--duration), until Ctrl-C"},
-    {'c', "count", NULL, GP_OPT_U64, "N", .offset = OPT(count), .help = "stop after N samples"},
+             "--duration), until Ctrl-C",
+     .least = GP_NS_PER_S / 10},
+    {'c', "count", NULL, GP_OPT_U64, "N", .offset = OPT(count),
+     .help = "stop after N samples (at least 1)", .least = 1},
     {0, "duration", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(duration_ns),
      .help = "stop after this time, such as 90s or 1h"},
     {'o', "output", NULL, GP_OPT_STRING, "FILE", .complete = GP_COMPLETE_FILE,
@@ -200,8 +202,6 @@ static int check_options(const struct query_options *o, struct gp_err *err)
     if (o->rows && (o->processes || o->host))
         return gp_err_set(err, GP_EUSAGE, "--rows and --%s exclude each other",
                           o->host ? "host" : "processes");
-    if (o->interval_ns && o->interval_ns < GP_NS_PER_S / 10)
-        return gp_err_set(err, GP_EUSAGE, "--interval must be at least 0.1 seconds");
     return check_output_options(o, err);
 }
 

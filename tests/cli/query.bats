@@ -176,11 +176,15 @@ t4() {
     t4 temperature.gpu -n 50ms
     fails 2 '--interval must be at least 0.1 seconds'
     t4 temperature.gpu -n 0
-    fails 2 '.*--interval.*'
+    fails 2 '--interval must be at least 0.1 seconds'
+    t4 temperature.gpu -c 0
+    fails 2 '--count must be at least 1'
+    t4 temperature.gpu -n 1 -c 0
+    fails 2 '--count must be at least 1'
     t4 temperature.gpu --duration 0
-    fails 2 '.*--duration.*'
+    fails 2 '--duration must be more than 0'
     t4 temperature.gpu --timeout 0s
-    fails 2 '.*--timeout.*'
+    fails 2 '--timeout must be more than 0'
     t4 temperature.gpu -n soon
     fails 2 "bad value 'soon' for --interval: it takes a duration such as .*"
     t4 temperature.gpu -c -1
@@ -195,6 +199,16 @@ t4() {
     for line in "${lines[@]}"; do
         python3 -m json.tool <<<"$line" >/dev/null
     done
+}
+
+@test "GPUs that --id names must be there, also the last of a range" {
+    gpulse --sim h100x2 query index -i 0-1 -f csv --no-header
+    status_is 0
+    line_count 2
+    gpulse --sim h100x2 query index -i 0-99
+    fails 3 "no GPU matches all of '0-99'; this machine has 2 \\(0 to 1\\)"
+    gpulse --sim h100x2 query index -i 0,2
+    fails 3 "no GPU matches '2'; this machine has 2 \\(0 to 1\\)"
 }
 
 @test "samples keep in step with the clock" {

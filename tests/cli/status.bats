@@ -197,11 +197,13 @@ h100() {
     gpulse --sim h100x2 status --no-header --interval=0.1 --count 2
     line_count 4
     gpulse --sim h100x2 status --watch 0.01
-    fails 2 '--watch takes at least 0.1 seconds'
+    fails 2 '--watch must be at least 0.1 seconds'
     gpulse --sim h100x2 status --watch never
     status_is 2
     gpulse --sim h100x2 status --watch 0
-    status_is 2
+    fails 2 '--watch must be at least 0.1 seconds'
+    gpulse --sim h100x2 status --watch --count 0
+    fails 2 '--count must be at least 1'
     gpulse --sim h100x2 status --count 3
     fails 2 '--count needs --watch'
 }
