@@ -417,8 +417,9 @@ static json_t *device_json(const struct gp_snapshot *snapshot, const struct gp_d
         (void)json_object_set_new(object, "mig_index", json_integer(device->mig_index));
     (void)json_object_set_new(object, "name", json_text(device_value(device, GP_NAME)));
     (void)json_object_set_new(object, "uuid", json_text(device_value(device, GP_UUID)));
+    (void)json_object_set_new(object, "status", json_string(gp_device_state(device->status)));
     if (device->status != GP_STATUS_OK)
-        (void)json_object_set_new(object, "status", json_string(device->status_text));
+        (void)json_object_set_new(object, "status.text", json_string(device->status_text));
     for (size_t i = 0; i < GP_ARRAY_LEN(numbers); i++)
         (void)json_object_set_new(
             object, numbers[i].key,

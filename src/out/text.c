@@ -35,23 +35,26 @@ static void format_cell(struct gp_strbuf *cell, const struct gp_view *view,
                     GP_STYLE_HUMAN);
 }
 
-static void measure_columns(const struct gp_view *view, struct gp_writer_state *state,
+/* True if a column has become wider than in the sample before. */
+static bool measure_columns(const struct gp_view *view, struct gp_writer_state *state,
                             const struct gp_snapshot *snapshot, struct gp_strbuf *cell)
 {
     size_t rows = gp_row_count(view, snapshot);
+    bool first = state->widths[0] == 0;
+    bool wider = false;
     for (size_t c = 0; c < view->fields.count; c++) {
         size_t width = strlen(gp_metric_table[view->fields.fields[c].metric].name);
         if (!view->header)
             width = 0;
-        if (width > state->widths[c])
-            state->widths[c] = width;
         for (size_t r = 0; r < rows; r++) {
             format_cell(cell, view, snapshot, r, c);
-            width = gp_utf8_width(cell->buf);
-            if (width > state->widths[c])
-                state->widths[c] = width;
+            size_t used = gp_utf8_width(cell->buf);
+            width = used > width ? used : width;
         }
+        wider = wider || width > state->widths[c];
+        state->widths[c] = width > state->widths[c] ? width : state->widths[c];
     }
+    return wider && !first;
 }
 
 static void write_table(const struct gp_view *view, struct gp_writer_state *state,
@@ -59,8 +62,9 @@ static void write_table(const struct gp_view *view, struct gp_writer_state *stat
 {
     struct gp_strbuf cell = GP_STRBUF_INIT(64 * 1024);
     size_t columns = view->fields.count;
-    measure_columns(view, state, snapshot, &cell);
-    if (view->header && state->samples == 0) {
+    /* In a loop the header stands again where the columns move. */
+    bool wider = measure_columns(view, state, snapshot, &cell);
+    if (view->header && (state->samples == 0 || wider)) {
         for (size_t c = 0; c < columns; c++) {
             const struct gp_field *field = &view->fields.fields[c];
             add_cell(sb, gp_metric_table[field->metric].name, state->widths[c], is_number(field),
