@@ -88,10 +88,11 @@ static void write_table(const struct gp_view *view, struct gp_writer_state *stat
 
 /* ---- csv, tsv ---- */
 
-/* RFC 4180: quoted if it holds a separator, a quote or a line end. */
-static void add_csv_cell(struct gp_strbuf *sb, const char *text)
+/* RFC 4180: quoted if it holds a separator, a quote or a line end. Text values carry neither tabs
+ * nor line ends: they were made safe where they came in. */
+void gp_text_add_cell(struct gp_strbuf *sb, const char *text, char separator)
 {
-    if (!strpbrk(text, ",\"\r\n")) {
+    if (separator != ',' || !strpbrk(text, ",\"\r\n")) {
         gp_strbuf_adds(sb, text);
         return;
     }
@@ -104,7 +105,6 @@ static void add_csv_cell(struct gp_strbuf *sb, const char *text)
     gp_strbuf_addc(sb, '"');
 }
 
-/* Text values carry neither tabs nor line ends: they were made safe where they came in. */
 static void write_separated(const struct gp_view *view, struct gp_writer_state *state,
                             const struct gp_snapshot *snapshot, struct gp_strbuf *sb,
                             char separator)
@@ -126,10 +126,7 @@ static void write_separated(const struct gp_view *view, struct gp_writer_state *
             gp_field_format(&cell, field,
                             gp_row_value(snapshot, gp_row_at(view, snapshot, r), field),
                             GP_STYLE_CSV);
-            if (separator == ',')
-                add_csv_cell(sb, cell.buf);
-            else
-                gp_strbuf_adds(sb, cell.buf);
+            gp_text_add_cell(sb, cell.buf, separator);
             gp_strbuf_addc(sb, c + 1 == columns ? '\n' : separator);
         }
     if (cell.error && !sb->error)
