@@ -203,9 +203,9 @@ const struct gp_cmd gp_cmd_status = {
     .usage = "[options]",
     .description =
         "A line per GPU: temperature, utilization, memory in MiB (used without what the driver "
-        "reserves, as nvidia-smi counts), and who uses it. MIG instances stand indented below "
-        "their GPU. ?? is a value that the GPU does not tell; a GPU that is lost, asleep or silent "
-        "says so in its line.\n\n"
+        "reserves, as nvidia-smi counts; the sum of the processes where the GPU does not tell it, "
+        "as GB10), and who uses it. MIG instances stand indented below their GPU. ?? is a value "
+        "that the GPU does not tell; a GPU that is lost, asleep or silent says so in its line.\n\n"
         "The options are gpustat's, except that -i selects GPUs as in all of gpulse; use --watch "
         "or --interval for gpustat's -i.",
     .examples = "gpulse status -cp\tprogram and pid of each process\n"

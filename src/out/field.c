@@ -316,13 +316,18 @@ static void format_human_rate(struct gp_strbuf *sb, double bytes_per_s)
     gp_strbuf_addf(sb, "%.*f %s", i > 1 ? 1 : 0, bytes_per_s, names[i]);
 }
 
+/* Whole units upwards, as everywhere: see gp_field_number(). */
 static void format_human_bytes(struct gp_strbuf *sb, double bytes)
 {
     static const char *const names[] = {"B", "KiB", "MiB", "GiB", "TiB"};
     size_t i = 0;
     for (; bytes >= 1024 && i + 1 < GP_ARRAY_LEN(names); i++)
         bytes /= 1024;
-    gp_strbuf_addf(sb, "%.*f %s", i > 2 ? 2 : 0, bytes, names[i]);
+    double whole = (double)(int64_t)bytes;
+    if (i > 2)
+        gp_strbuf_addf(sb, "%.2f %s", bytes, names[i]);
+    else
+        gp_strbuf_addf(sb, "%.0f %s", whole + (whole < bytes), names[i]);
 }
 
 static void format_number(struct gp_strbuf *sb, const struct gp_field *field,

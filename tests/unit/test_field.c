@@ -62,6 +62,9 @@ static void bytes_are_scaled_for_people(void **state)
     check_text("memory.used", number(1023), GP_STYLE_HUMAN, "1023 B");
     check_text("memory.used", number(1024), GP_STYLE_HUMAN, "1 KiB");
     check_text("memory.used", number(INT64_C(500) << 20), GP_STYLE_HUMAN, "500 MiB");
+    check_text("memory.used", number(INT64_C(25) << 19), GP_STYLE_HUMAN, "13 MiB");
+    check_text("memory.used:MiB", number(INT64_C(25) << 19), GP_STYLE_HUMAN, "13 MiB");
+    check_text("memory.used", number(1025), GP_STYLE_HUMAN, "2 KiB");
     check_text("memory.used", number(INT64_C(3) << 29), GP_STYLE_HUMAN, "1.50 GiB");
     check_text("memory.used", number(INT64_C(5) << 40), GP_STYLE_HUMAN, "5.00 TiB");
     check_text("memory.used", number(INT64_C(5000) << 40), GP_STYLE_HUMAN, "5000.00 TiB");
