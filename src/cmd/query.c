@@ -8,6 +8,7 @@
 #include "out/sink.h"
 
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 struct query_options {
@@ -226,10 +227,21 @@ static enum gp_scope scope_of(const struct query_options *o)
     return (enum gp_scope)scope;
 }
 
+/* Columns of the terminal that the output alone goes to; 0: there is none. */
+static size_t room_on_terminal(const struct query_options *o)
+{
+    struct winsize size = {0};
+    bool known = !o->output && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
+    return known ? size.ws_col : 0;
+}
+
 static int run_query(const struct query_options *o, const char *fields, struct gp_err *err)
 {
     struct query_run run = {
-        .view = {.scope = scope_of(o), .header = !o->no_header, .units = o->units},
+        .view = {.scope = scope_of(o),
+                 .header = !o->no_header,
+                 .units = o->units,
+                 .room = room_on_terminal(o)},
         .writer = gp_writer_find(o->format),
         .sb = GP_STRBUF_INIT(256 << 20),
     };
@@ -303,6 +315,8 @@ const struct gp_cmd gp_cmd_query = {
         "With --rows there is a row for each of what a GPU has several of, such as its links; its "
         "own fields begin with the word that --rows takes, which may be left out, and those of the "
         "GPU may stand beside them. A list that a GPU cannot tell is one row without values.\n\n"
+        "A table of one row that is wider than the terminal stands upright, a field a line; "
+        "--no-header keeps it in one row.\n\n"
         "A field that a GPU cannot tell is N/A in tables, [N/A] in csv and tsv, null in JSON, "
         "where "
         "\"reasons\" says why, an empty element with its reason in XML, and left out in "

@@ -57,28 +57,70 @@ static bool measure_columns(const struct gp_view *view, struct gp_writer_state *
     return wider && !first;
 }
 
-static void write_table(const struct gp_view *view, struct gp_writer_state *state,
-                        const struct gp_snapshot *snapshot, struct gp_strbuf *sb)
+static bool is_too_wide(const struct gp_view *view, const struct gp_writer_state *state)
 {
-    struct gp_strbuf cell = GP_STRBUF_INIT(64 * 1024);
+    size_t width = 0;
+    for (size_t c = 0; c < view->fields.count; c++)
+        width += state->widths[c] + (c > 0 ? 2 : 0);
+    return view->room > 0 && width > view->room;
+}
+
+/* The one row of a table from top to bottom, for more fields than stand side by side. */
+static void write_upright(const struct gp_view *view, const struct gp_snapshot *snapshot,
+                          struct gp_strbuf *sb, struct gp_strbuf *cell)
+{
+    size_t width = 0;
+    for (size_t c = 0; c < view->fields.count; c++) {
+        size_t used = strlen(gp_metric_table[view->fields.fields[c].metric].name);
+        width = used > width ? used : width;
+    }
+    for (size_t c = 0; c < view->fields.count; c++) {
+        add_cell(sb, gp_metric_table[view->fields.fields[c].metric].name, width, false, false);
+        format_cell(cell, view, snapshot, 0, c);
+        gp_strbuf_addf(sb, "%s\n", cell->buf);
+    }
+}
+
+static void write_rows(const struct gp_view *view, const struct gp_writer_state *state,
+                       const struct gp_snapshot *snapshot, struct gp_strbuf *sb,
+                       struct gp_strbuf *cell)
+{
     size_t columns = view->fields.count;
-    /* In a loop the header stands again where the columns move. */
-    bool wider = measure_columns(view, state, snapshot, &cell);
-    if (view->header && (state->samples == 0 || wider)) {
+    for (size_t r = 0; r < gp_row_count(view, snapshot); r++) {
         for (size_t c = 0; c < columns; c++) {
-            const struct gp_field *field = &view->fields.fields[c];
-            add_cell(sb, gp_metric_table[field->metric].name, state->widths[c], is_number(field),
+            format_cell(cell, view, snapshot, r, c);
+            add_cell(sb, cell->buf, state->widths[c], is_number(&view->fields.fields[c]),
                      c + 1 == columns);
         }
         gp_strbuf_addc(sb, '\n');
     }
-    for (size_t r = 0; r < gp_row_count(view, snapshot); r++) {
-        for (size_t c = 0; c < columns; c++) {
-            format_cell(&cell, view, snapshot, r, c);
-            add_cell(sb, cell.buf, state->widths[c], is_number(&view->fields.fields[c]),
-                     c + 1 == columns);
-        }
-        gp_strbuf_addc(sb, '\n');
+}
+
+static void write_header(const struct gp_view *view, const struct gp_writer_state *state,
+                         struct gp_strbuf *sb)
+{
+    size_t columns = view->fields.count;
+    for (size_t c = 0; c < columns; c++) {
+        const struct gp_field *field = &view->fields.fields[c];
+        add_cell(sb, gp_metric_table[field->metric].name, state->widths[c], is_number(field),
+                 c + 1 == columns);
+    }
+    gp_strbuf_addc(sb, '\n');
+}
+
+static void write_table(const struct gp_view *view, struct gp_writer_state *state,
+                        const struct gp_snapshot *snapshot, struct gp_strbuf *sb)
+{
+    struct gp_strbuf cell = GP_STRBUF_INIT(64 * 1024);
+    /* In a loop the header stands again where the columns move. */
+    bool wider = measure_columns(view, state, snapshot, &cell);
+    bool one = view->header && !view->looped && gp_row_count(view, snapshot) == 1;
+    if (one && is_too_wide(view, state)) {
+        write_upright(view, snapshot, sb, &cell);
+    } else {
+        if (view->header && (state->samples == 0 || wider))
+            write_header(view, state, sb);
+        write_rows(view, state, snapshot, sb, &cell);
     }
     if (cell.error && !sb->error)
         sb->error = cell.error;

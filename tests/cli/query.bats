@@ -49,6 +49,20 @@ t4() {
     [ "${lines[-1]}" = '# EOF' ]
 }
 
+@test "one row that is wider than the terminal stands upright" {
+    on_terminal() {
+        run script -qec "stty cols 60; '$GPULSE' --sim $1 --sim-still query name,uuid,temperature.gpu" /dev/null
+        output=${output//$'\r'/}
+    }
+    on_terminal t4
+    says '^name             Tesla T4$'
+    says '^temperature.gpu  49 °C$'
+    on_terminal h100x2
+    says '^name +uuid +temperature.gpu$'
+    t4 name,uuid,temperature.gpu
+    says '^name +uuid +temperature.gpu$'
+}
+
 @test "what is absent is named in each format" {
     t4 fan.speed
     says '^ +N/A$'
