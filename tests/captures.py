@@ -36,7 +36,7 @@ def named(reasons):
 # Metrics that nvidia-smi -q prints in no form, and why. All others must be compared.
 NOT_PRINTED = named({
     r"timestamp": "the moment of our own sample",
-    r"status": "our own",
+    r"status|status\.text|mig\.gpu_uuid": "our own",
     r"host\.(cpu|load|memory)\..*|process\.(user|cpu|rss|start_time)": "from /proc",
     r"kmd_version|pcie\.link\.gen\.hostmax": "from the kernel of this machine",
     r"host\.name|nvml_version|compute_cap|clocks_event_reasons\.supported|mig\.profile|process\.utilization\..*|"

@@ -46,13 +46,22 @@ static bool store(const struct gp_opt *opt, void *values, const char *text)
         *(const char **)field = text;
         return true;
     case GP_OPT_DURATION:
-        return gp_parse_duration(text, field) && *(uint64_t *)field > 0;
+        return gp_parse_duration(text, field);
     case GP_OPT_U64:
         return gp_parse_u64(text, field);
     case GP_OPT_SIZE:
         return gp_parse_size(text, field);
     }
     return false;
+}
+
+/* ctx: words with a NUL behind each, and one more at the end. */
+static const char *next_choice(const void *ctx, size_t i)
+{
+    const char *word = ctx;
+    for (; *word && i > 0; i--)
+        word += strlen(word) + 1;
+    return *word ? word : NULL;
 }
 
 static int bad_value(const struct gp_opt *opt, const char *text, struct gp_err *err)
@@ -63,8 +72,36 @@ static int bad_value(const struct gp_opt *opt, const char *text, struct gp_err *
         [GP_OPT_U64] = "a whole number", [GP_OPT_SIZE] = "a size such as 512MiB or 20GiB",
     };
     const char *choices = opt->type == GP_OPT_CHOICE ? opt->choices : "";
-    return gp_err_set(err, GP_EUSAGE, "bad value '%.80s' for --%s: it takes %s%s%s", text,
-                      opt->name, wanted[opt->type], *choices ? " " : "", choices);
+    char words[512] = "";
+    (void)snprintf(words, sizeof(words) - 1, "%s", choices);
+    for (char *blank = words; (blank = strchr(blank, ' '));)
+        *blank++ = '\0';
+    const char *near = gp_cli_nearest(text, next_choice, words);
+    return gp_err_set(err, GP_EUSAGE, "bad value '%.80s' for --%s%s%s%s: it takes %s%s%s", text,
+                      opt->name, near ? " (did you mean '" : "", near ? near : "",
+                      near ? "'?)" : "", wanted[opt->type], *choices ? " " : "", choices);
+}
+
+/* A duration is more than 0, whatever `least` says. */
+static int check_least(const struct gp_opt *opt, const void *values, struct gp_err *err)
+{
+    bool duration = opt->type == GP_OPT_DURATION;
+    if (!duration && opt->type != GP_OPT_U64)
+        return 0;
+    uint64_t number;
+    memcpy(&number, (const char *)values + opt->offset, sizeof(number));
+    if (duration && number == 0 && opt->least == 0)
+        return gp_err_set(err, GP_EUSAGE, "--%s must be more than 0", opt->name);
+    if (number >= opt->least)
+        return 0;
+    return gp_err_set(err, GP_EUSAGE, "--%s must be at least %.15g%s", opt->name,
+                      (double)opt->least / (duration ? (double)GP_NS_PER_S : 1),
+                      duration ? " seconds" : "");
+}
+
+static int take(const struct gp_opt *opt, void *values, const char *text, struct gp_err *err)
+{
+    return store(opt, values, text) ? check_least(opt, values, err) : bad_value(opt, text, err);
 }
 
 static bool name_matches(const struct gp_opt *opt, const char *name, size_t n)
@@ -130,20 +167,19 @@ static int take_value(const struct gp_opt *opt, void *values, const char *glued,
         return glued ? gp_err_set(err, GP_EUSAGE, "--%s takes no value", opt->name)
                      : (store(opt, values, ""), 0);
     if (glued)
-        return store(opt, values, glued) ? 0 : bad_value(opt, glued, err);
+        return take(opt, values, glued, err);
     const char *next = *i + 1 < argc ? argv[*i + 1] : NULL;
     if (opt->fallback) {
         /* An optional value is taken from the next word only where it fits. */
-        if (next && next[0] != '-' && opt->type != GP_OPT_STRING && store(opt, values, next))
-            ++*i;
-        else
-            (void)store(opt, values, opt->fallback);
-        return 0;
+        if (!next || next[0] == '-' || opt->type == GP_OPT_STRING || !store(opt, values, next))
+            return take(opt, values, opt->fallback, err);
+        ++*i;
+        return check_least(opt, values, err);
     }
     if (!next)
         return gp_err_set(err, GP_EUSAGE, "--%s needs a value: %s", opt->name, opt->arg);
     ++*i;
-    return store(opt, values, next) ? 0 : bad_value(opt, next, err);
+    return take(opt, values, next, err);
 }
 
 static int parse_long(int argc, char **argv, int *i, const struct gp_opt_target *targets,

@@ -42,8 +42,10 @@ static const struct gp_opt options[] = {
      .help = "only these kinds: comma list of kinds and of the groups health, state, process, all "
              "(default health,state)"},
     {'n', "interval", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(interval_ns),
-     .help = "how often to look for what the driver does not report (default 5, at least 0.1)"},
-    {'c', "count", NULL, GP_OPT_U64, "N", .offset = OPT(count), .help = "stop after N events"},
+     .help = "how often to look for what the driver does not report (default 5, at least 0.1)",
+     .least = GP_NS_PER_S / 10},
+    {'c', "count", NULL, GP_OPT_U64, "N", .offset = OPT(count),
+     .help = "stop after N events (at least 1)", .least = 1},
     {0, "duration", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(duration_ns),
      .help = "stop after this time, such as 90s or 1h"},
     GP_OUTPUT_ROWS(struct events_options, output, ""),
@@ -334,8 +336,6 @@ static int events_main(int argc, char **argv, struct gp_err *err)
     if (positional > 0)
         return gp_err_set(err, GP_EUSAGE, "'%s' is not expected here; kinds are chosen with --kind",
                           argv[1]);
-    if (o.interval_ns < GP_NS_PER_S / 10)
-        return gp_err_set(err, GP_EUSAGE, "--interval must be at least 0.1 seconds");
     if ((r = gp_output_check(&o.output, err)) < 0)
         return r;
     if (strchr(o.format, ','))

@@ -2,12 +2,14 @@
 #include "cmd/app.h"
 #include "cmd/commands.h"
 #include "cmd/output.h"
+#include "cmd/query_fields.h"
 
 #include "base/err.h"
 #include "base/strbuf.h"
 #include "out/sink.h"
 
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 struct query_options {
@@ -54,8 +56,10 @@ static const struct gp_opt options[] = {
      .help = "leave out the header line"},
     {'n', "interval", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(interval_ns),
      .help = "sample again and again, this far apart (at least 0.1; default 1 with -c above 1 or "
-             "--duration), until Ctrl-C"},
-    {'c', "count", NULL, GP_OPT_U64, "N", .offset = OPT(count), .help = "stop after N samples"},
+             "--duration), until Ctrl-C",
+     .least = GP_NS_PER_S / 10},
+    {'c', "count", NULL, GP_OPT_U64, "N", .offset = OPT(count),
+     .help = "stop after N samples (at least 1)", .least = 1},
     {0, "duration", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(duration_ns),
      .help = "stop after this time, such as 90s or 1h"},
     GP_OUTPUT_ROWS(struct query_options, output,
@@ -64,75 +68,12 @@ static const struct gp_opt options[] = {
      .help = "with --output: to standard output as well"},
     {0, "replace", NULL, GP_OPT_FLAG, .offset = OPT(replace),
      .help = "with --output: FILE holds the last sample alone; who reads it sees a whole one"},
-    {0, "list", NULL, GP_OPT_FLAG, .offset = OPT(list), .help = "list all fields"},
-    {0, "describe", NULL, GP_OPT_STRING, "FIELD", .complete = GP_COMPLETE_METRICS,
-     .offset = OPT(describe), .help = "say what a field means"},
+    {0, "list", NULL, GP_OPT_FLAG, .offset = OPT(list),
+     .help = "list all fields, or those of --rows, or FIELDS; as table, csv, tsv or json"},
+    {0, "describe", NULL, GP_OPT_STRING, "FIELDS", .complete = GP_COMPLETE_METRICS,
+     .offset = OPT(describe), .help = "say what fields mean"},
     GP_OPT_END,
 };
-
-/* ---- --list, --describe, the manual page ---- */
-
-static void list_fields(struct gp_strbuf *sb)
-{
-    for (int m = 0; m < GP_METRIC__COUNT; m++) {
-        const struct gp_metric_info *info = &gp_metric_table[m];
-        gp_strbuf_addf(sb, "%-48s %-8s %-8s %s\n", info->name, gp_scope_table[info->scope].noun,
-                       gp_unit_name(info->unit), info->help);
-    }
-}
-
-static int describe_field(struct gp_strbuf *sb, const char *name, struct gp_err *err)
-{
-    static const char *const types[] = {"whole number", "number", "text"};
-    static const char *const tiers[] = {
-        [GP_TIER_STATIC] = "once per driver session",
-        [GP_TIER_FAST] = "every sample",
-        [GP_TIER_SLOW] = "at most every 5 seconds",
-        [GP_TIER_RATE] = "every sample, over the time since the one before",
-    };
-    enum gp_metric m;
-    int r = gp_metric_find(name, &m, err);
-    if (r < 0)
-        return r;
-    const struct gp_metric_info *info = &gp_metric_table[m];
-    const char *unit = gp_unit_name(info->unit);
-    gp_strbuf_addf(sb, "%s\n  %s\n\n  %-10s%s\n  %-10s%s%s%s\n  %-10s%s\n", info->name, info->help,
-                   "of", gp_scope_table[info->scope].noun, "type", types[info->type],
-                   *unit ? ", in " : "", unit, "read", tiers[info->tier]);
-    if (*info->aliases)
-        gp_strbuf_addf(sb, "  %-10s%s\n", "also", info->aliases);
-    gp_strbuf_addf(sb, "  %-10s%s\n", "origin",
-                   info->origin == GP_ORIGIN_SMI ? "nvidia-smi has a field of this name"
-                                                 : "gpulse's own name");
-    return 0;
-}
-
-void gp_query_man_metrics(struct gp_strbuf *sb)
-{
-    static const char *const titles[] = {"OF THE HOST", "OF A GPU OR MIG INSTANCE", "OF A PROCESS"};
-    static const char lists[] =
-        "\n# FIELDS OF THE LISTS OF A GPU\n\nWith *gpulse query --rows* and the first word of "
-        "their names; there that word may be left out.\n";
-    gp_strbuf_adds(
-        sb, "gpulse-metrics(7)\n\n# NAME\n\ngpulse-metrics - the fields that gpulse knows\n\n"
-            "# DESCRIPTION\n\nUsed by *gpulse query* and by *gpulse status --line*. A field "
-            "may be followed by a colon and another unit: memory.used:GiB.\n");
-    for (int m = 0; m < GP_METRIC__COUNT; m++) {
-        const struct gp_metric_info *info = &gp_metric_table[m];
-        const char *unit = gp_unit_name(info->unit);
-        if (m == GP_HOST__FIRST || m == GP_DEVICE__FIRST || m == GP_PROCESS__FIRST)
-            gp_strbuf_addf(sb, "\n# FIELDS %s\n", titles[info->scope]);
-        if (m == (int)gp_scope_table[GP_SCOPE_LIST__FIRST].first)
-            gp_strbuf_adds(sb, lists);
-        gp_strbuf_adds(sb, "\n*");
-        for (const char *p = info->name; *p; p++)
-            gp_strbuf_addf(sb, *p == '_' ? "\\_" : "%c", *p);
-        gp_strbuf_addf(sb, "*%s%s%s\n\t%s", *unit ? " (" : "", unit, *unit ? ")" : "", info->help);
-        for (const char *p = *info->aliases ? info->aliases : ""; *p; p++)
-            gp_strbuf_addf(sb, p == info->aliases ? "; also %c" : *p == '_' ? "\\_" : "%c", *p);
-        gp_strbuf_addc(sb, '\n');
-    }
-}
 
 /* ---- running ---- */
 
@@ -173,8 +114,6 @@ static int check_options(const struct query_options *o, struct gp_err *err)
     if (o->rows && (o->processes || o->host))
         return gp_err_set(err, GP_EUSAGE, "--rows and --%s exclude each other",
                           o->host ? "host" : "processes");
-    if (o->interval_ns && o->interval_ns < GP_NS_PER_S / 10)
-        return gp_err_set(err, GP_EUSAGE, "--interval must be at least 0.1 seconds");
     return check_output_options(o, err);
 }
 
@@ -255,10 +194,21 @@ static enum gp_scope scope_of(const struct query_options *o)
     return (enum gp_scope)scope;
 }
 
+/* Columns of the terminal that the output alone goes to; 0: there is none. */
+static size_t room_on_terminal(const struct query_options *o)
+{
+    struct winsize size = {0};
+    bool known = !o->output.file && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
+    return known ? size.ws_col : 0;
+}
+
 static int run_query(const struct query_options *o, const char *fields, struct gp_err *err)
 {
     struct query_run run = {
-        .view = {.scope = scope_of(o), .header = !o->no_header, .units = o->units},
+        .view = {.scope = scope_of(o),
+                 .header = !o->no_header,
+                 .units = o->units,
+                 .room = room_on_terminal(o)},
         .writer = gp_writer_find(o->format),
         .sb = GP_STRBUF_INIT(256 << 20),
     };
@@ -278,6 +228,25 @@ static int run_query(const struct query_options *o, const char *fields, struct g
     return r;
 }
 
+/* --list, --describe; without a choice of rows, fields of every kind. */
+static int explain_fields(const struct query_options *o, const char *fields, struct gp_err *err)
+{
+    struct gp_field_list list = {0};
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
+    bool any = !o->rows && !o->processes && !o->host;
+    int r = gp_field_list_parse(o->describe ? o->describe : fields,
+                                any ? GP_SCOPE_ANY : scope_of(o), &list, err);
+    if (r == 0 && o->describe)
+        gp_query_describe_fields(&sb, &list);
+    else if (r == 0)
+        r = gp_query_list_fields(&sb, &list, o->format, !o->no_header, err);
+    if (r == 0)
+        r = gp_app_write(STDOUT_FILENO, &sb, err);
+    gp_field_list_fini(&list);
+    gp_strbuf_fini(&sb);
+    return r;
+}
+
 static int query_main(int argc, char **argv, struct gp_err *err)
 {
     struct query_options o = {.format = "table", .output = GP_OUTPUT_DEFAULTS};
@@ -286,25 +255,18 @@ static int query_main(int argc, char **argv, struct gp_err *err)
     int r = gp_app_parse(&gp_cmd_query, argc, argv, &o, &positional, &done, err);
     if (r < 0 || done)
         return r;
-    if (o.list || o.describe) {
-        struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
-        if (o.describe)
-            r = describe_field(&sb, o.describe, err);
-        else
-            list_fields(&sb);
-        if (r == 0)
-            r = gp_app_write(STDOUT_FILENO, &sb, err);
-        gp_strbuf_fini(&sb);
-        return r;
-    }
-    if (positional == 0)
-        return gp_err_set(err, GP_EUSAGE, "no fields given; gpulse query --list shows all");
     if (positional > 1)
         return gp_err_set(err, GP_EUSAGE,
                           "one comma list of fields is expected, but '%s' stands behind it",
                           argv[2]);
     r = check_options(&o, err);
-    return r < 0 ? r : run_query(&o, argv[1], err);
+    if (r < 0)
+        return r;
+    if (o.list || o.describe)
+        return explain_fields(&o, positional == 1 ? argv[1] : "*", err);
+    if (positional == 0)
+        return gp_err_set(err, GP_EUSAGE, "no fields given; gpulse query --list shows all");
+    return run_query(&o, argv[1], err);
 }
 
 const struct gp_cmd gp_cmd_query = {
@@ -314,10 +276,14 @@ const struct gp_cmd gp_cmd_query = {
     .description =
         "FIELDS is a comma list of field names; nvidia-smi's names and aliases are understood. A "
         "name that ends in .* takes a whole group, * takes all. Behind a colon stands another "
-        "unit: memory.used:GiB. Only what is asked for is read from the driver.\n\n"
+        "unit: memory.used:GiB. Only what is asked for is read from the driver. In rows of "
+        "processes "
+        "and of the parts of a GPU, * begins with the GPU's index and uuid.\n\n"
         "With --rows there is a row for each of what a GPU has several of, such as its links; its "
         "own fields begin with the word that --rows takes, which may be left out, and those of the "
         "GPU may stand beside them. A list that a GPU cannot tell is one row without values.\n\n"
+        "A table of one row that is wider than the terminal stands upright, a field a line; "
+        "--no-header keeps it in one row.\n\n"
         "A field that a GPU cannot tell is N/A in tables, [N/A] in csv and tsv, null in JSON, "
         "where "
         "\"reasons\" says why, an empty element with its reason in XML, and left out in "

@@ -51,9 +51,10 @@ static const struct gp_opt options[] = {
     {0, "line", NULL, GP_OPT_STRING, "PATTERN", .offset = OPT(line),
      .help = "a line per GPU after this pattern, for status bars: {field} or {field:unit}"},
     {0, "watch", "interval", GP_OPT_DURATION, "SEC", .fallback = "1", .offset = OPT(interval_ns),
-     .help = "show it again and again until Ctrl-C (default every second, at least 0.1)"},
+     .help = "show it again and again until Ctrl-C (default every second, at least 0.1)",
+     .least = GP_NS_PER_S / 10},
     {0, "count", NULL, GP_OPT_U64, "N", .offset = OPT(count),
-     .help = "with --watch: stop after N times"},
+     .help = "with --watch: stop after N times (at least 1)", .least = 1},
     {0, "force-color", NULL, GP_OPT_FLAG, .offset = OPT(force_color),
      .help = "same as --color=always"},
     {0, "no-color", NULL, GP_OPT_FLAG, .offset = OPT(no_color), .help = "same as --color=never"},
@@ -68,8 +69,6 @@ static bool list_has(const char *list, const char *word)
 static int settle_options(struct status_options *o, struct gp_err *err)
 {
     struct gp_status_view *view = &o->view;
-    if (o->interval_ns && o->interval_ns < GP_NS_PER_S / 10)
-        return gp_err_set(err, GP_EUSAGE, "--watch takes at least 0.1 seconds");
     if (o->count && !o->interval_ns)
         return gp_err_set(err, GP_EUSAGE, "--count needs --watch");
     if (o->json && o->interval_ns)
@@ -204,9 +203,9 @@ const struct gp_cmd gp_cmd_status = {
     .usage = "[options]",
     .description =
         "A line per GPU: temperature, utilization, memory in MiB (used without what the driver "
-        "reserves, as nvidia-smi counts), and who uses it. MIG instances stand indented below "
-        "their GPU. ?? is a value that the GPU does not tell; a GPU that is lost, asleep or silent "
-        "says so in its line.\n\n"
+        "reserves, as nvidia-smi counts; the sum of the processes where the GPU does not tell it, "
+        "as GB10), and who uses it. MIG instances stand indented below their GPU. ?? is a value "
+        "that the GPU does not tell; a GPU that is lost, asleep or silent says so in its line.\n\n"
         "The options are gpustat's, except that -i selects GPUs as in all of gpulse; use --watch "
         "or --interval for gpustat's -i.",
     .examples = "gpulse status -cp\tprogram and pid of each process\n"

@@ -34,6 +34,7 @@ void gp_status_want(struct gp_metric_set *metrics, const struct gp_status_view *
         {GP_UTILIZATION_GPU, true},
         {GP_MEMORY_USED, true},
         {GP_MEMORY_TOTAL, true},
+        {GP_MEMORY_PROCESSES, !view->no_processes && !json},
         {GP_MIG_PROFILE, true},
         {GP_UUID, json},
         {GP_FAN_SPEED, view->fan || json},
@@ -164,13 +165,21 @@ static void add_power(struct gp_strbuf *sb, const struct gp_status_view *view,
     gp_strbuf_adds(sb, " W");
 }
 
+/* What is in use; of a GPU that has no such number, as GB10, what its processes have. */
+static const struct gp_value *memory_used(const struct gp_device *device)
+{
+    const struct gp_value *used = device_value(device, GP_MEMORY_USED);
+    const struct gp_value *sum = device_value(device, GP_MEMORY_PROCESSES);
+    return used->status == GP_STATUS_UNSUPPORTED && gp_value_is_present(sum) ? sum : used;
+}
+
 static void add_memory(struct gp_strbuf *sb, const struct gp_status_view *view,
                        const struct layout *layout, const struct gp_device *device)
 {
     const struct cell used = {layout->memory_digits, BOLD_YELLOW, BOLD_YELLOW, 0};
     const struct cell total = {layout->memory_digits, YELLOW, YELLOW, 0};
     gp_strbuf_adds(sb, " | ");
-    add_cell(sb, view, used, GP_MEMORY_USED, device_value(device, GP_MEMORY_USED));
+    add_cell(sb, view, used, GP_MEMORY_USED, memory_used(device));
     gp_strbuf_adds(sb, " / ");
     add_cell(sb, view, total, GP_MEMORY_TOTAL, device_value(device, GP_MEMORY_TOTAL));
     gp_strbuf_adds(sb, " MiB");
@@ -417,8 +426,11 @@ static json_t *device_json(const struct gp_snapshot *snapshot, const struct gp_d
         (void)json_object_set_new(object, "mig_index", json_integer(device->mig_index));
     (void)json_object_set_new(object, "name", json_text(device_value(device, GP_NAME)));
     (void)json_object_set_new(object, "uuid", json_text(device_value(device, GP_UUID)));
-    if (device->status != GP_STATUS_OK)
-        (void)json_object_set_new(object, "status", json_string(device->status_text));
+    /* a GPU that is well has gpustat's keys and no others */
+    if (device->status != GP_STATUS_OK) {
+        (void)json_object_set_new(object, "status", json_string(gp_device_state(device->status)));
+        (void)json_object_set_new(object, "status.text", json_string(device->status_text));
+    }
     for (size_t i = 0; i < GP_ARRAY_LEN(numbers); i++)
         (void)json_object_set_new(
             object, numbers[i].key,

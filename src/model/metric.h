@@ -31,6 +31,7 @@ enum gp_scope {
     GP_SCOPES(X)
 #undef X
         GP_SCOPE__COUNT,
+    GP_SCOPE_ANY = GP_SCOPE__COUNT, /* no kind of row: the fields of all */
     GP_SCOPE_LIST__FIRST = GP_SCOPE_PROCESS + 1,
     GP_LIST__COUNT = GP_SCOPE__COUNT - GP_SCOPE_LIST__FIRST,
 };
@@ -102,7 +103,7 @@ static inline size_t gp_list_index(enum gp_scope scope)
 
 static inline bool gp_scope_is_list(enum gp_scope scope)
 {
-    return scope >= GP_SCOPE_LIST__FIRST;
+    return scope >= GP_SCOPE_LIST__FIRST && scope < GP_SCOPE__COUNT;
 }
 
 /* "bytes", "percent", … as the catalogue names it; "" for none. */

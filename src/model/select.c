@@ -140,6 +140,8 @@ bool gp_selection_matches(struct gp_selection *selection, unsigned index, const 
         if (!term_matches(&selection->terms[i], index, uuid, bus_id, name))
             continue;
         selection->terms[i].matched = true;
+        if (index > selection->terms[i].reached)
+            selection->terms[i].reached = index;
         any = true;
     }
     return any;
@@ -164,11 +166,14 @@ bool gp_selection_is_settled(const struct gp_selection *selection)
 
 int gp_selection_check(const struct gp_selection *selection, unsigned gpu_count, struct gp_err *err)
 {
-    for (size_t i = 0; i < selection->count; i++)
-        if (!selection->terms[i].matched)
+    for (size_t i = 0; i < selection->count; i++) {
+        const struct gp_select_term *term = &selection->terms[i];
+        bool whole = term->kind != GP_SELECT_INDEX || term->reached == term->last;
+        if (!term->matched || !whole)
             return gp_err_set(err, GP_ENODEV,
-                              gpu_count > 1 ? "no GPU matches '%s'; this machine has %u (0 to %u)"
-                                            : "no GPU matches '%s'; this machine has %u",
-                              selection->terms[i].text, gpu_count, gpu_count - 1);
+                              gpu_count > 1 ? "no GPU matches %s'%s'; this machine has %u (0 to %u)"
+                                            : "no GPU matches %s'%s'; this machine has %u",
+                              term->matched ? "all of " : "", term->text, gpu_count, gpu_count - 1);
+    }
     return 0;
 }

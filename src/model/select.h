@@ -19,7 +19,8 @@ struct gp_select_term {
     enum gp_select_kind kind;
     unsigned first, last;
     char text[96];
-    bool matched; /* set by gp_selection_matches */
+    bool matched;     /* set by gp_selection_matches */
+    unsigned reached; /* the same: the highest index of a range that was there */
 };
 
 struct gp_selection {
@@ -47,7 +48,8 @@ bool gp_selection_matches(struct gp_selection *selection, unsigned index, const 
 /* True if every term is a whole UUID or a PCI address and has matched: no other GPU is meant. */
 bool gp_selection_is_settled(const struct gp_selection *selection);
 
-/* After all GPUs have been asked: GP_ENODEV names the first term that matched none. */
+/* After all GPUs have been asked: GP_ENODEV names the first term that matched none, or a range of
+ * which some are not there. */
 int gp_selection_check(const struct gp_selection *selection, unsigned gpu_count,
                        struct gp_err *err) GP_MUST_CHECK;
 

@@ -4,6 +4,17 @@
 
 #include <stdlib.h>
 
+const char *gp_device_state(enum gp_status status)
+{
+    static const char *const words[] = {
+#define X(id, word) [GP_STATUS_##id] = (word),
+        GP_DEVICE_STATES(X)
+#undef X
+    };
+    const char *word = status < GP_ARRAY_LEN(words) ? words[status] : NULL;
+    return word ? word : words[GP_STATUS_ERROR];
+}
+
 const struct gp_value *gp_snapshot_value(const struct gp_snapshot *snapshot,
                                          const struct gp_device *device,
                                          const struct gp_process *process, enum gp_metric m)

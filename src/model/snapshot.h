@@ -7,6 +7,20 @@
 
 struct gp_reading;
 
+/* What a GPU as a whole can be, and the word that the field `status` has for it.
+ * X(id, word) */
+#define GP_DEVICE_STATES(X)                                                                        \
+    X(OK, "ok")                                                                                    \
+    X(TIMEOUT, "timeout")                                                                          \
+    X(LOST, "lost")                                                                                \
+    X(ASLEEP, "asleep")                                                                            \
+    X(RELEASED, "released")                                                                        \
+    X(NO_PERMISSION, "no_permission")                                                              \
+    X(ERROR, "error")
+
+/* The word for a status; all that no GPU should have are errors. */
+const char *gp_device_state(enum gp_status status);
+
 /* A GPU, or one MIG instance of the GPU before it. */
 struct gp_device {
     unsigned index; /* of the GPU in the driver's order */

@@ -67,9 +67,14 @@ static int find_unit(const struct gp_field *field, const char *name, size_t n,
         size_t used = strlen(known);
         (void)snprintf(known + used, sizeof(known) - used, " %s", choice->name);
     }
-    return gp_err_set(err, GP_EUSAGE, "unknown unit '%.*s' for %s; known:%s",
-                      (int)(n > 20 ? 20 : n), name, gp_metric_table[field->metric].name,
-                      known[0] ? known : " none");
+    const char *own = gp_unit_name(of);
+    bool other = known[0];
+    return gp_err_set(err, GP_EUSAGE, "unknown unit '%.*s' for %s%s%s", (int)(n > 20 ? 20 : n),
+                      name, gp_metric_table[field->metric].name,
+                      other  ? "; known:"
+                      : *own ? ", which is always in "
+                             : ", which has no unit",
+                      other ? known : own);
 }
 
 int gp_field_parse(const char *text, size_t n, struct gp_field *ret, struct gp_err *err)
@@ -107,14 +112,56 @@ static size_t prefix_of(enum gp_scope scope)
     return gp_scope_is_list(scope) ? strlen(gp_scope_table[scope].plural) + 1 : 0;
 }
 
+static bool has_metric(const struct gp_field_list *list, enum gp_metric m)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (list->fields[i].metric == m)
+            return true;
+    return false;
+}
+
+/* A field that begins with a name of n bytes and a full stop, of this scope if it has one; NULL if
+ * there is none. */
+static const struct gp_metric_info *find_group(const char *name, size_t n, enum gp_scope scope)
+{
+    const struct gp_metric_info *found = NULL;
+    for (int m = 0; m < GP_METRIC__COUNT; m++) {
+        const struct gp_metric_info *info = &gp_metric_table[m];
+        bool own = info->scope == scope;
+        const char *part = info->name + (own ? prefix_of(scope) : 0);
+        bool begins = (strncmp(info->name, name, n) == 0 && info->name[n] == '.') ||
+                      (own && strncmp(part, name, n) == 0 && part[n] == '.');
+        if (begins && (own || !found))
+            found = info;
+        if (begins && own)
+            break;
+    }
+    return found;
+}
+
+/* All fields of a row that is a part of a GPU would not say of which. */
+static int append_identity(struct gp_field_list *list, enum gp_scope scope)
+{
+    static const enum gp_metric identity[] = {GP_INDEX, GP_UUID};
+    int r = 0;
+    bool of_gpu = scope == GP_SCOPE_PROCESS || gp_scope_is_list(scope);
+    for (size_t i = 0; r == 0 && of_gpu && i < GP_ARRAY_LEN(identity); i++)
+        if (!has_metric(list, identity[i]))
+            r = append(list, &(struct gp_field){.metric = identity[i], .identity = true});
+    return r;
+}
+
 static int append_group(struct gp_field_list *list, const char *text, size_t n, enum gp_scope scope,
                         struct gp_err *err)
 {
+    if (n == 1 && append_identity(list, scope) < 0)
+        return gp_err_set(err, GP_ENOMEM, "out of memory");
     size_t before = list->count;
     for (int m = 0; m < GP_METRIC__COUNT; m++) {
         const struct gp_metric_info *info = &gp_metric_table[m];
-        if (info->scope != scope || (strncmp(info->name, text, n - 1) != 0 &&
-                                     strncmp(info->name + prefix_of(scope), text, n - 1) != 0))
+        bool of_scope = scope == GP_SCOPE_ANY || info->scope == scope;
+        if (!of_scope || (strncmp(info->name, text, n - 1) != 0 &&
+                          strncmp(info->name + prefix_of(scope), text, n - 1) != 0))
             continue;
         if (append(list, &(struct gp_field){.metric = (enum gp_metric)m}) < 0)
             return gp_err_set(err, GP_ENOMEM, "out of memory");
@@ -136,7 +183,7 @@ static int append_group(struct gp_field_list *list, const char *text, size_t n, 
 /* Whether a row of `scope` has fields of `other`: its own, and those of its GPU and host. */
 static bool row_has(enum gp_scope scope, enum gp_scope other)
 {
-    return other == scope || (other < scope && other <= GP_SCOPE_DEVICE);
+    return other == scope || scope == GP_SCOPE_ANY || (other < scope && other <= GP_SCOPE_DEVICE);
 }
 
 static int refuse(const struct gp_field *field, struct gp_err *err)
@@ -169,17 +216,33 @@ static bool is_short(const char *text, size_t n, enum gp_scope scope, char name[
     return known;
 }
 
+/* Of an unknown field that is the name of a group, another field's name is no help. */
+static void hint_at_group(const char *text, size_t n, enum gp_scope scope, struct gp_err *err)
+{
+    const struct gp_metric_info *member = find_group(text, n, scope);
+    if (!member)
+        return;
+    bool here = scope == GP_SCOPE_ANY || member->scope == scope;
+    (void)gp_err_set(err, GP_EUSAGE, "unknown field '%.*s' (did you mean '%.*s.*'%s%s?); %s",
+                     (int)n, text, (int)n, text, here ? "" : " with --rows ",
+                     here ? "" : gp_scope_table[member->scope].plural,
+                     "gpulse query --list shows all");
+}
+
 static int append_one(struct gp_field_list *list, const char *text, size_t n, enum gp_scope scope,
                       struct gp_err *err)
 {
     char name[128];
     struct gp_field field = {0};
     int r = gp_field_parse(text, n, &field, err);
-    bool fits = r == 0 && row_has(scope, gp_metric_table[field.metric].scope);
+    bool known = r == 0;
+    bool fits = known && row_has(scope, gp_metric_table[field.metric].scope);
     if (!fits && is_short(text, n, scope, name))
         r = gp_field_parse(name, strlen(name), &field, err);
-    else if (r == 0 && !fits)
+    else if (known && !fits)
         r = refuse(&field, err);
+    else if (!known)
+        hint_at_group(text, n, scope, err);
     if (r < 0)
         return r;
     return append(list, &field) < 0 ? gp_err_set(err, GP_ENOMEM, "out of memory") : 0;
@@ -253,13 +316,18 @@ static void format_human_rate(struct gp_strbuf *sb, double bytes_per_s)
     gp_strbuf_addf(sb, "%.*f %s", i > 1 ? 1 : 0, bytes_per_s, names[i]);
 }
 
+/* Whole units upwards, as everywhere: see gp_field_number(). */
 static void format_human_bytes(struct gp_strbuf *sb, double bytes)
 {
     static const char *const names[] = {"B", "KiB", "MiB", "GiB", "TiB"};
     size_t i = 0;
     for (; bytes >= 1024 && i + 1 < GP_ARRAY_LEN(names); i++)
         bytes /= 1024;
-    gp_strbuf_addf(sb, "%.*f %s", i > 2 ? 2 : 0, bytes, names[i]);
+    double whole = (double)(int64_t)bytes;
+    if (i > 2)
+        gp_strbuf_addf(sb, "%.2f %s", bytes, names[i]);
+    else
+        gp_strbuf_addf(sb, "%.0f %s", whole + (whole < bytes), names[i]);
 }
 
 static void format_number(struct gp_strbuf *sb, const struct gp_field *field,

@@ -18,6 +18,7 @@ struct gp_unit_choice {
 struct gp_field {
     enum gp_metric metric;
     const struct gp_unit_choice *unit; /* NULL: the catalogue's */
+    bool identity;                     /* not asked for by name: tells of which GPU the row is */
 };
 
 struct gp_field_list {
@@ -26,9 +27,11 @@ struct gp_field_list {
 };
 
 /* Parses "index,memory.*,power.draw:kW": names, aliases, groups that end in ".*", "*" for all.
- * A group takes the metrics of the given scope; a single name may also be of a wider one (a host
- * metric in a device row). In rows of a list its prefix may be left out ("graphics" for
- * "supported_clocks.graphics"). GP_EUSAGE names the bad field; GP_ENOMEM. */
+ * A group takes the metrics of the given scope; before "*" in rows of processes or lists stands
+ * which GPU they belong to, unless that was asked for before. A single name may also be of a wider
+ * one (a host metric in a device row). In rows of a list its prefix may be left out ("graphics" for
+ * "supported_clocks.graphics"). GP_SCOPE_ANY takes all fields. GP_EUSAGE names the bad field;
+ * GP_ENOMEM. */
 int gp_field_list_parse(const char *text, enum gp_scope scope, struct gp_field_list *ret,
                         struct gp_err *err) GP_MUST_CHECK;
 void gp_field_list_fini(struct gp_field_list *list);

@@ -7,8 +7,10 @@
  * format has too, so that what reads that (node_exporter's textfile collector, Pushgateway) takes
  * the output as well.
  *
- * Labels say who is meant: see `labels`. A value that is absent, or old, is left out: a number that
- * is not there is better than a wrong one. Every sample of a loop is a complete exposition. */
+ * Labels say who is meant: see `labels`; so `*` adds no fields for that here. status.text is left
+ * out: the seconds in it would make a new series of every sample, and `status` says it. A value
+ * that is absent, or old, is left out: a number that is not there is better than a wrong one. Every
+ * sample of a loop is a complete exposition. */
 #include "out/openmetrics.h"
 
 #include "base/strbuf.h"
@@ -83,12 +85,14 @@ static const struct label {
     {GP_SCOPE_DEVICE, GP_UUID, "uuid"},
     {GP_SCOPE_DEVICE, GP_PCI_BUS_ID, "pci_bus_id"},
     {GP_SCOPE_DEVICE, GP_NAME, "name"},
+    {GP_SCOPE_DEVICE, GP_MIG_GPU_UUID, "gpu_uuid"},
     {GP_SCOPE_DEVICE, GP_MIG_INDEX, "mig_index"},
     {GP_SCOPE_DEVICE, GP_MIG_GPU_INSTANCE, "gpu_instance_id"},
     {GP_SCOPE_DEVICE, GP_MIG_COMPUTE_INSTANCE, "compute_instance_id"},
     {GP_SCOPE_DEVICE, GP_MIG_PROFILE, "mig_profile"},
     {GP_SCOPE_PROCESS, GP_INDEX, "gpu"},
     {GP_SCOPE_PROCESS, GP_UUID, "uuid"},
+    {GP_SCOPE_PROCESS, GP_MIG_GPU_UUID, "gpu_uuid"},
     {GP_SCOPE_PROCESS, GP_PROCESS_GI, "gpu_instance_id"},
     {GP_SCOPE_PROCESS, GP_PROCESS_CI, "compute_instance_id"},
     {GP_SCOPE_PROCESS, GP_PID, "pid"},
@@ -116,13 +120,9 @@ static const struct {
     enum gp_status status;
     const char *name;
 } states[] = {
-    {GP_STATUS_OK, "ok"},
-    {GP_STATUS_TIMEOUT, "timeout"},
-    {GP_STATUS_LOST, "lost"},
-    {GP_STATUS_ASLEEP, "asleep"},
-    {GP_STATUS_RELEASED, "released"},
-    {GP_STATUS_NO_PERMISSION, "no_permission"},
-    {GP_STATUS_ERROR, "error"},
+#define X(id, word) {GP_STATUS_##id, (word)},
+    GP_DEVICE_STATES(X)
+#undef X
 };
 
 enum kind {
@@ -139,6 +139,11 @@ bool gp_openmetrics_is_counter(enum gp_metric m)
         if (fnmatch(counters[i], gp_metric_table[m].name, 0) == 0)
             return true;
     return false;
+}
+
+static bool is_left_out(const struct gp_field *field)
+{
+    return field->identity || field->metric == GP_STATUS_TEXT;
 }
 
 static enum kind kind_of(enum gp_metric m)
@@ -234,7 +239,7 @@ static void find_rows(struct scope_rows *rows, enum gp_scope scope,
 static void want_labels(const struct gp_view *view, struct gp_metric_set *metrics)
 {
     for (size_t c = 0; c < view->fields.count; c++)
-        for (size_t i = 0; i < GP_ARRAY_LEN(labels); i++)
+        for (size_t i = 0; !is_left_out(&view->fields.fields[c]) && i < GP_ARRAY_LEN(labels); i++)
             if (labels[i].scope == gp_metric_table[view->fields.fields[c].metric].scope)
                 gp_metric_set_add(metrics, labels[i].metric);
 }
@@ -350,9 +355,10 @@ static void write_openmetrics(const struct gp_view *view, struct gp_writer_state
     }
     for (size_t c = 0; !sb->error && c < view->fields.count; c++) {
         enum gp_metric m = view->fields.fields[c].metric;
-        if (!gp_metric_set_has(&seen, m))
+        if (!gp_metric_set_has(&seen, m) && !is_left_out(&view->fields.fields[c]))
             add_family(sb, m, &rows[gp_metric_table[m].scope], snapshot);
-        gp_metric_set_add(&seen, m);
+        if (!is_left_out(&view->fields.fields[c]))
+            gp_metric_set_add(&seen, m);
     }
     gp_strbuf_adds(sb, "# EOF\n");
     for (int scope = 0; scope < GP_SCOPE__COUNT; scope++)

@@ -35,46 +35,92 @@ static void format_cell(struct gp_strbuf *cell, const struct gp_view *view,
                     GP_STYLE_HUMAN);
 }
 
-static void measure_columns(const struct gp_view *view, struct gp_writer_state *state,
+/* True if a column has become wider than in the sample before. */
+static bool measure_columns(const struct gp_view *view, struct gp_writer_state *state,
                             const struct gp_snapshot *snapshot, struct gp_strbuf *cell)
 {
     size_t rows = gp_row_count(view, snapshot);
+    bool first = state->widths[0] == 0;
+    bool wider = false;
     for (size_t c = 0; c < view->fields.count; c++) {
         size_t width = strlen(gp_metric_table[view->fields.fields[c].metric].name);
         if (!view->header)
             width = 0;
-        if (width > state->widths[c])
-            state->widths[c] = width;
         for (size_t r = 0; r < rows; r++) {
             format_cell(cell, view, snapshot, r, c);
-            width = gp_utf8_width(cell->buf);
-            if (width > state->widths[c])
-                state->widths[c] = width;
+            size_t used = gp_utf8_width(cell->buf);
+            width = used > width ? used : width;
         }
+        wider = wider || width > state->widths[c];
+        state->widths[c] = width > state->widths[c] ? width : state->widths[c];
     }
+    return wider && !first;
+}
+
+static bool is_too_wide(const struct gp_view *view, const struct gp_writer_state *state)
+{
+    size_t width = 0;
+    for (size_t c = 0; c < view->fields.count; c++)
+        width += state->widths[c] + (c > 0 ? 2 : 0);
+    return view->room > 0 && width > view->room;
+}
+
+/* The one row of a table from top to bottom, for more fields than stand side by side. */
+static void write_upright(const struct gp_view *view, const struct gp_snapshot *snapshot,
+                          struct gp_strbuf *sb, struct gp_strbuf *cell)
+{
+    size_t width = 0;
+    for (size_t c = 0; c < view->fields.count; c++) {
+        size_t used = strlen(gp_metric_table[view->fields.fields[c].metric].name);
+        width = used > width ? used : width;
+    }
+    for (size_t c = 0; c < view->fields.count; c++) {
+        add_cell(sb, gp_metric_table[view->fields.fields[c].metric].name, width, false, false);
+        format_cell(cell, view, snapshot, 0, c);
+        gp_strbuf_addf(sb, "%s\n", cell->buf);
+    }
+}
+
+static void write_rows(const struct gp_view *view, const struct gp_writer_state *state,
+                       const struct gp_snapshot *snapshot, struct gp_strbuf *sb,
+                       struct gp_strbuf *cell)
+{
+    size_t columns = view->fields.count;
+    for (size_t r = 0; r < gp_row_count(view, snapshot); r++) {
+        for (size_t c = 0; c < columns; c++) {
+            format_cell(cell, view, snapshot, r, c);
+            add_cell(sb, cell->buf, state->widths[c], is_number(&view->fields.fields[c]),
+                     c + 1 == columns);
+        }
+        gp_strbuf_addc(sb, '\n');
+    }
+}
+
+static void write_header(const struct gp_view *view, const struct gp_writer_state *state,
+                         struct gp_strbuf *sb)
+{
+    size_t columns = view->fields.count;
+    for (size_t c = 0; c < columns; c++) {
+        const struct gp_field *field = &view->fields.fields[c];
+        add_cell(sb, gp_metric_table[field->metric].name, state->widths[c], is_number(field),
+                 c + 1 == columns);
+    }
+    gp_strbuf_addc(sb, '\n');
 }
 
 static void write_table(const struct gp_view *view, struct gp_writer_state *state,
                         const struct gp_snapshot *snapshot, struct gp_strbuf *sb)
 {
     struct gp_strbuf cell = GP_STRBUF_INIT(64 * 1024);
-    size_t columns = view->fields.count;
-    measure_columns(view, state, snapshot, &cell);
-    if (view->header && state->samples == 0) {
-        for (size_t c = 0; c < columns; c++) {
-            const struct gp_field *field = &view->fields.fields[c];
-            add_cell(sb, gp_metric_table[field->metric].name, state->widths[c], is_number(field),
-                     c + 1 == columns);
-        }
-        gp_strbuf_addc(sb, '\n');
-    }
-    for (size_t r = 0; r < gp_row_count(view, snapshot); r++) {
-        for (size_t c = 0; c < columns; c++) {
-            format_cell(&cell, view, snapshot, r, c);
-            add_cell(sb, cell.buf, state->widths[c], is_number(&view->fields.fields[c]),
-                     c + 1 == columns);
-        }
-        gp_strbuf_addc(sb, '\n');
+    /* In a loop the header stands again where the columns move. */
+    bool wider = measure_columns(view, state, snapshot, &cell);
+    bool one = view->header && !view->looped && gp_row_count(view, snapshot) == 1;
+    if (one && is_too_wide(view, state)) {
+        write_upright(view, snapshot, sb, &cell);
+    } else {
+        if (view->header && (state->samples == 0 || wider))
+            write_header(view, state, sb);
+        write_rows(view, state, snapshot, sb, &cell);
     }
     if (cell.error && !sb->error)
         sb->error = cell.error;
@@ -84,10 +130,11 @@ static void write_table(const struct gp_view *view, struct gp_writer_state *stat
 
 /* ---- csv, tsv ---- */
 
-/* RFC 4180: quoted if it holds a separator, a quote or a line end. */
-static void add_csv_cell(struct gp_strbuf *sb, const char *text)
+/* RFC 4180: quoted if it holds a separator, a quote or a line end. Text values carry neither tabs
+ * nor line ends: they were made safe where they came in. */
+void gp_text_add_cell(struct gp_strbuf *sb, const char *text, char separator)
 {
-    if (!strpbrk(text, ",\"\r\n")) {
+    if (separator != ',' || !strpbrk(text, ",\"\r\n")) {
         gp_strbuf_adds(sb, text);
         return;
     }
@@ -113,7 +160,6 @@ static void add_header(const struct gp_view *view, struct gp_strbuf *sb, char se
     }
 }
 
-/* Text values carry neither tabs nor line ends: they were made safe where they came in. */
 static void write_separated(const struct gp_view *view, struct gp_writer_state *state,
                             const struct gp_snapshot *snapshot, struct gp_strbuf *sb,
                             char separator)
@@ -129,10 +175,7 @@ static void write_separated(const struct gp_view *view, struct gp_writer_state *
             gp_field_format(&cell, field,
                             gp_row_value(snapshot, gp_row_at(view, snapshot, r), field),
                             GP_STYLE_CSV);
-            if (separator == ',')
-                add_csv_cell(sb, cell.buf);
-            else
-                gp_strbuf_adds(sb, cell.buf);
+            gp_text_add_cell(sb, cell.buf, separator);
             gp_strbuf_addc(sb, c + 1 == columns ? '\n' : separator);
         }
     if (cell.error && !sb->error)

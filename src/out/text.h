@@ -8,4 +8,7 @@ extern const struct gp_writer gp_writer_table;
 extern const struct gp_writer gp_writer_csv;
 extern const struct gp_writer gp_writer_tsv;
 
+/* Appends a cell of csv (separator ',') or tsv (a tab), quoted where csv needs it. */
+void gp_text_add_cell(struct gp_strbuf *sb, const char *text, char separator);
+
 #endif

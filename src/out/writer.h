@@ -16,6 +16,7 @@ struct gp_view {
     bool units;  /* name the units: in the header of csv and tsv, an object in JSON, attributes in
                     XML */
     bool looped; /* more than one sample will come */
+    size_t room; /* columns of the terminal that a table is shown on; 0: it may be of any width */
 };
 
 enum { GP_WRITER_COLUMNS_MAX = 1024 };

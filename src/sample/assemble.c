@@ -58,8 +58,11 @@ int gp_assembler_init(struct gp_assembler *a, struct gp_selection *selection,
         gp_metric_set_add(need, GP_PCI_BUS_ID);
     }
     /* Whether a GPU is well shows only when it is asked something. */
-    if (gp_metric_set_has(&want->metrics, GP_STATUS))
+    if (gp_metric_set_has(&want->metrics, GP_STATUS) ||
+        gp_metric_set_has(&want->metrics, GP_STATUS_TEXT))
         gp_metric_set_add(need, GP_TEMPERATURE_GPU);
+    if (gp_metric_set_has(&want->metrics, GP_MIG_GPU_UUID))
+        gp_metric_set_add(need, GP_UUID);
     if (want->mig) {
         gp_metric_set_add(need, GP_MIG_GPU_INSTANCE);
         gp_metric_set_add(need, GP_MIG_COMPUTE_INSTANCE);
@@ -231,10 +234,14 @@ static void fill_common(const struct gp_assembler *a, struct gp_device *device, 
 {
     struct gp_value *index = gp_device_value(device->values, GP_INDEX);
     struct gp_value *status = gp_device_value(device->values, GP_STATUS);
+    struct gp_value *text = gp_device_value(device->values, GP_STATUS_TEXT);
+    const char *word = gp_device_state(device->status);
     gp_value_set_int(index, device->index, time_ns);
-    if (!gp_metric_set_has(&a->want.metrics, GP_STATUS))
-        return;
-    gp_value_set_text(status, device->status == GP_STATUS_OK ? "ok" : device->status_text, time_ns);
+    if (gp_metric_set_has(&a->want.metrics, GP_STATUS))
+        gp_value_set_text(status, word, time_ns);
+    if (gp_metric_set_has(&a->want.metrics, GP_STATUS_TEXT))
+        gp_value_set_text(text, device->status == GP_STATUS_OK ? word : device->status_text,
+                          time_ns);
 }
 
 static void fill_gpu(struct gp_assembler *a, const struct gp_taken *t, struct gp_device *device)
@@ -272,6 +279,10 @@ static void fill_mig(struct gp_assembler *a, const struct gp_device *gpu,
             !is_static((enum gp_metric)m))
             v->status = GP_STATUS_STALE;
     }
+    /* the driver tells an instance neither its place on the bus nor its GPU */
+    *gp_device_value(device->values, GP_PCI_BUS_ID) = gpu->values[GP_PCI_BUS_ID - GP_DEVICE__FIRST];
+    if (gp_metric_set_has(&a->want.metrics, GP_MIG_GPU_UUID))
+        *gp_device_value(device->values, GP_MIG_GPU_UUID) = gpu->values[GP_UUID - GP_DEVICE__FIRST];
     fill_common(a, device, a->snapshot->mono_ns);
 }
 

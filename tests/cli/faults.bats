@@ -227,9 +227,10 @@ without_list() {
     line_count 9
     lines_ok 0 1 2 4 5 6 7
     says '^\[3\] .*GPU is lost'
-    gpulse --sim h100x8 query index,temperature.gpu,status -f csv --no-header
+    gpulse --sim h100x8 query index,temperature.gpu,status,status.text -f csv --no-header
     status_is 6
-    says '^3,\[GPU is lost\],GPU is lost'
+    says '^3,\[GPU is lost\],lost,GPU is lost \(nvml'
+    says '^4,[0-9]+,ok,ok$'
     complains '^gpulse: GPU 3: GPU is lost \(nvml[A-Za-z0-9_]+\)$'
     gpulse --sim h100x8 query index,temperature.gpu -f json
     json_is 'd["gpus"][3]["temperature.gpu"], d["gpus"][3]["reasons"]' "(None, {'temperature.gpu': 'GPU is lost'})"
@@ -244,7 +245,7 @@ last_says() {
 }
 
 @test "a GPU lost during a loop, and back again" {
-    start --sim h100x4 query index,name,temperature.gpu,status -f csv --no-header -n 0.1
+    start --sim h100x4 query index,name,temperature.gpu,status.text -f csv --no-header -n 0.1
     until_true last_says 2 '^2,NVIDIA H100 80GB HBM3,[0-9]+,ok$'
     fault h100x4 --gpu 2 lost
     # identity stays, numbers go
@@ -265,7 +266,7 @@ last_says() {
 @test "while one GPU is lost or hangs, the values of the others move" {
     for what in lost hang=30s; do
         fault h100x4 --gpu 1 "$what"
-        gpulse --sim h100x4 --timeout 0.2 query index,power.draw,status -f csv --no-header -n 0.3 -c 6
+        gpulse --sim h100x4 --timeout 0.2 query index,power.draw,status.text -f csv --no-header -n 0.3 -c 6
         fault h100x4 clear
         status_is 6
         line_count 24
@@ -278,7 +279,7 @@ last_says() {
 }
 
 @test "the last number of a silent GPU is never printed as if it were new" {
-    start --sim h100x2 --timeout 0.2 query index,temperature.gpu,status -f csv --no-header -n 0.1
+    start --sim h100x2 --timeout 0.2 query index,temperature.gpu,status.text -f csv --no-header -n 0.1
     until_true last_says 1 '^1,[0-9]+,ok$'
     fault h100x2 --gpu 1 hang=30s
     until_true last_says 1 '^1,\[Timeout\],no answer for [1-9]'
@@ -295,7 +296,7 @@ last_says() {
 }
 
 @test "a driver that does not come back: every GPU says so, and no old number is shown" {
-    start --sim h100x2 query index,temperature.gpu,status -f csv --no-header -n 0.1
+    start --sim h100x2 query index,temperature.gpu,status.text -f csv --no-header -n 0.1
     until_true last_says 1 ',ok$'
     fault h100x2 unloaded error=UNINITIALIZED:nvmlDeviceGetTemperature
     until_true last_says 0 '^0,\[GPU is lost\],the NVIDIA kernel module is not loaded'
@@ -315,7 +316,7 @@ last_says() {
 }
 
 @test "a driver that is reloaded during a loop" {
-    start --sim h100x2 query index,temperature.gpu,status -f csv --no-header -n 0.1
+    start --sim h100x2 query index,temperature.gpu,status.text -f csv --no-header -n 0.1
     until_true last_says 1 ',ok$'
     fault h100x2 error=UNINITIALIZED:nvmlDeviceGetTemperature
     until_true last_says 1 '^1,\[GPU is lost\],'
@@ -357,14 +358,14 @@ last_says() {
 }
 
 @test "a hang during a loop: the last values with their age, then fresh ones again" {
-    start --sim h100x8 --timeout 0.3 query index,name,temperature.gpu,power.draw,status -f ndjson -n 0.1
+    start --sim h100x8 --timeout 0.3 query index,name,temperature.gpu,power.draw,status,status.text -f ndjson -n 0.1
     last() {
         grep "\"index\":$1," out | tail -n 1 >last.json
         [ -s last.json ] && [ "$(json "$2" last.json)" = True ]
     }
     until_true last 3 'd["status"] == "ok"'
     fault h100x8 --gpu 3 hang=3s:nvmlDeviceGetTemperature
-    until_true last 3 'd["status"].startswith("no answer for ") and d["status"].endswith("(nvmlDeviceGetTemperature)")'
+    until_true last 3 'd["status"] == "timeout" and d["status.text"].startswith("no answer for ") and d["status.text"].endswith("(nvmlDeviceGetTemperature)")'
     last 3 'type(d["temperature.gpu"]) is int and d["name"] == "NVIDIA H100 80GB HBM3"'
     last 3 'd["reasons"]["temperature.gpu"].startswith("stale: ") and "name" not in d["reasons"]'
     last 4 'd["status"] == "ok"'
@@ -387,7 +388,7 @@ PYTHON
 }
 
 @test "the end does not wait for a call that hangs" {
-    start --sim h100x2 --timeout 0.3 query index,temperature.gpu,status -f csv --no-header -n 0.1
+    start --sim h100x2 --timeout 0.3 query index,temperature.gpu,status.text -f csv --no-header -n 0.1
     until_true last_says 1 ',ok$'
     fault h100x2 --gpu 1 hang=30s
     until_true last_says 1 'no answer'
@@ -462,7 +463,7 @@ bind() {
     bind 0000:53:00.0 active 'NVIDIA H100 80GB HBM3' GPU-00000000-0000-0000-0000-000000000000
     bind 0000:64:00.0 suspended 'NVIDIA Sleepy' GPU-00000001-0000-0000-0000-000000000001
     for term in 64:00.0 0000:64:00.0 00000000:64:00.0 GPU-00000001 sleepy 1; do
-        GPULSE_SIM_COUNT=$PWD/count gpulse --sim h100x2 --root root query index,temperature.gpu,status -i "$term" -f csv --no-header
+        GPULSE_SIM_COUNT=$PWD/count gpulse --sim h100x2 --root root query index,temperature.gpu,status.text -i "$term" -f csv --no-header
         status_is 0
         is_quiet
         [ "$output" = "1,[Asleep],asleep to save power; gpulse does not wake it" ]
@@ -492,7 +493,7 @@ bind() {
 }
 
 @test "SIGUSR1 lets go of the driver, and takes hold again" {
-    GPULSE_SIM_COUNT=$PWD/count start --sim h100x2 query index,status,temperature.gpu -f csv --no-header -n 0.2
+    GPULSE_SIM_COUNT=$PWD/count start --sim h100x2 query index,status.text,temperature.gpu -f csv --no-header -n 0.2
     until_true grep -q '^1,ok,[0-9]' out
     [ ! -e count ]
     kill -USR1 "$pid"
@@ -510,7 +511,7 @@ bind() {
 @test "--release-when-idle: idle GPUs are let go, sleep, and are seen when they wake up" {
     bind 0000:01:00.0 active 'NVIDIA GeForce RTX 3060 Laptop GPU' GPU-1
     machine rtx3060-laptop 'm["workload"], d["processes"] = [], []; d["answers"]["UtilizationRates"] = {"gpu": 0, "memory": 0}'
-    start --sim ./m.json --root root --release-when-idle query status,temperature.gpu -f csv --no-header -n 0.5
+    start --sim ./m.json --root root --release-when-idle query status.text,temperature.gpu -f csv --no-header -n 0.5
     until_true grep -q '^ok,[0-9]' out
     until_true grep -q '^released: gpulse has let go of the driver so that the GPU can sleep,' out
     echo suspended >"$bound/power/runtime_status"
@@ -539,7 +540,7 @@ bind() {
     start --sim h100x2 query index,status -f csv --no-header -n 0.2
     until_true grep -q '^1,ok' out
     fault h100x2 --gpu 1 lost
-    until_true grep -q '^1,GPU is lost' out
+    until_true grep -q '^1,lost$' out
     fault h100x2 clear
     until_true eval '[ "$(tail -n 1 out)" = 1,ok ]'
     kill -INT "$pid"

@@ -94,7 +94,7 @@ called() {
     still t4 memory,graphics --rows supported_clocks -f csv --no-header
     line_count 111
     [ "${lines[0]}" = "5001,1590" ]
-    still rtx4090 '*' --rows fans -f csv --no-header
+    still rtx4090 'fans.*' --rows fans -f csv --no-header
     [ "${lines[1]}" = "1,42,42,[N/A],Automatic,30,100" ]
     still rtx4090 id,pid,codec,width,height,fps,latency --rows encoder_sessions -f csv --no-header
     [ "$output" = "1,4190002,HEVC,3840,2160,58,5120" ]
@@ -104,7 +104,7 @@ called() {
     [ "${lines[0]}" = "4180771,71,5270,No" ]
     [ "${lines[1]}" = "4190001,38,0,Yes" ]
     machine t4 'd["lists"]["retired_pages"] = [{"cause": 1, "address": 0xabc, "time": 1700000000}, {"cause": 0, "address": 16}]'
-    TZ=UTC still ./m.json '*' --rows retired_pages -f csv --no-header
+    TZ=UTC still ./m.json 'retired_pages.*' --rows retired_pages -f csv --no-header
     [ "${lines[0]}" = "0x0000000000000010,Single Bit ECC,[N/A]" ]
     [ "${lines[1]}" = "0x0000000000000ABC,Double Bit ECC,2023-11-14T22:13:20.000+00:00" ]
     still a100-mig id,profile,instances,remaining,placements --rows mig_profiles -f csv --no-header
@@ -128,7 +128,7 @@ m["driver"]["version"] = "580.95.05"'
     machine rtx4090 'd["lists"]["fbc_sessions"] = [{"id": 3, "pid": 77, "display": 0, "type": 1, "flags": 5, "max_width": 1920,
         "max_height": 1080, "width": 1280, "height": 720, "fps": 60, "latency_us": 900}]
 m["driver"]["version"] = "580.95.05"'
-    still ./m.json '*' --rows fbc_sessions -f csv --no-header
+    still ./m.json 'fbc_sessions.*' --rows fbc_sessions -f csv --no-header
     [ "$output" = "3,77,0,ToSys,0x0000000000000005,1920,1080,1280,720,60,900" ]
     still ./m.json number,rpm --rows fans -f csv --no-header
     [ "${lines[1]}" = "1,1049" ]
@@ -282,6 +282,8 @@ for l in d["lists"]["nvlinks"]: l.update(version=4, replay=3)'
 @test "bad input" {
     gpulse --sim t4 query name --rows sneezes
     fails 2 "bad value 'sneezes' for --rows: it takes one of hosts gpus processes .*"
+    gpulse --sim t4 query name --rows link
+    fails 2 "bad value 'link' for --rows \(did you mean 'links'\?\): it takes one of hosts .*"
     gpulse --sim t4 query name --rows links,fans
     fails 2 "--rows takes one kind of row, not 'links,fans'"
     gpulse --sim t4 query name --rows links --host

@@ -49,6 +49,21 @@ t4() {
     [ "${lines[-1]}" = '# EOF' ]
 }
 
+@test "one row that is wider than the terminal stands upright" {
+    command -v script >/dev/null || skip "no script(1)"
+    on_terminal() {
+        run script -qec "stty cols 60; '$GPULSE' --sim $1 --sim-still query name,uuid,temperature.gpu" /dev/null
+        output=${output//$'\r'/}
+    }
+    on_terminal t4
+    says '^name             Tesla T4$'
+    says '^temperature.gpu  49 °C$'
+    on_terminal h100x2
+    says '^name +uuid +temperature.gpu$'
+    t4 name,uuid,temperature.gpu
+    says '^name +uuid +temperature.gpu$'
+}
+
 @test "what is absent is named in each format" {
     t4 fan.speed
     says '^ +N/A$'
@@ -85,7 +100,7 @@ t4() {
     t4 memory.total:furlongs
     fails 2 "unknown unit 'furlongs' for memory.total; known: B KiB MiB GiB TiB kB MB GB"
     t4 name:B
-    fails 2 "unknown unit 'B' for name; known: none"
+    fails 2 "unknown unit 'B' for name, which has no unit"
 }
 
 @test "--no-header, and one number for a script" {
@@ -147,17 +162,68 @@ t4() {
 }
 
 @test "--list has every field of the table, --describe explains one" {
-    gpulse query --list
+    gpulse query --list --no-header
     status_is 0
     line_count "$(grep -c '^METRIC(' "$HERE/src/model/metric.def")"
-    says '^memory\.used +device +bytes +GPU memory allocated by programs'
+    says '^memory\.used +gpus +bytes +GPU memory allocated by programs'
     gpulse query --describe clocks.gr
     status_is 0
     [ "${lines[0]}" = clocks.current.graphics ]
     says '^  also +clocks\.gr$'
     says '^  origin +nvidia-smi has a field of this name$'
+    says '^  rows +gpus$'
     gpulse query --describe clocks.grr
     status_is 2
+    # as many as a query would take
+    gpulse query --describe 'energy.*,clocks.gr'
+    status_is 0
+    [ "$(grep -v '^ ' <<<"$output" | tr -d '\n')" = energy.consumptionclocks.current.graphics ]
+    gpulse query --describe number --rows links
+    [ "${lines[0]}" = links.number ]
+    gpulse query --describe gpm
+    fails 2 "unknown field 'gpm' \(did you mean 'gpm\.\*'\?\); gpulse query --list shows all"
+}
+
+@test "--list: the columns stand, whatever is in them; of one kind of row; for programs" {
+    gpulse query --list
+    status_is 0
+    python3 - "$output" <<'PYTHON'
+import sys
+head, *lines = sys.argv[1].splitlines()
+starts = [head.index(word) for word in ("name", "rows", "unit", "help")]
+assert any("°C" in line for line in lines)
+for line in lines:
+    for start in starts:
+        assert line[start - 1] == " " or start == 0, line
+        assert line[start] != " " or start == starts[2], line
+PYTHON
+    gpulse query --list --rows fans -f csv
+    [ "${lines[0]}" = name,rows,unit,type,aliases,help ]
+    [ "${lines[2]}" = 'fans.speed,fans,percent,whole number,,"intended speed of the fan, in percent of the maximum; may pass 100"' ]
+    [ "$(sed 1d <<<"$output" | cut -d, -f2 | sort -u)" = fans ]
+    gpulse query --list --processes -f tsv --no-header
+    [ "$(cut -f2 <<<"$output" | sort -u)" = processes ]
+    # every word of that column is one that --rows takes
+    gpulse query --list -f json
+    kinds=$(json '" ".join(sorted({f["rows"] for f in d["fields"]}))')
+    [ "$(wc -w <<<"$kinds")" -eq 12 ]
+    for rows in $kinds; do
+        gpulse query --list --rows "$rows"
+        status_is 0
+    done
+    gpulse query --list 'gpm.tensor.*' -f json
+    json_is 'd["schema"], len(d["fields"]), d["fields"][0]["unit"]' "('gpulse.field-list/1', 5, 'percent')"
+    gpulse query --list -f xml
+    fails 2 '--list goes with --format table, csv, tsv or json'
+}
+
+@test "a name that is no field: the group, or the kind of row, that was meant" {
+    t4 fabric
+    fails 2 "unknown field 'fabric' \(did you mean 'fabric\.\*'\?\); .*"
+    t4 links
+    fails 2 "unknown field 'links' \(did you mean 'links\.\*' with --rows links\?\); .*"
+    t4 temperature.gpu:F
+    fails 2 "unknown unit 'F' for temperature.gpu, which is always in °C"
 }
 
 @test "a loop: -n, -c, --duration" {
@@ -176,11 +242,15 @@ t4() {
     t4 temperature.gpu -n 50ms
     fails 2 '--interval must be at least 0.1 seconds'
     t4 temperature.gpu -n 0
-    fails 2 '.*--interval.*'
+    fails 2 '--interval must be at least 0.1 seconds'
+    t4 temperature.gpu -c 0
+    fails 2 '--count must be at least 1'
+    t4 temperature.gpu -n 1 -c 0
+    fails 2 '--count must be at least 1'
     t4 temperature.gpu --duration 0
-    fails 2 '.*--duration.*'
+    fails 2 '--duration must be more than 0'
     t4 temperature.gpu --timeout 0s
-    fails 2 '.*--timeout.*'
+    fails 2 '--timeout must be more than 0'
     t4 temperature.gpu -n soon
     fails 2 "bad value 'soon' for --interval: it takes a duration such as .*"
     t4 temperature.gpu -c -1
@@ -195,6 +265,16 @@ t4() {
     for line in "${lines[@]}"; do
         python3 -m json.tool <<<"$line" >/dev/null
     done
+}
+
+@test "GPUs that --id names must be there, also the last of a range" {
+    gpulse --sim h100x2 query index -i 0-1 -f csv --no-header
+    status_is 0
+    line_count 2
+    gpulse --sim h100x2 query index -i 0-99
+    fails 3 "no GPU matches all of '0-99'; this machine has 2 \\(0 to 1\\)"
+    gpulse --sim h100x2 query index -i 0,2
+    fails 3 "no GPU matches '2'; this machine has 2 \\(0 to 1\\)"
 }
 
 @test "samples keep in step with the clock" {

@@ -101,6 +101,21 @@ h100() {
     says '^\[0\] NVIDIA H100 80GB HBM3          \| '
 }
 
+@test "a GPU without a number for its memory shows what its processes have" {
+    gpulse --sim gb10 --sim-still status --no-header
+    status_is 0
+    says '\|   608 /    \?\? MiB \| .*\(117MiB\) .*\(147MiB\) .*\(313MiB\) .*\(31MiB\)'
+    gpulse --sim gb10 --sim-still status --no-header --no-processes
+    says '\|    \?\? /    \?\? MiB$'
+}
+
+@test "query for people rounds memory as status does" {
+    gpulse --sim a100-mig --sim-still status --no-header
+    says '^    MIG 1 1g.20gb  \|    13 / '
+    gpulse --sim a100-mig --sim-still query memory.used --mig -i MIG-00000400 --no-header
+    [ "$output" = "13 MiB" ]
+}
+
 @test "memory is rounded up to MiB: one byte is not 0" {
     machine t4 'm["workload"][0]["memory_bytes"] = 1'
     gpulse --sim ./m.json --sim-still status --no-header
@@ -156,7 +171,7 @@ h100() {
     gpulse --sim h100x2 status --line '{index} {temperature.gpu} {status}'
     status_is 6
     line_count 2
-    says '^1 lost GPU is lost'
+    says '^1 lost lost$'
 }
 
 @test "--line refuses what it cannot fill" {
@@ -197,11 +212,13 @@ h100() {
     gpulse --sim h100x2 status --no-header --interval=0.1 --count 2
     line_count 4
     gpulse --sim h100x2 status --watch 0.01
-    fails 2 '--watch takes at least 0.1 seconds'
+    fails 2 '--watch must be at least 0.1 seconds'
     gpulse --sim h100x2 status --watch never
     status_is 2
     gpulse --sim h100x2 status --watch 0
-    status_is 2
+    fails 2 '--watch must be at least 0.1 seconds'
+    gpulse --sim h100x2 status --watch --count 0
+    fails 2 '--count must be at least 1'
     gpulse --sim h100x2 status --count 3
     fails 2 '--count needs --watch'
 }

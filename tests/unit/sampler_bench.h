@@ -38,6 +38,7 @@ static inline void bench_init(struct bench *b, unsigned gpus)
     };
     gp_metric_set_add(&b->config.want.metrics, GP_NAME);
     gp_metric_set_add(&b->config.want.metrics, GP_STATUS);
+    gp_metric_set_add(&b->config.want.metrics, GP_STATUS_TEXT);
     gp_metric_set_add(&b->config.want.metrics, GP_TEMPERATURE_GPU);
 }
 

@@ -69,6 +69,7 @@ static inline void fixture_fill_device(struct fixture *f, int device, unsigned i
         *fixture_value(f, device, (enum gp_metric)m) = fixture_absent(GP_STATUS_UNSUPPORTED);
     *fixture_value(f, device, GP_INDEX) = fixture_int(index);
     *fixture_value(f, device, GP_STATUS) = fixture_text("ok");
+    *fixture_value(f, device, GP_STATUS_TEXT) = fixture_text("ok");
     *fixture_value(f, device, GP_NAME) = fixture_text(name);
     *fixture_value(f, device, GP_UUID) = fixture_text("GPU-11111111-2222-3333-4444-555555555555");
     *fixture_value(f, device, GP_MEMORY_TOTAL) = fixture_int(INT64_C(80) << 30);
@@ -87,7 +88,7 @@ static inline void fixture_set_all(struct fixture *f, int device, enum gp_status
 {
     for (int m = GP_DEVICE__FIRST; m < GP_PROCESS__FIRST; m++) {
         struct gp_value *v = fixture_value(f, device, (enum gp_metric)m);
-        if (m == GP_INDEX || m == GP_STATUS || m == GP_NAME)
+        if (m == GP_INDEX || m == GP_STATUS || m == GP_STATUS_TEXT || m == GP_NAME)
             continue;
         if (status != GP_STATUS_STALE)
             *v = fixture_absent(status);
@@ -104,7 +105,8 @@ static inline void fixture_set_status(struct fixture *f, int device, enum gp_sta
     f->devices[device].status = status;
     f->devices[device].processes_status = status;
     f->devices[device].status_text = text;
-    *fixture_value(f, device, GP_STATUS) = fixture_text(text);
+    *fixture_value(f, device, GP_STATUS) = fixture_text(gp_device_state(status));
+    *fixture_value(f, device, GP_STATUS_TEXT) = fixture_text(text);
 }
 
 static inline void fixture_fill_process(struct fixture *f, int process, int device, int64_t pid)
@@ -126,6 +128,8 @@ static inline void fixture_fill_mig(struct fixture *f, int device, unsigned mig_
     f->devices[device].mig_index = mig_index;
     *fixture_value(f, device, GP_MIG_INDEX) = fixture_int(mig_index);
     *fixture_value(f, device, GP_MIG_PROFILE) = fixture_text("1g.20gb");
+    *fixture_value(f, device, GP_MIG_GPU_UUID) =
+        fixture_text("GPU-11111111-2222-3333-4444-555555555555");
     *fixture_value(f, device, GP_MEMORY_TOTAL) = fixture_int(INT64_C(19968) << 20);
     *fixture_value(f, device, GP_MEMORY_USED) = fixture_int(INT64_C(12) << 20);
 }

@@ -85,6 +85,18 @@ static void every_type_refuses_what_it_is_not(void **state)
     check_bad("--memory lots", "a size such as");
 }
 
+static void numbers_have_a_least(void **state)
+{
+    (void)state;
+    assert_int_equal(parse_good("--count 2")->values.count, 2);
+    check_bad("--count 1", "--count must be at least 2");
+    check_bad("-c0", "--count must be at least 2");
+    check_bad("--interval 0", "--interval must be more than 0");
+    assert_int_equal(parse_good("--watch 0.25")->values.watch_ns, GP_NS_PER_S / 4);
+    check_bad("--watch 0.2", "--watch must be at least 0.25 seconds");
+    check_bad("--watch=0", "--watch must be at least 0.25 seconds");
+}
+
 static void values_are_glued_or_follow(void **state)
 {
     (void)state;
@@ -141,6 +153,7 @@ static void choices_may_be_a_list(void **state)
     (void)state;
     assert_string_equal(parse_good("--format csv,json")->values.format, "csv,json");
     check_bad("--format csv,xml", "bad value 'csv,xml'");
+    check_bad("--format cvs", "bad value 'cvs' for --format (did you mean 'csv'?): it takes one");
 }
 
 static void aliases_and_the_last_one_win(void **state)
@@ -284,6 +297,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_type_takes_its_value),
         cmocka_unit_test(every_type_refuses_what_it_is_not),
+        cmocka_unit_test(numbers_have_a_least),
         cmocka_unit_test(values_are_glued_or_follow),
         cmocka_unit_test(flags_are_glued_before_a_value),
         cmocka_unit_test(optional_values),

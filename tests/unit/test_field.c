@@ -62,6 +62,9 @@ static void bytes_are_scaled_for_people(void **state)
     check_text("memory.used", number(1023), GP_STYLE_HUMAN, "1023 B");
     check_text("memory.used", number(1024), GP_STYLE_HUMAN, "1 KiB");
     check_text("memory.used", number(INT64_C(500) << 20), GP_STYLE_HUMAN, "500 MiB");
+    check_text("memory.used", number(INT64_C(25) << 19), GP_STYLE_HUMAN, "13 MiB");
+    check_text("memory.used:MiB", number(INT64_C(25) << 19), GP_STYLE_HUMAN, "13 MiB");
+    check_text("memory.used", number(1025), GP_STYLE_HUMAN, "2 KiB");
     check_text("memory.used", number(INT64_C(3) << 29), GP_STYLE_HUMAN, "1.50 GiB");
     check_text("memory.used", number(INT64_C(5) << 40), GP_STYLE_HUMAN, "5.00 TiB");
     check_text("memory.used", number(INT64_C(5000) << 40), GP_STYLE_HUMAN, "5000.00 TiB");
@@ -165,7 +168,9 @@ static void bad_fields(void **state)
                     "unknown unit '' for memory.used; known: B KiB MiB GiB TiB kB MB GB");
     check_bad_field("memory.used:GiBi", "unknown unit 'GiBi'");
     check_bad_field("memory.used:gib", "unknown unit 'gib'");
-    check_bad_field("name:B", "known: none");
+    check_bad_field("name:B", "unknown unit 'B' for name, which has no unit");
+    check_bad_field("temperature.gpu:F",
+                    "unknown unit 'F' for temperature.gpu, which is always in °C");
     check_bad_field(":GiB", "unknown field ''");
     char endless[200];
     memset(endless, 'x', sizeof(endless) - 1);
@@ -211,9 +216,16 @@ static void lists_keep_their_order_and_open_groups(void **state)
     const size_t counts[] = {GP_HOST__COUNT, GP_DEVICE__COUNT, GP_PROCESS__COUNT};
     for (int scope = GP_SCOPE_HOST; scope <= GP_SCOPE_PROCESS; scope++) {
         assert_int_equal(gp_field_list_parse("*", (enum gp_scope)scope, &list, NULL), 0);
-        assert_int_equal(list.count, counts[scope]);
+        /* a process alone would not say on which GPU it is */
+        assert_int_equal(list.count, counts[scope] + (scope == GP_SCOPE_PROCESS ? 2 : 0));
         gp_field_list_fini(&list);
     }
+    check_list("user,index,pi*", GP_SCOPE_PROCESS, "process.user index pid");
+    check_list("energy.*,energy.consumption", GP_SCOPE_ANY,
+               "energy.consumption energy.consumption");
+    assert_int_equal(gp_field_list_parse("*", GP_SCOPE_ANY, &list, NULL), 0);
+    assert_int_equal(list.count, GP_METRIC__COUNT);
+    gp_field_list_fini(&list);
 }
 
 static void check_bad_list(const char *text, enum gp_scope scope, const char *words)
@@ -242,8 +254,10 @@ static void short_names_in_rows_of_a_list(void **state)
     assert_int_equal(list.fields[3].metric, GP_MEMORY_USED);
     gp_field_list_fini(&list);
     assert_int_equal(gp_field_list_parse("*", GP_SCOPE_CLOCK, &list, NULL), 0);
-    assert_int_equal(list.count, gp_scope_width(GP_SCOPE_CLOCK));
     gp_field_list_fini(&list);
+    check_list("*", GP_SCOPE_CLOCK, "index uuid supported_clocks.memory supported_clocks.graphics");
+    check_list("uuid,*", GP_SCOPE_CLOCK,
+               "uuid index supported_clocks.memory supported_clocks.graphics");
     assert_int_equal(gp_field_list_parse("gra*", GP_SCOPE_CLOCK, &list, NULL), 0);
     assert_int_equal(list.count, 1);
     gp_field_list_fini(&list);
@@ -271,6 +285,11 @@ static void bad_lists(void **state)
     check_bad_list("memory:W", GP_SCOPE_CLOCK,
                    "unknown unit 'W' for supported_clocks.memory; known: MHz GHz");
     check_bad_list("index,memory.used:W", GP_SCOPE_DEVICE, "unknown unit 'W'");
+    check_bad_list("gpm", GP_SCOPE_DEVICE, "unknown field 'gpm' (did you mean 'gpm.*'?);");
+    check_bad_list("links", GP_SCOPE_DEVICE, "did you mean 'links.*' with --rows links?");
+    check_bad_list("errors", GP_SCOPE_LINK, "did you mean 'errors.*'?");
+    /* a field that is also the beginning of others */
+    check_bad_list("temperature.gpu", GP_SCOPE_HOST, "belongs to a GPU; leave out --host");
 }
 
 static void lists_without_memory(void **state)

@@ -53,8 +53,8 @@ static void absent_values_have_words(void **state)
     (void)state;
     check_line("{utilization.gpu}|{enforced.power.limit}|{power.draw}", FIXTURE_POOR,
                "N/A|denied|error");
-    check_line("{temperature.gpu}|{status}", FIXTURE_SILENT,
-               "no answer|no answer for 12 s (nvmlDeviceGetPowerUsage)");
+    check_line("{temperature.gpu}|{status}|{status.text}", FIXTURE_SILENT,
+               "no answer|timeout|no answer for 12 s (nvmlDeviceGetPowerUsage)");
     check_line("{name}|{temperature.gpu}", FIXTURE_LOST, "NVIDIA H100 80GB HBM3|lost");
     check_line("{temperature.gpu}", FIXTURE_ASLEEP, "asleep");
 }

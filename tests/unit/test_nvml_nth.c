@@ -84,6 +84,7 @@ static bool moves(enum gp_metric m)
                                             GP_HOST_LOAD,
                                             GP_HOST_MEMORY_TOTAL,
                                             GP_STATUS,
+                                            GP_STATUS_TEXT,
                                             GP_PROCESS_CPU,
                                             GP_HOST_MEMORY_AVAILABLE,
                                             GP_PROCESS_RSS};

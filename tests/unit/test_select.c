@@ -159,6 +159,11 @@ static void names_the_first_term_that_matched_nothing(void **state)
         (void)gp_selection_matches(&selection, i, UUID, BUS, NAME);
     assert_int_equal(gp_selection_check(&selection, 4, &err), GP_ENODEV);
     assert_string_equal(err.text, "no GPU matches '9'; this machine has 4 (0 to 3)");
+    selection = parse("1-4");
+    for (unsigned i = 0; i < 4; i++)
+        (void)gp_selection_matches(&selection, i, UUID, BUS, NAME);
+    assert_int_equal(gp_selection_check(&selection, 4, &err), GP_ENODEV);
+    assert_string_equal(err.text, "no GPU matches all of '1-4'; this machine has 4 (0 to 3)");
     selection = parse("0-1,rtx");
     for (unsigned i = 0; i < 4; i++)
         assert_true(gp_selection_matches(&selection, i, UUID, BUS, NAME));

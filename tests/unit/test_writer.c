@@ -9,7 +9,7 @@
 #include <jansson.h>
 
 #define DEVICE_FIELDS                                                                              \
-    "index,name,status,memory.used,memory.total:GiB,power.draw,enforced.power.limit,"              \
+    "index,name,status,status.text,memory.used,memory.total:GiB,power.draw,enforced.power.limit,"  \
     "utilization.gpu,utilization.encoder,fan.speed,clocks_event_reasons.active,driver_version"
 #define PROCESS_FIELDS                                                                             \
     "index,pid,process_name,process.user,used_gpu_memory,process.utilization.sm,process.cpu,"      \
@@ -137,6 +137,56 @@ static void the_header_stands_once_or_not_at_all(void **state)
     view = view_of(GP_SCOPE_DEVICE, "index,temperature.gpu");
     view.header = false;
     check_text(view, "tsv", 1, "0\t58\n");
+}
+
+/* A sentence that comes later makes its column wider: the rows below stand under a header again. */
+static void the_header_stands_again_where_columns_move(void **state)
+{
+    (void)state;
+    struct gp_view view = view_of(GP_SCOPE_DEVICE, "status.text,index");
+    struct gp_writer_state writer_state = {0};
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
+    fixture.snapshot.device_count = 1;
+    for (int i = 0; i < 4; i++) {
+        if (i == 2)
+            fixture_set_status(&fixture, 0, GP_STATUS_TIMEOUT, "no answer for 9 s");
+        gp_writer_find("table")->sample(&view, &writer_state, &fixture.snapshot, &sb);
+    }
+    assert_string_equal(sb.buf, "status.text  index\n"
+                                "ok               0\n"
+                                "ok               0\n"
+                                "status.text        index\n"
+                                "no answer for 9 s      0\n"
+                                "no answer for 9 s      0\n");
+    gp_strbuf_fini(&sb);
+    gp_field_list_fini(&view.fields);
+}
+
+static void one_row_stands_upright_where_it_does_not_fit(void **state)
+{
+    (void)state;
+    static const char across[] = "index  name                   temperature.gpu\n"
+                                 "    0  NVIDIA H100 80GB HBM3            58 °C\n";
+    struct gp_view view = view_of(GP_SCOPE_DEVICE, "index,name,temperature.gpu");
+    const struct gp_view fits = {view.scope, view.fields, .header = true, .room = 45};
+    const struct gp_view looped = {view.scope, view.fields, .header = true, .looped = true,
+                                   .room = 44};
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
+    fixture.snapshot.device_count = 1;
+    write_all(&fits, "table", 1, &sb);
+    write_all(&looped, "table", 1, &sb);
+    assert_int_equal(sb.len, 2 * strlen(across));
+    assert_string_equal(sb.buf + strlen(across), across);
+    gp_strbuf_fini(&sb);
+    view.room = 44;
+    check_text(view, "table", 1,
+               "index            0\n"
+               "name             NVIDIA H100 80GB HBM3\n"
+               "temperature.gpu  58 °C\n");
+    view = view_of(GP_SCOPE_DEVICE, "name");
+    view.header = false;
+    view.room = 5;
+    check_text(view, "table", 1, "NVIDIA H100 80GB HBM3\n");
 }
 
 static void nothing_to_show(void **state)
@@ -328,6 +378,8 @@ int main(void)
         cmocka_unit_test_setup(no_field_is_called_as_a_key_is, set_up),
         cmocka_unit_test_setup(units_are_named_on_request, set_up),
         cmocka_unit_test_setup(the_header_stands_once_or_not_at_all, set_up),
+        cmocka_unit_test_setup(the_header_stands_again_where_columns_move, set_up),
+        cmocka_unit_test_setup(one_row_stands_upright_where_it_does_not_fit, set_up),
         cmocka_unit_test_setup(nothing_to_show, set_up),
         cmocka_unit_test_setup(a_loop_in_json_is_one_array, set_up),
         cmocka_unit_test_setup(a_loop_in_xml_is_one_document, set_up),
