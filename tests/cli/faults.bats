@@ -524,7 +524,7 @@ bind() {
 @test "--release-when-idle: the built-in laptop is let go although its display server runs" {
     start --sim rtx3060-laptop --release-when-idle query status -f csv --no-header -n 0.5
     until_true grep -qx ok out
-    until_true grep -q '^released: gpulse has let go of the driver so that the GPU can sleep$' out
+    until_true grep -qx released out
 }
 
 @test "chosen by name: a GPU that cannot say its name is not left out" {
