@@ -69,7 +69,8 @@ enum sim_counter {
 uint64_t sim_state_counter(struct sim_state *state, size_t device, enum sim_counter counter,
                            uint64_t per_s, uint64_t first);
 
-/* Writers. Between lock and unlock nobody else changes the state. */
+/* Writers. Between lock and unlock no other process or thread changes the state. Who forks opens it
+ * again in the child: an inherited lock is the same lock. */
 int sim_state_lock(struct sim_state *state, struct gp_err *err);
 void sim_state_unlock(struct sim_state *state);
 int sim_state_add_fault(struct sim_state *state, const struct sim_fault *fault, struct gp_err *err);

@@ -183,12 +183,23 @@ def with_times(rows):
             yield row, before - 0.001, end
 
 
-def check_devices(rows, truth, first):
+class Findings(list):
+    """What is wrong: all of it is counted, the first ones are shown."""
+
+    def expect(self, right, text):
+        if not right:
+            self.append(text())
+
+    def __str__(self):
+        return "\n".join([f"{len(self)} findings", *self[:10]])
+
+
+def check_devices(rows, truth, first, findings):
     compared = 0
     for row, begin, end in with_times(rows):
         for field in STILL:
             if row[field] is not None and field not in row.get("reasons", {}):
-                assert row[field] == first[row["index"]][field], f"untrue: {field} in {row}"
+                findings.expect(row[field] == first[row["index"]][field], lambda: f"untrue: {field} in {row}")
                 compared += 1
         if row["memory.used"] is None or "memory.used" in row.get("reasons", {}):
             continue
@@ -196,12 +207,12 @@ def check_devices(rows, truth, first):
         used = row["memory.used"] - first[row["index"]]["memory.used"]
         least = sum(job.size for _, job in jobs if job.was_sure(begin, end))
         most = sum(job.size for _, job in jobs)
-        assert least <= used <= most, f"untrue: {least} <= {used} <= {most} in {row}"
+        findings.expect(least <= used <= most, lambda: f"untrue: {least} <= {used} <= {most} in {row}")
         compared += 1
     return compared
 
 
-def check_processes(rows, truth):
+def check_processes(rows, truth, findings):
     compared = expected = 0
     shown = defaultdict(set)
     times = {}
@@ -211,15 +222,17 @@ def check_processes(rows, truth):
         if row["used_gpu_memory"] is None or "used_gpu_memory" in row.get("reasons", {}):
             continue
         jobs = [job for job in truth.jobs.get(row["pid"], []) if job.was_possible(begin, end)]
-        assert any(job.gpu == row["index"] and job.size == row["used_gpu_memory"] for job in jobs), \
-            f"untrue: {row}; jobs of this pid: {[vars(j) for j in truth.jobs.get(row['pid'], [])]}"
+        findings.expect(
+            any(job.gpu == row["index"] and job.size == row["used_gpu_memory"] for job in jobs),
+            lambda: f"untrue: {row}; jobs of this pid: {[vars(j) for j in truth.jobs.get(row['pid'], [])]}")
         compared += 1
     for end, begin in times.items():
         for gpu in range(GPUS):
             if not truth.was_well(gpu, begin, end):
                 continue
             sure = {pid for pid, job in truth.around(gpu, begin, end) if job.was_sure(begin, end)}
-            assert sure <= shown[end, gpu], f"missing on GPU {gpu} at {end}: {sorted(sure - shown[end, gpu])}"
+            findings.expect(sure <= shown[end, gpu],
+                            lambda: f"missing on GPU {gpu} at {end}: {sorted(sure - shown[end, gpu])}")
             expected += len(sure)
     return compared, expected
 
@@ -268,15 +281,18 @@ def nothing_untrue_nothing_missing_nothing_leaked():
             devices.end()
             processes.end()
         truth = Truth(truth_path, broken)
-        print(f"# {SECONDS:.0f} s: {len(truth.jobs)} processes, {len(broken)} faults")
-        of_gpus = check_devices(devices.rows(), truth, first)
-        of_processes, expected = check_processes(processes.rows(), truth)
+        jobs = sum(len(jobs) for jobs in truth.jobs.values())
+        print(f"# {SECONDS:.0f} s: {jobs} processes, {len(broken)} faults")
+        findings = Findings()
+        of_gpus = check_devices(devices.rows(), truth, first, findings)
+        of_processes, expected = check_processes(processes.rows(), truth, findings)
         print(f"# compared: {of_gpus} values of GPUs and {of_processes} of processes; "
               f"{expected} times a process had to be there")
         assert min(of_gpus, of_processes) > 100 * SECONDS, (of_gpus, of_processes)
         assert expected > 0
         check_costs(devices, "GPUs")
         check_costs(processes, "processes")
+        assert not findings, findings
 
 
 main()

@@ -45,14 +45,17 @@ static void tell(const char *line, int length)
         _exit(1);
 }
 
-/* One job: appears, lives, and goes; every third simply ends. */
-static void live(struct sim_state *state, const struct sim_job *job, double seconds)
+/* One job: appears, lives, and goes; every third simply ends. The state is opened here: a lock that
+ * was inherited would not keep one child from another. */
+static void live(const char *spec, const struct sim_job *job, double seconds)
 {
     char line[128];
+    struct sim_state *state;
     struct gp_err err = {0};
     size_t slot;
     unsigned long long before = now_us();
-    if (sim_state_lock(state, &err) < 0 || sim_state_add_job(state, job, &slot, &err) < 0)
+    if (sim_state_open(spec, &state, &err) < 0 || sim_state_lock(state, &err) < 0 ||
+        sim_state_add_job(state, job, &slot, &err) < 0)
         _exit(1);
     sim_state_unlock(state);
     tell(line, snprintf(line, sizeof(line), "+ %u %d %llu %llu %llu\n", job->pid, job->device,
@@ -81,12 +84,9 @@ static double random_part(unsigned *seed)
 
 int main(int argc, char **argv)
 {
-    struct sim_state *state;
-    struct gp_err err = {0};
     const char *spec = getenv("GPULSE_SIM");
-    if (argc != 4 || !spec || sim_state_open(spec, &state, &err) < 0) {
-        (void)fprintf(stderr, "churn: %s\n",
-                      err.text[0] ? err.text : "RATE MEAN_S SEED, GPULSE_SIM");
+    if (argc != 4 || !spec) {
+        (void)fprintf(stderr, "churn: RATE MEAN_S SEED, GPULSE_SIM\n");
         return 2;
     }
     double rate = strtod(argv[1], NULL);
@@ -113,7 +113,7 @@ int main(int argc, char **argv)
                 _exit(1);
             job.pid = (uint32_t)getpid();
             job.start_ticks = sim_process_start(job.pid);
-            live(state, &job, seconds);
+            live(spec, &job, seconds);
         }
         (void)nanosleep(&gap, NULL);
         while (waitpid(-1, NULL, WNOHANG) > 0)
@@ -122,6 +122,5 @@ int main(int argc, char **argv)
     (void)kill(0, SIGTERM);
     while (wait(NULL) > 0)
         ;
-    sim_state_close(state);
     return 0;
 }
