@@ -129,10 +129,10 @@ static int compare(struct events_run *run, struct gp_err *err)
     return 0;
 }
 
-static void tell_gap(struct events_run *run)
+static void tell_gaps(struct events_run *run)
 {
     struct gp_waiter_gap gap;
-    if (gp_waiter_take_gap(run->waiter, &gap))
+    while (gp_waiter_take_gap(run->waiter, &gap))
         gp_changes_gap(&run->changes, &gap);
 }
 
@@ -154,7 +154,7 @@ static int take_reports(struct events_run *run, bool *ret_sample, struct gp_err 
             gp_changes_note(&run->changes, GP_EVENT_MISSED, missed, text);
         }
         if (n < TAKE_MAX)
-            tell_gap(run);
+            tell_gaps(run);
         r = flush(run, err);
     } while (r == 0 && n == TAKE_MAX && !is_complete(run));
     bool ended = gp_waiter_has_ended(run->waiter);
@@ -201,7 +201,8 @@ static int begin(struct events_run *run, struct gp_err *err)
     if (r < 0)
         return r;
     struct gp_waiter_gap before_start;
-    (void)gp_waiter_take_gap(run->waiter, &before_start);
+    while (gp_waiter_take_gap(run->waiter, &before_start))
+        ;
     size_t reporting = 0;
     for (size_t i = 0; i < run->changes.seen_count; i++)
         reporting += delivered(run->waiter, gp_changes_gpu(&run->changes, i)) != 0;
@@ -360,8 +361,8 @@ const struct gp_cmd gp_cmd_events = {
         "first line, of the kind start, says from when on events are recorded: no driver tells "
         "what "
         "happened before. A GPU that is lost comes back only when the driver is opened anew, which "
-        "is tried ever more rarely, up to once a minute; the driver's events of all GPUs can be "
-        "lost for that moment, and a line of the kind missed says when it was.\n\n"
+        "is tried ever more rarely, up to once a minute; the driver's events can be lost until "
+        "then, and a line of the kind missed says from when to when and of which GPUs.\n\n"
         "It runs until Ctrl-C, -c or --duration.",
     .examples =
         "gpulse events\teverything\n"

@@ -208,6 +208,7 @@ void gp_changes_gap(struct gp_changes *c, const struct gp_waiter_gap *gap)
 {
     char from[GP_RFC3339_SIZE];
     char to[GP_RFC3339_SIZE];
+    char whose[32];
     struct gp_event event = of_stream(GP_EVENT_MISSED);
     if (!(c->kinds & gap->kinds))
         return;
@@ -215,7 +216,12 @@ void gp_changes_gap(struct gp_changes *c, const struct gp_waiter_gap *gap)
     event.to_ns = gp_clock_wall_at(gap->to_ns);
     gp_clock_plain(event.from_ns, from);
     gp_clock_plain(event.to_ns, to);
-    say(&event, "the driver's events from %s to %s may be missing: %s", from, to, gap->why);
+    if (gap->devices == 1)
+        (void)snprintf(whose, sizeof(whose), "GPU %u", gap->name);
+    else
+        (void)snprintf(whose, sizeof(whose), "%u GPUs", gap->devices);
+    say(&event, "the driver's events of %s from %s to %s may be missing: %s", whose, from, to,
+        gap->why);
     (void)append(c, &c->out, &event);
 }
 

@@ -11,18 +11,27 @@
 
 enum {
     WAIT_MS = 500,        /* of one call: how long the end of a session waits for it */
+    GATHER_MS = 20,       /* the same while devices that were there before are still to come … */
+    GATHER_S = 2,         /* … which they do within this time, if they come at once */
     STUCK_S = 5,          /* a call that takes this much longer does not come back */
     RETRY_FIRST_MS = 100, /* after an error, doubled up to */
     RETRY_LAST_MS = 60000,
     QUEUE_MAX = 16384,
 };
 
-/* A device whose events are wanted. */
+/* A device whose events are wanted. It stays when the session ends, for its gap. */
 struct offer {
     unsigned name;
+    bool offered; /* in this session */
+    bool asked;   /* what it reports is known */
     struct gp_source_device *device;
-    bool asked; /* what it reports is known */
     gp_event_kinds kinds;
+    /* Since when its events may be missing, 0: they are not; and when it was registered again, 0:
+     * not yet. */
+    uint64_t gap_from_ns;
+    uint64_t gap_to_ns;
+    gp_event_kinds gap_kinds;
+    const char *gap_why;
 };
 
 struct gp_waiter {
@@ -41,9 +50,9 @@ struct gp_waiter {
     bool calling;
     uint64_t since_ns; /* when that call began */
     uint64_t pause_ns; /* no call before this moment */
+    uint64_t begin_ns; /* of the session */
     uint64_t heard_ns; /* until then everything was heard; 0: nobody listens yet */
     unsigned failures; /* in a row */
-    struct gp_waiter_gap gap;
     struct offer *offers;
     size_t offer_count;
     /* the queue: a ring */
@@ -131,15 +140,25 @@ static gp_event_kinds reported(const struct gp_waiter *w)
     return kinds;
 }
 
-/* Nothing is heard from now on, or from when the last was heard. Gaps with nothing between them are
- * one. */
-static void begin_gap(struct gp_waiter *w, const char *why)
+/* Nothing was heard since heard_ns, of all that report. A gap that nobody has taken goes on. */
+static void begin_gaps(struct gp_waiter *w, const char *why)
 {
-    if (!reported(w))
-        return;
-    if (!w->gap.from_ns)
-        w->gap = (struct gp_waiter_gap){.from_ns = w->heard_ns, .why = why};
-    w->gap.kinds |= reported(w);
+    for (size_t i = 0; i < w->offer_count; i++) {
+        struct offer *offer = &w->offers[i];
+        if (!offer->kinds)
+            continue;
+        if (!offer->gap_from_ns)
+            offer->gap_from_ns = w->heard_ns;
+        offer->gap_to_ns = 0;
+        offer->gap_kinds |= offer->kinds;
+        offer->gap_why = why;
+    }
+}
+
+static void end_gap(struct offer *offer, uint64_t now_ns)
+{
+    if (offer->gap_from_ns && !offer->gap_to_ns)
+        offer->gap_to_ns = now_ns;
 }
 
 /* The lock is held, but not while the driver is called. */
@@ -150,14 +169,19 @@ static void watch(struct gp_waiter *w, size_t i)
     begin_call(w);
     int r = w->source->ops->watch(offer.device, offer.name, &w->call, &kinds);
     end_call(w);
-    if (r == 1)
-        begin_gap(w, "the driver made it necessary to register all GPUs again");
+    uint64_t now_ns = gp_clock_mono_ns();
+    if (r == 1) {
+        begin_gaps(w, "the driver made it necessary to register all GPUs again");
+        for (size_t k = 0; k < w->offer_count; k++)
+            if (w->offers[k].kinds)
+                end_gap(&w->offers[k], now_ns);
+    }
     /* others may have been added meanwhile, but none can have been taken away */
     w->offers[i].asked = true;
     w->offers[i].kinds = kinds;
-    w->gap.to_ns = gp_clock_mono_ns();
+    end_gap(&w->offers[i], now_ns);
     if (!w->heard_ns || r == 1)
-        w->heard_ns = w->gap.to_ns;
+        w->heard_ns = now_ns;
     notify(w);
     if (r == GP_EDRIVER)
         end_session(w);
@@ -191,7 +215,7 @@ static bool wait_once(struct gp_waiter *w, unsigned timeout_ms)
     else if (r < 0) /* the end of a session may be about one GPU: the others are still heard */
         w->pause_ns = now_ns + retry_delay_ns(w->ended ? 1 : w->failures);
     else /* it may have come back at once: never turn without a pause */
-        w->pause_ns = w->since_ns + WAIT_MS * GP_NS_PER_MS;
+        w->pause_ns = w->since_ns + timeout_ms * GP_NS_PER_MS;
     return r == 1;
 }
 
@@ -209,9 +233,19 @@ static void drain(struct gp_waiter *w)
 static size_t next_offer(const struct gp_waiter *w)
 {
     size_t i = 0;
-    while (i < w->offer_count && w->offers[i].asked)
+    while (i < w->offer_count && (!w->offers[i].offered || w->offers[i].asked))
         i++;
     return i;
+}
+
+/* How long to wait at a time. Devices are offered one by one, and no wait is ended by that. */
+static unsigned wait_ms(const struct gp_waiter *w)
+{
+    bool fresh = gp_clock_mono_ns() - w->begin_ns < GATHER_S * GP_NS_PER_S;
+    for (size_t i = 0; fresh && i < w->offer_count; i++)
+        if (w->offers[i].gap_from_ns && !w->offers[i].offered)
+            return GATHER_MS;
+    return WAIT_MS;
 }
 
 static void *thread_main(void *ctx)
@@ -230,7 +264,7 @@ static void *thread_main(void *ctx)
             struct timespec until = gp_clock_timespec(w->pause_ns);
             (void)pthread_cond_timedwait(&w->wake, &w->lock, &until);
         } else {
-            (void)wait_once(w, WAIT_MS);
+            (void)wait_once(w, wait_ms(w));
         }
     }
     (void)pthread_mutex_unlock(&w->lock);
@@ -260,7 +294,22 @@ void gp_waiter_begin(struct gp_waiter *w)
 {
     (void)pthread_mutex_lock(&w->lock);
     w->allowed = true;
+    w->begin_ns = gp_clock_mono_ns();
     (void)pthread_mutex_unlock(&w->lock);
+}
+
+/* The entry of a device; NULL if there is no memory for another one. */
+static struct offer *offer_of(struct gp_waiter *w, unsigned name)
+{
+    for (size_t i = 0; i < w->offer_count; i++)
+        if (w->offers[i].name == name)
+            return &w->offers[i];
+    struct offer *grown = realloc(w->offers, (w->offer_count + 1) * sizeof(*grown));
+    if (!grown)
+        return NULL;
+    w->offers = grown;
+    grown[w->offer_count] = (struct offer){.name = name};
+    return &grown[w->offer_count++];
 }
 
 /* Without a thread or memory the driver's events are missing: readings are compared all the same.
@@ -270,11 +319,11 @@ void gp_waiter_offer(struct gp_waiter *w, unsigned name, struct gp_source_device
     (void)pthread_mutex_lock(&w->lock);
     if (!w->has_thread)
         w->has_thread = gp_thread_start(&w->thread, thread_main, w) == 0;
-    struct offer *grown =
-        w->has_thread ? realloc(w->offers, (w->offer_count + 1) * sizeof(*grown)) : NULL;
-    if (grown) {
-        w->offers = grown;
-        w->offers[w->offer_count++] = (struct offer){.name = name, .device = device};
+    struct offer *offer = w->has_thread ? offer_of(w, name) : NULL;
+    if (offer) {
+        offer->device = device;
+        offer->offered = true;
+        offer->asked = false;
         (void)pthread_cond_signal(&w->wake);
     }
     (void)pthread_mutex_unlock(&w->lock);
@@ -293,9 +342,12 @@ bool gp_waiter_rest(struct gp_waiter *w, uint64_t until_ns, const char *why)
     bool rests = !w->calling;
     w->draining = false;
     if (rests) {
-        begin_gap(w, why);
+        begin_gaps(w, why);
+        for (size_t i = 0; i < w->offer_count; i++) {
+            w->offers[i].offered = w->offers[i].asked = false;
+            w->offers[i].kinds = 0;
+        }
         w->heard_ns = 0;
-        w->offer_count = 0;
         w->ended = false;
         w->failures = 0;
         w->pause_ns = 0;
@@ -362,15 +414,24 @@ size_t gp_waiter_take(struct gp_waiter *w, struct gp_source_event *out, size_t c
 
 bool gp_waiter_take_gap(struct gp_waiter *w, struct gp_waiter_gap *ret)
 {
+    *ret = (struct gp_waiter_gap){0};
     (void)pthread_mutex_lock(&w->lock);
-    bool over = w->gap.from_ns && w->allowed && !w->ended && w->offer_count > 0 &&
-                next_offer(w) == w->offer_count;
-    if (over) {
-        *ret = w->gap;
-        w->gap.from_ns = 0;
+    bool all_asked = next_offer(w) == w->offer_count || w->ended;
+    for (size_t i = 0; w->allowed && all_asked && i < w->offer_count; i++) {
+        struct offer *offer = &w->offers[i];
+        if (!offer->gap_to_ns || (ret->devices > 0 && offer->gap_from_ns != ret->from_ns))
+            continue;
+        ret->devices++;
+        ret->name = offer->name;
+        ret->from_ns = offer->gap_from_ns;
+        if (ret->to_ns < offer->gap_to_ns)
+            ret->to_ns = offer->gap_to_ns;
+        ret->kinds |= offer->gap_kinds;
+        ret->why = offer->gap_why;
+        offer->gap_from_ns = offer->gap_to_ns = offer->gap_kinds = 0;
     }
     (void)pthread_mutex_unlock(&w->lock);
-    return over;
+    return ret->devices > 0;
 }
 
 /* How much longer than it should the call in progress takes; the lock is held. */

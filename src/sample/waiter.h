@@ -47,16 +47,18 @@ int gp_waiter_fd(const struct gp_waiter *w);
 size_t gp_waiter_take(struct gp_waiter *w, struct gp_source_event *out, size_t capacity,
                       uint64_t *ret_missed);
 
-/* A time in which the driver's events may have been lost. */
+/* A time in which events of the driver may have been lost. */
 struct gp_waiter_gap {
-    uint64_t from_ns; /* monotonic; 0: there is none */
+    unsigned devices; /* how many it is about; of a single one */
+    unsigned name;    /* … its name */
+    uint64_t from_ns; /* monotonic */
     uint64_t to_ns;
     gp_event_kinds kinds;
     const char *why;
 };
 
-/* Takes the gap that has ended since the last time; false if there is none. Not while a sample is
- * taken: that is when the GPUs are offered again, one by one. */
+/* Takes a gap that has ended, of all devices that it began for and that are registered again; false
+ * if there is none. One that stays away has its gap told when it is back. */
 bool gp_waiter_take_gap(struct gp_waiter *w, struct gp_waiter_gap *ret);
 
 /* The kinds that the driver reports of a device; none while nobody listens. */

@@ -71,11 +71,11 @@ records() {
 }
 
 @test "a GPU is lost: what the others report is told, or when it may be missing" {
-    watching --sim h100x2 events -f ndjson -n 0.5
-    fault h100x2 --gpu 1 lost
+    watching --sim h100x8 events -f ndjson -n 0.5
+    fault h100x8 --gpu 1 lost
     for xid in {100..139}; do
         before=$(date +%s.%N)
-        fault h100x2 --gpu 0 xid=$xid
+        fault h100x8 --gpu 7 xid=$xid
         echo "$xid $before $(date +%s.%N)"
         sleep 0.05
     done >injected
