@@ -49,9 +49,7 @@ static int list_faults(struct sim_state *state, struct gp_err *err)
         sim_fault_add_text(&sb, &fault);
         gp_strbuf_addc(&sb, '\n');
     }
-    bool ok = !sb.error && gp_io_write_all(STDOUT_FILENO, sb.buf, sb.len) == 0;
-    gp_strbuf_fini(&sb);
-    return ok ? GP_OK : gp_err_set(err, GP_EIO, "cannot write the list");
+    return sim_tool_print(&sb, err);
 }
 
 /* An event that no chosen GPU reports would happen unheard. */

@@ -69,10 +69,7 @@ static int run(int argc, char **argv, struct gp_err *err)
         free(entries[i]);
     }
     free(entries);
-    if (sb.error || gp_io_write_all(STDOUT_FILENO, sb.buf, sb.len) < 0)
-        result = gp_err_set(err, GP_EIO, "cannot write the list");
-    gp_strbuf_fini(&sb);
-    return result;
+    return sim_tool_print(&sb, err);
 }
 
 const struct gp_cmd sim_cmd_list = {
@@ -80,7 +77,7 @@ const struct gp_cmd sim_cmd_list = {
     .summary = "list the built-in machines",
     .description =
         "Every name can carry a number of GPUs: h100x2 has the first two, h100x72 has "
-        "copies of them as well. Behind a comma may stand another driver, from 450 to 610: "
+        "copies of them as well. Behind a comma may stand another driver, from 418 to 610: "
         "h100,driver=470 or h100,driver=535.43.",
     .examples = "gpulse sim list\tnames, GPUs, drivers and where each was captured\n"
                 "gpulse --sim h100x16 status\tsixteen of the H100s\n",

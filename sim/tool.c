@@ -93,11 +93,20 @@ int sim_tool_write_json(const char *path, const json_t *json, struct gp_err *err
     return result;
 }
 
-static int print(struct gp_strbuf *sb)
+int sim_tool_print(struct gp_strbuf *sb, struct gp_err *err)
 {
     int r = sb->error ? -ENOMEM : gp_io_write_all(STDOUT_FILENO, sb->buf, sb->len);
     gp_strbuf_fini(sb);
-    return r < 0 ? 1 : 0;
+    return r < 0 ? gp_err_set(err, GP_EIO, "cannot write the output: %s", strerror(-r)) : GP_OK;
+}
+
+/* The exit status of what only prints. */
+static int print(struct gp_strbuf *sb)
+{
+    struct gp_err err = {0};
+    if (sim_tool_print(sb, &err) < 0)
+        gp_io_print_error(program.name, &err);
+    return gp_err_exit_status(err.code);
 }
 
 static void expand_names(struct gp_strbuf *sb, enum gp_complete kind)

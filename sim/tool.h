@@ -24,6 +24,9 @@ int sim_tool_open(const char *machine_option, const char **ret_spec,
 /* Writes a machine file, to standard output if path is NULL. */
 int sim_tool_write_json(const char *path, const json_t *json, struct gp_err *err);
 
+/* Writes the text to standard output, and frees it. */
+int sim_tool_print(struct gp_strbuf *sb, struct gp_err *err);
+
 /* The option that these commands share. */
 #define SIM_MACHINE_OPTION(type, field)                                                            \
     {                                                                                              \

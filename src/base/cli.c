@@ -101,6 +101,11 @@ static int check_least(const struct gp_opt *opt, const void *values, struct gp_e
 
 static int take(const struct gp_opt *opt, void *values, const char *text, struct gp_err *err)
 {
+    const char *before = NULL;
+    if (opt->once)
+        memcpy(&before, (const char *)values + opt->offset, sizeof(before));
+    if (before)
+        return gp_err_set(err, GP_EUSAGE, "--%s is given twice; it takes a comma list", opt->name);
     return store(opt, values, text) ? check_least(opt, values, err) : bad_value(opt, text, err);
 }
 

@@ -39,6 +39,7 @@ struct gp_opt {
     enum gp_complete complete;
     size_t offset; /* of the field in the options struct */
     const char *help;
+    bool once;      /* a second one is an error: the first would be forgotten */
     uint64_t least; /* the smallest number, or duration in nanoseconds, that is taken */
 };
 

@@ -24,7 +24,7 @@ enum {
 #define RELEASE "release-when-idle"
 
 const struct gp_opt gp_common_options[] = {
-    {'i', "id", NULL, GP_OPT_STRING, "GPUS", .offset = OPT(id),
+    {'i', "id", NULL, GP_OPT_STRING, "GPUS", .once = true, .offset = OPT(id),
      .help = "only these GPUs: comma list of indices, ranges (0-3), UUIDs, PCI bus ids or parts of "
              "the name; each that is named must be there, also the last of a range"},
     {0, "timeout", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(timeout_ns),
@@ -280,9 +280,19 @@ static bool explain_device(const struct gp_device *device, struct gp_err *err)
 
 void gp_app_explain_partial(const struct gp_snapshot *snapshot, struct gp_err *err)
 {
-    bool told = false;
-    for (size_t i = 0; snapshot->partial && !told && i < snapshot->device_count; i++)
-        told = explain_device(&snapshot->devices[i], err);
+    struct gp_err other;
+    unsigned more = 0;
+    size_t first = 0;
+    size_t count = snapshot->partial ? snapshot->device_count : 0;
+    while (first < count && !explain_device(&snapshot->devices[first], err))
+        first++;
+    for (size_t i = first + 1; i < count; i++)
+        more += snapshot->devices[i].index != snapshot->devices[i - 1].index &&
+                explain_device(&snapshot->devices[i], &other);
+    size_t len = strlen(err->text);
+    if (more > 0)
+        (void)snprintf(err->text + len, sizeof(err->text) - len, "; %u more GPU%s cannot be read",
+                       more, more == 1 ? "" : "s");
 }
 
 /* ---- the loop ---- */

@@ -192,6 +192,16 @@ static int await_settled(struct events_run *run, uint64_t until_ns)
     return r;
 }
 
+/* The stream begins with its start, also where the first sample has found something. */
+static void put_last_first(struct gp_event_list *list)
+{
+    if (list->count == 0)
+        return;
+    const struct gp_event last = list->items[list->count - 1];
+    memmove(list->items + 1, list->items, (list->count - 1) * sizeof(*list->items));
+    list->items[0] = last;
+}
+
 static int begin(struct events_run *run, struct gp_err *err)
 {
     char text[96];
@@ -209,6 +219,7 @@ static int begin(struct events_run *run, struct gp_err *err)
     (void)snprintf(text, sizeof(text), "watching %zu GPU%s; the driver reports of %zu",
                    run->changes.seen_count, run->changes.seen_count == 1 ? "" : "s", reporting);
     gp_changes_note(&run->changes, GP_EVENT_START, 0, text);
+    put_last_first(&run->changes.out);
     return flush(run, err);
 }
 

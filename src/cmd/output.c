@@ -2,6 +2,8 @@
 
 #include "base/err.h"
 
+#include <string.h>
+
 bool gp_output_rotates(const struct gp_output_options *o)
 {
     return o->rotate_size || o->rotate_age_ns;
@@ -17,6 +19,9 @@ int gp_output_check(const struct gp_output_options *o, struct gp_err *err)
         {"rotate-size", o->rotate_size != 0},
         {"rotate-age", o->rotate_age_ns != 0},
     };
+    if (o->file && strcmp(o->file, "-") == 0)
+        return gp_err_set(err, GP_EUSAGE,
+                          "--output takes a file; without it the output goes to standard output");
     for (size_t i = 0; !o->file && i < GP_ARRAY_LEN(need_output); i++)
         if (need_output[i].given)
             return gp_err_set(err, GP_EUSAGE, "--%s needs --output FILE", need_output[i].name);

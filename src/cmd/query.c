@@ -262,6 +262,9 @@ static int query_main(int argc, char **argv, struct gp_err *err)
     r = check_options(&o, err);
     if (r < 0)
         return r;
+    if (o.describe && (o.list || positional == 1))
+        return gp_err_set(err, GP_EUSAGE,
+                          "--describe takes all its fields as one comma list, and nothing else");
     if (o.list || o.describe)
         return explain_fields(&o, positional == 1 ? argv[1] : "*", err);
     if (positional == 0)

@@ -165,12 +165,14 @@ static void add_power(struct gp_strbuf *sb, const struct gp_status_view *view,
     gp_strbuf_adds(sb, " W");
 }
 
-/* What is in use; of a GPU that has no such number, as GB10, what its processes have. */
+/* What is in use; of a GPU that has no such number, as GB10, what its processes have. Without
+ * processes nobody knows: they may be hidden. */
 static const struct gp_value *memory_used(const struct gp_device *device)
 {
     const struct gp_value *used = device_value(device, GP_MEMORY_USED);
     const struct gp_value *sum = device_value(device, GP_MEMORY_PROCESSES);
-    return used->status == GP_STATUS_UNSUPPORTED && gp_value_is_present(sum) ? sum : used;
+    bool sums = used->status == GP_STATUS_UNSUPPORTED && gp_value_is_present(sum) && sum->i > 0;
+    return sums ? sum : used;
 }
 
 static void add_memory(struct gp_strbuf *sb, const struct gp_status_view *view,

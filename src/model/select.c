@@ -67,11 +67,15 @@ int gp_selection_parse(const char *list, struct gp_selection *ret, struct gp_err
 {
     ret->count = 0;
     for (const char *p = list;; p++) {
+        p += strspn(p, " ");
         size_t n = strcspn(p, ",");
+        size_t len = n;
+        while (len > 0 && p[len - 1] == ' ')
+            len--;
         if (ret->count == GP_SELECT_TERMS_MAX)
             return gp_err_set(err, GP_EUSAGE, "too many GPUs in --id: at most %d",
                               GP_SELECT_TERMS_MAX);
-        int r = parse_term(p, n, &ret->terms[ret->count], err);
+        int r = parse_term(p, len, &ret->terms[ret->count], err);
         if (r < 0)
             return r;
         ret->count++;

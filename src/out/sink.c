@@ -42,6 +42,11 @@ static int other_columns(const char *path, const char *there, const char *ours, 
             column = i + 1;
     excerpt(has, there, column);
     excerpt(wanted, ours, column);
+    if (strcmp(has, wanted) == 0)
+        return gp_err_set(err, GP_EUSAGE,
+                          "cannot append to '%.80s': its lines end otherwise than in a line feed; "
+                          "convert it (dos2unix), or write another file",
+                          path);
     return gp_err_set(err, GP_EUSAGE,
                       "cannot append to '%.80s': it has other columns: its first line is '%s', and "
                       "this query's '%s'; ask for the same fields, or write another file "

@@ -336,3 +336,18 @@ PYTHON
     gpulse --sim t4 --root root status -a -f
     status_is 0
 }
+
+@test "what would be forgotten in silence is refused" {
+    gpulse --sim h100x2 status -i 0 -i 1
+    fails 2 '--id is given twice; it takes a comma list'
+    gpulse --sim t4 query --describe pid index
+    fails 2 '--describe takes all its fields as one comma list, and nothing else'
+    gpulse --sim t4 query index -o -
+    fails 2 '--output takes a file; without it the output goes to standard output'
+}
+
+@test "blanks in a list of GPUs are none of a name" {
+    gpulse --sim h100x8 query index -i "0, 2 ,5" --no-header
+    status_is 0
+    [ "$(tr -d '\n ' <<<"$output")" = 025 ]
+}

@@ -520,3 +520,10 @@ EOF
     run "$GPULSE" sim fault -m h100x2
     [ "$output" = "1	set=230=2" ]
 }
+
+@test "the start is the first line, also where something is found at once" {
+    gpulse --sim laptop-asleep events --duration 1 -f ndjson
+    status_is 0
+    [[ ${lines[0]} == *'"kind":"start"'* || ${lines[0]} == *'"kind": "start"'* ]]
+    [[ ${lines[1]} == *asleep* ]]
+}

@@ -568,3 +568,27 @@ bind() {
     [[ ${lines[0]} =~ ^0,[0-9]+$ ]]
     [ "$SECONDS" -lt 20 ]
 }
+
+@test "a GPU that was lost before the start says where it is" {
+    bind 0000:53:00.0 active 'NVIDIA H100 80GB HBM3' GPU-00000000-0000-0000-0000-000000000000
+    bind 0000:64:00.0 active 'NVIDIA H100 80GB HBM3' GPU-00000001-0000-0000-0000-000000000001
+    fault h100x2 --gpu 1 lost
+    gpulse --sim h100x2 --root root query index,status,pci.bus_id,uuid,name,temperature.gpu -i 1 -f csv --no-header
+    status_is 6
+    [ "$output" = "1,lost,00000000:64:00.0,GPU-00000001-0000-0000-0000-000000000001,NVIDIA H100 80GB HBM3,[GPU is lost]" ]
+}
+
+@test "more than one GPU that cannot be read is said" {
+    fault h100x8 --gpu 2 lost
+    fault h100x8 --gpu 5 lost
+    fault h100x8 --gpu 6 lost
+    gpulse --sim h100x8 query index,temperature.gpu
+    status_is 6
+    [[ $stderr == *"GPU 2: GPU is lost"*"; 2 more GPUs cannot be read" ]]
+}
+
+@test "memory without a number and without processes is not 0" {
+    fault gb10 hidden
+    gpulse --sim gb10 status --no-header
+    says '\|    \?\? /    \?\? MiB \|$'
+}

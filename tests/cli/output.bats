@@ -412,3 +412,10 @@ rows = list(csv.reader(io.StringIO(sys.argv[1])))
 assert rows[1][:2] == ["0", 'GPU, "the" best'] and len(rows[1]) == 3, rows
 PYTHON
 }
+
+@test "--append names line ends that are not ours" {
+    printf 'index,name\r\n0,x\r\n' >t.csv
+    gpulse --sim t4 query index,name -f csv -o t.csv --append
+    fails 2 "cannot append to 't.csv': its lines end otherwise than in a line feed; .*"
+    [ "$(wc -l <t.csv)" -eq 2 ]
+}

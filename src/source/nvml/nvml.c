@@ -126,16 +126,13 @@ static void keep_line(struct gp_reading *reading, enum gp_metric m, const char *
         keep(reading, m, at, n);
 }
 
-/* What is known of a sleeping GPU without touching it. */
-static void describe_sleeper(const struct nvml_source *source, unsigned index,
-                             struct gp_reading *reading)
+/* Who a GPU is, without touching it: what the kernel's module shows. */
+static void keep_bound_identity(const struct nvml_source *source, unsigned index,
+                                struct gp_reading *reading)
 {
     char name[128];
     char path[GP_PATH_SIZE];
     char text[1024];
-    reading->status = GP_STATUS_ASLEEP;
-    (void)snprintf(reading->status_text, sizeof(reading->status_text),
-                   "asleep to save power; gpulse does not wake it");
     /* NVML's form of the address has 8 digits of domain. */
     (void)snprintf(name, sizeof(name), "0000%s", source->bound[index]);
     for (char *c = name; *c; c++)
@@ -147,6 +144,15 @@ static void describe_sleeper(const struct nvml_source *source, unsigned index,
         return;
     keep_line(reading, GP_NAME, text, "Model:");
     keep_line(reading, GP_UUID, text, "GPU UUID:");
+}
+
+static void describe_sleeper(const struct nvml_source *source, unsigned index,
+                             struct gp_reading *reading)
+{
+    reading->status = GP_STATUS_ASLEEP;
+    (void)snprintf(reading->status_text, sizeof(reading->status_text),
+                   "asleep to save power; gpulse does not wake it");
+    keep_bound_identity(source, index, reading);
 }
 
 /* The list of the kernel has the driver's order as long as both have as many GPUs. */
@@ -390,6 +396,8 @@ static int nvml_attach(struct gp_source *base, unsigned index, gp_call_name *cal
     }
     if (rc != NVML_SUCCESS) {
         fail_reading(reading, rc, failed);
+        if (is_bound(source, index))
+            keep_bound_identity(source, index, reading);
         nvml_detach((struct gp_source_device *)device);
         return GP_EDRIVER;
     }
