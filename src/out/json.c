@@ -110,6 +110,27 @@ static void set_units(json_t *document, const struct gp_view *view)
     (void)json_object_set_new(document, "units", units);
 }
 
+/* The GPUs whose processes are not known now: without a row of theirs they would look free. */
+static void set_incomplete(json_t *document, const struct gp_view *view,
+                           const struct gp_snapshot *snapshot)
+{
+    json_t *gpus = json_array();
+    for (size_t i = 0; view->scope == GP_SCOPE_PROCESS && i < snapshot->device_count; i++) {
+        const struct gp_device *device = &snapshot->devices[i];
+        if (device->is_mig || device->processes_status == GP_STATUS_OK)
+            continue;
+        json_t *gpu = json_object();
+        (void)json_object_set_new(gpu, "index", json_integer(device->index));
+        (void)json_object_set_new(gpu, "status",
+                                  json_string(gp_device_state(device->processes_status)));
+        (void)json_array_append_new(gpus, gpu);
+    }
+    if (json_array_size(gpus) > 0)
+        (void)json_object_set_new(document, "incomplete", gpus);
+    else
+        json_decref(gpus);
+}
+
 static void write_json(const struct gp_view *view, struct gp_writer_state *state,
                        const struct gp_snapshot *snapshot, struct gp_strbuf *sb)
 {
@@ -122,6 +143,7 @@ static void write_json(const struct gp_view *view, struct gp_writer_state *state
         (void)json_array_append_new(rows, row);
     }
     (void)json_object_set_new(document, gp_scope_table[view->scope].plural, rows);
+    set_incomplete(document, view, snapshot);
     /* Several samples are one array, so that the whole output is one JSON text. */
     if (view->looped)
         gp_strbuf_adds(sb, state->samples == 0 ? "[\n" : ",\n");

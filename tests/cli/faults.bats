@@ -592,3 +592,16 @@ bind() {
     gpulse --sim gb10 status --no-header
     says '\|    \?\? /    \?\? MiB \|$'
 }
+
+@test "processes in JSON: a GPU that cannot tell its own does not look free" {
+    fault h100x4 --gpu 3 lost
+    fault h100x4 --gpu 1 deny:nvmlDeviceGetComputeRunningProcesses
+    gpulse --sim h100x4 query pid --processes -f json
+    status_is 6
+    python3 -c 'import json, sys
+wanted = [{"index": 1, "status": "no_permission"}, {"index": 3, "status": "lost"}]
+assert json.loads(sys.argv[1])["incomplete"] == wanted' "$output"
+    fault h100x4 clear
+    gpulse --sim h100x4 query pid --processes -f json
+    [[ $output != *incomplete* ]]
+}
