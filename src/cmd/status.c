@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "base/strbuf.h"
+#include "base/utf8.h"
 #include "cmd/status_view.h"
 #include "out/line.h"
 
@@ -107,15 +108,33 @@ static void add_lines(struct status_run *run, const struct gp_snapshot *snapshot
     }
 }
 
-static size_t screen_rows(void)
+/* The terminal's size; where it does not tell, the usual one. */
+static void measure_screen(size_t *ret_rows, size_t *ret_cols)
 {
     struct winsize size = {0};
-    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 1 ? size.ws_row : 24;
+    bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
+    *ret_rows = known && size.ws_row > 1 ? size.ws_row : 24;
+    *ret_cols = known && size.ws_col > 1 ? size.ws_col : 80;
+}
+
+/* Columns of a line, colours apart. */
+static size_t line_width(const char *line, size_t n)
+{
+    struct gp_strbuf plain = GP_STRBUF_INIT(1 << 20);
+    for (size_t i = 0; i < n; i++) {
+        if (line[i] == '\033')
+            i += strcspn(line + i, "m");
+        else
+            gp_strbuf_addc(&plain, line[i]);
+    }
+    size_t width = gp_utf8_width(plain.buf);
+    gp_strbuf_fini(&plain);
+    return width;
 }
 
 /* One picture over the last one: each line erases what was behind it, so nothing flickers. Lines
- * that do not fit are cut, and all settings of the terminal are back at the end of the picture, so
- * that there is nothing to restore on any way out. */
+ * that do not fit are cut, which their last column shows, and all settings of the terminal are back
+ * at the end of the picture, so that there is nothing to restore on any way out. */
 static void add_screen(struct status_run *run, const struct gp_snapshot *snapshot)
 {
     struct gp_strbuf text = GP_STRBUF_INIT(16 << 20);
@@ -126,13 +145,20 @@ static void add_screen(struct status_run *run, const struct gp_snapshot *snapsho
     for (const char *p = text.buf; *p; p++)
         lines += *p == '\n';
     /* The last row stays free for the cursor. */
-    size_t room = screen_rows() - 1;
+    size_t rows;
+    size_t cols;
+    measure_screen(&rows, &cols);
+    size_t room = rows - 1;
     size_t shown = lines <= room ? lines : room - 1;
     const char *p = text.buf;
     for (size_t i = 0; i < shown; i++) {
         size_t n = strcspn(p, "\n");
         gp_strbuf_add(&run->sb, p, n);
-        gp_strbuf_adds(&run->sb, "\033[K\n");
+        size_t width = line_width(p, n);
+        if (width > cols)
+            gp_strbuf_addf(&run->sb, "\033[%zuG\033[m…", cols);
+        /* on a full line the cursor stands on its last column, and would erase that */
+        gp_strbuf_adds(&run->sb, width < cols ? "\033[K\n" : "\n");
         p += n + 1;
     }
     if (shown < lines)

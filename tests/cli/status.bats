@@ -290,3 +290,12 @@ h100() {
     gpulse --sim t4 status --show-codec=video
     fails 2 "bad value 'video' for --show-codec: it takes one of enc dec"
 }
+
+@test "a watch on a narrow terminal shows that lines are cut" {
+    command -v script >/dev/null || skip "no script(1)"
+    run script -qec "stty cols 60 rows 24; '$GPULSE' --sim h100x2 --sim-still status -a --watch 0.1 --count 1" /dev/null
+    [[ $output == *$'\033[60G\033[m…'* ]]
+    run script -qec "stty cols 200 rows 24; '$GPULSE' --sim h100x2 --sim-still status -a --watch 0.1 --count 1" /dev/null
+    [[ $output == *H100* ]]
+    [[ $output != *…* ]]
+}
