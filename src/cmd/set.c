@@ -16,8 +16,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Who looks waits no longer than other commands; a change may take a driver its time. */
-enum { LOOK_TIMEOUT_S = 3, CHANGE_TIMEOUT_S = 30 };
+/* Who looks waits no longer than other commands; a change may take a driver its time, but is told
+ * for whom it waits. */
+enum { LOOK_TIMEOUT_S = 3, CHANGE_TIMEOUT_S = 30, PATIENCE_S = 2 };
 
 enum { ALL_CONTROLS = (1 << GP_CONTROL__COUNT) - 1 };
 
@@ -627,7 +628,8 @@ static int open_changer(struct set_run *run, struct gp_err *err)
     bool looks = o->show || o->save || o->dry_run;
     uint64_t timeout_s = looks ? LOOK_TIMEOUT_S : CHANGE_TIMEOUT_S;
     struct gp_changer_config config = {.timeout_ns = gp_app_timeout_ns(timeout_s * GP_NS_PER_S),
-                                       .on_wait = looks ? NULL : tell_wait};
+                                       .on_wait = looks ? NULL : tell_wait,
+                                       .patience_ns = PATIENCE_S * GP_NS_PER_S};
     int r = gp_app_source(&config.source, &config.selection, err);
     if (r == 0)
         r = gp_changer_new(&config, &run->changer, err);

@@ -567,16 +567,24 @@ within() {
     status_is 0
     is_quiet
     within 2
-    # who it is must be asked, but not for longer than the others take
-    SECONDS=0
+    # who it is must be asked, but not for longer than the chosen ones take
     gpulse --sim h100x8 set power-limit=310 -i GPU-00000003-0000-0000-0000-000000000003
     status_is 0
     is_quiet
     says '^GPU 3  power-limit: 300 W -> 310 W +done$'
-    within 5
+    gpulse --sim h100x8 set power-limit=320 -i GPU-00000003-0000-0000-0000-000000000003,2,5-6
+    status_is 0
+    is_quiet
+    [ "$(grep -c ' done$' <<<"$output")" -eq 4 ]
+    within 20
     gpulse --sim h100x8 set power-limit=310 -i GPU-00000004 --timeout 1
     status_is 4
     complains "^gpulse: no GPU matches 'GPU-00000004'; .*; GPU 4, which does not answer, may be it$"
+    # an index that is not there is nobody's
+    for ids in 4,9 4-8; do
+        gpulse --sim h100x8 set --show -i $ids
+        fails 3 "no GPU matches (all of )?'(9|4-8)'; this machine has 8 \(0 to 7\)"
+    done
 }
 
 @test "a GPU that hangs holds up a look for 3 s, and the others are shown" {
