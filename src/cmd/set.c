@@ -251,9 +251,10 @@ static int check(struct set_run *run, struct gp_err *err)
     for (size_t t = 0; r == 0 && t < run->count; t++)
         if (run->targets[t].code == 0)
             r = check_target(run, &run->targets[t], err);
-    if (r == 0)
-        r = gp_changer_check(run->changer, err);
-    if (r == 0 || !run->options->restore)
+    if (r < 0)
+        return r;
+    r = gp_changer_check(run->changer, run->options->restore ? NULL : err);
+    if (!run->options->restore)
         return r;
     for (size_t t = 0; t < run->count; t++)
         for (unsigned id = 0; run->targets[t].code == 0 && id < GP_CONTROL__COUNT; id++)

@@ -780,8 +780,14 @@ within() {
     sed -i 's/"application-clocks": "1215,1095"/"application-clocks": "1215,1"/; s/"compute-mode": "default"/"compute-mode": "prohibited"/' s.json
     gpulse --sim a100 set --restore s.json
     status_is 6
-    complains '^gpulse: GPU 0: application-clocks: 1 MHz is no graphics clock '
+    [ "$stderr" = 'gpulse: GPU 0: application-clocks: 1 MHz is no graphics clock that goes with memory at 1215 MHz; they reach from 210 to 1410 MHz in steps' ]
     says '^GPU 0  compute-mode: default -> prohibited +done$'
+    gpulse --sim rtx2080s set --save s.json
+    sed -i 's/"fan-speed": "[^"]*"/"fan-speed": "0:50,7:60"/' s.json
+    gpulse --sim rtx2080s set --restore s.json
+    status_is 6
+    [ -z "$output" ]
+    [ "$stderr" = 'gpulse: GPU 0: fan-speed: there is no fan 7; the GPU has 1, from 0 on' ]
 }
 
 @test "a file of settings behind a link is replaced, the link stays" {
