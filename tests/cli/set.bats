@@ -799,6 +799,33 @@ within() {
     [ -L link.json ]
     [ "$(json 'd["schema"]' there/s.json)" = gpulse.settings/1 ]
     [ "$(json 'd["units"]["power-limit"]' there/s.json)" = W ]
+    # also where there is no file yet
+    rm there/s.json
+    gpulse --sim t4 set --save link.json
+    status_is 0
+    [ -L link.json ]
+    [ "$(json 'd["schema"]' there/s.json)" = gpulse.settings/1 ]
+    ln -s nowhere/s.json bad.json
+    gpulse --sim t4 set --save bad.json
+    fails 1 "cannot write 'bad\.json': No such file or directory"
+    [ -L bad.json ]
+}
+
+@test "restore takes a number however JSON writes it" {
+    uuid=$("$GPULSE" --sim rtx4090 query uuid -f csv --no-header)
+    for words in '100.0 \+100 MHz' '15e1 \+150 MHz'; do
+        echo '{"schema": "gpulse.settings/1", "gpus": [{"uuid": "'"$uuid"'", "settings": {"gpu-clock-offset": '"${words%% *}"'}}]}' >s.json
+        gpulse --sim rtx4090 set --restore s.json
+        status_is 0
+        says "^GPU 0  gpu-clock-offset: .* -> ${words#* } +done$"
+    done
+    echo '{"schema": "gpulse.settings/1", "gpus": [{"uuid": "'"$uuid"'", "settings": {"power-limit": 350.5}}]}' >s.json
+    gpulse --sim rtx4090 set --restore s.json
+    shows rtx4090 power-limit 350.5
+    # what is no whole number of MHz is refused as it was written
+    sed -i 's/"power-limit": 350.5/"gpu-clock-offset": 0.25/' s.json
+    gpulse --sim rtx4090 set --restore s.json
+    fails 2 "s\.json: GPU-.*: gpu-clock-offset takes .*, not '0\.25'"
 }
 
 @test "restore leaves out GPUs that are not here, and what does not fit any more" {
@@ -836,7 +863,7 @@ within() {
     gpulse --sim t4 set --restore bad.json
     fails 2 'bad.json: a GPU needs a "uuid" and "settings"'
     gpulse --sim t4 set --save /nonexistent/s.json
-    fails 1 "cannot write '/nonexistent/s.json.new': No such file or directory"
+    fails 1 "cannot write '/nonexistent/s.json': No such file or directory"
     gpulse --sim t4 set --save /dev/full
     [ "$status" -eq 1 ]
 }
