@@ -168,6 +168,15 @@ static bool is_changing(const struct gp_target *target, enum gp_control_id id)
     return target->changes[id].wanted && gp_target_needs(target, id);
 }
 
+/* As the GPU would be without anybody's change: nothing is lost with it. */
+static bool is_default(const struct gp_target *target, enum gp_control_id id)
+{
+    const struct gp_setting *now = &target->settings[id];
+    const struct gp_control_value *value = &target->changes[id].value;
+    return value->automatic ||
+           (now->has_fallback && gp_control_satisfies(id, value, &now->fallback));
+}
+
 static bool loses_settings(const struct gp_target *target)
 {
     const struct gp_setting *now = &target->settings[GP_CONTROL_PERSISTENCE];
@@ -176,8 +185,8 @@ static bool loses_settings(const struct gp_target *target)
     if (persistent || now->status != GP_STATUS_OK)
         return false;
     for (unsigned id = 0; id < GP_CONTROL__COUNT; id++)
-        if (gp_control_table[id].is_volatile && !target->changes[id].value.automatic &&
-            is_changing(target, (enum gp_control_id)id))
+        if (gp_control_table[id].is_volatile && is_changing(target, (enum gp_control_id)id) &&
+            !is_default(target, (enum gp_control_id)id))
             return true;
     return false;
 }

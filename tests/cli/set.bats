@@ -299,6 +299,8 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
     status_is 0
     shows ./m.json mig-instances 1g.20gb,1g.10gb
     # the end of MIG mode takes them along, and its undo brings them back
+    gpulse --sim ./m.json set mig-mode=off --dry-run
+    complains '^gpulse: GPU 0: mig-mode=off: the GPU may be reset, .*; its MIG instances 1g\.20gb,1g\.10gb are destroyed \(now on\)$'
     gpulse --sim ./m.json set mig-mode=off --yes
     status_is 0
     gpulse --sim ./m.json query uuid --mig -f csv --no-header
@@ -405,6 +407,13 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
     shows ./m.json power-limit 200
     undo
     shows ./m.json power-limit 250
+    # of the GPU's own default nothing is lost
+    fault ./m.json set=PowerManagementLimit=200000
+    gpulse --sim ./m.json set power-limit=default
+    status_is 0
+    says '^GPU 0  power-limit: 200 W -> 250 W +done$'
+    is_quiet
+    fault ./m.json clear
     # a program that runs on the GPU keeps it, too
     start sim load -m ./m.json --mem 1GiB
     until_true grep -q holds out
@@ -698,7 +707,7 @@ within() {
 @test "a dry run says what is needed: a yes, and root" {
     as_user --sim h100x2 set mig-mode=on --dry-run -i 1
     status_is 0
-    complains '^gpulse: GPU 1: mig-mode=on: the GPU is reset: what runs on it is ended, .* \(now off\)$'
+    complains '^gpulse: GPU 1: mig-mode=on: the GPU may be reset, at once or later: what runs on it is ended then \(now off\)$'
     complains '^gpulse: this will be asked for: add --yes to do it without$'
     complains '^gpulse: you are not root, .*: sudo gpulse --sim h100x2 set mig-mode=on -i 1$'
     as_user --sim h100x2 set power-limit=700 --dry-run
