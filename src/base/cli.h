@@ -40,6 +40,7 @@ struct gp_opt {
     size_t offset; /* of the field in the options struct */
     const char *help;
     uint64_t least; /* the smallest number, or duration in nanoseconds, that is taken */
+    bool for_loops; /* means nothing to a command that runs once */
 };
 
 /* A table ends with an entry whose name is NULL. */
@@ -52,7 +53,7 @@ struct gp_cmd {
     const char *description; /* paragraphs separated by an empty line */
     const char *examples;    /* lines "command\texplanation" */
     const struct gp_opt *options;
-    const char *without; /* space-separated names of common options that mean nothing to it */
+    bool no_loop; /* it runs once: options for loops are neither listed nor completed */
     enum gp_complete complete; /* of its positional arguments */
     bool raw_rest;             /* arguments behind the first positional one are not parsed */
     /* argv[0] is the command's name. Returns a GP_E* code with err filled, or GP_OK. */

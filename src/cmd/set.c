@@ -714,7 +714,7 @@ const struct gp_cmd gp_cmd_set = {
                 "gpulse set --save settings.json\tbefore a reboot\n"
                 "gpulse set --restore settings.json\tbehind it\n",
     .options = options,
-    .without = "release-when-idle",
+    .no_loop = true,
     .complete = GP_COMPLETE_CONTROLS,
     .run = set_main,
 };
