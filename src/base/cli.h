@@ -41,6 +41,7 @@ struct gp_opt {
     const char *help;
     bool once;      /* a second one is an error: the first would be forgotten */
     uint64_t least; /* the smallest number, or duration in nanoseconds, that is taken */
+    bool for_loops; /* means nothing to a command that runs once */
 };
 
 /* A table ends with an entry whose name is NULL. */
@@ -53,7 +54,7 @@ struct gp_cmd {
     const char *description; /* paragraphs separated by an empty line */
     const char *examples;    /* lines "command\texplanation" */
     const struct gp_opt *options;
-    const char *without; /* space-separated names of common options that mean nothing to it */
+    bool no_loop; /* it runs once: options for loops are neither listed nor completed */
     enum gp_complete complete; /* of its positional arguments */
     bool raw_rest;             /* arguments behind the first positional one are not parsed */
     /* argv[0] is the command's name. Returns a GP_E* code with err filled, or GP_OK. */

@@ -187,14 +187,13 @@ static void format_option_text(struct gp_strbuf *sb, const struct gp_opt *opt)
             gp_strbuf_addc(sb, *p);
 }
 
-/* `without`: names of options that mean nothing to the command, or NULL. */
-static bool is_listed(const struct gp_opt *opt, const char *without)
+static bool is_listed(const struct gp_opt *opt, const struct gp_cmd *cmd)
 {
-    return opt->help && !gp_cli_list_has(without, opt->name, strlen(opt->name));
+    return opt->help && !(opt->for_loops && cmd && cmd->no_loop);
 }
 
 static void add_options(struct gp_strbuf *sb, const char *title, const struct gp_opt *options,
-                        const char *without)
+                        const struct gp_cmd *cmd)
 {
     struct gp_strbuf label = GP_STRBUF_INIT(LABEL_BYTES);
     struct gp_strbuf text = GP_STRBUF_INIT(TEXT_BYTES);
@@ -204,12 +203,12 @@ static void add_options(struct gp_strbuf *sb, const char *title, const struct gp
         gp_strbuf_reset(&label);
         format_label(&label, opt);
         column = wider(column, columns_of(label.buf, label.len), OPTION_COLUMN_MAX);
-        any |= is_listed(opt, without);
+        any |= is_listed(opt, cmd);
     }
     if (any)
         gp_strbuf_addf(sb, "%s:\n", title);
     for (const struct gp_opt *opt = options; opt && opt->name; opt++) {
-        if (!is_listed(opt, without))
+        if (!is_listed(opt, cmd))
             continue;
         gp_strbuf_reset(&label);
         gp_strbuf_reset(&text);
@@ -283,8 +282,8 @@ void gp_cli_help_command(struct gp_strbuf *sb, const struct gp_program *program,
     add_head(sb, "", program->name, cmd, ": ", cmd->summary);
     add_head(sb, "usage: ", program->name, cmd, cmd->usage && *cmd->usage ? " " : "", cmd->usage);
     add_description(sb, cmd->description);
-    add_options(sb, "options", cmd->options, NULL);
-    add_options(sb, "common options", program->common, cmd->without);
+    add_options(sb, "options", cmd->options, cmd);
+    add_options(sb, "common options", program->common, cmd);
     add_pairs(sb, "examples", cmd->examples, EXAMPLE_COLUMN_MAX);
     /* The blocks end with an empty line; the page does not. */
     if (!sb->error && sb->len >= 2 && memcmp(sb->buf + sb->len - 2, "\n\n", 2) == 0)
@@ -374,11 +373,12 @@ static void man_aliases(struct gp_strbuf *sb, const char *aliases)
     gp_strbuf_addc(sb, ')');
 }
 
-static void man_options(struct gp_strbuf *sb, const struct gp_opt *options, const char *without)
+static void man_options(struct gp_strbuf *sb, const struct gp_opt *options,
+                        const struct gp_cmd *cmd)
 {
     struct gp_strbuf text = GP_STRBUF_INIT(TEXT_BYTES);
     for (const struct gp_opt *opt = options; opt && opt->name; opt++) {
-        if (!is_listed(opt, without))
+        if (!is_listed(opt, cmd))
             continue;
         if (opt->letter)
             gp_strbuf_addf(sb, "*-%c*, ", opt->letter);
@@ -464,7 +464,7 @@ static void man_command_sections(struct gp_strbuf *sb, const struct gp_program *
         add_scdoc_str(sb, cmd->summary);
         gp_strbuf_adds(sb, "\n\n");
         man_description(sb, cmd->description);
-        man_options(sb, cmd->options, NULL);
+        man_options(sb, cmd->options, cmd);
         struct line line, left, right;
         for (const char *p = cmd->examples; next_line(&p, &line);) {
             split_pair(line, &left, &right);
@@ -517,11 +517,11 @@ void gp_cli_man_command(struct gp_strbuf *sb, const struct gp_program *program,
     man_description(sb, cmd->description ? cmd->description : cmd->summary);
     if (has_options(cmd->options)) {
         man_title(sb, "OPTIONS");
-        man_options(sb, cmd->options, NULL);
+        man_options(sb, cmd->options, cmd);
     }
     if (has_options(program->common)) {
         man_title(sb, "COMMON OPTIONS");
-        man_options(sb, program->common, cmd->without);
+        man_options(sb, program->common, cmd);
     }
     man_pairs(sb, "EXAMPLES", cmd->examples);
     man_pairs(sb, "EXIT STATUS", program->exit_codes);
@@ -681,12 +681,12 @@ static void complete_value(struct gp_strbuf *sb, const struct gp_opt *opt, const
 }
 
 static void complete_option_names(struct gp_strbuf *sb, const struct gp_opt *options,
-                                  const char *without, const char *word)
+                                  const struct gp_cmd *cmd, const char *word)
 {
     const char *partial = word + strspn(word, "-");
     bool letter = word[1] && word[1] != '-';
     for (const struct gp_opt *opt = options; opt && opt->name; opt++) {
-        if (!is_listed(opt, without))
+        if (!is_listed(opt, cmd))
             continue;
         if (!letter && has_prefix(opt->name, partial))
             add_candidate(sb, "--", 2, opt->name, strlen(opt->name), opt->help);
@@ -721,8 +721,8 @@ void gp_cli_complete(struct gp_strbuf *sb, const struct gp_program *program, int
         if (opt)
             complete_value(sb, opt, word, equals + 1, expand);
     } else if (!typed.options_ended && word[0] == '-') {
-        complete_option_names(sb, typed.cmd ? typed.cmd->options : NULL, NULL, word);
-        complete_option_names(sb, program->common, typed.cmd ? typed.cmd->without : NULL, word);
+        complete_option_names(sb, typed.cmd ? typed.cmd->options : NULL, typed.cmd, word);
+        complete_option_names(sb, program->common, typed.cmd, word);
     } else if (typed.unknown_command) {
         return;
     } else if (!typed.cmd || (strcmp(typed.cmd->name, "help") == 0 && typed.positional == 0)) {

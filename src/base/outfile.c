@@ -169,16 +169,16 @@ int gp_outfile_close(struct gp_outfile *f, struct gp_err *err)
 int gp_outfile_replace(const char *path, const void *data, size_t len, bool durable,
                        struct gp_err *err)
 {
-    struct gp_outfile f;
+    /* Messages are about the file that was asked for. */
+    struct gp_outfile f = {.config.path = path};
     char name[GP_PATH_SIZE];
-    const struct gp_outfile_config config = {.path = name};
     int r = check_renaming("replace", path, err);
     if (r < 0)
         return r;
     (void)snprintf(name, sizeof(name), "%s.new", path);
-    r = gp_outfile_open(&f, &config, err);
-    if (r < 0)
-        return r;
+    f.fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (f.fd < 0)
+        return cannot("write", &f, err);
     r = gp_outfile_write(&f, data, len, err);
     if (r == 0 && durable && fsync(f.fd) != 0 && errno != EINVAL)
         r = cannot("write", &f, err);

@@ -21,7 +21,6 @@ enum {
 };
 
 #define OPT(field) offsetof(struct gp_common, field)
-#define RELEASE "release-when-idle"
 
 const struct gp_opt gp_common_options[] = {
     {'i', "id", NULL, GP_OPT_STRING, "GPUS", .once = true, .offset = OPT(id),
@@ -37,7 +36,7 @@ const struct gp_opt gp_common_options[] = {
      .help = "the simulated machine's values stand still"},
     {0, "root", NULL, GP_OPT_STRING, "DIR", .complete = GP_COMPLETE_FILE, .offset = OPT(root),
      .help = "read /proc, /sys and /etc below this directory"},
-    {0, RELEASE, NULL, GP_OPT_FLAG, .offset = OPT(release_when_idle),
+    {0, "release-when-idle", NULL, GP_OPT_FLAG, .offset = OPT(release_when_idle), .for_loops = true,
      .help = "in a loop: let go of the driver after ten seconds without load and without processes "
              "other than the display's, so that a laptop's GPU can sleep; to see it: --sim "
              "rtx3060-laptop"},
@@ -70,10 +69,9 @@ int gp_app_parse(const struct gp_cmd *cmd, int argc, char **argv, void *values, 
     int r = gp_cli_parse(argc, argv, targets, GP_ARRAY_LEN(targets), cmd->raw_rest, ret_positional,
                          err);
     *ret_done = r == 0 && (gp_common()->help || gp_common()->version);
-    if (r == 0 && !*ret_done && gp_common()->release_when_idle &&
-        gp_cli_list_has(cmd->without, RELEASE, strlen(RELEASE)))
-        return gp_err_set(err, GP_EUSAGE, "gpulse %s does not loop: --" RELEASE " is not for it",
-                          cmd->name);
+    if (r == 0 && !*ret_done && gp_common()->release_when_idle && cmd->no_loop)
+        return gp_err_set(err, GP_EUSAGE,
+                          "gpulse %s does not loop: --release-when-idle is not for it", cmd->name);
     if (!*ret_done)
         return r;
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);

@@ -16,8 +16,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Who looks waits no longer than other commands; a change may take a driver its time. */
-enum { LOOK_TIMEOUT_S = 3, CHANGE_TIMEOUT_S = 30 };
+/* Who looks waits no longer than other commands; a change may take a driver its time, but is told
+ * for whom it waits. */
+enum { LOOK_TIMEOUT_S = 3, CHANGE_TIMEOUT_S = 30, PATIENCE_S = 2 };
 
 enum { ALL_CONTROLS = (1 << GP_CONTROL__COUNT) - 1 };
 
@@ -167,6 +168,15 @@ static bool is_changing(const struct gp_target *target, enum gp_control_id id)
     return target->changes[id].wanted && gp_target_needs(target, id);
 }
 
+/* As the GPU would be without anybody's change: nothing is lost with it. */
+static bool is_default(const struct gp_target *target, enum gp_control_id id)
+{
+    const struct gp_setting *now = &target->settings[id];
+    const struct gp_control_value *value = &target->changes[id].value;
+    return value->automatic ||
+           (now->has_fallback && gp_control_satisfies(id, value, &now->fallback));
+}
+
 static bool loses_settings(const struct gp_target *target)
 {
     const struct gp_setting *now = &target->settings[GP_CONTROL_PERSISTENCE];
@@ -175,8 +185,8 @@ static bool loses_settings(const struct gp_target *target)
     if (persistent || now->status != GP_STATUS_OK)
         return false;
     for (unsigned id = 0; id < GP_CONTROL__COUNT; id++)
-        if (gp_control_table[id].is_volatile && !target->changes[id].value.automatic &&
-            is_changing(target, (enum gp_control_id)id))
+        if (gp_control_table[id].is_volatile && is_changing(target, (enum gp_control_id)id) &&
+            !is_default(target, (enum gp_control_id)id))
             return true;
     return false;
 }
@@ -250,9 +260,10 @@ static int check(struct set_run *run, struct gp_err *err)
     for (size_t t = 0; r == 0 && t < run->count; t++)
         if (run->targets[t].code == 0)
             r = check_target(run, &run->targets[t], err);
-    if (r == 0)
-        r = gp_changer_check(run->changer, err);
-    if (r == 0 || !run->options->restore)
+    if (r < 0)
+        return r;
+    r = gp_changer_check(run->changer, run->options->restore ? NULL : err);
+    if (!run->options->restore)
         return r;
     for (size_t t = 0; t < run->count; t++)
         for (unsigned id = 0; run->targets[t].code == 0 && id < GP_CONTROL__COUNT; id++)
@@ -627,7 +638,8 @@ static int open_changer(struct set_run *run, struct gp_err *err)
     bool looks = o->show || o->save || o->dry_run;
     uint64_t timeout_s = looks ? LOOK_TIMEOUT_S : CHANGE_TIMEOUT_S;
     struct gp_changer_config config = {.timeout_ns = gp_app_timeout_ns(timeout_s * GP_NS_PER_S),
-                                       .on_wait = looks ? NULL : tell_wait};
+                                       .on_wait = looks ? NULL : tell_wait,
+                                       .patience_ns = PATIENCE_S * GP_NS_PER_S};
     int r = gp_app_source(&config.source, &config.selection, err);
     if (r == 0)
         r = gp_changer_new(&config, &run->changer, err);
@@ -702,7 +714,7 @@ const struct gp_cmd gp_cmd_set = {
                 "gpulse set --save settings.json\tbefore a reboot\n"
                 "gpulse set --restore settings.json\tbehind it\n",
     .options = options,
-    .without = "release-when-idle",
+    .no_loop = true,
     .complete = GP_COMPLETE_CONTROLS,
     .run = set_main,
 };

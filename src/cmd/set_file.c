@@ -44,7 +44,7 @@ static const char *word_of(const json_t *value, char word[32])
     if (json_is_integer(value))
         (void)snprintf(word, 32, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
     else
-        (void)snprintf(word, 32, "%.3f", json_real_value(value));
+        (void)snprintf(word, 32, "%.12g", json_real_value(value)); /* 100 of 100.0 */
     return word;
 }
 
@@ -133,24 +133,31 @@ void gp_saved_fini(struct gp_saved *saved)
     *saved = (struct gp_saved){0};
 }
 
-/* A link leads to the file that is replaced; a device is written to. */
-int gp_saved_write(const char *path, const struct gp_strbuf *text, struct gp_err *err)
+/* Whether there is a file to be replaced as a whole, or nothing at all. A device is written to, and
+ * so is a link whose file is still to be made: there is nothing yet to be kept whole. */
+static bool is_replaced(const char *path)
 {
     struct stat st;
+    return stat(path, &st) == 0 ? S_ISREG(st.st_mode) : lstat(path, &st) != 0;
+}
+
+/* A link leads to the file that is replaced. */
+int gp_saved_write(const char *path, const struct gp_strbuf *text, struct gp_err *err)
+{
     if (strcmp(path, "-") == 0 || text->error)
         return gp_app_write(STDOUT_FILENO, text, err);
     char *real = realpath(path, NULL);
     const struct gp_outfile_config config = {.path = real ? real : path};
     int r;
-    if (stat(config.path, &st) == 0 && !S_ISREG(st.st_mode)) {
+    if (is_replaced(config.path)) {
+        r = gp_outfile_replace(config.path, text->buf, text->len, true, err);
+    } else {
         struct gp_outfile f;
         r = gp_outfile_open(&f, &config, err);
         if (r == 0)
             r = gp_outfile_write(&f, text->buf, text->len, err);
         int c = gp_outfile_close(&f, r < 0 ? NULL : err);
         r = r < 0 ? r : c;
-    } else {
-        r = gp_outfile_replace(config.path, text->buf, text->len, true, err);
     }
     free(real);
     return r;

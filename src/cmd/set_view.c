@@ -362,12 +362,24 @@ bool gp_set_takes_away(const struct gp_target *target, enum gp_control_id id)
     return id != GP_CONTROL_MIG_INSTANCES || !now->known || now->value.text[0];
 }
 
+/* Switching MIG mode off takes the instances along. */
+static bool ends_instances(const struct gp_target *target, enum gp_control_id id)
+{
+    const struct gp_setting *instances = &target->settings[GP_CONTROL_MIG_INSTANCES];
+    return id == GP_CONTROL_MIG_MODE && target->changes[id].value.n[0] == 0 && instances->known &&
+           instances->value.text[0];
+}
+
 void gp_set_add_loss(struct gp_strbuf *sb, const struct gp_target *target, enum gp_control_id id)
 {
     gp_set_add_target(sb, target);
     gp_strbuf_addf(sb, ": %s=", gp_control_table[id].name);
     gp_control_format(sb, id, &target->changes[id].value, false);
-    gp_strbuf_addf(sb, ": %s (now ", gp_control_table[id].loses);
+    gp_strbuf_addf(sb, ": %s", gp_control_table[id].loses);
+    if (ends_instances(target, id))
+        gp_strbuf_addf(sb, "; its MIG instances %s are destroyed",
+                       target->settings[GP_CONTROL_MIG_INSTANCES].value.text);
+    gp_strbuf_adds(sb, " (now ");
     add_value(sb, id, &target->settings[id]);
     gp_strbuf_addc(sb, ')');
 }
@@ -409,13 +421,11 @@ static void add_old(struct gp_strbuf *sb, const struct gp_target *target, enum g
     gp_strbuf_fini(&value);
 }
 
-/* Switching MIG mode off takes the instances along. */
 static bool took_instances(const struct gp_target *target)
 {
-    const struct gp_change *mode = &target->changes[GP_CONTROL_MIG_MODE];
-    const struct gp_setting *instances = &target->settings[GP_CONTROL_MIG_INSTANCES];
-    return mode->wanted && mode->value.n[0] == 0 && may_have_changed(target, GP_CONTROL_MIG_MODE) &&
-           instances->known && instances->value.text[0] &&
+    return target->changes[GP_CONTROL_MIG_MODE].wanted &&
+           ends_instances(target, GP_CONTROL_MIG_MODE) &&
+           may_have_changed(target, GP_CONTROL_MIG_MODE) &&
            !target->changes[GP_CONTROL_MIG_INSTANCES].wanted;
 }
 

@@ -151,21 +151,41 @@ bool gp_selection_matches(struct gp_selection *selection, unsigned index, const 
     return any;
 }
 
-/* Whether one GPU that has said who it is, and no other, matches. A beginning of a UUID may fit to
- * several; an index matches before its GPU has said anything. */
-static bool names_one(const struct gp_select_term *term)
+/* Whether no GPU that is silent so far can match. A beginning of a UUID may fit to several. */
+static bool is_settled(const struct gp_select_term *term)
 {
     enum { UUID_LENGTH = 40 }; /* "GPU-" and 36 characters */
-    return term->kind == GP_SELECT_BUS ||
-           (term->kind == GP_SELECT_UUID && strlen(term->text) == UUID_LENGTH);
+    bool names_one = term->kind == GP_SELECT_BUS ||
+                     (term->kind == GP_SELECT_UUID && strlen(term->text) == UUID_LENGTH);
+    return term->kind == GP_SELECT_INDEX || (names_one && term->matched);
 }
 
 bool gp_selection_is_settled(const struct gp_selection *selection)
 {
     for (size_t i = 0; i < selection->count; i++)
-        if (!selection->terms[i].matched || !names_one(&selection->terms[i]))
+        if (!is_settled(&selection->terms[i]))
             return false;
     return selection->count > 0;
+}
+
+static int refuse(const struct gp_select_term *term, bool some, unsigned gpu_count,
+                  struct gp_err *err)
+{
+    return gp_err_set(err, GP_ENODEV,
+                      gpu_count > 1 ? "no GPU matches %s'%s'; this machine has %u (0 to %u)"
+                                    : "no GPU matches %s'%s'; this machine has %u",
+                      some ? "all of " : "", term->text, gpu_count, gpu_count - 1);
+}
+
+int gp_selection_check_indices(const struct gp_selection *selection, unsigned gpu_count,
+                               struct gp_err *err)
+{
+    for (size_t i = 0; i < selection->count; i++) {
+        const struct gp_select_term *term = &selection->terms[i];
+        if (term->kind == GP_SELECT_INDEX && term->last >= gpu_count)
+            return refuse(term, term->first < gpu_count, gpu_count, err);
+    }
+    return 0;
 }
 
 int gp_selection_check(const struct gp_selection *selection, unsigned gpu_count, struct gp_err *err)
@@ -174,10 +194,7 @@ int gp_selection_check(const struct gp_selection *selection, unsigned gpu_count,
         const struct gp_select_term *term = &selection->terms[i];
         bool whole = term->kind != GP_SELECT_INDEX || term->reached == term->last;
         if (!term->matched || !whole)
-            return gp_err_set(err, GP_ENODEV,
-                              gpu_count > 1 ? "no GPU matches %s'%s'; this machine has %u (0 to %u)"
-                                            : "no GPU matches %s'%s'; this machine has %u",
-                              term->matched ? "all of " : "", term->text, gpu_count, gpu_count - 1);
+            return refuse(term, term->matched, gpu_count, err);
     }
     return 0;
 }

@@ -45,8 +45,13 @@ bool gp_selection_names_mig(const struct gp_selection *selection);
 bool gp_selection_matches(struct gp_selection *selection, unsigned index, const char *uuid,
                           const char *bus_id, const char *name);
 
-/* True if every term is a whole UUID or a PCI address and has matched: no other GPU is meant. */
+/* True if every term is an index, or a whole UUID or PCI address that has matched: of the GPUs that
+ * have not said who they are, none is meant but by its index. */
 bool gp_selection_is_settled(const struct gp_selection *selection);
+
+/* Before any GPU has been asked: GP_ENODEV names the first index, or range, that is not there. */
+int gp_selection_check_indices(const struct gp_selection *selection, unsigned gpu_count,
+                               struct gp_err *err) GP_MUST_CHECK;
 
 /* After all GPUs have been asked: GP_ENODEV names the first term that matched none, or a range of
  * which some are not there. */

@@ -33,7 +33,6 @@ struct gp_changer {
     struct gp_err open_err;
     bool opened;
     bool stuck;
-    bool choosing;     /* who they are is being asked */
     uint32_t controls; /* that are being read */
 };
 
@@ -201,12 +200,16 @@ static bool is_chosen_instance(struct gp_changer *c, const struct gp_mig_reading
     return gp_selection_matches(c->config.selection, UINT32_MAX, uuid, NULL, NULL);
 }
 
-/* Whether the GPUs that have answered are all that were asked for. */
-static bool is_settled(struct gp_changer *c, const bool *done)
+/* Whether the GPUs that have answered are all that were asked for. An index chooses its GPU before
+ * that has said anything. */
+static bool is_settled(void *ctx, const bool *done)
 {
+    struct gp_changer *c = ctx;
     for (unsigned i = 0; i < c->gpu_count; i++) {
         const struct gp_reading *reading = done[i] ? c->gpus[i].reading : NULL;
         struct identity identity;
+        if (!done[i] && gp_selection_matches(c->config.selection, i, NULL, NULL, NULL))
+            return false;
         if (!reading)
             continue;
         (void)is_chosen(c, i, reading->values, &identity);
@@ -216,44 +219,36 @@ static bool is_settled(struct gp_changer *c, const bool *done)
     return gp_selection_is_settled(c->config.selection);
 }
 
-/* Patience is at its end: nobody waits for a GPU that was not asked for; whom else one waits for is
- * told. */
-static bool waits_on(void *ctx, const bool *done)
+static void tell_gpus(void *ctx, const bool *done)
 {
-    struct gp_changer *c = ctx;
+    const struct gp_changer *c = ctx;
     char whom[200] = "";
     size_t used = 0;
-    if (c->choosing && is_settled(c, done))
-        return false;
     for (unsigned i = 0; i < c->gpu_count && used < sizeof(whom); i++) {
         const char *call = atomic_load_explicit(&c->gpus[i].call, memory_order_relaxed);
         if (!done[i])
             used += (size_t)snprintf(whom + used, sizeof(whom) - used, "%sGPU %u (%s)",
                                      used ? ", " : "", i, call ? call : "not started");
     }
-    if (c->config.on_wait)
-        c->config.on_wait(whom);
-    return true;
+    c->config.on_wait(whom);
 }
 
-static bool waits_on_driver(void *ctx, const bool *done)
+static void tell_driver(void *ctx, const bool *done)
 {
     const struct gp_changer *c = ctx;
     (void)done;
-    if (c->config.on_wait)
-        c->config.on_wait("the driver to start (nvmlInit)");
-    return true;
+    c->config.on_wait("the driver to start (nvmlInit)");
 }
 
 static struct gp_errands errands_of(struct gp_changer *c, void (*work)(void *ctx, size_t i),
-                                    size_t count, bool (*on_wait)(void *ctx, const bool *done))
+                                    size_t count, void (*on_wait)(void *ctx, const bool *done))
 {
     return (struct gp_errands){.work = work,
                                .ctx = c,
                                .count = count,
                                .timeout_ns = c->config.timeout_ns,
-                               .waits_on = on_wait,
-                               .patience_ns = GP_CHANGER_PATIENCE_S * GP_NS_PER_S};
+                               .on_wait = c->config.on_wait ? on_wait : NULL,
+                               .patience_ns = c->config.patience_ns};
 }
 
 static void describe_silence(const struct gp_changer *c, const struct gpu *gpu,
@@ -265,10 +260,12 @@ static void describe_silence(const struct gp_changer *c, const struct gpu *gpu,
                    (double)c->config.timeout_ns / 1e9, call ? call : "not started");
 }
 
-/* Runs a step on all GPUs; those that are not done in time are out. */
-static void run_step(struct gp_changer *c, void (*step)(void *ctx, size_t i))
+/* Runs a step on all GPUs; those that are not done in time, or before enough are, are out. */
+static void run_step(struct gp_changer *c, void (*step)(void *ctx, size_t i),
+                     bool (*is_enough)(void *ctx, const bool *done))
 {
-    const struct gp_errands errands = errands_of(c, step, c->gpu_count, waits_on);
+    struct gp_errands errands = errands_of(c, step, c->gpu_count, tell_gpus);
+    errands.is_enough = is_enough;
     bool *done = calloc(c->gpu_count ? c->gpu_count : 1, sizeof(*done));
     if (done && !gp_errands_run(&errands, done))
         c->stuck = true;
@@ -361,16 +358,17 @@ static int take_gpus(struct gp_changer *c, struct gp_err *err)
 {
     size_t room = c->gpu_count;
     bool by_index = gp_selection_is_by_index(c->config.selection);
+    int r = gp_selection_check_indices(c->config.selection, c->gpu_count, err);
+    if (r < 0)
+        return r;
     c->gpus = calloc(c->gpu_count, sizeof(*c->gpus));
     for (unsigned i = 0; c->gpus && i < c->gpu_count; i++) {
         c->gpus[i].reading = gp_reading_new();
         c->gpus[i].skipped =
             by_index && !gp_selection_matches(c->config.selection, i, NULL, NULL, NULL);
     }
-    c->choosing = true;
     if (c->gpus)
-        run_step(c, take_hold);
-    c->choosing = false;
+        run_step(c, take_hold, is_settled);
     for (unsigned i = 0; c->gpus && i < c->gpu_count; i++)
         if (!atomic_load(&c->gpus[i].out) && c->gpus[i].reading)
             room += c->gpus[i].reading->mig_count;
@@ -384,7 +382,7 @@ static int take_gpus(struct gp_changer *c, struct gp_err *err)
 
 static int open_session(struct gp_changer *c, struct gp_err *err)
 {
-    const struct gp_errands errands = errands_of(c, open_source, 1, waits_on_driver);
+    const struct gp_errands errands = errands_of(c, open_source, 1, tell_driver);
     bool done;
     if (!gp_errands_run(&errands, &done)) {
         c->stuck = true;
@@ -436,12 +434,12 @@ const struct gp_value *gp_changer_host(const struct gp_changer *changer)
 void gp_changer_read(struct gp_changer *changer, uint32_t controls)
 {
     changer->controls = controls;
-    run_step(changer, read_gpu);
+    run_step(changer, read_gpu, NULL);
 }
 
 int gp_changer_check(struct gp_changer *changer, struct gp_err *err)
 {
-    run_step(changer, check_gpu);
+    run_step(changer, check_gpu, NULL);
     for (size_t t = 0; t < changer->target_count; t++) {
         const struct gp_target *target = &changer->targets[t];
         for (unsigned id = 0; target->code == 0 && id < GP_CONTROL__COUNT; id++)
@@ -456,7 +454,7 @@ void gp_changer_apply(struct gp_changer *changer)
 {
     for (size_t t = 0; t < changer->target_count; t++)
         changer->targets[t].tried = changer->targets[t].code == 0;
-    run_step(changer, apply_gpu);
+    run_step(changer, apply_gpu, NULL);
 }
 
 enum gp_outcome gp_target_outcome(const struct gp_target *target, enum gp_control_id id)

@@ -13,11 +13,10 @@ struct gp_changer_config {
     struct gp_source *source; /* becomes the changer's */
     uint64_t timeout_ns;      /* for each of the steps */
     struct gp_selection *selection;
-    /* Told when a step takes longer than patience: "GPU 4 (call)". NULL: nobody is. */
+    /* Told when a step takes longer than patience_ns: "GPU 4 (call)". NULL: nobody is. */
     void (*on_wait)(const char *whom);
+    uint64_t patience_ns;
 };
-
-enum { GP_CHANGER_PATIENCE_S = 2 };
 
 enum gp_outcome {
     GP_OUTCOME_NONE,       /* not tried: an earlier change of this GPU failed */
@@ -59,9 +58,9 @@ struct gp_target {
 
 struct gp_changer;
 
-/* Opens the source and takes hold of the chosen GPUs. GP_ENODEV: none, or one that was asked for is
- * not there. After GP_ETIMEOUT a thread is stuck, or none could be had to close the source on: the
- * process must end with _exit(). */
+/* Opens the source and takes hold of the chosen GPUs; the others are not waited for. GP_ENODEV:
+ * none, or one that was asked for is not there. After GP_ETIMEOUT a thread is stuck, or none could
+ * be had to close the source on: the process must end with _exit(). */
 int gp_changer_new(const struct gp_changer_config *config, struct gp_changer **ret,
                    struct gp_err *err) GP_MUST_CHECK;
 

@@ -6,6 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Where enough are done, the others are usually about to be: a thread that is left behind would
+ * keep the driver's session open. */
+enum { LINGER_MS = 100 };
+
 struct errand {
     struct batch *all;
     size_t i;
@@ -16,9 +20,9 @@ struct errand {
 
 struct batch {
     pthread_mutex_t lock;
-    pthread_cond_t finished;
-    size_t left;    /* under way; guarded by the lock, as the next */
-    bool abandoned; /* nobody waits any more: the last one to end frees this */
+    pthread_cond_t finished; /* one more */
+    size_t left;             /* under way; guarded by the lock, as the next */
+    bool abandoned;          /* nobody waits any more: the last one to end frees this */
     void (*work)(void *ctx, size_t i);
     void *ctx;
     struct errand each[];
@@ -40,8 +44,7 @@ static void *errand_main(void *arg)
     errand->done = true;
     bool last = --all->left == 0;
     bool abandoned = all->abandoned;
-    if (last)
-        (void)pthread_cond_signal(&all->finished);
+    (void)pthread_cond_signal(&all->finished);
     (void)pthread_mutex_unlock(&all->lock);
     if (last && abandoned)
         batch_free(all);
@@ -63,37 +66,47 @@ static struct batch *batch_new(const struct gp_errands *errands)
     return all;
 }
 
-/* Waits until all are done, or until this moment; the lock is held. */
-static void wait_until(struct batch *all, uint64_t mono_ns)
-{
-    struct timespec until = gp_clock_timespec(mono_ns);
-    while (all->left > 0 && pthread_cond_timedwait(&all->finished, &all->lock, &until) == 0)
-        ;
-}
-
 static void note_done(const struct batch *all, size_t count, bool *done)
 {
     for (size_t i = 0; i < count; i++)
         done[i] = all->each[i].done;
 }
 
-/* Waits as long as the caller has patience; the lock is held. */
+/* Waits for one more to end, until this moment; the lock is held. */
+static bool wait_until(struct batch *all, uint64_t mono_ns)
+{
+    struct timespec until = gp_clock_timespec(mono_ns);
+    return pthread_cond_timedwait(&all->finished, &all->lock, &until) == 0;
+}
+
+/* Waits until all are done, enough are, or the time is over; the lock is held. */
 static void wait_for(struct batch *all, const struct gp_errands *errands, uint64_t begun_ns,
                      bool *done)
 {
-    bool on = true;
-    if (errands->waits_on && errands->patience_ns < errands->timeout_ns) {
-        wait_until(all, begun_ns + errands->patience_ns);
-        if (all->left > 0) {
-            note_done(all, errands->count, done);
+    uint64_t end_ns = begun_ns + errands->timeout_ns;
+    uint64_t tell_ns = errands->on_wait ? begun_ns + errands->patience_ns : UINT64_MAX;
+    bool enough = false;
+    bool over = false;
+    note_done(all, errands->count, done);
+    while (all->left > 0 && !over) {
+        if (!enough && errands->is_enough && errands->is_enough(errands->ctx, done)) {
+            uint64_t linger_ns = gp_clock_mono_ns() + LINGER_MS * GP_NS_PER_MS;
+            enough = true;
+            tell_ns = UINT64_MAX;
+            end_ns = linger_ns < end_ns ? linger_ns : end_ns;
+        }
+        bool tells = tell_ns < end_ns;
+        bool late = !wait_until(all, tells ? tell_ns : end_ns);
+        note_done(all, errands->count, done);
+        over = late && !tells;
+        if (late && tells && all->left > 0) {
+            tell_ns = UINT64_MAX;
             (void)pthread_mutex_unlock(&all->lock);
-            on = errands->waits_on(errands->ctx, done);
+            errands->on_wait(errands->ctx, done);
             (void)pthread_mutex_lock(&all->lock);
+            note_done(all, errands->count, done);
         }
     }
-    if (on)
-        wait_until(all, begun_ns + errands->timeout_ns);
-    note_done(all, errands->count, done);
 }
 
 bool gp_errands_run(const struct gp_errands *errands, bool *done)

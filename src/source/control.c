@@ -40,8 +40,7 @@ const struct gp_control gp_control_table[GP_CONTROL__COUNT] = {
                          "runs",
          .lasts = "for good (since Hopper: until a reboot)",
          .kind = GP_CONTROL_SWITCH,
-         .loses =
-             "the GPU is reset: what runs on it is ended, and its MIG instances are destroyed"},
+         .loses = "the GPU may be reset, at once or later: what runs on it is ended then"},
     [GP_CONTROL_MIG_INSTANCES] =
         {.name = "mig-instances",
          .summary = "which MIG instances the GPU is partitioned into; what is not in the list is "

@@ -299,6 +299,8 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
     status_is 0
     shows ./m.json mig-instances 1g.20gb,1g.10gb
     # the end of MIG mode takes them along, and its undo brings them back
+    gpulse --sim ./m.json set mig-mode=off --dry-run
+    complains '^gpulse: GPU 0: mig-mode=off: the GPU may be reset, .*; its MIG instances 1g\.20gb,1g\.10gb are destroyed \(now on\)$'
     gpulse --sim ./m.json set mig-mode=off --yes
     status_is 0
     gpulse --sim ./m.json query uuid --mig -f csv --no-header
@@ -405,6 +407,13 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
     shows ./m.json power-limit 200
     undo
     shows ./m.json power-limit 250
+    # of the GPU's own default nothing is lost
+    fault ./m.json set=PowerManagementLimit=200000
+    gpulse --sim ./m.json set power-limit=default
+    status_is 0
+    says '^GPU 0  power-limit: 200 W -> 250 W +done$'
+    is_quiet
+    fault ./m.json clear
     # a program that runs on the GPU keeps it, too
     start sim load -m ./m.json --mem 1GiB
     until_true grep -q holds out
@@ -567,16 +576,24 @@ within() {
     status_is 0
     is_quiet
     within 2
-    # who it is must be asked, but not for longer than the others take
-    SECONDS=0
+    # who it is must be asked, but not for longer than the chosen ones take
     gpulse --sim h100x8 set power-limit=310 -i GPU-00000003-0000-0000-0000-000000000003
     status_is 0
     is_quiet
     says '^GPU 3  power-limit: 300 W -> 310 W +done$'
-    within 5
+    gpulse --sim h100x8 set power-limit=320 -i GPU-00000003-0000-0000-0000-000000000003,2,5-6
+    status_is 0
+    is_quiet
+    [ "$(grep -c ' done$' <<<"$output")" -eq 4 ]
+    within 20
     gpulse --sim h100x8 set power-limit=310 -i GPU-00000004 --timeout 1
     status_is 4
     complains "^gpulse: no GPU matches 'GPU-00000004'; .*; GPU 4, which does not answer, may be it$"
+    # an index that is not there is nobody's
+    for ids in 4,9 4-8; do
+        gpulse --sim h100x8 set --show -i $ids
+        fails 3 "no GPU matches (all of )?'(9|4-8)'; this machine has 8 \(0 to 7\)"
+    done
 }
 
 @test "a GPU that hangs holds up a look for 3 s, and the others are shown" {
@@ -690,7 +707,7 @@ within() {
 @test "a dry run says what is needed: a yes, and root" {
     as_user --sim h100x2 set mig-mode=on --dry-run -i 1
     status_is 0
-    complains '^gpulse: GPU 1: mig-mode=on: the GPU is reset: what runs on it is ended, .* \(now off\)$'
+    complains '^gpulse: GPU 1: mig-mode=on: the GPU may be reset, at once or later: what runs on it is ended then \(now off\)$'
     complains '^gpulse: this will be asked for: add --yes to do it without$'
     complains '^gpulse: you are not root, .*: sudo gpulse --sim h100x2 set mig-mode=on -i 1$'
     as_user --sim h100x2 set power-limit=700 --dry-run
@@ -772,8 +789,14 @@ within() {
     sed -i 's/"application-clocks": "1215,1095"/"application-clocks": "1215,1"/; s/"compute-mode": "default"/"compute-mode": "prohibited"/' s.json
     gpulse --sim a100 set --restore s.json
     status_is 6
-    complains '^gpulse: GPU 0: application-clocks: 1 MHz is no graphics clock '
+    [ "$stderr" = 'gpulse: GPU 0: application-clocks: 1 MHz is no graphics clock that goes with memory at 1215 MHz; they reach from 210 to 1410 MHz in steps' ]
     says '^GPU 0  compute-mode: default -> prohibited +done$'
+    gpulse --sim rtx2080s set --save s.json
+    sed -i 's/"fan-speed": "[^"]*"/"fan-speed": "0:50,7:60"/' s.json
+    gpulse --sim rtx2080s set --restore s.json
+    status_is 6
+    [ -z "$output" ]
+    [ "$stderr" = 'gpulse: GPU 0: fan-speed: there is no fan 7; the GPU has 1, from 0 on' ]
 }
 
 @test "a file of settings behind a link is replaced, the link stays" {
@@ -785,6 +808,33 @@ within() {
     [ -L link.json ]
     [ "$(json 'd["schema"]' there/s.json)" = gpulse.settings/1 ]
     [ "$(json 'd["units"]["power-limit"]' there/s.json)" = W ]
+    # also where there is no file yet
+    rm there/s.json
+    gpulse --sim t4 set --save link.json
+    status_is 0
+    [ -L link.json ]
+    [ "$(json 'd["schema"]' there/s.json)" = gpulse.settings/1 ]
+    ln -s nowhere/s.json bad.json
+    gpulse --sim t4 set --save bad.json
+    fails 1 "cannot write 'bad\.json': No such file or directory"
+    [ -L bad.json ]
+}
+
+@test "restore takes a number however JSON writes it" {
+    uuid=$("$GPULSE" --sim rtx4090 query uuid -f csv --no-header)
+    for words in '100.0 \+100 MHz' '15e1 \+150 MHz'; do
+        echo '{"schema": "gpulse.settings/1", "gpus": [{"uuid": "'"$uuid"'", "settings": {"gpu-clock-offset": '"${words%% *}"'}}]}' >s.json
+        gpulse --sim rtx4090 set --restore s.json
+        status_is 0
+        says "^GPU 0  gpu-clock-offset: .* -> ${words#* } +done$"
+    done
+    echo '{"schema": "gpulse.settings/1", "gpus": [{"uuid": "'"$uuid"'", "settings": {"power-limit": 350.5}}]}' >s.json
+    gpulse --sim rtx4090 set --restore s.json
+    shows rtx4090 power-limit 350.5
+    # what is no whole number of MHz is refused as it was written
+    sed -i 's/"power-limit": 350.5/"gpu-clock-offset": 0.25/' s.json
+    gpulse --sim rtx4090 set --restore s.json
+    fails 2 "s\.json: GPU-.*: gpu-clock-offset takes .*, not '0\.25'"
 }
 
 @test "restore leaves out GPUs that are not here, and what does not fit any more" {
@@ -822,7 +872,7 @@ within() {
     gpulse --sim t4 set --restore bad.json
     fails 2 'bad.json: a GPU needs a "uuid" and "settings"'
     gpulse --sim t4 set --save /nonexistent/s.json
-    fails 1 "cannot write '/nonexistent/s.json.new': No such file or directory"
+    fails 1 "cannot write '/nonexistent/s.json': No such file or directory"
     gpulse --sim t4 set --save /dev/full
     [ "$status" -eq 1 ]
 }

@@ -50,7 +50,7 @@ static const struct gp_opt common_options[] = {
     {0, "sim", NULL, GP_OPT_STRING, "MACHINE", NULL, NULL, GP_COMPLETE_MACHINE,
      offsetof(struct common_values, sim), "use a simulated machine"},
     {'q', "quiet", NULL, GP_OPT_FLAG, NULL, NULL, NULL, GP_COMPLETE_NONE,
-     offsetof(struct common_values, quiet), "say less"},
+     offsetof(struct common_values, quiet), "say less", .for_loops = true},
     {0, "color", NULL, GP_OPT_CHOICE, "WHEN", "always", "auto always never", GP_COMPLETE_NONE,
      offsetof(struct common_values, color), "colours"},
     GP_OPT_END,

@@ -36,6 +36,13 @@ static void errand(void *ctx, size_t i)
     atomic_fetch_add(&work.ended, 1);
 }
 
+/* Until so many have ended. */
+static void wait_until_ended(int count)
+{
+    while (atomic_load(&work.ended) < count)
+        (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
 static bool run(size_t count, uint64_t timeout_ns, bool *done)
 {
     const struct gp_errands errands = {
@@ -74,48 +81,70 @@ static void one_that_hangs_holds_nobody_up(void **state)
     for (int i = 0; i < COUNT; i++)
         assert_int_equal(done[i], i != 2);
     (void)pthread_mutex_unlock(&work.gate);
-    while (atomic_load(&work.ended) < COUNT)
-        (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    wait_until_ended(COUNT);
 }
 
-static int times_asked;
-static bool patient;
+static int times_told;
 
-static bool waits_on(void *ctx, const bool *done)
+/* Lets the slow one go. */
+static void on_wait(void *ctx, const bool *done)
 {
     assert_ptr_equal(ctx, &work);
-    for (int i = 0; i < COUNT; i++)
-        assert_int_equal(done[i], i != 2);
-    times_asked++;
-    if (patient)
-        (void)pthread_mutex_unlock(&work.gate);
-    return patient;
+    assert_false(done[2]);
+    times_told++;
+    wait_until_ended(COUNT - 1);
+    (void)pthread_mutex_unlock(&work.gate);
 }
 
-/* Asked once; with patience the slow one is waited for, without it the wait ends. */
-static void who_waits_is_asked(void **state)
+static void who_waits_is_told_once(void **state)
 {
     (void)state;
+    bool done[COUNT];
     const struct gp_errands errands = {.work = errand,
                                        .ctx = &work,
                                        .count = COUNT,
                                        .timeout_ns = 60 * GP_NS_PER_S,
-                                       .waits_on = waits_on,
-                                       .patience_ns = 200 * GP_NS_PER_MS};
-    for (int i = 0; i < 2; i++) {
-        bool done[COUNT];
-        set_up(2);
-        patient = i == 0;
-        times_asked = 0;
-        (void)pthread_mutex_lock(&work.gate);
-        assert_int_equal(gp_errands_run(&errands, done), patient);
-        assert_int_equal(done[2], patient);
-        assert_int_equal(times_asked, 1);
-        if (!patient)
-            (void)pthread_mutex_unlock(&work.gate);
-        while (atomic_load(&work.ended) < COUNT)
-            (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-    }
+                                       .on_wait = on_wait,
+                                       .patience_ns = 10 * GP_NS_PER_MS};
+    set_up(2);
+    times_told = 0;
+    (void)pthread_mutex_lock(&work.gate);
+    assert_true(gp_errands_run(&errands, done));
+    assert_int_equal(times_told, 1);
+    for (int i = 0; i < COUNT; i++)
+        assert_true(done[i]);
+}
+
+static bool all_but_one(void *ctx, const bool *done)
+{
+    size_t count = 0;
+    assert_ptr_equal(ctx, &work);
+    for (int i = 0; i < COUNT; i++)
+        count += done[i];
+    return count == COUNT - 1;
+}
+
+/* Long before anybody would be told whom one waits for. */
+static void the_wait_ends_as_soon_as_enough_are_done(void **state)
+{
+    (void)state;
+    bool done[COUNT];
+    const struct gp_errands errands = {.work = errand,
+                                       .ctx = &work,
+                                       .count = COUNT,
+                                       .timeout_ns = 60 * GP_NS_PER_S,
+                                       .is_enough = all_but_one,
+                                       .on_wait = on_wait,
+                                       .patience_ns = 30 * GP_NS_PER_S};
+    set_up(2);
+    times_told = 0;
+    (void)pthread_mutex_lock(&work.gate);
+    assert_false(gp_errands_run(&errands, done));
+    for (int i = 0; i < COUNT; i++)
+        assert_int_equal(done[i], i != 2);
+    assert_int_equal(times_told, 0);
+    (void)pthread_mutex_unlock(&work.gate);
+    wait_until_ended(COUNT);
 }
 
 static void without_memory_nothing_is_done(void **state)
@@ -139,7 +168,8 @@ int main(void)
         cmocka_unit_test(none_is_nothing_to_wait_for),
         cmocka_unit_test(without_memory_nothing_is_done),
         cmocka_unit_test(one_that_hangs_holds_nobody_up),
-        cmocka_unit_test(who_waits_is_asked),
+        cmocka_unit_test(who_waits_is_told_once),
+        cmocka_unit_test(the_wait_ends_as_soon_as_enough_are_done),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -295,7 +295,9 @@ static void a_file_is_replaced_at_once(void **state)
     assert_int_equal(gp_outfile_replace(folder, "x", 1, true, &err), GP_EIO);
     (void)snprintf(text, sizeof(text), "%s/none/file", folder);
     assert_int_equal(gp_outfile_replace(text, "x", 1, true, &err), GP_EIO);
-    assert_non_null(strstr(err.text, "No such file or directory"));
+    char words[200];
+    (void)snprintf(words, sizeof(words), "cannot write '%s': No such file or directory", text);
+    assert_string_equal(err.text, words);
 }
 
 #define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)

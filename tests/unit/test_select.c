@@ -111,11 +111,10 @@ static void check_bad(const char *list, const char *words)
         fail_msg("'%s' does not say '%s'", err.text, words);
 }
 
-/* Whether nobody but GPU 3 need be asked. */
+/* Whether only GPU 3, or one whose index is in the list, is meant. */
 static bool settles(const char *list)
 {
     struct gp_selection selection = parse(list);
-    assert_false(gp_selection_is_settled(&selection));
     (void)gp_selection_matches(&selection, 3, UUID, BUS, NAME);
     return gp_selection_is_settled(&selection);
 }
@@ -125,10 +124,13 @@ static void knows_when_nobody_else_can_be_meant(void **state)
     (void)state;
     assert_true(settles(UUID));
     assert_true(settles("53:00.0," UUID));
+    assert_true(settles("3,7," UUID ",0-1"));
     assert_false(settles("GPU-1b2c"));
     assert_false(settles("4090"));
-    assert_false(settles("3"));
+    assert_false(settles("3,4090"));
     assert_false(settles(UUID ",54:00.0"));
+    struct gp_selection nobody_asked = parse(UUID);
+    assert_false(gp_selection_is_settled(&nobody_asked));
     assert_false(gp_selection_is_settled(&(struct gp_selection){0}));
 }
 
@@ -170,6 +172,23 @@ static void names_the_first_term_that_matched_nothing(void **state)
     assert_int_equal(gp_selection_check(&selection, 4, &err), 0);
 }
 
+static void check_indices(const char *list, const char *words)
+{
+    const struct gp_selection selection = parse(list);
+    struct gp_err err = {0};
+    assert_int_equal(gp_selection_check_indices(&selection, 8, &err), *words ? GP_ENODEV : 0);
+    assert_string_equal(err.text, words);
+}
+
+static void an_index_that_is_not_there_is_known_before_anybody_is_asked(void **state)
+{
+    (void)state;
+    check_indices("0,3-7,GPU-9", "");
+    check_indices("3,8", "no GPU matches '8'; this machine has 8 (0 to 7)");
+    check_indices("H100,3-8", "no GPU matches all of '3-8'; this machine has 8 (0 to 7)");
+    check_indices("8-9", "no GPU matches '8-9'; this machine has 8 (0 to 7)");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -183,6 +202,7 @@ int main(void)
         cmocka_unit_test(knows_when_nobody_else_can_be_meant),
         cmocka_unit_test(bad_lists),
         cmocka_unit_test(names_the_first_term_that_matched_nothing),
+        cmocka_unit_test(an_index_that_is_not_there_is_known_before_anybody_is_asked),
     };
     return cmocka_run_group_tests_name("select", tests, NULL, NULL);
 }
