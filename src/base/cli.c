@@ -209,8 +209,9 @@ static int parse_letters(int argc, char **argv, int *i, const struct gp_opt_targ
         void *values;
         const struct gp_opt *opt = find_option(targets, count, "", 0, *p, &values);
         if (!opt)
-            return gp_err_set(err, GP_EUSAGE, "unknown option '-%c' in '%.60s'; try --help", *p,
-                              word);
+            return word[2] ? gp_err_set(err, GP_EUSAGE,
+                                        "unknown option '-%c' in '%.60s'; try --help", *p, word)
+                           : gp_err_set(err, GP_EUSAGE, "unknown option '%s'; try --help", word);
         bool takes_value = opt->type != GP_OPT_FLAG;
         int r = take_value(opt, values, takes_value && p[1] ? p + 1 : NULL, argc, argv, i, err);
         if (r < 0 || takes_value)

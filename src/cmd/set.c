@@ -316,7 +316,8 @@ static int print(const struct set_run *run, bool results, struct gp_err *err)
     else if (sb.len > 0)
         gp_strbuf_adds(&sb, "nothing was changed (--dry-run)\n");
     if (sb.len == 0 && run->options->restore && !run->skipped)
-        gp_strbuf_addf(&sb, "nothing to change: all is as in '%s'\n", run->options->restore);
+        gp_strbuf_addf(&sb, "nothing to change: what is here is as in '%s'\n",
+                       run->options->restore);
     int r = gp_app_write(STDOUT_FILENO, &sb, err);
     gp_strbuf_fini(&sb);
     return r;
@@ -592,6 +593,25 @@ static int check_save(const struct set_run *run, struct gp_err *err)
                       "the settings of a MIG instance end with it: name its GPU to save them");
 }
 
+/* What the driver takes and does not tell, such as locked clocks, is in no file. */
+static void warn_unsaved(const struct set_run *run)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(4096);
+    for (unsigned id = 0; id < GP_CONTROL__COUNT; id++) {
+        bool unsaved = false;
+        for (size_t t = 0; t < run->count; t++) {
+            const struct gp_setting *s = &run->targets[t].settings[id];
+            unsaved = unsaved || (run->targets[t].code == 0 && s->status == GP_STATUS_OK &&
+                                  !s->known && gp_control_table[id].kind != GP_CONTROL_CLEAR);
+        }
+        if (unsaved)
+            gp_strbuf_addf(&sb, "%s%s", sb.len ? ", " : "", gp_control_table[id].name);
+    }
+    if (sb.len > 0)
+        warn("not saved, as the driver does not tell them: %s", sb.buf);
+    gp_strbuf_fini(&sb);
+}
+
 static int show(struct set_run *run, struct gp_err *err)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(64 << 20);
@@ -609,6 +629,8 @@ static int show(struct set_run *run, struct gp_err *err)
     r = run->options->save ? gp_saved_write(run->options->save, &sb, err)
                            : gp_app_write(STDOUT_FILENO, &sb, err);
     gp_strbuf_fini(&sb);
+    if (r == 0 && run->options->save)
+        warn_unsaved(run);
     return r < 0 ? r : missing(run, err);
 }
 
@@ -701,7 +723,8 @@ const struct gp_cmd gp_cmd_set = {
     .description =
         "Each change is shown as old -> new, applied, read back, and followed by the command that "
         "undoes it. All values are checked against what each GPU allows before the first one is "
-        "set. Most changes need root. Where a setting can be reset, default, reset and auto all do "
+        "set; --restore leaves out what does not fit. Most changes need root. Where a setting can "
+        "be reset, default, reset and auto all do "
         "so.\n\n"
         "Many settings last only as long as the driver keeps the GPU initialised; "
         "persistence-mode=on keeps it so. --save and --restore carry them over a reboot; the "

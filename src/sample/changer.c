@@ -137,10 +137,27 @@ static enum gp_outcome verify(enum gp_control_id id, struct gp_change *change)
     return GP_OUTCOME_FAILED;
 }
 
+/* Whether MIG mode is on only after a reset. */
+static bool waits_for_mig(const struct gp_target *target)
+{
+    const struct gp_change *mode = &target->changes[GP_CONTROL_MIG_MODE];
+    const struct gp_setting *now =
+        mode->outcome == GP_OUTCOME_PENDING ? &mode->after : &target->settings[GP_CONTROL_MIG_MODE];
+    bool done = mode->outcome == GP_OUTCOME_DONE;
+    return !done && now->known && now->has_pending && !now->value.n[0] && now->pending.n[0];
+}
+
 static bool apply_change(struct gp_changer *c, struct gp_target *target, enum gp_control_id id)
 {
     struct gp_change *change = &target->changes[id];
     struct gp_err err = {0};
+    if (id == GP_CONTROL_MIG_INSTANCES && !target->is_mig && waits_for_mig(target)) {
+        change->code = GP_EFAIL;
+        change->outcome = GP_OUTCOME_FAILED;
+        (void)snprintf(change->words, sizeof(change->words),
+                       "MIG mode is on only after a reset of the GPU; set it again then");
+        return false;
+    }
     if (!gp_target_needs(target, id)) {
         change->after = target->settings[id];
         change->outcome = GP_OUTCOME_SAME;

@@ -732,7 +732,7 @@ within() {
     gpulse --sim h100x2 set power-limit=300 ecc-mode=off -i 0
     gpulse --sim h100x2 set --save s.json
     status_is 0
-    is_quiet
+    [ "$stderr" = "gpulse: not saved, as the driver does not tell them: lock-gpu-clocks, lock-memory-clocks" ]
     [ "$(json 'd["schema"]' s.json)" = gpulse.settings/1 ]
     [ "$(json 'd["gpus"][0]["settings"]["power-limit"]' s.json)" = 300 ]
     [ "$(json 'd["gpus"][0]["settings"]["ecc-mode"]' s.json)" = off ]
@@ -761,7 +761,7 @@ within() {
     GPULSE_SIM_COUNT=$PWD/count gpulse --sim t4 set --restore s.json
     status_is 0
     is_quiet
-    [ "$output" = "nothing to change: all is as in 's.json'" ]
+    [ "$output" = "nothing to change: what is here is as in 's.json'" ]
     gpulse --sim t4 set ecc-mode=off
     says 'ecc-mode: on \(after a reset: off\) -> off +already so after a reset$'
     says_not '^undo'
@@ -875,4 +875,12 @@ within() {
     fails 1 "cannot write '/nonexistent/s.json': No such file or directory"
     gpulse --sim t4 set --save /dev/full
     [ "$status" -eq 1 ]
+}
+
+@test "MIG instances wait for a MIG mode that waits for a reset" {
+    for time in first second; do
+        gpulse --sim h100x2 set mig-mode=on mig-instances=3g.40gb,4g.40gb -i 0 --yes
+        status_is 1
+        says '^GPU 0  mig-instances: none -> 3g.40gb,4g.40gb +failed: MIG mode is on only after a reset of the GPU; set it again then$'
+    done
 }

@@ -270,10 +270,11 @@ static nvmlReturn_t read_lock(struct nvml_device *device, struct gp_setting *s,
     unsigned max = 0;
     if (is_older_than(device, oldest))
         return NVML_ERROR_NOT_SUPPORTED;
-    set_words(s, "the driver does not tell; reset undoes it");
     nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetMaxClockInfo, device->handle, type, &max);
-    if (rc == NVML_SUCCESS)
-        set_range(s, least_clock(device, type, max), max);
+    if (rc != NVML_SUCCESS)
+        return rc;
+    set_words(s, "the driver does not tell; reset undoes it");
+    set_range(s, least_clock(device, type, max), max);
     return rc;
 }
 
