@@ -330,8 +330,8 @@ static void add_family(struct gp_strbuf *sb, enum gp_metric m, const struct scop
     gp_strbuf_addf(sb, "# HELP %s ", family.buf);
     add_escaped(sb, kind_of(m) == KIND_TIME ? "when the values were read, in Unix time"
                                             : gp_metric_table[m].help);
-    gp_strbuf_adds(sb, gp_metric_table[m].unit == GP_UNIT_PERCENT ? " (here 1 is 100 percent)\n"
-                                                                  : "\n");
+    gp_strbuf_adds(sb,
+                   gp_metric_table[m].unit == GP_UNIT_PERCENT ? "; here 1 is 100 percent\n" : "\n");
     if (counter)
         gp_strbuf_adds(&family, "_total");
     const char *row_labels = rows->labels.buf;

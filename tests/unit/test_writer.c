@@ -193,6 +193,7 @@ static void nothing_to_show(void **state)
 {
     (void)state;
     fixture.snapshot.process_count = 0;
+    fixture.snapshot.device_count = 1;
     check_text(view_of(GP_SCOPE_PROCESS, "pid"), "csv", 1, "pid\n");
     check_text(view_of(GP_SCOPE_PROCESS, "pid"), "table", 1, "pid\n");
     check_text(view_of(GP_SCOPE_PROCESS, "pid"), "ndjson", 1, "");
