@@ -135,9 +135,13 @@ def read_truth(path):
         if kind == "+":
             gpu, size, before, after = map(int, numbers)
             jobs[int(pid)].append(Job(gpu, size, before / 1e6, after / 1e6))
-        else:
+        elif kind == "-":
             job = jobs[int(pid)][-1]
-            job.surely_until, job.possibly_until = (int(n) / 1e6 for n in numbers)
+            job.surely_until = int(numbers[0]) / 1e6
+            job.possibly_until = int(numbers[1]) / 1e6 or job.possibly_until
+        elif jobs[int(pid)]:  # one that found no room has said nothing
+            job = jobs[int(pid)][-1]
+            job.possibly_until = min(job.possibly_until, int(numbers[0]) / 1e6)
     return jobs
 
 

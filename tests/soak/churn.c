@@ -4,7 +4,9 @@
  * of its own size on one GPU of the machine in GPULSE_SIM, living MEAN_S seconds on average.
  * Standard output tells, in microseconds since 1970, when each surely was there:
  *   + PID GPU BYTES BEFORE AFTER     it appeared between BEFORE and AFTER
- *   - PID BEFORE AFTER               it disappeared between BEFORE and AFTER */
+ *   - PID BEFORE AFTER               it disappeared between BEFORE and AFTER
+ *   - PID BEFORE 0                   it ends without a word at BEFORE or later
+ *   = PID AFTER                      whatever it said, it is gone since AFTER */
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/io.h"
@@ -22,8 +24,8 @@
 
 enum {
     GPUS = 8,
-    /* how long the simulator takes to notice that a process has ended without a word */
-    NOTICE_US = 400000,
+    /* once it has looked, the simulator believes for 100 ms that a process lives; it rounds */
+    NOTICE_US = 102000,
 };
 
 static volatile sig_atomic_t ended;
@@ -65,8 +67,7 @@ static void live(const char *spec, const struct sim_job *job, double seconds)
         ;
     before = now_us();
     if (job->pid % 3 == 0) {
-        tell(line, snprintf(line, sizeof(line), "- %u %llu %llu\n", job->pid, before,
-                            before + NOTICE_US));
+        tell(line, snprintf(line, sizeof(line), "- %u %llu 0\n", job->pid, before));
         _exit(0);
     }
     if (sim_state_lock(state, &err) < 0)
@@ -75,6 +76,14 @@ static void live(const char *spec, const struct sim_job *job, double seconds)
     sim_state_unlock(state);
     tell(line, snprintf(line, sizeof(line), "- %u %llu %llu\n", job->pid, before, now_us()));
     _exit(0);
+}
+
+/* Until it is reaped a process that has ended is in /proc still. */
+static void reap(void)
+{
+    char line[64];
+    for (pid_t pid; (pid = waitpid(-1, NULL, WNOHANG)) > 0;)
+        tell(line, snprintf(line, sizeof(line), "= %d %llu\n", (int)pid, now_us() + NOTICE_US));
 }
 
 static double random_part(unsigned *seed)
@@ -96,7 +105,7 @@ int main(int argc, char **argv)
     (void)sigaction(SIGTERM, &action, NULL);
     (void)sigaction(SIGINT, &action, NULL);
     (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
-    const struct timespec gap = gp_clock_timespec((uint64_t)(1e9 / rate));
+    uint64_t start_ns = gp_clock_mono_ns();
     for (uint64_t n = 1; !ended; n++) {
         double seconds = -mean_s * log(random_part(&seed));
         struct sim_job job = {
@@ -115,9 +124,10 @@ int main(int argc, char **argv)
             job.start_ticks = sim_process_start(job.pid);
             live(spec, &job, seconds);
         }
-        (void)nanosleep(&gap, NULL);
-        while (waitpid(-1, NULL, WNOHANG) > 0)
-            ;
+        const struct timespec next =
+            gp_clock_timespec(start_ns + (uint64_t)((double)n * 1e9 / rate));
+        (void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL);
+        reap();
     }
     (void)kill(0, SIGTERM);
     while (wait(NULL) > 0)
