@@ -57,7 +57,8 @@ struct gp_cmd {
     bool no_loop; /* it runs once: options for loops are neither listed nor completed */
     enum gp_complete complete; /* of its positional arguments */
     bool raw_rest;             /* arguments behind the first positional one are not parsed */
-    /* argv[0] is the command's name. Returns a GP_E* code with err filled, or GP_OK. */
+    /* argv[0] is the command's name. Returns a GP_E* code with err filled, GP_OK, or an exit status
+     * of its own above 0. */
     int (*run)(int argc, char **argv, struct gp_err *err);
 };
 

@@ -15,7 +15,8 @@
 #include <unistd.h>
 
 static const struct gp_cmd *const commands[] = {&gp_cmd_status, &gp_cmd_query, &gp_cmd_set,
-                                                &gp_cmd_events, &gp_cmd_sim,   NULL};
+                                                &gp_cmd_events, &gp_cmd_smi,   &gp_cmd_sim,
+                                                NULL};
 
 const struct gp_program gp_program = {
     .name = "gpulse",
@@ -175,7 +176,8 @@ int main(int argc, char **argv)
     int r = run(argc, argv, &err);
     if (r < 0 && err.code)
         gp_io_print_error("gpulse", &err);
+    int status = r > 0 ? r : gp_err_exit_status(r);
     if (gp_app_is_stuck())
-        _exit(gp_err_exit_status(r));
-    return gp_err_exit_status(r);
+        _exit(status);
+    return status;
 }

@@ -1,0 +1,246 @@
+/* gpulse smi: nvidia-smi's command line and outputs, from any source. */
+#include "cmd/smi.h"
+#include "cmd/commands.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "base/parse.h"
+#include "base/strbuf.h"
+#include "model/snapshot.h"
+#include "smi/report.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- the command line ---- */
+
+/* X(id, kind of value, names) */
+#define OPTIONS(X)                                                                                 \
+    X(HELP, GP_SMI_FLAG, "-h --help")                                                              \
+    X(QUERY, GP_SMI_FLAG, "-q --query -a")                                                         \
+    X(XML, GP_SMI_FLAG, "-x --xml-format")                                                         \
+    X(DISPLAY, GP_SMI_VALUE, "-d --display")                                                       \
+    X(ID, GP_SMI_VALUE, "-i --id -g")                                                              \
+    X(FILENAME, GP_SMI_VALUE, "-f --filename")                                                     \
+    X(LOOP, GP_SMI_OPTIONAL, "-l --loop")                                                          \
+    X(LOOP_MS, GP_SMI_VALUE, "-lms --loop-ms")                                                     \
+    /* gpulse's own */                                                                             \
+    X(NATIVE, GP_SMI_FLAG, "--native")                                                             \
+    X(SIM, GP_SMI_VALUE, "--sim")                                                                  \
+    X(SIM_STILL, GP_SMI_FLAG, "--sim-still")                                                       \
+    X(ROOT, GP_SMI_VALUE, "--root")                                                                \
+    X(TIMEOUT, GP_SMI_VALUE, "--timeout")
+
+enum {
+#define X(id, kind, names) OPT_##id,
+    OPTIONS(X)
+#undef X
+        OPT__COUNT,
+};
+
+static const struct gp_smi_option options[] = {
+#define X(id, kind, names) {names, kind},
+    OPTIONS(X)
+#undef X
+    {"", GP_SMI_FLAG},
+};
+
+/* gpulse's own options, for all of its commands. */
+static int take_common(const char *const *given, struct gp_strbuf *message)
+{
+    struct gp_common *common = gp_common();
+    if (given[OPT_SIM])
+        common->sim = given[OPT_SIM];
+    if (given[OPT_SIM_STILL])
+        common->sim_still = true;
+    if (given[OPT_ROOT])
+        common->root = given[OPT_ROOT];
+    if (given[OPT_ID])
+        common->id = given[OPT_ID];
+    if (given[OPT_TIMEOUT] && !gp_parse_duration(given[OPT_TIMEOUT], &common->timeout_ns)) {
+        gp_strbuf_addf(message, "Invalid value for --timeout: %s\n", given[OPT_TIMEOUT]);
+        return GP_SMI_EXIT_USAGE;
+    }
+    return 0;
+}
+
+/* -l N, -lms N; five seconds without a number. */
+static int take_loop(const char *const *given, struct gp_loop *ret, struct gp_strbuf *message)
+{
+    static const struct {
+        int option;
+        uint64_t unit_ns;
+    } kinds[] = {{OPT_LOOP, GP_NS_PER_S}, {OPT_LOOP_MS, GP_NS_PER_MS}};
+    for (size_t i = 0; i < GP_ARRAY_LEN(kinds); i++) {
+        const char *value = given[kinds[i].option];
+        uint64_t n = 5;
+        if (!value)
+            continue;
+        if (*value && (!gp_parse_u64(value, &n) || n == 0 || n > UINT32_MAX)) {
+            gp_strbuf_addf(message, "Invalid loop interval: %s\n", value);
+            return GP_SMI_EXIT_USAGE;
+        }
+        ret->interval_ns = n * kinds[i].unit_ns;
+    }
+    return 0;
+}
+
+/* ---- showing ---- */
+
+int gp_smi_end(struct gp_strbuf *sb, int status)
+{
+    struct gp_err err = {0};
+    if (gp_app_write(STDOUT_FILENO, sb, &err) < 0) {
+        gp_io_print_error("gpulse", &err);
+        status = GP_SMI_EXIT_OTHER;
+    }
+    gp_strbuf_fini(sb);
+    return status;
+}
+
+static int end_with(const char *message, int status)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
+    gp_strbuf_addf(&sb, "%s\n", message);
+    return gp_smi_end(&sb, status);
+}
+
+/* What nvidia-smi says of an error, and its exit status. */
+static int explain(const struct gp_err *err)
+{
+    if (err->code == GP_ENODEV)
+        return end_with("No devices were found", GP_SMI_EXIT_NOT_FOUND);
+    return end_with(err->text, GP_SMI_EXIT_OTHER);
+}
+
+struct showing {
+    const struct gp_smi_show *show;
+    struct gp_strbuf sb;
+    int fd;
+};
+
+static int on_sample(const struct gp_snapshot *snapshot, void *ctx, struct gp_err *err)
+{
+    struct showing *s = ctx;
+    struct gp_smi_form form = gp_smi_form_of(snapshot, s->show->native);
+    gp_strbuf_reset(&s->sb);
+    s->show->print(s->show->ctx, &s->sb, &form, snapshot);
+    return gp_app_write(s->fd, &s->sb, err);
+}
+
+static int show_in(struct showing *s)
+{
+    struct gp_want want = {.fresh = false};
+    struct gp_sampler *sampler;
+    struct gp_err err = {0};
+    gp_metric_set_add(&want.metrics, GP_DRIVER_VERSION);
+    s->show->want(s->show->ctx, &want);
+    int r = gp_app_open(&want, &s->show->loop, &sampler, &err);
+    if (r < 0)
+        return explain(&err);
+    r = gp_app_loop(sampler, &s->show->loop, on_sample, s, &err);
+    gp_app_close(sampler);
+    if (r == GP_EINTR)
+        return gp_err_exit_status(GP_EINTR);
+    return r < 0 && r != GP_EPARTIAL ? explain(&err) : 0;
+}
+
+int gp_smi_show(const struct gp_smi_show *show)
+{
+    struct showing s = {show, GP_STRBUF_INIT(256 << 20), STDOUT_FILENO};
+    if (show->file)
+        s.fd = open(show->file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (s.fd < 0) {
+        struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
+        gp_strbuf_addf(&sb, "Unable to open file %s: %s\n", show->file, strerror(errno));
+        return gp_smi_end(&sb, GP_SMI_EXIT_USAGE);
+    }
+    int status = show_in(&s);
+    if (show->file)
+        (void)close(s.fd);
+    gp_strbuf_fini(&s.sb);
+    return status;
+}
+
+/* ---- -q ---- */
+
+static void want_report(const void *ctx, struct gp_want *want)
+{
+    gp_smi_report_want(ctx, want);
+}
+
+static void print_report(void *ctx, struct gp_strbuf *sb, const struct gp_smi_form *form,
+                         const struct gp_snapshot *snapshot)
+{
+    gp_smi_report_print(sb, ctx, form, snapshot);
+}
+
+static int take_sections(const char *list, uint32_t *ret, struct gp_strbuf *message)
+{
+    for (const char *p = list; *p;) {
+        size_t n = strcspn(p, ",");
+        enum gp_smi_section section;
+        if (!gp_smi_section_find(p, n, &section)) {
+            gp_strbuf_addf(message,
+                           "ERROR: Invalid value for -d: %.*s. Please run 'nvidia-smi -h' for "
+                           "help.\n",
+                           (int)n, p);
+            return GP_SMI_EXIT_USAGE;
+        }
+        *ret |= UINT32_C(1) << section;
+        p += n + (p[n] == ',');
+    }
+    return 0;
+}
+
+static int run_report(const char *const *given, struct gp_smi_show *show)
+{
+    struct gp_smi_report report = {.xml = given[OPT_XML] != NULL};
+    struct gp_strbuf message = GP_STRBUF_INIT(1 << 16);
+    int status = given[OPT_DISPLAY] ? take_sections(given[OPT_DISPLAY], &report.sections, &message)
+                                    : 0;
+    if (status)
+        return gp_smi_end(&message, status);
+    show->want = want_report;
+    show->print = print_report;
+    show->ctx = &report;
+    return gp_smi_show(show);
+}
+
+/* ---- the tool ---- */
+
+static int run_smi(int argc, char **argv)
+{
+    const char *given[OPT__COUNT] = {NULL};
+    struct gp_strbuf message = GP_STRBUF_INIT(1 << 16);
+    struct gp_smi_show show = {.native = false};
+    int status = gp_smi_parse(options, "nvidia-smi", argc, argv, given, &message);
+    if (!status)
+        status = take_common(given, &message);
+    if (!status)
+        status = take_loop(given, &show.loop, &message);
+    if (status)
+        return gp_smi_end(&message, status);
+    show.native = given[OPT_NATIVE] != NULL;
+    show.file = given[OPT_FILENAME];
+    return run_report(given, &show);
+}
+
+static int smi_main(int argc, char **argv, struct gp_err *err)
+{
+    (void)err;
+    return run_smi(argc, argv);
+}
+
+const struct gp_cmd gp_cmd_smi = {
+    .name = "smi",
+    .summary = "speak nvidia-smi: its options, its outputs, its exit codes",
+    .usage = "[nvidia-smi's options]",
+    .description = "What nvidia-smi understands, gpulse smi understands, and answers byte for "
+                   "byte in the form of the driver that is loaded.",
+    .raw_rest = true,
+    .run = smi_main,
+};

@@ -1,0 +1,43 @@
+/* gpulse smi: what its commands share. Everything goes to standard output, messages too, and a
+ * command gives an exit status of nvidia-smi's: 0, an NVML return code, 2 or 255. */
+#ifndef GP_CMD_SMI_H
+#define GP_CMD_SMI_H
+
+#include "cmd/app.h"
+#include "smi/args.h"
+#include "smi/form.h"
+
+struct gp_snapshot;
+struct gp_strbuf;
+struct gp_want;
+
+enum {
+    GP_SMI_EXIT_USAGE = 2,
+    GP_SMI_EXIT_NOT_FOUND = 6,
+    GP_SMI_EXIT_OTHER = 255,
+};
+
+/* What is shown of snapshots, once or again and again. */
+struct gp_smi_show {
+    void (*want)(const void *ctx, struct gp_want *want);
+    void (*print)(void *ctx, struct gp_strbuf *sb, const struct gp_smi_form *form,
+                  const struct gp_snapshot *snapshot);
+    void *ctx;
+    struct gp_loop loop;
+    const char *file; /* truncated; NULL: standard output */
+    bool native;
+};
+
+/* Returns an exit status; messages have been printed. */
+int gp_smi_show(const struct gp_smi_show *show);
+
+/* Prints the buffer and frees it; returns the status, or 255 if it cannot be written. */
+int gp_smi_end(struct gp_strbuf *sb, int status);
+
+/* "nvidia-smi CMD …": argv[0] is CMD. */
+struct gp_smi_command {
+    const char *name;
+    int (*run)(int argc, char **argv);
+};
+
+#endif

@@ -1,0 +1,24 @@
+/* nvidia-smi's command line: options with one dash and several letters, values behind '=' or as the
+ * next word. */
+#ifndef GP_SMI_ARGS_H
+#define GP_SMI_ARGS_H
+
+#include "base/util.h"
+
+struct gp_strbuf;
+
+enum gp_smi_arg { GP_SMI_FLAG, GP_SMI_VALUE, GP_SMI_OPTIONAL };
+
+struct gp_smi_option {
+    const char *names; /* "-l --loop", space separated; an empty one ends a table */
+    enum gp_smi_arg arg;
+};
+
+/* Parses argv[1..argc): given[i] is the value of options[i], "" for a flag or a value left out,
+ * NULL if it was not given; the last one counts. Values point into argv. `tool` is the command that
+ * the message tells to ask for help ("nvidia-smi", "nvidia-smi topo").
+ * Returns 0, or an exit status with the message appended to `message`. */
+int gp_smi_parse(const struct gp_smi_option *options, const char *tool, int argc, char **argv,
+                 const char **given, struct gp_strbuf *message) GP_MUST_CHECK;
+
+#endif

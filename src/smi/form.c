@@ -1,0 +1,30 @@
+#include "smi/form.h"
+
+#include "base/strbuf.h"
+#include "model/snapshot.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+struct gp_smi_form gp_smi_form_of(const struct gp_snapshot *snapshot, bool native)
+{
+    const struct gp_value *v = gp_snapshot_value(snapshot, NULL, NULL, GP_DRIVER_VERSION);
+    struct gp_smi_form form = {GP_SMI_DRIVER(595, 0), native};
+    if (!gp_value_is_present(v))
+        return form;
+    char *end;
+    unsigned long branch = strtoul(v->s, &end, 10);
+    unsigned long minor = *end == '.' ? strtoul(end + 1, NULL, 10) : 0;
+    if (branch > 0 && branch < 10000 && minor < 1000)
+        form.driver = GP_SMI_DRIVER(branch, minor);
+    return form;
+}
+
+void gp_smi_add_date(struct gp_strbuf *sb, const struct gp_snapshot *snapshot)
+{
+    time_t seconds = (time_t)(snapshot->wall_ns / GP_NS_PER_S);
+    struct tm tm;
+    char text[32];
+    (void)localtime_r(&seconds, &tm);
+    gp_strbuf_add(sb, text, strftime(text, sizeof(text), "%a %b %e %H:%M:%S %Y", &tm));
+}

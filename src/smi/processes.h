@@ -1,0 +1,15 @@
+/* The processes of a GPU as nvidia-smi shows them: those of its MIG instances with it, by pid. */
+#ifndef GP_SMI_PROCESSES_H
+#define GP_SMI_PROCESSES_H
+
+#include "model/snapshot.h"
+
+/* The path, or the first word of the command line. */
+#define GP_SMI_PROCESS_NAME GP_PROCESS_NAME
+
+/* The process behind `last` (NULL: the first) of this GPU; NULL at the end. */
+const struct gp_process *gp_smi_next_process(const struct gp_snapshot *snapshot,
+                                             const struct gp_device *gpu,
+                                             const struct gp_process *last);
+
+#endif

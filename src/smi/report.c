@@ -1,0 +1,630 @@
+#include "smi/report.h"
+
+#include "base/strbuf.h"
+#include "model/snapshot.h"
+#include "smi/processes.h"
+#include "smi/value.h"
+#include "source/source.h"
+
+#include <string.h>
+
+enum { DEPTH_MAX = 8, OLD_COLUMN = 42, NEW_COLUMN = 55 };
+
+struct printer;
+
+/* A row of the tree; see report.def. */
+struct row {
+    unsigned level;
+    uint32_t section; /* its bit; 0: none */
+    struct gp_smi_range drivers;
+    bool (*when)(const struct printer *p);
+    const char *tag;
+    const char *label;
+    enum { GROUP, VALUE, WORD, PART } kind;
+    enum gp_metric metric;            /* VALUE */
+    const char *word;                 /* WORD */
+    void (*print)(struct printer *p); /* PART */
+    enum gp_scope list;               /* PART: the list it needs, or ANY */
+};
+
+/* One document being written. */
+struct printer {
+    struct gp_strbuf *sb;
+    const struct gp_smi_report *report;
+    const struct gp_smi_form *form;
+    const struct gp_snapshot *snapshot;
+    const struct gp_device *device;
+    size_t column; /* of the colon in the log */
+    unsigned depth;
+    struct {
+        unsigned level;
+        const char *tag;
+    } open[DEPTH_MAX]; /* the groups that are begun, outermost first */
+};
+
+/* ---- two writers ---- */
+
+static const char *name_in(const struct printer *p, const char *tag, const char *label)
+{
+    return p->report->xml ? tag : label;
+}
+
+/* <gpu> is one level deep in XML. */
+static void indent(struct printer *p)
+{
+    if (p->report->xml)
+        gp_strbuf_fill(p->sb, '\t', p->depth + 2);
+    else
+        gp_strbuf_fill(p->sb, ' ', 4 * ((size_t)p->depth + 1));
+}
+
+static void begin_group(struct printer *p, unsigned level, const char *tag, const char *label)
+{
+    const char *name = name_in(p, tag, label);
+    if (!name)
+        return;
+    indent(p);
+    gp_strbuf_addf(p->sb, p->report->xml ? "<%s>\n" : "%s\n", name);
+    p->open[p->depth].level = level;
+    p->open[p->depth].tag = tag;
+    p->depth++;
+}
+
+/* Ends the groups that a row of this level is not in. */
+static void end_groups(struct printer *p, unsigned level)
+{
+    while (p->depth > 0 && p->open[p->depth - 1].level >= level) {
+        p->depth--;
+        if (!p->report->xml)
+            continue;
+        indent(p);
+        gp_strbuf_addf(p->sb, "</%s>\n", p->open[p->depth].tag);
+    }
+}
+
+/* Between these two the value is appended. False: the row is not in this document. */
+static bool begin_value(struct printer *p, const char *tag, const char *label)
+{
+    const char *name = name_in(p, tag, label);
+    if (!name)
+        return false;
+    size_t start = p->sb->len;
+    indent(p);
+    if (p->report->xml) {
+        gp_strbuf_addf(p->sb, "<%s>", name);
+        return true;
+    }
+    gp_strbuf_adds(p->sb, name);
+    size_t width = p->sb->len - start;
+    gp_strbuf_fill(p->sb, ' ', p->column > width ? p->column - width : 0);
+    gp_strbuf_adds(p->sb, ": ");
+    return true;
+}
+
+static void end_value(struct printer *p, const char *tag)
+{
+    if (p->report->xml)
+        gp_strbuf_addf(p->sb, "</%s>\n", tag);
+    else
+        gp_strbuf_addc(p->sb, '\n');
+}
+
+static void print_word(struct printer *p, const char *tag, const char *label, const char *word)
+{
+    if (!begin_value(p, tag, label))
+        return;
+    gp_strbuf_adds(p->sb, word);
+    end_value(p, tag);
+}
+
+static void print_metric(struct printer *p, const char *tag, const char *label, enum gp_metric m,
+                         const struct gp_value *v)
+{
+    if (!begin_value(p, tag, label))
+        return;
+    gp_smi_add_value(p->sb, p->form, m, v, p->report->xml ? GP_SMI_XML : GP_SMI_LOG);
+    end_value(p, tag);
+}
+
+static const struct gp_value *value_of(const struct printer *p, enum gp_metric m)
+{
+    return gp_snapshot_value(p->snapshot, p->device, NULL, m);
+}
+
+static bool has(const struct printer *p, enum gp_metric m)
+{
+    return gp_value_is_present(value_of(p, m));
+}
+
+/* ---- conditions ---- */
+
+static bool is_xml(const struct printer *p)
+{
+    return p->report->xml;
+}
+
+static bool is_chosen(const struct printer *p)
+{
+    return p->report->xml || p->report->sections != 0;
+}
+
+static bool is_chosen_in_log(const struct printer *p)
+{
+    return !p->report->xml && p->report->sections != 0;
+}
+
+static bool is_not_windows(const struct printer *p)
+{
+    return !has(p, GP_DRIVER_MODEL);
+}
+
+static bool has_tlimits(const struct printer *p)
+{
+    return has(p, GP_TLIMIT_SHUTDOWN) || has(p, GP_TLIMIT_SLOWDOWN);
+}
+
+static bool has_thresholds(const struct printer *p)
+{
+    return !has_tlimits(p);
+}
+
+static bool has_remapper(const struct printer *p)
+{
+    return has(p, GP_REMAPPED_CORRECTABLE);
+}
+
+static bool has_no_remapper(const struct printer *p)
+{
+    return !has_remapper(p);
+}
+
+static bool is_of(const struct printer *p, const char *const *architectures)
+{
+    const struct gp_value *v = value_of(p, GP_ARCHITECTURE);
+    while (gp_value_is_present(v) && *architectures && strcmp(v->s, *architectures) != 0)
+        architectures++;
+    return gp_value_is_present(v) && *architectures;
+}
+
+/* Up to Volta, errors are counted by single and double bits; then by SRAM and DRAM; since Ampere
+ * those of the SRAM apart by what found them. */
+static bool counts_bits(const struct printer *p)
+{
+    static const char *const old[] = {"Fermi", "Kepler", "Maxwell", "Pascal", "Volta", NULL};
+    return is_of(p, old);
+}
+
+static bool counts_places(const struct printer *p)
+{
+    return !counts_bits(p);
+}
+
+static bool counts_sram(const struct printer *p)
+{
+    static const char *const turing[] = {"Turing", NULL};
+    return is_of(p, turing) && !has(p, GP_ECC_SRAM_VOLATILE_PARITY);
+}
+
+static bool counts_parity(const struct printer *p)
+{
+    return !counts_bits(p) && !counts_sram(p);
+}
+
+/* ---- what has several entries ---- */
+
+static const struct gp_entry *next_entry(const struct printer *p, enum gp_scope scope,
+                                         const struct gp_entry *last)
+{
+    const struct gp_entries *list = &p->snapshot->lists[gp_list_index(scope)];
+    size_t device = (size_t)(p->device - p->snapshot->devices);
+    const struct gp_entry *e = last ? last + 1 : list->entries;
+    while (e && e < list->entries + list->count && e->device != device)
+        e++;
+    return e && e < list->entries + list->count ? e : NULL;
+}
+
+static bool has_list(const struct printer *p, enum gp_scope scope)
+{
+    return p->device->list_status[gp_list_index(scope)] == GP_STATUS_OK;
+}
+
+static const struct gp_value *entry_value(const struct gp_entry *e, enum gp_metric m)
+{
+    return &e->values[m - gp_scope_table[gp_metric_table[m].scope].first];
+}
+
+static void print_entry(struct printer *p, const char *tag, const char *label,
+                        const struct gp_entry *e, enum gp_metric m)
+{
+    print_metric(p, tag, label, m, entry_value(e, m));
+}
+
+/* A page is listed below the errors for which it was retired. */
+static void print_pages(struct printer *p, bool double_bit)
+{
+    static const char tag[] = "retired_pagelist";
+    if (!p->report->xml)
+        return;
+    if (!has_list(p, GP_SCOPE_PAGE)) {
+        print_word(p, tag, NULL, "N/A");
+        return;
+    }
+    begin_group(p, 3, tag, NULL);
+    const struct gp_entry *e = NULL;
+    while ((e = next_entry(p, GP_SCOPE_PAGE, e))) {
+        const struct gp_value *cause = entry_value(e, GP_PAGE_CAUSE);
+        if (gp_value_is_present(cause) && (strstr(cause->s, "Double") != NULL) == double_bit)
+            print_entry(p, "retired_page_address", NULL, e, GP_PAGE_ADDRESS);
+    }
+    end_groups(p, 3);
+}
+
+static void print_single_bit_pages(struct printer *p)
+{
+    print_pages(p, false);
+}
+
+static void print_double_bit_pages(struct printer *p)
+{
+    print_pages(p, true);
+}
+
+static void print_supported_clocks(struct printer *p)
+{
+    static const char tag[] = "supported_clocks";
+    static const char label[] = "Supported Clocks";
+    const struct gp_entry *e = NULL;
+    int64_t memory = -1;
+    if (!has_list(p, GP_SCOPE_CLOCK)) {
+        print_word(p, tag, label, "N/A");
+        return;
+    }
+    begin_group(p, 1, tag, label);
+    while ((e = next_entry(p, GP_SCOPE_CLOCK, e))) {
+        const struct gp_value *v = entry_value(e, GP_CLOCK_PAIR_MEMORY);
+        if (!gp_value_is_present(v))
+            continue;
+        if (v->i != memory) {
+            end_groups(p, 2);
+            /* in the log, the graphics clocks stand one deeper without a heading */
+            begin_group(p, 2, "supported_mem_clock", NULL);
+            print_entry(p, "value", "Memory", e, GP_CLOCK_PAIR_MEMORY);
+        }
+        memory = v->i;
+        print_entry(p, "supported_graphics_clock", "    Graphics", e, GP_CLOCK_PAIR_GRAPHICS);
+    }
+    end_groups(p, 1);
+}
+
+static void print_accounted(struct printer *p)
+{
+    static const struct {
+        const char *tag, *label;
+        enum gp_metric metric;
+    } rows[] = {
+        {"pid", "Process ID", GP_APP_PID},
+        {"gpu_util", "    GPU Utilization", GP_APP_GPU},
+        {"memory_util", "    Memory Utilization", GP_APP_MEMORY},
+        {"max_memory_usage", "    Max memory usage", GP_APP_MAX_MEMORY},
+        {"time", "    Time", GP_APP_TIME},
+        {"is_running", "    Is Running", GP_APP_RUNNING},
+    };
+    const struct gp_entry *e = has_list(p, GP_SCOPE_APP) ? next_entry(p, GP_SCOPE_APP, NULL) : NULL;
+    if (!e && !p->report->xml) {
+        print_word(p, NULL, "Accounted Processes", "None");
+        return;
+    }
+    begin_group(p, 1, "accounted_processes", "Accounted Processes");
+    for (; e; e = next_entry(p, GP_SCOPE_APP, e)) {
+        begin_group(p, 2, "accounted_process_info", NULL);
+        for (size_t i = 0; i < GP_ARRAY_LEN(rows); i++)
+            print_entry(p, rows[i].tag, rows[i].label, e, rows[i].metric);
+        end_groups(p, 2);
+    }
+    end_groups(p, 1);
+}
+
+/* The memory of a process under Windows' own memory management. */
+static bool is_unknown_to_driver(const struct printer *p, enum gp_metric m,
+                                 const struct gp_value *v)
+{
+    const struct gp_value *model = value_of(p, GP_DRIVER_MODEL);
+    return m == GP_PROCESS_MEMORY && v->status == GP_STATUS_UNSUPPORTED &&
+           gp_value_is_present(model) && strcmp(model->s, "WDDM") == 0;
+}
+
+static const struct {
+    const char *tag, *label;
+    enum gp_metric metric;
+} process_rows[] = {
+    {"gpu_instance_id", "GPU instance ID", GP_PROCESS_GI},
+    {"compute_instance_id", "Compute instance ID", GP_PROCESS_CI},
+    {"pid", "Process ID", GP_PID},
+    {"type", "    Type", GP_PROCESS_TYPE},
+    {"process_name", "    Name", GP_SMI_PROCESS_NAME},
+    {"used_memory", "    Used GPU Memory", GP_PROCESS_MEMORY},
+};
+
+static void print_process_row(struct printer *p, size_t row, const struct gp_process *process)
+{
+    enum gp_metric m = process_rows[row].metric;
+    const struct gp_value *v = gp_snapshot_value(p->snapshot, NULL, process, m);
+    if (is_unknown_to_driver(p, m, v))
+        print_word(p, process_rows[row].tag, process_rows[row].label,
+                   "Not available in WDDM driver model");
+    else
+        print_metric(p, process_rows[row].tag, process_rows[row].label, m, v);
+}
+
+static void print_processes(struct printer *p)
+{
+    const struct gp_process *process = gp_smi_next_process(p->snapshot, p->device, NULL);
+    if (!process && !p->report->xml) {
+        print_word(p, NULL, "Processes", "None");
+        return;
+    }
+    size_t column = p->column;
+    p->column = OLD_COLUMN;
+    begin_group(p, 1, "processes", "Processes");
+    for (; process; process = gp_smi_next_process(p->snapshot, p->device, process)) {
+        begin_group(p, 2, "process_info", NULL);
+        for (size_t i = 0; i < GP_ARRAY_LEN(process_rows); i++)
+            print_process_row(p, i, process);
+        end_groups(p, 2);
+    }
+    end_groups(p, 1);
+    p->column = column;
+}
+
+static void print_mig_devices(struct printer *p);
+
+/* ---- the tree ---- */
+
+/* 580.173 knew what 590.48 does not and 595 does again. */
+#define LATE_580 {GP_SMI_DRIVER(580, 173), GP_SMI_DRIVER(589, 999)}
+#define DEPRECATED "Requested functionality has been deprecated"
+
+#define SECTION_NONE 0
+#define X(id) SECTION_##id = 1u << GP_SMI_##id,
+enum { GP_SMI_SECTIONS(X) };
+#undef X
+
+#define GROUP(level, section, drivers, when, tag, label)                                           \
+    {level, SECTION_##section, drivers, when, tag, label, GROUP},
+#define VALUE(level, section, drivers, when, tag, label, id)                                       \
+    {level, SECTION_##section, drivers, when, tag, label, VALUE, .metric = GP_##id},
+#define WORD(level, section, drivers, when, tag, label, text)                                      \
+    {level, SECTION_##section, drivers, when, tag, label, WORD, .word = (text)},
+#define PART(level, section, drivers, when, function, scope)                                       \
+    {level, SECTION_##section, drivers, when, NULL, NULL, PART, .print = (function),               \
+     .list = GP_SCOPE_##scope},
+
+static const struct row gpu_rows[] = {
+#include "smi/report.def"
+};
+
+static const struct row mig_rows[] = {
+    VALUE(3, NONE, GP_SMI_ALL, NULL, "index", "Index", MIG_INDEX)
+    VALUE(3, NONE, GP_SMI_ALL, NULL, "gpu_instance_id", "GPU Instance ID", MIG_GPU_INSTANCE)
+    VALUE(3, NONE, GP_SMI_ALL, NULL, "compute_instance_id", "Compute Instance ID",
+          MIG_COMPUTE_INSTANCE)
+    GROUP(3, NONE, GP_SMI_ALL, NULL, "ecc_error_count", "ECC Errors")
+    GROUP(4, NONE, GP_SMI_ALL, NULL, "volatile_count", "Volatile")
+    VALUE(5, NONE, GP_SMI_ALL, NULL, "sram_uncorrectable", "SRAM Uncorrectable",
+          ECC_UNCORRECTED_VOLATILE_SRAM)
+    GROUP(3, NONE, GP_SMI_ALL, NULL, "fb_memory_usage", "Shared FB Memory Usage")
+    VALUE(4, NONE, GP_SMI_ALL, NULL, "total", "Total", MEMORY_TOTAL)
+    VALUE(4, NONE, GP_SMI_ALL, NULL, "reserved", "Reserved", MEMORY_RESERVED)
+    VALUE(4, NONE, GP_SMI_ALL, NULL, "used", "Used", MEMORY_USED)
+    VALUE(4, NONE, GP_SMI_ALL, NULL, "free", "Free", MEMORY_FREE)
+    GROUP(3, NONE, GP_SMI_ALL, NULL, "bar1_memory_usage", "Shared BAR1 Memory")
+    VALUE(4, NONE, GP_SMI_ALL, NULL, "total", "Total", BAR1_TOTAL)
+    VALUE(4, NONE, GP_SMI_ALL, NULL, "used", "Used", BAR1_USED)
+    VALUE(4, NONE, GP_SMI_ALL, NULL, "free", "Free", BAR1_FREE)
+};
+
+static bool is_in_branch(const struct row *row, const struct printer *p)
+{
+    return gp_smi_in(p->form, row->drivers) && (!row->when || row->when(p));
+}
+
+static void print_row(struct printer *p, const struct row *row)
+{
+    end_groups(p, row->level);
+    if (row->kind == GROUP)
+        begin_group(p, row->level, row->tag, row->label);
+    else if (row->kind == VALUE)
+        print_metric(p, row->tag, row->label, row->metric, value_of(p, row->metric));
+    else if (row->kind == WORD)
+        print_word(p, row->tag, row->label, row->word);
+    else
+        row->print(p);
+}
+
+/* A row that is left out takes those below it along. */
+static void print_rows(struct printer *p, const struct row *rows, size_t count)
+{
+    unsigned left_out = UINT_MAX; /* the level of the row that is left out */
+    unsigned outer = rows[0].level;
+    for (size_t i = 0; i < count; i++) {
+        const struct row *row = &rows[i];
+        if (row->level > left_out)
+            continue;
+        bool chosen = row->level > 1 || !p->report->sections || row->section & p->report->sections;
+        left_out = chosen && is_in_branch(row, p) ? UINT_MAX : row->level;
+        if (left_out == UINT_MAX)
+            print_row(p, row);
+    }
+    end_groups(p, outer);
+}
+
+static void print_mig_devices(struct printer *p)
+{
+    const struct gp_device *gpu = p->device;
+    const struct gp_device *end = &p->snapshot->devices[p->snapshot->device_count];
+    const struct gp_device *d = gpu + 1;
+    begin_group(p, 1, "mig_devices", NULL);
+    for (; d < end && d->is_mig && d->index == gpu->index; d++) {
+        begin_group(p, 2, "mig_device", "MIG Device");
+        p->device = d;
+        print_rows(p, mig_rows, GP_ARRAY_LEN(mig_rows));
+        p->device = gpu;
+        end_groups(p, 2);
+    }
+    if (p->report->xml && d == gpu + 1) {
+        indent(p);
+        gp_strbuf_adds(p->sb, "None\n");
+    }
+    end_groups(p, 1);
+}
+
+/* ---- the document ---- */
+
+static void print_head_word(struct printer *p, const char *tag, const char *label, enum gp_metric m,
+                            const char *instead)
+{
+    const struct gp_value *v = gp_snapshot_value(p->snapshot, NULL, NULL, m);
+    enum gp_smi_style style = p->report->xml ? GP_SMI_XML : GP_SMI_LOG;
+    if (p->report->xml)
+        gp_strbuf_addf(p->sb, "\t<%s>", tag);
+    else
+        gp_strbuf_addf(p->sb, "%-*s: ", (int)p->column, label);
+    gp_smi_add_value(p->sb, p->form, m, v, style);
+    if (p->report->xml)
+        gp_strbuf_addf(p->sb, "</%s>\n", tag);
+    else if (instead)
+        gp_strbuf_addf(p->sb, " [Deprecated; will be removed in CUDA 14.0. Use %s instead]\n",
+                       instead);
+    else
+        gp_strbuf_addc(p->sb, '\n');
+}
+
+static void print_head(struct printer *p)
+{
+    bool renamed = p->form->driver >= GP_SMI_DRIVER(610, 0) && !p->report->xml;
+    if (p->report->xml)
+        gp_strbuf_addf(p->sb,
+                       "<?xml version=\"1.0\" ?>\n"
+                       "<!DOCTYPE nvidia_smi_log SYSTEM \"nvsmi_device_v%u.dtd\">\n"
+                       "<nvidia_smi_log>\n\t<timestamp>",
+                       gp_smi_dtd_version(p->form));
+    else
+        gp_strbuf_addf(p->sb, "\n==============NVSMI LOG==============\n\n%-*s: ",
+                       (int)p->column, "Timestamp");
+    gp_smi_add_date(p->sb, p->snapshot);
+    gp_strbuf_adds(p->sb, p->report->xml ? "</timestamp>\n" : "\n");
+    print_head_word(p, "driver_version", "Driver Version", GP_DRIVER_VERSION,
+                    renamed ? "KMD Version" : NULL);
+    print_head_word(p, "cuda_version", "CUDA Version", GP_CUDA_VERSION,
+                    renamed ? "CUDA UMD Version" : NULL);
+    if (renamed) {
+        print_head_word(p, NULL, "KMD Version", GP_DRIVER_VERSION, NULL);
+        print_head_word(p, NULL, "CUDA UMD Version", GP_CUDA_VERSION, NULL);
+    }
+    if (!p->report->xml)
+        gp_strbuf_addc(p->sb, '\n');
+    print_head_word(p, "attached_gpus", "Attached GPUs", GP_COUNT, NULL);
+}
+
+static void print_gpu(struct printer *p)
+{
+    const struct gp_value *bus_id = value_of(p, GP_PCI_BUS_ID);
+    gp_strbuf_adds(p->sb, p->report->xml ? "\t<gpu id=\"" : "GPU ");
+    gp_smi_add_value(p->sb, p->form, GP_PCI_BUS_ID, bus_id,
+                     p->report->xml ? GP_SMI_XML : GP_SMI_LOG);
+    gp_strbuf_adds(p->sb, p->report->xml ? "\">\n" : "\n");
+    print_rows(p, gpu_rows, GP_ARRAY_LEN(gpu_rows));
+    gp_strbuf_adds(p->sb, p->report->xml ? "\t</gpu>\n\n" : "\n");
+}
+
+unsigned gp_smi_dtd_version(const struct gp_smi_form *form)
+{
+    static const struct {
+        unsigned since, version;
+    } versions[] = {{580, 13}, {525, 12}, {470, 11}, {0, 10}};
+    size_t i = 0;
+    while (form->driver < GP_SMI_DRIVER(versions[i].since, 0))
+        i++;
+    return versions[i].version;
+}
+
+void gp_smi_report_print(struct gp_strbuf *sb, const struct gp_smi_report *report,
+                         const struct gp_smi_form *form, const struct gp_snapshot *snapshot)
+{
+    struct printer p = {
+        .sb = sb,
+        .report = report,
+        .form = form,
+        .snapshot = snapshot,
+        .column = form->driver >= GP_SMI_DRIVER(545, 0) ? NEW_COLUMN : OLD_COLUMN,
+    };
+    print_head(&p);
+    for (size_t i = 0; i < snapshot->device_count; i++) {
+        p.device = &snapshot->devices[i];
+        if (!p.device->is_mig)
+            print_gpu(&p);
+    }
+    if (report->xml)
+        gp_strbuf_adds(sb, "</nvidia_smi_log>\n");
+}
+
+/* ---- what is needed for it ---- */
+
+bool gp_smi_section_find(const char *name, size_t n, enum gp_smi_section *ret)
+{
+    static const char *const names[] = {
+#define X(id) #id,
+        GP_SMI_SECTIONS(X)
+#undef X
+    };
+    for (int i = 0; i < GP_SMI_SECTION__COUNT; i++) {
+        if (strncmp(names[i], name, n) == 0 && names[i][n] == '\0') {
+            *ret = (enum gp_smi_section)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void want_row(const struct row *row, bool xml, struct gp_want *want)
+{
+    bool shown = row->kind == PART || (xml ? row->tag : row->label);
+    if (row->kind == VALUE && shown)
+        gp_metric_set_add(&want->metrics, row->metric);
+    if (row->kind == PART && gp_scope_is_list(row->list))
+        want->lists |= UINT32_C(1) << gp_list_index(row->list);
+    if (row->kind == PART && row->list == GP_SCOPE_PROCESS)
+        want->processes = want->process_names = true;
+    if (row->kind == PART && row->list == GP_SCOPE_DEVICE)
+        want->mig = true;
+}
+
+/* What only an XML document or a chosen section shows is left out of the rest. */
+static bool is_wanted(const struct row *row, const struct gp_smi_report *report)
+{
+    const struct printer p = {.report = report};
+    bool of_form = row->when == is_xml || row->when == is_chosen || row->when == is_chosen_in_log;
+    return (!report->sections || row->section & report->sections) && (!of_form || row->when(&p));
+}
+
+void gp_smi_report_want(const struct gp_smi_report *report, struct gp_want *want)
+{
+    static const enum gp_metric always[] = {
+        GP_DRIVER_VERSION, GP_CUDA_VERSION, GP_COUNT, GP_PCI_BUS_ID,
+        /* the conditions need them */
+        GP_DRIVER_MODEL, GP_ARCHITECTURE,
+    };
+    bool wanted = false;
+    for (size_t i = 0; i < GP_ARRAY_LEN(always); i++)
+        gp_metric_set_add(&want->metrics, always[i]);
+    for (size_t i = 0; i < GP_ARRAY_LEN(gpu_rows); i++) {
+        if (gpu_rows[i].level == 1)
+            wanted = is_wanted(&gpu_rows[i], report);
+        if (wanted)
+            want_row(&gpu_rows[i], report->xml, want);
+    }
+    for (size_t i = 0; want->mig && i < GP_ARRAY_LEN(mig_rows); i++)
+        want_row(&mig_rows[i], report->xml, want);
+    for (size_t i = 0; want->processes && i < GP_ARRAY_LEN(process_rows); i++)
+        gp_metric_set_add(&want->metrics, process_rows[i].metric);
+}

@@ -1,0 +1,60 @@
+/* The log of all values: `-q` as text, `-q -x` as XML. One tree (report.def), two writers. */
+#ifndef GP_SMI_REPORT_H
+#define GP_SMI_REPORT_H
+
+#include "smi/form.h"
+
+struct gp_err;
+struct gp_snapshot;
+struct gp_strbuf;
+struct gp_want;
+
+/* What -d chooses, in the order of nvidia-smi's help. */
+#define GP_SMI_SECTIONS(X)                                                                         \
+    X(MEMORY)                                                                                      \
+    X(UTILIZATION)                                                                                 \
+    X(ECC)                                                                                         \
+    X(TEMPERATURE)                                                                                 \
+    X(POWER)                                                                                       \
+    X(CLOCK)                                                                                       \
+    X(COMPUTE)                                                                                     \
+    X(PIDS)                                                                                        \
+    X(PERFORMANCE)                                                                                 \
+    X(SUPPORTED_CLOCKS)                                                                            \
+    X(PAGE_RETIREMENT)                                                                             \
+    X(ACCOUNTING)                                                                                  \
+    X(ENCODER_STATS)                                                                               \
+    X(SUPPORTED_GPU_TARGET_TEMP)                                                                   \
+    X(VOLTAGE)                                                                                     \
+    X(FBC_STATS)                                                                                   \
+    X(ROW_REMAPPER)                                                                                \
+    X(RESET_STATUS)                                                                                \
+    X(GSP_FIRMWARE_VERSION)                                                                        \
+    X(POWER_SMOOTHING)                                                                             \
+    X(POWER_PROFILES)
+
+enum gp_smi_section {
+#define X(id) GP_SMI_##id,
+    GP_SMI_SECTIONS(X)
+#undef X
+        GP_SMI_SECTION__COUNT,
+};
+
+struct gp_smi_report {
+    bool xml;
+    uint32_t sections; /* bits 1 << gp_smi_section; 0: all */
+};
+
+/* Finds the section of that name (n bytes); false if there is none. */
+bool gp_smi_section_find(const char *name, size_t n, enum gp_smi_section *ret);
+
+void gp_smi_report_want(const struct gp_smi_report *report, struct gp_want *want);
+
+/* nvsmi_device_vN.dtd: programs choose their way of reading by this number. */
+unsigned gp_smi_dtd_version(const struct gp_smi_form *form);
+
+/* Appends the whole document. */
+void gp_smi_report_print(struct gp_strbuf *sb, const struct gp_smi_report *report,
+                         const struct gp_smi_form *form, const struct gp_snapshot *snapshot);
+
+#endif

@@ -1,0 +1,193 @@
+#include "smi/value.h"
+
+#include "base/strbuf.h"
+
+#include <string.h>
+
+/* How a metric is written where its unit alone does not say it. */
+enum manner {
+    BY_UNIT,
+    BARE,      /* without its unit */
+    LANES,     /* "16x" in the log */
+    BANKS,     /* "2560 bank(s)" in the log */
+    KILOBYTES, /* "439 KB/s" */
+    TIGHT,     /* "100.00%" in the log, "100.00 %" in a table */
+    HEX,       /* without 0x in XML */
+    MOMENT,    /* "2026/08/20 14:58:50.544" */
+    WORDS,     /* with a blank behind each word */
+};
+
+static const uint8_t manners[GP_METRIC__COUNT] = {
+    [GP_PCIE_WIDTH] = LANES,
+    [GP_PCIE_WIDTH_MAX] = LANES,
+    [GP_PCIE_TX] = KILOBYTES,
+    [GP_PCIE_RX] = KILOBYTES,
+    [GP_HISTOGRAM_MAX] = BANKS,
+    [GP_HISTOGRAM_HIGH] = BANKS,
+    [GP_HISTOGRAM_PARTIAL] = BANKS,
+    [GP_HISTOGRAM_LOW] = BANKS,
+    [GP_HISTOGRAM_NONE] = BANKS,
+    [GP_EDPP_MULTIPLIER] = TIGHT,
+    [GP_ENCODER_LATENCY] = BARE,
+    [GP_FBC_LATENCY] = BARE,
+    [GP_PCI_DOMAIN] = HEX,
+    [GP_PCI_BUS] = HEX,
+    [GP_PCI_DEVICE] = HEX,
+    [GP_PCI_BASE_CLASS] = HEX,
+    [GP_PCI_SUB_CLASS] = HEX,
+    [GP_PCI_DEVICE_ID] = HEX,
+    [GP_PCI_SUB_DEVICE_ID] = HEX,
+    [GP_BBX_FLUSH_TIME] = MOMENT,
+    [GP_PAGE_TIME] = MOMENT,
+    [GP_PCIE_ATOMICS_OUT] = WORDS,
+    [GP_PCIE_ATOMICS_IN] = WORDS,
+};
+
+/* ---- absence ---- */
+
+/* The driver from which on nvidia-smi does not even ask for it any more. */
+static const unsigned retired_since[GP_METRIC__COUNT] = {
+    [GP_DISPLAY_MODE] = GP_SMI_DRIVER(580, 0),
+    [GP_POWER_MANAGEMENT] = GP_SMI_DRIVER(590, 0),
+    [GP_CLOCK_APP_GRAPHICS] = GP_SMI_DRIVER(590, 0),
+    [GP_CLOCK_APP_MEMORY] = GP_SMI_DRIVER(590, 0),
+    [GP_CLOCK_DEFAULT_APP_GRAPHICS] = GP_SMI_DRIVER(590, 0),
+    [GP_CLOCK_DEFAULT_APP_MEMORY] = GP_SMI_DRIVER(590, 0),
+};
+
+static bool is_retired(const struct gp_smi_form *form, enum gp_metric m)
+{
+    return retired_since[m] && form->driver >= retired_since[m];
+}
+
+/* A GPU that sleeps is not woken for a look at it. */
+const char *gp_smi_absence(const struct gp_smi_form *form, enum gp_metric m,
+                           const struct gp_value *v)
+{
+    static const char *const words[] = {
+        [GP_STATUS_NO_PERMISSION] = "Insufficient Permissions",
+        [GP_STATUS_LOST] = "GPU is lost",
+        [GP_STATUS_STALE] = "Timeout",
+        [GP_STATUS_TIMEOUT] = "Timeout",
+        [GP_STATUS_ERROR] = "Unknown Error",
+    };
+    if (is_retired(form, m))
+        return "Requested functionality has been deprecated";
+    const char *word = v->status < GP_ARRAY_LEN(words) ? words[v->status] : NULL;
+    return word ? word : "N/A";
+}
+
+/* The cells that are "N/A" in a table of --format=csv, not "[N/A]". */
+static bool is_bare_in_csv(enum gp_metric m)
+{
+    return m == GP_TEMPERATURE_MEMORY || (m >= GP_FABRIC_STATE && m <= GP_FABRIC_PARTITION);
+}
+
+/* ---- numbers ---- */
+
+uint64_t gp_smi_mib(const struct gp_smi_form *form, int64_t bytes)
+{
+    uint64_t n = bytes > 0 ? (uint64_t)bytes : 0;
+    bool up = form->driver >= GP_SMI_DRIVER(570, 0);
+    return (n + (up ? (1 << 20) - 1 : 0)) >> 20;
+}
+
+const char *gp_smi_unit(enum gp_metric m)
+{
+    static const char *const units[] = {
+        [GP_UNIT_BYTES] = "MiB", [GP_UNIT_PERCENT] = "%",     [GP_UNIT_WATT] = "W",
+        [GP_UNIT_MHZ] = "MHz",   [GP_UNIT_US] = "us",         [GP_UNIT_MS] = "ms",
+        [GP_UNIT_SECOND] = "seconds", [GP_UNIT_WATT_PER_S] = "W/s",
+    };
+    enum gp_unit unit = gp_metric_table[m].unit;
+    bool named = unit < GP_ARRAY_LEN(units) && units[unit] && manners[m] != BARE;
+    return named ? units[unit] : "";
+}
+
+static void add_number(struct gp_strbuf *sb, const struct gp_smi_form *form, enum gp_metric m,
+                       const struct gp_value *v)
+{
+    const struct gp_metric_info *info = &gp_metric_table[m];
+    if (info->unit == GP_UNIT_MASK)
+        gp_strbuf_addf(sb, "0x%016llX", (unsigned long long)v->i);
+    else if (info->unit == GP_UNIT_BYTES)
+        gp_strbuf_addf(sb, "%llu", (unsigned long long)gp_smi_mib(form, v->i));
+    else if (manners[m] == KILOBYTES)
+        gp_strbuf_addf(sb, "%.0f", v->f / 1000);
+    else if (info->type == GP_TYPE_REAL)
+        gp_strbuf_addf(sb, "%.2f", v->f);
+    else
+        gp_strbuf_addf(sb, "%lld", (long long)v->i);
+}
+
+static void add_unit(struct gp_strbuf *sb, enum gp_metric m, enum gp_smi_style style)
+{
+    static const char *const of_log[] = {
+        [LANES] = "x",
+        [BANKS] = " bank(s)",
+        [KILOBYTES] = " KB/s",
+        [TIGHT] = "%",
+    };
+    unsigned manner = manners[m];
+    const char *unit = gp_smi_unit(m);
+    if (style != GP_SMI_CSV && manner < GP_ARRAY_LEN(of_log) && of_log[manner])
+        gp_strbuf_adds(sb, of_log[manner]);
+    else if (*unit)
+        gp_strbuf_addf(sb, " %s", unit);
+    else if (style != GP_SMI_CSV && gp_metric_table[m].unit == GP_UNIT_CELSIUS)
+        gp_strbuf_adds(sb, " C");
+}
+
+/* ---- text ---- */
+
+void gp_smi_add_escaped(struct gp_strbuf *sb, const char *text)
+{
+    for (; *text; text++) {
+        const char *escape = *text == '&' ? "&amp;" : *text == '<' ? "&lt;" : "&gt;";
+        if (strchr("&<>", *text))
+            gp_strbuf_adds(sb, escape);
+        else
+            gp_strbuf_addc(sb, *text);
+    }
+}
+
+/* From 2026-08-20T14:58:50.544+00:00. */
+static void add_moment(struct gp_strbuf *sb, const char *rfc3339)
+{
+    static const char shape[] = "0000/00/00 00:00:00.000";
+    for (size_t i = 0; shape[i] && rfc3339[i]; i++)
+        gp_strbuf_addc(sb, shape[i] == '0' ? rfc3339[i] : shape[i]);
+}
+
+static void add_text(struct gp_strbuf *sb, enum gp_metric m, const char *text,
+                     enum gp_smi_style style)
+{
+    unsigned manner = manners[m];
+    if (manner == MOMENT)
+        add_moment(sb, text);
+    else if (manner == HEX && style == GP_SMI_XML && strncmp(text, "0x", 2) == 0)
+        gp_strbuf_adds(sb, text + 2);
+    else if (style == GP_SMI_XML)
+        gp_smi_add_escaped(sb, text);
+    else
+        gp_strbuf_adds(sb, text);
+    if (manner == WORDS)
+        gp_strbuf_addc(sb, ' ');
+}
+
+void gp_smi_add_value(struct gp_strbuf *sb, const struct gp_smi_form *form, enum gp_metric m,
+                      const struct gp_value *v, enum gp_smi_style style)
+{
+    bool table = style == GP_SMI_CSV || style == GP_SMI_PLAIN;
+    if (v->status != GP_STATUS_OK || is_retired(form, m)) {
+        const char *word = gp_smi_absence(form, m, v);
+        bool bare = !table || (is_bare_in_csv(m) && strcmp(word, "N/A") == 0);
+        gp_strbuf_addf(sb, bare ? "%s" : "[%s]", word);
+    } else if (gp_metric_table[m].type == GP_TYPE_TEXT) {
+        add_text(sb, m, v->s, style);
+    } else {
+        add_number(sb, form, m, v);
+        if (style != GP_SMI_PLAIN)
+            add_unit(sb, m, style);
+    }
+}
