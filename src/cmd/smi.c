@@ -212,6 +212,11 @@ static int run_report(const char *const *given, struct gp_smi_show *show)
 
 /* ---- the tool ---- */
 
+/* nvidia-smi NAME … */
+static const struct gp_smi_command commands[] = {
+    {NULL, NULL},
+};
+
 static int run_smi(int argc, char **argv)
 {
     const char *given[OPT__COUNT] = {NULL};
@@ -232,6 +237,9 @@ static int run_smi(int argc, char **argv)
 static int smi_main(int argc, char **argv, struct gp_err *err)
 {
     (void)err;
+    for (const struct gp_smi_command *c = commands; argc > 1 && c->name; c++)
+        if (strcmp(c->name, argv[1]) == 0)
+            return c->run(argc - 1, argv + 1);
     return run_smi(argc, argv);
 }
 
