@@ -6,6 +6,7 @@
 #include "smi/value.h"
 #include "source/source.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { DEPTH_MAX = 8, OLD_COLUMN = 42, NEW_COLUMN = 55 };
@@ -158,6 +159,17 @@ static bool is_not_windows(const struct printer *p)
     return !has(p, GP_DRIVER_MODEL);
 }
 
+/* A platform that has no number for its chassis. */
+static bool names_no_chassis(const struct printer *p)
+{
+    return !has(p, GP_PLATFORM_CHASSIS) && has(p, GP_PLATFORM_PEER);
+}
+
+static bool names_chassis(const struct printer *p)
+{
+    return !names_no_chassis(p);
+}
+
 static bool has_tlimits(const struct printer *p)
 {
     return has(p, GP_TLIMIT_SHUTDOWN) || has(p, GP_TLIMIT_SLOWDOWN);
@@ -178,20 +190,13 @@ static bool has_no_remapper(const struct printer *p)
     return !has_remapper(p);
 }
 
-static bool is_of(const struct printer *p, const char *const *architectures)
-{
-    const struct gp_value *v = value_of(p, GP_ARCHITECTURE);
-    while (gp_value_is_present(v) && *architectures && strcmp(v->s, *architectures) != 0)
-        architectures++;
-    return gp_value_is_present(v) && *architectures;
-}
-
 /* Up to Volta, errors are counted by single and double bits; then by SRAM and DRAM; since Ampere
- * those of the SRAM apart by what found them. */
+ * those of the SRAM apart by what found them. Old drivers do not name the architecture, but the PCI
+ * ids of a generation follow those of the one before: Turing's begin here. */
 static bool counts_bits(const struct printer *p)
 {
-    static const char *const old[] = {"Fermi", "Kepler", "Maxwell", "Pascal", "Volta", NULL};
-    return is_of(p, old);
+    const struct gp_value *v = value_of(p, GP_PCI_DEVICE_ID);
+    return gp_value_is_present(v) && strtoul(v->s, NULL, 16) >> 16 < 0x1E00;
 }
 
 static bool counts_places(const struct printer *p)
@@ -201,8 +206,9 @@ static bool counts_places(const struct printer *p)
 
 static bool counts_sram(const struct printer *p)
 {
-    static const char *const turing[] = {"Turing", NULL};
-    return is_of(p, turing) && !has(p, GP_ECC_SRAM_VOLATILE_PARITY);
+    const struct gp_value *v = value_of(p, GP_ARCHITECTURE);
+    return gp_value_is_present(v) && strcmp(v->s, "Turing") == 0 &&
+           !has(p, GP_ECC_SRAM_VOLATILE_PARITY);
 }
 
 static bool counts_parity(const struct printer *p)
@@ -329,7 +335,7 @@ static bool is_unknown_to_driver(const struct printer *p, enum gp_metric m,
                                  const struct gp_value *v)
 {
     const struct gp_value *model = value_of(p, GP_DRIVER_MODEL);
-    return m == GP_PROCESS_MEMORY && v->status == GP_STATUS_UNSUPPORTED &&
+    return !p->report->xml && m == GP_PROCESS_MEMORY && v->status == GP_STATUS_UNSUPPORTED &&
            gp_value_is_present(model) && strcmp(model->s, "WDDM") == 0;
 }
 
@@ -612,7 +618,7 @@ void gp_smi_report_want(const struct gp_smi_report *report, struct gp_want *want
     static const enum gp_metric always[] = {
         GP_DRIVER_VERSION, GP_CUDA_VERSION, GP_COUNT, GP_PCI_BUS_ID,
         /* the conditions need them */
-        GP_DRIVER_MODEL, GP_ARCHITECTURE,
+        GP_DRIVER_MODEL, GP_ARCHITECTURE, GP_PCI_DEVICE_ID,
     };
     bool wanted = false;
     for (size_t i = 0; i < GP_ARRAY_LEN(always); i++)
