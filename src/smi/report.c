@@ -24,8 +24,9 @@ struct row {
     enum { GROUP, VALUE, WORD, PART } kind;
     enum gp_metric metric;            /* VALUE */
     const char *word;                 /* WORD */
-    void (*print)(struct printer *p); /* PART */
-    enum gp_scope list;               /* PART: the list it needs, or ANY */
+    bool extra;                       /* in the log only where -d asks for it */
+    void (*print)(struct printer *p, const struct row *row); /* PART */
+    enum gp_scope scope;              /* PART: what it is about */
 };
 
 /* One document being written. */
@@ -139,21 +140,6 @@ static bool has(const struct printer *p, enum gp_metric m)
 
 /* ---- conditions ---- */
 
-static bool is_xml(const struct printer *p)
-{
-    return p->report->xml;
-}
-
-static bool is_chosen(const struct printer *p)
-{
-    return p->report->xml || p->report->sections != 0;
-}
-
-static bool is_chosen_in_log(const struct printer *p)
-{
-    return !p->report->xml && p->report->sections != 0;
-}
-
 static bool is_not_windows(const struct printer *p)
 {
     return !has(p, GP_DRIVER_MODEL);
@@ -246,46 +232,41 @@ static void print_entry(struct printer *p, const char *tag, const char *label,
 }
 
 /* A page is listed below the errors for which it was retired. */
-static void print_pages(struct printer *p, bool double_bit)
+static void print_pages(struct printer *p, const struct row *row, bool double_bit)
 {
-    static const char tag[] = "retired_pagelist";
-    if (!p->report->xml)
-        return;
-    if (!has_list(p, GP_SCOPE_PAGE)) {
-        print_word(p, tag, NULL, "N/A");
+    if (!has_list(p, row->scope)) {
+        print_word(p, row->tag, row->label, "N/A");
         return;
     }
-    begin_group(p, 3, tag, NULL);
+    begin_group(p, row->level, row->tag, row->label);
     const struct gp_entry *e = NULL;
     while ((e = next_entry(p, GP_SCOPE_PAGE, e))) {
         const struct gp_value *cause = entry_value(e, GP_PAGE_CAUSE);
         if (gp_value_is_present(cause) && (strstr(cause->s, "Double") != NULL) == double_bit)
             print_entry(p, "retired_page_address", NULL, e, GP_PAGE_ADDRESS);
     }
-    end_groups(p, 3);
+    end_groups(p, row->level);
 }
 
-static void print_single_bit_pages(struct printer *p)
+static void print_single_bit_pages(struct printer *p, const struct row *row)
 {
-    print_pages(p, false);
+    print_pages(p, row, false);
 }
 
-static void print_double_bit_pages(struct printer *p)
+static void print_double_bit_pages(struct printer *p, const struct row *row)
 {
-    print_pages(p, true);
+    print_pages(p, row, true);
 }
 
-static void print_supported_clocks(struct printer *p)
+static void print_supported_clocks(struct printer *p, const struct row *row)
 {
-    static const char tag[] = "supported_clocks";
-    static const char label[] = "Supported Clocks";
     const struct gp_entry *e = NULL;
     int64_t memory = -1;
     if (!has_list(p, GP_SCOPE_CLOCK)) {
-        print_word(p, tag, label, "N/A");
+        print_word(p, row->tag, row->label, "N/A");
         return;
     }
-    begin_group(p, 1, tag, label);
+    begin_group(p, row->level, row->tag, row->label);
     while ((e = next_entry(p, GP_SCOPE_CLOCK, e))) {
         const struct gp_value *v = entry_value(e, GP_CLOCK_PAIR_MEMORY);
         if (!gp_value_is_present(v))
@@ -302,7 +283,7 @@ static void print_supported_clocks(struct printer *p)
     end_groups(p, 1);
 }
 
-static void print_accounted(struct printer *p)
+static void print_accounted(struct printer *p, const struct row *row)
 {
     static const struct {
         const char *tag, *label;
@@ -317,10 +298,10 @@ static void print_accounted(struct printer *p)
     };
     const struct gp_entry *e = has_list(p, GP_SCOPE_APP) ? next_entry(p, GP_SCOPE_APP, NULL) : NULL;
     if (!e && !p->report->xml) {
-        print_word(p, NULL, "Accounted Processes", "None");
+        print_word(p, row->tag, row->label, "None");
         return;
     }
-    begin_group(p, 1, "accounted_processes", "Accounted Processes");
+    begin_group(p, row->level, row->tag, row->label);
     for (; e; e = next_entry(p, GP_SCOPE_APP, e)) {
         begin_group(p, 2, "accounted_process_info", NULL);
         for (size_t i = 0; i < GP_ARRAY_LEN(rows); i++)
@@ -362,16 +343,16 @@ static void print_process_row(struct printer *p, size_t row, const struct gp_pro
         print_metric(p, process_rows[row].tag, process_rows[row].label, m, v);
 }
 
-static void print_processes(struct printer *p)
+static void print_processes(struct printer *p, const struct row *row)
 {
     const struct gp_process *process = gp_smi_next_process(p->snapshot, p->device, NULL);
     if (!process && !p->report->xml) {
-        print_word(p, NULL, "Processes", "None");
+        print_word(p, row->tag, row->label, "None");
         return;
     }
     size_t column = p->column;
     p->column = OLD_COLUMN;
-    begin_group(p, 1, "processes", "Processes");
+    begin_group(p, row->level, row->tag, row->label);
     for (; process; process = gp_smi_next_process(p->snapshot, p->device, process)) {
         begin_group(p, 2, "process_info", NULL);
         for (size_t i = 0; i < GP_ARRAY_LEN(process_rows); i++)
@@ -382,7 +363,7 @@ static void print_processes(struct printer *p)
     p->column = column;
 }
 
-static void print_mig_devices(struct printer *p);
+static void print_mig_devices(struct printer *p, const struct row *row);
 
 /* ---- the tree ---- */
 
@@ -401,9 +382,14 @@ enum { GP_SMI_SECTIONS(X) };
     {level, SECTION_##section, drivers, when, tag, label, VALUE, .metric = GP_##id},
 #define WORD(level, section, drivers, when, tag, label, text)                                      \
     {level, SECTION_##section, drivers, when, tag, label, WORD, .word = (text)},
-#define PART(level, section, drivers, when, function, scope)                                       \
-    {level, SECTION_##section, drivers, when, NULL, NULL, PART, .print = (function),               \
-     .list = GP_SCOPE_##scope},
+#define PART(level, section, drivers, when, tag, label, function, id)                              \
+    {level, SECTION_##section, drivers, when, tag, label, PART, .print = (function),               \
+     .scope = GP_SCOPE_##id},
+#define EXTRA_GROUP(level, section, drivers, when, tag, label)                                     \
+    {level, SECTION_##section, drivers, when, tag, label, GROUP, .extra = true},
+#define EXTRA_PART(level, section, drivers, when, tag, label, function, id)                        \
+    {level, SECTION_##section, drivers, when, tag, label, PART, .print = (function),               \
+     .scope = GP_SCOPE_##id, .extra = true},
 
 static const struct row gpu_rows[] = {
 #include "smi/report.def"
@@ -429,9 +415,19 @@ static const struct row mig_rows[] = {
     VALUE(4, NONE, GP_SMI_ALL, NULL, "free", "Free", BAR1_FREE)
 };
 
-static bool is_in_branch(const struct row *row, const struct printer *p)
+/* Whether a document of this kind has the row at all. */
+static bool is_of_kind(const struct row *row, const struct gp_smi_report *report)
 {
-    return gp_smi_in(p->form, row->drivers) && (!row->when || row->when(p));
+    if (row->level == 1 && report->sections && !(row->section & report->sections))
+        return false;
+    return report->xml ? row->tag || row->kind == GROUP
+                       : (row->label || row->kind == GROUP) && (!row->extra || report->sections);
+}
+
+static bool is_shown(const struct row *row, const struct printer *p)
+{
+    return is_of_kind(row, p->report) && gp_smi_in(p->form, row->drivers) &&
+           (!row->when || row->when(p));
 }
 
 static void print_row(struct printer *p, const struct row *row)
@@ -444,7 +440,7 @@ static void print_row(struct printer *p, const struct row *row)
     else if (row->kind == WORD)
         print_word(p, row->tag, row->label, row->word);
     else
-        row->print(p);
+        row->print(p, row);
 }
 
 /* A row that is left out takes those below it along. */
@@ -456,22 +452,21 @@ static void print_rows(struct printer *p, const struct row *rows, size_t count)
         const struct row *row = &rows[i];
         if (row->level > left_out)
             continue;
-        bool chosen = row->level > 1 || !p->report->sections || row->section & p->report->sections;
-        left_out = chosen && is_in_branch(row, p) ? UINT_MAX : row->level;
+        left_out = is_shown(row, p) ? UINT_MAX : row->level;
         if (left_out == UINT_MAX)
             print_row(p, row);
     }
     end_groups(p, outer);
 }
 
-static void print_mig_devices(struct printer *p)
+static void print_mig_devices(struct printer *p, const struct row *row)
 {
     const struct gp_device *gpu = p->device;
     const struct gp_device *end = &p->snapshot->devices[p->snapshot->device_count];
     const struct gp_device *d = gpu + 1;
-    begin_group(p, 1, "mig_devices", NULL);
+    begin_group(p, row->level, row->tag, NULL);
     for (; d < end && d->is_mig && d->index == gpu->index; d++) {
-        begin_group(p, 2, "mig_device", "MIG Device");
+        begin_group(p, 2, "mig_device", row->label);
         p->device = d;
         print_rows(p, mig_rows, GP_ARRAY_LEN(mig_rows));
         p->device = gpu;
@@ -592,25 +587,31 @@ bool gp_smi_section_find(const char *name, size_t n, enum gp_smi_section *ret)
     return false;
 }
 
-static void want_row(const struct row *row, bool xml, struct gp_want *want)
+static void want_row(const struct row *row, struct gp_want *want)
 {
-    bool shown = row->kind == PART || (xml ? row->tag : row->label);
-    if (row->kind == VALUE && shown)
+    if (row->kind == VALUE)
         gp_metric_set_add(&want->metrics, row->metric);
-    if (row->kind == PART && gp_scope_is_list(row->list))
-        want->lists |= UINT32_C(1) << gp_list_index(row->list);
-    if (row->kind == PART && row->list == GP_SCOPE_PROCESS)
+    if (row->kind != PART)
+        return;
+    if (gp_scope_is_list(row->scope))
+        want->lists |= UINT32_C(1) << gp_list_index(row->scope);
+    else if (row->scope == GP_SCOPE_PROCESS)
         want->processes = want->process_names = true;
-    if (row->kind == PART && row->list == GP_SCOPE_DEVICE)
+    else
         want->mig = true;
 }
 
-/* What only an XML document or a chosen section shows is left out of the rest. */
-static bool is_wanted(const struct row *row, const struct gp_smi_report *report)
+static void want_rows(const struct row *rows, size_t count, const struct gp_smi_report *report,
+                      struct gp_want *want)
 {
-    const struct printer p = {.report = report};
-    bool of_form = row->when == is_xml || row->when == is_chosen || row->when == is_chosen_in_log;
-    return (!report->sections || row->section & report->sections) && (!of_form || row->when(&p));
+    unsigned left_out = UINT_MAX;
+    for (size_t i = 0; i < count; i++) {
+        if (rows[i].level > left_out)
+            continue;
+        left_out = is_of_kind(&rows[i], report) ? UINT_MAX : rows[i].level;
+        if (left_out == UINT_MAX)
+            want_row(&rows[i], want);
+    }
 }
 
 void gp_smi_report_want(const struct gp_smi_report *report, struct gp_want *want)
@@ -620,17 +621,11 @@ void gp_smi_report_want(const struct gp_smi_report *report, struct gp_want *want
         /* the conditions need them */
         GP_DRIVER_MODEL, GP_ARCHITECTURE, GP_PCI_DEVICE_ID,
     };
-    bool wanted = false;
     for (size_t i = 0; i < GP_ARRAY_LEN(always); i++)
         gp_metric_set_add(&want->metrics, always[i]);
-    for (size_t i = 0; i < GP_ARRAY_LEN(gpu_rows); i++) {
-        if (gpu_rows[i].level == 1)
-            wanted = is_wanted(&gpu_rows[i], report);
-        if (wanted)
-            want_row(&gpu_rows[i], report->xml, want);
-    }
-    for (size_t i = 0; want->mig && i < GP_ARRAY_LEN(mig_rows); i++)
-        want_row(&mig_rows[i], report->xml, want);
+    want_rows(gpu_rows, GP_ARRAY_LEN(gpu_rows), report, want);
+    if (want->mig)
+        want_rows(mig_rows, GP_ARRAY_LEN(mig_rows), report, want);
     for (size_t i = 0; want->processes && i < GP_ARRAY_LEN(process_rows); i++)
         gp_metric_set_add(&want->metrics, process_rows[i].metric);
 }
