@@ -22,11 +22,11 @@ struct row {
     const char *tag;
     const char *label;
     enum { GROUP, VALUE, WORD, PART } kind;
-    enum gp_metric metric;            /* VALUE */
-    const char *word;                 /* WORD */
-    bool extra;                       /* in the log only where -d asks for it */
+    enum gp_metric metric; /* VALUE */
+    const char *word;      /* WORD */
+    bool extra;            /* in the log only where -d asks for it */
     void (*print)(struct printer *p, const struct row *row); /* PART */
-    enum gp_scope scope;              /* PART: what it is about */
+    enum gp_scope scope;                                     /* PART: what it is about */
 };
 
 /* One document being written. */
@@ -367,6 +367,7 @@ static void print_mig_devices(struct printer *p, const struct row *row);
 
 /* ---- the tree ---- */
 
+/* clang-format off */
 /* 580.173 knew what 590.48 does not and 595 does again. */
 #define LATE_580 {GP_SMI_DRIVER(580, 173), GP_SMI_DRIVER(589, 999)}
 #define DEPRECATED "Requested functionality has been deprecated"
@@ -414,6 +415,7 @@ static const struct row mig_rows[] = {
     VALUE(4, NONE, GP_SMI_ALL, NULL, "used", "Used", BAR1_USED)
     VALUE(4, NONE, GP_SMI_ALL, NULL, "free", "Free", BAR1_FREE)
 };
+/* clang-format on */
 
 /* Whether a document of this kind has the row at all. */
 static bool is_of_kind(const struct row *row, const struct gp_smi_report *report)
@@ -510,8 +512,8 @@ static void print_head(struct printer *p)
                        "<nvidia_smi_log>\n\t<timestamp>",
                        gp_smi_dtd_version(p->form));
     else
-        gp_strbuf_addf(p->sb, "\n==============NVSMI LOG==============\n\n%-*s: ",
-                       (int)p->column, "Timestamp");
+        gp_strbuf_addf(p->sb, "\n==============NVSMI LOG==============\n\n%-*s: ", (int)p->column,
+                       "Timestamp");
     gp_smi_add_date(p->sb, p->snapshot);
     gp_strbuf_adds(p->sb, p->report->xml ? "</timestamp>\n" : "\n");
     print_head_word(p, "driver_version", "Driver Version", GP_DRIVER_VERSION,
@@ -617,9 +619,14 @@ static void want_rows(const struct row *rows, size_t count, const struct gp_smi_
 void gp_smi_report_want(const struct gp_smi_report *report, struct gp_want *want)
 {
     static const enum gp_metric always[] = {
-        GP_DRIVER_VERSION, GP_CUDA_VERSION, GP_COUNT, GP_PCI_BUS_ID,
+        GP_DRIVER_VERSION,
+        GP_CUDA_VERSION,
+        GP_COUNT,
+        GP_PCI_BUS_ID,
         /* the conditions need them */
-        GP_DRIVER_MODEL, GP_ARCHITECTURE, GP_PCI_DEVICE_ID,
+        GP_DRIVER_MODEL,
+        GP_ARCHITECTURE,
+        GP_PCI_DEVICE_ID,
     };
     for (size_t i = 0; i < GP_ARRAY_LEN(always); i++)
         gp_metric_set_add(&want->metrics, always[i]);
