@@ -19,22 +19,16 @@
 
 /* X(id, kind of value, names) */
 #define OPTIONS(X)                                                                                 \
-    X(HELP, GP_SMI_FLAG, "-h --help")                                                              \
     X(QUERY, GP_SMI_FLAG, "-q --query -a")                                                         \
     X(XML, GP_SMI_FLAG, "-x --xml-format")                                                         \
     X(DISPLAY, GP_SMI_VALUE, "-d --display")                                                       \
     X(ID, GP_SMI_VALUE, "-i --id -g")                                                              \
     X(FILENAME, GP_SMI_VALUE, "-f --filename")                                                     \
     X(LOOP, GP_SMI_OPTIONAL, "-l --loop")                                                          \
-    X(LOOP_MS, GP_SMI_VALUE, "-lms --loop-ms")                                                     \
-    /* gpulse's own */                                                                             \
-    X(NATIVE, GP_SMI_FLAG, "--native")                                                             \
-    X(SIM, GP_SMI_VALUE, "--sim")                                                                  \
-    X(SIM_STILL, GP_SMI_FLAG, "--sim-still")                                                       \
-    X(ROOT, GP_SMI_VALUE, "--root")                                                                \
-    X(TIMEOUT, GP_SMI_VALUE, "--timeout")
+    X(LOOP_MS, GP_SMI_VALUE, "-lms --loop-ms")
 
 enum {
+    OPT__BEFORE = GP_SMI_OPT_OWN - 1,
 #define X(id, kind, names) OPT_##id,
     OPTIONS(X)
 #undef X
@@ -42,29 +36,44 @@ enum {
 };
 
 static const struct gp_smi_option options[] = {
+    GP_SMI_COMMON_OPTIONS,
 #define X(id, kind, names) {names, kind},
     OPTIONS(X)
 #undef X
     {"", GP_SMI_FLAG},
 };
 
-/* gpulse's own options, for all of its commands. */
-static int take_common(const char *const *given, struct gp_strbuf *message)
+int gp_smi_take_common(const char *const *given, struct gp_smi_show *show,
+                       struct gp_strbuf *message)
 {
     struct gp_common *common = gp_common();
-    if (given[OPT_SIM])
-        common->sim = given[OPT_SIM];
-    if (given[OPT_SIM_STILL])
+    const char *timeout = given[GP_SMI_OPT_TIMEOUT];
+    if (given[GP_SMI_OPT_SIM])
+        common->sim = given[GP_SMI_OPT_SIM];
+    if (given[GP_SMI_OPT_SIM_STILL])
         common->sim_still = true;
-    if (given[OPT_ROOT])
-        common->root = given[OPT_ROOT];
-    if (given[OPT_ID])
-        common->id = given[OPT_ID];
-    if (given[OPT_TIMEOUT] && !gp_parse_duration(given[OPT_TIMEOUT], &common->timeout_ns)) {
-        gp_strbuf_addf(message, "Invalid value for --timeout: %s\n", given[OPT_TIMEOUT]);
+    if (given[GP_SMI_OPT_ROOT])
+        common->root = given[GP_SMI_OPT_ROOT];
+    show->native = given[GP_SMI_OPT_NATIVE] != NULL;
+    if (timeout && !gp_parse_duration(timeout, &common->timeout_ns)) {
+        gp_strbuf_addf(message, "Invalid value for --timeout: %s\n", timeout);
         return GP_SMI_EXIT_USAGE;
     }
     return 0;
+}
+
+bool gp_smi_begin(const struct gp_smi_syntax *syntax, int argc, char **argv, const char **given,
+                  struct gp_smi_show *show, int *ret_status)
+{
+    struct gp_strbuf message = GP_STRBUF_INIT(1 << 16);
+    int status = gp_smi_parse(syntax->options, syntax->tool, argc, argv, given, &message);
+    if (!status)
+        status = gp_smi_take_common(given, show, &message);
+    bool helps = !status && given[GP_SMI_OPT_HELP];
+    if (helps)
+        gp_smi_add_help(&message, syntax->tool, syntax->summary, syntax->options);
+    *ret_status = gp_smi_end(&message, status);
+    return !*ret_status && !helps;
 }
 
 /* -l N, -lms N; five seconds without a number. */
@@ -101,11 +110,25 @@ int gp_smi_end(struct gp_strbuf *sb, int status)
     return status;
 }
 
+int gp_smi_refuse_value(const struct gp_smi_syntax *syntax, const char *option, const char *value)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
+    gp_strbuf_addf(&sb, "ERROR: Invalid value for %s: %s. Please run '%s -h' for help.\n", option,
+                   value, syntax->tool);
+    return gp_smi_end(&sb, GP_SMI_EXIT_USAGE);
+}
+
 static int end_with(const char *message, int status)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
     gp_strbuf_addf(&sb, "%s\n", message);
     return gp_smi_end(&sb, status);
+}
+
+int gp_smi_refuse_combination(void)
+{
+    return end_with("Invalid combination of input arguments. Please run 'nvidia-smi -h' for help.",
+                    GP_SMI_EXIT_USAGE);
 }
 
 /* What nvidia-smi says of an error, and its exit status. */
@@ -214,6 +237,7 @@ static int run_report(const char *const *given, struct gp_smi_show *show)
 
 /* nvidia-smi NAME … */
 static const struct gp_smi_command commands[] = {
+    {"topo", gp_smi_topo},
     {NULL, NULL},
 };
 
@@ -224,12 +248,13 @@ static int run_smi(int argc, char **argv)
     struct gp_smi_show show = {.native = false};
     int status = gp_smi_parse(options, "nvidia-smi", argc, argv, given, &message);
     if (!status)
-        status = take_common(given, &message);
+        status = gp_smi_take_common(given, &show, &message);
+    if (given[OPT_ID])
+        gp_common()->id = given[OPT_ID];
     if (!status)
         status = take_loop(given, &show.loop, &message);
     if (status)
         return gp_smi_end(&message, status);
-    show.native = given[OPT_NATIVE] != NULL;
     show.file = given[OPT_FILENAME];
     return run_report(given, &show);
 }

@@ -45,3 +45,23 @@ int gp_smi_parse(const struct gp_smi_option *options, const char *tool, int argc
     }
     return 0;
 }
+
+void gp_smi_add_help(struct gp_strbuf *sb, const char *tool, const char *summary,
+                     const struct gp_smi_option *options)
+{
+    gp_strbuf_addf(sb, "\n    %s -- %s\n\n    Usage: %s [options]\n\n    Options include:\n", tool,
+                   summary, tool);
+    for (; *options->names; options++) {
+        const char *separator = "    [";
+        if (!options->help)
+            continue;
+        for (const char *p = options->names; *p; p += strspn(p, " ")) {
+            size_t n = strcspn(p, " ");
+            gp_strbuf_addf(sb, "%s%.*s", separator, (int)n, p);
+            separator = " | ";
+            p += n;
+        }
+        gp_strbuf_addf(sb, options->value ? "] %s: %s\n" : "]%s: %s\n",
+                       options->value ? options->value : "", options->help);
+    }
+}
