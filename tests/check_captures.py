@@ -269,7 +269,7 @@ SMOOTHING = {name for name in METRICS if name.startswith("power_smoothing.")} - 
 WORKED_OUT = {"index", "display_mode", "power.draw", f"{CLOCKS}.active", *(f"{CLOCKS}.{e}" for e in REASONS.values()),
               *ECC, *ECC_PLACES, *SMOOTHING, "mig.index", "mig.gpu_instance_id", "mig.compute_instance_id"}
 HOST = {"driver_version", "cuda_version", "count"}
-PROCESS = {"pid", "process.type", "process_name", "process.command", "used_gpu_memory",
+PROCESS = {"pid", "process.type", "process_name", "process.path", "process.command", "used_gpu_memory",
            "process.gpu_instance_id", "process.compute_instance_id"}
 MIG_MEMORY = [m for m in DEVICE if m.startswith(("memory.", "bar1."))]
 
@@ -395,6 +395,7 @@ def expected_of_process(process, capture):
     yield "pid", int(process.findtext("pid"))
     yield "process.type", process.findtext("type").strip()
     yield "process_name", program_name(name) or NOT_IN_PROC
+    yield "process.path", name or NOT_IN_PROC
     yield "process.command", name or NOT_IN_PROC
     yield "used_gpu_memory", convert(process.findtext("used_memory").strip(), mebibytes, capture)
     for metric, path in (("process.gpu_instance_id", "gpu_instance_id"),

@@ -263,7 +263,7 @@ ECC.update({
 WORKED_OUT = {"index", "power.draw", "display_mode", "clocks_event_reasons.active", *ECC,
               *(f"clocks_event_reasons.{ending}" for ending, _ in REASONS.values())}
 HOST = {"driver_version": "Driver Version", "cuda_version": "CUDA Version", "count": "Attached GPUs"}
-PROCESS = {"pid", "process.type", "process_name", "process.command", "used_gpu_memory",
+PROCESS = {"pid", "process.type", "process_name", "process.path", "process.command", "used_gpu_memory",
            "process.gpu_instance_id", "process.compute_instance_id"}
 
 # Metrics that a log does not have, and why. All others must be compared.
@@ -392,6 +392,7 @@ def expected_of_process(process, log):
     yield "pid", int(process["Process ID"])
     yield "process.type", process["Process ID/Type"]
     yield "process_name", program_name(name) or NOT_IN_PROC
+    yield "process.path", name or NOT_IN_PROC
     yield "process.command", name or NOT_IN_PROC
     yield "used_gpu_memory", convert(process["Process ID/Used GPU Memory"], by_unit("used_gpu_memory"), log)
     yield "process.gpu_instance_id", convert(process["GPU instance ID"], number, log)
@@ -470,6 +471,7 @@ def compare_apps(result, query):
     for row in capture.rows:
         pid, name = int(row["pid"]), row["process_name"]
         result.value(f"pid {pid}", "process_name", program_name(name), printed[pid])
+        result.value(f"pid {pid}", "process.path", name, printed[pid])
         result.value(f"pid {pid}", "process.command", name, printed[pid])
         result.value(f"pid {pid}", "used_gpu_memory",
                      convert(row["used_gpu_memory"], by_unit("used_gpu_memory"), capture), printed[pid])

@@ -336,6 +336,22 @@ total_calls() {
     [ "$(calls nvmlSystemGetProcessName status)" -gt 0 ]
 }
 
+@test "the path of a process is the driver's word; without one it is the first argument" {
+    fake_process root 4190001 0 /bin/serve --port 80
+    machine t4 'm["workload"][0]["name"] = "/opt/real/serve"'
+    gpulse --sim ./m.json --root root query process_name,process.path,process.command --processes -f csv --no-header
+    [ "$output" = "serve,/opt/real/serve,/bin/serve --port 80" ]
+    machine t4 'm["workload"][0]["name"] = ""'
+    gpulse --sim ./m.json --root root query process_name,process.path --processes -f csv --no-header
+    [ "$output" = "serve,/bin/serve" ]
+    mkdir -p empty/proc
+    gpulse --sim ./m.json --root empty query process.path --processes -f csv --no-header
+    [ "$output" = "[N/A]" ]
+    fault t4 error=NO_PERMISSION:nvmlSystemGetProcessName
+    gpulse --sim t4 --root root query process.path --processes -f csv --no-header
+    [ "$output" = /bin/serve ]
+}
+
 @test "--host asks the driver only for what is the driver's" {
     GPULSE_SIM_COUNT=$PWD/none gpulse --sim h100x8 query host.load.1m,timestamp,host.name --host -f csv
     status_is 0

@@ -218,6 +218,10 @@ static void names_of_processes_that_proc_does_not_show(void **state)
     assert_int_equal(CALLS(nvmlSystemGetProcessName), 1);
     assert_null(row(100)->driver_name);
     assert_string_equal(row(200)->driver_name, "/opt/job --fast");
+    gp_metric_set_add(&rig.want.metrics, GP_PROCESS_PATH);
+    read_ok();
+    assert_int_equal(CALLS(nvmlSystemGetProcessName), 3);
+    assert_string_equal(row(100)->driver_name, "/opt/job --fast");
     ANSWERS(nvmlSystemGetProcessName, NVML_ERROR_NO_PERMISSION);
     read_ok();
     assert_null(row(200)->driver_name);
