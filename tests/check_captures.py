@@ -272,6 +272,14 @@ HOST = {"driver_version", "cuda_version", "count"}
 PROCESS = {"pid", "process.type", "process_name", "process.path", "process.command", "used_gpu_memory",
            "process.gpu_instance_id", "process.compute_instance_id"}
 MIG_MEMORY = [m for m in DEVICE if m.startswith(("memory.", "bar1."))]
+MIG_SHARED = {
+    "mig.multiprocessors": "multiprocessor_count",
+    "mig.copy_engines": "copy_engine_count",
+    "mig.encoders": "encoder_count",
+    "mig.decoders": "decoder_count",
+    "mig.ofa": "ofa_count",
+    "mig.jpeg": "jpg_count",
+}
 
 
 class Capture:
@@ -386,6 +394,9 @@ def expected_of_mig(mig, index, capture):
     yield "mig.gpu_instance_id", int(mig.findtext("gpu_instance_id"))
     yield "mig.compute_instance_id", int(mig.findtext("compute_instance_id"))
     yield from table_values(mig, MIG_MEMORY, capture)
+    for metric, element in MIG_SHARED.items():
+        if (count := mig.findtext(f"device_attributes/shared/{element}")) is not None:
+            yield metric, int(count)
     if (errors := mig.findtext("ecc_error_count/volatile_count/sram_uncorrectable")) is not None:
         yield "ecc.errors.uncorrected.volatile.sram", convert(errors.strip(), number, capture)
 
@@ -452,7 +463,7 @@ def there_are_captures():
 
 @test
 def every_metric_is_compared_or_explained():
-    tally.every_metric(set(METRICS), {*DEVICE, *WORKED_OUT, *HOST, *PROCESS, *NOT_PRINTED}, NOT_PRINTED,
+    tally.every_metric(set(METRICS), {*DEVICE, *WORKED_OUT, *MIG_SHARED, *HOST, *PROCESS, *NOT_PRINTED}, NOT_PRINTED,
                        ONLY_ABSENT)
 
 

@@ -144,6 +144,9 @@ t4() {
     [ "${lines[4]}" = "0,6,1g.20gb,19968" ]
     gpulse --sim a100-mig query index,mig.index -f csv --no-header --mig
     [ "${lines[*]}" = "0,[N/A] 0,0 0,1 0,2 0,3" ]
+    # what an instance has is shown of its processes too
+    gpulse --sim h100-mig --sim-still query mig.index,mig.multiprocessors,mig.jpeg --processes -f csv --no-header
+    [ "${lines[0]}" = "0,60,3" ]
 }
 
 @test "a MIG instance is chosen by its UUID" {
