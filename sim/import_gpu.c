@@ -286,6 +286,11 @@ static const struct words peer_words[] = {
     {"platformInfo/peer_type", "Switch Connected", 1},
 };
 
+static const struct words capability_words[] = {
+    {"capabilities/egm", "disabled", 0},
+    {"capabilities/egm", "enabled", NVML_DEV_CAP_EGM},
+};
+
 static const struct words health_words[] = {
     {"fabric/health/bandwidth", "Degraded", 1 << 0},
     {"fabric/health/bandwidth", "Full", 2 << 0},
@@ -547,6 +552,7 @@ bool sim_put_answers(json_t *answers, const struct sim_node *gpu, unsigned int p
                   sram_uncorrected(gpu, "aggregate"));
     ok &= put_totals(answers);
     ok &= put_fabric(answers, gpu);
+    ok &= sim_put(answers, "Capabilities", NULL, WORDS_SUM(gpu, capability_words));
 
     /* Answers that follow from the others on every GPU seen so far. */
     if (is_number(answers, "CurrentClocksEventReasons"))

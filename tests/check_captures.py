@@ -201,6 +201,7 @@ DEVICE = {
     "gom.pending": ("gpu_operation_mode/pending_gom", text),
     "dramEncryption.mode.pending": ("dram_encryption_mode/pending_dram_encryption", text),
     "addressing_mode": ("addressing_mode", text),
+    "capabilities.egm": ("capabilities/egm", text),
     "virtualization.mode": ("gpu_virtualization_mode/virtualization_mode", text),
     "virtualization.host_vgpu_mode": ("gpu_virtualization_mode/host_vgpu_mode", text),
     "c2c.mode": ("c2c_mode", text),

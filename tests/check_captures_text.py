@@ -192,6 +192,7 @@ DEVICE = {
     "gom.current": "GPU Operation Mode/Current",
     "gom.pending": "GPU Operation Mode/Pending",
     "addressing_mode": "Addressing Mode",
+    "capabilities.egm": "Capabilities/EGM",
     "dramEncryption.mode.current": "DRAM Encryption Mode/Current",
     "dramEncryption.mode.pending": "DRAM Encryption Mode/Pending",
     "virtualization.mode": "GPU Virtualization Mode/Virtualization Mode",

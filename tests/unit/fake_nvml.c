@@ -593,6 +593,15 @@ nvmlReturn_t nvmlDeviceGetDriverModel(nvmlDevice_t device, nvmlDriverModel_t *cu
     return NVML_SUCCESS;
 }
 
+nvmlReturn_t nvmlDeviceGetCapabilities(nvmlDevice_t device, nvmlDeviceCapabilities_t *caps)
+{
+    (void)device;
+    ENTER(nvmlDeviceGetCapabilities);
+    REFUSE_VERSION(caps->version, nvmlDeviceCapabilities_v1);
+    caps->capMask = fake.words[0];
+    return NVML_SUCCESS;
+}
+
 nvmlReturn_t nvmlDeviceGetEncoderStats(nvmlDevice_t device, unsigned int *sessions,
                                        unsigned int *fps, unsigned int *latency_us)
 {

@@ -81,6 +81,16 @@ static nvmlReturn_t read_margin(struct nvml_device *device, const struct reader 
     return rc;
 }
 
+static nvmlReturn_t read_capabilities(struct nvml_device *device, const struct reader *reader,
+                                      struct gp_value *out)
+{
+    (void)reader;
+    nvmlDeviceCapabilities_t caps = {.version = nvmlDeviceCapabilities_v1};
+    nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetCapabilities, device->handle, &caps);
+    gp_value_set_text(&out[0], caps.capMask & NVML_DEV_CAP_EGM ? "enabled" : "disabled", 0);
+    return rc;
+}
+
 static nvmlReturn_t read_reasons_supported(struct nvml_device *device, const struct reader *reader,
                                            struct gp_value *out)
 {
@@ -533,6 +543,7 @@ const struct reader nvml_readers[] = {
     PAIR(nvmlDeviceGetGpuOperationMode, operation_mode_names, GP_GOM),
     WORDS(nvmlDeviceGetAddressingMode, nvmlDeviceAddressingMode_v1, addressing_names,
           GP_ADDRESSING_MODE, GP_ADDRESSING_MODE),
+    CUSTOM(read_capabilities, GP_EGM, GP_EGM, ON_GPU),
     FIELD(NVML_FI_DEV_IS_RESETLESS_MIG_SUPPORTED, yes_names, GP_MIG_RESETLESS),
     CUSTOM(nvml_read_dram_encryption, GP_DRAM_ENCRYPTION, GP_DRAM_ENCRYPTION_PENDING, ON_GPU),
     NAMED(nvmlDeviceGetVirtualizationMode, virtualization_names, GP_VIRTUALIZATION_MODE, ON_GPU),
