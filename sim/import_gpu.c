@@ -246,6 +246,8 @@ static const struct sim_row field_rows[] = {
     {"remapped_rows/remapped_row_failure", "145", NULL, SIM_YES_NO},
     {"remapped_rows/remapped_row_corr_inactive", "301", NULL, SIM_COUNT},
     {"remapped_rows/remapped_row_unc_inactive", "302", NULL, SIM_COUNT},
+    {"gpu_reset_status/reset_required", "226", NULL, SIM_YES_NO},
+    {"gpu_reset_status/drain_and_reset_recommended", "227", NULL, SIM_YES_NO},
     {"edpp_multiplier", "274", NULL, SIM_COUNT},
     POWER_FIELDS("gpu_power_readings", ""),
     POWER_FIELDS("module_power_readings", "/1"),

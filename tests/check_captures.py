@@ -112,6 +112,8 @@ DEVICE = {
     "mig.mode.current": ("mig_mode/current_mig", text),
     "mig.mode.pending": ("mig_mode/pending_mig", text),
     "gpu_recovery_action": ("gpu_recovery_action", text),
+    "reset.required": ("gpu_reset_status/reset_required", text),
+    "reset.drain_and_reset_recommended": ("gpu_reset_status/drain_and_reset_recommended", text),
     "pci.baseClass": ("pci/pci_base_class", hexadecimal),
     "pci.subClass": ("pci/pci_sub_class", hexadecimal),
     "board.id": ("board_id", text),

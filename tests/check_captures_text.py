@@ -105,6 +105,8 @@ DEVICE = {
     "mig.mode.current": "MIG Mode/Current",
     "mig.mode.pending": "MIG Mode/Pending",
     "gpu_recovery_action": "GPU Recovery Action",
+    "reset.required": "GPU Reset Status/Reset Required",
+    "reset.drain_and_reset_recommended": "GPU Reset Status/Drain and Reset Recommended",
     "pci.baseClass": "PCI/Base Classcode",
     "pci.subClass": "PCI/Sub Classcode",
     "board.id": "Board ID",
@@ -285,6 +287,7 @@ NOT_IN_LOGS = {
 
 # Metrics of which these captures only ever say that there is no value, and why.
 ONLY_ABSENT = named({
+    r"reset\.drain_and_reset_recommended": "no driver that tells",
     r"bbx\..*|gpu\.base\..*|inforom\.pwr": "no board with it",
     r"module\..*|gpu_memory\.power\.draw\.instant|platform\.(?!module_id).*": "no board with it",
     r"dramEncryption\..*|pcie\.atomics\.inbound|temperature\.threshold\.memory_max": "no board with it",

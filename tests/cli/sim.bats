@@ -98,6 +98,10 @@ imported() {
     imported capabilities.egm disabled
     printed egm enabled
     imported capabilities.egm enabled
+    imported 'reset.*' "[N/A],[N/A]" # deprecated, it says
+    printed reset_required Yes
+    printed drain_and_reset_recommended No
+    imported 'reset.*' Yes,No
 }
 
 @test "exec runs another program on the simulated driver" {

@@ -534,6 +534,8 @@ const struct reader nvml_readers[] = {
     NAMED(nvmlDeviceGetComputeMode, compute_mode_names, GP_COMPUTE_MODE, ON_BOTH),
     PAIR(nvmlDeviceGetMigMode, enabled_names, GP_MIG_MODE),
     FIELD(NVML_FI_DEV_GET_GPU_RECOVERY_ACTION, recovery_names, GP_RECOVERY_ACTION),
+    FIELD(NVML_FI_DEV_RESET_STATUS, yes_names, GP_RESET_REQUIRED),
+    FIELD(NVML_FI_DEV_DRAIN_AND_RESET_STATUS, yes_names, GP_RESET_DRAIN),
     NAMED(nvmlDeviceGetDisplayMode, enabled_names, GP_DISPLAY_MODE, ON_GPU),
     NAMED(nvmlDeviceGetDisplayMode, yes_names, GP_DISPLAY_ATTACHED, ON_GPU),
     NAMED(nvmlDeviceGetDisplayActive, enabled_names, GP_DISPLAY_ACTIVE, ON_GPU),
