@@ -395,6 +395,9 @@ typedef enum {
 #define NVML_CLOCKS_EVENT_DISPLAY_CLOCKS UINT64_C(0x100)
 #define NVML_CLOCKS_EVENT_ALL UINT64_C(0x1ff)
 
+/* Bits of nvmlDeviceGetCapabilities */
+#define NVML_DEV_CAP_EGM 1u
+
 /* scopeId of the power fields */
 #define NVML_POWER_SCOPE_GPU 0u
 #define NVML_POWER_SCOPE_MODULE 1u
@@ -502,6 +505,13 @@ typedef struct {
 } nvmlDeviceAddressingMode_v1_t;
 typedef nvmlDeviceAddressingMode_v1_t nvmlDeviceAddressingMode_t;
 #define nvmlDeviceAddressingMode_v1 NVML_STRUCT_VERSION(nvmlDeviceAddressingMode_v1_t, 1u)
+
+typedef struct {
+    unsigned int version;
+    unsigned int capMask; /* NVML_DEV_CAP_… */
+} nvmlDeviceCapabilities_v1_t;
+typedef nvmlDeviceCapabilities_v1_t nvmlDeviceCapabilities_t;
+#define nvmlDeviceCapabilities_v1 NVML_STRUCT_VERSION(nvmlDeviceCapabilities_v1_t, 1u)
 
 typedef struct {
     unsigned int multiprocessorCount;

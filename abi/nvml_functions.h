@@ -285,6 +285,8 @@
       (nvmlDevice_t device, nvmlDeviceVgpuCapability_t capability, unsigned int *capResult))       \
     X(570, nvmlReturn_t, nvmlDeviceGetAddressingMode,                                              \
       (nvmlDevice_t device, nvmlDeviceAddressingMode_t *mode))                                     \
+    X(555, nvmlReturn_t, nvmlDeviceGetCapabilities,                                                \
+      (nvmlDevice_t device, nvmlDeviceCapabilities_t *caps))                                       \
     X(550, nvmlReturn_t, nvmlDeviceGetNumaNodeId, (nvmlDevice_t device, unsigned int *node))       \
     X(440, nvmlReturn_t, nvmlDeviceGetNvLinkState,                                                 \
       (nvmlDevice_t device, unsigned int link, nvmlEnableState_t *isActive))                       \

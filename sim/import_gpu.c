@@ -246,6 +246,8 @@ static const struct sim_row field_rows[] = {
     {"remapped_rows/remapped_row_failure", "145", NULL, SIM_YES_NO},
     {"remapped_rows/remapped_row_corr_inactive", "301", NULL, SIM_COUNT},
     {"remapped_rows/remapped_row_unc_inactive", "302", NULL, SIM_COUNT},
+    {"gpu_reset_status/reset_required", "226", NULL, SIM_YES_NO},
+    {"gpu_reset_status/drain_and_reset_recommended", "227", NULL, SIM_YES_NO},
     {"edpp_multiplier", "274", NULL, SIM_COUNT},
     POWER_FIELDS("gpu_power_readings", ""),
     POWER_FIELDS("module_power_readings", "/1"),
@@ -284,6 +286,11 @@ struct words {
 static const struct words peer_words[] = {
     {"platformInfo/peer_type", "Direct Connected", 0},
     {"platformInfo/peer_type", "Switch Connected", 1},
+};
+
+static const struct words capability_words[] = {
+    {"capabilities/egm", "disabled", 0},
+    {"capabilities/egm", "enabled", NVML_DEV_CAP_EGM},
 };
 
 static const struct words health_words[] = {
@@ -547,6 +554,7 @@ bool sim_put_answers(json_t *answers, const struct sim_node *gpu, unsigned int p
                   sram_uncorrected(gpu, "aggregate"));
     ok &= put_totals(answers);
     ok &= put_fabric(answers, gpu);
+    ok &= sim_put(answers, "Capabilities", NULL, WORDS_SUM(gpu, capability_words));
 
     /* Answers that follow from the others on every GPU seen so far. */
     if (is_number(answers, "CurrentClocksEventReasons"))

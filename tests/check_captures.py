@@ -112,6 +112,8 @@ DEVICE = {
     "mig.mode.current": ("mig_mode/current_mig", text),
     "mig.mode.pending": ("mig_mode/pending_mig", text),
     "gpu_recovery_action": ("gpu_recovery_action", text),
+    "reset.required": ("gpu_reset_status/reset_required", text),
+    "reset.drain_and_reset_recommended": ("gpu_reset_status/drain_and_reset_recommended", text),
     "pci.baseClass": ("pci/pci_base_class", hexadecimal),
     "pci.subClass": ("pci/pci_sub_class", hexadecimal),
     "board.id": ("board_id", text),
@@ -201,6 +203,7 @@ DEVICE = {
     "gom.pending": ("gpu_operation_mode/pending_gom", text),
     "dramEncryption.mode.pending": ("dram_encryption_mode/pending_dram_encryption", text),
     "addressing_mode": ("addressing_mode", text),
+    "capabilities.egm": ("capabilities/egm", text),
     "virtualization.mode": ("gpu_virtualization_mode/virtualization_mode", text),
     "virtualization.host_vgpu_mode": ("gpu_virtualization_mode/host_vgpu_mode", text),
     "c2c.mode": ("c2c_mode", text),
@@ -269,9 +272,17 @@ SMOOTHING = {name for name in METRICS if name.startswith("power_smoothing.")} - 
 WORKED_OUT = {"index", "display_mode", "power.draw", f"{CLOCKS}.active", *(f"{CLOCKS}.{e}" for e in REASONS.values()),
               *ECC, *ECC_PLACES, *SMOOTHING, "mig.index", "mig.gpu_instance_id", "mig.compute_instance_id"}
 HOST = {"driver_version", "cuda_version", "count"}
-PROCESS = {"pid", "process.type", "process_name", "process.command", "used_gpu_memory",
+PROCESS = {"pid", "process.type", "process_name", "process.path", "process.command", "used_gpu_memory",
            "process.gpu_instance_id", "process.compute_instance_id"}
 MIG_MEMORY = [m for m in DEVICE if m.startswith(("memory.", "bar1."))]
+MIG_SHARED = {
+    "mig.multiprocessors": "multiprocessor_count",
+    "mig.copy_engines": "copy_engine_count",
+    "mig.encoders": "encoder_count",
+    "mig.decoders": "decoder_count",
+    "mig.ofa": "ofa_count",
+    "mig.jpeg": "jpg_count",
+}
 
 
 class Capture:
@@ -386,6 +397,9 @@ def expected_of_mig(mig, index, capture):
     yield "mig.gpu_instance_id", int(mig.findtext("gpu_instance_id"))
     yield "mig.compute_instance_id", int(mig.findtext("compute_instance_id"))
     yield from table_values(mig, MIG_MEMORY, capture)
+    for metric, element in MIG_SHARED.items():
+        if (count := mig.findtext(f"device_attributes/shared/{element}")) is not None:
+            yield metric, int(count)
     if (errors := mig.findtext("ecc_error_count/volatile_count/sram_uncorrectable")) is not None:
         yield "ecc.errors.uncorrected.volatile.sram", convert(errors.strip(), number, capture)
 
@@ -395,6 +409,7 @@ def expected_of_process(process, capture):
     yield "pid", int(process.findtext("pid"))
     yield "process.type", process.findtext("type").strip()
     yield "process_name", program_name(name) or NOT_IN_PROC
+    yield "process.path", name or NOT_IN_PROC
     yield "process.command", name or NOT_IN_PROC
     yield "used_gpu_memory", convert(process.findtext("used_memory").strip(), mebibytes, capture)
     for metric, path in (("process.gpu_instance_id", "gpu_instance_id"),
@@ -451,7 +466,7 @@ def there_are_captures():
 
 @test
 def every_metric_is_compared_or_explained():
-    tally.every_metric(set(METRICS), {*DEVICE, *WORKED_OUT, *HOST, *PROCESS, *NOT_PRINTED}, NOT_PRINTED,
+    tally.every_metric(set(METRICS), {*DEVICE, *WORKED_OUT, *MIG_SHARED, *HOST, *PROCESS, *NOT_PRINTED}, NOT_PRINTED,
                        ONLY_ABSENT)
 
 

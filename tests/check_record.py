@@ -119,6 +119,16 @@ def return_codes_are_kept_as_they_are():
 
 
 @test
+def what_no_built_in_machine_has_is_recorded_too():
+    def change(m):
+        m["devices"][0]["answers"].update(Capabilities=1)
+    machine = changed("h100", change)
+    got, given = (load(path)["devices"][0] for path in (round_trip(machine, "others"), machine))
+    for key in ("Capabilities",):
+        assert got["answers"][key] == given["answers"][key], key
+
+
+@test
 def types_shares_and_instances_of_processes_are_kept():
     def change(m):
         m["workload"] = []

@@ -144,6 +144,9 @@ t4() {
     [ "${lines[4]}" = "0,6,1g.20gb,19968" ]
     gpulse --sim a100-mig query index,mig.index -f csv --no-header --mig
     [ "${lines[*]}" = "0,[N/A] 0,0 0,1 0,2 0,3" ]
+    # what an instance has is shown of its processes too
+    gpulse --sim h100-mig --sim-still query mig.index,mig.multiprocessors,mig.jpeg --processes -f csv --no-header
+    [ "${lines[0]}" = "0,60,3" ]
 }
 
 @test "a MIG instance is chosen by its UUID" {
@@ -334,6 +337,22 @@ total_calls() {
     [ "$(calls nvmlSystemGetProcessName some)" -eq "${#lines[@]}" ]
     GPULSE_SIM_COUNT=$PWD/status gpulse --sim h100x8 --root root status
     [ "$(calls nvmlSystemGetProcessName status)" -gt 0 ]
+}
+
+@test "the path of a process is the driver's word; without one it is the first argument" {
+    fake_process root 4190001 0 /bin/serve --port 80
+    machine t4 'm["workload"][0]["name"] = "/opt/real/serve"'
+    gpulse --sim ./m.json --root root query process_name,process.path,process.command --processes -f csv --no-header
+    [ "$output" = "serve,/opt/real/serve,/bin/serve --port 80" ]
+    machine t4 'm["workload"][0]["name"] = ""'
+    gpulse --sim ./m.json --root root query process_name,process.path --processes -f csv --no-header
+    [ "$output" = "serve,/bin/serve" ]
+    mkdir -p empty/proc
+    gpulse --sim ./m.json --root empty query process.path --processes -f csv --no-header
+    [ "$output" = "[N/A]" ]
+    fault t4 error=NO_PERMISSION:nvmlSystemGetProcessName
+    gpulse --sim t4 --root root query process.path --processes -f csv --no-header
+    [ "$output" = /bin/serve ]
 }
 
 @test "--host asks the driver only for what is the driver's" {

@@ -70,6 +70,7 @@
     X(nvmlDeviceGetPdi)                                                                            \
     X(nvmlDeviceGetGspFirmwareVersion)                                                             \
     X(nvmlDeviceGetDriverModel)                                                                    \
+    X(nvmlDeviceGetCapabilities)                                                                   \
     X(nvmlDeviceGetEncoderStats)                                                                   \
     X(nvmlDeviceGetRepairStatus)                                                                   \
     X(nvmlDeviceGetRowRemapperHistogram)                                                           \

@@ -348,6 +348,22 @@ static void what_newer_drivers_call_deprecated(void **state)
     check_absent(GP_CLOCK_APP_MEMORY, GP_STATUS_UNSUPPORTED);
 }
 
+/* Others may come. */
+static void capabilities_are_bits(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"disabled", "enabled", "disabled", "enabled"};
+    want(GP_EGM);
+    start();
+    for (unsigned mask = 0; mask < GP_ARRAY_LEN(words); mask++) {
+        leave();
+        rig.fake->words[0] = mask;
+        start();
+        read_ok();
+        check_text(GP_EGM, words[mask]);
+    }
+}
+
 /* ---- memory errors ---- */
 
 static void errors_by_place(void **state)
@@ -578,6 +594,7 @@ int main(void)
         RIG_TEST(the_recorder_and_the_factory),
         RIG_TEST(numbers_in_pairs_triples_and_structs),
         RIG_TEST(what_newer_drivers_call_deprecated),
+        RIG_TEST(capabilities_are_bits),
         RIG_TEST(errors_by_place),
         RIG_TEST(errors_of_the_memories_on_the_chip),
         RIG_TEST(rows_replaced_and_encryption),
