@@ -45,7 +45,7 @@
     X(NVML_ERROR_ARGUMENT_VERSION_MISMATCH, 25, "Argument Version Mismatch")                       \
     X(NVML_ERROR_DEPRECATED, 26, "Deprecated")                                                     \
     X(NVML_ERROR_NOT_READY, 27, "Not Ready")                                                       \
-    X(NVML_ERROR_GPU_NOT_FOUND, 28, "GPU Not Found")                                               \
+    X(NVML_ERROR_GPU_NOT_FOUND, 28, "No supported GPUs were found")                                \
     X(NVML_ERROR_INVALID_STATE, 29, "Invalid State")                                               \
     X(NVML_ERROR_RESET_TYPE_NOT_SUPPORTED, 30, "Reset Type Not Supported")                         \
     X(NVML_ERROR_UNKNOWN, 999, "Unknown Error")

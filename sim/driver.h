@@ -14,6 +14,9 @@ NVML_FUNCTIONS(X)
 /* Why the last nvmlInit answered UNKNOWN, in words for a person; "" if it did not. */
 SIM_EXPORT const char *gpulse_sim_error(void);
 
+/* The version of the library when nvmlInit has failed; "" else. It needs no driver. */
+const char *sim_failed_library(void);
+
 /* One call in progress. Between sim_enter and sim_leave the machine stays in memory. */
 struct sim_call {
     struct sim_live live;

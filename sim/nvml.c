@@ -182,6 +182,8 @@ SIM_EXPORT nvmlReturn_t nvmlSystemGetDriverVersion(char *version, unsigned int l
 
 SIM_EXPORT nvmlReturn_t nvmlSystemGetNVMLVersion(char *version, unsigned int length)
 {
+    if (version && *sim_failed_library())
+        return put_text(sim_failed_library(), version, length);
     return system_text(SIM_FN_nvmlSystemGetNVMLVersion, false, version, length);
 }
 
