@@ -332,6 +332,7 @@ typedef enum {
 /* ------------------------------------------------------------------------- plain constants */
 
 #define NVML_DEVICE_NAME_V2_BUFFER_SIZE 96
+#define NVML_DEVICE_UUID_BUFFER_SIZE 80
 #define NVML_DEVICE_UUID_V2_BUFFER_SIZE 96
 #define NVML_DEVICE_SERIAL_BUFFER_SIZE 30
 #define NVML_DEVICE_VBIOS_VERSION_BUFFER_SIZE 32
@@ -426,6 +427,11 @@ typedef struct {
     unsigned int pciSubSystemId;                    /* written from _v2 on */
     char busId[NVML_DEVICE_PCI_BUS_ID_BUFFER_SIZE]; /* 8-digit domain; written by _v3 */
 } nvmlPciInfo_t;
+
+typedef struct {
+    nvmlPciInfo_t pciInfo;
+    char uuid[NVML_DEVICE_UUID_BUFFER_SIZE];
+} nvmlExcludedDeviceInfo_t; /* a GPU that the kernel module leaves alone */
 
 typedef struct {
     unsigned long long total; /* used + free; since R510 used includes the driver's reservation */

@@ -106,6 +106,7 @@ static nvmlReturn_t apply_fault(struct sim_call *call, const struct sim_fault *f
     switch ((enum sim_fault_kind)fault->kind) {
     case SIM_FAULT_LOST:
     case SIM_FAULT_GONE:
+    case SIM_FAULT_EXCLUDED:
         if (!call->device)
             break;
         atomic_store(&gpu_of(call->device)->lost, true);

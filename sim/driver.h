@@ -65,6 +65,7 @@ bool sim_has_fault(const struct sim_call *call, struct sim_device *gpu, enum sim
 /* The GPUs that the driver knows now and their order; NULL behind the last. */
 unsigned int sim_device_count(const struct sim_call *call);
 struct sim_device *sim_device_at(const struct sim_call *call, unsigned int index);
+struct sim_device *sim_excluded_at(const struct sim_call *call, unsigned int index);
 unsigned int sim_index_of(const struct sim_call *call, const struct sim_device *device);
 bool sim_device_is_there(const struct sim_call *call, struct sim_device *device);
 

@@ -25,6 +25,7 @@
     X(HELP, GP_SMI_FLAG, "-h --help")                                                              \
     X(VERSION, GP_SMI_FLAG, "--version")                                                           \
     X(LIST, GP_SMI_FLAG, "-L --list-gpus")                                                         \
+    X(EXCLUDED, GP_SMI_FLAG, "-B --list-excluded-gpus")                                            \
     X(QUERY, GP_SMI_FLAG, "-q --query -a")                                                         \
     X(XML, GP_SMI_FLAG, "-x --xml-format")                                                         \
     X(DISPLAY, GP_SMI_VALUE, "-d --display")                                                       \
@@ -254,6 +255,7 @@ static int run_report(const struct view *view, const char *const *given, struct 
 static const struct view views[] = {
     {OPT_VERSION, run_view, gp_smi_versions_want, gp_smi_versions_print},
     {OPT_LIST, run_view, gp_smi_list_want, gp_smi_list_print},
+    {OPT_EXCLUDED, run_view, gp_smi_excluded_want, gp_smi_excluded_print},
     {OPT_QUERY, run_report, NULL, NULL},
     {OPT__COUNT, run_view, gp_smi_table_want, gp_smi_table_print},
 };

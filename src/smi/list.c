@@ -6,6 +6,8 @@
 #include "smi/value.h"
 #include "source/source.h"
 
+#include <string.h>
+
 /* ---- -L ---- */
 
 void gp_smi_list_want(struct gp_want *want)
@@ -43,6 +45,32 @@ void gp_smi_list_print(struct gp_strbuf *sb, const struct gp_smi_form *form,
     }
     if (!any)
         gp_strbuf_adds(sb, "No devices were found\n");
+}
+
+/* ---- -B ---- */
+
+void gp_smi_excluded_want(struct gp_want *want)
+{
+    gp_metric_set_add(&want->metrics, GP_EXCLUDED);
+    want->host_only = true;
+}
+
+/* From "00000000:4B:00.0 GPU-…, …". */
+void gp_smi_excluded_print(struct gp_strbuf *sb, const struct gp_smi_form *form,
+                           const struct gp_snapshot *snapshot)
+{
+    const struct gp_value *v = &snapshot->host[GP_EXCLUDED];
+    const char *p = v->status == GP_STATUS_OK && strcmp(v->s, "None") != 0 ? v->s : "";
+    (void)form;
+    if (!*p)
+        gp_strbuf_adds(sb, "No excluded devices found.\n");
+    for (unsigned i = 0; *p; i++) {
+        int address = (int)strcspn(p, " ");
+        const char *uuid = p + address + strspn(p + address, " ");
+        int n = (int)strcspn(uuid, ",");
+        gp_strbuf_addf(sb, "Excluded GPU %u: %.*s (UUID: %.*s)\n", i, address, p, n, uuid);
+        p = uuid + n + strspn(uuid + n, ", ");
+    }
 }
 
 /* ---- --version ---- */

@@ -13,6 +13,10 @@ void gp_smi_list_want(struct gp_want *want);
 void gp_smi_list_print(struct gp_strbuf *sb, const struct gp_smi_form *form,
                        const struct gp_snapshot *snapshot);
 
+void gp_smi_excluded_want(struct gp_want *want);
+void gp_smi_excluded_print(struct gp_strbuf *sb, const struct gp_smi_form *form,
+                           const struct gp_snapshot *snapshot);
+
 void gp_smi_versions_want(struct gp_want *want);
 void gp_smi_versions_print(struct gp_strbuf *sb, const struct gp_smi_form *form,
                            const struct gp_snapshot *snapshot);

@@ -91,7 +91,7 @@ const char *nvml_return_text(nvmlReturn_t rc)
     for (size_t i = 0; i < GP_ARRAY_LEN(texts); i++)
         if (texts[i].code == rc)
             return texts[i].text;
-    return "unknown return code";
+    return "Unknown Error";
 }
 
 const char *gp_nvml_return_text(int code)

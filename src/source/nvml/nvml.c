@@ -300,7 +300,8 @@ static int nvml_open(struct gp_source *base, unsigned *ret_count, struct gp_err 
         rc = source->api.nvmlDeviceGetCount_v2(&count);
     if (rc != NVML_SUCCESS) {
         r = init_error(source, rc, err);
-        add_driver_words(source, rc, err);
+        if (r != GP_EUSAGE)
+            add_driver_words(source, rc, err);
         nvml_close(base);
         return r;
     }
@@ -325,6 +326,8 @@ static void nvml_read_host(struct gp_source *base, const struct gp_metric_set *w
              source->kmd_version[0] ? source->kmd_version : source->driver_version);
     set_text(&host[GP_CUDA_VERSION], source->cuda_version);
     set_text(&host[GP_NVML_VERSION], source->nvml_version);
+    if (gp_metric_set_has(want, GP_EXCLUDED))
+        nvml_read_excluded(source, &host[GP_EXCLUDED]);
     nvml_read_conf_compute(source, want, host);
 }
 
