@@ -104,6 +104,8 @@ typedef enum {
     NVML_BRAND_TITAN_RTX = 16,
 } nvmlBrandType_t;
 
+typedef enum { NVML_BRIDGE_CHIP_PLX = 0, NVML_BRIDGE_CHIP_BRO4 = 1 } nvmlBridgeChipType_t;
+
 typedef enum {
     NVML_CLOCK_GRAPHICS = 0,
     NVML_CLOCK_SM = 1,
@@ -346,6 +348,7 @@ typedef enum {
 #define NVML_HOSTNAME_BUFFER_SIZE 64
 #define NVML_NVLINK_MAX_LINKS 36
 #define NVML_MAX_FANS 16
+#define NVML_MAX_PHYSICAL_BRIDGE 128
 
 /* Event types; drivers tell which ones a GPU has. */
 #define NVML_EVENT_SINGLE_BIT_ECC_ERROR UINT64_C(0x0001)
@@ -511,6 +514,16 @@ typedef struct {
 } nvmlDeviceAddressingMode_v1_t;
 typedef nvmlDeviceAddressingMode_v1_t nvmlDeviceAddressingMode_t;
 #define nvmlDeviceAddressingMode_v1 NVML_STRUCT_VERSION(nvmlDeviceAddressingMode_v1_t, 1u)
+
+typedef struct {
+    nvmlBridgeChipType_t type;
+    unsigned int fwVersion; /* 0: not known */
+} nvmlBridgeChipInfo_t;
+
+typedef struct {
+    unsigned char bridgeCount;
+    nvmlBridgeChipInfo_t bridgeChipInfo[NVML_MAX_PHYSICAL_BRIDGE]; /* the nearest first */
+} nvmlBridgeChipHierarchy_t;
 
 typedef struct {
     unsigned int version;

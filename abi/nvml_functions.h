@@ -288,6 +288,8 @@
       (nvmlDevice_t device, nvmlDeviceVgpuCapability_t capability, unsigned int *capResult))       \
     X(570, nvmlReturn_t, nvmlDeviceGetAddressingMode,                                              \
       (nvmlDevice_t device, nvmlDeviceAddressingMode_t *mode))                                     \
+    X(440, nvmlReturn_t, nvmlDeviceGetBridgeChipInfo,                                              \
+      (nvmlDevice_t device, nvmlBridgeChipHierarchy_t *chips))                                     \
     X(555, nvmlReturn_t, nvmlDeviceGetCapabilities,                                                \
       (nvmlDevice_t device, nvmlDeviceCapabilities_t *caps))                                       \
     X(550, nvmlReturn_t, nvmlDeviceGetNumaNodeId, (nvmlDevice_t device, unsigned int *node))       \

@@ -56,6 +56,7 @@ static const struct sim_row answer_rows[] = {
     {"compute_mode", "ComputeMode", NULL, SIM_AS_IS},
     {"pci/pci_base_class", "PciInfoExt", "base_class", SIM_HEX},
     {"pci/pci_sub_class", "PciInfoExt", "sub_class", SIM_HEX},
+    {"pci/pci_bridge_chip/bridge_chip_fw", "BridgeChipInfo", "firmware", SIM_HEX},
     {"pci/pci_gpu_link_info/pcie_gen/max_link_gen", "MaxPcieLinkGeneration", NULL, SIM_COUNT},
     {"pci/pci_gpu_link_info/pcie_gen/max_device_link_gen", "GpuMaxPcieLinkGeneration", NULL,
      SIM_COUNT},
@@ -286,6 +287,11 @@ struct words {
 static const struct words peer_words[] = {
     {"platformInfo/peer_type", "Direct Connected", 0},
     {"platformInfo/peer_type", "Switch Connected", 1},
+};
+
+static const struct words bridge_words[] = {
+    {"pci/pci_bridge_chip/bridge_chip_type", "PLX", NVML_BRIDGE_CHIP_PLX},
+    {"pci/pci_bridge_chip/bridge_chip_type", "BRO4", NVML_BRIDGE_CHIP_BRO4},
 };
 
 static const struct words capability_words[] = {
@@ -554,6 +560,7 @@ bool sim_put_answers(json_t *answers, const struct sim_node *gpu, unsigned int p
                   sram_uncorrected(gpu, "aggregate"));
     ok &= put_totals(answers);
     ok &= put_fabric(answers, gpu);
+    ok &= sim_put(answers, "BridgeChipInfo", "type", WORDS_SUM(gpu, bridge_words));
     ok &= sim_put(answers, "Capabilities", NULL, WORDS_SUM(gpu, capability_words));
 
     /* Answers that follow from the others on every GPU seen so far. */

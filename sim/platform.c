@@ -86,6 +86,24 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetPciInfoExt(nvmlDevice_t device, nvmlPciInfo
     return sim_leave(code);
 }
 
+SIM_EXPORT nvmlReturn_t nvmlDeviceGetBridgeChipInfo(nvmlDevice_t device,
+                                                    nvmlBridgeChipHierarchy_t *chips)
+{
+    struct sim_call call;
+    uint64_t type, firmware = 0;
+    nvmlReturn_t code =
+        sim_enter_device(&call, SIM_FN_nvmlDeviceGetBridgeChipInfo, device, chips != NULL);
+    if (code == NVML_SUCCESS)
+        code = sim_read(&call, SIM_BRIDGE_TYPE, &type);
+    if (code == NVML_SUCCESS) {
+        (void)sim_read(&call, SIM_BRIDGE_FIRMWARE, &firmware);
+        chips->bridgeCount = 1;
+        chips->bridgeChipInfo[0] = (nvmlBridgeChipInfo_t){.type = (nvmlBridgeChipType_t)type,
+                                                          .fwVersion = (unsigned int)firmware};
+    }
+    return sim_leave(code);
+}
+
 /* ------------------------------------------------------------------------- memory */
 
 SIM_EXPORT nvmlReturn_t nvmlDeviceGetConfComputeProtectedMemoryUsage(nvmlDevice_t device,

@@ -248,6 +248,16 @@ static nvmlReturn_t ask_nvmlDeviceGetPciInfoExt(struct rec_call *c)
     return code;
 }
 
+static nvmlReturn_t ask_nvmlDeviceGetBridgeChipInfo(struct rec_call *c)
+{
+    nvmlBridgeChipHierarchy_t chips = {0};
+    nvmlReturn_t code = c->api->nvmlDeviceGetBridgeChipInfo(c->device, &chips);
+    c->numbers[0] = chips.bridgeChipInfo[0].type;
+    c->numbers[1] = chips.bridgeChipInfo[0].fwVersion;
+    c->unknown = chips.bridgeCount == 0 ? 3u : chips.bridgeChipInfo[0].fwVersion == 0 ? 2u : 0;
+    return code;
+}
+
 static nvmlReturn_t ask_nvmlDeviceGetConfComputeProtectedMemoryUsage(struct rec_call *c)
 {
     nvmlMemory_t m = {0};
@@ -459,6 +469,7 @@ const struct rec_probe rec_probes[] = {
     ROW(nvmlDeviceGetPdi, PDI, 1, 1),
     ROW(nvmlDeviceGetHostname_v1, HOSTNAME, 1, 1),
     ROW(nvmlDeviceGetPciInfoExt, PCI_BASE_CLASS, 2, 1),
+    ROW(nvmlDeviceGetBridgeChipInfo, BRIDGE_TYPE, 2, 1),
     ROW(nvmlDeviceGetConfComputeProtectedMemoryUsage, PROTECTED_TOTAL, 3, 1),
     ROW(nvmlDeviceGetConfComputeMemSizeInfo, CC_PROTECTED, 2, 1),
     ROW(nvmlDeviceGetSramEccErrorStatus, SRAM_AGG_PARITY, 12, 1),

@@ -28,6 +28,7 @@ ACCEPTED = {
 
 # Patterns of metrics of which the captures only ever say that there is no value, and why.
 ONLY_ABSENT = named({
+    r"bridge_chip\..*": "boards with several GPUs only",
     r"process\.(gpu|compute)_instance_id": "no capture shows a process inside a MIG instance",
     r"gom\..*": "Kepler only",
     r"inforom\.pwr": "Kepler only",
@@ -165,6 +166,8 @@ DEVICE = {
     "pcie.replay_rollover_counter": ("pci/replay_rollover_counter", number),
     "pcie.atomics.outbound": ("pci/atomic_caps_outbound", text),
     "pcie.atomics.inbound": ("pci/atomic_caps_inbound", text),
+    "bridge_chip.type": ("pci/pci_bridge_chip/bridge_chip_type", text),
+    "bridge_chip.firmware": ("pci/pci_bridge_chip/bridge_chip_fw", text),
     "ecc.errors.uncorrected.volatile.sram.parity": ("ecc_errors/volatile/sram_uncorrectable_parity", number),
     "ecc.errors.uncorrected.volatile.sram.secded": ("ecc_errors/volatile/sram_uncorrectable_secded", number),
     "ecc.errors.uncorrected.aggregate.sram.parity": ("ecc_errors/aggregate/sram_uncorrectable_parity", number),

@@ -160,6 +160,8 @@ DEVICE = {
     "pcie.replay_rollover_counter": "PCI/Replay Number Rollovers",
     "pcie.atomics.outbound": "PCI/Atomic Caps Outbound",
     "pcie.atomics.inbound": "PCI/Atomic Caps Inbound",
+    "bridge_chip.type": "PCI/Bridge Chip/Type",
+    "bridge_chip.firmware": "PCI/Bridge Chip/Firmware",
     "ecc.errors.uncorrected.volatile.sram.parity": "ECC Errors/Volatile/SRAM Uncorrectable Parity",
     "ecc.errors.uncorrected.volatile.sram.secded": "ECC Errors/Volatile/SRAM Uncorrectable SEC-DED",
     "ecc.errors.uncorrected.aggregate.sram.parity": "ECC Errors/Aggregate/SRAM Uncorrectable Parity",
@@ -287,6 +289,7 @@ NOT_IN_LOGS = {
 
 # Metrics of which these captures only ever say that there is no value, and why.
 ONLY_ABSENT = named({
+    r"bridge_chip\..*": "boards with several GPUs only",
     r"reset\.drain_and_reset_recommended": "no driver that tells",
     r"bbx\..*|gpu\.base\..*|inforom\.pwr": "no board with it",
     r"module\..*|gpu_memory\.power\.draw\.instant|platform\.(?!module_id).*": "no board with it",

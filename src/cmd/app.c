@@ -24,8 +24,9 @@ enum {
 
 const struct gp_opt gp_common_options[] = {
     {'i', "id", NULL, GP_OPT_STRING, "GPUS", .once = true, .offset = OPT(id),
-     .help = "only these GPUs: comma list of indices, ranges (0-3), UUIDs, PCI bus ids or parts of "
-             "the name; each that is named must be there, also the last of a range"},
+     .help =
+         "only these GPUs: comma list of indices, ranges (0-3), UUIDs, PCI bus ids, serial numbers "
+         "or parts of the name; each that is named must be there, also the last of a range"},
     {0, "timeout", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(timeout_ns),
      .help = "how long to wait for a GPU that does not answer (default 3s, for changes 30s)"},
     {0, "sim", NULL, GP_OPT_STRING, "MACHINE", .complete = GP_COMPLETE_MACHINE, .offset = OPT(sim),

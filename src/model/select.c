@@ -35,6 +35,12 @@ static bool looks_like_bus_id(const char *text)
     return strchr(text, ':') && strspn(text, "0123456789abcdefABCDEF:.") == strlen(text);
 }
 
+/* Longer than any index or model. */
+static bool looks_like_serial(const char *text)
+{
+    return strlen(text) >= 6 && strspn(text, "0123456789") == strlen(text);
+}
+
 static int parse_term(const char *text, size_t n, struct gp_select_term *term, struct gp_err *err)
 {
     *term = (struct gp_select_term){0};
@@ -42,7 +48,7 @@ static int parse_term(const char *text, size_t n, struct gp_select_term *term, s
         return gp_err_set(
             err, GP_EUSAGE,
             "bad GPU '%.*s' in --id: give an index (0), a range (0-3), a UUID, a PCI bus "
-            "id or a part of the name",
+            "id, a serial number or a part of the name",
             (int)(n > 80 ? 80 : n), text);
     memcpy(term->text, text, n);
     unsigned first;
@@ -58,6 +64,8 @@ static int parse_term(const char *text, size_t n, struct gp_select_term *term, s
         term->kind = GP_SELECT_UUID;
     else if (looks_like_bus_id(term->text))
         term->kind = GP_SELECT_BUS;
+    else if (looks_like_serial(term->text))
+        term->kind = GP_SELECT_SERIAL;
     else
         term->kind = GP_SELECT_NAME;
     return 0;
@@ -104,28 +112,40 @@ static bool same_bus_id(const char *a, const char *b)
     return ok_a && ok_b && memcmp(x, y, sizeof(x)) == 0;
 }
 
-static bool term_matches(const struct gp_select_term *term, unsigned index, const char *uuid,
-                         const char *bus_id, const char *name)
+static bool term_matches(const struct gp_select_term *term, unsigned index,
+                         const struct gp_identity *is)
 {
     switch (term->kind) {
     case GP_SELECT_INDEX:
         return index >= term->first && index <= term->last;
     case GP_SELECT_UUID:
-        return uuid && strncasecmp(uuid, term->text, strlen(term->text)) == 0;
+        return is->uuid && strncasecmp(is->uuid, term->text, strlen(term->text)) == 0;
     case GP_SELECT_BUS:
-        return bus_id && same_bus_id(term->text, bus_id);
+        return is->bus_id && same_bus_id(term->text, is->bus_id);
+    case GP_SELECT_SERIAL:
+        return is->serial && strcmp(is->serial, term->text) == 0;
     case GP_SELECT_NAME:
-        return name && strcasestr(name, term->text);
+        return is->name && strcasestr(is->name, term->text);
     }
+    return false;
+}
+
+static bool has_kind(const struct gp_selection *selection, enum gp_select_kind kind)
+{
+    for (size_t i = 0; i < selection->count; i++)
+        if (selection->terms[i].kind == kind)
+            return true;
     return false;
 }
 
 bool gp_selection_names_models(const struct gp_selection *selection)
 {
-    for (size_t i = 0; i < selection->count; i++)
-        if (selection->terms[i].kind == GP_SELECT_NAME)
-            return true;
-    return false;
+    return has_kind(selection, GP_SELECT_NAME);
+}
+
+bool gp_selection_names_serials(const struct gp_selection *selection)
+{
+    return has_kind(selection, GP_SELECT_SERIAL);
 }
 
 bool gp_selection_names_mig(const struct gp_selection *selection)
@@ -136,12 +156,13 @@ bool gp_selection_names_mig(const struct gp_selection *selection)
     return false;
 }
 
-bool gp_selection_matches(struct gp_selection *selection, unsigned index, const char *uuid,
-                          const char *bus_id, const char *name)
+bool gp_selection_matches(struct gp_selection *selection, unsigned index,
+                          const struct gp_identity *identity)
 {
+    static const struct gp_identity unknown;
     bool any = selection->count == 0;
     for (size_t i = 0; i < selection->count; i++) {
-        if (!term_matches(&selection->terms[i], index, uuid, bus_id, name))
+        if (!term_matches(&selection->terms[i], index, identity ? identity : &unknown))
             continue;
         selection->terms[i].matched = true;
         if (index > selection->terms[i].reached)
@@ -155,7 +176,7 @@ bool gp_selection_matches(struct gp_selection *selection, unsigned index, const 
 static bool is_settled(const struct gp_select_term *term)
 {
     enum { UUID_LENGTH = 40 }; /* "GPU-" and 36 characters */
-    bool names_one = term->kind == GP_SELECT_BUS ||
+    bool names_one = term->kind == GP_SELECT_BUS || term->kind == GP_SELECT_SERIAL ||
                      (term->kind == GP_SELECT_UUID && strlen(term->text) == UUID_LENGTH);
     return term->kind == GP_SELECT_INDEX || (names_one && term->matched);
 }

@@ -60,6 +60,8 @@ int gp_assembler_init(struct gp_assembler *a, struct gp_selection *selection,
         gp_metric_set_add(need, GP_NAME);
         gp_metric_set_add(need, GP_PCI_BUS_ID);
     }
+    if (gp_selection_names_serials(selection))
+        gp_metric_set_add(need, GP_SERIAL);
     /* Whether a GPU is well shows only when it is asked something. */
     if (gp_metric_set_has(&want->metrics, GP_STATUS) ||
         gp_metric_set_has(&want->metrics, GP_STATUS_TEXT))
@@ -304,9 +306,13 @@ static const char *text_or_null(const struct gp_value *values, enum gp_metric m)
 static bool is_chosen(struct gp_assembler *a, unsigned index, const struct gp_value *values,
                       bool is_mig)
 {
-    return gp_selection_matches(a->selection, index, text_or_null(values, GP_UUID),
-                                is_mig ? NULL : text_or_null(values, GP_PCI_BUS_ID),
-                                is_mig ? NULL : text_or_null(values, GP_NAME));
+    struct gp_identity identity = {.uuid = text_or_null(values, GP_UUID)};
+    if (!is_mig) {
+        identity.bus_id = text_or_null(values, GP_PCI_BUS_ID);
+        identity.serial = text_or_null(values, GP_SERIAL);
+        identity.name = text_or_null(values, GP_NAME);
+    }
+    return gp_selection_matches(a->selection, index, &identity);
 }
 
 bool gp_assembler_chooses(struct gp_assembler *a, const struct gp_slot *slot)

@@ -189,32 +189,24 @@ static void apply_gpu(void *ctx, size_t i)
 
 /* ---- on the caller's side ---- */
 
-static void set_text(char *out, size_t size, const struct gp_value *values, enum gp_metric m)
+/* NULL if it is not known. */
+static const char *text_of(const struct gp_value *values, enum gp_metric m)
 {
     const struct gp_value *v = &values[m - GP_DEVICE__FIRST];
-    (void)snprintf(out, size, "%s", v->status == GP_STATUS_OK && v->s ? v->s : "");
+    return v->status == GP_STATUS_OK ? v->s : NULL;
 }
 
-/* What a GPU or instance can be chosen by. */
-struct identity {
-    char uuid[96], bus[32], name[128];
-};
-
-static bool is_chosen(struct gp_changer *c, unsigned index, const struct gp_value *values,
-                      struct identity *ret)
+static bool is_chosen(struct gp_changer *c, unsigned index, const struct gp_value *values)
 {
-    set_text(ret->uuid, sizeof(ret->uuid), values, GP_UUID);
-    set_text(ret->bus, sizeof(ret->bus), values, GP_PCI_BUS_ID);
-    set_text(ret->name, sizeof(ret->name), values, GP_NAME);
-    return gp_selection_matches(c->config.selection, index, ret->uuid[0] ? ret->uuid : NULL,
-                                ret->bus[0] ? ret->bus : NULL, ret->name[0] ? ret->name : NULL);
+    const struct gp_identity identity = {text_of(values, GP_UUID), text_of(values, GP_PCI_BUS_ID),
+                                         text_of(values, GP_SERIAL), text_of(values, GP_NAME)};
+    return gp_selection_matches(c->config.selection, index, &identity);
 }
 
 static bool is_chosen_instance(struct gp_changer *c, const struct gp_mig_reading *mig)
 {
-    char uuid[96];
-    set_text(uuid, sizeof(uuid), mig->values, GP_UUID);
-    return gp_selection_matches(c->config.selection, UINT32_MAX, uuid, NULL, NULL);
+    const struct gp_identity identity = {.uuid = text_of(mig->values, GP_UUID)};
+    return gp_selection_matches(c->config.selection, UINT32_MAX, &identity);
 }
 
 /* Whether the GPUs that have answered are all that were asked for. An index chooses its GPU before
@@ -224,12 +216,11 @@ static bool is_settled(void *ctx, const bool *done)
     struct gp_changer *c = ctx;
     for (unsigned i = 0; i < c->gpu_count; i++) {
         const struct gp_reading *reading = done[i] ? c->gpus[i].reading : NULL;
-        struct identity identity;
-        if (!done[i] && gp_selection_matches(c->config.selection, i, NULL, NULL, NULL))
+        if (!done[i] && gp_selection_matches(c->config.selection, i, NULL))
             return false;
         if (!reading)
             continue;
-        (void)is_chosen(c, i, reading->values, &identity);
+        (void)is_chosen(c, i, reading->values);
         for (size_t m = 0; m < reading->mig_count; m++)
             (void)is_chosen_instance(c, &reading->mig[m]);
     }
@@ -307,8 +298,10 @@ static struct gp_target *add_target(struct gp_changer *c, unsigned index,
         gpu->first = target;
     gpu->target_count++;
     target->index = index;
-    set_text(target->uuid, sizeof(target->uuid), values, GP_UUID);
-    set_text(target->name, sizeof(target->name), values, GP_NAME);
+    const char *uuid = text_of(values, GP_UUID);
+    const char *name = text_of(values, GP_NAME);
+    (void)snprintf(target->uuid, sizeof(target->uuid), "%s", uuid ? uuid : "");
+    (void)snprintf(target->name, sizeof(target->name), "%s", name ? name : "");
     return target;
 }
 
@@ -339,10 +332,10 @@ static void choose(struct gp_changer *c, unsigned index)
     bool out = atomic_load(&gpu->out);
     const struct gp_reading *reading = out ? NULL : gpu->reading;
     const struct gp_value *values = reading ? reading->values : nothing;
-    struct identity identity;
-    bool matches = is_chosen(c, index, values, &identity);
+    const char *name = text_of(values, GP_NAME);
+    bool matches = is_chosen(c, index, values);
     /* Who cannot say its name is not left out of a choice by name. */
-    if (matches || (!identity.name[0] && gp_selection_names_models(selection)))
+    if (matches || (!name && gp_selection_names_models(selection)))
         describe_failure(c, gpu, add_target(c, index, values));
     for (size_t m = 0; reading && selection->count > 0 && !matches && m < reading->mig_count; m++) {
         const struct gp_mig_reading *mig = &reading->mig[m];
@@ -352,8 +345,8 @@ static void choose(struct gp_changer *c, unsigned index)
         target->is_mig = true;
         target->mig_index = mig->index;
         target->device = c->config.source->ops->controls->instance(gpu->device, m);
-        if (!target->name[0])
-            (void)snprintf(target->name, sizeof(target->name), "%s", identity.name);
+        if (!target->name[0] && name)
+            (void)snprintf(target->name, sizeof(target->name), "%s", name);
     }
     for (size_t t = 0; !out && t < gpu->target_count; t++)
         if (!gpu->first[t].is_mig)
@@ -381,8 +374,7 @@ static int take_gpus(struct gp_changer *c, struct gp_err *err)
     c->gpus = calloc(c->gpu_count, sizeof(*c->gpus));
     for (unsigned i = 0; c->gpus && i < c->gpu_count; i++) {
         c->gpus[i].reading = gp_reading_new();
-        c->gpus[i].skipped =
-            by_index && !gp_selection_matches(c->config.selection, i, NULL, NULL, NULL);
+        c->gpus[i].skipped = by_index && !gp_selection_matches(c->config.selection, i, NULL);
     }
     if (c->gpus)
         run_step(c, take_hold, is_settled);
@@ -426,6 +418,8 @@ int gp_changer_new(const struct gp_changer_config *config, struct gp_changer **r
     }
     c->config = *config;
     c->identity.mig = gp_selection_names_mig(config->selection);
+    if (gp_selection_names_serials(config->selection))
+        gp_metric_set_add(&c->identity.metrics, GP_SERIAL);
     for (size_t i = 0; i < GP_ARRAY_LEN(identity); i++)
         gp_metric_set_add(&c->identity.metrics, identity[i]);
     int r = open_session(c, err);

@@ -369,7 +369,7 @@ static int add_tasks(struct gp_sampler *s, unsigned count)
         t->sampler = s;
         t->slot.index = s->task_count;
         t->slot.chosen = !gp_selection_is_by_index(s->config.selection) ||
-                         gp_selection_matches(s->config.selection, t->slot.index, NULL, NULL, NULL);
+                         gp_selection_matches(s->config.selection, t->slot.index, NULL);
         s->tasks[s->task_count++] = t;
     }
     return 0;

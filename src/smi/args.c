@@ -16,11 +16,10 @@ static const struct gp_smi_option *find(const struct gp_smi_option *options, con
     return NULL;
 }
 
-static int refuse(struct gp_strbuf *message, const char *word, const char *what,
-                  const char *tool)
+static int refuse(struct gp_strbuf *message, const char *word, const char *what, const char *tool)
 {
-    gp_strbuf_addf(message, "ERROR: Option %s is %s. Please run '%s -h' for help.\n\n", word,
-                   what, tool);
+    gp_strbuf_addf(message, "ERROR: Option %s is %s. Please run '%s -h' for help.\n\n", word, what,
+                   tool);
     return EXIT_OTHER;
 }
 

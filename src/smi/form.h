@@ -12,7 +12,7 @@ struct gp_snapshot;
 struct gp_strbuf;
 
 /* The first two parts of a driver's version as one number: 570.124.06 is 570124. */
-#define GP_SMI_DRIVER(branch, minor) ((unsigned)((branch) * 1000 + (minor)))
+#define GP_SMI_DRIVER(branch, minor) ((unsigned)((branch)*1000 + (minor)))
 
 struct gp_smi_form {
     unsigned driver;
@@ -24,11 +24,13 @@ struct gp_smi_range {
     unsigned first, last;
 };
 
+/* clang-format off */
 #define GP_SMI_ALL {0, UINT_MAX}
 #define GP_SMI_FROM(branch, minor) {GP_SMI_DRIVER(branch, minor), UINT_MAX}
 #define GP_SMI_UNTIL(branch) {0, GP_SMI_DRIVER(branch, 999)}
 #define GP_SMI_BETWEEN(first_branch, last_branch)                                                  \
     {GP_SMI_DRIVER(first_branch, 0), GP_SMI_DRIVER(last_branch, 999)}
+/* clang-format on */
 
 static inline bool gp_smi_in(const struct gp_smi_form *form, struct gp_smi_range range)
 {

@@ -6,6 +6,7 @@
 #include "smi/value.h"
 #include "source/source.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { DEPTH_MAX = 8, OLD_COLUMN = 42, NEW_COLUMN = 55 };
@@ -21,10 +22,11 @@ struct row {
     const char *tag;
     const char *label;
     enum { GROUP, VALUE, WORD, PART } kind;
-    enum gp_metric metric;            /* VALUE */
-    const char *word;                 /* WORD */
-    void (*print)(struct printer *p); /* PART */
-    enum gp_scope list;               /* PART: the list it needs, or ANY */
+    enum gp_metric metric; /* VALUE */
+    const char *word;      /* WORD */
+    bool extra;            /* in the log only where -d asks for it */
+    void (*print)(struct printer *p, const struct row *row); /* PART */
+    enum gp_scope scope;                                     /* PART: what it is about */
 };
 
 /* One document being written. */
@@ -138,24 +140,20 @@ static bool has(const struct printer *p, enum gp_metric m)
 
 /* ---- conditions ---- */
 
-static bool is_xml(const struct printer *p)
-{
-    return p->report->xml;
-}
-
-static bool is_chosen(const struct printer *p)
-{
-    return p->report->xml || p->report->sections != 0;
-}
-
-static bool is_chosen_in_log(const struct printer *p)
-{
-    return !p->report->xml && p->report->sections != 0;
-}
-
 static bool is_not_windows(const struct printer *p)
 {
     return !has(p, GP_DRIVER_MODEL);
+}
+
+/* A platform that has no number for its chassis. */
+static bool names_no_chassis(const struct printer *p)
+{
+    return !has(p, GP_PLATFORM_CHASSIS) && has(p, GP_PLATFORM_PEER);
+}
+
+static bool names_chassis(const struct printer *p)
+{
+    return !names_no_chassis(p);
 }
 
 static bool has_tlimits(const struct printer *p)
@@ -178,20 +176,13 @@ static bool has_no_remapper(const struct printer *p)
     return !has_remapper(p);
 }
 
-static bool is_of(const struct printer *p, const char *const *architectures)
-{
-    const struct gp_value *v = value_of(p, GP_ARCHITECTURE);
-    while (gp_value_is_present(v) && *architectures && strcmp(v->s, *architectures) != 0)
-        architectures++;
-    return gp_value_is_present(v) && *architectures;
-}
-
 /* Up to Volta, errors are counted by single and double bits; then by SRAM and DRAM; since Ampere
- * those of the SRAM apart by what found them. */
+ * those of the SRAM apart by what found them. Old drivers do not name the architecture, but the PCI
+ * ids of a generation follow those of the one before: Turing's begin here. */
 static bool counts_bits(const struct printer *p)
 {
-    static const char *const old[] = {"Fermi", "Kepler", "Maxwell", "Pascal", "Volta", NULL};
-    return is_of(p, old);
+    const struct gp_value *v = value_of(p, GP_PCI_DEVICE_ID);
+    return gp_value_is_present(v) && strtoul(v->s, NULL, 16) >> 16 < 0x1E00;
 }
 
 static bool counts_places(const struct printer *p)
@@ -201,8 +192,9 @@ static bool counts_places(const struct printer *p)
 
 static bool counts_sram(const struct printer *p)
 {
-    static const char *const turing[] = {"Turing", NULL};
-    return is_of(p, turing) && !has(p, GP_ECC_SRAM_VOLATILE_PARITY);
+    const struct gp_value *v = value_of(p, GP_ARCHITECTURE);
+    return gp_value_is_present(v) && strcmp(v->s, "Turing") == 0 &&
+           !has(p, GP_ECC_SRAM_VOLATILE_PARITY);
 }
 
 static bool counts_parity(const struct printer *p)
@@ -240,46 +232,41 @@ static void print_entry(struct printer *p, const char *tag, const char *label,
 }
 
 /* A page is listed below the errors for which it was retired. */
-static void print_pages(struct printer *p, bool double_bit)
+static void print_pages(struct printer *p, const struct row *row, bool double_bit)
 {
-    static const char tag[] = "retired_pagelist";
-    if (!p->report->xml)
-        return;
-    if (!has_list(p, GP_SCOPE_PAGE)) {
-        print_word(p, tag, NULL, "N/A");
+    if (!has_list(p, row->scope)) {
+        print_word(p, row->tag, row->label, "N/A");
         return;
     }
-    begin_group(p, 3, tag, NULL);
+    begin_group(p, row->level, row->tag, row->label);
     const struct gp_entry *e = NULL;
     while ((e = next_entry(p, GP_SCOPE_PAGE, e))) {
         const struct gp_value *cause = entry_value(e, GP_PAGE_CAUSE);
         if (gp_value_is_present(cause) && (strstr(cause->s, "Double") != NULL) == double_bit)
             print_entry(p, "retired_page_address", NULL, e, GP_PAGE_ADDRESS);
     }
-    end_groups(p, 3);
+    end_groups(p, row->level);
 }
 
-static void print_single_bit_pages(struct printer *p)
+static void print_single_bit_pages(struct printer *p, const struct row *row)
 {
-    print_pages(p, false);
+    print_pages(p, row, false);
 }
 
-static void print_double_bit_pages(struct printer *p)
+static void print_double_bit_pages(struct printer *p, const struct row *row)
 {
-    print_pages(p, true);
+    print_pages(p, row, true);
 }
 
-static void print_supported_clocks(struct printer *p)
+static void print_supported_clocks(struct printer *p, const struct row *row)
 {
-    static const char tag[] = "supported_clocks";
-    static const char label[] = "Supported Clocks";
     const struct gp_entry *e = NULL;
     int64_t memory = -1;
     if (!has_list(p, GP_SCOPE_CLOCK)) {
-        print_word(p, tag, label, "N/A");
+        print_word(p, row->tag, row->label, "N/A");
         return;
     }
-    begin_group(p, 1, tag, label);
+    begin_group(p, row->level, row->tag, row->label);
     while ((e = next_entry(p, GP_SCOPE_CLOCK, e))) {
         const struct gp_value *v = entry_value(e, GP_CLOCK_PAIR_MEMORY);
         if (!gp_value_is_present(v))
@@ -296,7 +283,7 @@ static void print_supported_clocks(struct printer *p)
     end_groups(p, 1);
 }
 
-static void print_accounted(struct printer *p)
+static void print_accounted(struct printer *p, const struct row *row)
 {
     static const struct {
         const char *tag, *label;
@@ -311,10 +298,10 @@ static void print_accounted(struct printer *p)
     };
     const struct gp_entry *e = has_list(p, GP_SCOPE_APP) ? next_entry(p, GP_SCOPE_APP, NULL) : NULL;
     if (!e && !p->report->xml) {
-        print_word(p, NULL, "Accounted Processes", "None");
+        print_word(p, row->tag, row->label, "None");
         return;
     }
-    begin_group(p, 1, "accounted_processes", "Accounted Processes");
+    begin_group(p, row->level, row->tag, row->label);
     for (; e; e = next_entry(p, GP_SCOPE_APP, e)) {
         begin_group(p, 2, "accounted_process_info", NULL);
         for (size_t i = 0; i < GP_ARRAY_LEN(rows); i++)
@@ -329,7 +316,7 @@ static bool is_unknown_to_driver(const struct printer *p, enum gp_metric m,
                                  const struct gp_value *v)
 {
     const struct gp_value *model = value_of(p, GP_DRIVER_MODEL);
-    return m == GP_PROCESS_MEMORY && v->status == GP_STATUS_UNSUPPORTED &&
+    return !p->report->xml && m == GP_PROCESS_MEMORY && v->status == GP_STATUS_UNSUPPORTED &&
            gp_value_is_present(model) && strcmp(model->s, "WDDM") == 0;
 }
 
@@ -356,16 +343,16 @@ static void print_process_row(struct printer *p, size_t row, const struct gp_pro
         print_metric(p, process_rows[row].tag, process_rows[row].label, m, v);
 }
 
-static void print_processes(struct printer *p)
+static void print_processes(struct printer *p, const struct row *row)
 {
     const struct gp_process *process = gp_smi_next_process(p->snapshot, p->device, NULL);
     if (!process && !p->report->xml) {
-        print_word(p, NULL, "Processes", "None");
+        print_word(p, row->tag, row->label, "None");
         return;
     }
     size_t column = p->column;
     p->column = OLD_COLUMN;
-    begin_group(p, 1, "processes", "Processes");
+    begin_group(p, row->level, row->tag, row->label);
     for (; process; process = gp_smi_next_process(p->snapshot, p->device, process)) {
         begin_group(p, 2, "process_info", NULL);
         for (size_t i = 0; i < GP_ARRAY_LEN(process_rows); i++)
@@ -376,10 +363,11 @@ static void print_processes(struct printer *p)
     p->column = column;
 }
 
-static void print_mig_devices(struct printer *p);
+static void print_mig_devices(struct printer *p, const struct row *row);
 
 /* ---- the tree ---- */
 
+/* clang-format off */
 /* 580.173 knew what 590.48 does not and 595 does again. */
 #define LATE_580 {GP_SMI_DRIVER(580, 173), GP_SMI_DRIVER(589, 999)}
 #define DEPRECATED "Requested functionality has been deprecated"
@@ -395,9 +383,14 @@ enum { GP_SMI_SECTIONS(X) };
     {level, SECTION_##section, drivers, when, tag, label, VALUE, .metric = GP_##id},
 #define WORD(level, section, drivers, when, tag, label, text)                                      \
     {level, SECTION_##section, drivers, when, tag, label, WORD, .word = (text)},
-#define PART(level, section, drivers, when, function, scope)                                       \
-    {level, SECTION_##section, drivers, when, NULL, NULL, PART, .print = (function),               \
-     .list = GP_SCOPE_##scope},
+#define PART(level, section, drivers, when, tag, label, function, id)                              \
+    {level, SECTION_##section, drivers, when, tag, label, PART, .print = (function),               \
+     .scope = GP_SCOPE_##id},
+#define EXTRA_GROUP(level, section, drivers, when, tag, label)                                     \
+    {level, SECTION_##section, drivers, when, tag, label, GROUP, .extra = true},
+#define EXTRA_PART(level, section, drivers, when, tag, label, function, id)                        \
+    {level, SECTION_##section, drivers, when, tag, label, PART, .print = (function),               \
+     .scope = GP_SCOPE_##id, .extra = true},
 
 static const struct row gpu_rows[] = {
 #include "smi/report.def"
@@ -408,6 +401,15 @@ static const struct row mig_rows[] = {
     VALUE(3, NONE, GP_SMI_ALL, NULL, "gpu_instance_id", "GPU Instance ID", MIG_GPU_INSTANCE)
     VALUE(3, NONE, GP_SMI_ALL, NULL, "compute_instance_id", "Compute Instance ID",
           MIG_COMPUTE_INSTANCE)
+    GROUP(3, NONE, GP_SMI_ALL, NULL, "device_attributes", "Device Attributes")
+    GROUP(4, NONE, GP_SMI_ALL, NULL, "shared", "Shared")
+    VALUE(5, NONE, GP_SMI_ALL, NULL, "multiprocessor_count", "Multiprocessor count",
+          MIG_MULTIPROCESSORS)
+    VALUE(5, NONE, GP_SMI_ALL, NULL, "copy_engine_count", "Copy Engine count", MIG_COPY_ENGINES)
+    VALUE(5, NONE, GP_SMI_ALL, NULL, "encoder_count", "Encoder count", MIG_ENCODERS)
+    VALUE(5, NONE, GP_SMI_ALL, NULL, "decoder_count", "Decoder count", MIG_DECODERS)
+    VALUE(5, NONE, GP_SMI_ALL, NULL, "ofa_count", "OFA count", MIG_OFA)
+    VALUE(5, NONE, GP_SMI_ALL, NULL, "jpg_count", "JPG count", MIG_JPEG)
     GROUP(3, NONE, GP_SMI_ALL, NULL, "ecc_error_count", "ECC Errors")
     GROUP(4, NONE, GP_SMI_ALL, NULL, "volatile_count", "Volatile")
     VALUE(5, NONE, GP_SMI_ALL, NULL, "sram_uncorrectable", "SRAM Uncorrectable",
@@ -422,10 +424,21 @@ static const struct row mig_rows[] = {
     VALUE(4, NONE, GP_SMI_ALL, NULL, "used", "Used", BAR1_USED)
     VALUE(4, NONE, GP_SMI_ALL, NULL, "free", "Free", BAR1_FREE)
 };
+/* clang-format on */
 
-static bool is_in_branch(const struct row *row, const struct printer *p)
+/* Whether a document of this kind has the row at all. */
+static bool is_of_kind(const struct row *row, const struct gp_smi_report *report)
 {
-    return gp_smi_in(p->form, row->drivers) && (!row->when || row->when(p));
+    if (row->level == 1 && report->sections && !(row->section & report->sections))
+        return false;
+    return report->xml ? row->tag || row->kind == GROUP
+                       : (row->label || row->kind == GROUP) && (!row->extra || report->sections);
+}
+
+static bool is_shown(const struct row *row, const struct printer *p)
+{
+    return is_of_kind(row, p->report) && gp_smi_in(p->form, row->drivers) &&
+           (!row->when || row->when(p));
 }
 
 static void print_row(struct printer *p, const struct row *row)
@@ -438,7 +451,7 @@ static void print_row(struct printer *p, const struct row *row)
     else if (row->kind == WORD)
         print_word(p, row->tag, row->label, row->word);
     else
-        row->print(p);
+        row->print(p, row);
 }
 
 /* A row that is left out takes those below it along. */
@@ -450,22 +463,21 @@ static void print_rows(struct printer *p, const struct row *rows, size_t count)
         const struct row *row = &rows[i];
         if (row->level > left_out)
             continue;
-        bool chosen = row->level > 1 || !p->report->sections || row->section & p->report->sections;
-        left_out = chosen && is_in_branch(row, p) ? UINT_MAX : row->level;
+        left_out = is_shown(row, p) ? UINT_MAX : row->level;
         if (left_out == UINT_MAX)
             print_row(p, row);
     }
     end_groups(p, outer);
 }
 
-static void print_mig_devices(struct printer *p)
+static void print_mig_devices(struct printer *p, const struct row *row)
 {
     const struct gp_device *gpu = p->device;
     const struct gp_device *end = &p->snapshot->devices[p->snapshot->device_count];
     const struct gp_device *d = gpu + 1;
-    begin_group(p, 1, "mig_devices", NULL);
+    begin_group(p, row->level, row->tag, NULL);
     for (; d < end && d->is_mig && d->index == gpu->index; d++) {
-        begin_group(p, 2, "mig_device", "MIG Device");
+        begin_group(p, 2, "mig_device", row->label);
         p->device = d;
         print_rows(p, mig_rows, GP_ARRAY_LEN(mig_rows));
         p->device = gpu;
@@ -509,8 +521,8 @@ static void print_head(struct printer *p)
                        "<nvidia_smi_log>\n\t<timestamp>",
                        gp_smi_dtd_version(p->form));
     else
-        gp_strbuf_addf(p->sb, "\n==============NVSMI LOG==============\n\n%-*s: ",
-                       (int)p->column, "Timestamp");
+        gp_strbuf_addf(p->sb, "\n==============NVSMI LOG==============\n\n%-*s: ", (int)p->column,
+                       "Timestamp");
     gp_smi_add_date(p->sb, p->snapshot);
     gp_strbuf_adds(p->sb, p->report->xml ? "</timestamp>\n" : "\n");
     print_head_word(p, "driver_version", "Driver Version", GP_DRIVER_VERSION,
@@ -586,45 +598,50 @@ bool gp_smi_section_find(const char *name, size_t n, enum gp_smi_section *ret)
     return false;
 }
 
-static void want_row(const struct row *row, bool xml, struct gp_want *want)
+static void want_row(const struct row *row, struct gp_want *want)
 {
-    bool shown = row->kind == PART || (xml ? row->tag : row->label);
-    if (row->kind == VALUE && shown)
+    if (row->kind == VALUE)
         gp_metric_set_add(&want->metrics, row->metric);
-    if (row->kind == PART && gp_scope_is_list(row->list))
-        want->lists |= UINT32_C(1) << gp_list_index(row->list);
-    if (row->kind == PART && row->list == GP_SCOPE_PROCESS)
+    if (row->kind != PART)
+        return;
+    if (gp_scope_is_list(row->scope))
+        want->lists |= UINT32_C(1) << gp_list_index(row->scope);
+    else if (row->scope == GP_SCOPE_PROCESS)
         want->processes = want->process_names = true;
-    if (row->kind == PART && row->list == GP_SCOPE_DEVICE)
+    else
         want->mig = true;
 }
 
-/* What only an XML document or a chosen section shows is left out of the rest. */
-static bool is_wanted(const struct row *row, const struct gp_smi_report *report)
+static void want_rows(const struct row *rows, size_t count, const struct gp_smi_report *report,
+                      struct gp_want *want)
 {
-    const struct printer p = {.report = report};
-    bool of_form = row->when == is_xml || row->when == is_chosen || row->when == is_chosen_in_log;
-    return (!report->sections || row->section & report->sections) && (!of_form || row->when(&p));
+    unsigned left_out = UINT_MAX;
+    for (size_t i = 0; i < count; i++) {
+        if (rows[i].level > left_out)
+            continue;
+        left_out = is_of_kind(&rows[i], report) ? UINT_MAX : rows[i].level;
+        if (left_out == UINT_MAX)
+            want_row(&rows[i], want);
+    }
 }
 
 void gp_smi_report_want(const struct gp_smi_report *report, struct gp_want *want)
 {
     static const enum gp_metric always[] = {
-        GP_DRIVER_VERSION, GP_CUDA_VERSION, GP_COUNT, GP_PCI_BUS_ID,
+        GP_DRIVER_VERSION,
+        GP_CUDA_VERSION,
+        GP_COUNT,
+        GP_PCI_BUS_ID,
         /* the conditions need them */
-        GP_DRIVER_MODEL, GP_ARCHITECTURE,
+        GP_DRIVER_MODEL,
+        GP_ARCHITECTURE,
+        GP_PCI_DEVICE_ID,
     };
-    bool wanted = false;
     for (size_t i = 0; i < GP_ARRAY_LEN(always); i++)
         gp_metric_set_add(&want->metrics, always[i]);
-    for (size_t i = 0; i < GP_ARRAY_LEN(gpu_rows); i++) {
-        if (gpu_rows[i].level == 1)
-            wanted = is_wanted(&gpu_rows[i], report);
-        if (wanted)
-            want_row(&gpu_rows[i], report->xml, want);
-    }
-    for (size_t i = 0; want->mig && i < GP_ARRAY_LEN(mig_rows); i++)
-        want_row(&mig_rows[i], report->xml, want);
+    want_rows(gpu_rows, GP_ARRAY_LEN(gpu_rows), report, want);
+    if (want->mig)
+        want_rows(mig_rows, GP_ARRAY_LEN(mig_rows), report, want);
     for (size_t i = 0; want->processes && i < GP_ARRAY_LEN(process_rows); i++)
         gp_metric_set_add(&want->metrics, process_rows[i].metric);
 }

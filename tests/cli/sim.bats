@@ -102,6 +102,12 @@ imported() {
     printed reset_required Yes
     printed drain_and_reset_recommended No
     imported 'reset.*' Yes,No
+    imported 'bridge_chip.*' "[N/A],[N/A]"
+    printed bridge_chip_type PLX
+    imported 'bridge_chip.*' "PLX,[N/A]"
+    printed bridge_chip_type BRO4
+    printed bridge_chip_fw 0xF0472900
+    imported 'bridge_chip.*' BRO4,0xF0472900
 }
 
 @test "exec runs another program on the simulated driver" {

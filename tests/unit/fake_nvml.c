@@ -593,6 +593,17 @@ nvmlReturn_t nvmlDeviceGetDriverModel(nvmlDevice_t device, nvmlDriverModel_t *cu
     return NVML_SUCCESS;
 }
 
+nvmlReturn_t nvmlDeviceGetBridgeChipInfo(nvmlDevice_t device, nvmlBridgeChipHierarchy_t *chips)
+{
+    (void)device;
+    ENTER(nvmlDeviceGetBridgeChipInfo);
+    chips->bridgeCount = (unsigned char)fake.words[0];
+    for (unsigned i = 0; i < chips->bridgeCount; i++)
+        chips->bridgeChipInfo[i] =
+            (nvmlBridgeChipInfo_t){(nvmlBridgeChipType_t)fake.words[1 + i], fake.words[3 + i]};
+    return NVML_SUCCESS;
+}
+
 nvmlReturn_t nvmlDeviceGetCapabilities(nvmlDevice_t device, nvmlDeviceCapabilities_t *caps)
 {
     (void)device;

@@ -70,6 +70,7 @@
     X(nvmlDeviceGetPdi)                                                                            \
     X(nvmlDeviceGetGspFirmwareVersion)                                                             \
     X(nvmlDeviceGetDriverModel)                                                                    \
+    X(nvmlDeviceGetBridgeChipInfo)                                                                 \
     X(nvmlDeviceGetCapabilities)                                                                   \
     X(nvmlDeviceGetEncoderStats)                                                                   \
     X(nvmlDeviceGetRepairStatus)                                                                   \

@@ -18,6 +18,14 @@ static void check_text(enum gp_metric m, const char *expected)
     assert_string_equal(value(m)->s, expected);
 }
 
+static void check_text_or_none(enum gp_metric m, const char *expected)
+{
+    if (expected)
+        check_text(m, expected);
+    else
+        check_absent(m, GP_STATUS_UNSUPPORTED);
+}
+
 static void check_real(enum gp_metric m, double expected)
 {
     assert_int_equal(value(m)->status, GP_STATUS_OK);
@@ -233,6 +241,29 @@ static void the_generation_of_the_slot_comes_from_the_kernel(void **state)
             check_number(GP_PCIE_GEN_HOST_MAX, speeds[i].generation);
         else
             check_absent(GP_PCIE_GEN_HOST_MAX, GP_STATUS_UNSUPPORTED);
+    }
+}
+
+static void the_bridge_next_to_the_gpu(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned words[5]; /* number of bridges, their types, their firmware */
+        const char *type, *firmware;
+    } boards[] = {
+        {{0, 0, 0, 7, 7}, NULL, NULL},
+        {{1, NVML_BRIDGE_CHIP_PLX, 0, 0xf0472900, 0}, "PLX", "0xF0472900"},
+        {{2, NVML_BRIDGE_CHIP_BRO4, NVML_BRIDGE_CHIP_PLX, 0, 7}, "BRO4", NULL},
+    };
+    want_range(GP_BRIDGE_TYPE, GP_BRIDGE_FIRMWARE);
+    start();
+    for (size_t i = 0; i < GP_ARRAY_LEN(boards); i++) {
+        leave();
+        memcpy(rig.fake->words, boards[i].words, sizeof(boards[i].words));
+        start();
+        read_ok();
+        check_text_or_none(GP_BRIDGE_TYPE, boards[i].type);
+        check_text_or_none(GP_BRIDGE_FIRMWARE, boards[i].firmware);
     }
 }
 
@@ -589,6 +620,7 @@ int main(void)
         RIG_TEST(the_platform_in_both_forms),
         RIG_TEST(the_pci_class_comes_from_the_newer_call),
         RIG_TEST(the_generation_of_the_slot_comes_from_the_kernel),
+        RIG_TEST(the_bridge_next_to_the_gpu),
         RIG_TEST(a_damaged_inforom_is_an_answer),
         RIG_TEST(text_that_stays_the_same_takes_no_memory),
         RIG_TEST(the_recorder_and_the_factory),

@@ -5,7 +5,10 @@
 
 #define UUID "GPU-1b2c3d4e-0000-1111-2222-333344445555"
 #define BUS "00000000:53:00.0"
+#define SERIAL "1650522003820"
 #define NAME "NVIDIA GeForce RTX 4090"
+
+static const struct gp_identity gpu = {UUID, BUS, SERIAL, NAME};
 
 static struct gp_selection parse(const char *list)
 {
@@ -20,7 +23,7 @@ static struct gp_selection parse(const char *list)
 static bool chooses(const char *list)
 {
     struct gp_selection selection = parse(list);
-    return gp_selection_matches(&selection, 3, UUID, BUS, NAME);
+    return gp_selection_matches(&selection, 3, &gpu);
 }
 
 static void nothing_chooses_all(void **state)
@@ -28,7 +31,7 @@ static void nothing_chooses_all(void **state)
     (void)state;
     struct gp_selection selection = {0};
     assert_true(gp_selection_is_by_index(&selection));
-    assert_true(gp_selection_matches(&selection, 7, NULL, NULL, NULL));
+    assert_true(gp_selection_matches(&selection, 7, NULL));
     assert_int_equal(gp_selection_check(&selection, 0, NULL), 0);
 }
 
@@ -70,6 +73,19 @@ static void by_bus_id_with_any_domain(void **state)
     assert_false(chooses("::::"));
 }
 
+static void by_serial_number(void **state)
+{
+    (void)state;
+    assert_true(chooses(SERIAL));
+    assert_true(chooses("0," SERIAL));
+    assert_false(chooses("165052200382"));
+    assert_false(chooses("16505220038200"));
+    struct gp_selection selection = parse("0," SERIAL);
+    assert_true(gp_selection_names_serials(&selection));
+    selection = parse("4090,0-3");
+    assert_false(gp_selection_names_serials(&selection));
+}
+
 static void by_part_of_the_name(void **state)
 {
     (void)state;
@@ -88,7 +104,7 @@ static void unknown_properties_match_nothing(void **state)
     const char *const lists[] = {"GPU-1", "53:00.0", "4090"};
     for (size_t i = 0; i < GP_ARRAY_LEN(lists); i++) {
         struct gp_selection selection = parse(lists[i]);
-        assert_false(gp_selection_matches(&selection, 3, NULL, NULL, NULL));
+        assert_false(gp_selection_matches(&selection, 3, NULL));
         assert_false(gp_selection_is_by_index(&selection));
     }
 }
@@ -115,7 +131,7 @@ static void check_bad(const char *list, const char *words)
 static bool settles(const char *list)
 {
     struct gp_selection selection = parse(list);
-    (void)gp_selection_matches(&selection, 3, UUID, BUS, NAME);
+    (void)gp_selection_matches(&selection, 3, &gpu);
     return gp_selection_is_settled(&selection);
 }
 
@@ -158,17 +174,17 @@ static void names_the_first_term_that_matched_nothing(void **state)
     struct gp_selection selection = parse("0,9,H100");
     struct gp_err err = {0};
     for (unsigned i = 0; i < 4; i++)
-        (void)gp_selection_matches(&selection, i, UUID, BUS, NAME);
+        (void)gp_selection_matches(&selection, i, &gpu);
     assert_int_equal(gp_selection_check(&selection, 4, &err), GP_ENODEV);
     assert_string_equal(err.text, "no GPU matches '9'; this machine has 4 (0 to 3)");
     selection = parse("1-4");
     for (unsigned i = 0; i < 4; i++)
-        (void)gp_selection_matches(&selection, i, UUID, BUS, NAME);
+        (void)gp_selection_matches(&selection, i, &gpu);
     assert_int_equal(gp_selection_check(&selection, 4, &err), GP_ENODEV);
     assert_string_equal(err.text, "no GPU matches all of '1-4'; this machine has 4 (0 to 3)");
     selection = parse("0-1,rtx");
     for (unsigned i = 0; i < 4; i++)
-        assert_true(gp_selection_matches(&selection, i, UUID, BUS, NAME));
+        assert_true(gp_selection_matches(&selection, i, &gpu));
     assert_int_equal(gp_selection_check(&selection, 4, &err), 0);
 }
 
@@ -196,6 +212,7 @@ int main(void)
         cmocka_unit_test(by_index_and_range),
         cmocka_unit_test(by_uuid_or_its_beginning),
         cmocka_unit_test(by_bus_id_with_any_domain),
+        cmocka_unit_test(by_serial_number),
         cmocka_unit_test(by_part_of_the_name),
         cmocka_unit_test(unknown_properties_match_nothing),
         cmocka_unit_test(knows_whether_an_index_is_enough),

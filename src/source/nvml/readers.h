@@ -55,6 +55,7 @@ extern const size_t nvml_reader_count;
 #define NVML_CUSTOM_READERS(X)                                                                     \
     /* identity.c */                                                                               \
     X(nvml_read_pci)                                                                               \
+    X(nvml_read_bridge)                                                                            \
     X(nvml_read_slot_generation)                                                                   \
     X(nvml_read_board_id)                                                                          \
     X(nvml_read_pdi)                                                                               \
