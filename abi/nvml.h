@@ -45,7 +45,7 @@
     X(NVML_ERROR_ARGUMENT_VERSION_MISMATCH, 25, "Argument Version Mismatch")                       \
     X(NVML_ERROR_DEPRECATED, 26, "Deprecated")                                                     \
     X(NVML_ERROR_NOT_READY, 27, "Not Ready")                                                       \
-    X(NVML_ERROR_GPU_NOT_FOUND, 28, "GPU Not Found")                                               \
+    X(NVML_ERROR_GPU_NOT_FOUND, 28, "No supported GPUs were found")                                \
     X(NVML_ERROR_INVALID_STATE, 29, "Invalid State")                                               \
     X(NVML_ERROR_RESET_TYPE_NOT_SUPPORTED, 30, "Reset Type Not Supported")                         \
     X(NVML_ERROR_UNKNOWN, 999, "Unknown Error")
@@ -334,6 +334,7 @@ typedef enum {
 /* ------------------------------------------------------------------------- plain constants */
 
 #define NVML_DEVICE_NAME_V2_BUFFER_SIZE 96
+#define NVML_DEVICE_UUID_BUFFER_SIZE 80
 #define NVML_DEVICE_UUID_V2_BUFFER_SIZE 96
 #define NVML_DEVICE_SERIAL_BUFFER_SIZE 30
 #define NVML_DEVICE_VBIOS_VERSION_BUFFER_SIZE 32
@@ -429,6 +430,11 @@ typedef struct {
     unsigned int pciSubSystemId;                    /* written from _v2 on */
     char busId[NVML_DEVICE_PCI_BUS_ID_BUFFER_SIZE]; /* 8-digit domain; written by _v3 */
 } nvmlPciInfo_t;
+
+typedef struct {
+    nvmlPciInfo_t pciInfo;
+    char uuid[NVML_DEVICE_UUID_BUFFER_SIZE];
+} nvmlExcludedDeviceInfo_t; /* a GPU that the kernel module leaves alone */
 
 typedef struct {
     unsigned long long total; /* used + free; since R510 used includes the driver's reservation */

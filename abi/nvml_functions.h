@@ -30,6 +30,9 @@
     X(535, nvmlReturn_t, nvmlSystemGetConfComputeGpusReadyState, (unsigned int *isAcceptingWork))  \
     X(440, nvmlReturn_t, nvmlDeviceGetCount, (unsigned int *count))                                \
     X(440, nvmlReturn_t, nvmlDeviceGetCount_v2, (unsigned int *count))                             \
+    X(465, nvmlReturn_t, nvmlGetExcludedDeviceCount, (unsigned int *deviceCount))                  \
+    X(465, nvmlReturn_t, nvmlGetExcludedDeviceInfoByIndex,                                         \
+      (unsigned int index, nvmlExcludedDeviceInfo_t *info))                                        \
     X(440, nvmlReturn_t, nvmlDeviceGetHandleByIndex, (unsigned int index, nvmlDevice_t *device))   \
     X(440, nvmlReturn_t, nvmlDeviceGetHandleByIndex_v2,                                            \
       (unsigned int index, nvmlDevice_t *device))                                                  \
