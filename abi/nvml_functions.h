@@ -159,6 +159,8 @@
     X(440, nvmlReturn_t, nvmlDeviceGetClock,                                                       \
       (nvmlDevice_t device, nvmlClockType_t clockType, nvmlClockId_t clockId,                      \
        unsigned int *clockMHz))                                                                    \
+    X(440, nvmlReturn_t, nvmlDeviceGetAutoBoostedClocksEnabled,                                    \
+      (nvmlDevice_t device, nvmlEnableState_t *isEnabled, nvmlEnableState_t *defaultIsEnabled))    \
     X(440, nvmlReturn_t, nvmlDeviceGetMaxCustomerBoostClock,                                       \
       (nvmlDevice_t device, nvmlClockType_t clockType, unsigned int *clockMHz))                    \
     X(440, nvmlReturn_t, nvmlDeviceGetApplicationsClock,                                           \

@@ -106,6 +106,8 @@ static const struct sim_row answer_rows[] = {
      SIM_COUNT},
     {"default_applications_clocks/mem_clock", "DefaultApplicationsClock", "MEM", SIM_COUNT},
     {"max_customer_boost_clocks/graphics_clock", "MaxCustomerBoostClock", "GRAPHICS", SIM_COUNT},
+    {"clock_policy/auto_boost", "AutoBoostedClocksEnabled", "current", SIM_AS_IS},
+    {"clock_policy/auto_boost_default", "AutoBoostedClocksEnabled", "default", SIM_AS_IS},
     {"clocks_event_reasons/active", "CurrentClocksEventReasons", NULL, SIM_HEX},
     {"clocks_event_reasons/supported", "SupportedClocksEventReasons", NULL, SIM_HEX},
     {"clocks_throttle_reasons/active", "CurrentClocksEventReasons", NULL, SIM_HEX},

@@ -28,6 +28,7 @@ ACCEPTED = {
 
 # Patterns of metrics of which the captures only ever say that there is no value, and why.
 ONLY_ABSENT = named({
+    r"clocks\.auto_boost.*": "before Pascal only",
     r"bridge_chip\..*": "boards with several GPUs only",
     r"process\.(gpu|compute)_instance_id": "no capture shows a process inside a MIG instance",
     r"gom\..*": "Kepler only",
@@ -157,6 +158,8 @@ DEVICE = {
     "clocks.default_applications.graphics": ("default_applications_clocks/graphics_clock", number),
     "clocks.default_applications.memory": ("default_applications_clocks/mem_clock", number),
     "clocks.max_customer_boost.graphics": ("max_customer_boost_clocks/graphics_clock", number),
+    "clocks.auto_boost": ("clock_policy/auto_boost", text),
+    "clocks.auto_boost_default": ("clock_policy/auto_boost_default", text),
     "clocks_event_reasons_counters.sw_power_cap": ("clocks_event_reasons_counters/clocks_event_reasons_counters_sw_power_cap", number),
     "clocks_event_reasons_counters.sync_boost": ("clocks_event_reasons_counters/clocks_event_reasons_counters_sync_boost", number),
     "clocks_event_reasons_counters.sw_thermal_slowdown": ("clocks_event_reasons_counters/clocks_event_reasons_counters_sw_therm_slowdown", number),

@@ -151,6 +151,8 @@ DEVICE = {
     "clocks.default_applications.graphics": "Default Applications Clocks/Graphics",
     "clocks.default_applications.memory": "Default Applications Clocks/Memory",
     "clocks.max_customer_boost.graphics": "Max Customer Boost Clocks/Graphics",
+    "clocks.auto_boost": "Clock Policy/Auto Boost",
+    "clocks.auto_boost_default": "Clock Policy/Auto Boost Default",
     "clocks_event_reasons_counters.sw_power_cap": "Clocks Event Reasons Counters/SW Power Capping",
     "clocks_event_reasons_counters.sync_boost": "Clocks Event Reasons Counters/Sync Boost",
     "clocks_event_reasons_counters.sw_thermal_slowdown": "Clocks Event Reasons Counters/SW Thermal Slowdown",
@@ -289,6 +291,7 @@ NOT_IN_LOGS = {
 
 # Metrics of which these captures only ever say that there is no value, and why.
 ONLY_ABSENT = named({
+    r"clocks\.auto_boost.*": "before Pascal only",
     r"bridge_chip\..*": "boards with several GPUs only",
     r"reset\.drain_and_reset_recommended": "no driver that tells",
     r"bbx\..*|gpu\.base\..*|inforom\.pwr": "no board with it",

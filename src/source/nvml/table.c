@@ -209,6 +209,8 @@ static nvmlReturn_t read_mig_attributes(struct nvml_device *device, const struct
 
 static const struct code_name enabled_names[] = {{0, "Disabled"}, {1, "Enabled"}, {0, NULL}};
 
+static const struct code_name on_names[] = {{0, "Off"}, {1, "On"}, {0, NULL}};
+
 static const struct code_name yes_names[] = {{0, "No"}, {1, "Yes"}, {0, NULL}};
 
 static const struct code_name supported_names[] = {
@@ -478,6 +480,7 @@ const struct reader nvml_readers[] = {
             GP_CLOCK_DEFAULT_APP_GRAPHICS),
     U32_ARG(nvmlDeviceGetDefaultApplicationsClock, NVML_CLOCK_MEM, GP_CLOCK_DEFAULT_APP_MEMORY),
     U32_ARG(nvmlDeviceGetMaxCustomerBoostClock, NVML_CLOCK_GRAPHICS, GP_CLOCK_CUSTOMER_BOOST),
+    PAIR(nvmlDeviceGetAutoBoostedClocksEnabled, on_names, GP_AUTO_BOOST),
     CUSTOM(read_reasons_supported, GP_REASONS_SUPPORTED, GP_REASONS_SUPPORTED, ON_GPU),
     CUSTOM(read_reasons, GP_REASONS_ACTIVE, GP_REASON_DISPLAY_CLOCKS, ON_GPU),
     FIELD_NS(NVML_FI_DEV_PERF_POLICY_POWER, GP_COUNTER_SW_POWER_CAP),
