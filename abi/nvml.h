@@ -348,6 +348,7 @@ typedef enum {
 #define NVML_NVLINK_MAX_LINKS 36
 #define NVML_MAX_FANS 16
 #define NVML_MAX_PHYSICAL_BRIDGE 128
+#define NVML_WORKLOAD_POWER_MAX_PROFILES 255
 
 /* Event types; drivers tell which ones a GPU has. */
 #define NVML_EVENT_SINGLE_BIT_ECC_ERROR UINT64_C(0x0001)
@@ -975,6 +976,20 @@ typedef nvmlPlatformInfo_v2_t nvmlPlatformInfo_t;
 typedef struct {
     char value[NVML_HOSTNAME_BUFFER_SIZE];
 } nvmlHostname_v1_t;
+
+typedef struct {
+    unsigned int mask[8]; /* bit 0 of the first is 0 */
+} nvmlMask255_t;
+
+typedef struct {
+    unsigned int version;
+    nvmlMask255_t perfProfilesMask; /* those that the GPU has */
+    nvmlMask255_t requestedProfilesMask;
+    nvmlMask255_t enforcedProfilesMask;
+} nvmlWorkloadPowerProfileCurrentProfiles_v1_t;
+typedef nvmlWorkloadPowerProfileCurrentProfiles_v1_t nvmlWorkloadPowerProfileCurrentProfiles_t;
+#define nvmlWorkloadPowerProfileCurrentProfiles_v1                                                 \
+    NVML_STRUCT_VERSION(nvmlWorkloadPowerProfileCurrentProfiles_v1_t, 1u)
 
 #include "abi/nvml_fields.h"
 #include "abi/nvml_functions.h"

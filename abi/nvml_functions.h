@@ -329,6 +329,8 @@
       (nvmlDevice_t device, nvmlC2cModeInfo_v1_t *c2cModeInfo))                                    \
     X(570, nvmlReturn_t, nvmlDeviceGetPlatformInfo,                                                \
       (nvmlDevice_t device, nvmlPlatformInfo_t *platformInfo))                                     \
+    X(570, nvmlReturn_t, nvmlDeviceWorkloadPowerProfileGetCurrentProfiles,                         \
+      (nvmlDevice_t device, nvmlWorkloadPowerProfileCurrentProfiles_t *profiles))                  \
     X(440, nvmlReturn_t, nvmlDeviceGetMigMode,                                                     \
       (nvmlDevice_t device, unsigned int *current, unsigned int *pending))                         \
     X(440, nvmlReturn_t, nvmlDeviceGetMaxMigDeviceCount,                                           \

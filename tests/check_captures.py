@@ -28,6 +28,7 @@ ACCEPTED = {
 
 # Patterns of metrics of which the captures only ever say that there is no value, and why.
 ONLY_ABSENT = named({
+    r"power_profiles\..*": "nobody has asked for one",
     r"clocks\.auto_boost.*": "before Pascal only",
     r"bridge_chip\..*": "boards with several GPUs only",
     r"process\.(gpu|compute)_instance_id": "no capture shows a process inside a MIG instance",
@@ -153,6 +154,8 @@ DEVICE = {
     "module.power.max_limit": ("module_power_readings/max_power_limit", watts),
     "gpu_memory.power.draw.average": ("gpu_memory_power_readings/average_power_draw", watts),
     "gpu_memory.power.draw.instant": ("gpu_memory_power_readings/instant_power_draw", watts),
+    "power_profiles.requested": ("power_profiles/power_profile_requested_profiles", text),
+    "power_profiles.enforced": ("power_profiles/power_profile_enforced_profiles", text),
     "clocks.applications.graphics": ("applications_clocks/graphics_clock", number),
     "clocks.applications.memory": ("applications_clocks/mem_clock", number),
     "clocks.default_applications.graphics": ("default_applications_clocks/graphics_clock", number),

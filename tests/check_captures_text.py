@@ -146,6 +146,8 @@ DEVICE = {
     "gpu.base.current": f"{POWER}/GPU Base Power/Current Base Power",
     "gpu.base.requested": f"{POWER}/GPU Base Power/Requested Base Power",
     "gpu.base.default": f"{POWER}/GPU Base Power/Default Base Power",
+    "power_profiles.requested": "Workload Power Profiles/Requested Profiles",
+    "power_profiles.enforced": "Workload Power Profiles/Enforced Profiles",
     "clocks.applications.graphics": "Applications Clocks/Graphics",
     "clocks.applications.memory": "Applications Clocks/Memory",
     "clocks.default_applications.graphics": "Default Applications Clocks/Graphics",
@@ -291,6 +293,7 @@ NOT_IN_LOGS = {
 
 # Metrics of which these captures only ever say that there is no value, and why.
 ONLY_ABSENT = named({
+    r"power_profiles\..*": "nobody has asked for one",
     r"clocks\.auto_boost.*": "before Pascal only",
     r"bridge_chip\..*": "boards with several GPUs only",
     r"reset\.drain_and_reset_recommended": "no driver that tells",
