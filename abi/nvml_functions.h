@@ -285,6 +285,8 @@
       (nvmlVgpuDriverCapability_t capability, unsigned int *capResult))                            \
     X(525, nvmlReturn_t, nvmlDeviceGetVgpuCapabilities,                                            \
       (nvmlDevice_t device, nvmlDeviceVgpuCapability_t capability, unsigned int *capResult))       \
+    X(550, nvmlReturn_t, nvmlDeviceGetVgpuHeterogeneousMode,                                       \
+      (nvmlDevice_t device, nvmlVgpuHeterogeneousMode_t *mode))                                    \
     X(570, nvmlReturn_t, nvmlDeviceGetAddressingMode,                                              \
       (nvmlDevice_t device, nvmlDeviceAddressingMode_t *mode))                                     \
     X(440, nvmlReturn_t, nvmlDeviceGetBridgeChipInfo,                                              \

@@ -50,6 +50,7 @@ static const struct sim_row answer_rows[] = {
     {"dram_encryption_mode/current_dram_encryption", "DramEncryptionMode", "current", SIM_AS_IS},
     {"dram_encryption_mode/pending_dram_encryption", "DramEncryptionMode", "pending", SIM_AS_IS},
     {"gpu_virtualization_mode/host_vgpu_mode", "HostVgpuMode", NULL, SIM_AS_IS},
+    {"gpu_virtualization_mode/vgpu_heterogeneous_mode", "VgpuHeterogeneousMode", NULL, SIM_AS_IS},
     {"gpu_virtualization_mode/virtualization_mode", "VirtualizationMode", NULL, SIM_AS_IS},
     {"mig_mode/current_mig", "MigMode", "current", SIM_AS_IS},
     {"mig_mode/pending_mig", "MigMode", "pending", SIM_AS_IS},

@@ -205,6 +205,7 @@ DEVICE = {
     "dramEncryption.mode.pending": "DRAM Encryption Mode/Pending",
     "virtualization.mode": "GPU Virtualization Mode/Virtualization Mode",
     "virtualization.host_vgpu_mode": "GPU Virtualization Mode/Host VGPU Mode",
+    "virtualization.vgpu_heterogeneous": "GPU Virtualization Mode/vGPU Heterogeneous Mode",
     "c2c.mode": "GPU C2C Mode",
     "fabric.state": "Fabric/State",
     "fabric.status": "Fabric/Status",
@@ -302,7 +303,7 @@ ONLY_ABSENT = named({
     r"dramEncryption\..*|pcie\.atomics\.inbound|temperature\.threshold\.memory_max": "no board with it",
     r"gom\..*": "Kepler only",
     r"fabric\.health\..*": "no fabric",
-    r"virtualization\.host_vgpu_mode": "no host of vGPUs",
+    r"virtualization\.(host_vgpu_mode|vgpu_heterogeneous)": "no host of vGPUs",
     r"power_smoothing\..*": "no board with it",
 })
 

@@ -125,6 +125,7 @@ def what_no_built_in_machine_has_is_recorded_too():
         "BridgeChipInfo": {"type": 1, "firmware": 0xf0472900},
         "WorkloadPowerProfileCurrentProfiles": {"valid": "ff" + 62 * "0", "requested": "05" + 60 * "0" + "40",
                                                 "enforced": 64 * "0"},
+        "VgpuHeterogeneousMode": "Disabled",
         "AutoBoostedClocksEnabled": {"current": "Disabled", "default": "Enabled"},
     }
 

@@ -112,6 +112,9 @@ imported() {
     printed auto_boost Off
     printed auto_boost_default On
     imported clocks.auto_boost,clocks.auto_boost_default Off,On
+    imported virtualization.vgpu_heterogeneous "[N/A]"
+    printed vgpu_heterogeneous_mode Enabled
+    imported virtualization.vgpu_heterogeneous Enabled
 }
 
 @test "exec runs another program on the simulated driver" {

@@ -556,6 +556,8 @@ const struct reader nvml_readers[] = {
     CUSTOM(nvml_read_dram_encryption, GP_DRAM_ENCRYPTION, GP_DRAM_ENCRYPTION_PENDING, ON_GPU),
     NAMED(nvmlDeviceGetVirtualizationMode, virtualization_names, GP_VIRTUALIZATION_MODE, ON_GPU),
     NAMED(nvmlDeviceGetHostVgpuMode, host_vgpu_names, GP_HOST_VGPU_MODE, ON_GPU),
+    WORDS(nvmlDeviceGetVgpuHeterogeneousMode, nvmlVgpuHeterogeneousMode_v1, enabled_names,
+          GP_VGPU_HETEROGENEOUS_MODE, GP_VGPU_HETEROGENEOUS_MODE),
     CUSTOM(nvml_read_vgpu_driver, GP_VGPU_HETEROGENEOUS, GP_VGPU_HETEROGENEOUS, ON_GPU),
     NAMED_ARG(nvmlDeviceGetVgpuCapabilities, NVML_DEVICE_VGPU_CAP_FRACTIONAL_MULTI_VGPU,
               supported_names, GP_VGPU_FRACTIONAL),
