@@ -8,7 +8,10 @@
 #include "base/parse.h"
 #include "base/strbuf.h"
 #include "model/snapshot.h"
+#include "smi/list.h"
+#include "smi/message.h"
 #include "smi/report.h"
+#include "smi/table.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,6 +22,9 @@
 
 /* X(id, kind of value, names) */
 #define OPTIONS(X)                                                                                 \
+    X(VERSION, GP_SMI_FLAG, "--version")                                                           \
+    X(LIST, GP_SMI_FLAG, "-L --list-gpus")                                                         \
+    X(EXCLUDED, GP_SMI_FLAG, "-B --list-excluded-gpus")                                            \
     X(QUERY, GP_SMI_FLAG, "-q --query -a")                                                         \
     X(XML, GP_SMI_FLAG, "-x --xml-format")                                                         \
     X(DISPLAY, GP_SMI_VALUE, "-d --display")                                                       \
@@ -40,7 +46,7 @@ static const struct gp_smi_option options[] = {
 #define X(id, kind, names) {names, kind},
     OPTIONS(X)
 #undef X
-    {"", GP_SMI_FLAG},
+        {"", GP_SMI_FLAG},
 };
 
 int gp_smi_take_common(const char *const *given, struct gp_smi_show *show,
@@ -110,6 +116,13 @@ int gp_smi_end(struct gp_strbuf *sb, int status)
     return status;
 }
 
+static int end_with(const char *message, int status)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
+    gp_strbuf_addf(&sb, "%s\n", message);
+    return gp_smi_end(&sb, status);
+}
+
 int gp_smi_refuse_value(const struct gp_smi_syntax *syntax, const char *option, const char *value)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
@@ -118,31 +131,29 @@ int gp_smi_refuse_value(const struct gp_smi_syntax *syntax, const char *option, 
     return gp_smi_end(&sb, GP_SMI_EXIT_USAGE);
 }
 
-static int end_with(const char *message, int status)
-{
-    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
-    gp_strbuf_addf(&sb, "%s\n", message);
-    return gp_smi_end(&sb, status);
-}
-
 int gp_smi_refuse_combination(void)
 {
     return end_with("Invalid combination of input arguments. Please run 'nvidia-smi -h' for help.",
                     GP_SMI_EXIT_USAGE);
 }
 
-/* What nvidia-smi says of an error, and its exit status. */
+/* Says what nvidia-smi says of an error. One of the output itself goes elsewhere. */
 static int explain(const struct gp_err *err)
 {
-    if (err->code == GP_ENODEV)
-        return end_with("No devices were found", GP_SMI_EXIT_NOT_FOUND);
-    return end_with(err->text, GP_SMI_EXIT_OTHER);
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
+    if (err->code == GP_EIO) {
+        gp_io_print_error("gpulse", err);
+        return GP_SMI_EXIT_OTHER;
+    }
+    int status = gp_smi_add_error(&sb, err);
+    return gp_smi_end(&sb, status);
 }
 
 struct showing {
     const struct gp_smi_show *show;
     struct gp_strbuf sb;
     int fd;
+    int status; /* behind the last sample */
 };
 
 static int on_sample(const struct gp_snapshot *snapshot, void *ctx, struct gp_err *err)
@@ -151,6 +162,7 @@ static int on_sample(const struct gp_snapshot *snapshot, void *ctx, struct gp_er
     struct gp_smi_form form = gp_smi_form_of(snapshot, s->show->native);
     gp_strbuf_reset(&s->sb);
     s->show->print(s->show->ctx, &s->sb, &form, snapshot);
+    s->status = gp_smi_exit_status(snapshot);
     return gp_app_write(s->fd, &s->sb, err);
 }
 
@@ -168,12 +180,12 @@ static int show_in(struct showing *s)
     gp_app_close(sampler);
     if (r == GP_EINTR)
         return gp_err_exit_status(GP_EINTR);
-    return r < 0 && r != GP_EPARTIAL ? explain(&err) : 0;
+    return r < 0 && r != GP_EPARTIAL ? explain(&err) : s->status;
 }
 
 int gp_smi_show(const struct gp_smi_show *show)
 {
-    struct showing s = {show, GP_STRBUF_INIT(256 << 20), STDOUT_FILENO};
+    struct showing s = {show, GP_STRBUF_INIT(256 << 20), STDOUT_FILENO, 0};
     if (show->file)
         s.fd = open(show->file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (s.fd < 0) {
@@ -186,6 +198,39 @@ int gp_smi_show(const struct gp_smi_show *show)
         (void)close(s.fd);
     gp_strbuf_fini(&s.sb);
     return status;
+}
+
+/* ---- views ---- */
+
+/* What is shown if an option is given. */
+struct view {
+    int option;
+    int (*run)(const struct view *view, const char *const *given, struct gp_smi_show *show);
+    void (*want)(struct gp_want *want);
+    void (*print)(struct gp_strbuf *sb, const struct gp_smi_form *form,
+                  const struct gp_snapshot *snapshot);
+};
+
+static void want_view(const void *ctx, struct gp_want *want)
+{
+    ((const struct view *)ctx)->want(want);
+}
+
+static void print_view(void *ctx, struct gp_strbuf *sb, const struct gp_smi_form *form,
+                       const struct gp_snapshot *snapshot)
+{
+    ((struct view *)ctx)->print(sb, form, snapshot);
+}
+
+/* One that no other option changes. */
+static int run_view(const struct view *view, const char *const *given, struct gp_smi_show *show)
+{
+    struct view shown = *view;
+    (void)given;
+    show->want = want_view;
+    show->print = print_view;
+    show->ctx = &shown;
+    return gp_smi_show(show);
 }
 
 /* ---- -q ---- */
@@ -219,12 +264,13 @@ static int take_sections(const char *list, uint32_t *ret, struct gp_strbuf *mess
     return 0;
 }
 
-static int run_report(const char *const *given, struct gp_smi_show *show)
+static int run_report(const struct view *view, const char *const *given, struct gp_smi_show *show)
 {
+    (void)view;
     struct gp_smi_report report = {.xml = given[OPT_XML] != NULL};
     struct gp_strbuf message = GP_STRBUF_INIT(1 << 16);
-    int status = given[OPT_DISPLAY] ? take_sections(given[OPT_DISPLAY], &report.sections, &message)
-                                    : 0;
+    int status =
+        given[OPT_DISPLAY] ? take_sections(given[OPT_DISPLAY], &report.sections, &message) : 0;
     if (status)
         return gp_smi_end(&message, status);
     show->want = want_report;
@@ -234,6 +280,15 @@ static int run_report(const char *const *given, struct gp_smi_show *show)
 }
 
 /* ---- the tool ---- */
+
+/* The first whose option is given; the last one is for none. */
+static const struct view views[] = {
+    {OPT_VERSION, run_view, gp_smi_versions_want, gp_smi_versions_print},
+    {OPT_LIST, run_view, gp_smi_list_want, gp_smi_list_print},
+    {OPT_EXCLUDED, run_view, gp_smi_excluded_want, gp_smi_excluded_print},
+    {OPT_QUERY, run_report, NULL, NULL},
+    {OPT__COUNT, run_view, gp_smi_table_want, gp_smi_table_print},
+};
 
 /* nvidia-smi NAME … */
 static const struct gp_smi_command commands[] = {
@@ -256,7 +311,10 @@ static int run_smi(int argc, char **argv)
     if (status)
         return gp_smi_end(&message, status);
     show.file = given[OPT_FILENAME];
-    return run_report(given, &show);
+    const struct view *view = views;
+    while (view->option != OPT__COUNT && !given[view->option])
+        view++;
+    return view->run(view, given, &show);
 }
 
 static int smi_main(int argc, char **argv, struct gp_err *err)

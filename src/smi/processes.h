@@ -4,8 +4,7 @@
 
 #include "model/snapshot.h"
 
-/* The path, or the first word of the command line. */
-#define GP_SMI_PROCESS_NAME GP_PROCESS_NAME
+#define GP_SMI_PROCESS_NAME GP_PROCESS_PATH
 
 /* The process behind `last` (NULL: the first) of this GPU; NULL at the end. */
 const struct gp_process *gp_smi_next_process(const struct gp_snapshot *snapshot,

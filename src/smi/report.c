@@ -392,6 +392,15 @@ static const struct row mig_rows[] = {
     VALUE(3, NONE, GP_SMI_ALL, NULL, "gpu_instance_id", "GPU Instance ID", MIG_GPU_INSTANCE)
     VALUE(3, NONE, GP_SMI_ALL, NULL, "compute_instance_id", "Compute Instance ID",
           MIG_COMPUTE_INSTANCE)
+    GROUP(3, NONE, GP_SMI_ALL, NULL, "device_attributes", "Device Attributes")
+    GROUP(4, NONE, GP_SMI_ALL, NULL, "shared", "Shared")
+    VALUE(5, NONE, GP_SMI_ALL, NULL, "multiprocessor_count", "Multiprocessor count",
+          MIG_MULTIPROCESSORS)
+    VALUE(5, NONE, GP_SMI_ALL, NULL, "copy_engine_count", "Copy Engine count", MIG_COPY_ENGINES)
+    VALUE(5, NONE, GP_SMI_ALL, NULL, "encoder_count", "Encoder count", MIG_ENCODERS)
+    VALUE(5, NONE, GP_SMI_ALL, NULL, "decoder_count", "Decoder count", MIG_DECODERS)
+    VALUE(5, NONE, GP_SMI_ALL, NULL, "ofa_count", "OFA count", MIG_OFA)
+    VALUE(5, NONE, GP_SMI_ALL, NULL, "jpg_count", "JPG count", MIG_JPEG)
     GROUP(3, NONE, GP_SMI_ALL, NULL, "ecc_error_count", "ECC Errors")
     GROUP(4, NONE, GP_SMI_ALL, NULL, "volatile_count", "Volatile")
     VALUE(5, NONE, GP_SMI_ALL, NULL, "sram_uncorrectable", "SRAM Uncorrectable",
