@@ -292,6 +292,7 @@ static const struct view views[] = {
 
 /* nvidia-smi NAME … */
 static const struct gp_smi_command commands[] = {
+    {"nvlink", gp_smi_nvlink},
     {"topo", gp_smi_topo},
     {NULL, NULL},
 };

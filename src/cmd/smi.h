@@ -83,6 +83,7 @@ struct gp_smi_command {
     int (*run)(int argc, char **argv);
 };
 
+int gp_smi_nvlink(int argc, char **argv);
 int gp_smi_topo(int argc, char **argv);
 
 #endif
