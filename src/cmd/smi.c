@@ -29,16 +29,10 @@
     X(QUERY, GP_SMI_FLAG, "-q --query -a")                                                         \
     X(XML, GP_SMI_FLAG, "-x --xml-format")                                                         \
     X(DISPLAY, GP_SMI_VALUE, "-d --display")                                                       \
-    X(ID, GP_SMI_VALUE, "-i --id -g")                                                              \
     X(FILENAME, GP_SMI_VALUE, "-f --filename")                                                     \
     X(LOOP, GP_SMI_OPTIONAL, "-l --loop")                                                          \
     X(LOOP_MS, GP_SMI_VALUE, "-lms --loop-ms")                                                     \
-    /* gpulse's own */                                                                             \
-    X(NATIVE, GP_SMI_FLAG, "--native")                                                             \
-    X(SIM, GP_SMI_VALUE, "--sim")                                                                  \
-    X(SIM_STILL, GP_SMI_FLAG, "--sim-still")                                                       \
-    X(ROOT, GP_SMI_VALUE, "--root")                                                                \
-    X(TIMEOUT, GP_SMI_VALUE, "--timeout")
+    GP_SMI_COMMON_OPTIONS(X)
 
 enum {
 #define X(id, kind, names) OPT_##id,
@@ -54,20 +48,25 @@ static const struct gp_smi_option options[] = {
         {"", GP_SMI_FLAG},
 };
 
-/* gpulse's own options, for all of its commands. */
-static int take_common(const char *const *given, struct gp_strbuf *message)
+int gp_smi_take_common(const char *const *given, bool *ret_native, struct gp_strbuf *message)
 {
+    enum {
+#define X(id, kind, names) COMMON_##id,
+        GP_SMI_COMMON_OPTIONS(X)
+#undef X
+    };
     struct gp_common *common = gp_common();
-    if (given[OPT_SIM])
-        common->sim = given[OPT_SIM];
-    if (given[OPT_SIM_STILL])
+    if (given[COMMON_SIM])
+        common->sim = given[COMMON_SIM];
+    if (given[COMMON_SIM_STILL])
         common->sim_still = true;
-    if (given[OPT_ROOT])
-        common->root = given[OPT_ROOT];
-    if (given[OPT_ID])
-        common->id = given[OPT_ID];
-    if (given[OPT_TIMEOUT] && !gp_parse_duration(given[OPT_TIMEOUT], &common->timeout_ns)) {
-        gp_strbuf_addf(message, "Invalid value for --timeout: %s\n", given[OPT_TIMEOUT]);
+    if (given[COMMON_ROOT])
+        common->root = given[COMMON_ROOT];
+    if (given[COMMON_ID])
+        common->id = given[COMMON_ID];
+    *ret_native = given[COMMON_NATIVE] != NULL;
+    if (given[COMMON_TIMEOUT] && !gp_parse_duration(given[COMMON_TIMEOUT], &common->timeout_ns)) {
+        gp_strbuf_addf(message, "Invalid value for --timeout: %s\n", given[COMMON_TIMEOUT]);
         return GP_SMI_EXIT_USAGE;
     }
     return 0;
@@ -123,7 +122,8 @@ struct showing {
     const struct gp_smi_show *show;
     struct gp_strbuf sb;
     int fd;
-    int status; /* behind the last sample */
+    int status;  /* behind the last sample */
+    int refused; /* the exit status, when there is nothing to show */
 };
 
 static int on_sample(const struct gp_snapshot *snapshot, void *ctx, struct gp_err *err)
@@ -131,6 +131,12 @@ static int on_sample(const struct gp_snapshot *snapshot, void *ctx, struct gp_er
     struct showing *s = ctx;
     struct gp_smi_form form = gp_smi_form_of(snapshot, s->show->native);
     gp_strbuf_reset(&s->sb);
+    if (s->show->refuse)
+        s->refused = s->show->refuse(s->show->ctx, &s->sb, snapshot);
+    if (s->refused) {
+        int r = gp_app_write(STDOUT_FILENO, &s->sb, err);
+        return r < 0 ? r : GP_EFAIL;
+    }
     s->show->print(s->show->ctx, &s->sb, &form, snapshot);
     s->status = gp_smi_exit_status(snapshot);
     return gp_app_write(s->fd, &s->sb, err);
@@ -148,6 +154,8 @@ static int show_in(struct showing *s)
         return explain(&err);
     r = gp_app_loop(sampler, &s->show->loop, on_sample, s, &err);
     gp_app_close(sampler);
+    if (s->refused)
+        return s->refused;
     if (r == GP_EINTR)
         return gp_err_exit_status(GP_EINTR);
     return r < 0 && r != GP_EPARTIAL ? explain(&err) : s->status;
@@ -262,6 +270,10 @@ static const struct view views[] = {
 
 /* nvidia-smi NAME … */
 static const struct gp_smi_command commands[] = {
+    {"dmon", gp_smi_run_dmon},
+    {"encodersessions", gp_smi_run_encodersessions},
+    {"fbcsessions", gp_smi_run_fbcsessions},
+    {"pmon", gp_smi_run_pmon},
     {NULL, NULL},
 };
 
@@ -272,12 +284,11 @@ static int run_smi(int argc, char **argv)
     struct gp_smi_show show = {.native = false};
     int status = gp_smi_parse(options, "nvidia-smi", argc, argv, given, &message);
     if (!status)
-        status = take_common(given, &message);
+        status = gp_smi_take_common(&given[OPT_ID], &show.native, &message);
     if (!status)
         status = take_loop(given, &show.loop, &message);
     if (status)
         return gp_smi_end(&message, status);
-    show.native = given[OPT_NATIVE] != NULL;
     show.file = given[OPT_FILENAME];
     const struct view *view = views;
     while (view->option != OPT__COUNT && !given[view->option])

@@ -17,11 +17,27 @@ enum {
     GP_SMI_EXIT_OTHER = 255,
 };
 
+/* The last options of every command's table: -i and gpulse's own. X(id, kind of value, names) */
+#define GP_SMI_COMMON_OPTIONS(X)                                                                   \
+    X(ID, GP_SMI_VALUE, "-i --id -g")                                                              \
+    X(NATIVE, GP_SMI_FLAG, "--native")                                                             \
+    X(SIM, GP_SMI_VALUE, "--sim")                                                                  \
+    X(SIM_STILL, GP_SMI_FLAG, "--sim-still")                                                       \
+    X(ROOT, GP_SMI_VALUE, "--root")                                                                \
+    X(TIMEOUT, GP_SMI_VALUE, "--timeout")
+
+/* Takes them, `given` being what was given for the first of them. Returns 0, or an exit status with
+ * the message appended. */
+int gp_smi_take_common(const char *const *given, bool *ret_native,
+                       struct gp_strbuf *message) GP_MUST_CHECK;
+
 /* What is shown of snapshots, once or again and again. */
 struct gp_smi_show {
     void (*want)(const void *ctx, struct gp_want *want);
     void (*print)(void *ctx, struct gp_strbuf *sb, const struct gp_smi_form *form,
                   const struct gp_snapshot *snapshot);
+    /* NULL, or whether to end with a message instead: an exit status, 0 to go on */
+    int (*refuse)(const void *ctx, struct gp_strbuf *message, const struct gp_snapshot *snapshot);
     void *ctx;
     struct gp_loop loop;
     const char *file; /* truncated; NULL: standard output */
@@ -39,5 +55,10 @@ struct gp_smi_command {
     const char *name;
     int (*run)(int argc, char **argv);
 };
+
+int gp_smi_run_dmon(int argc, char **argv);
+int gp_smi_run_encodersessions(int argc, char **argv);
+int gp_smi_run_fbcsessions(int argc, char **argv);
+int gp_smi_run_pmon(int argc, char **argv);
 
 #endif
