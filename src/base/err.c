@@ -22,6 +22,7 @@ int gp_err_set(struct gp_err *err, int code, const char *fmt, ...)
     (void)vsnprintf(err->text, sizeof(err->text), fmt, ap);
     va_end(ap);
     err->code = code;
+    err->driver_code = 0;
     return code;
 }
 

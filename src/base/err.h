@@ -32,8 +32,9 @@ enum gp_error {
 };
 
 struct gp_err {
-    int code;       /* GP_E*, 0 while empty */
+    int code;        /* GP_E*, 0 while empty */
     char text[400];  /* what failed, on what, why, and the remedy; no full stop */
+    int driver_code; /* what a call of the driver answered, as the driver counts; 0: none */
 };
 
 /* Fills err (may be NULL) and returns code, so that `return gp_err_set(err, GP_EIO, …)` works. */

@@ -158,13 +158,14 @@ static bool apply_change(struct gp_changer *c, struct gp_target *target, enum gp
                        "MIG mode is on only after a reset of the GPU; set it again then");
         return false;
     }
-    if (!gp_target_needs(target, id)) {
+    if (!change->anew && !gp_target_needs(target, id)) {
         change->after = target->settings[id];
         change->outcome = GP_OUTCOME_SAME;
         return true;
     }
     const struct gp_control_ops *ops = c->config.source->ops->controls;
     change->code = ops->apply(target->device, id, &change->value, &err);
+    change->driver_code = err.driver_code;
     (void)snprintf(change->words, sizeof(change->words), "%s", err.text);
     change->outcome = GP_OUTCOME_FAILED;
     /* After a refusal too: of several steps some may have been done. A GPU that is gone is not
@@ -307,6 +308,8 @@ static struct gp_target *add_target(struct gp_changer *c, unsigned index,
         gpu->first = target;
     gpu->target_count++;
     target->index = index;
+    if (gpu->reading && !atomic_load(&gpu->out))
+        set_text(target->bus, sizeof(target->bus), gpu->reading->values, GP_PCI_BUS_ID);
     set_text(target->uuid, sizeof(target->uuid), values, GP_UUID);
     set_text(target->name, sizeof(target->name), values, GP_NAME);
     return target;

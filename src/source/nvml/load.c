@@ -86,6 +86,11 @@ const char *nvml_return_text(nvmlReturn_t rc)
     return "unknown return code";
 }
 
+const char *gp_nvml_return_text(int driver_code)
+{
+    return nvml_return_text((nvmlReturn_t)driver_code);
+}
+
 bool nvml_return_ends_session(nvmlReturn_t rc)
 {
     return rc == NVML_ERROR_GPU_IS_LOST || rc == NVML_ERROR_UNINITIALIZED ||
