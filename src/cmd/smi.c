@@ -17,6 +17,8 @@
 
 /* ---- the command line ---- */
 
+#define SETTING(id, kind, names, value, help) X(id, kind, names)
+
 /* X(id, kind of value, names) */
 #define OPTIONS(X)                                                                                 \
     X(HELP, GP_SMI_FLAG, "-h --help")                                                              \
@@ -27,6 +29,7 @@
     X(FILENAME, GP_SMI_VALUE, "-f --filename")                                                     \
     X(LOOP, GP_SMI_OPTIONAL, "-l --loop")                                                          \
     X(LOOP_MS, GP_SMI_VALUE, "-lms --loop-ms")                                                     \
+    GP_SMI_SETTING_OPTIONS(SETTING)                                                                \
     /* gpulse's own */                                                                             \
     X(NATIVE, GP_SMI_FLAG, "--native")                                                             \
     X(SIM, GP_SMI_VALUE, "--sim")                                                                  \
@@ -108,8 +111,7 @@ static int end_with(const char *message, int status)
     return gp_smi_end(&sb, status);
 }
 
-/* What nvidia-smi says of an error, and its exit status. */
-static int explain(const struct gp_err *err)
+int gp_smi_explain(const struct gp_err *err)
 {
     if (err->code == GP_ENODEV)
         return end_with("No devices were found", GP_SMI_EXIT_NOT_FOUND);
@@ -140,12 +142,12 @@ static int show_in(struct showing *s)
     s->show->want(s->show->ctx, &want);
     int r = gp_app_open(&want, &s->show->loop, &sampler, &err);
     if (r < 0)
-        return explain(&err);
+        return gp_smi_explain(&err);
     r = gp_app_loop(sampler, &s->show->loop, on_sample, s, &err);
     gp_app_close(sampler);
     if (r == GP_EINTR)
         return gp_err_exit_status(GP_EINTR);
-    return r < 0 && r != GP_EPARTIAL ? explain(&err) : 0;
+    return r < 0 && r != GP_EPARTIAL ? gp_smi_explain(&err) : 0;
 }
 
 int gp_smi_show(const struct gp_smi_show *show)
@@ -210,6 +212,22 @@ static int run_report(const char *const *given, struct gp_smi_show *show)
     return gp_smi_show(show);
 }
 
+/* ---- settings ---- */
+
+enum { SETTINGS = OPT_SET_PERSISTENCE };
+
+/* Whether something is given that does not go with a setting. */
+static bool has_others(const char *const *given)
+{
+    static const int beside[] = {OPT_ID, OPT_NATIVE, OPT_SIM, OPT_SIM_STILL, OPT_ROOT, OPT_TIMEOUT};
+    size_t all = 0, known = 0;
+    for (int i = 0; i < OPT__COUNT; i++)
+        all += (i < SETTINGS || i >= SETTINGS + GP_SMI_SETTING_OPTIONS__COUNT) && given[i];
+    for (size_t i = 0; i < GP_ARRAY_LEN(beside); i++)
+        known += given[beside[i]] != NULL;
+    return all != known;
+}
+
 /* ---- the tool ---- */
 
 /* nvidia-smi NAME … */
@@ -229,6 +247,8 @@ static int run_smi(int argc, char **argv)
         status = take_loop(given, &show.loop, &message);
     if (status)
         return gp_smi_end(&message, status);
+    if (gp_smi_has_setting(&given[SETTINGS]))
+        return gp_smi_set(&given[SETTINGS], has_others(given));
     show.native = given[OPT_NATIVE] != NULL;
     show.file = given[OPT_FILENAME];
     return run_report(given, &show);
