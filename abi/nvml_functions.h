@@ -159,6 +159,8 @@
     X(440, nvmlReturn_t, nvmlDeviceGetClock,                                                       \
       (nvmlDevice_t device, nvmlClockType_t clockType, nvmlClockId_t clockId,                      \
        unsigned int *clockMHz))                                                                    \
+    X(440, nvmlReturn_t, nvmlDeviceGetAutoBoostedClocksEnabled,                                    \
+      (nvmlDevice_t device, nvmlEnableState_t *isEnabled, nvmlEnableState_t *defaultIsEnabled))    \
     X(440, nvmlReturn_t, nvmlDeviceGetMaxCustomerBoostClock,                                       \
       (nvmlDevice_t device, nvmlClockType_t clockType, unsigned int *clockMHz))                    \
     X(440, nvmlReturn_t, nvmlDeviceGetApplicationsClock,                                           \
@@ -283,8 +285,14 @@
       (nvmlVgpuDriverCapability_t capability, unsigned int *capResult))                            \
     X(525, nvmlReturn_t, nvmlDeviceGetVgpuCapabilities,                                            \
       (nvmlDevice_t device, nvmlDeviceVgpuCapability_t capability, unsigned int *capResult))       \
+    X(550, nvmlReturn_t, nvmlDeviceGetVgpuHeterogeneousMode,                                       \
+      (nvmlDevice_t device, nvmlVgpuHeterogeneousMode_t *mode))                                    \
     X(570, nvmlReturn_t, nvmlDeviceGetAddressingMode,                                              \
       (nvmlDevice_t device, nvmlDeviceAddressingMode_t *mode))                                     \
+    X(440, nvmlReturn_t, nvmlDeviceGetBridgeChipInfo,                                              \
+      (nvmlDevice_t device, nvmlBridgeChipHierarchy_t *chips))                                     \
+    X(555, nvmlReturn_t, nvmlDeviceGetCapabilities,                                                \
+      (nvmlDevice_t device, nvmlDeviceCapabilities_t *caps))                                       \
     X(550, nvmlReturn_t, nvmlDeviceGetNumaNodeId, (nvmlDevice_t device, unsigned int *node))       \
     X(440, nvmlReturn_t, nvmlDeviceGetNvLinkState,                                                 \
       (nvmlDevice_t device, unsigned int link, nvmlEnableState_t *isActive))                       \
@@ -323,6 +331,8 @@
       (nvmlDevice_t device, nvmlC2cModeInfo_v1_t *c2cModeInfo))                                    \
     X(570, nvmlReturn_t, nvmlDeviceGetPlatformInfo,                                                \
       (nvmlDevice_t device, nvmlPlatformInfo_t *platformInfo))                                     \
+    X(570, nvmlReturn_t, nvmlDeviceWorkloadPowerProfileGetCurrentProfiles,                         \
+      (nvmlDevice_t device, nvmlWorkloadPowerProfileCurrentProfiles_t *profiles))                  \
     X(440, nvmlReturn_t, nvmlDeviceGetMigMode,                                                     \
       (nvmlDevice_t device, unsigned int *current, unsigned int *pending))                         \
     X(440, nvmlReturn_t, nvmlDeviceGetMaxMigDeviceCount,                                           \

@@ -50,12 +50,14 @@ static const struct sim_row answer_rows[] = {
     {"dram_encryption_mode/current_dram_encryption", "DramEncryptionMode", "current", SIM_AS_IS},
     {"dram_encryption_mode/pending_dram_encryption", "DramEncryptionMode", "pending", SIM_AS_IS},
     {"gpu_virtualization_mode/host_vgpu_mode", "HostVgpuMode", NULL, SIM_AS_IS},
+    {"gpu_virtualization_mode/vgpu_heterogeneous_mode", "VgpuHeterogeneousMode", NULL, SIM_AS_IS},
     {"gpu_virtualization_mode/virtualization_mode", "VirtualizationMode", NULL, SIM_AS_IS},
     {"mig_mode/current_mig", "MigMode", "current", SIM_AS_IS},
     {"mig_mode/pending_mig", "MigMode", "pending", SIM_AS_IS},
     {"compute_mode", "ComputeMode", NULL, SIM_AS_IS},
     {"pci/pci_base_class", "PciInfoExt", "base_class", SIM_HEX},
     {"pci/pci_sub_class", "PciInfoExt", "sub_class", SIM_HEX},
+    {"pci/pci_bridge_chip/bridge_chip_fw", "BridgeChipInfo", "firmware", SIM_HEX},
     {"pci/pci_gpu_link_info/pcie_gen/max_link_gen", "MaxPcieLinkGeneration", NULL, SIM_COUNT},
     {"pci/pci_gpu_link_info/pcie_gen/max_device_link_gen", "GpuMaxPcieLinkGeneration", NULL,
      SIM_COUNT},
@@ -105,6 +107,8 @@ static const struct sim_row answer_rows[] = {
      SIM_COUNT},
     {"default_applications_clocks/mem_clock", "DefaultApplicationsClock", "MEM", SIM_COUNT},
     {"max_customer_boost_clocks/graphics_clock", "MaxCustomerBoostClock", "GRAPHICS", SIM_COUNT},
+    {"clock_policy/auto_boost", "AutoBoostedClocksEnabled", "current", SIM_AS_IS},
+    {"clock_policy/auto_boost_default", "AutoBoostedClocksEnabled", "default", SIM_AS_IS},
     {"clocks_event_reasons/active", "CurrentClocksEventReasons", NULL, SIM_HEX},
     {"clocks_event_reasons/supported", "SupportedClocksEventReasons", NULL, SIM_HEX},
     {"clocks_throttle_reasons/active", "CurrentClocksEventReasons", NULL, SIM_HEX},
@@ -246,6 +250,8 @@ static const struct sim_row field_rows[] = {
     {"remapped_rows/remapped_row_failure", "145", NULL, SIM_YES_NO},
     {"remapped_rows/remapped_row_corr_inactive", "301", NULL, SIM_COUNT},
     {"remapped_rows/remapped_row_unc_inactive", "302", NULL, SIM_COUNT},
+    {"gpu_reset_status/reset_required", "226", NULL, SIM_YES_NO},
+    {"gpu_reset_status/drain_and_reset_recommended", "227", NULL, SIM_YES_NO},
     {"edpp_multiplier", "274", NULL, SIM_COUNT},
     POWER_FIELDS("gpu_power_readings", ""),
     POWER_FIELDS("module_power_readings", "/1"),
@@ -284,6 +290,16 @@ struct words {
 static const struct words peer_words[] = {
     {"platformInfo/peer_type", "Direct Connected", 0},
     {"platformInfo/peer_type", "Switch Connected", 1},
+};
+
+static const struct words bridge_words[] = {
+    {"pci/pci_bridge_chip/bridge_chip_type", "PLX", NVML_BRIDGE_CHIP_PLX},
+    {"pci/pci_bridge_chip/bridge_chip_type", "BRO4", NVML_BRIDGE_CHIP_BRO4},
+};
+
+static const struct words capability_words[] = {
+    {"capabilities/egm", "disabled", 0},
+    {"capabilities/egm", "enabled", NVML_DEV_CAP_EGM},
 };
 
 static const struct words health_words[] = {
@@ -547,6 +563,8 @@ bool sim_put_answers(json_t *answers, const struct sim_node *gpu, unsigned int p
                   sram_uncorrected(gpu, "aggregate"));
     ok &= put_totals(answers);
     ok &= put_fabric(answers, gpu);
+    ok &= sim_put(answers, "BridgeChipInfo", "type", WORDS_SUM(gpu, bridge_words));
+    ok &= sim_put(answers, "Capabilities", NULL, WORDS_SUM(gpu, capability_words));
 
     /* Answers that follow from the others on every GPU seen so far. */
     if (is_number(answers, "CurrentClocksEventReasons"))

@@ -86,6 +86,24 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetPciInfoExt(nvmlDevice_t device, nvmlPciInfo
     return sim_leave(code);
 }
 
+SIM_EXPORT nvmlReturn_t nvmlDeviceGetBridgeChipInfo(nvmlDevice_t device,
+                                                    nvmlBridgeChipHierarchy_t *chips)
+{
+    struct sim_call call;
+    uint64_t type, firmware = 0;
+    nvmlReturn_t code =
+        sim_enter_device(&call, SIM_FN_nvmlDeviceGetBridgeChipInfo, device, chips != NULL);
+    if (code == NVML_SUCCESS)
+        code = sim_read(&call, SIM_BRIDGE_TYPE, &type);
+    if (code == NVML_SUCCESS) {
+        (void)sim_read(&call, SIM_BRIDGE_FIRMWARE, &firmware);
+        chips->bridgeCount = 1;
+        chips->bridgeChipInfo[0] = (nvmlBridgeChipInfo_t){.type = (nvmlBridgeChipType_t)type,
+                                                          .fwVersion = (unsigned int)firmware};
+    }
+    return sim_leave(code);
+}
+
 /* ------------------------------------------------------------------------- memory */
 
 SIM_EXPORT nvmlReturn_t nvmlDeviceGetConfComputeProtectedMemoryUsage(nvmlDevice_t device,
@@ -269,6 +287,26 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetPlatformInfo(nvmlDevice_t device, nvmlPlatf
         info->hostId = byte_of(call.device, SIM_PLATFORM_HOST);
         info->peerType = byte_of(call.device, SIM_PLATFORM_PEER);
         info->moduleId = byte_of(call.device, SIM_PLATFORM_MODULE);
+    }
+    return sim_leave(code);
+}
+
+SIM_EXPORT nvmlReturn_t nvmlDeviceWorkloadPowerProfileGetCurrentProfiles(
+    nvmlDevice_t device, nvmlWorkloadPowerProfileCurrentProfiles_t *profiles)
+{
+    struct sim_call call;
+    nvmlReturn_t code = sim_enter_device(
+        &call, SIM_FN_nvmlDeviceWorkloadPowerProfileGetCurrentProfiles, device, profiles != NULL);
+    if (code == NVML_SUCCESS && profiles->version != nvmlWorkloadPowerProfileCurrentProfiles_v1)
+        code = NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+    if (code == NVML_SUCCESS)
+        code = call.device->answers[SIM_PROFILES_REQUESTED].code;
+    if (code == NVML_SUCCESS) {
+        nvmlMask255_t *masks[] = {&profiles->perfProfilesMask, &profiles->requestedProfilesMask,
+                                  &profiles->enforcedProfilesMask};
+        for (size_t i = 0; i < GP_ARRAY_LEN(masks); i++)
+            put_hex(&call.device->answers[SIM_PROFILES_VALID + i], (unsigned char *)masks[i]->mask,
+                    sizeof(masks[i]->mask));
     }
     return sim_leave(code);
 }

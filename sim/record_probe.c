@@ -248,6 +248,16 @@ static nvmlReturn_t ask_nvmlDeviceGetPciInfoExt(struct rec_call *c)
     return code;
 }
 
+static nvmlReturn_t ask_nvmlDeviceGetBridgeChipInfo(struct rec_call *c)
+{
+    nvmlBridgeChipHierarchy_t chips = {0};
+    nvmlReturn_t code = c->api->nvmlDeviceGetBridgeChipInfo(c->device, &chips);
+    c->numbers[0] = chips.bridgeChipInfo[0].type;
+    c->numbers[1] = chips.bridgeChipInfo[0].fwVersion;
+    c->unknown = chips.bridgeCount == 0 ? 3u : chips.bridgeChipInfo[0].fwVersion == 0 ? 2u : 0;
+    return code;
+}
+
 static nvmlReturn_t ask_nvmlDeviceGetConfComputeProtectedMemoryUsage(struct rec_call *c)
 {
     nvmlMemory_t m = {0};
@@ -367,6 +377,21 @@ static nvmlReturn_t ask_nvmlDeviceGetPlatformInfo(struct rec_call *c)
     return code;
 }
 
+static nvmlReturn_t ask_nvmlDeviceWorkloadPowerProfileGetCurrentProfiles(struct rec_call *c)
+{
+    nvmlWorkloadPowerProfileCurrentProfiles_t p = {.version =
+                                                       nvmlWorkloadPowerProfileCurrentProfiles_v1};
+    nvmlReturn_t code = c->api->nvmlDeviceWorkloadPowerProfileGetCurrentProfiles(c->device, &p);
+    const nvmlMask255_t *masks[] = {&p.perfProfilesMask, &p.requestedProfilesMask,
+                                    &p.enforcedProfilesMask};
+    for (size_t i = 0; i < GP_ARRAY_LEN(masks); i++) {
+        c->text_at[i] = (uint16_t)(i * (2 * sizeof(masks[i]->mask) + 1));
+        put_hex(c->text + c->text_at[i], (const unsigned char *)masks[i]->mask,
+                sizeof(masks[i]->mask), 0);
+    }
+    return code;
+}
+
 /* Only what it answers; the lists themselves are read in record.c. */
 #define ASK_LIST(function, entry)                                                                  \
     static nvmlReturn_t ask_##function(struct rec_call *c)                                         \
@@ -459,6 +484,7 @@ const struct rec_probe rec_probes[] = {
     ROW(nvmlDeviceGetPdi, PDI, 1, 1),
     ROW(nvmlDeviceGetHostname_v1, HOSTNAME, 1, 1),
     ROW(nvmlDeviceGetPciInfoExt, PCI_BASE_CLASS, 2, 1),
+    ROW(nvmlDeviceGetBridgeChipInfo, BRIDGE_TYPE, 2, 1),
     ROW(nvmlDeviceGetConfComputeProtectedMemoryUsage, PROTECTED_TOTAL, 3, 1),
     ROW(nvmlDeviceGetConfComputeMemSizeInfo, CC_PROTECTED, 2, 1),
     ROW(nvmlDeviceGetSramEccErrorStatus, SRAM_AGG_PARITY, 12, 1),
@@ -467,6 +493,7 @@ const struct rec_probe rec_probes[] = {
     ROW(nvmlDeviceGetGpuFabricInfoV, FABRIC_UUID, 6, 1),
     ROW(nvmlDeviceGetGpuFabricInfo, FABRIC_UUID, 6, 1),
     ROW(nvmlDeviceGetPlatformInfo, PLATFORM_CHASSIS, 7, 1),
+    ROW(nvmlDeviceWorkloadPowerProfileGetCurrentProfiles, PROFILES_VALID, 3, 1),
     ROW(nvmlDeviceGetComputeRunningProcesses_v3, LIST_COMPUTE, 1, 1),
     ROW(nvmlDeviceGetComputeRunningProcesses_v2, LIST_COMPUTE, 1, 1),
     ROW(nvmlDeviceGetComputeRunningProcesses, LIST_COMPUTE, 1, 1),

@@ -28,10 +28,13 @@ ACCEPTED = {
 
 # Patterns of metrics of which the captures only ever say that there is no value, and why.
 ONLY_ABSENT = named({
+    r"power_profiles\..*": "nobody has asked for one",
+    r"clocks\.auto_boost.*": "before Pascal only",
+    r"bridge_chip\..*": "boards with several GPUs only",
     r"process\.(gpu|compute)_instance_id": "no capture shows a process inside a MIG instance",
     r"gom\..*": "Kepler only",
     r"inforom\.pwr": "Kepler only",
-    r"virtualization\.host_vgpu_mode": "no host of vGPUs",
+    r"virtualization\.(host_vgpu_mode|vgpu_heterogeneous)": "no host of vGPUs",
     r"dramEncryption\..*": "no board with it",
     r"gpu_memory\.power\.draw\.instant": "no board with it",
     r"edpp_multiplier": "the captures with it are no XML",
@@ -112,6 +115,8 @@ DEVICE = {
     "mig.mode.current": ("mig_mode/current_mig", text),
     "mig.mode.pending": ("mig_mode/pending_mig", text),
     "gpu_recovery_action": ("gpu_recovery_action", text),
+    "reset.required": ("gpu_reset_status/reset_required", text),
+    "reset.drain_and_reset_recommended": ("gpu_reset_status/drain_and_reset_recommended", text),
     "pci.baseClass": ("pci/pci_base_class", hexadecimal),
     "pci.subClass": ("pci/pci_sub_class", hexadecimal),
     "board.id": ("board_id", text),
@@ -149,11 +154,15 @@ DEVICE = {
     "module.power.max_limit": ("module_power_readings/max_power_limit", watts),
     "gpu_memory.power.draw.average": ("gpu_memory_power_readings/average_power_draw", watts),
     "gpu_memory.power.draw.instant": ("gpu_memory_power_readings/instant_power_draw", watts),
+    "power_profiles.requested": ("power_profiles/power_profile_requested_profiles", text),
+    "power_profiles.enforced": ("power_profiles/power_profile_enforced_profiles", text),
     "clocks.applications.graphics": ("applications_clocks/graphics_clock", number),
     "clocks.applications.memory": ("applications_clocks/mem_clock", number),
     "clocks.default_applications.graphics": ("default_applications_clocks/graphics_clock", number),
     "clocks.default_applications.memory": ("default_applications_clocks/mem_clock", number),
     "clocks.max_customer_boost.graphics": ("max_customer_boost_clocks/graphics_clock", number),
+    "clocks.auto_boost": ("clock_policy/auto_boost", text),
+    "clocks.auto_boost_default": ("clock_policy/auto_boost_default", text),
     "clocks_event_reasons_counters.sw_power_cap": ("clocks_event_reasons_counters/clocks_event_reasons_counters_sw_power_cap", number),
     "clocks_event_reasons_counters.sync_boost": ("clocks_event_reasons_counters/clocks_event_reasons_counters_sync_boost", number),
     "clocks_event_reasons_counters.sw_thermal_slowdown": ("clocks_event_reasons_counters/clocks_event_reasons_counters_sw_therm_slowdown", number),
@@ -163,6 +172,8 @@ DEVICE = {
     "pcie.replay_rollover_counter": ("pci/replay_rollover_counter", number),
     "pcie.atomics.outbound": ("pci/atomic_caps_outbound", text),
     "pcie.atomics.inbound": ("pci/atomic_caps_inbound", text),
+    "bridge_chip.type": ("pci/pci_bridge_chip/bridge_chip_type", text),
+    "bridge_chip.firmware": ("pci/pci_bridge_chip/bridge_chip_fw", text),
     "ecc.errors.uncorrected.volatile.sram.parity": ("ecc_errors/volatile/sram_uncorrectable_parity", number),
     "ecc.errors.uncorrected.volatile.sram.secded": ("ecc_errors/volatile/sram_uncorrectable_secded", number),
     "ecc.errors.uncorrected.aggregate.sram.parity": ("ecc_errors/aggregate/sram_uncorrectable_parity", number),
@@ -201,8 +212,10 @@ DEVICE = {
     "gom.pending": ("gpu_operation_mode/pending_gom", text),
     "dramEncryption.mode.pending": ("dram_encryption_mode/pending_dram_encryption", text),
     "addressing_mode": ("addressing_mode", text),
+    "capabilities.egm": ("capabilities/egm", text),
     "virtualization.mode": ("gpu_virtualization_mode/virtualization_mode", text),
     "virtualization.host_vgpu_mode": ("gpu_virtualization_mode/host_vgpu_mode", text),
+    "virtualization.vgpu_heterogeneous": ("gpu_virtualization_mode/vgpu_heterogeneous_mode", text),
     "c2c.mode": ("c2c_mode", text),
     "fabric.state": ("fabric/state", text),
     "fabric.status": ("fabric/status", text),
@@ -269,9 +282,17 @@ SMOOTHING = {name for name in METRICS if name.startswith("power_smoothing.")} - 
 WORKED_OUT = {"index", "display_mode", "power.draw", f"{CLOCKS}.active", *(f"{CLOCKS}.{e}" for e in REASONS.values()),
               *ECC, *ECC_PLACES, *SMOOTHING, "mig.index", "mig.gpu_instance_id", "mig.compute_instance_id"}
 HOST = {"driver_version", "cuda_version", "count"}
-PROCESS = {"pid", "process.type", "process_name", "process.command", "used_gpu_memory",
+PROCESS = {"pid", "process.type", "process_name", "process.path", "process.command", "used_gpu_memory",
            "process.gpu_instance_id", "process.compute_instance_id"}
 MIG_MEMORY = [m for m in DEVICE if m.startswith(("memory.", "bar1."))]
+MIG_SHARED = {
+    "mig.multiprocessors": "multiprocessor_count",
+    "mig.copy_engines": "copy_engine_count",
+    "mig.encoders": "encoder_count",
+    "mig.decoders": "decoder_count",
+    "mig.ofa": "ofa_count",
+    "mig.jpeg": "jpg_count",
+}
 
 
 class Capture:
@@ -386,6 +407,9 @@ def expected_of_mig(mig, index, capture):
     yield "mig.gpu_instance_id", int(mig.findtext("gpu_instance_id"))
     yield "mig.compute_instance_id", int(mig.findtext("compute_instance_id"))
     yield from table_values(mig, MIG_MEMORY, capture)
+    for metric, element in MIG_SHARED.items():
+        if (count := mig.findtext(f"device_attributes/shared/{element}")) is not None:
+            yield metric, int(count)
     if (errors := mig.findtext("ecc_error_count/volatile_count/sram_uncorrectable")) is not None:
         yield "ecc.errors.uncorrected.volatile.sram", convert(errors.strip(), number, capture)
 
@@ -395,6 +419,7 @@ def expected_of_process(process, capture):
     yield "pid", int(process.findtext("pid"))
     yield "process.type", process.findtext("type").strip()
     yield "process_name", program_name(name) or NOT_IN_PROC
+    yield "process.path", name or NOT_IN_PROC
     yield "process.command", name or NOT_IN_PROC
     yield "used_gpu_memory", convert(process.findtext("used_memory").strip(), mebibytes, capture)
     for metric, path in (("process.gpu_instance_id", "gpu_instance_id"),
@@ -451,7 +476,7 @@ def there_are_captures():
 
 @test
 def every_metric_is_compared_or_explained():
-    tally.every_metric(set(METRICS), {*DEVICE, *WORKED_OUT, *HOST, *PROCESS, *NOT_PRINTED}, NOT_PRINTED,
+    tally.every_metric(set(METRICS), {*DEVICE, *WORKED_OUT, *MIG_SHARED, *HOST, *PROCESS, *NOT_PRINTED}, NOT_PRINTED,
                        ONLY_ABSENT)
 
 

@@ -105,6 +105,8 @@ DEVICE = {
     "mig.mode.current": "MIG Mode/Current",
     "mig.mode.pending": "MIG Mode/Pending",
     "gpu_recovery_action": "GPU Recovery Action",
+    "reset.required": "GPU Reset Status/Reset Required",
+    "reset.drain_and_reset_recommended": "GPU Reset Status/Drain and Reset Recommended",
     "pci.baseClass": "PCI/Base Classcode",
     "pci.subClass": "PCI/Sub Classcode",
     "board.id": "Board ID",
@@ -144,11 +146,15 @@ DEVICE = {
     "gpu.base.current": f"{POWER}/GPU Base Power/Current Base Power",
     "gpu.base.requested": f"{POWER}/GPU Base Power/Requested Base Power",
     "gpu.base.default": f"{POWER}/GPU Base Power/Default Base Power",
+    "power_profiles.requested": "Workload Power Profiles/Requested Profiles",
+    "power_profiles.enforced": "Workload Power Profiles/Enforced Profiles",
     "clocks.applications.graphics": "Applications Clocks/Graphics",
     "clocks.applications.memory": "Applications Clocks/Memory",
     "clocks.default_applications.graphics": "Default Applications Clocks/Graphics",
     "clocks.default_applications.memory": "Default Applications Clocks/Memory",
     "clocks.max_customer_boost.graphics": "Max Customer Boost Clocks/Graphics",
+    "clocks.auto_boost": "Clock Policy/Auto Boost",
+    "clocks.auto_boost_default": "Clock Policy/Auto Boost Default",
     "clocks_event_reasons_counters.sw_power_cap": "Clocks Event Reasons Counters/SW Power Capping",
     "clocks_event_reasons_counters.sync_boost": "Clocks Event Reasons Counters/Sync Boost",
     "clocks_event_reasons_counters.sw_thermal_slowdown": "Clocks Event Reasons Counters/SW Thermal Slowdown",
@@ -158,6 +164,8 @@ DEVICE = {
     "pcie.replay_rollover_counter": "PCI/Replay Number Rollovers",
     "pcie.atomics.outbound": "PCI/Atomic Caps Outbound",
     "pcie.atomics.inbound": "PCI/Atomic Caps Inbound",
+    "bridge_chip.type": "PCI/Bridge Chip/Type",
+    "bridge_chip.firmware": "PCI/Bridge Chip/Firmware",
     "ecc.errors.uncorrected.volatile.sram.parity": "ECC Errors/Volatile/SRAM Uncorrectable Parity",
     "ecc.errors.uncorrected.volatile.sram.secded": "ECC Errors/Volatile/SRAM Uncorrectable SEC-DED",
     "ecc.errors.uncorrected.aggregate.sram.parity": "ECC Errors/Aggregate/SRAM Uncorrectable Parity",
@@ -192,10 +200,12 @@ DEVICE = {
     "gom.current": "GPU Operation Mode/Current",
     "gom.pending": "GPU Operation Mode/Pending",
     "addressing_mode": "Addressing Mode",
+    "capabilities.egm": "Capabilities/EGM",
     "dramEncryption.mode.current": "DRAM Encryption Mode/Current",
     "dramEncryption.mode.pending": "DRAM Encryption Mode/Pending",
     "virtualization.mode": "GPU Virtualization Mode/Virtualization Mode",
     "virtualization.host_vgpu_mode": "GPU Virtualization Mode/Host VGPU Mode",
+    "virtualization.vgpu_heterogeneous": "GPU Virtualization Mode/vGPU Heterogeneous Mode",
     "c2c.mode": "GPU C2C Mode",
     "fabric.state": "Fabric/State",
     "fabric.status": "Fabric/Status",
@@ -223,6 +233,13 @@ MIG = {
     "mig.index": "Index",
     "mig.gpu_instance_id": "GPU Instance ID",
     "mig.compute_instance_id": "Compute Instance ID",
+    "mig.multiprocessors": "Device Attributes/Shared/Multiprocessor count",
+    "mig.copy_engines": "Device Attributes/Shared/Copy Engine count",
+    "mig.encoders": "Device Attributes/Shared/Encoder count",
+    "mig.decoders": "Device Attributes/Shared/Decoder count",
+    "mig.ofa": "Device Attributes/Shared/OFA count",
+    "mig.jpeg": "Device Attributes/Shared/JPG count",
+    "ecc.errors.uncorrected.volatile.sram": "ECC Errors/Volatile/SRAM Uncorrectable",
     "memory.total": "Shared FB Memory Usage/Total",
     "memory.reserved": "Shared FB Memory Usage/Reserved",
     "memory.used": "Shared FB Memory Usage/Used",
@@ -263,7 +280,7 @@ ECC.update({
 WORKED_OUT = {"index", "power.draw", "display_mode", "clocks_event_reasons.active", *ECC,
               *(f"clocks_event_reasons.{ending}" for ending, _ in REASONS.values())}
 HOST = {"driver_version": "Driver Version", "cuda_version": "CUDA Version", "count": "Attached GPUs"}
-PROCESS = {"pid", "process.type", "process_name", "process.command", "used_gpu_memory",
+PROCESS = {"pid", "process.type", "process_name", "process.path", "process.command", "used_gpu_memory",
            "process.gpu_instance_id", "process.compute_instance_id"}
 
 # Metrics that a log does not have, and why. All others must be compared.
@@ -277,12 +294,16 @@ NOT_IN_LOGS = {
 
 # Metrics of which these captures only ever say that there is no value, and why.
 ONLY_ABSENT = named({
+    r"power_profiles\..*": "nobody has asked for one",
+    r"clocks\.auto_boost.*": "before Pascal only",
+    r"bridge_chip\..*": "boards with several GPUs only",
+    r"reset\.drain_and_reset_recommended": "no driver that tells",
     r"bbx\..*|gpu\.base\..*|inforom\.pwr": "no board with it",
     r"module\..*|gpu_memory\.power\.draw\.instant|platform\.(?!module_id).*": "no board with it",
     r"dramEncryption\..*|pcie\.atomics\.inbound|temperature\.threshold\.memory_max": "no board with it",
     r"gom\..*": "Kepler only",
     r"fabric\.health\..*": "no fabric",
-    r"virtualization\.host_vgpu_mode": "no host of vGPUs",
+    r"virtualization\.(host_vgpu_mode|vgpu_heterogeneous)": "no host of vGPUs",
     r"power_smoothing\..*": "no board with it",
 })
 
@@ -392,6 +413,7 @@ def expected_of_process(process, log):
     yield "pid", int(process["Process ID"])
     yield "process.type", process["Process ID/Type"]
     yield "process_name", program_name(name) or NOT_IN_PROC
+    yield "process.path", name or NOT_IN_PROC
     yield "process.command", name or NOT_IN_PROC
     yield "used_gpu_memory", convert(process["Process ID/Used GPU Memory"], by_unit("used_gpu_memory"), log)
     yield "process.gpu_instance_id", convert(process["GPU instance ID"], number, log)
@@ -470,6 +492,7 @@ def compare_apps(result, query):
     for row in capture.rows:
         pid, name = int(row["pid"]), row["process_name"]
         result.value(f"pid {pid}", "process_name", program_name(name), printed[pid])
+        result.value(f"pid {pid}", "process.path", name, printed[pid])
         result.value(f"pid {pid}", "process.command", name, printed[pid])
         result.value(f"pid {pid}", "used_gpu_memory",
                      convert(row["used_gpu_memory"], by_unit("used_gpu_memory"), capture), printed[pid])

@@ -158,7 +158,7 @@ static struct gp_want want_of(const struct gp_view *view, bool mig)
         enum gp_metric m = view->fields.fields[i].metric;
         gp_metric_set_add(&want.metrics, m);
         /* the instance of a process, or of a GPU that has some */
-        want.mig = want.mig || (want.processes && m >= GP_MIG_INDEX && m <= GP_MIG_PROFILE);
+        want.mig = want.mig || (want.processes && m >= GP_MIG_INDEX && m <= GP_MIG_JPEG);
     }
     return want;
 }

@@ -255,6 +255,7 @@ static void read_command(struct gp_proc_reader *reader, struct gp_proc_info *inf
         const char *name;
         size_t name_len = gp_proc_program_name(text, &name);
         info->name = safe_copy(arena, name, name_len, 64);
+        info->path = safe_copy(arena, text, strnlen(text, (size_t)n), COMMAND_COLS);
         for (long i = 0; i < n; i++)
             if (text[i] == '\0')
                 text[i] = ' ';

@@ -12,7 +12,7 @@ struct gp_arena;
 enum gp_proc_want {
     GP_PROC_USER = 1,    /* uid, user */
     GP_PROC_STAT = 2,    /* start_ns, start_ticks, cpu_ticks, cpu_pct, rss_bytes */
-    GP_PROC_COMMAND = 4, /* name, command */
+    GP_PROC_COMMAND = 4, /* name, path, command */
 };
 
 struct gp_proc_info {
@@ -20,6 +20,7 @@ struct gp_proc_info {
     bool exists;          /* false: gone, hidden, or of another pid namespace */
     const char *user;     /* name, or the uid in digits */
     const char *name;     /* program name without its path; text here is safe, NULL if unknown */
+    const char *path;     /* its first argument: the path by which it was called, or a title */
     const char *command;  /* full command line */
     uint64_t start_ns;    /* wall clock, since the epoch */
     uint64_t start_ticks; /* field 22 of /proc/PID/stat: with the pid, the identity of a process */

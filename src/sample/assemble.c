@@ -30,9 +30,10 @@ static unsigned proc_want(const struct gp_metric_set *set)
         enum gp_metric metric;
         unsigned want;
     } needs[] = {
-        {GP_PROCESS_USER, GP_PROC_USER},       {GP_PROCESS_NAME, GP_PROC_COMMAND},
-        {GP_PROCESS_COMMAND, GP_PROC_COMMAND}, {GP_PROCESS_CPU, GP_PROC_STAT},
-        {GP_PROCESS_RSS, GP_PROC_STAT},        {GP_PROCESS_START, GP_PROC_STAT},
+        {GP_PROCESS_USER, GP_PROC_USER},    {GP_PROCESS_NAME, GP_PROC_COMMAND},
+        {GP_PROCESS_PATH, GP_PROC_COMMAND}, {GP_PROCESS_COMMAND, GP_PROC_COMMAND},
+        {GP_PROCESS_CPU, GP_PROC_STAT},     {GP_PROCESS_RSS, GP_PROC_STAT},
+        {GP_PROCESS_START, GP_PROC_STAT},
     };
     unsigned want = 0;
     for (size_t i = 0; i < GP_ARRAY_LEN(needs); i++)
@@ -73,6 +74,7 @@ int gp_assembler_init(struct gp_assembler *a, struct gp_selection *selection,
     }
     a->internal.process_names = want->process_names ||
                                 gp_metric_set_has(&want->metrics, GP_PROCESS_NAME) ||
+                                gp_metric_set_has(&want->metrics, GP_PROCESS_PATH) ||
                                 gp_metric_set_has(&want->metrics, GP_PROCESS_COMMAND);
     a->proc_want = proc_want(&want->metrics);
     a->proc = gp_proc_reader_new(root);
@@ -454,7 +456,8 @@ static const char *name_from_driver(struct gp_snapshot *snapshot, const char *dr
     return copy && n > 0 ? copy : NULL;
 }
 
-/* What /proc says of it; where it says nothing, the driver's name. */
+/* What /proc says of it; where it says nothing, the driver's name. Of the path it is the other way
+ * round: it is to be the one that other tools show. */
 static int fill_from_proc(struct gp_snapshot *snapshot, struct gp_process *row,
                           const struct gp_proc_info *info, const char *driver_name, unsigned want)
 {
@@ -463,10 +466,13 @@ static int fill_from_proc(struct gp_snapshot *snapshot, struct gp_process *row,
     const char *name = info->name;
     if (!name && driver_name)
         name = name_from_driver(snapshot, driver_name);
+    const char *path = driver_name ? driver_name : info->path;
     const char *command = info->command ? info->command : driver_name;
     static const char hidden[] = "not in /proc: it has ended, or runs in another pid namespace";
-    static const enum gp_metric of_proc[] = {GP_PROCESS_NAME, GP_PROCESS_USER, GP_PROCESS_COMMAND,
-                                             GP_PROCESS_CPU,  GP_PROCESS_RSS,  GP_PROCESS_START};
+    static const enum gp_metric of_proc[] = {
+        GP_PROCESS_NAME, GP_PROCESS_PATH, GP_PROCESS_USER,  GP_PROCESS_COMMAND,
+        GP_PROCESS_CPU,  GP_PROCESS_RSS,  GP_PROCESS_START,
+    };
     for (size_t i = 0; i < GP_ARRAY_LEN(of_proc); i++)
         gp_value_set_absent(&v[of_proc[i] - GP_PROCESS__FIRST], GP_STATUS_UNSUPPORTED,
                             info->exists ? NULL : hidden, time_ns);
@@ -474,6 +480,8 @@ static int fill_from_proc(struct gp_snapshot *snapshot, struct gp_process *row,
         gp_value_set_text(&v[GP_PROCESS_USER - GP_PROCESS__FIRST], info->user, time_ns);
     if (name)
         gp_value_set_text(&v[GP_PROCESS_NAME - GP_PROCESS__FIRST], name, time_ns);
+    if (path)
+        gp_value_set_text(&v[GP_PROCESS_PATH - GP_PROCESS__FIRST], path, time_ns);
     if (command)
         gp_value_set_text(&v[GP_PROCESS_COMMAND - GP_PROCESS__FIRST], command, time_ns);
     if (!(want & GP_PROC_STAT) || !info->exists)

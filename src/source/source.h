@@ -21,7 +21,8 @@ struct gp_want {
     struct gp_metric_set metrics;
     bool host_only;     /* no row is about a GPU: none is touched */
     bool processes;     /* the list of processes of each device */
-    bool process_names; /* names of processes that /proc does not show, from the driver */
+    bool process_names; /* of processes, from the driver: where GP_PROCESS_PATH is wanted of all,
+                         * else of those that /proc does not show */
     bool mig;           /* MIG instances as devices of their own */
     uint32_t lists;     /* lists of each GPU: bits by gp_list_index */
     bool fresh;         /* slow values too are read each time */

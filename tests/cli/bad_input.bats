@@ -224,9 +224,9 @@ ESC=$'\033'
 clean_everywhere() {
     local words=(--sim "${1}" --sim-still --root root)
     # nothing that a terminal obeys, and valid UTF-8
-    for command in "status -a" "status -f" "status --json" "query pid,process_name,process.command --processes" \
-        "query pid,process_name,process.command --processes -f csv" "query pid,process_name,process.command --processes -f tsv" \
-        "query pid,process_name,process.command --processes -f json" "query pid,process_name,process.command --processes -f ndjson"; do
+    for command in "status -a" "status -f" "status --json" "query pid,process_name,process.path,process.command --processes" \
+        "query pid,process_name,process.path,process.command --processes -f csv" "query pid,process_name,process.path,process.command --processes -f tsv" \
+        "query pid,process_name,process.path,process.command --processes -f json" "query pid,process_name,process.path,process.command --processes -f ndjson"; do
         "$GPULSE" "${words[@]}" $command >printed 2>&1
         python3 - "$command" <<'PYTHON'
 import sys
@@ -317,10 +317,10 @@ PYTHON
     machine t4 'm["workload"][0]["name"] = ""'
     gpulse --sim ./m.json --sim-still --root root status --no-header
     says '\| \?/4190001\(6349MiB\)$'
-    gpulse --sim ./m.json --sim-still --root root query pid,process_name,user,process.command,process.rss,process.start_time --processes -f json
+    gpulse --sim ./m.json --sim-still --root root query pid,process_name,process.path,user,process.command,process.rss,process.start_time --processes -f json
     status_is 0
     json_is 'd["processes"][0]["pid"], set(d["processes"][0]["reasons"].values())' "(4190001, {'not in /proc: it has ended, or runs in another pid namespace'})"
-    json_is 'len(d["processes"][0]["reasons"])' 5
+    json_is 'len(d["processes"][0]["reasons"])' 6
 }
 
 @test "half-written files in /proc" {

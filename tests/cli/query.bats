@@ -144,6 +144,9 @@ t4() {
     [ "${lines[4]}" = "0,6,1g.20gb,19968" ]
     gpulse --sim a100-mig query index,mig.index -f csv --no-header --mig
     [ "${lines[*]}" = "0,[N/A] 0,0 0,1 0,2 0,3" ]
+    # what an instance has is shown of its processes too
+    gpulse --sim h100-mig --sim-still query mig.index,mig.multiprocessors,mig.jpeg --processes -f csv --no-header
+    [ "${lines[0]}" = "0,60,3" ]
 }
 
 @test "a MIG instance is chosen by its UUID" {
@@ -336,6 +339,22 @@ total_calls() {
     [ "$(calls nvmlSystemGetProcessName status)" -gt 0 ]
 }
 
+@test "the path of a process is the driver's word; without one it is the first argument" {
+    fake_process root 4190001 0 /bin/serve --port 80
+    machine t4 'm["workload"][0]["name"] = "/opt/real/serve"'
+    gpulse --sim ./m.json --root root query process_name,process.path,process.command --processes -f csv --no-header
+    [ "$output" = "serve,/opt/real/serve,/bin/serve --port 80" ]
+    machine t4 'm["workload"][0]["name"] = ""'
+    gpulse --sim ./m.json --root root query process_name,process.path --processes -f csv --no-header
+    [ "$output" = "serve,/bin/serve" ]
+    mkdir -p empty/proc
+    gpulse --sim ./m.json --root empty query process.path --processes -f csv --no-header
+    [ "$output" = "[N/A]" ]
+    fault t4 error=NO_PERMISSION:nvmlSystemGetProcessName
+    gpulse --sim t4 --root root query process.path --processes -f csv --no-header
+    [ "$output" = /bin/serve ]
+}
+
 @test "--host asks the driver only for what is the driver's" {
     GPULSE_SIM_COUNT=$PWD/none gpulse --sim h100x8 query host.load.1m,timestamp,host.name --host -f csv
     status_is 0
@@ -377,6 +396,17 @@ m["workload"] = [{"name": "job", "pid": 4190001 + n, "gpus": [0], "util": 1, "me
     status_is 0
     line_count 100
     [ "$(cut -d, -f1 <<<"$output" | sort -u | wc -l)" -eq 100 ]
+}
+
+@test "workload power profiles are told by their ids" {
+    machine b200 '
+def profiles(requested, enforced):
+    return {"valid": "ff" * 31 + "7f", "requested": requested, "enforced": enforced}
+d["answers"]["WorkloadPowerProfileCurrentProfiles"] = profiles("05" + "00" * 30 + "40", "")
+m["devices"][1]["answers"]["WorkloadPowerProfileCurrentProfiles"] = profiles("ff" * 32, "NOT_SUPPORTED")'
+    gpulse --sim ./m.json query 'power_profiles.*' -i 0-2 -f json
+    json_is '[list(g.values())[:2] for g in d["gpus"]][::2]' "[['0,2,254', 'None'], [None, None]]"
+    json_is 'd["gpus"][1]["power_profiles.requested"] == ",".join(map(str, range(255)))' True
 }
 
 @test "confidential computing is an answer of the machine, and may fail as any" {

@@ -79,6 +79,44 @@ NVIDIA L40S,595.80,110.23" ]
     fails 2 'import needs one capture: .*'
 }
 
+# printed ELEMENT TEXT: in the capture c.xml that is what nvidia-smi has printed there.
+printed() {
+    sed -i "s|<$1>[^<]*</$1>|<$1>$2</$1>|w changed" c.xml
+    [ -s changed ] || explain "no $1 in the capture"
+}
+
+# imported FIELDS VALUES: the machine of c.xml says so.
+imported() {
+    gpulse sim import c.xml -o m.json
+    status_is 0
+    gpulse --sim ./m.json query "$1" -f csv --no-header
+    [ "$output" = "$2" ] || explain "expected $2"
+}
+
+@test "import takes what nvidia-smi prints of GPUs that are none of ours" {
+    cp "$HERE/data/captures/qx__k8stestinfra_a100.xml" c.xml
+    imported capabilities.egm disabled
+    printed egm enabled
+    imported capabilities.egm enabled
+    imported 'reset.*' "[N/A],[N/A]" # deprecated, it says
+    printed reset_required Yes
+    printed drain_and_reset_recommended No
+    imported 'reset.*' Yes,No
+    imported 'bridge_chip.*' "[N/A],[N/A]"
+    printed bridge_chip_type PLX
+    imported 'bridge_chip.*' "PLX,[N/A]"
+    printed bridge_chip_type BRO4
+    printed bridge_chip_fw 0xF0472900
+    imported 'bridge_chip.*' BRO4,0xF0472900
+    imported clocks.auto_boost,clocks.auto_boost_default "[N/A],[N/A]"
+    printed auto_boost Off
+    printed auto_boost_default On
+    imported clocks.auto_boost,clocks.auto_boost_default Off,On
+    imported virtualization.vgpu_heterogeneous "[N/A]"
+    printed vgpu_heterogeneous_mode Enabled
+    imported virtualization.vgpu_heterogeneous Enabled
+}
+
 @test "exec runs another program on the simulated driver" {
     gpulse sim exec -m h100x2 --still -- sh -c 'echo "$GPULSE_SIM $GPULSE_SIM_STILL ${LD_LIBRARY_PATH%%:*}" "$@"; exit 7' sh -n --still
     status_is 7

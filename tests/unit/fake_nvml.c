@@ -465,7 +465,13 @@ nvmlReturn_t nvmlDeviceGetMigDeviceHandleByIndex(nvmlDevice_t device, unsigned i
 nvmlReturn_t nvmlDeviceGetAttributes_v2(nvmlDevice_t device, nvmlDeviceAttributes_t *attributes)
 {
     ENTER(nvmlDeviceGetAttributes_v2);
-    *attributes = (nvmlDeviceAttributes_t){.gpuInstanceSliceCount = device->gpu_instance,
+    *attributes = (nvmlDeviceAttributes_t){.multiprocessorCount = 60,
+                                           .sharedCopyEngineCount = 1,
+                                           .sharedDecoderCount = 2,
+                                           .sharedEncoderCount = 3,
+                                           .sharedJpegCount = 4,
+                                           .sharedOfaCount = UINT32_MAX,
+                                           .gpuInstanceSliceCount = device->gpu_instance,
                                            .computeInstanceSliceCount = device->gpu_instance,
                                            .memorySizeMB = 20000};
     return NVML_SUCCESS;
@@ -584,6 +590,26 @@ nvmlReturn_t nvmlDeviceGetDriverModel(nvmlDevice_t device, nvmlDriverModel_t *cu
     ENTER(nvmlDeviceGetDriverModel);
     *current = (nvmlDriverModel_t)fake.words[0];
     *pending = (nvmlDriverModel_t)fake.words[1];
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetBridgeChipInfo(nvmlDevice_t device, nvmlBridgeChipHierarchy_t *chips)
+{
+    (void)device;
+    ENTER(nvmlDeviceGetBridgeChipInfo);
+    chips->bridgeCount = (unsigned char)fake.words[0];
+    for (unsigned i = 0; i < chips->bridgeCount; i++)
+        chips->bridgeChipInfo[i] =
+            (nvmlBridgeChipInfo_t){(nvmlBridgeChipType_t)fake.words[1 + i], fake.words[3 + i]};
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetCapabilities(nvmlDevice_t device, nvmlDeviceCapabilities_t *caps)
+{
+    (void)device;
+    ENTER(nvmlDeviceGetCapabilities);
+    REFUSE_VERSION(caps->version, nvmlDeviceCapabilities_v1);
+    caps->capMask = fake.words[0];
     return NVML_SUCCESS;
 }
 

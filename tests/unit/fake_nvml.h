@@ -70,6 +70,8 @@
     X(nvmlDeviceGetPdi)                                                                            \
     X(nvmlDeviceGetGspFirmwareVersion)                                                             \
     X(nvmlDeviceGetDriverModel)                                                                    \
+    X(nvmlDeviceGetBridgeChipInfo)                                                                 \
+    X(nvmlDeviceGetCapabilities)                                                                   \
     X(nvmlDeviceGetEncoderStats)                                                                   \
     X(nvmlDeviceGetRepairStatus)                                                                   \
     X(nvmlDeviceGetRowRemapperHistogram)                                                           \

@@ -18,6 +18,14 @@ static void check_text(enum gp_metric m, const char *expected)
     assert_string_equal(value(m)->s, expected);
 }
 
+static void check_text_or_none(enum gp_metric m, const char *expected)
+{
+    if (expected)
+        check_text(m, expected);
+    else
+        check_absent(m, GP_STATUS_UNSUPPORTED);
+}
+
 static void check_real(enum gp_metric m, double expected)
 {
     assert_int_equal(value(m)->status, GP_STATUS_OK);
@@ -236,6 +244,29 @@ static void the_generation_of_the_slot_comes_from_the_kernel(void **state)
     }
 }
 
+static void the_bridge_next_to_the_gpu(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned words[5]; /* number of bridges, their types, their firmware */
+        const char *type, *firmware;
+    } boards[] = {
+        {{0, 0, 0, 7, 7}, NULL, NULL},
+        {{1, NVML_BRIDGE_CHIP_PLX, 0, 0xf0472900, 0}, "PLX", "0xF0472900"},
+        {{2, NVML_BRIDGE_CHIP_BRO4, NVML_BRIDGE_CHIP_PLX, 0, 7}, "BRO4", NULL},
+    };
+    want_range(GP_BRIDGE_TYPE, GP_BRIDGE_FIRMWARE);
+    start();
+    for (size_t i = 0; i < GP_ARRAY_LEN(boards); i++) {
+        leave();
+        memcpy(rig.fake->words, boards[i].words, sizeof(boards[i].words));
+        start();
+        read_ok();
+        check_text_or_none(GP_BRIDGE_TYPE, boards[i].type);
+        check_text_or_none(GP_BRIDGE_FIRMWARE, boards[i].firmware);
+    }
+}
+
 static void a_damaged_inforom_is_an_answer(void **state)
 {
     (void)state;
@@ -346,6 +377,22 @@ static void what_newer_drivers_call_deprecated(void **state)
     read_anew();
     check_absent(GP_CLOCK_APP_GRAPHICS, GP_STATUS_UNSUPPORTED);
     check_absent(GP_CLOCK_APP_MEMORY, GP_STATUS_UNSUPPORTED);
+}
+
+/* Others may come. */
+static void capabilities_are_bits(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"disabled", "enabled", "disabled", "enabled"};
+    want(GP_EGM);
+    start();
+    for (unsigned mask = 0; mask < GP_ARRAY_LEN(words); mask++) {
+        leave();
+        rig.fake->words[0] = mask;
+        start();
+        read_ok();
+        check_text(GP_EGM, words[mask]);
+    }
 }
 
 /* ---- memory errors ---- */
@@ -573,11 +620,13 @@ int main(void)
         RIG_TEST(the_platform_in_both_forms),
         RIG_TEST(the_pci_class_comes_from_the_newer_call),
         RIG_TEST(the_generation_of_the_slot_comes_from_the_kernel),
+        RIG_TEST(the_bridge_next_to_the_gpu),
         RIG_TEST(a_damaged_inforom_is_an_answer),
         RIG_TEST(text_that_stays_the_same_takes_no_memory),
         RIG_TEST(the_recorder_and_the_factory),
         RIG_TEST(numbers_in_pairs_triples_and_structs),
         RIG_TEST(what_newer_drivers_call_deprecated),
+        RIG_TEST(capabilities_are_bits),
         RIG_TEST(errors_by_place),
         RIG_TEST(errors_of_the_memories_on_the_chip),
         RIG_TEST(rows_replaced_and_encryption),

@@ -218,6 +218,10 @@ static void names_of_processes_that_proc_does_not_show(void **state)
     assert_int_equal(CALLS(nvmlSystemGetProcessName), 1);
     assert_null(row(100)->driver_name);
     assert_string_equal(row(200)->driver_name, "/opt/job --fast");
+    gp_metric_set_add(&rig.want.metrics, GP_PROCESS_PATH);
+    read_ok();
+    assert_int_equal(CALLS(nvmlSystemGetProcessName), 3);
+    assert_string_equal(row(100)->driver_name, "/opt/job --fast");
     ANSWERS(nvmlSystemGetProcessName, NVML_ERROR_NO_PERMISSION);
     read_ok();
     assert_null(row(200)->driver_name);
@@ -405,6 +409,21 @@ static void instances_keep_the_drivers_numbers(void **state)
     /* what only the whole GPU knows */
     assert_int_equal(mig_value(0, GP_TEMPERATURE_GPU)->status, GP_STATUS_UNSUPPORTED);
     check_absent(GP_MIG_GPU_INSTANCE, GP_STATUS_UNSUPPORTED);
+}
+
+static void what_an_instance_has_of_the_chip(void **state)
+{
+    (void)state;
+    set_mig(0, "MIG-0", "A MIG", 0);
+    want(GP_MIG_OFA);
+    want(GP_MIG_JPEG);
+    start_with_mig();
+    read_ok();
+    assert_int_equal(CALLS(nvmlDeviceGetAttributes_v2), 1);
+    assert_int_equal(mig_value(0, GP_MIG_JPEG)->i, 4);
+    assert_int_equal(mig_value(0, GP_MIG_OFA)->status, GP_STATUS_ERROR);
+    /* without slices it has no name */
+    assert_int_equal(mig_value(0, GP_MIG_PROFILE)->status, GP_STATUS_UNSUPPORTED);
 }
 
 static void a_handle_may_become_another_instance(void **state)
@@ -619,6 +638,7 @@ int main(void)
         RIG_TEST(absurd_samples),
         RIG_TEST(a_count_of_samples_that_is_not_true),
         RIG_TEST(instances_keep_the_drivers_numbers),
+        RIG_TEST(what_an_instance_has_of_the_chip),
         RIG_TEST(a_handle_may_become_another_instance),
         RIG_TEST(a_list_of_instances_that_fails_changes_nothing),
         RIG_TEST(the_list_of_instances_is_asked_every_five_seconds),

@@ -93,8 +93,9 @@ static struct gp_proc_info read_one(struct subject *s, unsigned want, unsigned p
     return info;
 }
 
+/* path: NULL for none */
 static void check_command(const char *cmdline, size_t size, const char *comm, const char *name,
-                          const char *command)
+                          const char *path, const char *command)
 {
     struct subject s = new_subject();
     write_pid(4711, "cmdline", cmdline, size);
@@ -102,6 +103,8 @@ static void check_command(const char *cmdline, size_t size, const char *comm, co
     struct gp_proc_info info = read_one(&s, GP_PROC_COMMAND, 4711);
     assert_true(info.exists);
     assert_string_equal(info.name, name);
+    assert_string_equal(info.path ? info.path : "", path ? path : "");
+    assert_int_equal(info.path != NULL, path != NULL);
     assert_string_equal(info.command, command);
     free_subject(&s);
 }
@@ -113,32 +116,34 @@ static void names_come_from_the_arguments(void **state)
     (void)state;
     check_command(CMDLINE("/usr/bin/python3\0train.py\0--lr\0"
                           "1e-3"),
-                  "pt_main_thread\n", "python3", "/usr/bin/python3 train.py --lr 1e-3");
-    check_command(CMDLINE("python"), "python\n", "python", "python");
-    check_command(CMDLINE("./a.out"), "a.out\n", "a.out", "./a.out");
+                  "pt_main_thread\n", "python3", "/usr/bin/python3",
+                  "/usr/bin/python3 train.py --lr 1e-3");
+    check_command(CMDLINE("python"), "python\n", "python", "python", "python");
+    check_command(CMDLINE("./a.out"), "a.out\n", "a.out", "./a.out", "./a.out");
     /* programs that write a title into their arguments, with blanks up to the old end */
     check_command(CMDLINE("nginx: worker process          "), "nginx\n", "nginx",
-                  "nginx: worker process");
+                  "nginx: worker process", "nginx: worker process");
     check_command(CMDLINE("ray::train_fn\0\0\0\0"), "ray::train_fn\n", "ray::train_fn",
-                  "ray::train_fn");
-    check_command(CMDLINE("/"), "x\n", "", "/");
-    check_command("no final NUL", 12, "x\n", "no", "no final NUL");
+                  "ray::train_fn", "ray::train_fn");
+    check_command(CMDLINE("/"), "x\n", "", "/", "/");
+    check_command("no final NUL", 12, "x\n", "no", "no final NUL", "no final NUL");
 }
 
 static void kernel_threads_and_zombies_have_only_a_short_name(void **state)
 {
     (void)state;
-    check_command("", 0, "kworker/0:1-events\n", "kworker/0:1-events", "kworker/0:1-events");
-    check_command("\0\0\0", 3, "(sd-pam)\n", "(sd-pam)", "(sd-pam)");
-    check_command("", 0, "no newline", "no newline", "no newline");
+    check_command("", 0, "kworker/0:1-events\n", "kworker/0:1-events", NULL, "kworker/0:1-events");
+    check_command("\0\0\0", 3, "(sd-pam)\n", "(sd-pam)", NULL, "(sd-pam)");
+    check_command("", 0, "no newline", "no newline", NULL, "no newline");
 }
 
 static void hostile_names_are_made_safe(void **state)
 {
     (void)state;
-    check_command(CMDLINE("/bin/\033[2Jx\0a\nb"), "x\n", "\\x1b[2Jx", "/bin/\\x1b[2Jx a\\nb");
-    check_command(CMDLINE("\xff\xfe"), "x\n", "\uFFFD\uFFFD", "\uFFFD\uFFFD");
-    check_command("", 0, "a\033b\n", "a\\x1bb", "a\\x1bb");
+    check_command(CMDLINE("/bin/\033[2Jx\0a\nb"), "x\n", "\\x1b[2Jx", "/bin/\\x1b[2Jx",
+                  "/bin/\\x1b[2Jx a\\nb");
+    check_command(CMDLINE("\xff\xfe"), "x\n", "\uFFFD\uFFFD", "\uFFFD\uFFFD", "\uFFFD\uFFFD");
+    check_command("", 0, "a\033b\n", "a\\x1bb", NULL, "a\\x1bb");
 }
 
 static void endless_names_are_cut(void **state)
@@ -151,6 +156,7 @@ static void endless_names_are_cut(void **state)
     write_pid(4711, "cmdline", endless, SIZE);
     struct gp_proc_info info = read_one(&s, GP_PROC_COMMAND, 4711);
     assert_true(strlen(info.name) < 100);
+    assert_true(strlen(info.path) < 5000);
     assert_true(strlen(info.command) < 5000);
     assert_memory_equal(info.name, "AAAAAAAAAA", 10);
     free_subject(&s);
@@ -209,6 +215,7 @@ static void a_process_that_is_gone(void **state)
         assert_false(infos[i].exists);
         assert_null(infos[i].user);
         assert_null(infos[i].name);
+        assert_null(infos[i].path);
         assert_null(infos[i].command);
     }
     assert_true(infos[1].exists);

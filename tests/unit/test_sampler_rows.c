@@ -185,8 +185,10 @@ static void check_processes(const struct bench *b)
     }
     assert_int_equal(b->snapshot->devices[2].mig_index, 2);
     assert_string_equal(process_value(b, 2, GP_PROCESS_NAME)->s, "train");
+    assert_string_equal(process_value(b, 2, GP_PROCESS_PATH)->s, "/opt/bin/train --data /mnt/x");
     assert_string_equal(process_value(b, 2, GP_PROCESS_COMMAND)->s, "/opt/bin/train --data /mnt/x");
     assert_int_equal(process_value(b, 0, GP_PROCESS_NAME)->status, GP_STATUS_UNSUPPORTED);
+    assert_int_equal(process_value(b, 0, GP_PROCESS_PATH)->status, GP_STATUS_UNSUPPORTED);
     assert_string_equal(process_value(b, 3, GP_PROCESS_TYPE)->s, "C+G");
     assert_int_equal(process_value(b, 2, GP_PROCESS_GI)->i, 1);
 }
@@ -236,7 +238,7 @@ static void names_are_asked_only_where_they_are_shown(void **state)
         start(&b);
         tick(&b);
         assert_int_equal(b.fake.want.process_names,
-                         m == GP_PROCESS_NAME || m == GP_PROCESS_COMMAND);
+                         m == GP_PROCESS_NAME || m == GP_PROCESS_PATH || m == GP_PROCESS_COMMAND);
         finish(&b);
     }
     struct bench b;

@@ -122,6 +122,27 @@ static void keep_array(struct nvml_device *device, struct gp_value *v, const voi
         gp_value_set_absent(v, GP_STATUS_UNSUPPORTED, NULL, 0);
 }
 
+nvmlReturn_t nvml_read_bridge(struct nvml_device *device, const struct reader *reader,
+                              struct gp_value *out)
+{
+    (void)reader;
+    static const struct code_name types[] = {
+        {NVML_BRIDGE_CHIP_PLX, "PLX"}, {NVML_BRIDGE_CHIP_BRO4, "BRO4"}, {0, NULL}};
+    nvmlBridgeChipHierarchy_t chips = {0};
+    nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetBridgeChipInfo, device->handle, &chips);
+    if (rc == NVML_SUCCESS && chips.bridgeCount == 0)
+        rc = NVML_ERROR_NOT_SUPPORTED;
+    if (rc != NVML_SUCCESS)
+        return rc;
+    const nvmlBridgeChipInfo_t *nearest = &chips.bridgeChipInfo[0];
+    char text[16] = "";
+    if (nearest->fwVersion)
+        (void)snprintf(text, sizeof(text), "0x%08X", nearest->fwVersion);
+    nvml_name_code(types, nearest->type, &out[0]);
+    keep_array(device, &out[1], text, sizeof(text));
+    return rc;
+}
+
 nvmlReturn_t nvml_read_hostname(struct nvml_device *device, const struct reader *reader,
                                 struct gp_value *out)
 {

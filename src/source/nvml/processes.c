@@ -368,12 +368,15 @@ static bool pid_is_visible(const char *root, uint32_t pid)
     return gp_io_path(path, root, proc) && access(path, F_OK) == 0;
 }
 
-/* Where /proc cannot tell a name (another pid namespace, hidepid), the driver may. */
-static void ask_names(struct nvml_device *device, struct collector *c, struct gp_arena *arena)
+/* Where /proc cannot tell a name (another pid namespace, hidepid), the driver may. Which path a
+ * process has is the driver's word in any case. */
+static void ask_names(struct nvml_device *device, const struct gp_want *want, struct collector *c,
+                      struct gp_arena *arena)
 {
+    bool all = gp_metric_set_has(&want->metrics, GP_PROCESS_PATH);
     for (size_t i = 0; i < c->count; i++) {
         char name[1024] = "";
-        if (pid_is_visible(device->source->config.root, c->rows[i].pid) ||
+        if ((!all && pid_is_visible(device->source->config.root, c->rows[i].pid)) ||
             NVML_CALL(device, nvmlSystemGetProcessName, c->rows[i].pid, name,
                       (unsigned)sizeof(name)) != NVML_SUCCESS)
             continue;
@@ -457,7 +460,7 @@ nvmlReturn_t nvml_read_processes(struct nvml_device *device, const struct gp_wan
         if (wants_any(want, GP_PROCESS_POWER, GP_PROCESS_ENERGY))
             share_energy(device, &c);
         if (want->process_names)
-            ask_names(device, &c, &reading->arena);
+            ask_names(device, want, &c, &reading->arena);
         reading->processes = gp_arena_alloc(&reading->arena, c.count + 1, sizeof(*c.rows));
         if (!reading->processes)
             reading->processes_status = GP_STATUS_ERROR;

@@ -81,6 +81,16 @@ static nvmlReturn_t read_margin(struct nvml_device *device, const struct reader 
     return rc;
 }
 
+static nvmlReturn_t read_capabilities(struct nvml_device *device, const struct reader *reader,
+                                      struct gp_value *out)
+{
+    (void)reader;
+    nvmlDeviceCapabilities_t caps = {.version = nvmlDeviceCapabilities_v1};
+    nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetCapabilities, device->handle, &caps);
+    gp_value_set_text(&out[0], caps.capMask & NVML_DEV_CAP_EGM ? "enabled" : "disabled", 0);
+    return rc;
+}
+
 static nvmlReturn_t read_reasons_supported(struct nvml_device *device, const struct reader *reader,
                                            struct gp_value *out)
 {
@@ -161,27 +171,45 @@ static nvmlReturn_t read_ecc_total(struct nvml_device *device, const struct read
 
 /* "3g.40gb": GPU slices and memory, which the profile's name rounds up to whole GiB; "1c.3g.40gb"
  * where the compute instance has only a part of the slices. */
-static nvmlReturn_t read_mig_profile(struct nvml_device *device, const struct reader *reader,
-                                     struct gp_value *out)
+static void keep_mig_profile(struct nvml_device *device, const nvmlDeviceAttributes_t *a,
+                             struct gp_value *v)
+{
+    char part[16] = "";
+    char text[64];
+    if (a->gpuInstanceSliceCount == 0) {
+        gp_value_set_absent(v, GP_STATUS_UNSUPPORTED, NULL, 0);
+        return;
+    }
+    if (a->computeInstanceSliceCount < a->gpuInstanceSliceCount)
+        (void)snprintf(part, sizeof(part), "%uc.", a->computeInstanceSliceCount);
+    (void)snprintf(text, sizeof(text), "%s%ug.%llugb", part, a->gpuInstanceSliceCount,
+                   (a->memorySizeMB + 1023) / 1024);
+    nvml_keep_text(device, v, text);
+}
+
+static nvmlReturn_t read_mig_attributes(struct nvml_device *device, const struct reader *reader,
+                                        struct gp_value *out)
 {
     (void)reader;
     nvmlDeviceAttributes_t a = {0};
     nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetAttributes_v2, device->handle, &a);
-    if (rc != NVML_SUCCESS)
-        return rc;
-    char part[16] = "";
-    char text[64];
-    if (a.computeInstanceSliceCount < a.gpuInstanceSliceCount)
-        (void)snprintf(part, sizeof(part), "%uc.", a.computeInstanceSliceCount);
-    (void)snprintf(text, sizeof(text), "%s%ug.%llugb", part, a.gpuInstanceSliceCount,
-                   (a.memorySizeMB + 1023) / 1024);
-    nvml_keep_text(device, &out[0], text);
+    const unsigned counts[] = {
+        /* in the order of metric.def */
+        a.multiprocessorCount, a.sharedCopyEngineCount, a.sharedEncoderCount,
+        a.sharedDecoderCount,  a.sharedOfaCount,        a.sharedJpegCount,
+    };
+    _Static_assert(GP_MIG_JPEG - GP_MIG_PROFILE == GP_ARRAY_LEN(counts), "MIG attributes");
+    keep_mig_profile(device, &a, &out[0]);
+    for (size_t i = 0; i < GP_ARRAY_LEN(counts); i++)
+        gp_value_set_int(&out[i + 1], counts[i], 0);
     return rc;
 }
 
 /* ---- numbers with names; nvidia-smi's words ---- */
 
 static const struct code_name enabled_names[] = {{0, "Disabled"}, {1, "Enabled"}, {0, NULL}};
+
+static const struct code_name on_names[] = {{0, "Off"}, {1, "On"}, {0, NULL}};
 
 static const struct code_name yes_names[] = {{0, "No"}, {1, "Yes"}, {0, NULL}};
 
@@ -438,6 +466,8 @@ const struct reader nvml_readers[] = {
           GP_SMOOTHING_ADMIN_TAR_WINDOW),
     FIELD(NVML_FI_PWR_SMOOTHING_ADMIN_OVERRIDE_PRIMARY_FLOOR_ACT_OFFSET, NULL,
           GP_SMOOTHING_ADMIN_ACT_OFFSET),
+    CUSTOM(nvml_read_power_profiles, GP_POWER_PROFILES_REQUESTED, GP_POWER_PROFILES_ENFORCED,
+           ON_GPU),
     U32_ARG(nvmlDeviceGetClockInfo, NVML_CLOCK_GRAPHICS, GP_CLOCK_GRAPHICS),
     U32_ARG(nvmlDeviceGetClockInfo, NVML_CLOCK_SM, GP_CLOCK_SM),
     U32_ARG(nvmlDeviceGetClockInfo, NVML_CLOCK_MEM, GP_CLOCK_MEMORY),
@@ -452,6 +482,7 @@ const struct reader nvml_readers[] = {
             GP_CLOCK_DEFAULT_APP_GRAPHICS),
     U32_ARG(nvmlDeviceGetDefaultApplicationsClock, NVML_CLOCK_MEM, GP_CLOCK_DEFAULT_APP_MEMORY),
     U32_ARG(nvmlDeviceGetMaxCustomerBoostClock, NVML_CLOCK_GRAPHICS, GP_CLOCK_CUSTOMER_BOOST),
+    PAIR(nvmlDeviceGetAutoBoostedClocksEnabled, on_names, GP_AUTO_BOOST),
     CUSTOM(read_reasons_supported, GP_REASONS_SUPPORTED, GP_REASONS_SUPPORTED, ON_GPU),
     CUSTOM(read_reasons, GP_REASONS_ACTIVE, GP_REASON_DISPLAY_CLOCKS, ON_GPU),
     FIELD_NS(NVML_FI_DEV_PERF_POLICY_POWER, GP_COUNTER_SW_POWER_CAP),
@@ -459,6 +490,7 @@ const struct reader nvml_readers[] = {
     FIELD_NS(NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN, GP_COUNTER_SW_THERMAL),
     FIELD_NS(NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN, GP_COUNTER_HW_THERMAL),
     FIELD_NS(NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN, GP_COUNTER_HW_POWER_BRAKE),
+    CUSTOM(nvml_read_bridge, GP_BRIDGE_TYPE, GP_BRIDGE_FIRMWARE, ON_GPU),
     U32(nvmlDeviceGetCurrPcieLinkGeneration, GP_PCIE_GEN, ON_GPU),
     U32(nvmlDeviceGetMaxPcieLinkGeneration, GP_PCIE_GEN_MAX, ON_GPU),
     U32(nvmlDeviceGetGpuMaxPcieLinkGeneration, GP_PCIE_GEN_GPU_MAX, ON_GPU),
@@ -508,6 +540,8 @@ const struct reader nvml_readers[] = {
     NAMED(nvmlDeviceGetComputeMode, compute_mode_names, GP_COMPUTE_MODE, ON_BOTH),
     PAIR(nvmlDeviceGetMigMode, enabled_names, GP_MIG_MODE),
     FIELD(NVML_FI_DEV_GET_GPU_RECOVERY_ACTION, recovery_names, GP_RECOVERY_ACTION),
+    FIELD(NVML_FI_DEV_RESET_STATUS, yes_names, GP_RESET_REQUIRED),
+    FIELD(NVML_FI_DEV_DRAIN_AND_RESET_STATUS, yes_names, GP_RESET_DRAIN),
     NAMED(nvmlDeviceGetDisplayMode, enabled_names, GP_DISPLAY_MODE, ON_GPU),
     NAMED(nvmlDeviceGetDisplayMode, yes_names, GP_DISPLAY_ATTACHED, ON_GPU),
     NAMED(nvmlDeviceGetDisplayActive, enabled_names, GP_DISPLAY_ACTIVE, ON_GPU),
@@ -517,10 +551,13 @@ const struct reader nvml_readers[] = {
     PAIR(nvmlDeviceGetGpuOperationMode, operation_mode_names, GP_GOM),
     WORDS(nvmlDeviceGetAddressingMode, nvmlDeviceAddressingMode_v1, addressing_names,
           GP_ADDRESSING_MODE, GP_ADDRESSING_MODE),
+    CUSTOM(read_capabilities, GP_EGM, GP_EGM, ON_GPU),
     FIELD(NVML_FI_DEV_IS_RESETLESS_MIG_SUPPORTED, yes_names, GP_MIG_RESETLESS),
     CUSTOM(nvml_read_dram_encryption, GP_DRAM_ENCRYPTION, GP_DRAM_ENCRYPTION_PENDING, ON_GPU),
     NAMED(nvmlDeviceGetVirtualizationMode, virtualization_names, GP_VIRTUALIZATION_MODE, ON_GPU),
     NAMED(nvmlDeviceGetHostVgpuMode, host_vgpu_names, GP_HOST_VGPU_MODE, ON_GPU),
+    WORDS(nvmlDeviceGetVgpuHeterogeneousMode, nvmlVgpuHeterogeneousMode_v1, enabled_names,
+          GP_VGPU_HETEROGENEOUS_MODE, GP_VGPU_HETEROGENEOUS_MODE),
     CUSTOM(nvml_read_vgpu_driver, GP_VGPU_HETEROGENEOUS, GP_VGPU_HETEROGENEOUS, ON_GPU),
     NAMED_ARG(nvmlDeviceGetVgpuCapabilities, NVML_DEVICE_VGPU_CAP_FRACTIONAL_MULTI_VGPU,
               supported_names, GP_VGPU_FRACTIONAL),
@@ -550,7 +587,7 @@ const struct reader nvml_readers[] = {
     CUSTOM(nvml_read_memory_affinity, GP_AFFINITY_MEMORY, GP_AFFINITY_MEMORY, ON_GPU),
     U32(nvmlDeviceGetGpuInstanceId, GP_MIG_GPU_INSTANCE, ON_MIG),
     U32(nvmlDeviceGetComputeInstanceId, GP_MIG_COMPUTE_INSTANCE, ON_MIG),
-    CUSTOM(read_mig_profile, GP_MIG_PROFILE, GP_MIG_PROFILE, ON_MIG),
+    CUSTOM(read_mig_attributes, GP_MIG_PROFILE, GP_MIG_JPEG, ON_MIG),
 };
 _Static_assert(GP_ARRAY_LEN(nvml_readers) <= NVML_READERS_MAX, "NVML_READERS_MAX is too small");
 const size_t nvml_reader_count = GP_ARRAY_LEN(nvml_readers);
