@@ -20,6 +20,8 @@
 
 /* ---- the command line ---- */
 
+#define SETTING(id, kind, names, value, help) X(id, kind, names)
+
 /* X(id, kind of value, names) */
 #define OPTIONS(X)                                                                                 \
     X(HELP, GP_SMI_FLAG, "-h --help")                                                              \
@@ -32,6 +34,7 @@
     X(FILENAME, GP_SMI_VALUE, "-f --filename")                                                     \
     X(LOOP, GP_SMI_OPTIONAL, "-l --loop")                                                          \
     X(LOOP_MS, GP_SMI_VALUE, "-lms --loop-ms")                                                     \
+    GP_SMI_SETTING_OPTIONS(SETTING)                                                                \
     GP_SMI_COMMON_OPTIONS(X)
 
 enum {
@@ -106,8 +109,8 @@ int gp_smi_end(struct gp_strbuf *sb, int status)
     return status;
 }
 
-/* Says what nvidia-smi says of an error. One of the output itself goes elsewhere. */
-static int explain(const struct gp_err *err)
+/* One of the output itself goes elsewhere. */
+int gp_smi_explain(const struct gp_err *err)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
     if (err->code == GP_EIO) {
@@ -151,14 +154,14 @@ static int show_in(struct showing *s)
     s->show->want(s->show->ctx, &want);
     int r = gp_app_open(&want, &s->show->loop, &sampler, &err);
     if (r < 0)
-        return explain(&err);
+        return gp_smi_explain(&err);
     r = gp_app_loop(sampler, &s->show->loop, on_sample, s, &err);
     gp_app_close(sampler);
     if (s->refused)
         return s->refused;
     if (r == GP_EINTR)
         return gp_err_exit_status(GP_EINTR);
-    return r < 0 && r != GP_EPARTIAL ? explain(&err) : s->status;
+    return r < 0 && r != GP_EPARTIAL ? gp_smi_explain(&err) : s->status;
 }
 
 int gp_smi_show(const struct gp_smi_show *show)
@@ -257,6 +260,22 @@ static int run_report(const struct view *view, const char *const *given, struct 
     return gp_smi_show(show);
 }
 
+/* ---- settings ---- */
+
+enum { SETTINGS = OPT_SET_PERSISTENCE };
+
+/* Whether something is given that does not go with a setting. */
+static bool has_others(const char *const *given)
+{
+    static const int beside[] = {OPT_ID, OPT_NATIVE, OPT_SIM, OPT_SIM_STILL, OPT_ROOT, OPT_TIMEOUT};
+    size_t all = 0, known = 0;
+    for (int i = 0; i < OPT__COUNT; i++)
+        all += (i < SETTINGS || i >= SETTINGS + GP_SMI_SETTING_OPTIONS__COUNT) && given[i];
+    for (size_t i = 0; i < GP_ARRAY_LEN(beside); i++)
+        known += given[beside[i]] != NULL;
+    return all != known;
+}
+
 /* ---- the tool ---- */
 
 /* The first whose option is given; the last one is for none. */
@@ -289,6 +308,8 @@ static int run_smi(int argc, char **argv)
         status = take_loop(given, &show.loop, &message);
     if (status)
         return gp_smi_end(&message, status);
+    if (gp_smi_has_setting(&given[SETTINGS]))
+        return gp_smi_set(&given[SETTINGS], has_others(given));
     show.file = given[OPT_FILENAME];
     const struct view *view = views;
     while (view->option != OPT__COUNT && !given[view->option])

@@ -6,7 +6,9 @@
 #include "cmd/app.h"
 #include "smi/args.h"
 #include "smi/form.h"
+#include "smi/setting.h"
 
+struct gp_err;
 struct gp_snapshot;
 struct gp_strbuf;
 struct gp_want;
@@ -49,6 +51,14 @@ int gp_smi_show(const struct gp_smi_show *show);
 
 /* Prints the buffer and frees it; returns the status, or 255 if it cannot be written. */
 int gp_smi_end(struct gp_strbuf *sb, int status);
+
+/* Prints what nvidia-smi says of an error; returns its exit status. */
+int gp_smi_explain(const struct gp_err *err);
+
+/* Settings; `given` is by enum gp_smi_setting_id. Carrying one out returns an exit status, and all
+ * is printed; `others`: something is given that does not go with it. */
+bool gp_smi_has_setting(const char *const *given);
+int gp_smi_set(const char *const *given, bool others);
 
 /* "nvidia-smi CMD …": argv[0] is CMD. */
 struct gp_smi_command {
