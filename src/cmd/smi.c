@@ -8,7 +8,9 @@
 #include "base/parse.h"
 #include "base/strbuf.h"
 #include "model/snapshot.h"
+#include "smi/csv.h"
 #include "smi/report.h"
+#include "source/source.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,35 +19,18 @@
 
 /* ---- the command line ---- */
 
-/* X(id, kind of value, names) */
-#define OPTIONS(X)                                                                                 \
-    X(HELP, GP_SMI_FLAG, "-h --help")                                                              \
-    X(QUERY, GP_SMI_FLAG, "-q --query -a")                                                         \
-    X(XML, GP_SMI_FLAG, "-x --xml-format")                                                         \
-    X(DISPLAY, GP_SMI_VALUE, "-d --display")                                                       \
-    X(ID, GP_SMI_VALUE, "-i --id -g")                                                              \
-    X(FILENAME, GP_SMI_VALUE, "-f --filename")                                                     \
-    X(LOOP, GP_SMI_OPTIONAL, "-l --loop")                                                          \
-    X(LOOP_MS, GP_SMI_VALUE, "-lms --loop-ms")                                                     \
-    /* gpulse's own */                                                                             \
-    X(NATIVE, GP_SMI_FLAG, "--native")                                                             \
-    X(SIM, GP_SMI_VALUE, "--sim")                                                                  \
-    X(SIM_STILL, GP_SMI_FLAG, "--sim-still")                                                       \
-    X(ROOT, GP_SMI_VALUE, "--root")                                                                \
-    X(TIMEOUT, GP_SMI_VALUE, "--timeout")
-
 enum {
-#define X(id, kind, names) OPT_##id,
-    OPTIONS(X)
-#undef X
-        OPT__COUNT,
+#define OPTION(id, kind, names, section, value, help) OPT_##id,
+#include "cmd/smi.def"
+#undef OPTION
+    OPT__COUNT,
 };
 
 static const struct gp_smi_option options[] = {
-#define X(id, kind, names) {names, kind},
-    OPTIONS(X)
-#undef X
-    {"", GP_SMI_FLAG},
+#define OPTION(id, kind, names, section, value, help) {names, kind, section, value, help},
+#include "cmd/smi.def"
+#undef OPTION
+    {"", GP_SMI_FLAG, NULL, NULL, NULL},
 };
 
 /* gpulse's own options, for all of its commands. */
@@ -200,13 +185,56 @@ static int run_report(const char *const *given, struct gp_smi_show *show)
 {
     struct gp_smi_report report = {.xml = given[OPT_XML] != NULL};
     struct gp_strbuf message = GP_STRBUF_INIT(1 << 16);
-    int status = given[OPT_DISPLAY] ? take_sections(given[OPT_DISPLAY], &report.sections, &message)
-                                    : 0;
+    int status =
+        given[OPT_DISPLAY] ? take_sections(given[OPT_DISPLAY], &report.sections, &message) : 0;
     if (status)
         return gp_smi_end(&message, status);
     show->want = want_report;
     show->print = print_report;
     show->ctx = &report;
+    return gp_smi_show(show);
+}
+
+/* ---- --query-… ---- */
+
+/* Which of the options of all queries, that begin with `first`, is given. */
+static enum gp_smi_query given_query(const char *const *given, int first)
+{
+    int q = 0;
+    while (q < GP_SMI_QUERY__COUNT && !given[first + q])
+        q++;
+    return (enum gp_smi_query)q;
+}
+
+/* -q and the queries exclude each other. */
+static bool is_combination(const char *const *given)
+{
+    int count = given[OPT_QUERY] != NULL;
+    for (int q = 0; q < GP_SMI_QUERY__COUNT; q++)
+        count += given[OPT_QUERY_GPU + q] != NULL;
+    return count > 1;
+}
+
+static void want_csv(const void *ctx, struct gp_want *want)
+{
+    gp_smi_csv_want(ctx, want);
+}
+
+static void print_csv(void *ctx, struct gp_strbuf *sb, const struct gp_smi_form *form,
+                      const struct gp_snapshot *snapshot)
+{
+    gp_smi_csv_print(sb, ctx, form, snapshot);
+}
+
+static int run_csv(enum gp_smi_query query, const char *const *given, struct gp_smi_show *show)
+{
+    static struct gp_smi_csv csv;
+    struct gp_strbuf message = GP_STRBUF_INIT(1 << 16);
+    if (!gp_smi_csv_parse(&csv, query, given[OPT_QUERY_GPU + query], given[OPT_FORMAT], &message))
+        return gp_smi_end(&message, GP_SMI_EXIT_USAGE);
+    show->want = want_csv;
+    show->print = print_csv;
+    show->ctx = &csv;
     return gp_smi_show(show);
 }
 
@@ -216,6 +244,56 @@ static int run_report(const char *const *given, struct gp_smi_show *show)
 static const struct gp_smi_command commands[] = {
     {NULL, NULL},
 };
+
+static int add_driver_version(const struct gp_snapshot *snapshot, void *ctx, struct gp_err *err)
+{
+    const struct gp_value *v = gp_snapshot_value(snapshot, NULL, NULL, GP_DRIVER_VERSION);
+    if (!gp_value_is_present(v))
+        return gp_err_set(err, GP_EDRIVER, "its version is not known");
+    gp_strbuf_addf(ctx, "v%s\n", v->s);
+    return 0;
+}
+
+/* Works without a driver, too: then the version is that of gpulse. */
+static void add_version(struct gp_strbuf *sb)
+{
+    struct gp_want want = {.host_only = true};
+    const struct gp_loop once = {0};
+    struct gp_sampler *sampler;
+    struct gp_err err;
+    gp_metric_set_add(&want.metrics, GP_DRIVER_VERSION);
+    int r = gp_app_open(&want, &once, &sampler, &err);
+    if (r == 0) {
+        r = gp_app_loop(sampler, &once, add_driver_version, sb, &err);
+        gp_app_close(sampler);
+    }
+    if (r < 0)
+        gp_app_add_version(sb);
+}
+
+static int run_help(void)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
+    gp_strbuf_adds(&sb, "NVIDIA System Management Interface -- ");
+    add_version(&sb);
+    gp_strbuf_adds(&sb,
+                   "\ngpulse in its place: the same options, outputs and exit codes, in the form "
+                   "of the driver that is\nloaded.\n\n"
+                   "nvidia-smi [OPTION1 [ARG1]] [OPTION2 [ARG2]] ...\n");
+    gp_smi_add_options(&sb, options);
+    if (commands[0].name)
+        gp_strbuf_adds(&sb, "\n  More, each with a page of its own (nvidia-smi COMMAND -h):\n\n");
+    for (const struct gp_smi_command *c = commands; c->name; c++)
+        gp_strbuf_addf(&sb, "    %s\n", c->name);
+    return gp_smi_end(&sb, 0);
+}
+
+static int run_help_of(enum gp_smi_query query)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
+    gp_smi_csv_help(&sb, query);
+    return gp_smi_end(&sb, 0);
+}
 
 static int run_smi(int argc, char **argv)
 {
@@ -227,10 +305,23 @@ static int run_smi(int argc, char **argv)
         status = take_common(given, &message);
     if (!status)
         status = take_loop(given, &show.loop, &message);
+    if (!status && is_combination(given)) {
+        gp_strbuf_adds(&message, "Invalid combination of input arguments. Please run 'nvidia-smi "
+                                 "-h' for help.\n\n");
+        status = GP_SMI_EXIT_USAGE;
+    }
     if (status)
         return gp_smi_end(&message, status);
+    enum gp_smi_query query = given_query(given, OPT_QUERY_GPU);
+    enum gp_smi_query page = given_query(given, OPT_HELP_GPU);
     show.native = given[OPT_NATIVE] != NULL;
     show.file = given[OPT_FILENAME];
+    if (given[OPT_HELP])
+        return run_help();
+    if (page < GP_SMI_QUERY__COUNT)
+        return run_help_of(page);
+    if (query < GP_SMI_QUERY__COUNT)
+        return run_csv(query, given, &show);
     return run_report(given, &show);
 }
 

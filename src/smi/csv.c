@@ -65,7 +65,8 @@ static const struct field app_fields[] = {
 
 static const struct field page_fields[] = {
     {.metric = GP_PAGE_ADDRESS},
-    {.metric = GP_PAGE_TIME},
+    {"retired_pages.timestamp", "", "when the page was retired, as 2026/07/14 08:12:53.000",
+     GP_PAGE_TIME},
     {.metric = GP_PAGE_CAUSE},
 };
 
@@ -167,7 +168,7 @@ static bool find_field(enum gp_smi_query query, const char *word, size_t n, stru
 static bool next_word(const char **list, const char **ret, size_t *ret_n)
 {
     const char *p = *list;
-    if (!p || !*p)
+    if (!p || !p[strspn(p, " \t")])
         return false;
     size_t n = strcspn(p, ",");
     *list = p + n + (p[n] == ',');
