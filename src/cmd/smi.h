@@ -19,14 +19,17 @@ enum {
     GP_SMI_EXIT_OTHER = 255,
 };
 
-/* The last options of every command's table: -i and gpulse's own. X(id, kind of value, names) */
+/* The last options of every command's table: -i and gpulse's own.
+ * X(id, kind of value, names, value, help) */
 #define GP_SMI_COMMON_OPTIONS(X)                                                                   \
-    X(ID, GP_SMI_VALUE, "-i --id -g")                                                              \
-    X(NATIVE, GP_SMI_FLAG, "--native")                                                             \
-    X(SIM, GP_SMI_VALUE, "--sim")                                                                  \
-    X(SIM_STILL, GP_SMI_FLAG, "--sim-still")                                                       \
-    X(ROOT, GP_SMI_VALUE, "--root")                                                                \
-    X(TIMEOUT, GP_SMI_VALUE, "--timeout")
+    X(ID, GP_SMI_VALUE, "-i --id -g", "GPUS",                                                      \
+      "only these GPUs: a comma list of indices, UUIDs, serial numbers or PCI addresses")          \
+    X(NATIVE, GP_SMI_FLAG, "--native", NULL,                                                       \
+      "the words of driver 610 for the versions, where programs look for older ones")              \
+    X(SIM, GP_SMI_VALUE, "--sim", "MACHINE", "a simulated machine: see gpulse sim list")           \
+    X(SIM_STILL, GP_SMI_FLAG, "--sim-still", NULL, "its values stand still")                       \
+    X(ROOT, GP_SMI_VALUE, "--root", "DIR", "read /proc, /sys and /etc below this directory")       \
+    X(TIMEOUT, GP_SMI_VALUE, "--timeout", "TIME", "how long to wait for a GPU that does not answer")
 
 /* Takes them, `given` being what was given for the first of them. Returns 0, or an exit status with
  * the message appended. */
@@ -40,14 +43,13 @@ struct gp_smi_show {
                   const struct gp_snapshot *snapshot);
     /* NULL, or whether to end with a message instead: an exit status, 0 to go on */
     int (*refuse)(const void *ctx, struct gp_strbuf *message, const struct gp_snapshot *snapshot);
-    void *ctx;
     struct gp_loop loop;
     const char *file; /* truncated; NULL: standard output */
     bool native;
 };
 
-/* Returns an exit status; messages have been printed. */
-int gp_smi_show(const struct gp_smi_show *show);
+/* ctx is handed to the functions of `show`. Returns an exit status; messages have been printed. */
+int gp_smi_show(const struct gp_smi_show *show, void *ctx);
 
 /* Prints the buffer and frees it; returns the status, or 255 if it cannot be written. */
 int gp_smi_end(struct gp_strbuf *sb, int status);

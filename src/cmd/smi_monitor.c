@@ -8,32 +8,35 @@
 
 #include <string.h>
 
-/* X(id, kind of value, names). What only dmon has stands first, then what pmon has too: a command's
- * table begins somewhere and goes on to the end. */
+/* X(id, kind of value, names, value, help). What only dmon has stands first, then what pmon has too:
+ * a command's table begins somewhere and goes on to the end. */
 #define OPTIONS(X)                                                                                 \
-    X(GPM, GP_SMI_VALUE, "--gpm-metrics")                                                          \
-    X(GPM_LEVEL, GP_SMI_VALUE, "--gpm-options")                                                    \
-    X(FORMAT, GP_SMI_VALUE, "--format")                                                            \
-    X(SELECT, GP_SMI_VALUE, "-s --select")                                                         \
-    X(STAMP, GP_SMI_VALUE, "-o --options")                                                         \
-    X(DELAY, GP_SMI_VALUE, "-d --delay")                                                           \
-    X(COUNT, GP_SMI_VALUE, "-c --count")                                                           \
-    X(FILENAME, GP_SMI_VALUE, "-f --filename")                                                     \
-    X(HELP, GP_SMI_FLAG, "-h --help")                                                              \
+    X(GPM, GP_SMI_VALUE, "--gpm-metrics", "LIST",                                                  \
+      "columns of the GPU performance monitor (Hopper and later), by number:")                     \
+    X(GPM_LEVEL, GP_SMI_VALUE, "--gpm-options", "d", "of the whole GPU")                           \
+    X(FORMAT, GP_SMI_VALUE, "--format", "LIST",                                                    \
+      "csv, and nounit or noheader to leave out lines of the header")                              \
+    X(SELECT, GP_SMI_VALUE, "-s --select", "LETTERS", "groups of columns, in this order:")         \
+    X(STAMP, GP_SMI_VALUE, "-o --options", "LETTERS",                                              \
+      "D the date, T the time in front of each line")                                              \
+    X(DELAY, GP_SMI_VALUE, "-d --delay", "SECONDS", "between samples, 1 if not given")             \
+    X(COUNT, GP_SMI_VALUE, "-c --count", "N", "samples, then end")                                 \
+    X(FILENAME, GP_SMI_VALUE, "-f --filename", "FILE", "written instead of standard output")       \
+    X(HELP, GP_SMI_FLAG, "-h --help", NULL, "this text")                                           \
     GP_SMI_COMMON_OPTIONS(X)
 
 enum {
-#define X(id, kind, names) OPT_##id,
+#define X(id, kind, names, value, help) OPT_##id,
     OPTIONS(X)
 #undef X
         OPT__COUNT,
 };
 
 static const struct gp_smi_option options[] = {
-#define X(id, kind, names) {names, kind},
+#define X(id, kind, names, value, help) {names, kind, NULL, value, help},
     OPTIONS(X)
 #undef X
-        {"", GP_SMI_FLAG},
+        {"", GP_SMI_FLAG, NULL, NULL, NULL},
 };
 
 static const struct command {
@@ -51,33 +54,15 @@ static const struct command {
 
 /* ---- help ---- */
 
-static const struct {
-    const char *value;
-    const char *words;
-} explained[OPT__COUNT] = {
-    [OPT_GPM] = {"LIST", "columns of the GPU performance monitor (Hopper and later), by number:"},
-    [OPT_GPM_LEVEL] = {"d", "of the whole GPU"},
-    [OPT_FORMAT] = {"LIST", "csv, and nounit or noheader to leave out lines of the header"},
-    [OPT_SELECT] = {"LETTERS", "groups of columns, in this order:"},
-    [OPT_STAMP] = {"LETTERS", "D the date, T the time in front of each line"},
-    [OPT_DELAY] = {"SECONDS", "between samples, 1 if not given"},
-    [OPT_COUNT] = {"N", "samples, then end"},
-    [OPT_FILENAME] = {"FILE", "written instead of standard output"},
-    [OPT_HELP] = {"", "this text"},
-    [OPT_ID] = {"LIST", "indices, UUIDs or PCI addresses of GPUs; all if not given"},
-};
-
 static int help(enum gp_smi_monitor_kind kind)
 {
     const struct command *command = &commands[kind];
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
     gp_strbuf_addf(&sb, "%s [options]\n\n    %s\n\n", command->name, command->words);
     for (int i = command->first_option; i < OPT__COUNT; i++) {
-        if (!explained[i].words)
-            continue;
         size_t start = sb.len;
-        gp_strbuf_addf(&sb, "    %s %s", options[i].names, explained[i].value);
-        gp_strbuf_addf(&sb, "%*s%s\n", 28 - (int)(sb.len - start), "", explained[i].words);
+        gp_strbuf_addf(&sb, "    %s %s", options[i].names, options[i].value ? options[i].value : "");
+        gp_strbuf_addf(&sb, "%*s%s\n", 28 - (int)(sb.len - start), "", options[i].help);
         if (i == OPT_SELECT) {
             gp_smi_monitor_add_groups(&sb, kind);
             gp_strbuf_addf(&sb, "        %s if not given\n", gp_smi_monitor_default(kind));
@@ -169,7 +154,7 @@ static int run(enum gp_smi_monitor_kind kind, int argc, char **argv)
     const char *given[OPT__COUNT] = {NULL};
     struct gp_strbuf message = GP_STRBUF_INIT(1 << 16);
     struct gp_smi_monitor monitor;
-    struct gp_smi_show show = {.want = want, .print = print, .refuse = refuse, .ctx = &monitor};
+    struct gp_smi_show show = {.want = want, .print = print, .refuse = refuse};
     gp_smi_monitor_init(&monitor, kind);
     int status = gp_smi_parse(&options[command->first_option], command->name, argc, argv,
                               &given[command->first_option], &message);
@@ -182,7 +167,7 @@ static int run(enum gp_smi_monitor_kind kind, int argc, char **argv)
     if (status)
         return gp_smi_end(&message, status);
     show.file = given[OPT_FILENAME];
-    return gp_smi_show(&show);
+    return gp_smi_show(&show, &monitor);
 }
 
 int gp_smi_run_dmon(int argc, char **argv)

@@ -305,8 +305,8 @@ static void print_refusal(void *ctx, struct gp_strbuf *sb, const struct gp_smi_f
 static int refuse_reset(void)
 {
     int refusal = 0;
-    const struct gp_smi_show show = {.want = want_holders, .print = print_refusal, .ctx = &refusal};
-    int status = gp_smi_show(&show);
+    const struct gp_smi_show show = {.want = want_holders, .print = print_refusal};
+    int status = gp_smi_show(&show, &refusal);
     return status ? status : refusal;
 }
 
