@@ -8,6 +8,7 @@
 #include "base/parse.h"
 #include "base/strbuf.h"
 #include "model/snapshot.h"
+#include "smi/dtd.h"
 #include "smi/list.h"
 #include "smi/message.h"
 #include "smi/report.h"
@@ -28,6 +29,8 @@
     X(EXCLUDED, GP_SMI_FLAG, "-B --list-excluded-gpus")                                            \
     X(QUERY, GP_SMI_FLAG, "-q --query -a")                                                         \
     X(XML, GP_SMI_FLAG, "-x --xml-format")                                                         \
+    X(DTD, GP_SMI_FLAG, "--dtd")                                                                   \
+    X(UNIT, GP_SMI_FLAG, "-u --unit")                                                              \
     X(DISPLAY, GP_SMI_VALUE, "-d --display")                                                       \
     X(ID, GP_SMI_VALUE, "-i --id -g")                                                              \
     X(FILENAME, GP_SMI_VALUE, "-f --filename")                                                     \
@@ -237,7 +240,11 @@ static int take_sections(const char *list, uint32_t *ret, struct gp_strbuf *mess
 static int run_report(const struct view *view, const char *const *given, struct gp_smi_show *show)
 {
     (void)view;
-    struct gp_smi_report report = {.xml = given[OPT_XML] != NULL};
+    struct gp_smi_report report = {
+        .xml = given[OPT_XML] != NULL,
+        .units = given[OPT_UNIT] != NULL,
+        .dtd = given[OPT_DTD] != NULL,
+    };
     struct gp_strbuf message = GP_STRBUF_INIT(1 << 16);
     int status =
         given[OPT_DISPLAY] ? take_sections(given[OPT_DISPLAY], &report.sections, &message) : 0;
@@ -249,6 +256,32 @@ static int run_report(const struct view *view, const char *const *given, struct 
     return gp_smi_show(show);
 }
 
+/* ---- --dtd ---- */
+
+static void want_dtd(const void *ctx, struct gp_want *want)
+{
+    (void)ctx;
+    want->host_only = true; /* the driver's version */
+}
+
+static void print_dtd(void *ctx, struct gp_strbuf *sb, const struct gp_smi_form *form,
+                      const struct gp_snapshot *snapshot)
+{
+    const bool *units = ctx;
+    (void)snapshot;
+    gp_smi_add_dtd(sb, form, *units);
+}
+
+static int run_dtd(const struct view *view, const char *const *given, struct gp_smi_show *show)
+{
+    bool units = given[OPT_UNIT] != NULL;
+    (void)view;
+    show->want = want_dtd;
+    show->print = print_dtd;
+    show->ctx = &units;
+    return gp_smi_show(show);
+}
+
 /* ---- the tool ---- */
 
 /* The first whose option is given; the last one is for none. */
@@ -257,6 +290,7 @@ static const struct view views[] = {
     {OPT_LIST, run_view, gp_smi_list_want, gp_smi_list_print},
     {OPT_EXCLUDED, run_view, gp_smi_excluded_want, gp_smi_excluded_print},
     {OPT_QUERY, run_report, NULL, NULL},
+    {OPT_DTD, run_dtd, NULL, NULL},
     {OPT__COUNT, run_view, gp_smi_table_want, gp_smi_table_print},
 };
 
