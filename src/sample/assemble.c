@@ -273,6 +273,9 @@ static void fill_gpu(struct gp_assembler *a, const struct gp_taken *t, struct gp
         if (gp_metric_set_has(&a->internal.metrics, (enum gp_metric)m))
             fill_value(device, t, (enum gp_metric)m,
                        gp_device_value(device->values, (enum gp_metric)m));
+    /* One that does not answer says where it is, asked or not. */
+    if (device->status != GP_STATUS_OK)
+        fill_value(device, t, GP_PCI_BUS_ID, gp_device_value(device->values, GP_PCI_BUS_ID));
     fill_common(a, device, snapshot->mono_ns);
 }
 
