@@ -42,8 +42,7 @@ Please also try adding directory that contains libnvidia-ml.so to your system PA
     [ -e "$libc" ] || skip "no libc to load"
     GPULSE_NVML=$libc gpulse smi
     answers 13
-    output_is "Mismatch in versions between nvidia-smi and NVML. 
-Are you sure you are using nvidia-smi provided with the driver?"
+    output_is $'Mismatch in versions between nvidia-smi and NVML. \nAre you sure you are using nvidia-smi provided with the driver?'
 }
 
 @test "driver not loaded: an empty line follows" {
@@ -405,9 +404,9 @@ Excluded GPU 1: 00000000:75:00.0 (UUID: GPU-00000002-0000-0000-0000-000000000002
 @test "only what is printed is asked" {
     GPULSE_SIM_COUNT=$PWD/count gpulse smi --sim h100x2
     answers 0
-    ! grep -E 'BAR1|MemoryErrorCounter|Clock|Serial|Pcie' count
+    run ! grep -E 'BAR1|MemoryErrorCounter|Clock|Serial|Pcie' count
     GPULSE_SIM_COUNT=$PWD/count gpulse smi -L --sim h100x2
-    ! grep -E 'Memory|Utilization|Temperature|Processes' count
+    run ! grep -E 'Memory|Utilization|Temperature|Processes' count
     GPULSE_SIM_COUNT=$PWD/count gpulse smi --version --sim h100x2
-    ! grep -E 'nvmlDeviceGet[^C]' count
+    run ! grep -E 'nvmlDeviceGet[^C]' count
 }
