@@ -9,6 +9,7 @@
 #include "base/strbuf.h"
 #include "model/snapshot.h"
 #include "smi/csv.h"
+#include "smi/dtd.h"
 #include "smi/list.h"
 #include "smi/message.h"
 #include "smi/report.h"
@@ -233,7 +234,11 @@ static int take_sections(const char *list, uint32_t *ret, struct gp_strbuf *mess
 
 static int run_report(const struct view *view, const char *const *given, struct gp_smi_show *show)
 {
-    struct gp_smi_report report = {.xml = given[OPT_XML] != NULL};
+    struct gp_smi_report report = {
+        .xml = given[OPT_XML] != NULL,
+        .units = given[OPT_UNIT] != NULL,
+        .dtd = given[OPT_DTD] != NULL,
+    };
     struct gp_strbuf message = GP_STRBUF_INIT(1 << 16);
     (void)view;
     int status =
@@ -348,6 +353,31 @@ static int run_help(const struct view *view, const char *const *given, struct gp
     return gp_smi_end(&sb, 0);
 }
 
+/* ---- --dtd ---- */
+
+static void want_dtd(const void *ctx, struct gp_want *want)
+{
+    (void)ctx;
+    want->host_only = true; /* the driver's version */
+}
+
+static void print_dtd(void *ctx, struct gp_strbuf *sb, const struct gp_smi_form *form,
+                      const struct gp_snapshot *snapshot)
+{
+    const bool *units = ctx;
+    (void)snapshot;
+    gp_smi_add_dtd(sb, form, *units);
+}
+
+static int run_dtd(const struct view *view, const char *const *given, struct gp_smi_show *show)
+{
+    bool units = given[OPT_UNIT] != NULL;
+    (void)view;
+    show->want = want_dtd;
+    show->print = print_dtd;
+    return gp_smi_show(show, &units);
+}
+
 /* ---- the tool ---- */
 
 /* The first whose option is given; the last one is for none. */
@@ -360,6 +390,7 @@ static const struct view views[] = {
     GP_SMI_QUERIES(X)
 #undef X
     {OPT_QUERY, run_report, NULL, NULL},
+    {OPT_DTD, run_dtd, NULL, NULL},
     {OPT_VERSION, run_view, gp_smi_versions_want, gp_smi_versions_print},
     {OPT_LIST, run_view, gp_smi_list_want, gp_smi_list_print},
     {OPT_EXCLUDED, run_view, gp_smi_excluded_want, gp_smi_excluded_print},
