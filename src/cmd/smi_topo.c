@@ -37,7 +37,7 @@ static const struct gp_smi_option options[] = {
     [OPT_NEAREST] =
         {"-n --nearest_gpus", GP_SMI_VALUE, NULL, "N",
          "the GPUs that GPU -i reaches over: 0 one PCIe switch on the same board, 1 one "
-         "PCIe switch,\n        2 several of them, 3 a PCIe host bridge, 4 several "
+         "PCIe switch, 2 several of them, 3 a PCIe host bridge, 4 several "
          "host bridges of a NUMA node, 5 between NUMA nodes"},
     [OPT_PATH] = {"-p --gpu_path", GP_SMI_FLAG, NULL, NULL, "the way between the two GPUs of -i"},
     [OPT_P2P] = {"-p2p --p2pstatus", GP_SMI_VALUE, NULL, "WHAT",

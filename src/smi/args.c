@@ -73,7 +73,7 @@ static void add_wrapped(struct gp_strbuf *sb, const char *text, size_t column)
     gp_strbuf_addc(sb, '\n');
 }
 
-static void add_option(struct gp_strbuf *sb, const struct gp_smi_option *o)
+void gp_smi_add_option(struct gp_strbuf *sb, const struct gp_smi_option *o)
 {
     size_t start = sb->len;
     gp_strbuf_adds(sb, "   ");
@@ -95,6 +95,6 @@ void gp_smi_add_options(struct gp_strbuf *sb, const struct gp_smi_option *option
             section = o->section;
             gp_strbuf_addf(sb, "\n  %s:\n\n", section);
         }
-        add_option(sb, o);
+        gp_smi_add_option(sb, o);
     }
 }
