@@ -24,7 +24,8 @@ struct gp_err;
     X(CAPTURE, CAPTURE_ID, "capture", "fbc_sessions")                                              \
     X(LINK, LINK_NUMBER, "link", "links")                                                          \
     X(PEER, PEER_NUMBER, "peer", "peers")                                                          \
-    X(PROFILE, PROFILE_ID, "profile", "mig_profiles")
+    X(PROFILE, PROFILE_ID, "profile", "mig_profiles")                                              \
+    X(SERIES, SAMPLES_KIND, "series", "samples")
 
 enum gp_scope {
 #define X(id, first, noun, plural) GP_SCOPE_##id,
