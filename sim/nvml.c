@@ -635,14 +635,16 @@ static nvmlReturn_t fill_samples(struct sim_call *call, nvmlProcessUtilizationSa
     unsigned long long now = gp_clock_wall_ns() / 1000;
     unsigned int n = 0;
     for (size_t i = 0; i < found && i < UTILIZATION_SAMPLES; i++) {
-        unsigned int util = sim_live_process_util(&call->live, call->device, &processes[i]);
-        if (util == 0 || now <= last_seen)
+        unsigned int pct[SIM_SHARE_COUNT];
+        if (!sim_live_shares(&call->live, call->device, &processes[i], pct) || now <= last_seen)
             continue;
         samples[n++] = (nvmlProcessUtilizationSample_t){
             .pid = sim_listed_pid(call, processes[i].pid),
             .timeStamp = now,
-            .smUtil = call->absurd ? NVML_NOT_AVAILABLE_U32 : util,
-            .memUtil = call->absurd ? NVML_NOT_AVAILABLE_U32 : util * 55 / 100,
+            .smUtil = call->absurd ? NVML_NOT_AVAILABLE_U32 : pct[SIM_SHARE_SM],
+            .memUtil = call->absurd ? NVML_NOT_AVAILABLE_U32 : pct[SIM_SHARE_MEM],
+            .encUtil = pct[SIM_SHARE_ENC],
+            .decUtil = pct[SIM_SHARE_DEC],
         };
     }
     *count = n;
@@ -793,7 +795,9 @@ static nvmlValueType_t field_type(unsigned int id)
         {NVML_FI_DEV_ENERGY, NVML_FI_DEV_ENERGY, NVML_VALUE_TYPE_UNSIGNED_LONG_LONG},
         {NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX, NVML_FI_DEV_NVLINK_THROUGHPUT_RAW_RX,
          NVML_VALUE_TYPE_UNSIGNED_LONG_LONG},
-        {NVML_FI_DEV_NVLINK_COUNT_XMIT_BYTES, NVML_FI_DEV_NVLINK_COUNT_SYMBOL_BER,
+        {NVML_FI_DEV_NVLINK_COUNT_XMIT_PACKETS, NVML_FI_DEV_NVLINK_COUNT_SYMBOL_BER,
+         NVML_VALUE_TYPE_UNSIGNED_LONG_LONG},
+        {NVML_FI_DEV_NVLINK_COUNT_FEC_HISTORY_0, NVML_FI_DEV_NVLINK_COUNT_FEC_HISTORY_0 + 15,
          NVML_VALUE_TYPE_UNSIGNED_LONG_LONG},
         {NVML_FI_DEV_TEMPERATURE_SHUTDOWN_TLIMIT, NVML_FI_DEV_TEMPERATURE_GPU_MAX_TLIMIT,
          NVML_VALUE_TYPE_SIGNED_INT},

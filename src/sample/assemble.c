@@ -568,6 +568,7 @@ static int build_processes(struct gp_assembler *a)
                 continue;
             struct gp_process *row = &snapshot->processes[snapshot->process_count];
             row->device = d;
+            row->place = shown->processes[i].place;
             driver_names[snapshot->process_count] = shown->processes[i].driver_name;
             fill_process(row, &shown->processes[i], t->status != GP_STATUS_OK, shown->time_ns);
             snapshot->process_count++;

@@ -45,3 +45,56 @@ int gp_smi_parse(const struct gp_smi_option *options, const char *tool, int argc
     }
     return 0;
 }
+
+/* ---- the page of help ---- */
+
+enum { HELP_COLUMN = 36, PAGE_COLUMNS = 100 };
+
+/* Words behind the column that the line has reached, in lines that begin at HELP_COLUMN. */
+static void add_wrapped(struct gp_strbuf *sb, const char *text, size_t column)
+{
+    if (column + 1 >= HELP_COLUMN) {
+        gp_strbuf_addc(sb, '\n');
+        column = 0;
+    }
+    gp_strbuf_fill(sb, ' ', HELP_COLUMN - column);
+    column = HELP_COLUMN;
+    while (*text) {
+        size_t n = strcspn(text, " ");
+        if (column + n > PAGE_COLUMNS) {
+            gp_strbuf_addc(sb, '\n');
+            gp_strbuf_fill(sb, ' ', HELP_COLUMN);
+            column = HELP_COLUMN;
+        }
+        gp_strbuf_addf(sb, column > HELP_COLUMN ? " %.*s" : "%.*s", (int)n, text);
+        column += n + (column > HELP_COLUMN);
+        text += n + (text[n] == ' ');
+    }
+    gp_strbuf_addc(sb, '\n');
+}
+
+static void add_option(struct gp_strbuf *sb, const struct gp_smi_option *o)
+{
+    size_t start = sb->len;
+    gp_strbuf_adds(sb, "   ");
+    for (const char *name = o->names; *name;) {
+        size_t n = strcspn(name, " ");
+        gp_strbuf_addf(sb, " %.*s%s", (int)n, name, name[n] ? "," : "");
+        name += n + (name[n] == ' ');
+    }
+    if (o->value)
+        gp_strbuf_addf(sb, o->arg == GP_SMI_OPTIONAL ? "[=%s]" : "=%s", o->value);
+    add_wrapped(sb, o->help ? o->help : "", sb->len - start);
+}
+
+void gp_smi_add_options(struct gp_strbuf *sb, const struct gp_smi_option *options)
+{
+    const char *section = "";
+    for (const struct gp_smi_option *o = options; *o->names; o++) {
+        if (o->section && strcmp(section, o->section) != 0) {
+            section = o->section;
+            gp_strbuf_addf(sb, "\n  %s:\n\n", section);
+        }
+        add_option(sb, o);
+    }
+}
