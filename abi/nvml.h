@@ -10,51 +10,10 @@
 #ifndef GPULSE_ABI_NVML_H
 #define GPULSE_ABI_NVML_H
 
+#include "abi/nvml_return.h"
+
 #include <stddef.h>
 #include <stdint.h>
-
-/* ------------------------------------------------------------------------- return codes */
-
-/*     name                                 code  what nvmlErrorString answers */
-#define NVML_RETURN_CODES(X)                                                                       \
-    X(NVML_SUCCESS, 0, "Success")                                                                  \
-    X(NVML_ERROR_UNINITIALIZED, 1, "Uninitialized")                                                \
-    X(NVML_ERROR_INVALID_ARGUMENT, 2, "Invalid Argument")                                          \
-    X(NVML_ERROR_NOT_SUPPORTED, 3, "Not Supported")                                                \
-    X(NVML_ERROR_NO_PERMISSION, 4, "Insufficient Permissions")                                     \
-    X(NVML_ERROR_ALREADY_INITIALIZED, 5, "Already Initialized")                                    \
-    X(NVML_ERROR_NOT_FOUND, 6, "Not Found")                                                        \
-    X(NVML_ERROR_INSUFFICIENT_SIZE, 7, "Insufficient Size")                                        \
-    X(NVML_ERROR_INSUFFICIENT_POWER, 8, "Insufficient External Power")                             \
-    X(NVML_ERROR_DRIVER_NOT_LOADED, 9, "Driver Not Loaded")                                        \
-    X(NVML_ERROR_TIMEOUT, 10, "Timeout")                                                           \
-    X(NVML_ERROR_IRQ_ISSUE, 11, "Interrupt Request Issue")                                         \
-    X(NVML_ERROR_LIBRARY_NOT_FOUND, 12, "NVML Shared Library Not Found")                           \
-    X(NVML_ERROR_FUNCTION_NOT_FOUND, 13, "Function Not Found")                                     \
-    X(NVML_ERROR_CORRUPTED_INFOROM, 14, "Corrupted infoROM")                                       \
-    X(NVML_ERROR_GPU_IS_LOST, 15, "GPU is lost")                                                   \
-    X(NVML_ERROR_RESET_REQUIRED, 16, "GPU requires reset")                                         \
-    X(NVML_ERROR_OPERATING_SYSTEM, 17, "The operating system has blocked the request")             \
-    X(NVML_ERROR_LIB_RM_VERSION_MISMATCH, 18, "Driver/library version mismatch")                   \
-    X(NVML_ERROR_IN_USE, 19, "In use by another client")                                           \
-    X(NVML_ERROR_MEMORY, 20, "Insufficient Memory")                                                \
-    X(NVML_ERROR_NO_DATA, 21, "No data")                                                           \
-    X(NVML_ERROR_VGPU_ECC_NOT_SUPPORTED, 22, "ECC is not supported on the vGPU")                   \
-    X(NVML_ERROR_INSUFFICIENT_RESOURCES, 23, "Insufficient Resources")                             \
-    X(NVML_ERROR_FREQ_NOT_SUPPORTED, 24, "Frequency Not Supported")                                \
-    X(NVML_ERROR_ARGUMENT_VERSION_MISMATCH, 25, "Argument Version Mismatch")                       \
-    X(NVML_ERROR_DEPRECATED, 26, "Deprecated")                                                     \
-    X(NVML_ERROR_NOT_READY, 27, "Not Ready")                                                       \
-    X(NVML_ERROR_GPU_NOT_FOUND, 28, "GPU Not Found")                                               \
-    X(NVML_ERROR_INVALID_STATE, 29, "Invalid State")                                               \
-    X(NVML_ERROR_RESET_TYPE_NOT_SUPPORTED, 30, "Reset Type Not Supported")                         \
-    X(NVML_ERROR_UNKNOWN, 999, "Unknown Error")
-
-typedef enum {
-#define X(name, code, text) name = code,
-    NVML_RETURN_CODES(X)
-#undef X
-} nvmlReturn_t;
 
 /* ------------------------------------------------------------------------- scalar types */
 
@@ -334,6 +293,7 @@ typedef enum {
 /* ------------------------------------------------------------------------- plain constants */
 
 #define NVML_DEVICE_NAME_V2_BUFFER_SIZE 96
+#define NVML_DEVICE_UUID_BUFFER_SIZE 80
 #define NVML_DEVICE_UUID_V2_BUFFER_SIZE 96
 #define NVML_DEVICE_SERIAL_BUFFER_SIZE 30
 #define NVML_DEVICE_VBIOS_VERSION_BUFFER_SIZE 32
@@ -348,6 +308,7 @@ typedef enum {
 #define NVML_NVLINK_MAX_LINKS 36
 #define NVML_MAX_FANS 16
 #define NVML_MAX_PHYSICAL_BRIDGE 128
+#define NVML_WORKLOAD_POWER_MAX_PROFILES 255
 
 /* Event types; drivers tell which ones a GPU has. */
 #define NVML_EVENT_SINGLE_BIT_ECC_ERROR UINT64_C(0x0001)
@@ -429,6 +390,11 @@ typedef struct {
     unsigned int pciSubSystemId;                    /* written from _v2 on */
     char busId[NVML_DEVICE_PCI_BUS_ID_BUFFER_SIZE]; /* 8-digit domain; written by _v3 */
 } nvmlPciInfo_t;
+
+typedef struct {
+    nvmlPciInfo_t pciInfo;
+    char uuid[NVML_DEVICE_UUID_BUFFER_SIZE];
+} nvmlExcludedDeviceInfo_t; /* a GPU that the kernel module leaves alone */
 
 typedef struct {
     unsigned long long total; /* used + free; since R510 used includes the driver's reservation */
@@ -799,6 +765,13 @@ typedef nvmlDramEncryptionInfo_v1_t nvmlDramEncryptionInfo_t;
 #define nvmlDramEncryptionInfo_v1 NVML_STRUCT_VERSION(nvmlDramEncryptionInfo_v1_t, 1u)
 
 typedef struct {
+    unsigned int version;
+    unsigned int mode; /* 1: on */
+} nvmlVgpuHeterogeneousMode_v1_t;
+typedef nvmlVgpuHeterogeneousMode_v1_t nvmlVgpuHeterogeneousMode_t;
+#define nvmlVgpuHeterogeneousMode_v1 NVML_STRUCT_VERSION(nvmlVgpuHeterogeneousMode_v1_t, 1u)
+
+typedef struct {
     unsigned int start;
     unsigned int size;
 } nvmlGpuInstancePlacement_t;
@@ -975,6 +948,20 @@ typedef nvmlPlatformInfo_v2_t nvmlPlatformInfo_t;
 typedef struct {
     char value[NVML_HOSTNAME_BUFFER_SIZE];
 } nvmlHostname_v1_t;
+
+typedef struct {
+    unsigned int mask[8]; /* bit 0 of the first is 0 */
+} nvmlMask255_t;
+
+typedef struct {
+    unsigned int version;
+    nvmlMask255_t perfProfilesMask; /* those that the GPU has */
+    nvmlMask255_t requestedProfilesMask;
+    nvmlMask255_t enforcedProfilesMask;
+} nvmlWorkloadPowerProfileCurrentProfiles_v1_t;
+typedef nvmlWorkloadPowerProfileCurrentProfiles_v1_t nvmlWorkloadPowerProfileCurrentProfiles_t;
+#define nvmlWorkloadPowerProfileCurrentProfiles_v1                                                 \
+    NVML_STRUCT_VERSION(nvmlWorkloadPowerProfileCurrentProfiles_v1_t, 1u)
 
 #include "abi/nvml_fields.h"
 #include "abi/nvml_functions.h"

@@ -30,6 +30,9 @@
     X(535, nvmlReturn_t, nvmlSystemGetConfComputeGpusReadyState, (unsigned int *isAcceptingWork))  \
     X(440, nvmlReturn_t, nvmlDeviceGetCount, (unsigned int *count))                                \
     X(440, nvmlReturn_t, nvmlDeviceGetCount_v2, (unsigned int *count))                             \
+    X(465, nvmlReturn_t, nvmlGetExcludedDeviceCount, (unsigned int *deviceCount))                  \
+    X(465, nvmlReturn_t, nvmlGetExcludedDeviceInfoByIndex,                                         \
+      (unsigned int index, nvmlExcludedDeviceInfo_t *info))                                        \
     X(440, nvmlReturn_t, nvmlDeviceGetHandleByIndex, (unsigned int index, nvmlDevice_t *device))   \
     X(440, nvmlReturn_t, nvmlDeviceGetHandleByIndex_v2,                                            \
       (unsigned int index, nvmlDevice_t *device))                                                  \
@@ -159,6 +162,8 @@
     X(440, nvmlReturn_t, nvmlDeviceGetClock,                                                       \
       (nvmlDevice_t device, nvmlClockType_t clockType, nvmlClockId_t clockId,                      \
        unsigned int *clockMHz))                                                                    \
+    X(440, nvmlReturn_t, nvmlDeviceGetAutoBoostedClocksEnabled,                                    \
+      (nvmlDevice_t device, nvmlEnableState_t *isEnabled, nvmlEnableState_t *defaultIsEnabled))    \
     X(440, nvmlReturn_t, nvmlDeviceGetMaxCustomerBoostClock,                                       \
       (nvmlDevice_t device, nvmlClockType_t clockType, unsigned int *clockMHz))                    \
     X(440, nvmlReturn_t, nvmlDeviceGetApplicationsClock,                                           \
@@ -283,6 +288,8 @@
       (nvmlVgpuDriverCapability_t capability, unsigned int *capResult))                            \
     X(525, nvmlReturn_t, nvmlDeviceGetVgpuCapabilities,                                            \
       (nvmlDevice_t device, nvmlDeviceVgpuCapability_t capability, unsigned int *capResult))       \
+    X(550, nvmlReturn_t, nvmlDeviceGetVgpuHeterogeneousMode,                                       \
+      (nvmlDevice_t device, nvmlVgpuHeterogeneousMode_t *mode))                                    \
     X(570, nvmlReturn_t, nvmlDeviceGetAddressingMode,                                              \
       (nvmlDevice_t device, nvmlDeviceAddressingMode_t *mode))                                     \
     X(440, nvmlReturn_t, nvmlDeviceGetBridgeChipInfo,                                              \
@@ -327,6 +334,8 @@
       (nvmlDevice_t device, nvmlC2cModeInfo_v1_t *c2cModeInfo))                                    \
     X(570, nvmlReturn_t, nvmlDeviceGetPlatformInfo,                                                \
       (nvmlDevice_t device, nvmlPlatformInfo_t *platformInfo))                                     \
+    X(570, nvmlReturn_t, nvmlDeviceWorkloadPowerProfileGetCurrentProfiles,                         \
+      (nvmlDevice_t device, nvmlWorkloadPowerProfileCurrentProfiles_t *profiles))                  \
     X(440, nvmlReturn_t, nvmlDeviceGetMigMode,                                                     \
       (nvmlDevice_t device, unsigned int *current, unsigned int *pending))                         \
     X(440, nvmlReturn_t, nvmlDeviceGetMaxMigDeviceCount,                                           \

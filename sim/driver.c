@@ -44,6 +44,7 @@ static struct {
     unsigned int generations;
     _Atomic(pid_t) process; /* that initialised */
     char error[400];
+    char library[NVML_SYSTEM_NVML_VERSION_BUFFER_SIZE]; /* its version, behind a failed init */
     atomic_ullong calls[SIM_FN_COUNT];
 } driver = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -105,6 +106,7 @@ static nvmlReturn_t apply_fault(struct sim_call *call, const struct sim_fault *f
     switch ((enum sim_fault_kind)fault->kind) {
     case SIM_FAULT_LOST:
     case SIM_FAULT_GONE:
+    case SIM_FAULT_EXCLUDED:
         if (!call->device)
             break;
         atomic_store(&gpu_of(call->device)->lost, true);
@@ -523,6 +525,9 @@ static nvmlReturn_t initialise(enum sim_function function)
     (void)pthread_mutex_lock(&driver.lock);
     if (!session) {
         report_error(err.text[0] ? err.text : "out of memory");
+    } else if (code != NVML_SUCCESS && session->machine->nvml_version) {
+        (void)snprintf(driver.library, sizeof(driver.library), "%s",
+                       session->machine->nvml_version);
     } else if (code == NVML_SUCCESS) {
         driver.error[0] = '\0';
         atomic_store(&driver.process, getpid());
@@ -608,6 +613,11 @@ __attribute__((destructor)) static void at_exit(void)
         write_counts();
     (void)pthread_mutex_unlock(&driver.lock);
     sim_machine_free(atomic_exchange(&preloaded.machine, NULL));
+}
+
+const char *sim_failed_library(void)
+{
+    return atomic_load(&driver.current) ? "" : driver.library;
 }
 
 SIM_EXPORT const char *gpulse_sim_error(void)

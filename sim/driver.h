@@ -14,6 +14,9 @@ NVML_FUNCTIONS(X)
 /* Why the last nvmlInit answered UNKNOWN, in words for a person; "" if it did not. */
 SIM_EXPORT const char *gpulse_sim_error(void);
 
+/* The version of the library when nvmlInit has failed; "" else. It needs no driver. */
+const char *sim_failed_library(void);
+
 /* One call in progress. Between sim_enter and sim_leave the machine stays in memory. */
 struct sim_call {
     struct sim_live live;
@@ -62,6 +65,7 @@ bool sim_has_fault(const struct sim_call *call, struct sim_device *gpu, enum sim
 /* The GPUs that the driver knows now and their order; NULL behind the last. */
 unsigned int sim_device_count(const struct sim_call *call);
 struct sim_device *sim_device_at(const struct sim_call *call, unsigned int index);
+struct sim_device *sim_excluded_at(const struct sim_call *call, unsigned int index);
 unsigned int sim_index_of(const struct sim_call *call, const struct sim_device *device);
 bool sim_device_is_there(const struct sim_call *call, struct sim_device *device);
 

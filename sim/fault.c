@@ -35,6 +35,7 @@ static const struct {
     [SIM_FAULT_NOGPU] = {"nogpu", VALUE_NONE, NULL},
     [SIM_FAULT_SET] = {"set", VALUE_ANSWER, NULL},
     [SIM_FAULT_GONE] = {"gone", VALUE_NONE, NULL},
+    [SIM_FAULT_EXCLUDED] = {"excluded", VALUE_NONE, NULL},
     [SIM_FAULT_OVERCOUNT] = {"overcount", VALUE_NONE, NULL},
     [SIM_FAULT_REORDER] = {"reorder", VALUE_NONE, NULL},
     [SIM_FAULT_REPARTITION] = {"repartition", VALUE_NONE, NULL},
@@ -118,8 +119,8 @@ int sim_fault_parse(const char *text, int gpu, struct sim_fault *ret, struct gp_
     if (kind < 0 || kinds[kind].value == VALUE_ANSWER)
         return gp_err_set(err, GP_EUSAGE,
                           "unknown fault '%.40s': accepted are lost, hang[=TIME], slow=TIME, deny, "
-                          "error=CODE, absurd, grow, unloaded, mismatch, nogpu, gone, overcount, "
-                          "reorder, repartition, parent, profiling, types, pids, hidden, stuck, "
+                          "error=CODE, absurd, grow, unloaded, mismatch, nogpu, gone, excluded, "
+                          "overcount, reorder, repartition, parent, profiling, types, pids, hidden, stuck, "
                           "energy, clear; and, live only, xid=N, event=NAME, set=ANSWER=VALUE",
                           text);
 

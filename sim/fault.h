@@ -33,6 +33,7 @@ enum sim_fault_kind {
     SIM_FAULT_MISMATCH,    /* nvmlInit: LIB_RM_VERSION_MISMATCH */
     SIM_FAULT_NOGPU,       /* the driver works and has no device */
     SIM_FAULT_GONE,        /* the GPU is not counted any more, later ones move up */
+    SIM_FAULT_EXCLUDED,    /* the same, because the kernel module leaves it alone */
     SIM_FAULT_OVERCOUNT,   /* one more GPU is counted than handles are given for */
     SIM_FAULT_REORDER,     /* from the next nvmlInit on the GPUs stand in the reverse order */
     SIM_FAULT_REPARTITION, /* MIG devices have other UUIDs, their instances the old numbers */

@@ -23,10 +23,7 @@ const struct sim_answer sim_answers[SIM_SLOT_COUNT] = {
 /* ------------------------------------------------------------------------- names */
 
 static const struct sim_name switch_names[] = {
-    {"Enabled", 1},
-    {"Disabled", 0},
-    {"Supported", 1},
-    {NULL, 0},
+    {"Enabled", 1}, {"Disabled", 0}, {"On", 1}, {"Off", 0}, {"Supported", 1}, {NULL, 0},
 };
 static const struct sim_name brand_names[] = {
     {"Quadro", NVML_BRAND_QUADRO},

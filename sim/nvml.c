@@ -182,6 +182,8 @@ SIM_EXPORT nvmlReturn_t nvmlSystemGetDriverVersion(char *version, unsigned int l
 
 SIM_EXPORT nvmlReturn_t nvmlSystemGetNVMLVersion(char *version, unsigned int length)
 {
+    if (version && *sim_failed_library())
+        return put_text(sim_failed_library(), version, length);
     return system_text(SIM_FN_nvmlSystemGetNVMLVersion, false, version, length);
 }
 
@@ -386,6 +388,22 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetGspFirmwareVersion(nvmlDevice_t device, cha
 }
 
 /* Older versions of the call know a shorter struct: only the first `size` bytes are written. */
+static nvmlPciInfo_t pci_of(const struct sim_device *d)
+{
+    nvmlPciInfo_t info = {
+        .domain = d->pci_domain,
+        .bus = d->pci_bus,
+        .device = d->pci_slot,
+        .pciDeviceId = d->pci_device_id,
+        .pciSubSystemId = d->pci_subsystem_id,
+    };
+    (void)snprintf(info.busIdLegacy, sizeof(info.busIdLegacy), "%04X:%02X:%02X.0",
+                   d->pci_domain & 0xffff, d->pci_bus & 0xff, d->pci_slot & 0xff);
+    (void)snprintf(info.busId, sizeof(info.busId), "%08X:%02X:%02X.0", d->pci_domain,
+                   d->pci_bus & 0xff, d->pci_slot & 0xff);
+    return info;
+}
+
 static nvmlReturn_t pci_info(enum sim_function function, nvmlDevice_t device, nvmlPciInfo_t *pci,
                              size_t size)
 {
@@ -394,18 +412,7 @@ static nvmlReturn_t pci_info(enum sim_function function, nvmlDevice_t device, nv
     if (code == NVML_SUCCESS && call.device->parent)
         code = NVML_ERROR_NOT_SUPPORTED;
     if (code == NVML_SUCCESS) {
-        const struct sim_device *d = call.device;
-        nvmlPciInfo_t info = {
-            .domain = d->pci_domain,
-            .bus = d->pci_bus,
-            .device = d->pci_slot,
-            .pciDeviceId = d->pci_device_id,
-            .pciSubSystemId = d->pci_subsystem_id,
-        };
-        (void)snprintf(info.busIdLegacy, sizeof(info.busIdLegacy), "%04X:%02X:%02X.0",
-                       d->pci_domain & 0xffff, d->pci_bus & 0xff, d->pci_slot & 0xff);
-        (void)snprintf(info.busId, sizeof(info.busId), "%08X:%02X:%02X.0", d->pci_domain,
-                       d->pci_bus, d->pci_slot);
+        nvmlPciInfo_t info = pci_of(call.device);
         memcpy(pci, &info, size);
     }
     return sim_leave(code);
@@ -425,6 +432,31 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetPciInfo_v2(nvmlDevice_t device, nvmlPciInfo
 SIM_EXPORT nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t *pci)
 {
     return pci_info(SIM_FN_nvmlDeviceGetPciInfo_v3, device, pci, sizeof(*pci));
+}
+
+SIM_EXPORT nvmlReturn_t nvmlGetExcludedDeviceCount(unsigned int *count)
+{
+    struct sim_call call;
+    nvmlReturn_t code = sim_enter(&call, SIM_FN_nvmlGetExcludedDeviceCount, count != NULL);
+    if (code == NVML_SUCCESS)
+        for (*count = 0; sim_excluded_at(&call, *count);)
+            ++*count;
+    return sim_leave(code);
+}
+
+SIM_EXPORT nvmlReturn_t nvmlGetExcludedDeviceInfoByIndex(unsigned int index,
+                                                         nvmlExcludedDeviceInfo_t *info)
+{
+    struct sim_call call;
+    nvmlReturn_t code = sim_enter(&call, SIM_FN_nvmlGetExcludedDeviceInfoByIndex, info != NULL);
+    const struct sim_device *gpu = code == NVML_SUCCESS ? sim_excluded_at(&call, index) : NULL;
+    if (code == NVML_SUCCESS && !gpu)
+        code = NVML_ERROR_INVALID_ARGUMENT;
+    if (code == NVML_SUCCESS) {
+        *info = (nvmlExcludedDeviceInfo_t){.pciInfo = pci_of(gpu)};
+        code = put_text(gpu->uuid, info->uuid, sizeof(info->uuid));
+    }
+    return sim_leave(code);
 }
 
 /* ------------------------------------------------------------------------- memory */

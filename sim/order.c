@@ -7,7 +7,7 @@
 
 static bool is_gone(const struct sim_call *call, struct sim_device *gpu)
 {
-    return sim_has_fault(call, gpu, SIM_FAULT_GONE);
+    return sim_has_fault(call, gpu, SIM_FAULT_GONE) || sim_has_fault(call, gpu, SIM_FAULT_EXCLUDED);
 }
 
 /* The GPU at a place of the machine file's order, or of the reverse. */
@@ -30,6 +30,16 @@ struct sim_device *sim_device_at(const struct sim_call *call, unsigned int index
     for (size_t i = 0; !call->no_gpu && i < call->machine->device_count; i++) {
         struct sim_device *gpu = placed(call, i);
         if (!is_gone(call, gpu) && index-- == 0)
+            return gpu;
+    }
+    return NULL;
+}
+
+struct sim_device *sim_excluded_at(const struct sim_call *call, unsigned int index)
+{
+    for (size_t i = 0; i < call->machine->device_count; i++) {
+        struct sim_device *gpu = placed(call, i);
+        if (sim_has_fault(call, gpu, SIM_FAULT_EXCLUDED) && index-- == 0)
             return gpu;
     }
     return NULL;

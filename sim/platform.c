@@ -290,3 +290,23 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetPlatformInfo(nvmlDevice_t device, nvmlPlatf
     }
     return sim_leave(code);
 }
+
+SIM_EXPORT nvmlReturn_t nvmlDeviceWorkloadPowerProfileGetCurrentProfiles(
+    nvmlDevice_t device, nvmlWorkloadPowerProfileCurrentProfiles_t *profiles)
+{
+    struct sim_call call;
+    nvmlReturn_t code = sim_enter_device(
+        &call, SIM_FN_nvmlDeviceWorkloadPowerProfileGetCurrentProfiles, device, profiles != NULL);
+    if (code == NVML_SUCCESS && profiles->version != nvmlWorkloadPowerProfileCurrentProfiles_v1)
+        code = NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+    if (code == NVML_SUCCESS)
+        code = call.device->answers[SIM_PROFILES_REQUESTED].code;
+    if (code == NVML_SUCCESS) {
+        nvmlMask255_t *masks[] = {&profiles->perfProfilesMask, &profiles->requestedProfilesMask,
+                                  &profiles->enforcedProfilesMask};
+        for (size_t i = 0; i < GP_ARRAY_LEN(masks); i++)
+            put_hex(&call.device->answers[SIM_PROFILES_VALID + i], (unsigned char *)masks[i]->mask,
+                    sizeof(masks[i]->mask));
+    }
+    return sim_leave(code);
+}

@@ -377,6 +377,21 @@ static nvmlReturn_t ask_nvmlDeviceGetPlatformInfo(struct rec_call *c)
     return code;
 }
 
+static nvmlReturn_t ask_nvmlDeviceWorkloadPowerProfileGetCurrentProfiles(struct rec_call *c)
+{
+    nvmlWorkloadPowerProfileCurrentProfiles_t p = {.version =
+                                                       nvmlWorkloadPowerProfileCurrentProfiles_v1};
+    nvmlReturn_t code = c->api->nvmlDeviceWorkloadPowerProfileGetCurrentProfiles(c->device, &p);
+    const nvmlMask255_t *masks[] = {&p.perfProfilesMask, &p.requestedProfilesMask,
+                                    &p.enforcedProfilesMask};
+    for (size_t i = 0; i < GP_ARRAY_LEN(masks); i++) {
+        c->text_at[i] = (uint16_t)(i * (2 * sizeof(masks[i]->mask) + 1));
+        put_hex(c->text + c->text_at[i], (const unsigned char *)masks[i]->mask,
+                sizeof(masks[i]->mask), 0);
+    }
+    return code;
+}
+
 /* Only what it answers; the lists themselves are read in record.c. */
 #define ASK_LIST(function, entry)                                                                  \
     static nvmlReturn_t ask_##function(struct rec_call *c)                                         \
@@ -478,6 +493,7 @@ const struct rec_probe rec_probes[] = {
     ROW(nvmlDeviceGetGpuFabricInfoV, FABRIC_UUID, 6, 1),
     ROW(nvmlDeviceGetGpuFabricInfo, FABRIC_UUID, 6, 1),
     ROW(nvmlDeviceGetPlatformInfo, PLATFORM_CHASSIS, 7, 1),
+    ROW(nvmlDeviceWorkloadPowerProfileGetCurrentProfiles, PROFILES_VALID, 3, 1),
     ROW(nvmlDeviceGetComputeRunningProcesses_v3, LIST_COMPUTE, 1, 1),
     ROW(nvmlDeviceGetComputeRunningProcesses_v2, LIST_COMPUTE, 1, 1),
     ROW(nvmlDeviceGetComputeRunningProcesses, LIST_COMPUTE, 1, 1),

@@ -39,7 +39,7 @@ NOT_PRINTED = named({
     r"status|status\.text|mig\.gpu_uuid": "our own",
     r"host\.(cpu|load|memory)\..*|process\.(user|cpu|rss|start_time)": "from /proc",
     r"kmd_version|pcie\.link\.gen\.hostmax": "from the kernel of this machine",
-    r"host\.name|nvml_version|compute_cap|clocks_event_reasons\.supported|mig\.profile|process\.utilization\..*|"
+    r"host\.name|nvml_version|excluded_gpus|compute_cap|clocks_event_reasons\.supported|mig\.profile|process\.utilization\..*|"
     r"conf_compute\..*|cores|irq|numa_node|memory_bus_width|hostname|power\.source|ecc\.mode\.default|"
     r"gsp\.mode\..*|inforom\.checksum_validation|c2c\.link.*|mig\.mode\.resetless|"
     r"pcie\.(errors\..*|l0_to_recovery_counter)|vgpu_.*|energy\.consumption|"

@@ -146,11 +146,15 @@ DEVICE = {
     "gpu.base.current": f"{POWER}/GPU Base Power/Current Base Power",
     "gpu.base.requested": f"{POWER}/GPU Base Power/Requested Base Power",
     "gpu.base.default": f"{POWER}/GPU Base Power/Default Base Power",
+    "power_profiles.requested": "Workload Power Profiles/Requested Profiles",
+    "power_profiles.enforced": "Workload Power Profiles/Enforced Profiles",
     "clocks.applications.graphics": "Applications Clocks/Graphics",
     "clocks.applications.memory": "Applications Clocks/Memory",
     "clocks.default_applications.graphics": "Default Applications Clocks/Graphics",
     "clocks.default_applications.memory": "Default Applications Clocks/Memory",
     "clocks.max_customer_boost.graphics": "Max Customer Boost Clocks/Graphics",
+    "clocks.auto_boost": "Clock Policy/Auto Boost",
+    "clocks.auto_boost_default": "Clock Policy/Auto Boost Default",
     "clocks_event_reasons_counters.sw_power_cap": "Clocks Event Reasons Counters/SW Power Capping",
     "clocks_event_reasons_counters.sync_boost": "Clocks Event Reasons Counters/Sync Boost",
     "clocks_event_reasons_counters.sw_thermal_slowdown": "Clocks Event Reasons Counters/SW Thermal Slowdown",
@@ -201,6 +205,7 @@ DEVICE = {
     "dramEncryption.mode.pending": "DRAM Encryption Mode/Pending",
     "virtualization.mode": "GPU Virtualization Mode/Virtualization Mode",
     "virtualization.host_vgpu_mode": "GPU Virtualization Mode/Host VGPU Mode",
+    "virtualization.vgpu_heterogeneous": "GPU Virtualization Mode/vGPU Heterogeneous Mode",
     "c2c.mode": "GPU C2C Mode",
     "fabric.state": "Fabric/State",
     "fabric.status": "Fabric/Status",
@@ -289,6 +294,8 @@ NOT_IN_LOGS = {
 
 # Metrics of which these captures only ever say that there is no value, and why.
 ONLY_ABSENT = named({
+    r"power_profiles\..*": "nobody has asked for one",
+    r"clocks\.auto_boost.*": "before Pascal only",
     r"bridge_chip\..*": "boards with several GPUs only",
     r"reset\.drain_and_reset_recommended": "no driver that tells",
     r"bbx\..*|gpu\.base\..*|inforom\.pwr": "no board with it",
@@ -296,7 +303,7 @@ ONLY_ABSENT = named({
     r"dramEncryption\..*|pcie\.atomics\.inbound|temperature\.threshold\.memory_max": "no board with it",
     r"gom\..*": "Kepler only",
     r"fabric\.health\..*": "no fabric",
-    r"virtualization\.host_vgpu_mode": "no host of vGPUs",
+    r"virtualization\.(host_vgpu_mode|vgpu_heterogeneous)": "no host of vGPUs",
     r"power_smoothing\..*": "no board with it",
 })
 

@@ -22,7 +22,16 @@ int gp_err_set(struct gp_err *err, int code, const char *fmt, ...)
     (void)vsnprintf(err->text, sizeof(err->text), fmt, ap);
     va_end(ap);
     err->code = code;
+    err->driver_code = 0;
+    err->driver_library[0] = '\0';
     return code;
+}
+
+int gp_err_copy(struct gp_err *err, const struct gp_err *from)
+{
+    if (err)
+        *err = *from;
+    return from->code;
 }
 
 int gp_err_exit_status(int code)

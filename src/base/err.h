@@ -32,12 +32,17 @@ enum gp_error {
 };
 
 struct gp_err {
-    int code;       /* GP_E*, 0 while empty */
-    char text[400];  /* what failed, on what, why, and the remedy; no full stop */
+    int code;                /* GP_E*, 0 while empty */
+    char text[400];          /* what failed, on what, why, and the remedy; no full stop */
+    int driver_code;         /* what a call of the driver answered, as the driver counts; 0: none */
+    char driver_library[80]; /* the version of its library, "" where it was not asked */
 };
 
 /* Fills err (may be NULL) and returns code, so that `return gp_err_set(err, GP_EIO, …)` works. */
 int gp_err_set(struct gp_err *err, int code, const char *fmt, ...) GP_PRINTF(3, 4);
+
+/* Hands an error on as it is; returns its code. */
+int gp_err_copy(struct gp_err *err, const struct gp_err *from);
 
 /* The process exit status for a GP_E* code (0 for GP_OK). */
 int gp_err_exit_status(int code);

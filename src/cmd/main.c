@@ -131,8 +131,17 @@ static int run_default(struct gp_err *err)
     return gp_cmd_status.run(isatty(STDOUT_FILENO) ? 2 : 1, argv, err);
 }
 
+/* Called under this name, perhaps through a link, gpulse is the tool of that name. */
+static bool is_called(const char *path, const char *name)
+{
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    return path && strcmp(slash ? slash + 1 : path, name) == 0;
+}
+
 static int run(int argc, char **argv, struct gp_err *err)
 {
+    if (is_called(argv[0], "nvidia-smi"))
+        return gp_cmd_smi.run(argc, argv, err);
     if (argc > 1 && strcmp(argv[1], "__complete") == 0)
         return complete(argc, argv, err);
     if (argc > 1 && strcmp(argv[1], "__man") == 0)

@@ -9,7 +9,10 @@
 #include "base/strbuf.h"
 #include "model/snapshot.h"
 #include "smi/csv.h"
+#include "smi/list.h"
+#include "smi/message.h"
 #include "smi/report.h"
+#include "smi/table.h"
 #include "source/source.h"
 
 #include <errno.h>
@@ -86,25 +89,23 @@ int gp_smi_end(struct gp_strbuf *sb, int status)
     return status;
 }
 
-static int end_with(const char *message, int status)
-{
-    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
-    gp_strbuf_addf(&sb, "%s\n", message);
-    return gp_smi_end(&sb, status);
-}
-
-/* What nvidia-smi says of an error, and its exit status. */
+/* Says what nvidia-smi says of an error. One of the output itself goes elsewhere. */
 static int explain(const struct gp_err *err)
 {
-    if (err->code == GP_ENODEV)
-        return end_with("No devices were found", GP_SMI_EXIT_NOT_FOUND);
-    return end_with(err->text, GP_SMI_EXIT_OTHER);
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
+    if (err->code == GP_EIO) {
+        gp_io_print_error("gpulse", err);
+        return GP_SMI_EXIT_OTHER;
+    }
+    int status = gp_smi_add_error(&sb, err);
+    return gp_smi_end(&sb, status);
 }
 
 struct showing {
     const struct gp_smi_show *show;
     struct gp_strbuf sb;
     int fd;
+    int status; /* behind the last sample */
 };
 
 static int on_sample(const struct gp_snapshot *snapshot, void *ctx, struct gp_err *err)
@@ -113,6 +114,7 @@ static int on_sample(const struct gp_snapshot *snapshot, void *ctx, struct gp_er
     struct gp_smi_form form = gp_smi_form_of(snapshot, s->show->native);
     gp_strbuf_reset(&s->sb);
     s->show->print(s->show->ctx, &s->sb, &form, snapshot);
+    s->status = gp_smi_exit_status(snapshot);
     return gp_app_write(s->fd, &s->sb, err);
 }
 
@@ -130,12 +132,12 @@ static int show_in(struct showing *s)
     gp_app_close(sampler);
     if (r == GP_EINTR)
         return gp_err_exit_status(GP_EINTR);
-    return r < 0 && r != GP_EPARTIAL ? explain(&err) : 0;
+    return r < 0 && r != GP_EPARTIAL ? explain(&err) : s->status;
 }
 
 int gp_smi_show(const struct gp_smi_show *show)
 {
-    struct showing s = {show, GP_STRBUF_INIT(256 << 20), STDOUT_FILENO};
+    struct showing s = {show, GP_STRBUF_INIT(256 << 20), STDOUT_FILENO, 0};
     if (show->file)
         s.fd = open(show->file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (s.fd < 0) {
@@ -148,6 +150,39 @@ int gp_smi_show(const struct gp_smi_show *show)
         (void)close(s.fd);
     gp_strbuf_fini(&s.sb);
     return status;
+}
+
+/* ---- views ---- */
+
+/* What is shown if an option is given. */
+struct view {
+    int option;
+    int (*run)(const struct view *view, const char *const *given, struct gp_smi_show show);
+    void (*want)(struct gp_want *want);
+    void (*print)(struct gp_strbuf *sb, const struct gp_smi_form *form,
+                  const struct gp_snapshot *snapshot);
+};
+
+static void want_view(const void *ctx, struct gp_want *want)
+{
+    ((const struct view *)ctx)->want(want);
+}
+
+static void print_view(void *ctx, struct gp_strbuf *sb, const struct gp_smi_form *form,
+                       const struct gp_snapshot *snapshot)
+{
+    ((struct view *)ctx)->print(sb, form, snapshot);
+}
+
+/* One that no other option changes. */
+static int run_view(const struct view *view, const char *const *given, struct gp_smi_show show)
+{
+    struct view shown = *view;
+    (void)given;
+    show.want = want_view;
+    show.print = print_view;
+    show.ctx = &shown;
+    return gp_smi_show(&show);
 }
 
 /* ---- -q ---- */
@@ -181,39 +216,22 @@ static int take_sections(const char *list, uint32_t *ret, struct gp_strbuf *mess
     return 0;
 }
 
-static int run_report(const char *const *given, struct gp_smi_show *show)
+static int run_report(const struct view *view, const char *const *given, struct gp_smi_show show)
 {
+    (void)view;
     struct gp_smi_report report = {.xml = given[OPT_XML] != NULL};
     struct gp_strbuf message = GP_STRBUF_INIT(1 << 16);
     int status =
         given[OPT_DISPLAY] ? take_sections(given[OPT_DISPLAY], &report.sections, &message) : 0;
     if (status)
         return gp_smi_end(&message, status);
-    show->want = want_report;
-    show->print = print_report;
-    show->ctx = &report;
-    return gp_smi_show(show);
+    show.want = want_report;
+    show.print = print_report;
+    show.ctx = &report;
+    return gp_smi_show(&show);
 }
 
 /* ---- --query-… ---- */
-
-/* Which of the options of all queries, that begin with `first`, is given. */
-static enum gp_smi_query given_query(const char *const *given, int first)
-{
-    int q = 0;
-    while (q < GP_SMI_QUERY__COUNT && !given[first + q])
-        q++;
-    return (enum gp_smi_query)q;
-}
-
-/* -q and the queries exclude each other. */
-static bool is_combination(const char *const *given)
-{
-    int count = given[OPT_QUERY] != NULL;
-    for (int q = 0; q < GP_SMI_QUERY__COUNT; q++)
-        count += given[OPT_QUERY_GPU + q] != NULL;
-    return count > 1;
-}
 
 static void want_csv(const void *ctx, struct gp_want *want)
 {
@@ -226,19 +244,20 @@ static void print_csv(void *ctx, struct gp_strbuf *sb, const struct gp_smi_form 
     gp_smi_csv_print(sb, ctx, form, snapshot);
 }
 
-static int run_csv(enum gp_smi_query query, const char *const *given, struct gp_smi_show *show)
+static int run_csv(const struct view *view, const char *const *given, struct gp_smi_show show)
 {
-    static struct gp_smi_csv csv;
+    struct gp_smi_csv csv;
     struct gp_strbuf message = GP_STRBUF_INIT(1 << 16);
-    if (!gp_smi_csv_parse(&csv, query, given[OPT_QUERY_GPU + query], given[OPT_FORMAT], &message))
+    enum gp_smi_query query = (enum gp_smi_query)(view->option - OPT_QUERY_GPU);
+    if (!gp_smi_csv_parse(&csv, query, given[view->option], given[OPT_FORMAT], &message))
         return gp_smi_end(&message, GP_SMI_EXIT_USAGE);
-    show->want = want_csv;
-    show->print = print_csv;
-    show->ctx = &csv;
-    return gp_smi_show(show);
+    show.want = want_csv;
+    show.print = print_csv;
+    show.ctx = &csv;
+    return gp_smi_show(&show);
 }
 
-/* ---- the tool ---- */
+/* ---- help ---- */
 
 /* nvidia-smi NAME … */
 static const struct gp_smi_command commands[] = {
@@ -271,14 +290,15 @@ static void add_version(struct gp_strbuf *sb)
         gp_app_add_version(sb);
 }
 
-static int run_help(void)
+static int run_help(const struct view *view, const char *const *given, struct gp_smi_show show)
 {
+    (void)view, (void)given, (void)show;
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
     gp_strbuf_adds(&sb, "NVIDIA System Management Interface -- ");
     add_version(&sb);
     gp_strbuf_adds(&sb,
                    "\ngpulse in its place: the same options, outputs and exit codes, in the form "
-                   "of the driver that is\nloaded.\n\n"
+                   "of the driver that is\nloaded. Without options: a table of the GPUs.\n\n"
                    "nvidia-smi [OPTION1 [ARG1]] [OPTION2 [ARG2]] ...\n");
     gp_smi_add_options(&sb, options);
     if (commands[0].name)
@@ -288,11 +308,37 @@ static int run_help(void)
     return gp_smi_end(&sb, 0);
 }
 
-static int run_help_of(enum gp_smi_query query)
+static int run_fields(const struct view *view, const char *const *given, struct gp_smi_show show)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
-    gp_smi_csv_help(&sb, query);
+    (void)given, (void)show;
+    gp_smi_csv_help(&sb, (enum gp_smi_query)(view->option - OPT_HELP_GPU));
     return gp_smi_end(&sb, 0);
+}
+
+/* ---- the tool ---- */
+
+/* The first whose option is given; the last one is for none. */
+static const struct view views[] = {
+    {OPT_HELP, run_help, NULL, NULL},
+#define X(id, word, help)                                                                          \
+    {OPT_HELP_##id, run_fields, NULL, NULL}, {OPT_QUERY_##id, run_csv, NULL, NULL},
+    GP_SMI_QUERIES(X)
+#undef X
+        {OPT_VERSION, run_view, gp_smi_versions_want, gp_smi_versions_print},
+    {OPT_LIST, run_view, gp_smi_list_want, gp_smi_list_print},
+    {OPT_EXCLUDED, run_view, gp_smi_excluded_want, gp_smi_excluded_print},
+    {OPT_QUERY, run_report, NULL, NULL},
+    {OPT__COUNT, run_view, gp_smi_table_want, gp_smi_table_print},
+};
+
+/* -q and the queries exclude each other. */
+static bool is_combination(const char *const *given)
+{
+    int count = given[OPT_QUERY] != NULL;
+    for (int q = 0; q < GP_SMI_QUERY__COUNT; q++)
+        count += given[OPT_QUERY_GPU + q] != NULL;
+    return count > 1;
 }
 
 static int run_smi(int argc, char **argv)
@@ -312,17 +358,12 @@ static int run_smi(int argc, char **argv)
     }
     if (status)
         return gp_smi_end(&message, status);
-    enum gp_smi_query query = given_query(given, OPT_QUERY_GPU);
-    enum gp_smi_query page = given_query(given, OPT_HELP_GPU);
     show.native = given[OPT_NATIVE] != NULL;
     show.file = given[OPT_FILENAME];
-    if (given[OPT_HELP])
-        return run_help();
-    if (page < GP_SMI_QUERY__COUNT)
-        return run_help_of(page);
-    if (query < GP_SMI_QUERY__COUNT)
-        return run_csv(query, given, &show);
-    return run_report(given, &show);
+    const struct view *view = views;
+    while (view->option != OPT__COUNT && !given[view->option])
+        view++;
+    return view->run(view, given, show);
 }
 
 static int smi_main(int argc, char **argv, struct gp_err *err)

@@ -55,6 +55,8 @@ struct gp_reading {
     uint64_t time_ns;      /* monotonic end of the read */
     enum gp_status status; /* of the device as a whole */
     char status_text[160]; /* why, when status is not OK */
+    int driver_code;       /* what the driver answered then, as it counts; 0: nothing */
+    bool refused;          /* it did not even hand the GPU out */
     bool needs_reinit;     /* the driver session is over: gone GPU, reloaded driver */
     struct gp_value values[GP_DEVICE__COUNT];
     struct gp_mig_reading *mig;

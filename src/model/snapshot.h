@@ -28,6 +28,8 @@ struct gp_device {
     unsigned mig_index; /* within its GPU, if is_mig */
     enum gp_status status;
     const char *status_text;         /* why, when status is not OK; "" otherwise */
+    int driver_code;                 /* what the driver answered then, as it counts; 0: nothing */
+    bool refused;                    /* the driver did not even hand it out */
     double silent_s;                 /* seconds without an answer, when status is TIMEOUT */
     enum gp_status processes_status; /* OK, or why no processes are known */
     size_t first_process;            /* its processes stand together in gp_snapshot.processes */

@@ -18,6 +18,8 @@ struct gp_taken {
     struct gp_reading *latest;
     struct gp_reading *good;
     enum gp_status status; /* OK: latest is of this tick */
+    int driver_code;
+    bool refused;
     double silent_s;
     const char *text; /* in the snapshot's arena */
 };
@@ -189,6 +191,8 @@ void gp_assembler_take(struct gp_assembler *a, const struct gp_slot *slot, enum 
     };
     if (status == GP_STATUS_OK) {
         t->status = slot->latest->status;
+        t->driver_code = slot->latest->driver_code;
+        t->refused = slot->latest->refused;
         text = slot->latest->status_text;
     }
     /* It may quote a path or the system's words. */
@@ -255,6 +259,8 @@ static void fill_gpu(struct gp_assembler *a, const struct gp_taken *t, struct gp
         .index = t->index,
         .status = t->status,
         .status_text = t->text,
+        .driver_code = t->driver_code,
+        .refused = t->refused,
         .silent_s = t->silent_s,
         .processes_status = t->status,
     };

@@ -21,7 +21,7 @@ struct gp_slot {
     struct gp_reading *good; /* the last one with status OK */
 };
 
-enum { GP_DRIVER_TEXT_SIZE = 96 };
+enum { GP_DRIVER_TEXT_SIZE = 1024 };
 
 struct gp_assembler {
     struct gp_selection *selection;

@@ -401,7 +401,7 @@ static int open_session(struct gp_changer *c, struct gp_err *err)
         return gp_thread_no_start(GP_ENOMEM, c->config.timeout_ns, err);
     c->opened = c->open_result == 0;
     if (!c->opened)
-        return gp_err_set(err, c->open_result, "%s", c->open_err.text);
+        return gp_err_copy(err, &c->open_err);
     if (c->gpu_count == 0)
         return gp_thread_no_start(GP_ENODEV, c->config.timeout_ns, err);
     return 0;

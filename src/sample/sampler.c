@@ -141,6 +141,8 @@ static bool attach_at(struct task *t, unsigned index, struct gp_reading *reading
 static void copy_status(struct gp_reading *to, const struct gp_reading *from)
 {
     to->status = from->status;
+    to->driver_code = from->driver_code;
+    to->refused = from->refused;
     to->needs_reinit = from->needs_reinit;
     memcpy(to->status_text, from->status_text, sizeof(to->status_text));
 }
@@ -596,7 +598,7 @@ static int open_first(struct gp_sampler *s, struct gp_err *err)
     (void)pthread_mutex_lock(&s->lock);
     int r = request_session(s);
     if (r == 0 && s->open_result < 0)
-        r = gp_err_set(err, s->open_result, "%s", s->open_err.text);
+        r = gp_err_copy(err, &s->open_err);
     (void)pthread_mutex_unlock(&s->lock);
     if (r == GP_ETIMEOUT || (r == GP_ENOMEM && s->thread_count == 0))
         return gp_thread_no_start(r, s->config.timeout_ns, err);

@@ -4,6 +4,7 @@
 #include "model/snapshot.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 struct gp_smi_form gp_smi_form_of(const struct gp_snapshot *snapshot, bool native)
@@ -27,4 +28,15 @@ void gp_smi_add_date(struct gp_strbuf *sb, const struct gp_snapshot *snapshot)
     char text[32];
     (void)localtime_r(&seconds, &tm);
     gp_strbuf_add(sb, text, strftime(text, sizeof(text), "%a %b %e %H:%M:%S %Y", &tm));
+}
+
+void gp_smi_add_library(struct gp_strbuf *sb, const char *version, unsigned parts)
+{
+    const char *dot = strchr(version, '.');
+    bool has_cuda = dot && strtoul(version, NULL, 10) < 100;
+    const char *start = has_cuda ? dot + 1 : version;
+    const char *end = start;
+    for (unsigned i = 0; i < parts && end; i++)
+        end = strchr(end + (i > 0), '.');
+    gp_strbuf_add(sb, start, parts && end ? (size_t)(end - start) : strlen(start));
 }

@@ -43,4 +43,8 @@ struct gp_smi_form gp_smi_form_of(const struct gp_snapshot *snapshot, bool nativ
 /* "Tue Jul 14 08:12:53 2026", in the local zone. */
 void gp_smi_add_date(struct gp_strbuf *sb, const struct gp_snapshot *snapshot);
 
+/* The first parts (0: all) of the version of the driver's library: "590.48.01" of "13.590.48.01",
+ * which begins with CUDA's. */
+void gp_smi_add_library(struct gp_strbuf *sb, const char *version, unsigned parts);
+
 #endif

@@ -216,6 +216,9 @@ static void report(const char *title, struct sample g, struct sample f)
            title, g.wall_ms, g.cpu_ms, g.rss_kib, f.wall_ms, f.cpu_ms, f.rss_kib);
 }
 
+#define SMI_CSV                                                                                    \
+    "smi", "--query-gpu=timestamp,name,utilization.gpu,memory.used,temperature.gpu", "--format=csv"
+
 static void one_shot(const char *title, int gpus, int processes, double bar, long rss_bar_kib)
 {
     char *gpulse[] = {gpulse_path, "status", NULL};
@@ -248,6 +251,68 @@ static void with_latency(void)
     judge("8 GPUs / 1 GPU", g[1].wall_ms / g[0].wall_ms, 1.3, "x");
     judge("8 GPUs / serial floor", g[1].wall_ms / f[1].wall_ms, 0.4, "x");
     judge("64 GPUs / serial floor", g[2].wall_ms / f[2].wall_ms, 0.12, "x");
+}
+
+/* smi against the floor that makes its calls, and its parallel reads against one GPU. */
+static void smi(void)
+{
+    static const char slow_calls[] = "\"latency_us\": {\"*\": 5000},";
+    char *commands[][5] = {{gpulse_path, "smi", NULL}, {gpulse_path, SMI_CSV, NULL}};
+    char *floors[][4] = {{floor_path, library_path, "table", NULL},
+                         {floor_path, library_path, "csv", NULL}};
+    static const char *const titles[] = {"smi", "smi --query-gpu of five fields"};
+    for (int i = 0; i < 2; i++) {
+        struct sample g, f, one, unused;
+        char title[96];
+        write_machine(8, 10, "");
+        race(commands[i], floors[i], ROUNDS, &g, &f);
+        snprintf(title, sizeof(title), "%s, 8 GPUs, 10 processes", titles[i]);
+        report(title, g, f);
+        judge("wall time, gpulse / floor", g.wall_ms / f.wall_ms, 1.5, "x");
+        write_machine(8, 0, slow_calls);
+        race(commands[i], floors[i], 5, &g, &unused);
+        write_machine(1, 0, slow_calls);
+        race(commands[i], floors[i], 5, &one, &unused);
+        printf("%s, 5 ms per call\n  8 GPUs %.0f ms    1 GPU %.0f ms\n", titles[i], g.wall_ms,
+               one.wall_ms);
+        judge("8 GPUs / 1 GPU", g.wall_ms / one.wall_ms, 1.3, "x");
+    }
+}
+
+/* smi -lms 100 for some seconds: every line is there, and the last one comes when it should. */
+static void smi_loop(int seconds)
+{
+    char *gpulse[] = {gpulse_path, SMI_CSV ",noheader", "-lms", "100", "-i", "0", NULL};
+    int ends[2];
+    posix_spawn_file_actions_t actions;
+    pid_t pid;
+    long lines = 0;
+    double first = 0, last = 0;
+    write_machine(8, 10, "");
+    if (pipe(ends) < 0)
+        die("pipe");
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
+    posix_spawn_file_actions_addclose(&actions, ends[0]);
+    if (posix_spawn(&pid, gpulse[0], &actions, NULL, gpulse, environ) != 0)
+        die(gpulse[0]);
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[1]);
+    for (char c; lines <= seconds * 10L && read(ends[0], &c, 1) == 1;) {
+        if (c != '\n')
+            continue;
+        last = now_ms();
+        first = lines == 0 ? last : first;
+        lines++;
+    }
+    kill(pid, SIGTERM);
+    close(ends[0]);
+    waitpid(pid, NULL, 0);
+    double due = (double)(lines - 1) * 100;
+    printf("smi -lms 100, %d s\n  %ld lines in %.1f ms\n", seconds, lines, last - first);
+    judge("lines missing", (double)(seconds * 10L + 1 - lines), 0, "");
+    judge("drift", due > 0 ? (last - first - due) / due * 100 : 100, 1, "%");
+    judge("drift, the other way", due > 0 ? (due - last + first) / due * 100 : 100, 1, "%");
 }
 
 static void calls_per_tick(void)
@@ -445,9 +510,12 @@ int main(int argc, char **argv)
     end_children();
     start_children(10);
     with_latency();
+    smi();
     calls_per_tick();
     everything();
-    loop(argc > 2 ? (int)strtol(argv[2], NULL, 10) : 60);
+    int seconds = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 60;
+    loop(seconds);
+    smi_loop(seconds);
     end_children();
     nftw(folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
     printf("%s\n", failures ? "some bars were not kept" : "all bars kept");

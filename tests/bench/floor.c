@@ -3,7 +3,10 @@
  * gpulse is measured against this program in the same run.
  *
  * floor LIBRARY                     once, as status
- * floor LIBRARY loop COUNT MS       again and again, as status --watch */
+ * floor LIBRARY loop COUNT MS       again and again, as status --watch
+ * floor LIBRARY table               once, as smi
+ * floor LIBRARY csv                 once, as smi --query-gpu=timestamp,name,utilization.gpu,
+ *                                   memory.used,temperature.gpu */
 #include "abi/nvml.h"
 
 #include <dlfcn.h>
@@ -105,6 +108,72 @@ static void show(struct gpu *gpu, unsigned index)
     add("\n");
 }
 
+static void show_csv(struct gpu *gpu)
+{
+    nvmlMemory_v2_t memory = {.version = nvmlMemory_v2};
+    nvmlUtilization_t utilization = {0};
+    unsigned temperature = 0;
+    char text[256];
+    api.nvmlDeviceGetMemoryInfo_v2(gpu->handle, &memory);
+    api.nvmlDeviceGetUtilizationRates(gpu->handle, &utilization);
+    api.nvmlDeviceGetTemperature(gpu->handle, NVML_TEMPERATURE_GPU, &temperature);
+    snprintf(text, sizeof(text), "%s, %u %%, %llu MiB, %u\n", gpu->name, utilization.gpu,
+             memory.used >> 20, temperature);
+    add(text);
+}
+
+static void list_names(nvmlDevice_t handle,
+                       nvmlReturn_t (*fetch)(nvmlDevice_t, unsigned int *, nvmlProcessInfo_t *))
+{
+    static nvmlProcessInfo_t infos[LIST_MAX];
+    unsigned count = LIST_MAX;
+    if (fetch(handle, &count, infos) != NVML_SUCCESS)
+        return;
+    for (unsigned i = 0; i < count; i++) {
+        char name[256] = "";
+        char text[320];
+        api.nvmlSystemGetProcessName(infos[i].pid, name, sizeof(name));
+        snprintf(text, sizeof(text), "%u %s %lluMiB\n", infos[i].pid, name,
+                 infos[i].usedGpuMemory >> 20);
+        add(text);
+    }
+}
+
+static void show_table(struct gpu *gpu, unsigned index)
+{
+    nvmlMemory_v2_t memory = {.version = nvmlMemory_v2};
+    nvmlUtilization_t utilization = {0};
+    nvmlPciInfo_t pci = {{0}};
+    nvmlEnableState_t persistence = 0, display = 0, ecc = 0, ecc_pending = 0;
+    nvmlComputeMode_t compute = 0;
+    nvmlPstates_t pstate = 0;
+    unsigned long long errors = 0;
+    unsigned fan = 0, temperature = 0, power = 0, limit = 0;
+    char text[512];
+    api.nvmlDeviceGetPersistenceMode(gpu->handle, &persistence);
+    api.nvmlDeviceGetPciInfo_v3(gpu->handle, &pci);
+    api.nvmlDeviceGetDisplayActive(gpu->handle, &display);
+    api.nvmlDeviceGetEccMode(gpu->handle, &ecc, &ecc_pending);
+    api.nvmlDeviceGetTotalEccErrors(gpu->handle, NVML_MEMORY_ERROR_TYPE_UNCORRECTED,
+                                    NVML_VOLATILE_ECC, &errors);
+    api.nvmlDeviceGetFanSpeed(gpu->handle, &fan);
+    api.nvmlDeviceGetTemperature(gpu->handle, NVML_TEMPERATURE_GPU, &temperature);
+    api.nvmlDeviceGetPerformanceState(gpu->handle, &pstate);
+    api.nvmlDeviceGetPowerUsage(gpu->handle, &power);
+    api.nvmlDeviceGetEnforcedPowerLimit(gpu->handle, &limit);
+    api.nvmlDeviceGetMemoryInfo_v2(gpu->handle, &memory);
+    api.nvmlDeviceGetUtilizationRates(gpu->handle, &utilization);
+    api.nvmlDeviceGetComputeMode(gpu->handle, &compute);
+    snprintf(text, sizeof(text), "%u %s %u %s %u %llu %u %uC P%u %uW/%uW %lluMiB/%lluMiB %u%% %u\n",
+             index, gpu->name, (unsigned)persistence, pci.busId, (unsigned)display, errors, fan,
+             temperature, (unsigned)pstate, power / 1000, limit / 1000, memory.used >> 20,
+             memory.total >> 20, utilization.gpu, (unsigned)compute);
+    add(text);
+    list_names(gpu->handle, api.nvmlDeviceGetComputeRunningProcesses_v3);
+    list_names(gpu->handle, api.nvmlDeviceGetGraphicsRunningProcesses_v3);
+    list_names(gpu->handle, api.nvmlDeviceGetMPSComputeRunningProcesses_v3);
+}
+
 static void attach(struct gpu *gpu, unsigned index)
 {
     unsigned current;
@@ -136,7 +205,8 @@ int main(int argc, char **argv)
     count = count < GPUS_MAX ? count : GPUS_MAX;
     for (unsigned i = 0; i < count; i++)
         attach(&gpus[i], i);
-    long rounds = argc > 4 && strcmp(argv[2], "loop") == 0 ? strtol(argv[3], NULL, 10) : 1;
+    const char *what = argc > 2 ? argv[2] : "";
+    long rounds = argc > 4 && strcmp(what, "loop") == 0 ? strtol(argv[3], NULL, 10) : 1;
     long ms = rounds > 1 ? strtol(argv[4], NULL, 10) : 0;
     struct timespec next;
     clock_gettime(CLOCK_MONOTONIC, &next);
@@ -144,8 +214,14 @@ int main(int argc, char **argv)
         output_len = 0;
         add(driver);
         add("\n");
-        for (unsigned i = 0; i < count; i++)
-            show(&gpus[i], i);
+        for (unsigned i = 0; i < count; i++) {
+            if (strcmp(what, "table") == 0)
+                show_table(&gpus[i], i);
+            else if (strcmp(what, "csv") == 0)
+                show_csv(&gpus[i]);
+            else
+                show(&gpus[i], i);
+        }
         if (write(STDOUT_FILENO, output, output_len) < 0)
             return 1;
         if (r + 1 == rounds)

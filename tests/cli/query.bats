@@ -398,6 +398,17 @@ m["workload"] = [{"name": "job", "pid": 4190001 + n, "gpus": [0], "util": 1, "me
     [ "$(cut -d, -f1 <<<"$output" | sort -u | wc -l)" -eq 100 ]
 }
 
+@test "workload power profiles are told by their ids" {
+    machine b200 '
+def profiles(requested, enforced):
+    return {"valid": "ff" * 31 + "7f", "requested": requested, "enforced": enforced}
+d["answers"]["WorkloadPowerProfileCurrentProfiles"] = profiles("05" + "00" * 30 + "40", "")
+m["devices"][1]["answers"]["WorkloadPowerProfileCurrentProfiles"] = profiles("ff" * 32, "NOT_SUPPORTED")'
+    gpulse --sim ./m.json query 'power_profiles.*' -i 0-2 -f json
+    json_is '[list(g.values())[:2] for g in d["gpus"]][::2]' "[['0,2,254', 'None'], [None, None]]"
+    json_is 'd["gpus"][1]["power_profiles.requested"] == ",".join(map(str, range(255)))' True
+}
+
 @test "confidential computing is an answer of the machine, and may fail as any" {
     gpulse --sim h100x1 query conf_compute.mode,conf_compute.gpu,conf_compute.multi_gpu_mode -f csv --no-header
     [ "$output" = "Disabled,Yes,None" ]

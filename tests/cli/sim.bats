@@ -108,6 +108,13 @@ imported() {
     printed bridge_chip_type BRO4
     printed bridge_chip_fw 0xF0472900
     imported 'bridge_chip.*' BRO4,0xF0472900
+    imported clocks.auto_boost,clocks.auto_boost_default "[N/A],[N/A]"
+    printed auto_boost Off
+    printed auto_boost_default On
+    imported clocks.auto_boost,clocks.auto_boost_default Off,On
+    imported virtualization.vgpu_heterogeneous "[N/A]"
+    printed vgpu_heterogeneous_mode Enabled
+    imported virtualization.vgpu_heterogeneous Enabled
 }
 
 @test "exec runs another program on the simulated driver" {

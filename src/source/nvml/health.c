@@ -79,6 +79,32 @@ nvmlReturn_t nvml_read_dram_encryption(struct nvml_device *device, const struct 
     return rc;
 }
 
+/* "0,3": the bits that are set. */
+static void keep_ids(struct nvml_device *device, const nvmlMask255_t *mask, struct gp_value *v)
+{
+    char text[1024] = "None";
+    size_t n = 0;
+    for (unsigned id = 0; id < NVML_WORKLOAD_POWER_MAX_PROFILES; id++)
+        if (mask->mask[id / 32] >> id % 32 & 1)
+            n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%u", n ? "," : "", id);
+    nvml_keep_text(device, v, text);
+}
+
+nvmlReturn_t nvml_read_power_profiles(struct nvml_device *device, const struct reader *reader,
+                                      struct gp_value *out)
+{
+    (void)reader;
+    nvmlWorkloadPowerProfileCurrentProfiles_t profiles = {
+        .version = nvmlWorkloadPowerProfileCurrentProfiles_v1};
+    nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceWorkloadPowerProfileGetCurrentProfiles,
+                                device->handle, &profiles);
+    if (rc != NVML_SUCCESS)
+        return rc;
+    keep_ids(device, &profiles.requestedProfilesMask, &out[0]);
+    keep_ids(device, &profiles.enforcedProfilesMask, &out[1]);
+    return rc;
+}
+
 /* A capability of the driver, not of the GPU; nvidia-smi shows it with each GPU. */
 nvmlReturn_t nvml_read_vgpu_driver(struct nvml_device *device, const struct reader *reader,
                                    struct gp_value *out)

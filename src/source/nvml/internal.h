@@ -75,6 +75,7 @@ struct nvml_source {
     char kmd_version[32]; /* of the kernel module, "" if /proc does not tell */
     char nvml_version[NVML_SYSTEM_NVML_VERSION_BUFFER_SIZE];
     char cuda_version[16];
+    char excluded[1024]; /* what is known of GPUs that the kernel module leaves alone */
     unsigned branch, minor; /* of driver_version: 580.95.05 is 580, 95; 0, 0 if it is not known */
     struct nvml_events events;
     pthread_mutex_t topology; /* see topology.c */
@@ -195,6 +196,7 @@ nvmlReturn_t nvml_read_activity(struct nvml_device *device, const struct gp_metr
 void nvml_free_gpm(struct nvml_device *device);
 
 /* conf_compute.c: the host's confidential computing, asked only where it is wanted. */
+void nvml_read_excluded(struct nvml_source *source, struct gp_value *out);
 void nvml_read_conf_compute(struct nvml_source *source, const struct gp_metric_set *want,
                             struct gp_value host[GP_HOST__COUNT]);
 

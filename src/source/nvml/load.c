@@ -38,12 +38,20 @@ static int open_library(const char *path, void **ret, struct gp_err *err)
                       "to try gpulse without one: gpulse --sim h100x8");
 }
 
+/* The code that stands for what no library could answer. */
+static int add_code(int r, nvmlReturn_t rc, struct gp_err *err)
+{
+    if (err)
+        err->driver_code = (int)rc;
+    return r;
+}
+
 int nvml_load(struct nvml_api *api, const char *path, struct gp_err *err)
 {
     void *library;
     int r = open_library(path, &library, err);
     if (r < 0)
-        return r;
+        return add_code(r, NVML_ERROR_LIBRARY_NOT_FOUND, err);
     memset(api, 0, sizeof(*api));
     api->library = library;
     /* Through dlsym each, so that a driver that lacks one costs that answer and not the process. */
@@ -56,9 +64,9 @@ int nvml_load(struct nvml_api *api, const char *path, struct gp_err *err)
 #undef X
     if (!api->nvmlInit_v2 || !api->nvmlDeviceGetCount_v2 || !api->nvmlDeviceGetHandleByIndex_v2) {
         nvml_unload(api);
-        return gp_err_set(
-            err, GP_EDRIVER,
-            "the library has no nvmlInit_v2: not libnvidia-ml, or a driver before R450");
+        r = gp_err_set(err, GP_EDRIVER,
+                       "the library has no nvmlInit_v2: not libnvidia-ml, or a driver before R450");
+        return add_code(r, NVML_ERROR_FUNCTION_NOT_FOUND, err);
     }
     return 0;
 }
@@ -83,7 +91,12 @@ const char *nvml_return_text(nvmlReturn_t rc)
     for (size_t i = 0; i < GP_ARRAY_LEN(texts); i++)
         if (texts[i].code == rc)
             return texts[i].text;
-    return "unknown return code";
+    return "Unknown Error";
+}
+
+const char *gp_nvml_return_text(int code)
+{
+    return nvml_return_text((nvmlReturn_t)code);
 }
 
 bool nvml_return_ends_session(nvmlReturn_t rc)

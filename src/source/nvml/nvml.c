@@ -226,6 +226,17 @@ static int init_error(const struct nvml_source *source, nvmlReturn_t rc, struct 
     return gp_err_set(err, GP_EDRIVER, "cannot start NVML: %s (%d)", nvml_return_text(rc), (int)rc);
 }
 
+/* What NVML itself says of it; it knows its version without a driver. */
+static void add_driver_words(const struct nvml_source *source, nvmlReturn_t rc, struct gp_err *err)
+{
+    const struct nvml_api *api = &source->api;
+    if (!err)
+        return;
+    err->driver_code = (int)rc;
+    if (api->nvmlSystemGetNVMLVersion)
+        (void)api->nvmlSystemGetNVMLVersion(err->driver_library, sizeof(err->driver_library));
+}
+
 /* The driver's version as numbers, by which ABI rules are chosen that no symbol tells; 0.0 if it is
  * not known. NVML's own version is that of its driver behind the CUDA version: 12.535.54.03. */
 static void parse_version(struct nvml_source *source)
@@ -289,6 +300,8 @@ static int nvml_open(struct gp_source *base, unsigned *ret_count, struct gp_err 
         rc = source->api.nvmlDeviceGetCount_v2(&count);
     if (rc != NVML_SUCCESS) {
         r = init_error(source, rc, err);
+        if (r != GP_EUSAGE)
+            add_driver_words(source, rc, err);
         nvml_close(base);
         return r;
     }
@@ -313,6 +326,8 @@ static void nvml_read_host(struct gp_source *base, const struct gp_metric_set *w
              source->kmd_version[0] ? source->kmd_version : source->driver_version);
     set_text(&host[GP_CUDA_VERSION], source->cuda_version);
     set_text(&host[GP_NVML_VERSION], source->nvml_version);
+    if (gp_metric_set_has(want, GP_EXCLUDED))
+        nvml_read_excluded(source, &host[GP_EXCLUDED]);
     nvml_read_conf_compute(source, want, host);
 }
 
@@ -326,6 +341,7 @@ static void fail_reading(struct gp_reading *reading, nvmlReturn_t rc, const char
         status == GP_STATUS_UNSUPPORTED || status == GP_STATUS_OK ? GP_STATUS_ERROR : status;
     /* A GPU that fell off the bus answers UNKNOWN to its first call. */
     reading->needs_reinit = nvml_return_ends_session(rc) || rc == NVML_ERROR_UNKNOWN;
+    reading->driver_code = (int)rc;
     (void)snprintf(reading->status_text, sizeof(reading->status_text), "%s (%s)",
                    nvml_return_text(rc), call);
 }
@@ -396,6 +412,7 @@ static int nvml_attach(struct gp_source *base, unsigned index, gp_call_name *cal
     }
     if (rc != NVML_SUCCESS) {
         fail_reading(reading, rc, failed);
+        reading->refused = true;
         if (is_bound(source, index))
             keep_bound_identity(source, index, reading);
         nvml_detach((struct gp_source_device *)device);

@@ -69,6 +69,7 @@ extern const size_t nvml_reader_count;
     X(nvml_read_ecc_place)                                                                         \
     X(nvml_read_sram_status)                                                                       \
     X(nvml_read_remapped_rows)                                                                     \
+    X(nvml_read_power_profiles)                                                                    \
     X(nvml_read_dram_encryption)                                                                   \
     X(nvml_read_vgpu_driver)                                                                       \
     X(nvml_read_c2c_links)                                                                         \

@@ -209,6 +209,8 @@ static nvmlReturn_t read_mig_attributes(struct nvml_device *device, const struct
 
 static const struct code_name enabled_names[] = {{0, "Disabled"}, {1, "Enabled"}, {0, NULL}};
 
+static const struct code_name on_names[] = {{0, "Off"}, {1, "On"}, {0, NULL}};
+
 static const struct code_name yes_names[] = {{0, "No"}, {1, "Yes"}, {0, NULL}};
 
 static const struct code_name supported_names[] = {
@@ -464,6 +466,8 @@ const struct reader nvml_readers[] = {
           GP_SMOOTHING_ADMIN_TAR_WINDOW),
     FIELD(NVML_FI_PWR_SMOOTHING_ADMIN_OVERRIDE_PRIMARY_FLOOR_ACT_OFFSET, NULL,
           GP_SMOOTHING_ADMIN_ACT_OFFSET),
+    CUSTOM(nvml_read_power_profiles, GP_POWER_PROFILES_REQUESTED, GP_POWER_PROFILES_ENFORCED,
+           ON_GPU),
     U32_ARG(nvmlDeviceGetClockInfo, NVML_CLOCK_GRAPHICS, GP_CLOCK_GRAPHICS),
     U32_ARG(nvmlDeviceGetClockInfo, NVML_CLOCK_SM, GP_CLOCK_SM),
     U32_ARG(nvmlDeviceGetClockInfo, NVML_CLOCK_MEM, GP_CLOCK_MEMORY),
@@ -478,6 +482,7 @@ const struct reader nvml_readers[] = {
             GP_CLOCK_DEFAULT_APP_GRAPHICS),
     U32_ARG(nvmlDeviceGetDefaultApplicationsClock, NVML_CLOCK_MEM, GP_CLOCK_DEFAULT_APP_MEMORY),
     U32_ARG(nvmlDeviceGetMaxCustomerBoostClock, NVML_CLOCK_GRAPHICS, GP_CLOCK_CUSTOMER_BOOST),
+    PAIR(nvmlDeviceGetAutoBoostedClocksEnabled, on_names, GP_AUTO_BOOST),
     CUSTOM(read_reasons_supported, GP_REASONS_SUPPORTED, GP_REASONS_SUPPORTED, ON_GPU),
     CUSTOM(read_reasons, GP_REASONS_ACTIVE, GP_REASON_DISPLAY_CLOCKS, ON_GPU),
     FIELD_NS(NVML_FI_DEV_PERF_POLICY_POWER, GP_COUNTER_SW_POWER_CAP),
@@ -551,6 +556,8 @@ const struct reader nvml_readers[] = {
     CUSTOM(nvml_read_dram_encryption, GP_DRAM_ENCRYPTION, GP_DRAM_ENCRYPTION_PENDING, ON_GPU),
     NAMED(nvmlDeviceGetVirtualizationMode, virtualization_names, GP_VIRTUALIZATION_MODE, ON_GPU),
     NAMED(nvmlDeviceGetHostVgpuMode, host_vgpu_names, GP_HOST_VGPU_MODE, ON_GPU),
+    WORDS(nvmlDeviceGetVgpuHeterogeneousMode, nvmlVgpuHeterogeneousMode_v1, enabled_names,
+          GP_VGPU_HETEROGENEOUS_MODE, GP_VGPU_HETEROGENEOUS_MODE),
     CUSTOM(nvml_read_vgpu_driver, GP_VGPU_HETEROGENEOUS, GP_VGPU_HETEROGENEOUS, ON_GPU),
     NAMED_ARG(nvmlDeviceGetVgpuCapabilities, NVML_DEVICE_VGPU_CAP_FRACTIONAL_MULTI_VGPU,
               supported_names, GP_VGPU_FRACTIONAL),

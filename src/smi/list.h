@@ -1,0 +1,24 @@
+/* Short answers: the GPUs, one a line (-L), those that the driver leaves alone (-B), versions, and
+ * units, of which the machines of today have none. */
+#ifndef GP_SMI_LIST_H
+#define GP_SMI_LIST_H
+
+#include "smi/form.h"
+
+struct gp_snapshot;
+struct gp_strbuf;
+struct gp_want;
+
+void gp_smi_list_want(struct gp_want *want);
+void gp_smi_list_print(struct gp_strbuf *sb, const struct gp_smi_form *form,
+                       const struct gp_snapshot *snapshot);
+
+void gp_smi_excluded_want(struct gp_want *want);
+void gp_smi_excluded_print(struct gp_strbuf *sb, const struct gp_smi_form *form,
+                           const struct gp_snapshot *snapshot);
+
+void gp_smi_versions_want(struct gp_want *want);
+void gp_smi_versions_print(struct gp_strbuf *sb, const struct gp_smi_form *form,
+                           const struct gp_snapshot *snapshot);
+
+#endif

@@ -1,0 +1,170 @@
+#include "smi/message.h"
+
+#include "base/err.h"
+#include "base/strbuf.h"
+#include "model/snapshot.h"
+#include "source/nvml/nvml.h"
+
+#include <string.h>
+
+/* Exit statuses; most are return codes of the driver's library. */
+enum {
+    EXIT_USAGE = 2,
+    EXIT_NOT_FOUND = 6,
+    EXIT_TIMEOUT = 10,
+    EXIT_INFOROM = 14,
+    EXIT_OTHER = 255,
+};
+
+/* ---- errors ---- */
+
+enum subject { NOTHING, CODE, LIBRARY, ERROR }; /* what "%s" in a text is */
+
+#define FAILED "Failed to initialize NVML: "
+
+static const struct cause {
+    int driver_code; /* 0: it did not come to a call of the driver */
+    int code;        /* GP_E*, if that is 0; 0: any */
+    int status;      /* 0: the driver's code */
+    enum subject subject;
+    const char *text;
+} causes[] = {
+    {9, 0, 0, NOTHING,
+     "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure that "
+     "the latest NVIDIA driver is installed and running.\n\n"},
+    {12, 0, 0, NOTHING,
+     "NVIDIA-SMI couldn't find libnvidia-ml.so library in your system. Please make sure that the "
+     "NVIDIA Display Driver is properly installed and present in your system.\n"
+     "Please also try adding directory that contains libnvidia-ml.so to your system PATH.\n"},
+    {13, 0, 0, NOTHING,
+     "Mismatch in versions between nvidia-smi and NVML. \n"
+     "Are you sure you are using nvidia-smi provided with the driver?\n"},
+    {18, 0, 0, LIBRARY, FAILED "Driver/library version mismatch\nNVML library version: %s\n"},
+    {28, 0, EXIT_OTHER, CODE, FAILED "%s\nUnable to determine the number of GPUs\n"},
+    {0, GP_ENODEV, EXIT_NOT_FOUND, NOTHING, "No devices were found\n"},
+    {0, GP_ETIMEOUT, EXIT_TIMEOUT, NOTHING, FAILED "Timeout\n"},
+    {0, GP_EUSAGE, EXIT_USAGE, ERROR, "%s\n"},
+    {0, 0, EXIT_OTHER, ERROR, "%s\n"},
+};
+
+static const struct cause *cause_of(const struct gp_err *err)
+{
+    static const struct cause other = {0, 0, 0, CODE, FAILED "%s\n"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(causes); i++)
+        if (causes[i].driver_code == err->driver_code &&
+            (!causes[i].code || causes[i].code == err->code))
+            return &causes[i];
+    return &other;
+}
+
+static int exit_status_of(int driver_code)
+{
+    return driver_code < EXIT_OTHER ? driver_code : EXIT_OTHER;
+}
+
+int gp_smi_add_error(struct gp_strbuf *sb, const struct gp_err *err)
+{
+    const struct cause *cause = cause_of(err);
+    struct gp_strbuf library = GP_STRBUF_INIT(sizeof(err->driver_library));
+    gp_smi_add_library(&library, err->driver_library, 2);
+    const char *const subjects[] = {
+        [NOTHING] = "",
+        [CODE] = gp_nvml_return_text(err->driver_code),
+        [LIBRARY] = library.buf,
+        [ERROR] = err->text,
+    };
+    gp_strbuf_addf(sb, cause->text, subjects[cause->subject]);
+    gp_strbuf_fini(&library);
+    return cause->status ? cause->status : exit_status_of(err->driver_code);
+}
+
+/* ---- GPUs that are not well ---- */
+
+/* How a GPU is called: "GPU 0000:34:00.0", "GPU0000:34:00.0", "GPU1: 0000:34:00.0". */
+static const struct {
+    struct gp_smi_range drivers;
+    bool has_index;
+    const char *gap;
+} names[] = {
+    {GP_SMI_UNTIL(524), false, " "},
+    {GP_SMI_BETWEEN(525, 569), false, ""},
+    {GP_SMI_FROM(570, 0), true, ": "},
+};
+
+/* The address with a domain of four digits, where that is enough. */
+static const char *short_address(const struct gp_device *gpu)
+{
+    const struct gp_value *v = &gpu->values[GP_PCI_BUS_ID - GP_DEVICE__FIRST];
+    if (!gp_value_is_present(v))
+        return NULL;
+    return strncmp(v->s, "0000", 4) == 0 && strlen(v->s) > 12 ? v->s + 4 : v->s;
+}
+
+void gp_smi_add_refusal(struct gp_strbuf *sb, const struct gp_smi_form *form,
+                        const struct gp_device *gpu)
+{
+    const char *address = short_address(gpu);
+    size_t i = 0;
+    while (!gp_smi_in(form, names[i].drivers))
+        i++;
+    gp_strbuf_adds(sb, "Unable to determine the device handle for GPU");
+    if (names[i].has_index || !address)
+        gp_strbuf_addf(sb, "%u", gpu->index);
+    if (address)
+        gp_strbuf_addf(sb, "%s%s", names[i].gap, address);
+    gp_strbuf_addf(sb, ": %s\n", gp_nvml_return_text(gpu->driver_code));
+}
+
+bool gp_smi_add_refusals(struct gp_strbuf *sb, const struct gp_smi_form *form,
+                         const struct gp_snapshot *snapshot)
+{
+    bool any = false;
+    for (size_t i = 0; i < snapshot->device_count; i++) {
+        const struct gp_device *d = &snapshot->devices[i];
+        if (d->refused)
+            gp_smi_add_refusal(sb, form, d);
+        any = any || !d->refused;
+    }
+    return any;
+}
+
+static bool is_damaged(const struct gp_device *gpu)
+{
+    const struct gp_value *v = &gpu->values[GP_INFOROM_CHECKSUM - GP_DEVICE__FIRST];
+    return !gpu->is_mig && gp_value_is_present(v) && strcmp(v->s, "invalid") == 0;
+}
+
+void gp_smi_add_warnings(struct gp_strbuf *sb, const struct gp_snapshot *snapshot)
+{
+    for (size_t i = 0; i < snapshot->device_count; i++) {
+        const char *address = short_address(&snapshot->devices[i]);
+        if (is_damaged(&snapshot->devices[i]))
+            gp_strbuf_addf(sb, "WARNING: infoROM is corrupted at gpu %s\n", address ? address : "");
+    }
+}
+
+static bool has_failed(const struct gp_device *d)
+{
+    return d->status != GP_STATUS_OK && d->status != GP_STATUS_ASLEEP &&
+           d->status != GP_STATUS_RELEASED;
+}
+
+int gp_smi_exit_status(const struct gp_snapshot *snapshot)
+{
+    int status = 0;
+    bool all_failed = true;
+    for (size_t i = 0; i < snapshot->device_count; i++) {
+        const struct gp_device *d = &snapshot->devices[i];
+        all_failed = all_failed && has_failed(d);
+        if (has_failed(d) && !status)
+            status = d->driver_code                   ? exit_status_of(d->driver_code)
+                     : d->status == GP_STATUS_TIMEOUT ? EXIT_TIMEOUT
+                                                      : EXIT_OTHER;
+    }
+    if (all_failed)
+        return status;
+    for (size_t i = 0; i < snapshot->device_count; i++)
+        if (is_damaged(&snapshot->devices[i]))
+            return EXIT_INFOROM;
+    return 0;
+}

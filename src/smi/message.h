@@ -1,0 +1,30 @@
+/* What nvidia-smi says when something is wrong, and the exit status that goes with it: mostly the
+ * code that the driver's library answered. */
+#ifndef GP_SMI_MESSAGE_H
+#define GP_SMI_MESSAGE_H
+
+#include "smi/form.h"
+
+struct gp_device;
+struct gp_err;
+struct gp_snapshot;
+struct gp_strbuf;
+
+/* Appends what is said of an error; returns the exit status. */
+int gp_smi_add_error(struct gp_strbuf *sb, const struct gp_err *err);
+
+/* Appends the line that stands for a GPU which the driver does not hand out. */
+void gp_smi_add_refusal(struct gp_strbuf *sb, const struct gp_smi_form *form,
+                        const struct gp_device *gpu);
+
+/* Appends such a line for each of them; returns whether any other GPU is there to be shown. */
+bool gp_smi_add_refusals(struct gp_strbuf *sb, const struct gp_smi_form *form,
+                         const struct gp_snapshot *snapshot);
+
+/* Appends a line for each GPU whose infoROM is known to be damaged. */
+void gp_smi_add_warnings(struct gp_strbuf *sb, const struct gp_snapshot *snapshot);
+
+/* The exit status behind this sample: 0 as long as one GPU has answered. */
+int gp_smi_exit_status(const struct gp_snapshot *snapshot);
+
+#endif

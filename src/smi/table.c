@@ -1,0 +1,744 @@
+#include "smi/table.h"
+
+#include "base/strbuf.h"
+#include "model/snapshot.h"
+#include "smi/message.h"
+#include "smi/processes.h"
+#include "smi/value.h"
+#include "source/source.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- layouts ---- */
+
+enum { LINES = 3, COLUMNS_MAX = 4, CELLS_MAX = 15, CELL_SIZE = 96 };
+
+/* A column of a box: the lines of its head and of an entry, in which "%6s" and "%-6s" are cells.
+ * What is shorter than the column is filled with blanks. */
+struct column {
+    size_t width;
+    const char *head[LINES];
+    const char *entry[LINES];
+};
+
+struct box {
+    const struct column *columns[COLUMNS_MAX];
+    size_t head_lines, entry_lines;
+    bool ruled;       /* a rule below each entry, not only below the last */
+    const char *none; /* in place of entries */
+};
+
+/* A word of the driver, and what the cell has for it. */
+struct word {
+    const char *word, *cell;
+};
+
+enum memory { MEMORY_KNOWN, MEMORY_DENIED, MEMORY_NONE };
+
+struct gpu_box {
+    struct box box;
+    const char *banner;
+    const char *const *memory; /* by enum memory */
+    const struct word *modes;
+    size_t name_max;
+    const char *no_unit; /* behind a word in the place of a power */
+};
+
+struct process_box {
+    struct box box;
+    size_t name_max;
+};
+
+static const struct column card_470 = {
+    31,
+    {" GPU  Name%21s", " Fan  Temp  Perf  Pwr:Usage/Cap"},
+    {" %3s  %-18s %5s ", "%4s  %4s    %-4s%5s / %4s "},
+};
+static const struct column card_530 = {
+    41,
+    {" GPU  Name%31s", " Fan  Temp  Perf            Pwr:Usage/Cap"},
+    {" %3s  %-28s%7s", "%4s  %4s    %-4s           %5s / %4s"},
+};
+static const struct column card_535 = {
+    41,
+    {" GPU  Name%30s ", " Fan  Temp   Perf          Pwr:Usage/Cap "},
+    {" %3s  %-27s %6s ", "%4s  %4s    %-4s          %5s / %4s "},
+};
+static const struct column card_550 = {
+    41,
+    {" GPU  Name%30s ", " Fan  Temp   Perf          Pwr:Usage/Cap "},
+    {" %3s  %-27s %6s ", "%4s  %4s    %-4s         %5s / %5s "},
+};
+static const struct column bus_470 = {
+    22,
+    {" Bus-Id        Disp.A ", "         Memory-Usage "},
+    {" %16s %3s ", "%s"},
+};
+static const struct column bus_550 = {
+    24,
+    {" Bus-Id          Disp.A ", "           Memory-Usage "},
+    {"   %16s %3s ", "%s"},
+};
+static const struct column load = {
+    22,
+    {" Volatile Uncorr. ECC ", " GPU-Util  Compute M. ", "               MIG M. "},
+    {" %20s ", " %7s %12s ", " %20s "},
+};
+
+static const char *const memory_470[] = {"%10s / %8s ", "%21s ", " %-21s"};
+static const char *const memory_550[] = {"%11s / %9s ", "%21s   ", " %-23s"};
+
+static const struct word modes_470[] = {
+    {"Enabled", "On  "}, {"Disabled", "Off "}, {"TCC", "TCC "}, {"WDDM", "WDDM "}, {NULL, NULL}};
+static const struct word modes_530[] = {
+    {"Enabled", "On "}, {"Disabled", "Off"}, {"TCC", "TCC  "}, {"WDDM", "WDDM "}, {NULL, NULL}};
+
+#define CARDS(card, bus) .box = {{&(card), &(bus), &load}, 3, 3, true, NULL}
+
+static const struct gpu_box gpus_470 = {
+    CARDS(card_470, bus_470),
+    .banner = " NVIDIA-SMI %-13sDriver Version: %-13sCUDA Version: %-9s",
+    .memory = memory_470,
+    .name_max = 18,
+    .no_unit = "",
+    .modes = modes_470,
+};
+static const struct gpu_box gpus_530 = {
+    CARDS(card_530, bus_470),
+    .banner = " NVIDIA-SMI %-23sDriver Version: %-13sCUDA Version: %-9s",
+    .memory = memory_470,
+    .name_max = 28,
+    .no_unit = "",
+    .modes = modes_530,
+};
+static const struct gpu_box gpus_535 = {
+    CARDS(card_535, bus_470),
+    .banner = " NVIDIA-SMI %-23sDriver Version: %-13sCUDA Version: %-9s",
+    .memory = memory_470,
+    .name_max = 27,
+    .no_unit = "",
+    .modes = modes_530,
+};
+static const struct gpu_box gpus_550 = {
+    CARDS(card_550, bus_550), .banner = " NVIDIA-SMI %-23sDriver Version: %-15sCUDA Version: %-9s",
+    .memory = memory_550,     .name_max = 27,
+    .no_unit = " ",           .modes = modes_530,
+};
+
+static const struct column instance = {
+    18,
+    {" GPU  GI  CI  MIG ", "      ID  ID  Dev "},
+    {" %2s %4s  %2s  %2s  "},
+};
+static const struct column shared_memory_470 = {
+    22,
+    {"         Memory-Usage ", "           BAR1-Usage "},
+    {"%10s / %8s ", "%10s / %8s "},
+};
+static const struct column shared_memory_530 = {
+    32,
+    {"                   Memory-Usage ", "                     BAR1-Usage "},
+    {"%19s / %8s  ", "%19s / %8s  "},
+};
+static const struct column shared_memory_550 = {
+    34,
+    {"                     Memory-Usage ", "                       BAR1-Usage "},
+    {"%19s / %8s    ", "%21s / %8s  "},
+};
+static const struct column shared_memory_580 = {
+    34,
+    {"              Shared Memory-Usage ", "                Shared BAR1-Usage "},
+    {"%19s / %8s    ", "%19s / %8s    "},
+};
+static const struct column multiprocessors = {
+    11,
+    {"        Vol", " SM     Unc", "        ECC"},
+    {"%3s  %5s "},
+};
+static const struct column engines_470 = {
+    23,
+    {"         Shared        ", " CE  ENC  DEC  OFA  JPG"},
+    {"%3s %3s  %3s  %3s  %3s "},
+};
+static const struct column engines_530 = {
+    23,
+    {"      Shared           ", " CE ENC DEC OFA JPG    "},
+    {"%3s %3s  %3s  %3s  %3s "},
+};
+static const struct column engines_580 = {
+    23,
+    {"        Shared         ", " CE ENC  DEC  OFA  JPG "},
+    {"%3s %3s  %3s  %3s  %3s "},
+};
+
+#define INSTANCES(memory, engines)                                                                 \
+    {                                                                                              \
+        {&instance, &(memory), &multiprocessors, &(engines)}, 3, 2, true, "  No MIG devices found" \
+    }
+
+static const struct box migs_470 = INSTANCES(shared_memory_470, engines_470);
+static const struct box migs_530 = INSTANCES(shared_memory_530, engines_530);
+static const struct box migs_550 = INSTANCES(shared_memory_550, engines_530);
+static const struct box migs_580 = INSTANCES(shared_memory_580, engines_580);
+
+static const struct column process_470 = {
+    77,
+    {"  GPU   GI   CI        PID   Type   Process name                  GPU Memory ",
+     "        ID   ID                                                   Usage      "},
+    {" %4s   %3s  %3s  %8s  %5s   %-31s %8s "},
+};
+static const struct column process_530 = {
+    87,
+    {"  GPU   GI   CI        PID   Type   Process name                            GPU Memory ",
+     "        ID   ID                                                             Usage      "},
+    {" %4s   %3s  %3s  %8s  %5s   %-41s %8s "},
+};
+static const struct column process_550 = {
+    89,
+    {"  GPU   GI   CI        PID   Type   Process name                              GPU Memory ",
+     "        ID   ID                                                               Usage      "},
+    {" %4s   %3s  %3s  %8s  %5s   %-43s %8s "},
+};
+static const struct column process_570 = {
+    89,
+    {"  GPU   GI   CI              PID   Type   Process name                        GPU Memory ",
+     "        ID   ID                                                               Usage      "},
+    {" %4s   %3s  %3s  %14s  %5s   %-37s %8s "},
+};
+
+#define PROCESSES(process) .box = {{&(process)}, 2, 1, false, "  No running processes found"}
+
+static const struct process_box processes_470 = {PROCESSES(process_470), .name_max = 28};
+static const struct process_box processes_530 = {PROCESSES(process_530), .name_max = 38};
+static const struct process_box processes_550 = {PROCESSES(process_550), .name_max = 38};
+static const struct process_box processes_570 = {PROCESSES(process_570), .name_max = 32};
+
+static const char tcc_wddm[] = "TCC/WDDM ";
+static const char driver_model[] = "Driver-Model";
+
+static const struct layout {
+    struct gp_smi_range drivers;
+    const struct gpu_box *gpus;
+    const struct box *migs;
+    const struct process_box *processes;
+    const char *model; /* the head of the driver models, on Windows */
+    char corner;       /* at the left of the rule below the banner */
+    size_t blanks;     /* in the line above the processes */
+} layouts[] = {
+    {GP_SMI_UNTIL(529), &gpus_470, &migs_470, &processes_470, tcc_wddm, '|', 79},
+    {GP_SMI_BETWEEN(530, 534), &gpus_530, &migs_530, &processes_530, tcc_wddm, '|', 89},
+    {GP_SMI_BETWEEN(535, 549), &gpus_535, &migs_530, &processes_530, tcc_wddm, '|', 89},
+    {GP_SMI_BETWEEN(550, 554), &gpus_550, &migs_550, &processes_550, tcc_wddm, '|', 89},
+    {GP_SMI_BETWEEN(555, 569), &gpus_550, &migs_550, &processes_550, driver_model, '|', 89},
+    {GP_SMI_BETWEEN(570, 579), &gpus_550, &migs_550, &processes_570, driver_model, '|', 89},
+    {GP_SMI_FROM(580, 0), &gpus_550, &migs_580, &processes_570, driver_model, '+', 0},
+};
+
+/* Since 610 the banner has other words, which programs that look for the old ones do not find. */
+static const char native_banner[] = " NVIDIA-SMI %-23sKMD Version: %-14sCUDA UMD Version: %-9s";
+
+/* ---- drawing ---- */
+
+/* The cells of an entry, line after line. */
+struct cells {
+    char text[CELLS_MAX][CELL_SIZE];
+    size_t count;
+};
+
+GP_PRINTF(2, 3) static void add_cell(struct cells *cells, const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    (void)vsnprintf(cells->text[cells->count++], CELL_SIZE, format, ap);
+    va_end(ap);
+}
+
+/* Appends a text with its cells, at least as wide as its column; returns the next cell. */
+static size_t add_segment(struct gp_strbuf *sb, const char *form, size_t width,
+                          const struct cells *cells, size_t next)
+{
+    size_t start = sb->len;
+    for (const char *p = form ? form : ""; *p;) {
+        size_t n = strcspn(p, "%");
+        gp_strbuf_add(sb, p, n);
+        p += n;
+        if (!*p)
+            break;
+        char *end;
+        long cell_width = strtol(p + 1, &end, 10);
+        gp_strbuf_addf(sb, "%*s", (int)cell_width, cells->text[next++]);
+        p = end + 1; /* the 's' */
+    }
+    size_t used = sb->len - start;
+    gp_strbuf_fill(sb, ' ', width > used ? width - used : 0);
+    return next;
+}
+
+static size_t width_of(const struct box *box)
+{
+    size_t width = 0;
+    for (size_t i = 0; i < COLUMNS_MAX && box->columns[i]; i++)
+        width += box->columns[i]->width + (i > 0);
+    return width;
+}
+
+/* A line over the whole width. */
+static void add_line(struct gp_strbuf *sb, const struct box *box, const char *form,
+                     const struct cells *cells)
+{
+    gp_strbuf_addc(sb, '|');
+    (void)add_segment(sb, form, width_of(box), cells, 0);
+    gp_strbuf_adds(sb, "|\n");
+}
+
+static void add_edge(struct gp_strbuf *sb, const struct box *box)
+{
+    gp_strbuf_addc(sb, '+');
+    gp_strbuf_fill(sb, '-', width_of(box));
+    gp_strbuf_adds(sb, "+\n");
+}
+
+static void add_rule(struct gp_strbuf *sb, const struct box *box, char left, char fill, char right)
+{
+    gp_strbuf_addc(sb, left);
+    for (size_t i = 0; i < COLUMNS_MAX && box->columns[i]; i++) {
+        if (i > 0)
+            gp_strbuf_addc(sb, '+');
+        gp_strbuf_fill(sb, fill, box->columns[i]->width);
+    }
+    gp_strbuf_addc(sb, right);
+    gp_strbuf_addc(sb, '\n');
+}
+
+static void add_columns(struct gp_strbuf *sb, const struct box *box, bool head, size_t lines,
+                        const struct cells *cells)
+{
+    size_t next = 0;
+    for (size_t line = 0; line < lines; line++) {
+        gp_strbuf_addc(sb, '|');
+        for (size_t i = 0; i < COLUMNS_MAX && box->columns[i]; i++) {
+            const struct column *column = box->columns[i];
+            next = add_segment(sb, head ? column->head[line] : column->entry[line], column->width,
+                               cells, next);
+            gp_strbuf_addc(sb, '|');
+        }
+        gp_strbuf_addc(sb, '\n');
+    }
+}
+
+static void add_head(struct gp_strbuf *sb, const struct box *box, const struct cells *cells)
+{
+    add_columns(sb, box, true, box->head_lines, cells);
+    add_rule(sb, box, '|', '=', '|');
+}
+
+static void add_entry(struct gp_strbuf *sb, const struct box *box, const struct cells *cells)
+{
+    add_columns(sb, box, false, box->entry_lines, cells);
+    if (box->ruled)
+        add_rule(sb, box, '+', '-', '+');
+}
+
+/* ---- cells ---- */
+
+/* One table being printed. */
+struct printer {
+    struct gp_strbuf *sb;
+    const struct gp_smi_form *form;
+    const struct layout *layout;
+    const struct gp_snapshot *snapshot;
+};
+
+static const struct gp_value *value_of(const struct gp_device *d, enum gp_metric m)
+{
+    return &d->values[m - GP_DEVICE__FIRST];
+}
+
+/* What stands where there is no value: it does not exist, or it cannot be read. */
+static const char *absence(const struct gp_value *v)
+{
+    bool exists = v->status != GP_STATUS_NONE && v->status != GP_STATUS_UNSUPPORTED &&
+                  v->status != GP_STATUS_ASLEEP && v->status != GP_STATUS_RELEASED;
+    return exists ? "ERR!" : "N/A";
+}
+
+static bool is(const struct gp_device *d, enum gp_metric m, const char *word)
+{
+    const struct gp_value *v = value_of(d, m);
+    return v->status == GP_STATUS_OK && strcmp(v->s, word) == 0;
+}
+
+static void add_text(struct cells *cells, const struct gp_value *v)
+{
+    add_cell(cells, "%s", v->status == GP_STATUS_OK ? v->s : absence(v));
+}
+
+/* A whole number with its unit; watts are cut off, not rounded. */
+static void add_number(struct cells *cells, const struct gp_device *d, enum gp_metric m,
+                       const char *unit, const char *no_unit)
+{
+    const struct gp_value *v = value_of(d, m);
+    bool real = gp_metric_table[m].type == GP_TYPE_REAL;
+    if (v->status != GP_STATUS_OK)
+        add_cell(cells, "%s%s", absence(v), no_unit);
+    else
+        add_cell(cells, "%lld%s", real ? (long long)v->f : (long long)v->i, unit);
+}
+
+static void add_mib(struct cells *cells, const struct gp_smi_form *form, const struct gp_value *v)
+{
+    if (v->status == GP_STATUS_OK)
+        add_cell(cells, "%lluMiB", (unsigned long long)gp_smi_mib(form, v->i));
+    else
+        add_cell(cells, "%s", absence(v));
+}
+
+/* A word of the driver as the cell has it, or as it is. */
+static void add_word(struct cells *cells, const struct gp_value *v, const struct word *words,
+                     const char *no_unit)
+{
+    if (v->status != GP_STATUS_OK) {
+        add_cell(cells, "%s%s", absence(v), no_unit);
+        return;
+    }
+    while (words->word && strcmp(words->word, v->s) != 0)
+        words++;
+    add_cell(cells, "%s", words->word ? words->cell : v->s);
+}
+
+/* Too long a text keeps its beginning, or its end; no character is cut in two. */
+static void add_cut(struct cells *cells, const char *text, size_t max, bool keep_end)
+{
+    size_t n = strlen(text);
+    size_t kept = max - 3;
+    if (n <= max) {
+        add_cell(cells, "%s", text);
+    } else if (keep_end) {
+        const char *end = text + n - kept;
+        while ((*end & 0xc0) == 0x80)
+            end++;
+        add_cell(cells, "...%s", end);
+    } else {
+        while ((text[kept] & 0xc0) == 0x80)
+            kept--;
+        add_cell(cells, "%.*s...", (int)kept, text);
+    }
+}
+
+/* ---- the box of GPUs ---- */
+
+static void add_ecc(struct cells *cells, const struct gp_device *d)
+{
+    if (is(d, GP_MIG_MODE, "Enabled"))
+        add_cell(cells, "On");
+    else if (is(d, GP_ECC_MODE, "Disabled"))
+        add_cell(cells, "Off");
+    else
+        add_number(cells, d, GP_ECC_UNCORRECTED_VOLATILE, "", "");
+}
+
+/* Unified memory is not the GPU's own; whose MIG device one is given, the GPU keeps to itself. */
+static void add_memory(struct cells *cells, const struct printer *p, const struct gp_device *d)
+{
+    const struct gp_value *used = value_of(d, GP_MEMORY_USED);
+    const struct gp_value *total = value_of(d, GP_MEMORY_TOTAL);
+    struct gp_strbuf sb = GP_STRBUF_INIT(CELL_SIZE);
+    struct cells parts = {.count = 0};
+    enum memory memory = MEMORY_KNOWN;
+    if (used->status == GP_STATUS_UNSUPPORTED) {
+        memory = MEMORY_NONE;
+        add_cell(&parts, "Not Supported");
+    } else if (used->status == GP_STATUS_NO_PERMISSION) {
+        memory = MEMORY_DENIED;
+        add_cell(&parts, "N/A");
+    } else {
+        add_mib(&parts, p->form, used);
+        add_mib(&parts, p->form, total);
+    }
+    (void)add_segment(&sb, p->layout->gpus->memory[memory], 0, &parts, 0);
+    add_cell(cells, "%s", sb.buf);
+    gp_strbuf_fini(&sb);
+}
+
+static void add_compute_mode(struct cells *cells, const struct gp_device *d)
+{
+    static const struct word modes[] = {
+        {"Exclusive_Process", "E. Process"}, {"Exclusive_Thread", "E. Thread"}, {NULL, NULL}};
+    add_word(cells, value_of(d, GP_COMPUTE_MODE), modes, "");
+}
+
+/* A change that waits for a reset is the mode to be, with a star. */
+static void add_mig_mode(struct cells *cells, const struct gp_device *d)
+{
+    const struct gp_value *mode = value_of(d, GP_MIG_MODE);
+    const struct gp_value *pending = value_of(d, GP_MIG_MODE_PENDING);
+    if (mode->status == GP_STATUS_OK && pending->status == GP_STATUS_OK &&
+        strcmp(mode->s, pending->s) != 0)
+        add_cell(cells, "%s*", pending->s);
+    else
+        add_text(cells, mode);
+}
+
+static void print_gpu(const struct printer *p, const struct gp_device *d)
+{
+    const struct gpu_box *box = p->layout->gpus;
+    const struct gp_value *name = value_of(d, GP_NAME);
+    const struct gp_value *model = value_of(d, GP_DRIVER_MODEL);
+    const struct gp_value *display = value_of(d, GP_DISPLAY_ACTIVE);
+    static const struct word on_off[] = {{"Enabled", "On"}, {"Disabled", "Off"}, {NULL, NULL}};
+    struct cells cells = {.count = 0};
+    add_cell(&cells, "%u", d->index);
+    add_cut(&cells, name->status == GP_STATUS_OK ? name->s : absence(name), box->name_max, false);
+    add_word(&cells,
+             model->status == GP_STATUS_UNSUPPORTED ? value_of(d, GP_PERSISTENCE_MODE) : model,
+             box->modes, " ");
+    add_text(&cells, value_of(d, GP_PCI_BUS_ID));
+    if (display->status == GP_STATUS_OK)
+        add_word(&cells, display, on_off, "");
+    else
+        add_cell(&cells, "N/A"); /* "ERR!" would not fit */
+    add_ecc(&cells, d);
+    add_number(&cells, d, GP_FAN_SPEED, "%", "");
+    add_number(&cells, d, GP_TEMPERATURE_GPU, "C", "");
+    add_text(&cells, value_of(d, GP_PSTATE));
+    add_number(&cells, d, GP_POWER_DRAW, "W", box->no_unit);
+    add_number(&cells, d, GP_POWER_LIMIT_ENFORCED, "W", box->no_unit);
+    add_memory(&cells, p, d);
+    add_number(&cells, d, GP_UTILIZATION_GPU, "%", "");
+    add_compute_mode(&cells, d);
+    add_mig_mode(&cells, d);
+    add_entry(p->sb, &box->box, &cells);
+}
+
+static bool is_windows(const struct gp_snapshot *snapshot)
+{
+    for (size_t i = 0; i < snapshot->device_count; i++)
+        if (gp_value_is_present(value_of(&snapshot->devices[i], GP_DRIVER_MODEL)))
+            return true;
+    return false;
+}
+
+/* nvidia-smi comes with the driver's library, which on WSL is not of the driver's version. */
+static void add_versions(struct cells *cells, const struct gp_snapshot *snapshot)
+{
+    const struct gp_value *host = snapshot->host;
+    bool known = host[GP_NVML_VERSION].status == GP_STATUS_OK;
+    struct gp_strbuf own = GP_STRBUF_INIT(CELL_SIZE);
+    if (known)
+        gp_smi_add_library(&own, host[GP_NVML_VERSION].s, 0);
+    if (known)
+        add_cell(cells, "%s", own.buf);
+    else
+        add_text(cells, &host[GP_DRIVER_VERSION]);
+    gp_strbuf_fini(&own);
+    add_text(cells, &host[GP_DRIVER_VERSION]);
+    add_text(cells, &host[GP_CUDA_VERSION]);
+}
+
+static void print_gpus(const struct printer *p)
+{
+    const struct layout *layout = p->layout;
+    const struct box *box = &layout->gpus->box;
+    bool native = p->form->native && p->form->driver >= GP_SMI_DRIVER(610, 0);
+    struct cells versions = {.count = 0};
+    struct cells head = {.count = 0};
+    add_versions(&versions, p->snapshot);
+    add_cell(&head, "%s", is_windows(p->snapshot) ? layout->model : "Persistence-M");
+    add_edge(p->sb, box);
+    add_line(p->sb, box, native ? native_banner : layout->gpus->banner, &versions);
+    add_rule(p->sb, box, layout->corner, '-', '+');
+    add_head(p->sb, box, &head);
+    for (size_t i = 0; i < p->snapshot->device_count; i++) {
+        const struct gp_device *d = &p->snapshot->devices[i];
+        if (!d->is_mig && !d->refused)
+            print_gpu(p, d);
+    }
+}
+
+/* ---- the box of MIG devices ---- */
+
+static bool has_mig(const struct gp_snapshot *snapshot)
+{
+    for (size_t i = 0; i < snapshot->device_count; i++)
+        if (snapshot->devices[i].is_mig || is(&snapshot->devices[i], GP_MIG_MODE, "Enabled"))
+            return true;
+    return false;
+}
+
+static void print_mig_device(const struct printer *p, const struct gp_device *d)
+{
+    static const enum gp_metric ids[] = {GP_MIG_GPU_INSTANCE, GP_MIG_COMPUTE_INSTANCE,
+                                         GP_MIG_INDEX};
+    static const enum gp_metric engines[] = {
+        GP_MIG_MULTIPROCESSORS,
+        GP_ECC_UNCORRECTED_VOLATILE_SRAM,
+        GP_MIG_COPY_ENGINES,
+        GP_MIG_ENCODERS,
+        GP_MIG_DECODERS,
+        GP_MIG_OFA,
+        GP_MIG_JPEG,
+    };
+    struct cells cells = {.count = 0};
+    add_cell(&cells, "%u", d->index);
+    for (size_t i = 0; i < GP_ARRAY_LEN(ids); i++)
+        add_number(&cells, d, ids[i], "", "");
+    add_mib(&cells, p->form, value_of(d, GP_MEMORY_USED));
+    add_mib(&cells, p->form, value_of(d, GP_MEMORY_TOTAL));
+    for (size_t i = 0; i < GP_ARRAY_LEN(engines); i++)
+        add_number(&cells, d, engines[i], "", "");
+    add_mib(&cells, p->form, value_of(d, GP_BAR1_USED));
+    add_mib(&cells, p->form, value_of(d, GP_BAR1_TOTAL));
+    add_entry(p->sb, p->layout->migs, &cells);
+}
+
+static void print_mig_devices(const struct printer *p)
+{
+    const struct box *box = p->layout->migs;
+    bool any = false;
+    gp_strbuf_addc(p->sb, '\n');
+    add_edge(p->sb, box);
+    add_line(p->sb, box, " MIG devices:", NULL);
+    add_rule(p->sb, box, '+', '-', '+');
+    add_head(p->sb, box, NULL);
+    for (size_t i = 0; i < p->snapshot->device_count; i++) {
+        const struct gp_device *d = &p->snapshot->devices[i];
+        any = any || d->is_mig;
+        if (d->is_mig)
+            print_mig_device(p, d);
+    }
+    if (!any) {
+        add_line(p->sb, box, box->none, NULL);
+        add_edge(p->sb, box);
+    }
+}
+
+/* ---- the box of processes ---- */
+
+static const struct gp_value *of_process(const struct gp_process *process, enum gp_metric m)
+{
+    return &process->values[m - GP_PROCESS__FIRST];
+}
+
+static void print_process(const struct printer *p, const struct gp_device *gpu,
+                          const struct gp_process *process)
+{
+    static const enum gp_metric instances[] = {GP_PROCESS_GI, GP_PROCESS_CI};
+    const struct process_box *box = p->layout->processes;
+    const struct gp_value *memory = of_process(process, GP_PROCESS_MEMORY);
+    struct cells cells = {.count = 0};
+    add_cell(&cells, "%u", gpu->index);
+    for (size_t i = 0; i < GP_ARRAY_LEN(instances); i++) {
+        const struct gp_value *v = of_process(process, instances[i]);
+        if (gp_value_is_present(v))
+            add_cell(&cells, "%2lld ", (long long)v->i);
+        else
+            add_cell(&cells, "N/A");
+    }
+    add_cell(&cells, "%lld", (long long)of_process(process, GP_PID)->i);
+    add_cell(&cells, "%s", of_process(process, GP_PROCESS_TYPE)->s);
+    add_cut(&cells, of_process(process, GP_SMI_PROCESS_NAME)->s, box->name_max, true);
+    if (memory->status == GP_STATUS_OK)
+        add_mib(&cells, p->form, memory);
+    else
+        add_cell(&cells, "%-8s", "N/A");
+    add_entry(p->sb, &box->box, &cells);
+}
+
+/* A process of another container has no name, and is left out; but then it is not said that there
+ * is none. */
+static void print_processes(const struct printer *p)
+{
+    const struct box *box = &p->layout->processes->box;
+    gp_strbuf_fill(p->sb, ' ', p->layout->blanks);
+    gp_strbuf_addc(p->sb, '\n');
+    add_edge(p->sb, box);
+    add_line(p->sb, box, " Processes:", NULL);
+    add_head(p->sb, box, NULL);
+    for (size_t i = 0; i < p->snapshot->device_count; i++) {
+        const struct gp_device *gpu = &p->snapshot->devices[i];
+        const struct gp_process *process = NULL;
+        while (!gpu->is_mig && (process = gp_smi_next_process(p->snapshot, gpu, process)))
+            if (gp_value_is_present(of_process(process, GP_SMI_PROCESS_NAME)))
+                print_process(p, gpu, process);
+    }
+    if (p->snapshot->process_count == 0)
+        add_line(p->sb, box, box->none, NULL);
+    add_edge(p->sb, box);
+}
+
+/* ---- the table ---- */
+
+void gp_smi_table_print(struct gp_strbuf *sb, const struct gp_smi_form *form,
+                        const struct gp_snapshot *snapshot)
+{
+    struct printer p = {.sb = sb, .form = form, .layout = layouts, .snapshot = snapshot};
+    while (!gp_smi_in(form, p.layout->drivers))
+        p.layout++;
+    if (!gp_smi_add_refusals(sb, form, snapshot)) {
+        gp_strbuf_adds(sb, "No devices were found\n");
+        return;
+    }
+    gp_smi_add_date(sb, snapshot);
+    gp_strbuf_fill(sb, ' ', 7);
+    gp_strbuf_addc(sb, '\n');
+    print_gpus(&p);
+    if (has_mig(snapshot))
+        print_mig_devices(&p);
+    print_processes(&p);
+    gp_smi_add_warnings(sb, snapshot);
+}
+
+void gp_smi_table_want(struct gp_want *want)
+{
+    static const enum gp_metric shown[] = {
+        GP_DRIVER_VERSION,
+        GP_NVML_VERSION,
+        GP_CUDA_VERSION,
+        /* of GPUs */
+        GP_NAME,
+        GP_DRIVER_MODEL,
+        GP_PERSISTENCE_MODE,
+        GP_PCI_BUS_ID,
+        GP_DISPLAY_ACTIVE,
+        GP_ECC_MODE,
+        GP_ECC_UNCORRECTED_VOLATILE,
+        GP_FAN_SPEED,
+        GP_TEMPERATURE_GPU,
+        GP_PSTATE,
+        GP_POWER_DRAW,
+        GP_POWER_LIMIT_ENFORCED,
+        GP_MEMORY_USED,
+        GP_MEMORY_TOTAL,
+        GP_UTILIZATION_GPU,
+        GP_COMPUTE_MODE,
+        GP_MIG_MODE,
+        GP_MIG_MODE_PENDING,
+        GP_INFOROM_CHECKSUM,
+        /* of MIG devices */
+        GP_MIG_INDEX,
+        GP_MIG_GPU_INSTANCE,
+        GP_MIG_COMPUTE_INSTANCE,
+        GP_MIG_MULTIPROCESSORS,
+        GP_MIG_COPY_ENGINES,
+        GP_MIG_ENCODERS,
+        GP_MIG_DECODERS,
+        GP_MIG_OFA,
+        GP_MIG_JPEG,
+        GP_ECC_UNCORRECTED_VOLATILE_SRAM,
+        GP_BAR1_USED,
+        GP_BAR1_TOTAL,
+        /* of processes */
+        GP_PID,
+        GP_PROCESS_GI,
+        GP_PROCESS_CI,
+        GP_PROCESS_TYPE,
+        GP_SMI_PROCESS_NAME,
+        GP_PROCESS_MEMORY,
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(shown); i++)
+        gp_metric_set_add(&want->metrics, shown[i]);
+    want->processes = want->process_names = want->mig = true;
+}
