@@ -207,8 +207,11 @@ json_t *rec_doc_processes(struct rec_doc *doc, const char *where,
         (void)json_object_set_new(json, "memory_bytes", memory);
         if (p->name[0])
             (void)json_object_set_new(json, "name", json_string(p->name));
-        if (p->share_pct > 0)
-            (void)json_object_set_new(json, "util", json_integer(p->share_pct));
+        unsigned int assumed[SIM_SHARE_COUNT] = {
+            [SIM_SHARE_MEM] = sim_share_of_memory(p->share_pct[SIM_SHARE_SM])};
+        for (int k = 0; k < SIM_SHARE_COUNT; k++)
+            if (p->share_pct[k] != assumed[k])
+                (void)json_object_set_new(json, sim_share_keys[k], json_integer(p->share_pct[k]));
         if (p->gpu_instance != SIM_NO_INSTANCE)
             (void)json_object_set_new(json, "gpu_instance", json_integer(p->gpu_instance));
         if (p->compute_instance != SIM_NO_INSTANCE)

@@ -2,6 +2,8 @@
 
 #include "base/strbuf.h"
 #include "model/snapshot.h"
+#include "smi/dtd.h"
+#include "smi/message.h"
 #include "smi/processes.h"
 #include "smi/value.h"
 #include "source/source.h"
@@ -490,6 +492,30 @@ static void print_mig_devices(struct printer *p, const struct row *row)
     end_groups(p, 1);
 }
 
+/* ---- what it consists of ---- */
+
+bool gp_smi_report_element(bool mig, size_t i, struct gp_smi_element *ret)
+{
+    static const enum gp_smi_element_kind kinds[] = {
+        [GROUP] = GP_SMI_BRANCH,
+        [VALUE] = GP_SMI_LEAF,
+        [WORD] = GP_SMI_LEAF,
+        [PART] = GP_SMI_PART,
+    };
+    const struct row *row = &(mig ? mig_rows : gpu_rows)[i];
+    if (i >= (mig ? GP_ARRAY_LEN(mig_rows) : GP_ARRAY_LEN(gpu_rows)))
+        return false;
+    *ret = (struct gp_smi_element){
+        .drivers = row->drivers,
+        .level = row->level - (mig ? mig_rows[0].level - 1 : 0),
+        .tag = row->tag,
+        .kind = kinds[row->kind],
+        .scope = row->scope,
+        .conditional = row->when != NULL,
+    };
+    return true;
+}
+
 /* ---- the document ---- */
 
 static void print_head_word(struct printer *p, const char *tag, const char *label, enum gp_metric m,
@@ -511,18 +537,46 @@ static void print_head_word(struct printer *p, const char *tag, const char *labe
         gp_strbuf_addc(p->sb, '\n');
 }
 
+/* "<!DOCTYPE …>": where the document type is to be found, or the document type itself. */
+static void print_doctype(struct printer *p)
+{
+    gp_strbuf_adds(p->sb, "<!DOCTYPE nvidia_smi_log ");
+    if (p->report->dtd) {
+        gp_strbuf_adds(p->sb, "[\n");
+        gp_smi_add_dtd(p->sb, p->form, p->report->units);
+        gp_strbuf_adds(p->sb, "]>\n");
+    } else {
+        gp_strbuf_addf(p->sb, "SYSTEM \"nvsmi_%s_v%u.dtd\">\n",
+                       p->report->units ? "unit" : "device", gp_smi_dtd_version(p->form));
+    }
+}
+
+/* S-class units were the last. */
+static void print_units(struct printer *p)
+{
+    static const struct {
+        const char *tag, *label, *word;
+    } rows[] = {{"hic_info", "HIC Info", "N/A"}, {"attached_units", "Attached Units", "0"}};
+    for (size_t i = 0; i < GP_ARRAY_LEN(rows); i++)
+        if (p->report->xml)
+            gp_strbuf_addf(p->sb, "\t<%s>%s</%s>\n", rows[i].tag, rows[i].word, rows[i].tag);
+        else
+            gp_strbuf_addf(p->sb, "%-*s: %s\n", (int)p->column, rows[i].label, rows[i].word);
+    if (!p->report->xml)
+        gp_strbuf_addc(p->sb, '\n');
+}
+
 static void print_head(struct printer *p)
 {
     bool renamed = p->form->driver >= GP_SMI_DRIVER(610, 0) && !p->report->xml;
-    if (p->report->xml)
-        gp_strbuf_addf(p->sb,
-                       "<?xml version=\"1.0\" ?>\n"
-                       "<!DOCTYPE nvidia_smi_log SYSTEM \"nvsmi_device_v%u.dtd\">\n"
-                       "<nvidia_smi_log>\n\t<timestamp>",
-                       gp_smi_dtd_version(p->form));
-    else
+    if (p->report->xml) {
+        gp_strbuf_adds(p->sb, "<?xml version=\"1.0\" ?>\n");
+        print_doctype(p);
+        gp_strbuf_adds(p->sb, "<nvidia_smi_log>\n\t<timestamp>");
+    } else {
         gp_strbuf_addf(p->sb, "\n==============NVSMI LOG==============\n\n%-*s: ", (int)p->column,
                        "Timestamp");
+    }
     gp_smi_add_date(p->sb, p->snapshot);
     gp_strbuf_adds(p->sb, p->report->xml ? "</timestamp>\n" : "\n");
     print_head_word(p, "driver_version", "Driver Version", GP_DRIVER_VERSION,
@@ -535,7 +589,10 @@ static void print_head(struct printer *p)
     }
     if (!p->report->xml)
         gp_strbuf_addc(p->sb, '\n');
-    print_head_word(p, "attached_gpus", "Attached GPUs", GP_COUNT, NULL);
+    if (p->report->units)
+        print_units(p);
+    else
+        print_head_word(p, "attached_gpus", "Attached GPUs", GP_COUNT, NULL);
 }
 
 static void print_gpu(struct printer *p)
@@ -573,7 +630,9 @@ void gp_smi_report_print(struct gp_strbuf *sb, const struct gp_smi_report *repor
     print_head(&p);
     for (size_t i = 0; i < snapshot->device_count; i++) {
         p.device = &snapshot->devices[i];
-        if (!p.device->is_mig)
+        if (p.device->refused && !report->xml)
+            gp_smi_add_refusal(sb, form, p.device);
+        else if (!p.device->is_mig)
             print_gpu(&p);
     }
     if (report->xml)
@@ -639,6 +698,9 @@ void gp_smi_report_want(const struct gp_smi_report *report, struct gp_want *want
     };
     for (size_t i = 0; i < GP_ARRAY_LEN(always); i++)
         gp_metric_set_add(&want->metrics, always[i]);
+    want->host_only = report->units;
+    if (report->units)
+        return;
     want_rows(gpu_rows, GP_ARRAY_LEN(gpu_rows), report, want);
     if (want->mig)
         want_rows(mig_rows, GP_ARRAY_LEN(mig_rows), report, want);

@@ -717,7 +717,15 @@ void gp_smi_table_want(struct gp_want *want)
         GP_MIG_MODE,
         GP_MIG_MODE_PENDING,
         GP_INFOROM_CHECKSUM,
-        /* of MIG devices */
+        /* of processes */
+        GP_PID,
+        GP_PROCESS_GI,
+        GP_PROCESS_CI,
+        GP_PROCESS_TYPE,
+        GP_SMI_PROCESS_NAME,
+        GP_PROCESS_MEMORY,
+    };
+    static const enum gp_metric of_mig[] = {
         GP_MIG_INDEX,
         GP_MIG_GPU_INSTANCE,
         GP_MIG_COMPUTE_INSTANCE,
@@ -730,15 +738,10 @@ void gp_smi_table_want(struct gp_want *want)
         GP_ECC_UNCORRECTED_VOLATILE_SRAM,
         GP_BAR1_USED,
         GP_BAR1_TOTAL,
-        /* of processes */
-        GP_PID,
-        GP_PROCESS_GI,
-        GP_PROCESS_CI,
-        GP_PROCESS_TYPE,
-        GP_SMI_PROCESS_NAME,
-        GP_PROCESS_MEMORY,
     };
     for (size_t i = 0; i < GP_ARRAY_LEN(shown); i++)
         gp_metric_set_add(&want->metrics, shown[i]);
+    for (size_t i = 0; i < GP_ARRAY_LEN(of_mig); i++)
+        gp_metric_set_add(&want->mig_metrics, of_mig[i]);
     want->processes = want->process_names = want->mig = true;
 }

@@ -91,6 +91,7 @@ struct gp_control_value {
 /* A control of one device as it stands. */
 struct gp_setting {
     enum gp_status status; /* OK, or why there is nothing */
+    int driver_code;       /* the driver's own number of that; 0: none */
     char words[160];       /* more on that, or on why it is not known; "" */
     bool known;            /* false: it can be set, but the driver does not tell what it is */
     bool has_pending;      /* another value waits for a reset */
@@ -111,7 +112,7 @@ struct gp_control_ops {
     int (*check)(struct gp_source_device *device, enum gp_control_id id,
                  const struct gp_control_value *value, struct gp_err *err);
     /* Calls the setter, once. GP_EPERM, GP_EFAIL, GP_EDRIVER name the driver's call and answer;
-     * after a success err->text is a remark of the driver's, or "". */
+     * after a success err->text and err->driver_code are a remark of the driver's, or "" and 0. */
     int (*apply)(struct gp_source_device *device, enum gp_control_id id,
                  const struct gp_control_value *value, struct gp_err *err);
 };

@@ -659,6 +659,7 @@ static void control_read(struct gp_source_device *base, enum gp_control_id id,
     }
     if (!has_function(device, control->setter) &&
         !(control->older && has_function(device, control->older))) {
+        ret->driver_code = NVML_ERROR_FUNCTION_NOT_FOUND;
         (void)snprintf(ret->words, sizeof(ret->words), "this driver has no %s",
                        control->setter_name);
         return;
@@ -667,6 +668,7 @@ static void control_read(struct gp_source_device *base, enum gp_control_id id,
     ret->status = nvml_return_status(rc);
     if (rc == NVML_SUCCESS)
         return;
+    ret->driver_code = (int)rc;
     ret->known = false;
     const char *instead = gp_control_table[id].instead;
     if (rc == NVML_ERROR_DEPRECATED)
@@ -709,6 +711,7 @@ static int control_apply(struct gp_source_device *base, enum gp_control_id id,
     nvmlReturn_t rc = controls[id].apply(device, value);
     if (rc == NVML_SUCCESS && device->activation != NVML_SUCCESS)
         (void)snprintf(err->text, sizeof(err->text), "%s", nvml_return_text(device->activation));
+    err->driver_code = (int)device->activation;
     if (rc == NVML_SUCCESS)
         return 0;
     struct refusal why = {rc, nvml_return_ends_session(rc) ? GP_EDRIVER : GP_EFAIL,
@@ -716,8 +719,10 @@ static int control_apply(struct gp_source_device *base, enum gp_control_id id,
     for (size_t i = 0; i < GP_ARRAY_LEN(refusals); i++)
         if (refusals[i].rc == rc)
             why = refusals[i];
-    return gp_err_set(err, why.code, "%s (%s)", why.words,
-                      atomic_load_explicit(device->call, memory_order_relaxed));
+    (void)gp_err_set(err, why.code, "%s (%s)", why.words,
+                     atomic_load_explicit(device->call, memory_order_relaxed));
+    err->driver_code = (int)rc;
+    return why.code;
 }
 
 static struct gp_source_device *control_instance(struct gp_source_device *base, size_t n)

@@ -515,16 +515,18 @@ static nvmlReturn_t read_mig(struct nvml_device *device, const struct gp_want *w
     reading->mig = gp_arena_alloc(&reading->arena, count, sizeof(*reading->mig));
     if (!reading->mig)
         return NVML_ERROR_MEMORY;
+    struct gp_metric_set metrics = want->metrics;
+    gp_metric_set_join(&metrics, &want->mig_metrics);
     for (size_t i = 0; i < count; i++) {
         struct nvml_device *mig = device->mig.devices[i];
         if (want->fresh)
             nvml_expire(mig);
-        nvmlReturn_t rc = nvml_run_readers(mig, &want->metrics, reading->time_ns);
+        nvmlReturn_t rc = nvml_run_readers(mig, &metrics, reading->time_ns);
         if (rc == NVML_SUCCESS)
-            rc = nvml_read_activity(mig, &want->metrics, reading->time_ns);
+            rc = nvml_read_activity(mig, &metrics, reading->time_ns);
         if (rc != NVML_SUCCESS)
             return rc;
-        nvml_copy_values(mig, &want->metrics, &reading->arena, reading->mig[i].values);
+        nvml_copy_values(mig, &metrics, &reading->arena, reading->mig[i].values);
         reading->mig[i].index = mig->index;
         gp_value_set_int(gp_device_value(reading->mig[i].values, GP_MIG_INDEX), mig->index,
                          reading->time_ns);
