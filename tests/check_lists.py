@@ -11,6 +11,7 @@ import tempfile
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+from machines import links_of, machine_of, matrix_of
 from tap import good, gpulse, main, test
 
 ROOT = Path(os.environ.get("GPULSE_SOURCE", Path(__file__).resolve().parent.parent))
@@ -67,25 +68,6 @@ def supported_clocks_of_all_captures():
 
 # ---- nvidia-smi nvlink, topo, --query-* ----
 
-def machine_of(folder, base, gpus, lists, topology=None, **answers):
-    """A machine of `gpus` GPUs with these lists, made from the first one of a built-in machine."""
-    machine = json.loads((Path(os.environ["GPULSE_BUILD"]) / f"sim/machines/{base}.json").read_text())
-    model = machine["devices"][0]
-    model["lists"] = lists
-    model["answers"].update(answers)
-    machine["devices"] = []
-    for i in range(gpus):
-        device = json.loads(json.dumps(model))
-        device["uuid"] = f"GPU-{i:08x}{model['uuid'][12:]}"
-        device["pci"]["bus_id"] = f"00000000:{i + 1:02X}:00.0"
-        machine["devices"].append(device)
-    machine["workload"] = []
-    machine["topology"] = topology or {}
-    path = f"{folder}/m.json"
-    Path(path).write_text(json.dumps(machine))
-    return path
-
-
 def status_blocks(name):
     """The lines behind each "GPU n: …" of nvidia-smi nvlink -s."""
     text = (CAPTURES / name).read_text().split("# nvidia-smi topo")[0]
@@ -136,38 +118,10 @@ def nvlink_status():
         compare_status(name)
 
 
-def matrix_of(name):
-    """(connections, CPU affinity, NUMA affinity) of nvidia-smi topo -m."""
-    lines = (CAPTURES / name).read_text().split("topo -m\n")[-1].replace("\x1b[4m", "").replace("\x1b[0m", "")
-    head = next(line for line in lines.splitlines() if "CPU Affinity" in line)
-    names = [n.strip() for n in re.split(r"\t|  +", head.strip())]
-    gpus = sum(n.startswith("GPU") and n[3:].isdigit() for n in names)
-    rows = [re.split(r"\t| +(?=\S)", line.replace(" X ", "X")) for line in lines.splitlines()
-            if re.match(r"GPU\d", line)]
-    column = names.index("CPU Affinity") + 1
-    return ([[cell.strip() for cell in row[1:gpus + 1]] for row in rows],
-            [row[column].strip() for row in rows], [row[column + 1].strip() for row in rows])
-
-
-def topology_of(cells, cpus, nodes):
-    """Levels and links by the XOR of the indices, as machines have them."""
-    by_xor = {}
-    for a, row in enumerate(cells):
-        for b, cell in enumerate(row):
-            assert by_xor.setdefault(a ^ b, cell) == cell, f"{a} {b}: {cell}"
-    links = []
-    for xor in range(1, len(cells)):
-        count = int(by_xor[xor][2:]) if by_xor[xor].startswith("NV") else 0
-        if count >= 12:  # over a switch: all to all
-            return [{"repeat": count, "remote_type": 2, "remote": "00000000:F0:00.0"}], by_xor
-        if count:
-            links.append({"repeat": count, "peer": xor})
-    return links or "NOT_SUPPORTED", by_xor
-
-
 def compare_matrix(name):
-    cells, cpus, nodes = matrix_of(name)
-    links, by_xor = topology_of(cells, cpus, nodes)
+    _, cells, cpus, nodes, _ = matrix_of(name)
+    cells = [row[:len(cpus)] for row in cells[:len(cpus)]]
+    links, by_xor = links_of(cells)
     levels = ["SYS" if by_xor[x].startswith("NV") else by_xor[x] for x in range(1, len(cells))] or ["SYS"]
     topology = {"levels": levels, "nodes": list(dict.fromkeys(nodes))}
     if all(cpus):

@@ -96,6 +96,38 @@ int gp_smi_end(struct gp_strbuf *sb, int status)
     return status;
 }
 
+bool gp_smi_begin(const struct gp_smi_syntax *syntax, int argc, char **argv, const char **given,
+                  struct gp_smi_show *show, int *ret_status)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
+    int status = gp_smi_parse(syntax->options, syntax->tool, argc, argv, given, &sb);
+    if (!status)
+        status = gp_smi_take_common(&given[syntax->common], &show->native, &sb);
+    bool helps = !status && given[syntax->help];
+    if (helps) {
+        gp_strbuf_addf(&sb, "%s [options]\n\n    %s\n\n", syntax->tool, syntax->summary);
+        gp_smi_add_options(&sb, syntax->options);
+    }
+    *ret_status = gp_smi_end(&sb, status);
+    return !status && !helps;
+}
+
+int gp_smi_refuse_value(const struct gp_smi_syntax *syntax, const char *option, const char *value)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
+    gp_strbuf_addf(&sb, "ERROR: Invalid value for %s: %s. Please run '%s -h' for help.\n\n", option,
+                   value, syntax->tool);
+    return gp_smi_end(&sb, GP_SMI_EXIT_USAGE);
+}
+
+int gp_smi_refuse_combination(void)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
+    gp_strbuf_adds(&sb, "Invalid combination of input arguments. Please run 'nvidia-smi -h' for "
+                        "help.\n\n");
+    return gp_smi_end(&sb, GP_SMI_EXIT_USAGE);
+}
+
 /* One of the output itself goes elsewhere. */
 int gp_smi_explain(const struct gp_err *err)
 {
@@ -304,7 +336,9 @@ static const struct gp_smi_command commands[] = {
     {"dmon", gp_smi_run_dmon},
     {"encodersessions", gp_smi_run_encodersessions},
     {"fbcsessions", gp_smi_run_fbcsessions},
+    {"nvlink", gp_smi_run_nvlink},
     {"pmon", gp_smi_run_pmon},
+    {"topo", gp_smi_run_topo},
     {NULL, NULL},
 };
 
@@ -416,13 +450,10 @@ static int run_smi(int argc, char **argv)
         status = gp_smi_take_common(&given[OPT_ID], &show.native, &message);
     if (!status)
         status = take_loop(given, &show.loop, &message);
-    if (!status && is_combination(given)) {
-        gp_strbuf_adds(&message, "Invalid combination of input arguments. Please run 'nvidia-smi "
-                                 "-h' for help.\n\n");
-        status = GP_SMI_EXIT_USAGE;
-    }
     if (status)
         return gp_smi_end(&message, status);
+    if (is_combination(given))
+        return gp_smi_refuse_combination();
     if (!given[OPT_HELP] && gp_smi_has_setting(&given[SETTINGS]))
         return gp_smi_set(&given[SETTINGS], has_others(given));
     show.file = given[OPT_FILENAME];

@@ -68,6 +68,7 @@ static const char *const counters[] = {
     "links.raw.*",
     "links.recovery.*",
     "links.[rt]x",
+    "links.[rt]x_packets",
     "nvlink.errors.*",
     "pcie.*_counter",
     "pcie.errors.*",

@@ -3,6 +3,7 @@
 #include "base/strbuf.h"
 #include "model/snapshot.h"
 #include "smi/dtd.h"
+#include "smi/entries.h"
 #include "smi/message.h"
 #include "smi/processes.h"
 #include "smi/value.h"
@@ -209,28 +210,18 @@ static bool counts_parity(const struct printer *p)
 static const struct gp_entry *next_entry(const struct printer *p, enum gp_scope scope,
                                          const struct gp_entry *last)
 {
-    const struct gp_entries *list = &p->snapshot->lists[gp_list_index(scope)];
-    size_t device = (size_t)(p->device - p->snapshot->devices);
-    const struct gp_entry *e = last ? last + 1 : list->entries;
-    while (e && e < list->entries + list->count && e->device != device)
-        e++;
-    return e && e < list->entries + list->count ? e : NULL;
+    return gp_smi_next_entry(p->snapshot, p->device, scope, last);
 }
 
 static bool has_list(const struct printer *p, enum gp_scope scope)
 {
-    return p->device->list_status[gp_list_index(scope)] == GP_STATUS_OK;
-}
-
-static const struct gp_value *entry_value(const struct gp_entry *e, enum gp_metric m)
-{
-    return &e->values[m - gp_scope_table[gp_metric_table[m].scope].first];
+    return gp_smi_list_status(p->device, scope) == GP_STATUS_OK;
 }
 
 static void print_entry(struct printer *p, const char *tag, const char *label,
                         const struct gp_entry *e, enum gp_metric m)
 {
-    print_metric(p, tag, label, m, entry_value(e, m));
+    print_metric(p, tag, label, m, gp_smi_entry_value(e, m));
 }
 
 /* A page is listed below the errors for which it was retired. */
@@ -243,7 +234,7 @@ static void print_pages(struct printer *p, const struct row *row, bool double_bi
     begin_group(p, row->level, row->tag, row->label);
     const struct gp_entry *e = NULL;
     while ((e = next_entry(p, GP_SCOPE_PAGE, e))) {
-        const struct gp_value *cause = entry_value(e, GP_PAGE_CAUSE);
+        const struct gp_value *cause = gp_smi_entry_value(e, GP_PAGE_CAUSE);
         if (gp_value_is_present(cause) && (strstr(cause->s, "Double") != NULL) == double_bit)
             print_entry(p, "retired_page_address", NULL, e, GP_PAGE_ADDRESS);
     }
@@ -270,7 +261,7 @@ static void print_supported_clocks(struct printer *p, const struct row *row)
     }
     begin_group(p, row->level, row->tag, row->label);
     while ((e = next_entry(p, GP_SCOPE_CLOCK, e))) {
-        const struct gp_value *v = entry_value(e, GP_CLOCK_PAIR_MEMORY);
+        const struct gp_value *v = gp_smi_entry_value(e, GP_CLOCK_PAIR_MEMORY);
         if (!gp_value_is_present(v))
             continue;
         if (v->i != memory) {

@@ -22,8 +22,8 @@ called() {
     is_quiet
     line_count 37
     [ "${lines[0]}" = "index,links.number,links.state,links.version,links.speed,links.remote.type,links.remote.bus_id,links.capabilities" ]
-    [ "${lines[1]}" = "0,0,Active,4.0,26562000000.00,Switch,00000000:05:00.0,p2p sysmem p2p_atomics sysmem_atomics" ]
-    [ "${lines[36]}" = "1,17,Active,4.0,26562000000.00,Switch,00000000:08:00.0,p2p sysmem p2p_atomics sysmem_atomics" ]
+    [ "${lines[1]}" = "0,0,Active,4.0,26562000000.00,Switch,00000000:05:00.0,p2p sysmem p2p_atomics sysmem_atomics valid" ]
+    [ "${lines[36]}" = "1,17,Active,4.0,26562000000.00,Switch,00000000:08:00.0,p2p sysmem p2p_atomics sysmem_atomics valid" ]
     still h100x2 number,speed:GB/s --rows links -f csv --no-header -i 1
     [ "${lines[17]}" = "17,26.562" ]
 }
