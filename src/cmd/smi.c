@@ -378,7 +378,7 @@ static int run_help(const struct view *view, const char *const *given, struct gp
     add_version(&sb);
     gp_strbuf_adds(&sb,
                    "\ngpulse in its place: the same options, outputs and exit codes, in the form "
-                   "of the driver that is\nloaded.\n\n"
+                   "of the driver that is\nloaded. Without options: a table of the GPUs.\n\n"
                    "nvidia-smi [OPTION1 [ARG1]] [OPTION2 [ARG2]] ...\n");
     gp_smi_add_options(&sb, options);
     gp_strbuf_adds(&sb, "\n  More, each with a page of its own (nvidia-smi COMMAND -h):\n\n");

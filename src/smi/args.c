@@ -61,13 +61,14 @@ static void add_wrapped(struct gp_strbuf *sb, const char *text, size_t column)
     column = HELP_COLUMN;
     while (*text) {
         size_t n = strcspn(text, " ");
-        if (column + n > PAGE_COLUMNS) {
+        if (column > HELP_COLUMN && column + 1 + n > PAGE_COLUMNS) {
             gp_strbuf_addc(sb, '\n');
             gp_strbuf_fill(sb, ' ', HELP_COLUMN);
             column = HELP_COLUMN;
         }
-        gp_strbuf_addf(sb, column > HELP_COLUMN ? " %.*s" : "%.*s", (int)n, text);
-        column += n + (column > HELP_COLUMN);
+        size_t gap = column > HELP_COLUMN;
+        gp_strbuf_addf(sb, "%*s%.*s", (int)gap, "", (int)n, text);
+        column += gap + n;
         text += n + (text[n] == ' ');
     }
     gp_strbuf_addc(sb, '\n');
