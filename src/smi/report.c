@@ -276,6 +276,66 @@ static void print_supported_clocks(struct printer *p, const struct row *row)
     end_groups(p, 1);
 }
 
+static const struct series {
+    const char *label; /* of its row */
+    const char *kind;
+    int decimals;
+    const char *unit;
+} series[] = {
+    {"GPU Utilization Samples", "gpu", 0, "%"},
+    {"Memory Utilization Samples", "memory", 0, "%"},
+    {"ENC Utilization Samples", "encoder", 0, "%"},
+    {"DEC Utilization Samples", "decoder", 0, "%"},
+    {"JPG Utilization Samples", "jpeg", 0, "%"},
+    {"OFA Utilization Samples", "ofa", 0, "%"},
+    {"Power Samples", "power", 2, "W"},
+    {"SM Clock Samples", "sm_clock", 0, "MHz"},
+    {"Memory Clock Samples", "memory_clock", 0, "MHz"},
+};
+
+/* NULL if there are none. */
+static const struct gp_entry *find_series(const struct printer *p, const char *kind)
+{
+    const struct gp_entry *e = NULL;
+    while ((e = next_entry(p, GP_SCOPE_SERIES, e))) {
+        const struct gp_value *v = gp_smi_entry_value(e, GP_SAMPLES_KIND);
+        if (gp_value_is_present(v) && strcmp(v->s, kind) == 0)
+            return e;
+    }
+    return NULL;
+}
+
+static void print_sample(struct printer *p, const char *label, const struct gp_entry *e,
+                         enum gp_metric m, int decimals, const char *unit)
+{
+    static const struct gp_value nothing = {.status = GP_STATUS_UNSUPPORTED};
+    const struct gp_value *v = e ? gp_smi_entry_value(e, m) : &nothing;
+    bool real = gp_metric_table[m].type == GP_TYPE_REAL;
+    if (!begin_value(p, NULL, label))
+        return;
+    if (v->status == GP_STATUS_OK)
+        gp_strbuf_addf(p->sb, "%.*f%s%s", decimals, real ? v->f : (double)v->i, *unit ? " " : "",
+                       unit);
+    else
+        gp_strbuf_adds(p->sb, gp_smi_absence(p->form, m, v));
+    end_value(p, label);
+}
+
+static void print_samples(struct printer *p, const struct row *row)
+{
+    const struct series *s = series;
+    while (strcmp(s->label, row->label) != 0)
+        s++;
+    const struct gp_entry *e = find_series(p, s->kind);
+    begin_group(p, row->level, row->tag, row->label);
+    print_sample(p, "Duration", e, GP_SAMPLES_DURATION, 2, "sec");
+    print_sample(p, "Number of Samples", e, GP_SAMPLES_COUNT, 0, "");
+    print_sample(p, "Max", e, GP_SAMPLES_MAX, s->decimals, s->unit);
+    print_sample(p, "Min", e, GP_SAMPLES_MIN, s->decimals, s->unit);
+    print_sample(p, "Avg", e, GP_SAMPLES_AVERAGE, s->decimals, s->unit);
+    end_groups(p, row->level);
+}
+
 static void print_accounted(struct printer *p, const struct row *row)
 {
     static const struct {
@@ -654,7 +714,10 @@ static void want_row(const struct row *row, struct gp_want *want)
         gp_metric_set_add(&want->metrics, row->metric);
     if (row->kind != PART)
         return;
-    if (gp_scope_is_list(row->scope))
+    size_t width = gp_scope_is_list(row->scope) ? gp_scope_width(row->scope) : 0;
+    for (size_t i = 0; i < width; i++)
+        gp_metric_set_add(&want->metrics, (enum gp_metric)(gp_scope_table[row->scope].first + i));
+    if (width > 0)
         want->lists |= UINT32_C(1) << gp_list_index(row->scope);
     else if (row->scope == GP_SCOPE_PROCESS)
         want->processes = want->process_names = true;
