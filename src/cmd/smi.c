@@ -11,7 +11,6 @@
 #include "smi/csv.h"
 #include "smi/dtd.h"
 #include "smi/list.h"
-#include "smi/message.h"
 #include "smi/report.h"
 #include "smi/setting.h"
 #include "smi/table.h"

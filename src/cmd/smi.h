@@ -6,18 +6,13 @@
 #include "cmd/app.h"
 #include "smi/args.h"
 #include "smi/form.h"
+#include "smi/message.h"
 #include "smi/setting.h"
 
 struct gp_err;
 struct gp_snapshot;
 struct gp_strbuf;
 struct gp_want;
-
-enum {
-    GP_SMI_EXIT_USAGE = 2,
-    GP_SMI_EXIT_NOT_FOUND = 6,
-    GP_SMI_EXIT_OTHER = 255,
-};
 
 /* The last options of every command's table: -i and gpulse's own.
  * X(id, kind of value, names, value, help) */

@@ -2,10 +2,9 @@
 
 #include "base/cli.h"
 #include "base/strbuf.h"
+#include "smi/message.h"
 
 #include <string.h>
-
-enum { EXIT_OTHER = 255 };
 
 static const struct gp_smi_option *find(const struct gp_smi_option *options, const char *word,
                                         size_t n)
@@ -20,7 +19,7 @@ static int refuse(struct gp_strbuf *message, const char *word, const char *what,
 {
     gp_strbuf_addf(message, "ERROR: Option %s is %s. Please run '%s -h' for help.\n\n", word, what,
                    tool);
-    return EXIT_OTHER;
+    return GP_SMI_EXIT_OTHER;
 }
 
 int gp_smi_parse(const struct gp_smi_option *options, const char *tool, int argc, char **argv,

@@ -344,6 +344,18 @@ Excluded GPU 1: 00000000:75:00.0 (UUID: GPU-00000002-0000-0000-0000-000000000002
     output_is 'No excluded devices found.'
 }
 
+@test "a GPU that sleeps is not woken: who it is, and the driver, as the kernel tells it" {
+    cp -r "$HERE/data/machines/laptop-asleep.root" root
+    echo 'NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.161.07  Sat Feb 17 22:55:48 UTC 2024' \
+        >root/proc/driver/nvidia/version
+    GPULSE_SIM_COUNT=$PWD/count gpulse smi --sim laptop-asleep --root root
+    answers 0
+    table_is_whole 89
+    says '\| NVIDIA-SMI 535\.161\.07             Driver Version: 535\.161\.07   CUDA Version: N/A      \|$'
+    says '^\|   0  NVIDIA GeForce RTX 3060 \.\.\.   N/A  \| 00000000:01:00\.0 N/A \|                  N/A \|$'
+    [ ! -e count ]
+}
+
 # ---- the command line ----
 
 @test "called nvidia-smi, gpulse is nvidia-smi" {

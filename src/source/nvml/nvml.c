@@ -286,7 +286,10 @@ static int nvml_open(struct gp_source *base, unsigned *ret_count, struct gp_err 
     struct nvml_source *source = to_nvml(base);
     list_bound_gpus(source);
     if (all_asleep(source)) {
-        /* Nothing is opened as long as nothing is awake. */
+        /* Nothing is opened as long as nothing is awake; the driver's version is the module's. */
+        kernel_module_version(source, source->kmd_version, sizeof(source->kmd_version));
+        (void)snprintf(source->driver_version, sizeof(source->driver_version), "%s",
+                       source->kmd_version);
         *ret_count = source->bound_count;
         return 0;
     }
