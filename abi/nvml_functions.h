@@ -164,6 +164,8 @@
        unsigned int *clockMHz))                                                                    \
     X(440, nvmlReturn_t, nvmlDeviceGetAutoBoostedClocksEnabled,                                    \
       (nvmlDevice_t device, nvmlEnableState_t *isEnabled, nvmlEnableState_t *defaultIsEnabled))    \
+    X(440, nvmlReturn_t, nvmlDeviceGetAPIRestriction,                                              \
+      (nvmlDevice_t device, nvmlRestrictedAPI_t apiType, nvmlEnableState_t *isRestricted))         \
     X(440, nvmlReturn_t, nvmlDeviceGetMaxCustomerBoostClock,                                       \
       (nvmlDevice_t device, nvmlClockType_t clockType, unsigned int *clockMHz))                    \
     X(440, nvmlReturn_t, nvmlDeviceGetApplicationsClock,                                           \
@@ -429,6 +431,18 @@
     X(440, nvmlReturn_t, nvmlDeviceClearAccountingPids, (nvmlDevice_t device))                     \
     X(440, nvmlReturn_t, nvmlDeviceSetGpuOperationMode,                                            \
       (nvmlDevice_t device, nvmlGpuOperationMode_t mode))                                          \
+    X(440, nvmlReturn_t, nvmlDeviceSetVirtualizationMode,                                          \
+      (nvmlDevice_t device, nvmlGpuVirtualizationMode_t virtualMode))                              \
+    X(440, nvmlReturn_t, nvmlDeviceSetDefaultAutoBoostedClocksEnabled,                             \
+      (nvmlDevice_t device, nvmlEnableState_t enabled, unsigned int flags))                        \
+    X(440, nvmlReturn_t, nvmlDeviceSetAPIRestriction,                                              \
+      (nvmlDevice_t device, nvmlRestrictedAPI_t apiType, nvmlEnableState_t isRestricted))          \
+    X(460, nvmlReturn_t, nvmlDeviceSetTemperatureThreshold,                                        \
+      (nvmlDevice_t device, nvmlTemperatureThresholds_t type, int *celsius))                       \
+    X(570, nvmlReturn_t, nvmlDeviceSetDramEncryptionMode,                                          \
+      (nvmlDevice_t device, const nvmlDramEncryptionInfo_t *dramEncryption))                       \
+    X(590, nvmlReturn_t, nvmlDeviceSetHostname_v1,                                                 \
+      (nvmlDevice_t device, nvmlHostname_v1_t *hostname))                                          \
     X(440, nvmlReturn_t, nvmlDeviceResetNvLinkErrorCounters,                                       \
       (nvmlDevice_t device, unsigned int link))                                                    \
     X(440, nvmlReturn_t, nvmlDeviceSetMigMode,                                                     \

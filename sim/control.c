@@ -16,6 +16,14 @@ bool sim_is_root(void)
     return given && *given ? strcmp(given, "0") != 0 : geteuid() == 0;
 }
 
+/* Whether everybody may change the clocks that programs run at. */
+static bool is_open_to_all(const struct sim_call *call, enum sim_slot support)
+{
+    struct sim_value v = sim_setting_value(&call->live, call->device, SIM_RESTRICTED_APP_CLOCKS);
+    return support == SIM_APP_CLOCK_GRAPHICS && v.code == NVML_SUCCESS &&
+           v.number == NVML_FEATURE_DISABLED;
+}
+
 /* Begins a setter. `support` is the answer that a device without the thing refuses. */
 static nvmlReturn_t enter_any_setter(struct sim_call *call, enum sim_function function,
                                      nvmlDevice_t device, bool args_ok, enum sim_slot support)
@@ -23,7 +31,7 @@ static nvmlReturn_t enter_any_setter(struct sim_call *call, enum sim_function fu
     nvmlReturn_t code = sim_enter_device(call, function, device, args_ok);
     if (code == NVML_SUCCESS)
         code = call->device->answers[support].code;
-    if (code == NVML_SUCCESS && !sim_is_root())
+    if (code == NVML_SUCCESS && !sim_is_root() && !is_open_to_all(call, support))
         code = NVML_ERROR_NO_PERMISSION;
     return code;
 }
@@ -127,6 +135,56 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceSetComputeMode(nvmlDevice_t device, nvmlComput
         set(&call, SIM_SET_COMPUTE_MODE, mode);
     else if (code == NVML_SUCCESS)
         code = sim_instance_set_mode(&call, mode);
+    return sim_leave(code);
+}
+
+SIM_EXPORT nvmlReturn_t nvmlDeviceSetDramEncryptionMode(nvmlDevice_t device,
+                                                        const nvmlDramEncryptionInfo_t *info)
+{
+    struct sim_call call;
+    nvmlReturn_t code =
+        enter_setter(&call, SIM_FN_nvmlDeviceSetDramEncryptionMode, device,
+                     info && info->encryptionState <= NVML_FEATURE_ENABLED, SIM_DRAM_ENC);
+    if (code == NVML_SUCCESS && info->version != nvmlDramEncryptionInfo_v1)
+        code = NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+    if (code == NVML_SUCCESS)
+        set(&call, SIM_SET_DRAM_ENCRYPTION_PENDING, info->encryptionState);
+    return sim_leave(code);
+}
+
+static bool is_of_host(uint64_t mode)
+{
+    return mode == NVML_GPU_VIRTUALIZATION_MODE_HOST_VGPU ||
+           mode == NVML_GPU_VIRTUALIZATION_MODE_HOST_VSGA;
+}
+
+SIM_EXPORT nvmlReturn_t nvmlDeviceSetVirtualizationMode(nvmlDevice_t device,
+                                                        nvmlGpuVirtualizationMode_t mode)
+{
+    struct sim_call call;
+    nvmlReturn_t code =
+        enter_setter(&call, SIM_FN_nvmlDeviceSetVirtualizationMode, device,
+                     mode <= NVML_GPU_VIRTUALIZATION_MODE_HOST_VSGA, SIM_VIRTUALIZATION);
+    if (code == NVML_SUCCESS && !is_of_host(call.device->answers[SIM_VIRTUALIZATION].number))
+        code = NVML_ERROR_NOT_SUPPORTED;
+    else if (code == NVML_SUCCESS && !is_of_host(mode))
+        code = NVML_ERROR_INVALID_ARGUMENT;
+    if (code == NVML_SUCCESS)
+        set(&call, SIM_SET_VIRTUALIZATION, mode);
+    return sim_leave(code);
+}
+
+SIM_EXPORT nvmlReturn_t nvmlDeviceSetHostname_v1(nvmlDevice_t device, nvmlHostname_v1_t *hostname)
+{
+    struct sim_call call;
+    bool args_ok = hostname && memchr(hostname->value, 0, sizeof(hostname->value));
+    nvmlReturn_t code =
+        enter_setter(&call, SIM_FN_nvmlDeviceSetHostname_v1, device, args_ok, SIM_HOSTNAME);
+    for (size_t i = 0; code == NVML_SUCCESS && i < sizeof(hostname->value) / 8; i++) {
+        uint64_t letters;
+        memcpy(&letters, &hostname->value[i * 8], sizeof(letters));
+        set(&call, SIM_SET_HOSTNAME + i, letters);
+    }
     return sim_leave(code);
 }
 
@@ -315,6 +373,49 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceResetApplicationsClocks(nvmlDevice_t device)
         unset(&call, SIM_SET_APP_MEMORY);
         unset(&call, SIM_SET_APP_GRAPHICS);
     }
+    return sim_leave(code);
+}
+
+SIM_EXPORT nvmlReturn_t nvmlDeviceSetDefaultAutoBoostedClocksEnabled(nvmlDevice_t device,
+                                                                     nvmlEnableState_t enabled,
+                                                                     unsigned int flags)
+{
+    (void)flags;
+    return set_switch(SIM_FN_nvmlDeviceSetDefaultAutoBoostedClocksEnabled, device, enabled,
+                      SIM_AUTO_BOOST_DEFAULT, SIM_SET_AUTO_BOOST);
+}
+
+SIM_EXPORT nvmlReturn_t nvmlDeviceSetAPIRestriction(nvmlDevice_t device, nvmlRestrictedAPI_t api,
+                                                    nvmlEnableState_t restricted)
+{
+    struct sim_call call;
+    bool known = (size_t)api < NVML_RESTRICTED_API_COUNT;
+    nvmlReturn_t code = enter_setter(&call, SIM_FN_nvmlDeviceSetAPIRestriction, device,
+                                     known && restricted <= NVML_FEATURE_ENABLED,
+                                     SIM_RESTRICTED_APP_CLOCKS + (known ? (size_t)api : 0));
+    if (code == NVML_SUCCESS)
+        set(&call, SIM_SET_RESTRICTED + (size_t)api, restricted);
+    return sim_leave(code);
+}
+
+/* ------------------------------------------------------------------------- temperature */
+
+SIM_EXPORT nvmlReturn_t nvmlDeviceSetTemperatureThreshold(nvmlDevice_t device,
+                                                          nvmlTemperatureThresholds_t type,
+                                                          int *celsius)
+{
+    struct sim_call call;
+    nvmlReturn_t code = enter_setter(&call, SIM_FN_nvmlDeviceSetTemperatureThreshold, device,
+                                     celsius && (size_t)type < NVML_TEMPERATURE_THRESHOLD_COUNT,
+                                     SIM_THRESHOLD_ACOUSTIC_MIN);
+    const struct sim_value *v = code == NVML_SUCCESS ? call.device->answers : NULL;
+    if (v && type != NVML_TEMPERATURE_THRESHOLD_ACOUSTIC_CURR)
+        code = NVML_ERROR_NOT_SUPPORTED;
+    else if (v && (*celsius < (int64_t)v[SIM_THRESHOLD_ACOUSTIC_MIN].number ||
+                   *celsius > (int64_t)v[SIM_THRESHOLD_ACOUSTIC_MAX].number))
+        code = NVML_ERROR_INVALID_ARGUMENT;
+    if (code == NVML_SUCCESS)
+        set(&call, SIM_SET_TARGET_TEMPERATURE, (uint64_t)*celsius);
     return sim_leave(code);
 }
 

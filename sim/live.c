@@ -423,17 +423,22 @@ size_t sim_live_processes(const struct sim_live *live, const struct sim_device *
             .memory_bytes = job.bytes,
             .gpu_instance = mig ? mig->gpu_instance : SIM_NO_INSTANCE,
             .compute_instance = mig ? mig->compute_instance : SIM_NO_INSTANCE,
-            .share_pct = job.util_pct,
+            .share_pct = {job.util_pct, sim_share_of_memory(job.util_pct)},
             .name = "",
         };
     }
     return count;
 }
 
-unsigned int sim_live_process_util(const struct sim_live *live, const struct sim_device *device,
-                                   const struct sim_process *process)
+bool sim_live_shares(const struct sim_live *live, const struct sim_device *device,
+                     const struct sim_process *process, unsigned int pct[SIM_SHARE_COUNT])
 {
-    double base = process->share_pct;
-    double now = base + base * 0.04 * wobble(live, gpu_of(device)->index, process->pid);
-    return (unsigned int)rounded(clamp(now, 0, 100));
+    double swing = 0.04 * wobble(live, gpu_of(device)->index, process->pid);
+    bool any = false;
+    for (int i = 0; i < SIM_SHARE_COUNT; i++) {
+        double base = process->share_pct[i];
+        pct[i] = (unsigned int)rounded(clamp(base + base * swing, 0, 100));
+        any = any || pct[i] > 0;
+    }
+    return any;
 }

@@ -37,8 +37,8 @@ nvmlReturn_t sim_live_memory(const struct sim_live *live, const struct sim_devic
 size_t sim_live_processes(const struct sim_live *live, const struct sim_device *device,
                           struct sim_process *out, size_t capacity);
 
-/* A process's share of its GPU in percent now, moving with the device. */
-unsigned int sim_live_process_util(const struct sim_live *live, const struct sim_device *device,
-                                   const struct sim_process *process);
+/* A process's shares of its GPU in percent now, moving with the device; false if it has none. */
+bool sim_live_shares(const struct sim_live *live, const struct sim_device *device,
+                     const struct sim_process *process, unsigned int pct[SIM_SHARE_COUNT]);
 
 #endif

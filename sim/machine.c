@@ -428,10 +428,28 @@ static int load_type(struct loader *l, json_t *json, struct sim_process *process
     return result < 0 ? result : fail(l, "type: expected \"C\", \"G\", \"C+G\", \"M\" or \"M+C\"");
 }
 
+const char *const sim_share_keys[SIM_SHARE_COUNT] = {
+#define X(share, key) key,
+    SIM_SHARES(X)
+#undef X
+};
+
+static int load_shares(struct loader *l, json_t *json, struct sim_process *process)
+{
+    int result = GP_OK;
+    for (int i = 0; result == GP_OK && i < SIM_SHARE_COUNT; i++) {
+        unsigned int sm = process->share_pct[SIM_SHARE_SM];
+        uint64_t share = i == SIM_SHARE_MEM ? sim_share_of_memory(sm) : 0;
+        result = get_number(l, json, sim_share_keys[i], 100, false, &share);
+        process->share_pct[i] = (unsigned int)share;
+    }
+    return result;
+}
+
 /* The members that captured processes and workloads share. */
 static int load_process(struct loader *l, json_t *json, struct sim_process *process)
 {
-    uint64_t pid = 0, gi = UINT64_MAX, ci = UINT64_MAX, util = 0;
+    uint64_t pid = 0, gi = UINT64_MAX, ci = UINT64_MAX;
     process->name = "";
     int result = get_number(l, json, "pid", INT32_MAX, true, &pid);
     if (result == GP_OK)
@@ -447,8 +465,7 @@ static int load_process(struct loader *l, json_t *json, struct sim_process *proc
     if (result == GP_OK)
         result = get_number(l, json, "compute_instance", 1000, false, &ci);
     if (result == GP_OK)
-        result = get_number(l, json, "util", 100, false, &util);
-    process->share_pct = (unsigned int)util;
+        result = load_shares(l, json, process);
     process->pid = (unsigned int)pid;
     process->gpu_instance = gi == UINT64_MAX ? SIM_NO_INSTANCE : (int)gi;
     process->compute_instance = ci == UINT64_MAX ? SIM_NO_INSTANCE : (int)ci;
@@ -457,8 +474,10 @@ static int load_process(struct loader *l, json_t *json, struct sim_process *proc
 
 static int load_processes(struct loader *l, json_t *json, struct sim_device *device)
 {
-    static const char *const keys[] = {"pid",          "type", "memory_bytes",     "name",
-                                       "gpu_instance", "util", "compute_instance", NULL};
+    static const char *const keys[] = {
+        "pid",         "type",         "memory_bytes", "name",         "util",
+        "util_memory", "util_encoder", "util_decoder", "gpu_instance", "compute_instance",
+        NULL};
     json_t *array;
     int result = get_array(l, json, "processes", SIM_MAX_PROCESSES, &array);
     if (result < 0)
@@ -679,8 +698,8 @@ static int append_process(struct loader *l, struct sim_device *device,
 static int place_workload(struct loader *l, json_t *json, size_t given, unsigned int pid_step)
 {
     static const char *const keys[] = {
-        "name", "pid", "gpus", "util", "memory_bytes", "type", "gpu_instance", "compute_instance",
-        NULL};
+        "name",        "pid",          "gpus",         "util",         "memory_bytes",     "type",
+        "util_memory", "util_encoder", "util_decoder", "gpu_instance", "compute_instance", NULL};
     struct sim_process process = {0};
     json_t *gpus = NULL;
     int result = check_keys(l, json, keys);
@@ -688,7 +707,7 @@ static int place_workload(struct loader *l, json_t *json, size_t given, unsigned
         result = load_process(l, json, &process);
     if (result == GP_OK)
         result = get_array(l, json, "gpus", SIM_MAX_DEVICES, &gpus);
-    process.util_pct = process.share_pct;
+    process.util_pct = process.share_pct[SIM_SHARE_SM];
     process.load_bytes = process.memory_bytes;
     for (size_t i = 0; result == GP_OK && i < json_array_size(gpus); i++) {
         json_int_t gpu = json_integer_value(json_array_get(gpus, i));

@@ -18,7 +18,8 @@
  *                 "ClockInfo": {"GRAPHICS": 345, "SM": 345, "MEM": 2619, "VIDEO": 765}, …},
  *     "fields": {"82": 37, "186": 68920, "186/2": "NOT_SUPPORTED"},     id or id/scope
  *     "processes": [{"pid": 835, "type": "C|G|C+G|M", "memory_bytes": 4194304 or null,
- *                    "name": "Xorg", "util": 12, "gpu_instance": 1, "compute_instance": 0}],
+ *                    "name": "Xorg", "util": 12, "util_memory": 6, "util_encoder": 0,
+ *                    "util_decoder": 0, "gpu_instance": 1, "compute_instance": 0}],
  *     "lists": {"supported_clocks": [{"memory": 2619, "graphics": "1980 1965"}]},   lists.def
  *     "mig": [{"gpu_instance": 3, "compute_instance": 0, "uuid": "MIG-…", "answers": {…}}]
  *   }],
@@ -129,6 +130,28 @@ struct sim_field {
 
 enum { SIM_NO_INSTANCE = -1 };
 
+/* What a process uses of its GPU. X(share, key in the file) */
+#define SIM_SHARES(X)                                                                              \
+    X(SM, "util")                                                                                  \
+    X(MEM, "util_memory")                                                                          \
+    X(ENC, "util_encoder")                                                                         \
+    X(DEC, "util_decoder")
+
+enum sim_share {
+#define X(share, key) SIM_SHARE_##share,
+    SIM_SHARES(X)
+#undef X
+        SIM_SHARE_COUNT
+};
+
+extern const char *const sim_share_keys[SIM_SHARE_COUNT];
+
+/* What a process that uses so much of the SMs has of the memory bandwidth, if nobody says. */
+static inline unsigned int sim_share_of_memory(unsigned int sm_pct)
+{
+    return sm_pct * 55 / 100;
+}
+
 struct sim_process {
     unsigned int pid;
     bool compute, graphics, mps;
@@ -136,10 +159,10 @@ struct sim_process {
     uint64_t memory_bytes;
     int gpu_instance; /* SIM_NO_INSTANCE outside MIG */
     int compute_instance;
-    unsigned int share_pct; /* of its GPU, as the driver tells it */
-    unsigned int util_pct;  /* of a workload: load that comes on top of the captured one */
-    uint64_t load_bytes;    /* memory that comes on top of the captured use: workloads */
-    const char *name;       /* never NULL */
+    unsigned int share_pct[SIM_SHARE_COUNT]; /* of its GPU, as the driver tells it */
+    unsigned int util_pct; /* of a workload: load that comes on top of the captured one */
+    uint64_t load_bytes;   /* memory that comes on top of the captured use: workloads */
+    const char *name;      /* never NULL */
 };
 
 /* A GPU, or a MIG device (then parent is set and its values are its own). */
@@ -161,8 +184,8 @@ struct sim_device {
     size_t mig_count;
     struct sim_device *next_made; /* of a MIG device that mig.c made, as the next */
     uint16_t serial;              /* of its instance; 0: stands in the file */
-    atomic_bool lost;      /* has fallen off the bus since this initialisation */
-    atomic_uint grow_turn; /* fetches while the fault "grow" is on: most are refused */
+    atomic_bool lost;             /* has fallen off the bus since this initialisation */
+    atomic_uint grow_turn;        /* fetches while the fault "grow" is on: most are refused */
 };
 
 enum {

@@ -635,14 +635,16 @@ static nvmlReturn_t fill_samples(struct sim_call *call, nvmlProcessUtilizationSa
     unsigned long long now = gp_clock_wall_ns() / 1000;
     unsigned int n = 0;
     for (size_t i = 0; i < found && i < UTILIZATION_SAMPLES; i++) {
-        unsigned int util = sim_live_process_util(&call->live, call->device, &processes[i]);
-        if (util == 0 || now <= last_seen)
+        unsigned int pct[SIM_SHARE_COUNT];
+        if (!sim_live_shares(&call->live, call->device, &processes[i], pct) || now <= last_seen)
             continue;
         samples[n++] = (nvmlProcessUtilizationSample_t){
             .pid = sim_listed_pid(call, processes[i].pid),
             .timeStamp = now,
-            .smUtil = call->absurd ? NVML_NOT_AVAILABLE_U32 : util,
-            .memUtil = call->absurd ? NVML_NOT_AVAILABLE_U32 : util * 55 / 100,
+            .smUtil = call->absurd ? NVML_NOT_AVAILABLE_U32 : pct[SIM_SHARE_SM],
+            .memUtil = call->absurd ? NVML_NOT_AVAILABLE_U32 : pct[SIM_SHARE_MEM],
+            .encUtil = pct[SIM_SHARE_ENC],
+            .decUtil = pct[SIM_SHARE_DEC],
         };
     }
     *count = n;

@@ -1,6 +1,7 @@
 /* What a simulated GPU is, where it sits and how its memory fares: the calls whose structs are no
  * plain row of numbers. Each writes only what the caller's version of a struct contains. */
 #include "sim/driver.h"
+#include "sim/setting.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,6 +46,18 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetPdi(nvmlDevice_t device, nvmlPdi_t *pdi)
     return sim_leave(code);
 }
 
+/* The one that a client has set. */
+static bool get_hostname(const struct sim_call *call, char name[NVML_HOSTNAME_BUFFER_SIZE])
+{
+    for (size_t i = 0; i < NVML_HOSTNAME_BUFFER_SIZE / 8; i++) {
+        uint64_t letters;
+        if (!sim_setting_get(&call->live, call->device, SIM_SET_HOSTNAME + i, &letters))
+            return false;
+        memcpy(&name[i * 8], &letters, sizeof(letters));
+    }
+    return true;
+}
+
 SIM_EXPORT nvmlReturn_t nvmlDeviceGetHostname_v1(nvmlDevice_t device, nvmlHostname_v1_t *hostname)
 {
     struct sim_call call;
@@ -53,7 +66,7 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetHostname_v1(nvmlDevice_t device, nvmlHostna
     if (code == NVML_SUCCESS) {
         const struct sim_value *v = &call.device->answers[SIM_HOSTNAME];
         code = v->code;
-        if (code == NVML_SUCCESS)
+        if (code == NVML_SUCCESS && !get_hostname(&call, hostname->value))
             (void)snprintf(hostname->value, sizeof(hostname->value), "%s", v->text);
     }
     return sim_leave(code);

@@ -273,6 +273,15 @@ static void ask_processes(struct recorder *r, nvmlDevice_t device, const int ins
     }
 }
 
+static void set_shares(struct sim_process *p, const nvmlProcessUtilizationSample_t *sample)
+{
+    const unsigned int pct[SIM_SHARE_COUNT] = {sample->smUtil, sample->memUtil, sample->encUtil,
+                                               sample->decUtil};
+    for (int i = 0; i < SIM_SHARE_COUNT; i++)
+        if (pct[i] <= 100)
+            p->share_pct[i] = pct[i];
+}
+
 static void ask_shares(struct recorder *r, nvmlDevice_t device, struct processes *p)
 {
     const struct rec_call *c =
@@ -282,8 +291,8 @@ static void ask_shares(struct recorder *r, nvmlDevice_t device, struct processes
     const nvmlProcessUtilizationSample_t *samples = c->entries;
     for (unsigned int i = 0; i < c->count; i++)
         for (size_t j = 0; j < p->count; j++)
-            if (p->all[j].pid == samples[i].pid && samples[i].smUtil <= 100)
-                p->all[j].share_pct = samples[i].smUtil;
+            if (p->all[j].pid == samples[i].pid)
+                set_shares(&p->all[j], &samples[i]);
 }
 
 static void ask_names(struct recorder *r, struct processes *p)

@@ -33,7 +33,14 @@ enum sim_setting {
     SIM_SET_RECORDS_CLEARED, /* the accounts of processes that have ended are gone */
     SIM_SET_LINKS_CLEARED,   /* a bit for each link whose error counters are 0 */
     SIM_SET_INSTANCES,       /* the lists of instances below hold, not those of the file */
-    SIM_SET_FAN,             /* target of fan 0, then those of the others */
+    SIM_SET_AUTO_BOOST,
+    SIM_SET_RESTRICTED, /* in the order of nvmlRestrictedAPI_t */
+    SIM_SET_TARGET_TEMPERATURE = SIM_SET_RESTRICTED + NVML_RESTRICTED_API_COUNT,
+    SIM_SET_DRAM_ENCRYPTION,
+    SIM_SET_DRAM_ENCRYPTION_PENDING,
+    SIM_SET_VIRTUALIZATION,
+    SIM_SET_HOSTNAME, /* eight of its letters, then the others */
+    SIM_SET_FAN = SIM_SET_HOSTNAME + NVML_HOSTNAME_BUFFER_SIZE / 8, /* target of fan 0, and so on */
     SIM_SETTINGS = SIM_SET_FAN + NVML_MAX_FANS
 };
 _Static_assert(SIM_SETTINGS <= 64, "a bit for each");

@@ -66,6 +66,52 @@ def supported_clocks_of_all_captures():
     assert total > 5000, total
 
 
+# ---- sections of nvidia-smi -q ----
+
+SAMPLES = {"Power Samples": "power", "GPU Utilization Samples": "gpu", "Memory Utilization Samples": "memory",
+           "ENC Utilization Samples": "encoder", "DEC Utilization Samples": "decoder",
+           "SM Clock Samples": "sm_clock", "Memory Clock Samples": "memory_clock"}
+# A driver's clock went back: the duration is none.
+NO_DURATION = "18446744073709.22"
+
+
+def samples_of(lines):
+    """{kind: [printed number of Duration, Number of Samples, Max, Min, Avg]}"""
+    found, kind = {}, None
+    for line in lines:
+        label, colon, value = (part.strip() for part in line.partition(" : "))
+        kind = kind if colon else SAMPLES.get(label)
+        if colon and kind:
+            found.setdefault(kind, []).append(value.split()[0])
+    return found
+
+
+@test
+def samples_as_printed():
+    total = 0
+    for name in ("q-d-UTILIZATION__x4_cuda10.2", "q-d-POWER__gpu180W_595.71.05", "q-d-CLOCK__gtx10xx_455.45.01"):
+        lines = (CAPTURES / f"{name}.txt").read_text().split("    (...)")[0].splitlines()
+        if "UTILIZATION" in name:
+            lines = lines[:-1]  # the second GPU, which is elided
+        captured = samples_of(lines)
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "c.txt").write_text("\n".join(lines) + "\n")
+            good(gpulse("sim", "import", f"{folder}/c.txt", "-o", f"{folder}/m.json"))
+            rows = {r["samples.kind"]: r for r in rows_of(f"{folder}/m.json", "samples", folder)}
+        assert len(rows) == 10 and captured.keys() <= rows.keys(), (name, captured.keys())
+        for kind, row in rows.items():
+            printed = [row[f"samples.{what}"] for what in ("duration", "count", "max", "min", "average")]
+            if kind not in captured:
+                assert printed == [None] * 5, (name, row)
+                continue
+            expected = [float(number) for number in captured[kind]]
+            if captured[kind][0] == NO_DURATION:
+                expected[0] = printed[0]
+            assert all(abs(a - b) < 1e-6 for a, b in zip(printed, expected, strict=True)), (name, row, expected)
+            total += 1
+    assert total == 7, total
+
+
 # ---- nvidia-smi nvlink, topo, --query-* ----
 
 def status_blocks(name):

@@ -167,7 +167,7 @@ static json_t *new_document(const char *schema, const struct gp_value *host)
 static bool is_number(enum gp_control_id id)
 {
     enum gp_control_kind kind = gp_control_table[id].kind;
-    return kind == GP_CONTROL_WATTS || kind == GP_CONTROL_OFFSET;
+    return kind == GP_CONTROL_WATTS || kind == GP_CONTROL_OFFSET || kind == GP_CONTROL_NUMBER;
 }
 
 /* In the unit of the control; whole numbers stay whole. */

@@ -8,10 +8,13 @@
 #include "base/parse.h"
 #include "base/strbuf.h"
 #include "model/snapshot.h"
+#include "smi/csv.h"
+#include "smi/dtd.h"
 #include "smi/list.h"
-#include "smi/message.h"
 #include "smi/report.h"
+#include "smi/setting.h"
 #include "smi/table.h"
+#include "source/source.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,66 +23,42 @@
 
 /* ---- the command line ---- */
 
-/* X(id, kind of value, names) */
-#define OPTIONS(X)                                                                                 \
-    X(VERSION, GP_SMI_FLAG, "--version")                                                           \
-    X(LIST, GP_SMI_FLAG, "-L --list-gpus")                                                         \
-    X(EXCLUDED, GP_SMI_FLAG, "-B --list-excluded-gpus")                                            \
-    X(QUERY, GP_SMI_FLAG, "-q --query -a")                                                         \
-    X(XML, GP_SMI_FLAG, "-x --xml-format")                                                         \
-    X(DISPLAY, GP_SMI_VALUE, "-d --display")                                                       \
-    X(ID, GP_SMI_VALUE, "-i --id -g")                                                              \
-    X(FILENAME, GP_SMI_VALUE, "-f --filename")                                                     \
-    X(LOOP, GP_SMI_OPTIONAL, "-l --loop")                                                          \
-    X(LOOP_MS, GP_SMI_VALUE, "-lms --loop-ms")
-
 enum {
-    OPT__BEFORE = GP_SMI_OPT_OWN - 1,
-#define X(id, kind, names) OPT_##id,
-    OPTIONS(X)
-#undef X
-        OPT__COUNT,
+#define OPTION(id, kind, names, section, value, help) OPT_##id,
+#include "cmd/smi.def"
+#undef OPTION
+    OPT__COUNT,
 };
 
 static const struct gp_smi_option options[] = {
-    GP_SMI_COMMON_OPTIONS,
-#define X(id, kind, names) {names, kind},
-    OPTIONS(X)
-#undef X
-        {"", GP_SMI_FLAG},
+#define OPTION(id, kind, names, section, value, help) {names, kind, section, value, help},
+#include "cmd/smi.def"
+#undef OPTION
+    {"", GP_SMI_FLAG, NULL, NULL, NULL},
 };
 
-int gp_smi_take_common(const char *const *given, struct gp_smi_show *show,
-                       struct gp_strbuf *message)
+int gp_smi_take_common(const char *const *given, bool *ret_native, struct gp_strbuf *message)
 {
+    enum {
+#define X(id, kind, names, value, help) COMMON_##id,
+        GP_SMI_COMMON_OPTIONS(X)
+#undef X
+    };
     struct gp_common *common = gp_common();
-    const char *timeout = given[GP_SMI_OPT_TIMEOUT];
-    if (given[GP_SMI_OPT_SIM])
-        common->sim = given[GP_SMI_OPT_SIM];
-    if (given[GP_SMI_OPT_SIM_STILL])
+    if (given[COMMON_SIM])
+        common->sim = given[COMMON_SIM];
+    if (given[COMMON_SIM_STILL])
         common->sim_still = true;
-    if (given[GP_SMI_OPT_ROOT])
-        common->root = given[GP_SMI_OPT_ROOT];
-    show->native = given[GP_SMI_OPT_NATIVE] != NULL;
-    if (timeout && !gp_parse_duration(timeout, &common->timeout_ns)) {
-        gp_strbuf_addf(message, "Invalid value for --timeout: %s\n", timeout);
+    if (given[COMMON_ROOT])
+        common->root = given[COMMON_ROOT];
+    if (given[COMMON_ID])
+        common->id = given[COMMON_ID];
+    *ret_native = given[COMMON_NATIVE] != NULL;
+    if (given[COMMON_TIMEOUT] && !gp_parse_duration(given[COMMON_TIMEOUT], &common->timeout_ns)) {
+        gp_strbuf_addf(message, "Invalid value for --timeout: %s\n", given[COMMON_TIMEOUT]);
         return GP_SMI_EXIT_USAGE;
     }
     return 0;
-}
-
-bool gp_smi_begin(const struct gp_smi_syntax *syntax, int argc, char **argv, const char **given,
-                  struct gp_smi_show *show, int *ret_status)
-{
-    struct gp_strbuf message = GP_STRBUF_INIT(1 << 16);
-    int status = gp_smi_parse(syntax->options, syntax->tool, argc, argv, given, &message);
-    if (!status)
-        status = gp_smi_take_common(given, show, &message);
-    bool helps = !status && given[GP_SMI_OPT_HELP];
-    if (helps)
-        gp_smi_add_help(&message, syntax->tool, syntax->summary, syntax->options);
-    *ret_status = gp_smi_end(&message, status);
-    return !*ret_status && !helps;
 }
 
 /* -l N, -lms N; five seconds without a number. */
@@ -116,29 +95,40 @@ int gp_smi_end(struct gp_strbuf *sb, int status)
     return status;
 }
 
-static int end_with(const char *message, int status)
+bool gp_smi_begin(const struct gp_smi_syntax *syntax, int argc, char **argv, const char **given,
+                  struct gp_smi_show *show, int *ret_status)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
-    gp_strbuf_addf(&sb, "%s\n", message);
-    return gp_smi_end(&sb, status);
+    int status = gp_smi_parse(syntax->options, syntax->tool, argc, argv, given, &sb);
+    if (!status)
+        status = gp_smi_take_common(&given[syntax->common], &show->native, &sb);
+    bool helps = !status && given[syntax->help];
+    if (helps) {
+        gp_strbuf_addf(&sb, "%s [options]\n\n    %s\n\n", syntax->tool, syntax->summary);
+        gp_smi_add_options(&sb, syntax->options);
+    }
+    *ret_status = gp_smi_end(&sb, status);
+    return !status && !helps;
 }
 
 int gp_smi_refuse_value(const struct gp_smi_syntax *syntax, const char *option, const char *value)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
-    gp_strbuf_addf(&sb, "ERROR: Invalid value for %s: %s. Please run '%s -h' for help.\n", option,
+    gp_strbuf_addf(&sb, "ERROR: Invalid value for %s: %s. Please run '%s -h' for help.\n\n", option,
                    value, syntax->tool);
     return gp_smi_end(&sb, GP_SMI_EXIT_USAGE);
 }
 
 int gp_smi_refuse_combination(void)
 {
-    return end_with("Invalid combination of input arguments. Please run 'nvidia-smi -h' for help.",
-                    GP_SMI_EXIT_USAGE);
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
+    gp_strbuf_adds(&sb, "Invalid combination of input arguments. Please run 'nvidia-smi -h' for "
+                        "help.\n\n");
+    return gp_smi_end(&sb, GP_SMI_EXIT_USAGE);
 }
 
-/* Says what nvidia-smi says of an error. One of the output itself goes elsewhere. */
-static int explain(const struct gp_err *err)
+/* One of the output itself goes elsewhere. */
+int gp_smi_explain(const struct gp_err *err)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
     if (err->code == GP_EIO) {
@@ -151,9 +141,11 @@ static int explain(const struct gp_err *err)
 
 struct showing {
     const struct gp_smi_show *show;
+    void *ctx;
     struct gp_strbuf sb;
     int fd;
-    int status; /* behind the last sample */
+    int status;  /* behind the last sample */
+    int refused; /* the exit status, when there is nothing to show */
 };
 
 static int on_sample(const struct gp_snapshot *snapshot, void *ctx, struct gp_err *err)
@@ -161,7 +153,13 @@ static int on_sample(const struct gp_snapshot *snapshot, void *ctx, struct gp_er
     struct showing *s = ctx;
     struct gp_smi_form form = gp_smi_form_of(snapshot, s->show->native);
     gp_strbuf_reset(&s->sb);
-    s->show->print(s->show->ctx, &s->sb, &form, snapshot);
+    if (s->show->refuse)
+        s->refused = s->show->refuse(s->ctx, &s->sb, snapshot);
+    if (s->refused) {
+        int r = gp_app_write(STDOUT_FILENO, &s->sb, err);
+        return r < 0 ? r : GP_EFAIL;
+    }
+    s->show->print(s->ctx, &s->sb, &form, snapshot);
     s->status = gp_smi_exit_status(snapshot);
     return gp_app_write(s->fd, &s->sb, err);
 }
@@ -172,20 +170,22 @@ static int show_in(struct showing *s)
     struct gp_sampler *sampler;
     struct gp_err err = {0};
     gp_metric_set_add(&want.metrics, GP_DRIVER_VERSION);
-    s->show->want(s->show->ctx, &want);
+    s->show->want(s->ctx, &want);
     int r = gp_app_open(&want, &s->show->loop, &sampler, &err);
     if (r < 0)
-        return explain(&err);
+        return gp_smi_explain(&err);
     r = gp_app_loop(sampler, &s->show->loop, on_sample, s, &err);
     gp_app_close(sampler);
+    if (s->refused)
+        return s->refused;
     if (r == GP_EINTR)
         return gp_err_exit_status(GP_EINTR);
-    return r < 0 && r != GP_EPARTIAL ? explain(&err) : s->status;
+    return r < 0 && r != GP_EPARTIAL ? gp_smi_explain(&err) : s->status;
 }
 
-int gp_smi_show(const struct gp_smi_show *show)
+int gp_smi_show(const struct gp_smi_show *show, void *ctx)
 {
-    struct showing s = {show, GP_STRBUF_INIT(256 << 20), STDOUT_FILENO, 0};
+    struct showing s = {show, ctx, GP_STRBUF_INIT(256 << 20), STDOUT_FILENO, 0, 0};
     if (show->file)
         s.fd = open(show->file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (s.fd < 0) {
@@ -219,7 +219,7 @@ static void want_view(const void *ctx, struct gp_want *want)
 static void print_view(void *ctx, struct gp_strbuf *sb, const struct gp_smi_form *form,
                        const struct gp_snapshot *snapshot)
 {
-    ((struct view *)ctx)->print(sb, form, snapshot);
+    ((const struct view *)ctx)->print(sb, form, snapshot);
 }
 
 /* One that no other option changes. */
@@ -229,8 +229,7 @@ static int run_view(const struct view *view, const char *const *given, struct gp
     (void)given;
     show->want = want_view;
     show->print = print_view;
-    show->ctx = &shown;
-    return gp_smi_show(show);
+    return gp_smi_show(show, &shown);
 }
 
 /* ---- -q ---- */
@@ -266,36 +265,179 @@ static int take_sections(const char *list, uint32_t *ret, struct gp_strbuf *mess
 
 static int run_report(const struct view *view, const char *const *given, struct gp_smi_show *show)
 {
-    (void)view;
-    struct gp_smi_report report = {.xml = given[OPT_XML] != NULL};
+    struct gp_smi_report report = {
+        .xml = given[OPT_XML] != NULL,
+        .units = given[OPT_UNIT] != NULL,
+        .dtd = given[OPT_DTD] != NULL,
+    };
     struct gp_strbuf message = GP_STRBUF_INIT(1 << 16);
+    (void)view;
     int status =
         given[OPT_DISPLAY] ? take_sections(given[OPT_DISPLAY], &report.sections, &message) : 0;
     if (status)
         return gp_smi_end(&message, status);
     show->want = want_report;
     show->print = print_report;
-    show->ctx = &report;
-    return gp_smi_show(show);
+    return gp_smi_show(show, &report);
+}
+
+/* ---- --query-… ---- */
+
+static void want_csv(const void *ctx, struct gp_want *want)
+{
+    gp_smi_csv_want(ctx, want);
+}
+
+static void print_csv(void *ctx, struct gp_strbuf *sb, const struct gp_smi_form *form,
+                      const struct gp_snapshot *snapshot)
+{
+    gp_smi_csv_print(sb, ctx, form, snapshot);
+}
+
+static int run_csv(const struct view *view, const char *const *given, struct gp_smi_show *show)
+{
+    struct gp_smi_csv csv;
+    struct gp_strbuf message = GP_STRBUF_INIT(1 << 16);
+    enum gp_smi_query query = (enum gp_smi_query)(view->option - OPT_QUERY_GPU);
+    if (!gp_smi_csv_parse(&csv, query, given[view->option], given[OPT_FORMAT], &message))
+        return gp_smi_end(&message, GP_SMI_EXIT_USAGE);
+    show->want = want_csv;
+    show->print = print_csv;
+    return gp_smi_show(show, &csv);
+}
+
+static int run_fields(const struct view *view, const char *const *given, struct gp_smi_show *show)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
+    (void)given;
+    (void)show;
+    gp_smi_csv_help(&sb, (enum gp_smi_query)(view->option - OPT_HELP_GPU));
+    return gp_smi_end(&sb, 0);
+}
+
+/* ---- settings ---- */
+
+enum { SETTINGS = OPT_SET_PERSISTENCE };
+
+/* Whether something is given that does not go with a setting. */
+static bool has_others(const char *const *given)
+{
+    for (int i = 0; i < OPT_ID; i++)
+        if (given[i] && (i < SETTINGS || i >= SETTINGS + GP_SMI_SETTING_OPTIONS__COUNT))
+            return true;
+    return false;
+}
+
+/* ---- help ---- */
+
+/* nvidia-smi NAME … */
+static const struct gp_smi_command commands[] = {
+    {"dmon", gp_smi_run_dmon},
+    {"encodersessions", gp_smi_run_encodersessions},
+    {"fbcsessions", gp_smi_run_fbcsessions},
+    {"nvlink", gp_smi_run_nvlink},
+    {"pmon", gp_smi_run_pmon},
+    {"topo", gp_smi_run_topo},
+    {NULL, NULL},
+};
+
+static int add_driver_version(const struct gp_snapshot *snapshot, void *ctx, struct gp_err *err)
+{
+    const struct gp_value *v = gp_snapshot_value(snapshot, NULL, NULL, GP_DRIVER_VERSION);
+    if (!gp_value_is_present(v))
+        return gp_err_set(err, GP_EDRIVER, "its version is not known");
+    gp_strbuf_addf(ctx, "v%s\n", v->s);
+    return 0;
+}
+
+/* Works without a driver, too: then the version is that of gpulse. */
+static void add_version(struct gp_strbuf *sb)
+{
+    struct gp_want want = {.host_only = true};
+    const struct gp_loop once = {0};
+    struct gp_sampler *sampler;
+    struct gp_err err;
+    gp_metric_set_add(&want.metrics, GP_DRIVER_VERSION);
+    int r = gp_app_open(&want, &once, &sampler, &err);
+    if (r == 0) {
+        r = gp_app_loop(sampler, &once, add_driver_version, sb, &err);
+        gp_app_close(sampler);
+    }
+    if (r < 0)
+        gp_app_add_version(sb);
+}
+
+static int run_help(const struct view *view, const char *const *given, struct gp_smi_show *show)
+{
+    (void)view;
+    (void)given;
+    (void)show;
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
+    gp_strbuf_adds(&sb, "NVIDIA System Management Interface -- ");
+    add_version(&sb);
+    gp_strbuf_adds(&sb,
+                   "\ngpulse in its place: the same options, outputs and exit codes, in the form "
+                   "of the driver that is\nloaded. Without options: a table of the GPUs.\n\n"
+                   "nvidia-smi [OPTION1 [ARG1]] [OPTION2 [ARG2]] ...\n");
+    gp_smi_add_options(&sb, options);
+    gp_strbuf_adds(&sb, "\n  More, each with a page of its own (nvidia-smi COMMAND -h):\n\n");
+    for (const struct gp_smi_command *c = commands; c->name; c++)
+        gp_strbuf_addf(&sb, "    %s\n", c->name);
+    return gp_smi_end(&sb, 0);
+}
+
+/* ---- --dtd ---- */
+
+static void want_dtd(const void *ctx, struct gp_want *want)
+{
+    (void)ctx;
+    want->host_only = true; /* the driver's version */
+}
+
+static void print_dtd(void *ctx, struct gp_strbuf *sb, const struct gp_smi_form *form,
+                      const struct gp_snapshot *snapshot)
+{
+    const bool *units = ctx;
+    (void)snapshot;
+    gp_smi_add_dtd(sb, form, *units);
+}
+
+static int run_dtd(const struct view *view, const char *const *given, struct gp_smi_show *show)
+{
+    bool units = given[OPT_UNIT] != NULL;
+    (void)view;
+    show->want = want_dtd;
+    show->print = print_dtd;
+    return gp_smi_show(show, &units);
 }
 
 /* ---- the tool ---- */
 
 /* The first whose option is given; the last one is for none. */
 static const struct view views[] = {
+    {OPT_HELP, run_help, NULL, NULL},
+#define X(id, word, help) {OPT_HELP_##id, run_fields, NULL, NULL},
+    GP_SMI_QUERIES(X)
+#undef X
+#define X(id, word, help) {OPT_QUERY_##id, run_csv, NULL, NULL},
+    GP_SMI_QUERIES(X)
+#undef X
+    {OPT_QUERY, run_report, NULL, NULL},
+    {OPT_DTD, run_dtd, NULL, NULL},
     {OPT_VERSION, run_view, gp_smi_versions_want, gp_smi_versions_print},
     {OPT_LIST, run_view, gp_smi_list_want, gp_smi_list_print},
     {OPT_EXCLUDED, run_view, gp_smi_excluded_want, gp_smi_excluded_print},
-    {OPT_QUERY, run_report, NULL, NULL},
     {OPT__COUNT, run_view, gp_smi_table_want, gp_smi_table_print},
 };
 
-/* nvidia-smi NAME … */
-static const struct gp_smi_command commands[] = {
-    {"nvlink", gp_smi_nvlink},
-    {"topo", gp_smi_topo},
-    {NULL, NULL},
-};
+/* -q and the queries exclude each other. */
+static bool is_combination(const char *const *given)
+{
+    int count = given[OPT_QUERY] != NULL;
+    for (int q = 0; q < GP_SMI_QUERY__COUNT; q++)
+        count += given[OPT_QUERY_GPU + q] != NULL;
+    return count > 1;
+}
 
 static int run_smi(int argc, char **argv)
 {
@@ -304,13 +446,15 @@ static int run_smi(int argc, char **argv)
     struct gp_smi_show show = {.native = false};
     int status = gp_smi_parse(options, "nvidia-smi", argc, argv, given, &message);
     if (!status)
-        status = gp_smi_take_common(given, &show, &message);
-    if (given[OPT_ID])
-        gp_common()->id = given[OPT_ID];
+        status = gp_smi_take_common(&given[OPT_ID], &show.native, &message);
     if (!status)
         status = take_loop(given, &show.loop, &message);
     if (status)
         return gp_smi_end(&message, status);
+    if (is_combination(given))
+        return gp_smi_refuse_combination();
+    if (!given[OPT_HELP] && gp_smi_has_setting(&given[SETTINGS]))
+        return gp_smi_set(&given[SETTINGS], has_others(given));
     show.file = given[OPT_FILENAME];
     const struct view *view = views;
     while (view->option != OPT__COUNT && !given[view->option])

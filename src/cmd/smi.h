@@ -6,64 +6,64 @@
 #include "cmd/app.h"
 #include "smi/args.h"
 #include "smi/form.h"
+#include "smi/message.h"
+#include "smi/setting.h"
 
+struct gp_err;
 struct gp_snapshot;
 struct gp_strbuf;
 struct gp_want;
 
-enum {
-    GP_SMI_EXIT_USAGE = 2,
-    GP_SMI_EXIT_NOT_FOUND = 6,
-    GP_SMI_EXIT_OTHER = 255,
-};
+/* The last options of every command's table: -i and gpulse's own.
+ * X(id, kind of value, names, value, help) */
+#define GP_SMI_COMMON_OPTIONS(X)                                                                   \
+    X(ID, GP_SMI_VALUE, "-i --id -g", "GPUS",                                                      \
+      "only these GPUs: a comma list of indices, UUIDs, serial numbers or PCI addresses")          \
+    X(NATIVE, GP_SMI_FLAG, "--native", NULL,                                                       \
+      "the words of driver 610 for the versions, where programs look for older ones")              \
+    X(SIM, GP_SMI_VALUE, "--sim", "MACHINE", "a simulated machine: see gpulse sim list")           \
+    X(SIM_STILL, GP_SMI_FLAG, "--sim-still", NULL, "its values stand still")                       \
+    X(ROOT, GP_SMI_VALUE, "--root", "DIR", "read /proc, /sys and /etc below this directory")       \
+    X(TIMEOUT, GP_SMI_VALUE, "--timeout", "TIME", "how long to wait for a GPU that does not answer")
+
+/* Takes them, `given` being what was given for the first of them. Returns 0, or an exit status with
+ * the message appended. */
+int gp_smi_take_common(const char *const *given, bool *ret_native,
+                       struct gp_strbuf *message) GP_MUST_CHECK;
 
 /* What is shown of snapshots, once or again and again. */
 struct gp_smi_show {
     void (*want)(const void *ctx, struct gp_want *want);
     void (*print)(void *ctx, struct gp_strbuf *sb, const struct gp_smi_form *form,
                   const struct gp_snapshot *snapshot);
-    void *ctx;
+    /* NULL, or whether to end with a message instead: an exit status, 0 to go on */
+    int (*refuse)(const void *ctx, struct gp_strbuf *message, const struct gp_snapshot *snapshot);
     struct gp_loop loop;
     const char *file; /* truncated; NULL: standard output */
     bool native;
 };
 
-/* Returns an exit status; messages have been printed. */
-int gp_smi_show(const struct gp_smi_show *show);
+/* ctx is handed to the functions of `show`. Returns an exit status; messages have been printed. */
+int gp_smi_show(const struct gp_smi_show *show, void *ctx);
 
 /* Prints the buffer and frees it; returns the status, or 255 if it cannot be written. */
 int gp_smi_end(struct gp_strbuf *sb, int status);
 
-/* The options that gpulse has for every command stand first in its table, then its own ones. */
-#define GP_SMI_COMMON_OPTIONS                                                                      \
-    {"-h --help", GP_SMI_FLAG, NULL, "show this help"},                                            \
-        {"--native", GP_SMI_FLAG, NULL, "the words of this driver where programs look for older"}, \
-        {"--sim", GP_SMI_VALUE, "MACHINE", "show a simulated machine; see gpulse sim list"},       \
-        {"--sim-still", GP_SMI_FLAG, NULL, "its values stand still"},                              \
-        {"--root", GP_SMI_VALUE, "DIR", "read /proc, /sys and /etc below this directory"},         \
-    {                                                                                              \
-        "--timeout", GP_SMI_VALUE, "TIME", "how long to wait for a GPU that does not answer"       \
-    }
+/* Prints what nvidia-smi says of an error; returns its exit status. */
+int gp_smi_explain(const struct gp_err *err);
 
-enum {
-    GP_SMI_OPT_HELP,
-    GP_SMI_OPT_NATIVE,
-    GP_SMI_OPT_SIM,
-    GP_SMI_OPT_SIM_STILL,
-    GP_SMI_OPT_ROOT,
-    GP_SMI_OPT_TIMEOUT,
-    GP_SMI_OPT_OWN, /* the first of the command's own */
-};
-
-/* Obeys the common ones. 0, or an exit status with the message appended. */
-int gp_smi_take_common(const char *const *given, struct gp_smi_show *show,
-                       struct gp_strbuf *message) GP_MUST_CHECK;
+/* Settings; `given` is by enum gp_smi_setting_id. Carrying one out returns an exit status, and all
+ * is printed; `others`: something is given that does not go with it. */
+bool gp_smi_has_setting(const char *const *given);
+int gp_smi_set(const char *const *given, bool others);
 
 /* What "nvidia-smi CMD" understands. */
 struct gp_smi_syntax {
     const char *tool;    /* "nvidia-smi topo" */
     const char *summary; /* for its help */
     const struct gp_smi_option *options;
+    int help;   /* index of -h */
+    int common; /* index of the first common option */
 };
 
 /* Parses the command line of a command, obeys the common options and gives the help. True to go on;
@@ -83,7 +83,11 @@ struct gp_smi_command {
     int (*run)(int argc, char **argv);
 };
 
-int gp_smi_nvlink(int argc, char **argv);
-int gp_smi_topo(int argc, char **argv);
+int gp_smi_run_dmon(int argc, char **argv);
+int gp_smi_run_encodersessions(int argc, char **argv);
+int gp_smi_run_fbcsessions(int argc, char **argv);
+int gp_smi_run_nvlink(int argc, char **argv);
+int gp_smi_run_pmon(int argc, char **argv);
+int gp_smi_run_topo(int argc, char **argv);
 
 #endif

@@ -7,7 +7,6 @@
 #include <string.h>
 
 enum {
-    OPT_ID = GP_SMI_OPT_OWN,
     OPT_LINK,
     OPT_STATUS,
     OPT_CAPABILITIES,
@@ -15,29 +14,36 @@ enum {
     OPT_REMOTE,
     OPT_ERRORS,
     OPT_THROUGHPUT,
-    OPT__COUNT,
+    OPT_HELP,
+#define X(id, kind, names, value, help) OPT_##id,
+    GP_SMI_COMMON_OPTIONS(X)
+#undef X
+        OPT__COUNT,
 };
 
 static const struct gp_smi_option options[] = {
-    GP_SMI_COMMON_OPTIONS,
-    [OPT_ID] = {"-i --id", GP_SMI_VALUE, "GPUS",
-                "only these: comma list of indices, UUIDs or PCI addresses"},
-    [OPT_LINK] = {"-l --link", GP_SMI_VALUE, "N", "only this link of each GPU"},
-    [OPT_STATUS] = {"-s --status", GP_SMI_FLAG, NULL, "the speed of the links that are up"},
-    [OPT_CAPABILITIES] = {"-c --capabilities", GP_SMI_FLAG, NULL, "what the links can do"},
-    [OPT_BUS_ID] = {"-p --pcibusid", GP_SMI_FLAG, NULL, "PCI addresses of what they lead to"},
-    [OPT_REMOTE] = {"-R --remotelinkinfo", GP_SMI_FLAG, NULL,
+    [OPT_LINK] = {"-l --link", GP_SMI_VALUE, NULL, "N", "only this link of each GPU"},
+    [OPT_STATUS] = {"-s --status", GP_SMI_FLAG, NULL, NULL, "the speed of the links that are up"},
+    [OPT_CAPABILITIES] = {"-c --capabilities", GP_SMI_FLAG, NULL, NULL, "what the links can do"},
+    [OPT_BUS_ID] = {"-p --pcibusid", GP_SMI_FLAG, NULL, NULL, "PCI addresses of what they lead to"},
+    [OPT_REMOTE] = {"-R --remotelinkinfo", GP_SMI_FLAG, NULL, NULL,
                     "PCI addresses and links at the other end"},
-    [OPT_ERRORS] = {"-e --errorcounters", GP_SMI_FLAG, NULL, "how many errors there were"},
-    [OPT_THROUGHPUT] = {"-gt --getthroughput", GP_SMI_VALUE, "WHAT",
+    [OPT_ERRORS] = {"-e --errorcounters", GP_SMI_FLAG, NULL, NULL, "how many errors there were"},
+    [OPT_THROUGHPUT] = {"-gt --getthroughput", GP_SMI_VALUE, NULL, "WHAT",
                         "what has gone over them: d data, r with the links' own protocol"},
-    [OPT__COUNT] = {"", GP_SMI_FLAG, NULL, NULL},
+    [OPT_HELP] = {"-h --help", GP_SMI_FLAG, NULL, NULL, "this page"},
+#define X(id, kind, names, value, help) [OPT_##id] = {names, kind, NULL, value, help},
+    GP_SMI_COMMON_OPTIONS(X)
+#undef X
+    [OPT__COUNT] = {"", GP_SMI_FLAG, NULL, NULL, NULL},
 };
 
 static const struct gp_smi_syntax syntax = {
     "nvidia-smi nvlink",
     "the NVLinks of the GPUs.",
     options,
+    OPT_HELP,
+    OPT_ID,
 };
 
 static const struct {
@@ -56,7 +62,7 @@ static int take(const char *const *given, struct gp_smi_nvlink *nvlink)
     const char *throughput = given[OPT_THROUGHPUT];
     size_t asked = 0;
     size_t found = 0;
-    for (int option = OPT_STATUS; option < OPT__COUNT; option++)
+    for (int option = OPT_STATUS; option < OPT_HELP; option++)
         asked += given[option] != NULL;
     for (size_t i = 0; i < GP_ARRAY_LEN(questions); i++) {
         const char *value = given[questions[i].option];
@@ -86,18 +92,16 @@ static void print(void *ctx, struct gp_strbuf *sb, const struct gp_smi_form *for
     gp_smi_nvlink_print(sb, ctx, form, snapshot);
 }
 
-int gp_smi_nvlink(int argc, char **argv)
+int gp_smi_run_nvlink(int argc, char **argv)
 {
     const char *given[OPT__COUNT] = {NULL};
     struct gp_smi_nvlink nvlink = {.one_link = false};
-    struct gp_smi_show show = {want, print, &nvlink};
+    struct gp_smi_show show = {.want = want, .print = print};
     int status;
     if (!gp_smi_begin(&syntax, argc, argv, given, &show, &status))
         return status;
     status = take(given, &nvlink);
     if (status)
         return status;
-    if (given[OPT_ID])
-        gp_common()->id = given[OPT_ID];
-    return gp_smi_show(&show);
+    return gp_smi_show(&show, &nvlink);
 }

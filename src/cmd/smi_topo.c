@@ -13,9 +13,8 @@
 enum { NETWORKS_MAX = 256 };
 
 enum {
-    OPT_MATRIX = GP_SMI_OPT_OWN,
+    OPT_MATRIX,
     OPT_MATRIX_PCI,
-    OPT_ID,
     OPT_CPU,
     OPT_NEAREST,
     OPT_PATH,
@@ -23,39 +22,46 @@ enum {
     OPT_CPU_NODE,
     OPT_MEMORY_NODE,
     OPT_GPU_NODE,
-    OPT__COUNT,
+    OPT_HELP,
+#define X(id, kind, names, value, help) OPT_##id,
+    GP_SMI_COMMON_OPTIONS(X)
+#undef X
+        OPT__COUNT,
 };
 
 static const struct gp_smi_option options[] = {
-    GP_SMI_COMMON_OPTIONS,
-    [OPT_MATRIX] = {"-m --matrix", GP_SMI_FLAG, NULL,
+    [OPT_MATRIX] = {"-m --matrix", GP_SMI_FLAG, NULL, NULL,
                     "the ways between GPUs and network cards, and the processors near to them"},
-    [OPT_MATRIX_PCI] = {"-mp --matrix_pci", GP_SMI_FLAG, NULL, "the same over PCIe alone"},
-    [OPT_ID] = {"-i --id", GP_SMI_VALUE, "GPUS",
-                "comma list of indices, UUIDs or PCI addresses, for -n, -p, -C, -M and -gnid"},
-    [OPT_CPU] = {"-c --cpu", GP_SMI_VALUE, "N", "the GPUs that are near to a processor"},
+    [OPT_MATRIX_PCI] = {"-mp --matrix_pci", GP_SMI_FLAG, NULL, NULL, "the same over PCIe alone"},
+    [OPT_CPU] = {"-c --cpu", GP_SMI_VALUE, NULL, "N", "the GPUs that are near to a processor"},
     [OPT_NEAREST] =
-        {"-n --nearest_gpus", GP_SMI_VALUE, "N",
+        {"-n --nearest_gpus", GP_SMI_VALUE, NULL, "N",
          "the GPUs that GPU -i reaches over: 0 one PCIe switch on the same board, 1 one "
-         "PCIe switch,\n        2 several of them, 3 a PCIe host bridge, 4 several "
+         "PCIe switch, 2 several of them, 3 a PCIe host bridge, 4 several "
          "host bridges of a NUMA node, 5 between NUMA nodes"},
-    [OPT_PATH] = {"-p --gpu_path", GP_SMI_FLAG, NULL, "the way between the two GPUs of -i"},
-    [OPT_P2P] = {"-p2p --p2pstatus", GP_SMI_VALUE, "WHAT",
+    [OPT_PATH] = {"-p --gpu_path", GP_SMI_FLAG, NULL, NULL, "the way between the two GPUs of -i"},
+    [OPT_P2P] = {"-p2p --p2pstatus", GP_SMI_VALUE, NULL, "WHAT",
                  "which GPUs reach each other's memory: r read, w write, n NVLink, a atomics, p "
                  "PCIe"},
-    [OPT_CPU_NODE] = {"-C --get-numa-id-of-nearby-cpu", GP_SMI_FLAG, NULL,
+    [OPT_CPU_NODE] = {"-C --get-numa-id-of-nearby-cpu", GP_SMI_FLAG, NULL, NULL,
                       "NUMA nodes of the processors near to a GPU"},
-    [OPT_MEMORY_NODE] = {"-M --get-numa-id-of-nearby-mem", GP_SMI_FLAG, NULL,
+    [OPT_MEMORY_NODE] = {"-M --get-numa-id-of-nearby-mem", GP_SMI_FLAG, NULL, NULL,
                          "NUMA nodes of the memory near to a GPU"},
-    [OPT_GPU_NODE] = {"-gnid --gpu-numa-id", GP_SMI_FLAG, NULL,
+    [OPT_GPU_NODE] = {"-gnid --gpu-numa-id", GP_SMI_FLAG, NULL, NULL,
                       "NUMA node that the memory of a GPU is"},
-    [OPT__COUNT] = {"", GP_SMI_FLAG, NULL, NULL},
+    [OPT_HELP] = {"-h --help", GP_SMI_FLAG, NULL, NULL, "this page"},
+#define X(id, kind, names, value, help) [OPT_##id] = {names, kind, NULL, value, help},
+    GP_SMI_COMMON_OPTIONS(X)
+#undef X
+    [OPT__COUNT] = {"", GP_SMI_FLAG, NULL, NULL, NULL},
 };
 
 static const struct gp_smi_syntax syntax = {
     "nvidia-smi topo",
     "how GPUs hang together with each other, with network cards and with processors.",
     options,
+    OPT_HELP,
+    OPT_ID,
 };
 
 /* ---- what is asked ---- */
@@ -147,18 +153,16 @@ static void print(void *ctx, struct gp_strbuf *sb, const struct gp_smi_form *for
     free(gpus);
 }
 
-int gp_smi_topo(int argc, char **argv)
+int gp_smi_run_topo(int argc, char **argv)
 {
     const char *given[OPT__COUNT] = {NULL};
     struct gp_smi_topo topo = {.question = GP_SMI_TOPO_MATRIX};
-    struct gp_smi_show show = {want, print, &topo};
+    struct gp_smi_show show = {.want = want, .print = print};
     int status;
     if (!gp_smi_begin(&syntax, argc, argv, given, &show, &status))
         return status;
     status = take(given, &topo);
     if (status)
         return status;
-    if (given[OPT_ID])
-        gp_common()->id = given[OPT_ID];
-    return gp_smi_show(&show);
+    return gp_smi_show(&show, &topo);
 }

@@ -19,6 +19,7 @@ enum gp_process_type {
 /* A process as the driver knows it. */
 struct gp_source_process {
     uint32_t pid;
+    size_t place;            /* in the driver's lists, one behind the other */
     unsigned types;          /* enum gp_process_type, or-ed */
     const char *driver_name; /* name that the driver gives, NULL if not asked or unknown */
     struct gp_value memory;  /* bytes */

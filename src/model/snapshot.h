@@ -41,6 +41,7 @@ struct gp_device {
 /* A process on one device; a process on two GPUs stands twice. */
 struct gp_process {
     size_t device; /* index into gp_snapshot.devices */
+    size_t place;  /* on its GPU in the driver's order: those that compute first */
     struct gp_value values[GP_PROCESS__COUNT];
 };
 

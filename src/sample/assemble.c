@@ -273,6 +273,9 @@ static void fill_gpu(struct gp_assembler *a, const struct gp_taken *t, struct gp
         if (gp_metric_set_has(&a->internal.metrics, (enum gp_metric)m))
             fill_value(device, t, (enum gp_metric)m,
                        gp_device_value(device->values, (enum gp_metric)m));
+    /* One that does not answer says where it is, asked or not. */
+    if (device->status != GP_STATUS_OK)
+        fill_value(device, t, GP_PCI_BUS_ID, gp_device_value(device->values, GP_PCI_BUS_ID));
     fill_common(a, device, snapshot->mono_ns);
 }
 
@@ -565,6 +568,7 @@ static int build_processes(struct gp_assembler *a)
                 continue;
             struct gp_process *row = &snapshot->processes[snapshot->process_count];
             row->device = d;
+            row->place = shown->processes[i].place;
             driver_names[snapshot->process_count] = shown->processes[i].driver_name;
             fill_process(row, &shown->processes[i], t->status != GP_STATUS_OK, shown->time_ns);
             snapshot->process_count++;

@@ -158,13 +158,14 @@ static bool apply_change(struct gp_changer *c, struct gp_target *target, enum gp
                        "MIG mode is on only after a reset of the GPU; set it again then");
         return false;
     }
-    if (!gp_target_needs(target, id)) {
+    if (!change->anew && !gp_target_needs(target, id)) {
         change->after = target->settings[id];
         change->outcome = GP_OUTCOME_SAME;
         return true;
     }
     const struct gp_control_ops *ops = c->config.source->ops->controls;
     change->code = ops->apply(target->device, id, &change->value, &err);
+    change->driver_code = err.driver_code;
     (void)snprintf(change->words, sizeof(change->words), "%s", err.text);
     change->outcome = GP_OUTCOME_FAILED;
     /* After a refusal too: of several steps some may have been done. A GPU that is gone is not
@@ -299,9 +300,13 @@ static struct gp_target *add_target(struct gp_changer *c, unsigned index,
     gpu->target_count++;
     target->index = index;
     const char *uuid = text_of(values, GP_UUID);
+    const char *bus = gpu->reading && !atomic_load(&gpu->out)
+                          ? text_of(gpu->reading->values, GP_PCI_BUS_ID)
+                          : NULL;
     const char *name = text_of(values, GP_NAME);
     (void)snprintf(target->uuid, sizeof(target->uuid), "%s", uuid ? uuid : "");
     (void)snprintf(target->name, sizeof(target->name), "%s", name ? name : "");
+    (void)snprintf(target->bus, sizeof(target->bus), "%s", bus ? bus : "");
     return target;
 }
 

@@ -30,10 +30,12 @@ enum gp_outcome {
 
 struct gp_change {
     bool wanted;
+    bool anew; /* set it also where it is so already */
     struct gp_control_value value;
     /* The rest is a thread's until its GPU is done: gp_target_outcome() says whether it is. */
     enum gp_outcome outcome;
     int code;        /* of a failure: GP_E* */
+    int driver_code; /* of a failure or a remark: the driver's own number, 0: none */
     char words[400]; /* of a failure, or a remark of the driver's */
     /* What is, afterwards; status NONE if it was not asked. */
     struct gp_setting after;
@@ -45,6 +47,7 @@ struct gp_target {
     bool is_mig;
     unsigned mig_index;
     char uuid[96];
+    char bus[32];   /* of the GPU */
     char name[128]; /* safe */
     int code;       /* 0, or why the GPU is out: GP_E*, then words say it */
     char words[400];

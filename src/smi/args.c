@@ -2,10 +2,9 @@
 
 #include "base/cli.h"
 #include "base/strbuf.h"
+#include "smi/message.h"
 
 #include <string.h>
-
-enum { EXIT_OTHER = 255 };
 
 static const struct gp_smi_option *find(const struct gp_smi_option *options, const char *word,
                                         size_t n)
@@ -20,7 +19,7 @@ static int refuse(struct gp_strbuf *message, const char *word, const char *what,
 {
     gp_strbuf_addf(message, "ERROR: Option %s is %s. Please run '%s -h' for help.\n\n", word, what,
                    tool);
-    return EXIT_OTHER;
+    return GP_SMI_EXIT_OTHER;
 }
 
 int gp_smi_parse(const struct gp_smi_option *options, const char *tool, int argc, char **argv,
@@ -46,22 +45,56 @@ int gp_smi_parse(const struct gp_smi_option *options, const char *tool, int argc
     return 0;
 }
 
-void gp_smi_add_help(struct gp_strbuf *sb, const char *tool, const char *summary,
-                     const struct gp_smi_option *options)
+/* ---- the page of help ---- */
+
+enum { HELP_COLUMN = 36, PAGE_COLUMNS = 100 };
+
+/* Words behind the column that the line has reached, in lines that begin at HELP_COLUMN. */
+static void add_wrapped(struct gp_strbuf *sb, const char *text, size_t column)
 {
-    gp_strbuf_addf(sb, "\n    %s -- %s\n\n    Usage: %s [options]\n\n    Options include:\n", tool,
-                   summary, tool);
-    for (; *options->names; options++) {
-        const char *separator = "    [";
-        if (!options->help)
-            continue;
-        for (const char *p = options->names; *p; p += strspn(p, " ")) {
-            size_t n = strcspn(p, " ");
-            gp_strbuf_addf(sb, "%s%.*s", separator, (int)n, p);
-            separator = " | ";
-            p += n;
+    if (column + 1 >= HELP_COLUMN) {
+        gp_strbuf_addc(sb, '\n');
+        column = 0;
+    }
+    gp_strbuf_fill(sb, ' ', HELP_COLUMN - column);
+    column = HELP_COLUMN;
+    while (*text) {
+        size_t n = strcspn(text, " ");
+        if (column > HELP_COLUMN && column + 1 + n > PAGE_COLUMNS) {
+            gp_strbuf_addc(sb, '\n');
+            gp_strbuf_fill(sb, ' ', HELP_COLUMN);
+            column = HELP_COLUMN;
         }
-        gp_strbuf_addf(sb, options->value ? "] %s: %s\n" : "]%s: %s\n",
-                       options->value ? options->value : "", options->help);
+        size_t gap = column > HELP_COLUMN;
+        gp_strbuf_addf(sb, "%*s%.*s", (int)gap, "", (int)n, text);
+        column += gap + n;
+        text += n + (text[n] == ' ');
+    }
+    gp_strbuf_addc(sb, '\n');
+}
+
+void gp_smi_add_option(struct gp_strbuf *sb, const struct gp_smi_option *o)
+{
+    size_t start = sb->len;
+    gp_strbuf_adds(sb, "   ");
+    for (const char *name = o->names; *name;) {
+        size_t n = strcspn(name, " ");
+        gp_strbuf_addf(sb, " %.*s%s", (int)n, name, name[n] ? "," : "");
+        name += n + (name[n] == ' ');
+    }
+    if (o->value)
+        gp_strbuf_addf(sb, o->arg == GP_SMI_OPTIONAL ? "[=%s]" : "=%s", o->value);
+    add_wrapped(sb, o->help ? o->help : "", sb->len - start);
+}
+
+void gp_smi_add_options(struct gp_strbuf *sb, const struct gp_smi_option *options)
+{
+    const char *section = "";
+    for (const struct gp_smi_option *o = options; *o->names; o++) {
+        if (o->section && strcmp(section, o->section) != 0) {
+            section = o->section;
+            gp_strbuf_addf(sb, "\n  %s:\n\n", section);
+        }
+        gp_smi_add_option(sb, o);
     }
 }

@@ -12,8 +12,9 @@ enum gp_smi_arg { GP_SMI_FLAG, GP_SMI_VALUE, GP_SMI_OPTIONAL };
 struct gp_smi_option {
     const char *names; /* "-l --loop", space separated; an empty one ends a table */
     enum gp_smi_arg arg;
-    const char *value; /* what it takes, for the help: "GPUS" */
-    const char *help;  /* NULL: not told of */
+    const char *section; /* of the page of help */
+    const char *value;   /* what it takes, in a word; NULL: nothing */
+    const char *help;
 };
 
 /* Parses argv[1..argc): given[i] is the value of options[i], "" for a flag or a value left out,
@@ -23,8 +24,10 @@ struct gp_smi_option {
 int gp_smi_parse(const struct gp_smi_option *options, const char *tool, int argc, char **argv,
                  const char **given, struct gp_strbuf *message) GP_MUST_CHECK;
 
-/* Appends what `tool` does and the options that it has. */
-void gp_smi_add_help(struct gp_strbuf *sb, const char *tool, const char *summary,
-                     const struct gp_smi_option *options);
+/* Appends an option with its help. */
+void gp_smi_add_option(struct gp_strbuf *sb, const struct gp_smi_option *o);
+
+/* Appends the options as a page of help shows them, section by section. */
+void gp_smi_add_options(struct gp_strbuf *sb, const struct gp_smi_option *options);
 
 #endif

@@ -7,18 +7,23 @@
 #include <string.h>
 #include <time.h>
 
-struct gp_smi_form gp_smi_form_of(const struct gp_snapshot *snapshot, bool native)
+struct gp_smi_form gp_smi_form_of_driver(const struct gp_value *version, bool native)
 {
-    const struct gp_value *v = gp_snapshot_value(snapshot, NULL, NULL, GP_DRIVER_VERSION);
     struct gp_smi_form form = {GP_SMI_DRIVER(595, 0), native};
-    if (!gp_value_is_present(v))
+    if (!gp_value_is_present(version))
         return form;
     char *end;
-    unsigned long branch = strtoul(v->s, &end, 10);
+    unsigned long branch = strtoul(version->s, &end, 10);
     unsigned long minor = *end == '.' ? strtoul(end + 1, NULL, 10) : 0;
     if (branch > 0 && branch < 10000 && minor < 1000)
         form.driver = GP_SMI_DRIVER(branch, minor);
     return form;
+}
+
+struct gp_smi_form gp_smi_form_of(const struct gp_snapshot *snapshot, bool native)
+{
+    return gp_smi_form_of_driver(gp_snapshot_value(snapshot, NULL, NULL, GP_DRIVER_VERSION),
+                                 native);
 }
 
 void gp_smi_add_date(struct gp_strbuf *sb, const struct gp_snapshot *snapshot)

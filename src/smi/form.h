@@ -10,6 +10,7 @@
 
 struct gp_snapshot;
 struct gp_strbuf;
+struct gp_value;
 
 /* The first two parts of a driver's version as one number: 570.124.06 is 570124. */
 #define GP_SMI_DRIVER(branch, minor) ((unsigned)((branch)*1000 + (minor)))
@@ -37,7 +38,10 @@ static inline bool gp_smi_in(const struct gp_smi_form *form, struct gp_smi_range
     return form->driver >= range.first && form->driver <= range.last;
 }
 
-/* The form of the driver that the snapshot is of; 595 where it does not say. */
+/* The form of this driver's version; 595 where it is absent. */
+struct gp_smi_form gp_smi_form_of_driver(const struct gp_value *version, bool native);
+
+/* The form of the driver that the snapshot is of. */
 struct gp_smi_form gp_smi_form_of(const struct gp_snapshot *snapshot, bool native);
 
 /* "Tue Jul 14 08:12:53 2026", in the local zone. */

@@ -12,8 +12,7 @@
 
 void gp_smi_list_want(struct gp_want *want)
 {
-    static const enum gp_metric shown[] = {GP_NAME, GP_UUID, GP_PCI_BUS_ID, GP_MIG_PROFILE,
-                                           GP_MIG_INDEX};
+    static const enum gp_metric shown[] = {GP_NAME, GP_UUID, GP_MIG_PROFILE, GP_MIG_INDEX};
     for (size_t i = 0; i < GP_ARRAY_LEN(shown); i++)
         gp_metric_set_add(&want->metrics, shown[i]);
     want->mig = true;

@@ -10,6 +10,15 @@ struct gp_err;
 struct gp_snapshot;
 struct gp_strbuf;
 
+/* Exit statuses; most are return codes of the driver's library. */
+enum {
+    GP_SMI_EXIT_USAGE = 2,
+    GP_SMI_EXIT_NOT_FOUND = 6,
+    GP_SMI_EXIT_TIMEOUT = 10,
+    GP_SMI_EXIT_INFOROM = 14,
+    GP_SMI_EXIT_OTHER = 255,
+};
+
 /* Appends what is said of an error; returns the exit status. */
 int gp_smi_add_error(struct gp_strbuf *sb, const struct gp_err *err);
 

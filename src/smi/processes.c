@@ -1,28 +1,56 @@
 #include "smi/processes.h"
 
+#include <string.h>
+
 static int64_t pid_of(const struct gp_process *p)
 {
     return p->values[GP_PID - GP_PROCESS__FIRST].i;
 }
 
 /* By pid; a pid in two instances in the order of the instances. */
-static bool is_before(const struct gp_process *a, const struct gp_process *b)
+static bool has_lower_pid(const struct gp_process *a, const struct gp_process *b)
 {
     return pid_of(a) < pid_of(b) || (pid_of(a) == pid_of(b) && a < b);
 }
 
-const struct gp_process *gp_smi_next_process(const struct gp_snapshot *snapshot,
-                                             const struct gp_device *gpu,
-                                             const struct gp_process *last)
+static bool is_listed_before(const struct gp_process *a, const struct gp_process *b)
+{
+    return a->place < b->place;
+}
+
+static bool computes(const struct gp_process *p)
+{
+    const struct gp_value *type = &p->values[GP_PROCESS_TYPE - GP_PROCESS__FIRST];
+    return gp_value_is_present(type) && strchr(type->s, 'C');
+}
+
+static const struct gp_process *
+next(const struct gp_snapshot *snapshot, const struct gp_device *gpu, const struct gp_process *last,
+     bool (*is_before)(const struct gp_process *a, const struct gp_process *b), bool computing)
 {
     const struct gp_device *end = &snapshot->devices[snapshot->device_count];
     const struct gp_process *best = NULL;
     for (const struct gp_device *d = gpu; d < end && d->index == gpu->index; d++) {
         for (size_t i = 0; i < d->process_count; i++) {
             const struct gp_process *p = &snapshot->processes[d->first_process + i];
-            if ((!last || is_before(last, p)) && (!best || is_before(p, best)))
+            if ((!computing || computes(p)) && (!last || is_before(last, p)) &&
+                (!best || is_before(p, best)))
                 best = p;
         }
     }
     return best;
+}
+
+const struct gp_process *gp_smi_next_process(const struct gp_snapshot *snapshot,
+                                             const struct gp_device *gpu,
+                                             const struct gp_process *last)
+{
+    return next(snapshot, gpu, last, has_lower_pid, false);
+}
+
+const struct gp_process *gp_smi_next_computing(const struct gp_snapshot *snapshot,
+                                               const struct gp_device *gpu,
+                                               const struct gp_process *last)
+{
+    return next(snapshot, gpu, last, is_listed_before, true);
 }

@@ -11,4 +11,9 @@ const struct gp_process *gp_smi_next_process(const struct gp_snapshot *snapshot,
                                              const struct gp_device *gpu,
                                              const struct gp_process *last);
 
+/* The same of those that compute, in the driver's order. */
+const struct gp_process *gp_smi_next_computing(const struct gp_snapshot *snapshot,
+                                               const struct gp_device *gpu,
+                                               const struct gp_process *last);
+
 #endif

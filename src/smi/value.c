@@ -1,6 +1,7 @@
 #include "smi/value.h"
 
 #include "base/strbuf.h"
+#include "smi/processes.h"
 
 #include <string.h>
 
@@ -15,6 +16,7 @@ enum manner {
     HEX,       /* without 0x in XML */
     MOMENT,    /* "2026/08/20 14:58:50.544" */
     WORDS,     /* with a blank behind each word */
+    ADDRESS,   /* its digits are small letters */
 };
 
 static const uint8_t manners[GP_METRIC__COUNT] = {
@@ -37,8 +39,10 @@ static const uint8_t manners[GP_METRIC__COUNT] = {
     [GP_PCI_SUB_CLASS] = HEX,
     [GP_PCI_DEVICE_ID] = HEX,
     [GP_PCI_SUB_DEVICE_ID] = HEX,
+    [GP_TIMESTAMP] = MOMENT,
     [GP_BBX_FLUSH_TIME] = MOMENT,
     [GP_PAGE_TIME] = MOMENT,
+    [GP_PAGE_ADDRESS] = ADDRESS,
     [GP_PCIE_ATOMICS_OUT] = WORDS,
     [GP_PCIE_ATOMICS_IN] = WORDS,
 };
@@ -77,10 +81,20 @@ const char *gp_smi_absence(const struct gp_smi_form *form, enum gp_metric m,
     return word ? word : "N/A";
 }
 
-/* The cells that are "N/A" in a table of --format=csv, not "[N/A]". */
-static bool is_bare_in_csv(enum gp_metric m)
+static void add_absence(struct gp_strbuf *sb, const struct gp_smi_form *form, enum gp_metric m,
+                        const struct gp_value *v, bool in_table)
 {
-    return m == GP_TEMPERATURE_MEMORY || (m >= GP_FABRIC_STATE && m <= GP_FABRIC_PARTITION);
+    const char *word = gp_smi_absence(form, m, v);
+    bool bare = m == GP_TEMPERATURE_MEMORY || (m >= GP_FABRIC_STATE && m <= GP_FABRIC_PARTITION);
+    bool plain = strcmp(word, "N/A") == 0;
+    if (!in_table)
+        gp_strbuf_adds(sb, word);
+    else if (plain && m == GP_SMI_PROCESS_NAME)
+        gp_strbuf_adds(sb, "[Not Found]");
+    else if (plain && form->driver < GP_SMI_DRIVER(465, 0))
+        gp_strbuf_adds(sb, "[Not Supported]");
+    else
+        gp_strbuf_addf(sb, plain && bare ? "%s" : "[%s]", word);
 }
 
 /* ---- numbers ---- */
@@ -109,7 +123,8 @@ static void add_number(struct gp_strbuf *sb, const struct gp_smi_form *form, enu
 {
     const struct gp_metric_info *info = &gp_metric_table[m];
     if (info->unit == GP_UNIT_MASK)
-        gp_strbuf_addf(sb, "0x%016llX", (unsigned long long)v->i);
+        gp_strbuf_addf(sb, manners[m] == ADDRESS ? "0x%016llx" : "0x%016llX",
+                       (unsigned long long)v->i);
     else if (info->unit == GP_UNIT_BYTES)
         gp_strbuf_addf(sb, "%llu", (unsigned long long)gp_smi_mib(form, v->i));
     else if (manners[m] == KILOBYTES)
@@ -178,11 +193,8 @@ static void add_text(struct gp_strbuf *sb, enum gp_metric m, const char *text,
 void gp_smi_add_value(struct gp_strbuf *sb, const struct gp_smi_form *form, enum gp_metric m,
                       const struct gp_value *v, enum gp_smi_style style)
 {
-    bool table = style == GP_SMI_CSV || style == GP_SMI_PLAIN;
     if (v->status != GP_STATUS_OK || is_retired(form, m)) {
-        const char *word = gp_smi_absence(form, m, v);
-        bool bare = !table || (is_bare_in_csv(m) && strcmp(word, "N/A") == 0);
-        gp_strbuf_addf(sb, bare ? "%s" : "[%s]", word);
+        add_absence(sb, form, m, v, style == GP_SMI_CSV || style == GP_SMI_PLAIN);
     } else if (gp_metric_table[m].type == GP_TYPE_TEXT) {
         add_text(sb, m, v->s, style);
     } else {

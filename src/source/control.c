@@ -18,6 +18,11 @@ static const struct gp_choice compute_modes[] = {
 };
 static const struct gp_choice operation_modes[] = {
     {"all-on", 0}, {"compute", 1}, {"low-dp", 2}, {NULL, 0}};
+/* Those that are not the host's are read, and no driver takes them. */
+static const struct gp_choice virtualization_modes[] = {
+    {"host-vgpu", 3}, {"host-vsga", 4}, {"none", 0}, {"passthrough", 1}, {"vgpu", 2}, {NULL, 0},
+};
+static const struct gp_choice accesses[] = {{"all", 0}, {"root", 1}, {NULL, 0}};
 static const struct gp_choice ecc_clears[] = {
     {"clear-volatile", 0}, {"clear-aggregate", 1}, {NULL, 0}};
 static const struct gp_choice plain_clear[] = {{"clear", 0}, {NULL, 0}};
@@ -117,6 +122,16 @@ const struct gp_control gp_control_table[GP_CONTROL__COUNT] = {
          .automatic = "default",
          .is_volatile = true,
          .instead = "lock-gpu-clocks and lock-memory-clocks"},
+    [GP_CONTROL_AUTO_BOOST] =
+        {.name = "auto-boost",
+         .summary = "raise the clocks above those for applications as long as power and heat allow "
+                    "it",
+         .syntax = "on|off",
+         .needs = "root unless opened for all; some GPUs before Pascal",
+         .takes_effect = "when the last program has ended that asks for something else",
+         .lasts = UNLOAD,
+         .kind = GP_CONTROL_SWITCH,
+         .is_volatile = true},
     [GP_CONTROL_GPU_CLOCK_OFFSET] =
         {.name = "gpu-clock-offset",
          .summary = "move the curve of voltage and graphics clock: overclocking, or undervolting "
@@ -152,6 +167,16 @@ const struct gp_control gp_control_table[GP_CONTROL__COUNT] = {
          .automatic = "auto",
          .is_volatile = true,
          .warning = "the fans keep this speed however hot the GPU gets, until fan-speed=auto"},
+    [GP_CONTROL_TARGET_TEMPERATURE] =
+        {.name = "target-temperature",
+         .summary = "how hot the GPU may get before the driver slows it down",
+         .syntax = "DEGREES",
+         .needs = "root; Maxwell or later GeForce and workstation GPUs; driver 460 or later",
+         .takes_effect = "at once",
+         .lasts = UNLOAD,
+         .kind = GP_CONTROL_NUMBER,
+         .unit = "°C",
+         .is_volatile = true},
     [GP_CONTROL_ECC_MODE] = {.name = "ecc-mode",
                              .summary = "error correction of the GPU's memory",
                              .syntax = "on|off",
@@ -159,6 +184,13 @@ const struct gp_control gp_control_table[GP_CONTROL__COUNT] = {
                              .takes_effect = "after a GPU reset or a reboot",
                              .lasts = "for good",
                              .kind = GP_CONTROL_SWITCH},
+    [GP_CONTROL_DRAM_ENCRYPTION] = {.name = "dram-encryption",
+                                    .summary = "encryption of the GPU's memory",
+                                    .syntax = "on|off",
+                                    .needs = "root; some Blackwell GPUs; driver 570 or later",
+                                    .takes_effect = "after a GPU reset or a reboot",
+                                    .lasts = "for good",
+                                    .kind = GP_CONTROL_SWITCH},
     [GP_CONTROL_OPERATION_MODE] = {.name = "operation-mode",
                                    .summary = "which parts of the GPU are switched on",
                                    .syntax = "all-on|compute|low-dp",
@@ -167,6 +199,40 @@ const struct gp_control gp_control_table[GP_CONTROL__COUNT] = {
                                    .lasts = "for good",
                                    .kind = GP_CONTROL_CHOICE,
                                    .choices = operation_modes},
+    [GP_CONTROL_VIRTUALIZATION_MODE] =
+        {.name = "virtualization-mode",
+         .summary = "whether a host of virtual machines lends the GPU as vGPUs or as a shared "
+                    "graphics device",
+         .syntax = "host-vgpu|host-vsga",
+         .needs = "root; a hypervisor with NVIDIA's vGPU driver",
+         .takes_effect = "at once",
+         .lasts = "until a reboot, as far as NVIDIA tells",
+         .kind = GP_CONTROL_CHOICE,
+         .choices = virtualization_modes},
+    [GP_CONTROL_APP_CLOCKS_ACCESS] = {.name = "app-clocks-access",
+                                      .summary = "who may change application-clocks",
+                                      .syntax = "all|root",
+                                      .needs = "root; the GPUs of application-clocks",
+                                      .takes_effect = "at once",
+                                      .lasts = "until a reboot, as far as NVIDIA tells",
+                                      .kind = GP_CONTROL_CHOICE,
+                                      .choices = accesses},
+    [GP_CONTROL_AUTO_BOOST_ACCESS] = {.name = "auto-boost-access",
+                                      .summary = "who may switch auto-boost",
+                                      .syntax = "all|root",
+                                      .needs = "root; the GPUs of auto-boost",
+                                      .takes_effect = "at once",
+                                      .lasts = "until a reboot, as far as NVIDIA tells",
+                                      .kind = GP_CONTROL_CHOICE,
+                                      .choices = accesses},
+    [GP_CONTROL_HOSTNAME] = {.name = "hostname",
+                             .summary = "the name of the machine, which the GPU keeps for others "
+                                        "to read",
+                             .syntax = "NAME|none",
+                             .needs = "root; Blackwell or later; driver 590 or later",
+                             .takes_effect = "at once",
+                             .lasts = "until a reboot, as far as NVIDIA tells",
+                             .kind = GP_CONTROL_NAME},
     [GP_CONTROL_ACCOUNTING_MODE] = {.name = "accounting-mode",
                                     .summary = "keep a record of what each process used",
                                     .syntax = "on|off",
@@ -325,6 +391,17 @@ static bool parse_profiles(const char *text, struct gp_control_value *ret)
     return true;
 }
 
+static bool parse_name(const char *text, struct gp_control_value *ret)
+{
+    bool none = strcmp(text, "none") == 0;
+    size_t n = strlen(text);
+    if (n == 0 || n > GP_CONTROL_NAME_MAX ||
+        strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_") != n)
+        return false;
+    (void)snprintf(ret->text, sizeof(ret->text), "%s", none ? "" : text);
+    return true;
+}
+
 static bool parse_value(const struct gp_control *control, const char *text,
                         struct gp_control_value *ret)
 {
@@ -346,8 +423,12 @@ static bool parse_value(const struct gp_control *control, const char *text,
         return parse_two(text, false, ret->n);
     case GP_CONTROL_OFFSET:
         return parse_number(text, strlen(text), true, &ret->n[0]);
+    case GP_CONTROL_NUMBER:
+        return parse_number(text, strlen(text), false, &ret->n[0]);
     case GP_CONTROL_FANS:
         return parse_fans(text, ret);
+    case GP_CONTROL_NAME:
+        return parse_name(text, ret);
     case GP_CONTROL_PROFILES:
         return parse_profiles(text, ret);
     }
@@ -449,10 +530,14 @@ void gp_control_format(struct gp_strbuf *sb, enum gp_control_id id,
     case GP_CONTROL_OFFSET:
         gp_strbuf_addf(sb, "%+" PRId64, n[0]);
         break;
+    case GP_CONTROL_NUMBER:
+        gp_strbuf_addf(sb, "%" PRId64, n[0]);
+        break;
     case GP_CONTROL_FANS:
         format_fans(sb, value, unit ? " %" : "");
         return;
     case GP_CONTROL_PROFILES:
+    case GP_CONTROL_NAME:
         gp_strbuf_adds(sb, value->text[0] ? value->text : "none");
         break;
     }
@@ -560,6 +645,8 @@ bool gp_control_satisfies(enum gp_control_id id, const struct gp_control_value *
         return fans_satisfy(is, wanted);
     if (kind == GP_CONTROL_PROFILES)
         return same_profiles(is->text, wanted->text);
+    if (kind == GP_CONTROL_NAME)
+        return strcmp(is->text, wanted->text) == 0;
     if (is->automatic || wanted->automatic)
         return is->automatic == wanted->automatic;
     bool two = kind == GP_CONTROL_RANGE || kind == GP_CONTROL_PAIR;

@@ -24,11 +24,18 @@ enum gp_control_id {
     GP_CONTROL_LOCK_GPU_CLOCKS,
     GP_CONTROL_LOCK_MEMORY_CLOCKS,
     GP_CONTROL_APPLICATION_CLOCKS,
+    GP_CONTROL_AUTO_BOOST,
     GP_CONTROL_GPU_CLOCK_OFFSET,
     GP_CONTROL_MEMORY_CLOCK_OFFSET,
     GP_CONTROL_FAN_SPEED,
+    GP_CONTROL_TARGET_TEMPERATURE,
     GP_CONTROL_ECC_MODE,
+    GP_CONTROL_DRAM_ENCRYPTION,
     GP_CONTROL_OPERATION_MODE,
+    GP_CONTROL_VIRTUALIZATION_MODE,
+    GP_CONTROL_APP_CLOCKS_ACCESS,
+    GP_CONTROL_AUTO_BOOST_ACCESS,
+    GP_CONTROL_HOSTNAME,
     GP_CONTROL_ACCOUNTING_MODE,
     GP_CONTROL_ACCOUNTING_RECORDS,
     GP_CONTROL_ECC_COUNTERS,
@@ -44,8 +51,10 @@ enum gp_control_kind {
     GP_CONTROL_RANGE,    /* MIN,MAX or one for both, in MHz */
     GP_CONTROL_PAIR,     /* MEMORY,GRAPHICS in MHz */
     GP_CONTROL_OFFSET,   /* MHz with a sign */
+    GP_CONTROL_NUMBER,   /* without one */
     GP_CONTROL_FANS,     /* percent for all fans, or FAN:PERCENT,… */
     GP_CONTROL_PROFILES, /* comma list of MIG profiles, or none */
+    GP_CONTROL_NAME,     /* letters, digits, dots, dashes; or none */
     GP_CONTROL_CLEAR,    /* one of the choices; what is read is a text about the counters */
 };
 
@@ -77,7 +86,8 @@ extern const struct gp_control gp_control_table[GP_CONTROL__COUNT];
 enum {
     GP_CONTROL_NUMBERS = 16,
     GP_CONTROL_TEXT_SIZE = 256,
-    GP_FAN_AUTO = -1, /* in FANS */
+    GP_CONTROL_NAME_MAX = 63, /* bytes */
+    GP_FAN_AUTO = -1,         /* in FANS */
     GP_FAN_KEEP = -2,
 };
 
@@ -85,12 +95,13 @@ struct gp_control_value {
     bool automatic;
     unsigned count; /* of the numbers */
     int64_t n[GP_CONTROL_NUMBERS];
-    char text[GP_CONTROL_TEXT_SIZE]; /* of PROFILES and what is read of CLEAR */
+    char text[GP_CONTROL_TEXT_SIZE]; /* of PROFILES, NAME, and what is read of CLEAR */
 };
 
 /* A control of one device as it stands. */
 struct gp_setting {
     enum gp_status status; /* OK, or why there is nothing */
+    int driver_code;       /* the driver's own number of that; 0: none */
     char words[160];       /* more on that, or on why it is not known; "" */
     bool known;            /* false: it can be set, but the driver does not tell what it is */
     bool has_pending;      /* another value waits for a reset */
@@ -111,7 +122,7 @@ struct gp_control_ops {
     int (*check)(struct gp_source_device *device, enum gp_control_id id,
                  const struct gp_control_value *value, struct gp_err *err);
     /* Calls the setter, once. GP_EPERM, GP_EFAIL, GP_EDRIVER name the driver's call and answer;
-     * after a success err->text is a remark of the driver's, or "". */
+     * after a success err->text and err->driver_code are a remark of the driver's, or "" and 0. */
     int (*apply)(struct gp_source_device *device, enum gp_control_id id,
                  const struct gp_control_value *value, struct gp_err *err);
 };

@@ -183,6 +183,72 @@ changes() {
     shows ./m.json operation-mode compute
 }
 
+@test "target temperature, within what the GPU takes" {
+    changes rtx3060 target-temperature 83 70
+    gpulse --sim rtx3060 set target-temperature=91
+    fails 2 'GPU 0: target-temperature=91 °C is out of range: 65 to 90 °C'
+    gpulse --sim rtx3060 set --show -f json
+    json_is 'd["gpus"][0]["controls"]["target-temperature"]' "{'value': 83, 'min': 65, 'max': 90, 'unit': '°C'}"
+    gpulse --sim t4 set target-temperature=80
+    fails 1 'GPU 0: target-temperature: not supported'
+}
+
+@test "auto boost, and who may switch it" {
+    machine p100 'd["answers"].update(AutoBoostedClocksEnabled={"current": 1, "default": 1},
+        APIRestriction={"SET_APPLICATION_CLOCKS": 1, "SET_AUTO_BOOSTED_CLOCKS": 1})'
+    changes ./m.json auto-boost on off
+    changes ./m.json auto-boost-access root all
+    gpulse --sim ./m.json set auto-boost=off
+    gpulse --sim ./m.json query clocks.auto_boost_default -f csv --no-header
+    [ "$output" = Off ] || explain
+    gpulse --sim t4 set auto-boost=off auto-boost-access=all
+    fails 1 'GPU 0: auto-boost: not supported'
+}
+
+@test "application clocks that are open to all" {
+    machine p100 'd["answers"]["APIRestriction"] = {"SET_APPLICATION_CLOCKS": 1}'
+    as_user --sim ./m.json set application-clocks=715,544
+    status_is 5
+    changes ./m.json app-clocks-access root all
+    gpulse --sim ./m.json set app-clocks-access=all
+    as_user --sim ./m.json set application-clocks=715,544
+    status_is 0
+    says "application-clocks: .* done$"
+    as_user --sim ./m.json set app-clocks-access=root
+    [ "$status" -ne 0 ]
+}
+
+@test "encryption of the memory waits for a reset" {
+    machine b200 'd["answers"]["DramEncryptionMode"] = {"current": 0, "pending": 0}'
+    gpulse --sim ./m.json set dram-encryption=on -i 0
+    status_is 0
+    says 'off -> on +accepted, in effect after a reset$'
+    gpulse sim reset -m ./m.json
+    shows ./m.json dram-encryption on
+    gpulse --sim ./m.json query dramEncryption.mode.current -i 0 -f csv --no-header
+    [ "$output" = Enabled ] || explain
+}
+
+@test "the virtualization mode is that of a host" {
+    gpulse --sim t4 set virtualization-mode=host-vgpu
+    fails 1 'GPU 0: virtualization-mode: not supported: the driver is no host of virtual GPUs'
+    machine t4 'd["answers"]["VirtualizationMode"] = "Host VGPU"'
+    changes ./m.json virtualization-mode host-vgpu host-vsga
+    gpulse --sim ./m.json set virtualization-mode=none
+    [ "$status" -ne 0 ]
+}
+
+@test "the name of the machine, as the GPU keeps it" {
+    machine t4 'd["answers"]["Hostname"] = "old-name"'
+    changes ./m.json hostname old-name node-17.example
+    gpulse --sim ./m.json set hostname=none
+    gpulse --sim ./m.json query hostname -f csv --no-header
+    gpulse --sim ./m.json set hostname=123456789-123456789-123456789-123456789-123456789-123456789-123
+    shows ./m.json hostname 123456789-123456789-123456789-123456789-123456789-123456789-123
+    gpulse --sim t4 set hostname=a
+    fails 1 'GPU 0: hostname: not supported'
+}
+
 @test "accounting mode" {
     changes h100x1 accounting-mode off on
 }

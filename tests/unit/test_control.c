@@ -23,7 +23,7 @@ static void every_row_is_complete(void **state)
         bool listed = c->kind == GP_CONTROL_CHOICE || c->kind == GP_CONTROL_CLEAR;
         bool numbers = c->kind == GP_CONTROL_WATTS || c->kind == GP_CONTROL_RANGE ||
                        c->kind == GP_CONTROL_PAIR || c->kind == GP_CONTROL_OFFSET ||
-                       c->kind == GP_CONTROL_FANS;
+                       c->kind == GP_CONTROL_FANS || c->kind == GP_CONTROL_NUMBER;
         if (!is_word(c->name) || !is_phrase(c->summary) || !is_phrase(c->syntax) ||
             !is_phrase(c->needs) || !is_phrase(c->takes_effect) || !is_phrase(c->lasts))
             fail_msg("row %zu (%s) lacks something", i, c->name);
@@ -104,6 +104,11 @@ static void values_are_read_and_written(void **state)
         {GP_CONTROL_GPU_CLOCK_OFFSET, "-150", "-150", "-150 MHz"},
         {GP_CONTROL_GPU_CLOCK_OFFSET, "+150", "+150", "+150 MHz"},
         {GP_CONTROL_MEMORY_CLOCK_OFFSET, "0", "+0", "+0 MHz"},
+        {GP_CONTROL_TARGET_TEMPERATURE, "80", "80", "80 °C"},
+        {GP_CONTROL_AUTO_BOOST_ACCESS, "all", "all", "all"},
+        {GP_CONTROL_VIRTUALIZATION_MODE, "host-vsga", "host-vsga", "host-vsga"},
+        {GP_CONTROL_HOSTNAME, "node-17.Example_a", "node-17.Example_a", "node-17.Example_a"},
+        {GP_CONTROL_HOSTNAME, "none", "none", "none"},
         {GP_CONTROL_FAN_SPEED, "70", "70", "70 %"},
         {GP_CONTROL_FAN_SPEED, "auto", "auto", "auto"},
         {GP_CONTROL_FAN_SPEED, "1:70", "1:70", "1:70 %"},
@@ -150,6 +155,14 @@ static void nonsense_is_refused_with_the_syntax(void **state)
         {GP_CONTROL_APPLICATION_CLOCKS, "5001"},
         {GP_CONTROL_GPU_CLOCK_OFFSET, "+-5"},
         {GP_CONTROL_GPU_CLOCK_OFFSET, "-"},
+        {GP_CONTROL_TARGET_TEMPERATURE, "-5"},
+        {GP_CONTROL_TARGET_TEMPERATURE, "80C"},
+        {GP_CONTROL_TARGET_TEMPERATURE, "default"},
+        {GP_CONTROL_APP_CLOCKS_ACCESS, "0"},
+        {GP_CONTROL_HOSTNAME, ""},
+        {GP_CONTROL_HOSTNAME, "a b"},
+        {GP_CONTROL_HOSTNAME, "a\"b"},
+        {GP_CONTROL_HOSTNAME, "1234567890123456789012345678901234567890123456789012345678901234"},
         {GP_CONTROL_FAN_SPEED, "-5"},
         {GP_CONTROL_FAN_SPEED, "0:"},
         {GP_CONTROL_FAN_SPEED, ":50"},
@@ -218,6 +231,9 @@ static void values_out_of_the_range_are_told_the_range(void **state)
         {GP_CONTROL_GPU_CLOCK_OFFSET, "-1000", -1000, 1000, NULL},
         {GP_CONTROL_GPU_CLOCK_OFFSET, "-1001", -1000, 1000,
          "gpu-clock-offset=-1001 MHz is out of range: -1000 to +1000 MHz"},
+        {GP_CONTROL_TARGET_TEMPERATURE, "65", 65, 90, NULL},
+        {GP_CONTROL_TARGET_TEMPERATURE, "91", 65, 90,
+         "target-temperature=91 °C is out of range: 65 to 90 °C"},
         {GP_CONTROL_FAN_SPEED, "29", 30, 100, "fan-speed=29 % is out of range: 30 to 100 %"},
         {GP_CONTROL_FAN_SPEED, "0:auto,1:30", 30, 100, NULL},
         {GP_CONTROL_FAN_SPEED, "0:auto,1:101", 30, 100,
@@ -267,6 +283,9 @@ static void what_is_so_already_is_known(void **state)
         {GP_CONTROL_MIG_INSTANCES, "3g.40gb,4g.40gb", "4g.40gb,3g.40gb", true},
         {GP_CONTROL_MIG_INSTANCES, "1g.10gb", "1g.10gb,1g.10gb", false},
         {GP_CONTROL_MIG_INSTANCES, "none", "none", true},
+        {GP_CONTROL_TARGET_TEMPERATURE, "80", "81", false},
+        {GP_CONTROL_HOSTNAME, "a", "a", true},
+        {GP_CONTROL_HOSTNAME, "a", "none", false},
         {GP_CONTROL_FAN_SPEED, "70", "70", true},
         {GP_CONTROL_FAN_SPEED, "70", "auto", false},
         {GP_CONTROL_FAN_SPEED, "70", "1:70", true},

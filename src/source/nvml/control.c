@@ -166,6 +166,61 @@ static nvmlReturn_t apply_accounting_mode(struct nvml_device *device,
                      (nvmlEnableState_t)value->n[0]);
 }
 
+static nvmlReturn_t read_dram_encryption(struct nvml_device *device, struct gp_setting *s)
+{
+    nvmlDramEncryptionInfo_t current = {.version = nvmlDramEncryptionInfo_v1};
+    nvmlDramEncryptionInfo_t pending = {.version = nvmlDramEncryptionInfo_v1};
+    nvmlReturn_t rc =
+        NVML_CALL(device, nvmlDeviceGetDramEncryptionMode, device->handle, &current, &pending);
+    set_pending(s, current.encryptionState, pending.encryptionState);
+    return rc;
+}
+
+static nvmlReturn_t apply_dram_encryption(struct nvml_device *device,
+                                          const struct gp_control_value *value)
+{
+    const nvmlDramEncryptionInfo_t info = {.version = nvmlDramEncryptionInfo_v1,
+                                           .encryptionState = (nvmlEnableState_t)value->n[0]};
+    return NVML_CALL(device, nvmlDeviceSetDramEncryptionMode, device->handle, &info);
+}
+
+static nvmlReturn_t read_virtualization_mode(struct nvml_device *device, struct gp_setting *s)
+{
+    nvmlGpuVirtualizationMode_t mode = NVML_GPU_VIRTUALIZATION_MODE_NONE;
+    nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetVirtualizationMode, device->handle, &mode);
+    set_number(s, mode);
+    if (rc != NVML_SUCCESS || mode == NVML_GPU_VIRTUALIZATION_MODE_HOST_VGPU ||
+        mode == NVML_GPU_VIRTUALIZATION_MODE_HOST_VSGA)
+        return rc;
+    set_words(s, "the driver is no host of virtual GPUs");
+    return NVML_ERROR_NOT_SUPPORTED;
+}
+
+static nvmlReturn_t apply_virtualization_mode(struct nvml_device *device,
+                                              const struct gp_control_value *value)
+{
+    return NVML_CALL(device, nvmlDeviceSetVirtualizationMode, device->handle,
+                     (nvmlGpuVirtualizationMode_t)value->n[0]);
+}
+
+_Static_assert(GP_CONTROL_NAME_MAX < NVML_HOSTNAME_BUFFER_SIZE, "a name has room for its end");
+
+static nvmlReturn_t read_hostname(struct nvml_device *device, struct gp_setting *s)
+{
+    nvmlHostname_v1_t name = {{0}};
+    nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetHostname_v1, device->handle, &name);
+    s->known = true;
+    (void)snprintf(s->value.text, sizeof(s->value.text), "%.*s", GP_CONTROL_NAME_MAX, name.value);
+    return rc;
+}
+
+static nvmlReturn_t apply_hostname(struct nvml_device *device, const struct gp_control_value *value)
+{
+    nvmlHostname_v1_t name = {{0}};
+    (void)snprintf(name.value, sizeof(name.value), "%.*s", GP_CONTROL_NAME_MAX, value->text);
+    return NVML_CALL(device, nvmlDeviceSetHostname_v1, device->handle, &name);
+}
+
 /* ---- power ---- */
 
 static nvmlReturn_t read_power_limit(struct nvml_device *device, struct gp_setting *s)
@@ -433,6 +488,92 @@ static nvmlReturn_t apply_memory_offset(struct nvml_device *device,
     return apply_offset(device, value, NVML_CLOCK_MEM);
 }
 
+/* ---- auto boost ---- */
+
+/* What holds as long as no program asks for something else. */
+static nvmlReturn_t read_auto_boost(struct nvml_device *device, struct gp_setting *s)
+{
+    nvmlEnableState_t current = NVML_FEATURE_DISABLED, usual = NVML_FEATURE_DISABLED;
+    nvmlReturn_t rc =
+        NVML_CALL(device, nvmlDeviceGetAutoBoostedClocksEnabled, device->handle, &current, &usual);
+    set_number(s, usual);
+    return rc;
+}
+
+static nvmlReturn_t apply_auto_boost(struct nvml_device *device,
+                                     const struct gp_control_value *value)
+{
+    return NVML_CALL(device, nvmlDeviceSetDefaultAutoBoostedClocksEnabled, device->handle,
+                     (nvmlEnableState_t)value->n[0], 0);
+}
+
+static nvmlReturn_t read_access(struct nvml_device *device, struct gp_setting *s,
+                                nvmlRestrictedAPI_t api)
+{
+    nvmlEnableState_t restricted = NVML_FEATURE_DISABLED;
+    nvmlReturn_t rc =
+        NVML_CALL(device, nvmlDeviceGetAPIRestriction, device->handle, api, &restricted);
+    set_number(s, restricted);
+    return rc;
+}
+
+static nvmlReturn_t apply_access(struct nvml_device *device, const struct gp_control_value *value,
+                                 nvmlRestrictedAPI_t api)
+{
+    return NVML_CALL(device, nvmlDeviceSetAPIRestriction, device->handle, api,
+                     (nvmlEnableState_t)value->n[0]);
+}
+
+static nvmlReturn_t read_app_clocks_access(struct nvml_device *device, struct gp_setting *s)
+{
+    return read_access(device, s, NVML_RESTRICTED_API_SET_APPLICATION_CLOCKS);
+}
+
+static nvmlReturn_t apply_app_clocks_access(struct nvml_device *device,
+                                            const struct gp_control_value *value)
+{
+    return apply_access(device, value, NVML_RESTRICTED_API_SET_APPLICATION_CLOCKS);
+}
+
+static nvmlReturn_t read_auto_boost_access(struct nvml_device *device, struct gp_setting *s)
+{
+    return read_access(device, s, NVML_RESTRICTED_API_SET_AUTO_BOOSTED_CLOCKS);
+}
+
+static nvmlReturn_t apply_auto_boost_access(struct nvml_device *device,
+                                            const struct gp_control_value *value)
+{
+    return apply_access(device, value, NVML_RESTRICTED_API_SET_AUTO_BOOSTED_CLOCKS);
+}
+
+/* ---- temperature ---- */
+
+static nvmlReturn_t read_threshold(struct nvml_device *device, nvmlTemperatureThresholds_t type,
+                                   unsigned *ret)
+{
+    return NVML_CALL(device, nvmlDeviceGetTemperatureThreshold, device->handle, type, ret);
+}
+
+static nvmlReturn_t read_target_temperature(struct nvml_device *device, struct gp_setting *s)
+{
+    unsigned now = 0, min = 0, max = 0;
+    nvmlReturn_t rc = read_threshold(device, NVML_TEMPERATURE_THRESHOLD_ACOUSTIC_CURR, &now);
+    set_number(s, now);
+    if (rc == NVML_SUCCESS &&
+        read_threshold(device, NVML_TEMPERATURE_THRESHOLD_ACOUSTIC_MIN, &min) == NVML_SUCCESS &&
+        read_threshold(device, NVML_TEMPERATURE_THRESHOLD_ACOUSTIC_MAX, &max) == NVML_SUCCESS)
+        set_range(s, min, max);
+    return rc;
+}
+
+static nvmlReturn_t apply_target_temperature(struct nvml_device *device,
+                                             const struct gp_control_value *value)
+{
+    int celsius = (int)value->n[0];
+    return NVML_CALL(device, nvmlDeviceSetTemperatureThreshold, device->handle,
+                     NVML_TEMPERATURE_THRESHOLD_ACOUSTIC_CURR, &celsius);
+}
+
 /* ---- fans ---- */
 
 _Static_assert(NVML_MAX_FANS <= GP_CONTROL_NUMBERS, "a value holds the speed of every fan");
@@ -624,11 +765,18 @@ static const struct nvml_control controls[GP_CONTROL__COUNT] = {
     [GP_CONTROL_LOCK_GPU_CLOCKS] = ROW(nvmlDeviceSetGpuLockedClocks, gpu_lock),
     [GP_CONTROL_LOCK_MEMORY_CLOCKS] = ROW(nvmlDeviceSetMemoryLockedClocks, memory_lock),
     [GP_CONTROL_APPLICATION_CLOCKS] = CHECKED(nvmlDeviceSetApplicationsClocks, application_clocks),
+    [GP_CONTROL_AUTO_BOOST] = ROW(nvmlDeviceSetDefaultAutoBoostedClocksEnabled, auto_boost),
     [GP_CONTROL_GPU_CLOCK_OFFSET] = OLDER(nvmlDeviceSetGpcClkVfOffset, gpu_offset),
     [GP_CONTROL_MEMORY_CLOCK_OFFSET] = OLDER(nvmlDeviceSetMemClkVfOffset, memory_offset),
     [GP_CONTROL_FAN_SPEED] = CHECKED(nvmlDeviceSetFanSpeed_v2, fans),
+    [GP_CONTROL_TARGET_TEMPERATURE] = ROW(nvmlDeviceSetTemperatureThreshold, target_temperature),
     [GP_CONTROL_ECC_MODE] = ROW(nvmlDeviceSetEccMode, ecc_mode),
+    [GP_CONTROL_DRAM_ENCRYPTION] = ROW(nvmlDeviceSetDramEncryptionMode, dram_encryption),
     [GP_CONTROL_OPERATION_MODE] = ROW(nvmlDeviceSetGpuOperationMode, operation_mode),
+    [GP_CONTROL_VIRTUALIZATION_MODE] = ROW(nvmlDeviceSetVirtualizationMode, virtualization_mode),
+    [GP_CONTROL_APP_CLOCKS_ACCESS] = ROW(nvmlDeviceSetAPIRestriction, app_clocks_access),
+    [GP_CONTROL_AUTO_BOOST_ACCESS] = ROW(nvmlDeviceSetAPIRestriction, auto_boost_access),
+    [GP_CONTROL_HOSTNAME] = ROW(nvmlDeviceSetHostname_v1, hostname),
     [GP_CONTROL_ACCOUNTING_MODE] = ROW(nvmlDeviceSetAccountingMode, accounting_mode),
     [GP_CONTROL_ACCOUNTING_RECORDS] = ROW(nvmlDeviceClearAccountingPids, accounting_records),
     [GP_CONTROL_ECC_COUNTERS] = ROW(nvmlDeviceClearEccErrorCounts, ecc_counters),
@@ -659,6 +807,7 @@ static void control_read(struct gp_source_device *base, enum gp_control_id id,
     }
     if (!has_function(device, control->setter) &&
         !(control->older && has_function(device, control->older))) {
+        ret->driver_code = NVML_ERROR_FUNCTION_NOT_FOUND;
         (void)snprintf(ret->words, sizeof(ret->words), "this driver has no %s",
                        control->setter_name);
         return;
@@ -667,6 +816,7 @@ static void control_read(struct gp_source_device *base, enum gp_control_id id,
     ret->status = nvml_return_status(rc);
     if (rc == NVML_SUCCESS)
         return;
+    ret->driver_code = (int)rc;
     ret->known = false;
     const char *instead = gp_control_table[id].instead;
     if (rc == NVML_ERROR_DEPRECATED)
@@ -709,6 +859,7 @@ static int control_apply(struct gp_source_device *base, enum gp_control_id id,
     nvmlReturn_t rc = controls[id].apply(device, value);
     if (rc == NVML_SUCCESS && device->activation != NVML_SUCCESS)
         (void)snprintf(err->text, sizeof(err->text), "%s", nvml_return_text(device->activation));
+    err->driver_code = (int)device->activation;
     if (rc == NVML_SUCCESS)
         return 0;
     struct refusal why = {rc, nvml_return_ends_session(rc) ? GP_EDRIVER : GP_EFAIL,
@@ -716,8 +867,10 @@ static int control_apply(struct gp_source_device *base, enum gp_control_id id,
     for (size_t i = 0; i < GP_ARRAY_LEN(refusals); i++)
         if (refusals[i].rc == rc)
             why = refusals[i];
-    return gp_err_set(err, why.code, "%s (%s)", why.words,
-                      atomic_load_explicit(device->call, memory_order_relaxed));
+    (void)gp_err_set(err, why.code, "%s (%s)", why.words,
+                     atomic_load_explicit(device->call, memory_order_relaxed));
+    err->driver_code = (int)rc;
+    return why.code;
 }
 
 static struct gp_source_device *control_instance(struct gp_source_device *base, size_t n)

@@ -94,9 +94,9 @@ const char *nvml_return_text(nvmlReturn_t rc)
     return "Unknown Error";
 }
 
-const char *gp_nvml_return_text(int code)
+const char *gp_nvml_return_text(int driver_code)
 {
-    return nvml_return_text((nvmlReturn_t)code);
+    return nvml_return_text((nvmlReturn_t)driver_code);
 }
 
 bool nvml_return_ends_session(nvmlReturn_t rc)

@@ -14,7 +14,7 @@ struct gp_nvml_config {
 /* The strings of config must outlive the source. NULL if there is no memory. */
 struct gp_source *gp_nvml_new(const struct gp_nvml_config *config) GP_MUST_CHECK;
 
-/* The driver's words for one of its return codes. */
-const char *gp_nvml_return_text(int code);
+/* NVML's words for one of its numbers: "Insufficient Permissions" of 4. */
+const char *gp_nvml_return_text(int driver_code);
 
 #endif

@@ -126,8 +126,9 @@ static bool collector_add(struct collector *c, const nvmlProcessInfo_v2_t *info,
         c->rows = grown;
         c->capacity = capacity;
     }
-    struct gp_source_process *row = &c->rows[c->count++];
-    *row = (struct gp_source_process){.pid = info->pid, .types = type};
+    struct gp_source_process *row = &c->rows[c->count];
+    *row = (struct gp_source_process){.pid = info->pid, .place = c->count, .types = type};
+    c->count++;
     set_value(&row->memory, info->usedGpuMemory < UINT64_C(1) << 52, (int64_t)info->usedGpuMemory,
               c->now_ns);
     set_value(&row->gpu_instance, info->gpuInstanceId != NVML_NOT_AVAILABLE_U32,
@@ -169,6 +170,8 @@ static void merge_rows(struct collector *c)
             c->rows[++kept] = c->rows[i];
         } else {
             c->rows[kept].types |= c->rows[i].types;
+            if (c->rows[i].place < c->rows[kept].place)
+                c->rows[kept].place = c->rows[i].place;
             if (c->rows[kept].memory.status != GP_STATUS_OK)
                 c->rows[kept].memory = c->rows[i].memory;
         }

@@ -1,0 +1,189 @@
+/* nvidia-smi dmon, pmon, encodersessions, fbcsessions: lines that scroll, once a second. */
+#include "cmd/smi.h"
+
+#include "base/clock.h"
+#include "base/parse.h"
+#include "base/strbuf.h"
+#include "smi/monitor.h"
+
+#include <string.h>
+
+/* X(id, kind of value, names, value, help). What only dmon has stands first, then what pmon has
+ * too: a command's table begins somewhere and goes on to the end. */
+#define OPTIONS(X)                                                                                 \
+    X(GPM, GP_SMI_VALUE, "--gpm-metrics", "LIST",                                                  \
+      "columns of the GPU performance monitor (Hopper and later), by number:")                     \
+    X(GPM_LEVEL, GP_SMI_VALUE, "--gpm-options", "d", "of the whole GPU")                           \
+    X(FORMAT, GP_SMI_VALUE, "--format", "LIST",                                                    \
+      "csv, and nounit or noheader to leave out lines of the header")                              \
+    X(SELECT, GP_SMI_VALUE, "-s --select", "LETTERS", "groups of columns, in this order:")         \
+    X(STAMP, GP_SMI_VALUE, "-o --options", "LETTERS",                                              \
+      "D the date, T the time in front of each line")                                              \
+    X(DELAY, GP_SMI_VALUE, "-d --delay", "SECONDS", "between samples, 1 if not given")             \
+    X(COUNT, GP_SMI_VALUE, "-c --count", "N", "samples, then end")                                 \
+    X(FILENAME, GP_SMI_VALUE, "-f --filename", "FILE", "written instead of standard output")       \
+    X(HELP, GP_SMI_FLAG, "-h --help", NULL, "this text")                                           \
+    GP_SMI_COMMON_OPTIONS(X)
+
+enum {
+#define X(id, kind, names, value, help) OPT_##id,
+    OPTIONS(X)
+#undef X
+        OPT__COUNT,
+};
+
+static const struct gp_smi_option options[] = {
+#define X(id, kind, names, value, help) {names, kind, NULL, value, help},
+    OPTIONS(X)
+#undef X
+        {"", GP_SMI_FLAG, NULL, NULL, NULL},
+};
+
+static const struct command {
+    const char *name; /* as a message calls it */
+    int first_option;
+    const char *words;
+} commands[] = {
+    [GP_SMI_DMON] = {"nvidia-smi dmon", OPT_GPM, "A line per GPU and sample."},
+    [GP_SMI_PMON] = {"nvidia-smi pmon", OPT_SELECT, "A line per process, GPU and sample."},
+    [GP_SMI_ENCODER_SESSIONS] = {"nvidia-smi encodersessions", OPT_DELAY,
+                                 "A line per session of the video encoder and sample."},
+    [GP_SMI_FBC_SESSIONS] = {"nvidia-smi fbcsessions", OPT_DELAY,
+                             "A line per session of screen capture and sample."},
+};
+
+/* ---- help ---- */
+
+static int help(enum gp_smi_monitor_kind kind)
+{
+    const struct command *command = &commands[kind];
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
+    gp_strbuf_addf(&sb, "%s [options]\n\n    %s\n\n", command->name, command->words);
+    for (int i = command->first_option; i < OPT__COUNT; i++) {
+        gp_smi_add_option(&sb, &options[i]);
+        if (i == OPT_SELECT) {
+            gp_smi_monitor_add_groups(&sb, kind);
+            gp_strbuf_addf(&sb, "        %s if not given\n", gp_smi_monitor_default(kind));
+        } else if (i == OPT_GPM) {
+            gp_smi_monitor_add_gpm(&sb);
+        }
+    }
+    return gp_smi_end(&sb, 0);
+}
+
+/* ---- options ---- */
+
+static bool take_level(struct gp_smi_monitor *m, const char *letters)
+{
+    (void)m;
+    return strcmp(letters, "d") == 0;
+}
+
+static bool take_view(struct gp_smi_monitor *m, const char *const *given, int *ret_bad)
+{
+    static const struct {
+        int option;
+        bool (*take)(struct gp_smi_monitor *m, const char *value);
+    } views[] = {
+        {OPT_GPM, gp_smi_monitor_gpm},       {OPT_GPM_LEVEL, take_level},
+        {OPT_FORMAT, gp_smi_monitor_format}, {OPT_SELECT, gp_smi_monitor_select},
+        {OPT_STAMP, gp_smi_monitor_stamp},
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(views); i++) {
+        *ret_bad = views[i].option;
+        if (given[*ret_bad] && !views[i].take(m, given[*ret_bad]))
+            return false;
+    }
+    return true;
+}
+
+static bool take_number(const char *text, uint64_t *ret)
+{
+    return !text || (gp_parse_u64(text, ret) && *ret > 0 && *ret <= UINT32_MAX);
+}
+
+static int take(struct gp_smi_monitor *m, struct gp_loop *loop, const char *const *given,
+                struct gp_strbuf *message)
+{
+    uint64_t seconds = 1;
+    int bad;
+    bool good = take_view(m, given, &bad);
+    if (good) {
+        bad = OPT_DELAY;
+        good = take_number(given[OPT_DELAY], &seconds);
+    }
+    if (good) {
+        bad = OPT_COUNT;
+        good = take_number(given[OPT_COUNT], &loop->count);
+    }
+    loop->interval_ns = seconds * GP_NS_PER_S;
+    if (good)
+        return 0;
+    gp_strbuf_addf(message, "ERROR: Invalid value for %.*s: %s. Please run '%s -h' for help.\n\n",
+                   (int)strcspn(options[bad].names, " "), options[bad].names, given[bad],
+                   commands[m->kind].name);
+    return GP_SMI_EXIT_USAGE;
+}
+
+/* ---- showing ---- */
+
+static void want(const void *ctx, struct gp_want *want)
+{
+    gp_smi_monitor_want(ctx, want);
+}
+
+static void print(void *ctx, struct gp_strbuf *sb, const struct gp_smi_form *form,
+                  const struct gp_snapshot *snapshot)
+{
+    gp_smi_monitor_print(ctx, sb, form, snapshot);
+}
+
+static int refuse(const void *ctx, struct gp_strbuf *message, const struct gp_snapshot *snapshot)
+{
+    if (!gp_smi_monitor_is_refused(ctx, snapshot))
+        return 0;
+    gp_strbuf_adds(message, "Not supported on the device(s)\nFailed to process command line\n");
+    return GP_SMI_EXIT_OTHER;
+}
+
+static int run(enum gp_smi_monitor_kind kind, int argc, char **argv)
+{
+    const struct command *command = &commands[kind];
+    const char *given[OPT__COUNT] = {NULL};
+    struct gp_strbuf message = GP_STRBUF_INIT(1 << 16);
+    struct gp_smi_monitor monitor;
+    struct gp_smi_show show = {.want = want, .print = print, .refuse = refuse};
+    gp_smi_monitor_init(&monitor, kind);
+    int status = gp_smi_parse(&options[command->first_option], command->name, argc, argv,
+                              &given[command->first_option], &message);
+    if (!status && given[OPT_HELP])
+        return help(kind);
+    if (!status)
+        status = gp_smi_take_common(&given[OPT_ID], &show.native, &message);
+    if (!status)
+        status = take(&monitor, &show.loop, given, &message);
+    if (status)
+        return gp_smi_end(&message, status);
+    show.file = given[OPT_FILENAME];
+    return gp_smi_show(&show, &monitor);
+}
+
+int gp_smi_run_dmon(int argc, char **argv)
+{
+    return run(GP_SMI_DMON, argc, argv);
+}
+
+int gp_smi_run_pmon(int argc, char **argv)
+{
+    return run(GP_SMI_PMON, argc, argv);
+}
+
+int gp_smi_run_encodersessions(int argc, char **argv)
+{
+    return run(GP_SMI_ENCODER_SESSIONS, argc, argv);
+}
+
+int gp_smi_run_fbcsessions(int argc, char **argv)
+{
+    return run(GP_SMI_FBC_SESSIONS, argc, argv);
+}

@@ -1,0 +1,385 @@
+/* gpulse smi: the options that change something. One GPU after the other, as nvidia-smi does it: an
+ * error ends the command, and the GPUs behind it are left as they are. */
+#include "cmd/set_view.h"
+#include "cmd/smi.h"
+
+#include "base/err.h"
+#include "base/strbuf.h"
+#include "model/snapshot.h"
+#include "sample/changer.h"
+#include "smi/processes.h"
+#include "source/nvml/nvml.h"
+
+#include <string.h>
+#include <unistd.h>
+
+/* Who looks waits no longer than other commands. */
+enum { LOOK_TIMEOUT_S = 3, CHANGE_TIMEOUT_S = 30 };
+
+/* NVML's numbers, which are exit statuses here. */
+enum {
+    NVML_OTHER = 999,
+    NVML_NOT_SUPPORTED = 3,
+    NVML_NO_PERMISSION = 4,
+    NVML_TIMEOUT = 10,
+    NVML_GPU_IS_LOST = 15,
+    NVML_IN_USE = 19,
+};
+
+#define NO_CALL                                                                                    \
+    "gpulse: the driver's public interface has no call for this; NVIDIA's own nvidia-smi may do "  \
+    "it.\n"
+
+struct run {
+    const char *const *given; /* by enum gp_smi_setting_id */
+    enum gp_smi_setting_id id;
+    const struct gp_smi_setting *setting;
+    enum gp_control_id control;
+    struct gp_control_value value;
+    const struct gp_smi_word *word;
+    struct gp_smi_form form;
+    struct gp_changer *changer;
+    struct gp_target *targets;
+    size_t count;
+    struct gp_strbuf sb; /* what is not printed yet */
+    bool changed;
+    int warning; /* exit status of the first warning */
+};
+
+static int exit_of(int driver_code)
+{
+    return driver_code > 0 && driver_code < GP_SMI_EXIT_OTHER ? driver_code : GP_SMI_EXIT_OTHER;
+}
+
+static int flush(struct run *run)
+{
+    struct gp_err err = {0};
+    int r = gp_app_write(STDOUT_FILENO, &run->sb, &err);
+    gp_strbuf_reset(&run->sb);
+    return r < 0 ? gp_smi_explain(&err) : 0;
+}
+
+/* ---- one GPU ---- */
+
+/* Returns the exit status that ends the command, or 0. */
+static int say(struct run *run, const struct gp_target *target, enum gp_smi_result result,
+               int driver_code)
+{
+    const struct gp_smi_saying saying = {
+        .gpu = target->bus,
+        .word = run->word,
+        .control = run->control,
+        .value = &run->value,
+        .setting = run->control < GP_CONTROL__COUNT ? &target->settings[run->control] : NULL,
+        .error = gp_nvml_return_text(driver_code ? driver_code : NVML_OTHER),
+    };
+    bool is_warning = gp_smi_setting_say(&run->sb, run->id, result, &run->form, &saying);
+    if (is_warning && !run->warning)
+        run->warning = exit_of(driver_code);
+    return is_warning || result < GP_SMI_INVALID ? 0 : exit_of(driver_code);
+}
+
+static int say_unreachable(struct run *run, const struct gp_target *target)
+{
+    static const struct {
+        int code;
+        int driver_code;
+    } codes[] = {{GP_ETIMEOUT, NVML_TIMEOUT},
+                 {GP_EPERM, NVML_NO_PERMISSION},
+                 {GP_EDRIVER, NVML_GPU_IS_LOST}};
+    int driver_code = NVML_OTHER;
+    for (size_t i = 0; i < GP_ARRAY_LEN(codes); i++)
+        if (codes[i].code == target->code)
+            driver_code = codes[i].driver_code;
+    gp_strbuf_addf(&run->sb, "Unable to determine the device handle for GPU%u: ", target->index);
+    if (target->bus[0]) /* with a domain of four digits */
+        gp_strbuf_addf(&run->sb, "%s: ", target->bus + (strlen(target->bus) > 12 ? 4 : 0));
+    gp_strbuf_addf(&run->sb, "%s\n", gp_nvml_return_text(driver_code));
+    return exit_of(driver_code);
+}
+
+/* Whether the GPU has the setting and takes the value: what nvidia-smi looks at by itself. */
+static int check(struct run *run, struct gp_target *target, bool *ret_fits)
+{
+    const struct gp_setting *now = &target->settings[run->control];
+    struct gp_change *change = &target->changes[run->control];
+    *ret_fits = false;
+    if (target->code)
+        return say_unreachable(run, target);
+    if (now->status != GP_STATUS_OK)
+        return say(run, target, gp_smi_result_of(now->driver_code), now->driver_code);
+    bool judges = gp_smi_setting_has(run->id, GP_SMI_INVALID, &run->form);
+    /* Called for a reset, too: it becomes the GPU's own default. */
+    bool is_within = gp_control_check(run->control, now, &change->value, NULL) == 0;
+    if (judges && (!is_within || gp_changer_check(run->changer, NULL) < 0))
+        return say(run, target, GP_SMI_INVALID, GP_SMI_EXIT_USAGE);
+    *ret_fits = true;
+    return 0;
+}
+
+static enum gp_smi_result success_of(const struct gp_change *change, enum gp_outcome outcome)
+{
+    if (outcome == GP_OUTCOME_SAME)
+        return GP_SMI_SAME;
+    if (outcome != GP_OUTCOME_PENDING || !change->driver_code)
+        return GP_SMI_DONE;
+    return change->driver_code == NVML_IN_USE ? GP_SMI_PENDING_IN_USE : GP_SMI_PENDING;
+}
+
+static void warn_of_loss(struct run *run, const struct gp_target *target)
+{
+    const struct gp_setting *mode = &target->settings[GP_CONTROL_PERSISTENCE];
+    if (!run->setting->is_lost_unless_persistent || !mode->known || mode->value.n[0])
+        return;
+    gp_strbuf_addf(&run->sb,
+                   "\nWarning: persistence mode is disabled on device %s. See the Known Issues "
+                   "section of the nvidia-smi(1) man page for more information. Run with [--help | "
+                   "-h] switch to get more information on how to enable persistence mode.\n",
+                   target->bus);
+    if (!run->warning)
+        run->warning = GP_SMI_EXIT_OTHER;
+}
+
+static int change(struct run *run, struct gp_target *target)
+{
+    struct gp_change *change = &target->changes[run->control];
+    gp_changer_apply(run->changer);
+    enum gp_outcome outcome = gp_target_outcome(target, run->control);
+    if (target->code)
+        return say(run, target, GP_SMI_FAILED, NVML_TIMEOUT);
+    if (outcome == GP_OUTCOME_FAILED)
+        return say(run, target, gp_smi_result_of(change->driver_code), change->driver_code);
+    enum gp_smi_result result = success_of(change, outcome);
+    (void)say(run, target, result, change->driver_code);
+    run->changed = run->changed || outcome != GP_OUTCOME_SAME;
+    if (result == GP_SMI_DONE)
+        warn_of_loss(run, target);
+    return 0;
+}
+
+static int set_one(struct run *run, struct gp_target *target)
+{
+    struct gp_change *change_of = &target->changes[run->control];
+    bool fits;
+    change_of->wanted = true;
+    change_of->value = run->value;
+    /* Where it has no word for "already so", it is set again. */
+    change_of->anew = !gp_smi_setting_has(run->id, GP_SMI_SAME, &run->form);
+    int status = check(run, target, &fits);
+    if (status == 0 && fits && run->given[GP_SMI_SET_DRY_RUN])
+        gp_set_add_changes(&run->sb, target, 1, false);
+    else if (status == 0 && fits)
+        status = change(run, target);
+    change_of->wanted = false;
+    change_of->code = 0; /* that of a refused value would speak for the next GPU, too */
+    return status;
+}
+
+/* ---- all GPUs ---- */
+
+static int finish(struct run *run, int status)
+{
+    if (status)
+        gp_strbuf_adds(&run->sb, "Terminating early due to previous errors.\n");
+    else if (run->given[GP_SMI_SET_DRY_RUN])
+        gp_strbuf_adds(&run->sb, "nothing was changed (--dry-run)\n");
+    else
+        gp_strbuf_adds(&run->sb, "All done.\n");
+    if (!status && run->changed && run->setting->after)
+        gp_strbuf_addf(&run->sb, "%s\n", run->setting->after);
+    if (!status && run->given[GP_SMI_SET_ERROR_ON_WARNING])
+        status = run->warning;
+    return status;
+}
+
+/* Nothing is tried, and that is no success. */
+static int refuse(struct run *run)
+{
+    for (size_t t = 0; t < run->count; t++)
+        (void)say(run, &run->targets[t], GP_SMI_UNSUPPORTED, NVML_NOT_SUPPORTED);
+    gp_strbuf_adds(&run->sb, NO_CALL);
+    return finish(run, NVML_NOT_SUPPORTED);
+}
+
+static int set_all(struct run *run)
+{
+    int status = 0;
+    if (run->control == GP_CONTROL__COUNT)
+        return refuse(run);
+    gp_changer_read(run->changer, 1u << run->control | 1u << GP_CONTROL_PERSISTENCE);
+    for (size_t t = 0; status == 0 && t < run->count; t++) {
+        status = set_one(run, &run->targets[t]);
+        int r = flush(run);
+        if (r)
+            return r;
+    }
+    return finish(run, status);
+}
+
+static int open_changer(struct run *run, struct gp_err *err)
+{
+    uint64_t timeout_s = run->given[GP_SMI_SET_DRY_RUN] ? LOOK_TIMEOUT_S : CHANGE_TIMEOUT_S;
+    struct gp_changer_config config = {.timeout_ns = gp_app_timeout_ns(timeout_s * GP_NS_PER_S)};
+    int r = gp_app_source(&config.source, &config.selection, err);
+    if (r == 0)
+        r = gp_changer_new(&config, &run->changer, err);
+    if (r == GP_ETIMEOUT)
+        gp_app_note_stuck();
+    return r;
+}
+
+static int set(struct run *run)
+{
+    struct gp_err err = {0};
+    if (open_changer(run, &err) < 0)
+        return gp_smi_explain(&err);
+    run->targets = gp_changer_targets(run->changer, &run->count);
+    run->form = gp_smi_form_of_driver(&gp_changer_host(run->changer)[GP_DRIVER_VERSION], false);
+    if (run->word && run->word->notice)
+        gp_strbuf_addf(&run->sb, "%s\n", run->word->notice);
+    int status = set_all(run);
+    if (!gp_changer_free(run->changer))
+        gp_app_note_stuck();
+    return gp_smi_end(&run->sb, status);
+}
+
+/* ---- --gpu-reset ---- */
+
+static void want_holders(const void *ctx, struct gp_want *want)
+{
+    (void)ctx;
+    gp_metric_set_add(&want->metrics, GP_PCI_BUS_ID);
+    gp_metric_set_add(&want->metrics, GP_PID);
+    want->processes = true;
+    want->mig = true;
+}
+
+static bool is_held(const struct gp_snapshot *snapshot, const struct gp_device *gpu)
+{
+    return gp_smi_next_process(snapshot, gpu, NULL) != NULL;
+}
+
+static const char *bus_of(const struct gp_snapshot *snapshot, const struct gp_device *gpu)
+{
+    const struct gp_value *v = gp_snapshot_value(snapshot, gpu, NULL, GP_PCI_BUS_ID);
+    return gp_value_is_present(v) ? v->s : "N/A";
+}
+
+static void add_in_use(struct gp_strbuf *sb, size_t count)
+{
+    bool one = count == 1;
+    gp_strbuf_addf(sb,
+                   "\n%zu %s currently being used by one or more other processes (e.g., Fabric "
+                   "Manager, CUDA application, graphics application such as an X server, or a "
+                   "monitoring application such as another instance of nvidia-smi). Please first "
+                   "kill all processes using %s and all compute applications running in the "
+                   "system.\n",
+                   count, one ? "device is" : "devices are", one ? "this device" : "these devices");
+}
+
+/* The exit status goes to ctx. */
+static void print_refusal(void *ctx, struct gp_strbuf *sb, const struct gp_smi_form *form,
+                          const struct gp_snapshot *snapshot)
+{
+    size_t held = 0;
+    for (size_t d = 0; d < snapshot->device_count; d++)
+        held += !snapshot->devices[d].is_mig && is_held(snapshot, &snapshot->devices[d]);
+    if (held)
+        gp_strbuf_adds(sb, "\nThe following GPUs could not be reset:\n");
+    for (size_t d = 0; d < snapshot->device_count; d++) {
+        const struct gp_device *gpu = &snapshot->devices[d];
+        const struct gp_smi_saying saying = {.gpu = bus_of(snapshot, gpu)};
+        int code = is_held(snapshot, gpu) ? NVML_IN_USE : NVML_NOT_SUPPORTED;
+        if (!gpu->is_mig && held)
+            gp_strbuf_addf(sb, "  GPU %s: %s\n", saying.gpu, gp_nvml_return_text(code));
+        else if (!gpu->is_mig)
+            (void)gp_smi_setting_say(sb, GP_SMI_SET_RESET, GP_SMI_UNSUPPORTED, form, &saying);
+    }
+    if (held)
+        add_in_use(sb, held);
+    gp_strbuf_adds(sb, "gpulse resets no GPU: the driver's public interface has no call for it; "
+                       "use NVIDIA's own nvidia-smi --gpu-reset, or reboot.\n");
+    *(int *)ctx = held ? GP_SMI_EXIT_OTHER : NVML_NOT_SUPPORTED;
+}
+
+static int refuse_reset(void)
+{
+    int refusal = 0;
+    const struct gp_smi_show show = {.want = want_holders, .print = print_refusal};
+    int status = gp_smi_show(&show, &refusal);
+    return status ? status : refusal;
+}
+
+/* ---- the command line ---- */
+
+/* The one setting that is given; GP_SMI_SETTING__COUNT if there is none, and *ret_many if there are
+ * more. */
+static enum gp_smi_setting_id find_setting(const char *const *given, bool *ret_many)
+{
+    enum gp_smi_setting_id id = GP_SMI_SETTING__COUNT;
+    *ret_many = false;
+    for (unsigned i = 0; i < GP_SMI_SETTING__COUNT; i++) {
+        if (!given[i])
+            continue;
+        *ret_many = *ret_many || id != GP_SMI_SETTING__COUNT;
+        id = (enum gp_smi_setting_id)i;
+    }
+    return id;
+}
+
+/* Whether what stands beside the setting goes with it. */
+static bool is_odd(enum gp_smi_setting_id id, const char *const *given)
+{
+    return (given[GP_SMI_SET_SCOPE] && id != GP_SMI_SET_POWER_LIMIT) ||
+           (given[GP_SMI_SET_MODE] && id != GP_SMI_SET_GPU_CLOCKS);
+}
+
+/* What --scope and --mode make of the setting; 0, or an exit status. */
+static int take_modifiers(struct run *run)
+{
+    const char *given_scope = run->given[GP_SMI_SET_SCOPE];
+    const char *given_mode = run->given[GP_SMI_SET_MODE];
+    const struct gp_smi_word *scope = gp_smi_word_find(gp_smi_power_scopes, given_scope);
+    const struct gp_smi_word *mode = gp_smi_word_find(gp_smi_clock_modes, given_mode);
+    if (!scope || !mode) {
+        gp_strbuf_addf(&run->sb,
+                       "ERROR: Invalid value for %s: %s. Please run 'nvidia-smi -h' for help.\n",
+                       scope ? "--mode" : "--scope", scope ? given_mode : given_scope);
+        return GP_SMI_EXIT_USAGE;
+    }
+    if (scope == &gp_smi_power_scopes[GP_SMI_SCOPE_MODULE])
+        run->control = GP_CONTROL_MODULE_POWER_LIMIT;
+    if (!mode->text)
+        gp_strbuf_addf(&run->sb, "Locking GPU clocks with --mode=%s is not supported.\n" NO_CALL,
+                       given_mode);
+    return mode->text ? 0 : NVML_NOT_SUPPORTED;
+}
+
+bool gp_smi_has_setting(const char *const *given)
+{
+    for (size_t i = 0; i < GP_SMI_SETTING_OPTIONS__COUNT; i++)
+        if (given[i])
+            return true;
+    return false;
+}
+
+int gp_smi_set(const char *const *given, bool others)
+{
+    struct run run = {.given = given, .sb = GP_STRBUF_INIT(64 << 20)};
+    bool many;
+    run.id = find_setting(given, &many);
+    if (many || others || run.id == GP_SMI_SETTING__COUNT || is_odd(run.id, given)) {
+        gp_strbuf_adds(&run.sb, "Invalid combination of input arguments. Please run 'nvidia-smi "
+                                "-h' for help.\n\n");
+        return gp_smi_end(&run.sb, GP_SMI_EXIT_USAGE);
+    }
+    run.setting = &gp_smi_settings[run.id];
+    run.control = run.setting->control;
+    int status = take_modifiers(&run);
+    if (!status)
+        status = gp_smi_setting_parse(run.id, run.control, given[run.id], &run.value, &run.word,
+                                      &run.sb);
+    if (status)
+        return gp_smi_end(&run.sb, status);
+    return run.id == GP_SMI_SET_RESET ? refuse_reset() : set(&run);
+}

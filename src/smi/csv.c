@@ -1,0 +1,435 @@
+#include "smi/csv.h"
+
+#include "base/cli.h"
+#include "base/strbuf.h"
+#include "model/snapshot.h"
+#include "smi/message.h"
+#include "smi/processes.h"
+#include "smi/value.h"
+#include "source/source.h"
+
+#include <string.h>
+
+/* ---- the fields ---- */
+
+#define NO_METRIC GP_METRIC__COUNT /* nothing that gpulse looks at has it */
+
+/* A field, where its name is not that of the catalogue. */
+struct field {
+    const char *name; /* NULL: name, aliases and help are those of the catalogue */
+    const char *aliases;
+    const char *help; /* NULL: that of the catalogue */
+    enum gp_metric metric;
+};
+
+/* clang-format off */
+#define TIMESTAMP                                                                                  \
+    {"timestamp", "", "local time of the query, as 2026/07/14 08:12:53.353", GP_TIMESTAMP}
+/* clang-format on */
+
+/* All other fields of nvidia-smi's in the catalogue are fields of --query-gpu too. */
+static const struct field gpu_fields[] = {
+    TIMESTAMP,
+    {"index", "", NULL, GP_INDEX}, /* its alias is a word of gpulse alone */
+    {"pcie.link.gen.current", "", NULL, GP_PCIE_GEN},
+    {"pcie.link.gen.gpucurrent", "", NULL, GP_PCIE_GEN},
+};
+
+static const struct field identity[] = {
+    TIMESTAMP,
+    {"gpu_name", "", NULL, GP_NAME},
+    {"gpu_bus_id", "", NULL, GP_PCI_BUS_ID},
+    {"gpu_serial", "", NULL, GP_SERIAL},
+    {"gpu_uuid", "", NULL, GP_UUID},
+};
+
+static const struct field clock_fields[] = {
+    {"memory", "mem", NULL, GP_CLOCK_PAIR_MEMORY},
+    {"graphics", "gr", NULL, GP_CLOCK_PAIR_GRAPHICS},
+};
+
+static const struct field process_fields[] = {
+    {.metric = GP_PID},
+    {"process_name", "name", "path of the program, or the first word of its command line",
+     GP_SMI_PROCESS_NAME},
+    {.metric = GP_PROCESS_MEMORY},
+};
+
+static const struct field app_fields[] = {
+    {"vgpu_instance", "", "virtual GPU of the process", NO_METRIC},
+    {"pid", "", NULL, GP_APP_PID},
+    {"gpu_utilization", "gpu_util", NULL, GP_APP_GPU},
+    {"mem_utilization", "mem_util", NULL, GP_APP_MEMORY},
+    {"max_memory_usage", "", NULL, GP_APP_MAX_MEMORY},
+    {"time", "", NULL, GP_APP_TIME},
+};
+
+static const struct field page_fields[] = {
+    {.metric = GP_PAGE_ADDRESS},
+    {"retired_pages.timestamp", "", "when the page was retired, as 2026/07/14 08:12:53.000",
+     GP_PAGE_TIME},
+    {.metric = GP_PAGE_CAUSE},
+};
+
+static const struct field row_fields[] = {
+    {.metric = GP_REMAPPED_CORRECTABLE},   {.metric = GP_REMAPPED_CORRECTABLE_INACTIVE},
+    {.metric = GP_REMAPPED_UNCORRECTABLE}, {.metric = GP_REMAPPED_UNCORRECTABLE_INACTIVE},
+    {.metric = GP_REMAPPED_PENDING},       {.metric = GP_REMAPPED_FAILURE},
+    {.metric = GP_HISTOGRAM_MAX},          {.metric = GP_HISTOGRAM_HIGH},
+    {.metric = GP_HISTOGRAM_PARTIAL},      {.metric = GP_HISTOGRAM_LOW},
+    {.metric = GP_HISTOGRAM_NONE},
+};
+
+#define FIELDS(table) (table), GP_ARRAY_LEN(table)
+
+static const struct query {
+    enum gp_scope scope; /* what there is a row for */
+    const struct field *fields;
+    size_t count;
+    const char *about;
+} queries[] = {
+    [GP_SMI_QUERY_GPU] = {GP_SCOPE_DEVICE, FIELDS(gpu_fields), "A row for each GPU."},
+    [GP_SMI_QUERY_SUPPORTED_CLOCKS] = {GP_SCOPE_CLOCK, FIELDS(clock_fields),
+                                       "A row for each pair of clocks that a GPU can be set to."},
+    [GP_SMI_QUERY_COMPUTE_APPS] = {GP_SCOPE_PROCESS, FIELDS(process_fields),
+                                   "A row for each process that computes on a GPU."},
+    [GP_SMI_QUERY_ACCOUNTED_APPS] = {GP_SCOPE_APP, FIELDS(app_fields),
+                                     "A row for each process that the driver keeps account of, "
+                                     "also when it has ended. Needs accounting mode."},
+    [GP_SMI_QUERY_RETIRED_PAGES] = {GP_SCOPE_PAGE, FIELDS(page_fields),
+                                    "A row for each page of GPU memory that is used no more. "
+                                    "Where a GPU does not retire pages, a row for each cause."},
+    [GP_SMI_QUERY_REMAPPED_ROWS] = {GP_SCOPE_DEVICE, FIELDS(row_fields),
+                                    "A row for each GPU, about rows of memory that were replaced."},
+};
+
+static const char *const words[] = {
+#define X(id, word, help) word,
+    GP_SMI_QUERIES(X)
+#undef X
+};
+
+static bool is_field_of_gpu(enum gp_metric m)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(gpu_fields); i++)
+        if (gpu_fields[i].metric == m)
+            return false;
+    return gp_metric_table[m].origin == GP_ORIGIN_SMI;
+}
+
+/* Fields that say which GPU it is stand first, where they have other names than in --query-gpu. */
+static size_t identity_count(enum gp_smi_query query)
+{
+    return query == GP_SMI_QUERY_GPU ? 0 : GP_ARRAY_LEN(identity);
+}
+
+/* Behind the fields of --query-gpu stand slots for all metrics of GPUs. */
+static size_t slot_count(enum gp_smi_query query)
+{
+    size_t metrics = query == GP_SMI_QUERY_GPU ? (size_t)GP_PROCESS__FIRST : 0;
+    return identity_count(query) + queries[query].count + metrics;
+}
+
+/* The field in slot i of a query; false if the slot is empty. */
+static bool field_in(enum gp_smi_query query, size_t i, struct field *ret)
+{
+    size_t own = identity_count(query);
+    size_t metrics = own + queries[query].count;
+    if (i < own)
+        *ret = identity[i];
+    else if (i < metrics)
+        *ret = queries[query].fields[i - own];
+    else
+        *ret = (struct field){.metric = (enum gp_metric)(i - metrics)};
+    if (i >= metrics && !is_field_of_gpu(ret->metric))
+        return false;
+    if (!ret->name) {
+        ret->name = gp_metric_table[ret->metric].name;
+        ret->aliases = gp_metric_table[ret->metric].aliases;
+    }
+    if (!ret->help)
+        ret->help = gp_metric_table[ret->metric].help;
+    return true;
+}
+
+static bool find_field(enum gp_smi_query query, const char *word, size_t n, struct field *ret)
+{
+    for (size_t i = 0; i < slot_count(query); i++)
+        if (field_in(query, i, ret) &&
+            ((strncmp(ret->name, word, n) == 0 && ret->name[n] == '\0') ||
+             gp_cli_list_has(ret->aliases, word, n)))
+            return true;
+    return false;
+}
+
+/* ---- the command line ---- */
+
+/* The next word of a comma list, without the blanks around it. False at the end, where a comma may
+ * stand for the sake of programs that put one behind each word. */
+static bool next_word(const char **list, const char **ret, size_t *ret_n)
+{
+    const char *p = *list;
+    if (!p || !p[strspn(p, " \t")])
+        return false;
+    size_t n = strcspn(p, ",");
+    *list = p + n + (p[n] == ',');
+    size_t blanks = strspn(p, " \t");
+    p += blanks < n ? blanks : n;
+    n -= blanks < n ? blanks : n;
+    while (n > 0 && strchr(" \t", p[n - 1]))
+        n--;
+    *ret = p;
+    *ret_n = n;
+    return true;
+}
+
+static bool is_word(const char *word, size_t n, const char *expected)
+{
+    return strlen(expected) == n && memcmp(word, expected, n) == 0;
+}
+
+static bool take_format(struct gp_smi_csv *csv, const char *format, struct gp_strbuf *message)
+{
+    const char *word;
+    size_t n;
+    bool is_csv = false;
+    csv->header = csv->units = true;
+    while (next_word(&format, &word, &n)) {
+        if (is_word(word, n, "csv")) {
+            is_csv = true;
+        } else if (is_word(word, n, "noheader")) {
+            csv->header = false;
+        } else if (is_word(word, n, "nounits")) {
+            csv->units = false;
+        } else {
+            gp_strbuf_addf(message,
+                           "\"%.*s\" is not a valid option of \"--format=\". Please run "
+                           "'nvidia-smi -h' for help.\n\n",
+                           (int)n, word);
+            return false;
+        }
+    }
+    if (!is_csv)
+        gp_strbuf_adds(message, "\"--format=\" switch is missing. Please run 'nvidia-smi -h' for "
+                                "help.\n\n");
+    return is_csv;
+}
+
+static bool take_fields(struct gp_smi_csv *csv, const char *fields, struct gp_strbuf *message)
+{
+    const char *word;
+    size_t n;
+    while (next_word(&fields, &word, &n)) {
+        struct field field;
+        if (!find_field(csv->query, word, n, &field)) {
+            gp_strbuf_addf(message, "Field \"%.*s\" is not a valid field to query.\n\n", (int)n,
+                           word);
+            return false;
+        }
+        if (csv->count == GP_SMI_COLUMNS_MAX) {
+            gp_strbuf_addf(message, "More than %d fields cannot be queried.\n\n",
+                           GP_SMI_COLUMNS_MAX);
+            return false;
+        }
+        csv->columns[csv->count++] = (struct gp_smi_column){field.name, field.metric};
+    }
+    return true;
+}
+
+bool gp_smi_csv_parse(struct gp_smi_csv *csv, enum gp_smi_query query, const char *fields,
+                      const char *format, struct gp_strbuf *message)
+{
+    csv->query = query;
+    csv->begun = false;
+    csv->count = 0;
+    return take_format(csv, format, message) && take_fields(csv, fields, message);
+}
+
+/* ---- what is needed ---- */
+
+/* Of a platform without a chassis or a fabric the driver's empty text and zeros are printed as they
+ * are; whether there is a platform shows in a field that it always has. */
+static const char *empty_value(enum gp_metric m)
+{
+    return m == GP_PLATFORM_CHASSIS ? "" : m == GP_PLATFORM_GUID ? "0x0000000000000000" : NULL;
+}
+
+void gp_smi_csv_want(const struct gp_smi_csv *csv, struct gp_want *want)
+{
+    enum gp_scope scope = queries[csv->query].scope;
+    want->processes = scope == GP_SCOPE_PROCESS;
+    if (gp_scope_is_list(scope))
+        want->lists = UINT32_C(1) << gp_list_index(scope);
+    for (size_t i = 0; i < csv->count; i++) {
+        enum gp_metric m = csv->columns[i].metric;
+        if (m != NO_METRIC)
+            gp_metric_set_add(&want->metrics, m);
+        if (empty_value(m))
+            gp_metric_set_add(&want->metrics, GP_PLATFORM_PEER);
+    }
+}
+
+/* ---- printing ---- */
+
+/* What a line is about. */
+struct row {
+    const struct gp_device *device;
+    const struct gp_process *process;
+    const struct gp_entry *entry;
+    const char *cause; /* of no page at all: for which it would have been retired */
+};
+
+struct printer {
+    struct gp_strbuf *sb;
+    const struct gp_smi_csv *csv;
+    const struct gp_smi_form *form;
+    const struct gp_snapshot *snapshot;
+    enum gp_scope scope;
+};
+
+static struct gp_value value_of(const struct printer *p, const struct row *row, enum gp_metric m)
+{
+    enum gp_scope scope = gp_metric_table[m].scope;
+    struct gp_value v;
+    if (m == GP_PAGE_CAUSE && row->cause)
+        gp_value_set_text(&v, row->cause, 0);
+    else if (gp_scope_is_list(scope) && row->entry)
+        v = row->entry->values[m - gp_scope_table[scope].first];
+    else if (gp_scope_is_list(scope))
+        gp_value_set_absent(&v, row->device->list_status[gp_list_index(scope)], NULL, 0);
+    else if (scope == GP_SCOPE_PROCESS && !row->process)
+        gp_value_set_absent(&v, row->device->processes_status, NULL, 0);
+    else
+        v = *gp_snapshot_value(p->snapshot, row->device, row->process, m);
+    if (v.status == GP_STATUS_UNSUPPORTED && empty_value(m) &&
+        gp_snapshot_value(p->snapshot, row->device, NULL, GP_PLATFORM_PEER)->status == GP_STATUS_OK)
+        gp_value_set_text(&v, empty_value(m), 0);
+    return v;
+}
+
+static void separate(const struct printer *p, size_t column)
+{
+    gp_strbuf_adds(p->sb, column > 0 ? ", " : "");
+}
+
+static void print_header(const struct printer *p)
+{
+    for (size_t i = 0; i < p->csv->count; i++) {
+        enum gp_metric m = p->csv->columns[i].metric;
+        const char *unit = m == NO_METRIC ? "" : gp_smi_unit(m);
+        separate(p, i);
+        gp_strbuf_addf(p->sb, *unit ? "%s [%s]" : "%s", p->csv->columns[i].name, unit);
+    }
+    gp_strbuf_addc(p->sb, '\n');
+}
+
+static void print_row(const struct printer *p, const struct row *row)
+{
+    enum gp_smi_style style = p->csv->units ? GP_SMI_CSV : GP_SMI_PLAIN;
+    for (size_t i = 0; i < p->csv->count; i++) {
+        enum gp_metric m = p->csv->columns[i].metric;
+        separate(p, i);
+        if (m == NO_METRIC) {
+            gp_strbuf_adds(p->sb, "[N/A]");
+            continue;
+        }
+        struct gp_value v = value_of(p, row, m);
+        gp_smi_add_value(p->sb, p->form, m, &v, style);
+    }
+    gp_strbuf_addc(p->sb, '\n');
+}
+
+static void print_processes(const struct printer *p, const struct gp_device *gpu)
+{
+    struct row row = {.device = gpu};
+    if (gpu->processes_status == GP_STATUS_NO_PERMISSION ||
+        gpu->processes_status == GP_STATUS_ERROR)
+        print_row(p, &row);
+    while ((row.process = gp_smi_next_computing(p->snapshot, gpu, row.process)))
+        print_row(p, &row);
+}
+
+/* The entries of a list. One that cannot be told is a row without values, for pages one of each
+ * cause; of processes that no account is kept of there is none. */
+static void print_list(const struct printer *p, const struct gp_device *gpu)
+{
+    static const char *const causes[] = {"Single Bit ECC", "Double Bit ECC"};
+    const struct gp_entries *list = &p->snapshot->lists[gp_list_index(p->scope)];
+    enum gp_status status = gpu->list_status[gp_list_index(p->scope)];
+    struct row row = {.device = gpu};
+    if (status == GP_STATUS_OK) {
+        for (row.entry = list->entries; row.entry < list->entries + list->count; row.entry++)
+            if (&p->snapshot->devices[row.entry->device] == gpu)
+                print_row(p, &row);
+    } else if (p->scope == GP_SCOPE_PAGE) {
+        for (size_t i = 0; i < GP_ARRAY_LEN(causes); i++) {
+            row.cause = causes[i];
+            print_row(p, &row);
+        }
+    } else if (p->scope != GP_SCOPE_APP || status != GP_STATUS_UNSUPPORTED) {
+        print_row(p, &row);
+    }
+}
+
+/* A GPU that the driver does not hand out is said so once, at the place of its rows; a row of
+ * values that say why follows. So do those of a GPU that is lost later. */
+static void print_lost(const struct printer *p, const struct gp_device *gpu)
+{
+    struct gp_value lost;
+    gp_value_set_absent(&lost, gpu->status, NULL, 0);
+    if (gpu->refused && !p->csv->begun)
+        gp_smi_add_refusal(p->sb, p->form, gpu);
+    if (p->scope != GP_SCOPE_DEVICE)
+        return;
+    for (size_t i = 0; i < p->csv->count; i++) {
+        separate(p, i);
+        gp_strbuf_addf(p->sb, "[%s]", gp_smi_absence(p->form, GP_UUID, &lost));
+    }
+    gp_strbuf_addc(p->sb, '\n');
+}
+
+static void print_gpu(const struct printer *p, const struct gp_device *gpu)
+{
+    if (gpu->refused || gpu->status == GP_STATUS_LOST || gpu->status == GP_STATUS_ERROR)
+        print_lost(p, gpu);
+    else if (p->scope == GP_SCOPE_PROCESS)
+        print_processes(p, gpu);
+    else if (p->scope == GP_SCOPE_DEVICE)
+        print_row(p, &(struct row){.device = gpu});
+    else
+        print_list(p, gpu);
+}
+
+void gp_smi_csv_print(struct gp_strbuf *sb, struct gp_smi_csv *csv, const struct gp_smi_form *form,
+                      const struct gp_snapshot *snapshot)
+{
+    const struct printer p = {sb, csv, form, snapshot, queries[csv->query].scope};
+    if (csv->header && !csv->begun)
+        print_header(&p);
+    for (size_t i = 0; i < snapshot->device_count; i++)
+        if (!snapshot->devices[i].is_mig)
+            print_gpu(&p, &snapshot->devices[i]);
+    csv->begun = true;
+}
+
+/* ---- the pages of help ---- */
+
+/* Programs read the fields here: what stands in quotes at the start of a line, behind an empty one.
+ */
+void gp_smi_csv_help(struct gp_strbuf *sb, enum gp_smi_query query)
+{
+    gp_strbuf_addf(sb, "List of valid properties to query for the switch \"--query-%s\":\n\n%s\n",
+                   words[query], queries[query].about);
+    for (size_t i = 0; i < slot_count(query); i++) {
+        struct field field;
+        if (!field_in(query, i, &field))
+            continue;
+        gp_strbuf_addf(sb, "\n\"%s\"", field.name);
+        for (const char *alias = field.aliases; *alias;) {
+            size_t n = strcspn(alias, " ");
+            gp_strbuf_addf(sb, " or \"%.*s\"", (int)n, alias);
+            alias += n + (alias[n] == ' ');
+        }
+        gp_strbuf_addf(sb, "\n%s\n", field.help);
+    }
+}
