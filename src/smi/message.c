@@ -142,18 +142,15 @@ static bool has_failed(const struct gp_device *d)
 
 int gp_smi_exit_status(const struct gp_snapshot *snapshot)
 {
-    int status = 0;
-    bool all_failed = true;
+    bool all_silent = true;
     for (size_t i = 0; i < snapshot->device_count; i++) {
         const struct gp_device *d = &snapshot->devices[i];
-        all_failed = all_failed && has_failed(d);
-        if (has_failed(d) && !status)
-            status = d->driver_code                   ? exit_status_of(d->driver_code)
-                     : d->status == GP_STATUS_TIMEOUT ? GP_SMI_EXIT_TIMEOUT
-                                                      : GP_SMI_EXIT_OTHER;
+        if (has_failed(d) && d->driver_code)
+            return exit_status_of(d->driver_code);
+        all_silent = all_silent && has_failed(d);
     }
-    if (all_failed)
-        return status;
+    if (all_silent && snapshot->device_count > 0)
+        return GP_SMI_EXIT_TIMEOUT;
     for (size_t i = 0; i < snapshot->device_count; i++)
         if (is_damaged(&snapshot->devices[i]))
             return GP_SMI_EXIT_INFOROM;

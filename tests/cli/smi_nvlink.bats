@@ -89,5 +89,5 @@ $(printf '\t Link 3: 26.562 GB/s')" ]
 @test "nvlink -h tells of every option" {
     nvlink -h
     status_is 0
-    [[ "$output" = *"[-R | --remotelinkinfo]: "*"[-gt | --getthroughput] WHAT: "* ]]
+    [[ "$output" = *" -R, --remotelinkinfo "*" -gt, --getthroughput=WHAT "* ]]
 }

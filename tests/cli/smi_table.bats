@@ -126,7 +126,7 @@ Unable to determine the number of GPUs"
     fault h100x3 --gpu 1 lost
     bound 0000:53:00.0 0000:64:00.0 0000:75:00.0
     gpulse smi --sim h100x3 --root root
-    answers 0
+    answers 15
     [ "${lines[0]}" = 'Unable to determine the device handle for GPU1: 0000:64:00.0: GPU is lost' ]
     [[ ${lines[1]} =~ ^[A-Z][a-z]{2}\ [A-Z][a-z]{2}\  ]]
     says '^\|   0  NVIDIA H100 80GB HBM3 '
@@ -134,11 +134,11 @@ Unable to determine the number of GPUs"
     says '^\|   2  NVIDIA H100 80GB HBM3 '
     table_is_whole 91
     gpulse smi -L --sim h100x3 --root root
-    answers 0
+    answers 15
     line_count 3
     [ "${lines[1]}" = 'Unable to determine the device handle for GPU1: 0000:64:00.0: GPU is lost' ]
     gpulse smi -q --sim h100x3 --root root
-    answers 0
+    answers 15
     [ "$(grep -c '^GPU 0000' <<<"$output")" -eq 2 ]
     says '^Unable to determine the device handle for GPU1: '
 }

@@ -90,7 +90,7 @@ for d in m["devices"]: d["lists"]["nvlinks"] = "NOT_SUPPORTED"'
 @test "topo -h tells of every option" {
     topo -h
     status_is 0
-    [[ "$output" = *"[-mp | --matrix_pci]: "*"[-n | --nearest_gpus] N: "* ]]
+    [[ "$output" = *" -mp, --matrix_pci "*" -n, --nearest_gpus=N "* ]]
 }
 
 @test "the cards of this machine are not those of a simulated one" {
