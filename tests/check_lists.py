@@ -130,17 +130,19 @@ def status_lines(rows):
         return ["Device does not have or support Nvlink"]
     if all(r["links.state"] == "Inactive" for r in rows):
         return ["NVML: Unable to retrieve Nvlink information as all links are inActive"]
-    return [f"Link {r['links.number']}: " + f"{r['links.speed'] / 1e9:.3f}".rstrip("0").rstrip(".") + " GB/s"
+    return [f"Link {r['links.number']}: " + ("<inactive>" if r["links.state"] == "Inactive" else
+                                             f"{r['links.speed'] / 1e9:.3f}".rstrip("0").rstrip(".") + " GB/s")
             for r in rows]
 
 
 def links_of_block(lines, mig):
     """The links of a machine of which nvidia-smi prints these lines."""
-    speeds = [float(m.group(1)) for line in lines if (m := re.fullmatch(r"Link \d+: ([\d.]+) GB/s", line))]
-    if speeds or mig:
-        return [{"speed_mbps": round(1000 * s), "version": 6, "remote_type": 2, "remote": "00000000:F0:00.0"}
-                for s in speeds or [26.562] * 18]
-    return [{"state": 0}] if "inActive" in lines[0] else "NOT_SUPPORTED"
+    speeds = [re.search(r"[\d.]+(?= GB/s)|<inactive>", line) for line in lines]
+    if speeds[0] or mig:
+        return [{"state": 0} if s == "<inactive>" else
+                {"speed_mbps": round(1000 * float(s)), "version": 6, "remote_type": 2, "remote": "00000000:F0:00.0"}
+                for s in ([m.group() for m in speeds] if speeds[0] else ["26.562"] * 18)]
+    return [{"state": 0}] if "inactive" in lines[0].lower() else "NOT_SUPPORTED"
 
 
 def compare_status(name):
@@ -158,7 +160,8 @@ def compare_status(name):
 
 @test
 def nvlink_status():
-    names = sorted(p.name for p in CAPTURES.glob("nvlink-s*"))
+    # the one left out was typed by hand; see check_smi_nvlink.py
+    names = sorted(p.name for p in CAPTURES.glob("nvlink-s*") if "azure-nhc_bad" not in p.name)
     assert len(names) >= 7, names
     for name in names:
         compare_status(name)

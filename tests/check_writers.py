@@ -27,7 +27,9 @@ LISTS = {"supported_clocks": ("clock", {"memory_mhz", "graphics_mhz"}),
          "fans": ("fan", {"fan"}), "encoder_sessions": ("session", {"session"}),
          "fbc_sessions": ("capture", {"session"}), "links": ("link", {"link"}),
          "peers": ("peer", {"peer"}), "mig_profiles": ("profile", {"profile"}),
-         "samples": ("series", {"kind"})}
+         "samples": ("series", {"kind"}), "gpu_instances": ("instance", {"gpu_instance"}),
+         "compute_instances": ("part", {"gpu_instance", "compute_instance"}),
+         "compute_profiles": ("form", {"gpu_instance", "profile"})}
 LIST_MACHINES = ("h100x2", "a100-mig", "p100", "t4", "rtx3060")
 XML_ELEMENTS = {"gpus": "gpu", "processes": "process", "hosts": "host"}
 

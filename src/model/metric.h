@@ -25,7 +25,10 @@ struct gp_err;
     X(LINK, LINK_NUMBER, "link", "links")                                                          \
     X(PEER, PEER_NUMBER, "peer", "peers")                                                          \
     X(PROFILE, PROFILE_ID, "profile", "mig_profiles")                                              \
-    X(SERIES, SAMPLES_KIND, "series", "samples")
+    X(SERIES, SAMPLES_KIND, "series", "samples")                                                   \
+    X(GI, GI_ID, "instance", "gpu_instances")                                                      \
+    X(CI, CI_ID, "part", "compute_instances")                                                      \
+    X(CIP, CIP_ID, "form", "compute_profiles")
 
 enum gp_scope {
 #define X(id, first, noun, plural) GP_SCOPE_##id,

@@ -115,6 +115,11 @@ static const struct label {
     OF_LIST(GP_SCOPE_PEER, GP_PEER_NUMBER, "peer"),
     OF_LIST(GP_SCOPE_PROFILE, GP_PROFILE_ID, "profile"),
     OF_LIST(GP_SCOPE_SERIES, GP_SAMPLES_KIND, "kind"),
+    OF_LIST(GP_SCOPE_GI, GP_GI_ID, "gpu_instance"),
+    OF_LIST(GP_SCOPE_CI, GP_CI_GI, "gpu_instance"),
+    {GP_SCOPE_CI, GP_CI_ID, "compute_instance"},
+    OF_LIST(GP_SCOPE_CIP, GP_CIP_GI, "gpu_instance"),
+    {GP_SCOPE_CIP, GP_CIP_ID, "profile"},
 };
 
 /* The states of the field `status`, for which there is a sample each, 1 or 0. */

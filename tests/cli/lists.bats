@@ -351,3 +351,23 @@ for l in d["lists"]["nvlinks"]: l.update(version=4, replay=3)'
     bad 'm["topology"]["p2p"] = "X"' 'topology: p2p: expected OK, CNS, GNS, TNS, DR, NS or U'
     bad 'm["topology"]["sockets"] = 2' "topology: unknown key 'sockets'; known are levels, cpus, nodes and p2p"
 }
+
+@test "MIG: GPU instances, compute instances and the profiles of these" {
+    still h100-mig id,profile,profile_id,start,size --rows gpu_instances -f csv --no-header
+    status_is 0
+    [ "$output" = "9,1g.10gb,19,2,1
+10,1g.10gb,19,3,1
+3,2g.20gb,14,0,2
+2,3g.40gb,9,4,4" ]
+    still h100-mig gpu_instance,id,profile,profile_id,start,size --rows compute_instances -f csv --no-header
+    [ "${lines[3]}" = "2,0,3g.40gb,2,0,3" ]
+    still h100-mig gpu_instance,id,profile,default,instances,remaining,multiprocessors --rows compute_profiles -f csv --no-header
+    [ "${lines[4]}" = "2,0,1c.3g.40gb,No,3,0,16" ]
+    [ "${lines[6]}" = "2,2,3g.40gb,Yes,1,0,60" ]
+    # drivers before 510 do not name the profiles
+    named=$output
+    still h100-mig,driver=470 gpu_instance,id,profile,default,instances,remaining,multiprocessors --rows compute_profiles -f csv --no-header
+    [ "$output" = "$named" ]
+    GPULSE_SIM_ROOT=0 still h100-mig '*' --rows gpu_instances -f json
+    [[ "$output" = *'"no permission"'* ]]
+}

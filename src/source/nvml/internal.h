@@ -229,11 +229,6 @@ void nvml_copy_values(const struct nvml_device *device, const struct gp_metric_s
  * the code that ended the session. */
 nvmlReturn_t nvml_list_mig(struct nvml_device *device, uint64_t now_ns);
 
-/* control_mig.c: a profile of GPU instances by its place in the driver's list, its name without the
- * "MIG " before it. Drivers before 510 name none: then slices and memory make the name. */
-nvmlReturn_t nvml_read_mig_profile(struct nvml_device *device, unsigned index,
-                                   nvmlGpuInstanceProfileInfo_v2_t *ret);
-
 /* fetch.c: room for the entries of one of the driver's lists. */
 struct nvml_buffer {
     void *entries; /* free() it */

@@ -148,6 +148,9 @@ static const nvml_list_fn list_readers[GP_LIST__COUNT] = {
     [GP_SCOPE_PEER - GP_SCOPE_LIST__FIRST] = nvml_list_peers,
     [GP_SCOPE_PROFILE - GP_SCOPE_LIST__FIRST] = nvml_list_profiles,
     [GP_SCOPE_SERIES - GP_SCOPE_LIST__FIRST] = nvml_list_samples,
+    [GP_SCOPE_GI - GP_SCOPE_LIST__FIRST] = nvml_list_gpu_instances,
+    [GP_SCOPE_CI - GP_SCOPE_LIST__FIRST] = nvml_list_compute_instances,
+    [GP_SCOPE_CIP - GP_SCOPE_LIST__FIRST] = nvml_list_compute_profiles,
 };
 
 static void forget(struct nvml_list *kept)

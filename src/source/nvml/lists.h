@@ -60,8 +60,13 @@ nvmlReturn_t nvml_list_encoders(struct nvml_rows *rows);
 nvmlReturn_t nvml_list_captures(struct nvml_rows *rows);
 nvmlReturn_t nvml_list_links(struct nvml_rows *rows);
 nvmlReturn_t nvml_list_peers(struct nvml_rows *rows);
-nvmlReturn_t nvml_list_profiles(struct nvml_rows *rows);
 nvmlReturn_t nvml_list_samples(struct nvml_rows *rows);
+
+/* mig_lists.c */
+nvmlReturn_t nvml_list_profiles(struct nvml_rows *rows);
+nvmlReturn_t nvml_list_gpu_instances(struct nvml_rows *rows);
+nvmlReturn_t nvml_list_compute_instances(struct nvml_rows *rows);
+nvmlReturn_t nvml_list_compute_profiles(struct nvml_rows *rows);
 
 /* links.c: how many links the GPU has; 0 without, NOT_SUPPORTED in MIG mode. */
 nvmlReturn_t nvml_link_count(struct nvml_device *device, unsigned *ret);
