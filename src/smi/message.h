@@ -34,7 +34,8 @@ bool gp_smi_add_refusals(struct gp_strbuf *sb, const struct gp_smi_form *form,
 void gp_smi_add_warnings(struct gp_strbuf *sb, const struct gp_snapshot *snapshot);
 
 /* The exit status behind this sample: what the driver answered for a GPU that failed, as nvidia-smi
- * has it. A GPU that hangs, for which nvidia-smi would wait, is no failure as long as others answer. */
+ * has it. A GPU that hangs, for which nvidia-smi would wait, is no failure as long as others
+ * answer. */
 int gp_smi_exit_status(const struct gp_snapshot *snapshot);
 
 #endif
