@@ -116,7 +116,7 @@ const char *gp_app_machine(void)
     return given_or_env(gp_common()->sim, "GPULSE_SIM");
 }
 
-static const char *root_prefix(void)
+const char *gp_app_root(void)
 {
     return given_or_env(gp_common()->root, "GPULSE_ROOT");
 }
@@ -190,7 +190,7 @@ int gp_app_source(struct gp_source **ret, struct gp_selection **ret_selection, s
     static char machine_path[GP_PATH_SIZE];
     static struct gp_selection selection;
     const char *sim = gp_app_machine();
-    struct gp_nvml_config nvml = {.root = root_prefix(), .simulated = sim != NULL};
+    struct gp_nvml_config nvml = {.root = gp_app_root(), .simulated = sim != NULL};
     if (sim && !nvml.root)
         nvml.root = machine_root(sim, machine_path);
     int r = choose_library(sim, library_path, &nvml.library, err);
@@ -210,7 +210,7 @@ int gp_app_open(const struct gp_want *want, const struct gp_loop *loop, struct g
                 struct gp_err *err)
 {
     struct gp_sampler_config config = {
-        .root = root_prefix(),
+        .root = gp_app_root(),
         .timeout_ns = gp_app_timeout_ns(SAMPLE_TIMEOUT_S * GP_NS_PER_S),
         .later_timeout_ns = later_timeout(loop),
         .release_when_idle = gp_common()->release_when_idle && loop->interval_ns != 0,

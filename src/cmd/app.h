@@ -55,6 +55,9 @@ bool gp_app_is_stuck(void);
 /* The simulated machine that is shown, NULL for the real one. */
 const char *gp_app_machine(void);
 
+/* The prefix of /proc, /sys and /run that is given; NULL: none. */
+const char *gp_app_root(void);
+
 /* Appends "gpulse VERSION" and a line end. */
 void gp_app_add_version(struct gp_strbuf *sb);
 
