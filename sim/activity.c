@@ -11,21 +11,28 @@
 
 /* ------------------------------------------------------------------------- samples */
 
-enum { SAMPLES = 120, POWER_EVERY_US = 20000, UTILIZATION_EVERY_US = 166667 };
+enum {
+    SAMPLES = 120,
+    SAMPLES_MAX = 4096,
+    POWER_EVERY_US = 20000,
+    UTILIZATION_EVERY_US = 166667,
+};
 
 static const struct {
-    enum sim_slot slot;
+    enum sim_slot slot; /* SIM_SLOT_COUNT: none are kept unless the machine file has them */
     unsigned int every_us;
+    int64_t most;
 } series[NVML_SAMPLINGTYPE_COUNT] = {
-    [NVML_TOTAL_POWER_SAMPLES] = {SIM_POWER, POWER_EVERY_US},
-    [NVML_GPU_UTILIZATION_SAMPLES] = {SIM_UTIL_GPU, UTILIZATION_EVERY_US},
-    [NVML_MEMORY_UTILIZATION_SAMPLES] = {SIM_UTIL_MEM, UTILIZATION_EVERY_US},
-    [NVML_ENC_UTILIZATION_SAMPLES] = {SIM_UTIL_ENC, UTILIZATION_EVERY_US},
-    [NVML_DEC_UTILIZATION_SAMPLES] = {SIM_UTIL_DEC, UTILIZATION_EVERY_US},
-    [NVML_PROCESSOR_CLK_SAMPLES] = {SIM_CLOCK_SM, POWER_EVERY_US},
-    [NVML_MEMORY_CLK_SAMPLES] = {SIM_CLOCK_MEM, POWER_EVERY_US},
-    [NVML_JPG_UTILIZATION_SAMPLES] = {SIM_UTIL_JPG, UTILIZATION_EVERY_US},
-    [NVML_OFA_UTILIZATION_SAMPLES] = {SIM_UTIL_OFA, UTILIZATION_EVERY_US},
+    [NVML_TOTAL_POWER_SAMPLES] = {SIM_POWER, POWER_EVERY_US, UINT32_MAX},
+    [NVML_GPU_UTILIZATION_SAMPLES] = {SIM_UTIL_GPU, UTILIZATION_EVERY_US, 100},
+    [NVML_MEMORY_UTILIZATION_SAMPLES] = {SIM_UTIL_MEM, UTILIZATION_EVERY_US, 100},
+    [NVML_ENC_UTILIZATION_SAMPLES] = {SIM_UTIL_ENC, UTILIZATION_EVERY_US, 100},
+    [NVML_DEC_UTILIZATION_SAMPLES] = {SIM_UTIL_DEC, UTILIZATION_EVERY_US, 100},
+    [NVML_PROCESSOR_CLK_SAMPLES] = {SIM_CLOCK_SM, POWER_EVERY_US, UINT32_MAX},
+    [NVML_MEMORY_CLK_SAMPLES] = {SIM_CLOCK_MEM, POWER_EVERY_US, UINT32_MAX},
+    [NVML_MODULE_POWER_SAMPLES] = {SIM_SLOT_COUNT, POWER_EVERY_US, UINT32_MAX},
+    [NVML_JPG_UTILIZATION_SAMPLES] = {SIM_UTIL_JPG, UTILIZATION_EVERY_US, 100},
+    [NVML_OFA_UTILIZATION_SAMPLES] = {SIM_UTIL_OFA, UTILIZATION_EVERY_US, 100},
 };
 
 /* The clock of the samples is that of the machine's uptime, which is not Unix time. */
@@ -36,39 +43,123 @@ static unsigned long long uptime_us(void)
     return (unsigned long long)now.tv_sec * 1000000 + (unsigned long long)now.tv_nsec / 1000;
 }
 
-/* A few percent about the value of now, the same for the same moment; nothing while still. */
-static unsigned int rippled(const struct sim_call *call, uint64_t value, unsigned long long k)
+/* A few percent about the value, the same for the same moment; nothing while still. */
+static int64_t rippled(const struct sim_call *call, int64_t value, unsigned long long k)
 {
     int64_t percent = call->live.still ? 0 : (int64_t)((k * 2654435761U >> 8) % 9) - 6;
-    return (unsigned int)((int64_t)value + (int64_t)value * percent / 100);
+    return value + value * percent / 100;
 }
 
-static nvmlReturn_t fill_series(struct sim_call *call, nvmlSamplingType_t type,
+/* The samples of one kind. */
+struct buffer {
+    unsigned int count;
+    unsigned long long first_us, span_us;
+    uint64_t max, min, rest; /* the highest comes first, then the lowest, then the others */
+    uint64_t shift;          /* how far the value has moved since the machine file was made */
+};
+
+/* Out of the value of now. */
+static nvmlReturn_t compute(const struct sim_call *call, nvmlSamplingType_t type,
+                            struct buffer *ret)
+{
+    unsigned long long every_us = series[type].every_us;
+    uint64_t now;
+    if (series[type].slot == SIM_SLOT_COUNT)
+        return NVML_ERROR_NOT_SUPPORTED;
+    nvmlReturn_t code = sim_read(call, series[type].slot, &now);
+    if (code == NVML_SUCCESS)
+        *ret = (struct buffer){.count = SAMPLES,
+                               .first_us = (uptime_us() / every_us - SAMPLES + 1) * every_us,
+                               .span_us = (SAMPLES - 1) * every_us,
+                               .max = now,
+                               .min = now,
+                               .rest = now * (SAMPLES - 2)};
+    return code;
+}
+
+/* Out of a row of the machine file. They lie ahead in time: a machine that has not run for so long
+ * has them all the same. */
+static nvmlReturn_t replay(const struct sim_call *call, nvmlSamplingType_t type,
+                           const struct sim_rows *rows, size_t row, struct buffer *ret)
+{
+    const struct sim_value *count = sim_cell(rows, row, SIM_SERIES_COUNT);
+    uint64_t sum = sim_cell_number(rows, row, SIM_SERIES_SUM, 0);
+    uint64_t now;
+    if (count->code != NVML_SUCCESS)
+        return count->code;
+    struct buffer b = {
+        .count = count->number < SAMPLES_MAX ? (unsigned int)count->number : SAMPLES_MAX,
+        .first_us = uptime_us(),
+        .max = sim_cell_number(rows, row, SIM_SERIES_MAX, 0),
+        .min = sim_cell_number(rows, row, SIM_SERIES_MIN, 0),
+    };
+    b.span_us =
+        sim_cell_number(rows, row, SIM_SERIES_DURATION, (uint64_t)series[type].every_us * b.count);
+    b.rest = sum > b.max + b.min ? sum - b.max - b.min : 0;
+    if (series[type].slot != SIM_SLOT_COUNT &&
+        sim_read(call, series[type].slot, &now) == NVML_SUCCESS)
+        b.shift = now - call->device->answers[series[type].slot].number;
+    *ret = b;
+    return NVML_SUCCESS;
+}
+
+/* What a driver would say; an absurd one says anything. */
+static int64_t limited(const struct sim_call *call, int64_t value, int64_t most)
+{
+    if (call->absurd)
+        return value < 0 || value > UINT32_MAX ? UINT32_MAX : value;
+    return value < 0 ? 0 : value > most ? most : value;
+}
+
+static nvmlSample_t sample_of(const struct sim_call *call, nvmlSamplingType_t type,
+                              const struct buffer *b, unsigned int i)
+{
+    const int64_t most = series[type].most;
+    uint64_t others = b->count > 2 ? b->count - 2 : 1;
+    uint64_t value = i == 0   ? b->max
+                     : i == 1 ? b->min
+                              : b->rest / others + (i - 2 < b->rest % others);
+    unsigned long long time_us = b->first_us + b->span_us * i / (b->count > 1 ? b->count - 1 : 1);
+    int64_t moved = limited(call, (int64_t)(value + b->shift), most);
+    moved = limited(call, rippled(call, moved, time_us / series[type].every_us), most);
+    return (nvmlSample_t){.timeStamp = time_us, .sampleValue.uiVal = (unsigned int)moved};
+}
+
+static nvmlReturn_t take_buffer(const struct sim_call *call, nvmlSamplingType_t type,
+                                struct buffer *ret)
+{
+    const struct sim_rows *rows = &call->device->lists.rows[SIM_LIST_SERIES];
+    const struct sim_value *v = &call->device->answers[SIM_SAMPLES];
+    if (v->code != NVML_SUCCESS)
+        return v->code;
+    if (call->device->parent || sim_mig_count(&call->live, call->device) > 0)
+        return NVML_ERROR_NOT_SUPPORTED;
+    for (size_t row = 0; row < rows->count; row++)
+        if (sim_cell_number(rows, row, SIM_SERIES_KIND, NVML_SAMPLINGTYPE_COUNT) == (uint64_t)type)
+            return replay(call, type, rows, row, ret);
+    return compute(call, type, ret);
+}
+
+static nvmlReturn_t fill_series(const struct sim_call *call, nvmlSamplingType_t type,
                                 unsigned long long last_seen, unsigned int *count,
                                 nvmlSample_t *samples)
 {
-    const struct sim_value *v = &call->device->answers[SIM_SAMPLES];
-    uint64_t now;
-    if (v->code != NVML_SUCCESS)
-        return v->code;
-    if (call->device->parent || sim_mig_count(&call->live, call->device) > 0 ||
-        series[type].every_us == 0)
-        return NVML_ERROR_NOT_SUPPORTED;
-    nvmlReturn_t code = sim_read(call, series[type].slot, &now);
+    struct buffer b;
+    nvmlReturn_t code = take_buffer(call, type, &b);
     if (code != NVML_SUCCESS)
         return code;
     if (!samples) {
-        *count = SAMPLES;
-        return NVML_SUCCESS;
+        *count = b.count;
+        return b.count > 0 ? NVML_SUCCESS : NVML_ERROR_NOT_FOUND;
     }
-    if (*count < SAMPLES)
+    if (*count < b.count)
         return NVML_ERROR_INSUFFICIENT_SIZE;
-    unsigned long long newest = uptime_us() / series[type].every_us;
     unsigned int n = 0;
-    for (unsigned long long k = newest - SAMPLES + 1; k <= newest; k++)
-        if (k * series[type].every_us > last_seen)
-            samples[n++] = (nvmlSample_t){.timeStamp = k * series[type].every_us,
-                                          .sampleValue.uiVal = rippled(call, now, k)};
+    for (unsigned int i = 0; i < b.count; i++) {
+        nvmlSample_t sample = sample_of(call, type, &b, i);
+        if (sample.timeStamp > last_seen)
+            samples[n++] = sample;
+    }
     *count = n;
     return n > 0 ? NVML_SUCCESS : NVML_ERROR_NOT_FOUND;
 }

@@ -120,8 +120,9 @@ int sim_fault_parse(const char *text, int gpu, struct sim_fault *ret, struct gp_
         return gp_err_set(err, GP_EUSAGE,
                           "unknown fault '%.40s': accepted are lost, hang[=TIME], slow=TIME, deny, "
                           "error=CODE, absurd, grow, unloaded, mismatch, nogpu, gone, excluded, "
-                          "overcount, reorder, repartition, parent, profiling, types, pids, hidden, stuck, "
-                          "energy, clear; and, live only, xid=N, event=NAME, set=ANSWER=VALUE",
+                          "overcount, reorder, repartition, parent, profiling, types, pids, "
+                          "hidden, stuck, energy, clear; and, live only, xid=N, event=NAME, "
+                          "set=ANSWER=VALUE",
                           text);
 
     struct sim_fault fault = {.gpu = gpu, .kind = (uint32_t)kind};

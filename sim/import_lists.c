@@ -1,6 +1,7 @@
 /* What a capture says of the lists of a GPU. */
 #include "sim/import_value.h"
 
+#include "abi/nvml.h"
 #include "base/strbuf.h"
 
 #include <string.h>
@@ -84,6 +85,57 @@ static json_t *accounted_apps(const struct sim_node *gpu)
     return list;
 }
 
+/* One kind of samples, with `factor` from what is printed to what the driver counts. A duration
+ * that is none (a driver's clock went back) is left out. */
+static json_t *samples_row(const struct sim_node *group, nvmlSamplingType_t kind, double factor)
+{
+    const struct {
+        const char *path, *key;
+        double factor;
+    } members[] = {{"count", "count", 1},
+                   {"duration", "duration_us", 1e6},
+                   {"max", "max", factor},
+                   {"min", "min", factor},
+                   {"average", "average", factor}};
+    json_t *row = json_pack("{s:i}", "kind", (int)kind);
+    for (size_t i = 0; i < GP_ARRAY_LEN(members); i++) {
+        const char *text = sim_node_text(group, members[i].path);
+        json_int_t number;
+        if (text && sim_parse_scaled(text, members[i].factor, &number) && number >= 0)
+            (void)json_object_set_new(row, members[i].key, json_integer(number));
+    }
+    json_int_t count = json_integer_value(json_object_get(row, "count"));
+    json_int_t average = json_integer_value(json_object_get(row, "average"));
+    if (count < INT32_MAX && average < INT32_MAX)
+        (void)json_object_set_new(row, "sum", json_integer(count * average));
+    (void)json_object_del(row, "average");
+    return row;
+}
+
+static json_t *samples(const struct sim_node *gpu)
+{
+    static const struct {
+        const char *path;
+        nvmlSamplingType_t kind;
+        double factor;
+    } kinds[] = {
+        {"power_samples", NVML_TOTAL_POWER_SAMPLES, 1000},
+        {"gpu_samples", NVML_GPU_UTILIZATION_SAMPLES, 1},
+        {"memory_samples", NVML_MEMORY_UTILIZATION_SAMPLES, 1},
+        {"encoder_samples", NVML_ENC_UTILIZATION_SAMPLES, 1},
+        {"decoder_samples", NVML_DEC_UTILIZATION_SAMPLES, 1},
+        {"sm_clock_samples", NVML_PROCESSOR_CLK_SAMPLES, 1},
+        {"memory_clock_samples", NVML_MEMORY_CLK_SAMPLES, 1},
+    };
+    json_t *list = NULL;
+    for (size_t i = 0; i < GP_ARRAY_LEN(kinds); i++) {
+        const struct sim_node *group = sim_node_find(gpu, kinds[i].path);
+        if (group && (list || (list = json_array())))
+            (void)json_array_append_new(list, samples_row(group, kinds[i].kind, kinds[i].factor));
+    }
+    return list;
+}
+
 json_t *sim_import_lists(const struct sim_node *gpu)
 {
     static const struct {
@@ -93,6 +145,7 @@ json_t *sim_import_lists(const struct sim_node *gpu)
         {"supported_clocks", supported_clocks},
         {"retired_pages", retired_pages},
         {"accounted_apps", accounted_apps},
+        {"samples", samples},
     };
     json_t *object = json_object();
     for (size_t i = 0; object && i < GP_ARRAY_LEN(lists); i++) {

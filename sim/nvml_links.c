@@ -7,6 +7,7 @@
 
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------------- links */
@@ -85,6 +86,15 @@ static const struct {
     {NVML_FI_DEV_NVLINK_ERROR_DL_RECOVERY, SIM_LINKS_RECOVERY, false, false},
     {NVML_FI_DEV_NVLINK_ERROR_DL_CRC, SIM_LINKS_CRC_FLIT, false, false},
     {NVML_FI_DEV_NVLINK_COUNT_RCV_ERRORS, SIM_LINKS_RX_ERRORS, false, false},
+    {NVML_FI_DEV_NVLINK_COUNT_XMIT_PACKETS, SIM_LINKS_TX_PACKETS, false, false},
+    {NVML_FI_DEV_NVLINK_COUNT_RCV_PACKETS, SIM_LINKS_RX_PACKETS, false, false},
+    {NVML_FI_DEV_NVLINK_COUNT_MALFORMED_PACKET_ERRORS, SIM_LINKS_MALFORMED, false, false},
+    {NVML_FI_DEV_NVLINK_COUNT_BUFFER_OVERRUN_ERRORS, SIM_LINKS_OVERRUN, false, false},
+    {NVML_FI_DEV_NVLINK_COUNT_RCV_REMOTE_ERRORS, SIM_LINKS_RX_REMOTE, false, false},
+    {NVML_FI_DEV_NVLINK_COUNT_RCV_GENERAL_ERRORS, SIM_LINKS_RX_GENERAL, false, false},
+    {NVML_FI_DEV_NVLINK_COUNT_LOCAL_LINK_INTEGRITY_ERRORS, SIM_LINKS_INTEGRITY, false, false},
+    {NVML_FI_DEV_NVLINK_COUNT_XMIT_DISCARDS, SIM_LINKS_DISCARDS, false, false},
+    {NVML_FI_DEV_NVLINK_COUNT_LINK_RECOVERY_EVENTS, SIM_LINKS_RECOVERIES, false, false},
     {NVML_FI_DEV_NVLINK_COUNT_LINK_RECOVERY_SUCCESSFUL_EVENTS, SIM_LINKS_RECOVERED, false, false},
     {NVML_FI_DEV_NVLINK_COUNT_LINK_RECOVERY_FAILED_EVENTS, SIM_LINKS_UNRECOVERED, false, false},
     {NVML_FI_DEV_NVLINK_COUNT_EFFECTIVE_ERRORS, SIM_LINKS_EFFECTIVE, false, false},
@@ -115,7 +125,7 @@ static struct sim_value count_of_link(const struct sim_live *live, const struct 
                                       const struct sim_rows *links, size_t link, enum sim_cell cell)
 {
     struct sim_value v = *sim_cell(links, link, cell);
-    bool counts = cell >= SIM_LINKS_REPLAY && cell <= SIM_LINKS_RX_ERRORS;
+    bool counts = cell >= SIM_LINKS_REPLAY && cell <= SIM_LINKS_DISCARDS;
     uint64_t cleared;
     if (counts && v.code == NVML_SUCCESS && link < 64 &&
         sim_setting_get(live, device, SIM_SET_LINKS_CLEARED, &cleared) && cleared >> link & 1)
@@ -185,6 +195,19 @@ static bool field_of_gpu(const struct sim_live *live, const struct sim_device *d
     return false;
 }
 
+/* How often so many symbols of a block had to be corrected. */
+static struct sim_value fec_of_link(const struct sim_rows *links, size_t link, unsigned int symbols)
+{
+    struct sim_value v = {.code = sim_cell(links, link, SIM_LINKS_FEC)->code};
+    const char *text = sim_cell_text(links, link, SIM_LINKS_FEC);
+    for (unsigned int i = 0; v.code == NVML_SUCCESS && i <= symbols; i++) {
+        char *end;
+        v.number = strtoull(text, &end, 10);
+        text = end;
+    }
+    return v;
+}
+
 struct sim_value sim_link_field(const struct sim_live *live, const struct sim_device *device,
                                 unsigned int id, unsigned int scope)
 {
@@ -197,6 +220,8 @@ struct sim_value sim_link_field(const struct sim_live *live, const struct sim_de
         v.code = scope < links->count ? NVML_SUCCESS : NVML_ERROR_INVALID_ARGUMENT;
         v.number = scope < links->count && is_up(live->machine, device, links, scope);
     }
+    if (id - NVML_FI_DEV_NVLINK_COUNT_FEC_HISTORY_0 < 16 && scope < links->count)
+        return fec_of_link(links, scope, id - NVML_FI_DEV_NVLINK_COUNT_FEC_HISTORY_0);
     for (size_t row = 0; row < GP_ARRAY_LEN(link_fields); row++) {
         if (link_fields[row].id != id || links->code != NVML_SUCCESS)
             continue;

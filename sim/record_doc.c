@@ -248,6 +248,34 @@ bool rec_field_scope(unsigned int newest, unsigned int links, unsigned int at, u
     return at < count || (sum && at == count);
 }
 
+bool rec_number(nvmlValueType_t type, const nvmlValue_t *value, json_int_t *ret)
+{
+    switch (type) {
+    case NVML_VALUE_TYPE_UNSIGNED_INT:
+        *ret = value->uiVal;
+        return true;
+    case NVML_VALUE_TYPE_UNSIGNED_LONG:
+        *ret = (json_int_t)value->ulVal;
+        return true;
+    case NVML_VALUE_TYPE_UNSIGNED_LONG_LONG:
+        *ret = (json_int_t)value->ullVal;
+        return true;
+    case NVML_VALUE_TYPE_SIGNED_LONG_LONG:
+        *ret = value->sllVal;
+        return true;
+    case NVML_VALUE_TYPE_SIGNED_INT:
+        *ret = value->siVal;
+        return true;
+    case NVML_VALUE_TYPE_UNSIGNED_SHORT:
+        *ret = value->usVal;
+        return true;
+    case NVML_VALUE_TYPE_DOUBLE:
+        *ret = (json_int_t)llround(value->dVal);
+        return true;
+    }
+    return false;
+}
+
 void rec_doc_field(struct rec_doc *doc, json_t *fields, const nvmlFieldValue_t *field,
                    nvmlReturn_t code)
 {
@@ -260,35 +288,12 @@ void rec_doc_field(struct rec_doc *doc, json_t *fields, const nvmlFieldValue_t *
         return;
     }
     json_int_t number = 0;
-    switch (field->valueType) {
-    case NVML_VALUE_TYPE_UNSIGNED_INT:
-        number = field->value.uiVal;
-        break;
-    case NVML_VALUE_TYPE_UNSIGNED_LONG:
-        number = (json_int_t)field->value.ulVal;
-        break;
-    case NVML_VALUE_TYPE_UNSIGNED_LONG_LONG:
-        number = (json_int_t)field->value.ullVal;
-        break;
-    case NVML_VALUE_TYPE_SIGNED_LONG_LONG:
-        number = field->value.sllVal;
-        break;
-    case NVML_VALUE_TYPE_SIGNED_INT:
-        number = field->value.siVal;
-        break;
-    case NVML_VALUE_TYPE_UNSIGNED_SHORT:
-        number = field->value.usVal;
-        break;
-    case NVML_VALUE_TYPE_DOUBLE:
-        number = (json_int_t)llround(field->value.dVal);
-        rec_doc_note(doc, "field %s comes as a floating-point number, %.9g", key,
-                     field->value.dVal);
-        break;
-    default:
+    if (!rec_number(field->valueType, &field->value, &number))
         rec_doc_note(doc, "field %s comes with the type %d, which is not known", key,
                      (int)field->valueType);
-        break;
-    }
+    else if (field->valueType == NVML_VALUE_TYPE_DOUBLE)
+        rec_doc_note(doc, "field %s comes as a floating-point number, %.9g", key,
+                     field->value.dVal);
     bool is_signed = field->fieldId >= NVML_FI_DEV_TEMPERATURE_SHUTDOWN_TLIMIT &&
                      field->fieldId <= NVML_FI_DEV_TEMPERATURE_GPU_MAX_TLIMIT;
     if (number < 0 && !is_signed) {

@@ -37,6 +37,8 @@ json_t *rec_doc_answers(struct rec_doc *doc, const char *where, const struct rec
                         bool mig);
 json_t *rec_doc_processes(struct rec_doc *doc, const char *where,
                           const struct sim_process *processes, size_t count);
+/* The number that a driver gives together with its type; false if there is no such type. */
+bool rec_number(nvmlValueType_t type, const nvmlValue_t *value, json_int_t *ret);
 /* Adds one value to the fields of a device. */
 void rec_doc_field(struct rec_doc *doc, json_t *fields, const nvmlFieldValue_t *field,
                    nvmlReturn_t code);

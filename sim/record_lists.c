@@ -1,5 +1,5 @@
-/* The lists of a GPU: clocks, pages, accounted processes, fans, sessions, links. The profiles of
- * MIG are no list here: the simulated driver works them out. */
+/* The lists of a GPU: clocks, pages, accounted processes, fans, sessions, samples, links. The
+ * profiles of MIG are no list here: the simulated driver works them out. */
 #include "sim/record_internal.h"
 
 #include "base/strbuf.h"
@@ -306,6 +306,77 @@ static json_t *ask_fbc_sessions(struct recorder *r, unsigned int index)
     return rows;
 }
 
+/* ------------------------------------------------------------------------- samples */
+
+/* In the order of the members of lists.def, behind the kind. */
+enum { COUNT, DURATION, MAX, MIN, SUM };
+
+/* What was not written has time 0. */
+static void sum_up(struct rec_call *c, nvmlValueType_t type, const nvmlSample_t *samples)
+{
+    unsigned long long first = UINT64_MAX, last = 0;
+    uint64_t *n = c->numbers;
+    n[MIN] = UINT64_MAX;
+    for (unsigned int i = 0; i < c->count; i++) {
+        json_int_t value;
+        if (samples[i].timeStamp == 0 || !rec_number(type, &samples[i].sampleValue, &value) ||
+            value < 0)
+            continue;
+        first = samples[i].timeStamp < first ? samples[i].timeStamp : first;
+        last = samples[i].timeStamp > last ? samples[i].timeStamp : last;
+        n[MAX] = (uint64_t)value > n[MAX] ? (uint64_t)value : n[MAX];
+        n[MIN] = (uint64_t)value < n[MIN] ? (uint64_t)value : n[MIN];
+        n[SUM] += (uint64_t)value;
+        n[COUNT]++;
+    }
+    n[DURATION] = last - first;
+}
+
+/* An empty buffer is not found; it has samples all the same, none. */
+static nvmlReturn_t ask_series(struct rec_call *c)
+{
+    nvmlSamplingType_t kind = (nvmlSamplingType_t)c->key;
+    nvmlValueType_t type = NVML_VALUE_TYPE_UNSIGNED_INT;
+    nvmlReturn_t code = c->api->nvmlDeviceGetSamples(c->device, kind, 0, &type, &c->count, NULL);
+    if (code == NVML_SUCCESS && c->count > REC_MAX_ENTRIES)
+        code = NVML_ERROR_INSUFFICIENT_SIZE;
+    if (code == NVML_SUCCESS && c->count > 0) {
+        nvmlSample_t *samples = calloc(c->count, sizeof(*samples));
+        unsigned int room = c->count;
+        if (!samples)
+            return NVML_ERROR_MEMORY;
+        c->entries = samples;
+        code = c->api->nvmlDeviceGetSamples(c->device, kind, 0, &type, &c->count, samples);
+        c->count = c->count < room ? c->count : room;
+        if (code == NVML_SUCCESS)
+            sum_up(c, type, samples);
+    }
+    return code == NVML_ERROR_NOT_FOUND ? NVML_SUCCESS : code;
+}
+
+static json_t *ask_samples(struct recorder *r, unsigned int index)
+{
+    static const char *const keys[] = {"duration_us", "max", "min", "sum"};
+    bool any = false;
+    json_t *rows = json_array();
+    for (unsigned int kind = 0; kind < NVML_SAMPLINGTYPE_COUNT; kind++) {
+        struct rec_call *c =
+            rec_prepare(r, SIM_FN_nvmlDeviceGetSamples, ask_series, device_of(r, index));
+        c->key = kind;
+        nvmlReturn_t code = rec_ask(r);
+        json_t *row = json_pack("{s:i}", "kind", (int)kind);
+        set_number(row, "count", code, c->numbers[COUNT]);
+        any |= json_object_size(row) > 1;
+        for (size_t i = 0; i < GP_ARRAY_LEN(keys) && c->numbers[COUNT] > 0; i++)
+            set_number(row, keys[i], code, c->numbers[DURATION + i]);
+        (void)json_array_append_new(rows, row);
+    }
+    if (any)
+        return rows;
+    json_decref(rows);
+    return rec_doc_code(NVML_ERROR_NOT_SUPPORTED);
+}
+
 /* ------------------------------------------------------------------------- the table */
 
 static const struct {
@@ -318,6 +389,7 @@ static const struct {
     [SIM_LIST_FANS] = {"fans", ask_fans},
     [SIM_LIST_ENCODERS] = {"encoder_sessions", ask_encoder_sessions},
     [SIM_LIST_CAPTURES] = {"fbc_sessions", ask_fbc_sessions},
+    [SIM_LIST_SERIES] = {"samples", ask_samples},
     [SIM_LIST_LINKS] = {"nvlinks", rec_links},
 };
 

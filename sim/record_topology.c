@@ -110,6 +110,15 @@ static const struct {
     COUNTER("crc_data", NVML_NVLINK_ERROR_DL_CRC_DATA),
     COUNTER("ecc", NVML_NVLINK_ERROR_DL_ECC_DATA),
     FIELD("rx_errors", NVML_FI_DEV_NVLINK_COUNT_RCV_ERRORS, 1),
+    FIELD("malformed", NVML_FI_DEV_NVLINK_COUNT_MALFORMED_PACKET_ERRORS, 1),
+    FIELD("buffer_overrun", NVML_FI_DEV_NVLINK_COUNT_BUFFER_OVERRUN_ERRORS, 1),
+    FIELD("rx_remote", NVML_FI_DEV_NVLINK_COUNT_RCV_REMOTE_ERRORS, 1),
+    FIELD("rx_general", NVML_FI_DEV_NVLINK_COUNT_RCV_GENERAL_ERRORS, 1),
+    FIELD("local_integrity", NVML_FI_DEV_NVLINK_COUNT_LOCAL_LINK_INTEGRITY_ERRORS, 1),
+    FIELD("tx_discards", NVML_FI_DEV_NVLINK_COUNT_XMIT_DISCARDS, 1),
+    FIELD("recoveries", NVML_FI_DEV_NVLINK_COUNT_LINK_RECOVERY_EVENTS, 1),
+    FIELD("tx_packets", NVML_FI_DEV_NVLINK_COUNT_XMIT_PACKETS, 1),
+    FIELD("rx_packets", NVML_FI_DEV_NVLINK_COUNT_RCV_PACKETS, 1),
     FIELD("recovered", NVML_FI_DEV_NVLINK_COUNT_LINK_RECOVERY_SUCCESSFUL_EVENTS, 1),
     FIELD("unrecovered", NVML_FI_DEV_NVLINK_COUNT_LINK_RECOVERY_FAILED_EVENTS, 1),
     FIELD("effective", NVML_FI_DEV_NVLINK_COUNT_EFFECTIVE_ERRORS, 1),
@@ -140,6 +149,23 @@ static void add_remote(struct recorder *r, unsigned int index, unsigned int link
     (void)json_object_set_new(row, "remote", json_string(text));
 }
 
+/* The corrections of a link, all or none. */
+static nvmlReturn_t ask_fec(struct rec_call *c)
+{
+    nvmlFieldValue_t f[16];
+    size_t len = 0;
+    for (unsigned int i = 0; i < GP_ARRAY_LEN(f); i++)
+        f[i] = (nvmlFieldValue_t){.fieldId = NVML_FI_DEV_NVLINK_COUNT_FEC_HISTORY_0 + i,
+                                  .scopeId = c->key};
+    nvmlReturn_t code = c->api->nvmlDeviceGetFieldValues(c->device, GP_ARRAY_LEN(f), f);
+    for (size_t i = 0; i < GP_ARRAY_LEN(f) && code == NVML_SUCCESS && len < sizeof(c->text); i++) {
+        code = f[i].nvmlReturn;
+        len += (size_t)snprintf(c->text + len, sizeof(c->text) - len, "%s%llu", i ? " " : "",
+                                f[i].value.ullVal);
+    }
+    return code;
+}
+
 static json_t *ask_link(struct recorder *r, unsigned int index, unsigned int link)
 {
     nvmlDevice_t device = r->devices[index].handle;
@@ -153,6 +179,9 @@ static json_t *ask_link(struct recorder *r, unsigned int index, unsigned int lin
             (void)json_object_set_new(row, members[i].key,
                                       json_integer((json_int_t)(c->numbers[0] / members[i].unit)));
     }
+    rec_prepare(r, SIM_FN_nvmlDeviceGetFieldValues, ask_fec, device)->key = link;
+    if (rec_ask(r) == NVML_SUCCESS)
+        (void)json_object_set_new(row, "fec", json_string(r->call->text));
     add_remote(r, index, link, row);
     /* Before R470 the driver does not say so: what links GPUs and is none of them is a switch. */
     if (r->devices[index].linked && !json_object_get(row, "remote_type") &&

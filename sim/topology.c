@@ -76,7 +76,8 @@ static int load_sockets(json_t *json, const char *key, struct gp_arena *arena, c
                           SIM_MAX_SOCKETS);
     for (size_t i = 0; i < count; i++) {
         const char *text = json_string_value(json_array_get(json, i));
-        if (!text || !sim_topology_mask(text, 4096, NULL))
+        /* none: this process may use no processor of the socket */
+        if (!text || (*text && !sim_topology_mask(text, 4096, NULL)))
             return gp_err_set(err, GP_EFORMAT, "%s[%zu]: expected a list such as \"0-31,64-95\"",
                               key, i);
         if (!(texts[i] = gp_arena_strdup(arena, text)))

@@ -16,7 +16,7 @@ from tap import gpulse, good, main, run, test
 ROOT = Path(os.environ.get("GPULSE_SOURCE", Path(__file__).resolve().parent.parent))
 SOURCE = ROOT / "tests/foreign/strict.c"
 LISTS = ("links", "peers", "supported_clocks", "retired_pages", "accounted_apps", "fans", "encoder_sessions",
-         "fbc_sessions", "mig_profiles")
+         "fbc_sessions", "mig_profiles", "samples")
 WITHOUT_HANDLE = re.compile(r"nvml(Init|Shutdown|System|ErrorString|GetVgpu|GetExcluded|GetBlacklist|Vgpu|Unit|"
                             r"EventSet|Gpm(SampleAlloc|SampleFree|MetricsGet)|GpuInstance|ComputeInstance|"
                             r"SetVgpu|Internal|DeviceGetHandle|DeviceGetCount|DeviceDiscover|DeviceModifyDrain|"

@@ -11,6 +11,7 @@ import tempfile
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+from machines import links_of, machine_of, matrix_of
 from tap import good, gpulse, main, test
 
 ROOT = Path(os.environ.get("GPULSE_SOURCE", Path(__file__).resolve().parent.parent))
@@ -65,26 +66,53 @@ def supported_clocks_of_all_captures():
     assert total > 5000, total
 
 
+# ---- sections of nvidia-smi -q ----
+
+SAMPLES = {"Power Samples": "power", "GPU Utilization Samples": "gpu", "Memory Utilization Samples": "memory",
+           "ENC Utilization Samples": "encoder", "DEC Utilization Samples": "decoder",
+           "SM Clock Samples": "sm_clock", "Memory Clock Samples": "memory_clock"}
+# A driver's clock went back: the duration is none.
+NO_DURATION = "18446744073709.22"
+
+
+def samples_of(lines):
+    """{kind: [printed number of Duration, Number of Samples, Max, Min, Avg]}"""
+    found, kind = {}, None
+    for line in lines:
+        label, colon, value = (part.strip() for part in line.partition(" : "))
+        kind = kind if colon else SAMPLES.get(label)
+        if colon and kind:
+            found.setdefault(kind, []).append(value.split()[0])
+    return found
+
+
+@test
+def samples_as_printed():
+    total = 0
+    for name in ("q-d-UTILIZATION__x4_cuda10.2", "q-d-POWER__gpu180W_595.71.05", "q-d-CLOCK__gtx10xx_455.45.01"):
+        lines = (CAPTURES / f"{name}.txt").read_text().split("    (...)")[0].splitlines()
+        if "UTILIZATION" in name:
+            lines = lines[:-1]  # the second GPU, which is elided
+        captured = samples_of(lines)
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "c.txt").write_text("\n".join(lines) + "\n")
+            good(gpulse("sim", "import", f"{folder}/c.txt", "-o", f"{folder}/m.json"))
+            rows = {r["samples.kind"]: r for r in rows_of(f"{folder}/m.json", "samples", folder)}
+        assert len(rows) == 10 and captured.keys() <= rows.keys(), (name, captured.keys())
+        for kind, row in rows.items():
+            printed = [row[f"samples.{what}"] for what in ("duration", "count", "max", "min", "average")]
+            if kind not in captured:
+                assert printed == [None] * 5, (name, row)
+                continue
+            expected = [float(number) for number in captured[kind]]
+            if captured[kind][0] == NO_DURATION:
+                expected[0] = printed[0]
+            assert all(abs(a - b) < 1e-6 for a, b in zip(printed, expected, strict=True)), (name, row, expected)
+            total += 1
+    assert total == 7, total
+
+
 # ---- nvidia-smi nvlink, topo, --query-* ----
-
-def machine_of(folder, base, gpus, lists, topology=None, **answers):
-    """A machine of `gpus` GPUs with these lists, made from the first one of a built-in machine."""
-    machine = json.loads((Path(os.environ["GPULSE_BUILD"]) / f"sim/machines/{base}.json").read_text())
-    model = machine["devices"][0]
-    model["lists"] = lists
-    model["answers"].update(answers)
-    machine["devices"] = []
-    for i in range(gpus):
-        device = json.loads(json.dumps(model))
-        device["uuid"] = f"GPU-{i:08x}{model['uuid'][12:]}"
-        device["pci"]["bus_id"] = f"00000000:{i + 1:02X}:00.0"
-        machine["devices"].append(device)
-    machine["workload"] = []
-    machine["topology"] = topology or {}
-    path = f"{folder}/m.json"
-    Path(path).write_text(json.dumps(machine))
-    return path
-
 
 def status_blocks(name):
     """The lines behind each "GPU n: …" of nvidia-smi nvlink -s."""
@@ -136,38 +164,10 @@ def nvlink_status():
         compare_status(name)
 
 
-def matrix_of(name):
-    """(connections, CPU affinity, NUMA affinity) of nvidia-smi topo -m."""
-    lines = (CAPTURES / name).read_text().split("topo -m\n")[-1].replace("\x1b[4m", "").replace("\x1b[0m", "")
-    head = next(line for line in lines.splitlines() if "CPU Affinity" in line)
-    names = [n.strip() for n in re.split(r"\t|  +", head.strip())]
-    gpus = sum(n.startswith("GPU") and n[3:].isdigit() for n in names)
-    rows = [re.split(r"\t| +(?=\S)", line.replace(" X ", "X")) for line in lines.splitlines()
-            if re.match(r"GPU\d", line)]
-    column = names.index("CPU Affinity") + 1
-    return ([[cell.strip() for cell in row[1:gpus + 1]] for row in rows],
-            [row[column].strip() for row in rows], [row[column + 1].strip() for row in rows])
-
-
-def topology_of(cells, cpus, nodes):
-    """Levels and links by the XOR of the indices, as machines have them."""
-    by_xor = {}
-    for a, row in enumerate(cells):
-        for b, cell in enumerate(row):
-            assert by_xor.setdefault(a ^ b, cell) == cell, f"{a} {b}: {cell}"
-    links = []
-    for xor in range(1, len(cells)):
-        count = int(by_xor[xor][2:]) if by_xor[xor].startswith("NV") else 0
-        if count >= 12:  # over a switch: all to all
-            return [{"repeat": count, "remote_type": 2, "remote": "00000000:F0:00.0"}], by_xor
-        if count:
-            links.append({"repeat": count, "peer": xor})
-    return links or "NOT_SUPPORTED", by_xor
-
-
 def compare_matrix(name):
-    cells, cpus, nodes = matrix_of(name)
-    links, by_xor = topology_of(cells, cpus, nodes)
+    _, cells, cpus, nodes, _ = matrix_of(name)
+    cells = [row[:len(cpus)] for row in cells[:len(cpus)]]
+    links, by_xor = links_of(cells)
     levels = ["SYS" if by_xor[x].startswith("NV") else by_xor[x] for x in range(1, len(cells))] or ["SYS"]
     topology = {"levels": levels, "nodes": list(dict.fromkeys(nodes))}
     if all(cpus):

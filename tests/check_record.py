@@ -138,6 +138,23 @@ def what_no_built_in_machine_has_is_recorded_too():
 
 
 @test
+def samples_are_recorded_kind_by_kind():
+    samples = [{"kind": 0, "count": 7, "duration_us": 123456789012, "max": 70000, "min": 9, "sum": 100001},
+               {"kind": 1, "count": 0}, {"kind": 2, "count": "NO_PERMISSION"},
+               {"kind": 7, "count": 1, "duration_us": 0, "max": 5, "min": 5, "sum": 5}, {"kind": 8}]
+
+    def change(m):
+        m["workload"] = []
+        m["devices"][0]["lists"]["samples"] = samples
+    path = round_trip(changed("h100", change), "samples")
+    recorded = {row["kind"]: row for row in load(path)["devices"][0]["lists"]["samples"]}
+    assert len(recorded) == 10 and recorded[3]["count"] == 120, recorded
+    for row in samples:
+        assert recorded[row["kind"]] == row, row
+    assert shown(path, "*", "--rows", "samples") == shown(WORK / "changed.json", "*", "--rows", "samples")
+
+
+@test
 def types_shares_and_instances_of_processes_are_kept():
     def change(m):
         m["workload"] = []

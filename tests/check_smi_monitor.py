@@ -44,8 +44,6 @@ ACCEPTED = (
      "NVML does not tell a process that used 0 % from one that used nothing"),
     ("names of 16", lambda row: re.sub(r"(    )(\S.{15})$", lambda m: m[1] + m[2][:15], row)
      if "C+G" in row else row, "nvidia-smi 591 for Windows cuts names there, all others after 15"),
-    ("names with blanks", lambda row: re.sub(r"(-    )(\S+) (\S.*)$", lambda m: f"{m[1]}{m[2]:15}", row),
-     "process_name ends at a blank; process.path will not"),
 )
 occurred = Counter()
 compared = Counter()

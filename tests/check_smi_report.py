@@ -176,6 +176,20 @@ def the_text_comes_out_as_it_was_captured():
 
 
 @test
+def chosen_sections_come_out_as_they_were_captured():
+    """With the samples that the driver keeps."""
+    names = ("q-d-POWER__gpu180W_595.71.05", "q-d-ACCOUNTING__x3_525.60.13",
+             "q-d-PAGE_RETIREMENT__azure-8gpu_535.86.10")
+    for name in names:
+        path = CAPTURES / f"{name}.txt"
+        captured = "\n" + path.read_text()[path.read_text().index("==============NVSMI"):]
+        printed = report(path, "-q", "-d", name.split("-")[2].split("__")[0])
+        captured, printed = (re.sub(r"(?m)^(Timestamp +:).*", r"\1", t).rstrip("\n").split("\n")
+                             for t in (captured, printed))
+        compare(name, captured, printed, label_of, {})
+
+
+@test
 def every_accepted_difference_occurs():
     unused = {*ACCEPTED_XML, *ACCEPTED_TEXT, *ACCEPTED_OLD} - used
     assert not unused, f"no longer needed: {sorted(map(str, unused))}"

@@ -116,7 +116,7 @@ const char *gp_app_machine(void)
     return given_or_env(gp_common()->sim, "GPULSE_SIM");
 }
 
-const char *gp_app_root(void)
+static const char *root_prefix(void)
 {
     return given_or_env(gp_common()->root, "GPULSE_ROOT");
 }
@@ -158,6 +158,16 @@ static const char *machine_root(const char *sim, char path[GP_PATH_SIZE])
                                                                                            : NULL;
 }
 
+const char *gp_app_root(void)
+{
+    static char path[GP_PATH_SIZE];
+    const char *sim = gp_app_machine();
+    const char *root = root_prefix();
+    if (root)
+        return root;
+    return sim ? machine_root(sim, path) : "";
+}
+
 /* A GPU that begins to hang holds the others up once: for the interval, but not less than a second,
  * so that a slow driver under a quick loop is slow and not silent. */
 static uint64_t later_timeout(const struct gp_loop *loop)
@@ -187,12 +197,11 @@ int gp_app_source(struct gp_source **ret, struct gp_selection **ret_selection, s
 {
     /* They live as long as the process: a stuck thread may use them at any time. */
     static char library_path[GP_PATH_SIZE];
-    static char machine_path[GP_PATH_SIZE];
     static struct gp_selection selection;
     const char *sim = gp_app_machine();
-    struct gp_nvml_config nvml = {.root = gp_app_root(), .simulated = sim != NULL};
+    struct gp_nvml_config nvml = {.root = root_prefix(), .simulated = sim != NULL};
     if (sim && !nvml.root)
-        nvml.root = machine_root(sim, machine_path);
+        nvml.root = gp_app_root();
     int r = choose_library(sim, library_path, &nvml.library, err);
     if (r == 0 && gp_common()->id)
         r = gp_selection_parse(gp_common()->id, &selection, err);
@@ -210,7 +219,7 @@ int gp_app_open(const struct gp_want *want, const struct gp_loop *loop, struct g
                 struct gp_err *err)
 {
     struct gp_sampler_config config = {
-        .root = gp_app_root(),
+        .root = root_prefix(),
         .timeout_ns = gp_app_timeout_ns(SAMPLE_TIMEOUT_S * GP_NS_PER_S),
         .later_timeout_ns = later_timeout(loop),
         .release_when_idle = gp_common()->release_when_idle && loop->interval_ns != 0,

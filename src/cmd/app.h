@@ -55,7 +55,8 @@ bool gp_app_is_stuck(void);
 /* The simulated machine that is shown, NULL for the real one. */
 const char *gp_app_machine(void);
 
-/* The prefix of /proc, /sys and /run that is given; NULL: none. */
+/* The prefix below which the files of the machine that is shown lie, "" for the real one; NULL for
+ * a simulated one without files. */
 const char *gp_app_root(void);
 
 /* Appends "gpulse VERSION" and a line end. */

@@ -9,8 +9,8 @@
 #include "base/strbuf.h"
 #include "model/snapshot.h"
 #include "smi/csv.h"
+#include "smi/dtd.h"
 #include "smi/list.h"
-#include "smi/message.h"
 #include "smi/report.h"
 #include "smi/setting.h"
 #include "smi/table.h"
@@ -93,6 +93,38 @@ int gp_smi_end(struct gp_strbuf *sb, int status)
     }
     gp_strbuf_fini(sb);
     return status;
+}
+
+bool gp_smi_begin(const struct gp_smi_syntax *syntax, int argc, char **argv, const char **given,
+                  struct gp_smi_show *show, int *ret_status)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
+    int status = gp_smi_parse(syntax->options, syntax->tool, argc, argv, given, &sb);
+    if (!status)
+        status = gp_smi_take_common(&given[syntax->common], &show->native, &sb);
+    bool helps = !status && given[syntax->help];
+    if (helps) {
+        gp_strbuf_addf(&sb, "%s [options]\n\n    %s\n\n", syntax->tool, syntax->summary);
+        gp_smi_add_options(&sb, syntax->options);
+    }
+    *ret_status = gp_smi_end(&sb, status);
+    return !status && !helps;
+}
+
+int gp_smi_refuse_value(const struct gp_smi_syntax *syntax, const char *option, const char *value)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
+    gp_strbuf_addf(&sb, "ERROR: Invalid value for %s: %s. Please run '%s -h' for help.\n\n", option,
+                   value, syntax->tool);
+    return gp_smi_end(&sb, GP_SMI_EXIT_USAGE);
+}
+
+int gp_smi_refuse_combination(void)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
+    gp_strbuf_adds(&sb, "Invalid combination of input arguments. Please run 'nvidia-smi -h' for "
+                        "help.\n\n");
+    return gp_smi_end(&sb, GP_SMI_EXIT_USAGE);
 }
 
 /* One of the output itself goes elsewhere. */
@@ -233,7 +265,11 @@ static int take_sections(const char *list, uint32_t *ret, struct gp_strbuf *mess
 
 static int run_report(const struct view *view, const char *const *given, struct gp_smi_show *show)
 {
-    struct gp_smi_report report = {.xml = given[OPT_XML] != NULL};
+    struct gp_smi_report report = {
+        .xml = given[OPT_XML] != NULL,
+        .units = given[OPT_UNIT] != NULL,
+        .dtd = given[OPT_DTD] != NULL,
+    };
     struct gp_strbuf message = GP_STRBUF_INIT(1 << 16);
     (void)view;
     int status =
@@ -299,7 +335,9 @@ static const struct gp_smi_command commands[] = {
     {"dmon", gp_smi_run_dmon},
     {"encodersessions", gp_smi_run_encodersessions},
     {"fbcsessions", gp_smi_run_fbcsessions},
+    {"nvlink", gp_smi_run_nvlink},
     {"pmon", gp_smi_run_pmon},
+    {"topo", gp_smi_run_topo},
     {NULL, NULL},
 };
 
@@ -339,13 +377,38 @@ static int run_help(const struct view *view, const char *const *given, struct gp
     add_version(&sb);
     gp_strbuf_adds(&sb,
                    "\ngpulse in its place: the same options, outputs and exit codes, in the form "
-                   "of the driver that is\nloaded.\n\n"
+                   "of the driver that is\nloaded. Without options: a table of the GPUs.\n\n"
                    "nvidia-smi [OPTION1 [ARG1]] [OPTION2 [ARG2]] ...\n");
     gp_smi_add_options(&sb, options);
     gp_strbuf_adds(&sb, "\n  More, each with a page of its own (nvidia-smi COMMAND -h):\n\n");
     for (const struct gp_smi_command *c = commands; c->name; c++)
         gp_strbuf_addf(&sb, "    %s\n", c->name);
     return gp_smi_end(&sb, 0);
+}
+
+/* ---- --dtd ---- */
+
+static void want_dtd(const void *ctx, struct gp_want *want)
+{
+    (void)ctx;
+    want->host_only = true; /* the driver's version */
+}
+
+static void print_dtd(void *ctx, struct gp_strbuf *sb, const struct gp_smi_form *form,
+                      const struct gp_snapshot *snapshot)
+{
+    const bool *units = ctx;
+    (void)snapshot;
+    gp_smi_add_dtd(sb, form, *units);
+}
+
+static int run_dtd(const struct view *view, const char *const *given, struct gp_smi_show *show)
+{
+    bool units = given[OPT_UNIT] != NULL;
+    (void)view;
+    show->want = want_dtd;
+    show->print = print_dtd;
+    return gp_smi_show(show, &units);
 }
 
 /* ---- the tool ---- */
@@ -360,6 +423,7 @@ static const struct view views[] = {
     GP_SMI_QUERIES(X)
 #undef X
     {OPT_QUERY, run_report, NULL, NULL},
+    {OPT_DTD, run_dtd, NULL, NULL},
     {OPT_VERSION, run_view, gp_smi_versions_want, gp_smi_versions_print},
     {OPT_LIST, run_view, gp_smi_list_want, gp_smi_list_print},
     {OPT_EXCLUDED, run_view, gp_smi_excluded_want, gp_smi_excluded_print},
@@ -385,13 +449,10 @@ static int run_smi(int argc, char **argv)
         status = gp_smi_take_common(&given[OPT_ID], &show.native, &message);
     if (!status)
         status = take_loop(given, &show.loop, &message);
-    if (!status && is_combination(given)) {
-        gp_strbuf_adds(&message, "Invalid combination of input arguments. Please run 'nvidia-smi "
-                                 "-h' for help.\n\n");
-        status = GP_SMI_EXIT_USAGE;
-    }
     if (status)
         return gp_smi_end(&message, status);
+    if (is_combination(given))
+        return gp_smi_refuse_combination();
     if (!given[OPT_HELP] && gp_smi_has_setting(&given[SETTINGS]))
         return gp_smi_set(&given[SETTINGS], has_others(given));
     show.file = given[OPT_FILENAME];

@@ -6,18 +6,13 @@
 #include "cmd/app.h"
 #include "smi/args.h"
 #include "smi/form.h"
+#include "smi/message.h"
 #include "smi/setting.h"
 
 struct gp_err;
 struct gp_snapshot;
 struct gp_strbuf;
 struct gp_want;
-
-enum {
-    GP_SMI_EXIT_USAGE = 2,
-    GP_SMI_EXIT_NOT_FOUND = 6,
-    GP_SMI_EXIT_OTHER = 255,
-};
 
 /* The last options of every command's table: -i and gpulse's own.
  * X(id, kind of value, names, value, help) */
@@ -62,6 +57,26 @@ int gp_smi_explain(const struct gp_err *err);
 bool gp_smi_has_setting(const char *const *given);
 int gp_smi_set(const char *const *given, bool others);
 
+/* What "nvidia-smi CMD" understands. */
+struct gp_smi_syntax {
+    const char *tool;    /* "nvidia-smi topo" */
+    const char *summary; /* for its help */
+    const struct gp_smi_option *options;
+    int help;   /* index of -h */
+    int common; /* index of the first common option */
+};
+
+/* Parses the command line of a command, obeys the common options and gives the help. True to go on;
+ * false if all has been said, with the exit status. */
+bool gp_smi_begin(const struct gp_smi_syntax *syntax, int argc, char **argv, const char **given,
+                  struct gp_smi_show *show, int *ret_status) GP_MUST_CHECK;
+
+/* Prints "ERROR: …" for a value that an option does not take; returns the exit status. */
+int gp_smi_refuse_value(const struct gp_smi_syntax *syntax, const char *option, const char *value);
+
+/* The same for options that are not for one another. */
+int gp_smi_refuse_combination(void);
+
 /* "nvidia-smi CMD …": argv[0] is CMD. */
 struct gp_smi_command {
     const char *name;
@@ -71,6 +86,8 @@ struct gp_smi_command {
 int gp_smi_run_dmon(int argc, char **argv);
 int gp_smi_run_encodersessions(int argc, char **argv);
 int gp_smi_run_fbcsessions(int argc, char **argv);
+int gp_smi_run_nvlink(int argc, char **argv);
 int gp_smi_run_pmon(int argc, char **argv);
+int gp_smi_run_topo(int argc, char **argv);
 
 #endif

@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-/* X(id, kind of value, names, value, help). What only dmon has stands first, then what pmon has too:
- * a command's table begins somewhere and goes on to the end. */
+/* X(id, kind of value, names, value, help). What only dmon has stands first, then what pmon has
+ * too: a command's table begins somewhere and goes on to the end. */
 #define OPTIONS(X)                                                                                 \
     X(GPM, GP_SMI_VALUE, "--gpm-metrics", "LIST",                                                  \
       "columns of the GPU performance monitor (Hopper and later), by number:")                     \
@@ -60,9 +60,7 @@ static int help(enum gp_smi_monitor_kind kind)
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
     gp_strbuf_addf(&sb, "%s [options]\n\n    %s\n\n", command->name, command->words);
     for (int i = command->first_option; i < OPT__COUNT; i++) {
-        size_t start = sb.len;
-        gp_strbuf_addf(&sb, "    %s %s", options[i].names, options[i].value ? options[i].value : "");
-        gp_strbuf_addf(&sb, "%*s%s\n", 28 - (int)(sb.len - start), "", options[i].help);
+        gp_smi_add_option(&sb, &options[i]);
         if (i == OPT_SELECT) {
             gp_smi_monitor_add_groups(&sb, kind);
             gp_strbuf_addf(&sb, "        %s if not given\n", gp_smi_monitor_default(kind));

@@ -125,7 +125,7 @@ static bool has_daemon(void)
 {
     const char *root = gp_app_root();
     char path[GP_PATH_SIZE];
-    if (!root && gp_app_machine())
+    if (!root)
         return true;
     return gp_io_path(path, root, "/run/nvidia-persistenced/socket") && access(path, F_OK) == 0;
 }

@@ -24,7 +24,8 @@ struct gp_err;
     X(CAPTURE, CAPTURE_ID, "capture", "fbc_sessions")                                              \
     X(LINK, LINK_NUMBER, "link", "links")                                                          \
     X(PEER, PEER_NUMBER, "peer", "peers")                                                          \
-    X(PROFILE, PROFILE_ID, "profile", "mig_profiles")
+    X(PROFILE, PROFILE_ID, "profile", "mig_profiles")                                              \
+    X(SERIES, SAMPLES_KIND, "series", "samples")
 
 enum gp_scope {
 #define X(id, first, noun, plural) GP_SCOPE_##id,
@@ -120,6 +121,12 @@ struct gp_metric_set {
 static inline void gp_metric_set_add(struct gp_metric_set *set, enum gp_metric m)
 {
     set->bits[m / 64] |= UINT64_C(1) << (m % 64);
+}
+
+static inline void gp_metric_set_join(struct gp_metric_set *set, const struct gp_metric_set *other)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(set->bits); i++)
+        set->bits[i] |= other->bits[i];
 }
 
 static inline bool gp_metric_set_has(const struct gp_metric_set *set, enum gp_metric m)

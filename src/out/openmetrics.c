@@ -68,6 +68,7 @@ static const char *const counters[] = {
     "links.raw.*",
     "links.recovery.*",
     "links.[rt]x",
+    "links.[rt]x_packets",
     "nvlink.errors.*",
     "pcie.*_counter",
     "pcie.errors.*",
@@ -113,6 +114,7 @@ static const struct label {
     OF_LIST(GP_SCOPE_LINK, GP_LINK_NUMBER, "link"),
     OF_LIST(GP_SCOPE_PEER, GP_PEER_NUMBER, "peer"),
     OF_LIST(GP_SCOPE_PROFILE, GP_PROFILE_ID, "profile"),
+    OF_LIST(GP_SCOPE_SERIES, GP_SAMPLES_KIND, "kind"),
 };
 
 /* The states of the field `status`, for which there is a sample each, 1 or 0. */

@@ -2,10 +2,9 @@
 
 #include "base/cli.h"
 #include "base/strbuf.h"
+#include "smi/message.h"
 
 #include <string.h>
-
-enum { EXIT_OTHER = 255 };
 
 static const struct gp_smi_option *find(const struct gp_smi_option *options, const char *word,
                                         size_t n)
@@ -20,7 +19,7 @@ static int refuse(struct gp_strbuf *message, const char *word, const char *what,
 {
     gp_strbuf_addf(message, "ERROR: Option %s is %s. Please run '%s -h' for help.\n\n", word, what,
                    tool);
-    return EXIT_OTHER;
+    return GP_SMI_EXIT_OTHER;
 }
 
 int gp_smi_parse(const struct gp_smi_option *options, const char *tool, int argc, char **argv,
@@ -61,19 +60,20 @@ static void add_wrapped(struct gp_strbuf *sb, const char *text, size_t column)
     column = HELP_COLUMN;
     while (*text) {
         size_t n = strcspn(text, " ");
-        if (column + n > PAGE_COLUMNS) {
+        if (column > HELP_COLUMN && column + 1 + n > PAGE_COLUMNS) {
             gp_strbuf_addc(sb, '\n');
             gp_strbuf_fill(sb, ' ', HELP_COLUMN);
             column = HELP_COLUMN;
         }
-        gp_strbuf_addf(sb, column > HELP_COLUMN ? " %.*s" : "%.*s", (int)n, text);
-        column += n + (column > HELP_COLUMN);
+        size_t gap = column > HELP_COLUMN;
+        gp_strbuf_addf(sb, "%*s%.*s", (int)gap, "", (int)n, text);
+        column += gap + n;
         text += n + (text[n] == ' ');
     }
     gp_strbuf_addc(sb, '\n');
 }
 
-static void add_option(struct gp_strbuf *sb, const struct gp_smi_option *o)
+void gp_smi_add_option(struct gp_strbuf *sb, const struct gp_smi_option *o)
 {
     size_t start = sb->len;
     gp_strbuf_adds(sb, "   ");
@@ -95,6 +95,6 @@ void gp_smi_add_options(struct gp_strbuf *sb, const struct gp_smi_option *option
             section = o->section;
             gp_strbuf_addf(sb, "\n  %s:\n\n", section);
         }
-        add_option(sb, o);
+        gp_smi_add_option(sb, o);
     }
 }

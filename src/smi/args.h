@@ -24,6 +24,9 @@ struct gp_smi_option {
 int gp_smi_parse(const struct gp_smi_option *options, const char *tool, int argc, char **argv,
                  const char **given, struct gp_strbuf *message) GP_MUST_CHECK;
 
+/* Appends an option with its help. */
+void gp_smi_add_option(struct gp_strbuf *sb, const struct gp_smi_option *o);
+
 /* Appends the options as a page of help shows them, section by section. */
 void gp_smi_add_options(struct gp_strbuf *sb, const struct gp_smi_option *options);
 

@@ -3,6 +3,7 @@
 #include "base/cli.h"
 #include "base/strbuf.h"
 #include "model/snapshot.h"
+#include "smi/message.h"
 #include "smi/processes.h"
 #include "smi/value.h"
 #include "source/source.h"
@@ -370,36 +371,26 @@ static void print_list(const struct printer *p, const struct gp_device *gpu)
     }
 }
 
-/* The address with four digits of domain, if it is known. */
-static void print_no_handle(const struct printer *p, const struct gp_device *gpu)
-{
-    const struct gp_value *bus_id = &gpu->values[GP_PCI_BUS_ID - GP_DEVICE__FIRST];
-    const char *address = gp_value_is_present(bus_id) ? bus_id->s : "";
-    if (strncmp(address, "0000", 4) == 0 && strcspn(address, ":") == 8)
-        address += 4;
-    gp_strbuf_addf(p->sb, "Unable to determine the device handle for GPU%u: %s%sUnknown Error\n",
-                   gpu->index, address, *address ? ": " : "");
-}
-
-/* A GPU that is lost has no handle; one that was lost while nvidia-smi ran has values that say so.
- */
+/* A GPU that the driver does not hand out is said so once, at the place of its rows; a row of
+ * values that say why follows. So do those of a GPU that is lost later. */
 static void print_lost(const struct printer *p, const struct gp_device *gpu)
 {
     struct gp_value lost;
-    gp_value_set_absent(&lost, p->csv->begun ? gpu->status : GP_STATUS_ERROR, NULL, 0);
-    if (!p->csv->begun)
-        print_no_handle(p, gpu);
-    for (size_t i = 0; p->scope == GP_SCOPE_DEVICE && i < p->csv->count; i++) {
+    gp_value_set_absent(&lost, gpu->status, NULL, 0);
+    if (gpu->refused && !p->csv->begun)
+        gp_smi_add_refusal(p->sb, p->form, gpu);
+    if (p->scope != GP_SCOPE_DEVICE)
+        return;
+    for (size_t i = 0; i < p->csv->count; i++) {
         separate(p, i);
         gp_strbuf_addf(p->sb, "[%s]", gp_smi_absence(p->form, GP_UUID, &lost));
     }
-    if (p->scope == GP_SCOPE_DEVICE)
-        gp_strbuf_addc(p->sb, '\n');
+    gp_strbuf_addc(p->sb, '\n');
 }
 
 static void print_gpu(const struct printer *p, const struct gp_device *gpu)
 {
-    if (gpu->status == GP_STATUS_LOST || gpu->status == GP_STATUS_ERROR)
+    if (gpu->refused || gpu->status == GP_STATUS_LOST || gpu->status == GP_STATUS_ERROR)
         print_lost(p, gpu);
     else if (p->scope == GP_SCOPE_PROCESS)
         print_processes(p, gpu);

@@ -12,8 +12,7 @@
 
 void gp_smi_list_want(struct gp_want *want)
 {
-    static const enum gp_metric shown[] = {GP_NAME, GP_UUID, GP_PCI_BUS_ID, GP_MIG_PROFILE,
-                                           GP_MIG_INDEX};
+    static const enum gp_metric shown[] = {GP_NAME, GP_UUID, GP_MIG_PROFILE, GP_MIG_INDEX};
     for (size_t i = 0; i < GP_ARRAY_LEN(shown); i++)
         gp_metric_set_add(&want->metrics, shown[i]);
     want->mig = true;
@@ -26,6 +25,16 @@ static const char *text_of(const struct gp_smi_form *form, const struct gp_devic
     return v->status == GP_STATUS_OK ? v->s : gp_smi_absence(form, m, v);
 }
 
+void gp_smi_add_gpu(struct gp_strbuf *sb, const struct gp_smi_form *form,
+                    const struct gp_device *gpu)
+{
+    if (gpu->refused)
+        gp_smi_add_refusal(sb, form, gpu);
+    else
+        gp_strbuf_addf(sb, "GPU %u: %s (UUID: %s)\n", gpu->index, text_of(form, gpu, GP_NAME),
+                       text_of(form, gpu, GP_UUID));
+}
+
 void gp_smi_list_print(struct gp_strbuf *sb, const struct gp_smi_form *form,
                        const struct gp_snapshot *snapshot)
 {
@@ -33,15 +42,12 @@ void gp_smi_list_print(struct gp_strbuf *sb, const struct gp_smi_form *form,
     for (size_t i = 0; i < snapshot->device_count; i++) {
         const struct gp_device *d = &snapshot->devices[i];
         any = any || !d->refused;
-        if (d->refused)
-            gp_smi_add_refusal(sb, form, d);
-        else if (d->is_mig)
+        if (d->is_mig)
             gp_strbuf_addf(sb, "  MIG %-12sDevice %2u: (UUID: %s)\n",
                            text_of(form, d, GP_MIG_PROFILE), d->mig_index,
                            text_of(form, d, GP_UUID));
         else
-            gp_strbuf_addf(sb, "GPU %u: %s (UUID: %s)\n", d->index, text_of(form, d, GP_NAME),
-                           text_of(form, d, GP_UUID));
+            gp_smi_add_gpu(sb, form, d);
     }
     if (!any)
         gp_strbuf_adds(sb, "No devices were found\n");

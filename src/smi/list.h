@@ -5,9 +5,14 @@
 
 #include "smi/form.h"
 
+struct gp_device;
 struct gp_snapshot;
 struct gp_strbuf;
 struct gp_want;
+
+/* Appends the line that names a GPU, or why there is none; asks for GP_NAME and GP_UUID. */
+void gp_smi_add_gpu(struct gp_strbuf *sb, const struct gp_smi_form *form,
+                    const struct gp_device *gpu);
 
 void gp_smi_list_want(struct gp_want *want);
 void gp_smi_list_print(struct gp_strbuf *sb, const struct gp_smi_form *form,

@@ -7,15 +7,6 @@
 
 #include <string.h>
 
-/* Exit statuses; most are return codes of the driver's library. */
-enum {
-    EXIT_USAGE = 2,
-    EXIT_NOT_FOUND = 6,
-    EXIT_TIMEOUT = 10,
-    EXIT_INFOROM = 14,
-    EXIT_OTHER = 255,
-};
-
 /* ---- errors ---- */
 
 enum subject { NOTHING, CODE, LIBRARY, ERROR }; /* what "%s" in a text is */
@@ -40,11 +31,11 @@ static const struct cause {
      "Mismatch in versions between nvidia-smi and NVML. \n"
      "Are you sure you are using nvidia-smi provided with the driver?\n"},
     {18, 0, 0, LIBRARY, FAILED "Driver/library version mismatch\nNVML library version: %s\n"},
-    {28, 0, EXIT_OTHER, CODE, FAILED "%s\nUnable to determine the number of GPUs\n"},
-    {0, GP_ENODEV, EXIT_NOT_FOUND, NOTHING, "No devices were found\n"},
-    {0, GP_ETIMEOUT, EXIT_TIMEOUT, NOTHING, FAILED "Timeout\n"},
-    {0, GP_EUSAGE, EXIT_USAGE, ERROR, "%s\n"},
-    {0, 0, EXIT_OTHER, ERROR, "%s\n"},
+    {28, 0, GP_SMI_EXIT_OTHER, CODE, FAILED "%s\nUnable to determine the number of GPUs\n"},
+    {0, GP_ENODEV, GP_SMI_EXIT_NOT_FOUND, NOTHING, "No devices were found\n"},
+    {0, GP_ETIMEOUT, GP_SMI_EXIT_TIMEOUT, NOTHING, FAILED "Timeout\n"},
+    {0, GP_EUSAGE, GP_SMI_EXIT_USAGE, ERROR, "%s\n"},
+    {0, 0, GP_SMI_EXIT_OTHER, ERROR, "%s\n"},
 };
 
 static const struct cause *cause_of(const struct gp_err *err)
@@ -59,7 +50,7 @@ static const struct cause *cause_of(const struct gp_err *err)
 
 static int exit_status_of(int driver_code)
 {
-    return driver_code < EXIT_OTHER ? driver_code : EXIT_OTHER;
+    return driver_code < GP_SMI_EXIT_OTHER ? driver_code : GP_SMI_EXIT_OTHER;
 }
 
 int gp_smi_add_error(struct gp_strbuf *sb, const struct gp_err *err)
@@ -151,20 +142,17 @@ static bool has_failed(const struct gp_device *d)
 
 int gp_smi_exit_status(const struct gp_snapshot *snapshot)
 {
-    int status = 0;
-    bool all_failed = true;
+    bool all_silent = true;
     for (size_t i = 0; i < snapshot->device_count; i++) {
         const struct gp_device *d = &snapshot->devices[i];
-        all_failed = all_failed && has_failed(d);
-        if (has_failed(d) && !status)
-            status = d->driver_code                   ? exit_status_of(d->driver_code)
-                     : d->status == GP_STATUS_TIMEOUT ? EXIT_TIMEOUT
-                                                      : EXIT_OTHER;
+        if (has_failed(d) && d->driver_code)
+            return exit_status_of(d->driver_code);
+        all_silent = all_silent && has_failed(d);
     }
-    if (all_failed)
-        return status;
+    if (all_silent && snapshot->device_count > 0)
+        return GP_SMI_EXIT_TIMEOUT;
     for (size_t i = 0; i < snapshot->device_count; i++)
         if (is_damaged(&snapshot->devices[i]))
-            return EXIT_INFOROM;
+            return GP_SMI_EXIT_INFOROM;
     return 0;
 }

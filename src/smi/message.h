@@ -10,6 +10,15 @@ struct gp_err;
 struct gp_snapshot;
 struct gp_strbuf;
 
+/* Exit statuses; most are return codes of the driver's library. */
+enum {
+    GP_SMI_EXIT_USAGE = 2,
+    GP_SMI_EXIT_NOT_FOUND = 6,
+    GP_SMI_EXIT_TIMEOUT = 10,
+    GP_SMI_EXIT_INFOROM = 14,
+    GP_SMI_EXIT_OTHER = 255,
+};
+
 /* Appends what is said of an error; returns the exit status. */
 int gp_smi_add_error(struct gp_strbuf *sb, const struct gp_err *err);
 
@@ -24,7 +33,8 @@ bool gp_smi_add_refusals(struct gp_strbuf *sb, const struct gp_smi_form *form,
 /* Appends a line for each GPU whose infoROM is known to be damaged. */
 void gp_smi_add_warnings(struct gp_strbuf *sb, const struct gp_snapshot *snapshot);
 
-/* The exit status behind this sample: 0 as long as one GPU has answered. */
+/* The exit status behind this sample: what the driver answered for a GPU that failed, as nvidia-smi
+ * has it. A GPU that hangs, for which nvidia-smi would wait, is no failure as long as others answer. */
 int gp_smi_exit_status(const struct gp_snapshot *snapshot);
 
 #endif

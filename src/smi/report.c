@@ -2,6 +2,9 @@
 
 #include "base/strbuf.h"
 #include "model/snapshot.h"
+#include "smi/dtd.h"
+#include "smi/entries.h"
+#include "smi/message.h"
 #include "smi/processes.h"
 #include "smi/value.h"
 #include "source/source.h"
@@ -207,28 +210,18 @@ static bool counts_parity(const struct printer *p)
 static const struct gp_entry *next_entry(const struct printer *p, enum gp_scope scope,
                                          const struct gp_entry *last)
 {
-    const struct gp_entries *list = &p->snapshot->lists[gp_list_index(scope)];
-    size_t device = (size_t)(p->device - p->snapshot->devices);
-    const struct gp_entry *e = last ? last + 1 : list->entries;
-    while (e && e < list->entries + list->count && e->device != device)
-        e++;
-    return e && e < list->entries + list->count ? e : NULL;
+    return gp_smi_next_entry(p->snapshot, p->device, scope, last);
 }
 
 static bool has_list(const struct printer *p, enum gp_scope scope)
 {
-    return p->device->list_status[gp_list_index(scope)] == GP_STATUS_OK;
-}
-
-static const struct gp_value *entry_value(const struct gp_entry *e, enum gp_metric m)
-{
-    return &e->values[m - gp_scope_table[gp_metric_table[m].scope].first];
+    return gp_smi_list_status(p->device, scope) == GP_STATUS_OK;
 }
 
 static void print_entry(struct printer *p, const char *tag, const char *label,
                         const struct gp_entry *e, enum gp_metric m)
 {
-    print_metric(p, tag, label, m, entry_value(e, m));
+    print_metric(p, tag, label, m, gp_smi_entry_value(e, m));
 }
 
 /* A page is listed below the errors for which it was retired. */
@@ -241,7 +234,7 @@ static void print_pages(struct printer *p, const struct row *row, bool double_bi
     begin_group(p, row->level, row->tag, row->label);
     const struct gp_entry *e = NULL;
     while ((e = next_entry(p, GP_SCOPE_PAGE, e))) {
-        const struct gp_value *cause = entry_value(e, GP_PAGE_CAUSE);
+        const struct gp_value *cause = gp_smi_entry_value(e, GP_PAGE_CAUSE);
         if (gp_value_is_present(cause) && (strstr(cause->s, "Double") != NULL) == double_bit)
             print_entry(p, "retired_page_address", NULL, e, GP_PAGE_ADDRESS);
     }
@@ -268,7 +261,7 @@ static void print_supported_clocks(struct printer *p, const struct row *row)
     }
     begin_group(p, row->level, row->tag, row->label);
     while ((e = next_entry(p, GP_SCOPE_CLOCK, e))) {
-        const struct gp_value *v = entry_value(e, GP_CLOCK_PAIR_MEMORY);
+        const struct gp_value *v = gp_smi_entry_value(e, GP_CLOCK_PAIR_MEMORY);
         if (!gp_value_is_present(v))
             continue;
         if (v->i != memory) {
@@ -281,6 +274,66 @@ static void print_supported_clocks(struct printer *p, const struct row *row)
         print_entry(p, "supported_graphics_clock", "    Graphics", e, GP_CLOCK_PAIR_GRAPHICS);
     }
     end_groups(p, 1);
+}
+
+static const struct series {
+    const char *label; /* of its row */
+    const char *kind;
+    int decimals;
+    const char *unit;
+} series[] = {
+    {"GPU Utilization Samples", "gpu", 0, "%"},
+    {"Memory Utilization Samples", "memory", 0, "%"},
+    {"ENC Utilization Samples", "encoder", 0, "%"},
+    {"DEC Utilization Samples", "decoder", 0, "%"},
+    {"JPG Utilization Samples", "jpeg", 0, "%"},
+    {"OFA Utilization Samples", "ofa", 0, "%"},
+    {"Power Samples", "power", 2, "W"},
+    {"SM Clock Samples", "sm_clock", 0, "MHz"},
+    {"Memory Clock Samples", "memory_clock", 0, "MHz"},
+};
+
+/* NULL if there are none. */
+static const struct gp_entry *find_series(const struct printer *p, const char *kind)
+{
+    const struct gp_entry *e = NULL;
+    while ((e = next_entry(p, GP_SCOPE_SERIES, e))) {
+        const struct gp_value *v = gp_smi_entry_value(e, GP_SAMPLES_KIND);
+        if (gp_value_is_present(v) && strcmp(v->s, kind) == 0)
+            return e;
+    }
+    return NULL;
+}
+
+static void print_sample(struct printer *p, const char *label, const struct gp_entry *e,
+                         enum gp_metric m, int decimals, const char *unit)
+{
+    static const struct gp_value nothing = {.status = GP_STATUS_UNSUPPORTED};
+    const struct gp_value *v = e ? gp_smi_entry_value(e, m) : &nothing;
+    bool real = gp_metric_table[m].type == GP_TYPE_REAL;
+    if (!begin_value(p, NULL, label))
+        return;
+    if (v->status == GP_STATUS_OK)
+        gp_strbuf_addf(p->sb, "%.*f%s%s", decimals, real ? v->f : (double)v->i, *unit ? " " : "",
+                       unit);
+    else
+        gp_strbuf_adds(p->sb, gp_smi_absence(p->form, m, v));
+    end_value(p, label);
+}
+
+static void print_samples(struct printer *p, const struct row *row)
+{
+    const struct series *s = series;
+    while (strcmp(s->label, row->label) != 0)
+        s++;
+    const struct gp_entry *e = find_series(p, s->kind);
+    begin_group(p, row->level, row->tag, row->label);
+    print_sample(p, "Duration", e, GP_SAMPLES_DURATION, 2, "sec");
+    print_sample(p, "Number of Samples", e, GP_SAMPLES_COUNT, 0, "");
+    print_sample(p, "Max", e, GP_SAMPLES_MAX, s->decimals, s->unit);
+    print_sample(p, "Min", e, GP_SAMPLES_MIN, s->decimals, s->unit);
+    print_sample(p, "Avg", e, GP_SAMPLES_AVERAGE, s->decimals, s->unit);
+    end_groups(p, row->level);
 }
 
 static void print_accounted(struct printer *p, const struct row *row)
@@ -490,6 +543,30 @@ static void print_mig_devices(struct printer *p, const struct row *row)
     end_groups(p, 1);
 }
 
+/* ---- what it consists of ---- */
+
+bool gp_smi_report_element(bool mig, size_t i, struct gp_smi_element *ret)
+{
+    static const enum gp_smi_element_kind kinds[] = {
+        [GROUP] = GP_SMI_BRANCH,
+        [VALUE] = GP_SMI_LEAF,
+        [WORD] = GP_SMI_LEAF,
+        [PART] = GP_SMI_PART,
+    };
+    const struct row *row = &(mig ? mig_rows : gpu_rows)[i];
+    if (i >= (mig ? GP_ARRAY_LEN(mig_rows) : GP_ARRAY_LEN(gpu_rows)))
+        return false;
+    *ret = (struct gp_smi_element){
+        .drivers = row->drivers,
+        .level = row->level - (mig ? mig_rows[0].level - 1 : 0),
+        .tag = row->tag,
+        .kind = kinds[row->kind],
+        .scope = row->scope,
+        .conditional = row->when != NULL,
+    };
+    return true;
+}
+
 /* ---- the document ---- */
 
 static void print_head_word(struct printer *p, const char *tag, const char *label, enum gp_metric m,
@@ -511,18 +588,46 @@ static void print_head_word(struct printer *p, const char *tag, const char *labe
         gp_strbuf_addc(p->sb, '\n');
 }
 
+/* "<!DOCTYPE …>": where the document type is to be found, or the document type itself. */
+static void print_doctype(struct printer *p)
+{
+    gp_strbuf_adds(p->sb, "<!DOCTYPE nvidia_smi_log ");
+    if (p->report->dtd) {
+        gp_strbuf_adds(p->sb, "[\n");
+        gp_smi_add_dtd(p->sb, p->form, p->report->units);
+        gp_strbuf_adds(p->sb, "]>\n");
+    } else {
+        gp_strbuf_addf(p->sb, "SYSTEM \"nvsmi_%s_v%u.dtd\">\n",
+                       p->report->units ? "unit" : "device", gp_smi_dtd_version(p->form));
+    }
+}
+
+/* S-class units were the last. */
+static void print_units(struct printer *p)
+{
+    static const struct {
+        const char *tag, *label, *word;
+    } rows[] = {{"hic_info", "HIC Info", "N/A"}, {"attached_units", "Attached Units", "0"}};
+    for (size_t i = 0; i < GP_ARRAY_LEN(rows); i++)
+        if (p->report->xml)
+            gp_strbuf_addf(p->sb, "\t<%s>%s</%s>\n", rows[i].tag, rows[i].word, rows[i].tag);
+        else
+            gp_strbuf_addf(p->sb, "%-*s: %s\n", (int)p->column, rows[i].label, rows[i].word);
+    if (!p->report->xml)
+        gp_strbuf_addc(p->sb, '\n');
+}
+
 static void print_head(struct printer *p)
 {
     bool renamed = p->form->driver >= GP_SMI_DRIVER(610, 0) && !p->report->xml;
-    if (p->report->xml)
-        gp_strbuf_addf(p->sb,
-                       "<?xml version=\"1.0\" ?>\n"
-                       "<!DOCTYPE nvidia_smi_log SYSTEM \"nvsmi_device_v%u.dtd\">\n"
-                       "<nvidia_smi_log>\n\t<timestamp>",
-                       gp_smi_dtd_version(p->form));
-    else
+    if (p->report->xml) {
+        gp_strbuf_adds(p->sb, "<?xml version=\"1.0\" ?>\n");
+        print_doctype(p);
+        gp_strbuf_adds(p->sb, "<nvidia_smi_log>\n\t<timestamp>");
+    } else {
         gp_strbuf_addf(p->sb, "\n==============NVSMI LOG==============\n\n%-*s: ", (int)p->column,
                        "Timestamp");
+    }
     gp_smi_add_date(p->sb, p->snapshot);
     gp_strbuf_adds(p->sb, p->report->xml ? "</timestamp>\n" : "\n");
     print_head_word(p, "driver_version", "Driver Version", GP_DRIVER_VERSION,
@@ -535,7 +640,10 @@ static void print_head(struct printer *p)
     }
     if (!p->report->xml)
         gp_strbuf_addc(p->sb, '\n');
-    print_head_word(p, "attached_gpus", "Attached GPUs", GP_COUNT, NULL);
+    if (p->report->units)
+        print_units(p);
+    else
+        print_head_word(p, "attached_gpus", "Attached GPUs", GP_COUNT, NULL);
 }
 
 static void print_gpu(struct printer *p)
@@ -573,7 +681,9 @@ void gp_smi_report_print(struct gp_strbuf *sb, const struct gp_smi_report *repor
     print_head(&p);
     for (size_t i = 0; i < snapshot->device_count; i++) {
         p.device = &snapshot->devices[i];
-        if (!p.device->is_mig)
+        if (p.device->refused && !report->xml)
+            gp_smi_add_refusal(sb, form, p.device);
+        else if (!p.device->is_mig)
             print_gpu(&p);
     }
     if (report->xml)
@@ -604,7 +714,10 @@ static void want_row(const struct row *row, struct gp_want *want)
         gp_metric_set_add(&want->metrics, row->metric);
     if (row->kind != PART)
         return;
-    if (gp_scope_is_list(row->scope))
+    size_t width = gp_scope_is_list(row->scope) ? gp_scope_width(row->scope) : 0;
+    for (size_t i = 0; i < width; i++)
+        gp_metric_set_add(&want->metrics, (enum gp_metric)(gp_scope_table[row->scope].first + i));
+    if (width > 0)
         want->lists |= UINT32_C(1) << gp_list_index(row->scope);
     else if (row->scope == GP_SCOPE_PROCESS)
         want->processes = want->process_names = true;
@@ -639,6 +752,9 @@ void gp_smi_report_want(const struct gp_smi_report *report, struct gp_want *want
     };
     for (size_t i = 0; i < GP_ARRAY_LEN(always); i++)
         gp_metric_set_add(&want->metrics, always[i]);
+    want->host_only = report->units;
+    if (report->units)
+        return;
     want_rows(gpu_rows, GP_ARRAY_LEN(gpu_rows), report, want);
     if (want->mig)
         want_rows(mig_rows, GP_ARRAY_LEN(mig_rows), report, want);

@@ -2,6 +2,7 @@
 #ifndef GP_SMI_REPORT_H
 #define GP_SMI_REPORT_H
 
+#include "model/metric.h"
 #include "smi/form.h"
 
 struct gp_err;
@@ -42,6 +43,8 @@ enum gp_smi_section {
 
 struct gp_smi_report {
     bool xml;
+    bool units;        /* of units, not of GPUs */
+    bool dtd;          /* with the document type in the XML */
     uint32_t sections; /* bits 1 << gp_smi_section; 0: all */
 };
 
@@ -52,6 +55,19 @@ void gp_smi_report_want(const struct gp_smi_report *report, struct gp_want *want
 
 /* nvsmi_device_vN.dtd: programs choose their way of reading by this number. */
 unsigned gp_smi_dtd_version(const struct gp_smi_form *form);
+
+/* What the XML of a GPU consists of. */
+struct gp_smi_element {
+    struct gp_smi_range drivers; /* that print it, with all that follows at higher levels */
+    unsigned level;              /* 1: directly below the GPU, or the MIG device */
+    const char *tag;             /* NULL: what follows stands at its own place */
+    enum gp_smi_element_kind { GP_SMI_LEAF, GP_SMI_BRANCH, GP_SMI_PART } kind;
+    enum gp_scope scope; /* of a part: the list that it is made of; DEVICE: MIG devices */
+    bool conditional;    /* not every GPU has it */
+};
+
+/* The i-th element of a GPU, or of a MIG device; false behind the last. */
+bool gp_smi_report_element(bool mig, size_t i, struct gp_smi_element *ret);
 
 /* Appends the whole document. */
 void gp_smi_report_print(struct gp_strbuf *sb, const struct gp_smi_report *report,

@@ -2,12 +2,11 @@
 
 #include "base/err.h"
 #include "base/strbuf.h"
+#include "smi/message.h"
 
 #include <inttypes.h>
 #include <string.h>
 #include <strings.h>
-
-enum { EXIT_USAGE = 2 };
 
 /* ---- values ---- */
 
@@ -384,7 +383,7 @@ static int refuse(enum gp_smi_setting_id id, const char *given, struct gp_strbuf
     gp_strbuf_addf(message,
                    "ERROR: Invalid value for %.*s: %s. Please run 'nvidia-smi -h' for help.\n",
                    (int)strcspn(names[id], " "), names[id], given);
-    return EXIT_USAGE;
+    return GP_SMI_EXIT_USAGE;
 }
 
 int gp_smi_setting_parse(enum gp_smi_setting_id id, enum gp_control_id control, const char *given,

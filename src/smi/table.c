@@ -248,6 +248,8 @@ struct cells {
     size_t count;
 };
 
+static const struct cells no_cells;
+
 GP_PRINTF(2, 3) static void add_cell(struct cells *cells, const char *format, ...)
 {
     va_list ap;
@@ -600,9 +602,9 @@ static void print_mig_devices(const struct printer *p)
     bool any = false;
     gp_strbuf_addc(p->sb, '\n');
     add_edge(p->sb, box);
-    add_line(p->sb, box, " MIG devices:", NULL);
+    add_line(p->sb, box, " MIG devices:", &no_cells);
     add_rule(p->sb, box, '+', '-', '+');
-    add_head(p->sb, box, NULL);
+    add_head(p->sb, box, &no_cells);
     for (size_t i = 0; i < p->snapshot->device_count; i++) {
         const struct gp_device *d = &p->snapshot->devices[i];
         any = any || d->is_mig;
@@ -610,7 +612,7 @@ static void print_mig_devices(const struct printer *p)
             print_mig_device(p, d);
     }
     if (!any) {
-        add_line(p->sb, box, box->none, NULL);
+        add_line(p->sb, box, box->none, &no_cells);
         add_edge(p->sb, box);
     }
 }
@@ -655,8 +657,8 @@ static void print_processes(const struct printer *p)
     gp_strbuf_fill(p->sb, ' ', p->layout->blanks);
     gp_strbuf_addc(p->sb, '\n');
     add_edge(p->sb, box);
-    add_line(p->sb, box, " Processes:", NULL);
-    add_head(p->sb, box, NULL);
+    add_line(p->sb, box, " Processes:", &no_cells);
+    add_head(p->sb, box, &no_cells);
     for (size_t i = 0; i < p->snapshot->device_count; i++) {
         const struct gp_device *gpu = &p->snapshot->devices[i];
         const struct gp_process *process = NULL;
@@ -665,7 +667,7 @@ static void print_processes(const struct printer *p)
                 print_process(p, gpu, process);
     }
     if (p->snapshot->process_count == 0)
-        add_line(p->sb, box, box->none, NULL);
+        add_line(p->sb, box, box->none, &no_cells);
     add_edge(p->sb, box);
 }
 
@@ -717,7 +719,15 @@ void gp_smi_table_want(struct gp_want *want)
         GP_MIG_MODE,
         GP_MIG_MODE_PENDING,
         GP_INFOROM_CHECKSUM,
-        /* of MIG devices */
+        /* of processes */
+        GP_PID,
+        GP_PROCESS_GI,
+        GP_PROCESS_CI,
+        GP_PROCESS_TYPE,
+        GP_SMI_PROCESS_NAME,
+        GP_PROCESS_MEMORY,
+    };
+    static const enum gp_metric of_mig[] = {
         GP_MIG_INDEX,
         GP_MIG_GPU_INSTANCE,
         GP_MIG_COMPUTE_INSTANCE,
@@ -730,15 +740,10 @@ void gp_smi_table_want(struct gp_want *want)
         GP_ECC_UNCORRECTED_VOLATILE_SRAM,
         GP_BAR1_USED,
         GP_BAR1_TOTAL,
-        /* of processes */
-        GP_PID,
-        GP_PROCESS_GI,
-        GP_PROCESS_CI,
-        GP_PROCESS_TYPE,
-        GP_SMI_PROCESS_NAME,
-        GP_PROCESS_MEMORY,
     };
     for (size_t i = 0; i < GP_ARRAY_LEN(shown); i++)
         gp_metric_set_add(&want->metrics, shown[i]);
+    for (size_t i = 0; i < GP_ARRAY_LEN(of_mig); i++)
+        gp_metric_set_add(&want->mig_metrics, of_mig[i]);
     want->processes = want->process_names = want->mig = true;
 }

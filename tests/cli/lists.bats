@@ -22,8 +22,8 @@ called() {
     is_quiet
     line_count 37
     [ "${lines[0]}" = "index,links.number,links.state,links.version,links.speed,links.remote.type,links.remote.bus_id,links.capabilities" ]
-    [ "${lines[1]}" = "0,0,Active,4.0,26562000000.00,Switch,00000000:05:00.0,p2p sysmem p2p_atomics sysmem_atomics" ]
-    [ "${lines[36]}" = "1,17,Active,4.0,26562000000.00,Switch,00000000:08:00.0,p2p sysmem p2p_atomics sysmem_atomics" ]
+    [ "${lines[1]}" = "0,0,Active,4.0,26562000000.00,Switch,00000000:05:00.0,p2p sysmem p2p_atomics sysmem_atomics valid" ]
+    [ "${lines[36]}" = "1,17,Active,4.0,26562000000.00,Switch,00000000:08:00.0,p2p sysmem p2p_atomics sysmem_atomics valid" ]
     still h100x2 number,speed:GB/s --rows links -f csv --no-header -i 1
     [ "${lines[17]}" = "17,26.562" ]
 }
@@ -114,6 +114,42 @@ called() {
     named=$output
     still a100-mig,driver=470 profile --rows mig_profiles -f csv --no-header
     [ "$output" = "$named" ]
+}
+
+@test "samples: a row for each kind, in its unit, and those that are refused" {
+    machine t4 'd["lists"]["samples"] = [
+    {"kind": 0, "count": 4, "duration_us": 1500000, "max": 70000, "min": 10000, "sum": 130001},
+    {"kind": 1, "count": 1, "duration_us": 0, "max": 7, "min": 7, "sum": 7},
+    {"kind": 2, "count": 0}, {"kind": 3, "count": "NO_PERMISSION"}, {"kind": 9}]
+m["workload"] = []'
+    still ./m.json 'samples.*' --rows samples -f csv --no-header
+    status_is 0
+    line_count 10
+    [ "${lines[0]}" = "power,1.50,4,70.00,10.00,32.50" ]
+    [ "${lines[1]}" = "gpu,0.00,1,7.00,7.00,7.00" ]
+    [ "${lines[2]}" = "memory,[N/A],[N/A],[N/A],[N/A],[N/A]" ]
+    [ "${lines[3]}" = "encoder,[Insufficient Permissions],[Insufficient Permissions],[Insufficient Permissions],[Insufficient Permissions],[Insufficient Permissions]" ]
+    # without a row: out of the value of now
+    [ "${lines[4]}" = "decoder,19.83,120,0.00,0.00,0.00" ]
+    [ "${lines[9]}" = "ofa,[N/A],[N/A],[N/A],[N/A],[N/A]" ]
+    still a100-mig samples.count --rows samples -f csv --no-header
+    [ "$(sort -u <<<"$output")" = "[N/A]" ]
+    calls t4 kind --rows samples
+    [ "$(called nvmlDeviceGetSamples)" -eq 0 ]
+}
+
+@test "samples move with the load" {
+    machine t4 'd["lists"]["samples"] = [{"kind": 1, "count": 3, "duration_us": 2000000, "max": 30, "min": 10, "sum": 60}]
+m["workload"] = []
+d["answers"]["UtilizationRates"] = {"gpu": 20, "memory": 1}'
+    still ./m.json max,min,average --rows samples -f csv --no-header
+    [ "${lines[1]}" = "30.00,10.00,20.00" ]
+    fault ./m.json set=UtilizationRates.gpu=60
+    still ./m.json max,min,average,utilization.gpu.peak --rows samples -f csv --no-header
+    [ "${lines[1]}" = "70.00,50.00,60.00,70" ]
+    fault ./m.json set=UtilizationRates.gpu=0
+    still ./m.json max,min --rows samples -f csv --no-header
+    [ "${lines[1]}" = "10.00,0.00" ]
 }
 
 @test "a number without a name of a newer driver is an error, not an absent value" {

@@ -209,7 +209,7 @@ PYTHON
     # every word of that column is one that --rows takes
     gpulse query --list -f json
     kinds=$(json '" ".join(sorted({f["rows"] for f in d["fields"]}))')
-    [ "$(wc -w <<<"$kinds")" -eq 12 ]
+    [ "$(wc -w <<<"$kinds")" -eq 13 ]
     for rows in $kinds; do
         gpulse query --list --rows "$rows"
         status_is 0

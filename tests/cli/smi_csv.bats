@@ -99,8 +99,8 @@ refuses() {
     [ "$(wc -l <f.csv)" -eq 2 ]
 }
 
-@test "smi csv: a lost GPU has no handle, in a loop its values say that it is lost" {
-    fault h100x3 --gpu 1 lost
+@test "smi csv: a GPU that the driver does not hand out is a line at its place, and a row that says why" {
+    fault h100x3 --gpu 1 error=999
     mkdir -p root/sys/bus/pci/drivers/nvidia/0000:{53,64,75}:00.0
     csv h100x3 --query-gpu=index,name,count --root root
     is_quiet
@@ -111,11 +111,17 @@ refuses() {
     [ "${lines[4]}" = "2, NVIDIA H100 80GB HBM3, 3" ]
     csv h100x3 --query-compute-apps=pid
     [ "$output" = $'pid\n4190001\nUnable to determine the device handle for GPU1: Unknown Error\n4190003' ]
-    fault h100x3 clear
+    csv h100x3 --query-retired-pages=retired_pages.cause -i 0-1
+    line_count 4
+}
+
+@test "smi csv: a GPU that is lost in a loop has values that say so" {
     start smi --sim h100x3 --query-gpu=index,temperature.gpu --format=csv,noheader -lms 100
     until_true grep -q '^1, ' out
     fault h100x3 --gpu 1 lost
     until_true grep -qx '\[GPU is lost\], \[GPU is lost\]' out
+    two_more() { [ "$(sed '1,/lost/d' out | grep -c '^2, ')" -ge 2 ]; }
+    until_true two_more
     kill -INT "$pid"
     finish
     [ ! -s err ]

@@ -42,6 +42,25 @@ static void fills_and_returns(void **state)
     assert_int_equal(gp_err_set(NULL, GP_EIO, "%s", "nobody listens"), GP_EIO);
 }
 
+/* An error that is handed on keeps what the driver said; the next one begins without it. */
+static void hands_on_the_drivers_code(void **state)
+{
+    (void)state;
+    struct gp_err err = {0};
+    struct gp_err from = {0};
+    (void)gp_err_set(&from, GP_EDRIVER, "cannot start");
+    from.driver_code = 18;
+    from.driver_library[0] = '9';
+    assert_int_equal(gp_err_copy(&err, &from), GP_EDRIVER);
+    assert_string_equal(err.text, "cannot start");
+    assert_int_equal(err.driver_code, 18);
+    assert_string_equal(err.driver_library, "9");
+    (void)gp_err_set(&err, GP_EIO, "cannot write");
+    assert_int_equal(err.driver_code, 0);
+    assert_string_equal(err.driver_library, "");
+    assert_int_equal(gp_err_copy(NULL, &from), GP_EDRIVER);
+}
+
 static void long_texts_are_cut(void **state)
 {
     (void)state;
@@ -65,6 +84,7 @@ int main(void)
         cmocka_unit_test(codes_are_negative_and_distinct),
         cmocka_unit_test(exit_statuses_are_the_documented_ones),
         cmocka_unit_test(fills_and_returns),
+        cmocka_unit_test(hands_on_the_drivers_code),
         cmocka_unit_test(long_texts_are_cut),
         cmocka_unit_test(every_code_has_words),
     };

@@ -241,6 +241,94 @@ static void refused_samples_are_left_alone_for_a_while(void **state)
     assert_int_equal(CALLS(nvmlDeviceGetSamples), 1);
 }
 
+static const struct gp_value *sample_cell(size_t kind, enum gp_metric m)
+{
+    const struct gp_list *list = &rig.reading->lists[gp_list_index(GP_SCOPE_SERIES)];
+    assert_int_equal(list->status, GP_STATUS_OK);
+    assert_int_equal(list->count, NVML_SAMPLINGTYPE_COUNT);
+    return &list->values[kind * gp_scope_width(GP_SCOPE_SERIES) + (m - GP_SAMPLES_KIND)];
+}
+
+static void check_sample(size_t kind, enum gp_metric m, double expected)
+{
+    assert_int_equal(sample_cell(kind, m)->status, GP_STATUS_OK);
+    if (fabs(sample_cell(kind, m)->f - expected) > 1e-6)
+        fail_msg("%s is %f, expected %f", gp_metric_table[m].name, sample_cell(kind, m)->f,
+                 expected);
+}
+
+static void want_samples(enum gp_metric first, enum gp_metric last)
+{
+    rig.want.lists = UINT32_C(1) << gp_list_index(GP_SCOPE_SERIES);
+    for (enum gp_metric m = first; m <= last; m++)
+        want(m);
+}
+
+static void whole_buffers_of_every_kind(void **state)
+{
+    (void)state;
+    want_samples(GP_SAMPLES_KIND, GP_SAMPLES_AVERAGE);
+    set_series(5, 40u, 10u, UINT32_MAX, 90u, 20u);
+    /* in no order, and one that was announced and not written */
+    rig.fake->series[0].timeStamp = 2501000;
+    rig.fake->series[4].timeStamp = 0;
+    start();
+    read_ok();
+    check_sample(NVML_GPU_UTILIZATION_SAMPLES, GP_SAMPLES_DURATION, 2.5 - 1e-6);
+    assert_int_equal(sample_cell(NVML_GPU_UTILIZATION_SAMPLES, GP_SAMPLES_COUNT)->i, 3);
+    check_sample(NVML_GPU_UTILIZATION_SAMPLES, GP_SAMPLES_MAX, 90);
+    check_sample(NVML_GPU_UTILIZATION_SAMPLES, GP_SAMPLES_MIN, 10);
+    check_sample(NVML_GPU_UTILIZATION_SAMPLES, GP_SAMPLES_AVERAGE, 140.0 / 3);
+    check_sample(NVML_TOTAL_POWER_SAMPLES, GP_SAMPLES_MIN, 0.01);
+    check_sample(NVML_PROCESSOR_CLK_SAMPLES, GP_SAMPLES_MAX, 90);
+    assert_string_equal(sample_cell(NVML_OFA_UTILIZATION_SAMPLES, GP_SAMPLES_KIND)->s, "ofa");
+    assert_int_equal(rig.fake->asked_since_us, 0);
+    /* again, it is the whole buffer again */
+    rig.fake->series[3].timeStamp = 1;
+    after_ms(1000);
+    read_ok();
+    assert_int_equal(sample_cell(NVML_GPU_UTILIZATION_SAMPLES, GP_SAMPLES_COUNT)->i, 3);
+}
+
+static void an_empty_buffer_has_no_extremes(void **state)
+{
+    (void)state;
+    want_samples(GP_SAMPLES_COUNT, GP_SAMPLES_MAX);
+    ANSWERS(nvmlDeviceGetSamples, NVML_ERROR_NOT_FOUND);
+    start();
+    read_ok();
+    assert_int_equal(sample_cell(0, GP_SAMPLES_COUNT)->status, GP_STATUS_UNSUPPORTED);
+    assert_string_equal(sample_cell(0, GP_SAMPLES_MAX)->s, "the driver has no samples");
+    /* it may fill */
+    ANSWERS(nvmlDeviceGetSamples, NVML_SUCCESS);
+    set_series(1, 3u);
+    read_ok();
+    check_sample(NVML_MEMORY_CLK_SAMPLES, GP_SAMPLES_MAX, 3);
+    /* what cannot be is not nothing */
+    set_series(1, 101u);
+    read_ok();
+    assert_int_equal(sample_cell(1, GP_SAMPLES_MAX)->status, GP_STATUS_ERROR);
+    check_sample(NVML_MEMORY_CLK_SAMPLES, GP_SAMPLES_MAX, 101);
+}
+
+static void buffers_that_are_refused(void **state)
+{
+    (void)state;
+    want_samples(GP_SAMPLES_MIN, GP_SAMPLES_MIN);
+    set_series(1, 3u);
+    ANSWERS(nvmlDeviceGetSamples, NVML_ERROR_NO_PERMISSION);
+    start();
+    read_ok();
+    after_ms(1000);
+    read_ok();
+    assert_int_equal(sample_cell(0, GP_SAMPLES_MIN)->status, GP_STATUS_NO_PERMISSION);
+    assert_int_equal(CALLS(nvmlDeviceGetSamples), NVML_SAMPLINGTYPE_COUNT);
+    ANSWERS(nvmlDeviceGetSamples, NVML_SUCCESS);
+    after_ms(120000);
+    read_ok();
+    check_sample(NVML_GPU_UTILIZATION_SAMPLES, GP_SAMPLES_MIN, 3);
+}
+
 /* ---- GPM ---- */
 
 static void gpm_is_the_difference_of_two_samples(void **state)
@@ -467,6 +555,9 @@ int main(void)
         RIG_TEST(absurd_samples_do_not_count),
         RIG_TEST(nothing_new_is_the_value_of_now),
         RIG_TEST(refused_samples_are_left_alone_for_a_while),
+        RIG_TEST(whole_buffers_of_every_kind),
+        RIG_TEST(an_empty_buffer_has_no_extremes),
+        RIG_TEST(buffers_that_are_refused),
         RIG_TEST(gpm_is_the_difference_of_two_samples),
         RIG_TEST(gpm_without_the_unit_is_not_supported),
         RIG_TEST(gpm_that_is_forbidden_says_so),

@@ -79,15 +79,10 @@ static struct gp_snapshot *run(void)
 /* Values that differ between two runs that are well, and those that only count what is there. */
 static bool moves(enum gp_metric m)
 {
-    static const enum gp_metric moving[] = {GP_TIMESTAMP,
-                                            GP_HOST_CPU,
-                                            GP_HOST_LOAD,
-                                            GP_HOST_MEMORY_TOTAL,
-                                            GP_STATUS,
-                                            GP_STATUS_TEXT,
-                                            GP_PROCESS_CPU,
-                                            GP_HOST_MEMORY_AVAILABLE,
-                                            GP_PROCESS_RSS};
+    static const enum gp_metric moving[] = {
+        GP_TIMESTAMP,  GP_HOST_CPU,    GP_HOST_LOAD,   GP_HOST_MEMORY_TOTAL,
+        GP_STATUS,     GP_STATUS_TEXT, GP_PROCESS_CPU, GP_HOST_MEMORY_AVAILABLE,
+        GP_PROCESS_RSS};
     for (size_t i = 0; i < GP_ARRAY_LEN(moving); i++)
         if (moving[i] == m)
             return true;
@@ -161,7 +156,8 @@ static const struct gp_entry *find_entry(const struct gp_entries *truth,
     for (size_t i = 0; i < truth->count; i++) {
         bool same = true;
         for (size_t k = 0; k < keys; k++)
-            same = same && truth->entries[i].values[k].i == entry->values[k].i;
+            same = same && is_same(gp_scope_table[scope].first + k, &truth->entries[i].values[k],
+                                   &entry->values[k]);
         if (same)
             return &truth->entries[i];
     }

@@ -4,7 +4,7 @@
  * that the driver subtracts. Two looks closer together than GAP_MS say nothing: the older values
  * stand. A counter that has become smaller was reset (the driver was loaded anew, or 32 bits ran
  * over): that tick has no value. */
-#include "source/nvml/readers.h"
+#include "source/nvml/lists.h"
 
 #include "base/clock.h"
 
@@ -156,6 +156,23 @@ static nvmlReturn_t read_rates(struct nvml_device *device, const struct gp_metri
 
 /* ---- the driver's own samples ---- */
 
+static const struct sample_kind {
+    const char *name;
+    double most;    /* that is believed, in the driver's unit */
+    double divisor; /* what the driver counts in one of ours */
+} sample_kinds[NVML_SAMPLINGTYPE_COUNT] = {
+    [NVML_TOTAL_POWER_SAMPLES] = {"power", 1e7, 1000},
+    [NVML_GPU_UTILIZATION_SAMPLES] = {"gpu", 100, 1},
+    [NVML_MEMORY_UTILIZATION_SAMPLES] = {"memory", 100, 1},
+    [NVML_ENC_UTILIZATION_SAMPLES] = {"encoder", 100, 1},
+    [NVML_DEC_UTILIZATION_SAMPLES] = {"decoder", 100, 1},
+    [NVML_PROCESSOR_CLK_SAMPLES] = {"sm_clock", 1e5, 1},
+    [NVML_MEMORY_CLK_SAMPLES] = {"memory_clock", 1e5, 1},
+    [NVML_MODULE_POWER_SAMPLES] = {"module_power", 1e7, 1000},
+    [NVML_JPG_UTILIZATION_SAMPLES] = {"jpeg", 100, 1},
+    [NVML_OFA_UTILIZATION_SAMPLES] = {"ofa", 100, 1},
+};
+
 static const struct series {
     nvmlSamplingType_t type;
     enum gp_metric peak, mean;
@@ -178,15 +195,15 @@ static bool sample_number(nvmlValueType_t type, const nvmlValue_t *value, double
     return true;
 }
 
-/* Asks for the samples since the last look; *ret is the caller's to free. Fewer may come than were
+/* Asks for the samples since that time; *ret is the caller's to free. Fewer may come than were
  * announced: what was not written has time 0. */
-static nvmlReturn_t fetch_samples(struct nvml_device *device, const struct series *s,
+static nvmlReturn_t fetch_samples(struct nvml_device *device, nvmlSamplingType_t kind,
                                   unsigned long long since, nvmlValueType_t *type,
                                   nvmlSample_t **ret, unsigned *ret_count)
 {
     unsigned room = 0;
     nvmlReturn_t rc =
-        NVML_CALL(device, nvmlDeviceGetSamples, device->handle, s->type, since, type, &room, NULL);
+        NVML_CALL(device, nvmlDeviceGetSamples, device->handle, kind, since, type, &room, NULL);
     for (int try = 0; try < SAMPLE_TRIES; try++) {
         if ((rc != NVML_SUCCESS && rc != NVML_ERROR_INSUFFICIENT_SIZE) || room == 0)
             return rc == NVML_SUCCESS ? NVML_ERROR_NOT_FOUND : rc;
@@ -195,7 +212,7 @@ static nvmlReturn_t fetch_samples(struct nvml_device *device, const struct serie
         if (!samples)
             return NVML_ERROR_MEMORY;
         unsigned count = room;
-        rc = NVML_CALL(device, nvmlDeviceGetSamples, device->handle, s->type, since, type, &count,
+        rc = NVML_CALL(device, nvmlDeviceGetSamples, device->handle, kind, since, type, &count,
                        samples);
         if (rc == NVML_SUCCESS) {
             *ret = samples;
@@ -208,42 +225,53 @@ static nvmlReturn_t fetch_samples(struct nvml_device *device, const struct serie
     return rc;
 }
 
-static bool is_sane(enum gp_metric m, double value)
-{
-    return value >= 0 && value <= (gp_metric_table[m].unit == GP_UNIT_PERCENT ? 100 : 1e7);
-}
+/* Of the samples that can be believed, in our unit. */
+struct summary {
+    unsigned count; /* 0: of nothing */
+    bool doubted;   /* there are others */
+    double max, min, mean;
+    unsigned long long oldest_us, newest_us;
+};
 
-/* Peak and mean of the samples newer than the last look; false if there are none. */
-static bool summarize(const struct series *s, nvmlValueType_t type, const nvmlSample_t *samples,
-                      unsigned count, unsigned long long *last_us, double *peak, double *mean)
+static nvmlReturn_t summarize(struct nvml_device *device, nvmlSamplingType_t kind,
+                              unsigned long long since_us, struct summary *ret)
 {
-    unsigned long long newest = *last_us;
+    const struct sample_kind *k = &sample_kinds[kind];
+    nvmlValueType_t type = NVML_VALUE_TYPE_UNSIGNED_INT;
+    nvmlSample_t *samples = NULL;
+    unsigned count = 0;
     double sum = 0;
-    unsigned used = 0;
-    *peak = 0;
+    struct summary s = {.min = INFINITY, .oldest_us = UINT64_MAX};
+    nvmlReturn_t rc = fetch_samples(device, kind, since_us, &type, &samples, &count);
     for (unsigned i = 0; i < count; i++) {
+        unsigned long long time_us = samples[i].timeStamp;
         double value;
-        if (samples[i].timeStamp <= *last_us ||
-            !sample_number(type, &samples[i].sampleValue, &value) || !is_sane(s->peak, value))
+        if (time_us <= since_us)
             continue;
-        newest = samples[i].timeStamp > newest ? samples[i].timeStamp : newest;
-        *peak = value > *peak ? value : *peak;
+        if (!sample_number(type, &samples[i].sampleValue, &value) || value < 0 || value > k->most) {
+            s.doubted = true;
+            continue;
+        }
+        value /= k->divisor;
         sum += value;
-        used++;
+        s.count++;
+        s.max = value > s.max ? value : s.max;
+        s.min = value < s.min ? value : s.min;
+        s.oldest_us = time_us < s.oldest_us ? time_us : s.oldest_us;
+        s.newest_us = time_us > s.newest_us ? time_us : s.newest_us;
     }
-    *last_us = newest;
-    *mean = used ? sum / used : 0;
-    return used > 0;
+    s.mean = s.count ? sum / s.count : 0;
+    free(samples);
+    *ret = s;
+    return rc == NVML_ERROR_NOT_FOUND ? NVML_SUCCESS : rc;
 }
 
-static void set_number(struct nvml_device *device, enum gp_metric m, double raw, uint64_t now_ns)
+static void set_number(struct nvml_device *device, enum gp_metric m, double number, uint64_t now_ns)
 {
-    if (gp_metric_table[m].unit == GP_UNIT_WATT)
-        raw /= 1000; /* milliwatts */
     if (gp_metric_table[m].type == GP_TYPE_INT)
-        gp_value_set_int(cached(device, m), (int64_t)raw, now_ns);
+        gp_value_set_int(cached(device, m), (int64_t)number, now_ns);
     else
-        gp_value_set_real(cached(device, m), raw, now_ns);
+        gp_value_set_real(cached(device, m), number, now_ns);
 }
 
 /* Nothing new since the last look: then the value of now is peak and mean. */
@@ -263,23 +291,19 @@ static nvmlReturn_t copy_now(struct nvml_device *device, const struct series *s,
 static nvmlReturn_t read_one_series(struct nvml_device *device, const struct series *s,
                                     struct nvml_series *state, uint64_t now_ns)
 {
-    nvmlSample_t *samples = NULL;
-    unsigned count = 0;
-    nvmlValueType_t type = NVML_VALUE_TYPE_UNSIGNED_INT;
-    double peak;
-    double mean;
-    nvmlReturn_t rc = fetch_samples(device, s, state->last_us, &type, &samples, &count);
-    if (rc == NVML_SUCCESS && summarize(s, type, samples, count, &state->last_us, &peak, &mean)) {
-        set_number(device, s->peak, peak, now_ns);
-        set_number(device, s->mean, mean, now_ns);
-    } else if (rc == NVML_SUCCESS || rc == NVML_ERROR_NOT_FOUND) {
+    struct summary sum;
+    nvmlReturn_t rc = summarize(device, s->type, state->last_us, &sum);
+    if (sum.count > 0) {
+        state->last_us = sum.newest_us;
+        set_number(device, s->peak, sum.max, now_ns);
+        set_number(device, s->mean, sum.mean, now_ns);
+    } else if (rc == NVML_SUCCESS) {
         rc = copy_now(device, s, now_ns);
     } else {
         set_refused(cached(device, s->peak), rc, now_ns);
         set_refused(cached(device, s->mean), rc, now_ns);
         state->next_ns = nvml_refused_until(rc, now_ns);
     }
-    free(samples);
     return nvml_return_ends_session(rc) ? rc : NVML_SUCCESS;
 }
 
@@ -292,6 +316,67 @@ static nvmlReturn_t read_series(struct nvml_device *device, const struct gp_metr
             (gp_metric_set_has(want, series[i].peak) || gp_metric_set_has(want, series[i].mean)))
             rc = read_one_series(device, &series[i], &device->series[i], now_ns);
     return rc;
+}
+
+/* The whole buffer of a kind. */
+static nvmlReturn_t read_buffer(struct nvml_rows *rows, nvmlSamplingType_t kind,
+                                struct summary *ret)
+{
+    struct nvml_refusal *last = &rows->device->buffers[kind];
+    if (rows->now_ns < last->next_ns)
+        return last->rc;
+    nvmlReturn_t rc = summarize(rows->device, kind, 0, ret);
+    *last = (struct nvml_refusal){rc, nvml_refused_until(rc, rows->now_ns)};
+    return rc;
+}
+
+static bool wants_more_than_the_kind(const struct nvml_rows *rows)
+{
+    for (enum gp_metric m = GP_SAMPLES_DURATION; m <= GP_SAMPLES_AVERAGE; m++)
+        if (nvml_rows_want(rows, m))
+            return true;
+    return false;
+}
+
+static void put_nothing(struct nvml_rows *rows, enum gp_status status, const char *words)
+{
+    for (enum gp_metric m = GP_SAMPLES_DURATION; m <= GP_SAMPLES_AVERAGE; m++)
+        gp_value_set_absent(nvml_rows_cell(rows, rows->list.count - 1, m), status, words,
+                            rows->now_ns);
+}
+
+static void put_summary(struct nvml_rows *rows, nvmlReturn_t rc, const struct summary *s)
+{
+    size_t row = rows->list.count - 1;
+    nvml_cell_real(rows, row, GP_SAMPLES_DURATION, rc, (double)(s->newest_us - s->oldest_us) / 1e6);
+    nvml_cell_number(rows, row, GP_SAMPLES_COUNT, rc, s->count);
+    nvml_cell_real(rows, row, GP_SAMPLES_MAX, rc, s->max);
+    nvml_cell_real(rows, row, GP_SAMPLES_MIN, rc, s->min);
+    nvml_cell_real(rows, row, GP_SAMPLES_AVERAGE, rc, s->mean);
+}
+
+/* A row for every kind; one that is refused says so. */
+nvmlReturn_t nvml_list_samples(struct nvml_rows *rows)
+{
+    bool whole = wants_more_than_the_kind(rows);
+    nvmlReturn_t rc = NVML_SUCCESS;
+    for (size_t kind = 0; kind < NVML_SAMPLINGTYPE_COUNT; kind++) {
+        struct summary s = {0};
+        rc = nvml_rows_add(rows);
+        if (rc != NVML_SUCCESS)
+            return rc;
+        nvml_put_text(rows, GP_SAMPLES_KIND, sample_kinds[kind].name);
+        if (whole)
+            rc = read_buffer(rows, (nvmlSamplingType_t)kind, &s);
+        if (nvml_return_ends_session(rc))
+            return rc;
+        if (whole && rc == NVML_SUCCESS && s.count == 0)
+            put_nothing(rows, s.doubted ? GP_STATUS_ERROR : GP_STATUS_UNSUPPORTED,
+                        s.doubted ? "impossible value" : "the driver has no samples");
+        else if (whole)
+            put_summary(rows, rc, &s);
+    }
+    return NVML_SUCCESS;
 }
 
 /* ---- GPM ---- */

@@ -118,6 +118,12 @@ struct nvml_series {
     uint64_t next_ns;
 };
 
+/* What was answered last, and that it stands until then. */
+struct nvml_refusal {
+    nvmlReturn_t rc;
+    uint64_t next_ns;
+};
+
 struct nvml_gpm {
     nvmlGpmSample_t samples[2];
     unsigned newest;
@@ -157,6 +163,7 @@ struct nvml_device {
     struct nvml_energy energy;
     struct nvml_counter counters[NVML_RATES];
     struct nvml_series series[NVML_SERIES];
+    struct nvml_refusal buffers[NVML_SAMPLINGTYPE_COUNT]; /* of samples, as wholes */
     struct nvml_gpm gpm;
     struct nvml_device *parent; /* of a MIG instance */
     struct nvml_mig_list mig;

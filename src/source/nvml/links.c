@@ -187,6 +187,8 @@ static const struct column {
            NVML_FI_DEV_NVLINK_COUNT_XMIT_BYTES, 1),
     FIELD2(GP_LINK_RX, NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX, 1024,
            NVML_FI_DEV_NVLINK_COUNT_RCV_BYTES, 1),
+    FIELD1(GP_LINK_TX_PACKETS, NVML_FI_DEV_NVLINK_COUNT_XMIT_PACKETS, 1),
+    FIELD1(GP_LINK_RX_PACKETS, NVML_FI_DEV_NVLINK_COUNT_RCV_PACKETS, 1),
     FIELD1(GP_LINK_RAW_TX, NVML_FI_DEV_NVLINK_THROUGHPUT_RAW_TX, 1024),
     FIELD1(GP_LINK_RAW_RX, NVML_FI_DEV_NVLINK_THROUGHPUT_RAW_RX, 1024),
     ERRORS(GP_LINK_REPLAY, NVML_FI_DEV_NVLINK_ERROR_DL_REPLAY, NVML_NVLINK_ERROR_DL_REPLAY),
@@ -195,12 +197,19 @@ static const struct column {
     ERRORS(GP_LINK_CRC_DATA, 0, NVML_NVLINK_ERROR_DL_CRC_DATA),
     ERRORS(GP_LINK_ECC, 0, NVML_NVLINK_ERROR_DL_ECC_DATA),
     FIELD1(GP_LINK_RX_ERRORS, NVML_FI_DEV_NVLINK_COUNT_RCV_ERRORS, 1),
+    FIELD1(GP_LINK_MALFORMED, NVML_FI_DEV_NVLINK_COUNT_MALFORMED_PACKET_ERRORS, 1),
+    FIELD1(GP_LINK_OVERRUN, NVML_FI_DEV_NVLINK_COUNT_BUFFER_OVERRUN_ERRORS, 1),
+    FIELD1(GP_LINK_RX_REMOTE, NVML_FI_DEV_NVLINK_COUNT_RCV_REMOTE_ERRORS, 1),
+    FIELD1(GP_LINK_RX_GENERAL, NVML_FI_DEV_NVLINK_COUNT_RCV_GENERAL_ERRORS, 1),
+    FIELD1(GP_LINK_INTEGRITY, NVML_FI_DEV_NVLINK_COUNT_LOCAL_LINK_INTEGRITY_ERRORS, 1),
+    FIELD1(GP_LINK_DISCARDS, NVML_FI_DEV_NVLINK_COUNT_XMIT_DISCARDS, 1),
     FIELD1(GP_LINK_EFFECTIVE, NVML_FI_DEV_NVLINK_COUNT_EFFECTIVE_ERRORS, 1),
     FIELD1(GP_LINK_EFFECTIVE_BER, NVML_FI_DEV_NVLINK_COUNT_EFFECTIVE_BER, 1),
     FIELD1(GP_LINK_SYMBOL, NVML_FI_DEV_NVLINK_COUNT_SYMBOL_ERRORS, 1),
     FIELD1(GP_LINK_SYMBOL_BER, NVML_FI_DEV_NVLINK_COUNT_SYMBOL_BER, 1),
     FIELD1(GP_LINK_RECOVERED, NVML_FI_DEV_NVLINK_COUNT_LINK_RECOVERY_SUCCESSFUL_EVENTS, 1),
     FIELD1(GP_LINK_UNRECOVERED, NVML_FI_DEV_NVLINK_COUNT_LINK_RECOVERY_FAILED_EVENTS, 1),
+    FIELD1(GP_LINK_RECOVERIES, NVML_FI_DEV_NVLINK_COUNT_LINK_RECOVERY_EVENTS, 1),
 };
 
 /* A rate needs its counter. */
@@ -312,7 +321,8 @@ static nvmlReturn_t ask_functions(struct nvml_rows *rows, const uint32_t *due)
 
 static nvmlReturn_t ask_capabilities(struct nvml_rows *rows, unsigned link)
 {
-    static const char *const names[] = {"p2p", "sysmem", "p2p_atomics", "sysmem_atomics", "sli"};
+    static const char *const names[] = {"p2p", "sysmem", "p2p_atomics", "sysmem_atomics",
+                                        "sli", "valid"};
     char text[96] = "";
     size_t n = 0;
     nvmlReturn_t rc = NVML_SUCCESS;
@@ -327,6 +337,30 @@ static nvmlReturn_t ask_capabilities(struct nvml_rows *rows, unsigned link)
     }
     nvml_cell_text(rows, link, GP_LINK_CAPABILITIES, rc, n ? text : "none");
     return nvml_return_ends_session(rc) ? rc : NVML_SUCCESS;
+}
+
+static nvmlReturn_t ask_fec(struct nvml_rows *rows, unsigned link)
+{
+    nvmlFieldValue_t fields[16];
+    char text[16 * 21];
+    size_t n = 0;
+    if (!nvml_cell_is_due(rows, link, GP_LINK_FEC))
+        return NVML_SUCCESS;
+    for (unsigned i = 0; i < GP_ARRAY_LEN(fields); i++)
+        fields[i] = (nvmlFieldValue_t){.fieldId = NVML_FI_DEV_NVLINK_COUNT_FEC_HISTORY_0 + i,
+                                       .scopeId = link};
+    nvmlReturn_t rc = ask_fields(rows->device, rows->device->handle, fields, GP_ARRAY_LEN(fields));
+    nvmlReturn_t one = rc;
+    for (size_t i = 0; i < GP_ARRAY_LEN(fields) && one == NVML_SUCCESS; i++) {
+        int64_t number = 0;
+        one = fields[i].nvmlReturn;
+        if (one == NVML_SUCCESS && (!nvml_field_number(&fields[i], &number) || number < 0))
+            one = NVML_ERROR_UNKNOWN;
+        n +=
+            (size_t)snprintf(text + n, sizeof(text) - n, "%s%lld", i ? " " : "", (long long)number);
+    }
+    nvml_cell_text(rows, link, GP_LINK_FEC, one, text);
+    return rc;
 }
 
 static nvmlReturn_t ask_remote(struct nvml_rows *rows, unsigned link)
@@ -369,6 +403,8 @@ nvmlReturn_t nvml_list_links(struct nvml_rows *rows)
         rc = ask_capabilities(rows, link);
         if (rc == NVML_SUCCESS)
             rc = ask_remote(rows, link);
+        if (rc == NVML_SUCCESS)
+            rc = ask_fec(rows, link);
     }
     for (size_t pass = 0; pass < 2 && rc == NVML_SUCCESS; pass++)
         rc = ask_pass(rows, due, device->nvlink5 ? 1 - pass : pass);

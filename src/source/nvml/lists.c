@@ -47,18 +47,34 @@ static bool succeeded(const struct nvml_rows *rows, struct gp_value *v, nvmlRetu
     return rc == NVML_SUCCESS;
 }
 
-void nvml_cell_number(const struct nvml_rows *rows, size_t row, enum gp_metric m, nvmlReturn_t rc,
-                      uint64_t number)
+static void doubt(const struct nvml_rows *rows, enum gp_metric m, struct gp_value *v)
+{
+    if (!nvml_is_plausible(rows->device, m, v))
+        gp_value_set_absent(v, GP_STATUS_ERROR, "impossible value", rows->now_ns);
+}
+
+void nvml_cell_real(const struct nvml_rows *rows, size_t row, enum gp_metric m, nvmlReturn_t rc,
+                    double number)
 {
     struct gp_value *v = nvml_rows_cell(rows, row, m);
     if (!succeeded(rows, v, rc))
         return;
-    if (gp_metric_table[m].type == GP_TYPE_REAL)
-        gp_value_set_real(v, (double)number, rows->now_ns);
-    else
-        gp_value_set_int(v, (int64_t)number, rows->now_ns);
-    if (!nvml_is_plausible(rows->device, m, v))
-        gp_value_set_absent(v, GP_STATUS_ERROR, "impossible value", rows->now_ns);
+    gp_value_set_real(v, number, rows->now_ns);
+    doubt(rows, m, v);
+}
+
+void nvml_cell_number(const struct nvml_rows *rows, size_t row, enum gp_metric m, nvmlReturn_t rc,
+                      uint64_t number)
+{
+    struct gp_value *v = nvml_rows_cell(rows, row, m);
+    if (gp_metric_table[m].type == GP_TYPE_REAL) {
+        nvml_cell_real(rows, row, m, rc, (double)number);
+        return;
+    }
+    if (!succeeded(rows, v, rc))
+        return;
+    gp_value_set_int(v, (int64_t)number, rows->now_ns);
+    doubt(rows, m, v);
 }
 
 void nvml_cell_text(const struct nvml_rows *rows, size_t row, enum gp_metric m, nvmlReturn_t rc,
@@ -131,6 +147,7 @@ static const nvml_list_fn list_readers[GP_LIST__COUNT] = {
     [GP_SCOPE_LINK - GP_SCOPE_LIST__FIRST] = nvml_list_links,
     [GP_SCOPE_PEER - GP_SCOPE_LIST__FIRST] = nvml_list_peers,
     [GP_SCOPE_PROFILE - GP_SCOPE_LIST__FIRST] = nvml_list_profiles,
+    [GP_SCOPE_SERIES - GP_SCOPE_LIST__FIRST] = nvml_list_samples,
 };
 
 static void forget(struct nvml_list *kept)

@@ -35,6 +35,8 @@ struct gp_value *nvml_rows_cell(const struct nvml_rows *rows, size_t row, enum g
  * made safe. */
 void nvml_cell_number(const struct nvml_rows *rows, size_t row, enum gp_metric m, nvmlReturn_t rc,
                       uint64_t number);
+void nvml_cell_real(const struct nvml_rows *rows, size_t row, enum gp_metric m, nvmlReturn_t rc,
+                    double number);
 void nvml_cell_text(const struct nvml_rows *rows, size_t row, enum gp_metric m, nvmlReturn_t rc,
                     const char *text);
 /* A code as its name; one that has none is not supported. */
@@ -49,7 +51,7 @@ bool nvml_cell_is_due(const struct nvml_rows *rows, size_t row, enum gp_metric m
 void nvml_put_number(const struct nvml_rows *rows, enum gp_metric m, uint64_t number);
 void nvml_put_text(const struct nvml_rows *rows, enum gp_metric m, const char *text);
 
-/* list_readers.c, links.c, topology.c */
+/* list_readers.c, links.c, topology.c, activity.c */
 nvmlReturn_t nvml_list_clocks(struct nvml_rows *rows);
 nvmlReturn_t nvml_list_pages(struct nvml_rows *rows);
 nvmlReturn_t nvml_list_apps(struct nvml_rows *rows);
@@ -59,6 +61,7 @@ nvmlReturn_t nvml_list_captures(struct nvml_rows *rows);
 nvmlReturn_t nvml_list_links(struct nvml_rows *rows);
 nvmlReturn_t nvml_list_peers(struct nvml_rows *rows);
 nvmlReturn_t nvml_list_profiles(struct nvml_rows *rows);
+nvmlReturn_t nvml_list_samples(struct nvml_rows *rows);
 
 /* links.c: how many links the GPU has; 0 without, NOT_SUPPORTED in MIG mode. */
 nvmlReturn_t nvml_link_count(struct nvml_device *device, unsigned *ret);

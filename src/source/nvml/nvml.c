@@ -286,7 +286,10 @@ static int nvml_open(struct gp_source *base, unsigned *ret_count, struct gp_err 
     struct nvml_source *source = to_nvml(base);
     list_bound_gpus(source);
     if (all_asleep(source)) {
-        /* Nothing is opened as long as nothing is awake. */
+        /* Nothing is opened as long as nothing is awake; the driver's version is the module's. */
+        kernel_module_version(source, source->kmd_version, sizeof(source->kmd_version));
+        (void)snprintf(source->driver_version, sizeof(source->driver_version), "%s",
+                       source->kmd_version);
         *ret_count = source->bound_count;
         return 0;
     }
@@ -515,16 +518,18 @@ static nvmlReturn_t read_mig(struct nvml_device *device, const struct gp_want *w
     reading->mig = gp_arena_alloc(&reading->arena, count, sizeof(*reading->mig));
     if (!reading->mig)
         return NVML_ERROR_MEMORY;
+    struct gp_metric_set metrics = want->metrics;
+    gp_metric_set_join(&metrics, &want->mig_metrics);
     for (size_t i = 0; i < count; i++) {
         struct nvml_device *mig = device->mig.devices[i];
         if (want->fresh)
             nvml_expire(mig);
-        nvmlReturn_t rc = nvml_run_readers(mig, &want->metrics, reading->time_ns);
+        nvmlReturn_t rc = nvml_run_readers(mig, &metrics, reading->time_ns);
         if (rc == NVML_SUCCESS)
-            rc = nvml_read_activity(mig, &want->metrics, reading->time_ns);
+            rc = nvml_read_activity(mig, &metrics, reading->time_ns);
         if (rc != NVML_SUCCESS)
             return rc;
-        nvml_copy_values(mig, &want->metrics, &reading->arena, reading->mig[i].values);
+        nvml_copy_values(mig, &metrics, &reading->arena, reading->mig[i].values);
         reading->mig[i].index = mig->index;
         gp_value_set_int(gp_device_value(reading->mig[i].values, GP_MIG_INDEX), mig->index,
                          reading->time_ns);

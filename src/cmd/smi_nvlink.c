@@ -1,0 +1,107 @@
+/* nvidia-smi nvlink. */
+#include "cmd/smi.h"
+#include "smi/nvlink.h"
+
+#include "base/parse.h"
+
+#include <string.h>
+
+enum {
+    OPT_LINK,
+    OPT_STATUS,
+    OPT_CAPABILITIES,
+    OPT_BUS_ID,
+    OPT_REMOTE,
+    OPT_ERRORS,
+    OPT_THROUGHPUT,
+    OPT_HELP,
+#define X(id, kind, names, value, help) OPT_##id,
+    GP_SMI_COMMON_OPTIONS(X)
+#undef X
+        OPT__COUNT,
+};
+
+static const struct gp_smi_option options[] = {
+    [OPT_LINK] = {"-l --link", GP_SMI_VALUE, NULL, "N", "only this link of each GPU"},
+    [OPT_STATUS] = {"-s --status", GP_SMI_FLAG, NULL, NULL, "the speed of the links that are up"},
+    [OPT_CAPABILITIES] = {"-c --capabilities", GP_SMI_FLAG, NULL, NULL, "what the links can do"},
+    [OPT_BUS_ID] = {"-p --pcibusid", GP_SMI_FLAG, NULL, NULL, "PCI addresses of what they lead to"},
+    [OPT_REMOTE] = {"-R --remotelinkinfo", GP_SMI_FLAG, NULL, NULL,
+                    "PCI addresses and links at the other end"},
+    [OPT_ERRORS] = {"-e --errorcounters", GP_SMI_FLAG, NULL, NULL, "how many errors there were"},
+    [OPT_THROUGHPUT] = {"-gt --getthroughput", GP_SMI_VALUE, NULL, "WHAT",
+                        "what has gone over them: d data, r with the links' own protocol"},
+    [OPT_HELP] = {"-h --help", GP_SMI_FLAG, NULL, NULL, "this page"},
+#define X(id, kind, names, value, help) [OPT_##id] = {names, kind, NULL, value, help},
+    GP_SMI_COMMON_OPTIONS(X)
+#undef X
+    [OPT__COUNT] = {"", GP_SMI_FLAG, NULL, NULL, NULL},
+};
+
+static const struct gp_smi_syntax syntax = {
+    "nvidia-smi nvlink",
+    "the NVLinks of the GPUs.",
+    options,
+    OPT_HELP,
+    OPT_ID,
+};
+
+static const struct {
+    int option;
+    const char *value; /* NULL: it has none */
+    enum gp_smi_nvlink_question question;
+} questions[] = {
+    {OPT_STATUS, NULL, GP_SMI_NVLINK_STATUS}, {OPT_CAPABILITIES, NULL, GP_SMI_NVLINK_CAPABILITIES},
+    {OPT_BUS_ID, NULL, GP_SMI_NVLINK_BUS_ID}, {OPT_REMOTE, NULL, GP_SMI_NVLINK_REMOTE},
+    {OPT_ERRORS, NULL, GP_SMI_NVLINK_ERRORS}, {OPT_THROUGHPUT, "d", GP_SMI_NVLINK_DATA},
+    {OPT_THROUGHPUT, "r", GP_SMI_NVLINK_RAW},
+};
+
+static int take(const char *const *given, struct gp_smi_nvlink *nvlink)
+{
+    const char *throughput = given[OPT_THROUGHPUT];
+    size_t asked = 0;
+    size_t found = 0;
+    for (int option = OPT_STATUS; option < OPT_HELP; option++)
+        asked += given[option] != NULL;
+    for (size_t i = 0; i < GP_ARRAY_LEN(questions); i++) {
+        const char *value = given[questions[i].option];
+        if (!value || (questions[i].value && strcmp(value, questions[i].value) != 0))
+            continue;
+        nvlink->question = questions[i].question;
+        found++;
+    }
+    if (asked != 1)
+        return gp_smi_refuse_combination();
+    if (!found)
+        return gp_smi_refuse_value(&syntax, "-gt", throughput);
+    nvlink->one_link = given[OPT_LINK] != NULL;
+    if (nvlink->one_link && !gp_parse_u64(given[OPT_LINK], &nvlink->link))
+        return gp_smi_refuse_value(&syntax, "-l", given[OPT_LINK]);
+    return 0;
+}
+
+static void want(const void *ctx, struct gp_want *want)
+{
+    gp_smi_nvlink_want(ctx, want);
+}
+
+static void print(void *ctx, struct gp_strbuf *sb, const struct gp_smi_form *form,
+                  const struct gp_snapshot *snapshot)
+{
+    gp_smi_nvlink_print(sb, ctx, form, snapshot);
+}
+
+int gp_smi_run_nvlink(int argc, char **argv)
+{
+    const char *given[OPT__COUNT] = {NULL};
+    struct gp_smi_nvlink nvlink = {.one_link = false};
+    struct gp_smi_show show = {.want = want, .print = print};
+    int status;
+    if (!gp_smi_begin(&syntax, argc, argv, given, &show, &status))
+        return status;
+    status = take(given, &nvlink);
+    if (status)
+        return status;
+    return gp_smi_show(&show, &nvlink);
+}

@@ -1,0 +1,100 @@
+#!/usr/bin/env bats
+# gpulse smi topo: options, single answers, errors. The matrices: check_smi_topo.py.
+# variants: default asan
+
+load helpers
+
+topo() {
+    gpulse smi topo --sim-still --root "$BATS_TEST_TMPDIR" "$@"
+}
+
+@test "topo -c names the GPUs near to a processor" {
+    topo --sim h100x8 -c 60
+    status_is 0
+    [ "$output" = "The GPUs that have an affinity with CPU 60 are:
+4, 5, 6, 7" ]
+    topo --sim h100x8 --cpu=51
+    [ "${lines[1]}" = "0, 1, 2, 3" ]
+    topo --sim h100x8 -c 104
+    status_is 0
+    [ "$output" = "The GPUs that have an affinity with CPU 104 are:" ]
+}
+
+@test "topo -n names the GPUs at exactly that distance" {
+    topo --sim h100x8 -n 5 -i 0
+    status_is 0
+    [ "$output" = "Device 0 is connected by way of an SMP interconnect link between NUMA nodes to device(s): 4, 5, 6, 7" ]
+    topo --sim h100x8 -n 4 -i 1
+    [ "$output" = "Device 1 is connected by way of an on-CPU interconnect link between PCIe host bridges to device(s): 0, 2, 3" ]
+    topo --sim h100x8 -n 1 -i 0
+    [ "$output" = "Device 0 is connected by way of a single PCIe switch to device(s):" ]
+}
+
+@test "topo -p tells the way between two GPUs" {
+    topo --sim h100x8 -p -i 0,1
+    status_is 0
+    [ "$output" = "Device 0 is connected to device 1 by way of an on-CPU interconnect link between PCIe host bridges." ]
+    topo --sim h100x8 --gpu_path -i 0,7
+    [ "$output" = "Device 0 is connected to device 7 by way of an SMP interconnect link between NUMA nodes." ]
+}
+
+@test "topo -C, -M and -gnid tell NUMA nodes, together too" {
+    topo --sim h100x8 -C -M -gnid -i 5
+    status_is 0
+    [ "$output" = "NUMA IDs of closest CPU: 1
+NUMA IDs of closest memory: N/A
+GPU NUMA ID: N/A" ]
+    topo --sim gb200 -M -i 0
+    [ "$output" = "NUMA IDs of closest memory: 0" ]
+}
+
+@test "topo -p2p takes several letters: all must be OK" {
+    machine h100 'm["topology"] = {"levels": ["PIX"], "p2p": "CNS"}; m["devices"] = m["devices"][:2]; m["workload"] = []
+for d in m["devices"]: d["lists"]["nvlinks"] = "NOT_SUPPORTED"'
+    topo --sim ./m.json -p2p rw
+    status_is 0
+    [ "${lines[1]}" = $' GPU0\tX\tCNS\t' ]
+    topo --sim h100x2 -p2p rwnap
+    [ "${lines[1]}" = $' GPU0\tX\tOK\t' ]
+}
+
+@test "topo refuses what does not go together" {
+    local words
+    for words in "" "-m -mp" "-m -c 1" "-p -i 0" "-p" "-n 2" "-n 2 -i 0,1"; do
+        # shellcheck disable=SC2086
+        topo --sim h100x8 $words
+        status_is 2
+        [ "$output" = "Invalid combination of input arguments. Please run 'nvidia-smi -h' for help." ]
+    done
+}
+
+@test "topo refuses values that it does not know" {
+    topo --sim h100x2 -n 6 -i 0
+    status_is 2
+    [ "$output" = "ERROR: Invalid value for -n: 6. Please run 'nvidia-smi topo -h' for help." ]
+    topo --sim h100x2 -p2p x
+    status_is 2
+    topo --sim h100x2 -c one
+    status_is 2
+    topo --sim h100x2 -z
+    status_is 255
+    [ "$output" = "ERROR: Option -z is not recognized. Please run 'nvidia-smi topo -h' for help." ]
+}
+
+@test "topo -i of a GPU that is not there" {
+    topo --sim h100x2 -p -i 0,9
+    status_is 6
+    [ "$output" = "No devices were found" ]
+}
+
+@test "topo -h tells of every option" {
+    topo -h
+    status_is 0
+    [[ "$output" = *" -mp, --matrix_pci "*" -n, --nearest_gpus=N "* ]]
+}
+
+@test "the cards of this machine are not those of a simulated one" {
+    gpulse smi topo -m --sim h100x1
+    status_is 0
+    [[ "$output" != *NIC0* ]]
+}
