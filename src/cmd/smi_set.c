@@ -21,9 +21,6 @@ enum { LOOK_TIMEOUT_S = 3, CHANGE_TIMEOUT_S = 30 };
 enum {
     NVML_OTHER = 999,
     NVML_NOT_SUPPORTED = 3,
-    NVML_NO_PERMISSION = 4,
-    NVML_TIMEOUT = 10,
-    NVML_GPU_IS_LOST = 15,
     NVML_IN_USE = 19,
 };
 
@@ -84,20 +81,10 @@ static int say(struct run *run, const struct gp_target *target, enum gp_smi_resu
 
 static int say_unreachable(struct run *run, const struct gp_target *target)
 {
-    static const struct {
-        int code;
-        int driver_code;
-    } codes[] = {{GP_ETIMEOUT, NVML_TIMEOUT},
-                 {GP_EPERM, NVML_NO_PERMISSION},
-                 {GP_EDRIVER, NVML_GPU_IS_LOST}};
-    int driver_code = NVML_OTHER;
-    for (size_t i = 0; i < GP_ARRAY_LEN(codes); i++)
-        if (codes[i].code == target->code)
-            driver_code = codes[i].driver_code;
-    gp_strbuf_addf(&run->sb, "Unable to determine the device handle for GPU%u: ", target->index);
-    if (target->bus[0]) /* with a domain of four digits */
-        gp_strbuf_addf(&run->sb, "%s: ", target->bus + (strlen(target->bus) > 12 ? 4 : 0));
-    gp_strbuf_addf(&run->sb, "%s\n", gp_nvml_return_text(driver_code));
+    int other = target->code == GP_ETIMEOUT ? GP_SMI_EXIT_TIMEOUT : NVML_OTHER;
+    int driver_code = target->driver_code ? target->driver_code : other;
+    gp_smi_add_unreachable(&run->sb, &run->form, target->index, target->bus[0] ? target->bus : NULL,
+                           driver_code);
     return exit_of(driver_code);
 }
 
@@ -163,7 +150,7 @@ static int change(struct run *run, struct gp_target *target)
     gp_changer_apply(run->changer);
     enum gp_outcome outcome = gp_target_outcome(target, run->control);
     if (target->code)
-        return say(run, target, GP_SMI_FAILED, NVML_TIMEOUT);
+        return say(run, target, GP_SMI_FAILED, GP_SMI_EXIT_TIMEOUT);
     if (outcome == GP_OUTCOME_FAILED)
         return say(run, target, gp_smi_result_of(change->driver_code), change->driver_code);
     enum gp_smi_result result = success_of(run, change, outcome);

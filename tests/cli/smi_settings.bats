@@ -493,6 +493,9 @@ Terminating early due to previous errors."
     fault h100x2 --gpu 0 lost
     answers 15 --sim h100x2 -pl 400 <<<"Unable to determine the device handle for GPU0: GPU is lost
 Terminating early due to previous errors."
+    mkdir -p root/sys/bus/pci/drivers/nvidia/0000:{53,64}:00.0/power
+    answers 15 --sim h100x2 --root "$PWD/root" -pl 400 <<<"Unable to determine the device handle for GPU0: 0000:53:00.0: GPU is lost
+Terminating early due to previous errors."
     fault h100x2 clear
     fault h100x2 --gpu 1 hang=20s:nvmlDeviceSetPowerManagementLimit
     answers 10 --sim h100x2 --timeout 1s -pl 400 <<<"Power limit for GPU $H100 was set to 400.00 W from 700.00 W.
