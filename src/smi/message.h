@@ -22,6 +22,10 @@ enum {
 /* Appends what is said of an error; returns the exit status. */
 int gp_smi_add_error(struct gp_strbuf *sb, const struct gp_err *err);
 
+/* Appends the line that stands for a GPU which cannot be had; bus may be NULL. */
+void gp_smi_add_unreachable(struct gp_strbuf *sb, const struct gp_smi_form *form, unsigned index,
+                            const char *bus, int driver_code);
+
 /* Appends the line that stands for a GPU which the driver does not hand out. */
 void gp_smi_add_refusal(struct gp_strbuf *sb, const struct gp_smi_form *form,
                         const struct gp_device *gpu);
