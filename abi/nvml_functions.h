@@ -373,6 +373,8 @@
     X(510, nvmlReturn_t, nvmlGpuInstanceGetComputeInstanceProfileInfoV,                            \
       (nvmlGpuInstance_t gpuInstance, unsigned int profile, unsigned int engProfile,               \
        nvmlComputeInstanceProfileInfo_v2_t *info))                                                 \
+    X(440, nvmlReturn_t, nvmlGpuInstanceGetComputeInstanceRemainingCapacity,                       \
+      (nvmlGpuInstance_t gpuInstance, unsigned int profileId, unsigned int *count))                \
     X(440, nvmlReturn_t, nvmlGpuInstanceGetComputeInstances,                                       \
       (nvmlGpuInstance_t gpuInstance, unsigned int profileId,                                      \
        nvmlComputeInstance_t *computeInstances, unsigned int *count))                              \

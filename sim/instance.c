@@ -64,72 +64,115 @@ static atomic_ullong *find_word(atomic_ullong *words, unsigned int serial)
 
 /* ------------------------------------------------------------------------- placement */
 
-static unsigned int taken_eighths(struct words words)
+/* The places of the GPU that are taken. */
+static unsigned int taken_places(const struct sim_device *gpu, struct words words)
 {
     unsigned int taken = 0;
     for (size_t i = 0; i < SIM_MAX_INSTANCES; i++) {
         struct sim_instance gi = load(&words.gpu[i]);
         if (gi.serial)
-            taken |= ((1u << sim_mig_profiles[gi.profile].size) - 1) << gi.start;
+            taken |= ((1u << sim_mig_profile(gpu, gi.profile).size) - 1) << gi.start;
     }
     return taken;
 }
 
-static unsigned int slices_left(struct words words)
+static unsigned int slices_left(const struct sim_device *gpu, struct words words)
 {
-    unsigned int left = 7;
+    unsigned int left = sim_mig_slices(gpu);
     for (size_t i = 0; i < SIM_MAX_INSTANCES; i++) {
         struct sim_instance gi = load(&words.gpu[i]);
         if (gi.serial)
-            left -= sim_mig_profiles[gi.profile].slices;
+            left -= sim_mig_profile(gpu, gi.profile).slices;
     }
     return left;
 }
 
-/* Bit mask of where one more would fit. */
-static unsigned int free_starts(struct words words, const struct sim_mig_profile *profile)
+/* How many instances of a profile there are. */
+static unsigned int count_of(struct words words, const struct sim_mig_profile *profile)
 {
-    unsigned int taken = taken_eighths(words), starts = 0;
-    if (slices_left(words) < profile->slices)
-        return 0;
-    for (unsigned int start = 0; start < 8; start++)
-        if (profile->starts >> start & 1 && !(taken & ((1u << profile->size) - 1) << start))
-            starts |= 1u << start;
-    return starts;
+    unsigned int count = 0;
+    for (size_t i = 0; i < SIM_MAX_INSTANCES; i++) {
+        struct sim_instance gi = load(&words.gpu[i]);
+        count += gi.serial && gi.profile == profile->row;
+    }
+    return count;
+}
+
+/* Where one more would be put beside `taken`, −1 for nowhere. */
+static int place_for(const struct sim_device *gpu, const struct sim_mig_profile *profile,
+                     unsigned int taken)
+{
+    struct sim_part parts[NVML_GPU_INSTANCE_PROFILE_COUNT];
+    size_t count = 0;
+    for (; count < sim_mig_profile_count(gpu) && count < GP_ARRAY_LEN(parts); count++) {
+        struct sim_mig_profile p = sim_mig_profile(gpu, count);
+        parts[count] = (struct sim_part){p.size, p.starts};
+    }
+    return profile->row < count ? sim_part_place(parts, count, profile->row, taken) : -1;
 }
 
 /* How many more would fit, one after the other. */
-static unsigned int capacity(struct words words, const struct sim_mig_profile *profile)
+static unsigned int capacity(const struct sim_device *gpu, struct words words,
+                             const struct sim_mig_profile *profile)
 {
-    unsigned int taken = taken_eighths(words), left = slices_left(words), count = 0;
-    for (unsigned int start = 8; start-- > 0 && left >= profile->slices && count < profile->most;) {
-        unsigned int mask = ((1u << profile->size) - 1) << start;
-        if (!(profile->starts >> start & 1) || taken & mask)
-            continue;
-        taken |= mask;
+    unsigned int taken = taken_places(gpu, words), left = slices_left(gpu, words), count = 0;
+    unsigned int there = count_of(words, profile);
+    while (left >= profile->slices && there + count < profile->most) {
+        int start = place_for(gpu, profile, taken);
+        if (start < 0)
+            break;
+        taken |= ((1u << profile->size) - 1) << start;
         left -= profile->slices;
         count++;
     }
     return count;
 }
 
-/* Numbers of GPU instances begin at another one for each size, as those of real GPUs do. */
-static uint8_t next_gi(struct words words, const struct sim_mig_profile *profile)
+/* The GPU, its halves, their halves and so on are numbered one after the other. */
+static unsigned int first_gi(const struct sim_device *gpu, const struct sim_mig_profile *profile)
 {
-    unsigned int first = profile->slices == 1   ? 7
-                         : profile->slices == 2 ? 3
-                         : profile->slices == 7 ? 0
-                                                : 1;
-    for (unsigned int gi = first; gi < 0xff; gi++) {
-        bool used = false;
-        for (size_t i = 0; i < SIM_MAX_INSTANCES; i++) {
-            struct sim_instance instance = load(&words.gpu[i]);
-            used = used || (instance.serial && instance.gi == gi);
-        }
-        if (!used)
-            return (uint8_t)gi;
+    return profile->size ? sim_mig_places(gpu) / profile->size - 1 : 0;
+}
+
+/* ------------------------------------------------------------------------- parts of an instance */
+
+static unsigned int taken_slices(struct words words, unsigned int gi)
+{
+    unsigned int taken = 0;
+    for (size_t i = 0; i < SIM_MAX_INSTANCES; i++) {
+        struct sim_instance ci = load(&words.compute[i]);
+        if (ci.serial && ci.gi == gi)
+            taken |= ((1u << ci.profile) - 1) << ci.start;
     }
-    return 0xff;
+    return taken;
+}
+
+/* Each may begin at multiples of a power of two not below its size. */
+static int slice_for(unsigned int whole, unsigned int slices, unsigned int taken)
+{
+    struct sim_part parts[COMPUTE_PROFILES];
+    size_t which = COMPUTE_PROFILES;
+    for (size_t i = 0; i < COMPUTE_PROFILES; i++) {
+        unsigned int size = compute_slices[i], step = 1;
+        parts[i] = (struct sim_part){size, 0};
+        while (step < size)
+            step *= 2;
+        for (unsigned int start = 0; start + size <= whole; start += step)
+            parts[i].starts |= 1u << start;
+        which = size == slices ? i : which;
+    }
+    return which < COMPUTE_PROFILES ? sim_part_place(parts, COMPUTE_PROFILES, which, taken) : -1;
+}
+
+static unsigned int slices_capacity(unsigned int whole, unsigned int slices, unsigned int taken)
+{
+    unsigned int count = 0;
+    int start;
+    while ((start = slice_for(whole, slices, taken)) >= 0) {
+        taken |= ((1u << slices) - 1) << start;
+        count++;
+    }
+    return count;
 }
 
 /* ------------------------------------------------------------------------- from the file */
@@ -144,19 +187,24 @@ static bool has_gi(struct words words, int gi)
     return false;
 }
 
+/* Its number tells where it lies. */
 static void adopt_gi(struct sim_call *call, struct words words, const struct sim_device *mig)
 {
-    const struct sim_mig_profile *profile = sim_mig_profile_of_device(mig);
+    const struct sim_device *gpu = call->device;
+    struct sim_mig_profile profile = sim_mig_profile_of_device(mig);
     atomic_ullong *word = free_word(words.gpu);
-    unsigned int starts = free_starts(words, profile), start = 0;
-    while (starts && !(starts >> start & 1))
-        start++;
+    unsigned int taken = taken_places(gpu, words);
+    int start = (mig->gpu_instance - (int)first_gi(gpu, &profile)) * (int)profile.size;
+    bool fits = start >= 0 && start < 32 && profile.starts >> start & 1 &&
+                !(taken >> start & ((1u << profile.size) - 1));
+    if (!fits)
+        start = place_for(gpu, &profile, taken);
     if (word)
         store(word, (struct sim_instance){.serial = next_serial(call),
                                           .gi = (uint8_t)mig->gpu_instance,
                                           .ci = SIM_NO_COMPUTE_INSTANCE,
-                                          .profile = (uint8_t)(profile - sim_mig_profiles),
-                                          .start = (uint8_t)start});
+                                          .profile = (uint8_t)profile.row,
+                                          .start = (uint8_t)(start < 0 ? 0 : start)});
 }
 
 /* The instances of the file become live ones, the first time that anybody looks at them as such. */
@@ -171,13 +219,16 @@ static void adopt(struct sim_call *call)
         const struct sim_device *mig = &gpu->migs[i];
         if (!has_gi(words, mig->gpu_instance))
             adopt_gi(call, words, mig);
-        const struct sim_mig_profile *profile = sim_mig_profile_of_device(mig);
-        uint64_t slices = mig->answers[SIM_ATTR_CI_SLICES].number;
+        unsigned int whole = sim_mig_profile_of_device(mig).slices;
+        unsigned int slices = (unsigned int)mig->answers[SIM_ATTR_CI_SLICES].number;
+        slices = slices ? slices : whole;
+        int start = slice_for(whole, slices, taken_slices(words, (unsigned int)mig->gpu_instance));
         store(&words.compute[i], (struct sim_instance){
                                      .serial = next_serial(call),
                                      .gi = (uint8_t)mig->gpu_instance,
                                      .ci = (uint8_t)mig->compute_instance,
-                                     .profile = slices ? (uint8_t)slices : (uint8_t)profile->slices,
+                                     .profile = (uint8_t)slices,
+                                     .start = (uint8_t)(start < 0 ? 0 : start),
                                      .origin = (uint8_t)(i + 1),
                                      .mode = (uint8_t)mig->answers[SIM_COMPUTE_MODE].number,
                                  });
@@ -303,29 +354,29 @@ static nvmlReturn_t profile_info(enum sim_function function, nvmlDevice_t device
                                  nvmlGpuInstanceProfileInfo_v2_t *ret)
 {
     struct sim_call call;
-    const struct sim_mig_profile *profile = sim_mig_profile_at(index);
+    struct sim_mig_profile profile;
     bool ok = args_ok && index < NVML_GPU_INSTANCE_PROFILE_COUNT;
     nvmlReturn_t code = enter_gpu(&call, function, device, ok, false, false);
-    if (code == NVML_SUCCESS && !profile)
+    if (code == NVML_SUCCESS && !sim_mig_profile_at(call.device, index, &profile))
         code = NVML_ERROR_NOT_SUPPORTED;
     if (code == NVML_SUCCESS && !version_ok)
         code = NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
     if (code == NVML_SUCCESS) {
-        char name[32];
-        sim_mig_profile_name(call.device, profile, name, sizeof(name));
         *ret = (nvmlGpuInstanceProfileInfo_v2_t){
             .version = nvmlGpuInstanceProfileInfo_v2,
-            .id = profile->id,
-            .sliceCount = profile->slices,
-            .instanceCount = profile->most,
-            .multiprocessorCount = sim_mig_multiprocessors(call.device, profile->slices),
-            .copyEngineCount = profile->eighths,
-            .decoderCount = profile->eighths / 2,
-            .jpegCount = profile->slices == 7,
-            .ofaCount = profile->slices == 7,
-            .memorySizeMB = sim_mig_profile_mib(call.device, profile),
+            .id = profile.id,
+            .isP2pSupported = profile.p2p,
+            .sliceCount = profile.slices,
+            .instanceCount = profile.most,
+            .multiprocessorCount = profile.multiprocessors,
+            .copyEngineCount = profile.copy_engines,
+            .decoderCount = profile.decoders,
+            .encoderCount = profile.encoders,
+            .jpegCount = profile.jpeg_engines,
+            .ofaCount = profile.ofa_engines,
+            .memorySizeMB = profile.memory_mib,
         };
-        (void)snprintf(ret->name, sizeof(ret->name), "MIG %s", name);
+        (void)snprintf(ret->name, sizeof(ret->name), "MIG %s", profile.name);
     }
     return sim_leave(code);
 }
@@ -353,15 +404,28 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetGpuInstanceProfileInfo(nvmlDevice_t device,
     if (code == NVML_SUCCESS)
         *info = (nvmlGpuInstanceProfileInfo_t){
             .id = full.id,
+            .isP2pSupported = full.isP2pSupported,
             .sliceCount = full.sliceCount,
             .instanceCount = full.instanceCount,
             .multiprocessorCount = full.multiprocessorCount,
             .copyEngineCount = full.copyEngineCount,
             .decoderCount = full.decoderCount,
+            .encoderCount = full.encoderCount,
             .jpegCount = full.jpegCount,
             .ofaCount = full.ofaCount,
             .memorySizeMB = full.memorySizeMB,
         };
+    return code;
+}
+
+/* Begins a call about a profile of the GPU. */
+static nvmlReturn_t enter_profile(struct sim_call *call, enum sim_function function,
+                                  nvmlDevice_t device, bool args_ok, unsigned int profile_id,
+                                  struct sim_mig_profile *ret)
+{
+    nvmlReturn_t code = enter_gpu(call, function, device, args_ok, true, true);
+    if (code == NVML_SUCCESS && !sim_mig_profile_by_id(call->device, profile_id, ret))
+        code = NVML_ERROR_INVALID_ARGUMENT;
     return code;
 }
 
@@ -370,15 +434,15 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetGpuInstancePossiblePlacements_v2(
     unsigned int *count)
 {
     struct sim_call call;
-    const struct sim_mig_profile *profile = sim_mig_profile_by_id(profile_id);
-    nvmlReturn_t code = enter_gpu(&call, SIM_FN_nvmlDeviceGetGpuInstancePossiblePlacements_v2,
-                                  device, count && profile, true, true);
+    struct sim_mig_profile profile;
+    nvmlReturn_t code = enter_profile(&call, SIM_FN_nvmlDeviceGetGpuInstancePossiblePlacements_v2,
+                                      device, count != NULL, profile_id, &profile);
     unsigned int n = 0;
-    for (unsigned int start = 0; code == NVML_SUCCESS && start < 8; start++) {
-        if (!(profile->starts >> start & 1))
+    for (unsigned int start = 0; code == NVML_SUCCESS && start < 32; start++) {
+        if (!(profile.starts >> start & 1))
             continue;
         if (placements && n < *count)
-            placements[n] = (nvmlGpuInstancePlacement_t){.start = start, .size = profile->size};
+            placements[n] = (nvmlGpuInstancePlacement_t){.start = start, .size = profile.size};
         n++;
     }
     if (code == NVML_SUCCESS) {
@@ -394,11 +458,11 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetGpuInstanceRemainingCapacity(nvmlDevice_t d
                                                                   unsigned int *count)
 {
     struct sim_call call;
-    const struct sim_mig_profile *profile = sim_mig_profile_by_id(profile_id);
-    nvmlReturn_t code = enter_gpu(&call, SIM_FN_nvmlDeviceGetGpuInstanceRemainingCapacity, device,
-                                  count && profile, true, true);
+    struct sim_mig_profile profile;
+    nvmlReturn_t code = enter_profile(&call, SIM_FN_nvmlDeviceGetGpuInstanceRemainingCapacity,
+                                      device, count != NULL, profile_id, &profile);
     if (code == NVML_SUCCESS)
-        *count = capacity(words_of(&call), profile);
+        *count = capacity(call.device, words_of(&call), &profile);
     return sim_leave(code);
 }
 
@@ -407,15 +471,15 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetGpuInstances(nvmlDevice_t device, unsigned 
                                                   nvmlGpuInstance_t *instances, unsigned int *count)
 {
     struct sim_call call;
-    const struct sim_mig_profile *profile = sim_mig_profile_by_id(profile_id);
-    nvmlReturn_t code = enter_gpu(&call, SIM_FN_nvmlDeviceGetGpuInstances, device,
-                                  instances && count && profile, true, true);
+    struct sim_mig_profile profile;
+    nvmlReturn_t code = enter_profile(&call, SIM_FN_nvmlDeviceGetGpuInstances, device,
+                                      instances && count, profile_id, &profile);
     if (code == NVML_SUCCESS) {
         struct words words = words_of(&call);
         *count = 0;
-        for (size_t i = 0; i < SIM_MAX_INSTANCES && *count < profile->most; i++) {
+        for (size_t i = 0; i < SIM_MAX_INSTANCES && *count < profile.most; i++) {
             struct sim_instance gi = load(&words.gpu[i]);
-            if (gi.serial && &sim_mig_profiles[gi.profile] == profile)
+            if (gi.serial && gi.profile == profile.row)
                 instances[(*count)++] = gpu_handle(&call, &gi);
         }
     }
@@ -451,39 +515,37 @@ SIM_EXPORT nvmlReturn_t nvmlGpuInstanceGetInfo(nvmlGpuInstance_t instance,
                                            info != NULL, false, &word);
     if (code == NVML_SUCCESS) {
         struct sim_instance gi = load(word);
-        const struct sim_mig_profile *profile = &sim_mig_profiles[gi.profile];
+        struct sim_mig_profile profile = sim_mig_profile(call.device, gi.profile);
         *info = (nvmlGpuInstanceInfo_t){
             .device = device_handle((uint64_t)(uintptr_t)instance),
             .id = gi.gi,
-            .profileId = profile->id,
-            .placement = {.start = gi.start, .size = profile->size},
+            .profileId = profile.id,
+            .placement = {.start = gi.start, .size = profile.size},
         };
     }
     return sim_leave(code);
 }
 
-/* Of the places that are left the last one is taken, as real drivers do. */
+/* At that start, or where it suits best (−1). */
 static nvmlReturn_t create_gpu_instance(struct sim_call *call,
-                                        const struct sim_mig_profile *profile, unsigned int allowed,
+                                        const struct sim_mig_profile *profile, int start,
                                         nvmlGpuInstance_t *ret)
 {
+    const struct sim_device *gpu = call->device;
     struct words words = words_of(call);
-    unsigned int starts = free_starts(words, profile) & allowed;
+    unsigned int taken = taken_places(gpu, words);
     atomic_ullong *word = free_word(words.gpu);
-    unsigned int start = 7, count = 0;
-    for (size_t i = 0; i < SIM_MAX_INSTANCES; i++) {
-        struct sim_instance gi = load(&words.gpu[i]);
-        count += gi.serial && &sim_mig_profiles[gi.profile] == profile;
-    }
-    if (!starts || !word || count >= profile->most)
+    if (start < 0)
+        start = place_for(gpu, profile, taken);
+    if (start < 0 || !word || !(profile->starts >> start & 1) ||
+        taken >> start & ((1u << profile->size) - 1) || slices_left(gpu, words) < profile->slices ||
+        count_of(words, profile) >= profile->most)
         return NVML_ERROR_INSUFFICIENT_RESOURCES;
-    while (!(starts >> start & 1))
-        start--;
     struct sim_instance gi = {
         .serial = next_serial(call),
-        .gi = next_gi(words, profile),
+        .gi = (uint8_t)(first_gi(gpu, profile) + (unsigned int)start / profile->size),
         .ci = SIM_NO_COMPUTE_INSTANCE,
-        .profile = (uint8_t)(profile - sim_mig_profiles),
+        .profile = (uint8_t)profile->row,
         .start = (uint8_t)start,
     };
     store(word, gi);
@@ -496,14 +558,14 @@ static nvmlReturn_t create_at(enum sim_function function, nvmlDevice_t device,
                               bool args_ok, nvmlGpuInstance_t *instance)
 {
     struct sim_call call;
-    const struct sim_mig_profile *profile = sim_mig_profile_by_id(profile_id);
-    bool ok = args_ok && profile && (!placement || placement->start < 8);
-    nvmlReturn_t code = enter_gpu(&call, function, device, ok, true, true);
+    struct sim_mig_profile profile;
+    bool ok = args_ok && (!placement || placement->start < 32);
+    nvmlReturn_t code = enter_profile(&call, function, device, ok, profile_id, &profile);
     if (code == NVML_SUCCESS && !begin_change(&call))
         code = NVML_ERROR_UNKNOWN;
     else if (code == NVML_SUCCESS) {
-        unsigned int allowed = placement ? 1u << placement->start : 0xff;
-        code = create_gpu_instance(&call, profile, allowed, instance);
+        code =
+            create_gpu_instance(&call, &profile, placement ? (int)placement->start : -1, instance);
         end_change(&call);
     }
     return sim_leave(code);
@@ -526,18 +588,6 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceCreateGpuInstanceWithPlacement(
 
 /* ------------------------------------------------------------------------- compute instances */
 
-/* Slices of a GPU instance that no compute instance has. */
-static unsigned int slices_left_in(struct words words, const struct sim_instance *gi)
-{
-    unsigned int left = sim_mig_profiles[gi->profile].slices;
-    for (size_t i = 0; i < SIM_MAX_INSTANCES; i++) {
-        struct sim_instance ci = load(&words.compute[i]);
-        if (ci.serial && ci.gi == gi->gi)
-            left -= ci.profile < left ? ci.profile : left;
-    }
-    return left;
-}
-
 SIM_EXPORT nvmlReturn_t nvmlGpuInstanceDestroy(nvmlGpuInstance_t instance)
 {
     struct sim_call call;
@@ -548,7 +598,7 @@ SIM_EXPORT nvmlReturn_t nvmlGpuInstanceDestroy(nvmlGpuInstance_t instance)
         code = begin_instance_change(&call, word, instance);
     if (code == NVML_SUCCESS) {
         struct sim_instance gi = load(word);
-        if (slices_left_in(words_of(&call), &gi) < sim_mig_profiles[gi.profile].slices)
+        if (taken_slices(words_of(&call), gi.gi))
             code = NVML_ERROR_IN_USE;
         else
             atomic_store(word, 0);
@@ -568,26 +618,30 @@ static nvmlReturn_t compute_profile(enum sim_function function, nvmlGpuInstance_
     nvmlReturn_t code = enter_gpu_instance(&call, function, instance, ok, false, &word);
     if (code == NVML_SUCCESS) {
         struct sim_instance gi = load(word);
-        const struct sim_mig_profile *profile = &sim_mig_profiles[gi.profile];
-        char name[32], part[16] = "";
-        if (index >= COMPUTE_PROFILES || compute_slices[index] > profile->slices)
+        struct sim_mig_profile profile = sim_mig_profile(call.device, gi.profile);
+        char part[16] = "";
+        if (index >= COMPUTE_PROFILES || compute_slices[index] > profile.slices)
             return sim_leave(NVML_ERROR_NOT_SUPPORTED);
         if (!version_ok)
             return sim_leave(NVML_ERROR_ARGUMENT_VERSION_MISMATCH);
         unsigned int slices = compute_slices[index];
-        sim_mig_profile_name(call.device, profile, name, sizeof(name));
-        if (slices < profile->slices)
+        if (slices < profile.slices)
             (void)snprintf(part, sizeof(part), "%uc.", slices);
         *ret = (nvmlComputeInstanceProfileInfo_v2_t){
             .version = nvmlComputeInstanceProfileInfo_v2,
             .id = index,
             .sliceCount = slices,
-            .instanceCount = profile->slices / slices,
-            .multiprocessorCount = sim_mig_multiprocessors(call.device, slices),
-            .sharedCopyEngineCount = profile->eighths,
-            .sharedDecoderCount = profile->eighths / 2,
+            .instanceCount = profile.slices / slices,
+            .multiprocessorCount = sim_mig_multiprocessors(call.device, &profile, slices),
+            .sharedCopyEngineCount = profile.copy_engines,
+            .sharedDecoderCount = profile.decoders,
+            .sharedEncoderCount = profile.encoders,
+            .sharedJpegCount = profile.jpeg_engines,
+            .sharedOfaCount = profile.ofa_engines,
         };
-        (void)snprintf(ret->name, sizeof(ret->name), "MIG %s%s", part, name);
+        /* without what the GPU instance has of engines */
+        (void)snprintf(ret->name, sizeof(ret->name), "MIG %s%.*s", part,
+                       (int)strcspn(profile.name, "+-"), profile.name);
     }
     return sim_leave(code);
 }
@@ -615,6 +669,23 @@ SIM_EXPORT nvmlReturn_t nvmlGpuInstanceGetComputeInstanceProfileInfo(
     if (code == NVML_SUCCESS)
         memcpy(info, &full.id, sizeof(*info));
     return code;
+}
+
+SIM_EXPORT nvmlReturn_t nvmlGpuInstanceGetComputeInstanceRemainingCapacity(
+    nvmlGpuInstance_t instance, unsigned int profile_id, unsigned int *count)
+{
+    struct sim_call call;
+    atomic_ullong *word;
+    nvmlReturn_t code =
+        enter_gpu_instance(&call, SIM_FN_nvmlGpuInstanceGetComputeInstanceRemainingCapacity,
+                           instance, count && profile_id < COMPUTE_PROFILES, true, &word);
+    if (code == NVML_SUCCESS) {
+        struct sim_instance gi = load(word);
+        unsigned int whole = sim_mig_profile(call.device, gi.profile).slices;
+        *count = slices_capacity(whole, compute_slices[profile_id],
+                                 taken_slices(words_of(&call), gi.gi));
+    }
+    return sim_leave(code);
 }
 
 SIM_EXPORT nvmlReturn_t nvmlGpuInstanceGetComputeInstances(nvmlGpuInstance_t instance,
@@ -668,16 +739,21 @@ static nvmlReturn_t create_compute_instance(struct sim_call *call, const struct 
 {
     struct words words = words_of(call);
     atomic_ullong *word = free_word(words.compute);
+    unsigned int whole = sim_mig_profile(call->device, gi->profile).slices;
+    int start = slice_for(whole, slices, taken_slices(words, gi->gi));
     uint8_t id = 0;
-    if (!word || slices_left_in(words, gi) < slices)
+    if (!word || start < 0)
         return NVML_ERROR_INSUFFICIENT_RESOURCES;
     for (size_t i = 0; i < SIM_MAX_INSTANCES; i++) {
         struct sim_instance ci = load(&words.compute[i]);
         if (ci.serial && ci.gi == gi->gi && ci.ci >= id)
             id = (uint8_t)(ci.ci + 1);
     }
-    struct sim_instance ci = {
-        .serial = next_serial(call), .gi = gi->gi, .ci = id, .profile = (uint8_t)slices};
+    struct sim_instance ci = {.serial = next_serial(call),
+                              .gi = gi->gi,
+                              .ci = id,
+                              .profile = (uint8_t)slices,
+                              .start = (uint8_t)start};
     store(word, ci);
     *ret = compute_handle(call, &ci);
     return NVML_SUCCESS;
@@ -738,7 +814,7 @@ SIM_EXPORT nvmlReturn_t nvmlComputeInstanceGetInfo_v2(nvmlComputeInstance_t inst
         *info = (nvmlComputeInstanceInfo_t){.device = device_handle((uint64_t)(uintptr_t)instance),
                                             .id = ci.ci,
                                             .profileId = id,
-                                            .placement = {.start = 0, .size = ci.profile}};
+                                            .placement = {.start = ci.start, .size = ci.profile}};
         for (size_t i = 0; i < SIM_MAX_INSTANCES; i++) {
             struct sim_instance gi = load(&words.gpu[i]);
             if (gi.serial && gi.gi == ci.gi)

@@ -47,10 +47,10 @@ static void set_number(struct sim_device *mig, enum sim_slot slot, uint64_t numb
 }
 
 /* What a MIG device answers: its part of the GPU's memory and engines. */
-static void fill_answers(const struct sim_device *gpu, const struct sim_mig_profile *profile,
-                         unsigned int ci_slices, struct sim_device *mig)
+static void fill_answers(const struct sim_mig_profile *profile, unsigned int ci_slices,
+                         unsigned int multiprocessors, struct sim_device *mig)
 {
-    uint64_t memory = sim_mig_profile_mib(gpu, profile) << 20;
+    uint64_t memory = profile->memory_mib << 20;
     const struct {
         enum sim_slot slot;
         uint64_t number;
@@ -60,12 +60,12 @@ static void fill_answers(const struct sim_device *gpu, const struct sim_mig_prof
         {SIM_MEM_USED, 0},
         {SIM_MEM_FREE, memory},
         {SIM_COMPUTE_MODE, NVML_COMPUTEMODE_DEFAULT},
-        {SIM_ATTR_SM, sim_mig_multiprocessors(gpu, ci_slices)},
-        {SIM_ATTR_COPY, profile->eighths},
-        {SIM_ATTR_DEC, profile->eighths / 2},
-        {SIM_ATTR_ENC, 0},
-        {SIM_ATTR_JPG, profile->slices == 7},
-        {SIM_ATTR_OFA, profile->slices == 7},
+        {SIM_ATTR_SM, multiprocessors},
+        {SIM_ATTR_COPY, profile->copy_engines},
+        {SIM_ATTR_DEC, profile->decoders},
+        {SIM_ATTR_ENC, profile->encoders},
+        {SIM_ATTR_JPG, profile->jpeg_engines},
+        {SIM_ATTR_OFA, profile->ofa_engines},
         {SIM_ATTR_GI_SLICES, profile->slices},
         {SIM_ATTR_CI_SLICES, ci_slices},
         {SIM_ATTR_MEMORY, memory >> 20},
@@ -90,20 +90,20 @@ static struct sim_device *make(const struct sim_live *live, const struct sim_dev
                                size_t index, const struct sim_instance *instance)
 {
     struct made *made = calloc(1, sizeof(*made));
-    const struct sim_mig_profile *profile = sim_mig_profile_of_instance(live, gpu, instance->gi);
+    struct sim_mig_profile profile;
     const struct sim_value *name = &gpu->answers[SIM_NAME];
-    char profile_name[32], part[16] = "";
-    if (!made || !profile) {
+    char part[16] = "";
+    if (!made || !sim_mig_profile_of_instance(live, gpu, instance->gi, &profile)) {
         free(made);
         return NULL;
     }
     struct sim_device *mig = &made->device;
-    fill_answers(gpu, profile, instance->profile, mig);
-    sim_mig_profile_name(gpu, profile, profile_name, sizeof(profile_name));
-    if (instance->profile != profile->slices)
+    fill_answers(&profile, instance->profile,
+                 sim_mig_multiprocessors(gpu, &profile, instance->profile), mig);
+    if (instance->profile != profile.slices)
         (void)snprintf(part, sizeof(part), "%uc.", instance->profile);
     (void)snprintf(made->name, sizeof(made->name), "%.40s MIG %s%s",
-                   name->code == NVML_SUCCESS ? name->text : "GPU", part, profile_name);
+                   name->code == NVML_SUCCESS ? name->text : "GPU", part, profile.name);
     mig->answers[SIM_NAME] = (struct sim_value){.code = NVML_SUCCESS, .text = made->name};
     /* The serial makes it another device than any that was there before. */
     (void)snprintf(made->uuid, sizeof(made->uuid), "MIG-%08x-%s",

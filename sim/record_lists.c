@@ -1,5 +1,5 @@
-/* The lists of a GPU: clocks, pages, accounted processes, fans, sessions, samples, links. The
- * profiles of MIG are no list here: the simulated driver works them out. */
+/* The lists of a GPU: clocks, pages, accounted processes, fans, sessions, samples, links, MIG
+ * profiles. */
 #include "sim/record_internal.h"
 
 #include "base/strbuf.h"
@@ -306,6 +306,77 @@ static json_t *ask_fbc_sessions(struct recorder *r, unsigned int index)
     return rows;
 }
 
+/* ------------------------------------------------------------------------- MIG profiles */
+
+static nvmlReturn_t ask_profile(struct rec_call *c)
+{
+    nvmlGpuInstanceProfileInfo_v2_t info = {.version = nvmlGpuInstanceProfileInfo_v2};
+    nvmlReturn_t code = c->api->nvmlDeviceGetGpuInstanceProfileInfoV(c->device, c->key, &info);
+    const uint64_t numbers[] = {info.id,           info.sliceCount,          info.instanceCount,
+                                info.memorySizeMB, info.multiprocessorCount, info.copyEngineCount,
+                                info.decoderCount, info.encoderCount,        info.jpegCount,
+                                info.ofaCount,     info.isP2pSupported};
+    _Static_assert(sizeof(numbers) <= sizeof(c->numbers), "as many as a call has");
+    memcpy(c->numbers, numbers, sizeof(numbers));
+    info.name[sizeof(info.name) - 1] = '\0';
+    (void)snprintf(c->text, sizeof(c->text), "%s",
+                   strncmp(info.name, "MIG ", 4) == 0 ? info.name + 4 : info.name);
+    return code;
+}
+
+static nvmlReturn_t ask_placements(struct rec_call *c)
+{
+    ASK_GROWING(c, nvmlGpuInstancePlacement_t,
+                c->api->nvmlDeviceGetGpuInstancePossiblePlacements_v2(c->device, c->key, entries,
+                                                                      &c->count));
+}
+
+/* Only root is told, and only in MIG mode. */
+static void add_placements(struct recorder *r, nvmlDevice_t device, unsigned int id, json_t *row)
+{
+    struct gp_strbuf text = GP_STRBUF_INIT(4096);
+    const struct rec_call *c = rec_prepare(r, SIM_FN_nvmlDeviceGetGpuInstancePossiblePlacements_v2,
+                                           ask_placements, device);
+    r->call->key = id;
+    if (rec_ask(r) != NVML_SUCCESS || c->count == 0)
+        return;
+    const nvmlGpuInstancePlacement_t *p = c->entries;
+    for (unsigned int i = 0; i < c->count; i++)
+        gp_strbuf_addf(&text, "%s%u", i ? " " : "", p[i].start);
+    (void)json_object_set_new(row, "size", json_integer(p[0].size));
+    (void)json_object_set_new(row, "starts", json_string(text.buf));
+    gp_strbuf_fini(&text);
+}
+
+static json_t *ask_mig_profiles(struct recorder *r, unsigned int index)
+{
+    static const char *const keys[] = {
+        "id",           "slices",   "instances", "memory_mib",   "multiprocessors",
+        "copy_engines", "decoders", "encoders",  "jpeg_engines", "ofa_engines",
+        "p2p"};
+    nvmlDevice_t device = device_of(r, index);
+    nvmlReturn_t first = NVML_ERROR_NOT_SUPPORTED;
+    json_t *rows = json_array();
+    for (unsigned int kind = 0; kind < NVML_GPU_INSTANCE_PROFILE_COUNT; kind++) {
+        struct rec_call *c =
+            rec_prepare(r, SIM_FN_nvmlDeviceGetGpuInstanceProfileInfoV, ask_profile, device);
+        c->key = kind;
+        nvmlReturn_t code = rec_ask(r);
+        first = kind == 0 ? code : first;
+        if (code != NVML_SUCCESS)
+            continue;
+        json_t *row = json_pack("{s:I, s:s}", "index", (json_int_t)kind, "name", r->call->text);
+        for (size_t i = 0; i < GP_ARRAY_LEN(keys); i++)
+            set_number(row, keys[i], code, r->call->numbers[i]);
+        add_placements(r, device, (unsigned int)r->call->numbers[0], row);
+        (void)json_array_append_new(rows, row);
+    }
+    if (json_array_size(rows))
+        return rows;
+    json_decref(rows);
+    return rec_doc_code(first == NVML_SUCCESS ? NVML_ERROR_NOT_SUPPORTED : first);
+}
+
 /* ------------------------------------------------------------------------- samples */
 
 /* In the order of the members of lists.def, behind the kind. */
@@ -391,6 +462,7 @@ static const struct {
     [SIM_LIST_CAPTURES] = {"fbc_sessions", ask_fbc_sessions},
     [SIM_LIST_SERIES] = {"samples", ask_samples},
     [SIM_LIST_LINKS] = {"nvlinks", rec_links},
+    [SIM_LIST_PROFILES] = {"mig_profiles", ask_mig_profiles},
 };
 
 bool rec_has_list(size_t list)

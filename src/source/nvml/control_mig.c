@@ -46,6 +46,25 @@ static void cut_name(nvmlGpuInstanceProfileInfo_v2_t *profile)
     memmove(profile->name, profile->name + cut, sizeof(profile->name) - cut);
 }
 
+/* Drivers before 510 do not name a profile: by slices, and by its part of the memory in eighths. */
+static nvmlReturn_t make_name(struct nvml_device *device, unsigned index,
+                              nvmlGpuInstanceProfileInfo_v2_t *profile)
+{
+    /* "+me": with the media engines */
+    bool media = index == NVML_GPU_INSTANCE_PROFILE_1_SLICE_REV1 ||
+                 index == NVML_GPU_INSTANCE_PROFILE_2_SLICE_REV1;
+    nvmlMemory_t memory = {0};
+    nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetMemoryInfo, device->handle, &memory);
+    uint64_t total_mb = memory.total >> 20;
+    if (rc != NVML_SUCCESS || total_mb == 0)
+        return rc == NVML_SUCCESS ? NVML_ERROR_UNKNOWN : rc;
+    uint64_t eighths = (profile->memorySizeMB * 8 + total_mb - 1) / total_mb;
+    uint64_t total_gb = (total_mb + 1023) / 1024;
+    (void)snprintf(profile->name, sizeof(profile->name), "%ug.%llugb%s", profile->sliceCount,
+                   (unsigned long long)(total_gb * eighths + 4) / 8, media ? "+me" : "");
+    return NVML_SUCCESS;
+}
+
 nvmlReturn_t nvml_read_mig_profile(struct nvml_device *device, unsigned index,
                                    nvmlGpuInstanceProfileInfo_v2_t *ret)
 {
@@ -69,12 +88,7 @@ nvmlReturn_t nvml_read_mig_profile(struct nvml_device *device, unsigned index,
                                              .jpegCount = plain.jpegCount,
                                              .ofaCount = plain.ofaCount,
                                              .memorySizeMB = plain.memorySizeMB};
-    /* "+me": with the media engines */
-    bool media = index == NVML_GPU_INSTANCE_PROFILE_1_SLICE_REV1 ||
-                 index == NVML_GPU_INSTANCE_PROFILE_2_SLICE_REV1;
-    (void)snprintf(ret->name, sizeof(ret->name), "%ug.%llugb%s", plain.sliceCount,
-                   (plain.memorySizeMB + 512) / 1024, media ? "+me" : "");
-    return rc;
+    return rc == NVML_SUCCESS ? make_name(device, index, ret) : rc;
 }
 
 static nvmlReturn_t read_profile(struct nvml_device *device, unsigned index, struct profile *ret)
