@@ -305,6 +305,10 @@ typedef enum {
 #define NVML_DEVICE_PCI_BUS_ID_BUFFER_V2_SIZE 16
 #define NVML_GSP_FIRMWARE_VERSION_BUF_SIZE 0x40
 #define NVML_HOSTNAME_BUFFER_SIZE 64
+
+/* In place of MHz when clocks are locked. */
+#define NVML_CLOCK_LIMIT_ID_TDP 0xffffff01u
+#define NVML_CLOCK_LIMIT_ID_UNLIMITED 0xffffff02u
 #define NVML_NVLINK_MAX_LINKS 36
 #define NVML_MAX_FANS 16
 #define NVML_MAX_PHYSICAL_BRIDGE 128

@@ -284,13 +284,10 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceSetPowerManagementLimit_v2(nvmlDevice_t device
 
 /* ------------------------------------------------------------------------- clocks */
 
-/* Words for the limits instead of numbers: never mixed with numbers. */
-#define CLOCKS_TDP 0xffffff01u
-#define CLOCKS_UNLIMITED 0xffffff02u
-
+/* Limits that have a name: never mixed with numbers. */
 static bool is_symbol(unsigned int mhz)
 {
-    return mhz == CLOCKS_TDP || mhz == CLOCKS_UNLIMITED;
+    return mhz == NVML_CLOCK_LIMIT_ID_TDP || mhz == NVML_CLOCK_LIMIT_ID_UNLIMITED;
 }
 
 static nvmlReturn_t lock(enum sim_function function, nvmlDevice_t device, unsigned int min,
@@ -319,7 +316,8 @@ static nvmlReturn_t unlock(enum sim_function function, nvmlDevice_t device,
                            nvmlDeviceArchitecture_t oldest, enum sim_slot limit,
                            enum sim_setting setting)
 {
-    return lock(function, device, CLOCKS_UNLIMITED, CLOCKS_UNLIMITED, oldest, limit, setting);
+    return lock(function, device, NVML_CLOCK_LIMIT_ID_UNLIMITED, NVML_CLOCK_LIMIT_ID_UNLIMITED,
+                oldest, limit, setting);
 }
 
 SIM_EXPORT nvmlReturn_t nvmlDeviceSetGpuLockedClocks(nvmlDevice_t device, unsigned int min,

@@ -117,6 +117,18 @@ void gp_utf8_add_safe(struct gp_strbuf *sb, const char *s, size_t n, size_t max_
     size_t cols = 0;
     size_t cut = sb->len; /* up to here "…" still has room behind the text */
     for (size_t i = 0; i < n;) {
+        /* Most text is plain: as much of it as leaves a column goes in one piece. */
+        size_t plain = 0;
+        while (i + plain < n && cols + plain + 1 < max_cols && s[i + plain] >= ' ' &&
+               s[i + plain] <= '~')
+            plain++;
+        if (plain > 0) {
+            gp_strbuf_add(sb, s + i, plain);
+            cols += plain;
+            cut = sb->len;
+            i += plain;
+            continue;
+        }
         uint32_t cp;
         size_t len = gp_utf8_decode(s + i, n - i, &cp);
         struct gp_strbuf piece = {.buf = room, .cap = sizeof(room), .max = sizeof(room) - 1};

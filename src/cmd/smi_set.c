@@ -4,6 +4,7 @@
 #include "cmd/smi.h"
 
 #include "base/err.h"
+#include "base/io.h"
 #include "base/strbuf.h"
 #include "model/snapshot.h"
 #include "sample/changer.h"
@@ -20,9 +21,6 @@ enum { LOOK_TIMEOUT_S = 3, CHANGE_TIMEOUT_S = 30 };
 enum {
     NVML_OTHER = 999,
     NVML_NOT_SUPPORTED = 3,
-    NVML_NO_PERMISSION = 4,
-    NVML_TIMEOUT = 10,
-    NVML_GPU_IS_LOST = 15,
     NVML_IN_USE = 19,
 };
 
@@ -65,12 +63,14 @@ static int flush(struct run *run)
 static int say(struct run *run, const struct gp_target *target, enum gp_smi_result result,
                int driver_code)
 {
+    const struct gp_setting *now =
+        run->control < GP_CONTROL__COUNT ? &target->settings[run->control] : NULL;
     const struct gp_smi_saying saying = {
         .gpu = target->bus,
         .word = run->word,
         .control = run->control,
-        .value = &run->value,
-        .setting = run->control < GP_CONTROL__COUNT ? &target->settings[run->control] : NULL,
+        .value = run->setting->only_reads ? &now->value : &run->value,
+        .setting = now,
         .error = gp_nvml_return_text(driver_code ? driver_code : NVML_OTHER),
     };
     bool is_warning = gp_smi_setting_say(&run->sb, run->id, result, &run->form, &saying);
@@ -81,20 +81,10 @@ static int say(struct run *run, const struct gp_target *target, enum gp_smi_resu
 
 static int say_unreachable(struct run *run, const struct gp_target *target)
 {
-    static const struct {
-        int code;
-        int driver_code;
-    } codes[] = {{GP_ETIMEOUT, NVML_TIMEOUT},
-                 {GP_EPERM, NVML_NO_PERMISSION},
-                 {GP_EDRIVER, NVML_GPU_IS_LOST}};
-    int driver_code = NVML_OTHER;
-    for (size_t i = 0; i < GP_ARRAY_LEN(codes); i++)
-        if (codes[i].code == target->code)
-            driver_code = codes[i].driver_code;
-    gp_strbuf_addf(&run->sb, "Unable to determine the device handle for GPU%u: ", target->index);
-    if (target->bus[0]) /* with a domain of four digits */
-        gp_strbuf_addf(&run->sb, "%s: ", target->bus + (strlen(target->bus) > 12 ? 4 : 0));
-    gp_strbuf_addf(&run->sb, "%s\n", gp_nvml_return_text(driver_code));
+    int other = target->code == GP_ETIMEOUT ? GP_SMI_EXIT_TIMEOUT : NVML_OTHER;
+    int driver_code = target->driver_code ? target->driver_code : other;
+    gp_smi_add_unreachable(&run->sb, &run->form, target->index, target->bus[0] ? target->bus : NULL,
+                           driver_code);
     return exit_of(driver_code);
 }
 
@@ -117,12 +107,26 @@ static int check(struct run *run, struct gp_target *target, bool *ret_fits)
     return 0;
 }
 
-static enum gp_smi_result success_of(const struct gp_change *change, enum gp_outcome outcome)
+/* Whether nvidia-persistenced runs, which the driver leaves persistence mode to. */
+static bool has_daemon(void)
+{
+    const char *root = gp_app_root();
+    char path[GP_PATH_SIZE];
+    if (!root)
+        return true;
+    return gp_io_path(path, root, "/run/nvidia-persistenced/socket") && access(path, F_OK) == 0;
+}
+
+static enum gp_smi_result success_of(const struct run *run, const struct gp_change *change,
+                                     enum gp_outcome outcome)
 {
     if (outcome == GP_OUTCOME_SAME)
         return GP_SMI_SAME;
-    if (outcome != GP_OUTCOME_PENDING || !change->driver_code)
-        return GP_SMI_DONE;
+    if (outcome != GP_OUTCOME_PENDING || !change->driver_code) {
+        bool alone = run->value.n[0] && !has_daemon() &&
+                     gp_smi_setting_has(run->id, GP_SMI_DONE_ALONE, &run->form);
+        return alone ? GP_SMI_DONE_ALONE : GP_SMI_DONE;
+    }
     return change->driver_code == NVML_IN_USE ? GP_SMI_PENDING_IN_USE : GP_SMI_PENDING;
 }
 
@@ -146,10 +150,10 @@ static int change(struct run *run, struct gp_target *target)
     gp_changer_apply(run->changer);
     enum gp_outcome outcome = gp_target_outcome(target, run->control);
     if (target->code)
-        return say(run, target, GP_SMI_FAILED, NVML_TIMEOUT);
+        return say(run, target, GP_SMI_FAILED, GP_SMI_EXIT_TIMEOUT);
     if (outcome == GP_OUTCOME_FAILED)
         return say(run, target, gp_smi_result_of(change->driver_code), change->driver_code);
-    enum gp_smi_result result = success_of(change, outcome);
+    enum gp_smi_result result = success_of(run, change, outcome);
     (void)say(run, target, result, change->driver_code);
     run->changed = run->changed || outcome != GP_OUTCOME_SAME;
     if (result == GP_SMI_DONE)
@@ -166,7 +170,9 @@ static int set_one(struct run *run, struct gp_target *target)
     /* Where it has no word for "already so", it is set again. */
     change_of->anew = !gp_smi_setting_has(run->id, GP_SMI_SAME, &run->form);
     int status = check(run, target, &fits);
-    if (status == 0 && fits && run->given[GP_SMI_SET_DRY_RUN])
+    if (status == 0 && fits && run->setting->only_reads)
+        status = say(run, target, GP_SMI_DONE, 0);
+    else if (status == 0 && fits && run->given[GP_SMI_SET_DRY_RUN])
         gp_set_add_changes(&run->sb, target, 1, false);
     else if (status == 0 && fits)
         status = change(run, target);
@@ -181,7 +187,7 @@ static int finish(struct run *run, int status)
 {
     if (status)
         gp_strbuf_adds(&run->sb, "Terminating early due to previous errors.\n");
-    else if (run->given[GP_SMI_SET_DRY_RUN])
+    else if (run->given[GP_SMI_SET_DRY_RUN] && !run->setting->only_reads)
         gp_strbuf_adds(&run->sb, "nothing was changed (--dry-run)\n");
     else
         gp_strbuf_adds(&run->sb, "All done.\n");

@@ -79,11 +79,11 @@ struct gp_metric_info {
     const char *name;
     const char *aliases; /* space separated, "" if none */
     const char *help;
-    enum gp_scope scope;
-    enum gp_type type;
-    enum gp_unit unit;
-    enum gp_tier tier;
-    enum gp_origin origin;
+    uint8_t scope; /* enum gp_scope */
+    uint8_t type;  /* enum gp_type, and so on */
+    uint8_t unit;
+    uint8_t tier;
+    uint8_t origin;
 };
 
 extern const struct gp_metric_info gp_metric_table[GP_METRIC__COUNT];

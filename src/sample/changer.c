@@ -323,6 +323,7 @@ static void describe_failure(const struct gp_changer *c, const struct gpu *gpu,
                        : status == GP_STATUS_NO_PERMISSION ? GP_EPERM
                        : target->is_asleep                 ? GP_EFAIL
                                                            : GP_EDRIVER;
+        target->driver_code = gpu->reading ? gpu->reading->driver_code : 0;
         (void)snprintf(target->words, sizeof(target->words), "%s",
                        gpu->reading ? gpu->reading->status_text : "out of memory");
     }

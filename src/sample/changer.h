@@ -47,9 +47,10 @@ struct gp_target {
     bool is_mig;
     unsigned mig_index;
     char uuid[96];
-    char bus[32];   /* of the GPU */
-    char name[128]; /* safe */
-    int code;       /* 0, or why the GPU is out: GP_E*, then words say it */
+    char bus[32];    /* of the GPU */
+    char name[128];  /* safe */
+    int code;        /* 0, or why the GPU is out: GP_E*, then words say it */
+    int driver_code; /* of that: the driver's own number, 0: none */
     char words[400];
     bool is_asleep;  /* which is why it is out */
     bool left_alone; /* nothing is wanted of it: it is not read */

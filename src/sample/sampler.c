@@ -246,6 +246,7 @@ static void run_session(struct gp_sampler *s)
     (void)pthread_mutex_lock(&s->lock);
     s->session_state = TASK_IDLE;
     s->held = open;
+    s->quit = s->closing; /* the last thing there was to do: it need not be woken for its end */
     (void)pthread_cond_signal(&s->done);
 }
 

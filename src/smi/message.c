@@ -82,28 +82,36 @@ static const struct {
     {GP_SMI_FROM(570, 0), true, ": "},
 };
 
-/* The address with a domain of four digits, where that is enough. */
-static const char *short_address(const struct gp_device *gpu)
+/* An address with a domain of four digits, where that is enough. */
+static const char *shorten(const char *bus)
+{
+    return strncmp(bus, "0000", 4) == 0 && strlen(bus) > 12 ? bus + 4 : bus;
+}
+
+static const char *bus_of(const struct gp_device *gpu)
 {
     const struct gp_value *v = &gpu->values[GP_PCI_BUS_ID - GP_DEVICE__FIRST];
-    if (!gp_value_is_present(v))
-        return NULL;
-    return strncmp(v->s, "0000", 4) == 0 && strlen(v->s) > 12 ? v->s + 4 : v->s;
+    return gp_value_is_present(v) ? v->s : NULL;
+}
+
+void gp_smi_add_unreachable(struct gp_strbuf *sb, const struct gp_smi_form *form, unsigned index,
+                            const char *bus, int driver_code)
+{
+    size_t i = 0;
+    while (!gp_smi_in(form, names[i].drivers))
+        i++;
+    gp_strbuf_adds(sb, "Unable to determine the device handle for GPU");
+    if (names[i].has_index || !bus)
+        gp_strbuf_addf(sb, "%u", index);
+    if (bus)
+        gp_strbuf_addf(sb, "%s%s", names[i].gap, shorten(bus));
+    gp_strbuf_addf(sb, ": %s\n", gp_nvml_return_text(driver_code));
 }
 
 void gp_smi_add_refusal(struct gp_strbuf *sb, const struct gp_smi_form *form,
                         const struct gp_device *gpu)
 {
-    const char *address = short_address(gpu);
-    size_t i = 0;
-    while (!gp_smi_in(form, names[i].drivers))
-        i++;
-    gp_strbuf_adds(sb, "Unable to determine the device handle for GPU");
-    if (names[i].has_index || !address)
-        gp_strbuf_addf(sb, "%u", gpu->index);
-    if (address)
-        gp_strbuf_addf(sb, "%s%s", names[i].gap, address);
-    gp_strbuf_addf(sb, ": %s\n", gp_nvml_return_text(gpu->driver_code));
+    gp_smi_add_unreachable(sb, form, gpu->index, bus_of(gpu), gpu->driver_code);
 }
 
 bool gp_smi_add_refusals(struct gp_strbuf *sb, const struct gp_smi_form *form,
@@ -128,9 +136,10 @@ static bool is_damaged(const struct gp_device *gpu)
 void gp_smi_add_warnings(struct gp_strbuf *sb, const struct gp_snapshot *snapshot)
 {
     for (size_t i = 0; i < snapshot->device_count; i++) {
-        const char *address = short_address(&snapshot->devices[i]);
+        const char *bus = bus_of(&snapshot->devices[i]);
         if (is_damaged(&snapshot->devices[i]))
-            gp_strbuf_addf(sb, "WARNING: infoROM is corrupted at gpu %s\n", address ? address : "");
+            gp_strbuf_addf(sb, "WARNING: infoROM is corrupted at gpu %s\n",
+                           bus ? shorten(bus) : "");
     }
 }
 

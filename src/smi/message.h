@@ -22,6 +22,10 @@ enum {
 /* Appends what is said of an error; returns the exit status. */
 int gp_smi_add_error(struct gp_strbuf *sb, const struct gp_err *err);
 
+/* Appends the line that stands for a GPU which cannot be had; bus may be NULL. */
+void gp_smi_add_unreachable(struct gp_strbuf *sb, const struct gp_smi_form *form, unsigned index,
+                            const char *bus, int driver_code);
+
 /* Appends the line that stands for a GPU which the driver does not hand out. */
 void gp_smi_add_refusal(struct gp_strbuf *sb, const struct gp_smi_form *form,
                         const struct gp_device *gpu);
@@ -34,7 +38,8 @@ bool gp_smi_add_refusals(struct gp_strbuf *sb, const struct gp_smi_form *form,
 void gp_smi_add_warnings(struct gp_strbuf *sb, const struct gp_snapshot *snapshot);
 
 /* The exit status behind this sample: what the driver answered for a GPU that failed, as nvidia-smi
- * has it. A GPU that hangs, for which nvidia-smi would wait, is no failure as long as others answer. */
+ * has it. A GPU that hangs, for which nvidia-smi would wait, is no failure as long as others
+ * answer. */
 int gp_smi_exit_status(const struct gp_snapshot *snapshot);
 
 #endif

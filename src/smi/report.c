@@ -18,19 +18,23 @@ struct printer;
 
 /* A row of the tree; see report.def. */
 struct row {
-    unsigned level;
-    uint32_t section; /* its bit; 0: none */
     struct gp_smi_range drivers;
-    bool (*when)(const struct printer *p);
     const char *tag;
     const char *label;
-    enum { GROUP, VALUE, WORD, PART } kind;
-    enum gp_metric metric; /* VALUE */
-    const char *word;      /* WORD */
-    bool extra;            /* in the log only where -d asks for it */
-    void (*print)(struct printer *p, const struct row *row); /* PART */
-    enum gp_scope scope;                                     /* PART: what it is about */
+    bool (*when)(const struct printer *p);
+    union {
+        const char *word;                                        /* WORD */
+        void (*print)(struct printer *p, const struct row *row); /* PART */
+    };
+    uint32_t section; /* its bit; 0: none */
+    uint16_t metric;  /* VALUE */
+    uint8_t level;
+    uint8_t kind;  /* enum kind */
+    uint8_t scope; /* PART: what it is about */
+    bool extra;    /* in the log only where -d asks for it */
 };
+
+enum kind { GROUP, VALUE, WORD, PART };
 
 /* One document being written. */
 struct printer {
@@ -431,19 +435,19 @@ enum { GP_SMI_SECTIONS(X) };
 #undef X
 
 #define GROUP(level, section, drivers, when, tag, label)                                           \
-    {level, SECTION_##section, drivers, when, tag, label, GROUP},
+    {drivers, tag, label, when, {NULL}, SECTION_##section, 0, level, GROUP, 0, false},
 #define VALUE(level, section, drivers, when, tag, label, id)                                       \
-    {level, SECTION_##section, drivers, when, tag, label, VALUE, .metric = GP_##id},
+    {drivers, tag, label, when, {NULL}, SECTION_##section, GP_##id, level, VALUE, 0, false},
 #define WORD(level, section, drivers, when, tag, label, text)                                      \
-    {level, SECTION_##section, drivers, when, tag, label, WORD, .word = (text)},
+    {drivers, tag, label, when, {.word = (text)}, SECTION_##section, 0, level, WORD, 0, false},
 #define PART(level, section, drivers, when, tag, label, function, id)                              \
-    {level, SECTION_##section, drivers, when, tag, label, PART, .print = (function),               \
-     .scope = GP_SCOPE_##id},
+    {drivers, tag, label, when, {.print = (function)}, SECTION_##section, 0, level, PART,          \
+     GP_SCOPE_##id, false},
 #define EXTRA_GROUP(level, section, drivers, when, tag, label)                                     \
-    {level, SECTION_##section, drivers, when, tag, label, GROUP, .extra = true},
+    {drivers, tag, label, when, {NULL}, SECTION_##section, 0, level, GROUP, 0, true},
 #define EXTRA_PART(level, section, drivers, when, tag, label, function, id)                        \
-    {level, SECTION_##section, drivers, when, tag, label, PART, .print = (function),               \
-     .scope = GP_SCOPE_##id, .extra = true},
+    {drivers, tag, label, when, {.print = (function)}, SECTION_##section, 0, level, PART,          \
+     GP_SCOPE_##id, true},
 
 static const struct row gpu_rows[] = {
 #include "smi/report.def"
@@ -516,7 +520,7 @@ static void print_rows(struct printer *p, const struct row *rows, size_t count)
         const struct row *row = &rows[i];
         if (row->level > left_out)
             continue;
-        left_out = is_shown(row, p) ? UINT_MAX : row->level;
+        left_out = is_shown(row, p) ? UINT_MAX : (unsigned)row->level;
         if (left_out == UINT_MAX)
             print_row(p, row);
     }
@@ -558,7 +562,7 @@ bool gp_smi_report_element(bool mig, size_t i, struct gp_smi_element *ret)
         return false;
     *ret = (struct gp_smi_element){
         .drivers = row->drivers,
-        .level = row->level - (mig ? mig_rows[0].level - 1 : 0),
+        .level = (unsigned)row->level - (mig ? (unsigned)mig_rows[0].level - 1 : 0),
         .tag = row->tag,
         .kind = kinds[row->kind],
         .scope = row->scope,
@@ -732,7 +736,7 @@ static void want_rows(const struct row *rows, size_t count, const struct gp_smi_
     for (size_t i = 0; i < count; i++) {
         if (rows[i].level > left_out)
             continue;
-        left_out = is_of_kind(&rows[i], report) ? UINT_MAX : rows[i].level;
+        left_out = is_of_kind(&rows[i], report) ? UINT_MAX : (unsigned)rows[i].level;
         if (left_out == UINT_MAX)
             want_row(&rows[i], want);
     }

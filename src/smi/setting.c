@@ -39,6 +39,16 @@ static const struct gp_smi_word cuda_clocks[] = {
     {"1 OVERRIDE", NULL, NULL, NULL, NULL},
     {NULL},
 };
+static const struct gp_smi_word accesses[] = {
+    {"0 UNRESTRICTED", "all", "UNRESTRICTED", NULL, NULL},
+    {"1 RESTRICTED", "root", "RESTRICTED", NULL, NULL},
+    {NULL},
+};
+static const struct gp_smi_word virtualization_modes[] = {
+    {"3 VGPU", "host-vgpu", "VGPU", NULL, NULL},
+    {"4 VSGA", "host-vsga", "VSGA", NULL, NULL},
+    {NULL},
+};
 static const struct gp_smi_word resets[] = {
     {"bus", NULL, NULL, NULL, NULL},
     {NULL},
@@ -89,6 +99,17 @@ const struct gp_smi_setting gp_smi_settings[GP_SMI_SETTING__COUNT] = {
     [GP_SMI_SET_MIG] = {.control = GP_CONTROL_MIG_MODE,
                         .words = switches,
                         .is_lost_unless_persistent = true},
+    [GP_SMI_SET_TARGET_TEMPERATURE] = {.control = GP_CONTROL_TARGET_TEMPERATURE},
+    [GP_SMI_SET_AUTO_BOOST] = {.control = GP_CONTROL_AUTO_BOOST, .words = switches},
+    [GP_SMI_SET_AUTO_BOOST_ACCESS] = {.control = GP_CONTROL_AUTO_BOOST_ACCESS, .words = accesses},
+    [GP_SMI_SET_APP_CLOCKS_ACCESS] = {.control = GP_CONTROL_APP_CLOCKS_ACCESS, .words = accesses},
+    [GP_SMI_SET_VIRTUALIZATION] = {.control = GP_CONTROL_VIRTUALIZATION_MODE,
+                                   .words = virtualization_modes},
+    [GP_SMI_SET_DRAM_ENCRYPTION] = {.control = GP_CONTROL_DRAM_ENCRYPTION,
+                                    .words = switches,
+                                    .after = "Reboot required."},
+    [GP_SMI_SET_HOSTNAME] = {.control = GP_CONTROL_HOSTNAME},
+    [GP_SMI_GET_HOSTNAME] = {.control = GP_CONTROL_HOSTNAME, .only_reads = true},
 };
 
 /* ---- what is said ---- */
@@ -109,7 +130,8 @@ enum then {
 };
 
 /* The first line of a setting and a result that is of the driver holds. A failure without one is
- * said as GP_SMI_FAILED is; a success without one is silent. */
+ * said as GP_SMI_FAILED is; a success without one is silent. "Unseen" are lines that no output of a
+ * real nvidia-smi has shown; they are worded as others are. */
 static const struct line {
     uint64_t settings;
     enum gp_smi_result result;
@@ -119,18 +141,24 @@ static const struct line {
 } lines[] = {
     {ON(SET_PERSISTENCE), GP_SMI_DONE, GP_SMI_ALL, STOPS,
      "{label} persistence mode for GPU {gpu}."},
+    {ON(SET_PERSISTENCE), GP_SMI_DONE_ALONE, GP_SMI_FROM(580, 0), STOPS,
+     "{label} Legacy persistence mode for GPU {gpu}."},
     {ON(SET_PERSISTENCE), GP_SMI_SAME, GP_SMI_ALL, STOPS,
      "Persistence mode is already {label} for GPU {gpu}."},
     {ON(SET_PERSISTENCE), GP_SMI_FAILED, GP_SMI_ALL, STOPS,
      "Unable to set persistence mode for GPU {gpu}: {error}"},
 
     {ON(SET_ECC), GP_SMI_DONE, GP_SMI_ALL, STOPS, "{label} ECC support for GPU {gpu}."},
+    /* unseen */
     {ON(SET_ECC), GP_SMI_SAME, GP_SMI_ALL, STOPS, "ECC support is already {label} for GPU {gpu}."},
+    /* unseen */
     {ON(SET_ECC), GP_SMI_FAILED, GP_SMI_ALL, STOPS,
      "Unable to {verb} ECC support for GPU {gpu}: {error}"},
 
+    /* unseen */
     {ON(SET_ECC_ERRORS), GP_SMI_DONE, GP_SMI_ALL, STOPS,
      "Reset {label} ECC errors to zero for GPU {gpu}."},
+    /* unseen */
     {ON(SET_ECC_ERRORS), GP_SMI_FAILED, GP_SMI_ALL, STOPS,
      "Unable to reset {label} ECC errors for GPU {gpu}: {error}"},
 
@@ -141,8 +169,10 @@ static const struct line {
     {ON(SET_COMPUTE_MODE), GP_SMI_FAILED, GP_SMI_ALL, STOPS,
      "Unable to set the compute mode for GPU {gpu}: {error}"},
 
+    /* unseen */
     {ON(SET_OPERATION_MODE), GP_SMI_DONE, GP_SMI_ALL, STOPS,
      "GOM changed to \"{label}\" for GPU {gpu}."},
+    /* unseen */
     {ON(SET_OPERATION_MODE), GP_SMI_SAME, GP_SMI_ALL, STOPS,
      "GOM is already set to \"{label}\" for GPU {gpu}."},
     {ON(SET_OPERATION_MODE), GP_SMI_FAILED, GP_SMI_ALL, STOPS,
@@ -154,14 +184,17 @@ static const struct line {
      "GPU clocks set to \"(gpuClkMin {first}, gpuClkMax {second})\" for GPU {gpu}"},
     {GPU_CLOCKS, GP_SMI_UNSUPPORTED, GP_SMI_ALL, MOVES_ON,
      "Setting locked GPU clocks is not supported for GPU {gpu}."},
+    /* unseen */
     {GPU_CLOCKS, GP_SMI_FAILED, GP_SMI_ALL, STOPS,
      "Unable to set locked GPU clocks for GPU {gpu}: {error}"},
     {ON(SET_MEMORY_CLOCKS), GP_SMI_DONE, GP_SMI_ALL, STOPS,
      "Memory clocks set to \"(memClkMin {first}, memClkMax {second})\" for GPU {gpu}"},
     {MEMORY_CLOCKS, GP_SMI_UNSUPPORTED, GP_SMI_ALL, MOVES_ON,
      "Setting locked Memory clocks is not supported for GPU {gpu}."},
+    /* unseen */
     {MEMORY_CLOCKS, GP_SMI_FAILED, GP_SMI_ALL, STOPS,
      "Unable to set locked Memory clocks for GPU {gpu}: {error}"},
+    /* unseen */
     {DEFERRED_CLOCKS, GP_SMI_UNSUPPORTED, GP_SMI_ALL, STOPS,
      "Setting deferred locked Memory clocks is not supported for GPU {gpu}."},
     {ON(SET_APP_CLOCKS), GP_SMI_DONE, GP_SMI_ALL, STOPS,
@@ -173,10 +206,12 @@ static const struct line {
      "Setting applications clocks is not supported for GPU {gpu}."},
     {APP_CLOCKS, GP_SMI_DEPRECATED, GP_SMI_ALL, MOVES_ON_SILENTLY,
      "The requested functionality has been deprecated."},
+    /* unseen */
     {APP_CLOCKS, GP_SMI_FAILED, GP_SMI_ALL, STOPS,
      "Unable to set applications clocks for GPU {gpu}: {error}"},
     {GPU_CLOCKS | MEMORY_CLOCKS | APP_CLOCKS, GP_SMI_DENIED, GP_SMI_ALL, STOPS,
      "The current user does not have permission to change clocks for GPU {gpu}."},
+    /* unseen */
     {ON(SET_CUDA_CLOCKS), GP_SMI_UNSUPPORTED, GP_SMI_ALL, STOPS,
      "Setting CUDA clocks is not supported for GPU {gpu}."},
 
@@ -193,11 +228,15 @@ static const struct line {
      "Failed to set power management limit for GPU {gpu}: {error}"},
 
     {ON(SET_ACCOUNTING), GP_SMI_DONE, GP_SMI_ALL, STOPS, "{label} Accounting Mode for GPU {gpu}."},
+    /* unseen */
     {ON(SET_ACCOUNTING), GP_SMI_SAME, GP_SMI_ALL, STOPS,
      "Accounting Mode is already {label} for GPU {gpu}."},
+    /* unseen */
     {ON(SET_ACCOUNTING), GP_SMI_FAILED, GP_SMI_ALL, STOPS,
      "Unable to {verb} Accounting Mode for GPU {gpu}: {error}"},
+    /* unseen */
     {ON(SET_NO_ACCOUNTS), GP_SMI_DONE, GP_SMI_ALL, STOPS, "Cleared Accounted PIDs for GPU {gpu}."},
+    /* unseen */
     {ON(SET_NO_ACCOUNTS), GP_SMI_FAILED, GP_SMI_ALL, STOPS,
      "Unable to clear Accounted PIDs for GPU {gpu}: {error}"},
 
@@ -213,6 +252,74 @@ static const struct line {
      "Reboot the system or try nvidia-smi --gpu-reset to make MIG mode effective on GPU {gpu}"},
     {ON(SET_MIG), GP_SMI_FAILED, GP_SMI_ALL, STOPS,
      "Unable to {verb} MIG Mode for GPU {gpu}: {error}"},
+
+    /* unseen */
+    {ON(SET_TARGET_TEMPERATURE), GP_SMI_DONE, GP_SMI_ALL, STOPS,
+     "GPU target temperature for GPU {gpu} was set to {first} C from {old} C."},
+    /* unseen */
+    {ON(SET_TARGET_TEMPERATURE), GP_SMI_INVALID, GP_SMI_ALL, STOPS,
+     "Provided target temperature {first} C is not a valid target temperature which should be "
+     "between {min} C and {max} C for GPU {gpu}"},
+    {ON(SET_TARGET_TEMPERATURE), GP_SMI_UNSUPPORTED, GP_SMI_ALL, MOVES_ON,
+     "GPU Temperature Target Threshold not supported for GPU {gpu}."},
+    /* unseen */
+    {ON(SET_TARGET_TEMPERATURE), GP_SMI_FAILED, GP_SMI_ALL, STOPS,
+     "Unable to set target temperature for GPU {gpu}: {error}"},
+
+    {ON(SET_AUTO_BOOST), GP_SMI_UNSUPPORTED, GP_SMI_ALL, MOVES_ON,
+     "Enabling/disabling default auto boosted clocks is not supported for GPU: {gpu}."},
+    /* unseen */
+    {ON(SET_AUTO_BOOST), GP_SMI_FAILED, GP_SMI_ALL, STOPS,
+     "Unable to {verb} default auto boosted clocks for GPU {gpu}: {error}"},
+    /* unseen */
+    {ON(SET_AUTO_BOOST_ACCESS), GP_SMI_UNSUPPORTED, GP_SMI_ALL, MOVES_ON,
+     "Changing auto boosted clocks permissions is not supported for GPU: {gpu}."},
+    /* unseen */
+    {ON(SET_AUTO_BOOST_ACCESS), GP_SMI_FAILED, GP_SMI_ALL, STOPS,
+     "Unable to set auto boosted clocks permissions to {label} for GPU {gpu}: {error}"},
+    {ON(SET_APP_CLOCKS_ACCESS), GP_SMI_DONE, GP_SMI_ALL, STOPS,
+     "Applications clocks commands have been set to {label} for GPU {gpu}"},
+    /* unseen */
+    {ON(SET_APP_CLOCKS_ACCESS), GP_SMI_UNSUPPORTED, GP_SMI_ALL, MOVES_ON,
+     "Changing applications clocks permissions is not supported for GPU: {gpu}."},
+    /* unseen */
+    {ON(SET_APP_CLOCKS_ACCESS), GP_SMI_FAILED, GP_SMI_ALL, STOPS,
+     "Unable to set applications clocks commands to {label} for GPU {gpu}: {error}"},
+
+    /* unseen */
+    {ON(SET_VIRTUALIZATION), GP_SMI_DONE, GP_SMI_ALL, STOPS,
+     "Set virtualization mode to {label} for GPU {gpu}."},
+    /* unseen */
+    {ON(SET_VIRTUALIZATION), GP_SMI_UNSUPPORTED, GP_SMI_ALL, MOVES_ON,
+     "Setting virtualization mode is not supported for GPU {gpu}."},
+    /* unseen */
+    {ON(SET_VIRTUALIZATION), GP_SMI_FAILED, GP_SMI_ALL, STOPS,
+     "Unable to set virtualization mode for GPU {gpu}: {error}"},
+    /* unseen */
+    {ON(SET_DRAM_ENCRYPTION), GP_SMI_DONE, GP_SMI_ALL, STOPS,
+     "{label} DRAM Encryption for GPU {gpu}."},
+    /* unseen */
+    {ON(SET_DRAM_ENCRYPTION), GP_SMI_SAME, GP_SMI_ALL, STOPS,
+     "DRAM Encryption is already {label} for GPU {gpu}."},
+    /* unseen */
+    {ON(SET_DRAM_ENCRYPTION), GP_SMI_UNSUPPORTED, GP_SMI_ALL, MOVES_ON,
+     "Setting DRAM Encryption is not supported for GPU {gpu}."},
+    /* unseen */
+    {ON(SET_DRAM_ENCRYPTION), GP_SMI_FAILED, GP_SMI_ALL, STOPS,
+     "Unable to {verb} DRAM Encryption for GPU {gpu}: {error}"},
+    /* unseen */
+    {ON(SET_HOSTNAME), GP_SMI_DONE, GP_SMI_ALL, STOPS, "Hostname for GPU {gpu} was set to {text}."},
+    /* unseen */
+    {ON(GET_HOSTNAME), GP_SMI_DONE, GP_SMI_ALL, STOPS, "Hostname for GPU {gpu}: {text}"},
+    /* unseen */
+    {ON(SET_HOSTNAME) | ON(GET_HOSTNAME), GP_SMI_UNSUPPORTED, GP_SMI_ALL, MOVES_ON,
+     "Hostname is not supported for GPU {gpu}."},
+    /* unseen */
+    {ON(SET_HOSTNAME), GP_SMI_FAILED, GP_SMI_ALL, STOPS,
+     "Unable to set hostname for GPU {gpu}: {error}"},
+    /* unseen */
+    {ON(GET_HOSTNAME), GP_SMI_FAILED, GP_SMI_ALL, STOPS,
+     "Unable to get hostname for GPU {gpu}: {error}"},
 };
 
 enum gp_smi_result gp_smi_result_of(int driver_code)
@@ -289,7 +396,8 @@ int gp_smi_setting_parse(enum gp_smi_setting_id id, enum gp_control_id control, 
     if (by_word && !word)
         return refuse(id, given, message);
     const char *text = word ? word->text : setting->value ? setting->value : given;
-    if (control != NO_CONTROL && gp_control_parse(control, text, ret, NULL) < 0)
+    if (control != NO_CONTROL && !setting->only_reads &&
+        gp_control_parse(control, text, ret, NULL) < 0)
         return refuse(id, given, message);
     *ret_word = word;
     return 0;
@@ -299,7 +407,9 @@ int gp_smi_setting_parse(enum gp_smi_setting_id id, enum gp_control_id control, 
 
 static void add_number(struct gp_strbuf *sb, enum gp_control_id control, int64_t n)
 {
-    if (gp_control_table[control].kind == GP_CONTROL_WATTS)
+    if (gp_control_table[control].has_tdp && n == GP_CLOCK_TDP)
+        gp_strbuf_adds(sb, "tdp");
+    else if (gp_control_table[control].kind == GP_CONTROL_WATTS)
         gp_strbuf_addf(sb, "%.2f", (double)n / 1000);
     else
         gp_strbuf_addf(sb, "%" PRId64, n);
@@ -335,6 +445,11 @@ static void add_second(struct gp_strbuf *sb, const struct gp_smi_saying *s)
     add_number(sb, s->control, s->value->n[1]);
 }
 
+static void add_value(struct gp_strbuf *sb, const struct gp_smi_saying *s)
+{
+    gp_strbuf_adds(sb, s->value->text[0] ? s->value->text : "N/A");
+}
+
 static void add_old(struct gp_strbuf *sb, const struct gp_smi_saying *s)
 {
     add_number(sb, s->control, s->setting->value.n[0]);
@@ -362,7 +477,7 @@ static const struct part {
 } parts[] = {
     {"{gpu}", add_gpu},     {"{label}", add_label},   {"{verb}", add_verb}, {"{error}", add_error},
     {"{first}", add_first}, {"{second}", add_second}, {"{old}", add_old},   {"{min}", add_min},
-    {"{max}", add_max},     {"{", add_brace}, /* any other */
+    {"{max}", add_max},     {"{text}", add_value},    {"{", add_brace}, /* any other */
 };
 
 static const struct part *find_part(const char *text)

@@ -37,7 +37,22 @@
     X(SET_ACCOUNTING, GP_SMI_VALUE, "-am --accounting-mode", "0|1",                                \
       "keep a record of what each process used")                                                   \
     X(SET_NO_ACCOUNTS, GP_SMI_FLAG, "-caa --clear-accounted-apps", NULL, "forget that record")     \
-    X(SET_MIG, GP_SMI_VALUE, "-mig --multi-instance-gpu", "0|1", "MIG mode")
+    X(SET_MIG, GP_SMI_VALUE, "-mig --multi-instance-gpu", "0|1", "MIG mode")                       \
+    X(SET_TARGET_TEMPERATURE, GP_SMI_VALUE, "-gtt --gpu-target-temp", "CELSIUS",                   \
+      "how hot it may get before the driver slows it down")                                        \
+    X(SET_AUTO_BOOST, GP_SMI_VALUE, "--auto-boost-default", "0|1",                                 \
+      "clocks above those for applications, of GPUs before Pascal")                                \
+    X(SET_AUTO_BOOST_ACCESS, GP_SMI_VALUE, "--auto-boost-permission", "0|1",                       \
+      "UNRESTRICTED, or RESTRICTED to root")                                                       \
+    X(SET_APP_CLOCKS_ACCESS, GP_SMI_VALUE, "-acp --applications-clocks-permission", "0|1",         \
+      "likewise, of -ac and -rac")                                                                 \
+    X(SET_VIRTUALIZATION, GP_SMI_VALUE, "-vm --virt-mode", "3|4",                                  \
+      "VGPU, VSGA: how a hypervisor lends the GPU")                                                \
+    X(SET_DRAM_ENCRYPTION, GP_SMI_VALUE, "-den --dram-encryption", "0|1",                          \
+      "encryption of its memory, from the next reboot on")                                         \
+    X(SET_HOSTNAME, GP_SMI_VALUE, "--set-hostname", "NAME",                                        \
+      "the name of the machine, which the GPU keeps")                                              \
+    X(GET_HOSTNAME, GP_SMI_FLAG, "--get-hostname", NULL, "print that name")
 
 /* With what may stand beside one of them. */
 #define GP_SMI_SETTING_OPTIONS(X)                                                                  \
@@ -80,6 +95,7 @@ struct gp_smi_setting {
     const char *value;               /* of an option without one */
     const char *after;               /* said behind "All done." where something has changed */
     bool is_lost_unless_persistent;  /* and that is told */
+    bool only_reads;                 /* and says what is */
 };
 
 extern const struct gp_smi_setting gp_smi_settings[GP_SMI_SETTING__COUNT];
@@ -87,7 +103,8 @@ extern const struct gp_smi_setting gp_smi_settings[GP_SMI_SETTING__COUNT];
 /* How it went on one GPU. */
 enum gp_smi_result {
     GP_SMI_DONE,
-    GP_SMI_SAME, /* was so already */
+    GP_SMI_DONE_ALONE, /* without the daemon that should do it */
+    GP_SMI_SAME,       /* was so already */
     GP_SMI_PENDING,
     GP_SMI_PENDING_IN_USE, /* until nobody uses the GPU */
     GP_SMI_INVALID,        /* the GPU does not take this value */

@@ -90,13 +90,14 @@ const struct gp_control gp_control_table[GP_CONTROL__COUNT] = {
          .is_volatile = true},
     [GP_CONTROL_LOCK_GPU_CLOCKS] = {.name = "lock-gpu-clocks",
                                     .summary = "keep the graphics and SM clock within a range",
-                                    .syntax = "MIN,MAX|MHZ|reset",
+                                    .syntax = "MIN,MAX|MHZ|tdp|reset",
                                     .needs = "root; Volta or later",
                                     .takes_effect = "at once",
                                     .lasts = UNLOAD,
                                     .kind = GP_CONTROL_RANGE,
                                     .unit = "MHz",
                                     .automatic = "reset",
+                                    .has_tdp = true,
                                     .is_volatile = true},
     [GP_CONTROL_LOCK_MEMORY_CLOCKS] = {.name = "lock-memory-clocks",
                                        .summary = "keep the memory clock within a range",
@@ -418,7 +419,10 @@ static bool parse_value(const struct gp_control *control, const char *text,
         ret->n[0] = (int64_t)mw;
         return true;
     case GP_CONTROL_RANGE:
-        return parse_two(text, true, ret->n);
+        if (!control->has_tdp || (strcmp(text, "tdp") != 0 && strcmp(text, "tdp,tdp") != 0))
+            return parse_two(text, true, ret->n);
+        ret->n[0] = ret->n[1] = GP_CLOCK_TDP;
+        return true;
     case GP_CONTROL_PAIR:
         return parse_two(text, false, ret->n);
     case GP_CONTROL_OFFSET:
@@ -503,8 +507,9 @@ void gp_control_format(struct gp_strbuf *sb, enum gp_control_id id,
 {
     const struct gp_control *control = &gp_control_table[id];
     const int64_t *n = value->n;
-    if (value->automatic) {
-        gp_strbuf_adds(sb, control->automatic);
+    bool is_tdp = control->has_tdp && n[0] == GP_CLOCK_TDP;
+    if (value->automatic || is_tdp) {
+        gp_strbuf_adds(sb, is_tdp ? "tdp" : control->automatic);
         return;
     }
     switch (control->kind) {
@@ -557,7 +562,8 @@ static bool numbers_within(enum gp_control_kind kind, const struct gp_setting *s
 {
     /* A minimum of less than the least (0,1500) means as low as it goes. */
     if (kind == GP_CONTROL_RANGE)
-        return !setting->has_range || (value->n[0] <= setting->max && within(setting, value->n[1]));
+        return !setting->has_range || value->n[0] == GP_CLOCK_TDP ||
+               (value->n[0] <= setting->max && within(setting, value->n[1]));
     bool two = kind == GP_CONTROL_PAIR;
     bool fans = kind == GP_CONTROL_FANS;
     unsigned count = two ? 2 : fans && value->count ? value->count : 1;

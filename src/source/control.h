@@ -74,6 +74,7 @@ struct gp_control {
     const char *unit;                /* of the numbers, "" for none */
     const char *automatic;           /* the word for "as the driver likes it", or NULL */
     const struct gp_choice *choices; /* of CHOICE and CLEAR, ends with name NULL */
+    bool has_tdp;                    /* GP_CLOCK_TDP */
     bool on_mig;                     /* a MIG instance has it too */
     bool is_volatile;    /* lost when the last program closes the GPU, without persistence mode */
     const char *loses;   /* what a change takes away that no other brings back, or NULL */
@@ -89,6 +90,7 @@ enum {
     GP_CONTROL_NAME_MAX = 63, /* bytes */
     GP_FAN_AUTO = -1,         /* in FANS */
     GP_FAN_KEEP = -2,
+    GP_CLOCK_TDP = -1, /* in RANGE: the clock that is held at the power limit, as both numbers */
 };
 
 struct gp_control_value {

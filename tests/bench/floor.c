@@ -150,6 +150,7 @@ static void show_table(struct gpu *gpu, unsigned index)
     unsigned long long errors = 0;
     unsigned fan = 0, temperature = 0, power = 0, limit = 0;
     char text[512];
+    api.nvmlDeviceValidateInforom(gpu->handle);
     api.nvmlDeviceGetPersistenceMode(gpu->handle, &persistence);
     api.nvmlDeviceGetPciInfo_v3(gpu->handle, &pci);
     api.nvmlDeviceGetDisplayActive(gpu->handle, &display);

@@ -503,7 +503,7 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
     gpulse --sim h100x2 set lock-gpu-clocks=1,2
     fails 2 'GPU 0: lock-gpu-clocks=1,2 MHz is out of range: 345 to 1980 MHz'
     gpulse --sim h100x2 set lock-gpu-clocks=1500,1200
-    fails 2 'lock-gpu-clocks=1500,1200: the minimum is above the maximum; it takes MIN,MAX\|MHZ\|reset \(in MHz\)'
+    fails 2 'lock-gpu-clocks=1500,1200: the minimum is above the maximum; it takes MIN,MAX\|MHZ\|tdp\|reset \(in MHz\)'
     gpulse --sim t4 set nvlink-counters=clear --yes
     fails 1 'GPU 0: nvlink-counters: not supported: the GPU has no active NVLink'
     gpulse --sim rtx4090 set gpu-clock-offset=1001

@@ -84,6 +84,23 @@ All done."
     is t4 persistence_mode Enabled
 }
 
+@test "-pm without nvidia-persistenced, as drivers since 580 say it" {
+    mkdir -p root/run/nvidia-persistenced
+    "$GPULSE" smi --sim t4 -pm 0
+    answers 0 --sim t4 --root "$PWD/root" -pm 1 <<<"Enabled Legacy persistence mode for GPU $T4.
+All done."
+    "$GPULSE" smi --sim t4 -pm 0
+    touch root/run/nvidia-persistenced/socket
+    answers 0 --sim t4 --root "$PWD/root" -pm 1 <<<"Enabled persistence mode for GPU $T4.
+All done."
+    answers 0 --sim a100 --root /nowhere -pm 1 <<<"Persistence mode is already Enabled for GPU $A100.
+All done."
+    answers 0 --sim a100 --root /nowhere -pm 0 <<<"Disabled persistence mode for GPU $A100.
+All done."
+    answers 0 --sim a100 --root /nowhere -pm 1 <<<"Enabled persistence mode for GPU $A100.
+All done."
+}
+
 @test "-pl: from what to what, also for no change; fractions of a watt" {
     answers 0 --sim t4 -pl 65 <<<"Power limit for GPU $T4 was set to 65.00 W from 70.00 W.
 All done."
@@ -130,6 +147,8 @@ All done."
 All done."
     answers 0 --sim t4 -rgc <<<"All done."
     [ "$("$GPULSE" --sim t4 query clocks.sm -f csv --no-header)" -gt 600 ]
+    answers 0 --sim t4 -lgc tdp,tdp <<<"GPU clocks set to \"(gpuClkMin tdp, gpuClkMax tdp)\" for GPU $T4
+All done."
     # before Volta
     answers 0 --sim p100 -lgc 1000 <<<"Setting locked GPU clocks is not supported for GPU $(bus p100).
 Treating as warning and moving on.
@@ -259,6 +278,83 @@ Terminating early due to previous errors."
     answers 0 --sim t4 -mig 1 <<<"Unable to enable MIG Mode for GPU $T4: Not Supported
 Treating as warning and moving on.
 All done."
+}
+
+@test "-gtt: within what the GPU takes" {
+    bus=$(bus rtx3060)
+    answers 0 --sim rtx3060 -gtt 70 <<<"GPU target temperature for GPU $bus was set to 70 C from 83 C.
+All done."
+    is rtx3060 temperature.target 70
+    answers 2 --sim rtx3060 --gpu-target-temp=91 <<<"Provided target temperature 91 C is not a valid target temperature which should be between 65 C and 90 C for GPU $bus
+Terminating early due to previous errors."
+    GPULSE_SIM_ROOT=0 answers 4 --sim rtx3060 -gtt 80 <<<"Unable to set target temperature for GPU $bus: Insufficient Permissions
+Terminating early due to previous errors."
+    is rtx3060 temperature.target 70
+    answers 0 --sim t4 -gtt 80 <<<"GPU Temperature Target Threshold not supported for GPU $T4.
+Treating as warning and moving on.
+All done."
+    # it tells its target, and takes no other
+    answers 0 --sim rtx2080s -gtt 80 <<<"GPU Temperature Target Threshold not supported for GPU $(bus rtx2080s).
+Treating as warning and moving on.
+All done."
+}
+
+@test "-acp, --auto-boost-default, --auto-boost-permission" {
+    machine p100 'd["answers"].update(AutoBoostedClocksEnabled={"current": 1, "default": 1},
+        APIRestriction={"SET_APPLICATION_CLOCKS": 1, "SET_AUTO_BOOSTED_CLOCKS": 1})'
+    bus=$(bus p100)
+    answers 0 --sim ./m.json --auto-boost-default=DISABLED <<<"All done."
+    is ./m.json clocks.auto_boost_default Off
+    answers 0 --sim ./m.json --auto-boost-permission 0 <<<"All done."
+    shows auto-boost-access all ./m.json
+    GPULSE_SIM_ROOT=0 answers 4 --sim ./m.json -ac 715,544 <<<"The current user does not have permission to change clocks for GPU $bus.
+Terminating early due to previous errors."
+    answers 0 --sim ./m.json -acp unrestricted <<<"Applications clocks commands have been set to UNRESTRICTED for GPU $bus
+All done."
+    shows app-clocks-access all ./m.json
+    GPULSE_SIM_ROOT=0 answers 0 --sim ./m.json -ac 715,544 <<<"Applications clocks set to \"(MEM 715, SM 544)\" for GPU $bus
+$(warning "$bus")
+All done."
+    GPULSE_SIM_ROOT=0 answers 4 --sim ./m.json -acp 1 <<<"Unable to set applications clocks commands to RESTRICTED for GPU $bus: Insufficient Permissions
+Terminating early due to previous errors."
+    answers 0 --sim t4 --auto-boost-default=0 <<<"Enabling/disabling default auto boosted clocks is not supported for GPU: $T4.
+Treating as warning and moving on.
+All done."
+    for option in --applications-clocks-permission=0 --auto-boost-permission=1; do
+        run "$GPULSE" smi --sim t4 $option
+        status_is 0
+        says "not supported for GPU: $T4"
+    done
+}
+
+@test "-vm, -den, --set-hostname, --get-hostname" {
+    machine t4 'd["answers"].update(VirtualizationMode="Host VGPU", Hostname="old-name", DramEncryptionMode={"current": 0, "pending": 0})'
+    answers 0 --sim ./m.json -vm 4 <<<"Set virtualization mode to VSGA for GPU $T4.
+All done."
+    is ./m.json virtualization.mode "Host VSGA"
+    answers 0 --sim ./m.json --dram-encryption=1 <<<"Enabled DRAM Encryption for GPU $T4.
+All done.
+Reboot required."
+    is ./m.json dramEncryption.mode.pending Enabled
+    answers 0 --sim ./m.json -den enabled <<<"DRAM Encryption is already Enabled for GPU $T4.
+All done."
+    answers 0 --sim ./m.json --get-hostname <<<"Hostname for GPU $T4: old-name
+All done."
+    answers 0 --sim ./m.json --set-hostname=node-17 <<<"Hostname for GPU $T4 was set to node-17.
+All done."
+    is ./m.json hostname node-17
+    answers 0 --sim ./m.json --get-hostname --dry-run <<<"Hostname for GPU $T4: node-17
+All done."
+    answers 2 --sim ./m.json --set-hostname 'a b' <<<"ERROR: Invalid value for --set-hostname: a b. Please run 'nvidia-smi -h' for help."
+    GPULSE_SIM_ROOT=0 answers 4 --sim ./m.json --set-hostname=x <<<"Unable to set hostname for GPU $T4: Insufficient Permissions
+Terminating early due to previous errors."
+    GPULSE_SIM_ROOT=0 answers 0 --sim ./m.json --get-hostname <<<"Hostname for GPU $T4: node-17
+All done."
+    for option in --virt-mode=3 --dram-encryption=1 --set-hostname=x --get-hostname; do
+        run "$GPULSE" smi --sim t4 $option
+        status_is 0
+        says "is not supported for GPU $T4"
+    done
 }
 
 @test "a warning counts with -eow, and only there" {
@@ -396,6 +492,9 @@ Terminating early due to previous errors."
 @test "a lost GPU, and one that hangs" {
     fault h100x2 --gpu 0 lost
     answers 15 --sim h100x2 -pl 400 <<<"Unable to determine the device handle for GPU0: GPU is lost
+Terminating early due to previous errors."
+    mkdir -p root/sys/bus/pci/drivers/nvidia/0000:{53,64}:00.0/power
+    answers 15 --sim h100x2 --root "$PWD/root" -pl 400 <<<"Unable to determine the device handle for GPU0: 0000:53:00.0: GPU is lost
 Terminating early due to previous errors."
     fault h100x2 clear
     fault h100x2 --gpu 1 hang=20s:nvmlDeviceSetPowerManagementLimit

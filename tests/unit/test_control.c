@@ -94,6 +94,8 @@ static void values_are_read_and_written(void **state)
         {GP_CONTROL_POWER_LIMIT, "default", "default", "default"},
         {GP_CONTROL_LOCK_GPU_CLOCKS, "1200,1500", "1200,1500", "1200,1500 MHz"},
         {GP_CONTROL_LOCK_GPU_CLOCKS, "1500", "1500,1500", "1500,1500 MHz"},
+        {GP_CONTROL_LOCK_GPU_CLOCKS, "tdp", "tdp", "tdp"},
+        {GP_CONTROL_LOCK_GPU_CLOCKS, "tdp,tdp", "tdp", "tdp"},
         {GP_CONTROL_LOCK_MEMORY_CLOCKS, "reset", "reset", "reset"},
         {GP_CONTROL_LOCK_MEMORY_CLOCKS, "auto", "reset", "reset"},
         {GP_CONTROL_POWER_LIMIT, "reset", "default", "default"},
@@ -150,6 +152,8 @@ static void nonsense_is_refused_with_the_syntax(void **state)
         {GP_CONTROL_LOCK_GPU_CLOCKS, "1500,1200"},
         {GP_CONTROL_LOCK_GPU_CLOCKS, "1200,"},
         {GP_CONTROL_LOCK_GPU_CLOCKS, "1200,1300,1400"},
+        {GP_CONTROL_LOCK_GPU_CLOCKS, "tdp,1500"},
+        {GP_CONTROL_LOCK_MEMORY_CLOCKS, "tdp"},
         {GP_CONTROL_PERSISTENCE, "default"},
         {GP_CONTROL_COMPUTE_MODE, "reset"},
         {GP_CONTROL_APPLICATION_CLOCKS, "5001"},
@@ -195,7 +199,7 @@ static void a_range_upside_down_is_named(void **state)
     assert_int_equal(gp_control_parse(GP_CONTROL_LOCK_GPU_CLOCKS, "1500,1200", &value, &err),
                      GP_EUSAGE);
     assert_string_equal(err.text, "lock-gpu-clocks=1500,1200: the minimum is above the maximum; it "
-                                  "takes MIN,MAX|MHZ|reset (in MHz)");
+                                  "takes MIN,MAX|MHZ|tdp|reset (in MHz)");
 }
 
 static struct gp_control_value parsed(enum gp_control_id id, const char *text)
@@ -224,6 +228,7 @@ static void values_out_of_the_range_are_told_the_range(void **state)
          "power-limit=401 W is out of range: 100 to 400.5 W"},
         {GP_CONTROL_LOCK_GPU_CLOCKS, "0,1980", 0, 1980, NULL},
         {GP_CONTROL_LOCK_GPU_CLOCKS, "0,1980", 210, 1980, NULL},
+        {GP_CONTROL_LOCK_GPU_CLOCKS, "tdp", 210, 1980, NULL},
         {GP_CONTROL_LOCK_GPU_CLOCKS, "1,2", 210, 1980,
          "lock-gpu-clocks=1,2 MHz is out of range: 210 to 1980 MHz"},
         {GP_CONTROL_LOCK_GPU_CLOCKS, "5,1981", 0, 1980,

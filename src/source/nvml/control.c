@@ -342,8 +342,10 @@ static nvmlReturn_t apply_gpu_lock(struct nvml_device *device, const struct gp_c
 {
     if (value->automatic)
         return NVML_CALL(device, nvmlDeviceResetGpuLockedClocks, device->handle);
-    return NVML_CALL(device, nvmlDeviceSetGpuLockedClocks, device->handle, (unsigned)value->n[0],
-                     (unsigned)value->n[1]);
+    bool is_tdp = value->n[0] == GP_CLOCK_TDP;
+    return NVML_CALL(device, nvmlDeviceSetGpuLockedClocks, device->handle,
+                     is_tdp ? NVML_CLOCK_LIMIT_ID_TDP : (unsigned)value->n[0],
+                     is_tdp ? NVML_CLOCK_LIMIT_ID_TDP : (unsigned)value->n[1]);
 }
 
 static nvmlReturn_t read_memory_lock(struct nvml_device *device, struct gp_setting *s)

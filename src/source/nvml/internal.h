@@ -40,16 +40,10 @@ enum gp_status nvml_return_status(nvmlReturn_t rc);
 bool nvml_return_ends_session(nvmlReturn_t rc);
 
 enum {
-    NVML_READERS_MAX = 512,
+    NVML_READERS_MAX = 288,
     NVML_MIG_MAX = 16,
     NVML_BOUND_MAX = 256,
     NVML_LIST_MAX = 65536,
-};
-
-/* What is remembered of one reader on one device. */
-struct nvml_reader_state {
-    uint64_t next_ns; /* not before this moment again */
-    bool done;        /* has answered; a static reader is then never run again */
 };
 
 /* The event set of a session: events.c. */
@@ -157,7 +151,9 @@ struct nvml_device {
     char uuid[NVML_DEVICE_UUID_V2_BUFFER_SIZE];
     bool may_sleep;        /* the kernel may suspend it: look before each read */
     struct gp_arena arena; /* text of static values */
-    struct nvml_reader_state readers[NVML_READERS_MAX];
+    /* of each reader, in arrays: a page of memory costs a short command more than a driver call */
+    uint64_t not_before_ns[NVML_READERS_MAX];
+    bool answered[NVML_READERS_MAX]; /* a static reader is then never run again */
     struct gp_value cache[GP_DEVICE__COUNT]; /* the last answers */
     struct nvml_samples samples;
     struct nvml_energy energy;

@@ -244,9 +244,9 @@ static void settle(struct nvml_device *device, const struct reader *reader, nvml
         }
         v->time_ns = now_ns;
     }
-    struct nvml_reader_state *state = &device->readers[reader - nvml_readers];
-    state->done = rc == NVML_SUCCESS;
-    state->next_ns =
+    size_t index = (size_t)(reader - nvml_readers);
+    device->answered[index] = rc == NVML_SUCCESS;
+    device->not_before_ns[index] =
         nvml_ask_again_ns(nvml_return_status(rc), gp_metric_table[reader->first].tier, now_ns);
 }
 
@@ -255,10 +255,10 @@ static bool is_due(const struct nvml_device *device, const struct reader *reader
 {
     if (!(reader->where & (device->is_mig ? ON_MIG : ON_GPU)))
         return false;
-    const struct nvml_reader_state *state = &device->readers[reader - nvml_readers];
-    if (state->done && gp_metric_table[reader->first].tier == GP_TIER_STATIC)
+    size_t index = (size_t)(reader - nvml_readers);
+    if (device->answered[index] && gp_metric_table[reader->first].tier == GP_TIER_STATIC)
         return false;
-    if (now_ns < state->next_ns)
+    if (now_ns < device->not_before_ns[index])
         return false;
     for (unsigned i = 0; i < reader->outs; i++)
         if (gp_metric_set_has(want, reader->first + i))
@@ -367,8 +367,8 @@ static nvmlReturn_t read_fields(struct nvml_device *device, const struct reader 
 void nvml_expire(struct nvml_device *device)
 {
     for (size_t i = 0; i < nvml_reader_count; i++)
-        if (device->readers[i].done)
-            device->readers[i].next_ns = 0;
+        if (device->answered[i])
+            device->not_before_ns[i] = 0;
     device->mig.next_ns = 0;
 }
 
