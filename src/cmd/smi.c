@@ -139,6 +139,14 @@ int gp_smi_explain(const struct gp_err *err)
     return gp_smi_end(&sb, status);
 }
 
+int gp_smi_flush(struct gp_strbuf *sb)
+{
+    struct gp_err err = {0};
+    int r = gp_app_write(STDOUT_FILENO, sb, &err);
+    gp_strbuf_reset(sb);
+    return r < 0 ? gp_smi_explain(&err) : 0;
+}
+
 struct showing {
     const struct gp_smi_show *show;
     void *ctx;
@@ -335,6 +343,7 @@ static const struct gp_smi_command commands[] = {
     {"dmon", gp_smi_run_dmon},
     {"encodersessions", gp_smi_run_encodersessions},
     {"fbcsessions", gp_smi_run_fbcsessions},
+    {"mig", gp_smi_run_mig},
     {"nvlink", gp_smi_run_nvlink},
     {"pmon", gp_smi_run_pmon},
     {"topo", gp_smi_run_topo},

@@ -12,6 +12,7 @@
 struct gp_err;
 struct gp_snapshot;
 struct gp_strbuf;
+struct gp_target;
 struct gp_want;
 
 /* The last options of every command's table: -i and gpulse's own.
@@ -49,6 +50,9 @@ int gp_smi_show(const struct gp_smi_show *show, void *ctx);
 /* Prints the buffer and frees it; returns the status, or 255 if it cannot be written. */
 int gp_smi_end(struct gp_strbuf *sb, int status);
 
+/* Prints what is in the buffer so far; 0, or an exit status. */
+int gp_smi_flush(struct gp_strbuf *sb) GP_MUST_CHECK;
+
 /* Prints what nvidia-smi says of an error; returns its exit status. */
 int gp_smi_explain(const struct gp_err *err);
 
@@ -56,6 +60,13 @@ int gp_smi_explain(const struct gp_err *err);
  * is printed; `others`: something is given that does not go with it. */
 bool gp_smi_has_setting(const char *const *given);
 int gp_smi_set(const char *const *given, bool others);
+
+/* Appends why a chosen GPU cannot be reached; returns the exit status. */
+int gp_smi_say_unreachable(struct gp_strbuf *sb, const struct gp_smi_form *form,
+                           const struct gp_target *target);
+
+/* The exit status for what the driver answered. */
+int gp_smi_exit_of(int driver_code);
 
 /* What "nvidia-smi CMD" understands. */
 struct gp_smi_syntax {
@@ -86,6 +97,7 @@ struct gp_smi_command {
 int gp_smi_run_dmon(int argc, char **argv);
 int gp_smi_run_encodersessions(int argc, char **argv);
 int gp_smi_run_fbcsessions(int argc, char **argv);
+int gp_smi_run_mig(int argc, char **argv);
 int gp_smi_run_nvlink(int argc, char **argv);
 int gp_smi_run_pmon(int argc, char **argv);
 int gp_smi_run_topo(int argc, char **argv);

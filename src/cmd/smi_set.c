@@ -44,17 +44,9 @@ struct run {
     int warning; /* exit status of the first warning */
 };
 
-static int exit_of(int driver_code)
+int gp_smi_exit_of(int driver_code)
 {
     return driver_code > 0 && driver_code < GP_SMI_EXIT_OTHER ? driver_code : GP_SMI_EXIT_OTHER;
-}
-
-static int flush(struct run *run)
-{
-    struct gp_err err = {0};
-    int r = gp_app_write(STDOUT_FILENO, &run->sb, &err);
-    gp_strbuf_reset(&run->sb);
-    return r < 0 ? gp_smi_explain(&err) : 0;
 }
 
 /* ---- one GPU ---- */
@@ -75,17 +67,18 @@ static int say(struct run *run, const struct gp_target *target, enum gp_smi_resu
     };
     bool is_warning = gp_smi_setting_say(&run->sb, run->id, result, &run->form, &saying);
     if (is_warning && !run->warning)
-        run->warning = exit_of(driver_code);
-    return is_warning || result < GP_SMI_INVALID ? 0 : exit_of(driver_code);
+        run->warning = gp_smi_exit_of(driver_code);
+    return is_warning || result < GP_SMI_INVALID ? 0 : gp_smi_exit_of(driver_code);
 }
 
-static int say_unreachable(struct run *run, const struct gp_target *target)
+int gp_smi_say_unreachable(struct gp_strbuf *sb, const struct gp_smi_form *form,
+                           const struct gp_target *target)
 {
     int other = target->code == GP_ETIMEOUT ? GP_SMI_EXIT_TIMEOUT : NVML_OTHER;
     int driver_code = target->driver_code ? target->driver_code : other;
-    gp_smi_add_unreachable(&run->sb, &run->form, target->index, target->bus[0] ? target->bus : NULL,
+    gp_smi_add_unreachable(sb, form, target->index, target->bus[0] ? target->bus : NULL,
                            driver_code);
-    return exit_of(driver_code);
+    return gp_smi_exit_of(driver_code);
 }
 
 /* Whether the GPU has the setting and takes the value: what nvidia-smi looks at by itself. */
@@ -95,7 +88,7 @@ static int check(struct run *run, struct gp_target *target, bool *ret_fits)
     struct gp_change *change = &target->changes[run->control];
     *ret_fits = false;
     if (target->code)
-        return say_unreachable(run, target);
+        return gp_smi_say_unreachable(&run->sb, &run->form, target);
     if (now->status != GP_STATUS_OK)
         return say(run, target, gp_smi_result_of(now->driver_code), now->driver_code);
     bool judges = gp_smi_setting_has(run->id, GP_SMI_INVALID, &run->form);
@@ -215,7 +208,7 @@ static int set_all(struct run *run)
     gp_changer_read(run->changer, 1u << run->control | 1u << GP_CONTROL_PERSISTENCE);
     for (size_t t = 0; status == 0 && t < run->count; t++) {
         status = set_one(run, &run->targets[t]);
-        int r = flush(run);
+        int r = gp_smi_flush(&run->sb);
         if (r)
             return r;
     }

@@ -34,6 +34,10 @@ struct gp_changer {
     bool opened;
     bool stuck;
     uint32_t controls; /* that are being read */
+    struct gp_part part; /* the step that is being carried out, on this target, and how it went */
+    const struct gp_target *parted;
+    int part_result;
+    struct gp_err part_err;
 };
 
 /* ---- on the threads: what a GPU that is out holds is touched by its stuck thread alone ---- */
@@ -186,6 +190,14 @@ static void apply_gpu(void *ctx, size_t i)
         for (unsigned id = 0; going_on && id < GP_CONTROL__COUNT; id++)
             if (gpu->first[t].changes[id].wanted)
                 going_on = apply_change(c, &gpu->first[t], (enum gp_control_id)id);
+}
+
+static void part_gpu(void *ctx, size_t i)
+{
+    struct gp_changer *c = ctx;
+    if (is_held(&c->gpus[i]) && c->parted->index == i)
+        c->part_result = c->config.source->ops->controls->part(c->gpus[i].device, &c->part,
+                                                               &c->part_err);
 }
 
 /* ---- on the caller's side ---- */
@@ -355,8 +367,10 @@ static void choose(struct gp_changer *c, unsigned index)
             (void)snprintf(target->name, sizeof(target->name), "%s", name);
     }
     for (size_t t = 0; !out && t < gpu->target_count; t++)
-        if (!gpu->first[t].is_mig)
+        if (!gpu->first[t].is_mig) {
             gpu->first[t].device = gpu->device;
+            gpu->first[t].reading = reading;
+        }
 }
 
 /* A GPU that does not say who it is may be the one that was asked for. */
@@ -423,6 +437,8 @@ int gp_changer_new(const struct gp_changer_config *config, struct gp_changer **r
         return gp_err_set(err, GP_ENOMEM, "out of memory");
     }
     c->config = *config;
+    if (config->want)
+        c->identity = *config->want;
     c->identity.mig = gp_selection_names_mig(config->selection);
     if (gp_selection_names_serials(config->selection))
         gp_metric_set_add(&c->identity.metrics, GP_SERIAL);
@@ -472,6 +488,21 @@ void gp_changer_apply(struct gp_changer *changer)
     for (size_t t = 0; t < changer->target_count; t++)
         changer->targets[t].tried = changer->targets[t].code == 0;
     run_step(changer, apply_gpu, NULL);
+}
+
+int gp_changer_part(struct gp_changer *changer, struct gp_target *target, struct gp_part *part,
+                    struct gp_err *err)
+{
+    changer->part = *part;
+    changer->parted = target;
+    changer->part_result = GP_EFAIL;
+    changer->part_err = (struct gp_err){0};
+    if (target->code == 0)
+        run_step(changer, part_gpu, NULL);
+    if (target->code)
+        return gp_err_set(err, target->code, "GPU %u: %s", target->index, target->words);
+    *part = changer->part;
+    return changer->part_result < 0 ? gp_err_copy(err, &changer->part_err) : 0;
 }
 
 enum gp_outcome gp_target_outcome(const struct gp_target *target, enum gp_control_id id)

@@ -13,6 +13,7 @@ struct gp_changer_config {
     struct gp_source *source; /* becomes the changer's */
     uint64_t timeout_ns;      /* for each of the steps */
     struct gp_selection *selection;
+    const struct gp_want *want; /* what more is read of each GPU; NULL: nothing */
     /* Told when a step takes longer than patience_ns: "GPU 4 (call)". NULL: nobody is. */
     void (*on_wait)(const char *whom);
     uint64_t patience_ns;
@@ -56,6 +57,7 @@ struct gp_target {
     bool left_alone; /* nothing is wanted of it: it is not read */
     bool tried;      /* changes were begun */
     struct gp_source_device *device;
+    const struct gp_reading *reading; /* of a GPU: what was wanted of it; NULL if it is out */
     struct gp_setting settings[GP_CONTROL__COUNT];
     struct gp_change changes[GP_CONTROL__COUNT];
 };
@@ -88,6 +90,10 @@ int gp_changer_check(struct gp_changer *changer, struct gp_err *err) GP_MUST_CHE
 /* Applies the wanted changes of every target, in the order of the controls; the first that fails is
  * the last one tried on its GPU. */
 void gp_changer_apply(struct gp_changer *changer);
+
+/* Carries out a step of parting this GPU. GP_ETIMEOUT, or the driver's refusal. */
+int gp_changer_part(struct gp_changer *changer, struct gp_target *target, struct gp_part *part,
+                    struct gp_err *err) GP_MUST_CHECK;
 
 /* How a wanted change went. After GP_OUTCOME_HUNG, and where the GPU is out, target->words say why
  * and the change is not looked at. */

@@ -115,6 +115,23 @@ struct gp_setting {
     int64_t min, max;                 /* of each number */
 };
 
+/* A step in parting a GPU by MIG. */
+enum gp_part_step {
+    GP_PART_CREATE_GPU, /* instance, as the next */
+    GP_PART_CREATE_COMPUTE,
+    GP_PART_DESTROY_COMPUTE,
+    GP_PART_DESTROY_GPU,
+};
+
+struct gp_part {
+    enum gp_part_step step;
+    char profile[64];          /* of what is created, its number or name; "": the whole GPU instance */
+    unsigned gpu_instance;     /* in which it is; told of one that is created */
+    unsigned compute_instance; /* likewise */
+    unsigned profile_id;       /* told of what is created, as is its name */
+    char profile_name[96];
+};
+
 /* What a source does for controls; calls on one device come one at a time. */
 struct gp_control_ops {
     /* The device of the n-th MIG instance that the last reading showed; NULL if it is gone. */
@@ -127,6 +144,8 @@ struct gp_control_ops {
      * after a success err->text and err->driver_code are a remark of the driver's, or "" and 0. */
     int (*apply)(struct gp_source_device *device, enum gp_control_id id,
                  const struct gp_control_value *value, struct gp_err *err);
+    /* Carries out a step. Errors as those of apply. */
+    int (*part)(struct gp_source_device *device, struct gp_part *part, struct gp_err *err);
 };
 
 /* By name of n bytes; GP_EUSAGE suggests the nearest. */

@@ -853,17 +853,8 @@ static const struct refusal {
     {NVML_ERROR_RESET_REQUIRED, GP_EFAIL, "the GPU must be reset first"},
 };
 
-static int control_apply(struct gp_source_device *base, enum gp_control_id id,
-                         const struct gp_control_value *value, struct gp_err *err)
+static int refuse(const struct nvml_device *device, nvmlReturn_t rc, struct gp_err *err)
 {
-    struct nvml_device *device = to_device(base);
-    device->activation = NVML_SUCCESS;
-    nvmlReturn_t rc = controls[id].apply(device, value);
-    if (rc == NVML_SUCCESS && device->activation != NVML_SUCCESS)
-        (void)snprintf(err->text, sizeof(err->text), "%s", nvml_return_text(device->activation));
-    err->driver_code = (int)device->activation;
-    if (rc == NVML_SUCCESS)
-        return 0;
     struct refusal why = {rc, nvml_return_ends_session(rc) ? GP_EDRIVER : GP_EFAIL,
                           nvml_return_text(rc)};
     for (size_t i = 0; i < GP_ARRAY_LEN(refusals); i++)
@@ -873,6 +864,25 @@ static int control_apply(struct gp_source_device *base, enum gp_control_id id,
                      atomic_load_explicit(device->call, memory_order_relaxed));
     err->driver_code = (int)rc;
     return why.code;
+}
+
+static int control_apply(struct gp_source_device *base, enum gp_control_id id,
+                         const struct gp_control_value *value, struct gp_err *err)
+{
+    struct nvml_device *device = to_device(base);
+    device->activation = NVML_SUCCESS;
+    nvmlReturn_t rc = controls[id].apply(device, value);
+    if (rc == NVML_SUCCESS && device->activation != NVML_SUCCESS)
+        (void)snprintf(err->text, sizeof(err->text), "%s", nvml_return_text(device->activation));
+    err->driver_code = (int)device->activation;
+    return rc == NVML_SUCCESS ? 0 : refuse(device, rc, err);
+}
+
+static int control_part(struct gp_source_device *base, struct gp_part *part, struct gp_err *err)
+{
+    struct nvml_device *device = to_device(base);
+    nvmlReturn_t rc = nvml_part(device, part);
+    return rc == NVML_SUCCESS ? 0 : refuse(device, rc, err);
 }
 
 static struct gp_source_device *control_instance(struct gp_source_device *base, size_t n)
@@ -886,4 +896,5 @@ const struct gp_control_ops nvml_control_ops = {
     .read = control_read,
     .check = control_check,
     .apply = control_apply,
+    .part = control_part,
 };

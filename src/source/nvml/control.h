@@ -12,4 +12,7 @@ nvmlReturn_t nvml_apply_mig_instances(struct nvml_device *device,
 int nvml_check_mig_instances(struct nvml_device *device, const struct gp_control_value *value,
                              struct gp_err *err);
 
+/* control_part.c. The same of failures. */
+nvmlReturn_t nvml_part(struct nvml_device *device, struct gp_part *part);
+
 #endif

@@ -1,0 +1,326 @@
+/* nvidia-smi mig: lists, and one change after the other; the first that fails is the last. */
+#include "cmd/smi.h"
+#include "smi/mig.h"
+
+#include "base/err.h"
+#include "base/strbuf.h"
+#include "model/reading.h"
+#include "sample/changer.h"
+#include "source/nvml/nvml.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { CHANGE_TIMEOUT_S = 30 };
+
+enum {
+    OPT_PROFILES,
+    OPT_PLACEMENTS,
+    OPT_CREATE_GPU,
+    OPT_WITH_COMPUTE,
+    OPT_DESTROY_GPU,
+    OPT_INSTANCES,
+    OPT_COMPUTE_PROFILES,
+    OPT_CREATE_COMPUTE,
+    OPT_DESTROY_COMPUTE,
+    OPT_COMPUTE_INSTANCES,
+    OPT_GPU_INSTANCE,
+    OPT_COMPUTE_INSTANCE,
+    OPT_HELP,
+#define X(id, kind, names, value, help) OPT_##id,
+    GP_SMI_COMMON_OPTIONS(X)
+#undef X
+        OPT__COUNT,
+};
+
+static const struct gp_smi_option options[] = {
+    [OPT_PROFILES] = {"-lgip --list-gpu-instance-profiles", GP_SMI_FLAG, NULL, NULL,
+                      "the profiles of GPU instances, and for how many of each there is room"},
+    [OPT_PLACEMENTS] = {"-lgipp --list-gpu-instance-possible-placements", GP_SMI_FLAG, NULL, NULL,
+                        "where on the GPU they can lie"},
+    [OPT_CREATE_GPU] = {"-cgi --create-gpu-instance", GP_SMI_VALUE, NULL, "PROFILES",
+                        "make GPU instances: a comma list of numbers or names of profiles"},
+    [OPT_WITH_COMPUTE] = {"-C --default-compute-instance", GP_SMI_FLAG, NULL, NULL,
+                          "and in each the compute instance that fills it"},
+    [OPT_DESTROY_GPU] = {"-dgi --destroy-gpu-instance", GP_SMI_FLAG, NULL, NULL,
+                         "destroy GPU instances, all or those of -gi"},
+    [OPT_INSTANCES] = {"-lgi --list-gpu-instances", GP_SMI_FLAG, NULL, NULL, "the GPU instances"},
+    [OPT_COMPUTE_PROFILES] = {"-lcip --list-compute-instance-profiles", GP_SMI_FLAG, NULL, NULL,
+                              "the profiles of compute instances in GPU instances, all or those of "
+                              "-gi"},
+    [OPT_CREATE_COMPUTE] = {"-cci --create-compute-instance", GP_SMI_OPTIONAL, NULL, "PROFILES",
+                            "make compute instances in them; without a profile the one that fills "
+                            "the GPU instance"},
+    [OPT_DESTROY_COMPUTE] = {"-dci --destroy-compute-instance", GP_SMI_FLAG, NULL, NULL,
+                             "destroy compute instances, all or those of -gi and -ci"},
+    [OPT_COMPUTE_INSTANCES] = {"-lci --list-compute-instances", GP_SMI_FLAG, NULL, NULL,
+                               "the compute instances"},
+    [OPT_GPU_INSTANCE] = {"-gi --gpu-instance-id", GP_SMI_VALUE, NULL, "IDS",
+                          "only in these GPU instances"},
+    [OPT_COMPUTE_INSTANCE] = {"-ci --compute-instance-id", GP_SMI_VALUE, NULL, "IDS",
+                              "only these compute instances"},
+    [OPT_HELP] = {"-h --help", GP_SMI_FLAG, NULL, NULL, "this page"},
+#define X(id, kind, names, value, help) [OPT_##id] = {names, kind, NULL, value, help},
+    GP_SMI_COMMON_OPTIONS(X)
+#undef X
+        [OPT__COUNT] = {"", GP_SMI_FLAG, NULL, NULL, NULL},
+};
+
+static const struct gp_smi_syntax syntax = {
+    "nvidia-smi mig", "GPUs in parts: lists them, makes and destroys them.", options, OPT_HELP,
+    OPT_ID,
+};
+
+/* ---- lists ---- */
+
+static void want(const void *ctx, struct gp_want *want)
+{
+    gp_smi_mig_want(ctx, want);
+}
+
+static int refuse(const void *ctx, struct gp_strbuf *message, const struct gp_snapshot *snapshot)
+{
+    return gp_smi_mig_refuse(ctx, message, snapshot);
+}
+
+static void print(void *ctx, struct gp_strbuf *sb, const struct gp_smi_form *form,
+                  const struct gp_snapshot *snapshot)
+{
+    gp_smi_mig_print(sb, ctx, form, snapshot);
+}
+
+/* ---- changes ---- */
+
+struct run {
+    const char *const *given;
+    const struct gp_smi_mig *mig;
+    struct gp_changer *changer;
+    struct gp_target *target; /* the GPU whose turn it is */
+    struct gp_strbuf sb;      /* what is not printed yet */
+    bool found;               /* something to be changed */
+};
+
+/* Returns the exit status that ends the command, or 0. */
+static int carry_out(struct run *run, struct gp_part *part)
+{
+    struct gp_err err = {0};
+    int r = gp_changer_part(run->changer, run->target, part, &err);
+    run->found = true;
+    if (r == GP_ETIMEOUT)
+        err.driver_code = GP_SMI_EXIT_TIMEOUT;
+    gp_smi_mig_say(&run->sb, run->target->index, part,
+                   r < 0 ? gp_nvml_return_text(err.driver_code) : NULL);
+    int status = gp_smi_flush(&run->sb);
+    return r < 0 ? gp_smi_exit_of(err.driver_code) : status;
+}
+
+/* The next profile of a comma list; false at its end. */
+static bool next_profile(const char **list, struct gp_part *part)
+{
+    size_t n = strcspn(*list, ",");
+    if (!**list)
+        return false;
+    (void)snprintf(part->profile, sizeof(part->profile), "%.*s", (int)n, *list);
+    *list += n + ((*list)[n] == ',');
+    return true;
+}
+
+static int create_gpu_instances(struct run *run)
+{
+    const char *list = run->given[OPT_CREATE_GPU];
+    struct gp_part part = {.step = GP_PART_CREATE_GPU};
+    int status = 0;
+    while (status == 0 && next_profile(&list, &part)) {
+        status = carry_out(run, &part);
+        struct gp_part whole = {.step = GP_PART_CREATE_COMPUTE, .gpu_instance = part.gpu_instance};
+        if (status == 0 && run->given[OPT_WITH_COMPUTE])
+            status = carry_out(run, &whole);
+    }
+    return status;
+}
+
+/* The rows of a list of this GPU: the number in a column. */
+static const struct gp_list *list_of(const struct run *run, enum gp_scope scope)
+{
+    return &run->target->reading->lists[gp_list_index(scope)];
+}
+
+static unsigned number_at(const struct gp_list *list, size_t row, enum gp_metric m)
+{
+    enum gp_scope scope = gp_metric_table[m].scope;
+    const struct gp_value *v =
+        &list->values[row * gp_scope_width(scope) + (size_t)(m - gp_scope_table[scope].first)];
+    return gp_value_is_present(v) ? (unsigned)v->i : 0;
+}
+
+static int create_compute_instances(struct run *run)
+{
+    const struct gp_list *instances = list_of(run, GP_SCOPE_GI);
+    int status = 0;
+    for (size_t i = 0; status == 0 && i < instances->count; i++) {
+        const char *list = run->given[OPT_CREATE_COMPUTE];
+        struct gp_part part = {.step = GP_PART_CREATE_COMPUTE,
+                               .gpu_instance = number_at(instances, i, GP_GI_ID)};
+        if (!gp_smi_mig_has_id(&run->mig->gpu_instances, part.gpu_instance))
+            continue;
+        if (!*list)
+            status = carry_out(run, &part);
+        while (status == 0 && next_profile(&list, &part))
+            status = carry_out(run, &part);
+    }
+    return status;
+}
+
+static int destroy_compute_instances(struct run *run)
+{
+    const struct gp_list *instances = list_of(run, GP_SCOPE_CI);
+    int status = 0;
+    for (size_t i = 0; status == 0 && i < instances->count; i++) {
+        struct gp_part part = {.step = GP_PART_DESTROY_COMPUTE,
+                               .gpu_instance = number_at(instances, i, GP_CI_GI),
+                               .compute_instance = number_at(instances, i, GP_CI_ID)};
+        if (gp_smi_mig_has_id(&run->mig->gpu_instances, part.gpu_instance) &&
+            gp_smi_mig_has_id(&run->mig->compute_instances, part.compute_instance))
+            status = carry_out(run, &part);
+    }
+    return status;
+}
+
+static int destroy_gpu_instances(struct run *run)
+{
+    const struct gp_list *instances = list_of(run, GP_SCOPE_GI);
+    int status = 0;
+    for (size_t i = 0; status == 0 && i < instances->count; i++) {
+        struct gp_part part = {.step = GP_PART_DESTROY_GPU,
+                               .gpu_instance = number_at(instances, i, GP_GI_ID)};
+        if (gp_smi_mig_has_id(&run->mig->gpu_instances, part.gpu_instance))
+            status = carry_out(run, &part);
+    }
+    return status;
+}
+
+/* What there is to be done, and the list that tells where. */
+static const struct change {
+    int option;
+    int (*change)(struct run *run);
+    enum gp_smi_mig_list list;
+    enum gp_scope scope; /* GP_SCOPE_DEVICE: no list */
+} changes[] = {
+    {OPT_CREATE_GPU, create_gpu_instances, GP_SMI_MIG_INSTANCES, GP_SCOPE_DEVICE},
+    {OPT_CREATE_COMPUTE, create_compute_instances, GP_SMI_MIG_INSTANCES, GP_SCOPE_GI},
+    {OPT_DESTROY_COMPUTE, destroy_compute_instances, GP_SMI_MIG_COMPUTE_INSTANCES, GP_SCOPE_CI},
+    {OPT_DESTROY_GPU, destroy_gpu_instances, GP_SMI_MIG_INSTANCES, GP_SCOPE_GI},
+};
+
+static bool is_enabled(const struct gp_target *target)
+{
+    const struct gp_value *mode = &target->reading->values[GP_MIG_MODE - GP_DEVICE__FIRST];
+    return gp_value_is_present(mode) && strcmp(mode->s, "Enabled") == 0;
+}
+
+/* Says that nothing was there to be changed. */
+static int end_without(struct run *run, const struct change *change, bool any, enum gp_status why)
+{
+    int code = why == GP_STATUS_NO_PERMISSION ? GP_SMI_EXIT_NO_PERMISSION : GP_SMI_EXIT_NOT_FOUND;
+    if (!any)
+        gp_strbuf_adds(&run->sb, "No MIG-enabled devices found.\n");
+    else
+        gp_strbuf_addf(&run->sb, "No %s instances found: %s\n",
+                       change->scope == GP_SCOPE_CI ? "compute" : "GPU", gp_nvml_return_text(code));
+    return code;
+}
+
+static int change_all(struct run *run, const struct change *change)
+{
+    size_t count;
+    bool any = false;
+    enum gp_status why = GP_STATUS_OK;
+    const struct gp_smi_form form =
+        gp_smi_form_of_driver(&gp_changer_host(run->changer)[GP_DRIVER_VERSION], false);
+    struct gp_target *targets = gp_changer_targets(run->changer, &count);
+    int status = 0;
+    for (size_t t = 0; status == 0 && t < count; t++) {
+        run->target = &targets[t];
+        if (targets[t].code)
+            return gp_smi_say_unreachable(&run->sb, &form, &targets[t]);
+        if (targets[t].is_mig || !is_enabled(&targets[t]))
+            continue;
+        any = true;
+        if (change->scope != GP_SCOPE_DEVICE && list_of(run, change->scope)->status != GP_STATUS_OK)
+            why = list_of(run, change->scope)->status;
+        status = change->change(run);
+    }
+    return status || run->found ? status : end_without(run, change, any, why);
+}
+
+static int run_change(struct run *run, const struct change *change)
+{
+    struct gp_err err = {0};
+    struct gp_smi_mig mig = {.list = change->list};
+    struct gp_want wanted = {.fresh = true};
+    struct gp_changer_config config = {
+        .timeout_ns = gp_app_timeout_ns(CHANGE_TIMEOUT_S * GP_NS_PER_S), .want = &wanted};
+    gp_smi_mig_want(&mig, &wanted);
+    if (change->scope == GP_SCOPE_DEVICE)
+        wanted.lists = 0;
+    int r = gp_app_source(&config.source, &config.selection, &err);
+    if (r == 0)
+        r = gp_changer_new(&config, &run->changer, &err);
+    if (r == GP_ETIMEOUT)
+        gp_app_note_stuck();
+    if (r < 0)
+        return gp_smi_explain(&err);
+    int status = change_all(run, change);
+    if (!gp_changer_free(run->changer))
+        gp_app_note_stuck();
+    return gp_smi_end(&run->sb, status);
+}
+
+/* ---- the command ---- */
+
+static const struct {
+    int option;
+    enum gp_smi_mig_list list;
+} lists[] = {
+    {OPT_PROFILES, GP_SMI_MIG_PROFILES},
+    {OPT_PLACEMENTS, GP_SMI_MIG_PLACEMENTS},
+    {OPT_INSTANCES, GP_SMI_MIG_INSTANCES},
+    {OPT_COMPUTE_PROFILES, GP_SMI_MIG_COMPUTE_PROFILES},
+    {OPT_COMPUTE_INSTANCES, GP_SMI_MIG_COMPUTE_INSTANCES},
+};
+
+static int take_ids(const char *text, const char *option, struct gp_smi_mig_ids *ret)
+{
+    if (!text || gp_smi_mig_parse_ids(text, ret))
+        return 0;
+    return gp_smi_refuse_value(&syntax, option, text);
+}
+
+int gp_smi_run_mig(int argc, char **argv)
+{
+    const char *given[OPT__COUNT] = {NULL};
+    struct gp_smi_show show = {want, print, refuse};
+    struct gp_smi_mig mig = {.list = GP_SMI_MIG_PROFILES};
+    struct run run = {.given = given, .mig = &mig, .sb = GP_STRBUF_INIT(1 << 20)};
+    const struct change *change = NULL;
+    size_t asked = 0;
+    int status;
+    if (!gp_smi_begin(&syntax, argc, argv, given, &show, &status))
+        return status;
+    for (size_t i = 0; i < GP_ARRAY_LEN(lists); i++) {
+        asked += given[lists[i].option] != NULL;
+        mig.list = given[lists[i].option] ? lists[i].list : mig.list;
+    }
+    for (size_t i = 0; i < GP_ARRAY_LEN(changes); i++) {
+        asked += given[changes[i].option] != NULL;
+        change = given[changes[i].option] ? &changes[i] : change;
+    }
+    if (asked != 1 || (given[OPT_WITH_COMPUTE] && !given[OPT_CREATE_GPU]))
+        return gp_smi_refuse_combination();
+    status = take_ids(given[OPT_GPU_INSTANCE], "-gi", &mig.gpu_instances);
+    if (!status)
+        status = take_ids(given[OPT_COMPUTE_INSTANCE], "-ci", &mig.compute_instances);
+    if (status)
+        return status;
+    return change ? run_change(&run, change) : gp_smi_show(&show, &mig);
+}
