@@ -322,9 +322,11 @@ enum { SETTINGS = OPT_SET_PERSISTENCE };
 /* Whether something is given that does not go with a setting. */
 static bool has_others(const char *const *given)
 {
-    for (int i = 0; i < OPT_ID; i++)
-        if (given[i] && (i < SETTINGS || i >= SETTINGS + GP_SMI_SETTING_OPTIONS__COUNT))
+    for (int i = 0; i < OPT_ID; i++) {
+        bool is_setting = i >= SETTINGS && i < SETTINGS + GP_SMI_SETTING_OPTIONS__COUNT;
+        if (!is_setting && given[i])
             return true;
+    }
     return false;
 }
 

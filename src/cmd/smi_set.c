@@ -85,6 +85,8 @@ static int say_unreachable(struct run *run, const struct gp_target *target)
     int driver_code = target->driver_code ? target->driver_code : other;
     gp_smi_add_unreachable(&run->sb, &run->form, target->index, target->bus[0] ? target->bus : NULL,
                            driver_code);
+    if (driver_code == NVML_OTHER && target->words[0])
+        gp_strbuf_addf(&run->sb, "gpulse: GPU %u: %s\n", target->index, target->words);
     return exit_of(driver_code);
 }
 
