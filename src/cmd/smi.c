@@ -188,7 +188,11 @@ static int show_in(struct showing *s)
         return s->refused;
     if (r == GP_EINTR)
         return gp_err_exit_status(GP_EINTR);
-    return r < 0 && r != GP_EPARTIAL ? gp_smi_explain(&err) : s->status;
+    if (r == GP_EPARTIAL && err.code == GP_EPARTIAL)
+        err.code = GP_ENODEV; /* the GPU that is asked for cannot say that it is the one */
+    else if (r == GP_EPARTIAL)
+        return s->status;
+    return r < 0 ? gp_smi_explain(&err) : s->status;
 }
 
 int gp_smi_show(const struct gp_smi_show *show, void *ctx)
@@ -330,9 +334,11 @@ enum { SETTINGS = OPT_SET_PERSISTENCE };
 /* Whether something is given that does not go with a setting. */
 static bool has_others(const char *const *given)
 {
-    for (int i = 0; i < OPT_ID; i++)
-        if (given[i] && (i < SETTINGS || i >= SETTINGS + GP_SMI_SETTING_OPTIONS__COUNT))
+    for (int i = 0; i < OPT_ID; i++) {
+        bool is_setting = i >= SETTINGS && i < SETTINGS + GP_SMI_SETTING_OPTIONS__COUNT;
+        if (!is_setting && given[i])
             return true;
+    }
     return false;
 }
 

@@ -25,7 +25,8 @@ struct gp_want;
     X(SIM, GP_SMI_VALUE, "--sim", "MACHINE", "a simulated machine: see gpulse sim list")           \
     X(SIM_STILL, GP_SMI_FLAG, "--sim-still", NULL, "its values stand still")                       \
     X(ROOT, GP_SMI_VALUE, "--root", "DIR", "read /proc, /sys and /etc below this directory")       \
-    X(TIMEOUT, GP_SMI_VALUE, "--timeout", "TIME", "how long to wait for a GPU that does not answer")
+    X(TIMEOUT, GP_SMI_VALUE, "--timeout", "TIME",                                                  \
+      "how long to wait for a GPU that does not answer (3s; 30s for settings)")
 
 /* Takes them, `given` being what was given for the first of them. Returns 0, or an exit status with
  * the message appended. */

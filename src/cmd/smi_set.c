@@ -78,6 +78,8 @@ int gp_smi_say_unreachable(struct gp_strbuf *sb, const struct gp_smi_form *form,
     int driver_code = target->driver_code ? target->driver_code : other;
     gp_smi_add_unreachable(sb, form, target->index, target->bus[0] ? target->bus : NULL,
                            driver_code);
+    if (driver_code == NVML_OTHER && target->words[0])
+        gp_strbuf_addf(sb, "gpulse: GPU %u: %s\n", target->index, target->words);
     return gp_smi_exit_of(driver_code);
 }
 

@@ -342,8 +342,9 @@ static void print_row(const struct printer *p, const struct row *row)
 static void print_processes(const struct printer *p, const struct gp_device *gpu)
 {
     struct row row = {.device = gpu};
-    if (gpu->processes_status == GP_STATUS_NO_PERMISSION ||
-        gpu->processes_status == GP_STATUS_ERROR)
+    enum gp_status status = gpu->processes_status;
+    if (status == GP_STATUS_NO_PERMISSION || status == GP_STATUS_ERROR ||
+        status == GP_STATUS_TIMEOUT)
         print_row(p, &row);
     while ((row.process = gp_smi_next_computing(p->snapshot, gpu, row.process)))
         print_row(p, &row);

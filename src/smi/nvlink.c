@@ -233,6 +233,8 @@ static const char *nothing(const struct gp_smi_form *form, const struct gp_snaps
         if (is_up(&p))
             return NULL;
     }
+    if (gpu->status == GP_STATUS_TIMEOUT)
+        return "NVML: Unable to retrieve Nvlink information: Timeout";
     if (count == 0)
         return "Device does not have or support Nvlink";
     return form->driver < GP_SMI_DRIVER(570, 0)

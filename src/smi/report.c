@@ -11,6 +11,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum { DEPTH_MAX = 8, OLD_COLUMN = 42, NEW_COLUMN = 55 };
 
@@ -704,7 +705,7 @@ bool gp_smi_section_find(const char *name, size_t n, enum gp_smi_section *ret)
 #undef X
     };
     for (int i = 0; i < GP_SMI_SECTION__COUNT; i++) {
-        if (strncmp(names[i], name, n) == 0 && names[i][n] == '\0') {
+        if (strncasecmp(names[i], name, n) == 0 && names[i][n] == '\0') {
             *ret = (enum gp_smi_section)i;
             return true;
         }

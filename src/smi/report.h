@@ -48,7 +48,7 @@ struct gp_smi_report {
     uint32_t sections; /* bits 1 << gp_smi_section; 0: all */
 };
 
-/* Finds the section of that name (n bytes); false if there is none. */
+/* Finds the section of that name (n bytes, in any case); false if there is none. */
 bool gp_smi_section_find(const char *name, size_t n, enum gp_smi_section *ret);
 
 void gp_smi_report_want(const struct gp_smi_report *report, struct gp_want *want);

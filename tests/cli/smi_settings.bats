@@ -503,6 +503,12 @@ Failed to set power management limit for GPU 00000000:64:00.0: Timeout
 Terminating early due to previous errors."
 }
 
+@test "a GPU that sleeps is not woken, and that is said" {
+    answers 255 --sim laptop-asleep -pm 1 <<<"Unable to determine the device handle for GPU0: 0000:01:00.0: Unknown Error
+gpulse: GPU 0: asleep to save power; gpulse does not wake it
+Terminating early due to previous errors."
+}
+
 # ---- what the public interface cannot do ----
 
 @test "-r: nobody is in the way: not supported, and what to do instead" {
