@@ -346,6 +346,8 @@ static bool has_others(const char *const *given)
 
 /* nvidia-smi NAME … */
 static const struct gp_smi_command commands[] = {
+    {"c2c", gp_smi_run_c2c},
+    {"conf-compute", gp_smi_run_conf_compute},
     {"dmon", gp_smi_run_dmon},
     {"encodersessions", gp_smi_run_encodersessions},
     {"fbcsessions", gp_smi_run_fbcsessions},
@@ -353,6 +355,7 @@ static const struct gp_smi_command commands[] = {
     {"nvlink", gp_smi_run_nvlink},
     {"pmon", gp_smi_run_pmon},
     {"topo", gp_smi_run_topo},
+    {"vgpu", gp_smi_run_vgpu},
     {NULL, NULL},
 };
 

@@ -95,6 +95,8 @@ struct gp_smi_command {
     int (*run)(int argc, char **argv);
 };
 
+int gp_smi_run_c2c(int argc, char **argv);
+int gp_smi_run_conf_compute(int argc, char **argv);
 int gp_smi_run_dmon(int argc, char **argv);
 int gp_smi_run_encodersessions(int argc, char **argv);
 int gp_smi_run_fbcsessions(int argc, char **argv);
@@ -102,5 +104,6 @@ int gp_smi_run_mig(int argc, char **argv);
 int gp_smi_run_nvlink(int argc, char **argv);
 int gp_smi_run_pmon(int argc, char **argv);
 int gp_smi_run_topo(int argc, char **argv);
+int gp_smi_run_vgpu(int argc, char **argv);
 
 #endif

@@ -13,6 +13,7 @@ struct gp_strbuf;
 /* Exit statuses; most are return codes of the driver's library. */
 enum {
     GP_SMI_EXIT_USAGE = 2,
+    GP_SMI_EXIT_NOT_SUPPORTED = 3,
     GP_SMI_EXIT_NO_PERMISSION = 4,
     GP_SMI_EXIT_NOT_FOUND = 6,
     GP_SMI_EXIT_TIMEOUT = 10,

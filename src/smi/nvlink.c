@@ -36,17 +36,12 @@ static bool is_up(const struct printer *p)
 
 /* ---- what is printed of a link that is up ---- */
 
-/* "26.562 GB/s", "25 GB/s": up to three decimals. */
 static void print_status(const struct printer *p)
 {
     const struct gp_value *speed = value_of(p, GP_LINK_SPEED);
     gp_strbuf_addf(p->sb, "\t Link %lld: ", p->number);
-    gp_strbuf_addf(p->sb, "%.3f", gp_value_is_present(speed) ? speed->f / 1e9 : 0);
-    size_t end = p->sb->len;
-    while (end > 0 && p->sb->buf[end - 1] == '0')
-        end--;
-    gp_strbuf_truncate(p->sb, end > 0 && p->sb->buf[end - 1] == '.' ? end - 1 : end);
-    gp_strbuf_adds(p->sb, " GB/s\n");
+    gp_smi_add_gigabytes(p->sb, gp_value_is_present(speed) ? speed->f : 0);
+    gp_strbuf_addc(p->sb, '\n');
 }
 
 /* Whether a list of words has this one. */

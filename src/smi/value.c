@@ -118,6 +118,16 @@ const char *gp_smi_unit(enum gp_metric m)
     return named ? units[unit] : "";
 }
 
+void gp_smi_add_gigabytes(struct gp_strbuf *sb, double bytes_per_s)
+{
+    gp_strbuf_addf(sb, "%.3f", bytes_per_s / 1e9);
+    size_t end = sb->len;
+    while (end > 0 && sb->buf[end - 1] == '0')
+        end--;
+    gp_strbuf_truncate(sb, end > 0 && sb->buf[end - 1] == '.' ? end - 1 : end);
+    gp_strbuf_adds(sb, " GB/s");
+}
+
 static void add_number(struct gp_strbuf *sb, const struct gp_smi_form *form, enum gp_metric m,
                        const struct gp_value *v)
 {

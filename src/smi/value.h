@@ -26,6 +26,9 @@ uint64_t gp_smi_mib(const struct gp_smi_form *form, int64_t bytes);
 /* The unit in the header of a column of --format=csv, without its brackets; "" for none. */
 const char *gp_smi_unit(enum gp_metric m);
 
+/* Appends "26.562 GB/s", "25 GB/s". */
+void gp_smi_add_gigabytes(struct gp_strbuf *sb, double bytes_per_s);
+
 /* Appends text for XML. */
 void gp_smi_add_escaped(struct gp_strbuf *sb, const char *text);
 

@@ -1,0 +1,185 @@
+/* nvidia-smi conf-compute, c2c and vgpu. */
+#include "cmd/smi.h"
+#include "smi/platform.h"
+
+/* ---- conf-compute ---- */
+
+enum {
+    OPT_LOG,
+    OPT_FEATURE,
+    OPT_MULTI_GPU,
+    OPT_CPU,
+    OPT_GPU,
+    OPT_READY,
+    OPT_ENVIRONMENT,
+    OPT_DEVTOOLS,
+    OPT_HELP,
+#define X(id, kind, names, value, help) OPT_##id,
+    GP_SMI_COMMON_OPTIONS(X)
+#undef X
+        OPT__COUNT,
+};
+
+static const struct gp_smi_option cc_options[] = {
+    [OPT_LOG] = {"-q --query-conf-compute", GP_SMI_FLAG, NULL, NULL, "all of it"},
+    [OPT_FEATURE] = {"-f --get-cc-feature", GP_SMI_FLAG, NULL, NULL, "whether it is on"},
+    [OPT_MULTI_GPU] = {"-mgm --get-multigpu-mode", GP_SMI_FLAG, NULL, NULL,
+                       "how several GPUs are confidential together"},
+    [OPT_CPU] = {"-gc --get-cpu-caps", GP_SMI_FLAG, NULL, NULL, "what the processor has for it"},
+    [OPT_GPU] = {"-gg --get-gpus-caps", GP_SMI_FLAG, NULL, NULL, "whether the GPUs have it"},
+    [OPT_READY] = {"-grs --get-gpus-ready-state", GP_SMI_FLAG, NULL, NULL,
+                   "whether the GPUs accept work"},
+    [OPT_ENVIRONMENT] = {"-e --get-environment", GP_SMI_FLAG, NULL, NULL,
+                         "production or simulation"},
+    [OPT_DEVTOOLS] = {"-d --get-devtools-mode", GP_SMI_FLAG, NULL, NULL,
+                      "whether developer tools may look into it"},
+    [OPT_HELP] = {"-h --help", GP_SMI_FLAG, NULL, NULL, "this page"},
+#define X(id, kind, names, value, help) [OPT_##id] = {names, kind, NULL, value, help},
+    GP_SMI_COMMON_OPTIONS(X)
+#undef X
+        [OPT__COUNT] = {"", GP_SMI_FLAG, NULL, NULL, NULL},
+};
+
+static const struct gp_smi_syntax cc_syntax = {
+    "nvidia-smi conf-compute", "confidential computing.", cc_options, OPT_HELP, OPT_ID,
+};
+
+static void want_cc(const void *ctx, struct gp_want *want)
+{
+    gp_smi_conf_compute_want(ctx, want);
+}
+
+static int refuse_cc(const void *ctx, struct gp_strbuf *message, const struct gp_snapshot *snapshot)
+{
+    return gp_smi_conf_compute_refuse(ctx, message, snapshot);
+}
+
+static void print_cc(void *ctx, struct gp_strbuf *sb, const struct gp_smi_form *form,
+                     const struct gp_snapshot *snapshot)
+{
+    (void)form;
+    gp_smi_conf_compute_print(sb, ctx, snapshot);
+}
+
+int gp_smi_run_conf_compute(int argc, char **argv)
+{
+    static const int asked[GP_SMI_CC__COUNT] = {
+        [GP_SMI_CC_FEATURE] = OPT_FEATURE,   [GP_SMI_CC_MULTI_GPU] = OPT_MULTI_GPU,
+        [GP_SMI_CC_CPU] = OPT_CPU,           [GP_SMI_CC_GPU] = OPT_GPU,
+        [GP_SMI_CC_READY] = OPT_READY,       [GP_SMI_CC_ENVIRONMENT] = OPT_ENVIRONMENT,
+        [GP_SMI_CC_DEVTOOLS] = OPT_DEVTOOLS,
+    };
+    const char *given[OPT__COUNT] = {NULL};
+    struct gp_smi_show show = {want_cc, print_cc, refuse_cc};
+    struct gp_smi_conf_compute cc = {.log = false};
+    bool any = false;
+    int status;
+    if (!gp_smi_begin(&cc_syntax, argc, argv, given, &show, &status))
+        return status;
+    for (int i = 0; i < GP_SMI_CC__COUNT; i++) {
+        cc.asked[i] = given[asked[i]] != NULL;
+        any = any || cc.asked[i];
+    }
+    cc.log = given[OPT_LOG] != NULL;
+    if (any == cc.log)
+        return gp_smi_refuse_combination();
+    return gp_smi_show(&show, &cc);
+}
+
+/* ---- c2c and vgpu: one thing to show each ---- */
+
+enum {
+    ONE_SHOW,
+    ONE_HELP,
+#define X(id, kind, names, value, help) ONE_##id,
+    GP_SMI_COMMON_OPTIONS(X)
+#undef X
+        ONE__COUNT,
+};
+
+static const struct gp_smi_option c2c_options[] = {
+    [ONE_SHOW] = {"-s --status", GP_SMI_FLAG, NULL, NULL, "the speed of the links that are up"},
+    [ONE_HELP] = {"-h --help", GP_SMI_FLAG, NULL, NULL, "this page"},
+#define X(id, kind, names, value, help) [ONE_##id] = {names, kind, NULL, value, help},
+    GP_SMI_COMMON_OPTIONS(X)
+#undef X
+        [ONE__COUNT] = {"", GP_SMI_FLAG, NULL, NULL, NULL},
+};
+
+static const struct gp_smi_option vgpu_options[] = {
+    [ONE_SHOW] = {"-q --query", GP_SMI_FLAG, NULL, NULL, "the guests of the GPUs"},
+    [ONE_HELP] = {"-h --help", GP_SMI_FLAG, NULL, NULL, "this page"},
+#define X(id, kind, names, value, help) [ONE_##id] = {names, kind, NULL, value, help},
+    GP_SMI_COMMON_OPTIONS(X)
+#undef X
+        [ONE__COUNT] = {"", GP_SMI_FLAG, NULL, NULL, NULL},
+};
+
+static const struct gp_smi_syntax c2c_syntax = {
+    "nvidia-smi c2c", "the links between GPU and processor.", c2c_options, ONE_HELP, ONE_ID,
+};
+static const struct gp_smi_syntax vgpu_syntax = {
+    "nvidia-smi vgpu", "GPUs that guests share.", vgpu_options, ONE_HELP, ONE_ID,
+};
+
+static void want_c2c(const void *ctx, struct gp_want *want)
+{
+    (void)ctx;
+    gp_smi_c2c_want(want);
+}
+
+static int refuse_c2c(const void *ctx, struct gp_strbuf *message,
+                      const struct gp_snapshot *snapshot)
+{
+    (void)ctx;
+    return gp_smi_c2c_refuse(message, snapshot);
+}
+
+static void print_c2c(void *ctx, struct gp_strbuf *sb, const struct gp_smi_form *form,
+                      const struct gp_snapshot *snapshot)
+{
+    (void)ctx;
+    gp_smi_c2c_print(sb, form, snapshot);
+}
+
+int gp_smi_run_c2c(int argc, char **argv)
+{
+    const char *given[ONE__COUNT] = {NULL};
+    struct gp_smi_show show = {want_c2c, print_c2c, refuse_c2c};
+    int status;
+    if (!gp_smi_begin(&c2c_syntax, argc, argv, given, &show, &status))
+        return status;
+    return given[ONE_SHOW] ? gp_smi_show(&show, NULL) : gp_smi_refuse_combination();
+}
+
+static void want_vgpu(const void *ctx, struct gp_want *want)
+{
+    (void)ctx;
+    gp_smi_vgpu_want(want);
+}
+
+static int refuse_vgpu(const void *ctx, struct gp_strbuf *message,
+                       const struct gp_snapshot *snapshot)
+{
+    (void)ctx;
+    return gp_smi_vgpu_refuse(message, snapshot);
+}
+
+static void print_vgpu(void *ctx, struct gp_strbuf *sb, const struct gp_smi_form *form,
+                       const struct gp_snapshot *snapshot)
+{
+    (void)ctx;
+    (void)form;
+    (void)snapshot;
+    gp_smi_vgpu_print(sb);
+}
+
+int gp_smi_run_vgpu(int argc, char **argv)
+{
+    const char *given[ONE__COUNT] = {NULL};
+    struct gp_smi_show show = {want_vgpu, print_vgpu, refuse_vgpu};
+    int status;
+    if (!gp_smi_begin(&vgpu_syntax, argc, argv, given, &show, &status))
+        return status;
+    return gp_smi_show(&show, NULL);
+}
