@@ -374,7 +374,7 @@ static void add_version(struct gp_strbuf *sb)
     struct gp_want want = {.host_only = true};
     const struct gp_loop once = {0};
     struct gp_sampler *sampler;
-    struct gp_err err;
+    struct gp_err err = {0};
     gp_metric_set_add(&want.metrics, GP_DRIVER_VERSION);
     int r = gp_app_open(&want, &once, &sampler, &err);
     if (r == 0) {

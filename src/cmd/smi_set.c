@@ -11,6 +11,7 @@
 #include "smi/processes.h"
 #include "source/nvml/nvml.h"
 
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -148,6 +149,9 @@ static int change(struct run *run, struct gp_target *target)
         return say(run, target, GP_SMI_FAILED, GP_SMI_EXIT_TIMEOUT);
     if (outcome == GP_OUTCOME_FAILED)
         return say(run, target, gp_smi_result_of(change->driver_code), change->driver_code);
+    /* what only waits for a reset to become so is not so already */
+    if (outcome == GP_OUTCOME_SAME && target->settings[run->control].has_pending)
+        outcome = GP_OUTCOME_DONE;
     enum gp_smi_result result = success_of(run, change, outcome);
     (void)say(run, target, result, change->driver_code);
     run->changed = run->changed || outcome != GP_OUTCOME_SAME;
@@ -208,13 +212,18 @@ static int set_all(struct run *run)
     if (run->control == GP_CONTROL__COUNT)
         return refuse(run);
     gp_changer_read(run->changer, 1u << run->control | 1u << GP_CONTROL_PERSISTENCE);
+    /* Nobody listening is no reason to leave off half-way. */
+    (void)signal(SIGPIPE, SIG_IGN);
+    int written = 0;
     for (size_t t = 0; status == 0 && t < run->count; t++) {
         status = set_one(run, &run->targets[t]);
-        int r = gp_smi_flush(&run->sb);
-        if (r)
-            return r;
+        if (written == 0)
+            written = gp_smi_flush(&run->sb);
     }
-    return finish(run, status);
+    status = finish(run, status);
+    if (written)
+        gp_strbuf_reset(&run->sb);
+    return written ? written : status;
 }
 
 static int open_changer(struct run *run, struct gp_err *err)

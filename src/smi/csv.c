@@ -233,7 +233,9 @@ static bool take_fields(struct gp_smi_csv *csv, const char *fields, struct gp_st
         }
         csv->columns[csv->count++] = (struct gp_smi_column){field.name, field.metric};
     }
-    return true;
+    if (csv->count == 0)
+        gp_strbuf_adds(message, "Field \"\" is not a valid field to query.\n\n");
+    return csv->count > 0;
 }
 
 bool gp_smi_csv_parse(struct gp_smi_csv *csv, enum gp_smi_query query, const char *fields,

@@ -216,8 +216,10 @@ All done.
 Reboot required."
     is t4 ecc.mode.current Enabled
     is t4 ecc.mode.pending Disabled
-    answers 0 --sim t4 --ecc-config=DISABLED <<<"ECC support is already Disabled for GPU $T4.
-All done."
+    # it is not so already: it waits for the reboot
+    answers 0 --sim t4 --ecc-config=DISABLED <<<"Disabled ECC support for GPU $T4.
+All done.
+Reboot required."
     answers 0 --sim t4 -e 1 <<<"Enabled ECC support for GPU $T4.
 All done.
 Reboot required."
@@ -243,14 +245,32 @@ All done."
 All done."
 }
 
+@test "nobody listening is no reason to leave off half-way" {
+    gpulse sim reset -m h100x2
+    run --separate-stderr bash -c "'$GPULSE' smi --sim h100x2 -pl 300 >/dev/full"
+    status_is 255
+    gpulse query power.limit --no-header --sim h100x2
+    [ "${lines[*]}" = "300.00 W 300.00 W" ]
+}
+
 @test "--gom: where a GPU has modes of operation" {
     machine t4 'd["answers"]["GpuOperationMode"] = {"current": "Compute", "pending": "Compute"}'
     answers 0 --sim ./m.json --gom ALL_ON <<<"GOM changed to \"All On\" for GPU $T4.
 All done.
 Reboot required."
     is ./m.json gom.pending 'All On'
-    answers 0 --sim ./m.json --gom=0 <<<"GOM is already set to \"All On\" for GPU $T4.
+    # what waits for the reset is not so already
+    answers 0 --sim ./m.json --gom=0 <<<"GOM changed to \"All On\" for GPU $T4.
+All done.
+Reboot required."
+    answers 0 --sim ./m.json --gom=1 <<<"GOM changed to \"Compute\" for GPU $T4.
+All done.
+Reboot required."
+    answers 0 --sim ./m.json --gom=1 <<<"GOM is already set to \"Compute\" for GPU $T4.
 All done."
+    answers 0 --sim ./m.json --gom=0 <<<"GOM changed to \"All On\" for GPU $T4.
+All done.
+Reboot required."
     GPULSE_SIM_ROOT=0 answers 4 --sim ./m.json --gom=1 <<<"Unable to set GOM to \"Compute\" for GPU $T4: Insufficient Permissions
 Terminating early due to previous errors."
     answers 0 --sim t4 --gom=0 <<<"Unable to set GOM to \"All On\" for GPU $T4: Not Supported
@@ -336,8 +356,9 @@ All done."
 All done.
 Reboot required."
     is ./m.json dramEncryption.mode.pending Enabled
-    answers 0 --sim ./m.json -den enabled <<<"DRAM Encryption is already Enabled for GPU $T4.
-All done."
+    answers 0 --sim ./m.json -den enabled <<<"Enabled DRAM Encryption for GPU $T4.
+All done.
+Reboot required."
     answers 0 --sim ./m.json --get-hostname <<<"Hostname for GPU $T4: old-name
 All done."
     answers 0 --sim ./m.json --set-hostname=node-17 <<<"Hostname for GPU $T4 was set to node-17.
