@@ -138,11 +138,11 @@ static void add_affinity(const struct printer *p, const struct gp_device *gpu)
         gp_strbuf_adds(p->sb, memory->s);
     else if (gp_value_is_present(cpus))
         gp_strbuf_adds(p->sb, "\tN/A");
-    if (has_node) {
-        gp_strbuf_adds(p->sb, "\t\t");
-        gp_smi_add_value(p->sb, p->form, GP_NUMA_NODE, value_of(p->snapshot, gpu, GP_NUMA_NODE),
-                         GP_SMI_LOG);
-    }
+    const struct gp_value *node = value_of(p->snapshot, gpu, GP_NUMA_NODE);
+    if (has_node && gp_value_is_present(node))
+        gp_strbuf_addf(p->sb, "\t\t%lld", (long long)node->i);
+    else if (has_node)
+        gp_strbuf_adds(p->sb, "\t\tN/A");
     gp_strbuf_addc(p->sb, '\n');
 }
 

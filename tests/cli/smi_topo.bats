@@ -98,3 +98,11 @@ for d in m["devices"]: d["lists"]["nvlinks"] = "NOT_SUPPORTED"'
     status_is 0
     [[ "$output" != *NIC0* ]]
 }
+
+@test "topo -m with a GPU that is lost: a row for each GPU, all columns there" {
+    fault h100x3 --gpu 1 lost
+    topo --sim h100x3 -m
+    status_is 15
+    [ "${lines[2]}" = "$(printf 'GPU1\tN/A\t X \tN/A\t\t\t\tN/A')" ]
+    [ "${lines[1]}" = "$(printf 'GPU0\t X \tN/A\tNV18\t0-51\t0\t\tN/A')" ]
+}
