@@ -38,8 +38,10 @@ static const struct gp_smi_option options[] = {
                       "the profiles of GPU instances, and for how many of each there is room"},
     [OPT_PLACEMENTS] = {"-lgipp --list-gpu-instance-possible-placements", GP_SMI_FLAG, NULL, NULL,
                         "where on the GPU they can lie"},
-    [OPT_CREATE_GPU] = {"-cgi --create-gpu-instance", GP_SMI_VALUE, NULL, "PROFILES",
-                        "make GPU instances: a comma list of numbers or names of profiles"},
+    [OPT_CREATE_GPU] =
+        {"-cgi --create-gpu-instance", GP_SMI_VALUE, NULL, "PROFILES",
+         "make GPU instances: a comma list of numbers or names of profiles, each perhaps with "
+         "a colon and where it begins: 19:4"},
     [OPT_WITH_COMPUTE] = {"-C --default-compute-instance", GP_SMI_FLAG, NULL, NULL,
                           "and in each the compute instance that fills it"},
     [OPT_DESTROY_GPU] = {"-dgi --destroy-gpu-instance", GP_SMI_FLAG, NULL, NULL,

@@ -125,7 +125,8 @@ enum gp_part_step {
 
 struct gp_part {
     enum gp_part_step step;
-    char profile[64];          /* of what is created: number or name; "": the whole GPU instance */
+    char profile[64];          /* of what is created: number or name; "": the whole GPU instance;
+                                  of a GPU instance perhaps with its place: "19:4" */
     unsigned gpu_instance;     /* in which it is; told of one that is created */
     unsigned compute_instance; /* likewise */
     unsigned profile_id;       /* told of what is created, as is its name */

@@ -24,6 +24,23 @@ Failed to create GPU instances: Insufficient Resources" ]
     [ "${lines[8]}" = "|   0      1       MIG 4g.40gb          3         0          0:4     |" ]
 }
 
+@test "mig -cgi at a given place" {
+    machine h100 'm["devices"] = m["devices"][:1]; m["workload"] = []
+d["answers"]["MigMode"] = {"current": "Enabled", "pending": "Enabled"}'
+    mig --sim ./m.json -cgi 19:1,1g.10gb+me:5,9:4
+    status_is 23
+    [ "$output" = "Successfully created GPU instance ID  8 on GPU  0 using profile MIG 1g.10gb (ID 19)
+Successfully created GPU instance ID 12 on GPU  0 using profile MIG 1g.10gb+me (ID 20)
+Unable to create a GPU instance on GPU  0 using profile 9:4: Insufficient Resources
+Failed to create GPU instances: Insufficient Resources" ]
+    local place
+    for place in 14:1 14:x 14: 14:1x; do
+        mig --sim ./m.json -cgi "$place"
+        status_is 2
+        [ "${lines[0]}" = "Unable to create a GPU instance on GPU  0 using profile $place: Invalid Argument" ]
+    done
+}
+
 @test "mig -cgi on every GPU in MIG mode, and on no other" {
     machine h100 'm["devices"] = m["devices"][:3]; m["workload"] = []
 for i in (0, 2): m["devices"][i]["answers"]["MigMode"] = {"current": "Enabled", "pending": "Enabled"}'

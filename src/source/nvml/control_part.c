@@ -6,19 +6,50 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whether a profile is meant by its number, or by its name. */
+/* Whether a profile is meant by its number, or by its name; a place may follow. */
 static bool is_meant(const char *typed, unsigned id, const char *name)
 {
     char *end;
+    size_t n = strcspn(typed, ":");
     unsigned long number = strtoul(typed, &end, 10);
-    bool is_number = *typed >= '0' && *typed <= '9' && *end == '\0';
-    return is_number ? number == id : strcmp(typed, name) == 0;
+    bool is_number = *typed >= '0' && *typed <= '9' && end == typed + n;
+    return is_number ? number == id : strlen(name) == n && memcmp(typed, name, n) == 0;
 }
 
 static void tell_profile(struct gp_part *part, unsigned id, const char *name)
 {
     part->profile_id = id;
     (void)snprintf(part->profile_name, sizeof(part->profile_name), "%s", name);
+}
+
+static nvmlReturn_t ask_places(struct nvml_device *device, unsigned *count, void *entries,
+                               const void *ctx)
+{
+    return NVML_CALL(device, nvmlDeviceGetGpuInstancePossiblePlacements_v2, device->handle,
+                     *(const unsigned *)ctx, entries, count);
+}
+
+/* "19:4" is to begin at place 4. */
+static nvmlReturn_t create_at(struct nvml_device *device, const char *typed, unsigned profile_id,
+                              nvmlGpuInstance_t *ret)
+{
+    char *end;
+    unsigned long start = strtoul(typed, &end, 10);
+    struct nvml_buffer places = {.entry_bytes = sizeof(nvmlGpuInstancePlacement_t)};
+    if (*typed < '0' || *typed > '9' || *end)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    nvmlReturn_t rc = nvml_fetch(device, &places, 16, ask_places, &profile_id);
+    const nvmlGpuInstancePlacement_t *place = places.entries;
+    unsigned i = 0;
+    while (rc == NVML_SUCCESS && i < places.count && place[i].start != start)
+        i++;
+    if (rc == NVML_SUCCESS && i == places.count)
+        rc = NVML_ERROR_INVALID_ARGUMENT;
+    if (rc == NVML_SUCCESS)
+        rc = NVML_CALL(device, nvmlDeviceCreateGpuInstanceWithPlacement, device->handle, profile_id,
+                       &place[i], ret);
+    free(places.entries);
+    return rc;
 }
 
 static nvmlReturn_t create_gpu_instance(struct nvml_device *device, struct gp_part *part)
@@ -36,7 +67,10 @@ static nvmlReturn_t create_gpu_instance(struct nvml_device *device, struct gp_pa
     if (!profile)
         return NVML_ERROR_INVALID_ARGUMENT;
     tell_profile(part, profile->id, profile->name);
-    rc = NVML_CALL(device, nvmlDeviceCreateGpuInstance, device->handle, profile->id, &handle);
+    const char *place = strchr(part->profile, ':');
+    rc = place
+             ? create_at(device, place + 1, profile->id, &handle)
+             : NVML_CALL(device, nvmlDeviceCreateGpuInstance, device->handle, profile->id, &handle);
     if (rc == NVML_SUCCESS)
         rc = NVML_CALL(device, nvmlGpuInstanceGetInfo, handle, &info);
     part->gpu_instance = info.id;
