@@ -66,9 +66,6 @@ int gp_smi_set(const char *const *given, bool others);
 int gp_smi_say_unreachable(struct gp_strbuf *sb, const struct gp_smi_form *form,
                            const struct gp_target *target);
 
-/* The exit status for what the driver answered. */
-int gp_smi_exit_of(int driver_code);
-
 /* What "nvidia-smi CMD" understands. */
 struct gp_smi_syntax {
     const char *tool;    /* "nvidia-smi topo" */

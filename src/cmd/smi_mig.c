@@ -1,5 +1,6 @@
 /* nvidia-smi mig: lists, and one change after the other; the first that fails is the last. */
 #include "cmd/smi.h"
+#include "smi/message.h"
 #include "smi/mig.h"
 
 #include "base/err.h"

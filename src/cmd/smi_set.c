@@ -8,6 +8,7 @@
 #include "base/strbuf.h"
 #include "model/snapshot.h"
 #include "sample/changer.h"
+#include "smi/message.h"
 #include "smi/processes.h"
 #include "source/nvml/nvml.h"
 
@@ -44,11 +45,6 @@ struct run {
     bool changed;
     int warning; /* exit status of the first warning */
 };
-
-int gp_smi_exit_of(int driver_code)
-{
-    return driver_code > 0 && driver_code < GP_SMI_EXIT_OTHER ? driver_code : GP_SMI_EXIT_OTHER;
-}
 
 /* ---- one GPU ---- */
 
@@ -378,11 +374,8 @@ int gp_smi_set(const char *const *given, bool others)
     struct run run = {.given = given, .sb = GP_STRBUF_INIT(64 << 20)};
     bool many;
     run.id = find_setting(given, &many);
-    if (many || others || run.id == GP_SMI_SETTING__COUNT || is_odd(run.id, given)) {
-        gp_strbuf_adds(&run.sb, "Invalid combination of input arguments. Please run 'nvidia-smi "
-                                "-h' for help.\n\n");
-        return gp_smi_end(&run.sb, GP_SMI_EXIT_USAGE);
-    }
+    if (many || others || run.id == GP_SMI_SETTING__COUNT || is_odd(run.id, given))
+        return gp_smi_refuse_combination();
     run.setting = &gp_smi_settings[run.id];
     run.control = run.setting->control;
     int status = take_modifiers(&run);

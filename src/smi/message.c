@@ -48,9 +48,9 @@ static const struct cause *cause_of(const struct gp_err *err)
     return &other;
 }
 
-static int exit_status_of(int driver_code)
+int gp_smi_exit_of(int driver_code)
 {
-    return driver_code < GP_SMI_EXIT_OTHER ? driver_code : GP_SMI_EXIT_OTHER;
+    return driver_code > 0 && driver_code < GP_SMI_EXIT_OTHER ? driver_code : GP_SMI_EXIT_OTHER;
 }
 
 int gp_smi_add_error(struct gp_strbuf *sb, const struct gp_err *err)
@@ -66,7 +66,7 @@ int gp_smi_add_error(struct gp_strbuf *sb, const struct gp_err *err)
     };
     gp_strbuf_addf(sb, cause->text, subjects[cause->subject]);
     gp_strbuf_fini(&library);
-    return cause->status ? cause->status : exit_status_of(err->driver_code);
+    return cause->status ? cause->status : gp_smi_exit_of(err->driver_code);
 }
 
 /* ---- GPUs that are not well ---- */
@@ -155,7 +155,7 @@ int gp_smi_exit_status(const struct gp_snapshot *snapshot)
     for (size_t i = 0; i < snapshot->device_count; i++) {
         const struct gp_device *d = &snapshot->devices[i];
         if (has_failed(d) && d->driver_code)
-            return exit_status_of(d->driver_code);
+            return gp_smi_exit_of(d->driver_code);
         all_silent = all_silent && has_failed(d);
     }
     if (all_silent && snapshot->device_count > 0)

@@ -21,6 +21,9 @@ enum {
     GP_SMI_EXIT_OTHER = 255,
 };
 
+/* The exit status for what the driver answered. */
+int gp_smi_exit_of(int driver_code);
+
 /* Appends what is said of an error; returns the exit status. */
 int gp_smi_add_error(struct gp_strbuf *sb, const struct gp_err *err);
 

@@ -1,5 +1,6 @@
 #include "smi/nvlink.h"
 
+#include "base/cli.h"
 #include "base/strbuf.h"
 #include "smi/entries.h"
 #include "smi/list.h"
@@ -44,19 +45,6 @@ static void print_status(const struct printer *p)
     gp_strbuf_addc(p->sb, '\n');
 }
 
-/* Whether a list of words has this one. */
-static bool has_word(const char *words, const char *word)
-{
-    size_t n = strlen(word);
-    for (const char *p = words; *p; p += strspn(p, " ")) {
-        size_t len = strcspn(p, " ");
-        if (len == n && memcmp(p, word, n) == 0)
-            return true;
-        p += len;
-    }
-    return false;
-}
-
 static void print_capabilities(const struct printer *p)
 {
     static const struct {
@@ -70,9 +58,11 @@ static void print_capabilities(const struct printer *p)
         {"Link is supported", "valid"},
     };
     const char *words = text_of(p, GP_LINK_CAPABILITIES);
-    for (size_t i = 0; i < GP_ARRAY_LEN(rows); i++)
+    for (size_t i = 0; i < GP_ARRAY_LEN(rows); i++) {
+        bool can = gp_cli_list_has(words, rows[i].word, strlen(rows[i].word));
         gp_strbuf_addf(p->sb, "\t Link %lld, %s: %s\n", p->number, rows[i].label,
-                       has_word(words ? words : "", rows[i].word) ? "true" : "false");
+                       can ? "true" : "false");
+    }
 }
 
 /* Where the driver does not say it (NVLink 5), all ones are printed. */

@@ -428,7 +428,6 @@ static void print_mig_devices(struct printer *p, const struct row *row);
 /* clang-format off */
 /* 580.173 knew what 590.48 does not and 595 does again. */
 #define LATE_580 {GP_SMI_DRIVER(580, 173), GP_SMI_DRIVER(589, 999)}
-#define DEPRECATED "Requested functionality has been deprecated"
 
 #define SECTION_NONE 0
 #define X(id) SECTION_##id = 1u << GP_SMI_##id,

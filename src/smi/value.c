@@ -76,7 +76,7 @@ const char *gp_smi_absence(const struct gp_smi_form *form, enum gp_metric m,
         [GP_STATUS_ERROR] = "Unknown Error",
     };
     if (is_retired(form, m))
-        return "Requested functionality has been deprecated";
+        return GP_SMI_DEPRECATED;
     const char *word = v->status < GP_ARRAY_LEN(words) ? words[v->status] : NULL;
     return word ? word : "N/A";
 }

@@ -5,6 +5,8 @@
 #include "model/metric.h"
 #include "smi/form.h"
 
+#define GP_SMI_DEPRECATED "Requested functionality has been deprecated"
+
 enum gp_smi_style {
     GP_SMI_LOG,   /* -q: "70.00 W", "N/A" */
     GP_SMI_XML,   /* -q -x: the same, numbers in hexadecimal without 0x; escaped */
