@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK_BYTES = 16 * 1024 };
+/* The first block of an arena, and the largest one that is not made for a single large piece. */
+enum { FIRST_BYTES = 1024, BLOCK_BYTES = 16 * 1024 };
 
 struct gp_arena_block {
     struct gp_arena_block *next;
@@ -32,7 +33,8 @@ void *gp_arena_alloc(struct gp_arena *arena, size_t count, size_t size)
     bytes = (bytes + align - 1) / align * align;
     struct gp_arena_block *block = arena->blocks;
     if (!block || block->size - block->used < bytes) {
-        size_t room = bytes > BLOCK_BYTES ? bytes : BLOCK_BYTES;
+        size_t room = block ? BLOCK_BYTES : FIRST_BYTES;
+        room = bytes > room ? bytes : room;
         block = malloc(sizeof(*block) + room);
         if (!block)
             return NULL;

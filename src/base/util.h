@@ -11,6 +11,7 @@
 
 #define GP_ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
+#define GP_NS_PER_US UINT64_C(1000)
 #define GP_NS_PER_MS UINT64_C(1000000)
 #define GP_NS_PER_S UINT64_C(1000000000)
 

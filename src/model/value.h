@@ -36,32 +36,46 @@ struct gp_value {
         const char *s; /* safe UTF-8, owned by the reading or snapshot; of an absent value: more
                           words on why, or NULL */
     };
-    uint64_t time_ns; /* monotonic moment of the reading */
-    uint8_t status;   /* enum gp_status */
+    uint64_t time_us : 56; /* monotonic moment of the reading */
+    enum gp_status status : 8;
 };
+_Static_assert(sizeof(struct gp_value) == 16, "readings and snapshots are arrays of these");
+
+static inline uint64_t gp_value_time_ns(const struct gp_value *v)
+{
+    return v->time_us * GP_NS_PER_US;
+}
+
+static inline void gp_value_set_time(struct gp_value *v, uint64_t time_ns)
+{
+    v->time_us = (time_ns / GP_NS_PER_US) & ((UINT64_C(1) << 56) - 1);
+}
 
 static inline void gp_value_set_int(struct gp_value *v, int64_t i, uint64_t time_ns)
 {
-    *v = (struct gp_value){.i = i, .time_ns = time_ns, .status = GP_STATUS_OK};
+    *v = (struct gp_value){.i = i, .status = GP_STATUS_OK};
+    gp_value_set_time(v, time_ns);
 }
 
 static inline void gp_value_set_real(struct gp_value *v, double f, uint64_t time_ns)
 {
-    *v = (struct gp_value){.f = f, .time_ns = time_ns, .status = GP_STATUS_OK};
+    *v = (struct gp_value){.f = f, .status = GP_STATUS_OK};
+    gp_value_set_time(v, time_ns);
 }
 
 /* NULL is text that is not known. */
 static inline void gp_value_set_text(struct gp_value *v, const char *s, uint64_t time_ns)
 {
-    *v = (struct gp_value){
-        .s = s, .time_ns = time_ns, .status = s ? GP_STATUS_OK : GP_STATUS_UNSUPPORTED};
+    *v = (struct gp_value){.s = s, .status = s ? GP_STATUS_OK : GP_STATUS_UNSUPPORTED};
+    gp_value_set_time(v, time_ns);
 }
 
 /* words: more on why it is absent, or NULL; they must live as long as the value. */
 static inline void gp_value_set_absent(struct gp_value *v, enum gp_status status, const char *words,
                                        uint64_t time_ns)
 {
-    *v = (struct gp_value){.s = words, .time_ns = time_ns, .status = (uint8_t)status};
+    *v = (struct gp_value){.s = words, .status = status};
+    gp_value_set_time(v, time_ns);
 }
 
 /* True if there is a payload to show: fresh or stale. */

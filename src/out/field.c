@@ -385,6 +385,6 @@ void gp_field_reason(struct gp_strbuf *sb, const struct gp_value *v, uint64_t no
         gp_strbuf_adds(sb, status_texts[v->status].json);
     if (words)
         gp_strbuf_addf(sb, v->status == GP_STATUS_UNSUPPORTED ? "%s" : ": %s", v->s);
-    if (v->status == GP_STATUS_STALE && now_ns > v->time_ns)
-        gp_strbuf_addf(sb, ": %.1f s old", (double)(now_ns - v->time_ns) / 1e9);
+    if (v->status == GP_STATUS_STALE && now_ns > gp_value_time_ns(v))
+        gp_strbuf_addf(sb, ": %.1f s old", (double)(now_ns - gp_value_time_ns(v)) / 1e9);
 }

@@ -292,7 +292,7 @@ void gp_proc_read(struct gp_proc_reader *reader, unsigned want, struct gp_proc_i
             read_user(reader, &infos[i], arena);
         if (want & GP_PROC_STAT)
             read_stat(reader, &infos[i], now_ns);
-        if (want & GP_PROC_COMMAND)
+        if (want & (GP_PROC_COMMAND | GP_PROC_PATH))
             read_command(reader, &infos[i], arena);
     }
     if (want & GP_PROC_STAT)

@@ -13,6 +13,7 @@ enum gp_proc_want {
     GP_PROC_USER = 1,    /* uid, user */
     GP_PROC_STAT = 2,    /* start_ns, start_ticks, cpu_ticks, cpu_pct, rss_bytes */
     GP_PROC_COMMAND = 4, /* name, path, command */
+    GP_PROC_PATH = 8,    /* path */
 };
 
 struct gp_proc_info {

@@ -32,9 +32,9 @@ static unsigned proc_want(const struct gp_metric_set *set)
         enum gp_metric metric;
         unsigned want;
     } needs[] = {
-        {GP_PROCESS_USER, GP_PROC_USER},    {GP_PROCESS_NAME, GP_PROC_COMMAND},
-        {GP_PROCESS_PATH, GP_PROC_COMMAND}, {GP_PROCESS_COMMAND, GP_PROC_COMMAND},
-        {GP_PROCESS_CPU, GP_PROC_STAT},     {GP_PROCESS_RSS, GP_PROC_STAT},
+        {GP_PROCESS_USER, GP_PROC_USER},  {GP_PROCESS_NAME, GP_PROC_COMMAND},
+        {GP_PROCESS_PATH, GP_PROC_PATH},  {GP_PROCESS_COMMAND, GP_PROC_COMMAND},
+        {GP_PROCESS_CPU, GP_PROC_STAT},   {GP_PROCESS_RSS, GP_PROC_STAT},
         {GP_PROCESS_START, GP_PROC_STAT},
     };
     unsigned want = 0;
@@ -517,8 +517,8 @@ static int compare_infos(const void *a, const void *b)
     return (x->pid > y->pid) - (x->pid < y->pid);
 }
 
-/* Reads every pid once, however many GPUs it uses. */
-static struct gp_proc_info *read_infos(struct gp_assembler *a, size_t *ret_count)
+/* Reads every pid once, however many GPUs it uses. The path is the driver's where it tells one. */
+static struct gp_proc_info *read_infos(struct gp_assembler *a, bool has_paths, size_t *ret_count)
 {
     struct gp_snapshot *snapshot = a->snapshot;
     size_t count = snapshot->process_count;
@@ -532,7 +532,8 @@ static struct gp_proc_info *read_infos(struct gp_assembler *a, size_t *ret_count
     for (size_t i = 0; i < count; i++)
         if (kept == 0 || infos[i].pid != infos[kept - 1].pid)
             infos[kept++] = infos[i];
-    gp_proc_read(a->proc, a->proc_want, infos, kept, &snapshot->arena);
+    unsigned want = has_paths ? a->proc_want & ~(unsigned)GP_PROC_PATH : a->proc_want;
+    gp_proc_read(a->proc, want, infos, kept, &snapshot->arena);
     *ret_count = kept;
     return infos;
 }
@@ -555,6 +556,7 @@ static int build_processes(struct gp_assembler *a)
     const char **driver_names = gp_arena_alloc(&snapshot->arena, most + 1, sizeof(*driver_names));
     if (!snapshot->processes || !driver_names)
         return GP_ENOMEM;
+    bool has_paths = true;
     size_t first = 0; /* row of the GPU in hand */
     for (size_t d = 0; d < snapshot->device_count; d++) {
         struct gp_device *device = &snapshot->devices[d];
@@ -570,13 +572,14 @@ static int build_processes(struct gp_assembler *a)
             row->device = d;
             row->place = shown->processes[i].place;
             driver_names[snapshot->process_count] = shown->processes[i].driver_name;
+            has_paths = has_paths && shown->processes[i].driver_name;
             fill_process(row, &shown->processes[i], t->status != GP_STATUS_OK, shown->time_ns);
             snapshot->process_count++;
         }
         device->process_count = snapshot->process_count - device->first_process;
     }
     size_t info_count = 0;
-    struct gp_proc_info *infos = read_infos(a, &info_count);
+    struct gp_proc_info *infos = read_infos(a, has_paths, &info_count);
     int r = infos ? 0 : GP_ENOMEM;
     for (size_t i = 0; r == 0 && i < snapshot->process_count; i++) {
         struct gp_process *row = &snapshot->processes[i];

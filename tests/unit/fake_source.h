@@ -137,18 +137,17 @@ static inline void fake_read_host(struct gp_source *source, const struct gp_metr
     (void)pthread_mutex_lock(&fake->lock);
     fake_breach_if(fake, fake->inside > 0);
     host[GP_DRIVER_VERSION] = (struct gp_value){
-        .s = fake->session == 1 ? "1.0" : "2.0", .time_ns = 1, .status = GP_STATUS_OK};
+        .s = fake->session == 1 ? "1.0" : "2.0", .time_us = 1, .status = GP_STATUS_OK};
     (void)pthread_mutex_unlock(&fake->lock);
 }
 
 static inline void fake_set_text(struct gp_reading *reading, enum gp_metric m, const char *s)
 {
     const char *copy = gp_arena_strdup(&reading->arena, s);
-    *gp_device_value(reading->values, m) = (struct gp_value){
-        .s = copy,
-        .time_ns = reading->time_ns,
-        .status = copy ? GP_STATUS_OK : GP_STATUS_ERROR,
-    };
+    struct gp_value *v = gp_device_value(reading->values, m);
+    gp_value_set_text(v, copy, reading->time_ns);
+    if (!copy)
+        v->status = GP_STATUS_ERROR;
 }
 
 static inline int fake_refuse(struct gp_reading *reading, enum gp_status status, const char *words)
@@ -247,15 +246,10 @@ static inline void fake_answer(const struct fake_gpu *gpu, const struct gp_want 
     reading->status = GP_STATUS_OK;
     fake_set_text(reading, GP_NAME, gpu->uuid[0] ? gpu->uuid + 4 : "nameless");
     fake_set_text(reading, GP_UUID, gpu->uuid);
-    *gp_device_value(reading->values, GP_TEMPERATURE_GPU) = (struct gp_value){
-        .i = gpu->temperature,
-        .time_ns = reading->time_ns,
-        .status = GP_STATUS_OK,
-    };
-    *gp_device_value(reading->values, GP_FAN_SPEED) = (struct gp_value){
-        .time_ns = reading->time_ns,
-        .status = GP_STATUS_UNSUPPORTED,
-    };
+    gp_value_set_int(gp_device_value(reading->values, GP_TEMPERATURE_GPU), gpu->temperature,
+                     reading->time_ns);
+    gp_value_set_absent(gp_device_value(reading->values, GP_FAN_SPEED), GP_STATUS_UNSUPPORTED, NULL,
+                        reading->time_ns);
     fake_add_migs(gpu, reading);
     if (want->lists)
         fake_add_fans(gpu, reading);

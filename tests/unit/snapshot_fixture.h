@@ -33,22 +33,30 @@ static inline struct gp_value *fixture_value(struct fixture *f, int device, enum
 
 static inline struct gp_value fixture_text(const char *s)
 {
-    return (struct gp_value){.s = s, .time_ns = FIXTURE_NOW_NS, .status = GP_STATUS_OK};
+    struct gp_value v;
+    gp_value_set_text(&v, s, FIXTURE_NOW_NS);
+    return v;
 }
 
 static inline struct gp_value fixture_int(int64_t i)
 {
-    return (struct gp_value){.i = i, .time_ns = FIXTURE_NOW_NS, .status = GP_STATUS_OK};
+    struct gp_value v;
+    gp_value_set_int(&v, i, FIXTURE_NOW_NS);
+    return v;
 }
 
 static inline struct gp_value fixture_real(double f)
 {
-    return (struct gp_value){.f = f, .time_ns = FIXTURE_NOW_NS, .status = GP_STATUS_OK};
+    struct gp_value v;
+    gp_value_set_real(&v, f, FIXTURE_NOW_NS);
+    return v;
 }
 
 static inline struct gp_value fixture_absent(enum gp_status status)
 {
-    return (struct gp_value){.time_ns = FIXTURE_NOW_NS, .status = (uint8_t)status};
+    struct gp_value v;
+    gp_value_set_absent(&v, status, NULL, FIXTURE_NOW_NS);
+    return v;
 }
 
 static inline struct gp_value *fixture_process(struct fixture *f, int process, enum gp_metric m)
@@ -94,7 +102,7 @@ static inline void fixture_set_all(struct fixture *f, int device, enum gp_status
             *v = fixture_absent(status);
         else if (v->status == GP_STATUS_OK) {
             v->status = GP_STATUS_STALE;
-            v->time_ns = FIXTURE_NOW_NS - 12 * GP_NS_PER_S - GP_NS_PER_S / 2;
+            gp_value_set_time(v, FIXTURE_NOW_NS - 12 * GP_NS_PER_S - GP_NS_PER_S / 2);
         }
     }
 }

@@ -20,21 +20,19 @@ static void settle(struct gp_value host[GP_HOST__COUNT], enum gp_metric m, nvmlR
         nvml_name_code(names, code, v);
     else
         gp_value_set_absent(v, status, status == GP_STATUS_ERROR ? nvml_return_text(rc) : NULL, 0);
-    v->time_ns = gp_clock_mono_ns();
+    gp_value_set_time(v, gp_clock_mono_ns());
 }
 
 /* The newer call tells the mode of several GPUs too. */
-static nvmlReturn_t settings(const struct nvml_api *api, nvmlSystemConfComputeSettings_t *ret,
+static nvmlReturn_t settings(struct nvml_api *api, nvmlSystemConfComputeSettings_t *ret,
                              bool *ret_has_multi)
 {
     nvmlSystemConfComputeSettings_t s = {.version = nvmlSystemConfComputeSettings_v1};
-    nvmlReturn_t rc = api->nvmlSystemGetConfComputeSettings
-                          ? api->nvmlSystemGetConfComputeSettings(&s)
-                          : NVML_ERROR_FUNCTION_NOT_FOUND;
+    nvmlReturn_t rc = NVML_ASK(api, nvmlSystemGetConfComputeSettings, &s);
     *ret_has_multi = rc == NVML_SUCCESS;
-    if (nvml_return_status(rc) == GP_STATUS_UNSUPPORTED && api->nvmlSystemGetConfComputeState) {
+    if (nvml_return_status(rc) == GP_STATUS_UNSUPPORTED) {
         nvmlConfComputeSystemState_t state = {0};
-        rc = api->nvmlSystemGetConfComputeState(&state);
+        rc = NVML_ASK(api, nvmlSystemGetConfComputeState, &state);
         s = (nvmlSystemConfComputeSettings_t){.environment = state.environment,
                                               .ccFeature = state.ccFeature,
                                               .devToolsMode = state.devToolsMode};
@@ -55,12 +53,12 @@ void nvml_read_conf_compute(struct nvml_source *source, const struct gp_metric_s
         {0, "Unavailable"}, {1, "Simulation"}, {2, "Production"}, {0, NULL}};
     static const struct code_name multi[] = {
         {0, "None"}, {1, "Protected PCIe"}, {2, "NVLE"}, {0, NULL}};
-    const struct nvml_api *api = &source->api;
+    struct nvml_api *api = &source->api;
     nvmlReturn_t rc = NVML_ERROR_FUNCTION_NOT_FOUND;
     if (wants(want, GP_CC_CPU, GP_CC_GPU)) {
         nvmlConfComputeSystemCaps_t caps = {0};
-        if (source->initialised && api->nvmlSystemGetConfComputeCapabilities)
-            rc = api->nvmlSystemGetConfComputeCapabilities(&caps);
+        if (source->initialised)
+            rc = NVML_ASK(api, nvmlSystemGetConfComputeCapabilities, &caps);
         settle(host, GP_CC_CPU, rc, cpus, caps.cpuCaps);
         settle(host, GP_CC_GPU, rc, capable, caps.gpusCaps);
     }
@@ -80,8 +78,8 @@ void nvml_read_conf_compute(struct nvml_source *source, const struct gp_metric_s
     if (wants(want, GP_CC_READY, GP_CC_READY)) {
         unsigned ready = 0;
         rc = NVML_ERROR_FUNCTION_NOT_FOUND;
-        if (source->initialised && api->nvmlSystemGetConfComputeGpusReadyState)
-            rc = api->nvmlSystemGetConfComputeGpusReadyState(&ready);
+        if (source->initialised)
+            rc = NVML_ASK(api, nvmlSystemGetConfComputeGpusReadyState, &ready);
         settle(host, GP_CC_READY, rc, capable, ready);
     }
 }

@@ -10,9 +10,8 @@
 enum { CLOCKS_MAX = 512 };
 
 struct nvml_control {
-    size_t setter; /* offset in struct nvml_api: a driver without it has no such control */
-    size_t older;  /* of the call that older drivers have instead; 0: none */
-    const char *setter_name;
+    enum nvml_function setter; /* a driver without it has no such control */
+    enum nvml_function older;  /* that drivers have which lack the setter; NVML_FN__NONE: none */
     nvmlReturn_t (*read)(struct nvml_device *device, struct gp_setting *ret);
     nvmlReturn_t (*apply)(struct nvml_device *device, const struct gp_control_value *value);
     int (*check)(struct nvml_device *device, const struct gp_control_value *value,
@@ -736,28 +735,25 @@ static nvmlReturn_t apply_nvlink_counters(struct nvml_device *device,
 
 #define ROW(setter_, part)                                                                         \
     {                                                                                              \
-        .setter = offsetof(struct nvml_api, setter_), .setter_name = #setter_,                     \
-        .read = read_##part, .apply = apply_##part                                                 \
+        .setter = NVML_FN_##setter_, .read = read_##part, .apply = apply_##part                    \
     }
 #define CHECKED(setter_, part)                                                                     \
     {                                                                                              \
-        .setter = offsetof(struct nvml_api, setter_), .setter_name = #setter_,                     \
-        .read = read_##part, .apply = apply_##part, .check = check_##part                          \
+        .setter = NVML_FN_##setter_, .read = read_##part, .apply = apply_##part,                   \
+        .check = check_##part                                                                      \
     }
 
 /* An offset: one call for all, or an older one for each. */
 #define OLDER(older_, part)                                                                        \
     {                                                                                              \
-        .setter = offsetof(struct nvml_api, nvmlDeviceSetClockOffsets),                            \
-        .older = offsetof(struct nvml_api, older_), .setter_name = "nvmlDeviceSetClockOffsets",    \
+        .setter = NVML_FN_nvmlDeviceSetClockOffsets, .older = NVML_FN_##older_,                    \
         .read = read_##part, .apply = apply_##part                                                 \
     }
 
 static const struct nvml_control controls[GP_CONTROL__COUNT] = {
     [GP_CONTROL_PERSISTENCE] = ROW(nvmlDeviceSetPersistenceMode, persistence),
     [GP_CONTROL_MIG_MODE] = ROW(nvmlDeviceSetMigMode, mig_mode),
-    [GP_CONTROL_MIG_INSTANCES] = {.setter = offsetof(struct nvml_api, nvmlDeviceCreateGpuInstance),
-                                  .setter_name = "nvmlDeviceCreateGpuInstance",
+    [GP_CONTROL_MIG_INSTANCES] = {.setter = NVML_FN_nvmlDeviceCreateGpuInstance,
                                   .read = nvml_read_mig_instances,
                                   .apply = nvml_apply_mig_instances,
                                   .check = nvml_check_mig_instances},
@@ -790,13 +786,6 @@ static struct nvml_device *to_device(struct gp_source_device *device)
     return (struct nvml_device *)device;
 }
 
-static bool has_function(const struct nvml_device *device, size_t offset)
-{
-    void (*fn)(void);
-    memcpy(&fn, (const char *)&device->source->api + offset, sizeof(fn));
-    return fn != NULL;
-}
-
 static void control_read(struct gp_source_device *base, enum gp_control_id id,
                          struct gp_setting *ret)
 {
@@ -807,11 +796,11 @@ static void control_read(struct gp_source_device *base, enum gp_control_id id,
         set_words(ret, "belongs to the whole GPU, not to an instance");
         return;
     }
-    if (!has_function(device, control->setter) &&
-        !(control->older && has_function(device, control->older))) {
+    if (!nvml_find(&device->source->api, control->setter) &&
+        !(control->older && nvml_find(&device->source->api, control->older))) {
         ret->driver_code = NVML_ERROR_FUNCTION_NOT_FOUND;
         (void)snprintf(ret->words, sizeof(ret->words), "this driver has no %s",
-                       control->setter_name);
+                       nvml_function_name(control->setter));
         return;
     }
     nvmlReturn_t rc = control->read(device, ret);

@@ -36,9 +36,8 @@ static const struct {
 
 /* As NVML_CALL, for the thread that asks for events. */
 #define EVENT_CALL(source, call, name, ...)                                                        \
-    ((source)->api.name ? (atomic_store_explicit(call, #name, memory_order_relaxed),               \
-                           (source)->api.name(__VA_ARGS__))                                        \
-                        : NVML_ERROR_FUNCTION_NOT_FOUND)
+    (atomic_store_explicit(call, #name, memory_order_relaxed),                                     \
+     NVML_ASK(&(source)->api, name, __VA_ARGS__))
 
 static gp_event_kinds kinds_of(unsigned long long bits)
 {
@@ -58,8 +57,8 @@ static nvmlReturn_t need_set(struct nvml_source *source, gp_call_name *call)
 
 static void free_set(struct nvml_source *source)
 {
-    if (source->events.set && source->api.nvmlEventSetFree)
-        (void)source->api.nvmlEventSetFree(source->events.set);
+    if (source->events.set)
+        (void)NVML_ASK(&source->api, nvmlEventSetFree, source->events.set);
     source->events.set = NULL;
 }
 

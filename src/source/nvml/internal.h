@@ -11,24 +11,44 @@
 /* control.c */
 extern const struct gp_control_ops nvml_control_ops;
 
-/* Every function as a pointer, NULL where this driver does not have it. */
-struct nvml_api {
-    void *library;
-#define X(branch, ret, name, args) ret(*name) args;
+enum nvml_function {
+    NVML_FN__NONE,
+#define X(branch, ret, name, args) NVML_FN_##name,
     NVML_FUNCTIONS(X)
 #undef X
+        NVML_FN__COUNT,
 };
 
-/* Calls a function that this driver may lack, and notes its name for the case that it hangs. */
-#define NVML_CALL(device, name, ...)                                                               \
-    ((device)->source->api.name                                                                    \
-         ? (atomic_store_explicit((device)->call, #name, memory_order_relaxed),                    \
-            (device)->source->api.name(__VA_ARGS__))                                               \
-         : NVML_ERROR_FUNCTION_NOT_FOUND)
+#define X(branch, ret, name, args) typedef ret(*name##_fn) args;
+NVML_FUNCTIONS(X)
+#undef X
 
-/* Loads the library and resolves every symbol. GP_EDRIVER names the library and the remedy. */
+typedef void (*nvml_any_fn)(void);
+
+struct nvml_api {
+    void *library;
+    _Atomic(nvml_any_fn) functions[NVML_FN__COUNT]; /* NULL: not looked up yet */
+};
+
+/* Loads the library. GP_EDRIVER names it and the remedy. */
 int nvml_load(struct nvml_api *api, const char *path, struct gp_err *err) GP_MUST_CHECK;
 void nvml_unload(struct nvml_api *api);
+
+/* A function of the library, NULL if this driver lacks it. It is looked up when it is first asked
+ * for: a short command needs few of them. */
+nvml_any_fn nvml_find(struct nvml_api *api, enum nvml_function function);
+const char *nvml_function_name(enum nvml_function function);
+
+#define NVML_FN(api, name) ((name##_fn)nvml_find(api, NVML_FN_##name))
+
+/* Calls a function that this driver may lack. */
+#define NVML_ASK(api, name, ...)                                                                   \
+    (NVML_FN(api, name) ? NVML_FN(api, name)(__VA_ARGS__) : NVML_ERROR_FUNCTION_NOT_FOUND)
+
+/* The same for a device, and notes the function's name for the case that it hangs. */
+#define NVML_CALL(device, name, ...)                                                               \
+    (atomic_store_explicit((device)->call, #name, memory_order_relaxed),                           \
+     NVML_ASK(&(device)->source->api, name, __VA_ARGS__))
 
 /* The words for a return code, without asking the driver. */
 const char *nvml_return_text(nvmlReturn_t rc);
@@ -69,7 +89,7 @@ struct nvml_source {
     char kmd_version[32]; /* of the kernel module, "" if /proc does not tell */
     char nvml_version[NVML_SYSTEM_NVML_VERSION_BUFFER_SIZE];
     char cuda_version[16];
-    char excluded[1024]; /* what is known of GPUs that the kernel module leaves alone */
+    char excluded[1024];    /* what is known of GPUs that the kernel module leaves alone */
     unsigned branch, minor; /* of driver_version: 580.95.05 is 580, 95; 0, 0 if it is not known */
     struct nvml_events events;
     pthread_mutex_t topology; /* see topology.c */
@@ -141,6 +161,12 @@ struct nvml_mig_list {
     uint64_t next_ns; /* the list is asked for again from here on */
 };
 
+/* A text that the driver has told of a device. */
+struct nvml_text {
+    struct nvml_text *next;
+    char s[];
+};
+
 /* struct gp_source_device of this source: a GPU, or a MIG instance of one. */
 struct nvml_device {
     struct nvml_source *source;
@@ -150,10 +176,11 @@ struct nvml_device {
     unsigned index; /* the driver's: of the GPU, or of the MIG instance on its GPU */
     char uuid[NVML_DEVICE_UUID_V2_BUFFER_SIZE];
     bool may_sleep;        /* the kernel may suspend it: look before each read */
-    struct gp_arena arena; /* text of static values */
+    struct gp_arena arena; /* of the texts */
+    struct nvml_text *texts;
     /* of each reader, in arrays: a page of memory costs a short command more than a driver call */
     uint64_t not_before_ns[NVML_READERS_MAX];
-    bool answered[NVML_READERS_MAX]; /* a static reader is then never run again */
+    bool answered[NVML_READERS_MAX];         /* a static reader is then never run again */
     struct gp_value cache[GP_DEVICE__COUNT]; /* the last answers */
     struct nvml_samples samples;
     struct nvml_energy energy;

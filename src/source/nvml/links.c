@@ -379,7 +379,7 @@ static void put_rate(const struct nvml_rows *rows, unsigned link, enum gp_metric
     const struct gp_value *total = nvml_rows_cell(rows, link, counter);
     struct gp_value *v = nvml_rows_cell(rows, link, rate);
     if (total->status == GP_STATUS_OK)
-        *v = *nvml_growth(before, (uint64_t)total->i, total->time_ns);
+        *v = *nvml_growth(before, (uint64_t)total->i, gp_value_time_ns(total));
     else
         *v = *total;
 }

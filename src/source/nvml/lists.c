@@ -100,7 +100,7 @@ void nvml_cell_code(const struct nvml_rows *rows, size_t row, enum gp_metric m, 
     if (!succeeded(rows, v, rc))
         return;
     nvml_name_code(names, code > UINT32_MAX ? UINT32_MAX : (unsigned)code, v);
-    v->time_ns = rows->now_ns;
+    gp_value_set_time(v, rows->now_ns);
 }
 
 bool nvml_cell_is_due(const struct nvml_rows *rows, size_t row, enum gp_metric m)
@@ -114,14 +114,14 @@ bool nvml_cell_is_due(const struct nvml_rows *rows, size_t row, enum gp_metric m
     const struct gp_value *old = &before->values[row * gp_scope_width(rows->scope) +
                                                  (size_t)(m - gp_scope_table[rows->scope].first)];
     bool lasts = old->status == GP_STATUS_OK && tier == GP_TIER_STATIC;
-    if (!lasts && rows->now_ns >= nvml_ask_again_ns(old->status, tier, old->time_ns))
+    if (!lasts && rows->now_ns >= nvml_ask_again_ns(old->status, tier, gp_value_time_ns(old)))
         return true;
     struct gp_value *v = nvml_rows_cell(rows, row, m);
     if (old->status == GP_STATUS_OK && gp_metric_table[m].type == GP_TYPE_TEXT)
         nvml_cell_text(rows, row, m, NVML_SUCCESS, old->s);
     else
         *v = *old;
-    v->time_ns = old->time_ns;
+    v->time_us = old->time_us;
     return false;
 }
 

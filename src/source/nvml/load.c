@@ -54,15 +54,8 @@ int nvml_load(struct nvml_api *api, const char *path, struct gp_err *err)
         return add_code(r, NVML_ERROR_LIBRARY_NOT_FOUND, err);
     memset(api, 0, sizeof(*api));
     api->library = library;
-    /* Through dlsym each, so that a driver that lacks one costs that answer and not the process. */
-#define X(branch, ret, name, args)                                                                 \
-    {                                                                                              \
-        void *symbol = dlsym(library, #name);                                                      \
-        memcpy(&api->name, &symbol, sizeof(symbol));                                               \
-    }
-    NVML_FUNCTIONS(X)
-#undef X
-    if (!api->nvmlInit_v2 || !api->nvmlDeviceGetCount_v2 || !api->nvmlDeviceGetHandleByIndex_v2) {
+    if (!NVML_FN(api, nvmlInit_v2) || !NVML_FN(api, nvmlDeviceGetCount_v2) ||
+        !NVML_FN(api, nvmlDeviceGetHandleByIndex_v2)) {
         nvml_unload(api);
         r = gp_err_set(err, GP_EDRIVER,
                        "the library has no nvmlInit_v2: not libnvidia-ml, or a driver before R450");
@@ -76,6 +69,34 @@ void nvml_unload(struct nvml_api *api)
     if (api->library)
         (void)dlclose(api->library);
     memset(api, 0, sizeof(*api));
+}
+
+const char *nvml_function_name(enum nvml_function function)
+{
+    static const char *const names[] = {"",
+#define X(branch, ret, name, args) #name,
+                                        NVML_FUNCTIONS(X)
+#undef X
+    };
+    return names[function];
+}
+
+/* Stands for a function that the library lacks. */
+static void absent(void) {}
+
+/* Through dlsym each, so that a driver that lacks one costs that answer and not the process.
+ * Threads that look up the same one at the same time find the same. */
+nvml_any_fn nvml_find(struct nvml_api *api, enum nvml_function function)
+{
+    nvml_any_fn fn = atomic_load_explicit(&api->functions[function], memory_order_relaxed);
+    if (!fn) {
+        void *symbol = api->library ? dlsym(api->library, nvml_function_name(function)) : NULL;
+        fn = absent;
+        if (symbol)
+            memcpy(&fn, &symbol, sizeof(symbol));
+        atomic_store_explicit(&api->functions[function], fn, memory_order_relaxed);
+    }
+    return fn == absent ? NULL : fn;
 }
 
 const char *nvml_return_text(nvmlReturn_t rc)

@@ -227,14 +227,13 @@ static int init_error(const struct nvml_source *source, nvmlReturn_t rc, struct 
 }
 
 /* What NVML itself says of it; it knows its version without a driver. */
-static void add_driver_words(const struct nvml_source *source, nvmlReturn_t rc, struct gp_err *err)
+static void add_driver_words(struct nvml_source *source, nvmlReturn_t rc, struct gp_err *err)
 {
-    const struct nvml_api *api = &source->api;
     if (!err)
         return;
     err->driver_code = (int)rc;
-    if (api->nvmlSystemGetNVMLVersion)
-        (void)api->nvmlSystemGetNVMLVersion(err->driver_library, sizeof(err->driver_library));
+    (void)NVML_ASK(&source->api, nvmlSystemGetNVMLVersion, err->driver_library,
+                   sizeof(err->driver_library));
 }
 
 /* The driver's version as numbers, by which ABI rules are chosen that no symbol tells; 0.0 if it is
@@ -250,21 +249,18 @@ static void parse_version(struct nvml_source *source)
 
 static void read_versions(struct nvml_source *source)
 {
-    const struct nvml_api *api = &source->api;
+    struct nvml_api *api = &source->api;
     int cuda = 0;
     kernel_module_version(source, source->kmd_version, sizeof(source->kmd_version));
     source->driver_version[0] = source->nvml_version[0] = source->cuda_version[0] = '\0';
-    if (api->nvmlSystemGetDriverVersion)
-        (void)api->nvmlSystemGetDriverVersion(source->driver_version,
-                                              sizeof(source->driver_version));
-    if (api->nvmlSystemGetNVMLVersion)
-        (void)api->nvmlSystemGetNVMLVersion(source->nvml_version, sizeof(source->nvml_version));
+    (void)NVML_ASK(api, nvmlSystemGetDriverVersion, source->driver_version,
+                   sizeof(source->driver_version));
+    (void)NVML_ASK(api, nvmlSystemGetNVMLVersion, source->nvml_version,
+                   sizeof(source->nvml_version));
     parse_version(source);
     /* _v2 asks libcuda, which need not be there; the older call answers from NVML's own number. */
-    bool known = (api->nvmlSystemGetCudaDriverVersion_v2 &&
-                  api->nvmlSystemGetCudaDriverVersion_v2(&cuda) == NVML_SUCCESS) ||
-                 (api->nvmlSystemGetCudaDriverVersion &&
-                  api->nvmlSystemGetCudaDriverVersion(&cuda) == NVML_SUCCESS);
+    bool known = NVML_ASK(api, nvmlSystemGetCudaDriverVersion_v2, &cuda) == NVML_SUCCESS ||
+                 NVML_ASK(api, nvmlSystemGetCudaDriverVersion, &cuda) == NVML_SUCCESS;
     if (known && cuda > 0)
         (void)snprintf(source->cuda_version, sizeof(source->cuda_version), "%d.%d", cuda / 1000,
                        cuda % 1000 / 10);
@@ -274,8 +270,8 @@ static void nvml_close(struct gp_source *base)
 {
     struct nvml_source *source = to_nvml(base);
     nvml_end_events(source);
-    if (source->initialised && source->api.nvmlShutdown)
-        (void)source->api.nvmlShutdown();
+    if (source->initialised && NVML_FN(&source->api, nvmlShutdown))
+        (void)NVML_FN(&source->api, nvmlShutdown)();
     source->initialised = false;
     /* Only behind nvmlShutdown: the driver may still call into the library before that. */
     nvml_unload(&source->api);
@@ -296,11 +292,11 @@ static int nvml_open(struct gp_source *base, unsigned *ret_count, struct gp_err 
     int r = nvml_load(&source->api, source->config.library, err);
     if (r < 0)
         return r;
-    nvmlReturn_t rc = source->api.nvmlInit_v2();
+    nvmlReturn_t rc = NVML_FN(&source->api, nvmlInit_v2)();
     source->initialised = rc == NVML_SUCCESS;
     unsigned count = 0;
     if (rc == NVML_SUCCESS)
-        rc = source->api.nvmlDeviceGetCount_v2(&count);
+        rc = NVML_ASK(&source->api, nvmlDeviceGetCount_v2, &count);
     if (rc != NVML_SUCCESS) {
         r = init_error(source, rc, err);
         if (r != GP_EUSAGE)

@@ -28,17 +28,18 @@ typedef nvmlReturn_t (*list_fn)(nvmlDevice_t device, unsigned int *count, void *
 
 struct list_call {
     enum gp_process_type type;
-    size_t v3, v2, v1; /* offsets in struct nvml_api */
+    enum nvml_function v3, v2, v1;
 };
 
-#define API(name) offsetof(struct nvml_api, name)
 static const struct list_call list_calls[] = {
-    {GP_PROCESS_COMPUTE, API(nvmlDeviceGetComputeRunningProcesses_v3),
-     API(nvmlDeviceGetComputeRunningProcesses_v2), API(nvmlDeviceGetComputeRunningProcesses)},
-    {GP_PROCESS_GRAPHICS, API(nvmlDeviceGetGraphicsRunningProcesses_v3),
-     API(nvmlDeviceGetGraphicsRunningProcesses_v2), API(nvmlDeviceGetGraphicsRunningProcesses)},
-    {GP_PROCESS_MPS, API(nvmlDeviceGetMPSComputeRunningProcesses_v3),
-     API(nvmlDeviceGetMPSComputeRunningProcesses_v2), API(nvmlDeviceGetMPSComputeRunningProcesses)},
+    {GP_PROCESS_COMPUTE, NVML_FN_nvmlDeviceGetComputeRunningProcesses_v3,
+     NVML_FN_nvmlDeviceGetComputeRunningProcesses_v2, NVML_FN_nvmlDeviceGetComputeRunningProcesses},
+    {GP_PROCESS_GRAPHICS, NVML_FN_nvmlDeviceGetGraphicsRunningProcesses_v3,
+     NVML_FN_nvmlDeviceGetGraphicsRunningProcesses_v2,
+     NVML_FN_nvmlDeviceGetGraphicsRunningProcesses},
+    {GP_PROCESS_MPS, NVML_FN_nvmlDeviceGetMPSComputeRunningProcesses_v3,
+     NVML_FN_nvmlDeviceGetMPSComputeRunningProcesses_v2,
+     NVML_FN_nvmlDeviceGetMPSComputeRunningProcesses},
 };
 
 /* The widest entry of the process lists. */
@@ -49,8 +50,7 @@ _Static_assert(sizeof(nvmlProcessUtilizationSample_t) <= sizeof(nvmlProcessUtili
 static nvmlReturn_t ask_list(struct nvml_device *device, unsigned *count, void *entries,
                              const void *ctx)
 {
-    list_fn fn;
-    memcpy(&fn, (const char *)&device->source->api + *(const size_t *)ctx, sizeof(fn));
+    list_fn fn = (list_fn)nvml_find(&device->source->api, *(const enum nvml_function *)ctx);
     if (!fn)
         return NVML_ERROR_FUNCTION_NOT_FOUND;
     atomic_store_explicit(device->call, "process list", memory_order_relaxed);
@@ -70,7 +70,7 @@ static nvmlReturn_t fetch_list(struct nvml_device *device, const struct list_cal
                                struct nvml_buffer *list, size_t *ret_stride)
 {
     const struct {
-        size_t offset;
+        enum nvml_function function;
         size_t stride;
     } forms[] = {
         {call->v3, stride_v3(device->source)},
@@ -81,7 +81,7 @@ static nvmlReturn_t fetch_list(struct nvml_device *device, const struct list_cal
     for (size_t i = device->source->branch == 0;
          i < GP_ARRAY_LEN(forms) && rc == NVML_ERROR_FUNCTION_NOT_FOUND; i++) {
         *ret_stride = forms[i].stride;
-        rc = nvml_fetch(device, list, LIST_START, ask_list, &forms[i].offset);
+        rc = nvml_fetch(device, list, LIST_START, ask_list, &forms[i].function);
     }
     return rc;
 }

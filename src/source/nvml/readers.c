@@ -30,39 +30,32 @@ typedef nvmlReturn_t (*text_fn)(nvmlDevice_t device, char *text, unsigned int le
 typedef nvmlReturn_t (*text_arg_fn)(nvmlDevice_t device, unsigned int arg, char *text,
                                     unsigned int length);
 
-/* The same text that the cache holds already, for this metric or another; NULL if it does not. So a
- * value that is asked again and again takes memory only when it changes. */
-static const char *kept_before(const struct nvml_device *device, const char *text)
+/* The same text as this one, kept for as long as the device: the driver tells the same again and
+ * again. NULL if there is no memory. */
+static const char *keep(struct nvml_device *device, const char *text)
 {
-    for (size_t i = 0; i < GP_DEVICE__COUNT; i++) {
-        const struct gp_value *v = &device->cache[i];
-        if (v->status == GP_STATUS_OK &&
-            gp_metric_table[GP_DEVICE__FIRST + i].type == GP_TYPE_TEXT && strcmp(v->s, text) == 0)
-            return v->s;
-    }
-    return NULL;
+    for (const struct nvml_text *kept = device->texts; kept; kept = kept->next)
+        if (strcmp(kept->s, text) == 0)
+            return kept->s;
+    size_t n = strlen(text) + 1;
+    struct nvml_text *kept = gp_arena_alloc(&device->arena, 1, sizeof(*kept) + n);
+    if (!kept)
+        return NULL;
+    kept->next = device->texts;
+    device->texts = kept;
+    return memcpy(kept->s, text, n);
 }
 
 void nvml_keep_text(struct nvml_device *device, struct gp_value *v, const char *text)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(4096);
     gp_utf8_add_safe(&sb, text, strlen(text), 1024);
-    const char *kept = kept_before(device, sb.buf);
-    if (!kept)
-        kept = gp_arena_strdup(&device->arena, sb.buf);
+    const char *kept = keep(device, sb.buf);
     gp_strbuf_fini(&sb);
     if (kept)
         gp_value_set_text(v, kept, 0);
     else
         gp_value_set_absent(v, GP_STATUS_ERROR, "out of memory", 0);
-}
-
-/* The function pointer at this offset; all have the size of a pointer. */
-static void (*api_function(const struct nvml_api *api, size_t offset))(void)
-{
-    void (*fn)(void);
-    memcpy(&fn, (const char *)api + offset, sizeof(fn));
-    return fn;
 }
 
 void nvml_name_code(const struct code_name *names, unsigned code, struct gp_value *v)
@@ -137,10 +130,10 @@ static nvmlReturn_t call_reader(struct nvml_device *device, const struct reader 
 {
     if (reader->kind == KIND_CUSTOM)
         return reader->custom(device, reader, out);
-    void (*fn)(void) = api_function(&device->source->api, reader->fn);
+    nvml_any_fn fn = nvml_find(&device->source->api, reader->fn);
     if (!fn)
         return NVML_ERROR_FUNCTION_NOT_FOUND;
-    atomic_store_explicit(device->call, reader->call, memory_order_relaxed);
+    atomic_store_explicit(device->call, nvml_function_name(reader->fn), memory_order_relaxed);
     if (reader->kind == KIND_TEXT || reader->kind == KIND_TEXT_ARG)
         return call_text(device, reader, fn, out);
     unsigned words[1 + OUT_MAX] = {0};
@@ -242,7 +235,7 @@ static void settle(struct nvml_device *device, const struct reader *reader, nvml
                 !nvml_is_plausible(device, m, v))
                 gp_value_set_absent(v, GP_STATUS_ERROR, "impossible value", 0);
         }
-        v->time_ns = now_ns;
+        gp_value_set_time(v, now_ns);
     }
     size_t index = (size_t)(reader - nvml_readers);
     device->answered[index] = rc == NVML_SUCCESS;

@@ -34,8 +34,7 @@ enum reader_kind {
 };
 
 struct reader {
-    const char *call; /* of those that name a function: it, and its offset in nvml_api */
-    size_t fn;
+    enum nvml_function fn; /* NVML_FN__NONE: not a single one */
     enum reader_kind kind;
     enum where where;
     unsigned arg;
@@ -105,56 +104,53 @@ nvmlReturn_t nvml_read_memory_affinity(struct nvml_device *device, const struct 
 
 /* ---- the forms of a row ---- */
 
-#define API(name) offsetof(struct nvml_api, name)
 #define TEXT(name_, metric, on)                                                                    \
     {                                                                                              \
-        .call = #name_, .kind = KIND_TEXT, .where = on, .fn = API(name_), .first = metric,         \
-        .outs = 1                                                                                  \
+        .kind = KIND_TEXT, .where = on, .fn = NVML_FN_##name_, .first = metric, .outs = 1          \
     }
 #define U32(name_, metric, on)                                                                     \
     {                                                                                              \
-        .call = #name_, .kind = KIND_U32, .where = on, .fn = API(name_), .first = metric,          \
-        .outs = 1                                                                                  \
+        .kind = KIND_U32, .where = on, .fn = NVML_FN_##name_, .first = metric, .outs = 1           \
     }
 #define NAMED(name_, table, metric, on)                                                            \
     {                                                                                              \
-        .call = #name_, .kind = KIND_U32, .where = on, .fn = API(name_), .names = table,           \
-        .first = metric, .outs = 1                                                                 \
+        .kind = KIND_U32, .where = on, .fn = NVML_FN_##name_, .names = table, .first = metric,     \
+        .outs = 1                                                                                  \
     }
 #define NAMED_ARG(name_, arg_, table, metric)                                                      \
     {                                                                                              \
-        .call = #name_, .kind = KIND_U32_ARG, .where = ON_GPU, .fn = API(name_), .arg = arg_,      \
-        .names = table, .first = metric, .outs = 1                                                 \
+        .kind = KIND_U32_ARG, .where = ON_GPU, .fn = NVML_FN_##name_, .arg = arg_, .names = table, \
+        .first = metric, .outs = 1                                                                 \
     }
 #define PAIR(name_, table, metric)                                                                 \
     {                                                                                              \
-        .call = #name_, .kind = KIND_U32_PAIR, .where = ON_GPU, .fn = API(name_), .names = table,  \
+        .kind = KIND_U32_PAIR, .where = ON_GPU, .fn = NVML_FN_##name_, .names = table,             \
         .first = metric, .outs = 2                                                                 \
     }
 #define TRIPLE(name_, metric)                                                                      \
     {                                                                                              \
-        .call = #name_, .kind = KIND_U32_TRIPLE, .where = ON_GPU, .fn = API(name_),                \
-        .first = metric, .outs = 3                                                                 \
+        .kind = KIND_U32_TRIPLE, .where = ON_GPU, .fn = NVML_FN_##name_, .first = metric,          \
+        .outs = 3                                                                                  \
     }
 #define WORDS(name_, version, table, metric, last)                                                 \
     {                                                                                              \
-        .call = #name_, .kind = KIND_WORDS, .where = ON_GPU, .fn = API(name_), .arg = version,     \
+        .kind = KIND_WORDS, .where = ON_GPU, .fn = NVML_FN_##name_, .arg = version,                \
         .names = table, .first = metric, .outs = last - metric + 1                                 \
     }
 #define TEXT_ARG(name_, arg_, metric)                                                              \
     {                                                                                              \
-        .call = #name_, .kind = KIND_TEXT_ARG, .where = ON_GPU, .fn = API(name_), .arg = arg_,     \
+        .kind = KIND_TEXT_ARG, .where = ON_GPU, .fn = NVML_FN_##name_, .arg = arg_,                \
         .first = metric, .outs = 1                                                                 \
     }
 #define U32_ARG(name_, arg_, metric)                                                               \
     {                                                                                              \
-        .call = #name_, .kind = KIND_U32_ARG, .where = ON_GPU, .fn = API(name_), .arg = arg_,      \
+        .kind = KIND_U32_ARG, .where = ON_GPU, .fn = NVML_FN_##name_, .arg = arg_,                 \
         .first = metric, .outs = 1                                                                 \
     }
 #define PERIOD(name_, metric)                                                                      \
     {                                                                                              \
-        .call = #name_, .kind = KIND_U32_PERIOD, .where = ON_GPU, .fn = API(name_),                \
-        .first = metric, .outs = 1                                                                 \
+        .kind = KIND_U32_PERIOD, .where = ON_GPU, .fn = NVML_FN_##name_, .first = metric,          \
+        .outs = 1                                                                                  \
     }
 #define FIELD(id, table, metric)                                                                   \
     {                                                                                              \
