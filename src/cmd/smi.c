@@ -18,6 +18,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -114,16 +115,13 @@ bool gp_smi_begin(const struct gp_smi_syntax *syntax, int argc, char **argv, con
 int gp_smi_refuse_value(const struct gp_smi_syntax *syntax, const char *option, const char *value)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
-    gp_strbuf_addf(&sb, "ERROR: Invalid value for %s: %s. Please run '%s -h' for help.\n\n", option,
-                   value, syntax->tool);
-    return gp_smi_end(&sb, GP_SMI_EXIT_USAGE);
+    return gp_smi_end(&sb, gp_smi_add_invalid(&sb, syntax->tool, option, value));
 }
 
 int gp_smi_refuse_combination(void)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
-    gp_strbuf_adds(&sb, "Invalid combination of input arguments. Please run 'nvidia-smi -h' for "
-                        "help.\n\n");
+    gp_strbuf_adds(&sb, GP_SMI_COMBINATION);
     return gp_smi_end(&sb, GP_SMI_EXIT_USAGE);
 }
 
@@ -263,11 +261,9 @@ static int take_sections(const char *list, uint32_t *ret, struct gp_strbuf *mess
         size_t n = strcspn(p, ",");
         enum gp_smi_section section;
         if (!gp_smi_section_find(p, n, &section)) {
-            gp_strbuf_addf(message,
-                           "ERROR: Invalid value for -d: %.*s. Please run 'nvidia-smi -h' for "
-                           "help.\n",
-                           (int)n, p);
-            return GP_SMI_EXIT_USAGE;
+            char word[64];
+            (void)snprintf(word, sizeof(word), "%.*s", (int)n, p);
+            return gp_smi_add_invalid(message, "nvidia-smi", "-d", word);
         }
         *ret |= UINT32_C(1) << section;
         p += n + (p[n] == ',');
@@ -347,6 +343,7 @@ static bool has_others(const char *const *given)
 /* nvidia-smi NAME … */
 static const struct gp_smi_command commands[] = {
     {"c2c", gp_smi_run_c2c},
+    {"clocks", gp_smi_run_clocks},
     {"conf-compute", gp_smi_run_conf_compute},
     {"dmon", gp_smi_run_dmon},
     {"encodersessions", gp_smi_run_encodersessions},
@@ -438,9 +435,9 @@ static const struct view views[] = {
     GP_SMI_QUERIES(X)
 #undef X
 #define X(id, word, help) {OPT_QUERY_##id, run_csv, NULL, NULL},
-    GP_SMI_QUERIES(X)
+        GP_SMI_QUERIES(X)
 #undef X
-    {OPT_QUERY, run_report, NULL, NULL},
+            {OPT_QUERY, run_report, NULL, NULL},
     {OPT_DTD, run_dtd, NULL, NULL},
     {OPT_VERSION, run_view, gp_smi_versions_want, gp_smi_versions_print},
     {OPT_LIST, run_view, gp_smi_list_want, gp_smi_list_print},
@@ -448,13 +445,15 @@ static const struct view views[] = {
     {OPT__COUNT, run_view, gp_smi_table_want, gp_smi_table_print},
 };
 
-/* -q and the queries exclude each other. */
-static bool is_combination(const char *const *given)
+/* -q and the queries exclude each other, and some options belong to one of them. */
+static bool go_together(const char *const *given)
 {
-    int count = given[OPT_QUERY] != NULL;
+    int queries = 0;
     for (int q = 0; q < GP_SMI_QUERY__COUNT; q++)
-        count += given[OPT_QUERY_GPU + q] != NULL;
-    return count > 1;
+        queries += given[OPT_QUERY_GPU + q] != NULL;
+    bool of_report = given[OPT_XML] || given[OPT_DISPLAY];
+    return queries + (given[OPT_QUERY] != NULL) <= 1 && (!of_report || given[OPT_QUERY]) &&
+           (!given[OPT_FORMAT] || queries);
 }
 
 static int run_smi(int argc, char **argv)
@@ -469,7 +468,7 @@ static int run_smi(int argc, char **argv)
         status = take_loop(given, &show.loop, &message);
     if (status)
         return gp_smi_end(&message, status);
-    if (is_combination(given))
+    if (!given[OPT_HELP] && !go_together(given))
         return gp_smi_refuse_combination();
     if (!given[OPT_HELP] && gp_smi_has_setting(&given[SETTINGS]))
         return gp_smi_set(&given[SETTINGS], has_others(given));
@@ -480,12 +479,34 @@ static int run_smi(int argc, char **argv)
     return view->run(view, given, &show);
 }
 
+/* How many words of the command line one of gpulse's own options takes; 0: it is none. */
+static int own_words(const char *word)
+{
+    for (int i = OPT_NATIVE; i <= OPT_TIMEOUT; i++) {
+        size_t n = strlen(options[i].names);
+        bool has_value = options[i].arg == GP_SMI_VALUE;
+        if (strncmp(word, options[i].names, n) == 0 && (!word[n] || (has_value && word[n] == '=')))
+            return has_value && !word[n] ? 2 : 1;
+    }
+    return 0;
+}
+
+/* The command is the first word, or stands behind gpulse's own options, which are then its. */
 static int smi_main(int argc, char **argv, struct gp_err *err)
 {
+    int own = 0;
+    int words;
     (void)err;
-    for (const struct gp_smi_command *c = commands; argc > 1 && c->name; c++)
-        if (strcmp(c->name, argv[1]) == 0)
-            return c->run(argc - 1, argv + 1);
+    while (own + 1 < argc && (words = own_words(argv[own + 1])) > 0)
+        own += words;
+    for (const struct gp_smi_command *c = commands; own + 1 < argc && c->name; c++) {
+        if (strcmp(c->name, argv[own + 1]) != 0)
+            continue;
+        char *name = argv[own + 1];
+        memmove(&argv[2], &argv[1], (size_t)own * sizeof(*argv));
+        argv[1] = name;
+        return c->run(argc - 1, argv + 1);
+    }
     return run_smi(argc, argv);
 }
 

@@ -84,6 +84,8 @@ bool gp_smi_begin(const struct gp_smi_syntax *syntax, int argc, char **argv, con
 int gp_smi_refuse_value(const struct gp_smi_syntax *syntax, const char *option, const char *value);
 
 /* The same for options that are not for one another. */
+#define GP_SMI_COMBINATION                                                                         \
+    "Invalid combination of input arguments. Please run 'nvidia-smi -h' for help.\n\n"
 int gp_smi_refuse_combination(void);
 
 /* "nvidia-smi CMD …": argv[0] is CMD. */
@@ -93,6 +95,7 @@ struct gp_smi_command {
 };
 
 int gp_smi_run_c2c(int argc, char **argv);
+int gp_smi_run_clocks(int argc, char **argv);
 int gp_smi_run_conf_compute(int argc, char **argv);
 int gp_smi_run_dmon(int argc, char **argv);
 int gp_smi_run_encodersessions(int argc, char **argv);

@@ -119,10 +119,7 @@ static int take(struct gp_smi_monitor *m, struct gp_loop *loop, const char *cons
     loop->interval_ns = seconds * GP_NS_PER_S;
     if (good)
         return 0;
-    gp_strbuf_addf(message, "ERROR: Invalid value for %.*s: %s. Please run '%s -h' for help.\n\n",
-                   (int)strcspn(options[bad].names, " "), options[bad].names, given[bad],
-                   commands[m->kind].name);
-    return GP_SMI_EXIT_USAGE;
+    return gp_smi_add_invalid(message, commands[m->kind].name, options[bad].names, given[bad]);
 }
 
 /* ---- showing ---- */

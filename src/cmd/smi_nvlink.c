@@ -4,6 +4,7 @@
 
 #include "base/parse.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -35,15 +36,11 @@ static const struct gp_smi_option options[] = {
 #define X(id, kind, names, value, help) [OPT_##id] = {names, kind, NULL, value, help},
     GP_SMI_COMMON_OPTIONS(X)
 #undef X
-    [OPT__COUNT] = {"", GP_SMI_FLAG, NULL, NULL, NULL},
+        [OPT__COUNT] = {"", GP_SMI_FLAG, NULL, NULL, NULL},
 };
 
 static const struct gp_smi_syntax syntax = {
-    "nvidia-smi nvlink",
-    "the NVLinks of the GPUs.",
-    options,
-    OPT_HELP,
-    OPT_ID,
+    "nvidia-smi nvlink", "the NVLinks of the GPUs.", options, OPT_HELP, OPT_ID,
 };
 
 static const struct {
@@ -86,6 +83,16 @@ static void want(const void *ctx, struct gp_want *want)
     gp_smi_nvlink_want(ctx, want);
 }
 
+static int refuse(const void *ctx, struct gp_strbuf *message, const struct gp_snapshot *snapshot)
+{
+    const struct gp_smi_nvlink *nvlink = ctx;
+    if (gp_smi_nvlink_has_link(nvlink, snapshot))
+        return 0;
+    char number[24];
+    (void)snprintf(number, sizeof(number), "%llu", (unsigned long long)nvlink->link);
+    return gp_smi_add_invalid(message, syntax.tool, "-l", number);
+}
+
 static void print(void *ctx, struct gp_strbuf *sb, const struct gp_smi_form *form,
                   const struct gp_snapshot *snapshot)
 {
@@ -96,7 +103,7 @@ int gp_smi_run_nvlink(int argc, char **argv)
 {
     const char *given[OPT__COUNT] = {NULL};
     struct gp_smi_nvlink nvlink = {.one_link = false};
-    struct gp_smi_show show = {.want = want, .print = print};
+    struct gp_smi_show show = {.want = want, .print = print, .refuse = refuse};
     int status;
     if (!gp_smi_begin(&syntax, argc, argv, given, &show, &status))
         return status;

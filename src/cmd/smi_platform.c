@@ -1,6 +1,9 @@
-/* nvidia-smi conf-compute, c2c and vgpu. */
+/* nvidia-smi conf-compute, clocks, c2c and vgpu. */
 #include "cmd/smi.h"
 #include "smi/platform.h"
+
+#include "base/strbuf.h"
+#include "smi/message.h"
 
 /* ---- conf-compute ---- */
 
@@ -84,6 +87,50 @@ int gp_smi_run_conf_compute(int argc, char **argv)
     if (any == cc.log)
         return gp_smi_refuse_combination();
     return gp_smi_show(&show, &cc);
+}
+
+/* ---- clocks ---- */
+
+enum {
+    CLOCKS_LIST,
+    CLOCKS_ADD,
+    CLOCKS_REMOVE,
+    CLOCKS_HELP,
+#define X(id, kind, names, value, help) CLOCKS_##id,
+    GP_SMI_COMMON_OPTIONS(X)
+#undef X
+        CLOCKS__COUNT,
+};
+
+static const struct gp_smi_option clocks_options[] = {
+    [CLOCKS_LIST] = {"--sync-boost-list", GP_SMI_FLAG, NULL, NULL, "the groups there are"},
+    [CLOCKS_ADD] = {"--sync-boost-add", GP_SMI_FLAG, NULL, NULL, "the GPUs of -i become one"},
+    [CLOCKS_REMOVE] = {"--sync-boost-remove", GP_SMI_VALUE, NULL, "GROUP", "ends this one"},
+    [CLOCKS_HELP] = {"-h --help", GP_SMI_FLAG, NULL, NULL, "this page"},
+#define X(id, kind, names, value, help) [CLOCKS_##id] = {names, kind, NULL, value, help},
+    GP_SMI_COMMON_OPTIONS(X)
+#undef X
+        [CLOCKS__COUNT] = {"", GP_SMI_FLAG, NULL, NULL, NULL},
+};
+
+static const struct gp_smi_syntax clocks_syntax = {
+    "nvidia-smi clocks", "groups of GPUs that boost together.", clocks_options, CLOCKS_HELP,
+    CLOCKS_ID,
+};
+
+/* There is no public call for any of it. */
+int gp_smi_run_clocks(int argc, char **argv)
+{
+    const char *given[CLOCKS__COUNT] = {NULL};
+    struct gp_smi_show show = {.native = false};
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
+    int status;
+    if (!gp_smi_begin(&clocks_syntax, argc, argv, given, &show, &status))
+        return status;
+    if (!given[CLOCKS_LIST] && !given[CLOCKS_ADD] && !given[CLOCKS_REMOVE])
+        return gp_smi_refuse_combination();
+    gp_strbuf_adds(&sb, "Synchronized boost groups are not supported.\n" GP_SMI_NO_CALL);
+    return gp_smi_end(&sb, GP_SMI_EXIT_NOT_SUPPORTED);
 }
 
 /* ---- c2c and vgpu: one thing to show each ---- */

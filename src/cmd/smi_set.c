@@ -26,10 +26,6 @@ enum {
     NVML_IN_USE = 19,
 };
 
-#define NO_CALL                                                                                    \
-    "gpulse: the driver's public interface has no call for this; NVIDIA's own nvidia-smi may do "  \
-    "it.\n"
-
 struct run {
     const char *const *given; /* by enum gp_smi_setting_id */
     enum gp_smi_setting_id id;
@@ -198,7 +194,7 @@ static int refuse(struct run *run)
 {
     for (size_t t = 0; t < run->count; t++)
         (void)say(run, &run->targets[t], GP_SMI_UNSUPPORTED, NVML_NOT_SUPPORTED);
-    gp_strbuf_adds(&run->sb, NO_CALL);
+    gp_strbuf_adds(&run->sb, GP_SMI_NO_CALL);
     return finish(run, NVML_NOT_SUPPORTED);
 }
 
@@ -348,15 +344,14 @@ static int take_modifiers(struct run *run)
     const struct gp_smi_word *scope = gp_smi_word_find(gp_smi_power_scopes, given_scope);
     const struct gp_smi_word *mode = gp_smi_word_find(gp_smi_clock_modes, given_mode);
     if (!scope || !mode) {
-        gp_strbuf_addf(&run->sb,
-                       "ERROR: Invalid value for %s: %s. Please run 'nvidia-smi -h' for help.\n",
-                       scope ? "--mode" : "--scope", scope ? given_mode : given_scope);
-        return GP_SMI_EXIT_USAGE;
+        return gp_smi_add_invalid(&run->sb, "nvidia-smi", scope ? "--mode" : "--scope",
+                                  scope ? given_mode : given_scope);
     }
     if (scope == &gp_smi_power_scopes[GP_SMI_SCOPE_MODULE])
         run->control = GP_CONTROL_MODULE_POWER_LIMIT;
     if (!mode->text)
-        gp_strbuf_addf(&run->sb, "Locking GPU clocks with --mode=%s is not supported.\n" NO_CALL,
+        gp_strbuf_addf(&run->sb,
+                       "Locking GPU clocks with --mode=%s is not supported.\n" GP_SMI_NO_CALL,
                        given_mode);
     return mode->text ? 0 : NVML_NOT_SUPPORTED;
 }

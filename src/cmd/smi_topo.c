@@ -53,7 +53,7 @@ static const struct gp_smi_option options[] = {
 #define X(id, kind, names, value, help) [OPT_##id] = {names, kind, NULL, value, help},
     GP_SMI_COMMON_OPTIONS(X)
 #undef X
-    [OPT__COUNT] = {"", GP_SMI_FLAG, NULL, NULL, NULL},
+        [OPT__COUNT] = {"", GP_SMI_FLAG, NULL, NULL, NULL},
 };
 
 static const struct gp_smi_syntax syntax = {
@@ -129,6 +129,14 @@ static void want(const void *ctx, struct gp_want *want)
     gp_smi_topo_want(ctx, want);
 }
 
+static int refuse(const void *ctx, struct gp_strbuf *message, const struct gp_snapshot *snapshot)
+{
+    if (gp_smi_topo_has_ends(ctx, snapshot))
+        return 0;
+    gp_strbuf_adds(message, GP_SMI_COMBINATION);
+    return GP_SMI_EXIT_USAGE;
+}
+
 static void print(void *ctx, struct gp_strbuf *sb, const struct gp_smi_form *form,
                   const struct gp_snapshot *snapshot)
 {
@@ -157,7 +165,7 @@ int gp_smi_run_topo(int argc, char **argv)
 {
     const char *given[OPT__COUNT] = {NULL};
     struct gp_smi_topo topo = {.question = GP_SMI_TOPO_MATRIX};
-    struct gp_smi_show show = {.want = want, .print = print};
+    struct gp_smi_show show = {.want = want, .print = print, .refuse = refuse};
     int status;
     if (!gp_smi_begin(&syntax, argc, argv, given, &show, &status))
         return status;

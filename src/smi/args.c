@@ -73,6 +73,13 @@ static void add_wrapped(struct gp_strbuf *sb, const char *text, size_t column)
     gp_strbuf_addc(sb, '\n');
 }
 
+int gp_smi_add_invalid(struct gp_strbuf *sb, const char *tool, const char *names, const char *value)
+{
+    gp_strbuf_addf(sb, "ERROR: Invalid value for %.*s: %s. Please run '%s -h' for help.\n\n",
+                   (int)strcspn(names, " "), names, value, tool);
+    return GP_SMI_EXIT_USAGE;
+}
+
 void gp_smi_add_option(struct gp_strbuf *sb, const struct gp_smi_option *o)
 {
     size_t start = sb->len;

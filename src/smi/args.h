@@ -24,6 +24,11 @@ struct gp_smi_option {
 int gp_smi_parse(const struct gp_smi_option *options, const char *tool, int argc, char **argv,
                  const char **given, struct gp_strbuf *message) GP_MUST_CHECK;
 
+/* Appends that an option, of which `names` is as in its table, does not take this value; returns
+ * the exit status. */
+int gp_smi_add_invalid(struct gp_strbuf *sb, const char *tool, const char *names,
+                       const char *value);
+
 /* Appends an option with its help. */
 void gp_smi_add_option(struct gp_strbuf *sb, const struct gp_smi_option *o);
 

@@ -10,6 +10,11 @@ struct gp_err;
 struct gp_snapshot;
 struct gp_strbuf;
 
+/* Where nvidia-smi has a private call. */
+#define GP_SMI_NO_CALL                                                                             \
+    "gpulse: the driver's public interface has no call for this; NVIDIA's own nvidia-smi may do "  \
+    "it.\n"
+
 /* Exit statuses; most are return codes of the driver's library. */
 enum {
     GP_SMI_EXIT_USAGE = 2,

@@ -203,6 +203,22 @@ void gp_smi_nvlink_want(const struct gp_smi_nvlink *nvlink, struct gp_want *want
         gp_metric_set_add(&want->metrics, new_counters[i].metric);
 }
 
+bool gp_smi_nvlink_has_link(const struct gp_smi_nvlink *nvlink, const struct gp_snapshot *snapshot)
+{
+    size_t others = 0;
+    for (size_t i = 0; nvlink->one_link && i < snapshot->device_count; i++) {
+        struct printer p = {.link = NULL};
+        while (
+            (p.link = gp_smi_next_entry(snapshot, &snapshot->devices[i], GP_SCOPE_LINK, p.link))) {
+            const struct gp_value *number = value_of(&p, GP_LINK_NUMBER);
+            if (gp_value_is_present(number) && (uint64_t)number->i == nvlink->link)
+                return true;
+            others++;
+        }
+    }
+    return others == 0;
+}
+
 /* Why there is nothing to tell of a GPU's links; NULL if there is. */
 static const char *nothing(const struct gp_smi_form *form, const struct gp_snapshot *snapshot,
                            const struct gp_device *gpu)

@@ -26,6 +26,9 @@ struct gp_smi_nvlink {
 
 void gp_smi_nvlink_want(const struct gp_smi_nvlink *nvlink, struct gp_want *want);
 
+/* False if only one link is asked for and no GPU with links has it. */
+bool gp_smi_nvlink_has_link(const struct gp_smi_nvlink *nvlink, const struct gp_snapshot *snapshot);
+
 void gp_smi_nvlink_print(struct gp_strbuf *sb, const struct gp_smi_nvlink *nvlink,
                          const struct gp_smi_form *form, const struct gp_snapshot *snapshot);
 

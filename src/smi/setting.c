@@ -380,10 +380,7 @@ static int refuse(enum gp_smi_setting_id id, const char *given, struct gp_strbuf
         GP_SMI_SETTINGS(X)
 #undef X
     };
-    gp_strbuf_addf(message,
-                   "ERROR: Invalid value for %.*s: %s. Please run 'nvidia-smi -h' for help.\n",
-                   (int)strcspn(names[id], " "), names[id], given);
-    return GP_SMI_EXIT_USAGE;
+    return gp_smi_add_invalid(message, "nvidia-smi", names[id], given);
 }
 
 int gp_smi_setting_parse(enum gp_smi_setting_id id, enum gp_control_id control, const char *given,

@@ -329,6 +329,12 @@ static void print_nearest(const struct printer *p)
     gp_strbuf_addc(p->sb, '\n');
 }
 
+bool gp_smi_topo_has_ends(const struct gp_smi_topo *topo, const struct gp_snapshot *snapshot)
+{
+    const struct gp_device *from = next_gpu(snapshot, NULL);
+    return topo->question != GP_SMI_TOPO_PATH || (from && next_gpu(snapshot, from));
+}
+
 static void print_path(const struct printer *p)
 {
     const struct gp_device *from = next_gpu(p->snapshot, NULL);

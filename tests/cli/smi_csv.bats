@@ -58,6 +58,12 @@ refuses() {
     refuses 2 "Invalid combination of input arguments. Please run 'nvidia-smi -h' for help."
     csv h100 --query-gpu=index -q
     refuses 2 "Invalid combination of input arguments. Please run 'nvidia-smi -h' for help."
+    local part
+    for part in -x "-d POWER" --format=csv "-q --format=csv" "-L -x"; do
+        # shellcheck disable=SC2086
+        gpulse smi --sim h100 $part
+        refuses 2 "Invalid combination of input arguments. Please run 'nvidia-smi -h' for help."
+    done
     csv h100 --query-gpu
     refuses 255 "ERROR: Option --query-gpu is missing its value. Please run 'nvidia-smi -h' for help."
     csv h100 --query-gpu="$(printf 'index,%.0s' {1..1025})"

@@ -78,6 +78,9 @@ $(printf '\t Link 3: 26.562 GB/s')" ]
     [ "$output" = "ERROR: Invalid value for -gt: x. Please run 'nvidia-smi nvlink -h' for help." ]
     nvlink --sim h100x1 -s -l x
     status_is 2
+    nvlink --sim h100x1 -s -l 99
+    status_is 2
+    [ "$output" = "ERROR: Invalid value for -l: 99. Please run 'nvidia-smi nvlink -h' for help." ]
     nvlink --sim h100x1 -gt
     status_is 255
     [ "$output" = "ERROR: Option -gt is missing its value. Please run 'nvidia-smi nvlink -h' for help." ]

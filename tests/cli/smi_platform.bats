@@ -72,3 +72,18 @@ d["fields"] = {"170": 3, "171": 1, "171/1": 1, "171/2": 0, "172": 44712}'
         [[ "$output" = "nvidia-smi $command [options]"*"-h, --help"* ]]
     done
 }
+
+@test "clocks: what it would do has no public call" {
+    local words
+    for words in --sync-boost-list "-i 0 --sync-boost-add" "--sync-boost-remove 0"; do
+        # shellcheck disable=SC2086
+        smi clocks --sim h100x2 $words
+        status_is 3
+        [ "${lines[0]}" = "Synchronized boost groups are not supported." ]
+    done
+    smi clocks --sim h100x2
+    status_is 2
+    smi clocks -h
+    status_is 0
+    [[ "$output" = *" --sync-boost-remove=GROUP "* ]]
+}

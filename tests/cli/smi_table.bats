@@ -388,6 +388,16 @@ Excluded GPU 1: 00000000:75:00.0 (UUID: GPU-00000002-0000-0000-0000-000000000002
     line_count 1
 }
 
+@test "gpulse's own options between smi and its command" {
+    gpulse smi --sim h100x2 --timeout=2s --sim-still topo -p2p r
+    answers 0
+    [[ "$output" = *" GPU1"* ]]
+    gpulse smi --sim nope topo -m
+    answers 2
+    gpulse smi --sim
+    answers 255
+}
+
 @test "again and again, each with its date, until it is interrupted" {
     start smi -lms 50 --sim t4
     until_true eval '[ "$(grep -c "NVIDIA-SMI" out)" -ge 3 ]'

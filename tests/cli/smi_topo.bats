@@ -60,7 +60,7 @@ for d in m["devices"]: d["lists"]["nvlinks"] = "NOT_SUPPORTED"'
 
 @test "topo refuses what does not go together" {
     local words
-    for words in "" "-m -mp" "-m -c 1" "-p -i 0" "-p" "-n 2" "-n 2 -i 0,1"; do
+    for words in "" "-m -mp" "-m -c 1" "-p -i 0" "-p" "-n 2" "-n 2 -i 0,1" "-p -i 0,0"; do
         # shellcheck disable=SC2086
         topo --sim h100x8 $words
         status_is 2

@@ -129,7 +129,8 @@ static void check_reason(struct gp_value v, uint64_t now_ns, const char *expecte
 static void reasons_tell_age_and_words(void **state)
 {
     (void)state;
-    struct gp_value v = {.i = 7, .time_us = 10 * GP_NS_PER_S / GP_NS_PER_US, .status = GP_STATUS_STALE};
+    struct gp_value v = {.i = 7, .status = GP_STATUS_STALE};
+    gp_value_set_time(&v, 10 * GP_NS_PER_S);
     check_reason(v, 12 * GP_NS_PER_S + GP_NS_PER_S / 2, "stale: 2.5 s old");
     check_reason(v, 9 * GP_NS_PER_S, "stale"); /* never a negative age */
     v = (struct gp_value){.s = "impossible value", .status = GP_STATUS_ERROR};
