@@ -223,6 +223,7 @@ int gp_app_open(const struct gp_want *want, const struct gp_loop *loop, struct g
         .timeout_ns = gp_app_timeout_ns(SAMPLE_TIMEOUT_S * GP_NS_PER_S),
         .later_timeout_ns = later_timeout(loop),
         .release_when_idle = gp_common()->release_when_idle && loop->interval_ns != 0,
+        .once = !loop->interval_ns && !gp_metric_set_has_tier(&want->metrics, GP_TIER_RATE),
         .want = *want,
     };
     int r = gp_app_source(&config.source, &config.selection, err);

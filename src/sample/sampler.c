@@ -60,6 +60,7 @@ struct gp_sampler {
     struct gp_release release;     /* because nothing is going on */
     bool busy;                     /* a GPU had work in the last sample */
     bool quit;
+    bool ahead; /* the reads of the tick to come have begun */
     uint64_t tick;
     unsigned gpu_count;
     uint64_t session_ns; /* when the source was last opened */
@@ -237,6 +238,59 @@ static struct task *next_task(struct gp_sampler *s)
     return NULL;
 }
 
+static int add_tasks(struct gp_sampler *s, unsigned count)
+{
+    if (count <= s->task_count)
+        return 0;
+    struct task **grown = realloc(s->tasks, count * sizeof(struct task *));
+    if (!grown)
+        return GP_ENOMEM;
+    s->tasks = grown;
+    while (s->task_count < count) {
+        struct task *t = calloc(1, sizeof(*t));
+        if (!t)
+            return GP_ENOMEM;
+        t->sampler = s;
+        t->slot.index = s->task_count;
+        t->slot.chosen = !gp_selection_is_by_index(s->config.selection) ||
+                         gp_selection_matches(s->config.selection, t->slot.index, NULL);
+        s->tasks[s->task_count++] = t;
+    }
+    return 0;
+}
+
+/* Has every GPU that is chosen read; the lock is held. */
+static void queue_reads(struct gp_sampler *s)
+{
+    uint64_t now = gp_clock_mono_ns();
+    for (unsigned i = 0; i < s->task_count; i++) {
+        struct task *t = s->tasks[i];
+        if (!t->slot.chosen || t->state == TASK_RUNNING)
+            continue;
+        if (t->state == TASK_IDLE) {
+            s->queued++;
+            t->since_ns = now;
+        }
+        t->state = TASK_QUEUED;
+        t->awaited = true;
+        s->awaited++;
+    }
+}
+
+/* Begins the only tick; the lock is held. */
+static void read_ahead(struct gp_sampler *s)
+{
+    struct gp_selection *selection = s->config.selection;
+    struct gp_err err;
+    if (s->open_result < 0 || s->want.host_only || add_tasks(s, s->gpu_count) < 0 ||
+        (gp_selection_is_by_index(selection) &&
+         gp_selection_check(selection, s->gpu_count, &err) < 0))
+        return;
+    s->tick++;
+    queue_reads(s);
+    s->ahead = true;
+}
+
 static void run_session(struct gp_sampler *s)
 {
     bool open = !s->closing && !is_released(s);
@@ -246,8 +300,19 @@ static void run_session(struct gp_sampler *s)
     (void)pthread_mutex_lock(&s->lock);
     s->session_state = TASK_IDLE;
     s->held = open;
+    if (open && s->config.once)
+        read_ahead(s);
     s->quit = s->closing; /* the last thing there was to do: it need not be woken for its end */
     (void)pthread_cond_signal(&s->done);
+}
+
+/* Whether a thread is inside the driver; the lock is held. */
+static bool is_busy(const struct gp_sampler *s)
+{
+    for (unsigned i = 0; i < s->task_count; i++)
+        if (s->tasks[i]->state == TASK_RUNNING)
+            return true;
+    return s->session_state == TASK_RUNNING;
 }
 
 static void run_task(struct gp_sampler *s, struct task *t)
@@ -262,6 +327,10 @@ static void run_task(struct gp_sampler *s, struct task *t)
     if (t->awaited && --s->awaited == 0)
         (void)pthread_cond_signal(&s->done);
     t->awaited = false;
+    if (s->config.once && s->queued == 0 && !is_busy(s)) {
+        s->closing = true;
+        s->session_state = TASK_QUEUED;
+    }
 }
 
 static void *thread_main(void *arg)
@@ -355,36 +424,6 @@ static void await_reads(struct gp_sampler *s)
     s->awaited = 0;
 }
 
-static int add_tasks(struct gp_sampler *s, unsigned count)
-{
-    if (count <= s->task_count)
-        return 0;
-    struct task **grown = realloc(s->tasks, count * sizeof(struct task *));
-    if (!grown)
-        return GP_ENOMEM;
-    s->tasks = grown;
-    while (s->task_count < count) {
-        struct task *t = calloc(1, sizeof(*t));
-        if (!t)
-            return GP_ENOMEM;
-        t->sampler = s;
-        t->slot.index = s->task_count;
-        t->slot.chosen = !gp_selection_is_by_index(s->config.selection) ||
-                         gp_selection_matches(s->config.selection, t->slot.index, NULL);
-        s->tasks[s->task_count++] = t;
-    }
-    return 0;
-}
-
-/* Whether a thread is inside the driver; the lock is held. */
-static bool is_busy(const struct gp_sampler *s)
-{
-    for (unsigned i = 0; i < s->task_count; i++)
-        if (s->tasks[i]->state == TASK_RUNNING)
-            return true;
-    return s->session_state == TASK_RUNNING;
-}
-
 /* Has the session changed by a thread of the pool, and waits for it; the lock is held and nothing
  * else is going on. A change that takes longer goes on by itself; none is begun beside a wait for
  * events that does not come back. */
@@ -447,24 +486,14 @@ static void update_session(struct gp_sampler *s)
         reopen_if_needed(s);
 }
 
-static void queue_reads(struct gp_sampler *s)
+static void begin_tick(struct gp_sampler *s)
 {
+    s->tick++;
+    update_session(s);
     if (is_released(s) || s->open_result < 0 || s->session_state != TASK_IDLE || s->want.host_only)
         return;
     (void)add_tasks(s, s->gpu_count); /* more GPUs than in the last session */
-    uint64_t now = gp_clock_mono_ns();
-    for (unsigned i = 0; i < s->task_count; i++) {
-        struct task *t = s->tasks[i];
-        if (!t->slot.chosen || t->state == TASK_RUNNING)
-            continue;
-        if (t->state == TASK_IDLE) {
-            s->queued++;
-            t->since_ns = now;
-        }
-        t->state = TASK_QUEUED;
-        t->awaited = true;
-        s->awaited++;
-    }
+    queue_reads(s);
     (void)employ(s, s->queued > 0);
 }
 
@@ -488,7 +517,7 @@ static void take(struct gp_sampler *s, const struct task *t)
         else
             (void)snprintf(text, sizeof(text), "released: gpulse has let go of the driver%s",
                            s->let_go ? "; SIGUSR1 takes hold again" : " so that the GPU can sleep");
-    } else if (s->session_state != TASK_IDLE) {
+    } else if (s->session_state != TASK_IDLE && !s->closing) {
         (void)snprintf(text, sizeof(text), "the driver is being started again");
     } else if (s->open_result < 0) {
         status = GP_STATUS_LOST;
@@ -517,9 +546,9 @@ static void settle_choice(struct gp_sampler *s, struct task *t)
 int gp_sampler_tick(struct gp_sampler *s, struct gp_snapshot **ret, struct gp_err *err)
 {
     (void)pthread_mutex_lock(&s->lock);
-    s->tick++;
-    update_session(s);
-    queue_reads(s);
+    if (!s->ahead)
+        begin_tick(s);
+    s->ahead = false;
     await_reads(s);
     int r = gp_assembler_start(&s->assembler, s->task_count, s->gpu_count, err);
     for (unsigned i = 0; r == 0 && i < s->task_count; i++) {
@@ -568,6 +597,12 @@ static void free_sampler(struct gp_sampler *s)
  * held. */
 static bool end_session(struct gp_sampler *s)
 {
+    if (s->ahead)
+        await_reads(s); /* nobody came for them */
+    if (s->closing) {
+        await_session(s);
+        return s->session_state == TASK_IDLE;
+    }
     if (is_busy(s))
         return false;
     s->closing = true;

@@ -21,6 +21,7 @@ struct gp_sampler_config {
     uint64_t timeout_ns;            /* how long the first tick waits for the driver */
     uint64_t later_timeout_ns;      /* how long the others wait; 0: as long */
     bool release_when_idle;         /* close the session while the GPUs could sleep */
+    bool once;                      /* a single tick: see gp_sampler_tick() */
     struct gp_selection *selection; /* which GPUs; must outlive the sampler */
     struct gp_want want;
 };
@@ -33,7 +34,9 @@ struct gp_sampler;
 int gp_sampler_new(const struct gp_sampler_config *config, struct gp_sampler **ret,
                    struct gp_err *err) GP_MUST_CHECK;
 
-/* Samples once. What did not answer in time is in the snapshot as such. GP_ENOMEM, GP_ENODEV. */
+/* Samples once. What did not answer in time is in the snapshot as such. GP_ENOMEM, GP_ENODEV.
+ * With config.once the reads begin as soon as the source is open, and the session is closed as soon
+ * as they are done, by the same thread: a short command does not pay for waking threads. */
 int gp_sampler_tick(struct gp_sampler *sampler, struct gp_snapshot **ret,
                     struct gp_err *err) GP_MUST_CHECK;
 

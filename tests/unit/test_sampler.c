@@ -644,6 +644,80 @@ static void a_gpu_that_is_forbidden(void **state)
     finish(&b);
 }
 
+/* ---- a single tick ---- */
+
+static void wait_for_closes(struct bench *b, unsigned closes)
+{
+    for (int i = 0; i < 2000; i++) {
+        (void)pthread_mutex_lock(&b->fake.lock);
+        bool closed = b->fake.closes == closes && !b->fake.busy;
+        (void)pthread_mutex_unlock(&b->fake.lock);
+        if (closed)
+            return;
+        (void)usleep(5000);
+    }
+    fail_msg("the session was not closed");
+}
+
+static void a_single_tick_begins_and_ends_by_itself(void **state)
+{
+    (void)state;
+    struct bench b;
+    bench_init(&b, 8);
+    b.config.once = true;
+    start(&b);
+    wait_for_closes(&b, 2); /* before the start, and behind the reads: nobody has come for them */
+    tick(&b);
+    assert_false(b.snapshot->partial);
+    assert_int_equal(b.snapshot->device_count, 8);
+    for (unsigned i = 0; i < 8; i++)
+        check_well(&b, i, 50 + i);
+    finish(&b);
+    assert_int_equal(b.fake.reads, 16); /* who it is, and what it does */
+    assert_int_equal(b.fake.opens, 1);
+    assert_int_equal(b.fake.closes, 2);
+}
+
+static void a_single_tick_that_nobody_takes(void **state)
+{
+    (void)state;
+    struct bench b;
+    bench_init(&b, 2);
+    b.config.once = true;
+    start(&b);
+    finish(&b);
+}
+
+static void a_single_tick_of_gpus_that_are_not_there(void **state)
+{
+    (void)state;
+    struct bench b;
+    struct gp_err err = {0};
+    bench_init(&b, 2);
+    b.config.once = true;
+    assert_int_equal(gp_selection_parse("7", &b.selection, &err), 0);
+    check_no_start(&b, GP_ENODEV, "7");
+    assert_int_equal(b.fake.reads, 0);
+}
+
+static void a_single_tick_with_a_gpu_that_hangs(void **state)
+{
+    (void)state;
+    /* The stuck thread uses it until this program ends. */
+    static struct bench b;
+    bench_init(&b, 2);
+    fake_set_mode(&b.fake, 1, FAKE_HANGS);
+    b.config.once = true;
+    b.config.timeout_ns = PATIENCE_NS;
+    start(&b);
+    tick(&b);
+    check_well(&b, 0, 50);
+    assert_int_equal(b.snapshot->devices[1].status, GP_STATUS_TIMEOUT);
+    gp_snapshot_free(b.snapshot);
+    assert_false(gp_sampler_free(b.sampler));
+    assert_int_equal(b.fake.closes, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -673,6 +747,10 @@ int main(void)
         cmocka_unit_test(nothing_is_let_go_beside_a_call_that_hangs),
         cmocka_unit_test(an_end_while_it_is_let_go),
         cmocka_unit_test(a_gpu_that_is_forbidden),
+        cmocka_unit_test(a_single_tick_begins_and_ends_by_itself),
+        cmocka_unit_test(a_single_tick_that_nobody_takes),
+        cmocka_unit_test(a_single_tick_of_gpus_that_are_not_there),
+        cmocka_unit_test(a_single_tick_with_a_gpu_that_hangs),
     };
     return cmocka_run_group_tests_name("sampler", tests, NULL, NULL);
 }
