@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The programs of the field that run nvidia-smi, with gpulse in its place: a link of that name, first
 on PATH, and a simulated machine. Each test gives the command line of one program and reads the answer
-as that program does (what it needs is listed in docs/smi.md); the expectations come from the machine.
+as that program does; the expectations come from the machine.
 
 variants: default
 """

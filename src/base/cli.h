@@ -57,6 +57,8 @@ struct gp_cmd {
     bool no_loop; /* it runs once: options for loops are neither listed nor completed */
     enum gp_complete complete; /* of its positional arguments */
     bool raw_rest;             /* arguments behind the first positional one are not parsed */
+    const char *exit_codes; /* where they are not the program's: then it is a tool of its own, which
+                               does not have the common options behind its name either */
     /* argv[0] is the command's name. Returns a GP_E* code with err filled, GP_OK, or an exit status
      * of its own above 0. */
     int (*run)(int argc, char **argv, struct gp_err *err);

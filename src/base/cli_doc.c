@@ -283,8 +283,10 @@ void gp_cli_help_command(struct gp_strbuf *sb, const struct gp_program *program,
     add_head(sb, "usage: ", program->name, cmd, cmd->usage && *cmd->usage ? " " : "", cmd->usage);
     add_description(sb, cmd->description);
     add_options(sb, "options", cmd->options, cmd);
-    add_options(sb, "common options", program->common, cmd);
+    if (!cmd->exit_codes)
+        add_options(sb, "common options", program->common, cmd);
     add_pairs(sb, "examples", cmd->examples, EXAMPLE_COLUMN_MAX);
+    add_pairs(sb, "exit codes", cmd->exit_codes, OPTION_COLUMN_MAX);
     /* The blocks end with an empty line; the page does not. */
     if (!sb->error && sb->len >= 2 && memcmp(sb->buf + sb->len - 2, "\n\n", 2) == 0)
         sb->buf[--sb->len] = '\0';
@@ -519,12 +521,12 @@ void gp_cli_man_command(struct gp_strbuf *sb, const struct gp_program *program,
         man_title(sb, "OPTIONS");
         man_options(sb, cmd->options, cmd);
     }
-    if (has_options(program->common)) {
+    if (has_options(program->common) && !cmd->exit_codes) {
         man_title(sb, "COMMON OPTIONS");
         man_options(sb, program->common, cmd);
     }
     man_pairs(sb, "EXAMPLES", cmd->examples);
-    man_pairs(sb, "EXIT STATUS", program->exit_codes);
+    man_pairs(sb, "EXIT STATUS", cmd->exit_codes ? cmd->exit_codes : program->exit_codes);
     man_see_also(sb, "*gpulse*(1), *gpulse-metrics*(7)");
 }
 

@@ -339,6 +339,14 @@ void gp_app_catch_signals(void)
             (void)sigaction(loop_signals[i], loop_signals[i] == SIGUSR1 ? &release : &action, NULL);
 }
 
+_Noreturn void gp_app_end_by_signal(void)
+{
+    int sig = stop_signal;
+    (void)signal(sig, SIG_DFL);
+    (void)raise(sig);
+    _exit(gp_err_exit_status(GP_EINTR));
+}
+
 /* Sleeps until the moment, a signal that has to be acted upon, or news of a descriptor. The signals
  * are let in by ppoll alone: one that comes between the look at stop_signal and the sleep would
  * otherwise wait for the end of the sleep. */

@@ -90,6 +90,10 @@ int gp_app_loop(struct gp_sampler *sampler, const struct gp_loop *loop,
 /* SIGINT, SIGTERM and SIGHUP end a loop from here on, not the process; the second one does. */
 void gp_app_catch_signals(void);
 
+/* Ends the process by the signal that has ended a loop, as it would without gpulse's own ending;
+ * what is to be written is written. */
+_Noreturn void gp_app_end_by_signal(void);
+
 /* Sleeps until this moment, or until the descriptor (−1: none) is readable; SIGUSR1 has the sampler
  * let go of the driver or take hold again. GP_EINTR after another signal. When nobody reads
  * `out_fd` (−1: none) any more, the process ends as a write would end it. */

@@ -154,6 +154,15 @@ struct showing {
     int refused; /* the exit status, when there is nothing to show */
 };
 
+/* A MIG device that is chosen without its GPU is no device for nvidia-smi. */
+static bool has_only_mig(const struct gp_snapshot *snapshot)
+{
+    for (size_t i = 0; i < snapshot->device_count; i++)
+        if (!snapshot->devices[i].is_mig)
+            return false;
+    return snapshot->device_count > 0;
+}
+
 static int on_sample(const struct gp_snapshot *snapshot, void *ctx, struct gp_err *err)
 {
     struct showing *s = ctx;
@@ -161,6 +170,17 @@ static int on_sample(const struct gp_snapshot *snapshot, void *ctx, struct gp_er
     gp_strbuf_reset(&s->sb);
     if (s->show->refuse)
         s->refused = s->show->refuse(s->ctx, &s->sb, snapshot);
+    if (s->refused && gp_smi_exit_status(snapshot)) {
+        /* what a GPU lacks cannot be told while it does not answer */
+        gp_strbuf_reset(&s->sb);
+        gp_smi_add_failures(&s->sb, &form, snapshot);
+        s->refused = gp_smi_exit_status(snapshot);
+    }
+    if (has_only_mig(snapshot)) {
+        gp_strbuf_reset(&s->sb);
+        gp_strbuf_adds(&s->sb, "No devices were found\n");
+        s->refused = GP_SMI_EXIT_NOT_FOUND;
+    }
     if (s->refused) {
         int r = gp_app_write(STDOUT_FILENO, &s->sb, err);
         return r < 0 ? r : GP_EFAIL;
@@ -185,7 +205,7 @@ static int show_in(struct showing *s)
     if (s->refused)
         return s->refused;
     if (r == GP_EINTR)
-        return gp_err_exit_status(GP_EINTR);
+        gp_app_end_by_signal();
     if (r == GP_EPARTIAL && err.code == GP_EPARTIAL)
         err.code = GP_ENODEV; /* the GPU that is asked for cannot say that it is the one */
     else if (r == GP_EPARTIAL)
@@ -479,6 +499,17 @@ static int run_smi(int argc, char **argv)
     return view->run(view, given, &show);
 }
 
+/* Commands of nvidia-smi's that gpulse does not have. */
+static const char missing[] = "base-clocks boost-slider compute-policy daemon drain gpm pci "
+                              "power-hint power-profiles power-smoothing prm replay rusd soc";
+
+static int run_missing(const char *name)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
+    gp_strbuf_addf(&sb, "gpulse: nvidia-smi %s is not there yet; see docs/smi.md\n", name);
+    return gp_smi_end(&sb, GP_SMI_EXIT_NOT_SUPPORTED);
+}
+
 /* How many words of the command line one of gpulse's own options takes; 0: it is none. */
 static int own_words(const char *word)
 {
@@ -507,6 +538,8 @@ static int smi_main(int argc, char **argv, struct gp_err *err)
         argv[1] = name;
         return c->run(argc - 1, argv + 1);
     }
+    if (own + 1 < argc && gp_cli_list_has(missing, argv[own + 1], strlen(argv[own + 1])))
+        return run_missing(argv[own + 1]);
     return run_smi(argc, argv);
 }
 
@@ -515,7 +548,29 @@ const struct gp_cmd gp_cmd_smi = {
     .summary = "speak nvidia-smi: its options, its outputs, its exit codes",
     .usage = "[nvidia-smi's options]",
     .description = "What nvidia-smi understands, gpulse smi understands, and answers byte for "
-                   "byte in the form of the driver that is loaded.",
+                   "byte in the form of the driver that is loaded. gpulse smi -h lists the "
+                   "options.\n\n"
+                   "Its own: --dry-run prints what a setting would change and changes nothing; "
+                   "--native uses the words of driver 610 for the versions; --timeout TIME is how "
+                   "long to wait for a GPU that does not answer; --sim, --sim-still, --root are "
+                   "as for all of gpulse.",
+    .examples = "gpulse smi\tthe table\n"
+                "gpulse smi --query-gpu=index,memory.used --format=csv -l 1\ttwo fields, every "
+                "second\n"
+                "gpulse smi --dry-run -pl 300\twhat it would change\n"
+                "ln -s \"$(command -v gpulse)\" ~/bin/nvidia-smi\tfor programs that call it\n",
+    .exit_codes = "0\tsuccess\n"
+                  "2\twrong arguments\n"
+                  "3\tnot supported\n"
+                  "4\tno permission\n"
+                  "6\tno GPU, or none that matches\n"
+                  "9\tthe driver is not loaded\n"
+                  "10\tno GPU answers\n"
+                  "12\tthe driver's library is not there\n"
+                  "14\tthe infoROM of a GPU is damaged\n"
+                  "15\ta GPU is lost\n"
+                  "18\tdriver and library are of different versions\n"
+                  "255\tan option that is not known or lacks its value, and all else\n",
     .raw_rest = true,
     .run = smi_main,
 };

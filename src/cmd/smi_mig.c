@@ -9,6 +9,7 @@
 #include "sample/changer.h"
 #include "source/nvml/nvml.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -92,6 +93,9 @@ static void print(void *ctx, struct gp_strbuf *sb, const struct gp_smi_form *for
     gp_smi_mig_print(sb, ctx, form, snapshot);
 }
 
+/* What -gi and -ci choose from. */
+enum filter { BY_GPU_INSTANCE = 1, BY_COMPUTE_INSTANCE = 2 };
+
 /* ---- changes ---- */
 
 struct run {
@@ -101,6 +105,7 @@ struct run {
     struct gp_target *target; /* the GPU whose turn it is */
     struct gp_strbuf sb;      /* what is not printed yet */
     bool found;               /* something to be changed */
+    int written;              /* exit status, once what is said could not be written */
 };
 
 /* Returns the exit status that ends the command, or 0. */
@@ -113,8 +118,9 @@ static int carry_out(struct run *run, struct gp_part *part)
         err.driver_code = GP_SMI_EXIT_TIMEOUT;
     gp_smi_mig_say(&run->sb, run->target->index, part,
                    r < 0 ? gp_nvml_return_text(err.driver_code) : NULL);
-    int status = gp_smi_flush(&run->sb);
-    return r < 0 ? gp_smi_exit_of(err.driver_code) : status;
+    int written = gp_smi_flush(&run->sb);
+    run->written = run->written ? run->written : written;
+    return r < 0 ? gp_smi_exit_of(err.driver_code) : 0;
 }
 
 /* The next profile of a comma list; false at its end. */
@@ -205,14 +211,17 @@ static int destroy_gpu_instances(struct run *run)
 /* What there is to be done, and the list that tells where. */
 static const struct change {
     int option;
+    unsigned takes; /* enum filter, or-ed */
     int (*change)(struct run *run);
     enum gp_smi_mig_list list;
     enum gp_scope scope; /* GP_SCOPE_DEVICE: no list */
 } changes[] = {
-    {OPT_CREATE_GPU, create_gpu_instances, GP_SMI_MIG_INSTANCES, GP_SCOPE_DEVICE},
-    {OPT_CREATE_COMPUTE, create_compute_instances, GP_SMI_MIG_INSTANCES, GP_SCOPE_GI},
-    {OPT_DESTROY_COMPUTE, destroy_compute_instances, GP_SMI_MIG_COMPUTE_INSTANCES, GP_SCOPE_CI},
-    {OPT_DESTROY_GPU, destroy_gpu_instances, GP_SMI_MIG_INSTANCES, GP_SCOPE_GI},
+    {OPT_CREATE_GPU, 0, create_gpu_instances, GP_SMI_MIG_INSTANCES, GP_SCOPE_DEVICE},
+    {OPT_CREATE_COMPUTE, BY_GPU_INSTANCE, create_compute_instances, GP_SMI_MIG_INSTANCES,
+     GP_SCOPE_GI},
+    {OPT_DESTROY_COMPUTE, BY_GPU_INSTANCE | BY_COMPUTE_INSTANCE, destroy_compute_instances,
+     GP_SMI_MIG_COMPUTE_INSTANCES, GP_SCOPE_CI},
+    {OPT_DESTROY_GPU, BY_GPU_INSTANCE, destroy_gpu_instances, GP_SMI_MIG_INSTANCES, GP_SCOPE_GI},
 };
 
 static bool is_enabled(const struct gp_target *target)
@@ -242,6 +251,8 @@ static int change_all(struct run *run, const struct change *change)
         gp_smi_form_of_driver(&gp_changer_host(run->changer)[GP_DRIVER_VERSION], false);
     struct gp_target *targets = gp_changer_targets(run->changer, &count);
     int status = 0;
+    /* Nobody listening is no reason to leave off half-way. */
+    (void)signal(SIGPIPE, SIG_IGN);
     for (size_t t = 0; status == 0 && t < count; t++) {
         run->target = &targets[t];
         if (targets[t].code)
@@ -276,20 +287,23 @@ static int run_change(struct run *run, const struct change *change)
     int status = change_all(run, change);
     if (!gp_changer_free(run->changer))
         gp_app_note_stuck();
-    return gp_smi_end(&run->sb, status);
+    if (run->written)
+        gp_strbuf_reset(&run->sb);
+    return gp_smi_end(&run->sb, run->written ? run->written : status);
 }
 
 /* ---- the command ---- */
 
 static const struct {
     int option;
+    unsigned takes; /* enum filter, or-ed */
     enum gp_smi_mig_list list;
 } lists[] = {
-    {OPT_PROFILES, GP_SMI_MIG_PROFILES},
-    {OPT_PLACEMENTS, GP_SMI_MIG_PLACEMENTS},
-    {OPT_INSTANCES, GP_SMI_MIG_INSTANCES},
-    {OPT_COMPUTE_PROFILES, GP_SMI_MIG_COMPUTE_PROFILES},
-    {OPT_COMPUTE_INSTANCES, GP_SMI_MIG_COMPUTE_INSTANCES},
+    {OPT_PROFILES, 0, GP_SMI_MIG_PROFILES},
+    {OPT_PLACEMENTS, 0, GP_SMI_MIG_PLACEMENTS},
+    {OPT_INSTANCES, BY_GPU_INSTANCE, GP_SMI_MIG_INSTANCES},
+    {OPT_COMPUTE_PROFILES, BY_GPU_INSTANCE, GP_SMI_MIG_COMPUTE_PROFILES},
+    {OPT_COMPUTE_INSTANCES, BY_GPU_INSTANCE | BY_COMPUTE_INSTANCE, GP_SMI_MIG_COMPUTE_INSTANCES},
 };
 
 static int take_ids(const char *text, const char *option, struct gp_smi_mig_ids *ret)
@@ -306,19 +320,28 @@ int gp_smi_run_mig(int argc, char **argv)
     struct gp_smi_mig mig = {.list = GP_SMI_MIG_PROFILES};
     struct run run = {.given = given, .mig = &mig, .sb = GP_STRBUF_INIT(1 << 20)};
     const struct change *change = NULL;
+    unsigned takes = 0;
     size_t asked = 0;
     int status;
     if (!gp_smi_begin(&syntax, argc, argv, given, &show, &status))
         return status;
     for (size_t i = 0; i < GP_ARRAY_LEN(lists); i++) {
-        asked += given[lists[i].option] != NULL;
-        mig.list = given[lists[i].option] ? lists[i].list : mig.list;
+        if (!given[lists[i].option])
+            continue;
+        asked++;
+        mig.list = lists[i].list;
+        takes = lists[i].takes;
     }
     for (size_t i = 0; i < GP_ARRAY_LEN(changes); i++) {
-        asked += given[changes[i].option] != NULL;
-        change = given[changes[i].option] ? &changes[i] : change;
+        if (!given[changes[i].option])
+            continue;
+        asked++;
+        change = &changes[i];
+        takes = change->takes;
     }
-    if (asked != 1 || (given[OPT_WITH_COMPUTE] && !given[OPT_CREATE_GPU]))
+    if (asked != 1 || (given[OPT_WITH_COMPUTE] && !given[OPT_CREATE_GPU]) ||
+        (given[OPT_GPU_INSTANCE] && !(takes & BY_GPU_INSTANCE)) ||
+        (given[OPT_COMPUTE_INSTANCE] && !(takes & BY_COMPUTE_INSTANCE)))
         return gp_smi_refuse_combination();
     status = take_ids(given[OPT_GPU_INSTANCE], "-gi", &mig.gpu_instances);
     if (!status)

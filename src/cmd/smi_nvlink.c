@@ -1,8 +1,10 @@
 /* nvidia-smi nvlink. */
 #include "cmd/smi.h"
+#include "smi/message.h"
 #include "smi/nvlink.h"
 
 #include "base/parse.h"
+#include "base/strbuf.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +18,8 @@ enum {
     OPT_ERRORS,
     OPT_THROUGHPUT,
     OPT_HELP,
+    OPT_SET_COUNTERS,
+    OPT_OLD_COUNTERS,
 #define X(id, kind, names, value, help) OPT_##id,
     GP_SMI_COMMON_OPTIONS(X)
 #undef X
@@ -33,6 +37,9 @@ static const struct gp_smi_option options[] = {
     [OPT_THROUGHPUT] = {"-gt --getthroughput", GP_SMI_VALUE, NULL, "WHAT",
                         "what has gone over them: d data, r with the links' own protocol"},
     [OPT_HELP] = {"-h --help", GP_SMI_FLAG, NULL, NULL, "this page"},
+    [OPT_SET_COUNTERS] = {"-sc --setcontrol -g --getcounters -r --resetcounters", GP_SMI_VALUE,
+                          NULL, "N", "counters that only older drivers have; not supported"},
+    [OPT_OLD_COUNTERS] = {"-gc --getcontrol", GP_SMI_FLAG, NULL, NULL, "their setting; the same"},
 #define X(id, kind, names, value, help) [OPT_##id] = {names, kind, NULL, value, help},
     GP_SMI_COMMON_OPTIONS(X)
 #undef X
@@ -54,6 +61,15 @@ static const struct {
     {OPT_THROUGHPUT, "r", GP_SMI_NVLINK_RAW},
 };
 
+/* The driver's calls for them are obsolete, and count nothing on current GPUs. */
+static int refuse_counters(void)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
+    gp_strbuf_adds(&sb, "NVLink utilization counters are not supported.\n"
+                        "gpulse: what goes over the links: nvidia-smi nvlink -gt d\n");
+    return gp_smi_end(&sb, GP_SMI_EXIT_NOT_SUPPORTED);
+}
+
 static int take(const char *const *given, struct gp_smi_nvlink *nvlink)
 {
     const char *throughput = given[OPT_THROUGHPUT];
@@ -68,6 +84,8 @@ static int take(const char *const *given, struct gp_smi_nvlink *nvlink)
         nvlink->question = questions[i].question;
         found++;
     }
+    if (given[OPT_SET_COUNTERS] || given[OPT_OLD_COUNTERS])
+        return refuse_counters();
     if (asked != 1)
         return gp_smi_refuse_combination();
     if (!found)

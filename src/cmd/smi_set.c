@@ -292,6 +292,8 @@ static void print_refusal(void *ctx, struct gp_strbuf *sb, const struct gp_smi_f
         const struct gp_device *gpu = &snapshot->devices[d];
         const struct gp_smi_saying saying = {.gpu = bus_of(snapshot, gpu)};
         int code = is_held(snapshot, gpu) ? NVML_IN_USE : NVML_NOT_SUPPORTED;
+        if (gpu->status == GP_STATUS_LOST || gpu->status == GP_STATUS_TIMEOUT)
+            continue; /* told of below */
         if (!gpu->is_mig && held)
             gp_strbuf_addf(sb, "  GPU %s: %s\n", saying.gpu, gp_nvml_return_text(code));
         else if (!gpu->is_mig)
@@ -299,6 +301,7 @@ static void print_refusal(void *ctx, struct gp_strbuf *sb, const struct gp_smi_f
     }
     if (held)
         add_in_use(sb, held);
+    gp_smi_add_failures(sb, form, snapshot);
     gp_strbuf_adds(sb, "gpulse resets no GPU: the driver's public interface has no call for it; "
                        "use NVIDIA's own nvidia-smi --gpu-reset, or reboot.\n");
     *(int *)ctx = held ? GP_SMI_EXIT_OTHER : NVML_NOT_SUPPORTED;

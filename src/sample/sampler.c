@@ -392,11 +392,14 @@ static uint64_t deadline_ns(const struct gp_sampler *s)
     return gp_clock_mono_ns() + (later ? s->config.later_timeout_ns : s->config.timeout_ns);
 }
 
-static void await_session(struct gp_sampler *s)
+/* Waits for the change of the session that was asked for. One that opens is over when the reads
+ * ahead have begun: behind them the state is that of the next change. */
+static bool await_session(struct gp_sampler *s)
 {
     uint64_t end_ns = deadline_ns(s);
-    while (s->session_state != TASK_IDLE && gp_clock_mono_ns() < end_ns)
+    while (s->session_state != TASK_IDLE && !s->ahead && gp_clock_mono_ns() < end_ns)
         (void)wait_until(s, end_ns);
+    return s->session_state == TASK_IDLE || s->ahead;
 }
 
 /* Waits until the reads are done or the deadline is over; the lock is held. A tick begins with one
@@ -442,8 +445,7 @@ static int request_session(struct gp_sampler *s)
         s->session_state = TASK_IDLE;
         return GP_ENOMEM;
     }
-    await_session(s);
-    return s->session_state == TASK_IDLE ? 0 : GP_ETIMEOUT;
+    return await_session(s) ? 0 : GP_ETIMEOUT;
 }
 
 /* A lost GPU, or a driver that was reloaded, comes back only through a new session. That is tried
@@ -474,8 +476,7 @@ static void reopen_if_needed(struct gp_sampler *s)
 /* Opens or closes the session when it shall be otherwise than it is. */
 static void update_session(struct gp_sampler *s)
 {
-    await_session(s); /* one that an earlier tick has asked for */
-    if (s->session_state != TASK_IDLE)
+    if (!await_session(s)) /* one that an earlier tick has asked for */
         return;
     if (s->config.release_when_idle)
         (void)gp_release_update(&s->release, s->config.source->ops->power(s->config.source),
@@ -599,10 +600,9 @@ static bool end_session(struct gp_sampler *s)
 {
     if (s->ahead)
         await_reads(s); /* nobody came for them */
-    if (s->closing) {
-        await_session(s);
-        return s->session_state == TASK_IDLE;
-    }
+    s->ahead = false;
+    if (s->closing)
+        return await_session(s);
     if (is_busy(s))
         return false;
     s->closing = true;
@@ -638,7 +638,7 @@ static int open_first(struct gp_sampler *s, struct gp_err *err)
     (void)pthread_mutex_unlock(&s->lock);
     if (r == GP_ETIMEOUT || (r == GP_ENOMEM && s->thread_count == 0))
         return gp_thread_no_start(r, s->config.timeout_ns, err);
-    if (r == 0 && s->gpu_count == 0)
+    if (r == 0 && s->gpu_count == 0 && !s->want.host_only)
         r = gp_thread_no_start(GP_ENODEV, s->config.timeout_ns, err);
     if (r == 0 && add_tasks(s, s->gpu_count) < 0)
         r = gp_err_set(err, GP_ENOMEM, "out of memory for %u GPUs", s->gpu_count);

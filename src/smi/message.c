@@ -114,6 +114,23 @@ void gp_smi_add_refusal(struct gp_strbuf *sb, const struct gp_smi_form *form,
     gp_smi_add_unreachable(sb, form, gpu->index, bus_of(gpu), gpu->driver_code);
 }
 
+static bool has_failed(const struct gp_device *d)
+{
+    return d->status != GP_STATUS_OK && d->status != GP_STATUS_ASLEEP &&
+           d->status != GP_STATUS_RELEASED;
+}
+
+void gp_smi_add_failures(struct gp_strbuf *sb, const struct gp_smi_form *form,
+                         const struct gp_snapshot *snapshot)
+{
+    for (size_t i = 0; i < snapshot->device_count; i++) {
+        const struct gp_device *d = &snapshot->devices[i];
+        if (has_failed(d) && !d->is_mig)
+            gp_smi_add_unreachable(sb, form, d->index, bus_of(d),
+                                   d->driver_code ? d->driver_code : GP_SMI_EXIT_TIMEOUT);
+    }
+}
+
 bool gp_smi_add_refusals(struct gp_strbuf *sb, const struct gp_smi_form *form,
                          const struct gp_snapshot *snapshot)
 {
@@ -141,12 +158,6 @@ void gp_smi_add_warnings(struct gp_strbuf *sb, const struct gp_snapshot *snapsho
             gp_strbuf_addf(sb, "WARNING: infoROM is corrupted at gpu %s\n",
                            bus ? shorten(bus) : "");
     }
-}
-
-static bool has_failed(const struct gp_device *d)
-{
-    return d->status != GP_STATUS_OK && d->status != GP_STATUS_ASLEEP &&
-           d->status != GP_STATUS_RELEASED;
 }
 
 int gp_smi_exit_status(const struct gp_snapshot *snapshot)

@@ -44,6 +44,10 @@ void gp_smi_add_refusal(struct gp_strbuf *sb, const struct gp_smi_form *form,
 bool gp_smi_add_refusals(struct gp_strbuf *sb, const struct gp_smi_form *form,
                          const struct gp_snapshot *snapshot);
 
+/* Appends such a line for each GPU that does not answer, handed out or not. */
+void gp_smi_add_failures(struct gp_strbuf *sb, const struct gp_smi_form *form,
+                         const struct gp_snapshot *snapshot);
+
 /* Appends a line for each GPU whose infoROM is known to be damaged. */
 void gp_smi_add_warnings(struct gp_strbuf *sb, const struct gp_snapshot *snapshot);
 

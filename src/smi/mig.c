@@ -12,8 +12,6 @@
 
 struct printer {
     struct gp_strbuf *sb;
-    const struct gp_smi_mig *mig;
-    const struct gp_snapshot *snapshot;
     int wider; /* names have so many columns more */
 };
 
@@ -356,7 +354,7 @@ void gp_smi_mig_print(struct gp_strbuf *sb, const struct gp_smi_mig *mig,
 {
     const struct list *list = &lists[mig->list];
     /* for "1g.24gb+me.all" */
-    const struct printer p = {sb, mig, snapshot, form->driver >= GP_SMI_DRIVER(570, 0) ? 2 : 0};
+    const struct printer p = {sb, form->driver >= GP_SMI_DRIVER(570, 0) ? 2 : 0};
     if (list->begin)
         list->begin(&p);
     for (size_t i = 0; i < snapshot->device_count; i++) {

@@ -211,7 +211,9 @@ bool gp_smi_nvlink_has_link(const struct gp_smi_nvlink *nvlink, const struct gp_
         while (
             (p.link = gp_smi_next_entry(snapshot, &snapshot->devices[i], GP_SCOPE_LINK, p.link))) {
             const struct gp_value *number = value_of(&p, GP_LINK_NUMBER);
-            if (gp_value_is_present(number) && (uint64_t)number->i == nvlink->link)
+            if (!gp_value_is_present(number))
+                continue;
+            if ((uint64_t)number->i == nvlink->link)
                 return true;
             others++;
         }

@@ -405,7 +405,10 @@ static void print_processes(struct printer *p, const struct row *row)
 {
     const struct gp_process *process = gp_smi_next_process(p->snapshot, p->device, NULL);
     if (!process && !p->report->xml) {
-        print_word(p, row->tag, row->label, "None");
+        const struct gp_value status = {.status = p->device->processes_status};
+        bool told = status.status == GP_STATUS_OK || status.status == GP_STATUS_UNSUPPORTED;
+        print_word(p, row->tag, row->label,
+                   told ? "None" : gp_smi_absence(p->form, GP_PROCESS_NAME, &status));
         return;
     }
     size_t column = p->column;

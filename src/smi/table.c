@@ -624,6 +624,9 @@ static const struct gp_value *of_process(const struct gp_process *process, enum 
     return &process->values[m - GP_PROCESS__FIRST];
 }
 
+/* Wider than 99999MiB is cut. Seen: 580.95.05 with a B200, 610.57.04 with a B300. */
+enum { PROCESS_MEMORY_MAX = 8 };
+
 static void print_process(const struct printer *p, const struct gp_device *gpu,
                           const struct gp_process *process)
 {
@@ -642,11 +645,26 @@ static void print_process(const struct printer *p, const struct gp_device *gpu,
     add_cell(&cells, "%lld", (long long)of_process(process, GP_PID)->i);
     add_cell(&cells, "%s", of_process(process, GP_PROCESS_TYPE)->s);
     add_cut(&cells, of_process(process, GP_SMI_PROCESS_NAME)->s, box->name_max, true);
+    char mib[32];
+    (void)snprintf(mib, sizeof(mib), "%lluMiB",
+                   (unsigned long long)gp_smi_mib(p->form, memory->i));
     if (memory->status == GP_STATUS_OK)
-        add_mib(&cells, p->form, memory);
+        add_cut(&cells, mib, PROCESS_MEMORY_MAX, false);
     else
-        add_cell(&cells, "%-8s", "N/A");
+        add_cell(&cells, "%-*s", PROCESS_MEMORY_MAX, "N/A");
     add_entry(p->sb, &box->box, &cells);
+}
+
+/* Whether every GPU has told of its processes, or that it knows of none. */
+static bool all_told(const struct gp_snapshot *snapshot)
+{
+    for (size_t i = 0; i < snapshot->device_count; i++) {
+        enum gp_status status = snapshot->devices[i].processes_status;
+        if (status == GP_STATUS_TIMEOUT || status == GP_STATUS_NO_PERMISSION ||
+            status == GP_STATUS_ERROR)
+            return false;
+    }
+    return true;
 }
 
 /* A process of another container has no name, and is left out; but then it is not said that there
@@ -666,7 +684,7 @@ static void print_processes(const struct printer *p)
             if (gp_value_is_present(of_process(process, GP_SMI_PROCESS_NAME)))
                 print_process(p, gpu, process);
     }
-    if (p->snapshot->process_count == 0)
+    if (p->snapshot->process_count == 0 && all_told(p->snapshot))
         add_line(p->sb, box, box->none, &no_cells);
     add_edge(p->sb, box);
 }

@@ -331,8 +331,13 @@ static void print_nearest(const struct printer *p)
 
 bool gp_smi_topo_has_ends(const struct gp_smi_topo *topo, const struct gp_snapshot *snapshot)
 {
-    const struct gp_device *from = next_gpu(snapshot, NULL);
-    return topo->question != GP_SMI_TOPO_PATH || (from && next_gpu(snapshot, from));
+    size_t wanted = topo->question == GP_SMI_TOPO_PATH      ? 2
+                    : topo->question == GP_SMI_TOPO_NEAREST ? 1
+                                                            : 0;
+    size_t count = 0;
+    for (const struct gp_device *gpu = NULL; (gpu = next_gpu(snapshot, gpu));)
+        count++;
+    return wanted == 0 || count == wanted;
 }
 
 static void print_path(const struct printer *p)
@@ -340,6 +345,9 @@ static void print_path(const struct printer *p)
     const struct gp_device *from = next_gpu(p->snapshot, NULL);
     const struct gp_device *to = from ? next_gpu(p->snapshot, from) : NULL;
     const char *level = to ? peer_text(p->snapshot, from, to->index, GP_PEER_LEVEL) : NULL;
+    if (to && !level)
+        gp_strbuf_addf(p->sb, "Device %u is connected to device %u by way of N/A.\n", from->index,
+                       to->index);
     for (size_t i = 0; level && i < GP_ARRAY_LEN(ways); i++)
         if (strcmp(ways[i].level, level) == 0)
             gp_strbuf_addf(p->sb, "Device %u is connected to device %u by way of %s.\n",

@@ -41,7 +41,7 @@ bool gp_smi_topo_knows(const char *letters);
 
 void gp_smi_topo_want(const struct gp_smi_topo *topo, struct gp_want *want);
 
-/* False if the path between two GPUs is asked for and there are not two. */
+/* False if it is a question about one GPU, or about two, and there are more or fewer. */
 bool gp_smi_topo_has_ends(const struct gp_smi_topo *topo, const struct gp_snapshot *snapshot);
 
 void gp_smi_topo_print(struct gp_strbuf *sb, const struct gp_smi_topo *topo,

@@ -160,3 +160,34 @@ d["answers"]["MigMode"] = {"current": "Enabled", "pending": "Enabled"}'
     status_is 0
     [[ "$output" = *"-lgip, --list-gpu-instance-profiles"*"-cci, --create-compute-instance[=PROFILES]"*"-gi, --gpu-instance-id=IDS"* ]]
 }
+
+@test "mig: -gi and -ci only where they choose something" {
+    local words
+    for words in "-dgi -ci 5" "-cgi 19 -gi 1" "-lgip -gi 1" "-lgipp -ci 0" "-lcip -ci 0" "-cci -ci 0"; do
+        # shellcheck disable=SC2086
+        mig --sim h100-mig $words
+        status_is 2
+        [ "$output" = "Invalid combination of input arguments. Please run 'nvidia-smi -h' for help." ]
+    done
+    mig --sim h100-mig -lgi
+    [[ "$output" = *" 9 "* ]]
+}
+
+@test "mig: what cannot be said is done all the same" {
+    machine h100 'm["devices"] = m["devices"][:1]; m["workload"] = []
+d["answers"]["MigMode"] = {"current": "Enabled", "pending": "Enabled"}'
+    GPULSE_SIM_ROOT=1 run bash -c '"$GPULSE" smi --sim ./m.json mig -cgi 19,19,19 -C >/dev/full'
+    status_is 255
+    mig --sim ./m.json -lci
+    [ "$(grep -c 'MIG 1g.10gb' <<<"$output")" -eq 3 ]
+    GPULSE_SIM_ROOT=1 run bash -c '"$GPULSE" smi --sim ./m.json mig -dci | true'
+    mig --sim ./m.json -lci
+    [[ "$output" = *"No compute instances found"* ]]
+}
+
+@test "mig: a GPU that is lost is not one without MIG" {
+    fault h100-mig lost
+    mig --sim h100-mig -lgi
+    status_is 15
+    [ "$output" = "Unable to determine the device handle for GPU0: GPU is lost" ]
+}

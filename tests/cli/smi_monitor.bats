@@ -47,7 +47,7 @@ words_match() {
     until_true grep -q '^    0 ' out
     kill -TERM "$pid"
     finish
-    [ "$status" -eq 130 ]
+    [ "$status" -eq 143 ]
     [ "$(wc -l <out)" -eq 3 ]
     [ ! -s err ]
 }

@@ -89,6 +89,22 @@ $(printf '\t Link 3: 26.562 GB/s')" ]
     [ "$output" = "No devices were found" ]
 }
 
+@test "nvlink: a link of a GPU that has none to show is no wrong link" {
+    nvlink --sim h100-mig -s -l 0
+    status_is 0
+    [ "${lines[1]}" = "Nvlink queries are not supported for Devices in MIG mode" ]
+}
+
+@test "nvlink: the counters of older drivers" {
+    local words
+    for words in "-g 0" "-sc 0bz" -gc "-r 0"; do
+        # shellcheck disable=SC2086
+        nvlink --sim h100x1 $words
+        status_is 3
+        [ "${lines[0]}" = "NVLink utilization counters are not supported." ]
+    done
+}
+
 @test "nvlink -h tells of every option" {
     nvlink -h
     status_is 0

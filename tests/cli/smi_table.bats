@@ -432,3 +432,60 @@ Excluded GPU 1: 00000000:75:00.0 (UUID: GPU-00000002-0000-0000-0000-000000000002
     GPULSE_SIM_COUNT=$PWD/count gpulse smi --version --sim h100x2
     run ! grep -E 'nvmlDeviceGet[^C]' count
 }
+
+@test "memory of a process that is too wide for its cell is cut; all lines are equally wide" {
+    gpulse smi --sim b200 --sim-still
+    answers 0
+    [ "$(tail -n +2 <<<"$output" | awk 'length' | awk '{print length}' | sort -u)" = 91 ]
+    [[ "$output" = *"      1"????"... |"* ]]
+}
+
+@test "nobody says that there are no processes of a GPU that has not told" {
+    gpulse smi --sim t4
+    answers 0
+    [[ "$output" = *"No running processes found"* ]] || [[ "$output" = *MiB\ \|* ]]
+    fault t4 deny:nvmlDeviceGetComputeRunningProcesses deny:nvmlDeviceGetGraphicsRunningProcesses deny:nvmlDeviceGetMPSComputeRunningProcesses
+    gpulse smi --sim t4
+    answers 0
+    [[ "$output" != *"No running processes found"* ]]
+    gpulse smi --sim t4 -q -d PIDS
+    [[ "$output" = *"Processes                                          : Insufficient Permissions"* ]]
+}
+
+@test "a MIG device is no GPU for -i" {
+    local words uuid
+    gpulse smi --sim h100-mig -L
+    uuid=$(grep -o 'MIG-[0-9a-f-]*' <<<"$output" | head -1)
+    for words in "" -q "-q -x" "dmon -c 1" "nvlink -s" "mig -lgi" "--query-gpu=name --format=csv"; do
+        # shellcheck disable=SC2086
+        gpulse --sim h100-mig smi $words -i "$uuid"
+        answers 6
+        [ "$output" = "No devices were found" ]
+    done
+}
+
+@test "commands that are not there say so" {
+    gpulse smi --sim t4 drain -h
+    answers 3
+    [ "$output" = "gpulse: nvidia-smi drain is not there yet; see docs/smi.md" ]
+    gpulse smi --sim t4 power-profiles -l
+    answers 3
+}
+
+@test "GPUs that are left alone are listed where no other one is" {
+    fault t4 --gpu 0 excluded
+    gpulse smi --sim t4 -B
+    answers 0
+    [[ "$output" = "Excluded GPU 0: "* ]]
+    gpulse smi --sim t4
+    answers 6
+}
+
+@test "a loop dies of the signal that ends it" {
+    start smi -lms 50 -L --sim t4
+    until grep -q Tesla out 2>/dev/null; do sleep 0.05; done
+    kill -TERM "$pid"
+    status=0
+    wait "$pid" || status=$?
+    [ "$status" -eq 143 ]
+}

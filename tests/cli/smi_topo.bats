@@ -38,6 +38,13 @@ topo() {
     [ "$output" = "Device 0 is connected to device 7 by way of an SMP interconnect link between NUMA nodes." ]
 }
 
+@test "topo -p of a GPU that is lost" {
+    fault h100x2 --gpu 1 lost
+    topo --sim h100x2 -p -i 0,1
+    status_is 15
+    [ "$output" = "Device 0 is connected to device 1 by way of N/A." ]
+}
+
 @test "topo -C, -M and -gnid tell NUMA nodes, together too" {
     topo --sim h100x8 -C -M -gnid -i 5
     status_is 0
@@ -60,7 +67,7 @@ for d in m["devices"]: d["lists"]["nvlinks"] = "NOT_SUPPORTED"'
 
 @test "topo refuses what does not go together" {
     local words
-    for words in "" "-m -mp" "-m -c 1" "-p -i 0" "-p" "-n 2" "-n 2 -i 0,1" "-p -i 0,0"; do
+    for words in "" "-m -mp" "-m -c 1" "-p -i 0" "-p" "-n 2" "-n 2 -i 0,1" "-p -i 0,0" "-n 2 -i 0-1"; do
         # shellcheck disable=SC2086
         topo --sim h100x8 $words
         status_is 2

@@ -47,6 +47,7 @@ struct fake {
     unsigned count;
     int open_result;
     bool open_hangs;
+    bool close_hangs; /* that of a session */
     unsigned gather; /* a read waits until so many are inside together */
     /* what was seen */
     unsigned session;
@@ -126,6 +127,8 @@ static inline void fake_close(struct gp_source *source)
     fake_breach_if(fake, fake->busy || fake->inside > 0 || fake->held > 0);
     fake->closes++;
     fake->is_open = false;
+    while (fake->close_hangs && fake->session > 0)
+        (void)pthread_cond_wait(&fake->changed, &fake->lock);
     (void)pthread_mutex_unlock(&fake->lock);
 }
 

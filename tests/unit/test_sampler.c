@@ -678,6 +678,26 @@ static void a_single_tick_begins_and_ends_by_itself(void **state)
     assert_int_equal(b.fake.closes, 2);
 }
 
+static void a_single_tick_whose_session_does_not_end(void **state)
+{
+    (void)state;
+    /* The stuck thread uses it until this program ends. */
+    static struct bench benches[20];
+    for (size_t i = 0; i < GP_ARRAY_LEN(benches); i++) {
+        struct bench *b = &benches[i];
+        bench_init(b, 2);
+        b->fake.close_hangs = true;
+        b->config.once = true;
+        b->config.timeout_ns = PATIENCE_NS;
+        start(b);
+        tick(b);
+        check_well(b, 0, 50);
+        check_well(b, 1, 51);
+        gp_snapshot_free(b->snapshot);
+        assert_false(gp_sampler_free(b->sampler));
+    }
+}
+
 static void a_single_tick_that_nobody_takes(void **state)
 {
     (void)state;
@@ -748,6 +768,7 @@ int main(void)
         cmocka_unit_test(an_end_while_it_is_let_go),
         cmocka_unit_test(a_gpu_that_is_forbidden),
         cmocka_unit_test(a_single_tick_begins_and_ends_by_itself),
+        cmocka_unit_test(a_single_tick_whose_session_does_not_end),
         cmocka_unit_test(a_single_tick_that_nobody_takes),
         cmocka_unit_test(a_single_tick_of_gpus_that_are_not_there),
         cmocka_unit_test(a_single_tick_with_a_gpu_that_hangs),
