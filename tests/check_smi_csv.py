@@ -272,7 +272,7 @@ def remapped_rows_and_supported_clocks():
     for option, captured in blocks:
         header, *rows = captured.splitlines()
         printed = good(gpulse("smi", option, "--format=csv", "--sim", "a100x2", "--sim-still")).splitlines()
-        assert printed[0] == header and len(printed) > len(rows) > 0
+        assert printed[0] == header and len(printed) > max(1, len(rows))
         for want, got in zip(rows, printed[1:]):
             assert re.sub(r"\d+|[\w.-]{20,}", "_", got.split(", ", 1)[1]) == re.sub(r"\d+", "_", want.split(", ", 1)[1])
 
