@@ -19,6 +19,7 @@ ninja           have_ninja             ninja-build      ninja-build         ninj
 pkg-config      have_pkg_config        pkg-config       pkgconf-pkg-config  pkgconf
 jansson         have_lib:jansson       libjansson-dev   jansson-devel       jansson
 expat           have_lib:expat         libexpat1-dev    expat-devel         expat
+ncursesw        have_lib:ncursesw      libncurses-dev   ncurses-devel       ncurses
 scdoc           have:scdoc             scdoc            scdoc               scdoc
 '
 check_needs='
@@ -32,6 +33,7 @@ clang-tidy      have:clang-tidy        clang-tidy       clang-tools-extra   clan
 cppcheck        have:cppcheck          cppcheck         cppcheck            cppcheck
 ps              have:ps                procps           procps-ng           procps-ng
 xmllint         have:xmllint           libxml2-utils    libxml2             libxml2
+pyte            have_module:pyte        python3-pyte     python3-pyte        python-pyte
 prometheus-py   have_module:prometheus_client  python3-prometheus-client  python3-prometheus_client  python-prometheus_client
 jsonschema-py   have_module:jsonschema  python3-jsonschema  python3-jsonschema  python-jsonschema
 '

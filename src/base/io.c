@@ -84,7 +84,8 @@ int gp_io_find_companion(const char *sub, const char *name, char out[GP_PATH_SIZ
     char *slash = strrchr(exe, '/');
     if (slash)
         *slash = '\0';
-    const char *const places[] = {sub, "", "../libexec/gpulse", "../share/gpulse"};
+    const char *const places[] = {sub, "", "../libexec/gpulse", "../share/gpulse",
+                                  "../../share/gpulse"};
     for (size_t i = 0; i < GP_ARRAY_LEN(places); i++) {
         int len =
             snprintf(out, GP_PATH_SIZE, "%s/%s%s%s", exe, places[i], *places[i] ? "/" : "", name);

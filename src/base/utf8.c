@@ -70,7 +70,7 @@ static const struct range wide[] = {
 };
 /* clang-format on */
 
-static size_t codepoint_width(uint32_t cp)
+int gp_utf8_columns(uint32_t cp)
 {
     if (cp < 0x300)
         return 1;
@@ -139,7 +139,7 @@ void gp_utf8_add_safe(struct gp_strbuf *sb, const char *s, size_t n, size_t max_
             gp_strbuf_adds(&piece, "\xef\xbf\xbd");
         else
             gp_strbuf_add(&piece, s + i, len);
-        size_t width = is_unsafe(cp) ? piece.len : codepoint_width(cp);
+        size_t width = is_unsafe(cp) ? piece.len : (size_t)gp_utf8_columns(cp);
         if (width > max_cols - cols) {
             if (max_cols > 0 && !sb->error) {
                 gp_strbuf_truncate(sb, cut);
@@ -162,7 +162,7 @@ size_t gp_utf8_width(const char *s)
     for (size_t i = 0; i < n;) {
         uint32_t cp;
         i += gp_utf8_decode(s + i, n - i, &cp);
-        width += codepoint_width(cp);
+        width += (size_t)gp_utf8_columns(cp);
     }
     return width;
 }
@@ -178,7 +178,7 @@ void gp_utf8_add_padded(struct gp_strbuf *sb, const char *s, size_t cols, bool c
         while (width > cols - 1 && n > 0) {
             uint32_t cp;
             size_t len = gp_utf8_decode(s, n, &cp);
-            width -= codepoint_width(cp);
+            width -= (size_t)gp_utf8_columns(cp);
             s += len;
             n -= len;
         }

@@ -16,6 +16,10 @@ size_t gp_utf8_decode(const char *s, size_t n, uint32_t *ret_cp);
  * last of them is "…" where the text was cut. */
 void gp_utf8_add_safe(struct gp_strbuf *sb, const char *s, size_t n, size_t max_cols);
 
+/* Columns that a code point occupies on a terminal: 0 for combining marks, 2 for East Asian wide
+ * and emoji. */
+int gp_utf8_columns(uint32_t cp);
+
 /* Columns that s occupies on a terminal: 0 for combining marks, 2 for East Asian wide and emoji. */
 size_t gp_utf8_width(const char *s);
 

@@ -14,16 +14,16 @@
 #include <string.h>
 #include <unistd.h>
 
-static const struct gp_cmd *const commands[] = {&gp_cmd_status, &gp_cmd_query, &gp_cmd_set,
-                                                &gp_cmd_events, &gp_cmd_smi,   &gp_cmd_sim,
-                                                NULL};
+static const struct gp_cmd *const commands[] = {
+    &gp_cmd_top,    &gp_cmd_status, &gp_cmd_query, &gp_cmd_set,
+    &gp_cmd_events, &gp_cmd_smi,    &gp_cmd_sim,   NULL};
 
 const struct gp_program gp_program = {
     .name = "gpulse",
     .summary = "see what the GPUs do and who uses them",
     .description =
-        "Without a command, gpulse shows the GPUs: refreshed every second on a terminal, once "
-        "otherwise.",
+        "Without a command, gpulse shows the GPUs: live on a terminal (gpulse top), once "
+        "otherwise (gpulse status).",
     .version = GPULSE_VERSION,
     .commands = commands,
     .common = gp_common_options,
@@ -122,13 +122,20 @@ static int print_version(struct gp_err *err)
     return r;
 }
 
-/* gpulse alone, perhaps with common options. */
+/* gpulse alone, perhaps with common options: live on a terminal, unless a package has left the
+ * program for that out. */
 static int run_default(struct gp_err *err)
 {
-    char name[] = "status";
+    char path[GP_PATH_SIZE];
+    char top[] = "top";
+    char status[] = "status";
     char watch[] = "--watch";
-    char *argv[] = {name, watch, NULL};
-    return gp_cmd_status.run(isatty(STDOUT_FILENO) ? 2 : 1, argv, err);
+    char *argv[] = {top, NULL};
+    char *status_argv[] = {status, watch, NULL};
+    bool is_live = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+    if (is_live && gp_io_find_companion("", "gpulse-top", path, NULL) == 0)
+        return gp_cmd_top.run(1, argv, err);
+    return gp_cmd_status.run(isatty(STDOUT_FILENO) ? 2 : 1, status_argv, err);
 }
 
 /* Called under this name, perhaps through a link, gpulse is the tool of that name. */

@@ -20,13 +20,22 @@ enum {
     COMMAND_BYTES = 4096, /* of a command line; longer ones are cut */
     COMMAND_COLS = 2048,
     USERS_MAX = 256, /* remembered names; beyond that, digits */
+    KEPT_MS = 4000,  /* a command line is looked at again behind this time, or twice of it */
 };
 
-/* CPU time of a process at the last tick, sorted by pid. */
+/* What seldom changes of a process, so that it is not read again at every tick. */
+struct kept {
+    uint64_t until_ns;
+    const char *user, *name, *path, *command; /* in `text`, NULL if unknown */
+    char text[];
+};
+
+/* A process at the last tick, sorted by pid. */
 struct past {
     uint32_t pid;
     uint64_t start_ticks;
     uint64_t cpu_ticks;
+    struct kept *kept; /* NULL: nothing */
 };
 
 struct user {
@@ -163,7 +172,7 @@ static void read_user(struct gp_proc_reader *reader, struct gp_proc_info *info,
 
 /* ---- one process ---- */
 
-static const struct past *find_past(const struct gp_proc_reader *reader, uint32_t pid)
+static struct past *find_past(const struct gp_proc_reader *reader, uint32_t pid)
 {
     size_t low = 0;
     size_t high = reader->past_count;
@@ -270,17 +279,95 @@ static void read_command(struct gp_proc_reader *reader, struct gp_proc_info *inf
     info->command = safe_copy(arena, text, (size_t)n, COMMAND_COLS);
 }
 
+/* The process of the last tick, if it is the same one. */
+static struct past *same_past(const struct gp_proc_reader *reader, const struct gp_proc_info *info)
+{
+    struct past *past = info->start_ticks ? find_past(reader, info->pid) : NULL;
+    return past && past->start_ticks == info->start_ticks ? past : NULL;
+}
+
+static const char *put_text(char **end, const char *text)
+{
+    if (!text)
+        return NULL;
+    char *start = *end;
+    size_t n = strlen(text) + 1;
+    memcpy(start, text, n);
+    *end += n;
+    return start;
+}
+
+/* Not all of them are read again in the same tick. NULL if there is no memory. */
+static struct kept *keep(const struct gp_proc_info *info, uint64_t now_ns)
+{
+    const char *const texts[] = {info->user, info->name, info->path, info->command};
+    size_t bytes = 0;
+    for (size_t i = 0; i < GP_ARRAY_LEN(texts); i++)
+        bytes += texts[i] ? strlen(texts[i]) + 1 : 0;
+    struct kept *kept = malloc(sizeof(*kept) + bytes);
+    if (!kept)
+        return NULL;
+    char *end = kept->text;
+    kept->until_ns =
+        now_ns + KEPT_MS * GP_NS_PER_MS + info->pid % 16 * (KEPT_MS / 16) * GP_NS_PER_MS;
+    kept->user = put_text(&end, info->user);
+    kept->name = put_text(&end, info->name);
+    kept->path = put_text(&end, info->path);
+    kept->command = put_text(&end, info->command);
+    return kept;
+}
+
+static const char *copy_text(struct gp_arena *arena, const char *text)
+{
+    return text ? gp_arena_strdup(arena, text) : NULL;
+}
+
+/* False if there is nothing that still holds. */
+static bool recall(const struct gp_proc_reader *reader, struct gp_proc_info *info, uint64_t now_ns,
+                   struct gp_arena *arena)
+{
+    const struct past *past = same_past(reader, info);
+    if (!past || !past->kept || past->kept->until_ns <= now_ns)
+        return false;
+    info->user = copy_text(arena, past->kept->user);
+    info->name = copy_text(arena, past->kept->name);
+    info->path = copy_text(arena, past->kept->path);
+    info->command = copy_text(arena, past->kept->command);
+    return true;
+}
+
+static void forget(struct gp_proc_reader *reader)
+{
+    for (size_t i = 0; i < reader->past_count; i++)
+        free(reader->past[i].kept);
+    free(reader->past);
+    reader->past = NULL;
+    reader->past_count = 0;
+}
+
+/* For the next tick. From the second one on the texts are kept, too: who reads once needs none. */
 static void remember(struct gp_proc_reader *reader, const struct gp_proc_info *infos, size_t count,
                      uint64_t now_ns)
 {
-    struct past *past = count ? realloc(reader->past, count * sizeof(*past)) : reader->past;
-    if (count && !past)
-        return; /* the next CPU figures then count from the start of the process */
+    struct past *past = malloc((count + 1) * sizeof(*past));
+    if (!past) {
+        forget(reader); /* the next CPU figures then count from the start of the process */
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        past[i] = (struct past){infos[i].pid, infos[i].start_ticks, infos[i].cpu_ticks, NULL};
+        struct past *before = same_past(reader, &infos[i]);
+        if (before && before->kept && before->kept->until_ns > now_ns) {
+            past[i].kept = before->kept;
+            before->kept = NULL;
+        } else if (before) {
+            past[i].kept = keep(&infos[i], now_ns);
+        }
+    }
+    forget(reader);
     reader->past = past;
     reader->past_count = count;
     reader->past_mono_ns = now_ns;
-    for (size_t i = 0; i < count; i++)
-        past[i] = (struct past){infos[i].pid, infos[i].start_ticks, infos[i].cpu_ticks};
 }
 
 void gp_proc_read(struct gp_proc_reader *reader, unsigned want, struct gp_proc_info *infos,
@@ -288,10 +375,12 @@ void gp_proc_read(struct gp_proc_reader *reader, unsigned want, struct gp_proc_i
 {
     uint64_t now_ns = gp_clock_mono_ns();
     for (size_t i = 0; i < count; i++) {
-        if (want & GP_PROC_USER)
-            read_user(reader, &infos[i], arena);
         if (want & GP_PROC_STAT)
             read_stat(reader, &infos[i], now_ns);
+        if (recall(reader, &infos[i], now_ns, arena))
+            continue;
+        if (want & GP_PROC_USER)
+            read_user(reader, &infos[i], arena);
         if (want & (GP_PROC_COMMAND | GP_PROC_PATH))
             read_command(reader, &infos[i], arena);
     }
@@ -374,6 +463,6 @@ void gp_proc_reader_free(struct gp_proc_reader *reader)
         return;
     if (reader->dir >= 0)
         (void)close(reader->dir);
-    free(reader->past);
+    forget(reader);
     free(reader);
 }

@@ -6,6 +6,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* The real time, and what a test adds to it. */
+static uint64_t ahead_ns;
+
+uint64_t __real_gp_clock_mono_ns(void);
+uint64_t __wrap_gp_clock_mono_ns(void);
+uint64_t __wrap_gp_clock_mono_ns(void)
+{
+    return __real_gp_clock_mono_ns() + ahead_ns;
+}
+
 /* ---- a root directory by hand ---- */
 
 static char root[64];
@@ -411,11 +421,41 @@ static void this_process(void **state)
     free_subject(&s);
 }
 
+/* A command line is not read again at every tick, but for another process with the same pid, and
+ * after a while. */
+static void what_seldom_changes_is_kept(void **state)
+{
+    (void)state;
+    struct subject s = new_subject();
+    const unsigned want = GP_PROC_USER | GP_PROC_STAT | GP_PROC_COMMAND;
+    write_stat(40, "first", 100, 500, 8);
+    write_pid(40, "cmdline", "/bin/first\0x", 13);
+    assert_string_equal(read_one(&s, want, 40).command, "/bin/first x");
+    write_pid(40, "cmdline", "/bin/second", 12);
+    assert_string_equal(read_one(&s, want, 40).command, "/bin/second");
+    write_pid(40, "cmdline", "/bin/third", 11);
+    struct gp_proc_info info = read_one(&s, want, 40);
+    assert_string_equal(info.command, "/bin/second");
+    assert_string_equal(info.name, "second");
+    assert_string_equal(info.path, "/bin/second");
+    assert_non_null(info.user);
+    assert_string_equal(read_one(&s, GP_PROC_COMMAND, 40).command, "/bin/third");
+    ahead_ns = 9 * GP_NS_PER_S;
+    assert_string_equal(read_one(&s, want, 40).command, "/bin/third");
+    write_pid(40, "cmdline", "/bin/fourth", 12);
+    assert_string_equal(read_one(&s, want, 40).command, "/bin/third");
+    write_stat(40, "other", 1, 900, 8);
+    assert_string_equal(read_one(&s, want, 40).command, "/bin/fourth");
+    ahead_ns = 0;
+    free_subject(&s);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(what_seldom_changes_is_kept),
         TEST(names_come_from_the_arguments),
         TEST(kernel_threads_and_zombies_have_only_a_short_name),
         TEST(hostile_names_are_made_safe),

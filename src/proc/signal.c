@@ -1,0 +1,59 @@
+#include "proc/signal.h"
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "proc/proc.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Start times are whole ticks of the kernel, and the clock on the wall may be set. */
+enum { SLACK_NS = 1000 * 1000 * 1000 };
+
+/* When the process started; 0: it cannot be told. */
+static uint64_t start_of(uint32_t pid)
+{
+    struct gp_arena arena = {NULL};
+    struct gp_proc_info info = {.pid = pid};
+    struct gp_proc_reader *reader = gp_proc_reader_new(NULL);
+    if (!reader)
+        return 0;
+    gp_proc_read(reader, GP_PROC_STAT, &info, 1, &arena);
+    gp_proc_reader_free(reader);
+    gp_arena_fini(&arena);
+    return info.exists ? info.start_ns : 0;
+}
+
+int gp_proc_hold(int64_t pid, uint64_t seen_wall_ns, int *ret_fd, struct gp_err *err)
+{
+    if (pid <= 1 || pid > INT32_MAX || pid == getpid())
+        return gp_err_set(err, GP_EPERM, "no signals to process %lld", (long long)pid);
+    int fd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
+    if (fd < 0)
+        return gp_err_set(err, GP_EFAIL,
+                          errno == ESRCH ? "process %lld has ended" : "cannot hold process %lld",
+                          (long long)pid);
+    /* behind the opening, so that it is this one's */
+    uint64_t start_ns = start_of((uint32_t)pid);
+    if (start_ns == 0 || start_ns > seen_wall_ns + SLACK_NS) {
+        (void)close(fd);
+        return gp_err_set(err, GP_EFAIL,
+                          start_ns == 0 ? "process %lld has ended"
+                                        : "pid %lld is another process by now",
+                          (long long)pid);
+    }
+    *ret_fd = fd;
+    return 0;
+}
+
+int gp_proc_signal(int fd, int signal, struct gp_err *err)
+{
+    if (syscall(SYS_pidfd_send_signal, fd, signal, NULL, 0) == 0)
+        return 0;
+    if (errno == EPERM)
+        return gp_err_set(err, GP_EPERM, "it belongs to another user");
+    return gp_err_set(err, GP_EFAIL, errno == ESRCH ? "it has ended already" : "%s",
+                      strerror(errno));
+}

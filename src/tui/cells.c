@@ -1,0 +1,188 @@
+#include "tui/cells.h"
+
+#include "base/err.h"
+#include "base/strbuf.h"
+#include "base/utf8.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int gp_cells_resize(struct gp_cells *cells, int w, int h)
+{
+    w = w < 1 ? 1 : w;
+    h = h < 1 ? 1 : h;
+    struct gp_cells grown = {w, h, calloc((size_t)w * (size_t)h, sizeof(*grown.cells))};
+    if (!grown.cells)
+        return GP_ENOMEM;
+    gp_cells_clear(&grown);
+    free(cells->cells);
+    *cells = grown;
+    return 0;
+}
+
+void gp_cells_clear(struct gp_cells *cells)
+{
+    for (size_t i = 0; i < (size_t)cells->w * (size_t)cells->h; i++)
+        cells->cells[i] = (struct gp_cell){' ', GP_INK_PLAIN};
+}
+
+void gp_cells_fini(struct gp_cells *cells)
+{
+    free(cells->cells);
+    *cells = (struct gp_cells){0, 0, NULL};
+}
+
+static struct gp_cell *cell_at(const struct gp_cells *cells, int x, int y)
+{
+    return &cells->cells[(size_t)y * (size_t)cells->w + (size_t)x];
+}
+
+static void add_codepoint(struct gp_strbuf *sb, uint32_t cp)
+{
+    static const struct {
+        uint32_t below;
+        unsigned lead;
+        int tail; /* bytes behind the first */
+    } forms[] = {{0x80, 0, 0}, {0x800, 0xc0, 1}, {0x10000, 0xe0, 2}, {0x110000, 0xf0, 3}};
+    size_t i = 0;
+    while (i + 1 < GP_ARRAY_LEN(forms) && cp >= forms[i].below)
+        i++;
+    gp_strbuf_addc(sb, (char)(forms[i].lead | cp >> 6 * forms[i].tail));
+    for (int tail = forms[i].tail - 1; tail >= 0; tail--)
+        gp_strbuf_addc(sb, (char)(0x80 | (cp >> 6 * tail & 0x3f)));
+}
+
+void gp_cells_text(struct gp_strbuf *sb, const struct gp_cells *cells)
+{
+    for (int y = 0; y < cells->h; y++) {
+        int end = cells->w;
+        while (end > 0 && cell_at(cells, end - 1, y)->cp == ' ')
+            end--;
+        for (int x = 0; x < end; x++)
+            if (cell_at(cells, x, y)->cp)
+                add_codepoint(sb, cell_at(cells, x, y)->cp);
+        gp_strbuf_addc(sb, '\n');
+    }
+}
+
+uint32_t gp_cell_ascii(uint32_t cp)
+{
+    static const struct {
+        uint32_t from, to;
+        char as;
+    } ranges[] = {
+        {0x2500, 0x2501, '-'}, {0x2502, 0x2503, '|'}, {0x250c, 0x254b, '+'}, {0x2581, 0x2582, '.'},
+        {0x2583, 0x2585, ':'}, {0x2586, 0x2588, '#'}, {0x2589, 0x258b, '#'}, {0x258c, 0x258f, '|'},
+        {0x00b7, 0x00b7, '.'}, {0x2026, 0x2026, '~'}, {0x25b2, 0x25b2, '^'}, {0x25bc, 0x25bc, 'v'},
+        {0x2190, 0x2190, '<'}, {0x2191, 0x2191, '^'}, {0x2192, 0x2192, '>'}, {0x2193, 0x2193, 'v'},
+        {0x00b0, 0x00b0, ' '},
+    };
+    if (cp < 0x7f)
+        return cp;
+    if (cp > 0x2800 && cp < 0x2900) { /* dots, by how many */
+        int dots = __builtin_popcount(cp & 0xff);
+        return dots < 3 ? '.' : dots < 6 ? ':' : '#';
+    }
+    for (size_t i = 0; i < GP_ARRAY_LEN(ranges); i++)
+        if (cp >= ranges[i].from && cp <= ranges[i].to)
+            return (uint32_t)ranges[i].as;
+    return '?';
+}
+
+static int smaller(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+struct gp_box gp_box_part(const struct gp_box *box, int x, int y, int w, int h)
+{
+    x = x < 0 ? 0 : smaller(x, box->w);
+    y = y < 0 ? 0 : smaller(y, box->h);
+    w = w < 0 ? 0 : smaller(w, box->w - x);
+    h = h < 0 ? 0 : smaller(h, box->h - y);
+    return (struct gp_box){box->cells, box->x + x, box->y + y, w, h};
+}
+
+/* A character of this width, if it fits as a whole. */
+static void put(const struct gp_box *box, int x, int y, enum gp_ink ink, uint32_t cp, int width)
+{
+    if (x < 0 || y < 0 || y >= box->h || x + width > box->w)
+        return;
+    struct gp_cell *cell = cell_at(box->cells, box->x + x, box->y + y);
+    /* a half of a wide character that is overwritten leaves no other half */
+    if (!cell->cp && box->x + x > 0)
+        cell[-1].cp = ' ';
+    struct gp_cell *last = cell + width - 1;
+    if (box->x + x + width < box->cells->w && !last[1].cp)
+        last[1].cp = ' ';
+    cell[0] = (struct gp_cell){cp, ink};
+    if (width == 2)
+        cell[1] = (struct gp_cell){0, ink};
+}
+
+int gp_draw(const struct gp_box *box, int x, int y, enum gp_ink ink, const char *text)
+{
+    size_t n = strlen(text);
+    for (size_t i = 0; i < n && x < box->w;) {
+        uint32_t cp;
+        i += gp_utf8_decode(text + i, n - i, &cp);
+        int width = gp_utf8_columns(cp);
+        if (width > 0)
+            put(box, x, y, ink, cp, width);
+        x += width;
+    }
+    return x;
+}
+
+int gp_drawf(const struct gp_box *box, int x, int y, enum gp_ink ink, const char *fmt, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, fmt);
+    (void)vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    return gp_draw(box, x, y, ink, text);
+}
+
+static void draw_cut(const struct gp_box *box, int x, int y, int w, enum gp_ink ink,
+                     const char *text)
+{
+    struct gp_box part = gp_box_part(box, x, y, w, 1);
+    if (part.w <= 0)
+        return;
+    struct gp_box head = gp_box_part(&part, 0, 0, part.w - 1, 1);
+    (void)gp_draw(&head, 0, 0, ink, text);
+    (void)gp_draw(&part, part.w - 1, 0, ink, "…");
+}
+
+void gp_draw_left(const struct gp_box *box, int x, int y, int w, enum gp_ink ink, const char *text)
+{
+    struct gp_box part = gp_box_part(box, x, y, w, 1);
+    if ((int)gp_utf8_width(text) > w)
+        draw_cut(box, x, y, w, ink, text);
+    else
+        (void)gp_draw(&part, 0, 0, ink, text);
+}
+
+void gp_draw_right(const struct gp_box *box, int x, int y, int w, enum gp_ink ink, const char *text)
+{
+    int width = (int)gp_utf8_width(text);
+    if (width > w)
+        draw_cut(box, x, y, w, ink, text);
+    else
+        (void)gp_draw(box, x + w - width, y, ink, text);
+}
+
+void gp_draw_fill(const struct gp_box *box, int x, int y, int w, enum gp_ink ink, uint32_t cp)
+{
+    for (int i = 0; i < w; i++)
+        put(box, x + i, y, ink, cp, 1);
+}
+
+void gp_draw_ink(const struct gp_box *box, int y, enum gp_ink ink)
+{
+    for (int x = 0; x < box->w && y >= 0 && y < box->h; x++)
+        cell_at(box->cells, box->x + x, box->y + y)->ink = ink;
+}

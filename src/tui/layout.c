@@ -1,0 +1,82 @@
+#include "tui/layout.h"
+
+enum {
+    PROCESS_LINES = 10, /* kept for processes: title, heading, eight rows */
+    GRAPH_LINES = 4,    /* the least that a graph makes sense in */
+    GRAPH_LINES_MAX = 8,
+};
+
+static int least(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+static int most(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+/* Lines that the GPUs take in this density: their own, without what a graph could have more. */
+static int lines_of(const struct gp_layout *l, int gpus)
+{
+    int rows = (gpus + l->columns - 1) / l->columns;
+    return rows * l->gpu_height + (l->density == GP_DENSITY_LINE); /* its heading */
+}
+
+static void set_density(struct gp_layout *l, enum gp_density density, int w)
+{
+    static const int heights[GP_DENSITY__COUNT] = {
+        [GP_DENSITY_CARD] = GP_TEXT_LINES + GRAPH_LINES,
+        [GP_DENSITY_BAR] = GP_TEXT_LINES,
+        [GP_DENSITY_LINE] = 1,
+        [GP_DENSITY_GRID] = 1,
+    };
+    static const int widths[GP_DENSITY__COUNT] = {
+        [GP_DENSITY_CARD] = GP_CARD_COLUMNS,
+        [GP_DENSITY_BAR] = GP_CARD_COLUMNS,
+        [GP_DENSITY_GRID] = GP_GRID_COLUMNS,
+    };
+    l->density = density;
+    l->gpu_height = heights[density];
+    l->columns = widths[density] ? most(1, w / widths[density]) : 1;
+}
+
+/* The area of the GPUs within `room` lines. */
+static void place_gpus(struct gp_layout *l, const struct gp_layout_options *o, int room)
+{
+    int wanted = o->no_processes ? room : most(room - PROCESS_LINES, room / 2);
+    enum gp_density first = o->density == GP_DENSITY_AUTO ? GP_DENSITY_CARD : o->density;
+    set_density(l, first, o->w);
+    while (o->density == GP_DENSITY_AUTO && l->density < GP_DENSITY_GRID &&
+           lines_of(l, o->gpus) > wanted)
+        set_density(l, l->density + 1, o->w);
+    int rows = (o->gpus + l->columns - 1) / l->columns;
+    if (l->density == GP_DENSITY_CARD && rows > 0)
+        l->gpu_height = most(l->gpu_height, least(GP_TEXT_LINES + GRAPH_LINES_MAX, wanted / rows));
+    int heading = l->density == GP_DENSITY_LINE;
+    l->gpus.h = least(lines_of(l, o->gpus), wanted);
+    l->shown = (l->gpus.h - heading) / l->gpu_height * l->columns;
+    if (l->shown <= 0 && l->density < GP_DENSITY_LINE) { /* a pinned one that has no room at all */
+        set_density(l, GP_DENSITY_LINE, o->w);
+        heading = 1;
+        l->gpus.h = least(lines_of(l, o->gpus), wanted);
+        l->shown = l->gpus.h - heading;
+    }
+    l->shown = least(most(l->shown, 0), o->gpus);
+}
+
+struct gp_layout gp_layout_of(const struct gp_layout_options *o)
+{
+    struct gp_layout l = {.columns = 1, .gpu_height = 1};
+    int room = o->h;
+    l.header = (struct gp_rect){0, 0, o->w, room >= 2};
+    l.keys = (struct gp_rect){0, o->h - 1, o->w, room >= 8};
+    room -= l.header.h + l.keys.h;
+    l.gpus = (struct gp_rect){0, l.header.h, o->w, 0};
+    if (!o->no_gpus)
+        place_gpus(&l, o, room);
+    l.processes = (struct gp_rect){0, l.header.h + l.gpus.h, o->w, 0};
+    if (!o->no_processes && room - l.gpus.h >= 2)
+        l.processes.h = room - l.gpus.h;
+    return l;
+}

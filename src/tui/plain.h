@@ -1,0 +1,13 @@
+/* The same in lines: for screen readers, terminals that cannot place text, and files. */
+#ifndef GP_TUI_PLAIN_H
+#define GP_TUI_PLAIN_H
+
+#include "tui/procs.h"
+
+struct gp_strbuf;
+
+/* Appends the sample: a line for the machine, one for each GPU, one for each process. GP_ENOMEM. */
+int gp_plain_add(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
+                 const struct gp_procs_options *options) GP_MUST_CHECK;
+
+#endif

@@ -1,0 +1,282 @@
+#include "tui/term.h"
+
+#include "base/err.h"
+#include "base/io.h"
+#include "tui/keys.h"
+
+#include <langinfo.h>
+#include <locale.h>
+#include <ncurses.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <term.h>
+#include <termios.h>
+#include <unistd.h>
+
+/* A picture that is shown at once, not line by line. */
+#define SYNC_BEGIN "\033[?2026h"
+#define SYNC_END "\033[?2026l"
+
+struct gp_term {
+    SCREEN *screen;
+    struct gp_cells shown; /* w is 0: not known */
+    bool ascii, synchronized;
+    attr_t looks[GP_INK__COUNT];
+    short pairs[GP_INK__COUNT];
+};
+
+/* ---- the way out of a crash ---- */
+
+static struct termios before;
+static const int crashes[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL};
+
+static void on_crash(int sig)
+{
+    static const char reset[] =
+        SYNC_END "\033[m\033[?1049l\033[?25h\033[?1l\033>\r\ngpulse top has crashed\r\n";
+    (void)!write(STDOUT_FILENO, reset, sizeof(reset) - 1);
+    (void)tcsetattr(STDIN_FILENO, TCSANOW, &before);
+    (void)raise(sig); /* SA_RESETHAND: now it ends the process */
+}
+
+static void catch_crashes(void)
+{
+    const struct sigaction action = {.sa_handler = on_crash, .sa_flags = (int)SA_RESETHAND};
+    for (size_t i = 0; i < GP_ARRAY_LEN(crashes); i++)
+        (void)sigaction(crashes[i], &action, NULL);
+}
+
+/* ---- looks ---- */
+
+static void set_looks(struct gp_term *term, bool color)
+{
+    static const struct {
+        short color; /* −1: the terminal's own */
+        attr_t look;
+    } inks[GP_INK__COUNT] = {
+        [GP_INK_PLAIN] = {-1, A_NORMAL},
+        [GP_INK_STRONG] = {-1, A_BOLD},
+        [GP_INK_DIM] = {COLOR_CYAN, A_NORMAL},
+        [GP_INK_TITLE] = {COLOR_BLUE, A_BOLD},
+        [GP_INK_LOW] = {COLOR_GREEN, A_NORMAL},
+        [GP_INK_MEDIUM] = {COLOR_YELLOW, A_NORMAL},
+        [GP_INK_HIGH] = {COLOR_RED, A_BOLD},
+        [GP_INK_CRITICAL] = {COLOR_RED, A_REVERSE},
+        [GP_INK_STALE] = {COLOR_MAGENTA, A_NORMAL},
+        [GP_INK_SELECTED] = {-1, A_REVERSE},
+        [GP_INK_KEY] = {COLOR_CYAN, A_BOLD},
+    };
+    bool colored = color && has_colors();
+    for (int i = 0; i < GP_INK__COUNT; i++) {
+        term->looks[i] = inks[i].look;
+        term->pairs[i] = 0;
+        if (colored && inks[i].color >= 0 && init_pair((short)(i + 1), inks[i].color, -1) == OK)
+            term->pairs[i] = (short)(i + 1);
+    }
+}
+
+/* ---- life ---- */
+
+/* Whether the database knows it; newterm() would say so too, but leaks. */
+static bool is_known(const char *name)
+{
+    int found;
+    if (setupterm(name, STDOUT_FILENO, &found) != OK)
+        return false;
+    (void)del_curterm(cur_term);
+    return true;
+}
+
+/* Terminals that the database does not know are mostly like one that it knows. */
+static SCREEN *new_screen(void)
+{
+    const char *own = getenv("TERM");
+    const char *const names[] = {own && *own ? own : "unknown", "xterm-256color", "xterm", "vt100"};
+    if (strcmp(names[0], "dumb") == 0)
+        return NULL;
+    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++)
+        if (is_known(names[i]))
+            return newterm(names[i], stdout, stdin);
+    return NULL;
+}
+
+static bool can_place(void)
+{
+    const char *clear = tigetstr("clear");
+    const char *place = tigetstr("cup");
+    return clear && clear != (char *)-1 && place && place != (char *)-1;
+}
+
+int gp_term_open(const struct gp_term_options *options, struct gp_term **ret, struct gp_err *err)
+{
+    struct gp_term *term = calloc(1, sizeof(*term));
+    if (!term)
+        return gp_err_set(err, GP_ENOMEM, "out of memory");
+    const char *name = getenv("TERM");
+    bool has_termios = tcgetattr(STDIN_FILENO, &before) == 0;
+    term->ascii = options->ascii || strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
+    term->synchronized = name && strncmp(name, "vt", 2) != 0 && strcmp(name, "linux") != 0;
+    term->screen = has_termios ? new_screen() : NULL;
+    if (!term->screen || !can_place()) {
+        if (term->screen) {
+            (void)endwin();
+            delscreen(term->screen);
+        }
+        free(term);
+        return gp_err_set(err, GP_EFAIL, "this terminal cannot place text");
+    }
+    catch_crashes();
+    (void)cbreak();
+    (void)noecho();
+    (void)nonl();
+    (void)nodelay(stdscr, true);
+    (void)keypad(stdscr, true);
+    (void)set_escdelay(25);
+    (void)typeahead(-1);
+    (void)curs_set(0);
+    if (has_colors()) {
+        (void)start_color();
+        (void)use_default_colors();
+    }
+    set_looks(term, options->color);
+    /* ncurses writes at every movement of the cursor until its first endwin() */
+    (void)refresh();
+    (void)endwin();
+    (void)refresh();
+    *ret = term;
+    return 0;
+}
+
+void gp_term_close(struct gp_term *term)
+{
+    (void)endwin();
+    delscreen(term->screen);
+    gp_cells_fini(&term->shown);
+    free(term);
+}
+
+void gp_term_size(struct gp_term *term, int *ret_w, int *ret_h)
+{
+    (void)term;
+    *ret_w = COLS;
+    *ret_h = LINES;
+}
+
+void gp_term_forget(struct gp_term *term)
+{
+    gp_cells_fini(&term->shown);
+    (void)clearok(stdscr, true);
+}
+
+/* ---- output ---- */
+
+static uint32_t glyph(const struct gp_term *term, uint32_t cp)
+{
+    return term->ascii ? gp_cell_ascii(cp) : cp;
+}
+
+static bool same(const struct gp_cell *a, const struct gp_cell *b)
+{
+    return a->cp == b->cp && a->ink == b->ink;
+}
+
+/* The columns [from, to) of a row. */
+static void put_run(struct gp_term *term, const struct gp_cell *row, int y, int from, int to)
+{
+    for (int x = from; x < to; x++) {
+        cchar_t c;
+        const wchar_t text[2] = {(wchar_t)glyph(term, row[x].cp), 0};
+        if (!row[x].cp)
+            continue; /* the wide one before it has put it */
+        (void)setcchar(&c, text, term->looks[row[x].ink], term->pairs[row[x].ink], NULL);
+        (void)mvadd_wchnstr(y, x, &c, 1);
+    }
+}
+
+/* Whether anything had to be put. */
+static bool put_changes(struct gp_term *term, const struct gp_cells *cells, bool all)
+{
+    bool changed = false;
+    for (int y = 0; y < cells->h; y++) {
+        const struct gp_cell *row = &cells->cells[(size_t)y * (size_t)cells->w];
+        const struct gp_cell *old = &term->shown.cells[(size_t)y * (size_t)cells->w];
+        for (int x = 0; x < cells->w; x++)
+            if (all || !same(&row[x], &old[x])) {
+                put_run(term, row, y, x, x + 1);
+                changed = true;
+            }
+    }
+    return changed;
+}
+
+void gp_term_flush(struct gp_term *term, const struct gp_cells *cells)
+{
+    bool all = term->shown.w != cells->w || term->shown.h != cells->h;
+    if (all && gp_cells_resize(&term->shown, cells->w, cells->h) < 0)
+        return;
+    if (!put_changes(term, cells, all))
+        return;
+    memcpy(term->shown.cells, cells->cells,
+           (size_t)cells->w * (size_t)cells->h * sizeof(*cells->cells));
+    (void)wnoutrefresh(stdscr);
+    if (term->synchronized)
+        (void)!write(STDOUT_FILENO, SYNC_BEGIN, sizeof(SYNC_BEGIN) - 1);
+    (void)doupdate();
+    if (term->synchronized)
+        (void)!write(STDOUT_FILENO, SYNC_END, sizeof(SYNC_END) - 1);
+}
+
+/* ---- input ---- */
+
+static int from_curses(int key)
+{
+    static const struct {
+        int from, to;
+    } keys[] = {
+        {KEY_UP, GP_KEY_UP},           {KEY_DOWN, GP_KEY_DOWN},           {KEY_LEFT, GP_KEY_LEFT},
+        {KEY_RIGHT, GP_KEY_RIGHT},     {KEY_HOME, GP_KEY_HOME},           {KEY_END, GP_KEY_END},
+        {KEY_PPAGE, GP_KEY_PAGE_UP},   {KEY_NPAGE, GP_KEY_PAGE_DOWN},     {KEY_ENTER, GP_KEY_ENTER},
+        {KEY_RESIZE, GP_TERM_RESIZED}, {KEY_BACKSPACE, GP_KEY_BACKSPACE},
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(keys); i++)
+        if (keys[i].from == key)
+            return keys[i].to;
+    if (key >= KEY_F(1) && key <= KEY_F(12))
+        return GP_KEY_F1 + (key - KEY_F(1));
+    return GP_KEY_F1 + 11; /* one that does nothing */
+}
+
+static bool is_closed(void)
+{
+    struct pollfd fd = {.fd = STDIN_FILENO, .events = POLLIN};
+    return poll(&fd, 1, 0) > 0 && (fd.revents & (POLLHUP | POLLERR | POLLNVAL));
+}
+
+int gp_term_key(struct gp_term *term)
+{
+    wint_t c;
+    (void)term;
+    int r = get_wch(&c);
+    if (r == ERR)
+        return is_closed() ? GP_TERM_CLOSED : 0;
+    if (r == KEY_CODE_YES)
+        return from_curses((int)c);
+    if (c == '\n')
+        return GP_KEY_ENTER;
+    if (c == '\b')
+        return GP_KEY_BACKSPACE;
+    if (c != GP_KEY_ESCAPE)
+        return (int)c;
+    r = get_wch(&c); /* Alt is an escape before the key */
+    return r == OK ? GP_KEY_ALT + (int)c : GP_KEY_ESCAPE;
+}
+
+void gp_term_suspend(struct gp_term *term)
+{
+    (void)endwin();
+    (void)raise(SIGSTOP);
+    (void)refresh();
+    gp_term_forget(term);
+}

@@ -1,0 +1,431 @@
+#!/usr/bin/env python3
+"""gpulse top as people use it: the program in a terminal (a pty, read by a terminal emulator), with
+keys, sizes, signals, other terminals, drivers that hang.
+
+variants: default asan
+"""
+import errno
+import fcntl
+import json
+import os
+import pty
+import random
+import select
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import time
+from pathlib import Path
+
+from tap import GPULSE, good, gpulse, main, test
+
+try:
+    import pyte
+except ImportError:  # the system's Python has it
+    if sys.executable == "/usr/bin/python3":
+        raise
+    os.execv("/usr/bin/python3", ["/usr/bin/python3", *sys.argv])
+
+LIMIT_S = 60  # only a broken program meets it
+
+scratch = tempfile.TemporaryDirectory()
+SCRATCH = Path(scratch.name)
+states = 0
+
+
+def new_state():
+    """A state of simulated machines of its own."""
+    global states
+    states += 1
+    path = SCRATCH / f"state{states}"
+    path.mkdir(mode=0o700)
+    return str(path)
+
+
+class Terminal:
+    """A program in a terminal of its own."""
+
+    def __init__(self, *words, size=(80, 24), term="xterm-256color", command=None, **environment):
+        self.size = size
+        self.screen = pyte.Screen(*size)
+        self.stream = pyte.ByteStream(self.screen)
+        self.output = b""
+        self.status = None
+        env = {**os.environ, "TERM": term, "LC_ALL": "C.UTF-8", "GPULSE_SIM_STATE": new_state(),
+               **environment}
+        if "NO_COLOR" not in environment:
+            env.pop("NO_COLOR", None)
+        if term is None:
+            del env["TERM"]
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
+            command = command or [GPULSE, *map(str, words)]
+            os.execvpe(command[0], command, env)
+        self.before = termios.tcgetattr(self.fd)
+
+    def take(self, wait_s=0.05):
+        """Reads what is there; False at the end of the output."""
+        ready, _, _ = select.select([self.fd], [], [], wait_s)
+        if not ready:
+            return True
+        try:
+            data = os.read(self.fd, 1 << 16)
+        except OSError as error:
+            if error.errno != errno.EIO:
+                raise
+            return False
+        self.output += data
+        self.stream.feed(data)
+        return bool(data)
+
+    def text(self):
+        return "\n".join(line.rstrip() for line in self.screen.display)
+
+    def until(self, condition, what):
+        end = time.monotonic() + LIMIT_S
+        while not condition():
+            assert self.take() or condition(), f"ended before {what}:\n{self.text()}"
+            assert time.monotonic() < end, f"no {what} in\n{self.text()}"
+
+    def see(self, words):
+        self.until(lambda: words in self.text(), f"'{words}'")
+
+    def not_see(self, words):
+        self.until(lambda: words not in self.text(), f"end of '{words}'")
+
+    def keys(self, keys):
+        os.write(self.fd, keys.encode())
+
+    def resize(self, width, height):
+        self.size = (width, height)
+        self.screen.resize(height, width)
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
+
+    def wait(self):
+        """Reads to the end; the exit status, or minus the signal."""
+        end = time.monotonic() + LIMIT_S
+        while self.take():
+            assert time.monotonic() < end, f"does not end:\n{self.text()}"
+        _, status = os.waitpid(self.pid, 0)
+        self.pid = None
+        self.status = os.waitstatus_to_exitcode(status)
+        return self.status
+
+    def clean(self):
+        """The terminal is as it was before the program took it."""
+        assert self.output.rindex(b"\x1b[?1049l") > self.output.rindex(b"\x1b[?1049h"), "alternate screen"
+        assert self.output.rindex(b"\x1b[?25h") > self.output.rindex(b"\x1b[?25l"), "cursor"
+        assert termios.tcgetattr(self.fd) == self.before, "settings of the terminal"
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        if self.pid:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+        os.close(self.fd)
+
+
+def top(*words, sim="h100x8", **more):
+    return Terminal("--sim", sim, "top", "-n", "0.2", *words, **more)
+
+
+def fault(terminal_or_state, *words):
+    subprocess.run([GPULSE, "sim", "fault", "-m", *words], check=True,
+                   env={**os.environ, "GPULSE_SIM_STATE": terminal_or_state})
+
+
+def machine_with(pid):
+    """A machine whose one GPU is used by this process."""
+    path = SCRATCH / f"machine{pid}.json"
+    path.write_text(json.dumps({
+        "gpulse_machine": 1, "source": "check_top",
+        "driver": {"version": "580.105.08", "nvml": "13.580.105.08", "cuda": 13000},
+        "devices": [{
+            "uuid": "GPU-00000000-0000-0000-0000-000000000000",
+            "pci": {"bus_id": "00000000:01:00.0", "device_id": "0x233010DE", "subsystem_id": "0x16C110DE"},
+            "answers": {"Name": "NVIDIA H100 80GB HBM3", "Temperature": 40},
+            "processes": [{"pid": pid, "type": "C", "memory_bytes": 1 << 30, "name": "job"}],
+        }]}))
+    return path
+
+
+# ---- the way in and out ----
+
+@test
+def it_shows_gpus_and_processes_and_q_ends_it():
+    with top() as t:
+        for words in ("processes 6", "8 GPU", "H100 80GB", "python train", "q:quit"):
+            t.see(words)
+        t.keys("q")
+        assert t.wait() == 0
+        t.clean()
+
+
+@test
+def gpulse_alone_is_live_on_a_terminal():
+    with Terminal("--sim", "h100x8", "-i", "0-3") as t:
+        t.see("4 GPU")
+        t.see("processes 4")
+        t.keys("q")
+        assert t.wait() == 0
+    with Terminal("--sim", "h100x8", "-i", "9") as t:
+        assert t.wait() == 3
+
+
+@test
+def signals_end_it_and_leave_the_terminal_clean():
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        with top() as t:
+            t.see("processes 6")
+            os.kill(t.pid, number)
+            assert t.wait() == (0 if number == signal.SIGINT else 128 + number)
+            t.clean()
+
+
+@test
+def a_crash_leaves_the_terminal_clean():
+    with top() as t:
+        t.see("processes 6")
+        os.kill(t.pid, signal.SIGABRT)
+        assert t.wait() == -signal.SIGABRT
+        assert b"gpulse top has crashed" in t.output
+        t.clean()
+
+
+@test
+def ctrl_z_gives_the_terminal_back_and_fg_draws_anew():
+    shell = f"{GPULSE} --sim h100x8 top; echo the shell is back; fg >/dev/null; echo the end"
+    with Terminal(command=["bash", "--norc", "-mc", shell]) as t:
+        t.see("processes 6")
+        at = len(t.output)
+        t.keys("\x1a")
+        t.until(lambda: b"the shell is back" in t.output[at:], "the shell")
+        assert b"\x1b[?1049l" in t.output[at:t.output.index(b"the shell is back")]
+        at = t.output.index(b"the shell is back")
+        t.until(lambda: b"processes" in t.output[at:], "a new picture")
+        t.keys("q")
+        t.until(lambda: b"the end" in t.output[at:], "the end")
+        t.clean()
+
+
+@test
+def a_terminal_that_is_closed_ends_it():
+    t = top()
+    t.see("processes 6")
+    os.close(t.fd)
+    end = time.monotonic() + LIMIT_S
+    while os.waitpid(t.pid, os.WNOHANG)[0] == 0:
+        assert time.monotonic() < end, "still there"
+        time.sleep(0.05)
+
+
+# ---- drivers ----
+
+@test
+def keys_work_while_the_driver_starts_for_ever():
+    state = new_state()
+    fault(state, "h100x8", "hang=60s:nvmlInit")
+    with top("--timeout", "30s", GPULSE_SIM_STATE=state) as t:
+        t.see("starting")
+        t.keys("?")
+        t.see("this page")
+        t.keys("qq")
+        assert t.wait() == 0
+        t.clean()
+
+
+@test
+def a_gpu_that_hangs_holds_nothing_up():
+    state = new_state()
+    fault(state, "h100x8", "--gpu", "3", "hang=60s")
+    with top("--timeout", "300ms", GPULSE_SIM_STATE=state) as t:
+        t.see("no answer for")
+        t.see("processes 5")
+        first = t.text()
+        t.until(lambda: t.text() != first, "another picture")
+        t.keys("?")
+        t.see("this page")
+        t.keys("x")
+        t.not_see("this page")
+        t.keys("q")
+        assert t.wait() == 0
+        t.clean()
+
+
+@test
+def without_a_driver_the_error_is_what_is_left():
+    with Terminal("top", GPULSE_NVML="/nonexistent/libnvidia-ml.so.1") as t:
+        assert t.wait() == 4
+        assert b"cannot load /nonexistent/libnvidia-ml.so.1" in t.output
+        t.clean()
+
+
+@test
+def a_gpu_that_is_lost_says_so():
+    state = new_state()
+    fault(state, "h100x2", "--gpu", "1", "lost")
+    with top(sim="h100x2", GPULSE_SIM_STATE=state) as t:
+        t.see("lost")
+        t.keys("q")
+        assert t.wait() == 0
+
+
+# ---- keys ----
+
+@test
+def sorting_filtering_searching():
+    with top() as t:
+        t.see("sort GPU-MEM")
+        t.keys(">")
+        t.see("sort SM%")
+        t.keys("fvllm\r")
+        t.see("filter vllm")
+        t.see("processes 1 of 6")
+        t.keys("f" + "\x7f" * 4 + "\r")
+        t.see("processes 6")
+        t.keys("\t")
+        t.see("GPU 0")
+        t.see("processes 1 ")
+        t.keys("0")
+        t.see("processes 6")
+        t.keys("\x1b[B\x1b[B")  # arrows
+        t.keys("z")
+        t.see("paused")
+        t.keys("q")
+        assert t.wait() == 0
+
+
+@test
+def k_ends_a_process_after_it_was_asked():
+    child = subprocess.Popen(["sleep", "600"])
+    try:
+        with top(sim=machine_with(child.pid)) as t:
+            t.see("sleep 600")
+            t.keys("/sleep\r")
+            t.keys("k")
+            t.see("Enter chooses")
+            t.keys("\r")
+            t.see(f"send TERM to {child.pid}")
+            assert child.poll() is None
+            t.keys("y")
+            t.see(f"sent TERM to {child.pid}")
+            assert child.wait(LIMIT_S) == -signal.SIGTERM
+            t.keys("q")
+            assert t.wait() == 0
+    finally:
+        child.kill()
+        child.wait()
+
+
+# ---- sizes ----
+
+@test
+def sizes_from_one_cell_to_a_wall():
+    numbers = random.Random(1)
+    with top() as t:
+        t.see("processes 6")
+        for i in range(100):
+            t.resize(numbers.choice((1, 2, 20, 80, 500, numbers.randint(1, 500))),
+                     numbers.choice((1, 2, 5, 24, 200, numbers.randint(1, 200))))
+            t.take(0.01)
+        t.resize(100, 30)
+        t.until(lambda: "q:quit" in t.screen.display[29], "keys in the last row")
+        t.until(lambda: len(t.screen.display[0].rstrip()) >= 95, "a heading as wide as the screen")
+        t.see("processes 6")
+        t.keys("q")
+        assert t.wait() == 0
+        t.clean()
+
+
+# ---- terminals and locales ----
+
+@test
+def terminals_that_the_database_does_not_know():
+    for term in ("xterm-nosuch", "", None, "xterm-kitty", "vt100", "linux", "screen"):
+        with top(term=term) as t:
+            t.see("processes 6")
+            t.keys("q")
+            assert t.wait() == 0, term
+
+
+@test
+def a_terminal_that_cannot_place_text_gets_lines():
+    with top(term="dumb") as t:
+        t.see("on GPU 5")
+        assert b"\x1b" not in t.output
+        os.kill(t.pid, signal.SIGTERM)
+        t.wait()
+
+
+@test
+def another_locale_gets_ascii():
+    with top(LC_ALL="C") as t:
+        t.see("processes 6")
+        t.keys("?")
+        t.see("this page")
+        t.keys("xq")
+        assert t.wait() == 0
+        assert all(byte < 0x80 for byte in t.output)
+
+
+@test
+def no_color_gets_none():
+    with top(NO_COLOR="1") as t:
+        t.see("processes 6")
+        t.keys("q")
+        assert t.wait() == 0
+        for color in range(30, 38):
+            assert f"\x1b[{color}m".encode() not in t.output and f";{color}m".encode() not in t.output
+    with top() as t:
+        t.see("processes 6")
+        t.keys("q")
+        t.wait()
+        assert any(f"[{color}m".encode() in t.output for color in range(30, 38))
+
+
+# ---- without a terminal ----
+
+@test
+def plain_lines_have_what_the_screen_has():
+    text = good(gpulse("--sim", "h100x2", "--sim-still", "top", "--plain", "--count", "1"))
+    for words in ("GPU 0 NVIDIA H100 80GB HBM3: utilization ", "temperature 6", "power 6", "limit 700.00 W",
+                  "process 4190001 on GPU 0, type C, GPU memory 71", "python train.py"):
+        assert words in text, f"{words}\n{text}"
+    piped = good(gpulse("--sim", "h100x2", "--sim-still", "top", "--count", "1"))
+    assert piped.splitlines()[1:] == text.splitlines()[1:]
+
+
+@test
+def wrong_words_are_refused():
+    for words, text in ((("top", "x"), "top takes no arguments"), (("top", "--sort", "size"), "--sort"),
+                        (("top", "-n", "0"), "--interval"), (("top", "--nosuch"), "nosuch")):
+        result = gpulse("--sim", "t4", *words)
+        assert result.returncode == 2 and text in result.stderr, f"{words}: {result.stderr}"
+
+
+# ---- names that want to be obeyed ----
+
+@test
+def a_name_cannot_move_the_cursor():
+    hostile = "evil\x1b[2J\x1b[1;1Hname\n\u202eabc\xff"
+    code = "import time; time.sleep(600)"
+    child = subprocess.Popen([hostile, "-c", code], executable=sys.executable)
+    try:
+        with top(sim=machine_with(child.pid), size=(160, 24)) as t:
+            t.see("evil\\x1b[2J")
+            assert "1 GPU" in t.screen.display[0]
+            assert b"\x1b[2J\x1b[1;1Hname" not in t.output
+            t.keys("q")
+            assert t.wait() == 0
+    finally:
+        child.kill()
+        child.wait()
+
+
+main()

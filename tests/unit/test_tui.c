@@ -1,0 +1,670 @@
+/* The live monitor without a terminal: pictures, keys, rows. */
+#include "unit.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/strbuf.h"
+#include "golden.h"
+#include "model/snapshot.h"
+#include "proc/signal.h"
+#include "tui/columns.h"
+#include "tui/gpus.h"
+#include "tui/keys.h"
+#include "tui/ui.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { NOW_S = 1000, GIB = 1 << 30 };
+
+/* ---- machines ---- */
+
+static struct gp_value *device_value(struct gp_device *d, enum gp_metric m)
+{
+    return &d->values[m - GP_DEVICE__FIRST];
+}
+
+static struct gp_value *process_value(struct gp_process *p, enum gp_metric m)
+{
+    return &p->values[m - GP_PROCESS__FIRST];
+}
+
+static void fill_gpu(struct gp_device *d, unsigned index, uint64_t now_ns)
+{
+    static const struct {
+        enum gp_metric metric;
+        int64_t n;
+    } numbers[] = {
+        {GP_MEMORY_TOTAL, INT64_C(80) * GIB},
+        {GP_UTILIZATION_ENCODER, 5},
+        {GP_UTILIZATION_DECODER, 0},
+        {GP_TEMPERATURE_MEMORY, 61},
+        {GP_THRESHOLD_SLOWDOWN, 87},
+        {GP_CLOCK_SM, 1980},
+        {GP_CLOCK_MEMORY, 2619},
+        {GP_PCIE_GEN, 5},
+        {GP_PCIE_GEN_MAX, 5},
+        {GP_PCIE_WIDTH, 16},
+        {GP_PCIE_WIDTH_MAX, 16},
+    };
+    d->index = index;
+    d->status = GP_STATUS_OK;
+    d->status_text = "";
+    for (size_t i = 0; i < GP_ARRAY_LEN(numbers); i++)
+        gp_value_set_int(device_value(d, numbers[i].metric), numbers[i].n, now_ns);
+    gp_value_set_text(device_value(d, GP_NAME), "NVIDIA H100 80GB HBM3", now_ns);
+    gp_value_set_text(device_value(d, GP_PSTATE), "P0", now_ns);
+    gp_value_set_int(device_value(d, GP_MEMORY_USED), (int64_t)(index % 8 * 11) * GIB, now_ns);
+    gp_value_set_int(device_value(d, GP_UTILIZATION_GPU), index * 13 % 101, now_ns);
+    gp_value_set_int(device_value(d, GP_TEMPERATURE_GPU), 40 + index * 7 % 50, now_ns);
+    gp_value_set_int(device_value(d, GP_REASONS_ACTIVE), index % 4 == 3 ? 4 : 0, now_ns);
+    gp_value_set_real(device_value(d, GP_POWER_DRAW), 100.0 + index * 37 % 600, now_ns);
+    gp_value_set_real(device_value(d, GP_POWER_LIMIT_ENFORCED), 700, now_ns);
+}
+
+static void fill_process(struct gp_process *p, size_t device, int64_t pid, uint64_t now_ns)
+{
+    static const char *const users[] = {"alice", "bob", "carol"};
+    static const char *const commands[] = {"python train.py --config llama-8b.yaml",
+                                           "vllm serve Qwen", "/usr/lib/xorg/Xorg :0",
+                                           "日本語 モデル"};
+    p->device = device;
+    gp_value_set_int(process_value(p, GP_PID), pid, now_ns);
+    gp_value_set_text(process_value(p, GP_PROCESS_TYPE), "C", now_ns);
+    gp_value_set_text(process_value(p, GP_PROCESS_USER), users[pid % 3], now_ns);
+    gp_value_set_text(process_value(p, GP_PROCESS_COMMAND), commands[pid % 4], now_ns);
+    gp_value_set_text(process_value(p, GP_PROCESS_START), "2026-11-20T12:04:05.000+01:00", now_ns);
+    gp_value_set_int(process_value(p, GP_PROCESS_MEMORY), pid % 9 * GIB, now_ns);
+    gp_value_set_int(process_value(p, GP_PROCESS_SM), pid % 100, now_ns);
+    gp_value_set_int(process_value(p, GP_PROCESS_RSS), pid % 50 * GIB / 8, now_ns);
+    gp_value_set_real(process_value(p, GP_PROCESS_CPU), (double)(pid % 400), now_ns);
+}
+
+/* `gpus` GPUs with two processes each, one of them on the next GPU, too. */
+static struct gp_snapshot *machine(size_t gpus, unsigned tick)
+{
+    struct gp_snapshot *s = calloc(1, sizeof(*s));
+    uint64_t now_ns = (NOW_S + tick) * GP_NS_PER_S;
+    s->mono_ns = now_ns;
+    s->wall_ns = UINT64_C(1795183445123) * GP_NS_PER_MS;
+    s->devices = gp_arena_alloc(&s->arena, gpus + 1, sizeof(*s->devices));
+    s->processes = gp_arena_alloc(&s->arena, 3 * gpus + 1, sizeof(*s->processes));
+    gp_value_set_text(&s->host[GP_HOST_NAME], "node1", now_ns);
+    gp_value_set_text(&s->host[GP_DRIVER_VERSION], "580.95.05", now_ns);
+    gp_value_set_text(&s->host[GP_CUDA_VERSION], "13.0", now_ns);
+    for (size_t g = 0; g < gpus; g++) {
+        struct gp_device *d = &s->devices[s->device_count++];
+        fill_gpu(d, (unsigned)g, now_ns);
+        gp_value_set_int(device_value(d, GP_UTILIZATION_GPU), (int64_t)(g * 13 + tick * 7) % 101,
+                         now_ns);
+        fill_process(&s->processes[s->process_count++], g, 1000 + 2 * (int64_t)g, now_ns);
+        fill_process(&s->processes[s->process_count++], g, 1001 + 2 * (int64_t)g, now_ns);
+        if (g + 1 < gpus)
+            fill_process(&s->processes[s->process_count++], g + 1, 1000 + 2 * (int64_t)g, now_ns);
+    }
+    if (gpus >= 8) { /* one that does not answer */
+        struct gp_device *d = &s->devices[5];
+        d->status = GP_STATUS_TIMEOUT;
+        d->status_text = "no answer for 12 s (nvmlDeviceGetPowerUsage)";
+    }
+    return s;
+}
+
+/* A monitor that has watched for some ticks. */
+static void watch(struct gp_ui *ui, size_t gpus)
+{
+    gp_ui_init(ui);
+    for (unsigned tick = 0; tick < 40; tick++)
+        gp_ui_take(ui, machine(gpus, tick));
+}
+
+static void press(struct gp_ui *ui, const char *keys)
+{
+    for (; *keys; keys++)
+        (void)gp_ui_key(ui, *keys == '\n' ? GP_KEY_ENTER : *keys);
+}
+
+static const char *picture(struct gp_ui *ui, int w, int h)
+{
+    static struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
+    struct gp_cells cells = {0, 0, NULL};
+    assert_int_equal(gp_cells_resize(&cells, w, h), 0);
+    gp_ui_draw(ui, &cells, "14:02:31");
+    gp_strbuf_reset(&sb);
+    gp_cells_text(&sb, &cells);
+    gp_cells_fini(&cells);
+    return sb.buf;
+}
+
+static void check_has(struct gp_ui *ui, const char *words)
+{
+    const char *text = picture(ui, 100, 30);
+    if (!strstr(text, words))
+        fail_msg("'%s' is not in\n%s", words, text);
+}
+
+/* ---- pictures ---- */
+
+static void screens_of_every_size(void **state)
+{
+    (void)state;
+    static const int sizes[][2] = {{80, 24}, {200, 60}, {40, 10}, {20, 4}, {1, 1}};
+    static const size_t gpus[] = {0, 1, 2, 8, 16, 72};
+    for (size_t s = 0; s < GP_ARRAY_LEN(sizes); s++) {
+        struct gp_strbuf all = GP_STRBUF_INIT(1 << 20);
+        char name[64];
+        for (size_t g = 0; g < GP_ARRAY_LEN(gpus); g++) {
+            struct gp_ui ui;
+            watch(&ui, gpus[g]);
+            gp_strbuf_addf(&all, "==== %zu GPUs\n%s", gpus[g],
+                           picture(&ui, sizes[s][0], sizes[s][1]));
+            gp_ui_fini(&ui);
+        }
+        (void)snprintf(name, sizeof(name), "top-%dx%d.txt", sizes[s][0], sizes[s][1]);
+        golden_check(name, all.buf, all.len);
+        gp_strbuf_fini(&all);
+    }
+}
+
+static void every_density_and_the_windows(void **state)
+{
+    (void)state;
+    static const char *const keys[] = {"g", "gg", "ggg", "gggg", "v", "?", "f", "fuser:bob", "1"};
+    struct gp_strbuf all = GP_STRBUF_INIT(1 << 20);
+    for (size_t i = 0; i < GP_ARRAY_LEN(keys); i++) {
+        struct gp_ui ui;
+        watch(&ui, 2);
+        ui.density = GP_DENSITY_AUTO;
+        press(&ui, keys[i]);
+        gp_strbuf_addf(&all, "==== %s\n%s", keys[i], picture(&ui, 80, 24));
+        gp_ui_fini(&ui);
+    }
+    golden_check("top-keys.txt", all.buf, all.len);
+    gp_strbuf_fini(&all);
+}
+
+static void nothing_lies_outside_or_on_something_else(void **state)
+{
+    (void)state;
+    static const int gpus[] = {0, 1, 2, 7, 8, 16, 72, 300};
+    for (int h = 1; h < 70; h++)
+        for (int w = 1; w < 220; w += 7)
+            for (size_t g = 0; g < GP_ARRAY_LEN(gpus); g++)
+                for (int d = 0; d <= GP_DENSITY_AUTO; d++) {
+                    struct gp_layout l = gp_layout_of(&(struct gp_layout_options){
+                        .w = w, .h = h, .gpus = gpus[g], .density = (enum gp_density)d});
+                    assert_true(l.header.h + l.gpus.h + l.processes.h + l.keys.h <= h);
+                    assert_true(l.gpus.y >= l.header.h);
+                    assert_true(l.processes.y >= l.gpus.y + l.gpus.h);
+                    assert_true(l.shown >= 0 && l.shown <= gpus[g]);
+                    assert_true(l.processes.h == 0 ||
+                                l.processes.y + l.processes.h <= h - l.keys.h);
+                    int rows = (l.shown + l.columns - 1) / l.columns;
+                    assert_true(rows * l.gpu_height <= l.gpus.h || l.shown == 0);
+                    if (h >= 24 && gpus[g] <= 72 && w >= 80)
+                        assert_true(l.shown == gpus[g] || d != GP_DENSITY_AUTO);
+                }
+}
+
+static void storms_of_keys_and_sizes(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    uint32_t random = 1;
+    watch(&ui, 8);
+    ui.read_only = true; /* pids of the test's making may be somebody's */
+    for (int i = 0; i < 4000; i++) {
+        random = random * 1664525 + 1013904223;
+        int key = (int)(random >> 16) % 128;
+        if (key == 0)
+            key = GP_KEY_UP + (int)(random >> 8) % 12;
+        (void)gp_ui_key(&ui, key);
+        if (i % 8 == 0)
+            (void)picture(&ui, 1 + (int)(random >> 12) % 300, 1 + (int)(random >> 20) % 100);
+        if (i % 50 == 0)
+            gp_ui_take(&ui, machine(random % 20, (unsigned)i));
+    }
+    gp_ui_fini(&ui);
+}
+
+/* ---- cells ---- */
+
+static void wide_characters_are_never_halved(void **state)
+{
+    (void)state;
+    struct gp_cells cells = {0, 0, NULL};
+    struct gp_strbuf sb = GP_STRBUF_INIT(4096);
+    assert_int_equal(gp_cells_resize(&cells, 6, 1), 0);
+    struct gp_box box = {&cells, 0, 0, 6, 1};
+    (void)gp_draw(&box, 0, 0, GP_INK_PLAIN, "日本語x");
+    gp_cells_text(&sb, &cells);
+    assert_string_equal(sb.buf, "日本語\n");
+    (void)gp_draw(&box, 1, 0, GP_INK_PLAIN, "a");
+    gp_strbuf_reset(&sb);
+    gp_cells_text(&sb, &cells);
+    assert_string_equal(sb.buf, " a本語\n");
+    (void)gp_draw(&box, 2, 0, GP_INK_PLAIN, "b");
+    gp_strbuf_reset(&sb);
+    gp_cells_text(&sb, &cells);
+    assert_string_equal(sb.buf, " ab 語\n");
+    gp_cells_clear(&cells);
+    gp_draw_left(&box, 0, 0, 4, GP_INK_PLAIN, "日本語");
+    gp_strbuf_reset(&sb);
+    gp_cells_text(&sb, &cells);
+    assert_string_equal(sb.buf, "日 …\n");
+    gp_strbuf_fini(&sb);
+    gp_cells_fini(&cells);
+}
+
+static void every_character_of_ours_has_one_in_ascii(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    struct gp_cells cells = {0, 0, NULL};
+    watch(&ui, 2);
+    assert_int_equal(gp_cells_resize(&cells, 80, 24), 0);
+    gp_ui_draw(&ui, &cells, "14:02:31");
+    for (int i = 0; i < 80 * 24; i++)
+        if (cells.cells[i].cp && cells.cells[i].cp < 0x2e80 && cells.cells[i].cp != '?')
+            assert_true(gp_cell_ascii(cells.cells[i].cp) != '?');
+    gp_cells_fini(&cells);
+    gp_ui_fini(&ui);
+}
+
+static void columns_give_way_by_rank(void **state)
+{
+    (void)state;
+    static const struct gp_column columns[] = {
+        {"a", 4, 0, 0, false}, {"b", 4, 2, 0, false}, {"c", 4, 1, 1, true}};
+    struct gp_column_place places[3];
+    gp_columns_place(columns, 3, 20, places);
+    assert_int_equal(places[0].x, 0);
+    assert_int_equal(places[1].x, 5);
+    assert_int_equal(places[2].x, 10);
+    assert_int_equal(places[2].w, 10);
+    gp_columns_place(columns, 3, 13, places);
+    assert_int_equal(places[1].w, 0);
+    assert_int_equal(places[2].x, 5);
+    assert_int_equal(places[2].w, 8);
+    gp_columns_place(columns, 3, 5, places);
+    assert_int_equal(places[2].w, 0);
+    gp_columns_place(columns, 3, 0, places);
+    assert_int_equal(places[0].w, 0);
+}
+
+/* ---- history ---- */
+
+static void a_gap_stays_a_gap(void **state)
+{
+    (void)state;
+    struct gp_history history = {NULL, 0};
+    struct gp_device key = {.index = 0};
+    for (unsigned tick = 0; tick < 10; tick++) {
+        struct gp_snapshot *s = machine(1, tick);
+        if (tick == 5)
+            device_value(&s->devices[0], GP_UTILIZATION_GPU)->status = GP_STATUS_STALE;
+        if (tick != 7)
+            gp_history_add(&history, s, GP_NS_PER_S);
+        gp_snapshot_free(s);
+    }
+    const struct gp_track *track = gp_history_find(&history, &key);
+    assert_non_null(track);
+    for (unsigned tick = 0; tick < 10; tick++) {
+        uint64_t at_ns = (NOW_S + tick) * GP_NS_PER_S;
+        int value = gp_track_value(track, GP_SERIES_GPU, at_ns, GP_NS_PER_S);
+        if (tick == 5 || tick == 7)
+            assert_int_equal(value, GP_TRACK_GAP);
+        else
+            assert_int_equal(value, tick * 70);
+        /* a finer step finds the same, and the gap */
+        value = gp_track_value(track, GP_SERIES_GPU, at_ns + GP_NS_PER_S / 2, GP_NS_PER_S / 10);
+        if (tick == 5 || tick == 7)
+            assert_int_equal(value, GP_TRACK_GAP);
+        else
+            assert_int_equal(value, tick * 70);
+    }
+    key.index = 1;
+    assert_null(gp_history_find(&history, &key));
+    gp_history_fini(&history);
+}
+
+static void an_old_history_is_forgotten(void **state)
+{
+    (void)state;
+    struct gp_history history = {NULL, 0};
+    struct gp_device key = {.index = 0};
+    for (unsigned tick = 0; tick < GP_TRACK_SAMPLES + 10; tick++) {
+        struct gp_snapshot *s = machine(1, tick);
+        gp_history_add(&history, s, GP_NS_PER_S);
+        gp_snapshot_free(s);
+    }
+    const struct gp_track *track = gp_history_find(&history, &key);
+    uint64_t first_ns = NOW_S * GP_NS_PER_S;
+    assert_int_equal(gp_track_value(track, GP_SERIES_GPU, first_ns, GP_NS_PER_S), GP_TRACK_GAP);
+    first_ns += 10 * GP_NS_PER_S;
+    assert_int_equal(gp_track_value(track, GP_SERIES_GPU, first_ns, GP_NS_PER_S), 700);
+    gp_history_fini(&history);
+}
+
+/* ---- rows ---- */
+
+static void a_process_on_two_gpus_is_one_row(void **state)
+{
+    (void)state;
+    struct gp_snapshot *s = machine(3, 0);
+    struct gp_procs procs = {NULL, 0, 0};
+    const struct gp_procs_options options = {GP_ORDER_PID, false, NULL, -1};
+    assert_int_equal(gp_procs_build(&procs, s, &options), 0);
+    assert_int_equal(procs.count, 6);
+    assert_int_equal(procs.rows[0].pid, 1000);
+    assert_string_equal(procs.rows[0].gpus, "0,1");
+    assert_int_equal((int64_t)procs.rows[0].memory.n, 2 * (1000 % 9 * (int64_t)GIB));
+    assert_string_equal(procs.rows[1].gpus, "0");
+    assert_int_equal((int)procs.rows[0].age_s, 3 * 3600);
+    gp_procs_fini(&procs);
+    const struct gp_procs_options one = {GP_ORDER_PID, true, NULL, 2};
+    assert_int_equal(gp_procs_build(&procs, s, &one), 0);
+    assert_int_equal(procs.count, 3);
+    assert_int_equal(procs.rows[0].pid, 1005);
+    gp_procs_fini(&procs);
+    gp_snapshot_free(s);
+}
+
+static void memory_of_no_process_has_a_row_of_its_own(void **state)
+{
+    (void)state;
+    struct gp_snapshot *s = machine(1, 0);
+    struct gp_procs procs = {NULL, 0, 0};
+    const struct gp_procs_options options = {GP_ORDER_MEMORY, false, NULL, -1};
+    gp_value_set_int(device_value(&s->devices[0], GP_MEMORY_UNATTRIBUTED), INT64_C(30) * GIB, 1);
+    assert_int_equal(gp_procs_build(&procs, s, &options), 0);
+    assert_int_equal(procs.count, 3);
+    assert_int_equal(procs.rows[0].pid, 0);
+    assert_string_equal(procs.rows[0].command, "(no listed process accounts for it)");
+    gp_procs_fini(&procs);
+    gp_snapshot_free(s);
+}
+
+static void filters(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *filter;
+        size_t rows;
+    } cases[] = {{"", 32},       {"alice", 10}, {"user:bob", 11},  {"user:bob cmd:vllm", 2},
+                 {"gpu:1", 3},   {"gpu:10", 3}, {"PYTHON", 8},     {"pid:1031", 1},
+                 {"type:C", 32}, {"nobody", 0}, {"  alice  ", 10}, {"cmd:日本", 8}};
+    struct gp_snapshot *s = machine(16, 0);
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
+        struct gp_procs procs = {NULL, 0, 0};
+        const struct gp_procs_options options = {GP_ORDER_MEMORY, false, cases[i].filter, -1};
+        assert_int_equal(gp_procs_build(&procs, s, &options), 0);
+        if (procs.count != cases[i].rows)
+            fail_msg("'%s' leaves %zu rows", cases[i].filter, procs.count);
+        assert_int_equal(procs.count + procs.hidden, 32);
+        gp_procs_fini(&procs);
+    }
+    gp_snapshot_free(s);
+}
+
+static void orders_are_stable_and_reversible(void **state)
+{
+    (void)state;
+    struct gp_snapshot *s = machine(8, 0);
+    for (int order = 0; order < GP_ORDER__COUNT; order++) {
+        struct gp_procs a = {NULL, 0, 0};
+        struct gp_procs b = {NULL, 0, 0};
+        struct gp_procs_options options = {(enum gp_order)order, false, NULL, -1};
+        assert_int_equal(gp_procs_build(&a, s, &options), 0);
+        options.reversed = true;
+        assert_int_equal(gp_procs_build(&b, s, &options), 0);
+        assert_int_equal(a.count, b.count);
+        for (size_t i = 1; i < a.count; i++) {
+            const struct gp_proc_row *x = &a.rows[i - 1];
+            const struct gp_proc_row *y = &a.rows[i];
+            if (order == GP_ORDER_MEMORY)
+                assert_true(x->memory.n > y->memory.n ||
+                            (x->memory.n >= y->memory.n && x->pid < y->pid));
+            if (order == GP_ORDER_PID)
+                assert_true(x->pid < y->pid && b.rows[i - 1].pid > b.rows[i].pid);
+            if (order == GP_ORDER_USER)
+                assert_true(strcmp(x->user, y->user) <= 0);
+        }
+        gp_procs_fini(&a);
+        gp_procs_fini(&b);
+    }
+    gp_snapshot_free(s);
+}
+
+/* ---- keys ---- */
+
+static void every_key_has_one_action_and_every_action_help(void **state)
+{
+    (void)state;
+    for (int a = 1; a < GP_ACTION__COUNT; a++) {
+        assert_true(strlen(gp_action_help((enum gp_action)a)) > 3);
+        assert_true(strlen(gp_action_keys((enum gp_action)a)) > 0);
+    }
+    for (int key = 1; key < 128; key++) {
+        enum gp_action action = gp_key_action(key);
+        char name[2] = {(char)key, '\0'};
+        if (action && key > ' ' && key < 0x7f && key != '=')
+            assert_non_null(strstr(gp_action_keys(action), name));
+    }
+    assert_int_equal(gp_key_action('q'), GP_ACTION_QUIT);
+    assert_int_equal(gp_key_action(GP_KEY_F10), GP_ACTION_QUIT);
+    assert_int_equal(gp_key_action(GP_KEY_ALT + 'j'), GP_ACTION_DOWN);
+    assert_int_equal(gp_key_action('j'), GP_ACTION_NONE);
+    assert_int_equal(gp_key_action(0), GP_ACTION_NONE);
+}
+
+static void the_cursor_follows_its_process(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    watch(&ui, 8);
+    (void)gp_ui_key(&ui, GP_KEY_DOWN);
+    (void)gp_ui_key(&ui, GP_KEY_DOWN);
+    int64_t pid = ui.procs.rows[ui.chosen].pid;
+    assert_int_equal(ui.chosen_pid, pid);
+    press(&ui, ">I<P");
+    assert_int_equal(ui.procs.rows[ui.chosen].pid, pid);
+    gp_ui_take(&ui, machine(8, 99));
+    assert_int_equal(ui.procs.rows[ui.chosen].pid, pid);
+    gp_ui_take(&ui, machine(0, 100)); /* it is gone */
+    assert_int_equal(ui.chosen, 0);
+    (void)gp_ui_key(&ui, GP_KEY_END);
+    assert_int_equal(ui.chosen, 0);
+    gp_ui_fini(&ui);
+}
+
+static void typing_a_filter_and_leaving_it(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    watch(&ui, 4);
+    press(&ui, "fali");
+    check_has(&ui, "filter: ali");
+    assert_true(ui.procs.hidden > 0);
+    press(&ui, "\n");
+    check_has(&ui, "filter ali");
+    press(&ui, "fxyz");
+    assert_int_equal(ui.procs.count, 0);
+    (void)gp_ui_key(&ui, GP_KEY_ESCAPE);
+    assert_string_equal(ui.filter, "ali");
+    press(&ui, "f");
+    for (int i = 0; i < 5; i++)
+        (void)gp_ui_key(&ui, GP_KEY_BACKSPACE);
+    press(&ui, "\n/vllm\n");
+    assert_non_null(strstr(ui.procs.rows[ui.chosen].command, "vllm"));
+    size_t first = ui.chosen;
+    press(&ui, "n");
+    assert_true(ui.chosen != first);
+    press(&ui, "/nosuch\n");
+    check_has(&ui, "'nosuch' is not there");
+    gp_ui_fini(&ui);
+}
+
+static void pausing_keeps_the_picture(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    watch(&ui, 2);
+    press(&ui, "z");
+    const struct gp_snapshot *held = ui.snapshot;
+    gp_ui_take(&ui, machine(8, 50));
+    gp_ui_take(&ui, machine(8, 51));
+    assert_ptr_equal(ui.snapshot, held);
+    check_has(&ui, "paused");
+    press(&ui, "z");
+    assert_int_equal(ui.snapshot->device_count, 8);
+    press(&ui, "zz");
+    assert_non_null(ui.snapshot);
+    check_has(&ui, "node1");
+    gp_ui_fini(&ui);
+}
+
+static void the_interval_has_steps(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    gp_ui_init(&ui);
+    assert_int_equal(gp_ui_key(&ui, '+'), GP_UI_INTERVAL);
+    assert_int_equal(ui.interval_ns, 2 * GP_NS_PER_S);
+    press(&ui, "---");
+    assert_int_equal(ui.interval_ns, GP_NS_PER_S / 4);
+    press(&ui, "----------");
+    assert_int_equal(ui.interval_ns, GP_NS_PER_S / 10);
+    press(&ui, "++++++++++++++");
+    assert_int_equal(ui.interval_ns, 60 * GP_NS_PER_S);
+    assert_int_equal(gp_ui_key(&ui, 'q'), GP_UI_QUIT);
+    assert_int_equal(gp_ui_key(&ui, 0x0c), GP_UI_REDRAW);
+    assert_int_equal(gp_ui_key(&ui, 0x1a), GP_UI_SUSPEND);
+    gp_ui_fini(&ui);
+}
+
+/* ---- signals ---- */
+
+static pid_t start_child(void)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        for (;;)
+            (void)pause();
+    }
+    assert_true(pid > 0);
+    return pid;
+}
+
+static void end_child(pid_t pid, int expected)
+{
+    int status;
+    if (!expected)
+        (void)kill(pid, SIGKILL);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFSIGNALED(status));
+    assert_int_equal(WTERMSIG(status), expected ? expected : SIGKILL);
+}
+
+static void aim(struct gp_ui *ui, pid_t pid)
+{
+    struct gp_snapshot *s = machine(1, 0);
+    gp_ui_init(ui);
+    s->wall_ns = gp_clock_wall_ns();
+    gp_value_set_int(process_value(&s->processes[0], GP_PID), pid, 1);
+    gp_ui_take(ui, s);
+    ui->chosen_pid = pid;
+    press(ui, "M");
+}
+
+static void a_signal_is_sent_behind_two_questions(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    pid_t pid = start_child();
+    aim(&ui, pid);
+    press(&ui, "k");
+    check_has(&ui, "TERM");
+    press(&ui, "\nn\n");
+    check_has(&ui, "send TERM to");
+    press(&ui, "y");
+    check_has(&ui, "sent TERM to");
+    end_child(pid, SIGTERM);
+    press(&ui, "k");
+    check_has(&ui, "has ended");
+    gp_ui_fini(&ui);
+}
+
+static void another_signal_and_none(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    pid_t pid = start_child();
+    aim(&ui, pid);
+    press(&ui, "k");
+    (void)gp_ui_key(&ui, GP_KEY_ESCAPE);
+    assert_int_equal(ui.mode, GP_UI_WATCH);
+    press(&ui, "k");
+    (void)gp_ui_key(&ui, GP_KEY_DOWN);
+    (void)gp_ui_key(&ui, GP_KEY_DOWN);
+    press(&ui, "\n");
+    check_has(&ui, "send KILL to");
+    press(&ui, "nq");
+    assert_int_equal(kill(pid, 0), 0);
+    ui.read_only = true;
+    press(&ui, "k");
+    check_has(&ui, "--read-only");
+    assert_int_equal(ui.mode, GP_UI_WATCH);
+    end_child(pid, 0);
+    gp_ui_fini(&ui);
+}
+
+static void a_pid_with_a_new_owner_is_left_alone(void **state)
+{
+    (void)state;
+    struct gp_err err = {0};
+    int fd = -1;
+    pid_t pid = start_child();
+    uint64_t now_ns = gp_clock_wall_ns();
+    assert_int_equal(gp_proc_hold(pid, now_ns - 3600 * GP_NS_PER_S, &fd, &err), GP_EFAIL);
+    assert_non_null(strstr(err.text, "another process"));
+    assert_int_equal(gp_proc_hold(1, now_ns, &fd, &err), GP_EPERM);
+    assert_int_equal(gp_proc_hold(getpid(), now_ns, &fd, &err), GP_EPERM);
+    assert_int_equal(gp_proc_hold(-5, now_ns, &fd, &err), GP_EPERM);
+    assert_int_equal(gp_proc_hold(pid, now_ns, &fd, &err), 0);
+    end_child(pid, 0);
+    assert_int_equal(gp_proc_signal(fd, SIGTERM, &err), GP_EFAIL);
+    assert_non_null(strstr(err.text, "ended"));
+    assert_int_equal(close(fd), 0);
+    assert_int_equal(gp_proc_hold(pid, now_ns, &fd, &err), GP_EFAIL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(screens_of_every_size),
+        cmocka_unit_test(every_density_and_the_windows),
+        cmocka_unit_test(nothing_lies_outside_or_on_something_else),
+        cmocka_unit_test(storms_of_keys_and_sizes),
+        cmocka_unit_test(wide_characters_are_never_halved),
+        cmocka_unit_test(every_character_of_ours_has_one_in_ascii),
+        cmocka_unit_test(columns_give_way_by_rank),
+        cmocka_unit_test(a_gap_stays_a_gap),
+        cmocka_unit_test(an_old_history_is_forgotten),
+        cmocka_unit_test(a_process_on_two_gpus_is_one_row),
+        cmocka_unit_test(memory_of_no_process_has_a_row_of_its_own),
+        cmocka_unit_test(filters),
+        cmocka_unit_test(orders_are_stable_and_reversible),
+        cmocka_unit_test(every_key_has_one_action_and_every_action_help),
+        cmocka_unit_test(the_cursor_follows_its_process),
+        cmocka_unit_test(typing_a_filter_and_leaving_it),
+        cmocka_unit_test(pausing_keeps_the_picture),
+        cmocka_unit_test(the_interval_has_steps),
+        cmocka_unit_test(a_signal_is_sent_behind_two_questions),
+        cmocka_unit_test(another_signal_and_none),
+        cmocka_unit_test(a_pid_with_a_new_owner_is_left_alone),
+    };
+    return cmocka_run_group_tests_name("tui", tests, NULL, NULL);
+}
