@@ -137,6 +137,18 @@ static inline bool gp_metric_set_has(const struct gp_metric_set *set, enum gp_me
     return set->bits[m / 64] >> (m % 64) & 1;
 }
 
+/* The first metric of the set from m on; GP_METRIC__COUNT if there is none. */
+static inline int gp_metric_set_next(const struct gp_metric_set *set, int m)
+{
+    while (m < GP_METRIC__COUNT) {
+        uint64_t rest = set->bits[m / 64] >> (m % 64);
+        if (rest)
+            return m + __builtin_ctzll(rest);
+        m = (m / 64 + 1) * 64;
+    }
+    return GP_METRIC__COUNT;
+}
+
 /* True if the set has a metric of this scope. */
 bool gp_metric_set_has_scope(const struct gp_metric_set *set, enum gp_scope scope);
 

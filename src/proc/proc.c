@@ -53,7 +53,7 @@ struct gp_proc_reader {
     size_t past_count;
     uint64_t past_mono_ns;
     uint64_t cpu_busy, cpu_total; /* of the host at the last call */
-    struct user users[USERS_MAX];
+    struct user *users;
     size_t user_count;
 };
 
@@ -141,12 +141,16 @@ static const char *user_name(struct gp_proc_reader *reader, uid_t uid, struct gp
         if (reader->users[i].uid == uid)
             return safe_copy(arena, reader->users[i].name, strlen(reader->users[i].name), 64);
     struct user user = {.uid = uid};
+    struct user *grown = NULL;
     if (reader->user_count < USERS_MAX)
+        grown = realloc(reader->users, (reader->user_count + 1) * sizeof(*grown));
+    if (grown) {
         look_up_user(reader, uid, user.name, sizeof(user.name));
-    else
-        (void)snprintf(user.name, sizeof(user.name), "%u", uid);
-    if (reader->user_count < USERS_MAX)
+        reader->users = grown;
         reader->users[reader->user_count++] = user;
+    } else {
+        (void)snprintf(user.name, sizeof(user.name), "%u", uid);
+    }
     return safe_copy(arena, user.name, strlen(user.name), 64);
 }
 
@@ -464,5 +468,6 @@ void gp_proc_reader_free(struct gp_proc_reader *reader)
     if (reader->dir >= 0)
         (void)close(reader->dir);
     forget(reader);
+    free(reader->users);
     free(reader);
 }

@@ -124,6 +124,7 @@ void gp_assembler_fini(struct gp_assembler *a)
     drop_taken(a);
     gp_snapshot_free(a->snapshot);
     gp_proc_reader_free(a->proc);
+    gp_arena_fini(&a->driver_texts);
 }
 
 bool gp_assembler_needs_source(const struct gp_assembler *a)
@@ -141,12 +142,15 @@ const struct gp_want *gp_assembler_want(const struct gp_assembler *a)
 
 void gp_assembler_set_driver(struct gp_assembler *a, const struct gp_value host[GP_HOST__COUNT])
 {
+    gp_arena_fini(&a->driver_texts);
     for (int m = 0; m < GP_HOST__COUNT; m++) {
-        a->driver_host[m] = host[m];
-        if (host[m].status == GP_STATUS_OK && gp_metric_table[m].type == GP_TYPE_TEXT) {
-            (void)snprintf(a->driver_text[m], GP_DRIVER_TEXT_SIZE, "%s", host[m].s);
-            a->driver_host[m].s = a->driver_text[m];
-        }
+        struct gp_value *v = &a->driver_host[m];
+        *v = host[m];
+        if (v->status != GP_STATUS_OK || gp_metric_table[m].type != GP_TYPE_TEXT)
+            continue;
+        v->s = gp_arena_strdup(&a->driver_texts, host[m].s);
+        if (!v->s)
+            gp_value_set_absent(v, GP_STATUS_ERROR, "out of memory", gp_value_time_ns(v));
     }
 }
 

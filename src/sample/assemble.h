@@ -21,15 +21,13 @@ struct gp_slot {
     struct gp_reading *good; /* the last one with status OK */
 };
 
-enum { GP_DRIVER_TEXT_SIZE = 1024 };
-
 struct gp_assembler {
     struct gp_selection *selection;
     struct gp_want want;     /* what the consumer asked for */
     struct gp_want internal; /* and what assembling it needs */
     unsigned proc_want;      /* enum gp_proc_want */
     struct gp_proc_reader *proc;
-    char driver_text[GP_HOST__COUNT][GP_DRIVER_TEXT_SIZE];
+    struct gp_arena driver_texts;
     struct gp_value driver_host[GP_HOST__COUNT];
     struct gp_snapshot *snapshot; /* the one in the making */
     unsigned gpu_count;           /* at that time */

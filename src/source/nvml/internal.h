@@ -192,9 +192,9 @@ struct nvml_device {
     struct nvml_mig_list mig;
     nvmlReturn_t activation; /* why a change of MIG mode could not be made at once */
     struct nvml_list lists[GP_LIST__COUNT];
-    bool nvlink5;                           /* its bytes are counted in fields of their own */
-    struct nvml_counter nvlink_counters[2]; /* all links together: sent, received */
-    struct nvml_counter link_counters[NVML_NVLINK_MAX_LINKS][2];
+    bool nvlink5;                            /* its bytes are counted in fields of their own */
+    struct nvml_counter nvlink_counters[2];  /* all links together: sent, received */
+    struct nvml_counter (*link_counters)[2]; /* of each, once they are listed; in the arena */
 };
 
 /* readers.c: runs the readers that produce what is wanted and due, into the device's cache.

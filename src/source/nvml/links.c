@@ -388,6 +388,11 @@ nvmlReturn_t nvml_list_links(struct nvml_rows *rows)
 {
     _Static_assert(GP_ARRAY_LEN(columns) <= 32, "a bit per column");
     struct nvml_device *device = rows->device;
+    if (!device->link_counters)
+        device->link_counters =
+            gp_arena_alloc(&device->arena, NVML_NVLINK_MAX_LINKS, sizeof(*device->link_counters));
+    if (!device->link_counters)
+        return NVML_ERROR_MEMORY;
     uint32_t due[NVML_NVLINK_MAX_LINKS] = {0};
     unsigned count = 0;
     nvmlReturn_t rc = nvml_link_count(device, &count);

@@ -406,9 +406,8 @@ void nvml_seed_uuid(struct nvml_device *device, uint64_t now_ns)
 void nvml_copy_values(const struct nvml_device *device, const struct gp_metric_set *want,
                       struct gp_arena *arena, struct gp_value *values)
 {
-    for (int m = GP_DEVICE__FIRST; m < GP_PROCESS__FIRST; m++) {
-        if (!gp_metric_set_has(want, (enum gp_metric)m))
-            continue;
+    for (int m = gp_metric_set_next(want, GP_DEVICE__FIRST); m < GP_PROCESS__FIRST;
+         m = gp_metric_set_next(want, m + 1)) {
         struct gp_value *v = gp_device_value(values, (enum gp_metric)m);
         *v = device->cache[m - GP_DEVICE__FIRST];
         if (v->status == GP_STATUS_OK && gp_metric_table[m].type == GP_TYPE_TEXT) {
