@@ -25,6 +25,7 @@
 enum {
     PATIENCE_MS = 100, /* with a driver that does not let go, at the end */
     PLAIN_S = 10,      /* between two samples that are read out */
+    WATCHED_MAX = 512, /* rows of processes on a screen */
 };
 
 static const struct gp_cmd command = {.name = "top", .usage = "[options]", .options = gp_top_table};
@@ -118,7 +119,25 @@ struct run {
     struct gp_cells cells;
     struct gp_term *term;
     struct gp_feed *feed;
+    bool watches; /* some processes only, these: */
+    uint32_t watched[WATCHED_MAX];
+    size_t watched_count;
 };
+
+/* Tells the feed what is on the screen, if that is something else now. */
+static void watch(struct run *run)
+{
+    uint32_t pids[WATCHED_MAX];
+    size_t count = 0;
+    bool some = run->ui.snapshot && gp_ui_watched(&run->ui, pids, WATCHED_MAX, &count);
+    if (some == run->watches && count == run->watched_count &&
+        memcmp(pids, run->watched, count * sizeof(*pids)) == 0)
+        return;
+    run->watches = some;
+    run->watched_count = count;
+    memcpy(run->watched, pids, count * sizeof(*pids));
+    gp_feed_watch(run->feed, some ? pids : NULL, count);
+}
 
 static int draw(struct run *run)
 {
@@ -134,6 +153,7 @@ static int draw(struct run *run)
     (void)strftime(clock, sizeof(clock), "%H:%M:%S", &tm);
     gp_ui_draw(&run->ui, &run->cells, clock);
     gp_term_flush(run->term, &run->cells);
+    watch(run);
     return 0;
 }
 

@@ -20,7 +20,7 @@ enum {
     COMMAND_BYTES = 4096, /* of a command line; longer ones are cut */
     COMMAND_COLS = 2048,
     USERS_MAX = 256, /* remembered names; beyond that, digits */
-    KEPT_MS = 4000,  /* a command line is looked at again behind this time, or twice of it */
+    KEPT_MS = 8000,  /* a command line is looked at again behind this time, or twice of it */
 };
 
 /* What seldom changes of a process, so that it is not read again at every tick. */
@@ -35,6 +35,10 @@ struct past {
     uint32_t pid;
     uint64_t start_ticks;
     uint64_t cpu_ticks;
+    uint64_t start_ns;
+    uint64_t rss_bytes;
+    double cpu_pct;
+    uint64_t as_of_ns; /* of these */
     struct kept *kept; /* NULL: nothing */
 };
 
@@ -51,7 +55,9 @@ struct gp_proc_reader {
     uint64_t boot_wall_ns;
     struct past *past;
     size_t past_count;
-    uint64_t past_mono_ns;
+    const uint32_t *watched; /* NULL: all */
+    size_t watched_count;
+    bool keeps; /* what seldom changes */
     uint64_t cpu_busy, cpu_total; /* of the host at the last call */
     struct user *users;
     size_t user_count;
@@ -197,9 +203,9 @@ static void compute_cpu(const struct gp_proc_reader *reader, struct gp_proc_info
     uint64_t ticks = info->cpu_ticks;
     double seconds;
     if (past && past->start_ticks == info->start_ticks && ticks >= past->cpu_ticks &&
-        now_ns > reader->past_mono_ns) {
+        now_ns > past->as_of_ns) {
         ticks -= past->cpu_ticks;
-        seconds = (double)(now_ns - reader->past_mono_ns) / 1e9;
+        seconds = (double)(now_ns - past->as_of_ns) / 1e9;
     } else {
         uint64_t wall = gp_clock_wall_ns();
         seconds = wall > info->start_ns ? (double)(wall - info->start_ns) / 1e9 : 0;
@@ -326,17 +332,54 @@ static const char *copy_text(struct gp_arena *arena, const char *text)
     return text ? gp_arena_strdup(arena, text) : NULL;
 }
 
-/* False if there is nothing that still holds. */
-static bool recall(const struct gp_proc_reader *reader, struct gp_proc_info *info, uint64_t now_ns,
+/* The texts of the process of the last tick; false if there is nothing that still holds. */
+static bool recall(const struct past *past, struct gp_proc_info *info, uint64_t now_ns,
                    struct gp_arena *arena)
 {
-    const struct past *past = same_past(reader, info);
     if (!past || !past->kept || past->kept->until_ns <= now_ns)
         return false;
     info->user = copy_text(arena, past->kept->user);
     info->name = copy_text(arena, past->kept->name);
     info->path = copy_text(arena, past->kept->path);
     info->command = copy_text(arena, past->kept->command);
+    return true;
+}
+
+void gp_proc_watch(struct gp_proc_reader *reader, const uint32_t *pids, size_t count)
+{
+    reader->keeps = true;
+    reader->watched = pids;
+    reader->watched_count = count;
+}
+
+static int compare_pids(const void *a, const void *b)
+{
+    const uint32_t *x = a;
+    const uint32_t *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+static bool is_watched(const struct gp_proc_reader *reader, uint32_t pid)
+{
+    return !reader->watched ||
+           bsearch(&pid, reader->watched, reader->watched_count, sizeof(pid), compare_pids);
+}
+
+/* All that was known of it at the last tick; false if it has to be read. */
+static bool recall_all(const struct gp_proc_reader *reader, struct gp_proc_info *info,
+                       uint64_t now_ns, struct gp_arena *arena)
+{
+    const struct past *past = is_watched(reader, info->pid) ? NULL : find_past(reader, info->pid);
+    if (!recall(past, info, now_ns, arena))
+        return false;
+    info->exists = true;
+    info->start_ns = past->start_ns;
+    info->start_ticks = past->start_ticks;
+    info->cpu_ticks = past->cpu_ticks;
+    info->cpu_pct = past->cpu_pct;
+    info->rss_bytes = past->rss_bytes;
+    info->as_of_ns = past->as_of_ns;
+    info->is_old = true;
     return true;
 }
 
@@ -349,7 +392,8 @@ static void forget(struct gp_proc_reader *reader)
     reader->past_count = 0;
 }
 
-/* For the next tick. From the second one on the texts are kept, too: who reads once needs none. */
+/* For the next tick. From the second one on the texts are kept, too: who reads once needs none, and
+ * who watches needs them at once. */
 static void remember(struct gp_proc_reader *reader, const struct gp_proc_info *infos, size_t count,
                      uint64_t now_ns)
 {
@@ -359,19 +403,25 @@ static void remember(struct gp_proc_reader *reader, const struct gp_proc_info *i
         return;
     }
     for (size_t i = 0; i < count; i++) {
-        past[i] = (struct past){infos[i].pid, infos[i].start_ticks, infos[i].cpu_ticks, NULL};
+        past[i] = (struct past){.pid = infos[i].pid,
+                                .start_ticks = infos[i].start_ticks,
+                                .cpu_ticks = infos[i].cpu_ticks,
+                                .start_ns = infos[i].start_ns,
+                                .rss_bytes = infos[i].rss_bytes,
+                                .cpu_pct = infos[i].cpu_pct,
+                                .as_of_ns = infos[i].as_of_ns};
         struct past *before = same_past(reader, &infos[i]);
         if (before && before->kept && before->kept->until_ns > now_ns) {
             past[i].kept = before->kept;
             before->kept = NULL;
-        } else if (before) {
+        } else if (reader->keeps && infos[i].start_ticks) {
             past[i].kept = keep(&infos[i], now_ns);
         }
     }
     forget(reader);
     reader->past = past;
     reader->past_count = count;
-    reader->past_mono_ns = now_ns;
+    reader->keeps = true;
 }
 
 void gp_proc_read(struct gp_proc_reader *reader, unsigned want, struct gp_proc_info *infos,
@@ -379,9 +429,12 @@ void gp_proc_read(struct gp_proc_reader *reader, unsigned want, struct gp_proc_i
 {
     uint64_t now_ns = gp_clock_mono_ns();
     for (size_t i = 0; i < count; i++) {
+        if (recall_all(reader, &infos[i], now_ns, arena))
+            continue;
+        infos[i].as_of_ns = now_ns;
         if (want & GP_PROC_STAT)
             read_stat(reader, &infos[i], now_ns);
-        if (recall(reader, &infos[i], now_ns, arena))
+        if (recall(same_past(reader, &infos[i]), &infos[i], now_ns, arena))
             continue;
         if (want & GP_PROC_USER)
             read_user(reader, &infos[i], arena);

@@ -28,6 +28,8 @@ struct gp_proc_info {
     uint64_t cpu_ticks;
     double cpu_pct; /* percent of one core since the last tick, or since the start */
     uint64_t rss_bytes;
+    uint64_t as_of_ns; /* monotonic moment of cpu_pct and rss_bytes */
+    bool is_old;       /* which was before this tick: see gp_proc_watch() */
 };
 
 struct gp_proc_reader;
@@ -35,6 +37,11 @@ struct gp_proc_reader;
 /* root: prefix, NULL for none; must outlive the reader. NULL if there is no memory. */
 struct gp_proc_reader *gp_proc_reader_new(const char *root) GP_MUST_CHECK;
 void gp_proc_reader_free(struct gp_proc_reader *reader);
+
+/* From here on only these processes (sorted pids, which must live until the next call) are read at
+ * every tick. Of the others the numbers are old for some seconds, until they are read again. NULL:
+ * all are read, as in the beginning. */
+void gp_proc_watch(struct gp_proc_reader *reader, const uint32_t *pids, size_t count);
 
 /* Reads the processes infos[0..count), whose pids the caller has filled, sorted and unique. Text
  * goes into the arena. A process that is gone has exists == false; nothing is dropped. */

@@ -91,6 +91,11 @@ void gp_assembler_add_activity(struct gp_assembler *a)
     a->internal.processes = true;
 }
 
+void gp_assembler_watch(struct gp_assembler *a, const uint32_t *pids, size_t count)
+{
+    gp_proc_watch(a->proc, pids, count);
+}
+
 bool gp_snapshot_has_work(const struct gp_snapshot *snapshot)
 {
     for (size_t i = 0; i < snapshot->device_count; i++) {
@@ -508,8 +513,12 @@ static int fill_from_proc(struct gp_snapshot *snapshot, struct gp_process *row,
     char start[GP_RFC3339_SIZE];
     gp_clock_rfc3339(info->start_ns, start);
     const char *copy = gp_arena_strdup(&snapshot->arena, start);
-    gp_value_set_real(&v[GP_PROCESS_CPU - GP_PROCESS__FIRST], info->cpu_pct, time_ns);
-    gp_value_set_int(&v[GP_PROCESS_RSS - GP_PROCESS__FIRST], (int64_t)info->rss_bytes, time_ns);
+    struct gp_value *cpu = &v[GP_PROCESS_CPU - GP_PROCESS__FIRST];
+    struct gp_value *rss = &v[GP_PROCESS_RSS - GP_PROCESS__FIRST];
+    gp_value_set_real(cpu, info->cpu_pct, info->is_old ? info->as_of_ns : time_ns);
+    gp_value_set_int(rss, (int64_t)info->rss_bytes, info->is_old ? info->as_of_ns : time_ns);
+    if (info->is_old)
+        cpu->status = rss->status = GP_STATUS_STALE;
     gp_value_set_text(&v[GP_PROCESS_START - GP_PROCESS__FIRST], copy, time_ns);
     return copy ? 0 : GP_ENOMEM;
 }

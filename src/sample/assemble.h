@@ -43,6 +43,9 @@ void gp_assembler_fini(struct gp_assembler *a);
 /* Asks for what tells whether anybody works on the GPUs too. */
 void gp_assembler_add_activity(struct gp_assembler *a);
 
+/* See gp_proc_watch(). */
+void gp_assembler_watch(struct gp_assembler *a, const uint32_t *pids, size_t count);
+
 /* In the last snapshot somebody computed. A display server that merely has a GPU open does not. */
 bool gp_snapshot_has_work(const struct gp_snapshot *snapshot);
 

@@ -566,6 +566,11 @@ int gp_sampler_tick(struct gp_sampler *s, struct gp_snapshot **ret, struct gp_er
     return r;
 }
 
+void gp_sampler_watch(struct gp_sampler *s, const uint32_t *pids, size_t count)
+{
+    gp_assembler_watch(&s->assembler, pids, count); /* both sides of it are the consumer's */
+}
+
 void gp_sampler_release(struct gp_sampler *s, bool release)
 {
     (void)pthread_mutex_lock(&s->lock);

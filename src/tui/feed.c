@@ -7,6 +7,7 @@
 #include "sample/thread.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -19,6 +20,9 @@ struct gp_feed {
     pthread_cond_t done;
     uint64_t interval_ns;
     bool quit, ended, let_go;
+    uint32_t *watched; /* to be taken over by the thread; NULL: all */
+    size_t watched_count;
+    bool rewatch;
     struct gp_snapshot *snapshot; /* not taken yet */
     int result;
     struct gp_err err;
@@ -59,15 +63,37 @@ static bool rest(struct gp_feed *feed, uint64_t *due_ns)
     return goes_on;
 }
 
+/* Hands the list of processes to the sampler; returns the one that is in use. */
+static uint32_t *take_watched(struct gp_feed *feed, struct gp_sampler *sampler, uint32_t *in_use)
+{
+    (void)pthread_mutex_lock(&feed->lock);
+    bool rewatch = feed->rewatch;
+    uint32_t *watched = feed->watched;
+    size_t count = feed->watched_count;
+    if (rewatch)
+        feed->watched = NULL;
+    feed->rewatch = false;
+    (void)pthread_mutex_unlock(&feed->lock);
+    if (!rewatch)
+        return in_use;
+    gp_sampler_watch(sampler, watched, count);
+    free(in_use);
+    return watched;
+}
+
 static void *thread_main(void *arg)
 {
     struct gp_feed *feed = arg;
+    uint32_t *watched = NULL;
     struct gp_sampler *sampler = NULL;
     struct gp_err err = {0};
     int r = feed->config.open(feed->config.ctx, &sampler, &err);
     uint64_t due_ns = gp_clock_mono_ns();
+    if (r == 0)
+        gp_sampler_watch(sampler, NULL, 0);
     while (r == 0) {
         struct gp_snapshot *snapshot;
+        watched = take_watched(feed, sampler, watched);
         r = gp_sampler_tick(sampler, &snapshot, &err);
         if (r == 0)
             publish(feed, snapshot);
@@ -75,6 +101,7 @@ static void *thread_main(void *arg)
             break;
     }
     bool let_go = gp_sampler_free(sampler) && r != GP_ETIMEOUT;
+    free(watched);
     (void)pthread_mutex_lock(&feed->lock);
     feed->result = r;
     feed->err = err;
@@ -89,6 +116,7 @@ static void *thread_main(void *arg)
 static void free_feed(struct gp_feed *feed)
 {
     gp_snapshot_free(feed->snapshot);
+    free(feed->watched);
     if (feed->fd >= 0)
         (void)close(feed->fd);
     (void)pthread_cond_destroy(&feed->wake);
@@ -138,6 +166,21 @@ void gp_feed_set_interval(struct gp_feed *feed, uint64_t interval_ns)
     (void)pthread_mutex_lock(&feed->lock);
     feed->interval_ns = interval_ns;
     (void)pthread_cond_signal(&feed->wake);
+    (void)pthread_mutex_unlock(&feed->lock);
+}
+
+void gp_feed_watch(struct gp_feed *feed, const uint32_t *pids, size_t count)
+{
+    uint32_t *copy = pids ? malloc((count + 1) * sizeof(*copy)) : NULL;
+    if (pids && !copy)
+        return;
+    if (pids)
+        memcpy(copy, pids, count * sizeof(*copy));
+    (void)pthread_mutex_lock(&feed->lock);
+    free(feed->watched);
+    feed->watched = copy;
+    feed->watched_count = count;
+    feed->rewatch = true;
     (void)pthread_mutex_unlock(&feed->lock);
 }
 

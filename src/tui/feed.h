@@ -29,6 +29,10 @@ int gp_feed_take(struct gp_feed *feed, struct gp_snapshot **ret, struct gp_err *
 
 void gp_feed_set_interval(struct gp_feed *feed, uint64_t interval_ns);
 
+/* Which processes are on the screen (sorted pids, copied): the others are looked at more seldom.
+ * NULL: all. Without memory they stay as they are. */
+void gp_feed_watch(struct gp_feed *feed, const uint32_t *pids, size_t count);
+
 /* Ends it. False if the driver does not let go of the thread for this long: then nothing was freed,
  * and the process must end with _exit(). */
 bool gp_feed_stop(struct gp_feed *feed, uint64_t patience_ns);

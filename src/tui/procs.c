@@ -31,6 +31,7 @@ static void add(struct gp_amount *amount, const struct gp_process *process, enum
         return;
     amount->n += gp_metric_table[m].type == GP_TYPE_REAL ? v->f : (double)v->i;
     amount->known = true;
+    amount->old = amount->old || v->status == GP_STATUS_STALE;
 }
 
 /* Seconds from an RFC 3339 time to the snapshot. */
@@ -365,12 +366,24 @@ static void format_age(char *out, size_t size, double age_s)
         (void)snprintf(out, size, "%ldd", minutes / 60 / 24);
 }
 
-static void format_cell(char *out, size_t size, const struct gp_proc_row *row, int column)
+/* The number that stands in a column; one that is not known where there is none. */
+static struct gp_amount number_of(const struct gp_proc_row *row, int column)
 {
     const struct gp_amount numbers[COLUMN__COUNT] = {
-        [COLUMN_SM] = row->sm,   [COLUMN_MEM] = row->mem, [COLUMN_ENC] = row->enc,
-        [COLUMN_DEC] = row->dec, [COLUMN_CPU] = row->cpu,
+        [COLUMN_SM] = row->sm,   [COLUMN_MEM] = row->mem, [COLUMN_MEMORY] = row->memory,
+        [COLUMN_ENC] = row->enc, [COLUMN_DEC] = row->dec, [COLUMN_CPU] = row->cpu,
+        [COLUMN_RSS] = row->rss,
     };
+    return numbers[column];
+}
+
+static bool is_old(const struct gp_proc_row *row, int column)
+{
+    return number_of(row, column).old;
+}
+
+static void format_cell(char *out, size_t size, const struct gp_proc_row *row, int column)
+{
     const char *texts[COLUMN__COUNT] = {
         [COLUMN_USER] = row->user,
         [COLUMN_GPU] = row->gpus,
@@ -379,13 +392,13 @@ static void format_cell(char *out, size_t size, const struct gp_proc_row *row, i
     if (column == COLUMN_PID && row->pid)
         (void)snprintf(out, size, "%lld", (long long)row->pid);
     else if (column == COLUMN_MEMORY || column == COLUMN_RSS)
-        format_bytes(out, size, column == COLUMN_RSS ? row->rss : row->memory);
+        format_bytes(out, size, number_of(row, column));
     else if (column == COLUMN_TIME)
         format_age(out, size, row->age_s);
     else if (texts[column])
         (void)snprintf(out, size, "%s", texts[column]);
     else
-        format_number(out, size, numbers[column]);
+        format_number(out, size, number_of(row, column));
 }
 
 static void draw_row(const struct gp_box *box, int y, const struct gp_column_place *places,
@@ -396,10 +409,11 @@ static void draw_row(const struct gp_box *box, int y, const struct gp_column_pla
         if (!places[c].w)
             continue;
         format_cell(text, sizeof(text), row, c);
+        enum gp_ink ink = is_old(row, c) ? GP_INK_STALE : GP_INK_PLAIN;
         if (columns[c].left)
-            gp_draw_left(box, places[c].x, y, places[c].w, GP_INK_PLAIN, text);
+            gp_draw_left(box, places[c].x, y, places[c].w, ink, text);
         else
-            gp_draw_right(box, places[c].x, y, places[c].w, GP_INK_PLAIN, text);
+            gp_draw_right(box, places[c].x, y, places[c].w, ink, text);
     }
     const struct gp_column_place *place = &places[COLUMN_COMMAND];
     const char *command = row->command ? row->command : "?";

@@ -30,6 +30,7 @@ enum gp_order {
 struct gp_amount {
     double n;
     bool known;
+    bool old; /* not of this sample */
 };
 
 struct gp_proc_row {

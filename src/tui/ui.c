@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -107,6 +108,26 @@ static void choose(struct gp_ui *ui, size_t row)
     ui->chosen = ui->procs.count == 0 ? 0 : row >= ui->procs.count ? ui->procs.count - 1 : row;
     const struct gp_proc_row *chosen = chosen_row(ui);
     ui->chosen_pid = chosen ? chosen->pid : 0;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    const uint32_t *x = a;
+    const uint32_t *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+bool gp_ui_watched(const struct gp_ui *ui, uint32_t *pids, size_t max, size_t *ret_count)
+{
+    size_t count = 0;
+    if (ui->order == GP_ORDER_CPU || ui->order == GP_ORDER_RSS)
+        return false;
+    for (size_t i = ui->first; i < ui->procs.count && i < ui->first + ui->page && count < max; i++)
+        if (ui->procs.rows[i].pid)
+            pids[count++] = (uint32_t)ui->procs.rows[i].pid;
+    qsort(pids, count, sizeof(*pids), compare_numbers);
+    *ret_count = count;
+    return true;
 }
 
 /* ---- keys ---- */

@@ -68,6 +68,10 @@ void gp_ui_take(struct gp_ui *ui, struct gp_snapshot *snapshot);
 
 enum gp_ui_wish gp_ui_key(struct gp_ui *ui, int key);
 
+/* The processes whose numbers are needed at every sample: those on the screen, sorted, at most max.
+ * False: all are, because rows are sorted by such a number. */
+bool gp_ui_watched(const struct gp_ui *ui, uint32_t *pids, size_t max, size_t *ret_count);
+
 /* Draws all of it. `clock` stands in the corner. */
 void gp_ui_draw(struct gp_ui *ui, struct gp_cells *cells, const char *clock);
 

@@ -440,12 +440,51 @@ static void what_seldom_changes_is_kept(void **state)
     assert_string_equal(info.path, "/bin/second");
     assert_non_null(info.user);
     assert_string_equal(read_one(&s, GP_PROC_COMMAND, 40).command, "/bin/third");
-    ahead_ns = 9 * GP_NS_PER_S;
+    ahead_ns = 17 * GP_NS_PER_S;
     assert_string_equal(read_one(&s, want, 40).command, "/bin/third");
     write_pid(40, "cmdline", "/bin/fourth", 12);
     assert_string_equal(read_one(&s, want, 40).command, "/bin/third");
     write_stat(40, "other", 1, 900, 8);
     assert_string_equal(read_one(&s, want, 40).command, "/bin/fourth");
+    ahead_ns = 0;
+    free_subject(&s);
+}
+
+/* What is not on the screen is looked at again only after a while, and says so. */
+static void only_what_is_watched_is_read_at_every_tick(void **state)
+{
+    (void)state;
+    struct subject s = new_subject();
+    const unsigned want = GP_PROC_STAT | GP_PROC_COMMAND;
+    const uint32_t watched[] = {50};
+    struct gp_proc_info infos[2];
+    for (long tick = 0; tick < 4; tick++) {
+        memset(infos, 0, sizeof(infos));
+        infos[0].pid = 50;
+        infos[1].pid = 60;
+        write_stat(50, "seen", 100, 500, 8 + tick);
+        write_stat(60, "hidden", 100, 500, 8 + tick);
+        write_pid(50, "cmdline", "seen", 5);
+        write_pid(60, "cmdline", "hidden", 7);
+        gp_proc_watch(s.reader, tick >= 2 ? watched : NULL, 1);
+        gp_proc_read(s.reader, want, infos, 2, &s.arena);
+        long old = tick >= 2 ? 9 : 8 + tick;
+        assert_int_equal(infos[0].rss_bytes, (8 + tick) * sysconf(_SC_PAGESIZE));
+        assert_false(infos[0].is_old);
+        assert_int_equal(infos[1].rss_bytes, old * sysconf(_SC_PAGESIZE));
+        assert_int_equal(infos[1].is_old, tick >= 2);
+        assert_true(infos[1].exists);
+        assert_string_equal(infos[1].command, "hidden");
+    }
+    uint64_t then_ns = infos[1].as_of_ns;
+    ahead_ns = 17 * GP_NS_PER_S;
+    memset(infos, 0, sizeof(infos));
+    infos[0].pid = 50;
+    infos[1].pid = 60;
+    gp_proc_read(s.reader, want, infos, 2, &s.arena);
+    assert_false(infos[1].is_old);
+    assert_true(infos[1].as_of_ns >= then_ns + ahead_ns);
+    assert_int_equal(infos[1].rss_bytes, 11 * sysconf(_SC_PAGESIZE));
     ahead_ns = 0;
     free_subject(&s);
 }
@@ -456,6 +495,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(what_seldom_changes_is_kept),
+        TEST(only_what_is_watched_is_read_at_every_tick),
         TEST(names_come_from_the_arguments),
         TEST(kernel_threads_and_zombies_have_only_a_short_name),
         TEST(hostile_names_are_made_safe),
