@@ -71,15 +71,10 @@ static long long to_mib(int64_t bytes)
     return (bytes + MIB - 1) / MIB;
 }
 
-static double to_number(enum gp_metric m, const struct gp_value *v)
-{
-    return gp_metric_table[m].type == GP_TYPE_REAL ? v->f : (double)v->i;
-}
-
 /* To the nearest whole number, half away from zero. */
 static long long to_whole(enum gp_metric m, const struct gp_value *v)
 {
-    double number = to_number(m, v);
+    double number = gp_metric_number(m, v);
     return (long long)(number < 0 ? number - 0.5 : number + 0.5);
 }
 
@@ -111,7 +106,8 @@ static void add_cell(struct gp_strbuf *sb, const struct gp_status_view *view, st
         gp_strbuf_addf(sb, "%*s", cell.width, text);
         return;
     }
-    const char *color = known && to_number(m, v) >= cell.bright ? cell.bright_color : cell.color;
+    const char *color =
+        known && gp_metric_number(m, v) >= cell.bright ? cell.bright_color : cell.color;
     gp_strbuf_addf(sb, "%s%*s%s", color, cell.width, text, RESET);
 }
 

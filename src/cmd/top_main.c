@@ -93,8 +93,7 @@ static int open_sampler(void *ctx, struct gp_sampler **ret, struct gp_err *err)
     const struct gp_loop loop = {.interval_ns = o->interval_ns};
     for (size_t i = 0; i < GP_ARRAY_LEN(wanted); i++)
         gp_metric_set_add(&want.metrics, wanted[i]);
-    int r = gp_app_open(&want, &loop, ret, err);
-    return r;
+    return gp_app_open(&want, &loop, ret, err);
 }
 
 /* ---- the loop ---- */
@@ -201,11 +200,12 @@ static int loop(struct run *run, struct gp_err *err)
 
 /* ---- the program ---- */
 
-/* The place of a word that is in the list. */
-static int find_word(const char *list, const char *word)
+/* The place of a word among the choices of an option, which has them in the order of its enum. */
+static int find_choice(const char *option, const char *word)
 {
     int at = 0;
-    for (const char *p = list; *p; at++) {
+    for (const char *p = gp_cli_option(gp_top_table, option, strlen(option), 0)->choices; *p;
+         at++) {
         size_t n = strcspn(p, " ");
         if (strlen(word) == n && strncmp(p, word, n) == 0)
             break;
@@ -224,9 +224,9 @@ static void set_up(struct gp_ui *ui, const struct gp_top_options *o)
     ui->no_processes = o->no_processes;
     ui->notice = "starting…";
     if (o->sort)
-        ui->order = find_word("memory sm cpu rss time pid user gpu command", o->sort);
+        ui->order = find_choice("sort", o->sort);
     if (o->view)
-        ui->density = find_word("card bar line grid auto", o->view);
+        ui->density = find_choice("view", o->view);
     if (o->filter)
         (void)snprintf(ui->filter, sizeof(ui->filter), "%s", o->filter);
 }

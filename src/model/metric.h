@@ -155,4 +155,10 @@ bool gp_metric_set_has_scope(const struct gp_metric_set *set, enum gp_scope scop
 /* True if the set has a metric of this tier. */
 bool gp_metric_set_has_tier(const struct gp_metric_set *set, enum gp_tier tier);
 
+/* The number of a present value of a metric that is no text. */
+static inline double gp_metric_number(enum gp_metric m, const struct gp_value *v)
+{
+    return gp_metric_table[m].type == GP_TYPE_REAL ? v->f : (double)v->i;
+}
+
 #endif

@@ -292,7 +292,7 @@ const char *gp_field_unit(const struct gp_field *field)
  * does (a process that holds one byte does not hold 0 MiB). */
 double gp_field_number(const struct gp_field *field, const struct gp_value *v)
 {
-    double number = gp_metric_table[field->metric].type == GP_TYPE_REAL ? v->f : (double)v->i;
+    double number = gp_metric_number(field->metric, v);
     if (!field->unit)
         return number;
     double scale = 1;

@@ -645,13 +645,14 @@ static void print_process(const struct printer *p, const struct gp_device *gpu,
     add_cell(&cells, "%lld", (long long)of_process(process, GP_PID)->i);
     add_cell(&cells, "%s", of_process(process, GP_PROCESS_TYPE)->s);
     add_cut(&cells, of_process(process, GP_SMI_PROCESS_NAME)->s, box->name_max, true);
-    char mib[32];
-    (void)snprintf(mib, sizeof(mib), "%lluMiB",
-                   (unsigned long long)gp_smi_mib(p->form, memory->i));
-    if (memory->status == GP_STATUS_OK)
+    if (memory->status == GP_STATUS_OK) {
+        char mib[32];
+        (void)snprintf(mib, sizeof(mib), "%lluMiB",
+                       (unsigned long long)gp_smi_mib(p->form, memory->i));
         add_cut(&cells, mib, PROCESS_MEMORY_MAX, false);
-    else
+    } else {
         add_cell(&cells, "%-*s", PROCESS_MEMORY_MAX, "N/A");
+    }
     add_entry(p->sb, &box->box, &cells);
 }
 

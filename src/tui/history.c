@@ -15,7 +15,7 @@ static bool number(const struct gp_device *device, enum gp_metric m, double *ret
     const struct gp_value *v = value_of(device, m);
     if (v->status != GP_STATUS_OK)
         return false;
-    *ret = gp_metric_table[m].type == GP_TYPE_REAL ? v->f : (double)v->i;
+    *ret = gp_metric_number(m, v);
     return true;
 }
 

@@ -29,7 +29,7 @@ static void add(struct gp_amount *amount, const struct gp_process *process, enum
     const struct gp_value *v = value_of(process, m);
     if (!gp_value_is_present(v))
         return;
-    amount->n += gp_metric_table[m].type == GP_TYPE_REAL ? v->f : (double)v->i;
+    amount->n += gp_metric_number(m, v);
     amount->known = true;
     amount->old = amount->old || v->status == GP_STATUS_STALE;
 }
@@ -83,11 +83,10 @@ static void start_row(struct gp_proc_row *row, const struct gp_process *p, uint6
         .user = text_of(p, GP_PROCESS_USER),
         .command = text_of(p, GP_PROCESS_COMMAND),
         .type = text_of(p, GP_PROCESS_TYPE),
-        .start = text_of(p, GP_PROCESS_START),
     };
     if (!row->command)
         row->command = text_of(p, GP_PROCESS_NAME);
-    row->age_s = age_of(row->start, wall_ns);
+    row->age_s = age_of(text_of(p, GP_PROCESS_START), wall_ns);
     add(&row->cpu, p, GP_PROCESS_CPU);
     add(&row->rss, p, GP_PROCESS_RSS);
 }

@@ -39,7 +39,6 @@ struct gp_proc_row {
     char gpus[24];              /* all of them: "0-3", "1,4"; a MIG instance "1:0" */
     const char *user, *command; /* in the snapshot; NULL: not known */
     const char *type;
-    const char *start;                       /* RFC 3339 */
     struct gp_amount memory;                 /* bytes */
     struct gp_amount sm, mem, enc, dec, cpu; /* percent */
     struct gp_amount rss;                    /* bytes */

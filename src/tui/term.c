@@ -182,17 +182,14 @@ static bool same(const struct gp_cell *a, const struct gp_cell *b)
     return a->cp == b->cp && a->ink == b->ink;
 }
 
-/* The columns [from, to) of a row. */
-static void put_run(struct gp_term *term, const struct gp_cell *row, int y, int from, int to)
+static void put_cell(struct gp_term *term, const struct gp_cell *cell, int x, int y)
 {
-    for (int x = from; x < to; x++) {
-        cchar_t c;
-        const wchar_t text[2] = {(wchar_t)glyph(term, row[x].cp), 0};
-        if (!row[x].cp)
-            continue; /* the wide one before it has put it */
-        (void)setcchar(&c, text, term->looks[row[x].ink], term->pairs[row[x].ink], NULL);
-        (void)mvadd_wchnstr(y, x, &c, 1);
-    }
+    cchar_t c;
+    const wchar_t text[2] = {(wchar_t)glyph(term, cell->cp), 0};
+    if (!cell->cp)
+        return; /* the wide one before it has put it */
+    (void)setcchar(&c, text, term->looks[cell->ink], term->pairs[cell->ink], NULL);
+    (void)mvadd_wchnstr(y, x, &c, 1);
 }
 
 /* Whether anything had to be put. */
@@ -204,7 +201,7 @@ static bool put_changes(struct gp_term *term, const struct gp_cells *cells, bool
         const struct gp_cell *old = &term->shown.cells[(size_t)y * (size_t)cells->w];
         for (int x = 0; x < cells->w; x++)
             if (all || !same(&row[x], &old[x])) {
-                put_run(term, row, y, x, x + 1);
+                put_cell(term, &row[x], x, y);
                 changed = true;
             }
     }

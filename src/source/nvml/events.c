@@ -34,11 +34,6 @@ static const struct {
     {NVML_EVENT_MIG_CONFIG_CHANGE, GP_EVENT_MIG, ""},
 };
 
-/* As NVML_CALL, for the thread that asks for events. */
-#define EVENT_CALL(source, call, name, ...)                                                        \
-    (atomic_store_explicit(call, #name, memory_order_relaxed),                                     \
-     NVML_ASK(&(source)->api, name, __VA_ARGS__))
-
 static gp_event_kinds kinds_of(unsigned long long bits)
 {
     gp_event_kinds kinds = 0;
@@ -52,7 +47,7 @@ static nvmlReturn_t need_set(struct nvml_source *source, gp_call_name *call)
 {
     if (source->events.set)
         return NVML_SUCCESS;
-    return EVENT_CALL(source, call, nvmlEventSetCreate, &source->events.set);
+    return NVML_NOTED(source, call, nvmlEventSetCreate, &source->events.set);
 }
 
 static void free_set(struct nvml_source *source)
@@ -70,7 +65,7 @@ static nvmlReturn_t register_types(struct nvml_source *source, nvmlDevice_t hand
 {
     *ret_bits = 0;
     nvmlReturn_t rc =
-        EVENT_CALL(source, call, nvmlDeviceRegisterEvents, handle, bits, source->events.set);
+        NVML_NOTED(source, call, nvmlDeviceRegisterEvents, handle, bits, source->events.set);
     if (rc == NVML_SUCCESS)
         *ret_bits = bits;
     if (rc != NVML_ERROR_NOT_SUPPORTED && rc != NVML_ERROR_INVALID_ARGUMENT)
@@ -78,7 +73,7 @@ static nvmlReturn_t register_types(struct nvml_source *source, nvmlDevice_t hand
     for (unsigned long long bit = 1; bit && bit <= bits; bit <<= 1) {
         if (!(bits & bit) || bit == bits)
             continue;
-        rc = EVENT_CALL(source, call, nvmlDeviceRegisterEvents, handle, bit, source->events.set);
+        rc = NVML_NOTED(source, call, nvmlDeviceRegisterEvents, handle, bit, source->events.set);
         if (rc == NVML_SUCCESS)
             *ret_bits |= bit;
         else if (rc == NVML_ERROR_UNKNOWN || nvml_return_ends_session(rc))
@@ -129,7 +124,7 @@ int nvml_watch(struct gp_source_device *base, unsigned name, gp_call_name *call,
     *ret_kinds = 0;
     bool renewed = false;
     nvmlReturn_t rc =
-        EVENT_CALL(source, call, nvmlDeviceGetSupportedEventTypes, device->handle, &supported);
+        NVML_NOTED(source, call, nvmlDeviceGetSupportedEventTypes, device->handle, &supported);
     unsigned long long bits = 0;
     for (size_t i = 0; rc == NVML_SUCCESS && i < GP_ARRAY_LEN(types); i++)
         bits |= supported & types[i].bit;
@@ -150,9 +145,9 @@ static nvmlReturn_t wait_on_set(struct nvml_source *source, nvmlEventData_t *dat
                                 unsigned timeout_ms, gp_call_name *call)
 {
     nvmlEventSet_t set = source->events.set;
-    nvmlReturn_t rc = EVENT_CALL(source, call, nvmlEventSetWait_v2, set, data, timeout_ms);
+    nvmlReturn_t rc = NVML_NOTED(source, call, nvmlEventSetWait_v2, set, data, timeout_ms);
     if (rc == NVML_ERROR_FUNCTION_NOT_FOUND) /* before R450 it fills the first three members */
-        rc = EVENT_CALL(source, call, nvmlEventSetWait, set, data, timeout_ms);
+        rc = NVML_NOTED(source, call, nvmlEventSetWait, set, data, timeout_ms);
     return rc;
 }
 

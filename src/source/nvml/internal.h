@@ -45,10 +45,12 @@ const char *nvml_function_name(enum nvml_function function);
 #define NVML_ASK(api, name, ...)                                                                   \
     (NVML_FN(api, name) ? NVML_FN(api, name)(__VA_ARGS__) : NVML_ERROR_FUNCTION_NOT_FOUND)
 
-/* The same for a device, and notes the function's name for the case that it hangs. */
+/* The same, and notes the function's name for the case that it hangs. */
+#define NVML_NOTED(source, call, name, ...)                                                        \
+    (atomic_store_explicit(call, #name, memory_order_relaxed),                                     \
+     NVML_ASK(&(source)->api, name, __VA_ARGS__))
 #define NVML_CALL(device, name, ...)                                                               \
-    (atomic_store_explicit((device)->call, #name, memory_order_relaxed),                           \
-     NVML_ASK(&(device)->source->api, name, __VA_ARGS__))
+    NVML_NOTED((device)->source, (device)->call, name, __VA_ARGS__)
 
 /* The words for a return code, without asking the driver. */
 const char *nvml_return_text(nvmlReturn_t rc);

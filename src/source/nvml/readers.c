@@ -197,7 +197,7 @@ static double most_plausible(const struct nvml_device *device, enum gp_metric m)
 bool nvml_is_plausible(const struct nvml_device *device, enum gp_metric m, const struct gp_value *v)
 {
     const struct gp_metric_info *info = &gp_metric_table[m];
-    double number = info->type == GP_TYPE_REAL ? v->f : (double)v->i;
+    double number = gp_metric_number(m, v);
     if (info->unit == GP_UNIT_MASK)
         return true;
     if (info->unit == GP_UNIT_NONE && v->i == UINT32_MAX)
