@@ -60,12 +60,17 @@ class Terminal:
             env.pop("NO_COLOR", None)
         if term is None:
             del env["TERM"]
+        is_noted, note = os.pipe()
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
+            os.close(note)
+            os.read(is_noted, 1)
             fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
             command = command or [GPULSE, *map(str, words)]
             os.execvpe(command[0], command, env)
         self.before = termios.tcgetattr(self.fd)
+        os.close(is_noted)
+        os.close(note)
 
     def take(self, wait_s=0.05):
         """Reads what is there; False at the end of the output."""
@@ -200,17 +205,48 @@ def a_crash_leaves_the_terminal_clean():
 
 @test
 def ctrl_z_gives_the_terminal_back_and_fg_draws_anew():
-    shell = f"{GPULSE} --sim h100x8 top; echo the shell is back; fg >/dev/null; echo the end"
+    backs = "".join(f"echo back {i}; fg >/dev/null; " for i in range(1, 4))
+    shell = f"{GPULSE} --sim h100x8 top -n 0.2; {backs} echo the end"
+    with Terminal(command=["bash", "--norc", "-mc", shell]) as t:
+        t.see("processes 6")
+        for i in range(1, 4):
+            at = len(t.output)
+            t.until(lambda: b"\x1b[?2026h" in t.output[at:], "the begin of a picture")
+            t.keys("\x1a")
+            back = f"back {i}".encode()
+            t.until(lambda: back in t.output[at:], "the shell")
+            assert b"\x1b[?1049l" in t.output[at:t.output.index(back)]
+            at = t.output.index(back)
+            t.until(lambda: b"processes" in t.output[at:], "a new picture")
+        t.keys("q")
+        t.until(lambda: b"the end" in t.output[at:], "the end")
+        t.clean()
+
+
+@test
+def one_that_was_stopped_unasked_takes_the_terminal_again():
+    shell = f"s=$(stty -g); {GPULSE} --sim h100x8 top; stty $s; echo back; fg >/dev/null; echo the end"
     with Terminal(command=["bash", "--norc", "-mc", shell]) as t:
         t.see("processes 6")
         at = len(t.output)
-        t.keys("\x1a")
-        t.until(lambda: b"the shell is back" in t.output[at:], "the shell")
-        assert b"\x1b[?1049l" in t.output[at:t.output.index(b"the shell is back")]
-        at = t.output.index(b"the shell is back")
+        os.kill(os.tcgetpgrp(t.fd), signal.SIGSTOP)
+        t.until(lambda: b"back" in t.output[at:], "the shell")
+        at = t.output.index(b"back")
         t.until(lambda: b"processes" in t.output[at:], "a new picture")
         t.keys("q")
         t.until(lambda: b"the end" in t.output[at:], "the end")
+        t.clean()
+
+
+@test
+def nobody_would_let_it_go_on_behind_a_ctrl_z():
+    with top() as t:
+        t.see("processes 6")
+        at = len(t.output)
+        t.keys("\x1a")
+        t.until(lambda: b"processes" in t.output[at:], "a new picture")
+        t.keys("q")
+        assert t.wait() == 0
         t.clean()
 
 
@@ -338,6 +374,18 @@ def sizes_from_one_cell_to_a_wall():
         t.until(lambda: "q:quit" in t.screen.display[29], "keys in the last row")
         t.until(lambda: len(t.screen.display[0].rstrip()) >= 95, "a heading as wide as the screen")
         t.see("processes 6")
+        t.keys("q")
+        assert t.wait() == 0
+        t.clean()
+
+
+@test
+def no_size_waits_for_a_sample():
+    with top("-n", "1h") as t:
+        t.see("processes 6")
+        for i in range(40):
+            t.resize(90 + i, 30)
+            t.until(lambda: len(t.screen.display[0].rstrip()) >= 85 + i, f"a heading of {90 + i} columns")
         t.keys("q")
         assert t.wait() == 0
         t.clean()

@@ -98,19 +98,50 @@ static int open_sampler(void *ctx, struct gp_sampler **ret, struct gp_err *err)
 
 /* ---- the loop ---- */
 
-static volatile sig_atomic_t stop_signal;
+static volatile sig_atomic_t stop_signal; /* the one that ends it */
+static volatile sig_atomic_t is_to_stop;  /* Ctrl-Z */
+static volatile sig_atomic_t goes_on;     /* it was stopped, and the shell had the terminal */
 
 static void on_signal(int sig)
 {
-    stop_signal = sig;
+    if (sig == SIGTSTP)
+        is_to_stop = true;
+    else if (sig == SIGCONT)
+        goes_on = true;
+    else
+        stop_signal = sig;
 }
 
-static void catch_signals(void)
+static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGCONT};
+
+struct signals {
+    sigset_t mask; /* before they were caught, as the next */
+    struct sigaction actions[GP_ARRAY_LEN(caught)];
+};
+
+/* They, and the one that tells of another size, come in while it waits for keys and at no other
+ * time: none is overlooked between the look at what it has changed and the wait. */
+static void catch_signals(struct signals *before)
 {
-    static const int caught[] = {SIGINT, SIGTERM, SIGHUP};
     const struct sigaction action = {.sa_handler = on_signal};
+    sigset_t ours;
+    (void)sigemptyset(&ours);
+    (void)sigaddset(&ours, SIGWINCH);
+    for (size_t i = 0; i < GP_ARRAY_LEN(caught); i++) {
+        (void)sigaddset(&ours, caught[i]);
+        (void)sigaction(caught[i], &action, &before->actions[i]);
+        /* a shell without job control has it ignored: so it stays */
+        if (caught[i] == SIGTSTP && before->actions[i].sa_handler == SIG_IGN)
+            (void)sigaction(SIGTSTP, &before->actions[i], NULL);
+    }
+    (void)sigprocmask(SIG_BLOCK, &ours, &before->mask);
+}
+
+static void let_signals_go(const struct signals *before)
+{
     for (size_t i = 0; i < GP_ARRAY_LEN(caught); i++)
-        (void)sigaction(caught[i], &action, NULL);
+        (void)sigaction(caught[i], &before->actions[i], NULL);
+    (void)sigprocmask(SIG_SETMASK, &before->mask, NULL);
 }
 
 struct run {
@@ -118,6 +149,7 @@ struct run {
     struct gp_cells cells;
     struct gp_term *term;
     struct gp_feed *feed;
+    struct signals signals;
     bool watches; /* some processes only, these: */
     uint32_t watched[WATCHED_MAX];
     size_t watched_count;
@@ -176,15 +208,26 @@ static bool take_keys(struct run *run)
     return true;
 }
 
+/* What the shell wants: that it stops, or goes on with a terminal that others have used. */
+static void obey_shell(struct run *run)
+{
+    if (is_to_stop)
+        gp_term_suspend(run->term);
+    else if (goes_on)
+        gp_term_resume(run->term);
+    is_to_stop = goes_on = false;
+}
+
 static int loop(struct run *run, struct gp_err *err)
 {
     struct pollfd fds[] = {{.fd = STDIN_FILENO, .events = POLLIN},
                            {.fd = gp_feed_fd(run->feed), .events = POLLIN}};
     int r = draw(run);
     while (r == 0 && !stop_signal) {
-        int ready = poll(fds, GP_ARRAY_LEN(fds), -1);
+        int ready = ppoll(fds, GP_ARRAY_LEN(fds), NULL, &run->signals.mask);
         if (ready < 0 && errno != EINTR)
             return gp_err_set(err, GP_EIO, "cannot wait for keys: %s", strerror(errno));
+        obey_shell(run);
         if (!take_keys(run))
             return 0;
         struct gp_snapshot *snapshot = NULL;
@@ -267,10 +310,12 @@ static int run_top(struct gp_top_options *o, bool *ret_stuck, struct gp_err *err
     const struct gp_term_options look = {gp_app_wants_color(), o->ascii};
     const struct gp_feed_config feed = {open_sampler, o, o->interval_ns};
     set_up(&run.ui, o);
-    catch_signals();
+    catch_signals(&run.signals); /* before curses would catch some */
     int r = gp_term_open(&look, &run.term, err);
-    if (r == GP_EFAIL)
+    if (r == GP_EFAIL) {
+        let_signals_go(&run.signals);
         return run_plain(o, err);
+    }
     if (r == 0)
         r = gp_feed_start(&feed, &run.feed, err);
     if (r == 0)

@@ -270,10 +270,33 @@ int gp_term_key(struct gp_term *term)
     return r == OK ? GP_KEY_ALT + (int)c : GP_KEY_ESCAPE;
 }
 
+/* By the signal that the shell expects. A process that no shell would ever let go on again, as one
+ * with a terminal window of its own, is not stopped by it. */
+static void stop(void)
+{
+    const struct sigaction stop = {.sa_handler = SIG_DFL};
+    struct sigaction ours;
+    sigset_t set;
+    sigset_t mask;
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGTSTP);
+    (void)sigaction(SIGTSTP, &stop, &ours);
+    (void)raise(SIGTSTP);
+    (void)sigprocmask(SIG_UNBLOCK, &set, &mask);
+    (void)sigprocmask(SIG_SETMASK, &mask, NULL);
+    (void)sigaction(SIGTSTP, &ours, NULL);
+}
+
 void gp_term_suspend(struct gp_term *term)
 {
     (void)endwin();
-    (void)raise(SIGSTOP);
+    stop();
     (void)refresh();
+    gp_term_forget(term);
+}
+
+void gp_term_resume(struct gp_term *term)
+{
+    (void)reset_prog_mode();
     gp_term_forget(term);
 }

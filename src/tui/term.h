@@ -13,7 +13,8 @@ struct gp_term_options {
 };
 
 /* Takes the terminal of standard input and output. GP_EFAIL if it cannot place text: then the
- * caller has to do without. The locale is set already. */
+ * caller has to do without. The locale is set already, and SIGTSTP caught: else curses does that,
+ * and draws in the midst of whatever is going on, but is deaf to it while it draws. */
 int gp_term_open(const struct gp_term_options *options, struct gp_term **ret,
                  struct gp_err *err) GP_MUST_CHECK;
 
@@ -35,5 +36,8 @@ int gp_term_key(struct gp_term *term);
 
 /* Gives the terminal to the shell until the process goes on. */
 void gp_term_suspend(struct gp_term *term);
+
+/* Takes it again behind a stop that came unasked (kill -STOP). */
+void gp_term_resume(struct gp_term *term);
 
 #endif
