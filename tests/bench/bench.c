@@ -4,13 +4,12 @@
  * ratio are printed, and whether each ratio keeps its bar. Processes are real ones (children that
  * only wait), so that /proc costs what it costs.
  *
- * bench BUILD [SECONDS]    BUILD: the build directory; SECONDS: length of the loop measurement,
- *                          default 60 */
-#include <errno.h>
+ * bench BUILD [SECONDS [PART]]    BUILD: the build directory; SECONDS: length of the loop
+ *                                 measurements, default 60; PART: only one, of `parts` */
+#include "stage.h"
+
 #include <fcntl.h>
 #include <ftw.h>
-#include <poll.h>
-#include <pty.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -18,10 +17,9 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { ROUNDS = 41, CHILDREN_MAX = 4096 };
+enum { ROUNDS = 41 };
 
 struct sample {
     double wall_ms;
@@ -29,99 +27,11 @@ struct sample {
     long rss_kib;
 };
 
-static pid_t children[CHILDREN_MAX];
-static int child_count;
-static char machine_path[256];
 static char count_path[256];
-static int failures;
-
-static void die(const char *what)
-{
-    fprintf(stderr, "bench: %s: %s\n", what, strerror(errno));
-    exit(1);
-}
-
-/* ---- the stage: processes and a machine ---- */
-
-static void end_children(void)
-{
-    for (int i = 0; i < child_count; i++)
-        kill(children[i], SIGKILL);
-    for (int i = 0; i < child_count; i++)
-        waitpid(children[i], NULL, 0);
-    child_count = 0;
-}
-
-static void start_children(int count)
-{
-    while (child_count < count) {
-        pid_t pid = fork();
-        if (pid < 0)
-            die("fork");
-        if (pid == 0)
-            for (;;)
-                pause();
-        children[child_count++] = pid;
-    }
-}
-
-/* What calls cost on real machines: init 15 ms, a process list 4.5 ms, memory 12 us, fan 137 us,
- * PCIe throughput 20 ms, everything else 3 us. */
-static const char realistic[] =
-    "\"latency_us\": {\"*\": 3, \"nvmlInit_v2\": 15000, \"nvmlDeviceGetMemoryInfo_v2\": 12,"
-    " \"nvmlDeviceGetFanSpeed\": 137, \"nvmlDeviceGetPcieThroughput\": 20000,"
-    " \"nvmlDeviceGetComputeRunningProcesses_v3\": 4500,"
-    " \"nvmlDeviceGetGraphicsRunningProcesses_v3\": 4500,"
-    " \"nvmlDeviceGetMPSComputeRunningProcesses_v3\": 4500},";
-
-/* A machine of alike GPUs on which the children stand in turn. */
-static void write_machine(int gpus, int processes, const char *latency)
-{
-    FILE *f = fopen(machine_path, "w");
-    if (!f)
-        die(machine_path);
-    fprintf(
-        f,
-        "{\"gpulse_machine\": 1, \"source\": \"bench\", %s"
-        " \"driver\": {\"version\": \"580.105.08\", \"nvml\": \"13.580.105.08\", \"cuda\": 13000},"
-        " \"devices\": [",
-        latency);
-    for (int g = 0; g < gpus; g++) {
-        fprintf(f,
-                "%s{\"uuid\": \"GPU-00000000-0000-0000-0000-%012d\","
-                " \"pci\": {\"bus_id\": \"00000000:%02X:00.0\", \"device_id\": \"0x233010DE\","
-                " \"subsystem_id\": \"0x16C110DE\"},"
-                " \"answers\": {\"Name\": \"NVIDIA H100 80GB HBM3\", \"Temperature\": 40,"
-                " \"UtilizationRates\": {\"gpu\": 50, \"memory\": 20},"
-                " \"MigMode\": {\"current\": \"Disabled\", \"pending\": \"Disabled\"},"
-                " \"MemoryInfo\": {\"total\": 85520809984, \"reserved\": 503316480, \"used\": "
-                "1073741824,"
-                " \"free\": 83943751680}}, \"processes\": [",
-                g ? "," : "", g, (unsigned)g + 1);
-        for (int p = g, first = 1; p < processes; p += gpus, first = 0)
-            fprintf(
-                f, "%s{\"pid\": %d, \"type\": \"C\", \"memory_bytes\": 1048576, \"name\": \"job\"}",
-                first ? "" : ",", (int)children[p]);
-        fprintf(f, "]}");
-    }
-    fprintf(f, "]}\n");
-    if (fclose(f) != 0)
-        die(machine_path);
-}
+static char tick_path[256];
+static char h100_path[256];
 
 /* ---- running ---- */
-
-static double now_ms(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec / 1e6;
-}
-
-static double time_ms(struct timeval tv)
-{
-    return (double)tv.tv_sec * 1e3 + (double)tv.tv_usec / 1e3;
-}
 
 static struct sample run(char *const *argv)
 {
@@ -175,14 +85,6 @@ static void race(char *const *gpulse, char *const *floor, int rounds, struct sam
     *ret_floor = median(b, rounds);
 }
 
-static void judge(const char *what, double value, double bar, const char *unit)
-{
-    int ok = value <= bar;
-    failures += !ok;
-    printf("  %-52s %8.2f%-4s bar %6.2f%-4s %s\n", what, value, unit, bar, unit,
-           ok ? "kept" : "NOT KEPT");
-}
-
 /* Calls that read something of a device, over the whole run; taking hold of it (handle and UUID,
  * once per session) apart. */
 static long count_device_reads(void)
@@ -205,12 +107,6 @@ static long count_device_reads(void)
 
 /* ---- the measurements ---- */
 
-static char gpulse_path[256];
-static char floor_path[256];
-static char library_path[256];
-static char tick_path[256];
-static char h100_path[256];
-
 static void report(const char *title, struct sample g, struct sample f)
 {
     printf("%s\n  gpulse %.2f ms wall, %.2f ms CPU, %ld KiB    floor %.2f ms wall, %.2f ms CPU, "
@@ -221,7 +117,7 @@ static void report(const char *title, struct sample g, struct sample f)
 #define SMI_CSV                                                                                    \
     "smi", "--query-gpu=timestamp,name,utilization.gpu,memory.used,temperature.gpu", "--format=csv"
 
-static void one_shot(const char *title, int gpus, int processes, double bar, long rss_bar_kib)
+static void race_status(const char *title, int gpus, int processes, double bar, long rss_bar_kib)
 {
     char *gpulse[] = {gpulse_path, "status", NULL};
     char *floor[] = {floor_path, library_path, NULL};
@@ -236,8 +132,18 @@ static void one_shot(const char *title, int gpus, int processes, double bar, lon
         judge("peak RSS", (double)g.rss_kib / 1024, (double)rss_bar_kib / 1024, "MiB");
 }
 
-static void with_latency(void)
+/* What calls cost on real machines: init 15 ms, a process list 4.5 ms, memory 12 us, fan 137 us,
+ * PCIe throughput 20 ms, everything else 3 us. */
+static const char realistic[] =
+    "\"latency_us\": {\"*\": 3, \"nvmlInit_v2\": 15000, \"nvmlDeviceGetMemoryInfo_v2\": 12,"
+    " \"nvmlDeviceGetFanSpeed\": 137, \"nvmlDeviceGetPcieThroughput\": 20000,"
+    " \"nvmlDeviceGetComputeRunningProcesses_v3\": 4500,"
+    " \"nvmlDeviceGetGraphicsRunningProcesses_v3\": 4500,"
+    " \"nvmlDeviceGetMPSComputeRunningProcesses_v3\": 4500},";
+
+static void with_latency(int seconds)
 {
+    (void)seconds;
     char *gpulse[] = {gpulse_path, "status", NULL};
     char *floor[] = {floor_path, library_path, NULL};
     struct sample g[3];
@@ -256,8 +162,9 @@ static void with_latency(void)
 }
 
 /* smi against the floor that makes its calls, and its parallel reads against one GPU. */
-static void smi(void)
+static void smi(int seconds)
 {
+    (void)seconds;
     static const char slow_calls[] = "\"latency_us\": {\"*\": 5000},";
     char *commands[][5] = {{gpulse_path, "smi", NULL}, {gpulse_path, SMI_CSV, NULL}};
     char *floors[][4] = {{floor_path, library_path, "table", NULL},
@@ -317,8 +224,9 @@ static void smi_loop(int seconds)
     judge("drift, the other way", due > 0 ? (due - last + first) / due * 100 : 100, 1, "%");
 }
 
-static void calls_per_tick(void)
+static void calls_per_tick(int seconds)
 {
+    (void)seconds;
     char *gpulse[] = {gpulse_path, "query", "temperature.gpu", "-n", "1", "-c", "10", NULL};
     write_machine(8, 10, "");
     setenv("GPULSE_SIM_COUNT", count_path, 1);
@@ -392,8 +300,9 @@ static struct tick last_tick(int ticks)
     return t;
 }
 
-static void everything(void)
+static void everything(int seconds)
 {
+    (void)seconds;
     write_slow_machine();
     struct tick first = last_tick(1);
     double first_sum_ms = sum_of_one_gpu_ms(8);
@@ -433,26 +342,6 @@ static struct footprint look_at(pid_t pid)
     return fp;
 }
 
-static pid_t spawn(char *const *argv)
-{
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
-    pid_t pid;
-    if (posix_spawn(&pid, argv[0], &actions, NULL, argv, environ) != 0)
-        die(argv[0]);
-    posix_spawn_file_actions_destroy(&actions);
-    return pid;
-}
-
-static double cpu_of(pid_t pid)
-{
-    struct rusage usage;
-    if (wait4(pid, NULL, 0, &usage) < 0)
-        die("wait4");
-    return time_ms(usage.ru_utime) + time_ms(usage.ru_stime);
-}
-
 /* Both loops side by side for the whole time; the footprint is taken early and late. */
 static void loop(int seconds)
 {
@@ -480,67 +369,22 @@ static void loop(int seconds)
     judge("growth of open files", late.files - early.files, 0, "");
 }
 
-/* Reads what a terminal gets until the moment, and counts it. */
-static void drain(int fd, double until_ms, long *bytes, long *frames)
+static void status(int seconds)
 {
-    static const char mark[] = "\033[?2026h";
-    static char data[1 << 16];
-    struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
-    while (now_ms() < until_ms) {
-        if (poll(&poll_fd, 1, 100) <= 0)
-            continue;
-        ssize_t n = read(fd, data, sizeof(data) - 1);
-        if (n <= 0)
-            return;
-        data[n] = '\0';
-        *bytes += n;
-        for (const char *p = data; (p = strstr(p, mark)); p++)
-            (*frames)++;
-    }
+    (void)seconds;
+    race_status("status, 8 GPUs, 10 processes", 8, 10, 1.5, 6 * 1024);
+    race_status("status, 64 GPUs, 2000 processes", 64, 2000, 1.2, 0);
 }
 
-/* The live monitor in a terminal of its own, beside the floor that reads the same. */
-static void top(int seconds, int processes, int w, int h, double cpu_bar, double bytes_bar)
-{
-    char count[16];
-    char title[96];
-    int fd;
-    long bytes = 0, frames = 0, first_bytes = 0, first_frames = 0;
-    struct winsize size = {.ws_row = (unsigned short)h, .ws_col = (unsigned short)w};
-    struct rusage usage;
-    start_children(processes);
-    write_machine(8, processes, "");
-    snprintf(count, sizeof(count), "%d", seconds);
-    char *floor[] = {floor_path, library_path, "loop", count, "1000", NULL};
-    pid_t f = spawn(floor);
-    pid_t g = forkpty(&fd, NULL, NULL, &size);
-    if (g < 0)
-        die("forkpty");
-    if (g == 0) {
-        setenv("TERM", "xterm-256color", 1);
-        setenv("LC_ALL", "C.UTF-8", 1);
-        execl(gpulse_path, gpulse_path, "top", "-n", "1", (char *)NULL);
-        _exit(127);
-    }
-    double start_ms = now_ms();
-    drain(fd, start_ms + 2500, &first_bytes, &first_frames);
-    drain(fd, start_ms + seconds * 1e3, &bytes, &frames);
-    if (write(fd, "q", 1) != 1)
-        die("write");
-    drain(fd, now_ms() + 500, &first_bytes, &first_frames);
-    if (wait4(g, NULL, 0, &usage) != g)
-        die("wait4");
-    close(fd);
-    double gpulse_cpu = time_ms(usage.ru_utime) + time_ms(usage.ru_stime);
-    double floor_cpu = cpu_of(f);
-    snprintf(title, sizeof(title), "top -n 1, 8 GPUs, %d processes, %dx%d, %d s", processes, w, h,
-             seconds);
-    printf("%s\n  gpulse %.1f ms CPU    floor %.1f ms CPU\n", title, gpulse_cpu, floor_cpu);
-    judge("CPU time, gpulse / floor", gpulse_cpu / floor_cpu, cpu_bar, "x");
-    judge("bytes per frame", (double)bytes / (double)(frames ? frames : 1), bytes_bar, "");
-    judge("peak RSS", (double)usage.ru_maxrss / 1024, 8, "MiB");
-    end_children();
-}
+static const struct {
+    const char *name;
+    void (*measure)(int seconds);
+} parts[] = {
+    {"status", status},     {"latency", with_latency},
+    {"smi", smi},           {"calls", calls_per_tick},
+    {"tick", everything},   {"loop", loop},
+    {"smi-loop", smi_loop}, {"top", top},
+};
 
 static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
@@ -553,9 +397,10 @@ static int remove_entry(const char *path, const struct stat *st, int type, struc
 int main(int argc, char **argv)
 {
     if (argc < 2) {
-        fprintf(stderr, "usage: bench BUILD [SECONDS]\n");
+        fprintf(stderr, "usage: bench BUILD [SECONDS [PART]]\n");
         return 2;
     }
+    int seconds = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 60;
     snprintf(gpulse_path, sizeof(gpulse_path), "%s/gpulse", argv[1]);
     snprintf(floor_path, sizeof(floor_path), "%s/tests/bench/floor", argv[1]);
     snprintf(library_path, sizeof(library_path), "%s/sim/libnvidia-ml.so.1", argv[1]);
@@ -569,21 +414,13 @@ int main(int argc, char **argv)
     setenv("GPULSE_SIM", machine_path, 1);
     setenv("GPULSE_SIM_STATE", folder, 1);
     setvbuf(stdout, NULL, _IOLBF, 0);
-    one_shot("status, 8 GPUs, 10 processes", 8, 10, 1.5, 6 * 1024);
-    one_shot("status, 64 GPUs, 2000 processes", 64, 2000, 1.2, 0);
-    end_children();
-    start_children(10);
-    with_latency();
-    smi();
-    calls_per_tick();
-    everything();
-    int seconds = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 60;
-    loop(seconds);
-    smi_loop(seconds);
-    end_children();
-    top(seconds, 10, 80, 24, 2.5, 1024);
-    top(seconds, 10, 200, 60, 2.5, 3072);
-    top(seconds, 2000, 80, 24, 0.5, 1024);
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        if (argc > 3 && strcmp(argv[3], parts[i].name) != 0)
+            continue;
+        start_children(10);
+        parts[i].measure(seconds);
+        end_children();
+    }
     nftw(folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
     printf("%s\n", failures ? "some bars were not kept" : "all bars kept");
     return failures != 0;
