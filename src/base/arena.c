@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The first block of an arena, and the largest one that is not made for a single large piece. */
+/* The first block of an arena; each one is twice as large as the one before, up to the last size. A
+ * larger piece has a block of its own. */
 enum { FIRST_BYTES = 1024, BLOCK_BYTES = 16 * 1024 };
 
 struct gp_arena_block {
@@ -24,33 +25,61 @@ void gp_arena_fini(struct gp_arena *arena)
     arena->blocks = NULL;
 }
 
+static size_t round_up(size_t n, size_t align)
+{
+    return (n + align - 1) / align * align;
+}
+
+/* A new block with room for so much, in which the next pieces are put; a full one is not. */
+static struct gp_arena_block *add_block(struct gp_arena *arena, size_t bytes)
+{
+    struct gp_arena_block *last = arena->blocks;
+    size_t room = last && last->size <= BLOCK_BYTES ? 2 * last->size : FIRST_BYTES;
+    room = room > BLOCK_BYTES ? BLOCK_BYTES : room;
+    bool own = bytes > room;
+    struct gp_arena_block *block = malloc(sizeof(*block) + (own ? bytes : room));
+    if (!block)
+        return NULL;
+    *block = (struct gp_arena_block){.size = own ? bytes : room};
+    if (own && last) {
+        block->next = last->next;
+        last->next = block;
+    } else {
+        block->next = last;
+        arena->blocks = block;
+    }
+    return block;
+}
+
+static void *take(struct gp_arena *arena, size_t bytes, size_t align)
+{
+    struct gp_arena_block *block = arena->blocks;
+    size_t at = block ? round_up(block->used, align) : 0;
+    if (!block || at > block->size || block->size - at < bytes) {
+        block = add_block(arena, bytes);
+        at = 0;
+    }
+    if (!block)
+        return NULL;
+    block->used = at + bytes;
+    return block->data + at;
+}
+
 void *gp_arena_alloc(struct gp_arena *arena, size_t count, size_t size)
 {
     size_t bytes;
-    const size_t align = _Alignof(max_align_t);
     if (gp_mul_overflows(count, size, &bytes) || bytes > SIZE_MAX / 2)
         return NULL;
-    bytes = (bytes + align - 1) / align * align;
-    struct gp_arena_block *block = arena->blocks;
-    if (!block || block->size - block->used < bytes) {
-        size_t room = block ? BLOCK_BYTES : FIRST_BYTES;
-        room = bytes > room ? bytes : room;
-        block = malloc(sizeof(*block) + room);
-        if (!block)
-            return NULL;
-        *block = (struct gp_arena_block){.next = arena->blocks, .size = room};
-        arena->blocks = block;
-    }
-    void *result = block->data + block->used;
-    block->used += bytes;
-    memset(result, 0, bytes);
-    return result;
+    void *piece = take(arena, bytes, _Alignof(max_align_t));
+    if (piece)
+        memset(piece, 0, bytes);
+    return piece;
 }
 
 char *gp_arena_strdup(struct gp_arena *arena, const char *s)
 {
     size_t n = strlen(s) + 1;
-    char *copy = gp_arena_alloc(arena, n, 1);
+    char *copy = take(arena, n, 1);
     if (copy)
         memcpy(copy, s, n);
     return copy;

@@ -40,6 +40,24 @@ static void takes_large_pieces(void **state)
     gp_arena_fini(&arena);
 }
 
+static void a_large_piece_leaves_the_room_for_small_ones(void **state)
+{
+    (void)state;
+    struct gp_arena arena = {0};
+    assert_non_null(gp_arena_strdup(&arena, "small"));
+    assert_non_null(gp_arena_alloc(&arena, 100, 1024));
+    alloc_fail_from(0);
+    char *text = gp_arena_strdup(&arena, "x");
+    char *next = gp_arena_strdup(&arena, "y");
+    long *aligned = gp_arena_alloc(&arena, 1, sizeof(*aligned));
+    alloc_fail_from(-1);
+    assert_string_equal(text, "x");
+    assert_ptr_equal(next, text + 2);
+    assert_non_null(aligned);
+    assert_int_equal((uintptr_t)aligned % _Alignof(max_align_t), 0);
+    gp_arena_fini(&arena);
+}
+
 static void nothing_is_something(void **state)
 {
     (void)state;
@@ -95,6 +113,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_is_zeroed_aligned_and_apart),
         cmocka_unit_test(takes_large_pieces),
+        cmocka_unit_test(a_large_piece_leaves_the_room_for_small_ones),
         cmocka_unit_test(nothing_is_something),
         cmocka_unit_test(products_do_not_wrap),
         cmocka_unit_test(copies_text),
