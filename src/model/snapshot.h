@@ -6,6 +6,7 @@
 #include "model/metric.h"
 
 struct gp_reading;
+struct gp_shared;
 
 /* What a GPU as a whole can be, and the word that the field `status` has for it.
  * X(id, word) */
@@ -40,8 +41,9 @@ struct gp_device {
 
 /* A process on one device; a process on two GPUs stands twice. */
 struct gp_process {
-    size_t device; /* index into gp_snapshot.devices */
-    size_t place;  /* on its GPU in the driver's order: those that compute first */
+    size_t device;           /* index into gp_snapshot.devices */
+    size_t place;            /* on its GPU in the driver's order: those that compute first */
+    struct gp_shared *texts; /* held for the values that point into it; NULL: none do */
     struct gp_value values[GP_PROCESS__COUNT];
 };
 

@@ -1,6 +1,5 @@
 #include "proc/proc.h"
 
-#include "base/arena.h"
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/parse.h"
@@ -19,27 +18,9 @@
 enum {
     COMMAND_BYTES = 4096, /* of a command line; longer ones are cut */
     COMMAND_COLS = 2048,
-    USERS_MAX = 256, /* remembered names; beyond that, digits */
-    KEPT_MS = 8000,  /* a command line is looked at again behind this time, or twice of it */
-};
-
-/* What seldom changes of a process, so that it is not read again at every tick. */
-struct kept {
-    uint64_t until_ns;
-    const char *user, *name, *path, *command; /* in `text`, NULL if unknown */
-    char text[];
-};
-
-/* A process at the last tick, sorted by pid. */
-struct past {
-    uint32_t pid;
-    uint64_t start_ticks;
-    uint64_t cpu_ticks;
-    uint64_t start_ns;
-    uint64_t rss_bytes;
-    double cpu_pct;
-    uint64_t as_of_ns; /* of these */
-    struct kept *kept; /* NULL: nothing */
+    USERS_MAX = 256,                  /* remembered names; beyond that, digits */
+    TEXTS_BYTES = 16 * COMMAND_BYTES, /* of a process: some of it stands there twice */
+    KEPT_MS = 8000, /* a command line is looked at again behind this time, or twice of it */
 };
 
 struct user {
@@ -53,11 +34,12 @@ struct gp_proc_reader {
     long ticks_per_s;
     long page_bytes;
     uint64_t boot_wall_ns;
-    struct past *past;
+    struct gp_proc_info *past; /* at the last tick, sorted by pid */
     size_t past_count;
     const uint32_t *watched; /* NULL: all */
     size_t watched_count;
-    bool keeps; /* what seldom changes */
+    struct gp_strbuf draft; /* the texts of the process that is being read */
+    uint32_t draft_at[GP_PROC_TEXT__COUNT];
     uint64_t cpu_busy, cpu_total; /* of the host at the last call */
     struct user *users;
     size_t user_count;
@@ -91,13 +73,42 @@ static long read_pid_file(const struct gp_proc_reader *reader, uint32_t pid, con
     return read_proc(reader, name, text, size);
 }
 
-static const char *safe_copy(struct gp_arena *arena, const char *s, size_t n, size_t cols)
+/* ---- texts ---- */
+
+static void begin_texts(struct gp_proc_reader *reader)
 {
-    struct gp_strbuf sb = GP_STRBUF_INIT(4 * COMMAND_BYTES);
-    gp_utf8_add_safe(&sb, s, n, cols);
-    const char *copy = gp_arena_strdup(arena, sb.buf);
-    gp_strbuf_fini(&sb);
-    return copy;
+    gp_strbuf_reset(&reader->draft);
+    gp_strbuf_addc(&reader->draft, '\0'); /* place 0 is that of what is not known */
+    memset(reader->draft_at, 0, sizeof(reader->draft_at));
+}
+
+static void put_text(struct gp_proc_reader *reader, enum gp_proc_text which, const char *s,
+                     size_t n, size_t cols)
+{
+    size_t at = reader->draft.len;
+    gp_utf8_add_safe(&reader->draft, s, n, cols);
+    gp_strbuf_addc(&reader->draft, '\0');
+    reader->draft_at[which] = reader->draft.error ? 0 : (uint32_t)at;
+}
+
+/* NULL if there is none, or no memory. Not all processes are read again in the same tick. */
+static struct gp_proc_texts *end_texts(const struct gp_proc_reader *reader, uint32_t pid,
+                                       uint64_t now_ns)
+{
+    struct gp_proc_texts *texts =
+        reader->draft.len > 1 ? gp_shared_new(sizeof(*texts) + reader->draft.len) : NULL;
+    if (!texts)
+        return NULL;
+    memcpy(texts->at, reader->draft_at, sizeof(texts->at));
+    memcpy(texts->text, reader->draft.buf, reader->draft.len);
+    texts->until_ns = now_ns + (KEPT_MS + pid % 16 * (KEPT_MS / 16)) * GP_NS_PER_MS;
+    return texts;
+}
+
+static void drop_texts(struct gp_proc_info *info)
+{
+    gp_shared_drop(info->texts ? &info->texts->shared : NULL);
+    info->texts = NULL;
 }
 
 /* ---- users ---- */
@@ -141,30 +152,30 @@ static void look_up_user(const struct gp_proc_reader *reader, uid_t uid, char *n
         (void)snprintf(name, size, "%u", uid);
 }
 
-static const char *user_name(struct gp_proc_reader *reader, uid_t uid, struct gp_arena *arena)
+static void put_user(struct gp_proc_reader *reader, uid_t uid)
 {
-    for (size_t i = 0; i < reader->user_count; i++)
-        if (reader->users[i].uid == uid)
-            return safe_copy(arena, reader->users[i].name, strlen(reader->users[i].name), 64);
+    size_t at = 0;
+    while (at < reader->user_count && reader->users[at].uid != uid)
+        at++;
     struct user user = {.uid = uid};
     struct user *grown = NULL;
-    if (reader->user_count < USERS_MAX)
-        grown = realloc(reader->users, (reader->user_count + 1) * sizeof(*grown));
+    if (at == reader->user_count && at < USERS_MAX)
+        grown = realloc(reader->users, (at + 1) * sizeof(*grown));
     if (grown) {
         look_up_user(reader, uid, user.name, sizeof(user.name));
         reader->users = grown;
         reader->users[reader->user_count++] = user;
-    } else {
+    } else if (at == reader->user_count) {
         (void)snprintf(user.name, sizeof(user.name), "%u", uid);
     }
-    return safe_copy(arena, user.name, strlen(user.name), 64);
+    const char *name = at < reader->user_count ? reader->users[at].name : user.name;
+    put_text(reader, GP_PROC_TEXT_USER, name, strlen(name), 64);
 }
 
 /* The owner of the folder is the user, at the price of one system call; but the kernel gives
  * folders of undumpable processes (setuid programs, ssh-agent) to root, so for root the file
  * `status` decides. */
-static void read_user(struct gp_proc_reader *reader, struct gp_proc_info *info,
-                      struct gp_arena *arena)
+static void read_user(struct gp_proc_reader *reader, struct gp_proc_info *info)
 {
     char name[16];
     char text[4096];
@@ -177,12 +188,12 @@ static void read_user(struct gp_proc_reader *reader, struct gp_proc_info *info,
         !find_number(text, "\nUid:\t", &uid))
         uid = 0;
     info->exists = true;
-    info->user = user_name(reader, (uid_t)uid, arena);
+    put_user(reader, (uid_t)uid);
 }
 
 /* ---- one process ---- */
 
-static struct past *find_past(const struct gp_proc_reader *reader, uint32_t pid)
+static struct gp_proc_info *find_past(const struct gp_proc_reader *reader, uint32_t pid)
 {
     size_t low = 0;
     size_t high = reader->past_count;
@@ -199,7 +210,7 @@ static struct past *find_past(const struct gp_proc_reader *reader, uint32_t pid)
 static void compute_cpu(const struct gp_proc_reader *reader, struct gp_proc_info *info,
                         uint64_t now_ns)
 {
-    const struct past *past = find_past(reader, info->pid);
+    const struct gp_proc_info *past = find_past(reader, info->pid);
     uint64_t ticks = info->cpu_ticks;
     double seconds;
     if (past && past->start_ticks == info->start_ticks && ticks >= past->cpu_ticks &&
@@ -259,8 +270,7 @@ size_t gp_proc_program_name(const char *command, const char **ret_start)
     return n - start;
 }
 
-static void read_command(struct gp_proc_reader *reader, struct gp_proc_info *info,
-                         struct gp_arena *arena)
+static void read_command(struct gp_proc_reader *reader, unsigned want, struct gp_proc_info *info)
 {
     char text[COMMAND_BYTES];
     long n = read_pid_file(reader, info->pid, "cmdline", text, sizeof(text));
@@ -273,8 +283,9 @@ static void read_command(struct gp_proc_reader *reader, struct gp_proc_info *inf
     if (n > 0) {
         const char *name;
         size_t name_len = gp_proc_program_name(text, &name);
-        info->name = safe_copy(arena, name, name_len, 64);
-        info->path = safe_copy(arena, text, strnlen(text, (size_t)n), COMMAND_COLS);
+        put_text(reader, GP_PROC_TEXT_NAME, name, name_len, 64);
+        if (want & GP_PROC_PATH)
+            put_text(reader, GP_PROC_TEXT_PATH, text, strnlen(text, (size_t)n), COMMAND_COLS);
         for (long i = 0; i < n; i++)
             if (text[i] == '\0')
                 text[i] = ' ';
@@ -284,70 +295,41 @@ static void read_command(struct gp_proc_reader *reader, struct gp_proc_info *inf
         if (n <= 0)
             return;
         n -= text[n - 1] == '\n';
-        info->name = safe_copy(arena, text, (size_t)n, 64);
+        put_text(reader, GP_PROC_TEXT_NAME, text, (size_t)n, 64);
     }
-    info->command = safe_copy(arena, text, (size_t)n, COMMAND_COLS);
+    if (want & GP_PROC_COMMAND)
+        put_text(reader, GP_PROC_TEXT_COMMAND, text, (size_t)n, COMMAND_COLS);
 }
 
-/* The process of the last tick, if it is the same one. */
-static struct past *same_past(const struct gp_proc_reader *reader, const struct gp_proc_info *info)
+static struct gp_proc_texts *read_texts(struct gp_proc_reader *reader, unsigned want,
+                                        struct gp_proc_info *info, uint64_t now_ns)
 {
-    struct past *past = info->start_ticks ? find_past(reader, info->pid) : NULL;
-    return past && past->start_ticks == info->start_ticks ? past : NULL;
+    char start[GP_RFC3339_SIZE];
+    begin_texts(reader);
+    if (want & GP_PROC_USER)
+        read_user(reader, info);
+    if (want & (GP_PROC_COMMAND | GP_PROC_PATH))
+        read_command(reader, want, info);
+    if ((want & GP_PROC_STAT) && info->exists) {
+        gp_clock_rfc3339(info->start_ns, start);
+        put_text(reader, GP_PROC_TEXT_START, start, strlen(start), sizeof(start));
+    }
+    return end_texts(reader, info->pid, now_ns);
 }
 
-static const char *put_text(char **end, const char *text)
-{
-    if (!text)
-        return NULL;
-    char *start = *end;
-    size_t n = strlen(text) + 1;
-    memcpy(start, text, n);
-    *end += n;
-    return start;
-}
+/* ---- from tick to tick ---- */
 
-/* Not all of them are read again in the same tick. NULL if there is no memory. */
-static struct kept *keep(const struct gp_proc_info *info, uint64_t now_ns)
+/* The texts of the last tick, if they still hold. */
+static struct gp_proc_texts *recall(const struct gp_proc_info *past, uint64_t now_ns)
 {
-    const char *const texts[] = {info->user, info->name, info->path, info->command};
-    size_t bytes = 0;
-    for (size_t i = 0; i < GP_ARRAY_LEN(texts); i++)
-        bytes += texts[i] ? strlen(texts[i]) + 1 : 0;
-    struct kept *kept = malloc(sizeof(*kept) + bytes);
-    if (!kept)
-        return NULL;
-    char *end = kept->text;
-    kept->until_ns =
-        now_ns + KEPT_MS * GP_NS_PER_MS + info->pid % 16 * (KEPT_MS / 16) * GP_NS_PER_MS;
-    kept->user = put_text(&end, info->user);
-    kept->name = put_text(&end, info->name);
-    kept->path = put_text(&end, info->path);
-    kept->command = put_text(&end, info->command);
-    return kept;
-}
-
-static const char *copy_text(struct gp_arena *arena, const char *text)
-{
-    return text ? gp_arena_strdup(arena, text) : NULL;
-}
-
-/* The texts of the process of the last tick; false if there is nothing that still holds. */
-static bool recall(const struct past *past, struct gp_proc_info *info, uint64_t now_ns,
-                   struct gp_arena *arena)
-{
-    if (!past || !past->kept || past->kept->until_ns <= now_ns)
-        return false;
-    info->user = copy_text(arena, past->kept->user);
-    info->name = copy_text(arena, past->kept->name);
-    info->path = copy_text(arena, past->kept->path);
-    info->command = copy_text(arena, past->kept->command);
-    return true;
+    bool holds = past && past->start_ticks && past->texts && past->texts->until_ns > now_ns;
+    if (holds)
+        (void)gp_shared_hold(&past->texts->shared);
+    return holds ? past->texts : NULL;
 }
 
 void gp_proc_watch(struct gp_proc_reader *reader, const uint32_t *pids, size_t count)
 {
-    reader->keeps = true;
     reader->watched = pids;
     reader->watched_count = count;
 }
@@ -367,18 +349,13 @@ static bool is_watched(const struct gp_proc_reader *reader, uint32_t pid)
 
 /* All that was known of it at the last tick; false if it has to be read. */
 static bool recall_all(const struct gp_proc_reader *reader, struct gp_proc_info *info,
-                       uint64_t now_ns, struct gp_arena *arena)
+                       uint64_t now_ns)
 {
-    const struct past *past = is_watched(reader, info->pid) ? NULL : find_past(reader, info->pid);
-    if (!recall(past, info, now_ns, arena))
+    const struct gp_proc_info *past =
+        is_watched(reader, info->pid) ? NULL : find_past(reader, info->pid);
+    if (!recall(past, now_ns))
         return false;
-    info->exists = true;
-    info->start_ns = past->start_ns;
-    info->start_ticks = past->start_ticks;
-    info->cpu_ticks = past->cpu_ticks;
-    info->cpu_pct = past->cpu_pct;
-    info->rss_bytes = past->rss_bytes;
-    info->as_of_ns = past->as_of_ns;
+    *info = *past;
     info->is_old = true;
     return true;
 }
@@ -386,63 +363,44 @@ static bool recall_all(const struct gp_proc_reader *reader, struct gp_proc_info 
 static void forget(struct gp_proc_reader *reader)
 {
     for (size_t i = 0; i < reader->past_count; i++)
-        free(reader->past[i].kept);
+        drop_texts(&reader->past[i]);
     free(reader->past);
     reader->past = NULL;
     reader->past_count = 0;
 }
 
-/* For the next tick. From the second one on the texts are kept, too: who reads once needs none, and
- * who watches needs them at once. */
-static void remember(struct gp_proc_reader *reader, const struct gp_proc_info *infos, size_t count,
-                     uint64_t now_ns)
+/* For the next tick. Without memory the texts are lost at once, and the next CPU figures count from
+ * the start of the process. */
+static void remember(struct gp_proc_reader *reader, struct gp_proc_info *infos, size_t count)
 {
-    struct past *past = malloc((count + 1) * sizeof(*past));
-    if (!past) {
-        forget(reader); /* the next CPU figures then count from the start of the process */
-        return;
-    }
-    for (size_t i = 0; i < count; i++) {
-        past[i] = (struct past){.pid = infos[i].pid,
-                                .start_ticks = infos[i].start_ticks,
-                                .cpu_ticks = infos[i].cpu_ticks,
-                                .start_ns = infos[i].start_ns,
-                                .rss_bytes = infos[i].rss_bytes,
-                                .cpu_pct = infos[i].cpu_pct,
-                                .as_of_ns = infos[i].as_of_ns};
-        struct past *before = same_past(reader, &infos[i]);
-        if (before && before->kept && before->kept->until_ns > now_ns) {
-            past[i].kept = before->kept;
-            before->kept = NULL;
-        } else if (reader->keeps && infos[i].start_ticks) {
-            past[i].kept = keep(&infos[i], now_ns);
-        }
-    }
+    struct gp_proc_info *past = malloc((count + 1) * sizeof(*past));
     forget(reader);
+    if (past)
+        memcpy(past, infos, count * sizeof(*past));
+    for (size_t i = 0; !past && i < count; i++)
+        drop_texts(&infos[i]);
     reader->past = past;
-    reader->past_count = count;
-    reader->keeps = true;
+    reader->past_count = past ? count : 0;
 }
 
 void gp_proc_read(struct gp_proc_reader *reader, unsigned want, struct gp_proc_info *infos,
-                  size_t count, struct gp_arena *arena)
+                  size_t count)
 {
     uint64_t now_ns = gp_clock_mono_ns();
     for (size_t i = 0; i < count; i++) {
-        if (recall_all(reader, &infos[i], now_ns, arena))
+        struct gp_proc_info *info = &infos[i];
+        if (recall_all(reader, info, now_ns))
             continue;
-        infos[i].as_of_ns = now_ns;
+        info->as_of_ns = now_ns;
         if (want & GP_PROC_STAT)
-            read_stat(reader, &infos[i], now_ns);
-        if (recall(same_past(reader, &infos[i]), &infos[i], now_ns, arena))
-            continue;
-        if (want & GP_PROC_USER)
-            read_user(reader, &infos[i], arena);
-        if (want & (GP_PROC_COMMAND | GP_PROC_PATH))
-            read_command(reader, &infos[i], arena);
+            read_stat(reader, info, now_ns);
+        const struct gp_proc_info *past = find_past(reader, info->pid);
+        if (past && past->start_ticks == info->start_ticks)
+            info->texts = recall(past, now_ns);
+        if (!info->texts)
+            info->texts = read_texts(reader, want, info, now_ns);
     }
-    if (want & GP_PROC_STAT)
-        remember(reader, infos, count, now_ns);
+    remember(reader, infos, count);
 }
 
 /* ---- the host ---- */
@@ -506,6 +464,7 @@ struct gp_proc_reader *gp_proc_reader_new(const char *root)
     if (!reader)
         return NULL;
     reader->root = root;
+    gp_strbuf_init(&reader->draft, TEXTS_BYTES);
     reader->dir =
         gp_io_path(path, root, "/proc") ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
     reader->ticks_per_s = sysconf(_SC_CLK_TCK);
@@ -521,6 +480,7 @@ void gp_proc_reader_free(struct gp_proc_reader *reader)
     if (reader->dir >= 0)
         (void)close(reader->dir);
     forget(reader);
+    gp_strbuf_fini(&reader->draft);
     free(reader->users);
     free(reader);
 }

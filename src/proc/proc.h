@@ -5,32 +5,52 @@
 #ifndef GP_PROC_PROC_H
 #define GP_PROC_PROC_H
 
-#include "base/util.h"
-
-struct gp_arena;
+#include "base/shared.h"
 
 enum gp_proc_want {
-    GP_PROC_USER = 1,    /* uid, user */
-    GP_PROC_STAT = 2,    /* start_ns, start_ticks, cpu_ticks, cpu_pct, rss_bytes */
-    GP_PROC_COMMAND = 4, /* name, path, command */
+    GP_PROC_USER = 1,    /* its text */
+    GP_PROC_STAT = 2,    /* start_ns, start_ticks, cpu_ticks, cpu_pct, rss_bytes; start */
+    GP_PROC_COMMAND = 4, /* name, command */
     GP_PROC_PATH = 8,    /* path */
+};
+
+/* All of it is safe. */
+enum gp_proc_text {
+    GP_PROC_TEXT_USER,    /* name, or the uid in digits */
+    GP_PROC_TEXT_NAME,    /* program name without its path */
+    GP_PROC_TEXT_PATH,    /* its first argument: the path by which it was called, or a title */
+    GP_PROC_TEXT_COMMAND, /* full command line */
+    GP_PROC_TEXT_START,   /* start_ns as RFC 3339 */
+    GP_PROC_TEXT__COUNT,
+};
+
+/* What seldom changes of a process: read once for many ticks, and shared with their snapshots. */
+struct gp_proc_texts {
+    struct gp_shared shared;
+    uint32_t at[GP_PROC_TEXT__COUNT]; /* in `text`; 0: not known */
+    uint64_t until_ns;                /* then it is read again */
+    char text[];
 };
 
 struct gp_proc_info {
     uint32_t pid;
-    bool exists;          /* false: gone, hidden, or of another pid namespace */
-    const char *user;     /* name, or the uid in digits */
-    const char *name;     /* program name without its path; text here is safe, NULL if unknown */
-    const char *path;     /* its first argument: the path by which it was called, or a title */
-    const char *command;  /* full command line */
-    uint64_t start_ns;    /* wall clock, since the epoch */
+    bool exists;                 /* false: gone, hidden, or of another pid namespace */
+    bool is_old;                 /* as_of_ns is before this tick: see gp_proc_watch() */
+    struct gp_proc_texts *texts; /* the reader's: who wants them for longer holds them */
+    uint64_t start_ns;           /* wall clock, since the epoch */
     uint64_t start_ticks; /* field 22 of /proc/PID/stat: with the pid, the identity of a process */
     uint64_t cpu_ticks;
     double cpu_pct; /* percent of one core since the last tick, or since the start */
     uint64_t rss_bytes;
     uint64_t as_of_ns; /* monotonic moment of cpu_pct and rss_bytes */
-    bool is_old;       /* which was before this tick: see gp_proc_watch() */
 };
+
+/* NULL: not known. */
+static inline const char *gp_proc_text(const struct gp_proc_info *info, enum gp_proc_text which)
+{
+    const struct gp_proc_texts *texts = info->texts;
+    return texts && texts->at[which] ? texts->text + texts->at[which] : NULL;
+}
 
 struct gp_proc_reader;
 
@@ -43,10 +63,11 @@ void gp_proc_reader_free(struct gp_proc_reader *reader);
  * all are read, as in the beginning. */
 void gp_proc_watch(struct gp_proc_reader *reader, const uint32_t *pids, size_t count);
 
-/* Reads the processes infos[0..count), whose pids the caller has filled, sorted and unique. Text
- * goes into the arena. A process that is gone has exists == false; nothing is dropped. */
+/* Reads the processes infos[0..count), whose pids the caller has filled, sorted and unique. Their
+ * texts are there until the next call. A process that is gone has exists == false; nothing is
+ * dropped. */
 void gp_proc_read(struct gp_proc_reader *reader, unsigned want, struct gp_proc_info *infos,
-                  size_t count, struct gp_arena *arena);
+                  size_t count);
 
 /* The program's name in a command line: its first word, without path; *ret_start points into
  * `command`, its length is returned. Programs that write a title into their arguments ("nginx:

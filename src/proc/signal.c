@@ -1,6 +1,5 @@
 #include "proc/signal.h"
 
-#include "base/arena.h"
 #include "base/err.h"
 #include "proc/proc.h"
 
@@ -15,14 +14,12 @@ enum { SLACK_NS = 1000 * 1000 * 1000 };
 /* When the process started; 0: it cannot be told. */
 static uint64_t start_of(uint32_t pid)
 {
-    struct gp_arena arena = {NULL};
     struct gp_proc_info info = {.pid = pid};
     struct gp_proc_reader *reader = gp_proc_reader_new(NULL);
     if (!reader)
         return 0;
-    gp_proc_read(reader, GP_PROC_STAT, &info, 1, &arena);
+    gp_proc_read(reader, GP_PROC_STAT, &info, 1);
     gp_proc_reader_free(reader);
-    gp_arena_fini(&arena);
     return info.exists ? info.start_ns : 0;
 }
 

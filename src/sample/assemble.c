@@ -482,16 +482,19 @@ static const char *name_from_driver(struct gp_snapshot *snapshot, const char *dr
 
 /* What /proc says of it; where it says nothing, the driver's name. Of the path it is the other way
  * round: it is to be the one that other tools show. */
-static int fill_from_proc(struct gp_snapshot *snapshot, struct gp_process *row,
-                          const struct gp_proc_info *info, const char *driver_name, unsigned want)
+static void fill_from_proc(struct gp_snapshot *snapshot, struct gp_process *row,
+                           const struct gp_proc_info *info, const char *driver_name, unsigned want)
 {
     uint64_t time_ns = snapshot->mono_ns;
     struct gp_value *v = row->values;
-    const char *name = info->name;
+    const char *user = gp_proc_text(info, GP_PROC_TEXT_USER);
+    const char *name = gp_proc_text(info, GP_PROC_TEXT_NAME);
     if (!name && driver_name)
         name = name_from_driver(snapshot, driver_name);
-    const char *path = driver_name ? driver_name : info->path;
-    const char *command = info->command ? info->command : driver_name;
+    const char *path = driver_name ? driver_name : gp_proc_text(info, GP_PROC_TEXT_PATH);
+    const char *command = gp_proc_text(info, GP_PROC_TEXT_COMMAND);
+    if (!command)
+        command = driver_name;
     static const char hidden[] = "not in /proc: it has ended, or runs in another pid namespace";
     static const enum gp_metric of_proc[] = {
         GP_PROCESS_NAME, GP_PROCESS_PATH, GP_PROCESS_USER,  GP_PROCESS_COMMAND,
@@ -500,27 +503,25 @@ static int fill_from_proc(struct gp_snapshot *snapshot, struct gp_process *row,
     for (size_t i = 0; i < GP_ARRAY_LEN(of_proc); i++)
         gp_value_set_absent(&v[of_proc[i] - GP_PROCESS__FIRST], GP_STATUS_UNSUPPORTED,
                             info->exists ? NULL : hidden, time_ns);
-    if (info->user)
-        gp_value_set_text(&v[GP_PROCESS_USER - GP_PROCESS__FIRST], info->user, time_ns);
+    if (user)
+        gp_value_set_text(&v[GP_PROCESS_USER - GP_PROCESS__FIRST], user, time_ns);
     if (name)
         gp_value_set_text(&v[GP_PROCESS_NAME - GP_PROCESS__FIRST], name, time_ns);
     if (path)
         gp_value_set_text(&v[GP_PROCESS_PATH - GP_PROCESS__FIRST], path, time_ns);
     if (command)
         gp_value_set_text(&v[GP_PROCESS_COMMAND - GP_PROCESS__FIRST], command, time_ns);
+    row->texts = info->texts ? gp_shared_hold(&info->texts->shared) : NULL;
     if (!(want & GP_PROC_STAT) || !info->exists)
-        return 0;
-    char start[GP_RFC3339_SIZE];
-    gp_clock_rfc3339(info->start_ns, start);
-    const char *copy = gp_arena_strdup(&snapshot->arena, start);
+        return;
     struct gp_value *cpu = &v[GP_PROCESS_CPU - GP_PROCESS__FIRST];
     struct gp_value *rss = &v[GP_PROCESS_RSS - GP_PROCESS__FIRST];
     gp_value_set_real(cpu, info->cpu_pct, info->is_old ? info->as_of_ns : time_ns);
     gp_value_set_int(rss, (int64_t)info->rss_bytes, info->is_old ? info->as_of_ns : time_ns);
     if (info->is_old)
         cpu->status = rss->status = GP_STATUS_STALE;
-    gp_value_set_text(&v[GP_PROCESS_START - GP_PROCESS__FIRST], copy, time_ns);
-    return copy ? 0 : GP_ENOMEM;
+    gp_value_set_text(&v[GP_PROCESS_START - GP_PROCESS__FIRST],
+                      gp_proc_text(info, GP_PROC_TEXT_START), time_ns);
 }
 
 static int compare_infos(const void *a, const void *b)
@@ -530,12 +531,13 @@ static int compare_infos(const void *a, const void *b)
     return (x->pid > y->pid) - (x->pid < y->pid);
 }
 
-/* Reads every pid once, however many GPUs it uses. The path is the driver's where it tells one. */
+/* Reads every pid once, however many GPUs it uses. The path is the driver's where it tells one. To
+ * be freed; NULL if there is no memory. */
 static struct gp_proc_info *read_infos(struct gp_assembler *a, bool has_paths, size_t *ret_count)
 {
-    struct gp_snapshot *snapshot = a->snapshot;
+    const struct gp_snapshot *snapshot = a->snapshot;
     size_t count = snapshot->process_count;
-    struct gp_proc_info *infos = gp_arena_alloc(&snapshot->arena, count + 1, sizeof(*infos));
+    struct gp_proc_info *infos = calloc(count + 1, sizeof(*infos));
     if (!infos)
         return NULL;
     for (size_t i = 0; i < count; i++)
@@ -546,7 +548,7 @@ static struct gp_proc_info *read_infos(struct gp_assembler *a, bool has_paths, s
         if (kept == 0 || infos[i].pid != infos[kept - 1].pid)
             infos[kept++] = infos[i];
     unsigned want = has_paths ? a->proc_want & ~(unsigned)GP_PROC_PATH : a->proc_want;
-    gp_proc_read(a->proc, want, infos, kept, &snapshot->arena);
+    gp_proc_read(a->proc, want, infos, kept);
     *ret_count = kept;
     return infos;
 }
@@ -561,16 +563,13 @@ static size_t count_processes(const struct gp_assembler *a)
     return count;
 }
 
-static int build_processes(struct gp_assembler *a)
+/* The rows with what the driver says of them. `driver_names` is one for each. *ret_has_paths: no
+ * name is missing. */
+static void add_processes(struct gp_assembler *a, const char **driver_names, bool *ret_has_paths)
 {
     struct gp_snapshot *snapshot = a->snapshot;
-    size_t most = count_processes(a);
-    snapshot->processes = gp_arena_alloc(&snapshot->arena, most + 1, sizeof(*snapshot->processes));
-    const char **driver_names = gp_arena_alloc(&snapshot->arena, most + 1, sizeof(*driver_names));
-    if (!snapshot->processes || !driver_names)
-        return GP_ENOMEM;
-    bool has_paths = true;
     size_t first = 0; /* row of the GPU in hand */
+    *ret_has_paths = true;
     for (size_t d = 0; d < snapshot->device_count; d++) {
         struct gp_device *device = &snapshot->devices[d];
         const struct gp_taken *t = taken_of(a, device);
@@ -585,22 +584,37 @@ static int build_processes(struct gp_assembler *a)
             row->device = d;
             row->place = shown->processes[i].place;
             driver_names[snapshot->process_count] = shown->processes[i].driver_name;
-            has_paths = has_paths && shown->processes[i].driver_name;
+            *ret_has_paths = *ret_has_paths && shown->processes[i].driver_name;
             fill_process(row, &shown->processes[i], t->status != GP_STATUS_OK, shown->time_ns);
             snapshot->process_count++;
         }
         device->process_count = snapshot->process_count - device->first_process;
     }
+}
+
+static int build_processes(struct gp_assembler *a)
+{
+    struct gp_snapshot *snapshot = a->snapshot;
+    size_t most = count_processes(a);
     size_t info_count = 0;
-    struct gp_proc_info *infos = read_infos(a, has_paths, &info_count);
-    int r = infos ? 0 : GP_ENOMEM;
-    for (size_t i = 0; r == 0 && i < snapshot->process_count; i++) {
+    bool has_paths;
+    struct gp_proc_info *infos = NULL;
+    snapshot->processes = gp_arena_alloc(&snapshot->arena, most + 1, sizeof(*snapshot->processes));
+    const char **driver_names = calloc(most + 1, sizeof(*driver_names));
+    if (snapshot->processes && driver_names) {
+        add_processes(a, driver_names, &has_paths);
+        infos = read_infos(a, has_paths, &info_count);
+    }
+    for (size_t i = 0; infos && i < snapshot->process_count; i++) {
         struct gp_process *row = &snapshot->processes[i];
         struct gp_proc_info key = {.pid = (uint32_t)row->values[GP_PID - GP_PROCESS__FIRST].i};
         const struct gp_proc_info *info =
             bsearch(&key, infos, info_count, sizeof(*infos), compare_infos);
-        r = fill_from_proc(snapshot, row, info ? info : &key, driver_names[i], a->proc_want);
+        fill_from_proc(snapshot, row, info ? info : &key, driver_names[i], a->proc_want);
     }
+    int r = infos ? 0 : GP_ENOMEM;
+    free(infos);
+    free(driver_names);
     return r;
 }
 

@@ -1,6 +1,5 @@
 #include "unit.h"
 
-#include "base/arena.h"
 #include "proc/proc.h"
 
 #include <sys/stat.h>
@@ -80,7 +79,6 @@ static int tear_down(void **state)
 
 struct subject {
     struct gp_proc_reader *reader;
-    struct gp_arena arena;
 };
 
 static struct subject new_subject(void)
@@ -93,14 +91,33 @@ static struct subject new_subject(void)
 static void free_subject(struct subject *s)
 {
     gp_proc_reader_free(s->reader);
-    gp_arena_fini(&s->arena);
 }
 
 static struct gp_proc_info read_one(struct subject *s, unsigned want, unsigned pid)
 {
     struct gp_proc_info info = {.pid = pid};
-    gp_proc_read(s->reader, want, &info, 1, &s->arena);
+    gp_proc_read(s->reader, want, &info, 1);
     return info;
+}
+
+static const char *user_of(struct gp_proc_info info)
+{
+    return gp_proc_text(&info, GP_PROC_TEXT_USER);
+}
+
+static const char *name_of(struct gp_proc_info info)
+{
+    return gp_proc_text(&info, GP_PROC_TEXT_NAME);
+}
+
+static const char *path_of(struct gp_proc_info info)
+{
+    return gp_proc_text(&info, GP_PROC_TEXT_PATH);
+}
+
+static const char *command_of(struct gp_proc_info info)
+{
+    return gp_proc_text(&info, GP_PROC_TEXT_COMMAND);
 }
 
 /* path: NULL for none */
@@ -110,12 +127,12 @@ static void check_command(const char *cmdline, size_t size, const char *comm, co
     struct subject s = new_subject();
     write_pid(4711, "cmdline", cmdline, size);
     write_pid(4711, "comm", comm, strlen(comm));
-    struct gp_proc_info info = read_one(&s, GP_PROC_COMMAND, 4711);
+    struct gp_proc_info info = read_one(&s, GP_PROC_COMMAND | GP_PROC_PATH, 4711);
     assert_true(info.exists);
-    assert_string_equal(info.name, name);
-    assert_string_equal(info.path ? info.path : "", path ? path : "");
-    assert_int_equal(info.path != NULL, path != NULL);
-    assert_string_equal(info.command, command);
+    assert_string_equal(name_of(info), name);
+    assert_string_equal(path_of(info) ? path_of(info) : "", path ? path : "");
+    assert_int_equal(path_of(info) != NULL, path != NULL);
+    assert_string_equal(command_of(info), command);
     free_subject(&s);
 }
 
@@ -164,11 +181,11 @@ static void endless_names_are_cut(void **state)
     memset(endless, 'A', SIZE);
     struct subject s = new_subject();
     write_pid(4711, "cmdline", endless, SIZE);
-    struct gp_proc_info info = read_one(&s, GP_PROC_COMMAND, 4711);
-    assert_true(strlen(info.name) < 100);
-    assert_true(strlen(info.path) < 5000);
-    assert_true(strlen(info.command) < 5000);
-    assert_memory_equal(info.name, "AAAAAAAAAA", 10);
+    struct gp_proc_info info = read_one(&s, GP_PROC_COMMAND | GP_PROC_PATH, 4711);
+    assert_true(strlen(name_of(info)) < 100);
+    assert_true(strlen(path_of(info)) < 5000);
+    assert_true(strlen(command_of(info)) < 5000);
+    assert_memory_equal(name_of(info), "AAAAAAAAAA", 10);
     free_subject(&s);
 }
 
@@ -204,7 +221,7 @@ static void broken_files_give_no_numbers(void **state)
             read_one(&s, GP_PROC_STAT | GP_PROC_COMMAND | GP_PROC_USER, 4711);
         assert_int_equal(info.cpu_ticks, 0);
         assert_int_equal(info.rss_bytes, 0);
-        assert_null(info.name);
+        assert_null(name_of(info));
         free_subject(&s);
     }
     struct subject s = new_subject();
@@ -220,16 +237,16 @@ static void a_process_that_is_gone(void **state)
     struct gp_proc_info infos[3] = {{.pid = 10}, {.pid = 20}, {.pid = 30}};
     write_stat(20, "x", 480, 1000, 3);
     write_pid(20, "cmdline", CMDLINE("x"));
-    gp_proc_read(s.reader, GP_PROC_USER | GP_PROC_STAT | GP_PROC_COMMAND, infos, 3, &s.arena);
+    gp_proc_read(s.reader, GP_PROC_USER | GP_PROC_STAT | GP_PROC_COMMAND, infos, 3);
     for (int i = 0; i < 3; i += 2) {
         assert_false(infos[i].exists);
-        assert_null(infos[i].user);
-        assert_null(infos[i].name);
-        assert_null(infos[i].path);
-        assert_null(infos[i].command);
+        assert_null(user_of(infos[i]));
+        assert_null(name_of(infos[i]));
+        assert_null(path_of(infos[i]));
+        assert_null(command_of(infos[i]));
     }
     assert_true(infos[1].exists);
-    assert_string_equal(infos[1].name, "x");
+    assert_string_equal(name_of(infos[1]), "x");
     free_subject(&s);
 }
 
@@ -242,8 +259,8 @@ static void nothing_is_read_that_is_not_wanted(void **state)
     struct gp_proc_info info = read_one(&s, 0, 4711);
     assert_false(info.exists);
     info = read_one(&s, GP_PROC_COMMAND, 4711);
-    assert_string_equal(info.name, "x");
-    assert_null(info.user);
+    assert_string_equal(name_of(info), "x");
+    assert_null(user_of(info));
     assert_int_equal(info.start_ticks, 0);
     free_subject(&s);
 }
@@ -265,7 +282,7 @@ static void users_by_name_or_number(void **state)
     char uid[16];
     char passwd[256];
     write_owner(4711, 1234, uid);
-    assert_string_equal(read_one(&s, GP_PROC_USER, 4711).user, uid); /* no passwd at all */
+    assert_string_equal(user_of(read_one(&s, GP_PROC_USER, 4711)), uid); /* no passwd at all */
     free_subject(&s);
 
     (void)snprintf(passwd, sizeof(passwd),
@@ -274,10 +291,10 @@ static void users_by_name_or_number(void **state)
                    uid, uid, uid);
     write_text("/etc/passwd", passwd);
     s = new_subject();
-    assert_string_equal(read_one(&s, GP_PROC_USER, 4711).user, "ali ce\\x1b");
+    assert_string_equal(user_of(read_one(&s, GP_PROC_USER, 4711)), "ali ce\\x1b");
     /* remembered, without another look */
     write_text("/etc/passwd", "");
-    assert_string_equal(read_one(&s, GP_PROC_USER, 4711).user, "ali ce\\x1b");
+    assert_string_equal(user_of(read_one(&s, GP_PROC_USER, 4711)), "ali ce\\x1b");
     free_subject(&s);
 }
 
@@ -291,11 +308,11 @@ static void undumpable_processes_belong_to_whom_status_says(void **state)
     char uid[16];
     write_text("/etc/passwd", "root:x:0:0::/:\nbob:x:77:7::/:\n");
     write_owner(4711, 77, uid);
-    assert_string_equal(read_one(&s, GP_PROC_USER, 4711).user, "bob");
+    assert_string_equal(user_of(read_one(&s, GP_PROC_USER, 4711)), "bob");
     write_owner(4712, 0, uid);
-    assert_string_equal(read_one(&s, GP_PROC_USER, 4712).user, "root");
+    assert_string_equal(user_of(read_one(&s, GP_PROC_USER, 4712)), "root");
     write_pid(4713, "status", "nonsense", 8);
-    assert_string_equal(read_one(&s, GP_PROC_USER, 4713).user, "root");
+    assert_string_equal(user_of(read_one(&s, GP_PROC_USER, 4713)), "root");
     free_subject(&s);
 }
 
@@ -308,7 +325,7 @@ static void many_users(void **state)
     for (unsigned i = 0; i < 600; i++) {
         char uid[16];
         write_owner(4711, 10000 + i, uid);
-        assert_string_equal(read_one(&s, GP_PROC_USER, 4711).user, uid);
+        assert_string_equal(user_of(read_one(&s, GP_PROC_USER, 4711)), uid);
     }
     free_subject(&s);
 }
@@ -414,8 +431,8 @@ static void this_process(void **state)
     struct gp_proc_info info =
         read_one(&s, GP_PROC_USER | GP_PROC_STAT | GP_PROC_COMMAND, (unsigned)getpid());
     assert_true(info.exists);
-    assert_non_null(info.user);
-    assert_string_equal(info.name, "test_proc");
+    assert_non_null(user_of(info));
+    assert_string_equal(name_of(info), "test_proc");
     assert_true(info.rss_bytes > 100000);
     assert_true(info.start_ns > UINT64_C(1700000000) * GP_NS_PER_S);
     free_subject(&s);
@@ -427,27 +444,44 @@ static void what_seldom_changes_is_kept(void **state)
 {
     (void)state;
     struct subject s = new_subject();
-    const unsigned want = GP_PROC_USER | GP_PROC_STAT | GP_PROC_COMMAND;
+    const unsigned want = GP_PROC_USER | GP_PROC_STAT | GP_PROC_COMMAND | GP_PROC_PATH;
     write_stat(40, "first", 100, 500, 8);
     write_pid(40, "cmdline", "/bin/first\0x", 13);
-    assert_string_equal(read_one(&s, want, 40).command, "/bin/first x");
+    assert_string_equal(command_of(read_one(&s, want, 40)), "/bin/first x");
     write_pid(40, "cmdline", "/bin/second", 12);
-    assert_string_equal(read_one(&s, want, 40).command, "/bin/second");
-    write_pid(40, "cmdline", "/bin/third", 11);
     struct gp_proc_info info = read_one(&s, want, 40);
-    assert_string_equal(info.command, "/bin/second");
-    assert_string_equal(info.name, "second");
-    assert_string_equal(info.path, "/bin/second");
-    assert_non_null(info.user);
-    assert_string_equal(read_one(&s, GP_PROC_COMMAND, 40).command, "/bin/third");
+    assert_string_equal(command_of(info), "/bin/first x");
+    assert_string_equal(name_of(info), "first");
+    assert_string_equal(path_of(info), "/bin/first");
+    assert_non_null(user_of(info));
     ahead_ns = 17 * GP_NS_PER_S;
-    assert_string_equal(read_one(&s, want, 40).command, "/bin/third");
-    write_pid(40, "cmdline", "/bin/fourth", 12);
-    assert_string_equal(read_one(&s, want, 40).command, "/bin/third");
+    assert_string_equal(command_of(read_one(&s, want, 40)), "/bin/second");
+    write_pid(40, "cmdline", "/bin/third", 11);
+    assert_string_equal(command_of(read_one(&s, want, 40)), "/bin/second");
     write_stat(40, "other", 1, 900, 8);
-    assert_string_equal(read_one(&s, want, 40).command, "/bin/fourth");
+    assert_string_equal(command_of(read_one(&s, want, 40)), "/bin/third");
+    write_pid(40, "cmdline", "/bin/fourth", 12);
+    assert_string_equal(command_of(read_one(&s, GP_PROC_COMMAND, 40)), "/bin/fourth");
     ahead_ns = 0;
     free_subject(&s);
+}
+
+/* A snapshot has them longer than the reader. */
+static void who_holds_texts_has_them_for_longer(void **state)
+{
+    (void)state;
+    struct subject s = new_subject();
+    write_stat(40, "first", 100, 500, 8);
+    write_pid(40, "cmdline", CMDLINE("/bin/first"));
+    struct gp_proc_info info = read_one(&s, GP_PROC_STAT | GP_PROC_COMMAND, 40);
+    assert_non_null(gp_shared_hold(&info.texts->shared));
+    write_stat(40, "other", 1, 900, 8);
+    write_pid(40, "cmdline", CMDLINE("/bin/other"));
+    assert_string_equal(command_of(read_one(&s, GP_PROC_STAT | GP_PROC_COMMAND, 40)), "/bin/other");
+    free_subject(&s);
+    assert_string_equal(command_of(info), "/bin/first");
+    assert_int_equal(strlen(gp_proc_text(&info, GP_PROC_TEXT_START)), 29);
+    gp_shared_drop(&info.texts->shared);
 }
 
 /* What is not on the screen is looked at again only after a while, and says so. */
@@ -467,21 +501,21 @@ static void only_what_is_watched_is_read_at_every_tick(void **state)
         write_pid(50, "cmdline", "seen", 5);
         write_pid(60, "cmdline", "hidden", 7);
         gp_proc_watch(s.reader, tick >= 2 ? watched : NULL, 1);
-        gp_proc_read(s.reader, want, infos, 2, &s.arena);
+        gp_proc_read(s.reader, want, infos, 2);
         long old = tick >= 2 ? 9 : 8 + tick;
         assert_int_equal(infos[0].rss_bytes, (8 + tick) * sysconf(_SC_PAGESIZE));
         assert_false(infos[0].is_old);
         assert_int_equal(infos[1].rss_bytes, old * sysconf(_SC_PAGESIZE));
         assert_int_equal(infos[1].is_old, tick >= 2);
         assert_true(infos[1].exists);
-        assert_string_equal(infos[1].command, "hidden");
+        assert_string_equal(command_of(infos[1]), "hidden");
     }
     uint64_t then_ns = infos[1].as_of_ns;
     ahead_ns = 17 * GP_NS_PER_S;
     memset(infos, 0, sizeof(infos));
     infos[0].pid = 50;
     infos[1].pid = 60;
-    gp_proc_read(s.reader, want, infos, 2, &s.arena);
+    gp_proc_read(s.reader, want, infos, 2);
     assert_false(infos[1].is_old);
     assert_true(infos[1].as_of_ns >= then_ns + ahead_ns);
     assert_int_equal(infos[1].rss_bytes, 11 * sysconf(_SC_PAGESIZE));
@@ -495,6 +529,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(what_seldom_changes_is_kept),
+        TEST(who_holds_texts_has_them_for_longer),
         TEST(only_what_is_watched_is_read_at_every_tick),
         TEST(names_come_from_the_arguments),
         TEST(kernel_threads_and_zombies_have_only_a_short_name),
