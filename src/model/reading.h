@@ -1,6 +1,6 @@
 /* What one read of one device gave: immutable once published, shared by reference count.
  *
- * A worker fills a reading, publishes it, and never touches it again; snapshots hold references.
+ * A worker fills a reading, publishes it, and never touches it again.
  * All text and arrays live in the reading's arena. */
 #ifndef GP_MODEL_READING_H
 #define GP_MODEL_READING_H
@@ -44,7 +44,7 @@ struct gp_mig_reading {
 /* A list of a device. */
 struct gp_list {
     enum gp_status status; /* OK; NONE: not asked for; else why there is none */
-    const char *words;     /* more on why, or NULL */
+    const char *words;     /* more on why, constant, or NULL */
     size_t count;
     struct gp_value *values; /* row after row, each as wide as its scope */
 };

@@ -1,7 +1,6 @@
 #include "model/snapshot.h"
 
 #include "base/shared.h"
-#include "model/reading.h"
 
 #include <stdlib.h>
 
@@ -33,8 +32,6 @@ void gp_snapshot_free(struct gp_snapshot *snapshot)
 {
     if (!snapshot)
         return;
-    for (size_t i = 0; i < snapshot->reading_count; i++)
-        gp_reading_unref(snapshot->readings[i]);
     for (size_t i = 0; i < snapshot->process_count; i++)
         gp_shared_drop(snapshot->processes[i].texts);
     gp_arena_fini(&snapshot->arena);

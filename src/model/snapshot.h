@@ -5,7 +5,6 @@
 #include "base/arena.h"
 #include "model/metric.h"
 
-struct gp_reading;
 struct gp_shared;
 
 /* What a GPU as a whole can be, and the word that the field `status` has for it.
@@ -70,8 +69,6 @@ struct gp_snapshot {
     struct gp_process *processes;
     size_t process_count;
     struct gp_entries lists[GP_LIST__COUNT];
-    struct gp_reading **readings; /* kept alive for the text they own */
-    size_t reading_count;
 };
 
 /* The value of metric m seen from a row: device may be NULL for host rows, process for device rows.

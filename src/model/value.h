@@ -34,7 +34,7 @@ struct gp_value {
         int64_t i;
         double f;
         const char *s; /* safe UTF-8, owned by the reading or snapshot; of an absent value: more
-                          words on why, or NULL */
+                          words on why, or NULL; those of a reading are constant */
     };
     uint64_t time_us : 56; /* monotonic moment of the reading */
     enum gp_status status : 8;

@@ -225,11 +225,23 @@ static bool is_static(enum gp_metric m)
     return gp_metric_table[m].tier == GP_TIER_STATIC;
 }
 
+/* A value of a reading becomes one of the snapshot: with its own text, so that the reading may go.
+ */
+static void own(struct gp_assembler *a, enum gp_metric m, struct gp_value *v)
+{
+    if (gp_metric_table[m].type != GP_TYPE_TEXT || !gp_value_is_present(v))
+        return;
+    v->s = gp_arena_strdup(&a->snapshot->arena, v->s);
+    if (!v->s)
+        gp_value_set_absent(v, GP_STATUS_ERROR, "out of memory", gp_value_time_ns(v));
+}
+
 /* One wanted value of a GPU: fresh if the GPU answered; else what lasts (identity), or the last
  * number marked as old while the GPU is silent, or the reason. */
-static void fill_value(const struct gp_device *device, const struct gp_taken *t, enum gp_metric m,
-                       struct gp_value *v)
+static void fill_value(struct gp_assembler *a, struct gp_device *device, const struct gp_taken *t,
+                       enum gp_metric m)
 {
+    struct gp_value *v = gp_device_value(device->values, m);
     const struct gp_value *latest = t->latest ? &t->latest->values[m - GP_DEVICE__FIRST] : NULL;
     const struct gp_value *good = t->good ? &t->good->values[m - GP_DEVICE__FIRST] : NULL;
     if (t->status == GP_STATUS_OK && latest) {
@@ -245,6 +257,7 @@ static void fill_value(const struct gp_device *device, const struct gp_taken *t,
         gp_value_set_absent(v, device->status,
                             device->status == GP_STATUS_ERROR ? device->status_text : NULL, 0);
     }
+    own(a, m, v);
 }
 
 static void fill_common(const struct gp_assembler *a, struct gp_device *device, uint64_t time_ns)
@@ -280,11 +293,10 @@ static void fill_gpu(struct gp_assembler *a, const struct gp_taken *t, struct gp
             t->status == GP_STATUS_OK && t->latest ? t->latest->lists[i].status : t->status;
     for (int m = GP_DEVICE__FIRST; m < GP_PROCESS__FIRST; m++)
         if (gp_metric_set_has(&a->internal.metrics, (enum gp_metric)m))
-            fill_value(device, t, (enum gp_metric)m,
-                       gp_device_value(device->values, (enum gp_metric)m));
+            fill_value(a, device, t, (enum gp_metric)m);
     /* One that does not answer says where it is, asked or not. */
     if (device->status != GP_STATUS_OK)
-        fill_value(device, t, GP_PCI_BUS_ID, gp_device_value(device->values, GP_PCI_BUS_ID));
+        fill_value(a, device, t, GP_PCI_BUS_ID);
     fill_common(a, device, snapshot->mono_ns);
 }
 
@@ -300,6 +312,7 @@ static void fill_mig(struct gp_assembler *a, const struct gp_device *gpu,
         if (gpu->status != GP_STATUS_OK && v->status == GP_STATUS_OK &&
             !is_static((enum gp_metric)m))
             v->status = GP_STATUS_STALE;
+        own(a, (enum gp_metric)m, v);
     }
     /* the driver tells an instance neither its place on the bus nor its GPU */
     *gp_device_value(device->values, GP_PCI_BUS_ID) = gpu->values[GP_PCI_BUS_ID - GP_DEVICE__FIRST];
@@ -487,6 +500,8 @@ static void fill_from_proc(struct gp_snapshot *snapshot, struct gp_process *row,
 {
     uint64_t time_ns = snapshot->mono_ns;
     struct gp_value *v = row->values;
+    if (driver_name)
+        driver_name = gp_arena_strdup(&snapshot->arena, driver_name);
     const char *user = gp_proc_text(info, GP_PROC_TEXT_USER);
     const char *name = gp_proc_text(info, GP_PROC_TEXT_NAME);
     if (!name && driver_name)
@@ -681,16 +696,15 @@ static const struct gp_value *list_values(struct gp_assembler *a, const struct g
     bool known = list && list->status == GP_STATUS_OK;
     size_t width = gp_scope_width(scope);
     *ret_rows = known ? list->count : 1;
-    if (known && t->status == GP_STATUS_OK)
-        return list->values;
     struct gp_value *values =
         gp_arena_alloc(&a->snapshot->arena, *ret_rows * width + 1, sizeof(*values));
     for (size_t i = 0; values && i < *ret_rows * width; i++) {
         enum gp_metric m = gp_scope_table[scope].first + i % width;
         if (known) {
             values[i] = list->values[i];
-            if (values[i].status == GP_STATUS_OK && !is_static(m))
+            if (t->status != GP_STATUS_OK && values[i].status == GP_STATUS_OK && !is_static(m))
                 values[i].status = GP_STATUS_STALE;
+            own(a, m, &values[i]);
         } else {
             bool of_list = t->status == GP_STATUS_OK && list;
             const char *words = of_list                             ? list->words
@@ -778,23 +792,6 @@ static int build_host(struct gp_assembler *a)
     return host[GP_TIMESTAMP].s && host[GP_HOST_NAME].s ? 0 : GP_ENOMEM;
 }
 
-/* The readings stay alive with the snapshot: their text is used in it. */
-static int keep_readings(struct gp_assembler *a)
-{
-    struct gp_snapshot *snapshot = a->snapshot;
-    snapshot->readings =
-        gp_arena_alloc(&snapshot->arena, 2 * a->taken_count + 1, sizeof(struct gp_reading *));
-    if (!snapshot->readings)
-        return GP_ENOMEM;
-    for (size_t i = 0; i < a->taken_count; i++) {
-        struct gp_reading *both[] = {a->taken[i].latest, a->taken[i].good};
-        for (size_t k = 0; k < 2; k++)
-            if (both[k])
-                snapshot->readings[snapshot->reading_count++] = gp_reading_ref(both[k]);
-    }
-    return 0;
-}
-
 /* Every term of the selection must have met its GPU. As long as a GPU has not said who it is, it
  * may be the one. */
 static int check_selection(const struct gp_assembler *a, struct gp_err *err)
@@ -813,9 +810,7 @@ static int check_selection(const struct gp_assembler *a, struct gp_err *err)
 
 int gp_assembler_finish(struct gp_assembler *a, struct gp_snapshot **ret, struct gp_err *err)
 {
-    int r = keep_readings(a);
-    if (r == 0)
-        r = build_devices(a);
+    int r = build_devices(a);
     if (r == 0 && a->internal.processes)
         r = build_processes(a);
     for (size_t i = 0; r == 0 && wants_memory_account(a) && i < a->snapshot->device_count; i++)

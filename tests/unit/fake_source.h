@@ -48,7 +48,7 @@ struct fake {
     int open_result;
     bool open_hangs;
     bool close_hangs; /* that of a session */
-    unsigned gather; /* a read waits until so many are inside together */
+    unsigned gather;  /* a read waits until so many are inside together */
     /* what was seen */
     unsigned session;
     bool is_open;
@@ -238,8 +238,14 @@ static inline void fake_add_fans(const struct fake_gpu *gpu, struct gp_reading *
         gp_arena_alloc(&reading->arena, gpu->fan_count * width + 1, sizeof(*fans->values));
     if (!fans->values || gpu->fans_status != GP_STATUS_OK)
         return;
-    for (size_t i = 0; i < gpu->fan_count * width; i++)
-        gp_value_set_int(&fans->values[i], (int64_t)(i / width), reading->time_ns);
+    for (size_t i = 0; i < gpu->fan_count * width; i++) {
+        enum gp_metric m = gp_scope_table[GP_SCOPE_FAN].first + i % width;
+        if (gp_metric_table[m].type == GP_TYPE_TEXT)
+            gp_value_set_text(&fans->values[i], gp_arena_strdup(&reading->arena, "Automatic"),
+                              reading->time_ns);
+        else
+            gp_value_set_int(&fans->values[i], (int64_t)(i / width), reading->time_ns);
+    }
     fans->count = gpu->fan_count;
 }
 

@@ -324,6 +324,26 @@ static void entries_stand_with_their_gpu(void **state)
     finish(&b);
 }
 
+static void a_snapshot_outlives_what_it_was_made_of(void **state)
+{
+    (void)state;
+    struct bench b;
+    bench_init(&b, 1);
+    want_fans(&b);
+    start(&b);
+    tick(&b);
+    struct gp_snapshot *snapshot = b.snapshot;
+    b.snapshot = NULL;
+    tick(&b);
+    finish(&b);
+    b.snapshot = snapshot;
+    check_text(&b, 0, GP_NAME, "a");
+    const struct gp_value *policy =
+        &fans(&b)->entries[0].values[GP_FAN_POLICY - gp_scope_table[GP_SCOPE_FAN].first];
+    assert_string_equal(policy->s, "Automatic");
+    gp_snapshot_free(snapshot);
+}
+
 /* A list that is not known is one row that says so; it makes a partial result if it is a failure.
  */
 static void a_list_that_is_not_known_is_one_row(void **state)
@@ -452,6 +472,7 @@ int main(void)
         cmocka_unit_test(a_list_that_is_not_known_makes_a_partial_result),
         cmocka_unit_test(a_choice_by_uuid_takes_the_instances_too),
         cmocka_unit_test(entries_stand_with_their_gpu),
+        cmocka_unit_test(a_snapshot_outlives_what_it_was_made_of),
         cmocka_unit_test(a_list_that_is_not_known_is_one_row),
         cmocka_unit_test(lists_of_a_silent_gpu_are_old_ones),
         cmocka_unit_test(a_lost_gpu_has_a_row_that_says_so),
