@@ -105,12 +105,6 @@ static struct gp_proc_texts *end_texts(const struct gp_proc_reader *reader, uint
     return texts;
 }
 
-static void drop_texts(struct gp_proc_info *info)
-{
-    gp_shared_drop(info->texts ? &info->texts->shared : NULL);
-    info->texts = NULL;
-}
-
 /* ---- users ---- */
 
 /* /etc/passwd of the root first: it is cheap and belongs to the root. The name service (LDAP, sssd)
@@ -363,32 +357,21 @@ static bool recall_all(const struct gp_proc_reader *reader, struct gp_proc_info 
 static void forget(struct gp_proc_reader *reader)
 {
     for (size_t i = 0; i < reader->past_count; i++)
-        drop_texts(&reader->past[i]);
+        if (reader->past[i].texts)
+            gp_shared_drop(&reader->past[i].texts->shared);
     free(reader->past);
     reader->past = NULL;
     reader->past_count = 0;
 }
 
-/* For the next tick. Without memory the texts are lost at once, and the next CPU figures count from
- * the start of the process. */
-static void remember(struct gp_proc_reader *reader, struct gp_proc_info *infos, size_t count)
-{
-    struct gp_proc_info *past = malloc((count + 1) * sizeof(*past));
-    forget(reader);
-    if (past)
-        memcpy(past, infos, count * sizeof(*past));
-    for (size_t i = 0; !past && i < count; i++)
-        drop_texts(&infos[i]);
-    reader->past = past;
-    reader->past_count = past ? count : 0;
-}
-
-void gp_proc_read(struct gp_proc_reader *reader, unsigned want, struct gp_proc_info *infos,
-                  size_t count)
+const struct gp_proc_info *gp_proc_read(struct gp_proc_reader *reader, unsigned want,
+                                        const uint32_t *pids, size_t count)
 {
     uint64_t now_ns = gp_clock_mono_ns();
-    for (size_t i = 0; i < count; i++) {
+    struct gp_proc_info *infos = malloc((count + 1) * sizeof(*infos));
+    for (size_t i = 0; infos && i < count; i++) {
         struct gp_proc_info *info = &infos[i];
+        *info = (struct gp_proc_info){.pid = pids[i]};
         if (recall_all(reader, info, now_ns))
             continue;
         info->as_of_ns = now_ns;
@@ -400,7 +383,10 @@ void gp_proc_read(struct gp_proc_reader *reader, unsigned want, struct gp_proc_i
         if (!info->texts)
             info->texts = read_texts(reader, want, info, now_ns);
     }
-    remember(reader, infos, count);
+    forget(reader);
+    reader->past = infos;
+    reader->past_count = infos ? count : 0;
+    return infos;
 }
 
 /* ---- the host ---- */

@@ -36,7 +36,7 @@ struct gp_proc_info {
     uint32_t pid;
     bool exists;                 /* false: gone, hidden, or of another pid namespace */
     bool is_old;                 /* as_of_ns is before this tick: see gp_proc_watch() */
-    struct gp_proc_texts *texts; /* the reader's: who wants them for longer holds them */
+    struct gp_proc_texts *texts; /* who wants them for longer holds them; NULL: none */
     uint64_t start_ns;           /* wall clock, since the epoch */
     uint64_t start_ticks; /* field 22 of /proc/PID/stat: with the pid, the identity of a process */
     uint64_t cpu_ticks;
@@ -63,11 +63,10 @@ void gp_proc_reader_free(struct gp_proc_reader *reader);
  * all are read, as in the beginning. */
 void gp_proc_watch(struct gp_proc_reader *reader, const uint32_t *pids, size_t count);
 
-/* Reads the processes infos[0..count), whose pids the caller has filled, sorted and unique. Their
- * texts are there until the next call. A process that is gone has exists == false; nothing is
- * dropped. */
-void gp_proc_read(struct gp_proc_reader *reader, unsigned want, struct gp_proc_info *infos,
-                  size_t count);
+/* Reads these processes, which are sorted and unique: one info for each, there until the next call.
+ * One that is gone has exists == false. NULL if there is no memory. */
+const struct gp_proc_info *gp_proc_read(struct gp_proc_reader *reader, unsigned want,
+                                        const uint32_t *pids, size_t count);
 
 /* The program's name in a command line: its first word, without path; *ret_start points into
  * `command`, its length is returned. Programs that write a title into their arguments ("nginx:

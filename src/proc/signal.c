@@ -14,13 +14,13 @@ enum { SLACK_NS = 1000 * 1000 * 1000 };
 /* When the process started; 0: it cannot be told. */
 static uint64_t start_of(uint32_t pid)
 {
-    struct gp_proc_info info = {.pid = pid};
     struct gp_proc_reader *reader = gp_proc_reader_new(NULL);
     if (!reader)
         return 0;
-    gp_proc_read(reader, GP_PROC_STAT, &info, 1);
+    const struct gp_proc_info *info = gp_proc_read(reader, GP_PROC_STAT, &pid, 1);
+    uint64_t start_ns = info && info->exists ? info->start_ns : 0;
     gp_proc_reader_free(reader);
-    return info.exists ? info.start_ns : 0;
+    return start_ns;
 }
 
 int gp_proc_hold(int64_t pid, uint64_t seen_wall_ns, int *ret_fd, struct gp_err *err)

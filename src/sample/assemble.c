@@ -539,33 +539,44 @@ static void fill_from_proc(struct gp_snapshot *snapshot, struct gp_process *row,
                       gp_proc_text(info, GP_PROC_TEXT_START), time_ns);
 }
 
-static int compare_infos(const void *a, const void *b)
+static int compare_pids(const void *a, const void *b)
 {
-    const struct gp_proc_info *x = a;
-    const struct gp_proc_info *y = b;
-    return (x->pid > y->pid) - (x->pid < y->pid);
+    const uint32_t *x = a;
+    const uint32_t *y = b;
+    return (*x > *y) - (*x < *y);
 }
 
-/* Reads every pid once, however many GPUs it uses. The path is the driver's where it tells one. To
- * be freed; NULL if there is no memory. */
-static struct gp_proc_info *read_infos(struct gp_assembler *a, bool has_paths, size_t *ret_count)
+static uint32_t pid_of(const struct gp_process *row)
 {
-    const struct gp_snapshot *snapshot = a->snapshot;
-    size_t count = snapshot->process_count;
-    struct gp_proc_info *infos = calloc(count + 1, sizeof(*infos));
-    if (!infos)
-        return NULL;
-    for (size_t i = 0; i < count; i++)
-        infos[i].pid = (uint32_t)snapshot->processes[i].values[GP_PID - GP_PROCESS__FIRST].i;
-    qsort(infos, count, sizeof(*infos), compare_infos);
-    size_t kept = 0;
-    for (size_t i = 0; i < count; i++)
-        if (kept == 0 || infos[i].pid != infos[kept - 1].pid)
-            infos[kept++] = infos[i];
-    unsigned want = has_paths ? a->proc_want & ~(unsigned)GP_PROC_PATH : a->proc_want;
-    gp_proc_read(a->proc, want, infos, kept);
-    *ret_count = kept;
-    return infos;
+    return (uint32_t)row->values[GP_PID - GP_PROCESS__FIRST].i;
+}
+
+/* What /proc says of all rows. Every pid is read once, however many GPUs it uses; the path is the
+ * driver's where it tells one. GP_ENOMEM. */
+static int ask_proc(struct gp_assembler *a, const char **driver_names, bool has_paths)
+{
+    struct gp_snapshot *snapshot = a->snapshot;
+    uint32_t *pids = malloc((snapshot->process_count + 1) * sizeof(*pids));
+    const struct gp_proc_info *infos = NULL;
+    size_t count = 0;
+    for (size_t i = 0; pids && i < snapshot->process_count; i++)
+        pids[i] = pid_of(&snapshot->processes[i]);
+    if (pids) {
+        qsort(pids, snapshot->process_count, sizeof(*pids), compare_pids);
+        for (size_t i = 0; i < snapshot->process_count; i++)
+            if (count == 0 || pids[i] != pids[count - 1])
+                pids[count++] = pids[i];
+        unsigned want = has_paths ? a->proc_want & ~(unsigned)GP_PROC_PATH : a->proc_want;
+        infos = gp_proc_read(a->proc, want, pids, count);
+    }
+    for (size_t i = 0; infos && i < snapshot->process_count; i++) {
+        struct gp_process *row = &snapshot->processes[i];
+        uint32_t pid = pid_of(row);
+        const uint32_t *at = bsearch(&pid, pids, count, sizeof(*pids), compare_pids);
+        fill_from_proc(snapshot, row, &infos[at - pids], driver_names[i], a->proc_want);
+    }
+    free(pids);
+    return infos ? 0 : GP_ENOMEM;
 }
 
 static size_t count_processes(const struct gp_assembler *a)
@@ -611,24 +622,14 @@ static int build_processes(struct gp_assembler *a)
 {
     struct gp_snapshot *snapshot = a->snapshot;
     size_t most = count_processes(a);
-    size_t info_count = 0;
     bool has_paths;
-    struct gp_proc_info *infos = NULL;
+    int r = GP_ENOMEM;
     snapshot->processes = gp_arena_alloc(&snapshot->arena, most + 1, sizeof(*snapshot->processes));
     const char **driver_names = calloc(most + 1, sizeof(*driver_names));
     if (snapshot->processes && driver_names) {
         add_processes(a, driver_names, &has_paths);
-        infos = read_infos(a, has_paths, &info_count);
+        r = ask_proc(a, driver_names, has_paths);
     }
-    for (size_t i = 0; infos && i < snapshot->process_count; i++) {
-        struct gp_process *row = &snapshot->processes[i];
-        struct gp_proc_info key = {.pid = (uint32_t)row->values[GP_PID - GP_PROCESS__FIRST].i};
-        const struct gp_proc_info *info =
-            bsearch(&key, infos, info_count, sizeof(*infos), compare_infos);
-        fill_from_proc(snapshot, row, info ? info : &key, driver_names[i], a->proc_want);
-    }
-    int r = infos ? 0 : GP_ENOMEM;
-    free(infos);
     free(driver_names);
     return r;
 }

@@ -95,9 +95,9 @@ static void free_subject(struct subject *s)
 
 static struct gp_proc_info read_one(struct subject *s, unsigned want, unsigned pid)
 {
-    struct gp_proc_info info = {.pid = pid};
-    gp_proc_read(s->reader, want, &info, 1);
-    return info;
+    const struct gp_proc_info *info = gp_proc_read(s->reader, want, &(uint32_t){pid}, 1);
+    assert_non_null(info);
+    return *info;
 }
 
 static const char *user_of(struct gp_proc_info info)
@@ -234,10 +234,12 @@ static void a_process_that_is_gone(void **state)
 {
     (void)state;
     struct subject s = new_subject();
-    struct gp_proc_info infos[3] = {{.pid = 10}, {.pid = 20}, {.pid = 30}};
+    const uint32_t pids[] = {10, 20, 30};
     write_stat(20, "x", 480, 1000, 3);
     write_pid(20, "cmdline", CMDLINE("x"));
-    gp_proc_read(s.reader, GP_PROC_USER | GP_PROC_STAT | GP_PROC_COMMAND, infos, 3);
+    const struct gp_proc_info *infos =
+        gp_proc_read(s.reader, GP_PROC_USER | GP_PROC_STAT | GP_PROC_COMMAND, pids, 3);
+    assert_non_null(infos);
     for (int i = 0; i < 3; i += 2) {
         assert_false(infos[i].exists);
         assert_null(user_of(infos[i]));
@@ -409,7 +411,7 @@ static void without_memory_the_processes_are_still_there(void **state)
     (void)state;
     write_stat(4711, "x", 480, 1000, 3);
     write_pid(4711, "cmdline", CMDLINE("/bin/x\0y"));
-    for (long n = 0; n < 20; n++) {
+    for (long n = 1; n < 20; n++) {
         struct subject s = new_subject();
         alloc_fail_from(n);
         struct gp_proc_info info =
@@ -419,9 +421,12 @@ static void without_memory_the_processes_are_still_there(void **state)
         assert_int_equal(info.start_ticks, 1000);
         free_subject(&s);
     }
+    struct subject s = new_subject();
     alloc_fail_from(0);
     assert_null(gp_proc_reader_new(root));
+    assert_null(gp_proc_read(s.reader, GP_PROC_STAT, &(uint32_t){4711}, 1));
     alloc_fail_from(-1);
+    free_subject(&s);
 }
 
 static void this_process(void **state)
@@ -491,17 +496,16 @@ static void only_what_is_watched_is_read_at_every_tick(void **state)
     struct subject s = new_subject();
     const unsigned want = GP_PROC_STAT | GP_PROC_COMMAND;
     const uint32_t watched[] = {50};
-    struct gp_proc_info infos[2];
+    const uint32_t pids[] = {50, 60};
+    const struct gp_proc_info *infos = NULL;
     for (long tick = 0; tick < 4; tick++) {
-        memset(infos, 0, sizeof(infos));
-        infos[0].pid = 50;
-        infos[1].pid = 60;
         write_stat(50, "seen", 100, 500, 8 + tick);
         write_stat(60, "hidden", 100, 500, 8 + tick);
         write_pid(50, "cmdline", "seen", 5);
         write_pid(60, "cmdline", "hidden", 7);
         gp_proc_watch(s.reader, tick >= 2 ? watched : NULL, 1);
-        gp_proc_read(s.reader, want, infos, 2);
+        infos = gp_proc_read(s.reader, want, pids, 2);
+        assert_non_null(infos);
         long old = tick >= 2 ? 9 : 8 + tick;
         assert_int_equal(infos[0].rss_bytes, (8 + tick) * sysconf(_SC_PAGESIZE));
         assert_false(infos[0].is_old);
@@ -512,10 +516,8 @@ static void only_what_is_watched_is_read_at_every_tick(void **state)
     }
     uint64_t then_ns = infos[1].as_of_ns;
     ahead_ns = 17 * GP_NS_PER_S;
-    memset(infos, 0, sizeof(infos));
-    infos[0].pid = 50;
-    infos[1].pid = 60;
-    gp_proc_read(s.reader, want, infos, 2);
+    infos = gp_proc_read(s.reader, want, pids, 2);
+    assert_non_null(infos);
     assert_false(infos[1].is_old);
     assert_true(infos[1].as_of_ns >= then_ns + ahead_ns);
     assert_int_equal(infos[1].rss_bytes, 11 * sysconf(_SC_PAGESIZE));
