@@ -339,7 +339,10 @@ int main(int argc, char **argv)
     gp_io_secure_standard_fds();
     (void)setlocale(LC_ALL, "");
     (void)setlocale(LC_NUMERIC, "C");
+    /* A snapshot of many processes is some large pieces, which come and go at every sample: they
+     * shall leave no holes among the small ones, but be given back. */
     (void)mallopt(M_ARENA_MAX, 1);
+    (void)mallopt(M_MMAP_THRESHOLD, 128 * 1024);
     int r = gp_app_parse(&command, argc, argv, &o, &positional, &done, &err);
     o.plain = o.plain || !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO);
     if (!o.interval_ns)
