@@ -447,12 +447,11 @@ void gp_proc_read(struct gp_proc_reader *reader, unsigned want, struct gp_proc_i
 
 /* ---- the host ---- */
 
-static bool read_host_cpu(struct gp_proc_reader *reader, double *ret_pct)
+/* The line "cpu  user nice system idle iowait irq softirq steal …". */
+static bool parse_cpu(struct gp_proc_reader *reader, const char *line, double *ret_pct)
 {
-    char text[512];
     unsigned long long f[8] = {0};
-    if (read_proc(reader, "stat", text, sizeof(text)) <= 0 ||
-        sscanf(text, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &f[0], &f[1], &f[2], &f[3],
+    if (sscanf(line, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &f[0], &f[1], &f[2], &f[3],
                &f[4], &f[5], &f[6], &f[7]) < 4)
         return false;
     uint64_t total = 0;
@@ -467,20 +466,62 @@ static bool read_host_cpu(struct gp_proc_reader *reader, double *ret_pct)
     return true;
 }
 
-void gp_proc_read_host(struct gp_proc_reader *reader, struct gp_proc_host *ret)
+/* The first line is of all CPUs, then comes one for each that is online. There may be thousands, so
+ * they are read line by line, and only if somebody wants their number. */
+static void read_host_cpus(struct gp_proc_reader *reader, unsigned want, struct gp_proc_host *ret)
+{
+    char line[512];
+    int fd = openat(reader->dir, "stat", O_RDONLY | O_CLOEXEC);
+    FILE *file = fd >= 0 ? fdopen(fd, "r") : NULL;
+    if (!file) {
+        if (fd >= 0)
+            (void)close(fd);
+        return;
+    }
+    if ((want & GP_PROC_HOST_CPU) && fgets(line, sizeof(line), file) &&
+        parse_cpu(reader, line, &ret->cpu_pct))
+        ret->known |= GP_PROC_HOST_CPU;
+    while ((want & GP_PROC_HOST_CPU_COUNT) && fgets(line, sizeof(line), file) &&
+           strncmp(line, "cpu", 3) == 0)
+        ret->cpu_count += isdigit((unsigned char)line[3]) != 0;
+    if (ret->cpu_count > 0)
+        ret->known |= GP_PROC_HOST_CPU_COUNT;
+    (void)fclose(file);
+}
+
+static void read_host_memory(const struct gp_proc_reader *reader, struct gp_proc_host *ret)
 {
     char text[4096];
+    uint64_t total;
+    uint64_t free;
+    if (read_proc(reader, "meminfo", text, sizeof(text)) <= 0)
+        return;
+    if (find_number(text, "MemTotal:", &total) && find_number(text, "MemAvailable:", &free)) {
+        ret->memory_total_bytes = total * 1024;
+        ret->memory_available_bytes = free * 1024;
+        ret->known |= GP_PROC_HOST_MEMORY;
+    }
+    if (find_number(text, "SwapTotal:", &total) && find_number(text, "SwapFree:", &free)) {
+        ret->swap_total_bytes = total * 1024;
+        ret->swap_used_bytes = total > free ? (total - free) * 1024 : 0;
+        ret->known |= GP_PROC_HOST_SWAP;
+    }
+}
+
+void gp_proc_read_host(struct gp_proc_reader *reader, unsigned want, struct gp_proc_host *ret)
+{
+    char text[128];
     *ret = (struct gp_proc_host){0};
-    ret->has_cpu = read_host_cpu(reader, &ret->cpu_pct);
-    uint64_t total = 0;
-    uint64_t available = 0;
-    if (read_proc(reader, "loadavg", text, sizeof(text)) > 0)
-        ret->has_load = sscanf(text, "%lf", &ret->load_1m) == 1;
-    if (read_proc(reader, "meminfo", text, sizeof(text)) > 0)
-        ret->has_memory = find_number(text, "MemTotal:", &total) &&
-                          find_number(text, "MemAvailable:", &available);
-    ret->memory_total_bytes = total * 1024;
-    ret->memory_available_bytes = available * 1024;
+    if (want & (GP_PROC_HOST_CPU | GP_PROC_HOST_CPU_COUNT))
+        read_host_cpus(reader, want, ret);
+    if ((want & GP_PROC_HOST_LOAD) && read_proc(reader, "loadavg", text, sizeof(text)) > 0 &&
+        sscanf(text, "%lf", &ret->load_1m) == 1)
+        ret->known |= GP_PROC_HOST_LOAD;
+    if (want & (GP_PROC_HOST_MEMORY | GP_PROC_HOST_SWAP))
+        read_host_memory(reader, ret);
+    if ((want & GP_PROC_HOST_UPTIME) && read_proc(reader, "uptime", text, sizeof(text)) > 0 &&
+        find_number(text, "", &ret->uptime_s))
+        ret->known |= GP_PROC_HOST_UPTIME;
 }
 
 /* Start times count from boot; time spent suspended is in them, as in CLOCK_BOOTTIME. Another root

@@ -54,14 +54,29 @@ void gp_proc_read(struct gp_proc_reader *reader, unsigned want, struct gp_proc_i
  * there is a command line: frameworks rename it ("pt_main_thread"). */
 size_t gp_proc_program_name(const char *command, const char **ret_start);
 
+/* What can be asked of the host; each of them is one file, or a part of one. */
+enum gp_proc_host_part {
+    GP_PROC_HOST_CPU = 1,
+    GP_PROC_HOST_CPU_COUNT = 2,
+    GP_PROC_HOST_LOAD = 4,
+    GP_PROC_HOST_MEMORY = 8,
+    GP_PROC_HOST_SWAP = 16,
+    GP_PROC_HOST_UPTIME = 32,
+};
+
 struct gp_proc_host {
-    bool has_cpu, has_load, has_memory; /* whether the files could be read */
-    double cpu_pct;                     /* of all cores, since the last call, or since boot */
+    unsigned known; /* enum gp_proc_host_part: what could be read; the rest is 0 */
+    double cpu_pct; /* of all cores, since the last call, or since boot */
+    uint64_t cpu_count;
     double load_1m;
     uint64_t memory_total_bytes;
     uint64_t memory_available_bytes;
+    uint64_t swap_total_bytes;
+    uint64_t swap_used_bytes;
+    uint64_t uptime_s;
 };
 
-void gp_proc_read_host(struct gp_proc_reader *reader, struct gp_proc_host *ret);
+/* Reads of the host what is in `want` (enum gp_proc_host_part). */
+void gp_proc_read_host(struct gp_proc_reader *reader, unsigned want, struct gp_proc_host *ret);
 
 #endif

@@ -727,6 +727,48 @@ static int build_lists(struct gp_assembler *a)
 
 /* ---- host ---- */
 
+static const struct {
+    enum gp_metric metric;
+    unsigned part; /* enum gp_proc_host_part */
+} host_parts[] = {
+    {GP_HOST_CPU, GP_PROC_HOST_CPU},
+    {GP_HOST_CPU_COUNT, GP_PROC_HOST_CPU_COUNT},
+    {GP_HOST_LOAD, GP_PROC_HOST_LOAD},
+    {GP_HOST_MEMORY_TOTAL, GP_PROC_HOST_MEMORY},
+    {GP_HOST_MEMORY_AVAILABLE, GP_PROC_HOST_MEMORY},
+    {GP_HOST_SWAP_TOTAL, GP_PROC_HOST_SWAP},
+    {GP_HOST_SWAP_USED, GP_PROC_HOST_SWAP},
+    {GP_HOST_UPTIME, GP_PROC_HOST_UPTIME},
+};
+
+/* What /proc says of the machine. */
+static void fill_host(struct gp_assembler *a)
+{
+    struct gp_proc_host info;
+    unsigned want = 0;
+    for (size_t i = 0; i < GP_ARRAY_LEN(host_parts); i++)
+        if (gp_metric_set_has(&a->want.metrics, host_parts[i].metric))
+            want |= host_parts[i].part;
+    if (want == 0)
+        return;
+    gp_proc_read_host(a->proc, want, &info);
+    struct gp_value *host = a->snapshot->host;
+    uint64_t now = a->snapshot->mono_ns;
+    gp_value_set_real(&host[GP_HOST_CPU], info.cpu_pct, now);
+    gp_value_set_int(&host[GP_HOST_CPU_COUNT], (int64_t)info.cpu_count, now);
+    gp_value_set_real(&host[GP_HOST_LOAD], info.load_1m, now);
+    gp_value_set_int(&host[GP_HOST_MEMORY_TOTAL], (int64_t)info.memory_total_bytes, now);
+    gp_value_set_int(&host[GP_HOST_MEMORY_AVAILABLE], (int64_t)info.memory_available_bytes, now);
+    gp_value_set_int(&host[GP_HOST_SWAP_TOTAL], (int64_t)info.swap_total_bytes, now);
+    gp_value_set_int(&host[GP_HOST_SWAP_USED], (int64_t)info.swap_used_bytes, now);
+    gp_value_set_int(&host[GP_HOST_UPTIME], (int64_t)info.uptime_s, now);
+    for (size_t i = 0; i < GP_ARRAY_LEN(host_parts); i++)
+        if (!(info.known & host_parts[i].part))
+            gp_value_set_absent(&host[host_parts[i].metric],
+                                want & host_parts[i].part ? GP_STATUS_UNSUPPORTED : GP_STATUS_NONE,
+                                NULL, now);
+}
+
 static int build_host(struct gp_assembler *a)
 {
     struct gp_snapshot *snapshot = a->snapshot;
@@ -743,24 +785,7 @@ static int build_host(struct gp_assembler *a)
                       safe.error ? NULL : gp_arena_strdup(&snapshot->arena, safe.buf), now);
     gp_strbuf_fini(&safe);
     gp_value_set_int(&host[GP_COUNT], a->gpu_count, now);
-    const struct gp_metric_set *want = &a->want.metrics;
-    if (gp_metric_set_has(want, GP_HOST_CPU) || gp_metric_set_has(want, GP_HOST_LOAD) ||
-        gp_metric_set_has(want, GP_HOST_MEMORY_TOTAL) ||
-        gp_metric_set_has(want, GP_HOST_MEMORY_AVAILABLE)) {
-        struct gp_proc_host info;
-        gp_proc_read_host(a->proc, &info);
-        for (int m = GP_HOST_CPU; m <= GP_HOST_MEMORY_AVAILABLE; m++)
-            gp_value_set_absent(&host[m], GP_STATUS_UNSUPPORTED, NULL, now);
-        if (info.has_cpu)
-            gp_value_set_real(&host[GP_HOST_CPU], info.cpu_pct, now);
-        if (info.has_load)
-            gp_value_set_real(&host[GP_HOST_LOAD], info.load_1m, now);
-        if (info.has_memory) {
-            gp_value_set_int(&host[GP_HOST_MEMORY_TOTAL], (int64_t)info.memory_total_bytes, now);
-            gp_value_set_int(&host[GP_HOST_MEMORY_AVAILABLE], (int64_t)info.memory_available_bytes,
-                             now);
-        }
-    }
+    fill_host(a);
     return host[GP_TIMESTAMP].s && host[GP_HOST_NAME].s ? 0 : GP_ENOMEM;
 }
 

@@ -340,34 +340,86 @@ static void cpu_since_the_start_then_since_the_last_look(void **state)
     free_subject(&s);
 }
 
+enum { ALL_OF_THE_HOST = 63 };
+
+static struct gp_proc_host read_host(struct subject *s, unsigned want)
+{
+    struct gp_proc_host host;
+    memset(&host, 0x55, sizeof(host));
+    gp_proc_read_host(s->reader, want, &host);
+    return host;
+}
+
 static void the_host(void **state)
 {
     (void)state;
     struct subject s = new_subject();
-    struct gp_proc_host host;
-    gp_proc_read_host(s.reader, &host);
-    assert_true(host.has_cpu);
-    assert_false(host.has_load);
-    assert_false(host.has_memory);
+    struct gp_proc_host host = read_host(&s, ALL_OF_THE_HOST);
+    assert_int_equal(host.known, GP_PROC_HOST_CPU | GP_PROC_HOST_CPU_COUNT);
     assert_true(host.cpu_pct > 19.99 && host.cpu_pct < 20.01); /* since boot: 200 of 1000 */
+    assert_int_equal(host.cpu_count, 1);
 
     write_text("/proc/loadavg", "1.25 0.50 0.25 1/234 5678\n");
     write_text("/proc/meminfo",
-               "MemTotal:       16384 kB\nMemFree:    1 kB\nMemAvailable:    8192 kB\n");
+               "MemTotal:       16384 kB\nMemFree:    1 kB\nMemAvailable:    8192 kB\n"
+               "SwapCached:        5 kB\nSwapTotal:    4096 kB\nSwapFree:     4000 kB\n");
     write_text("/proc/stat", "cpu  175 0 100 725 100 0 0 0 0 0\n");
-    gp_proc_read_host(s.reader, &host);
+    write_text("/proc/uptime", "35969.85 71120.54\n");
+    host = read_host(&s, ALL_OF_THE_HOST);
+    assert_int_equal(host.known, ALL_OF_THE_HOST & ~GP_PROC_HOST_CPU_COUNT);
     assert_true(host.cpu_pct > 74.99 && host.cpu_pct < 75.01); /* since the last look: 75 of 100 */
     assert_true(host.load_1m > 1.24 && host.load_1m < 1.26);
     assert_int_equal(host.memory_total_bytes, 16384 * 1024);
     assert_int_equal(host.memory_available_bytes, 8192 * 1024);
+    assert_int_equal(host.swap_total_bytes, 4096 * 1024);
+    assert_int_equal(host.swap_used_bytes, 96 * 1024);
+    assert_int_equal(host.uptime_s, 35969);
 
     write_text("/proc/stat", "intr 1\n");
     write_text("/proc/loadavg", "much");
-    write_text("/proc/meminfo", "MemTotal: 5 kB\n");
-    gp_proc_read_host(s.reader, &host);
-    assert_false(host.has_cpu);
-    assert_false(host.has_load);
-    assert_false(host.has_memory);
+    write_text("/proc/meminfo", "MemTotal: 5 kB\nSwapTotal: 5 kB\n");
+    write_text("/proc/uptime", "");
+    assert_int_equal(read_host(&s, ALL_OF_THE_HOST).known, 0);
+    free_subject(&s);
+}
+
+static void of_the_host_only_what_is_wanted_is_read(void **state)
+{
+    (void)state;
+    struct subject s = new_subject();
+    write_text("/proc/loadavg", "1.25 0.50 0.25 1/234 5678\n");
+    write_text("/proc/meminfo", "MemTotal: 4 kB\nMemAvailable: 2 kB\nSwapTotal: 0 kB\n"
+                                "SwapFree: 0 kB\n");
+    write_text("/proc/uptime", "17.00 1.00\n");
+    static const unsigned parts[] = {GP_PROC_HOST_CPU, GP_PROC_HOST_CPU_COUNT, GP_PROC_HOST_LOAD,
+                                     GP_PROC_HOST_UPTIME};
+    for (size_t i = 0; i < GP_ARRAY_LEN(parts); i++)
+        assert_int_equal(read_host(&s, parts[i]).known, parts[i]);
+    struct gp_proc_host host = read_host(&s, GP_PROC_HOST_CPU_COUNT);
+    assert_int_equal(host.cpu_count, 1);
+    assert_int_equal(host.uptime_s, 0);
+    /* a machine without swap is not one whose swap is unknown */
+    host = read_host(&s, GP_PROC_HOST_SWAP);
+    assert_true(host.known & GP_PROC_HOST_SWAP);
+    assert_int_equal(host.swap_total_bytes, 0);
+    assert_int_equal(host.swap_used_bytes, 0);
+    free_subject(&s);
+}
+
+static void thousands_of_cpus_are_counted(void **state)
+{
+    (void)state;
+    struct subject s = new_subject();
+    enum { CPUS = 4096 };
+    static char text[CPUS * 128];
+    int n = snprintf(text, sizeof(text), "cpu  175 0 100 725 100 0 0 0 0 0\n");
+    /* numbers are left out where a CPU is offline */
+    for (int i = 0; i < CPUS; i++)
+        n += snprintf(text + n, sizeof(text) - (size_t)n,
+                      "cpu%d 1234567890 0 1234567890 9876543210 12345 0 12345 0 0 0\n", 2 * i);
+    (void)snprintf(text + n, sizeof(text) - (size_t)n, "intr 1 2 3\nctxt 4\ncpu9 no line of it\n");
+    write_text("/proc/stat", text);
+    assert_int_equal(read_host(&s, ALL_OF_THE_HOST).cpu_count, CPUS);
     free_subject(&s);
 }
 
@@ -375,15 +427,17 @@ static void a_host_whose_counters_ran_backwards(void **state)
 {
     (void)state;
     struct subject s = new_subject();
-    struct gp_proc_host host;
-    gp_proc_read_host(s.reader, &host);
+    (void)read_host(&s, GP_PROC_HOST_CPU);
     /* idle and iowait have been seen to decrease */
     write_text("/proc/stat", "cpu  100 0 100 650 90 0 0 0\n");
-    gp_proc_read_host(s.reader, &host);
+    struct gp_proc_host host = read_host(&s, GP_PROC_HOST_CPU);
     assert_true(host.cpu_pct >= 0 && host.cpu_pct <= 100);
     write_text("/proc/stat", "cpu  50 0 50 2000 90 0 0 0\n");
-    gp_proc_read_host(s.reader, &host);
+    host = read_host(&s, GP_PROC_HOST_CPU);
     assert_true(host.cpu_pct >= 0 && host.cpu_pct <= 100);
+    /* what is free may be read a moment later than what there is */
+    write_text("/proc/meminfo", "SwapTotal: 100 kB\nSwapFree: 104 kB\n");
+    assert_int_equal(read_host(&s, GP_PROC_HOST_SWAP).swap_used_bytes, 0);
     free_subject(&s);
 }
 
@@ -418,6 +472,10 @@ static void this_process(void **state)
     assert_string_equal(info.name, "test_proc");
     assert_true(info.rss_bytes > 100000);
     assert_true(info.start_ns > UINT64_C(1700000000) * GP_NS_PER_S);
+    struct gp_proc_host host = read_host(&s, ALL_OF_THE_HOST);
+    assert_int_equal(host.known, ALL_OF_THE_HOST);
+    assert_int_equal(host.cpu_count, sysconf(_SC_NPROCESSORS_ONLN));
+    assert_true(host.uptime_s > 0);
     free_subject(&s);
 }
 
@@ -509,6 +567,8 @@ int main(void)
         TEST(many_users),
         TEST(cpu_since_the_start_then_since_the_last_look),
         TEST(the_host),
+        TEST(of_the_host_only_what_is_wanted_is_read),
+        TEST(thousands_of_cpus_are_counted),
         TEST(a_host_whose_counters_ran_backwards),
         TEST(without_memory_the_processes_are_still_there),
         TEST(this_process),
