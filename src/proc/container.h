@@ -14,7 +14,7 @@ enum { GP_PROC_CONTAINER_SIZE = 256 }; /* bytes; names of more than some 80 colu
  *   pod:121157b5/1cd3449e930b first digits of the pod's UID and of the container in it
  *   docker:ba7b10d15d16       first digits of a container; also containerd, crio, podman, nerdctl,
  *                             ecs, and "container" where the runtime does not name itself
- *   lxc:NAME machine:NAME     system container or virtual machine
+ *   lxc:NAME machine:NAME     system container (also incus) or virtual machine
  *   unit:ollama.service       service of the system
  *
  * The text is safe to show. False, with "" in ret, for a session of a user, what belongs to one,

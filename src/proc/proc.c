@@ -3,9 +3,8 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/io.h"
-#include "base/parse.h"
-#include "base/strbuf.h"
-#include "base/utf8.h"
+#include "proc/container.h"
+#include "proc/files.h"
 
 #include <ctype.h>
 #include <fcntl.h>
@@ -17,29 +16,20 @@
 #include <unistd.h>
 
 enum {
-    COMMAND_BYTES = 4096, /* of a command line; longer ones are cut */
-    COMMAND_COLS = 2048,
     USERS_MAX = 256, /* remembered names; beyond that, digits */
     KEPT_MS = 8000,  /* a command line is looked at again behind this time, or twice of it */
 };
 
-/* What seldom changes of a process, so that it is not read again at every tick. */
+/* The texts of a process: they seldom change, so they are not read again at every tick. */
 struct kept {
     uint64_t until_ns;
-    const char *user, *name, *path, *command; /* in `text`, NULL if unknown */
     char text[];
 };
 
-/* A process at the last tick, sorted by pid. */
+/* A process at the last tick. */
 struct past {
-    uint32_t pid;
-    uint64_t start_ticks;
-    uint64_t cpu_ticks;
-    uint64_t start_ns;
-    uint64_t rss_bytes;
-    double cpu_pct;
-    uint64_t as_of_ns; /* of these */
-    struct kept *kept; /* NULL: nothing */
+    struct gp_proc_info info; /* its texts point into `kept` */
+    struct kept *kept;        /* NULL: it has none */
 };
 
 struct user {
@@ -53,29 +43,17 @@ struct gp_proc_reader {
     long ticks_per_s;
     long page_bytes;
     uint64_t boot_wall_ns;
-    struct past *past;
+    struct past *past; /* sorted by pid */
     size_t past_count;
     const uint32_t *watched; /* NULL: all */
     size_t watched_count;
-    bool keeps; /* what seldom changes */
+    bool keeps;                   /* what seldom changes */
     uint64_t cpu_busy, cpu_total; /* of the host at the last call */
     struct user *users;
     size_t user_count;
 };
 
-/* ---- small parsers of /proc ---- */
-
-/* The number behind `label` in a file of lines "label   number". */
-static bool find_number(const char *text, const char *label, uint64_t *ret)
-{
-    const char *at = strstr(text, label);
-    if (!at)
-        return false;
-    char *end;
-    at += strlen(label);
-    *ret = strtoull(at, &end, 10);
-    return end != at;
-}
+/* ---- files ---- */
 
 static long read_proc(const struct gp_proc_reader *reader, const char *name, char *text,
                       size_t size)
@@ -89,15 +67,6 @@ static long read_pid_file(const struct gp_proc_reader *reader, uint32_t pid, con
     char name[64];
     (void)snprintf(name, sizeof(name), "%u/%s", pid, file);
     return read_proc(reader, name, text, size);
-}
-
-static const char *safe_copy(struct gp_arena *arena, const char *s, size_t n, size_t cols)
-{
-    struct gp_strbuf sb = GP_STRBUF_INIT(4 * COMMAND_BYTES);
-    gp_utf8_add_safe(&sb, s, n, cols);
-    const char *copy = gp_arena_strdup(arena, sb.buf);
-    gp_strbuf_fini(&sb);
-    return copy;
 }
 
 /* ---- users ---- */
@@ -145,7 +114,8 @@ static const char *user_name(struct gp_proc_reader *reader, uid_t uid, struct gp
 {
     for (size_t i = 0; i < reader->user_count; i++)
         if (reader->users[i].uid == uid)
-            return safe_copy(arena, reader->users[i].name, strlen(reader->users[i].name), 64);
+            return gp_proc_safe_copy(arena, reader->users[i].name, strlen(reader->users[i].name),
+                                     64);
     struct user user = {.uid = uid};
     struct user *grown = NULL;
     if (reader->user_count < USERS_MAX)
@@ -157,7 +127,7 @@ static const char *user_name(struct gp_proc_reader *reader, uid_t uid, struct gp
     } else {
         (void)snprintf(user.name, sizeof(user.name), "%u", uid);
     }
-    return safe_copy(arena, user.name, strlen(user.name), 64);
+    return gp_proc_safe_copy(arena, user.name, strlen(user.name), 64);
 }
 
 /* The owner of the folder is the user, at the price of one system call; but the kernel gives
@@ -174,7 +144,7 @@ static void read_user(struct gp_proc_reader *reader, struct gp_proc_info *info,
         return;
     uint64_t uid = st.st_uid;
     if (uid == 0 && read_pid_file(reader, info->pid, "status", text, sizeof(text)) > 0 &&
-        !find_number(text, "\nUid:\t", &uid))
+        !gp_proc_find_number(text, "\nUid:\t", &uid))
         uid = 0;
     info->exists = true;
     info->user = user_name(reader, (uid_t)uid, arena);
@@ -188,12 +158,13 @@ static struct past *find_past(const struct gp_proc_reader *reader, uint32_t pid)
     size_t high = reader->past_count;
     while (low < high) {
         size_t mid = low + (high - low) / 2;
-        if (reader->past[mid].pid < pid)
+        if (reader->past[mid].info.pid < pid)
             low = mid + 1;
         else
             high = mid;
     }
-    return low < reader->past_count && reader->past[low].pid == pid ? &reader->past[low] : NULL;
+    return low < reader->past_count && reader->past[low].info.pid == pid ? &reader->past[low]
+                                                                         : NULL;
 }
 
 static void compute_cpu(const struct gp_proc_reader *reader, struct gp_proc_info *info,
@@ -202,10 +173,10 @@ static void compute_cpu(const struct gp_proc_reader *reader, struct gp_proc_info
     const struct past *past = find_past(reader, info->pid);
     uint64_t ticks = info->cpu_ticks;
     double seconds;
-    if (past && past->start_ticks == info->start_ticks && ticks >= past->cpu_ticks &&
-        now_ns > past->as_of_ns) {
-        ticks -= past->cpu_ticks;
-        seconds = (double)(now_ns - past->as_of_ns) / 1e9;
+    if (past && past->info.start_ticks == info->start_ticks && ticks >= past->info.cpu_ticks &&
+        now_ns > past->info.as_of_ns) {
+        ticks -= past->info.cpu_ticks;
+        seconds = (double)(now_ns - past->info.as_of_ns) / 1e9;
     } else {
         uint64_t wall = gp_clock_wall_ns();
         seconds = wall > info->start_ns ? (double)(wall - info->start_ns) / 1e9 : 0;
@@ -214,33 +185,22 @@ static void compute_cpu(const struct gp_proc_reader *reader, struct gp_proc_info
     info->cpu_pct = seconds > 0.01 ? 100.0 * (double)ticks / ticks_per_s / seconds : 0;
 }
 
-/* "pid (comm) state ppid …": comm may hold blanks and brackets, so the last ')' ends it. */
 static void read_stat(struct gp_proc_reader *reader, struct gp_proc_info *info, uint64_t now_ns)
 {
     char text[1024];
+    struct gp_proc_stat stat;
     if (read_pid_file(reader, info->pid, "stat", text, sizeof(text)) <= 0)
         return;
-    const char *close = strrchr(text, ')');
-    if (!close)
-        return;
     info->exists = true;
-    unsigned long long utime = 0;
-    unsigned long long stime = 0;
-    unsigned long long start = 0;
-    long long rss = 0;
-    /* fields 3 to 24 of proc(5); 14 utime, 15 stime, 22 starttime, 24 rss */
-    int n = sscanf(close + 1,
-                   " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %*d %*d %*d %*d %*d %*d "
-                   "%llu %*u %lld",
-                   &utime, &stime, &start, &rss);
-    if (n != 4)
+    if (!gp_proc_parse_stat(text, &stat))
         return;
-    uint64_t hz = (uint64_t)reader->ticks_per_s;
-    info->cpu_ticks = utime + stime;
-    info->start_ticks = start;
-    info->start_ns =
-        reader->boot_wall_ns + start / hz * GP_NS_PER_S + start % hz * GP_NS_PER_S / hz;
-    info->rss_bytes = rss > 0 ? (uint64_t)rss * (uint64_t)reader->page_bytes : 0;
+    info->state = stat.state;
+    info->ppid = stat.ppid;
+    info->threads = stat.threads;
+    info->cpu_ticks = stat.user_ticks + stat.system_ticks;
+    info->start_ticks = stat.start_ticks;
+    info->start_ns = reader->boot_wall_ns + gp_proc_ticks_to_ns(stat.start_ticks);
+    info->rss_bytes = stat.rss_pages * (uint64_t)reader->page_bytes;
     compute_cpu(reader, info, now_ns);
 }
 
@@ -262,86 +222,116 @@ size_t gp_proc_program_name(const char *command, const char **ret_start)
 static void read_command(struct gp_proc_reader *reader, struct gp_proc_info *info,
                          struct gp_arena *arena)
 {
-    char text[COMMAND_BYTES];
+    char text[GP_PROC_COMMAND_BYTES];
     long n = read_pid_file(reader, info->pid, "cmdline", text, sizeof(text));
     if (n < 0)
         return;
     info->exists = true;
-    /* The arguments end in NUL each; some programs rewrite them with blanks at the end. */
-    while (n > 0 && (text[n - 1] == '\0' || text[n - 1] == ' '))
-        n--;
-    if (n > 0) {
+    size_t len = gp_proc_trim_arguments(text, (size_t)n);
+    if (len > 0) {
         const char *name;
         size_t name_len = gp_proc_program_name(text, &name);
-        info->name = safe_copy(arena, name, name_len, 64);
-        info->path = safe_copy(arena, text, strnlen(text, (size_t)n), COMMAND_COLS);
-        for (long i = 0; i < n; i++)
-            if (text[i] == '\0')
-                text[i] = ' ';
+        info->name = gp_proc_safe_copy(arena, name, name_len, 64);
+        info->path = gp_proc_safe_copy(arena, text, strnlen(text, len), GP_PROC_COMMAND_COLS);
+        gp_proc_join_arguments(text, len);
     } else {
-        /* zombies and kernel threads have no arguments */
         n = read_pid_file(reader, info->pid, "comm", text, sizeof(text));
         if (n <= 0)
             return;
-        n -= text[n - 1] == '\n';
-        info->name = safe_copy(arena, text, (size_t)n, 64);
+        len = (size_t)n - (text[n - 1] == '\n');
+        info->name = gp_proc_safe_copy(arena, text, len, 64);
     }
-    info->command = safe_copy(arena, text, (size_t)n, COMMAND_COLS);
+    info->command = gp_proc_safe_copy(arena, text, len, GP_PROC_COMMAND_COLS);
+}
+
+static void read_container(struct gp_proc_reader *reader, struct gp_proc_info *info,
+                           struct gp_arena *arena)
+{
+    char text[8192];
+    char container[GP_PROC_CONTAINER_SIZE];
+    if (read_pid_file(reader, info->pid, "cgroup", text, sizeof(text)) < 0)
+        return;
+    info->exists = true;
+    (void)gp_proc_container(text, container);
+    info->container = gp_arena_strdup(arena, container);
+}
+
+/* ---- what is known from the last tick ---- */
+
+enum { TEXTS = 5 };
+
+static void find_texts(struct gp_proc_info *info, const char **ret[TEXTS])
+{
+    ret[0] = &info->user;
+    ret[1] = &info->name;
+    ret[2] = &info->path;
+    ret[3] = &info->command;
+    ret[4] = &info->container;
 }
 
 /* The process of the last tick, if it is the same one. */
 static struct past *same_past(const struct gp_proc_reader *reader, const struct gp_proc_info *info)
 {
     struct past *past = info->start_ticks ? find_past(reader, info->pid) : NULL;
-    return past && past->start_ticks == info->start_ticks ? past : NULL;
+    return past && past->info.start_ticks == info->start_ticks ? past : NULL;
 }
 
-static const char *put_text(char **end, const char *text)
+/* The texts of past->info still belong to somebody else: puts them into memory of its own, or lets
+ * go of them, as where there is none. Those of several processes do not get old in the same tick.
+ */
+static void keep(struct past *past, bool wanted, uint64_t now_ns)
 {
-    if (!text)
-        return NULL;
-    char *start = *end;
-    size_t n = strlen(text) + 1;
-    memcpy(start, text, n);
-    *end += n;
-    return start;
-}
-
-/* Not all of them are read again in the same tick. NULL if there is no memory. */
-static struct kept *keep(const struct gp_proc_info *info, uint64_t now_ns)
-{
-    const char *const texts[] = {info->user, info->name, info->path, info->command};
+    const char **texts[TEXTS];
     size_t bytes = 0;
-    for (size_t i = 0; i < GP_ARRAY_LEN(texts); i++)
-        bytes += texts[i] ? strlen(texts[i]) + 1 : 0;
-    struct kept *kept = malloc(sizeof(*kept) + bytes);
-    if (!kept)
-        return NULL;
-    char *end = kept->text;
-    kept->until_ns =
-        now_ns + KEPT_MS * GP_NS_PER_MS + info->pid % 16 * (KEPT_MS / 16) * GP_NS_PER_MS;
-    kept->user = put_text(&end, info->user);
-    kept->name = put_text(&end, info->name);
-    kept->path = put_text(&end, info->path);
-    kept->command = put_text(&end, info->command);
-    return kept;
+    find_texts(&past->info, texts);
+    for (size_t i = 0; i < TEXTS; i++)
+        bytes += *texts[i] ? strlen(*texts[i]) + 1 : 0;
+    past->kept = wanted ? malloc(sizeof(*past->kept) + bytes) : NULL;
+    char *end = past->kept ? past->kept->text : NULL;
+    for (size_t i = 0; i < TEXTS; i++) {
+        if (!past->kept || !*texts[i]) {
+            *texts[i] = NULL;
+            continue;
+        }
+        size_t n = strlen(*texts[i]) + 1;
+        *texts[i] = memcpy(end, *texts[i], n);
+        end += n;
+    }
+    if (past->kept)
+        past->kept->until_ns =
+            now_ns + (KEPT_MS + past->info.pid % 16 * (KEPT_MS / 16)) * GP_NS_PER_MS;
 }
 
-static const char *copy_text(struct gp_arena *arena, const char *text)
+/* Those of the tick before, which need not be read again. */
+static void take_over(struct past *past, struct past *before)
 {
-    return text ? gp_arena_strdup(arena, text) : NULL;
+    const char **to[TEXTS];
+    const char **from[TEXTS];
+    find_texts(&past->info, to);
+    find_texts(&before->info, from);
+    for (size_t i = 0; i < TEXTS; i++)
+        *to[i] = *from[i];
+    past->kept = before->kept;
+    before->kept = NULL;
+}
+
+static bool is_kept(const struct past *past, uint64_t now_ns)
+{
+    return past && past->kept && past->kept->until_ns > now_ns;
 }
 
 /* The texts of the process of the last tick; false if there is nothing that still holds. */
-static bool recall(const struct past *past, struct gp_proc_info *info, uint64_t now_ns,
+static bool recall(struct past *past, struct gp_proc_info *info, uint64_t now_ns,
                    struct gp_arena *arena)
 {
-    if (!past || !past->kept || past->kept->until_ns <= now_ns)
+    const char **from[TEXTS];
+    const char **to[TEXTS];
+    if (!is_kept(past, now_ns))
         return false;
-    info->user = copy_text(arena, past->kept->user);
-    info->name = copy_text(arena, past->kept->name);
-    info->path = copy_text(arena, past->kept->path);
-    info->command = copy_text(arena, past->kept->command);
+    find_texts(&past->info, from);
+    find_texts(info, to);
+    for (size_t i = 0; i < TEXTS; i++)
+        *to[i] = *from[i] ? gp_arena_strdup(arena, *from[i]) : NULL;
     return true;
 }
 
@@ -369,18 +359,12 @@ static bool is_watched(const struct gp_proc_reader *reader, uint32_t pid)
 static bool recall_all(const struct gp_proc_reader *reader, struct gp_proc_info *info,
                        uint64_t now_ns, struct gp_arena *arena)
 {
-    const struct past *past = is_watched(reader, info->pid) ? NULL : find_past(reader, info->pid);
-    if (!recall(past, info, now_ns, arena))
+    struct past *past = is_watched(reader, info->pid) ? NULL : find_past(reader, info->pid);
+    if (!is_kept(past, now_ns))
         return false;
-    info->exists = true;
-    info->start_ns = past->start_ns;
-    info->start_ticks = past->start_ticks;
-    info->cpu_ticks = past->cpu_ticks;
-    info->cpu_pct = past->cpu_pct;
-    info->rss_bytes = past->rss_bytes;
-    info->as_of_ns = past->as_of_ns;
+    *info = past->info;
     info->is_old = true;
-    return true;
+    return recall(past, info, now_ns, arena);
 }
 
 static void forget(struct gp_proc_reader *reader)
@@ -403,20 +387,12 @@ static void remember(struct gp_proc_reader *reader, const struct gp_proc_info *i
         return;
     }
     for (size_t i = 0; i < count; i++) {
-        past[i] = (struct past){.pid = infos[i].pid,
-                                .start_ticks = infos[i].start_ticks,
-                                .cpu_ticks = infos[i].cpu_ticks,
-                                .start_ns = infos[i].start_ns,
-                                .rss_bytes = infos[i].rss_bytes,
-                                .cpu_pct = infos[i].cpu_pct,
-                                .as_of_ns = infos[i].as_of_ns};
+        past[i] = (struct past){.info = infos[i]};
         struct past *before = same_past(reader, &infos[i]);
-        if (before && before->kept && before->kept->until_ns > now_ns) {
-            past[i].kept = before->kept;
-            before->kept = NULL;
-        } else if (reader->keeps && infos[i].start_ticks) {
-            past[i].kept = keep(&infos[i], now_ns);
-        }
+        if (is_kept(before, now_ns))
+            take_over(&past[i], before);
+        else
+            keep(&past[i], reader->keeps && infos[i].start_ticks, now_ns);
     }
     forget(reader);
     reader->past = past;
@@ -440,6 +416,8 @@ void gp_proc_read(struct gp_proc_reader *reader, unsigned want, struct gp_proc_i
             read_user(reader, &infos[i], arena);
         if (want & (GP_PROC_COMMAND | GP_PROC_PATH))
             read_command(reader, &infos[i], arena);
+        if (want & GP_PROC_CONTAINER)
+            read_container(reader, &infos[i], arena);
     }
     if (want & GP_PROC_STAT)
         remember(reader, infos, count, now_ns);
@@ -496,12 +474,14 @@ static void read_host_memory(const struct gp_proc_reader *reader, struct gp_proc
     uint64_t free;
     if (read_proc(reader, "meminfo", text, sizeof(text)) <= 0)
         return;
-    if (find_number(text, "MemTotal:", &total) && find_number(text, "MemAvailable:", &free)) {
+    if (gp_proc_find_number(text, "MemTotal:", &total) &&
+        gp_proc_find_number(text, "MemAvailable:", &free)) {
         ret->memory_total_bytes = total * 1024;
         ret->memory_available_bytes = free * 1024;
         ret->known |= GP_PROC_HOST_MEMORY;
     }
-    if (find_number(text, "SwapTotal:", &total) && find_number(text, "SwapFree:", &free)) {
+    if (gp_proc_find_number(text, "SwapTotal:", &total) &&
+        gp_proc_find_number(text, "SwapFree:", &free)) {
         ret->swap_total_bytes = total * 1024;
         ret->swap_used_bytes = total > free ? (total - free) * 1024 : 0;
         ret->known |= GP_PROC_HOST_SWAP;
@@ -520,24 +500,8 @@ void gp_proc_read_host(struct gp_proc_reader *reader, unsigned want, struct gp_p
     if (want & (GP_PROC_HOST_MEMORY | GP_PROC_HOST_SWAP))
         read_host_memory(reader, ret);
     if ((want & GP_PROC_HOST_UPTIME) && read_proc(reader, "uptime", text, sizeof(text)) > 0 &&
-        find_number(text, "", &ret->uptime_s))
+        gp_proc_find_number(text, "", &ret->uptime_s))
         ret->known |= GP_PROC_HOST_UPTIME;
-}
-
-/* Start times count from boot; time spent suspended is in them, as in CLOCK_BOOTTIME. Another root
- * has another boot: its own file says when, to the second. */
-static uint64_t boot_wall_ns(const struct gp_proc_reader *reader)
-{
-    char text[16384];
-    uint64_t btime_s = 0;
-    struct timespec up;
-    if (reader->root)
-        return read_proc(reader, "stat", text, sizeof(text)) > 0 &&
-                       find_number(text, "btime ", &btime_s)
-                   ? btime_s * GP_NS_PER_S
-                   : 0;
-    (void)clock_gettime(CLOCK_BOOTTIME, &up);
-    return gp_clock_wall_ns() - (uint64_t)up.tv_sec * GP_NS_PER_S - (uint64_t)up.tv_nsec;
 }
 
 struct gp_proc_reader *gp_proc_reader_new(const char *root)
@@ -551,7 +515,7 @@ struct gp_proc_reader *gp_proc_reader_new(const char *root)
         gp_io_path(path, root, "/proc") ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
     reader->ticks_per_s = sysconf(_SC_CLK_TCK);
     reader->page_bytes = sysconf(_SC_PAGESIZE);
-    reader->boot_wall_ns = boot_wall_ns(reader);
+    reader->boot_wall_ns = gp_proc_boot_wall_ns(reader->dir, !root);
     return reader;
 }
 

@@ -11,18 +11,23 @@ struct gp_arena;
 
 enum gp_proc_want {
     GP_PROC_USER = 1,    /* uid, user */
-    GP_PROC_STAT = 2,    /* start_ns, start_ticks, cpu_ticks, cpu_pct, rss_bytes */
+    GP_PROC_STAT = 2,    /* what is behind `state` below */
     GP_PROC_COMMAND = 4, /* name, path, command */
     GP_PROC_PATH = 8,    /* path */
+    GP_PROC_CONTAINER = 16,
 };
 
 struct gp_proc_info {
     uint32_t pid;
-    bool exists;          /* false: gone, hidden, or of another pid namespace */
-    const char *user;     /* name, or the uid in digits */
-    const char *name;     /* program name without its path; text here is safe, NULL if unknown */
-    const char *path;     /* its first argument: the path by which it was called, or a title */
-    const char *command;  /* full command line */
+    bool exists;           /* false: gone, hidden, or of another pid namespace */
+    const char *user;      /* name, or the uid in digits */
+    const char *name;      /* program name without its path; text here is safe, NULL if unknown */
+    const char *path;      /* its first argument: the path by which it was called, or a title */
+    const char *command;   /* full command line */
+    const char *container; /* where it runs: see gp_proc_container(); "" for nothing special */
+    char state;    /* the kernel's letter: R S D Z T …; 0: this and the next are not known */
+    uint32_t ppid; /* 0: none that can be seen from here */
+    uint64_t threads;
     uint64_t start_ns;    /* wall clock, since the epoch */
     uint64_t start_ticks; /* field 22 of /proc/PID/stat: with the pid, the identity of a process */
     uint64_t cpu_ticks;

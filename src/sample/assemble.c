@@ -32,10 +32,17 @@ static unsigned proc_want(const struct gp_metric_set *set)
         enum gp_metric metric;
         unsigned want;
     } needs[] = {
-        {GP_PROCESS_USER, GP_PROC_USER},  {GP_PROCESS_NAME, GP_PROC_COMMAND},
-        {GP_PROCESS_PATH, GP_PROC_PATH},  {GP_PROCESS_COMMAND, GP_PROC_COMMAND},
-        {GP_PROCESS_CPU, GP_PROC_STAT},   {GP_PROCESS_RSS, GP_PROC_STAT},
+        {GP_PROCESS_USER, GP_PROC_USER},
+        {GP_PROCESS_NAME, GP_PROC_COMMAND},
+        {GP_PROCESS_PATH, GP_PROC_PATH},
+        {GP_PROCESS_COMMAND, GP_PROC_COMMAND},
+        {GP_PROCESS_CPU, GP_PROC_STAT},
+        {GP_PROCESS_RSS, GP_PROC_STAT},
         {GP_PROCESS_START, GP_PROC_STAT},
+        {GP_PROCESS_PPID, GP_PROC_STAT},
+        {GP_PROCESS_STATE, GP_PROC_STAT},
+        {GP_PROCESS_THREADS, GP_PROC_STAT},
+        {GP_PROCESS_CONTAINER, GP_PROC_CONTAINER},
     };
     unsigned want = 0;
     for (size_t i = 0; i < GP_ARRAY_LEN(needs); i++)
@@ -480,47 +487,70 @@ static const char *name_from_driver(struct gp_snapshot *snapshot, const char *dr
     return copy && n > 0 ? copy : NULL;
 }
 
-/* What /proc says of it; where it says nothing, the driver's name. Of the path it is the other way
- * round: it is to be the one that other tools show. */
-static int fill_from_proc(struct gp_snapshot *snapshot, struct gp_process *row,
-                          const struct gp_proc_info *info, const char *driver_name, unsigned want)
+/* Numbers, and what is made of them. Those of a process that is looked at only now and then are
+ * old. GP_ENOMEM. */
+static int fill_numbers(struct gp_snapshot *snapshot, struct gp_process *row,
+                        const struct gp_proc_info *info)
 {
-    uint64_t time_ns = snapshot->mono_ns;
+    uint64_t now = snapshot->mono_ns;
+    uint64_t then = info->is_old ? info->as_of_ns : now;
     struct gp_value *v = row->values;
+    const enum gp_metric moving[] = {GP_PROCESS_CPU, GP_PROCESS_RSS, GP_PROCESS_STATE,
+                                     GP_PROCESS_THREADS};
+    char start[GP_RFC3339_SIZE];
+    gp_clock_rfc3339(info->start_ns, start);
+    const char *start_text = gp_arena_strdup(&snapshot->arena, start);
+    const char *state = gp_arena_strdup(&snapshot->arena, (const char[]){info->state, '\0'});
+    if (!start_text || !state)
+        return GP_ENOMEM;
+    gp_value_set_text(&v[GP_PROCESS_START - GP_PROCESS__FIRST], start_text, now);
+    gp_value_set_int(&v[GP_PROCESS_PPID - GP_PROCESS__FIRST], info->ppid, now);
+    gp_value_set_real(&v[GP_PROCESS_CPU - GP_PROCESS__FIRST], info->cpu_pct, then);
+    gp_value_set_int(&v[GP_PROCESS_RSS - GP_PROCESS__FIRST], (int64_t)info->rss_bytes, then);
+    gp_value_set_text(&v[GP_PROCESS_STATE - GP_PROCESS__FIRST], state, then);
+    gp_value_set_int(&v[GP_PROCESS_THREADS - GP_PROCESS__FIRST], (int64_t)info->threads, then);
+    for (size_t i = 0; info->is_old && i < GP_ARRAY_LEN(moving); i++)
+        v[moving[i] - GP_PROCESS__FIRST].status = GP_STATUS_STALE;
+    return 0;
+}
+
+/* What /proc says of it; where it says nothing, the driver's name. Of the path it is the other way
+ * round: it is to be the one that other tools show. GP_ENOMEM. */
+static int fill_from_proc(struct gp_snapshot *snapshot, struct gp_process *row,
+                          const struct gp_proc_info *info, const char *driver_name)
+{
+    static const char hidden[] = "not in /proc: it has ended, or runs in another pid namespace";
+    static const char nowhere[] = "in no container, job or service";
     const char *name = info->name;
     if (!name && driver_name)
         name = name_from_driver(snapshot, driver_name);
-    const char *path = driver_name ? driver_name : info->path;
-    const char *command = info->command ? info->command : driver_name;
-    static const char hidden[] = "not in /proc: it has ended, or runs in another pid namespace";
-    static const enum gp_metric of_proc[] = {
-        GP_PROCESS_NAME, GP_PROCESS_PATH, GP_PROCESS_USER,  GP_PROCESS_COMMAND,
-        GP_PROCESS_CPU,  GP_PROCESS_RSS,  GP_PROCESS_START,
+    bool contained = info->container && *info->container;
+    const struct {
+        enum gp_metric metric;
+        const char *text, *why;
+    } texts[] = {
+        {GP_PROCESS_NAME, name, NULL},
+        {GP_PROCESS_PATH, driver_name ? driver_name : info->path, NULL},
+        {GP_PROCESS_USER, info->user, NULL},
+        {GP_PROCESS_COMMAND, info->command ? info->command : driver_name, NULL},
+        {GP_PROCESS_CONTAINER, contained ? info->container : NULL,
+         info->container ? nowhere : NULL},
+        {GP_PROCESS_CPU, NULL, NULL},
+        {GP_PROCESS_RSS, NULL, NULL},
+        {GP_PROCESS_START, NULL, NULL},
+        {GP_PROCESS_PPID, NULL, NULL},
+        {GP_PROCESS_STATE, NULL, NULL},
+        {GP_PROCESS_THREADS, NULL, NULL},
     };
-    for (size_t i = 0; i < GP_ARRAY_LEN(of_proc); i++)
-        gp_value_set_absent(&v[of_proc[i] - GP_PROCESS__FIRST], GP_STATUS_UNSUPPORTED,
-                            info->exists ? NULL : hidden, time_ns);
-    if (info->user)
-        gp_value_set_text(&v[GP_PROCESS_USER - GP_PROCESS__FIRST], info->user, time_ns);
-    if (name)
-        gp_value_set_text(&v[GP_PROCESS_NAME - GP_PROCESS__FIRST], name, time_ns);
-    if (path)
-        gp_value_set_text(&v[GP_PROCESS_PATH - GP_PROCESS__FIRST], path, time_ns);
-    if (command)
-        gp_value_set_text(&v[GP_PROCESS_COMMAND - GP_PROCESS__FIRST], command, time_ns);
-    if (!(want & GP_PROC_STAT) || !info->exists)
-        return 0;
-    char start[GP_RFC3339_SIZE];
-    gp_clock_rfc3339(info->start_ns, start);
-    const char *copy = gp_arena_strdup(&snapshot->arena, start);
-    struct gp_value *cpu = &v[GP_PROCESS_CPU - GP_PROCESS__FIRST];
-    struct gp_value *rss = &v[GP_PROCESS_RSS - GP_PROCESS__FIRST];
-    gp_value_set_real(cpu, info->cpu_pct, info->is_old ? info->as_of_ns : time_ns);
-    gp_value_set_int(rss, (int64_t)info->rss_bytes, info->is_old ? info->as_of_ns : time_ns);
-    if (info->is_old)
-        cpu->status = rss->status = GP_STATUS_STALE;
-    gp_value_set_text(&v[GP_PROCESS_START - GP_PROCESS__FIRST], copy, time_ns);
-    return copy ? 0 : GP_ENOMEM;
+    for (size_t i = 0; i < GP_ARRAY_LEN(texts); i++) {
+        struct gp_value *v = &row->values[texts[i].metric - GP_PROCESS__FIRST];
+        if (texts[i].text)
+            gp_value_set_text(v, texts[i].text, snapshot->mono_ns);
+        else
+            gp_value_set_absent(v, GP_STATUS_UNSUPPORTED, info->exists ? texts[i].why : hidden,
+                                snapshot->mono_ns);
+    }
+    return info->state ? fill_numbers(snapshot, row, info) : 0;
 }
 
 static int compare_infos(const void *a, const void *b)
@@ -599,7 +629,7 @@ static int build_processes(struct gp_assembler *a)
         struct gp_proc_info key = {.pid = (uint32_t)row->values[GP_PID - GP_PROCESS__FIRST].i};
         const struct gp_proc_info *info =
             bsearch(&key, infos, info_count, sizeof(*infos), compare_infos);
-        r = fill_from_proc(snapshot, row, info ? info : &key, driver_names[i], a->proc_want);
+        r = fill_from_proc(snapshot, row, info ? info : &key, driver_names[i]);
     }
     return r;
 }

@@ -359,6 +359,24 @@ total_calls() {
     [ "$output" = /bin/serve ]
 }
 
+@test "who a process is: parent, state, threads, and where it runs" {
+    fake_process root 4190001 0 /bin/serve
+    echo '0::/system.slice/docker-ba7b10d15d16e10e3de7a2dcd408a3d971169ae303f46cfad4c5453c6326fee2.scope' >root/proc/4190001/cgroup
+    gpulse --sim t4 --root root query ppid,process.state,threads,container --processes -f csv --no-header
+    status_is 0
+    [ "$output" = "1,S,1,docker:ba7b10d15d16" ]
+    echo '0::/user.slice/user-1000.slice/session-3.scope' >root/proc/4190001/cgroup
+    gpulse --sim t4 --root root query container --processes -f json
+    json_is 'd["processes"][0]["reasons"]["process.container"]' 'in no container, job or service'
+    rm root/proc/4190001/cgroup
+    gpulse --sim t4 --root root query container,process.state --processes -f json
+    json_is 'd["processes"][0]["reasons"]["process.container"]' 'not supported'
+    # half a line tells nothing, instead of nonsense
+    printf '4190001 (job) S 1 1' >root/proc/4190001/stat
+    gpulse --sim t4 --root root query ppid,process.state,threads,process.cpu,process.rss,process.start_time --processes -f csv --no-header
+    [ "$output" = "[N/A],[N/A],[N/A],[N/A],[N/A],[N/A]" ]
+}
+
 @test "--host asks the driver only for what is the driver's" {
     GPULSE_SIM_COUNT=$PWD/none gpulse --sim h100x8 query host.load.1m,timestamp,host.name --host -f csv
     status_is 0

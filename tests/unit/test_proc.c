@@ -2,8 +2,8 @@
 
 #include "base/arena.h"
 #include "proc/proc.h"
+#include "proc_tree.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* The real time, and what a test adds to it. */
@@ -16,66 +16,6 @@ uint64_t __wrap_gp_clock_mono_ns(void)
     return __real_gp_clock_mono_ns() + ahead_ns;
 }
 
-/* ---- a root directory by hand ---- */
-
-static char root[64];
-
-static void write_file(const char *name, const void *data, size_t size)
-{
-    char path[512];
-    (void)snprintf(path, sizeof(path), "%s%s", root, name);
-    for (char *p = strchr(path + strlen(root) + 1, '/'); p; p = strchr(p + 1, '/')) {
-        *p = '\0';
-        (void)mkdir(path, 0755);
-        *p = '/';
-    }
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    assert_int_equal(fwrite(data, 1, size, file), size);
-    assert_int_equal(fclose(file), 0);
-}
-
-static void write_text(const char *name, const char *text)
-{
-    write_file(name, text, strlen(text));
-}
-
-static void write_pid(unsigned pid, const char *name, const void *data, size_t size)
-{
-    char path[128];
-    (void)snprintf(path, sizeof(path), "/proc/%u/%s", pid, name);
-    write_file(path, data, size);
-}
-
-/* The line `stat` of a process: its CPU time and start in clock ticks, its memory in pages. */
-static void write_stat(unsigned pid, const char *comm, unsigned long utime, unsigned long start,
-                       long rss)
-{
-    char text[512];
-    int n = snprintf(text, sizeof(text),
-                     "%u (%s) R 1 2 3 4 5 6 7 8 9 10 %lu 20 12 13 14 15 16 17 %lu 19 %ld 21\n", pid,
-                     comm, utime, start, rss);
-    write_pid(pid, "stat", text, (size_t)n);
-}
-
-static int set_up(void **state)
-{
-    (void)state;
-    temporary_name(root, sizeof(root), "proc");
-    if (!mkdtemp(root))
-        return -1;
-    write_text("/proc/stat", "cpu  100 0 100 700 100 0 0 0 0 0\ncpu0 1 2 3\nbtime 1700000000\n");
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    char command[128];
-    (void)snprintf(command, sizeof(command), "rm -rf %s", root);
-    return system(command); /* NOLINT(cert-env33-c): a path of our own */
-}
-
 /* ---- reading it ---- */
 
 struct subject {
@@ -85,7 +25,7 @@ struct subject {
 
 static struct subject new_subject(void)
 {
-    struct subject s = {.reader = gp_proc_reader_new(root)};
+    struct subject s = {.reader = gp_proc_reader_new(tree_root)};
     assert_non_null(s.reader);
     return s;
 }
@@ -204,12 +144,53 @@ static void broken_files_give_no_numbers(void **state)
             read_one(&s, GP_PROC_STAT | GP_PROC_COMMAND | GP_PROC_USER, 4711);
         assert_int_equal(info.cpu_ticks, 0);
         assert_int_equal(info.rss_bytes, 0);
+        assert_int_equal(info.state, 0);
         assert_null(info.name);
         free_subject(&s);
     }
     struct subject s = new_subject();
     write_stat(4711, "x", 0, 1, -5); /* the kernel's counters may be negative for a moment */
     assert_int_equal(read_one(&s, GP_PROC_STAT, 4711).rss_bytes, 0);
+    free_subject(&s);
+}
+
+static void what_the_line_stat_says(void **state)
+{
+    (void)state;
+    struct subject s = new_subject();
+    write_text("/proc/4711/stat",
+               "4711 (a) D 17 4711 4711 0 -1 4194304 1 2 3 4 30 20 5 6 20 -5 33 0 "
+               "1000 99 3 18446744073709551615\n");
+    struct gp_proc_info info = read_one(&s, GP_PROC_STAT, 4711);
+    assert_int_equal(info.state, 'D');
+    assert_int_equal(info.ppid, 17);
+    assert_int_equal(info.threads, 33);
+    assert_int_equal(info.cpu_ticks, 50);
+    /* what is no letter does not get on */
+    write_text("/proc/4711/stat", "4711 (a) \033 17 4711 4711 0 -1 0 1 2 3 4 30 20 5 6 20 0 1 0 "
+                                  "1000 99 3 0\n");
+    info = read_one(&s, GP_PROC_STAT, 4711);
+    assert_true(info.exists);
+    assert_int_equal(info.state, 0);
+    assert_int_equal(info.ppid, 0);
+    free_subject(&s);
+}
+
+static void where_it_runs(void **state)
+{
+    (void)state;
+    struct subject s = new_subject();
+    write_text("/proc/4711/cgroup", "0::/system.slice/slurmstepd.scope/job_4/step_0/user/task_0\n");
+    struct gp_proc_info info = read_one(&s, GP_PROC_CONTAINER, 4711);
+    assert_true(info.exists);
+    assert_string_equal(info.container, "slurm:4.0");
+    assert_null(read_one(&s, GP_PROC_STAT | GP_PROC_USER | GP_PROC_COMMAND, 4711).container);
+    /* nowhere special is not the same as not known */
+    write_text("/proc/4711/cgroup", "0::/user.slice/user-1000.slice/session-3.scope\n");
+    assert_string_equal(read_one(&s, GP_PROC_CONTAINER, 4711).container, "");
+    info = read_one(&s, GP_PROC_CONTAINER, 4712);
+    assert_false(info.exists);
+    assert_null(info.container);
     free_subject(&s);
 }
 
@@ -446,18 +427,19 @@ static void without_memory_the_processes_are_still_there(void **state)
     (void)state;
     write_stat(4711, "x", 480, 1000, 3);
     write_pid(4711, "cmdline", CMDLINE("/bin/x\0y"));
-    for (long n = 0; n < 20; n++) {
+    write_pid(4711, "cgroup", "0::/lxc/a\n", 10);
+    for (long n = 0; n < 25; n++) {
         struct subject s = new_subject();
+        (void)read_one(&s, 31, 4711); /* so that texts are to be kept */
         alloc_fail_from(n);
-        struct gp_proc_info info =
-            read_one(&s, GP_PROC_USER | GP_PROC_STAT | GP_PROC_COMMAND, 4711);
+        struct gp_proc_info info = read_one(&s, 31, 4711);
         alloc_fail_from(-1);
         assert_true(info.exists);
         assert_int_equal(info.start_ticks, 1000);
         free_subject(&s);
     }
     alloc_fail_from(0);
-    assert_null(gp_proc_reader_new(root));
+    assert_null(gp_proc_reader_new(tree_root));
     alloc_fail_from(-1);
 }
 
@@ -471,6 +453,9 @@ static void this_process(void **state)
     assert_non_null(info.user);
     assert_string_equal(info.name, "test_proc");
     assert_true(info.rss_bytes > 100000);
+    assert_int_equal(info.state, 'R');
+    assert_int_equal(info.ppid, getppid());
+    assert_int_equal(info.threads, 1);
     assert_true(info.start_ns > UINT64_C(1700000000) * GP_NS_PER_S);
     struct gp_proc_host host = read_host(&s, ALL_OF_THE_HOST);
     assert_int_equal(host.known, ALL_OF_THE_HOST);
@@ -485,21 +470,26 @@ static void what_seldom_changes_is_kept(void **state)
 {
     (void)state;
     struct subject s = new_subject();
-    const unsigned want = GP_PROC_USER | GP_PROC_STAT | GP_PROC_COMMAND;
+    const unsigned want = GP_PROC_USER | GP_PROC_STAT | GP_PROC_COMMAND | GP_PROC_CONTAINER;
     write_stat(40, "first", 100, 500, 8);
+    write_pid(40, "cgroup", "0::/lxc/a\n", 10);
     write_pid(40, "cmdline", "/bin/first\0x", 13);
     assert_string_equal(read_one(&s, want, 40).command, "/bin/first x");
     write_pid(40, "cmdline", "/bin/second", 12);
     assert_string_equal(read_one(&s, want, 40).command, "/bin/second");
     write_pid(40, "cmdline", "/bin/third", 11);
+    write_pid(40, "cgroup", "0::/lxc/b\n", 10);
     struct gp_proc_info info = read_one(&s, want, 40);
+    assert_string_equal(info.container, "lxc:a");
     assert_string_equal(info.command, "/bin/second");
     assert_string_equal(info.name, "second");
     assert_string_equal(info.path, "/bin/second");
     assert_non_null(info.user);
     assert_string_equal(read_one(&s, GP_PROC_COMMAND, 40).command, "/bin/third");
     ahead_ns = 17 * GP_NS_PER_S;
-    assert_string_equal(read_one(&s, want, 40).command, "/bin/third");
+    info = read_one(&s, want, 40);
+    assert_string_equal(info.command, "/bin/third");
+    assert_string_equal(info.container, "lxc:b");
     write_pid(40, "cmdline", "/bin/fourth", 12);
     assert_string_equal(read_one(&s, want, 40).command, "/bin/third");
     write_stat(40, "other", 1, 900, 8);
@@ -531,6 +521,9 @@ static void only_what_is_watched_is_read_at_every_tick(void **state)
         assert_false(infos[0].is_old);
         assert_int_equal(infos[1].rss_bytes, old * sysconf(_SC_PAGESIZE));
         assert_int_equal(infos[1].is_old, tick >= 2);
+        assert_int_equal(infos[1].state, 'R');
+        assert_int_equal(infos[1].ppid, 1);
+        assert_int_equal(infos[1].threads, 16);
         assert_true(infos[1].exists);
         assert_string_equal(infos[1].command, "hidden");
     }
@@ -547,8 +540,6 @@ static void only_what_is_watched_is_read_at_every_tick(void **state)
     free_subject(&s);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -559,6 +550,8 @@ int main(void)
         TEST(hostile_names_are_made_safe),
         TEST(endless_names_are_cut),
         TEST(names_with_brackets_and_blanks_do_not_shift_the_numbers),
+        TEST(what_the_line_stat_says),
+        TEST(where_it_runs),
         TEST(broken_files_give_no_numbers),
         TEST(a_process_that_is_gone),
         TEST(nothing_is_read_that_is_not_wanted),
