@@ -376,51 +376,137 @@ static void forget(struct gp_proc_reader *reader)
     reader->past_count = 0;
 }
 
+static int compare_past(const void *a, const void *b)
+{
+    const struct past *x = a;
+    const struct past *y = b;
+    return (x->info.pid > y->info.pid) - (x->info.pid < y->info.pid);
+}
+
 /* For the next tick. From the second one on the texts are kept, too: who reads once needs none, and
  * who watches needs them at once. */
 static void remember(struct gp_proc_reader *reader, const struct gp_proc_info *infos, size_t count,
-                     uint64_t now_ns)
+                     const struct gp_proc_infos *ancestors, uint64_t now_ns)
 {
-    struct past *past = malloc((count + 1) * sizeof(*past));
+    size_t all = count + ancestors->count;
+    struct past *past = malloc((all + 1) * sizeof(*past));
     if (!past) {
         forget(reader); /* the next CPU figures then count from the start of the process */
         return;
     }
-    for (size_t i = 0; i < count; i++) {
-        past[i] = (struct past){.info = infos[i]};
-        struct past *before = same_past(reader, &infos[i]);
+    for (size_t i = 0; i < all; i++) {
+        past[i].info = i < count ? infos[i] : ancestors->infos[i - count];
+        struct past *before = same_past(reader, &past[i].info);
         if (is_kept(before, now_ns))
             take_over(&past[i], before);
         else
-            keep(&past[i], reader->keeps && infos[i].start_ticks, now_ns);
+            keep(&past[i], reader->keeps && past[i].info.start_ticks, now_ns);
     }
+    if (ancestors->count > 0)
+        qsort(past, all, sizeof(*past), compare_past);
     forget(reader);
     reader->past = past;
-    reader->past_count = count;
+    reader->past_count = all;
     reader->keeps = true;
+}
+
+/* ---- a tick ---- */
+
+static void read_process(struct gp_proc_reader *reader, unsigned want, struct gp_proc_info *info,
+                         uint64_t now_ns, struct gp_arena *arena)
+{
+    if (recall_all(reader, info, now_ns, arena))
+        return;
+    info->as_of_ns = now_ns;
+    if (want & GP_PROC_STAT)
+        read_stat(reader, info, now_ns);
+    if (recall(same_past(reader, info), info, now_ns, arena))
+        return;
+    if (want & GP_PROC_USER)
+        read_user(reader, info, arena);
+    if (want & (GP_PROC_COMMAND | GP_PROC_PATH))
+        read_command(reader, info, arena);
+    if (want & GP_PROC_CONTAINER)
+        read_container(reader, info, arena);
+}
+
+static int compare_infos(const void *a, const void *b)
+{
+    const struct gp_proc_info *x = a;
+    const struct gp_proc_info *y = b;
+    return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+static bool is_among(const struct gp_proc_infos *ancestors, uint32_t pid)
+{
+    for (size_t i = ancestors->count; i-- > 0;)
+        if (ancestors->infos[i].pid == pid)
+            return true;
+    return false;
+}
+
+/* Appends one; without memory, or beyond the limit, it stays away. */
+static void append(struct gp_proc_infos *list, const struct gp_proc_info *info, size_t *room,
+                   struct gp_arena *arena)
+{
+    if (list->count == *room) {
+        size_t more = *room > 0 ? 2 * *room : 16;
+        struct gp_proc_info *grown =
+            more <= GP_PROC_ANCESTORS_MAX ? gp_arena_alloc(arena, more, sizeof(*grown)) : NULL;
+        if (!grown)
+            return;
+        if (list->count > 0)
+            memcpy(grown, list->infos, list->count * sizeof(*grown));
+        list->infos = grown;
+        *room = more;
+    }
+    list->infos[list->count++] = *info;
+}
+
+/* Generation after generation: what is appended is asked for its own parent later on. Each pid
+ * comes in once, so that this ends whatever the files say. A parent that started behind its child
+ * is another process, which was given the pid of one that has ended. */
+static void find_ancestors(struct gp_proc_reader *reader, unsigned want,
+                           const struct gp_proc_infos *listed, uint64_t now_ns,
+                           struct gp_arena *arena, struct gp_proc_infos *ancestors)
+{
+    size_t room = 0;
+    for (size_t i = 0; i < listed->count + ancestors->count; i++) {
+        const struct gp_proc_info *child =
+            i < listed->count ? &listed->infos[i] : &ancestors->infos[i - listed->count];
+        struct gp_proc_info parent = {.pid = child->ppid};
+        uint64_t start_ticks = child->start_ticks;
+        if (parent.pid == 0 || is_among(ancestors, parent.pid) ||
+            bsearch(&parent, listed->infos, listed->count, sizeof(parent), compare_infos))
+            continue;
+        read_process(reader, want, &parent, now_ns, arena);
+        if (parent.state && parent.start_ticks <= start_ticks)
+            append(ancestors, &parent, &room, arena);
+    }
+    if (ancestors->count > 0)
+        qsort(ancestors->infos, ancestors->count, sizeof(struct gp_proc_info), compare_infos);
+}
+
+void gp_proc_read_family(struct gp_proc_reader *reader, unsigned want, struct gp_proc_info *infos,
+                         size_t count, struct gp_arena *arena, struct gp_proc_infos *ret_ancestors)
+{
+    uint64_t now_ns = gp_clock_mono_ns();
+    struct gp_proc_infos listed = {infos, count};
+    struct gp_proc_infos ancestors = {0};
+    for (size_t i = 0; i < count; i++)
+        read_process(reader, want, &infos[i], now_ns, arena);
+    if (ret_ancestors) {
+        find_ancestors(reader, want, &listed, now_ns, arena, &ancestors);
+        *ret_ancestors = ancestors;
+    }
+    if (want & GP_PROC_STAT)
+        remember(reader, infos, count, &ancestors, now_ns);
 }
 
 void gp_proc_read(struct gp_proc_reader *reader, unsigned want, struct gp_proc_info *infos,
                   size_t count, struct gp_arena *arena)
 {
-    uint64_t now_ns = gp_clock_mono_ns();
-    for (size_t i = 0; i < count; i++) {
-        if (recall_all(reader, &infos[i], now_ns, arena))
-            continue;
-        infos[i].as_of_ns = now_ns;
-        if (want & GP_PROC_STAT)
-            read_stat(reader, &infos[i], now_ns);
-        if (recall(same_past(reader, &infos[i]), &infos[i], now_ns, arena))
-            continue;
-        if (want & GP_PROC_USER)
-            read_user(reader, &infos[i], arena);
-        if (want & (GP_PROC_COMMAND | GP_PROC_PATH))
-            read_command(reader, &infos[i], arena);
-        if (want & GP_PROC_CONTAINER)
-            read_container(reader, &infos[i], arena);
-    }
-    if (want & GP_PROC_STAT)
-        remember(reader, infos, count, now_ns);
+    gp_proc_read_family(reader, want, infos, count, arena, NULL);
 }
 
 /* ---- the host ---- */

@@ -53,6 +53,20 @@ void gp_proc_watch(struct gp_proc_reader *reader, const uint32_t *pids, size_t c
 void gp_proc_read(struct gp_proc_reader *reader, unsigned want, struct gp_proc_info *infos,
                   size_t count, struct gp_arena *arena);
 
+enum { GP_PROC_ANCESTORS_MAX = 1024 };
+
+struct gp_proc_infos {
+    struct gp_proc_info *infos; /* sorted by pid, in the arena */
+    size_t count;
+};
+
+/* Does that, and reads the parents of these processes, their parents, and so on up to the first
+ * process: *ret_ancestors are those that can be seen and are not in infos, GP_PROC_ANCESTORS_MAX at
+ * most (fewer if there is no memory). `want` must have GP_PROC_STAT. A reader is asked for
+ * ancestors at every tick or at none. */
+void gp_proc_read_family(struct gp_proc_reader *reader, unsigned want, struct gp_proc_info *infos,
+                         size_t count, struct gp_arena *arena, struct gp_proc_infos *ret_ancestors);
+
 /* The program's name in a command line: its first word, without path; *ret_start points into
  * `command`, its length is returned. Programs that write a title into their arguments ("nginx:
  * worker process") are cut behind the first word. The kernel's name of a process is not used where

@@ -87,7 +87,10 @@ int gp_assembler_init(struct gp_assembler *a, struct gp_selection *selection,
                                 gp_metric_set_has(&want->metrics, GP_PROCESS_NAME) ||
                                 gp_metric_set_has(&want->metrics, GP_PROCESS_PATH) ||
                                 gp_metric_set_has(&want->metrics, GP_PROCESS_COMMAND);
+    a->internal.processes = a->internal.processes || want->ancestors;
     a->proc_want = proc_want(&want->metrics);
+    if (want->ancestors)
+        a->proc_want |= GP_PROC_STAT | GP_PROC_USER | GP_PROC_COMMAND;
     a->proc = gp_proc_reader_new(root);
     return a->proc ? 0 : gp_err_set(err, GP_ENOMEM, "out of memory");
 }
@@ -561,7 +564,8 @@ static int compare_infos(const void *a, const void *b)
 }
 
 /* Reads every pid once, however many GPUs it uses. The path is the driver's where it tells one. */
-static struct gp_proc_info *read_infos(struct gp_assembler *a, bool has_paths, size_t *ret_count)
+static struct gp_proc_info *read_infos(struct gp_assembler *a, bool has_paths, size_t *ret_count,
+                                       struct gp_proc_infos *ret_ancestors)
 {
     struct gp_snapshot *snapshot = a->snapshot;
     size_t count = snapshot->process_count;
@@ -576,9 +580,27 @@ static struct gp_proc_info *read_infos(struct gp_assembler *a, bool has_paths, s
         if (kept == 0 || infos[i].pid != infos[kept - 1].pid)
             infos[kept++] = infos[i];
     unsigned want = has_paths ? a->proc_want & ~(unsigned)GP_PROC_PATH : a->proc_want;
-    gp_proc_read(a->proc, want, infos, kept, &snapshot->arena);
+    gp_proc_read_family(a->proc, want, infos, kept, &snapshot->arena,
+                        a->want.ancestors ? ret_ancestors : NULL);
     *ret_count = kept;
     return infos;
+}
+
+static int fill_ancestors(struct gp_snapshot *snapshot, const struct gp_proc_infos *ancestors)
+{
+    if (ancestors->count == 0)
+        return 0;
+    snapshot->ancestors =
+        gp_arena_alloc(&snapshot->arena, ancestors->count, sizeof(*snapshot->ancestors));
+    int r = snapshot->ancestors ? 0 : GP_ENOMEM;
+    for (size_t i = 0; r == 0 && i < ancestors->count; i++) {
+        struct gp_process *row = &snapshot->ancestors[i];
+        gp_value_set_int(&row->values[GP_PID - GP_PROCESS__FIRST], ancestors->infos[i].pid,
+                         snapshot->mono_ns);
+        r = fill_from_proc(snapshot, row, &ancestors->infos[i], NULL);
+        snapshot->ancestor_count++;
+    }
+    return r;
 }
 
 static size_t count_processes(const struct gp_assembler *a)
@@ -622,8 +644,9 @@ static int build_processes(struct gp_assembler *a)
         device->process_count = snapshot->process_count - device->first_process;
     }
     size_t info_count = 0;
-    struct gp_proc_info *infos = read_infos(a, has_paths, &info_count);
-    int r = infos ? 0 : GP_ENOMEM;
+    struct gp_proc_infos ancestors = {0};
+    struct gp_proc_info *infos = read_infos(a, has_paths, &info_count, &ancestors);
+    int r = infos ? fill_ancestors(snapshot, &ancestors) : GP_ENOMEM;
     for (size_t i = 0; r == 0 && i < snapshot->process_count; i++) {
         struct gp_process *row = &snapshot->processes[i];
         struct gp_proc_info key = {.pid = (uint32_t)row->values[GP_PID - GP_PROCESS__FIRST].i};

@@ -46,6 +46,18 @@ static inline void write_stat(unsigned pid, const char *comm, unsigned long utim
     write_pid(pid, "stat", text, (size_t)n);
 }
 
+/* A process with a parent, which started so many clock ticks behind the boot. */
+static inline void write_child(unsigned pid, unsigned ppid, unsigned long start,
+                               const char *command)
+{
+    char text[512];
+    int n = snprintf(text, sizeof(text),
+                     "%u (x) S %u 2 3 4 5 6 7 8 9 10 30 20 12 13 14 15 2 17 %lu 19 5 21\n", pid,
+                     ppid, start);
+    write_pid(pid, "stat", text, (size_t)n);
+    write_pid(pid, "cmdline", command, strlen(command) + 1);
+}
+
 static inline int set_up(void **state)
 {
     (void)state;

@@ -457,6 +457,9 @@ static void this_process(void **state)
     assert_int_equal(info.ppid, getppid());
     assert_int_equal(info.threads, 1);
     assert_true(info.start_ns > UINT64_C(1700000000) * GP_NS_PER_S);
+    struct gp_proc_infos ancestors;
+    gp_proc_read_family(s.reader, GP_PROC_STAT, &info, 1, &s.arena, &ancestors);
+    assert_true(ancestors.count > 0 || getppid() == 0);
     struct gp_proc_host host = read_host(&s, ALL_OF_THE_HOST);
     assert_int_equal(host.known, ALL_OF_THE_HOST);
     assert_int_equal(host.cpu_count, sysconf(_SC_NPROCESSORS_ONLN));
@@ -540,6 +543,143 @@ static void only_what_is_watched_is_read_at_every_tick(void **state)
     free_subject(&s);
 }
 
+/* ---- where they come from ---- */
+
+enum { FAMILY = GP_PROC_STAT | GP_PROC_USER | GP_PROC_COMMAND };
+
+/* The ancestors of these processes as text: "1 10:1 …", pid:ppid. */
+static const char *family_of(struct subject *s, const uint32_t *pids, size_t count)
+{
+    static char text[1024];
+    struct gp_proc_info infos[8] = {{0}};
+    struct gp_proc_infos ancestors;
+    for (size_t i = 0; i < count; i++)
+        infos[i].pid = pids[i];
+    gp_proc_read_family(s->reader, FAMILY, infos, count, &s->arena, &ancestors);
+    text[0] = '\0';
+    for (size_t i = 0; i < ancestors.count; i++) {
+        const struct gp_proc_info *info = &ancestors.infos[i];
+        size_t n = strlen(text);
+        assert_true(info->exists);
+        (void)snprintf(text + n, sizeof(text) - n, "%s%u:%u", i > 0 ? " " : "", info->pid,
+                       info->ppid);
+    }
+    return text;
+}
+
+static void parents_of_parents_up_to_the_first_process(void **state)
+{
+    (void)state;
+    struct subject s = new_subject();
+    write_child(1, 0, 1, "/sbin/init");
+    write_child(900, 1, 5, "sshd");
+    write_child(30, 900, 6, "bash");
+    write_child(40, 30, 7, "python");
+    write_child(50, 40, 8, "python worker");
+    write_child(60, 1, 9, "daemon");
+    write_child(70, 60, 9, "daemon");
+    const uint32_t pids[] = {40, 50, 70};
+    /* what is listed itself is no ancestor, and who has two children comes in once */
+    assert_string_equal(family_of(&s, pids, 3), "1:0 30:900 60:1 900:1");
+    assert_string_equal(family_of(&s, pids + 1, 1), "1:0 30:900 40:30 900:1");
+    const uint32_t first[] = {1};
+    assert_string_equal(family_of(&s, first, 1), "");
+    assert_string_equal(family_of(&s, NULL, 0), "");
+    free_subject(&s);
+}
+
+static void families_that_cannot_be(void **state)
+{
+    (void)state;
+    struct subject s = new_subject();
+    const uint32_t orphan[] = {100};
+    write_child(100, 99, 5, "its parent has ended");
+    assert_string_equal(family_of(&s, orphan, 1), "");
+    write_pid(99, "stat", "99 (x", 5);
+    assert_string_equal(family_of(&s, orphan, 1), "");
+    /* the parent's pid was given to somebody else */
+    write_child(99, 1, 6, "younger than its child");
+    assert_string_equal(family_of(&s, orphan, 1), "");
+    write_child(99, 1, 5, "as old as its child");
+    assert_string_equal(family_of(&s, orphan, 1), "99:1");
+    /* loops end: each other's parent, its own, and back to one that is listed */
+    write_child(200, 201, 5, "a");
+    write_child(201, 202, 5, "b");
+    write_child(202, 201, 5, "c");
+    write_child(300, 300, 5, "d");
+    write_child(400, 401, 5, "e");
+    write_child(401, 400, 5, "f");
+    const uint32_t loops[] = {200, 300, 400};
+    assert_string_equal(family_of(&s, loops, 3), "201:202 202:201 401:400");
+    free_subject(&s);
+}
+
+static void a_family_without_end_is_cut(void **state)
+{
+    (void)state;
+    struct subject s = new_subject();
+    for (unsigned pid = 5000; pid < 5000 + GP_PROC_ANCESTORS_MAX + 100; pid++)
+        write_child(pid, pid + 1, 5, "x");
+    struct gp_proc_info info = {.pid = 5000};
+    struct gp_proc_infos ancestors;
+    gp_proc_read_family(s.reader, FAMILY, &info, 1, &s.arena, &ancestors);
+    assert_int_equal(ancestors.count, GP_PROC_ANCESTORS_MAX);
+    for (size_t i = 0; i < ancestors.count; i++)
+        assert_int_equal(ancestors.infos[i].pid, 5001 + i);
+    free_subject(&s);
+}
+
+/* They are read as all others are: CPU time since the last look, command lines only now and then,
+ * and those that nobody watches too. */
+static void ancestors_are_remembered(void **state)
+{
+    (void)state;
+    struct subject s = new_subject();
+    static const uint32_t watched[] = {1000};
+    unsigned long hz = (unsigned long)sysconf(_SC_CLK_TCK);
+    write_child(1000, 70, 900, "job");
+    for (unsigned long tick = 0; tick < 4; tick++) {
+        struct gp_proc_info info = {.pid = 1000};
+        struct gp_proc_infos ancestors;
+        ahead_ns = tick * GP_NS_PER_S;
+        write_stat(70, "shell", 100 + tick * hz / 2, 500, 8);
+        write_pid(70, "cmdline", tick < 2 ? "first" : "other", 6);
+        gp_proc_watch(s.reader, tick == 3 ? watched : NULL, 1);
+        gp_proc_read_family(s.reader, FAMILY, &info, 1, &s.arena, &ancestors);
+        assert_int_equal(ancestors.count, 1);
+        const struct gp_proc_info *shell = &ancestors.infos[0];
+        assert_string_equal(shell->command, "first");
+        assert_int_equal(shell->is_old, tick == 3);
+        assert_false(info.is_old);
+        if (tick > 0)
+            assert_true(shell->cpu_pct > 30 && shell->cpu_pct < 51);
+    }
+    ahead_ns = 0;
+    free_subject(&s);
+}
+
+static void ancestors_without_memory(void **state)
+{
+    (void)state;
+    write_child(10, 1, 5, "shell");
+    write_child(20, 10, 6, "job");
+    write_child(1, 0, 1, "init");
+    for (long n = 0; n < 40; n++) {
+        struct subject s = new_subject();
+        struct gp_proc_info info = {.pid = 20};
+        struct gp_proc_infos ancestors;
+        alloc_fail_from(n);
+        gp_proc_read_family(s.reader, FAMILY, &info, 1, &s.arena, &ancestors);
+        alloc_fail_from(-1);
+        assert_int_equal(info.ppid, 10);
+        assert_true(ancestors.count == 0 || ancestors.count == 2);
+        assert_true(n < 30 || ancestors.count == 2);
+        gp_proc_read_family(s.reader, FAMILY, &info, 1, &s.arena, &ancestors);
+        assert_int_equal(ancestors.count, 2);
+        free_subject(&s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -565,6 +705,11 @@ int main(void)
         TEST(a_host_whose_counters_ran_backwards),
         TEST(without_memory_the_processes_are_still_there),
         TEST(this_process),
+        TEST(parents_of_parents_up_to_the_first_process),
+        TEST(families_that_cannot_be),
+        TEST(a_family_without_end_is_cut),
+        TEST(ancestors_are_remembered),
+        TEST(ancestors_without_memory),
     };
     return cmocka_run_group_tests_name("proc", tests, NULL, NULL);
 }
