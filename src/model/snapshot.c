@@ -34,6 +34,8 @@ void gp_snapshot_free(struct gp_snapshot *snapshot)
         return;
     for (size_t i = 0; i < snapshot->process_count; i++)
         gp_shared_drop(snapshot->processes[i].texts);
+    for (size_t i = 0; i < snapshot->ancestor_count; i++)
+        gp_shared_drop(snapshot->ancestors[i].texts);
     gp_arena_fini(&snapshot->arena);
     free(snapshot);
 }

@@ -68,6 +68,11 @@ struct gp_snapshot {
     size_t device_count;
     struct gp_process *processes;
     size_t process_count;
+    /* If asked for: the processes that those above come from, parents of parents included, as far
+     * as they can be seen and are not above themselves. Sorted by pid. They have the values that
+     * come from /proc, and no device. */
+    struct gp_process *ancestors;
+    size_t ancestor_count;
     struct gp_entries lists[GP_LIST__COUNT];
 };
 

@@ -1,10 +1,10 @@
 #include "proc/proc.h"
 
+#include "base/arena.h"
 #include "base/clock.h"
 #include "base/io.h"
-#include "base/parse.h"
-#include "base/strbuf.h"
-#include "base/utf8.h"
+#include "proc/container.h"
+#include "proc/files.h"
 
 #include <ctype.h>
 #include <fcntl.h>
@@ -16,11 +16,8 @@
 #include <unistd.h>
 
 enum {
-    COMMAND_BYTES = 4096, /* of a command line; longer ones are cut */
-    COMMAND_COLS = 2048,
-    USERS_MAX = 256,                  /* remembered names; beyond that, digits */
-    TEXTS_BYTES = 16 * COMMAND_BYTES, /* of a process: some of it stands there twice */
-    KEPT_MS = 8000, /* a command line is looked at again behind this time, or twice of it */
+    USERS_MAX = 256, /* remembered names; beyond that, digits */
+    KEPT_MS = 8000,  /* a command line is looked at again behind this time, or twice of it */
 };
 
 struct user {
@@ -34,30 +31,15 @@ struct gp_proc_reader {
     long ticks_per_s;
     long page_bytes;
     uint64_t boot_wall_ns;
-    struct gp_proc_info *past; /* at the last tick, sorted by pid */
-    size_t past_count;
-    const uint32_t *watched; /* NULL: all */
+    struct gp_proc_infos past; /* of the last tick */
+    const uint32_t *watched;   /* NULL: all */
     size_t watched_count;
-    struct gp_strbuf draft; /* the texts of the process that is being read */
-    uint32_t draft_at[GP_PROC_TEXT__COUNT];
     uint64_t cpu_busy, cpu_total; /* of the host at the last call */
     struct user *users;
     size_t user_count;
 };
 
-/* ---- small parsers of /proc ---- */
-
-/* The number behind `label` in a file of lines "label   number". */
-static bool find_number(const char *text, const char *label, uint64_t *ret)
-{
-    const char *at = strstr(text, label);
-    if (!at)
-        return false;
-    char *end;
-    at += strlen(label);
-    *ret = strtoull(at, &end, 10);
-    return end != at;
-}
+/* ---- files ---- */
 
 static long read_proc(const struct gp_proc_reader *reader, const char *name, char *text,
                       size_t size)
@@ -71,38 +53,6 @@ static long read_pid_file(const struct gp_proc_reader *reader, uint32_t pid, con
     char name[64];
     (void)snprintf(name, sizeof(name), "%u/%s", pid, file);
     return read_proc(reader, name, text, size);
-}
-
-/* ---- texts ---- */
-
-static void begin_texts(struct gp_proc_reader *reader)
-{
-    gp_strbuf_reset(&reader->draft);
-    gp_strbuf_addc(&reader->draft, '\0'); /* place 0 is that of what is not known */
-    memset(reader->draft_at, 0, sizeof(reader->draft_at));
-}
-
-static void put_text(struct gp_proc_reader *reader, enum gp_proc_text which, const char *s,
-                     size_t n, size_t cols)
-{
-    size_t at = reader->draft.len;
-    gp_utf8_add_safe(&reader->draft, s, n, cols);
-    gp_strbuf_addc(&reader->draft, '\0');
-    reader->draft_at[which] = reader->draft.error ? 0 : (uint32_t)at;
-}
-
-/* NULL if there is none, or no memory. Not all processes are read again in the same tick. */
-static struct gp_proc_texts *end_texts(const struct gp_proc_reader *reader, uint32_t pid,
-                                       uint64_t now_ns)
-{
-    struct gp_proc_texts *texts =
-        reader->draft.len > 1 ? gp_shared_new(sizeof(*texts) + reader->draft.len) : NULL;
-    if (!texts)
-        return NULL;
-    memcpy(texts->at, reader->draft_at, sizeof(texts->at));
-    memcpy(texts->text, reader->draft.buf, reader->draft.len);
-    texts->until_ns = now_ns + (KEPT_MS + pid % 16 * (KEPT_MS / 16)) * GP_NS_PER_MS;
-    return texts;
 }
 
 /* ---- users ---- */
@@ -146,30 +96,31 @@ static void look_up_user(const struct gp_proc_reader *reader, uid_t uid, char *n
         (void)snprintf(name, size, "%u", uid);
 }
 
-static void put_user(struct gp_proc_reader *reader, uid_t uid)
+static const char *user_name(struct gp_proc_reader *reader, uid_t uid, struct gp_arena *arena)
 {
-    size_t at = 0;
-    while (at < reader->user_count && reader->users[at].uid != uid)
-        at++;
+    for (size_t i = 0; i < reader->user_count; i++)
+        if (reader->users[i].uid == uid)
+            return gp_proc_safe_copy(arena, reader->users[i].name, strlen(reader->users[i].name),
+                                     64);
     struct user user = {.uid = uid};
     struct user *grown = NULL;
-    if (at == reader->user_count && at < USERS_MAX)
-        grown = realloc(reader->users, (at + 1) * sizeof(*grown));
+    if (reader->user_count < USERS_MAX)
+        grown = realloc(reader->users, (reader->user_count + 1) * sizeof(*grown));
     if (grown) {
         look_up_user(reader, uid, user.name, sizeof(user.name));
         reader->users = grown;
         reader->users[reader->user_count++] = user;
-    } else if (at == reader->user_count) {
+    } else {
         (void)snprintf(user.name, sizeof(user.name), "%u", uid);
     }
-    const char *name = at < reader->user_count ? reader->users[at].name : user.name;
-    put_text(reader, GP_PROC_TEXT_USER, name, strlen(name), 64);
+    return gp_proc_safe_copy(arena, user.name, strlen(user.name), 64);
 }
 
 /* The owner of the folder is the user, at the price of one system call; but the kernel gives
  * folders of undumpable processes (setuid programs, ssh-agent) to root, so for root the file
  * `status` decides. */
-static void read_user(struct gp_proc_reader *reader, struct gp_proc_info *info)
+static void read_user(struct gp_proc_reader *reader, struct gp_proc_info *info,
+                      struct gp_proc_texts *texts, struct gp_arena *arena)
 {
     char name[16];
     char text[4096];
@@ -179,36 +130,44 @@ static void read_user(struct gp_proc_reader *reader, struct gp_proc_info *info)
         return;
     uint64_t uid = st.st_uid;
     if (uid == 0 && read_pid_file(reader, info->pid, "status", text, sizeof(text)) > 0 &&
-        !find_number(text, "\nUid:\t", &uid))
+        !gp_proc_find_number(text, "\nUid:\t", &uid))
         uid = 0;
     info->exists = true;
-    put_user(reader, (uid_t)uid);
+    texts->user = user_name(reader, (uid_t)uid, arena);
 }
 
 /* ---- one process ---- */
 
-static struct gp_proc_info *find_past(const struct gp_proc_reader *reader, uint32_t pid)
+struct gp_proc_info *gp_proc_find(const struct gp_proc_infos *infos, uint32_t pid)
 {
     size_t low = 0;
-    size_t high = reader->past_count;
+    size_t high = infos->count;
     while (low < high) {
         size_t mid = low + (high - low) / 2;
-        if (reader->past[mid].pid < pid)
+        if (infos->infos[mid].pid < pid)
             low = mid + 1;
         else
             high = mid;
     }
-    return low < reader->past_count && reader->past[low].pid == pid ? &reader->past[low] : NULL;
+    return low < infos->count && infos->infos[low].pid == pid ? &infos->infos[low] : NULL;
+}
+
+/* The process at the last tick, if it is the same one. */
+static const struct gp_proc_info *same_past(const struct gp_proc_reader *reader,
+                                            const struct gp_proc_info *info)
+{
+    const struct gp_proc_info *past =
+        info->start_ticks ? gp_proc_find(&reader->past, info->pid) : NULL;
+    return past && past->start_ticks == info->start_ticks ? past : NULL;
 }
 
 static void compute_cpu(const struct gp_proc_reader *reader, struct gp_proc_info *info,
                         uint64_t now_ns)
 {
-    const struct gp_proc_info *past = find_past(reader, info->pid);
+    const struct gp_proc_info *past = same_past(reader, info);
     uint64_t ticks = info->cpu_ticks;
     double seconds;
-    if (past && past->start_ticks == info->start_ticks && ticks >= past->cpu_ticks &&
-        now_ns > past->as_of_ns) {
+    if (past && ticks >= past->cpu_ticks && now_ns > past->as_of_ns) {
         ticks -= past->cpu_ticks;
         seconds = (double)(now_ns - past->as_of_ns) / 1e9;
     } else {
@@ -219,33 +178,22 @@ static void compute_cpu(const struct gp_proc_reader *reader, struct gp_proc_info
     info->cpu_pct = seconds > 0.01 ? 100.0 * (double)ticks / ticks_per_s / seconds : 0;
 }
 
-/* "pid (comm) state ppid …": comm may hold blanks and brackets, so the last ')' ends it. */
 static void read_stat(struct gp_proc_reader *reader, struct gp_proc_info *info, uint64_t now_ns)
 {
     char text[1024];
+    struct gp_proc_stat stat;
     if (read_pid_file(reader, info->pid, "stat", text, sizeof(text)) <= 0)
         return;
-    const char *close = strrchr(text, ')');
-    if (!close)
-        return;
     info->exists = true;
-    unsigned long long utime = 0;
-    unsigned long long stime = 0;
-    unsigned long long start = 0;
-    long long rss = 0;
-    /* fields 3 to 24 of proc(5); 14 utime, 15 stime, 22 starttime, 24 rss */
-    int n = sscanf(close + 1,
-                   " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %*d %*d %*d %*d %*d %*d "
-                   "%llu %*u %lld",
-                   &utime, &stime, &start, &rss);
-    if (n != 4)
+    if (!gp_proc_parse_stat(text, &stat))
         return;
-    uint64_t hz = (uint64_t)reader->ticks_per_s;
-    info->cpu_ticks = utime + stime;
-    info->start_ticks = start;
-    info->start_ns =
-        reader->boot_wall_ns + start / hz * GP_NS_PER_S + start % hz * GP_NS_PER_S / hz;
-    info->rss_bytes = rss > 0 ? (uint64_t)rss * (uint64_t)reader->page_bytes : 0;
+    info->state = stat.state;
+    info->ppid = stat.ppid;
+    info->threads = stat.threads < UINT32_MAX ? (uint32_t)stat.threads : UINT32_MAX;
+    info->cpu_ticks = stat.user_ticks + stat.system_ticks;
+    info->start_ticks = stat.start_ticks;
+    info->start_ns = reader->boot_wall_ns + gp_proc_ticks_to_ns(stat.start_ticks);
+    info->rss_bytes = stat.rss_pages * (uint64_t)reader->page_bytes;
     compute_cpu(reader, info, now_ns);
 }
 
@@ -264,62 +212,116 @@ size_t gp_proc_program_name(const char *command, const char **ret_start)
     return n - start;
 }
 
-static void read_command(struct gp_proc_reader *reader, unsigned want, struct gp_proc_info *info)
+static void read_command(struct gp_proc_reader *reader, unsigned want, struct gp_proc_info *info,
+                         struct gp_proc_texts *texts, struct gp_arena *arena)
 {
-    char text[COMMAND_BYTES];
+    char text[GP_PROC_COMMAND_BYTES];
     long n = read_pid_file(reader, info->pid, "cmdline", text, sizeof(text));
     if (n < 0)
         return;
     info->exists = true;
-    /* The arguments end in NUL each; some programs rewrite them with blanks at the end. */
-    while (n > 0 && (text[n - 1] == '\0' || text[n - 1] == ' '))
-        n--;
-    if (n > 0) {
+    size_t len = gp_proc_trim_arguments(text, (size_t)n);
+    if (len > 0) {
         const char *name;
         size_t name_len = gp_proc_program_name(text, &name);
-        put_text(reader, GP_PROC_TEXT_NAME, name, name_len, 64);
+        texts->name = gp_proc_safe_copy(arena, name, name_len, 64);
         if (want & GP_PROC_PATH)
-            put_text(reader, GP_PROC_TEXT_PATH, text, strnlen(text, (size_t)n), COMMAND_COLS);
-        for (long i = 0; i < n; i++)
-            if (text[i] == '\0')
-                text[i] = ' ';
+            texts->path = gp_proc_safe_copy(arena, text, strnlen(text, len), GP_PROC_COMMAND_COLS);
+        gp_proc_join_arguments(text, len);
     } else {
-        /* zombies and kernel threads have no arguments */
         n = read_pid_file(reader, info->pid, "comm", text, sizeof(text));
         if (n <= 0)
             return;
-        n -= text[n - 1] == '\n';
-        put_text(reader, GP_PROC_TEXT_NAME, text, (size_t)n, 64);
+        len = (size_t)n - (text[n - 1] == '\n');
+        texts->name = gp_proc_safe_copy(arena, text, len, 64);
     }
     if (want & GP_PROC_COMMAND)
-        put_text(reader, GP_PROC_TEXT_COMMAND, text, (size_t)n, COMMAND_COLS);
+        texts->command = gp_proc_safe_copy(arena, text, len, GP_PROC_COMMAND_COLS);
+}
+
+static void read_container(struct gp_proc_reader *reader, struct gp_proc_info *info,
+                           struct gp_proc_texts *texts, struct gp_arena *arena)
+{
+    char text[8192];
+    char container[GP_PROC_CONTAINER_SIZE];
+    if (read_pid_file(reader, info->pid, "cgroup", text, sizeof(text)) < 0)
+        return;
+    info->exists = true;
+    (void)gp_proc_container(text, container);
+    texts->container = gp_arena_strdup(arena, container);
+}
+
+/* ---- texts ---- */
+
+/* Where no text is known, or no memory for them. */
+static struct gp_proc_texts no_texts = {.shared = {1}};
+
+static struct gp_proc_texts *hold(struct gp_proc_texts *texts)
+{
+    (void)gp_shared_hold(&texts->shared);
+    return texts;
+}
+
+/* One piece of memory for what lies scattered in an arena. */
+static struct gp_proc_texts *gather(const struct gp_proc_texts *from)
+{
+    const char *const texts[] = {from->user,    from->name,      from->path,
+                                 from->command, from->container, from->start};
+    const char *copies[GP_ARRAY_LEN(texts)] = {NULL};
+    size_t bytes = 0;
+    for (size_t i = 0; i < GP_ARRAY_LEN(texts); i++)
+        bytes += texts[i] ? strlen(texts[i]) + 1 : 0;
+    struct gp_proc_texts *to = bytes ? gp_shared_new(sizeof(*to) + bytes) : NULL;
+    if (!to)
+        return hold(&no_texts);
+    char *end = to->room;
+    for (size_t i = 0; i < GP_ARRAY_LEN(texts); i++)
+        if (texts[i]) {
+            size_t n = strlen(texts[i]) + 1;
+            copies[i] = memcpy(end, texts[i], n);
+            end += n;
+        }
+    to->user = copies[0];
+    to->name = copies[1];
+    to->path = copies[2];
+    to->command = copies[3];
+    to->container = copies[4];
+    to->start = copies[5];
+    return to;
 }
 
 static struct gp_proc_texts *read_texts(struct gp_proc_reader *reader, unsigned want,
                                         struct gp_proc_info *info, uint64_t now_ns)
 {
+    struct gp_arena arena = {NULL};
+    struct gp_proc_texts scattered = {.user = NULL};
     char start[GP_RFC3339_SIZE];
-    begin_texts(reader);
     if (want & GP_PROC_USER)
-        read_user(reader, info);
+        read_user(reader, info, &scattered, &arena);
     if (want & (GP_PROC_COMMAND | GP_PROC_PATH))
-        read_command(reader, want, info);
-    if ((want & GP_PROC_STAT) && info->exists) {
+        read_command(reader, want, info, &scattered, &arena);
+    if (want & GP_PROC_CONTAINER)
+        read_container(reader, info, &scattered, &arena);
+    if (info->state) {
         gp_clock_rfc3339(info->start_ns, start);
-        put_text(reader, GP_PROC_TEXT_START, start, strlen(start), sizeof(start));
+        scattered.start = start;
     }
-    return end_texts(reader, info->pid, now_ns);
+    struct gp_proc_texts *texts = gather(&scattered);
+    gp_arena_fini(&arena);
+    /* those of several processes do not get old in the same tick */
+    if (texts != &no_texts) {
+        texts->want = want;
+        texts->until_ns = now_ns + (KEPT_MS + info->pid % 16 * (KEPT_MS / 16)) * GP_NS_PER_MS;
+    }
+    return texts;
 }
 
-/* ---- from tick to tick ---- */
+/* ---- what is known from the last tick ---- */
 
-/* The texts of the last tick, if they still hold. */
-static struct gp_proc_texts *recall(const struct gp_proc_info *past, uint64_t now_ns)
+static bool is_kept(const struct gp_proc_info *past, unsigned want, uint64_t now_ns)
 {
-    bool holds = past && past->start_ticks && past->texts && past->texts->until_ns > now_ns;
-    if (holds)
-        (void)gp_shared_hold(&past->texts->shared);
-    return holds ? past->texts : NULL;
+    return past && past->start_ticks && past->texts->until_ns > now_ns &&
+           !(want & ~past->texts->want);
 }
 
 void gp_proc_watch(struct gp_proc_reader *reader, const uint32_t *pids, size_t count)
@@ -342,61 +344,108 @@ static bool is_watched(const struct gp_proc_reader *reader, uint32_t pid)
 }
 
 /* All that was known of it at the last tick; false if it has to be read. */
-static bool recall_all(const struct gp_proc_reader *reader, struct gp_proc_info *info,
-                       uint64_t now_ns)
+static bool recall(const struct gp_proc_reader *reader, unsigned want, struct gp_proc_info *info,
+                   uint64_t now_ns)
 {
     const struct gp_proc_info *past =
-        is_watched(reader, info->pid) ? NULL : find_past(reader, info->pid);
-    if (!recall(past, now_ns))
+        is_watched(reader, info->pid) ? NULL : gp_proc_find(&reader->past, info->pid);
+    if (!is_kept(past, want, now_ns))
         return false;
+    bool is_ancestor = info->is_ancestor;
     *info = *past;
+    info->is_ancestor = is_ancestor;
     info->is_old = true;
+    (void)hold(info->texts);
     return true;
 }
 
-static void forget(struct gp_proc_reader *reader)
+static void forget(struct gp_proc_infos *past)
 {
-    for (size_t i = 0; i < reader->past_count; i++)
-        if (reader->past[i].texts)
-            gp_shared_drop(&reader->past[i].texts->shared);
-    free(reader->past);
-    reader->past = NULL;
-    reader->past_count = 0;
+    for (size_t i = 0; i < past->count; i++)
+        gp_shared_drop(&past->infos[i].texts->shared);
+    free(past->infos);
+    *past = (struct gp_proc_infos){NULL, 0};
 }
 
-const struct gp_proc_info *gp_proc_read(struct gp_proc_reader *reader, unsigned want,
-                                        const uint32_t *pids, size_t count)
+/* ---- a tick ---- */
+
+static void read_process(struct gp_proc_reader *reader, unsigned want, struct gp_proc_info *info,
+                         uint64_t now_ns)
+{
+    if (recall(reader, want, info, now_ns))
+        return;
+    info->as_of_ns = now_ns;
+    if (want & GP_PROC_STAT)
+        read_stat(reader, info, now_ns);
+    const struct gp_proc_info *past = same_past(reader, info);
+    info->texts =
+        is_kept(past, want, now_ns) ? hold(past->texts) : read_texts(reader, want, info, now_ns);
+}
+
+static int compare_infos(const void *a, const void *b)
+{
+    const struct gp_proc_info *x = a;
+    const struct gp_proc_info *y = b;
+    return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+/* Among those behind the first ones. */
+static bool is_among(const struct gp_proc_infos *all, size_t first, uint32_t pid)
+{
+    for (size_t i = all->count; i-- > first;)
+        if (all->infos[i].pid == pid)
+            return true;
+    return false;
+}
+
+/* Generation after generation: what is appended is asked for its own parent later on. Each pid
+ * comes in once, so that this ends whatever the files say. A parent that started behind its child
+ * is another process, which was given the pid of one that has ended. There is room for the most. */
+static void find_ancestors(struct gp_proc_reader *reader, unsigned want, struct gp_proc_infos *all,
+                           uint64_t now_ns)
+{
+    const struct gp_proc_infos listed = *all;
+    size_t most = listed.count + GP_PROC_ANCESTORS_MAX;
+    for (size_t i = 0; i < all->count && all->count < most; i++) {
+        const struct gp_proc_info *child = &all->infos[i];
+        struct gp_proc_info parent = {.pid = child->ppid, .is_ancestor = true};
+        if (parent.pid == 0 || gp_proc_find(&listed, parent.pid) ||
+            is_among(all, listed.count, parent.pid))
+            continue;
+        read_process(reader, want, &parent, now_ns);
+        if (parent.state && parent.start_ticks <= child->start_ticks)
+            all->infos[all->count++] = parent;
+        else
+            gp_shared_drop(&parent.texts->shared);
+    }
+    if (all->count > listed.count)
+        qsort(all->infos, all->count, sizeof(struct gp_proc_info), compare_infos);
+}
+
+const struct gp_proc_infos *gp_proc_read(struct gp_proc_reader *reader, unsigned want,
+                                         const uint32_t *pids, size_t count)
 {
     uint64_t now_ns = gp_clock_mono_ns();
-    struct gp_proc_info *infos = malloc((count + 1) * sizeof(*infos));
-    for (size_t i = 0; infos && i < count; i++) {
-        struct gp_proc_info *info = &infos[i];
-        *info = (struct gp_proc_info){.pid = pids[i]};
-        if (recall_all(reader, info, now_ns))
-            continue;
-        info->as_of_ns = now_ns;
-        if (want & GP_PROC_STAT)
-            read_stat(reader, info, now_ns);
-        const struct gp_proc_info *past = find_past(reader, info->pid);
-        if (past && past->start_ticks == info->start_ticks)
-            info->texts = recall(past, now_ns);
-        if (!info->texts)
-            info->texts = read_texts(reader, want, info, now_ns);
+    size_t room = count + 1 + (want & GP_PROC_ANCESTORS ? GP_PROC_ANCESTORS_MAX : 0);
+    struct gp_proc_infos all = {malloc(room * sizeof(*all.infos)), 0};
+    for (; all.infos && all.count < count; all.count++) {
+        all.infos[all.count] = (struct gp_proc_info){.pid = pids[all.count]};
+        read_process(reader, want, &all.infos[all.count], now_ns);
     }
-    forget(reader);
-    reader->past = infos;
-    reader->past_count = infos ? count : 0;
-    return infos;
+    if (all.infos && (want & GP_PROC_ANCESTORS))
+        find_ancestors(reader, want, &all, now_ns);
+    forget(&reader->past);
+    reader->past = all;
+    return all.infos ? &reader->past : NULL;
 }
 
 /* ---- the host ---- */
 
-static bool read_host_cpu(struct gp_proc_reader *reader, double *ret_pct)
+/* The line "cpu  user nice system idle iowait irq softirq steal …". */
+static bool parse_cpu(struct gp_proc_reader *reader, const char *line, double *ret_pct)
 {
-    char text[512];
     unsigned long long f[8] = {0};
-    if (read_proc(reader, "stat", text, sizeof(text)) <= 0 ||
-        sscanf(text, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &f[0], &f[1], &f[2], &f[3],
+    if (sscanf(line, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &f[0], &f[1], &f[2], &f[3],
                &f[4], &f[5], &f[6], &f[7]) < 4)
         return false;
     uint64_t total = 0;
@@ -411,36 +460,64 @@ static bool read_host_cpu(struct gp_proc_reader *reader, double *ret_pct)
     return true;
 }
 
-void gp_proc_read_host(struct gp_proc_reader *reader, struct gp_proc_host *ret)
+/* The first line is of all CPUs, then comes one for each that is online. There may be thousands, so
+ * they are read line by line, and only if somebody wants their number. */
+static void read_host_cpus(struct gp_proc_reader *reader, unsigned want, struct gp_proc_host *ret)
 {
-    char text[4096];
-    *ret = (struct gp_proc_host){0};
-    ret->has_cpu = read_host_cpu(reader, &ret->cpu_pct);
-    uint64_t total = 0;
-    uint64_t available = 0;
-    if (read_proc(reader, "loadavg", text, sizeof(text)) > 0)
-        ret->has_load = sscanf(text, "%lf", &ret->load_1m) == 1;
-    if (read_proc(reader, "meminfo", text, sizeof(text)) > 0)
-        ret->has_memory = find_number(text, "MemTotal:", &total) &&
-                          find_number(text, "MemAvailable:", &available);
-    ret->memory_total_bytes = total * 1024;
-    ret->memory_available_bytes = available * 1024;
+    char line[512];
+    int fd = openat(reader->dir, "stat", O_RDONLY | O_CLOEXEC);
+    FILE *file = fd >= 0 ? fdopen(fd, "r") : NULL;
+    if (!file) {
+        if (fd >= 0)
+            (void)close(fd);
+        return;
+    }
+    if ((want & GP_PROC_HOST_CPU) && fgets(line, sizeof(line), file) &&
+        parse_cpu(reader, line, &ret->cpu_pct))
+        ret->known |= GP_PROC_HOST_CPU;
+    while ((want & GP_PROC_HOST_CPU_COUNT) && fgets(line, sizeof(line), file) &&
+           strncmp(line, "cpu", 3) == 0)
+        ret->cpu_count += isdigit((unsigned char)line[3]) != 0;
+    if (ret->cpu_count > 0)
+        ret->known |= GP_PROC_HOST_CPU_COUNT;
+    (void)fclose(file);
 }
 
-/* Start times count from boot; time spent suspended is in them, as in CLOCK_BOOTTIME. Another root
- * has another boot: its own file says when, to the second. */
-static uint64_t boot_wall_ns(const struct gp_proc_reader *reader)
+static void read_host_memory(const struct gp_proc_reader *reader, struct gp_proc_host *ret)
 {
-    char text[16384];
-    uint64_t btime_s = 0;
-    struct timespec up;
-    if (reader->root)
-        return read_proc(reader, "stat", text, sizeof(text)) > 0 &&
-                       find_number(text, "btime ", &btime_s)
-                   ? btime_s * GP_NS_PER_S
-                   : 0;
-    (void)clock_gettime(CLOCK_BOOTTIME, &up);
-    return gp_clock_wall_ns() - (uint64_t)up.tv_sec * GP_NS_PER_S - (uint64_t)up.tv_nsec;
+    char text[4096];
+    uint64_t total;
+    uint64_t free;
+    if (read_proc(reader, "meminfo", text, sizeof(text)) <= 0)
+        return;
+    if (gp_proc_find_number(text, "MemTotal:", &total) &&
+        gp_proc_find_number(text, "MemAvailable:", &free)) {
+        ret->memory_total_bytes = total * 1024;
+        ret->memory_available_bytes = free * 1024;
+        ret->known |= GP_PROC_HOST_MEMORY;
+    }
+    if (gp_proc_find_number(text, "SwapTotal:", &total) &&
+        gp_proc_find_number(text, "SwapFree:", &free)) {
+        ret->swap_total_bytes = total * 1024;
+        ret->swap_used_bytes = total > free ? (total - free) * 1024 : 0;
+        ret->known |= GP_PROC_HOST_SWAP;
+    }
+}
+
+void gp_proc_read_host(struct gp_proc_reader *reader, unsigned want, struct gp_proc_host *ret)
+{
+    char text[128];
+    *ret = (struct gp_proc_host){0};
+    if (want & (GP_PROC_HOST_CPU | GP_PROC_HOST_CPU_COUNT))
+        read_host_cpus(reader, want, ret);
+    if ((want & GP_PROC_HOST_LOAD) && read_proc(reader, "loadavg", text, sizeof(text)) > 0 &&
+        sscanf(text, "%lf", &ret->load_1m) == 1)
+        ret->known |= GP_PROC_HOST_LOAD;
+    if (want & (GP_PROC_HOST_MEMORY | GP_PROC_HOST_SWAP))
+        read_host_memory(reader, ret);
+    if ((want & GP_PROC_HOST_UPTIME) && read_proc(reader, "uptime", text, sizeof(text)) > 0 &&
+        gp_proc_find_number(text, "", &ret->uptime_s))
+        ret->known |= GP_PROC_HOST_UPTIME;
 }
 
 struct gp_proc_reader *gp_proc_reader_new(const char *root)
@@ -450,12 +527,11 @@ struct gp_proc_reader *gp_proc_reader_new(const char *root)
     if (!reader)
         return NULL;
     reader->root = root;
-    gp_strbuf_init(&reader->draft, TEXTS_BYTES);
     reader->dir =
         gp_io_path(path, root, "/proc") ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
     reader->ticks_per_s = sysconf(_SC_CLK_TCK);
     reader->page_bytes = sysconf(_SC_PAGESIZE);
-    reader->boot_wall_ns = boot_wall_ns(reader);
+    reader->boot_wall_ns = gp_proc_boot_wall_ns(reader->dir, !root);
     return reader;
 }
 
@@ -465,8 +541,7 @@ void gp_proc_reader_free(struct gp_proc_reader *reader)
         return;
     if (reader->dir >= 0)
         (void)close(reader->dir);
-    forget(reader);
-    gp_strbuf_fini(&reader->draft);
+    forget(&reader->past);
     free(reader->users);
     free(reader);
 }

@@ -9,34 +9,37 @@
 
 enum gp_proc_want {
     GP_PROC_USER = 1,    /* its text */
-    GP_PROC_STAT = 2,    /* start_ns, start_ticks, cpu_ticks, cpu_pct, rss_bytes; start */
+    GP_PROC_STAT = 2,    /* what is behind `state` below */
     GP_PROC_COMMAND = 4, /* name, command */
     GP_PROC_PATH = 8,    /* path */
+    GP_PROC_CONTAINER = 16,
+    GP_PROC_ANCESTORS = 32, /* see gp_proc_read() */
 };
 
-/* All of it is safe. */
-enum gp_proc_text {
-    GP_PROC_TEXT_USER,    /* name, or the uid in digits */
-    GP_PROC_TEXT_NAME,    /* program name without its path */
-    GP_PROC_TEXT_PATH,    /* its first argument: the path by which it was called, or a title */
-    GP_PROC_TEXT_COMMAND, /* full command line */
-    GP_PROC_TEXT_START,   /* start_ns as RFC 3339 */
-    GP_PROC_TEXT__COUNT,
-};
-
-/* What seldom changes of a process: read once for many ticks, and shared with their snapshots. */
+/* What seldom changes of a process: read once for many ticks, and shared with their snapshots. Text
+ * here is safe, NULL if it is not known. */
 struct gp_proc_texts {
     struct gp_shared shared;
-    uint32_t at[GP_PROC_TEXT__COUNT]; /* in `text`; 0: not known */
-    uint64_t until_ns;                /* then it is read again */
-    char text[];
+    unsigned want;         /* enum gp_proc_want: what was asked for */
+    const char *user;      /* name, or the uid in digits */
+    const char *name;      /* program name without its path */
+    const char *path;      /* its first argument: the path by which it was called, or a title */
+    const char *command;   /* full command line */
+    const char *container; /* where it runs: see gp_proc_container(); "" for nothing special */
+    const char *start;     /* start_ns as RFC 3339 */
+    uint64_t until_ns;     /* then they are read again */
+    char room[];           /* for them */
 };
 
 struct gp_proc_info {
     uint32_t pid;
-    bool exists;                 /* false: gone, hidden, or of another pid namespace */
-    bool is_old;                 /* as_of_ns is before this tick: see gp_proc_watch() */
-    struct gp_proc_texts *texts; /* who wants them for longer holds them; NULL: none */
+    uint32_t ppid;    /* 0: none that can be seen from here */
+    bool exists;      /* false: gone, hidden, or of another pid namespace */
+    bool is_old;      /* as_of_ns was before this tick: see gp_proc_watch() */
+    bool is_ancestor; /* it was not asked for */
+    char state; /* the kernel's letter: R S D Z T …; 0: this, ppid and what follows is not known */
+    uint32_t threads;
+    struct gp_proc_texts *texts; /* who wants them for longer holds them */
     uint64_t start_ns;           /* wall clock, since the epoch */
     uint64_t start_ticks; /* field 22 of /proc/PID/stat: with the pid, the identity of a process */
     uint64_t cpu_ticks;
@@ -45,12 +48,10 @@ struct gp_proc_info {
     uint64_t as_of_ns; /* monotonic moment of cpu_pct and rss_bytes */
 };
 
-/* NULL: not known. */
-static inline const char *gp_proc_text(const struct gp_proc_info *info, enum gp_proc_text which)
-{
-    const struct gp_proc_texts *texts = info->texts;
-    return texts && texts->at[which] ? texts->text + texts->at[which] : NULL;
-}
+struct gp_proc_infos {
+    struct gp_proc_info *infos; /* sorted by pid */
+    size_t count;
+};
 
 struct gp_proc_reader;
 
@@ -63,10 +64,18 @@ void gp_proc_reader_free(struct gp_proc_reader *reader);
  * all are read, as in the beginning. */
 void gp_proc_watch(struct gp_proc_reader *reader, const uint32_t *pids, size_t count);
 
-/* Reads these processes, which are sorted and unique: one info for each, there until the next call.
- * One that is gone has exists == false. NULL if there is no memory. */
-const struct gp_proc_info *gp_proc_read(struct gp_proc_reader *reader, unsigned want,
-                                        const uint32_t *pids, size_t count);
+enum { GP_PROC_ANCESTORS_MAX = 1024 };
+
+/* Reads these processes, which are sorted and unique. With GP_PROC_ANCESTORS, which needs
+ * GP_PROC_STAT, also their parents, the parents of those, and so on up to the first process, as far
+ * as they can be seen and are not among them: GP_PROC_ANCESTORS_MAX at most, fewer if there is no
+ * memory. The result is there until the next call. A process that is gone has exists == false,
+ * nothing is dropped. NULL if there is no memory. */
+const struct gp_proc_infos *gp_proc_read(struct gp_proc_reader *reader, unsigned want,
+                                         const uint32_t *pids, size_t count);
+
+/* NULL: it is not there. */
+struct gp_proc_info *gp_proc_find(const struct gp_proc_infos *infos, uint32_t pid);
 
 /* The program's name in a command line: its first word, without path; *ret_start points into
  * `command`, its length is returned. Programs that write a title into their arguments ("nginx:
@@ -74,14 +83,29 @@ const struct gp_proc_info *gp_proc_read(struct gp_proc_reader *reader, unsigned 
  * there is a command line: frameworks rename it ("pt_main_thread"). */
 size_t gp_proc_program_name(const char *command, const char **ret_start);
 
+/* What can be asked of the host; each of them is one file, or a part of one. */
+enum gp_proc_host_part {
+    GP_PROC_HOST_CPU = 1,
+    GP_PROC_HOST_CPU_COUNT = 2,
+    GP_PROC_HOST_LOAD = 4,
+    GP_PROC_HOST_MEMORY = 8,
+    GP_PROC_HOST_SWAP = 16,
+    GP_PROC_HOST_UPTIME = 32,
+};
+
 struct gp_proc_host {
-    bool has_cpu, has_load, has_memory; /* whether the files could be read */
-    double cpu_pct;                     /* of all cores, since the last call, or since boot */
+    unsigned known; /* enum gp_proc_host_part: what could be read; the rest is 0 */
+    double cpu_pct; /* of all cores, since the last call, or since boot */
+    uint64_t cpu_count;
     double load_1m;
     uint64_t memory_total_bytes;
     uint64_t memory_available_bytes;
+    uint64_t swap_total_bytes;
+    uint64_t swap_used_bytes;
+    uint64_t uptime_s;
 };
 
-void gp_proc_read_host(struct gp_proc_reader *reader, struct gp_proc_host *ret);
+/* Reads of the host what is in `want` (enum gp_proc_host_part). */
+void gp_proc_read_host(struct gp_proc_reader *reader, unsigned want, struct gp_proc_host *ret);
 
 #endif

@@ -17,8 +17,8 @@ static uint64_t start_of(uint32_t pid)
     struct gp_proc_reader *reader = gp_proc_reader_new(NULL);
     if (!reader)
         return 0;
-    const struct gp_proc_info *info = gp_proc_read(reader, GP_PROC_STAT, &pid, 1);
-    uint64_t start_ns = info && info->exists ? info->start_ns : 0;
+    const struct gp_proc_infos *found = gp_proc_read(reader, GP_PROC_STAT, &pid, 1);
+    uint64_t start_ns = found ? found->infos[0].start_ns : 0;
     gp_proc_reader_free(reader);
     return start_ns;
 }

@@ -32,10 +32,17 @@ static unsigned proc_want(const struct gp_metric_set *set)
         enum gp_metric metric;
         unsigned want;
     } needs[] = {
-        {GP_PROCESS_USER, GP_PROC_USER},  {GP_PROCESS_NAME, GP_PROC_COMMAND},
-        {GP_PROCESS_PATH, GP_PROC_PATH},  {GP_PROCESS_COMMAND, GP_PROC_COMMAND},
-        {GP_PROCESS_CPU, GP_PROC_STAT},   {GP_PROCESS_RSS, GP_PROC_STAT},
+        {GP_PROCESS_USER, GP_PROC_USER},
+        {GP_PROCESS_NAME, GP_PROC_COMMAND},
+        {GP_PROCESS_PATH, GP_PROC_PATH},
+        {GP_PROCESS_COMMAND, GP_PROC_COMMAND},
+        {GP_PROCESS_CPU, GP_PROC_STAT},
+        {GP_PROCESS_RSS, GP_PROC_STAT},
         {GP_PROCESS_START, GP_PROC_STAT},
+        {GP_PROCESS_PPID, GP_PROC_STAT},
+        {GP_PROCESS_STATE, GP_PROC_STAT},
+        {GP_PROCESS_THREADS, GP_PROC_STAT},
+        {GP_PROCESS_CONTAINER, GP_PROC_CONTAINER},
     };
     unsigned want = 0;
     for (size_t i = 0; i < GP_ARRAY_LEN(needs); i++)
@@ -80,7 +87,10 @@ int gp_assembler_init(struct gp_assembler *a, struct gp_selection *selection,
                                 gp_metric_set_has(&want->metrics, GP_PROCESS_NAME) ||
                                 gp_metric_set_has(&want->metrics, GP_PROCESS_PATH) ||
                                 gp_metric_set_has(&want->metrics, GP_PROCESS_COMMAND);
+    a->internal.processes = a->internal.processes || want->ancestors;
     a->proc_want = proc_want(&want->metrics);
+    if (want->ancestors)
+        a->proc_want |= GP_PROC_STAT | GP_PROC_USER | GP_PROC_COMMAND | GP_PROC_ANCESTORS;
     a->proc = gp_proc_reader_new(root);
     return a->proc ? 0 : gp_err_set(err, GP_ENOMEM, "out of memory");
 }
@@ -493,50 +503,79 @@ static const char *name_from_driver(struct gp_snapshot *snapshot, const char *dr
     return copy && n > 0 ? copy : NULL;
 }
 
+/* A letter as a text that lasts. */
+static const char *letter_text(char letter)
+{
+    static const char texts[] = "A\0B\0C\0D\0E\0F\0G\0H\0I\0J\0K\0L\0M\0N\0O\0P\0Q\0R\0S\0T\0"
+                                "U\0V\0W\0X\0Y\0Z\0a\0b\0c\0d\0e\0f\0g\0h\0i\0j\0k\0l\0m\0n\0"
+                                "o\0p\0q\0r\0s\0t\0u\0v\0w\0x\0y\0z";
+    for (size_t i = 0; i < sizeof(texts); i += 2)
+        if (texts[i] == letter)
+            return &texts[i];
+    return NULL;
+}
+
+/* Numbers, and what is made of them. Those of a process that is looked at only now and then are
+ * old. */
+static void fill_numbers(const struct gp_snapshot *snapshot, struct gp_process *row,
+                         const struct gp_proc_info *info)
+{
+    uint64_t now = snapshot->mono_ns;
+    uint64_t then = info->is_old ? info->as_of_ns : now;
+    struct gp_value *v = row->values;
+    const enum gp_metric moving[] = {GP_PROCESS_CPU, GP_PROCESS_RSS, GP_PROCESS_STATE,
+                                     GP_PROCESS_THREADS};
+    gp_value_set_text(&v[GP_PROCESS_START - GP_PROCESS__FIRST], info->texts->start, now);
+    gp_value_set_int(&v[GP_PROCESS_PPID - GP_PROCESS__FIRST], info->ppid, now);
+    gp_value_set_real(&v[GP_PROCESS_CPU - GP_PROCESS__FIRST], info->cpu_pct, then);
+    gp_value_set_int(&v[GP_PROCESS_RSS - GP_PROCESS__FIRST], (int64_t)info->rss_bytes, then);
+    gp_value_set_text(&v[GP_PROCESS_STATE - GP_PROCESS__FIRST], letter_text(info->state), then);
+    gp_value_set_int(&v[GP_PROCESS_THREADS - GP_PROCESS__FIRST], info->threads, then);
+    for (size_t i = 0; info->is_old && i < GP_ARRAY_LEN(moving); i++)
+        v[moving[i] - GP_PROCESS__FIRST].status = GP_STATUS_STALE;
+}
+
 /* What /proc says of it; where it says nothing, the driver's name. Of the path it is the other way
  * round: it is to be the one that other tools show. */
 static void fill_from_proc(struct gp_snapshot *snapshot, struct gp_process *row,
-                           const struct gp_proc_info *info, const char *driver_name, unsigned want)
+                           const struct gp_proc_info *info, const char *driver_name)
 {
-    uint64_t time_ns = snapshot->mono_ns;
-    struct gp_value *v = row->values;
+    static const char hidden[] = "not in /proc: it has ended, or runs in another pid namespace";
+    static const char nowhere[] = "in no container, job or service";
+    const struct gp_proc_texts *of = info->texts;
     if (driver_name)
         driver_name = gp_arena_strdup(&snapshot->arena, driver_name);
-    const char *user = gp_proc_text(info, GP_PROC_TEXT_USER);
-    const char *name = gp_proc_text(info, GP_PROC_TEXT_NAME);
+    const char *name = of->name;
     if (!name && driver_name)
         name = name_from_driver(snapshot, driver_name);
-    const char *path = driver_name ? driver_name : gp_proc_text(info, GP_PROC_TEXT_PATH);
-    const char *command = gp_proc_text(info, GP_PROC_TEXT_COMMAND);
-    if (!command)
-        command = driver_name;
-    static const char hidden[] = "not in /proc: it has ended, or runs in another pid namespace";
-    static const enum gp_metric of_proc[] = {
-        GP_PROCESS_NAME, GP_PROCESS_PATH, GP_PROCESS_USER,  GP_PROCESS_COMMAND,
-        GP_PROCESS_CPU,  GP_PROCESS_RSS,  GP_PROCESS_START,
+    bool contained = of->container && *of->container;
+    const struct {
+        enum gp_metric metric;
+        const char *text, *why;
+    } texts[] = {
+        {GP_PROCESS_NAME, name, NULL},
+        {GP_PROCESS_PATH, driver_name ? driver_name : of->path, NULL},
+        {GP_PROCESS_USER, of->user, NULL},
+        {GP_PROCESS_COMMAND, of->command ? of->command : driver_name, NULL},
+        {GP_PROCESS_CONTAINER, contained ? of->container : NULL, of->container ? nowhere : NULL},
+        {GP_PROCESS_CPU, NULL, NULL},
+        {GP_PROCESS_RSS, NULL, NULL},
+        {GP_PROCESS_START, NULL, NULL},
+        {GP_PROCESS_PPID, NULL, NULL},
+        {GP_PROCESS_STATE, NULL, NULL},
+        {GP_PROCESS_THREADS, NULL, NULL},
     };
-    for (size_t i = 0; i < GP_ARRAY_LEN(of_proc); i++)
-        gp_value_set_absent(&v[of_proc[i] - GP_PROCESS__FIRST], GP_STATUS_UNSUPPORTED,
-                            info->exists ? NULL : hidden, time_ns);
-    if (user)
-        gp_value_set_text(&v[GP_PROCESS_USER - GP_PROCESS__FIRST], user, time_ns);
-    if (name)
-        gp_value_set_text(&v[GP_PROCESS_NAME - GP_PROCESS__FIRST], name, time_ns);
-    if (path)
-        gp_value_set_text(&v[GP_PROCESS_PATH - GP_PROCESS__FIRST], path, time_ns);
-    if (command)
-        gp_value_set_text(&v[GP_PROCESS_COMMAND - GP_PROCESS__FIRST], command, time_ns);
-    row->texts = info->texts ? gp_shared_hold(&info->texts->shared) : NULL;
-    if (!(want & GP_PROC_STAT) || !info->exists)
-        return;
-    struct gp_value *cpu = &v[GP_PROCESS_CPU - GP_PROCESS__FIRST];
-    struct gp_value *rss = &v[GP_PROCESS_RSS - GP_PROCESS__FIRST];
-    gp_value_set_real(cpu, info->cpu_pct, info->is_old ? info->as_of_ns : time_ns);
-    gp_value_set_int(rss, (int64_t)info->rss_bytes, info->is_old ? info->as_of_ns : time_ns);
-    if (info->is_old)
-        cpu->status = rss->status = GP_STATUS_STALE;
-    gp_value_set_text(&v[GP_PROCESS_START - GP_PROCESS__FIRST],
-                      gp_proc_text(info, GP_PROC_TEXT_START), time_ns);
+    row->texts = gp_shared_hold(&info->texts->shared);
+    for (size_t i = 0; i < GP_ARRAY_LEN(texts); i++) {
+        struct gp_value *v = &row->values[texts[i].metric - GP_PROCESS__FIRST];
+        if (texts[i].text)
+            gp_value_set_text(v, texts[i].text, snapshot->mono_ns);
+        else
+            gp_value_set_absent(v, GP_STATUS_UNSUPPORTED, info->exists ? texts[i].why : hidden,
+                                snapshot->mono_ns);
+    }
+    if (info->state)
+        fill_numbers(snapshot, row, info);
 }
 
 static int compare_pids(const void *a, const void *b)
@@ -551,32 +590,46 @@ static uint32_t pid_of(const struct gp_process *row)
     return (uint32_t)row->values[GP_PID - GP_PROCESS__FIRST].i;
 }
 
-/* What /proc says of all rows. Every pid is read once, however many GPUs it uses; the path is the
- * driver's where it tells one. GP_ENOMEM. */
-static int ask_proc(struct gp_assembler *a, const char **driver_names, bool has_paths)
+/* What /proc says of the processes in the rows. Every pid is read once, however many GPUs it uses;
+ * the path is the driver's where it tells one. NULL if there is no memory. */
+static const struct gp_proc_infos *ask_proc(struct gp_assembler *a, bool has_paths)
 {
-    struct gp_snapshot *snapshot = a->snapshot;
+    const struct gp_snapshot *snapshot = a->snapshot;
     uint32_t *pids = malloc((snapshot->process_count + 1) * sizeof(*pids));
-    const struct gp_proc_info *infos = NULL;
     size_t count = 0;
-    for (size_t i = 0; pids && i < snapshot->process_count; i++)
+    if (!pids)
+        return NULL;
+    for (size_t i = 0; i < snapshot->process_count; i++)
         pids[i] = pid_of(&snapshot->processes[i]);
-    if (pids) {
-        qsort(pids, snapshot->process_count, sizeof(*pids), compare_pids);
-        for (size_t i = 0; i < snapshot->process_count; i++)
-            if (count == 0 || pids[i] != pids[count - 1])
-                pids[count++] = pids[i];
-        unsigned want = has_paths ? a->proc_want & ~(unsigned)GP_PROC_PATH : a->proc_want;
-        infos = gp_proc_read(a->proc, want, pids, count);
-    }
-    for (size_t i = 0; infos && i < snapshot->process_count; i++) {
-        struct gp_process *row = &snapshot->processes[i];
-        uint32_t pid = pid_of(row);
-        const uint32_t *at = bsearch(&pid, pids, count, sizeof(*pids), compare_pids);
-        fill_from_proc(snapshot, row, &infos[at - pids], driver_names[i], a->proc_want);
-    }
+    qsort(pids, snapshot->process_count, sizeof(*pids), compare_pids);
+    for (size_t i = 0; i < snapshot->process_count; i++)
+        if (count == 0 || pids[i] != pids[count - 1])
+            pids[count++] = pids[i];
+    unsigned want = has_paths ? a->proc_want & ~(unsigned)GP_PROC_PATH : a->proc_want;
+    const struct gp_proc_infos *infos = gp_proc_read(a->proc, want, pids, count);
     free(pids);
-    return infos ? 0 : GP_ENOMEM;
+    return infos;
+}
+
+static int add_ancestors(struct gp_snapshot *snapshot, const struct gp_proc_infos *infos)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < infos->count; i++)
+        count += infos->infos[i].is_ancestor;
+    if (count == 0)
+        return 0;
+    snapshot->ancestors = gp_arena_alloc(&snapshot->arena, count, sizeof(*snapshot->ancestors));
+    if (!snapshot->ancestors)
+        return GP_ENOMEM;
+    for (size_t i = 0; i < infos->count; i++) {
+        if (!infos->infos[i].is_ancestor)
+            continue;
+        struct gp_process *row = &snapshot->ancestors[snapshot->ancestor_count++];
+        gp_value_set_int(&row->values[GP_PID - GP_PROCESS__FIRST], infos->infos[i].pid,
+                         snapshot->mono_ns);
+        fill_from_proc(snapshot, row, &infos->infos[i], NULL);
+    }
+    return 0;
 }
 
 static size_t count_processes(const struct gp_assembler *a)
@@ -622,16 +675,20 @@ static int build_processes(struct gp_assembler *a)
 {
     struct gp_snapshot *snapshot = a->snapshot;
     size_t most = count_processes(a);
+    const struct gp_proc_infos *infos = NULL;
     bool has_paths;
-    int r = GP_ENOMEM;
     snapshot->processes = gp_arena_alloc(&snapshot->arena, most + 1, sizeof(*snapshot->processes));
     const char **driver_names = calloc(most + 1, sizeof(*driver_names));
     if (snapshot->processes && driver_names) {
         add_processes(a, driver_names, &has_paths);
-        r = ask_proc(a, driver_names, has_paths);
+        infos = ask_proc(a, has_paths);
+    }
+    for (size_t i = 0; infos && i < snapshot->process_count; i++) {
+        struct gp_process *row = &snapshot->processes[i];
+        fill_from_proc(snapshot, row, gp_proc_find(infos, pid_of(row)), driver_names[i]);
     }
     free(driver_names);
-    return r;
+    return infos ? add_ancestors(snapshot, infos) : GP_ENOMEM;
 }
 
 /* ---- memory ---- */
@@ -756,6 +813,48 @@ static int build_lists(struct gp_assembler *a)
 
 /* ---- host ---- */
 
+static const struct {
+    enum gp_metric metric;
+    unsigned part; /* enum gp_proc_host_part */
+} host_parts[] = {
+    {GP_HOST_CPU, GP_PROC_HOST_CPU},
+    {GP_HOST_CPU_COUNT, GP_PROC_HOST_CPU_COUNT},
+    {GP_HOST_LOAD, GP_PROC_HOST_LOAD},
+    {GP_HOST_MEMORY_TOTAL, GP_PROC_HOST_MEMORY},
+    {GP_HOST_MEMORY_AVAILABLE, GP_PROC_HOST_MEMORY},
+    {GP_HOST_SWAP_TOTAL, GP_PROC_HOST_SWAP},
+    {GP_HOST_SWAP_USED, GP_PROC_HOST_SWAP},
+    {GP_HOST_UPTIME, GP_PROC_HOST_UPTIME},
+};
+
+/* What /proc says of the machine. */
+static void fill_host(struct gp_assembler *a)
+{
+    struct gp_proc_host info;
+    unsigned want = 0;
+    for (size_t i = 0; i < GP_ARRAY_LEN(host_parts); i++)
+        if (gp_metric_set_has(&a->want.metrics, host_parts[i].metric))
+            want |= host_parts[i].part;
+    if (want == 0)
+        return;
+    gp_proc_read_host(a->proc, want, &info);
+    struct gp_value *host = a->snapshot->host;
+    uint64_t now = a->snapshot->mono_ns;
+    gp_value_set_real(&host[GP_HOST_CPU], info.cpu_pct, now);
+    gp_value_set_int(&host[GP_HOST_CPU_COUNT], (int64_t)info.cpu_count, now);
+    gp_value_set_real(&host[GP_HOST_LOAD], info.load_1m, now);
+    gp_value_set_int(&host[GP_HOST_MEMORY_TOTAL], (int64_t)info.memory_total_bytes, now);
+    gp_value_set_int(&host[GP_HOST_MEMORY_AVAILABLE], (int64_t)info.memory_available_bytes, now);
+    gp_value_set_int(&host[GP_HOST_SWAP_TOTAL], (int64_t)info.swap_total_bytes, now);
+    gp_value_set_int(&host[GP_HOST_SWAP_USED], (int64_t)info.swap_used_bytes, now);
+    gp_value_set_int(&host[GP_HOST_UPTIME], (int64_t)info.uptime_s, now);
+    for (size_t i = 0; i < GP_ARRAY_LEN(host_parts); i++)
+        if (!(info.known & host_parts[i].part))
+            gp_value_set_absent(&host[host_parts[i].metric],
+                                want & host_parts[i].part ? GP_STATUS_UNSUPPORTED : GP_STATUS_NONE,
+                                NULL, now);
+}
+
 static int build_host(struct gp_assembler *a)
 {
     struct gp_snapshot *snapshot = a->snapshot;
@@ -772,24 +871,7 @@ static int build_host(struct gp_assembler *a)
                       safe.error ? NULL : gp_arena_strdup(&snapshot->arena, safe.buf), now);
     gp_strbuf_fini(&safe);
     gp_value_set_int(&host[GP_COUNT], a->gpu_count, now);
-    const struct gp_metric_set *want = &a->want.metrics;
-    if (gp_metric_set_has(want, GP_HOST_CPU) || gp_metric_set_has(want, GP_HOST_LOAD) ||
-        gp_metric_set_has(want, GP_HOST_MEMORY_TOTAL) ||
-        gp_metric_set_has(want, GP_HOST_MEMORY_AVAILABLE)) {
-        struct gp_proc_host info;
-        gp_proc_read_host(a->proc, &info);
-        for (int m = GP_HOST_CPU; m <= GP_HOST_MEMORY_AVAILABLE; m++)
-            gp_value_set_absent(&host[m], GP_STATUS_UNSUPPORTED, NULL, now);
-        if (info.has_cpu)
-            gp_value_set_real(&host[GP_HOST_CPU], info.cpu_pct, now);
-        if (info.has_load)
-            gp_value_set_real(&host[GP_HOST_LOAD], info.load_1m, now);
-        if (info.has_memory) {
-            gp_value_set_int(&host[GP_HOST_MEMORY_TOTAL], (int64_t)info.memory_total_bytes, now);
-            gp_value_set_int(&host[GP_HOST_MEMORY_AVAILABLE], (int64_t)info.memory_available_bytes,
-                             now);
-        }
-    }
+    fill_host(a);
     return host[GP_TIMESTAMP].s && host[GP_HOST_NAME].s ? 0 : GP_ENOMEM;
 }
 

@@ -24,6 +24,7 @@ struct gp_want {
     bool processes;     /* the list of processes of each device */
     bool process_names; /* of processes, from the driver: where GP_PROCESS_PATH is wanted of all,
                          * else of those that /proc does not show */
+    bool ancestors;     /* of processes, which then are wanted too: gp_snapshot.ancestors */
     bool mig;           /* MIG instances as devices of their own */
     uint32_t lists;     /* lists of each GPU: bits by gp_list_index */
     bool fresh;         /* slow values too are read each time */

@@ -122,12 +122,16 @@ t4() {
 
 @test "--host: one row about the machine" {
     mkdir -p root/proc
-    printf 'MemTotal:       1000 kB\nMemFree: 1 kB\nMemAvailable:    600 kB\n' >root/proc/meminfo
+    printf '%s kB\n' 'MemTotal:       1000' 'MemFree: 1' 'MemAvailable:    600' 'SwapTotal: 50' 'SwapFree: 20' >root/proc/meminfo
     echo '1.25 0.5 0.3 1/100 4711' >root/proc/loadavg
-    echo 'cpu  10 0 30 60 0 0 0 0' >root/proc/stat
+    printf 'cpu  10 0 30 60 0 0 0 0\ncpu0 1 1 1 1\ncpu2 1 1 1 1\n' >root/proc/stat
+    echo '7200.25 100.00' >root/proc/uptime
     gpulse --sim h100x8 --root root query count,driver_version,cuda_version,nvml_version,host.memory.total,host.memory.available,host.load.1m,host.cpu.utilization --host -f csv --no-header
     status_is 0
     [ "$output" = "8,580.105.08,13.0,13.580.105.08,1024000,614400,1.25,40.00" ]
+    gpulse --sim h100x8 --root root query host.swap.total,host.swap.used,host.cpu.count,host.uptime,host.uptime:h --host -f csv --no-header
+    status_is 0
+    [ "$output" = "51200,30720,2,7200,2.00" ]
     gpulse --sim h100x8 query index --host
     fails 2 "field 'index' belongs to a GPU; leave out --host"
     gpulse --sim h100x8 query index --host --processes
@@ -353,6 +357,24 @@ total_calls() {
     fault t4 error=NO_PERMISSION:nvmlSystemGetProcessName
     gpulse --sim t4 --root root query process.path --processes -f csv --no-header
     [ "$output" = /bin/serve ]
+}
+
+@test "who a process is: parent, state, threads, and where it runs" {
+    fake_process root 4190001 0 /bin/serve
+    echo '0::/system.slice/docker-ba7b10d15d16e10e3de7a2dcd408a3d971169ae303f46cfad4c5453c6326fee2.scope' >root/proc/4190001/cgroup
+    gpulse --sim t4 --root root query ppid,process.state,threads,container --processes -f csv --no-header
+    status_is 0
+    [ "$output" = "1,S,1,docker:ba7b10d15d16" ]
+    echo '0::/user.slice/user-1000.slice/session-3.scope' >root/proc/4190001/cgroup
+    gpulse --sim t4 --root root query container --processes -f json
+    json_is 'd["processes"][0]["reasons"]["process.container"]' 'in no container, job or service'
+    rm root/proc/4190001/cgroup
+    gpulse --sim t4 --root root query container,process.state --processes -f json
+    json_is 'd["processes"][0]["reasons"]["process.container"]' 'not supported'
+    # half a line tells nothing, instead of nonsense
+    printf '4190001 (job) S 1 1' >root/proc/4190001/stat
+    gpulse --sim t4 --root root query ppid,process.state,threads,process.cpu,process.rss,process.start_time --processes -f csv --no-header
+    [ "$output" = "[N/A],[N/A],[N/A],[N/A],[N/A],[N/A]" ]
 }
 
 @test "--host asks the driver only for what is the driver's" {

@@ -1,8 +1,8 @@
 #include "unit.h"
 
 #include "proc/proc.h"
+#include "proc_tree.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* The real time, and what a test adds to it. */
@@ -15,66 +15,6 @@ uint64_t __wrap_gp_clock_mono_ns(void)
     return __real_gp_clock_mono_ns() + ahead_ns;
 }
 
-/* ---- a root directory by hand ---- */
-
-static char root[64];
-
-static void write_file(const char *name, const void *data, size_t size)
-{
-    char path[512];
-    (void)snprintf(path, sizeof(path), "%s%s", root, name);
-    for (char *p = strchr(path + strlen(root) + 1, '/'); p; p = strchr(p + 1, '/')) {
-        *p = '\0';
-        (void)mkdir(path, 0755);
-        *p = '/';
-    }
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    assert_int_equal(fwrite(data, 1, size, file), size);
-    assert_int_equal(fclose(file), 0);
-}
-
-static void write_text(const char *name, const char *text)
-{
-    write_file(name, text, strlen(text));
-}
-
-static void write_pid(unsigned pid, const char *name, const void *data, size_t size)
-{
-    char path[128];
-    (void)snprintf(path, sizeof(path), "/proc/%u/%s", pid, name);
-    write_file(path, data, size);
-}
-
-/* The line `stat` of a process: its CPU time and start in clock ticks, its memory in pages. */
-static void write_stat(unsigned pid, const char *comm, unsigned long utime, unsigned long start,
-                       long rss)
-{
-    char text[512];
-    int n = snprintf(text, sizeof(text),
-                     "%u (%s) R 1 2 3 4 5 6 7 8 9 10 %lu 20 12 13 14 15 16 17 %lu 19 %ld 21\n", pid,
-                     comm, utime, start, rss);
-    write_pid(pid, "stat", text, (size_t)n);
-}
-
-static int set_up(void **state)
-{
-    (void)state;
-    temporary_name(root, sizeof(root), "proc");
-    if (!mkdtemp(root))
-        return -1;
-    write_text("/proc/stat", "cpu  100 0 100 700 100 0 0 0 0 0\ncpu0 1 2 3\nbtime 1700000000\n");
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    char command[128];
-    (void)snprintf(command, sizeof(command), "rm -rf %s", root);
-    return system(command); /* NOLINT(cert-env33-c): a path of our own */
-}
-
 /* ---- reading it ---- */
 
 struct subject {
@@ -83,7 +23,7 @@ struct subject {
 
 static struct subject new_subject(void)
 {
-    struct subject s = {.reader = gp_proc_reader_new(root)};
+    struct subject s = {.reader = gp_proc_reader_new(tree_root)};
     assert_non_null(s.reader);
     return s;
 }
@@ -95,29 +35,9 @@ static void free_subject(struct subject *s)
 
 static struct gp_proc_info read_one(struct subject *s, unsigned want, unsigned pid)
 {
-    const struct gp_proc_info *info = gp_proc_read(s->reader, want, &(uint32_t){pid}, 1);
-    assert_non_null(info);
-    return *info;
-}
-
-static const char *user_of(struct gp_proc_info info)
-{
-    return gp_proc_text(&info, GP_PROC_TEXT_USER);
-}
-
-static const char *name_of(struct gp_proc_info info)
-{
-    return gp_proc_text(&info, GP_PROC_TEXT_NAME);
-}
-
-static const char *path_of(struct gp_proc_info info)
-{
-    return gp_proc_text(&info, GP_PROC_TEXT_PATH);
-}
-
-static const char *command_of(struct gp_proc_info info)
-{
-    return gp_proc_text(&info, GP_PROC_TEXT_COMMAND);
+    const struct gp_proc_infos *found = gp_proc_read(s->reader, want, &pid, 1);
+    assert_non_null(found);
+    return found->infos[0];
 }
 
 /* path: NULL for none */
@@ -129,10 +49,10 @@ static void check_command(const char *cmdline, size_t size, const char *comm, co
     write_pid(4711, "comm", comm, strlen(comm));
     struct gp_proc_info info = read_one(&s, GP_PROC_COMMAND | GP_PROC_PATH, 4711);
     assert_true(info.exists);
-    assert_string_equal(name_of(info), name);
-    assert_string_equal(path_of(info) ? path_of(info) : "", path ? path : "");
-    assert_int_equal(path_of(info) != NULL, path != NULL);
-    assert_string_equal(command_of(info), command);
+    assert_string_equal(info.texts->name, name);
+    assert_string_equal(info.texts->path ? info.texts->path : "", path ? path : "");
+    assert_int_equal(info.texts->path != NULL, path != NULL);
+    assert_string_equal(info.texts->command, command);
     free_subject(&s);
 }
 
@@ -182,10 +102,10 @@ static void endless_names_are_cut(void **state)
     struct subject s = new_subject();
     write_pid(4711, "cmdline", endless, SIZE);
     struct gp_proc_info info = read_one(&s, GP_PROC_COMMAND | GP_PROC_PATH, 4711);
-    assert_true(strlen(name_of(info)) < 100);
-    assert_true(strlen(path_of(info)) < 5000);
-    assert_true(strlen(command_of(info)) < 5000);
-    assert_memory_equal(name_of(info), "AAAAAAAAAA", 10);
+    assert_true(strlen(info.texts->name) < 100);
+    assert_true(strlen(info.texts->path) < 5000);
+    assert_true(strlen(info.texts->command) < 5000);
+    assert_memory_equal(info.texts->name, "AAAAAAAAAA", 10);
     free_subject(&s);
 }
 
@@ -221,12 +141,53 @@ static void broken_files_give_no_numbers(void **state)
             read_one(&s, GP_PROC_STAT | GP_PROC_COMMAND | GP_PROC_USER, 4711);
         assert_int_equal(info.cpu_ticks, 0);
         assert_int_equal(info.rss_bytes, 0);
-        assert_null(name_of(info));
+        assert_int_equal(info.state, 0);
+        assert_null(info.texts->name);
         free_subject(&s);
     }
     struct subject s = new_subject();
     write_stat(4711, "x", 0, 1, -5); /* the kernel's counters may be negative for a moment */
     assert_int_equal(read_one(&s, GP_PROC_STAT, 4711).rss_bytes, 0);
+    free_subject(&s);
+}
+
+static void what_the_line_stat_says(void **state)
+{
+    (void)state;
+    struct subject s = new_subject();
+    write_text("/proc/4711/stat",
+               "4711 (a) D 17 4711 4711 0 -1 4194304 1 2 3 4 30 20 5 6 20 -5 33 0 "
+               "1000 99 3 18446744073709551615\n");
+    struct gp_proc_info info = read_one(&s, GP_PROC_STAT, 4711);
+    assert_int_equal(info.state, 'D');
+    assert_int_equal(info.ppid, 17);
+    assert_int_equal(info.threads, 33);
+    assert_int_equal(info.cpu_ticks, 50);
+    /* what is no letter does not get on */
+    write_text("/proc/4711/stat", "4711 (a) \033 17 4711 4711 0 -1 0 1 2 3 4 30 20 5 6 20 0 1 0 "
+                                  "1000 99 3 0\n");
+    info = read_one(&s, GP_PROC_STAT, 4711);
+    assert_true(info.exists);
+    assert_int_equal(info.state, 0);
+    assert_int_equal(info.ppid, 0);
+    free_subject(&s);
+}
+
+static void where_it_runs(void **state)
+{
+    (void)state;
+    struct subject s = new_subject();
+    write_text("/proc/4711/cgroup", "0::/system.slice/slurmstepd.scope/job_4/step_0/user/task_0\n");
+    struct gp_proc_info info = read_one(&s, GP_PROC_CONTAINER, 4711);
+    assert_true(info.exists);
+    assert_string_equal(info.texts->container, "slurm:4.0");
+    assert_null(read_one(&s, GP_PROC_STAT | GP_PROC_USER | GP_PROC_COMMAND, 4711).texts->container);
+    /* nowhere special is not the same as not known */
+    write_text("/proc/4711/cgroup", "0::/user.slice/user-1000.slice/session-3.scope\n");
+    assert_string_equal(read_one(&s, GP_PROC_CONTAINER, 4711).texts->container, "");
+    info = read_one(&s, GP_PROC_CONTAINER, 4712);
+    assert_false(info.exists);
+    assert_null(info.texts->container);
     free_subject(&s);
 }
 
@@ -237,18 +198,19 @@ static void a_process_that_is_gone(void **state)
     const uint32_t pids[] = {10, 20, 30};
     write_stat(20, "x", 480, 1000, 3);
     write_pid(20, "cmdline", CMDLINE("x"));
-    const struct gp_proc_info *infos =
+    const struct gp_proc_infos *found =
         gp_proc_read(s.reader, GP_PROC_USER | GP_PROC_STAT | GP_PROC_COMMAND, pids, 3);
-    assert_non_null(infos);
+    assert_non_null(found);
+    const struct gp_proc_info *infos = found->infos;
     for (int i = 0; i < 3; i += 2) {
         assert_false(infos[i].exists);
-        assert_null(user_of(infos[i]));
-        assert_null(name_of(infos[i]));
-        assert_null(path_of(infos[i]));
-        assert_null(command_of(infos[i]));
+        assert_null(infos[i].texts->user);
+        assert_null(infos[i].texts->name);
+        assert_null(infos[i].texts->path);
+        assert_null(infos[i].texts->command);
     }
     assert_true(infos[1].exists);
-    assert_string_equal(name_of(infos[1]), "x");
+    assert_string_equal(infos[1].texts->name, "x");
     free_subject(&s);
 }
 
@@ -261,8 +223,8 @@ static void nothing_is_read_that_is_not_wanted(void **state)
     struct gp_proc_info info = read_one(&s, 0, 4711);
     assert_false(info.exists);
     info = read_one(&s, GP_PROC_COMMAND, 4711);
-    assert_string_equal(name_of(info), "x");
-    assert_null(user_of(info));
+    assert_string_equal(info.texts->name, "x");
+    assert_null(info.texts->user);
     assert_int_equal(info.start_ticks, 0);
     free_subject(&s);
 }
@@ -284,7 +246,7 @@ static void users_by_name_or_number(void **state)
     char uid[16];
     char passwd[256];
     write_owner(4711, 1234, uid);
-    assert_string_equal(user_of(read_one(&s, GP_PROC_USER, 4711)), uid); /* no passwd at all */
+    assert_string_equal(read_one(&s, GP_PROC_USER, 4711).texts->user, uid); /* no passwd at all */
     free_subject(&s);
 
     (void)snprintf(passwd, sizeof(passwd),
@@ -293,10 +255,10 @@ static void users_by_name_or_number(void **state)
                    uid, uid, uid);
     write_text("/etc/passwd", passwd);
     s = new_subject();
-    assert_string_equal(user_of(read_one(&s, GP_PROC_USER, 4711)), "ali ce\\x1b");
+    assert_string_equal(read_one(&s, GP_PROC_USER, 4711).texts->user, "ali ce\\x1b");
     /* remembered, without another look */
     write_text("/etc/passwd", "");
-    assert_string_equal(user_of(read_one(&s, GP_PROC_USER, 4711)), "ali ce\\x1b");
+    assert_string_equal(read_one(&s, GP_PROC_USER, 4711).texts->user, "ali ce\\x1b");
     free_subject(&s);
 }
 
@@ -310,11 +272,11 @@ static void undumpable_processes_belong_to_whom_status_says(void **state)
     char uid[16];
     write_text("/etc/passwd", "root:x:0:0::/:\nbob:x:77:7::/:\n");
     write_owner(4711, 77, uid);
-    assert_string_equal(user_of(read_one(&s, GP_PROC_USER, 4711)), "bob");
+    assert_string_equal(read_one(&s, GP_PROC_USER, 4711).texts->user, "bob");
     write_owner(4712, 0, uid);
-    assert_string_equal(user_of(read_one(&s, GP_PROC_USER, 4712)), "root");
+    assert_string_equal(read_one(&s, GP_PROC_USER, 4712).texts->user, "root");
     write_pid(4713, "status", "nonsense", 8);
-    assert_string_equal(user_of(read_one(&s, GP_PROC_USER, 4713)), "root");
+    assert_string_equal(read_one(&s, GP_PROC_USER, 4713).texts->user, "root");
     free_subject(&s);
 }
 
@@ -327,7 +289,7 @@ static void many_users(void **state)
     for (unsigned i = 0; i < 600; i++) {
         char uid[16];
         write_owner(4711, 10000 + i, uid);
-        assert_string_equal(user_of(read_one(&s, GP_PROC_USER, 4711)), uid);
+        assert_string_equal(read_one(&s, GP_PROC_USER, 4711).texts->user, uid);
     }
     free_subject(&s);
 }
@@ -359,34 +321,86 @@ static void cpu_since_the_start_then_since_the_last_look(void **state)
     free_subject(&s);
 }
 
+enum { ALL_OF_THE_HOST = 63 };
+
+static struct gp_proc_host read_host(struct subject *s, unsigned want)
+{
+    struct gp_proc_host host;
+    memset(&host, 0x55, sizeof(host));
+    gp_proc_read_host(s->reader, want, &host);
+    return host;
+}
+
 static void the_host(void **state)
 {
     (void)state;
     struct subject s = new_subject();
-    struct gp_proc_host host;
-    gp_proc_read_host(s.reader, &host);
-    assert_true(host.has_cpu);
-    assert_false(host.has_load);
-    assert_false(host.has_memory);
+    struct gp_proc_host host = read_host(&s, ALL_OF_THE_HOST);
+    assert_int_equal(host.known, GP_PROC_HOST_CPU | GP_PROC_HOST_CPU_COUNT);
     assert_true(host.cpu_pct > 19.99 && host.cpu_pct < 20.01); /* since boot: 200 of 1000 */
+    assert_int_equal(host.cpu_count, 1);
 
     write_text("/proc/loadavg", "1.25 0.50 0.25 1/234 5678\n");
     write_text("/proc/meminfo",
-               "MemTotal:       16384 kB\nMemFree:    1 kB\nMemAvailable:    8192 kB\n");
+               "MemTotal:       16384 kB\nMemFree:    1 kB\nMemAvailable:    8192 kB\n"
+               "SwapCached:        5 kB\nSwapTotal:    4096 kB\nSwapFree:     4000 kB\n");
     write_text("/proc/stat", "cpu  175 0 100 725 100 0 0 0 0 0\n");
-    gp_proc_read_host(s.reader, &host);
+    write_text("/proc/uptime", "35969.85 71120.54\n");
+    host = read_host(&s, ALL_OF_THE_HOST);
+    assert_int_equal(host.known, ALL_OF_THE_HOST & ~GP_PROC_HOST_CPU_COUNT);
     assert_true(host.cpu_pct > 74.99 && host.cpu_pct < 75.01); /* since the last look: 75 of 100 */
     assert_true(host.load_1m > 1.24 && host.load_1m < 1.26);
     assert_int_equal(host.memory_total_bytes, 16384 * 1024);
     assert_int_equal(host.memory_available_bytes, 8192 * 1024);
+    assert_int_equal(host.swap_total_bytes, 4096 * 1024);
+    assert_int_equal(host.swap_used_bytes, 96 * 1024);
+    assert_int_equal(host.uptime_s, 35969);
 
     write_text("/proc/stat", "intr 1\n");
     write_text("/proc/loadavg", "much");
-    write_text("/proc/meminfo", "MemTotal: 5 kB\n");
-    gp_proc_read_host(s.reader, &host);
-    assert_false(host.has_cpu);
-    assert_false(host.has_load);
-    assert_false(host.has_memory);
+    write_text("/proc/meminfo", "MemTotal: 5 kB\nSwapTotal: 5 kB\n");
+    write_text("/proc/uptime", "");
+    assert_int_equal(read_host(&s, ALL_OF_THE_HOST).known, 0);
+    free_subject(&s);
+}
+
+static void of_the_host_only_what_is_wanted_is_read(void **state)
+{
+    (void)state;
+    struct subject s = new_subject();
+    write_text("/proc/loadavg", "1.25 0.50 0.25 1/234 5678\n");
+    write_text("/proc/meminfo", "MemTotal: 4 kB\nMemAvailable: 2 kB\nSwapTotal: 0 kB\n"
+                                "SwapFree: 0 kB\n");
+    write_text("/proc/uptime", "17.00 1.00\n");
+    static const unsigned parts[] = {GP_PROC_HOST_CPU, GP_PROC_HOST_CPU_COUNT, GP_PROC_HOST_LOAD,
+                                     GP_PROC_HOST_UPTIME};
+    for (size_t i = 0; i < GP_ARRAY_LEN(parts); i++)
+        assert_int_equal(read_host(&s, parts[i]).known, parts[i]);
+    struct gp_proc_host host = read_host(&s, GP_PROC_HOST_CPU_COUNT);
+    assert_int_equal(host.cpu_count, 1);
+    assert_int_equal(host.uptime_s, 0);
+    /* a machine without swap is not one whose swap is unknown */
+    host = read_host(&s, GP_PROC_HOST_SWAP);
+    assert_true(host.known & GP_PROC_HOST_SWAP);
+    assert_int_equal(host.swap_total_bytes, 0);
+    assert_int_equal(host.swap_used_bytes, 0);
+    free_subject(&s);
+}
+
+static void thousands_of_cpus_are_counted(void **state)
+{
+    (void)state;
+    struct subject s = new_subject();
+    enum { CPUS = 4096 };
+    static char text[CPUS * 128];
+    int n = snprintf(text, sizeof(text), "cpu  175 0 100 725 100 0 0 0 0 0\n");
+    /* numbers are left out where a CPU is offline */
+    for (int i = 0; i < CPUS; i++)
+        n += snprintf(text + n, sizeof(text) - (size_t)n,
+                      "cpu%d 1234567890 0 1234567890 9876543210 12345 0 12345 0 0 0\n", 2 * i);
+    (void)snprintf(text + n, sizeof(text) - (size_t)n, "intr 1 2 3\nctxt 4\ncpu9 no line of it\n");
+    write_text("/proc/stat", text);
+    assert_int_equal(read_host(&s, ALL_OF_THE_HOST).cpu_count, CPUS);
     free_subject(&s);
 }
 
@@ -394,15 +408,17 @@ static void a_host_whose_counters_ran_backwards(void **state)
 {
     (void)state;
     struct subject s = new_subject();
-    struct gp_proc_host host;
-    gp_proc_read_host(s.reader, &host);
+    (void)read_host(&s, GP_PROC_HOST_CPU);
     /* idle and iowait have been seen to decrease */
     write_text("/proc/stat", "cpu  100 0 100 650 90 0 0 0\n");
-    gp_proc_read_host(s.reader, &host);
+    struct gp_proc_host host = read_host(&s, GP_PROC_HOST_CPU);
     assert_true(host.cpu_pct >= 0 && host.cpu_pct <= 100);
     write_text("/proc/stat", "cpu  50 0 50 2000 90 0 0 0\n");
-    gp_proc_read_host(s.reader, &host);
+    host = read_host(&s, GP_PROC_HOST_CPU);
     assert_true(host.cpu_pct >= 0 && host.cpu_pct <= 100);
+    /* what is free may be read a moment later than what there is */
+    write_text("/proc/meminfo", "SwapTotal: 100 kB\nSwapFree: 104 kB\n");
+    assert_int_equal(read_host(&s, GP_PROC_HOST_SWAP).swap_used_bytes, 0);
     free_subject(&s);
 }
 
@@ -411,11 +427,11 @@ static void without_memory_the_processes_are_still_there(void **state)
     (void)state;
     write_stat(4711, "x", 480, 1000, 3);
     write_pid(4711, "cmdline", CMDLINE("/bin/x\0y"));
-    for (long n = 1; n < 20; n++) {
+    write_pid(4711, "cgroup", "0::/lxc/a\n", 10);
+    for (long n = 1; n < 25; n++) {
         struct subject s = new_subject();
         alloc_fail_from(n);
-        struct gp_proc_info info =
-            read_one(&s, GP_PROC_USER | GP_PROC_STAT | GP_PROC_COMMAND, 4711);
+        struct gp_proc_info info = read_one(&s, 31, 4711);
         alloc_fail_from(-1);
         assert_true(info.exists);
         assert_int_equal(info.start_ticks, 1000);
@@ -423,7 +439,7 @@ static void without_memory_the_processes_are_still_there(void **state)
     }
     struct subject s = new_subject();
     alloc_fail_from(0);
-    assert_null(gp_proc_reader_new(root));
+    assert_null(gp_proc_reader_new(tree_root));
     assert_null(gp_proc_read(s.reader, GP_PROC_STAT, &(uint32_t){4711}, 1));
     alloc_fail_from(-1);
     free_subject(&s);
@@ -436,10 +452,21 @@ static void this_process(void **state)
     struct gp_proc_info info =
         read_one(&s, GP_PROC_USER | GP_PROC_STAT | GP_PROC_COMMAND, (unsigned)getpid());
     assert_true(info.exists);
-    assert_non_null(user_of(info));
-    assert_string_equal(name_of(info), "test_proc");
+    assert_non_null(info.texts->user);
+    assert_string_equal(info.texts->name, "test_proc");
     assert_true(info.rss_bytes > 100000);
+    assert_int_equal(info.state, 'R');
+    assert_int_equal(info.ppid, getppid());
+    assert_int_equal(info.threads, 1);
     assert_true(info.start_ns > UINT64_C(1700000000) * GP_NS_PER_S);
+    const struct gp_proc_infos *family =
+        gp_proc_read(s.reader, GP_PROC_STAT | GP_PROC_ANCESTORS, &info.pid, 1);
+    assert_non_null(family);
+    assert_true(family->count > 1 || getppid() == 0);
+    struct gp_proc_host host = read_host(&s, ALL_OF_THE_HOST);
+    assert_int_equal(host.known, ALL_OF_THE_HOST);
+    assert_int_equal(host.cpu_count, sysconf(_SC_NPROCESSORS_ONLN));
+    assert_true(host.uptime_s > 0);
     free_subject(&s);
 }
 
@@ -449,24 +476,32 @@ static void what_seldom_changes_is_kept(void **state)
 {
     (void)state;
     struct subject s = new_subject();
-    const unsigned want = GP_PROC_USER | GP_PROC_STAT | GP_PROC_COMMAND | GP_PROC_PATH;
+    const unsigned want = GP_PROC_USER | GP_PROC_STAT | GP_PROC_COMMAND | GP_PROC_CONTAINER;
     write_stat(40, "first", 100, 500, 8);
+    write_pid(40, "cgroup", "0::/lxc/a\n", 10);
     write_pid(40, "cmdline", "/bin/first\0x", 13);
-    assert_string_equal(command_of(read_one(&s, want, 40)), "/bin/first x");
+    assert_string_equal(read_one(&s, want, 40).texts->command, "/bin/first x");
     write_pid(40, "cmdline", "/bin/second", 12);
+    write_pid(40, "cgroup", "0::/lxc/b\n", 10);
     struct gp_proc_info info = read_one(&s, want, 40);
-    assert_string_equal(command_of(info), "/bin/first x");
-    assert_string_equal(name_of(info), "first");
-    assert_string_equal(path_of(info), "/bin/first");
-    assert_non_null(user_of(info));
+    assert_string_equal(info.texts->container, "lxc:a");
+    assert_string_equal(info.texts->command, "/bin/first x");
+    assert_string_equal(info.texts->name, "first");
+    assert_non_null(info.texts->user);
     ahead_ns = 17 * GP_NS_PER_S;
-    assert_string_equal(command_of(read_one(&s, want, 40)), "/bin/second");
+    info = read_one(&s, want, 40);
+    assert_string_equal(info.texts->command, "/bin/second");
+    assert_string_equal(info.texts->container, "lxc:b");
     write_pid(40, "cmdline", "/bin/third", 11);
-    assert_string_equal(command_of(read_one(&s, want, 40)), "/bin/second");
-    write_stat(40, "other", 1, 900, 8);
-    assert_string_equal(command_of(read_one(&s, want, 40)), "/bin/third");
+    assert_string_equal(read_one(&s, want, 40).texts->command, "/bin/second");
+    /* what was not asked for is not there yet */
+    assert_string_equal(read_one(&s, want | GP_PROC_PATH, 40).texts->path, "/bin/third");
     write_pid(40, "cmdline", "/bin/fourth", 12);
-    assert_string_equal(command_of(read_one(&s, GP_PROC_COMMAND, 40)), "/bin/fourth");
+    assert_string_equal(read_one(&s, want, 40).texts->command, "/bin/third");
+    write_stat(40, "other", 1, 900, 8);
+    assert_string_equal(read_one(&s, want, 40).texts->command, "/bin/fourth");
+    write_pid(40, "cmdline", "/bin/fifth", 11);
+    assert_string_equal(read_one(&s, GP_PROC_COMMAND, 40).texts->command, "/bin/fifth");
     ahead_ns = 0;
     free_subject(&s);
 }
@@ -482,10 +517,11 @@ static void who_holds_texts_has_them_for_longer(void **state)
     assert_non_null(gp_shared_hold(&info.texts->shared));
     write_stat(40, "other", 1, 900, 8);
     write_pid(40, "cmdline", CMDLINE("/bin/other"));
-    assert_string_equal(command_of(read_one(&s, GP_PROC_STAT | GP_PROC_COMMAND, 40)), "/bin/other");
+    assert_string_equal(read_one(&s, GP_PROC_STAT | GP_PROC_COMMAND, 40).texts->command,
+                        "/bin/other");
     free_subject(&s);
-    assert_string_equal(command_of(info), "/bin/first");
-    assert_int_equal(strlen(gp_proc_text(&info, GP_PROC_TEXT_START)), 29);
+    assert_string_equal(info.texts->command, "/bin/first");
+    assert_int_equal(strlen(info.texts->start), 29);
     gp_shared_drop(&info.texts->shared);
 }
 
@@ -504,20 +540,21 @@ static void only_what_is_watched_is_read_at_every_tick(void **state)
         write_pid(50, "cmdline", "seen", 5);
         write_pid(60, "cmdline", "hidden", 7);
         gp_proc_watch(s.reader, tick >= 2 ? watched : NULL, 1);
-        infos = gp_proc_read(s.reader, want, pids, 2);
-        assert_non_null(infos);
+        infos = gp_proc_read(s.reader, want, pids, 2)->infos;
         long old = tick >= 2 ? 9 : 8 + tick;
         assert_int_equal(infos[0].rss_bytes, (8 + tick) * sysconf(_SC_PAGESIZE));
         assert_false(infos[0].is_old);
         assert_int_equal(infos[1].rss_bytes, old * sysconf(_SC_PAGESIZE));
         assert_int_equal(infos[1].is_old, tick >= 2);
+        assert_int_equal(infos[1].state, 'R');
+        assert_int_equal(infos[1].ppid, 1);
+        assert_int_equal(infos[1].threads, 16);
         assert_true(infos[1].exists);
-        assert_string_equal(command_of(infos[1]), "hidden");
+        assert_string_equal(infos[1].texts->command, "hidden");
     }
     uint64_t then_ns = infos[1].as_of_ns;
     ahead_ns = 17 * GP_NS_PER_S;
-    infos = gp_proc_read(s.reader, want, pids, 2);
-    assert_non_null(infos);
+    infos = gp_proc_read(s.reader, want, pids, 2)->infos;
     assert_false(infos[1].is_old);
     assert_true(infos[1].as_of_ns >= then_ns + ahead_ns);
     assert_int_equal(infos[1].rss_bytes, 11 * sysconf(_SC_PAGESIZE));
@@ -525,7 +562,135 @@ static void only_what_is_watched_is_read_at_every_tick(void **state)
     free_subject(&s);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+/* ---- where they come from ---- */
+
+enum { FAMILY = GP_PROC_STAT | GP_PROC_USER | GP_PROC_COMMAND | GP_PROC_ANCESTORS };
+
+/* The ancestors of these processes as text: "1 10:1 …", pid:ppid. */
+static const char *family_of(struct subject *s, const uint32_t *pids, size_t count)
+{
+    static char text[1024];
+    const struct gp_proc_infos *family = gp_proc_read(s->reader, FAMILY, pids, count);
+    assert_non_null(family);
+    text[0] = '\0';
+    for (size_t i = 0; i < family->count; i++) {
+        const struct gp_proc_info *info = &family->infos[i];
+        size_t n = strlen(text);
+        assert_true(info->exists);
+        if (info->is_ancestor)
+            (void)snprintf(text + n, sizeof(text) - n, "%s%u:%u", n > 0 ? " " : "", info->pid,
+                           info->ppid);
+    }
+    return text;
+}
+
+static void parents_of_parents_up_to_the_first_process(void **state)
+{
+    (void)state;
+    struct subject s = new_subject();
+    write_child(1, 0, 1, "/sbin/init");
+    write_child(900, 1, 5, "sshd");
+    write_child(30, 900, 6, "bash");
+    write_child(40, 30, 7, "python");
+    write_child(50, 40, 8, "python worker");
+    write_child(60, 1, 9, "daemon");
+    write_child(70, 60, 9, "daemon");
+    const uint32_t pids[] = {40, 50, 70};
+    /* what is listed itself is no ancestor, and who has two children comes in once */
+    assert_string_equal(family_of(&s, pids, 3), "1:0 30:900 60:1 900:1");
+    assert_string_equal(family_of(&s, pids + 1, 1), "1:0 30:900 40:30 900:1");
+    const uint32_t first[] = {1};
+    assert_string_equal(family_of(&s, first, 1), "");
+    assert_string_equal(family_of(&s, NULL, 0), "");
+    free_subject(&s);
+}
+
+static void families_that_cannot_be(void **state)
+{
+    (void)state;
+    struct subject s = new_subject();
+    const uint32_t orphan[] = {100};
+    write_child(100, 99, 5, "its parent has ended");
+    assert_string_equal(family_of(&s, orphan, 1), "");
+    write_pid(99, "stat", "99 (x", 5);
+    assert_string_equal(family_of(&s, orphan, 1), "");
+    /* the parent's pid was given to somebody else */
+    write_child(99, 1, 6, "younger than its child");
+    assert_string_equal(family_of(&s, orphan, 1), "");
+    write_child(99, 1, 5, "as old as its child");
+    assert_string_equal(family_of(&s, orphan, 1), "99:1");
+    /* loops end: each other's parent, its own, and back to one that is listed */
+    write_child(200, 201, 5, "a");
+    write_child(201, 202, 5, "b");
+    write_child(202, 201, 5, "c");
+    write_child(300, 300, 5, "d");
+    write_child(400, 401, 5, "e");
+    write_child(401, 400, 5, "f");
+    const uint32_t loops[] = {200, 300, 400};
+    assert_string_equal(family_of(&s, loops, 3), "201:202 202:201 401:400");
+    free_subject(&s);
+}
+
+static void a_family_without_end_is_cut(void **state)
+{
+    (void)state;
+    struct subject s = new_subject();
+    for (unsigned pid = 5000; pid < 5000 + GP_PROC_ANCESTORS_MAX + 100; pid++)
+        write_child(pid, pid + 1, 5, "x");
+    const struct gp_proc_infos *family = gp_proc_read(s.reader, FAMILY, &(uint32_t){5000}, 1);
+    assert_non_null(family);
+    assert_int_equal(family->count, 1 + GP_PROC_ANCESTORS_MAX);
+    for (size_t i = 0; i < family->count; i++)
+        assert_int_equal(family->infos[i].pid, 5000 + i);
+    free_subject(&s);
+}
+
+/* They are read as all others are: CPU time since the last look, command lines only now and then,
+ * and those that nobody watches too. */
+static void ancestors_are_remembered(void **state)
+{
+    (void)state;
+    struct subject s = new_subject();
+    static const uint32_t watched[] = {1000};
+    unsigned long hz = (unsigned long)sysconf(_SC_CLK_TCK);
+    write_child(1000, 70, 900, "job");
+    for (unsigned long tick = 0; tick < 4; tick++) {
+        ahead_ns = tick * GP_NS_PER_S;
+        write_stat(70, "shell", 100 + tick * hz / 2, 500, 8);
+        write_pid(70, "cmdline", tick < 2 ? "first" : "other", 6);
+        gp_proc_watch(s.reader, tick == 3 ? watched : NULL, 1);
+        const struct gp_proc_infos *family = gp_proc_read(s.reader, FAMILY, &(uint32_t){1000}, 1);
+        assert_int_equal(family->count, 2);
+        const struct gp_proc_info *shell = &family->infos[0];
+        assert_string_equal(shell->texts->command, "first");
+        assert_int_equal(shell->is_old, tick == 3);
+        assert_true(shell->is_ancestor);
+        assert_false(family->infos[1].is_old);
+        if (tick > 0)
+            assert_true(shell->cpu_pct > 30 && shell->cpu_pct < 51);
+    }
+    ahead_ns = 0;
+    free_subject(&s);
+}
+
+static void ancestors_without_memory(void **state)
+{
+    (void)state;
+    write_child(10, 1, 5, "shell");
+    write_child(20, 10, 6, "job");
+    write_child(1, 0, 1, "init");
+    const uint32_t pid = 20;
+    for (long n = 1; n < 40; n++) {
+        struct subject s = new_subject();
+        alloc_fail_from(n);
+        const struct gp_proc_infos *family = gp_proc_read(s.reader, FAMILY, &pid, 1);
+        alloc_fail_from(-1);
+        assert_int_equal(family->count, 3);
+        assert_int_equal(gp_proc_find(family, 20)->ppid, 10);
+        assert_int_equal(gp_proc_read(s.reader, FAMILY, &pid, 1)->count, 3);
+        free_subject(&s);
+    }
+}
 
 int main(void)
 {
@@ -538,6 +703,8 @@ int main(void)
         TEST(hostile_names_are_made_safe),
         TEST(endless_names_are_cut),
         TEST(names_with_brackets_and_blanks_do_not_shift_the_numbers),
+        TEST(what_the_line_stat_says),
+        TEST(where_it_runs),
         TEST(broken_files_give_no_numbers),
         TEST(a_process_that_is_gone),
         TEST(nothing_is_read_that_is_not_wanted),
@@ -546,9 +713,16 @@ int main(void)
         TEST(many_users),
         TEST(cpu_since_the_start_then_since_the_last_look),
         TEST(the_host),
+        TEST(of_the_host_only_what_is_wanted_is_read),
+        TEST(thousands_of_cpus_are_counted),
         TEST(a_host_whose_counters_ran_backwards),
         TEST(without_memory_the_processes_are_still_there),
         TEST(this_process),
+        TEST(parents_of_parents_up_to_the_first_process),
+        TEST(families_that_cannot_be),
+        TEST(a_family_without_end_is_cut),
+        TEST(ancestors_are_remembered),
+        TEST(ancestors_without_memory),
     };
     return cmocka_run_group_tests_name("proc", tests, NULL, NULL);
 }

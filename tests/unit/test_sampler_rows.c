@@ -1,4 +1,5 @@
 /* Which rows a sample has: GPUs that are chosen, MIG instances, processes; and without memory. */
+#include "proc_tree.h"
 #include "sampler_bench.h"
 
 /* ---- which GPUs ---- */
@@ -408,6 +409,92 @@ static void a_lost_gpu_has_a_row_that_says_so(void **state)
     finish(&b);
 }
 
+/* ---- ancestors ---- */
+
+static void want_ancestors(struct bench *b)
+{
+    want_processes(b);
+    b->config.root = tree_root;
+    b->config.want.ancestors = true;
+    write_child(1, 0, 1, "/sbin/init");
+    write_child(30, 1, 5, "bash");
+    write_child(100, 30, 6, "/opt/bin/train");
+    write_child(200, 100, 7, "worker");
+}
+
+static const struct gp_value *ancestor_value(const struct bench *b, size_t i, enum gp_metric m)
+{
+    return gp_snapshot_value(b->snapshot, NULL, &b->snapshot->ancestors[i], m);
+}
+
+static void check_ancestors(const struct bench *b)
+{
+    static const int64_t pids[] = {1, 30};
+    static const int64_t parents[] = {0, 1};
+    static const char *const commands[] = {"/sbin/init", "bash"};
+    assert_int_equal(b->snapshot->ancestor_count, 2);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(ancestor_value(b, i, GP_PID)->i, pids[i]);
+        assert_int_equal(ancestor_value(b, i, GP_PROCESS_PPID)->i, parents[i]);
+        assert_string_equal(ancestor_value(b, i, GP_PROCESS_COMMAND)->s, commands[i]);
+        assert_string_equal(ancestor_value(b, i, GP_PROCESS_STATE)->s, "S");
+        assert_int_equal(ancestor_value(b, i, GP_PROCESS_USER)->status, GP_STATUS_OK);
+        assert_int_equal(ancestor_value(b, i, GP_PROCESS_RSS)->i, 5 * sysconf(_SC_PAGESIZE));
+        /* the driver knows nothing of it */
+        assert_int_equal(ancestor_value(b, i, GP_PROCESS_MEMORY)->status, GP_STATUS_NONE);
+        assert_int_equal(ancestor_value(b, i, GP_PROCESS_TYPE)->status, GP_STATUS_NONE);
+    }
+}
+
+static void where_processes_come_from(void **state)
+{
+    (void)state;
+    struct bench b;
+    bench_init(&b, 2);
+    want_ancestors(&b);
+    start(&b);
+    tick(&b);
+    check_ancestors(&b);
+    assert_int_equal(process_value(&b, 2, GP_PROCESS_PPID)->i, 30);
+    assert_int_equal(process_value(&b, 3, GP_PROCESS_PPID)->i, 100);
+    assert_int_equal(process_value(&b, 3, GP_PROCESS_THREADS)->i, 2);
+    assert_int_equal(ancestor_value(&b, 1, GP_PROCESS_CPU)->status, GP_STATUS_OK);
+    /* who is not watched is read now and then, and his numbers say so */
+    const uint32_t watched[] = {30};
+    gp_sampler_watch(b.sampler, NULL, 0);
+    tick(&b);
+    gp_sampler_watch(b.sampler, watched, 1);
+    tick(&b);
+    check_ancestors(&b);
+    assert_int_equal(ancestor_value(&b, 0, GP_PROCESS_CPU)->status, GP_STATUS_STALE);
+    assert_int_equal(ancestor_value(&b, 0, GP_PROCESS_STATE)->status, GP_STATUS_STALE);
+    assert_int_equal(ancestor_value(&b, 1, GP_PROCESS_RSS)->status, GP_STATUS_OK);
+    finish(&b);
+}
+
+static void ancestors_are_read_only_where_they_are_wanted(void **state)
+{
+    (void)state;
+    struct bench b;
+    bench_init(&b, 2);
+    want_ancestors(&b);
+    b.config.want.ancestors = false;
+    start(&b);
+    tick(&b);
+    assert_int_equal(b.snapshot->ancestor_count, 0);
+    finish(&b);
+
+    /* they need the processes, and what tells who is whose parent */
+    bench_init(&b, 2);
+    want_ancestors(&b);
+    b.config.want = (struct gp_want){.ancestors = true, .mig = true};
+    start(&b);
+    tick(&b);
+    check_ancestors(&b);
+    assert_int_equal(process_value(&b, 3, GP_PROCESS_PPID)->i, 100);
+    finish(&b);
+}
+
 /* ---- no memory ---- */
 
 /* One run with all allocations from the n-th on failing; true if none was missed. */
@@ -416,7 +503,7 @@ static bool run_without_memory(long n)
     struct bench b;
     struct gp_err err = {0};
     bench_init(&b, 3);
-    want_processes(&b);
+    want_ancestors(&b);
     want_fans(&b);
     alloc_fail_from(n);
     int r = gp_sampler_new(&b.config, &b.sampler, &err);
@@ -437,6 +524,7 @@ static bool run_without_memory(long n)
         tick(&b);
         assert_int_equal(b.snapshot->device_count, 5);
         assert_false(b.snapshot->partial);
+        check_ancestors(&b);
         gp_snapshot_free(b.snapshot);
         assert_true(gp_sampler_free(b.sampler));
     }
@@ -476,7 +564,9 @@ int main(void)
         cmocka_unit_test(a_list_that_is_not_known_is_one_row),
         cmocka_unit_test(lists_of_a_silent_gpu_are_old_ones),
         cmocka_unit_test(a_lost_gpu_has_a_row_that_says_so),
-        cmocka_unit_test(whichever_allocation_fails_nothing_is_lost),
+        TEST(where_processes_come_from),
+        TEST(ancestors_are_read_only_where_they_are_wanted),
+        TEST(whichever_allocation_fails_nothing_is_lost),
     };
     return cmocka_run_group_tests_name("sampler_rows", tests, NULL, NULL);
 }
