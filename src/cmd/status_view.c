@@ -60,11 +60,6 @@ static const struct gp_value *device_value(const struct gp_device *device, enum 
     return &device->values[m - GP_DEVICE__FIRST];
 }
 
-static const struct gp_value *process_value(const struct gp_process *process, enum gp_metric m)
-{
-    return &process->values[m - GP_PROCESS__FIRST];
-}
-
 /* MiB rounded up, as nvidia-smi does: a process that holds one byte does not hold 0 MiB. */
 static long long to_mib(int64_t bytes)
 {
@@ -187,9 +182,9 @@ static void add_memory(struct gp_strbuf *sb, const struct gp_status_view *view,
 static void add_process(struct gp_strbuf *sb, const struct gp_status_view *view,
                         const struct gp_process *process)
 {
-    const struct gp_value *user = process_value(process, GP_PROCESS_USER);
-    const struct gp_value *name = process_value(process, GP_PROCESS_NAME);
-    const struct gp_value *memory = process_value(process, GP_PROCESS_MEMORY);
+    const struct gp_value *user = gp_process_value(process, GP_PROCESS_USER);
+    const struct gp_value *name = gp_process_value(process, GP_PROCESS_NAME);
+    const struct gp_value *memory = gp_process_value(process, GP_PROCESS_MEMORY);
     /* Of a process that /proc does not show, the driver's name is the best there is. */
     bool named = gp_value_is_present(name);
     bool show_name = view->command || (!gp_value_is_present(user) && named);
@@ -201,7 +196,7 @@ static void add_process(struct gp_strbuf *sb, const struct gp_status_view *view,
     if (show_name)
         add_colored(sb, view, CYAN, named ? name->s : "?");
     if (view->pid || (!gp_value_is_present(user) && !named))
-        gp_strbuf_addf(sb, "/%lld", (long long)process_value(process, GP_PID)->i);
+        gp_strbuf_addf(sb, "/%lld", (long long)gp_process_value(process, GP_PID)->i);
     gp_strbuf_addc(sb, '(');
     const struct cell cell = {0, YELLOW, YELLOW, 0};
     if (gp_value_is_present(memory))
@@ -233,13 +228,13 @@ static void add_full_commands(struct gp_strbuf *sb, const struct gp_status_view 
     for (size_t i = 0; view->full_command && !view->no_processes && i < device->process_count;
          i++) {
         const struct gp_process *process = &snapshot->processes[device->first_process + i];
-        const struct gp_value *command = process_value(process, GP_PROCESS_COMMAND);
-        const struct gp_value *cpu = process_value(process, GP_PROCESS_CPU);
-        const struct gp_value *rss = process_value(process, GP_PROCESS_RSS);
+        const struct gp_value *command = gp_process_value(process, GP_PROCESS_COMMAND);
+        const struct gp_value *cpu = gp_process_value(process, GP_PROCESS_CPU);
+        const struct gp_value *rss = gp_process_value(process, GP_PROCESS_RSS);
         const struct gp_field rss_field = {.metric = GP_PROCESS_RSS};
         gp_strbuf_addf(sb, "%s %s─ %6lld (", device->is_mig ? "   " : "",
                        i + 1 == device->process_count ? "└" : "├",
-                       (long long)process_value(process, GP_PID)->i);
+                       (long long)gp_process_value(process, GP_PID)->i);
         add_cell(sb, view, (struct cell){4, "", "", 0}, GP_PROCESS_CPU, cpu);
         gp_strbuf_adds(sb, "%, ");
         if (gp_value_is_present(rss))
@@ -385,22 +380,22 @@ static json_t *json_text(const struct gp_value *v)
 
 static json_t *process_json(const struct gp_process *process)
 {
-    const struct gp_value *cpu = process_value(process, GP_PROCESS_CPU);
-    const struct gp_value *rss = process_value(process, GP_PROCESS_RSS);
+    const struct gp_value *cpu = gp_process_value(process, GP_PROCESS_CPU);
+    const struct gp_value *rss = gp_process_value(process, GP_PROCESS_RSS);
     json_t *object = json_object();
     (void)json_object_set_new(object, "username",
-                              json_text(process_value(process, GP_PROCESS_USER)));
+                              json_text(gp_process_value(process, GP_PROCESS_USER)));
     (void)json_object_set_new(object, "command",
-                              json_text(process_value(process, GP_PROCESS_NAME)));
+                              json_text(gp_process_value(process, GP_PROCESS_NAME)));
     (void)json_object_set_new(object, "full_command",
-                              json_text(process_value(process, GP_PROCESS_COMMAND)));
+                              json_text(gp_process_value(process, GP_PROCESS_COMMAND)));
     (void)json_object_set_new(object, "gpu_memory_usage",
-                              json_mib(process_value(process, GP_PROCESS_MEMORY)));
+                              json_mib(gp_process_value(process, GP_PROCESS_MEMORY)));
     (void)json_object_set_new(object, "cpu_percent",
                               gp_value_is_present(cpu) ? json_real(cpu->f) : json_null());
     (void)json_object_set_new(object, "cpu_memory_usage",
                               gp_value_is_present(rss) ? json_integer(rss->i) : json_null());
-    (void)json_object_set_new(object, "pid", json_integer(process_value(process, GP_PID)->i));
+    (void)json_object_set_new(object, "pid", json_integer(gp_process_value(process, GP_PID)->i));
     return object;
 }
 

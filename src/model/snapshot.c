@@ -15,17 +15,34 @@ const char *gp_device_state(enum gp_status status)
     return word ? word : words[GP_STATUS_ERROR];
 }
 
+static const struct gp_value none;
+
+const struct gp_value *gp_process_value(const struct gp_process *process, enum gp_metric m)
+{
+    unsigned at = (unsigned)m - GP_PROCESS__FIRST;
+    unsigned place = process->columns ? process->columns->places[at] : at + 1;
+    return place ? &process->cells[place - 1] : &none;
+}
+
+struct gp_process_columns gp_process_columns(const struct gp_metric_set *metrics)
+{
+    struct gp_process_columns columns = {0};
+    for (int i = 0; i < GP_PROCESS__COUNT; i++)
+        if (gp_metric_set_has(metrics, (enum gp_metric)(GP_PROCESS__FIRST + i)))
+            columns.places[i] = (uint8_t)++columns.count;
+    return columns;
+}
+
 const struct gp_value *gp_snapshot_value(const struct gp_snapshot *snapshot,
                                          const struct gp_device *device,
                                          const struct gp_process *process, enum gp_metric m)
 {
-    static const struct gp_value none;
     if (m < GP_DEVICE__FIRST)
         return &snapshot->host[m];
     if (m < GP_PROCESS__FIRST)
         return device ? &device->values[m - GP_DEVICE__FIRST] : &none;
     bool has = process && gp_metric_table[m].scope == GP_SCOPE_PROCESS;
-    return has ? &process->values[m - GP_PROCESS__FIRST] : &none;
+    return has ? gp_process_value(process, m) : &none;
 }
 
 void gp_snapshot_free(struct gp_snapshot *snapshot)

@@ -38,12 +38,20 @@ struct gp_device {
     struct gp_value values[GP_DEVICE__COUNT];
 };
 
+/* Which values the rows of processes have: there may be thousands of rows, so those that nobody
+ * asked for are left out. */
+struct gp_process_columns {
+    unsigned count;
+    uint8_t places[GP_PROCESS__COUNT]; /* by metric; 0: it is left out, 1: it is the first value */
+};
+
 /* A process on one device; a process on two GPUs stands twice. */
 struct gp_process {
-    size_t device;           /* index into gp_snapshot.devices */
-    size_t place;            /* on its GPU in the driver's order: those that compute first */
+    uint32_t device;         /* index into gp_snapshot.devices */
+    uint32_t place;          /* on its GPU in the driver's order: those that compute first */
     struct gp_shared *texts; /* held for the values that point into it; NULL: none do */
-    struct gp_value values[GP_PROCESS__COUNT];
+    const struct gp_process_columns *columns; /* NULL: all values, in the order of the metrics */
+    struct gp_value *cells;                   /* see gp_process_value() */
 };
 
 /* An entry of a list of a device. A list that is not known is one entry, absent in all its values.
@@ -66,6 +74,7 @@ struct gp_snapshot {
     struct gp_value host[GP_HOST__COUNT];
     struct gp_device *devices; /* each GPU directly followed by its MIG instances */
     size_t device_count;
+    struct gp_process_columns columns; /* of the rows in the next two */
     struct gp_process *processes;
     size_t process_count;
     /* If asked for: the processes that those above come from, parents of parents included, as far
@@ -81,6 +90,12 @@ struct gp_snapshot {
 const struct gp_value *gp_snapshot_value(const struct gp_snapshot *snapshot,
                                          const struct gp_device *device,
                                          const struct gp_process *process, enum gp_metric m);
+
+/* A value that the row does not have has GP_STATUS_NONE. */
+const struct gp_value *gp_process_value(const struct gp_process *process, enum gp_metric m);
+
+/* The columns for these metrics. */
+struct gp_process_columns gp_process_columns(const struct gp_metric_set *metrics);
 
 void gp_snapshot_free(struct gp_snapshot *snapshot);
 

@@ -57,6 +57,24 @@ static bool wants_memory_account(const struct gp_assembler *a)
            gp_metric_set_has(&a->want.metrics, GP_MEMORY_UNATTRIBUTED);
 }
 
+/* What is asked of processes, and what the assembler looks at itself. */
+static void choose_columns(struct gp_assembler *a)
+{
+    static const enum gp_metric own[] = {GP_PID, GP_PROCESS_TYPE, GP_PROCESS_MEMORY};
+    static const enum gp_metric of_ancestors[] = {
+        GP_PROCESS_NAME, GP_PROCESS_USER,  GP_PROCESS_COMMAND, GP_PROCESS_CPU,   GP_PROCESS_RSS,
+        GP_PROCESS_PPID, GP_PROCESS_STATE, GP_PROCESS_THREADS, GP_PROCESS_START,
+    };
+    struct gp_metric_set metrics = a->want.metrics;
+    for (size_t i = 0; i < GP_ARRAY_LEN(own); i++)
+        gp_metric_set_add(&metrics, own[i]);
+    for (size_t i = 0; a->want.ancestors && i < GP_ARRAY_LEN(of_ancestors); i++)
+        gp_metric_set_add(&metrics, of_ancestors[i]);
+    if (a->want.process_names)
+        gp_metric_set_add(&metrics, GP_PROCESS_NAME);
+    a->columns = gp_process_columns(&metrics);
+}
+
 int gp_assembler_init(struct gp_assembler *a, struct gp_selection *selection,
                       const struct gp_want *want, const char *root, struct gp_err *err)
 {
@@ -91,6 +109,7 @@ int gp_assembler_init(struct gp_assembler *a, struct gp_selection *selection,
     a->proc_want = proc_want(&want->metrics);
     if (want->ancestors)
         a->proc_want |= GP_PROC_STAT | GP_PROC_USER | GP_PROC_COMMAND | GP_PROC_ANCESTORS;
+    choose_columns(a);
     a->proc = gp_proc_reader_new(root);
     return a->proc ? 0 : gp_err_set(err, GP_ENOMEM, "out of memory");
 }
@@ -115,8 +134,7 @@ bool gp_snapshot_has_work(const struct gp_snapshot *snapshot)
             return true;
     }
     for (size_t i = 0; i < snapshot->process_count; i++) {
-        const struct gp_value *v =
-            &snapshot->processes[i].values[GP_PROCESS_TYPE - GP_PROCESS__FIRST];
+        const struct gp_value *v = gp_process_value(&snapshot->processes[i], GP_PROCESS_TYPE);
         if (gp_value_is_present(v) && strcmp(v->s, "G") != 0)
             return true;
     }
@@ -192,6 +210,7 @@ int gp_assembler_start(struct gp_assembler *a, size_t slots, unsigned gpu_count,
     a->taken = calloc(slots, sizeof(*a->taken));
     if (!a->snapshot || !a->taken || !copy_driver_host(a, a->snapshot))
         return gp_err_set(err, GP_ENOMEM, "out of memory");
+    a->snapshot->columns = a->columns;
     a->snapshot->mono_ns = gp_clock_mono_ns();
     a->snapshot->wall_ns = gp_clock_wall_ns();
     return 0;
@@ -461,11 +480,27 @@ static const char *type_text(unsigned types)
     return names[types & 7];
 }
 
-/* What the driver says of a process. */
-static void fill_process(struct gp_process *row, const struct gp_source_process *p, bool stale,
-                         uint64_t time_ns)
+/* A process that the driver lists. */
+struct listed {
+    const struct gp_source_process *process;
+    uint64_t time_ns;
+    bool is_old;
+};
+
+/* All values that a process can have; those that are wanted come into its row. */
+struct draft {
+    struct gp_value values[GP_PROCESS__COUNT];
+};
+
+static struct gp_value *draft_value(struct draft *draft, enum gp_metric m)
 {
-    struct gp_value *v = row->values;
+    return &draft->values[m - GP_PROCESS__FIRST];
+}
+
+/* What the driver says of a process. */
+static void fill_from_driver(struct draft *draft, const struct listed *listed)
+{
+    const struct gp_source_process *p = listed->process;
     const struct {
         enum gp_metric metric;
         const struct gp_value *value;
@@ -482,12 +517,12 @@ static void fill_process(struct gp_process *row, const struct gp_source_process 
         {GP_PROCESS_GI, &p->gpu_instance},
         {GP_PROCESS_CI, &p->compute_instance},
     };
-    gp_value_set_int(&v[GP_PID - GP_PROCESS__FIRST], p->pid, time_ns);
-    gp_value_set_text(&v[GP_PROCESS_TYPE - GP_PROCESS__FIRST], type_text(p->types), time_ns);
+    gp_value_set_int(draft_value(draft, GP_PID), p->pid, listed->time_ns);
+    gp_value_set_text(draft_value(draft, GP_PROCESS_TYPE), type_text(p->types), listed->time_ns);
     for (size_t i = 0; i < GP_ARRAY_LEN(copies); i++) {
-        struct gp_value *to = &v[copies[i].metric - GP_PROCESS__FIRST];
+        struct gp_value *to = draft_value(draft, copies[i].metric);
         *to = *copies[i].value;
-        if (stale && to->status == GP_STATUS_OK)
+        if (listed->is_old && to->status == GP_STATUS_OK)
             to->status = GP_STATUS_STALE;
     }
 }
@@ -517,27 +552,26 @@ static const char *letter_text(char letter)
 
 /* Numbers, and what is made of them. Those of a process that is looked at only now and then are
  * old. */
-static void fill_numbers(const struct gp_snapshot *snapshot, struct gp_process *row,
+static void fill_numbers(const struct gp_snapshot *snapshot, struct draft *draft,
                          const struct gp_proc_info *info)
 {
     uint64_t now = snapshot->mono_ns;
     uint64_t then = info->is_old ? info->as_of_ns : now;
-    struct gp_value *v = row->values;
     const enum gp_metric moving[] = {GP_PROCESS_CPU, GP_PROCESS_RSS, GP_PROCESS_STATE,
                                      GP_PROCESS_THREADS};
-    gp_value_set_text(&v[GP_PROCESS_START - GP_PROCESS__FIRST], info->texts->start, now);
-    gp_value_set_int(&v[GP_PROCESS_PPID - GP_PROCESS__FIRST], info->ppid, now);
-    gp_value_set_real(&v[GP_PROCESS_CPU - GP_PROCESS__FIRST], info->cpu_pct, then);
-    gp_value_set_int(&v[GP_PROCESS_RSS - GP_PROCESS__FIRST], (int64_t)info->rss_bytes, then);
-    gp_value_set_text(&v[GP_PROCESS_STATE - GP_PROCESS__FIRST], letter_text(info->state), then);
-    gp_value_set_int(&v[GP_PROCESS_THREADS - GP_PROCESS__FIRST], info->threads, then);
+    gp_value_set_text(draft_value(draft, GP_PROCESS_START), info->texts->start, now);
+    gp_value_set_int(draft_value(draft, GP_PROCESS_PPID), info->ppid, now);
+    gp_value_set_real(draft_value(draft, GP_PROCESS_CPU), info->cpu_pct, then);
+    gp_value_set_int(draft_value(draft, GP_PROCESS_RSS), (int64_t)info->rss_bytes, then);
+    gp_value_set_text(draft_value(draft, GP_PROCESS_STATE), letter_text(info->state), then);
+    gp_value_set_int(draft_value(draft, GP_PROCESS_THREADS), info->threads, then);
     for (size_t i = 0; info->is_old && i < GP_ARRAY_LEN(moving); i++)
-        v[moving[i] - GP_PROCESS__FIRST].status = GP_STATUS_STALE;
+        draft_value(draft, moving[i])->status = GP_STATUS_STALE;
 }
 
 /* What /proc says of it; where it says nothing, the driver's name. Of the path it is the other way
  * round: it is to be the one that other tools show. */
-static void fill_from_proc(struct gp_snapshot *snapshot, struct gp_process *row,
+static void fill_from_proc(struct gp_snapshot *snapshot, struct draft *draft,
                            const struct gp_proc_info *info, const char *driver_name)
 {
     static const char hidden[] = "not in /proc: it has ended, or runs in another pid namespace";
@@ -565,9 +599,8 @@ static void fill_from_proc(struct gp_snapshot *snapshot, struct gp_process *row,
         {GP_PROCESS_STATE, NULL, NULL},
         {GP_PROCESS_THREADS, NULL, NULL},
     };
-    row->texts = gp_shared_hold(&info->texts->shared);
     for (size_t i = 0; i < GP_ARRAY_LEN(texts); i++) {
-        struct gp_value *v = &row->values[texts[i].metric - GP_PROCESS__FIRST];
+        struct gp_value *v = draft_value(draft, texts[i].metric);
         if (texts[i].text)
             gp_value_set_text(v, texts[i].text, snapshot->mono_ns);
         else
@@ -575,7 +608,7 @@ static void fill_from_proc(struct gp_snapshot *snapshot, struct gp_process *row,
                                 snapshot->mono_ns);
     }
     if (info->state)
-        fill_numbers(snapshot, row, info);
+        fill_numbers(snapshot, draft, info);
 }
 
 static int compare_pids(const void *a, const void *b)
@@ -585,30 +618,49 @@ static int compare_pids(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-static uint32_t pid_of(const struct gp_process *row)
+/* What /proc says of the listed processes. Every pid is read once, however many GPUs it uses; the
+ * path is the driver's where it tells one. NULL if there is no memory. */
+static const struct gp_proc_infos *ask_proc(struct gp_assembler *a, const struct listed *listed,
+                                            size_t count)
 {
-    return (uint32_t)row->values[GP_PID - GP_PROCESS__FIRST].i;
-}
-
-/* What /proc says of the processes in the rows. Every pid is read once, however many GPUs it uses;
- * the path is the driver's where it tells one. NULL if there is no memory. */
-static const struct gp_proc_infos *ask_proc(struct gp_assembler *a, bool has_paths)
-{
-    const struct gp_snapshot *snapshot = a->snapshot;
-    uint32_t *pids = malloc((snapshot->process_count + 1) * sizeof(*pids));
-    size_t count = 0;
+    uint32_t *pids = malloc((count + 1) * sizeof(*pids));
+    bool has_paths = true;
+    size_t kept = 0;
     if (!pids)
         return NULL;
-    for (size_t i = 0; i < snapshot->process_count; i++)
-        pids[i] = pid_of(&snapshot->processes[i]);
-    qsort(pids, snapshot->process_count, sizeof(*pids), compare_pids);
-    for (size_t i = 0; i < snapshot->process_count; i++)
-        if (count == 0 || pids[i] != pids[count - 1])
-            pids[count++] = pids[i];
+    for (size_t i = 0; i < count; i++) {
+        pids[i] = listed[i].process->pid;
+        has_paths = has_paths && listed[i].process->driver_name;
+    }
+    qsort(pids, count, sizeof(*pids), compare_pids);
+    for (size_t i = 0; i < count; i++)
+        if (kept == 0 || pids[i] != pids[kept - 1])
+            pids[kept++] = pids[i];
     unsigned want = has_paths ? a->proc_want & ~(unsigned)GP_PROC_PATH : a->proc_want;
-    const struct gp_proc_infos *infos = gp_proc_read(a->proc, want, pids, count);
+    const struct gp_proc_infos *infos = gp_proc_read(a->proc, want, pids, kept);
     free(pids);
     return infos;
+}
+
+/* Rows for so many processes; NULL if there is no memory. */
+static struct gp_process *new_rows(struct gp_snapshot *snapshot, size_t count)
+{
+    size_t width = snapshot->columns.count;
+    struct gp_process *rows = gp_arena_alloc(&snapshot->arena, count + 1, sizeof(*rows));
+    struct gp_value *cells = gp_arena_alloc(&snapshot->arena, count * width + 1, sizeof(*cells));
+    for (size_t i = 0; rows && cells && i < count; i++)
+        rows[i] = (struct gp_process){.columns = &snapshot->columns, .cells = &cells[i * width]};
+    return cells ? rows : NULL;
+}
+
+static void fill_row(struct gp_snapshot *snapshot, struct gp_process *row, struct draft *draft,
+                     const struct gp_proc_info *info, const char *driver_name)
+{
+    fill_from_proc(snapshot, draft, info, driver_name);
+    row->texts = gp_shared_hold(&info->texts->shared);
+    for (size_t i = 0; i < GP_PROCESS__COUNT; i++)
+        if (snapshot->columns.places[i])
+            row->cells[snapshot->columns.places[i] - 1] = draft->values[i];
 }
 
 static int add_ancestors(struct gp_snapshot *snapshot, const struct gp_proc_infos *infos)
@@ -618,16 +670,16 @@ static int add_ancestors(struct gp_snapshot *snapshot, const struct gp_proc_info
         count += infos->infos[i].is_ancestor;
     if (count == 0)
         return 0;
-    snapshot->ancestors = gp_arena_alloc(&snapshot->arena, count, sizeof(*snapshot->ancestors));
+    snapshot->ancestors = new_rows(snapshot, count);
     if (!snapshot->ancestors)
         return GP_ENOMEM;
     for (size_t i = 0; i < infos->count; i++) {
+        struct draft draft = {0};
         if (!infos->infos[i].is_ancestor)
             continue;
-        struct gp_process *row = &snapshot->ancestors[snapshot->ancestor_count++];
-        gp_value_set_int(&row->values[GP_PID - GP_PROCESS__FIRST], infos->infos[i].pid,
-                         snapshot->mono_ns);
-        fill_from_proc(snapshot, row, &infos->infos[i], NULL);
+        gp_value_set_int(draft_value(&draft, GP_PID), infos->infos[i].pid, snapshot->mono_ns);
+        fill_row(snapshot, &snapshot->ancestors[snapshot->ancestor_count++], &draft,
+                 &infos->infos[i], NULL);
     }
     return 0;
 }
@@ -642,13 +694,11 @@ static size_t count_processes(const struct gp_assembler *a)
     return count;
 }
 
-/* The rows with what the driver says of them. `driver_names` is one for each. *ret_has_paths: no
- * name is missing. */
-static void add_processes(struct gp_assembler *a, const char **driver_names, bool *ret_has_paths)
+/* Which processes stand in which rows. */
+static void list_processes(struct gp_assembler *a, struct listed *listed)
 {
     struct gp_snapshot *snapshot = a->snapshot;
     size_t first = 0; /* row of the GPU in hand */
-    *ret_has_paths = true;
     for (size_t d = 0; d < snapshot->device_count; d++) {
         struct gp_device *device = &snapshot->devices[d];
         const struct gp_taken *t = taken_of(a, device);
@@ -660,12 +710,10 @@ static void add_processes(struct gp_assembler *a, const char **driver_names, boo
             if (row_of(snapshot, first, &shown->processes[i]) != d)
                 continue;
             struct gp_process *row = &snapshot->processes[snapshot->process_count];
-            row->device = d;
-            row->place = shown->processes[i].place;
-            driver_names[snapshot->process_count] = shown->processes[i].driver_name;
-            *ret_has_paths = *ret_has_paths && shown->processes[i].driver_name;
-            fill_process(row, &shown->processes[i], t->status != GP_STATUS_OK, shown->time_ns);
-            snapshot->process_count++;
+            row->device = (uint32_t)d;
+            row->place = (uint32_t)shown->processes[i].place;
+            listed[snapshot->process_count++] =
+                (struct listed){&shown->processes[i], shown->time_ns, t->status != GP_STATUS_OK};
         }
         device->process_count = snapshot->process_count - device->first_process;
     }
@@ -676,18 +724,20 @@ static int build_processes(struct gp_assembler *a)
     struct gp_snapshot *snapshot = a->snapshot;
     size_t most = count_processes(a);
     const struct gp_proc_infos *infos = NULL;
-    bool has_paths;
-    snapshot->processes = gp_arena_alloc(&snapshot->arena, most + 1, sizeof(*snapshot->processes));
-    const char **driver_names = calloc(most + 1, sizeof(*driver_names));
-    if (snapshot->processes && driver_names) {
-        add_processes(a, driver_names, &has_paths);
-        infos = ask_proc(a, has_paths);
+    struct listed *listed = calloc(most + 1, sizeof(*listed));
+    snapshot->processes = new_rows(snapshot, most);
+    if (snapshot->processes && listed) {
+        list_processes(a, listed);
+        infos = ask_proc(a, listed, snapshot->process_count);
     }
     for (size_t i = 0; infos && i < snapshot->process_count; i++) {
-        struct gp_process *row = &snapshot->processes[i];
-        fill_from_proc(snapshot, row, gp_proc_find(infos, pid_of(row)), driver_names[i]);
+        const struct gp_source_process *p = listed[i].process;
+        struct draft draft = {0};
+        fill_from_driver(&draft, &listed[i]);
+        fill_row(snapshot, &snapshot->processes[i], &draft, gp_proc_find(infos, p->pid),
+                 p->driver_name);
     }
-    free(driver_names);
+    free(listed);
     return infos ? add_ancestors(snapshot, infos) : GP_ENOMEM;
 }
 
@@ -703,7 +753,7 @@ static bool sum_processes(const struct gp_snapshot *snapshot, const struct gp_de
     for (const struct gp_device *d = device; d < end && d->index == device->index; d++) {
         for (size_t i = 0; i < d->process_count; i++) {
             const struct gp_process *p = &snapshot->processes[d->first_process + i];
-            const struct gp_value *v = &p->values[GP_PROCESS_MEMORY - GP_PROCESS__FIRST];
+            const struct gp_value *v = gp_process_value(p, GP_PROCESS_MEMORY);
             if (!gp_value_is_present(v))
                 return false;
             *ret_bytes += v->i;

@@ -5,12 +5,12 @@
 
 #include "model/metric.h"
 #include "model/reading.h"
+#include "model/snapshot.h"
 #include "source/source.h"
 
 struct gp_err;
 struct gp_proc_reader;
 struct gp_selection;
-struct gp_snapshot;
 
 /* A GPU over the life of a sampler. */
 struct gp_slot {
@@ -26,6 +26,7 @@ struct gp_assembler {
     struct gp_want want;     /* what the consumer asked for */
     struct gp_want internal; /* and what assembling it needs */
     unsigned proc_want;      /* enum gp_proc_want */
+    struct gp_process_columns columns;
     struct gp_proc_reader *proc;
     struct gp_arena driver_texts;
     struct gp_value driver_host[GP_HOST__COUNT];

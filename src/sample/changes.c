@@ -524,15 +524,14 @@ static struct seen_process *list_processes(const struct gp_snapshot *snapshot, u
     size_t count = 0;
     for (size_t i = 0; list && i < snapshot->process_count; i++) {
         const struct gp_process *p = &snapshot->processes[i];
-        const struct gp_value *v = p->values;
         if (snapshot->devices[p->device].index != index)
             continue;
         struct seen_process *to = &list[count++];
-        to->pid = (uint32_t)v[GP_PID - GP_PROCESS__FIRST].i;
+        to->pid = (uint32_t)gp_process_value(p, GP_PID)->i;
         (void)snprintf(to->name, sizeof(to->name), "%s",
-                       text_or_empty(&v[GP_PROCESS_NAME - GP_PROCESS__FIRST]));
+                       text_or_empty(gp_process_value(p, GP_PROCESS_NAME)));
         (void)snprintf(to->user, sizeof(to->user), "%s",
-                       text_or_empty(&v[GP_PROCESS_USER - GP_PROCESS__FIRST]));
+                       text_or_empty(gp_process_value(p, GP_PROCESS_USER)));
     }
     if (list)
         qsort(list, count, sizeof(*list), by_pid);

@@ -510,9 +510,9 @@ bool gp_smi_monitor_is_refused(const struct gp_smi_monitor *m, const struct gp_s
     if (views[m->kind].scope != GP_SCOPE_PROCESS || !strchr(m->groups, 'u'))
         return false;
     for (size_t i = 0; i < snapshot->process_count; i++) {
-        const struct gp_value *values = snapshot->processes[i].values;
-        if (is_known(&values[GP_PROCESS_GI - GP_PROCESS__FIRST]) ||
-            values[GP_PROCESS_SM - GP_PROCESS__FIRST].status != GP_STATUS_UNSUPPORTED)
+        const struct gp_process *p = &snapshot->processes[i];
+        if (is_known(gp_process_value(p, GP_PROCESS_GI)) ||
+            gp_process_value(p, GP_PROCESS_SM)->status != GP_STATUS_UNSUPPORTED)
             return false;
         refused = true;
     }

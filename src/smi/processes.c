@@ -4,7 +4,7 @@
 
 static int64_t pid_of(const struct gp_process *p)
 {
-    return p->values[GP_PID - GP_PROCESS__FIRST].i;
+    return gp_process_value(p, GP_PID)->i;
 }
 
 /* By pid; a pid in two instances in the order of the instances. */
@@ -20,7 +20,7 @@ static bool is_listed_before(const struct gp_process *a, const struct gp_process
 
 static bool computes(const struct gp_process *p)
 {
-    const struct gp_value *type = &p->values[GP_PROCESS_TYPE - GP_PROCESS__FIRST];
+    const struct gp_value *type = gp_process_value(p, GP_PROCESS_TYPE);
     return gp_value_is_present(type) && strchr(type->s, 'C');
 }
 

@@ -619,11 +619,6 @@ static void print_mig_devices(const struct printer *p)
 
 /* ---- the box of processes ---- */
 
-static const struct gp_value *of_process(const struct gp_process *process, enum gp_metric m)
-{
-    return &process->values[m - GP_PROCESS__FIRST];
-}
-
 /* Wider than 99999MiB is cut. Seen: 580.95.05 with a B200, 610.57.04 with a B300. */
 enum { PROCESS_MEMORY_MAX = 8 };
 
@@ -632,19 +627,19 @@ static void print_process(const struct printer *p, const struct gp_device *gpu,
 {
     static const enum gp_metric instances[] = {GP_PROCESS_GI, GP_PROCESS_CI};
     const struct process_box *box = p->layout->processes;
-    const struct gp_value *memory = of_process(process, GP_PROCESS_MEMORY);
+    const struct gp_value *memory = gp_process_value(process, GP_PROCESS_MEMORY);
     struct cells cells = {.count = 0};
     add_cell(&cells, "%u", gpu->index);
     for (size_t i = 0; i < GP_ARRAY_LEN(instances); i++) {
-        const struct gp_value *v = of_process(process, instances[i]);
+        const struct gp_value *v = gp_process_value(process, instances[i]);
         if (gp_value_is_present(v))
             add_cell(&cells, "%2lld ", (long long)v->i);
         else
             add_cell(&cells, "N/A");
     }
-    add_cell(&cells, "%lld", (long long)of_process(process, GP_PID)->i);
-    add_cell(&cells, "%s", of_process(process, GP_PROCESS_TYPE)->s);
-    add_cut(&cells, of_process(process, GP_SMI_PROCESS_NAME)->s, box->name_max, true);
+    add_cell(&cells, "%lld", (long long)gp_process_value(process, GP_PID)->i);
+    add_cell(&cells, "%s", gp_process_value(process, GP_PROCESS_TYPE)->s);
+    add_cut(&cells, gp_process_value(process, GP_SMI_PROCESS_NAME)->s, box->name_max, true);
     if (memory->status == GP_STATUS_OK) {
         char mib[32];
         (void)snprintf(mib, sizeof(mib), "%lluMiB",
@@ -682,7 +677,7 @@ static void print_processes(const struct printer *p)
         const struct gp_device *gpu = &p->snapshot->devices[i];
         const struct gp_process *process = NULL;
         while (!gpu->is_mig && (process = gp_smi_next_process(p->snapshot, gpu, process)))
-            if (gp_value_is_present(of_process(process, GP_SMI_PROCESS_NAME)))
+            if (gp_value_is_present(gp_process_value(process, GP_SMI_PROCESS_NAME)))
                 print_process(p, gpu, process);
     }
     if (p->snapshot->process_count == 0 && all_told(p->snapshot))

@@ -15,7 +15,7 @@ enum { MIB = 1 << 20, UNATTRIBUTED_LEAST = 256 * MIB };
 
 static const struct gp_value *value_of(const struct gp_process *process, enum gp_metric m)
 {
-    return &process->values[m - GP_PROCESS__FIRST];
+    return gp_process_value(process, m);
 }
 
 static const char *text_of(const struct gp_process *process, enum gp_metric m)

@@ -24,6 +24,7 @@ struct fixture {
     struct gp_snapshot snapshot;
     struct gp_device devices[FIXTURE_DEVICES];
     struct gp_process processes[FIXTURE_PROCESSES];
+    struct gp_value process_values[FIXTURE_PROCESSES][GP_PROCESS__COUNT];
 };
 
 static inline struct gp_value *fixture_value(struct fixture *f, int device, enum gp_metric m)
@@ -61,7 +62,7 @@ static inline struct gp_value fixture_absent(enum gp_status status)
 
 static inline struct gp_value *fixture_process(struct fixture *f, int process, enum gp_metric m)
 {
-    return &f->processes[process].values[m - GP_PROCESS__FIRST];
+    return &f->process_values[process][m - GP_PROCESS__FIRST];
 }
 
 /* A GPU that answers everything with numbers made of its index. */
@@ -122,7 +123,8 @@ static inline void fixture_fill_process(struct fixture *f, int process, int devi
     struct gp_device *d = &f->devices[device];
     if (d->process_count++ == 0)
         d->first_process = (size_t)process;
-    f->processes[process].device = (size_t)device;
+    f->processes[process].device = (uint32_t)device;
+    f->processes[process].cells = f->process_values[process];
     for (int m = GP_PROCESS__FIRST; m < GP_PROCESS__FIRST + GP_PROCESS__COUNT; m++)
         *fixture_process(f, process, (enum gp_metric)m) = fixture_absent(GP_STATUS_UNSUPPORTED);
     *fixture_process(f, process, GP_PID) = fixture_int(pid);

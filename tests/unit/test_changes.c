@@ -14,6 +14,7 @@ static struct bench {
     struct gp_device migs[MIGS];
     size_t mig_count;
     struct gp_process processes[PROCESSES];
+    struct gp_value cells[PROCESSES][GP_PROCESS__COUNT];
     size_t process_count;
     size_t told; /* events that the test has looked at */
 } b;
@@ -428,10 +429,10 @@ static void instances_come_and_go(void **state)
 static void set_process(size_t i, size_t device, uint32_t pid, const char *name)
 {
     struct gp_process *p = &b.processes[i];
-    *p = (struct gp_process){.device = device};
-    gp_value_set_int(&p->values[GP_PID - GP_PROCESS__FIRST], pid, 1);
-    gp_value_set_text(&p->values[GP_PROCESS_NAME - GP_PROCESS__FIRST], name, 1);
-    gp_value_set_text(&p->values[GP_PROCESS_USER - GP_PROCESS__FIRST], "ann", 1);
+    *p = (struct gp_process){.device = (uint32_t)device, .cells = b.cells[i]};
+    gp_value_set_int(&p->cells[GP_PID - GP_PROCESS__FIRST], pid, 1);
+    gp_value_set_text(&p->cells[GP_PROCESS_NAME - GP_PROCESS__FIRST], name, 1);
+    gp_value_set_text(&p->cells[GP_PROCESS_USER - GP_PROCESS__FIRST], "ann", 1);
 }
 
 static void processes_come_and_go(void **state)

@@ -144,7 +144,8 @@ static const struct gp_process *find_process(const struct gp_snapshot *truth,
                                              const struct gp_process *process)
 {
     for (size_t i = 0; i < truth->process_count; i++)
-        if (truth->processes[i].values[0].i == process->values[0].i)
+        if (gp_process_value(&truth->processes[i], GP_PID)->i ==
+            gp_process_value(process, GP_PID)->i)
             return &truth->processes[i];
     return NULL;
 }
@@ -199,7 +200,7 @@ static void check_snapshot(const struct gp_snapshot *truth, const struct gp_snap
         const struct gp_process *true_one = find_process(truth, &shown->processes[i]);
         if (!true_one)
             fail_msg("%s: there is no such process", what);
-        check_values(true_one->values, shown->processes[i].values, GP_PROCESS__FIRST,
+        check_values(true_one->cells, shown->processes[i].cells, GP_PROCESS__FIRST,
                      GP_PROCESS__FIRST + GP_PROCESS__COUNT, what);
     }
     for (int scope = GP_SCOPE_LIST__FIRST; scope < GP_SCOPE__COUNT; scope++)

@@ -28,7 +28,7 @@ static struct gp_value *device_value(struct gp_device *d, enum gp_metric m)
 
 static struct gp_value *process_value(struct gp_process *p, enum gp_metric m)
 {
-    return &p->values[m - GP_PROCESS__FIRST];
+    return &p->cells[m - GP_PROCESS__FIRST];
 }
 
 static void fill_gpu(struct gp_device *d, unsigned index, uint64_t now_ns)
@@ -70,7 +70,7 @@ static void fill_process(struct gp_process *p, size_t device, int64_t pid, uint6
     static const char *const commands[] = {"python train.py --config llama-8b.yaml",
                                            "vllm serve Qwen", "/usr/lib/xorg/Xorg :0",
                                            "日本語 モデル"};
-    p->device = device;
+    p->device = (uint32_t)device;
     gp_value_set_int(process_value(p, GP_PID), pid, now_ns);
     gp_value_set_text(process_value(p, GP_PROCESS_TYPE), "C", now_ns);
     gp_value_set_text(process_value(p, GP_PROCESS_USER), users[pid % 3], now_ns);
@@ -91,6 +91,9 @@ static struct gp_snapshot *machine(size_t gpus, unsigned tick)
     s->wall_ns = UINT64_C(1795183445123) * GP_NS_PER_MS;
     s->devices = gp_arena_alloc(&s->arena, gpus + 1, sizeof(*s->devices));
     s->processes = gp_arena_alloc(&s->arena, 3 * gpus + 1, sizeof(*s->processes));
+    for (size_t i = 0; i <= 3 * gpus; i++)
+        s->processes[i].cells =
+            gp_arena_alloc(&s->arena, GP_PROCESS__COUNT, sizeof(struct gp_value));
     gp_value_set_text(&s->host[GP_HOST_NAME], "node1", now_ns);
     gp_value_set_text(&s->host[GP_DRIVER_VERSION], "580.95.05", now_ns);
     gp_value_set_text(&s->host[GP_CUDA_VERSION], "13.0", now_ns);
