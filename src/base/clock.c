@@ -1,5 +1,6 @@
 #include "base/clock.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -43,6 +44,43 @@ void gp_clock_rfc3339(uint64_t wall_ns, char out[GP_RFC3339_SIZE])
         (void)strftime(zone, sizeof(zone), "%z", &tm);
     }
     (void)snprintf(out, GP_RFC3339_SIZE, "%s.%03u%.3s:%.2s", date, ms % 1000, zone, zone + 3);
+}
+
+/* Days from 1970-01-01; the year begins in March, so that the day which comes and goes is its last
+ * one. */
+static int64_t days_since_1970(int64_t year, unsigned month, unsigned day)
+{
+    year -= month <= 2;
+    int64_t era = year / 400;
+    int64_t of_era = year % 400;
+    int64_t of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
+}
+
+static unsigned digits(const char *text, size_t count)
+{
+    unsigned n = 0;
+    for (size_t i = 0; i < count; i++)
+        n = 10 * n + (unsigned)(text[i] - '0');
+    return n;
+}
+
+bool gp_clock_parse_rfc3339(const char *text, uint64_t *ret_wall_ns)
+{
+    static const char form[] = "0000-00-00T00:00:00.000+00:00";
+    for (size_t i = 0; i < sizeof(form); i++)
+        if (form[i] == '0' ? !isdigit((unsigned char)text[i])
+                           : text[i] != form[i] && !(form[i] == '+' && text[i] == '-'))
+            return false;
+    int64_t zone_min = digits(text + 24, 2) * 60 + digits(text + 27, 2);
+    int64_t seconds =
+        digits(text + 11, 2) * 3600 + digits(text + 14, 2) * 60 + digits(text + 17, 2);
+    seconds += 86400 * days_since_1970(digits(text, 4), digits(text + 5, 2), digits(text + 8, 2));
+    seconds += text[23] == '-' ? 60 * zone_min : -60 * zone_min;
+    if (seconds < 0 || (uint64_t)seconds > UINT64_MAX / GP_NS_PER_S - 1)
+        return false;
+    *ret_wall_ns = (uint64_t)seconds * GP_NS_PER_S + digits(text + 20, 3) * GP_NS_PER_MS;
+    return true;
 }
 
 void gp_clock_plain(uint64_t wall_ns, char out[GP_RFC3339_SIZE])

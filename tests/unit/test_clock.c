@@ -40,6 +40,35 @@ static void writes_rfc3339(void **state)
     check_rfc3339("UTC0", UINT64_MAX, "2554-07-21T23:34:33.709+00:00");
 }
 
+static void reads_what_it_writes(void **state)
+{
+    (void)state;
+    static const char *const zones[] = {"UTC0", "CET-1", "NST3:30", "<+1245>-12:45"};
+    char text[GP_RFC3339_SIZE];
+    uint64_t found;
+    for (size_t i = 0; i < GP_ARRAY_LEN(zones); i++) {
+        assert_int_equal(setenv("TZ", zones[i], 1), 0);
+        tzset();
+        /* in steps that meet all days, leap days and ends of years, up to the year 2400 */
+        for (uint64_t s = 14 * 3600; s < UINT64_C(13569465600); s += 86399) {
+            gp_clock_rfc3339(s * GP_NS_PER_S + 7 * GP_NS_PER_MS, text);
+            assert_true(gp_clock_parse_rfc3339(text, &found));
+            assert_true(found == s * GP_NS_PER_S + 7 * GP_NS_PER_MS);
+        }
+    }
+    static const char *const wrong[] = {"",
+                                        "2026",
+                                        "2026-11-20 15:04:05.123+01:00",
+                                        "2026-11-20T15:04:05.123Z",
+                                        "2026-11-20T15:04:05.123+01:0",
+                                        "2026-11-20T15:04:05.123+01:00 ",
+                                        "x026-11-20T15:04:05.123+01:00",
+                                        "1969-12-31T23:59:59.999+00:00",
+                                        "9999-12-31T23:59:59.999+00:00"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(wrong); i++)
+        assert_false(gp_clock_parse_rfc3339(wrong[i], &found));
+}
+
 static void writes_times_for_people(void **state)
 {
     (void)state;
@@ -64,6 +93,7 @@ int main(void)
         cmocka_unit_test(monotonic_time_does_not_go_back),
         cmocka_unit_test(timespecs_are_whole),
         cmocka_unit_test(writes_rfc3339),
+        cmocka_unit_test(reads_what_it_writes),
         cmocka_unit_test(writes_times_for_people),
         cmocka_unit_test(tells_the_time_of_a_monotonic_moment),
     };
