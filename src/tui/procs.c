@@ -1,5 +1,6 @@
 #include "tui/procs.h"
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "model/snapshot.h"
 #include "tui/columns.h"
@@ -7,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { MIB = 1 << 20, UNATTRIBUTED_LEAST = 256 * MIB };
 
@@ -37,21 +37,10 @@ static void add(struct gp_amount *amount, const struct gp_process *process, enum
 /* Seconds from an RFC 3339 time to the snapshot. */
 static double age_of(const char *start, uint64_t wall_ns)
 {
-    struct tm tm = {.tm_isdst = -1};
-    char sign;
-    int hours;
-    int minutes;
-    int milliseconds;
-    if (!start ||
-        sscanf(start, "%d-%d-%dT%d:%d:%d.%d%c%d:%d", &tm.tm_year, &tm.tm_mon, &tm.tm_mday,
-               &tm.tm_hour, &tm.tm_min, &tm.tm_sec, &milliseconds, &sign, &hours, &minutes) != 10)
+    uint64_t start_ns;
+    if (!start || !gp_clock_parse_rfc3339(start, &start_ns))
         return -1;
-    tm.tm_year -= 1900;
-    tm.tm_mon--;
-    double zone = (sign == '-' ? -60.0 : 60.0) * (hours * 60 + minutes);
-    time_t local = timegm(&tm);
-    double age = (double)wall_ns / 1e9 - ((double)local + milliseconds / 1e3 - zone);
-    return age < 0 ? 0 : age;
+    return wall_ns > start_ns ? (double)(wall_ns - start_ns) / 1e9 : 0;
 }
 
 static void add_gpu(struct gp_proc_row *row, const struct gp_device *device)
