@@ -23,36 +23,35 @@ bool gp_proc_find_number(const char *text, const char *label, uint64_t *ret)
     return end != at;
 }
 
-/* "pid (comm) state ppid …": comm may hold blanks and brackets, so the last ')' ends it. */
+/* "pid (comm) state ppid …": comm may hold blanks and brackets, so the last ')' ends it. Thousands
+ * of such lines are read at a time, and sscanf() is slow. */
 bool gp_proc_parse_stat(const char *text, struct gp_proc_stat *ret)
 {
-    struct {
-        char state;
-        unsigned ppid;
-        unsigned long long utime, stime, start;
-        long nice;
-        long long threads, rss;
-    } f;
+    /* the numbers of proc(5) */
+    enum { PPID = 4, UTIME = 14, STIME = 15, NICE = 19, THREADS = 20, START = 22 };
+    enum { RSS = 24 };
+    long long fields[RSS + 1];
     const char *close = strrchr(text, ')');
-    /* fields 3 to 24 of proc(5): 3 state, 4 ppid, 14 utime, 15 stime, 19 nice, 20 num_threads,
-     * 22 starttime, 24 rss */
-    if (!close ||
-        sscanf(close + 1,
-               " %c %u %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %*d %*d %*d %ld "
-               "%lld %*d %llu %*u %lld",
-               &f.state, &f.ppid, &f.utime, &f.stime, &f.nice, &f.threads, &f.start, &f.rss) != 8 ||
-        !isalpha((unsigned char)f.state))
+    if (!close || close[1] != ' ' || !isalpha((unsigned char)close[2]))
         return false;
+    const char *at = close + 3;
+    for (int i = PPID; i <= RSS; i++) {
+        char *end;
+        fields[i] = strtoll(at, &end, 10);
+        if (*at != ' ' || end == at)
+            return false;
+        at = end;
+    }
     *ret = (struct gp_proc_stat){
-        .state = f.state,
-        .ppid = f.ppid,
-        .nice = (int)f.nice,
-        .threads = f.threads > 0 ? (uint64_t)f.threads : 0,
-        .user_ticks = f.utime,
-        .system_ticks = f.stime,
-        .start_ticks = f.start,
+        .state = close[2],
+        .ppid = (uint32_t)fields[PPID],
+        .nice = (int)fields[NICE],
+        .threads = fields[THREADS] > 0 ? (uint64_t)fields[THREADS] : 0,
+        .user_ticks = (uint64_t)fields[UTIME],
+        .system_ticks = (uint64_t)fields[STIME],
+        .start_ticks = (uint64_t)fields[START],
         /* the kernel's counter may be negative for a moment */
-        .rss_pages = f.rss > 0 ? (uint64_t)f.rss : 0,
+        .rss_pages = fields[RSS] > 0 ? (uint64_t)fields[RSS] : 0,
     };
     return true;
 }
