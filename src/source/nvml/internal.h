@@ -109,6 +109,13 @@ struct nvml_samples {
     unsigned long long last_us; /* the newest time stamp of the driver */
 };
 
+/* The processes of the last list that /proc shows, sorted. */
+struct nvml_visible {
+    uint32_t *pids;
+    size_t count;
+    unsigned turn; /* whose turn it is to be looked at again */
+};
+
 /* What the processes of a device have used of its energy since it was first asked for. */
 struct nvml_energy {
     struct nvml_energy_share {
@@ -185,6 +192,7 @@ struct nvml_device {
     bool answered[NVML_READERS_MAX];         /* a static reader is then never run again */
     struct gp_value cache[GP_DEVICE__COUNT]; /* the last answers */
     struct nvml_samples samples;
+    struct nvml_visible visible;
     struct nvml_energy energy;
     struct nvml_counter counters[NVML_RATES];
     struct nvml_series series[NVML_SERIES];

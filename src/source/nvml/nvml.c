@@ -378,6 +378,7 @@ static void nvml_detach(struct gp_source_device *base)
     gp_arena_fini(&device->arena);
     free(device->samples.entries);
     free(device->energy.shares);
+    free(device->visible.pids);
     free(device);
 }
 

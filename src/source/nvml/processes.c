@@ -21,6 +21,7 @@ enum {
     LIST_START = 32,   /* entries asked for first: one call where it suffices */
     SAMPLES_MIN = 128, /* the driver's own buffer has 100 entries */
     SAMPLE_LASTS_S = 2,
+    VISIBLE_TURNS = 16,
 };
 
 /* A list of the driver: *count is the room in entries, and becomes the number there is. */
@@ -371,17 +372,39 @@ static bool pid_is_visible(const char *root, uint32_t pid)
     return gp_io_path(path, root, proc) && access(path, F_OK) == 0;
 }
 
+static int compare_pids(const void *a, const void *b)
+{
+    const uint32_t *x = a;
+    const uint32_t *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* One that was visible at the last look is so still, but for some of them, which are looked at
+ * again each time: with a thousand processes on a GPU that is a thousand system calls less. */
+static bool is_visible(const struct nvml_device *device, uint32_t pid)
+{
+    const struct nvml_visible *last = &device->visible;
+    if (last->count > 0 && pid % VISIBLE_TURNS != last->turn &&
+        bsearch(&pid, last->pids, last->count, sizeof(pid), compare_pids))
+        return true;
+    return pid_is_visible(device->source->config.root, pid);
+}
+
 /* Where /proc cannot tell a name (another pid namespace, hidepid), the driver may. Which path a
  * process has is the driver's word in any case. */
 static void ask_names(struct nvml_device *device, const struct gp_want *want, struct collector *c,
                       struct gp_arena *arena)
 {
     bool all = gp_metric_set_has(&want->metrics, GP_PROCESS_PATH);
+    struct nvml_visible visible = {.turn = (device->visible.turn + 1) % VISIBLE_TURNS};
+    visible.pids = all ? NULL : malloc((c->count + 1) * sizeof(*visible.pids));
     for (size_t i = 0; i < c->count; i++) {
         char name[1024] = "";
-        if ((!all && pid_is_visible(device->source->config.root, c->rows[i].pid)) ||
-            NVML_CALL(device, nvmlSystemGetProcessName, c->rows[i].pid, name,
-                      (unsigned)sizeof(name)) != NVML_SUCCESS)
+        bool shown = !all && is_visible(device, c->rows[i].pid);
+        if (shown && visible.pids)
+            visible.pids[visible.count++] = c->rows[i].pid;
+        if (shown || NVML_CALL(device, nvmlSystemGetProcessName, c->rows[i].pid, name,
+                               (unsigned)sizeof(name)) != NVML_SUCCESS)
             continue;
         name[sizeof(name) - 1] = '\0';
         struct gp_strbuf safe = GP_STRBUF_INIT(8192);
@@ -389,6 +412,8 @@ static void ask_names(struct nvml_device *device, const struct gp_want *want, st
         c->rows[i].driver_name = gp_arena_strdup(arena, safe.buf);
         gp_strbuf_fini(&safe);
     }
+    free(device->visible.pids);
+    device->visible = visible;
 }
 
 static bool wants_any(const struct gp_want *want, enum gp_metric first, enum gp_metric last)
