@@ -17,7 +17,9 @@
 
 enum {
     USERS_MAX = 256, /* remembered names; beyond that, digits */
-    KEPT_MS = 8000,  /* a command line is looked at again behind this time, or twice of it */
+    KEPT_MS = 8000,  /* a command line is looked at again behind this time, or twice of it… */
+    CROWD = 2048,    /* …times the number of such crowds: so much is read at a tick, not more */
+    KEPT_GROUPS = 64,
 };
 
 struct user {
@@ -32,6 +34,7 @@ struct gp_proc_reader {
     long page_bytes;
     uint64_t boot_wall_ns;
     struct gp_proc_infos past; /* of the last tick */
+    uint64_t kept_ns;          /* how long texts of this tick hold at least */
     const uint32_t *watched;   /* NULL: all */
     size_t watched_count;
     uint64_t cpu_busy, cpu_total; /* of the host at the last call */
@@ -311,7 +314,8 @@ static struct gp_proc_texts *read_texts(struct gp_proc_reader *reader, unsigned 
     /* those of several processes do not get old in the same tick */
     if (texts != &no_texts) {
         texts->want = want;
-        texts->until_ns = now_ns + (KEPT_MS + info->pid % 16 * (KEPT_MS / 16)) * GP_NS_PER_MS;
+        texts->until_ns =
+            now_ns + reader->kept_ns + info->pid % KEPT_GROUPS * (reader->kept_ns / KEPT_GROUPS);
     }
     return texts;
 }
@@ -426,6 +430,7 @@ const struct gp_proc_infos *gp_proc_read(struct gp_proc_reader *reader, unsigned
                                          const uint32_t *pids, size_t count)
 {
     uint64_t now_ns = gp_clock_mono_ns();
+    reader->kept_ns = (1 + count / CROWD) * KEPT_MS * GP_NS_PER_MS;
     size_t room = count + 1 + (want & GP_PROC_ANCESTORS ? GP_PROC_ANCESTORS_MAX : 0);
     struct gp_proc_infos all = {malloc(room * sizeof(*all.infos)), 0};
     for (; all.infos && all.count < count; all.count++) {

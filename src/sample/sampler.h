@@ -41,7 +41,8 @@ int gp_sampler_tick(struct gp_sampler *sampler, struct gp_snapshot **ret,
                     struct gp_err *err) GP_MUST_CHECK;
 
 /* Which processes are looked at in /proc at every tick (sorted pids, which must live until the next
- * call); NULL: all. The CPU use and memory of the others are STALE for up to 16 s. */
+ * call); NULL: all. The CPU use and memory of the others are STALE for up to 16 s, longer if there
+ * are more than 2000. */
 void gp_sampler_watch(struct gp_sampler *sampler, const uint32_t *pids, size_t count);
 
 /* Closes the driver's session now and keeps it closed, or opens it again: an open one is in the way
