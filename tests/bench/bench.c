@@ -319,29 +319,6 @@ static void everything(int seconds)
     judge("later tick / one GPU's calls", third.wall_ms / third_sum_ms, 1.3, "x");
 }
 
-struct footprint {
-    long rss_kib;
-    int files;
-};
-
-static struct footprint look_at(pid_t pid)
-{
-    struct footprint fp = {0, 0};
-    char path[64];
-    char line[256];
-    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-    FILE *f = fopen(path, "r");
-    while (f && fgets(line, sizeof(line), f))
-        (void)sscanf(line, "VmRSS: %ld", &fp.rss_kib);
-    if (f)
-        fclose(f);
-    for (int fd = 0; fd < 256; fd++) {
-        snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, fd);
-        fp.files += access(path, F_OK) == 0;
-    }
-    return fp;
-}
-
 /* Both loops side by side for the whole time; the footprint is taken early and late. */
 static void loop(int seconds)
 {
@@ -380,10 +357,15 @@ static const struct {
     const char *name;
     void (*measure)(int seconds);
 } parts[] = {
-    {"status", status},     {"latency", with_latency},
-    {"smi", smi},           {"calls", calls_per_tick},
-    {"tick", everything},   {"loop", loop},
-    {"smi-loop", smi_loop}, {"top", top},
+    {"status", status},
+    {"latency", with_latency},
+    {"smi", smi},
+    {"calls", calls_per_tick},
+    {"tick", everything},
+    {"loop", loop},
+    {"smi-loop", smi_loop},
+    {"top", top},
+    {"top-speed", top_speed},
 };
 
 static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)

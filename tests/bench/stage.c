@@ -98,6 +98,24 @@ double time_ms(struct timeval tv)
     return (double)tv.tv_sec * 1e3 + (double)tv.tv_usec / 1e3;
 }
 
+struct footprint look_at(pid_t pid)
+{
+    struct footprint fp = {0, 0};
+    char path[64];
+    char line[256];
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+    FILE *f = fopen(path, "r");
+    while (f && fgets(line, sizeof(line), f))
+        (void)sscanf(line, "VmRSS: %ld", &fp.rss_kib);
+    if (f)
+        fclose(f);
+    for (int fd = 0; fd < 256; fd++) {
+        snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, fd);
+        fp.files += access(path, F_OK) == 0;
+    }
+    return fp;
+}
+
 pid_t spawn(char *const *argv)
 {
     posix_spawn_file_actions_t actions;

@@ -34,10 +34,19 @@ pid_t spawn(char *const *argv);
 /* Waits for its end; CPU milliseconds. */
 double cpu_of(pid_t pid);
 
+struct footprint {
+    long rss_kib;
+    int files;
+};
+
+/* Of a process that runs. */
+struct footprint look_at(pid_t pid);
+
 /* Prints a figure, its bar, and whether it is kept: the figure may be at most the bar. */
 void judge(const char *what, double value, double bar, const char *unit);
 
-/* The live monitor (top.c). */
+/* The live monitor (top.c): what it costs, and how quick it is. */
 void top(int seconds);
+void top_speed(int seconds);
 
 #endif

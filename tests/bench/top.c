@@ -1,75 +1,277 @@
 /* The live monitor in a terminal of its own. */
 #include "stage.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <pty.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
-/* Reads what a terminal gets until the moment, and counts it. */
-static void drain(int fd, double until_ms, long *bytes, long *frames)
+/* Each picture is sent between two marks of synchronised output. */
+#define PICTURE_BEGIN "\033[?2026h"
+#define PICTURE_END "\033[?2026l"
+
+enum { KEYS = 50 };
+
+struct terminal {
+    pid_t pid;
+    int fd;
+    long bytes;
+    long pictures; /* that are complete */
+    char tail[16]; /* of what was read last: a mark may come in two pieces */
+};
+
+static struct terminal open_top(int w, int h, const char *timeout)
 {
-    static const char mark[] = "\033[?2026h";
-    static char data[1 << 16];
-    struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
-    while (now_ms() < until_ms) {
-        if (poll(&poll_fd, 1, 100) <= 0)
-            continue;
-        ssize_t n = read(fd, data, sizeof(data) - 1);
-        if (n <= 0)
-            return;
-        data[n] = '\0';
-        *bytes += n;
-        for (const char *p = data; (p = strstr(p, mark)); p++)
-            (*frames)++;
+    struct terminal t = {.bytes = 0};
+    struct winsize size = {.ws_row = (unsigned short)h, .ws_col = (unsigned short)w};
+    t.pid = forkpty(&t.fd, NULL, NULL, &size);
+    if (t.pid < 0)
+        die("forkpty");
+    if (t.pid == 0) {
+        setenv("TERM", "xterm-256color", 1);
+        setenv("LC_ALL", "C.UTF-8", 1);
+        execl(gpulse_path, gpulse_path, "--timeout", timeout, "top", "-n", "1", (char *)NULL);
+        _exit(127);
     }
+    return t;
 }
 
-/* The live monitor in a terminal of its own, beside the floor that reads the same. */
+/* Reads what is there, within this time; false at the end of the output. */
+static int take(struct terminal *t, int patience_ms)
+{
+    static char data[sizeof(t->tail) + (1 << 16)];
+    const size_t overlap = sizeof(PICTURE_END) - 2;
+    struct pollfd poll_fd = {.fd = t->fd, .events = POLLIN};
+    if (poll(&poll_fd, 1, patience_ms) <= 0)
+        return 1;
+    size_t before = strlen(t->tail);
+    memcpy(data, t->tail, before);
+    ssize_t n = read(t->fd, data + before, sizeof(data) - before - 1);
+    if (n <= 0)
+        return 0;
+    size_t all = before + (size_t)n;
+    data[all] = '\0';
+    t->bytes += n;
+    for (const char *p = data; (p = strstr(p, PICTURE_END)); p++)
+        t->pictures++;
+    size_t keep = all < overlap ? all : overlap;
+    memcpy(t->tail, data + all - keep, keep);
+    t->tail[keep] = '\0';
+    return 1;
+}
+
+static void drain(struct terminal *t, double until_ms)
+{
+    for (double now; (now = now_ms()) < until_ms;)
+        if (!take(t, (int)(until_ms - now) + 1))
+            return;
+}
+
+/* Waits until so many pictures are complete, or the program ends. */
+static void await_pictures(struct terminal *t, long count)
+{
+    while (t->pictures < count && take(t, 1000))
+        continue;
+}
+
+static void type(struct terminal *t, const char *keys)
+{
+    if (write(t->fd, keys, strlen(keys)) < 0)
+        die("write");
+}
+
+/* Reads to its end; how long that took. */
+static double await_end(struct terminal *t, struct rusage *ret_usage)
+{
+    double start_ms = now_ms();
+    while (take(t, 1000))
+        continue;
+    if (wait4(t->pid, NULL, 0, ret_usage) != t->pid)
+        die("wait4");
+    close(t->fd);
+    return now_ms() - start_ms;
+}
+
+static double quit(struct terminal *t, struct rusage *ret_usage)
+{
+    type(t, "q");
+    return await_end(t, ret_usage);
+}
+
+/* CPU time of a process until now. */
+static double cpu_ms(pid_t pid)
+{
+    clockid_t clock;
+    struct timespec ts;
+    if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &ts) != 0)
+        die("clock_getcpuclockid");
+    return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec / 1e6;
+}
+
+static double megabytes(const struct rusage *usage)
+{
+    return (double)usage->ru_maxrss * 1024 / 1e6;
+}
+
+/* ---- what it costs ---- */
+
+/* Beside the floor that reads the same. */
 static void watch(int seconds, int processes, int w, int h, double cpu_bar, double bytes_bar)
 {
     char count[16];
-    char title[96];
-    int fd;
-    long bytes = 0, frames = 0, first_bytes = 0, first_frames = 0;
-    struct winsize size = {.ws_row = (unsigned short)h, .ws_col = (unsigned short)w};
     struct rusage usage;
     start_children(processes);
     write_machine(8, processes, "");
     snprintf(count, sizeof(count), "%d", seconds);
     char *floor[] = {floor_path, library_path, "loop", count, "1000", NULL};
     pid_t f = spawn(floor);
-    pid_t g = forkpty(&fd, NULL, NULL, &size);
-    if (g < 0)
-        die("forkpty");
-    if (g == 0) {
-        setenv("TERM", "xterm-256color", 1);
-        setenv("LC_ALL", "C.UTF-8", 1);
-        execl(gpulse_path, gpulse_path, "top", "-n", "1", (char *)NULL);
-        _exit(127);
-    }
+    struct terminal t = open_top(w, h, "3s");
     double start_ms = now_ms();
-    drain(fd, start_ms + 2500, &first_bytes, &first_frames);
-    drain(fd, start_ms + seconds * 1e3, &bytes, &frames);
-    if (write(fd, "q", 1) != 1)
-        die("write");
-    drain(fd, now_ms() + 500, &first_bytes, &first_frames);
-    if (wait4(g, NULL, 0, &usage) != g)
-        die("wait4");
-    close(fd);
+    drain(&t, start_ms + 2500);
+    long first_bytes = t.bytes;
+    long first_pictures = t.pictures;
+    drain(&t, start_ms + seconds * 1e3);
+    long pictures = t.pictures - first_pictures;
+    long bytes = t.bytes - first_bytes;
+    quit(&t, &usage);
     double gpulse_cpu = time_ms(usage.ru_utime) + time_ms(usage.ru_stime);
     double floor_cpu = cpu_of(f);
-    snprintf(title, sizeof(title), "top -n 1, 8 GPUs, %d processes, %dx%d, %d s", processes, w, h,
-             seconds);
-    printf("%s\n  gpulse %.1f ms CPU    floor %.1f ms CPU\n", title, gpulse_cpu, floor_cpu);
+    printf(
+        "top -n 1, 8 GPUs, %d processes, %dx%d, %d s\n  gpulse %.1f ms CPU    floor %.1f ms CPU\n",
+        processes, w, h, seconds, gpulse_cpu, floor_cpu);
     judge("CPU time, gpulse / floor", gpulse_cpu / floor_cpu, cpu_bar, "x");
-    judge("bytes per frame", (double)bytes / (double)(frames ? frames : 1), bytes_bar, "");
-    judge("peak RSS", (double)usage.ru_maxrss * 1024 / 1e6, 8, "MB");
+    judge("bytes per frame", (double)bytes / (double)(pictures ? pictures : 1), bytes_bar, "");
+    judge("peak RSS", megabytes(&usage), 8, "MB");
     end_children();
+}
+
+/* CPU milliseconds per second, which is a tick. */
+static double cpu_per_tick(struct terminal *t, int seconds)
+{
+    double before_ms = cpu_ms(t->pid);
+    drain(t, now_ms() + seconds * 1e3);
+    return (cpu_ms(t->pid) - before_ms) / seconds;
+}
+
+/* Many GPUs and processes: what a tick costs when the first ones are over, and that the memory does
+ * not grow. */
+static void crowd(int seconds, int gpus, int processes)
+{
+    struct rusage usage;
+    start_children(processes);
+    write_machine(gpus, processes, "");
+    struct terminal t = open_top(80, 24, "3s");
+    drain(&t, now_ms() + 5000);
+    double first_ms = cpu_ms(t.pid);
+    struct footprint early = look_at(t.pid);
+    double tick_ms = cpu_per_tick(&t, seconds);
+    struct footprint late = look_at(t.pid);
+    type(&t, ">>"); /* sorted by CPU use: all of them are read at every tick */
+    drain(&t, now_ms() + 2000);
+    double sorted_ms = cpu_per_tick(&t, seconds / 2 + 1);
+    quit(&t, &usage);
+    printf("top -n 1, %d GPUs, %d processes, 80x24, %d s\n  start and first 5 s %.0f ms CPU    "
+           "then %.1f ms per tick, %.1f ms sorted by CPU%%    peak RSS %.1f MB\n",
+           gpus, processes, seconds, first_ms, tick_ms, sorted_ms, megabytes(&usage));
+    judge("CPU time of a tick", tick_ms, 150, "ms");
+    judge("CPU time of a tick, sorted by CPU%", sorted_ms, 150, "ms");
+    judge("growth of RSS behind the fifth second", (double)(late.rss_kib - early.rss_kib), 2048,
+          "KiB");
+    end_children();
+}
+
+/* ---- how quick it is ---- */
+
+/* Makes a fault on the machine, or clears all. */
+static void fault(char *gpu, char *what)
+{
+    char *one[] = {gpulse_path, "sim", "fault", "-m", machine_path, "--gpu", gpu, what, NULL};
+    char *all[] = {gpulse_path, "sim", "fault", "-m", machine_path, what, NULL};
+    char *const *argv = gpu ? one : all;
+    (void)cpu_of(spawn(argv));
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    const double *x = a;
+    const double *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* From a key to the picture that it makes, while one of eight GPUs hangs. Help is opened and
+ * closed; keys come behind a picture of a sample, so that the next one is theirs. */
+static void keys_beside_a_hang(void)
+{
+    double times_ms[KEYS];
+    struct rusage usage;
+    write_machine(8, 10, "");
+    fault("3", "hang=60s");
+    struct terminal t = open_top(80, 24, "3s");
+    drain(&t, now_ms() + 5000);
+    for (int i = 0; i < KEYS; i++) {
+        if (i % 5 == 0)
+            await_pictures(&t, t.pictures + 1);
+        drain(&t, now_ms() + 50);
+        long pictures = t.pictures;
+        double start_ms = now_ms();
+        type(&t, i % 2 ? "x" : "?");
+        await_pictures(&t, pictures + 1);
+        times_ms[i] = now_ms() - start_ms;
+    }
+    double quit_ms = quit(&t, &usage);
+    fault(NULL, "clear");
+    qsort(times_ms, KEYS, sizeof(times_ms[0]), compare_numbers);
+    printf(
+        "top, 8 GPUs, one of them hangs, %d keys\n  key to picture: median %.1f ms, longest %.1f "
+        "ms    q to the end %.0f ms\n",
+        KEYS, times_ms[KEYS / 2], times_ms[KEYS - 1], quit_ms);
+    judge("key to picture, longest", times_ms[KEYS - 1], 50, "ms");
+    judge("q to the end", quit_ms, 200, "ms");
+}
+
+/* From the start to the first picture, and to the one behind it, which has values. */
+static void first_picture(const char *title, const char *library, int hangs)
+{
+    struct rusage usage;
+    double first_ms[9];
+    double second_ms = 0;
+    const int rounds = hangs ? 3 : 9;
+    for (int i = 0; i < rounds; i++) {
+        if (hangs)
+            fault(NULL, "hang=60s:nvmlInit");
+        if (library) {
+            setenv("GPULSE_NVML", library, 1);
+            unsetenv("GPULSE_SIM");
+        }
+        double start_ms = now_ms();
+        struct terminal t = open_top(80, 24, "3s");
+        await_pictures(&t, 1);
+        first_ms[i] = now_ms() - start_ms;
+        if (!library && !hangs)
+            await_pictures(&t, 2);
+        second_ms = now_ms() - start_ms;
+        if (library)
+            await_end(&t, &usage);
+        else
+            quit(&t, &usage);
+        unsetenv("GPULSE_NVML");
+        setenv("GPULSE_SIM", machine_path, 1);
+        if (hangs)
+            fault(NULL, "clear");
+    }
+    qsort(first_ms, (size_t)rounds, sizeof(first_ms[0]), compare_numbers);
+    printf("top, the driver %s\n  start to first picture %.1f ms", title, first_ms[rounds / 2]);
+    if (!library && !hangs)
+        printf("    to the first values %.1f ms", second_ms);
+    printf("\n");
+    judge("start to first picture", first_ms[rounds / 2], 100, "ms");
 }
 
 void top(int seconds)
@@ -77,4 +279,14 @@ void top(int seconds)
     watch(seconds, 10, 80, 24, 2.5, 1024);
     watch(seconds, 10, 200, 60, 2.5, 3072);
     watch(seconds, 2000, 80, 24, 0.5, 1024);
+    crowd(seconds, 72, 10000);
+}
+
+void top_speed(int seconds)
+{
+    (void)seconds;
+    keys_beside_a_hang();
+    first_picture("is there", NULL, 0);
+    first_picture("is absent", "/nonexistent/libnvidia-ml.so.1", 0);
+    first_picture("hangs", NULL, 1);
 }
