@@ -20,6 +20,7 @@ pkg-config      have_pkg_config        pkg-config       pkgconf-pkg-config  pkgc
 jansson         have_lib:jansson       libjansson-dev   jansson-devel       jansson
 expat           have_lib:expat         libexpat1-dev    expat-devel         expat
 ncursesw        have_lib:ncursesw      libncurses-dev   ncurses-devel       ncurses
+inih            have_lib:inih          libinih-dev      inih-devel          libinih
 scdoc           have:scdoc             scdoc            scdoc               scdoc
 '
 check_needs='

@@ -6,6 +6,7 @@ variants: default asan
 import shutil
 import subprocess
 import unicodedata
+from pathlib import Path
 
 from tap import BUILD, GPULSE, Skip, good, gpulse, main, run, test
 
@@ -128,6 +129,11 @@ def completion_in_bash():
     assert lines[1] == "always", lines
     assert lines[2].startswith("memory.used,temperature.gpu"), lines
     assert lines[3] == "compute-mode=", lines
+
+
+@test
+def pictures_are_those_of_the_screens():
+    good(run(Path(__file__).parent.parent / "scripts/pictures.py", "--check"))
 
 
 main()

@@ -8,7 +8,9 @@
 #include "source/nvml/nvml.h"
 
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +18,7 @@
 #include <unistd.h>
 
 enum {
+    GPUS_MAX = 256,     /* of those that are looked at one by one */
     PRIME_GAP_MS = 110, /* GPM wants 100 between its samples */
     SAMPLE_TIMEOUT_S = 3,
 };
@@ -121,23 +124,29 @@ static const char *root_prefix(void)
     return given_or_env(gp_common()->root, "GPULSE_ROOT");
 }
 
-/* The library to load: the simulated driver for --sim, what GPULSE_NVML names, or a search. */
-static int choose_library(const char *sim, char path[GP_PATH_SIZE], const char **ret,
-                          struct gp_err *err)
+/* The library to load: the simulated driver for --sim, what GPULSE_NVML names, or NULL: a search.
+ * It lives as long as the process, because a stuck thread may use it at any time. */
+static struct {
+    pthread_once_t once;
+    char path[GP_PATH_SIZE];
+    const char *name;
+    int r;
+    struct gp_err err;
+} library = {.once = PTHREAD_ONCE_INIT};
+
+static void choose_library(void)
 {
-    *ret = given_or_env(NULL, "GPULSE_NVML");
+    const char *sim = gp_app_machine();
+    library.name = given_or_env(NULL, "GPULSE_NVML");
     if (!sim)
-        return 0;
-    int r = gp_io_find_companion("sim", "libnvidia-ml.so.1", path, err);
-    if (r < 0)
-        return r;
-    *ret = path;
+        return;
+    library.r = gp_io_find_companion("sim", "libnvidia-ml.so.1", library.path, &library.err);
+    library.name = library.path;
     /* So the simulated driver, a library like the real one, learns which machine to play. */
     (void)setenv("GPULSE_SIM", sim, 1);
     (void)setenv("GPULSE_SIM_QUIET", "1", 1); /* its errors become ours */
     if (gp_common()->sim_still)
         (void)setenv("GPULSE_SIM_STILL", "1", 1);
-    return 0;
 }
 
 /* What the kernel shows of a simulated machine: a directory beside its file, "NAME.root" for
@@ -178,7 +187,7 @@ static uint64_t later_timeout(const struct gp_loop *loop)
 }
 
 /* A thread of the sampler is inside the driver for good. */
-static bool stuck;
+static atomic_bool stuck;
 
 /* Rates are the difference of two samples: takes the one that they start from. */
 static int prime(struct gp_sampler *sampler, struct gp_err *err)
@@ -193,32 +202,60 @@ static int prime(struct gp_sampler *sampler, struct gp_err *err)
     return 0;
 }
 
-int gp_app_source(struct gp_source **ret, struct gp_selection **ret_selection, struct gp_err *err)
+static int open_source(struct gp_source **ret, struct gp_err *err)
 {
-    /* They live as long as the process: a stuck thread may use them at any time. */
-    static char library_path[GP_PATH_SIZE];
-    static struct gp_selection selection;
-    const char *sim = gp_app_machine();
-    struct gp_nvml_config nvml = {.root = root_prefix(), .simulated = sim != NULL};
-    if (sim && !nvml.root)
+    struct gp_nvml_config nvml = {.root = root_prefix(), .simulated = gp_app_machine() != NULL};
+    if (nvml.simulated && !nvml.root)
         nvml.root = gp_app_root();
-    int r = choose_library(sim, library_path, &nvml.library, err);
-    if (r == 0 && gp_common()->id)
-        r = gp_selection_parse(gp_common()->id, &selection, err);
-    if (r < 0)
-        return r;
+    (void)pthread_once(&library.once, choose_library);
+    if (library.r < 0)
+        return gp_err_copy(err, &library.err);
+    nvml.library = library.name;
     struct gp_source *source = gp_nvml_new(&nvml);
     if (!source)
         return gp_err_set(err, GP_ENOMEM, "out of memory");
     *ret = source;
-    *ret_selection = &selection;
     return 0;
 }
 
-int gp_app_open(const struct gp_want *want, const struct gp_loop *loop, struct gp_sampler **ret,
-                struct gp_err *err)
+int gp_app_source(struct gp_source **ret, struct gp_selection **ret_selection, struct gp_err *err)
+{
+    static struct gp_selection selection; /* as long as the process: see library */
+    int r = gp_common()->id ? gp_selection_parse(gp_common()->id, &selection, err) : 0;
+    if (r == 0)
+        r = open_source(ret, err);
+    if (r == 0)
+        *ret_selection = &selection;
+    return r;
+}
+
+int gp_app_source_of(unsigned index, struct gp_source **ret, struct gp_selection **ret_selection,
+                     struct gp_err *err)
+{
+    static struct gp_selection selections[GPUS_MAX]; /* only those in use take memory */
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    char term[16];
+    if (index >= GPUS_MAX)
+        return gp_err_set(err, GP_ENODEV, "GPU %u is beyond the %d that one can look at", index,
+                          GPUS_MAX);
+    (void)snprintf(term, sizeof(term), "%u", index);
+    (void)pthread_mutex_lock(&lock);
+    int r = selections[index].count ? 0 : gp_selection_parse(term, &selections[index], err);
+    (void)pthread_mutex_unlock(&lock);
+    if (r == 0)
+        r = open_source(ret, err);
+    if (r == 0)
+        *ret_selection = &selections[index];
+    return r;
+}
+
+int gp_app_open_source(struct gp_source *source, struct gp_selection *selection,
+                       const struct gp_want *want, const struct gp_loop *loop,
+                       struct gp_sampler **ret, struct gp_err *err)
 {
     struct gp_sampler_config config = {
+        .source = source,
+        .selection = selection,
         .root = root_prefix(),
         .timeout_ns = gp_app_timeout_ns(SAMPLE_TIMEOUT_S * GP_NS_PER_S),
         .later_timeout_ns = later_timeout(loop),
@@ -226,18 +263,25 @@ int gp_app_open(const struct gp_want *want, const struct gp_loop *loop, struct g
         .once = !loop->interval_ns && !gp_metric_set_has_tier(&want->metrics, GP_TIER_RATE),
         .want = *want,
     };
-    int r = gp_app_source(&config.source, &config.selection, err);
-    if (r < 0)
-        return r;
-    config.want.mig = want->mig || gp_selection_names_mig(config.selection);
-    r = gp_sampler_new(&config, ret, err);
-    stuck = r == GP_ETIMEOUT;
+    config.want.mig = want->mig || gp_selection_names_mig(selection);
+    int r = gp_sampler_new(&config, ret, err);
+    if (r == GP_ETIMEOUT)
+        gp_app_note_stuck();
     if (r < 0 || !gp_metric_set_has_tier(&want->metrics, GP_TIER_RATE))
         return r;
     r = prime(*ret, err);
     if (r < 0)
         gp_app_close(*ret);
     return r;
+}
+
+int gp_app_open(const struct gp_want *want, const struct gp_loop *loop, struct gp_sampler **ret,
+                struct gp_err *err)
+{
+    struct gp_source *source;
+    struct gp_selection *selection;
+    int r = gp_app_source(&source, &selection, err);
+    return r < 0 ? r : gp_app_open_source(source, selection, want, loop, ret, err);
 }
 
 void gp_app_close(struct gp_sampler *sampler)

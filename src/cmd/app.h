@@ -45,6 +45,10 @@ uint64_t gp_app_timeout_ns(uint64_t fallback_ns);
 int gp_app_source(struct gp_source **ret, struct gp_selection **ret_selection,
                   struct gp_err *err) GP_MUST_CHECK;
 
+/* The same source, and the GPU with this index; callable by any thread. */
+int gp_app_source_of(unsigned index, struct gp_source **ret, struct gp_selection **ret_selection,
+                     struct gp_err *err) GP_MUST_CHECK;
+
 /* Notes that a thread is stuck inside the driver. */
 void gp_app_note_stuck(void);
 
@@ -78,6 +82,11 @@ struct gp_loop {
  * for the whole timeout. */
 int gp_app_open(const struct gp_want *want, const struct gp_loop *loop, struct gp_sampler **ret,
                 struct gp_err *err) GP_MUST_CHECK;
+
+/* The same with a source and a selection of one's own; callable by any thread. */
+int gp_app_open_source(struct gp_source *source, struct gp_selection *selection,
+                       const struct gp_want *want, const struct gp_loop *loop,
+                       struct gp_sampler **ret, struct gp_err *err) GP_MUST_CHECK;
 
 /* Samples and hands each snapshot to on_sample, until count, duration or a signal ends it; an error
  * of on_sample ends it too. Returns GP_OK, GP_EPARTIAL if the last sample was partial, GP_EINTR

@@ -3,11 +3,13 @@
 #define GP_CMD_TOP_H
 
 #include "base/cli.h"
+#include "tui/prefs.h"
 
 struct gp_top_options {
-    uint64_t interval_ns;
-    const char *filter, *sort, *view;
-    bool blocks, ascii, read_only, no_gpus, no_processes, plain;
+    const char *prefs[GP_PREF__COUNT]; /* as they were given; NULL: not at all */
+    const char *user, *pid, *type;
+    const char *config;
+    bool plain, on_change;
     uint64_t count;
 };
 

@@ -7,7 +7,9 @@
 #include "base/io.h"
 #include "base/strbuf.h"
 #include "model/snapshot.h"
+#include "sample/changer.h"
 #include "tui/feed.h"
+#include "tui/keys.h"
 #include "tui/plain.h"
 #include "tui/term.h"
 #include "tui/ui.h"
@@ -24,6 +26,7 @@
 
 enum {
     PATIENCE_MS = 100, /* with a driver that does not let go, at the end */
+    CHANGE_TIMEOUT_S = 30,
     PLAIN_S = 10,      /* between two samples that are read out */
     WATCHED_MAX = 512, /* rows of processes on a screen */
 };
@@ -42,6 +45,13 @@ const struct gp_program gp_program = {
 
 static const enum gp_metric wanted[] = {
     GP_HOST_NAME,
+    GP_HOST_CPU,
+    GP_HOST_CPU_COUNT,
+    GP_HOST_LOAD,
+    GP_HOST_MEMORY_TOTAL,
+    GP_HOST_MEMORY_AVAILABLE,
+    GP_HOST_SWAP_TOTAL,
+    GP_HOST_SWAP_USED,
     GP_DRIVER_VERSION,
     GP_CUDA_VERSION,
     GP_NAME,
@@ -54,10 +64,12 @@ static const enum gp_metric wanted[] = {
     GP_UTILIZATION_DECODER,
     GP_MEMORY_USED,
     GP_MEMORY_TOTAL,
+    GP_MEMORY_RESERVED,
     GP_MEMORY_UNATTRIBUTED,
     GP_TEMPERATURE_GPU,
     GP_TEMPERATURE_MEMORY,
     GP_THRESHOLD_SLOWDOWN,
+    GP_THRESHOLD_MEMORY_MAX,
     GP_FAN_SPEED,
     GP_POWER_DRAW,
     GP_POWER_LIMIT_ENFORCED,
@@ -70,6 +82,10 @@ static const enum gp_metric wanted[] = {
     GP_PCIE_WIDTH,
     GP_PCIE_WIDTH_MAX,
     GP_RECOVERY_ACTION,
+    GP_ECC_UNCORRECTED_VOLATILE,
+    GP_REMAPPED_PENDING,
+    GP_REMAPPED_FAILURE,
+    GP_RETIRED_PENDING,
     GP_MIG_PROFILE,
     GP_PID,
     GP_PROCESS_TYPE,
@@ -84,15 +100,26 @@ static const enum gp_metric wanted[] = {
     GP_PROCESS_CPU,
     GP_PROCESS_RSS,
     GP_PROCESS_START,
+    GP_PROCESS_PPID,
+    GP_PROCESS_STATE,
+    GP_PROCESS_THREADS,
+    GP_PROCESS_CONTAINER,
 };
 
+/* What only cards show: an older driver measures for 20 ms to tell it. */
+static const enum gp_metric rates[] = {
+    GP_PCIE_TX, GP_PCIE_RX, GP_NVLINK_RATE_TX, GP_NVLINK_RATE_RX, GP_GPM_SM,
+};
+
+/* ctx: the interval. */
 static int open_sampler(void *ctx, struct gp_sampler **ret, struct gp_err *err)
 {
-    const struct gp_top_options *o = ctx;
+    const struct gp_loop loop = {.interval_ns = *(const uint64_t *)ctx};
     struct gp_want want = {.mig = true, .processes = true, .process_names = true};
-    const struct gp_loop loop = {.interval_ns = o->interval_ns};
     for (size_t i = 0; i < GP_ARRAY_LEN(wanted); i++)
         gp_metric_set_add(&want.metrics, wanted[i]);
+    for (size_t i = 0; i < GP_ARRAY_LEN(rates); i++)
+        gp_metric_set_add(&want.more, rates[i]);
     return gp_app_open(&want, &loop, ret, err);
 }
 
@@ -146,13 +173,13 @@ static void let_signals_go(const struct signals *before)
 
 struct run {
     struct gp_ui ui;
+    struct gp_prefs seen; /* as the terminal and the feed know them */
     struct gp_cells cells;
     struct gp_term *term;
     struct gp_feed *feed;
     struct signals signals;
-    bool watches; /* some processes only, these: */
-    uint32_t watched[WATCHED_MAX];
-    size_t watched_count;
+    struct gp_feed_view told; /* to the feed, the list of pids being this one: */
+    uint32_t told_pids[WATCHED_MAX];
 };
 
 /* Tells the feed what is on the screen, if that is something else now. */
@@ -161,13 +188,17 @@ static void watch(struct run *run)
     uint32_t pids[WATCHED_MAX];
     size_t count = 0;
     bool some = run->ui.snapshot && gp_ui_watched(&run->ui, pids, WATCHED_MAX, &count);
-    if (some == run->watches && count == run->watched_count &&
-        memcmp(pids, run->watched, count * sizeof(*pids)) == 0)
+    const struct gp_feed_view view = {some ? pids : NULL, count, run->ui.prefs.tree,
+                                      run->ui.shows_rates};
+    struct gp_feed_view *told = &run->told;
+    if (some == (told->pids != NULL) && count == told->pid_count &&
+        memcmp(pids, run->told_pids, count * sizeof(*pids)) == 0 &&
+        view.ancestors == told->ancestors && view.more == told->more)
         return;
-    run->watches = some;
-    run->watched_count = count;
-    memcpy(run->watched, pids, count * sizeof(*pids));
-    gp_feed_watch(run->feed, some ? pids : NULL, count);
+    memcpy(run->told_pids, pids, count * sizeof(*pids));
+    *told = view;
+    told->pids = some ? run->told_pids : NULL;
+    gp_feed_watch(run->feed, told);
 }
 
 static int draw(struct run *run)
@@ -188,6 +219,28 @@ static int draw(struct run *run)
     return 0;
 }
 
+/* Has the terminal and the feed know of preferences that have changed. */
+static void follow_prefs(struct run *run)
+{
+    const struct gp_prefs *now = &run->ui.prefs;
+    if (now->interval_ns != run->seen.interval_ns)
+        gp_feed_set_interval(run->feed, now->interval_ns);
+    if (now->theme != run->seen.theme || now->mouse != run->seen.mouse ||
+        now->ascii != run->seen.ascii || now->sync != run->seen.sync)
+        gp_term_set(run->term, now);
+    run->seen = *now;
+}
+
+static enum gp_ui_wish take_key(struct run *run, int key)
+{
+    if (key == GP_TERM_RESIZED)
+        return GP_UI_REDRAW;
+    if (key != GP_KEY_MOUSE)
+        return gp_ui_key(&run->ui, key);
+    const struct gp_term_click click = gp_term_click(run->term);
+    return gp_ui_click(&run->ui, click.x, click.y, click.again);
+}
+
 /* All keys that are waiting; true to go on. */
 static bool take_keys(struct run *run)
 {
@@ -195,15 +248,14 @@ static bool take_keys(struct run *run)
     while ((key = gp_term_key(run->term)) != 0) {
         if (key == GP_TERM_CLOSED)
             return false;
-        enum gp_ui_wish wish = key == GP_TERM_RESIZED ? GP_UI_REDRAW : gp_ui_key(&run->ui, key);
+        enum gp_ui_wish wish = take_key(run, key);
+        follow_prefs(run);
         if (wish == GP_UI_QUIT)
             return false;
         if (wish == GP_UI_SUSPEND)
             gp_term_suspend(run->term);
         if (wish == GP_UI_REDRAW)
             gp_term_forget(run->term);
-        if (wish == GP_UI_INTERVAL)
-            gp_feed_set_interval(run->feed, run->ui.interval_ns);
     }
     return true;
 }
@@ -218,23 +270,50 @@ static void obey_shell(struct run *run)
     is_to_stop = goes_on = false;
 }
 
+enum { FD_KEYS, FD_FEED, FD_UI, FD__COUNT = FD_UI + GP_UI_FDS };
+
+static int wait_for_something(struct run *run, struct pollfd fds[FD__COUNT], struct gp_err *err)
+{
+    int own[GP_UI_FDS];
+    fds[FD_KEYS].fd = STDIN_FILENO;
+    fds[FD_FEED].fd = gp_feed_fd(run->feed);
+    gp_ui_fds(&run->ui, own);
+    for (int i = 0; i < FD__COUNT; i++) {
+        fds[i].fd = i >= FD_UI ? own[i - FD_UI] : fds[i].fd;
+        fds[i].events = POLLIN;
+        fds[i].revents = 0;
+    }
+    if (ppoll(fds, FD__COUNT, NULL, &run->signals.mask) < 0 && errno != EINTR)
+        return gp_err_set(err, GP_EIO, "cannot wait for keys: %s", strerror(errno));
+    return 0;
+}
+
+static int take_snapshot(struct run *run, struct gp_err *err)
+{
+    struct gp_snapshot *snapshot;
+    uint64_t took_ns;
+    int r = gp_feed_take(run->feed, &snapshot, &took_ns, err);
+    if (snapshot)
+        gp_ui_take(&run->ui, snapshot, took_ns);
+    return r;
+}
+
 static int loop(struct run *run, struct gp_err *err)
 {
-    struct pollfd fds[] = {{.fd = STDIN_FILENO, .events = POLLIN},
-                           {.fd = gp_feed_fd(run->feed), .events = POLLIN}};
+    struct pollfd fds[FD__COUNT];
     int r = draw(run);
     while (r == 0 && !stop_signal) {
-        int ready = ppoll(fds, GP_ARRAY_LEN(fds), NULL, &run->signals.mask);
-        if (ready < 0 && errno != EINTR)
-            return gp_err_set(err, GP_EIO, "cannot wait for keys: %s", strerror(errno));
+        r = wait_for_something(run, fds, err);
+        if (r < 0)
+            return r;
         obey_shell(run);
         if (!take_keys(run))
             return 0;
-        struct gp_snapshot *snapshot = NULL;
-        if (ready > 0 && fds[1].revents)
-            r = gp_feed_take(run->feed, &snapshot, err);
-        if (snapshot)
-            gp_ui_take(&run->ui, snapshot);
+        if (fds[FD_FEED].revents)
+            r = take_snapshot(run, err);
+        for (int i = FD_UI; i < FD__COUNT; i++)
+            if (fds[i].revents)
+                gp_ui_collect(&run->ui);
         if (r == 0)
             r = draw(run);
     }
@@ -243,77 +322,130 @@ static int loop(struct run *run, struct gp_err *err)
 
 /* ---- the program ---- */
 
-/* The place of a word among the choices of an option, which has them in the order of its enum. */
-static int find_choice(const char *option, const char *word)
+/* Adds "user=alice,bob" to the filter. */
+static void add_to_filter(struct gp_prefs *prefs, const char *field, const char *values)
 {
-    int at = 0;
-    for (const char *p = gp_cli_option(gp_top_table, option, strlen(option), 0)->choices; *p;
-         at++) {
-        size_t n = strcspn(p, " ");
-        if (strlen(word) == n && strncmp(p, word, n) == 0)
-            break;
-        p += n + (p[n] == ' ');
-    }
-    return at;
+    size_t n = strlen(prefs->filter);
+    if (values)
+        (void)snprintf(prefs->filter + n, sizeof(prefs->filter) - n, "%s%s=%s", n ? " " : "", field,
+                       values);
 }
 
-static void set_up(struct gp_ui *ui, const struct gp_top_options *o)
+/* What the file says, then what the options say. What is wrong in the file is told on the screen:
+ * a monitor that does not come up helps nobody. */
+static int set_up(struct gp_ui *ui, const struct gp_top_options *o, struct gp_err *err)
 {
+    static char path[GP_PATH_SIZE];
+    struct gp_err in_file = {0};
     gp_ui_init(ui);
-    ui->interval_ns = o->interval_ns;
-    ui->blocks = o->blocks;
-    ui->read_only = o->read_only;
-    ui->no_gpus = o->no_gpus;
-    ui->no_processes = o->no_processes;
     ui->notice = "starting…";
-    if (o->sort)
-        ui->order = find_choice("sort", o->sort);
-    if (o->view)
-        ui->density = find_choice("view", o->view);
-    if (o->filter)
-        (void)snprintf(ui->filter, sizeof(ui->filter), "%s", o->filter);
+    ui->outside.root = gp_app_root();
+    if (o->config && strcmp(o->config, "none") != 0)
+        ui->outside.config_path = o->config;
+    else if (!o->config && gp_prefs_path(path, sizeof(path)))
+        ui->outside.config_path = path;
+    if (ui->outside.config_path && gp_prefs_load(&ui->prefs, ui->outside.config_path, &in_file) < 0)
+        (void)snprintf(ui->message, sizeof(ui->message), "%.120s", in_file.text);
+    for (int pref = 0; pref < GP_PREF__COUNT; pref++) {
+        int r =
+            o->prefs[pref] ? gp_pref_set(&ui->prefs, (enum gp_pref)pref, o->prefs[pref], err) : 0;
+        if (r < 0)
+            return r;
+    }
+    add_to_filter(&ui->prefs, "user", o->user);
+    add_to_filter(&ui->prefs, "pid", o->pid);
+    add_to_filter(&ui->prefs, "type", o->type);
+    gp_ui_apply(ui);
+    return 0;
 }
 
 /* ---- in lines ---- */
 
+struct lines {
+    struct gp_procs_options options;
+    bool on_change;
+    struct gp_strbuf before; /* the last sample */
+};
+
 static int on_sample(const struct gp_snapshot *snapshot, void *ctx, struct gp_err *err)
 {
-    const struct gp_ui *ui = ctx;
-    const struct gp_procs_options options = {ui->order, ui->reversed, ui->filter, ui->gpu};
-    struct gp_strbuf sb = GP_STRBUF_INIT(64 << 20);
-    int r = gp_plain_add(&sb, snapshot, &options);
+    struct lines *lines = ctx;
+    struct gp_strbuf now = GP_STRBUF_INIT(64 << 20);
+    struct gp_strbuf changes = GP_STRBUF_INIT(64 << 20);
+    int r = gp_plain_add(&now, snapshot, &lines->options);
+    if (r == 0 && lines->on_change)
+        r = gp_plain_add_changes(&changes, &now, &lines->before);
     if (r == 0)
-        r = gp_app_write(STDOUT_FILENO, &sb, err);
-    gp_strbuf_fini(&sb);
+        r = gp_app_write(STDOUT_FILENO, lines->on_change ? &changes : &now, err);
+    gp_strbuf_fini(&changes);
+    gp_strbuf_fini(&lines->before);
+    lines->before = now;
     return r;
 }
 
-static int run_plain(struct gp_top_options *o, struct gp_err *err)
+static int run_plain(const struct gp_top_options *o, struct gp_err *err)
 {
     struct gp_ui ui;
     struct gp_sampler *sampler;
-    set_up(&ui, o);
-    const struct gp_loop loop = {.interval_ns = o->interval_ns, .count = o->count};
-    int r = open_sampler(o, &sampler, err);
-    if (r < 0)
-        return r;
-    r = gp_app_loop(sampler, &loop, on_sample, &ui, err);
-    gp_app_close(sampler);
+    int r = set_up(&ui, o, err);
+    uint64_t interval_ns =
+        o->prefs[GP_PREF_INTERVAL] ? ui.prefs.interval_ns : PLAIN_S * GP_NS_PER_S;
+    const struct gp_loop loop = {.interval_ns = interval_ns, .count = o->count};
+    struct lines lines = {
+        {ui.order, ui.prefs.filter, -1, false, ui.prefs.per_gpu}, o->on_change, {0}};
+    gp_strbuf_init(&lines.before, 64 << 20);
+    if (r == 0)
+        r = open_sampler(&interval_ns, &sampler, err);
+    if (r == 0) {
+        r = gp_app_loop(sampler, &loop, on_sample, &lines, err);
+        gp_app_close(sampler);
+    }
+    gp_strbuf_fini(&lines.before);
+    (void)gp_ui_fini(&ui);
     return r;
 }
 
 /* ---- on the screen ---- */
 
-static int run_top(struct gp_top_options *o, bool *ret_stuck, struct gp_err *err)
+/* ctx: the index of the GPU. Its slow values are read each time too: somebody looks at them. */
+static int open_details(void *ctx, struct gp_sampler **ret, struct gp_err *err)
+{
+    struct gp_source *source;
+    struct gp_selection *selection;
+    struct gp_want want = {.fresh = true};
+    const struct gp_loop loop = {.interval_ns = GP_NS_PER_S};
+    for (int m = GP_DEVICE__FIRST; m < GP_DEVICE__FIRST + GP_DEVICE__COUNT; m++)
+        gp_metric_set_add(&want.metrics, (enum gp_metric)m);
+    int r = gp_app_source_of(*(const unsigned *)ctx, &source, &selection, err);
+    return r < 0 ? r : gp_app_open_source(source, selection, &want, &loop, ret, err);
+}
+
+static int open_changer(unsigned index, struct gp_changer **ret, struct gp_err *err)
+{
+    struct gp_changer_config config = {.timeout_ns =
+                                           gp_app_timeout_ns(CHANGE_TIMEOUT_S * GP_NS_PER_S)};
+    int r = gp_app_source_of(index, &config.source, &config.selection, err);
+    return r < 0 ? r : gp_changer_new(&config, ret, err);
+}
+
+static int run_top(const struct gp_top_options *o, bool *ret_stuck, struct gp_err *err)
 {
     struct run run = {.term = NULL};
-    const struct gp_term_options look = {gp_app_wants_color(), o->ascii};
-    const struct gp_feed_config feed = {open_sampler, o, o->interval_ns};
-    set_up(&run.ui, o);
+    int r = set_up(&run.ui, o, err);
+    if (r < 0) {
+        (void)gp_ui_fini(&run.ui);
+        return r;
+    }
+    run.ui.outside.open_details = open_details;
+    run.ui.outside.open_changer = open_changer;
+    run.seen = run.ui.prefs;
+    const struct gp_feed_config feed = {open_sampler, &run.ui.prefs.interval_ns,
+                                        run.ui.prefs.interval_ns};
     catch_signals(&run.signals); /* before curses would catch some */
-    int r = gp_term_open(&look, &run.term, err);
+    r = gp_term_open(&run.ui.prefs, gp_app_wants_color(), &run.term, err);
     if (r == GP_EFAIL) {
         let_signals_go(&run.signals);
+        (void)gp_ui_fini(&run.ui);
         return run_plain(o, err);
     }
     if (r == 0)
@@ -324,14 +456,15 @@ static int run_top(struct gp_top_options *o, bool *ret_stuck, struct gp_err *err
         gp_term_close(run.term);
     if (run.feed && !gp_feed_stop(run.feed, PATIENCE_MS * GP_NS_PER_MS))
         *ret_stuck = true;
-    gp_ui_fini(&run.ui);
+    if (!gp_ui_fini(&run.ui))
+        *ret_stuck = true;
     gp_cells_fini(&run.cells);
     return r;
 }
 
 int main(int argc, char **argv)
 {
-    struct gp_top_options o = {.interval_ns = 0};
+    struct gp_top_options o = {.count = 0};
     struct gp_err err = {0};
     int positional;
     bool done;
@@ -344,11 +477,9 @@ int main(int argc, char **argv)
     (void)mallopt(M_ARENA_MAX, 1);
     (void)mallopt(M_MMAP_THRESHOLD, 128 * 1024);
     int r = gp_app_parse(&command, argc, argv, &o, &positional, &done, &err);
-    o.plain = o.plain || !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO);
-    if (!o.interval_ns)
-        o.interval_ns = o.plain ? PLAIN_S * GP_NS_PER_S : GP_NS_PER_S;
+    bool plain = o.plain || !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO);
     if (r == 0 && !done)
-        r = o.plain ? run_plain(&o, &err) : run_top(&o, &stuck, &err);
+        r = plain ? run_plain(&o, &err) : run_top(&o, &stuck, &err);
     if (r < 0 && err.code)
         gp_io_print_error("gpulse", &err);
     int status =

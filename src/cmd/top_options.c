@@ -2,29 +2,47 @@
 
 #define OPT(field) offsetof(struct gp_top_options, field)
 
+/* A preference is checked when all of them have been read: it may also stand in the file. */
+#define GP_OPT_OF_SWITCH GP_OPT_CHOICE
+#define GP_OPT_OF_CHOICE GP_OPT_CHOICE
+#define GP_OPT_OF_DURATION GP_OPT_STRING
+#define GP_OPT_OF_TEXT GP_OPT_STRING
+#define FALLBACK_SWITCH "yes"
+#define FALLBACK_CHOICE NULL
+#define FALLBACK_DURATION NULL
+#define FALLBACK_TEXT NULL
+
 const struct gp_opt gp_top_table[] = {
-    {'n', "interval", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(interval_ns),
-     .help = "time between two samples (default 1s); + and - change it", .least = GP_NS_PER_S / 10},
-    {0, "filter", NULL, GP_OPT_STRING, "WORDS", .offset = OPT(filter),
-     .help = "only processes that have all these words; user: pid: gpu: cmd: type: may stand "
-             "before one"},
-    {0, "sort", NULL, GP_OPT_CHOICE, "COLUMN",
-     .choices = "memory sm cpu rss time pid user gpu command", .offset = OPT(sort),
-     .help = "what processes are sorted by (default memory)"},
-    {0, "view", NULL, GP_OPT_CHOICE, "HOW", .choices = "card bar line grid auto",
-     .offset = OPT(view), .help = "how GPUs are shown (default auto: the richest that has room)"},
-    {0, "blocks", NULL, GP_OPT_FLAG, .offset = OPT(blocks),
-     .help = "graphs of blocks, where the font has no dots"},
-    {0, "ascii", NULL, GP_OPT_FLAG, .offset = OPT(ascii), .help = "ASCII only"},
+#define PREF(id, field, type, letter, name, argument, choices, help)                               \
+    {letter,                                                                                       \
+     name,                                                                                         \
+     NULL,                                                                                         \
+     GP_OPT_OF_##type,                                                                             \
+     argument,                                                                                     \
+     FALLBACK_##type,                                                                              \
+     choices,                                                                                      \
+     GP_COMPLETE_NONE,                                                                             \
+     offsetof(struct gp_top_options, prefs) + GP_PREF_##id * sizeof(const char *),                 \
+     help,                                                                                         \
+     false,                                                                                        \
+     0,                                                                                            \
+     false},
+#include "tui/prefs.def"
+#undef PREF
+    {'u', "user", NULL, GP_OPT_STRING, "NAMES", .offset = OPT(user),
+     .help = "only processes of these users, commas between"},
+    {'p', "pid", NULL, GP_OPT_STRING, "PIDS", .offset = OPT(pid), .help = "only these processes"},
+    {0, "type", NULL, GP_OPT_STRING, "TYPES", .offset = OPT(type),
+     .help = "only processes of these types: C compute, G graphics, M compute through MPS"},
     {0, "plain", NULL, GP_OPT_FLAG, .offset = OPT(plain),
      .help =
          "in lines, for screen readers and terminals that cannot place text; without --interval "
          "every ten seconds"},
+    {0, "on-change", NULL, GP_OPT_FLAG, .offset = OPT(on_change),
+     .help = "with --plain: only lines that differ from those before"},
     {0, "count", NULL, GP_OPT_U64, "N", .offset = OPT(count),
      .help = "with --plain: end after N samples", .least = 1},
-    {0, "read-only", NULL, GP_OPT_FLAG, .offset = OPT(read_only),
-     .help = "no key sends a signal or changes anything"},
-    {0, "no-gpus", NULL, GP_OPT_FLAG, .offset = OPT(no_gpus), .help = "processes only"},
-    {0, "no-processes", NULL, GP_OPT_FLAG, .offset = OPT(no_processes), .help = "GPUs only"},
+    {0, "config", NULL, GP_OPT_STRING, "FILE", .offset = OPT(config), .complete = GP_COMPLETE_FILE,
+     .help = "file of preferences (default ~/.config/gpulse/config.ini); none: without one"},
     GP_OPT_END,
 };

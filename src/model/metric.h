@@ -132,6 +132,12 @@ static inline void gp_metric_set_join(struct gp_metric_set *set, const struct gp
         set->bits[i] |= other->bits[i];
 }
 
+static inline void gp_metric_set_drop(struct gp_metric_set *set, const struct gp_metric_set *other)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(set->bits); i++)
+        set->bits[i] &= ~other->bits[i];
+}
+
 static inline bool gp_metric_set_has(const struct gp_metric_set *set, enum gp_metric m)
 {
     return set->bits[m / 64] >> (m % 64) & 1;

@@ -5,6 +5,7 @@
 #include "base/io.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"
+#include "proc/proc.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -62,20 +63,6 @@ uint64_t gp_proc_ticks_to_ns(uint64_t ticks)
     return ticks / hz * GP_NS_PER_S + ticks % hz * GP_NS_PER_S / hz;
 }
 
-size_t gp_proc_trim_arguments(const char *text, size_t n)
-{
-    while (n > 0 && (text[n - 1] == '\0' || text[n - 1] == ' '))
-        n--;
-    return n;
-}
-
-void gp_proc_join_arguments(char *text, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (text[i] == '\0')
-            text[i] = ' ';
-}
-
 const char *gp_proc_safe_copy(struct gp_arena *arena, const char *s, size_t n, size_t cols)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(4 * GP_PROC_COMMAND_BYTES);
@@ -83,6 +70,61 @@ const char *gp_proc_safe_copy(struct gp_arena *arena, const char *s, size_t n, s
     const char *copy = gp_arena_strdup(arena, sb.buf);
     gp_strbuf_fini(&sb);
     return copy;
+}
+
+size_t gp_proc_program_name(const char *command, const char **ret_start)
+{
+    /* A Windows path ("C:\Program Files\…"), as drivers under WSL give it, may hold blanks. */
+    bool windows = isalpha((unsigned char)command[0]) && command[1] == ':' && command[2] == '\\';
+    char separator = windows ? '\\' : '/';
+    size_t n = windows ? strlen(command) : strcspn(command, " ");
+    if (n > 1 && command[n - 1] == ':')
+        n--;
+    size_t start = n;
+    while (start > 0 && command[start - 1] != separator)
+        start--;
+    *ret_start = command + start;
+    return n - start;
+}
+
+/* Arguments end in NUL each; some programs write over them, with blanks at the end. */
+static size_t trim(const char *text, size_t n)
+{
+    while (n > 0 && (text[n - 1] == '\0' || text[n - 1] == ' '))
+        n--;
+    return n;
+}
+
+bool gp_proc_read_command(int proc, uint32_t pid, struct gp_arena *arena,
+                          struct gp_proc_command *ret)
+{
+    char name[64];
+    char text[GP_PROC_COMMAND_BYTES];
+    (void)snprintf(name, sizeof(name), "%u/cmdline", pid);
+    long n = gp_io_read_at(proc, name, text, sizeof(text));
+    if (n < 0)
+        return false;
+    *ret = (struct gp_proc_command){0};
+    size_t len = trim(text, (size_t)n);
+    if (len > 0) {
+        const char *start;
+        size_t name_len = gp_proc_program_name(text, &start);
+        ret->name = gp_proc_safe_copy(arena, start, name_len, 64);
+        ret->path = gp_proc_safe_copy(arena, text, strnlen(text, len), GP_PROC_COMMAND_COLS);
+        for (size_t i = 0; i < len; i++)
+            if (text[i] == '\0')
+                text[i] = ' ';
+    } else {
+        /* zombies and kernel threads have no arguments */
+        (void)snprintf(name, sizeof(name), "%u/comm", pid);
+        n = gp_io_read_at(proc, name, text, sizeof(text));
+        if (n <= 0)
+            return true;
+        len = (size_t)n - (text[n - 1] == '\n');
+        ret->name = gp_proc_safe_copy(arena, text, len, 64);
+    }
+    ret->line = gp_proc_safe_copy(arena, text, len, GP_PROC_COMMAND_COLS);
+    return true;
 }
 
 /* Start times count from boot; time spent suspended is in them, as in CLOCK_BOOTTIME. Another root

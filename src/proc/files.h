@@ -33,20 +33,24 @@ bool gp_proc_parse_stat(const char *text, struct gp_proc_stat *ret);
 /* Ticks of the clock as time. */
 uint64_t gp_proc_ticks_to_ns(uint64_t ticks);
 
-/* A file cmdline of n bytes holds arguments that end in NUL each. The length without what some
- * programs leave behind when they write over them; 0: there are none, as of a zombie or a thread of
- * the kernel. */
-size_t gp_proc_trim_arguments(const char *text, size_t n);
-
-/* Makes one line of them. */
-void gp_proc_join_arguments(char *text, size_t n);
-
 /* A copy that is safe to show and at most so many columns wide; NULL if there is no memory. */
 const char *gp_proc_safe_copy(struct gp_arena *arena, const char *s, size_t n, size_t cols);
 
+/* What a process is called, from its file cmdline or, where it has no arguments, comm. Safe text in
+ * the arena; NULL if it is not known. */
+struct gp_proc_command {
+    const char *name; /* program without its path */
+    const char *path; /* the first argument */
+    const char *line; /* all of them */
+};
+
+/* `proc` is a descriptor of /proc. False if there is no such file. */
+bool gp_proc_read_command(int proc, uint32_t pid, struct gp_arena *arena,
+                          struct gp_proc_command *ret);
+
 /* When the machine was started, in nanoseconds of the clock on the wall, as the start times of
- * processes count; `proc` is a descriptor of /proc. Where that is not the one of this machine, to
- * the second only, and 0 if it does not tell. */
+ * processes count. Where `proc` is not the one of this machine, to the second only, and 0 if it
+ * does not tell. */
 uint64_t gp_proc_boot_wall_ns(int proc, bool is_this_machine);
 
 #endif

@@ -200,46 +200,16 @@ static void read_stat(struct gp_proc_reader *reader, struct gp_proc_info *info, 
     compute_cpu(reader, info, now_ns);
 }
 
-size_t gp_proc_program_name(const char *command, const char **ret_start)
-{
-    /* A Windows path ("C:\Program Files\…"), as drivers under WSL give it, may hold blanks. */
-    bool windows = isalpha((unsigned char)command[0]) && command[1] == ':' && command[2] == '\\';
-    char separator = windows ? '\\' : '/';
-    size_t n = windows ? strlen(command) : strcspn(command, " ");
-    if (n > 1 && command[n - 1] == ':')
-        n--;
-    size_t start = n;
-    while (start > 0 && command[start - 1] != separator)
-        start--;
-    *ret_start = command + start;
-    return n - start;
-}
-
 static void read_command(struct gp_proc_reader *reader, unsigned want, struct gp_proc_info *info,
                          struct gp_proc_texts *texts, struct gp_arena *arena)
 {
-    char text[GP_PROC_COMMAND_BYTES];
-    long n = read_pid_file(reader, info->pid, "cmdline", text, sizeof(text));
-    if (n < 0)
+    struct gp_proc_command command;
+    if (!gp_proc_read_command(reader->dir, info->pid, arena, &command))
         return;
     info->exists = true;
-    size_t len = gp_proc_trim_arguments(text, (size_t)n);
-    if (len > 0) {
-        const char *name;
-        size_t name_len = gp_proc_program_name(text, &name);
-        texts->name = gp_proc_safe_copy(arena, name, name_len, 64);
-        if (want & GP_PROC_PATH)
-            texts->path = gp_proc_safe_copy(arena, text, strnlen(text, len), GP_PROC_COMMAND_COLS);
-        gp_proc_join_arguments(text, len);
-    } else {
-        n = read_pid_file(reader, info->pid, "comm", text, sizeof(text));
-        if (n <= 0)
-            return;
-        len = (size_t)n - (text[n - 1] == '\n');
-        texts->name = gp_proc_safe_copy(arena, text, len, 64);
-    }
-    if (want & GP_PROC_COMMAND)
-        texts->command = gp_proc_safe_copy(arena, text, len, GP_PROC_COMMAND_COLS);
+    texts->name = command.name;
+    texts->path = want & GP_PROC_PATH ? command.path : NULL;
+    texts->command = want & GP_PROC_COMMAND ? command.line : NULL;
 }
 
 static void read_container(struct gp_proc_reader *reader, struct gp_proc_info *info,
@@ -376,6 +346,8 @@ static void forget(struct gp_proc_infos *past)
 static void read_process(struct gp_proc_reader *reader, unsigned want, struct gp_proc_info *info,
                          uint64_t now_ns)
 {
+    if (!is_watched(reader, info->pid))
+        want &= ~(unsigned)GP_PROC_CONTAINER; /* nobody sees it */
     if (recall(reader, want, info, now_ns))
         return;
     info->as_of_ns = now_ns;

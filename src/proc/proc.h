@@ -61,7 +61,8 @@ void gp_proc_reader_free(struct gp_proc_reader *reader);
 
 /* From here on only these processes (sorted pids, which must live until the next call) are read at
  * every tick. Of the others the numbers are old for some seconds (8 to 16; longer where there are
- * more than 2000 of them), until they are read again. NULL: all are read, as in the beginning. */
+ * more than 2000 of them), until they are read again, and the container is not read. NULL: all are
+ * read, as in the beginning. */
 void gp_proc_watch(struct gp_proc_reader *reader, const uint32_t *pids, size_t count);
 
 enum { GP_PROC_ANCESTORS_MAX = 1024 };

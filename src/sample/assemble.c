@@ -26,6 +26,8 @@ struct gp_taken {
 
 /* ---- life ---- */
 
+enum { FOR_ANCESTORS = GP_PROC_STAT | GP_PROC_USER | GP_PROC_COMMAND | GP_PROC_ANCESTORS };
+
 static unsigned proc_want(const struct gp_metric_set *set)
 {
     static const struct {
@@ -80,6 +82,7 @@ int gp_assembler_init(struct gp_assembler *a, struct gp_selection *selection,
 {
     *a = (struct gp_assembler){.selection = selection, .want = *want, .internal = *want};
     struct gp_metric_set *need = &a->internal.metrics;
+    gp_metric_set_join(need, &want->more);
     if (!gp_selection_is_by_index(selection)) {
         gp_metric_set_add(need, GP_UUID);
         gp_metric_set_add(need, GP_NAME);
@@ -108,7 +111,7 @@ int gp_assembler_init(struct gp_assembler *a, struct gp_selection *selection,
     a->internal.processes = a->internal.processes || want->ancestors;
     a->proc_want = proc_want(&want->metrics);
     if (want->ancestors)
-        a->proc_want |= GP_PROC_STAT | GP_PROC_USER | GP_PROC_COMMAND | GP_PROC_ANCESTORS;
+        a->proc_want |= FOR_ANCESTORS;
     choose_columns(a);
     a->proc = gp_proc_reader_new(root);
     return a->proc ? 0 : gp_err_set(err, GP_ENOMEM, "out of memory");
@@ -123,6 +126,14 @@ void gp_assembler_add_activity(struct gp_assembler *a)
 void gp_assembler_watch(struct gp_assembler *a, const uint32_t *pids, size_t count)
 {
     gp_proc_watch(a->proc, pids, count);
+}
+
+void gp_assembler_set_ancestors(struct gp_assembler *a, bool wanted)
+{
+    if (wanted)
+        a->proc_want |= FOR_ANCESTORS;
+    else
+        a->proc_want &= ~(unsigned)GP_PROC_ANCESTORS;
 }
 
 bool gp_snapshot_has_work(const struct gp_snapshot *snapshot)

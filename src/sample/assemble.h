@@ -47,6 +47,9 @@ void gp_assembler_add_activity(struct gp_assembler *a);
 /* See gp_proc_watch(). */
 void gp_assembler_watch(struct gp_assembler *a, const uint32_t *pids, size_t count);
 
+/* Whether snapshots have ancestors from the next one on, if processes are wanted at all. */
+void gp_assembler_set_ancestors(struct gp_assembler *a, bool wanted);
+
 /* In the last snapshot somebody computed. A display server that merely has a GPU open does not. */
 bool gp_snapshot_has_work(const struct gp_snapshot *snapshot);
 

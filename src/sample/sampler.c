@@ -38,7 +38,9 @@ struct task {
 
 struct gp_sampler {
     struct gp_sampler_config config;
-    struct gp_want want;     /* config.want and what selection and assembly need */
+    struct gp_want want; /* config.want and what selection and assembly need */
+    struct gp_want less; /* without want.more */
+    atomic_bool wants_more;
     struct gp_want identity; /* the static part of it */
     bool wants_identity;
     struct gp_assembler assembler;
@@ -205,6 +207,7 @@ static void publish_identity(struct task *t)
 
 static struct gp_reading *read_device(struct task *t)
 {
+    struct gp_sampler *s = t->sampler;
     struct gp_reading *reading = gp_reading_new();
     if (!reading)
         return NULL;
@@ -216,10 +219,10 @@ static struct gp_reading *read_device(struct task *t)
             publish_identity(t);
     }
     if (t->device)
-        t->sampler->config.source->ops->read(t->device, &t->sampler->want, reading);
+        s->config.source->ops->read(t->device, s->wants_more ? &s->want : &s->less, reading);
     /* Only a GPU that has answered: the waiter has one thread for all of them. */
-    if (t->device && is_new && t->sampler->waiter)
-        gp_waiter_offer(t->sampler->waiter, t->slot.index, t->device);
+    if (t->device && is_new && s->waiter)
+        gp_waiter_offer(s->waiter, t->slot.index, t->device);
     return reading;
 }
 
@@ -571,6 +574,16 @@ void gp_sampler_watch(struct gp_sampler *s, const uint32_t *pids, size_t count)
     gp_assembler_watch(&s->assembler, pids, count); /* both sides of it are the consumer's */
 }
 
+void gp_sampler_set_ancestors(struct gp_sampler *s, bool wanted)
+{
+    gp_assembler_set_ancestors(&s->assembler, wanted); /* as above */
+}
+
+void gp_sampler_set_more(struct gp_sampler *s, bool wanted)
+{
+    s->wants_more = wanted;
+}
+
 void gp_sampler_release(struct gp_sampler *s, bool release)
 {
     (void)pthread_mutex_lock(&s->lock);
@@ -680,6 +693,8 @@ int gp_sampler_new(const struct gp_sampler_config *config, struct gp_sampler **r
         if (config->release_when_idle)
             gp_assembler_add_activity(&s->assembler);
         s->want = *gp_assembler_want(&s->assembler);
+        s->less = s->want;
+        gp_metric_set_drop(&s->less.metrics, &config->want.more);
         split_identity(s);
         if (s->want.events && !(s->waiter = gp_waiter_new(config->source)))
             r = gp_err_set(err, GP_ENOMEM, "cannot prepare to wait for events");

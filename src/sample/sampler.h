@@ -45,6 +45,12 @@ int gp_sampler_tick(struct gp_sampler *sampler, struct gp_snapshot **ret,
  * are more than 2000. */
 void gp_sampler_watch(struct gp_sampler *sampler, const uint32_t *pids, size_t count);
 
+/* Whether snapshots have the ancestors of their processes from the next tick on. */
+void gp_sampler_set_ancestors(struct gp_sampler *sampler, bool wanted);
+
+/* Whether want.more is read too, from the next tick on; in the beginning it is not. */
+void gp_sampler_set_more(struct gp_sampler *sampler, bool wanted);
+
 /* Closes the driver's session now and keeps it closed, or opens it again: an open one is in the way
  * of a GPU reset, an unloading of the driver, a change of the MIG mode. Beside a call that hangs it
  * is left for a later tick. Meanwhile the GPUs are RELEASED. */

@@ -19,6 +19,7 @@ struct gp_source_device;
 /* What a consumer asks for in a tick: only the readers that produce it run. */
 struct gp_want {
     struct gp_metric_set metrics;
+    struct gp_metric_set more; /* read as long as gp_sampler_set_more() has them so */
     struct gp_metric_set mig_metrics; /* more of them for MIG instances, if those are wanted */
     bool host_only;     /* no row is about a GPU: none is touched */
     bool processes;     /* the list of processes of each device */

@@ -24,8 +24,12 @@ int gp_cells_resize(struct gp_cells *cells, int w, int h)
 
 void gp_cells_clear(struct gp_cells *cells)
 {
-    for (size_t i = 0; i < (size_t)cells->w * (size_t)cells->h; i++)
-        cells->cells[i] = (struct gp_cell){' ', GP_INK_PLAIN};
+    static const struct gp_cell blank = {' ', GP_INK_PLAIN};
+    size_t row = (size_t)cells->w;
+    for (size_t i = 0; i < row; i++)
+        cells->cells[i] = blank;
+    for (size_t y = 1; y < (size_t)cells->h; y++)
+        memcpy(cells->cells + y * row, cells->cells, row * sizeof(*cells->cells));
 }
 
 void gp_cells_fini(struct gp_cells *cells)
@@ -77,7 +81,7 @@ uint32_t gp_cell_ascii(uint32_t cp)
         {0x2583, 0x2585, ':'}, {0x2586, 0x2588, '#'}, {0x2589, 0x258b, '#'}, {0x258c, 0x258f, '|'},
         {0x00b7, 0x00b7, '.'}, {0x2026, 0x2026, '~'}, {0x25b2, 0x25b2, '^'}, {0x25bc, 0x25bc, 'v'},
         {0x2190, 0x2190, '<'}, {0x2191, 0x2191, '^'}, {0x2192, 0x2192, '>'}, {0x2193, 0x2193, 'v'},
-        {0x00b0, 0x00b0, ' '},
+        {0x00b0, 0x00b0, ' '}, {0x25b8, 0x25b8, '>'}, {0x2013, 0x2013, '-'}, {0x2591, 0x2591, ':'},
     };
     if (cp < 0x7f)
         return cp;
@@ -126,7 +130,12 @@ int gp_draw(const struct gp_box *box, int x, int y, enum gp_ink ink, const char 
 {
     size_t n = strlen(text);
     for (size_t i = 0; i < n && x < box->w;) {
-        uint32_t cp;
+        uint32_t cp = (unsigned char)text[i];
+        if (cp >= ' ' && cp < 0x7f) { /* most are */
+            put(box, x++, y, ink, cp, 1);
+            i++;
+            continue;
+        }
         i += gp_utf8_decode(text + i, n - i, &cp);
         int width = gp_utf8_columns(cp);
         if (width > 0)

@@ -19,6 +19,7 @@ enum gp_ink {
     GP_INK_CRITICAL,
     GP_INK_STALE, /* old, or not known */
     GP_INK_SELECTED,
+    GP_INK_TAGGED,
     GP_INK_KEY,
     GP_INK__COUNT,
 };

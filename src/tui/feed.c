@@ -20,10 +20,11 @@ struct gp_feed {
     pthread_cond_t done;
     uint64_t interval_ns;
     bool quit, ended, let_go;
-    uint32_t *watched; /* to be taken over by the thread; NULL: all */
-    size_t watched_count;
-    bool rewatch;
+    struct gp_feed_view view; /* to be taken over by the thread, its pids being these: */
+    uint32_t *pids;
+    bool review;
     struct gp_snapshot *snapshot; /* not taken yet */
+    uint64_t took_ns;
     int result;
     struct gp_err err;
 };
@@ -33,11 +34,12 @@ static void tell(struct gp_feed *feed)
     (void)eventfd_write(feed->fd, 1);
 }
 
-static void publish(struct gp_feed *feed, struct gp_snapshot *snapshot)
+static void publish(struct gp_feed *feed, struct gp_snapshot *snapshot, uint64_t took_ns)
 {
     (void)pthread_mutex_lock(&feed->lock);
     gp_snapshot_free(feed->snapshot);
     feed->snapshot = snapshot;
+    feed->took_ns = took_ns;
     (void)pthread_mutex_unlock(&feed->lock);
     tell(feed);
 }
@@ -63,22 +65,24 @@ static bool rest(struct gp_feed *feed, uint64_t *due_ns)
     return goes_on;
 }
 
-/* Hands the list of processes to the sampler; returns the one that is in use. */
-static uint32_t *take_watched(struct gp_feed *feed, struct gp_sampler *sampler, uint32_t *in_use)
+/* Hands to the sampler what is on the screen; returns the list of processes that is in use. */
+static uint32_t *take_view(struct gp_feed *feed, struct gp_sampler *sampler, uint32_t *in_use)
 {
     (void)pthread_mutex_lock(&feed->lock);
-    bool rewatch = feed->rewatch;
-    uint32_t *watched = feed->watched;
-    size_t count = feed->watched_count;
-    if (rewatch)
-        feed->watched = NULL;
-    feed->rewatch = false;
+    bool review = feed->review;
+    struct gp_feed_view view = feed->view;
+    uint32_t *pids = feed->pids;
+    if (review)
+        feed->pids = NULL;
+    feed->review = false;
     (void)pthread_mutex_unlock(&feed->lock);
-    if (!rewatch)
+    if (!review)
         return in_use;
-    gp_sampler_watch(sampler, watched, count);
+    gp_sampler_watch(sampler, view.pids, view.pid_count);
+    gp_sampler_set_ancestors(sampler, view.ancestors);
+    gp_sampler_set_more(sampler, view.more);
     free(in_use);
-    return watched;
+    return pids;
 }
 
 static void *thread_main(void *arg)
@@ -93,10 +97,11 @@ static void *thread_main(void *arg)
         gp_sampler_watch(sampler, NULL, 0);
     while (r == 0) {
         struct gp_snapshot *snapshot;
-        watched = take_watched(feed, sampler, watched);
+        watched = take_view(feed, sampler, watched);
+        uint64_t before_ns = gp_clock_mono_ns();
         r = gp_sampler_tick(sampler, &snapshot, &err);
         if (r == 0)
-            publish(feed, snapshot);
+            publish(feed, snapshot, gp_clock_mono_ns() - before_ns);
         if (r < 0 || !rest(feed, &due_ns))
             break;
     }
@@ -116,7 +121,7 @@ static void *thread_main(void *arg)
 static void free_feed(struct gp_feed *feed)
 {
     gp_snapshot_free(feed->snapshot);
-    free(feed->watched);
+    free(feed->pids);
     if (feed->fd >= 0)
         (void)close(feed->fd);
     (void)pthread_cond_destroy(&feed->wake);
@@ -149,13 +154,16 @@ int gp_feed_fd(const struct gp_feed *feed)
     return feed->fd;
 }
 
-int gp_feed_take(struct gp_feed *feed, struct gp_snapshot **ret, struct gp_err *err)
+int gp_feed_take(struct gp_feed *feed, struct gp_snapshot **ret, uint64_t *ret_took_ns,
+                 struct gp_err *err)
 {
     eventfd_t count;
     (void)eventfd_read(feed->fd, &count);
     (void)pthread_mutex_lock(&feed->lock);
     *ret = feed->snapshot;
     feed->snapshot = NULL;
+    if (ret_took_ns)
+        *ret_took_ns = feed->took_ns;
     int r = feed->ended && !*ret ? gp_err_copy(err, &feed->err) : 0;
     (void)pthread_mutex_unlock(&feed->lock);
     return r;
@@ -169,18 +177,20 @@ void gp_feed_set_interval(struct gp_feed *feed, uint64_t interval_ns)
     (void)pthread_mutex_unlock(&feed->lock);
 }
 
-void gp_feed_watch(struct gp_feed *feed, const uint32_t *pids, size_t count)
+void gp_feed_watch(struct gp_feed *feed, const struct gp_feed_view *view)
 {
-    uint32_t *copy = pids ? malloc((count + 1) * sizeof(*copy)) : NULL;
-    if (pids && !copy)
+    struct gp_feed_view copy = *view;
+    uint32_t *pids = view->pids ? malloc((view->pid_count + 1) * sizeof(*pids)) : NULL;
+    if (view->pids && !pids)
         return;
     if (pids)
-        memcpy(copy, pids, count * sizeof(*copy));
+        memcpy(pids, view->pids, view->pid_count * sizeof(*pids));
+    copy.pids = pids;
     (void)pthread_mutex_lock(&feed->lock);
-    free(feed->watched);
-    feed->watched = copy;
-    feed->watched_count = count;
-    feed->rewatch = true;
+    free(feed->pids);
+    feed->view = copy;
+    feed->pids = pids;
+    feed->review = true;
     (void)pthread_mutex_unlock(&feed->lock);
 }
 

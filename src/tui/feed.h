@@ -23,15 +23,23 @@ int gp_feed_start(const struct gp_feed_config *config, struct gp_feed **ret,
 /* Readable as soon as there is something to take. */
 int gp_feed_fd(const struct gp_feed *feed);
 
-/* The newest snapshot, which becomes the caller's; *ret is NULL if there is none since the last
- * call. An error ends the feed. */
-int gp_feed_take(struct gp_feed *feed, struct gp_snapshot **ret, struct gp_err *err) GP_MUST_CHECK;
+/* The newest snapshot, which becomes the caller's, and how long it took (NULL: nobody asks); *ret
+ * is NULL if there is none since the last call. An error ends the feed. */
+int gp_feed_take(struct gp_feed *feed, struct gp_snapshot **ret, uint64_t *ret_took_ns,
+                 struct gp_err *err) GP_MUST_CHECK;
 
 void gp_feed_set_interval(struct gp_feed *feed, uint64_t interval_ns);
 
-/* Which processes are on the screen (sorted pids, copied): the others are looked at more seldom.
- * NULL: all. Without memory they stay as they are. */
-void gp_feed_watch(struct gp_feed *feed, const uint32_t *pids, size_t count);
+/* What of a snapshot is on the screen; the rest is read more seldom or not at all. */
+struct gp_feed_view {
+    const uint32_t *pids; /* of the processes, sorted; NULL: all */
+    size_t pid_count;
+    bool ancestors; /* of processes */
+    bool more;      /* want.more, of GPUs */
+};
+
+/* Copies it. Without memory all stays as it is. */
+void gp_feed_watch(struct gp_feed *feed, const struct gp_feed_view *view);
 
 /* Ends it. False if the driver does not let go of the thread for this long: then nothing was freed,
  * and the process must end with _exit(). */

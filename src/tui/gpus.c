@@ -3,6 +3,7 @@
 #include "base/utf8.h"
 #include "model/snapshot.h"
 #include "tui/columns.h"
+#include "tui/digits.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -40,7 +41,7 @@ static void format_number(char out[TEXT_SIZE], const struct gp_device *device, e
 {
     double n;
     if (number(device, m, &n))
-        (void)snprintf(out, TEXT_SIZE, "%.0f%s", n, unit);
+        (void)snprintf(out, TEXT_SIZE, "%ld%s", gp_whole(n), unit);
     else
         (void)snprintf(out, TEXT_SIZE, "--");
 }
@@ -70,7 +71,8 @@ static void format_memory(char out[TEXT_SIZE], const struct gp_device *device)
     double total;
     const double gib = 1024.0 * 1024 * 1024;
     if (number(device, GP_MEMORY_USED, &used) && number(device, GP_MEMORY_TOTAL, &total))
-        (void)snprintf(out, TEXT_SIZE, "%.1f/%.1fG", used / gib, total / gib);
+        (void)snprintf(out, TEXT_SIZE, GP_TENTHS "/" GP_TENTHS "G", GP_TENTHS_OF(used / gib),
+                       GP_TENTHS_OF(total / gib));
     else
         (void)snprintf(out, TEXT_SIZE, "--");
 }
@@ -82,9 +84,9 @@ static void format_power(char out[TEXT_SIZE], const struct gp_device *device)
     if (!number(device, GP_POWER_DRAW, &draw))
         (void)snprintf(out, TEXT_SIZE, "--");
     else if (number(device, GP_POWER_LIMIT_ENFORCED, &limit))
-        (void)snprintf(out, TEXT_SIZE, "%.0f/%.0f", draw, limit);
+        (void)snprintf(out, TEXT_SIZE, "%ld/%ld", gp_whole(draw), gp_whole(limit));
     else
-        (void)snprintf(out, TEXT_SIZE, "%.0f", draw);
+        (void)snprintf(out, TEXT_SIZE, "%ld", gp_whole(draw));
 }
 
 /* Hot is what the GPU itself calls hot. */
@@ -174,7 +176,8 @@ static void draw_line(const struct gp_box *box, int y, const struct gp_column_pl
                       const struct gp_device *device, const struct gp_gpus_view *view)
 {
     char text[TEXT_SIZE];
-    const struct gp_track *track = gp_history_find(view->history, device);
+    const struct gp_plot plot = {gp_history_find(view->history, device), GP_SERIES_GPU, 100,
+                                 GP_SERIES_GPU};
     int util = gp_series_permille(device, GP_SERIES_GPU);
     int memory = gp_series_permille(device, GP_SERIES_MEMORY);
 #define CELL(id, ink) draw_cell(box, y, &places[id], &line_columns[id], ink, text)
@@ -190,8 +193,7 @@ static void draw_line(const struct gp_box *box, int y, const struct gp_column_pl
         format_number(text, device, GP_UTILIZATION_GPU, "%");
         CELL(LINE_UTIL, gp_load_ink(GP_SERIES_GPU, util));
         if (places[LINE_SPARK].w)
-            gp_draw_spark(box, places[LINE_SPARK].x, y, places[LINE_SPARK].w, track, GP_SERIES_GPU,
-                          &view->span);
+            gp_draw_spark(box, places[LINE_SPARK].x, y, places[LINE_SPARK].w, &plot, &view->span);
         if (places[LINE_BAR].w)
             gp_draw_bar(box, places[LINE_BAR].x, y, places[LINE_BAR].w,
                         gp_load_ink(GP_SERIES_MEMORY, memory), memory);
@@ -207,6 +209,17 @@ static void draw_line(const struct gp_box *box, int y, const struct gp_column_pl
 #undef CELL
 }
 
+/* The GPU that is chosen, and what a click chooses. */
+static void mark(const struct gp_box *box, int y, size_t row, const struct gp_gpus_view *view)
+{
+    struct gp_box line = gp_box_part(box, 0, y, box->w, box->h - y);
+    if (view->layout->density == GP_DENSITY_LINE)
+        line.h = 1;
+    gp_hits_add(view->hits, &line, GP_HIT_GPU, row);
+    if (row == view->chosen)
+        gp_draw_ink(box, y, view->has_focus ? GP_INK_SELECTED : GP_INK_STRONG);
+}
+
 static void draw_lines(const struct gp_box *box, const struct gp_gpus_view *view)
 {
     struct gp_column_place places[LINE__COUNT];
@@ -219,8 +232,7 @@ static void draw_lines(const struct gp_box *box, const struct gp_gpus_view *view
         if (row >= view->snapshot->device_count)
             break;
         draw_line(&inner, i + 1, places, &view->snapshot->devices[row], view);
-        if (row == view->chosen)
-            gp_draw_ink(box, i + 1, GP_INK_SELECTED);
+        mark(box, i + 1, row, view);
     }
 }
 
@@ -240,7 +252,7 @@ static void draw_title(const struct gp_box *box, const struct gp_device *device)
     (void)gp_drawf(box, x + 2, 0, GP_INK_DIM, "%s", text_of(device, GP_PSTATE, ""));
     clocks[0] = '\0';
     if (number(device, GP_CLOCK_SM, &sm) && number(device, GP_CLOCK_MEMORY, &memory))
-        (void)snprintf(clocks, sizeof(clocks), "  %.0f/%.0f MHz", sm, memory);
+        (void)snprintf(clocks, sizeof(clocks), "  %ld/%ld MHz", gp_whole(sm), gp_whole(memory));
     format_power(power, device);
     (void)snprintf(right, sizeof(right), "%s W%s", power, clocks);
     int start = box->w - 1 - (int)gp_utf8_width(right);
@@ -249,9 +261,9 @@ static void draw_title(const struct gp_box *box, const struct gp_device *device)
     char fan[TEXT_SIZE];
     if (!number(device, GP_TEMPERATURE_GPU, &celsius))
         return;
-    int n = snprintf(heat, sizeof(heat), "%.0f°C", celsius);
+    int n = snprintf(heat, sizeof(heat), "%ld°C", gp_whole(celsius));
     if (number(device, GP_TEMPERATURE_MEMORY, &celsius))
-        (void)snprintf(heat + n, sizeof(heat) - (size_t)n, " mem %.0f°C", celsius);
+        (void)snprintf(heat + n, sizeof(heat) - (size_t)n, " mem %ld°C", gp_whole(celsius));
     format_number(fan, device, GP_FAN_SPEED, "%");
     char all[3 * TEXT_SIZE];
     (void)snprintf(all, sizeof(all), "%s  fan %s", heat, fan);
@@ -259,27 +271,58 @@ static void draw_title(const struct gp_box *box, const struct gp_device *device)
         gp_draw_right(box, x + 5, 0, start - 2 - x - 5, temperature_ink(device), all);
 }
 
+/* Used memory, and behind it what driver and firmware keep. */
+static void draw_memory_bar(const struct gp_box *box, int x, int y, int w,
+                            const struct gp_device *device)
+{
+    double reserved;
+    double total;
+    int used = gp_series_permille(device, GP_SERIES_MEMORY);
+    gp_draw_bar(box, x, y, w, gp_load_ink(GP_SERIES_MEMORY, used), used);
+    if (used < 0 || !number(device, GP_MEMORY_RESERVED, &reserved) ||
+        !number(device, GP_MEMORY_TOTAL, &total) || total <= 0)
+        return;
+    int from = (used * w + 999) / 1000;
+    int columns = (int)(reserved / total * w + 0.5);
+    columns = columns > w - from ? w - from : columns;
+    gp_draw_fill(box, x + from, y, columns, GP_INK_DIM, 0x2591);
+}
+
+/* The bars of a card; the later ones need a wide one, or a GPU that tells it. */
+static const struct {
+    const char *label;
+    enum gp_series series;
+    int from; /* columns of the card */
+} bars[] = {
+    {"GPU", GP_SERIES_GPU, 0},
+    {"MEM", GP_SERIES_MEMORY, 0},
+    {"BUS", GP_SERIES_BANDWIDTH, 110},
+    {"SM", GP_SERIES_SM, 140},
+};
+
 static void draw_bars(const struct gp_box *box, const struct gp_device *device)
 {
-    static const struct {
-        const char *label;
-        enum gp_series series;
-    } bars[] = {{"GPU", GP_SERIES_GPU}, {"MEM", GP_SERIES_MEMORY}};
-    int half = box->w / 2;
-    for (int i = 0; i < 2; i++) {
+    int count = 2;
+    while (count < (int)GP_ARRAY_LEN(bars) && box->w >= bars[count].from &&
+           gp_series_permille(device, bars[count].series) >= 0)
+        count++;
+    int width = box->w / count;
+    for (int i = 0; i < count; i++) {
+        bool is_memory = bars[i].series == GP_SERIES_MEMORY;
         int permille = gp_series_permille(device, bars[i].series);
         enum gp_ink ink = gp_load_ink(bars[i].series, permille);
-        char text[TEXT_SIZE];
-        int x = gp_draw(box, i * half + 1, 1, GP_INK_DIM, bars[i].label) + 1;
-        int end = (i + 1) * half;
-        int room = i == 0 ? 5 : 17;
-        gp_draw_bar(box, x, 1, end - x - room, ink, permille);
-        if (permille == GP_TRACK_GAP)
-            (void)snprintf(text, sizeof(text), "--");
-        else if (i == 0)
-            (void)snprintf(text, sizeof(text), "%d%%", permille / 10);
+        char text[TEXT_SIZE] = "--";
+        int x = gp_draw(box, i * width + 1, 1, GP_INK_DIM, bars[i].label) + 1;
+        int end = (i + 1) * width;
+        int room = is_memory ? 17 : 5;
+        if (is_memory)
+            draw_memory_bar(box, x, 1, end - x - room, device);
         else
+            gp_draw_bar(box, x, 1, end - x - room, ink, permille);
+        if (is_memory && permille >= 0)
             format_memory(text, device);
+        else if (permille >= 0)
+            (void)snprintf(text, sizeof(text), "%d%%", (permille + 5) / 10);
         gp_draw_right(box, end - room + 1, 1, room - 1, ink, text);
     }
 }
@@ -292,48 +335,117 @@ static void add_rate(char *out, size_t size, const char *label, const struct gp_
     double received;
     size_t n = strlen(out);
     if (n < size && number(device, tx, &sent) && number(device, rx, &received))
-        (void)snprintf(out + n, size - n, "%s ↓%.1f ↑%.1f GB/s · ", label, received / 1e9,
-                       sent / 1e9);
+        (void)snprintf(out + n, size - n, "%s ↓" GP_TENTHS " ↑" GP_TENTHS " GB/s · ", label,
+                       GP_TENTHS_OF(received / 1e9), GP_TENTHS_OF(sent / 1e9));
 }
 
-static void draw_links(const struct gp_box *box, const struct gp_device *device)
+/* "PCIe 5x16 ↓1.2 ↑0.3 GB/s", and whether it has fewer lanes than it could have. */
+static bool add_pcie(char *out, size_t size, const struct gp_device *device)
 {
-    char text[256] = "";
-    char enc[TEXT_SIZE];
-    char dec[TEXT_SIZE];
     char label[TEXT_SIZE] = "PCIe";
     double gen;
     double width;
-    double gen_max;
     double width_max;
-    size_t limit = find_limit(device);
-    bool slow = false;
-    if (number(device, GP_PCIE_GEN, &gen) && number(device, GP_PCIE_WIDTH, &width)) {
-        (void)snprintf(label, sizeof(label), "PCIe %.0fx%.0f", gen, width);
-        slow = number(device, GP_PCIE_GEN_MAX, &gen_max) &&
-               number(device, GP_PCIE_WIDTH_MAX, &width_max) && width < width_max;
-    }
-    size_t before = strlen(text);
-    add_rate(text, sizeof(text), label, device, GP_PCIE_TX, GP_PCIE_RX);
-    if (strlen(text) == before)
-        (void)snprintf(text, sizeof(text), "%s · ", label);
-    add_rate(text, sizeof(text), "NVLink", device, GP_NVLINK_RATE_TX, GP_NVLINK_RATE_RX);
-    format_number(enc, device, GP_UTILIZATION_ENCODER, "%");
-    format_number(dec, device, GP_UTILIZATION_DECODER, "%");
-    size_t n = strlen(text);
-    (void)snprintf(text + n, sizeof(text) - n, "ENC %s DEC %s", enc, dec);
-    int x = gp_draw(box, 1, 2, GP_INK_PLAIN, text) + 2;
-    if (slow)
-        x = gp_draw(box, x, 2, GP_INK_HIGH, "narrow PCIe") + 2;
-    if (limit < GP_ARRAY_LEN(limits))
-        x = gp_drawf(box, x, 2, GP_INK_HIGH, "limited: %s", limits[limit].word) + 2;
-    const char *action = text_of(device, GP_RECOVERY_ACTION, "None");
-    if (strcmp(action, "None") != 0)
-        (void)gp_drawf(box, x, 2, GP_INK_CRITICAL, "recovery: %s", action);
+    bool known = number(device, GP_PCIE_GEN, &gen) && number(device, GP_PCIE_WIDTH, &width);
+    if (known)
+        (void)snprintf(label, sizeof(label), "PCIe %ldx%ld", gp_whole(gen), gp_whole(width));
+    size_t before = strlen(out);
+    add_rate(out, size, label, device, GP_PCIE_TX, GP_PCIE_RX);
+    if (strlen(out) == before)
+        (void)snprintf(out, size, "%s · ", label);
+    return known && number(device, GP_PCIE_WIDTH_MAX, &width_max) && width < width_max;
 }
 
-static void draw_card(const struct gp_box *box, const struct gp_device *device,
-                      const struct gp_gpus_view *view)
+/* What a wide card need not tell here, because it has a bar for it. */
+static void add_loads(char *out, size_t size, const struct gp_device *device)
+{
+    static const struct {
+        const char *label;
+        enum gp_metric metric;
+    } loads[] = {
+        {"ENC", GP_UTILIZATION_ENCODER},
+        {"DEC", GP_UTILIZATION_DECODER},
+        {"BUS", GP_UTILIZATION_MEMORY},
+        {"SM", GP_GPM_SM},
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(loads); i++) {
+        char text[TEXT_SIZE];
+        size_t n = strlen(out);
+        format_number(text, device, loads[i].metric, "%");
+        if (n < size && (i < 2 || text[0] != '-'))
+            (void)snprintf(out + n, size - n, "%s%s %s", i == 0 ? "" : " ", loads[i].label, text);
+    }
+}
+
+/* What is wrong, in words, and how bad it is. */
+static enum gp_ink add_troubles(char *out, size_t size, const struct gp_device *device,
+                                const struct gp_track *track, bool narrow, uint64_t now_ns)
+{
+    size_t limit = find_limit(device);
+    double errors;
+    const char *action = text_of(device, GP_RECOVERY_ACTION, "None");
+    enum gp_ink ink = GP_INK_HIGH;
+    size_t n = 0;
+    if (strcmp(action, "None") != 0) {
+        n += (size_t)snprintf(out + n, size - n, " recovery: %.40s", action);
+        ink = GP_INK_CRITICAL;
+    }
+    if (number(device, GP_ECC_UNCORRECTED_VOLATILE, &errors) && errors > 0) {
+        n += (size_t)snprintf(out + n, size - n, " ECC errors: %ld", gp_whole(errors));
+        ink = GP_INK_CRITICAL;
+    }
+    if (limit < GP_ARRAY_LEN(limits))
+        n += (size_t)snprintf(out + n, size - n, " limited: %s", limits[limit].word);
+    if (limit < GP_ARRAY_LEN(limits) && track && track->limited_since_ns &&
+        now_ns > track->limited_since_ns + GP_NS_PER_S)
+        n += (size_t)snprintf(
+            out + n, size - n, " %llus",
+            (unsigned long long)((now_ns - track->limited_since_ns) / GP_NS_PER_S));
+    if (narrow)
+        (void)snprintf(out + n, size - n, " narrow PCIe");
+    return ink;
+}
+
+static void draw_links(const struct gp_box *box, const struct gp_device *device,
+                       const struct gp_gpus_view *view)
+{
+    char text[256] = "";
+    char troubles[256] = "";
+    bool narrow = add_pcie(text, sizeof(text), device);
+    add_rate(text, sizeof(text), "NVLink", device, GP_NVLINK_RATE_TX, GP_NVLINK_RATE_RX);
+    add_loads(text, sizeof(text), device);
+    enum gp_ink ink =
+        add_troubles(troubles, sizeof(troubles), device, gp_history_find(view->history, device),
+                     narrow, view->snapshot->mono_ns);
+    int end = box->w - 1 - (int)gp_utf8_width(troubles);
+    gp_draw_left(box, 1, 2, end - 1, GP_INK_PLAIN, text);
+    gp_draw_right(box, end, 2, box->w - 1 - end, ink, troubles);
+}
+
+/* The graphs below a card: the chosen series, and as many of those behind it as have room. */
+static void draw_graphs(const struct gp_box *box, const struct gp_device *device,
+                        const struct gp_gpus_view *view)
+{
+    enum { LINES = 8 };
+    int count = box->h / LINES < 1 ? 1 : box->h / LINES;
+    for (int i = 0; i < count; i++) {
+        enum gp_series series = (enum gp_series)(((int)view->series + i) % GP_SERIES__COUNT);
+        int y = box->h * i / count;
+        struct gp_box part = gp_box_part(box, 0, y, box->w, box->h * (i + 1) / count - y);
+        const struct gp_panel panel = {
+            .plot = {gp_history_find(view->history, device), series, gp_series_max(device, series),
+                     series},
+            .title = gp_series_titles[series],
+            .unit = gp_series_units[series],
+            .now_ns = view->snapshot->mono_ns,
+            .blocks = view->blocks,
+        };
+        gp_draw_panel(&part, &panel, &view->span);
+    }
+}
+
+void gp_draw_gpu(const struct gp_box *box, const struct gp_device *device,
+                 const struct gp_gpus_view *view)
 {
     if (device->status != GP_STATUS_OK) {
         char index[TEXT_SIZE];
@@ -343,18 +455,12 @@ static void draw_card(const struct gp_box *box, const struct gp_device *device,
     } else {
         draw_title(box, device);
         draw_bars(box, device);
-        draw_links(box, device);
+        draw_links(box, device, view);
     }
     if (box->h <= GP_TEXT_LINES)
         return;
-    struct gp_box graph = gp_box_part(box, 6, GP_TEXT_LINES, box->w - 7, box->h - GP_TEXT_LINES);
-    for (int y = 0; y < graph.h; y++)
-        (void)gp_draw(box, 0, GP_TEXT_LINES + y, GP_INK_DIM,
-                      y == 0             ? " 100%│"
-                      : y == graph.h - 1 ? "   0%│"
-                                         : "     │");
-    gp_draw_graph(&graph, gp_history_find(view->history, device), GP_SERIES_GPU, &view->span,
-                  view->blocks);
+    struct gp_box rest = gp_box_part(box, 0, GP_TEXT_LINES, box->w - 1, box->h - GP_TEXT_LINES);
+    draw_graphs(&rest, device, view);
 }
 
 /* ---- a grid ---- */
@@ -371,7 +477,7 @@ static void draw_tile(const struct gp_box *box, const struct gp_device *device)
         gp_draw_left(box, 4, 0, 5, GP_INK_CRITICAL, gp_device_state(device->status));
         return;
     }
-    if (util != GP_TRACK_GAP)
+    if (util >= 0)
         gp_draw_fill(box, 4, 0, 1, gp_load_ink(GP_SERIES_GPU, util),
                      (uint32_t)(0x2581 + util * 7 / 1000));
     gp_draw_right(box, 5, 0, 4, gp_load_ink(GP_SERIES_GPU, util), text);
@@ -390,9 +496,8 @@ static void draw_blocks_of_gpus(const struct gp_box *box, const struct gp_gpus_v
         if (l->density == GP_DENSITY_GRID)
             draw_tile(&part, &view->snapshot->devices[row]);
         else
-            draw_card(&part, &view->snapshot->devices[row], view);
-        if (row == view->chosen)
-            gp_draw_ink(&part, 0, GP_INK_SELECTED);
+            gp_draw_gpu(&part, &view->snapshot->devices[row], view);
+        mark(&part, 0, row, view);
     }
 }
 
@@ -402,58 +507,4 @@ void gp_draw_gpus(const struct gp_box *box, const struct gp_gpus_view *view)
         draw_lines(box, view);
     else
         draw_blocks_of_gpus(box, view);
-}
-
-/* ---- the heading ---- */
-
-static const char *host_text(const struct gp_snapshot *snapshot, enum gp_metric m,
-                             const char *other)
-{
-    const struct gp_value *v = &snapshot->host[m];
-    return gp_value_is_present(v) ? v->s : other;
-}
-
-/* "376/637 GiB", "3.1/5.6 kW": as short as it can be told. */
-static int draw_share(const struct gp_box *box, int x, double part, double whole, const char *unit)
-{
-    return gp_drawf(box, x, 0, GP_INK_PLAIN, whole < 100 ? " · %.1f/%.1f %s" : " · %.0f/%.0f %s",
-                    part, whole, unit);
-}
-
-/* Of all GPUs, their instances apart; what one does not tell is left out. */
-static double sum(const struct gp_snapshot *snapshot, enum gp_metric m)
-{
-    double total = 0;
-    double n;
-    for (size_t i = 0; i < snapshot->device_count; i++)
-        if (!snapshot->devices[i].is_mig && number(&snapshot->devices[i], m, &n))
-            total += n;
-    return total;
-}
-
-void gp_draw_header(const struct gp_box *box, const struct gp_snapshot *snapshot, const char *right)
-{
-    int end = box->w - 1 - (int)gp_utf8_width(right);
-    gp_draw_right(box, 0, 0, box->w - 1, GP_INK_PLAIN, right);
-    struct gp_box left = gp_box_part(box, 0, 0, end - 1, 1);
-    if (!snapshot) {
-        (void)gp_draw(&left, 1, 0, GP_INK_STRONG, "gpulse");
-        return;
-    }
-    size_t gpus = 0;
-    for (size_t i = 0; i < snapshot->device_count; i++)
-        gpus += !snapshot->devices[i].is_mig;
-    const double gib = 1024.0 * 1024 * 1024;
-    int x = gp_draw(&left, 1, 0, GP_INK_STRONG, host_text(snapshot, GP_HOST_NAME, "?"));
-    x = gp_drawf(&left, x, 0, GP_INK_PLAIN, " · %s · CUDA %s",
-                 host_text(snapshot, GP_DRIVER_VERSION, "?"),
-                 host_text(snapshot, GP_CUDA_VERSION, "?"));
-    double limit = sum(snapshot, GP_POWER_LIMIT_ENFORCED);
-    double scale = limit < 1000 ? 1 : 1000;
-    x = gp_drawf(&left, x, 0, GP_INK_PLAIN, "  %zu GPU", gpus);
-    if (limit > 0)
-        x = draw_share(&left, x, sum(snapshot, GP_POWER_DRAW) / scale, limit / scale,
-                       limit < 1000 ? "W" : "kW");
-    (void)draw_share(&left, x, sum(snapshot, GP_MEMORY_USED) / gib,
-                     sum(snapshot, GP_MEMORY_TOTAL) / gib, "GiB");
 }

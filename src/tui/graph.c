@@ -1,5 +1,9 @@
 #include "tui/graph.h"
 
+#include "tui/digits.h"
+
+#include <stdio.h>
+
 enum {
     BLOCK = 0x2581, /* ▁ of eight lower blocks */
     LEFT = 0x258f,  /* ▏ of eight left blocks, counted down */
@@ -7,11 +11,16 @@ enum {
     DOT = 0x00b7,   /* · */
     DOTS = 0x2800,  /* braille */
     EIGHTHS = 8,
+    STEPS_MAX = 1024, /* of a graph */
+    AXIS_WIDTH = 6,
+    WORDS_WIDTH = 14,
+    WORDS_FROM = 60, /* columns: then there is room for words */
+    TIME_FROM = 6,   /* lines: then there is one for the time */
 };
 
 enum gp_ink gp_load_ink(enum gp_series series, int permille)
 {
-    if (permille == GP_TRACK_GAP)
+    if (permille < 0)
         return GP_INK_STALE;
     if (permille < 100)
         return GP_INK_LOW;
@@ -30,32 +39,34 @@ void gp_draw_bar(const struct gp_box *box, int x, int y, int w, enum gp_ink ink,
     gp_draw_fill(box, x + full, y, w - full, GP_INK_DIM, DOT);
 }
 
-/* The sample of this step, counted from the right. */
-static int step_value(const struct gp_track *track, enum gp_series series,
-                      const struct gp_span *span, int step)
+/* −1: a gap. */
+static int permille_of(float value, double max)
 {
-    uint64_t back = (uint64_t)step * span->step_ns;
-    if (!track || back > span->end_ns)
-        return GP_TRACK_GAP;
-    return gp_track_value(track, series, span->end_ns - back, span->step_ns);
+    if (value < 0)
+        return -1;
+    double permille = max > 0 ? 1000 * (double)value / max : 0;
+    return permille > 1000 ? 1000 : (int)(permille + 0.5);
 }
 
-void gp_draw_spark(const struct gp_box *box, int x, int y, int w, const struct gp_track *track,
-                   enum gp_series series, const struct gp_span *span)
+void gp_draw_spark(const struct gp_box *box, int x, int y, int w, const struct gp_plot *plot,
+                   const struct gp_span *span)
 {
+    float values[STEPS_MAX];
+    w = w > STEPS_MAX ? STEPS_MAX : w;
+    gp_track_read(plot->track, plot->channel, span->end_ns, span->step_ns, values, (size_t)w);
     for (int i = 0; i < w; i++) {
-        int value = step_value(track, series, span, i);
-        if (value == GP_TRACK_GAP)
+        int permille = permille_of(values[i], plot->max);
+        if (permille < 0)
             continue;
-        uint32_t cp = (uint32_t)(BLOCK + (value * (EIGHTHS - 1) + 500) / 1000);
-        gp_draw_fill(box, x + w - 1 - i, y, 1, gp_load_ink(series, value), cp);
+        uint32_t cp = (uint32_t)(BLOCK + (permille * (EIGHTHS - 1) + 500) / 1000);
+        gp_draw_fill(box, x + w - 1 - i, y, 1, gp_load_ink(plot->like, permille), cp);
     }
 }
 
 /* A column of blocks as high as the value. */
-static void draw_blocks(const struct gp_box *box, int x, int value, enum gp_ink ink)
+static void draw_blocks(const struct gp_box *box, int x, int permille, enum gp_ink ink)
 {
-    int eighths = (value * box->h * EIGHTHS + 500) / 1000;
+    int eighths = (permille * box->h * EIGHTHS + 500) / 1000;
     eighths = eighths < 1 ? 1 : eighths;
     for (int y = box->h - 1; y >= 0 && eighths > 0; y--, eighths -= EIGHTHS)
         gp_draw_fill(box, x, y, 1, ink,
@@ -63,37 +74,170 @@ static void draw_blocks(const struct gp_box *box, int x, int value, enum gp_ink 
 }
 
 /* Two samples in a column of cells, each 4 × h dots high, filled below. */
-static void draw_dots(const struct gp_box *box, int x, const int values[2])
+static void draw_dots(const struct gp_box *box, int x, const int permille[2], enum gp_series like)
 {
     static const uint32_t masks[2][5] = {{0, 0x40, 0x44, 0x46, 0x47}, {0, 0x80, 0xa0, 0xb0, 0xb8}};
-    int high = values[0] > values[1] ? values[0] : values[1];
-    for (int y = 0; y < box->h; y++) {
+    int high = permille[0] > permille[1] ? permille[0] : permille[1];
+    int top = box->h - 1 - (high * box->h * 4 + 500) / 1000 / 4; /* above it all is empty */
+    for (int y = high < 0 ? box->h : top < 0 ? 0 : top; y < box->h; y++) {
         uint32_t cp = DOTS;
         for (int i = 0; i < 2; i++) {
-            if (values[i] == GP_TRACK_GAP)
+            if (permille[i] < 0)
                 continue;
-            int dots = (values[i] * box->h * 4 + 500) / 1000;
+            int dots = (permille[i] * box->h * 4 + 500) / 1000;
             dots = (dots < 1 ? 1 : dots) - (box->h - 1 - y) * 4;
             cp |= masks[i][dots <= 0 ? 0 : dots >= 4 ? 4 : dots];
         }
         if (cp != DOTS)
-            gp_draw_fill(box, x, y, 1, gp_load_ink(GP_SERIES_GPU, high), cp);
+            gp_draw_fill(box, x, y, 1, gp_load_ink(like, high), cp);
     }
 }
 
-void gp_draw_graph(const struct gp_box *box, const struct gp_track *track, enum gp_series series,
-                   const struct gp_span *span, bool blocks)
+/* 1, 2 or 5 times a power of ten, above the number. */
+static double round_up(double n)
 {
-    for (int x = 0; x < box->w; x++) {
-        int column = box->w - 1 - x;
-        if (blocks) {
-            int value = step_value(track, series, span, column);
-            if (value != GP_TRACK_GAP)
-                draw_blocks(box, x, value, gp_load_ink(series, value));
+    double power = 0.1;
+    while (power * 10 <= n)
+        power *= 10;
+    return n <= power       ? power
+           : n <= 2 * power ? 2 * power
+           : n <= 5 * power ? 5 * power
+                            : 10 * power;
+}
+
+/* What is told of a graph in words. */
+struct facts {
+    double now, mean, highest; /* of the time that is shown */
+    bool has_now, has_any;
+    double max; /* of the axis */
+};
+
+static struct facts look_at(const float *values, int steps, double max)
+{
+    struct facts facts = {.max = max};
+    double sum = 0;
+    int count = 0;
+    for (int i = 0; i < steps; i++) {
+        if (values[i] < 0)
+            continue;
+        double value = (double)values[i];
+        facts.highest = value > facts.highest ? value : facts.highest;
+        sum += value;
+        count++;
+    }
+    facts.has_now = steps > 0 && values[0] >= 0;
+    facts.now = facts.has_now ? (double)values[0] : 0;
+    facts.has_any = count > 0;
+    facts.mean = count > 0 ? sum / count : 0;
+    if (facts.max <= 0)
+        facts.max = round_up(facts.highest);
+    return facts;
+}
+
+static struct facts draw_graph(const struct gp_box *box, const struct gp_panel *panel,
+                               const struct gp_span *span)
+{
+    float values[STEPS_MAX]; /* as many as are read */
+    const struct gp_plot *plot = &panel->plot;
+    int per_column = panel->blocks ? 1 : 2;
+    int w = box->w * per_column > STEPS_MAX ? STEPS_MAX / per_column : box->w;
+    int half = span->half && per_column == 2;
+    int steps = w > 0 ? w * per_column - half : 0;
+    gp_track_read(plot->track, plot->channel, span->end_ns, span->step_ns, values, (size_t)steps);
+    struct facts facts = look_at(values, steps, plot->max);
+    for (int column = 0; column < w; column++) {
+        int x = box->w - 1 - column;
+        if (panel->blocks) {
+            int permille = permille_of(values[column], facts.max);
+            if (permille >= 0)
+                draw_blocks(box, x, permille, gp_load_ink(plot->like, permille));
             continue;
         }
-        const int values[2] = {step_value(track, series, span, 2 * column + 1),
-                               step_value(track, series, span, 2 * column)};
-        draw_dots(box, x, values);
+        int right = 2 * column - half;
+        const int pair[2] = {permille_of(values[right + 1], facts.max),
+                             right < 0 ? -1 : permille_of(values[right], facts.max)};
+        draw_dots(box, x, pair, plot->like);
     }
+    return facts;
+}
+
+/* ---- axes and words ---- */
+
+/* "87", "2.4": three digits where it is small. */
+static void format_value(char out[24], double value, const char *unit)
+{
+    const char *blank = *unit == '%' || *unit == '\0' ? "" : " ";
+    if (value < 10 && value > 0 && *unit != '%')
+        (void)snprintf(out, 24, GP_TENTHS "%s%s", GP_TENTHS_OF(value), blank, unit);
+    else
+        (void)snprintf(out, 24, "%ld%s%s", gp_whole(value), blank, unit);
+}
+
+static void draw_facts(const struct gp_box *box, const struct gp_panel *panel,
+                       const struct facts *facts)
+{
+    char text[24];
+    const struct {
+        const char *word;
+        double value;
+        bool known;
+    } lines[] = {{"now", facts->now, facts->has_now},
+                 {"avg", facts->mean, facts->has_any},
+                 {"max", facts->highest, facts->has_any}};
+    gp_draw_left(box, 1, 0, box->w - 1, GP_INK_STRONG, panel->title);
+    for (int i = 0; i < (int)GP_ARRAY_LEN(lines); i++) {
+        (void)gp_draw(box, 1, i + 1, GP_INK_DIM, lines[i].word);
+        format_value(text, lines[i].value, panel->unit);
+        gp_draw_right(box, 5, i + 1, box->w - 5, GP_INK_PLAIN, lines[i].known ? text : "--");
+    }
+}
+
+static void format_back(char out[24], uint64_t ns)
+{
+    unsigned long long s = (ns + GP_NS_PER_S / 2) / GP_NS_PER_S;
+    if (s == 0)
+        (void)snprintf(out, 24, "now");
+    else if (s < 60)
+        (void)snprintf(out, 24, "-%llus", s);
+    else
+        (void)snprintf(out, 24, "-%llum%02llus", s / 60, s % 60);
+}
+
+static void draw_time(const struct gp_box *box, const struct gp_panel *panel,
+                      const struct gp_span *span)
+{
+    char text[24];
+    uint64_t back_ns = panel->now_ns > span->end_ns ? panel->now_ns - span->end_ns : 0;
+    uint64_t wide_ns = span->step_ns * (uint64_t)box->w * (panel->blocks ? 1 : 2);
+    format_back(text, back_ns + wide_ns);
+    (void)gp_draw(box, 0, 0, GP_INK_DIM, text);
+    format_back(text, back_ns + wide_ns / 2);
+    gp_draw_right(box, box->w / 2 - 10, 0, 10, GP_INK_DIM, text);
+    format_back(text, back_ns);
+    gp_draw_right(box, box->w - 10, 0, 10, GP_INK_DIM, text);
+}
+
+void gp_draw_panel(const struct gp_box *box, const struct gp_panel *panel,
+                   const struct gp_span *span)
+{
+    char text[24];
+    int words = box->w >= WORDS_FROM && box->h >= 4 ? WORDS_WIDTH : 0;
+    int h = box->h >= TIME_FROM ? box->h - 1 : box->h;
+    struct gp_box graph = gp_box_part(box, AXIS_WIDTH, 0, box->w - AXIS_WIDTH - words, h);
+    struct facts facts = draw_graph(&graph, panel, span);
+    format_value(text, facts.max, *panel->unit == '%' ? "%" : "");
+    for (int y = 0; y < h; y++)
+        (void)gp_draw(box, AXIS_WIDTH - 1, y, GP_INK_DIM, "│");
+    gp_draw_right(box, 0, 0, AXIS_WIDTH - 1, GP_INK_DIM, text);
+    gp_draw_right(box, 0, h - 1, AXIS_WIDTH - 1, GP_INK_DIM, *panel->unit == '%' ? "0%" : "0");
+    if (h < box->h) {
+        struct gp_box time = gp_box_part(box, AXIS_WIDTH, h, graph.w, 1);
+        (void)gp_draw(box, AXIS_WIDTH - 1, h, GP_INK_DIM, "└");
+        draw_time(&time, panel, span);
+    }
+    struct gp_box side = gp_box_part(box, box->w - words, 0, words, h);
+    if (words > 0)
+        draw_facts(&side, panel, &facts);
+    else
+        (void)gp_drawf(&graph, 1, 0, GP_INK_STRONG, "%s", panel->title);
 }

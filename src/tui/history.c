@@ -4,51 +4,172 @@
 
 #include <stdlib.h>
 
-static const struct gp_value *value_of(const struct gp_device *device, enum gp_metric m)
-{
-    return &device->values[m - GP_DEVICE__FIRST];
-}
+#define GIB (1024.0 * 1024 * 1024)
+
+const char *const gp_series_titles[GP_SERIES__COUNT] = {
+#define X(id, word, title, unit) title,
+    GP_SERIES(X)
+#undef X
+};
+
+const char *const gp_series_units[GP_SERIES__COUNT] = {
+#define X(id, word, title, unit) unit,
+    GP_SERIES(X)
+#undef X
+};
+
+/* ---- values ---- */
 
 /* As far as it is current: an old value is no new point of a graph. */
 static bool number(const struct gp_device *device, enum gp_metric m, double *ret)
 {
-    const struct gp_value *v = value_of(device, m);
+    const struct gp_value *v = &device->values[m - GP_DEVICE__FIRST];
     if (v->status != GP_STATUS_OK)
         return false;
     *ret = gp_metric_number(m, v);
     return true;
 }
 
-static int share(double part, double whole)
+/* Where a series comes from: one metric, or the sum of two; what is full is another one, or fixed,
+ * or not known. Bytes become GiB, bytes per second GB/s. */
+static const struct {
+    enum gp_metric metric, more, full;
+    double fixed, per;
+} sources[GP_SERIES__COUNT] = {
+    [GP_SERIES_GPU] = {GP_UTILIZATION_GPU, 0, 0, 100, 1},
+    [GP_SERIES_MEMORY] = {GP_MEMORY_USED, 0, GP_MEMORY_TOTAL, 0, GIB},
+    [GP_SERIES_POWER] = {GP_POWER_DRAW, 0, GP_POWER_LIMIT_ENFORCED, 0, 1},
+    [GP_SERIES_TEMPERATURE] = {GP_TEMPERATURE_GPU, 0, 0, 100, 1},
+    [GP_SERIES_SM] = {GP_GPM_SM, 0, 0, 100, 1},
+    [GP_SERIES_BANDWIDTH] = {GP_UTILIZATION_MEMORY, 0, 0, 100, 1},
+    [GP_SERIES_PCIE] = {GP_PCIE_TX, GP_PCIE_RX, 0, 0, 1e9},
+    [GP_SERIES_NVLINK] = {GP_NVLINK_RATE_TX, GP_NVLINK_RATE_RX, 0, 0, 1e9},
+};
+
+bool gp_series_value(const struct gp_device *device, enum gp_series series, double *ret)
 {
-    double permille = whole > 0 ? 1000 * part / whole : 0;
-    return permille > 1000 ? 1000 : permille < 0 ? 0 : (int)(permille + 0.5);
+    double value;
+    double more = 0;
+    if (!number(device, sources[series].metric, &value) ||
+        (sources[series].more && !number(device, sources[series].more, &more)))
+        return false;
+    *ret = (value + more) / sources[series].per;
+    return true;
+}
+
+double gp_series_max(const struct gp_device *device, enum gp_series series)
+{
+    double full;
+    if (sources[series].full && number(device, sources[series].full, &full))
+        return full / sources[series].per;
+    return sources[series].fixed;
 }
 
 int gp_series_permille(const struct gp_device *device, enum gp_series series)
 {
-    static const enum gp_metric parts[GP_SERIES__COUNT] = {
-        [GP_SERIES_GPU] = GP_UTILIZATION_GPU,
-        [GP_SERIES_MEMORY] = GP_MEMORY_USED,
-        [GP_SERIES_POWER] = GP_POWER_DRAW,
-    };
-    static const enum gp_metric wholes[GP_SERIES__COUNT] = {
-        [GP_SERIES_MEMORY] = GP_MEMORY_TOTAL,
-        [GP_SERIES_POWER] = GP_POWER_LIMIT_ENFORCED,
-    };
-    double part;
-    double whole = 100;
-    if (!number(device, parts[series], &part) ||
-        (wholes[series] && !number(device, wholes[series], &whole)))
-        return GP_TRACK_GAP;
-    return share(part, whole);
+    double value;
+    double max = gp_series_max(device, series);
+    if (max <= 0 || !gp_series_value(device, series, &value))
+        return -1;
+    double permille = 1000 * value / max;
+    return permille > 1000 ? 1000 : permille < 0 ? 0 : (int)(permille + 0.5);
 }
 
-static struct gp_track *find(const struct gp_history *history, const struct gp_device *device)
+/* ---- tracks ---- */
+
+/* A ring that grows until it has its size: few samples need little memory. */
+static bool make_room(struct gp_track *track)
 {
-    int mig = device->is_mig ? (int)device->mig_index : -1;
+    if (track->count < track->room || track->room == GP_TRACK_SAMPLES)
+        return true;
+    size_t room = track->room ? 2 * track->room : 64;
+    struct gp_track_sample *grown = realloc(track->samples, room * sizeof(*grown));
+    if (!grown)
+        return false;
+    track->samples = grown;
+    track->room = room;
+    return true;
+}
+
+void gp_track_add(struct gp_track *track, struct gp_track_sample sample, uint64_t interval_ns)
+{
+    if (!make_room(track))
+        return;
+    /* they come a little early or late */
+    sample.lasts_ms = (uint32_t)((interval_ns + interval_ns / 4) / GP_NS_PER_MS);
+    track->samples[track->count++ % track->room] = sample;
+}
+
+void gp_track_fini(struct gp_track *track)
+{
+    free(track->samples);
+    *track = (struct gp_track){.id = 0};
+}
+
+/* The sample with this number, counted from the oldest that is kept. */
+static const struct gp_track_sample *sample_at(const struct gp_track *track, size_t kept, size_t i)
+{
+    return &track->samples[(track->count - kept + i) % track->room];
+}
+
+/* How many of the kept samples are not behind this moment. */
+static size_t count_until(const struct gp_track *track, size_t kept, uint64_t end_ns)
+{
+    size_t low = 0;
+    size_t high = kept;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (sample_at(track, kept, middle)->mono_ns <= end_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static float value_of(const struct gp_track_sample *sample, int channel)
+{
+    return sample->present >> channel & 1 ? sample->values[channel] : GP_TRACK_GAP;
+}
+
+void gp_track_read(const struct gp_track *track, int channel, uint64_t end_ns, uint64_t step_ns,
+                   float *ret, size_t count)
+{
+    size_t kept = !track ? 0 : track->count < track->room ? track->count : track->room;
+    size_t left = kept > 0 ? count_until(track, kept, end_ns) : 0;
+    for (size_t i = 0; i < count; i++) {
+        ret[i] = GP_TRACK_GAP;
+        uint64_t back_ns = i * step_ns;
+        if (left == 0 || back_ns > end_ns)
+            continue;
+        uint64_t until_ns = end_ns - back_ns;
+        const struct gp_track_sample *last = sample_at(track, kept, left - 1);
+        if (until_ns - last->mono_ns >= step_ns) { /* none within the step */
+            if (until_ns - last->mono_ns < last->lasts_ms * GP_NS_PER_MS)
+                ret[i] = value_of(last, channel);
+            continue;
+        }
+        for (; left > 0; left--) {
+            const struct gp_track_sample *sample = sample_at(track, kept, left - 1);
+            if (until_ns - sample->mono_ns >= step_ns)
+                break;
+            float value = value_of(sample, channel);
+            ret[i] = value > ret[i] ? value : ret[i];
+        }
+    }
+}
+
+/* ---- of all GPUs ---- */
+
+static uint64_t id_of(const struct gp_device *device)
+{
+    return (uint64_t)device->index << 32 | (device->is_mig ? device->mig_index + 1 : 0);
+}
+
+static struct gp_track *find(const struct gp_history *history, uint64_t id)
+{
     for (size_t i = 0; i < history->count; i++)
-        if (history->tracks[i]->index == device->index && history->tracks[i]->mig_index == mig)
+        if (history->tracks[i]->id == id)
             return history->tracks[i];
     return NULL;
 }
@@ -56,10 +177,10 @@ static struct gp_track *find(const struct gp_history *history, const struct gp_d
 const struct gp_track *gp_history_find(const struct gp_history *history,
                                        const struct gp_device *device)
 {
-    return find(history, device);
+    return find(history, id_of(device));
 }
 
-static struct gp_track *add_track(struct gp_history *history, const struct gp_device *device)
+static struct gp_track *add_track(struct gp_history *history, uint64_t id)
 {
     struct gp_track **grown =
         realloc(history->tracks, (history->count + 1) * sizeof(struct gp_track *));
@@ -69,10 +190,22 @@ static struct gp_track *add_track(struct gp_history *history, const struct gp_de
     struct gp_track *track = calloc(1, sizeof(*track));
     if (!track)
         return NULL;
-    track->index = device->index;
-    track->mig_index = device->is_mig ? (int)device->mig_index : -1;
+    track->id = id;
     history->tracks[history->count++] = track;
     return track;
+}
+
+/* Heat, power and sync boost, of nvmlClocksEventReasons. */
+#define LIMITS UINT64_C(0xfc)
+
+static void note_limit(struct gp_track *track, const struct gp_device *device, uint64_t now_ns)
+{
+    const struct gp_value *v = &device->values[GP_REASONS_ACTIVE - GP_DEVICE__FIRST];
+    bool limited = v->status == GP_STATUS_OK && ((uint64_t)v->i & LIMITS);
+    if (!limited)
+        track->limited_since_ns = 0;
+    else if (!track->limited_since_ns)
+        track->limited_since_ns = now_ns;
 }
 
 void gp_history_add(struct gp_history *history, const struct gp_snapshot *snapshot,
@@ -80,46 +213,30 @@ void gp_history_add(struct gp_history *history, const struct gp_snapshot *snapsh
 {
     for (size_t i = 0; i < snapshot->device_count; i++) {
         const struct gp_device *device = &snapshot->devices[i];
-        struct gp_track *track = find(history, device);
+        struct gp_track *track = find(history, id_of(device));
+        struct gp_track_sample sample = {.mono_ns = snapshot->mono_ns};
         if (!track)
-            track = add_track(history, device);
+            track = add_track(history, id_of(device));
         if (!track)
             continue;
-        struct gp_track_sample *sample = &track->samples[track->count++ % GP_TRACK_SAMPLES];
-        sample->mono_ns = snapshot->mono_ns;
-        sample->lasts_ns = interval_ns + interval_ns / 4; /* they come a little early or late */
-        for (int s = 0; s < GP_SERIES__COUNT; s++)
-            sample->permille[s] = (int16_t)gp_series_permille(device, (enum gp_series)s);
+        note_limit(track, device, snapshot->mono_ns);
+        for (int s = 0; s < GP_SERIES__COUNT; s++) {
+            double value;
+            if (!gp_series_value(device, (enum gp_series)s, &value))
+                continue;
+            sample.values[s] = (float)value;
+            sample.present |= UINT32_C(1) << s;
+        }
+        gp_track_add(track, sample, interval_ns);
     }
 }
 
 void gp_history_fini(struct gp_history *history)
 {
-    for (size_t i = 0; i < history->count; i++)
+    for (size_t i = 0; i < history->count; i++) {
+        gp_track_fini(history->tracks[i]);
         free(history->tracks[i]);
+    }
     free(history->tracks);
     *history = (struct gp_history){NULL, 0};
-}
-
-int gp_track_value(const struct gp_track *track, enum gp_series series, uint64_t at_ns,
-                   uint64_t step_ns)
-{
-    uint64_t to_ns = at_ns + step_ns / 2;
-    size_t kept = track->count < GP_TRACK_SAMPLES ? track->count : GP_TRACK_SAMPLES;
-    size_t low = 0; /* samples that are not behind to_ns */
-    size_t high = kept;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        size_t at = (track->count - kept + middle) % GP_TRACK_SAMPLES;
-        if (track->samples[at].mono_ns <= to_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == 0)
-        return GP_TRACK_GAP;
-    const struct gp_track_sample *last =
-        &track->samples[(track->count - kept + low - 1) % GP_TRACK_SAMPLES];
-    uint64_t lasts_ns = last->lasts_ns > step_ns ? last->lasts_ns : step_ns;
-    return to_ns - last->mono_ns < lasts_ns ? last->permille[series] : GP_TRACK_GAP;
 }

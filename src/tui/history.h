@@ -1,5 +1,5 @@
-/* What the GPUs did until now: a ring of samples per GPU, for graphs. A value that was not there is
- * a gap, not a 0. */
+/* What GPUs did until now: a ring of samples for each, for graphs. A value that was not there is a
+ * gap, not a 0. */
 #ifndef GP_TUI_HISTORY_H
 #define GP_TUI_HISTORY_H
 
@@ -8,34 +8,67 @@
 struct gp_device;
 struct gp_snapshot;
 
+/* What graphs of a GPU can show. X(id, word, title, unit) */
+#define GP_SERIES(X)                                                                               \
+    X(GPU, "gpu", "GPU", "%")                                                                      \
+    X(MEMORY, "memory", "memory", "GiB")                                                           \
+    X(POWER, "power", "power", "W")                                                                \
+    X(TEMPERATURE, "temperature", "heat", "°C")                                                    \
+    X(SM, "sm", "SMs", "%")                                                                        \
+    X(BANDWIDTH, "bandwidth", "memory bus", "%")                                                   \
+    X(PCIE, "pcie", "PCIe", "GB/s")                                                                \
+    X(NVLINK, "nvlink", "NVLink", "GB/s")
+
+#define GP_SERIES_WORDS "gpu memory power temperature sm bandwidth pcie nvlink"
+
 enum gp_series {
-    GP_SERIES_GPU,
-    GP_SERIES_MEMORY,
-    GP_SERIES_POWER, /* of the limit */
-    GP_SERIES__COUNT,
+#define X(id, word, title, unit) GP_SERIES_##id,
+    GP_SERIES(X)
+#undef X
+        GP_SERIES__COUNT,
 };
 
-enum { GP_TRACK_SAMPLES = 1024, GP_TRACK_GAP = -1 };
+extern const char *const gp_series_titles[GP_SERIES__COUNT];
+extern const char *const gp_series_units[GP_SERIES__COUNT];
 
-/* One GPU or MIG instance. */
+enum { GP_TRACK_SAMPLES = 1024, GP_TRACK_CHANNELS = 8 };
+_Static_assert((int)GP_SERIES__COUNT <= (int)GP_TRACK_CHANNELS,
+               "a track has a channel for each series");
+
+struct gp_track_sample {
+    uint64_t mono_ns;
+    uint32_t lasts_ms; /* it stands for the time until the next one, but no longer */
+    uint32_t present;  /* bit 1 << channel */
+    float values[GP_TRACK_CHANNELS];
+};
+
+/* One GPU, MIG instance or process. */
 struct gp_track {
-    unsigned index;
-    int mig_index; /* −1: the GPU itself */
-    size_t count;  /* samples ever taken; the last GP_TRACK_SAMPLES are there */
-    struct gp_track_sample {
-        uint64_t mono_ns;
-        uint64_t lasts_ns; /* it stands for the time until the next one, but no longer */
-        int16_t permille[GP_SERIES__COUNT];
-    } samples[GP_TRACK_SAMPLES];
+    uint64_t id;
+    size_t count; /* samples ever taken; the last GP_TRACK_SAMPLES are there */
+    size_t room;
+    uint64_t limited_since_ns; /* what holds its clocks down does so since then; 0: nothing does */
+    struct gp_track_sample *samples; /* owned */
 };
+
+/* Takes a sample, behind which the next one comes in about interval_ns. Without memory it is left
+ * out. */
+void gp_track_add(struct gp_track *track, struct gp_track_sample sample, uint64_t interval_ns);
+void gp_track_fini(struct gp_track *track);
+
+#define GP_TRACK_GAP (-1.0F)
+
+/* Fills ret[i] with the highest value in the i-th step back from a moment, GP_TRACK_GAP if there
+ * was none. `track` may be NULL. */
+void gp_track_read(const struct gp_track *track, int channel, uint64_t end_ns, uint64_t step_ns,
+                   float *ret, size_t count);
 
 struct gp_history {
     struct gp_track **tracks;
     size_t count;
 };
 
-/* Takes the values of a snapshot, behind which the next one comes in about interval_ns. Without
- * memory for a new GPU that one has no history. */
+/* Takes the values of a snapshot. Without memory for a new GPU that one has no history. */
 void gp_history_add(struct gp_history *history, const struct gp_snapshot *snapshot,
                     uint64_t interval_ns);
 void gp_history_fini(struct gp_history *history);
@@ -44,11 +77,13 @@ void gp_history_fini(struct gp_history *history);
 const struct gp_track *gp_history_find(const struct gp_history *history,
                                        const struct gp_device *device);
 
-/* The value at a moment, as a step of this length shows it; GP_TRACK_GAP if there was none. */
-int gp_track_value(const struct gp_track *track, enum gp_series series, uint64_t at_ns,
-                   uint64_t step_ns);
+/* A series in a device row, in its unit; false if it is not there, or old. */
+bool gp_series_value(const struct gp_device *device, enum gp_series series, double *ret);
 
-/* Value of a series in a device row: thousandths of the whole, or GP_TRACK_GAP. */
+/* What a full graph of it means; 0 if that is not known. */
+double gp_series_max(const struct gp_device *device, enum gp_series series);
+
+/* Thousandths of that; −1 if not known. */
 int gp_series_permille(const struct gp_device *device, enum gp_series series);
 
 #endif

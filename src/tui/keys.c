@@ -3,22 +3,53 @@
 #define CTRL(letter) ((letter)&0x1f)
 #define ALT(letter) (GP_KEY_ALT + (letter))
 
+enum { KEY_RANGE = -1 }; /* all from the first to the second key */
+
 static const struct {
-    int keys[2];
+    int keys[3];
     const char *names, *help;
 } bindings[GP_ACTION__COUNT] = {
-#define KEY(action, first, second, names, help)                                                    \
-    [GP_ACTION_##action] = {{first, second}, names, help},
+#define KEY(action, first, second, third, names, help)                                             \
+    [GP_ACTION_##action] = {{first, second, third}, names, help},
+#define VI(action, key)
 #include "tui/keys.def"
 #undef KEY
+#undef VI
 };
 
-enum gp_action gp_key_action(int key)
+static const struct {
+    enum gp_action action;
+    int key;
+} vi_bindings[] = {
+#define KEY(action, first, second, third, names, help)
+#define VI(action, key) {GP_ACTION_##action, key},
+#include "tui/keys.def"
+#undef KEY
+#undef VI
+};
+
+static bool has_key(enum gp_action action, int key)
 {
-    for (int a = 1; a < GP_ACTION__COUNT; a++)
-        if (key && (bindings[a].keys[0] == key || bindings[a].keys[1] == key))
+    const int *keys = bindings[action].keys;
+    if (keys[2] == KEY_RANGE)
+        return key >= keys[0] && key <= keys[1];
+    return keys[0] == key || keys[1] == key || keys[2] == key;
+}
+
+enum gp_action gp_key_action(int key, bool vi)
+{
+    for (size_t i = 0; vi && i < GP_ARRAY_LEN(vi_bindings); i++)
+        if (vi_bindings[i].key == key)
+            return vi_bindings[i].action;
+    for (int a = 1; key && a < GP_ACTION__COUNT; a++)
+        if (has_key((enum gp_action)a, key))
             return (enum gp_action)a;
     return GP_ACTION_NONE;
+}
+
+int gp_action_key(enum gp_action action)
+{
+    return bindings[action].keys[0];
 }
 
 const char *gp_action_keys(enum gp_action action)
@@ -29,4 +60,12 @@ const char *gp_action_keys(enum gp_action action)
 const char *gp_action_help(enum gp_action action)
 {
     return bindings[action].help;
+}
+
+char gp_action_vi_letter(enum gp_action action)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(vi_bindings); i++)
+        if (vi_bindings[i].action == action)
+            return (char)vi_bindings[i].key;
+    return '\0';
 }

@@ -19,26 +19,40 @@ enum {
     GP_KEY_PAGE_UP,
     GP_KEY_PAGE_DOWN,
     GP_KEY_F1,
-    GP_KEY_F3 = GP_KEY_F1 + 2,
+    GP_KEY_F2,
+    GP_KEY_F3,
     GP_KEY_F4,
-    GP_KEY_F6 = GP_KEY_F1 + 5,
+    GP_KEY_F5,
+    GP_KEY_F6,
     GP_KEY_F9 = GP_KEY_F1 + 8,
     GP_KEY_F10,
+    GP_KEY_F12 = GP_KEY_F1 + 11,
+    GP_KEY_MOUSE,          /* a click; gp_ui_click() is told where */
+    GP_KEY_UNKNOWN,        /* one that means nothing here */
     GP_KEY_ALT = 0x200000, /* added to a character */
 };
 
 enum gp_action {
     GP_ACTION_NONE,
-#define KEY(action, first, second, names, help) GP_ACTION_##action,
+#define KEY(action, first, second, third, names, help) GP_ACTION_##action,
+#define VI(action, key)
 #include "tui/keys.def"
 #undef KEY
+#undef VI
     GP_ACTION__COUNT,
 };
 
-enum gp_action gp_key_action(int key);
+/* `vi`: with the letters that vi has for moving. */
+enum gp_action gp_key_action(int key, bool vi);
 
 /* How the keys of an action are called, and what it does. */
 const char *gp_action_keys(enum gp_action action);
 const char *gp_action_help(enum gp_action action);
+
+/* The first of its keys. */
+int gp_action_key(enum gp_action action);
+
+/* The letter that it has in vi's way too; NUL for none. */
+char gp_action_vi_letter(enum gp_action action);
 
 #endif

@@ -3,7 +3,9 @@
 enum {
     PROCESS_LINES = 10, /* kept for processes: title, heading, eight rows */
     GRAPH_LINES = 4,    /* the least that a graph makes sense in */
-    GRAPH_LINES_MAX = 8,
+    GRAPH_LINES_MAX = 9,
+    GRAPHS_MAX = 4,   /* of a card, one above the other */
+    GPUS_STACKED = 2, /* so few have the whole width each */
 };
 
 static int least(int a, int b)
@@ -23,7 +25,7 @@ static int lines_of(const struct gp_layout *l, int gpus)
     return rows * l->gpu_height + (l->density == GP_DENSITY_LINE); /* its heading */
 }
 
-static void set_density(struct gp_layout *l, enum gp_density density, int w)
+static void set_density(struct gp_layout *l, enum gp_density density, int w, int gpus)
 {
     static const int heights[GP_DENSITY__COUNT] = {
         [GP_DENSITY_CARD] = GP_TEXT_LINES + GRAPH_LINES,
@@ -39,6 +41,8 @@ static void set_density(struct gp_layout *l, enum gp_density density, int w)
     l->density = density;
     l->gpu_height = heights[density];
     l->columns = widths[density] ? most(1, w / widths[density]) : 1;
+    if (density != GP_DENSITY_GRID && gpus <= GPUS_STACKED)
+        l->columns = 1;
 }
 
 /* The area of the GPUs within `room` lines. */
@@ -46,18 +50,19 @@ static void place_gpus(struct gp_layout *l, const struct gp_layout_options *o, i
 {
     int wanted = o->no_processes ? room : most(room - PROCESS_LINES, room / 2);
     enum gp_density first = o->density == GP_DENSITY_AUTO ? GP_DENSITY_CARD : o->density;
-    set_density(l, first, o->w);
+    set_density(l, first, o->w, o->gpus);
     while (o->density == GP_DENSITY_AUTO && l->density < GP_DENSITY_GRID &&
            lines_of(l, o->gpus) > wanted)
-        set_density(l, l->density + 1, o->w);
+        set_density(l, l->density + 1, o->w, o->gpus);
     int rows = (o->gpus + l->columns - 1) / l->columns;
     if (l->density == GP_DENSITY_CARD && rows > 0)
-        l->gpu_height = most(l->gpu_height, least(GP_TEXT_LINES + GRAPH_LINES_MAX, wanted / rows));
+        l->gpu_height =
+            most(l->gpu_height, least(GP_TEXT_LINES + GRAPHS_MAX * GRAPH_LINES_MAX, wanted / rows));
     int heading = l->density == GP_DENSITY_LINE;
     l->gpus.h = least(lines_of(l, o->gpus), wanted);
     l->shown = (l->gpus.h - heading) / l->gpu_height * l->columns;
     if (l->shown <= 0 && l->density < GP_DENSITY_LINE) { /* a pinned one that has no room at all */
-        set_density(l, GP_DENSITY_LINE, o->w);
+        set_density(l, GP_DENSITY_LINE, o->w, o->gpus);
         heading = 1;
         l->gpus.h = least(lines_of(l, o->gpus), wanted);
         l->shown = l->gpus.h - heading;
@@ -71,11 +76,13 @@ struct gp_layout gp_layout_of(const struct gp_layout_options *o)
     int room = o->h;
     l.header = (struct gp_rect){0, 0, o->w, room >= 2};
     l.keys = (struct gp_rect){0, o->h - 1, o->w, room >= 8};
-    room -= l.header.h + l.keys.h;
-    l.gpus = (struct gp_rect){0, l.header.h, o->w, 0};
+    l.host = (struct gp_rect){0, l.header.h, o->w, o->host && room >= 8};
+    int top = l.header.h + l.host.h;
+    room -= top + l.keys.h;
+    l.gpus = (struct gp_rect){0, top, o->w, 0};
     if (!o->no_gpus)
         place_gpus(&l, o, room);
-    l.processes = (struct gp_rect){0, l.header.h + l.gpus.h, o->w, 0};
+    l.processes = (struct gp_rect){0, top + l.gpus.h, o->w, 0};
     if (!o->no_processes && room - l.gpus.h >= 2)
         l.processes.h = room - l.gpus.h;
     return l;

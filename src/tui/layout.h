@@ -6,7 +6,7 @@
 
 /* How a GPU is shown, from rich to dense; each falls back to the next where there is no room. */
 enum gp_density {
-    GP_DENSITY_CARD, /* three lines and a graph */
+    GP_DENSITY_CARD, /* three lines and graphs */
     GP_DENSITY_BAR,  /* three lines */
     GP_DENSITY_LINE, /* one */
     GP_DENSITY_GRID, /* a few columns */
@@ -28,11 +28,12 @@ struct gp_layout_options {
     int w, h;
     int gpus;                /* rows for GPUs and MIG instances */
     enum gp_density density; /* GP_DENSITY_AUTO: the richest that has room */
+    bool host;               /* a line for the machine */
     bool no_gpus, no_processes;
 };
 
 struct gp_layout {
-    struct gp_rect header, gpus, processes, keys; /* h is 0: not shown */
+    struct gp_rect header, host, gpus, processes, keys; /* h is 0: not shown */
     enum gp_density density;
     int columns;    /* GPUs side by side */
     int gpu_height; /* lines of one GPU */

@@ -1,9 +1,12 @@
 #include "tui/plain.h"
 
+#include "base/err.h"
 #include "base/strbuf.h"
 #include "model/snapshot.h"
 #include "out/field.h"
+#include "tui/proc_table.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* What is told of a GPU, each with its label; what it does not tell is left out. */
@@ -14,6 +17,9 @@ static const struct {
     {"utilization", GP_UTILIZATION_GPU},
     {"memory used", GP_MEMORY_USED},
     {"of", GP_MEMORY_TOTAL},
+    {"memory reserved", GP_MEMORY_RESERVED},
+    {"memory bus", GP_UTILIZATION_MEMORY},
+    {"SMs", GP_GPM_SM},
     {"temperature", GP_TEMPERATURE_GPU},
     {"memory temperature", GP_TEMPERATURE_MEMORY},
     {"fan", GP_FAN_SPEED},
@@ -24,6 +30,12 @@ static const struct {
     {"memory clock", GP_CLOCK_MEMORY},
     {"PCIe generation", GP_PCIE_GEN},
     {"PCIe lanes", GP_PCIE_WIDTH},
+    {"PCIe received", GP_PCIE_RX},
+    {"PCIe sent", GP_PCIE_TX},
+    {"NVLink received", GP_NVLINK_RATE_RX},
+    {"NVLink sent", GP_NVLINK_RATE_TX},
+    {"uncorrected memory errors", GP_ECC_UNCORRECTED_VOLATILE},
+    {"recovery", GP_RECOVERY_ACTION},
     {"encoder", GP_UTILIZATION_ENCODER},
     {"decoder", GP_UTILIZATION_DECODER},
 };
@@ -87,22 +99,59 @@ static void add_process(struct gp_strbuf *sb, const struct gp_proc_row *row)
     add_amount(sb, "decoder", row->dec, GP_PROCESS_DEC);
     add_amount(sb, "CPU", row->cpu, GP_PROCESS_CPU);
     add_amount(sb, "main memory", row->rss, GP_PROCESS_RSS);
-    if (row->age_s >= 0)
-        gp_strbuf_addf(sb, ", for %.0f s", row->age_s);
+    if (row->age_s.known) {
+        gp_strbuf_adds(sb, ", for ");
+        gp_proc_format(sb, row, GP_PROC_TIME_COLUMN);
+    }
+    if (row->container)
+        gp_strbuf_addf(sb, ", in %s", row->container);
     gp_strbuf_addf(sb, ": %s\n", row->command ? row->command : "?");
+}
+
+/* The machine, in a line. */
+static void add_host(struct gp_strbuf *sb, const struct gp_snapshot *snapshot, size_t processes)
+{
+    static const struct {
+        const char *label;
+        enum gp_metric metric;
+    } loads[] = {
+        {"processors", GP_HOST_CPU_COUNT},
+        {"in use", GP_HOST_CPU},
+        {"load", GP_HOST_LOAD},
+        {"memory", GP_HOST_MEMORY_TOTAL},
+        {"available", GP_HOST_MEMORY_AVAILABLE},
+        {"swap", GP_HOST_SWAP_TOTAL},
+        {"swap used", GP_HOST_SWAP_USED},
+    };
+    const struct gp_value *host = &snapshot->host[GP_HOST_NAME];
+    const struct gp_value *driver = &snapshot->host[GP_DRIVER_VERSION];
+    gp_strbuf_addf(sb, "%s, driver %s", gp_value_is_present(host) ? host->s : "?",
+                   gp_value_is_present(driver) ? driver->s : "?");
+    for (size_t i = 0; i < GP_ARRAY_LEN(loads); i++) {
+        const struct gp_value *v = &snapshot->host[loads[i].metric];
+        const struct gp_field field = {.metric = loads[i].metric};
+        if (!gp_value_is_present(v))
+            continue;
+        gp_strbuf_addf(sb, ", %s ", loads[i].label);
+        gp_field_format(sb, &field, v, GP_STYLE_HUMAN);
+    }
+    const struct gp_value *total = &snapshot->host[GP_HOST_MEMORY_TOTAL];
+    const struct gp_value *available = &snapshot->host[GP_HOST_MEMORY_AVAILABLE];
+    const struct gp_amount used = {(double)(total->i - available->i),
+                                   gp_value_is_present(total) && gp_value_is_present(available),
+                                   false};
+    add_amount(sb, "memory in use", used, GP_HOST_MEMORY_TOTAL);
+    gp_strbuf_addf(sb, ", %zu processes\n", processes);
 }
 
 int gp_plain_add(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
                  const struct gp_procs_options *options)
 {
-    struct gp_procs procs = {NULL, 0, 0};
-    const struct gp_value *host = &snapshot->host[GP_HOST_NAME];
-    const struct gp_value *driver = &snapshot->host[GP_DRIVER_VERSION];
+    struct gp_procs procs = {.rows = NULL};
     int r = gp_procs_build(&procs, snapshot, options);
     if (r < 0)
         return r;
-    gp_strbuf_addf(sb, "%s, driver %s, %zu processes\n", gp_value_is_present(host) ? host->s : "?",
-                   gp_value_is_present(driver) ? driver->s : "?", procs.count);
+    add_host(sb, snapshot, procs.count);
     for (size_t i = 0; i < snapshot->device_count; i++)
         add_gpu(sb, &snapshot->devices[i]);
     for (size_t i = 0; i < procs.count; i++)
@@ -110,4 +159,60 @@ int gp_plain_add(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
     gp_strbuf_addc(sb, '\n');
     gp_procs_fini(&procs);
     return 0;
+}
+
+/* ---- what is new ---- */
+
+/* A line of a text, which stays as it is. */
+struct line {
+    const char *text;
+    size_t n;
+};
+
+static int compare_lines(const void *a, const void *b)
+{
+    const struct line *x = a;
+    const struct line *y = b;
+    int order = memcmp(x->text, y->text, x->n < y->n ? x->n : y->n);
+    return order != 0 ? order : (x->n > y->n) - (x->n < y->n);
+}
+
+/* The lines of a text, sorted. NULL without memory. */
+static struct line *sort_lines(const struct gp_strbuf *sb, size_t *ret_count)
+{
+    size_t count = 0;
+    for (const char *p = sb->buf; (p = strchr(p, '\n')); p++)
+        count++;
+    struct line *lines = calloc(count + 1, sizeof(*lines));
+    const char *p = sb->buf;
+    for (size_t i = 0; lines && i < count; i++) {
+        lines[i] = (struct line){p, strcspn(p, "\n")};
+        p += lines[i].n + 1;
+    }
+    if (lines)
+        qsort(lines, count, sizeof(*lines), compare_lines);
+    *ret_count = count;
+    return lines;
+}
+
+int gp_plain_add_changes(struct gp_strbuf *sb, const struct gp_strbuf *now,
+                         const struct gp_strbuf *before)
+{
+    size_t count;
+    struct line *known = sort_lines(before, &count);
+    if (!known)
+        return GP_ENOMEM;
+    size_t start = sb->len;
+    for (const char *p = now->buf; *p;) {
+        const struct line line = {p, strcspn(p, "\n")};
+        if (line.n > 0 && !bsearch(&line, known, count, sizeof(*known), compare_lines)) {
+            gp_strbuf_add(sb, line.text, line.n);
+            gp_strbuf_addc(sb, '\n');
+        }
+        p += line.n + (p[line.n] == '\n');
+    }
+    if (sb->len > start)
+        gp_strbuf_addc(sb, '\n');
+    free(known);
+    return sb->error;
 }

@@ -10,4 +10,10 @@ struct gp_strbuf;
 int gp_plain_add(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
                  const struct gp_procs_options *options) GP_MUST_CHECK;
 
+/* Appends the lines of `now` that were not in `before`, and an empty one if there are any.
+ * GP_ENOMEM.
+ */
+int gp_plain_add_changes(struct gp_strbuf *sb, const struct gp_strbuf *now,
+                         const struct gp_strbuf *before) GP_MUST_CHECK;
+
 #endif

@@ -2,8 +2,9 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/strbuf.h"
 #include "model/snapshot.h"
-#include "tui/columns.h"
+#include "tui/tree.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,22 +12,48 @@
 
 enum { MIB = 1 << 20, UNATTRIBUTED_LEAST = 256 * MIB };
 
-/* ---- rows ---- */
+const struct gp_proc_column_info gp_proc_column_table[GP_PROC_COLUMN__COUNT] = {
+#define X(id, word, title, width, rank, grows, left, kind, field, shown, help)                     \
+    [GP_PROC_##id##_COLUMN] = {                                                                    \
+        word, title, help, GP_PROC_KIND_##kind, offsetof(struct gp_proc_row, field), shown},
+    GP_PROC_COLUMNS(X)
+#undef X
+};
 
-static const struct gp_value *value_of(const struct gp_process *process, enum gp_metric m)
+struct gp_amount gp_proc_amount(const struct gp_proc_row *row, enum gp_proc_column column)
 {
-    return gp_process_value(process, m);
+    const struct gp_proc_column_info *info = &gp_proc_column_table[column];
+    const char *field = (const char *)row + info->offset;
+    if (info->kind == GP_PROC_KIND_PID) {
+        int64_t pid = *(const int64_t *)(const void *)field;
+        return (struct gp_amount){(double)pid, pid > 0, false};
+    }
+    if (info->kind == GP_PROC_KIND_TEXT || info->kind == GP_PROC_KIND_GPU)
+        return (struct gp_amount){0};
+    return *(const struct gp_amount *)(const void *)field;
 }
+
+const char *gp_proc_text(const struct gp_proc_row *row, enum gp_proc_column column)
+{
+    const struct gp_proc_column_info *info = &gp_proc_column_table[column];
+    if (info->kind == GP_PROC_KIND_GPU)
+        return row->gpus;
+    if (info->kind != GP_PROC_KIND_TEXT)
+        return NULL;
+    return *(const char *const *)(const void *)((const char *)row + info->offset);
+}
+
+/* ---- rows ---- */
 
 static const char *text_of(const struct gp_process *process, enum gp_metric m)
 {
-    const struct gp_value *v = value_of(process, m);
+    const struct gp_value *v = gp_process_value(process, m);
     return gp_value_is_present(v) ? v->s : NULL;
 }
 
 static void add(struct gp_amount *amount, const struct gp_process *process, enum gp_metric m)
 {
-    const struct gp_value *v = value_of(process, m);
+    const struct gp_value *v = gp_process_value(process, m);
     if (!gp_value_is_present(v))
         return;
     amount->n += gp_metric_number(m, v);
@@ -35,12 +62,13 @@ static void add(struct gp_amount *amount, const struct gp_process *process, enum
 }
 
 /* Seconds from an RFC 3339 time to the snapshot. */
-static double age_of(const char *start, uint64_t wall_ns)
+static struct gp_amount age_of(const char *start, uint64_t wall_ns)
 {
     uint64_t start_ns;
     if (!start || !gp_clock_parse_rfc3339(start, &start_ns))
-        return -1;
-    return wall_ns > start_ns ? (double)(wall_ns - start_ns) / 1e9 : 0;
+        return (struct gp_amount){0};
+    double age_s = wall_ns > start_ns ? (double)(wall_ns - start_ns) / 1e9 : 0;
+    return (struct gp_amount){age_s, true, false};
 }
 
 static void add_gpu(struct gp_proc_row *row, const struct gp_device *device)
@@ -54,30 +82,36 @@ static void add_gpu(struct gp_proc_row *row, const struct gp_device *device)
         (void)snprintf(row->gpus + n, sizeof(row->gpus) - n, "%s%u", comma, device->index);
 }
 
-static int compare_pids(const void *a, const void *b)
+static int compare_processes(const void *a, const void *b)
 {
     const struct gp_process *const *x = a;
     const struct gp_process *const *y = b;
-    int64_t p = value_of(*x, GP_PID)->i;
-    int64_t q = value_of(*y, GP_PID)->i;
+    int64_t p = gp_process_value(*x, GP_PID)->i;
+    int64_t q = gp_process_value(*y, GP_PID)->i;
     if (p != q)
         return p < q ? -1 : 1;
     return ((*x)->device > (*y)->device) - ((*x)->device < (*y)->device);
 }
 
-static void start_row(struct gp_proc_row *row, const struct gp_process *p, uint64_t wall_ns)
+void gp_proc_row_init(struct gp_proc_row *row, const struct gp_process *p, uint64_t wall_ns)
 {
     *row = (struct gp_proc_row){
-        .pid = value_of(p, GP_PID)->i,
+        .pid = gp_process_value(p, GP_PID)->i,
         .user = text_of(p, GP_PROCESS_USER),
         .command = text_of(p, GP_PROCESS_COMMAND),
         .type = text_of(p, GP_PROCESS_TYPE),
+        .state = text_of(p, GP_PROCESS_STATE),
+        .container = text_of(p, GP_PROCESS_CONTAINER),
     };
+    const struct gp_value *parent = gp_process_value(p, GP_PROCESS_PPID);
+    if (gp_value_is_present(parent))
+        row->ppid = parent->i;
     if (!row->command)
         row->command = text_of(p, GP_PROCESS_NAME);
     row->age_s = age_of(text_of(p, GP_PROCESS_START), wall_ns);
     add(&row->cpu, p, GP_PROCESS_CPU);
     add(&row->rss, p, GP_PROCESS_RSS);
+    add(&row->threads, p, GP_PROCESS_THREADS);
 }
 
 /* "0,1,2,3" is shorter as "0-3". */
@@ -99,18 +133,20 @@ static void shorten(char gpus[24])
         (void)snprintf(gpus, 24, "%u-%u", first, last);
 }
 
+/* The processes, sorted by pid, as rows. */
 static void add_processes(struct gp_procs *procs, const struct gp_snapshot *snapshot,
-                          const struct gp_process **sorted, int gpu)
+                          const struct gp_process *const *sorted,
+                          const struct gp_procs_options *options)
 {
     for (size_t i = 0; i < snapshot->process_count; i++) {
         const struct gp_process *p = sorted[i];
         const struct gp_device *device = &snapshot->devices[p->device];
         struct gp_proc_row *row = procs->count ? &procs->rows[procs->count - 1] : NULL;
-        if (gpu >= 0 && device->index != (unsigned)gpu)
+        if (options->gpu >= 0 && device->index != (unsigned)options->gpu)
             continue;
-        if (!row || row->pid != value_of(p, GP_PID)->i) {
+        if (!row || row->pid != gp_process_value(p, GP_PID)->i || options->per_gpu) {
             row = &procs->rows[procs->count++];
-            start_row(row, p, snapshot->wall_ns);
+            gp_proc_row_init(row, p, snapshot->wall_ns);
             row->gpu = device->index;
         }
         add_gpu(row, device);
@@ -119,6 +155,7 @@ static void add_processes(struct gp_procs *procs, const struct gp_snapshot *snap
         add(&row->mem, p, GP_PROCESS_MEM);
         add(&row->enc, p, GP_PROCESS_ENC);
         add(&row->dec, p, GP_PROCESS_DEC);
+        add(&row->power, p, GP_PROCESS_POWER);
     }
 }
 
@@ -133,20 +170,24 @@ static void add_unattributed(struct gp_procs *procs, const struct gp_snapshot *s
         struct gp_proc_row *row = &procs->rows[procs->count++];
         *row = (struct gp_proc_row){.gpu = device->index,
                                     .command = "(no listed process accounts for it)",
-                                    .memory = {(double)v->i, true},
-                                    .age_s = -1};
+                                    .memory = {(double)v->i, true, false}};
         add_gpu(row, device);
     }
 }
 
-/* ---- choosing and sorting ---- */
+/* ---- choosing ---- */
 
-static bool has_word(const char *text, const char *word, size_t n)
+static bool has_text(const char *text, const char *word, size_t n)
 {
     for (const char *p = text ? text : ""; *p; p++)
         if (strncasecmp(p, word, n) == 0)
             return true;
     return false;
+}
+
+static bool is_text(const char *text, const char *word, size_t n)
+{
+    return text && strlen(text) == n && strncasecmp(text, word, n) == 0;
 }
 
 /* Whether the list of GPUs has this number: "1" is not "10", and is in "1:0". */
@@ -161,24 +202,44 @@ static bool has_gpu(const char *gpus, const char *word, size_t n)
     return false;
 }
 
+enum { FIELD_USER, FIELD_PID, FIELD_COMMAND, FIELD_TYPE, FIELD_CONTAINER, FIELD_GPU, FIELD__COUNT };
+
+static const char *const field_names[FIELD__COUNT] = {"user", "pid",       "cmd",
+                                                      "type", "container", "gpu"};
+
+/* The field before the word, if it has one. */
+static int find_field(const char *word, size_t n, size_t *ret_n)
+{
+    *ret_n = strcspn(word, ":=");
+    for (int i = 0; *ret_n < n && i < FIELD__COUNT; i++)
+        if (strlen(field_names[i]) == *ret_n && strncmp(word, field_names[i], *ret_n) == 0)
+            return i;
+    return FIELD__COUNT;
+}
+
 static bool matches_word(const struct gp_proc_row *row, const char *word, size_t n)
 {
     char pid[24];
+    size_t m;
     (void)snprintf(pid, sizeof(pid), "%lld", (long long)row->pid);
-    const struct {
-        const char *name;
-        const char *text;
-    } fields[] = {
-        {"user:", row->user}, {"pid:", pid}, {"cmd:", row->command}, {"type:", row->type}};
-    if (n > 4 && strncmp(word, "gpu:", 4) == 0)
-        return has_gpu(row->gpus, word + 4, n - 4);
-    for (size_t i = 0; i < GP_ARRAY_LEN(fields); i++) {
-        size_t m = strlen(fields[i].name);
-        if (n > m && strncmp(word, fields[i].name, m) == 0)
-            return has_word(fields[i].text, word + m, n - m);
+    const char *const texts[FIELD__COUNT] = {row->user,      pid, row->command, row->type,
+                                             row->container, NULL};
+    int field = find_field(word, n, &m);
+    if (field == FIELD__COUNT || m + 1 == n)
+        return has_text(row->user, word, n) || has_text(row->command, word, n) ||
+               has_text(pid, word, n);
+    bool whole = word[m] == '=';
+    for (const char *p = word + m + 1; p < word + n;) { /* its alternatives */
+        size_t left = (size_t)(word + n - p);
+        size_t length = strcspn(p, ", ");
+        length = length > left ? left : length;
+        if (length > 0 && (field == FIELD_GPU ? has_gpu(row->gpus, p, length)
+                           : whole            ? is_text(texts[field], p, length)
+                                              : has_text(texts[field], p, length)))
+            return true;
+        p += length + 1;
     }
-    return has_word(row->user, word, n) || has_word(row->command, word, n) ||
-           has_word(pid, word, n);
+    return false;
 }
 
 bool gp_procs_matches(const struct gp_proc_row *row, const char *filter)
@@ -192,58 +253,130 @@ bool gp_procs_matches(const struct gp_proc_row *row, const char *filter)
     return true;
 }
 
-static double key_of(const struct gp_proc_row *row, enum gp_order order)
-{
-    switch (order) {
-    case GP_ORDER_MEMORY:
-        return row->memory.n;
-    case GP_ORDER_SM:
-        return row->sm.n;
-    case GP_ORDER_CPU:
-        return row->cpu.n;
-    case GP_ORDER_RSS:
-        return row->rss.n;
-    case GP_ORDER_TIME:
-        return row->age_s;
-    case GP_ORDER_PID:
-        return -(double)row->pid;
-    case GP_ORDER_GPU:
-        return -(double)row->gpu;
-    default:
-        return 0;
-    }
-}
+/* ---- sorting ---- */
 
 static int compare_text(const char *a, const char *b)
 {
     return strcasecmp(a ? a : "\x7f", b ? b : "\x7f");
 }
 
-/* Numbers: the greatest first, but pid and GPU; text by the alphabet. Equal ones by pid, so that
- * rows do not jump. */
+static int compare_by(const struct gp_proc_row *x, const struct gp_proc_row *y,
+                      enum gp_proc_column column)
+{
+    enum gp_proc_kind kind = gp_proc_column_table[column].kind;
+    if (kind == GP_PROC_KIND_TEXT)
+        return compare_text(gp_proc_text(x, column), gp_proc_text(y, column));
+    if (kind == GP_PROC_KIND_GPU)
+        return (x->gpu > y->gpu) - (x->gpu < y->gpu);
+    struct gp_amount a = gp_proc_amount(x, column);
+    struct gp_amount b = gp_proc_amount(y, column);
+    double p = a.known ? a.n : -1;
+    double q = b.known ? b.n : -1;
+    int order = (p < q) - (p > q);
+    return kind == GP_PROC_KIND_PID ? -order : order;
+}
+
+/* Equal ones by pid, so that rows do not jump. */
 static int compare_rows(const void *a, const void *b, void *ctx)
 {
-    const struct gp_procs_options *options = ctx;
+    const struct gp_proc_order *order = ctx;
     const struct gp_proc_row *x = a;
     const struct gp_proc_row *y = b;
-    double p = key_of(x, options->order);
-    double q = key_of(y, options->order);
-    int order = (p < q) - (p > q);
-    if (options->order == GP_ORDER_USER)
-        order = compare_text(x->user, y->user);
-    if (options->order == GP_ORDER_COMMAND)
-        order = compare_text(x->command, y->command);
-    if (order != 0)
-        return options->reversed ? -order : order;
+    for (size_t i = 0; i < order->count; i++) {
+        int by = compare_by(x, y, order->by[i].column);
+        if (by != 0)
+            return order->by[i].reversed ? -by : by;
+    }
     if (x->pid != y->pid)
         return x->pid < y->pid ? -1 : 1;
     return (x->gpu > y->gpu) - (x->gpu < y->gpu);
 }
 
+/* ---- words ---- */
+
+static int find_column(const char *word, size_t n, enum gp_proc_column *ret, struct gp_err *err)
+{
+    char all[256] = "";
+    for (int i = 0; i < GP_PROC_COLUMN__COUNT; i++) {
+        const char *known = gp_proc_column_table[i].word;
+        if (strlen(known) == n && strncmp(known, word, n) == 0) {
+            *ret = (enum gp_proc_column)i;
+            return 0;
+        }
+        (void)snprintf(all + strlen(all), sizeof(all) - strlen(all), " %s", known);
+    }
+    return gp_err_set(err, GP_EUSAGE, "there is no column '%.*s', but there are%s",
+                      (int)(n < 80 ? n : 80), word, all);
+}
+
+int gp_proc_order_parse(const char *text, struct gp_proc_order *ret, struct gp_err *err)
+{
+    struct gp_proc_order order = {.count = 0};
+    while (*text) {
+        struct gp_proc_sort sort = {.reversed = *text == '-'};
+        text += sort.reversed;
+        size_t n = strcspn(text, ",");
+        int r = find_column(text, n, &sort.column, err);
+        if (r < 0)
+            return r;
+        if (order.count < GP_PROC_SORTS)
+            order.by[order.count++] = sort;
+        text += n + (text[n] == ',');
+    }
+    *ret = order;
+    return 0;
+}
+
+void gp_proc_order_format(struct gp_strbuf *sb, const struct gp_proc_order *order)
+{
+    for (size_t i = 0; i < order->count; i++)
+        gp_strbuf_addf(sb, "%s%s%s", i > 0 ? "," : "", order->by[i].reversed ? "-" : "",
+                       gp_proc_column_table[order->by[i].column].word);
+}
+
+void gp_proc_order_put(struct gp_proc_order *order, enum gp_proc_column column)
+{
+    struct gp_proc_order grown = {.by = {{.column = column}}, .count = 1};
+    for (size_t i = 0; i < order->count && grown.count < GP_PROC_SORTS; i++)
+        if (order->by[i].column != column)
+            grown.by[grown.count++] = order->by[i];
+    *order = grown;
+}
+
+int gp_proc_columns_parse(const char *text, enum gp_proc_column *ret, size_t *ret_count,
+                          struct gp_err *err)
+{
+    size_t count = 0;
+    for (int i = 0; !*text && i < GP_PROC_COLUMN__COUNT; i++)
+        if (gp_proc_column_table[i].is_default)
+            ret[count++] = (enum gp_proc_column)i;
+    while (*text && count < GP_PROC_COLUMN__COUNT) {
+        size_t n = strcspn(text, ",");
+        int r = find_column(text, n, &ret[count++], err);
+        if (r < 0)
+            return r;
+        text += n + (text[n] == ',');
+    }
+    *ret_count = count;
+    return 0;
+}
+
+/* ---- all of it ---- */
+
 void gp_procs_fini(struct gp_procs *procs)
 {
     free(procs->rows);
-    *procs = (struct gp_procs){NULL, 0, 0};
+    *procs = (struct gp_procs){.rows = NULL};
+}
+
+static void drop_unmatched(struct gp_procs *procs, const char *filter)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < procs->count; i++)
+        if (gp_procs_matches(&procs->rows[i], filter))
+            procs->rows[kept++] = procs->rows[i];
+    procs->hidden = procs->count - kept;
+    procs->count = kept;
 }
 
 int gp_procs_build(struct gp_procs *procs, const struct gp_snapshot *snapshot,
@@ -260,187 +393,19 @@ int gp_procs_build(struct gp_procs *procs, const struct gp_snapshot *snapshot,
     }
     for (size_t i = 0; i < snapshot->process_count; i++)
         sorted[i] = &snapshot->processes[i];
-    qsort(sorted, snapshot->process_count, sizeof(*sorted), compare_pids);
-    add_processes(procs, snapshot, sorted, options->gpu);
+    qsort(sorted, snapshot->process_count, sizeof(*sorted), compare_processes);
+    add_processes(procs, snapshot, sorted, options);
     add_unattributed(procs, snapshot, options->gpu);
     free(sorted);
-    size_t kept = 0;
+    drop_unmatched(procs, options->filter);
     for (size_t i = 0; i < procs->count; i++)
-        if (gp_procs_matches(&procs->rows[i], options->filter))
-            procs->rows[kept++] = procs->rows[i];
-    procs->hidden = procs->count - kept;
-    procs->count = kept;
-    for (size_t i = 0; i < kept; i++)
         shorten(procs->rows[i].gpus);
-    struct gp_procs_options order = *options;
-    qsort_r(procs->rows, kept, sizeof(*procs->rows), compare_rows, &order);
-    return 0;
-}
-
-/* ---- drawing ---- */
-
-enum {
-    COLUMN_PID,
-    COLUMN_USER,
-    COLUMN_GPU,
-    COLUMN_TYPE,
-    COLUMN_SM,
-    COLUMN_MEM,
-    COLUMN_MEMORY,
-    COLUMN_ENC,
-    COLUMN_DEC,
-    COLUMN_CPU,
-    COLUMN_RSS,
-    COLUMN_TIME,
-    COLUMN_COMMAND,
-    COLUMN__COUNT,
-};
-
-static const struct gp_column columns[COLUMN__COUNT] = {
-    [COLUMN_PID] = {"PID", 7, 0, 0, false},         [COLUMN_USER] = {"USER", 9, 3, 0, true},
-    [COLUMN_GPU] = {"GPU", 5, 2, 0, false},         [COLUMN_TYPE] = {"T", 1, 8, 0, true},
-    [COLUMN_SM] = {"SM%", 4, 4, 0, false},          [COLUMN_MEM] = {"MEM%", 4, 9, 0, false},
-    [COLUMN_MEMORY] = {"GPU-MEM", 8, 1, 0, false},  [COLUMN_ENC] = {"ENC", 3, 12, 0, false},
-    [COLUMN_DEC] = {"DEC", 3, 11, 0, false},        [COLUMN_CPU] = {"CPU%", 5, 6, 0, false},
-    [COLUMN_RSS] = {"RSS", 5, 7, 0, false},         [COLUMN_TIME] = {"TIME", 6, 10, 0, false},
-    [COLUMN_COMMAND] = {"COMMAND", 12, 5, 1, true},
-};
-
-const char *gp_order_title(enum gp_order order)
-{
-    static const char *const titles[] = {
-#define X(id, title) title,
-        GP_ORDERS(X)
-#undef X
-    };
-    return titles[order];
-}
-
-static void format_bytes(char *out, size_t size, struct gp_amount amount)
-{
-    static const char *const units[] = {"K", "M", "G", "T"};
-    double n = amount.n / 1024;
-    size_t unit = 0;
-    while (n >= 1000 && unit + 1 < GP_ARRAY_LEN(units)) {
-        n /= 1024;
-        unit++;
+    if (options->tree) {
+        int r = gp_tree_add_ancestors(procs, snapshot);
+        if (r < 0)
+            return r;
     }
-    if (amount.known)
-        (void)snprintf(out, size, n < 100 && unit > 1 ? "%.1f%s" : "%.0f%s", n, units[unit]);
-    else
-        (void)snprintf(out, size, "-");
-}
-
-static void format_number(char *out, size_t size, struct gp_amount amount)
-{
-    if (amount.known)
-        (void)snprintf(out, size, "%.0f", amount.n);
-    else
-        (void)snprintf(out, size, "-");
-}
-
-static void format_age(char *out, size_t size, double age_s)
-{
-    long minutes = (long)(age_s / 60);
-    if (age_s < 0)
-        (void)snprintf(out, size, "-");
-    else if (minutes < 1)
-        (void)snprintf(out, size, "%lds", (long)age_s);
-    else if (minutes < 100)
-        (void)snprintf(out, size, "%ldm", minutes);
-    else if (minutes < 48 * 60)
-        (void)snprintf(out, size, "%ldh%02ldm", minutes / 60, minutes % 60);
-    else
-        (void)snprintf(out, size, "%ldd", minutes / 60 / 24);
-}
-
-/* The number that stands in a column; one that is not known where there is none. */
-static struct gp_amount number_of(const struct gp_proc_row *row, int column)
-{
-    const struct gp_amount numbers[COLUMN__COUNT] = {
-        [COLUMN_SM] = row->sm,   [COLUMN_MEM] = row->mem, [COLUMN_MEMORY] = row->memory,
-        [COLUMN_ENC] = row->enc, [COLUMN_DEC] = row->dec, [COLUMN_CPU] = row->cpu,
-        [COLUMN_RSS] = row->rss,
-    };
-    return numbers[column];
-}
-
-static bool is_old(const struct gp_proc_row *row, int column)
-{
-    return number_of(row, column).old;
-}
-
-static void format_cell(char *out, size_t size, const struct gp_proc_row *row, int column)
-{
-    const char *texts[COLUMN__COUNT] = {
-        [COLUMN_USER] = row->user,
-        [COLUMN_GPU] = row->gpus,
-        [COLUMN_TYPE] = row->type,
-    };
-    if (column == COLUMN_PID && row->pid)
-        (void)snprintf(out, size, "%lld", (long long)row->pid);
-    else if (column == COLUMN_MEMORY || column == COLUMN_RSS)
-        format_bytes(out, size, number_of(row, column));
-    else if (column == COLUMN_TIME)
-        format_age(out, size, row->age_s);
-    else if (texts[column])
-        (void)snprintf(out, size, "%s", texts[column]);
-    else
-        format_number(out, size, number_of(row, column));
-}
-
-static void draw_row(const struct gp_box *box, int y, const struct gp_column_place *places,
-                     const struct gp_proc_row *row, int scroll)
-{
-    char text[96];
-    for (int c = 0; c < COLUMN_COMMAND; c++) {
-        if (!places[c].w)
-            continue;
-        format_cell(text, sizeof(text), row, c);
-        enum gp_ink ink = is_old(row, c) ? GP_INK_STALE : GP_INK_PLAIN;
-        if (columns[c].left)
-            gp_draw_left(box, places[c].x, y, places[c].w, ink, text);
-        else
-            gp_draw_right(box, places[c].x, y, places[c].w, ink, text);
-    }
-    const struct gp_column_place *place = &places[COLUMN_COMMAND];
-    const char *command = row->command ? row->command : "?";
-    for (; scroll > 0 && *command; scroll--) {
-        do
-            command++;
-        while ((*command & 0xc0) == 0x80);
-    }
-    if (place->w)
-        gp_draw_left(box, place->x, y, place->w, row->pid ? GP_INK_PLAIN : GP_INK_DIM, command);
-}
-
-void gp_draw_procs(const struct gp_box *box, const struct gp_procs *procs,
-                   const struct gp_procs_options *options, size_t first, size_t chosen, int scroll)
-{
-    struct gp_column_place places[COLUMN__COUNT];
-    struct gp_box inner = gp_box_part(box, 1, 0, box->w - 2, box->h);
-    gp_columns_place(columns, COLUMN__COUNT, inner.w, places);
-    gp_draw_fill(box, 0, 0, box->w, GP_INK_TITLE, 0x2500);
-    int x = gp_drawf(box, 1, 0, GP_INK_TITLE, " processes %zu", procs->count);
-    if (procs->hidden)
-        x = gp_drawf(box, x, 0, GP_INK_TITLE, " of %zu", procs->count + procs->hidden);
-    if (options->gpu >= 0)
-        x = gp_drawf(box, x, 0, GP_INK_TITLE, " · GPU %d", options->gpu);
-    x = gp_drawf(box, x, 0, GP_INK_TITLE, " · sort %s%s", gp_order_title(options->order),
-                 options->reversed ? "▲" : "▼");
-    if (options->filter && *options->filter)
-        x = gp_drawf(box, x, 0, GP_INK_TITLE, " · filter %s", options->filter);
-    (void)gp_draw(box, x, 0, GP_INK_TITLE, " ");
-    for (int c = 0; c < COLUMN__COUNT; c++) {
-        if (places[c].w && columns[c].left)
-            gp_draw_left(&inner, places[c].x, 1, places[c].w, GP_INK_TITLE, columns[c].title);
-        else if (places[c].w)
-            gp_draw_right(&inner, places[c].x, 1, places[c].w, GP_INK_TITLE, columns[c].title);
-    }
-    for (int y = 2; y < box->h && first + (size_t)y - 2 < procs->count; y++) {
-        size_t row = first + (size_t)y - 2;
-        draw_row(&inner, y, places, &procs->rows[row], scroll);
-        if (row == chosen)
-            gp_draw_ink(box, y, GP_INK_SELECTED);
-    }
+    struct gp_proc_order order = options->order;
+    qsort_r(procs->rows, procs->count, sizeof(*procs->rows), compare_rows, &order);
+    return options->tree ? gp_tree_arrange(procs) : 0;
 }

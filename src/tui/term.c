@@ -1,8 +1,10 @@
 #include "tui/term.h"
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "tui/keys.h"
+#include "tui/prefs.h"
 
 #include <langinfo.h>
 #include <locale.h>
@@ -15,6 +17,8 @@
 #include <termios.h>
 #include <unistd.h>
 
+enum { DOUBLE_CLICK_MS = 400 };
+
 /* A picture that is shown at once, not line by line. */
 #define SYNC_BEGIN "\033[?2026h"
 #define SYNC_END "\033[?2026l"
@@ -22,7 +26,9 @@
 struct gp_term {
     SCREEN *screen;
     struct gp_cells shown; /* w is 0: not known */
-    bool ascii, synchronized;
+    bool color, ascii, synchronized, mouse;
+    struct gp_term_click click; /* the last one, and when it came */
+    uint64_t click_ns;
     attr_t looks[GP_INK__COUNT];
     short pairs[GP_INK__COUNT];
 };
@@ -34,8 +40,8 @@ static const int crashes[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL};
 
 static void on_crash(int sig)
 {
-    static const char reset[] =
-        SYNC_END "\033[m\033[?1049l\033[?25h\033[?1l\033>\r\ngpulse top has crashed\r\n";
+    static const char reset[] = SYNC_END "\033[m\033[?1000l\033[?1006l\033[?1049l\033[?25h\033[?"
+                                         "1l\033>\r\ngpulse top has crashed\r\n";
     (void)!write(STDOUT_FILENO, reset, sizeof(reset) - 1);
     (void)tcsetattr(STDIN_FILENO, TCSANOW, &before);
     (void)raise(sig); /* SA_RESETHAND: now it ends the process */
@@ -50,31 +56,48 @@ static void catch_crashes(void)
 
 /* ---- looks ---- */
 
-static void set_looks(struct gp_term *term, bool color)
+static attr_t attrs_of(unsigned attrs)
 {
-    static const struct {
-        short color; /* −1: the terminal's own */
-        attr_t look;
-    } inks[GP_INK__COUNT] = {
-        [GP_INK_PLAIN] = {-1, A_NORMAL},
-        [GP_INK_STRONG] = {-1, A_BOLD},
-        [GP_INK_DIM] = {COLOR_CYAN, A_NORMAL},
-        [GP_INK_TITLE] = {COLOR_BLUE, A_BOLD},
-        [GP_INK_LOW] = {COLOR_GREEN, A_NORMAL},
-        [GP_INK_MEDIUM] = {COLOR_YELLOW, A_NORMAL},
-        [GP_INK_HIGH] = {COLOR_RED, A_BOLD},
-        [GP_INK_CRITICAL] = {COLOR_RED, A_REVERSE},
-        [GP_INK_STALE] = {COLOR_MAGENTA, A_NORMAL},
-        [GP_INK_SELECTED] = {-1, A_REVERSE},
-        [GP_INK_KEY] = {COLOR_CYAN, A_BOLD},
-    };
-    bool colored = color && has_colors();
+    return (attrs & GP_ATTR_BOLD ? A_BOLD : A_NORMAL) |
+           (attrs & GP_ATTR_REVERSE ? A_REVERSE : A_NORMAL) |
+           (attrs & GP_ATTR_UNDERLINE ? A_UNDERLINE : A_NORMAL);
+}
+
+static void set_looks(struct gp_term *term, enum gp_theme theme)
+{
+    const struct gp_look *looks = gp_theme_looks(theme);
+    bool colored = term->color && has_colors();
     for (int i = 0; i < GP_INK__COUNT; i++) {
-        term->looks[i] = inks[i].look;
+        const struct gp_look *look = &looks[i];
+        short fg = look->fg < COLORS ? look->fg : look->fg_of_8;
+        short bg = look->bg < COLORS ? look->bg : (short)(look->bg % 8);
+        term->looks[i] = attrs_of(colored ? look->attrs : look->no_color);
         term->pairs[i] = 0;
-        if (colored && inks[i].color >= 0 && init_pair((short)(i + 1), inks[i].color, -1) == OK)
+        if (colored && (fg >= 0 || bg >= 0) && init_pair((short)(i + 1), fg, bg) == OK)
             term->pairs[i] = (short)(i + 1);
     }
+}
+
+static void set_mouse(bool on)
+{
+    static const mmask_t events = BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED;
+    (void)mousemask(on ? events : 0, NULL);
+    (void)mouseinterval(0); /* what is a double click is for us to say: nothing waits */
+}
+
+void gp_term_set(struct gp_term *term, const struct gp_prefs *prefs)
+{
+    const char *name = getenv("TERM");
+    bool is_console = name && strcmp(name, "linux") == 0;
+    /* for the console, curses would load libgpm and never let go of it */
+    bool mouse = prefs->mouse && !is_console;
+    term->ascii = prefs->ascii || strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
+    term->synchronized = prefs->sync && name && strncmp(name, "vt", 2) != 0 && !is_console;
+    set_looks(term, (enum gp_theme)prefs->theme);
+    if (term->mouse != mouse)
+        set_mouse(mouse);
+    term->mouse = mouse;
+    gp_term_forget(term);
 }
 
 /* ---- life ---- */
@@ -102,6 +125,25 @@ static SCREEN *new_screen(void)
     return NULL;
 }
 
+/* Keys that terminals send in more ways than the database knows. */
+static void define_keys(void)
+{
+    static const struct {
+        const char *sent;
+        int key;
+    } keys[] = {
+        {"\033[A", KEY_UP},     {"\033[B", KEY_DOWN},   {"\033[C", KEY_RIGHT},
+        {"\033[D", KEY_LEFT},   {"\033[H", KEY_HOME},   {"\033[F", KEY_END},
+        {"\033OH", KEY_HOME},   {"\033OF", KEY_END},    {"\033[1~", KEY_HOME},
+        {"\033[4~", KEY_END},   {"\033[7~", KEY_HOME},  {"\033[8~", KEY_END},
+        {"\033[11~", KEY_F(1)}, {"\033[12~", KEY_F(2)}, {"\033[13~", KEY_F(3)},
+        {"\033[14~", KEY_F(4)},
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(keys); i++)
+        if (key_defined(keys[i].sent) == 0)
+            (void)define_key(keys[i].sent, keys[i].key);
+}
+
 static bool can_place(void)
 {
     const char *clear = tigetstr("clear");
@@ -109,15 +151,13 @@ static bool can_place(void)
     return clear && clear != (char *)-1 && place && place != (char *)-1;
 }
 
-int gp_term_open(const struct gp_term_options *options, struct gp_term **ret, struct gp_err *err)
+int gp_term_open(const struct gp_prefs *prefs, bool color, struct gp_term **ret, struct gp_err *err)
 {
     struct gp_term *term = calloc(1, sizeof(*term));
     if (!term)
         return gp_err_set(err, GP_ENOMEM, "out of memory");
-    const char *name = getenv("TERM");
     bool has_termios = tcgetattr(STDIN_FILENO, &before) == 0;
-    term->ascii = options->ascii || strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
-    term->synchronized = name && strncmp(name, "vt", 2) != 0 && strcmp(name, "linux") != 0;
+    term->color = color;
     term->screen = has_termios ? new_screen() : NULL;
     if (!term->screen || !can_place()) {
         if (term->screen) {
@@ -133,6 +173,7 @@ int gp_term_open(const struct gp_term_options *options, struct gp_term **ret, st
     (void)nonl();
     (void)nodelay(stdscr, true);
     (void)keypad(stdscr, true);
+    define_keys();
     (void)set_escdelay(25);
     (void)typeahead(-1);
     (void)curs_set(0);
@@ -140,7 +181,7 @@ int gp_term_open(const struct gp_term_options *options, struct gp_term **ret, st
         (void)start_color();
         (void)use_default_colors();
     }
-    set_looks(term, options->color);
+    gp_term_set(term, prefs);
     /* ncurses writes at every movement of the cursor until its first endwin() */
     (void)refresh();
     (void)endwin();
@@ -199,6 +240,8 @@ static bool put_changes(struct gp_term *term, const struct gp_cells *cells, bool
     for (int y = 0; y < cells->h; y++) {
         const struct gp_cell *row = &cells->cells[(size_t)y * (size_t)cells->w];
         const struct gp_cell *old = &term->shown.cells[(size_t)y * (size_t)cells->w];
+        if (!all && memcmp(row, old, (size_t)cells->w * sizeof(*row)) == 0)
+            continue;
         for (int x = 0; x < cells->w; x++)
             if (all || !same(&row[x], &old[x])) {
                 put_cell(term, &row[x], x, y);
@@ -242,7 +285,7 @@ static int from_curses(int key)
             return keys[i].to;
     if (key >= KEY_F(1) && key <= KEY_F(12))
         return GP_KEY_F1 + (key - KEY_F(1));
-    return GP_KEY_F1 + 11; /* one that does nothing */
+    return GP_KEY_UNKNOWN;
 }
 
 static bool is_closed(void)
@@ -251,15 +294,39 @@ static bool is_closed(void)
     return poll(&fd, 1, 0) > 0 && (fd.revents & (POLLHUP | POLLERR | POLLNVAL));
 }
 
+struct gp_term_click gp_term_click(const struct gp_term *term)
+{
+    return term->click;
+}
+
+/* The wheel moves as the keys do. */
+static int take_mouse(struct gp_term *term)
+{
+    MEVENT event;
+    if (getmouse(&event) != OK)
+        return GP_KEY_UNKNOWN;
+    if (event.bstate & BUTTON4_PRESSED)
+        return GP_KEY_UP;
+    if (event.bstate & BUTTON5_PRESSED)
+        return GP_KEY_DOWN;
+    if (!(event.bstate & BUTTON1_PRESSED))
+        return GP_KEY_UNKNOWN;
+    uint64_t now_ns = gp_clock_mono_ns();
+    bool again = event.x == term->click.x && event.y == term->click.y &&
+                 now_ns - term->click_ns < DOUBLE_CLICK_MS * GP_NS_PER_MS;
+    term->click = (struct gp_term_click){event.x, event.y, again};
+    term->click_ns = again ? 0 : now_ns;
+    return GP_KEY_MOUSE;
+}
+
 int gp_term_key(struct gp_term *term)
 {
     wint_t c;
-    (void)term;
     int r = get_wch(&c);
     if (r == ERR)
         return is_closed() ? GP_TERM_CLOSED : 0;
     if (r == KEY_CODE_YES)
-        return from_curses((int)c);
+        return c == KEY_MOUSE ? take_mouse(term) : from_curses((int)c);
     if (c == '\n')
         return GP_KEY_ENTER;
     if (c == '\b')

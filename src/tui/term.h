@@ -5,18 +5,17 @@
 #include "tui/cells.h"
 
 struct gp_err;
+struct gp_prefs;
 struct gp_term;
-
-struct gp_term_options {
-    bool color;
-    bool ascii; /* no other characters, also where the locale has more */
-};
 
 /* Takes the terminal of standard input and output. GP_EFAIL if it cannot place text: then the
  * caller has to do without. The locale is set already, and SIGTSTP caught: else curses does that,
  * and draws in the midst of whatever is going on, but is deaf to it while it draws. */
-int gp_term_open(const struct gp_term_options *options, struct gp_term **ret,
+int gp_term_open(const struct gp_prefs *prefs, bool color, struct gp_term **ret,
                  struct gp_err *err) GP_MUST_CHECK;
+
+/* Puts changed preferences into force: colours, mouse, characters. */
+void gp_term_set(struct gp_term *term, const struct gp_prefs *prefs);
 
 /* Gives it back as it was. */
 void gp_term_close(struct gp_term *term);
@@ -28,6 +27,14 @@ void gp_term_flush(struct gp_term *term, const struct gp_cells *cells);
 
 /* The next flush shows all of it. */
 void gp_term_forget(struct gp_term *term);
+
+/* Where the key GP_KEY_MOUSE clicked. */
+struct gp_term_click {
+    int x, y;
+    bool again; /* the second click of a double one */
+};
+
+struct gp_term_click gp_term_click(const struct gp_term *term);
 
 /* The next key (keys.h), 0 if none is waiting, GP_TERM_RESIZED, or GP_TERM_CLOSED when there will
  * be no further one. */

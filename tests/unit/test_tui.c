@@ -3,150 +3,16 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/strbuf.h"
 #include "golden.h"
-#include "model/snapshot.h"
 #include "proc/signal.h"
 #include "tui/columns.h"
 #include "tui/gpus.h"
-#include "tui/keys.h"
-#include "tui/ui.h"
+#include "tui/theme.h"
+#include "tui_machine.h"
 
 #include <signal.h>
-#include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-enum { NOW_S = 1000, GIB = 1 << 30 };
-
-/* ---- machines ---- */
-
-static struct gp_value *device_value(struct gp_device *d, enum gp_metric m)
-{
-    return &d->values[m - GP_DEVICE__FIRST];
-}
-
-static struct gp_value *process_value(struct gp_process *p, enum gp_metric m)
-{
-    return &p->cells[m - GP_PROCESS__FIRST];
-}
-
-static void fill_gpu(struct gp_device *d, unsigned index, uint64_t now_ns)
-{
-    static const struct {
-        enum gp_metric metric;
-        int64_t n;
-    } numbers[] = {
-        {GP_MEMORY_TOTAL, INT64_C(80) * GIB},
-        {GP_UTILIZATION_ENCODER, 5},
-        {GP_UTILIZATION_DECODER, 0},
-        {GP_TEMPERATURE_MEMORY, 61},
-        {GP_THRESHOLD_SLOWDOWN, 87},
-        {GP_CLOCK_SM, 1980},
-        {GP_CLOCK_MEMORY, 2619},
-        {GP_PCIE_GEN, 5},
-        {GP_PCIE_GEN_MAX, 5},
-        {GP_PCIE_WIDTH, 16},
-        {GP_PCIE_WIDTH_MAX, 16},
-    };
-    d->index = index;
-    d->status = GP_STATUS_OK;
-    d->status_text = "";
-    for (size_t i = 0; i < GP_ARRAY_LEN(numbers); i++)
-        gp_value_set_int(device_value(d, numbers[i].metric), numbers[i].n, now_ns);
-    gp_value_set_text(device_value(d, GP_NAME), "NVIDIA H100 80GB HBM3", now_ns);
-    gp_value_set_text(device_value(d, GP_PSTATE), "P0", now_ns);
-    gp_value_set_int(device_value(d, GP_MEMORY_USED), (int64_t)(index % 8 * 11) * GIB, now_ns);
-    gp_value_set_int(device_value(d, GP_UTILIZATION_GPU), index * 13 % 101, now_ns);
-    gp_value_set_int(device_value(d, GP_TEMPERATURE_GPU), 40 + index * 7 % 50, now_ns);
-    gp_value_set_int(device_value(d, GP_REASONS_ACTIVE), index % 4 == 3 ? 4 : 0, now_ns);
-    gp_value_set_real(device_value(d, GP_POWER_DRAW), 100.0 + index * 37 % 600, now_ns);
-    gp_value_set_real(device_value(d, GP_POWER_LIMIT_ENFORCED), 700, now_ns);
-}
-
-static void fill_process(struct gp_process *p, size_t device, int64_t pid, uint64_t now_ns)
-{
-    static const char *const users[] = {"alice", "bob", "carol"};
-    static const char *const commands[] = {"python train.py --config llama-8b.yaml",
-                                           "vllm serve Qwen", "/usr/lib/xorg/Xorg :0",
-                                           "日本語 モデル"};
-    p->device = (uint32_t)device;
-    gp_value_set_int(process_value(p, GP_PID), pid, now_ns);
-    gp_value_set_text(process_value(p, GP_PROCESS_TYPE), "C", now_ns);
-    gp_value_set_text(process_value(p, GP_PROCESS_USER), users[pid % 3], now_ns);
-    gp_value_set_text(process_value(p, GP_PROCESS_COMMAND), commands[pid % 4], now_ns);
-    gp_value_set_text(process_value(p, GP_PROCESS_START), "2026-11-20T12:04:05.000+01:00", now_ns);
-    gp_value_set_int(process_value(p, GP_PROCESS_MEMORY), pid % 9 * GIB, now_ns);
-    gp_value_set_int(process_value(p, GP_PROCESS_SM), pid % 100, now_ns);
-    gp_value_set_int(process_value(p, GP_PROCESS_RSS), pid % 50 * GIB / 8, now_ns);
-    gp_value_set_real(process_value(p, GP_PROCESS_CPU), (double)(pid % 400), now_ns);
-}
-
-/* `gpus` GPUs with two processes each, one of them on the next GPU, too. */
-static struct gp_snapshot *machine(size_t gpus, unsigned tick)
-{
-    struct gp_snapshot *s = calloc(1, sizeof(*s));
-    uint64_t now_ns = (NOW_S + tick) * GP_NS_PER_S;
-    s->mono_ns = now_ns;
-    s->wall_ns = UINT64_C(1795183445123) * GP_NS_PER_MS;
-    s->devices = gp_arena_alloc(&s->arena, gpus + 1, sizeof(*s->devices));
-    s->processes = gp_arena_alloc(&s->arena, 3 * gpus + 1, sizeof(*s->processes));
-    for (size_t i = 0; i <= 3 * gpus; i++)
-        s->processes[i].cells =
-            gp_arena_alloc(&s->arena, GP_PROCESS__COUNT, sizeof(struct gp_value));
-    gp_value_set_text(&s->host[GP_HOST_NAME], "node1", now_ns);
-    gp_value_set_text(&s->host[GP_DRIVER_VERSION], "580.95.05", now_ns);
-    gp_value_set_text(&s->host[GP_CUDA_VERSION], "13.0", now_ns);
-    for (size_t g = 0; g < gpus; g++) {
-        struct gp_device *d = &s->devices[s->device_count++];
-        fill_gpu(d, (unsigned)g, now_ns);
-        gp_value_set_int(device_value(d, GP_UTILIZATION_GPU), (int64_t)(g * 13 + tick * 7) % 101,
-                         now_ns);
-        fill_process(&s->processes[s->process_count++], g, 1000 + 2 * (int64_t)g, now_ns);
-        fill_process(&s->processes[s->process_count++], g, 1001 + 2 * (int64_t)g, now_ns);
-        if (g + 1 < gpus)
-            fill_process(&s->processes[s->process_count++], g + 1, 1000 + 2 * (int64_t)g, now_ns);
-    }
-    if (gpus >= 8) { /* one that does not answer */
-        struct gp_device *d = &s->devices[5];
-        d->status = GP_STATUS_TIMEOUT;
-        d->status_text = "no answer for 12 s (nvmlDeviceGetPowerUsage)";
-    }
-    return s;
-}
-
-/* A monitor that has watched for some ticks. */
-static void watch(struct gp_ui *ui, size_t gpus)
-{
-    gp_ui_init(ui);
-    for (unsigned tick = 0; tick < 40; tick++)
-        gp_ui_take(ui, machine(gpus, tick));
-}
-
-static void press(struct gp_ui *ui, const char *keys)
-{
-    for (; *keys; keys++)
-        (void)gp_ui_key(ui, *keys == '\n' ? GP_KEY_ENTER : *keys);
-}
-
-static const char *picture(struct gp_ui *ui, int w, int h)
-{
-    static struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
-    struct gp_cells cells = {0, 0, NULL};
-    assert_int_equal(gp_cells_resize(&cells, w, h), 0);
-    gp_ui_draw(ui, &cells, "14:02:31");
-    gp_strbuf_reset(&sb);
-    gp_cells_text(&sb, &cells);
-    gp_cells_fini(&cells);
-    return sb.buf;
-}
-
-static void check_has(struct gp_ui *ui, const char *words)
-{
-    const char *text = picture(ui, 100, 30);
-    if (!strstr(text, words))
-        fail_msg("'%s' is not in\n%s", words, text);
-}
 
 /* ---- pictures ---- */
 
@@ -163,7 +29,7 @@ static void screens_of_every_size(void **state)
             watch(&ui, gpus[g]);
             gp_strbuf_addf(&all, "==== %zu GPUs\n%s", gpus[g],
                            picture(&ui, sizes[s][0], sizes[s][1]));
-            gp_ui_fini(&ui);
+            assert_true(gp_ui_fini(&ui));
         }
         (void)snprintf(name, sizeof(name), "top-%dx%d.txt", sizes[s][0], sizes[s][1]);
         golden_check(name, all.buf, all.len);
@@ -174,18 +40,127 @@ static void screens_of_every_size(void **state)
 static void every_density_and_the_windows(void **state)
 {
     (void)state;
-    static const char *const keys[] = {"g", "gg", "ggg", "gggg", "v", "?", "f", "fuser:bob", "1"};
+    static const char *const keys[] = {"g", "gg",        "ggg", "gggg",  "v",  "m", "}", "?",
+                                       "f", "fuser:bob", "x",   "xx",    "t",  "w", "C", "s",
+                                       "u", "!",         "\t1", "1\t\n", "  ", "H", "a", "e"};
     struct gp_strbuf all = GP_STRBUF_INIT(1 << 20);
     for (size_t i = 0; i < GP_ARRAY_LEN(keys); i++) {
         struct gp_ui ui;
         watch(&ui, 2);
-        ui.density = GP_DENSITY_AUTO;
         press(&ui, keys[i]);
         gp_strbuf_addf(&all, "==== %s\n%s", keys[i], picture(&ui, 80, 24));
-        gp_ui_fini(&ui);
+        assert_true(gp_ui_fini(&ui));
     }
     golden_check("top-keys.txt", all.buf, all.len);
     gp_strbuf_fini(&all);
+}
+
+/* ---- pictures for the documents ---- */
+
+/* Loads as those of training are: high, with dips. */
+static void work(struct gp_snapshot *s, unsigned tick)
+{
+    static const char *const users[] = {"alice", "alice", "bob", "carol"};
+    static const char *const commands[] = {"python train.py --config llama-8b.yaml",
+                                           "python train.py --config llama-8b.yaml",
+                                           "vllm serve Qwen/Qwen3-32B --tensor-parallel-size 2",
+                                           "python -m ipykernel_launcher -f kernel-7.json"};
+    uint64_t now_ns = s->mono_ns;
+    for (size_t g = 0; g < s->device_count; g++) {
+        struct gp_device *d = &s->devices[g];
+        unsigned noise = (tick * 7919 + (unsigned)g * 104729) % 13;
+        unsigned phase = (tick + 9 * (unsigned)g) % 45;
+        int64_t load = g == 7 ? 0 : phase < 4 ? 20 + 9 * phase : 99 - noise / 2 - (g == 4 ? 30 : 0);
+        gp_value_set_int(device_value(d, GP_UTILIZATION_GPU), load, now_ns);
+        gp_value_set_int(device_value(d, GP_UTILIZATION_MEMORY), load * 55 / 100, now_ns);
+        gp_value_set_real(device_value(d, GP_POWER_DRAW), 70 + 6.1 * (double)load, now_ns);
+        gp_value_set_int(device_value(d, GP_TEMPERATURE_GPU), 33 + load / 3 + (int)g % 4, now_ns);
+        gp_value_set_int(device_value(d, GP_MEMORY_USED),
+                         (g == 7 ? INT64_C(23) : 61 + (int64_t)g * 5 % 17) * GIB, now_ns);
+        gp_value_set_real(device_value(d, GP_PCIE_RX), 1.1e9 + 1e8 * noise, now_ns);
+        gp_value_set_real(device_value(d, GP_PCIE_TX), 4e8 + 5e7 * noise, now_ns);
+        gp_value_set_real(device_value(d, GP_NVLINK_RATE_RX), 1.2e9 * (double)load, now_ns);
+        gp_value_set_real(device_value(d, GP_NVLINK_RATE_TX), 1.2e9 * (double)load, now_ns);
+        gp_value_set_real(device_value(d, GP_GPM_SM), (double)load * 0.92, now_ns);
+        gp_value_set_int(device_value(d, GP_REASONS_ACTIVE), load > 95 ? 4 : 0, now_ns);
+    }
+    for (size_t i = 0; i < s->process_count; i++) {
+        struct gp_process *p = &s->processes[i];
+        int64_t pid = process_value(p, GP_PID)->i;
+        size_t kind = (size_t)(pid - 1000) * 4 / (2 * s->device_count + 1);
+        gp_value_set_int(process_value(p, GP_PID), 81000 + 7 * (pid - 1000), now_ns);
+        gp_value_set_text(process_value(p, GP_PROCESS_USER), users[kind % 4], now_ns);
+        gp_value_set_text(process_value(p, GP_PROCESS_COMMAND), commands[kind % 4], now_ns);
+        gp_value_set_int(process_value(p, GP_PROCESS_MEMORY), (28 + pid % 5) * (int64_t)GIB,
+                         now_ns);
+        gp_value_set_int(process_value(p, GP_PROCESS_SM), kind == 3 ? 0 : 40 + pid % 9, now_ns);
+        gp_value_set_int(process_value(p, GP_PROCESS_MEM), kind == 3 ? 0 : 22 + pid % 5, now_ns);
+        gp_value_set_int(process_value(p, GP_PROCESS_RSS), (6 + pid % 7) * (int64_t)GIB, now_ns);
+    }
+}
+
+/* As a terminal would be sent it, in the colours of the default theme. */
+static void add_colored(struct gp_strbuf *sb, const struct gp_cells *cells)
+{
+    const struct gp_look *looks = gp_theme_looks(GP_THEME_DEFAULT);
+    for (int y = 0; y < cells->h; y++) {
+        uint32_t ink = GP_INK_PLAIN;
+        for (int x = 0; x < cells->w; x++) {
+            struct gp_cell cell = cells->cells[y * cells->w + x];
+            struct gp_cells one = {1, 1, &cell};
+            const struct gp_look *look = &looks[cell.ink];
+            if (cell.ink != ink) {
+                gp_strbuf_adds(sb, "\033[0");
+                if (look->fg >= 0)
+                    gp_strbuf_addf(sb, ";%d", 30 + look->fg);
+                if (look->attrs & GP_ATTR_BOLD)
+                    gp_strbuf_adds(sb, ";1");
+                if (look->attrs & GP_ATTR_REVERSE)
+                    gp_strbuf_adds(sb, ";7");
+                gp_strbuf_addc(sb, 'm');
+            }
+            ink = cell.ink;
+            if (cell.cp == ' ')
+                gp_strbuf_addc(sb, ' ');
+            else if (cell.cp)
+                gp_cells_text(sb, &one);
+            if (sb->len > 0 && sb->buf[sb->len - 1] == '\n')
+                gp_strbuf_truncate(sb, sb->len - 1);
+        }
+        gp_strbuf_adds(sb, ink == GP_INK_PLAIN ? "\n" : "\033[0m\n");
+    }
+}
+
+/* scripts/pictures.py draws them for the README. */
+static void pictures_for_the_documents(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *keys;
+        size_t gpus;
+        int w, h;
+    } pictures[] = {{"top-picture-1.ansi", "", 1, 80, 24},
+                    {"top-picture-8.ansi", "", 8, 80, 24},
+                    {"top-picture-wide.ansi", "", 8, 200, 60}};
+    for (size_t i = 0; i < GP_ARRAY_LEN(pictures); i++) {
+        struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
+        struct gp_cells cells = {0, 0, NULL};
+        struct gp_ui ui;
+        gp_ui_init(&ui);
+        for (unsigned tick = 0; tick < 180; tick++) {
+            struct gp_snapshot *s = machine(pictures[i].gpus, tick);
+            work(s, tick);
+            gp_ui_take(&ui, s, GP_NS_PER_MS);
+        }
+        press(&ui, pictures[i].keys);
+        assert_int_equal(gp_cells_resize(&cells, pictures[i].w, pictures[i].h), 0);
+        gp_ui_draw(&ui, &cells, "14:02:31");
+        add_colored(&sb, &cells);
+        golden_check(pictures[i].name, sb.buf, sb.len);
+        gp_strbuf_fini(&sb);
+        gp_cells_fini(&cells);
+        assert_true(gp_ui_fini(&ui));
+    }
 }
 
 static void nothing_lies_outside_or_on_something_else(void **state)
@@ -217,7 +192,7 @@ static void storms_of_keys_and_sizes(void **state)
     struct gp_ui ui;
     uint32_t random = 1;
     watch(&ui, 8);
-    ui.read_only = true; /* pids of the test's making may be somebody's */
+    ui.prefs.read_only = true; /* pids of the test's making may be somebody's */
     for (int i = 0; i < 4000; i++) {
         random = random * 1664525 + 1013904223;
         int key = (int)(random >> 16) % 128;
@@ -227,9 +202,9 @@ static void storms_of_keys_and_sizes(void **state)
         if (i % 8 == 0)
             (void)picture(&ui, 1 + (int)(random >> 12) % 300, 1 + (int)(random >> 20) % 100);
         if (i % 50 == 0)
-            gp_ui_take(&ui, machine(random % 20, (unsigned)i));
+            gp_ui_take(&ui, machine(random % 20, (unsigned)i), GP_NS_PER_MS);
     }
-    gp_ui_fini(&ui);
+    assert_true(gp_ui_fini(&ui));
 }
 
 /* ---- cells ---- */
@@ -273,7 +248,7 @@ static void every_character_of_ours_has_one_in_ascii(void **state)
         if (cells.cells[i].cp && cells.cells[i].cp < 0x2e80 && cells.cells[i].cp != '?')
             assert_true(gp_cell_ascii(cells.cells[i].cp) != '?');
     gp_cells_fini(&cells);
-    gp_ui_fini(&ui);
+    assert_true(gp_ui_fini(&ui));
 }
 
 static void columns_give_way_by_rank(void **state)
@@ -299,6 +274,13 @@ static void columns_give_way_by_rank(void **state)
 
 /* ---- history ---- */
 
+static int value_at(const struct gp_track *track, uint64_t end_ns, uint64_t step_ns)
+{
+    float value;
+    gp_track_read(track, GP_SERIES_GPU, end_ns, step_ns, &value, 1);
+    return (int)value;
+}
+
 static void a_gap_stays_a_gap(void **state)
 {
     (void)state;
@@ -316,18 +298,15 @@ static void a_gap_stays_a_gap(void **state)
     assert_non_null(track);
     for (unsigned tick = 0; tick < 10; tick++) {
         uint64_t at_ns = (NOW_S + tick) * GP_NS_PER_S;
-        int value = gp_track_value(track, GP_SERIES_GPU, at_ns, GP_NS_PER_S);
-        if (tick == 5 || tick == 7)
-            assert_int_equal(value, GP_TRACK_GAP);
-        else
-            assert_int_equal(value, tick * 70);
+        int expected = tick == 5 || tick == 7 ? -1 : (int)tick * 7;
+        uint64_t half_ns = GP_NS_PER_S / 2;
+        assert_int_equal(value_at(track, at_ns + half_ns, GP_NS_PER_S), expected);
         /* a finer step finds the same, and the gap */
-        value = gp_track_value(track, GP_SERIES_GPU, at_ns + GP_NS_PER_S / 2, GP_NS_PER_S / 10);
-        if (tick == 5 || tick == 7)
-            assert_int_equal(value, GP_TRACK_GAP);
-        else
-            assert_int_equal(value, tick * 70);
+        assert_int_equal(value_at(track, at_ns + half_ns, GP_NS_PER_S / 10), expected);
     }
+    /* a coarser one has the highest */
+    assert_int_equal(value_at(track, (NOW_S + 4) * GP_NS_PER_S, 4 * GP_NS_PER_S), 28);
+    assert_int_equal(value_at(track, (NOW_S + 8) * GP_NS_PER_S, 4 * GP_NS_PER_S), 56);
     key.index = 1;
     assert_null(gp_history_find(&history, &key));
     gp_history_fini(&history);
@@ -345,29 +324,37 @@ static void an_old_history_is_forgotten(void **state)
     }
     const struct gp_track *track = gp_history_find(&history, &key);
     uint64_t first_ns = NOW_S * GP_NS_PER_S;
-    assert_int_equal(gp_track_value(track, GP_SERIES_GPU, first_ns, GP_NS_PER_S), GP_TRACK_GAP);
+    assert_int_equal(value_at(track, first_ns, GP_NS_PER_S), -1);
     first_ns += 10 * GP_NS_PER_S;
-    assert_int_equal(gp_track_value(track, GP_SERIES_GPU, first_ns, GP_NS_PER_S), 700);
+    assert_int_equal(value_at(track, first_ns, GP_NS_PER_S), 70);
     gp_history_fini(&history);
 }
 
 /* ---- rows ---- */
 
+static struct gp_proc_order by(const char *text)
+{
+    struct gp_err err = {0};
+    struct gp_proc_order order;
+    assert_int_equal(gp_proc_order_parse(text, &order, &err), 0);
+    return order;
+}
+
 static void a_process_on_two_gpus_is_one_row(void **state)
 {
     (void)state;
     struct gp_snapshot *s = machine(3, 0);
-    struct gp_procs procs = {NULL, 0, 0};
-    const struct gp_procs_options options = {GP_ORDER_PID, false, NULL, -1};
+    struct gp_procs procs = {.rows = NULL};
+    const struct gp_procs_options options = {.order = by("pid"), .gpu = -1};
     assert_int_equal(gp_procs_build(&procs, s, &options), 0);
     assert_int_equal(procs.count, 6);
     assert_int_equal(procs.rows[0].pid, 1000);
     assert_string_equal(procs.rows[0].gpus, "0,1");
     assert_int_equal((int64_t)procs.rows[0].memory.n, 2 * (1000 % 9 * (int64_t)GIB));
     assert_string_equal(procs.rows[1].gpus, "0");
-    assert_int_equal((int)procs.rows[0].age_s, 3 * 3600);
+    assert_int_equal((int)procs.rows[0].age_s.n, 3 * 3600);
     gp_procs_fini(&procs);
-    const struct gp_procs_options one = {GP_ORDER_PID, true, NULL, 2};
+    const struct gp_procs_options one = {.order = by("-pid"), .gpu = 2};
     assert_int_equal(gp_procs_build(&procs, s, &one), 0);
     assert_int_equal(procs.count, 3);
     assert_int_equal(procs.rows[0].pid, 1005);
@@ -379,8 +366,8 @@ static void memory_of_no_process_has_a_row_of_its_own(void **state)
 {
     (void)state;
     struct gp_snapshot *s = machine(1, 0);
-    struct gp_procs procs = {NULL, 0, 0};
-    const struct gp_procs_options options = {GP_ORDER_MEMORY, false, NULL, -1};
+    struct gp_procs procs = {.rows = NULL};
+    const struct gp_procs_options options = {.order = by("memory"), .gpu = -1};
     gp_value_set_int(device_value(&s->devices[0], GP_MEMORY_UNATTRIBUTED), INT64_C(30) * GIB, 1);
     assert_int_equal(gp_procs_build(&procs, s, &options), 0);
     assert_int_equal(procs.count, 3);
@@ -401,8 +388,9 @@ static void filters(void **state)
                  {"type:C", 32}, {"nobody", 0}, {"  alice  ", 10}, {"cmd:日本", 8}};
     struct gp_snapshot *s = machine(16, 0);
     for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
-        struct gp_procs procs = {NULL, 0, 0};
-        const struct gp_procs_options options = {GP_ORDER_MEMORY, false, cases[i].filter, -1};
+        struct gp_procs procs = {.rows = NULL};
+        const struct gp_procs_options options = {
+            .order = by("memory"), .filter = cases[i].filter, .gpu = -1};
         assert_int_equal(gp_procs_build(&procs, s, &options), 0);
         if (procs.count != cases[i].rows)
             fail_msg("'%s' leaves %zu rows", cases[i].filter, procs.count);
@@ -416,23 +404,24 @@ static void orders_are_stable_and_reversible(void **state)
 {
     (void)state;
     struct gp_snapshot *s = machine(8, 0);
-    for (int order = 0; order < GP_ORDER__COUNT; order++) {
-        struct gp_procs a = {NULL, 0, 0};
-        struct gp_procs b = {NULL, 0, 0};
-        struct gp_procs_options options = {(enum gp_order)order, false, NULL, -1};
+    for (int order = 0; order < GP_PROC_COLUMN__COUNT; order++) {
+        struct gp_procs a = {.rows = NULL};
+        struct gp_procs b = {.rows = NULL};
+        struct gp_procs_options options = {.gpu = -1};
+        gp_proc_order_put(&options.order, (enum gp_proc_column)order);
         assert_int_equal(gp_procs_build(&a, s, &options), 0);
-        options.reversed = true;
+        options.order.by[0].reversed = true;
         assert_int_equal(gp_procs_build(&b, s, &options), 0);
         assert_int_equal(a.count, b.count);
         for (size_t i = 1; i < a.count; i++) {
             const struct gp_proc_row *x = &a.rows[i - 1];
             const struct gp_proc_row *y = &a.rows[i];
-            if (order == GP_ORDER_MEMORY)
+            if (order == GP_PROC_MEMORY_COLUMN)
                 assert_true(x->memory.n > y->memory.n ||
                             (x->memory.n >= y->memory.n && x->pid < y->pid));
-            if (order == GP_ORDER_PID)
+            if (order == GP_PROC_PID_COLUMN)
                 assert_true(x->pid < y->pid && b.rows[i - 1].pid > b.rows[i].pid);
-            if (order == GP_ORDER_USER)
+            if (order == GP_PROC_USER_COLUMN)
                 assert_true(strcmp(x->user, y->user) <= 0);
         }
         gp_procs_fini(&a);
@@ -451,16 +440,16 @@ static void every_key_has_one_action_and_every_action_help(void **state)
         assert_true(strlen(gp_action_keys((enum gp_action)a)) > 0);
     }
     for (int key = 1; key < 128; key++) {
-        enum gp_action action = gp_key_action(key);
+        enum gp_action action = gp_key_action(key, false);
         char name[2] = {(char)key, '\0'};
-        if (action && key > ' ' && key < 0x7f && key != '=')
+        if (action && key > ' ' && key < 0x7f && key != '=' && action != GP_ACTION_DIGIT)
             assert_non_null(strstr(gp_action_keys(action), name));
     }
-    assert_int_equal(gp_key_action('q'), GP_ACTION_QUIT);
-    assert_int_equal(gp_key_action(GP_KEY_F10), GP_ACTION_QUIT);
-    assert_int_equal(gp_key_action(GP_KEY_ALT + 'j'), GP_ACTION_DOWN);
-    assert_int_equal(gp_key_action('j'), GP_ACTION_NONE);
-    assert_int_equal(gp_key_action(0), GP_ACTION_NONE);
+    assert_int_equal(gp_key_action('q', false), GP_ACTION_QUIT);
+    assert_int_equal(gp_key_action(GP_KEY_F10, false), GP_ACTION_QUIT);
+    assert_int_equal(gp_key_action(GP_KEY_ALT + 'j', false), GP_ACTION_DOWN);
+    assert_int_equal(gp_key_action('j', false), GP_ACTION_NONE);
+    assert_int_equal(gp_key_action(0, false), GP_ACTION_NONE);
 }
 
 static void the_cursor_follows_its_process(void **state)
@@ -474,13 +463,13 @@ static void the_cursor_follows_its_process(void **state)
     assert_int_equal(ui.chosen_pid, pid);
     press(&ui, ">I<P");
     assert_int_equal(ui.procs.rows[ui.chosen].pid, pid);
-    gp_ui_take(&ui, machine(8, 99));
+    gp_ui_take(&ui, machine(8, 99), GP_NS_PER_MS);
     assert_int_equal(ui.procs.rows[ui.chosen].pid, pid);
-    gp_ui_take(&ui, machine(0, 100)); /* it is gone */
+    gp_ui_take(&ui, machine(0, 100), GP_NS_PER_MS); /* it is gone */
     assert_int_equal(ui.chosen, 0);
     (void)gp_ui_key(&ui, GP_KEY_END);
     assert_int_equal(ui.chosen, 0);
-    gp_ui_fini(&ui);
+    assert_true(gp_ui_fini(&ui));
 }
 
 static void typing_a_filter_and_leaving_it(void **state)
@@ -496,7 +485,7 @@ static void typing_a_filter_and_leaving_it(void **state)
     press(&ui, "fxyz");
     assert_int_equal(ui.procs.count, 0);
     (void)gp_ui_key(&ui, GP_KEY_ESCAPE);
-    assert_string_equal(ui.filter, "ali");
+    assert_string_equal(ui.prefs.filter, "ali");
     press(&ui, "f");
     for (int i = 0; i < 5; i++)
         (void)gp_ui_key(&ui, GP_KEY_BACKSPACE);
@@ -507,7 +496,7 @@ static void typing_a_filter_and_leaving_it(void **state)
     assert_true(ui.chosen != first);
     press(&ui, "/nosuch\n");
     check_has(&ui, "'nosuch' is not there");
-    gp_ui_fini(&ui);
+    assert_true(gp_ui_fini(&ui));
 }
 
 static void pausing_keeps_the_picture(void **state)
@@ -517,8 +506,8 @@ static void pausing_keeps_the_picture(void **state)
     watch(&ui, 2);
     press(&ui, "z");
     const struct gp_snapshot *held = ui.snapshot;
-    gp_ui_take(&ui, machine(8, 50));
-    gp_ui_take(&ui, machine(8, 51));
+    gp_ui_take(&ui, machine(8, 50), GP_NS_PER_MS);
+    gp_ui_take(&ui, machine(8, 51), GP_NS_PER_MS);
     assert_ptr_equal(ui.snapshot, held);
     check_has(&ui, "paused");
     press(&ui, "z");
@@ -526,7 +515,7 @@ static void pausing_keeps_the_picture(void **state)
     press(&ui, "zz");
     assert_non_null(ui.snapshot);
     check_has(&ui, "node1");
-    gp_ui_fini(&ui);
+    assert_true(gp_ui_fini(&ui));
 }
 
 static void the_interval_has_steps(void **state)
@@ -534,18 +523,18 @@ static void the_interval_has_steps(void **state)
     (void)state;
     struct gp_ui ui;
     gp_ui_init(&ui);
-    assert_int_equal(gp_ui_key(&ui, '+'), GP_UI_INTERVAL);
-    assert_int_equal(ui.interval_ns, 2 * GP_NS_PER_S);
+    press(&ui, "+");
+    assert_int_equal(ui.prefs.interval_ns, 2 * GP_NS_PER_S);
     press(&ui, "---");
-    assert_int_equal(ui.interval_ns, GP_NS_PER_S / 4);
+    assert_int_equal(ui.prefs.interval_ns, GP_NS_PER_S / 4);
     press(&ui, "----------");
-    assert_int_equal(ui.interval_ns, GP_NS_PER_S / 10);
+    assert_int_equal(ui.prefs.interval_ns, GP_NS_PER_S / 10);
     press(&ui, "++++++++++++++");
-    assert_int_equal(ui.interval_ns, 60 * GP_NS_PER_S);
+    assert_int_equal(ui.prefs.interval_ns, 60 * GP_NS_PER_S);
     assert_int_equal(gp_ui_key(&ui, 'q'), GP_UI_QUIT);
     assert_int_equal(gp_ui_key(&ui, 0x0c), GP_UI_REDRAW);
     assert_int_equal(gp_ui_key(&ui, 0x1a), GP_UI_SUSPEND);
-    gp_ui_fini(&ui);
+    assert_true(gp_ui_fini(&ui));
 }
 
 /* ---- signals ---- */
@@ -577,7 +566,7 @@ static void aim(struct gp_ui *ui, pid_t pid)
     gp_ui_init(ui);
     s->wall_ns = gp_clock_wall_ns();
     gp_value_set_int(process_value(&s->processes[0], GP_PID), pid, 1);
-    gp_ui_take(ui, s);
+    gp_ui_take(ui, s, GP_NS_PER_MS);
     ui->chosen_pid = pid;
     press(ui, "M");
 }
@@ -597,7 +586,7 @@ static void a_signal_is_sent_behind_two_questions(void **state)
     end_child(pid, SIGTERM);
     press(&ui, "k");
     check_has(&ui, "has ended");
-    gp_ui_fini(&ui);
+    assert_true(gp_ui_fini(&ui));
 }
 
 static void another_signal_and_none(void **state)
@@ -616,12 +605,12 @@ static void another_signal_and_none(void **state)
     check_has(&ui, "send KILL to");
     press(&ui, "nq");
     assert_int_equal(kill(pid, 0), 0);
-    ui.read_only = true;
+    ui.prefs.read_only = true;
     press(&ui, "k");
-    check_has(&ui, "--read-only");
+    check_has(&ui, "read-only");
     assert_int_equal(ui.mode, GP_UI_WATCH);
     end_child(pid, 0);
-    gp_ui_fini(&ui);
+    assert_true(gp_ui_fini(&ui));
 }
 
 static void a_pid_with_a_new_owner_is_left_alone(void **state)
@@ -649,6 +638,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(screens_of_every_size),
         cmocka_unit_test(every_density_and_the_windows),
+        cmocka_unit_test(pictures_for_the_documents),
         cmocka_unit_test(nothing_lies_outside_or_on_something_else),
         cmocka_unit_test(storms_of_keys_and_sizes),
         cmocka_unit_test(wide_characters_are_never_halved),

@@ -446,14 +446,17 @@ static void gpm_settle(struct nvml_device *device, const struct gpm *gpm,
 static nvmlReturn_t gpm_subtract(struct nvml_device *device, const struct gp_metric_set *want,
                                  uint64_t now_ns)
 {
-    nvmlGpmMetricsGet_t get = {.version = NVML_GPM_METRICS_GET_VERSION,
-                               .sample1 = device->gpm.samples[!device->gpm.newest],
-                               .sample2 = device->gpm.samples[device->gpm.newest]};
+    nvmlGpmMetricsGet_t get; /* 13 KiB: what is not asked for is left as it is */
+    get.version = NVML_GPM_METRICS_GET_VERSION;
+    get.numMetrics = 0;
+    get.sample1 = device->gpm.samples[!device->gpm.newest];
+    get.sample2 = device->gpm.samples[device->gpm.newest];
     const struct gpm *asked[GP_ARRAY_LEN(gpm_metrics)];
     for (size_t i = 0; i < GP_ARRAY_LEN(gpm_metrics); i++)
         if (gp_metric_set_has(want, gpm_metrics[i].metric)) {
             asked[get.numMetrics] = &gpm_metrics[i];
-            get.metrics[get.numMetrics++].metricId = gpm_metrics[i].id;
+            get.metrics[get.numMetrics] = (nvmlGpmMetric_t){.metricId = gpm_metrics[i].id};
+            get.numMetrics++;
         }
     nvmlReturn_t rc = NVML_CALL(device, nvmlGpmMetricsGet, &get);
     for (unsigned i = 0; i < get.numMetrics && rc == NVML_SUCCESS; i++)

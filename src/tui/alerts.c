@@ -1,0 +1,182 @@
+#include "tui/alerts.h"
+
+#include "model/snapshot.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LOOK_BACK_S = 60, /* for what grows */
+    GROWTH_LEAST = 5, /* samples */
+    FULL_SOON_S = 600,
+    FULL_PERCENT = 95,
+    IDLE_S = 600, /* without work, and memory held */
+    IDLE_STEPS = 60,
+};
+
+#define GIB (1024.0 * 1024 * 1024)
+
+struct finder {
+    struct gp_alert *ret;
+    size_t max, count;
+};
+
+static void GP_PRINTF(3, 4) tell(struct finder *f, enum gp_ink ink, const char *fmt, ...)
+{
+    struct gp_alert alert = {.ink = ink};
+    va_list args;
+    va_start(args, fmt);
+    (void)vsnprintf(alert.text, sizeof(alert.text), fmt, args);
+    va_end(args);
+    size_t at = f->count++;
+    if (ink == GP_INK_CRITICAL) /* before those that are less grave */
+        for (at = 0; at < f->count - 1 && at < f->max && f->ret[at].ink == GP_INK_CRITICAL;)
+            at++;
+    if (at >= f->max)
+        return;
+    size_t behind = (f->count < f->max ? f->count : f->max) - at - 1;
+    memmove(&f->ret[at + 1], &f->ret[at], behind * sizeof(alert));
+    f->ret[at] = alert;
+}
+
+static bool number(const struct gp_device *device, enum gp_metric m, double *ret)
+{
+    const struct gp_value *v = &device->values[m - GP_DEVICE__FIRST];
+    if (v->status != GP_STATUS_OK)
+        return false;
+    *ret = gp_metric_number(m, v);
+    return true;
+}
+
+static const char *text_of(const struct gp_device *device, enum gp_metric m)
+{
+    const struct gp_value *v = &device->values[m - GP_DEVICE__FIRST];
+    return v->status == GP_STATUS_OK ? v->s : "";
+}
+
+/* ---- health ---- */
+
+static void look_at_health(struct finder *f, const struct gp_device *device)
+{
+    const char *action = text_of(device, GP_RECOVERY_ACTION);
+    double n;
+    if (device->status != GP_STATUS_OK && device->status != GP_STATUS_ASLEEP &&
+        device->status != GP_STATUS_RELEASED)
+        tell(f, GP_INK_CRITICAL, "GPU %u: %s", device->index, device->status_text);
+    if (*action && strcmp(action, "None") != 0)
+        tell(f, GP_INK_CRITICAL, "GPU %u: the driver asks for: %s", device->index, action);
+    if (number(device, GP_ECC_UNCORRECTED_VOLATILE, &n) && n > 0)
+        tell(f, GP_INK_CRITICAL, "GPU %u: %.0f memory errors that were not corrected",
+             device->index, n);
+    if (strcmp(text_of(device, GP_REMAPPED_FAILURE), "Yes") == 0)
+        tell(f, GP_INK_CRITICAL, "GPU %u: a memory row could not be replaced", device->index);
+    if (strcmp(text_of(device, GP_REMAPPED_PENDING), "Yes") == 0 ||
+        strcmp(text_of(device, GP_RETIRED_PENDING), "Yes") == 0)
+        tell(f, GP_INK_HIGH, "GPU %u: bad memory waits for a reset to be replaced", device->index);
+}
+
+static void look_at_heat(struct finder *f, const struct gp_device *device)
+{
+    double now;
+    double limit;
+    const struct {
+        enum gp_metric now, limit;
+        const char *what;
+    } sensors[] = {{GP_TEMPERATURE_GPU, GP_THRESHOLD_SLOWDOWN, ""},
+                   {GP_TEMPERATURE_MEMORY, GP_THRESHOLD_MEMORY_MAX, "memory "}};
+    for (size_t i = 0; i < GP_ARRAY_LEN(sensors); i++)
+        if (number(device, sensors[i].now, &now) && number(device, sensors[i].limit, &limit) &&
+            now >= limit)
+            tell(f, GP_INK_CRITICAL, "GPU %u: %s%.0f°C, it slows down from %.0f°C on",
+                 device->index, sensors[i].what, now, limit);
+    if (number(device, GP_REASONS_ACTIVE, &now) && ((uint64_t)now & 0x80))
+        tell(f, GP_INK_HIGH, "GPU %u: the power supply brakes it", device->index);
+}
+
+static void look_at_link(struct finder *f, const struct gp_device *device)
+{
+    double width;
+    double most;
+    if (number(device, GP_PCIE_WIDTH, &width) && number(device, GP_PCIE_WIDTH_MAX, &most) &&
+        width < most)
+        tell(f, GP_INK_HIGH, "GPU %u: %.0f PCIe lanes of %.0f", device->index, width, most);
+}
+
+/* ---- memory ---- */
+
+double gp_time_to_full_s(const struct gp_track *track, double total, uint64_t now_ns)
+{
+    float values[LOOK_BACK_S];
+    double sum_t = 0;
+    double sum_m = 0;
+    double sum_tt = 0;
+    double sum_tm = 0;
+    double n = 0;
+    double now = 0;
+    gp_track_read(track, GP_SERIES_MEMORY, now_ns, GP_NS_PER_S, values, LOOK_BACK_S);
+    for (int i = LOOK_BACK_S - 1; i >= 0; i--) {
+        if (values[i] < 0)
+            continue;
+        now = (double)values[i];
+        sum_t += -i;
+        sum_m += now;
+        sum_tt += (double)i * i;
+        sum_tm += -i * now;
+        n++;
+    }
+    double spread = n * sum_tt - sum_t * sum_t;
+    if (n < GROWTH_LEAST || spread <= 0)
+        return -1;
+    double per_s = (n * sum_tm - sum_t * sum_m) / spread;
+    return per_s > total / 1e5 ? (total - now) / per_s : -1;
+}
+
+/* Whether it was seen all the time, and nothing ran. */
+static bool is_idle(const struct gp_track *track, uint64_t now_ns)
+{
+    float values[IDLE_STEPS];
+    gp_track_read(track, GP_SERIES_GPU, now_ns, IDLE_S * GP_NS_PER_S / IDLE_STEPS, values,
+                  IDLE_STEPS);
+    for (int i = 0; i < IDLE_STEPS; i++)
+        if (values[i] < 0 || values[i] > 0)
+            return false;
+    return true;
+}
+
+static void look_at_memory(struct finder *f, const struct gp_device *device,
+                           const struct gp_track *track, uint64_t now_ns)
+{
+    double used;
+    double total;
+    if (!number(device, GP_MEMORY_USED, &used) || !number(device, GP_MEMORY_TOTAL, &total) ||
+        total <= 0)
+        return;
+    double full_s = gp_time_to_full_s(track, total / GIB, now_ns);
+    bool soon = full_s >= 0 && full_s < FULL_SOON_S;
+    if (soon)
+        tell(f, full_s < 60 ? GP_INK_CRITICAL : GP_INK_HIGH,
+             "GPU %u: memory is full in %.0f s if it grows on like this", device->index, full_s);
+    else if (100 * used >= FULL_PERCENT * total)
+        tell(f, GP_INK_HIGH, "GPU %u: memory %.0f%% full", device->index, 100 * used / total);
+    if (used >= GIB && is_idle(track, now_ns))
+        tell(f, GP_INK_HIGH, "GPU %u: %.1f GiB held, nothing ran for ten minutes", device->index,
+             used / GIB);
+}
+
+size_t gp_alerts_find(const struct gp_snapshot *snapshot, const struct gp_history *history,
+                      struct gp_alert *ret, size_t max)
+{
+    struct finder f = {ret, max, 0};
+    for (size_t i = 0; i < snapshot->device_count; i++) {
+        const struct gp_device *device = &snapshot->devices[i];
+        if (device->is_mig)
+            continue;
+        look_at_health(&f, device);
+        look_at_heat(&f, device);
+        look_at_link(&f, device);
+        look_at_memory(&f, device, gp_history_find(history, device), snapshot->mono_ns);
+    }
+    return f.count;
+}

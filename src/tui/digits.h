@@ -1,0 +1,15 @@
+/* Numbers of a picture, as whole ones: there are hundreds in each, and printf takes ten times as
+ * long for a double. */
+#ifndef GP_TUI_DIGITS_H
+#define GP_TUI_DIGITS_H
+
+static inline long gp_whole(double n)
+{
+    return (long)(n < 0 ? n - 0.5 : n + 0.5);
+}
+
+/* With one digit behind the point; not for numbers below 0. */
+#define GP_TENTHS "%ld.%ld"
+#define GP_TENTHS_OF(n) gp_whole((n)*10) / 10, gp_whole((n)*10) % 10
+
+#endif

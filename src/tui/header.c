@@ -1,0 +1,117 @@
+#include "tui/header.h"
+
+#include "base/utf8.h"
+#include "model/snapshot.h"
+#include "tui/graph.h"
+
+#include <stdio.h>
+
+#define GIB (1024.0 * 1024 * 1024)
+
+static bool device_number(const struct gp_device *device, enum gp_metric m, double *ret)
+{
+    const struct gp_value *v = &device->values[m - GP_DEVICE__FIRST];
+    if (!gp_value_is_present(v))
+        return false;
+    *ret = gp_metric_number(m, v);
+    return true;
+}
+
+static const char *host_text(const struct gp_snapshot *snapshot, enum gp_metric m,
+                             const char *other)
+{
+    const struct gp_value *v = &snapshot->host[m];
+    return gp_value_is_present(v) ? v->s : other;
+}
+
+/* "376/637 GiB", "3.1/5.6 kW": as short as it can be told. */
+static int draw_share(const struct gp_box *box, int x, double part, double whole, const char *unit)
+{
+    return gp_drawf(box, x, 0, GP_INK_PLAIN, whole < 100 ? " · %.1f/%.1f %s" : " · %.0f/%.0f %s",
+                    part, whole, unit);
+}
+
+/* Of all GPUs, their instances apart; what one does not tell is left out. */
+static double sum(const struct gp_snapshot *snapshot, enum gp_metric m)
+{
+    double total = 0;
+    double n;
+    for (size_t i = 0; i < snapshot->device_count; i++)
+        if (!snapshot->devices[i].is_mig && device_number(&snapshot->devices[i], m, &n))
+            total += n;
+    return total;
+}
+
+void gp_draw_header(const struct gp_box *box, const struct gp_snapshot *snapshot, const char *right)
+{
+    int end = box->w - 1 - (int)gp_utf8_width(right);
+    gp_draw_right(box, 0, 0, box->w - 1, GP_INK_PLAIN, right);
+    struct gp_box left = gp_box_part(box, 0, 0, end - 1, 1);
+    if (!snapshot) {
+        (void)gp_draw(&left, 1, 0, GP_INK_STRONG, "gpulse");
+        return;
+    }
+    size_t gpus = 0;
+    for (size_t i = 0; i < snapshot->device_count; i++)
+        gpus += !snapshot->devices[i].is_mig;
+    int x = gp_draw(&left, 1, 0, GP_INK_STRONG, host_text(snapshot, GP_HOST_NAME, "?"));
+    x = gp_drawf(&left, x, 0, GP_INK_PLAIN, " · %s · CUDA %s",
+                 host_text(snapshot, GP_DRIVER_VERSION, "?"),
+                 host_text(snapshot, GP_CUDA_VERSION, "?"));
+    double limit = sum(snapshot, GP_POWER_LIMIT_ENFORCED);
+    double scale = limit < 1000 ? 1 : 1000;
+    x = gp_drawf(&left, x, 0, GP_INK_PLAIN, "  %zu GPU", gpus);
+    if (limit > 0)
+        x = draw_share(&left, x, sum(snapshot, GP_POWER_DRAW) / scale, limit / scale,
+                       limit < 1000 ? "W" : "kW");
+    (void)draw_share(&left, x, sum(snapshot, GP_MEMORY_USED) / GIB,
+                     sum(snapshot, GP_MEMORY_TOTAL) / GIB, "GiB");
+}
+
+/* ---- the host ---- */
+
+static bool host_number(const struct gp_snapshot *snapshot, enum gp_metric m, double *ret)
+{
+    const struct gp_value *v = &snapshot->host[m];
+    if (!gp_value_is_present(v))
+        return false;
+    *ret = gp_metric_number(m, v);
+    return true;
+}
+
+/* "MEM ███···  120/512 GiB"; returns the column behind it. */
+static int draw_load(const struct gp_box *box, int x, const char *label, double part, double whole,
+                     const char *words)
+{
+    enum { BAR = 10 };
+    int permille = whole > 0 ? (int)(1000 * part / whole + 0.5) : 0;
+    x = gp_draw(box, x, 0, GP_INK_DIM, label) + 1;
+    gp_draw_bar(box, x, 0, BAR, gp_load_ink(GP_SERIES_MEMORY, permille), permille);
+    return gp_drawf(box, x + BAR + 1, 0, GP_INK_PLAIN, "%s", words) + 2;
+}
+
+void gp_draw_host(const struct gp_box *box, const struct gp_snapshot *snapshot)
+{
+    char words[64];
+    double n;
+    double total;
+    int x = 1;
+    if (host_number(snapshot, GP_HOST_CPU, &n)) {
+        (void)snprintf(words, sizeof(words), "%.0f%%", n);
+        x = draw_load(box, x, "CPU", n, 100, words);
+    }
+    if (host_number(snapshot, GP_HOST_MEMORY_TOTAL, &total) &&
+        host_number(snapshot, GP_HOST_MEMORY_AVAILABLE, &n)) {
+        (void)snprintf(words, sizeof(words), "%.1f/%.1f GiB", (total - n) / GIB, total / GIB);
+        x = draw_load(box, x, "RAM", total - n, total, words);
+    }
+    if (host_number(snapshot, GP_HOST_SWAP_TOTAL, &total) && total > 0 &&
+        host_number(snapshot, GP_HOST_SWAP_USED, &n)) {
+        (void)snprintf(words, sizeof(words), "%.1f/%.1f GiB", n / GIB, total / GIB);
+        x = draw_load(box, x, "swap", n, total, words);
+    }
+    if (host_number(snapshot, GP_HOST_LOAD, &n))
+        x = gp_drawf(box, x, 0, GP_INK_PLAIN, "load %.1f", n);
+    if (host_number(snapshot, GP_HOST_CPU_COUNT, &n))
+        (void)gp_drawf(box, x, 0, GP_INK_PLAIN, " of %.0f CPUs", n);
+}

@@ -1,0 +1,238 @@
+#include "tui/page.h"
+
+#include "base/utf8.h"
+#include "tui/keys.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TEXT_MAX = 4 << 20, LABEL_MAX = 34, SCROLL_STEP = 8 };
+
+void gp_page_init(struct gp_page *page)
+{
+    *page = (struct gp_page){.count = 0};
+    gp_strbuf_init(&page->text, TEXT_MAX);
+}
+
+void gp_page_fini(struct gp_page *page)
+{
+    gp_strbuf_fini(&page->text);
+    free(page->lines);
+    gp_page_init(page);
+}
+
+void gp_page_open(struct gp_page *page)
+{
+    gp_page_clear(page);
+    page->first = 0;
+    page->scroll = 0;
+    page->word[0] = '\0';
+    page->is_typing = false;
+    page->is_missing = false;
+}
+
+void gp_page_clear(struct gp_page *page)
+{
+    gp_strbuf_reset(&page->text);
+    page->count = 0;
+    page->label_width = 0;
+}
+
+/* ---- lines ---- */
+
+void gp_page_add(struct gp_page *page, enum gp_ink ink, const char *label, const char *value)
+{
+    if (page->count == page->room) {
+        size_t room = page->room ? 2 * page->room : 64;
+        struct gp_page_line *grown = realloc(page->lines, room * sizeof(*grown));
+        if (!grown)
+            return;
+        page->lines = grown;
+        page->room = room;
+    }
+    size_t start = page->text.len;
+    size_t behind = start + strlen(label) + 1;
+    gp_strbuf_add(&page->text, label, strlen(label) + 1);
+    gp_strbuf_add(&page->text, value, strlen(value) + 1);
+    if (page->text.error) {
+        gp_strbuf_truncate(&page->text, start);
+        return;
+    }
+    page->lines[page->count++] = (struct gp_page_line){start, behind, ink};
+    size_t width = gp_utf8_width(label);
+    width = width > LABEL_MAX ? LABEL_MAX : width;
+    page->label_width = width > page->label_width ? width : page->label_width;
+}
+
+void gp_page_addf(struct gp_page *page, enum gp_ink ink, const char *label, const char *fmt, ...)
+{
+    char text[1024];
+    va_list args;
+    va_start(args, fmt);
+    (void)vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    gp_page_add(page, ink, label, text);
+}
+
+void gp_page_head(struct gp_page *page, const char *title)
+{
+    if (page->count > 0)
+        gp_page_add(page, GP_INK_PLAIN, "", "");
+    gp_page_add(page, GP_INK_TITLE, "", title);
+}
+
+static const char *label_of(const struct gp_page *page, size_t line)
+{
+    return page->text.buf + page->lines[line].label;
+}
+
+static const char *value_of(const struct gp_page *page, size_t line)
+{
+    return page->text.buf + page->lines[line].value;
+}
+
+/* ---- searching ---- */
+
+static bool has_word(const char *text, const char *word)
+{
+    size_t n = strlen(word);
+    for (; n > 0 && *text; text++)
+        if (strncasecmp(text, word, n) == 0)
+            return true;
+    return false;
+}
+
+static bool matches(const struct gp_page *page, size_t line)
+{
+    return has_word(label_of(page, line), page->word) || has_word(value_of(page, line), page->word);
+}
+
+/* Puts the next line that has the word to the top; `from` is counted from the first one shown. */
+static void find(struct gp_page *page, size_t from, bool forward)
+{
+    page->is_missing = *page->word != '\0';
+    for (size_t i = 0; *page->word && i < page->count; i++) {
+        size_t step = (from + i) % page->count;
+        size_t line = (page->first + (forward ? step : page->count - step)) % page->count;
+        if (matches(page, line)) {
+            page->first = line;
+            page->is_missing = false;
+            return;
+        }
+    }
+}
+
+static void type(struct gp_page *page, int key)
+{
+    size_t n = strlen(page->word);
+    if (key == GP_KEY_ESCAPE)
+        page->word[0] = '\0';
+    if (key == GP_KEY_ESCAPE || key == GP_KEY_ENTER)
+        page->is_typing = false;
+    else if (key == GP_KEY_BACKSPACE && n > 0)
+        page->word[n - 1] = '\0';
+    else if (key >= ' ' && key < GP_KEY_BACKSPACE && n + 1 < sizeof(page->word))
+        (void)snprintf(page->word + n, sizeof(page->word) - n, "%c", key);
+    find(page, 0, true);
+}
+
+/* ---- keys ---- */
+
+static void move(struct gp_page *page, enum gp_action action)
+{
+    size_t most = page->count > page->height ? page->count - page->height : 0;
+    size_t step = page->height > 1 ? page->height - 1 : 1;
+    bool up = action == GP_ACTION_UP || action == GP_ACTION_PAGE_UP;
+    if (action == GP_ACTION_UP || action == GP_ACTION_DOWN)
+        step = 1;
+    if (action == GP_ACTION_FIRST)
+        page->first = 0;
+    else if (action == GP_ACTION_LAST)
+        page->first = most;
+    else if (up)
+        page->first -= step < page->first ? step : page->first;
+    else
+        page->first += step;
+    page->first = page->first > most ? most : page->first;
+}
+
+bool gp_page_key(struct gp_page *page, int key, bool vi)
+{
+    enum gp_action action = gp_key_action(key, vi);
+    if (page->is_typing) {
+        type(page, key);
+        return true;
+    }
+    switch (action) {
+    case GP_ACTION_UP:
+    case GP_ACTION_DOWN:
+    case GP_ACTION_PAGE_UP:
+    case GP_ACTION_PAGE_DOWN:
+    case GP_ACTION_FIRST:
+    case GP_ACTION_LAST:
+        move(page, action);
+        return true;
+    case GP_ACTION_LEFT:
+        page->scroll = 0;
+        return true;
+    case GP_ACTION_RIGHT:
+        page->scroll += SCROLL_STEP;
+        return true;
+    case GP_ACTION_SEARCH:
+        page->is_typing = true;
+        page->word[0] = '\0';
+        return true;
+    case GP_ACTION_NEXT:
+    case GP_ACTION_PREVIOUS:
+        find(page, 1, action == GP_ACTION_NEXT);
+        return true;
+    case GP_ACTION_QUIT:
+    case GP_ACTION_CLEAR:
+    case GP_ACTION_DETAILS:
+    case GP_ACTION_HELP:
+        return false;
+    default:
+        return true;
+    }
+}
+
+/* ---- drawing ---- */
+
+static void draw_line(const struct gp_page *page, const struct gp_box *box, int y, size_t line)
+{
+    const struct gp_page_line *l = &page->lines[line];
+    const char *value = value_of(page, line);
+    int label = (int)page->label_width;
+    label = label > box->w / 2 ? box->w / 2 : label;
+    int x = *label_of(page, line) ? label + 1 : 0;
+    if (x > 0)
+        gp_draw_left(box, 0, y, label, GP_INK_KEY, label_of(page, line));
+    for (int i = 0; i < page->scroll && *value; i++) {
+        do
+            value++;
+        while ((*value & 0xc0) == 0x80);
+    }
+    gp_draw_left(box, x, y, box->w - x, l->ink, value);
+    if (*page->word && matches(page, line))
+        gp_draw_ink(box, y, GP_INK_TAGGED);
+}
+
+void gp_page_draw(struct gp_page *page, const struct gp_box *box)
+{
+    int h = box->h > 1 ? box->h - 1 : box->h;
+    page->height = h > 0 ? (size_t)h : 1;
+    for (int y = 0; y < h && page->first + (size_t)y < page->count; y++)
+        draw_line(page, box, y, page->first + (size_t)y);
+    if (box->h < 2)
+        return;
+    size_t last = page->first + page->height;
+    if (page->is_typing || page->is_missing)
+        (void)gp_drawf(box, 0, h, page->is_missing ? GP_INK_HIGH : GP_INK_KEY, "search: %s%s",
+                       page->word, page->is_missing ? " is not there" : "_");
+    else
+        (void)gp_drawf(box, 0, h, GP_INK_DIM, "%zu–%zu of %zu · / searches, q leaves",
+                       page->count ? page->first + 1 : 0, last < page->count ? last : page->count,
+                       page->count);
+}

@@ -1,0 +1,191 @@
+#include "tui/proc_table.h"
+
+#include "base/strbuf.h"
+#include "base/utf8.h"
+#include "tui/columns.h"
+#include "tui/digits.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct gp_column columns[GP_PROC_COLUMN__COUNT] = {
+#define X(id, word, title, width, rank, grows, left, kind, field, shown, help)                     \
+    [GP_PROC_##id##_COLUMN] = {title, width, rank, grows, left},
+    GP_PROC_COLUMNS(X)
+#undef X
+};
+
+/* ---- values ---- */
+
+static void add_bytes(struct gp_strbuf *sb, double bytes)
+{
+    static const char *const units[] = {"K", "M", "G", "T"};
+    double n = bytes / 1024;
+    size_t unit = 0;
+    while (n >= 1000 && unit + 1 < GP_ARRAY_LEN(units)) {
+        n /= 1024;
+        unit++;
+    }
+    if (n < 100 && unit > 1)
+        gp_strbuf_addf(sb, GP_TENTHS "%s", GP_TENTHS_OF(n), units[unit]);
+    else
+        gp_strbuf_addf(sb, "%ld%s", gp_whole(n), units[unit]);
+}
+
+static void add_age(struct gp_strbuf *sb, double age_s)
+{
+    long minutes = (long)(age_s / 60);
+    if (minutes < 1)
+        gp_strbuf_addf(sb, "%lds", (long)age_s);
+    else if (minutes < 100)
+        gp_strbuf_addf(sb, "%ldm", minutes);
+    else if (minutes < 48 * 60)
+        gp_strbuf_addf(sb, "%ldh%02ldm", minutes / 60, minutes % 60);
+    else
+        gp_strbuf_addf(sb, "%ldd", minutes / 60 / 24);
+}
+
+void gp_proc_format(struct gp_strbuf *sb, const struct gp_proc_row *row, enum gp_proc_column column)
+{
+    enum gp_proc_kind kind = gp_proc_column_table[column].kind;
+    struct gp_amount amount = gp_proc_amount(row, column);
+    if (kind == GP_PROC_KIND_TEXT || kind == GP_PROC_KIND_GPU) {
+        const char *text = gp_proc_text(row, column);
+        gp_strbuf_adds(sb, text && *text ? text : "-");
+    } else if (!amount.known) {
+        gp_strbuf_addc(sb, '-');
+    } else if (kind == GP_PROC_KIND_BYTES) {
+        add_bytes(sb, amount.n);
+    } else if (kind == GP_PROC_KIND_AGE) {
+        add_age(sb, amount.n);
+    } else {
+        gp_strbuf_addf(sb, "%ld", gp_whole(amount.n));
+    }
+}
+
+/* ---- rows ---- */
+
+static void draw_text(const struct gp_box *box, int y, const struct gp_column_place *place,
+                      bool left, enum gp_ink ink, const char *text)
+{
+    if (left)
+        gp_draw_left(box, place->x, y, place->w, ink, text);
+    else
+        gp_draw_right(box, place->x, y, place->w, ink, text);
+}
+
+/* The lines of a tree before a command; returns the column behind them. */
+static int draw_branch(const struct gp_box *box, int x, int y, const struct gp_proc_row *row)
+{
+    for (unsigned depth = 1; depth < row->depth; depth++)
+        x = gp_draw(box, x, y, GP_INK_DIM, row->branches >> depth & 1 ? "│ " : "  ");
+    if (row->depth > 0)
+        x = gp_draw(box, x, y, GP_INK_DIM, row->is_last ? "└─" : "├─");
+    return x;
+}
+
+static void draw_command(const struct gp_box *box, int y, const struct gp_column_place *place,
+                         const struct gp_proc_row *row, enum gp_ink ink, int scroll)
+{
+    struct gp_box part = gp_box_part(box, place->x, y, place->w, 1);
+    const char *command = row->command ? row->command : "?";
+    int x = draw_branch(&part, 0, 0, row);
+    for (; scroll > 0 && *command; scroll--) {
+        do
+            command++;
+        while ((*command & 0xc0) == 0x80);
+    }
+    gp_draw_left(&part, x, 0, part.w - x, row->pid && *row->gpus ? ink : GP_INK_DIM, command);
+}
+
+static void draw_row(const struct gp_box *box, int y, const struct gp_column_place *places,
+                     const struct gp_proc_view *view, const struct gp_proc_row *row,
+                     enum gp_ink own)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(256);
+    for (size_t i = 0; i < view->column_count; i++) {
+        enum gp_proc_column c = view->columns[i];
+        if (!places[i].w)
+            continue;
+        enum gp_ink ink = gp_proc_amount(row, c).old ? GP_INK_STALE : own;
+        if (c == GP_PROC_COMMAND_COLUMN) {
+            draw_command(box, y, &places[i], row, ink, view->scroll);
+            continue;
+        }
+        gp_strbuf_reset(&sb);
+        gp_proc_format(&sb, row, c);
+        draw_text(box, y, &places[i], columns[c].left, ink, sb.buf);
+    }
+    gp_strbuf_fini(&sb);
+}
+
+static bool is_tagged(const struct gp_proc_view *view, int64_t pid)
+{
+    for (size_t i = 0; pid && i < view->tagged_count; i++)
+        if (view->tagged[i] == pid)
+            return true;
+    return false;
+}
+
+/* ---- title and heading ---- */
+
+static int draw_title(const struct gp_box *box, const struct gp_proc_view *view)
+{
+    const struct gp_procs_options *options = view->options;
+    const struct gp_proc_order *order = &options->order;
+    size_t count = view->procs->count - view->procs->ancestors;
+    gp_draw_fill(box, 0, 0, box->w, GP_INK_TITLE, 0x2500);
+    int x =
+        gp_drawf(box, 1, 0, GP_INK_TITLE, " %sprocesses %zu", view->has_focus ? "▸ " : "", count);
+    if (view->procs->hidden)
+        x = gp_drawf(box, x, 0, GP_INK_TITLE, " of %zu", count + view->procs->hidden);
+    if (view->tagged_count)
+        x = gp_drawf(box, x, 0, GP_INK_TAGGED, " · %zu tagged", view->tagged_count);
+    if (options->gpu >= 0)
+        x = gp_drawf(box, x, 0, GP_INK_TITLE, " · GPU %d", options->gpu);
+    x = gp_draw(box, x, 0, GP_INK_TITLE, options->tree ? " · tree, sort" : " · sort");
+    for (size_t i = 0; i < order->count; i++)
+        x = gp_drawf(box, x, 0, GP_INK_TITLE, " %s%s", columns[order->by[i].column].title,
+                     order->by[i].reversed ? "▲" : "▼");
+    if (options->filter && *options->filter)
+        x = gp_drawf(box, x, 0, GP_INK_TITLE, " · filter %s", options->filter);
+    return gp_draw(box, x, 0, GP_INK_TITLE, " ");
+}
+
+static void draw_heading(const struct gp_box *box, const struct gp_column_place *places,
+                         const struct gp_proc_view *view)
+{
+    for (size_t i = 0; i < view->column_count; i++) {
+        enum gp_proc_column c = view->columns[i];
+        if (!places[i].w)
+            continue;
+        draw_text(box, 1, &places[i], columns[c].left, GP_INK_TITLE, columns[c].title);
+        struct gp_box part = gp_box_part(box, places[i].x, 1, places[i].w, 1);
+        gp_hits_add(view->hits, &part, GP_HIT_COLUMN, c);
+    }
+}
+
+int gp_draw_procs(const struct gp_box *box, const struct gp_proc_view *view)
+{
+    struct gp_column chosen[GP_PROC_COLUMN__COUNT];
+    struct gp_column_place places[GP_PROC_COLUMN__COUNT];
+    struct gp_box inner = gp_box_part(box, 1, 0, box->w - 2, box->h);
+    for (size_t i = 0; i < view->column_count; i++)
+        chosen[i] = columns[view->columns[i]];
+    gp_columns_place(chosen, view->column_count, inner.w, places);
+    int end = draw_title(box, view);
+    draw_heading(&inner, places, view);
+    for (int y = 2; y < box->h && view->first + (size_t)y - 2 < view->procs->count; y++) {
+        size_t row = view->first + (size_t)y - 2;
+        bool tagged = is_tagged(view, view->procs->rows[row].pid);
+        enum gp_ink ink = tagged ? GP_INK_TAGGED : GP_INK_PLAIN;
+        draw_row(&inner, y, places, view, &view->procs->rows[row], ink);
+        if (tagged)
+            (void)gp_draw(box, 0, y, ink, "*");
+        if (row == view->chosen)
+            gp_draw_ink(box, y, view->has_focus ? GP_INK_SELECTED : GP_INK_STRONG);
+        struct gp_box line = gp_box_part(box, 0, y, box->w, 1);
+        gp_hits_add(view->hits, &line, GP_HIT_ROW, row);
+    }
+    return end;
+}

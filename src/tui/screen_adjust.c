@@ -1,0 +1,355 @@
+/* Settings of a GPU: what they are, what they may be, a change behind a question, and the way back.
+ * The driver is asked on a thread; the changer does it as `gpulse set` does. */
+#include "tui/screen.h"
+
+#include "base/err.h"
+#include "base/strbuf.h"
+#include "model/snapshot.h"
+#include "sample/changer.h"
+#include "tui/task.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const enum gp_control_id offered[] = {
+    GP_CONTROL_POWER_LIMIT,        GP_CONTROL_LOCK_GPU_CLOCKS,    GP_CONTROL_LOCK_MEMORY_CLOCKS,
+    GP_CONTROL_APPLICATION_CLOCKS, GP_CONTROL_PERSISTENCE,        GP_CONTROL_COMPUTE_MODE,
+    GP_CONTROL_FAN_SPEED,          GP_CONTROL_TARGET_TEMPERATURE,
+};
+
+enum { OFFERED = GP_ARRAY_LEN(offered), WIDTH = 76 };
+
+/* What the thread is to do, and what came of it. */
+struct gp_adjust_job {
+    int (*open)(unsigned index, struct gp_changer **ret, struct gp_err *err);
+    unsigned gpu;
+    int change; /* place in `offered`; −1: only look */
+    struct gp_control_value value;
+    struct gp_err err;
+    bool is_stuck;
+    enum gp_outcome outcome;
+    char words[400]; /* of the outcome */
+    bool is_known;   /* the settings are there */
+    struct gp_setting settings[OFFERED];
+};
+
+/* ---- on the thread ---- */
+
+static struct gp_target *find_target(struct gp_changer *changer)
+{
+    size_t count;
+    struct gp_target *targets = gp_changer_targets(changer, &count);
+    for (size_t i = 0; i < count; i++) {
+        targets[i].left_alone = targets[i].is_mig;
+        if (!targets[i].is_mig)
+            return &targets[i];
+    }
+    return NULL;
+}
+
+static int change(struct gp_adjust_job *job, struct gp_changer *changer, struct gp_target *target)
+{
+    enum gp_control_id id = offered[job->change];
+    struct gp_change *change = &target->changes[id];
+    change->wanted = true;
+    change->value = job->value;
+    int r = gp_control_check(id, &target->settings[id], &change->value, &job->err);
+    if (r == 0)
+        r = gp_changer_check(changer, &job->err);
+    if (r < 0)
+        return r;
+    gp_changer_apply(changer);
+    job->outcome = gp_target_outcome(target, id);
+    (void)snprintf(job->words, sizeof(job->words), "%s",
+                   job->outcome == GP_OUTCOME_HUNG ? target->words : change->words);
+    return 0;
+}
+
+static int work_with(struct gp_adjust_job *job, struct gp_changer *changer)
+{
+    uint32_t controls = 0;
+    struct gp_target *target = find_target(changer);
+    if (!target)
+        return gp_err_set(&job->err, GP_ENODEV, "GPU %u is not there", job->gpu);
+    for (size_t i = 0; i < OFFERED; i++)
+        controls |= UINT32_C(1) << offered[i];
+    if (target->code == 0)
+        gp_changer_read(changer, controls);
+    if (target->code)
+        return gp_err_set(&job->err, target->code, "GPU %u: %s", job->gpu, target->words);
+    int r = job->change >= 0 ? change(job, changer, target) : 0;
+    for (size_t i = 0; i < OFFERED; i++) {
+        const struct gp_change *done = &target->changes[offered[i]];
+        bool is_after =
+            job->outcome != GP_OUTCOME_HUNG && done->wanted && done->after.status != GP_STATUS_NONE;
+        job->settings[i] = is_after ? done->after : target->settings[offered[i]];
+    }
+    job->is_known = true;
+    return r;
+}
+
+static void work(void *ctx)
+{
+    struct gp_adjust_job *job = ctx;
+    struct gp_changer *changer;
+    int r = job->open(job->gpu, &changer, &job->err);
+    job->is_stuck = r == GP_ETIMEOUT;
+    if (r < 0)
+        return;
+    if (work_with(job, changer) < 0 && job->outcome == GP_OUTCOME_NONE)
+        job->outcome = GP_OUTCOME_FAILED;
+    if (!gp_changer_free(changer))
+        job->is_stuck = true;
+}
+
+/* ---- on the screen ---- */
+
+static void GP_PRINTF(2, 3) tell(struct gp_ui_adjust *a, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    (void)vsnprintf(a->result, sizeof(a->result), fmt, args);
+    va_end(args);
+}
+
+static void format_value(struct gp_strbuf *sb, const struct gp_adjust_job *job, size_t i)
+{
+    const struct gp_setting *s = &job->settings[i];
+    if (s->status == GP_STATUS_OK && s->known)
+        gp_control_format(sb, offered[i], &s->value, true);
+    else if (s->status == GP_STATUS_OK)
+        gp_strbuf_adds(sb, "(not told)");
+    else if (s->status == GP_STATUS_NO_PERMISSION)
+        gp_strbuf_adds(sb, "(no permission)");
+    else
+        gp_strbuf_adds(sb, "(not on this GPU)");
+}
+
+/* Starts the thread; without a job there is nothing that it could work on. */
+static void start(struct gp_ui *ui)
+{
+    struct gp_ui_adjust *a = &ui->adjust;
+    a->job->is_known = false;
+    a->job->outcome = GP_OUTCOME_NONE;
+    a->job->err = (struct gp_err){0};
+    a->job->words[0] = '\0';
+    a->task = gp_task_start(work, a->job);
+    if (!a->task)
+        tell(a, "no thread can be had");
+}
+
+static void describe_result(struct gp_ui *ui)
+{
+    static const char *const words[] = {
+        [GP_OUTCOME_NONE] = "was not tried",
+        [GP_OUTCOME_SAME] = "is so already",
+        [GP_OUTCOME_DONE] = "done",
+        [GP_OUTCOME_PENDING] = "accepted; takes effect after a reset",
+        [GP_OUTCOME_UNVERIFIED] = "accepted; the driver does not tell whether it is so",
+        [GP_OUTCOME_FAILED] = "failed",
+        [GP_OUTCOME_HUNG] = "no answer: it may or may not have happened",
+    };
+    struct gp_ui_adjust *a = &ui->adjust;
+    const struct gp_adjust_job *job = a->job;
+    const char *more = job->err.code ? job->err.text : job->words;
+    if (job->change < 0)
+        tell(a, "%s", job->err.code ? job->err.text : "");
+    else
+        tell(a, "%s %s: %s%s%s", gp_control_table[offered[job->change]].name, a->text,
+             words[job->outcome], *more ? ": " : "", more);
+    if (job->change >= 0 && job->outcome != GP_OUTCOME_DONE && job->outcome != GP_OUTCOME_PENDING &&
+        job->outcome != GP_OUTCOME_UNVERIFIED)
+        a->old[0] = '\0'; /* there is nothing to undo */
+}
+
+void gp_adjust_collect(struct gp_ui *ui)
+{
+    struct gp_ui_adjust *a = &ui->adjust;
+    if (!a->task || !gp_task_end(a->task, 0))
+        return;
+    a->task = NULL;
+    ui->is_stuck = ui->is_stuck || a->job->is_stuck;
+    describe_result(ui);
+}
+
+static void fill_adjust(struct gp_ui *ui)
+{
+    struct gp_ui_adjust *a = &ui->adjust;
+    const struct gp_device *device = gp_ui_chosen_gpu(ui);
+    if (a->job)
+        return; /* it is open already */
+    if (!device || !ui->outside.open_changer) {
+        gp_ui_say(ui, "there is no GPU here");
+        ui->mode = GP_UI_WATCH;
+        return;
+    }
+    a->job = calloc(1, sizeof(*a->job));
+    if (!a->job) {
+        gp_ui_say(ui, "out of memory");
+        ui->mode = GP_UI_WATCH;
+        return;
+    }
+    gp_menu_open(&ui->menu, OFFERED);
+    a->gpu = device->index;
+    a->job->open = ui->outside.open_changer;
+    a->job->gpu = device->index;
+    a->job->change = -1;
+    a->result[0] = '\0';
+    a->old[0] = '\0';
+    a->asks = false;
+    start(ui);
+}
+
+static void leave_adjust(struct gp_ui *ui)
+{
+    struct gp_ui_adjust *a = &ui->adjust;
+    if (a->task && !gp_task_end(a->task, GP_TASK_PATIENCE_MS))
+        ui->is_stuck = true; /* the thread has the job, and ends or does not */
+    else
+        free(a->job);
+    a->job = NULL;
+    a->task = NULL;
+    gp_menu_open(&ui->menu, 0);
+}
+
+/* ---- keys ---- */
+
+static void on_value(struct gp_ui *ui, enum gp_edit_step step)
+{
+    struct gp_ui_adjust *a = &ui->adjust;
+    struct gp_err err = {0};
+    if (step != GP_EDIT_KEPT)
+        return;
+    if (gp_control_parse(offered[ui->menu.chosen], a->text, &a->job->value, &err) < 0)
+        tell(a, "%s", err.text);
+    else
+        a->asks = true;
+}
+
+static void begin_change(struct gp_ui *ui)
+{
+    struct gp_ui_adjust *a = &ui->adjust;
+    size_t i = ui->menu.chosen;
+    if (ui->prefs.read_only) {
+        tell(a, "read-only: nothing is changed");
+        return;
+    }
+    if (!a->job->is_known || a->job->settings[i].status != GP_STATUS_OK)
+        return;
+    struct gp_strbuf sb = GP_STRBUF_INIT(GP_PREF_TEXT_SIZE - 1);
+    if (a->job->settings[i].known)
+        gp_control_format(&sb, offered[i], &a->job->settings[i].value, false);
+    (void)snprintf(a->text, sizeof(a->text), "%s", sb.buf);
+    gp_strbuf_fini(&sb);
+    a->result[0] = '\0';
+    gp_ui_edit(ui, a->text, gp_control_table[offered[i]].name, on_value);
+}
+
+/* Sends the change, and notes what was before. */
+static void send(struct gp_ui *ui, size_t i)
+{
+    struct gp_ui_adjust *a = &ui->adjust;
+    struct gp_strbuf sb = GP_STRBUF_INIT(GP_PREF_TEXT_SIZE - 1);
+    if (a->job->settings[i].known)
+        gp_control_format(&sb, offered[i], &a->job->settings[i].value, false);
+    (void)snprintf(a->old, sizeof(a->old), "%s", sb.buf);
+    gp_strbuf_fini(&sb);
+    a->control = i;
+    a->job->change = (int)i;
+    a->asks = false;
+    start(ui);
+}
+
+/* Asks for the value that was before the last change. */
+static void undo(struct gp_ui *ui)
+{
+    struct gp_ui_adjust *a = &ui->adjust;
+    struct gp_err err = {0};
+    if (!a->old[0]) {
+        tell(a, "there is nothing to undo");
+        return;
+    }
+    (void)snprintf(a->text, sizeof(a->text), "%s", a->old);
+    ui->menu.chosen = a->control;
+    if (gp_control_parse(offered[a->control], a->text, &a->job->value, &err) < 0)
+        tell(a, "%s", err.text);
+    else
+        a->asks = true;
+}
+
+static enum gp_ui_wish key_in_adjust(struct gp_ui *ui, int key)
+{
+    struct gp_ui_adjust *a = &ui->adjust;
+    bool vi = gp_ui_is_vi(ui);
+    enum gp_action action = gp_key_action(key, vi);
+    bool leaves = action == GP_ACTION_CLEAR || action == GP_ACTION_QUIT;
+    if (a->asks && (key == 'y' || key == 'Y'))
+        send(ui, ui->menu.chosen);
+    else if (a->asks && (leaves || key == 'n'))
+        a->asks = false;
+    else if (a->asks)
+        return GP_UI_GO_ON;
+    else if (leaves)
+        gp_ui_show(ui, GP_UI_WATCH);
+    else if (a->task) /* it has the settings */
+        (void)gp_menu_key(&ui->menu, key, vi);
+    else if (key == GP_KEY_ENTER)
+        begin_change(ui);
+    else if (key == 'u')
+        undo(ui);
+    else
+        (void)gp_menu_key(&ui->menu, key, vi);
+    return GP_UI_GO_ON;
+}
+
+/* ---- drawing ---- */
+
+static void draw_setting(const struct gp_box *line, size_t i, const void *ctx)
+{
+    const struct gp_ui *ui = ctx;
+    const struct gp_ui_adjust *a = &ui->adjust;
+    const struct gp_setting *s = &a->job->settings[i];
+    struct gp_strbuf sb = GP_STRBUF_INIT(GP_CONTROL_TEXT_SIZE);
+    (void)gp_draw(line, 0, 0, GP_INK_KEY, gp_control_table[offered[i]].name);
+    if (a->task || !a->job->is_known)
+        return;
+    format_value(&sb, a->job, i);
+    gp_draw_left(line, 22, 0, 24, s->status == GP_STATUS_OK ? GP_INK_STRONG : GP_INK_DIM, sb.buf);
+    if (s->status == GP_STATUS_OK && s->has_range)
+        (void)gp_drawf(line, 47, 0, GP_INK_PLAIN,
+                       offered[i] == GP_CONTROL_POWER_LIMIT ? "%.0f to %.0f W" : "%.0f to %.0f",
+                       (double)s->min / (offered[i] == GP_CONTROL_POWER_LIMIT ? 1000 : 1),
+                       (double)s->max / (offered[i] == GP_CONTROL_POWER_LIMIT ? 1000 : 1));
+    else if (s->status == GP_STATUS_OK)
+        gp_draw_left(line, 47, 0, line->w - 47, GP_INK_PLAIN, gp_control_table[offered[i]].syntax);
+    gp_strbuf_fini(&sb);
+}
+
+static void draw_adjust(struct gp_ui *ui, const struct gp_box *box)
+{
+    const struct gp_ui_adjust *a = &ui->adjust;
+    const struct gp_control *control = &gp_control_table[offered[ui->menu.chosen]];
+    char title[64];
+    (void)snprintf(title, sizeof(title), "GPU %u · Enter changes, u undoes, q leaves", a->gpu);
+    struct gp_box in = gp_draw_window(box, WIDTH, (int)OFFERED + 7, title);
+    struct gp_box list = gp_box_part(&in, 0, 0, in.w, OFFERED);
+    gp_menu_draw(&ui->menu, &list, &ui->hits, draw_setting, ui);
+    int y = (int)OFFERED + 1;
+    (void)gp_drawf(&in, 0, y, GP_INK_DIM, "%s; needs %s; lasts %s", control->summary,
+                   control->needs, control->lasts);
+    if (a->task)
+        (void)gp_draw(&in, 0, y + 2, GP_INK_STRONG, "asking the driver…");
+    else if (a->asks)
+        (void)gp_drawf(&in, 0, y + 2, GP_INK_CRITICAL, "set %s of GPU %u to %s? y/n", control->name,
+                       a->gpu, a->text);
+    else
+        gp_draw_left(&in, 0, y + 2, in.w, GP_INK_STRONG, a->result);
+    if (!a->task && !a->asks && a->old[0])
+        (void)gp_drawf(&in, 0, y + 3, GP_INK_PLAIN, "u: back to %s %s",
+                       gp_control_table[offered[a->control]].name, a->old);
+}
+
+const struct gp_screen gp_screen_adjust = {
+    .key = key_in_adjust, .draw = draw_adjust, .fill = fill_adjust, .leave = leave_adjust};

@@ -1,0 +1,185 @@
+/* Everything about one GPU: a second sampler asks for all metrics, as long as the page is open. */
+#include "tui/screen.h"
+
+#include "base/err.h"
+#include "base/strbuf.h"
+#include "model/snapshot.h"
+#include "out/field.h"
+#include "tui/feed.h"
+#include "tui/gpus.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { INTERVAL_S = 2, PATIENCE_MS = 40, CARD_LINES = 12, PAGE_LINES = 8 };
+
+/* The device row of the page: with all metrics, as soon as there is one. */
+static const struct gp_device *find_device(const struct gp_ui *ui, const struct gp_snapshot *s)
+{
+    for (size_t i = 0; s && i < s->device_count; i++)
+        if (s->devices[i].index == ui->details.gpu && !s->devices[i].is_mig)
+            return &s->devices[i];
+    return NULL;
+}
+
+/* ---- lines ---- */
+
+/* The group of a metric: its name up to the first dot; 0 for none. */
+static size_t group_of(enum gp_metric m)
+{
+    const char *name = gp_metric_table[m].name;
+    size_t n = strcspn(name, ".");
+    return name[n] ? n : 0;
+}
+
+static bool is_same_group(enum gp_metric a, enum gp_metric b)
+{
+    size_t n = group_of(a);
+    return n > 0 && n == group_of(b) &&
+           strncmp(gp_metric_table[a].name, gp_metric_table[b].name, n) == 0;
+}
+
+static void add_metric(struct gp_page *page, enum gp_metric m, const struct gp_value *v)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(4096);
+    const struct gp_field field = {.metric = m};
+    gp_field_format(&sb, &field, v, GP_STYLE_HUMAN);
+    gp_page_add(page, v->status == GP_STATUS_STALE ? GP_INK_STALE : GP_INK_PLAIN,
+                gp_metric_table[m].name, sb.buf);
+    gp_strbuf_fini(&sb);
+}
+
+/* With a heading for each group, and an empty line where those without one begin again. */
+static void add_present(struct gp_page *page, const struct gp_device *device)
+{
+    enum gp_metric last = GP_METRIC__COUNT;
+    for (int i = 0; i < GP_DEVICE__COUNT; i++) {
+        enum gp_metric m = (enum gp_metric)(GP_DEVICE__FIRST + i);
+        char title[64];
+        if (!gp_value_is_present(&device->values[i]))
+            continue;
+        (void)snprintf(title, sizeof(title), "%.*s", (int)group_of(m), gp_metric_table[m].name);
+        if (last == GP_METRIC__COUNT || (!is_same_group(m, last) && *title))
+            gp_page_head(page, *title ? title : "GPU");
+        else if (!is_same_group(m, last) && group_of(last) > 0)
+            gp_page_add(page, GP_INK_PLAIN, "", "");
+        last = m;
+        add_metric(page, m, &device->values[i]);
+    }
+}
+
+static void add_absent(struct gp_page *page, const struct gp_device *device)
+{
+    bool any = false;
+    for (int i = 0; i < GP_DEVICE__COUNT; i++) {
+        const struct gp_value *v = &device->values[i];
+        struct gp_strbuf sb = GP_STRBUF_INIT(1024);
+        if (gp_value_is_present(v) || v->status == GP_STATUS_NONE)
+            continue;
+        if (!any)
+            gp_page_head(page, "not known of this GPU");
+        any = true;
+        gp_field_reason(&sb, v, 0);
+        gp_page_add(page, GP_INK_DIM, gp_metric_table[GP_DEVICE__FIRST + i].name, sb.buf);
+        gp_strbuf_fini(&sb);
+    }
+}
+
+void gp_gpu_collect(struct gp_ui *ui)
+{
+    struct gp_ui_details *d = &ui->details;
+    struct gp_snapshot *snapshot = NULL;
+    struct gp_err err = {0};
+    if (!d->feed)
+        return;
+    if (gp_feed_take(d->feed, &snapshot, NULL, &err) < 0)
+        gp_ui_say(ui, "%s", err.text);
+    if (!snapshot)
+        return;
+    gp_snapshot_free(d->snapshot);
+    d->snapshot = snapshot;
+}
+
+static void open_feed(struct gp_ui *ui)
+{
+    struct gp_err err = {0};
+    const struct gp_feed_config config = {ui->outside.open_details, &ui->details.gpu,
+                                          INTERVAL_S * GP_NS_PER_S};
+    if (gp_feed_start(&config, &ui->details.feed, &err) < 0)
+        gp_ui_say(ui, "%s", err.text);
+}
+
+static void fill_gpu(struct gp_ui *ui)
+{
+    struct gp_ui_details *d = &ui->details;
+    if (!ui->text.count) { /* it has just been opened */
+        const struct gp_device *chosen = gp_ui_chosen_gpu(ui);
+        if (!chosen) {
+            gp_ui_say(ui, "there is no GPU here");
+            ui->mode = GP_UI_WATCH;
+            return;
+        }
+        d->gpu = chosen->index;
+        if (ui->outside.open_details && !d->feed)
+            open_feed(ui);
+    }
+    const struct gp_device *device = find_device(ui, d->snapshot ? d->snapshot : ui->snapshot);
+    gp_page_clear(&ui->text);
+    if (!device) {
+        gp_page_add(&ui->text, GP_INK_CRITICAL, "", "this GPU is not there any more");
+        return;
+    }
+    if (device->status != GP_STATUS_OK)
+        gp_page_add(&ui->text, GP_INK_CRITICAL, "", device->status_text);
+    add_present(&ui->text, device);
+    add_absent(&ui->text, device);
+}
+
+static void leave_gpu(struct gp_ui *ui)
+{
+    struct gp_ui_details *d = &ui->details;
+    if (d->feed && !gp_feed_stop(d->feed, PATIENCE_MS * GP_NS_PER_MS))
+        ui->is_stuck = true;
+    d->feed = NULL;
+    gp_snapshot_free(d->snapshot);
+    d->snapshot = NULL;
+}
+
+/* ---- drawing ---- */
+
+static enum gp_ui_wish key_in_gpu(struct gp_ui *ui, int key)
+{
+    enum gp_action action = gp_key_action(key, gp_ui_is_vi(ui));
+    if (!ui->text.is_typing && action == GP_ACTION_SERIES) {
+        gp_pref_step(&ui->prefs, GP_PREF_SERIES, true);
+        return GP_UI_GO_ON;
+    }
+    if (!ui->text.is_typing && action == GP_ACTION_ADJUST) {
+        gp_ui_show(ui, GP_UI_ADJUST);
+        return GP_UI_GO_ON;
+    }
+    return gp_page_screen_key(ui, key);
+}
+
+static void draw_gpu(struct gp_ui *ui, const struct gp_box *box)
+{
+    struct gp_box in = gp_draw_window(box, box->w, box->h, "GPU · m: another graph, a: adjust");
+    const struct gp_device *device = find_device(ui, ui->snapshot);
+    const struct gp_gpus_view view = {
+        .snapshot = ui->snapshot,
+        .history = &ui->history,
+        .span = gp_ui_span(ui, ui->snapshot ? ui->snapshot->mono_ns : 0),
+        .series = (enum gp_series)ui->prefs.series,
+        .blocks = ui->prefs.graph,
+        .hits = &ui->hits,
+    };
+    int card = device && in.h > CARD_LINES + PAGE_LINES ? CARD_LINES : 0;
+    struct gp_box part = gp_box_part(&in, 0, 0, in.w, card);
+    if (card > 0)
+        gp_draw_gpu(&part, device, &view);
+    part = gp_box_part(&in, 0, card, in.w, in.h - card);
+    gp_page_draw(&ui->text, &part);
+}
+
+const struct gp_screen gp_screen_gpu = {
+    .key = key_in_gpu, .draw = draw_gpu, .fill = fill_gpu, .leave = leave_gpu};

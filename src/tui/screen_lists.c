@@ -1,0 +1,144 @@
+/* Lists to choose from: the column to sort by, the user whose processes are shown. */
+#include "tui/screen.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Enter chooses, other keys that move nothing leave. */
+static enum gp_ui_wish key_in_list(struct gp_ui *ui, int key, void (*take)(struct gp_ui *ui))
+{
+    if (gp_menu_key(&ui->menu, key, gp_ui_is_vi(ui)))
+        return GP_UI_GO_ON;
+    if (key == GP_KEY_ENTER)
+        take(ui);
+    gp_ui_show(ui, GP_UI_WATCH);
+    return GP_UI_GO_ON;
+}
+
+static void draw_list(struct gp_ui *ui, const struct gp_box *box, int w, const char *title,
+                      void (*draw)(const struct gp_box *line, size_t i, const void *ctx))
+{
+    struct gp_box in = gp_draw_window(box, w, (int)ui->menu.count + 2, title);
+    gp_menu_draw(&ui->menu, &in, &ui->hits, draw, ui);
+}
+
+/* ---- sorting ---- */
+
+static void fill_sort(struct gp_ui *ui)
+{
+    if (ui->menu.count != GP_PROC_COLUMN__COUNT) {
+        gp_menu_open(&ui->menu, GP_PROC_COLUMN__COUNT);
+        ui->menu.chosen = ui->order.count ? (size_t)ui->order.by[0].column : 0;
+    }
+}
+
+static void take_sort(struct gp_ui *ui)
+{
+    gp_proc_order_put(&ui->order, (enum gp_proc_column)ui->menu.chosen);
+    gp_ui_build_rows(ui);
+}
+
+static enum gp_ui_wish key_in_sort(struct gp_ui *ui, int key)
+{
+    return key_in_list(ui, key, take_sort);
+}
+
+static void draw_column(const struct gp_box *line, size_t i, const void *ctx)
+{
+    (void)ctx;
+    (void)gp_draw(line, 0, 0, GP_INK_KEY, gp_proc_column_table[i].title);
+    (void)gp_draw(line, 11, 0, GP_INK_PLAIN, gp_proc_column_table[i].help);
+}
+
+static void draw_sort(struct gp_ui *ui, const struct gp_box *box)
+{
+    draw_list(ui, box, 72, "sort by", draw_column);
+}
+
+static void leave_list(struct gp_ui *ui)
+{
+    gp_menu_open(&ui->menu, 0);
+}
+
+const struct gp_screen gp_screen_sort = {
+    .key = key_in_sort, .draw = draw_sort, .fill = fill_sort, .leave = leave_list};
+
+/* ---- users ---- */
+
+enum { USERS_MAX = 64 };
+
+static int compare_names(const void *a, const void *b)
+{
+    const char *const *x = a;
+    const char *const *y = b;
+    return strcmp(*x, *y);
+}
+
+/* The users who have processes in the snapshot, sorted; they live as long as it. */
+static size_t find_users(const struct gp_ui *ui, const char *ret[USERS_MAX])
+{
+    size_t count = 0;
+    struct gp_procs procs = {.rows = NULL};
+    const struct gp_procs_options all = {.gpu = -1};
+    if (!ui->snapshot || gp_procs_build(&procs, ui->snapshot, &all) < 0)
+        return 0;
+    for (size_t i = 0; i < procs.count && count < USERS_MAX; i++) {
+        const char *user = procs.rows[i].user;
+        size_t at = 0;
+        while (user && at < count && strcmp(ret[at], user) != 0)
+            at++;
+        if (user && at == count)
+            ret[count++] = user;
+    }
+    gp_procs_fini(&procs);
+    qsort(ret, count, sizeof(*ret), compare_names);
+    return count;
+}
+
+static void fill_users(struct gp_ui *ui)
+{
+    const char *users[USERS_MAX];
+    ui->menu.count = find_users(ui, users) + 1;
+}
+
+/* The filter without the word that chooses a user, and with that of this one. */
+static void take_user(struct gp_ui *ui)
+{
+    const char *users[USERS_MAX];
+    size_t count = find_users(ui, users);
+    char text[GP_PREF_TEXT_SIZE] = "";
+    for (const char *p = ui->prefs.filter; *p;) {
+        size_t n = strcspn(p, " ");
+        size_t at = strlen(text);
+        if (n > 0 && strncmp(p, "user", 4) != 0)
+            (void)snprintf(text + at, sizeof(text) - at, "%s%.*s", at ? " " : "", (int)n, p);
+        p += n + (p[n] == ' ');
+    }
+    size_t at = strlen(text);
+    if (ui->menu.chosen > 0 && ui->menu.chosen <= count)
+        (void)snprintf(text + at, sizeof(text) - at, "%suser=%s", at ? " " : "",
+                       users[ui->menu.chosen - 1]);
+    memcpy(ui->prefs.filter, text, sizeof(text));
+    gp_ui_build_rows(ui);
+}
+
+static enum gp_ui_wish key_in_users(struct gp_ui *ui, int key)
+{
+    return key_in_list(ui, key, take_user);
+}
+
+static void draw_user(const struct gp_box *line, size_t i, const void *ctx)
+{
+    const char *users[USERS_MAX];
+    size_t count = find_users(ctx, users);
+    (void)gp_draw(line, 0, 0, GP_INK_PLAIN, i == 0 ? "all" : i <= count ? users[i - 1] : "");
+}
+
+static void draw_users(struct gp_ui *ui, const struct gp_box *box)
+{
+    draw_list(ui, box, 30, "processes of", draw_user);
+}
+
+const struct gp_screen gp_screen_users = {
+    .key = key_in_users, .draw = draw_users, .fill = fill_users, .leave = leave_list};

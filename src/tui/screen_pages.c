@@ -1,0 +1,118 @@
+/* Pages that need nothing but what is there: the keys, the alerts, the cost of gpulse itself. */
+#include "tui/screen.h"
+
+#include "base/clock.h"
+#include "base/io.h"
+#include "model/snapshot.h"
+#include "tui/alerts.h"
+
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/* ---- help ---- */
+
+static void fill_help(struct gp_ui *ui)
+{
+    struct gp_page *page = &ui->text;
+    gp_page_clear(page);
+    for (int a = 1; a < GP_ACTION__COUNT; a++) {
+        char keys[32];
+        char vi = gp_ui_is_vi(ui) ? gp_action_vi_letter((enum gp_action)a) : '\0';
+        (void)snprintf(keys, sizeof(keys), vi ? "%s %c" : "%s", gp_action_keys((enum gp_action)a),
+                       vi);
+        gp_page_add(page, GP_INK_PLAIN, keys, gp_action_help((enum gp_action)a));
+    }
+    gp_page_head(page, "mouse");
+    gp_page_add(page, GP_INK_PLAIN, "click", "chooses a GPU, a process, a key of the bottom line");
+    gp_page_add(page, GP_INK_PLAIN, "click heading", "sorts by the column; again: the other way");
+    gp_page_add(page, GP_INK_PLAIN, "double click", "everything about it");
+    gp_page_add(page, GP_INK_PLAIN, "wheel", "moves");
+    gp_page_add(page, GP_INK_PLAIN, "Shift+drag", "marks text for the clipboard");
+    gp_page_head(page, "letters behind a GPU");
+    gp_page_add(page, GP_INK_PLAIN, "!", "it does not answer");
+    gp_page_add(page, GP_INK_PLAIN, "R", "the driver asks for a reset or a reboot");
+    gp_page_add(page, GP_INK_PLAIN, "T P S", "clocks held down by heat, power, sync boost");
+    gp_page_head(page, "processes");
+    for (int c = 0; c < GP_PROC_COLUMN__COUNT; c++)
+        gp_page_add(page, GP_INK_PLAIN, gp_proc_column_table[c].title,
+                    gp_proc_column_table[c].help);
+}
+
+const struct gp_screen gp_screen_help = {.key = gp_page_screen_key,
+                                         .draw = gp_page_screen_draw,
+                                         .fill = fill_help,
+                                         .title = "keys · q leaves"};
+
+/* ---- alerts ---- */
+
+static void fill_alerts(struct gp_ui *ui)
+{
+    enum { MOST = 64 };
+    struct gp_alert alerts[MOST];
+    size_t count = ui->snapshot ? gp_alerts_find(ui->snapshot, &ui->history, alerts, MOST) : 0;
+    gp_page_clear(&ui->text);
+    for (size_t i = 0; i < count && i < MOST; i++)
+        gp_page_add(&ui->text, alerts[i].ink, "", alerts[i].text);
+    if (count > MOST)
+        gp_page_addf(&ui->text, GP_INK_PLAIN, "", "and %zu more", count - MOST);
+    if (count == 0)
+        gp_page_add(&ui->text, GP_INK_PLAIN, "", "nothing needs your eye");
+}
+
+const struct gp_screen gp_screen_alerts = {
+    .key = gp_page_screen_key, .draw = gp_page_screen_draw, .fill = fill_alerts, .title = "alerts"};
+
+/* ---- cost ---- */
+
+static double seconds(struct timeval t)
+{
+    return (double)t.tv_sec + (double)t.tv_usec / 1e6;
+}
+
+static double ms_each(uint64_t ns, uint64_t count)
+{
+    return count ? (double)ns / (double)count / (double)GP_NS_PER_MS : 0;
+}
+
+/* Of this process, in bytes; 0 if that cannot be told. */
+static double main_memory(void)
+{
+    char text[128];
+    unsigned long long pages;
+    if (gp_io_read("/proc/self/statm", text, sizeof(text)) <= 0 ||
+        sscanf(text, "%*u %llu", &pages) != 1)
+        return 0;
+    long page_bytes = sysconf(_SC_PAGESIZE);
+    return (double)pages * (double)page_bytes;
+}
+
+static void fill_cost(struct gp_ui *ui)
+{
+    const struct gp_ui_cost *cost = &ui->cost;
+    struct gp_page *page = &ui->text;
+    struct rusage usage;
+    gp_page_clear(page);
+    double wall = (double)(gp_clock_mono_ns() - cost->since_ns) / (double)GP_NS_PER_S;
+    if (getrusage(RUSAGE_SELF, &usage) < 0 || wall <= 0)
+        return;
+    double cpu = seconds(usage.ru_utime) + seconds(usage.ru_stime);
+    gp_page_addf(page, GP_INK_PLAIN, "processor", "%.2f%% of one, %.2f s in %.0f s",
+                 100 * cpu / wall, cpu, wall);
+    gp_page_addf(page, GP_INK_PLAIN, "main memory", "%.1f MiB", main_memory() / (1024 * 1024));
+    gp_page_addf(page, GP_INK_PLAIN, "a sample", "%.2f ms on average, %.2f ms at most, %llu taken",
+                 ms_each(cost->ticks_ns, cost->ticks),
+                 (double)cost->ticks_max_ns / (double)GP_NS_PER_MS,
+                 (unsigned long long)cost->ticks);
+    gp_page_addf(page, GP_INK_PLAIN, "a picture", "%.2f ms on average, %llu drawn",
+                 ms_each(cost->frames_ns, cost->frames), (unsigned long long)cost->frames);
+    gp_page_addf(page, GP_INK_PLAIN, "page faults", "%ld, %ld of them from disk",
+                 usage.ru_minflt + usage.ru_majflt, usage.ru_majflt);
+    gp_page_add(page, GP_INK_DIM, "",
+                "a sample is the time until driver and /proc have answered, most of it waiting");
+}
+
+const struct gp_screen gp_screen_cost = {.key = gp_page_screen_key,
+                                         .draw = gp_page_screen_draw,
+                                         .fill = fill_cost,
+                                         .title = "what gpulse itself costs"};

@@ -1,0 +1,296 @@
+/* Everything about one process: its numbers as graphs since the page is open, and what /proc tells,
+ * read on a thread because that may hang. */
+#include "tui/screen.h"
+
+#include "base/strbuf.h"
+#include "model/snapshot.h"
+#include "proc/inspect.h"
+#include "tui/graph.h"
+#include "tui/proc_table.h"
+#include "tui/task.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GIB (1024.0 * 1024 * 1024)
+
+/* The graphs: channels of the track. */
+static const struct {
+    const char *title, *unit;
+    enum gp_proc_column column;
+    double per, max; /* max 0: as high as it gets */
+    enum gp_series like;
+} graphs[] = {
+    {"GPU memory", "GiB", GP_PROC_MEMORY_COLUMN, GIB, 0, GP_SERIES_MEMORY},
+    {"SMs", "%", GP_PROC_SM_COLUMN, 1, 100, GP_SERIES_GPU},
+    {"processors", "%", GP_PROC_CPU_COLUMN, 1, 0, GP_SERIES_GPU},
+    {"main memory", "GiB", GP_PROC_RSS_COLUMN, GIB, 0, GP_SERIES_MEMORY},
+};
+
+enum { GRAPHS = GP_ARRAY_LEN(graphs), GRAPH_LINES = 6, PAGE_LINES = 8 };
+
+/* What the thread is to do, and what came of it. */
+struct gp_process_job {
+    const char *root;
+    uint32_t pid;
+    struct gp_inspect *found; /* NULL: without memory */
+};
+
+static void work(void *ctx)
+{
+    struct gp_process_job *job = ctx;
+    gp_inspect_free(job->found);
+    job->found = gp_proc_inspect(job->root, job->pid);
+}
+
+/* ---- lines ---- */
+
+static const char *why(int error)
+{
+    return error == EACCES    ? "not permitted"
+           : error == ESRCH   ? "it has ended, or cannot be seen from here"
+           : error == ENODATA ? "none"
+                              : strerror(error);
+}
+
+static void add_text(struct gp_page *page, const char *label, const struct gp_inspect_text *text)
+{
+    gp_page_add(page, text->error ? GP_INK_DIM : GP_INK_PLAIN, label,
+                text->error ? why(text->error) : text->text);
+}
+
+static void add_number(struct gp_page *page, const char *label,
+                       const struct gp_inspect_number *number, bool is_bytes)
+{
+    if (number->error)
+        gp_page_add(page, GP_INK_DIM, label, why(number->error));
+    else if (is_bytes)
+        gp_page_addf(page, GP_INK_PLAIN, label, "%.1f MiB", (double)number->value / (1 << 20));
+    else
+        gp_page_addf(page, GP_INK_PLAIN, label, "%llu", (unsigned long long)number->value);
+}
+
+static void add_row(struct gp_page *page, const struct gp_proc_row *row)
+{
+    gp_page_head(page, "on the GPUs");
+    for (int c = 0; c < GP_PROC_COLUMN__COUNT; c++) {
+        struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
+        gp_proc_format(&sb, row, (enum gp_proc_column)c);
+        if (strcmp(sb.buf, "-") != 0)
+            gp_page_add(page, GP_INK_PLAIN, gp_proc_column_table[c].title, sb.buf);
+        gp_strbuf_fini(&sb);
+    }
+}
+
+static void add_identity(struct gp_page *page, const struct gp_inspect *in)
+{
+    gp_page_head(page, "process");
+    add_text(page, "name", &in->name);
+    add_text(page, "program", &in->program);
+    add_text(page, "directory", &in->directory);
+    add_text(page, "container", &in->container);
+    add_text(page, "cgroup", &in->cgroup);
+    add_number(page, "pid in its container", &in->ns_pid, false);
+    if (in->stat_error) {
+        gp_page_add(page, GP_INK_DIM, "state", why(in->stat_error));
+    } else {
+        gp_page_addf(page, GP_INK_PLAIN, "state", "%c", in->state);
+        gp_page_addf(page, GP_INK_PLAIN, "nice", "%d", in->nice);
+        gp_page_addf(page, GP_INK_PLAIN, "threads", "%llu", (unsigned long long)in->threads);
+        gp_page_addf(page, GP_INK_PLAIN, "time on processors", "%.1f s, and %.1f s in the kernel",
+                     (double)in->user_ns / 1e9, (double)in->system_ns / 1e9);
+    }
+    add_number(page, "processors it may use", &in->cpus, false);
+    add_number(page, "switches it asked for", &in->voluntary_switches, false);
+    add_number(page, "switches forced on it", &in->involuntary_switches, false);
+    add_number(page, "out-of-memory score", &in->oom_score, false);
+    for (size_t i = 0; i < in->ancestor_count; i++)
+        gp_page_addf(page, GP_INK_PLAIN, i == 0 ? "started by" : "and that by", "%u %s",
+                     in->ancestors[i].pid,
+                     in->ancestors[i].command ? in->ancestors[i].command : "?");
+}
+
+static void add_memory(struct gp_page *page, const struct gp_inspect *in)
+{
+    gp_page_head(page, "memory and disks");
+    add_number(page, "resident", &in->resident_bytes, true);
+    add_number(page, "of that shared", &in->shared_bytes, true);
+    add_number(page, "swapped out", &in->swapped_bytes, true);
+    add_number(page, "locked", &in->locked_bytes, true);
+    add_number(page, "addresses", &in->virtual_bytes, true);
+    add_number(page, "read from disks", &in->read_bytes, true);
+    add_number(page, "written to disks", &in->written_bytes, true);
+}
+
+static void add_devices(struct gp_page *page, const struct gp_inspect_devices *devices)
+{
+    gp_page_head(page, "open GPU devices");
+    if (devices->error || devices->count == 0)
+        gp_page_add(page, GP_INK_DIM, "", devices->error ? why(devices->error) : "none");
+    for (size_t i = 0; i < devices->count; i++)
+        gp_page_addf(page, GP_INK_PLAIN, devices->items[i].path, "%u times, descriptor %u first",
+                     devices->items[i].opens, devices->items[i].first_fd);
+}
+
+static void add_list(struct gp_page *page, const char *title, const struct gp_inspect_list *list)
+{
+    gp_page_head(page, title);
+    if (list->error || list->count == 0)
+        gp_page_add(page, GP_INK_DIM, "", list->error ? why(list->error) : "none");
+    for (size_t i = 0; i < list->count; i++)
+        gp_page_add(page, GP_INK_PLAIN, "", list->items[i]);
+    if (list->is_cut)
+        gp_page_add(page, GP_INK_DIM, "", "… and more");
+}
+
+/* ---- what is known ---- */
+
+static const struct gp_proc_row *find_row(const struct gp_ui *ui)
+{
+    for (size_t i = 0; i < ui->procs.count; i++)
+        if (ui->procs.rows[i].pid == ui->details.pid)
+            return &ui->procs.rows[i];
+    return NULL;
+}
+
+/* The sample of this snapshot, if it is a new one. */
+static void track(struct gp_ui *ui, const struct gp_proc_row *row)
+{
+    struct gp_track *t = &ui->details.track;
+    struct gp_track_sample sample = {.mono_ns = ui->snapshot ? ui->snapshot->mono_ns : 0};
+    if (!row || (t->count > 0 && t->id == sample.mono_ns))
+        return;
+    for (int i = 0; i < (int)GRAPHS; i++) {
+        struct gp_amount amount = gp_proc_amount(row, graphs[i].column);
+        if (!amount.known || amount.old)
+            continue;
+        sample.values[i] = (float)(amount.n / graphs[i].per);
+        sample.present |= UINT32_C(1) << i;
+    }
+    t->id = sample.mono_ns;
+    gp_track_add(t, sample, ui->prefs.interval_ns);
+}
+
+static void start(struct gp_ui *ui)
+{
+    struct gp_ui_details *d = &ui->details;
+    if (!d->task && d->job)
+        d->task = gp_task_start(work, d->job);
+}
+
+static void open_page(struct gp_ui *ui)
+{
+    struct gp_ui_details *d = &ui->details;
+    const struct gp_proc_row *row = gp_ui_chosen_row(ui);
+    d->pid = row ? row->pid : 0;
+    d->job = calloc(1, sizeof(*d->job));
+    if (d->job)
+        *d->job = (struct gp_process_job){ui->outside.root, (uint32_t)d->pid, NULL};
+    start(ui);
+}
+
+static void write_page(struct gp_ui *ui)
+{
+    const struct gp_ui_details *d = &ui->details;
+    const struct gp_proc_row *row = find_row(ui);
+    gp_page_clear(&ui->text);
+    if (row)
+        add_row(&ui->text, row);
+    else
+        gp_page_add(&ui->text, GP_INK_HIGH, "", "not on a GPU any more");
+    if (d->task || !d->job || !d->job->found) { /* the thread has it */
+        gp_page_head(&ui->text, "process");
+        gp_page_add(&ui->text, GP_INK_DIM, "", d->task ? "reading /proc…" : "out of memory");
+        return;
+    }
+    const struct gp_inspect *in = d->job->found;
+    if (in->error) {
+        gp_page_head(&ui->text, "process");
+        gp_page_add(&ui->text, GP_INK_DIM, "", why(in->error));
+        return;
+    }
+    add_identity(&ui->text, in);
+    add_memory(&ui->text, in);
+    add_devices(&ui->text, &in->devices);
+    add_list(&ui->text, "arguments", &in->arguments);
+    size_t environment = ui->text.count;
+    add_list(&ui->text, "environment", &in->environment);
+    if (ui->details.to_environment)
+        ui->text.first = environment + 1;
+    ui->details.to_environment = false;
+}
+
+/* Behind each snapshot /proc is read anew; the page waits for that. */
+static void fill_process(struct gp_ui *ui)
+{
+    bool is_new = !ui->details.job;
+    if (is_new)
+        open_page(ui);
+    track(ui, find_row(ui));
+    if (is_new)
+        write_page(ui);
+    else
+        start(ui);
+}
+
+void gp_process_collect(struct gp_ui *ui)
+{
+    struct gp_ui_details *d = &ui->details;
+    if (!d->task || !gp_task_end(d->task, 0))
+        return;
+    d->task = NULL;
+    write_page(ui);
+}
+
+static void leave_process(struct gp_ui *ui)
+{
+    struct gp_ui_details *d = &ui->details;
+    if (d->task && !gp_task_end(d->task, GP_TASK_PATIENCE_MS)) {
+        ui->is_stuck = true; /* the thread has the job, and ends or does not */
+    } else if (d->job) {
+        gp_inspect_free(d->job->found);
+        free(d->job);
+    }
+    d->task = NULL;
+    d->job = NULL;
+    gp_track_fini(&d->track);
+}
+
+/* ---- drawing ---- */
+
+static void draw_graphs(struct gp_ui *ui, const struct gp_box *box)
+{
+    uint64_t now_ns = ui->snapshot ? ui->snapshot->mono_ns : 0;
+    const struct gp_span span = gp_ui_span(ui, now_ns);
+    for (int i = 0; i < (int)GRAPHS; i++) {
+        const struct gp_panel panel = {
+            .plot = {&ui->details.track, i, graphs[i].max, graphs[i].like},
+            .title = graphs[i].title,
+            .unit = graphs[i].unit,
+            .now_ns = now_ns,
+            .blocks = ui->prefs.graph,
+        };
+        int w = box->w / 2;
+        int h = box->h / 2;
+        struct gp_box part = gp_box_part(box, i % 2 * w, i / 2 * h, w - 1, h - 1);
+        gp_draw_panel(&part, &panel, &span);
+    }
+}
+
+static void draw_process(struct gp_ui *ui, const struct gp_box *box)
+{
+    char title[64];
+    (void)snprintf(title, sizeof(title), "process %lld", (long long)ui->details.pid);
+    struct gp_box in = gp_draw_window(box, box->w, box->h, title);
+    int graphs_h = in.h > 2 * GRAPH_LINES + PAGE_LINES ? 2 * GRAPH_LINES : 0;
+    struct gp_box part = gp_box_part(&in, 0, 0, in.w, graphs_h);
+    if (graphs_h > 0)
+        draw_graphs(ui, &part);
+    part = gp_box_part(&in, 0, graphs_h, in.w, in.h - graphs_h);
+    gp_page_draw(&ui->text, &part);
+}
+
+const struct gp_screen gp_screen_process = {
+    .key = gp_page_screen_key, .draw = draw_process, .fill = fill_process, .leave = leave_process};

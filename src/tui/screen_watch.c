@@ -1,0 +1,547 @@
+/* The GPUs and the processes: the screen that all others stand in front of. */
+#include "tui/screen.h"
+
+#include "model/snapshot.h"
+#include "tui/alerts.h"
+#include "tui/gpus.h"
+#include "tui/header.h"
+#include "tui/proc_table.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    HOST_FROM = 30, /* lines: then there is room for the machine */
+    KEYS_FROM = 8,
+    SCROLL_STEP = 8,
+    ZOOM_MAX = 6,
+};
+
+/* ---- the cursor ---- */
+
+/* Row of the GPU that is chosen; as many as there are, if none is. */
+static size_t chosen_gpu_row(const struct gp_ui *ui)
+{
+    size_t i = 0;
+    while (i < ui->snapshot->device_count && (int)ui->snapshot->devices[i].index != ui->gpu)
+        i++;
+    return i;
+}
+
+/* The GPU behind or before the one that is chosen, their instances left out. */
+static void move_gpu(struct gp_ui *ui, int step)
+{
+    const struct gp_snapshot *s = ui->snapshot;
+    if (!s || s->device_count == 0)
+        return;
+    size_t row = chosen_gpu_row(ui);
+    size_t last = s->device_count - 1;
+    if (row > last)
+        row = step > 0 ? 0 : last;
+    else
+        for (unsigned index = s->devices[row].index; s->devices[row].index == index;) {
+            if (step < 0 ? row == 0 : row == last)
+                return;
+            row += (size_t)(long)(step < 0 ? -1 : 1);
+        }
+    ui->gpu = (int)s->devices[row].index;
+    gp_ui_build_rows(ui);
+}
+
+static void move_row(struct gp_ui *ui, enum gp_action action)
+{
+    size_t page = ui->page > 1 ? ui->page - 1 : 1;
+    size_t at = ui->chosen;
+    if (action == GP_ACTION_UP)
+        at -= at > 0;
+    else if (action == GP_ACTION_DOWN)
+        at++;
+    else if (action == GP_ACTION_PAGE_UP)
+        at -= at < page ? at : page;
+    else if (action == GP_ACTION_PAGE_DOWN)
+        at += page;
+    else
+        at = action == GP_ACTION_FIRST ? 0 : ui->procs.count;
+    gp_ui_choose(ui, at);
+}
+
+static void move_gpus(struct gp_ui *ui, enum gp_action action)
+{
+    if (action == GP_ACTION_FIRST || action == GP_ACTION_LAST)
+        ui->gpu = -1;
+    move_gpu(ui, action == GP_ACTION_UP || action == GP_ACTION_PAGE_UP || action == GP_ACTION_LAST
+                     ? -1
+                     : 1);
+}
+
+/* Moves the cursor; false if the action is another one. */
+static bool move(struct gp_ui *ui, enum gp_action action)
+{
+    switch (action) {
+    case GP_ACTION_UP:
+    case GP_ACTION_DOWN:
+    case GP_ACTION_PAGE_UP:
+    case GP_ACTION_PAGE_DOWN:
+    case GP_ACTION_FIRST:
+    case GP_ACTION_LAST:
+        if (ui->gpus_have_focus)
+            move_gpus(ui, action);
+        else
+            move_row(ui, action);
+        return true;
+    case GP_ACTION_LEFT:
+        ui->scroll = 0;
+        return true;
+    case GP_ACTION_RIGHT:
+        ui->scroll += SCROLL_STEP;
+        return true;
+    case GP_ACTION_PANE:
+        ui->gpus_have_focus = !ui->gpus_have_focus;
+        return true;
+    case GP_ACTION_GPU_UP:
+        ui->first_gpu -= ui->first_gpu > 0;
+        return true;
+    case GP_ACTION_GPU_DOWN:
+        ui->first_gpu++;
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* ---- searching and filtering ---- */
+
+static void search(struct gp_ui *ui, size_t from, bool forward)
+{
+    size_t count = ui->procs.count;
+    for (size_t i = 0; *ui->search && i < count; i++) {
+        size_t row = (forward ? from + i : from + count - i) % count;
+        if (gp_procs_matches(&ui->procs.rows[row], ui->search)) {
+            gp_ui_choose(ui, row);
+            return;
+        }
+    }
+    if (*ui->search)
+        gp_ui_say(ui, "'%s' is not there", ui->search);
+}
+
+static void on_search(struct gp_ui *ui, enum gp_edit_step step)
+{
+    if (step != GP_EDIT_DROPPED)
+        search(ui, ui->chosen, true);
+}
+
+static void on_filter(struct gp_ui *ui, enum gp_edit_step step)
+{
+    (void)step;
+    gp_ui_build_rows(ui);
+}
+
+/* ---- tags ---- */
+
+static bool is_tagged(const struct gp_ui *ui, int64_t pid)
+{
+    for (size_t i = 0; i < ui->tag_count; i++)
+        if (ui->tags[i] == pid)
+            return true;
+    return false;
+}
+
+static void tag(struct gp_ui *ui, int64_t pid)
+{
+    if (pid && !is_tagged(ui, pid) && ui->tag_count < GP_UI_TAGS)
+        ui->tags[ui->tag_count++] = pid;
+}
+
+static void turn_tag(struct gp_ui *ui)
+{
+    const struct gp_proc_row *row = gp_ui_chosen_row(ui);
+    size_t kept = 0;
+    if (!row)
+        return;
+    bool was = is_tagged(ui, row->pid);
+    for (size_t i = 0; i < ui->tag_count; i++)
+        if (ui->tags[i] != row->pid)
+            ui->tags[kept++] = ui->tags[i];
+    ui->tag_count = kept;
+    if (!was)
+        tag(ui, row->pid);
+    gp_ui_choose(ui, ui->chosen + 1);
+}
+
+/* The process and all below it, as far as they have rows. */
+static void tag_children(struct gp_ui *ui)
+{
+    const struct gp_proc_row *row = gp_ui_chosen_row(ui);
+    if (!row)
+        return;
+    tag(ui, row->pid);
+    for (size_t before = 0; before != ui->tag_count;) {
+        before = ui->tag_count;
+        for (size_t i = 0; i < ui->procs.count; i++)
+            if (ui->procs.rows[i].ppid && is_tagged(ui, ui->procs.rows[i].ppid))
+                tag(ui, ui->procs.rows[i].pid);
+    }
+}
+
+/* ---- keys ---- */
+
+static void hold(struct gp_ui *ui)
+{
+    if (ui->held && ui->newest) {
+        gp_snapshot_free(ui->held);
+        ui->held = NULL;
+        ui->snapshot = ui->newest;
+        ui->shown = ui->cost.ticks;
+    } else if (ui->held) {
+        ui->newest = ui->held;
+        ui->held = NULL;
+    } else if (ui->newest) {
+        ui->held = ui->newest;
+        ui->newest = NULL;
+    }
+}
+
+static void sort_beside(struct gp_ui *ui, size_t step)
+{
+    size_t at = 0;
+    while (at + 1 < ui->column_count && ui->columns[at] != ui->order.by[0].column)
+        at++;
+    at = (at + step) % ui->column_count;
+    ui->order = (struct gp_proc_order){.by = {{.column = ui->columns[at]}}, .count = 1};
+}
+
+static void clear_choice(struct gp_ui *ui)
+{
+    ui->gpu = -1;
+    ui->tag_count = 0;
+    ui->followed = 0;
+}
+
+/* Both areas, the GPUs alone, the processes alone. */
+static void expand(struct gp_prefs *prefs)
+{
+    bool both = prefs->gpus && prefs->processes;
+    bool gpus_only = prefs->gpus && !prefs->processes;
+    prefs->gpus = both || !gpus_only;
+    prefs->processes = !both;
+}
+
+/* Changes which processes are shown, in which order; false if the action is another one. */
+static bool arrange(struct gp_ui *ui, enum gp_action action, int key)
+{
+    switch (action) {
+    case GP_ACTION_SORT_LEFT:
+        sort_beside(ui, ui->column_count - 1);
+        return true;
+    case GP_ACTION_SORT_RIGHT:
+        sort_beside(ui, 1);
+        return true;
+    case GP_ACTION_SORT_MEMORY:
+        gp_proc_order_put(&ui->order, GP_PROC_MEMORY_COLUMN);
+        return true;
+    case GP_ACTION_SORT_SM:
+        gp_proc_order_put(&ui->order, GP_PROC_SM_COLUMN);
+        return true;
+    case GP_ACTION_SORT_TIME:
+        gp_proc_order_put(&ui->order, GP_PROC_TIME_COLUMN);
+        return true;
+    case GP_ACTION_REVERSE:
+        ui->order.by[0].reversed = !ui->order.by[0].reversed;
+        return true;
+    case GP_ACTION_TREE:
+        ui->prefs.tree = !ui->prefs.tree;
+        return true;
+    case GP_ACTION_PER_GPU:
+        ui->prefs.per_gpu = !ui->prefs.per_gpu;
+        return true;
+    case GP_ACTION_DIGIT:
+        ui->gpu = ui->gpu == key - '0' ? -1 : key - '0';
+        return true;
+    case GP_ACTION_CLEAR:
+        clear_choice(ui);
+        return true;
+    case GP_ACTION_PAUSE:
+        hold(ui);
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Changes how things look; false if the action is another one. */
+static bool look(struct gp_ui *ui, enum gp_action action)
+{
+    static const struct {
+        enum gp_action action;
+        enum gp_pref pref;
+        bool forward;
+    } steps[] = {
+        {GP_ACTION_DENSITY, GP_PREF_VIEW, true},     {GP_ACTION_GRAPH, GP_PREF_GRAPH, true},
+        {GP_ACTION_SERIES, GP_PREF_SERIES, true},    {GP_ACTION_MOUSE, GP_PREF_MOUSE, true},
+        {GP_ACTION_FASTER, GP_PREF_INTERVAL, false}, {GP_ACTION_SLOWER, GP_PREF_INTERVAL, true},
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(steps); i++)
+        if (steps[i].action == action) {
+            gp_pref_step(&ui->prefs, steps[i].pref, steps[i].forward);
+            return true;
+        }
+    switch (action) {
+    case GP_ACTION_ZOOM_OUT:
+        ui->zoom += ui->zoom < ZOOM_MAX;
+        return true;
+    case GP_ACTION_ZOOM_IN:
+        ui->zoom -= ui->zoom > 0;
+        return true;
+    case GP_ACTION_EARLIER:
+        ui->earlier += GP_TRACK_SAMPLES / 32;
+        return true;
+    case GP_ACTION_LATER:
+        ui->earlier -= ui->earlier > 0 ? GP_TRACK_SAMPLES / 32 : 0;
+        return true;
+    case GP_ACTION_EXPAND:
+        expand(&ui->prefs);
+        return true;
+    case GP_ACTION_HOST:
+        ui->prefs.host = ui->prefs.host == GP_HOST_YES ? GP_HOST_NO : GP_HOST_YES;
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void follow(struct gp_ui *ui)
+{
+    const struct gp_proc_row *row = gp_ui_chosen_row(ui);
+    ui->followed = row && ui->followed != row->pid ? row->pid : 0;
+    if (ui->followed)
+        gp_ui_say(ui, "following %lld", (long long)ui->followed);
+}
+
+static void open_details(struct gp_ui *ui, bool to_environment)
+{
+    const struct gp_proc_row *row = gp_ui_chosen_row(ui);
+    ui->details.to_environment = to_environment;
+    if ((ui->gpus_have_focus || !row || !row->pid) && !to_environment)
+        gp_ui_show(ui, GP_UI_GPU);
+    else if (row && row->pid)
+        gp_ui_show(ui, GP_UI_PROCESS);
+    else
+        gp_ui_say(ui, "there is no process here");
+}
+
+static enum gp_ui_wish act(struct gp_ui *ui, enum gp_action action)
+{
+    static const struct {
+        enum gp_action action;
+        enum gp_ui_mode mode;
+    } opens[] = {
+        {GP_ACTION_HELP, GP_UI_HELP},     {GP_ACTION_SORT, GP_UI_SORT},
+        {GP_ACTION_USER, GP_UI_USERS},    {GP_ACTION_KILL, GP_UI_SIGNAL},
+        {GP_ACTION_SETUP, GP_UI_SETUP},   {GP_ACTION_ADJUST, GP_UI_ADJUST},
+        {GP_ACTION_ALERTS, GP_UI_ALERTS}, {GP_ACTION_COST, GP_UI_COST},
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(opens); i++)
+        if (opens[i].action == action)
+            gp_ui_show(ui, opens[i].mode);
+    switch (action) {
+    case GP_ACTION_QUIT:
+        return GP_UI_QUIT;
+    case GP_ACTION_FILTER:
+        gp_ui_edit(ui, ui->prefs.filter, "filter", on_filter);
+        break;
+    case GP_ACTION_SEARCH:
+        ui->search[0] = '\0';
+        gp_ui_edit(ui, ui->search, "search", on_search);
+        break;
+    case GP_ACTION_NEXT:
+        search(ui, ui->chosen + 1, true);
+        break;
+    case GP_ACTION_PREVIOUS:
+        search(ui, ui->chosen + ui->procs.count - 1, false);
+        break;
+    case GP_ACTION_TAG:
+        turn_tag(ui);
+        break;
+    case GP_ACTION_TAG_CHILDREN:
+        tag_children(ui);
+        break;
+    case GP_ACTION_UNTAG:
+        ui->tag_count = 0;
+        break;
+    case GP_ACTION_FOLLOW:
+        follow(ui);
+        break;
+    case GP_ACTION_DETAILS:
+    case GP_ACTION_ENVIRONMENT:
+        open_details(ui, action == GP_ACTION_ENVIRONMENT);
+        break;
+    case GP_ACTION_SAVE:
+        gp_ui_save(ui);
+        break;
+    default:
+        break;
+    }
+    return GP_UI_GO_ON;
+}
+
+static enum gp_ui_wish key_in_watch(struct gp_ui *ui, int key)
+{
+    enum gp_action action = gp_key_action(key, gp_ui_is_vi(ui));
+    if (move(ui, action) || look(ui, action))
+        return GP_UI_GO_ON;
+    if (arrange(ui, action, key)) {
+        gp_ui_build_rows(ui);
+        return GP_UI_GO_ON;
+    }
+    return act(ui, action);
+}
+
+/* ---- drawing ---- */
+
+static void draw_keys(struct gp_ui *ui, const struct gp_box *box)
+{
+    static const struct {
+        enum gp_action action;
+        const char *word;
+    } shown[] = {
+        {GP_ACTION_HELP, "help"},     {GP_ACTION_FILTER, "filter"}, {GP_ACTION_SORT, "sort"},
+        {GP_ACTION_TREE, "tree"},     {GP_ACTION_KILL, "kill"},     {GP_ACTION_DETAILS, "detail"},
+        {GP_ACTION_DENSITY, "view"},  {GP_ACTION_SETUP, "setup"},   {GP_ACTION_QUIT, "quit"},
+        {GP_ACTION_PANE, "pane"},     {GP_ACTION_SERIES, "metric"}, {GP_ACTION_ADJUST, "adjust"},
+        {GP_ACTION_SEARCH, "search"}, {GP_ACTION_USER, "user"},     {GP_ACTION_PAUSE, "pause"},
+        {GP_ACTION_ALERTS, "alerts"}, {GP_ACTION_TAG, "tag"},       {GP_ACTION_COST, "cost"},
+    };
+    int x = 1;
+    if (ui->message[0]) {
+        (void)gp_draw(box, 1, 0, GP_INK_STRONG, ui->message);
+        return;
+    }
+    for (size_t i = 0; i < GP_ARRAY_LEN(shown); i++) {
+        char key[16];
+        const char *names = gp_action_keys(shown[i].action);
+        char vi = gp_ui_is_vi(ui) ? gp_action_vi_letter(shown[i].action) : '\0';
+        (void)snprintf(key, sizeof(key), "%.*s", (int)strcspn(names, " "), names);
+        if (vi)
+            (void)snprintf(key, sizeof(key), "%c", vi);
+        int end = x + (int)strlen(key) + (int)strlen(shown[i].word) + 1;
+        if (end > box->w)
+            return;
+        struct gp_box part = gp_box_part(box, x, 0, end - x, 1);
+        x = gp_draw(box, x, 0, GP_INK_KEY, key);
+        x = gp_drawf(box, x, 0, GP_INK_PLAIN, ":%s ", shown[i].word);
+        gp_hits_add(&ui->hits, &part, GP_HIT_ACTION, (size_t)shown[i].action);
+    }
+}
+
+/* The gravest at the right of the line that parts GPUs and processes: nothing moves when it comes.
+ */
+static void draw_alert(struct gp_ui *ui, const struct gp_box *box)
+{
+    struct gp_alert alert;
+    char text[sizeof(alert.text) + 32];
+    size_t count = gp_alerts_find(ui->snapshot, &ui->history, &alert, 1);
+    if (!ui->prefs.alerts || count == 0)
+        return;
+    if (count > 1)
+        (void)snprintf(text, sizeof(text), " ! %s (+%zu) ", alert.text, count - 1);
+    else
+        (void)snprintf(text, sizeof(text), " ! %s ", alert.text);
+    gp_draw_right(box, 0, 0, box->w, alert.ink, text);
+    gp_hits_add(&ui->hits, box, GP_HIT_ACTION, GP_ACTION_ALERTS);
+}
+
+/* Keeps the cursor within the rows that are shown. */
+static void scroll_rows(struct gp_ui *ui, int height)
+{
+    ui->page = height > 2 ? (size_t)height - 2 : 1;
+    if (ui->chosen < ui->first)
+        ui->first = ui->chosen;
+    if (ui->chosen >= ui->first + ui->page)
+        ui->first = ui->chosen - ui->page + 1;
+    size_t most = ui->procs.count > ui->page ? ui->procs.count - ui->page : 0;
+    ui->first = ui->first > most ? most : ui->first;
+}
+
+static void scroll_gpus(struct gp_ui *ui, const struct gp_layout *l, size_t chosen)
+{
+    size_t count = ui->snapshot->device_count;
+    size_t shown = (size_t)l->shown;
+    if (ui->gpus_have_focus && chosen < count && shown > 0) {
+        if (chosen < ui->first_gpu)
+            ui->first_gpu = chosen;
+        if (chosen >= ui->first_gpu + shown)
+            ui->first_gpu = chosen - shown + 1;
+    }
+    size_t most = count - shown;
+    ui->first_gpu = ui->first_gpu > most ? most : ui->first_gpu;
+}
+
+struct gp_span gp_ui_span(const struct gp_ui *ui, uint64_t now_ns)
+{
+    uint64_t step_ns = ui->prefs.interval_ns << ui->zoom;
+    /* a sample comes a little early or late: it lies in the middle of its step; steps of several
+     * samples keep their place in time, so that older columns stay as they are */
+    uint64_t end_ns = ui->zoom ? (now_ns / step_ns + 1) * step_ns : now_ns + step_ns / 2;
+    uint64_t back_ns = (uint64_t)ui->earlier * step_ns;
+    uint64_t number = ui->zoom ? end_ns / step_ns : ui->shown;
+    return (struct gp_span){back_ns < end_ns ? end_ns - back_ns : 0, step_ns, number % 2};
+}
+
+static void draw_snapshot(struct gp_ui *ui, const struct gp_box *box)
+{
+    const struct gp_snapshot *snapshot = ui->snapshot;
+    bool host =
+        ui->prefs.host == GP_HOST_YES || (ui->prefs.host == GP_HOST_AUTO && box->h >= HOST_FROM);
+    struct gp_layout l = gp_layout_of(&(struct gp_layout_options){
+        box->w, box->h, (int)snapshot->device_count, (enum gp_density)ui->prefs.view, host,
+        !ui->prefs.gpus, !ui->prefs.processes});
+    size_t chosen = chosen_gpu_row(ui);
+    ui->shows_rates = l.gpus.h > 0 && l.density <= GP_DENSITY_BAR;
+    scroll_gpus(ui, &l, chosen);
+    const struct gp_gpus_view view = {
+        .snapshot = snapshot,
+        .history = &ui->history,
+        .layout = &l,
+        .span = gp_ui_span(ui, snapshot->mono_ns),
+        .series = (enum gp_series)ui->prefs.series,
+        .first = ui->first_gpu,
+        .chosen = chosen,
+        .has_focus = ui->gpus_have_focus,
+        .blocks = ui->prefs.graph,
+        .hits = &ui->hits,
+    };
+    struct gp_box part = gp_box_part(box, l.host.x, l.host.y, l.host.w, l.host.h);
+    if (l.host.h > 0)
+        gp_draw_host(&part, snapshot);
+    part = gp_box_part(box, l.gpus.x, l.gpus.y, l.gpus.w, l.gpus.h);
+    if (l.gpus.h > 0)
+        gp_draw_gpus(&part, &view);
+    part = gp_box_part(box, l.processes.x, l.processes.y, l.processes.w, l.processes.h);
+    scroll_rows(ui, l.processes.h);
+    if (l.processes.h <= 0)
+        return;
+    const struct gp_procs_options options = {ui->order, ui->prefs.filter, ui->gpu, ui->prefs.tree,
+                                             ui->prefs.per_gpu};
+    const struct gp_proc_view rows = {&ui->procs, &options,      ui->columns, ui->column_count,
+                                      ui->first,  ui->chosen,    ui->scroll,  !ui->gpus_have_focus,
+                                      ui->tags,   ui->tag_count, &ui->hits};
+    int end = gp_draw_procs(&part, &rows);
+    part = gp_box_part(&part, end + 1, 0, part.w - end - 2, 1);
+    draw_alert(ui, &part);
+}
+
+static void draw_watch(struct gp_ui *ui, const struct gp_box *box)
+{
+    if (ui->snapshot)
+        draw_snapshot(ui, box);
+    else if (ui->notice)
+        (void)gp_draw(box, 1, box->h / 2, GP_INK_STRONG, ui->notice);
+    struct gp_box keys = gp_box_part(box, 0, box->h - 1, box->w, 1);
+    if (box->h >= KEYS_FROM || ui->message[0]) {
+        gp_draw_fill(&keys, 0, 0, keys.w, GP_INK_PLAIN, ' ');
+        draw_keys(ui, &keys);
+    }
+}
+
+const struct gp_screen gp_screen_watch = {.key = key_in_watch, .draw = draw_watch};

@@ -1,0 +1,191 @@
+#include "tui/tree.h"
+
+#include "base/err.h"
+#include "model/snapshot.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEPTH_MAX = 63, NONE = -1 };
+
+/* ---- ancestors ---- */
+
+static int compare_ancestors(const void *a, const void *b)
+{
+    const int64_t *pid = a;
+    int64_t other = gp_process_value(b, GP_PID)->i;
+    return (*pid > other) - (*pid < other);
+}
+
+/* Marks the chain above a process; what is marked has its own chain marked. */
+static void mark_chain(const struct gp_snapshot *snapshot, bool *wanted, int64_t pid)
+{
+    while (pid > 0) {
+        const struct gp_process *found =
+            bsearch(&pid, snapshot->ancestors, snapshot->ancestor_count,
+                    sizeof(*snapshot->ancestors), compare_ancestors);
+        if (!found || wanted[found - snapshot->ancestors])
+            return;
+        wanted[found - snapshot->ancestors] = true;
+        const struct gp_value *parent = gp_process_value(found, GP_PROCESS_PPID);
+        pid = gp_value_is_present(parent) ? parent->i : 0;
+    }
+}
+
+int gp_tree_add_ancestors(struct gp_procs *procs, const struct gp_snapshot *snapshot)
+{
+    size_t most = procs->count + snapshot->ancestor_count + 1;
+    bool *wanted = calloc(snapshot->ancestor_count + 1, sizeof(*wanted));
+    struct gp_proc_row *grown = realloc(procs->rows, most * sizeof(*grown));
+    procs->rows = grown ? grown : procs->rows;
+    if (!wanted || !grown) {
+        free(wanted);
+        gp_procs_fini(procs);
+        return GP_ENOMEM;
+    }
+    for (size_t i = 0; i < procs->count; i++)
+        mark_chain(snapshot, wanted, procs->rows[i].ppid);
+    for (size_t i = 0; i < snapshot->ancestor_count; i++) {
+        if (!wanted[i])
+            continue;
+        gp_proc_row_init(&procs->rows[procs->count++], &snapshot->ancestors[i], snapshot->wall_ns);
+        procs->ancestors++;
+    }
+    free(wanted);
+    return 0;
+}
+
+/* ---- order ---- */
+
+/* A row by its pid: rows of a process on several GPUs have the same one, the first stands for all.
+ */
+struct place {
+    int64_t pid;
+    size_t row;
+};
+
+static int compare_places(const void *a, const void *b)
+{
+    const struct place *x = a;
+    const struct place *y = b;
+    if (x->pid != y->pid)
+        return x->pid < y->pid ? -1 : 1;
+    return (x->row > y->row) - (x->row < y->row);
+}
+
+static int compare_pid(const void *a, const void *b)
+{
+    const int64_t *pid = a;
+    const struct place *place = b;
+    return (*pid > place->pid) - (*pid < place->pid);
+}
+
+struct tree {
+    struct place *places; /* sorted by pid, one a pid */
+    size_t place_count;
+    long *first, *next, *stack; /* rows; NONE: none */
+};
+
+static long parent_of(const struct tree *t, const struct gp_proc_row *row)
+{
+    if (row->pid == 0 || row->ppid <= 0 || row->ppid == row->pid)
+        return NONE;
+    const struct place *found =
+        bsearch(&row->ppid, t->places, t->place_count, sizeof(*t->places), compare_pid);
+    return found ? (long)found->row : NONE;
+}
+
+static void fill_places(struct tree *t, const struct gp_procs *procs)
+{
+    for (size_t i = 0; i < procs->count; i++)
+        if (procs->rows[i].pid)
+            t->places[t->place_count++] = (struct place){procs->rows[i].pid, i};
+    qsort(t->places, t->place_count, sizeof(*t->places), compare_places);
+    size_t kept = 0;
+    for (size_t i = 0; i < t->place_count; i++)
+        if (kept == 0 || t->places[kept - 1].pid != t->places[i].pid)
+            t->places[kept++] = t->places[i];
+    t->place_count = kept;
+}
+
+/* Links each row to its parent; the slot behind the last row holds those without one. */
+static void link_rows(struct tree *t, const struct gp_procs *procs)
+{
+    for (size_t i = 0; i <= procs->count; i++)
+        t->first[i] = NONE;
+    for (size_t i = procs->count; i > 0; i--) {
+        long parent = parent_of(t, &procs->rows[i - 1]);
+        size_t list = parent == NONE ? procs->count : (size_t)parent;
+        t->next[i - 1] = t->first[list];
+        t->first[list] = (long)i - 1;
+    }
+}
+
+/* Walks down without recursion. What hangs on a loop of parents is not reached; the caller adds it.
+ */
+static size_t walk(struct tree *t, const struct gp_procs *procs, struct gp_proc_row *out,
+                   bool *visited)
+{
+    size_t count = 0;
+    size_t depth = 0;
+    uint64_t branches = 0;
+    t->stack[0] = t->first[procs->count];
+    for (;;) {
+        long row = t->stack[depth];
+        if (row == NONE) {
+            if (depth == 0)
+                return count;
+            depth--;
+            t->stack[depth] = t->next[t->stack[depth]];
+            continue;
+        }
+        bool is_last = t->next[row] == NONE;
+        uint64_t bit = depth < DEPTH_MAX ? UINT64_C(1) << depth : 0;
+        out[count] = procs->rows[row];
+        out[count].depth = (uint16_t)(depth < DEPTH_MAX ? depth : DEPTH_MAX);
+        out[count].is_last = is_last;
+        out[count++].branches = branches & (bit ? bit - 1 : ~UINT64_C(0));
+        visited[row] = true;
+        branches = is_last ? branches & ~bit : branches | bit;
+        t->stack[++depth] = t->first[row];
+    }
+}
+
+static int arrange(struct tree *t, struct gp_procs *procs, struct gp_proc_row *out, bool *visited)
+{
+    fill_places(t, procs);
+    link_rows(t, procs);
+    size_t count = walk(t, procs, out, visited);
+    for (size_t i = 0; i < procs->count; i++)
+        if (!visited[i])
+            out[count++] = procs->rows[i];
+    free(procs->rows);
+    procs->rows = out;
+    return 0;
+}
+
+int gp_tree_arrange(struct gp_procs *procs)
+{
+    size_t n = procs->count + 2;
+    struct tree t = {
+        .places = calloc(n, sizeof(*t.places)),
+        .first = calloc(n, sizeof(*t.first)),
+        .next = calloc(n, sizeof(*t.next)),
+        .stack = calloc(n, sizeof(*t.stack)),
+    };
+    struct gp_proc_row *out = calloc(n, sizeof(*out));
+    bool *visited = calloc(n, sizeof(*visited));
+    int r = GP_ENOMEM;
+    if (t.places && t.first && t.next && t.stack && out && visited)
+        r = arrange(&t, procs, out, visited);
+    else
+        gp_procs_fini(procs);
+    if (r < 0)
+        free(out);
+    free(t.places);
+    free(t.first);
+    free(t.next);
+    free(t.stack);
+    free(visited);
+    return r;
+}

@@ -1,0 +1,14 @@
+/* Processes below their parents. */
+#ifndef GP_TUI_TREE_H
+#define GP_TUI_TREE_H
+
+#include "tui/procs.h"
+
+/* Adds the ancestors of the rows that there are. GP_ENOMEM leaves no rows. */
+int gp_tree_add_ancestors(struct gp_procs *procs, const struct gp_snapshot *snapshot) GP_MUST_CHECK;
+
+/* Puts children behind their parents, siblings in the order in which they stand, and says how deep
+ * each is. GP_ENOMEM leaves no rows. */
+int gp_tree_arrange(struct gp_procs *procs) GP_MUST_CHECK;
+
+#endif
