@@ -319,6 +319,21 @@ def a_gpu_that_is_lost_says_so():
         assert t.wait() == 0
 
 
+@test
+def an_error_of_the_driver_is_told():
+    state = new_state()
+    with top(size=(120, 30), GPULSE_SIM_STATE=state) as t:
+        t.see("processes 6")
+        fault(state, "h100x8", "--gpu", "3", "xid=94")
+        t.see("GPU 3: Xid 94")
+        t.keys("!")
+        t.see("alerts")
+        t.see("0 min ago")
+        t.keys("qq")
+        assert t.wait() == 0
+        t.clean()
+
+
 # ---- keys ----
 
 @test

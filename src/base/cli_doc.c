@@ -525,6 +525,8 @@ void gp_cli_man_command(struct gp_strbuf *sb, const struct gp_program *program,
         man_title(sb, "COMMON OPTIONS");
         man_options(sb, program->common, cmd);
     }
+    man_pairs(sb, "KEYS", cmd->keys);
+    man_pairs(sb, "COLUMNS", cmd->columns);
     man_pairs(sb, "EXAMPLES", cmd->examples);
     man_pairs(sb, "EXIT STATUS", cmd->exit_codes ? cmd->exit_codes : program->exit_codes);
     man_see_also(sb, "*gpulse*(1), *gpulse-metrics*(7)");

@@ -89,7 +89,6 @@ static const enum gp_metric wanted[] = {
     GP_MIG_PROFILE,
     GP_PID,
     GP_PROCESS_TYPE,
-    GP_PROCESS_NAME,
     GP_PROCESS_MEMORY,
     GP_PROCESS_SM,
     GP_PROCESS_MEM,
@@ -102,7 +101,6 @@ static const enum gp_metric wanted[] = {
     GP_PROCESS_START,
     GP_PROCESS_PPID,
     GP_PROCESS_STATE,
-    GP_PROCESS_THREADS,
     GP_PROCESS_CONTAINER,
 };
 
@@ -115,7 +113,7 @@ static const enum gp_metric rates[] = {
 static int open_sampler(void *ctx, struct gp_sampler **ret, struct gp_err *err)
 {
     const struct gp_loop loop = {.interval_ns = *(const uint64_t *)ctx};
-    struct gp_want want = {.mig = true, .processes = true, .process_names = true};
+    struct gp_want want = {.mig = true, .processes = true, .process_names = true, .events = true};
     for (size_t i = 0; i < GP_ARRAY_LEN(wanted); i++)
         gp_metric_set_add(&want.metrics, wanted[i]);
     for (size_t i = 0; i < GP_ARRAY_LEN(rates); i++)
@@ -293,6 +291,10 @@ static int take_snapshot(struct run *run, struct gp_err *err)
     struct gp_snapshot *snapshot;
     uint64_t took_ns;
     int r = gp_feed_take(run->feed, &snapshot, &took_ns, err);
+    struct gp_xid xids[GP_XIDS_MAX];
+    size_t count = gp_feed_take_xids(run->feed, xids, GP_XIDS_MAX);
+    for (size_t i = 0; i < count; i++)
+        gp_xids_add(&run->ui.xids, xids[i]);
     if (snapshot)
         gp_ui_take(&run->ui, snapshot, took_ns);
     return r;

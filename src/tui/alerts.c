@@ -1,5 +1,6 @@
 #include "tui/alerts.h"
 
+#include "model/event.h"
 #include "model/snapshot.h"
 
 #include <stdarg.h>
@@ -14,6 +15,7 @@ enum {
     FULL_PERCENT = 95,
     IDLE_S = 600, /* without work, and memory held */
     IDLE_STEPS = 60,
+    XID_S = 3600,
 };
 
 #define GIB (1024.0 * 1024 * 1024)
@@ -160,15 +162,41 @@ static void look_at_memory(struct finder *f, const struct gp_device *device,
              "GPU %u: memory is full in %.0f s if it grows on like this", device->index, full_s);
     else if (100 * used >= FULL_PERCENT * total)
         tell(f, GP_INK_HIGH, "GPU %u: memory %.0f%% full", device->index, 100 * used / total);
-    if (used >= GIB && is_idle(track, now_ns))
+    double load;
+    if (used >= GIB && number(device, GP_UTILIZATION_GPU, &load) && load <= 0 &&
+        is_idle(track, now_ns))
         tell(f, GP_INK_HIGH, "GPU %u: %.1f GiB held, nothing ran for ten minutes", device->index,
              used / GIB);
 }
 
+/* ---- errors of the driver ---- */
+
+void gp_xids_add(struct gp_xids *xids, struct gp_xid xid)
+{
+    xids->list[xids->count++ % GP_XIDS_MAX] = xid;
+}
+
+/* Those of the last hour, the newest first. What a program did wrong is less grave. */
+static void look_at_xids(struct finder *f, const struct gp_xids *xids, uint64_t wall_ns)
+{
+    size_t kept = xids->count < GP_XIDS_MAX ? xids->count : GP_XIDS_MAX;
+    for (size_t i = 0; i < kept; i++) {
+        const struct gp_xid *xid = &xids->list[(xids->count - 1 - i) % GP_XIDS_MAX];
+        const struct gp_xid_info *info = gp_xid_find(xid->number);
+        uint64_t age_s = wall_ns > xid->wall_ns ? (wall_ns - xid->wall_ns) / GP_NS_PER_S : 0;
+        bool by_program = info && strcmp(info->fault, "application") == 0;
+        if (age_s < XID_S)
+            tell(f, by_program ? GP_INK_HIGH : GP_INK_CRITICAL,
+                 "GPU %u: Xid %llu, %s, %llu min ago", xid->gpu, (unsigned long long)xid->number,
+                 info ? info->words : "not known", (unsigned long long)(age_s / 60));
+    }
+}
+
 size_t gp_alerts_find(const struct gp_snapshot *snapshot, const struct gp_history *history,
-                      struct gp_alert *ret, size_t max)
+                      const struct gp_xids *xids, struct gp_alert *ret, size_t max)
 {
     struct finder f = {ret, max, 0};
+    look_at_xids(&f, xids, snapshot->wall_ns);
     for (size_t i = 0; i < snapshot->device_count; i++) {
         const struct gp_device *device = &snapshot->devices[i];
         if (device->is_mig)

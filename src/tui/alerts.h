@@ -7,6 +7,21 @@
 
 struct gp_snapshot;
 
+/* The driver's own errors, the last ones. */
+enum { GP_XIDS_MAX = 32 };
+
+struct gp_xid {
+    unsigned gpu;
+    uint64_t number, wall_ns;
+};
+
+struct gp_xids {
+    struct gp_xid list[GP_XIDS_MAX]; /* a ring */
+    size_t count;                    /* ever seen */
+};
+
+void gp_xids_add(struct gp_xids *xids, struct gp_xid xid);
+
 struct gp_alert {
     enum gp_ink ink; /* GP_INK_CRITICAL before GP_INK_HIGH */
     char text[160];
@@ -14,7 +29,7 @@ struct gp_alert {
 
 /* The gravest first; returns how many there are, of which `max` are stored. */
 size_t gp_alerts_find(const struct gp_snapshot *snapshot, const struct gp_history *history,
-                      struct gp_alert *ret, size_t max);
+                      const struct gp_xids *xids, struct gp_alert *ret, size_t max);
 
 /* Seconds until a GPU's memory is full if it goes on as in the last minute; below 0: it does not
  * grow, or too little is known. */

@@ -5,11 +5,15 @@
 #include "model/snapshot.h"
 #include "sample/sampler.h"
 #include "sample/thread.h"
+#include "sample/waiter.h"
+#include "tui/alerts.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+
+enum { REPORTS = 16 };
 
 struct gp_feed {
     struct gp_feed_config config;
@@ -25,6 +29,8 @@ struct gp_feed {
     bool review;
     struct gp_snapshot *snapshot; /* not taken yet */
     uint64_t took_ns;
+    struct gp_xid xids[GP_XIDS_MAX]; /* not taken yet; of more than these the last are left out */
+    size_t xid_count;
     int result;
     struct gp_err err;
 };
@@ -85,6 +91,26 @@ static uint32_t *take_view(struct gp_feed *feed, struct gp_sampler *sampler, uin
     return pids;
 }
 
+/* Of what the driver has reported by itself only its errors are shown. */
+static void take_reports(struct gp_feed *feed, struct gp_waiter *waiter)
+{
+    struct gp_source_event reports[REPORTS];
+    struct gp_waiter_gap gap;
+    uint64_t missed;
+    size_t n;
+    do {
+        n = gp_waiter_take(waiter, reports, REPORTS, &missed);
+        (void)pthread_mutex_lock(&feed->lock);
+        for (size_t i = 0; i < n; i++)
+            if (reports[i].kind == GP_EVENT_XID && feed->xid_count < GP_XIDS_MAX)
+                feed->xids[feed->xid_count++] =
+                    (struct gp_xid){reports[i].device, reports[i].number, reports[i].wall_ns};
+        (void)pthread_mutex_unlock(&feed->lock);
+    } while (n == REPORTS);
+    while (gp_waiter_take_gap(waiter, &gap))
+        continue;
+}
+
 static void *thread_main(void *arg)
 {
     struct gp_feed *feed = arg;
@@ -100,6 +126,8 @@ static void *thread_main(void *arg)
         watched = take_view(feed, sampler, watched);
         uint64_t before_ns = gp_clock_mono_ns();
         r = gp_sampler_tick(sampler, &snapshot, &err);
+        if (r == 0 && gp_sampler_waiter(sampler))
+            take_reports(feed, gp_sampler_waiter(sampler));
         if (r == 0)
             publish(feed, snapshot, gp_clock_mono_ns() - before_ns);
         if (r < 0 || !rest(feed, &due_ns))
@@ -167,6 +195,17 @@ int gp_feed_take(struct gp_feed *feed, struct gp_snapshot **ret, uint64_t *ret_t
     int r = feed->ended && !*ret ? gp_err_copy(err, &feed->err) : 0;
     (void)pthread_mutex_unlock(&feed->lock);
     return r;
+}
+
+size_t gp_feed_take_xids(struct gp_feed *feed, struct gp_xid *ret, size_t max)
+{
+    (void)pthread_mutex_lock(&feed->lock);
+    size_t n = feed->xid_count < max ? feed->xid_count : max;
+    memcpy(ret, feed->xids, n * sizeof(*ret));
+    feed->xid_count -= n;
+    memmove(feed->xids, feed->xids + n, feed->xid_count * sizeof(*ret));
+    (void)pthread_mutex_unlock(&feed->lock);
+    return n;
 }
 
 void gp_feed_set_interval(struct gp_feed *feed, uint64_t interval_ns)

@@ -8,6 +8,8 @@ struct gp_err;
 struct gp_sampler;
 struct gp_snapshot;
 
+struct gp_xid;
+
 struct gp_feed;
 
 struct gp_feed_config {
@@ -27,6 +29,10 @@ int gp_feed_fd(const struct gp_feed *feed);
  * is NULL if there is none since the last call. An error ends the feed. */
 int gp_feed_take(struct gp_feed *feed, struct gp_snapshot **ret, uint64_t *ret_took_ns,
                  struct gp_err *err) GP_MUST_CHECK;
+
+/* Takes the errors that the driver has reported since the last call; at most `max` of them, the
+ * rest later. */
+size_t gp_feed_take_xids(struct gp_feed *feed, struct gp_xid *ret, size_t max);
 
 void gp_feed_set_interval(struct gp_feed *feed, uint64_t interval_ns);
 

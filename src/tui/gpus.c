@@ -377,6 +377,19 @@ static void add_loads(char *out, size_t size, const struct gp_device *device)
     }
 }
 
+/* For how long, so coarse that it stands still most of the time. */
+static size_t add_time(char *out, size_t size, uint64_t ns)
+{
+    unsigned long long s = ns / GP_NS_PER_S;
+    if (s < 10)
+        return 0;
+    if (s < 60)
+        return (size_t)snprintf(out, size, " %llus", s / 10 * 10);
+    if (s < 3600)
+        return (size_t)snprintf(out, size, " %llum", s / 60);
+    return (size_t)snprintf(out, size, " %lluh", s / 3600);
+}
+
 /* What is wrong, in words, and how bad it is. */
 static enum gp_ink add_troubles(char *out, size_t size, const struct gp_device *device,
                                 const struct gp_track *track, bool narrow, uint64_t now_ns)
@@ -396,11 +409,8 @@ static enum gp_ink add_troubles(char *out, size_t size, const struct gp_device *
     }
     if (limit < GP_ARRAY_LEN(limits))
         n += (size_t)snprintf(out + n, size - n, " limited: %s", limits[limit].word);
-    if (limit < GP_ARRAY_LEN(limits) && track && track->limited_since_ns &&
-        now_ns > track->limited_since_ns + GP_NS_PER_S)
-        n += (size_t)snprintf(
-            out + n, size - n, " %llus",
-            (unsigned long long)((now_ns - track->limited_since_ns) / GP_NS_PER_S));
+    if (limit < GP_ARRAY_LEN(limits) && track && track->limited_since_ns)
+        n += add_time(out + n, size - n, now_ns - track->limited_since_ns);
     if (narrow)
         (void)snprintf(out + n, size - n, " narrow PCIe");
     return ink;

@@ -26,7 +26,7 @@ struct gp_amount gp_proc_amount(const struct gp_proc_row *row, enum gp_proc_colu
     const char *field = (const char *)row + info->offset;
     if (info->kind == GP_PROC_KIND_PID) {
         int64_t pid = *(const int64_t *)(const void *)field;
-        return (struct gp_amount){(double)pid, pid > 0, false};
+        return (struct gp_amount){(float)pid, pid > 0, false};
     }
     if (info->kind == GP_PROC_KIND_TEXT || info->kind == GP_PROC_KIND_GPU)
         return (struct gp_amount){0};
@@ -56,7 +56,7 @@ static void add(struct gp_amount *amount, const struct gp_process *process, enum
     const struct gp_value *v = gp_process_value(process, m);
     if (!gp_value_is_present(v))
         return;
-    amount->n += gp_metric_number(m, v);
+    amount->n += (float)gp_metric_number(m, v);
     amount->known = true;
     amount->old = amount->old || v->status == GP_STATUS_STALE;
 }
@@ -68,7 +68,7 @@ static struct gp_amount age_of(const char *start, uint64_t wall_ns)
     if (!start || !gp_clock_parse_rfc3339(start, &start_ns))
         return (struct gp_amount){0};
     double age_s = wall_ns > start_ns ? (double)(wall_ns - start_ns) / 1e9 : 0;
-    return (struct gp_amount){age_s, true, false};
+    return (struct gp_amount){(float)age_s, true, false};
 }
 
 static void add_gpu(struct gp_proc_row *row, const struct gp_device *device)
@@ -106,12 +106,9 @@ void gp_proc_row_init(struct gp_proc_row *row, const struct gp_process *p, uint6
     const struct gp_value *parent = gp_process_value(p, GP_PROCESS_PPID);
     if (gp_value_is_present(parent))
         row->ppid = parent->i;
-    if (!row->command)
-        row->command = text_of(p, GP_PROCESS_NAME);
     row->age_s = age_of(text_of(p, GP_PROCESS_START), wall_ns);
     add(&row->cpu, p, GP_PROCESS_CPU);
     add(&row->rss, p, GP_PROCESS_RSS);
-    add(&row->threads, p, GP_PROCESS_THREADS);
 }
 
 /* "0,1,2,3" is shorter as "0-3". */
@@ -155,7 +152,6 @@ static void add_processes(struct gp_procs *procs, const struct gp_snapshot *snap
         add(&row->mem, p, GP_PROCESS_MEM);
         add(&row->enc, p, GP_PROCESS_ENC);
         add(&row->dec, p, GP_PROCESS_DEC);
-        add(&row->power, p, GP_PROCESS_POWER);
     }
 }
 
@@ -170,7 +166,7 @@ static void add_unattributed(struct gp_procs *procs, const struct gp_snapshot *s
         struct gp_proc_row *row = &procs->rows[procs->count++];
         *row = (struct gp_proc_row){.gpu = device->index,
                                     .command = "(no listed process accounts for it)",
-                                    .memory = {(double)v->i, true, false}};
+                                    .memory = {(float)v->i, true, false}};
         add_gpu(row, device);
     }
 }
@@ -270,8 +266,8 @@ static int compare_by(const struct gp_proc_row *x, const struct gp_proc_row *y,
         return (x->gpu > y->gpu) - (x->gpu < y->gpu);
     struct gp_amount a = gp_proc_amount(x, column);
     struct gp_amount b = gp_proc_amount(y, column);
-    double p = a.known ? a.n : -1;
-    double q = b.known ? b.n : -1;
+    float p = a.known ? a.n : -1;
+    float q = b.known ? b.n : -1;
     int order = (p < q) - (p > q);
     return kind == GP_PROC_KIND_PID ? -order : order;
 }

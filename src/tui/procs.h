@@ -10,9 +10,10 @@ struct gp_process;
 struct gp_snapshot;
 struct gp_strbuf;
 
-/* A number that may not be known. */
+/* A number that may not be known. It is for people: seven digits are enough, and there may be
+ * thousands of rows. */
 struct gp_amount {
-    double n;
+    float n;
     bool known;
     bool old; /* not of this sample */
 };
@@ -24,9 +25,8 @@ struct gp_proc_row {
     char gpus[24]; /* all of them: "0-3", "1,4"; a MIG instance "1:0"; "": an ancestor of one */
     /* text in the snapshot; NULL: not known */
     const char *user, *command, *type, *state, *container;
-    struct gp_amount memory;                        /* bytes */
-    struct gp_amount sm, mem, enc, dec, power, cpu; /* percent, watts */
-    struct gp_amount rss, threads;
+    struct gp_amount memory, rss;            /* bytes */
+    struct gp_amount sm, mem, enc, dec, cpu; /* percent */
     struct gp_amount age_s;
     uint64_t branches; /* of a tree: bit n, whether a line goes on below at depth n */
     uint16_t depth;
@@ -50,7 +50,6 @@ struct gp_proc_row {
     X(DEC, "dec", "DEC", 3, 11, 0, false, NUMBER, dec, true, "use of the video decoder")           \
     X(CPU, "cpu", "CPU%", 5, 6, 0, false, NUMBER, cpu, true, "use of the processors, 100: one")    \
     X(RSS, "rss", "RSS", 5, 7, 0, false, BYTES, rss, true, "main memory")                          \
-    X(THREADS, "threads", "THR", 4, 10, 0, false, NUMBER, threads, false, "threads")               \
     X(TIME, "time", "TIME", 6, 10, 0, false, AGE, age_s, true, "since it started")                 \
     X(CONTAINER, "container", "CONTAINER", 19, 9, 0, true, TEXT, container, false,                 \
       "container, pod, job or service")                                                            \

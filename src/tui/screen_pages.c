@@ -50,7 +50,8 @@ static void fill_alerts(struct gp_ui *ui)
 {
     enum { MOST = 64 };
     struct gp_alert alerts[MOST];
-    size_t count = ui->snapshot ? gp_alerts_find(ui->snapshot, &ui->history, alerts, MOST) : 0;
+    size_t count =
+        ui->snapshot ? gp_alerts_find(ui->snapshot, &ui->history, &ui->xids, alerts, MOST) : 0;
     gp_page_clear(&ui->text);
     for (size_t i = 0; i < count && i < MOST; i++)
         gp_page_add(&ui->text, alerts[i].ink, "", alerts[i].text);

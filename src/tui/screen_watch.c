@@ -440,7 +440,7 @@ static void draw_alert(struct gp_ui *ui, const struct gp_box *box)
 {
     struct gp_alert alert;
     char text[sizeof(alert.text) + 32];
-    size_t count = gp_alerts_find(ui->snapshot, &ui->history, &alert, 1);
+    size_t count = gp_alerts_find(ui->snapshot, &ui->history, &ui->xids, &alert, 1);
     if (!ui->prefs.alerts || count == 0)
         return;
     if (count > 1)

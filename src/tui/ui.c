@@ -34,6 +34,8 @@ void gp_ui_init(struct gp_ui *ui)
 
 bool gp_ui_fini(struct gp_ui *ui)
 {
+    if (ui->mode == GP_UI_EDIT)
+        ui->mode = ui->edit.behind; /* which has something to let go of, perhaps */
     gp_ui_show(ui, GP_UI_WATCH);
     gp_procs_fini(&ui->procs);
     gp_history_fini(&ui->history);

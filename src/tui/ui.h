@@ -5,6 +5,7 @@
 
 #include "proc/signal.h"
 #include "source/control.h"
+#include "tui/alerts.h"
 #include "tui/history.h"
 #include "tui/hits.h"
 #include "tui/layout.h"
@@ -70,6 +71,7 @@ struct gp_ui {
     struct gp_snapshot *newest;         /* owned */
     struct gp_snapshot *held;           /* owned: what is shown while paused */
     struct gp_history history;
+    struct gp_xids xids;
     struct gp_procs procs;
     const char *notice; /* instead of everything, while there is no snapshot */
     /* how it is arranged */

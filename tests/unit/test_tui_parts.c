@@ -575,6 +575,8 @@ static void older_columns_stay_where_they_are(void **state)
 
 /* ---- alerts ---- */
 
+static const struct gp_xids no_xids;
+
 static struct gp_snapshot *growing(unsigned tick, double gib)
 {
     struct gp_snapshot *s = machine(1, tick);
@@ -596,7 +598,7 @@ static void memory_that_grows_is_foretold(void **state)
     }
     double full_s = gp_time_to_full_s(gp_history_find(&history, &s->devices[0]), 80, s->mono_ns);
     assert_true(full_s > 10 && full_s < 12);
-    assert_int_equal(gp_alerts_find(s, &history, &alert, 1), 1);
+    assert_int_equal(gp_alerts_find(s, &history, &no_xids, &alert, 1), 1);
     assert_non_null(strstr(alert.text, "full in 11 s"));
     assert_int_equal(alert.ink, GP_INK_CRITICAL);
     gp_snapshot_free(s);
@@ -614,9 +616,9 @@ static void an_idle_gpu_that_holds_memory_is_told(void **state)
         s = growing(tick, 20);
         gp_history_add(&history, s, GP_NS_PER_S);
         if (tick == 300)
-            assert_int_equal(gp_alerts_find(s, &history, &alert, 1), 0);
+            assert_int_equal(gp_alerts_find(s, &history, &no_xids, &alert, 1), 0);
     }
-    assert_int_equal(gp_alerts_find(s, &history, &alert, 1), 1);
+    assert_int_equal(gp_alerts_find(s, &history, &no_xids, &alert, 1), 1);
     assert_non_null(strstr(alert.text, "20.0 GiB held"));
     gp_snapshot_free(s);
     gp_history_fini(&history);
@@ -633,14 +635,34 @@ static void the_gravest_alert_comes_first(void **state)
     gp_value_set_int(device_value(&s->devices[2], GP_ECC_UNCORRECTED_VOLATILE), 3, 1);
     gp_value_set_int(device_value(&s->devices[3], GP_TEMPERATURE_GPU), 88, 1);
     gp_value_set_text(device_value(&s->devices[4], GP_REMAPPED_PENDING), "Yes", 1);
-    size_t count = gp_alerts_find(s, &history, alerts, 8);
+    size_t count = gp_alerts_find(s, &history, &no_xids, alerts, 8);
     assert_true(count >= 7); /* the one that does not answer and the full one too */
     for (size_t i = 1; i < count && i < 8; i++)
         assert_false(alerts[i].ink == GP_INK_CRITICAL && alerts[i - 1].ink == GP_INK_HIGH);
     assert_non_null(strstr(alerts[0].text, "Reset"));
     struct gp_alert one;
-    assert_int_equal(gp_alerts_find(s, &history, &one, 1), count);
+    assert_int_equal(gp_alerts_find(s, &history, &no_xids, &one, 1), count);
     assert_string_equal(one.text, alerts[0].text);
+    gp_snapshot_free(s);
+}
+
+static void an_xid_is_told_for_an_hour(void **state)
+{
+    (void)state;
+    struct gp_history history = {NULL, 0};
+    struct gp_xids xids = {.count = 0};
+    struct gp_alert alerts[2];
+    struct gp_snapshot *s = machine(2, 0);
+    for (unsigned i = 0; i < 40; i++) /* long ago */
+        gp_xids_add(&xids, (struct gp_xid){0, 13, s->wall_ns - 7200 * GP_NS_PER_S});
+    assert_int_equal(gp_alerts_find(s, &history, &xids, alerts, 2), 0);
+    gp_xids_add(&xids, (struct gp_xid){0, 13, s->wall_ns - 200 * GP_NS_PER_S});
+    gp_xids_add(&xids, (struct gp_xid){1, 79, s->wall_ns - 130 * GP_NS_PER_S});
+    assert_int_equal(gp_alerts_find(s, &history, &xids, alerts, 2), 2);
+    assert_ptr_equal(strstr(alerts[0].text, "GPU 1: Xid 79, "), alerts[0].text);
+    assert_non_null(strstr(alerts[0].text, "2 min ago"));
+    assert_int_equal(alerts[0].ink, GP_INK_CRITICAL);
+    assert_int_equal(alerts[1].ink, GP_INK_HIGH); /* a program's own fault */
     gp_snapshot_free(s);
 }
 
@@ -726,6 +748,7 @@ int main(void)
         cmocka_unit_test(memory_that_grows_is_foretold),
         cmocka_unit_test(an_idle_gpu_that_holds_memory_is_told),
         cmocka_unit_test(the_gravest_alert_comes_first),
+        cmocka_unit_test(an_xid_is_told_for_an_hour),
         cmocka_unit_test(pages_are_scrolled_and_searched),
         cmocka_unit_test(only_lines_that_are_new),
     };
