@@ -53,8 +53,8 @@ struct gp_cmd {
     const char *usage;       /* what stands behind the name: "[FIELDS] [options]" */
     const char *description; /* paragraphs separated by an empty line */
     const char *examples;    /* lines "command\texplanation" */
-    const char *keys; /* of a program on the screen: lines "keys\twhat they do", for the manual page */
-    const char *columns; /* of its table, likewise */
+    const char *keys;    /* lines "keys\twhat they do", for the manual page */
+    const char *columns; /* lines "column\twhat it shows", likewise */
     const struct gp_opt *options;
     bool no_loop; /* it runs once: options for loops are neither listed nor completed */
     enum gp_complete complete; /* of its positional arguments */
