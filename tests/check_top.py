@@ -295,6 +295,19 @@ def a_gpu_that_hangs_holds_nothing_up():
 
 
 @test
+def a_gpu_that_hangs_from_the_beginning_hides_no_other():
+    state = new_state()
+    fault(state, "h100x8", "--gpu", "3", "hang=1h")
+    with top("--timeout", "1h", GPULSE_SIM_STATE=state) as t:
+        t.until(lambda: b"no answer yet" in t.output, "the first look")
+        t.see("processes 5")
+        t.see("no answer for")
+        t.keys("q")
+        assert t.wait() == 0
+        t.clean()
+
+
+@test
 def without_a_driver_the_error_is_what_is_left():
     with Terminal("top", GPULSE_NVML="/nonexistent/libnvidia-ml.so.1") as t:
         assert t.wait() == 4

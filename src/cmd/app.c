@@ -222,6 +222,7 @@ int gp_app_open(const struct gp_want *want, const struct gp_loop *loop, struct g
         .root = root_prefix(),
         .timeout_ns = gp_app_timeout_ns(SAMPLE_TIMEOUT_S * GP_NS_PER_S),
         .later_timeout_ns = later_timeout(loop),
+        .first_look_ns = loop->first_look_ns,
         .release_when_idle = gp_common()->release_when_idle && loop->interval_ns != 0,
         .once = !loop->interval_ns && !gp_metric_set_has_tier(&want->metrics, GP_TIER_RATE),
         .want = *want,
@@ -232,7 +233,7 @@ int gp_app_open(const struct gp_want *want, const struct gp_loop *loop, struct g
     config.want.mig = want->mig || gp_selection_names_mig(config.selection);
     r = gp_sampler_new(&config, ret, err);
     stuck = r == GP_ETIMEOUT;
-    if (r < 0 || !gp_metric_set_has_tier(&want->metrics, GP_TIER_RATE))
+    if (r < 0 || loop->first_look_ns || !gp_metric_set_has_tier(&want->metrics, GP_TIER_RATE))
         return r;
     r = prime(*ret, err);
     if (r < 0)

@@ -26,6 +26,7 @@ enum {
     PATIENCE_MS = 100, /* with a driver that does not let go, at the end */
     PLAIN_S = 10,      /* between two samples that are read out */
     WATCHED_MAX = 512, /* rows of processes on a screen */
+    FIRST_LOOK_MS = 100,
 };
 
 static const struct gp_cmd command = {.name = "top", .usage = "[options]", .options = gp_top_table};
@@ -90,7 +91,8 @@ static int open_sampler(void *ctx, struct gp_sampler **ret, struct gp_err *err)
 {
     const struct gp_top_options *o = ctx;
     struct gp_want want = {.mig = true, .processes = true, .process_names = true};
-    const struct gp_loop loop = {.interval_ns = o->interval_ns};
+    const struct gp_loop loop = {.interval_ns = o->interval_ns,
+                                 .first_look_ns = o->plain ? 0 : FIRST_LOOK_MS * GP_NS_PER_MS};
     for (size_t i = 0; i < GP_ARRAY_LEN(wanted); i++)
         gp_metric_set_add(&want.metrics, wanted[i]);
     return gp_app_open(&want, &loop, ret, err);
@@ -314,6 +316,7 @@ static int run_top(struct gp_top_options *o, bool *ret_stuck, struct gp_err *err
     int r = gp_term_open(&look, &run.term, err);
     if (r == GP_EFAIL) {
         let_signals_go(&run.signals);
+        o->plain = true;
         return run_plain(o, err);
     }
     if (r == 0)

@@ -97,7 +97,7 @@ static void *thread_main(void *arg)
         r = gp_sampler_tick(sampler, &snapshot, &err);
         if (r == 0)
             publish(feed, snapshot);
-        if (r < 0 || !rest(feed, &due_ns))
+        if (r < 0 || (!gp_sampler_goes_on(sampler) && !rest(feed, &due_ns)))
             break;
     }
     bool let_go = gp_sampler_free(sampler) && r != GP_ETIMEOUT;
