@@ -302,6 +302,19 @@ def a_gpu_that_hangs_holds_nothing_up():
 
 
 @test
+def a_gpu_that_hangs_from_the_beginning_hides_no_other():
+    state = new_state()
+    fault(state, "h100x8", "--gpu", "3", "hang=1h")
+    with top("--timeout", "1h", GPULSE_SIM_STATE=state) as t:
+        t.until(lambda: b"no answer yet" in t.output, "the first look")
+        t.see("processes 5")
+        t.see("no answer for")
+        t.keys("q")
+        assert t.wait() == 0
+        t.clean()
+
+
+@test
 def without_a_driver_the_error_is_what_is_left():
     with Terminal("top", GPULSE_NVML="/nonexistent/libnvidia-ml.so.1") as t:
         assert t.wait() == 4
@@ -324,8 +337,9 @@ def an_error_of_the_driver_is_told():
     state = new_state()
     with top(size=(120, 30), GPULSE_SIM_STATE=state) as t:
         t.see("processes 6")
-        fault(state, "h100x8", "--gpu", "3", "xid=94")
-        t.see("GPU 3: Xid 94")
+        while "GPU 3: Xid 94" not in t.text():  # nobody may listen yet
+            fault(state, "h100x8", "--gpu", "3", "xid=94")
+            t.take(0.3)
         t.keys("!")
         t.see("alerts")
         t.see("0 min ago")

@@ -259,6 +259,7 @@ int gp_app_open_source(struct gp_source *source, struct gp_selection *selection,
         .root = root_prefix(),
         .timeout_ns = gp_app_timeout_ns(SAMPLE_TIMEOUT_S * GP_NS_PER_S),
         .later_timeout_ns = later_timeout(loop),
+        .first_look_ns = loop->first_look_ns,
         .release_when_idle = gp_common()->release_when_idle && loop->interval_ns != 0,
         .once = !loop->interval_ns && !gp_metric_set_has_tier(&want->metrics, GP_TIER_RATE),
         .want = *want,
@@ -267,7 +268,8 @@ int gp_app_open_source(struct gp_source *source, struct gp_selection *selection,
     int r = gp_sampler_new(&config, ret, err);
     if (r == GP_ETIMEOUT)
         gp_app_note_stuck();
-    if (r < 0 || !gp_metric_set_has_tier(&want->metrics, GP_TIER_RATE))
+    if (r < 0 || loop->first_look_ns ||
+        !gp_metric_set_has_tier(&want->metrics, GP_TIER_RATE))
         return r;
     r = prime(*ret, err);
     if (r < 0)

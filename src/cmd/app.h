@@ -73,9 +73,10 @@ bool gp_app_wants_color(void);
 void gp_app_explain_partial(const struct gp_snapshot *snapshot, struct gp_err *err);
 
 struct gp_loop {
-    uint64_t interval_ns; /* 0: one sample */
-    uint64_t count;       /* 0: no limit */
-    uint64_t duration_ns; /* 0: no limit */
+    uint64_t interval_ns;   /* 0: one sample */
+    uint64_t count;         /* 0: no limit */
+    uint64_t duration_ns;   /* 0: no limit */
+    uint64_t first_look_ns; /* see gp_sampler_goes_on(); not for gp_app_loop() */
 };
 
 /* Opens the sampler that the common options ask for. Only the first sample of a loop waits

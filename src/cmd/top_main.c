@@ -29,6 +29,7 @@ enum {
     CHANGE_TIMEOUT_S = 30,
     PLAIN_S = 10,      /* between two samples that are read out */
     WATCHED_MAX = 512, /* rows of processes on a screen */
+    FIRST_LOOK_MS = 100,
 };
 
 static const struct gp_cmd command = {.name = "top", .usage = "[options]", .options = gp_top_table};
@@ -109,16 +110,22 @@ static const enum gp_metric rates[] = {
     GP_PCIE_TX, GP_PCIE_RX, GP_NVLINK_RATE_TX, GP_NVLINK_RATE_RX, GP_GPM_SM,
 };
 
-/* ctx: the interval. */
-static int open_sampler(void *ctx, struct gp_sampler **ret, struct gp_err *err)
+static int open_sampler(const struct gp_loop *loop, struct gp_sampler **ret, struct gp_err *err)
 {
-    const struct gp_loop loop = {.interval_ns = *(const uint64_t *)ctx};
     struct gp_want want = {.mig = true, .processes = true, .process_names = true, .events = true};
     for (size_t i = 0; i < GP_ARRAY_LEN(wanted); i++)
         gp_metric_set_add(&want.metrics, wanted[i]);
     for (size_t i = 0; i < GP_ARRAY_LEN(rates); i++)
         gp_metric_set_add(&want.more, rates[i]);
-    return gp_app_open(&want, &loop, ret, err);
+    return gp_app_open(&want, loop, ret, err);
+}
+
+/* For the screen: the first picture does not wait for a GPU that hangs. ctx: the interval. */
+static int open_feed(void *ctx, struct gp_sampler **ret, struct gp_err *err)
+{
+    const struct gp_loop loop = {.interval_ns = *(const uint64_t *)ctx,
+                                 .first_look_ns = FIRST_LOOK_MS * GP_NS_PER_MS};
+    return open_sampler(&loop, ret, err);
 }
 
 /* ---- the loop ---- */
@@ -397,7 +404,7 @@ static int run_plain(const struct gp_top_options *o, struct gp_err *err)
         {ui.order, ui.prefs.filter, -1, false, ui.prefs.per_gpu}, o->on_change, {0}};
     gp_strbuf_init(&lines.before, 64 << 20);
     if (r == 0)
-        r = open_sampler(&interval_ns, &sampler, err);
+        r = open_sampler(&loop, &sampler, err);
     if (r == 0) {
         r = gp_app_loop(sampler, &loop, on_sample, &lines, err);
         gp_app_close(sampler);
@@ -441,7 +448,7 @@ static int run_top(const struct gp_top_options *o, bool *ret_stuck, struct gp_er
     run.ui.outside.open_details = open_details;
     run.ui.outside.open_changer = open_changer;
     run.seen = run.ui.prefs;
-    const struct gp_feed_config feed = {open_sampler, &run.ui.prefs.interval_ns,
+    const struct gp_feed_config feed = {open_feed, &run.ui.prefs.interval_ns,
                                         run.ui.prefs.interval_ns};
     catch_signals(&run.signals); /* before curses would catch some */
     r = gp_term_open(&run.ui.prefs, gp_app_wants_color(), &run.term, err);

@@ -3,6 +3,8 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/io.h"
+#include "base/strbuf.h"
+#include "base/utf8.h"
 #include "proc/container.h"
 #include "proc/files.h"
 
@@ -24,7 +26,7 @@ enum {
 
 struct user {
     uid_t uid;
-    char name[64];
+    char name[256];
 };
 
 struct gp_proc_reader {
@@ -40,6 +42,7 @@ struct gp_proc_reader {
     uint64_t cpu_busy, cpu_total; /* of the host at the last call */
     struct user *users;
     size_t user_count;
+    struct user nobody; /* of those who find no room among them */
 };
 
 /* ---- files ---- */
@@ -99,31 +102,36 @@ static void look_up_user(const struct gp_proc_reader *reader, uid_t uid, char *n
         (void)snprintf(name, size, "%u", uid);
 }
 
-static const char *user_name(struct gp_proc_reader *reader, uid_t uid, struct gp_arena *arena)
+/* Safe, and there until the next call. */
+static const char *user_name(struct gp_proc_reader *reader, uid_t uid)
 {
     for (size_t i = 0; i < reader->user_count; i++)
         if (reader->users[i].uid == uid)
-            return gp_proc_safe_copy(arena, reader->users[i].name, strlen(reader->users[i].name),
-                                     64);
-    struct user user = {.uid = uid};
+            return reader->users[i].name;
+    char name[64];
     struct user *grown = NULL;
     if (reader->user_count < USERS_MAX)
         grown = realloc(reader->users, (reader->user_count + 1) * sizeof(*grown));
-    if (grown) {
-        look_up_user(reader, uid, user.name, sizeof(user.name));
-        reader->users = grown;
-        reader->users[reader->user_count++] = user;
-    } else {
-        (void)snprintf(user.name, sizeof(user.name), "%u", uid);
+    if (!grown) {
+        (void)snprintf(reader->nobody.name, sizeof(reader->nobody.name), "%u", uid);
+        return reader->nobody.name;
     }
-    return gp_proc_safe_copy(arena, user.name, strlen(user.name), 64);
+    look_up_user(reader, uid, name, sizeof(name));
+    reader->users = grown;
+    struct user *user = &grown[reader->user_count++];
+    struct gp_strbuf safe = GP_STRBUF_INIT(sizeof(user->name) - 1);
+    gp_utf8_add_safe(&safe, name, strlen(name), sizeof(name));
+    user->uid = uid;
+    (void)snprintf(user->name, sizeof(user->name), "%s", safe.buf);
+    gp_strbuf_fini(&safe);
+    return user->name;
 }
 
 /* The owner of the folder is the user, at the price of one system call; but the kernel gives
  * folders of undumpable processes (setuid programs, ssh-agent) to root, so for root the file
  * `status` decides. */
 static void read_user(struct gp_proc_reader *reader, struct gp_proc_info *info,
-                      struct gp_proc_texts *texts, struct gp_arena *arena)
+                      struct gp_proc_texts *texts)
 {
     char name[16];
     char text[4096];
@@ -136,7 +144,7 @@ static void read_user(struct gp_proc_reader *reader, struct gp_proc_info *info,
         !gp_proc_find_number(text, "\nUid:\t", &uid))
         uid = 0;
     info->exists = true;
-    texts->user = user_name(reader, (uid_t)uid, arena);
+    texts->user = user_name(reader, (uid_t)uid);
 }
 
 /* ---- one process ---- */
@@ -270,7 +278,7 @@ static struct gp_proc_texts *read_texts(struct gp_proc_reader *reader, unsigned 
     struct gp_proc_texts scattered = {.user = NULL};
     char start[GP_RFC3339_SIZE];
     if (want & GP_PROC_USER)
-        read_user(reader, info, &scattered, &arena);
+        read_user(reader, info, &scattered);
     if (want & (GP_PROC_COMMAND | GP_PROC_PATH))
         read_command(reader, want, info, &scattered, &arena);
     if (want & GP_PROC_CONTAINER)

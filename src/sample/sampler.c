@@ -62,7 +62,8 @@ struct gp_sampler {
     struct gp_release release;     /* because nothing is going on */
     bool busy;                     /* a GPU had work in the last sample */
     bool quit;
-    bool ahead; /* the reads of the tick to come have begun */
+    bool ahead;  /* the reads of the tick to come have begun */
+    bool looked; /* at what the first tick had so soon: the tick to come is the same one */
     uint64_t tick;
     unsigned gpu_count;
     uint64_t session_ns; /* when the source was last opened */
@@ -391,7 +392,7 @@ static bool wait_until(struct gp_sampler *s, uint64_t mono_ns)
 /* When the wait that begins now has to end. */
 static uint64_t deadline_ns(const struct gp_sampler *s)
 {
-    bool later = s->tick > 1 && s->config.later_timeout_ns > 0;
+    bool later = (s->tick > 1 || s->looked) && s->config.later_timeout_ns > 0;
     return gp_clock_mono_ns() + (later ? s->config.later_timeout_ns : s->config.timeout_ns);
 }
 
@@ -405,12 +406,11 @@ static bool await_session(struct gp_sampler *s)
     return s->session_state == TASK_IDLE || s->ahead;
 }
 
-/* Waits until the reads are done or the deadline is over; the lock is held. A tick begins with one
+/* Waits until the reads are done or the time is over; the lock is held. A tick begins with one
  * thread: where the driver is quick, that one reads all GPUs in less time than others take to
  * start. While it is not done, the number at work doubles, up to one for each GPU. */
-static void await_reads(struct gp_sampler *s)
+static void await_reads(struct gp_sampler *s, uint64_t end_ns)
 {
-    uint64_t end_ns = deadline_ns(s);
     unsigned employed = 1;
     while (s->awaited > 0) {
         uint64_t now_ns = gp_clock_mono_ns();
@@ -425,6 +425,11 @@ static void await_reads(struct gp_sampler *s)
         (void)employ(s, more);
         employed += more;
     }
+}
+
+/* Those that have not answered are not waited for any longer. */
+static void give_up_reads(struct gp_sampler *s)
+{
     for (unsigned i = 0; s->awaited > 0 && i < s->task_count; i++)
         s->tasks[i]->awaited = false;
     s->awaited = 0;
@@ -508,7 +513,9 @@ static void take(struct gp_sampler *s, const struct task *t)
     enum gp_status status = GP_STATUS_TIMEOUT;
     double silent_s = (double)(gp_clock_mono_ns() - t->since_ns) / 1e9;
     const char *call = atomic_load_explicit(&t->call, memory_order_relaxed);
-    if (t->state == TASK_RUNNING) {
+    if (s->looked && t->state != TASK_IDLE) {
+        (void)snprintf(text, sizeof(text), "no answer yet (%s)", call ? call : "starting");
+    } else if (t->state == TASK_RUNNING) {
         (void)snprintf(text, sizeof(text), "no answer for %.0f s (%s)", silent_s,
                        call ? call : "starting");
     } else if (t->state == TASK_QUEUED) {
@@ -550,10 +557,14 @@ static void settle_choice(struct gp_sampler *s, struct task *t)
 int gp_sampler_tick(struct gp_sampler *s, struct gp_snapshot **ret, struct gp_err *err)
 {
     (void)pthread_mutex_lock(&s->lock);
-    if (!s->ahead)
+    bool looks = s->config.first_look_ns > 0 && s->tick == 0;
+    if (!s->ahead && !s->looked)
         begin_tick(s);
     s->ahead = false;
-    await_reads(s);
+    await_reads(s, looks ? gp_clock_mono_ns() + s->config.first_look_ns : deadline_ns(s));
+    s->looked = looks && s->awaited > 0;
+    if (!s->looked)
+        give_up_reads(s);
     int r = gp_assembler_start(&s->assembler, s->task_count, s->gpu_count, err);
     for (unsigned i = 0; r == 0 && i < s->task_count; i++) {
         struct task *t = s->tasks[i];
@@ -567,6 +578,11 @@ int gp_sampler_tick(struct gp_sampler *s, struct gp_snapshot **ret, struct gp_er
     if (r == 0 && s->config.release_when_idle)
         s->busy = gp_snapshot_has_work(*ret);
     return r;
+}
+
+bool gp_sampler_goes_on(struct gp_sampler *s)
+{
+    return s->looked; /* the consumer's alone */
 }
 
 void gp_sampler_watch(struct gp_sampler *s, const uint32_t *pids, size_t count)
@@ -617,7 +633,8 @@ static void free_sampler(struct gp_sampler *s)
 static bool end_session(struct gp_sampler *s)
 {
     if (s->ahead)
-        await_reads(s); /* nobody came for them */
+        await_reads(s, deadline_ns(s)); /* nobody came for them */
+    give_up_reads(s);
     s->ahead = false;
     if (s->closing)
         return await_session(s);

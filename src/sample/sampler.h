@@ -20,6 +20,7 @@ struct gp_sampler_config {
     const char *root;               /* prefix for /proc, NULL for none */
     uint64_t timeout_ns;            /* how long the first tick waits for the driver */
     uint64_t later_timeout_ns;      /* how long the others wait; 0: as long */
+    uint64_t first_look_ns;         /* see gp_sampler_goes_on(); 0: there is none */
     bool release_when_idle;         /* close the session while the GPUs could sleep */
     bool once;                      /* a single tick: see gp_sampler_tick() */
     struct gp_selection *selection; /* which GPUs; must outlive the sampler */
@@ -39,6 +40,11 @@ int gp_sampler_new(const struct gp_sampler_config *config, struct gp_sampler **r
  * as they are done, by the same thread: a short command does not pay for waking threads. */
 int gp_sampler_tick(struct gp_sampler *sampler, struct gp_snapshot **ret,
                     struct gp_err *err) GP_MUST_CHECK;
+
+/* With config.first_look_ns the first call of gp_sampler_tick() returns after this time at the
+ * latest, with the GPUs that have answered by then. Then this is true: the next call goes on with
+ * the same tick, and waits for the others no longer than a later tick does. */
+bool gp_sampler_goes_on(struct gp_sampler *sampler);
 
 /* Which processes are looked at in /proc at every tick (sorted pids, which must live until the next
  * call); NULL: all. The CPU use and memory of the others are STALE for up to 16 s, longer if there

@@ -130,7 +130,7 @@ static void *thread_main(void *arg)
             take_reports(feed, gp_sampler_waiter(sampler));
         if (r == 0)
             publish(feed, snapshot, gp_clock_mono_ns() - before_ns);
-        if (r < 0 || !rest(feed, &due_ns))
+        if (r < 0 || (!gp_sampler_goes_on(sampler) && !rest(feed, &due_ns)))
             break;
     }
     bool let_go = gp_sampler_free(sampler) && r != GP_ETIMEOUT;

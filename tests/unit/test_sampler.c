@@ -144,6 +144,79 @@ static void a_gpu_that_hangs_holds_nobody_up(void **state)
     finish(&b);
 }
 
+/* Whoever watches sees the others at once, and the late one in the same tick. */
+static void the_first_look_has_what_there_is(void **state)
+{
+    (void)state;
+    struct bench b;
+    bench_init(&b, 8);
+    fake_set_mode(&b.fake, 3, FAKE_HANGS);
+    b.config.first_look_ns = PATIENCE_NS;
+    start(&b);
+    tick(&b);
+    assert_true(gp_sampler_goes_on(b.sampler));
+    assert_true(b.snapshot->partial);
+    for (unsigned i = 0; i < 8; i++)
+        if (i != 3)
+            check_well(&b, i, 50 + i);
+    assert_int_equal(b.snapshot->devices[3].status, GP_STATUS_TIMEOUT);
+    assert_string_equal(b.snapshot->devices[3].status_text, "no answer yet (fakeRead)");
+    unsigned reads = b.fake.reads;
+    release(&b, 3);
+    tick(&b);
+    assert_false(gp_sampler_goes_on(b.sampler));
+    assert_int_equal(b.fake.reads, reads + 1); /* its own */
+    for (unsigned i = 0; i < 8; i++)
+        check_well(&b, i, 50 + i);
+    tick(&b);
+    assert_int_equal(b.fake.reads, reads + 9);
+    finish(&b);
+}
+
+static void behind_the_first_look_nobody_waits_for_long(void **state)
+{
+    (void)state;
+    struct bench b;
+    bench_init(&b, 2);
+    fake_set_mode(&b.fake, 1, FAKE_HANGS);
+    b.config.first_look_ns = 1;
+    b.config.later_timeout_ns = PATIENCE_NS;
+    start(&b);
+    tick(&b);
+    assert_true(gp_sampler_goes_on(b.sampler));
+    tick(&b);
+    assert_false(gp_sampler_goes_on(b.sampler));
+    check_well(&b, 0, 50);
+    assert_string_equal(b.snapshot->devices[1].status_text, "no answer for 0 s (fakeRead)");
+    release(&b, 1);
+    tick_until(&b, 1, GP_STATUS_OK);
+    finish(&b);
+}
+
+/* Also while it is between the first look and what follows. */
+static void nobody_comes_behind_the_first_look(void **state)
+{
+    (void)state;
+    struct bench b;
+    bench_init(&b, 2);
+    b.config.first_look_ns = LONG_S * GP_NS_PER_S;
+    start(&b);
+    tick(&b);
+    assert_false(gp_sampler_goes_on(b.sampler));
+    finish(&b);
+    bench_init(&b, 2);
+    fake_set_mode(&b.fake, 1, FAKE_HANGS);
+    b.config.first_look_ns = PATIENCE_NS;
+    start(&b);
+    tick(&b);
+    assert_false(gp_sampler_free(b.sampler));
+    release(&b, 1);
+    while (!gp_sampler_free(b.sampler))
+        (void)usleep(1000);
+    b.sampler = NULL;
+    finish(&b);
+}
+
 static void a_silent_gpu_keeps_its_last_values(void **state)
 {
     (void)state;
@@ -749,6 +822,9 @@ int main(void)
         cmocka_unit_test(a_driver_without_gpus),
         cmocka_unit_test(a_driver_that_hangs_while_it_starts),
         cmocka_unit_test(a_gpu_that_hangs_holds_nobody_up),
+        cmocka_unit_test(the_first_look_has_what_there_is),
+        cmocka_unit_test(behind_the_first_look_nobody_waits_for_long),
+        cmocka_unit_test(nobody_comes_behind_the_first_look),
         cmocka_unit_test(a_silent_gpu_keeps_its_last_values),
         cmocka_unit_test(all_gpus_hang),
         cmocka_unit_test(nothing_is_freed_beside_a_call_that_hangs),
