@@ -350,6 +350,11 @@ def an_error_of_the_driver_is_told():
 
 # ---- keys ----
 
+def time_on_processors(pid):
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 @test
 def sorting_filtering_searching():
     with top() as t:
@@ -392,6 +397,26 @@ def everything_about_a_gpu():
         t.keys("q")
         assert t.wait() == 0
         t.clean()
+
+
+@test
+def everything_about_a_process():
+    child = subprocess.Popen(["sleep", "600"], env={**os.environ, "MARK_OF_THE_TEST": "4711"})
+    try:
+        with top("-n", "1h", sim=machine_with(child.pid), size=(100, 50)) as t:
+            t.see("sleep 600")
+            t.keys("\r")
+            t.see("/usr/bin/sleep")
+            t.keys("/MARK_OF\r")
+            t.see("MARK_OF_THE_TEST=4711")
+            before = time_on_processors(t.pid)
+            t.take(1)
+            assert time_on_processors(t.pid) - before < 0.5, "it does not rest"
+            t.keys("qq")
+            assert t.wait() == 0
+    finally:
+        child.kill()
+        child.wait()
 
 
 @test

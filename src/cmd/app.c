@@ -202,12 +202,17 @@ static int prime(struct gp_sampler *sampler, struct gp_err *err)
     return 0;
 }
 
+void gp_app_prepare(void)
+{
+    (void)pthread_once(&library.once, choose_library);
+}
+
 static int open_source(struct gp_source **ret, struct gp_err *err)
 {
     struct gp_nvml_config nvml = {.root = root_prefix(), .simulated = gp_app_machine() != NULL};
     if (nvml.simulated && !nvml.root)
         nvml.root = gp_app_root();
-    (void)pthread_once(&library.once, choose_library);
+    gp_app_prepare();
     if (library.r < 0)
         return gp_err_copy(err, &library.err);
     nvml.library = library.name;
@@ -229,23 +234,24 @@ int gp_app_source(struct gp_source **ret, struct gp_selection **ret_selection, s
     return r;
 }
 
-int gp_app_source_of(unsigned index, struct gp_source **ret, struct gp_selection **ret_selection,
-                     struct gp_err *err)
+int gp_app_source_of(unsigned index, enum gp_app_purpose purpose, struct gp_source **ret,
+                     struct gp_selection **ret_selection, struct gp_err *err)
 {
-    static struct gp_selection selections[GPUS_MAX]; /* only those in use take memory */
+    static struct gp_selection selections[2][GPUS_MAX]; /* only those in use take memory */
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     char term[16];
     if (index >= GPUS_MAX)
         return gp_err_set(err, GP_ENODEV, "GPU %u is beyond the %d that one can look at", index,
                           GPUS_MAX);
+    struct gp_selection *selection = &selections[purpose][index];
     (void)snprintf(term, sizeof(term), "%u", index);
     (void)pthread_mutex_lock(&lock);
-    int r = selections[index].count ? 0 : gp_selection_parse(term, &selections[index], err);
+    int r = selection->count ? 0 : gp_selection_parse(term, selection, err);
     (void)pthread_mutex_unlock(&lock);
     if (r == 0)
         r = open_source(ret, err);
     if (r == 0)
-        *ret_selection = &selections[index];
+        *ret_selection = selection;
     return r;
 }
 
@@ -268,8 +274,7 @@ int gp_app_open_source(struct gp_source *source, struct gp_selection *selection,
     int r = gp_sampler_new(&config, ret, err);
     if (r == GP_ETIMEOUT)
         gp_app_note_stuck();
-    if (r < 0 || loop->first_look_ns ||
-        !gp_metric_set_has_tier(&want->metrics, GP_TIER_RATE))
+    if (r < 0 || loop->first_look_ns || !gp_metric_set_has_tier(&want->metrics, GP_TIER_RATE))
         return r;
     r = prime(*ret, err);
     if (r < 0)

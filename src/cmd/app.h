@@ -45,9 +45,14 @@ uint64_t gp_app_timeout_ns(uint64_t fallback_ns);
 int gp_app_source(struct gp_source **ret, struct gp_selection **ret_selection,
                   struct gp_err *err) GP_MUST_CHECK;
 
-/* The same source, and the GPU with this index; callable by any thread. */
-int gp_app_source_of(unsigned index, struct gp_source **ret, struct gp_selection **ret_selection,
-                     struct gp_err *err) GP_MUST_CHECK;
+/* To be called before the first thread: the environment is not changed behind it. */
+void gp_app_prepare(void);
+
+/* The same source, and the GPU with this index; callable by any thread, one at a time to look and
+ * one to change. */
+enum gp_app_purpose { GP_APP_LOOK, GP_APP_CHANGE };
+int gp_app_source_of(unsigned index, enum gp_app_purpose purpose, struct gp_source **ret,
+                     struct gp_selection **ret_selection, struct gp_err *err) GP_MUST_CHECK;
 
 /* Notes that a thread is stuck inside the driver. */
 void gp_app_note_stuck(void);

@@ -348,7 +348,8 @@ static int set_up(struct gp_ui *ui, const struct gp_top_options *o, struct gp_er
     struct gp_err in_file = {0};
     gp_ui_init(ui);
     ui->notice = "starting…";
-    ui->outside.root = gp_app_root();
+    const char *root = gp_app_root();
+    ui->outside.root = root && *root ? root : NULL;
     if (o->config && strcmp(o->config, "none") != 0)
         ui->outside.config_path = o->config;
     else if (!o->config && gp_prefs_path(path, sizeof(path)))
@@ -416,16 +417,17 @@ static int run_plain(const struct gp_top_options *o, struct gp_err *err)
 
 /* ---- on the screen ---- */
 
-/* ctx: the index of the GPU. Its slow values are read each time too: somebody looks at them. */
+/* ctx is the index of the GPU. Its slow values are read each time too: somebody looks at them. */
 static int open_details(void *ctx, struct gp_sampler **ret, struct gp_err *err)
 {
     struct gp_source *source;
     struct gp_selection *selection;
     struct gp_want want = {.fresh = true};
-    const struct gp_loop loop = {.interval_ns = GP_NS_PER_S};
+    const struct gp_loop loop = {.interval_ns = GP_NS_PER_S,
+                                 .first_look_ns = FIRST_LOOK_MS * GP_NS_PER_MS};
     for (int m = GP_DEVICE__FIRST; m < GP_DEVICE__FIRST + GP_DEVICE__COUNT; m++)
         gp_metric_set_add(&want.metrics, (enum gp_metric)m);
-    int r = gp_app_source_of(*(const unsigned *)ctx, &source, &selection, err);
+    int r = gp_app_source_of((unsigned)(uintptr_t)ctx, GP_APP_LOOK, &source, &selection, err);
     return r < 0 ? r : gp_app_open_source(source, selection, &want, &loop, ret, err);
 }
 
@@ -433,7 +435,7 @@ static int open_changer(unsigned index, struct gp_changer **ret, struct gp_err *
 {
     struct gp_changer_config config = {.timeout_ns =
                                            gp_app_timeout_ns(CHANGE_TIMEOUT_S * GP_NS_PER_S)};
-    int r = gp_app_source_of(index, &config.source, &config.selection, err);
+    int r = gp_app_source_of(index, GP_APP_CHANGE, &config.source, &config.selection, err);
     return r < 0 ? r : gp_changer_new(&config, ret, err);
 }
 
@@ -448,8 +450,9 @@ static int run_top(const struct gp_top_options *o, bool *ret_stuck, struct gp_er
     run.ui.outside.open_details = open_details;
     run.ui.outside.open_changer = open_changer;
     run.seen = run.ui.prefs;
-    const struct gp_feed_config feed = {open_feed, &run.ui.prefs.interval_ns,
-                                        run.ui.prefs.interval_ns};
+    uint64_t interval_ns = run.ui.prefs.interval_ns; /* the thread has its own */
+    const struct gp_feed_config feed = {open_feed, &interval_ns, interval_ns};
+    gp_app_prepare();
     catch_signals(&run.signals); /* before curses would catch some */
     r = gp_term_open(&run.ui.prefs, gp_app_wants_color(), &run.term, err);
     if (r == GP_EFAIL) {

@@ -192,6 +192,8 @@ int gp_feed_take(struct gp_feed *feed, struct gp_snapshot **ret, uint64_t *ret_t
     feed->snapshot = NULL;
     if (ret_took_ns)
         *ret_took_ns = feed->took_ns;
+    if (feed->ended && *ret)
+        tell(feed); /* of the end, once this is taken */
     int r = feed->ended && !*ret ? gp_err_copy(err, &feed->err) : 0;
     (void)pthread_mutex_unlock(&feed->lock);
     return r;

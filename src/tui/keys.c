@@ -47,9 +47,10 @@ enum gp_action gp_key_action(int key, bool vi)
     return GP_ACTION_NONE;
 }
 
-int gp_action_key(enum gp_action action)
+int gp_action_key(enum gp_action action, bool vi)
 {
-    return bindings[action].keys[0];
+    char letter = vi ? gp_action_vi_letter(action) : '\0';
+    return letter ? letter : bindings[action].keys[0];
 }
 
 const char *gp_action_keys(enum gp_action action)

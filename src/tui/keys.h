@@ -49,8 +49,8 @@ enum gp_action gp_key_action(int key, bool vi);
 const char *gp_action_keys(enum gp_action action);
 const char *gp_action_help(enum gp_action action);
 
-/* The first of its keys. */
-int gp_action_key(enum gp_action action);
+/* A key for it. */
+int gp_action_key(enum gp_action action, bool vi);
 
 /* The letter that it has in vi's way too; NUL for none. */
 char gp_action_vi_letter(enum gp_action action);

@@ -88,7 +88,7 @@ static const char *label_of(const struct gp_page *page, size_t line)
     return page->text.buf + page->lines[line].label;
 }
 
-static const char *value_of(const struct gp_page *page, size_t line)
+const char *gp_page_value(const struct gp_page *page, size_t line)
 {
     return page->text.buf + page->lines[line].value;
 }
@@ -106,7 +106,8 @@ static bool has_word(const char *text, const char *word)
 
 static bool matches(const struct gp_page *page, size_t line)
 {
-    return has_word(label_of(page, line), page->word) || has_word(value_of(page, line), page->word);
+    return has_word(label_of(page, line), page->word) ||
+           has_word(gp_page_value(page, line), page->word);
 }
 
 /* Puts the next line that has the word to the top; `from` is counted from the first one shown. */
@@ -203,7 +204,7 @@ bool gp_page_key(struct gp_page *page, int key, bool vi)
 static void draw_line(const struct gp_page *page, const struct gp_box *box, int y, size_t line)
 {
     const struct gp_page_line *l = &page->lines[line];
-    const char *value = value_of(page, line);
+    const char *value = gp_page_value(page, line);
     int label = (int)page->label_width;
     label = label > box->w / 2 ? box->w / 2 : label;
     int x = *label_of(page, line) ? label + 1 : 0;
@@ -223,6 +224,8 @@ void gp_page_draw(struct gp_page *page, const struct gp_box *box)
 {
     int h = box->h > 1 ? box->h - 1 : box->h;
     page->height = h > 0 ? (size_t)h : 1;
+    size_t most = page->count > page->height ? page->count - page->height : 0;
+    page->first = page->first > most ? most : page->first;
     for (int y = 0; y < h && page->first + (size_t)y < page->count; y++)
         draw_line(page, box, y, page->first + (size_t)y);
     if (box->h < 2)

@@ -40,6 +40,9 @@ void gp_page_addf(struct gp_page *page, enum gp_ink ink, const char *label, cons
 /* A heading, with an empty line before it unless it is the first. */
 void gp_page_head(struct gp_page *page, const char *title);
 
+/* The value of a line that there is. */
+const char *gp_page_value(const struct gp_page *page, size_t line);
+
 /* False if the key leaves the page. */
 bool gp_page_key(struct gp_page *page, int key, bool vi) GP_MUST_CHECK;
 

@@ -254,6 +254,8 @@ int gp_prefs_save(const struct gp_prefs *prefs, const char *path, struct gp_err 
     char *old = calloc(1, FILE_MAX);
     int r = old ? 0 : gp_err_set(err, GP_ENOMEM, "out of memory");
     long n = old ? gp_io_read(path, old, FILE_MAX) : 0;
+    if (n < 0 && n != -ENOENT && n != -ENOTDIR)
+        r = gp_err_set(err, GP_EIO, "cannot read '%s': %s", path, strerror((int)-n));
     if (n == FILE_MAX - 1)
         r = gp_err_set(err, GP_EIO, "'%s' is too long to be changed", path);
     if (r == 0) {

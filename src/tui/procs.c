@@ -6,6 +6,7 @@
 #include "model/snapshot.h"
 #include "tui/tree.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,15 +72,31 @@ static struct gp_amount age_of(const char *start, uint64_t wall_ns)
     return (struct gp_amount){(float)age_s, true, false};
 }
 
+/* Devices come in their order: "0,1" becomes "0-2" with the third in a row. What has no room any
+ * more is a "+". */
 static void add_gpu(struct gp_proc_row *row, const struct gp_device *device)
 {
+    char text[24];
     size_t n = strlen(row->gpus);
-    const char *comma = n > 0 ? "," : "";
+    bool goes_on = n > 0 && !device->is_mig && device->index == row->run_last + 1;
     if (device->is_mig)
-        (void)snprintf(row->gpus + n, sizeof(row->gpus) - n, "%s%u:%u", comma, device->index,
-                       device->mig_index);
+        (void)snprintf(text, sizeof(text), "%u:%u", device->index, device->mig_index);
     else
-        (void)snprintf(row->gpus + n, sizeof(row->gpus) - n, "%s%u", comma, device->index);
+        (void)snprintf(text, sizeof(text), "%u", device->index);
+    if (goes_on && device->index >= row->run_first + 2) {
+        n = row->run_at;
+        (void)snprintf(text, sizeof(text), "%u-%u", row->run_first, device->index);
+    } else if (!goes_on) {
+        row->run_at = (uint8_t)(n > 0 ? n + 1 : 0);
+        row->run_first = device->is_mig ? UINT_MAX : device->index;
+    }
+    row->run_last = device->is_mig ? UINT_MAX - 1 : device->index;
+    bool is_same_run = goes_on && n == row->run_at;
+    if (n + strlen(text) + 2 < sizeof(row->gpus))
+        (void)snprintf(row->gpus + n, sizeof(row->gpus) - n, "%s%s",
+                       n > 0 && !is_same_run ? "," : "", text);
+    else if (row->gpus[strlen(row->gpus) - 1] != '+')
+        row->gpus[strlen(row->gpus)] = '+'; /* the rest is 0 */
 }
 
 static int compare_processes(const void *a, const void *b)
@@ -109,25 +126,6 @@ void gp_proc_row_init(struct gp_proc_row *row, const struct gp_process *p, uint6
     row->age_s = age_of(text_of(p, GP_PROCESS_START), wall_ns);
     add(&row->cpu, p, GP_PROCESS_CPU);
     add(&row->rss, p, GP_PROCESS_RSS);
-}
-
-/* "0,1,2,3" is shorter as "0-3". */
-static void shorten(char gpus[24])
-{
-    unsigned first;
-    unsigned last;
-    int n;
-    if (strchr(gpus, ':') || sscanf(gpus, "%u%n", &first, &n) != 1)
-        return;
-    last = first;
-    for (const char *p = gpus + n; *p; p += n) {
-        unsigned next;
-        if (sscanf(p, ",%u%n", &next, &n) != 1 || next != last + 1)
-            return;
-        last = next;
-    }
-    if (last > first + 1)
-        (void)snprintf(gpus, 24, "%u-%u", first, last);
 }
 
 /* The processes, sorted by pid, as rows. */
@@ -186,14 +184,21 @@ static bool is_text(const char *text, const char *word, size_t n)
     return text && strlen(text) == n && strncasecmp(text, word, n) == 0;
 }
 
-/* Whether the list of GPUs has this number: "1" is not "10", and is in "1:0". */
+/* Whether the list of GPUs has this one: "1" is in "0-3" and in "1:0", and is not "10"; "1:0" is
+ * the instance. */
 static bool has_gpu(const char *gpus, const char *word, size_t n)
 {
+    char *end;
+    unsigned long wanted = strtoul(word, &end, 10);
+    bool is_number = end == word + n;
     for (const char *p = gpus; *p;) {
-        size_t m = strcspn(p, ",");
-        if (strncmp(p, word, n) == 0 && (m == n || p[n] == ':'))
+        size_t m = strcspn(p, ",+");
+        unsigned long first = strtoul(p, &end, 10);
+        unsigned long last = *end == '-' ? strtoul(end + 1, NULL, 10) : first;
+        if (m > 0 && is_number ? wanted >= first && wanted <= last
+                               : m == n && strncmp(p, word, n) == 0)
             return true;
-        p += m + (p[m] == ',');
+        p += m + (p[m] != '\0');
     }
     return false;
 }
@@ -394,8 +399,6 @@ int gp_procs_build(struct gp_procs *procs, const struct gp_snapshot *snapshot,
     add_unattributed(procs, snapshot, options->gpu);
     free(sorted);
     drop_unmatched(procs, options->filter);
-    for (size_t i = 0; i < procs->count; i++)
-        shorten(procs->rows[i].gpus);
     if (options->tree) {
         int r = gp_tree_add_ancestors(procs, snapshot);
         if (r < 0)

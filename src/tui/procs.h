@@ -21,7 +21,9 @@ struct gp_amount {
 struct gp_proc_row {
     int64_t pid; /* 0: memory of a GPU that no process accounts for */
     int64_t ppid;
-    unsigned gpu;  /* the first that it uses */
+    unsigned gpu;                 /* the first that it uses */
+    unsigned run_first, run_last; /* of those that are written last */
+    uint8_t run_at;               /* where in the text */
     char gpus[24]; /* all of them: "0-3", "1,4"; a MIG instance "1:0"; "": an ancestor of one */
     /* text in the snapshot; NULL: not known */
     const char *user, *command, *type, *state, *container;

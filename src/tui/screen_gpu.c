@@ -85,26 +85,11 @@ static void add_absent(struct gp_page *page, const struct gp_device *device)
     }
 }
 
-void gp_gpu_collect(struct gp_ui *ui)
-{
-    struct gp_ui_details *d = &ui->details;
-    struct gp_snapshot *snapshot = NULL;
-    struct gp_err err = {0};
-    if (!d->feed)
-        return;
-    if (gp_feed_take(d->feed, &snapshot, NULL, &err) < 0)
-        gp_ui_say(ui, "%s", err.text);
-    if (!snapshot)
-        return;
-    gp_snapshot_free(d->snapshot);
-    d->snapshot = snapshot;
-}
-
 static void open_feed(struct gp_ui *ui)
 {
     struct gp_err err = {0};
-    const struct gp_feed_config config = {ui->outside.open_details, &ui->details.gpu,
-                                          INTERVAL_S * GP_NS_PER_S};
+    const struct gp_feed_config config = {
+        ui->outside.open_details, (void *)(uintptr_t)ui->details.gpu, INTERVAL_S * GP_NS_PER_S};
     if (gp_feed_start(&config, &ui->details.feed, &err) < 0)
         gp_ui_say(ui, "%s", err.text);
 }
@@ -135,6 +120,22 @@ static void fill_gpu(struct gp_ui *ui)
     add_absent(&ui->text, device);
 }
 
+void gp_gpu_collect(struct gp_ui *ui)
+{
+    struct gp_ui_details *d = &ui->details;
+    struct gp_snapshot *snapshot = NULL;
+    struct gp_err err = {0};
+    if (!d->feed)
+        return;
+    if (gp_feed_take(d->feed, &snapshot, NULL, &err) < 0)
+        gp_ui_say(ui, "%s", err.text);
+    if (!snapshot && !err.code)
+        return;
+    gp_snapshot_free(d->snapshot); /* behind an error it would look current for ever */
+    d->snapshot = snapshot;
+    fill_gpu(ui);
+}
+
 static void leave_gpu(struct gp_ui *ui)
 {
     struct gp_ui_details *d = &ui->details;
@@ -155,6 +156,7 @@ static enum gp_ui_wish key_in_gpu(struct gp_ui *ui, int key)
         return GP_UI_GO_ON;
     }
     if (!ui->text.is_typing && action == GP_ACTION_ADJUST) {
+        ui->gpu = (int)ui->details.gpu; /* not that of another process by now */
         gp_ui_show(ui, GP_UI_ADJUST);
         return GP_UI_GO_ON;
     }

@@ -96,29 +96,39 @@ static size_t find_users(const struct gp_ui *ui, const char *ret[USERS_MAX])
     return count;
 }
 
+/* Once, when it is opened: a line stays what it was when it is chosen. */
 static void fill_users(struct gp_ui *ui)
 {
     const char *users[USERS_MAX];
-    ui->menu.count = find_users(ui, users) + 1;
+    if (ui->menu.count > 0)
+        return;
+    size_t count = find_users(ui, users);
+    gp_page_add(&ui->text, GP_INK_PLAIN, "", "all");
+    for (size_t i = 0; i < count; i++)
+        gp_page_add(&ui->text, GP_INK_PLAIN, "", users[i]);
+    gp_menu_open(&ui->menu, ui->text.count);
+}
+
+static bool is_about_user(const char *word)
+{
+    return strncmp(word, "user:", 5) == 0 || strncmp(word, "user=", 5) == 0;
 }
 
 /* The filter without the word that chooses a user, and with that of this one. */
 static void take_user(struct gp_ui *ui)
 {
-    const char *users[USERS_MAX];
-    size_t count = find_users(ui, users);
     char text[GP_PREF_TEXT_SIZE] = "";
     for (const char *p = ui->prefs.filter; *p;) {
         size_t n = strcspn(p, " ");
         size_t at = strlen(text);
-        if (n > 0 && strncmp(p, "user", 4) != 0)
+        if (n > 0 && !is_about_user(p))
             (void)snprintf(text + at, sizeof(text) - at, "%s%.*s", at ? " " : "", (int)n, p);
         p += n + (p[n] == ' ');
     }
     size_t at = strlen(text);
-    if (ui->menu.chosen > 0 && ui->menu.chosen <= count)
+    if (ui->menu.chosen > 0)
         (void)snprintf(text + at, sizeof(text) - at, "%suser=%s", at ? " " : "",
-                       users[ui->menu.chosen - 1]);
+                       gp_page_value(&ui->text, ui->menu.chosen));
     memcpy(ui->prefs.filter, text, sizeof(text));
     gp_ui_build_rows(ui);
 }
@@ -130,9 +140,8 @@ static enum gp_ui_wish key_in_users(struct gp_ui *ui, int key)
 
 static void draw_user(const struct gp_box *line, size_t i, const void *ctx)
 {
-    const char *users[USERS_MAX];
-    size_t count = find_users(ctx, users);
-    (void)gp_draw(line, 0, 0, GP_INK_PLAIN, i == 0 ? "all" : i <= count ? users[i - 1] : "");
+    const struct gp_ui *ui = ctx;
+    (void)gp_draw(line, 0, 0, GP_INK_PLAIN, gp_page_value(&ui->text, i));
 }
 
 static void draw_users(struct gp_ui *ui, const struct gp_box *box)

@@ -132,6 +132,8 @@ static void add_devices(struct gp_page *page, const struct gp_inspect_devices *d
     for (size_t i = 0; i < devices->count; i++)
         gp_page_addf(page, GP_INK_PLAIN, devices->items[i].path, "%u times, descriptor %u first",
                      devices->items[i].opens, devices->items[i].first_fd);
+    if (devices->is_cut)
+        gp_page_add(page, GP_INK_DIM, "", "… and more");
 }
 
 static void add_list(struct gp_page *page, const char *title, const struct gp_inspect_list *list)

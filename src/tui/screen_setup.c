@@ -11,10 +11,6 @@
 void gp_ui_save(struct gp_ui *ui)
 {
     struct gp_err err = {0};
-    struct gp_strbuf sort = GP_STRBUF_INIT(GP_PREF_TEXT_SIZE - 1);
-    gp_proc_order_format(&sort, &ui->order);
-    (void)snprintf(ui->prefs.sort, sizeof(ui->prefs.sort), "%s", sort.buf);
-    gp_strbuf_fini(&sort);
     if (!ui->outside.config_path)
         gp_ui_say(ui, "there is no place for a file: HOME is not set");
     else if (gp_prefs_save(&ui->prefs, ui->outside.config_path, &err) < 0)
@@ -54,6 +50,10 @@ static void change(struct gp_ui *ui, bool forward)
     const struct gp_pref_info *info = &gp_pref_table[pref];
     if (info->type == GP_PREF_TEXT) {
         gp_ui_edit(ui, (char *)&ui->prefs + info->offset, info->name, on_text);
+        return;
+    }
+    if (pref == GP_PREF_READ_ONLY && ui->prefs.read_only) {
+        gp_ui_say(ui, "read-only stays until the program ends");
         return;
     }
     gp_pref_step(&ui->prefs, pref, forward);

@@ -226,9 +226,9 @@ static bool same(const struct gp_cell *a, const struct gp_cell *b)
 static void put_cell(struct gp_term *term, const struct gp_cell *cell, int x, int y)
 {
     cchar_t c;
-    const wchar_t text[2] = {(wchar_t)glyph(term, cell->cp), 0};
-    if (!cell->cp)
+    if (!cell->cp && !term->ascii)
         return; /* the wide one before it has put it */
+    const wchar_t text[2] = {(wchar_t)(cell->cp ? glyph(term, cell->cp) : ' '), 0};
     (void)setcchar(&c, text, term->looks[cell->ink], term->pairs[cell->ink], NULL);
     (void)mvadd_wchnstr(y, x, &c, 1);
 }

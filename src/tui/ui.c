@@ -106,11 +106,35 @@ static void find_chosen(struct gp_ui *ui)
 
 void gp_ui_build_rows(struct gp_ui *ui)
 {
+    struct gp_strbuf sort = GP_STRBUF_INIT(GP_PREF_TEXT_SIZE - 1);
+    gp_proc_order_format(&sort, &ui->order);
+    (void)snprintf(ui->prefs.sort, sizeof(ui->prefs.sort), "%s", sort.buf);
+    gp_strbuf_fini(&sort);
     const struct gp_procs_options options = {ui->order, ui->prefs.filter, ui->gpu, ui->prefs.tree,
                                              ui->prefs.per_gpu};
     if (ui->snapshot && gp_procs_build(&ui->procs, ui->snapshot, &options) < 0)
         gp_ui_say(ui, "out of memory");
     find_chosen(ui);
+}
+
+static bool has_pid(const struct gp_process *processes, size_t count, int64_t pid)
+{
+    for (size_t i = 0; i < count; i++)
+        if (gp_process_value(&processes[i], GP_PID)->i == pid)
+            return true;
+    return false;
+}
+
+/* Of processes that are gone: their pids may come to mean other ones. */
+static void drop_tags(struct gp_ui *ui)
+{
+    const struct gp_snapshot *s = ui->snapshot;
+    size_t kept = 0;
+    for (size_t i = 0; i < ui->tag_count; i++)
+        if (has_pid(s->processes, s->process_count, ui->tags[i]) ||
+            has_pid(s->ancestors, s->ancestor_count, ui->tags[i]))
+            ui->tags[kept++] = ui->tags[i];
+    ui->tag_count = kept;
 }
 
 void gp_ui_take(struct gp_ui *ui, struct gp_snapshot *snapshot, uint64_t took_ns)
@@ -126,6 +150,7 @@ void gp_ui_take(struct gp_ui *ui, struct gp_snapshot *snapshot, uint64_t took_ns
         return;
     ui->snapshot = snapshot;
     ui->shown = cost->ticks;
+    drop_tags(ui);
     gp_ui_build_rows(ui);
     if (screens[ui->mode]->fill)
         screens[ui->mode]->fill(ui);
@@ -194,7 +219,7 @@ void gp_page_screen_draw(struct gp_ui *ui, const struct gp_box *box)
     gp_page_draw(&ui->text, &in);
 }
 
-/* Keys that do the same everywhere, unless a text is typed. */
+/* Keys that do the same everywhere. */
 static bool is_everywhere(enum gp_action action)
 {
     return action == GP_ACTION_REDRAW || action == GP_ACTION_SUSPEND;
@@ -231,10 +256,12 @@ enum gp_ui_wish gp_ui_click(struct gp_ui *ui, int x, int y, bool again)
         gp_ui_build_rows(ui);
         return GP_UI_GO_ON;
     case GP_HIT_ITEM:
+        if (ui->adjust.asks || ui->targets.asks)
+            return GP_UI_GO_ON; /* the question is about another line */
         ui->menu.chosen = hit.value;
         break;
     case GP_HIT_ACTION:
-        return gp_ui_key(ui, gp_action_key((enum gp_action)hit.value));
+        return gp_ui_key(ui, gp_action_key((enum gp_action)hit.value, gp_ui_is_vi(ui)));
     case GP_HIT_NONE:
         return GP_UI_GO_ON;
     }
@@ -255,8 +282,6 @@ void gp_ui_collect(struct gp_ui *ui)
     gp_gpu_collect(ui);
     gp_process_collect(ui);
     gp_adjust_collect(ui);
-    if (screens[ui->mode]->fill)
-        screens[ui->mode]->fill(ui);
 }
 
 /* ---- drawing ---- */

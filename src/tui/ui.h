@@ -52,9 +52,9 @@ struct gp_ui;
 
 /* What the monitor needs from outside; what is NULL it does without. */
 struct gp_ui_outside {
-    const char *root;        /* prefix for /proc */
+    const char *root;        /* prefix for /proc; NULL: of this machine */
     const char *config_path; /* where preferences are kept */
-    /* A sampler of all metrics of the GPU whose index ctx points to. */
+    /* A sampler of all metrics of the GPU whose index ctx is. */
     int (*open_details)(void *ctx, struct gp_sampler **ret, struct gp_err *err);
     /* What changes settings of the GPU with this index. */
     int (*open_changer)(unsigned index, struct gp_changer **ret, struct gp_err *err);

@@ -244,6 +244,59 @@ static void whole_words_and_alternatives(void **state)
             fail_msg("'%s'", cases[i].filter);
 }
 
+static void lists_of_gpus_are_short_and_complete(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *gpus, *expected; /* as the driver lists them */
+        unsigned has, has_not;
+    } cases[] = {{"0", "0", 0, 1},
+                 {"0,1", "0,1", 1, 2},
+                 {"0,1,2", "0-2", 1, 3},
+                 {"0,1,2,3,5", "0-3,5", 5, 4},
+                 {"1,3,4,5,9", "1,3-5,9", 4, 2},
+                 {"0,2,4,6", "0,2,4,6", 6, 1}};
+    for (size_t c = 0; c < GP_ARRAY_LEN(cases); c++) {
+        struct gp_snapshot *s = machine(16, 0);
+        struct gp_procs procs = {.rows = NULL};
+        char word[16];
+        const struct gp_procs_options options = {.order = by("pid"), .gpu = -1};
+        s->process_count = 0;
+        for (const char *p = cases[c].gpus; *p; p += strcspn(p, ",") + (p[strcspn(p, ",")] == ','))
+            fill_process(&s->processes[s->process_count++], strtoul(p, NULL, 10), 1000, 1);
+        assert_int_equal(gp_procs_build(&procs, s, &options), 0);
+        assert_int_equal(procs.count, 1);
+        assert_string_equal(procs.rows[0].gpus, cases[c].expected);
+        (void)snprintf(word, sizeof(word), "gpu:%u", cases[c].has);
+        assert_true(gp_procs_matches(&procs.rows[0], word));
+        (void)snprintf(word, sizeof(word), "gpu:%u", cases[c].has_not);
+        assert_false(gp_procs_matches(&procs.rows[0], word));
+        gp_procs_fini(&procs);
+        gp_snapshot_free(s);
+    }
+}
+
+static void many_gpus_end_in_a_plus(void **state)
+{
+    (void)state;
+    struct gp_snapshot *s = machine(72, 0);
+    struct gp_procs procs = {.rows = NULL};
+    const struct gp_procs_options options = {.order = by("pid"), .gpu = -1};
+    s->process_count = 0;
+    for (size_t g = 0; g < 72; g += 2)
+        fill_process(&s->processes[s->process_count++], g, 1000, 1);
+    assert_int_equal(gp_procs_build(&procs, s, &options), 0);
+    assert_string_equal(procs.rows[0].gpus, "0,2,4,6,8,10,12,14,16+");
+    gp_procs_fini(&procs);
+    for (size_t g = 0; g < 72; g++)
+        fill_process(&s->processes[g], g, 1000, 1);
+    s->process_count = 72;
+    assert_int_equal(gp_procs_build(&procs, s, &options), 0);
+    assert_string_equal(procs.rows[0].gpus, "0-71");
+    gp_procs_fini(&procs);
+    gp_snapshot_free(s);
+}
+
 static void set_parent(struct gp_snapshot *s, size_t process, int64_t ppid)
 {
     gp_value_set_int(process_value(&s->processes[process], GP_PROCESS_PPID), ppid, 1);
@@ -733,6 +786,8 @@ int main(void)
         cmocka_unit_test(columns_can_be_chosen),
         cmocka_unit_test(a_row_for_each_gpu),
         cmocka_unit_test(whole_words_and_alternatives),
+        cmocka_unit_test(lists_of_gpus_are_short_and_complete),
+        cmocka_unit_test(many_gpus_end_in_a_plus),
         cmocka_unit_test(children_stand_below_their_parents),
         cmocka_unit_test(loops_of_parents_lose_nobody),
         cmocka_unit_test(tags_are_kept_and_counted),
