@@ -16,23 +16,24 @@ enum gp_process_type {
     GP_PROCESS_MPS = 4,
 };
 
+/* How much a process uses of a unit. There may be thousands of processes: this is small. */
+struct gp_percent {
+    bool known;
+    uint8_t n;
+};
+
 /* A process as the driver knows it. */
 struct gp_source_process {
     uint32_t pid;
-    size_t place;            /* in the driver's lists, one behind the other */
-    unsigned types;          /* enum gp_process_type, or-ed */
+    uint32_t place;          /* in the driver's lists, one behind the other */
     const char *driver_name; /* name that the driver gives, NULL if not asked or unknown */
     struct gp_value memory;  /* bytes */
     struct gp_value gpu_instance;
     struct gp_value compute_instance;
-    struct gp_value sm; /* percent, as the next five */
-    struct gp_value mem;
-    struct gp_value enc;
-    struct gp_value dec;
-    struct gp_value jpeg;
-    struct gp_value ofa;
     struct gp_value power;  /* watts */
     struct gp_value energy; /* joules since the source was first asked for it */
+    struct gp_percent sm, mem, enc, dec, jpeg, ofa;
+    uint8_t types; /* enum gp_process_type, or-ed */
 };
 
 /* One MIG instance of a device. */

@@ -516,26 +516,31 @@ static void fill_from_driver(struct draft *draft, const struct listed *listed)
         enum gp_metric metric;
         const struct gp_value *value;
     } copies[] = {
-        {GP_PROCESS_MEMORY, &p->memory},
-        {GP_PROCESS_SM, &p->sm},
-        {GP_PROCESS_MEM, &p->mem},
-        {GP_PROCESS_ENC, &p->enc},
-        {GP_PROCESS_DEC, &p->dec},
-        {GP_PROCESS_JPEG, &p->jpeg},
-        {GP_PROCESS_OFA, &p->ofa},
-        {GP_PROCESS_POWER, &p->power},
-        {GP_PROCESS_ENERGY, &p->energy},
-        {GP_PROCESS_GI, &p->gpu_instance},
+        {GP_PROCESS_MEMORY, &p->memory},       {GP_PROCESS_POWER, &p->power},
+        {GP_PROCESS_ENERGY, &p->energy},       {GP_PROCESS_GI, &p->gpu_instance},
         {GP_PROCESS_CI, &p->compute_instance},
     };
+    const struct {
+        enum gp_metric metric;
+        struct gp_percent percent;
+    } uses[] = {
+        {GP_PROCESS_SM, p->sm},   {GP_PROCESS_MEM, p->mem},   {GP_PROCESS_ENC, p->enc},
+        {GP_PROCESS_DEC, p->dec}, {GP_PROCESS_JPEG, p->jpeg}, {GP_PROCESS_OFA, p->ofa},
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(copies); i++)
+        *draft_value(draft, copies[i].metric) = *copies[i].value;
+    for (size_t i = 0; i < GP_ARRAY_LEN(uses); i++) {
+        struct gp_value *to = draft_value(draft, uses[i].metric);
+        if (uses[i].percent.known)
+            gp_value_set_int(to, uses[i].percent.n, listed->time_ns);
+        else
+            gp_value_set_absent(to, GP_STATUS_UNSUPPORTED, NULL, listed->time_ns);
+    }
+    for (size_t i = 0; listed->is_old && i < GP_PROCESS__COUNT; i++)
+        if (draft->values[i].status == GP_STATUS_OK)
+            draft->values[i].status = GP_STATUS_STALE;
     gp_value_set_int(draft_value(draft, GP_PID), p->pid, listed->time_ns);
     gp_value_set_text(draft_value(draft, GP_PROCESS_TYPE), type_text(p->types), listed->time_ns);
-    for (size_t i = 0; i < GP_ARRAY_LEN(copies); i++) {
-        struct gp_value *to = draft_value(draft, copies[i].metric);
-        *to = *copies[i].value;
-        if (listed->is_old && to->status == GP_STATUS_OK)
-            to->status = GP_STATUS_STALE;
-    }
 }
 
 /* The driver gives a path or a whole command line. */

@@ -213,14 +213,17 @@ static void keys_beside_a_hang(void)
     struct rusage usage;
     write_machine(8, 10, "");
     fault("3", "hang=60s");
+    double start_ms = now_ms();
     struct terminal t = open_top(80, 24, "3s");
+    await_pictures(&t, 2);
+    double values_ms = now_ms() - start_ms;
     drain(&t, now_ms() + 5000);
     for (int i = 0; i < KEYS; i++) {
         if (i % 5 == 0)
             await_pictures(&t, t.pictures + 1);
         drain(&t, now_ms() + 50);
         long pictures = t.pictures;
-        double start_ms = now_ms();
+        start_ms = now_ms();
         type(&t, i % 2 ? "x" : "?");
         await_pictures(&t, pictures + 1);
         times_ms[i] = now_ms() - start_ms;
@@ -230,8 +233,8 @@ static void keys_beside_a_hang(void)
     qsort(times_ms, KEYS, sizeof(times_ms[0]), compare_numbers);
     printf(
         "top, 8 GPUs, one of them hangs, %d keys\n  key to picture: median %.1f ms, longest %.1f "
-        "ms    q to the end %.0f ms\n",
-        KEYS, times_ms[KEYS / 2], times_ms[KEYS - 1], quit_ms);
+        "ms    q to the end %.0f ms    start to the values of the others %.0f ms\n",
+        KEYS, times_ms[KEYS / 2], times_ms[KEYS - 1], quit_ms, values_ms);
     judge("key to picture, longest", times_ms[KEYS - 1], 50, "ms");
     judge("q to the end", quit_ms, 200, "ms");
 }

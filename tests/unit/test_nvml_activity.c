@@ -499,20 +499,20 @@ static void all_engines_come_from_the_newer_call(void **state)
     start();
     read_ok();
     assert_int_equal(CALLS(nvmlDeviceGetProcessesUtilizationInfo), 0);
-    assert_int_equal(rig.reading->processes[0].jpeg.status, GP_STATUS_UNSUPPORTED);
+    assert_false(rig.reading->processes[0].jpeg.known);
     want(GP_PROCESS_JPEG);
     after_ms(1000);
     rig.fake->samples[0].timeStamp = stamp_us(0);
     read_ok();
-    assert_int_equal(rig.reading->processes[0].sm.i, 60);
-    assert_int_equal(rig.reading->processes[0].jpeg.i, 7);
-    assert_int_equal(rig.reading->processes[0].ofa.i, 9);
+    assert_int_equal(rig.reading->processes[0].sm.n, 60);
+    assert_int_equal(rig.reading->processes[0].jpeg.n, 7);
+    assert_int_equal(rig.reading->processes[0].ofa.n, 9);
     ANSWERS(nvmlDeviceGetProcessesUtilizationInfo, NVML_ERROR_NOT_SUPPORTED);
     after_ms(1000);
     rig.fake->samples[0].timeStamp = stamp_us(0);
     rig.fake->samples[0].smUtil = 44;
     read_ok();
-    assert_int_equal(rig.reading->processes[0].sm.i, 44);
+    assert_int_equal(rig.reading->processes[0].sm.n, 44);
 }
 
 /* ---- a container that sees instances only ---- */

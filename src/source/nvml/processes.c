@@ -128,7 +128,8 @@ static bool collector_add(struct collector *c, const nvmlProcessInfo_v2_t *info,
         c->capacity = capacity;
     }
     struct gp_source_process *row = &c->rows[c->count];
-    *row = (struct gp_source_process){.pid = info->pid, .place = c->count, .types = type};
+    *row = (struct gp_source_process){
+        .pid = info->pid, .place = (uint32_t)c->count, .types = (uint8_t)type};
     c->count++;
     set_value(&row->memory, info->usedGpuMemory < UINT64_C(1) << 52, (int64_t)info->usedGpuMemory,
               c->now_ns);
@@ -136,9 +137,8 @@ static bool collector_add(struct collector *c, const nvmlProcessInfo_v2_t *info,
               info->gpuInstanceId, c->now_ns);
     set_value(&row->compute_instance, info->computeInstanceId != NVML_NOT_AVAILABLE_U32,
               info->computeInstanceId, c->now_ns);
-    set_value(&row->sm, false, 0, c->now_ns);
-    row->mem = row->enc = row->dec = row->jpeg = row->ofa = row->sm;
-    row->power = row->energy = row->sm;
+    set_value(&row->power, false, 0, c->now_ns);
+    row->energy = row->power;
     return true;
 }
 
@@ -170,7 +170,7 @@ static void merge_rows(struct collector *c)
         if (compare_rows(&c->rows[kept], &c->rows[i]) != 0) {
             c->rows[++kept] = c->rows[i];
         } else {
-            c->rows[kept].types |= c->rows[i].types;
+            c->rows[kept].types = (uint8_t)(c->rows[kept].types | c->rows[i].types);
             if (c->rows[i].place < c->rows[kept].place)
                 c->rows[kept].place = c->rows[i].place;
             if (c->rows[kept].memory.status != GP_STATUS_OK)
@@ -253,8 +253,13 @@ static void forget_old_samples(struct nvml_samples *samples, uint64_t now_ns)
     samples->count = kept;
 }
 
+static struct gp_percent percent(unsigned n)
+{
+    return n <= 100 ? (struct gp_percent){true, (uint8_t)n} : (struct gp_percent){false, 0};
+}
+
 static void apply_sample(const struct nvml_samples *samples, struct gp_source_process *row,
-                         bool all_engines, uint64_t now_ns)
+                         bool all_engines)
 {
     nvmlProcessUtilizationInfo_v1_t raw = {0};
     if (!all_engines)
@@ -262,12 +267,12 @@ static void apply_sample(const struct nvml_samples *samples, struct gp_source_pr
     for (size_t i = 0; i < samples->count; i++)
         if (samples->entries[i].raw.pid == row->pid)
             raw = samples->entries[i].raw;
-    set_value(&row->sm, raw.smUtil <= 100, raw.smUtil, now_ns);
-    set_value(&row->mem, raw.memUtil <= 100, raw.memUtil, now_ns);
-    set_value(&row->enc, raw.encUtil <= 100, raw.encUtil, now_ns);
-    set_value(&row->dec, raw.decUtil <= 100, raw.decUtil, now_ns);
-    set_value(&row->jpeg, raw.jpgUtil <= 100, raw.jpgUtil, now_ns);
-    set_value(&row->ofa, raw.ofaUtil <= 100, raw.ofaUtil, now_ns);
+    row->sm = percent(raw.smUtil);
+    row->mem = percent(raw.memUtil);
+    row->enc = percent(raw.encUtil);
+    row->dec = percent(raw.decUtil);
+    row->jpeg = percent(raw.jpgUtil);
+    row->ofa = percent(raw.ofaUtil);
 }
 
 /* Fills the utilization of the rows. NOT_FOUND is the driver's word for "nothing since you asked
@@ -296,7 +301,7 @@ static void read_utilization(struct nvml_device *device, struct collector *c, bo
     forget_old_samples(samples, c->now_ns);
     if (rc == NVML_SUCCESS || rc == NVML_ERROR_NOT_FOUND)
         for (size_t i = 0; i < c->count; i++)
-            apply_sample(samples, &c->rows[i], query.all_engines, c->now_ns);
+            apply_sample(samples, &c->rows[i], query.all_engines);
     free(list.entries);
 }
 
@@ -338,16 +343,16 @@ static void share_energy(struct nvml_device *device, struct collector *c)
     double all = 0;
     bool known = spent_energy(device, &spent_j, &elapsed_s);
     for (size_t i = 0; i < c->count; i++)
-        all += c->rows[i].sm.status == GP_STATUS_OK ? (double)c->rows[i].sm.i : 0;
+        all += c->rows[i].sm.n;
     struct nvml_energy_share *shares = calloc(c->count + 1, sizeof(*shares));
     if (!shares)
         return;
     for (size_t i = 0; i < c->count; i++) {
         struct gp_source_process *row = &c->rows[i];
-        double part = row->sm.status == GP_STATUS_OK && all > 0 ? (double)row->sm.i / all : 0;
+        double part = all > 0 ? row->sm.n / all : 0;
         double joules = joules_before(energy, row->pid) + (known ? part * spent_j : 0);
         shares[i] = (struct nvml_energy_share){row->pid, joules};
-        if (row->sm.status != GP_STATUS_OK || energy->time_ns == 0)
+        if (!row->sm.known || energy->time_ns == 0)
             continue;
         gp_value_set_real(&row->energy, joules, c->now_ns);
         if (known)
