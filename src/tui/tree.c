@@ -20,7 +20,7 @@ static int compare_ancestors(const void *a, const void *b)
 /* Marks the chain above a process; what is marked has its own chain marked. */
 static void mark_chain(const struct gp_snapshot *snapshot, bool *wanted, int64_t pid)
 {
-    while (pid > 0) {
+    while (pid > 0 && snapshot->ancestor_count) {
         const struct gp_process *found =
             bsearch(&pid, snapshot->ancestors, snapshot->ancestor_count,
                     sizeof(*snapshot->ancestors), compare_ancestors);

@@ -211,7 +211,8 @@ static int compare_numbers(const void *a, const void *b)
 }
 
 /* From a key to the picture that it makes, while one of eight GPUs hangs. Help is opened and
- * closed; keys come behind a picture of a sample, so that the next one is theirs. */
+ * closed; keys come behind a picture of a sample, so that the next one is theirs. No sample changes
+ * an open help: only a closed one is waited beside. */
 static void keys_beside_a_hang(void)
 {
     double times_ms[KEYS];
@@ -224,7 +225,7 @@ static void keys_beside_a_hang(void)
     double values_ms = now_ms() - start_ms;
     drain(&t, now_ms() + 5000);
     for (int i = 0; i < KEYS; i++) {
-        if (i % 5 == 0)
+        if (i % 10 == 0)
             await_pictures(&t, t.pictures + 1);
         drain(&t, now_ms() + 50);
         long pictures = t.pictures;
