@@ -6,7 +6,6 @@
 #include "sim/mig.h"
 #include "sim/setting.h"
 
-#include <math.h>
 #include <string.h>
 
 /* A GPU at full load draws this part of its limit, runs this much below its maximum clock, and
@@ -24,7 +23,16 @@ static double hash_phase(uint64_t seed, unsigned int device, unsigned int channe
     x ^= x >> 29;
     x *= UINT64_C(0xbf58476d1ce4e5b9);
     x ^= x >> 32;
-    return (double)(x >> 11) * 0x1p-53 * 6.283185307179586; /* a turn in radians */
+    return (double)(x >> 11) * 0x1p-53; /* of a turn */
+}
+
+/* Like a sine, of two parabolas: the library of mathematics is larger than this driver. */
+static double wave(double turns)
+{
+    double part = turns - (double)(uint64_t)turns;
+    double half = part < 0.5 ? part : part - 0.5;
+    double height = 16 * half * (0.5 - half);
+    return part < 0.5 ? height : -height;
 }
 
 /* Smooth, deterministic, within [-1, 1]; 0 while standing still. The channel keeps two values of a
@@ -36,7 +44,7 @@ static double wobble(const struct sim_live *live, unsigned int device, unsigned 
     uint64_t now = gp_clock_wall_ns();
     double t = (double)now * 1e-9;
     double phase = hash_phase(live->machine->seed, device, channel);
-    return (sin(t * 0.9 + phase) + sin(t * 0.33 + 2 * phase) + sin(t * 0.12 + 3 * phase)) / 3;
+    return (wave(t / 7 + phase) + wave(t / 19 + 2 * phase) + wave(t / 53 + 3 * phase)) / 3;
 }
 
 static double clamp(double value, double low, double high)
@@ -186,7 +194,7 @@ static double clock_mhz(const struct sim_live *live, const struct sim_device *de
         return max > captured ? max : captured;
     /* Clocks move in steps of 15 MHz, graphics and SM together. */
     double now = max * (full_clock + 0.02 * wobble(live, device->index, 3));
-    now = floor(now / 15) * 15;
+    now = (double)((uint64_t)(now / 15) * 15);
     return now > captured ? now : captured;
 }
 
@@ -296,8 +304,8 @@ struct sim_value sim_live_value(const struct sim_live *live, const struct sim_de
     case SIM_MOTION_MARGIN: {
         /* As many degrees less margin as the GPU is warmer than when it was captured. */
         double then = number_or(device, SIM_TEMP, 0);
-        double warmer = floor(temperature(live, device, then, busy) + 0.5) - then;
-        v.number = (uint64_t)((int64_t)v.number - (int64_t)warmer);
+        uint64_t now = rounded(temperature(live, device, then, busy));
+        v.number += rounded(then) - now; /* may well fall below 0 */
         break;
     }
     case SIM_MOTION_CLOCK:
