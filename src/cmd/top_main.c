@@ -482,8 +482,7 @@ int main(int argc, char **argv)
     bool done;
     bool stuck = false;
     gp_io_secure_standard_fds();
-    (void)setlocale(LC_ALL, "");
-    (void)setlocale(LC_NUMERIC, "C");
+    (void)setlocale(LC_CTYPE, "");
     /* A snapshot of many processes is some large pieces, which come and go at every sample: they
      * shall leave no holes among the small ones, but be given back. */
     (void)mallopt(M_ARENA_MAX, 1);

@@ -153,9 +153,10 @@ static struct facts draw_graph(const struct gp_box *box, const struct gp_panel *
                 draw_blocks(box, x, permille, gp_load_ink(plot->like, permille));
             continue;
         }
-        int right = 2 * column - half;
-        const int pair[2] = {permille_of(values[right + 1], facts.max),
-                             right < 0 ? -1 : permille_of(values[right], facts.max)};
+        int older = 2 * column - half + 1;
+        int newer = older > 0 ? older - 1 : 0; /* not there yet: the older one lasts */
+        const int pair[2] = {permille_of(values[older], facts.max),
+                             permille_of(values[newer], facts.max)};
         draw_dots(box, x, pair, plot->like);
     }
     return facts;
