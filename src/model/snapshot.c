@@ -45,6 +45,27 @@ const struct gp_value *gp_snapshot_value(const struct gp_snapshot *snapshot,
     return has ? gp_process_value(process, m) : &none;
 }
 
+bool gp_device_number(const struct gp_device *device, enum gp_metric m, double *ret)
+{
+    const struct gp_value *v = &device->values[m - GP_DEVICE__FIRST];
+    if (!gp_value_is_present(v))
+        return false;
+    *ret = gp_metric_number(m, v);
+    return true;
+}
+
+bool gp_device_number_now(const struct gp_device *device, enum gp_metric m, double *ret)
+{
+    return device->values[m - GP_DEVICE__FIRST].status == GP_STATUS_OK &&
+           gp_device_number(device, m, ret);
+}
+
+const char *gp_device_text(const struct gp_device *device, enum gp_metric m, const char *other)
+{
+    const struct gp_value *v = &device->values[m - GP_DEVICE__FIRST];
+    return gp_value_is_present(v) ? v->s : other;
+}
+
 void gp_snapshot_free(struct gp_snapshot *snapshot)
 {
     if (!snapshot)

@@ -91,6 +91,15 @@ const struct gp_value *gp_snapshot_value(const struct gp_snapshot *snapshot,
                                          const struct gp_device *device,
                                          const struct gp_process *process, enum gp_metric m);
 
+/* A value of a device as a number, in the unit of the metric; false if there is none. */
+bool gp_device_number(const struct gp_device *device, enum gp_metric m, double *ret);
+
+/* The same, but false too if it is an old one. */
+bool gp_device_number_now(const struct gp_device *device, enum gp_metric m, double *ret);
+
+/* A text of a device; `other` if there is none. */
+const char *gp_device_text(const struct gp_device *device, enum gp_metric m, const char *other);
+
 /* A value that the row does not have has GP_STATUS_NONE. */
 const struct gp_value *gp_process_value(const struct gp_process *process, enum gp_metric m);
 

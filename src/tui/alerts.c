@@ -43,39 +43,24 @@ static void GP_PRINTF(3, 4) tell(struct finder *f, enum gp_ink ink, const char *
     f->ret[at] = alert;
 }
 
-static bool number(const struct gp_device *device, enum gp_metric m, double *ret)
-{
-    const struct gp_value *v = &device->values[m - GP_DEVICE__FIRST];
-    if (v->status != GP_STATUS_OK)
-        return false;
-    *ret = gp_metric_number(m, v);
-    return true;
-}
-
-static const char *text_of(const struct gp_device *device, enum gp_metric m)
-{
-    const struct gp_value *v = &device->values[m - GP_DEVICE__FIRST];
-    return v->status == GP_STATUS_OK ? v->s : "";
-}
-
 /* ---- health ---- */
 
 static void look_at_health(struct finder *f, const struct gp_device *device)
 {
-    const char *action = text_of(device, GP_RECOVERY_ACTION);
+    const char *action = gp_device_text(device, GP_RECOVERY_ACTION, "");
     double n;
     if (device->status != GP_STATUS_OK && device->status != GP_STATUS_ASLEEP &&
         device->status != GP_STATUS_RELEASED)
         tell(f, GP_INK_CRITICAL, "GPU %u: %s", device->index, device->status_text);
     if (*action && strcmp(action, "None") != 0)
         tell(f, GP_INK_CRITICAL, "GPU %u: the driver asks for: %s", device->index, action);
-    if (number(device, GP_ECC_UNCORRECTED_VOLATILE, &n) && n > 0)
+    if (gp_device_number_now(device, GP_ECC_UNCORRECTED_VOLATILE, &n) && n > 0)
         tell(f, GP_INK_CRITICAL, "GPU %u: %.0f memory errors that were not corrected",
              device->index, n);
-    if (strcmp(text_of(device, GP_REMAPPED_FAILURE), "Yes") == 0)
+    if (strcmp(gp_device_text(device, GP_REMAPPED_FAILURE, ""), "Yes") == 0)
         tell(f, GP_INK_CRITICAL, "GPU %u: a memory row could not be replaced", device->index);
-    if (strcmp(text_of(device, GP_REMAPPED_PENDING), "Yes") == 0 ||
-        strcmp(text_of(device, GP_RETIRED_PENDING), "Yes") == 0)
+    if (strcmp(gp_device_text(device, GP_REMAPPED_PENDING, ""), "Yes") == 0 ||
+        strcmp(gp_device_text(device, GP_RETIRED_PENDING, ""), "Yes") == 0)
         tell(f, GP_INK_HIGH, "GPU %u: bad memory waits for a reset to be replaced", device->index);
 }
 
@@ -89,11 +74,11 @@ static void look_at_heat(struct finder *f, const struct gp_device *device)
     } sensors[] = {{GP_TEMPERATURE_GPU, GP_THRESHOLD_SLOWDOWN, ""},
                    {GP_TEMPERATURE_MEMORY, GP_THRESHOLD_MEMORY_MAX, "memory "}};
     for (size_t i = 0; i < GP_ARRAY_LEN(sensors); i++)
-        if (number(device, sensors[i].now, &now) && number(device, sensors[i].limit, &limit) &&
-            now >= limit)
+        if (gp_device_number_now(device, sensors[i].now, &now) &&
+            gp_device_number_now(device, sensors[i].limit, &limit) && now >= limit)
             tell(f, GP_INK_CRITICAL, "GPU %u: %s%.0f°C, it slows down from %.0f°C on",
                  device->index, sensors[i].what, now, limit);
-    if (number(device, GP_REASONS_ACTIVE, &now) && ((uint64_t)now & 0x80))
+    if (gp_device_number_now(device, GP_REASONS_ACTIVE, &now) && ((uint64_t)now & 0x80))
         tell(f, GP_INK_HIGH, "GPU %u: the power supply brakes it", device->index);
 }
 
@@ -101,8 +86,8 @@ static void look_at_link(struct finder *f, const struct gp_device *device)
 {
     double width;
     double most;
-    if (number(device, GP_PCIE_WIDTH, &width) && number(device, GP_PCIE_WIDTH_MAX, &most) &&
-        width < most)
+    if (gp_device_number_now(device, GP_PCIE_WIDTH, &width) &&
+        gp_device_number_now(device, GP_PCIE_WIDTH_MAX, &most) && width < most)
         tell(f, GP_INK_HIGH, "GPU %u: %.0f PCIe lanes of %.0f", device->index, width, most);
 }
 
@@ -152,8 +137,8 @@ static void look_at_memory(struct finder *f, const struct gp_device *device,
 {
     double used;
     double total;
-    if (!number(device, GP_MEMORY_USED, &used) || !number(device, GP_MEMORY_TOTAL, &total) ||
-        total <= 0)
+    if (!gp_device_number_now(device, GP_MEMORY_USED, &used) ||
+        !gp_device_number_now(device, GP_MEMORY_TOTAL, &total) || total <= 0)
         return;
     double full_s = gp_time_to_full_s(track, total / GIB, now_ns);
     bool soon = full_s >= 0 && full_s < FULL_SOON_S;
@@ -163,7 +148,7 @@ static void look_at_memory(struct finder *f, const struct gp_device *device,
     else if (100 * used >= FULL_PERCENT * total)
         tell(f, GP_INK_HIGH, "GPU %u: memory %.0f%% full", device->index, 100 * used / total);
     double load;
-    if (used >= GIB && number(device, GP_UTILIZATION_GPU, &load) && load <= 0 &&
+    if (used >= GIB && gp_device_number_now(device, GP_UTILIZATION_GPU, &load) && load <= 0 &&
         is_idle(track, now_ns))
         tell(f, GP_INK_HIGH, "GPU %u: %.1f GiB held, nothing ran for ten minutes", device->index,
              used / GIB);

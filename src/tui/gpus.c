@@ -15,21 +15,6 @@ static const struct gp_value *value_of(const struct gp_device *device, enum gp_m
     return &device->values[m - GP_DEVICE__FIRST];
 }
 
-static bool number(const struct gp_device *device, enum gp_metric m, double *ret)
-{
-    const struct gp_value *v = value_of(device, m);
-    if (!gp_value_is_present(v))
-        return false;
-    *ret = gp_metric_number(m, v);
-    return true;
-}
-
-static const char *text_of(const struct gp_device *device, enum gp_metric m, const char *other)
-{
-    const struct gp_value *v = value_of(device, m);
-    return gp_value_is_present(v) ? v->s : other;
-}
-
 /* Old values are marked as such, whatever they are. */
 static enum gp_ink ink_of(const struct gp_device *device, enum gp_metric m, enum gp_ink ink)
 {
@@ -40,7 +25,7 @@ static void format_number(char out[TEXT_SIZE], const struct gp_device *device, e
                           const char *unit)
 {
     double n;
-    if (number(device, m, &n))
+    if (gp_device_number(device, m, &n))
         (void)snprintf(out, TEXT_SIZE, "%ld%s", gp_whole(n), unit);
     else
         (void)snprintf(out, TEXT_SIZE, "--");
@@ -50,7 +35,7 @@ static void format_number(char out[TEXT_SIZE], const struct gp_device *device, e
 static const char *short_name(const struct gp_device *device)
 {
     static const char *const heads[] = {"NVIDIA ", "GeForce "};
-    const char *name = text_of(device, device->is_mig ? GP_MIG_PROFILE : GP_NAME, "?");
+    const char *name = gp_device_text(device, device->is_mig ? GP_MIG_PROFILE : GP_NAME, "?");
     for (size_t i = 0; i < GP_ARRAY_LEN(heads); i++)
         if (strncmp(name, heads[i], strlen(heads[i])) == 0)
             name += strlen(heads[i]);
@@ -70,7 +55,8 @@ static void format_memory(char out[TEXT_SIZE], const struct gp_device *device)
     double used;
     double total;
     const double gib = 1024.0 * 1024 * 1024;
-    if (number(device, GP_MEMORY_USED, &used) && number(device, GP_MEMORY_TOTAL, &total))
+    if (gp_device_number(device, GP_MEMORY_USED, &used) &&
+        gp_device_number(device, GP_MEMORY_TOTAL, &total))
         (void)snprintf(out, TEXT_SIZE, GP_TENTHS "/" GP_TENTHS "G", GP_TENTHS_OF(used / gib),
                        GP_TENTHS_OF(total / gib));
     else
@@ -81,9 +67,9 @@ static void format_power(char out[TEXT_SIZE], const struct gp_device *device)
 {
     double draw;
     double limit;
-    if (!number(device, GP_POWER_DRAW, &draw))
+    if (!gp_device_number(device, GP_POWER_DRAW, &draw))
         (void)snprintf(out, TEXT_SIZE, "--");
-    else if (number(device, GP_POWER_LIMIT_ENFORCED, &limit))
+    else if (gp_device_number(device, GP_POWER_LIMIT_ENFORCED, &limit))
         (void)snprintf(out, TEXT_SIZE, "%ld/%ld", gp_whole(draw), gp_whole(limit));
     else
         (void)snprintf(out, TEXT_SIZE, "%ld", gp_whole(draw));
@@ -94,9 +80,9 @@ static enum gp_ink temperature_ink(const struct gp_device *device)
 {
     double now;
     double limit;
-    if (!number(device, GP_TEMPERATURE_GPU, &now))
+    if (!gp_device_number(device, GP_TEMPERATURE_GPU, &now))
         return GP_INK_STALE;
-    if (!number(device, GP_THRESHOLD_SLOWDOWN, &limit))
+    if (!gp_device_number(device, GP_THRESHOLD_SLOWDOWN, &limit))
         limit = 90;
     return now >= limit ? GP_INK_CRITICAL : now >= limit - 10 ? GP_INK_HIGH : GP_INK_PLAIN;
 }
@@ -127,7 +113,7 @@ static void format_flags(char out[TEXT_SIZE], const struct gp_device *device)
 {
     size_t limit = find_limit(device);
     size_t n = 0;
-    const char *action = text_of(device, GP_RECOVERY_ACTION, "None");
+    const char *action = gp_device_text(device, GP_RECOVERY_ACTION, "None");
     if (device->status != GP_STATUS_OK)
         out[n++] = '!';
     if (strcmp(action, "None") != 0)
@@ -249,9 +235,10 @@ static void draw_title(const struct gp_box *box, const struct gp_device *device)
     char index[TEXT_SIZE];
     format_index(index, device);
     int x = gp_drawf(box, 1, 0, GP_INK_STRONG, "%s %s", index, short_name(device));
-    (void)gp_drawf(box, x + 2, 0, GP_INK_DIM, "%s", text_of(device, GP_PSTATE, ""));
+    (void)gp_drawf(box, x + 2, 0, GP_INK_DIM, "%s", gp_device_text(device, GP_PSTATE, ""));
     clocks[0] = '\0';
-    if (number(device, GP_CLOCK_SM, &sm) && number(device, GP_CLOCK_MEMORY, &memory))
+    if (gp_device_number(device, GP_CLOCK_SM, &sm) &&
+        gp_device_number(device, GP_CLOCK_MEMORY, &memory))
         (void)snprintf(clocks, sizeof(clocks), "  %ld/%ld MHz", gp_whole(sm), gp_whole(memory));
     format_power(power, device);
     (void)snprintf(right, sizeof(right), "%s W%s", power, clocks);
@@ -259,10 +246,10 @@ static void draw_title(const struct gp_box *box, const struct gp_device *device)
     gp_draw_right(box, x + 1, 0, box->w - 1 - x - 1, GP_INK_PLAIN, right);
     char heat[TEXT_SIZE];
     char fan[TEXT_SIZE];
-    if (!number(device, GP_TEMPERATURE_GPU, &celsius))
+    if (!gp_device_number(device, GP_TEMPERATURE_GPU, &celsius))
         return;
     int n = snprintf(heat, sizeof(heat), "%ld°C", gp_whole(celsius));
-    if (number(device, GP_TEMPERATURE_MEMORY, &celsius))
+    if (gp_device_number(device, GP_TEMPERATURE_MEMORY, &celsius))
         (void)snprintf(heat + n, sizeof(heat) - (size_t)n, " mem %ld°C", gp_whole(celsius));
     format_number(fan, device, GP_FAN_SPEED, "%");
     char all[3 * TEXT_SIZE];
@@ -279,8 +266,8 @@ static void draw_memory_bar(const struct gp_box *box, int x, int y, int w,
     double total;
     int used = gp_series_permille(device, GP_SERIES_MEMORY);
     gp_draw_bar(box, x, y, w, gp_load_ink(GP_SERIES_MEMORY, used), used);
-    if (used < 0 || !number(device, GP_MEMORY_RESERVED, &reserved) ||
-        !number(device, GP_MEMORY_TOTAL, &total) || total <= 0)
+    if (used < 0 || !gp_device_number(device, GP_MEMORY_RESERVED, &reserved) ||
+        !gp_device_number(device, GP_MEMORY_TOTAL, &total) || total <= 0)
         return;
     int from = (used * w + 999) / 1000;
     int columns = (int)(reserved / total * w + 0.5);
@@ -334,7 +321,7 @@ static void add_rate(char *out, size_t size, const char *label, const struct gp_
     double sent;
     double received;
     size_t n = strlen(out);
-    if (n < size && number(device, tx, &sent) && number(device, rx, &received))
+    if (n < size && gp_device_number(device, tx, &sent) && gp_device_number(device, rx, &received))
         (void)snprintf(out + n, size - n, "%s ↓" GP_TENTHS " ↑" GP_TENTHS " GB/s · ", label,
                        GP_TENTHS_OF(received / 1e9), GP_TENTHS_OF(sent / 1e9));
 }
@@ -346,14 +333,15 @@ static bool add_pcie(char *out, size_t size, const struct gp_device *device)
     double gen;
     double width;
     double width_max;
-    bool known = number(device, GP_PCIE_GEN, &gen) && number(device, GP_PCIE_WIDTH, &width);
+    bool known = gp_device_number(device, GP_PCIE_GEN, &gen) &&
+                 gp_device_number(device, GP_PCIE_WIDTH, &width);
     if (known)
         (void)snprintf(label, sizeof(label), "PCIe %ldx%ld", gp_whole(gen), gp_whole(width));
     size_t before = strlen(out);
     add_rate(out, size, label, device, GP_PCIE_TX, GP_PCIE_RX);
     if (strlen(out) == before)
         (void)snprintf(out, size, "%s · ", label);
-    return known && number(device, GP_PCIE_WIDTH_MAX, &width_max) && width < width_max;
+    return known && gp_device_number(device, GP_PCIE_WIDTH_MAX, &width_max) && width < width_max;
 }
 
 /* What a wide card need not tell here, because it has a bar for it. */
@@ -396,14 +384,14 @@ static enum gp_ink add_troubles(char *out, size_t size, const struct gp_device *
 {
     size_t limit = find_limit(device);
     double errors;
-    const char *action = text_of(device, GP_RECOVERY_ACTION, "None");
+    const char *action = gp_device_text(device, GP_RECOVERY_ACTION, "None");
     enum gp_ink ink = GP_INK_HIGH;
     size_t n = 0;
     if (strcmp(action, "None") != 0) {
         n += (size_t)snprintf(out + n, size - n, " recovery: %.40s", action);
         ink = GP_INK_CRITICAL;
     }
-    if (number(device, GP_ECC_UNCORRECTED_VOLATILE, &errors) && errors > 0) {
+    if (gp_device_number(device, GP_ECC_UNCORRECTED_VOLATILE, &errors) && errors > 0) {
         n += (size_t)snprintf(out + n, size - n, " ECC errors: %ld", gp_whole(errors));
         ink = GP_INK_CRITICAL;
     }

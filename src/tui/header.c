@@ -8,15 +8,6 @@
 
 #define GIB (1024.0 * 1024 * 1024)
 
-static bool device_number(const struct gp_device *device, enum gp_metric m, double *ret)
-{
-    const struct gp_value *v = &device->values[m - GP_DEVICE__FIRST];
-    if (!gp_value_is_present(v))
-        return false;
-    *ret = gp_metric_number(m, v);
-    return true;
-}
-
 static const char *host_text(const struct gp_snapshot *snapshot, enum gp_metric m,
                              const char *other)
 {
@@ -37,7 +28,7 @@ static double sum(const struct gp_snapshot *snapshot, enum gp_metric m)
     double total = 0;
     double n;
     for (size_t i = 0; i < snapshot->device_count; i++)
-        if (!snapshot->devices[i].is_mig && device_number(&snapshot->devices[i], m, &n))
+        if (!snapshot->devices[i].is_mig && gp_device_number(&snapshot->devices[i], m, &n))
             total += n;
     return total;
 }

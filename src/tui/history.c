@@ -20,18 +20,8 @@ const char *const gp_series_units[GP_SERIES__COUNT] = {
 
 /* ---- values ---- */
 
-/* As far as it is current: an old value is no new point of a graph. */
-static bool number(const struct gp_device *device, enum gp_metric m, double *ret)
-{
-    const struct gp_value *v = &device->values[m - GP_DEVICE__FIRST];
-    if (v->status != GP_STATUS_OK)
-        return false;
-    *ret = gp_metric_number(m, v);
-    return true;
-}
-
 /* Where a series comes from: one metric, or the sum of two; what is full is another one, or fixed,
- * or not known. Bytes become GiB, bytes per second GB/s. */
+ * or not known. Bytes become GiB, bytes per second GB/s. Old values are no new points. */
 static const struct {
     enum gp_metric metric, more, full;
     double fixed, per;
@@ -50,8 +40,8 @@ bool gp_series_value(const struct gp_device *device, enum gp_series series, doub
 {
     double value;
     double more = 0;
-    if (!number(device, sources[series].metric, &value) ||
-        (sources[series].more && !number(device, sources[series].more, &more)))
+    if (!gp_device_number_now(device, sources[series].metric, &value) ||
+        (sources[series].more && !gp_device_number_now(device, sources[series].more, &more)))
         return false;
     *ret = (value + more) / sources[series].per;
     return true;
@@ -60,7 +50,7 @@ bool gp_series_value(const struct gp_device *device, enum gp_series series, doub
 double gp_series_max(const struct gp_device *device, enum gp_series series)
 {
     double full;
-    if (sources[series].full && number(device, sources[series].full, &full))
+    if (sources[series].full && gp_device_number_now(device, sources[series].full, &full))
         return full / sources[series].per;
     return sources[series].fixed;
 }

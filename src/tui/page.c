@@ -95,19 +95,10 @@ const char *gp_page_value(const struct gp_page *page, size_t line)
 
 /* ---- searching ---- */
 
-static bool has_word(const char *text, const char *word)
-{
-    size_t n = strlen(word);
-    for (; n > 0 && *text; text++)
-        if (strncasecmp(text, word, n) == 0)
-            return true;
-    return false;
-}
-
 static bool matches(const struct gp_page *page, size_t line)
 {
-    return has_word(label_of(page, line), page->word) ||
-           has_word(gp_page_value(page, line), page->word);
+    return *page->word && (strcasestr(label_of(page, line), page->word) ||
+                           strcasestr(gp_page_value(page, line), page->word));
 }
 
 /* Puts the next line that has the word to the top; `from` is counted from the first one shown. */

@@ -119,14 +119,6 @@ static void draw_row(const struct gp_box *box, int y, const struct gp_column_pla
     gp_strbuf_fini(&sb);
 }
 
-static bool is_tagged(const struct gp_proc_view *view, int64_t pid)
-{
-    for (size_t i = 0; pid && i < view->tagged_count; i++)
-        if (view->tagged[i] == pid)
-            return true;
-    return false;
-}
-
 /* ---- title and heading ---- */
 
 static int draw_title(const struct gp_box *box, const struct gp_proc_view *view)
@@ -177,7 +169,8 @@ int gp_draw_procs(const struct gp_box *box, const struct gp_proc_view *view)
     draw_heading(&inner, places, view);
     for (int y = 2; y < box->h && view->first + (size_t)y - 2 < view->procs->count; y++) {
         size_t row = view->first + (size_t)y - 2;
-        bool tagged = is_tagged(view, view->procs->rows[row].pid);
+        bool tagged =
+            gp_procs_has_pid(view->tagged, view->tagged_count, view->procs->rows[row].pid);
         enum gp_ink ink = tagged ? GP_INK_TAGGED : GP_INK_PLAIN;
         draw_row(&inner, y, places, view, &view->procs->rows[row], ink);
         if (tagged)

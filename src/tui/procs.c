@@ -364,6 +364,14 @@ int gp_proc_columns_parse(const char *text, enum gp_proc_column *ret, size_t *re
 
 /* ---- all of it ---- */
 
+bool gp_procs_has_pid(const int64_t *pids, size_t count, int64_t pid)
+{
+    for (size_t i = 0; i < count; i++)
+        if (pids[i] == pid)
+            return true;
+    return false;
+}
+
 void gp_procs_fini(struct gp_procs *procs)
 {
     free(procs->rows);

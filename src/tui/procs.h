@@ -136,6 +136,8 @@ int gp_procs_build(struct gp_procs *procs, const struct gp_snapshot *snapshot,
                    const struct gp_procs_options *options) GP_MUST_CHECK;
 void gp_procs_fini(struct gp_procs *procs);
 
+bool gp_procs_has_pid(const int64_t *pids, size_t count, int64_t pid);
+
 /* Whether the row has all words of a filter: "user:al" has it in its user, "user=alice" is it, of
  * "user=alice,bob" one is; a word without a field is in user, command or pid. */
 bool gp_procs_matches(const struct gp_proc_row *row, const char *filter);

@@ -57,6 +57,8 @@ void gp_ui_save(struct gp_ui *ui);
 
 void gp_ui_choose(struct gp_ui *ui, size_t row);
 /* Builds the rows anew, behind a change of order or filter. */
+/* What the list shows, and how. */
+struct gp_procs_options gp_ui_procs_options(const struct gp_ui *ui);
 void gp_ui_build_rows(struct gp_ui *ui);
 
 #endif

@@ -141,10 +141,7 @@ static void on_filter(struct gp_ui *ui, enum gp_edit_step step)
 
 static bool is_tagged(const struct gp_ui *ui, int64_t pid)
 {
-    for (size_t i = 0; i < ui->tag_count; i++)
-        if (ui->tags[i] == pid)
-            return true;
-    return false;
+    return gp_procs_has_pid(ui->tags, ui->tag_count, pid);
 }
 
 static void tag(struct gp_ui *ui, int64_t pid)
@@ -521,8 +518,7 @@ static void draw_snapshot(struct gp_ui *ui, const struct gp_box *box)
     scroll_rows(ui, l.processes.h);
     if (l.processes.h <= 0)
         return;
-    const struct gp_procs_options options = {ui->order, ui->prefs.filter, ui->gpu, ui->prefs.tree,
-                                             ui->prefs.per_gpu};
+    const struct gp_procs_options options = gp_ui_procs_options(ui);
     const struct gp_proc_view rows = {&ui->procs, &options,      ui->columns, ui->column_count,
                                       ui->first,  ui->chosen,    ui->scroll,  !ui->gpus_have_focus,
                                       ui->tags,   ui->tag_count, &ui->hits};

@@ -104,14 +104,19 @@ static void find_chosen(struct gp_ui *ui)
         ui->chosen = ui->procs.count ? ui->procs.count - 1 : 0;
 }
 
+struct gp_procs_options gp_ui_procs_options(const struct gp_ui *ui)
+{
+    return (struct gp_procs_options){ui->order, ui->prefs.filter, ui->gpu, ui->prefs.tree,
+                                     ui->prefs.per_gpu};
+}
+
 void gp_ui_build_rows(struct gp_ui *ui)
 {
     struct gp_strbuf sort = GP_STRBUF_INIT(GP_PREF_TEXT_SIZE - 1);
     gp_proc_order_format(&sort, &ui->order);
     (void)snprintf(ui->prefs.sort, sizeof(ui->prefs.sort), "%s", sort.buf);
     gp_strbuf_fini(&sort);
-    const struct gp_procs_options options = {ui->order, ui->prefs.filter, ui->gpu, ui->prefs.tree,
-                                             ui->prefs.per_gpu};
+    const struct gp_procs_options options = gp_ui_procs_options(ui);
     if (ui->snapshot && gp_procs_build(&ui->procs, ui->snapshot, &options) < 0)
         gp_ui_say(ui, "out of memory");
     find_chosen(ui);
