@@ -65,8 +65,15 @@ class Monitor:
     def measure(self):
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         number = {line.split(":")[0]: line.split()[1] for line in status.splitlines() if len(line.split()) > 1}
-        self.costs.append((int(number["VmRSS"]), int(number["Threads"]),
-                           len(os.listdir(f"/proc/{self.process.pid}/fd"))))
+        self.costs.append((int(number["VmRSS"]), int(number["Threads"]), self.count_files()))
+
+    def count_files(self):
+        """The least of some looks: these come in step with the loop, and it may just read a file of /proc."""
+        counts = []
+        for _ in range(5):
+            counts.append(len(os.listdir(f"/proc/{self.process.pid}/fd")))
+            time.sleep(0.03)
+        return min(counts)
 
     def end(self):
         self.process.terminate()
@@ -249,8 +256,7 @@ def check_costs(monitor, name):
           f"{late[-1][2]} open files")
     assert growth <= GROWTH_KIB, [c[0] for c in monitor.costs]
     assert late[-1][1] <= 1 + 1 + GPUS, [c[1] for c in monitor.costs]
-    # a file of /proc may just be open
-    assert min(c[2] for c in late) <= max(c[2] for c in early), [c[2] for c in monitor.costs]
+    assert max(c[2] for c in late) <= max(c[2] for c in early), [c[2] for c in monitor.costs]
 
 
 def make_machine(folder):
