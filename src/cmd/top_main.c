@@ -206,7 +206,7 @@ static void watch(struct run *run)
     gp_feed_watch(run->feed, told);
 }
 
-static int draw(struct run *run)
+static int draw(struct run *run, struct gp_err *err)
 {
     char clock[16];
     time_t now = (time_t)(gp_clock_wall_ns() / GP_NS_PER_S);
@@ -215,7 +215,7 @@ static int draw(struct run *run)
     int h;
     gp_term_size(run->term, &w, &h);
     if ((run->cells.w != w || run->cells.h != h) && gp_cells_resize(&run->cells, w, h) < 0)
-        return GP_ENOMEM;
+        return gp_err_set(err, GP_ENOMEM, "out of memory");
     (void)localtime_r(&now, &tm);
     (void)strftime(clock, sizeof(clock), "%H:%M:%S", &tm);
     gp_ui_draw(&run->ui, &run->cells, clock);
@@ -310,7 +310,7 @@ static int take_snapshot(struct run *run, struct gp_err *err)
 static int loop(struct run *run, struct gp_err *err)
 {
     struct pollfd fds[FD__COUNT];
-    int r = draw(run);
+    int r = draw(run, err);
     while (r == 0 && !stop_signal) {
         r = wait_for_something(run, fds, err);
         if (r < 0)
@@ -324,7 +324,7 @@ static int loop(struct run *run, struct gp_err *err)
             if (fds[i].revents)
                 gp_ui_collect(&run->ui);
         if (r == 0)
-            r = draw(run);
+            r = draw(run, err);
     }
     return r;
 }

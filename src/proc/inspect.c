@@ -1,6 +1,5 @@
 #include "proc/inspect.h"
 
-#include "base/clock.h"
 #include "base/io.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"
@@ -408,7 +407,6 @@ struct gp_inspect *gp_proc_inspect(const char *root, uint32_t pid)
         return NULL;
     struct look look = {.in = in, .is_this_machine = !root};
     in->pid = pid;
-    in->mono_ns = gp_clock_mono_ns();
     open_folders(&look, root);
     read_stat(&look);
     read_status(&look);

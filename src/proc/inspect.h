@@ -68,7 +68,6 @@ struct gp_inspect {
     struct gp_arena arena;
     uint32_t pid;
     int error;        /* 0, or why there is nothing at all: ESRCH, or what opening /proc gave */
-    uint64_t mono_ns; /* when it was read */
 
     int stat_error; /* of what comes up to system_ns */
     char state;     /* the kernel's letter: R S D Z T … */

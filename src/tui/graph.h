@@ -14,7 +14,7 @@ void gp_draw_bar(const struct gp_box *box, int x, int y, int w, enum gp_ink ink,
 /* The time that a graph shows: its right edge, and what one step of it is. */
 struct gp_span {
     uint64_t end_ns, step_ns;
-    bool half; /* the last step is the first of two that share a column of dots, and fills it: so the
+    bool half; /* the last step is the first of two that share a column of dots, and fills it: so
                   columns move with every second step only, and a slow line has less to carry */
 };
 

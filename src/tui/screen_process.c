@@ -2,6 +2,7 @@
  * read on a thread because that may hang. */
 #include "tui/screen.h"
 
+#include "base/clock.h"
 #include "base/strbuf.h"
 #include "model/snapshot.h"
 #include "proc/inspect.h"
@@ -86,6 +87,7 @@ static void add_row(struct gp_page *page, const struct gp_proc_row *row)
 
 static void add_identity(struct gp_page *page, const struct gp_inspect *in)
 {
+    char started[GP_RFC3339_SIZE];
     gp_page_head(page, "process");
     add_text(page, "name", &in->name);
     add_text(page, "program", &in->program);
@@ -96,6 +98,8 @@ static void add_identity(struct gp_page *page, const struct gp_inspect *in)
     if (in->stat_error) {
         gp_page_add(page, GP_INK_DIM, "state", why(in->stat_error));
     } else {
+        gp_clock_plain(in->start_ns, started);
+        gp_page_add(page, GP_INK_PLAIN, "started", started);
         gp_page_addf(page, GP_INK_PLAIN, "state", "%c", in->state);
         gp_page_addf(page, GP_INK_PLAIN, "nice", "%d", in->nice);
         gp_page_addf(page, GP_INK_PLAIN, "threads", "%llu", (unsigned long long)in->threads);
@@ -127,6 +131,9 @@ static void add_memory(struct gp_page *page, const struct gp_inspect *in)
 static void add_devices(struct gp_page *page, const struct gp_inspect_devices *devices)
 {
     gp_page_head(page, "open GPU devices");
+    if (!devices->error)
+        gp_page_addf(page, GP_INK_PLAIN, "open files of any kind", "%zu%s", devices->open_files,
+                     devices->is_cut ? " and more" : "");
     if (devices->error || devices->count == 0)
         gp_page_add(page, GP_INK_DIM, "", devices->error ? why(devices->error) : "none");
     for (size_t i = 0; i < devices->count; i++)
