@@ -5,7 +5,7 @@
 
 #include "base/err.h"
 #include "base/io.h"
-#include "tui/procs.h"
+#include "out/procs.h"
 
 #include <errno.h>
 #include <stdio.h>

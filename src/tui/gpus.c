@@ -3,7 +3,7 @@
 #include "base/utf8.h"
 #include "model/snapshot.h"
 #include "tui/columns.h"
-#include "tui/digits.h"
+#include "out/digits.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "tui/graph.h"
 
-#include "tui/digits.h"
+#include "out/digits.h"
 
 #include <stdio.h>
 

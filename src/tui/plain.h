@@ -2,7 +2,7 @@
 #ifndef GP_TUI_PLAIN_H
 #define GP_TUI_PLAIN_H
 
-#include "tui/procs.h"
+#include "out/procs.h"
 
 struct gp_strbuf;
 

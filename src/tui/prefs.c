@@ -5,7 +5,7 @@
 #include "base/outfile.h"
 #include "base/parse.h"
 #include "base/strbuf.h"
-#include "tui/procs.h"
+#include "out/procs.h"
 
 #include <errno.h>
 #include <ini.h>

@@ -3,9 +3,7 @@
 #define GP_TUI_PROC_TABLE_H
 
 #include "tui/hits.h"
-#include "tui/procs.h"
-
-struct gp_strbuf;
+#include "out/procs.h"
 
 struct gp_proc_view {
     const struct gp_procs *procs;
@@ -22,9 +20,5 @@ struct gp_proc_view {
 
 /* The title, the heading and rows from `first` on; returns the column behind the title. */
 int gp_draw_procs(const struct gp_box *box, const struct gp_proc_view *view);
-
-/* Appends a value as the table writes it. */
-void gp_proc_format(struct gp_strbuf *sb, const struct gp_proc_row *row,
-                    enum gp_proc_column column);
 
 #endif

@@ -12,7 +12,7 @@
 #include "tui/menu.h"
 #include "tui/page.h"
 #include "tui/prefs.h"
-#include "tui/procs.h"
+#include "out/procs.h"
 
 struct gp_changer;
 struct gp_feed;

@@ -1,7 +1,7 @@
 /* Numbers of a picture, as whole ones: there are hundreds in each, and printf takes ten times as
  * long for a double. */
-#ifndef GP_TUI_DIGITS_H
-#define GP_TUI_DIGITS_H
+#ifndef GP_OUT_DIGITS_H
+#define GP_OUT_DIGITS_H
 
 static inline long gp_whole(double n)
 {

@@ -1,8 +1,8 @@
 /* Processes below their parents. */
-#ifndef GP_TUI_TREE_H
-#define GP_TUI_TREE_H
+#ifndef GP_OUT_TREE_H
+#define GP_OUT_TREE_H
 
-#include "tui/procs.h"
+#include "out/procs.h"
 
 /* Adds the ancestors of the rows that there are. GP_ENOMEM leaves no rows. */
 int gp_tree_add_ancestors(struct gp_procs *procs, const struct gp_snapshot *snapshot) GP_MUST_CHECK;

@@ -1,10 +1,11 @@
-#include "tui/procs.h"
+#include "out/procs.h"
 
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/strbuf.h"
 #include "model/snapshot.h"
-#include "tui/tree.h"
+#include "out/digits.h"
+#include "out/tree.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -360,6 +361,54 @@ int gp_proc_columns_parse(const char *text, enum gp_proc_column *ret, size_t *re
     }
     *ret_count = count;
     return 0;
+}
+
+/* ---- values ---- */
+
+static void add_bytes(struct gp_strbuf *sb, double bytes)
+{
+    static const char *const units[] = {"K", "M", "G", "T"};
+    double n = bytes / 1024;
+    size_t unit = 0;
+    while (n >= 1000 && unit + 1 < GP_ARRAY_LEN(units)) {
+        n /= 1024;
+        unit++;
+    }
+    if (n < 100 && unit > 1)
+        gp_strbuf_addf(sb, GP_TENTHS "%s", GP_TENTHS_OF(n), units[unit]);
+    else
+        gp_strbuf_addf(sb, "%ld%s", gp_whole(n), units[unit]);
+}
+
+static void add_age(struct gp_strbuf *sb, double age_s)
+{
+    long minutes = (long)(age_s / 60);
+    if (minutes < 1)
+        gp_strbuf_addf(sb, "%lds", (long)age_s);
+    else if (minutes < 100)
+        gp_strbuf_addf(sb, "%ldm", minutes);
+    else if (minutes < 48 * 60)
+        gp_strbuf_addf(sb, "%ldh%02ldm", minutes / 60, minutes % 60);
+    else
+        gp_strbuf_addf(sb, "%ldd", minutes / 60 / 24);
+}
+
+void gp_proc_format(struct gp_strbuf *sb, const struct gp_proc_row *row, enum gp_proc_column column)
+{
+    enum gp_proc_kind kind = gp_proc_column_table[column].kind;
+    struct gp_amount amount = gp_proc_amount(row, column);
+    if (kind == GP_PROC_KIND_TEXT || kind == GP_PROC_KIND_GPU) {
+        const char *text = gp_proc_text(row, column);
+        gp_strbuf_adds(sb, text && *text ? text : "-");
+    } else if (!amount.known) {
+        gp_strbuf_addc(sb, '-');
+    } else if (kind == GP_PROC_KIND_BYTES) {
+        add_bytes(sb, amount.n);
+    } else if (kind == GP_PROC_KIND_AGE) {
+        add_age(sb, amount.n);
+    } else {
+        gp_strbuf_addf(sb, "%ld", gp_whole(amount.n));
+    }
 }
 
 /* ---- all of it ---- */

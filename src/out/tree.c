@@ -1,4 +1,4 @@
-#include "tui/tree.h"
+#include "out/tree.h"
 
 #include "base/err.h"
 #include "model/snapshot.h"

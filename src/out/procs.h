@@ -1,7 +1,7 @@
 /* The processes: a row per process over all its GPUs, or per process and GPU; sorted, filtered, as
  * a list or a tree; and the memory of each GPU that no listed process accounts for. */
-#ifndef GP_TUI_PROCS_H
-#define GP_TUI_PROCS_H
+#ifndef GP_OUT_PROCS_H
+#define GP_OUT_PROCS_H
 
 #include "base/util.h"
 
@@ -87,6 +87,10 @@ extern const struct gp_proc_column_info gp_proc_column_table[GP_PROC_COLUMN__COU
 struct gp_amount gp_proc_amount(const struct gp_proc_row *row, enum gp_proc_column column);
 /* The text in a column of text, or NULL. */
 const char *gp_proc_text(const struct gp_proc_row *row, enum gp_proc_column column);
+
+/* Appends a value as a table writes it: "12.3G", "48h05m", "-" for none. */
+void gp_proc_format(struct gp_strbuf *sb, const struct gp_proc_row *row,
+                    enum gp_proc_column column);
 
 /* What rows are sorted by: the first decides, the next among equals. Numbers come greatest first,
  * pids, GPUs and text from their beginning. */
