@@ -403,21 +403,12 @@ static bool may_have_changed(const struct gp_target *target, enum gp_control_id 
            outcome == GP_OUTCOME_HUNG;
 }
 
-/* " NAME=OLD"; nothing where there is no way back: where the driver does not tell what was, the way
- * is a reset, but that of a reset nobody knows. */
+/* " NAME=OLD"; nothing where there is no way back. */
 static void add_old(struct gp_strbuf *sb, const struct gp_target *target, enum gp_control_id id)
 {
-    const struct gp_control *control = &gp_control_table[id];
-    const struct gp_setting *old = &target->settings[id];
-    if (control->kind == GP_CONTROL_CLEAR || old->status != GP_STATUS_OK ||
-        (!old->known && (!control->automatic || target->changes[id].value.automatic)))
-        return;
     struct gp_strbuf value = GP_STRBUF_INIT(1024);
-    if (old->known)
-        gp_control_format(&value, id, old->has_pending ? &old->pending : &old->value, false);
-    else
-        gp_strbuf_adds(&value, control->automatic);
-    gp_strbuf_addf(sb, " %s=%s", control->name, value.buf);
+    if (gp_control_undo(&value, id, &target->settings[id], &target->changes[id].value))
+        gp_strbuf_addf(sb, " %s=%s", gp_control_table[id].name, value.buf);
     gp_strbuf_fini(&value);
 }
 

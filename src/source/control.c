@@ -573,6 +573,20 @@ static bool numbers_within(enum gp_control_kind kind, const struct gp_setting *s
     return true;
 }
 
+bool gp_control_undo(struct gp_strbuf *sb, enum gp_control_id id, const struct gp_setting *old,
+                     const struct gp_control_value *wanted)
+{
+    const struct gp_control *control = &gp_control_table[id];
+    if (control->kind == GP_CONTROL_CLEAR || old->status != GP_STATUS_OK ||
+        (!old->known && (!control->automatic || wanted->automatic)))
+        return false;
+    if (old->known)
+        gp_control_format(sb, id, old->has_pending ? &old->pending : &old->value, false);
+    else
+        gp_strbuf_adds(sb, control->automatic);
+    return true;
+}
+
 int gp_control_check(enum gp_control_id id, const struct gp_setting *setting,
                      struct gp_control_value *value, struct gp_err *err)
 {

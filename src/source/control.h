@@ -161,6 +161,12 @@ int gp_control_parse(enum gp_control_id id, const char *text, struct gp_control_
 void gp_control_format(struct gp_strbuf *sb, enum gp_control_id id,
                        const struct gp_control_value *value, bool unit);
 
+/* Appends the value that takes a change from `old` to `wanted` back; false where there is no way
+ * back: where the driver does not tell what was, the way is a reset, but that of a reset nobody
+ * knows. */
+bool gp_control_undo(struct gp_strbuf *sb, enum gp_control_id id, const struct gp_setting *old,
+                     const struct gp_control_value *wanted);
+
 /* Checks against the range of the device, and puts its own default in the place of "default" where
  * that is known. GP_EUSAGE states the range. */
 int gp_control_check(enum gp_control_id id, const struct gp_setting *setting,

@@ -184,6 +184,37 @@ void gp_draw_right(const struct gp_box *box, int x, int y, int w, enum gp_ink in
         (void)gp_draw(box, x + w - width, y, ink, text);
 }
 
+/* Bytes of a first line of at most w columns, up to a blank if the text goes on. */
+static size_t first_line(const char *text, int w)
+{
+    size_t n = strlen(text);
+    size_t blank = 0;
+    for (size_t i = 0; i < n;) {
+        uint32_t cp;
+        size_t bytes = gp_utf8_decode(text + i, n - i, &cp);
+        blank = cp == ' ' ? i : blank;
+        w -= gp_utf8_columns(cp);
+        if (w < 0)
+            return blank ? blank : i ? i : bytes;
+        i += bytes;
+    }
+    return n;
+}
+
+int gp_draw_wrapped(const struct gp_box *box, int y, enum gp_ink ink, const char *text)
+{
+    while (box->w > 0 && y < box->h && *text) {
+        size_t n = first_line(text, box->w);
+        if (y == box->h - 1 && text[n])
+            gp_draw_left(box, 0, y, box->w, ink, text);
+        else
+            (void)gp_drawf(box, 0, y, ink, "%.*s", (int)n, text);
+        text += n + strspn(text + n, " ");
+        y++;
+    }
+    return y;
+}
+
 void gp_draw_fill(const struct gp_box *box, int x, int y, int w, enum gp_ink ink, uint32_t cp)
 {
     for (int i = 0; i < w; i++)

@@ -64,6 +64,10 @@ void gp_draw_left(const struct gp_box *box, int x, int y, int w, enum gp_ink ink
 void gp_draw_right(const struct gp_box *box, int x, int y, int w, enum gp_ink ink,
                    const char *text);
 
+/* Text over as many lines as it needs, broken at blanks, from y on; what does not fit into the box
+ * ends in an ellipsis. Returns the line behind it. */
+int gp_draw_wrapped(const struct gp_box *box, int y, enum gp_ink ink, const char *text);
+
 /* The same character w times. */
 void gp_draw_fill(const struct gp_box *box, int x, int y, int w, enum gp_ink ink, uint32_t cp);
 

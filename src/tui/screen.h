@@ -56,9 +56,9 @@ void gp_adjust_collect(struct gp_ui *ui);
 void gp_ui_save(struct gp_ui *ui);
 
 void gp_ui_choose(struct gp_ui *ui, size_t row);
-/* Builds the rows anew, behind a change of order or filter. */
 /* What the list shows, and how. */
 struct gp_procs_options gp_ui_procs_options(const struct gp_ui *ui);
+/* Builds the rows anew, behind a change of order or filter. */
 void gp_ui_build_rows(struct gp_ui *ui);
 
 #endif

@@ -21,6 +21,9 @@ static const enum gp_control_id offered[] = {
 
 enum { OFFERED = GP_ARRAY_LEN(offered), WIDTH = 76 };
 
+/* Lines: the settings, what the chosen one is, what is asked or told. */
+enum { LIST = OFFERED + 1, HELP = 5, ANSWER = 4 };
+
 /* What the thread is to do, and what came of it. */
 struct gp_adjust_job {
     int (*open)(unsigned index, struct gp_changer **ret, struct gp_err *err);
@@ -159,9 +162,38 @@ static void describe_result(struct gp_ui *ui)
     else
         tell(a, "%s %s: %s%s%s", gp_control_table[offered[job->change]].name, a->text,
              words[job->outcome], *more ? ": " : "", more);
-    if (job->change >= 0 && job->outcome != GP_OUTCOME_DONE && job->outcome != GP_OUTCOME_PENDING &&
-        job->outcome != GP_OUTCOME_UNVERIFIED)
-        a->old[0] = '\0'; /* there is nothing to undo */
+}
+
+/* The newest change of this GPU that can be taken back; NULL: there is none. */
+static struct gp_ui_undo *newest_change(struct gp_ui_adjust *a)
+{
+    for (size_t i = a->done_count; i > 0; i--)
+        if (a->done[i - 1].gpu == a->gpu)
+            return &a->done[i - 1];
+    return NULL;
+}
+
+static void remove_change(struct gp_ui_adjust *a, struct gp_ui_undo *undo)
+{
+    size_t i = (size_t)(undo - a->done);
+    memmove(undo, undo + 1, (--a->done_count - i) * sizeof(*undo));
+}
+
+/* Remembers what has happened, or that it was taken back. */
+static void note_change(struct gp_ui_adjust *a)
+{
+    enum gp_outcome outcome = a->job->outcome;
+    if (outcome != GP_OUTCOME_DONE && outcome != GP_OUTCOME_PENDING &&
+        outcome != GP_OUTCOME_UNVERIFIED && outcome != GP_OUTCOME_HUNG)
+        return;
+    struct gp_ui_undo *newest = newest_change(a);
+    if (a->undoes && newest)
+        remove_change(a, newest);
+    if (a->undoes || !a->change.value[0])
+        return;
+    if (a->done_count == GP_UI_UNDOS)
+        remove_change(a, &a->done[0]);
+    a->done[a->done_count++] = a->change;
 }
 
 void gp_adjust_collect(struct gp_ui *ui)
@@ -172,6 +204,8 @@ void gp_adjust_collect(struct gp_ui *ui)
     a->task = NULL;
     ui->is_stuck = ui->is_stuck || a->job->is_stuck;
     describe_result(ui);
+    if (a->job->change >= 0)
+        note_change(a);
 }
 
 static void fill_adjust(struct gp_ui *ui)
@@ -197,7 +231,6 @@ static void fill_adjust(struct gp_ui *ui)
     a->job->gpu = device->index;
     a->job->change = -1;
     a->result[0] = '\0';
-    a->old[0] = '\0';
     a->asks = false;
     start(ui);
 }
@@ -216,16 +249,24 @@ static void leave_adjust(struct gp_ui *ui)
 
 /* ---- keys ---- */
 
+/* What is out of range is not asked about. */
+static void ask_for(struct gp_ui_adjust *a, size_t i)
+{
+    struct gp_err err = {0};
+    struct gp_control_value value;
+    a->asks = gp_control_parse(offered[i], a->text, &value, &err) == 0 &&
+              gp_control_check(offered[i], &a->job->settings[i], &value, &err) == 0;
+    if (a->asks)
+        a->job->value = value;
+    else
+        tell(a, "%s", err.text);
+}
+
 static void on_value(struct gp_ui *ui, enum gp_edit_step step)
 {
-    struct gp_ui_adjust *a = &ui->adjust;
-    struct gp_err err = {0};
-    if (step != GP_EDIT_KEPT)
-        return;
-    if (gp_control_parse(offered[ui->menu.chosen], a->text, &a->job->value, &err) < 0)
-        tell(a, "%s", err.text);
-    else
-        a->asks = true;
+    ui->adjust.undoes = false;
+    if (step == GP_EDIT_KEPT)
+        ask_for(&ui->adjust, ui->menu.chosen);
 }
 
 static void begin_change(struct gp_ui *ui)
@@ -247,36 +288,33 @@ static void begin_change(struct gp_ui *ui)
     gp_ui_edit(ui, a->text, gp_control_table[offered[i]].name, on_value);
 }
 
-/* Sends the change, and notes what was before. */
+/* Sends the change, and notes the way back. */
 static void send(struct gp_ui *ui, size_t i)
 {
     struct gp_ui_adjust *a = &ui->adjust;
     struct gp_strbuf sb = GP_STRBUF_INIT(GP_PREF_TEXT_SIZE - 1);
-    if (a->job->settings[i].known)
-        gp_control_format(&sb, offered[i], &a->job->settings[i].value, false);
-    (void)snprintf(a->old, sizeof(a->old), "%s", sb.buf);
+    (void)gp_control_undo(&sb, offered[i], &a->job->settings[i], &a->job->value);
+    a->change = (struct gp_ui_undo){.gpu = a->gpu, .control = i};
+    (void)snprintf(a->change.value, sizeof(a->change.value), "%s", sb.buf);
     gp_strbuf_fini(&sb);
-    a->control = i;
     a->job->change = (int)i;
     a->asks = false;
     start(ui);
 }
 
-/* Asks for the value that was before the last change. */
+/* Asks for the value that was before the newest change. */
 static void undo(struct gp_ui *ui)
 {
     struct gp_ui_adjust *a = &ui->adjust;
-    struct gp_err err = {0};
-    if (!a->old[0]) {
+    const struct gp_ui_undo *newest = newest_change(a);
+    if (!newest) {
         tell(a, "there is nothing to undo");
         return;
     }
-    (void)snprintf(a->text, sizeof(a->text), "%s", a->old);
-    ui->menu.chosen = a->control;
-    if (gp_control_parse(offered[a->control], a->text, &a->job->value, &err) < 0)
-        tell(a, "%s", err.text);
-    else
-        a->asks = true;
+    (void)snprintf(a->text, sizeof(a->text), "%s", newest->value);
+    ui->menu.chosen = newest->control;
+    a->undoes = true;
+    ask_for(a, newest->control);
 }
 
 static enum gp_ui_wish key_in_adjust(struct gp_ui *ui, int key)
@@ -327,28 +365,62 @@ static void draw_setting(const struct gp_box *line, size_t i, const void *ctx)
     gp_strbuf_fini(&sb);
 }
 
+/* "set power-limit of GPU 3 from 700 W to 400 W? y/n" */
+static void draw_question(const struct gp_box *box, const struct gp_ui *ui)
+{
+    const struct gp_ui_adjust *a = &ui->adjust;
+    size_t i = ui->menu.chosen;
+    const struct gp_setting *s = &a->job->settings[i];
+    struct gp_strbuf sb = GP_STRBUF_INIT(4096);
+    gp_strbuf_addf(&sb, "set %s of GPU %u ", gp_control_table[offered[i]].name, a->gpu);
+    if (s->known) {
+        gp_strbuf_adds(&sb, "from ");
+        gp_control_format(&sb, offered[i], &s->value, true);
+        gp_strbuf_addc(&sb, ' ');
+    }
+    gp_strbuf_adds(&sb, "to ");
+    gp_control_format(&sb, offered[i], &a->job->value, true);
+    gp_strbuf_adds(&sb, "? y/n");
+    (void)gp_draw_wrapped(box, 0, GP_INK_CRITICAL, sb.buf);
+    gp_strbuf_fini(&sb);
+}
+
+/* What is asked, done or told, which has its place whatever else has none. */
+static void draw_answer(const struct gp_box *box, struct gp_ui *ui)
+{
+    struct gp_ui_adjust *a = &ui->adjust;
+    if (a->task) {
+        (void)gp_draw(box, 0, 0, GP_INK_STRONG, "asking the driver…");
+        return;
+    }
+    if (a->asks) {
+        draw_question(box, ui);
+        return;
+    }
+    int y = gp_draw_wrapped(box, 0, GP_INK_STRONG, a->result);
+    const struct gp_ui_undo *newest = newest_change(a);
+    if (newest)
+        (void)gp_drawf(box, 0, y, GP_INK_PLAIN, "u: back to %s %s",
+                       gp_control_table[offered[newest->control]].name, newest->value);
+}
+
 static void draw_adjust(struct gp_ui *ui, const struct gp_box *box)
 {
     const struct gp_ui_adjust *a = &ui->adjust;
     const struct gp_control *control = &gp_control_table[offered[ui->menu.chosen]];
-    char title[64];
-    (void)snprintf(title, sizeof(title), "GPU %u · Enter changes, u undoes, q leaves", a->gpu);
-    struct gp_box in = gp_draw_window(box, WIDTH, (int)OFFERED + 7, title);
-    struct gp_box list = gp_box_part(&in, 0, 0, in.w, OFFERED);
-    gp_menu_draw(&ui->menu, &list, &ui->hits, draw_setting, ui);
-    int y = (int)OFFERED + 1;
-    (void)gp_drawf(&in, 0, y, GP_INK_DIM, "%s; needs %s; lasts %s", control->summary,
-                   control->needs, control->lasts);
-    if (a->task)
-        (void)gp_draw(&in, 0, y + 2, GP_INK_STRONG, "asking the driver…");
-    else if (a->asks)
-        (void)gp_drawf(&in, 0, y + 2, GP_INK_CRITICAL, "set %s of GPU %u to %s? y/n", control->name,
-                       a->gpu, a->text);
-    else
-        gp_draw_left(&in, 0, y + 2, in.w, GP_INK_STRONG, a->result);
-    if (!a->task && !a->asks && a->old[0])
-        (void)gp_drawf(&in, 0, y + 3, GP_INK_PLAIN, "u: back to %s %s",
-                       gp_control_table[offered[a->control]].name, a->old);
+    char text[512];
+    (void)snprintf(text, sizeof(text), "GPU %u · Enter changes, u undoes, q leaves", a->gpu);
+    struct gp_box in = gp_draw_window(box, WIDTH, LIST + HELP + ANSWER + 2, text);
+    int answer = in.h > LIST ? ANSWER : in.h > 4 ? 2 : 1;
+    int help = in.h >= LIST + HELP + ANSWER ? HELP : 0;
+    struct gp_box part = gp_box_part(&in, 0, 0, in.w, in.h - help - answer);
+    gp_menu_draw(&ui->menu, &part, &ui->hits, draw_setting, ui);
+    part = gp_box_part(&in, 0, in.h - help - answer, in.w, help - 1);
+    (void)snprintf(text, sizeof(text), "%s; %s; needs %s; lasts %s", control->summary,
+                   control->syntax, control->needs, control->lasts);
+    (void)gp_draw_wrapped(&part, 0, GP_INK_DIM, text);
+    part = gp_box_part(&in, 0, in.h - answer, in.w, answer);
+    draw_answer(&part, ui);
 }
 
 const struct gp_screen gp_screen_adjust = {

@@ -3,6 +3,7 @@
 #ifndef GP_TUI_UI_H
 #define GP_TUI_UI_H
 
+#include "out/procs.h"
 #include "proc/signal.h"
 #include "source/control.h"
 #include "tui/alerts.h"
@@ -12,7 +13,6 @@
 #include "tui/menu.h"
 #include "tui/page.h"
 #include "tui/prefs.h"
-#include "out/procs.h"
 
 struct gp_changer;
 struct gp_feed;
@@ -60,7 +60,7 @@ struct gp_ui_outside {
     int (*open_changer)(unsigned index, struct gp_changer **ret, struct gp_err *err);
 };
 
-enum { GP_UI_TAGS = 256, GP_UI_TEXT_SIZE = 128 };
+enum { GP_UI_TAGS = 256, GP_UI_TEXT_SIZE = 128, GP_UI_UNDOS = 16 };
 
 struct gp_ui {
     struct gp_prefs prefs;
@@ -131,9 +131,14 @@ struct gp_ui {
         struct gp_adjust_job *job; /* its work; owned while there is no task */
         bool asks;
         char text[GP_PREF_TEXT_SIZE]; /* the value wanted */
-        char result[GP_UI_TEXT_SIZE * 2];
-        size_t control;              /* that was changed last */
-        char old[GP_PREF_TEXT_SIZE]; /* its value before; "": nothing to undo */
+        char result[GP_UI_TEXT_SIZE * 4];
+        bool undoes; /* the change in progress takes back the one that is undone next */
+        struct gp_ui_undo {
+            unsigned gpu;
+            size_t control;
+            char value[GP_PREF_TEXT_SIZE]; /* "": there is no way back */
+        } done[GP_UI_UNDOS], change; /* changes that can be taken back, and the one in progress */
+        size_t done_count;
     } adjust;
     struct gp_ui_cost { /* of gpulse itself */
         uint64_t since_ns, ticks, frames, ticks_ns, ticks_max_ns, frames_ns;
