@@ -62,8 +62,9 @@ struct gp_sampler {
     struct gp_release release;     /* because nothing is going on */
     bool busy;                     /* a GPU had work in the last sample */
     bool quit;
-    bool ahead;  /* the reads of the tick to come have begun */
-    bool looked; /* at what the first tick had so soon: the tick to come is the same one */
+    bool ahead;    /* the reads of the tick to come have begun */
+    bool looked;   /* at what the first tick had so soon: the tick to come is the same one */
+    bool is_quick; /* the last tick took less than a first look */
     uint64_t tick;
     unsigned gpu_count;
     uint64_t session_ns; /* when the source was last opened */
@@ -392,8 +393,12 @@ static bool wait_until(struct gp_sampler *s, uint64_t mono_ns)
 /* When the wait that begins now has to end. */
 static uint64_t deadline_ns(const struct gp_sampler *s)
 {
-    bool later = (s->tick > 1 || s->looked) && s->config.later_timeout_ns > 0;
-    return gp_clock_mono_ns() + (later ? s->config.later_timeout_ns : s->config.timeout_ns);
+    uint64_t patience_ns = s->config.timeout_ns;
+    if ((s->tick > 1 || s->looked) && s->config.later_timeout_ns > 0)
+        patience_ns = s->config.later_timeout_ns;
+    if (s->is_quick && patience_ns > 2 * s->config.first_look_ns)
+        patience_ns = 2 * s->config.first_look_ns;
+    return gp_clock_mono_ns() + patience_ns;
 }
 
 /* Waits for the change of the session that was asked for. One that opens is over when the reads
@@ -515,6 +520,10 @@ static void take(struct gp_sampler *s, const struct task *t)
     const char *call = atomic_load_explicit(&t->call, memory_order_relaxed);
     if (s->looked && t->state != TASK_IDLE) {
         (void)snprintf(text, sizeof(text), "no answer yet (%s)", call ? call : "starting");
+    } else if (t->state == TASK_RUNNING && t->slot.latest &&
+               t->slot.latest->status == GP_STATUS_LOST) {
+        status = GP_STATUS_LOST; /* whatever it hangs in now */
+        (void)snprintf(text, sizeof(text), "%s", t->slot.latest->status_text);
     } else if (t->state == TASK_RUNNING) {
         (void)snprintf(text, sizeof(text), "no answer for %.0f s (%s)", silent_s,
                        call ? call : "starting");
@@ -561,8 +570,10 @@ int gp_sampler_tick(struct gp_sampler *s, struct gp_snapshot **ret, struct gp_er
     if (!s->ahead && !s->looked)
         begin_tick(s);
     s->ahead = false;
-    await_reads(s, looks ? gp_clock_mono_ns() + s->config.first_look_ns : deadline_ns(s));
+    uint64_t begin_ns = gp_clock_mono_ns();
+    await_reads(s, looks ? begin_ns + s->config.first_look_ns : deadline_ns(s));
     s->looked = looks && s->awaited > 0;
+    s->is_quick = s->awaited == 0 && gp_clock_mono_ns() - begin_ns < s->config.first_look_ns;
     if (!s->looked)
         give_up_reads(s);
     int r = gp_assembler_start(&s->assembler, s->task_count, s->gpu_count, err);

@@ -628,6 +628,44 @@ static void no_new_session_beside_a_call_that_hangs(void **state)
     finish(&b);
 }
 
+/* A wait for it would last an hour. */
+static void a_gpu_that_begins_to_hang_holds_nobody_up(void **state)
+{
+    (void)state;
+    struct bench b;
+    bench_init(&b, 2);
+    b.config.first_look_ns = GP_NS_PER_S;
+    b.config.timeout_ns = b.config.later_timeout_ns = 3600 * GP_NS_PER_S;
+    start(&b);
+    tick_until(&b, 0, GP_STATUS_OK);
+    tick(&b);
+    fake_set_mode(&b.fake, 0, FAKE_HANGS);
+    tick(&b);
+    assert_int_equal(b.snapshot->devices[0].status, GP_STATUS_TIMEOUT);
+    check_well(&b, 1, 51);
+    release(&b, 0);
+    finish(&b);
+}
+
+static void a_lost_gpu_that_hangs_is_lost(void **state)
+{
+    (void)state;
+    struct bench b;
+    bench_init(&b, 2);
+    b.config.timeout_ns = PATIENCE_NS;
+    start(&b);
+    tick_until(&b, 0, GP_STATUS_OK);
+    fake_set_mode(&b.fake, 0, FAKE_LOST);
+    tick_until(&b, 0, GP_STATUS_LOST);
+    fake_set_mode(&b.fake, 0, FAKE_HANGS);
+    tick(&b);
+    tick(&b);
+    assert_int_equal(b.snapshot->devices[0].status, GP_STATUS_LOST);
+    check_well(&b, 1, 51);
+    release(&b, 0);
+    finish(&b);
+}
+
 /* ---- refusals ---- */
 
 static void a_sleeping_gpu_is_no_failure(void **state)
@@ -838,6 +876,8 @@ int main(void)
         cmocka_unit_test(who_refuses_after_another_order_is_not_who_stood_there),
         cmocka_unit_test(gpus_that_are_added_are_shown),
         cmocka_unit_test(no_new_session_beside_a_call_that_hangs),
+        cmocka_unit_test(a_gpu_that_begins_to_hang_holds_nobody_up),
+        cmocka_unit_test(a_lost_gpu_that_hangs_is_lost),
         cmocka_unit_test(a_sleeping_gpu_is_no_failure),
         cmocka_unit_test(the_driver_is_let_go_and_taken_again),
         cmocka_unit_test(nothing_is_let_go_beside_a_call_that_hangs),
