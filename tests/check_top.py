@@ -333,6 +333,32 @@ def a_gpu_that_is_lost_says_so():
 
 
 @test
+def a_gpu_that_is_denied_says_so():
+    state = new_state()
+    with top("-n", "0.5", sim="h100x2", size=(80, 24), GPULSE_SIM_STATE=state) as t:
+        t.see("2 GPU")
+        t.see("simulated")
+        fault(state, "h100x2", "--gpu", "1", "deny")
+        t.see("! GPU 1: ")
+        t.keys("m")
+        t.see("graphs: ")
+        t.keys("q")
+        assert t.wait() == 0
+
+
+@test
+def a_long_number_chooses_a_gpu():
+    with top(sim="h100x72", size=(200, 60)) as t:
+        t.see("72 GPU")
+        t.keys("12")
+        t.see("GPU 12")
+        t.keys("z3")
+        t.see("GPU 3")
+        t.keys("q")
+        assert t.wait() == 0
+
+
+@test
 def an_error_of_the_driver_is_told():
     state = new_state()
     with top(size=(120, 30), GPULSE_SIM_STATE=state) as t:
@@ -367,7 +393,7 @@ def sorting_filtering_searching():
         t.keys("fvllm\r")
         t.see("filter vllm")
         t.see("processes 1 of 6")
-        t.keys("f" + "\x7f" * 4 + "\r")
+        t.keys("f\x15\r")  # Ctrl-U
         t.see("processes 6")
         t.keys("\t\x1b[B")
         t.see("GPU 0")
@@ -510,6 +536,8 @@ def options_that_cannot_be_are_refused():
     for words, message in ((["--sort", "size"], "there is no column 'size'"),
                            (["--view", "round"], "bad value 'round'"),
                            (["--interval", "soon"], "bad value 'soon'"),
+                           (["--pid", "abc"], "--pid takes process ids"),
+                           (["--type", "X"], "--type takes C, G and M"),
                            (["--columns", "pid,x"], "there is no column 'x'")):
         with top(*words) as t:
             assert t.wait() == 2

@@ -30,7 +30,8 @@ int gp_proc_hold(int64_t pid, uint64_t seen_wall_ns, int *ret_fd, struct gp_err 
     int fd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
     if (fd < 0)
         return gp_err_set(err, GP_EFAIL,
-                          errno == ESRCH ? "process %lld has ended" : "cannot hold process %lld",
+                          errno == ESRCH ? "process %lld has ended, or cannot be seen from here"
+                                         : "cannot hold process %lld",
                           (long long)pid);
     /* behind the opening, so that it is this one's */
     uint64_t start_ns = start_of((uint32_t)pid);

@@ -2,13 +2,16 @@
 
 #include "base/utf8.h"
 #include "model/snapshot.h"
-#include "tui/columns.h"
 #include "out/digits.h"
+#include "tui/columns.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { TEXT_SIZE = 64 };
+enum {
+    TEXT_SIZE = 64,
+    LABELS_FROM = 100, /* columns of a card: then both clocks are named */
+};
 
 static const struct gp_value *value_of(const struct gp_device *device, enum gp_metric m)
 {
@@ -55,12 +58,15 @@ static void format_memory(char out[TEXT_SIZE], const struct gp_device *device)
     double used;
     double total;
     const double gib = 1024.0 * 1024 * 1024;
-    if (gp_device_number(device, GP_MEMORY_USED, &used) &&
-        gp_device_number(device, GP_MEMORY_TOTAL, &total))
+    if (!gp_device_number(device, GP_MEMORY_USED, &used) ||
+        !gp_device_number(device, GP_MEMORY_TOTAL, &total))
+        (void)snprintf(out, TEXT_SIZE, "--");
+    else if (total < 100 * gib)
         (void)snprintf(out, TEXT_SIZE, GP_TENTHS "/" GP_TENTHS "G", GP_TENTHS_OF(used / gib),
                        GP_TENTHS_OF(total / gib));
     else
-        (void)snprintf(out, TEXT_SIZE, "--");
+        (void)snprintf(out, TEXT_SIZE, GP_TENTHS "/%ldG", GP_TENTHS_OF(used / gib),
+                       gp_whole(total / gib));
 }
 
 static void format_power(char out[TEXT_SIZE], const struct gp_device *device)
@@ -108,13 +114,30 @@ static size_t find_limit(const struct gp_device *device)
     return i;
 }
 
+const char *gp_gpu_trouble(const struct gp_device *device)
+{
+    static const enum gp_metric told[] = {GP_UTILIZATION_GPU, GP_MEMORY_USED, GP_TEMPERATURE_GPU,
+                                          GP_POWER_DRAW};
+    double n;
+    enum gp_status why = GP_STATUS_NONE;
+    if (device->status != GP_STATUS_OK)
+        return device->status_text;
+    for (size_t i = 0; i < GP_ARRAY_LEN(told); i++) {
+        enum gp_status status = value_of(device, told[i])->status;
+        if (gp_device_number(device, told[i], &n) || status == GP_STATUS_NONE)
+            return NULL;
+        why = status != GP_STATUS_UNSUPPORTED ? status : why;
+    }
+    return why == GP_STATUS_NONE ? NULL : gp_device_state(why);
+}
+
 /* What is wrong with it, a letter each. */
 static void format_flags(char out[TEXT_SIZE], const struct gp_device *device)
 {
     size_t limit = find_limit(device);
     size_t n = 0;
     const char *action = gp_device_text(device, GP_RECOVERY_ACTION, "None");
-    if (device->status != GP_STATUS_OK)
+    if (gp_gpu_trouble(device))
         out[n++] = '!';
     if (strcmp(action, "None") != 0)
         out[n++] = 'R';
@@ -162,8 +185,8 @@ static void draw_line(const struct gp_box *box, int y, const struct gp_column_pl
                       const struct gp_device *device, const struct gp_gpus_view *view)
 {
     char text[TEXT_SIZE];
-    const struct gp_plot plot = {gp_history_find(view->history, device), GP_SERIES_GPU, 100,
-                                 GP_SERIES_GPU};
+    const struct gp_plot plot = {gp_history_find(view->history, device), (int)view->series,
+                                 gp_series_max(device, view->series), view->series};
     int util = gp_series_permille(device, GP_SERIES_GPU);
     int memory = gp_series_permille(device, GP_SERIES_MEMORY);
 #define CELL(id, ink) draw_cell(box, y, &places[id], &line_columns[id], ink, text)
@@ -171,10 +194,11 @@ static void draw_line(const struct gp_box *box, int y, const struct gp_column_pl
     CELL(LINE_INDEX, GP_INK_STRONG);
     draw_cell(box, y, &places[LINE_NAME], &line_columns[LINE_NAME], GP_INK_PLAIN,
               short_name(device));
-    if (device->status != GP_STATUS_OK) {
+    const char *trouble = gp_gpu_trouble(device);
+    if (trouble) {
         int x = places[LINE_NAME].w ? places[LINE_NAME].x + places[LINE_NAME].w + 1 : 4;
         int end = places[LINE_FLAGS].w ? places[LINE_FLAGS].x : box->w;
-        gp_draw_left(box, x, y, end - x, GP_INK_CRITICAL, device->status_text);
+        gp_draw_left(box, x, y, end - x, GP_INK_CRITICAL, trouble);
     } else {
         format_number(text, device, GP_UTILIZATION_GPU, "%");
         CELL(LINE_UTIL, gp_load_ink(GP_SERIES_GPU, util));
@@ -239,7 +263,9 @@ static void draw_title(const struct gp_box *box, const struct gp_device *device)
     clocks[0] = '\0';
     if (gp_device_number(device, GP_CLOCK_SM, &sm) &&
         gp_device_number(device, GP_CLOCK_MEMORY, &memory))
-        (void)snprintf(clocks, sizeof(clocks), "  %ld/%ld MHz", gp_whole(sm), gp_whole(memory));
+        (void)snprintf(clocks, sizeof(clocks),
+                       box->w >= LABELS_FROM ? "  SM %ld MEM %ld MHz" : "  %ld/%ld MHz",
+                       gp_whole(sm), gp_whole(memory));
     format_power(power, device);
     (void)snprintf(right, sizeof(right), "%s W%s", power, clocks);
     int start = box->w - 1 - (int)gp_utf8_width(right);
@@ -445,11 +471,12 @@ static void draw_graphs(const struct gp_box *box, const struct gp_device *device
 void gp_draw_gpu(const struct gp_box *box, const struct gp_device *device,
                  const struct gp_gpus_view *view)
 {
-    if (device->status != GP_STATUS_OK) {
+    const char *trouble = gp_gpu_trouble(device);
+    if (trouble) {
         char index[TEXT_SIZE];
         format_index(index, device);
         (void)gp_drawf(box, 1, 0, GP_INK_STRONG, "%s %s", index, short_name(device));
-        (void)gp_drawf(box, 1, 1, GP_INK_CRITICAL, "! %s", device->status_text);
+        (void)gp_drawf(box, 1, 1, GP_INK_CRITICAL, "! %s", trouble);
     } else {
         draw_title(box, device);
         draw_bars(box, device);
@@ -471,8 +498,12 @@ static void draw_tile(const struct gp_box *box, const struct gp_device *device)
     format_index(index, device);
     format_number(text, device, GP_UTILIZATION_GPU, "%");
     gp_draw_right(box, 0, 0, 3, GP_INK_STRONG, index);
-    if (device->status != GP_STATUS_OK) {
-        gp_draw_left(box, 4, 0, 5, GP_INK_CRITICAL, gp_device_state(device->status));
+    if (gp_gpu_trouble(device)) {
+        gp_draw_left(box, 4, 0, 5, GP_INK_CRITICAL,
+                     device->status == GP_STATUS_TIMEOUT  ? "hangs"
+                     : device->status == GP_STATUS_ASLEEP ? "sleep"
+                     : device->status == GP_STATUS_LOST   ? "lost"
+                                                          : "error");
         return;
     }
     if (util >= 0)

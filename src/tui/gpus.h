@@ -22,6 +22,9 @@ struct gp_gpus_view {
     struct gp_hits *hits;  /* takes what can be clicked */
 };
 
+/* Why a GPU tells nothing, NULL: it does. */
+const char *gp_gpu_trouble(const struct gp_device *device);
+
 void gp_draw_gpus(const struct gp_box *box, const struct gp_gpus_view *view);
 
 /* One as a card: three lines, and graphs in the rest of the box. */

@@ -48,21 +48,6 @@ static int permille_of(float value, double max)
     return permille > 1000 ? 1000 : (int)(permille + 0.5);
 }
 
-void gp_draw_spark(const struct gp_box *box, int x, int y, int w, const struct gp_plot *plot,
-                   const struct gp_span *span)
-{
-    float values[STEPS_MAX];
-    w = w > STEPS_MAX ? STEPS_MAX : w;
-    gp_track_read(plot->track, plot->channel, span->end_ns, span->step_ns, values, (size_t)w);
-    for (int i = 0; i < w; i++) {
-        int permille = permille_of(values[i], plot->max);
-        if (permille < 0)
-            continue;
-        uint32_t cp = (uint32_t)(BLOCK + (permille * (EIGHTHS - 1) + 500) / 1000);
-        gp_draw_fill(box, x + w - 1 - i, y, 1, gp_load_ink(plot->like, permille), cp);
-    }
-}
-
 /* A column of blocks as high as the value. */
 static void draw_blocks(const struct gp_box *box, int x, int permille, enum gp_ink ink)
 {
@@ -107,31 +92,37 @@ static double round_up(double n)
 
 /* What is told of a graph in words. */
 struct facts {
-    double now, mean, highest; /* of the time that is shown */
+    struct gp_track_facts of;
     bool has_now, has_any;
     double max; /* of the axis */
 };
 
-static struct facts look_at(const float *values, int steps, double max)
+static struct facts look_at(const struct gp_plot *plot, const struct gp_span *span, int steps,
+                            const float *values)
 {
-    struct facts facts = {.max = max};
-    double sum = 0;
-    int count = 0;
-    for (int i = 0; i < steps; i++) {
-        if (values[i] < 0)
-            continue;
-        double value = (double)values[i];
-        facts.highest = value > facts.highest ? value : facts.highest;
-        sum += value;
-        count++;
-    }
+    struct facts facts = {.max = plot->max};
+    facts.has_any = gp_track_look(plot->track, plot->channel, span->end_ns,
+                                  span->step_ns * (uint64_t)steps, &facts.of);
     facts.has_now = steps > 0 && values[0] >= 0;
-    facts.now = facts.has_now ? (double)values[0] : 0;
-    facts.has_any = count > 0;
-    facts.mean = count > 0 ? sum / count : 0;
     if (facts.max <= 0)
-        facts.max = round_up(facts.highest);
+        facts.max = round_up(facts.of.highest);
     return facts;
+}
+
+void gp_draw_spark(const struct gp_box *box, int x, int y, int w, const struct gp_plot *plot,
+                   const struct gp_span *span)
+{
+    float values[STEPS_MAX];
+    w = w > STEPS_MAX ? STEPS_MAX : w;
+    gp_track_read(plot->track, plot->channel, span->end_ns, span->step_ns, values, (size_t)w);
+    struct facts facts = look_at(plot, span, w, values);
+    for (int i = 0; i < w; i++) {
+        int permille = permille_of(values[i], facts.max);
+        if (permille < 0)
+            continue;
+        uint32_t cp = (uint32_t)(BLOCK + (permille * (EIGHTHS - 1) + 500) / 1000);
+        gp_draw_fill(box, x + w - 1 - i, y, 1, gp_load_ink(plot->like, permille), cp);
+    }
 }
 
 static struct facts draw_graph(const struct gp_box *box, const struct gp_panel *panel,
@@ -144,7 +135,7 @@ static struct facts draw_graph(const struct gp_box *box, const struct gp_panel *
     int half = span->half && per_column == 2;
     int steps = w > 0 ? w * per_column - half : 0;
     gp_track_read(plot->track, plot->channel, span->end_ns, span->step_ns, values, (size_t)steps);
-    struct facts facts = look_at(values, steps, plot->max);
+    struct facts facts = look_at(plot, span, steps, values);
     for (int column = 0; column < w; column++) {
         int x = box->w - 1 - column;
         if (panel->blocks) {
@@ -174,17 +165,19 @@ static void format_value(char out[24], double value, const char *unit)
         (void)snprintf(out, 24, "%ld%s%s", gp_whole(value), blank, unit);
 }
 
+/* A graph of the past has no "now". */
 static void draw_facts(const struct gp_box *box, const struct gp_panel *panel,
-                       const struct facts *facts)
+                       const struct gp_span *span, const struct facts *facts)
 {
+    bool is_past = panel->now_ns >= span->end_ns + span->step_ns;
     char text[24];
     const struct {
         const char *word;
         double value;
         bool known;
-    } lines[] = {{"now", facts->now, facts->has_now},
-                 {"avg", facts->mean, facts->has_any},
-                 {"max", facts->highest, facts->has_any}};
+    } lines[] = {{is_past ? "end" : "now", facts->of.last, facts->has_now},
+                 {"avg", facts->of.mean, facts->has_any},
+                 {"max", facts->of.highest, facts->has_any}};
     gp_draw_left(box, 1, 0, box->w - 1, GP_INK_STRONG, panel->title);
     for (int i = 0; i < (int)GP_ARRAY_LEN(lines); i++) {
         (void)gp_draw(box, 1, i + 1, GP_INK_DIM, lines[i].word);
@@ -238,7 +231,7 @@ void gp_draw_panel(const struct gp_box *box, const struct gp_panel *panel,
     }
     struct gp_box side = gp_box_part(box, box->w - words, 0, words, h);
     if (words > 0)
-        draw_facts(&side, panel, &facts);
+        draw_facts(&side, panel, span, &facts);
     else
         (void)gp_drawf(&graph, 1, 0, GP_INK_STRONG, "%s", panel->title);
 }

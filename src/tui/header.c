@@ -1,5 +1,6 @@
 #include "tui/header.h"
 
+#include "base/strbuf.h"
 #include "base/utf8.h"
 #include "model/snapshot.h"
 #include "tui/graph.h"
@@ -15,11 +16,10 @@ static const char *host_text(const struct gp_snapshot *snapshot, enum gp_metric 
     return gp_value_is_present(v) ? v->s : other;
 }
 
-/* "376/637 GiB", "3.1/5.6 kW": as short as it can be told. */
-static int draw_share(const struct gp_box *box, int x, double part, double whole, const char *unit)
+/* " · 376/637 GiB", " · 3.1/5.6 kW": as short as it can be told. */
+static void add_share(struct gp_strbuf *sb, double part, double whole, const char *unit)
 {
-    return gp_drawf(box, x, 0, GP_INK_PLAIN, whole < 100 ? " · %.1f/%.1f %s" : " · %.0f/%.0f %s",
-                    part, whole, unit);
+    gp_strbuf_addf(sb, whole < 100 ? " · %.1f/%.1f %s" : " · %.0f/%.0f %s", part, whole, unit);
 }
 
 /* Of all GPUs, their instances apart; what one does not tell is left out. */
@@ -33,8 +33,34 @@ static double sum(const struct gp_snapshot *snapshot, enum gp_metric m)
     return total;
 }
 
+/* "8 GPU · 3.1/5.6 kW · 376/637 GiB"; whether all of them are well. */
+static bool add_totals(struct gp_strbuf *sb, const struct gp_snapshot *snapshot)
+{
+    size_t gpus = 0;
+    size_t well = 0;
+    for (size_t i = 0; i < snapshot->device_count; i++) {
+        gpus += !snapshot->devices[i].is_mig;
+        well += !snapshot->devices[i].is_mig && snapshot->devices[i].status == GP_STATUS_OK;
+    }
+    double limit = sum(snapshot, GP_POWER_LIMIT_ENFORCED);
+    double scale = limit < 1000 ? 1 : 1000;
+    if (well < gpus)
+        gp_strbuf_addf(sb, "%zu of ", well);
+    gp_strbuf_addf(sb, "%zu GPU", gpus);
+    if (limit > 0)
+        add_share(sb, sum(snapshot, GP_POWER_DRAW) / scale, limit / scale,
+                  limit < 1000 ? "W" : "kW");
+    add_share(sb, sum(snapshot, GP_MEMORY_USED) / GIB, sum(snapshot, GP_MEMORY_TOTAL) / GIB, "GiB");
+    return well == gpus;
+}
+
+/* Where there is no room for all of it the versions give way. */
 void gp_draw_header(const struct gp_box *box, const struct gp_snapshot *snapshot, const char *right)
 {
+    const struct {
+        const char *before;
+        enum gp_metric metric;
+    } versions[] = {{" · ", GP_DRIVER_VERSION}, {" · CUDA ", GP_CUDA_VERSION}};
     int end = box->w - 1 - (int)gp_utf8_width(right);
     gp_draw_right(box, 0, 0, box->w - 1, GP_INK_PLAIN, right);
     struct gp_box left = gp_box_part(box, 0, 0, end - 1, 1);
@@ -42,21 +68,20 @@ void gp_draw_header(const struct gp_box *box, const struct gp_snapshot *snapshot
         (void)gp_draw(&left, 1, 0, GP_INK_STRONG, "gpulse");
         return;
     }
-    size_t gpus = 0;
-    for (size_t i = 0; i < snapshot->device_count; i++)
-        gpus += !snapshot->devices[i].is_mig;
+    struct gp_strbuf totals = GP_STRBUF_INIT(1024);
+    bool all_well = add_totals(&totals, snapshot);
+    int needed = 2 + (int)gp_utf8_width(totals.buf);
     int x = gp_draw(&left, 1, 0, GP_INK_STRONG, host_text(snapshot, GP_HOST_NAME, "?"));
-    x = gp_drawf(&left, x, 0, GP_INK_PLAIN, " · %s · CUDA %s",
-                 host_text(snapshot, GP_DRIVER_VERSION, "?"),
-                 host_text(snapshot, GP_CUDA_VERSION, "?"));
-    double limit = sum(snapshot, GP_POWER_LIMIT_ENFORCED);
-    double scale = limit < 1000 ? 1 : 1000;
-    x = gp_drawf(&left, x, 0, GP_INK_PLAIN, "  %zu GPU", gpus);
-    if (limit > 0)
-        x = draw_share(&left, x, sum(snapshot, GP_POWER_DRAW) / scale, limit / scale,
-                       limit < 1000 ? "W" : "kW");
-    (void)draw_share(&left, x, sum(snapshot, GP_MEMORY_USED) / GIB,
-                     sum(snapshot, GP_MEMORY_TOTAL) / GIB, "GiB");
+    for (size_t i = 0; i < GP_ARRAY_LEN(versions); i++) {
+        char text[128];
+        (void)snprintf(text, sizeof(text), "%s%s", versions[i].before,
+                       host_text(snapshot, versions[i].metric, "?"));
+        if (x + (int)gp_utf8_width(text) + needed > left.w)
+            break;
+        x = gp_draw(&left, x, 0, GP_INK_PLAIN, text);
+    }
+    (void)gp_draw(&left, x + 2, 0, all_well ? GP_INK_PLAIN : GP_INK_HIGH, totals.buf);
+    gp_strbuf_fini(&totals);
 }
 
 /* ---- the host ---- */

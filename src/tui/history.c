@@ -96,6 +96,11 @@ void gp_track_fini(struct gp_track *track)
     *track = (struct gp_track){.id = 0};
 }
 
+static size_t kept_of(const struct gp_track *track)
+{
+    return !track ? 0 : track->count < track->room ? track->count : track->room;
+}
+
 /* The sample with this number, counted from the oldest that is kept. */
 static const struct gp_track_sample *sample_at(const struct gp_track *track, size_t kept, size_t i)
 {
@@ -125,7 +130,7 @@ static float value_of(const struct gp_track_sample *sample, int channel)
 void gp_track_read(const struct gp_track *track, int channel, uint64_t end_ns, uint64_t step_ns,
                    float *ret, size_t count)
 {
-    size_t kept = !track ? 0 : track->count < track->room ? track->count : track->room;
+    size_t kept = kept_of(track);
     size_t left = kept > 0 ? count_until(track, kept, end_ns) : 0;
     for (size_t i = 0; i < count; i++) {
         ret[i] = GP_TRACK_GAP;
@@ -147,6 +152,28 @@ void gp_track_read(const struct gp_track *track, int channel, uint64_t end_ns, u
             ret[i] = value > ret[i] ? value : ret[i];
         }
     }
+}
+
+bool gp_track_look(const struct gp_track *track, int channel, uint64_t end_ns, uint64_t wide_ns,
+                   struct gp_track_facts *ret)
+{
+    size_t kept = kept_of(track);
+    size_t count = 0;
+    *ret = (struct gp_track_facts){0};
+    for (size_t i = kept > 0 ? count_until(track, kept, end_ns) : 0; i > 0; i--) {
+        const struct gp_track_sample *sample = sample_at(track, kept, i - 1);
+        double value = (double)value_of(sample, channel);
+        if (end_ns - sample->mono_ns >= wide_ns)
+            break;
+        if (value < 0)
+            continue;
+        ret->last = count == 0 ? value : ret->last;
+        ret->highest = value > ret->highest ? value : ret->highest;
+        ret->mean += value;
+        count++;
+    }
+    ret->mean /= count ? (double)count : 1;
+    return count > 0;
 }
 
 /* ---- of all GPUs ---- */

@@ -63,6 +63,15 @@ void gp_track_fini(struct gp_track *track);
 void gp_track_read(const struct gp_track *track, int channel, uint64_t end_ns, uint64_t step_ns,
                    float *ret, size_t count);
 
+/* The samples of the time up to a moment: the last, the mean and the highest. `track` may be NULL.
+ * False if there are none. */
+struct gp_track_facts {
+    double last, mean, highest;
+};
+
+bool gp_track_look(const struct gp_track *track, int channel, uint64_t end_ns, uint64_t wide_ns,
+                   struct gp_track_facts *ret);
+
 struct gp_history {
     struct gp_track **tracks;
     size_t count;

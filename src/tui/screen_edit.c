@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define CTRL(letter) ((letter)&0x1f)
+
 void gp_ui_edit(struct gp_ui *ui, char *text, const char *label,
                 void (*on_change)(struct gp_ui *ui, enum gp_edit_step step))
 {
@@ -24,6 +26,16 @@ static void drop_last(char *text)
     text[n > 0 ? n - 1 : 0] = '\0';
 }
 
+static void drop_word(char *text)
+{
+    size_t n = strlen(text);
+    while (n > 0 && text[n - 1] == ' ')
+        n--;
+    while (n > 0 && text[n - 1] != ' ')
+        n--;
+    text[n] = '\0';
+}
+
 static void add_character(char *text, int key)
 {
     size_t n = strlen(text);
@@ -42,6 +54,10 @@ static enum gp_ui_wish key_in_edit(struct gp_ui *ui, int key)
         step = GP_EDIT_KEPT;
     } else if (key == GP_KEY_BACKSPACE) {
         drop_last(edit->text);
+    } else if (key == CTRL('U')) {
+        edit->text[0] = '\0';
+    } else if (key == CTRL('W')) {
+        drop_word(edit->text);
     } else if (key >= ' ' && key < GP_KEY_BACKSPACE) {
         add_character(edit->text, key);
     }

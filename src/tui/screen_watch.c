@@ -224,6 +224,25 @@ static void expand(struct gp_prefs *prefs)
     prefs->processes = !both;
 }
 
+static bool has_gpu(const struct gp_ui *ui, int gpu)
+{
+    for (size_t i = 0; ui->snapshot && i < ui->snapshot->device_count; i++)
+        if ((int)ui->snapshot->devices[i].index == gpu)
+            return true;
+    return false;
+}
+
+/* A digit behind another one makes a number of both, if there is such a GPU; the same GPU again
+ * shows all of them. */
+static void choose_by_digit(struct gp_ui *ui, int digit)
+{
+    int longer = ui->digit_typed && ui->gpu > 0 ? ui->gpu * 10 + digit : -1;
+    if (has_gpu(ui, longer))
+        ui->gpu = longer;
+    else
+        ui->gpu = ui->gpu == digit ? -1 : digit;
+}
+
 /* Changes which processes are shown, in which order; false if the action is another one. */
 static bool arrange(struct gp_ui *ui, enum gp_action action, int key)
 {
@@ -253,7 +272,7 @@ static bool arrange(struct gp_ui *ui, enum gp_action action, int key)
         ui->prefs.per_gpu = !ui->prefs.per_gpu;
         return true;
     case GP_ACTION_DIGIT:
-        ui->gpu = ui->gpu == key - '0' ? -1 : key - '0';
+        choose_by_digit(ui, key - '0');
         return true;
     case GP_ACTION_CLEAR:
         clear_choice(ui);
@@ -281,6 +300,8 @@ static bool look(struct gp_ui *ui, enum gp_action action)
     for (size_t i = 0; i < GP_ARRAY_LEN(steps); i++)
         if (steps[i].action == action) {
             gp_pref_step(&ui->prefs, steps[i].pref, steps[i].forward);
+            if (action == GP_ACTION_SERIES)
+                gp_ui_say(ui, "graphs: %s", gp_series_titles[ui->prefs.series]);
             return true;
         }
     switch (action) {

@@ -97,7 +97,7 @@ static void find_chosen(struct gp_ui *ui)
             return;
         }
     if (ui->followed && ui->followed == ui->chosen_pid && ui->procs.count > 0) {
-        gp_ui_say(ui, "process %lld is not there any more", (long long)ui->followed);
+        gp_ui_say(ui, "process %lld has ended", (long long)ui->followed);
         ui->followed = 0;
     }
     if (ui->chosen >= ui->procs.count)
@@ -236,7 +236,9 @@ enum gp_ui_wish gp_ui_key(struct gp_ui *ui, int key)
     ui->message[0] = '\0';
     if (is_everywhere(action))
         return action == GP_ACTION_REDRAW ? GP_UI_REDRAW : GP_UI_SUSPEND;
-    return screens[ui->mode]->key(ui, key);
+    enum gp_ui_wish wish = screens[ui->mode]->key(ui, key);
+    ui->digit_typed = action == GP_ACTION_DIGIT;
+    return wish;
 }
 
 enum gp_ui_wish gp_ui_click(struct gp_ui *ui, int x, int y, bool again)
@@ -299,8 +301,8 @@ void gp_ui_draw(struct gp_ui *ui, struct gp_cells *cells, const char *clock)
     gp_cells_clear(cells);
     ui->hits.count = 0;
     gp_screen_watch.draw(ui, &box);
-    (void)snprintf(corner, sizeof(corner), "%s%.1fs %s", ui->held ? "paused " : "",
-                   (double)ui->prefs.interval_ns / 1e9, clock);
+    (void)snprintf(corner, sizeof(corner), "%s%s%.1fs %s", ui->outside.machine ? "simulated " : "",
+                   ui->held ? "paused " : "", (double)ui->prefs.interval_ns / 1e9, clock);
     if (cells->h >= 2)
         gp_draw_header(&box, ui->snapshot, corner);
     if (ui->mode != GP_UI_WATCH) {

@@ -53,6 +53,7 @@ struct gp_ui;
 /* What the monitor needs from outside; what is NULL it does without. */
 struct gp_ui_outside {
     const char *root;        /* prefix for /proc; NULL: of this machine */
+    const char *machine;     /* that is simulated; NULL: it is a real one */
     const char *config_path; /* where preferences are kept */
     /* A sampler of all metrics of the GPU whose index ctx is. */
     int (*open_details)(void *ctx, struct gp_sampler **ret, struct gp_err *err);
@@ -78,9 +79,10 @@ struct gp_ui {
     struct gp_proc_order order; /* out of the preferences, as are the columns */
     enum gp_proc_column columns[GP_PROC_COLUMN__COUNT];
     size_t column_count;
-    int gpu;     /* that is chosen, and whose processes are shown; −1: all */
-    int zoom;    /* a step of a graph is 2^zoom samples */
-    int earlier; /* steps between its right edge and now */
+    int gpu;          /* that is chosen, and whose processes are shown; −1: all */
+    bool digit_typed; /* just now: another one makes a longer number */
+    int zoom;         /* a step of a graph is 2^zoom samples */
+    int earlier;      /* steps between its right edge and now */
     bool gpus_have_focus;
     /* where one is */
     enum gp_ui_mode mode;

@@ -307,6 +307,14 @@ static void a_gap_stays_a_gap(void **state)
     /* a coarser one has the highest */
     assert_int_equal(value_at(track, (NOW_S + 4) * GP_NS_PER_S, 4 * GP_NS_PER_S), 28);
     assert_int_equal(value_at(track, (NOW_S + 8) * GP_NS_PER_S, 4 * GP_NS_PER_S), 56);
+    /* the facts are of samples, whatever the steps: 14, 21 and 28; the fifth is missing */
+    struct gp_track_facts facts;
+    assert_true(gp_track_look(track, GP_SERIES_GPU, (NOW_S + 5) * GP_NS_PER_S, 4 * GP_NS_PER_S,
+                              &facts));
+    assert_int_equal((int)facts.mean, 21);
+    assert_int_equal((int)facts.highest, 28);
+    assert_int_equal((int)facts.last, 28);
+    assert_false(gp_track_look(NULL, GP_SERIES_GPU, NOW_S * GP_NS_PER_S, GP_NS_PER_S, &facts));
     key.index = 1;
     assert_null(gp_history_find(&history, &key));
     gp_history_fini(&history);
