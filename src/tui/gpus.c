@@ -230,19 +230,27 @@ static void mark(const struct gp_box *box, int y, size_t row, const struct gp_gp
         gp_draw_ink(box, y, view->has_focus ? GP_INK_SELECTED : GP_INK_STRONG);
 }
 
-static void draw_lines(const struct gp_box *box, const struct gp_gpus_view *view)
+/* GPUs from `first` on, below a heading. */
+static void draw_list(const struct gp_box *box, const struct gp_gpus_view *view, size_t first)
 {
     struct gp_column_place places[LINE__COUNT];
     gp_columns_place(line_columns, LINE__COUNT, box->w - 1, places);
     struct gp_box inner = gp_box_part(box, 1, 0, box->w - 1, box->h);
     for (int c = 0; c < LINE__COUNT; c++)
         draw_cell(&inner, 0, &places[c], &line_columns[c], GP_INK_TITLE, line_columns[c].title);
-    for (int i = 0; i < view->layout->shown; i++) {
-        size_t row = view->first + (size_t)i;
-        if (row >= view->snapshot->device_count)
-            break;
-        draw_line(&inner, i + 1, places, &view->snapshot->devices[row], view);
-        mark(box, i + 1, row, view);
+    for (int y = 1; y < box->h && first < view->snapshot->device_count; y++, first++) {
+        draw_line(&inner, y, places, &view->snapshot->devices[first], view);
+        mark(box, y, first, view);
+    }
+}
+
+static void draw_lines(const struct gp_box *box, const struct gp_gpus_view *view)
+{
+    int columns = view->layout->columns;
+    int width = box->w / columns;
+    for (int i = 0; i < columns; i++) {
+        struct gp_box part = gp_box_part(box, i * width, 0, width, box->h);
+        draw_list(&part, view, view->first + (size_t)i * (size_t)(box->h - 1));
     }
 }
 

@@ -2,7 +2,7 @@
 
 enum {
     PROCESS_LINES = 10, /* kept for processes: title, heading, eight rows */
-    GRAPH_LINES = 4,    /* the least that a graph makes sense in */
+    GRAPH_LINES = 3,    /* the least that a graph makes sense in */
     GRAPH_LINES_MAX = 9,
     GRAPHS_MAX = 4,   /* of a card, one above the other */
     GPUS_STACKED = 2, /* so few have the whole width each */
@@ -52,8 +52,13 @@ static void place_gpus(struct gp_layout *l, const struct gp_layout_options *o, i
     enum gp_density first = o->density == GP_DENSITY_AUTO ? GP_DENSITY_CARD : o->density;
     set_density(l, first, o->w, o->gpus);
     while (o->density == GP_DENSITY_AUTO && l->density < GP_DENSITY_GRID &&
-           lines_of(l, o->gpus) > wanted)
-        set_density(l, l->density + 1, o->w, o->gpus);
+           lines_of(l, o->gpus) > wanted) {
+        int beside = o->w / GP_CARD_COLUMNS; /* lines may stand side by side, too */
+        if (l->density == GP_DENSITY_LINE && l->columns < beside)
+            l->columns = beside;
+        else
+            set_density(l, l->density + 1, o->w, o->gpus);
+    }
     int rows = (o->gpus + l->columns - 1) / l->columns;
     if (l->density == GP_DENSITY_CARD && rows > 0)
         l->gpu_height =
