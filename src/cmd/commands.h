@@ -5,6 +5,7 @@
 #include "base/cli.h"
 
 extern const struct gp_cmd gp_cmd_status;
+extern const struct gp_cmd gp_cmd_ps;
 extern const struct gp_cmd gp_cmd_query;
 extern const struct gp_cmd gp_cmd_set;
 extern const struct gp_cmd gp_cmd_events;

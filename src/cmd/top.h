@@ -3,11 +3,12 @@
 #define GP_CMD_TOP_H
 
 #include "base/cli.h"
+#include "cmd/proc_choice.h"
 #include "tui/prefs.h"
 
 struct gp_top_options {
     const char *prefs[GP_PREF__COUNT]; /* as they were given; NULL: not at all */
-    const char *user, *pid, *type;
+    struct gp_proc_choice choice;
     const char *config;
     bool plain, on_change;
     uint64_t count;

@@ -331,26 +331,6 @@ static int loop(struct run *run, struct gp_err *err)
 
 /* ---- the program ---- */
 
-/* Adds "user=alice,bob" to the filter: the field with what stands behind it. */
-static void add_to_filter(struct gp_prefs *prefs, const char *field, const char *values)
-{
-    size_t n = strlen(prefs->filter);
-    if (values)
-        (void)snprintf(prefs->filter + n, sizeof(prefs->filter) - n, "%s%s%s", n ? " " : "", field,
-                       values);
-}
-
-/* A list of words that all are of these characters. */
-static int check_list(const char *option, const char *list, const char *characters,
-                      const char *expected, struct gp_err *err)
-{
-    size_t n = list ? strspn(list, characters) : 0;
-    if (!list || (*list && !list[n]))
-        return 0;
-    return gp_err_set(err, GP_EUSAGE, "%s takes %s with commas between, not '%.60s'", option,
-                      expected, list);
-}
-
 /* What the file says, then what the options say. What is wrong in the file is told on the screen:
  * a monitor that does not come up helps nobody. */
 static int set_up(struct gp_ui *ui, const struct gp_top_options *o, struct gp_err *err)
@@ -374,14 +354,9 @@ static int set_up(struct gp_ui *ui, const struct gp_top_options *o, struct gp_er
         if (r < 0)
             return r;
     }
-    int r = check_list("--pid", o->pid, "0123456789,", "process ids", err);
-    if (r == 0)
-        r = check_list("--type", o->type, "CGMcgm+,", "C, G and M", err);
+    int r = gp_proc_choice_add(&o->choice, ui->prefs.filter, sizeof(ui->prefs.filter), err);
     if (r < 0)
         return r;
-    add_to_filter(&ui->prefs, "user=", o->user);
-    add_to_filter(&ui->prefs, "pid=", o->pid);
-    add_to_filter(&ui->prefs, "type:", o->type); /* C is also in C+G */
     gp_ui_apply(ui);
     return 0;
 }

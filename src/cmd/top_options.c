@@ -29,11 +29,7 @@ const struct gp_opt gp_top_table[] = {
      false},
 #include "tui/prefs.def"
 #undef PREF
-    {'u', "user", NULL, GP_OPT_STRING, "NAMES", .offset = OPT(user),
-     .help = "only processes of these users, commas between"},
-    {'p', "pid", NULL, GP_OPT_STRING, "PIDS", .offset = OPT(pid), .help = "only these processes"},
-    {0, "type", NULL, GP_OPT_STRING, "TYPES", .offset = OPT(type),
-     .help = "only processes of these types: C compute, G graphics, M compute through MPS"},
+    GP_PROC_CHOICE_ROWS(struct gp_top_options, choice),
     {0, "plain", NULL, GP_OPT_FLAG, .offset = OPT(plain),
      .help =
          "in lines, for screen readers and terminals that cannot place text; without --interval "

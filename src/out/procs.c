@@ -28,7 +28,7 @@ struct gp_amount gp_proc_amount(const struct gp_proc_row *row, enum gp_proc_colu
     const char *field = (const char *)row + info->offset;
     if (info->kind == GP_PROC_KIND_PID) {
         int64_t pid = *(const int64_t *)(const void *)field;
-        return (struct gp_amount){(float)pid, pid > 0, false};
+        return (struct gp_amount){(double)pid, pid > 0, false};
     }
     if (info->kind == GP_PROC_KIND_TEXT || info->kind == GP_PROC_KIND_GPU)
         return (struct gp_amount){0};
@@ -58,7 +58,7 @@ static void add(struct gp_amount *amount, const struct gp_process *process, enum
     const struct gp_value *v = gp_process_value(process, m);
     if (!gp_value_is_present(v))
         return;
-    amount->n += (float)gp_metric_number(m, v);
+    amount->n += gp_metric_number(m, v);
     amount->known = true;
     amount->old = amount->old || v->status == GP_STATUS_STALE;
 }
@@ -70,7 +70,7 @@ static struct gp_amount age_of(const char *start, uint64_t wall_ns)
     if (!start || !gp_clock_parse_rfc3339(start, &start_ns))
         return (struct gp_amount){0};
     double age_s = wall_ns > start_ns ? (double)(wall_ns - start_ns) / 1e9 : 0;
-    return (struct gp_amount){(float)age_s, true, false};
+    return (struct gp_amount){age_s, true, false};
 }
 
 /* Devices come in their order: "0,1" becomes "0-2" with the third in a row. What has no room any
@@ -165,7 +165,7 @@ static void add_unattributed(struct gp_procs *procs, const struct gp_snapshot *s
         struct gp_proc_row *row = &procs->rows[procs->count++];
         *row = (struct gp_proc_row){.gpu = device->index,
                                     .command = "(no listed process accounts for it)",
-                                    .memory = {(float)v->i, true, false}};
+                                    .memory = {(double)v->i, true, false}};
         add_gpu(row, device);
     }
 }
@@ -272,8 +272,8 @@ static int compare_by(const struct gp_proc_row *x, const struct gp_proc_row *y,
         return (x->gpu > y->gpu) - (x->gpu < y->gpu);
     struct gp_amount a = gp_proc_amount(x, column);
     struct gp_amount b = gp_proc_amount(y, column);
-    float p = a.known ? a.n : -1;
-    float q = b.known ? b.n : -1;
+    double p = a.known ? a.n : -1;
+    double q = b.known ? b.n : -1;
     int order = (p < q) - (p > q);
     return kind == GP_PROC_KIND_PID ? -order : order;
 }
@@ -393,14 +393,11 @@ static void add_age(struct gp_strbuf *sb, double age_s)
         gp_strbuf_addf(sb, "%ldd", minutes / 60 / 24);
 }
 
-void gp_proc_format(struct gp_strbuf *sb, const struct gp_proc_row *row, enum gp_proc_column column)
+void gp_proc_format_amount(struct gp_strbuf *sb, enum gp_proc_column column,
+                           struct gp_amount amount)
 {
     enum gp_proc_kind kind = gp_proc_column_table[column].kind;
-    struct gp_amount amount = gp_proc_amount(row, column);
-    if (kind == GP_PROC_KIND_TEXT || kind == GP_PROC_KIND_GPU) {
-        const char *text = gp_proc_text(row, column);
-        gp_strbuf_adds(sb, text && *text ? text : "-");
-    } else if (!amount.known) {
+    if (!amount.known) {
         gp_strbuf_addc(sb, '-');
     } else if (kind == GP_PROC_KIND_BYTES) {
         add_bytes(sb, amount.n);
@@ -409,6 +406,16 @@ void gp_proc_format(struct gp_strbuf *sb, const struct gp_proc_row *row, enum gp
     } else {
         gp_strbuf_addf(sb, "%ld", gp_whole(amount.n));
     }
+}
+
+void gp_proc_format(struct gp_strbuf *sb, const struct gp_proc_row *row, enum gp_proc_column column)
+{
+    enum gp_proc_kind kind = gp_proc_column_table[column].kind;
+    const char *text = gp_proc_text(row, column);
+    if (kind == GP_PROC_KIND_TEXT || kind == GP_PROC_KIND_GPU)
+        gp_strbuf_adds(sb, text && *text ? text : "-");
+    else
+        gp_proc_format_amount(sb, column, gp_proc_amount(row, column));
 }
 
 /* ---- all of it ---- */

@@ -10,10 +10,9 @@ struct gp_process;
 struct gp_snapshot;
 struct gp_strbuf;
 
-/* A number that may not be known. It is for people: seven digits are enough, and there may be
- * thousands of rows. */
+/* A number that may not be known. */
 struct gp_amount {
-    float n;
+    double n;
     bool known;
     bool old; /* not of this sample */
 };
@@ -92,6 +91,9 @@ const char *gp_proc_text(const struct gp_proc_row *row, enum gp_proc_column colu
 /* Appends a value as a table writes it: "12.3G", "48h05m", "-" for none. */
 void gp_proc_format(struct gp_strbuf *sb, const struct gp_proc_row *row,
                     enum gp_proc_column column);
+/* The same of a number, as in a column of numbers. */
+void gp_proc_format_amount(struct gp_strbuf *sb, enum gp_proc_column column,
+                           struct gp_amount amount);
 
 /* What rows are sorted by: the first decides, the next among equals. Numbers come greatest first,
  * pids, GPUs and text from their beginning. */

@@ -1,0 +1,47 @@
+/* Which processes a command is about: options that become one filter. */
+#ifndef GP_CMD_PROC_CHOICE_H
+#define GP_CMD_PROC_CHOICE_H
+
+#include "base/util.h"
+
+struct gp_err;
+
+struct gp_proc_choice {
+    const char *user, *pid, *type, *container; /* comma lists; NULL: not given */
+};
+
+#define GP_PROC_CHOICE_ROWS(type_of, field)                                                        \
+    {'u',                                                                                          \
+     "user",                                                                                       \
+     NULL,                                                                                         \
+     GP_OPT_STRING,                                                                                \
+     "NAMES",                                                                                      \
+     .offset = offsetof(type_of, field.user),                                                      \
+     .help = "only processes of these users, commas between"},                                     \
+        {'p',                                                                                      \
+         "pid",                                                                                    \
+         NULL,                                                                                     \
+         GP_OPT_STRING,                                                                            \
+         "PIDS",                                                                                   \
+         .offset = offsetof(type_of, field.pid),                                                   \
+         .help = "only these processes"},                                                          \
+        {0,                                                                                        \
+         "type",                                                                                   \
+         NULL,                                                                                     \
+         GP_OPT_STRING,                                                                            \
+         "TYPES",                                                                                  \
+         .offset = offsetof(type_of, field.type),                                                  \
+         .help = "only processes of these types: C compute, G graphics, M compute through MPS"},   \
+    {                                                                                              \
+        0, "container", NULL, GP_OPT_STRING, "NAMES",                                              \
+            .offset = offsetof(type_of, field.container),                                          \
+            .help = "only processes whose container, pod, job or service has one of these in its " \
+                    "name"                                                                         \
+    }
+
+/* Adds what is chosen to a filter for gp_procs_matches(), in a room of `size` bytes. GP_EUSAGE
+ * names a list that is none. */
+int gp_proc_choice_add(const struct gp_proc_choice *choice, char *filter, size_t size,
+                       struct gp_err *err) GP_MUST_CHECK;
+
+#endif

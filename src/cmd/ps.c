@@ -1,0 +1,236 @@
+/* gpulse ps: who uses the GPUs, a line per process, or sums by user, container or GPU. */
+#include "cmd/app.h"
+#include "cmd/commands.h"
+#include "cmd/proc_choice.h"
+
+#include "base/err.h"
+#include "base/strbuf.h"
+#include "model/snapshot.h"
+#include "out/proc_list.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+struct ps_options {
+    struct gp_proc_choice choice;
+    const char *filter, *sort, *columns, *by, *format;
+    bool tree, per_gpu, no_header;
+    uint64_t interval_ns;
+    uint64_t count;
+};
+
+#define OPT(field) offsetof(struct ps_options, field)
+
+static const struct gp_opt options[] = {
+    {'f', "format", NULL, GP_OPT_CHOICE, "FORMAT", .choices = "table csv json",
+     .offset = OPT(format), .help = "output format (default table)"},
+    {0, "by", NULL, GP_OPT_CHOICE, "KEY", .choices = GP_PROC_BY_WORDS, .offset = OPT(by),
+     .help = "a sum for each user, container (pod, job, service) or GPU"},
+    {'t', "tree", NULL, GP_OPT_FLAG, .offset = OPT(tree),
+     .help = "processes below their parents, which stand there too"},
+    {0, "per-gpu", NULL, GP_OPT_FLAG, .offset = OPT(per_gpu),
+     .help = "a line for each GPU of a process"},
+    GP_PROC_CHOICE_ROWS(struct ps_options, choice),
+    {0, "filter", NULL, GP_OPT_STRING, "WORDS", .offset = OPT(filter),
+     .help = "only processes with all of these words, such as 'user:al cmd:train' or vllm"},
+    {0, "sort", NULL, GP_OPT_STRING, "COLUMNS", .offset = OPT(sort),
+     .help = "what decides the order, first things first; -COLUMN the other way (default memory)"},
+    {0, "columns", NULL, GP_OPT_STRING, "COLUMNS", .offset = OPT(columns),
+     .help = "which columns, as in gpulse top"},
+    {0, "no-header", NULL, GP_OPT_FLAG, .offset = OPT(no_header),
+     .help = "leave out the header line"},
+    {'w', "watch", NULL, GP_OPT_DURATION, "TIME", "2", .offset = OPT(interval_ns),
+     .help = "again and again, this far apart (default 2 s), until Ctrl-C",
+     .least = GP_NS_PER_S / 10},
+    {'c', "count", NULL, GP_OPT_U64, "N", .offset = OPT(count),
+     .help = "with --watch: end after N samples", .least = 1},
+    GP_OPT_END,
+};
+
+/* What the columns are made of; those of the list alone are read. */
+static const struct {
+    enum gp_proc_column column;
+    enum gp_metric metric;
+} sources[] = {
+    {GP_PROC_PPID_COLUMN, GP_PROCESS_PPID},       {GP_PROC_USER_COLUMN, GP_PROCESS_USER},
+    {GP_PROC_TYPE_COLUMN, GP_PROCESS_TYPE},       {GP_PROC_STATE_COLUMN, GP_PROCESS_STATE},
+    {GP_PROC_SM_COLUMN, GP_PROCESS_SM},           {GP_PROC_MEM_COLUMN, GP_PROCESS_MEM},
+    {GP_PROC_MEMORY_COLUMN, GP_PROCESS_MEMORY},   {GP_PROC_ENC_COLUMN, GP_PROCESS_ENC},
+    {GP_PROC_DEC_COLUMN, GP_PROCESS_DEC},         {GP_PROC_CPU_COLUMN, GP_PROCESS_CPU},
+    {GP_PROC_RSS_COLUMN, GP_PROCESS_RSS},         {GP_PROC_TIME_COLUMN, GP_PROCESS_START},
+    {GP_PROC_COMMAND_COLUMN, GP_PROCESS_COMMAND}, {GP_PROC_CONTAINER_COLUMN, GP_PROCESS_CONTAINER},
+};
+
+struct ps_run {
+    const struct ps_options *options;
+    struct gp_procs_options rows;
+    enum gp_proc_column columns[GP_PROC_COLUMN__COUNT];
+    struct gp_proc_list list;
+    bool json;
+    enum gp_proc_column by;
+    char filter[1024];
+    struct gp_strbuf sb;
+};
+
+/* ---- a sample ---- */
+
+static int add_sums(struct ps_run *run, const struct gp_snapshot *snapshot,
+                    const struct gp_procs *procs)
+{
+    struct gp_proc_sum *sums;
+    size_t count;
+    int r = gp_proc_sums(procs, run->by, &sums, &count);
+    if (r < 0)
+        return r;
+    if (run->json)
+        gp_proc_sums_json(&run->sb, snapshot, run->by, sums, count);
+    else
+        gp_proc_sums_add(&run->sb, &run->list, run->by, sums, count);
+    free(sums);
+    return 0;
+}
+
+static int on_sample(const struct gp_snapshot *snapshot, void *ctx, struct gp_err *err)
+{
+    struct ps_run *run = ctx;
+    struct gp_procs procs = {.rows = NULL};
+    int r = gp_procs_build(&procs, snapshot, &run->rows);
+    gp_strbuf_reset(&run->sb);
+    if (r == 0 && run->options->by)
+        r = add_sums(run, snapshot, &procs);
+    else if (r == 0 && run->json)
+        gp_proc_list_json(&run->sb, snapshot, &procs);
+    else if (r == 0)
+        gp_proc_list_add(&run->sb, &run->list, &procs);
+    gp_procs_fini(&procs);
+    if (r < 0)
+        return gp_err_set(err, r, "out of memory");
+    if (!run->list.csv && !run->json && run->options->interval_ns)
+        gp_strbuf_addc(&run->sb, '\n');
+    run->list.header = run->list.header && !run->list.csv; /* csv has it once */
+    r = gp_app_write(STDOUT_FILENO, &run->sb, err);
+    if (r == 0 && !run->options->interval_ns)
+        gp_app_explain_partial(snapshot, err);
+    return r;
+}
+
+/* ---- running ---- */
+
+static bool is_shown(const struct ps_run *run, enum gp_proc_column column)
+{
+    bool shown = run->json || run->options->by || column == run->by;
+    for (size_t i = 0; i < run->list.column_count; i++)
+        shown = shown || run->columns[i] == column;
+    for (size_t i = 0; i < run->rows.order.count; i++)
+        shown = shown || run->rows.order.by[i].column == column;
+    return shown || *run->filter;
+}
+
+static struct gp_want want_of(const struct ps_run *run)
+{
+    struct gp_want want = {
+        .mig = true, .processes = true, .process_names = true, .ancestors = run->options->tree};
+    gp_metric_set_add(&want.metrics, GP_PID);
+    gp_metric_set_add(&want.metrics, GP_MEMORY_UNATTRIBUTED);
+    for (size_t i = 0; i < GP_ARRAY_LEN(sources); i++)
+        if (is_shown(run, sources[i].column) ||
+            (run->options->tree && sources[i].column == GP_PROC_PPID_COLUMN))
+            gp_metric_set_add(&want.metrics, sources[i].metric);
+    return want;
+}
+
+static size_t room_on_terminal(void)
+{
+    struct winsize size = {0};
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+static enum gp_proc_column column_of(const char *by)
+{
+    return by && strcmp(by, "user") == 0        ? GP_PROC_USER_COLUMN
+           : by && strcmp(by, "container") == 0 ? GP_PROC_CONTAINER_COLUMN
+                                                : GP_PROC_GPU_COLUMN;
+}
+
+static int set_up(struct ps_run *run, const struct ps_options *o, struct gp_err *err)
+{
+    if (o->tree && (o->by || o->per_gpu))
+        return gp_err_set(err, GP_EUSAGE, "--tree goes with neither --by nor --per-gpu");
+    if (o->by && strchr(o->by, ','))
+        return gp_err_set(err, GP_EUSAGE, "--by takes one of: " GP_PROC_BY_WORDS);
+    run->by = column_of(o->by);
+    run->json = strcmp(o->format, "json") == 0;
+    run->rows = (struct gp_procs_options){
+        .filter = run->filter,
+        .gpu = -1,
+        .tree = o->tree,
+        .per_gpu = o->per_gpu || (o->by && run->by == GP_PROC_GPU_COLUMN),
+    };
+    run->list = (struct gp_proc_list){
+        .columns = run->columns,
+        .csv = strcmp(o->format, "csv") == 0,
+        .header = !o->no_header,
+        .room = room_on_terminal(),
+    };
+    (void)snprintf(run->filter, sizeof(run->filter), "%s", o->filter ? o->filter : "");
+    int r = gp_proc_choice_add(&o->choice, run->filter, sizeof(run->filter), err);
+    if (r == 0)
+        r = gp_proc_order_parse(o->sort ? o->sort : "memory", &run->rows.order, err);
+    if (r == 0)
+        r = gp_proc_columns_parse(o->columns ? o->columns : "", run->columns,
+                                  &run->list.column_count, err);
+    return r;
+}
+
+static int ps_main(int argc, char **argv, struct gp_err *err)
+{
+    struct ps_options o = {.format = "table"};
+    int positional;
+    bool done;
+    int r = gp_app_parse(&gp_cmd_ps, argc, argv, &o, &positional, &done, err);
+    if (r < 0 || done)
+        return r;
+    if (positional > 0)
+        return gp_err_set(err, GP_EUSAGE,
+                          "ps takes no arguments, got '%.80s'; processes are chosen by --pid, "
+                          "--user, --container or --filter",
+                          argv[1]);
+    struct ps_run run = {.options = &o, .sb = GP_STRBUF_INIT(256 << 20)};
+    struct gp_sampler *sampler;
+    const struct gp_loop loop = {o.interval_ns, o.count, 0, 0};
+    r = set_up(&run, &o, err);
+    if (r < 0)
+        return r;
+    const struct gp_want want = want_of(&run);
+    r = gp_app_open(&want, &loop, &sampler, err);
+    if (r < 0)
+        return r;
+    r = gp_app_loop(sampler, &loop, on_sample, &run, err);
+    gp_strbuf_fini(&run.sb);
+    gp_app_close(sampler);
+    return r;
+}
+
+const struct gp_cmd gp_cmd_ps = {
+    .name = "ps",
+    .summary = "list the processes on the GPUs",
+    .usage = "[options]",
+    .description =
+        "A line per process over all its GPUs: its GPU memory and what it does on them, its use "
+        "of processors and main memory, who it belongs to and what it runs in. Memory of a GPU "
+        "that no listed process accounts for is a line of its own, without a pid.\n\n"
+        "The columns, words of a filter and ways of sorting are those of gpulse top. A value that "
+        "is not known is -, empty in csv and null in JSON. In csv and JSON memory is in bytes, "
+        "time in seconds.",
+    .examples = "gpulse ps\tall of them, those with most memory first\n"
+                "gpulse ps --by user\thow much each user holds\n"
+                "gpulse ps -i 0,1 --user alice --sort sm\tsome of them\n"
+                "gpulse ps --tree --columns pid,user,gpu,memory,container,command\twhat they come "
+                "from\n"
+                "gpulse ps -f json | jq '.processes[].pid'\tfor programs\n",
+    .options = options,
+    .run = ps_main,
+};

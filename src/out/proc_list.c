@@ -1,0 +1,292 @@
+#include "out/proc_list.h"
+
+#include "base/err.h"
+#include "base/strbuf.h"
+#include "base/utf8.h"
+#include "model/snapshot.h"
+#include "out/json.h"
+#include "out/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- a sheet: rows of cells of text ---- */
+
+struct sheet {
+    size_t columns, cells;
+    bool left[GP_PROC_COLUMN__COUNT];
+    size_t widths[GP_PROC_COLUMN__COUNT];
+    struct gp_strbuf text; /* of the cells, a 0 behind each */
+};
+
+static void add_cell(struct sheet *s, const char *text)
+{
+    size_t *width = &s->widths[s->cells++ % s->columns];
+    size_t columns = gp_utf8_width(text);
+    *width = columns > *width ? columns : *width;
+    gp_strbuf_add(&s->text, text, strlen(text) + 1);
+}
+
+static void add_padded(struct gp_strbuf *line, const char *text, size_t width, bool left)
+{
+    int blanks = (int)(width - gp_utf8_width(text));
+    if (left)
+        gp_strbuf_addf(line, "%s%*s", text, blanks, "");
+    else
+        gp_strbuf_addf(line, "%*s%s", blanks, "", text);
+}
+
+/* Appends the sheet and empties it. A table's lines end where the terminal does. */
+static void write_sheet(struct gp_strbuf *sb, struct sheet *s, const struct gp_proc_list *list)
+{
+    struct gp_strbuf line = GP_STRBUF_INIT(1 << 20);
+    const char *p = s->text.buf;
+    for (size_t i = 0; i < s->cells && !s->text.error; i++, p += strlen(p) + 1) {
+        size_t c = i % s->columns;
+        bool is_last = c + 1 == s->columns;
+        if (list->csv) {
+            gp_text_add_cell(sb, p, ',');
+            gp_strbuf_addc(sb, is_last ? '\n' : ',');
+            continue;
+        }
+        if (is_last && s->left[c])
+            gp_strbuf_adds(&line, p);
+        else
+            add_padded(&line, p, s->widths[c], s->left[c]);
+        if (!is_last) {
+            gp_strbuf_adds(&line, "  ");
+            continue;
+        }
+        if (list->room > 0 && gp_utf8_width(line.buf) > list->room)
+            gp_utf8_add_padded(sb, line.buf, list->room, false);
+        else
+            gp_strbuf_adds(sb, line.buf);
+        gp_strbuf_addc(sb, '\n');
+        gp_strbuf_reset(&line);
+    }
+    sb->error = sb->error ? sb->error : s->text.error;
+    gp_strbuf_fini(&line);
+    gp_strbuf_fini(&s->text);
+}
+
+/* ---- rows ---- */
+
+static void add_plain(struct gp_strbuf *sb, const struct gp_proc_row *row,
+                      enum gp_proc_column column)
+{
+    struct gp_amount amount = gp_proc_amount(row, column);
+    const char *text = gp_proc_text(row, column);
+    if (text)
+        gp_strbuf_adds(sb, text);
+    else if (amount.known)
+        gp_strbuf_addf(sb, "%.15g", amount.n);
+}
+
+static void add_branch(struct gp_strbuf *sb, const struct gp_proc_row *row)
+{
+    for (unsigned depth = 1; depth < row->depth; depth++)
+        gp_strbuf_adds(sb, row->branches >> depth & 1 ? "│ " : "  ");
+    if (row->depth > 0)
+        gp_strbuf_adds(sb, row->is_last ? "└─" : "├─");
+}
+
+static bool is_left(enum gp_proc_column column)
+{
+    return gp_proc_column_table[column].kind == GP_PROC_KIND_TEXT;
+}
+
+void gp_proc_list_add(struct gp_strbuf *sb, const struct gp_proc_list *list,
+                      const struct gp_procs *procs)
+{
+    struct sheet sheet = {.columns = list->column_count, .text = GP_STRBUF_INIT(256 << 20)};
+    struct gp_strbuf cell = GP_STRBUF_INIT(1 << 20);
+    for (size_t c = 0; c < list->column_count; c++) {
+        const struct gp_proc_column_info *info = &gp_proc_column_table[list->columns[c]];
+        sheet.left[c] = is_left(list->columns[c]);
+        if (list->header)
+            add_cell(&sheet, list->csv ? info->word : info->title);
+    }
+    for (size_t i = 0; i < procs->count; i++)
+        for (size_t c = 0; c < list->column_count; c++) {
+            gp_strbuf_reset(&cell);
+            if (!list->csv && list->columns[c] == GP_PROC_COMMAND_COLUMN)
+                add_branch(&cell, &procs->rows[i]);
+            if (list->csv)
+                add_plain(&cell, &procs->rows[i], list->columns[c]);
+            else
+                gp_proc_format(&cell, &procs->rows[i], list->columns[c]);
+            add_cell(&sheet, cell.buf);
+        }
+    gp_strbuf_fini(&cell);
+    write_sheet(sb, &sheet, list);
+}
+
+/* ---- sums ---- */
+
+static void add_amount(struct gp_amount *sum, struct gp_amount amount)
+{
+    sum->n += amount.known ? amount.n : 0;
+    sum->known = sum->known || amount.known;
+    sum->old = sum->old || amount.old;
+}
+
+static const char *key_of(const struct gp_proc_row *row, enum gp_proc_column by)
+{
+    const char *text = gp_proc_text(row, by);
+    return text && *text ? text : NULL;
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+    const struct gp_proc_sum *x = a;
+    const struct gp_proc_sum *y = b;
+    return strcmp(x->key ? x->key : "", y->key ? y->key : "");
+}
+
+static int compare_memory(const void *a, const void *b)
+{
+    const struct gp_proc_sum *x = a;
+    const struct gp_proc_sum *y = b;
+    int order = (y->memory.n > x->memory.n) - (y->memory.n < x->memory.n);
+    return order ? order : compare_keys(a, b);
+}
+
+int gp_proc_sums(const struct gp_procs *procs, enum gp_proc_column by, struct gp_proc_sum **ret,
+                 size_t *ret_count)
+{
+    struct gp_proc_sum *sums = calloc(procs->count + 1, sizeof(*sums));
+    size_t count = 0;
+    if (!sums)
+        return GP_ENOMEM;
+    for (size_t i = 0; i < procs->count; i++) {
+        const struct gp_proc_row *row = &procs->rows[i];
+        if (row->pid > 0 && !*row->gpus)
+            continue; /* only a parent of others */
+        sums[count++] = (struct gp_proc_sum){key_of(row, by), row->pid > 0, row->memory,
+                                             row->sm,         row->cpu,     row->rss};
+    }
+    qsort(sums, count, sizeof(*sums), compare_keys);
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (kept > 0 && compare_keys(&sums[kept - 1], &sums[i]) == 0) {
+            struct gp_proc_sum *sum = &sums[kept - 1];
+            sum->processes += sums[i].processes;
+            add_amount(&sum->memory, sums[i].memory);
+            add_amount(&sum->sm, sums[i].sm);
+            add_amount(&sum->cpu, sums[i].cpu);
+            add_amount(&sum->rss, sums[i].rss);
+        } else {
+            sums[kept++] = sums[i];
+        }
+    }
+    qsort(sums, kept, sizeof(*sums), compare_memory);
+    *ret = sums;
+    *ret_count = kept;
+    return 0;
+}
+
+/* What a sum has, with the columns that say how it is called and written. */
+static const struct {
+    enum gp_proc_column like;
+    size_t offset;
+} amounts[] = {
+    {GP_PROC_MEMORY_COLUMN, offsetof(struct gp_proc_sum, memory)},
+    {GP_PROC_SM_COLUMN, offsetof(struct gp_proc_sum, sm)},
+    {GP_PROC_CPU_COLUMN, offsetof(struct gp_proc_sum, cpu)},
+    {GP_PROC_RSS_COLUMN, offsetof(struct gp_proc_sum, rss)},
+};
+
+static struct gp_amount amount_of(const struct gp_proc_sum *sum, size_t i)
+{
+    return *(const struct gp_amount *)(const void *)((const char *)sum + amounts[i].offset);
+}
+
+void gp_proc_sums_add(struct gp_strbuf *sb, const struct gp_proc_list *list, enum gp_proc_column by,
+                      const struct gp_proc_sum *sums, size_t count)
+{
+    struct sheet sheet = {
+        .columns = 2 + GP_ARRAY_LEN(amounts), .left = {true}, .text = GP_STRBUF_INIT(256 << 20)};
+    struct gp_strbuf cell = GP_STRBUF_INIT(1 << 20);
+    if (list->header) {
+        const struct gp_proc_column_info *info = &gp_proc_column_table[by];
+        add_cell(&sheet, list->csv ? info->word : info->title);
+        add_cell(&sheet, list->csv ? "processes" : "PROCESSES");
+        for (size_t c = 0; c < GP_ARRAY_LEN(amounts); c++) {
+            info = &gp_proc_column_table[amounts[c].like];
+            add_cell(&sheet, list->csv ? info->word : info->title);
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        char number[24];
+        (void)snprintf(number, sizeof(number), "%zu", sums[i].processes);
+        add_cell(&sheet, sums[i].key ? sums[i].key : list->csv ? "" : "-");
+        add_cell(&sheet, number);
+        for (size_t c = 0; c < GP_ARRAY_LEN(amounts); c++) {
+            struct gp_amount amount = amount_of(&sums[i], c);
+            gp_strbuf_reset(&cell);
+            if (!list->csv)
+                gp_proc_format_amount(&cell, amounts[c].like, amount);
+            else if (amount.known)
+                gp_strbuf_addf(&cell, "%.15g", amount.n);
+            add_cell(&sheet, cell.buf);
+        }
+    }
+    gp_strbuf_fini(&cell);
+    write_sheet(sb, &sheet, list);
+}
+
+/* ---- JSON ---- */
+
+static json_t *json_amount(struct gp_amount amount)
+{
+    if (!amount.known)
+        return json_null();
+    bool is_whole = amount.n >= 0 && amount.n < 0x1p53 && amount.n - (double)(int64_t)amount.n <= 0;
+    return is_whole ? json_integer((json_int_t)amount.n) : json_real(amount.n);
+}
+
+static json_t *json_text(const char *text)
+{
+    return text ? json_string(text) : json_null();
+}
+
+void gp_proc_list_json(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
+                       const struct gp_procs *procs)
+{
+    json_t *document = gp_json_document(snapshot, "gpulse.ps/1");
+    json_t *rows = json_array();
+    for (size_t i = 0; i < procs->count; i++) {
+        json_t *row = json_object();
+        for (int c = 0; c < GP_PROC_COLUMN__COUNT; c++) {
+            enum gp_proc_column column = (enum gp_proc_column)c;
+            enum gp_proc_kind kind = gp_proc_column_table[c].kind;
+            bool is_text = kind == GP_PROC_KIND_TEXT || kind == GP_PROC_KIND_GPU;
+            (void)json_object_set_new(row, gp_proc_column_table[c].word,
+                                      is_text
+                                          ? json_text(gp_proc_text(&procs->rows[i], column))
+                                          : json_amount(gp_proc_amount(&procs->rows[i], column)));
+        }
+        (void)json_array_append_new(rows, row);
+    }
+    (void)json_object_set_new(document, "processes", rows);
+    gp_json_add(sb, document, 2);
+}
+
+void gp_proc_sums_json(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
+                       enum gp_proc_column by, const struct gp_proc_sum *sums, size_t count)
+{
+    json_t *document = gp_json_document(snapshot, "gpulse.ps/1");
+    json_t *rows = json_array();
+    for (size_t i = 0; i < count; i++) {
+        json_t *row = json_object();
+        (void)json_object_set_new(row, gp_proc_column_table[by].word, json_text(sums[i].key));
+        (void)json_object_set_new(row, "processes", json_integer((json_int_t)sums[i].processes));
+        for (size_t c = 0; c < GP_ARRAY_LEN(amounts); c++)
+            (void)json_object_set_new(row, gp_proc_column_table[amounts[c].like].word,
+                                      json_amount(amount_of(&sums[i], c)));
+        (void)json_array_append_new(rows, row);
+    }
+    (void)json_object_set_new(document, "sums", rows);
+    gp_json_add(sb, document, 2);
+}

@@ -1,0 +1,42 @@
+/* Processes as text: a table for people, csv and JSON for programs. */
+#ifndef GP_OUT_PROC_LIST_H
+#define GP_OUT_PROC_LIST_H
+
+#include "out/procs.h"
+
+struct gp_proc_list {
+    const enum gp_proc_column *columns;
+    size_t column_count;
+    bool csv; /* with plain numbers: bytes, percent, seconds */
+    bool header;
+    size_t room; /* columns of the terminal; 0: as wide as it is */
+};
+
+/* Appends a line for each row; those of a tree have their branches before the command. */
+void gp_proc_list_add(struct gp_strbuf *sb, const struct gp_proc_list *list,
+                      const struct gp_procs *procs);
+
+/* What rows are summed up by: the words of `ps --by`. */
+#define GP_PROC_BY_WORDS "user container gpu"
+
+/* A sum for each user, container or GPU. */
+struct gp_proc_sum {
+    const char *key; /* in the rows; NULL: of those that have none */
+    size_t processes;
+    struct gp_amount memory, sm, cpu, rss;
+};
+
+/* Sums by a column of text or by GPU, those with most memory first; by GPU the rows have to be
+ * those of a process and GPU each. *ret is the caller's to free. GP_ENOMEM. */
+int gp_proc_sums(const struct gp_procs *procs, enum gp_proc_column by, struct gp_proc_sum **ret,
+                 size_t *ret_count) GP_MUST_CHECK;
+void gp_proc_sums_add(struct gp_strbuf *sb, const struct gp_proc_list *list, enum gp_proc_column by,
+                      const struct gp_proc_sum *sums, size_t count);
+
+/* Documents of the schema gpulse.ps/1, docs/schema.md. */
+void gp_proc_list_json(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
+                       const struct gp_procs *procs);
+void gp_proc_sums_json(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
+                       enum gp_proc_column by, const struct gp_proc_sum *sums, size_t count);
+
+#endif

@@ -1,0 +1,152 @@
+# gpulse ps: the processes as a list, as sums, as a tree, for people and programs.
+# variants: default asan
+
+load helpers
+
+ps() {
+    gpulse --sim h100x8 --sim-still ps "$@"
+}
+
+# Two of the jobs as processes of alice and of a pod.
+with_owners() {
+    fake_process root 4190001 1234 python train.py
+    fake_process root 4190002 1234 python train.py
+    printf 'root:x:0:0::/:\nalice:x:1234:100:Alice:/home/alice:/bin/sh\n' >root/etc/passwd
+    [ "$(id -u)" -eq 0 ] || sed -i "s/^alice:x:1234/alice:x:$(id -u)/" root/etc/passwd
+    printf '0::/system.slice/docker-%s.scope\n' \
+        ba7b10d15d16e10e3de7a2dcd408a3d971169ae303f46cfad4c5453c6326fee2 >root/proc/4190001/cgroup
+    printf '0::/system.slice/ollama.service\n' >root/proc/4190002/cgroup
+    gpulse --sim h100x8 --sim-still --root root ps "$@"
+}
+
+@test "a line per process, those with most memory first" {
+    ps
+    status_is 0
+    is_quiet
+    line_count 7
+    [[ ${lines[0]} =~ ^\ +PID\ +USER\ +GPU\ .*\ COMMAND$ ]]
+    [[ ${lines[1]} =~ ^4190001\ .*\ python\ train.py\ --config\ llama-8b.yaml$ ]]
+    [[ ${lines[6]} =~ ^4190006\ .*\ 23.1G\ .*jupyter ]]
+}
+
+@test "columns and order are those that are asked for" {
+    ps --columns gpu,pid --sort pid --no-header
+    status_is 0
+    line_count 6
+    [[ ${lines[0]} =~ ^\ *0\ +4190001$ ]]
+    ps --columns gpu,pid --sort -pid --no-header
+    [[ ${lines[0]} =~ ^\ *5\ +4190006$ ]]
+    ps --columns color
+    status_is 2
+    complains "there is no column 'color'"
+    ps --sort size
+    status_is 2
+    complains "there is no column 'size'"
+}
+
+@test "who they belong to and what they run in" {
+    with_owners --columns pid,user,container -f csv --sort pid
+    status_is 0
+    line_count 7
+    [ "${lines[0]}" = "pid,user,container" ]
+    [ "${lines[1]}" = "4190001,alice,docker:ba7b10d15d16" ]
+    [ "${lines[2]}" = "4190002,alice,unit:ollama.service" ]
+    [ "${lines[3]}" = "4190003,," ]
+}
+
+@test "only those that are chosen" {
+    with_owners --user alice --columns pid --no-header -f csv --sort pid
+    [ "$output" = $'4190001\n4190002' ]
+    with_owners --container ollama --columns pid --no-header -f csv
+    [ "$output" = 4190002 ]
+    with_owners -p 4190003,4190006 --columns pid --no-header -f csv --sort pid
+    [ "$output" = $'4190003\n4190006' ]
+    with_owners --filter 'cmd:vllm' --columns pid --no-header -f csv
+    [ "$output" = 4190005 ]
+    gpulse --sim h100x8 --sim-still -i 3 ps --columns pid --no-header -f csv
+    [ "$output" = 4190004 ]
+    with_owners --pid alice
+    status_is 2
+    complains "--pid takes process ids"
+    with_owners 4190001
+    status_is 2
+    complains "chosen by --pid"
+}
+
+@test "sums by user, container and GPU are those of the list" {
+    with_owners -f csv --columns memory --no-header
+    local all=0 sums part
+    for part in "${lines[@]}"; do all=$((all + part)); done
+    for key in user container gpu; do
+        with_owners -f csv --by "$key" --no-header
+        status_is 0
+        sums=0
+        for part in "${lines[@]}"; do sums=$((sums + $(cut -d, -f3 <<<"$part"))); done
+        [ "$sums" -eq "$all" ]
+    done
+    with_owners --by user
+    [[ ${lines[0]} =~ ^USER\ +PROCESSES\ +GPU-MEM ]]
+    [[ ${lines[1]} =~ ^-\ +4\  ]]
+    [[ ${lines[2]} =~ ^alice\ +2\  ]]
+    with_owners --by user,gpu
+    status_is 2
+    complains "--by takes one of"
+}
+
+@test "JSON has the numbers of csv" {
+    with_owners -f json --sort pid
+    json_is 'd["schema"]' gpulse.ps/1
+    json_is 'len(d["processes"])' 6
+    json_is 'd["processes"][0]["user"]' alice
+    json_is 'd["processes"][0]["container"]' docker:ba7b10d15d16
+    json_is 'd["processes"][2]["user"]' None
+    local memory
+    memory=$(json 'd["processes"][0]["memory"]')
+    with_owners -f csv --columns memory --no-header -p 4190001
+    [ "$output" = "$memory" ]
+    with_owners -f json --by user
+    json_is 'd["sums"][1]["user"]' alice
+    json_is 'd["sums"][1]["processes"]' 2
+}
+
+@test "memory that no process accounts for is a line of its own" {
+    machine t4 'm["devices"][0]["answers"]["MemoryInfo"]["used"] += 3 << 30'
+    gpulse --sim ./m.json --sim-still ps --columns pid,gpu,memory,command --no-header --sort pid
+    status_is 0
+    line_count 2
+    [[ ${lines[0]} =~ ^\ +-\ +0\ +3.*G\ +\(no\ listed\ process\ accounts\ for\ it\)$ ]]
+    gpulse --sim ./m.json --sim-still ps --by gpu -f csv --no-header
+    [[ $output =~ ^0,1, ]]
+}
+
+in_list() {
+    gpulse --sim t4 ps
+    [[ $output == *"load -m t4"* ]]
+}
+
+@test "parents stand above their children" {
+    started "$GPULSE" sim load -m t4 --mem 1GiB --for 60s
+    until_true in_list
+    gpulse --sim t4 ps --tree --columns pid,command --no-header
+    status_is 0
+    [[ $output == *"└─"*"load -m t4"* ]]
+    gpulse --sim t4 ps --tree --by user
+    status_is 2
+    complains "--tree goes with neither"
+}
+
+@test "a GPU that is lost leaves the others, and says so" {
+    fault h100x8 --gpu 0 lost
+    ps --columns pid --no-header -f csv --sort pid
+    status_is 6
+    [ "$output" = $'4190002\n4190003\n4190004\n4190005\n4190006' ]
+    complains "GPU 0"
+}
+
+@test "again and again" {
+    ps -w 0.1 -c 3 --columns pid -f csv
+    status_is 0
+    line_count 19
+    ps -w 0.1 -c 2 --columns pid
+    [ "$(grep -c PID <<<"$output")" -eq 2 ]
+}
