@@ -99,8 +99,8 @@ static void work(struct gp_snapshot *s, unsigned tick)
     }
 }
 
-/* As a terminal would be sent it, in the colours of the default theme. */
-static void add_colored(struct gp_strbuf *sb, const struct gp_cells *cells)
+/* As a terminal would be sent it, in the colours of the default theme or without any. */
+static void add_colored(struct gp_strbuf *sb, const struct gp_cells *cells, bool color)
 {
     const struct gp_look *looks = gp_theme_looks(GP_THEME_DEFAULT);
     for (int y = 0; y < cells->h; y++) {
@@ -109,13 +109,16 @@ static void add_colored(struct gp_strbuf *sb, const struct gp_cells *cells)
             struct gp_cell cell = cells->cells[y * cells->w + x];
             struct gp_cells one = {1, 1, &cell};
             const struct gp_look *look = &looks[cell.ink];
+            unsigned attrs = color ? look->attrs : look->no_color;
             if (cell.ink != ink) {
                 gp_strbuf_adds(sb, "\033[0");
-                if (look->fg >= 0)
+                if (color && look->fg >= 0)
                     gp_strbuf_addf(sb, ";%d", 30 + look->fg);
-                if (look->attrs & GP_ATTR_BOLD)
+                if (attrs & GP_ATTR_BOLD)
                     gp_strbuf_adds(sb, ";1");
-                if (look->attrs & GP_ATTR_REVERSE)
+                if (attrs & GP_ATTR_UNDERLINE)
+                    gp_strbuf_adds(sb, ";4");
+                if (attrs & GP_ATTR_REVERSE)
                     gp_strbuf_adds(sb, ";7");
                 gp_strbuf_addc(sb, 'm');
             }
@@ -155,12 +158,54 @@ static void pictures_for_the_documents(void **state)
         press(&ui, pictures[i].keys);
         assert_int_equal(gp_cells_resize(&cells, pictures[i].w, pictures[i].h), 0);
         gp_ui_draw(&ui, &cells, "14:02:31");
-        add_colored(&sb, &cells);
+        add_colored(&sb, &cells, true);
         golden_check(pictures[i].name, sb.buf, sb.len);
         gp_strbuf_fini(&sb);
         gp_cells_fini(&cells);
         assert_true(gp_ui_fini(&ui));
     }
+}
+
+/* What a terminal in another locale gets. */
+static void add_ascii(struct gp_strbuf *sb, const struct gp_cells *cells)
+{
+    for (size_t i = 0; i < (size_t)cells->w * (size_t)cells->h; i++) {
+        struct gp_cell *cell = &cells->cells[i];
+        cell->cp = cell->cp ? gp_cell_ascii(cell->cp) : ' ';
+    }
+    gp_cells_text(sb, cells);
+}
+
+static void screens_in_colour_without_and_in_ascii(void **state)
+{
+    (void)state;
+    static const int sizes[][2] = {{80, 24}, {200, 60}, {40, 10}, {20, 4}};
+    static const size_t gpus[] = {0, 1, 8, 72};
+    struct gp_strbuf colored = GP_STRBUF_INIT(4 << 20);
+    struct gp_strbuf plain = GP_STRBUF_INIT(4 << 20);
+    struct gp_strbuf ascii = GP_STRBUF_INIT(4 << 20);
+    for (size_t s = 0; s < GP_ARRAY_LEN(sizes); s++)
+        for (size_t g = 0; g < GP_ARRAY_LEN(gpus); g++) {
+            struct gp_strbuf *const all[] = {&colored, &plain, &ascii};
+            struct gp_cells cells = {0, 0, NULL};
+            struct gp_ui ui;
+            watch(&ui, gpus[g]);
+            assert_int_equal(gp_cells_resize(&cells, sizes[s][0], sizes[s][1]), 0);
+            gp_ui_draw(&ui, &cells, "14:02:31");
+            for (size_t i = 0; i < GP_ARRAY_LEN(all); i++)
+                gp_strbuf_addf(all[i], "==== %dx%d, %zu GPUs\n", sizes[s][0], sizes[s][1], gpus[g]);
+            add_colored(&colored, &cells, true);
+            add_colored(&plain, &cells, false);
+            add_ascii(&ascii, &cells);
+            gp_cells_fini(&cells);
+            assert_true(gp_ui_fini(&ui));
+        }
+    golden_check("top-color.ansi", colored.buf, colored.len);
+    golden_check("top-no-color.ansi", plain.buf, plain.len);
+    golden_check("top-ascii.txt", ascii.buf, ascii.len);
+    gp_strbuf_fini(&colored);
+    gp_strbuf_fini(&plain);
+    gp_strbuf_fini(&ascii);
 }
 
 static void nothing_lies_outside_or_on_something_else(void **state)
@@ -309,8 +354,8 @@ static void a_gap_stays_a_gap(void **state)
     assert_int_equal(value_at(track, (NOW_S + 8) * GP_NS_PER_S, 4 * GP_NS_PER_S), 56);
     /* the facts are of samples, whatever the steps: 14, 21 and 28; the fifth is missing */
     struct gp_track_facts facts;
-    assert_true(gp_track_look(track, GP_SERIES_GPU, (NOW_S + 5) * GP_NS_PER_S, 4 * GP_NS_PER_S,
-                              &facts));
+    assert_true(
+        gp_track_look(track, GP_SERIES_GPU, (NOW_S + 5) * GP_NS_PER_S, 4 * GP_NS_PER_S, &facts));
     assert_int_equal((int)facts.mean, 21);
     assert_int_equal((int)facts.highest, 28);
     assert_int_equal((int)facts.last, 28);
@@ -646,6 +691,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(screens_of_every_size),
         cmocka_unit_test(every_density_and_the_windows),
+        cmocka_unit_test(screens_in_colour_without_and_in_ascii),
         cmocka_unit_test(pictures_for_the_documents),
         cmocka_unit_test(nothing_lies_outside_or_on_something_else),
         cmocka_unit_test(storms_of_keys_and_sizes),
