@@ -5,12 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A list of words that all are of these characters. */
+/* A list of words with commas between, of these characters if they are not NULL. */
 static int check_list(const char *option, const char *list, const char *characters,
                       const char *expected, struct gp_err *err)
 {
-    size_t n = list ? strspn(list, characters) : 0;
-    if (!list || (*list && !list[n]))
+    if (!list || (list[strspn(list, ",")] && !strchr(list, ' ') &&
+                  (!characters || !list[strspn(list, characters)])))
         return 0;
     return gp_err_set(err, GP_EUSAGE, "%s takes %s with commas between, not '%.60s'", option,
                       expected, list);
@@ -20,19 +20,19 @@ int gp_proc_choice_add(const struct gp_proc_choice *choice, char *filter, size_t
                        struct gp_err *err)
 {
     const struct {
-        const char *field, *values;
+        const char *option, *field, *values, *characters, *expected;
     } parts[] = {
-        {"user=", choice->user},
-        {"pid=", choice->pid},
-        {"type:", choice->type}, /* C is also in C+G */
-        {"container:", choice->container},
+        {"--user", "user=", choice->user, NULL, "names"},
+        {"--pid", "pid=", choice->pid, "0123456789,", "process ids"},
+        {"--type", "type:", choice->type, "CGMcgm+,", "C, G and M"}, /* C is also in C+G */
+        {"--container", "container:", choice->container, NULL, "names"},
     };
-    int r = check_list("--pid", choice->pid, "0123456789,", "process ids", err);
-    if (r == 0)
-        r = check_list("--type", choice->type, "CGMcgm+,", "C, G and M", err);
+    int r = 0;
     for (size_t i = 0; r == 0 && i < GP_ARRAY_LEN(parts); i++) {
         size_t n = strlen(filter);
-        if (!parts[i].values)
+        r = check_list(parts[i].option, parts[i].values, parts[i].characters, parts[i].expected,
+                       err);
+        if (r < 0 || !parts[i].values)
             continue;
         int more =
             snprintf(filter + n, size - n, "%s%s%s", n ? " " : "", parts[i].field, parts[i].values);

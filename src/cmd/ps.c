@@ -42,7 +42,7 @@ static const struct gp_opt options[] = {
      .help = "which columns, as in gpulse top"},
     {0, "no-header", NULL, GP_OPT_FLAG, .offset = OPT(no_header),
      .help = "leave out the header line"},
-    {'w', "watch", NULL, GP_OPT_DURATION, "TIME", "2", .offset = OPT(interval_ns),
+    {'w', "watch", "interval", GP_OPT_DURATION, "TIME", "2", .offset = OPT(interval_ns),
      .help = "again and again, this far apart (default 2 s), until Ctrl-C",
      .least = GP_NS_PER_S / 10},
     {'c', "count", NULL, GP_OPT_U64, "N", .offset = OPT(count),
@@ -119,10 +119,16 @@ static int on_sample(const struct gp_snapshot *snapshot, void *ctx, struct gp_er
 
 /* ---- running ---- */
 
+static bool is_summed(enum gp_proc_column column)
+{
+    return column == GP_PROC_MEMORY_COLUMN || column == GP_PROC_SM_COLUMN ||
+           column == GP_PROC_CPU_COLUMN || column == GP_PROC_RSS_COLUMN;
+}
+
 static bool is_shown(const struct ps_run *run, enum gp_proc_column column)
 {
-    bool shown = run->json || run->options->by || column == run->by;
-    for (size_t i = 0; i < run->list.column_count; i++)
+    bool shown = run->json || (run->options->by && (column == run->by || is_summed(column)));
+    for (size_t i = 0; !run->options->by && i < run->list.column_count; i++)
         shown = shown || run->columns[i] == column;
     for (size_t i = 0; i < run->rows.order.count; i++)
         shown = shown || run->rows.order.by[i].column == column;
@@ -159,8 +165,18 @@ static int set_up(struct ps_run *run, const struct ps_options *o, struct gp_err 
 {
     if (o->tree && (o->by || o->per_gpu))
         return gp_err_set(err, GP_EUSAGE, "--tree goes with neither --by nor --per-gpu");
+    if (o->by && (o->columns || o->sort || o->per_gpu))
+        return gp_err_set(err, GP_EUSAGE, "--by has columns and an order of its own");
     if (o->by && strchr(o->by, ','))
         return gp_err_set(err, GP_EUSAGE, "--by takes one of: " GP_PROC_BY_WORDS);
+    if (strchr(o->format, ','))
+        return gp_err_set(err, GP_EUSAGE, "--format takes one of: table csv json");
+    if (o->count && !o->interval_ns)
+        return gp_err_set(err, GP_EUSAGE, "--count needs --watch");
+    if (o->interval_ns && strcmp(o->format, "json") == 0)
+        return gp_err_set(err, GP_EUSAGE,
+                          "--watch does not go with json, whose output is one document; see "
+                          "gpulse query --processes -f ndjson");
     run->by = column_of(o->by);
     run->json = strcmp(o->format, "json") == 0;
     run->rows = (struct gp_procs_options){
@@ -175,7 +191,10 @@ static int set_up(struct ps_run *run, const struct ps_options *o, struct gp_err 
         .header = !o->no_header,
         .room = room_on_terminal(),
     };
-    (void)snprintf(run->filter, sizeof(run->filter), "%s", o->filter ? o->filter : "");
+    int length = snprintf(run->filter, sizeof(run->filter), "%s", o->filter ? o->filter : "");
+    if (length < 0 || (size_t)length >= sizeof(run->filter))
+        return gp_err_set(err, GP_EUSAGE, "--filter takes at most %zu bytes",
+                          sizeof(run->filter) - 1);
     int r = gp_proc_choice_add(&o->choice, run->filter, sizeof(run->filter), err);
     if (r == 0)
         r = gp_proc_order_parse(o->sort ? o->sort : "memory", &run->rows.order, err);

@@ -110,12 +110,10 @@ static void set_units(json_t *document, const struct gp_view *view)
     (void)json_object_set_new(document, "units", units);
 }
 
-/* The GPUs whose processes are not known now: without a row of theirs they would look free. */
-static void set_incomplete(json_t *document, const struct gp_view *view,
-                           const struct gp_snapshot *snapshot)
+void gp_json_set_incomplete(json_t *document, const struct gp_snapshot *snapshot)
 {
     json_t *gpus = json_array();
-    for (size_t i = 0; view->scope == GP_SCOPE_PROCESS && i < snapshot->device_count; i++) {
+    for (size_t i = 0; i < snapshot->device_count; i++) {
         const struct gp_device *device = &snapshot->devices[i];
         if (device->is_mig || device->processes_status == GP_STATUS_OK)
             continue;
@@ -143,7 +141,8 @@ static void write_json(const struct gp_view *view, struct gp_writer_state *state
         (void)json_array_append_new(rows, row);
     }
     (void)json_object_set_new(document, gp_scope_table[view->scope].plural, rows);
-    set_incomplete(document, view, snapshot);
+    if (view->scope == GP_SCOPE_PROCESS)
+        gp_json_set_incomplete(document, snapshot);
     /* Several samples are one array, so that the whole output is one JSON text. */
     if (view->looped)
         gp_strbuf_adds(sb, state->samples == 0 ? "[\n" : ",\n");

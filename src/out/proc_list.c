@@ -6,6 +6,7 @@
 #include "model/snapshot.h"
 #include "out/json.h"
 #include "out/text.h"
+#include "out/tree.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +38,11 @@ static void add_padded(struct gp_strbuf *line, const char *text, size_t width, b
         gp_strbuf_addf(line, "%*s%s", blanks, "", text);
 }
 
+static void note_error(struct gp_strbuf *sb, const struct gp_strbuf *helper)
+{
+    sb->error = sb->error ? sb->error : helper->error;
+}
+
 /* Appends the sheet and empties it. A table's lines end where the terminal does. */
 static void write_sheet(struct gp_strbuf *sb, struct sheet *s, const struct gp_proc_list *list)
 {
@@ -58,14 +64,15 @@ static void write_sheet(struct gp_strbuf *sb, struct sheet *s, const struct gp_p
             gp_strbuf_adds(&line, "  ");
             continue;
         }
-        if (list->room > 0 && gp_utf8_width(line.buf) > list->room)
-            gp_utf8_add_padded(sb, line.buf, list->room, false);
+        if (list->room > 0)
+            gp_utf8_add_safe(sb, line.buf, line.len, list->room);
         else
             gp_strbuf_adds(sb, line.buf);
         gp_strbuf_addc(sb, '\n');
         gp_strbuf_reset(&line);
     }
-    sb->error = sb->error ? sb->error : s->text.error;
+    note_error(sb, &line);
+    note_error(sb, &s->text);
     gp_strbuf_fini(&line);
     gp_strbuf_fini(&s->text);
 }
@@ -79,16 +86,8 @@ static void add_plain(struct gp_strbuf *sb, const struct gp_proc_row *row,
     const char *text = gp_proc_text(row, column);
     if (text)
         gp_strbuf_adds(sb, text);
-    else if (amount.known)
+    else if (amount.known && !amount.old)
         gp_strbuf_addf(sb, "%.15g", amount.n);
-}
-
-static void add_branch(struct gp_strbuf *sb, const struct gp_proc_row *row)
-{
-    for (unsigned depth = 1; depth < row->depth; depth++)
-        gp_strbuf_adds(sb, row->branches >> depth & 1 ? "│ " : "  ");
-    if (row->depth > 0)
-        gp_strbuf_adds(sb, row->is_last ? "└─" : "├─");
 }
 
 static bool is_left(enum gp_proc_column column)
@@ -111,24 +110,32 @@ void gp_proc_list_add(struct gp_strbuf *sb, const struct gp_proc_list *list,
         for (size_t c = 0; c < list->column_count; c++) {
             gp_strbuf_reset(&cell);
             if (!list->csv && list->columns[c] == GP_PROC_COMMAND_COLUMN)
-                add_branch(&cell, &procs->rows[i]);
+                gp_tree_add_branch(&cell, &procs->rows[i]);
             if (list->csv)
                 add_plain(&cell, &procs->rows[i], list->columns[c]);
             else
                 gp_proc_format(&cell, &procs->rows[i], list->columns[c]);
+            if (!list->csv && gp_proc_amount(&procs->rows[i], list->columns[c]).old)
+                gp_strbuf_addc(&cell, '?');
             add_cell(&sheet, cell.buf);
         }
+    note_error(sb, &cell);
     gp_strbuf_fini(&cell);
     write_sheet(sb, &sheet, list);
 }
 
 /* ---- sums ---- */
 
+/* Of what is known now: an old number is none. */
+static struct gp_amount fresh(struct gp_amount amount)
+{
+    return amount.old ? (struct gp_amount){0} : amount;
+}
+
 static void add_amount(struct gp_amount *sum, struct gp_amount amount)
 {
     sum->n += amount.known ? amount.n : 0;
     sum->known = sum->known || amount.known;
-    sum->old = sum->old || amount.old;
 }
 
 static const char *key_of(const struct gp_proc_row *row, enum gp_proc_column by)
@@ -163,8 +170,8 @@ int gp_proc_sums(const struct gp_procs *procs, enum gp_proc_column by, struct gp
         const struct gp_proc_row *row = &procs->rows[i];
         if (row->pid > 0 && !*row->gpus)
             continue; /* only a parent of others */
-        sums[count++] = (struct gp_proc_sum){key_of(row, by), row->pid > 0, row->memory,
-                                             row->sm,         row->cpu,     row->rss};
+        sums[count++] = (struct gp_proc_sum){key_of(row, by), row->pid > 0,    fresh(row->memory),
+                                             fresh(row->sm),  fresh(row->cpu), fresh(row->rss)};
     }
     qsort(sums, count, sizeof(*sums), compare_keys);
     size_t kept = 0;
@@ -232,6 +239,7 @@ void gp_proc_sums_add(struct gp_strbuf *sb, const struct gp_proc_list *list, enu
             add_cell(&sheet, cell.buf);
         }
     }
+    note_error(sb, &cell);
     gp_strbuf_fini(&cell);
     write_sheet(sb, &sheet, list);
 }
@@ -240,7 +248,7 @@ void gp_proc_sums_add(struct gp_strbuf *sb, const struct gp_proc_list *list, enu
 
 static json_t *json_amount(struct gp_amount amount)
 {
-    if (!amount.known)
+    if (!amount.known || amount.old)
         return json_null();
     bool is_whole = amount.n >= 0 && amount.n < 0x1p53 && amount.n - (double)(int64_t)amount.n <= 0;
     return is_whole ? json_integer((json_int_t)amount.n) : json_real(amount.n);
@@ -248,7 +256,7 @@ static json_t *json_amount(struct gp_amount amount)
 
 static json_t *json_text(const char *text)
 {
-    return text ? json_string(text) : json_null();
+    return text && *text ? json_string(text) : json_null();
 }
 
 void gp_proc_list_json(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
@@ -270,7 +278,9 @@ void gp_proc_list_json(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
         (void)json_array_append_new(rows, row);
     }
     (void)json_object_set_new(document, "processes", rows);
+    gp_json_set_incomplete(document, snapshot);
     gp_json_add(sb, document, 2);
+    gp_strbuf_addc(sb, '\n');
 }
 
 void gp_proc_sums_json(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
@@ -288,5 +298,7 @@ void gp_proc_sums_json(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
         (void)json_array_append_new(rows, row);
     }
     (void)json_object_set_new(document, "sums", rows);
+    gp_json_set_incomplete(document, snapshot);
     gp_json_add(sb, document, 2);
+    gp_strbuf_addc(sb, '\n');
 }

@@ -42,7 +42,7 @@ struct gp_proc_row {
     X(USER, "user", "USER", 9, 3, 0, true, TEXT, user, true, "owner")                              \
     X(GPU, "gpu", "GPU", 5, 2, 0, false, GPU, gpus, true, "the GPUs, MIG instances as 1:0")        \
     X(TYPE, "type", "T", 1, 8, 0, true, TEXT, type, true,                                          \
-      "C compute, G graphics, X both, M through MPS")                                              \
+      "C compute, G graphics, C+G (or X) both, M through MPS")                                     \
     X(STATE, "state", "S", 1, 9, 0, true, TEXT, state, false,                                      \
       "R runs, S sleeps, D waits for the kernel, T stopped, Z ended")                              \
     X(SM, "sm", "SM%", 4, 4, 0, false, NUMBER, sm, true, "time in which its kernels ran")          \

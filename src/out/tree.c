@@ -1,6 +1,7 @@
 #include "out/tree.h"
 
 #include "base/err.h"
+#include "base/strbuf.h"
 #include "model/snapshot.h"
 
 #include <stdlib.h>
@@ -188,4 +189,12 @@ int gp_tree_arrange(struct gp_procs *procs)
     free(t.stack);
     free(visited);
     return r;
+}
+
+void gp_tree_add_branch(struct gp_strbuf *sb, const struct gp_proc_row *row)
+{
+    for (unsigned depth = 1; depth < row->depth; depth++)
+        gp_strbuf_adds(sb, row->branches >> depth & 1 ? "│ " : "  ");
+    if (row->depth > 0)
+        gp_strbuf_adds(sb, row->is_last ? "└─" : "├─");
 }

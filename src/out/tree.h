@@ -11,4 +11,7 @@ int gp_tree_add_ancestors(struct gp_procs *procs, const struct gp_snapshot *snap
  * each is. GP_ENOMEM leaves no rows. */
 int gp_tree_arrange(struct gp_procs *procs) GP_MUST_CHECK;
 
+/* Appends the lines that lead to a row. */
+void gp_tree_add_branch(struct gp_strbuf *sb, const struct gp_proc_row *row);
+
 #endif

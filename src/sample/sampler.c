@@ -14,6 +14,7 @@
 
 enum {
     PATIENCE_US = 1000, /* the pool grows when it has not finished within this time */
+    QUICK_LOOKS = 5,    /* how many first looks a tick behind a quick one lasts at most */
     REINIT_FIRST_S = 1,
     REINIT_LAST_S = 60,
 };
@@ -396,8 +397,8 @@ static uint64_t deadline_ns(const struct gp_sampler *s)
     uint64_t patience_ns = s->config.timeout_ns;
     if ((s->tick > 1 || s->looked) && s->config.later_timeout_ns > 0)
         patience_ns = s->config.later_timeout_ns;
-    if (s->is_quick && patience_ns > 2 * s->config.first_look_ns)
-        patience_ns = 2 * s->config.first_look_ns;
+    if (s->is_quick && patience_ns > QUICK_LOOKS * s->config.first_look_ns)
+        patience_ns = QUICK_LOOKS * s->config.first_look_ns;
     return gp_clock_mono_ns() + patience_ns;
 }
 
@@ -567,13 +568,15 @@ int gp_sampler_tick(struct gp_sampler *s, struct gp_snapshot **ret, struct gp_er
 {
     (void)pthread_mutex_lock(&s->lock);
     bool looks = s->config.first_look_ns > 0 && s->tick == 0;
+    uint64_t begin_ns = gp_clock_mono_ns();
     if (!s->ahead && !s->looked)
         begin_tick(s);
     s->ahead = false;
-    uint64_t begin_ns = gp_clock_mono_ns();
+    bool asks = s->awaited > 0;
     await_reads(s, looks ? begin_ns + s->config.first_look_ns : deadline_ns(s));
     s->looked = looks && s->awaited > 0;
-    s->is_quick = s->awaited == 0 && gp_clock_mono_ns() - begin_ns < s->config.first_look_ns;
+    s->is_quick =
+        asks && s->awaited == 0 && gp_clock_mono_ns() - begin_ns < s->config.first_look_ns;
     if (!s->looked)
         give_up_reads(s);
     int r = gp_assembler_start(&s->assembler, s->task_count, s->gpu_count, err);

@@ -44,8 +44,8 @@ int gp_sampler_tick(struct gp_sampler *sampler, struct gp_snapshot **ret,
 /* With config.first_look_ns the first call of gp_sampler_tick() returns after this time at the
  * latest, with the GPUs that have answered by then. Then this is true: the next call goes on with
  * the same tick, and waits for the others no longer than a later tick does. A tick behind one that
- * took less than this time waits no longer than twice of it: a GPU that begins to hang does not
- * hold up the others. */
+ * took less than this time waits no longer than five times of it: a GPU that begins to hang does
+ * not hold up the others for long. */
 bool gp_sampler_goes_on(struct gp_sampler *sampler);
 
 /* Which processes are looked at in /proc at every tick (sorted pids, which must live until the next

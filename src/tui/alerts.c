@@ -50,9 +50,8 @@ static void look_at_health(struct finder *f, const struct gp_device *device)
 {
     const char *action = gp_device_text(device, GP_RECOVERY_ACTION, "");
     double n;
-    const char *trouble = gp_gpu_trouble(device);
-    if (trouble && device->status != GP_STATUS_ASLEEP && device->status != GP_STATUS_RELEASED)
-        tell(f, GP_INK_CRITICAL, "GPU %u: %s", device->index, trouble);
+    if (gp_gpu_is_ill(device))
+        tell(f, GP_INK_CRITICAL, "GPU %u: %s", device->index, gp_gpu_trouble(device));
     if (*action && strcmp(action, "None") != 0)
         tell(f, GP_INK_CRITICAL, "GPU %u: the driver asks for: %s", device->index, action);
     if (gp_device_number_now(device, GP_ECC_UNCORRECTED_VOLATILE, &n) && n > 0)

@@ -131,6 +131,12 @@ const char *gp_gpu_trouble(const struct gp_device *device)
     return why == GP_STATUS_NONE ? NULL : gp_device_state(why);
 }
 
+bool gp_gpu_is_ill(const struct gp_device *device)
+{
+    return gp_gpu_trouble(device) && device->status != GP_STATUS_ASLEEP &&
+           device->status != GP_STATUS_RELEASED;
+}
+
 /* What is wrong with it, a letter each. */
 static void format_flags(char out[TEXT_SIZE], const struct gp_device *device)
 {
@@ -237,7 +243,9 @@ static void draw_list(const struct gp_box *box, const struct gp_gpus_view *view,
     gp_columns_place(line_columns, LINE__COUNT, box->w - 1, places);
     struct gp_box inner = gp_box_part(box, 1, 0, box->w - 1, box->h);
     for (int c = 0; c < LINE__COUNT; c++)
-        draw_cell(&inner, 0, &places[c], &line_columns[c], GP_INK_TITLE, line_columns[c].title);
+        draw_cell(&inner, 0, &places[c], &line_columns[c], GP_INK_TITLE,
+                  c == LINE_SPARK && view->series != GP_SERIES_GPU ? gp_series_titles[view->series]
+                                                                   : line_columns[c].title);
     for (int y = 1; y < box->h && first < view->snapshot->device_count; y++, first++) {
         draw_line(&inner, y, places, &view->snapshot->devices[first], view);
         mark(box, y, first, view);

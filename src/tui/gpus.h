@@ -24,6 +24,8 @@ struct gp_gpus_view {
 
 /* Why a GPU tells nothing, NULL: it does. */
 const char *gp_gpu_trouble(const struct gp_device *device);
+/* The same, but sleep is no trouble. */
+bool gp_gpu_is_ill(const struct gp_device *device);
 
 void gp_draw_gpus(const struct gp_box *box, const struct gp_gpus_view *view);
 

@@ -115,9 +115,9 @@ void gp_draw_spark(const struct gp_box *box, int x, int y, int w, const struct g
     float values[STEPS_MAX];
     w = w > STEPS_MAX ? STEPS_MAX : w;
     gp_track_read(plot->track, plot->channel, span->end_ns, span->step_ns, values, (size_t)w);
-    struct facts facts = look_at(plot, span, w, values);
+    double max = plot->max > 0 ? plot->max : look_at(plot, span, w, values).max;
     for (int i = 0; i < w; i++) {
-        int permille = permille_of(values[i], facts.max);
+        int permille = permille_of(values[i], max);
         if (permille < 0)
             continue;
         uint32_t cp = (uint32_t)(BLOCK + (permille * (EIGHTHS - 1) + 500) / 1000);

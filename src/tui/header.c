@@ -3,6 +3,7 @@
 #include "base/strbuf.h"
 #include "base/utf8.h"
 #include "model/snapshot.h"
+#include "tui/gpus.h"
 #include "tui/graph.h"
 
 #include <stdio.h>
@@ -40,7 +41,7 @@ static bool add_totals(struct gp_strbuf *sb, const struct gp_snapshot *snapshot)
     size_t well = 0;
     for (size_t i = 0; i < snapshot->device_count; i++) {
         gpus += !snapshot->devices[i].is_mig;
-        well += !snapshot->devices[i].is_mig && snapshot->devices[i].status == GP_STATUS_OK;
+        well += !snapshot->devices[i].is_mig && !gp_gpu_is_ill(&snapshot->devices[i]);
     }
     double limit = sum(snapshot, GP_POWER_LIMIT_ENFORCED);
     double scale = limit < 1000 ? 1 : 1000;

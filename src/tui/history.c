@@ -18,6 +18,12 @@ const char *const gp_series_units[GP_SERIES__COUNT] = {
 #undef X
 };
 
+const bool gp_series_is_rate[GP_SERIES__COUNT] = {
+    [GP_SERIES_SM] = true,
+    [GP_SERIES_PCIE] = true,
+    [GP_SERIES_NVLINK] = true,
+};
+
 /* ---- values ---- */
 
 /* Where a series comes from: one metric, or the sum of two; what is full is another one, or fixed,
@@ -159,7 +165,7 @@ bool gp_track_look(const struct gp_track *track, int channel, uint64_t end_ns, u
 {
     size_t kept = kept_of(track);
     size_t count = 0;
-    *ret = (struct gp_track_facts){0};
+    struct gp_track_facts facts = {0};
     for (size_t i = kept > 0 ? count_until(track, kept, end_ns) : 0; i > 0; i--) {
         const struct gp_track_sample *sample = sample_at(track, kept, i - 1);
         double value = (double)value_of(sample, channel);
@@ -167,13 +173,16 @@ bool gp_track_look(const struct gp_track *track, int channel, uint64_t end_ns, u
             break;
         if (value < 0)
             continue;
-        ret->last = count == 0 ? value : ret->last;
-        ret->highest = value > ret->highest ? value : ret->highest;
-        ret->mean += value;
+        facts.last = count == 0 ? value : facts.last;
+        facts.highest = value > facts.highest ? value : facts.highest;
+        facts.mean += value;
         count++;
     }
-    ret->mean /= count ? (double)count : 1;
-    return count > 0;
+    if (count == 0)
+        return false;
+    facts.mean /= (double)count;
+    *ret = facts;
+    return true;
 }
 
 /* ---- of all GPUs ---- */

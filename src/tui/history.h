@@ -30,6 +30,8 @@ enum gp_series {
 
 extern const char *const gp_series_titles[GP_SERIES__COUNT];
 extern const char *const gp_series_units[GP_SERIES__COUNT];
+/* Read for those alone who look: gp_want.more. */
+extern const bool gp_series_is_rate[GP_SERIES__COUNT];
 
 enum { GP_TRACK_SAMPLES = 1024, GP_TRACK_CHANNELS = 8 };
 _Static_assert((int)GP_SERIES__COUNT <= (int)GP_TRACK_CHANNELS,

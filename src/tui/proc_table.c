@@ -2,6 +2,7 @@
 
 #include "base/strbuf.h"
 #include "base/utf8.h"
+#include "out/tree.h"
 #include "tui/columns.h"
 
 #include <stdio.h>
@@ -25,22 +26,15 @@ static void draw_text(const struct gp_box *box, int y, const struct gp_column_pl
         gp_draw_right(box, place->x, y, place->w, ink, text);
 }
 
-/* The lines of a tree before a command; returns the column behind them. */
-static int draw_branch(const struct gp_box *box, int x, int y, const struct gp_proc_row *row)
-{
-    for (unsigned depth = 1; depth < row->depth; depth++)
-        x = gp_draw(box, x, y, GP_INK_DIM, row->branches >> depth & 1 ? "│ " : "  ");
-    if (row->depth > 0)
-        x = gp_draw(box, x, y, GP_INK_DIM, row->is_last ? "└─" : "├─");
-    return x;
-}
-
 static void draw_command(const struct gp_box *box, int y, const struct gp_column_place *place,
                          const struct gp_proc_row *row, enum gp_ink ink, int scroll)
 {
     struct gp_box part = gp_box_part(box, place->x, y, place->w, 1);
     const char *command = row->command ? row->command : "?";
-    int x = draw_branch(&part, 0, 0, row);
+    struct gp_strbuf branch = GP_STRBUF_INIT(4096);
+    gp_tree_add_branch(&branch, row);
+    int x = gp_draw(&part, 0, 0, GP_INK_DIM, branch.buf);
+    gp_strbuf_fini(&branch);
     for (; scroll > 0 && *command; scroll--) {
         do
             command++;

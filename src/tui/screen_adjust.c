@@ -183,13 +183,13 @@ static void remove_change(struct gp_ui_adjust *a, struct gp_ui_undo *undo)
 static void note_change(struct gp_ui_adjust *a)
 {
     enum gp_outcome outcome = a->job->outcome;
-    if (outcome != GP_OUTCOME_DONE && outcome != GP_OUTCOME_PENDING &&
-        outcome != GP_OUTCOME_UNVERIFIED && outcome != GP_OUTCOME_HUNG)
-        return;
+    bool has_changed = outcome == GP_OUTCOME_DONE || outcome == GP_OUTCOME_PENDING ||
+                       outcome == GP_OUTCOME_UNVERIFIED || outcome == GP_OUTCOME_HUNG;
     struct gp_ui_undo *newest = newest_change(a);
+    /* one that cannot be taken back is not in the way of older ones either */
     if (a->undoes && newest)
         remove_change(a, newest);
-    if (a->undoes || !a->change.value[0])
+    if (a->undoes || !has_changed || !a->change.value[0])
         return;
     if (a->done_count == GP_UI_UNDOS)
         remove_change(a, &a->done[0]);
@@ -238,10 +238,13 @@ static void fill_adjust(struct gp_ui *ui)
 static void leave_adjust(struct gp_ui *ui)
 {
     struct gp_ui_adjust *a = &ui->adjust;
-    if (a->task && !gp_task_end(a->task, GP_TASK_PATIENCE_MS))
+    if (a->task && !gp_task_end(a->task, GP_TASK_PATIENCE_MS)) {
         ui->is_stuck = true; /* the thread has the job, and ends or does not */
-    else
+    } else {
+        if (a->task && a->job->change >= 0)
+            note_change(a);
         free(a->job);
+    }
     a->job = NULL;
     a->task = NULL;
     gp_menu_open(&ui->menu, 0);
@@ -306,7 +309,7 @@ static void send(struct gp_ui *ui, size_t i)
 static void undo(struct gp_ui *ui)
 {
     struct gp_ui_adjust *a = &ui->adjust;
-    const struct gp_ui_undo *newest = newest_change(a);
+    struct gp_ui_undo *newest = newest_change(a);
     if (!newest) {
         tell(a, "there is nothing to undo");
         return;
@@ -315,6 +318,8 @@ static void undo(struct gp_ui *ui)
     ui->menu.chosen = newest->control;
     a->undoes = true;
     ask_for(a, newest->control);
+    if (!a->asks)
+        remove_change(a, newest);
 }
 
 static enum gp_ui_wish key_in_adjust(struct gp_ui *ui, int key)

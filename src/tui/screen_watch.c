@@ -515,7 +515,10 @@ static void draw_snapshot(struct gp_ui *ui, const struct gp_box *box)
         box->w, box->h, (int)snapshot->device_count, (enum gp_density)ui->prefs.view, host,
         !ui->prefs.gpus, !ui->prefs.processes});
     size_t chosen = chosen_gpu_row(ui);
-    ui->shows_rates = (l.gpus.h > 0 && l.density <= GP_DENSITY_BAR) || ui->mode == GP_UI_GPU;
+    ui->shows_rates =
+        (l.gpus.h > 0 && (l.density <= GP_DENSITY_BAR ||
+                          (l.density == GP_DENSITY_LINE && gp_series_is_rate[ui->prefs.series]))) ||
+        ui->mode == GP_UI_GPU;
     scroll_gpus(ui, &l, chosen);
     const struct gp_gpus_view view = {
         .snapshot = snapshot,

@@ -97,7 +97,7 @@ static void find_chosen(struct gp_ui *ui)
             return;
         }
     if (ui->followed && ui->followed == ui->chosen_pid && ui->procs.count > 0) {
-        gp_ui_say(ui, "process %lld has ended", (long long)ui->followed);
+        gp_ui_say(ui, "process %lld is not shown any more", (long long)ui->followed);
         ui->followed = 0;
     }
     if (ui->chosen >= ui->procs.count)
@@ -236,8 +236,9 @@ enum gp_ui_wish gp_ui_key(struct gp_ui *ui, int key)
     ui->message[0] = '\0';
     if (is_everywhere(action))
         return action == GP_ACTION_REDRAW ? GP_UI_REDRAW : GP_UI_SUSPEND;
+    bool digit = ui->mode == GP_UI_WATCH && action == GP_ACTION_DIGIT;
     enum gp_ui_wish wish = screens[ui->mode]->key(ui, key);
-    ui->digit_typed = action == GP_ACTION_DIGIT;
+    ui->digit_typed = digit;
     return wish;
 }
 
@@ -245,6 +246,7 @@ enum gp_ui_wish gp_ui_click(struct gp_ui *ui, int x, int y, bool again)
 {
     const struct gp_hit hit = gp_hits_find(&ui->hits, x, y);
     ui->message[0] = '\0';
+    ui->digit_typed = false;
     switch (hit.kind) {
     case GP_HIT_GPU:
         ui->gpus_have_focus = true;

@@ -150,3 +150,30 @@ in_list() {
     ps -w 0.1 -c 2 --columns pid
     [ "$(grep -c PID <<<"$output")" -eq 2 ]
 }
+
+@test "old numbers do not look like new ones" {
+    ps -w 0.2 -c 1 -f csv --columns pid,memory --no-header --sort pid
+    local before=${lines[0]}
+    fault h100x8 --gpu 0 hang=60s
+    gpulse --sim h100x8 --sim-still --timeout 0.3 ps -f csv --columns pid,memory --no-header --sort pid
+    status_is 6
+    [[ $output != *"$before"* ]]
+    [[ ${lines[-1]} =~ ^4190006,[0-9]+$ ]]
+}
+
+@test "options that do not go together are refused" {
+    local words
+    for words in "-c 3" "-w 1 -f json" "--by user --sort sm" "--by gpu --columns pid" "-f table,json" "-u ," "--container ,"; do
+        # shellcheck disable=SC2086 # words
+        ps $words
+        status_is 2
+        [ -z "$output" ]
+    done
+    ps --user ""
+    status_is 2
+    ps --container "a b"
+    status_is 2
+    ps --filter "$(printf 'x%.0s' {1..1100})"
+    status_is 2
+    complains "at most 1023 bytes"
+}
