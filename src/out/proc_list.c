@@ -129,7 +129,8 @@ void gp_proc_list_add(struct gp_strbuf *sb, const struct gp_proc_list *list,
 /* Of what is known now: an old number is none. */
 static struct gp_amount fresh(struct gp_amount amount)
 {
-    return amount.old ? (struct gp_amount){0} : amount;
+    const struct gp_amount none = {0};
+    return amount.old ? none : amount;
 }
 
 static void add_amount(struct gp_amount *sum, struct gp_amount amount)
