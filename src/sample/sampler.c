@@ -521,9 +521,9 @@ static void take(struct gp_sampler *s, const struct task *t)
     const char *call = atomic_load_explicit(&t->call, memory_order_relaxed);
     if (s->looked && t->state != TASK_IDLE) {
         (void)snprintf(text, sizeof(text), "no answer yet (%s)", call ? call : "starting");
-    } else if (t->state == TASK_RUNNING && t->slot.latest &&
+    } else if (t->state != TASK_IDLE && t->slot.latest &&
                t->slot.latest->status == GP_STATUS_LOST) {
-        status = GP_STATUS_LOST; /* whatever it hangs in now */
+        status = GP_STATUS_LOST; /* whatever it hangs in or waits for now */
         (void)snprintf(text, sizeof(text), "%s", t->slot.latest->status_text);
     } else if (t->state == TASK_RUNNING) {
         (void)snprintf(text, sizeof(text), "no answer for %.0f s (%s)", silent_s,

@@ -217,7 +217,7 @@ static void processes_of_a_silent_gpu_are_old_ones(void **state)
     start(&b);
     tick_until(&b, 0, GP_STATUS_OK);
     fake_set_mode(&b.fake, 0, FAKE_HANGS);
-    tick(&b);
+    tick_until(&b, 3, GP_STATUS_OK);
     check_processes(&b);
     assert_int_equal(process_value(&b, 2, GP_PROCESS_MEMORY)->status, GP_STATUS_STALE);
     assert_int_equal(b.snapshot->devices[2].status, GP_STATUS_TIMEOUT);
@@ -384,7 +384,7 @@ static void lists_of_a_silent_gpu_are_old_ones(void **state)
     start(&b);
     tick_until(&b, 0, GP_STATUS_OK);
     fake_set_mode(&b.fake, 0, FAKE_HANGS);
-    tick(&b);
+    tick_until(&b, 1, GP_STATUS_OK);
     assert_int_equal(fans(&b)->count, 4);
     check_fan(&b, 0, 0, GP_FAN_NUMBER, GP_STATUS_STALE);
     check_fan(&b, 0, 0, GP_FAN_MAX, GP_STATUS_OK); /* it lasts */
