@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -91,6 +92,12 @@ int gp_app_parse(const struct gp_cmd *cmd, int argc, char **argv, void *values, 
 void gp_app_add_version(struct gp_strbuf *sb)
 {
     gp_strbuf_adds(sb, "gpulse " GPULSE_VERSION "\n");
+}
+
+size_t gp_app_columns(void)
+{
+    struct winsize size = {0};
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
 bool gp_app_wants_color(void)

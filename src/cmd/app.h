@@ -74,6 +74,9 @@ void gp_app_add_version(struct gp_strbuf *sb);
 /* Whether to colour what goes to standard output. */
 bool gp_app_wants_color(void);
 
+/* Columns of the terminal behind standard output; 0: there is none. */
+size_t gp_app_columns(void);
+
 /* Fills err with what is missing in a partial snapshot, for the message on standard error. */
 void gp_app_explain_partial(const struct gp_snapshot *snapshot, struct gp_err *err);
 

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 struct ps_options {
@@ -119,15 +118,10 @@ static int on_sample(const struct gp_snapshot *snapshot, void *ctx, struct gp_er
 
 /* ---- running ---- */
 
-static bool is_summed(enum gp_proc_column column)
-{
-    return column == GP_PROC_MEMORY_COLUMN || column == GP_PROC_SM_COLUMN ||
-           column == GP_PROC_CPU_COLUMN || column == GP_PROC_RSS_COLUMN;
-}
-
 static bool is_shown(const struct ps_run *run, enum gp_proc_column column)
 {
-    bool shown = run->json || (run->options->by && (column == run->by || is_summed(column)));
+    bool shown =
+        run->json || (run->options->by && (column == run->by || gp_proc_sums_have(column)));
     for (size_t i = 0; !run->options->by && i < run->list.column_count; i++)
         shown = shown || run->columns[i] == column;
     for (size_t i = 0; i < run->rows.order.count; i++)
@@ -146,12 +140,6 @@ static struct gp_want want_of(const struct ps_run *run)
             (run->options->tree && sources[i].column == GP_PROC_PPID_COLUMN))
             gp_metric_set_add(&want.metrics, sources[i].metric);
     return want;
-}
-
-static size_t room_on_terminal(void)
-{
-    struct winsize size = {0};
-    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
 static enum gp_proc_column column_of(const char *by)
@@ -189,7 +177,7 @@ static int set_up(struct ps_run *run, const struct ps_options *o, struct gp_err 
         .columns = run->columns,
         .csv = strcmp(o->format, "csv") == 0,
         .header = !o->no_header,
-        .room = room_on_terminal(),
+        .room = gp_app_columns(),
     };
     int length = snprintf(run->filter, sizeof(run->filter), "%s", o->filter ? o->filter : "");
     if (length < 0 || (size_t)length >= sizeof(run->filter))

@@ -9,7 +9,6 @@
 #include "out/sink.h"
 
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 struct query_options {
@@ -194,21 +193,13 @@ static enum gp_scope scope_of(const struct query_options *o)
     return (enum gp_scope)scope;
 }
 
-/* Columns of the terminal that the output alone goes to; 0: there is none. */
-static size_t room_on_terminal(const struct query_options *o)
-{
-    struct winsize size = {0};
-    bool known = !o->output.file && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
-    return known ? size.ws_col : 0;
-}
-
 static int run_query(const struct query_options *o, const char *fields, struct gp_err *err)
 {
     struct query_run run = {
         .view = {.scope = scope_of(o),
                  .header = !o->no_header,
                  .units = o->units,
-                 .room = room_on_terminal(o)},
+                 .room = o->output.file ? 0 : gp_app_columns()},
         .writer = gp_writer_find(o->format),
         .sb = GP_STRBUF_INIT(256 << 20),
     };

@@ -397,10 +397,7 @@ void gp_set_add_changes(struct gp_strbuf *sb, const struct gp_target *targets, s
 
 static bool may_have_changed(const struct gp_target *target, enum gp_control_id id)
 {
-    enum gp_outcome outcome = gp_target_outcome(target, id);
-    return is_half_done(target, id) || outcome == GP_OUTCOME_DONE ||
-           outcome == GP_OUTCOME_PENDING || outcome == GP_OUTCOME_UNVERIFIED ||
-           outcome == GP_OUTCOME_HUNG;
+    return is_half_done(target, id) || gp_outcome_may_have_changed(gp_target_outcome(target, id));
 }
 
 /* " NAME=OLD"; nothing where there is no way back. */

@@ -79,15 +79,28 @@ static void write_sheet(struct gp_strbuf *sb, struct sheet *s, const struct gp_p
 
 /* ---- rows ---- */
 
-static void add_plain(struct gp_strbuf *sb, const struct gp_proc_row *row,
-                      enum gp_proc_column column)
+static void add_plain(struct gp_strbuf *sb, struct gp_amount amount)
+{
+    if (amount.known && !amount.old)
+        gp_strbuf_addf(sb, "%.15g", amount.n);
+}
+
+static void add_value(struct gp_strbuf *sb, const struct gp_proc_list *list,
+                      const struct gp_proc_row *row, enum gp_proc_column column)
 {
     struct gp_amount amount = gp_proc_amount(row, column);
     const char *text = gp_proc_text(row, column);
-    if (text)
+    if (list->csv && text) {
         gp_strbuf_adds(sb, text);
-    else if (amount.known && !amount.old)
-        gp_strbuf_addf(sb, "%.15g", amount.n);
+    } else if (list->csv) {
+        add_plain(sb, amount);
+    } else {
+        if (column == GP_PROC_COMMAND_COLUMN)
+            gp_tree_add_branch(sb, row);
+        gp_proc_format(sb, row, column);
+        if (amount.old)
+            gp_strbuf_addc(sb, '?');
+    }
 }
 
 static bool is_left(enum gp_proc_column column)
@@ -109,14 +122,7 @@ void gp_proc_list_add(struct gp_strbuf *sb, const struct gp_proc_list *list,
     for (size_t i = 0; i < procs->count; i++)
         for (size_t c = 0; c < list->column_count; c++) {
             gp_strbuf_reset(&cell);
-            if (!list->csv && list->columns[c] == GP_PROC_COMMAND_COLUMN)
-                gp_tree_add_branch(&cell, &procs->rows[i]);
-            if (list->csv)
-                add_plain(&cell, &procs->rows[i], list->columns[c]);
-            else
-                gp_proc_format(&cell, &procs->rows[i], list->columns[c]);
-            if (!list->csv && gp_proc_amount(&procs->rows[i], list->columns[c]).old)
-                gp_strbuf_addc(&cell, '?');
+            add_value(&cell, list, &procs->rows[i], list->columns[c]);
             add_cell(&sheet, cell.buf);
         }
     note_error(sb, &cell);
@@ -205,6 +211,14 @@ static const struct {
     {GP_PROC_RSS_COLUMN, offsetof(struct gp_proc_sum, rss)},
 };
 
+bool gp_proc_sums_have(enum gp_proc_column column)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(amounts); i++)
+        if (amounts[i].like == column)
+            return true;
+    return false;
+}
+
 static struct gp_amount amount_of(const struct gp_proc_sum *sum, size_t i)
 {
     return *(const struct gp_amount *)(const void *)((const char *)sum + amounts[i].offset);
@@ -233,10 +247,10 @@ void gp_proc_sums_add(struct gp_strbuf *sb, const struct gp_proc_list *list, enu
         for (size_t c = 0; c < GP_ARRAY_LEN(amounts); c++) {
             struct gp_amount amount = amount_of(&sums[i], c);
             gp_strbuf_reset(&cell);
-            if (!list->csv)
+            if (list->csv)
+                add_plain(&cell, amount);
+            else
                 gp_proc_format_amount(&cell, amounts[c].like, amount);
-            else if (amount.known)
-                gp_strbuf_addf(&cell, "%.15g", amount.n);
             add_cell(&sheet, cell.buf);
         }
     }

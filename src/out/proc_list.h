@@ -26,6 +26,9 @@ struct gp_proc_sum {
     struct gp_amount memory, sm, cpu, rss;
 };
 
+/* Whether that column is summed up. */
+bool gp_proc_sums_have(enum gp_proc_column column);
+
 /* Sums by a column of text or by GPU, those with most memory first; by GPU the rows have to be
  * those of a process and GPU each. *ret is the caller's to free. GP_ENOMEM. */
 int gp_proc_sums(const struct gp_procs *procs, enum gp_proc_column by, struct gp_proc_sum **ret,

@@ -33,7 +33,7 @@ struct gp_changer {
     struct gp_err open_err;
     bool opened;
     bool stuck;
-    uint32_t controls; /* that are being read */
+    uint32_t controls;   /* that are being read */
     struct gp_part part; /* the step that is being carried out, on this target, and how it went */
     const struct gp_target *parted;
     int part_result;
@@ -196,8 +196,8 @@ static void part_gpu(void *ctx, size_t i)
 {
     struct gp_changer *c = ctx;
     if (is_held(&c->gpus[i]) && c->parted->index == i)
-        c->part_result = c->config.source->ops->controls->part(c->gpus[i].device, &c->part,
-                                                               &c->part_err);
+        c->part_result =
+            c->config.source->ops->controls->part(c->gpus[i].device, &c->part, &c->part_err);
 }
 
 /* ---- on the caller's side ---- */
@@ -510,6 +510,12 @@ enum gp_outcome gp_target_outcome(const struct gp_target *target, enum gp_contro
     if (target->code)
         return target->tried ? GP_OUTCOME_HUNG : GP_OUTCOME_FAILED;
     return target->changes[id].outcome;
+}
+
+bool gp_outcome_may_have_changed(enum gp_outcome outcome)
+{
+    return outcome == GP_OUTCOME_DONE || outcome == GP_OUTCOME_PENDING ||
+           outcome == GP_OUTCOME_UNVERIFIED || outcome == GP_OUTCOME_HUNG;
 }
 
 bool gp_changer_free(struct gp_changer *c)

@@ -99,6 +99,9 @@ int gp_changer_part(struct gp_changer *changer, struct gp_target *target, struct
  * and the change is not looked at. */
 enum gp_outcome gp_target_outcome(const struct gp_target *target, enum gp_control_id id);
 
+/* Whether there may be something to undo behind it. */
+bool gp_outcome_may_have_changed(enum gp_outcome outcome);
+
 /* Closes the source. False if a thread is stuck (then nothing was freed), or none can be had to
  * close it on: then the driver's session is open still, and the process must end with _exit(). */
 bool gp_changer_free(struct gp_changer *changer);

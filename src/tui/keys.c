@@ -1,6 +1,5 @@
 #include "tui/keys.h"
 
-#define CTRL(letter) ((letter)&0x1f)
 #define ALT(letter) (GP_KEY_ALT + (letter))
 
 enum { KEY_RANGE = -1 }; /* all from the first to the second key */

@@ -32,6 +32,8 @@ enum {
     GP_KEY_ALT = 0x200000, /* added to a character */
 };
 
+#define GP_KEY_CTRL(letter) ((letter)&0x1f)
+
 enum gp_action {
     GP_ACTION_NONE,
 #define KEY(action, first, second, third, names, help) GP_ACTION_##action,

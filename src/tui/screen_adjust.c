@@ -182,14 +182,11 @@ static void remove_change(struct gp_ui_adjust *a, struct gp_ui_undo *undo)
 /* Remembers what has happened, or that it was taken back. */
 static void note_change(struct gp_ui_adjust *a)
 {
-    enum gp_outcome outcome = a->job->outcome;
-    bool has_changed = outcome == GP_OUTCOME_DONE || outcome == GP_OUTCOME_PENDING ||
-                       outcome == GP_OUTCOME_UNVERIFIED || outcome == GP_OUTCOME_HUNG;
     struct gp_ui_undo *newest = newest_change(a);
     /* one that cannot be taken back is not in the way of older ones either */
     if (a->undoes && newest)
         remove_change(a, newest);
-    if (a->undoes || !has_changed || !a->change.value[0])
+    if (a->undoes || !gp_outcome_may_have_changed(a->job->outcome) || !a->change.value[0])
         return;
     if (a->done_count == GP_UI_UNDOS)
         remove_change(a, &a->done[0]);

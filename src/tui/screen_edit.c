@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define CTRL(letter) ((letter)&0x1f)
-
 void gp_ui_edit(struct gp_ui *ui, char *text, const char *label,
                 void (*on_change)(struct gp_ui *ui, enum gp_edit_step step))
 {
@@ -54,9 +52,9 @@ static enum gp_ui_wish key_in_edit(struct gp_ui *ui, int key)
         step = GP_EDIT_KEPT;
     } else if (key == GP_KEY_BACKSPACE) {
         drop_last(edit->text);
-    } else if (key == CTRL('U')) {
+    } else if (key == GP_KEY_CTRL('U')) {
         edit->text[0] = '\0';
-    } else if (key == CTRL('W')) {
+    } else if (key == GP_KEY_CTRL('W')) {
         drop_word(edit->text);
     } else if (key >= ' ' && key < GP_KEY_BACKSPACE) {
         add_character(edit->text, key);

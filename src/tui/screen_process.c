@@ -175,7 +175,7 @@ static void track(struct gp_ui *ui, const struct gp_proc_row *row)
         struct gp_amount amount = gp_proc_amount(row, graphs[i].column);
         if (!amount.known || amount.old)
             continue;
-        sample.values[i] = (float)((double)amount.n / graphs[i].per);
+        sample.values[i] = (float)(amount.n / graphs[i].per);
         sample.present |= UINT32_C(1) << i;
     }
     t->id = sample.mono_ns;
