@@ -191,18 +191,24 @@ struct run {
 static void watch(struct run *run)
 {
     uint32_t pids[WATCHED_MAX];
-    size_t count = 0;
-    bool some = run->ui.snapshot && gp_ui_watched(&run->ui, pids, WATCHED_MAX, &count);
-    const struct gp_feed_view view = {some ? pids : NULL, count, run->ui.prefs.tree,
-                                      run->ui.shows_rates};
     struct gp_feed_view *told = &run->told;
-    if (some == (told->pids != NULL) && count == told->pid_count &&
-        memcmp(pids, run->told_pids, count * sizeof(*pids)) == 0 &&
-        view.ancestors == told->ancestors && view.more == told->more)
+    if (!run->ui.snapshot)
+        return; /* nothing is known yet: all is read */
+    const struct gp_feed_view view = {
+        .pids = pids,
+        .pid_count = gp_ui_watched(&run->ui, pids, WATCHED_MAX),
+        .others_matter = gp_ui_others_matter(&run->ui),
+        .ancestors = run->ui.prefs.tree,
+        .more = run->ui.shows_rates,
+    };
+    if (told->pids && view.pid_count == told->pid_count &&
+        memcmp(pids, run->told_pids, view.pid_count * sizeof(*pids)) == 0 &&
+        view.others_matter == told->others_matter && view.ancestors == told->ancestors &&
+        view.more == told->more)
         return;
-    memcpy(run->told_pids, pids, count * sizeof(*pids));
+    memcpy(run->told_pids, pids, view.pid_count * sizeof(*pids));
     *told = view;
-    told->pids = some ? run->told_pids : NULL;
+    told->pids = run->told_pids;
     gp_feed_watch(run->feed, told);
 }
 

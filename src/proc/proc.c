@@ -39,6 +39,9 @@ struct gp_proc_reader {
     uint64_t kept_ns;          /* how long texts of this tick hold at least */
     const uint32_t *watched;   /* NULL: all */
     size_t watched_count;
+    bool others_matter;
+    size_t tick;
+    size_t turns; /* of those that are not watched, each comes at one tick of so many; 0: at none */
     uint64_t cpu_busy, cpu_total; /* of the host at the last call */
     struct user *users;
     size_t user_count;
@@ -306,10 +309,12 @@ static bool is_kept(const struct gp_proc_info *past, unsigned want, uint64_t now
            !(want & ~past->texts->want);
 }
 
-void gp_proc_watch(struct gp_proc_reader *reader, const uint32_t *pids, size_t count)
+void gp_proc_watch(struct gp_proc_reader *reader, const uint32_t *pids, size_t count,
+                   bool others_matter)
 {
     reader->watched = pids;
     reader->watched_count = count;
+    reader->others_matter = others_matter;
 }
 
 static int compare_pids(const void *a, const void *b)
@@ -319,9 +324,11 @@ static int compare_pids(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-static bool is_watched(const struct gp_proc_reader *reader, uint32_t pid)
+/* Whether it is read at this tick, whatever is known of it. */
+static bool is_due(const struct gp_proc_reader *reader, uint32_t pid)
 {
     return !reader->watched ||
+           (reader->turns && pid % reader->turns == reader->tick % reader->turns) ||
            bsearch(&pid, reader->watched, reader->watched_count, sizeof(pid), compare_pids);
 }
 
@@ -330,7 +337,7 @@ static bool recall(const struct gp_proc_reader *reader, unsigned want, struct gp
                    uint64_t now_ns)
 {
     const struct gp_proc_info *past =
-        is_watched(reader, info->pid) ? NULL : gp_proc_find(&reader->past, info->pid);
+        is_due(reader, info->pid) ? NULL : gp_proc_find(&reader->past, info->pid);
     if (!is_kept(past, want, now_ns))
         return false;
     bool is_ancestor = info->is_ancestor;
@@ -354,7 +361,7 @@ static void forget(struct gp_proc_infos *past)
 static void read_process(struct gp_proc_reader *reader, unsigned want, struct gp_proc_info *info,
                          uint64_t now_ns)
 {
-    if (!is_watched(reader, info->pid))
+    if (!reader->others_matter && !is_due(reader, info->pid))
         want &= ~(unsigned)GP_PROC_CONTAINER; /* nobody sees it */
     if (recall(reader, want, info, now_ns))
         return;
@@ -411,6 +418,8 @@ const struct gp_proc_infos *gp_proc_read(struct gp_proc_reader *reader, unsigned
 {
     uint64_t now_ns = gp_clock_mono_ns();
     reader->kept_ns = (1 + count / CROWD) * KEPT_MS * GP_NS_PER_MS;
+    reader->turns = reader->others_matter ? 1 + count / CROWD : 0;
+    reader->tick++;
     size_t room = count + 1 + (want & GP_PROC_ANCESTORS ? GP_PROC_ANCESTORS_MAX : 0);
     struct gp_proc_infos all = {malloc(room * sizeof(*all.infos)), 0};
     for (; all.infos && all.count < count; all.count++) {

@@ -60,10 +60,12 @@ struct gp_proc_reader *gp_proc_reader_new(const char *root) GP_MUST_CHECK;
 void gp_proc_reader_free(struct gp_proc_reader *reader);
 
 /* From here on only these processes (sorted pids, which must live until the next call) are read at
- * every tick. Of the others the numbers are old for some seconds (8 to 16; longer where there are
- * more than 2000 of them), until they are read again, and the container is not read. NULL: all are
- * read, as in the beginning. */
-void gp_proc_watch(struct gp_proc_reader *reader, const uint32_t *pids, size_t count);
+ * every tick. If the others matter too (somebody sorts by what they do), they are read in turns,
+ * 2048 of them at a tick. If not, their numbers are old for some seconds (8 to 16; longer where
+ * there are more than 2048 of them), until they are read again, and their container is not read.
+ * NULL: all are read, as in the beginning. */
+void gp_proc_watch(struct gp_proc_reader *reader, const uint32_t *pids, size_t count,
+                   bool others_matter);
 
 enum { GP_PROC_ANCESTORS_MAX = 1024 };
 

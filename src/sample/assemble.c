@@ -123,9 +123,10 @@ void gp_assembler_add_activity(struct gp_assembler *a)
     a->internal.processes = true;
 }
 
-void gp_assembler_watch(struct gp_assembler *a, const uint32_t *pids, size_t count)
+void gp_assembler_watch(struct gp_assembler *a, const uint32_t *pids, size_t count,
+                        bool others_matter)
 {
-    gp_proc_watch(a->proc, pids, count);
+    gp_proc_watch(a->proc, pids, count, others_matter);
 }
 
 void gp_assembler_set_ancestors(struct gp_assembler *a, bool wanted)

@@ -45,7 +45,8 @@ void gp_assembler_fini(struct gp_assembler *a);
 void gp_assembler_add_activity(struct gp_assembler *a);
 
 /* See gp_proc_watch(). */
-void gp_assembler_watch(struct gp_assembler *a, const uint32_t *pids, size_t count);
+void gp_assembler_watch(struct gp_assembler *a, const uint32_t *pids, size_t count,
+                        bool others_matter);
 
 /* Whether snapshots have ancestors from the next one on, if processes are wanted at all. */
 void gp_assembler_set_ancestors(struct gp_assembler *a, bool wanted);

@@ -599,9 +599,10 @@ bool gp_sampler_goes_on(struct gp_sampler *s)
     return s->looked; /* the consumer's alone */
 }
 
-void gp_sampler_watch(struct gp_sampler *s, const uint32_t *pids, size_t count)
+void gp_sampler_watch(struct gp_sampler *s, const uint32_t *pids, size_t count, bool others_matter)
 {
-    gp_assembler_watch(&s->assembler, pids, count); /* both sides of it are the consumer's */
+    /* both sides of it are the consumer's */
+    gp_assembler_watch(&s->assembler, pids, count, others_matter);
 }
 
 void gp_sampler_set_ancestors(struct gp_sampler *s, bool wanted)

@@ -51,7 +51,8 @@ bool gp_sampler_goes_on(struct gp_sampler *sampler);
 /* Which processes are looked at in /proc at every tick (sorted pids, which must live until the next
  * call); NULL: all. The CPU use and memory of the others are STALE for up to 16 s, longer if there
  * are more than 2000. */
-void gp_sampler_watch(struct gp_sampler *sampler, const uint32_t *pids, size_t count);
+void gp_sampler_watch(struct gp_sampler *sampler, const uint32_t *pids, size_t count,
+                      bool others_matter);
 
 /* Whether snapshots have the ancestors of their processes from the next tick on. */
 void gp_sampler_set_ancestors(struct gp_sampler *sampler, bool wanted);

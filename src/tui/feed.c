@@ -84,7 +84,7 @@ static uint32_t *take_view(struct gp_feed *feed, struct gp_sampler *sampler, uin
     (void)pthread_mutex_unlock(&feed->lock);
     if (!review)
         return in_use;
-    gp_sampler_watch(sampler, view.pids, view.pid_count);
+    gp_sampler_watch(sampler, view.pids, view.pid_count, view.others_matter);
     gp_sampler_set_ancestors(sampler, view.ancestors);
     gp_sampler_set_more(sampler, view.more);
     free(in_use);
@@ -120,7 +120,7 @@ static void *thread_main(void *arg)
     int r = feed->config.open(feed->config.ctx, &sampler, &err);
     uint64_t due_ns = gp_clock_mono_ns();
     if (r == 0)
-        gp_sampler_watch(sampler, NULL, 0);
+        gp_sampler_watch(sampler, NULL, 0, true);
     while (r == 0) {
         struct gp_snapshot *snapshot;
         watched = take_view(feed, sampler, watched);

@@ -40,8 +40,9 @@ void gp_feed_set_interval(struct gp_feed *feed, uint64_t interval_ns);
 struct gp_feed_view {
     const uint32_t *pids; /* of the processes, sorted; NULL: all */
     size_t pid_count;
-    bool ancestors; /* of processes */
-    bool more;      /* want.more, of GPUs */
+    bool others_matter; /* see gp_proc_watch() */
+    bool ancestors;     /* of processes */
+    bool more;          /* want.more, of GPUs */
 };
 
 /* Copies it. Without memory all stays as it is. */

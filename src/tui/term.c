@@ -182,10 +182,10 @@ int gp_term_open(const struct gp_prefs *prefs, bool color, struct gp_term **ret,
         (void)use_default_colors();
     }
     gp_term_set(term, prefs);
-    /* ncurses writes at every movement of the cursor until its first endwin() */
-    (void)refresh();
+    /* ncurses writes at every movement of the cursor until its first endwin(); the first picture
+     * takes the terminal again */
     (void)endwin();
-    (void)refresh();
+    (void)reset_prog_mode();
     *ret = term;
     return 0;
 }
@@ -233,6 +233,12 @@ static void put_cell(struct gp_term *term, const struct gp_cell *cell, int x, in
     (void)mvadd_wchnstr(y, x, &c, 1);
 }
 
+/* Whether an erased screen shows it already. */
+static bool is_blank(const struct gp_term *term, const struct gp_cell *cell)
+{
+    return cell->cp == ' ' && term->looks[cell->ink] == A_NORMAL && term->pairs[cell->ink] == 0;
+}
+
 /* Whether anything had to be put. */
 static bool put_changes(struct gp_term *term, const struct gp_cells *cells, bool all)
 {
@@ -243,7 +249,7 @@ static bool put_changes(struct gp_term *term, const struct gp_cells *cells, bool
         if (!all && memcmp(row, old, (size_t)cells->w * sizeof(*row)) == 0)
             continue;
         for (int x = 0; x < cells->w; x++)
-            if (all || !same(&row[x], &old[x])) {
+            if (all ? !is_blank(term, &row[x]) : !same(&row[x], &old[x])) {
                 put_cell(term, &row[x], x, y);
                 changed = true;
             }
@@ -256,7 +262,9 @@ void gp_term_flush(struct gp_term *term, const struct gp_cells *cells)
     bool all = term->shown.w != cells->w || term->shown.h != cells->h;
     if (all && gp_cells_resize(&term->shown, cells->w, cells->h) < 0)
         return;
-    if (!put_changes(term, cells, all))
+    if (all)
+        (void)erase();
+    if (!put_changes(term, cells, all) && !all)
         return;
     memcpy(term->shown.cells, cells->cells,
            (size_t)cells->w * (size_t)cells->h * sizeof(*cells->cells));

@@ -168,22 +168,24 @@ static int compare_numbers(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-bool gp_ui_watched(const struct gp_ui *ui, uint32_t *pids, size_t max, size_t *ret_count)
+bool gp_ui_others_matter(const struct gp_ui *ui)
 {
-    size_t count = 0;
     for (size_t i = 0; i < ui->order.count; i++)
         if (ui->order.by[i].column == GP_PROC_CPU_COLUMN ||
             ui->order.by[i].column == GP_PROC_RSS_COLUMN ||
             ui->order.by[i].column == GP_PROC_CONTAINER_COLUMN)
-            return false;
-    if (strstr(ui->prefs.filter, "container") || strstr(ui->search, "container"))
-        return false;
+            return true;
+    return strstr(ui->prefs.filter, "container") || strstr(ui->search, "container");
+}
+
+size_t gp_ui_watched(const struct gp_ui *ui, uint32_t *pids, size_t max)
+{
+    size_t count = 0;
     for (size_t i = ui->first; i < ui->procs.count && i < ui->first + ui->page && count < max; i++)
         if (ui->procs.rows[i].pid)
             pids[count++] = (uint32_t)ui->procs.rows[i].pid;
     qsort(pids, count, sizeof(*pids), compare_numbers);
-    *ret_count = count;
-    return true;
+    return count;
 }
 
 /* ---- GPUs ---- */

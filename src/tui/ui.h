@@ -171,9 +171,13 @@ void gp_ui_fds(const struct gp_ui *ui, int ret[GP_UI_FDS]);
 /* Takes what threads have found out. */
 void gp_ui_collect(struct gp_ui *ui);
 
-/* The processes whose numbers are needed at every sample: those on the screen, sorted, at most max.
- * False: all are, because rows are sorted by such a number. */
-bool gp_ui_watched(const struct gp_ui *ui, uint32_t *pids, size_t max, size_t *ret_count);
+/* The processes whose numbers are needed at every sample: those on the screen, sorted, at most
+ * max. Returns how many. */
+size_t gp_ui_watched(const struct gp_ui *ui, uint32_t *pids, size_t max);
+
+/* Whether the numbers of the other processes matter too, because rows are sorted or chosen by
+ * them. */
+bool gp_ui_others_matter(const struct gp_ui *ui);
 
 /* Draws all of it. `clock` stands in the corner. */
 void gp_ui_draw(struct gp_ui *ui, struct gp_cells *cells, const char *clock);

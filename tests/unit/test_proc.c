@@ -539,7 +539,7 @@ static void only_what_is_watched_is_read_at_every_tick(void **state)
         write_stat(60, "hidden", 100, 500, 8 + tick);
         write_pid(50, "cmdline", "seen", 5);
         write_pid(60, "cmdline", "hidden", 7);
-        gp_proc_watch(s.reader, tick >= 2 ? watched : NULL, 1);
+        gp_proc_watch(s.reader, tick >= 2 ? watched : NULL, 1, false);
         infos = gp_proc_read(s.reader, want, pids, 2)->infos;
         long old = tick >= 2 ? 9 : 8 + tick;
         assert_int_equal(infos[0].rss_bytes, (8 + tick) * sysconf(_SC_PAGESIZE));
@@ -559,6 +559,40 @@ static void only_what_is_watched_is_read_at_every_tick(void **state)
     assert_true(infos[1].as_of_ns >= then_ns + ahead_ns);
     assert_int_equal(infos[1].rss_bytes, 11 * sysconf(_SC_PAGESIZE));
     ahead_ns = 0;
+    free_subject(&s);
+}
+
+/* Where their numbers decide who is seen, all come up, a part of them at each tick. */
+static void who_is_not_watched_has_its_turn(void **state)
+{
+    (void)state;
+    enum { COUNT = 5000, TICKS = 1 + COUNT / 2048 };
+    struct subject s = new_subject();
+    static const uint32_t watched[] = {50};
+    static uint32_t pids[COUNT];
+    unsigned fresh[COUNT] = {0};
+    for (uint32_t i = 0; i < COUNT; i++) {
+        pids[i] = 50 + i;
+        write_stat((long)pids[i], "one of many", 100, 500, 8);
+    }
+    (void)gp_proc_read(s.reader, GP_PROC_STAT, pids, COUNT);
+    gp_proc_watch(s.reader, watched, 1, true);
+    for (int tick = 0; tick < TICKS; tick++) {
+        const struct gp_proc_infos *all = gp_proc_read(s.reader, GP_PROC_STAT, pids, COUNT);
+        unsigned read = 0;
+        for (size_t i = 0; i < COUNT; i++) {
+            fresh[i] += !all->infos[i].is_old;
+            read += !all->infos[i].is_old;
+        }
+        assert_in_range(read, COUNT / TICKS, COUNT / TICKS + 2);
+    }
+    assert_int_equal(fresh[0], TICKS);
+    for (size_t i = 1; i < COUNT; i++)
+        assert_int_equal(fresh[i], 1);
+    /* few are all read */
+    const struct gp_proc_infos *few = gp_proc_read(s.reader, GP_PROC_STAT, pids, 1000);
+    for (size_t i = 0; i < 1000; i++)
+        assert_false(few->infos[i].is_old);
     free_subject(&s);
 }
 
@@ -658,7 +692,7 @@ static void ancestors_are_remembered(void **state)
         ahead_ns = tick * GP_NS_PER_S;
         write_stat(70, "shell", 100 + tick * hz / 2, 500, 8);
         write_pid(70, "cmdline", tick < 2 ? "first" : "other", 6);
-        gp_proc_watch(s.reader, tick == 3 ? watched : NULL, 1);
+        gp_proc_watch(s.reader, tick == 3 ? watched : NULL, 1, false);
         const struct gp_proc_infos *family = gp_proc_read(s.reader, FAMILY, &(uint32_t){1000}, 1);
         assert_int_equal(family->count, 2);
         const struct gp_proc_info *shell = &family->infos[0];
@@ -698,6 +732,7 @@ int main(void)
         TEST(what_seldom_changes_is_kept),
         TEST(who_holds_texts_has_them_for_longer),
         TEST(only_what_is_watched_is_read_at_every_tick),
+        TEST(who_is_not_watched_has_its_turn),
         TEST(names_come_from_the_arguments),
         TEST(kernel_threads_and_zombies_have_only_a_short_name),
         TEST(hostile_names_are_made_safe),

@@ -461,9 +461,9 @@ static void where_processes_come_from(void **state)
     assert_int_equal(ancestor_value(&b, 1, GP_PROCESS_CPU)->status, GP_STATUS_OK);
     /* who is not watched is read now and then, and his numbers say so */
     const uint32_t watched[] = {30};
-    gp_sampler_watch(b.sampler, NULL, 0);
+    gp_sampler_watch(b.sampler, NULL, 0, false);
     tick(&b);
-    gp_sampler_watch(b.sampler, watched, 1);
+    gp_sampler_watch(b.sampler, watched, 1, false);
     tick(&b);
     check_ancestors(&b);
     assert_int_equal(ancestor_value(&b, 0, GP_PROCESS_CPU)->status, GP_STATUS_STALE);
