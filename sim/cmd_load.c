@@ -5,17 +5,20 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/io.h"
 #include "base/parse.h"
 #include "base/strbuf.h"
 #include "sim/live.h"
 #include "sim/mig.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -28,6 +31,8 @@ struct options {
     uint64_t util;
     uint64_t duration_ns;
     const char *name;
+    uint64_t workers;
+    bool stubborn;
 };
 
 static const struct gp_opt options[] = {
@@ -42,6 +47,11 @@ static const struct gp_opt options[] = {
      offsetof(struct options, duration_ns), "how long (default: until stopped)"},
     {0, "name", NULL, GP_OPT_STRING, "TEXT", NULL, NULL, GP_COMPLETE_NONE,
      offsetof(struct options, name), "its name in lists of processes (default: python)"},
+    {0, "workers", NULL, GP_OPT_U64, "N", NULL, NULL, GP_COMPLETE_NONE,
+     offsetof(struct options, workers),
+     "children that hold the GPU open; if it is killed they keep its memory"},
+    {0, "stubborn", NULL, GP_OPT_FLAG, NULL, NULL, NULL, GP_COMPLETE_NONE,
+     offsetof(struct options, stubborn), "heed neither SIGINT nor SIGTERM"},
     GP_OPT_END,
 };
 
@@ -200,12 +210,9 @@ static void print_out_of_memory(const struct sim_live *live, const struct sim_de
     gp_strbuf_fini(&sb);
 }
 
-/* Takes the memory, or prints why not and returns GP_EFAIL without words of its own. */
-static int take(const struct sim_live *live, const struct options *o,
-                const struct sim_device *device, size_t *ret_slot, struct gp_err *err)
+static struct sim_job job_of(const struct options *o, const struct sim_device *device)
 {
     const struct sim_device *gpu = device->parent ? device->parent : device;
-    struct sim_memory memory = {0};
     struct sim_job job = {
         .pid = (uint32_t)getpid(),
         .util_pct = (uint32_t)o->util,
@@ -215,7 +222,15 @@ static int take(const struct sim_live *live, const struct options *o,
         .mig = device->parent ? (int32_t)device->index : SIM_NO_INSTANCE,
     };
     (void)snprintf(job.name, sizeof(job.name), "%s", o->name);
+    return job;
+}
 
+/* Takes the memory, or prints why not and returns GP_EFAIL without words of its own. */
+static int take(const struct sim_live *live, const struct options *o,
+                const struct sim_device *device, size_t *ret_slot, struct gp_err *err)
+{
+    struct sim_memory memory = {0};
+    struct sim_job job = job_of(o, device);
     int result = sim_state_lock(live->state, err);
     if (result < 0)
         return result;
@@ -244,6 +259,52 @@ static void wait_for_end(const sigset_t *signals, uint64_t duration_ns)
     } while (r < 0 && errno == EINTR);
 }
 
+/* ------------------------------------------------------------------------- workers */
+
+/* A CUDA program has its GPU's device file open; here it is a plain file below GPULSE_ROOT, if
+ * there is one. */
+static int open_device_file(unsigned int index)
+{
+    char path[GP_PATH_SIZE];
+    char name[32];
+    (void)snprintf(name, sizeof(name), "/dev/nvidia%u", index);
+    const char *root = getenv("GPULSE_ROOT");
+    return root && gp_io_path(path, root, name) ? open(path, O_RDWR | O_CLOEXEC) : -1;
+}
+
+/* As a process of PyTorch's data loader does: it has inherited the device file, and when its parent
+ * is killed it stays, with the memory, which the driver lists for nobody. `keeps`: this one does.
+ */
+static void start_worker(const struct options *o, const struct sim_device *device, bool keeps)
+{
+    struct gp_err err;
+    size_t slot;
+    struct sim_machine *machine = NULL;
+    struct sim_state *state = NULL;
+    const char *spec;
+    sigset_t orphaned;
+    if (fork() != 0)
+        return;
+    (void)sigemptyset(&orphaned);
+    (void)sigaddset(&orphaned, SIGUSR1);
+    (void)sigprocmask(SIG_SETMASK, &orphaned, NULL);
+    (void)prctl(PR_SET_NAME, "pt_data_worker");
+    (void)prctl(PR_SET_PDEATHSIG, SIGUSR1);
+    while (sigwaitinfo(&orphaned, NULL) < 0)
+        continue;
+    /* an inherited lock would be its parent's */
+    struct sim_job job = job_of(o, device);
+    job.hidden = 1;
+    job.util_pct = 0;
+    if (keeps && sim_tool_open(o->machine, &spec, &machine, &state, &err) == 0 &&
+        sim_state_lock(state, &err) == 0) {
+        (void)!sim_state_add_job(state, &job, &slot, &err);
+        sim_state_unlock(state);
+    }
+    for (;;)
+        (void)pause();
+}
+
 static int hold(const struct sim_live *live, const struct options *o, struct gp_err *err)
 {
     struct visible visible;
@@ -264,10 +325,15 @@ static int hold(const struct sim_live *live, const struct options *o, struct gp_
     /* Signals wait for us, so that the slot is given back between the blocking calls. */
     sigset_t signals;
     (void)sigemptyset(&signals);
+    (void)sigaddset(&signals, SIGHUP);
     (void)sigaddset(&signals, SIGINT);
     (void)sigaddset(&signals, SIGTERM);
-    (void)sigaddset(&signals, SIGHUP);
     (void)sigprocmask(SIG_BLOCK, &signals, NULL);
+    if (o->stubborn) { /* they stay blocked, and nobody takes them */
+        (void)sigdelset(&signals, SIGINT);
+        (void)sigdelset(&signals, SIGTERM);
+    }
+    int device_fd = open_device_file((device->parent ? device->parent : device)->index);
 
     size_t slot = 0;
     int result = take(live, o, device, &slot, err);
@@ -277,12 +343,22 @@ static int hold(const struct sim_live *live, const struct options *o, struct gp_
                  (double)o->bytes / 0x1p30, device->uuid,
                  (device->parent ? device->parent : device)->index);
     (void)fflush(stdout);
+    if (o->workers > 0)
+        (void)setpgid(0, 0);
+    for (uint64_t i = 0; i < o->workers; i++)
+        start_worker(o, device, i == 0);
     wait_for_end(&signals, o->duration_ns);
 
+    if (o->workers > 0) {
+        (void)signal(SIGTERM, SIG_IGN);
+        (void)kill(0, SIGTERM); /* the group that it leads */
+    }
     result = sim_state_lock(live->state, err);
     sim_state_remove_job(live->state, slot);
     if (result == GP_OK)
         sim_state_unlock(live->state);
+    if (device_fd >= 0)
+        (void)close(device_fd);
     return result;
 }
 
@@ -341,7 +417,8 @@ const struct gp_cmd sim_cmd_load = {
     .description =
         "Holds memory of a simulated GPU until it is stopped. It obeys "
         "CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER; where there is not enough memory it "
-        "prints PyTorch's words and exits with status 1.",
+        "prints PyTorch's words and exits with status 1. If $GPULSE_ROOT has a file "
+        "dev/nvidiaN for the GPU, it holds that open.",
     .examples =
         "gpulse sim load -m h100x8 --gpu 0 --mem 20GiB --util 80 --for 60s\ta minute's job\n",
     .options = options,

@@ -420,11 +420,11 @@ size_t sim_live_processes(const struct sim_live *live, const struct sim_device *
         count++;
     }
     struct sim_job job;
-    for (size_t slot = 0; next_job(live, device, &slot, &job); count++) {
-        if (count >= capacity)
+    for (size_t slot = 0; next_job(live, device, &slot, &job);) {
+        if (job.hidden || count++ >= capacity)
             continue;
         const struct sim_device *mig = job.mig >= 0 ? sim_mig_at(live, gpu, (size_t)job.mig) : NULL;
-        out[count] = (struct sim_process){
+        out[count - 1] = (struct sim_process){
             .pid = job.pid,
             .compute = true,
             .memory_known = true,

@@ -38,7 +38,8 @@ struct sim_job {
     uint64_t start_ticks; /* of the process: tells it from a later one with the same pid */
     uint64_t bytes;
     int32_t device;
-    int32_t mig; /* index of the MIG device, SIM_NO_INSTANCE: none */
+    int32_t mig;     /* index of the MIG device, SIM_NO_INSTANCE: none */
+    uint32_t hidden; /* not 0: it holds memory, but the driver lists no process */
     char name[SIM_JOB_NAME_SIZE];
 };
 

@@ -25,6 +25,7 @@ int gp_proc_choice_add(const struct gp_proc_choice *choice, char *filter, size_t
         {"--user", "user=", choice->user, NULL, "names"},
         {"--pid", "pid=", choice->pid, "0123456789,", "process ids"},
         {"--type", "type:", choice->type, "CGMcgm+,", "C, G and M"}, /* C is also in C+G */
+        {"--job", "job:", choice->job, NULL, "job ids"},
         {"--container", "container:", choice->container, NULL, "names"},
     };
     int r = 0;

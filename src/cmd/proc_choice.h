@@ -7,7 +7,7 @@
 struct gp_err;
 
 struct gp_proc_choice {
-    const char *user, *pid, *type, *container; /* comma lists; NULL: not given */
+    const char *user, *pid, *type, *container, *job; /* comma lists; NULL: not given */
 };
 
 #define GP_PROC_CHOICE_ROWS(type_of, field)                                                        \
@@ -32,6 +32,13 @@ struct gp_proc_choice {
          "TYPES",                                                                                  \
          .offset = offsetof(type_of, field.type),                                                  \
          .help = "only processes of these types: C compute, G graphics, M compute through MPS"},   \
+        {0,                                                                                        \
+         "job",                                                                                    \
+         NULL,                                                                                     \
+         GP_OPT_STRING,                                                                            \
+         "IDS",                                                                                    \
+         .offset = offsetof(type_of, field.job),                                                   \
+         .help = "only processes of these jobs of Slurm or PBS"},                                  \
     {                                                                                              \
         0, "container", NULL, GP_OPT_STRING, "NAMES",                                              \
             .offset = offsetof(type_of, field.container),                                          \

@@ -204,10 +204,33 @@ static bool has_gpu(const char *gpus, const char *word, size_t n)
     return false;
 }
 
-enum { FIELD_USER, FIELD_PID, FIELD_COMMAND, FIELD_TYPE, FIELD_CONTAINER, FIELD_GPU, FIELD__COUNT };
+/* "4711" and "4711.0" are the job "slurm:4711.0". */
+static bool is_job(const char *container, const char *word, size_t n)
+{
+    static const char *const schedulers[] = {"slurm:", "pbs:"};
+    for (size_t i = 0; container && i < GP_ARRAY_LEN(schedulers); i++) {
+        size_t m = strlen(schedulers[i]);
+        const char *id = container + m;
+        if (strncmp(container, schedulers[i], m) == 0 && strncasecmp(id, word, n) == 0 &&
+            (id[n] == '\0' || id[n] == '.'))
+            return true;
+    }
+    return false;
+}
 
-static const char *const field_names[FIELD__COUNT] = {"user", "pid",       "cmd",
-                                                      "type", "container", "gpu"};
+enum {
+    FIELD_USER,
+    FIELD_PID,
+    FIELD_COMMAND,
+    FIELD_TYPE,
+    FIELD_CONTAINER,
+    FIELD_JOB,
+    FIELD_GPU,
+    FIELD__COUNT
+};
+
+static const char *const field_names[FIELD__COUNT] = {"user",      "pid", "cmd", "type",
+                                                      "container", "job", "gpu"};
 
 /* The field before the word, if it has one. */
 static int find_field(const char *word, size_t n, size_t *ret_n)
@@ -224,8 +247,8 @@ static bool matches_word(const struct gp_proc_row *row, const char *word, size_t
     char pid[24];
     size_t m;
     (void)snprintf(pid, sizeof(pid), "%lld", (long long)row->pid);
-    const char *const texts[FIELD__COUNT] = {row->user,      pid, row->command, row->type,
-                                             row->container, NULL};
+    const char *const texts[FIELD__COUNT] = {row->user,      pid,  row->command, row->type,
+                                             row->container, NULL, NULL};
     int field = find_field(word, n, &m);
     if (field == FIELD__COUNT || m + 1 == n)
         return has_text(row->user, word, n) || has_text(row->command, word, n) ||
@@ -235,9 +258,10 @@ static bool matches_word(const struct gp_proc_row *row, const char *word, size_t
         size_t left = (size_t)(word + n - p);
         size_t length = strcspn(p, ", ");
         length = length > left ? left : length;
-        if (length > 0 && (field == FIELD_GPU ? has_gpu(row->gpus, p, length)
-                           : whole            ? is_text(texts[field], p, length)
-                                              : has_text(texts[field], p, length)))
+        if (length > 0 && (field == FIELD_GPU   ? has_gpu(row->gpus, p, length)
+                           : field == FIELD_JOB ? is_job(row->container, p, length)
+                           : whole              ? is_text(texts[field], p, length)
+                                                : has_text(texts[field], p, length)))
             return true;
         p += length + 1;
     }

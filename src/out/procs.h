@@ -146,7 +146,8 @@ void gp_procs_fini(struct gp_procs *procs);
 bool gp_procs_has_pid(const int64_t *pids, size_t count, int64_t pid);
 
 /* Whether the row has all words of a filter: "user:al" has it in its user, "user=alice" is it, of
- * "user=alice,bob" one is; a word without a field is in user, command or pid. */
+ * "user=alice,bob" one is; a word without a field is in user, command or pid. "gpu:" and "job:"
+ * take whole numbers. */
 bool gp_procs_matches(const struct gp_proc_row *row, const char *filter);
 
 #endif

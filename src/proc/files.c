@@ -29,7 +29,7 @@ bool gp_proc_find_number(const char *text, const char *label, uint64_t *ret)
 bool gp_proc_parse_stat(const char *text, struct gp_proc_stat *ret)
 {
     /* the numbers of proc(5) */
-    enum { PPID = 4, UTIME = 14, STIME = 15, NICE = 19, THREADS = 20, START = 22 };
+    enum { PPID = 4, GROUP = 5, UTIME = 14, STIME = 15, NICE = 19, THREADS = 20, START = 22 };
     enum { RSS = 24 };
     long long fields[RSS + 1];
     const char *close = strrchr(text, ')');
@@ -46,6 +46,7 @@ bool gp_proc_parse_stat(const char *text, struct gp_proc_stat *ret)
     *ret = (struct gp_proc_stat){
         .state = close[2],
         .ppid = (uint32_t)fields[PPID],
+        .group = (uint32_t)fields[GROUP],
         .nice = (int)fields[NICE],
         .threads = fields[THREADS] > 0 ? (uint64_t)fields[THREADS] : 0,
         .user_ticks = (uint64_t)fields[UTIME],

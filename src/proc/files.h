@@ -19,6 +19,7 @@ bool gp_proc_find_number(const char *text, const char *label, uint64_t *ret);
 struct gp_proc_stat {
     char state; /* R running, S sleeping, D waiting for a device, Z zombie, T stopped, … */
     uint32_t ppid;
+    uint32_t group; /* its process group: the pid of the one that leads it */
     int nice;
     uint64_t threads;
     uint64_t user_ticks; /* CPU time, in ticks of the clock as the next two */

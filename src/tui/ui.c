@@ -168,6 +168,11 @@ static int compare_numbers(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
+static bool asks_container(const char *filter)
+{
+    return strstr(filter, "container") || strstr(filter, "job");
+}
+
 bool gp_ui_others_matter(const struct gp_ui *ui)
 {
     for (size_t i = 0; i < ui->order.count; i++)
@@ -175,7 +180,7 @@ bool gp_ui_others_matter(const struct gp_ui *ui)
             ui->order.by[i].column == GP_PROC_RSS_COLUMN ||
             ui->order.by[i].column == GP_PROC_CONTAINER_COLUMN)
             return true;
-    return strstr(ui->prefs.filter, "container") || strstr(ui->search, "container");
+    return asks_container(ui->prefs.filter) || asks_container(ui->search);
 }
 
 size_t gp_ui_watched(const struct gp_ui *ui, uint32_t *pids, size_t max)

@@ -1,0 +1,350 @@
+#include "cmd/proc_end.h"
+
+#include "cmd/app.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/strbuf.h"
+#include "model/snapshot.h"
+#include "out/proc_list.h"
+#include "proc/ending.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    GRACE_S = 10,
+    BACK_S = 30, /* how long the driver may take to give memory back */
+    BACK_TICK_MS = 100,
+    SLACK =
+        64 << 20, /* of memory without a process: what a driver keeps for itself varies so much */
+};
+
+/* From the mildest to the one that cannot be refused. */
+static const struct {
+    const char *word, *name;
+    int number;
+} signals[] = {
+    {"int", "SIGINT", SIGINT}, {"term", "SIGTERM", SIGTERM}, {"kill", "SIGKILL", SIGKILL}};
+
+struct end_run {
+    struct gp_sampler *sampler;
+    const struct gp_snapshot *before;
+    struct gp_snapshot *after;
+    const struct gp_end_options *options;
+    struct gp_procs chosen; /* those rows that are held */
+    struct gp_ending ending;
+    struct gp_strbuf sb;
+};
+
+/* ---- who ---- */
+
+static const enum gp_proc_column columns[] = {
+    GP_PROC_PID_COLUMN,  GP_PROC_USER_COLUMN,      GP_PROC_GPU_COLUMN,     GP_PROC_MEMORY_COLUMN,
+    GP_PROC_TIME_COLUMN, GP_PROC_CONTAINER_COLUMN, GP_PROC_COMMAND_COLUMN,
+};
+
+struct gp_want gp_end_want(void)
+{
+    static const enum gp_metric metrics[] = {
+        GP_MEMORY_USED,   GP_MEMORY_UNATTRIBUTED, GP_PID,
+        GP_PROCESS_USER,  GP_PROCESS_TYPE,        GP_PROCESS_MEMORY,
+        GP_PROCESS_START, GP_PROCESS_CONTAINER,   GP_PROCESS_COMMAND,
+    };
+    struct gp_want want = {.mig = true, .processes = true, .process_names = true};
+    for (size_t i = 0; i < GP_ARRAY_LEN(metrics); i++)
+        gp_metric_set_add(&want.metrics, metrics[i]);
+    return want;
+}
+
+static void tell(const char *reason)
+{
+    if (reason[0])
+        (void)fprintf(stderr, "gpulse: left alone: %s\n", reason);
+}
+
+/* Takes hold of them, and says of those that are left alone why. If all are, the last reason is
+ * the error. */
+static int hold(struct end_run *run, const struct gp_procs *procs, const int64_t *named,
+                size_t named_count, struct gp_err *err)
+{
+    struct gp_err refusal = {0};
+    run->chosen.rows = calloc(procs->count + 1, sizeof(*procs->rows));
+    if (!run->chosen.rows)
+        return gp_err_set(err, GP_ENOMEM, "out of memory");
+    for (size_t i = 0; i < procs->count; i++) {
+        const struct gp_proc_row *row = &procs->rows[i];
+        struct gp_err why = {0};
+        if (!row->pid)
+            continue;
+        int r = gp_ending_add(&run->ending, row->pid, run->before->wall_ns,
+                              gp_procs_has_pid(named, named_count, row->pid), &why);
+        if (r == GP_ENOMEM)
+            return gp_err_copy(err, &why);
+        if (r == 0)
+            run->chosen.rows[run->chosen.count++] = *row;
+        if (r == 0)
+            continue;
+        tell(refusal.text);
+        refusal = why;
+    }
+    if (run->chosen.count > 0)
+        tell(refusal.text);
+    else if (refusal.code < 0)
+        return gp_err_copy(err, &refusal);
+    else
+        return gp_err_set(err, GP_EFAIL, "no process on the GPUs is meant by that");
+    return 0;
+}
+
+static int show(struct end_run *run, struct gp_err *err)
+{
+    const struct gp_proc_list list = {
+        .columns = columns,
+        .column_count = GP_ARRAY_LEN(columns),
+        .header = true,
+        .room = gp_app_columns(),
+    };
+    gp_strbuf_reset(&run->sb);
+    gp_proc_list_add(&run->sb, &list, &run->chosen);
+    return gp_app_write(STDOUT_FILENO, &run->sb, err);
+}
+
+static int confirm(const struct end_run *run, struct gp_err *err)
+{
+    char answer[16] = "";
+    if (run->options->yes)
+        return 0;
+    if (!isatty(STDIN_FILENO))
+        return gp_err_set(err, GP_EUSAGE, "nobody was ended: add --yes to do it");
+    (void)fprintf(stderr, "End %zu process%s%s? [y/N] ", run->chosen.count,
+                  run->chosen.count == 1 ? "" : "es",
+                  run->options->tree ? " and what comes from them" : "");
+    if (!fgets(answer, sizeof(answer), stdin) || (answer[0] != 'y' && answer[0] != 'Y'))
+        return gp_err_set(err, GP_EFAIL, "nobody was ended");
+    return 0;
+}
+
+/* ---- ending ---- */
+
+static uint64_t patience_ns(uint64_t given_ns, unsigned fallback_s)
+{
+    return given_ns ? given_ns : fallback_s * GP_NS_PER_S;
+}
+
+static const char *signal_name(int number)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(signals); i++)
+        if (signals[i].number == number)
+            return signals[i].name;
+    return "nothing";
+}
+
+static void on_signal(void *ctx, int signal, size_t left)
+{
+    (void)ctx;
+    (void)fprintf(stderr, "gpulse: %s to %zu process%s\n", signal_name(signal), left,
+                  left == 1 ? "" : "es");
+}
+
+static bool end(struct end_run *run)
+{
+    int plan_signals[GP_ARRAY_LEN(signals)];
+    struct gp_ending_plan plan = {
+        .signals = plan_signals,
+        .grace_ns = patience_ns(run->options->grace_ns, GRACE_S),
+        .tree = run->options->tree,
+        .on_signal = on_signal,
+    };
+    const char *first = run->options->first ? run->options->first : signals[0].word;
+    for (size_t i = 0; i < GP_ARRAY_LEN(signals); i++)
+        if (plan.signal_count > 0 || strcmp(signals[i].word, first) == 0)
+            plan_signals[plan.signal_count++] = signals[i].number;
+    return gp_ending_run(&run->ending, &plan);
+}
+
+/* ---- their memory ---- */
+
+static bool is_listed(const struct gp_snapshot *snapshot, int64_t pid)
+{
+    for (size_t i = 0; i < snapshot->process_count; i++)
+        if (gp_process_value(&snapshot->processes[i], GP_PID)->i == pid)
+            return true;
+    return false;
+}
+
+/* Whether a process that was to be ended used this GPU. */
+static bool is_concerned(const struct end_run *run, const struct gp_device *device)
+{
+    for (size_t i = 0; i < device->process_count; i++) {
+        const struct gp_process *p = &run->before->processes[device->first_process + i];
+        int64_t pid = gp_process_value(p, GP_PID)->i;
+        for (size_t j = 0; j < run->chosen.count; j++)
+            if (run->chosen.rows[j].pid == pid)
+                return true;
+    }
+    return false;
+}
+
+static const struct gp_device *same_device(const struct gp_snapshot *snapshot,
+                                           const struct gp_device *device)
+{
+    for (size_t i = 0; i < snapshot->device_count; i++) {
+        const struct gp_device *d = &snapshot->devices[i];
+        if (d->index == device->index && d->is_mig == device->is_mig &&
+            d->mig_index == device->mig_index)
+            return d;
+    }
+    return NULL;
+}
+
+/* Bytes without a process that were not there before; false if that cannot be told. */
+static bool left_behind(const struct end_run *run, const struct gp_device *device, double *ret)
+{
+    double before;
+    double now;
+    const struct gp_device *after = same_device(run->after, device);
+    if (!gp_device_number(device, GP_MEMORY_UNATTRIBUTED, &before))
+        before = 0;
+    if (!after || !gp_device_number_now(after, GP_MEMORY_UNATTRIBUTED, &now))
+        return false;
+    *ret = now - before;
+    return true;
+}
+
+static bool is_back(const struct end_run *run)
+{
+    for (size_t i = 0; i < run->ending.count; i++)
+        if (run->ending.processes[i].ended && is_listed(run->after, run->ending.processes[i].pid))
+            return false;
+    for (size_t i = 0; i < run->before->device_count; i++) {
+        double rest;
+        const struct gp_device *device = &run->before->devices[i];
+        if (is_concerned(run, device) && left_behind(run, device, &rest) && rest > SLACK)
+            return false;
+    }
+    return true;
+}
+
+/* True as soon as the driver has given it back. */
+static bool await_memory(struct end_run *run, struct gp_err *err)
+{
+    const struct timespec pause = gp_clock_timespec((uint64_t)BACK_TICK_MS * GP_NS_PER_MS);
+    uint64_t until_ns = gp_clock_mono_ns() + patience_ns(run->options->wait_ns, BACK_S);
+    do {
+        gp_snapshot_free(run->after);
+        run->after = NULL;
+        if (gp_sampler_tick(run->sampler, &run->after, err) < 0)
+            return false;
+        if (is_back(run))
+            return true;
+        (void)nanosleep(&pause, NULL);
+    } while (gp_clock_mono_ns() < until_ns);
+    return false;
+}
+
+/* ---- what became of them ---- */
+
+static const char *why_not(const struct gp_ending_process *p)
+{
+    return p->error          ? "it may not be signalled"
+           : p->state == 'D' ? "it waits in the kernel, in which nothing can end it"
+           : p->state == 'Z' ? "its parent has not taken notice"
+                             : "it heeds no signal";
+}
+
+static void add_outcome(struct end_run *run, const struct gp_ending_process *p)
+{
+    const struct gp_proc_row *row = NULL;
+    for (size_t i = 0; i < run->chosen.count; i++)
+        if (run->chosen.rows[i].pid == p->pid)
+            row = &run->chosen.rows[i];
+    gp_strbuf_addf(&run->sb, "%lld%s ", (long long)p->pid, p->is_child ? " (child)" : "");
+    if (!p->ended)
+        gp_strbuf_addf(&run->sb, "has not ended: %s", why_not(p));
+    else
+        gp_strbuf_addf(&run->sb, "ended after %.1f s, by %s", (double)p->after_ns / 1e9,
+                       signal_name(p->signal));
+    if (p->ended && row && row->memory.known && run->after && !is_listed(run->after, p->pid))
+        gp_strbuf_addf(&run->sb, ", %.0f MiB came back", row->memory.n / 0x1p20);
+    gp_strbuf_addc(&run->sb, '\n');
+}
+
+static void add_gpu(struct end_run *run, const struct gp_device *device)
+{
+    double before;
+    double now;
+    double rest;
+    const struct gp_device *after = same_device(run->after, device);
+    if (device->is_mig)
+        gp_strbuf_addf(&run->sb, "GPU %u:%u: ", device->index, device->mig_index);
+    else
+        gp_strbuf_addf(&run->sb, "GPU %u: ", device->index);
+    if (after && gp_device_number(device, GP_MEMORY_USED, &before) &&
+        gp_device_number_now(after, GP_MEMORY_USED, &now))
+        gp_strbuf_addf(&run->sb, "%.0f MiB used before, %.0f MiB now", before / 0x1p20,
+                       now / 0x1p20);
+    else
+        gp_strbuf_adds(&run->sb, "what is used now is not known");
+    if (left_behind(run, device, &rest) && rest > SLACK)
+        gp_strbuf_addf(&run->sb, "; %.0f MiB of it without a process: see gpulse ps --explain",
+                       rest / 0x1p20);
+    gp_strbuf_addc(&run->sb, '\n');
+}
+
+static int report(struct end_run *run, struct gp_err *err)
+{
+    gp_strbuf_reset(&run->sb);
+    for (size_t i = 0; i < run->ending.count; i++)
+        add_outcome(run, &run->ending.processes[i]);
+    for (size_t i = 0; run->after && i < run->before->device_count; i++)
+        if (is_concerned(run, &run->before->devices[i]))
+            add_gpu(run, &run->before->devices[i]);
+    return gp_app_write(STDOUT_FILENO, &run->sb, err);
+}
+
+/* ---- all of it ---- */
+
+static int end_and_report(struct end_run *run, struct gp_err *err)
+{
+    struct gp_err why = {0};
+    bool ended = end(run);
+    bool back = await_memory(run, &why);
+    int r = report(run, err);
+    if (r < 0)
+        return r;
+    if (!ended)
+        return gp_err_set(err, GP_EFAIL, "some have not ended");
+    if (back)
+        return 0;
+    return why.text[0]
+               ? gp_err_copy(err, &why)
+               : gp_err_set(err, GP_EFAIL, "their memory has not come back within %d s", BACK_S);
+}
+
+int gp_end_processes(struct gp_sampler *sampler, const struct gp_snapshot *snapshot,
+                     const struct gp_procs *procs, const int64_t *named, size_t named_count,
+                     const struct gp_end_options *options, struct gp_err *err)
+{
+    struct end_run run = {
+        .sampler = sampler, .before = snapshot, .options = options, .sb = GP_STRBUF_INIT(64 << 20)};
+    int r = hold(&run, procs, named, named_count, err);
+    if (r == 0)
+        r = show(&run, err);
+    if (r == 0 && options->dry_run)
+        (void)fprintf(stderr, "gpulse: nobody was ended (--dry-run)\n");
+    if (r == 0 && !options->dry_run) {
+        r = confirm(&run, err);
+        if (r == 0)
+            r = end_and_report(&run, err);
+    }
+    gp_ending_fini(&run.ending);
+    gp_procs_fini(&run.chosen);
+    gp_snapshot_free(run.after);
+    gp_strbuf_fini(&run.sb);
+    return r;
+}

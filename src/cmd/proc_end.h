@@ -1,0 +1,48 @@
+/* Ending processes from the command line: who is meant is shown and asked about, then they are
+ * ended, their memory is waited for, and what became of each is told. */
+#ifndef GP_CMD_PROC_END_H
+#define GP_CMD_PROC_END_H
+
+#include "model/metric.h"
+#include "sample/sampler.h"
+
+struct gp_err;
+struct gp_procs;
+struct gp_snapshot;
+
+struct gp_end_options {
+    bool yes, dry_run, tree;
+    const char *first; /* word of the first signal; NULL: the mildest */
+    uint64_t grace_ns; /* 0: not given; as the next */
+    uint64_t wait_ns;
+};
+
+/* clang-format off */
+#define GP_END_ROWS(type_of, field)                                                                \
+    {'y', "yes", NULL, GP_OPT_FLAG, .offset = offsetof(type_of, field.yes),                        \
+     .help = "do not ask"},                                                                        \
+    {0, "dry-run", NULL, GP_OPT_FLAG, .offset = offsetof(type_of, field.dry_run),                  \
+     .help = "only show who would be ended"},                                                      \
+    {0, "tree", NULL, GP_OPT_FLAG, .offset = offsetof(type_of, field.tree),                        \
+     .help = "with all processes that come from them"},                                            \
+    {'s', "signal", NULL, GP_OPT_CHOICE, "NAME", .choices = "int term kill",                       \
+     .offset = offsetof(type_of, field.first),                                                     \
+     .help = "the first signal of int, term, kill (default int); the next ones follow"},           \
+    {0, "grace", NULL, GP_OPT_DURATION, "TIME", .offset = offsetof(type_of, field.grace_ns),       \
+     .help = "how long to wait behind each signal (default 10 s)"},                                \
+    {0, "wait", NULL, GP_OPT_DURATION, "TIME", .offset = offsetof(type_of, field.wait_ns),         \
+     .help = "how long the driver may take to give memory back (default 30 s)"}
+/* clang-format on */
+
+/* What a sampler has to ask for. */
+struct gp_want gp_end_want(void);
+
+/* Ends the processes of these rows, which are of the snapshot; those in `named` (count of them)
+ * were asked for by their pid. The sampler is the one that the snapshot comes from. GP_EFAIL if
+ * some have not ended, or their memory has not come back; GP_EPERM if none may be ended; GP_EUSAGE
+ * if it would have to ask and cannot. */
+int gp_end_processes(struct gp_sampler *sampler, const struct gp_snapshot *snapshot,
+                     const struct gp_procs *procs, const int64_t *named, size_t named_count,
+                     const struct gp_end_options *options, struct gp_err *err) GP_MUST_CHECK;
+
+#endif

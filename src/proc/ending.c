@@ -1,0 +1,288 @@
+#include "proc/ending.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "base/parse.h"
+#include "proc/files.h"
+#include "proc/signal.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    KERNEL_PARENT = 2, /* kthreadd: all threads of the kernel come from it */
+    ANCESTORS_MAX = 256,
+    TREE_ROUNDS = 16, /* looks for children that were made while others were found */
+};
+
+/* Without one of these there is no screen. */
+static const char *const display_servers[] = {
+    "Xorg",  "X",        "Xwayland", "gnome-shell", "kwin_wayland", "kwin_x11", "sway",    "weston",
+    "labwc", "Hyprland", "mutter",   "cosmic-comp", "gdm",          "sddm",     "lightdm",
+};
+
+/* ---- who is left alone ---- */
+
+static bool read_stat(uint32_t pid, struct gp_proc_stat *ret)
+{
+    char path[64];
+    char text[1024];
+    (void)snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+    return gp_io_read(path, text, sizeof(text)) > 0 && gp_proc_parse_stat(text, ret);
+}
+
+static bool is_own_ancestor(int64_t pid)
+{
+    struct gp_proc_stat stat;
+    uint32_t at = (uint32_t)getpid();
+    for (int i = 0; i < ANCESTORS_MAX && at > 1 && read_stat(at, &stat); i++) {
+        if (stat.ppid == pid)
+            return true;
+        at = stat.ppid;
+    }
+    return false;
+}
+
+static bool is_display_server(uint32_t pid)
+{
+    char path[64];
+    char name[64];
+    (void)snprintf(path, sizeof(path), "/proc/%u/comm", pid);
+    if (gp_io_read(path, name, sizeof(name)) <= 0)
+        return false;
+    name[strcspn(name, "\n")] = '\0';
+    for (size_t i = 0; i < GP_ARRAY_LEN(display_servers); i++)
+        if (strcmp(name, display_servers[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Read behind the opening of its descriptor, so that all of it is about the process that is held.
+ */
+static int check(int64_t pid, bool named, struct gp_err *err)
+{
+    char path[64];
+    struct stat folder;
+    struct gp_proc_stat stat;
+    const long long n = pid;
+    (void)snprintf(path, sizeof(path), "/proc/%lld", n);
+    if (!read_stat((uint32_t)pid, &stat) || lstat(path, &folder) != 0)
+        return gp_err_set(err, GP_EFAIL, "process %lld has ended", n);
+    if (stat.ppid == KERNEL_PARENT || pid == KERNEL_PARENT)
+        return gp_err_set(err, GP_EPERM, "%lld is a thread of the kernel", n);
+    if (is_own_ancestor(pid))
+        return gp_err_set(err, GP_EPERM, "%lld is where this gpulse was started from", n);
+    if (geteuid() != 0 && folder.st_uid != geteuid())
+        return gp_err_set(err, GP_EPERM, "%lld belongs to another user; root may end it", n);
+    if (!named && is_display_server((uint32_t)pid))
+        return gp_err_set(err, GP_EPERM, "%lld is the screen of somebody; name its pid to end it",
+                          n);
+    return 0;
+}
+
+/* ---- the list ---- */
+
+/* A descriptor each. */
+static void raise_file_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+static bool has(const struct gp_ending *ending, int64_t pid)
+{
+    for (size_t i = 0; i < ending->count; i++)
+        if (ending->processes[i].pid == pid && !ending->processes[i].ended)
+            return true;
+    return false;
+}
+
+static int add(struct gp_ending *ending, int64_t pid, int fd, bool is_child, struct gp_err *err)
+{
+    struct gp_ending_process *grown =
+        realloc(ending->processes, (ending->count + 1) * sizeof(*grown));
+    if (!grown) {
+        (void)close(fd);
+        return gp_err_set(err, GP_ENOMEM, "out of memory");
+    }
+    ending->processes = grown;
+    grown[ending->count++] = (struct gp_ending_process){.pid = pid, .fd = fd, .is_child = is_child};
+    return 0;
+}
+
+int gp_ending_add(struct gp_ending *ending, int64_t pid, uint64_t seen_wall_ns, bool named,
+                  struct gp_err *err)
+{
+    int fd;
+    if (ending->count == 0)
+        raise_file_limit();
+    if (has(ending, pid))
+        return 0;
+    int r = gp_proc_hold(pid, seen_wall_ns, &fd, err);
+    if (r < 0)
+        return r;
+    r = check(pid, named, err);
+    if (r < 0) {
+        (void)close(fd);
+        return r;
+    }
+    return add(ending, pid, fd, false, err);
+}
+
+void gp_ending_fini(struct gp_ending *ending)
+{
+    for (size_t i = 0; i < ending->count; i++)
+        if (ending->processes[i].fd >= 0)
+            (void)close(ending->processes[i].fd);
+    free(ending->processes);
+    *ending = (struct gp_ending){NULL, 0};
+}
+
+/* ---- what comes from them ---- */
+
+/* Whether it comes from one of them: as a child of one that has not ended, or in a group that one
+ * which was named leads, or has led, which it stays in when its parent is gone. */
+static bool comes_from(const struct gp_ending *ending, const struct gp_proc_stat *stat)
+{
+    for (size_t i = 0; i < ending->count; i++) {
+        const struct gp_ending_process *p = &ending->processes[i];
+        if ((!p->ended && p->pid == stat->ppid) || (!p->is_child && p->pid == stat->group))
+            return true;
+    }
+    return false;
+}
+
+/* Adds what comes from those that are held; true if there was something new. */
+static bool add_children(struct gp_ending *ending)
+{
+    struct gp_err err;
+    struct dirent *entry;
+    DIR *proc = opendir("/proc");
+    size_t before = ending->count;
+    while (proc && (entry = readdir(proc))) {
+        struct gp_proc_stat stat;
+        uint64_t pid;
+        if (gp_parse_u64(entry->d_name, &pid) && !has(ending, (int64_t)pid) &&
+            read_stat((uint32_t)pid, &stat) && stat.state != 'Z' && comes_from(ending, &stat) &&
+            gp_ending_add(ending, (int64_t)pid, gp_clock_wall_ns(), true, &err) == 0)
+            ending->processes[ending->count - 1].is_child = true;
+    }
+    if (proc)
+        (void)closedir(proc);
+    return ending->count > before;
+}
+
+/* Adds all that comes from them, and from that; true if there was something new. */
+static bool complete(struct gp_ending *ending, bool tree)
+{
+    size_t before = ending->count;
+    while (tree && add_children(ending))
+        continue;
+    return ending->count > before;
+}
+
+/* ---- signals ---- */
+
+static void send_signals(struct gp_ending *ending, size_t first, int signal)
+{
+    for (size_t i = first; i < ending->count; i++) {
+        struct gp_ending_process *p = &ending->processes[i];
+        struct gp_err err;
+        if (p->ended)
+            continue;
+        p->signal = signal;
+        p->error = gp_proc_signal(p->fd, signal, &err) == GP_EPERM ? EPERM : 0;
+        if (signal != SIGKILL && signal != SIGSTOP)
+            (void)!gp_proc_signal(p->fd, SIGCONT, &err); /* one that stands still heeds nothing */
+    }
+}
+
+/* To all, and to what they make of themselves meanwhile. */
+static void send_to_all(struct gp_ending *ending, int signal, bool tree)
+{
+    size_t sent = 0;
+    for (int round = 0; round < TREE_ROUNDS && (round == 0 || sent < ending->count); round++) {
+        send_signals(ending, sent, signal);
+        sent = ending->count;
+        (void)complete(ending, tree);
+    }
+}
+
+static size_t count_left(const struct gp_ending *ending)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < ending->count; i++)
+        left += !ending->processes[i].ended;
+    return left;
+}
+
+/* Marks those that end until this moment; returns when all have. */
+static void await(struct gp_ending *ending, uint64_t begin_ns, uint64_t until_ns)
+{
+    struct pollfd *fds = calloc(ending->count + 1, sizeof(*fds));
+    bool any = fds != NULL;
+    while (any && count_left(ending) > 0) {
+        uint64_t now_ns = gp_clock_mono_ns();
+        struct timespec rest = gp_clock_timespec(until_ns > now_ns ? until_ns - now_ns : 0);
+        for (size_t i = 0; i < ending->count; i++) {
+            const struct gp_ending_process *p = &ending->processes[i];
+            fds[i] = (struct pollfd){p->ended ? -1 : p->fd, POLLIN, 0};
+        }
+        any = ppoll(fds, (nfds_t)ending->count, &rest, NULL) > 0;
+        for (size_t i = 0; any && i < ending->count; i++)
+            if (fds[i].revents) {
+                ending->processes[i].ended = true;
+                ending->processes[i].after_ns = gp_clock_mono_ns() - begin_ns;
+            }
+    }
+    free(fds);
+}
+
+/* Why the rest does not end. */
+static void note_states(struct gp_ending *ending)
+{
+    for (size_t i = 0; i < ending->count; i++) {
+        struct gp_proc_stat stat;
+        struct gp_ending_process *p = &ending->processes[i];
+        if (!p->ended && read_stat((uint32_t)p->pid, &stat))
+            p->state = stat.state;
+    }
+}
+
+/* One signal to all that have not ended. Before the last one of a tree all stand still, so that
+ * none makes another one while its parent ends. */
+static void signal_and_wait(struct gp_ending *ending, const struct gp_ending_plan *plan, int signal,
+                            uint64_t begin_ns)
+{
+    if (plan->on_signal)
+        plan->on_signal(plan->ctx, signal, count_left(ending));
+    if (plan->tree && signal == SIGKILL)
+        send_to_all(ending, SIGSTOP, true);
+    send_to_all(ending, signal, plan->tree);
+    await(ending, begin_ns, gp_clock_mono_ns() + plan->grace_ns);
+}
+
+bool gp_ending_run(struct gp_ending *ending, const struct gp_ending_plan *plan)
+{
+    uint64_t begin_ns = gp_clock_mono_ns();
+    size_t last = plan->signal_count - 1;
+    bool more = complete(ending, plan->tree); /* as long as all are there */
+    for (size_t i = 0; count_left(ending) > 0 && (i <= last || more) && i < TREE_ROUNDS; i++) {
+        signal_and_wait(ending, plan, plan->signals[i < last ? i : last], begin_ns);
+        more = complete(ending, plan->tree); /* what was made by those that end */
+    }
+    note_states(ending);
+    return count_left(ending) == 0;
+}

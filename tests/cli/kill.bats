@@ -1,0 +1,153 @@
+# gpulse kill: real processes that hold memory of a simulated GPU.
+# variants: default asan
+
+load helpers
+
+# job ARG…: one of its own session, so that nothing that is done to it is done to this test
+job() {
+    : >job.out
+    setsid "$GPULSE" sim load -m t4 "$@" >job.out 2>&1 3>&- &
+    STARTED+=("$!")
+    until_true grep -q 'holds' job.out
+    job=$(awk '{ print $2 }' job.out)
+    STARTED+=("$job")
+}
+
+is_gone() {
+    if runs_on "$1"; then
+        explain "process $1 still runs"
+    fi
+}
+
+runs_on() {
+    grep -q '^State:[[:space:]][^ZX]' "/proc/$1/status" 2>/dev/null
+}
+
+# A machine on which nothing runs but what a test starts.
+setup_machine() {
+    machine t4 'm["workload"] = []'
+    mv m.json t4.json
+    export GPULSE_SIM=$PWD/t4.json GPULSE_SIM_STILL=1
+}
+
+job_on_machine() {
+    setup_machine
+    job -m "$GPULSE_SIM" "$@"
+}
+
+@test "its memory comes back, and that is told" {
+    job_on_machine --mem 5GiB
+    gpulse kill "$job" --yes
+    status_is 0
+    says "^ *$job .* 5\.0G "
+    says "^$job ended after [0-9.]+ s, by SIGINT, 5120 MiB came back$"
+    says '^GPU 0: 5120 MiB used before, 0 MiB now$'
+    complains '^gpulse: SIGINT to 1 process$'
+    is_gone "$job"
+    gpulse ps --no-header
+    [ -z "$output" ]
+}
+
+@test "nobody is ended without a yes" {
+    job_on_machine
+    gpulse kill "$job" </dev/null
+    status_is 2
+    says "^ *$job "
+    complains 'nobody was ended: add --yes'
+    gpulse kill "$job" --dry-run
+    status_is 0
+    says "^ *$job "
+    runs_on "$job"
+    run script -qec "'$GPULSE' kill $job" /dev/null <<<"n"
+    status_is 1
+    [[ $output == *"End 1 process? [y/N]"*"nobody was ended"* ]]
+    runs_on "$job"
+    run script -qec "'$GPULSE' kill $job" /dev/null <<<"y"
+    status_is 0
+    is_gone "$job"
+}
+
+@test "one that heeds nothing is killed" {
+    job_on_machine --stubborn
+    gpulse kill "$job" --yes --grace 200ms
+    status_is 0
+    says "^$job ended after [0-9.]+ s, by SIGKILL, 1024 MiB came back$"
+    complains 'SIGINT to 1 process'
+    complains 'SIGTERM to 1 process'
+    complains 'SIGKILL to 1 process'
+}
+
+@test "the first signal is chosen" {
+    job_on_machine
+    gpulse kill "$job" --yes -s term
+    status_is 0
+    says 'by SIGTERM'
+    [[ $stderr != *SIGINT* ]]
+}
+
+@test "with its children" {
+    job_on_machine --workers 3
+    gpulse kill "$job" --yes --tree -s kill
+    status_is 0
+    [ "$(grep -c '(child) ended .* by SIGKILL' <<<"$output")" -eq 3 ]
+    says "^$job ended .* 1024 MiB came back"
+    says '^GPU 0: 1024 MiB used before, 0 MiB now$'
+}
+
+@test "memory that does not come back is told" {
+    job_on_machine --workers 2 --mem 3GiB
+    gpulse kill "$job" --yes -s kill --wait 500ms
+    status_is 1
+    says "^$job ended .* by SIGKILL"
+    says '^GPU 0: 3072 MiB used before, 3072 MiB now; 3072 MiB of it without a process: see gpulse ps --explain$'
+    complains 'their memory has not come back'
+    pkill -KILL -g "$job"
+}
+
+@test "who is chosen" {
+    setup_machine
+    job -m "$GPULSE_SIM" --name train.py
+    local train=$job
+    job -m "$GPULSE_SIM" --name serve.py
+    gpulse kill --name train --dry-run
+    says "^ *$train "
+    says_not serve.py
+    gpulse kill cmd:serve "user=$(id -un)" --dry-run
+    says "^ *$job "
+    says_not train.py
+    gpulse kill "$train,$job" --dry-run
+    line_count 3
+    gpulse kill -i 0 --all --dry-run
+    line_count 3
+    gpulse kill --all --user nobody-has-this-name --yes
+    status_is 2
+    complains '--all goes with no other choice'
+    gpulse kill --user nobody-has-this-name --yes
+    fails 1 'no process on the GPUs is meant by that'
+    gpulse kill --job 17 --yes
+    fails 1 'no process on the GPUs is meant by that'
+}
+
+@test "who is not meant is not touched" {
+    job_on_machine
+    gpulse kill
+    status_is 2
+    complains 'say who is meant'
+    gpulse kill $$ --yes
+    fails 1 "process $$ is not on the chosen GPUs; .*"
+    gpulse kill 99999999999 --yes
+    status_is 2
+    complains "'99999999999' is no process id"
+    gpulse --root "$PWD" kill "$job" --yes
+    status_is 2
+    complains 'the processes of --root cannot be reached'
+    runs_on "$job"
+}
+
+@test "what gpulse was started from is left alone" {
+    machine t4 "m['workload'][0]['pid'] = $$"
+    gpulse --sim ./m.json kill "$$" --yes
+    fails 5 "$$ is where this gpulse was started from"
+    gpulse --sim ./m.json kill --all --yes
+    fails 5 "$$ is where this gpulse was started from"
+}

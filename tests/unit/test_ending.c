@@ -1,0 +1,414 @@
+/* With real processes: the children of this test. */
+#include "unit.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "proc/ending.h"
+#include "proc/files.h"
+
+#include <dirent.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { GRACE_MS = 150, LONG_S = 30 };
+
+/* What children tell: how many of them are ready, and the pids of theirs. */
+struct shared {
+    atomic_int ready;
+    atomic_int pids[8];
+};
+
+static struct shared *shared;
+
+static void ignore(int signal)
+{
+    (void)sigaction(signal, &(struct sigaction){.sa_handler = SIG_IGN}, NULL);
+}
+
+static _Noreturn void rest(void)
+{
+    atomic_fetch_add(&shared->ready, 1);
+    for (;;)
+        (void)pause();
+}
+
+/* Starts a process, which ends with this test at the latest. */
+static pid_t start_child(void (*run)(void))
+{
+    int before = atomic_load(&shared->ready);
+    pid_t pid = fork();
+    if (pid == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        run();
+        _exit(0);
+    }
+    assert_true(pid > 0);
+    for (int i = 0; i < 5000 && atomic_load(&shared->ready) == before; i++)
+        (void)usleep(1000);
+    assert_true(atomic_load(&shared->ready) > before);
+    return pid;
+}
+
+/* By which signal it has ended. */
+static int ended_by(pid_t pid)
+{
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+static void hold(struct gp_ending *ending, pid_t pid)
+{
+    struct gp_err err = {0};
+    if (gp_ending_add(ending, pid, gp_clock_wall_ns(), false, &err) < 0)
+        fail_msg("%s", err.text);
+}
+
+static const int all_signals[] = {SIGINT, SIGTERM, SIGKILL};
+
+static struct gp_ending_plan plan_of(bool tree)
+{
+    return (struct gp_ending_plan){.signals = all_signals,
+                                   .signal_count = GP_ARRAY_LEN(all_signals),
+                                   .grace_ns = (uint64_t)GRACE_MS * GP_NS_PER_MS,
+                                   .tree = tree};
+}
+
+/* ---- who heeds what ---- */
+
+static void heeds_all(void)
+{
+    rest();
+}
+
+static void heeds_term(void)
+{
+    ignore(SIGINT);
+    rest();
+}
+
+static void heeds_nothing(void)
+{
+    ignore(SIGINT);
+    ignore(SIGTERM);
+    rest();
+}
+
+static void the_mildest_signal_that_helps(void **state)
+{
+    (void)state;
+    static const struct {
+        void (*run)(void);
+        int signal;
+    } cases[] = {{heeds_all, SIGINT}, {heeds_term, SIGTERM}, {heeds_nothing, SIGKILL}};
+    struct gp_ending ending = {NULL, 0};
+    struct gp_ending_plan plan = plan_of(false);
+    pid_t pids[GP_ARRAY_LEN(cases)];
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
+        pids[i] = start_child(cases[i].run);
+        hold(&ending, pids[i]);
+        hold(&ending, pids[i]); /* the same one */
+    }
+    assert_int_equal(ending.count, GP_ARRAY_LEN(cases));
+    assert_true(gp_ending_run(&ending, &plan));
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
+        assert_true(ending.processes[i].ended);
+        assert_int_equal(ending.processes[i].signal, cases[i].signal);
+        assert_true(ending.processes[i].after_ns >= i * GRACE_MS * GP_NS_PER_MS);
+        assert_int_equal(ended_by(pids[i]), cases[i].signal);
+    }
+    gp_ending_fini(&ending);
+}
+
+static void count_signals(void *ctx, int signal, size_t left)
+{
+    int *seen = ctx;
+    assert_int_equal(signal, all_signals[seen[0]]);
+    seen[++seen[0]] = (int)left;
+}
+
+/* Nobody waits for the rest of the plan. */
+static void it_is_over_when_all_have_ended(void **state)
+{
+    (void)state;
+    struct gp_ending ending = {NULL, 0};
+    struct gp_ending_plan plan = plan_of(false);
+    int seen[4] = {0};
+    plan.on_signal = count_signals;
+    plan.ctx = seen;
+    plan.grace_ns = LONG_S * GP_NS_PER_S;
+    pid_t pid = start_child(heeds_all);
+    uint64_t before_ns = gp_clock_mono_ns();
+    hold(&ending, pid);
+    assert_true(gp_ending_run(&ending, &plan));
+    assert_true(gp_clock_mono_ns() - before_ns < plan.grace_ns);
+    assert_int_equal(seen[0], 1);
+    assert_int_equal(seen[1], 1);
+    assert_int_equal(ended_by(pid), SIGINT);
+    gp_ending_fini(&ending);
+}
+
+static void one_that_does_not_end_is_told(void **state)
+{
+    (void)state;
+    struct gp_ending ending = {NULL, 0};
+    struct gp_ending_plan plan = plan_of(false);
+    plan.signal_count = 1;
+    pid_t pid = start_child(heeds_nothing);
+    hold(&ending, pid);
+    assert_false(gp_ending_run(&ending, &plan));
+    assert_false(ending.processes[0].ended);
+    assert_int_equal(ending.processes[0].state, 'S');
+    assert_int_equal(ending.processes[0].signal, SIGINT);
+    gp_ending_fini(&ending);
+    (void)kill(pid, SIGKILL);
+    assert_int_equal(ended_by(pid), SIGKILL);
+}
+
+static void one_that_stands_still_ends(void **state)
+{
+    (void)state;
+    struct gp_ending ending = {NULL, 0};
+    struct gp_ending_plan plan = plan_of(false);
+    plan.grace_ns = LONG_S * GP_NS_PER_S;
+    pid_t pid = start_child(heeds_all);
+    assert_int_equal(kill(pid, SIGSTOP), 0);
+    hold(&ending, pid);
+    assert_true(gp_ending_run(&ending, &plan));
+    assert_int_equal(ended_by(pid), SIGINT);
+    gp_ending_fini(&ending);
+}
+
+/* ---- trees ---- */
+
+/* A parent, which leads a group, with two children, one of which has one too. */
+static void begets(void)
+{
+    (void)setpgid(0, 0);
+    for (int i = 0; i < 2; i++)
+        if (fork() == 0) {
+            (void)prctl(PR_SET_PDEATHSIG, 0);
+            if (i == 1 && fork() == 0) {
+                atomic_store(&shared->pids[2], getpid());
+                rest();
+            }
+            atomic_store(&shared->pids[i], getpid());
+            rest();
+        }
+    while (atomic_load(&shared->ready) < 3)
+        (void)usleep(1000);
+    rest();
+}
+
+/* Whether it runs, or one of the group that it leads does. Who has ended may wait for long until
+ * its new parent takes notice. */
+static bool is_alive(pid_t pid, bool group)
+{
+    bool alive = false;
+    DIR *proc = opendir("/proc");
+    assert_non_null(proc);
+    for (const struct dirent *entry; (entry = readdir(proc));) {
+        char path[300];
+        char text[1024];
+        struct gp_proc_stat stat;
+        (void)snprintf(path, sizeof(path), "/proc/%s/stat", entry->d_name);
+        if (entry->d_name[0] < '1' || entry->d_name[0] > '9' ||
+            gp_io_read(path, text, sizeof(text)) <= 0 || !gp_proc_parse_stat(text, &stat))
+            continue;
+        bool is_meant = group ? stat.group == (uint32_t)pid : atoi(entry->d_name) == pid;
+        alive = alive || (is_meant && stat.state != 'Z' && stat.state != 'X');
+    }
+    (void)closedir(proc);
+    return alive;
+}
+
+static void wait_ready(int count)
+{
+    for (int i = 0; i < 5000 && atomic_load(&shared->ready) < count; i++)
+        (void)usleep(1000);
+    assert_int_equal(atomic_load(&shared->ready), count);
+}
+
+static void with_a_tree_all_of_it_ends(void **state)
+{
+    (void)state;
+    struct gp_ending ending = {NULL, 0};
+    struct gp_ending_plan plan = plan_of(true);
+    atomic_store(&shared->ready, 0);
+    pid_t pid = start_child(begets);
+    wait_ready(4);
+    hold(&ending, pid);
+    assert_true(gp_ending_run(&ending, &plan));
+    assert_int_equal(ending.count, 4);
+    assert_false(ending.processes[0].is_child);
+    for (size_t i = 1; i < 4; i++)
+        assert_true(ending.processes[i].is_child);
+    (void)ended_by(pid);
+    for (int i = 0; i < 3; i++)
+        assert_false(is_alive(atomic_load(&shared->pids[i]), false));
+    gp_ending_fini(&ending);
+}
+
+static void without_a_tree_only_the_one(void **state)
+{
+    (void)state;
+    struct gp_ending ending = {NULL, 0};
+    struct gp_ending_plan plan = plan_of(false);
+    atomic_store(&shared->ready, 0);
+    pid_t pid = start_child(begets);
+    wait_ready(4);
+    hold(&ending, pid);
+    assert_true(gp_ending_run(&ending, &plan));
+    assert_int_equal(ending.count, 1);
+    (void)ended_by(pid);
+    for (int i = 0; i < 3; i++) {
+        assert_true(is_alive(atomic_load(&shared->pids[i]), false));
+        assert_int_equal(kill(atomic_load(&shared->pids[i]), SIGKILL), 0);
+    }
+    gp_ending_fini(&ending);
+}
+
+/* At every signal that it gets it leaves a new process behind and ends itself. */
+static void on_signal_fork(int signal)
+{
+    (void)signal;
+    if (fork() == 0)
+        return; /* the child goes on as it did, and heeds the next signal alike */
+    _exit(0);
+}
+
+static void forks_when_it_dies(void)
+{
+    (void)setpgid(0, 0);
+    (void)sigaction(SIGINT, &(struct sigaction){.sa_handler = on_signal_fork}, NULL);
+    (void)sigaction(SIGTERM, &(struct sigaction){.sa_handler = on_signal_fork}, NULL);
+    rest();
+}
+
+static void what_forks_while_it_ends_ends_too(void **state)
+{
+    (void)state;
+    struct gp_ending ending = {NULL, 0};
+    struct gp_ending_plan plan = plan_of(true);
+    pid_t pid = start_child(forks_when_it_dies);
+    hold(&ending, pid);
+    assert_true(gp_ending_run(&ending, &plan));
+    assert_true(ending.count > 1);
+    assert_int_equal(ended_by(pid), 0);
+    assert_false(is_alive(pid, true));
+    gp_ending_fini(&ending);
+}
+
+/* ---- who is left alone ---- */
+
+static void some_are_left_alone(void **state)
+{
+    (void)state;
+    struct gp_ending ending = {NULL, 0};
+    struct gp_err err = {0};
+    const struct {
+        pid_t pid;
+        const char *words;
+    } cases[] = {
+        {1, "no signals to process 1"},
+        {getpid(), "no signals to process"},
+        {getppid(), "is where this gpulse was started from"},
+        {2, "is a thread of the kernel"},
+        {4194303, "has ended"},
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
+        char comm[32] = "";
+        FILE *f = cases[i].pid == 2 ? fopen("/proc/2/comm", "re") : NULL;
+        bool has_kernel = f && fgets(comm, sizeof(comm), f) && strcmp(comm, "kthreadd\n") == 0;
+        if (f)
+            (void)fclose(f);
+        if (cases[i].pid == 2 && !has_kernel)
+            continue; /* in a namespace it is another one */
+        assert_true(gp_ending_add(&ending, cases[i].pid, gp_clock_wall_ns(), true, &err) < 0);
+        if (!strstr(err.text, cases[i].words))
+            fail_msg("'%s' does not say '%s'", err.text, cases[i].words);
+    }
+    assert_int_equal(ending.count, 0);
+    gp_ending_fini(&ending);
+}
+
+static void not_that_of_another_user(void **state)
+{
+    (void)state;
+    struct gp_ending ending = {NULL, 0};
+    struct gp_err err = {0};
+    if (geteuid() != 0)
+        skip(); /* only root can become somebody else */
+    pid_t pid = start_child(heeds_all);
+    assert_int_equal(seteuid(65534), 0);
+    int r = gp_ending_add(&ending, pid, gp_clock_wall_ns(), true, &err);
+    assert_int_equal(seteuid(0), 0);
+    assert_int_equal(r, GP_EPERM);
+    assert_non_null(strstr(err.text, "belongs to another user; root may end it"));
+    assert_int_equal(gp_ending_add(&ending, pid, gp_clock_wall_ns(), true, &err), 0);
+    gp_ending_fini(&ending);
+    (void)kill(pid, SIGKILL);
+    (void)ended_by(pid);
+}
+
+static void is_the_screen(void)
+{
+    (void)prctl(PR_SET_NAME, "Xorg");
+    rest();
+}
+
+static void a_screen_only_if_it_is_named(void **state)
+{
+    (void)state;
+    struct gp_ending ending = {NULL, 0};
+    struct gp_err err = {0};
+    pid_t pid = start_child(is_the_screen);
+    assert_int_equal(gp_ending_add(&ending, pid, gp_clock_wall_ns(), false, &err), GP_EPERM);
+    assert_non_null(strstr(err.text, "name its pid"));
+    assert_int_equal(gp_ending_add(&ending, pid, gp_clock_wall_ns(), true, &err), 0);
+    gp_ending_fini(&ending);
+    (void)kill(pid, SIGKILL);
+    (void)ended_by(pid);
+}
+
+static void not_one_that_began_later(void **state)
+{
+    (void)state;
+    struct gp_ending ending = {NULL, 0};
+    struct gp_err err = {0};
+    pid_t pid = start_child(heeds_all);
+    uint64_t seen_ns = gp_clock_wall_ns() - 60 * GP_NS_PER_S;
+    assert_int_equal(gp_ending_add(&ending, pid, seen_ns, true, &err), GP_EFAIL);
+    assert_non_null(strstr(err.text, "is another process by now"));
+    assert_int_equal(ending.count, 0);
+    gp_ending_fini(&ending);
+    (void)kill(pid, SIGKILL);
+    (void)ended_by(pid);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_mildest_signal_that_helps),
+        cmocka_unit_test(it_is_over_when_all_have_ended),
+        cmocka_unit_test(one_that_does_not_end_is_told),
+        cmocka_unit_test(one_that_stands_still_ends),
+        cmocka_unit_test(with_a_tree_all_of_it_ends),
+        cmocka_unit_test(without_a_tree_only_the_one),
+        cmocka_unit_test(what_forks_while_it_ends_ends_too),
+        cmocka_unit_test(some_are_left_alone),
+        cmocka_unit_test(not_that_of_another_user),
+        cmocka_unit_test(a_screen_only_if_it_is_named),
+        cmocka_unit_test(not_one_that_began_later),
+    };
+    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED)
+        return 1;
+    return cmocka_run_group_tests_name("ending", tests, NULL, NULL);
+}
