@@ -7,6 +7,7 @@
 extern const struct gp_cmd gp_cmd_status;
 extern const struct gp_cmd gp_cmd_ps;
 extern const struct gp_cmd gp_cmd_kill;
+extern const struct gp_cmd gp_cmd_reclaim;
 extern const struct gp_cmd gp_cmd_query;
 extern const struct gp_cmd gp_cmd_set;
 extern const struct gp_cmd gp_cmd_events;

@@ -174,8 +174,6 @@ static int kill_main(int argc, char **argv, struct gp_err *err)
     int r = gp_app_parse(&gp_cmd_kill, argc, argv, &o, &positional, &done, err);
     if (r < 0 || done)
         return r;
-    if (gp_common()->root)
-        return gp_err_set(err, GP_EUSAGE, "the processes of --root cannot be reached from here");
     r = choose(&run, &o, argv + 1, positional, err);
     if (r < 0)
         return r;

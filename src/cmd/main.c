@@ -15,8 +15,9 @@
 #include <unistd.h>
 
 static const struct gp_cmd *const commands[] = {
-    &gp_cmd_top, &gp_cmd_status, &gp_cmd_ps,  &gp_cmd_kill, &gp_cmd_query,
-    &gp_cmd_set, &gp_cmd_events, &gp_cmd_smi, &gp_cmd_sim,  NULL};
+    &gp_cmd_top,     &gp_cmd_status, &gp_cmd_ps,  &gp_cmd_kill,
+    &gp_cmd_reclaim, &gp_cmd_query,  &gp_cmd_set, &gp_cmd_events,
+    &gp_cmd_smi,     &gp_cmd_sim,    NULL};
 
 const struct gp_program gp_program = {
     .name = "gpulse",

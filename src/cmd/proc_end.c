@@ -4,7 +4,9 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/io.h"
 #include "base/strbuf.h"
+#include "jobs/account.h"
 #include "model/snapshot.h"
 #include "out/proc_list.h"
 #include "proc/ending.h"
@@ -13,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -59,6 +62,18 @@ struct gp_want gp_end_want(void)
     for (size_t i = 0; i < GP_ARRAY_LEN(metrics); i++)
         gp_metric_set_add(&want.metrics, metrics[i]);
     return want;
+}
+
+/* Whether the processes that are listed are those of this machine. */
+static bool is_reachable(void)
+{
+    char path[GP_PATH_SIZE];
+    struct stat listed;
+    struct stat own;
+    const char *root = gp_app_root();
+    return !root || !*root ||
+           (gp_io_path(path, root, "/proc") && stat(path, &listed) == 0 &&
+            stat("/proc", &own) == 0 && listed.st_dev == own.st_dev && listed.st_ino == own.st_ino);
 }
 
 static void tell(const char *reason)
@@ -169,25 +184,23 @@ static bool end(struct end_run *run)
 
 /* ---- their memory ---- */
 
-static bool is_listed(const struct gp_snapshot *snapshot, int64_t pid)
+/* How much may be left without a process behind it; false if this is not a GPU of theirs. What one
+ * held that the driver did not list is to come back too. */
+static bool is_concerned(const struct end_run *run, const struct gp_device *device, double *ret)
 {
-    for (size_t i = 0; i < snapshot->process_count; i++)
-        if (gp_process_value(&snapshot->processes[i], GP_PID)->i == pid)
-            return true;
-    return false;
-}
-
-/* Whether a process that was to be ended used this GPU. */
-static bool is_concerned(const struct end_run *run, const struct gp_device *device)
-{
-    for (size_t i = 0; i < device->process_count; i++) {
-        const struct gp_process *p = &run->before->processes[device->first_process + i];
-        int64_t pid = gp_process_value(p, GP_PID)->i;
-        for (size_t j = 0; j < run->chosen.count; j++)
-            if (run->chosen.rows[j].pid == pid)
-                return true;
+    bool concerned = false;
+    bool listed = true;
+    for (size_t i = 0; !device->is_mig && i < run->chosen.count; i++) {
+        const struct gp_proc_row *row = &run->chosen.rows[i];
+        if (!gp_proc_row_uses(row, device->index))
+            continue;
+        concerned = true;
+        listed = listed && gp_snapshot_lists(run->before, row->pid);
     }
-    return false;
+    if (!listed || !gp_device_number(device, GP_MEMORY_UNATTRIBUTED, ret))
+        *ret = 0;
+    *ret += GP_ACCOUNT_SLACK;
+    return concerned;
 }
 
 static const struct gp_device *same_device(const struct gp_snapshot *snapshot,
@@ -202,29 +215,24 @@ static const struct gp_device *same_device(const struct gp_snapshot *snapshot,
     return NULL;
 }
 
-/* Bytes without a process that were not there before; false if that cannot be told. */
+/* Bytes without a process; false if that cannot be told. */
 static bool left_behind(const struct end_run *run, const struct gp_device *device, double *ret)
 {
-    double before;
-    double now;
     const struct gp_device *after = same_device(run->after, device);
-    if (!gp_device_number(device, GP_MEMORY_UNATTRIBUTED, &before))
-        before = 0;
-    if (!after || !gp_device_number_now(after, GP_MEMORY_UNATTRIBUTED, &now))
-        return false;
-    *ret = now - before;
-    return true;
+    return after && gp_device_number_now(after, GP_MEMORY_UNATTRIBUTED, ret);
 }
 
 static bool is_back(const struct end_run *run)
 {
     for (size_t i = 0; i < run->ending.count; i++)
-        if (run->ending.processes[i].ended && is_listed(run->after, run->ending.processes[i].pid))
+        if (run->ending.processes[i].ended &&
+            gp_snapshot_lists(run->after, run->ending.processes[i].pid))
             return false;
     for (size_t i = 0; i < run->before->device_count; i++) {
+        double most;
         double rest;
         const struct gp_device *device = &run->before->devices[i];
-        if (is_concerned(run, device) && left_behind(run, device, &rest) && rest > SLACK)
+        if (is_concerned(run, device, &most) && left_behind(run, device, &rest) && rest > most)
             return false;
     }
     return true;
@@ -269,28 +277,26 @@ static void add_outcome(struct end_run *run, const struct gp_ending_process *p)
     else
         gp_strbuf_addf(&run->sb, "ended after %.1f s, by %s", (double)p->after_ns / 1e9,
                        signal_name(p->signal));
-    if (p->ended && row && row->memory.known && run->after && !is_listed(run->after, p->pid))
+    if (p->ended && row && row->memory.known && run->after &&
+        !gp_snapshot_lists(run->after, p->pid))
         gp_strbuf_addf(&run->sb, ", %.0f MiB came back", row->memory.n / 0x1p20);
     gp_strbuf_addc(&run->sb, '\n');
 }
 
-static void add_gpu(struct end_run *run, const struct gp_device *device)
+static void add_gpu(struct end_run *run, const struct gp_device *device, double most)
 {
     double before;
     double now;
     double rest;
     const struct gp_device *after = same_device(run->after, device);
-    if (device->is_mig)
-        gp_strbuf_addf(&run->sb, "GPU %u:%u: ", device->index, device->mig_index);
-    else
-        gp_strbuf_addf(&run->sb, "GPU %u: ", device->index);
+    gp_strbuf_addf(&run->sb, "GPU %u: ", device->index);
     if (after && gp_device_number(device, GP_MEMORY_USED, &before) &&
         gp_device_number_now(after, GP_MEMORY_USED, &now))
         gp_strbuf_addf(&run->sb, "%.0f MiB used before, %.0f MiB now", before / 0x1p20,
                        now / 0x1p20);
     else
         gp_strbuf_adds(&run->sb, "what is used now is not known");
-    if (left_behind(run, device, &rest) && rest > SLACK)
+    if (left_behind(run, device, &rest) && rest > most)
         gp_strbuf_addf(&run->sb, "; %.0f MiB of it without a process: see gpulse ps --explain",
                        rest / 0x1p20);
     gp_strbuf_addc(&run->sb, '\n');
@@ -301,9 +307,11 @@ static int report(struct end_run *run, struct gp_err *err)
     gp_strbuf_reset(&run->sb);
     for (size_t i = 0; i < run->ending.count; i++)
         add_outcome(run, &run->ending.processes[i]);
-    for (size_t i = 0; run->after && i < run->before->device_count; i++)
-        if (is_concerned(run, &run->before->devices[i]))
-            add_gpu(run, &run->before->devices[i]);
+    for (size_t i = 0; run->after && i < run->before->device_count; i++) {
+        double most;
+        if (is_concerned(run, &run->before->devices[i], &most))
+            add_gpu(run, &run->before->devices[i], most);
+    }
     return gp_app_write(STDOUT_FILENO, &run->sb, err);
 }
 
@@ -332,6 +340,8 @@ int gp_end_processes(struct gp_sampler *sampler, const struct gp_snapshot *snaps
 {
     struct end_run run = {
         .sampler = sampler, .before = snapshot, .options = options, .sb = GP_STRBUF_INIT(64 << 20)};
+    if (!is_reachable())
+        return gp_err_set(err, GP_EUSAGE, "the processes of --root cannot be reached from here");
     int r = hold(&run, procs, named, named_count, err);
     if (r == 0)
         r = show(&run, err);

@@ -37,10 +37,10 @@ struct gp_end_options {
 /* What a sampler has to ask for. */
 struct gp_want gp_end_want(void);
 
-/* Ends the processes of these rows, which are of the snapshot; those in `named` (count of them)
- * were asked for by their pid. The sampler is the one that the snapshot comes from. GP_EFAIL if
- * some have not ended, or their memory has not come back; GP_EPERM if none may be ended; GP_EUSAGE
- * if it would have to ask and cannot. */
+/* Ends the processes of these rows, which are of the snapshot or have one of its GPUs open; those
+ * in `named` (count of them) were asked for by their pid. The sampler is the one that the snapshot
+ * comes from. GP_EFAIL if some have not ended, or their memory has not come back; GP_EPERM if none
+ * may be ended; GP_EUSAGE if it would have to ask and cannot. */
 int gp_end_processes(struct gp_sampler *sampler, const struct gp_snapshot *snapshot,
                      const struct gp_procs *procs, const int64_t *named, size_t named_count,
                      const struct gp_end_options *options, struct gp_err *err) GP_MUST_CHECK;

@@ -2,11 +2,13 @@
 #include "cmd/app.h"
 #include "cmd/commands.h"
 #include "cmd/proc_choice.h"
+#include "cmd/ps_holders.h"
 
 #include "base/err.h"
 #include "base/strbuf.h"
 #include "model/snapshot.h"
 #include "out/proc_list.h"
+#include "proc/holders.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +18,7 @@
 struct ps_options {
     struct gp_proc_choice choice;
     const char *filter, *sort, *columns, *by, *format;
-    bool tree, per_gpu, no_header;
+    bool tree, per_gpu, no_header, explain, holders;
     uint64_t interval_ns;
     uint64_t count;
 };
@@ -32,6 +34,10 @@ static const struct gp_opt options[] = {
      .help = "processes below their parents, which stand there too"},
     {0, "per-gpu", NULL, GP_OPT_FLAG, .offset = OPT(per_gpu),
      .help = "a line for each GPU of a process"},
+    {0, "explain", NULL, GP_OPT_FLAG, .offset = OPT(explain),
+     .help = "where the memory of each GPU is, and who has what no listed process accounts for"},
+    {0, "holders", NULL, GP_OPT_FLAG, .offset = OPT(holders),
+     .help = "the processes that have a GPU open and that the driver does not list"},
     GP_PROC_CHOICE_ROWS(struct ps_options, choice),
     {0, "filter", NULL, GP_OPT_STRING, "WORDS", .offset = OPT(filter),
      .help = "only processes with all of these words, such as 'user:al cmd:train' or vllm"},
@@ -92,12 +98,31 @@ static int add_sums(struct ps_run *run, const struct gp_snapshot *snapshot,
     return 0;
 }
 
-static int on_sample(const struct gp_snapshot *snapshot, void *ctx, struct gp_err *err)
+static int add_holders(struct ps_run *run, const struct gp_snapshot *snapshot, struct gp_err *err)
 {
-    struct ps_run *run = ctx;
+    struct gp_procs procs = {.rows = NULL};
+    struct gp_holders holders;
+    int r = gp_ps_find_holders(&holders, err);
+    if (r < 0)
+        return r;
+    r = gp_ps_add_holders(&procs, snapshot, &holders, err);
+    gp_procs_arrange(&procs, &run->rows);
+    if (r == 0 && run->json)
+        gp_proc_list_json(&run->sb, snapshot, &procs);
+    else if (r == 0)
+        gp_proc_list_add(&run->sb, &run->list, &procs);
+    if (holders.hidden > 0)
+        (void)fprintf(stderr, "gpulse: %zu process%s could not be looked at\n", holders.hidden,
+                      holders.hidden == 1 ? "" : "es");
+    gp_procs_fini(&procs);
+    gp_holders_fini(&holders);
+    return r;
+}
+
+static int add_list(struct ps_run *run, const struct gp_snapshot *snapshot, struct gp_err *err)
+{
     struct gp_procs procs = {.rows = NULL};
     int r = gp_procs_build(&procs, snapshot, &run->rows);
-    gp_strbuf_reset(&run->sb);
     if (r == 0 && run->options->by)
         r = add_sums(run, snapshot, &procs);
     else if (r == 0 && run->json)
@@ -105,8 +130,19 @@ static int on_sample(const struct gp_snapshot *snapshot, void *ctx, struct gp_er
     else if (r == 0)
         gp_proc_list_add(&run->sb, &run->list, &procs);
     gp_procs_fini(&procs);
+    return r < 0 ? gp_err_set(err, r, "out of memory") : 0;
+}
+
+static int on_sample(const struct gp_snapshot *snapshot, void *ctx, struct gp_err *err)
+{
+    struct ps_run *run = ctx;
+    const struct ps_options *o = run->options;
+    gp_strbuf_reset(&run->sb);
+    int r = o->explain   ? gp_ps_explain(&run->sb, snapshot, run->json, err)
+            : o->holders ? add_holders(run, snapshot, err)
+                         : add_list(run, snapshot, err);
     if (r < 0)
-        return gp_err_set(err, r, "out of memory");
+        return r;
     if (!run->list.csv && !run->json && run->options->interval_ns)
         gp_strbuf_addc(&run->sb, '\n');
     run->list.header = run->list.header && !run->list.csv; /* csv has it once */
@@ -135,6 +171,8 @@ static struct gp_want want_of(const struct ps_run *run)
         .mig = true, .processes = true, .process_names = true, .ancestors = run->options->tree};
     gp_metric_set_add(&want.metrics, GP_PID);
     gp_metric_set_add(&want.metrics, GP_MEMORY_UNATTRIBUTED);
+    if (run->options->explain || run->options->holders)
+        gp_ps_want_explained(&want.metrics);
     for (size_t i = 0; i < GP_ARRAY_LEN(sources); i++)
         if (is_shown(run, sources[i].column) ||
             (run->options->tree && sources[i].column == GP_PROC_PPID_COLUMN))
@@ -159,6 +197,12 @@ static int set_up(struct ps_run *run, const struct ps_options *o, struct gp_err 
         return gp_err_set(err, GP_EUSAGE, "--by takes one of: " GP_PROC_BY_WORDS);
     if (strchr(o->format, ','))
         return gp_err_set(err, GP_EUSAGE, "--format takes one of: table csv json");
+    if ((o->explain || o->holders) && (o->by || o->tree || o->per_gpu || o->explain == o->holders))
+        return gp_err_set(err, GP_EUSAGE,
+                          "--explain and --holders go with none of each other, --by, --tree and "
+                          "--per-gpu");
+    if (o->explain && strcmp(o->format, "csv") == 0)
+        return gp_err_set(err, GP_EUSAGE, "--explain is text or json");
     if (o->count && !o->interval_ns)
         return gp_err_set(err, GP_EUSAGE, "--count needs --watch");
     if (o->interval_ns && strcmp(o->format, "json") == 0)
@@ -237,6 +281,7 @@ const struct gp_cmd gp_cmd_ps = {
                 "gpulse ps -i 0,1 --user alice --sort sm\tsome of them\n"
                 "gpulse ps --tree --columns pid,user,gpu,memory,container,command\twhat they come "
                 "from\n"
+                "gpulse ps --explain -i 0\twhy memory is in use though nobody is listed\n"
                 "gpulse ps -f json | jq '.processes[].pid'\tfor programs\n",
     .options = options,
     .run = ps_main,

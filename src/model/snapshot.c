@@ -66,6 +66,14 @@ const char *gp_device_text(const struct gp_device *device, enum gp_metric m, con
     return gp_value_is_present(v) ? v->s : other;
 }
 
+bool gp_snapshot_lists(const struct gp_snapshot *snapshot, int64_t pid)
+{
+    for (size_t i = 0; i < snapshot->process_count; i++)
+        if (gp_process_value(&snapshot->processes[i], GP_PID)->i == pid)
+            return true;
+    return false;
+}
+
 void gp_snapshot_free(struct gp_snapshot *snapshot)
 {
     if (!snapshot)

@@ -106,6 +106,9 @@ const struct gp_value *gp_process_value(const struct gp_process *process, enum g
 /* The columns for these metrics. */
 struct gp_process_columns gp_process_columns(const struct gp_metric_set *metrics);
 
+/* Whether the driver lists this process on one of the GPUs. */
+bool gp_snapshot_lists(const struct gp_snapshot *snapshot, int64_t pid);
+
 void gp_snapshot_free(struct gp_snapshot *snapshot);
 
 #endif

@@ -204,6 +204,13 @@ static bool has_gpu(const char *gpus, const char *word, size_t n)
     return false;
 }
 
+bool gp_proc_row_uses(const struct gp_proc_row *row, unsigned gpu)
+{
+    char number[16];
+    int n = snprintf(number, sizeof(number), "%u", gpu);
+    return has_gpu(row->gpus, number, (size_t)n);
+}
+
 /* "4711" and "4711.0" are the job "slurm:4711.0". */
 static bool is_job(const char *container, const char *word, size_t n)
 {
@@ -468,6 +475,19 @@ static void drop_unmatched(struct gp_procs *procs, const char *filter)
     procs->count = kept;
 }
 
+static void sort(struct gp_procs *procs, const struct gp_proc_order *order)
+{
+    struct gp_proc_order copy = *order;
+    if (procs->count > 0)
+        qsort_r(procs->rows, procs->count, sizeof(*procs->rows), compare_rows, &copy);
+}
+
+void gp_procs_arrange(struct gp_procs *procs, const struct gp_procs_options *options)
+{
+    drop_unmatched(procs, options->filter);
+    sort(procs, &options->order);
+}
+
 int gp_procs_build(struct gp_procs *procs, const struct gp_snapshot *snapshot,
                    const struct gp_procs_options *options)
 {
@@ -492,7 +512,6 @@ int gp_procs_build(struct gp_procs *procs, const struct gp_snapshot *snapshot,
         if (r < 0)
             return r;
     }
-    struct gp_proc_order order = options->order;
-    qsort_r(procs->rows, procs->count, sizeof(*procs->rows), compare_rows, &order);
+    sort(procs, &options->order);
     return options->tree ? gp_tree_arrange(procs) : 0;
 }

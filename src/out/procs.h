@@ -141,8 +141,12 @@ struct gp_procs_options {
 /* The rows point into the snapshot. GP_ENOMEM leaves none. */
 int gp_procs_build(struct gp_procs *procs, const struct gp_snapshot *snapshot,
                    const struct gp_procs_options *options) GP_MUST_CHECK;
+/* Drops and sorts the rows as the filter and the order say; for rows that were not built above. */
+void gp_procs_arrange(struct gp_procs *procs, const struct gp_procs_options *options);
 void gp_procs_fini(struct gp_procs *procs);
 
+/* Whether it uses that GPU, or an instance of it. */
+bool gp_proc_row_uses(const struct gp_proc_row *row, unsigned gpu);
 bool gp_procs_has_pid(const int64_t *pids, size_t count, int64_t pid);
 
 /* Whether the row has all words of a filter: "user:al" has it in its user, "user=alice" is it, of

@@ -5,6 +5,7 @@
 #include "base/utf8.h"
 #include "proc/container.h"
 #include "proc/files.h"
+#include "proc/holders.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -253,15 +254,6 @@ static void read_list(const struct look *look, const char *name, bool keeps_empt
 
 /* ---- open devices ---- */
 
-static bool is_gpu_device(const char *path)
-{
-    static const char *const heads[] = {"/dev/nvidia", "/dev/dri/", "/dev/kfd", "/dev/dxg"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(heads); i++)
-        if (strncmp(path, heads[i], strlen(heads[i])) == 0)
-            return true;
-    return false;
-}
-
 static int add_device(struct gp_arena *arena, struct gp_inspect_devices *devices, const char *path,
                       unsigned fd)
 {
@@ -305,7 +297,7 @@ static int read_descriptors(DIR *dir, struct gp_arena *arena, struct gp_inspect_
         }
         any = true;
         path[n] = '\0';
-        if (is_gpu_device(path) && add_device(arena, devices, path, (unsigned)fd) != 0)
+        if (gp_proc_is_gpu_device(path) && add_device(arena, devices, path, (unsigned)fd) != 0)
             return ENOMEM;
     }
     return errno ? errno : any || error == ENOENT ? 0 : error;

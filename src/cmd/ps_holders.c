@@ -1,0 +1,119 @@
+#include "cmd/ps_holders.h"
+
+#include "cmd/app.h"
+
+#include "base/err.h"
+#include "base/strbuf.h"
+#include "jobs/account.h"
+#include "model/snapshot.h"
+#include "out/procs.h"
+#include "proc/holders.h"
+#include "proc/proc.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TIMEOUT_S = 10 };
+
+void gp_ps_want_explained(struct gp_metric_set *metrics)
+{
+    static const enum gp_metric wanted[] = {
+        GP_NAME,
+        GP_MINOR_NUMBER,
+        GP_MEMORY_TOTAL,
+        GP_MEMORY_USED,
+        GP_MEMORY_RESERVED,
+        GP_MEMORY_FREE,
+        GP_MEMORY_PROCESSES,
+        GP_MEMORY_UNATTRIBUTED,
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(wanted); i++)
+        gp_metric_set_add(metrics, wanted[i]);
+}
+
+int gp_ps_find_holders(struct gp_holders *ret, struct gp_err *err)
+{
+    const char *root = gp_app_root();
+    int r = gp_account_find_holders(root && *root ? root : NULL,
+                                    gp_app_timeout_ns(TIMEOUT_S * GP_NS_PER_S), ret, err);
+    if (r == GP_ETIMEOUT)
+        gp_app_note_stuck();
+    return r;
+}
+
+int gp_ps_explain(struct gp_strbuf *sb, const struct gp_snapshot *snapshot, bool json,
+                  struct gp_err *err)
+{
+    struct gp_holders holders;
+    struct gp_account *accounts = NULL;
+    size_t count = 0;
+    int r = gp_ps_find_holders(&holders, err);
+    if (r < 0)
+        return r;
+    r = gp_accounts_make(snapshot, &holders, &accounts, &count);
+    if (r < 0)
+        (void)gp_err_set(err, r, "out of memory");
+    if (r == 0 && json)
+        gp_accounts_json(sb, snapshot, accounts, count);
+    for (size_t i = 0; r == 0 && !json && i < count; i++)
+        gp_account_add(sb, &accounts[i]);
+    gp_accounts_free(accounts, count);
+    gp_holders_fini(&holders);
+    return r;
+}
+
+/* ---- holders as rows ---- */
+
+/* The kernel's letter as text. */
+static const char *state_text(char state)
+{
+    static const char *const states[] = {"R", "S", "D", "Z", "T", "t", "X", "I"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(states); i++)
+        if (states[i][0] == state)
+            return states[i];
+    return NULL;
+}
+
+static void add_gpus(struct gp_proc_row *row, const struct gp_snapshot *snapshot,
+                     const struct gp_holder *holder)
+{
+    for (size_t i = 0; i < snapshot->device_count; i++) {
+        const struct gp_device *device = &snapshot->devices[i];
+        double minor;
+        size_t n = strlen(row->gpus);
+        if (device->is_mig || !gp_device_number(device, GP_MINOR_NUMBER, &minor) ||
+            !gp_holder_has(holder, (unsigned)minor))
+            continue;
+        row->gpu = n > 0 ? row->gpu : device->index;
+        (void)snprintf(row->gpus + n, sizeof(row->gpus) - n, "%s%u", n > 0 ? "," : "",
+                       device->index);
+    }
+}
+
+int gp_ps_add_holders(struct gp_procs *procs, const struct gp_snapshot *snapshot,
+                      const struct gp_holders *holders, struct gp_err *err)
+{
+    struct gp_proc_row *rows =
+        realloc(procs->rows, (procs->count + holders->count + 1) * sizeof(*rows));
+    if (!rows)
+        return gp_err_set(err, GP_ENOMEM, "out of memory");
+    procs->rows = rows;
+    for (size_t i = 0; i < holders->count; i++) {
+        const struct gp_holder *holder = &holders->list[i];
+        const struct gp_proc_info *info = holder->info;
+        struct gp_proc_row row = {
+            .pid = info->pid,
+            .ppid = info->ppid,
+            .user = info->texts->user,
+            .command = info->texts->command,
+            .container = info->texts->container,
+            .state = state_text(info->state),
+            .rss = {(double)info->rss_bytes, info->state != 0, false},
+        };
+        add_gpus(&row, snapshot, holder);
+        if (row.gpus[0] && !gp_snapshot_lists(snapshot, info->pid))
+            procs->rows[procs->count++] = row;
+    }
+    return 0;
+}

@@ -1,0 +1,336 @@
+#include "jobs/account.h"
+
+#include "base/err.h"
+#include "base/strbuf.h"
+#include "model/snapshot.h"
+#include "out/json.h"
+#include "proc/holders.h"
+#include "proc/proc.h"
+#include "sample/errand.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- who has it open ---- */
+
+static enum gp_suspect_kind kind_of(const struct gp_holder *holder)
+{
+    static const struct {
+        const char *name;
+        enum gp_suspect_kind kind;
+    } known[] = {
+        {"Xorg", GP_SUSPECT_DISPLAY},
+        {"Xwayland", GP_SUSPECT_DISPLAY},
+        {"gnome-shell", GP_SUSPECT_DISPLAY},
+        {"kwin_wayland", GP_SUSPECT_DISPLAY},
+        {"nvidia-persistenced", GP_SUSPECT_SERVICE},
+        {"nvidia-powerd", GP_SUSPECT_SERVICE},
+        {"nv-fabricmanager", GP_SUSPECT_SERVICE},
+        {"nvidia-cuda-mps-control", GP_SUSPECT_SERVICE},
+        {"nv-hostengine", GP_SUSPECT_SERVICE},
+        {"dcgm-exporter", GP_SUSPECT_SERVICE},
+        {"nvidia-smi", GP_SUSPECT_SERVICE},
+        {"nvidia_gpu_exporter", GP_SUSPECT_SERVICE},
+        {"nvtop", GP_SUSPECT_SERVICE},
+        {"nvitop", GP_SUSPECT_SERVICE},
+        {"gpustat", GP_SUSPECT_SERVICE},
+        {"btop", GP_SUSPECT_SERVICE},
+        {"gpulse", GP_SUSPECT_SERVICE},
+        {"gpulse-top", GP_SUSPECT_SERVICE},
+    };
+    const char *name = holder->info->texts->name;
+    for (size_t i = 0; name && i < GP_ARRAY_LEN(known); i++)
+        if (strcmp(known[i].name, name) == 0)
+            return known[i].kind;
+    return holder->is_orphan ? GP_SUSPECT_LEFTOVER : GP_SUSPECT_OTHER;
+}
+
+static int compare_suspects(const void *a, const void *b)
+{
+    const struct gp_suspect *x = a;
+    const struct gp_suspect *y = b;
+    if (x->kind != y->kind)
+        return x->kind < y->kind ? -1 : 1;
+    return (x->holder->pid > y->holder->pid) - (x->holder->pid < y->holder->pid);
+}
+
+static int add_suspects(struct gp_account *a, const struct gp_snapshot *snapshot,
+                        const struct gp_holders *holders)
+{
+    double minor;
+    if (!gp_device_number(a->device, GP_MINOR_NUMBER, &minor))
+        minor = a->device->index;
+    a->suspects = calloc(holders->count + 1, sizeof(*a->suspects));
+    if (!a->suspects)
+        return GP_ENOMEM;
+    for (size_t i = 0; i < holders->count; i++) {
+        const struct gp_holder *holder = &holders->list[i];
+        if (gp_holder_has(holder, (unsigned)minor) && !gp_snapshot_lists(snapshot, holder->pid))
+            a->suspects[a->suspect_count++] = (struct gp_suspect){holder, kind_of(holder)};
+    }
+    qsort(a->suspects, a->suspect_count, sizeof(*a->suspects), compare_suspects);
+    return 0;
+}
+
+/* ---- the verdict ---- */
+
+static bool has_suspect(const struct gp_account *a, enum gp_suspect_kind kind)
+{
+    for (size_t i = 0; i < a->suspect_count; i++)
+        if (a->suspects[i].kind == kind)
+            return true;
+    return false;
+}
+
+static enum gp_verdict judge(const struct gp_account *a, bool is_inside)
+{
+    if (a->device->status != GP_STATUS_OK)
+        return GP_VERDICT_NO_ANSWER;
+    if (!a->rest.known)
+        return GP_VERDICT_UNKNOWN;
+    if (a->rest.n < GP_ACCOUNT_SLACK)
+        return GP_VERDICT_ACCOUNTED;
+    if (has_suspect(a, GP_SUSPECT_LEFTOVER))
+        return GP_VERDICT_LEFTOVERS;
+    if (has_suspect(a, GP_SUSPECT_OTHER))
+        return GP_VERDICT_HOLDERS;
+    if (is_inside)
+        return GP_VERDICT_NAMESPACE;
+    if (a->hidden > 0)
+        return GP_VERDICT_HIDDEN;
+    if (a->processes > 0)
+        return GP_VERDICT_UNCOUNTED;
+    return has_suspect(a, GP_SUSPECT_DISPLAY) ? GP_VERDICT_DISPLAY : GP_VERDICT_DRIVER;
+}
+
+static struct gp_amount amount(const struct gp_device *device, enum gp_metric m)
+{
+    struct gp_amount a = {.known = false};
+    a.known = gp_device_number_now(device, m, &a.n);
+    return a;
+}
+
+static int make_account(struct gp_account *ret, const struct gp_snapshot *snapshot,
+                        const struct gp_device *device, const struct gp_holders *holders)
+{
+    *ret = (struct gp_account){
+        .device = device,
+        .total = amount(device, GP_MEMORY_TOTAL),
+        .used = amount(device, GP_MEMORY_USED),
+        .reserved = amount(device, GP_MEMORY_RESERVED),
+        .free = amount(device, GP_MEMORY_FREE),
+        .listed = amount(device, GP_MEMORY_PROCESSES),
+        .rest = amount(device, GP_MEMORY_UNATTRIBUTED),
+        .processes = device->process_count,
+        .hidden = holders->hidden,
+    };
+    /* those of its instances stand behind it */
+    for (const struct gp_device *d = device + 1;
+         d < snapshot->devices + snapshot->device_count && d->is_mig; d++)
+        ret->processes += d->process_count;
+    if (add_suspects(ret, snapshot, holders) < 0)
+        return GP_ENOMEM;
+    ret->verdict = judge(ret, holders->is_inside);
+    return 0;
+}
+
+int gp_accounts_make(const struct gp_snapshot *snapshot, const struct gp_holders *holders,
+                     struct gp_account **ret, size_t *ret_count)
+{
+    struct gp_account *accounts = calloc(snapshot->device_count + 1, sizeof(*accounts));
+    size_t count = 0;
+    int r = accounts ? 0 : GP_ENOMEM;
+    for (size_t i = 0; r == 0 && i < snapshot->device_count; i++)
+        if (!snapshot->devices[i].is_mig)
+            r = make_account(&accounts[count++], snapshot, &snapshot->devices[i], holders);
+    if (r < 0) {
+        gp_accounts_free(accounts, count);
+        return r;
+    }
+    *ret = accounts;
+    *ret_count = count;
+    return 0;
+}
+
+void gp_accounts_free(struct gp_account *accounts, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free(accounts[i].suspects);
+    free(accounts);
+}
+
+/* ---- the search ---- */
+
+struct search {
+    const char *root;
+    struct gp_holders holders;
+    int result;
+};
+
+static void search(void *ctx, size_t i)
+{
+    (void)i;
+    struct search *s = ctx;
+    s->result = gp_holders_read(s->root, &s->holders);
+}
+
+int gp_account_find_holders(const char *root, uint64_t timeout_ns, struct gp_holders *ret,
+                            struct gp_err *err)
+{
+    bool done = false;
+    static struct search s; /* a thread that is left alone uses it on */
+    s = (struct search){.root = root};
+    const struct gp_errands errands = {search, &s, 1, .timeout_ns = timeout_ns};
+    if (!gp_errands_run(&errands, &done))
+        return gp_err_set(err, GP_ETIMEOUT,
+                          "the search for who has the GPUs open waits for a process that hangs");
+    int r = done ? s.result : GP_ENOMEM;
+    if (r == 0)
+        *ret = s.holders;
+    else
+        (void)gp_err_set(err, r, r == GP_EIO ? "/proc cannot be read" : "out of memory");
+    return r;
+}
+
+/* ---- words ---- */
+
+static const struct {
+    const char *word;
+    const char *text; /* %u: index of the GPU */
+} verdicts[GP_VERDICT__COUNT] = {
+    [GP_VERDICT_NO_ANSWER] = {"no-answer", "The GPU does not answer, so nothing is known."},
+    [GP_VERDICT_UNKNOWN] = {"unknown",
+                            "The driver does not tell what its processes use (as under WSL, in a "
+                            "virtual machine, or of MIG instances without permission), so what is "
+                            "missing cannot be told."},
+    [GP_VERDICT_ACCOUNTED] = {"accounted", "All of it is accounted for."},
+    [GP_VERDICT_LEFTOVERS] = {"leftovers",
+                              "Left behind by a job that has ended. To have it back: gpulse "
+                              "reclaim -i %u"},
+    [GP_VERDICT_HOLDERS] = {"holders",
+                            "Probably held by what has the GPU open and is not listed. It comes "
+                            "back when that ends."},
+    [GP_VERDICT_NAMESPACE] = {"namespace",
+                              "gpulse runs in a container: whoever holds it outside cannot be seen "
+                              "from here. Ask on the host: gpulse ps --explain -i %u"},
+    [GP_VERDICT_HIDDEN] = {"hidden",
+                           "Whoever holds it may be among the processes that may not be looked at. "
+                           "Root sees more: sudo gpulse ps --explain -i %u"},
+    [GP_VERDICT_UNCOUNTED] = {"uncounted",
+                              "Nobody else has the GPU open: it belongs to the listed processes, "
+                              "whose managed memory and contexts the driver does not count."},
+    [GP_VERDICT_DISPLAY] = {"display", "Held for the screen."},
+    [GP_VERDICT_DRIVER] = {"driver",
+                           "No process has the GPU open: the driver has not given it back. Only a "
+                           "reset frees it, when nothing runs on it: nvidia-smi --gpu-reset -i %u"},
+};
+
+static const struct {
+    const char *word, *text;
+} kinds[] = {
+    [GP_SUSPECT_LEFTOVER] = {"leftover", "; what started it has ended"},
+    [GP_SUSPECT_OTHER] = {"other", ""},
+    [GP_SUSPECT_DISPLAY] = {"display", ", for a screen"},
+    [GP_SUSPECT_SERVICE] = {"service", "; it only watches or keeps the driver loaded"},
+};
+
+const char *gp_verdict_word(enum gp_verdict verdict)
+{
+    return verdicts[verdict].word;
+}
+
+const char *gp_suspect_word(enum gp_suspect_kind kind)
+{
+    return kinds[kind].word;
+}
+
+void gp_account_add_verdict(struct gp_strbuf *sb, const struct gp_account *account)
+{
+    gp_strbuf_addf(sb, verdicts[account->verdict].text, account->device->index);
+}
+
+static void add_mib(struct gp_strbuf *sb, struct gp_amount a, const char *what)
+{
+    if (a.known)
+        gp_strbuf_addf(sb, "%.0f MiB %s", a.n / 0x1p20, what);
+    else
+        gp_strbuf_addf(sb, "? MiB %s", what);
+}
+
+static void add_suspect(struct gp_strbuf *sb, const struct gp_suspect *s)
+{
+    const struct gp_proc_info *info = s->holder->info;
+    gp_strbuf_addf(sb, "    %u %s %s: has the GPU %s%s%s\n", info->pid,
+                   info->texts->user ? info->texts->user : "?",
+                   info->texts->command ? info->texts->command : "?",
+                   s->holder->is_mapped ? "mapped" : "open", kinds[s->kind].text,
+                   info->state == 'Z' ? "; it has ended, its parent has not taken notice" : "");
+}
+
+void gp_account_add(struct gp_strbuf *sb, const struct gp_account *account)
+{
+    gp_strbuf_addf(sb, "GPU %u: %s\n  ", account->device->index,
+                   gp_device_text(account->device, GP_NAME, "?"));
+    add_mib(sb, account->total, "= ");
+    add_mib(sb, account->used, "used + ");
+    add_mib(sb, account->reserved, "reserved by the driver + ");
+    add_mib(sb, account->free, "free\n  ");
+    add_mib(sb, account->listed, "of it ");
+    gp_strbuf_addf(sb, "by %zu listed process%s, ", account->processes,
+                   account->processes == 1 ? "" : "es");
+    add_mib(sb, account->rest, "without one\n");
+    for (size_t i = 0; i < account->suspect_count; i++)
+        add_suspect(sb, &account->suspects[i]);
+    if (account->hidden > 0 && account->verdict != GP_VERDICT_ACCOUNTED)
+        gp_strbuf_addf(sb, "    %zu process%s may not be looked at\n", account->hidden,
+                       account->hidden == 1 ? "" : "es");
+    gp_strbuf_adds(sb, "  ");
+    gp_account_add_verdict(sb, account);
+    gp_strbuf_addc(sb, '\n');
+}
+
+/* ---- for programs ---- */
+
+static json_t *number(struct gp_amount a)
+{
+    return a.known ? json_integer((json_int_t)a.n) : json_null();
+}
+
+static json_t *suspect_object(const struct gp_suspect *s)
+{
+    const struct gp_proc_info *info = s->holder->info;
+    return json_pack("{s:I, s:s?, s:s?, s:s, s:b}", "pid", (json_int_t)info->pid, "user",
+                     info->texts->user, "command", info->texts->command, "kind",
+                     gp_suspect_word(s->kind), "mapped", (int)s->holder->is_mapped);
+}
+
+static json_t *account_object(const struct gp_account *a)
+{
+    struct gp_strbuf words = GP_STRBUF_INIT(4096);
+    json_t *suspects = json_array();
+    for (size_t i = 0; i < a->suspect_count; i++)
+        (void)json_array_append_new(suspects, suspect_object(&a->suspects[i]));
+    gp_account_add_verdict(&words, a);
+    json_t *object = json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:o, s:I}", "gpu",
+                               (int)a->device->index, "total", number(a->total), "used",
+                               number(a->used), "reserved", number(a->reserved), "free",
+                               number(a->free), "processes", number(a->listed), "unattributed",
+                               number(a->rest), "verdict", gp_verdict_word(a->verdict), "text",
+                               words.buf, "suspects", suspects, "hidden", (json_int_t)a->hidden);
+    gp_strbuf_fini(&words);
+    return object;
+}
+
+void gp_accounts_json(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
+                      const struct gp_account *accounts, size_t count)
+{
+    json_t *document = gp_json_document(snapshot, "gpulse.memory/1");
+    json_t *gpus = json_array();
+    for (size_t i = 0; i < count; i++)
+        (void)json_array_append_new(gpus, account_object(&accounts[i]));
+    (void)json_object_set_new(document, "gpus", gpus);
+    gp_json_set_incomplete(document, snapshot);
+    gp_json_add(sb, document, 2);
+    gp_strbuf_addc(sb, '\n');
+}
