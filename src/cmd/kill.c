@@ -3,6 +3,7 @@
 #include "cmd/commands.h"
 #include "cmd/proc_choice.h"
 #include "cmd/proc_end.h"
+#include "cmd/proc_idle.h"
 
 #include "base/err.h"
 #include "base/parse.h"
@@ -18,6 +19,7 @@ struct kill_options {
     struct gp_proc_choice choice;
     const char *filter, *name;
     bool all;
+    uint64_t idle_ns;
     struct gp_end_options end;
 };
 
@@ -30,6 +32,7 @@ static const struct gp_opt options[] = {
     {0, "filter", NULL, GP_OPT_STRING, "WORDS", .offset = OPT(filter),
      .help = "only processes with all of these words, as in gpulse ps"},
     {'a', "all", NULL, GP_OPT_FLAG, .offset = OPT(all), .help = "all processes on the chosen GPUs"},
+    GP_IDLE_ROW(struct kill_options, idle_ns),
     GP_END_ROWS(struct kill_options, end),
     GP_OPT_END,
 };
@@ -102,10 +105,10 @@ static int choose(struct kill_run *run, const struct kill_options *o, char *cons
         r = add_words(run, "", o->filter, err);
     if (r == 0)
         r = gp_proc_choice_add(&choice, run->filter, sizeof(run->filter), err);
-    if (r == 0 && !o->all && !run->filter[0] && run->named_count == 0)
+    if (r == 0 && !o->all && !o->idle_ns && !run->filter[0] && run->named_count == 0)
         r = gp_err_set(err, GP_EUSAGE,
-                       "say who is meant: process ids, --user, --job, --container, --name, or "
-                       "--all for all on the chosen GPUs");
+                       "say who is meant: process ids, --user, --job, --container, --name, "
+                       "--idle, or --all for all on the chosen GPUs");
     if (r == 0 && o->all && (run->filter[0] || run->named_count > 0))
         r = gp_err_set(err, GP_EUSAGE, "--all goes with no other choice than --id");
     return r;
@@ -149,7 +152,9 @@ static int kill_chosen(struct gp_sampler *sampler, const struct kill_run *run,
     };
     struct gp_snapshot *snapshot = NULL;
     struct gp_procs procs = {.rows = NULL};
-    int r = gp_sampler_tick(sampler, &snapshot, err);
+    struct gp_idle idle = {NULL, 0};
+    int r = o->idle_ns ? gp_idle_watch(sampler, o->idle_ns, &idle, &snapshot, err)
+                       : gp_sampler_tick(sampler, &snapshot, err);
     if (r < 0)
         return r;
     r = gp_procs_build(&procs, snapshot, &rows);
@@ -158,8 +163,11 @@ static int kill_chosen(struct gp_sampler *sampler, const struct kill_run *run,
     if (r == 0)
         r = check_named(run, &procs, err);
     keep_named(run, &procs);
+    if (o->idle_ns)
+        gp_idle_keep(&idle, &procs);
     if (r == 0)
         r = gp_end_processes(sampler, snapshot, &procs, run->named, run->named_count, &o->end, err);
+    gp_idle_fini(&idle);
     gp_procs_fini(&procs);
     gp_snapshot_free(snapshot);
     return r;
@@ -177,7 +185,9 @@ static int kill_main(int argc, char **argv, struct gp_err *err)
     r = choose(&run, &o, argv + 1, positional, err);
     if (r < 0)
         return r;
-    const struct gp_want want = gp_end_want();
+    struct gp_want want = gp_end_want();
+    if (o.idle_ns)
+        gp_idle_want(&want.metrics);
     const struct gp_loop loop = {.interval_ns = GP_NS_PER_S};
     struct gp_sampler *sampler;
     r = gp_app_open(&want, &loop, &sampler, err);
@@ -207,6 +217,7 @@ const struct gp_cmd gp_cmd_kill = {
                 "gpulse kill --job 4711\tall of a job on this machine's GPUs\n"
                 "gpulse kill -i 0 --user $USER --yes\tmy processes on GPU 0, without a question\n"
                 "gpulse kill --name train.py --tree\ta training with its data loaders\n"
+                "gpulse kill --user $USER --idle 10m\twhat I have forgotten\n"
                 "gpulse kill -i 3 --all --dry-run\twho would be ended on GPU 3\n",
     .options = options,
     .no_loop = true,

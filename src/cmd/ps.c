@@ -2,6 +2,7 @@
 #include "cmd/app.h"
 #include "cmd/commands.h"
 #include "cmd/proc_choice.h"
+#include "cmd/proc_idle.h"
 #include "cmd/ps_holders.h"
 
 #include "base/err.h"
@@ -21,6 +22,7 @@ struct ps_options {
     bool tree, per_gpu, no_header, explain, holders;
     uint64_t interval_ns;
     uint64_t count;
+    uint64_t idle_ns;
 };
 
 #define OPT(field) offsetof(struct ps_options, field)
@@ -39,6 +41,7 @@ static const struct gp_opt options[] = {
     {0, "holders", NULL, GP_OPT_FLAG, .offset = OPT(holders),
      .help = "the processes that have a GPU open and that the driver does not list"},
     GP_PROC_CHOICE_ROWS(struct ps_options, choice),
+    GP_IDLE_ROW(struct ps_options, idle_ns),
     {0, "filter", NULL, GP_OPT_STRING, "WORDS", .offset = OPT(filter),
      .help = "only processes with all of these words, such as 'user:al cmd:train' or vllm"},
     {0, "sort", NULL, GP_OPT_STRING, "COLUMNS", .offset = OPT(sort),
@@ -77,6 +80,7 @@ struct ps_run {
     bool json;
     enum gp_proc_column by;
     char filter[1024];
+    struct gp_idle idle;
     struct gp_strbuf sb;
 };
 
@@ -123,6 +127,8 @@ static int add_list(struct ps_run *run, const struct gp_snapshot *snapshot, stru
 {
     struct gp_procs procs = {.rows = NULL};
     int r = gp_procs_build(&procs, snapshot, &run->rows);
+    if (run->options->idle_ns)
+        gp_idle_keep(&run->idle, &procs);
     if (r == 0 && run->options->by)
         r = add_sums(run, snapshot, &procs);
     else if (r == 0 && run->json)
@@ -171,6 +177,8 @@ static struct gp_want want_of(const struct ps_run *run)
         .mig = true, .processes = true, .process_names = true, .ancestors = run->options->tree};
     gp_metric_set_add(&want.metrics, GP_PID);
     gp_metric_set_add(&want.metrics, GP_MEMORY_UNATTRIBUTED);
+    if (run->options->idle_ns)
+        gp_idle_want(&want.metrics);
     if (run->options->explain || run->options->holders)
         gp_ps_want_explained(&want.metrics);
     for (size_t i = 0; i < GP_ARRAY_LEN(sources); i++)
@@ -203,6 +211,9 @@ static int set_up(struct ps_run *run, const struct ps_options *o, struct gp_err 
                           "--per-gpu");
     if (o->explain && strcmp(o->format, "csv") == 0)
         return gp_err_set(err, GP_EUSAGE, "--explain is text or json");
+    if (o->idle_ns && (o->interval_ns || o->explain || o->holders || o->tree))
+        return gp_err_set(err, GP_EUSAGE,
+                          "--idle goes with none of --watch, --tree, --explain and --holders");
     if (o->count && !o->interval_ns)
         return gp_err_set(err, GP_EUSAGE, "--count needs --watch");
     if (o->interval_ns && strcmp(o->format, "json") == 0)
@@ -236,6 +247,17 @@ static int set_up(struct ps_run *run, const struct ps_options *o, struct gp_err 
     return r;
 }
 
+static int list_idle(struct ps_run *run, struct gp_sampler *sampler, struct gp_err *err)
+{
+    struct gp_snapshot *last = NULL;
+    int r = gp_idle_watch(sampler, run->options->idle_ns, &run->idle, &last, err);
+    if (r == 0)
+        r = on_sample(last, run, err);
+    gp_snapshot_free(last);
+    gp_idle_fini(&run->idle);
+    return r;
+}
+
 static int ps_main(int argc, char **argv, struct gp_err *err)
 {
     struct ps_options o = {.format = "table"};
@@ -251,7 +273,7 @@ static int ps_main(int argc, char **argv, struct gp_err *err)
                           argv[1]);
     struct ps_run run = {.options = &o, .sb = GP_STRBUF_INIT(256 << 20)};
     struct gp_sampler *sampler;
-    const struct gp_loop loop = {o.interval_ns, o.count, 0, 0};
+    const struct gp_loop loop = {o.idle_ns ? GP_NS_PER_S : o.interval_ns, o.count, 0, 0};
     r = set_up(&run, &o, err);
     if (r < 0)
         return r;
@@ -259,7 +281,8 @@ static int ps_main(int argc, char **argv, struct gp_err *err)
     r = gp_app_open(&want, &loop, &sampler, err);
     if (r < 0)
         return r;
-    r = gp_app_loop(sampler, &loop, on_sample, &run, err);
+    r = o.idle_ns ? list_idle(&run, sampler, err)
+                  : gp_app_loop(sampler, &loop, on_sample, &run, err);
     gp_strbuf_fini(&run.sb);
     gp_app_close(sampler);
     return r;

@@ -2,6 +2,7 @@
 #include "cmd/app.h"
 #include "cmd/commands.h"
 #include "cmd/proc_end.h"
+#include "cmd/proc_idle.h"
 #include "cmd/ps_holders.h"
 
 #include "base/clock.h"
@@ -14,7 +15,7 @@
 #include "proc/proc.h"
 
 #include <stdio.h>
-#include <stdlib.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,6 +24,7 @@ enum { FREE_S = 30, FREE_TICK_MS = 500 };
 struct reclaim_options {
     struct gp_end_options end;
     uint64_t free_bytes;
+    uint64_t idle_ns;
 };
 
 #define OPT(field) offsetof(struct reclaim_options, field)
@@ -30,6 +32,10 @@ struct reclaim_options {
 static const struct gp_opt options[] = {
     {0, "wait-free", NULL, GP_OPT_SIZE, "SIZE", .offset = OPT(free_bytes),
      .help = "then wait until each chosen GPU has so much free; --wait says how long"},
+    {0, "idle", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(idle_ns),
+     .help =
+         "also offer to end my processes that do nothing on their GPUs for so long, while gpulse "
+         "watches"},
     GP_END_ROWS(struct reclaim_options, end),
     GP_OPT_END,
 };
@@ -38,6 +44,7 @@ struct reclaim_run {
     struct gp_sampler *sampler;
     const struct reclaim_options *options;
     struct gp_snapshot *snapshot;
+    struct gp_idle idle;
     struct gp_holders holders;
     struct gp_account *accounts;
     size_t account_count;
@@ -47,7 +54,9 @@ struct reclaim_run {
 
 static int look(struct reclaim_run *run, struct gp_err *err)
 {
-    int r = gp_sampler_tick(run->sampler, &run->snapshot, err);
+    uint64_t idle_ns = run->options->idle_ns;
+    int r = idle_ns ? gp_idle_watch(run->sampler, idle_ns, &run->idle, &run->snapshot, err)
+                    : gp_sampler_tick(run->sampler, &run->snapshot, err);
     if (r == 0)
         r = gp_ps_find_holders(&run->holders, err);
     if (r < 0)
@@ -61,8 +70,9 @@ static bool is_missing(const struct gp_account *account)
     return account->rest.known && account->rest.n >= GP_ACCOUNT_SLACK;
 }
 
-/* Explains the GPUs that have memory without a process; how many do. */
-static int explain(const struct reclaim_run *run, size_t *ret_missing, struct gp_err *err)
+/* Explains the GPUs that have memory without a process, and counts them. Without any, and if that
+ * is `all` that there is, it says so. */
+static int explain(const struct reclaim_run *run, bool all, size_t *ret_missing, struct gp_err *err)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(16 << 20);
     *ret_missing = 0;
@@ -71,23 +81,47 @@ static int explain(const struct reclaim_run *run, size_t *ret_missing, struct gp
             gp_account_add(&sb, &run->accounts[i]);
             ++*ret_missing;
         }
-    if (*ret_missing == 0)
+    if (*ret_missing == 0 && all)
         gp_strbuf_adds(&sb,
-                       "Nothing to reclaim: all memory in use belongs to listed processes. What a "
-                       "running process holds cannot be taken from outside, a framework's cache "
-                       "neither: torch.cuda.empty_cache() inside gives that back, or the process "
-                       "is ended: gpulse kill\n");
+                       "Nothing to reclaim: all memory in use belongs to listed processes.\n"
+                       "What a running process holds cannot be taken from outside, a framework's "
+                       "cache neither:\ntorch.cuda.empty_cache() inside gives that back, or the "
+                       "process is ended: gpulse kill\n");
     int r = gp_app_write(STDOUT_FILENO, &sb, err);
     gp_strbuf_fini(&sb);
     return r;
 }
 
-/* The holders that are leftovers on a GPU which misses memory. */
+static bool is_mine(int64_t pid)
+{
+    char path[64];
+    struct stat folder;
+    (void)snprintf(path, sizeof(path), "/proc/%lld", (long long)pid);
+    return stat(path, &folder) == 0 && folder.st_uid == geteuid();
+}
+
+/* Processes of mine that have done nothing. */
+static int find_idle(const struct reclaim_run *run, struct gp_procs *ret, struct gp_err *err)
+{
+    static const struct gp_procs_options rows = {.gpu = -1};
+    size_t kept = 0;
+    int r = gp_procs_build(ret, run->snapshot, &rows);
+    if (r < 0)
+        return gp_err_set(err, r, "out of memory");
+    gp_idle_keep(&run->idle, ret);
+    for (size_t i = 0; i < ret->count; i++)
+        if (is_mine(ret->rows[i].pid))
+            ret->rows[kept++] = ret->rows[i];
+    ret->count = kept;
+    return 0;
+}
+
+/* Adds the holders that are leftovers on a GPU which misses memory. */
 static int find_leftovers(const struct reclaim_run *run, struct gp_procs *ret, struct gp_err *err)
 {
-    size_t kept = 0;
+    size_t kept = ret->count;
     int r = gp_ps_add_holders(ret, run->snapshot, &run->holders, err);
-    for (size_t i = 0; r == 0 && i < ret->count; i++) {
+    for (size_t i = kept; r == 0 && i < ret->count; i++) {
         bool wanted = false;
         for (size_t a = 0; a < run->account_count; a++)
             for (size_t s = 0; s < run->accounts[a].suspect_count; s++) {
@@ -147,8 +181,10 @@ static int reclaim(struct reclaim_run *run, struct gp_err *err)
     struct gp_procs leftovers = {.rows = NULL};
     size_t missing;
     int r = look(run, err);
+    if (r == 0 && run->options->idle_ns)
+        r = find_idle(run, &leftovers, err);
     if (r == 0)
-        r = explain(run, &missing, err);
+        r = explain(run, leftovers.count == 0, &missing, err);
     if (r == 0)
         r = find_leftovers(run, &leftovers, err);
     if (r == 0 && leftovers.count > 0)
@@ -157,6 +193,7 @@ static int reclaim(struct reclaim_run *run, struct gp_err *err)
     else if (r == 0 && missing > 0 && !run->options->free_bytes)
         r = gp_err_set(err, GP_EFAIL, "nothing of it can be had back from here");
     gp_procs_fini(&leftovers);
+    gp_idle_fini(&run->idle);
     if (r == 0 && run->options->free_bytes && !run->options->end.dry_run)
         r = await_free(run, err);
     return r;
@@ -176,6 +213,8 @@ static int reclaim_main(int argc, char **argv, struct gp_err *err)
     if (positional > 0)
         return gp_err_set(err, GP_EUSAGE, "reclaim takes no arguments; GPUs are chosen by --id");
     gp_ps_want_explained(&want.metrics);
+    if (o.idle_ns)
+        gp_idle_want(&want.metrics);
     r = gp_app_open(&want, &loop, &run.sampler, err);
     if (r < 0)
         return r;
@@ -202,6 +241,7 @@ const struct gp_cmd gp_cmd_reclaim = {
         "of it.",
     .examples = "gpulse reclaim\tall GPUs\n"
                 "gpulse reclaim -i 2 --yes --wait-free 20GiB --wait 10m\tbefore a job starts\n"
+                "gpulse reclaim --idle 1m\talso what I have forgotten\n"
                 "gpulse reclaim --dry-run\tonly look\n",
     .options = options,
     .no_loop = true,

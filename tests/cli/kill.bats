@@ -151,3 +151,23 @@ job_on_machine() {
     gpulse --sim ./m.json kill --all --yes
     fails 5 "$$ is where this gpulse was started from"
 }
+
+@test "only those that do nothing" {
+    setup_machine
+    job -m "$GPULSE_SIM" --util 0 --name idle.py
+    local idle=$job
+    job -m "$GPULSE_SIM" --util 70 --name busy.py
+    gpulse ps --idle 300ms --columns pid --no-header
+    status_is 0
+    [ "${output// /}" = "$idle" ]
+    gpulse kill --idle 300ms --yes
+    status_is 0
+    says "^$idle ended"
+    says_not "^$job "
+    runs_on "$job"
+    gpulse reclaim --idle 300ms --yes
+    status_is 0
+    says '^Nothing to reclaim'
+    gpulse ps --idle 1s --watch 1s
+    status_is 2
+}

@@ -1,0 +1,125 @@
+#include "cmd/proc_idle.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "model/snapshot.h"
+#include "out/procs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { SAMPLES = 20, LEAST_MS = 100, MOST_MS = 2000, TOLD_S = 2 };
+
+static const enum gp_metric works[] = {GP_PROCESS_SM, GP_PROCESS_ENC, GP_PROCESS_DEC};
+
+void gp_idle_want(struct gp_metric_set *metrics)
+{
+    gp_metric_set_add(metrics, GP_PID);
+    for (size_t i = 0; i < GP_ARRAY_LEN(works); i++)
+        gp_metric_set_add(metrics, works[i]);
+}
+
+/* Nothing is done by who is known not to compute; what is not known of it may not be there at all,
+ * as its encoder. */
+static bool does_nothing(const struct gp_process *p)
+{
+    const struct gp_value *sm = gp_process_value(p, GP_PROCESS_SM);
+    if (sm->status != GP_STATUS_OK)
+        return false;
+    for (size_t i = 0; i < GP_ARRAY_LEN(works); i++) {
+        const struct gp_value *v = gp_process_value(p, works[i]);
+        if (v->status == GP_STATUS_OK && v->i > 0)
+            return false;
+    }
+    return true;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const int64_t *x = a;
+    const int64_t *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* Whether it is there, and idle on all of its GPUs. */
+static bool is_idle(const struct gp_snapshot *snapshot, int64_t pid)
+{
+    bool found = false;
+    for (size_t i = 0; i < snapshot->process_count; i++) {
+        const struct gp_process *p = &snapshot->processes[i];
+        if (gp_process_value(p, GP_PID)->i != pid)
+            continue;
+        if (!does_nothing(p))
+            return false;
+        found = true;
+    }
+    return found;
+}
+
+static int begin(struct gp_idle *idle, const struct gp_snapshot *snapshot, struct gp_err *err)
+{
+    idle->count = 0;
+    idle->pids = calloc(snapshot->process_count + 1, sizeof(*idle->pids));
+    if (!idle->pids)
+        return gp_err_set(err, GP_ENOMEM, "out of memory");
+    for (size_t i = 0; i < snapshot->process_count; i++)
+        idle->pids[idle->count++] = gp_process_value(&snapshot->processes[i], GP_PID)->i;
+    qsort(idle->pids, idle->count, sizeof(*idle->pids), compare);
+    return 0;
+}
+
+static void keep_idle(struct gp_idle *idle, const struct gp_snapshot *snapshot)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < idle->count; i++)
+        if ((i == 0 || idle->pids[i] != idle->pids[i - 1]) && is_idle(snapshot, idle->pids[i]))
+            idle->pids[kept++] = idle->pids[i];
+    idle->count = kept;
+}
+
+int gp_idle_watch(struct gp_sampler *sampler, uint64_t for_ns, struct gp_idle *ret,
+                  struct gp_snapshot **ret_last, struct gp_err *err)
+{
+    uint64_t step_ns = for_ns / SAMPLES;
+    if (step_ns < LEAST_MS * GP_NS_PER_MS)
+        step_ns = LEAST_MS * GP_NS_PER_MS;
+    if (step_ns > MOST_MS * GP_NS_PER_MS)
+        step_ns = MOST_MS * GP_NS_PER_MS;
+    const struct timespec step = gp_clock_timespec(step_ns);
+    uint64_t until_ns = gp_clock_mono_ns() + for_ns;
+    struct gp_snapshot *snapshot = NULL;
+    int r = gp_sampler_tick(sampler, &snapshot, err);
+    if (r == 0)
+        r = begin(ret, snapshot, err);
+    if (for_ns >= TOLD_S * GP_NS_PER_S)
+        (void)fprintf(stderr, "gpulse: watching for %.0f s\n", (double)for_ns / 1e9);
+    while (r == 0) {
+        keep_idle(ret, snapshot);
+        if (gp_clock_mono_ns() >= until_ns)
+            break;
+        gp_snapshot_free(snapshot);
+        snapshot = NULL;
+        (void)nanosleep(&step, NULL);
+        r = gp_sampler_tick(sampler, &snapshot, err);
+    }
+    if (r < 0)
+        gp_idle_fini(ret);
+    *ret_last = snapshot;
+    return r;
+}
+
+void gp_idle_keep(const struct gp_idle *idle, struct gp_procs *procs)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < procs->count; i++)
+        if (gp_procs_has_pid(idle->pids, idle->count, procs->rows[i].pid))
+            procs->rows[kept++] = procs->rows[i];
+    procs->count = kept;
+}
+
+void gp_idle_fini(struct gp_idle *idle)
+{
+    free(idle->pids);
+    *idle = (struct gp_idle){NULL, 0};
+}
