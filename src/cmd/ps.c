@@ -31,7 +31,7 @@ static const struct gp_opt options[] = {
     {'f', "format", NULL, GP_OPT_CHOICE, "FORMAT", .choices = "table csv json",
      .offset = OPT(format), .help = "output format (default table)"},
     {0, "by", NULL, GP_OPT_CHOICE, "KEY", .choices = GP_PROC_BY_WORDS, .offset = OPT(by),
-     .help = "a sum for each user, container (pod, job, service) or GPU"},
+     .help = "a sum for each user, container, job, service or GPU"},
     {'t', "tree", NULL, GP_OPT_FLAG, .offset = OPT(tree),
      .help = "processes below their parents, which stand there too"},
     {0, "per-gpu", NULL, GP_OPT_FLAG, .offset = OPT(per_gpu),
@@ -78,7 +78,7 @@ struct ps_run {
     enum gp_proc_column columns[GP_PROC_COLUMN__COUNT];
     struct gp_proc_list list;
     bool json;
-    enum gp_proc_column by;
+    const struct gp_proc_by *by; /* NULL: the list */
     char filter[1024];
     struct gp_idle idle;
     struct gp_strbuf sb;
@@ -163,7 +163,7 @@ static int on_sample(const struct gp_snapshot *snapshot, void *ctx, struct gp_er
 static bool is_shown(const struct ps_run *run, enum gp_proc_column column)
 {
     bool shown =
-        run->json || (run->options->by && (column == run->by || gp_proc_sums_have(column)));
+        run->json || (run->options->by && (column == run->by->column || gp_proc_sums_have(column)));
     for (size_t i = 0; !run->options->by && i < run->list.column_count; i++)
         shown = shown || run->columns[i] == column;
     for (size_t i = 0; i < run->rows.order.count; i++)
@@ -186,13 +186,6 @@ static struct gp_want want_of(const struct ps_run *run)
             (run->options->tree && sources[i].column == GP_PROC_PPID_COLUMN))
             gp_metric_set_add(&want.metrics, sources[i].metric);
     return want;
-}
-
-static enum gp_proc_column column_of(const char *by)
-{
-    return by && strcmp(by, "user") == 0        ? GP_PROC_USER_COLUMN
-           : by && strcmp(by, "container") == 0 ? GP_PROC_CONTAINER_COLUMN
-                                                : GP_PROC_GPU_COLUMN;
 }
 
 static int set_up(struct ps_run *run, const struct ps_options *o, struct gp_err *err)
@@ -220,13 +213,13 @@ static int set_up(struct ps_run *run, const struct ps_options *o, struct gp_err 
         return gp_err_set(err, GP_EUSAGE,
                           "--watch does not go with json, whose output is one document; see "
                           "gpulse query --processes -f ndjson");
-    run->by = column_of(o->by);
+    run->by = o->by ? gp_proc_by(o->by) : NULL;
     run->json = strcmp(o->format, "json") == 0;
     run->rows = (struct gp_procs_options){
         .filter = run->filter,
         .gpu = -1,
         .tree = o->tree,
-        .per_gpu = o->per_gpu || (o->by && run->by == GP_PROC_GPU_COLUMN),
+        .per_gpu = o->per_gpu || (run->by && run->by->column == GP_PROC_GPU_COLUMN),
     };
     run->list = (struct gp_proc_list){
         .columns = run->columns,

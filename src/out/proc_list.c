@@ -145,17 +145,41 @@ static void add_amount(struct gp_amount *sum, struct gp_amount amount)
     sum->known = sum->known || amount.known;
 }
 
-static const char *key_of(const struct gp_proc_row *row, enum gp_proc_column by)
+const struct gp_proc_by *gp_proc_by(const char *word)
 {
-    const char *text = gp_proc_text(row, by);
-    return text && *text ? text : NULL;
+    static const struct gp_proc_by all[] = {
+        {"user", "USER", GP_PROC_USER_COLUMN, {NULL}, 0},
+        {"container", "CONTAINER", GP_PROC_CONTAINER_COLUMN, {NULL}, 0},
+        {"job", "JOB", GP_PROC_CONTAINER_COLUMN, {"slurm:", "pbs:"}, '.'}, /* without its step */
+        {"unit", "UNIT", GP_PROC_CONTAINER_COLUMN, {"unit:"}, 0},
+        {"gpu", "GPU", GP_PROC_GPU_COLUMN, {NULL}, 0},
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(all); i++)
+        if (strcmp(all[i].word, word) == 0)
+            return &all[i];
+    return NULL;
+}
+
+/* Sets the key of a sum. */
+static void set_key(struct gp_proc_sum *sum, const struct gp_proc_row *row,
+                    const struct gp_proc_by *by)
+{
+    const char *text = gp_proc_text(row, by->column);
+    bool fits = text && *text && !by->heads[0];
+    for (size_t i = 0; text && i < GP_ARRAY_LEN(by->heads) && by->heads[i]; i++)
+        fits = fits || strncmp(text, by->heads[i], strlen(by->heads[i])) == 0;
+    const char *end = fits && by->end ? strchr(text, by->end) : NULL;
+    sum->key = fits ? text : NULL;
+    sum->key_length = !fits ? 0 : end ? (size_t)(end - text) : strlen(text);
 }
 
 static int compare_keys(const void *a, const void *b)
 {
     const struct gp_proc_sum *x = a;
     const struct gp_proc_sum *y = b;
-    return strcmp(x->key ? x->key : "", y->key ? y->key : "");
+    size_t n = x->key_length < y->key_length ? x->key_length : y->key_length;
+    int order = n > 0 ? memcmp(x->key, y->key, n) : 0;
+    return order ? order : (x->key_length > y->key_length) - (x->key_length < y->key_length);
 }
 
 static int compare_memory(const void *a, const void *b)
@@ -166,8 +190,8 @@ static int compare_memory(const void *a, const void *b)
     return order ? order : compare_keys(a, b);
 }
 
-int gp_proc_sums(const struct gp_procs *procs, enum gp_proc_column by, struct gp_proc_sum **ret,
-                 size_t *ret_count)
+int gp_proc_sums(const struct gp_procs *procs, const struct gp_proc_by *by,
+                 struct gp_proc_sum **ret, size_t *ret_count)
 {
     struct gp_proc_sum *sums = calloc(procs->count + 1, sizeof(*sums));
     size_t count = 0;
@@ -177,8 +201,12 @@ int gp_proc_sums(const struct gp_procs *procs, enum gp_proc_column by, struct gp
         const struct gp_proc_row *row = &procs->rows[i];
         if (row->pid > 0 && !*row->gpus)
             continue; /* only a parent of others */
-        sums[count++] = (struct gp_proc_sum){key_of(row, by), row->pid > 0,    fresh(row->memory),
-                                             fresh(row->sm),  fresh(row->cpu), fresh(row->rss)};
+        sums[count] = (struct gp_proc_sum){.processes = row->pid > 0,
+                                           .memory = fresh(row->memory),
+                                           .sm = fresh(row->sm),
+                                           .cpu = fresh(row->cpu),
+                                           .rss = fresh(row->rss)};
+        set_key(&sums[count++], row, by);
     }
     qsort(sums, count, sizeof(*sums), compare_keys);
     size_t kept = 0;
@@ -224,25 +252,27 @@ static struct gp_amount amount_of(const struct gp_proc_sum *sum, size_t i)
     return *(const struct gp_amount *)(const void *)((const char *)sum + amounts[i].offset);
 }
 
-void gp_proc_sums_add(struct gp_strbuf *sb, const struct gp_proc_list *list, enum gp_proc_column by,
-                      const struct gp_proc_sum *sums, size_t count)
+void gp_proc_sums_add(struct gp_strbuf *sb, const struct gp_proc_list *list,
+                      const struct gp_proc_by *by, const struct gp_proc_sum *sums, size_t count)
 {
     struct sheet sheet = {
         .columns = 2 + GP_ARRAY_LEN(amounts), .left = {true}, .text = GP_STRBUF_INIT(256 << 20)};
     struct gp_strbuf cell = GP_STRBUF_INIT(1 << 20);
     if (list->header) {
-        const struct gp_proc_column_info *info = &gp_proc_column_table[by];
-        add_cell(&sheet, list->csv ? info->word : info->title);
+        add_cell(&sheet, list->csv ? by->word : by->title);
         add_cell(&sheet, list->csv ? "processes" : "PROCESSES");
         for (size_t c = 0; c < GP_ARRAY_LEN(amounts); c++) {
-            info = &gp_proc_column_table[amounts[c].like];
+            const struct gp_proc_column_info *info = &gp_proc_column_table[amounts[c].like];
             add_cell(&sheet, list->csv ? info->word : info->title);
         }
     }
     for (size_t i = 0; i < count; i++) {
         char number[24];
         (void)snprintf(number, sizeof(number), "%zu", sums[i].processes);
-        add_cell(&sheet, sums[i].key ? sums[i].key : list->csv ? "" : "-");
+        gp_strbuf_reset(&cell);
+        gp_strbuf_add(&cell, sums[i].key ? sums[i].key : "-",
+                      sums[i].key ? sums[i].key_length : !list->csv);
+        add_cell(&sheet, cell.buf);
         add_cell(&sheet, number);
         for (size_t c = 0; c < GP_ARRAY_LEN(amounts); c++) {
             struct gp_amount amount = amount_of(&sums[i], c);
@@ -299,13 +329,15 @@ void gp_proc_list_json(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
 }
 
 void gp_proc_sums_json(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
-                       enum gp_proc_column by, const struct gp_proc_sum *sums, size_t count)
+                       const struct gp_proc_by *by, const struct gp_proc_sum *sums, size_t count)
 {
     json_t *document = gp_json_document(snapshot, "gpulse.ps/1");
     json_t *rows = json_array();
     for (size_t i = 0; i < count; i++) {
         json_t *row = json_object();
-        (void)json_object_set_new(row, gp_proc_column_table[by].word, json_text(sums[i].key));
+        (void)json_object_set_new(row, by->word,
+                                  sums[i].key ? json_stringn(sums[i].key, sums[i].key_length)
+                                              : json_null());
         (void)json_object_set_new(row, "processes", json_integer((json_int_t)sums[i].processes));
         for (size_t c = 0; c < GP_ARRAY_LEN(amounts); c++)
             (void)json_object_set_new(row, gp_proc_column_table[amounts[c].like].word,

@@ -17,11 +17,22 @@ void gp_proc_list_add(struct gp_strbuf *sb, const struct gp_proc_list *list,
                       const struct gp_procs *procs);
 
 /* What rows are summed up by: the words of `ps --by`. */
-#define GP_PROC_BY_WORDS "user container gpu"
+#define GP_PROC_BY_WORDS "user container job unit gpu"
 
-/* A sum for each user, container or GPU. */
+struct gp_proc_by {
+    const char *word, *title;
+    enum gp_proc_column column; /* whose values are the keys */
+    const char *heads[2];       /* only those that begin with one of them; none: all */
+    char end;                   /* where a key ends before its value does; 0: nowhere */
+};
+
+/* NULL if that is no such word. */
+const struct gp_proc_by *gp_proc_by(const char *word);
+
+/* A sum for each of them. */
 struct gp_proc_sum {
-    const char *key; /* in the rows; NULL: of those that have none */
+    const char *key; /* in the rows, not ended; NULL: of those that have none */
+    size_t key_length;
     size_t processes;
     struct gp_amount memory, sm, cpu, rss;
 };
@@ -29,17 +40,17 @@ struct gp_proc_sum {
 /* Whether that column is summed up. */
 bool gp_proc_sums_have(enum gp_proc_column column);
 
-/* Sums by a column of text or by GPU, those with most memory first; by GPU the rows have to be
- * those of a process and GPU each. *ret is the caller's to free. GP_ENOMEM. */
-int gp_proc_sums(const struct gp_procs *procs, enum gp_proc_column by, struct gp_proc_sum **ret,
-                 size_t *ret_count) GP_MUST_CHECK;
-void gp_proc_sums_add(struct gp_strbuf *sb, const struct gp_proc_list *list, enum gp_proc_column by,
-                      const struct gp_proc_sum *sums, size_t count);
+/* The sums, those with most memory first; by GPU the rows have to be those of a process and GPU
+ * each. *ret is the caller's to free. GP_ENOMEM. */
+int gp_proc_sums(const struct gp_procs *procs, const struct gp_proc_by *by,
+                 struct gp_proc_sum **ret, size_t *ret_count) GP_MUST_CHECK;
+void gp_proc_sums_add(struct gp_strbuf *sb, const struct gp_proc_list *list,
+                      const struct gp_proc_by *by, const struct gp_proc_sum *sums, size_t count);
 
 /* Documents of the schema gpulse.ps/1, docs/schema.md. */
 void gp_proc_list_json(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
                        const struct gp_procs *procs);
 void gp_proc_sums_json(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
-                       enum gp_proc_column by, const struct gp_proc_sum *sums, size_t count);
+                       const struct gp_proc_by *by, const struct gp_proc_sum *sums, size_t count);
 
 #endif

@@ -132,6 +132,40 @@ static void race_status(const char *title, int gpus, int processes, double bar, 
         judge("peak RSS", (double)g.rss_kib / 1024, (double)rss_bar_kib / 1024, "MiB");
 }
 
+/* CPU time of one more round: of so many, less one, by so many less one. */
+static double round_ms(char *const *many, char *const *one, int rounds)
+{
+    struct sample a[5];
+    struct sample b[5];
+    for (int i = 0; i < 5; i++) {
+        a[i] = run(many);
+        b[i] = run(one);
+    }
+    return (median(a, 5).cpu_ms - median(b, 5).cpu_ms) / (rounds - 1);
+}
+
+/* ps against the floor that reads the same of each process, once and again. */
+static void ps(int seconds)
+{
+    (void)seconds;
+    char *gpulse[] = {gpulse_path, "ps", NULL};
+    char *floor[] = {floor_path, library_path, "ps", NULL};
+    char *gpulse_once[] = {gpulse_path, "ps", "--watch=0.1", "-c", "1", NULL};
+    char *gpulse_again[] = {gpulse_path, "ps", "--watch=0.1", "-c", "11", NULL};
+    char *floor_again[] = {floor_path, library_path, "ps", "11", NULL};
+    struct sample g;
+    struct sample f;
+    start_children(2000);
+    write_machine(8, 2000, "");
+    race(gpulse, floor, ROUNDS, &g, &f);
+    report("ps, 8 GPUs, 2000 processes", g, f);
+    judge("CPU time, gpulse / floor", g.cpu_ms / f.cpu_ms, 1.3, "x");
+    double g_ms = round_ms(gpulse_again, gpulse_once, 11);
+    double f_ms = round_ms(floor_again, floor, 11);
+    printf("ps --watch, the same\n  gpulse %.2f ms CPU a tick    floor %.2f ms CPU\n", g_ms, f_ms);
+    judge("a later tick, gpulse / floor", g_ms / f_ms, 0.4, "x");
+}
+
 /* What calls cost on real machines: init 15 ms, a process list 4.5 ms, memory 12 us, fan 137 us,
  * PCIe throughput 20 ms, everything else 3 us. */
 static const char realistic[] =
@@ -358,6 +392,7 @@ static const struct {
     void (*measure)(int seconds);
 } parts[] = {
     {"status", status},
+    {"ps", ps},
     {"latency", with_latency},
     {"smi", smi},
     {"calls", calls_per_tick},

@@ -4,6 +4,7 @@
  *
  * floor LIBRARY                     once, as status
  * floor LIBRARY loop COUNT MS       again and again, as status --watch
+ * floor LIBRARY ps [COUNT]          as ps, so many times without a pause
  * floor LIBRARY table               once, as smi
  * floor LIBRARY csv                 once, as smi --query-gpu=timestamp,name,utilization.gpu,
  *                                   memory.used,temperature.gpu */
@@ -88,6 +89,54 @@ static void list(nvmlDevice_t handle,
                  infos[i].usedGpuMemory >> 20);
         add(text);
     }
+}
+
+static ssize_t read_file(unsigned pid, const char *name, char *text, size_t size)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%u/%s", pid, name);
+    int fd = open(path, O_RDONLY);
+    ssize_t n = fd >= 0 ? read(fd, text, size - 1) : -1;
+    if (fd >= 0)
+        close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    return n;
+}
+
+/* A line with what the columns of ps come from: user, stat, command line. */
+static void list_processes(nvmlDevice_t handle,
+                           nvmlReturn_t (*fetch)(nvmlDevice_t, unsigned int *, nvmlProcessInfo_t *))
+{
+    static nvmlProcessInfo_t infos[LIST_MAX];
+    unsigned count = LIST_MAX;
+    if (fetch(handle, &count, infos) != NVML_SUCCESS)
+        return;
+    for (unsigned i = 0; i < count; i++) {
+        char stat[1024];
+        char command[4096];
+        char text[256];
+        const char *user = user_of(infos[i].pid);
+        read_file(infos[i].pid, "stat", stat, sizeof(stat));
+        read_file(infos[i].pid, "cmdline", command, sizeof(command));
+        const char *close = strrchr(stat, ')');
+        snprintf(text, sizeof(text), "%u %s %lluMiB %.20s ", infos[i].pid, user ? user : "?",
+                 infos[i].usedGpuMemory >> 20, close ? close : "");
+        add(text);
+        add(command);
+        add("\n");
+    }
+}
+
+static void show_processes(struct gpu *gpu)
+{
+    nvmlMemory_v2_t memory = {.version = nvmlMemory_v2};
+    static nvmlProcessUtilizationSample_t samples[LIST_MAX];
+    unsigned count = LIST_MAX;
+    api.nvmlDeviceGetMemoryInfo_v2(gpu->handle, &memory);
+    api.nvmlDeviceGetProcessUtilization(gpu->handle, samples, &count, 0);
+    list_processes(gpu->handle, api.nvmlDeviceGetComputeRunningProcesses_v3);
+    list_processes(gpu->handle, api.nvmlDeviceGetGraphicsRunningProcesses_v3);
+    list_processes(gpu->handle, api.nvmlDeviceGetMPSComputeRunningProcesses_v3);
 }
 
 static void show(struct gpu *gpu, unsigned index)
@@ -209,6 +258,8 @@ int main(int argc, char **argv)
     const char *what = argc > 2 ? argv[2] : "";
     long rounds = argc > 4 && strcmp(what, "loop") == 0 ? strtol(argv[3], NULL, 10) : 1;
     long ms = rounds > 1 ? strtol(argv[4], NULL, 10) : 0;
+    if (argc > 3 && strcmp(what, "ps") == 0)
+        rounds = strtol(argv[3], NULL, 10);
     struct timespec next;
     clock_gettime(CLOCK_MONOTONIC, &next);
     for (long r = 0; r < rounds; r++) {
@@ -218,6 +269,8 @@ int main(int argc, char **argv)
         for (unsigned i = 0; i < count; i++) {
             if (strcmp(what, "table") == 0)
                 show_table(&gpus[i], i);
+            else if (strcmp(what, "ps") == 0)
+                show_processes(&gpus[i]);
             else if (strcmp(what, "csv") == 0)
                 show_csv(&gpus[i]);
             else

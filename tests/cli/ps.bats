@@ -73,6 +73,26 @@ with_owners() {
     complains "chosen by --pid"
 }
 
+@test "sums by job and by service" {
+    with_owners --by unit -f csv --no-header
+    status_is 0
+    says '^unit:ollama\.service,1,'
+    line_count 2
+    printf '0::/system.slice/slurmstepd.scope/job_17/step_0/user/task_0\n' >root/proc/4190001/cgroup
+    printf '0::/system.slice/slurmstepd.scope/job_17/step_1/user/task_0\n' >root/proc/4190002/cgroup
+    gpulse --sim h100x8 --sim-still --root root ps --by job -f csv
+    line_count 3
+    [ "${lines[0]}" = "job,processes,memory,sm,cpu,rss" ]
+    says '^slurm:17,2,'
+    says '^,4,'
+    gpulse --sim h100x8 --sim-still --root root ps --by job -f json
+    json_is 'sorted((s["job"] or "", s["processes"]) for s in d["sums"])' "[('', 4), ('slurm:17', 2)]"
+    gpulse --sim h100x8 --sim-still --root root ps --job 17 --columns pid -f csv --no-header --sort pid
+    [ "$output" = $'4190001\n4190002' ]
+    gpulse --sim h100x8 --sim-still --root root ps --job 1 --no-header
+    [ -z "$output" ]
+}
+
 @test "sums by user, container and GPU are those of the list" {
     with_owners -f csv --columns memory --no-header
     local all=0 sums part
