@@ -54,9 +54,10 @@ static const enum gp_proc_column columns[] = {
 struct gp_want gp_end_want(void)
 {
     static const enum gp_metric metrics[] = {
-        GP_MEMORY_USED,   GP_MEMORY_UNATTRIBUTED, GP_PID,
-        GP_PROCESS_USER,  GP_PROCESS_TYPE,        GP_PROCESS_MEMORY,
-        GP_PROCESS_START, GP_PROCESS_CONTAINER,   GP_PROCESS_COMMAND,
+        GP_MEMORY_USED,     GP_MEMORY_UNATTRIBUTED, GP_PID,
+        GP_PROCESS_USER,    GP_PROCESS_TYPE,        GP_PROCESS_MEMORY,
+        GP_PROCESS_START,   GP_PROCESS_CONTAINER,   GP_PROCESS_CONTAINER_NAME,
+        GP_PROCESS_COMMAND,
     };
     struct gp_want want = {.mig = true, .processes = true, .process_names = true};
     for (size_t i = 0; i < GP_ARRAY_LEN(metrics); i++)

@@ -108,6 +108,8 @@ int gp_ps_add_holders(struct gp_procs *procs, const struct gp_snapshot *snapshot
             .user = info->texts->user,
             .command = info->texts->command,
             .container = info->texts->container,
+            .container_name = info->texts->container_name,
+            .origin = info->texts->origin,
             .state = state_text(info->state),
             .rss = {(double)info->rss_bytes, info->state != 0, false},
         };

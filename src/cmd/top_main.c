@@ -103,6 +103,8 @@ static const enum gp_metric wanted[] = {
     GP_PROCESS_PPID,
     GP_PROCESS_STATE,
     GP_PROCESS_CONTAINER,
+    GP_PROCESS_CONTAINER_NAME,
+    GP_PROCESS_ORIGIN,
 };
 
 /* What only cards show: an older driver measures for 20 ms to tell it. */

@@ -120,6 +120,8 @@ void gp_proc_row_init(struct gp_proc_row *row, const struct gp_process *p, uint6
         .type = text_of(p, GP_PROCESS_TYPE),
         .state = text_of(p, GP_PROCESS_STATE),
         .container = text_of(p, GP_PROCESS_CONTAINER),
+        .container_name = text_of(p, GP_PROCESS_CONTAINER_NAME),
+        .origin = text_of(p, GP_PROCESS_ORIGIN),
     };
     const struct gp_value *parent = gp_process_value(p, GP_PROCESS_PPID);
     if (gp_value_is_present(parent))
@@ -265,6 +267,9 @@ static bool matches_word(const struct gp_proc_row *row, const char *word, size_t
         size_t left = (size_t)(word + n - p);
         size_t length = strcspn(p, ", ");
         length = length > left ? left : length;
+        if (length > 0 && field == FIELD_CONTAINER &&
+            (whole ? is_text : has_text)(row->container_name, p, length))
+            return true;
         if (length > 0 && (field == FIELD_GPU   ? has_gpu(row->gpus, p, length)
                            : field == FIELD_JOB ? is_job(row->container, p, length)
                            : whole              ? is_text(texts[field], p, length)

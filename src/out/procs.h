@@ -25,7 +25,7 @@ struct gp_proc_row {
     uint8_t run_at;               /* where in the text */
     char gpus[24]; /* all of them: "0-3", "1,4"; a MIG instance "1:0"; "": an ancestor of one */
     /* text in the snapshot; NULL: not known */
-    const char *user, *command, *type, *state, *container;
+    const char *user, *command, *type, *state, *container, *container_name, *origin;
     struct gp_amount memory, rss;            /* bytes */
     struct gp_amount sm, mem, enc, dec, cpu; /* percent */
     struct gp_amount age_s;
@@ -55,6 +55,10 @@ struct gp_proc_row {
     X(TIME, "time", "TIME", 6, 10, 0, false, AGE, age_s, true, "since it started")                 \
     X(CONTAINER, "container", "CONTAINER", 19, 9, 0, true, TEXT, container, false,                 \
       "container, pod, job or service")                                                            \
+    X(CONTAINER_NAME, "container_name", "NAME", 16, 13, 0, true, TEXT, container_name, false,      \
+      "name of the pod or container")                                                              \
+    X(ORIGIN, "origin", "ORIGIN", 16, 13, 0, true, TEXT, origin, false,                            \
+      "rank, notebook, tmux, ssh: what it was started in")                                         \
     X(COMMAND, "command", "COMMAND", 12, 5, 1, true, TEXT, command, true, "command line")
 
 enum gp_proc_column {

@@ -8,6 +8,7 @@
 #include "proc/proc.h"
 
 #include <ctype.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,49 @@ bool gp_proc_find_number(const char *text, const char *label, uint64_t *ret)
     at += strlen(label);
     *ret = strtoull(at, &end, 10);
     return end != at;
+}
+
+/* A field of a line "name:password:uid:gid:comment:home:shell". */
+static bool get_field(const char *line, unsigned field, char *ret, size_t size)
+{
+    for (; field > 0 && line; field--)
+        if ((line = strchr(line, ':')))
+            line++;
+    if (!line)
+        return false;
+    int n = snprintf(ret, size, "%.*s", (int)strcspn(line, ":\n"), line);
+    return n >= 0 && (size_t)n < size;
+}
+
+static bool find_passwd_line(const char *root, uid_t uid, char *line, int size)
+{
+    char path[GP_PATH_SIZE];
+    FILE *file = gp_io_path(path, root, "/etc/passwd") ? fopen(path, "re") : NULL;
+    bool found = false;
+    while (file && !found && fgets(line, size, file)) {
+        char digits[24];
+        char *end;
+        found = get_field(line, 2, digits, sizeof(digits)) && digits[0] &&
+                strtoul(digits, &end, 10) == uid && *end == '\0';
+    }
+    if (file)
+        (void)fclose(file);
+    return found;
+}
+
+bool gp_proc_passwd(const char *root, uid_t uid, enum gp_proc_passwd_field field, char *ret,
+                    size_t size)
+{
+    char line[1024];
+    if (find_passwd_line(root, uid, line, sizeof(line)))
+        return get_field(line, field, ret, size);
+    struct passwd entry;
+    struct passwd *found = NULL;
+    char room[4096];
+    if (root || getpwuid_r(uid, &entry, room, sizeof(room), &found) != 0 || !found)
+        return false;
+    (void)snprintf(ret, size, "%s", field == GP_PROC_PASSWD_NAME ? found->pw_name : found->pw_dir);
+    return true;
 }
 
 /* "pid (comm) state ppid …": comm may hold blanks and brackets, so the last ')' ends it. Thousands

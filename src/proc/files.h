@@ -5,6 +5,8 @@
 
 #include "base/util.h"
 
+#include <sys/types.h>
+
 struct gp_arena;
 
 enum {
@@ -14,6 +16,12 @@ enum {
 
 /* The number behind `label` in a file of lines "label   number". */
 bool gp_proc_find_number(const char *text, const char *label, uint64_t *ret);
+
+/* A field of the user's line in /etc/passwd of the root, which is cheap and belongs to the root;
+ * the name service (LDAP, sssd) is asked only about this machine itself. As it stands there. */
+enum gp_proc_passwd_field { GP_PROC_PASSWD_NAME = 0, GP_PROC_PASSWD_HOME = 5 };
+bool gp_proc_passwd(const char *root, uid_t uid, enum gp_proc_passwd_field field, char *ret,
+                    size_t size);
 
 /* The line `stat` of a process. */
 struct gp_proc_stat {

@@ -7,10 +7,11 @@
 #include "base/utf8.h"
 #include "proc/container.h"
 #include "proc/files.h"
+#include "proc/names.h"
+#include "proc/origin.h"
 
 #include <ctype.h>
 #include <fcntl.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,7 @@ enum {
     KEPT_MS = 8000,  /* a command line is looked at again behind this time, or twice of it… */
     CROWD = 2048,    /* …times the number of such crowds: so much is read at a tick, not more */
     KEPT_GROUPS = 64,
+    ENVIRONMENT_BYTES = 1 << 17, /* of an environment; what is behind is not looked at */
 };
 
 struct user {
@@ -66,45 +68,6 @@ static long read_pid_file(const struct gp_proc_reader *reader, uint32_t pid, con
 
 /* ---- users ---- */
 
-/* /etc/passwd of the root first: it is cheap and belongs to the root. The name service (LDAP, sssd)
- * is asked only about this machine itself. */
-static bool find_passwd_line(const struct gp_proc_reader *reader, uid_t uid, char *name,
-                             size_t size)
-{
-    char path[GP_PATH_SIZE];
-    if (!gp_io_path(path, reader->root, "/etc/passwd"))
-        return false;
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return false;
-    char line[1024];
-    bool found = false;
-    while (!found && fgets(line, sizeof(line), file)) {
-        char *end;
-        const char *colon = strchr(line, ':');
-        const char *second = colon ? strchr(colon + 1, ':') : NULL;
-        if (!second || strtoul(second + 1, &end, 10) != uid || *end != ':' || end == second + 1)
-            continue;
-        (void)snprintf(name, size, "%.*s", (int)(colon - line), line);
-        found = true;
-    }
-    (void)fclose(file);
-    return found;
-}
-
-static void look_up_user(const struct gp_proc_reader *reader, uid_t uid, char *name, size_t size)
-{
-    if (find_passwd_line(reader, uid, name, size))
-        return;
-    struct passwd entry;
-    struct passwd *found = NULL;
-    char room[4096];
-    if (!reader->root && getpwuid_r(uid, &entry, room, sizeof(room), &found) == 0 && found)
-        (void)snprintf(name, size, "%s", found->pw_name);
-    else
-        (void)snprintf(name, size, "%u", uid);
-}
-
 /* Safe, and there until the next call. */
 static const char *user_name(struct gp_proc_reader *reader, uid_t uid)
 {
@@ -119,7 +82,8 @@ static const char *user_name(struct gp_proc_reader *reader, uid_t uid)
         (void)snprintf(reader->nobody.name, sizeof(reader->nobody.name), "%u", uid);
         return reader->nobody.name;
     }
-    look_up_user(reader, uid, name, sizeof(name));
+    if (!gp_proc_passwd(reader->root, uid, GP_PROC_PASSWD_NAME, name, sizeof(name)))
+        (void)snprintf(name, sizeof(name), "%u", uid);
     reader->users = grown;
     struct user *user = &grown[reader->user_count++];
     struct gp_strbuf safe = GP_STRBUF_INIT(sizeof(user->name) - 1);
@@ -228,11 +192,31 @@ static void read_container(struct gp_proc_reader *reader, struct gp_proc_info *i
 {
     char text[8192];
     char container[GP_PROC_CONTAINER_SIZE];
+    char name[GP_PROC_NAME_SIZE];
+    char folder[16];
+    struct stat owner;
+    (void)snprintf(folder, sizeof(folder), "%u", info->pid);
     if (read_pid_file(reader, info->pid, "cgroup", text, sizeof(text)) < 0)
         return;
     info->exists = true;
     (void)gp_proc_container(text, container);
     texts->container = gp_arena_strdup(arena, container);
+    if (fstatat(reader->dir, folder, &owner, 0) == 0 &&
+        gp_proc_container_name(reader->root, container, owner.st_uid, name))
+        texts->container_name = gp_arena_strdup(arena, name);
+}
+
+static void read_origin(struct gp_proc_reader *reader, struct gp_proc_info *info,
+                        struct gp_proc_texts *texts, struct gp_arena *arena)
+{
+    char origin[GP_PROC_ORIGIN_SIZE];
+    char *text = malloc(ENVIRONMENT_BYTES);
+    long n = text ? read_pid_file(reader, info->pid, "environ", text, ENVIRONMENT_BYTES) : -1;
+    if (n >= 0) {
+        gp_proc_origin(text, (size_t)n, origin);
+        texts->origin = gp_arena_strdup(arena, origin);
+    }
+    free(text);
 }
 
 /* ---- texts ---- */
@@ -249,8 +233,8 @@ static struct gp_proc_texts *hold(struct gp_proc_texts *texts)
 /* One piece of memory for what lies scattered in an arena. */
 static struct gp_proc_texts *gather(const struct gp_proc_texts *from)
 {
-    const char *const texts[] = {from->user,    from->name,      from->path,
-                                 from->command, from->container, from->start};
+    const char *const texts[] = {from->user,      from->name,           from->path,   from->command,
+                                 from->container, from->container_name, from->origin, from->start};
     const char *copies[GP_ARRAY_LEN(texts)] = {NULL};
     size_t bytes = 0;
     for (size_t i = 0; i < GP_ARRAY_LEN(texts); i++)
@@ -270,7 +254,9 @@ static struct gp_proc_texts *gather(const struct gp_proc_texts *from)
     to->path = copies[2];
     to->command = copies[3];
     to->container = copies[4];
-    to->start = copies[5];
+    to->container_name = copies[5];
+    to->origin = copies[6];
+    to->start = copies[7];
     return to;
 }
 
@@ -286,6 +272,8 @@ static struct gp_proc_texts *read_texts(struct gp_proc_reader *reader, unsigned 
         read_command(reader, want, info, &scattered, &arena);
     if (want & GP_PROC_CONTAINER)
         read_container(reader, info, &scattered, &arena);
+    if (want & GP_PROC_ORIGIN)
+        read_origin(reader, info, &scattered, &arena);
     if (info->state) {
         gp_clock_rfc3339(info->start_ns, start);
         scattered.start = start;
@@ -362,7 +350,7 @@ static void read_process(struct gp_proc_reader *reader, unsigned want, struct gp
                          uint64_t now_ns)
 {
     if (!reader->others_matter && !is_due(reader, info->pid))
-        want &= ~(unsigned)GP_PROC_CONTAINER; /* nobody sees it */
+        want &= ~(unsigned)(GP_PROC_CONTAINER | GP_PROC_ORIGIN); /* nobody sees it */
     if (recall(reader, want, info, now_ns))
         return;
     info->as_of_ns = now_ns;

@@ -13,6 +13,7 @@ enum gp_proc_want {
     GP_PROC_COMMAND = 4, /* name, command */
     GP_PROC_PATH = 8,    /* path */
     GP_PROC_CONTAINER = 16,
+    GP_PROC_ORIGIN = 64,    /* origin */
     GP_PROC_ANCESTORS = 32, /* see gp_proc_read() */
 };
 
@@ -26,9 +27,11 @@ struct gp_proc_texts {
     const char *path;      /* its first argument: the path by which it was called, or a title */
     const char *command;   /* full command line */
     const char *container; /* where it runs: see gp_proc_container(); "" for nothing special */
-    const char *start;     /* start_ns as RFC 3339 */
-    uint64_t until_ns;     /* then they are read again */
-    char room[];           /* for them */
+    const char *container_name; /* see gp_proc_container_name() */
+    const char *origin;         /* see gp_proc_origin(); "" for nothing special */
+    const char *start;          /* start_ns as RFC 3339 */
+    uint64_t until_ns;          /* then they are read again */
+    char room[];                /* for them */
 };
 
 struct gp_proc_info {
@@ -62,8 +65,8 @@ void gp_proc_reader_free(struct gp_proc_reader *reader);
 /* From here on only these processes (sorted pids, which must live until the next call) are read at
  * every tick. If the others matter too (somebody sorts by what they do), they are read in turns,
  * 2048 of them at a tick. If not, their numbers are old for some seconds (8 to 16; longer where
- * there are more than 2048 of them), until they are read again, and their container is not read.
- * NULL: all are read, as in the beginning. */
+ * there are more than 2048 of them), until they are read again, and their container and origin are
+ * not read. NULL: all are read, as in the beginning. */
 void gp_proc_watch(struct gp_proc_reader *reader, const uint32_t *pids, size_t count,
                    bool others_matter);
 

@@ -45,6 +45,8 @@ static unsigned proc_want(const struct gp_metric_set *set)
         {GP_PROCESS_STATE, GP_PROC_STAT},
         {GP_PROCESS_THREADS, GP_PROC_STAT},
         {GP_PROCESS_CONTAINER, GP_PROC_CONTAINER},
+        {GP_PROCESS_CONTAINER_NAME, GP_PROC_CONTAINER},
+        {GP_PROCESS_ORIGIN, GP_PROC_ORIGIN},
     };
     unsigned want = 0;
     for (size_t i = 0; i < GP_ARRAY_LEN(needs); i++)
@@ -599,7 +601,11 @@ static void fill_from_proc(struct gp_snapshot *snapshot, struct draft *draft,
     const char *name = of->name;
     if (!name && driver_name)
         name = name_from_driver(snapshot, driver_name);
+    static const char nameless[] = "no file that may be read tells its name";
+    static const char unsaid[] = "its environment does not tell";
+    static const char unread[] = "its environment may be read by its owner and root alone";
     bool contained = of->container && *of->container;
+    bool told = of->origin && *of->origin;
     const struct {
         enum gp_metric metric;
         const char *text, *why;
@@ -609,6 +615,8 @@ static void fill_from_proc(struct gp_snapshot *snapshot, struct draft *draft,
         {GP_PROCESS_USER, of->user, NULL},
         {GP_PROCESS_COMMAND, of->command ? of->command : driver_name, NULL},
         {GP_PROCESS_CONTAINER, contained ? of->container : NULL, of->container ? nowhere : NULL},
+        {GP_PROCESS_CONTAINER_NAME, of->container_name, contained ? nameless : nowhere},
+        {GP_PROCESS_ORIGIN, told ? of->origin : NULL, of->origin ? unsaid : unread},
         {GP_PROCESS_CPU, NULL, NULL},
         {GP_PROCESS_RSS, NULL, NULL},
         {GP_PROCESS_START, NULL, NULL},

@@ -175,11 +175,13 @@ static bool asks_container(const char *filter)
 
 bool gp_ui_others_matter(const struct gp_ui *ui)
 {
+    static const enum gp_proc_column of_proc[] = {
+        GP_PROC_CPU_COLUMN, GP_PROC_RSS_COLUMN, GP_PROC_CONTAINER_COLUMN,
+        GP_PROC_CONTAINER_NAME_COLUMN, GP_PROC_ORIGIN_COLUMN};
     for (size_t i = 0; i < ui->order.count; i++)
-        if (ui->order.by[i].column == GP_PROC_CPU_COLUMN ||
-            ui->order.by[i].column == GP_PROC_RSS_COLUMN ||
-            ui->order.by[i].column == GP_PROC_CONTAINER_COLUMN)
-            return true;
+        for (size_t j = 0; j < GP_ARRAY_LEN(of_proc); j++)
+            if (ui->order.by[i].column == of_proc[j])
+                return true;
     return asks_container(ui->prefs.filter) || asks_container(ui->search);
 }
 

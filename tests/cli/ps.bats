@@ -197,3 +197,35 @@ in_list() {
     status_is 2
     complains "at most 1023 bytes"
 }
+
+@test "what they were started in" {
+    fake_process root 4190001 1234 python train.py
+    fake_process root 4190002 1234 python -m ipykernel_launcher
+    fake_process root 4190003 1234 python serve.py
+    printf 'RANK=3\0WORLD_SIZE=8\0SECRET=sesame\0' >root/proc/4190001/environ
+    printf 'JPY_SESSION_NAME=/home/a/train.ipynb\0' >root/proc/4190002/environ
+    printf 'HOME=/root\0' >root/proc/4190003/environ
+    gpulse --sim h100x8 --sim-still --root root ps --columns pid,origin -f csv --no-header --sort pid
+    status_is 0
+    [ "${lines[0]}" = "4190001,rank 3/8" ]
+    [ "${lines[1]}" = "4190002,notebook train.ipynb" ]
+    [ "${lines[2]}" = "4190003," ]
+    [ "${lines[3]}" = "4190004," ]
+    gpulse --sim h100x8 --sim-still --root root ps -f json
+    says_not sesame
+    json_is 'sorted(p["origin"] or "" for p in d["processes"])[-1]' 'rank 3/8'
+}
+
+@test "containers by their names" {
+    local folder=root/var/lib/docker/containers/ba7b10d15d16e10e3de7a2dcd408a3d9
+    mkdir -p "$folder"
+    printf '{"Name": "/quiet_hopper"}' >"$folder/config.v2.json"
+    with_owners --columns pid,container,container_name -f csv --no-header --sort pid
+    status_is 0
+    [ "${lines[0]}" = "4190001,docker:ba7b10d15d16,quiet_hopper" ]
+    [ "${lines[1]}" = "4190002,unit:ollama.service," ]
+    with_owners --container hopper --columns pid -f csv --no-header
+    [ "$output" = 4190001 ]
+    with_owners --filter container=quiet_hopper --columns pid -f csv --no-header
+    [ "$output" = 4190001 ]
+}

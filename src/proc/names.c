@@ -1,0 +1,149 @@
+#include "proc/names.h"
+
+#include "base/io.h"
+#include "base/strbuf.h"
+#include "base/utf8.h"
+#include "proc/files.h"
+
+#include <dirent.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { NAME_COLUMNS = 80 };
+
+static void set_name(char ret[GP_PROC_NAME_SIZE], const char *name, size_t n)
+{
+    struct gp_strbuf sb = {.buf = ret, .cap = GP_PROC_NAME_SIZE, .max = GP_PROC_NAME_SIZE - 1};
+    ret[0] = '\0';
+    gp_utf8_add_safe(&sb, name, n, NAME_COLUMNS);
+}
+
+/* The first entry of a directory below root for which fits() is true. */
+static bool find_entry(const char *root, const char *dir, const char *id, size_t n,
+                       bool (*fits)(const char *name, const char *id, size_t n), char *ret,
+                       size_t size)
+{
+    char path[GP_PATH_SIZE];
+    const struct dirent *entry;
+    bool found = false;
+    DIR *list = gp_io_path(path, root, dir) ? opendir(path) : NULL;
+    while (list && !found && (entry = readdir(list)))
+        if (fits(entry->d_name, id, n)) {
+            int length = snprintf(ret, size, "%s", entry->d_name);
+            found = length >= 0 && (size_t)length < size;
+        }
+    if (list)
+        (void)closedir(list);
+    return found;
+}
+
+/* ---- Kubernetes ---- */
+
+/* "NAMESPACE_NAME_UID": neither of the first two has a '_'. */
+static bool is_pod(const char *name, const char *uid, size_t n)
+{
+    const char *first = strchr(name, '_');
+    const char *last = strrchr(name, '_');
+    return first && last != first && strncmp(last + 1, uid, n) == 0;
+}
+
+static bool name_pod(const char *root, const char *id, size_t n, uid_t uid,
+                     char ret[GP_PROC_NAME_SIZE])
+{
+    char entry[512];
+    (void)uid;
+    if (!find_entry(root, "/var/log/pods", id, n, is_pod, entry, sizeof(entry)))
+        return false;
+    *strrchr(entry, '_') = '\0';
+    *strchr(entry, '_') = '/';
+    set_name(ret, entry, strlen(entry));
+    return true;
+}
+
+/* ---- Docker ---- */
+
+static bool begins(const char *name, const char *id, size_t n)
+{
+    return strncmp(name, id, n) == 0;
+}
+
+static bool name_docker(const char *root, const char *id, size_t n, uid_t uid,
+                        char ret[GP_PROC_NAME_SIZE])
+{
+    static const char dir[] = "/var/lib/docker/containers";
+    char entry[256];
+    char file[512];
+    char path[GP_PATH_SIZE];
+    const char *name = NULL;
+    (void)uid;
+    if (!find_entry(root, dir, id, n, begins, entry, sizeof(entry)))
+        return false;
+    (void)snprintf(file, sizeof(file), "%s/%s/config.v2.json", dir, entry);
+    json_t *config = gp_io_path(path, root, file) ? json_load_file(path, 0, NULL) : NULL;
+    (void)json_unpack(config, "{s:s}", "Name", &name);
+    if (name)
+        set_name(ret, name + (*name == '/'), strlen(name) - (*name == '/'));
+    json_decref(config);
+    return ret[0] != '\0';
+}
+
+/* ---- Podman ---- */
+
+/* [{"id": …, "names": […]}, …] */
+static bool look_in_storage(const char *path, const char *id, size_t n, char ret[GP_PROC_NAME_SIZE])
+{
+    json_t *containers = json_load_file(path, 0, NULL);
+    size_t i;
+    json_t *container;
+    json_array_foreach(containers, i, container)
+    {
+        const char *its = json_string_value(json_object_get(container, "id"));
+        const char *name =
+            json_string_value(json_array_get(json_object_get(container, "names"), 0));
+        if (its && name && strncmp(its, id, n) == 0)
+            set_name(ret, name, strlen(name));
+    }
+    json_decref(containers);
+    return ret[0] != '\0';
+}
+
+static bool name_podman(const char *root, const char *id, size_t n, uid_t uid,
+                        char ret[GP_PROC_NAME_SIZE])
+{
+    static const char *const drivers[] = {"overlay", "vfs", "btrfs"};
+    char home[512];
+    bool found = false;
+    if (!gp_proc_passwd(root, uid, GP_PROC_PASSWD_HOME, home, sizeof(home)))
+        home[0] = '\0';
+    for (int own = 1; !found && own >= 0; own--)
+        for (size_t i = 0; !found && i < GP_ARRAY_LEN(drivers); i++) {
+            char file[1024];
+            char path[GP_PATH_SIZE];
+            (void)snprintf(file, sizeof(file),
+                           "%s%s/containers/storage/%s-containers/containers.json", own ? home : "",
+                           own ? "/.local/share" : "/var/lib", drivers[i]);
+            found = !(own && !home[0]) && gp_io_path(path, root, file) &&
+                    look_in_storage(path, id, n, ret);
+        }
+    return found;
+}
+
+/* ---- all of them ---- */
+
+bool gp_proc_container_name(const char *root, const char *container, uid_t uid,
+                            char ret[GP_PROC_NAME_SIZE])
+{
+    static const struct {
+        const char *kind;
+        bool (*name)(const char *root, const char *id, size_t n, uid_t uid,
+                     char ret[GP_PROC_NAME_SIZE]);
+    } kinds[] = {{"pod:", name_pod}, {"docker:", name_docker}, {"podman:", name_podman}};
+    ret[0] = '\0';
+    for (size_t i = 0; i < GP_ARRAY_LEN(kinds); i++) {
+        size_t n = strlen(kinds[i].kind);
+        if (strncmp(container, kinds[i].kind, n) == 0)
+            return kinds[i].name(root, container + n, strcspn(container + n, "/"), uid, ret);
+    }
+    return false;
+}
