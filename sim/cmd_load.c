@@ -210,13 +210,24 @@ static void print_out_of_memory(const struct sim_live *live, const struct sim_de
     gp_strbuf_fini(&sb);
 }
 
+/* The pid by which a driver knows this process: that of the machine, not of a namespace, as long as
+ * /proc is the machine's. */
+static uint32_t machine_pid(void)
+{
+    char name[16];
+    uint64_t pid;
+    ssize_t n = readlink("/proc/self", name, sizeof(name) - 1);
+    name[n > 0 ? n : 0] = '\0';
+    return gp_parse_u64(name, &pid) ? (uint32_t)pid : (uint32_t)getpid();
+}
+
 static struct sim_job job_of(const struct options *o, const struct sim_device *device)
 {
     const struct sim_device *gpu = device->parent ? device->parent : device;
     struct sim_job job = {
-        .pid = (uint32_t)getpid(),
+        .pid = machine_pid(),
         .util_pct = (uint32_t)o->util,
-        .start_ticks = sim_process_start((unsigned int)getpid()),
+        .start_ticks = sim_process_start(machine_pid()),
         .bytes = o->bytes,
         .device = (int32_t)gpu->index,
         .mig = device->parent ? (int32_t)device->index : SIM_NO_INSTANCE,
@@ -339,7 +350,7 @@ static int hold(const struct sim_live *live, const struct options *o, struct gp_
     int result = take(live, o, device, &slot, err);
     if (result < 0)
         return result;
-    (void)printf("pid %ld holds %.2f GiB on %s (GPU %u)\n", (long)getpid(),
+    (void)printf("pid %u holds %.2f GiB on %s (GPU %u)\n", machine_pid(),
                  (double)o->bytes / 0x1p30, device->uuid,
                  (device->parent ? device->parent : device)->index);
     (void)fflush(stdout);

@@ -302,7 +302,8 @@ static struct found look(const char *text)
     struct piece rest = {text, strlen(text)};
     while (rest.len > 0) {
         struct found f = look_at_line(next_piece(&rest, "\n"));
-        if (f.rank < best.rank || (f.rank == RANK_NONE && f.path.len > best.path.len))
+        bool says_more = best.rank == RANK_NONE && f.path.len > best.path.len;
+        if (f.rank < best.rank || (f.rank == RANK_NONE && says_more))
             best = f;
     }
     return best;

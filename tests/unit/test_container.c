@@ -169,6 +169,10 @@ static void services_of_the_system(void **state)
         {"12:pids:/system.slice/a.service\n1:name=systemd:/system.slice/b.service\n0::/\n",
          "unit:b.service"},
         {"0::/system.slice/run-r1.scope\n", "unit:run-r1.scope"},
+        /* a longer path that tells nothing */
+        {"9:name=systemd:/system.slice/a.service\n"
+         "4:memory:/process_api/e076aa0261765f7443155ab52e61f245\n3:cpuset:/\n0::/\n",
+         "unit:a.service"},
         /* other hierarchies may hold what once was so */
         {"12:devices:/system.slice/ssh.service\n1:name=systemd:" LOGIN "/session-3.scope\n", ""},
     };

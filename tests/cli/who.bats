@@ -1,0 +1,113 @@
+# Whose job is this? Real processes in namespaces and control groups of their own.
+# variants: default
+
+load helpers
+
+setup_machine() {
+    machine t4 'm["workload"] = []'
+    export GPULSE_SIM=$PWD/m.json GPULSE_SIM_STILL=1
+}
+
+# job COMMAND…: a job that COMMAND starts; its pid is $job
+job() {
+    : >job.out
+    setsid "$@" "$GPULSE" sim load --mem 1GiB >job.out 2>&1 3>&- &
+    STARTED+=("$!")
+    until_true grep -q 'holds' job.out
+    job=$(awk '{ print $2 }' job.out)
+    STARTED+=("$job")
+}
+
+# in_group PATH COMMAND…: runs it in this control group of systemd's hierarchy
+in_group() {
+    mkdir -p "$1"
+    echo "$BASHPID" >"$1/cgroup.procs"
+    shift
+    exec "$@"
+}
+
+# groups: where the control groups are, or the test is skipped
+groups() {
+    local base
+    for base in /sys/fs/cgroup/systemd /sys/fs/cgroup/unified /sys/fs/cgroup; do
+        if [ -e "$base/cgroup.procs" ] && mkdir "$base/gpulse-test-$$" 2>/dev/null; then
+            rmdir "$base/gpulse-test-$$"
+            group=$base
+            return
+        fi
+    done
+    skip "control groups are not writable here"
+}
+
+# leave FOLDER…: removes control groups as soon as they are empty
+leave() {
+    local folder
+    kill -KILL "$job" 2>/dev/null || true
+    for folder in "$@"; do
+        until_true eval "rmdir '$folder' 2>/dev/null || [ ! -e '$folder' ] || compgen -G '$folder/*/' >/dev/null"
+    done
+}
+
+@test "the listing is what was started" {
+    setup_machine
+    local pids=() i
+    for i in 1 2 3; do
+        job env
+        pids+=("$job")
+    done
+    gpulse ps --columns pid,memory -f csv --no-header --sort pid
+    [ "$output" = "$(printf '%s,1073741824\n' "${pids[@]}" | sort -n)" ]
+}
+
+@test "one in a pid namespace of its own" {
+    unshare -pf true 2>/dev/null || skip "pid namespaces cannot be made here"
+    setup_machine
+    job unshare -pf --kill-child
+    [ "$(awk '/^NSpid:/ { print NF }' "/proc/$job/status")" -eq 3 ]
+    gpulse ps --columns pid,user,command -f csv --no-header
+    says "^$job,$(id -un),python load --mem 1GiB$"
+    gpulse kill "$job" --yes
+    status_is 0
+    says "^$job ended .* 1024 MiB came back$"
+}
+
+@test "one whose parent takes no notice of its end" {
+    setup_machine
+    # the parent of the job is this shell's child, which only sleeps
+    bash -c '"$0" sim load --mem 1GiB >job.out 2>&1 & exec sleep 600' "$GPULSE" 3>&- &
+    STARTED+=("$!")
+    until_true grep -q 'holds' job.out
+    job=$(awk '{ print $2 }' job.out)
+    kill -KILL "$job" 2>/dev/null || true
+    until_true grep -q '^State:.*Z' "/proc/$job/status"
+    gpulse ps --columns pid,state -f csv --no-header
+    [ "$output" = "$job,Z" ]
+    gpulse kill "$job" --yes --wait 200ms
+    says "^$job ended after 0\.0 s"
+}
+
+@test "one in a service" {
+    local group
+    groups
+    setup_machine
+    job bash -c "$(declare -f in_group); in_group \"\$@\"" in_group "$group/system.slice/gpulse-test-$$.service"
+    gpulse ps --columns pid,container -f csv --no-header
+    [ "$output" = "$job,unit:gpulse-test-$$.service" ] || explain "it is elsewhere"
+    gpulse ps --by unit -f csv --no-header
+    says "^unit:gpulse-test-$$\.service,1,1073741824,"
+    leave "$group/system.slice/gpulse-test-$$.service" "$group/system.slice"
+}
+
+@test "one of Slurm" {
+    local group
+    groups
+    setup_machine
+    local top=$group/system.slice/gpulse-test-$$_slurmstepd.scope
+    job bash -c "$(declare -f in_group); in_group \"\$@\"" in_group "$top/job_4711/step_0/user/task_0"
+    gpulse ps --job 4711 --columns pid,container -f csv --no-header
+    [ "$output" = "$job,slurm:4711.0" ] || explain "it is elsewhere"
+    gpulse kill --job 4711 --yes
+    status_is 0
+    leave "$top/job_4711/step_0/user/task_0" "$top/job_4711/step_0/user" "$top/job_4711/step_0" \
+        "$top/job_4711" "$top" "$group/system.slice"
+}
