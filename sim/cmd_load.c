@@ -31,6 +31,7 @@ struct options {
     uint64_t util;
     uint64_t duration_ns;
     const char *name;
+    uint64_t grow_bytes;
     uint64_t workers;
     bool stubborn;
 };
@@ -47,6 +48,8 @@ static const struct gp_opt options[] = {
      offsetof(struct options, duration_ns), "how long (default: until stopped)"},
     {0, "name", NULL, GP_OPT_STRING, "TEXT", NULL, NULL, GP_COMPLETE_NONE,
      offsetof(struct options, name), "its name in lists of processes (default: python)"},
+    {0, "grow", NULL, GP_OPT_SIZE, "SIZE", NULL, NULL, GP_COMPLETE_NONE,
+     offsetof(struct options, grow_bytes), "take so much more every second"},
     {0, "workers", NULL, GP_OPT_U64, "N", NULL, NULL, GP_COMPLETE_NONE,
      offsetof(struct options, workers),
      "children that hold the GPU open; if it is killed they keep its memory"},
@@ -238,10 +241,10 @@ static struct sim_job job_of(const struct options *o, const struct sim_device *d
 
 /* Takes the memory, or prints why not and returns GP_EFAIL without words of its own. */
 static int take(const struct sim_live *live, const struct options *o,
-                const struct sim_device *device, size_t *ret_slot, struct gp_err *err)
+                const struct sim_device *device, const struct sim_job *job, size_t *ret_slot,
+                struct gp_err *err)
 {
     struct sim_memory memory = {0};
-    struct sim_job job = job_of(o, device);
     int result = sim_state_lock(live->state, err);
     if (result < 0)
         return result;
@@ -250,7 +253,7 @@ static int take(const struct sim_live *live, const struct options *o,
         print_out_of_memory(live, device, o->gpu, o->bytes, &memory);
         result = GP_EFAIL;
     } else {
-        result = sim_state_add_job(live->state, &job, ret_slot, err);
+        result = sim_state_add_job(live->state, job, ret_slot, err);
     }
     sim_state_unlock(live->state);
     return result;
@@ -258,16 +261,26 @@ static int take(const struct sim_live *live, const struct options *o,
 
 /* ------------------------------------------------------------------------- running */
 
-static void wait_for_end(const sigset_t *signals, uint64_t duration_ns)
+/* Until a signal, or the end of its time; what grows does so ten times a second. */
+static void wait_for_end(const struct sim_live *live, const struct options *o, size_t slot,
+                         struct sim_job *job, const sigset_t *signals)
 {
-    uint64_t end_ns = gp_clock_mono_ns() + duration_ns;
+    uint64_t end_ns = o->duration_ns ? gp_clock_mono_ns() + o->duration_ns : UINT64_MAX;
+    const uint64_t step_ns = o->grow_bytes ? GP_NS_PER_S / 10 : UINT64_MAX;
     int r = -1;
     /* being stopped and continued interrupts the wait, too */
-    do {
-        uint64_t now_ns = gp_clock_mono_ns();
-        struct timespec rest = gp_clock_timespec(end_ns > now_ns ? end_ns - now_ns : 0);
-        r = duration_ns > 0 ? sigtimedwait(signals, NULL, &rest) : sigwaitinfo(signals, NULL);
-    } while (r < 0 && errno == EINTR);
+    while (r < 0 && gp_clock_mono_ns() < end_ns) {
+        struct gp_err err;
+        uint64_t rest_ns = end_ns - gp_clock_mono_ns();
+        rest_ns = rest_ns < step_ns ? rest_ns : step_ns;
+        struct timespec rest = gp_clock_timespec(rest_ns < INT64_MAX ? rest_ns : INT64_MAX);
+        r = sigtimedwait(signals, NULL, &rest);
+        if (r < 0 && errno == EAGAIN && o->grow_bytes && sim_state_lock(live->state, &err) == 0) {
+            job->bytes += o->grow_bytes / 10;
+            sim_state_update_job(live->state, slot, job);
+            sim_state_unlock(live->state);
+        }
+    }
 }
 
 /* ------------------------------------------------------------------------- workers */
@@ -347,18 +360,18 @@ static int hold(const struct sim_live *live, const struct options *o, struct gp_
     int device_fd = open_device_file((device->parent ? device->parent : device)->index);
 
     size_t slot = 0;
-    int result = take(live, o, device, &slot, err);
+    struct sim_job job = job_of(o, device);
+    int result = take(live, o, device, &job, &slot, err);
     if (result < 0)
         return result;
-    (void)printf("pid %u holds %.2f GiB on %s (GPU %u)\n", machine_pid(),
-                 (double)o->bytes / 0x1p30, device->uuid,
-                 (device->parent ? device->parent : device)->index);
+    (void)printf("pid %u holds %.2f GiB on %s (GPU %u)\n", machine_pid(), (double)o->bytes / 0x1p30,
+                 device->uuid, (device->parent ? device->parent : device)->index);
     (void)fflush(stdout);
     if (o->workers > 0)
         (void)setpgid(0, 0);
     for (uint64_t i = 0; i < o->workers; i++)
         start_worker(o, device, i == 0);
-    wait_for_end(&signals, o->duration_ns);
+    wait_for_end(live, o, slot, &job, &signals);
 
     if (o->workers > 0) {
         (void)signal(SIGTERM, SIG_IGN);

@@ -411,6 +411,11 @@ int sim_state_add_job(struct sim_state *state, const struct sim_job *job, size_t
                       SIM_MAX_JOBS);
 }
 
+void sim_state_update_job(struct sim_state *state, size_t slot, const struct sim_job *job)
+{
+    slot_write(&state->map->jobs[slot], job, sizeof(*job));
+}
+
 void sim_state_remove_job(struct sim_state *state, size_t slot)
 {
     if (atomic_exchange(&state->map->jobs[slot].used, 0))

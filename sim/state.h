@@ -82,6 +82,8 @@ void sim_state_clear_faults(struct sim_state *state, int gpu);
 /* Takes a slot for a job of this process, reusing those of ended ones; *ret_slot frees it. */
 int sim_state_add_job(struct sim_state *state, const struct sim_job *job, size_t *ret_slot,
                       struct gp_err *err);
+/* Changes a job that has this slot. */
+void sim_state_update_job(struct sim_state *state, size_t slot, const struct sim_job *job);
 void sim_state_remove_job(struct sim_state *state, size_t slot);
 
 /* What clients have changed: setting.h. */

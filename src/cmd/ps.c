@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "base/strbuf.h"
+#include "jobs/leak.h"
 #include "model/snapshot.h"
 #include "out/proc_list.h"
 #include "proc/holders.h"
@@ -19,7 +20,7 @@
 struct ps_options {
     struct gp_proc_choice choice;
     const char *filter, *sort, *columns, *by, *format;
-    bool tree, per_gpu, no_header, explain, holders;
+    bool tree, per_gpu, no_header, explain, holders, leaks;
     uint64_t interval_ns;
     uint64_t count;
     uint64_t idle_ns;
@@ -40,6 +41,8 @@ static const struct gp_opt options[] = {
      .help = "where the memory of each GPU is, and who has what no listed process accounts for"},
     {0, "holders", NULL, GP_OPT_FLAG, .offset = OPT(holders),
      .help = "the processes that have a GPU open and that the driver does not list"},
+    {0, "leaks", NULL, GP_OPT_FLAG, .offset = OPT(leaks),
+     .help = "with --watch: whose GPU memory grows, and when the GPU will be full"},
     GP_PROC_CHOICE_ROWS(struct ps_options, choice),
     GP_IDLE_ROW(struct ps_options, idle_ns),
     {0, "filter", NULL, GP_OPT_STRING, "WORDS", .offset = OPT(filter),
@@ -90,6 +93,7 @@ struct ps_run {
     const struct gp_proc_by *by; /* NULL: the list */
     char filter[1024];
     struct gp_idle idle;
+    struct gp_leaks *leaks;
     struct gp_strbuf sb;
 };
 
@@ -132,6 +136,16 @@ static int add_holders(struct ps_run *run, const struct gp_snapshot *snapshot, s
     return r;
 }
 
+static int add_leaks(struct ps_run *run, const struct gp_snapshot *snapshot, struct gp_err *err)
+{
+    if (!run->leaks && !(run->leaks = gp_leaks_new()))
+        return gp_err_set(err, GP_ENOMEM, "out of memory");
+    if (gp_leaks_take(run->leaks, snapshot) < 0)
+        return gp_err_set(err, GP_ENOMEM, "out of memory");
+    gp_leaks_add(&run->sb, run->leaks, snapshot, run->list.csv, run->list.header);
+    return 0;
+}
+
 static int add_list(struct ps_run *run, const struct gp_snapshot *snapshot, struct gp_err *err)
 {
     struct gp_procs procs = {.rows = NULL};
@@ -155,6 +169,7 @@ static int on_sample(const struct gp_snapshot *snapshot, void *ctx, struct gp_er
     gp_strbuf_reset(&run->sb);
     int r = o->explain   ? gp_ps_explain(&run->sb, snapshot, run->json, err)
             : o->holders ? add_holders(run, snapshot, err)
+            : o->leaks   ? add_leaks(run, snapshot, err)
                          : add_list(run, snapshot, err);
     if (r < 0)
         return r;
@@ -182,12 +197,16 @@ static bool is_shown(const struct ps_run *run, enum gp_proc_column column)
 
 static struct gp_want want_of(const struct ps_run *run)
 {
+    static const enum gp_metric of_leaks[] = {GP_MEMORY_FREE, GP_PROCESS_MEMORY, GP_PROCESS_USER,
+                                              GP_PROCESS_START, GP_PROCESS_COMMAND};
     struct gp_want want = {
         .mig = true, .processes = true, .process_names = true, .ancestors = run->options->tree};
     gp_metric_set_add(&want.metrics, GP_PID);
     gp_metric_set_add(&want.metrics, GP_MEMORY_UNATTRIBUTED);
     if (run->options->idle_ns)
         gp_idle_want(&want.metrics);
+    for (size_t i = 0; run->options->leaks && i < GP_ARRAY_LEN(of_leaks); i++)
+        gp_metric_set_add(&want.metrics, of_leaks[i]);
     if (run->options->explain || run->options->holders)
         gp_ps_want_explained(&want.metrics);
     for (size_t i = 0; i < GP_ARRAY_LEN(sources); i++)
@@ -213,6 +232,11 @@ static int set_up(struct ps_run *run, const struct ps_options *o, struct gp_err 
                           "--per-gpu");
     if (o->explain && strcmp(o->format, "csv") == 0)
         return gp_err_set(err, GP_EUSAGE, "--explain is text or json");
+    if (o->leaks && (!o->interval_ns || o->explain || o->holders || o->by || o->tree))
+        return gp_err_set(
+            err, GP_EUSAGE,
+            "--leaks needs --watch, and goes with none of --by, --tree, --explain and "
+            "--holders");
     if (o->idle_ns && (o->interval_ns || o->explain || o->holders || o->tree))
         return gp_err_set(err, GP_EUSAGE,
                           "--idle goes with none of --watch, --tree, --explain and --holders");
@@ -286,6 +310,7 @@ static int ps_main(int argc, char **argv, struct gp_err *err)
     r = o.idle_ns ? list_idle(&run, sampler, err)
                   : gp_app_loop(sampler, &loop, on_sample, &run, err);
     gp_strbuf_fini(&run.sb);
+    gp_leaks_free(run.leaks);
     gp_app_close(sampler);
     return r;
 }
@@ -307,6 +332,7 @@ const struct gp_cmd gp_cmd_ps = {
                 "gpulse ps --tree --columns pid,user,gpu,memory,container,command\twhat they come "
                 "from\n"
                 "gpulse ps --explain -i 0\twhy memory is in use though nobody is listed\n"
+                "gpulse ps --watch 5 --leaks\twhose memory grows\n"
                 "gpulse ps -f json | jq '.processes[].pid'\tfor programs\n",
     .options = options,
     .run = ps_main,

@@ -111,3 +111,23 @@ leave() {
     leave "$top/job_4711/step_0/user/task_0" "$top/job_4711/step_0/user" "$top/job_4711/step_0" \
         "$top/job_4711" "$top" "$group/system.slice"
 }
+
+@test "whose memory grows" {
+    setup_machine
+    job env
+    local level=$job
+    setsid "$GPULSE" sim load --mem 1GiB --grow 100MiB >grow.out 2>&1 3>&- &
+    STARTED+=("$!")
+    until_true grep -q holds grow.out
+    job=$(awk '{ print $2 }' grow.out)
+    STARTED+=("$job")
+    gpulse ps --watch 0.1 --leaks -c 130 -f csv
+    status_is 0
+    [ "${lines[0]}" = "pid,gpu,memory,growth,rises,full_in" ]
+    # about 100 MiB/s; 14 GiB last for some two minutes
+    tail -n 2 <<<"$output" | grep -Eq "^$job,0,[0-9]+,1[0-9]{8},yes,[0-9]{2,3}$" || explain "not seen"
+    tail -n 2 <<<"$output" | grep -Eq "^$level,0,1073741824,0,no,$" || explain "not level"
+    gpulse ps --leaks
+    status_is 2
+    complains 'leaks needs --watch'
+}
