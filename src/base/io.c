@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 bool gp_io_path(char out[GP_PATH_SIZE], const char *root, const char *path)
@@ -46,6 +47,15 @@ long gp_io_read_at(int dir, const char *path, char *buf, size_t cap)
     (void)close(fd);
     buf[len] = '\0';
     return result < 0 ? result : (long)len;
+}
+
+void gp_io_raise_file_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+    }
 }
 
 int gp_io_write_all(int fd, const void *data, size_t len)

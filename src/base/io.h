@@ -23,6 +23,9 @@ long gp_io_read_at(int dir, const char *path, char *buf, size_t cap);
  */
 void gp_io_secure_standard_fds(void);
 
+/* Lets this process have as many files open as it may. */
+void gp_io_raise_file_limit(void);
+
 /* Writes everything, going on after signals and short writes. 0 or −errno. */
 int gp_io_write_all(int fd, const void *data, size_t len) GP_MUST_CHECK;
 

@@ -18,7 +18,10 @@ struct gp_strbuf {
 
 extern char gp_strbuf_empty[1];
 
-#define GP_STRBUF_INIT(ceiling) {.buf = gp_strbuf_empty, .max = (ceiling)}
+#define GP_STRBUF_INIT(ceiling)                                                                    \
+    {                                                                                              \
+        .buf = gp_strbuf_empty, .max = (ceiling)                                                   \
+    }
 
 void gp_strbuf_init(struct gp_strbuf *sb, size_t max);
 void gp_strbuf_fini(struct gp_strbuf *sb);
@@ -28,6 +31,8 @@ void gp_strbuf_reset(struct gp_strbuf *sb);
 void gp_strbuf_add(struct gp_strbuf *sb, const void *data, size_t len);
 void gp_strbuf_adds(struct gp_strbuf *sb, const char *s);
 void gp_strbuf_addc(struct gp_strbuf *sb, char c);
+/* So many blanks. */
+void gp_strbuf_pad(struct gp_strbuf *sb, size_t n);
 void gp_strbuf_fill(struct gp_strbuf *sb, char c, size_t count);
 void gp_strbuf_addf(struct gp_strbuf *sb, const char *fmt, ...) GP_PRINTF(2, 3);
 

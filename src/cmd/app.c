@@ -445,6 +445,7 @@ int gp_app_loop(struct gp_sampler *sampler, const struct gp_loop *loop,
                 int (*on_sample)(const struct gp_snapshot *snapshot, void *ctx, struct gp_err *err),
                 void *ctx, struct gp_err *err)
 {
+    gp_io_raise_file_limit(); /* files of processes are kept open between samples */
     uint64_t start_ns = gp_clock_mono_ns();
     uint64_t next_ns = start_ns;
     bool partial = false;

@@ -31,11 +31,10 @@ static void add_cell(struct sheet *s, const char *text)
 
 static void add_padded(struct gp_strbuf *line, const char *text, size_t width, bool left)
 {
-    int blanks = (int)(width - gp_utf8_width(text));
-    if (left)
-        gp_strbuf_addf(line, "%s%*s", text, blanks, "");
-    else
-        gp_strbuf_addf(line, "%*s%s", blanks, "", text);
+    size_t blanks = width - gp_utf8_width(text);
+    gp_strbuf_pad(line, left ? 0 : blanks);
+    gp_strbuf_adds(line, text);
+    gp_strbuf_pad(line, left ? blanks : 0);
 }
 
 static void note_error(struct gp_strbuf *sb, const struct gp_strbuf *helper)

@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -91,16 +90,6 @@ static int check(int64_t pid, bool named, struct gp_err *err)
 
 /* ---- the list ---- */
 
-/* A descriptor each. */
-static void raise_file_limit(void)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-        limit.rlim_cur = limit.rlim_max;
-        (void)setrlimit(RLIMIT_NOFILE, &limit);
-    }
-}
-
 static bool has(const struct gp_ending *ending, int64_t pid)
 {
     for (size_t i = 0; i < ending->count; i++)
@@ -127,7 +116,7 @@ int gp_ending_add(struct gp_ending *ending, int64_t pid, uint64_t seen_wall_ns, 
 {
     int fd;
     if (ending->count == 0)
-        raise_file_limit();
+        gp_io_raise_file_limit(); /* a descriptor each */
     if (has(ending, pid))
         return 0;
     int r = gp_proc_hold(pid, seen_wall_ns, &fd, err);

@@ -49,6 +49,7 @@ struct gp_proc_info {
     double cpu_pct; /* percent of one core since the last tick, or since the start */
     uint64_t rss_bytes;
     uint64_t as_of_ns; /* monotonic moment of cpu_pct and rss_bytes */
+    int stat_fd;       /* the reader's own: its file stat, kept open; −1: not */
 };
 
 struct gp_proc_infos {

@@ -3,6 +3,10 @@
 #include "proc/proc.h"
 #include "proc_tree.h"
 
+#include <dirent.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* The real time, and what a test adds to it. */
@@ -596,6 +600,66 @@ static void who_is_not_watched_has_its_turn(void **state)
     free_subject(&s);
 }
 
+static size_t open_files(void)
+{
+    size_t count = 0;
+    DIR *dir = opendir("/proc/self/fd");
+    assert_non_null(dir);
+    while (readdir(dir))
+        count++;
+    (void)closedir(dir);
+    return count;
+}
+
+/* Real ones, for as long as they live: what is kept open of one that has ended is not taken for
+ * another one. */
+static void files_are_kept_open(void **state)
+{
+    (void)state;
+    enum { COUNT = 3 };
+    uint32_t pids[COUNT];
+    struct gp_proc_reader *reader = gp_proc_reader_new(NULL);
+    assert_non_null(reader);
+    for (size_t i = 0; i < COUNT; i++) {
+        pid_t pid = fork();
+        if (pid == 0) {
+            (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+            for (;;)
+                (void)pause();
+        }
+        assert_true(pid > 0);
+        pids[i] = (uint32_t)pid;
+    }
+    size_t before = open_files();
+    const struct gp_proc_infos *infos = gp_proc_read(reader, GP_PROC_STAT, pids, COUNT);
+    uint64_t start = infos->infos[0].start_ticks;
+    assert_int_equal(open_files(), before); /* a single look keeps nothing */
+    for (int tick = 0; tick < 3; tick++) {
+        infos = gp_proc_read(reader, GP_PROC_STAT, pids, COUNT);
+        assert_int_equal(infos->infos[0].start_ticks, start);
+        assert_true(infos->infos[2].exists);
+        assert_int_equal(open_files(), before + COUNT);
+    }
+    (void)kill((pid_t)pids[2], SIGKILL);
+    assert_int_equal(waitpid((pid_t)pids[2], NULL, 0), (pid_t)pids[2]);
+    infos = gp_proc_read(reader, GP_PROC_STAT, pids, COUNT);
+    assert_false(infos->infos[2].exists);
+    assert_true(infos->infos[1].exists);
+    assert_int_equal(open_files(), before + COUNT - 1);
+    /* those that nobody asks for any more are let go */
+    infos = gp_proc_read(reader, GP_PROC_STAT, pids, 1);
+    assert_int_equal(infos->count, 1);
+    assert_int_equal(open_files(), before + 1);
+    gp_proc_watch(reader, pids, 0, false);
+    (void)gp_proc_read(reader, GP_PROC_STAT, pids, 1);
+    gp_proc_reader_free(reader);
+    assert_int_equal(open_files(), before - 1); /* that of /proc */
+    for (size_t i = 0; i < COUNT - 1; i++) {
+        (void)kill((pid_t)pids[i], SIGKILL);
+        (void)waitpid((pid_t)pids[i], NULL, 0);
+    }
+}
+
 /* ---- where they come from ---- */
 
 enum { FAMILY = GP_PROC_STAT | GP_PROC_USER | GP_PROC_COMMAND | GP_PROC_ANCESTORS };
@@ -733,6 +797,7 @@ int main(void)
         TEST(who_holds_texts_has_them_for_longer),
         TEST(only_what_is_watched_is_read_at_every_tick),
         TEST(who_is_not_watched_has_its_turn),
+        TEST(files_are_kept_open),
         TEST(names_come_from_the_arguments),
         TEST(kernel_threads_and_zombies_have_only_a_short_name),
         TEST(hostile_names_are_made_safe),
