@@ -307,13 +307,23 @@ static void start_worker(const struct options *o, const struct sim_device *devic
     struct sim_state *state = NULL;
     const char *spec;
     sigset_t orphaned;
-    if (fork() != 0)
+    int ready[2];
+    char byte;
+    if (pipe2(ready, O_CLOEXEC) != 0)
         return;
+    if (fork() != 0) {
+        (void)close(ready[1]);
+        (void)!read(ready[0], &byte, 1); /* its end: the worker hears of ours from here on */
+        (void)close(ready[0]);
+        return;
+    }
     (void)sigemptyset(&orphaned);
     (void)sigaddset(&orphaned, SIGUSR1);
     (void)sigprocmask(SIG_SETMASK, &orphaned, NULL);
     (void)prctl(PR_SET_NAME, "pt_data_worker");
     (void)prctl(PR_SET_PDEATHSIG, SIGUSR1);
+    (void)close(ready[0]);
+    (void)close(ready[1]);
     while (sigwaitinfo(&orphaned, NULL) < 0)
         continue;
     /* an inherited lock would be its parent's */
@@ -364,13 +374,13 @@ static int hold(const struct sim_live *live, const struct options *o, struct gp_
     int result = take(live, o, device, &job, &slot, err);
     if (result < 0)
         return result;
-    (void)printf("pid %u holds %.2f GiB on %s (GPU %u)\n", machine_pid(), (double)o->bytes / 0x1p30,
-                 device->uuid, (device->parent ? device->parent : device)->index);
-    (void)fflush(stdout);
     if (o->workers > 0)
         (void)setpgid(0, 0);
     for (uint64_t i = 0; i < o->workers; i++)
         start_worker(o, device, i == 0);
+    (void)printf("pid %u holds %.2f GiB on %s (GPU %u)\n", machine_pid(), (double)o->bytes / 0x1p30,
+                 device->uuid, (device->parent ? device->parent : device)->index);
+    (void)fflush(stdout);
     wait_for_end(live, o, slot, &job, &signals);
 
     if (o->workers > 0) {

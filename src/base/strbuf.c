@@ -76,15 +76,6 @@ void gp_strbuf_adds(struct gp_strbuf *sb, const char *s)
     gp_strbuf_add(sb, s, strlen(s));
 }
 
-void gp_strbuf_pad(struct gp_strbuf *sb, size_t n)
-{
-    if (n == 0 || !gp_strbuf_reserve(sb, n))
-        return;
-    memset(sb->buf + sb->len, ' ', n);
-    sb->len += n;
-    sb->buf[sb->len] = '\0';
-}
-
 void gp_strbuf_addc(struct gp_strbuf *sb, char c)
 {
     gp_strbuf_add(sb, &c, 1);

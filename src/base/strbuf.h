@@ -31,8 +31,6 @@ void gp_strbuf_reset(struct gp_strbuf *sb);
 void gp_strbuf_add(struct gp_strbuf *sb, const void *data, size_t len);
 void gp_strbuf_adds(struct gp_strbuf *sb, const char *s);
 void gp_strbuf_addc(struct gp_strbuf *sb, char c);
-/* So many blanks. */
-void gp_strbuf_pad(struct gp_strbuf *sb, size_t n);
 void gp_strbuf_fill(struct gp_strbuf *sb, char c, size_t count);
 void gp_strbuf_addf(struct gp_strbuf *sb, const char *fmt, ...) GP_PRINTF(2, 3);
 

@@ -87,11 +87,28 @@ static int add_words(struct kill_run *run, const char *field, const char *words,
     return 0;
 }
 
+/* A choice that was given and says nothing, as an empty variable of a script does, would choose
+ * all. */
+static int check_given(const struct kill_options *o, char *const *arguments, int count,
+                       struct gp_err *err)
+{
+    const struct {
+        const char *option, *value;
+    } given[] = {{"--pid", o->choice.pid}, {"--name", o->name}, {"--filter", o->filter}};
+    for (size_t i = 0; i < GP_ARRAY_LEN(given); i++)
+        if (given[i].value && !given[i].value[strspn(given[i].value, " ,")])
+            return gp_err_set(err, GP_EUSAGE, "%s is empty", given[i].option);
+    for (int i = 0; i < count; i++)
+        if (!arguments[i][strspn(arguments[i], " ,")])
+            return gp_err_set(err, GP_EUSAGE, "an argument is empty");
+    return 0;
+}
+
 static int choose(struct kill_run *run, const struct kill_options *o, char *const *arguments,
                   int count, struct gp_err *err)
 {
     struct gp_proc_choice choice = o->choice;
-    int r = 0;
+    int r = check_given(o, arguments, count, err);
     choice.pid = NULL; /* they are compared as numbers */
     for (int i = 0; r == 0 && i < count; i++)
         r = strspn(arguments[i], "0123456789,") == strlen(arguments[i])
@@ -100,16 +117,14 @@ static int choose(struct kill_run *run, const struct kill_options *o, char *cons
     if (r == 0 && o->choice.pid)
         r = add_list(run, o->choice.pid, err);
     if (r == 0)
-        r = add_words(run, "cmd:", o->name, err);
-    if (r == 0)
         r = add_words(run, "", o->filter, err);
     if (r == 0)
         r = gp_proc_choice_add(&choice, run->filter, sizeof(run->filter), err);
-    if (r == 0 && !o->all && !o->idle_ns && !run->filter[0] && run->named_count == 0)
+    if (r == 0 && !o->all && !o->idle_ns && !o->name && !run->filter[0] && run->named_count == 0)
         r = gp_err_set(err, GP_EUSAGE,
                        "say who is meant: process ids, --user, --job, --container, --name, "
                        "--idle, or --all for all on the chosen GPUs");
-    if (r == 0 && o->all && (run->filter[0] || run->named_count > 0))
+    if (r == 0 && o->all && (o->name || run->filter[0] || run->named_count > 0))
         r = gp_err_set(err, GP_EUSAGE, "--all goes with no other choice than --id");
     return r;
 }
@@ -122,21 +137,25 @@ static int check_named(const struct kill_run *run, const struct gp_procs *procs,
         for (size_t j = 0; j < procs->count; j++)
             found = found || procs->rows[j].pid == run->named[i];
         if (!found)
-            return gp_err_set(err, GP_EFAIL,
-                              "process %lld is not on the chosen GPUs; gpulse ps lists those that "
-                              "are",
-                              (long long)run->named[i]);
+            return gp_err_set(
+                err, GP_EFAIL,
+                "process %lld is not among those on the chosen GPUs that all choices fit; "
+                "gpulse ps lists them, gpulse ps --holders those that the driver does "
+                "not list",
+                (long long)run->named[i]);
     }
     return 0;
 }
 
-static void keep_named(const struct kill_run *run, struct gp_procs *procs)
+static void keep_named(const struct kill_run *run, const char *name, struct gp_procs *procs)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < procs->count; i++)
-        if (run->named_count == 0 ||
-            gp_procs_has_pid(run->named, run->named_count, procs->rows[i].pid))
-            procs->rows[kept++] = procs->rows[i];
+    for (size_t i = 0; i < procs->count; i++) {
+        const struct gp_proc_row *row = &procs->rows[i];
+        if ((run->named_count == 0 || gp_procs_has_pid(run->named, run->named_count, row->pid)) &&
+            (!name || (row->command && strstr(row->command, name))))
+            procs->rows[kept++] = *row;
+    }
     procs->count = kept;
 }
 
@@ -162,9 +181,13 @@ static int kill_chosen(struct gp_sampler *sampler, const struct kill_run *run,
         (void)gp_err_set(err, r, "out of memory");
     if (r == 0)
         r = check_named(run, &procs, err);
-    keep_named(run, &procs);
+    keep_named(run, o->name, &procs);
     if (o->idle_ns)
         gp_idle_keep(&idle, &procs);
+    if (r == 0 && snapshot->partial && procs.count == 0) {
+        gp_app_explain_partial(snapshot, err);
+        r = GP_EPARTIAL;
+    }
     if (r == 0)
         r = gp_end_processes(sampler, snapshot, &procs, run->named, run->named_count, &o->end, err);
     gp_idle_fini(&idle);

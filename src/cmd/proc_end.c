@@ -23,8 +23,8 @@ enum {
     GRACE_S = 10,
     BACK_S = 30, /* how long the driver may take to give memory back */
     BACK_TICK_MS = 100,
-    SLACK =
-        64 << 20, /* of memory without a process: what a driver keeps for itself varies so much */
+    BACK_TIMES =
+        3, /* so many looks in a row: others may still hold it, and show up a moment later */
 };
 
 /* From the mildest to the one that cannot be refused. */
@@ -216,11 +216,15 @@ static const struct gp_device *same_device(const struct gp_snapshot *snapshot,
     return NULL;
 }
 
-/* Bytes without a process; false if that cannot be told. */
-static bool left_behind(const struct end_run *run, const struct gp_device *device, double *ret)
+/* Whether the GPU answers and has no more than this without a process. Where the driver does not
+ * tell what processes use, as under WSL, that it lists none of them has to do. */
+static bool is_gpu_back(const struct end_run *run, const struct gp_device *device, double most)
 {
-    const struct gp_device *after = same_device(run->after, device);
-    return after && gp_device_number_now(after, GP_MEMORY_UNATTRIBUTED, ret);
+    double rest;
+    const struct gp_device *after = run->after ? same_device(run->after, device) : NULL;
+    if (!after || after->status != GP_STATUS_OK || after->processes_status != GP_STATUS_OK)
+        return false;
+    return !gp_device_number_now(after, GP_MEMORY_UNATTRIBUTED, &rest) || rest <= most;
 }
 
 static bool is_back(const struct end_run *run)
@@ -231,25 +235,26 @@ static bool is_back(const struct end_run *run)
             return false;
     for (size_t i = 0; i < run->before->device_count; i++) {
         double most;
-        double rest;
         const struct gp_device *device = &run->before->devices[i];
-        if (is_concerned(run, device, &most) && left_behind(run, device, &rest) && rest > most)
+        if (is_concerned(run, device, &most) && !is_gpu_back(run, device, most))
             return false;
     }
     return true;
 }
 
 /* True as soon as the driver has given it back. */
-static bool await_memory(struct end_run *run, struct gp_err *err)
+static bool await_memory(struct end_run *run, uint64_t wait_ns, struct gp_err *err)
 {
     const struct timespec pause = gp_clock_timespec((uint64_t)BACK_TICK_MS * GP_NS_PER_MS);
-    uint64_t until_ns = gp_clock_mono_ns() + patience_ns(run->options->wait_ns, BACK_S);
+    uint64_t until_ns = gp_clock_mono_ns() + wait_ns;
+    int times = 0;
     do {
         gp_snapshot_free(run->after);
         run->after = NULL;
         if (gp_sampler_tick(run->sampler, &run->after, err) < 0)
             return false;
-        if (is_back(run))
+        times = is_back(run) ? times + 1 : 0;
+        if (times == BACK_TIMES)
             return true;
         (void)nanosleep(&pause, NULL);
     } while (gp_clock_mono_ns() < until_ns);
@@ -262,11 +267,11 @@ static const char *why_not(const struct gp_ending_process *p)
 {
     return p->error          ? "it may not be signalled"
            : p->state == 'D' ? "it waits in the kernel, in which nothing can end it"
-           : p->state == 'Z' ? "its parent has not taken notice"
+           : p->state == 'Z' ? "a thread of it waits in the kernel, in which nothing can end it"
                              : "it heeds no signal";
 }
 
-static void add_outcome(struct end_run *run, const struct gp_ending_process *p)
+static void add_outcome(struct end_run *run, const struct gp_ending_process *p, bool back)
 {
     const struct gp_proc_row *row = NULL;
     for (size_t i = 0; i < run->chosen.count; i++)
@@ -278,8 +283,7 @@ static void add_outcome(struct end_run *run, const struct gp_ending_process *p)
     else
         gp_strbuf_addf(&run->sb, "ended after %.1f s, by %s", (double)p->after_ns / 1e9,
                        signal_name(p->signal));
-    if (p->ended && row && row->memory.known && run->after &&
-        !gp_snapshot_lists(run->after, p->pid))
+    if (p->ended && row && row->memory.known && back)
         gp_strbuf_addf(&run->sb, ", %.0f MiB came back", row->memory.n / 0x1p20);
     gp_strbuf_addc(&run->sb, '\n');
 }
@@ -288,7 +292,6 @@ static void add_gpu(struct end_run *run, const struct gp_device *device, double 
 {
     double before;
     double now;
-    double rest;
     const struct gp_device *after = same_device(run->after, device);
     gp_strbuf_addf(&run->sb, "GPU %u: ", device->index);
     if (after && gp_device_number(device, GP_MEMORY_USED, &before) &&
@@ -297,17 +300,17 @@ static void add_gpu(struct end_run *run, const struct gp_device *device, double 
                        now / 0x1p20);
     else
         gp_strbuf_adds(&run->sb, "what is used now is not known");
-    if (left_behind(run, device, &rest) && rest > most)
-        gp_strbuf_addf(&run->sb, "; %.0f MiB of it without a process: see gpulse ps --explain",
-                       rest / 0x1p20);
+    if (!is_gpu_back(run, device, most))
+        gp_strbuf_addf(&run->sb, "; not all has come back: see gpulse ps --explain -i %u",
+                       device->index);
     gp_strbuf_addc(&run->sb, '\n');
 }
 
-static int report(struct end_run *run, struct gp_err *err)
+static int report(struct end_run *run, bool back, struct gp_err *err)
 {
     gp_strbuf_reset(&run->sb);
     for (size_t i = 0; i < run->ending.count; i++)
-        add_outcome(run, &run->ending.processes[i]);
+        add_outcome(run, &run->ending.processes[i], back);
     for (size_t i = 0; run->after && i < run->before->device_count; i++) {
         double most;
         if (is_concerned(run, &run->before->devices[i], &most))
@@ -321,18 +324,19 @@ static int report(struct end_run *run, struct gp_err *err)
 static int end_and_report(struct end_run *run, struct gp_err *err)
 {
     struct gp_err why = {0};
+    uint64_t wait_ns = patience_ns(run->options->wait_ns, BACK_S);
     bool ended = end(run);
-    bool back = await_memory(run, &why);
-    int r = report(run, err);
+    bool back = await_memory(run, wait_ns, &why);
+    int r = report(run, back, err);
     if (r < 0)
         return r;
     if (!ended)
         return gp_err_set(err, GP_EFAIL, "some have not ended");
     if (back)
         return 0;
-    return why.text[0]
-               ? gp_err_copy(err, &why)
-               : gp_err_set(err, GP_EFAIL, "their memory has not come back within %d s", BACK_S);
+    return why.text[0] ? gp_err_copy(err, &why)
+                       : gp_err_set(err, GP_EFAIL, "their memory has not come back within %.1f s",
+                                    (double)wait_ns / 1e9);
 }
 
 int gp_end_processes(struct gp_sampler *sampler, const struct gp_snapshot *snapshot,

@@ -1,5 +1,7 @@
 #include "cmd/proc_idle.h"
 
+#include "cmd/app.h"
+
 #include "base/clock.h"
 #include "base/err.h"
 #include "model/snapshot.h"
@@ -16,6 +18,7 @@ static const enum gp_metric works[] = {GP_PROCESS_SM, GP_PROCESS_ENC, GP_PROCESS
 void gp_idle_want(struct gp_metric_set *metrics)
 {
     gp_metric_set_add(metrics, GP_PID);
+    gp_metric_set_add(metrics, GP_PROCESS_START);
     for (size_t i = 0; i < GP_ARRAY_LEN(works); i++)
         gp_metric_set_add(metrics, works[i]);
 }
@@ -42,19 +45,33 @@ static int compare(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* Whether it is there, and idle on all of its GPUs. */
-static bool is_idle(const struct gp_snapshot *snapshot, int64_t pid)
+/* Whether it is there since then, and idle on all GPUs of the snapshot. */
+static bool is_idle(const struct gp_snapshot *snapshot, int64_t pid, uint64_t since_wall_ns)
 {
     bool found = false;
     for (size_t i = 0; i < snapshot->process_count; i++) {
         const struct gp_process *p = &snapshot->processes[i];
+        const struct gp_value *start = gp_process_value(p, GP_PROCESS_START);
+        uint64_t start_ns;
         if (gp_process_value(p, GP_PID)->i != pid)
             continue;
-        if (!does_nothing(p))
+        if (!does_nothing(p) ||
+            (start->status == GP_STATUS_OK && gp_clock_parse_rfc3339(start->s, &start_ns) &&
+             start_ns > since_wall_ns))
             return false;
         found = true;
     }
     return found;
+}
+
+/* Whether all GPUs tell their processes: on one that does not, any of them may be at work. */
+static bool is_complete(const struct gp_snapshot *snapshot)
+{
+    for (size_t i = 0; i < snapshot->device_count; i++)
+        if (snapshot->devices[i].status != GP_STATUS_OK ||
+            snapshot->devices[i].processes_status != GP_STATUS_OK)
+            return false;
+    return true;
 }
 
 static int begin(struct gp_idle *idle, const struct gp_snapshot *snapshot, struct gp_err *err)
@@ -69,11 +86,13 @@ static int begin(struct gp_idle *idle, const struct gp_snapshot *snapshot, struc
     return 0;
 }
 
-static void keep_idle(struct gp_idle *idle, const struct gp_snapshot *snapshot)
+static void keep_idle(struct gp_idle *idle, const struct gp_snapshot *snapshot,
+                      uint64_t since_wall_ns)
 {
     size_t kept = 0;
     for (size_t i = 0; i < idle->count; i++)
-        if ((i == 0 || idle->pids[i] != idle->pids[i - 1]) && is_idle(snapshot, idle->pids[i]))
+        if ((i == 0 || idle->pids[i] != idle->pids[i - 1]) &&
+            is_idle(snapshot, idle->pids[i], since_wall_ns))
             idle->pids[kept++] = idle->pids[i];
     idle->count = kept;
 }
@@ -82,6 +101,7 @@ int gp_idle_watch(struct gp_sampler *sampler, uint64_t for_ns, struct gp_idle *r
                   struct gp_snapshot **ret_last, struct gp_err *err)
 {
     uint64_t step_ns = for_ns / SAMPLES;
+    uint64_t since_wall_ns = gp_clock_wall_ns();
     if (step_ns < LEAST_MS * GP_NS_PER_MS)
         step_ns = LEAST_MS * GP_NS_PER_MS;
     if (step_ns > MOST_MS * GP_NS_PER_MS)
@@ -89,22 +109,30 @@ int gp_idle_watch(struct gp_sampler *sampler, uint64_t for_ns, struct gp_idle *r
     const struct timespec step = gp_clock_timespec(step_ns);
     uint64_t until_ns = gp_clock_mono_ns() + for_ns;
     struct gp_snapshot *snapshot = NULL;
-    int r = gp_sampler_tick(sampler, &snapshot, err);
+    int r = gp_common()->id
+                ? gp_err_set(err, GP_EUSAGE, "--idle looks at all GPUs: it does not go with --id")
+                : gp_sampler_tick(sampler, &snapshot, err);
     if (r == 0)
         r = begin(ret, snapshot, err);
-    if (for_ns >= TOLD_S * GP_NS_PER_S)
+    if (r == 0 && for_ns >= TOLD_S * GP_NS_PER_S)
         (void)fprintf(stderr, "gpulse: watching for %.0f s\n", (double)for_ns / 1e9);
     while (r == 0) {
-        keep_idle(ret, snapshot);
-        if (gp_clock_mono_ns() >= until_ns)
+        if (!is_complete(snapshot))
+            r = gp_err_set(err, GP_EPARTIAL,
+                           "a GPU does not tell its processes, so nobody is known to do nothing");
+        keep_idle(ret, snapshot, since_wall_ns);
+        if (r < 0 || gp_clock_mono_ns() >= until_ns)
             break;
         gp_snapshot_free(snapshot);
         snapshot = NULL;
         (void)nanosleep(&step, NULL);
         r = gp_sampler_tick(sampler, &snapshot, err);
     }
-    if (r < 0)
+    if (r < 0) {
         gp_idle_fini(ret);
+        gp_snapshot_free(snapshot);
+        snapshot = NULL;
+    }
     *ret_last = snapshot;
     return r;
 }

@@ -230,6 +230,12 @@ static int set_up(struct ps_run *run, const struct ps_options *o, struct gp_err 
         return gp_err_set(err, GP_EUSAGE,
                           "--explain and --holders go with none of each other, --by, --tree and "
                           "--per-gpu");
+    const struct gp_proc_choice *c = &o->choice;
+    bool chooses = c->user || c->pid || c->type || c->job || c->container || o->filter;
+    if ((o->explain || o->leaks) && (chooses || o->columns || o->sort))
+        return gp_err_set(err, GP_EUSAGE,
+                          "--explain and --leaks show all processes of the chosen GPUs, in columns "
+                          "of their own");
     if (o->explain && strcmp(o->format, "csv") == 0)
         return gp_err_set(err, GP_EUSAGE, "--explain is text or json");
     if (o->leaks && (!o->interval_ns || o->explain || o->holders || o->by || o->tree))

@@ -109,8 +109,9 @@ int gp_ps_add_holders(struct gp_procs *procs, const struct gp_snapshot *snapshot
             .command = info->texts->command,
             .container = info->texts->container,
             .container_name = info->texts->container_name,
-            .origin = info->texts->origin,
             .state = state_text(info->state),
+            .age_s = {(double)(snapshot->wall_ns - info->start_ns) / 1e9,
+                      info->start_ns > 0 && snapshot->wall_ns > info->start_ns, false},
             .rss = {(double)info->rss_bytes, info->state != 0, false},
         };
         add_gpus(&row, snapshot, holder);

@@ -67,7 +67,7 @@ static int look(struct reclaim_run *run, struct gp_err *err)
 
 static bool is_missing(const struct gp_account *account)
 {
-    return account->rest.known && account->rest.n >= GP_ACCOUNT_SLACK;
+    return account->verdict != GP_VERDICT_ACCOUNTED;
 }
 
 /* Explains the GPUs that have memory without a process, and counts them. Without any, and if that
@@ -236,7 +236,8 @@ const struct gp_cmd gp_cmd_reclaim = {
         "the GPU open though what started them is gone, as data loaders of a training that was "
         "killed. Waits until the driver has given their memory back and prints what was used "
         "before and after.\n\n"
-        "Only what is certain to be a leftover is offered. What a running process holds cannot be "
+        "What is offered may still be of use to somebody: look at the list. What a running process "
+        "holds cannot be "
         "taken from it from outside: PyTorch's cache is emptied by torch.cuda.empty_cache() inside "
         "of it.",
     .examples = "gpulse reclaim\tall GPUs\n"

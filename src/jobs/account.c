@@ -43,7 +43,9 @@ static enum gp_suspect_kind kind_of(const struct gp_holder *holder)
     for (size_t i = 0; name && i < GP_ARRAY_LEN(known); i++)
         if (strcmp(known[i].name, name) == 0)
             return known[i].kind;
-    return holder->is_orphan ? GP_SUSPECT_LEFTOVER : GP_SUSPECT_OTHER;
+    const char *container = holder->info->texts->container;
+    bool is_service = container && strncmp(container, "unit:", 5) == 0;
+    return holder->is_orphan && !is_service ? GP_SUSPECT_LEFTOVER : GP_SUSPECT_OTHER;
 }
 
 static int compare_suspects(const void *a, const void *b)
@@ -217,13 +219,15 @@ static const struct {
     [GP_VERDICT_HIDDEN] = {"hidden",
                            "Whoever holds it may be among the processes that may not be looked at. "
                            "Root sees more: sudo gpulse ps --explain -i %u"},
-    [GP_VERDICT_UNCOUNTED] = {"uncounted",
-                              "Nobody else has the GPU open: it belongs to the listed processes, "
-                              "whose managed memory and contexts the driver does not count."},
+    [GP_VERDICT_UNCOUNTED] =
+        {"uncounted",
+         "Nobody else who could hold it has the GPU open: it belongs to the listed processes, "
+         "whose managed memory and contexts the driver does not count."},
     [GP_VERDICT_DISPLAY] = {"display", "Held for the screen."},
-    [GP_VERDICT_DRIVER] = {"driver",
-                           "No process has the GPU open: the driver has not given it back. Only a "
-                           "reset frees it, when nothing runs on it: nvidia-smi --gpu-reset -i %u"},
+    [GP_VERDICT_DRIVER] =
+        {"driver",
+         "Nobody who could hold it has the GPU open: the driver has not given it back. Only a "
+         "reset frees it, when nothing runs on it: nvidia-smi --gpu-reset -i %u"},
 };
 
 static const struct {

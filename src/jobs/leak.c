@@ -155,7 +155,6 @@ struct line {
     const struct gp_process *process;
     const struct gp_device *device;
     struct gp_leak_trend trend;
-    size_t windows;
 };
 
 static int compare_lines(const void *a, const void *b)

@@ -32,9 +32,9 @@ static void add_cell(struct sheet *s, const char *text)
 static void add_padded(struct gp_strbuf *line, const char *text, size_t width, bool left)
 {
     size_t blanks = width - gp_utf8_width(text);
-    gp_strbuf_pad(line, left ? 0 : blanks);
+    gp_strbuf_fill(line, ' ', left ? 0 : blanks);
     gp_strbuf_adds(line, text);
-    gp_strbuf_pad(line, left ? blanks : 0);
+    gp_strbuf_fill(line, ' ', left ? blanks : 0);
 }
 
 static void note_error(struct gp_strbuf *sb, const struct gp_strbuf *helper)

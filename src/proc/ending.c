@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 enum {
-    KERNEL_PARENT = 2, /* kthreadd: all threads of the kernel come from it */
     ANCESTORS_MAX = 256,
     TREE_ROUNDS = 16, /* looks for children that were made while others were found */
 };
@@ -76,7 +75,7 @@ static int check(int64_t pid, bool named, struct gp_err *err)
     (void)snprintf(path, sizeof(path), "/proc/%lld", n);
     if (!read_stat((uint32_t)pid, &stat) || lstat(path, &folder) != 0)
         return gp_err_set(err, GP_EFAIL, "process %lld has ended", n);
-    if (stat.ppid == KERNEL_PARENT || pid == KERNEL_PARENT)
+    if (stat.is_kernel)
         return gp_err_set(err, GP_EPERM, "%lld is a thread of the kernel", n);
     if (is_own_ancestor(pid))
         return gp_err_set(err, GP_EPERM, "%lld is where this gpulse was started from", n);
@@ -177,7 +176,7 @@ static bool add_children(struct gp_ending *ending)
 static bool complete(struct gp_ending *ending, bool tree)
 {
     size_t before = ending->count;
-    while (tree && add_children(ending))
+    for (int round = 0; tree && round < TREE_ROUNDS && add_children(ending); round++)
         continue;
     return ending->count > before;
 }

@@ -73,7 +73,16 @@ bool gp_proc_passwd(const char *root, uid_t uid, enum gp_proc_passwd_field field
 bool gp_proc_parse_stat(const char *text, struct gp_proc_stat *ret)
 {
     /* the numbers of proc(5) */
-    enum { PPID = 4, GROUP = 5, UTIME = 14, STIME = 15, NICE = 19, THREADS = 20, START = 22 };
+    enum {
+        PPID = 4,
+        GROUP = 5,
+        FLAGS = 9,
+        UTIME = 14,
+        STIME = 15,
+        NICE = 19,
+        THREADS = 20,
+        START = 22
+    };
     enum { RSS = 24 };
     long long fields[RSS + 1];
     const char *close = strrchr(text, ')');
@@ -91,6 +100,7 @@ bool gp_proc_parse_stat(const char *text, struct gp_proc_stat *ret)
         .state = close[2],
         .ppid = (uint32_t)fields[PPID],
         .group = (uint32_t)fields[GROUP],
+        .is_kernel = (fields[FLAGS] & 0x00200000) != 0, /* PF_KTHREAD */
         .nice = (int)fields[NICE],
         .threads = fields[THREADS] > 0 ? (uint64_t)fields[THREADS] : 0,
         .user_ticks = (uint64_t)fields[UTIME],

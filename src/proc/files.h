@@ -27,6 +27,7 @@ bool gp_proc_passwd(const char *root, uid_t uid, enum gp_proc_passwd_field field
 struct gp_proc_stat {
     char state; /* R running, S sleeping, D waiting for a device, Z zombie, T stopped, … */
     uint32_t ppid;
+    bool is_kernel; /* a thread of the kernel */
     uint32_t group; /* its process group: the pid of the one that leads it */
     int nice;
     uint64_t threads;

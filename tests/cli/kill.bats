@@ -96,12 +96,13 @@ job_on_machine() {
 
 @test "memory that does not come back is told" {
     job_on_machine --workers 2 --mem 3GiB
+    mapfile -t -O "${#STARTED[@]}" STARTED < <(pgrep -P "$job")
     gpulse kill "$job" --yes -s kill --wait 500ms
     status_is 1
     says "^$job ended .* by SIGKILL"
-    says '^GPU 0: 3072 MiB used before, 3072 MiB now; 3072 MiB of it without a process: see gpulse ps --explain$'
+    says '^GPU 0: 3072 MiB used before, 3072 MiB now; not all has come back: see gpulse ps --explain -i 0$'
+    says_not 'MiB came back'
     complains 'their memory has not come back'
-    pkill -KILL -g "$job"
 }
 
 @test "who is chosen" {
@@ -128,13 +129,39 @@ job_on_machine() {
     fails 1 'no process on the GPUs is meant by that'
 }
 
+@test "what says nothing chooses nobody" {
+    job_on_machine
+    gpulse kill "" --user "$(id -un)" --yes
+    fails 2 'an argument is empty'
+    gpulse kill --name "" --yes
+    fails 2 '--name is empty'
+    gpulse kill --pid "" --user "$(id -un)" --yes
+    fails 2 '--pid is empty'
+    gpulse kill --name "xyz,load" --yes # a comma is a comma
+    fails 1 'no process on the GPUs is meant by that'
+    runs_on "$job"
+    gpulse kill -i 0 --idle 1s --yes
+    fails 2 '--idle looks at all GPUs: it does not go with --id'
+}
+
+@test "a GPU that does not answer is not one that has given back" {
+    job_on_machine
+    fault "$GPULSE_SIM" --gpu 0 deny:nvmlDeviceGetComputeRunningProcesses
+    gpulse kill --all --yes
+    [ "$status" -ne 0 ]
+    gpulse reclaim
+    status_is 1
+    says_not 'Nothing to reclaim'
+    runs_on "$job"
+}
+
 @test "who is not meant is not touched" {
     job_on_machine
     gpulse kill
     status_is 2
     complains 'say who is meant'
     gpulse kill $$ --yes
-    fails 1 "process $$ is not on the chosen GPUs; .*"
+    fails 1 "process $$ is not among those on the chosen GPUs .*"
     gpulse kill 99999999999 --yes
     status_is 2
     complains "'99999999999' is no process id"

@@ -125,7 +125,7 @@ leave() {
     status_is 0
     [ "${lines[0]}" = "pid,gpu,memory,growth,rises,full_in" ]
     # about 100 MiB/s; 14 GiB last for some two minutes
-    tail -n 2 <<<"$output" | grep -Eq "^$job,0,[0-9]+,1[0-9]{8},yes,[0-9]{2,3}$" || explain "not seen"
+    tail -n 2 <<<"$output" | grep -Eq "^$job,0,[0-9]+,[0-9]{8,9},yes,[0-9]{2,3}$" || explain "not seen"
     tail -n 2 <<<"$output" | grep -Eq "^$level,0,1073741824,0,no,$" || explain "not level"
     gpulse ps --leaks
     status_is 2
