@@ -42,7 +42,8 @@ static const struct gp_opt options[] = {
     {0, "holders", NULL, GP_OPT_FLAG, .offset = OPT(holders),
      .help = "the processes that have a GPU open and that the driver does not list"},
     {0, "leaks", NULL, GP_OPT_FLAG, .offset = OPT(leaks),
-     .help = "with --watch: whose GPU memory grows, and when the GPU will be full"},
+     .help = "with --watch: whose GPU memory grows, and when the GPU will be full; told from "
+             "100 samples on"},
     GP_PROC_CHOICE_ROWS(struct ps_options, choice),
     GP_IDLE_ROW(struct ps_options, idle_ns),
     {0, "filter", NULL, GP_OPT_STRING, "WORDS", .offset = OPT(filter),

@@ -4,6 +4,7 @@
 #include "base/strbuf.h"
 #include "model/snapshot.h"
 #include "out/json.h"
+#include "proc/files.h"
 #include "proc/holders.h"
 #include "proc/proc.h"
 #include "sample/errand.h"
@@ -16,36 +17,30 @@
 
 static enum gp_suspect_kind kind_of(const struct gp_holder *holder)
 {
-    static const struct {
-        const char *name;
-        enum gp_suspect_kind kind;
-    } known[] = {
-        {"Xorg", GP_SUSPECT_DISPLAY},
-        {"Xwayland", GP_SUSPECT_DISPLAY},
-        {"gnome-shell", GP_SUSPECT_DISPLAY},
-        {"kwin_wayland", GP_SUSPECT_DISPLAY},
-        {"nvidia-persistenced", GP_SUSPECT_SERVICE},
-        {"nvidia-powerd", GP_SUSPECT_SERVICE},
-        {"nv-fabricmanager", GP_SUSPECT_SERVICE},
-        {"nvidia-cuda-mps-control", GP_SUSPECT_SERVICE},
-        {"nv-hostengine", GP_SUSPECT_SERVICE},
-        {"dcgm-exporter", GP_SUSPECT_SERVICE},
-        {"nvidia-smi", GP_SUSPECT_SERVICE},
-        {"nvidia_gpu_exporter", GP_SUSPECT_SERVICE},
-        {"nvtop", GP_SUSPECT_SERVICE},
-        {"nvitop", GP_SUSPECT_SERVICE},
-        {"gpustat", GP_SUSPECT_SERVICE},
-        {"btop", GP_SUSPECT_SERVICE},
-        {"gpulse", GP_SUSPECT_SERVICE},
-        {"gpulse-top", GP_SUSPECT_SERVICE},
+    static const char *const services[] = {
+        "nvidia-persistenced",
+        "nvidia-powerd",
+        "nv-fabricmanager",
+        "nvidia-cuda-mps-control",
+        "nv-hostengine",
+        "dcgm-exporter",
+        "nvidia_gpu_exporter",
+        "nvidia-smi",
+        "nvtop",
+        "nvitop",
+        "gpustat",
+        "btop",
+        "gpulse",
+        "gpulse-top",
     };
-    const char *name = holder->info->texts->name;
-    for (size_t i = 0; name && i < GP_ARRAY_LEN(known); i++)
-        if (strcmp(known[i].name, name) == 0)
-            return known[i].kind;
-    const char *container = holder->info->texts->container;
-    bool is_service = container && strncmp(container, "unit:", 5) == 0;
-    return holder->is_orphan && !is_service ? GP_SUSPECT_LEFTOVER : GP_SUSPECT_OTHER;
+    const struct gp_proc_texts *texts = holder->info->texts;
+    if (texts->name && gp_proc_is_display_server(texts->name))
+        return GP_SUSPECT_DISPLAY;
+    for (size_t i = 0; texts->name && i < GP_ARRAY_LEN(services); i++)
+        if (strcmp(services[i], texts->name) == 0)
+            return GP_SUSPECT_SERVICE;
+    bool is_unit = texts->container && strncmp(texts->container, "unit:", 5) == 0;
+    return holder->is_orphan && !is_unit ? GP_SUSPECT_LEFTOVER : GP_SUSPECT_OTHER;
 }
 
 static int compare_suspects(const void *a, const void *b)

@@ -22,12 +22,6 @@ enum {
     TREE_ROUNDS = 16, /* looks for children that were made while others were found */
 };
 
-/* Without one of these there is no screen. */
-static const char *const display_servers[] = {
-    "Xorg",  "X",        "Xwayland", "gnome-shell", "kwin_wayland", "kwin_x11", "sway",    "weston",
-    "labwc", "Hyprland", "mutter",   "cosmic-comp", "gdm",          "sddm",     "lightdm",
-};
-
 /* ---- who is left alone ---- */
 
 static bool read_stat(uint32_t pid, struct gp_proc_stat *ret)
@@ -58,10 +52,7 @@ static bool is_display_server(uint32_t pid)
     if (gp_io_read(path, name, sizeof(name)) <= 0)
         return false;
     name[strcspn(name, "\n")] = '\0';
-    for (size_t i = 0; i < GP_ARRAY_LEN(display_servers); i++)
-        if (strcmp(name, display_servers[i]) == 0)
-            return true;
-    return false;
+    return gp_proc_is_display_server(name);
 }
 
 /* Read behind the opening of its descriptor, so that all of it is about the process that is held.

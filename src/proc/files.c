@@ -112,6 +112,19 @@ bool gp_proc_parse_stat(const char *text, struct gp_proc_stat *ret)
     return true;
 }
 
+bool gp_proc_is_display_server(const char *name)
+{
+    static const char *const names[] = {
+        "Xorg",     "X",           "Xwayland", "gnome-shell", "kwin_wayland",
+        "kwin_x11", "sway",        "weston",   "labwc",       "Hyprland",
+        "mutter",   "cosmic-comp", "gdm",      "sddm",        "lightdm",
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
+}
+
 uint64_t gp_proc_ticks_to_ns(uint64_t ticks)
 {
     uint64_t hz = (uint64_t)sysconf(_SC_CLK_TCK);

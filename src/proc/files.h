@@ -40,6 +40,9 @@ struct gp_proc_stat {
 /* False, with ret untouched, for what is not such a line. */
 bool gp_proc_parse_stat(const char *text, struct gp_proc_stat *ret);
 
+/* Whether a program of this name (without its path) is what somebody's screen depends on. */
+bool gp_proc_is_display_server(const char *name);
+
 /* Ticks of the clock as time. */
 uint64_t gp_proc_ticks_to_ns(uint64_t ticks);
 
