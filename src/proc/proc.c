@@ -238,10 +238,17 @@ static void read_container(struct gp_proc_reader *reader, struct gp_proc_info *i
         texts->container_name = gp_arena_strdup(arena, name);
 }
 
+/* The environment is that of the program's start: as long as the same one runs it is read once. */
 static void read_origin(struct gp_proc_reader *reader, struct gp_proc_info *info,
                         struct gp_proc_texts *texts, struct gp_arena *arena)
 {
     char origin[GP_PROC_ORIGIN_SIZE];
+    const struct gp_proc_info *past = same_past(reader, info);
+    if (past && past->texts->origin && past->texts->command && texts->command &&
+        strcmp(past->texts->command, texts->command) == 0) {
+        texts->origin = gp_arena_strdup(arena, past->texts->origin);
+        return;
+    }
     char *text = malloc(ENVIRONMENT_BYTES);
     long n = text ? read_pid_file(reader, info->pid, "environ", text, ENVIRONMENT_BYTES) : -1;
     if (n >= 0) {

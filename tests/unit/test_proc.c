@@ -476,6 +476,26 @@ static void this_process(void **state)
 
 /* A command line is not read again at every tick, but for another process with the same pid, and
  * after a while. */
+/* As long as the same program runs. */
+static void an_environment_is_read_once(void **state)
+{
+    (void)state;
+    struct subject s = new_subject();
+    const unsigned want = GP_PROC_STAT | GP_PROC_COMMAND | GP_PROC_ORIGIN;
+    write_stat(40, "job", 100, 500, 8);
+    write_pid(40, "cmdline", "bash", 5);
+    write_pid(40, "environ", "TMUX_PANE=%1", 13);
+    assert_string_equal(read_one(&s, want, 40).texts->origin, "tmux %1");
+    write_pid(40, "environ", "TMUX_PANE=%2", 13);
+    ahead_ns = 17 * GP_NS_PER_S;
+    assert_string_equal(read_one(&s, want, 40).texts->origin, "tmux %1");
+    write_pid(40, "cmdline", "python", 7); /* it has become another one */
+    ahead_ns = 34 * GP_NS_PER_S;
+    assert_string_equal(read_one(&s, want, 40).texts->origin, "tmux %2");
+    ahead_ns = 0;
+    free_subject(&s);
+}
+
 static void what_seldom_changes_is_kept(void **state)
 {
     (void)state;
@@ -794,6 +814,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(what_seldom_changes_is_kept),
+        TEST(an_environment_is_read_once),
         TEST(who_holds_texts_has_them_for_longer),
         TEST(only_what_is_watched_is_read_at_every_tick),
         TEST(who_is_not_watched_has_its_turn),
