@@ -94,6 +94,17 @@ void gp_app_add_version(struct gp_strbuf *sb)
     gp_strbuf_adds(sb, "gpulse " GPULSE_VERSION "\n");
 }
 
+int gp_app_confirm(const char *question, const char *nothing, struct gp_err *err)
+{
+    char answer[16] = "";
+    if (!isatty(STDIN_FILENO))
+        return gp_err_set(err, GP_EUSAGE, "%s: add --yes to do it", nothing);
+    (void)fprintf(stderr, "%s? [y/N] ", question);
+    if (!fgets(answer, sizeof(answer), stdin) || (answer[0] != 'y' && answer[0] != 'Y'))
+        return gp_err_set(err, GP_EFAIL, "%s", nothing);
+    return 0;
+}
+
 size_t gp_app_columns(void)
 {
     struct winsize size = {0};

@@ -71,6 +71,10 @@ const char *gp_app_root(void);
 /* Appends "gpulse VERSION" and a line end. */
 void gp_app_add_version(struct gp_strbuf *sb);
 
+/* Asks on the terminal, and goes on only with a yes. GP_EUSAGE, with what --yes is for, if there is
+ * nobody to ask; GP_EFAIL after another answer. `nothing` says what has happened then. */
+int gp_app_confirm(const char *question, const char *nothing, struct gp_err *err) GP_MUST_CHECK;
+
 /* Whether to colour what goes to standard output. */
 bool gp_app_wants_color(void);
 

@@ -71,15 +71,15 @@ static int add_list(struct kill_run *run, const char *list, struct gp_err *err)
     return r;
 }
 
-/* No word of a filter holds a blank; a command line is looked through for each of its own. */
-static int add_words(struct kill_run *run, const char *field, const char *words, struct gp_err *err)
+/* Words of a filter, with blanks between. */
+static int add_words(struct kill_run *run, const char *words, struct gp_err *err)
 {
     for (const char *p = words ? words : ""; *p;) {
         size_t length = strlen(run->filter);
         size_t n = strcspn(p, " ");
         int more = n == 0 ? 0
-                          : snprintf(run->filter + length, sizeof(run->filter) - length, "%s%s%.*s",
-                                     length ? " " : "", field, (int)n, p);
+                          : snprintf(run->filter + length, sizeof(run->filter) - length, "%s%.*s",
+                                     length ? " " : "", (int)n, p);
         if (more < 0 || (size_t)more >= sizeof(run->filter) - length)
             return gp_err_set(err, GP_EUSAGE, "too many words to choose processes by");
         p += n + (p[n] == ' ');
@@ -113,11 +113,11 @@ static int choose(struct kill_run *run, const struct kill_options *o, char *cons
     for (int i = 0; r == 0 && i < count; i++)
         r = strspn(arguments[i], "0123456789,") == strlen(arguments[i])
                 ? add_list(run, arguments[i], err)
-                : add_words(run, "", arguments[i], err);
+                : add_words(run, arguments[i], err);
     if (r == 0 && o->choice.pid)
         r = add_list(run, o->choice.pid, err);
     if (r == 0)
-        r = add_words(run, "", o->filter, err);
+        r = add_words(run, o->filter, err);
     if (r == 0)
         r = gp_proc_choice_add(&choice, run->filter, sizeof(run->filter), err);
     if (r == 0 && !o->all && !o->idle_ns && !o->name && !run->filter[0] && run->named_count == 0)
@@ -227,8 +227,8 @@ const struct gp_cmd gp_cmd_kill = {
     .usage = "[PID|WORD...] [options]",
     .description =
         "Shows who is meant and asks. Then sends SIGINT, after 10 s SIGTERM, after 10 more "
-        "SIGKILL, "
-        "as long as some have not ended, waits until the driver has given their memory back, and "
+        "SIGKILL, as long as some have not ended, waits until the driver has given their memory "
+        "back, and "
         "tells what became of each.\n\n"
         "Processes are chosen by pid, by words as in the filter of gpulse ps (user:alice, "
         "job:4711, gpu:0, cmd:train), and by the options below; all that are given must hold. "

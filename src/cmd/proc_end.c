@@ -23,8 +23,7 @@ enum {
     GRACE_S = 10,
     BACK_S = 30, /* how long the driver may take to give memory back */
     BACK_TICK_MS = 100,
-    BACK_TIMES =
-        3, /* so many looks in a row: others may still hold it, and show up a moment later */
+    BACK_TIMES = 3, /* looks in a row: others that hold it may show up a moment later */
 };
 
 /* From the mildest to the one that cannot be refused. */
@@ -132,17 +131,13 @@ static int show(struct end_run *run, struct gp_err *err)
 
 static int confirm(const struct end_run *run, struct gp_err *err)
 {
-    char answer[16] = "";
+    char question[96];
     if (run->options->yes)
         return 0;
-    if (!isatty(STDIN_FILENO))
-        return gp_err_set(err, GP_EUSAGE, "nobody was ended: add --yes to do it");
-    (void)fprintf(stderr, "End %zu process%s%s? [y/N] ", run->chosen.count,
-                  run->chosen.count == 1 ? "" : "es",
-                  run->options->tree ? " and what comes from them" : "");
-    if (!fgets(answer, sizeof(answer), stdin) || (answer[0] != 'y' && answer[0] != 'Y'))
-        return gp_err_set(err, GP_EFAIL, "nobody was ended");
-    return 0;
+    (void)snprintf(question, sizeof(question), "End %zu process%s%s", run->chosen.count,
+                   run->chosen.count == 1 ? "" : "es",
+                   run->options->tree ? " and what comes from them" : "");
+    return gp_app_confirm(question, "nobody was ended", err);
 }
 
 /* ---- ending ---- */
@@ -204,15 +199,12 @@ static bool is_concerned(const struct end_run *run, const struct gp_device *devi
     return concerned;
 }
 
-static const struct gp_device *same_device(const struct gp_snapshot *snapshot,
-                                           const struct gp_device *device)
+static const struct gp_device *same_gpu(const struct gp_snapshot *snapshot,
+                                        const struct gp_device *gpu)
 {
-    for (size_t i = 0; i < snapshot->device_count; i++) {
-        const struct gp_device *d = &snapshot->devices[i];
-        if (d->index == device->index && d->is_mig == device->is_mig &&
-            d->mig_index == device->mig_index)
-            return d;
-    }
+    for (size_t i = 0; i < snapshot->device_count; i++)
+        if (snapshot->devices[i].index == gpu->index && !snapshot->devices[i].is_mig)
+            return &snapshot->devices[i];
     return NULL;
 }
 
@@ -221,7 +213,7 @@ static const struct gp_device *same_device(const struct gp_snapshot *snapshot,
 static bool is_gpu_back(const struct end_run *run, const struct gp_device *device, double most)
 {
     double rest;
-    const struct gp_device *after = run->after ? same_device(run->after, device) : NULL;
+    const struct gp_device *after = run->after ? same_gpu(run->after, device) : NULL;
     if (!after || after->status != GP_STATUS_OK || after->processes_status != GP_STATUS_OK)
         return false;
     return !gp_device_number_now(after, GP_MEMORY_UNATTRIBUTED, &rest) || rest <= most;
@@ -292,7 +284,7 @@ static void add_gpu(struct end_run *run, const struct gp_device *device, double 
 {
     double before;
     double now;
-    const struct gp_device *after = same_device(run->after, device);
+    const struct gp_device *after = same_gpu(run->after, device);
     gp_strbuf_addf(&run->sb, "GPU %u: ", device->index);
     if (after && gp_device_number(device, GP_MEMORY_USED, &before) &&
         gp_device_number_now(after, GP_MEMORY_USED, &now))

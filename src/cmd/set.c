@@ -294,15 +294,9 @@ static bool warn_losses(const struct set_run *run)
 
 static int confirm(const struct set_run *run, struct gp_err *err)
 {
-    char answer[16] = "";
     if (run->options->yes || !warn_losses(run))
         return 0;
-    if (!isatty(STDIN_FILENO))
-        return gp_err_set(err, GP_EUSAGE, "nothing was changed: add --yes to do it");
-    (void)fprintf(stderr, "Go on? [y/N] ");
-    if (!fgets(answer, sizeof(answer), stdin) || (answer[0] != 'y' && answer[0] != 'Y'))
-        return gp_err_set(err, GP_EFAIL, "nothing was changed");
-    return 0;
+    return gp_app_confirm("Go on", "nothing was changed", err);
 }
 
 /* ---- doing it ---- */

@@ -112,6 +112,14 @@ bool gp_proc_parse_stat(const char *text, struct gp_proc_stat *ret)
     return true;
 }
 
+bool gp_proc_read_stat(int proc, uint32_t pid, struct gp_proc_stat *ret)
+{
+    char name[32];
+    char text[1024];
+    (void)snprintf(name, sizeof(name), "%u/stat", pid);
+    return gp_io_read_at(proc, name, text, sizeof(text)) > 0 && gp_proc_parse_stat(text, ret);
+}
+
 bool gp_proc_is_display_server(const char *name)
 {
     static const char *const names[] = {

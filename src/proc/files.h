@@ -39,6 +39,8 @@ struct gp_proc_stat {
 
 /* False, with ret untouched, for what is not such a line. */
 bool gp_proc_parse_stat(const char *text, struct gp_proc_stat *ret);
+/* The same of a process; `proc` is a descriptor of /proc. */
+bool gp_proc_read_stat(int proc, uint32_t pid, struct gp_proc_stat *ret);
 
 /* Whether a program of this name (without its path) is what somebody's screen depends on. */
 bool gp_proc_is_display_server(const char *name);

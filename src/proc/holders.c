@@ -111,14 +111,6 @@ static void read_maps(const struct scan *scan, int dir, struct gp_holder *holder
 
 /* ---- leftovers ---- */
 
-static bool read_stat(const struct scan *scan, uint32_t pid, struct gp_proc_stat *ret)
-{
-    char name[32];
-    char text[1024];
-    (void)snprintf(name, sizeof(name), "%u/stat", pid);
-    return gp_io_read_at(scan->proc, name, text, sizeof(text)) > 0 && gp_proc_parse_stat(text, ret);
-}
-
 /* Whether what started it has ended: it was handed to the first process or to another one that
  * takes in orphans (and so does not belong to its group), and whoever led its group is gone. A
  * service leads its own, and what it starts has it for a parent. */
@@ -126,10 +118,11 @@ static bool is_orphan(const struct scan *scan, uint32_t pid)
 {
     struct gp_proc_stat own;
     struct gp_proc_stat other;
-    if (!read_stat(scan, pid, &own) || own.group == pid || own.group == 0)
+    if (!gp_proc_read_stat(scan->proc, pid, &own) || own.group == pid || own.group == 0)
         return false;
-    bool adopted = own.ppid == 1 || (read_stat(scan, own.ppid, &other) && other.group != own.group);
-    return adopted && (!read_stat(scan, own.group, &other) || other.state == 'Z');
+    bool adopted = own.ppid == 1 ||
+                   (gp_proc_read_stat(scan->proc, own.ppid, &other) && other.group != own.group);
+    return adopted && (!gp_proc_read_stat(scan->proc, own.group, &other) || other.state == 'Z');
 }
 
 /* ---- the scan ---- */

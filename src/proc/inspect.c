@@ -354,13 +354,9 @@ static void read_ancestors(const struct look *look)
         in->ancestors = gp_arena_alloc(&in->arena, GP_INSPECT_ANCESTORS, sizeof(*in->ancestors));
     while (in->ancestors && pid > 0 && in->ancestor_count < GP_INSPECT_ANCESTORS &&
            !is_known(in, pid)) {
-        char name[64];
-        char text[1024];
         struct gp_proc_stat stat;
         struct gp_proc_command command = {0};
-        (void)snprintf(name, sizeof(name), "%u/stat", pid);
-        if (gp_io_read_at(look->proc, name, text, sizeof(text)) <= 0 ||
-            !gp_proc_parse_stat(text, &stat) || stat.start_ticks > start_ticks)
+        if (!gp_proc_read_stat(look->proc, pid, &stat) || stat.start_ticks > start_ticks)
             return;
         (void)gp_proc_read_command(look->proc, pid, &in->arena, &command);
         in->ancestors[in->ancestor_count++] =

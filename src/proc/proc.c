@@ -233,7 +233,7 @@ static void read_container(struct gp_proc_reader *reader, struct gp_proc_info *i
     info->exists = true;
     (void)gp_proc_container(text, container);
     texts->container = gp_arena_strdup(arena, container);
-    if (fstatat(reader->dir, folder, &owner, 0) == 0 &&
+    if (container[0] && fstatat(reader->dir, folder, &owner, 0) == 0 &&
         gp_proc_container_name(reader->root, container, owner.st_uid, name))
         texts->container_name = gp_arena_strdup(arena, name);
 }

@@ -37,6 +37,18 @@ struct gpu {
 static char output[4 << 20];
 static size_t output_len;
 
+static ssize_t read_file(unsigned pid, const char *name, char *text, size_t size)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%u/%s", pid, name);
+    int fd = open(path, O_RDONLY);
+    ssize_t n = fd >= 0 ? read(fd, text, size - 1) : -1;
+    if (fd >= 0)
+        close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    return n;
+}
+
 static const char *user_of(unsigned pid)
 {
     static uid_t known_uid = (uid_t)-1;
@@ -48,15 +60,9 @@ static const char *user_of(unsigned pid)
         return NULL;
     char text[4096];
     if (st.st_uid == 0) { /* as gpulse: the folder of an undumpable process belongs to root */
-        snprintf(path, sizeof(path), "/proc/%u/status", pid);
-        int fd = open(path, O_RDONLY);
-        if (fd >= 0) {
-            ssize_t n = read(fd, text, sizeof(text) - 1);
-            close(fd);
-            text[n > 0 ? n : 0] = '\0';
-            const char *at = strstr(text, "\nUid:\t");
-            st.st_uid = at ? (uid_t)strtoul(at + 6, NULL, 10) : 0;
-        }
+        read_file(pid, "status", text, sizeof(text));
+        const char *at = strstr(text, "\nUid:\t");
+        st.st_uid = at ? (uid_t)strtoul(at + 6, NULL, 10) : 0;
     }
     if (st.st_uid != known_uid) {
         const struct passwd *entry = getpwuid(st.st_uid);
@@ -89,18 +95,6 @@ static void list(nvmlDevice_t handle,
                  infos[i].usedGpuMemory >> 20);
         add(text);
     }
-}
-
-static ssize_t read_file(unsigned pid, const char *name, char *text, size_t size)
-{
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/%u/%s", pid, name);
-    int fd = open(path, O_RDONLY);
-    ssize_t n = fd >= 0 ? read(fd, text, size - 1) : -1;
-    if (fd >= 0)
-        close(fd);
-    text[n > 0 ? n : 0] = '\0';
-    return n;
 }
 
 /* A line with what the columns of ps come from: user, stat, command line. */

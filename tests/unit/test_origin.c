@@ -31,7 +31,7 @@ static void what_an_environment_tells(void **state)
         {ENV("SLURM_PROCID=0\0SLURM_NTASKS=2\0RANK=5\0WORLD_SIZE=16\0"), "rank 5/16"},
         {ENV("SLURM_PROCID=1\0SLURM_NTASKS=2\0RANK=0\0WORLD_SIZE=1\0"), "rank 1/2"},
         /* notebooks */
-        {ENV("JPY_SESSION_NAME=/home/a/work/train.ipynb\0JPY_PARENT_PID=7\0"),
+        {ENV("JPY_SESSION_NAME=/home/a/notes/train.ipynb\0JPY_PARENT_PID=7\0"),
          "notebook train.ipynb"},
         {ENV("JPY_SESSION_NAME=train.ipynb\0"), "notebook train.ipynb"},
         {ENV("JPY_PARENT_PID=7\0"), "notebook"},
