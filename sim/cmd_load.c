@@ -3,6 +3,7 @@
  * there is none. */
 #include "sim/tool.h"
 
+#include "abi/cuda.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/io.h"
@@ -34,6 +35,9 @@ struct options {
     uint64_t grow_bytes;
     uint64_t workers;
     bool stubborn;
+    bool busy;
+    bool managed;
+    bool touch;
 };
 
 static const struct gp_opt options[] = {
@@ -55,6 +59,12 @@ static const struct gp_opt options[] = {
      "children that hold the GPU open; if it is killed they keep its memory"},
     {0, "stubborn", NULL, GP_OPT_FLAG, NULL, NULL, NULL, GP_COMPLETE_NONE,
      offsetof(struct options, stubborn), "heed neither SIGINT nor SIGTERM"},
+    {0, "busy", NULL, GP_OPT_FLAG, NULL, NULL, NULL, GP_COMPLETE_NONE,
+     offsetof(struct options, busy), "its GPU work never ends, so it cannot be suspended"},
+    {0, "managed", NULL, GP_OPT_FLAG, NULL, NULL, NULL, GP_COMPLETE_NONE,
+     offsetof(struct options, managed), "hold managed memory, which cannot be moved away"},
+    {0, "touch", NULL, GP_OPT_FLAG, NULL, NULL, NULL, GP_COMPLETE_NONE,
+     offsetof(struct options, touch), "take as much main memory, and write to all of it"},
     GP_OPT_END,
 };
 
@@ -234,6 +244,8 @@ static struct sim_job job_of(const struct options *o, const struct sim_device *d
         .bytes = o->bytes,
         .device = (int32_t)gpu->index,
         .mig = device->parent ? (int32_t)device->index : SIM_NO_INSTANCE,
+        .busy = o->busy,
+        .managed = o->managed,
     };
     (void)snprintf(job.name, sizeof(job.name), "%s", o->name);
     return job;
@@ -261,9 +273,19 @@ static int take(const struct sim_live *live, const struct options *o,
 
 /* ------------------------------------------------------------------------- running */
 
+/* As long as its CUDA calls do not wait. The state is locked. */
+static void grow(struct sim_state *state, size_t slot, uint64_t bytes)
+{
+    struct sim_job job;
+    if (!sim_state_job(state, slot, &job) || job.cuda_state != CU_PROCESS_STATE_RUNNING)
+        return;
+    job.bytes += bytes;
+    sim_state_update_job(state, slot, &job);
+}
+
 /* Until a signal, or the end of its time; what grows does so ten times a second. */
 static void wait_for_end(const struct sim_live *live, const struct options *o, size_t slot,
-                         struct sim_job *job, const sigset_t *signals)
+                         const sigset_t *signals)
 {
     uint64_t end_ns = o->duration_ns ? gp_clock_mono_ns() + o->duration_ns : UINT64_MAX;
     const uint64_t step_ns = o->grow_bytes ? GP_NS_PER_S / 10 : UINT64_MAX;
@@ -276,8 +298,7 @@ static void wait_for_end(const struct sim_live *live, const struct options *o, s
         struct timespec rest = gp_clock_timespec(rest_ns < INT64_MAX ? rest_ns : INT64_MAX);
         r = sigtimedwait(signals, NULL, &rest);
         if (r < 0 && errno == EAGAIN && o->grow_bytes && sim_state_lock(live->state, &err) == 0) {
-            job->bytes += o->grow_bytes / 10;
-            sim_state_update_job(live->state, slot, job);
+            grow(live->state, slot, o->grow_bytes / 10);
             sim_state_unlock(live->state);
         }
     }
@@ -371,9 +392,14 @@ static int hold(const struct sim_live *live, const struct options *o, struct gp_
 
     size_t slot = 0;
     struct sim_job job = job_of(o, device);
+    char *touched = o->touch ? malloc(o->bytes) : NULL;
+    if (touched)
+        memset(touched, 1, o->bytes);
     int result = take(live, o, device, &job, &slot, err);
-    if (result < 0)
+    if (result < 0) {
+        free(touched);
         return result;
+    }
     if (o->workers > 0)
         (void)setpgid(0, 0);
     for (uint64_t i = 0; i < o->workers; i++)
@@ -381,7 +407,7 @@ static int hold(const struct sim_live *live, const struct options *o, struct gp_
     (void)printf("pid %u holds %.2f GiB on %s (GPU %u)\n", machine_pid(), (double)o->bytes / 0x1p30,
                  device->uuid, (device->parent ? device->parent : device)->index);
     (void)fflush(stdout);
-    wait_for_end(live, o, slot, &job, &signals);
+    wait_for_end(live, o, slot, &signals);
 
     if (o->workers > 0) {
         (void)signal(SIGTERM, SIG_IGN);
@@ -393,6 +419,7 @@ static int hold(const struct sim_live *live, const struct options *o, struct gp_
         sim_state_unlock(live->state);
     if (device_fd >= 0)
         (void)close(device_fd);
+    free(touched);
     return result;
 }
 

@@ -1,8 +1,8 @@
 #include "sim/live.h"
 
+#include "abi/cuda.h"
 #include "base/clock.h"
 #include "sim/inject.h"
-
 #include "sim/mig.h"
 #include "sim/setting.h"
 
@@ -71,7 +71,7 @@ static bool belongs(const struct sim_device *device, int gpu_instance, int compu
     return device->gpu_instance == gpu_instance && device->compute_instance == compute_instance;
 }
 
-/* The next live job on the device from *slot on. */
+/* The next live job on the device from *slot on that has not given it up. */
 static bool next_job(const struct sim_live *live, const struct sim_device *device, size_t *slot,
                      struct sim_job *ret)
 {
@@ -79,10 +79,13 @@ static bool next_job(const struct sim_live *live, const struct sim_device *devic
         return false;
     const struct sim_device *gpu = gpu_of(device);
     for (; *slot < SIM_MAX_JOBS; ++*slot) {
-        if (!sim_state_job(live->state, *slot, ret) || ret->device != (int32_t)gpu->index)
+        if (!sim_state_job(live->state, *slot, ret) || ret->device != (int32_t)gpu->index ||
+            ret->cuda_state == CU_PROCESS_STATE_CHECKPOINTED)
             continue;
         if (device->parent && ret->mig != (int32_t)device->index)
             continue;
+        if (ret->cuda_state != CU_PROCESS_STATE_RUNNING)
+            ret->util_pct = 0;
         ++*slot;
         return true;
     }

@@ -19,7 +19,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { STATE_VERSION = 6, RECORD_WORDS = 14, RECHECK_MS = 100 };
+enum { STATE_VERSION = 7, RECORD_WORDS = 14, RECHECK_MS = 100 };
 
 static const char state_magic[8] = "GPSTATE";
 

@@ -38,8 +38,12 @@ struct sim_job {
     uint64_t start_ticks; /* of the process: tells it from a later one with the same pid */
     uint64_t bytes;
     int32_t device;
-    int32_t mig;     /* index of the MIG device, SIM_NO_INSTANCE: none */
-    uint32_t hidden; /* not 0: it holds memory, but the driver lists no process */
+    int32_t mig;         /* index of the MIG device, SIM_NO_INSTANCE: none */
+    uint32_t hidden;     /* not 0: it holds memory, but the driver lists no process */
+    uint32_t cuda_state; /* CUprocessState: cuda.c */
+    uint8_t busy;        /* not 0: its work on the GPU never ends */
+    uint8_t managed;     /* not 0: it has managed memory */
+    uint8_t spoilt;      /* not 0: it cannot be restored any more */
     char name[SIM_JOB_NAME_SIZE];
 };
 

@@ -38,7 +38,7 @@ NOT_PRINTED = named({
     r"timestamp": "the moment of our own sample",
     r"status|status\.text|mig\.gpu_uuid": "our own",
     r"host\.(cpu|load|memory|swap)\..*|host\.uptime": "from /proc",
-    r"process\.(user|cpu|rss|start_time|ppid|state|threads|container|container_name|origin)": "from /proc",
+    r"process\.(user|cpu|rss|start_time|ppid|state|threads|container|container_name|origin|suspended|ns_pid|session|cwd)": "from /proc",
     r"kmd_version|pcie\.link\.gen\.hostmax": "from the kernel of this machine",
     r"host\.name|nvml_version|excluded_gpus|compute_cap|clocks_event_reasons\.supported|mig\.profile|process\.utilization\..*|"
     r"conf_compute\..*|cores|irq|numa_node|memory_bus_width|hostname|power\.source|ecc\.mode\.default|"
@@ -173,7 +173,7 @@ def program_name(command):
     return command.rsplit("\\", 1)[1] if "\\" in command else command.split(" ")[0].rsplit("/", 1)[-1]
 
 
-NOT_IN_PROC = Absent("not in /proc: it has ended, or runs in another pid namespace")
+NOT_IN_PROC = Absent("not in /proc: it has ended, is hidden, or runs in another pid namespace")
 
 
 # ---- comparing ----

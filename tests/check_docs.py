@@ -10,8 +10,8 @@ from pathlib import Path
 
 from tap import BUILD, GPULSE, Skip, good, gpulse, main, run, test
 
-COMMANDS = ("top", "status", "ps", "query", "set", "events", "sim")
-PAGES = ("gpulse", "top", "status", "ps", "query", "set", "events", "metrics")
+COMMANDS = ("top", "status", "ps", "mem", "query", "set", "events", "sim")
+PAGES = ("gpulse", "top", "status", "ps", "mem", "query", "set", "events", "metrics")
 
 
 def complete(*words):

@@ -537,7 +537,7 @@ def options_that_cannot_be_are_refused():
                            (["--view", "round"], "bad value 'round'"),
                            (["--interval", "soon"], "bad value 'soon'"),
                            (["--pid", "abc"], "--pid takes process ids"),
-                           (["--type", "X"], "--type takes C, G and M"),
+                           (["--type", "X"], "--type takes C, G, M and S"),
                            (["--columns", "pid,x"], "there is no column 'x'")):
         with top(*words) as t:
             assert t.wait() == 2

@@ -86,7 +86,7 @@ static int bad_value(const struct gp_opt *opt, const char *text, struct gp_err *
 static int check_least(const struct gp_opt *opt, const void *values, struct gp_err *err)
 {
     bool duration = opt->type == GP_OPT_DURATION;
-    if (!duration && opt->type != GP_OPT_U64)
+    if (!duration && opt->type != GP_OPT_U64 && opt->type != GP_OPT_SIZE)
         return 0;
     uint64_t number;
     memcpy(&number, (const char *)values + opt->offset, sizeof(number));
@@ -94,6 +94,11 @@ static int check_least(const struct gp_opt *opt, const void *values, struct gp_e
         return gp_err_set(err, GP_EUSAGE, "--%s must be more than 0", opt->name);
     if (number >= opt->least)
         return 0;
+    if (opt->type == GP_OPT_SIZE)
+        return gp_err_set(err, GP_EUSAGE,
+                          "--%s must be at least %.15g MiB; sizes are written as in 20GiB, without "
+                          "a unit they are bytes",
+                          opt->name, (double)opt->least / 0x1p20);
     return gp_err_set(err, GP_EUSAGE, "--%s must be at least %.15g%s", opt->name,
                       (double)opt->least / (duration ? (double)GP_NS_PER_S : 1),
                       duration ? " seconds" : "");

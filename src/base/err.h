@@ -21,6 +21,9 @@
     X(GP_EIO, 1, "input or output failed")                                                         \
     X(GP_EFORMAT, 2, "malformed input")                                                            \
     X(GP_ETIMEOUT, 4, "no answer in time")                                                         \
+    X(GP_EBUSY, 69, "not to be had now")                                                           \
+    X(GP_EEXPIRED, 75, "not to be had in time")                                                    \
+    X(GP_ENEVER, 78, "can never be had")                                                           \
     X(GP_EINTR, 130, "interrupted")
 
 enum gp_error {

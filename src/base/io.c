@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 bool gp_io_path(char out[GP_PATH_SIZE], const char *root, const char *path)
@@ -73,11 +74,50 @@ int gp_io_write_all(int fd, const void *data, size_t len)
     return 0;
 }
 
+bool gp_io_user_folder(char ret[GP_PATH_SIZE], const char *variable, const char *hidden,
+                       const char *name)
+{
+    const char *base = getenv(variable);
+    const char *home = getenv("HOME");
+    const int room = GP_PATH_SIZE - 64; /* for a name in it */
+    int n = -1;
+    if (base && *base == '/')
+        n = snprintf(ret, GP_PATH_SIZE, "%s/gpulse/%s", base, name);
+    else if (home && *home == '/')
+        n = snprintf(ret, GP_PATH_SIZE, "%s/%s/gpulse/%s", home, hidden, name);
+    return n > 0 && n < room;
+}
+
+int gp_io_make_folders(const char *path)
+{
+    char copy[GP_PATH_SIZE];
+    struct stat st;
+    (void)snprintf(copy, sizeof(copy), "%s", path);
+    for (char *p = copy + 1; *p; p++) {
+        if (*p != '/')
+            continue;
+        *p = '\0';
+        (void)mkdir(copy, 0700);
+        *p = '/';
+    }
+    if (mkdir(copy, 0700) == 0)
+        return 0;
+    int e = errno;
+    if (e == EEXIST && stat(copy, &st) == 0 && !S_ISDIR(st.st_mode))
+        e = ENOTDIR;
+    return e == EEXIST ? 0 : -e;
+}
+
 void gp_io_print_error(const char *program, const struct gp_err *err)
+{
+    gp_io_print_note(program, err->text);
+}
+
+void gp_io_print_note(const char *program, const char *text)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(8192);
     gp_strbuf_addf(&sb, "%s: ", program);
-    gp_utf8_add_safe(&sb, err->text, strlen(err->text), 4096);
+    gp_utf8_add_safe(&sb, text, strlen(text), 4096);
     gp_strbuf_addc(&sb, '\n');
     (void)!gp_io_write_all(STDERR_FILENO, sb.buf, sb.len);
     gp_strbuf_fini(&sb);

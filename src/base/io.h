@@ -23,15 +23,25 @@ long gp_io_read_at(int dir, const char *path, char *buf, size_t cap);
  */
 void gp_io_secure_standard_fds(void);
 
+/* Makes a folder and those above it, for this user alone; one that is there is well. 0 or −errno.
+ */
+int gp_io_make_folders(const char *path) GP_MUST_CHECK;
+
+/* A folder of this user: "$VARIABLE/gpulse/NAME", where that is set as in XDG_STATE_HOME, else
+ * "~/HIDDEN/gpulse/NAME". False without a home, or if it is too long. */
+bool gp_io_user_folder(char ret[GP_PATH_SIZE], const char *variable, const char *hidden,
+                       const char *name) GP_MUST_CHECK;
+
 /* Lets this process have as many files open as it may. */
 void gp_io_raise_file_limit(void);
 
 /* Writes everything, going on after signals and short writes. 0 or −errno. */
 int gp_io_write_all(int fd, const void *data, size_t len) GP_MUST_CHECK;
 
-/* Writes "PROGRAM: what went wrong" to standard error. The words may quote a file or a name:
- * nothing in them reaches the terminal raw. */
+/* Write "PROGRAM: what went wrong", or another note, to standard error. The words may quote a file
+ * or a name: nothing in them reaches the terminal raw. */
 void gp_io_print_error(const char *program, const struct gp_err *err);
+void gp_io_print_note(const char *program, const char *text);
 
 /* Finds a companion file of this program (a helper program, the simulated driver, its machines):
  * beside the running executable (`sub` below it, in a build tree), else in ../libexec/gpulse, else

@@ -11,22 +11,27 @@ struct suffix {
     double factor;
 };
 
-/* Own reader of the decimal number: strtod() follows the locale and takes "nan" and "0x1p3". */
-static bool parse_scaled(const char *s, const struct suffix *suffixes, size_t count, uint64_t *ret)
+/* Own reader of a decimal number, up to what follows it: strtod() follows the locale and takes
+ * "nan" and "0x1p3". NULL: there is none. */
+static const char *read_decimal(const char *p, double *ret)
 {
     double number = 0;
     double place = 1;
     bool digits = false;
-    const char *p = s;
     for (; isdigit((unsigned char)*p); p++, digits = true)
         number = number * 10 + (*p - '0');
     if (*p == '.')
         for (p++; isdigit((unsigned char)*p); p++, digits = true)
             number += (*p - '0') * (place /= 10);
-    if (!digits)
-        return false;
+    *ret = number;
+    return digits ? p : NULL;
+}
+
+static bool scale(double number, const char *name, const struct suffix *suffixes, size_t count,
+                  uint64_t *ret)
+{
     for (size_t i = 0; i < count; i++) {
-        if (strcmp(p, suffixes[i].name) != 0)
+        if (strcmp(name, suffixes[i].name) != 0)
             continue;
         number *= suffixes[i].factor;
         if (number >= 9e18)
@@ -35,6 +40,13 @@ static bool parse_scaled(const char *s, const struct suffix *suffixes, size_t co
         return true;
     }
     return false;
+}
+
+static bool parse_scaled(const char *s, const struct suffix *suffixes, size_t count, uint64_t *ret)
+{
+    double number;
+    const char *end = read_decimal(s, &number);
+    return end && scale(number, end, suffixes, count, ret);
 }
 
 bool gp_parse_duration(const char *s, uint64_t *ret_ns)
@@ -79,6 +91,34 @@ bool gp_parse_power(const char *s, uint64_t *ret_mw)
 {
     static const struct suffix suffixes[] = {{"", 1e3}, {"W", 1e3}, {"kW", 1e6}, {"mW", 1}};
     return parse_scaled(s, suffixes, GP_ARRAY_LEN(suffixes), ret_mw);
+}
+
+bool gp_parse_count(const char *s, uint64_t *ret)
+{
+    static const struct suffix suffixes[] = {
+        {"",  1   },
+        {"k", 1e3 },
+        {"K", 1e3 },
+        {"m", 1e6 },
+        {"M", 1e6 },
+        {"b", 1e9 },
+        {"B", 1e9 },
+        {"t", 1e12},
+        {"T", 1e12},
+    };
+    double number;
+    const char *end = read_decimal(s, &number);
+    if (!end)
+        return false;
+    if ((*end == 'e' || *end == 'E') && isdigit((unsigned char)end[1])) {
+        int exponent = *++end - '0';
+        if (isdigit((unsigned char)*++end))
+            exponent = exponent * 10 + (*end++ - '0');
+        for (; exponent > 0; exponent--)
+            number *= 10;
+        return *end == '\0' && scale(number, "", suffixes, 1, ret);
+    }
+    return scale(number, end, suffixes, GP_ARRAY_LEN(suffixes), ret);
 }
 
 bool gp_parse_u64(const char *s, uint64_t *ret)

@@ -14,6 +14,9 @@ bool gp_parse_size(const char *s, uint64_t *ret_bytes);
 /* "350", "350.5", "350W", "1.4kW"; a bare number counts watts. Milliwatts. */
 bool gp_parse_power(const char *s, uint64_t *ret_mw);
 
+/* "7B", "350M", "1.3e9": so many of something; k M B T are decimal, in either case of letters. */
+bool gp_parse_count(const char *s, uint64_t *ret);
+
 /* Decimal, no sign, no spaces. */
 bool gp_parse_u64(const char *s, uint64_t *ret);
 

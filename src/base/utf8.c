@@ -83,13 +83,8 @@ int gp_utf8_columns(uint32_t cp)
 static bool is_unsafe(uint32_t cp)
 {
     static const struct range unsafe[] = {
-        {0x00,   0x1f  },
-        {0x7f,   0x9f  },
-        {0x061c, 0x061c},
-        {0x200e, 0x200f},
-        {0x2028, 0x202e},
-        {0x2066, 0x2069},
-        {0xfff9, 0xfffb},
+        {0x00, 0x1f},     {0x7f, 0x9f},     {0x061c, 0x061c}, {0x200e, 0x200f},
+        {0x2028, 0x202e}, {0x2066, 0x2069}, {0xfff9, 0xfffb},
     };
     return in_ranges(cp, unsafe, GP_ARRAY_LEN(unsafe));
 }
@@ -187,4 +182,16 @@ void gp_utf8_add_padded(struct gp_strbuf *sb, const char *s, size_t cols, bool c
     gp_strbuf_adds(sb, s);
     if (width < cols)
         gp_strbuf_fill(sb, ' ', cols - width);
+}
+
+void gp_utf8_copy_safe(char *to, size_t size, const char *s)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(size * 4 + 4096);
+    gp_utf8_add_safe(&sb, s, strnlen(s, size), size);
+    size_t n = sb.len < size ? sb.len : size - 1;
+    while (n < sb.len && n > 0 && ((unsigned char)sb.buf[n] & 0xc0) == 0x80)
+        n--; /* a character is whole or not there */
+    memcpy(to, sb.buf, n);
+    to[n] = '\0';
+    gp_strbuf_fini(&sb);
 }

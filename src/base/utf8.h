@@ -16,6 +16,9 @@ size_t gp_utf8_decode(const char *s, size_t n, uint32_t *ret_cp);
  * last of them is "…" where the text was cut. */
 void gp_utf8_add_safe(struct gp_strbuf *sb, const char *s, size_t n, size_t max_cols);
 
+/* Copies s as gp_utf8_add_safe() does it, cut where it has no room. */
+void gp_utf8_copy_safe(char *to, size_t size, const char *s);
+
 /* Columns that a code point occupies on a terminal: 0 for combining marks, 2 for East Asian wide
  * and emoji. */
 int gp_utf8_columns(uint32_t cp);

@@ -20,4 +20,22 @@ static inline bool gp_mul_overflows(size_t a, size_t b, size_t *ret)
     return __builtin_mul_overflow(a, b, ret);
 }
 
+/* For qsort() and bsearch(): numbers in ascending order. */
+static inline int gp_compare_u32(const void *a, const void *b)
+{
+    const uint32_t *x = a;
+    const uint32_t *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* FNV-1a, to name a file after a text; begins with GP_HASH_INIT. */
+#define GP_HASH_INIT UINT64_C(0xcbf29ce484222325)
+
+static inline uint64_t gp_hash(uint64_t hash, const char *text)
+{
+    for (const unsigned char *p = (const unsigned char *)text; *p; p++)
+        hash = (hash ^ *p) * UINT64_C(0x100000001b3);
+    return (hash ^ '\n') * UINT64_C(0x100000001b3);
+}
+
 #endif

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -121,6 +122,17 @@ bool gp_app_wants_color(void)
     return isatty(STDOUT_FILENO) && !(no_color && *no_color) && term && strcmp(term, "dumb") != 0;
 }
 
+void gp_app_export(void)
+{
+    const struct gp_common *common = gp_common();
+    if (common->sim)
+        (void)setenv("GPULSE_SIM", common->sim, 1);
+    if (common->root)
+        (void)setenv("GPULSE_ROOT", common->root, 1);
+    if (common->sim_still)
+        (void)setenv("GPULSE_SIM_STILL", "1", 1);
+}
+
 uint64_t gp_app_timeout_ns(uint64_t fallback_ns)
 {
     return gp_common()->timeout_ns ? gp_common()->timeout_ns : fallback_ns;
@@ -137,7 +149,7 @@ const char *gp_app_machine(void)
     return given_or_env(gp_common()->sim, "GPULSE_SIM");
 }
 
-static const char *root_prefix(void)
+const char *gp_app_prefix(void)
 {
     return given_or_env(gp_common()->root, "GPULSE_ROOT");
 }
@@ -189,10 +201,31 @@ const char *gp_app_root(void)
 {
     static char path[GP_PATH_SIZE];
     const char *sim = gp_app_machine();
-    const char *root = root_prefix();
+    const char *root = gp_app_prefix();
     if (root)
         return root;
     return sim ? machine_root(sim, path) : "";
+}
+
+bool gp_app_is_reachable(void)
+{
+    char path[GP_PATH_SIZE];
+    struct stat listed;
+    struct stat own;
+    const char *root = gp_app_root();
+    return !root || !*root ||
+           (gp_io_path(path, root, "/proc") && stat(path, &listed) == 0 &&
+            stat("/proc", &own) == 0 && listed.st_dev == own.st_dev && listed.st_ino == own.st_ino);
+}
+
+int gp_app_cuda_library(const char **ret, struct gp_err *err)
+{
+    static char path[GP_PATH_SIZE];
+    *ret = given_or_env(NULL, "GPULSE_CUDA");
+    if (*ret || !gp_app_machine())
+        return 0;
+    *ret = path;
+    return gp_io_find_companion("sim", "libcuda.so.1", path, err);
 }
 
 /* A GPU that begins to hang holds the others up once: for the interval, but not less than a second,
@@ -227,7 +260,7 @@ void gp_app_prepare(void)
 
 static int open_source(struct gp_source **ret, struct gp_err *err)
 {
-    struct gp_nvml_config nvml = {.root = root_prefix(), .simulated = gp_app_machine() != NULL};
+    struct gp_nvml_config nvml = {.root = gp_app_prefix(), .simulated = gp_app_machine() != NULL};
     if (nvml.simulated && !nvml.root)
         nvml.root = gp_app_root();
     gp_app_prepare();
@@ -280,7 +313,7 @@ int gp_app_open_source(struct gp_source *source, struct gp_selection *selection,
     struct gp_sampler_config config = {
         .source = source,
         .selection = selection,
-        .root = root_prefix(),
+        .root = gp_app_prefix(),
         .timeout_ns = gp_app_timeout_ns(SAMPLE_TIMEOUT_S * GP_NS_PER_S),
         .later_timeout_ns = later_timeout(loop),
         .first_look_ns = loop->first_look_ns,

@@ -54,6 +54,10 @@ enum gp_app_purpose { GP_APP_LOOK, GP_APP_CHANGE };
 int gp_app_source_of(unsigned index, enum gp_app_purpose purpose, struct gp_source **ret,
                      struct gp_selection **ret_selection, struct gp_err *err) GP_MUST_CHECK;
 
+/* Puts what the common options say of the simulated machine and its files into the environment, for
+ * a program that is to see the same. */
+void gp_app_export(void);
+
 /* Notes that a thread is stuck inside the driver. */
 void gp_app_note_stuck(void);
 
@@ -67,6 +71,15 @@ const char *gp_app_machine(void);
 /* The prefix below which the files of the machine that is shown lie, "" for the real one; NULL for
  * a simulated one without files. */
 const char *gp_app_root(void);
+
+/* The prefix of --root, below which processes are read; NULL: none. */
+const char *gp_app_prefix(void);
+
+/* Whether the processes that are listed are those of this machine. */
+bool gp_app_is_reachable(void);
+
+/* The libcuda.so.1 to load: the simulated one, what GPULSE_CUDA names, or NULL: a search. */
+int gp_app_cuda_library(const char **ret, struct gp_err *err) GP_MUST_CHECK;
 
 /* Appends "gpulse VERSION" and a line end. */
 void gp_app_add_version(struct gp_strbuf *sb);

@@ -15,9 +15,10 @@
 #include <unistd.h>
 
 static const struct gp_cmd *const commands[] = {
-    &gp_cmd_top,     &gp_cmd_status, &gp_cmd_ps,  &gp_cmd_kill,
-    &gp_cmd_reclaim, &gp_cmd_query,  &gp_cmd_set, &gp_cmd_events,
-    &gp_cmd_smi,     &gp_cmd_sim,    NULL};
+    &gp_cmd_top,     &gp_cmd_status,    &gp_cmd_ps,      &gp_cmd_kill,  &gp_cmd_reclaim,
+    &gp_cmd_suspend, &gp_cmd_resume,    &gp_cmd_pick,    &gp_cmd_run,   &gp_cmd_queue,
+    &gp_cmd_mem,     &gp_cmd_fit_batch, &gp_cmd_explain, &gp_cmd_query, &gp_cmd_set,
+    &gp_cmd_events,  &gp_cmd_smi,       &gp_cmd_sim,     NULL};
 
 const struct gp_program gp_program = {
     .name = "gpulse",
@@ -40,6 +41,9 @@ const struct gp_program gp_program = {
                    "GPULSE_SIM_STILL\tas --sim-still, if not empty\n"
                    "GPULSE_ROOT\tas --root\n"
                    "GPULSE_NVML\tpath of the libnvidia-ml.so.1 to load\n"
+                   "GPULSE_CUDA\tpath of the libcuda.so.1 to load (suspend, resume)\n"
+                   "GPULSE_STATE_DIR\tfolder of notes about suspended processes and of leases "
+                   "(default: /run/gpulse if there is one, /dev/shm/gpulse, /tmp/gpulse)\n"
                    "NO_COLOR\tno colour unless --color=always\n",
     .signals = "SIGUSR1\tin a loop: let go of the driver, for a GPU reset or a driver update; sent "
                "again: take hold of it again\n"

@@ -1,6 +1,7 @@
 #include "cmd/proc_choice.h"
 
 #include "base/err.h"
+#include "out/procs.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +17,21 @@ static int check_list(const char *option, const char *list, const char *characte
                       expected, list);
 }
 
+int gp_proc_choice_add_words(const char *words, char *filter, size_t size, struct gp_err *err)
+{
+    for (const char *p = words ? words : ""; *p;) {
+        size_t length = strlen(filter);
+        size_t n = strcspn(p, " ");
+        int more = n == 0 ? 0
+                          : snprintf(filter + length, size - length, "%s%.*s", length ? " " : "",
+                                     (int)n, p);
+        if (more < 0 || (size_t)more >= size - length)
+            return gp_err_set(err, GP_EUSAGE, "too many words to choose processes by");
+        p += n + (p[n] == ' ');
+    }
+    return 0;
+}
+
 int gp_proc_choice_add(const struct gp_proc_choice *choice, char *filter, size_t size,
                        struct gp_err *err)
 {
@@ -24,7 +40,8 @@ int gp_proc_choice_add(const struct gp_proc_choice *choice, char *filter, size_t
     } parts[] = {
         {"--user", "user=", choice->user, NULL, "names"},
         {"--pid", "pid=", choice->pid, "0123456789,", "process ids"},
-        {"--type", "type:", choice->type, "CGMcgm+,", "C, G and M"}, /* C is also in C+G */
+        {"--ns-pid", "ns_pid=", choice->ns_pid, "0123456789,", "process ids"},
+        {"--type", "type:", choice->type, "CGMScgms+,", "C, G, M and S"}, /* C is also in C+G */
         {"--job", "job:", choice->job, NULL, "job ids"},
         {"--container", "container:", choice->container, NULL, "names"},
     };
@@ -40,5 +57,5 @@ int gp_proc_choice_add(const struct gp_proc_choice *choice, char *filter, size_t
         if (more < 0 || (size_t)more >= size - n)
             r = gp_err_set(err, GP_EUSAGE, "too many users, processes or containers to choose");
     }
-    return r;
+    return r < 0 ? r : gp_procs_check_filter(filter, err);
 }

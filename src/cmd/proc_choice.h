@@ -7,7 +7,7 @@
 struct gp_err;
 
 struct gp_proc_choice {
-    const char *user, *pid, *type, *container, *job; /* comma lists; NULL: not given */
+    const char *user, *pid, *ns_pid, *type, *container, *job; /* comma lists; NULL: not given */
 };
 
 #define GP_PROC_CHOICE_ROWS(type_of, field)                                                        \
@@ -26,12 +26,20 @@ struct gp_proc_choice {
          .offset = offsetof(type_of, field.pid),                                                   \
          .help = "only these processes"},                                                          \
         {0,                                                                                        \
+         "ns-pid",                                                                                 \
+         NULL,                                                                                     \
+         GP_OPT_STRING,                                                                            \
+         "PIDS",                                                                                   \
+         .offset = offsetof(type_of, field.ns_pid),                                                \
+         .help = "only processes that have these process ids inside of their containers"},         \
+        {0,                                                                                        \
          "type",                                                                                   \
          NULL,                                                                                     \
          GP_OPT_STRING,                                                                            \
          "TYPES",                                                                                  \
          .offset = offsetof(type_of, field.type),                                                  \
-         .help = "only processes of these types: C compute, G graphics, M compute through MPS"},   \
+         .help = "only processes of these types: C compute, G graphics, M compute through MPS, S " \
+                 "suspended"},                                                                     \
         {0,                                                                                        \
          "job",                                                                                    \
          NULL,                                                                                     \
@@ -45,6 +53,10 @@ struct gp_proc_choice {
             .help = "only processes whose container, pod, job or service has one of these in its " \
                     "name"                                                                         \
     }
+
+/* Adds words with blanks between, NULL for none, to such a filter as the next. */
+int gp_proc_choice_add_words(const char *words, char *filter, size_t size,
+                             struct gp_err *err) GP_MUST_CHECK;
 
 /* Adds what is chosen to a filter for gp_procs_matches(), in a room of `size` bytes. GP_EUSAGE
  * names a list that is none. */

@@ -1,21 +1,22 @@
 #include "cmd/proc_end.h"
 
 #include "cmd/app.h"
+#include "cmd/proc_select.h"
+#include "cmd/ps_holders.h"
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/io.h"
 #include "base/strbuf.h"
 #include "jobs/account.h"
 #include "model/snapshot.h"
-#include "out/proc_list.h"
+#include "out/procs.h"
 #include "proc/ending.h"
+#include "proc/proc.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -38,7 +39,8 @@ struct end_run {
     const struct gp_snapshot *before;
     struct gp_snapshot *after;
     const struct gp_end_options *options;
-    struct gp_procs chosen; /* those rows that are held */
+    struct gp_procs chosen; /* those rows that are held; with --tree also what comes from them */
+    struct gp_proc_reader *reader;
     struct gp_ending ending;
     struct gp_strbuf sb;
 };
@@ -56,24 +58,12 @@ struct gp_want gp_end_want(void)
         GP_MEMORY_USED,     GP_MEMORY_UNATTRIBUTED, GP_PID,
         GP_PROCESS_USER,    GP_PROCESS_TYPE,        GP_PROCESS_MEMORY,
         GP_PROCESS_START,   GP_PROCESS_CONTAINER,   GP_PROCESS_CONTAINER_NAME,
-        GP_PROCESS_COMMAND,
+        GP_PROCESS_COMMAND, GP_PROCESS_SUSPENDED,
     };
     struct gp_want want = {.mig = true, .processes = true, .process_names = true};
     for (size_t i = 0; i < GP_ARRAY_LEN(metrics); i++)
         gp_metric_set_add(&want.metrics, metrics[i]);
     return want;
-}
-
-/* Whether the processes that are listed are those of this machine. */
-static bool is_reachable(void)
-{
-    char path[GP_PATH_SIZE];
-    struct stat listed;
-    struct stat own;
-    const char *root = gp_app_root();
-    return !root || !*root ||
-           (gp_io_path(path, root, "/proc") && stat(path, &listed) == 0 &&
-            stat("/proc", &own) == 0 && listed.st_dev == own.st_dev && listed.st_ino == own.st_ino);
 }
 
 static void tell(const char *reason)
@@ -116,17 +106,40 @@ static int hold(struct end_run *run, const struct gp_procs *procs, const int64_t
     return 0;
 }
 
-static int show(struct end_run *run, struct gp_err *err)
+/* Adds rows for what comes from them. */
+static int add_tree(struct end_run *run, struct gp_err *err)
 {
-    const struct gp_proc_list list = {
-        .columns = columns,
-        .column_count = GP_ARRAY_LEN(columns),
-        .header = true,
-        .room = gp_app_columns(),
-    };
-    gp_strbuf_reset(&run->sb);
-    gp_proc_list_add(&run->sb, &list, &run->chosen);
-    return gp_app_write(STDOUT_FILENO, &run->sb, err);
+    static const struct gp_procs_options all = {.gpu = -1};
+    struct gp_procs listed = {.rows = NULL};
+    size_t named = run->ending.count;
+    gp_ending_add_tree(&run->ending);
+    size_t count = run->ending.count - named;
+    uint32_t *pids = calloc(count + 1, sizeof(*pids));
+    struct gp_proc_row *rows =
+        realloc(run->chosen.rows, (run->chosen.count + count + 1) * sizeof(*rows));
+    if (rows)
+        run->chosen.rows = rows;
+    run->reader = gp_proc_reader_new(NULL);
+    for (size_t i = 0; pids && i < count; i++)
+        pids[i] = (uint32_t)run->ending.processes[named + i].pid;
+    if (pids)
+        qsort(pids, count, sizeof(*pids), gp_compare_u32);
+    const struct gp_proc_infos *infos =
+        pids && rows && run->reader
+            ? gp_proc_read(run->reader, GP_PROC_STAT | GP_PROC_USER | GP_PROC_COMMAND, pids, count)
+            : NULL;
+    /* one that uses a GPU itself has a row already */
+    bool ok = infos && gp_procs_build(&listed, run->before, &all) == 0;
+    for (size_t i = 0; ok && i < infos->count; i++) {
+        struct gp_proc_row row = gp_ps_row(&infos->infos[i], run->before->wall_ns);
+        for (size_t k = 0; k < listed.count; k++)
+            if (listed.rows[k].pid == row.pid)
+                row = listed.rows[k];
+        run->chosen.rows[run->chosen.count++] = row;
+    }
+    gp_procs_fini(&listed);
+    free(pids);
+    return ok ? 0 : gp_err_set(err, GP_ENOMEM, "out of memory");
 }
 
 static int confirm(const struct end_run *run, struct gp_err *err)
@@ -134,9 +147,8 @@ static int confirm(const struct end_run *run, struct gp_err *err)
     char question[96];
     if (run->options->yes)
         return 0;
-    (void)snprintf(question, sizeof(question), "End %zu process%s%s", run->chosen.count,
-                   run->chosen.count == 1 ? "" : "es",
-                   run->options->tree ? " and what comes from them" : "");
+    (void)snprintf(question, sizeof(question), "End %zu process%s", run->chosen.count,
+                   run->chosen.count == 1 ? "" : "es");
     return gp_app_confirm(question, "nobody was ended", err);
 }
 
@@ -337,11 +349,13 @@ int gp_end_processes(struct gp_sampler *sampler, const struct gp_snapshot *snaps
 {
     struct end_run run = {
         .sampler = sampler, .before = snapshot, .options = options, .sb = GP_STRBUF_INIT(64 << 20)};
-    if (!is_reachable())
+    if (!gp_app_is_reachable())
         return gp_err_set(err, GP_EUSAGE, "the processes of --root cannot be reached from here");
     int r = hold(&run, procs, named, named_count, err);
+    if (r == 0 && options->tree)
+        r = add_tree(&run, err);
     if (r == 0)
-        r = show(&run, err);
+        r = gp_proc_select_show(&run.chosen, columns, GP_ARRAY_LEN(columns), err);
     if (r == 0 && options->dry_run)
         (void)fprintf(stderr, "gpulse: nobody was ended (--dry-run)\n");
     if (r == 0 && !options->dry_run) {
@@ -351,6 +365,7 @@ int gp_end_processes(struct gp_sampler *sampler, const struct gp_snapshot *snaps
     }
     gp_ending_fini(&run.ending);
     gp_procs_fini(&run.chosen);
+    gp_proc_reader_free(run.reader);
     gp_snapshot_free(run.after);
     gp_strbuf_fini(&run.sb);
     return r;

@@ -3,6 +3,7 @@
 #include "cmd/commands.h"
 #include "cmd/proc_choice.h"
 #include "cmd/proc_idle.h"
+#include "cmd/ps_env.h"
 #include "cmd/ps_holders.h"
 
 #include "base/err.h"
@@ -20,7 +21,7 @@
 struct ps_options {
     struct gp_proc_choice choice;
     const char *filter, *sort, *columns, *by, *format;
-    bool tree, per_gpu, no_header, explain, holders, leaks;
+    bool tree, per_gpu, no_header, explain, holders, leaks, env;
     uint64_t interval_ns;
     uint64_t count;
     uint64_t idle_ns;
@@ -41,6 +42,8 @@ static const struct gp_opt options[] = {
      .help = "where the memory of each GPU is, and who has what no listed process accounts for"},
     {0, "holders", NULL, GP_OPT_FLAG, .offset = OPT(holders),
      .help = "the processes that have a GPU open and that the driver does not list"},
+    {0, "env", NULL, GP_OPT_FLAG, .offset = OPT(env),
+     .help = "the environment that each of them was started with, which may hold secrets"},
     {0, "leaks", NULL, GP_OPT_FLAG, .offset = OPT(leaks),
      .help = "with --watch: whose GPU memory grows, and when the GPU will be full; told from "
              "100 samples on"},
@@ -83,6 +86,9 @@ static const struct {
     {GP_PROC_CONTAINER_COLUMN, GP_PROCESS_CONTAINER},
     {GP_PROC_CONTAINER_NAME_COLUMN, GP_PROCESS_CONTAINER_NAME},
     {GP_PROC_ORIGIN_COLUMN, GP_PROCESS_ORIGIN},
+    {GP_PROC_NS_PID_COLUMN, GP_PROCESS_NS_PID},
+    {GP_PROC_SESSION_COLUMN, GP_PROCESS_SESSION},
+    {GP_PROC_CWD_COLUMN, GP_PROCESS_CWD},
 };
 
 struct ps_run {
@@ -91,6 +97,7 @@ struct ps_run {
     enum gp_proc_column columns[GP_PROC_COLUMN__COUNT];
     struct gp_proc_list list;
     bool json;
+    bool has_noted;              /* what cannot be seen */
     const struct gp_proc_by *by; /* NULL: the list */
     char filter[1024];
     struct gp_idle idle;
@@ -147,20 +154,60 @@ static int add_leaks(struct ps_run *run, const struct gp_snapshot *snapshot, str
     return 0;
 }
 
+/* In a container the driver may list processes outside of it, of which nothing can be seen here. */
+static void note_unseen(struct ps_run *run, const struct gp_procs *procs)
+{
+    size_t unseen = 0;
+    for (size_t i = 0; i < procs->count; i++)
+        unseen += procs->rows[i].pid > 0 && !procs->rows[i].user && !procs->rows[i].state;
+    if (unseen > 0 && gp_proc_is_inside(gp_app_prefix()))
+        (void)fprintf(stderr,
+                      "gpulse: %zu of them cannot be seen from this container's pid namespace; "
+                      "gpulse ps --holders shows who has the GPUs open inside of it\n",
+                      unseen);
+    run->has_noted = true;
+}
+
+/* How much waits in main memory has a column as soon as there is such a process. */
+static void show_suspended(struct ps_run *run, const struct gp_procs *procs)
+{
+    size_t at = 0;
+    bool any = false;
+    bool shown = false;
+    for (size_t i = 0; i < procs->count; i++)
+        any = any || procs->rows[i].suspended.known;
+    for (size_t c = 0; c < run->list.column_count; c++) {
+        shown = shown || run->columns[c] == GP_PROC_SUSPENDED_COLUMN;
+        at = run->columns[c] == GP_PROC_MEMORY_COLUMN ? c : at;
+    }
+    if (!any || shown)
+        return;
+    memmove(&run->columns[at + 2], &run->columns[at + 1],
+            (run->list.column_count - at - 1) * sizeof(run->columns[0]));
+    run->columns[at + 1] = GP_PROC_SUSPENDED_COLUMN;
+    run->list.column_count++;
+}
+
 static int add_list(struct ps_run *run, const struct gp_snapshot *snapshot, struct gp_err *err)
 {
     struct gp_procs procs = {.rows = NULL};
     int r = gp_procs_build(&procs, snapshot, &run->rows);
     if (run->options->idle_ns)
         gp_idle_keep(&run->idle, &procs);
-    if (r == 0 && run->options->by)
+    if (!run->options->columns && !run->list.csv)
+        show_suspended(run, &procs);
+    if (r == 0 && !run->json && !run->has_noted)
+        note_unseen(run, &procs);
+    if (r == 0 && run->options->env)
+        r = gp_ps_add_environments(&run->sb, snapshot, &procs, run->json, err);
+    else if (r == 0 && run->options->by)
         r = add_sums(run, snapshot, &procs);
     else if (r == 0 && run->json)
         gp_proc_list_json(&run->sb, snapshot, &procs);
     else if (r == 0)
         gp_proc_list_add(&run->sb, &run->list, &procs);
     gp_procs_fini(&procs);
-    return r < 0 ? gp_err_set(err, r, "out of memory") : 0;
+    return r == GP_ENOMEM ? gp_err_set(err, r, "out of memory") : r;
 }
 
 static int on_sample(const struct gp_snapshot *snapshot, void *ctx, struct gp_err *err)
@@ -203,6 +250,7 @@ static struct gp_want want_of(const struct ps_run *run)
     struct gp_want want = {
         .mig = true, .processes = true, .process_names = true, .ancestors = run->options->tree};
     gp_metric_set_add(&want.metrics, GP_PID);
+    gp_metric_set_add(&want.metrics, GP_PROCESS_SUSPENDED);
     gp_metric_set_add(&want.metrics, GP_MEMORY_UNATTRIBUTED);
     if (run->options->idle_ns)
         gp_idle_want(&want.metrics);
@@ -232,7 +280,7 @@ static int set_up(struct ps_run *run, const struct ps_options *o, struct gp_err 
                           "--explain and --holders go with none of each other, --by, --tree and "
                           "--per-gpu");
     const struct gp_proc_choice *c = &o->choice;
-    bool chooses = c->user || c->pid || c->type || c->job || c->container || o->filter;
+    bool chooses = c->user || c->pid || c->ns_pid || c->type || c->job || c->container || o->filter;
     if ((o->explain || o->leaks) && (chooses || o->columns || o->sort))
         return gp_err_set(err, GP_EUSAGE,
                           "--explain and --leaks show all processes of the chosen GPUs, in columns "
@@ -244,6 +292,10 @@ static int set_up(struct ps_run *run, const struct ps_options *o, struct gp_err 
             err, GP_EUSAGE,
             "--leaks needs --watch, and goes with none of --by, --tree, --explain and "
             "--holders");
+    if (o->env && (o->interval_ns || o->explain || o->holders || o->leaks || o->by || o->tree ||
+                   o->columns || strcmp(o->format, "csv") == 0))
+        return gp_err_set(err, GP_EUSAGE,
+                          "--env is text or json, and goes with choices of processes alone");
     if (o->idle_ns && (o->interval_ns || o->explain || o->holders || o->tree))
         return gp_err_set(err, GP_EUSAGE,
                           "--idle goes with none of --watch, --tree, --explain and --holders");
@@ -267,16 +319,38 @@ static int set_up(struct ps_run *run, const struct ps_options *o, struct gp_err 
         .header = !o->no_header,
         .room = gp_app_columns(),
     };
-    int length = snprintf(run->filter, sizeof(run->filter), "%s", o->filter ? o->filter : "");
-    if (length < 0 || (size_t)length >= sizeof(run->filter))
-        return gp_err_set(err, GP_EUSAGE, "--filter takes at most %zu bytes",
-                          sizeof(run->filter) - 1);
-    int r = gp_proc_choice_add(&o->choice, run->filter, sizeof(run->filter), err);
+    int r = gp_proc_choice_add_words(o->filter, run->filter, sizeof(run->filter), err);
+    if (r == 0)
+        r = gp_proc_choice_add(&o->choice, run->filter, sizeof(run->filter), err);
     if (r == 0)
         r = gp_proc_order_parse(o->sort ? o->sort : "memory", &run->rows.order, err);
     if (r == 0)
         r = gp_proc_columns_parse(o->columns ? o->columns : "", run->columns,
                                   &run->list.column_count, err);
+    return r;
+}
+
+/* Arguments are words of a filter; numbers are pids, any of which will do. */
+static int add_arguments(struct ps_run *run, char *const *arguments, int count, struct gp_err *err)
+{
+    struct gp_strbuf pids = GP_STRBUF_INIT(sizeof(run->filter));
+    int r = 0;
+    if (count > 0 && (run->options->explain || run->options->leaks))
+        r = gp_err_set(err, GP_EUSAGE, "--explain and --leaks show all processes, not '%.60s'",
+                       arguments[0]);
+    for (int i = 0; r == 0 && i < count; i++) {
+        const char *word = arguments[i];
+        if (!word[strspn(word, " ,")])
+            r = gp_err_set(err, GP_EUSAGE, "an argument is empty");
+        else if (word[strspn(word, "0123456789,")])
+            r = gp_proc_choice_add_words(word, run->filter, sizeof(run->filter), err);
+        else
+            gp_strbuf_addf(&pids, "%s%s", pids.len ? "," : "pid=", word);
+    }
+    if (r == 0)
+        r = pids.error ? gp_err_set(err, GP_EUSAGE, "too many words to choose processes by")
+                       : gp_proc_choice_add_words(pids.buf, run->filter, sizeof(run->filter), err);
+    gp_strbuf_fini(&pids);
     return r;
 }
 
@@ -299,15 +373,12 @@ static int ps_main(int argc, char **argv, struct gp_err *err)
     int r = gp_app_parse(&gp_cmd_ps, argc, argv, &o, &positional, &done, err);
     if (r < 0 || done)
         return r;
-    if (positional > 0)
-        return gp_err_set(err, GP_EUSAGE,
-                          "ps takes no arguments, got '%.80s'; processes are chosen by --pid, "
-                          "--user, --container or --filter",
-                          argv[1]);
     struct ps_run run = {.options = &o, .sb = GP_STRBUF_INIT(256 << 20)};
     struct gp_sampler *sampler;
     const struct gp_loop loop = {o.idle_ns ? GP_NS_PER_S : o.interval_ns, o.count, 0, 0};
-    r = set_up(&run, &o, err);
+    r = add_arguments(&run, argv + 1, positional, err);
+    if (r == 0)
+        r = set_up(&run, &o, err);
     if (r < 0)
         return r;
     const struct gp_want want = want_of(&run);
@@ -325,7 +396,7 @@ static int ps_main(int argc, char **argv, struct gp_err *err)
 const struct gp_cmd gp_cmd_ps = {
     .name = "ps",
     .summary = "list the processes on the GPUs",
-    .usage = "[options]",
+    .usage = "[PID|WORD...] [options]",
     .description =
         "A line per process over all its GPUs: its GPU memory and what it does on them, its use "
         "of processors and main memory, who it belongs to and what it runs in. Memory of a GPU "
@@ -335,6 +406,7 @@ const struct gp_cmd gp_cmd_ps = {
         "time in seconds.",
     .examples = "gpulse ps\tall of them, those with most memory first\n"
                 "gpulse ps --by user\thow much each user holds\n"
+                "gpulse ps train\tthose with this word in user or command\n"
                 "gpulse ps -i 0,1 --user alice --sort sm\tsome of them\n"
                 "gpulse ps --tree --columns pid,user,gpu,memory,container,command\twhat they come "
                 "from\n"

@@ -19,14 +19,9 @@ enum { TIMEOUT_S = 10 };
 void gp_ps_want_explained(struct gp_metric_set *metrics)
 {
     static const enum gp_metric wanted[] = {
-        GP_NAME,
-        GP_MINOR_NUMBER,
-        GP_MEMORY_TOTAL,
-        GP_MEMORY_USED,
-        GP_MEMORY_RESERVED,
-        GP_MEMORY_FREE,
-        GP_MEMORY_PROCESSES,
-        GP_MEMORY_UNATTRIBUTED,
+        GP_NAME,         GP_MINOR_NUMBER,     GP_PCI_BUS_ID,
+        GP_MEMORY_TOTAL, GP_MEMORY_USED,      GP_MEMORY_RESERVED,
+        GP_MEMORY_FREE,  GP_MEMORY_PROCESSES, GP_MEMORY_UNATTRIBUTED,
     };
     for (size_t i = 0; i < GP_ARRAY_LEN(wanted); i++)
         gp_metric_set_add(metrics, wanted[i]);
@@ -75,20 +70,20 @@ static const char *state_text(char state)
     return NULL;
 }
 
-static void add_gpus(struct gp_proc_row *row, const struct gp_snapshot *snapshot,
-                     const struct gp_holder *holder)
+struct gp_proc_row gp_ps_row(const struct gp_proc_info *info, uint64_t wall_ns)
 {
-    for (size_t i = 0; i < snapshot->device_count; i++) {
-        const struct gp_device *device = &snapshot->devices[i];
-        double minor;
-        size_t n = strlen(row->gpus);
-        if (device->is_mig || !gp_device_number(device, GP_MINOR_NUMBER, &minor) ||
-            !gp_holder_has(holder, (unsigned)minor))
-            continue;
-        row->gpu = n > 0 ? row->gpu : device->index;
-        (void)snprintf(row->gpus + n, sizeof(row->gpus) - n, "%s%u", n > 0 ? "," : "",
-                       device->index);
-    }
+    return (struct gp_proc_row){
+        .pid = info->pid,
+        .ppid = info->ppid,
+        .user = info->texts->user,
+        .command = info->texts->command,
+        .container = info->texts->container,
+        .container_name = info->texts->container_name,
+        .state = state_text(info->state),
+        .age_s = {(double)(wall_ns - info->start_ns) / 1e9,
+                  info->start_ns > 0 && wall_ns > info->start_ns, false},
+        .rss = {(double)info->rss_bytes, info->state != 0, false},
+    };
 }
 
 int gp_ps_add_holders(struct gp_procs *procs, const struct gp_snapshot *snapshot,
@@ -102,19 +97,10 @@ int gp_ps_add_holders(struct gp_procs *procs, const struct gp_snapshot *snapshot
     for (size_t i = 0; i < holders->count; i++) {
         const struct gp_holder *holder = &holders->list[i];
         const struct gp_proc_info *info = holder->info;
-        struct gp_proc_row row = {
-            .pid = info->pid,
-            .ppid = info->ppid,
-            .user = info->texts->user,
-            .command = info->texts->command,
-            .container = info->texts->container,
-            .container_name = info->texts->container_name,
-            .state = state_text(info->state),
-            .age_s = {(double)(snapshot->wall_ns - info->start_ns) / 1e9,
-                      info->start_ns > 0 && snapshot->wall_ns > info->start_ns, false},
-            .rss = {(double)info->rss_bytes, info->state != 0, false},
-        };
-        add_gpus(&row, snapshot, holder);
+        struct gp_proc_row row = gp_ps_row(info, snapshot->wall_ns);
+        for (size_t d = 0; d < snapshot->device_count; d++)
+            if (gp_account_has_open(&snapshot->devices[d], holder))
+                gp_proc_row_add_gpu(&row, &snapshot->devices[d]);
         if (row.gpus[0] && !gp_snapshot_lists(snapshot, info->pid))
             procs->rows[procs->count++] = row;
     }

@@ -3,12 +3,16 @@
 #define GP_CMD_PS_HOLDERS_H
 
 #include "model/metric.h"
+#include "out/procs.h"
 
 struct gp_err;
 struct gp_holders;
-struct gp_procs;
+struct gp_proc_info;
 struct gp_snapshot;
 struct gp_strbuf;
+
+/* A row of what /proc alone tells; it points into the texts of `info`. */
+struct gp_proc_row gp_ps_row(const struct gp_proc_info *info, uint64_t wall_ns);
 
 /* Looks for them. GP_ETIMEOUT, GP_EIO, GP_ENOMEM. */
 int gp_ps_find_holders(struct gp_holders *ret, struct gp_err *err) GP_MUST_CHECK;

@@ -29,17 +29,6 @@ static void add_option(struct words *words, int *count, size_t at, const char *n
     words->argv[(*count)++] = words->texts[at];
 }
 
-/* Of the simulated machine and its files the environment tells. */
-static void set_environment(const struct gp_common *common)
-{
-    if (common->sim)
-        (void)setenv("GPULSE_SIM", common->sim, 1);
-    if (common->root)
-        (void)setenv("GPULSE_ROOT", common->root, 1);
-    if (common->sim_still)
-        (void)setenv("GPULSE_SIM_STILL", "1", 1);
-}
-
 static int run(struct words *words, int argc, char **argv, struct gp_err *err)
 {
     /* before they are parsed together with what stands behind the command */
@@ -69,7 +58,7 @@ static int run(struct words *words, int argc, char **argv, struct gp_err *err)
     if (r < 0)
         return r;
     words->argv[0] = words->path;
-    set_environment(gp_common());
+    gp_app_export();
     (void)execv(words->path, words->argv);
     return gp_err_set(err, GP_EFAIL, "cannot run '%s': %s", words->path, strerror(errno));
 }

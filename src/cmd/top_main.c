@@ -91,6 +91,7 @@ static const enum gp_metric wanted[] = {
     GP_PID,
     GP_PROCESS_TYPE,
     GP_PROCESS_MEMORY,
+    GP_PROCESS_SUSPENDED,
     GP_PROCESS_SM,
     GP_PROCESS_MEM,
     GP_PROCESS_ENC,

@@ -2,6 +2,7 @@
 
 #include "base/err.h"
 #include "base/strbuf.h"
+#include "base/utf8.h"
 #include "model/snapshot.h"
 #include "out/json.h"
 #include "proc/files.h"
@@ -12,6 +13,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- who has it open ---- */
 
@@ -36,6 +38,8 @@ static enum gp_suspect_kind kind_of(const struct gp_holder *holder)
     const struct gp_proc_texts *texts = holder->info->texts;
     if (texts->name && gp_proc_is_display_server(texts->name))
         return GP_SUSPECT_DISPLAY;
+    if (texts->name && strcmp(texts->name, "nvidia-cuda-mps-server") == 0)
+        return GP_SUSPECT_MPS;
     for (size_t i = 0; texts->name && i < GP_ARRAY_LEN(services); i++)
         if (strcmp(services[i], texts->name) == 0)
             return GP_SUSPECT_SERVICE;
@@ -52,18 +56,25 @@ static int compare_suspects(const void *a, const void *b)
     return (x->holder->pid > y->holder->pid) - (x->holder->pid < y->holder->pid);
 }
 
+/* Where the driver does not tell the number of the file, it is that of the GPU, as nearly always.
+ */
+bool gp_account_has_open(const struct gp_device *device, const struct gp_holder *holder)
+{
+    double minor;
+    if (!gp_device_number(device, GP_MINOR_NUMBER, &minor))
+        minor = device->index;
+    return !device->is_mig && gp_holder_has(holder, (unsigned)minor);
+}
+
 static int add_suspects(struct gp_account *a, const struct gp_snapshot *snapshot,
                         const struct gp_holders *holders)
 {
-    double minor;
-    if (!gp_device_number(a->device, GP_MINOR_NUMBER, &minor))
-        minor = a->device->index;
     a->suspects = calloc(holders->count + 1, sizeof(*a->suspects));
     if (!a->suspects)
         return GP_ENOMEM;
     for (size_t i = 0; i < holders->count; i++) {
         const struct gp_holder *holder = &holders->list[i];
-        if (gp_holder_has(holder, (unsigned)minor) && !gp_snapshot_lists(snapshot, holder->pid))
+        if (gp_account_has_open(a->device, holder) && !gp_snapshot_lists(snapshot, holder->pid))
             a->suspects[a->suspect_count++] = (struct gp_suspect){holder, kind_of(holder)};
     }
     qsort(a->suspects, a->suspect_count, sizeof(*a->suspects), compare_suspects);
@@ -92,6 +103,8 @@ static enum gp_verdict judge(const struct gp_account *a, bool is_inside)
         return GP_VERDICT_LEFTOVERS;
     if (has_suspect(a, GP_SUSPECT_OTHER))
         return GP_VERDICT_HOLDERS;
+    if (has_suspect(a, GP_SUSPECT_MPS))
+        return GP_VERDICT_MPS;
     if (is_inside)
         return GP_VERDICT_NAMESPACE;
     if (a->hidden > 0)
@@ -120,6 +133,7 @@ static int make_account(struct gp_account *ret, const struct gp_snapshot *snapsh
         .listed = amount(device, GP_MEMORY_PROCESSES),
         .rest = amount(device, GP_MEMORY_UNATTRIBUTED),
         .processes = device->process_count,
+        .regions = &holders->regions,
         .hidden = holders->hidden,
     };
     /* those of its instances stand behind it */
@@ -208,6 +222,9 @@ static const struct {
     [GP_VERDICT_HOLDERS] = {"holders",
                             "Probably held by what has the GPU open and is not listed. It comes "
                             "back when that ends."},
+    [GP_VERDICT_MPS] = {"mps",
+                        "Held by the MPS server for its clients. It comes back when they end, or "
+                        "when MPS is stopped: echo quit | nvidia-cuda-mps-control"},
     [GP_VERDICT_NAMESPACE] = {"namespace",
                               "gpulse runs in a container: whoever holds it outside cannot be seen "
                               "from here. Ask on the host: gpulse ps --explain -i %u"},
@@ -230,6 +247,7 @@ static const struct {
 } kinds[] = {
     [GP_SUSPECT_LEFTOVER] = {"leftover", "; what started it has ended"},
     [GP_SUSPECT_OTHER] = {"other", ""},
+    [GP_SUSPECT_MPS] = {"mps", "; the MPS server"},
     [GP_SUSPECT_DISPLAY] = {"display", ", for a screen"},
     [GP_SUSPECT_SERVICE] = {"service", "; it only watches or keeps the driver loaded"},
 };
@@ -246,7 +264,13 @@ const char *gp_suspect_word(enum gp_suspect_kind kind)
 
 void gp_account_add_verdict(struct gp_strbuf *sb, const struct gp_account *account)
 {
-    gp_strbuf_addf(sb, verdicts[account->verdict].text, account->device->index);
+    static const char of_root[] =
+        "Whoever holds it may be among the processes that may not be looked at, not even by this "
+        "root: it lacks the capability CAP_SYS_PTRACE.";
+    if (account->verdict == GP_VERDICT_HIDDEN && geteuid() == 0)
+        gp_strbuf_adds(sb, of_root);
+    else
+        gp_strbuf_addf(sb, verdicts[account->verdict].text, account->device->index);
 }
 
 static void add_mib(struct gp_strbuf *sb, struct gp_amount a, const char *what)
@@ -267,6 +291,24 @@ static void add_suspect(struct gp_strbuf *sb, const struct gp_suspect *s)
                    info->state == 'Z' ? "; it has ended, its parent has not taken notice" : "");
 }
 
+/* Whether this memory is of the GPU: "nvidia/0000:53:00.0/vidmem" is of the one at
+ * 00000000:53:00.0. */
+static bool is_region_of(const struct gp_cgroup_region *region, const struct gp_device *device)
+{
+    const char *bus = gp_device_text(device, GP_PCI_BUS_ID, "");
+    return strlen(bus) > 4 && strcasestr(region->region, bus + 4) != NULL;
+}
+
+static void add_region(struct gp_strbuf *sb, const struct gp_cgroup_region *region)
+{
+    gp_strbuf_adds(sb, "    group ");
+    gp_utf8_add_safe(sb, region->group, strlen(region->group), sizeof(region->group));
+    gp_strbuf_addf(sb, ": %.0f MiB", (double)region->current / 0x1p20);
+    if (region->max != UINT64_MAX)
+        gp_strbuf_addf(sb, " of at most %.0f MiB", (double)region->max / 0x1p20);
+    gp_strbuf_addc(sb, '\n');
+}
+
 void gp_account_add(struct gp_strbuf *sb, const struct gp_account *account)
 {
     gp_strbuf_addf(sb, "GPU %u: %s\n  ", account->device->index,
@@ -279,6 +321,9 @@ void gp_account_add(struct gp_strbuf *sb, const struct gp_account *account)
     gp_strbuf_addf(sb, "by %zu listed process%s, ", account->processes,
                    account->processes == 1 ? "" : "es");
     add_mib(sb, account->rest, "without one\n");
+    for (size_t i = 0; i < account->regions->count; i++)
+        if (is_region_of(&account->regions->items[i], account->device))
+            add_region(sb, &account->regions->items[i]);
     for (size_t i = 0; i < account->suspect_count; i++)
         add_suspect(sb, &account->suspects[i]);
     if (account->hidden > 0 && account->verdict != GP_VERDICT_ACCOUNTED)
@@ -304,6 +349,23 @@ static json_t *suspect_object(const struct gp_suspect *s)
                      gp_suspect_word(s->kind), "mapped", (int)s->holder->is_mapped);
 }
 
+/* What the kernel counts of control groups; a text that is not UTF-8 is left out. */
+static json_t *groups_array(const struct gp_account *a)
+{
+    json_t *groups = json_array();
+    for (size_t i = 0; i < a->regions->count; i++) {
+        const struct gp_cgroup_region *region = &a->regions->items[i];
+        if (is_region_of(region, a->device))
+            (void)json_array_append_new(groups,
+                                        json_pack("{s:s, s:I, s:o}", "group", region->group,
+                                                  "memory", (json_int_t)region->current, "limit",
+                                                  region->max == UINT64_MAX
+                                                      ? json_null()
+                                                      : json_integer((json_int_t)region->max)));
+    }
+    return groups;
+}
+
 static json_t *account_object(const struct gp_account *a)
 {
     struct gp_strbuf words = GP_STRBUF_INIT(4096);
@@ -311,12 +373,13 @@ static json_t *account_object(const struct gp_account *a)
     for (size_t i = 0; i < a->suspect_count; i++)
         (void)json_array_append_new(suspects, suspect_object(&a->suspects[i]));
     gp_account_add_verdict(&words, a);
-    json_t *object = json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:o, s:I}", "gpu",
-                               (int)a->device->index, "total", number(a->total), "used",
-                               number(a->used), "reserved", number(a->reserved), "free",
-                               number(a->free), "processes", number(a->listed), "unattributed",
-                               number(a->rest), "verdict", gp_verdict_word(a->verdict), "text",
-                               words.buf, "suspects", suspects, "hidden", (json_int_t)a->hidden);
+    json_t *object =
+        json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:o, s:I}", "gpu",
+                  (int)a->device->index, "total", number(a->total), "used", number(a->used),
+                  "reserved", number(a->reserved), "free", number(a->free), "processes",
+                  number(a->listed), "unattributed", number(a->rest), "groups", groups_array(a),
+                  "verdict", gp_verdict_word(a->verdict), "text", words.buf, "suspects", suspects,
+                  "hidden", (json_int_t)a->hidden);
     gp_strbuf_fini(&words);
     return object;
 }

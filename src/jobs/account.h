@@ -6,6 +6,7 @@
 
 #include "out/procs.h"
 
+struct gp_cgroup_regions;
 struct gp_device;
 struct gp_err;
 struct gp_holder;
@@ -17,6 +18,7 @@ struct gp_strbuf;
 enum gp_suspect_kind {
     GP_SUSPECT_LEFTOVER, /* what started it has ended */
     GP_SUSPECT_OTHER,
+    GP_SUSPECT_MPS, /* the server that holds memory for its clients */
     GP_SUSPECT_DISPLAY,
     GP_SUSPECT_SERVICE, /* of the driver, or one that watches: it holds no memory worth the name */
 };
@@ -33,6 +35,7 @@ enum gp_verdict {
     GP_VERDICT_ACCOUNTED, /* but for a remainder that contexts of the driver explain */
     GP_VERDICT_LEFTOVERS,
     GP_VERDICT_HOLDERS,
+    GP_VERDICT_MPS,
     GP_VERDICT_NAMESPACE, /* processes outside of this container cannot be seen */
     GP_VERDICT_HIDDEN,    /* those of others may not be looked at */
     GP_VERDICT_UNCOUNTED, /* listed processes whose managed memory and contexts nobody counts */
@@ -47,6 +50,8 @@ struct gp_account {
     size_t processes;                                           /* that are listed */
     struct gp_suspect *suspects;                                /* the most suspicious first */
     size_t suspect_count;
+    const struct gp_cgroup_regions
+        *regions; /* of all GPUs; those with its PCI address are its own */
     size_t hidden;
     enum gp_verdict verdict;
 };
@@ -57,6 +62,9 @@ enum { GP_ACCOUNT_SLACK = 64 << 20 }; /* bytes without a process that need no ex
  * that is left alone; then the process must end with _exit(). One at a time. */
 int gp_account_find_holders(const char *root, uint64_t timeout_ns, struct gp_holders *ret,
                             struct gp_err *err) GP_MUST_CHECK;
+
+/* Whether it has the device file of this GPU open; of a MIG instance that cannot be told. */
+bool gp_account_has_open(const struct gp_device *device, const struct gp_holder *holder);
 
 /* The accounts of all GPUs of the snapshot, MIG instances with their GPU. What they point to must
  * outlive them. GP_ENOMEM. */

@@ -53,6 +53,12 @@ static const char *text_of(const struct gp_process *process, enum gp_metric m)
     return gp_value_is_present(v) ? v->s : NULL;
 }
 
+static int64_t pid_of(const struct gp_process *process, enum gp_metric m)
+{
+    const struct gp_value *v = gp_process_value(process, m);
+    return gp_value_is_present(v) ? v->i : 0;
+}
+
 static void add(struct gp_amount *amount, const struct gp_process *process, enum gp_metric m)
 {
     const struct gp_value *v = gp_process_value(process, m);
@@ -75,10 +81,14 @@ static struct gp_amount age_of(const char *start, uint64_t wall_ns)
 
 /* Devices come in their order: "0,1" becomes "0-2" with the third in a row. What has no room any
  * more is a "+". */
-static void add_gpu(struct gp_proc_row *row, const struct gp_device *device)
+void gp_proc_row_add_gpu(struct gp_proc_row *row, const struct gp_device *device)
 {
     char text[24];
     size_t n = strlen(row->gpus);
+    if (device->index < GP_PROC_GPUS)
+        row->gpu_bits[device->index / 64] |= (uint64_t)1 << device->index % 64;
+    if (n == 0)
+        row->gpu = device->index;
     bool goes_on = n > 0 && !device->is_mig && device->index == row->run_last + 1;
     if (device->is_mig)
         (void)snprintf(text, sizeof(text), "%u:%u", device->index, device->mig_index);
@@ -122,10 +132,23 @@ void gp_proc_row_init(struct gp_proc_row *row, const struct gp_process *p, uint6
         .container = text_of(p, GP_PROCESS_CONTAINER),
         .container_name = text_of(p, GP_PROCESS_CONTAINER_NAME),
         .origin = text_of(p, GP_PROCESS_ORIGIN),
+        .cwd = text_of(p, GP_PROCESS_CWD),
+        .ppid = pid_of(p, GP_PROCESS_PPID),
+        .ns_pid = pid_of(p, GP_PROCESS_NS_PID),
+        .session = pid_of(p, GP_PROCESS_SESSION),
     };
-    const struct gp_value *parent = gp_process_value(p, GP_PROCESS_PPID);
-    if (gp_value_is_present(parent))
-        row->ppid = parent->i;
+    static const struct {
+        enum gp_proc_column column;
+        enum gp_metric metric;
+    } guarded[] = {
+        {GP_PROC_COMMAND_COLUMN, GP_PROCESS_COMMAND},
+        {GP_PROC_CONTAINER_COLUMN, GP_PROCESS_CONTAINER},
+        {GP_PROC_ORIGIN_COLUMN, GP_PROCESS_ORIGIN},
+        {GP_PROC_CWD_COLUMN, GP_PROCESS_CWD},
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(guarded); i++)
+        if (gp_process_value(p, guarded[i].metric)->status == GP_STATUS_NO_PERMISSION)
+            row->denied |= 1U << guarded[i].column;
     row->age_s = age_of(text_of(p, GP_PROCESS_START), wall_ns);
     add(&row->cpu, p, GP_PROCESS_CPU);
     add(&row->rss, p, GP_PROCESS_RSS);
@@ -145,10 +168,10 @@ static void add_processes(struct gp_procs *procs, const struct gp_snapshot *snap
         if (!row || row->pid != gp_process_value(p, GP_PID)->i || options->per_gpu) {
             row = &procs->rows[procs->count++];
             gp_proc_row_init(row, p, snapshot->wall_ns);
-            row->gpu = device->index;
         }
-        add_gpu(row, device);
+        gp_proc_row_add_gpu(row, device);
         add(&row->memory, p, GP_PROCESS_MEMORY);
+        add(&row->suspended, p, GP_PROCESS_SUSPENDED);
         add(&row->sm, p, GP_PROCESS_SM);
         add(&row->mem, p, GP_PROCESS_MEM);
         add(&row->enc, p, GP_PROCESS_ENC);
@@ -165,10 +188,9 @@ static void add_unattributed(struct gp_procs *procs, const struct gp_snapshot *s
             (gpu >= 0 && device->index != (unsigned)gpu))
             continue;
         struct gp_proc_row *row = &procs->rows[procs->count++];
-        *row = (struct gp_proc_row){.gpu = device->index,
-                                    .command = "(no listed process accounts for it)",
+        *row = (struct gp_proc_row){.command = "(no listed process accounts for it)",
                                     .memory = {(double)v->i, true, false}};
-        add_gpu(row, device);
+        gp_proc_row_add_gpu(row, device);
     }
 }
 
@@ -187,30 +209,30 @@ static bool is_text(const char *text, const char *word, size_t n)
     return text && strlen(text) == n && strncasecmp(text, word, n) == 0;
 }
 
-/* Whether the list of GPUs has this one: "1" is in "0-3" and in "1:0", and is not "10"; "1:0" is
- * the instance. */
-static bool has_gpu(const char *gpus, const char *word, size_t n)
+bool gp_proc_row_uses(const struct gp_proc_row *row, unsigned gpu)
+{
+    return gpu < GP_PROC_GPUS && row->gpu_bits[gpu / 64] >> gpu % 64 & 1;
+}
+
+/* "1" is the GPU with all of its instances, "1-3" some GPUs, "1:0" an instance. */
+static bool has_gpu(const struct gp_proc_row *row, const char *word, size_t n)
 {
     char *end;
-    unsigned long wanted = strtoul(word, &end, 10);
-    bool is_number = end == word + n;
-    for (const char *p = gpus; *p;) {
+    unsigned long first = strtoul(word, &end, 10);
+    unsigned long last = *end == '-' ? strtoul(end + 1, &end, 10) : first;
+    if (end == word + n) {
+        bool uses = false;
+        for (unsigned long gpu = first; gpu <= last && gpu < GP_PROC_GPUS; gpu++)
+            uses = uses || gp_proc_row_uses(row, (unsigned)gpu);
+        return uses;
+    }
+    for (const char *p = row->gpus; *p;) {
         size_t m = strcspn(p, ",+");
-        unsigned long first = strtoul(p, &end, 10);
-        unsigned long last = *end == '-' ? strtoul(end + 1, NULL, 10) : first;
-        if (m > 0 && is_number ? wanted >= first && wanted <= last
-                               : m == n && strncmp(p, word, n) == 0)
+        if (m == n && strncmp(p, word, n) == 0)
             return true;
         p += m + (p[m] != '\0');
     }
     return false;
-}
-
-bool gp_proc_row_uses(const struct gp_proc_row *row, unsigned gpu)
-{
-    char number[16];
-    int n = snprintf(number, sizeof(number), "%u", gpu);
-    return has_gpu(row->gpus, number, (size_t)n);
 }
 
 /* "4711" and "4711.0" are the job "slurm:4711.0". */
@@ -230,6 +252,7 @@ static bool is_job(const char *container, const char *word, size_t n)
 enum {
     FIELD_USER,
     FIELD_PID,
+    FIELD_NS_PID,
     FIELD_COMMAND,
     FIELD_TYPE,
     FIELD_CONTAINER,
@@ -238,8 +261,8 @@ enum {
     FIELD__COUNT
 };
 
-static const char *const field_names[FIELD__COUNT] = {"user",      "pid", "cmd", "type",
-                                                      "container", "job", "gpu"};
+static const char *const field_names[FIELD__COUNT] = {"user", "pid",       "ns_pid", "cmd",
+                                                      "type", "container", "job",    "gpu"};
 
 /* The field before the word, if it has one. */
 static int find_field(const char *word, size_t n, size_t *ret_n)
@@ -251,18 +274,41 @@ static int find_field(const char *word, size_t n, size_t *ret_n)
     return FIELD__COUNT;
 }
 
+int gp_procs_check_filter(const char *filter, struct gp_err *err)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz_";
+    for (const char *p = filter; *p;) {
+        size_t n = strcspn(p, " ");
+        size_t m = strspn(p, letters);
+        size_t field;
+        if (m > 0 && m < n && (p[m] == ':' || p[m] == '=') && p[m + 1] != '/' &&
+            find_field(p, n, &field) == FIELD__COUNT)
+            return gp_err_set(err, GP_EUSAGE,
+                              "there is no field '%.*s', but there are user pid ns_pid cmd type "
+                              "container job gpu; to look for it as text: cmd:%.*s",
+                              (int)(m < 40 ? m : 40), p, (int)(n < 80 ? n : 80), p);
+        p += n + (p[n] == ' ');
+    }
+    return 0;
+}
+
 static bool matches_word(const struct gp_proc_row *row, const char *word, size_t n)
 {
     char pid[24];
+    char ns_pid[24];
     size_t m;
     (void)snprintf(pid, sizeof(pid), "%lld", (long long)row->pid);
-    const char *const texts[FIELD__COUNT] = {row->user,      pid,  row->command, row->type,
-                                             row->container, NULL, NULL};
+    (void)snprintf(ns_pid, sizeof(ns_pid), "%lld", (long long)row->ns_pid);
+    const char *const texts[FIELD__COUNT] = {
+        [FIELD_USER] = row->user, [FIELD_PID] = pid,
+        [FIELD_NS_PID] = ns_pid,  [FIELD_COMMAND] = row->command,
+        [FIELD_TYPE] = row->type, [FIELD_CONTAINER] = row->container,
+    };
     int field = find_field(word, n, &m);
     if (field == FIELD__COUNT || m + 1 == n)
         return has_text(row->user, word, n) || has_text(row->command, word, n) ||
                has_text(pid, word, n);
-    bool whole = word[m] == '=';
+    bool whole = word[m] == '=' || field == FIELD_NS_PID;
     for (const char *p = word + m + 1; p < word + n;) { /* its alternatives */
         size_t left = (size_t)(word + n - p);
         size_t length = strcspn(p, ", ");
@@ -270,7 +316,7 @@ static bool matches_word(const struct gp_proc_row *row, const char *word, size_t
         if (length > 0 && field == FIELD_CONTAINER &&
             (whole ? is_text : has_text)(row->container_name, p, length))
             return true;
-        if (length > 0 && (field == FIELD_GPU   ? has_gpu(row->gpus, p, length)
+        if (length > 0 && (field == FIELD_GPU   ? has_gpu(row, p, length)
                            : field == FIELD_JOB ? is_job(row->container, p, length)
                            : whole              ? is_text(texts[field], p, length)
                                                 : has_text(texts[field], p, length)))
@@ -334,7 +380,7 @@ static int compare_rows(const void *a, const void *b, void *ctx)
 
 static int find_column(const char *word, size_t n, enum gp_proc_column *ret, struct gp_err *err)
 {
-    char all[256] = "";
+    char all[512] = "";
     for (int i = 0; i < GP_PROC_COLUMN__COUNT; i++) {
         const char *known = gp_proc_column_table[i].word;
         if (strlen(known) == n && strncmp(known, word, n) == 0) {
@@ -449,7 +495,9 @@ void gp_proc_format(struct gp_strbuf *sb, const struct gp_proc_row *row, enum gp
     enum gp_proc_kind kind = gp_proc_column_table[column].kind;
     const char *text = gp_proc_text(row, column);
     if (kind == GP_PROC_KIND_TEXT || kind == GP_PROC_KIND_GPU)
-        gp_strbuf_adds(sb, text && *text ? text : "-");
+        gp_strbuf_adds(sb, text && *text               ? text
+                           : row->denied >> column & 1 ? "(not permitted)"
+                                                       : "-");
     else
         gp_proc_format_amount(sb, column, gp_proc_amount(row, column));
 }

@@ -6,6 +6,7 @@
 #include "base/util.h"
 
 struct gp_err;
+struct gp_device;
 struct gp_process;
 struct gp_snapshot;
 struct gp_strbuf;
@@ -17,16 +18,21 @@ struct gp_amount {
     bool old; /* not of this sample */
 };
 
+enum { GP_PROC_GPUS = 256 };
+
 struct gp_proc_row {
-    int64_t pid; /* 0: memory of a GPU that no process accounts for */
-    int64_t ppid;
-    unsigned gpu;                 /* the first that it uses */
-    unsigned run_first, run_last; /* of those that are written last */
-    uint8_t run_at;               /* where in the text */
-    char gpus[24]; /* all of them: "0-3", "1,4"; a MIG instance "1:0"; "": an ancestor of one */
+    int64_t pid;                   /* 0: memory of a GPU that no process accounts for */
+    int64_t ppid, ns_pid, session; /* 0: not known */
+    unsigned gpu;                  /* the first that it uses */
+    unsigned run_first, run_last;  /* of those that are written last */
+    uint8_t run_at;                /* where in the text */
+    char gpus[24]; /* all of them: "0-3", "1,4"; a MIG instance "1:0"; "": an ancestor of one. What
+                      has no room is a "+" */
+    uint64_t gpu_bits[GP_PROC_GPUS / 64]; /* by their index, instances as their GPU */
     /* text in the snapshot; NULL: not known */
-    const char *user, *command, *type, *state, *container, *container_name, *origin;
-    struct gp_amount memory, rss;            /* bytes */
+    const char *user, *command, *type, *state, *container, *container_name, *origin, *cwd;
+    uint32_t denied; /* a bit for each column of text that may not be seen */
+    struct gp_amount memory, suspended, rss; /* bytes */
     struct gp_amount sm, mem, enc, dec, cpu; /* percent */
     struct gp_amount age_s;
     uint64_t branches; /* of a tree: bit n, whether a line goes on below at depth n */
@@ -42,12 +48,14 @@ struct gp_proc_row {
     X(USER, "user", "USER", 9, 3, 0, true, TEXT, user, true, "owner")                              \
     X(GPU, "gpu", "GPU", 5, 2, 0, false, GPU, gpus, true, "the GPUs, MIG instances as 1:0")        \
     X(TYPE, "type", "T", 1, 8, 0, true, TEXT, type, true,                                          \
-      "C compute, G graphics, C+G (or X) both, M through MPS")                                     \
+      "C compute, G graphics, C+G (X) both, M MPS, S suspended")                                   \
     X(STATE, "state", "S", 1, 9, 0, true, TEXT, state, false,                                      \
       "R runs, S sleeps, D waits for the kernel, T stopped, Z ended")                              \
     X(SM, "sm", "SM%", 4, 4, 0, false, NUMBER, sm, true, "time in which its kernels ran")          \
     X(MEM, "mem", "MEM%", 4, 9, 0, false, NUMBER, mem, true, "use of the memory bus")              \
     X(MEMORY, "memory", "GPU-MEM", 8, 1, 0, false, BYTES, memory, true, "GPU memory")              \
+    X(SUSPENDED, "suspended", "SUSPENDED", 9, 12, 0, false, BYTES, suspended, false,               \
+      "GPU memory that waits in main memory: gpulse suspend")                                      \
     X(ENC, "enc", "ENC", 3, 12, 0, false, NUMBER, enc, true, "use of the video encoder")           \
     X(DEC, "dec", "DEC", 3, 11, 0, false, NUMBER, dec, true, "use of the video decoder")           \
     X(CPU, "cpu", "CPU%", 5, 6, 0, false, NUMBER, cpu, true, "use of the processors, 100: one")    \
@@ -59,6 +67,11 @@ struct gp_proc_row {
       "name of the pod or container")                                                              \
     X(ORIGIN, "origin", "ORIGIN", 16, 13, 0, true, TEXT, origin, false,                            \
       "rank, notebook, tmux, ssh: what it was started in")                                         \
+    X(NS_PID, "ns_pid", "NSPID", 7, 14, 0, false, PID, ns_pid, false,                              \
+      "its process id as it sees it itself: inside of its container")                              \
+    X(SESSION, "session", "SESSION", 7, 14, 0, false, PID, session, false,                         \
+      "its session, by the process id of the leader")                                              \
+    X(CWD, "cwd", "DIRECTORY", 16, 13, 0, true, TEXT, cwd, false, "where it works")                \
     X(COMMAND, "command", "COMMAND", 12, 5, 1, true, TEXT, command, true, "command line")
 
 enum gp_proc_column {
@@ -149,13 +162,18 @@ int gp_procs_build(struct gp_procs *procs, const struct gp_snapshot *snapshot,
 void gp_procs_arrange(struct gp_procs *procs, const struct gp_procs_options *options);
 void gp_procs_fini(struct gp_procs *procs);
 
+/* Adds a GPU or an instance that it uses, in the order of the snapshot. */
+void gp_proc_row_add_gpu(struct gp_proc_row *row, const struct gp_device *device);
 /* Whether it uses that GPU, or an instance of it. */
 bool gp_proc_row_uses(const struct gp_proc_row *row, unsigned gpu);
 bool gp_procs_has_pid(const int64_t *pids, size_t count, int64_t pid);
 
 /* Whether the row has all words of a filter: "user:al" has it in its user, "user=alice" is it, of
- * "user=alice,bob" one is; a word without a field is in user, command or pid. "gpu:" and "job:"
- * take whole numbers. */
+ * "user=alice,bob" one is; a word without a field is in user, command or pid. "gpu:", "ns_pid:" and
+ * "job:" take whole numbers. */
+/* GP_EUSAGE names a word whose field there is not, "foo:bar": it would be looked for as text. */
+int gp_procs_check_filter(const char *filter, struct gp_err *err) GP_MUST_CHECK;
+
 bool gp_procs_matches(const struct gp_proc_row *row, const char *filter);
 
 #endif

@@ -143,8 +143,9 @@ static bool comes_from(const struct gp_ending *ending, const struct gp_proc_stat
     return false;
 }
 
-/* Adds what comes from those that are held; true if there was something new. */
-static bool add_children(struct gp_ending *ending)
+/* Adds those that come from the ones that are held or, if it is not 0, are children of `parent`,
+ * without `but`. True if there was something new. */
+static bool add_matching(struct gp_ending *ending, int64_t parent, const struct gp_ending *but)
 {
     struct gp_err err;
     struct dirent *entry;
@@ -154,22 +155,34 @@ static bool add_children(struct gp_ending *ending)
         struct gp_proc_stat stat;
         uint64_t pid;
         if (gp_parse_u64(entry->d_name, &pid) && !has(ending, (int64_t)pid) &&
-            read_stat((uint32_t)pid, &stat) && stat.state != 'Z' && comes_from(ending, &stat) &&
+            read_stat((uint32_t)pid, &stat) && stat.state != 'Z' &&
+            !(but && has(but, (int64_t)pid)) &&
+            (parent ? stat.ppid == parent : comes_from(ending, &stat)) &&
             gp_ending_add(ending, (int64_t)pid, gp_clock_wall_ns(), true, &err) == 0)
-            ending->processes[ending->count - 1].is_child = true;
+            ending->processes[ending->count - 1].is_child = parent == 0;
     }
     if (proc)
         (void)closedir(proc);
     return ending->count > before;
 }
 
+void gp_ending_add_children(struct gp_ending *ending, int64_t parent, const struct gp_ending *but)
+{
+    (void)add_matching(ending, parent, but);
+}
+
 /* Adds all that comes from them, and from that; true if there was something new. */
 static bool complete(struct gp_ending *ending, bool tree)
 {
     size_t before = ending->count;
-    for (int round = 0; tree && round < TREE_ROUNDS && add_children(ending); round++)
+    for (int round = 0; tree && round < TREE_ROUNDS && add_matching(ending, 0, NULL); round++)
         continue;
     return ending->count > before;
+}
+
+void gp_ending_add_tree(struct gp_ending *ending)
+{
+    (void)complete(ending, true);
 }
 
 /* ---- signals ---- */
@@ -182,9 +195,9 @@ static void send_signals(struct gp_ending *ending, size_t first, int signal)
         if (p->ended)
             continue;
         p->signal = signal;
-        p->error = gp_proc_signal(p->fd, signal, &err) == GP_EPERM ? EPERM : 0;
         if (signal != SIGKILL && signal != SIGSTOP)
             (void)!gp_proc_signal(p->fd, SIGCONT, &err); /* one that stands still heeds nothing */
+        p->error = gp_proc_signal(p->fd, signal, &err) == GP_EPERM ? EPERM : 0;
     }
 }
 

@@ -36,6 +36,14 @@ struct gp_ending {
 int gp_ending_add(struct gp_ending *ending, int64_t pid, uint64_t seen_wall_ns, bool named,
                   struct gp_err *err) GP_MUST_CHECK;
 
+/* Takes hold of the children of a process, without those that are in `but` (NULL: none); of those
+ * that may not be ended it takes none. */
+void gp_ending_add_children(struct gp_ending *ending, int64_t parent, const struct gp_ending *but);
+
+/* Adds what comes from them at this moment: their children, theirs in turn, and the groups that
+ * they lead. Those stand behind the others, with is_child. */
+void gp_ending_add_tree(struct gp_ending *ending);
+
 struct gp_ending_plan {
     const int *signals; /* one after the other, as long as some have not ended */
     size_t signal_count;

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 bool gp_proc_find_number(const char *text, const char *label, uint64_t *ret)
@@ -23,6 +24,24 @@ bool gp_proc_find_number(const char *text, const char *label, uint64_t *ret)
     at += strlen(label);
     *ret = strtoull(at, &end, 10);
     return end != at;
+}
+
+/* "\nNSpid:\t4711\t12": from the outermost namespace that the reader sees to the innermost. */
+bool gp_proc_find_ns_pid(const char *status, uint64_t *ret)
+{
+    static const char label[] = "\nNSpid:";
+    const char *at = strstr(status, label);
+    uint64_t pid = 0;
+    at = at ? at + strlen(label) : "";
+    while (isblank((unsigned char)*at)) {
+        char *end;
+        pid = strtoull(at, &end, 10);
+        if (end == at)
+            return false;
+        at = end;
+    }
+    *ret = pid;
+    return pid > 0;
 }
 
 /* A field of a line "name:password:uid:gid:comment:home:shell". */
@@ -76,6 +95,7 @@ bool gp_proc_parse_stat(const char *text, struct gp_proc_stat *ret)
     enum {
         PPID = 4,
         GROUP = 5,
+        SESSION = 6,
         FLAGS = 9,
         UTIME = 14,
         STIME = 15,
@@ -100,6 +120,7 @@ bool gp_proc_parse_stat(const char *text, struct gp_proc_stat *ret)
         .state = close[2],
         .ppid = (uint32_t)fields[PPID],
         .group = (uint32_t)fields[GROUP],
+        .session = (uint32_t)fields[SESSION],
         .is_kernel = (fields[FLAGS] & 0x00200000) != 0, /* PF_KTHREAD */
         .nice = (int)fields[NICE],
         .threads = fields[THREADS] > 0 ? (uint64_t)fields[THREADS] : 0,
@@ -118,6 +139,12 @@ bool gp_proc_read_stat(int proc, uint32_t pid, struct gp_proc_stat *ret)
     char text[1024];
     (void)snprintf(name, sizeof(name), "%u/stat", pid);
     return gp_io_read_at(proc, name, text, sizeof(text)) > 0 && gp_proc_parse_stat(text, ret);
+}
+
+uint64_t gp_proc_own_ns(void)
+{
+    struct stat st;
+    return stat("/proc/self/ns/pid", &st) == 0 ? (uint64_t)st.st_ino : 0;
 }
 
 bool gp_proc_is_display_server(const char *name)
@@ -171,15 +198,15 @@ static size_t trim(const char *text, size_t n)
     return n;
 }
 
-bool gp_proc_read_command(int proc, uint32_t pid, struct gp_arena *arena,
-                          struct gp_proc_command *ret)
+int gp_proc_read_command(int proc, uint32_t pid, struct gp_arena *arena,
+                         struct gp_proc_command *ret)
 {
     char name[64];
     char text[GP_PROC_COMMAND_BYTES];
     (void)snprintf(name, sizeof(name), "%u/cmdline", pid);
     long n = gp_io_read_at(proc, name, text, sizeof(text));
     if (n < 0)
-        return false;
+        return (int)n;
     *ret = (struct gp_proc_command){0};
     size_t len = trim(text, (size_t)n);
     if (len > 0) {
@@ -195,12 +222,12 @@ bool gp_proc_read_command(int proc, uint32_t pid, struct gp_arena *arena,
         (void)snprintf(name, sizeof(name), "%u/comm", pid);
         n = gp_io_read_at(proc, name, text, sizeof(text));
         if (n <= 0)
-            return true;
+            return 0;
         len = (size_t)n - (text[n - 1] == '\n');
         ret->name = gp_proc_safe_copy(arena, text, len, 64);
     }
     ret->line = gp_proc_safe_copy(arena, text, len, GP_PROC_COMMAND_COLS);
-    return true;
+    return 0;
 }
 
 /* Start times count from boot; time spent suspended is in them, as in CLOCK_BOOTTIME. Another root

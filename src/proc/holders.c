@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/parse.h"
+#include "proc/cgroup.h"
 #include "proc/files.h"
 #include "proc/proc.h"
 
@@ -63,11 +64,12 @@ static void add_path(const struct scan *scan, struct gp_holder *holder, const ch
 }
 
 /* False if its descriptors may not be looked at. */
-static bool read_descriptors(const struct scan *scan, int dir, struct gp_holder *holder)
+static bool read_descriptors(const struct scan *scan, int dir, const char *name,
+                             struct gp_holder *holder)
 {
     char path[PATH_BYTES];
     const struct dirent *entry;
-    int fd = openat(dir, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *list = fd >= 0 ? fdopendir(fd) : NULL;
     bool permitted = list || errno != EACCES;
     if (!list && fd >= 0)
@@ -87,17 +89,38 @@ static bool read_descriptors(const struct scan *scan, int dir, struct gp_holder 
     return permitted;
 }
 
-/* Lines "address permissions offset device inode      path". */
-static void read_maps(const struct scan *scan, int dir, struct gp_holder *holder)
+/* The first thread of a process may have ended while others run on: then it looks like a zombie,
+ * and its files are theirs. */
+static void read_threads(const struct scan *scan, int dir, struct gp_holder *holder)
+{
+    char name[300];
+    const struct dirent *entry;
+    int fd = openat(dir, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *list = fd >= 0 ? fdopendir(fd) : NULL;
+    if (!list && fd >= 0)
+        (void)close(fd);
+    while (list && is_empty(holder) && (entry = readdir(list))) {
+        (void)snprintf(name, sizeof(name), "%s/fd", entry->d_name);
+        if (entry->d_name[0] != '.')
+            (void)read_descriptors(scan, dirfd(list), name, holder);
+    }
+    if (list)
+        (void)closedir(list);
+}
+
+/* Lines "address permissions offset device inode      path". False if there are none. */
+static bool read_maps(const struct scan *scan, int dir, struct gp_holder *holder)
 {
     char *line = NULL;
     size_t size = 0;
+    bool any = false;
     int fd = openat(dir, "maps", O_RDONLY | O_CLOEXEC);
     FILE *maps = fd >= 0 ? fdopen(fd, "re") : NULL;
     if (!maps && fd >= 0)
         (void)close(fd);
     while (maps && getline(&line, &size, maps) > 0) {
         char *path = strchr(line, '/');
+        any = true;
         if (!path)
             continue;
         path[strcspn(path, "\n")] = '\0';
@@ -107,6 +130,7 @@ static void read_maps(const struct scan *scan, int dir, struct gp_holder *holder
         (void)fclose(maps);
     free(line);
     holder->is_mapped = !is_empty(holder);
+    return any;
 }
 
 /* ---- leftovers ---- */
@@ -146,23 +170,16 @@ static int look_at(struct scan *scan, uint32_t pid)
     if (dir < 0)
         return 0;
     int r = 0;
-    if (!read_descriptors(scan, dir, &holder))
+    if (!read_descriptors(scan, dir, "fd", &holder))
         scan->found->hidden++;
-    else if (is_empty(&holder))
-        read_maps(scan, dir, &holder);
+    else if (is_empty(&holder) && !read_maps(scan, dir, &holder))
+        read_threads(scan, dir, &holder);
     (void)close(dir);
     if (!is_empty(&holder)) {
         holder.is_orphan = is_orphan(scan, pid);
         r = add_holder(scan->found, &holder);
     }
     return r;
-}
-
-static int compare_pids(const void *a, const void *b)
-{
-    const uint32_t *x = a;
-    const uint32_t *y = b;
-    return (*x > *y) - (*x < *y);
 }
 
 static int list_pids(const struct scan *scan, uint32_t **ret, size_t *ret_count)
@@ -191,7 +208,7 @@ static int list_pids(const struct scan *scan, uint32_t **ret, size_t *ret_count)
     }
     (void)closedir(dir);
     if (count > 0)
-        qsort(pids, count, sizeof(*pids), compare_pids);
+        qsort(pids, count, sizeof(*pids), gp_compare_u32);
     *ret = pids;
     *ret_count = count;
     return r;
@@ -213,18 +230,23 @@ static int identify(struct gp_holders *found, const char *root)
         return GP_ENOMEM;
     for (size_t i = 0; i < found->count; i++) {
         found->list[i].info = gp_proc_find(infos, found->list[i].pid);
-        if (found->list[i].info && found->list[i].info->exists)
-            found->list[kept++] = found->list[i];
+        if (!found->list[i].info || !found->list[i].info->exists)
+            continue;
+        if (gp_cgroup_add_regions(root, found->list[i].pid, &found->regions) < 0)
+            return GP_ENOMEM;
+        found->list[kept++] = found->list[i];
     }
     found->count = kept;
     return 0;
 }
 
 /* The first namespace has a number that the kernel fixes. */
-static bool is_inside(const struct scan *scan)
+bool gp_proc_is_inside(const char *root)
 {
+    char path[GP_PATH_SIZE];
     char name[64];
-    ssize_t n = readlinkat(scan->proc, "self/ns/pid", name, sizeof(name) - 1);
+    ssize_t n =
+        gp_io_path(path, root, "/proc/self/ns/pid") ? readlink(path, name, sizeof(name) - 1) : -1;
     name[n > 0 ? n : 0] = '\0';
     return n > 0 && strcmp(name, "pid:[4026531836]") != 0;
 }
@@ -243,7 +265,7 @@ int gp_holders_read(const char *root, struct gp_holders *ret)
         r = look_at(&scan, pids[i]);
     if (r == 0)
         r = identify(ret, root);
-    ret->is_inside = r == 0 && is_inside(&scan);
+    ret->is_inside = r == 0 && gp_proc_is_inside(root);
     if (scan.proc >= 0)
         (void)close(scan.proc);
     free(pids);
@@ -255,6 +277,7 @@ int gp_holders_read(const char *root, struct gp_holders *ret)
 void gp_holders_fini(struct gp_holders *holders)
 {
     gp_proc_reader_free(holders->reader);
+    gp_cgroup_regions_fini(&holders->regions);
     free(holders->list);
     *holders = (struct gp_holders){.list = NULL};
 }

@@ -7,7 +7,7 @@
 #ifndef GP_PROC_HOLDERS_H
 #define GP_PROC_HOLDERS_H
 
-#include "base/util.h"
+#include "proc/cgroup.h"
 
 struct gp_proc_info;
 
@@ -27,6 +27,7 @@ struct gp_holders {
     size_t count;
     size_t hidden;  /* processes that may not be looked at: other users' */
     bool is_inside; /* this is a pid namespace of its own: there are others that cannot be seen */
+    struct gp_cgroup_regions regions; /* what their groups may have of the GPUs */
     struct gp_proc_reader *reader;
 };
 
@@ -34,6 +35,10 @@ struct gp_holders {
 bool gp_proc_is_gpu_device(const char *path);
 
 bool gp_holder_has(const struct gp_holder *holder, unsigned minor);
+
+/* Whether this program runs in a pid namespace of its own, as in a container: there are others that
+ * it cannot see. */
+bool gp_proc_is_inside(const char *root);
 
 /* root: prefix, NULL for none; must outlive the result. GP_ENOMEM; GP_EIO: there is no /proc. */
 int gp_holders_read(const char *root, struct gp_holders *ret) GP_MUST_CHECK;

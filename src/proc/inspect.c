@@ -85,22 +85,6 @@ static void read_stat(const struct look *look)
     in->system_ns = gp_proc_ticks_to_ns(stat.system_ticks);
 }
 
-/* "\nNSpid:\t4711\t12": from the outermost namespace that the reader sees to the innermost. */
-static struct gp_inspect_number find_last_number(const char *text, const char *label)
-{
-    struct gp_inspect_number number = {.error = ENODATA};
-    const char *at = strstr(text, label);
-    at = at ? at + strlen(label) : "";
-    while (isblank((unsigned char)*at)) {
-        char *end;
-        number = (struct gp_inspect_number){.value = strtoull(at, &end, 10)};
-        if (end == at)
-            return (struct gp_inspect_number){.error = ENODATA};
-        at = end;
-    }
-    return number;
-}
-
 /* "\nCpus_allowed:\tff,ffffffff": a bit each. */
 static struct gp_inspect_number count_bits(const char *text, const char *label)
 {
@@ -143,7 +127,7 @@ static void read_status(const struct look *look)
     }
     if (error)
         return;
-    in->ns_pid = find_last_number(text, "\nNSpid:");
+    in->ns_pid.error = gp_proc_find_ns_pid(text, &in->ns_pid.value) ? 0 : ENODATA;
     in->cpus = count_bits(text, "\nCpus_allowed:\t");
 }
 

@@ -11,6 +11,7 @@
 #include "proc/origin.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -199,6 +200,7 @@ static void read_stat(struct gp_proc_reader *reader, struct gp_proc_info *info, 
         return;
     info->state = stat.state;
     info->ppid = stat.ppid;
+    info->session = stat.session;
     info->threads = stat.threads < UINT32_MAX ? (uint32_t)stat.threads : UINT32_MAX;
     info->cpu_ticks = stat.user_ticks + stat.system_ticks;
     info->start_ticks = stat.start_ticks;
@@ -207,11 +209,23 @@ static void read_stat(struct gp_proc_reader *reader, struct gp_proc_info *info, 
     compute_cpu(reader, info, now_ns);
 }
 
+/* What a read answered; with the option hidepid=1 of /proc the kernel says EPERM. */
+static void note_denied(struct gp_proc_info *info, struct gp_proc_texts *texts,
+                        enum gp_proc_want part, long answer)
+{
+    if (answer != -EACCES && answer != -EPERM)
+        return;
+    info->exists = true;
+    texts->denied |= part;
+}
+
 static void read_command(struct gp_proc_reader *reader, unsigned want, struct gp_proc_info *info,
                          struct gp_proc_texts *texts, struct gp_arena *arena)
 {
     struct gp_proc_command command;
-    if (!gp_proc_read_command(reader->dir, info->pid, arena, &command))
+    int r = gp_proc_read_command(reader->dir, info->pid, arena, &command);
+    note_denied(info, texts, GP_PROC_COMMAND, r);
+    if (r < 0)
         return;
     info->exists = true;
     texts->name = command.name;
@@ -228,7 +242,9 @@ static void read_container(struct gp_proc_reader *reader, struct gp_proc_info *i
     char folder[16];
     struct stat owner;
     (void)snprintf(folder, sizeof(folder), "%u", info->pid);
-    if (read_pid_file(reader, info->pid, "cgroup", text, sizeof(text)) < 0)
+    long n = read_pid_file(reader, info->pid, "cgroup", text, sizeof(text));
+    note_denied(info, texts, GP_PROC_CONTAINER, n);
+    if (n < 0)
         return;
     info->exists = true;
     (void)gp_proc_container(text, container);
@@ -251,11 +267,34 @@ static void read_origin(struct gp_proc_reader *reader, struct gp_proc_info *info
     }
     char *text = malloc(ENVIRONMENT_BYTES);
     long n = text ? read_pid_file(reader, info->pid, "environ", text, ENVIRONMENT_BYTES) : -1;
+    note_denied(info, texts, GP_PROC_ORIGIN, text ? n : 0);
     if (n >= 0) {
         gp_proc_origin(text, (size_t)n, origin);
         texts->origin = gp_arena_strdup(arena, origin);
     }
     free(text);
+}
+
+static void read_cwd(const struct gp_proc_reader *reader, struct gp_proc_info *info,
+                     struct gp_proc_texts *texts, struct gp_arena *arena)
+{
+    char name[32];
+    char path[GP_PATH_SIZE];
+    (void)snprintf(name, sizeof(name), "%u/cwd", info->pid);
+    ssize_t n = readlinkat(reader->dir, name, path, sizeof(path));
+    note_denied(info, texts, GP_PROC_CWD, n < 0 ? -errno : n);
+    if (n > 0)
+        texts->cwd = gp_proc_safe_copy(arena, path, (size_t)n, GP_PATH_SIZE);
+}
+
+static void read_ns_pid(const struct gp_proc_reader *reader, const struct gp_proc_info *info,
+                        struct gp_proc_texts *texts)
+{
+    char text[4096];
+    uint64_t pid;
+    if (read_pid_file(reader, info->pid, "status", text, sizeof(text)) > 0 &&
+        gp_proc_find_ns_pid(text, &pid))
+        texts->ns_pid = (uint32_t)pid;
 }
 
 /* ---- texts ---- */
@@ -272,13 +311,15 @@ static struct gp_proc_texts *hold(struct gp_proc_texts *texts)
 /* One piece of memory for what lies scattered in an arena. */
 static struct gp_proc_texts *gather(const struct gp_proc_texts *from)
 {
-    const char *const texts[] = {from->user,      from->name,           from->path,   from->command,
-                                 from->container, from->container_name, from->origin, from->start};
+    const char *const texts[] = {from->user,    from->name,      from->path,
+                                 from->command, from->container, from->container_name,
+                                 from->origin,  from->start,     from->cwd};
     const char *copies[GP_ARRAY_LEN(texts)] = {NULL};
     size_t bytes = 0;
     for (size_t i = 0; i < GP_ARRAY_LEN(texts); i++)
         bytes += texts[i] ? strlen(texts[i]) + 1 : 0;
-    struct gp_proc_texts *to = bytes ? gp_shared_new(sizeof(*to) + bytes) : NULL;
+    struct gp_proc_texts *to =
+        bytes || from->ns_pid || from->denied ? gp_shared_new(sizeof(*to) + bytes) : NULL;
     if (!to)
         return hold(&no_texts);
     char *end = to->room;
@@ -296,6 +337,9 @@ static struct gp_proc_texts *gather(const struct gp_proc_texts *from)
     to->container_name = copies[5];
     to->origin = copies[6];
     to->start = copies[7];
+    to->cwd = copies[8];
+    to->ns_pid = from->ns_pid;
+    to->denied = from->denied;
     return to;
 }
 
@@ -313,6 +357,10 @@ static struct gp_proc_texts *read_texts(struct gp_proc_reader *reader, unsigned 
         read_container(reader, info, &scattered, &arena);
     if (want & GP_PROC_ORIGIN)
         read_origin(reader, info, &scattered, &arena);
+    if (want & GP_PROC_CWD)
+        read_cwd(reader, info, &scattered, &arena);
+    if (want & GP_PROC_NS_PID)
+        read_ns_pid(reader, info, &scattered);
     if (info->state) {
         gp_clock_rfc3339(info->start_ns, start);
         scattered.start = start;
@@ -344,19 +392,12 @@ void gp_proc_watch(struct gp_proc_reader *reader, const uint32_t *pids, size_t c
     reader->others_matter = others_matter;
 }
 
-static int compare_pids(const void *a, const void *b)
-{
-    const uint32_t *x = a;
-    const uint32_t *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
 /* Whether it is read at this tick, whatever is known of it. */
 static bool is_due(const struct gp_proc_reader *reader, uint32_t pid)
 {
     return !reader->watched ||
            (reader->turns && pid % reader->turns == reader->tick % reader->turns) ||
-           bsearch(&pid, reader->watched, reader->watched_count, sizeof(pid), compare_pids);
+           bsearch(&pid, reader->watched, reader->watched_count, sizeof(pid), gp_compare_u32);
 }
 
 /* All that was known of it at the last tick; false if it has to be read. */

@@ -15,6 +15,8 @@ enum gp_proc_want {
     GP_PROC_CONTAINER = 16,
     GP_PROC_ORIGIN = 64,    /* origin */
     GP_PROC_ANCESTORS = 32, /* see gp_proc_read() */
+    GP_PROC_CWD = 128,
+    GP_PROC_NS_PID = 256,
 };
 
 /* What seldom changes of a process: read once for many ticks, and shared with their snapshots. Text
@@ -22,6 +24,7 @@ enum gp_proc_want {
 struct gp_proc_texts {
     struct gp_shared shared;
     unsigned want;         /* enum gp_proc_want: what was asked for */
+    unsigned denied;       /* and what of it this user may not see */
     const char *user;      /* name, or the uid in digits */
     const char *name;      /* program name without its path */
     const char *path;      /* its first argument: the path by which it was called, or a title */
@@ -30,13 +33,16 @@ struct gp_proc_texts {
     const char *container_name; /* see gp_proc_container_name() */
     const char *origin;         /* see gp_proc_origin(); "" for nothing special */
     const char *start;          /* start_ns as RFC 3339 */
-    uint64_t until_ns;          /* then they are read again */
-    char room[];                /* for them */
+    const char *cwd;            /* where it works; NULL also if that may not be seen */
+    uint32_t ns_pid;   /* its pid as it sees it itself: another one in a container; 0: not known */
+    uint64_t until_ns; /* then they are read again */
+    char room[];       /* for them */
 };
 
 struct gp_proc_info {
     uint32_t pid;
     uint32_t ppid;    /* 0: none that can be seen from here */
+    uint32_t session; /* the pid that its session is named by */
     bool exists;      /* false: gone, hidden, or of another pid namespace */
     bool is_old;      /* as_of_ns was before this tick: see gp_proc_watch() */
     bool is_ancestor; /* it was not asked for */

@@ -7,22 +7,12 @@
 #include "model/select.h"
 #include "model/snapshot.h"
 #include "proc/proc.h"
+#include "sample/assemble_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-struct gp_taken {
-    unsigned index;
-    struct gp_reading *latest;
-    struct gp_reading *good;
-    enum gp_status status; /* OK: latest is of this tick */
-    int driver_code;
-    bool refused;
-    double silent_s;
-    const char *text; /* in the snapshot's arena */
-};
 
 /* ---- life ---- */
 
@@ -47,6 +37,9 @@ static unsigned proc_want(const struct gp_metric_set *set)
         {GP_PROCESS_CONTAINER, GP_PROC_CONTAINER},
         {GP_PROCESS_CONTAINER_NAME, GP_PROC_CONTAINER},
         {GP_PROCESS_ORIGIN, GP_PROC_ORIGIN},
+        {GP_PROCESS_NS_PID, GP_PROC_NS_PID},
+        {GP_PROCESS_SESSION, GP_PROC_STAT},
+        {GP_PROCESS_CWD, GP_PROC_CWD},
     };
     unsigned want = 0;
     for (size_t i = 0; i < GP_ARRAY_LEN(needs); i++)
@@ -115,6 +108,7 @@ int gp_assembler_init(struct gp_assembler *a, struct gp_selection *selection,
     if (want->ancestors)
         a->proc_want |= FOR_ANCESTORS;
     choose_columns(a);
+    a->root = root;
     a->proc = gp_proc_reader_new(root);
     return a->proc ? 0 : gp_err_set(err, GP_ENOMEM, "out of memory");
 }
@@ -149,7 +143,8 @@ bool gp_snapshot_has_work(const struct gp_snapshot *snapshot)
     }
     for (size_t i = 0; i < snapshot->process_count; i++) {
         const struct gp_value *v = gp_process_value(&snapshot->processes[i], GP_PROCESS_TYPE);
-        if (gp_value_is_present(v) && strcmp(v->s, "G") != 0)
+        if (gp_value_is_present(v) && strcmp(v->s, "G") != 0 &&
+            strcmp(v->s, GP_TYPE_SUSPENDED) != 0)
             return true;
     }
     return false;
@@ -170,6 +165,7 @@ void gp_assembler_fini(struct gp_assembler *a)
 {
     drop_taken(a);
     gp_snapshot_free(a->snapshot);
+    gp_suspended_fini(&a->suspended);
     gp_proc_reader_free(a->proc);
     gp_arena_fini(&a->driver_texts);
 }
@@ -224,6 +220,10 @@ int gp_assembler_start(struct gp_assembler *a, size_t slots, unsigned gpu_count,
     a->taken = calloc(slots, sizeof(*a->taken));
     if (!a->snapshot || !a->taken || !copy_driver_host(a, a->snapshot))
         return gp_err_set(err, GP_ENOMEM, "out of memory");
+    gp_suspended_fini(&a->suspended);
+    if (gp_metric_set_has(&a->want.metrics, GP_PROCESS_SUSPENDED) &&
+        gp_suspended_read(a->root, &a->suspended) < 0)
+        return gp_err_set(err, GP_ENOMEM, "out of memory");
     a->snapshot->columns = a->columns;
     a->snapshot->mono_ns = gp_clock_mono_ns();
     a->snapshot->wall_ns = gp_clock_wall_ns();
@@ -247,6 +247,8 @@ void gp_assembler_take(struct gp_assembler *a, const struct gp_slot *slot, enum 
         t->refused = slot->latest->refused;
         text = slot->latest->status_text;
     }
+    if (a->suspended.count > 0)
+        t->uuid = gp_arena_strdup(&a->snapshot->arena, slot->uuid);
     /* It may quote a path or the system's words. */
     struct gp_strbuf safe = GP_STRBUF_INIT(4096);
     gp_utf8_add_safe(&safe, text, strlen(text), 400);
@@ -257,10 +259,17 @@ void gp_assembler_take(struct gp_assembler *a, const struct gp_slot *slot, enum 
 
 /* ---- devices ---- */
 
-/* The reading whose MIG instances and processes are shown: the last good one of a silent GPU. */
-static const struct gp_reading *shown_reading(const struct gp_taken *t)
+const struct gp_reading *gp_taken_shown(const struct gp_taken *t)
 {
     return t->status == GP_STATUS_OK ? t->latest : t->status == GP_STATUS_TIMEOUT ? t->good : NULL;
+}
+
+const struct gp_taken *gp_taken_of(const struct gp_assembler *a, const struct gp_device *device)
+{
+    for (size_t i = 0; i < a->taken_count; i++)
+        if (a->taken[i].index == device->index)
+            return &a->taken[i];
+    return NULL;
 }
 
 static bool is_static(enum gp_metric m)
@@ -415,7 +424,7 @@ static bool is_incomplete(const struct gp_assembler *a, const struct gp_device *
 static void add_rows(struct gp_assembler *a, const struct gp_taken *t)
 {
     struct gp_snapshot *snapshot = a->snapshot;
-    const struct gp_reading *shown = shown_reading(t);
+    const struct gp_reading *shown = gp_taken_shown(t);
     struct gp_device *gpu = &snapshot->devices[snapshot->device_count];
     fill_gpu(a, t, gpu);
     const struct gp_device parent = *gpu;
@@ -443,7 +452,7 @@ static int build_devices(struct gp_assembler *a)
     struct gp_snapshot *snapshot = a->snapshot;
     size_t most = 1;
     for (size_t i = 0; i < a->taken_count; i++) {
-        const struct gp_reading *shown = shown_reading(&a->taken[i]);
+        const struct gp_reading *shown = gp_taken_shown(&a->taken[i]);
         most += 1 + (shown ? shown->mig_count : 0);
     }
     snapshot->devices = gp_arena_alloc(&snapshot->arena, most, sizeof(*snapshot->devices));
@@ -452,318 +461,6 @@ static int build_devices(struct gp_assembler *a)
     for (size_t i = 0; i < a->taken_count; i++)
         add_rows(a, &a->taken[i]);
     return 0;
-}
-
-/* ---- processes ---- */
-
-static bool same_number(const struct gp_value *a, const struct gp_value *b)
-{
-    return gp_value_is_present(a) && gp_value_is_present(b) && a->i == b->i;
-}
-
-static bool is_instance_of(const struct gp_device *mig, const struct gp_source_process *p)
-{
-    return same_number(&mig->values[GP_MIG_GPU_INSTANCE - GP_DEVICE__FIRST], &p->gpu_instance) &&
-           same_number(&mig->values[GP_MIG_COMPUTE_INSTANCE - GP_DEVICE__FIRST],
-                       &p->compute_instance);
-}
-
-/* The one row of a process: the MIG instance where it runs, else its GPU. `rows` is the first row
- * of the GPU. device_count: its row is not shown. */
-static size_t row_of(const struct gp_snapshot *snapshot, size_t rows,
-                     const struct gp_source_process *p)
-{
-    unsigned index = snapshot->devices[rows].index;
-    for (size_t i = rows; i < snapshot->device_count && snapshot->devices[i].index == index; i++)
-        if (snapshot->devices[i].is_mig && is_instance_of(&snapshot->devices[i], p))
-            return i;
-    return snapshot->devices[rows].is_mig ? snapshot->device_count : rows;
-}
-
-static const struct gp_taken *taken_of(const struct gp_assembler *a, const struct gp_device *device)
-{
-    for (size_t i = 0; i < a->taken_count; i++)
-        if (a->taken[i].index == device->index)
-            return &a->taken[i];
-    return NULL;
-}
-
-static const char *type_text(unsigned types)
-{
-    static const char *const names[] = {"", "C", "G", "C+G", "M", "M+C", "M+G", "M+C+G"};
-    return names[types & 7];
-}
-
-/* A process that the driver lists. */
-struct listed {
-    const struct gp_source_process *process;
-    uint64_t time_ns;
-    bool is_old;
-};
-
-/* All values that a process can have; those that are wanted come into its row. */
-struct draft {
-    struct gp_value values[GP_PROCESS__COUNT];
-};
-
-static struct gp_value *draft_value(struct draft *draft, enum gp_metric m)
-{
-    return &draft->values[m - GP_PROCESS__FIRST];
-}
-
-/* What the driver says of a process. */
-static void fill_from_driver(struct draft *draft, const struct listed *listed)
-{
-    const struct gp_source_process *p = listed->process;
-    const struct {
-        enum gp_metric metric;
-        const struct gp_value *value;
-    } copies[] = {
-        {GP_PROCESS_MEMORY, &p->memory},       {GP_PROCESS_POWER, &p->power},
-        {GP_PROCESS_ENERGY, &p->energy},       {GP_PROCESS_GI, &p->gpu_instance},
-        {GP_PROCESS_CI, &p->compute_instance},
-    };
-    const struct {
-        enum gp_metric metric;
-        struct gp_percent percent;
-    } uses[] = {
-        {GP_PROCESS_SM, p->sm},   {GP_PROCESS_MEM, p->mem},   {GP_PROCESS_ENC, p->enc},
-        {GP_PROCESS_DEC, p->dec}, {GP_PROCESS_JPEG, p->jpeg}, {GP_PROCESS_OFA, p->ofa},
-    };
-    for (size_t i = 0; i < GP_ARRAY_LEN(copies); i++)
-        *draft_value(draft, copies[i].metric) = *copies[i].value;
-    for (size_t i = 0; i < GP_ARRAY_LEN(uses); i++) {
-        struct gp_value *to = draft_value(draft, uses[i].metric);
-        if (uses[i].percent.known)
-            gp_value_set_int(to, uses[i].percent.n, listed->time_ns);
-        else
-            gp_value_set_absent(to, GP_STATUS_UNSUPPORTED, NULL, listed->time_ns);
-    }
-    for (size_t i = 0; listed->is_old && i < GP_PROCESS__COUNT; i++)
-        if (draft->values[i].status == GP_STATUS_OK)
-            draft->values[i].status = GP_STATUS_STALE;
-    gp_value_set_int(draft_value(draft, GP_PID), p->pid, listed->time_ns);
-    gp_value_set_text(draft_value(draft, GP_PROCESS_TYPE), type_text(p->types), listed->time_ns);
-}
-
-/* The driver gives a path or a whole command line. */
-static const char *name_from_driver(struct gp_snapshot *snapshot, const char *driver_name)
-{
-    const char *start;
-    size_t n = gp_proc_program_name(driver_name, &start);
-    char *copy = gp_arena_alloc(&snapshot->arena, n + 1, 1);
-    if (copy)
-        memcpy(copy, start, n);
-    return copy && n > 0 ? copy : NULL;
-}
-
-/* A letter as a text that lasts. */
-static const char *letter_text(char letter)
-{
-    static const char texts[] = "A\0B\0C\0D\0E\0F\0G\0H\0I\0J\0K\0L\0M\0N\0O\0P\0Q\0R\0S\0T\0"
-                                "U\0V\0W\0X\0Y\0Z\0a\0b\0c\0d\0e\0f\0g\0h\0i\0j\0k\0l\0m\0n\0"
-                                "o\0p\0q\0r\0s\0t\0u\0v\0w\0x\0y\0z";
-    for (size_t i = 0; i < sizeof(texts); i += 2)
-        if (texts[i] == letter)
-            return &texts[i];
-    return NULL;
-}
-
-/* Numbers, and what is made of them. Those of a process that is looked at only now and then are
- * old. */
-static void fill_numbers(const struct gp_snapshot *snapshot, struct draft *draft,
-                         const struct gp_proc_info *info)
-{
-    uint64_t now = snapshot->mono_ns;
-    uint64_t then = info->is_old ? info->as_of_ns : now;
-    const enum gp_metric moving[] = {GP_PROCESS_CPU, GP_PROCESS_RSS, GP_PROCESS_STATE,
-                                     GP_PROCESS_THREADS};
-    gp_value_set_text(draft_value(draft, GP_PROCESS_START), info->texts->start, now);
-    gp_value_set_int(draft_value(draft, GP_PROCESS_PPID), info->ppid, now);
-    gp_value_set_real(draft_value(draft, GP_PROCESS_CPU), info->cpu_pct, then);
-    gp_value_set_int(draft_value(draft, GP_PROCESS_RSS), (int64_t)info->rss_bytes, then);
-    gp_value_set_text(draft_value(draft, GP_PROCESS_STATE), letter_text(info->state), then);
-    gp_value_set_int(draft_value(draft, GP_PROCESS_THREADS), info->threads, then);
-    for (size_t i = 0; info->is_old && i < GP_ARRAY_LEN(moving); i++)
-        draft_value(draft, moving[i])->status = GP_STATUS_STALE;
-}
-
-/* What /proc says of it; where it says nothing, the driver's name. Of the path it is the other way
- * round: it is to be the one that other tools show. */
-static void fill_from_proc(struct gp_snapshot *snapshot, struct draft *draft,
-                           const struct gp_proc_info *info, const char *driver_name)
-{
-    static const char hidden[] = "not in /proc: it has ended, or runs in another pid namespace";
-    static const char nowhere[] = "in no container, job or service";
-    const struct gp_proc_texts *of = info->texts;
-    if (driver_name)
-        driver_name = gp_arena_strdup(&snapshot->arena, driver_name);
-    const char *name = of->name;
-    if (!name && driver_name)
-        name = name_from_driver(snapshot, driver_name);
-    static const char nameless[] = "no file that may be read tells its name";
-    static const char unsaid[] = "its environment does not tell";
-    static const char unread[] = "its environment may be read by its owner and root alone";
-    bool contained = of->container && *of->container;
-    bool told = of->origin && *of->origin;
-    const struct {
-        enum gp_metric metric;
-        const char *text, *why;
-    } texts[] = {
-        {GP_PROCESS_NAME, name, NULL},
-        {GP_PROCESS_PATH, driver_name ? driver_name : of->path, NULL},
-        {GP_PROCESS_USER, of->user, NULL},
-        {GP_PROCESS_COMMAND, of->command ? of->command : driver_name, NULL},
-        {GP_PROCESS_CONTAINER, contained ? of->container : NULL, of->container ? nowhere : NULL},
-        {GP_PROCESS_CONTAINER_NAME, of->container_name, contained ? nameless : nowhere},
-        {GP_PROCESS_ORIGIN, told ? of->origin : NULL, of->origin ? unsaid : unread},
-        {GP_PROCESS_CPU, NULL, NULL},
-        {GP_PROCESS_RSS, NULL, NULL},
-        {GP_PROCESS_START, NULL, NULL},
-        {GP_PROCESS_PPID, NULL, NULL},
-        {GP_PROCESS_STATE, NULL, NULL},
-        {GP_PROCESS_THREADS, NULL, NULL},
-    };
-    for (size_t i = 0; i < GP_ARRAY_LEN(texts); i++) {
-        struct gp_value *v = draft_value(draft, texts[i].metric);
-        if (texts[i].text)
-            gp_value_set_text(v, texts[i].text, snapshot->mono_ns);
-        else
-            gp_value_set_absent(v, GP_STATUS_UNSUPPORTED, info->exists ? texts[i].why : hidden,
-                                snapshot->mono_ns);
-    }
-    if (info->state)
-        fill_numbers(snapshot, draft, info);
-}
-
-static int compare_pids(const void *a, const void *b)
-{
-    const uint32_t *x = a;
-    const uint32_t *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
-/* What /proc says of the listed processes. Every pid is read once, however many GPUs it uses; the
- * path is the driver's where it tells one. NULL if there is no memory. */
-static const struct gp_proc_infos *ask_proc(struct gp_assembler *a, const struct listed *listed,
-                                            size_t count)
-{
-    uint32_t *pids = malloc((count + 1) * sizeof(*pids));
-    bool has_paths = true;
-    size_t kept = 0;
-    if (!pids)
-        return NULL;
-    for (size_t i = 0; i < count; i++) {
-        pids[i] = listed[i].process->pid;
-        has_paths = has_paths && listed[i].process->driver_name;
-    }
-    qsort(pids, count, sizeof(*pids), compare_pids);
-    for (size_t i = 0; i < count; i++)
-        if (kept == 0 || pids[i] != pids[kept - 1])
-            pids[kept++] = pids[i];
-    unsigned want = has_paths ? a->proc_want & ~(unsigned)GP_PROC_PATH : a->proc_want;
-    const struct gp_proc_infos *infos = gp_proc_read(a->proc, want, pids, kept);
-    free(pids);
-    return infos;
-}
-
-/* Rows for so many processes; NULL if there is no memory. */
-static struct gp_process *new_rows(struct gp_snapshot *snapshot, size_t count)
-{
-    size_t width = snapshot->columns.count;
-    struct gp_process *rows = gp_arena_alloc(&snapshot->arena, count + 1, sizeof(*rows));
-    struct gp_value *cells = gp_arena_alloc(&snapshot->arena, count * width + 1, sizeof(*cells));
-    for (size_t i = 0; rows && cells && i < count; i++)
-        rows[i] = (struct gp_process){.columns = &snapshot->columns, .cells = &cells[i * width]};
-    return cells ? rows : NULL;
-}
-
-static void fill_row(struct gp_snapshot *snapshot, struct gp_process *row, struct draft *draft,
-                     const struct gp_proc_info *info, const char *driver_name)
-{
-    fill_from_proc(snapshot, draft, info, driver_name);
-    row->texts = gp_shared_hold(&info->texts->shared);
-    for (size_t i = 0; i < GP_PROCESS__COUNT; i++)
-        if (snapshot->columns.places[i])
-            row->cells[snapshot->columns.places[i] - 1] = draft->values[i];
-}
-
-static int add_ancestors(struct gp_snapshot *snapshot, const struct gp_proc_infos *infos)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < infos->count; i++)
-        count += infos->infos[i].is_ancestor;
-    if (count == 0)
-        return 0;
-    snapshot->ancestors = new_rows(snapshot, count);
-    if (!snapshot->ancestors)
-        return GP_ENOMEM;
-    for (size_t i = 0; i < infos->count; i++) {
-        struct draft draft = {0};
-        if (!infos->infos[i].is_ancestor)
-            continue;
-        gp_value_set_int(draft_value(&draft, GP_PID), infos->infos[i].pid, snapshot->mono_ns);
-        fill_row(snapshot, &snapshot->ancestors[snapshot->ancestor_count++], &draft,
-                 &infos->infos[i], NULL);
-    }
-    return 0;
-}
-
-static size_t count_processes(const struct gp_assembler *a)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < a->taken_count; i++) {
-        const struct gp_reading *shown = shown_reading(&a->taken[i]);
-        count += shown ? shown->process_count : 0;
-    }
-    return count;
-}
-
-/* Which processes stand in which rows. */
-static void list_processes(struct gp_assembler *a, struct listed *listed)
-{
-    struct gp_snapshot *snapshot = a->snapshot;
-    size_t first = 0; /* row of the GPU in hand */
-    for (size_t d = 0; d < snapshot->device_count; d++) {
-        struct gp_device *device = &snapshot->devices[d];
-        const struct gp_taken *t = taken_of(a, device);
-        const struct gp_reading *shown = t ? shown_reading(t) : NULL;
-        if (d == 0 || device[-1].index != device->index)
-            first = d;
-        device->first_process = snapshot->process_count;
-        for (size_t i = 0; shown && i < shown->process_count; i++) {
-            if (row_of(snapshot, first, &shown->processes[i]) != d)
-                continue;
-            struct gp_process *row = &snapshot->processes[snapshot->process_count];
-            row->device = (uint32_t)d;
-            row->place = (uint32_t)shown->processes[i].place;
-            listed[snapshot->process_count++] =
-                (struct listed){&shown->processes[i], shown->time_ns, t->status != GP_STATUS_OK};
-        }
-        device->process_count = snapshot->process_count - device->first_process;
-    }
-}
-
-static int build_processes(struct gp_assembler *a)
-{
-    struct gp_snapshot *snapshot = a->snapshot;
-    size_t most = count_processes(a);
-    const struct gp_proc_infos *infos = NULL;
-    struct listed *listed = calloc(most + 1, sizeof(*listed));
-    snapshot->processes = new_rows(snapshot, most);
-    if (snapshot->processes && listed) {
-        list_processes(a, listed);
-        infos = ask_proc(a, listed, snapshot->process_count);
-    }
-    for (size_t i = 0; infos && i < snapshot->process_count; i++) {
-        const struct gp_source_process *p = listed[i].process;
-        struct draft draft = {0};
-        fill_from_driver(&draft, &listed[i]);
-        fill_row(snapshot, &snapshot->processes[i], &draft, gp_proc_find(infos, p->pid),
-                 p->driver_name);
-    }
-    free(listed);
-    return infos ? add_ancestors(snapshot, infos) : GP_ENOMEM;
 }
 
 /* ---- memory ---- */
@@ -824,7 +521,7 @@ static const struct gp_value *list_values(struct gp_assembler *a, const struct g
                                           const struct gp_taken *t, enum gp_scope scope,
                                           size_t *ret_rows)
 {
-    const struct gp_reading *shown = shown_reading(t);
+    const struct gp_reading *shown = gp_taken_shown(t);
     const struct gp_list *list = shown ? &shown->lists[gp_list_index(scope)] : NULL;
     bool known = list && list->status == GP_STATUS_OK;
     size_t width = gp_scope_width(scope);
@@ -855,7 +552,7 @@ static int build_list(struct gp_assembler *a, enum gp_scope scope)
     struct gp_entries *entries = &snapshot->lists[gp_list_index(scope)];
     size_t most = snapshot->device_count;
     for (size_t i = 0; i < a->taken_count; i++) {
-        const struct gp_reading *shown = shown_reading(&a->taken[i]);
+        const struct gp_reading *shown = gp_taken_shown(&a->taken[i]);
         most += shown ? shown->lists[gp_list_index(scope)].count : 0;
     }
     entries->entries = gp_arena_alloc(&snapshot->arena, most + 1, sizeof(*entries->entries));
@@ -863,7 +560,7 @@ static int build_list(struct gp_assembler *a, enum gp_scope scope)
         return GP_ENOMEM;
     for (size_t d = 0; d < snapshot->device_count; d++) {
         const struct gp_device *device = &snapshot->devices[d];
-        const struct gp_taken *t = taken_of(a, device);
+        const struct gp_taken *t = gp_taken_of(a, device);
         size_t rows = 0;
         if (device->is_mig || !t)
             continue;
@@ -970,7 +667,7 @@ int gp_assembler_finish(struct gp_assembler *a, struct gp_snapshot **ret, struct
 {
     int r = build_devices(a);
     if (r == 0 && a->internal.processes)
-        r = build_processes(a);
+        r = gp_assemble_processes(a);
     for (size_t i = 0; r == 0 && wants_memory_account(a) && i < a->snapshot->device_count; i++)
         account_memory(a->snapshot, &a->snapshot->devices[i]);
     if (r == 0)

@@ -6,6 +6,7 @@
 #include "model/metric.h"
 #include "model/reading.h"
 #include "model/snapshot.h"
+#include "proc/suspended.h"
 #include "source/source.h"
 
 struct gp_err;
@@ -28,6 +29,8 @@ struct gp_assembler {
     unsigned proc_want;      /* enum gp_proc_want */
     struct gp_process_columns columns;
     struct gp_proc_reader *proc;
+    const char *root;
+    struct gp_suspended_list suspended; /* at this tick */
     struct gp_arena driver_texts;
     struct gp_value driver_host[GP_HOST__COUNT];
     struct gp_snapshot *snapshot; /* the one in the making */
@@ -36,6 +39,7 @@ struct gp_assembler {
     size_t taken_count;
 };
 
+/* root: prefix for /proc, NULL for none; must outlive it. */
 int gp_assembler_init(struct gp_assembler *a, struct gp_selection *selection,
                       const struct gp_want *want, const char *root,
                       struct gp_err *err) GP_MUST_CHECK;

@@ -93,6 +93,7 @@ static void add_process(struct gp_strbuf *sb, const struct gp_proc_row *row)
     if (row->type)
         gp_strbuf_addf(sb, ", type %s", row->type);
     add_amount(sb, "GPU memory", row->memory, GP_PROCESS_MEMORY);
+    add_amount(sb, "suspended in main memory", row->suspended, GP_PROCESS_SUSPENDED);
     add_amount(sb, "SM", row->sm, GP_PROCESS_SM);
     add_amount(sb, "memory", row->mem, GP_PROCESS_MEM);
     add_amount(sb, "encoder", row->enc, GP_PROCESS_ENC);

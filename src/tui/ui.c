@@ -161,13 +161,6 @@ void gp_ui_take(struct gp_ui *ui, struct gp_snapshot *snapshot, uint64_t took_ns
         screens[ui->mode]->fill(ui);
 }
 
-static int compare_numbers(const void *a, const void *b)
-{
-    const uint32_t *x = a;
-    const uint32_t *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
 static bool asks_container(const char *filter)
 {
     return strstr(filter, "container") || strstr(filter, "job");
@@ -191,7 +184,7 @@ size_t gp_ui_watched(const struct gp_ui *ui, uint32_t *pids, size_t max)
     for (size_t i = ui->first; i < ui->procs.count && i < ui->first + ui->page && count < max; i++)
         if (ui->procs.rows[i].pid)
             pids[count++] = (uint32_t)ui->procs.rows[i].pid;
-    qsort(pids, count, sizeof(*pids), compare_numbers);
+    qsort(pids, count, sizeof(*pids), gp_compare_u32);
     return count;
 }
 

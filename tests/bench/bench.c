@@ -387,12 +387,42 @@ static void status(int seconds)
     race_status("status, 64 GPUs, 2000 processes", 64, 2000, 1.2, 0);
 }
 
+/* gpulse run against what it must do anyway: gpulse pick asks the driver the same, and the command
+ * itself. Then what it costs while a command runs. */
+static void run_command(int seconds)
+{
+    char true_path[] = "/bin/true";
+    char nap[16];
+    snprintf(nap, sizeof(nap), "%d", seconds);
+    char *bare[] = {true_path, NULL};
+    char *pick[] = {gpulse_path, "pick", NULL};
+    char *gpulse[] = {gpulse_path, "run", "-q", "--", true_path, NULL};
+    char *lasting[] = {gpulse_path, "run", "-q", "--no-record", "--", "/bin/sleep", nap, NULL};
+    struct sample g;
+    struct sample p;
+    struct sample b;
+    write_machine(8, 0, "");
+    race(gpulse, pick, ROUNDS, &g, &p);
+    race(pick, bare, ROUNDS, &p, &b);
+    report("run -- true; floor: pick", g, p);
+    judge("wall time of run beyond pick and the command", g.wall_ms - p.wall_ms - b.wall_ms, 5,
+          "ms");
+    pid_t pid = spawn(lasting);
+    sleep(seconds > 3 ? (unsigned)seconds - 2 : 1);
+    struct footprint f = look_at(pid);
+    double cpu_ms = cpu_of(pid);
+    printf("run -- sleep %d\n  gpulse %.1f ms CPU, %ld KiB\n", seconds, cpu_ms, f.rss_kib);
+    judge("share of a core", cpu_ms / 10 / seconds, 0.5, "%");
+    judge("RSS", (double)f.rss_kib / 1024, 6, "MiB");
+}
+
 static const struct {
     const char *name;
     void (*measure)(int seconds);
 } parts[] = {
     {"status", status},
     {"ps", ps},
+    {"run", run_command},
     {"latency", with_latency},
     {"smi", smi},
     {"calls", calls_per_tick},

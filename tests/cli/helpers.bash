@@ -10,6 +10,8 @@ HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 setup() {
     export GPULSE_SIM_STATE=$BATS_TEST_TMPDIR/state
     export GPULSE_SIM_STRICT=1 # gpulse makes no call that would crash a real library
+    export GPULSE_STATE_DIR=$BATS_TEST_TMPDIR/notes
+    export XDG_STATE_HOME=$BATS_TEST_TMPDIR/home
     unset GPULSE_SIM GPULSE_SIM_STILL GPULSE_SIM_COUNT GPULSE_ROOT GPULSE_NVML NO_COLOR
     mkdir -m 700 "$GPULSE_SIM_STATE"
     cd "$BATS_TEST_TMPDIR" || return
@@ -134,6 +136,38 @@ json.dump(m, open("m.json", "w"))
 PYTHON
 }
 
+# quiet_t4: chooses a machine with a T4 on which nothing runs but what a test starts.
+quiet_t4() {
+    machine t4 'm["workload"] = []'
+    export GPULSE_SIM=$PWD/m.json GPULSE_SIM_STILL=1
+}
+
+# job_of COMMAND…: a job that COMMAND starts, in a session of its own, so that nothing that is done to
+# it is done to this test; its pid is $job
+job_of() {
+    : >job.out
+    setsid env --default-signal=INT,TERM "$@" >job.out 2>&1 3>&- &
+    STARTED+=("$!")
+    until_true grep -q 'holds' job.out
+    job=$(awk '/holds/ { print $2 }' job.out)
+    STARTED+=("$job")
+}
+
+# job ARG…: a job of gpulse sim load
+job() {
+    job_of "$GPULSE" sim load "$@"
+}
+
+is_gone() {
+    if runs_on "$1"; then
+        explain "process $1 still runs"
+    fi
+}
+
+runs_on() {
+    grep -q '^State:[[:space:]][^ZX]' "/proc/$1/status" 2>/dev/null
+}
+
 # fake_process ROOT PID UID ARG…: a process below ROOT/proc. Started 1000 ticks after boot, 50 ticks of
 # CPU time, 3 pages of memory.
 fake_process() {
@@ -146,4 +180,20 @@ fake_process() {
         >"$root/proc/$pid/stat"
     printf 'Name:\tx\nUid:\t%s\t%s\t%s\t%s\n' "$uid" "$uid" "$uid" "$uid" >"$root/proc/$pid/status"
     printf 'cpu  1 2 3 4 5 6 7 8\nbtime 1700000000\n' >"$root/proc/stat"
+}
+
+# Four GPUs on which nothing runs.
+idle_gpus() {
+    machine h100 'm["workload"] = []; m["devices"] = m["devices"][:4]'
+    export GPULSE_SIM=$PWD/m.json GPULSE_SIM_STILL=1
+    unset CUDA_VISIBLE_DEVICES CUDA_DEVICE_ORDER
+}
+
+# in_background ARG…: gpulse run in the background, until it says where it is
+in_background() {
+    : >run.err
+    setsid env --default-signal=INT,TERM "$GPULSE" run "$@" >run.out 2>run.err 3>&- &
+    running=$!
+    STARTED+=("$running")
+    until_true grep -q '^gpulse: ' run.err
 }

@@ -3,40 +3,9 @@
 
 load helpers
 
-# job ARG…: one of its own session, so that nothing that is done to it is done to this test
-job() {
-    : >job.out
-    setsid "$GPULSE" sim load -m t4 "$@" >job.out 2>&1 3>&- &
-    STARTED+=("$!")
-    until_true grep -q 'holds' job.out
-    job=$(awk '{ print $2 }' job.out)
-    STARTED+=("$job")
-}
-
-is_gone() {
-    if runs_on "$1"; then
-        explain "process $1 still runs"
-    fi
-}
-
-runs_on() {
-    grep -q '^State:[[:space:]][^ZX]' "/proc/$1/status" 2>/dev/null
-}
-
-# A machine on which nothing runs but what a test starts.
-setup_machine() {
-    machine t4 'm["workload"] = []'
-    mv m.json t4.json
-    export GPULSE_SIM=$PWD/t4.json GPULSE_SIM_STILL=1
-}
-
-job_on_machine() {
-    setup_machine
-    job -m "$GPULSE_SIM" "$@"
-}
-
 @test "its memory comes back, and that is told" {
-    job_on_machine --mem 5GiB
+    quiet_t4
+    job --mem 5GiB
     gpulse kill "$job" --yes
     status_is 0
     says "^ *$job .* 5\.0G "
@@ -49,7 +18,8 @@ job_on_machine() {
 }
 
 @test "nobody is ended without a yes" {
-    job_on_machine
+    quiet_t4
+    job
     gpulse kill "$job" </dev/null
     status_is 2
     says "^ *$job "
@@ -68,7 +38,8 @@ job_on_machine() {
 }
 
 @test "one that heeds nothing is killed" {
-    job_on_machine --stubborn
+    quiet_t4
+    job --stubborn
     gpulse kill "$job" --yes --grace 200ms
     status_is 0
     says "^$job ended after [0-9.]+ s, by SIGKILL, 1024 MiB came back$"
@@ -78,7 +49,8 @@ job_on_machine() {
 }
 
 @test "the first signal is chosen" {
-    job_on_machine
+    quiet_t4
+    job
     gpulse kill "$job" --yes -s term
     status_is 0
     says 'by SIGTERM'
@@ -86,7 +58,13 @@ job_on_machine() {
 }
 
 @test "with its children" {
-    job_on_machine --workers 3
+    quiet_t4
+    job --workers 3
+    mapfile -t children < <(pgrep -P "$job")
+    gpulse kill "$job" --tree --dry-run # they are shown before it asks
+    status_is 0
+    line_count 5
+    says "^ *${children[2]} "
     gpulse kill "$job" --yes --tree -s kill
     status_is 0
     [ "$(grep -c '(child) ended .* by SIGKILL' <<<"$output")" -eq 3 ]
@@ -95,7 +73,8 @@ job_on_machine() {
 }
 
 @test "memory that does not come back is told" {
-    job_on_machine --workers 2 --mem 3GiB
+    quiet_t4
+    job --workers 2 --mem 3GiB
     mapfile -t -O "${#STARTED[@]}" STARTED < <(pgrep -P "$job")
     gpulse kill "$job" --yes -s kill --wait 500ms
     status_is 1
@@ -106,10 +85,10 @@ job_on_machine() {
 }
 
 @test "who is chosen" {
-    setup_machine
-    job -m "$GPULSE_SIM" --name train.py
+    quiet_t4
+    job --name train.py
     local train=$job
-    job -m "$GPULSE_SIM" --name serve.py
+    job --name serve.py
     gpulse kill --name train --dry-run
     says "^ *$train "
     says_not serve.py
@@ -130,7 +109,8 @@ job_on_machine() {
 }
 
 @test "what says nothing chooses nobody" {
-    job_on_machine
+    quiet_t4
+    job
     gpulse kill "" --user "$(id -un)" --yes
     fails 2 'an argument is empty'
     gpulse kill --name "" --yes
@@ -145,7 +125,8 @@ job_on_machine() {
 }
 
 @test "a GPU that does not answer is not one that has given back" {
-    job_on_machine
+    quiet_t4
+    job
     fault "$GPULSE_SIM" --gpu 0 deny:nvmlDeviceGetComputeRunningProcesses
     gpulse kill --all --yes
     [ "$status" -ne 0 ]
@@ -156,7 +137,8 @@ job_on_machine() {
 }
 
 @test "who is not meant is not touched" {
-    job_on_machine
+    quiet_t4
+    job
     gpulse kill
     status_is 2
     complains 'say who is meant'
@@ -180,10 +162,10 @@ job_on_machine() {
 }
 
 @test "only those that do nothing" {
-    setup_machine
-    job -m "$GPULSE_SIM" --util 0 --name idle.py
+    quiet_t4
+    job --util 0 --name idle.py
     local idle=$job
-    job -m "$GPULSE_SIM" --util 70 --name busy.py
+    job --util 70 --name busy.py
     gpulse ps --idle 300ms --columns pid --no-header
     status_is 0
     [ "${output// /}" = "$idle" ]

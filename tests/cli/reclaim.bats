@@ -6,21 +6,12 @@ load helpers
 
 # A T4 on which nothing runs, whose device file is root/dev/nvidia0.
 setup_machine() {
-    machine t4 'm["workload"] = []'
+    quiet_t4
     mkdir -p root/dev root/etc
     ln -s /proc root/proc
     : >root/dev/nvidia0
     cp /etc/passwd root/etc/passwd
-    export GPULSE_SIM=$PWD/m.json GPULSE_SIM_STILL=1 GPULSE_ROOT=$PWD/root
-}
-
-# job ARG…: its pid is $job
-job() {
-    : >job.out
-    setsid env --default-signal=INT,TERM "$GPULSE" sim load "$@" >job.out 2>&1 3>&- &
-    STARTED+=("$!")
-    until_true grep -q 'holds' job.out
-    job=$(awk '{ print $2 }' job.out)
+    export GPULSE_ROOT=$PWD/root
 }
 
 children() {

@@ -3,19 +3,9 @@
 
 load helpers
 
-setup_machine() {
-    machine t4 'm["workload"] = []'
-    export GPULSE_SIM=$PWD/m.json GPULSE_SIM_STILL=1
-}
-
-# job COMMAND…: a job that COMMAND starts; its pid is $job
-job() {
-    : >job.out
-    setsid "$@" "$GPULSE" sim load --mem 1GiB >job.out 2>&1 3>&- &
-    STARTED+=("$!")
-    until_true grep -q 'holds' job.out
-    job=$(awk '{ print $2 }' job.out)
-    STARTED+=("$job")
+# job_by COMMAND…: a job that COMMAND starts
+job_by() {
+    job_of "$@" "$GPULSE" sim load --mem 1GiB
 }
 
 # in_group PATH COMMAND…: runs it in this control group of systemd's hierarchy
@@ -49,10 +39,10 @@ leave() {
 }
 
 @test "the listing is what was started" {
-    setup_machine
+    quiet_t4
     local pids=() i
     for i in 1 2 3; do
-        job env
+        job_by env
         pids+=("$job")
     done
     gpulse ps --columns pid,memory -f csv --no-header --sort pid
@@ -61,18 +51,46 @@ leave() {
 
 @test "one in a pid namespace of its own" {
     unshare -pf true 2>/dev/null || skip "pid namespaces cannot be made here"
-    setup_machine
-    job unshare -pf --kill-child
+    quiet_t4
+    job_by unshare -pf --kill-child
     [ "$(awk '/^NSpid:/ { print NF }' "/proc/$job/status")" -eq 3 ]
     gpulse ps --columns pid,user,command -f csv --no-header
     says "^$job,$(id -un),python load --mem 1GiB$"
-    gpulse kill "$job" --yes
+    # by the pid that it has inside, and back
+    gpulse ps --columns pid,ns_pid -f csv --no-header
+    says "^$job,1$"
+    gpulse ps --ns-pid 1 --columns pid -f csv --no-header
+    [ "$output" = "$job" ]
+    gpulse ps --ns-pid 2 --no-header
+    [ -z "$output" ]
+    gpulse kill --ns-pid 1 --yes
     status_is 0
     says "^$job ended .* 1024 MiB came back$"
 }
 
+@test "gpulse in a pid namespace of its own" {
+    unshare -pf --mount-proc true 2>/dev/null || skip "pid namespaces cannot be made here"
+    quiet_t4
+    machine t4 'm["workload"] = [{"name": "x", "pid": 4190001, "gpus": [0], "util": 1, "memory_bytes": 1 << 30}]'
+    run --separate-stderr unshare -pf --mount-proc "$GPULSE" ps --columns pid,user,memory
+    status_is 0
+    says '^4190001 +- +1\.0G$'
+    complains '^gpulse: 1 of them cannot be seen from this container.s pid namespace; gpulse ps --holders'
+    gpulse ps
+    is_quiet
+}
+
+@test "its session and where it works" {
+    quiet_t4
+    mkdir here
+    cd here
+    job
+    gpulse ps --columns pid,session,cwd,command -f csv --no-header
+    says "^$job,$(awk '{ print $6 }' "/proc/$job/stat"),$PWD,python load$"
+}
+
 @test "one whose parent takes no notice of its end" {
-    setup_machine
+    quiet_t4
     # the parent of the job is this shell's child, which only sleeps
     bash -c '"$0" sim load --mem 1GiB >job.out 2>&1 & exec sleep 600' "$GPULSE" 3>&- &
     STARTED+=("$!")
@@ -89,8 +107,8 @@ leave() {
 @test "one in a service" {
     local group
     groups
-    setup_machine
-    job bash -c "$(declare -f in_group); in_group \"\$@\"" in_group "$group/system.slice/gpulse-test-$$.service"
+    quiet_t4
+    job_by bash -c "$(declare -f in_group); in_group \"\$@\"" in_group "$group/system.slice/gpulse-test-$$.service"
     gpulse ps --columns pid,container -f csv --no-header
     [ "$output" = "$job,unit:gpulse-test-$$.service" ] || explain "it is elsewhere"
     gpulse ps --by unit -f csv --no-header
@@ -101,9 +119,9 @@ leave() {
 @test "one of Slurm" {
     local group
     groups
-    setup_machine
+    quiet_t4
     local top=$group/system.slice/gpulse-test-$$_slurmstepd.scope
-    job bash -c "$(declare -f in_group); in_group \"\$@\"" in_group "$top/job_4711/step_0/user/task_0"
+    job_by bash -c "$(declare -f in_group); in_group \"\$@\"" in_group "$top/job_4711/step_0/user/task_0"
     gpulse ps --job 4711 --columns pid,container -f csv --no-header
     [ "$output" = "$job,slurm:4711.0" ] || explain "it is elsewhere"
     gpulse kill --job 4711 --yes
@@ -113,8 +131,8 @@ leave() {
 }
 
 @test "whose memory grows" {
-    setup_machine
-    job env
+    quiet_t4
+    job_by env
     local level=$job
     setsid "$GPULSE" sim load --mem 1GiB --grow 100MiB >grow.out 2>&1 3>&- &
     STARTED+=("$!")

@@ -129,7 +129,7 @@ def rule_unknown_folder():
 def rule_curses():
     for name in OWN_C:
         for number, line in numbered(text_of(name)):
-            if re.match(r"\s*#\s*include\s+<(n?curses|term)[\w/]*\.h>", line) and \
+            if re.match(r"\s*#\s*include\s+<(n?curses[\w/]*|term)\.h>", line) and \
                     not name.startswith("src/tui/term"):
                 yield name, number, "only src/tui/term.c knows curses"
 

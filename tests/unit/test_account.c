@@ -127,6 +127,14 @@ static const struct machine machines[] = {
     {"a pid that was given to another program", 5000, 0, {0},
      {{70, 1, 70, 0, "cron", {NULL}, NULL},
       {71, 70, 70, 0, "sleep", {"/dev/null"}, NULL}}, GP_VERDICT_DRIVER, {0}, 0},
+    {"the server of MPS", 5000, 0, {0},
+     {{60, 1, 60, 0, "nvidia-cuda-mps-server", {"/dev/nvidia0"}, NULL},
+      {61, 1, 61, 0, "nvidia-cuda-mps-control -d", {"/dev/nvidia0"}, NULL}},
+     GP_VERDICT_MPS, {60, 61}, GP_SUSPECT_MPS},
+    {"the server of MPS beside a program", 5000, 0, {0},
+     {{60, 1, 60, 0, "nvidia-cuda-mps-server", {"/dev/nvidia0"}, NULL},
+      {70, 1, 70, 0, "python", {"/dev/nvidia0"}, NULL}},
+     GP_VERDICT_HOLDERS, {70, 60}, GP_SUSPECT_OTHER},
     {"many of one job", 5000, 0, {0},
      {{71, 1, 70, 0, "a", {"/dev/nvidia0"}, NULL}, {72, 1, 70, 0, "b", {"/dev/nvidia0"}, NULL},
       {73, 1, 70, 0, "c", {"/dev/nvidia0"}, NULL}, {74, 1, 70, 0, "d", {"/dev/nvidia0"}, NULL}},
@@ -279,6 +287,55 @@ static void devices_below_a_root(void **state)
     gp_holders_fini(&holders);
 }
 
+/* The first thread has ended, another one goes on: the files are there only. */
+static void threads_of_what_looks_like_a_zombie(void **state)
+{
+    (void)state;
+    char path[256];
+    struct gp_holders holders;
+    const struct actor a = {70, 1, 70, 'Z', "python", {NULL}, NULL};
+    write_actor(&a);
+    write_pid(70, "task/70/fd/none", "", 0);
+    write_pid(70, "task/72/fd/none", "", 0);
+    (void)snprintf(path, sizeof(path), "%s/proc/70/task/72/fd/5", tree_root);
+    assert_int_equal(symlink("/dev/nvidia1", path), 0);
+    assert_int_equal(gp_holders_read(tree_root, &holders), 0);
+    assert_int_equal(holders.count, 1);
+    assert_true(gp_holder_has(&holders.list[0], 1));
+    gp_holders_fini(&holders);
+}
+
+/* What the kernel counts of control groups stands by its GPU. */
+static void limits_of_groups(void **state)
+{
+    (void)state;
+    static struct seen seen;
+    struct gp_holders holders;
+    struct gp_account *accounts;
+    struct gp_strbuf sb = GP_STRBUF_INIT(8192);
+    size_t count;
+    const struct actor a = {70, 1, 70, 0, "python", {"/dev/nvidia0"}, NULL};
+    write_actor(&a);
+    write_pid(70, "cgroup", "0::/job_7\n", 10);
+    write_text("/sys/fs/cgroup/job_7/dmem.current",
+               "nvidia/0000:53:00.0/vidmem 2147483648\nnvidia/0000:54:00.0/vidmem 7\n");
+    write_text("/sys/fs/cgroup/job_7/dmem.max", "nvidia/0000:53:00.0/vidmem 4294967296\n");
+    see(&seen, &machines[1]);
+    gp_value_set_text(&seen.device.values[GP_PCI_BUS_ID - GP_DEVICE__FIRST], "00000000:53:00.0", 1);
+    assert_int_equal(gp_holders_read(tree_root, &holders), 0);
+    assert_int_equal(gp_accounts_make(&seen.snapshot, &holders, &accounts, &count), 0);
+    gp_account_add(&sb, &accounts[0]);
+    assert_non_null(strstr(sb.buf, "\n    group /job_7: 2048 MiB of at most 4096 MiB\n"));
+    assert_null(strstr(sb.buf, "of at most 0"));
+    gp_strbuf_reset(&sb);
+    gp_accounts_json(&sb, &seen.snapshot, accounts, count);
+    assert_non_null(strstr(sb.buf, "\"limit\": 4294967296"));
+    assert_null(strstr(sb.buf, "\"memory\": 7"));
+    gp_strbuf_fini(&sb);
+    gp_accounts_free(accounts, count);
+    gp_holders_fini(&holders);
+}
+
 static void without_a_proc(void **state)
 {
     (void)state;
@@ -296,6 +353,8 @@ int main(void)
         cmocka_unit_test(a_gpu_that_does_not_answer),
         cmocka_unit_test(who_cannot_be_seen),
         TEST(devices_below_a_root),
+        TEST(threads_of_what_looks_like_a_zombie),
+        TEST(limits_of_groups),
         cmocka_unit_test(without_a_proc),
     };
     return cmocka_run_group_tests_name("account", tests, NULL, NULL);

@@ -95,6 +95,45 @@ static void sizes(void **state)
     check(cases, GP_ARRAY_LEN(cases), gp_parse_size);
 }
 
+static void counts(void **state)
+{
+    (void)state;
+    static const struct number_case cases[] = {
+        {"7B", true, UINT64_C(7000000000)},
+        {"7b", true, UINT64_C(7000000000)},
+        {"350M", true, 350000000},
+        {"350m", true, 350000000},
+        {"0.5B", true, 500000000},
+        {"1.3e9", true, 1300000000},
+        {"1.3E9", true, 1300000000},
+        {"7e09", true, UINT64_C(7000000000)},
+        {"6738415616", true, UINT64_C(6738415616)},
+        {"22k", true, 22000},
+        {"1.8T", true, UINT64_C(1800000000000)},
+        {"0", true, 0},
+        {"0e5", true, 0},
+        {"8x7B", false, 0},
+        {"7GB", false, 0},
+        {"7G", false, 0},
+        {"7 B", false, 0},
+        {"7BB", false, 0},
+        {"7e9B", false, 0},
+        {"7e", false, 0},
+        {"e9", false, 0},
+        {"7e-3", false, 0},
+        {"7e+9", false, 0},
+        {"7e999", false, 0},
+        {"7e99", false, 0},
+        {"7e19", false, 0},
+        {"-7B", false, 0},
+        {"B", false, 0},
+        {"", false, 0},
+        {"nan", false, 0},
+        {"inf", false, 0},
+    };
+    check(cases, GP_ARRAY_LEN(cases), gp_parse_count);
+}
+
 static void integers(void **state)
 {
     (void)state;
@@ -120,6 +159,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(durations),
         cmocka_unit_test(sizes),
+        cmocka_unit_test(counts),
         cmocka_unit_test(integers),
     };
     return cmocka_run_group_tests_name("parse", tests, NULL, NULL);

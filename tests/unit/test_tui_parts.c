@@ -235,6 +235,7 @@ static void whole_words_and_alternatives(void **state)
     };
     const struct gp_proc_row row = {.pid = 812,
                                     .gpus = "3",
+                                    .gpu_bits = {1 << 3},
                                     .user = "alice",
                                     .command = "python train.py",
                                     .type = "C",

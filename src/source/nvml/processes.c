@@ -377,20 +377,13 @@ static bool pid_is_visible(const char *root, uint32_t pid)
     return gp_io_path(path, root, proc) && access(path, F_OK) == 0;
 }
 
-static int compare_pids(const void *a, const void *b)
-{
-    const uint32_t *x = a;
-    const uint32_t *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
 /* One that was visible at the last look is so still, but for some of them, which are looked at
  * again each time: with a thousand processes on a GPU that is a thousand system calls less. */
 static bool is_visible(const struct nvml_device *device, uint32_t pid)
 {
     const struct nvml_visible *last = &device->visible;
     if (last->count > 0 && pid % VISIBLE_TURNS != last->turn &&
-        bsearch(&pid, last->pids, last->count, sizeof(pid), compare_pids))
+        bsearch(&pid, last->pids, last->count, sizeof(pid), gp_compare_u32))
         return true;
     return pid_is_visible(device->source->config.root, pid);
 }

@@ -1,0 +1,82 @@
+/* Which GPUs a job asks for: the options that gpulse pick and gpulse run share. */
+#ifndef GP_CMD_JOB_REQUEST_H
+#define GP_CMD_JOB_REQUEST_H
+
+#include "jobs/pick.h"
+#include "sample/sampler.h"
+
+struct gp_err;
+
+struct gp_job_options {
+    uint64_t count; /* 0: not given */
+    uint64_t bytes, total_bytes;
+    uint64_t most_load, most_celsius; /* GP_JOB_ANY: not given */
+    const char *prefer, *avoid, *order;
+    bool share, no_display, same_node, nvlink, ignore_mask, uuid;
+};
+
+enum { GP_JOB_ANY = 1000000 };
+
+#define GP_JOB_DEFAULTS                                                                            \
+    {                                                                                              \
+        .most_load = GP_JOB_ANY, .most_celsius = GP_JOB_ANY                                        \
+    }
+
+/* clang-format off */
+#define GP_JOB_ROWS(type_of, field)                                                                \
+    {'n', "count", NULL, GP_OPT_U64, "N", .least = 1,                                              \
+     .offset = offsetof(type_of, field.count),                                                     \
+     .help = "how many GPUs (default 1)"},                                                         \
+    {0, "mem", NULL, GP_OPT_SIZE, "SIZE", .least = 1 << 20,                                        \
+     .offset = offsetof(type_of, field.bytes),                                                     \
+     .help = "memory that must be free on each, as in 20GiB"},                                     \
+    {0, "total", NULL, GP_OPT_SIZE, "SIZE", .least = 1 << 20,                                      \
+     .offset = offsetof(type_of, field.total_bytes),                                               \
+     .help = "memory that each must have in all"},                                                 \
+    {0, "share", NULL, GP_OPT_FLAG, .offset = offsetof(type_of, field.share),                      \
+     .help = "others may be on them: go by --mem alone (default: GPUs on which nobody computes)"}, \
+    {0, "max-load", NULL, GP_OPT_U64, "PERCENT", .offset = offsetof(type_of, field.most_load),     \
+     .help = "only GPUs with at most this utilization"},                                           \
+    {0, "max-temp", NULL, GP_OPT_U64, "CELSIUS", .offset = offsetof(type_of, field.most_celsius),  \
+     .help = "only GPUs that are at most so hot"},                                                 \
+    {0, "prefer", NULL, GP_OPT_STRING, "GPUS", .offset = offsetof(type_of, field.prefer),          \
+     .help = "take these first, as for -i"},                                                       \
+    {0, "avoid", NULL, GP_OPT_STRING, "GPUS", .offset = offsetof(type_of, field.avoid),            \
+     .help = "never these"},                                                                       \
+    {0, "no-display", NULL, GP_OPT_FLAG, .offset = offsetof(type_of, field.no_display),            \
+     .help = "no GPU on which a desktop runs"},                                                    \
+    {0, "same-node", NULL, GP_OPT_FLAG, .offset = offsetof(type_of, field.same_node),              \
+     .help = "several only on one NUMA node"},                                                     \
+    {0, "nvlink", NULL, GP_OPT_FLAG, .offset = offsetof(type_of, field.nvlink),                    \
+     .help = "several only if NVLink joins them"},                                                 \
+    {0, "order", NULL, GP_OPT_CHOICE, "ORDER", .choices = "default free load cool index",          \
+     .offset = offsetof(type_of, field.order),                                                     \
+     .help = "which first: fewest processes then most free memory (default), free, load, cool, "   \
+             "index"},                                                                             \
+    {0, "uuid", NULL, GP_OPT_FLAG, .offset = offsetof(type_of, field.uuid),                        \
+     .help = "name them by UUID, not by number"},                                                  \
+    {0, "ignore-mask", NULL, GP_OPT_FLAG, .offset = offsetof(type_of, field.ignore_mask),          \
+     .help = "choose also outside of the CUDA_VISIBLE_DEVICES that is set already"}
+/* clang-format on */
+
+/* The request that the options are, with those of -i; it points into static memory, so there is one
+ * a process. GP_EUSAGE. To be called before the sampler is opened: -i is taken from it, because
+ * CUDA counts all GPUs. */
+int gp_job_request(const struct gp_job_options *options, struct gp_pick_request *ret,
+                   struct gp_err *err) GP_MUST_CHECK;
+
+/* Opens what choosing needs, and these metrics besides. */
+int gp_job_open(const struct gp_pick_request *request, const enum gp_metric *more, size_t count,
+                struct gp_sampler **ret, struct gp_err *err) GP_MUST_CHECK;
+
+/* Decides by a snapshot. Leases of those that this process was started from are its own. GP_ENODEV:
+ * -i names no GPU; GP_ENOMEM. */
+int gp_job_decide(const struct gp_snapshot *snapshot, struct gp_leases *leases,
+                  struct gp_pick_request *request, bool ignore_mask, struct gp_pick *ret,
+                  struct gp_err *err) GP_MUST_CHECK;
+
+/* Appends what CUDA_VISIBLE_DEVICES is to be for what was chosen: "2,5", or UUIDs. */
+void gp_job_add_mask(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
+                     const struct gp_pick *pick, bool uuid);
+
+#endif

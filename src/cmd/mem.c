@@ -1,0 +1,390 @@
+/* gpulse mem: where the memory of the GPUs is, or what a model would need of it. */
+#include "cmd/app.h"
+#include "cmd/commands.h"
+#include "cmd/mem_model.h"
+#include "cmd/ps_holders.h"
+
+#include "base/err.h"
+#include "base/parse.h"
+#include "base/strbuf.h"
+#include "base/utf8.h"
+#include "jobs/account.h"
+#include "model/snapshot.h"
+#include "out/json.h"
+#include "out/procs.h"
+#include "proc/holders.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { CONTEXT_MOST = 600 << 20 }; /* bytes: more than that is more than a context */
+
+struct mem_options {
+    struct gp_mem_model model;
+    const char *format;
+};
+
+#define OPT(field) offsetof(struct mem_options, field)
+
+static const struct gp_opt options[] = {
+    {0, "params", NULL, GP_OPT_STRING, "N", .offset = OPT(model.params),
+     .help = "estimate what a model of so many parameters needs: 7B, 350M, 1.3e9"},
+    {0, "dtype", NULL, GP_OPT_CHOICE, "TYPE", .choices = GP_DTYPE_WORDS, .offset = OPT(model.dtype),
+     .help = "what its weights are (default bf16)"},
+    {0, "optimizer", NULL, GP_OPT_CHOICE, "NAME", .choices = GP_OPTIMIZER_WORDS,
+     .offset = OPT(model.optimizer), .help = "what trains it (default adamw)"},
+    {0, "inference", NULL, GP_OPT_FLAG, .offset = OPT(model.inference),
+     .help = "it is not trained, it only answers"},
+    {0, "batch", NULL, GP_OPT_U64, "N", .offset = OPT(model.batch), .least = 1,
+     .help = "sequences at a time on a GPU, for activations and logits"},
+    {0, "seq", NULL, GP_OPT_U64, "N", .offset = OPT(model.seq), .least = 1,
+     .help = "tokens of a sequence"},
+    {0, "layers", NULL, GP_OPT_U64, "N", .offset = OPT(model.layers), .least = 1,
+     .help = "layers of the transformer"},
+    {0, "hidden", NULL, GP_OPT_U64, "N", .offset = OPT(model.hidden), .least = 1,
+     .help = "width of a layer"},
+    {0, "vocab", NULL, GP_OPT_U64, "N", .offset = OPT(model.vocab), .least = 1,
+     .help = "tokens that there are, for logits"},
+    {0, "heads", NULL, GP_OPT_U64, "N", .offset = OPT(model.heads), .least = 1,
+     .help = "heads of the attention, if it is one without flash attention"},
+    {'f', "format", NULL, GP_OPT_CHOICE, "FORMAT", .choices = "table json", .offset = OPT(format),
+     .help = "output format (default table)"},
+    GP_OPT_END,
+};
+
+struct mem_run {
+    struct gp_model model;
+    bool json, is_asked; /* is_asked: for a model */
+    const char *why;     /* there are no GPUs to compare it with; NULL: there are */
+    bool is_printed;
+    /* of one sample */
+    struct gp_account *accounts;
+    size_t count;
+    struct gp_procs procs;
+    bool knows_holders; /* else there is no telling who has what is not attributed */
+    struct gp_strbuf sb;
+};
+
+/* ---- where it is ---- */
+
+/* Whether it has about what a CUDA context takes by itself; clients of MPS have none of their own.
+ */
+static bool is_context(const struct gp_proc_row *row)
+{
+    return row->memory.known && row->memory.n > 0 && row->memory.n < CONTEXT_MOST && row->type &&
+           strchr(row->type, 'C') && !strchr(row->type, 'M');
+}
+
+static bool is_of(const struct gp_proc_row *row, const struct gp_account *account)
+{
+    return row->pid != 0 && row->gpu == account->device->index;
+}
+
+/* What can be said without having looked at processes can be said always. */
+static bool has_verdict(const struct mem_run *run, const struct gp_account *account)
+{
+    return run->knows_holders || account->verdict <= GP_VERDICT_UNKNOWN;
+}
+
+static void add_mib(struct gp_strbuf *sb, size_t width, struct gp_amount a)
+{
+    if (a.known)
+        gp_strbuf_addf(sb, "  %*.0f", (int)width, a.n / 0x1p20);
+    else
+        gp_strbuf_addf(sb, "  %*s", (int)width, "-");
+}
+
+/* A line, cut where the terminal ends. */
+static void add_process(struct gp_strbuf *sb, const struct gp_proc_row *row, bool any_context)
+{
+    struct gp_strbuf line = GP_STRBUF_INIT(1 << 20);
+    size_t room = gp_app_columns();
+    gp_strbuf_addf(&line, "%5s  %7lld  %-10.10s", strchr(row->gpus, ':') ? row->gpus : "",
+                   (long long)row->pid, row->user ? row->user : "-");
+    add_mib(&line, 8, row->memory);
+    if (any_context)
+        gp_strbuf_addf(&line, "  %-7s", is_context(row) ? "context" : "");
+    gp_strbuf_addf(&line, "  %s", row->command ? row->command : "?");
+    if (room > 0)
+        gp_utf8_add_safe(sb, line.buf, line.len, room);
+    else
+        gp_strbuf_add(sb, line.buf, line.len);
+    gp_strbuf_addc(sb, '\n');
+    gp_strbuf_fini(&line);
+}
+
+static const struct {
+    const char *title;
+    size_t width, offset;
+} columns[] = {
+    {"TOTAL", 8, offsetof(struct gp_account, total)},
+    {"RESERVED", 8, offsetof(struct gp_account, reserved)},
+    {"USED", 8, offsetof(struct gp_account, used)},
+    {"FREE", 8, offsetof(struct gp_account, free)},
+    {"PROCESSES", 9, offsetof(struct gp_account, listed)},
+    {"UNATTRIBUTED", 12, offsetof(struct gp_account, rest)},
+};
+
+static void add_account(struct mem_run *run, const struct gp_account *account, size_t width,
+                        bool any_context)
+{
+    struct gp_strbuf *sb = &run->sb;
+    gp_strbuf_addf(sb, "%5u  ", account->device->index);
+    gp_utf8_add_padded(sb, gp_device_text(account->device, GP_NAME, "?"), width, false);
+    for (size_t c = 0; c < GP_ARRAY_LEN(columns); c++) {
+        struct gp_amount a;
+        memcpy(&a, (const char *)account + columns[c].offset, sizeof(a));
+        add_mib(sb, columns[c].width, a);
+    }
+    gp_strbuf_addc(sb, '\n');
+    for (size_t i = 0; i < run->procs.count; i++)
+        if (is_of(&run->procs.rows[i], account))
+            add_process(sb, &run->procs.rows[i], any_context);
+    if (account->verdict == GP_VERDICT_NO_ANSWER) {
+        gp_strbuf_addf(sb, "       %s\n", account->device->status_text);
+    } else if (has_verdict(run, account) && account->verdict != GP_VERDICT_ACCOUNTED) {
+        gp_strbuf_adds(sb, "       ");
+        gp_account_add_verdict(sb, account);
+        gp_strbuf_addc(sb, '\n');
+    }
+}
+
+static void add_table(struct mem_run *run)
+{
+    size_t width = strlen("NAME");
+    bool any_context = false;
+    for (size_t i = 0; i < run->count; i++) {
+        size_t n = gp_utf8_width(gp_device_text(run->accounts[i].device, GP_NAME, "?"));
+        width = n > width ? n : width;
+    }
+    for (size_t i = 0; i < run->procs.count; i++)
+        any_context = any_context || is_context(&run->procs.rows[i]);
+    gp_strbuf_adds(&run->sb, "  GPU  ");
+    gp_utf8_add_padded(&run->sb, "NAME", width, false);
+    for (size_t c = 0; c < GP_ARRAY_LEN(columns); c++)
+        gp_strbuf_addf(&run->sb, "  %*s", (int)columns[c].width, columns[c].title);
+    gp_strbuf_adds(&run->sb, "  (MiB)\n");
+    for (size_t i = 0; i < run->count; i++)
+        add_account(run, &run->accounts[i], width, any_context);
+    if (any_context)
+        gp_strbuf_adds(&run->sb, "context: about what a CUDA context takes by itself, 0.3 to 1 GiB "
+                                 "for each process and GPU\n");
+}
+
+/* ---- for programs ---- */
+
+static json_t *number(struct gp_amount a)
+{
+    return a.known ? json_integer((json_int_t)a.n) : json_null();
+}
+
+static json_t *process_object(const struct gp_proc_row *row)
+{
+    const char *colon = strchr(row->gpus, ':');
+    bool context = is_context(row);
+    uint64_t instance = 0;
+    bool is_mig = colon && gp_parse_u64(colon + 1, &instance);
+    return json_pack("{s:I, s:s?, s:s?, s:s?, s:o, s:o, s:b}", "pid", (json_int_t)row->pid, "user",
+                     row->user, "command", row->command, "type", row->type, "instance",
+                     is_mig ? json_integer((json_int_t)instance) : json_null(), "memory",
+                     number(row->memory), "context", context ? 1 : 0);
+}
+
+static json_t *account_object(const struct mem_run *run, const struct gp_account *a)
+{
+    struct gp_strbuf words = GP_STRBUF_INIT(4096);
+    json_t *processes = json_array();
+    for (size_t i = 0; i < run->procs.count; i++)
+        if (is_of(&run->procs.rows[i], a))
+            (void)json_array_append_new(processes, process_object(&run->procs.rows[i]));
+    bool has_words = has_verdict(run, a);
+    if (has_words)
+        gp_account_add_verdict(&words, a);
+    json_t *object =
+        json_pack("{s:i, s:s?, s:s?, s:o, s:o, s:o, s:o, s:o, s:o, s:s?, s:s?, s:o}", "gpu",
+                  (int)a->device->index, "uuid", gp_device_text(a->device, GP_UUID, NULL), "name",
+                  gp_device_text(a->device, GP_NAME, NULL), "total", number(a->total), "reserved",
+                  number(a->reserved), "used", number(a->used), "free", number(a->free), "held",
+                  number(a->listed), "unattributed", number(a->rest), "verdict",
+                  has_words ? gp_verdict_word(a->verdict) : NULL, "text",
+                  has_words ? words.buf : NULL, "processes", processes);
+    gp_strbuf_fini(&words);
+    return object;
+}
+
+static void add_json(struct mem_run *run, const struct gp_snapshot *snapshot)
+{
+    json_t *document = gp_json_document(snapshot, "gpulse.mem/1");
+    json_t *gpus = json_array();
+    for (size_t i = 0; i < run->count; i++)
+        (void)json_array_append_new(gpus, account_object(run, &run->accounts[i]));
+    (void)json_object_set_new(document, "gpus", gpus);
+    gp_json_set_incomplete(document, snapshot);
+    gp_json_add(&run->sb, document, 2);
+    gp_strbuf_addc(&run->sb, '\n');
+}
+
+/* ---- running ---- */
+
+static int look(struct mem_run *run, const struct gp_snapshot *snapshot,
+                const struct gp_holders *holders)
+{
+    const struct gp_procs_options rows = {
+        .order = {{{GP_PROC_MEMORY_COLUMN, false}, {GP_PROC_PID_COLUMN, false}}, 2},
+        .gpu = -1,
+        .per_gpu = true,
+    };
+    int r = gp_accounts_make(snapshot, holders, &run->accounts, &run->count);
+    if (r == 0)
+        r = gp_procs_build(&run->procs, snapshot, &rows);
+    return r;
+}
+
+/* The numbers are shown also where the search for who has the GPUs open got stuck; it is an error
+ * then all the same. */
+static int on_accounts(const struct gp_snapshot *snapshot, void *ctx, struct gp_err *err)
+{
+    struct mem_run *run = ctx;
+    struct gp_holders holders = {.list = NULL};
+    int stuck = gp_ps_find_holders(&holders, err);
+    run->knows_holders = stuck == 0;
+    int r = look(run, snapshot, &holders);
+    if (r < 0)
+        (void)gp_err_set(err, r, "out of memory");
+    else if (run->json)
+        add_json(run, snapshot);
+    else
+        add_table(run);
+    if (r == 0)
+        r = gp_app_write(STDOUT_FILENO, &run->sb, err);
+    gp_procs_fini(&run->procs);
+    gp_accounts_free(run->accounts, run->count);
+    if (run->knows_holders)
+        gp_holders_fini(&holders);
+    if (r == 0 && stuck == 0)
+        gp_app_explain_partial(snapshot, err);
+    return r < 0 ? r : stuck;
+}
+
+static int on_model(const struct gp_snapshot *snapshot, void *ctx, struct gp_err *err)
+{
+    struct mem_run *run = ctx;
+    if (run->json)
+        gp_mem_model_json(&run->sb, snapshot, &run->model, run->why);
+    else
+        gp_mem_model_add(&run->sb, snapshot, &run->model, run->why);
+    run->is_printed = true;
+    int r = gp_app_write(STDOUT_FILENO, &run->sb, err);
+    if (r == 0)
+        gp_app_explain_partial(snapshot, err);
+    return r;
+}
+
+static struct gp_want want_of(const struct mem_run *run)
+{
+    static const enum gp_metric of_processes[] = {
+        GP_PID, GP_UUID, GP_PROCESS_MEMORY, GP_PROCESS_USER, GP_PROCESS_TYPE, GP_PROCESS_COMMAND};
+    struct gp_want want = {
+        .mig = true, .processes = !run->is_asked, .process_names = !run->is_asked};
+    if (run->is_asked)
+        gp_mem_model_want(&want.metrics);
+    else
+        gp_ps_want_explained(&want.metrics);
+    for (size_t i = 0; !run->is_asked && i < GP_ARRAY_LEN(of_processes); i++)
+        gp_metric_set_add(&want.metrics, of_processes[i]);
+    return want;
+}
+
+static int show(struct mem_run *run, const struct gp_want *want,
+                int (*on_sample)(const struct gp_snapshot *, void *, struct gp_err *),
+                struct gp_err *err)
+{
+    const struct gp_loop loop = {0};
+    struct gp_sampler *sampler;
+    int r = gp_app_open(want, &loop, &sampler, err);
+    if (r < 0)
+        return r;
+    r = gp_app_loop(sampler, &loop, on_sample, run, err);
+    gp_app_close(sampler);
+    return r;
+}
+
+/* Without a GPU the estimate stands all the same, unless certain GPUs were asked for. */
+static int run_model(struct mem_run *run, struct gp_err *err)
+{
+    static const int absent[] = {GP_ENODEV, GP_EDRIVER, GP_ETIMEOUT, GP_EPERM};
+    const struct gp_want want = want_of(run);
+    struct gp_want host = {.host_only = true};
+    struct gp_err why = {0};
+    bool is_alone = false;
+    int r = show(run, &want, on_model, &why);
+    for (size_t i = 0; i < GP_ARRAY_LEN(absent); i++)
+        is_alone = is_alone || (r == absent[i] && !run->is_printed && !gp_common()->id);
+    if (!is_alone) {
+        if (why.code)
+            (void)gp_err_copy(err, &why);
+        return r;
+    }
+    run->why = why.text;
+    gp_metric_set_add(&host.metrics, GP_HOST_NAME);
+    return show(run, &host, on_model, err);
+}
+
+static int mem_main(int argc, char **argv, struct gp_err *err)
+{
+    struct mem_options o = {.format = "table"};
+    struct mem_run run = {.sb = GP_STRBUF_INIT(64 << 20)};
+    int positional;
+    bool done;
+    int r = gp_app_parse(&gp_cmd_mem, argc, argv, &o, &positional, &done, err);
+    if (r < 0 || done)
+        return r;
+    if (positional > 0)
+        return gp_err_set(err, GP_EUSAGE,
+                          "mem takes no arguments, got '%.60s'; for GPUs use --id, for a model "
+                          "--params",
+                          argv[1]);
+    if (strchr(o.format, ','))
+        return gp_err_set(err, GP_EUSAGE, "--format takes one of: table json");
+    run.json = strcmp(o.format, "json") == 0;
+    r = gp_mem_model_read(&o.model, &run.model, &run.is_asked, err);
+    if (r < 0)
+        return r;
+    const struct gp_want want = want_of(&run);
+    r = run.is_asked ? run_model(&run, err) : show(&run, &want, on_accounts, err);
+    gp_strbuf_fini(&run.sb);
+    return r;
+}
+
+const struct gp_cmd gp_cmd_mem = {
+    .name = "mem",
+    .summary = "show where GPU memory is, or what a model would need",
+    .usage = "[options]",
+    .description =
+        "A row per GPU, in MiB: its memory, what the driver reserves, what is in use, what is "
+        "free, "
+        "what the listed processes hold and what is in use without one, as gpulse ps --explain "
+        "counts. Behind it its processes, the largest first, and who probably has what is not "
+        "attributed. A process marked \"context\" has no more than a CUDA context takes by itself: "
+        "0.3 to 1 GiB for each process and GPU, before any data.\n\n"
+        "With --params it estimates what a model needs, and prints the formula of each term: "
+        "weights, a master copy in fp32 (in mixed precision), gradients and the optimizer's state: "
+        "18 bytes for each parameter in bf16 with AdamW; the context; activations with --batch, "
+        "--seq, --layers and --hidden; logits with --vocab. Activations are counted as Korthikanti "
+        "et al. (2022) do: 34 bytes for each number of a layer's input in 16 bits, and 5 for each "
+        "of an attention matrix, with --heads, if that is kept. With --inference there are the KV "
+        "cache and the activations of one layer instead.\n\n"
+        "For each GPU it says whether that fits now, would fit if the GPU were empty, or is too "
+        "big, and how many GPUs of this kind would hold it if weights, gradients and optimizer "
+        "state were split evenly (ZeRO-3, FSDP). Nothing is measured: a real job needs more.",
+    .examples = "gpulse mem\twhere the memory is\n"
+                "gpulse mem -i 0 -f json\tfor programs\n"
+                "gpulse mem --params 7B\ttraining in mixed precision with AdamW\n"
+                "gpulse mem --params 7B --batch 4 --seq 2048 --layers 32 --hidden 4096 --vocab "
+                "32000\n"
+                "gpulse mem --params 70B --dtype int4 --inference\n",
+    .options = options,
+    .no_loop = true,
+    .run = mem_main,
+};

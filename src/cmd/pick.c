@@ -1,0 +1,216 @@
+/* gpulse pick: which GPUs to use now. */
+#include "cmd/app.h"
+#include "cmd/commands.h"
+#include "cmd/job_request.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/strbuf.h"
+#include "model/snapshot.h"
+#include "out/json.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { TICK_MS = 500 };
+
+struct pick_options {
+    struct gp_job_options job;
+    uint64_t at_most;
+    uint64_t wait_ns;
+    const char *format;
+    bool explain;
+};
+
+#define OPT(field) offsetof(struct pick_options, field)
+
+static const struct gp_opt options[] = {
+    GP_JOB_ROWS(struct pick_options, job),
+    {0, "at-most", NULL, GP_OPT_U64, "N", .offset = OPT(at_most),
+     .help = "as many as there are, up to N, but not fewer than --count"},
+    {'w', "wait", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(wait_ns),
+     .help = "wait so long until they can be had (default: not at all)"},
+    {'f', "format", NULL, GP_OPT_CHOICE, "FORMAT", .choices = "list export json",
+     .offset = OPT(format),
+     .help = "list: 2,5 (default); export: a line for the shell; json: with all reasons"},
+    {0, "explain", NULL, GP_OPT_FLAG, .offset = OPT(explain),
+     .help = "a line for each GPU: whether it can be had, or why not"},
+    GP_OPT_END,
+};
+
+static const char *const states[] = {
+    [GP_PICK_FITS] = "free",
+    [GP_PICK_LATER] = "not now",
+    [GP_PICK_NEVER] = "never",
+};
+
+static void add_name(struct gp_strbuf *sb, const struct gp_device *device)
+{
+    gp_strbuf_addf(sb, "GPU %u", device->index);
+    if (device->is_mig)
+        gp_strbuf_addf(sb, ":%u", device->mig_index);
+}
+
+static void add_explanation(struct gp_strbuf *sb, const struct gp_pick *pick)
+{
+    for (size_t i = 0; i < pick->count; i++) {
+        const struct gp_pick_unit *unit = &pick->units[i];
+        add_name(sb, unit->device);
+        gp_strbuf_addf(sb, ": %s", unit->is_chosen ? "chosen" : states[unit->state]);
+        if (unit->state == GP_PICK_FITS)
+            gp_strbuf_addf(sb, ", %.1f GiB to be had", unit->free / 0x1p30);
+        else
+            gp_strbuf_addf(sb, ": %s", unit->why);
+        gp_strbuf_addc(sb, '\n');
+    }
+}
+
+static json_t *unit_object(const struct gp_pick_unit *unit)
+{
+    return json_pack("{s:i, s:s, s:b, s:s, s:s, s:I}", "gpu", (int)unit->device->index, "uuid",
+                     gp_device_text(unit->device, GP_UUID, ""), "chosen", (int)unit->is_chosen,
+                     "state", states[unit->state], "reason", unit->why, "free",
+                     (json_int_t)(unit->free > 0 ? unit->free : 0));
+}
+
+static void add_json(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
+                     const struct gp_pick *pick, const char *mask)
+{
+    json_t *document = gp_json_document(snapshot, "gpulse.pick/1");
+    json_t *gpus = json_array();
+    for (size_t i = 0; i < pick->count; i++)
+        (void)json_array_append_new(gpus, unit_object(&pick->units[i]));
+    (void)json_object_set_new(document, "state", json_string(states[pick->state]));
+    (void)json_object_set_new(document, "reason", json_string(pick->why));
+    (void)json_object_set_new(document, "visible_devices", json_string(mask));
+    (void)json_object_set_new(document, "gpus", gpus);
+    gp_json_add(sb, document, 2);
+    gp_strbuf_addc(sb, '\n');
+}
+
+static int print(const struct pick_options *o, const struct gp_snapshot *snapshot,
+                 const struct gp_pick *pick, struct gp_err *err)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
+    struct gp_strbuf mask = GP_STRBUF_INIT(1 << 16);
+    bool fits = pick->state == GP_PICK_FITS;
+    gp_job_add_mask(&mask, snapshot, pick, o->job.uuid);
+    if (strcmp(o->format, "json") == 0)
+        add_json(&sb, snapshot, pick, mask.buf);
+    else if (o->explain)
+        add_explanation(&sb, pick);
+    else if (fits && strcmp(o->format, "export") == 0)
+        gp_strbuf_addf(&sb, "export CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=%s\n",
+                       mask.buf);
+    else if (fits)
+        gp_strbuf_addf(&sb, "%s\n", mask.buf);
+    int r = gp_app_write(STDOUT_FILENO, &sb, err);
+    gp_strbuf_fini(&sb);
+    gp_strbuf_fini(&mask);
+    return r;
+}
+
+/* As many as there are between --count and --at-most. */
+static int decide(const struct pick_options *o, const struct gp_snapshot *snapshot,
+                  struct gp_pick_request *request, struct gp_pick *ret, struct gp_err *err)
+{
+    struct gp_leases leases;
+    unsigned least = request->count;
+    unsigned most = o->at_most > least ? (unsigned)o->at_most : least;
+    int r = gp_leases_look(&leases, err);
+    if (r < 0)
+        return r;
+    for (request->count = most; r == 0; request->count--) {
+        r = gp_job_decide(snapshot, &leases, request, o->job.ignore_mask, ret, err);
+        if (r < 0 || ret->state == GP_PICK_FITS || request->count == least)
+            break;
+        gp_pick_fini(ret);
+    }
+    request->count = least;
+    gp_leases_fini(&leases);
+    return r;
+}
+
+static int pick_once(struct gp_sampler *sampler, const struct pick_options *o,
+                     struct gp_pick_request *request, bool is_last, bool *ret_fits,
+                     struct gp_err *err)
+{
+    struct gp_snapshot *snapshot;
+    struct gp_pick pick;
+    int r = gp_sampler_tick(sampler, &snapshot, err);
+    if (r < 0)
+        return r;
+    r = decide(o, snapshot, request, &pick, err);
+    if (r == 0) {
+        *ret_fits = pick.state == GP_PICK_FITS;
+        if (*ret_fits || is_last || pick.state == GP_PICK_NEVER)
+            r = print(o, snapshot, &pick, err);
+        if (r == 0 && pick.state == GP_PICK_NEVER)
+            r = gp_err_set(err, GP_ENEVER, "%s", pick.why);
+        else if (r == 0 && !*ret_fits && is_last)
+            r = gp_err_set(err, o->wait_ns ? GP_EEXPIRED : GP_EBUSY, "%s", pick.why);
+        gp_pick_fini(&pick);
+    }
+    gp_snapshot_free(snapshot);
+    return r;
+}
+
+static int pick_main(int argc, char **argv, struct gp_err *err)
+{
+    const struct timespec pause = gp_clock_timespec((uint64_t)TICK_MS * GP_NS_PER_MS);
+    struct pick_options o = {.job = GP_JOB_DEFAULTS, .format = "list"};
+    struct gp_pick_request request;
+    struct gp_sampler *sampler;
+    int positional;
+    bool done;
+    bool fits = false;
+    int r = gp_app_parse(&gp_cmd_pick, argc, argv, &o, &positional, &done, err);
+    if (r < 0 || done)
+        return r;
+    if (positional > 0)
+        return gp_err_set(err, GP_EUSAGE, "pick takes no arguments; to start a job: gpulse run");
+    if (o.at_most > GP_LEASE_GPUS)
+        return gp_err_set(err, GP_EUSAGE, "--at-most takes at most %d", (int)GP_LEASE_GPUS);
+    r = gp_job_request(&o.job, &request, err);
+    if (r == 0)
+        r = gp_job_open(&request, NULL, 0, &sampler, err);
+    if (r < 0)
+        return r;
+    uint64_t until_ns = gp_clock_mono_ns() + o.wait_ns;
+    while (r == 0 && !fits) {
+        r = pick_once(sampler, &o, &request, gp_clock_mono_ns() >= until_ns, &fits, err);
+        if (r == 0 && !fits)
+            (void)nanosleep(&pause, NULL);
+    }
+    gp_app_close(sampler);
+    return r;
+}
+
+const struct gp_cmd gp_cmd_pick = {
+    .name = "pick",
+    .summary = "say which GPUs to use now",
+    .usage = "[options]",
+    .description =
+        "Prints the numbers of GPUs that a job can use now, as CUDA_VISIBLE_DEVICES takes them "
+        "(with CUDA_DEVICE_ORDER=PCI_BUS_ID): by default one on which nobody computes. GPUs that "
+        "do not answer, wait for a reset, have lost memory rows or are prohibited are left out, "
+        "and those that were promised to a job of gpulse run. -i says among which; of a GPU in MIG "
+        "mode it takes an instance.\n\n"
+        "Of several it takes those that are nearest to each other: joined by NVLink, or else on "
+        "one NUMA node. Among equals the last on the bus comes first, because so many programs "
+        "take the first without being asked.\n\n"
+        "Between the answer and the moment at which a job takes its memory another one may come: "
+        "gpulse run keeps them off.\n\n"
+        "Exit status: 69 if it is not possible now, 75 if it was not within --wait, 78 if it can "
+        "never be.",
+    .examples = "CUDA_VISIBLE_DEVICES=$(gpulse pick) python train.py\ta GPU that nobody uses\n"
+                "eval \"$(gpulse pick -n 2 --mem 40GiB -f export)\"\ttwo with so much free each\n"
+                "gpulse pick --share --mem 8GiB\tbeside others\n"
+                "gpulse pick -n 4 --explain\twhy not\n"
+                "gpulse pick --avoid 0 --wait 1h\tas soon as there is one\n",
+    .options = options,
+    .no_loop = true,
+    .run = pick_main,
+};

@@ -1,0 +1,349 @@
+/* gpulse run: starts a command on GPUs that are kept for it. */
+#include "cmd/app.h"
+#include "cmd/commands.h"
+#include "cmd/run_job.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "base/utf8.h"
+#include "jobs/torch.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { SAMPLE_S = 1 /* how often a job is looked at */ };
+
+struct run_options {
+    struct gp_run_plan plan;
+    const char *over, *on, *dir, *pipeline, *from;
+    uint64_t retries;
+    bool no_record, restart, dry_run, expandable;
+};
+
+#define OPT(field) offsetof(struct run_options, field)
+
+static const struct gp_opt options[] = {
+    GP_JOB_ROWS(struct run_options, plan.gpus),
+    {'w', "wait", NULL, GP_OPT_DURATION, "TIME", "36500d", .offset = OPT(plan.wait_ns),
+     .help = "wait for the GPUs, for as long as it takes or so long (default: not at all)"},
+    {0, "name", NULL, GP_OPT_STRING, "TEXT", .offset = OPT(plan.name),
+     .help = "what others read when they wait for it (default: the command)"},
+    {0, "timeout", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(plan.timeout_ns),
+     .help = "end it after so long, with status 124"},
+    {0, "retries", NULL, GP_OPT_U64, "N", .offset = OPT(retries),
+     .help = "run it again when it fails, up to so often, on the same GPUs"},
+    {0, "on", NULL, GP_OPT_CHOICE, "WHY", .choices = "oom failure", .offset = OPT(on),
+     .help = "what it is run again for: only when it found no GPU memory, or any failure (default "
+             "oom)"},
+    {0, "max-gpu-mem", NULL, GP_OPT_SIZE, "SIZE", .least = 1 << 20,
+     .offset = OPT(plan.limits.max_bytes),
+     .help = "look whether it has more than so much on a GPU"},
+    {0, "over", NULL, GP_OPT_CHOICE, "WHAT", .choices = "warn stop kill", .offset = OPT(over),
+     .help = "what then: say so, end it, or kill it (default warn)"},
+    {0, "idle-warn", NULL, GP_OPT_DURATION, "TIME", "10m", .offset = OPT(plan.limits.idle_ns),
+     .help = "say when a GPU that it has stands idle so long"},
+    {0, "torch-expandable", NULL, GP_OPT_FLAG, .offset = OPT(expandable),
+     .help = "have PyTorch avoid fragmentation (expandable_segments), if its version can"},
+    {0, "strict", NULL, GP_OPT_FLAG, .offset = OPT(plan.limits.is_strict),
+     .help = "end it if it uses a GPU that it was not given"},
+    {0, "dir", NULL, GP_OPT_STRING, "FOLDER", .complete = GP_COMPLETE_FILE, .offset = OPT(dir),
+     .help = "keep its record there (default: a new one in ~/.local/state/gpulse/runs)"},
+    {0, "no-record", NULL, GP_OPT_FLAG, .offset = OPT(no_record), .help = "keep none"},
+    {0, "no-watch", NULL, GP_OPT_FLAG, .offset = OPT(plan.no_watch),
+     .help = "do not look at what it prints, and leave it the terminal itself: for a program that "
+             "is typed into (shells, pagers and editors are known)"},
+    {0, "no-clean-after", NULL, GP_OPT_FLAG, .offset = OPT(plan.no_clean),
+     .help = "leave alone what it leaves behind; what it prints is not looked at then"},
+    {0, "pipeline", NULL, GP_OPT_STRING, "FILE", .complete = GP_COMPLETE_FILE,
+     .offset = OPT(pipeline),
+     .help = "run the steps in this file one after the other; goes on at the one that failed"},
+    {0, "from", NULL, GP_OPT_STRING, "STEP", .offset = OPT(from),
+     .help = "begin with this step of the pipeline"},
+    {0, "restart", NULL, GP_OPT_FLAG, .offset = OPT(restart), .help = "begin with its first step"},
+    {0, "dry-run", NULL, GP_OPT_FLAG, .offset = OPT(dry_run),
+     .help = "only say which of its steps would run"},
+    {'q', "quiet", NULL, GP_OPT_FLAG, .offset = OPT(plan.quiet),
+     .help = "say nothing but what went wrong"},
+    GP_OPT_END,
+};
+
+/* ---- the record ---- */
+
+static json_t *safe_string(const char *text)
+{
+    char safe[4096];
+    gp_utf8_copy_safe(safe, sizeof(safe), text);
+    return json_string(safe);
+}
+
+/* What run.json begins with. */
+static json_t *description_of(const struct gp_run *run, char *const *argv)
+{
+    char cwd[GP_PATH_SIZE];
+    char started[GP_RFC3339_SIZE];
+    json_t *command = json_array();
+    for (size_t i = 0; argv[i]; i++)
+        (void)json_array_append_new(command, safe_string(argv[i]));
+    gp_clock_rfc3339(gp_clock_wall_ns(), started);
+    return json_pack("{s:s, s:o, s:o, s:o, s:s, s:i, s:s}", "schema", "gpulse.run/1", "command",
+                     command, "name", safe_string(run->lease.name), "directory",
+                     safe_string(getcwd(cwd, sizeof(cwd)) ? cwd : ""), "started", started, "pid",
+                     (int)getpid(), "mask", run->mask);
+}
+
+static int open_record(struct gp_run *run, const struct run_options *o, char *const *argv,
+                       struct gp_err *err)
+{
+    struct gp_err why = {0};
+    int r = o->no_record ? 0 : gp_record_open(&run->watch.record, o->dir, gp_clock_wall_ns(), &why);
+    if (r < 0 && o->dir)
+        return gp_err_copy(err, &why);
+    if (r < 0)
+        gp_io_print_error("gpulse", &why); /* the job does not need it */
+    run->watch.description = description_of(run, argv);
+    gp_watch_write(&run->watch, "running", 0);
+    return 0;
+}
+
+/* ---- programs that are typed into ---- */
+
+/* A shell without a script, a pager, an editor: they want the terminal itself, and say nothing that
+ * is worth looking at. */
+static bool is_typed_into(char *const *argv)
+{
+    static const char *const shells[] = {"sh", "bash", "dash", "zsh", "fish", "ksh", "csh", "tcsh"};
+    static const char *const others[] = {"less", "more", "man",   "vi",   "vim",    "nvim", "nano",
+                                         "top",  "htop", "emacs", "tmux", "screen", "ssh"};
+    const char *slash = strrchr(argv[0], '/');
+    const char *name = slash ? slash + 1 : argv[0];
+    for (size_t i = 0; i < GP_ARRAY_LEN(others); i++)
+        if (strcmp(name, others[i]) == 0)
+            return true;
+    bool has_script = false;
+    for (size_t i = 1; argv[i]; i++)
+        has_script = has_script || argv[i][0] != '-' || strcmp(argv[i], "-c") == 0;
+    for (size_t i = 0; i < GP_ARRAY_LEN(shells) && !has_script; i++)
+        if (strcmp(name, shells[i]) == 0)
+            return true;
+    return false;
+}
+
+/* ---- PyTorch ---- */
+
+/* An option more in one of the variables of its allocator. NULL without memory. */
+static char *with_option(const char *variable, const char *option)
+{
+    const char *now = getenv(variable);
+    char *text = NULL;
+    int n = now && *now ? asprintf(&text, "%s=%s,%s", variable, now, option)
+                        : asprintf(&text, "%s=%s", variable, option);
+    return n < 0 ? NULL : text;
+}
+
+/* Versions before 2.1 do not know the option, and end; 2.10 and newer have another variable. */
+static void set_expandable(char *variables[3], const char *program)
+{
+    static const char option[] = "expandable_segments:True";
+    char why[200];
+    const struct gp_torch torch = gp_torch_of(program);
+    if (gp_torch_is(&torch, 2, 1)) {
+        variables[0] = with_option("PYTORCH_CUDA_ALLOC_CONF", option);
+        variables[1] =
+            gp_torch_is(&torch, 2, 10) ? with_option("PYTORCH_ALLOC_CONF", option) : NULL;
+        return;
+    }
+    if (torch.is_found)
+        (void)snprintf(why, sizeof(why),
+                       "PyTorch %u.%u of '%.80s' would end with it, 2.1 would not", torch.major,
+                       torch.minor, program);
+    else
+        (void)snprintf(why, sizeof(why), "no PyTorch is found beside '%.80s'", program);
+    char text[300];
+    (void)snprintf(text, sizeof(text), "%s is not set: %s", option, why);
+    gp_io_print_note("gpulse", text);
+}
+
+/* ---- all of it ---- */
+
+static bool is_tried_again(const struct gp_run *run, const struct run_options *o, int status,
+                           uint64_t tries)
+{
+    if (status <= 0 || tries > o->retries || run->watch.ended_by ||
+        gp_child_was_interrupted(&run->child))
+        return false;
+    return strcmp(o->on, "failure") == 0 || gp_watch_is_out_of_memory(&run->watch, status);
+}
+
+/* Its exit status, or an error. */
+static int run_command(struct gp_run *run, const struct run_options *o, char *const *argv,
+                       struct gp_err *err)
+{
+    bool again = true;
+    int r = 0;
+    gp_watch_say(&run->watch, "on GPU %s", run->mask);
+    for (uint64_t tries = 1; again; tries++) {
+        r = gp_run_once(run, argv, err);
+        if (r < 0 || run->child.pid < 0)
+            return r;
+        again = is_tried_again(run, o, r, tries);
+        gp_watch_summarize(&run->watch, r);
+        gp_watch_write(&run->watch, again ? "failed" : "ended", r);
+        if (!o->plan.no_clean)
+            (void)gp_run_await_memory(run);
+        if (again)
+            gp_watch_say(&run->watch, "once more (%llu of %llu)", (unsigned long long)tries,
+                         (unsigned long long)o->retries);
+    }
+    return r;
+}
+
+static enum gp_watch_order order_of(const char *word)
+{
+    static const char *const words[] = {
+        [GP_WATCH_GO_ON] = "warn", [GP_WATCH_STOP] = "stop", [GP_WATCH_KILL] = "kill"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(words); i++)
+        if (strcmp(words[i], word) == 0)
+            return (enum gp_watch_order)i;
+    return GP_WATCH_GO_ON;
+}
+
+/* Those that belong to a step of a pipeline. */
+static bool has_job_options(const struct run_options *o)
+{
+    const struct gp_run_plan *p = &o->plan;
+    const struct gp_job_options *g = &p->gpus;
+    return p->name || p->wait_ns || p->timeout_ns || p->limits.max_bytes || p->limits.idle_ns ||
+           p->limits.is_strict || p->no_watch || p->no_clean || o->retries || o->no_record ||
+           o->expandable || gp_common()->id || g->count || g->bytes || g->total_bytes || g->share ||
+           g->prefer || g->avoid || g->order || g->nvlink || g->same_node || g->no_display;
+}
+
+static int check_options(const struct run_options *o, struct gp_err *err)
+{
+    if (o->pipeline || o->from || o->restart || o->dry_run)
+        return gp_err_set(err, GP_EUSAGE,
+                          o->pipeline
+                              ? "with --pipeline the commands and their options stand in its "
+                                "file; beside it go --from, --restart, --dry-run, --dir, -q"
+                              : "--from, --restart and --dry-run are for --pipeline");
+    if (o->dir && o->no_record)
+        return gp_err_set(err, GP_EUSAGE, "--dir and --no-record do not go together");
+    if (o->retries && strcmp(o->on, "oom") == 0 && (o->plan.no_watch || o->plan.no_clean))
+        return gp_err_set(err, GP_EUSAGE,
+                          "--retries needs what the command prints: without --no-watch and "
+                          "--no-clean-after, or with --on failure");
+    return 0;
+}
+
+/* A program of its own: it needs inih. */
+static int run_pipeline(const struct run_options *o, struct gp_err *err)
+{
+    char program[GP_PATH_SIZE];
+    char self[GP_PATH_SIZE];
+    char flags[4];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    if (n <= 0)
+        return gp_err_set(err, GP_EIO, "cannot read /proc/self/exe: %s", strerror(errno));
+    self[n] = '\0';
+    int r = gp_io_find_companion("", "gpulse-pipeline", program, err);
+    if (r < 0)
+        return r;
+    (void)snprintf(flags, sizeof(flags), "%s%s%s", o->restart ? "r" : "", o->dry_run ? "n" : "",
+                   o->plan.quiet ? "q" : "");
+    gp_app_export();
+    (void)execl(program, "gpulse-pipeline", self, o->pipeline, o->from ? o->from : "",
+                o->dir ? o->dir : "", flags, (char *)NULL);
+    return gp_err_set(err, GP_EFAIL, "cannot run '%s': %s", program, strerror(errno));
+}
+
+static int run_main(int argc, char **argv, struct gp_err *err)
+{
+    static struct gp_run run = GP_RUN_INIT; /* large */
+    struct run_options o = {
+        .plan = {.gpus = GP_JOB_DEFAULTS,
+                 .sample_ns = SAMPLE_S * GP_NS_PER_S,
+                 .output = {.to = -1}},
+        .over = "warn",
+        .on = "oom",
+    };
+    int positional;
+    bool done;
+    int r = gp_app_parse(&gp_cmd_run, argc, argv, &o, &positional, &done, err);
+    if (r < 0 || done)
+        return r;
+    if (o.pipeline && positional == 0 && !has_job_options(&o))
+        return run_pipeline(&o, err);
+    r = check_options(&o, err);
+    if (r < 0)
+        return r;
+    if (positional == 0)
+        return gp_err_set(err, GP_EUSAGE, "say what to run: gpulse run -- python train.py");
+    char *variables[3] = {NULL};
+    if (o.expandable)
+        set_expandable(variables, argv[1]);
+    o.plan.variables = variables;
+    char **command = calloc((size_t)positional + 1, sizeof(*command));
+    if (!command)
+        return gp_err_set(err, GP_ENOMEM, "out of memory");
+    memcpy(command, argv + 1, (size_t)positional * sizeof(*command));
+    o.plan.limits.over = order_of(o.over);
+    o.plan.no_watch = o.plan.no_watch ||
+                      (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && is_typed_into(command));
+    r = gp_run_open(&run, &o.plan, command, positional, err);
+    if (r == 0)
+        r = open_record(&run, &o, command, err);
+    if (r == 0)
+        r = run_command(&run, &o, command, err);
+    gp_run_close(&run);
+    free(command);
+    free(variables[0]);
+    free(variables[1]);
+    gp_child_end_as(&run.child);
+    return r;
+}
+
+const struct gp_cmd gp_cmd_run = {
+    .name = "run",
+    .summary = "run a command on GPUs that are kept for it",
+    .usage = "[options] [--] COMMAND...",
+    .description =
+        "Takes GPUs as gpulse pick chooses them, promises them to the command until it ends, and "
+        "starts it with CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER set. Others who use gpulse run "
+        "do not get them meanwhile, also before it has taken any memory; those who do not are seen "
+        "by their processes. With --share and --mem several run on one GPU, as long as all that "
+        "was promised fits.\n\n"
+        "With --wait it waits for its turn: who asked first comes first, and later ones pass only "
+        "if they need none of the GPUs that an earlier one could use.\n\n"
+        "The command has a process group of its own, the terminal, and the signals that gpulse "
+        "gets; its exit status is that of gpulse (128 and the signal if one ended it). If it uses "
+        "a GPU that it was not given, that is said, and why. What it leaves behind is ended, and "
+        "its memory waited for. A promise ends with gpulse, however that ends, and the command "
+        "with it.\n\n"
+        "What it prints passes unchanged, and is looked at: when it finds no memory the GPUs are "
+        "looked at in that moment, and at the end it is said who had the memory, what was the "
+        "cause, and what helps. A record stays in ~/.local/state/gpulse/runs (or below "
+        "$XDG_STATE_HOME; the last 100): run.json, samples.csv, and a text for each incident.\n\n"
+        "With --pipeline the commands stand in a file, in parts [NAME] in their order: command "
+        "(for sh), folder, env (NAME=VALUE, as many as wanted), gpus, ids, mem, wait, retries and "
+        "other long options of this command. Each starts when the one before has ended and its "
+        "memory is back, and waits for its GPUs. Behind a failure the next time goes on with the "
+        "step that failed.\n\n"
+        "Exit status besides: 69 if there are none now, 75 if there were none within --wait, 78 if "
+        "there can never be, 124 if its time was over, 126 and 127 if the command cannot be run; 1 "
+        "if it was ended for a limit and says itself that all is well.",
+    .examples = "gpulse run -- python train.py\ton a GPU that nobody uses\n"
+                "gpulse run -n 2 --wait -- torchrun --nproc-per-node 2 train.py\tas soon as there "
+                "are two\n"
+                "gpulse run --share --mem 8GiB -- python serve.py\tbeside others\n"
+                "gpulse run --retries 2 --timeout 12h -- python train.py\tagain if there was no "
+                "memory\n"
+                "gpulse run --pipeline steps.ini\ttrain, then test, then evaluate\n",
+    .options = options,
+    .no_loop = true,
+    .raw_rest = true,
+    .run = run_main,
+};

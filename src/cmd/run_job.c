@@ -1,0 +1,465 @@
+#include "cmd/run_job.h"
+
+#include "cmd/app.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "base/strbuf.h"
+#include "jobs/output.h"
+#include "model/snapshot.h"
+#include "proc/files.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    LOCK_S = 30,     /* far more than all who wait need for a look */
+    LOOK_S = 2,      /* how often who waits looks for those that no lease tells of */
+    LEASE_S = 1,     /* how often it is looked whether the lease is still there */
+    MOMENT_MS = 200, /* so long a look is fresh */
+    GRACE_S = 10,    /* that what it leaves behind has to end */
+    BACK_S = 30,     /* and the driver to give its memory back */
+    BACK_TICK_MS = 200,
+    BACK_SLACK_MIB = 64,
+    STATUS_TIMEOUT = 124, /* as timeout(1) has it */
+};
+
+/* What is sampled besides what GPUs are chosen by. */
+static const enum gp_metric watched[] = {GP_POWER_DRAW, GP_ENERGY, GP_PROCESS_CPU, GP_PROCESS_RSS};
+
+/* ---- the lease ---- */
+
+static void describe(struct gp_run *run, char *const *argv, int argc)
+{
+    size_t n = 0;
+    for (int i = 0; i < argc && n < sizeof(run->lease.command); i++)
+        n += (size_t)snprintf(run->lease.command + n, sizeof(run->lease.command) - n, "%s%s",
+                              i > 0 ? " " : "", argv[i]);
+    (void)snprintf(run->lease.name, sizeof(run->lease.name), "%s",
+                   run->plan->name ? run->plan->name : "");
+    run->lease.pid = (uint32_t)getpid();
+    run->lease.ns = gp_proc_own_ns();
+    run->lease.is_shared = run->request.is_shared;
+    run->lease.bytes = run->request.bytes;
+    run->lease.wanted = run->request.count;
+}
+
+/* Those that it has, or that it could have one day. */
+static void list_gpus(struct gp_lease *lease, const struct gp_pick *pick)
+{
+    lease->gpu_count = 0;
+    for (size_t i = 0; i < pick->count && lease->gpu_count < GP_LEASE_GPUS; i++)
+        if (pick->state == GP_PICK_FITS ? pick->units[i].is_chosen
+                                        : pick->units[i].state != GP_PICK_NEVER)
+            (void)snprintf(lease->gpus[lease->gpu_count++], GP_LEASE_UUID_SIZE, "%s",
+                           gp_device_text(pick->units[i].device, GP_UUID, ""));
+}
+
+static void note_granted(struct gp_run *run, const struct gp_snapshot *snapshot,
+                         const struct gp_pick *pick)
+{
+    struct gp_strbuf mask = GP_STRBUF_INIT(sizeof(run->mask) - 1);
+    gp_job_add_mask(&mask, snapshot, pick, run->plan->gpus.uuid);
+    (void)snprintf(run->mask, sizeof(run->mask), "%s", mask.buf);
+    gp_strbuf_fini(&mask);
+    for (size_t i = 0; i < pick->chosen_count; i++)
+        gp_watch_grant(&run->watch, pick->units[pick->chosen[i]].device);
+}
+
+/* Decides, with the lock held, and writes what comes of it into the lease. */
+static int decide(struct gp_run *run, const struct gp_snapshot *snapshot, bool waits,
+                  enum gp_pick_state *ret_state, char why[300], struct gp_err *err)
+{
+    struct gp_leases leases;
+    struct gp_pick pick;
+    int r = gp_leases_read(&run->room, &leases, err);
+    if (r < 0)
+        return r;
+    if (run->lease.ticket == 0)
+        run->lease.ticket = leases.next_ticket ? leases.next_ticket : 1;
+    run->request.ticket = run->lease.ticket;
+    r = gp_job_decide(snapshot, &leases, &run->request, run->plan->gpus.ignore_mask, &pick, err);
+    gp_leases_fini(&leases);
+    if (r < 0)
+        return r;
+    bool fits = pick.state == GP_PICK_FITS;
+    enum gp_lease_state state = fits ? GP_LEASE_HELD : GP_LEASE_WAITING;
+    bool is_news =
+        run->lease_fd < 0 || run->lease.state != state || gp_lease_was_removed(run->lease_fd);
+    *ret_state = pick.state;
+    (void)snprintf(why, 300, "%s", pick.why);
+    list_gpus(&run->lease, &pick);
+    run->lease.since_wall_ns = is_news ? gp_clock_wall_ns() : run->lease.since_wall_ns;
+    run->lease.state = state;
+    if (fits)
+        note_granted(run, snapshot, &pick);
+    if (is_news && (fits || (waits && pick.state == GP_PICK_LATER)))
+        r = gp_lease_write(&run->room, &run->lease, &run->lease_fd, err);
+    gp_pick_fini(&pick);
+    return r;
+}
+
+/* The GPUs are looked at before the lock is taken, as that may take seconds. What others were
+ * promised meanwhile stands in the leases. */
+static int decide_alone(struct gp_run *run, bool waits, enum gp_pick_state *ret_state,
+                        char why[300], struct gp_err *err)
+{
+    struct gp_snapshot *snapshot;
+    int r = gp_sampler_tick(run->sampler, &snapshot, err);
+    if (r < 0)
+        return r;
+    r = gp_lease_room_lock(&run->room, LOCK_S * GP_NS_PER_S, err);
+    if (r == 0) {
+        r = decide(run, snapshot, waits, ret_state, why, err);
+        gp_lease_room_unlock(&run->room);
+    }
+    gp_snapshot_free(snapshot);
+    return r;
+}
+
+/* Most of those who wait wait for others who wait: they leave lock and driver alone. */
+static bool is_behind(const struct gp_run *run)
+{
+    struct gp_leases leases;
+    if (gp_lease_was_removed(run->lease_fd) || gp_leases_look(&leases, NULL) < 0)
+        return false;
+    bool behind = gp_lease_is_behind(&leases, &run->lease);
+    gp_leases_fini(&leases);
+    return behind;
+}
+
+/* Until a lease changes, or some seconds: those who have none are seen by the driver alone. */
+static void await_news(int watch)
+{
+    char events[4096];
+    struct pollfd fd = {watch, POLLIN, 0};
+    if (poll(&fd, 1, LOOK_S * 1000) > 0)
+        while (read(watch, events, sizeof(events)) > 0)
+            continue;
+}
+
+static int acquire(struct gp_run *run, struct gp_err *err)
+{
+    const struct gp_run_plan *o = run->plan;
+    uint64_t until_ns = gp_clock_mono_ns() + o->wait_ns;
+    enum gp_pick_state state = GP_PICK_LATER;
+    char why[300] = "";
+    char said[300] = "";
+    int watch = -1; /* to close one takes the kernel 10 ms */
+    int r = decide_alone(run, o->wait_ns > 0, &state, why, err);
+    while (r == 0 && state == GP_PICK_LATER && o->wait_ns && gp_clock_mono_ns() < until_ns) {
+        if (strcmp(why, said) != 0)
+            gp_watch_say(&run->watch, "waiting: %s", why);
+        (void)snprintf(said, sizeof(said), "%s", why);
+        bool is_watched = watch >= 0;
+        if (!is_watched)
+            watch = gp_lease_room_watch(&run->room);
+        if (is_watched || watch < 0) /* else it may have changed before it was watched */
+            await_news(watch);
+        if (!is_behind(run))
+            r = decide_alone(run, true, &state, why, err);
+    }
+    if (watch >= 0)
+        (void)close(watch);
+    if (r < 0 || state == GP_PICK_FITS)
+        return r;
+    gp_lease_drop(&run->room, &run->lease, &run->lease_fd);
+    return gp_err_set(err,
+                      state == GP_PICK_NEVER ? GP_ENEVER
+                      : o->wait_ns           ? GP_EEXPIRED
+                                             : GP_EBUSY,
+                      "%s", why);
+}
+
+/* ---- while it runs ---- */
+
+static enum gp_watch_order larger(enum gp_watch_order a, enum gp_watch_order b)
+{
+    return a > b ? a : b;
+}
+
+/* `is_moment`: because a failure is being printed. */
+static enum gp_watch_order look(struct gp_run *run, bool is_moment)
+{
+    struct gp_snapshot *snapshot;
+    enum gp_watch_order order = GP_WATCH_GO_ON;
+    run->looked_ns = gp_clock_mono_ns();
+    if (gp_sampler_tick(run->sampler, &snapshot, NULL) < 0)
+        return order;
+    order = gp_watch_look(&run->watch, snapshot, !is_moment);
+    gp_watch_keep_scene(&run->watch, snapshot, is_moment);
+    if (run->plan->judge)
+        order = larger(order, run->plan->judge(run->plan->context, &run->watch));
+    return order;
+}
+
+/* What it prints of failures. The GPUs are looked at while it still has its memory, but not more
+ * often than makes sense, whatever it prints. */
+static enum gp_watch_order take_news(struct gp_run *run)
+{
+    static struct gp_output_news news; /* large */
+    enum gp_watch_order order = GP_WATCH_GO_ON;
+    if (!run->child.output || !gp_output_take(run->child.output, &news))
+        return order;
+    if (news.resized && !run->child.has_ended)
+        (void)kill(-run->child.pid, SIGWINCH);
+    if (news.until ||
+        (news.began && gp_clock_mono_ns() - run->looked_ns > MOMENT_MS * GP_NS_PER_MS))
+        order = look(run, news.began);
+    if (news.until && !run->watch.ended_by) {
+        run->watch.ended_by = "until";
+        order = larger(order, GP_WATCH_STOP);
+    }
+    for (size_t i = 0; i < news.count; i++)
+        gp_watch_add_incident(&run->watch, &news.found[i]);
+    return order;
+}
+
+/* Some systems remove what stands below /dev/shm at the end of a login. */
+static void keep_lease(struct gp_run *run)
+{
+    if (!gp_lease_was_removed(run->lease_fd))
+        return;
+    if (gp_lease_write(&run->room, &run->lease, &run->lease_fd, NULL) == 0)
+        return;
+    gp_lease_room_close(&run->room);
+    if (gp_lease_room_open(&run->room, NULL) == 0)
+        (void)!gp_lease_write(&run->room, &run->lease, &run->lease_fd, NULL);
+}
+
+/* Asks it to end, and kills it if it does not. */
+static void end(struct gp_run *run, enum gp_watch_order order, uint64_t *kill_ns)
+{
+    if (order == GP_WATCH_GO_ON)
+        return;
+    (void)kill(-run->child.pid, SIGCONT); /* before it: nothing disturbs its way out */
+    (void)kill(-run->child.pid, order == GP_WATCH_STOP ? SIGTERM : SIGKILL);
+    *kill_ns = gp_clock_mono_ns() + GRACE_S * GP_NS_PER_S;
+}
+
+static uint64_t earliest(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static void supervise(struct gp_run *run)
+{
+    const uint64_t tick_ns = run->plan->sample_ns;
+    uint64_t next_ns = gp_clock_mono_ns() + tick_ns;
+    uint64_t lease_ns = next_ns;
+    uint64_t timeout_ns =
+        run->plan->timeout_ns ? run->watch.started_ns + run->plan->timeout_ns : UINT64_MAX;
+    uint64_t kill_ns = UINT64_MAX;
+    while (!run->child.has_ended) {
+        gp_child_wait(&run->child, earliest(next_ns, earliest(timeout_ns, kill_ns)));
+        end(run, take_news(run), &kill_ns);
+        uint64_t now_ns = gp_clock_mono_ns();
+        if (run->child.has_ended)
+            break;
+        if (now_ns >= kill_ns)
+            end(run, GP_WATCH_KILL, &kill_ns);
+        if (now_ns >= timeout_ns) {
+            if (!run->plan->judge)
+                gp_watch_warn(&run->watch, "it is ended: its time is over");
+            run->watch.ended_by = "timeout";
+            timeout_ns = UINT64_MAX;
+            end(run, GP_WATCH_STOP, &kill_ns);
+        }
+        if (now_ns < next_ns)
+            continue;
+        end(run, look(run, false), &kill_ns);
+        if (now_ns >= lease_ns) {
+            keep_lease(run);
+            lease_ns = now_ns + LEASE_S * GP_NS_PER_S;
+        }
+        next_ns = now_ns > next_ns + tick_ns ? now_ns + tick_ns : next_ns + tick_ns;
+    }
+    gp_child_end(&run->child);
+}
+
+/* ---- behind it ---- */
+
+/* Ends what it has left behind: all of that is this process's children now, beside those that it
+ * had before. */
+static void clean(struct gp_run *run)
+{
+    static const int signals[] = {SIGTERM, SIGKILL};
+    const struct gp_ending_plan plan = {
+        .signals = signals,
+        .signal_count = GP_ARRAY_LEN(signals),
+        .grace_ns = GRACE_S * GP_NS_PER_S,
+        .tree = true,
+    };
+    struct gp_ending ending = {NULL, 0};
+    gp_ending_add_children(&ending, getpid(), &run->others);
+    size_t count = ending.count;
+    if (count > 0) {
+        bool ended = gp_ending_run(&ending, &plan);
+        gp_watch_say(&run->watch, "%s %zu process%s that it left behind",
+                     ended ? "ended" : "could not end", count, count == 1 ? "" : "es");
+    }
+    gp_ending_fini(&ending);
+}
+
+static bool is_back(struct gp_run *run, const struct gp_snapshot *snapshot)
+{
+    for (size_t i = 0; i < snapshot->device_count; i++) {
+        const struct gp_device *device = &snapshot->devices[i];
+        const struct gp_watch_gpu *granted = gp_watch_find(&run->watch, device);
+        double used;
+        if (!granted)
+            continue;
+        for (size_t k = 0; k < device->process_count; k++) {
+            const struct gp_process *p = &snapshot->processes[device->first_process + k];
+            if (gp_pick_comes_from(snapshot, gp_process_value(p, GP_PID)->i, getpid()))
+                return false;
+        }
+        if (!run->lease.is_shared && gp_device_number_now(device, GP_MEMORY_USED, &used) &&
+            used > granted->before + (double)BACK_SLACK_MIB * 0x1p20)
+            return false;
+    }
+    return true;
+}
+
+bool gp_run_await_memory(struct gp_run *run)
+{
+    const struct timespec pause = gp_clock_timespec((uint64_t)BACK_TICK_MS * GP_NS_PER_MS);
+    uint64_t until_ns = gp_clock_mono_ns() + BACK_S * GP_NS_PER_S;
+    bool back = false;
+    while (!back && gp_clock_mono_ns() < until_ns && !gp_child_is_interrupted()) {
+        struct gp_snapshot *snapshot;
+        if (gp_sampler_tick(run->sampler, &snapshot, NULL) < 0)
+            return false;
+        back = is_back(run, snapshot);
+        gp_snapshot_free(snapshot);
+        if (!back)
+            (void)nanosleep(&pause, NULL);
+    }
+    if (!back && !gp_child_is_interrupted())
+        gp_watch_warn(&run->watch,
+                      "its memory has not come back within %d s: gpulse ps --explain -i %s",
+                      (int)BACK_S, run->mask);
+    return back;
+}
+
+/* ---- all of it ---- */
+
+/* One that was ended has not succeeded, whatever it says itself. */
+static int status_of(const struct gp_run *run)
+{
+    int status = gp_child_exit_status(&run->child);
+    if (run->watch.ended_by && strcmp(run->watch.ended_by, "timeout") == 0)
+        return STATUS_TIMEOUT;
+    return (run->watch.ended_by || run->is_lost) && status == 0 ? 1 : status;
+}
+
+static int start(struct gp_run *run, char *const *argv, int *ret_status, struct gp_err *err)
+{
+    char mask[sizeof(run->mask) + 32];
+    char job[512];
+    char order[] = "CUDA_DEVICE_ORDER=PCI_BUS_ID";
+    const char *outer = getenv(GP_GUARD_VARIABLE);
+    (void)snprintf(mask, sizeof(mask), "CUDA_VISIBLE_DEVICES=%s", run->mask);
+    (void)snprintf(job, sizeof(job), GP_GUARD_VARIABLE "=%.400s%s%s", outer ? outer : "",
+                   outer ? ":" : "", run->mark);
+    char *variables[3 + GP_RUN_VARIABLES + 1] = {order, mask, job, NULL};
+    for (size_t i = 0; run->plan->variables && i < GP_RUN_VARIABLES && run->plan->variables[i]; i++)
+        variables[3 + i] = run->plan->variables[i];
+    int r = gp_child_start(&run->child, argv, variables, ret_status, err);
+    if (r < 0 && *ret_status)
+        gp_io_print_error("gpulse", err);
+    return r;
+}
+
+static void finish_output(struct gp_run *run, struct gp_output *output)
+{
+    int lost = gp_output_finish(output, gp_child_is_interrupted);
+    run->is_lost = lost;
+    if (lost)
+        gp_watch_warn(&run->watch, "what the command prints is lost: %s", strerror(lost));
+    (void)take_news(run);
+    run->child.output = NULL;
+    gp_output_free(output);
+}
+
+int gp_run_once(struct gp_run *run, char *const *argv, struct gp_err *err)
+{
+    const struct gp_run_plan *plan = run->plan;
+    int status = 0;
+    struct gp_output *output = NULL;
+    int r = plan->no_watch || plan->no_clean ? 0 : gp_output_open(&output, &plan->output, err);
+    if (r < 0)
+        return r;
+    run->child = (struct gp_child){.pid = -1, .output = output, .is_detached = plan->is_detached};
+    gp_watch_begin(&run->watch);
+    r = start(run, argv, &status, err);
+    if (r == 0) {
+        if (output)
+            gp_output_release(output);
+        supervise(run);
+        if (!plan->no_clean)
+            clean(run);
+    } else {
+        run->child.pid = -1;
+    }
+    if (output)
+        finish_output(run, output);
+    if (r == 0)
+        status = status_of(run);
+    return r < 0 && !status ? r : status;
+}
+
+/* Who is this process's child before the job is: not the job's. */
+static int note_others(struct gp_run *run, bool has_children, struct gp_err *err)
+{
+    if (!has_children) /* but the guard: as is usual, and no look at all processes is needed */
+        return gp_ending_add(&run->others, run->guard.pid, gp_clock_wall_ns(), true, err);
+    gp_ending_add_children(&run->others, getpid(), NULL);
+    return 0;
+}
+
+int gp_run_open(struct gp_run *run, const struct gp_run_plan *plan, char *const *argv, int argc,
+                struct gp_err *err)
+{
+    run->plan = plan;
+    run->watch.quiet = plan->quiet;
+    run->watch.mask = run->mask;
+    run->watch.limits = plan->limits;
+    (void)signal(SIGPIPE, SIG_IGN); /* a job does not end because nobody reads what is said of it */
+    (void)signal(SIGCHLD, SIG_DFL);
+    (void)snprintf(run->mark, sizeof(run->mark), "%llu.%d", (unsigned long long)gp_clock_wall_ns(),
+                   (int)getpid());
+    bool has_children = waitid(P_ALL, 0, &(siginfo_t){0}, WEXITED | WNOHANG | WNOWAIT) == 0;
+    int r = gp_job_request(&plan->gpus, &run->request, err);
+    if (r == 0)
+        r = gp_guard_start(&run->guard, run->mark, err);
+    if (r == 0)
+        r = note_others(run, has_children, err);
+    if (r == 0)
+        r = gp_lease_room_open(&run->room, err);
+    if (r == 0)
+        r = gp_job_open(&run->request, watched, GP_ARRAY_LEN(watched), &run->sampler, err);
+    if (r < 0)
+        return r;
+    run->watch.is_shared = run->request.is_shared;
+    describe(run, argv, argc);
+    return acquire(run, err);
+}
+
+void gp_run_close(struct gp_run *run)
+{
+    gp_lease_drop(&run->room, &run->lease, &run->lease_fd);
+    gp_watch_fini(&run->watch);
+    if (run->sampler)
+        gp_app_close(run->sampler);
+    gp_lease_room_close(&run->room);
+    gp_guard_dismiss(&run->guard);
+    gp_ending_fini(&run->others);
+}

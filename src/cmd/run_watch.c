@@ -1,0 +1,579 @@
+#include "cmd/run_watch.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "base/strbuf.h"
+#include "jobs/pick.h"
+#include "model/snapshot.h"
+#include "out/json.h"
+#include "proc/inspect.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum {
+    UNUSED_S = 120,        /* so long a program may take to begin */
+    SAME_S = 10,           /* what comes within this time tells of one thing: ranks of a job */
+    LAST_S = 60,           /* so long before its end what it says may be why it ends */
+    SAMPLE_LATE_S = 10,    /* how often a sample is kept in the end */
+    SAMPLE_OFTEN_S = 3600, /* so long each is kept */
+    CONTEXT_MIB = 600,     /* more than this is not a bare context */
+    REASON_SIZE = 400,
+};
+
+/* ---- saying ---- */
+
+static void print(const char *fmt, va_list args)
+{
+    char text[1000];
+    (void)vsnprintf(text, sizeof(text), fmt, args);
+    gp_io_print_note("gpulse", text);
+}
+
+void gp_watch_say(const struct gp_watch *watch, const char *fmt, ...)
+{
+    va_list args;
+    if (watch->quiet)
+        return;
+    va_start(args, fmt);
+    print(fmt, args);
+    va_end(args);
+}
+
+void gp_watch_warn(const struct gp_watch *watch, const char *fmt, ...)
+{
+    va_list args;
+    (void)watch;
+    va_start(args, fmt);
+    print(fmt, args);
+    va_end(args);
+}
+
+static void say_of_record(int r, const struct gp_err *err)
+{
+    if (r == 0)
+        return;
+    gp_io_print_error("gpulse", err);
+    gp_io_print_note("gpulse", "the record of this job is not whole");
+}
+
+static void write_record(struct gp_watch *watch, const char *name, const struct gp_strbuf *text)
+{
+    struct gp_err err;
+    say_of_record(gp_record_write(&watch->record, name, text->buf, text->len, &err), &err);
+}
+
+/* ---- its GPUs ---- */
+
+static struct gp_watch_gpu *find(struct gp_watch *watch, const struct gp_device *device)
+{
+    const char *uuid = gp_device_text(device, GP_UUID, "");
+    for (size_t i = 0; i < watch->gpu_count; i++)
+        if (strcmp(watch->gpus[i].uuid, uuid) == 0)
+            return &watch->gpus[i];
+    return NULL;
+}
+
+struct gp_watch_gpu *gp_watch_find(struct gp_watch *watch, const struct gp_device *device)
+{
+    struct gp_watch_gpu *gpu = find(watch, device);
+    return gpu && gpu->is_granted ? gpu : NULL;
+}
+
+static double energy_of(const struct gp_device *device)
+{
+    double joule;
+    return gp_device_number_now(device, GP_ENERGY, &joule) ? joule : -1;
+}
+
+static struct gp_watch_gpu *add(struct gp_watch *watch, const struct gp_device *device)
+{
+    if (watch->gpu_count == GP_WATCH_GPUS)
+        return NULL;
+    struct gp_watch_gpu *gpu = &watch->gpus[watch->gpu_count++];
+    *gpu = (struct gp_watch_gpu){.index = device->index, .use = {.energy = -1}};
+    (void)snprintf(gpu->uuid, sizeof(gpu->uuid), "%s", gp_device_text(device, GP_UUID, ""));
+    (void)gp_device_number_now(device, GP_MEMORY_TOTAL, &gpu->total);
+    (void)gp_device_number_now(device, GP_MEMORY_FREE, &gpu->free);
+    (void)gp_device_number_now(device, GP_MEMORY_USED, &gpu->before);
+    gpu->use.energy_begin = energy_of(device);
+    return gpu;
+}
+
+void gp_watch_grant(struct gp_watch *watch, const struct gp_device *device)
+{
+    struct gp_watch_gpu *gpu = add(watch, device);
+    if (gpu)
+        gpu->is_granted = true;
+}
+
+void gp_watch_begin(struct gp_watch *watch)
+{
+    watch->started_ns = gp_clock_mono_ns();
+    watch->incident_count = 0;
+    watch->repeats = 0;
+    watch->classes = 0;
+    watch->is_moment = false;
+    watch->has_named_place = watch->has_named_unused = watch->has_named_limit = false;
+    watch->ended_by = NULL;
+    for (size_t i = 0; i < watch->gpu_count; i++) {
+        struct gp_watch_use *use = &watch->gpus[i].use;
+        *use = (struct gp_watch_use){
+            .energy_begin = use->energy >= 0 ? use->energy : use->energy_begin, .energy = -1};
+    }
+}
+
+/* ---- a job where it should not be ---- */
+
+/* NULL: it has none. */
+static const char *variable(const struct gp_inspect_list *environment, const char *name)
+{
+    size_t n = strlen(name);
+    for (size_t i = 0; i < environment->count; i++)
+        if (strncmp(environment->items[i], name, n) == 0 && environment->items[i][n] == '=')
+            return environment->items[i] + n + 1;
+    return NULL;
+}
+
+/* Why a process sees other GPUs than those that the job was given. */
+static void find_reason(const struct gp_watch *watch, int64_t pid, char why[REASON_SIZE])
+{
+    struct gp_inspect *in = gp_proc_inspect(NULL, (uint32_t)pid);
+    const struct gp_inspect_list none = {.count = 0};
+    const struct gp_inspect_list *environment = in ? &in->environment : &none;
+    const char *mask = variable(environment, "CUDA_VISIBLE_DEVICES");
+    const char *order = variable(environment, "CUDA_DEVICE_ORDER");
+    if (environment->count == 0)
+        (void)snprintf(
+            why, REASON_SIZE,
+            "its environment cannot be read; was it started by sudo, or in a container?");
+    else if (!mask)
+        (void)snprintf(
+            why, REASON_SIZE,
+            "CUDA_VISIBLE_DEVICES was taken from its environment: by sudo, ssh, docker or "
+            "env -i, which must be told to keep it");
+    else if (strcmp(mask, watch->mask) != 0)
+        (void)snprintf(
+            why, REASON_SIZE,
+            "it was started with CUDA_VISIBLE_DEVICES=%.100s instead of %.100s: a script "
+            "sets that, and should not",
+            mask, watch->mask);
+    else if (!order || strcmp(order, "PCI_BUS_ID") != 0)
+        (void)snprintf(why, REASON_SIZE,
+                       "it was started with CUDA_DEVICE_ORDER=%.40s instead of PCI_BUS_ID, so that "
+                       "numbers mean other GPUs",
+                       order ? order : "(none)");
+    else
+        (void)snprintf(
+            why, REASON_SIZE,
+            "it sets CUDA_VISIBLE_DEVICES itself (os.environ), and should not: inside of "
+            "it the GPUs that it was given count from 0");
+    gp_inspect_free(in);
+}
+
+static void name_place(struct gp_watch *watch, const struct gp_device *device, int64_t pid,
+                       double bytes)
+{
+    char why[REASON_SIZE];
+    find_reason(watch, pid, why);
+    watch->has_named_place = true;
+    gp_watch_warn(watch,
+                  "process %lld of this job uses GPU %u (%.0f MiB%s), and was given %s: %s%s",
+                  (long long)pid, device->index, bytes / 0x1p20,
+                  bytes < CONTEXT_MIB * 0x1p20 ? ", a bare context" : "", watch->mask, why,
+                  watch->limits.is_strict ? "; it is ended (--strict)" : "");
+}
+
+/* ---- limits ---- */
+
+static enum gp_watch_order check_memory(struct gp_watch *watch, const struct gp_watch_gpu *gpu)
+{
+    const struct gp_watch_limits *limits = &watch->limits;
+    if (!limits->max_bytes || gpu->use.last <= (double)limits->max_bytes || watch->has_named_limit)
+        return GP_WATCH_GO_ON;
+    watch->has_named_limit = true;
+    gp_watch_warn(watch, "it has %.0f MiB of GPU %u, more than the %.0f MiB of --max-gpu-mem%s",
+                  gpu->use.last / 0x1p20, gpu->index, (double)limits->max_bytes / 0x1p20,
+                  limits->over == GP_WATCH_GO_ON ? "" : ": it is ended");
+    if (limits->over != GP_WATCH_GO_ON)
+        watch->ended_by = "max-gpu-mem";
+    return limits->over;
+}
+
+/* A GPU that it has and does not use. */
+static void check_idle(struct gp_watch *watch, struct gp_watch_gpu *gpu,
+                       const struct gp_device *device)
+{
+    uint64_t now_ns = gp_clock_mono_ns();
+    double percent;
+    if (!gp_device_number_now(device, GP_UTILIZATION_GPU, &percent))
+        return;
+    gpu->use.busy_sum += percent;
+    gpu->use.busy_count++;
+    if (percent > 0)
+        gpu->use.was_named_idle = false;
+    gpu->use.idle_since_ns = percent > 0              ? 0
+                             : gpu->use.idle_since_ns ? gpu->use.idle_since_ns
+                                                      : now_ns;
+    if (!watch->limits.idle_ns || gpu->use.was_named_idle || !gpu->use.idle_since_ns ||
+        now_ns - gpu->use.idle_since_ns < watch->limits.idle_ns)
+        return;
+    gpu->use.was_named_idle = true;
+    gp_watch_warn(watch, "GPU %u has been idle for %.0f s, with %.0f MiB of this job", gpu->index,
+                  (double)(now_ns - gpu->use.idle_since_ns) / 1e9, gpu->use.last / 0x1p20);
+}
+
+static void check_unused(struct gp_watch *watch)
+{
+    bool any = false;
+    if (watch->has_named_unused || gp_clock_mono_ns() - watch->started_ns < UNUSED_S * GP_NS_PER_S)
+        return;
+    watch->has_named_unused = true;
+    for (size_t i = 0; i < watch->gpu_count; i++)
+        any = any || watch->gpus[i].use.was_used;
+    for (size_t i = 0; any && i < watch->gpu_count; i++)
+        if (watch->gpus[i].is_granted && !watch->gpus[i].use.was_used)
+            gp_watch_warn(watch,
+                          "GPU %u was given to it and is not used: does it know of so many? (-n)",
+                          watch->gpus[i].index);
+}
+
+/* ---- samples ---- */
+
+struct use {
+    double bytes, cpu_percent, rss_bytes;
+    int64_t pid; /* one of them; 0: nobody is there */
+};
+
+static double number_of(const struct gp_process *p, enum gp_metric metric)
+{
+    const struct gp_value *value = gp_process_value(p, metric);
+    if (!gp_value_is_present(value))
+        return 0;
+    return metric == GP_PROCESS_CPU ? value->f : (double)value->i;
+}
+
+static struct use use_of(const struct gp_snapshot *snapshot, const struct gp_device *device)
+{
+    struct use use = {.pid = 0};
+    for (size_t i = 0; i < device->process_count; i++) {
+        const struct gp_process *p = &snapshot->processes[device->first_process + i];
+        int64_t pid = gp_process_value(p, GP_PID)->i;
+        if (!gp_pick_comes_from(snapshot, pid, getpid()))
+            continue;
+        use.pid = pid;
+        use.bytes += number_of(p, GP_PROCESS_MEMORY);
+        use.cpu_percent += number_of(p, GP_PROCESS_CPU);
+        use.rss_bytes += number_of(p, GP_PROCESS_RSS);
+    }
+    return use;
+}
+
+static void add_sample(struct gp_strbuf *sb, const struct gp_watch *watch,
+                       const struct gp_device *device, const struct use *use)
+{
+    static const enum gp_metric metrics[] = {GP_UTILIZATION_GPU, GP_MEMORY_USED, GP_POWER_DRAW,
+                                             GP_ENERGY};
+    gp_strbuf_addf(sb, "%.1f,%u", (double)(gp_clock_mono_ns() - watch->started_ns) / 1e9,
+                   device->index);
+    for (size_t i = 0; i < GP_ARRAY_LEN(metrics); i++) {
+        double number;
+        gp_strbuf_addc(sb, ',');
+        if (gp_device_number_now(device, metrics[i], &number))
+            gp_strbuf_addf(sb, "%.*f", metrics[i] == GP_POWER_DRAW ? 1 : 0, number);
+    }
+    gp_strbuf_addf(sb, ",%.0f,%.1f,%.0f\n", use->bytes, use->cpu_percent, use->rss_bytes);
+}
+
+/* Whether this one is kept: in the end of a long job not all are. */
+static bool is_kept(struct gp_watch *watch)
+{
+    uint64_t now_ns = gp_clock_mono_ns();
+    bool is_late = now_ns - watch->started_ns > SAMPLE_OFTEN_S * GP_NS_PER_S;
+    if (is_late && now_ns - watch->sampled_ns < SAMPLE_LATE_S * GP_NS_PER_S)
+        return false;
+    watch->sampled_ns = now_ns;
+    return true;
+}
+
+static enum gp_watch_order look_at_gpu(struct gp_watch *watch, const struct gp_snapshot *snapshot,
+                                       const struct gp_device *device, struct gp_strbuf *samples)
+{
+    enum gp_watch_order order = GP_WATCH_GO_ON;
+    const struct use use = use_of(snapshot, device);
+    struct gp_watch_gpu *gpu = find(watch, device);
+    if (!gpu && use.pid)
+        gpu = add(watch, device);
+    if (!gpu)
+        return order;
+    if (use.pid && !gpu->is_granted && !watch->has_named_place) {
+        name_place(watch, device, use.pid, use.bytes);
+        order = watch->limits.is_strict ? GP_WATCH_STOP : order;
+        watch->ended_by = watch->limits.is_strict ? "strict" : watch->ended_by;
+    }
+    gpu->use.was_used = gpu->use.was_used || use.pid;
+    gpu->use.last = use.bytes;
+    gpu->use.peak = use.bytes > gpu->use.peak ? use.bytes : gpu->use.peak;
+    gpu->use.energy = energy_of(device);
+    check_idle(watch, gpu, device);
+    enum gp_watch_order over = check_memory(watch, gpu);
+    add_sample(samples, watch, device, &use);
+    return over > order ? over : order;
+}
+
+enum gp_watch_order gp_watch_look(struct gp_watch *watch, const struct gp_snapshot *snapshot,
+                                  bool is_sample)
+{
+    struct gp_err err;
+    struct gp_strbuf samples = GP_STRBUF_INIT(1 << 20);
+    enum gp_watch_order order = GP_WATCH_GO_ON;
+    if (watch->sampled_ns == 0)
+        gp_strbuf_adds(&samples,
+                       "time_s,gpu,utilization_percent,memory_used_bytes,power_w,energy_j,"
+                       "job_memory_bytes,job_cpu_percent,job_rss_bytes\n");
+    for (size_t i = 0; i < snapshot->device_count; i++) {
+        enum gp_watch_order one = look_at_gpu(watch, snapshot, &snapshot->devices[i], &samples);
+        order = one > order ? one : order;
+    }
+    check_unused(watch);
+    if (is_sample && is_kept(watch))
+        say_of_record(gp_record_add_samples(&watch->record, samples.buf, samples.len, &err), &err);
+    gp_strbuf_fini(&samples);
+    return order;
+}
+
+/* ---- incidents ---- */
+
+void gp_watch_keep_scene(struct gp_watch *watch, struct gp_snapshot *snapshot, bool is_moment)
+{
+    if (watch->is_moment && watch->scene) {
+        gp_snapshot_free(snapshot);
+        return;
+    }
+    gp_snapshot_free(watch->scene);
+    watch->scene = snapshot;
+    watch->is_moment = is_moment;
+}
+
+/* The GPU that it tells of: the one that the program counts so; but a job that is where it should
+ * not be counts other GPUs, and then it is the only one on which it is. */
+static struct gp_watch_gpu *place_of(struct gp_watch *watch, const struct gp_failure *failure)
+{
+    struct gp_watch_gpu *used = NULL;
+    size_t used_count = 0;
+    size_t granted_count = 0;
+    bool is_elsewhere = false;
+    uint64_t ordinal = failure->values[GP_FAILURE_ORDINAL];
+    for (size_t i = 0; i < watch->gpu_count; i++) {
+        bool is_used = watch->gpus[i].use.peak > 0;
+        used = is_used ? &watch->gpus[i] : used;
+        used_count += is_used;
+        granted_count += watch->gpus[i].is_granted;
+        is_elsewhere = is_elsewhere || (is_used && !watch->gpus[i].is_granted);
+    }
+    if (!is_elsewhere && gp_failure_knows(failure, GP_FAILURE_ORDINAL) && ordinal < granted_count)
+        return &watch->gpus[ordinal];
+    if (used_count == 1)
+        return used;
+    return granted_count == 1 && !is_elsewhere ? &watch->gpus[0] : NULL;
+}
+
+/* The GPU on which the processes are that the message names; NULL: none is. */
+static const struct gp_device *find_named(const struct gp_snapshot *scene,
+                                          const struct gp_failure *failure)
+{
+    for (size_t i = 0; i < scene->device_count; i++) {
+        const struct gp_device *device = &scene->devices[i];
+        for (size_t k = 0; k < device->process_count; k++) {
+            const struct gp_process *p = &scene->processes[device->first_process + k];
+            for (size_t o = 0; o < failure->other_count; o++)
+                if (gp_process_value(p, GP_PID)->i == failure->others[o].pid)
+                    return device;
+        }
+    }
+    return NULL;
+}
+
+static const struct gp_device *find_device(const struct gp_snapshot *scene,
+                                           const struct gp_watch_gpu *gpu)
+{
+    for (size_t i = 0; gpu && i < scene->device_count; i++)
+        if (strcmp(gp_device_text(&scene->devices[i], GP_UUID, ""), gpu->uuid) == 0)
+            return &scene->devices[i];
+    return NULL;
+}
+
+/* Adds what the GPU showed; which one it was. */
+static const struct gp_device *add_scene(struct gp_watch *watch, struct gp_incident *incident)
+{
+    const struct gp_snapshot *scene = watch->scene;
+    struct gp_failure *f = &incident->failure;
+    if (!scene)
+        return NULL;
+    const struct gp_device *device = find_named(scene, f);
+    if (!device)
+        device = find_device(scene, place_of(watch, f));
+    if (!device)
+        return NULL;
+    const struct gp_watch_gpu *gpu = find(watch, device);
+    f->is_misplaced = !gpu || !gpu->is_granted;
+    f->place = device->index;
+    gp_incident_add_scene(incident, scene, device, getpid(), gpu ? gpu->use.peak : 0);
+    return device;
+}
+
+static void add_report(struct gp_strbuf *sb, const struct gp_watch *watch,
+                       const struct gp_incident *incident, const struct gp_device *device)
+{
+    gp_strbuf_addf(sb, "%.1f s after the start",
+                   (double)(watch->incident_ns - watch->started_ns) / 1e9);
+    if (device)
+        gp_strbuf_addf(sb, ", GPU %u", device->index);
+    gp_strbuf_addf(sb, ": %s\n", incident->line);
+    gp_incident_add_causes(sb, incident);
+}
+
+void gp_watch_add_incident(struct gp_watch *watch, const struct gp_incident *incident)
+{
+    uint64_t now_ns = gp_clock_mono_ns();
+    bool is_same = watch->incident_count > 0 &&
+                   now_ns - watch->incident_ns < SAME_S * GP_NS_PER_S &&
+                   (watch->classes >> incident->failure.class & 1);
+    char name[32];
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
+    watch->incident_ns = now_ns;
+    watch->classes |= UINT32_C(1) << incident->failure.class;
+    watch->is_moment = false;
+    if (is_same) {
+        watch->repeats++;
+        return;
+    }
+    if (watch->incident_count == GP_WATCH_INCIDENTS) { /* the newest says most */
+        watch->incident_count--;
+        watch->repeats++;
+    }
+    struct gp_incident *kept = &watch->incidents[watch->incident_count++];
+    *kept = *incident;
+    const struct gp_device *device = add_scene(watch, kept);
+    gp_incident_judge(kept);
+    add_report(&sb, watch, kept, device);
+    (void)snprintf(name, sizeof(name), "incident-%zu.txt", watch->incident_count);
+    write_record(watch, name, &sb);
+    gp_strbuf_fini(&sb);
+}
+
+bool gp_watch_had(const struct gp_watch *watch, enum gp_failure_class class)
+{
+    return watch->classes >> class & 1;
+}
+
+static bool is_fresh(const struct gp_watch *watch)
+{
+    return watch->incident_count > 0 &&
+           gp_clock_mono_ns() - watch->incident_ns < LAST_S * GP_NS_PER_S;
+}
+
+bool gp_watch_is_out_of_memory(const struct gp_watch *watch, int status)
+{
+    if (status == 0 || !is_fresh(watch))
+        return false;
+    const struct gp_incident *last = &watch->incidents[watch->incident_count - 1];
+    return gp_watch_had(watch, GP_FAILURE_GPU) && last->causes.items[0] != GP_CAUSE_IMPOSSIBLE;
+}
+
+/* ---- its end ---- */
+
+static void add_gpu_summary(char text[600], const struct gp_watch *watch,
+                            const struct gp_watch_gpu *gpu)
+{
+    size_t n = strlen(text);
+    if (!gpu->use.was_used) {
+        (void)snprintf(text + n, 600 - n, "; GPU %u: not used", gpu->index);
+        return;
+    }
+    n += (size_t)snprintf(text + n, 600 - n, "; GPU %u: %.0f MiB at most", gpu->index,
+                          gpu->use.peak / 0x1p20);
+    if (n < 600 && gpu->use.busy_count > 0)
+        n += (size_t)snprintf(text + n, 600 - n, ", %.0f %% busy",
+                              gpu->use.busy_sum / gpu->use.busy_count);
+    if (n < 600 && gpu->use.energy >= gpu->use.energy_begin && gpu->use.energy_begin >= 0 &&
+        !watch->is_shared)
+        (void)snprintf(text + n, 600 - n, ", %.1f kJ",
+                       (gpu->use.energy - gpu->use.energy_begin) / 1e3);
+}
+
+void gp_watch_summarize(struct gp_watch *watch, int status)
+{
+    double seconds = (double)(gp_clock_mono_ns() - watch->started_ns) / 1e9;
+    char gpus[600] = "";
+    for (size_t i = 0; i < watch->gpu_count; i++)
+        if (strlen(gpus) + 100 < sizeof(gpus))
+            add_gpu_summary(gpus, watch, &watch->gpus[i]);
+    gp_watch_say(watch, "ended after %.1f s with status %d%s", seconds, status, gpus);
+    if (watch->incident_count == 0)
+        return;
+    if (status == 0 || watch->ended_by || !is_fresh(watch)) {
+        gp_watch_say(watch, "it printed %s, and went on",
+                     watch->incident_count == 1 ? "a failure" : "failures");
+        return;
+    }
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
+    const struct gp_incident *last = &watch->incidents[watch->incident_count - 1];
+    gp_incident_add_causes(&sb, last);
+    gp_watch_warn(watch, "it failed after this: %.100s%s", last->line,
+                  strlen(last->line) > 100 ? "…" : "");
+    (void)!gp_io_write_all(STDERR_FILENO, sb.buf, sb.len);
+    gp_strbuf_fini(&sb);
+    if (watch->record.path[0])
+        gp_watch_warn(watch, "more in %s", watch->record.path);
+}
+
+static json_t *gpu_object(const struct gp_watch_gpu *gpu)
+{
+    bool has_energy = gpu->use.energy >= gpu->use.energy_begin && gpu->use.energy_begin >= 0;
+    return json_pack(
+        "{s:i, s:s, s:b, s:b, s:I, s:I, s:o, s:o}", "index", (int)gpu->index, "uuid", gpu->uuid,
+        "granted", (int)gpu->is_granted, "used", (int)gpu->use.was_used, "memory_before",
+        (json_int_t)gpu->before, "memory_peak", (json_int_t)gpu->use.peak, "utilization_mean",
+        gpu->use.busy_count > 0 ? json_real(gpu->use.busy_sum / gpu->use.busy_count) : json_null(),
+        "energy_j", has_energy ? json_real(gpu->use.energy - gpu->use.energy_begin) : json_null());
+}
+
+void gp_watch_write(struct gp_watch *watch, const char *state, int status)
+{
+    struct rusage usage = {.ru_maxrss = 0};
+    json_t *gpus = json_array();
+    json_t *incidents = json_array();
+    json_t *document = json_copy(watch->description);
+    struct gp_strbuf sb = GP_STRBUF_INIT(16 << 20);
+    (void)getrusage(RUSAGE_CHILDREN, &usage);
+    for (size_t i = 0; i < watch->gpu_count; i++)
+        (void)json_array_append_new(gpus, gpu_object(&watch->gpus[i]));
+    for (size_t i = 0; i < watch->incident_count; i++)
+        (void)json_array_append_new(incidents, gp_incident_json(&watch->incidents[i]));
+    json_t *more =
+        json_pack("{s:s, s:i, s:f, s:s?, s:f, s:I, s:o, s:o, s:i}", "state", state, "status",
+                  status, "duration_s", (double)(gp_clock_mono_ns() - watch->started_ns) / 1e9,
+                  "ended_by", watch->ended_by, "cpu_s",
+                  (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+                      (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6,
+                  "rss_max", (json_int_t)usage.ru_maxrss * 1024, "gpus", gpus, "incidents",
+                  incidents, "incidents_repeated", (int)watch->repeats);
+    (void)json_object_update(document, more);
+    json_decref(more);
+    gp_json_add(&sb, document, 2);
+    gp_strbuf_addc(&sb, '\n');
+    write_record(watch, "run.json", &sb);
+    gp_strbuf_fini(&sb);
+}
+
+void gp_watch_fini(struct gp_watch *watch)
+{
+    gp_snapshot_free(watch->scene);
+    gp_record_close(&watch->record);
+    json_decref(watch->description);
+}

@@ -1,0 +1,757 @@
+/* gpulse suspend, gpulse resume: running processes give back their GPU memory for a while. */
+#include "cmd/app.h"
+#include "cmd/commands.h"
+#include "cmd/proc_select.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/strbuf.h"
+#include "jobs/checkpoint.h"
+#include "jobs/suspend.h"
+#include "model/snapshot.h"
+#include "out/procs.h"
+#include "proc/cgroup.h"
+#include "proc/files.h"
+#include "proc/signal.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    OPEN_S = 30,
+    LOCK_S = 10,
+    MOVE_S = 600,
+    SEEN_S = 10, /* how long the driver may take to list them, or not any more */
+    TICK_MS = 200,
+    SPARE_MIB = 256, /* of main memory, that are left besides */
+};
+
+struct suspend_options {
+    struct gp_proc_select select;
+    bool yes, dry_run, force;
+    uint64_t grace_ns;
+};
+
+struct resume_options {
+    struct gp_proc_select select;
+    uint64_t wait_ns;
+    bool force, yes;
+};
+
+static const struct gp_opt suspend_options[] = {
+    GP_PROC_SELECT_ROWS(struct suspend_options, select),
+    {'y', "yes", NULL, GP_OPT_FLAG, .offset = offsetof(struct suspend_options, yes),
+     .help = "do not ask"},
+    {0, "dry-run", NULL, GP_OPT_FLAG, .offset = offsetof(struct suspend_options, dry_run),
+     .help = "only check, and show who would be suspended"},
+    {0, "grace", NULL, GP_OPT_DURATION, "TIME",
+     .offset = offsetof(struct suspend_options, grace_ns),
+     .help = "how long the GPU work that is under way may take to end (default 10 s)"},
+    {0, "force", NULL, GP_OPT_FLAG, .offset = offsetof(struct suspend_options, force),
+     .help = "also processes on several GPUs and ranks of a distributed job, which may not survive "
+             "it"},
+    GP_OPT_END,
+};
+
+static const struct gp_opt resume_options[] = {
+    GP_PROC_SELECT_ROWS(struct resume_options, select),
+    {'y', "yes", NULL, GP_OPT_FLAG, .offset = offsetof(struct resume_options, yes),
+     .help = "for scripts: there is no question"},
+    {0, "force", NULL, GP_OPT_FLAG, .offset = offsetof(struct resume_options, force),
+     .help = "also one that was named and of which no note tells how much GPU memory it needs"},
+    {0, "wait", NULL, GP_OPT_DURATION, "TIME", .offset = offsetof(struct resume_options, wait_ns),
+     .help = "how long to wait until there is room for them on their GPUs (default: not at all)"},
+    GP_OPT_END,
+};
+
+static const enum gp_proc_column columns[] = {
+    GP_PROC_PID_COLUMN,       GP_PROC_USER_COLUMN, GP_PROC_GPU_COLUMN,     GP_PROC_MEMORY_COLUMN,
+    GP_PROC_SUSPENDED_COLUMN, GP_PROC_TIME_COLUMN, GP_PROC_COMMAND_COLUMN,
+};
+
+static int open_sampler(const struct gp_proc_select *select, struct gp_sampler **ret,
+                        struct gp_err *err)
+{
+    static const enum gp_metric metrics[] = {
+        GP_UUID,
+        GP_MEMORY_USED,
+        GP_MEMORY_FREE,
+        GP_MEMORY_UNATTRIBUTED,
+        GP_PID,
+        GP_PROCESS_USER,
+        GP_PROCESS_TYPE,
+        GP_PROCESS_MEMORY,
+        GP_PROCESS_START,
+        GP_PROCESS_ORIGIN,
+        GP_PROCESS_CONTAINER,
+        GP_PROCESS_CONTAINER_NAME,
+        GP_PROCESS_COMMAND,
+        GP_PROCESS_SUSPENDED,
+    };
+    const struct gp_loop loop = {.interval_ns = GP_NS_PER_S};
+    struct gp_want want = {.mig = true, .processes = true, .process_names = true};
+    for (size_t i = 0; i < GP_ARRAY_LEN(metrics); i++)
+        gp_metric_set_add(&want.metrics, metrics[i]);
+    gp_proc_select_want(select, &want);
+    return gp_app_open(&want, &loop, ret, err);
+}
+
+static int open_driver(struct gp_err *err)
+{
+    const char *path;
+    if (!gp_app_is_reachable())
+        return gp_err_set(err, GP_EUSAGE, "the processes of --root cannot be reached from here");
+    int r = gp_app_cuda_library(&path, err);
+    return r < 0 ? r : gp_checkpoint_open(path, gp_app_timeout_ns(OPEN_S * GP_NS_PER_S), err);
+}
+
+static int show(const struct gp_procs *procs, struct gp_err *err)
+{
+    return gp_proc_select_show(procs, columns, GP_ARRAY_LEN(columns), err);
+}
+
+/* A half-done move is nobody's wish: what would end this process waits until it is whole. */
+static void hold_signals(sigset_t *before)
+{
+    sigset_t held;
+    (void)sigemptyset(&held);
+    (void)sigaddset(&held, SIGHUP);
+    (void)sigaddset(&held, SIGINT);
+    (void)sigaddset(&held, SIGQUIT);
+    (void)sigaddset(&held, SIGTERM);
+    (void)sigaddset(&held, SIGTSTP);
+    (void)pthread_sigmask(SIG_BLOCK, &held, before);
+}
+
+static void release_signals(const sigset_t *before)
+{
+    (void)pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
+/* ---- whose they are ---- */
+
+/* Reads what tells the process from a later one with its pid, and whether its driver calls would be
+ * answered. */
+static int identify(struct gp_suspended *s, uint64_t seen_wall_ns, struct gp_err *err)
+{
+    char path[64];
+    struct stat folder;
+    struct gp_proc_stat stat_now;
+    int fd;
+    int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int r = gp_proc_hold(s->pid, seen_wall_ns, &fd, err);
+    (void)snprintf(path, sizeof(path), "/proc/%u", s->pid);
+    bool there = r == 0 && proc >= 0 && gp_proc_read_stat(proc, s->pid, &stat_now) &&
+                 stat(path, &folder) == 0;
+    if (r == 0)
+        (void)close(fd);
+    if (proc >= 0)
+        (void)close(proc);
+    if (r < 0)
+        return r;
+    if (!there)
+        return gp_err_set(err, GP_EFAIL, "it has ended");
+    if (geteuid() != 0 && folder.st_uid != geteuid())
+        return gp_err_set(err, GP_EPERM, "it belongs to another user; root may do it");
+    if (strchr("Tt", stat_now.state))
+        return gp_err_set(err, GP_EFAIL,
+                          "it stands still, so that the driver would wait for it: kill -CONT %u",
+                          s->pid);
+    if (s->start_ticks && s->start_ticks != stat_now.start_ticks)
+        return gp_err_set(err, GP_EFAIL, "it is another process by now");
+    s->start_ticks = stat_now.start_ticks;
+    return 0;
+}
+
+/* ---- whether it can be done ---- */
+
+/* What the process has on each of its GPUs. */
+static int note_memory(const struct gp_snapshot *snapshot, struct gp_suspended *s,
+                       struct gp_err *err)
+{
+    s->gpu_count = 0;
+    for (size_t i = 0; i < snapshot->process_count; i++) {
+        const struct gp_process *p = &snapshot->processes[i];
+        const struct gp_device *device = &snapshot->devices[p->device];
+        const struct gp_value *memory = gp_process_value(p, GP_PROCESS_MEMORY);
+        if (gp_process_value(p, GP_PID)->i != s->pid)
+            continue;
+        if (device->is_mig)
+            return gp_err_set(err, GP_EFAIL,
+                              "it runs in a MIG instance, where no driver does this");
+        if (!gp_value_is_present(memory))
+            return gp_err_set(err, GP_EFAIL, "the driver does not tell how much memory it has");
+        if (s->gpu_count == GP_SUSPENDED_GPUS)
+            return gp_err_set(err, GP_EFAIL, "it uses more than %d GPUs", (int)GP_SUSPENDED_GPUS);
+        struct gp_suspended_gpu *gpu = &s->gpus[s->gpu_count++];
+        (void)snprintf(gpu->uuid, sizeof(gpu->uuid), "%s", gp_device_text(device, GP_UUID, ""));
+        gpu->bytes = (uint64_t)memory->i;
+        if (!gpu->uuid[0])
+            return gp_err_set(err, GP_EFAIL, "its GPU does not tell who it is");
+    }
+    return 0;
+}
+
+static int check_kind(const struct gp_proc_row *row, const struct gp_suspended *s, bool force,
+                      struct gp_err *err)
+{
+    const char *type = row->type ? row->type : "";
+    if (strchr(type, 'S'))
+        return gp_err_set(err, GP_EFAIL, "it is suspended already");
+    if (strchr(type, 'M'))
+        return gp_err_set(err, GP_EFAIL, "it shares its GPU context with others through MPS");
+    if (strcmp(type, "C") != 0)
+        return gp_err_set(err, GP_EFAIL, "it draws on the GPU, and that part cannot be moved");
+    if (!force && s->gpu_count > 1)
+        return gp_err_set(err, GP_EFAIL, "it is on several GPUs, which often fails (--force)");
+    /* "rank 0/8" */
+    const char *world =
+        row->origin && strncmp(row->origin, "rank ", 5) == 0 ? strchr(row->origin, '/') : NULL;
+    if (!force && world)
+        return gp_err_set(err, GP_EFAIL,
+                          "it is one of %.*s ranks that talk to each other, which often fails "
+                          "(--force)",
+                          (int)strspn(world + 1, "0123456789"), world + 1);
+    return 0;
+}
+
+static int check_driver(const struct gp_suspended *s, struct gp_err *err)
+{
+    enum gp_cuda_state state;
+    int r = gp_checkpoint_get_state(s->pid, gp_app_timeout_ns(LOCK_S * GP_NS_PER_S), &state, err);
+    if (r == 0 && state == GP_CUDA_FAILED)
+        return gp_err_set(err, GP_EFAIL, "its GPU memory is lost; it can only be ended");
+    if (r == 0 && state != GP_CUDA_RUNNING)
+        return gp_err_set(err, GP_EFAIL, "another program has stopped its CUDA calls");
+    return r;
+}
+
+/* They would be killed in the middle if main memory did not do. Those of one job share its limit,
+ * so that all together must fit into what is left to each. */
+static int check_room(const struct gp_suspended_list *list, struct gp_err *err)
+{
+    uint64_t bytes = (uint64_t)SPARE_MIB << 20;
+    for (size_t i = 0; i < list->count; i++)
+        bytes += gp_suspended_bytes(&list->items[i]);
+    for (size_t i = 0; i < list->count; i++) {
+        uint64_t room = gp_cgroup_memory_room(gp_app_prefix(), list->items[i].pid);
+        if (room < bytes)
+            return gp_err_set(
+                err, GP_EFAIL,
+                "%.0f MiB of main memory are needed, and process %u can have %.0f MiB",
+                (double)bytes / 0x1p20, list->items[i].pid, (double)room / 0x1p20);
+    }
+    return 0;
+}
+
+static int check(const struct gp_proc_row *row, const struct gp_snapshot *snapshot, bool force,
+                 struct gp_suspended *ret, struct gp_err *err)
+{
+    *ret = (struct gp_suspended){.pid = (uint32_t)row->pid};
+    int r = identify(ret, snapshot->wall_ns, err);
+    if (r == 0)
+        r = note_memory(snapshot, ret, err);
+    if (r == 0)
+        r = check_kind(row, ret, force, err);
+    return r < 0 ? r : check_driver(ret, err);
+}
+
+/* All, or none: processes that belong together are not torn apart. */
+static int check_all(const struct gp_procs *procs, const struct gp_snapshot *snapshot, bool force,
+                     struct gp_suspended_list *ret, struct gp_err *err)
+{
+    ret->items = calloc(procs->count + 1, sizeof(*ret->items));
+    if (!ret->items)
+        return gp_err_set(err, GP_ENOMEM, "out of memory");
+    for (size_t i = 0; i < procs->count; i++) {
+        struct gp_err why = {0};
+        struct gp_suspended *s = &ret->items[ret->count];
+        if (!procs->rows[i].pid)
+            continue;
+        int r = check(&procs->rows[i], snapshot, force, s, &why);
+        if (r < 0)
+            return gp_err_set(err, r, "process %u cannot be suspended: %s", s->pid, why.text);
+        ret->count++;
+    }
+    return ret->count > 0 ? check_room(ret, err)
+                          : gp_err_set(err, GP_EFAIL, "no process on the GPUs is meant by that");
+}
+
+/* Time passes while a question is answered. */
+static int check_again(struct gp_suspended_list *list, uint64_t seen_wall_ns, struct gp_err *err)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        struct gp_err why = {0};
+        int r = identify(&list->items[i], seen_wall_ns, &why);
+        if (r < 0)
+            return gp_err_set(err, r, "process %u: %s", list->items[i].pid, why.text);
+    }
+    return 0;
+}
+
+/* ---- what has become of it ---- */
+
+static bool is_suspended(const struct gp_snapshot *snapshot, uint32_t pid, bool *ret_listed)
+{
+    bool suspended = false;
+    *ret_listed = false;
+    for (size_t i = 0; i < snapshot->process_count; i++)
+        if (gp_process_value(&snapshot->processes[i], GP_PID)->i == pid) {
+            const struct gp_value *v =
+                gp_process_value(&snapshot->processes[i], GP_PROCESS_SUSPENDED);
+            suspended = suspended || gp_value_is_present(v);
+            *ret_listed = true;
+        }
+    return suspended;
+}
+
+static uint64_t needed(const struct gp_suspended_list *list, const struct gp_snapshot *snapshot,
+                       const char *uuid)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < list->count; i++)
+        for (size_t g = 0; g < list->items[i].gpu_count; g++) {
+            bool listed;
+            if (strcmp(list->items[i].gpus[g].uuid, uuid) == 0 &&
+                is_suspended(snapshot, list->items[i].pid, &listed))
+                bytes += list->items[i].gpus[g].bytes;
+        }
+    return bytes;
+}
+
+/* One that finds no room is lost: its GPUs must be there, and have enough. */
+static int check_gpus(const struct gp_suspended_list *list, const struct gp_snapshot *snapshot,
+                      struct gp_err *err)
+{
+    for (size_t i = 0; i < list->count; i++)
+        for (size_t g = 0; g < list->items[i].gpu_count; g++) {
+            const char *uuid = list->items[i].gpus[g].uuid;
+            const struct gp_device *device = NULL;
+            double free_bytes;
+            for (size_t d = 0; d < snapshot->device_count; d++)
+                if (strcmp(gp_device_text(&snapshot->devices[d], GP_UUID, ""), uuid) == 0)
+                    device = &snapshot->devices[d];
+            if (!device || !gp_device_number_now(device, GP_MEMORY_FREE, &free_bytes))
+                return gp_err_set(err, GP_EFAIL,
+                                  "process %u was on %s, which does not answer or was not chosen",
+                                  list->items[i].pid, uuid);
+            uint64_t bytes = needed(list, snapshot, uuid);
+            if (free_bytes < (double)bytes)
+                return gp_err_set(err, GP_EFAIL,
+                                  "GPU %u has %.0f MiB free of the %.0f MiB that are needed, and "
+                                  "who finds no room is lost; gpulse ps -i %u shows who has it",
+                                  device->index, free_bytes / 0x1p20, (double)bytes / 0x1p20,
+                                  device->index);
+        }
+    return 0;
+}
+
+/* Whether the driver lists all of them, or none. */
+static bool is_seen(const struct gp_snapshot *snapshot, const struct gp_suspended_list *list,
+                    bool suspended)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        bool listed;
+        if (is_suspended(snapshot, list->items[i].pid, &listed) != suspended || !listed)
+            return false;
+    }
+    return true;
+}
+
+static bool is_concerned(const struct gp_device *device, const struct gp_suspended_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        for (size_t g = 0; g < list->items[i].gpu_count; g++)
+            if (strcmp(list->items[i].gpus[g].uuid, gp_device_text(device, GP_UUID, "")) == 0)
+                return !device->is_mig;
+    return false;
+}
+
+static void add_gpus(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
+                     const struct gp_suspended_list *list)
+{
+    for (size_t i = 0; i < snapshot->device_count; i++) {
+        double used;
+        double free_bytes;
+        const struct gp_device *device = &snapshot->devices[i];
+        if (is_concerned(device, list) && gp_device_number_now(device, GP_MEMORY_USED, &used) &&
+            gp_device_number_now(device, GP_MEMORY_FREE, &free_bytes))
+            gp_strbuf_addf(sb, "GPU %u: %.0f MiB used, %.0f MiB free now\n", device->index,
+                           used / 0x1p20, free_bytes / 0x1p20);
+    }
+}
+
+static int report(struct gp_sampler *sampler, const struct gp_suspended_list *list, bool suspended,
+                  struct gp_err *err)
+{
+    const struct timespec pause = gp_clock_timespec((uint64_t)TICK_MS * GP_NS_PER_MS);
+    uint64_t until_ns = gp_clock_mono_ns() + SEEN_S * GP_NS_PER_S;
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
+    struct gp_snapshot *snapshot = NULL;
+    bool seen = false;
+    int r = 0;
+    do {
+        gp_snapshot_free(snapshot);
+        snapshot = NULL;
+        r = gp_sampler_tick(sampler, &snapshot, err);
+        seen = r == 0 && is_seen(snapshot, list, suspended);
+        if (r == 0 && !seen)
+            (void)nanosleep(&pause, NULL);
+    } while (r == 0 && !seen && gp_clock_mono_ns() < until_ns);
+    for (size_t i = 0; seen && i < list->count; i++) {
+        const struct gp_suspended *s = &list->items[i];
+        uint64_t bytes = gp_suspended_bytes(s);
+        double mib = (double)bytes / 0x1p20;
+        if (suspended)
+            gp_strbuf_addf(&sb, "%u is suspended with %.0f MiB: gpulse resume %u\n", s->pid, mib,
+                           s->pid);
+        else
+            gp_strbuf_addf(&sb, "%u goes on with %.0f MiB\n", s->pid, mib);
+    }
+    if (r == 0)
+        add_gpus(&sb, snapshot, list);
+    int w = gp_app_write(STDOUT_FILENO, &sb, r == 0 ? err : NULL);
+    if (r == 0 && w == 0 && !seen)
+        r = gp_err_set(err, GP_EFAIL,
+                       "it is done, but the list of processes does not show it: see gpulse ps");
+    gp_strbuf_fini(&sb);
+    gp_snapshot_free(snapshot);
+    return r < 0 ? r : w;
+}
+
+/* ---- suspend ---- */
+
+static int confirm(const struct gp_suspended_list *list, struct gp_err *err)
+{
+    char question[96];
+    (void)snprintf(question, sizeof(question), "Suspend %zu process%s", list->count,
+                   list->count == 1 ? "" : "es");
+    return gp_app_confirm(question, "nobody was suspended", err);
+}
+
+/* Looks at the GPUs while processes stand still. */
+static int measure(void *ctx, struct gp_suspended *list, size_t count, struct gp_err *err)
+{
+    const struct gp_suspended_list all = {list, count};
+    struct gp_snapshot *snapshot;
+    int r = gp_sampler_tick(ctx, &snapshot, err);
+    if (r < 0)
+        return r;
+    for (size_t i = 0; r == 0 && i < count; i++) {
+        r = note_memory(snapshot, &list[i], err);
+        if (r == 0 && list[i].gpu_count == 0)
+            r = gp_err_set(err, GP_EFAIL, "the driver does not list process %u any more",
+                           list[i].pid);
+    }
+    gp_snapshot_free(snapshot);
+    return r < 0 ? r : check_room(&all, err);
+}
+
+static bool has_room(void *ctx, const struct gp_suspended *s)
+{
+    struct gp_suspended_list one = {NULL, 1};
+    struct gp_suspended copy = *s;
+    struct gp_snapshot *snapshot;
+    if (gp_sampler_tick(ctx, &snapshot, NULL) < 0)
+        return false;
+    one.items = &copy;
+    bool room = check_gpus(&one, snapshot, NULL) == 0;
+    gp_snapshot_free(snapshot);
+    return room;
+}
+
+static int suspend_list(struct gp_sampler *sampler, const struct suspend_options *o,
+                        struct gp_suspended_list *list, uint64_t seen_wall_ns, struct gp_err *err)
+{
+    const struct gp_suspend_plan plan = {
+        .root = gp_app_prefix(),
+        .lock_timeout_ns = o->grace_ns ? o->grace_ns : LOCK_S * GP_NS_PER_S,
+        .eyes = {sampler, measure, has_room},
+    };
+    sigset_t before;
+    int r = o->yes ? 0 : confirm(list, err);
+    if (r == 0)
+        r = check_again(list, seen_wall_ns, err);
+    if (r < 0)
+        return r;
+    hold_signals(&before);
+    r = gp_suspend_all(&plan, list->items, list->count, err);
+    release_signals(&before);
+    return r < 0 ? r : report(sampler, list, true, err);
+}
+
+static int suspend(struct gp_sampler *sampler, const struct suspend_options *o, struct gp_err *err)
+{
+    struct gp_suspended_list list = {NULL, 0};
+    struct gp_snapshot *snapshot;
+    struct gp_procs procs;
+    int r = gp_proc_select_find(&o->select, sampler, &snapshot, &procs, err);
+    if (r == 0)
+        r = check_all(&procs, snapshot, o->force, &list, err);
+    if (r == 0)
+        r = show(&procs, err);
+    if (r == 0 && o->dry_run)
+        (void)fprintf(stderr, "gpulse: nobody was suspended (--dry-run)\n");
+    if (r == 0 && !o->dry_run)
+        r = suspend_list(sampler, o, &list, snapshot->wall_ns, err);
+    gp_suspended_fini(&list);
+    gp_procs_fini(&procs);
+    gp_snapshot_free(snapshot);
+    return r;
+}
+
+static int open_and_suspend(const struct suspend_options *o, struct gp_err *err)
+{
+    struct gp_sampler *sampler;
+    int r = open_driver(err);
+    if (r == 0)
+        r = open_sampler(&o->select, &sampler, err);
+    if (r < 0)
+        return r;
+    r = suspend(sampler, o, err);
+    gp_app_close(sampler);
+    return r;
+}
+
+static int suspend_main(int argc, char **argv, struct gp_err *err)
+{
+    static struct suspend_options o; /* large */
+    int positional;
+    bool done;
+    int r = gp_app_parse(&gp_cmd_suspend, argc, argv, &o, &positional, &done, err);
+    if (r < 0 || done)
+        return r;
+    r = gp_proc_select_parse(&o.select, argv + 1, positional, err);
+    if (r == 0)
+        r = open_and_suspend(&o, err);
+    if (gp_checkpoint_is_stuck())
+        gp_app_note_stuck();
+    return r;
+}
+
+/* ---- resume ---- */
+
+/* Those that are meant and have a note. */
+static int find_suspended(struct gp_sampler *sampler, const struct gp_proc_select *select,
+                          struct gp_procs *ret_rows, struct gp_suspended_list *ret,
+                          struct gp_snapshot **ret_snapshot, struct gp_err *err)
+{
+    struct gp_suspended_list all = {NULL, 0};
+    size_t kept = 0;
+    int r = gp_proc_select_find(select, sampler, ret_snapshot, ret_rows, err);
+    if (r == 0 && gp_suspended_read(gp_app_prefix(), &all) < 0)
+        r = gp_err_set(err, GP_ENOMEM, "out of memory");
+    if (r == 0 && !(ret->items = calloc(ret_rows->count + 1, sizeof(*ret->items))))
+        r = gp_err_set(err, GP_ENOMEM, "out of memory");
+    for (size_t i = 0; r == 0 && i < ret_rows->count; i++) {
+        const struct gp_suspended *s = gp_suspended_find(&all, ret_rows->rows[i].pid);
+        if (!s)
+            continue;
+        ret->items[ret->count++] = *s;
+        ret_rows->rows[kept++] = ret_rows->rows[i];
+    }
+    ret_rows->count = kept;
+    gp_suspended_fini(&all);
+    return r;
+}
+
+/* Looks again and again, also whether they are there and answer. */
+static int await_room(struct gp_sampler *sampler, struct gp_suspended_list *list,
+                      const struct gp_snapshot *first, uint64_t wait_ns, struct gp_err *err)
+{
+    const struct timespec pause = gp_clock_timespec((uint64_t)TICK_MS * GP_NS_PER_MS);
+    uint64_t until_ns = gp_clock_mono_ns() + wait_ns;
+    int r = check_again(list, first->wall_ns, err);
+    if (r < 0)
+        return r;
+    r = check_gpus(list, first, err);
+    if (r < 0 && wait_ns)
+        (void)fprintf(stderr, "gpulse: waiting for room\n");
+    while (r == GP_EFAIL && gp_clock_mono_ns() < until_ns) {
+        struct gp_snapshot *snapshot;
+        (void)nanosleep(&pause, NULL);
+        int looked = check_again(list, first->wall_ns, err);
+        if (looked == 0)
+            looked = gp_sampler_tick(sampler, &snapshot, err);
+        if (looked < 0)
+            return looked;
+        r = check_gpus(list, snapshot, err);
+        gp_snapshot_free(snapshot);
+    }
+    return r;
+}
+
+static int resume_list(struct gp_sampler *sampler, const struct resume_options *o,
+                       struct gp_suspended_list *list, const struct gp_snapshot *snapshot,
+                       struct gp_err *err)
+{
+    sigset_t before;
+    int r = await_room(sampler, list, snapshot, o->wait_ns, err);
+    if (r < 0)
+        return r;
+    hold_signals(&before);
+    r = gp_resume_all(gp_app_prefix(), list->items, list->count, err);
+    release_signals(&before);
+    return r < 0 ? r : report(sampler, list, false, err);
+}
+
+/* One without a note, because that was lost or another program has suspended it. */
+static int resume_unnoted(int64_t pid, bool force, struct gp_err *err)
+{
+    struct gp_suspended s = {.pid = (uint32_t)pid};
+    struct gp_err why = {0};
+    enum gp_cuda_state state = GP_CUDA_RUNNING;
+    uint64_t timeout_ns = (uint64_t)MOVE_S * GP_NS_PER_S;
+    sigset_t before;
+    int r = identify(&s, gp_clock_wall_ns(), &why);
+    if (r == 0)
+        r = gp_checkpoint_get_state(pid, timeout_ns, &state, &why);
+    if (r == 0 && state != GP_CUDA_LOCKED && state != GP_CUDA_CHECKPOINTED)
+        r = gp_err_set(&why, GP_EFAIL, "it is not suspended");
+    if (r == 0 && state == GP_CUDA_CHECKPOINTED && !force)
+        r = gp_err_set(&why, GP_EFAIL,
+                       "no note tells how much GPU memory it needs, and without room it is lost; "
+                       "--force tries");
+    if (r < 0)
+        return gp_err_set(err, r, "process %lld: %s", (long long)pid, why.text);
+    hold_signals(&before);
+    if (state == GP_CUDA_CHECKPOINTED)
+        r = gp_checkpoint_do(GP_CUDA_RESTORE, pid, timeout_ns, &why);
+    if (r == 0)
+        r = gp_checkpoint_do(GP_CUDA_UNLOCK, pid, timeout_ns, &why);
+    release_signals(&before);
+    if (r < 0)
+        return gp_err_set(err, r, "process %lld: %s", (long long)pid, why.text);
+    (void)fprintf(stderr, "gpulse: process %lld goes on\n", (long long)pid);
+    return 0;
+}
+
+/* Those that were named and have no note; the others stay named. */
+static int resume_all_unnoted(struct resume_options *o, struct gp_err *err)
+{
+    struct gp_suspended_list all;
+    size_t kept = 0;
+    int r = gp_suspended_read(gp_app_prefix(), &all);
+    if (r < 0)
+        return gp_err_set(err, r, "out of memory");
+    for (size_t i = 0; r == 0 && i < o->select.named_count; i++) {
+        int64_t pid = o->select.named[i];
+        if (gp_suspended_find(&all, pid))
+            o->select.named[kept++] = pid;
+        else
+            r = resume_unnoted(pid, o->force, err);
+    }
+    o->select.named_count = kept;
+    gp_suspended_fini(&all);
+    return r;
+}
+
+static int resume(struct gp_sampler *sampler, const struct resume_options *o, bool only_list,
+                  struct gp_err *err)
+{
+    struct gp_suspended_list list = {NULL, 0};
+    struct gp_snapshot *snapshot;
+    struct gp_procs procs;
+    int r = find_suspended(sampler, &o->select, &procs, &list, &snapshot, err);
+    if (r == 0 && list.count > 0)
+        r = only_list ? show(&procs, err) : resume_list(sampler, o, &list, snapshot, err);
+    else if (r == 0 && only_list)
+        (void)fprintf(stderr, "gpulse: no process is suspended\n");
+    else if (r == 0)
+        r = gp_err_set(err, GP_EFAIL, "none of those that are meant is suspended");
+    gp_suspended_fini(&list);
+    gp_procs_fini(&procs);
+    gp_snapshot_free(snapshot);
+    return r;
+}
+
+static int open_and_resume(struct resume_options *o, bool only_list, struct gp_err *err)
+{
+    struct gp_sampler *sampler;
+    bool any_named = o->select.named_count > 0;
+    int r = only_list ? 0 : open_driver(err);
+    if (r == 0)
+        r = resume_all_unnoted(o, err);
+    if (r < 0 || (any_named && o->select.named_count == 0))
+        return r;
+    r = open_sampler(&o->select, &sampler, err);
+    if (r < 0)
+        return r;
+    r = resume(sampler, o, only_list, err);
+    gp_app_close(sampler);
+    return r;
+}
+
+static int resume_main(int argc, char **argv, struct gp_err *err)
+{
+    static struct resume_options o; /* large */
+    int positional;
+    bool done;
+    int r = gp_app_parse(&gp_cmd_resume, argc, argv, &o, &positional, &done, err);
+    if (r < 0 || done)
+        return r;
+    bool only_list = positional == 0 && !gp_proc_select_any(&o.select);
+    o.select.all = o.select.all || only_list;
+    r = gp_proc_select_parse(&o.select, argv + 1, positional, err);
+    if (r == 0)
+        r = open_and_resume(&o, only_list, err);
+    if (gp_checkpoint_is_stuck())
+        gp_app_note_stuck();
+    return r;
+}
+
+/* ---- what they are ---- */
+
+const struct gp_cmd gp_cmd_suspend = {
+    .name = "suspend",
+    .summary = "have running processes give back their GPU memory for a while",
+    .usage = "[PID|WORD...] [options]",
+    .description =
+        "Stops the CUDA calls of processes, waits until the GPU work that they have begun is done, "
+        "and moves their GPU memory into main memory. The processes stay: their next CUDA call "
+        "waits until gpulse resume. Processes are chosen as for gpulse kill; who is meant is shown "
+        "and asked about. Either all of them are suspended, or all run on; Ctrl-C is heeded when "
+        "that "
+        "is so.\n\n"
+        "It is refused, with the reason, where it is known to fail: driver before 570, MPS, MIG, "
+        "graphics, too little main memory (of the machine or of the job's own limit), a process "
+        "that is stopped; and without --force for processes on several GPUs and for ranks of a "
+        "distributed job.\n\n"
+        "What cannot be seen from outside is left to the driver, which refuses it, too, if all is "
+        "well: managed memory (cudaMallocManaged) and memory shared between processes. Some "
+        "drivers end the process instead: try it on a job that may be lost first.\n\n"
+        "gpulse ps and gpulse top show a suspended process with type S.",
+    .examples = "gpulse suspend 4711\tmake room for an urgent job\n"
+                "gpulse suspend --job 4711 --yes\tall of a job on this machine\n"
+                "gpulse suspend 4711 --dry-run\twhether it can be done\n",
+    .options = suspend_options,
+    .no_loop = true,
+    .run = suspend_main,
+};
+
+const struct gp_cmd gp_cmd_resume = {
+    .name = "resume",
+    .summary = "let suspended processes go on, or list them",
+    .usage = "[PID|WORD...] [options]",
+    .description =
+        "Without arguments it lists the processes that are suspended and the GPU memory that they "
+        "need. Else it moves that memory back to the GPUs where it was, and lets the processes go "
+        "on.\n\n"
+        "A process that finds no room on its GPU cannot be restored any more, whatever is free "
+        "later. So resume looks first, and refuses or, with --wait, waits. If the note about a "
+        "process "
+        "has been lost, it can still be named by its pid.",
+    .examples = "gpulse resume\twho is suspended\n"
+                "gpulse resume 4711\tlet it go on\n"
+                "gpulse resume --user $USER --wait 1h\tas soon as there is room for all of mine\n",
+    .options = resume_options,
+    .no_loop = true,
+    .run = resume_main,
+};

@@ -1,0 +1,258 @@
+#include "jobs/failure.h"
+
+#include <ctype.h>
+#include <regex.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CAPTURES = 5, GROUPS = 12, STRIDE = 4, PAIRS = 65536 };
+
+/* ---- the table ---- */
+
+/* Units of a number in bytes; UNIT(n): the text of group n. */
+enum unit {
+    NUMBER = 0,
+    BYTES = 1,
+    KIB = 1 << 10,
+    MIB = 1 << 20,
+    GIB = 1 << 30,
+};
+
+struct capture {
+    int unit; /* below 0: a group, whose text it is */
+    enum gp_failure_field field;
+    unsigned group; /* 0: none */
+};
+
+struct pattern {
+    const char *needle, *expression; /* expression NULL: the needle is all */
+    struct capture captures[CAPTURES];
+};
+
+struct message {
+    const char *id;
+    enum gp_failure_class class;
+    enum gp_cause cause;
+    const char *framework;
+    struct pattern pattern;
+};
+
+#define UNIT(n) (-(n))
+#define IN(field, group, unit)                                                                     \
+    {                                                                                              \
+        unit, GP_FAILURE_##field, group                                                            \
+    }
+#define NO_NUMBERS                                                                                 \
+    {                                                                                              \
+        NUMBER, GP_FAILURE_TRIED, 0                                                                \
+    }
+#define DETAIL(...)
+
+static const struct message messages[] = {
+#define MESSAGE(id, class, cause, framework, needle, expression, ...)                              \
+    {#id, GP_FAILURE_##class, GP_CAUSE_##cause, framework, {needle, expression, {__VA_ARGS__}}},
+#include "jobs/failure.def"
+#undef MESSAGE
+};
+
+#undef DETAIL
+#define MESSAGE(...)
+
+static const struct pattern details[] = {
+#define DETAIL(needle, expression, ...) {needle, expression, {__VA_ARGS__}},
+#include "jobs/failure.def"
+#undef DETAIL
+};
+
+static const struct pattern other_process = {
+    "memory in use",
+    "Process ([0-9]+) has ([0-9.]+) (bytes|[KMGTPE]i?B) memory in use",
+    {{UNIT(3), GP_FAILURE_SELF, 2}},
+};
+
+enum { MESSAGES = GP_ARRAY_LEN(messages), DETAILS = GP_ARRAY_LEN(details) };
+
+const char *gp_failure_class_word(enum gp_failure_class class)
+{
+    static const char *const words[] = {
+#define X(id, word) [GP_FAILURE_##id] = word,
+        GP_FAILURE_CLASSES(X)
+#undef X
+    };
+    return words[class];
+}
+
+/* ---- one pattern ---- */
+
+/* Compiled when first needed: most programs never get there. */
+struct compiled {
+    regex_t regex;
+    bool is_compiled;
+};
+
+static struct compiled compiled_messages[MESSAGES], compiled_details[DETAILS], compiled_other;
+
+static bool matches(const struct pattern *pattern, struct compiled *compiled, const char *text,
+                    regmatch_t groups[GROUPS])
+{
+    if (!strstr(text, pattern->needle))
+        return false;
+    if (!pattern->expression)
+        return true;
+    if (!compiled->is_compiled)
+        compiled->is_compiled = regcomp(&compiled->regex, pattern->expression, REG_EXTENDED) == 0;
+    return compiled->is_compiled && regexec(&compiled->regex, text, GROUPS, groups, 0) == 0;
+}
+
+/* Bytes of "KiB", "KB", "K". */
+static double scale_of(const char *unit)
+{
+    static const char letters[] = "KMGTPE";
+    const char *at = strchr(letters, *unit);
+    double scale = 1;
+    for (const char *p = letters; at && *unit && p <= at; p++)
+        scale *= unit[1] == 'B' ? 1000 : 1024;
+    return scale;
+}
+
+/* A comma parts thousands of bytes; in larger units it is the point of some languages. */
+static double number_at(const char *text, const char *end, bool is_whole)
+{
+    double value = 0;
+    double place = 0;
+    for (; text < end; text++) {
+        if (isdigit((unsigned char)*text)) {
+            value = place > 0 ? value + place * (*text - '0') : value * 10 + (*text - '0');
+            place /= 10;
+        } else if (*text == '.' || (*text == ',' && !is_whole)) {
+            place = 0.1;
+        } else if (*text == '-') {
+            return 0;
+        }
+    }
+    return value;
+}
+
+static void capture(struct gp_failure *f, const struct capture *captures, const char *text,
+                    const regmatch_t *groups)
+{
+    for (size_t i = 0; i < CAPTURES && captures[i].group; i++) {
+        const struct capture *c = &captures[i];
+        const regmatch_t *at = &groups[c->group];
+        if (at->rm_so < 0)
+            continue;
+        double scale = c->unit < 0 ? scale_of(text + groups[-c->unit].rm_so) : c->unit;
+        double value =
+            number_at(text + at->rm_so, text + at->rm_eo, c->unit == BYTES || c->unit == NUMBER) *
+            (c->unit == NUMBER ? 1 : scale);
+        gp_failure_set(f, c->field, value < 0x1p63 ? (uint64_t)value : INT64_MAX);
+    }
+}
+
+/* ---- a line, and those behind it ---- */
+
+bool gp_failure_find(const char *line, struct gp_failure *ret)
+{
+    regmatch_t groups[GROUPS];
+    for (size_t i = 0; i < MESSAGES; i++) {
+        const struct message *m = &messages[i];
+        if (!matches(&m->pattern, &compiled_messages[i], line, groups))
+            continue;
+        *ret = (struct gp_failure){
+            .id = m->id, .framework = m->framework, .class = m->class, .cause = m->cause};
+        capture(ret, m->pattern.captures, line, groups);
+        return true;
+    }
+    return false;
+}
+
+static void read_others(struct gp_failure *f, const char *text)
+{
+    regmatch_t groups[GROUPS];
+    while (f->other_count < GP_FAILURE_OTHERS &&
+           matches(&other_process, &compiled_other, text, groups)) {
+        struct gp_failure one = {.known = 0};
+        capture(&one, other_process.captures, text, groups);
+        f->others[f->other_count++] =
+            (struct gp_failure_other){.pid = (int64_t)strtoull(text + groups[1].rm_so, NULL, 10),
+                                      .bytes = one.values[GP_FAILURE_SELF]};
+        text += groups[0].rm_eo;
+    }
+}
+
+void gp_failure_read_details(struct gp_failure *f, const char *text)
+{
+    regmatch_t groups[GROUPS];
+    for (size_t i = 0; i < DETAILS; i++)
+        if (matches(&details[i], &compiled_details[i], text, groups))
+            capture(f, details[i].captures, text, groups);
+    if (gp_failure_knows(f, GP_FAILURE_RESERVED) && gp_failure_knows(f, GP_FAILURE_ALLOCATED) &&
+        f->values[GP_FAILURE_RESERVED] >= f->values[GP_FAILURE_ALLOCATED])
+        gp_failure_set(f, GP_FAILURE_CACHED,
+                       f->values[GP_FAILURE_RESERVED] - f->values[GP_FAILURE_ALLOCATED]);
+    read_others(f, text);
+}
+
+void gp_failure_clean_line(char *line)
+{
+    char *to = line;
+    for (const char *p = line; *p; p++) {
+        if (*p == '\033' && p[1] == '[') {
+            p += 2;
+            while (*p && (*p < '@' || *p > '~'))
+                p++;
+            if (!*p)
+                break;
+        } else {
+            *to++ = *p;
+        }
+    }
+    *to = '\0';
+}
+
+/* ---- megabytes ---- */
+
+/* How far the search may go on behind a pair of bytes: as Wu and Manber do it for many words, with
+ * the first STRIDE bytes of each. */
+static uint8_t shifts[PAIRS];
+
+static unsigned pair_at(const char *p)
+{
+    return ((unsigned)(unsigned char)p[0] << 8) | (unsigned char)p[1];
+}
+
+void gp_failure_prepare(void)
+{
+    static bool is_prepared;
+    if (is_prepared)
+        return;
+    is_prepared = true;
+    memset(shifts, STRIDE - 1, sizeof(shifts));
+    for (size_t i = 0; i < MESSAGES; i++)
+        for (unsigned at = 0; at + 2 <= STRIDE; at++) {
+            uint8_t *shift = &shifts[pair_at(messages[i].pattern.needle + at)];
+            uint8_t behind = (uint8_t)(STRIDE - 2 - at);
+            *shift = behind < *shift ? behind : *shift;
+        }
+}
+
+static bool begins_needle(const char *text, size_t size)
+{
+    for (size_t i = 0; i < MESSAGES; i++) {
+        size_t n = strlen(messages[i].pattern.needle);
+        if (n <= size && memcmp(text, messages[i].pattern.needle, n) == 0)
+            return true;
+    }
+    return false;
+}
+
+const char *gp_failure_suspect(const char *text, size_t size)
+{
+    for (size_t at = 0; at + STRIDE <= size;) {
+        unsigned shift = shifts[pair_at(text + at + STRIDE - 2)];
+        if (shift == 0 && begins_needle(text + at, size - at))
+            return text + at;
+        at += shift ? shift : 1;
+    }
+    return NULL;
+}

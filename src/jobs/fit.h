@@ -1,0 +1,129 @@
+/* The search for the largest batch size that fits a GPU: what to try next, after what was seen.
+ * Every step either ends it or tries a size that was not tried, below the smallest that failed and
+ * above the largest that fits; only a confirming run repeats one.
+ *
+ * Memory is taken to be a + b * batch, refitted from the newest trials, because workspaces jump and
+ * older ones then mislead. The goal is a margin below what the GPU has, in bytes: a short trial
+ * does not see the longest sample, an evaluation or a checkpoint. Each trial is a program of its
+ * own, which the caller runs: no clock, no process and no output here, and no allocation. */
+#ifndef GP_JOBS_FIT_H
+#define GP_JOBS_FIT_H
+
+#include "base/util.h"
+
+struct gp_err;
+
+enum {
+    GP_FIT_TRIALS = 14,     /* of the search, if not said otherwise */
+    GP_FIT_TRIALS_MAX = 64, /* of the search */
+    GP_FIT_CONFIRMS = 5,    /* confirming runs, the last with 0.93^4 = 0.75 of the first's batch */
+    GP_FIT_POINTS = 3,      /* newest trials that say what comes next */
+    GP_FIT_BATCH_MAX = INT32_MAX, /* programs keep it in an int */
+};
+
+/* How a trial went: whether it ran, and how the search ends by it. A TIGHT one ran at the end of
+ * the memory, so that it needs at least its peak. X(id, word, ran, end) */
+#define GP_FIT_VERDICTS(X)                                                                         \
+    X(OK, "ok", true, SEARCHING)                                                                   \
+    X(TIGHT, "tight", true, SEARCHING)                                                             \
+    X(OOM, "oom", false, SEARCHING)                                                                \
+    X(CRASH, "crash", false, CRASHED)                                                              \
+    X(HOST, "host", false, AT_HOST)
+
+enum gp_fit_verdict {
+#define X(id, word, ran, end) GP_FIT_##id,
+    GP_FIT_VERDICTS(X)
+#undef X
+        GP_FIT_VERDICT__COUNT,
+};
+
+/* Why it is over, and whether a batch can be chosen then.
+ * X(id, has_answer, text) */
+#define GP_FIT_ENDS(X)                                                                             \
+    X(FOUND, true, "what is larger does not fit, or leaves too little")                            \
+    X(AT_MAX, true, "the largest size allowed fits")                                               \
+    X(AT_BUDGET, true, "as many trials as are allowed")                                            \
+    X(NOTHING, false, "even the smallest size does not fit")                                       \
+    X(INDEPENDENT, false, "memory does not depend on the batch size")                              \
+    X(UNCONFIRMED, false, "no size survived a confirming run")                                     \
+    X(CRASHED, false, "a trial failed, but not for want of GPU memory")                            \
+    X(AT_HOST, false, "the memory of the host is too little")                                      \
+    X(SEARCHING, false, "not over yet")
+
+enum gp_fit_end {
+#define X(id, has_answer, text) GP_FIT_END_##id,
+    GP_FIT_ENDS(X)
+#undef X
+        GP_FIT_END__COUNT,
+};
+
+struct gp_fit_request {
+    uint64_t min;            /* smallest batch; rounded up to a multiple */
+    uint64_t start;          /* first batch; 0: min; rounded down to a multiple */
+    uint64_t max;            /* largest batch, rounded down to a multiple; 0: none */
+    uint64_t multiple;       /* all sizes are multiples of it */
+    uint64_t capacity_bytes; /* total - reserved - used before */
+    uint64_t total_bytes;
+    double margin;   /* fraction of the total that stays free; 512 MiB stay free at least */
+    bool confirm;    /* try the answer with the whole run */
+    unsigned trials; /* of the search, at most; 0: GP_FIT_TRIALS */
+};
+
+struct gp_fit_trial {
+    uint64_t batch;
+    bool is_confirming;          /* the whole run, not a short trial */
+    enum gp_fit_verdict verdict; /* of one that is over, as the peak */
+    uint64_t peak_bytes;
+};
+
+/* Memory as a line. */
+struct gp_fit_line {
+    bool known;          /* there are two points at least */
+    double fixed_bytes;  /* a: model, optimizer, context */
+    double sample_bytes; /* b: for each sample of the batch */
+    double r2;           /* R^2, at most 1 */
+    size_t points;
+};
+
+struct gp_fit_answer {
+    uint64_t batch;      /* 0: none, and the end says why */
+    uint64_t peak_bytes; /* largest seen with this batch */
+    uint64_t free_bytes; /* what that leaves; at most so much if the trial was TIGHT */
+    enum gp_fit_end end;
+    bool is_independent;     /* nothing was too large, and the peaks do not rise with the batch */
+    struct gp_fit_line line; /* of all OK short trials */
+};
+
+/* Whole as it is: no pointers in it, nothing to free. */
+struct gp_fit {
+    struct gp_fit_request request; /* with its sizes rounded and nothing left out */
+    uint64_t goal_bytes;           /* a trial with more is too large */
+    uint64_t fits;                 /* largest batch that fits; 0: none yet */
+    uint64_t fails;                /* smallest that does not; 0: none yet */
+    struct gp_fit_trial trials[GP_FIT_TRIALS_MAX + GP_FIT_CONFIRMS]; /* in their order */
+    size_t trial_count;
+    struct gp_fit_trial next;
+    enum gp_fit_end searched; /* why the search was over, while its answer is confirmed */
+    enum gp_fit_end end;
+};
+
+/* GP_EUSAGE says what is wrong with the request. */
+int gp_fit_init(struct gp_fit *ret, const struct gp_fit_request *request,
+                struct gp_err *err) GP_MUST_CHECK;
+
+/* What to try now, the same until its result is taken; false: it is over. */
+bool gp_fit_next(const struct gp_fit *fit, struct gp_fit_trial *ret);
+
+/* Takes the result of that trial. An OK whose peak is 98.5 % of the capacity or more counts as
+ * TIGHT. Behind the end nothing is taken. */
+void gp_fit_take(struct gp_fit *fit, enum gp_fit_verdict verdict, uint64_t peak_bytes);
+
+struct gp_fit_answer gp_fit_answer(const struct gp_fit *fit);
+
+/* Bytes that a batch would need, by the line of the answer; 0: not known. */
+uint64_t gp_fit_need(const struct gp_fit *fit, uint64_t batch);
+
+const char *gp_fit_verdict_word(enum gp_fit_verdict verdict);
+const char *gp_fit_end_text(enum gp_fit_end end);
+
+#endif

@@ -1,0 +1,523 @@
+#include "jobs/pick.h"
+
+#include "base/err.h"
+#include "model/select.h"
+#include "model/snapshot.h"
+#include "proc/files.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Memory in use without a process that makes a GPU somebody's: more than screens and contexts have.
+ */
+enum { UNLISTED_LEAST = 1 << 30, ANCESTORS_MAX = 64 };
+
+/* How near two GPUs are. */
+enum nearness { FAR, SAME_NODE, SAME_SWITCH, LINKED };
+
+struct picking {
+    const struct gp_snapshot *snapshot;
+    const struct gp_leases *leases;
+    const struct gp_pick_request *request;
+    struct gp_pick *pick;
+};
+
+void gp_pick_want(struct gp_want *want, bool several)
+{
+    static const enum gp_metric metrics[] = {
+        GP_UUID,
+        GP_NAME,
+        GP_PCI_BUS_ID,
+        GP_SERIAL,
+        GP_MEMORY_TOTAL,
+        GP_MEMORY_USED,
+        GP_MEMORY_FREE,
+        GP_MEMORY_UNATTRIBUTED,
+        GP_UTILIZATION_GPU,
+        GP_TEMPERATURE_GPU,
+        GP_COMPUTE_MODE,
+        GP_MIG_MODE,
+        GP_DISPLAY_ACTIVE,
+        GP_RECOVERY_ACTION,
+        GP_REMAPPED_FAILURE,
+        GP_REMAPPED_PENDING,
+        GP_PID,
+        GP_PROCESS_TYPE,
+        GP_PROCESS_MEMORY,
+        GP_PROCESS_USER,
+        GP_PROCESS_COMMAND,
+        GP_PROCESS_PPID,
+        GP_PROCESS_START,
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(metrics); i++)
+        gp_metric_set_add(&want->metrics, metrics[i]);
+    want->mig = true;
+    want->processes = true;
+    want->process_names = true;
+    want->ancestors = true;
+    if (!several)
+        return;
+    want->lists |= 1U << gp_list_index(GP_SCOPE_PEER);
+    gp_metric_set_add(&want->metrics, GP_PEER_NUMBER);
+    gp_metric_set_add(&want->metrics, GP_PEER_LEVEL);
+    gp_metric_set_add(&want->metrics, GP_PEER_LINKS);
+}
+
+/* ---- whose a process is ---- */
+
+static int64_t parent_of(const struct gp_snapshot *snapshot, int64_t pid)
+{
+    const struct {
+        const struct gp_process *list;
+        size_t count;
+    } lists[] = {{snapshot->processes, snapshot->process_count},
+                 {snapshot->ancestors, snapshot->ancestor_count}};
+    for (size_t l = 0; l < GP_ARRAY_LEN(lists); l++)
+        for (size_t i = 0; i < lists[l].count; i++)
+            if (gp_process_value(&lists[l].list[i], GP_PID)->i == pid) {
+                const struct gp_value *parent =
+                    gp_process_value(&lists[l].list[i], GP_PROCESS_PPID);
+                return gp_value_is_present(parent) ? parent->i : 0;
+            }
+    return 0;
+}
+
+bool gp_pick_comes_from(const struct gp_snapshot *snapshot, int64_t pid, int64_t from)
+{
+    for (int i = 0; i < ANCESTORS_MAX && pid > 0; i++) {
+        if (pid == from)
+            return true;
+        pid = parent_of(snapshot, pid);
+    }
+    return false;
+}
+
+bool gp_pick_observed(const struct gp_snapshot *snapshot, const struct gp_device *device,
+                      const struct gp_lease *lease, double *ret_bytes)
+{
+    *ret_bytes = 0;
+    if (!lease->pid || lease->ns != gp_proc_own_ns())
+        return false; /* its pids are others here */
+    for (size_t i = 0; i < device->process_count; i++) {
+        const struct gp_process *p = &snapshot->processes[device->first_process + i];
+        const struct gp_value *memory = gp_process_value(p, GP_PROCESS_MEMORY);
+        if (!gp_pick_comes_from(snapshot, gp_process_value(p, GP_PID)->i, lease->pid))
+            continue;
+        if (!gp_value_is_present(memory))
+            return false;
+        *ret_bytes += (double)memory->i;
+    }
+    return true;
+}
+
+static bool has_gpu(const struct gp_lease *lease, const struct gp_device *device)
+{
+    return gp_lease_has_gpu(lease, gp_device_text(device, GP_UUID, ""));
+}
+
+/* Whether a process on this GPU belongs to a job that was promised it: one that is where it should
+ * not be is a stranger. */
+static bool is_leased(const struct picking *p, const struct gp_device *device, int64_t pid)
+{
+    for (size_t i = 0; i < p->leases->count; i++) {
+        const struct gp_lease *lease = &p->leases->items[i];
+        if (lease->state == GP_LEASE_HELD && lease->pid && lease->ns == gp_proc_own_ns() &&
+            has_gpu(lease, device) && gp_pick_comes_from(p->snapshot, pid, lease->pid))
+            return true;
+    }
+    return false;
+}
+
+/* ---- what stands in the way ---- */
+
+static bool set_why(struct gp_pick_unit *unit, enum gp_pick_state state, const char *fmt, ...)
+    GP_PRINTF(3, 4);
+
+/* False, for those who look no further. */
+static bool set_why(struct gp_pick_unit *unit, enum gp_pick_state state, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    (void)vsnprintf(unit->why, sizeof(unit->why), fmt, args);
+    va_end(args);
+    unit->state = state;
+    return false;
+}
+
+static bool is_word(const struct gp_device *device, enum gp_metric m, const char *word)
+{
+    return strcmp(gp_device_text(device, m, ""), word) == 0;
+}
+
+static bool is_exclusive(const struct gp_device *device)
+{
+    return is_word(device, GP_COMPUTE_MODE, "Exclusive_Process");
+}
+
+static bool matches(struct gp_selection *selection, const struct gp_device *device)
+{
+    const struct gp_identity identity = {
+        .uuid = gp_device_text(device, GP_UUID, NULL),
+        .bus_id = gp_device_text(device, GP_PCI_BUS_ID, NULL),
+        .serial = gp_device_text(device, GP_SERIAL, NULL),
+        .name = gp_device_text(device, GP_NAME, NULL),
+    };
+    return gp_selection_matches(selection, device->index, &identity);
+}
+
+static bool is_visible(const struct gp_pick_request *request, const struct gp_device *device)
+{
+    for (size_t i = 0; request->visible && i < request->visible_count; i++)
+        if (request->visible[i] == device)
+            return true;
+    return !request->visible;
+}
+
+/* What no waiting mends. */
+static bool can_ever(const struct picking *p, struct gp_pick_unit *unit)
+{
+    const struct gp_device *device = unit->device;
+    const struct gp_pick_request *request = p->request;
+    double total = 0;
+    if (!is_visible(request, device))
+        return set_why(unit, GP_PICK_NEVER, "hidden by CUDA_VISIBLE_DEVICES");
+    if ((request->only && !matches(request->only, device)) ||
+        (request->avoid && matches(request->avoid, device)))
+        return set_why(unit, GP_PICK_NEVER, "not among those that are asked for");
+    if (is_word(device, GP_COMPUTE_MODE, "Prohibited"))
+        return set_why(unit, GP_PICK_NEVER, "its compute mode is Prohibited");
+    if (request->no_display && is_word(device, GP_DISPLAY_ACTIVE, "Enabled"))
+        return set_why(unit, GP_PICK_NEVER, "a desktop runs on it");
+    if (is_word(device, GP_REMAPPED_FAILURE, "Yes"))
+        return set_why(unit, GP_PICK_NEVER, "its memory has failed: a row could not be remapped");
+    if (device->is_mig && request->count > 1)
+        return set_why(unit, GP_PICK_NEVER, "a program can use one MIG instance only");
+    uint64_t least = request->bytes > request->total_bytes ? request->bytes : request->total_bytes;
+    if (gp_device_number(device, GP_MEMORY_TOTAL, &total) && total < (double)least)
+        return set_why(unit, GP_PICK_NEVER, "it has %.1f GiB in all, %.1f are asked for",
+                       total / 0x1p30, (double)least / 0x1p30);
+    return true;
+}
+
+static bool is_healthy(struct gp_pick_unit *unit)
+{
+    const struct gp_device *device = unit->device;
+    const char *action = gp_device_text(device, GP_RECOVERY_ACTION, "None");
+    if (device->status != GP_STATUS_OK)
+        return set_why(unit, GP_PICK_LATER, "it does not answer: %s", device->status_text);
+    if (strcmp(action, "None") != 0)
+        return set_why(unit, GP_PICK_LATER, "the driver asks for: %s", action);
+    if (is_word(device, GP_REMAPPED_PENDING, "Yes"))
+        return set_why(unit, GP_PICK_LATER, "a row of its memory waits for a reset to be remapped");
+    return true;
+}
+
+/* Whose a lease is: "train.py of process 4711". */
+static const char *owner_text(const struct gp_lease *lease, char room[120])
+{
+    (void)snprintf(room, 120, "%.60s (process %u of user %u)",
+                   lease->name[0] ? lease->name : lease->command, lease->pid, lease->uid);
+    return room;
+}
+
+/* Takes off what was promised and is not in use yet; those who do not share have all of it. */
+static bool is_unpromised(const struct picking *p, struct gp_pick_unit *unit)
+{
+    const struct gp_device *device = unit->device;
+    char room[120];
+    for (size_t i = 0; i < p->leases->count; i++) {
+        const struct gp_lease *lease = &p->leases->items[i];
+        double observed;
+        if (!has_gpu(lease, device))
+            continue;
+        if (lease->state == GP_LEASE_WAITING) {
+            if (lease->ticket < p->request->ticket)
+                return set_why(unit, GP_PICK_LATER, "%s has waited for it longer",
+                               owner_text(lease, room));
+            continue;
+        }
+        if (!lease->is_shared || !p->request->is_shared || is_exclusive(device))
+            return set_why(unit, GP_PICK_LATER, "promised to %s", owner_text(lease, room));
+        (void)gp_pick_observed(p->snapshot, device, lease, &observed);
+        if ((double)lease->bytes > observed)
+            unit->free -= (double)lease->bytes - observed;
+    }
+    return true;
+}
+
+/* One that computes and belongs to no lease, or in exclusive mode any; NULL: none. */
+static const struct gp_process *foreigner(const struct picking *p, const struct gp_device *device)
+{
+    bool exclusive = is_exclusive(device);
+    for (size_t i = 0; i < device->process_count; i++) {
+        const struct gp_process *process = &p->snapshot->processes[device->first_process + i];
+        const struct gp_value *type = gp_process_value(process, GP_PROCESS_TYPE);
+        if (gp_value_is_present(type) && strpbrk(type->s, "CM") &&
+            (exclusive || !is_leased(p, device, gp_process_value(process, GP_PID)->i)))
+            return process;
+    }
+    return NULL;
+}
+
+static const char *text_of(const struct gp_process *process, enum gp_metric m, const char *other)
+{
+    const struct gp_value *v = gp_process_value(process, m);
+    return gp_value_is_present(v) ? v->s : other;
+}
+
+/* Who does not share wants nobody on it; and in exclusive mode the driver lets only one in. */
+static bool is_unused(const struct picking *p, struct gp_pick_unit *unit)
+{
+    const struct gp_device *device = unit->device;
+    const struct gp_process *other =
+        is_exclusive(device) || !p->request->is_shared ? foreigner(p, device) : NULL;
+    double unlisted = 0;
+    if (other) {
+        const struct gp_value *memory = gp_process_value(other, GP_PROCESS_MEMORY);
+        const char *user = text_of(other, GP_PROCESS_USER, "");
+        return set_why(unit, GP_PICK_LATER, "used by process %lld%s%s (%.1f GiB): %.80s",
+                       (long long)gp_process_value(other, GP_PID)->i, *user ? " of " : "", user,
+                       gp_value_is_present(memory) ? (double)memory->i / 0x1p30 : 0,
+                       text_of(other, GP_PROCESS_COMMAND, "?"));
+    }
+    if (!p->request->is_shared && gp_device_number(device, GP_MEMORY_UNATTRIBUTED, &unlisted) &&
+        unlisted > UNLISTED_LEAST)
+        return set_why(unit, GP_PICK_LATER,
+                       "%.1f GiB of it are in use by who is not listed: gpulse ps --explain -i %u",
+                       unlisted / 0x1p30, device->index);
+    return true;
+}
+
+static bool has_room(const struct picking *p, struct gp_pick_unit *unit)
+{
+    const struct gp_pick_request *request = p->request;
+    if (unit->free < (double)request->bytes)
+        return set_why(unit, GP_PICK_LATER, "%.1f GiB of it are free, %.1f are asked for",
+                       (unit->free > 0 ? unit->free : 0) / 0x1p30, (double)request->bytes / 0x1p30);
+    if (request->most_load >= 0 && unit->load > request->most_load)
+        return set_why(unit, GP_PICK_LATER, "its utilization is %.0f %%", unit->load);
+    if (request->most_celsius >= 0 && unit->celsius > request->most_celsius)
+        return set_why(unit, GP_PICK_LATER, "it has %.0f °C", unit->celsius);
+    return true;
+}
+
+static void judge(const struct picking *p, struct gp_pick_unit *unit)
+{
+    const struct gp_device *device = unit->device;
+    (void)gp_device_number_now(device, GP_MEMORY_FREE, &unit->free);
+    (void)gp_device_number_now(device, GP_UTILIZATION_GPU, &unit->load);
+    (void)gp_device_number_now(device, GP_TEMPERATURE_GPU, &unit->celsius);
+    unit->processes = device->process_count;
+    unit->preferred = p->request->prefer && matches(p->request->prefer, device);
+    (void)(can_ever(p, unit) && is_healthy(unit) && is_unpromised(p, unit) && is_unused(p, unit) &&
+           has_room(p, unit));
+}
+
+/* ---- the best of them ---- */
+
+static int compare_numbers(double a, double b)
+{
+    return (a > b) - (a < b);
+}
+
+static int compare_units(const void *a, const void *b, void *ctx)
+{
+    const struct picking *p = ctx;
+    const struct gp_pick_unit *x = &p->pick->units[*(const size_t *)a];
+    const struct gp_pick_unit *y = &p->pick->units[*(const size_t *)b];
+    int by_processes = compare_numbers((double)x->processes, (double)y->processes);
+    int by_free = compare_numbers(y->free, x->free);
+    const int orders[GP_PICK__COUNT] = {
+        [GP_PICK_DEFAULT] = by_processes ? by_processes : by_free,
+        [GP_PICK_FREE] = by_free,
+        [GP_PICK_LOAD] = compare_numbers(x->load, y->load),
+        [GP_PICK_COOL] = compare_numbers(x->celsius, y->celsius),
+        [GP_PICK_INDEX] = compare_numbers((double)*(const size_t *)a, (double)*(const size_t *)b),
+    };
+    if (x->preferred != y->preferred)
+        return y->preferred - x->preferred;
+    int order = orders[p->request->order];
+    return order ? order : compare_numbers((double)*(const size_t *)b, (double)*(const size_t *)a);
+}
+
+static enum nearness level_of(const struct gp_value *level)
+{
+    static const struct {
+        const char *word;
+        enum nearness nearness;
+    } levels[] = {
+        {"PIX", SAME_SWITCH}, {"PXB", SAME_SWITCH}, {"PHB", SAME_NODE}, {"NODE", SAME_NODE}};
+    for (size_t i = 0; gp_value_is_present(level) && i < GP_ARRAY_LEN(levels); i++)
+        if (strcmp(levels[i].word, level->s) == 0)
+            return levels[i].nearness;
+    return FAR;
+}
+
+static enum nearness nearness_of(const struct gp_snapshot *snapshot, const struct gp_device *a,
+                                 const struct gp_device *b)
+{
+    const struct gp_entries *peers = &snapshot->lists[gp_list_index(GP_SCOPE_PEER)];
+    for (size_t i = 0; i < peers->count; i++) {
+        const struct gp_value *values = peers->entries[i].values;
+        const struct gp_value *number = &values[GP_PEER_NUMBER - GP_PEER__FIRST];
+        const struct gp_value *links = &values[GP_PEER_LINKS - GP_PEER__FIRST];
+        if (&snapshot->devices[peers->entries[i].device] != a || !gp_value_is_present(number) ||
+            number->i != (int64_t)b->index)
+            continue;
+        return gp_value_is_present(links) && links->i > 0
+                   ? LINKED
+                   : level_of(&values[GP_PEER_LEVEL - GP_PEER__FIRST]);
+    }
+    return FAR;
+}
+
+/* The nearest set that has this one in it: the next is always the one that is nearest to all that
+ * are there. *ret_nearness is that of the two that are farthest apart. */
+static void grow_set(const struct picking *p, const size_t *fitting, size_t count, size_t seed,
+                     size_t *set, enum nearness *ret_nearness)
+{
+    size_t size = 1;
+    set[0] = fitting[seed];
+    *ret_nearness = LINKED;
+    while (size < p->request->count) {
+        size_t best = SIZE_MAX;
+        enum nearness best_nearness = FAR;
+        for (size_t i = 0; i < count; i++) {
+            enum nearness nearness = LINKED;
+            bool is_in = false;
+            for (size_t k = 0; k < size; k++) {
+                enum nearness n = nearness_of(p->snapshot, p->pick->units[set[k]].device,
+                                              p->pick->units[fitting[i]].device);
+                nearness = n < nearness ? n : nearness;
+                is_in = is_in || set[k] == fitting[i];
+            }
+            if (!is_in && (best == SIZE_MAX || nearness > best_nearness)) {
+                best = fitting[i];
+                best_nearness = nearness;
+            }
+        }
+        set[size++] = best;
+        *ret_nearness = best_nearness < *ret_nearness ? best_nearness : *ret_nearness;
+    }
+}
+
+/* Several that work together should be near each other; the order decides among equals. */
+static enum nearness choose_set(const struct picking *p, const size_t *fitting, size_t count,
+                                size_t *set)
+{
+    size_t *chosen = p->pick->chosen;
+    enum nearness best = FAR;
+    for (size_t seed = 0; seed < count && (seed == 0 || best < LINKED); seed++) {
+        enum nearness nearness;
+        grow_set(p, fitting, count, seed, set, &nearness);
+        if (seed == 0 || nearness > best) {
+            memcpy(chosen, set, p->request->count * sizeof(*set));
+            best = nearness;
+        }
+    }
+    return best;
+}
+
+/* ---- all of it ---- */
+
+static void say_never(const struct picking *p, size_t possible)
+{
+    const struct gp_pick *pick = p->pick;
+    const char *why = "";
+    for (size_t i = 0; i < pick->count && !*why; i++)
+        if (pick->units[i].state == GP_PICK_NEVER)
+            why = pick->units[i].why;
+    (void)snprintf(p->pick->why, sizeof(p->pick->why),
+                   "%u GPU%s asked for, %zu of %zu here can ever be had%s%s", p->request->count,
+                   p->request->count == 1 ? " is" : "s are", possible, pick->count,
+                   *why ? ": " : "", why);
+}
+
+static void say_later(const struct picking *p, size_t fitting)
+{
+    const struct gp_pick *pick = p->pick;
+    size_t n = (size_t)snprintf(p->pick->why, sizeof(p->pick->why), "%zu of %u GPUs can be had now",
+                                fitting, p->request->count);
+    for (size_t i = 0; i < pick->count; i++)
+        if (pick->units[i].state == GP_PICK_LATER && n < sizeof(p->pick->why)) {
+            (void)snprintf(p->pick->why + n, sizeof(p->pick->why) - n, "; GPU %u: %s",
+                           pick->units[i].device->index, pick->units[i].why);
+            return;
+        }
+}
+
+static void choose(const struct picking *p, size_t *fitting, size_t *set)
+{
+    struct gp_pick *pick = p->pick;
+    size_t wanted = p->request->count;
+    size_t count = 0;
+    size_t possible = 0;
+    for (size_t i = 0; i < pick->count; i++) {
+        possible += pick->units[i].state != GP_PICK_NEVER;
+        if (pick->units[i].state == GP_PICK_FITS)
+            fitting[count++] = i;
+    }
+    pick->state = possible < wanted ? GP_PICK_NEVER : count < wanted ? GP_PICK_LATER : GP_PICK_FITS;
+    if (pick->state == GP_PICK_NEVER)
+        say_never(p, possible);
+    else if (pick->state == GP_PICK_LATER)
+        say_later(p, count);
+    if (pick->state != GP_PICK_FITS)
+        return;
+    qsort_r(fitting, count, sizeof(*fitting), compare_units, (void *)(uintptr_t)p);
+    if (wanted < 2) {
+        memcpy(pick->chosen, fitting, wanted * sizeof(*fitting));
+    } else {
+        enum nearness nearness = choose_set(p, fitting, count, set);
+        if ((p->request->nvlink && nearness < LINKED) ||
+            (p->request->same_node && nearness < SAME_NODE)) {
+            pick->state = count == possible ? GP_PICK_NEVER : GP_PICK_LATER;
+            (void)snprintf(pick->why, sizeof(pick->why), "no %u free GPUs are %s",
+                           p->request->count,
+                           p->request->nvlink ? "joined by NVLink" : "on one NUMA node");
+            return;
+        }
+    }
+    pick->chosen_count = wanted;
+    for (size_t i = 0; i < wanted; i++)
+        pick->units[pick->chosen[i]].is_chosen = true;
+}
+
+/* A GPU that is partitioned is its instances. */
+static bool is_unit(const struct gp_device *device)
+{
+    return device->is_mig || !is_word(device, GP_MIG_MODE, "Enabled");
+}
+
+int gp_pick_make(const struct gp_snapshot *snapshot, const struct gp_leases *leases,
+                 const struct gp_pick_request *request, struct gp_pick *ret)
+{
+    size_t most = snapshot->device_count + request->count + 1;
+    const struct picking p = {snapshot, leases, request, ret};
+    size_t *fitting = calloc(most, sizeof(*fitting));
+    size_t *set = calloc(most, sizeof(*set));
+    *ret = (struct gp_pick){.units = calloc(most, sizeof(*ret->units)),
+                            .chosen = calloc(most, sizeof(*ret->chosen))};
+    bool ok = fitting && set && ret->units && ret->chosen;
+    for (size_t i = 0; ok && i < snapshot->device_count; i++)
+        if (is_unit(&snapshot->devices[i])) {
+            ret->units[ret->count].device = &snapshot->devices[i];
+            judge(&p, &ret->units[ret->count++]);
+        }
+    if (ok)
+        choose(&p, fitting, set);
+    free(fitting);
+    free(set);
+    if (!ok)
+        gp_pick_fini(ret);
+    return ok ? 0 : GP_ENOMEM;
+}
+
+void gp_pick_fini(struct gp_pick *pick)
+{
+    free(pick->units);
+    free(pick->chosen);
+    *pick = (struct gp_pick){.units = NULL};
+}

@@ -1,0 +1,323 @@
+#!/usr/bin/env python3
+"""Many jobs of gpulse run at once on eight simulated GPUs: none is promised twice, all get their turn,
+and what is killed leaves nothing behind.
+
+variants: default
+"""
+import atexit
+import fcntl
+import json
+import os
+import pty
+import random
+import re
+import select
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import time
+from pathlib import Path
+
+from tap import main, test
+
+BUILD = Path(os.environ.get("GPULSE_BUILD", Path(__file__).resolve().parent.parent / "build"))
+GPULSE = BUILD / "gpulse"
+JOBS = int(os.environ.get("GPULSE_RUN_JOBS", 64))
+KILLS = int(os.environ.get("GPULSE_RUN_KILLS", 100))
+DELAY_S = float(os.environ.get("GPULSE_RUN_DELAY", 1.0))
+
+
+class Machine:
+    """Eight GPUs on which nothing runs, and a folder of leases that all users share."""
+
+    def __init__(self):
+        # not below $TMPDIR, which may be this user's alone
+        self.folder = Path(tempfile.mkdtemp(prefix="gpulse-run-", dir="/tmp"))
+        atexit.register(shutil.rmtree, self.folder, ignore_errors=True)
+        self.folder.chmod(0o755)
+        machine = json.loads((BUILD / "sim/machines/h100.json").read_text())
+        machine["workload"] = []
+        self.file = self.folder / "m.json"
+        self.file.write_text(json.dumps(machine))
+        (self.folder / "leases").mkdir()
+        (self.folder / "leases").chmod(0o1777)
+
+    def environment(self, user):
+        state = self.folder / f"sim-{user}"
+        if not state.exists():
+            state.mkdir(mode=0o700)
+            if user:
+                os.chown(state, user, user)
+        keep = {k: v for k, v in os.environ.items() if not k.startswith(("CUDA_", "GPULSE_"))}
+        return {**keep, "GPULSE_SIM": str(self.file), "GPULSE_SIM_STATE": str(state),
+                "GPULSE_STATE_DIR": str(self.folder / "leases")}
+
+    def start(self, arguments, user=0, **options):
+        as_user = {"user": user, "group": user, "extra_groups": []} if user else {}
+        return subprocess.Popen([GPULSE, *arguments], env=self.environment(user), stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                start_new_session=True, **as_user, **options)
+
+    def queue(self):
+        out = subprocess.run([GPULSE, "queue", "-f", "json"], env=self.environment(0), check=True,
+                             stdout=subprocess.PIPE, text=True).stdout
+        return json.loads(out)["leases"]
+
+    def close(self):
+        shutil.rmtree(self.folder)
+
+
+def marked_processes(folder):
+    """Processes that were started with this folder of leases."""
+    word = f"GPULSE_STATE_DIR={folder}/leases".encode()
+    found = []
+    for environ in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if word in environ.read_bytes().split(b"\0"):
+                found.append(int(environ.parent.name))
+        except OSError:
+            pass
+    return found
+
+
+def no_gpu_twice(leases):
+    held = [uuid for lease in leases if lease["state"] == "held" for uuid in lease["uuids"]]
+    assert len(held) == len(set(held)), held
+
+
+def other_user():
+    """A second user, where this test may be one and that one may run the program: leases are among users."""
+    open_to_all = all(folder.stat().st_mode & 0o5 == 0o5 for folder in GPULSE.resolve().parents)
+    return 65534 if os.geteuid() == 0 and open_to_all else 0
+
+
+@test
+def nobody_is_promised_what_another_one_has():
+    machine = Machine()
+    rng = random.Random(7)
+    running = {}
+    for n in range(JOBS):
+        user = other_user() if n % 2 else 0
+        memory = f"{rng.randint(1, 70)}GiB"
+        # as a training does: it takes its memory long after it was started
+        job = f"sleep {rng.uniform(0, DELAY_S):.2f}; exec {GPULSE} sim load --mem {memory} --for 0.3s"
+        running[n] = machine.start(["run", "--wait", "-n", str(rng.choice([1, 1, 1, 2])), "--", "sh", "-c", job], user)
+    peak = 0
+    while any(p.poll() is None for p in running.values()):
+        leases = machine.queue()
+        no_gpu_twice(leases)
+        peak = max(peak, sum(lease["state"] == "held" for lease in leases))
+        time.sleep(0.05)
+    for n, process in running.items():
+        out, err = process.communicate()
+        assert process.returncode == 0, (n, process.returncode, out, err)
+        assert "out of memory" not in err, err
+    assert peak >= 5, f"at most {peak} ran at the same time"
+    assert machine.queue() == []
+    assert marked_processes(machine.folder) == []
+    machine.close()
+
+
+@test
+def who_asks_first_comes_first():
+    machine = Machine()
+    order = machine.folder / "order"
+    order.touch()
+    first = machine.start(["run", "-n", "8", "--", "sleep", "1000"])
+    while not machine.queue():
+        time.sleep(0.02)
+    waiting = []
+    for n in range(8):
+        waiting.append(machine.start(["run", "--wait", "-n", "8", "--", "sh", "-c", f"echo {n} >>{order}"]))
+        while sum(lease["state"] == "waiting" for lease in machine.queue()) <= n:
+            time.sleep(0.02)
+    os.kill(first.pid, signal.SIGTERM)
+    for process in (first, *waiting):
+        process.communicate()
+    assert order.read_text().split() == [str(n) for n in range(8)], order.read_text()
+    machine.close()
+
+
+@test
+def what_is_killed_leaves_nothing_behind():
+    machine = Machine()
+    rng = random.Random(11)
+    running = []
+    for n in range(KILLS):
+        # a job with children, one of which has a session of its own
+        job = f"setsid sleep 1000 & sleep 1000 & exec {GPULSE} sim load --mem 1GiB"
+        running.append(machine.start(["run", "--wait", "--", "sh", "-c", job]))
+        time.sleep(rng.uniform(0, 0.05))
+        victim = rng.choice(running)
+        if rng.random() < 0.5:
+            os.kill(victim.pid, signal.SIGKILL)
+        else:  # the job, and not its supervisor
+            for lease in machine.queue():
+                if lease["pid"] == victim.pid and lease["state"] == "held":
+                    children = subprocess.run(["pgrep", "-P", str(victim.pid), "-x", "python"],
+                                              stdout=subprocess.PIPE, text=True, check=False).stdout
+                    for pid in children.split():
+                        os.kill(int(pid), signal.SIGKILL)
+        if n % 10 == 0:
+            no_gpu_twice(machine.queue())
+        running = [p for p in running if p.poll() is None]
+        while len(running) > 24:  # those that wait would become more and more
+            victim = running.pop(rng.randrange(len(running)))
+            os.kill(victim.pid, signal.SIGKILL)
+            victim.communicate()
+    for process in running:
+        os.kill(process.pid, signal.SIGKILL)
+        process.communicate()
+    for _ in range(200):
+        left = marked_processes(machine.folder)
+        if not left:
+            break
+        time.sleep(0.05)
+    assert left == [], [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in left if Path(f"/proc/{pid}").exists()]
+    assert machine.queue() == []
+    # one more who decides takes away what is left of the others
+    last = machine.start(["run", "--wait=60s", "--", "true"])
+    _, words = last.communicate()
+    assert last.returncode == 0, words
+    names = [p.name for p in (machine.folder / "leases").iterdir()]
+    assert names == ["lock"], names
+    machine.close()
+
+
+class Terminal:
+    """An interactive shell on a terminal of its own."""
+
+    def __init__(self, machine):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.execvpe("bash", ["bash", "--norc", "--noprofile", "-i"],
+                       {**machine.environment(0), "PS1": "$ ", "TERM": "dumb"})
+        self.seen = ""
+
+    def type(self, text):
+        os.write(self.fd, text.encode())
+
+    def until(self, pattern):
+        """Reads on until this stands there, behind what was read before."""
+        end = time.monotonic() + 60
+        while not (found := re.search(pattern, self.seen)):
+            assert time.monotonic() < end, (pattern, self.seen)
+            if select.select([self.fd], [], [], 0.2)[0]:
+                self.seen += os.read(self.fd, 65536).decode(errors="replace")
+        self.seen = self.seen[found.end():]
+
+    def resize(self, rows, columns):
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def close(self):
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+        os.close(self.fd)
+
+
+@test
+def the_keyboard_reaches_the_job_and_the_shell_goes_on():
+    machine = Machine()
+    terminal = Terminal(machine)
+    terminal.type(f"{GPULSE} run -- cat\n")
+    terminal.until("on GPU 7")
+    terminal.type("hello\n")
+    terminal.until(r"hello\s+hello")  # it has the terminal
+    terminal.type("\x1a")
+    terminal.until(r"Stopped.*\s+\$ ")
+    terminal.type("fg\n")
+    terminal.until("run -- cat")
+    terminal.type("again\n")
+    terminal.until(r"again\s+again")
+    terminal.type("\x03")
+    terminal.until("with status 130")
+    # in the background it goes on, and the shell keeps the terminal
+    terminal.type(f"{GPULSE} run -- sh -c 'echo started; exec sleep 2'\n")
+    terminal.until(r"\nstarted")
+    terminal.type("\x1a")
+    terminal.until(r"Stopped.*\s+\$ ")
+    terminal.type("bg\n")
+    terminal.type("echo is-$((40 + 2))\n")
+    terminal.until("is-42")
+    terminal.until("with status 0")
+    # one that wants to read in the background gets the terminal with fg
+    terminal.type(f"{GPULSE} run -- cat &\n")
+    terminal.until("on GPU 7")
+    terminal.type("fg\n")
+    terminal.until("run -- cat")
+    terminal.type("back\n\x04")
+    terminal.until(r"back\s+back[\s\S]*with status 0")
+    # Ctrl-C ends a script, not only its first job
+    terminal.type(f"for i in 1 2 3; do {GPULSE} run -- sh -c 'echo started; exec sleep 100'; done\n")
+    terminal.until(r"\nstarted")
+    terminal.type("\x03")
+    terminal.until("with status 130")
+    terminal.type("echo is-$((40 + 3))\n")
+    terminal.until("is-43")
+    assert machine.queue() == []
+    terminal.close()
+    machine.close()
+
+
+SIZES = """
+import os, signal, sys, time
+def tell(*_):
+    print("size", os.get_terminal_size(1).columns, flush=True)
+signal.signal(signal.SIGWINCH, tell)
+print("terminal", sys.stdout.isatty(), sys.stderr.isatty(), flush=True)
+while True:
+    time.sleep(0.1)
+"""
+
+SILENT = """
+import termios, time
+def echoes(fd):
+    return bool(termios.tcgetattr(fd)[3] & termios.ECHO)
+before = echoes(0)
+now = termios.tcgetattr(1)
+now[3] &= ~termios.ECHO
+termios.tcsetattr(1, termios.TCSANOW, now)
+end = time.monotonic() + 60
+while echoes(0) and time.monotonic() < end:
+    time.sleep(0.01)
+print("echo", before, echoes(0), flush=True)
+"""
+
+
+@test
+def what_is_watched_has_a_terminal():
+    machine = Machine()
+    terminal = Terminal(machine)
+    (machine.folder / "sizes.py").write_text(SIZES)
+    terminal.type(f"{GPULSE} run -- {sys.executable} {machine.folder}/sizes.py\n")
+    terminal.until("terminal True True")
+    terminal.resize(50, 132)
+    terminal.until("size 132")
+    terminal.type("\x03")
+    terminal.until("ended after")
+    # its settings are those of the terminal that is typed into, and are put back
+    (machine.folder / "silent.py").write_text(SILENT)
+    terminal.type(f"{GPULSE} run -q -- {sys.executable} {machine.folder}/silent.py\n")
+    terminal.until("echo True False")
+    terminal.type("stty -a | tr ' ' '\\n' | grep -c '^echo$'; echo is-$((40 + 4))\n")
+    terminal.until(r"\n1\s+is-44")
+    # a shell has all of it to itself
+    terminal.type(f"{GPULSE} run -q -- bash --norc\n")
+    terminal.type("sleep 1000\n")
+    time.sleep(0.5)
+    terminal.type("\x1a")
+    terminal.until("Stopped.*sleep 1000")
+    terminal.type("kill -KILL %1; exit\n")
+    terminal.type("exit\n")
+    terminal.type("echo is-$((40 + 5))\n")
+    terminal.until("is-45")
+    assert machine.queue() == []
+    terminal.close()
+    machine.close()
+
+
+main()

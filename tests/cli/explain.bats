@@ -1,0 +1,69 @@
+# gpulse explain: why a program found no memory, from its log.
+# variants: default asan
+
+load helpers
+
+setup() {
+    cd "$BATS_TEST_TMPDIR" || return
+    cat >train.log <<'END'
+Epoch 1: loss 0.7
+W tensorflow/core/common_runtime/bfc_allocator.cc:275] Allocator (GPU_0_bfc) ran out of memory trying to allocate 2.10GiB with freed_by_count=0. The caller indicates that this is not a failure, but may mean that there could be performance gains if more memory were available.
+torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 290.00 MiB. GPU 0 has a total capacity of 93.00 GiB of which 134.94 MiB is free. Process 118636 has 71.62 GiB memory in use. Including non-PyTorch memory, this process has 21.24 GiB memory in use. Of the allocated memory 19.85 GiB is allocated by PyTorch, and 731.17 MiB is reserved by PyTorch but unallocated.
+END
+}
+
+@test "a log" {
+    gpulse explain train.log
+    status_is 0
+    [ "${lines[0]%%CUDA*}" = "train.log:3: torch.OutOfMemoryError: " ]
+    [ "${lines[1]}" = "    others: other processes have 71.62 GiB of 93.00 GiB: process 118636 (71.62 GiB)" ]
+    says '^      -> wait until they have ended'
+    [ "${#lines[@]}" -eq 3 ]
+}
+
+@test "standard input, several logs, and what is no failure" {
+    gpulse explain --all - <train.log
+    says '^\(stdin\):2: W tensorflow'
+    says '^    no failure: TensorFlow goes on$'
+    echo "all is well, with CUDA and memory" >good.log
+    gpulse explain good.log
+    status_is 0
+    [ "$output" = "nothing in it that gpulse knows as a failure" ]
+    gpulse explain good.log train.log
+    says '^train.log:3: '
+}
+
+@test "the same again and again, and escape sequences" {
+    yes 'RuntimeError: CUDA error: out of memory' | head -20000 >flood.log
+    printf 'a \033]0;title\007 CUDA error: out of memory\n' >>flood.log
+    gpulse explain flood.log nowhere.log
+    status_is 1
+    [ "${lines[1]}" = "    and 19999 more like it, up to line 20000" ]
+    says '^flood.log:20001: a \\x1b\]0;title\\x07 CUDA error: out of memory$'
+    gpulse explain -f json flood.log
+    json_is '[i["repeats"] for i in d["incidents"]]' '[19999, 0]'
+}
+
+@test "json" {
+    gpulse explain -f json train.log
+    json_is '(d["schema"], [(i["id"], i["file"], i["line"], [c["cause"] for c in i["causes"]]) for i in d["incidents"]])' \
+        "('gpulse.explain/1', [('torch_oom', 'train.log', 3, ['others'])])"
+    json_is 'd["incidents"][0]["numbers"]["tried"], d["incidents"][0]["others"][0]["pid"]' '(304087040, 118636)'
+}
+
+@test "what cannot be read" {
+    gpulse explain
+    fails 2 'say which log: gpulse explain train.log, or - for standard input'
+    gpulse explain nowhere.log
+    fails 1 'cannot open nowhere.log: No such file or directory'
+    gpulse explain .
+    fails 1 'cannot read .: Is a directory'
+    head -c 300000 /dev/urandom >noise
+    gpulse explain noise
+    status_is 0
+    printf '\xff\xfe CUDA error: out of memory \xff\n' >bytes
+    gpulse explain -f json bytes
+    json_is '"CUDA error: out of memory" in d["incidents"][0]["text"]' True
+    gpulse explain bytes
+    status_is 0
+}

@@ -1,0 +1,249 @@
+# gpulse pick, gpulse run, gpulse queue: GPUs that are chosen, kept, and given back. Real processes
+# on simulated GPUs.
+# variants: default asan
+
+load helpers
+
+@test "a GPU that nobody uses" {
+    idle_gpus
+    gpulse pick
+    status_is 0
+    [ "$output" = 3 ]
+    gpulse pick -n 2 --order index
+    [ "$output" = 0,1 ]
+    gpulse pick --avoid 3 --prefer 1
+    [ "$output" = 1 ]
+    gpulse pick -i 0,2
+    [ "$output" = 2 ]
+    gpulse pick -f export
+    [ "$output" = "export CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=3" ]
+    gpulse pick --uuid
+    says '^GPU-'
+    gpulse pick -n 3 --at-most 9
+    [ "$output" = 3,2,1,0 ]
+    CUDA_VISIBLE_DEVICES=2,1 gpulse pick
+    [ "$output" = 2 ]
+    CUDA_VISIBLE_DEVICES=2,1 gpulse pick -i 0
+    status_is 78
+    CUDA_VISIBLE_DEVICES='' gpulse pick
+    status_is 78
+    CUDA_VISIBLE_DEVICES=1 gpulse pick --ignore-mask
+    [ "$output" = 3 ]
+}
+
+@test "who uses one, and how much is free" {
+    idle_gpus
+    job --gpu 3 --mem 60GiB
+    gpulse pick
+    [ "$output" = 2 ]
+    gpulse pick -n 4
+    fails 69 "3 of 4 GPUs can be had now; GPU 3: used by process $job of $(id -un) \(60\.0 GiB\): .*"
+    gpulse pick -n 4 --share --mem 10GiB
+    status_is 0
+    gpulse pick -n 4 --share --mem 30GiB
+    fails 69 '3 of 4 GPUs can be had now; GPU 3: .* GiB of it are free, 30\.0 are asked for'
+    gpulse pick -n 5
+    fails 78 '5 GPUs are asked for, 4 of 4 here can ever be had'
+    gpulse pick --mem 100GiB
+    fails 78 '.* it has 79\.6 GiB in all, 100\.0 are asked for'
+    gpulse pick --explain
+    line_count 4
+    says '^GPU 2: chosen, 79\.2 GiB to be had$'
+    gpulse pick -f json -n 4
+    status_is 69
+    json_is '[g["state"] for g in d["gpus"]]' "['free', 'free', 'free', 'not now']"
+    gpulse pick --share
+    fails 2 '--share needs --mem: .*'
+}
+
+@test "GPUs that are not well" {
+    idle_gpus
+    fault "$GPULSE_SIM" --gpu 3 lost
+    gpulse pick --timeout 2s
+    [ "$output" = 2 ]
+    fault "$GPULSE_SIM" --gpu 2 set:ComputeMode=3 2>/dev/null || skip "this fault is not played"
+    gpulse pick --timeout 2s --explain
+    says '^GPU 3: not now: it does not answer'
+}
+
+@test "MIG instances" {
+    unset CUDA_VISIBLE_DEVICES
+    export GPULSE_SIM=a100-mig
+    gpulse pick
+    says '^MIG-'
+    gpulse pick -n 2
+    status_is 78
+    complains 'a program can use one MIG instance only'
+}
+
+@test "several that are near each other" {
+    unset CUDA_VISIBLE_DEVICES
+    machine rtx4090 'm["workload"] = []'
+    GPULSE_SIM=h100x8 gpulse pick -n 2 --nvlink
+    status_is 0
+    GPULSE_SIM=rtx4090x2 gpulse pick -n 2 --nvlink
+    [ "$status" -ne 0 ]
+}
+
+@test "a command with its GPU, its output and its status" {
+    idle_gpus
+    gpulse run -- bash -c 'echo "$CUDA_VISIBLE_DEVICES $CUDA_DEVICE_ORDER"; exit 7'
+    status_is 7
+    [ "$output" = "3 PCI_BUS_ID" ]
+    complains '^gpulse: on GPU 3$'
+    complains '^gpulse: ended after .* s with status 7; GPU 3: not used$'
+    gpulse run -q -n 2 -- printenv CUDA_VISIBLE_DEVICES
+    [ "$output" = 3,2 ]
+    is_quiet
+    CUDA_VISIBLE_DEVICES=99 gpulse run -q --ignore-mask -- printenv CUDA_VISIBLE_DEVICES
+    [ "$output" = 3 ]
+    gpulse run -q -- bash -c 'kill -KILL $$'
+    status_is 137
+    run -127 --separate-stderr "$GPULSE" run -q -- no-such-program
+    fails 127 "cannot run 'no-such-program': No such file or directory"
+    gpulse run -q -- /etc/passwd
+    status_is 126
+    gpulse run --mem 20 -- true
+    fails 2 '--mem must be at least 1 MiB; sizes are written as in 20GiB, .*'
+    gpulse run -n 0 -- true
+    fails 2 '--count must be at least 1'
+    gpulse run
+    fails 2 'say what to run: .*'
+    [ "$(ls notes)" = lock ]
+}
+
+@test "what was promised is not given to others, before memory is taken" {
+    idle_gpus
+    in_background -i 3 --name training -- bash -c 'echo $$ >pid; exec sleep 1000'
+    until_true test -s pid
+    gpulse pick
+    [ "$output" = 2 ]
+    gpulse pick -i 3
+    fails 69 "0 of 1 GPUs can be had now; GPU 3: promised to training \(process $running of user $(id -u)\)"
+    gpulse run -i 3 -- true
+    status_is 69
+    gpulse run -i 3 --wait=300ms -- true
+    status_is 75
+    complains '^gpulse: waiting: .*promised to training'
+    gpulse queue
+    says "^runs +$(id -un) +$running +3 +all +[0-9]+s  training$"
+    gpulse queue -f json
+    json_is '[(l["state"], l["gpus"]) for l in d["leases"]]' "[('held', '3')]"
+    kill -KILL "$running" # however it ends, its promise does
+    until_true eval '[ "$("$GPULSE" pick)" = 3 ]'
+    gpulse queue
+    [ -z "$output" ]
+    until_true is_gone "$(cat pid)" # and its command with it
+}
+
+@test "who waits is woken, in the order of asking" {
+    idle_gpus
+    in_background -i 3 -- sleep 1000
+    local first=$running n
+    for n in 1 2 3; do
+        setsid "$GPULSE" run -q -i 3 --wait -- bash -c "echo $n >>order; sleep 0.2" 2>/dev/null 3>&- &
+        STARTED+=("$!")
+        until_true eval '[ "$("$GPULSE" queue | grep -c "^waits")" -eq '"$n"' ]'
+    done
+    # GPU 2 was free all the time: nobody who needs it is held up
+    gpulse run -q -i 2 -- true
+    status_is 0
+    # a later one that would do with any GPU takes none that an earlier one waits for
+    gpulse run -q -- printenv CUDA_VISIBLE_DEVICES
+    [ "$output" = 2 ]
+    kill -TERM "$first"
+    until_true eval '[ "$(wc -l <order 2>/dev/null)" = 3 ]'
+    [ "$(tr '\n' ' ' <order)" = "1 2 3 " ]
+}
+
+@test "several on one GPU, as long as all that was promised fits" {
+    idle_gpus
+    in_background -i 3 --share --mem 30GiB -- "$GPULSE" sim load --mem 10GiB
+    gpulse pick -i 3 --share --mem 49GiB # of 79: 30 are promised, whether or not they are in use
+    status_is 0
+    gpulse pick -i 3 --share --mem 50GiB
+    status_is 69
+    gpulse pick -i 3
+    status_is 69
+    kill -TERM "$running"
+    until_true eval '"$GPULSE" pick -i 3 --share --mem 70GiB'
+}
+
+# leaves_behind FILE: what is run, and leaves a job of its own, of which FILE tells
+leaves_behind() {
+    echo "setsid $GPULSE sim load --mem 5GiB >$1 2>&1 3>&- & until grep -q holds $1; do sleep 0.05; done"
+}
+
+@test "what it leaves behind is ended, and its memory waited for" {
+    idle_gpus
+    gpulse run -i 3 -- bash -c "$(leaves_behind first)"
+    status_is 0
+    complains '^gpulse: ended 1 process that it left behind$'
+    is_gone "$(awk '{ print $2 }' first)"
+    gpulse query memory.used -i 3 -f csv --no-header
+    [ "$output" -lt 1073741824 ]
+    gpulse run -q --no-clean-after -i 3 -- bash -c "$(leaves_behind second)"
+    status_is 0
+    job=$(awk '{ print $2 }' second)
+    STARTED+=("$job")
+    runs_on "$job"
+}
+
+@test "a job on a GPU that it was not given" {
+    idle_gpus
+    gpulse run -i 2 -- env CUDA_VISIBLE_DEVICES=0 "$GPULSE" sim load --mem 5GiB --for 2500ms
+    status_is 0
+    complains '^gpulse: process [0-9]+ of this job uses GPU 0 \(5120 MiB\), and was given 2: it was started with CUDA_VISIBLE_DEVICES=0 instead of 2'
+    complains '; GPU 2: not used; GPU 0: 5120 MiB at most'
+    gpulse run -i 2 -- env -u CUDA_VISIBLE_DEVICES "$GPULSE" sim load --mem 5GiB --for 2500ms
+    complains ': CUDA_VISIBLE_DEVICES was taken from its environment: '
+    gpulse run -i 2 -- "$GPULSE" sim load --mem 5GiB --for 2500ms
+    complains '; GPU 2: 5120 MiB at most, [0-9]+ % busy, [0-9.]+ kJ$'
+    gpulse run --strict -i 2 -- env CUDA_VISIBLE_DEVICES=0 "$GPULSE" sim load --mem 5GiB
+    status_is 1
+}
+
+@test "a GPU on which a job is that was not given it is not free" {
+    idle_gpus
+    in_background -i 2 -- env CUDA_VISIBLE_DEVICES=3 "$GPULSE" sim load --mem 5GiB
+    until_true grep -q holds run.out
+    gpulse pick -i 3
+    status_is 69
+    complains 'used by process'
+}
+
+@test "a lease whose file was removed is written again" {
+    idle_gpus
+    in_background -i 3 -- sleep 1000
+    rm notes/*
+    until_true eval '[ "$("$GPULSE" pick)" = 2 ]'
+    gpulse run -q -i 3 -- true
+    status_is 69
+}
+
+@test "jobs that start jobs end with them" {
+    idle_gpus
+    in_background -i 3 -- "$GPULSE" run --ignore-mask -i 2 -- bash -c 'echo $$ >pid; exec sleep 1000'
+    until_true test -s pid
+    kill -KILL "$running"
+    until_true is_gone "$(cat pid)"
+    [ -z "$("$GPULSE" queue)" ]
+}
+
+@test "children that were there before are not the job's" {
+    idle_gpus
+    bash -c "sleep 1000 & echo \$! >pid; exec $GPULSE run -q -- true"
+    STARTED+=("$(cat pid)")
+    runs_on "$(cat pid)"
+}
+
+@test "signals are handed on" {
+    idle_gpus
+    in_background -- bash -c 'trap "echo got it >heard; exit 9" TERM; echo >ready; while :; do sleep 0.05; done'
+    until_true test -e ready
+    kill -TERM "$running"
+    status=0
+    wait "$running" || status=$?
+    status_is 9
+    [ "$(cat heard)" = "got it" ]
+}

@@ -1,0 +1,169 @@
+# gpulse run while the job runs: what it prints, why it fails, limits, and the record. Real processes
+# on simulated GPUs.
+# variants: default asan tsan
+
+load helpers
+
+# the record of the only job
+record() {
+    ls -d home/gpulse/runs/*
+}
+
+@test "what it prints passes unchanged" {
+    idle_gpus
+    gpulse run -q -- bash -c 'echo out; echo err >&2; printf "no end"'
+    [ "$output" = "out
+no end" ]
+    [ "$stderr" = err ]
+    head -c 20000000 /dev/urandom >noise
+    "$GPULSE" run -q -- cat noise >copy
+    cmp noise copy
+    [ "$("$GPULSE" run -q -- bash -c 'echo out; echo err >&2; echo out' 2>&1)" = "out
+err
+out" ]
+    # who reads no more is noticed by the command
+    [ "$("$GPULSE" run -q -- yes 2>/dev/null | head -1)" = y ]
+    run --separate-stderr bash -c '"$GPULSE" run -q -- echo lost >/dev/full'
+    status_is 1
+    complains '^gpulse: what the command prints is lost: No space left on device$'
+}
+
+@test "no memory, as another one has it" {
+    idle_gpus
+    job --gpu 3 --mem 70GiB
+    gpulse run -i 3 --share --mem 5GiB -- "$GPULSE" sim load --mem 20GiB
+    status_is 1
+    complains '^gpulse: it failed after this: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 GiB'
+    complains "^    others: other processes have 70.00 GiB of 79.65 GiB: process $job of $(id -un): .* \\(70.00 GiB\\)\$"
+    grep -q "GPU 3: torch.OutOfMemoryError" "$(record)/incident-1.txt"
+    output=$(cat "$(record)/run.json")
+    json_is 'd["state"], d["status"], d["incidents"][0]["others"][0]["pid"]' "('ended', 1, $job)"
+}
+
+@test "no memory, on a GPU that it was not given" {
+    idle_gpus
+    job --gpu 0 --mem 70GiB
+    gpulse run -i 1 -- env CUDA_VISIBLE_DEVICES=0 "$GPULSE" sim load --mem 30GiB
+    complains '^    wrong-gpu: it was on GPU 0, which it was not given$'
+    complains "^    others: other processes have 70.00 GiB of 79.65 GiB: process $job of "
+}
+
+@test "no memory, and the message has no numbers" {
+    idle_gpus
+    job --gpu 3 --mem 70GiB
+    gpulse run -i 3 --share --mem 5GiB -- bash -c 'echo "RuntimeError: CUDA error: out of memory"; exit 1'
+    complains "^    others: other processes have 70.00 GiB of 79.65 GiB: process $job of "
+}
+
+@test "no memory, and the job is gone when the GPU is looked at" {
+    idle_gpus
+    gpulse run -i 3 -- bash -c '"$GPULSE" sim load --mem 9GiB --for 1500ms; echo "CUDA error: out of memory"; exit 1'
+    complains '^    too-big: the program itself needs more than there is, and 70.18 GiB are free; the GPU has 79.65 GiB$'
+    output=$(cat "$(record)/run.json")
+    json_is 'd["incidents"][0]["numbers"]["self"]' 9663676416
+}
+
+@test "a failure that is none in the end" {
+    idle_gpus
+    gpulse run -- echo "CUDA error: out of memory, a smaller batch is tried"
+    status_is 0
+    complains '^gpulse: it printed a failure, and went on$'
+}
+
+@test "run again when there was no memory" {
+    idle_gpus
+    gpulse run --retries 2 -- bash -c 'echo x >>tries; [ "$(wc -l <tries)" -eq 3 ] || { echo "CUDA error: out of memory"; exit 7; }'
+    status_is 0
+    complains '^gpulse: once more \(2 of 2\)$'
+    rm tries
+    gpulse run --retries 2 -- bash -c 'echo x >>tries; exit 7'
+    status_is 7
+    [ "$(wc -l <tries)" -eq 1 ]
+    gpulse run --retries 2 --on failure -- bash -c 'echo x >>tries; exit 7'
+    status_is 7
+    [ "$(wc -l <tries)" -eq 4 ]
+    gpulse run --retries 2 --no-watch -- true
+    fails 2 '--retries needs what the command prints: .*'
+}
+
+@test "its time is over" {
+    idle_gpus
+    gpulse run --timeout 300ms -- sleep 1000
+    status_is 124
+    complains '^gpulse: it is ended: its time is over$'
+}
+
+@test "more memory than it may have" {
+    idle_gpus
+    gpulse run --max-gpu-mem 4GiB --over stop -- "$GPULSE" sim load --mem 5GiB
+    status_is 1
+    complains '^gpulse: it has 5120 MiB of GPU 3, more than the 4096 MiB of --max-gpu-mem: it is ended$'
+    gpulse run --max-gpu-mem 4GiB --over kill -- "$GPULSE" sim load --mem 5GiB
+    status_is 137
+    gpulse run --max-gpu-mem 4GiB -- "$GPULSE" sim load --mem 5GiB --for 3500ms
+    status_is 0
+    complains 'more than the 4096 MiB of --max-gpu-mem$'
+}
+
+@test "a GPU that it lets stand idle" {
+    idle_gpus
+    gpulse run --idle-warn 500ms -- "$GPULSE" sim load --mem 5GiB --util 0 --for 2500ms
+    complains '^gpulse: GPU 3 has been idle for [0-9]+ s, with 5120 MiB of this job$'
+}
+
+@test "the record" {
+    idle_gpus
+    gpulse run --name first -- "$GPULSE" sim load --mem 5GiB --for 2500ms
+    output=$(cat "$(record)/run.json")
+    json_is 'd["schema"], d["name"], d["state"], d["status"], d["gpus"][0]["memory_peak"]' \
+        "('gpulse.run/1', 'first', 'ended', 0, 5368709120)"
+    [ "$(head -1 "$(record)/samples.csv")" = time_s,gpu,utilization_percent,memory_used_bytes,power_w,energy_j,job_memory_bytes,job_cpu_percent,job_rss_bytes ]
+    grep -q '^[0-9.]*,3,[0-9]*,[0-9]*,[0-9.]*,[0-9]*,5368709120,' "$(record)/samples.csv"
+    gpulse run --no-record -- true
+    [ "$(record | wc -l)" -eq 1 ]
+    gpulse run --dir kept/here -- true
+    [ -f kept/here/run.json ]
+    gpulse run --dir /dev/null/x -- true
+    fails 1 'cannot make the folder /dev/null/x: .*'
+    XDG_STATE_HOME=/dev/null gpulse run -- true # the job does not need it
+    status_is 0
+    complains '^gpulse: cannot make the folder '
+}
+
+@test "old records make room" {
+    idle_gpus
+    local n
+    for n in $(seq 100 220); do
+        mkdir -p "home/gpulse/runs/20200101-000$n-99999999"
+    done
+    mkdir home/gpulse/runs/mine "home/gpulse/runs/20190101-000000-$$" # that process lives
+    gpulse run -- true
+    [ "$(ls home/gpulse/runs | grep -c ^20200101)" -eq 100 ]
+    [ -d home/gpulse/runs/mine ]
+    [ -d "home/gpulse/runs/20190101-000000-$$" ]
+}
+
+@test "an allocator option that this PyTorch knows" {
+    idle_gpus
+    mkdir -p venv/bin venv/lib/python3.12/site-packages/torch
+    printf '#!%s/venv/bin/python\n' "$PWD" >venv/bin/torchrun
+    printf '#!/bin/sh\nshift\nexec "$@"\n' >venv/bin/python # runs its second argument
+    chmod +x venv/bin/*
+    torch() {
+        echo "__version__ = '$1'" >venv/lib/python3.12/site-packages/torch/version.py
+    }
+    torch 2.4.1+cu121
+    gpulse run -q --torch-expandable -- venv/bin/python x printenv PYTORCH_CUDA_ALLOC_CONF PYTORCH_ALLOC_CONF
+    [ "$output" = expandable_segments:True ]
+    torch 2.10.0
+    gpulse run -q --torch-expandable -- venv/bin/python x printenv PYTORCH_CUDA_ALLOC_CONF PYTORCH_ALLOC_CONF
+    [ "${#lines[@]}" -eq 2 ]
+    PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:64 gpulse run -q --torch-expandable -- venv/bin/torchrun printenv PYTORCH_CUDA_ALLOC_CONF
+    [ "$output" = max_split_size_mb:64,expandable_segments:True ]
+    torch 2.0.1
+    gpulse run -q --torch-expandable -- venv/bin/python x printenv PYTORCH_CUDA_ALLOC_CONF
+    status_is 1
+    complains "^gpulse: expandable_segments:True is not set: PyTorch 2.0 of 'venv/bin/python' would end with it, 2.1 would not$"
+    gpulse run -q --torch-expandable -- printenv PYTORCH_CUDA_ALLOC_CONF
+    complains "^gpulse: expandable_segments:True is not set: no PyTorch is found beside 'printenv'$"
+}

@@ -1,0 +1,232 @@
+# gpulse suspend, gpulse resume: real processes whose memory of a simulated GPU goes away and comes
+# back.
+# variants: default asan
+
+load helpers
+
+suspended_rows() {
+    "$GPULSE" ps --columns pid,type,memory,suspended -f csv --no-header
+}
+
+@test "its memory goes, and comes back" {
+    quiet_t4
+    job --mem 1GiB --util 50
+    gpulse suspend "$job" --yes
+    status_is 0
+    is_quiet
+    says "^ *$job .* 1\.0G "
+    says "^$job is suspended with 1024 MiB: gpulse resume $job$"
+    says '^GPU 0: 0 MiB used, [0-9]+ MiB free now$'
+    runs_on "$job"
+    gpulse ps --columns pid,type,memory,suspended -f csv --no-header
+    [ "$output" = "$job,S,0,1073741824" ] || explain "not the row of a suspended process"
+    gpulse ps
+    says '^ *PID .* GPU-MEM  SUSPENDED '
+    gpulse ps --format json
+    json_is '[(p["type"], p["suspended"]) for p in d["processes"]]' "[('S', 1073741824)]"
+    gpulse resume
+    status_is 0
+    says "^ *$job .* 1\.0G "
+    gpulse resume "$job"
+    status_is 0
+    says "^$job goes on with 1024 MiB$"
+    says '^GPU 0: 1024 MiB used, [0-9]+ MiB free now$'
+    [ "$(suspended_rows)" = "$job,C,1073741824," ] || explain "$(suspended_rows)"
+    gpulse resume
+    status_is 0
+    complains 'no process is suspended'
+    [ -z "$(ls notes)" ] || explain "a note is left: $(ls notes)"
+}
+
+@test "other programs do not see it, as with the real driver" {
+    quiet_t4
+    job
+    gpulse suspend "$job" --yes
+    status_is 0
+    gpulse smi
+    says_not "$job"
+    says 'No running processes found'
+    gpulse query pid --processes -f csv --no-header
+    [ -z "$output" ]
+    gpulse query pid,process.suspended --processes -f csv --no-header
+    says "^$job,1073741824$"
+}
+
+@test "nobody is suspended without a yes" {
+    quiet_t4
+    job
+    gpulse suspend "$job" </dev/null
+    status_is 2
+    complains 'nobody was suspended: add --yes'
+    gpulse suspend "$job" --dry-run
+    status_is 0
+    complains 'nobody was suspended \(--dry-run\)'
+    gpulse suspend
+    fails 2 'say who is meant: .*'
+    [ "$(suspended_rows)" = "$job,C,1073741824," ]
+}
+
+@test "without room it is not resumed, because that would lose it" {
+    quiet_t4
+    job --mem 8GiB
+    local first=$job
+    gpulse suspend "$first" --yes
+    status_is 0
+    job --mem 9GiB
+    gpulse resume "$first"
+    status_is 1
+    complains 'GPU 0 has [0-9]+ MiB free of the 8192 MiB that are needed'
+    gpulse resume "$first" --wait 300ms
+    status_is 1
+    gpulse ps --columns pid,type --no-header -f csv
+    says "^$first,S$"
+    # as soon as there is some
+    { sleep 0.5 && kill "$job"; } 3>&- &
+    gpulse resume "$first" --wait 60s
+    status_is 0
+    says "^$first goes on with 8192 MiB$"
+}
+
+@test "what the driver refuses runs on, all of it" {
+    quiet_t4
+    job
+    local good=$job
+    job --managed
+    gpulse suspend "$good" "$job" --yes
+    status_is 4
+    complains "process $job: .*not supported .* nobody was suspended"
+    [ "$(suspended_rows | cut -d, -f2 | sort -u)" = C ]
+    [ -z "$(ls notes)" ]
+    job --busy
+    gpulse suspend "$good" "$job" --grace 300ms --yes
+    status_is 4
+    complains "process $job: stopping its CUDA calls: its GPU work did not come to an end"
+    [ "$(suspended_rows | cut -d, -f2 | sort -u)" = C ]
+    # nothing of it has stayed behind
+    gpulse suspend "$good" --yes
+    status_is 0
+}
+
+@test "what is refused before it is tried" {
+    quiet_t4
+    job
+    kill -STOP "$job"
+    until_true grep -q '^State:.T' "/proc/$job/status"
+    gpulse suspend "$job" --yes
+    fails 1 "process $job cannot be suspended: it stands still, .*: kill -CONT $job"
+    kill -CONT "$job"
+    gpulse suspend "$job" --yes
+    status_is 0
+    gpulse suspend "$job" --yes
+    fails 1 "process $job cannot be suspended: it is suspended already"
+    gpulse resume 1
+    fails 5 "process 1: no signals to process 1"
+    GPULSE_CUDA=$GPULSE_BUILD/sim/libnvidia-ml.so.1 gpulse suspend "$job" --yes
+    fails 4 'the driver is too old to suspend processes: it has no cuInit \(since 570\)'
+    GPULSE_CUDA=/nowhere gpulse suspend "$job" --yes
+    status_is 4
+    gpulse --root "$PWD" suspend "$job" --yes
+    status_is 2
+}
+
+@test "a MIG instance, several GPUs, ranks and a capture" {
+    started env RANK=0 WORLD_SIZE=8 sleep 1000
+    machine h100 "m['workload'] = [{'name': 'x', 'pid': $pid, 'gpus': [0, 1], 'util': 1, 'memory_bytes': 1 << 30}]"
+    export GPULSE_SIM=$PWD/m.json
+    gpulse suspend "$pid" --yes
+    fails 1 "process $pid cannot be suspended: it is on several GPUs, .*"
+    gpulse suspend "$pid" --yes --force
+    status_is 4
+    complains 'no process that uses CUDA'
+    machine t4 "m['workload'] = [{'name': 'x', 'pid': $pid, 'gpus': [0], 'util': 1, 'memory_bytes': 1 << 30}]"
+    gpulse suspend "$pid" --yes
+    fails 1 "process $pid cannot be suspended: it is one of 8 ranks .*"
+    GPULSE_SIM=a100-mig job
+    GPULSE_SIM=a100-mig gpulse suspend "$job" --yes
+    fails 1 "process $job cannot be suspended: it runs in a MIG instance, .*"
+}
+
+@test "a process that grows until it stands still" {
+    quiet_t4
+    job --mem 1GiB --grow 4GiB
+    sleep 0.4
+    gpulse suspend "$job" --yes
+    status_is 0
+    local noted free
+    noted=$(sed -n 's/^gpu .* 0*//p' notes/suspended.*)
+    [ "$noted" -gt 1073741824 ] # what it had when it stood still, not when it was listed
+    free=$("$GPULSE" query memory.free -f csv --no-header)
+    local grown=$job
+    job --mem "$((free - noted + 2097152))"
+    gpulse resume "$grown"
+    status_is 1
+    complains 'MiB free of the .* MiB that are needed'
+}
+
+@test "one whose note is lost" {
+    quiet_t4
+    job
+    gpulse suspend "$job" --yes
+    status_is 0
+    rm notes/*
+    gpulse resume "$job"
+    fails 1 "process $job: no note tells how much GPU memory it needs, .*; --force tries"
+    gpulse resume "$job" --force
+    status_is 0
+    complains "^gpulse: process $job goes on$"
+    [ "$(suspended_rows)" = "$job,C,1073741824," ]
+    gpulse resume "$job"
+    fails 1 "process $job: it is not suspended"
+}
+
+@test "while it waits for room the process may stop or end" {
+    quiet_t4
+    job --mem 8GiB
+    local first=$job
+    gpulse suspend "$first" --yes
+    status_is 0
+    job --mem 9GiB
+    { sleep 0.5 && kill -STOP "$first"; } 3>&- &
+    gpulse resume "$first" --wait 60s
+    status_is 1
+    complains "process $first: it stands still"
+    kill -CONT "$first"
+    { sleep 0.5 && kill -KILL "$first"; } 3>&- &
+    gpulse resume "$first" --wait 60s
+    status_is 1
+    complains "process $first"
+}
+
+@test "a folder in which anybody could change a note" {
+    quiet_t4
+    job
+    mkdir -m 777 notes
+    chmod 777 notes # not sticky
+    gpulse suspend "$job" --yes
+    status_is 5
+    complains 'must have mode 1777'
+    [ "$(suspended_rows)" = "$job,C,1073741824," ]
+}
+
+@test "resume with no choice lists" {
+    quiet_t4
+    gpulse resume --timeout 5s
+    status_is 0
+    complains 'no process is suspended'
+    gpulse resume -i 0
+    status_is 0
+    gpulse resume --all
+    fails 1 'none of those that are meant is suspended'
+}
+
+@test "a suspended process can be ended" {
+    quiet_t4
+    job
+    gpulse suspend "$job" --yes
+    status_is 0
+    gpulse kill "$job" --yes
+    status_is 0
+    is_gone "$job"
+    gpulse resume
+    complains 'no process is suspended'
+}

@@ -1,0 +1,327 @@
+/* Leases: real files, locks and processes. */
+#include "unit.h"
+
+#include "base/err.h"
+#include "jobs/lease.h"
+#include "proc/files.h"
+#include "proc_tree.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static struct gp_lease_room room;
+static char folder[128];
+
+static int open_room(void **state)
+{
+    struct gp_err err = {0};
+    if (set_up(state) != 0)
+        return -1;
+    (void)snprintf(folder, sizeof(folder), "%s/leases", tree_root);
+    (void)setenv("GPULSE_STATE_DIR", folder, 1);
+    return gp_lease_room_open(&room, &err);
+}
+
+static int close_room(void **state)
+{
+    gp_lease_room_close(&room);
+    return tear_down(state);
+}
+
+static struct gp_lease example(uint64_t ticket)
+{
+    return (struct gp_lease){
+        .ticket = ticket,
+        .state = GP_LEASE_HELD,
+        .since_wall_ns = 5,
+        .pid = (uint32_t)getpid(),
+        .ns = gp_proc_own_ns(),
+        .is_shared = true,
+        .bytes = 7,
+        .wanted = 2,
+        .gpus = {"GPU-a", "GPU-b"},
+        .gpu_count = 2,
+        .name = "a name",
+        .command = "python train.py\n--evil \033[2J",
+    };
+}
+
+static struct gp_leases read_all(void)
+{
+    struct gp_leases leases;
+    struct gp_err err = {0};
+    if (gp_leases_read(&room, &leases, &err) < 0)
+        fail_msg("%s", err.text);
+    return leases;
+}
+
+static size_t count(void)
+{
+    struct gp_leases leases = read_all();
+    size_t n = leases.count;
+    gp_leases_fini(&leases);
+    return n;
+}
+
+static int write_lease(const struct gp_lease *lease)
+{
+    struct gp_err err = {0};
+    int fd = -1;
+    if (gp_lease_write(&room, lease, &fd, &err) < 0)
+        fail_msg("%s", err.text);
+    return fd;
+}
+
+static void what_is_written_is_read(void **state)
+{
+    (void)state;
+    struct gp_lease lease = example(3);
+    int fd = write_lease(&lease);
+    assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC); /* the job does not inherit it */
+    struct gp_leases leases = read_all();
+    assert_int_equal(leases.count, 1);
+    assert_int_equal(leases.next_ticket, 4);
+    const struct gp_lease *got = &leases.items[0];
+    assert_int_equal(got->ticket, 3);
+    assert_int_equal(got->state, GP_LEASE_HELD);
+    assert_int_equal(got->uid, geteuid());
+    assert_int_equal(got->pid, getpid());
+    assert_int_equal(got->ns, gp_proc_own_ns());
+    assert_true(got->is_shared);
+    assert_int_equal(got->bytes, 7);
+    assert_int_equal(got->wanted, 2);
+    assert_int_equal(got->gpu_count, 2);
+    assert_string_equal(got->gpus[1], "GPU-b");
+    assert_string_equal(got->name, "a name");
+    assert_string_equal(got->command, "python train.py\\n--evil \\x1b[2J");
+    gp_leases_fini(&leases);
+    gp_lease_drop(&room, &lease, &fd);
+    assert_int_equal(fd, -1);
+    assert_int_equal(count(), 0);
+}
+
+static void the_first_who_asked_comes_first(void **state)
+{
+    (void)state;
+    static const uint64_t tickets[] = {12, 3, 100, 9};
+    int fds[GP_ARRAY_LEN(tickets)];
+    struct gp_lease leases_of[GP_ARRAY_LEN(tickets)];
+    for (size_t i = 0; i < GP_ARRAY_LEN(tickets); i++) {
+        leases_of[i] = example(tickets[i]);
+        fds[i] = write_lease(&leases_of[i]);
+    }
+    struct gp_leases leases = read_all();
+    assert_int_equal(leases.count, 4);
+    for (size_t i = 1; i < leases.count; i++)
+        assert_true(leases.items[i - 1].ticket < leases.items[i].ticket);
+    assert_int_equal(leases.next_ticket, 101);
+    gp_leases_fini(&leases);
+    for (size_t i = 0; i < GP_ARRAY_LEN(tickets); i++)
+        gp_lease_drop(&room, &leases_of[i], &fds[i]);
+}
+
+/* A lease that waited becomes one that is held without a moment in between. */
+static void a_lease_changes_in_its_place(void **state)
+{
+    (void)state;
+    struct gp_err err = {0};
+    struct gp_lease lease = example(1);
+    lease.state = GP_LEASE_WAITING;
+    int fd = write_lease(&lease);
+    lease.state = GP_LEASE_HELD;
+    lease.gpu_count = 1;
+    assert_int_equal(gp_lease_write(&room, &lease, &fd, &err), 0);
+    struct gp_leases leases = read_all();
+    assert_int_equal(leases.count, 1);
+    assert_int_equal(leases.items[0].state, GP_LEASE_HELD);
+    assert_int_equal(leases.items[0].gpu_count, 1);
+    gp_leases_fini(&leases);
+    gp_lease_drop(&room, &lease, &fd);
+}
+
+static void who_need_not_look(void **state)
+{
+    (void)state;
+    struct gp_lease items[2] = {example(3), example(5)};
+    struct gp_leases leases = {.items = items, .count = 2};
+    struct gp_lease own = example(7);
+    assert_false(gp_lease_is_behind(&leases, &own)); /* they do not wait */
+    items[0].state = GP_LEASE_WAITING;
+    assert_true(gp_lease_is_behind(&leases, &own));
+    own.ticket = 2; /* it asked before */
+    assert_false(gp_lease_is_behind(&leases, &own));
+    own.ticket = 7;
+    own.wanted = 1;
+    assert_true(gp_lease_is_behind(&leases, &own));
+    items[0].gpu_count = 1; /* the other one could not use GPU-b */
+    assert_false(gp_lease_is_behind(&leases, &own));
+    own.wanted = 2;
+    assert_true(gp_lease_is_behind(&leases, &own));
+}
+
+/* However its supervisor ends: nothing is left of it, and who waits hears of that. */
+static void a_lease_ends_with_its_process(void **state)
+{
+    (void)state;
+    char byte;
+    int ready[2];
+    assert_int_equal(pipe(ready), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct gp_err err;
+        struct gp_lease lease = example(8);
+        int fd = -1;
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        lease.pid = (uint32_t)getpid();
+        if (gp_lease_write(&room, &lease, &fd, &err) == 0)
+            (void)!write(ready[1], "x", 1);
+        for (;;)
+            (void)pause();
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    assert_int_equal(count(), 1);
+    int watch = gp_lease_room_watch(&room);
+    assert_true(watch >= 0);
+    struct pollfd fd = {watch, POLLIN, 0};
+    assert_int_equal(poll(&fd, 1, 0), 0);
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    assert_int_equal(poll(&fd, 1, 10000), 1);
+    (void)close(watch);
+    char path[256];
+    char fresh[256]; /* of one that was killed while it wrote */
+    (void)snprintf(path, sizeof(path), "%s/lease.8.%d", folder, (int)pid);
+    (void)snprintf(fresh, sizeof(fresh), "%s/new.9.%d", folder, (int)pid);
+    FILE *file = fopen(fresh, "we");
+    assert_non_null(file);
+    (void)fclose(file);
+    assert_int_equal(count(), 0);
+    assert_int_not_equal(access(path, F_OK), 0); /* swept */
+    assert_int_not_equal(access(fresh, F_OK), 0);
+    (void)close(ready[0]);
+    (void)close(ready[1]);
+}
+
+static void the_lock_is_one_at_a_time_and_names_its_holder(void **state)
+{
+    (void)state;
+    struct gp_err err = {0};
+    struct gp_lease_room other;
+    char pid[24];
+    assert_int_equal(gp_lease_room_open(&other, &err), 0);
+    assert_int_equal(gp_lease_room_lock(&room, GP_NS_PER_S, &err), 0);
+    assert_int_equal(gp_lease_room_lock(&other, GP_NS_PER_S / 20, &err), GP_ETIMEOUT);
+    (void)snprintf(pid, sizeof(pid), "process %d", (int)getpid());
+    assert_non_null(strstr(err.text, pid));
+    gp_lease_room_unlock(&room);
+    assert_int_equal(gp_lease_room_lock(&other, GP_NS_PER_S, &err), 0);
+    gp_lease_room_close(&other);
+}
+
+/* What somebody has put there: text that is none, links, pipes, without end; and a lock on it. */
+static void hostile_files(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "",
+        "gpulse-lease 2\npid 1\n",
+        "gpulse-lease 1\n",
+        "gpulse-lease 1\npid 0\n",
+        "gpulse-lease 1\npid -1\n",
+        "gpulse-lease 1\npid 99999999999\n",
+        "gpulse-lease 1\npid 5\nbytes x\n",
+        "gpulse-lease 1\npid 5\nno value\nwanted\n",
+    };
+    char name[64];
+    char path[256];
+    int fds[GP_ARRAY_LEN(texts)];
+    for (size_t i = 0; i < GP_ARRAY_LEN(texts); i++) {
+        (void)snprintf(name, sizeof(name), "/leases/lease.%zu.5", i + 1);
+        write_text(name, texts[i]);
+        (void)snprintf(path, sizeof(path), "%s%s", tree_root, name);
+        fds[i] = open(path, O_RDWR | O_CLOEXEC);
+        assert_int_equal(flock(fds[i], LOCK_EX), 0); /* as if it were alive */
+    }
+    (void)snprintf(path, sizeof(path), "%s/lease.77.1", folder);
+    assert_int_equal(mkfifo(path, 0644), 0);
+    (void)snprintf(path, sizeof(path), "%s/lease.78.1", folder);
+    assert_int_equal(symlink("/etc/passwd", path), 0);
+    write_text("/leases/lease.99999999999999999999.1", "gpulse-lease 1\npid 5\n");
+    write_text("/leases/lease.x.1", "gpulse-lease 1\npid 5\n");
+    assert_int_equal(count(), 0);
+    for (size_t i = 0; i < GP_ARRAY_LEN(texts); i++)
+        (void)close(fds[i]);
+}
+
+/* A lease of a later version, or one that is damaged: its GPUs are not given away. */
+static void what_is_not_understood(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        bool is_shared;
+    } cases[] = {
+        {"gpulse-lease 1\npid 1\nboot 3f2a-11\nshared 1\ngpu GPU-a\n", true},
+        {"gpulse-lease 2\npid 1\nshared 1\ngpu GPU-a\n", false},
+        {"gpulse-lease 1\npid x\nshared 1\ngpu GPU-a\n", false},
+    };
+    char path[256];
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
+        write_text("/leases/lease.1.5", cases[i].text);
+        (void)snprintf(path, sizeof(path), "%s/lease.1.5", folder);
+        int fd = open(path, O_RDWR | O_CLOEXEC);
+        assert_int_equal(flock(fd, LOCK_EX), 0);
+        struct gp_leases leases = read_all();
+        assert_int_equal(leases.count, 1);
+        assert_int_equal(leases.items[0].state, GP_LEASE_HELD);
+        assert_int_equal(leases.items[0].is_shared, cases[i].is_shared);
+        assert_string_equal(leases.items[0].gpus[0], "GPU-a");
+        gp_leases_fini(&leases);
+        (void)close(fd);
+    }
+}
+
+static void a_lock_that_was_removed(void **state)
+{
+    (void)state;
+    struct gp_err err = {0};
+    struct gp_lease_room other;
+    char path[256];
+    (void)snprintf(path, sizeof(path), "%s/lock", folder);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(gp_lease_room_open(&other, &err), 0); /* makes a new one */
+    assert_int_equal(gp_lease_room_lock(&other, GP_NS_PER_S, &err), 0);
+    assert_int_equal(gp_lease_room_lock(&room, GP_NS_PER_S / 20, &err), GP_ETIMEOUT);
+    gp_lease_room_close(&other);
+    struct gp_lease lease = example(1);
+    int fd = write_lease(&lease);
+    assert_false(gp_lease_was_removed(fd));
+    (void)snprintf(path, sizeof(path), "%s/lease.1.%d", folder, (int)getpid());
+    assert_int_equal(unlink(path), 0);
+    assert_true(gp_lease_was_removed(fd));
+    gp_lease_drop(&room, &lease, &fd);
+}
+
+#define IN_ROOM(test) cmocka_unit_test_setup_teardown(test, open_room, close_room)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_ROOM(what_is_written_is_read),
+        IN_ROOM(the_first_who_asked_comes_first),
+        IN_ROOM(a_lease_changes_in_its_place),
+        IN_ROOM(who_need_not_look),
+        IN_ROOM(a_lease_ends_with_its_process),
+        IN_ROOM(the_lock_is_one_at_a_time_and_names_its_holder),
+        IN_ROOM(hostile_files),
+        IN_ROOM(what_is_not_understood),
+        IN_ROOM(a_lock_that_was_removed),
+    };
+    return cmocka_run_group_tests_name("lease", tests, NULL, NULL);
+}

@@ -1,0 +1,231 @@
+/* Notes about suspended processes. */
+#include "unit.h"
+
+#include "base/err.h"
+#include "base/statedir.h"
+#include "proc/suspended.h"
+#include "proc_tree.h"
+
+#include <unistd.h>
+
+enum { PID = 77, START = 4711 };
+
+static const struct gp_suspended example = {
+    .pid = PID,
+    .start_ticks = START,
+    .gpus = {{"GPU-a", 10}, {"GPU-b", 20}},
+    .gpu_count = 2,
+};
+
+/* A root of its own, in which the process runs. */
+static void make_machine(void)
+{
+    write_text("/tmp/x", "");
+    write_stat(PID, "python", 0, START, 1);
+}
+
+static void note(const struct gp_suspended *s)
+{
+    struct gp_err err = {0};
+    int fd;
+    if (gp_suspended_take(tree_root, s, &fd, &err) < 0 || gp_suspended_write(fd, s, &err) < 0)
+        fail_msg("%s", err.text);
+    (void)close(fd);
+}
+
+static size_t count(void)
+{
+    struct gp_suspended_list list;
+    assert_int_equal(gp_suspended_read(tree_root, &list), 0);
+    size_t n = list.count;
+    gp_suspended_fini(&list);
+    return n;
+}
+
+static void what_is_noted_is_read(void **state)
+{
+    (void)state;
+    struct gp_suspended_list list;
+    make_machine();
+    assert_int_equal(count(), 0);
+    note(&example);
+    assert_int_equal(gp_suspended_read(tree_root, &list), 0);
+    assert_int_equal(list.count, 1);
+    const struct gp_suspended *s = gp_suspended_find(&list, PID);
+    assert_non_null(s);
+    assert_null(gp_suspended_find(&list, PID + 1));
+    assert_int_equal(s->start_ticks, START);
+    assert_int_equal(s->gpu_count, 2);
+    assert_string_equal(s->gpus[1].uuid, "GPU-b");
+    assert_int_equal(s->gpus[1].bytes, 20);
+    gp_suspended_fini(&list);
+    assert_int_equal(gp_suspended_forget(tree_root, &example, NULL), 0);
+    assert_int_equal(count(), 0);
+}
+
+static void a_later_process_with_its_pid_is_another_one(void **state)
+{
+    (void)state;
+    make_machine();
+    note(&example);
+    write_stat(PID, "python", 0, START + 1, 1);
+    assert_int_equal(count(), 0);
+    /* the next note takes away what is over */
+    struct gp_suspended later = example;
+    later.start_ticks++;
+    note(&later);
+    assert_int_equal(count(), 1);
+    write_stat(PID, "python", 0, START, 1);
+    assert_int_equal(count(), 0);
+}
+
+static char note_name[128];
+
+/* What stands in the note instead. */
+static void write_note(const char *ns, const char *rest)
+{
+    char text[512];
+    (void)snprintf(text, sizeof(text), "ns %s\n%s", ns, rest);
+    write_text(note_name, text);
+}
+
+static void what_is_no_note_is_passed_over(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "",
+        "gpu GPU-a\n",
+        "gpu GPU-a -1\n",
+        "gpu GPU-a 99999999999999999999\n",
+        "gpu GPU-a 9223372036854775807\n",
+        "gpu GPU-a 1\ngpu GPU-a 1\n",
+        "nonsense\n",
+    };
+    struct stat st;
+    char ns[32];
+    make_machine();
+    note(&example); /* makes the folder */
+    assert_int_equal(stat("/proc/self/ns/pid", &st), 0);
+    (void)snprintf(ns, sizeof(ns), "%llu", (unsigned long long)st.st_ino);
+    (void)snprintf(note_name, sizeof(note_name), "/tmp/gpulse/suspended.%d.%d", PID, START);
+    for (size_t i = 0; i < GP_ARRAY_LEN(texts); i++) {
+        write_note(ns, texts[i]);
+        assert_int_equal(count(), 0);
+    }
+    write_note("7", "gpu GPU-a 1\n"); /* another namespace's pid */
+    assert_int_equal(count(), 0);
+    write_note(ns, "gpu GPU-a 1\n");
+    assert_int_equal(count(), 1);
+    static const char *const names[] = {"suspended.77", "suspended.x.4711", "other",
+                                        "suspended.077.4711", "suspended.77.04711"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++) {
+        (void)snprintf(note_name, sizeof(note_name), "/tmp/gpulse/%s", names[i]);
+        write_note(ns, "gpu GPU-a 1\n");
+        assert_int_equal(count(), 1);
+    }
+}
+
+/* In a folder where all may make files somebody may have made these. */
+static void files_of_others_and_other_files(void **state)
+{
+    (void)state;
+    enum { NOBODY = 65534 };
+    char path[128];
+    char target[128];
+    make_machine();
+    note(&example);
+    (void)snprintf(path, sizeof(path), "%s/tmp/gpulse/suspended.%d.%d", tree_root, PID, START);
+    (void)snprintf(target, sizeof(target), "%s/tmp/moved", tree_root);
+    if (geteuid() == 0) {
+        assert_int_equal(chown(path, NOBODY, NOBODY), 0);
+        assert_int_equal(count(), 0);
+        assert_int_equal(chown(path, 0, 0), 0);
+        assert_int_equal(count(), 1);
+    }
+    assert_int_equal(rename(path, target), 0);
+    assert_int_equal(symlink(target, path), 0);
+    assert_int_equal(count(), 0);
+    struct gp_err err = {0};
+    int fd;
+    assert_int_not_equal(gp_suspended_take(tree_root, &example, &fd, &err), 0);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(mkfifo(path, 0644), 0);
+    assert_int_equal(count(), 0); /* and nothing waits for a writer */
+    assert_int_not_equal(gp_suspended_take(tree_root, &example, &fd, &err), 0);
+}
+
+static void only_one_has_a_note(void **state)
+{
+    (void)state;
+    struct gp_err err = {0};
+    int first;
+    int second;
+    make_machine();
+    assert_int_equal(gp_suspended_take(tree_root, &example, &first, &err), 0);
+    assert_int_equal(gp_suspended_take(tree_root, &example, &second, &err), GP_EFAIL);
+    assert_non_null(strstr(err.text, "another gpulse"));
+    (void)close(first);
+    assert_int_equal(gp_suspended_take(tree_root, &example, &second, &err), 0);
+    (void)close(second);
+}
+
+static void a_folder_that_others_may_change_is_not_used(void **state)
+{
+    (void)state;
+    struct gp_err err = {0};
+    char path[128];
+    make_machine();
+    note(&example);
+    (void)snprintf(path, sizeof(path), "%s/tmp/gpulse", tree_root);
+    assert_int_equal(chmod(path, 0777), 0);
+    assert_int_equal(count(), 0);
+    int fd;
+    assert_int_equal(gp_suspended_take(tree_root, &example, &fd, &err), GP_EPERM);
+    assert_non_null(strstr(err.text, "1777"));
+    assert_int_equal(chmod(path, 01777), 0);
+    assert_int_equal(count(), 1);
+}
+
+static void too_many_gpus(void **state)
+{
+    (void)state;
+    struct gp_suspended many = example;
+    make_machine();
+    many.gpu_count = GP_SUSPENDED_GPUS;
+    for (size_t i = 0; i < many.gpu_count; i++)
+        (void)snprintf(many.gpus[i].uuid, sizeof(many.gpus[i].uuid), "GPU-%090zu", i);
+    note(&many);
+    assert_int_equal(count(), 1);
+}
+
+static void a_folder_that_was_told(void **state)
+{
+    (void)state;
+    char path[128];
+    make_machine();
+    (void)snprintf(path, sizeof(path), "%s/own", tree_root);
+    (void)setenv("GPULSE_STATE_DIR", path, 1);
+    note(&example);
+    assert_int_equal(count(), 1);
+    struct stat st;
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0700);
+    (void)unsetenv("GPULSE_STATE_DIR");
+    assert_int_equal(count(), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(what_is_noted_is_read),
+        TEST(a_later_process_with_its_pid_is_another_one),
+        TEST(what_is_no_note_is_passed_over),
+        TEST(files_of_others_and_other_files),
+        TEST(only_one_has_a_note),
+        TEST(a_folder_that_others_may_change_is_not_used),
+        TEST(too_many_gpus),
+        TEST(a_folder_that_was_told),
+    };
+    (void)unsetenv("GPULSE_STATE_DIR");
+    return cmocka_run_group_tests_name("suspended", tests, NULL, NULL);
+}
