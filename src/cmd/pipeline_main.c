@@ -97,7 +97,7 @@ static void hand_on(int number)
         (void)kill(child_pid, number);
 }
 
-static _Noreturn void execute(const struct run *run, size_t at)
+static _Noreturn void execute(const struct run *run, size_t at, bool only_check)
 {
     const struct gp_step *step = &run->pipeline->steps[at];
     const char *argv[GP_STEP_OPTIONS + 12];
@@ -108,6 +108,8 @@ static _Noreturn void execute(const struct run *run, size_t at)
                    step->name);
     argv[n++] = "gpulse";
     argv[n++] = "run";
+    if (only_check)
+        argv[n++] = "--dry-run";
     if (run->quiet)
         argv[n++] = "--quiet";
     argv[n++] = run->record.path[0] ? record : "--no-record";
@@ -121,7 +123,9 @@ static _Noreturn void execute(const struct run *run, size_t at)
     argv[n] = NULL;
     for (size_t i = 0; i < step->variable_count; i++)
         (void)putenv(step->variables[i]);
-    if (chdir(run->pipeline->folder) == 0 && (!step->folder[0] || chdir(step->folder) == 0))
+    /* An earlier step may be the one that makes the folder. */
+    bool goes_there = step->folder[0] && !only_check;
+    if (chdir(run->pipeline->folder) == 0 && (!goes_there || chdir(step->folder) == 0))
         (void)execv(run->gpulse, (char *const *)(uintptr_t)argv);
     (void)fprintf(stderr, "gpulse: cannot run step %s in %s: %s\n", step->name,
                   step->folder[0] ? step->folder : run->pipeline->folder, strerror(errno));
@@ -134,14 +138,10 @@ static void record_path(const struct run *run, size_t at, char path[GP_PATH_SIZE
                    run->pipeline->steps[at].name);
 }
 
-/* Its exit status, as a shell says it. */
-static int run_step(struct run *run, size_t at)
+/* Starts gpulse run for a step; its exit status, as a shell says it. */
+static int start_step(const struct run *run, size_t at, bool only_check)
 {
-    uint64_t began_ns = gp_clock_mono_ns();
     int status = 0;
-    char path[GP_PATH_SIZE];
-    record_path(run, at, path);
-    (void)unlink(path); /* of an earlier time, in a folder that was named */
     sigset_t all;
     sigset_t before;
     (void)sigfillset(&all);
@@ -151,15 +151,36 @@ static int run_step(struct run *run, size_t at)
         child_pid = pid;
     (void)sigprocmask(SIG_SETMASK, &before, NULL);
     if (pid == 0)
-        execute(run, at);
+        execute(run, at, only_check);
     while (pid > 0 && (waitpid(pid, &status, WUNTRACED) != pid || WIFSTOPPED(status)))
         if (WIFSTOPPED(status)) /* from the keyboard: the shell goes on with both */
             (void)raise(SIGSTOP);
     child_pid = 0;
-    run->seconds[at] = (double)(gp_clock_mono_ns() - began_ns) / 1e9;
     if (pid < 0)
         return 1;
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static int run_step(struct run *run, size_t at)
+{
+    uint64_t began_ns = gp_clock_mono_ns();
+    char path[GP_PATH_SIZE];
+    record_path(run, at, path);
+    (void)unlink(path); /* of an earlier time, in a folder that was named */
+    int status = start_step(run, at, false);
+    run->seconds[at] = (double)(gp_clock_mono_ns() - began_ns) / 1e9;
+    return status;
+}
+
+/* What a step asks for is found wrong before the first one runs, not hours later. */
+static int check_steps(const struct run *run, struct gp_err *err)
+{
+    for (size_t at = run->first; at < run->pipeline->step_count; at++)
+        if (start_step(run, at, true) != 0)
+            return gp_err_set(err, GP_EUSAGE,
+                              "%s: step %s cannot run as it stands; none was started",
+                              run->pipeline->path, run->pipeline->steps[at].name);
+    return 0;
 }
 
 /* ---- the report ---- */
@@ -290,6 +311,8 @@ static int run_pipeline(struct run *run, char **argv, struct gp_err *err)
         return r;
     find_note(run);
     r = find_first(run, argv[3], err);
+    if (r == 0)
+        r = check_steps(run, err);
     if (r == 0 && run->dry_run)
         show(run);
     if (r < 0 || run->dry_run)

@@ -65,7 +65,7 @@ static const struct gp_opt options[] = {
      .help = "begin with this step of the pipeline"},
     {0, "restart", NULL, GP_OPT_FLAG, .offset = OPT(restart), .help = "begin with its first step"},
     {0, "dry-run", NULL, GP_OPT_FLAG, .offset = OPT(dry_run),
-     .help = "only say which of its steps would run"},
+     .help = "check what is asked for and run nothing; with --pipeline say which steps would run"},
     {'q', "quiet", NULL, GP_OPT_FLAG, .offset = OPT(plan.quiet),
      .help = "say nothing but what went wrong"},
     GP_OPT_END,
@@ -224,12 +224,12 @@ static bool has_job_options(const struct run_options *o)
 
 static int check_options(const struct run_options *o, struct gp_err *err)
 {
-    if (o->pipeline || o->from || o->restart || o->dry_run)
+    if (o->pipeline || o->from || o->restart)
         return gp_err_set(err, GP_EUSAGE,
                           o->pipeline
                               ? "with --pipeline the commands and their options stand in its "
                                 "file; beside it go --from, --restart, --dry-run, --dir, -q"
-                              : "--from, --restart and --dry-run are for --pipeline");
+                              : "--from and --restart are for --pipeline");
     if (o->dir && o->no_record)
         return gp_err_set(err, GP_EUSAGE, "--dir and --no-record do not go together");
     if (o->retries && strcmp(o->on, "oom") == 0 && (o->plan.no_watch || o->plan.no_clean))
@@ -282,6 +282,8 @@ static int run_main(int argc, char **argv, struct gp_err *err)
         return r;
     if (positional == 0)
         return gp_err_set(err, GP_EUSAGE, "say what to run: gpulse run -- python train.py");
+    if (o.dry_run)
+        return gp_job_request(&o.plan.gpus, &run.request, err);
     char *variables[3] = {NULL};
     if (o.expandable)
         set_expandable(variables, argv[1]);

@@ -118,7 +118,30 @@ END
     gpulse run --pipeline steps.ini --timeout 3s
     fails 2 'with --pipeline the commands and their options stand in its file; .*'
     gpulse run --from a -- true
-    fails 2 '--from, --restart and --dry-run are for --pipeline'
+    fails 2 '--from and --restart are for --pipeline'
+}
+
+@test "what a later step asks for is found wrong before the first one runs" {
+    idle_gpus
+    steps <<<$'[a]\ncommand = touch begun\n[b]\ncommand = true\nmem = lots'
+    gpulse run --pipeline steps.ini
+    status_is 2
+    complains "lots"
+    complains '.*/steps.ini: step b cannot run as it stands; none was started'
+    [ ! -e begun ]
+    # a folder may be made by the step before
+    steps <<<$'[a]\ncommand = mkdir out\n[b]\ncommand = touch here\nfolder = out'
+    gpulse run --pipeline steps.ini
+    status_is 0
+    [ -e out/here ]
+}
+
+@test "a command's words are checked without running it" {
+    gpulse run --dry-run -- touch begun
+    status_is 0
+    [ ! -e begun ]
+    gpulse run --dry-run --mem lots -- touch begun
+    status_is 2
 }
 
 @test "steps that were passed over are not done" {
