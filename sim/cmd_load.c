@@ -33,6 +33,7 @@ struct options {
     uint64_t duration_ns;
     const char *name;
     uint64_t grow_bytes;
+    uint64_t spike_bytes;
     uint64_t workers;
     bool stubborn;
     bool busy;
@@ -54,6 +55,8 @@ static const struct gp_opt options[] = {
      offsetof(struct options, name), "its name in lists of processes (default: python)"},
     {0, "grow", NULL, GP_OPT_SIZE, "SIZE", NULL, NULL, GP_COMPLETE_NONE,
      offsetof(struct options, grow_bytes), "take so much more every second"},
+    {0, "spike", NULL, GP_OPT_SIZE, "SIZE", NULL, NULL, GP_COMPLETE_NONE,
+     offsetof(struct options, spike_bytes), "take so much more for an instant when it starts"},
     {0, "workers", NULL, GP_OPT_U64, "N", NULL, NULL, GP_COMPLETE_NONE,
      offsetof(struct options, workers),
      "children that hold the GPU open; if it is killed they keep its memory"},
@@ -241,7 +244,7 @@ static struct sim_job job_of(const struct options *o, const struct sim_device *d
         .pid = machine_pid(),
         .util_pct = (uint32_t)o->util,
         .start_ticks = sim_process_start(machine_pid()),
-        .bytes = o->bytes,
+        .bytes = o->bytes + o->spike_bytes,
         .device = (int32_t)gpu->index,
         .mig = device->parent ? (int32_t)device->index : SIM_NO_INSTANCE,
         .busy = o->busy,
@@ -261,26 +264,31 @@ static int take(const struct sim_live *live, const struct options *o,
     if (result < 0)
         return result;
     (void)sim_live_memory(live, device, &memory);
-    if (o->bytes > memory.free) {
-        print_out_of_memory(live, device, o->gpu, o->bytes, &memory);
+    if (job->bytes > memory.free) {
+        print_out_of_memory(live, device, o->gpu, job->bytes, &memory);
         result = GP_EFAIL;
     } else {
         result = sim_state_add_job(live->state, job, ret_slot, err);
     }
+    if (result == GP_OK && !device->parent && sim_live_accounts(live, device))
+        sim_state_begin_account(live->state, job);
     sim_state_unlock(live->state);
     return result;
 }
 
 /* ------------------------------------------------------------------------- running */
 
-/* As long as its CUDA calls do not wait. The state is locked. */
-static void grow(struct sim_state *state, size_t slot, uint64_t bytes)
+/* As long as its CUDA calls do not wait. */
+static void resize(struct sim_state *state, size_t slot, int64_t more_bytes)
 {
     struct sim_job job;
-    if (!sim_state_job(state, slot, &job) || job.cuda_state != CU_PROCESS_STATE_RUNNING)
+    if (sim_state_lock(state, NULL) < 0)
         return;
-    job.bytes += bytes;
-    sim_state_update_job(state, slot, &job);
+    if (sim_state_job(state, slot, &job) && job.cuda_state == CU_PROCESS_STATE_RUNNING) {
+        job.bytes += (uint64_t)more_bytes;
+        sim_state_update_job(state, slot, &job);
+    }
+    sim_state_unlock(state);
 }
 
 /* Until a signal, or the end of its time; what grows does so ten times a second. */
@@ -290,17 +298,16 @@ static void wait_for_end(const struct sim_live *live, const struct options *o, s
     uint64_t end_ns = o->duration_ns ? gp_clock_mono_ns() + o->duration_ns : UINT64_MAX;
     const uint64_t step_ns = o->grow_bytes ? GP_NS_PER_S / 10 : UINT64_MAX;
     int r = -1;
+    if (o->spike_bytes)
+        resize(live->state, slot, -(int64_t)o->spike_bytes);
     /* being stopped and continued interrupts the wait, too */
     while (r < 0 && gp_clock_mono_ns() < end_ns) {
-        struct gp_err err;
         uint64_t rest_ns = end_ns - gp_clock_mono_ns();
         rest_ns = rest_ns < step_ns ? rest_ns : step_ns;
         struct timespec rest = gp_clock_timespec(rest_ns < INT64_MAX ? rest_ns : INT64_MAX);
         r = sigtimedwait(signals, NULL, &rest);
-        if (r < 0 && errno == EAGAIN && o->grow_bytes && sim_state_lock(live->state, &err) == 0) {
-            grow(live->state, slot, o->grow_bytes / 10);
-            sim_state_unlock(live->state);
-        }
+        if (r < 0 && errno == EAGAIN && o->grow_bytes)
+            resize(live->state, slot, (int64_t)o->grow_bytes / 10);
     }
 }
 
@@ -350,6 +357,7 @@ static void start_worker(const struct options *o, const struct sim_device *devic
     /* an inherited lock would be its parent's */
     struct sim_job job = job_of(o, device);
     job.hidden = 1;
+    job.bytes = o->bytes;
     job.util_pct = 0;
     if (keeps && sim_tool_open(o->machine, &spec, &machine, &state, &err) == 0 &&
         sim_state_lock(state, &err) == 0) {

@@ -71,6 +71,16 @@ static void set(const struct sim_call *call, enum sim_setting setting, uint64_t 
     sim_setting_set(&call->live, call->device, setting, value);
 }
 
+/* Those of live jobs; what the machine file lists is covered by settings. */
+static void forget_accounts(const struct sim_call *call, bool running_too)
+{
+    if (sim_state_lock(call->live.state, NULL) < 0)
+        return;
+    sim_state_settle_accounts(call->live.state);
+    sim_state_forget_accounts(call->live.state, call->device->index, running_too);
+    sim_state_unlock(call->live.state);
+}
+
 static void unset(const struct sim_call *call, enum sim_setting setting)
 {
     overrule(call, setting);
@@ -79,15 +89,18 @@ static void unset(const struct sim_call *call, enum sim_setting setting)
 
 /* ------------------------------------------------------------------------- modes */
 
+static bool is_switch(nvmlEnableState_t state)
+{
+    return state == NVML_FEATURE_DISABLED || state == NVML_FEATURE_ENABLED;
+}
+
 /* A switch that is stored as it is given. */
 static nvmlReturn_t set_switch(enum sim_function function, nvmlDevice_t device,
                                nvmlEnableState_t state, enum sim_slot support,
                                enum sim_setting setting)
 {
     struct sim_call call;
-    nvmlReturn_t code =
-        enter_setter(&call, function, device,
-                     state == NVML_FEATURE_DISABLED || state == NVML_FEATURE_ENABLED, support);
+    nvmlReturn_t code = enter_setter(&call, function, device, is_switch(state), support);
     if (code == NVML_SUCCESS)
         set(&call, setting, state);
     return sim_leave(code);
@@ -107,8 +120,15 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceSetEccMode(nvmlDevice_t device, nvmlEnableStat
 
 SIM_EXPORT nvmlReturn_t nvmlDeviceSetAccountingMode(nvmlDevice_t device, nvmlEnableState_t mode)
 {
-    return set_switch(SIM_FN_nvmlDeviceSetAccountingMode, device, mode, SIM_ACCOUNTING,
-                      SIM_SET_ACCOUNTING);
+    struct sim_call call;
+    nvmlReturn_t code = enter_setter(&call, SIM_FN_nvmlDeviceSetAccountingMode, device,
+                                     is_switch(mode), SIM_ACCOUNTING);
+    if (code == NVML_SUCCESS) {
+        set(&call, SIM_SET_ACCOUNTING, mode);
+        if (mode == NVML_FEATURE_DISABLED)
+            forget_accounts(&call, true);
+    }
+    return sim_leave(code);
 }
 
 SIM_EXPORT nvmlReturn_t nvmlDeviceSetGpuOperationMode(nvmlDevice_t device,
@@ -611,8 +631,10 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceClearAccountingPids(nvmlDevice_t device)
     struct sim_call call;
     nvmlReturn_t code =
         enter_setter(&call, SIM_FN_nvmlDeviceClearAccountingPids, device, true, SIM_ACCOUNTING);
-    if (code == NVML_SUCCESS)
+    if (code == NVML_SUCCESS) {
         set(&call, SIM_SET_RECORDS_CLEARED, 1);
+        forget_accounts(&call, false);
+    }
     return sim_leave(code);
 }
 

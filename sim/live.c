@@ -340,6 +340,12 @@ struct sim_value sim_live_value(const struct sim_live *live, const struct sim_de
     return v;
 }
 
+bool sim_live_accounts(const struct sim_live *live, const struct sim_device *gpu)
+{
+    struct sim_value mode = sim_live_value(live, gpu, SIM_ACCOUNTING);
+    return mode.code == NVML_SUCCESS && mode.number == NVML_FEATURE_ENABLED;
+}
+
 /* The fields that count: a growing number where the machine file has one. */
 static uint64_t field_counter(const struct sim_live *live, const struct sim_device *device,
                               unsigned int id, uint64_t captured)

@@ -23,6 +23,9 @@ struct sim_value sim_live_value(const struct sim_live *live, const struct sim_de
 struct sim_value sim_live_field(const struct sim_live *live, const struct sim_device *device,
                                 unsigned int id, unsigned int scope);
 
+/* Whether the driver keeps accounts of the processes on a GPU. */
+bool sim_live_accounts(const struct sim_live *live, const struct sim_device *gpu);
+
 /* What workload and jobs ask of a GPU or MIG device now, in percent of its time. */
 double sim_live_load(const struct sim_live *live, const struct sim_device *device);
 

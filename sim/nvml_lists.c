@@ -131,12 +131,6 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetRetiredPages_v2(nvmlDevice_t device,
 
 /* ------------------------------------------------------------------------- accounting */
 
-static bool accounts(const struct sim_call *call)
-{
-    struct sim_value mode = sim_live_value(&call->live, call->device, SIM_ACCOUNTING);
-    return mode.code == NVML_SUCCESS && mode.number == NVML_FEATURE_ENABLED;
-}
-
 /* Whether the driver still keeps an account: a client may have cleared those of the dead. */
 static bool is_kept(const struct sim_call *call, const struct sim_rows *rows, size_t row)
 {
@@ -145,25 +139,76 @@ static bool is_kept(const struct sim_call *call, const struct sim_rows *rows, si
            !sim_setting_get(&call->live, call->device, SIM_SET_RECORDS_CLEARED, &cleared);
 }
 
+/* The next account of a live job on the GPU from *slot on. */
+static bool next_account(const struct sim_call *call, size_t *slot, struct sim_account *ret)
+{
+    while (*slot < SIM_MAX_ACCOUNTS)
+        if (sim_state_account(call->live.state, (*slot)++, ret) && ret->gpu == call->device->index)
+            return true;
+    return false;
+}
+
+/* That of a live job. If there are two, that of the process which has ended, even if the other one
+ * is asked for: drivers do so. */
+static bool find_account(const struct sim_call *call, unsigned int pid, struct sim_account *ret)
+{
+    struct sim_account account;
+    bool found = false;
+    for (size_t slot = 0; next_account(call, &slot, &account);)
+        if (account.pid == pid && (!found || account.end_us)) {
+            *ret = account;
+            found = true;
+        }
+    return found;
+}
+
+static nvmlAccountingStats_t stats_of(const struct sim_account *account)
+{
+    return (nvmlAccountingStats_t){
+        .gpuUtilization = account->util_pct,
+        .memoryUtilization = sim_share_of_memory(account->util_pct),
+        .maxMemoryUsage = account->most_bytes,
+        .time = account->end_us ? (account->end_us - account->begin_us) / 1000 : 0,
+        .startTime = account->begin_us,
+        .isRunning = !account->end_us,
+    };
+}
+
+/* Nobody tells of a job that was killed: who asks finds out. */
+static void settle_accounts(const struct sim_call *call)
+{
+    if (sim_state_lock(call->live.state, NULL) < 0)
+        return;
+    sim_state_settle_accounts(call->live.state);
+    sim_state_unlock(call->live.state);
+}
+
 SIM_EXPORT nvmlReturn_t nvmlDeviceGetAccountingPids(nvmlDevice_t device, unsigned int *count,
                                                     unsigned int *pids)
 {
     struct sim_call call;
     nvmlReturn_t code = sim_enter_device(&call, SIM_FN_nvmlDeviceGetAccountingPids, device,
                                          count && (pids || *count == 0));
-    if (code == NVML_SUCCESS && !accounts(&call))
+    if (code == NVML_SUCCESS && !sim_live_accounts(&call.live, call.device))
         code = NVML_ERROR_NOT_SUPPORTED;
     if (code != NVML_SUCCESS)
         return sim_leave(code);
     const struct sim_rows *rows = rows_of(&call, SIM_LIST_APPS);
+    struct sim_account account;
     size_t n = 0;
+    settle_accounts(&call);
     for (size_t i = 0; i < rows->count; i++)
         n += is_kept(&call, rows, i);
+    for (size_t slot = 0; next_account(&call, &slot, &account);)
+        n++;
+    size_t room = n;
     code = offer(&call, n, count);
     n = 0;
     for (size_t i = 0; code == NVML_SUCCESS && i < rows->count; i++)
         if (is_kept(&call, rows, i))
             pids[n++] = (unsigned int)sim_cell_number(rows, i, SIM_APPS_PID, 0);
+    for (size_t slot = 0; code == NVML_SUCCESS && n < room && next_account(&call, &slot, &account);)
+        pids[n++] = account.pid;
     return sim_leave(code);
 }
 
@@ -173,7 +218,7 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetAccountingStats(nvmlDevice_t device, unsign
     struct sim_call call;
     nvmlReturn_t code =
         sim_enter_device(&call, SIM_FN_nvmlDeviceGetAccountingStats, device, stats != NULL);
-    if (code == NVML_SUCCESS && !accounts(&call))
+    if (code == NVML_SUCCESS && !sim_live_accounts(&call.live, call.device))
         code = NVML_ERROR_NOT_SUPPORTED;
     if (code != NVML_SUCCESS)
         return sim_leave(code);
@@ -181,6 +226,11 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetAccountingStats(nvmlDevice_t device, unsign
     size_t i = 0;
     while (i < rows->count && sim_cell_number(rows, i, SIM_APPS_PID, 0) != pid)
         i++;
+    struct sim_account account;
+    if (i == rows->count && find_account(&call, pid, &account)) {
+        *stats = stats_of(&account);
+        return sim_leave(NVML_SUCCESS);
+    }
     bool forgotten = i == rows->count || !is_kept(&call, rows, i) ||
                      sim_cell(rows, i, SIM_APPS_GPU)->code == NVML_ERROR_NOT_FOUND;
     if (forgotten)

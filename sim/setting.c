@@ -170,6 +170,7 @@ static void let_go(const struct sim_live *live, const struct sim_device *gpu)
         sim_setting_unset(live, gpu, kept[i]);
     for (unsigned int fan = 0; fan < NVML_MAX_FANS; fan++)
         sim_setting_unset(live, gpu, SIM_SET_FAN + fan);
+    sim_state_forget_accounts(live->state, gpu->index, true);
 }
 
 static void let_go_of_idle(const struct sim_live *live)

@@ -19,13 +19,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { STATE_VERSION = 7, RECORD_WORDS = 14, RECHECK_MS = 100 };
+enum { STATE_VERSION = 8, RECORD_WORDS = 14, RECHECK_MS = 100 };
 
 static const char state_magic[8] = "GPSTATE";
 
 _Static_assert(sizeof(struct sim_fault) <= RECORD_WORDS * 8, "a fault fits a slot");
 _Static_assert(sizeof((struct sim_fault){0}.past) * 8 == SIM_MAX_DEVICES, "a bit for each GPU");
 _Static_assert(sizeof(struct sim_job) <= RECORD_WORDS * 8, "a job fits a slot");
+_Static_assert(sizeof(struct sim_account) <= RECORD_WORDS * 8, "an account fits a slot");
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "shared memory needs lock-free atomics");
 
 struct slot {
@@ -54,6 +55,8 @@ struct layout {
     atomic_uint job_count;
     struct slot faults[SIM_MAX_FAULTS];
     struct slot jobs[SIM_MAX_JOBS];
+    struct slot accounts[SIM_MAX_ACCOUNTS];
+    atomic_ullong account_count; /* so far */
     struct counter counters[SIM_MAX_DEVICES][SIM_COUNTERS];
     struct sim_settings settings;
     atomic_ullong event_count; /* so far */
@@ -341,6 +344,96 @@ void sim_state_clear_faults(struct sim_state *state, int gpu)
     }
 }
 
+/* ------------------------------------------------------------------------- accounts */
+
+bool sim_state_account(struct sim_state *state, size_t slot, struct sim_account *ret)
+{
+    return slot_read(&state->map->accounts[slot], ret, sizeof(*ret));
+}
+
+static void write_account(struct sim_state *state, size_t slot, const struct sim_account *account)
+{
+    slot_write(&state->map->accounts[slot], account, sizeof(*account));
+}
+
+static void drop_account(struct sim_state *state, size_t slot)
+{
+    atomic_store(&state->map->accounts[slot].used, 0);
+}
+
+/* The account of a job that has not ended; false if there is none. */
+static bool find_account(struct sim_state *state, const struct sim_job *job, size_t *ret_slot,
+                         struct sim_account *ret)
+{
+    if (!atomic_load(&state->map->account_count))
+        return false;
+    for (*ret_slot = 0; *ret_slot < SIM_MAX_ACCOUNTS; ++*ret_slot)
+        if (sim_state_account(state, *ret_slot, ret) && !ret->end_us && ret->pid == job->pid &&
+            ret->start_ticks == job->start_ticks && ret->gpu == (uint32_t)job->device)
+            return true;
+    return false;
+}
+
+void sim_state_begin_account(struct sim_state *state, const struct sim_job *job)
+{
+    struct sim_account account;
+    size_t slot;
+    size_t tries = 0;
+    do { /* those that run stay; there are never as many as slots */
+        slot = atomic_fetch_add(&state->map->account_count, 1) % SIM_MAX_ACCOUNTS;
+    } while (sim_state_account(state, slot, &account) && !account.end_us &&
+             ++tries < SIM_MAX_ACCOUNTS);
+    account = (struct sim_account){
+        .pid = job->pid,
+        .gpu = (uint32_t)job->device,
+        .start_ticks = job->start_ticks,
+        .begin_us = gp_clock_wall_ns() / 1000,
+        .most_bytes = job->bytes,
+        .util_pct = job->util_pct,
+    };
+    write_account(state, slot, &account);
+}
+
+static void update_account(struct sim_state *state, const struct sim_job *job)
+{
+    struct sim_account account;
+    size_t slot;
+    if (!find_account(state, job, &slot, &account) || job->bytes <= account.most_bytes)
+        return;
+    account.most_bytes = job->bytes;
+    write_account(state, slot, &account);
+}
+
+/* As a driver does, it forgets an earlier process with the same pid. */
+static void end_account(struct sim_state *state, size_t slot, struct sim_account *account)
+{
+    struct sim_account other;
+    account->end_us = gp_clock_wall_ns() / 1000;
+    for (size_t i = 0; i < SIM_MAX_ACCOUNTS; i++)
+        if (sim_state_account(state, i, &other) && other.end_us && other.pid == account->pid &&
+            other.gpu == account->gpu)
+            drop_account(state, i);
+    write_account(state, slot, account);
+}
+
+void sim_state_settle_accounts(struct sim_state *state)
+{
+    struct sim_account account;
+    for (size_t i = 0; atomic_load(&state->map->account_count) && i < SIM_MAX_ACCOUNTS; i++)
+        if (sim_state_account(state, i, &account) && !account.end_us &&
+            sim_process_start(account.pid) != account.start_ticks)
+            end_account(state, i, &account);
+}
+
+void sim_state_forget_accounts(struct sim_state *state, unsigned int gpu, bool running_too)
+{
+    struct sim_account account;
+    for (size_t i = 0; i < SIM_MAX_ACCOUNTS; i++)
+        if (sim_state_account(state, i, &account) && account.gpu == gpu &&
+            (running_too || account.end_us))
+            drop_account(state, i);
+}
+
 /* ------------------------------------------------------------------------- jobs */
 
 uint64_t sim_process_start(unsigned int pid)
@@ -414,10 +507,17 @@ int sim_state_add_job(struct sim_state *state, const struct sim_job *job, size_t
 void sim_state_update_job(struct sim_state *state, size_t slot, const struct sim_job *job)
 {
     slot_write(&state->map->jobs[slot], job, sizeof(*job));
+    update_account(state, job);
 }
 
 void sim_state_remove_job(struct sim_state *state, size_t slot)
 {
+    struct sim_job job;
+    struct sim_account account;
+    size_t of_it;
+    if (slot_read(&state->map->jobs[slot], &job, sizeof(job)) &&
+        find_account(state, &job, &of_it, &account))
+        end_account(state, of_it, &account);
     if (atomic_exchange(&state->map->jobs[slot].used, 0))
         atomic_fetch_sub(&state->map->job_count, 1);
 }

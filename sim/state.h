@@ -1,4 +1,5 @@
-/* Live state of a simulated machine, shared by the processes of one user: faults, jobs, counters.
+/* Live state of a simulated machine, shared by the processes of one user: faults, jobs and what is
+ * kept of those, counters.
  *
  * One file per machine in a private directory, mapped by everybody. Writers hold a file lock;
  * readers take nothing: a slot is copied between two reads of its sequence number. So a running
@@ -19,6 +20,7 @@ struct sim_state;
 enum {
     SIM_MAX_FAULTS = 64,
     SIM_MAX_JOBS = 1024,
+    SIM_MAX_ACCOUNTS = 2048, /* of jobs, running or not; those of all GPUs together */
     SIM_JOB_NAME_SIZE = 64,
     SIM_MAX_EVENTS = 16384, /* kept for those who wait; a power of two */
 };
@@ -47,6 +49,17 @@ struct sim_job {
     char name[SIM_JOB_NAME_SIZE];
 };
 
+/* What a driver in accounting mode keeps of a job, also when that has ended. */
+struct sim_account {
+    uint32_t pid;
+    uint32_t gpu;
+    uint64_t start_ticks; /* as the job's */
+    uint64_t begin_us;    /* since 1970 */
+    uint64_t end_us;      /* 0: it has not ended */
+    uint64_t most_bytes;
+    uint32_t util_pct;
+};
+
 /* Opens (creates) the state of the machine that `spec` names. */
 int sim_state_open(const char *spec, struct sim_state **ret, struct gp_err *err);
 /* State of this process only, for where no file can be had. NULL without memory. */
@@ -59,6 +72,8 @@ bool sim_state_job(struct sim_state *state, size_t slot, struct sim_job *ret);
 /* True if there may be any; the common case costs one load. */
 bool sim_state_has_faults(struct sim_state *state);
 bool sim_state_has_jobs(struct sim_state *state);
+/* An account, of the SIM_MAX_ACCOUNTS that there may be. */
+bool sim_state_account(struct sim_state *state, size_t slot, struct sim_account *ret);
 
 /* Counters of a device that only ever grow. */
 enum sim_counter {
@@ -89,6 +104,14 @@ int sim_state_add_job(struct sim_state *state, const struct sim_job *job, size_t
 /* Changes a job that has this slot. */
 void sim_state_update_job(struct sim_state *state, size_t slot, const struct sim_job *job);
 void sim_state_remove_job(struct sim_state *state, size_t slot);
+
+/* Begins the account of a job; what becomes of the job is then kept in it. The oldest of a job that
+ * has ended makes room. */
+void sim_state_begin_account(struct sim_state *state, const struct sim_job *job);
+/* Ends those of jobs that were killed, and had no time to say so. */
+void sim_state_settle_accounts(struct sim_state *state);
+/* Forgets those of a GPU; only of jobs that have ended, or all. */
+void sim_state_forget_accounts(struct sim_state *state, unsigned int gpu, bool running_too);
 
 /* What clients have changed: setting.h. */
 struct sim_settings *sim_state_settings(struct sim_state *state);

@@ -159,6 +159,41 @@ imported() {
     [ -z "$output" ]
 }
 
+# accounts FIELDS ARG…: the rows of the first GPU, without their identity
+accounts() {
+    gpulse query "$1" --rows accounted_apps -i 0 -f csv --no-header "${@:2}"
+}
+
+@test "a driver in accounting mode keeps account of jobs, also when they have ended" {
+    machine h100 'm["workload"] = []; d["answers"]["AccountingMode"] = "Enabled"'
+    export GPULSE_SIM=$PWD/m.json
+    start sim load --gpu 0 --mem 5GiB --spike 3GiB --util 70
+    until_true grep -q 'holds 5.00 GiB' out
+    local first=$pid
+    accounts pid,gpu_util,max_memory_usage:GiB,time,running
+    [ "$output" = "$first,70,8.0,0,Yes" ]
+    kill -TERM "$first"
+    finish
+    start sim load --gpu 0 --mem 2GiB
+    until_true grep -q holds out
+    kill -KILL "$pid" # it cannot say so
+    finish
+    accounts pid,max_memory_usage:GiB,running
+    [ "${lines[0]}" = "$first,8.0,No" ]
+    [ "${lines[1]}" = "$pid,2.0,No" ]
+    accounts time
+    [ "${lines[0]}" -gt 0 ]
+    start sim load --gpu 0 --mem 2GiB
+    until_true grep -q holds out
+    gpulse set accounting-records=clear -i 0 --yes
+    accounts pid
+    [ "$output" = "$pid" ]
+    gpulse set accounting-mode=off -i 0 --yes
+    gpulse set accounting-mode=on -i 0 --yes
+    accounts pid
+    [ -z "$output" ] # it has none: it began before
+}
+
 @test "a job obeys CUDA_VISIBLE_DEVICES" {
     CUDA_VISIBLE_DEVICES=6,7 gpulse sim load -m h100x8 --gpu 1 --mem 1GiB --for 10ms
     status_is 0
