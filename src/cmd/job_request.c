@@ -69,14 +69,13 @@ int gp_job_request(const struct gp_job_options *o, struct gp_pick_request *ret, 
     return r < 0 ? r : parse_gpus(o->avoid, &avoid, &ret->avoid, err);
 }
 
-int gp_job_open(const struct gp_pick_request *request, const enum gp_metric *more, size_t count,
+int gp_job_open(const struct gp_pick_request *request, const struct gp_want *besides,
                 struct gp_sampler **ret, struct gp_err *err)
 {
+    static const struct gp_want nothing;
     const struct gp_loop loop = {.interval_ns = GP_NS_PER_S};
-    struct gp_want want = {.mig = true};
+    struct gp_want want = besides ? *besides : nothing;
     gp_pick_want(&want, request->count > 1);
-    for (size_t i = 0; i < count; i++)
-        gp_metric_set_add(&want.metrics, more[i]);
     return gp_app_open(&want, &loop, ret, err);
 }
 

@@ -65,8 +65,8 @@ enum { GP_JOB_ANY = 1000000 };
 int gp_job_request(const struct gp_job_options *options, struct gp_pick_request *ret,
                    struct gp_err *err) GP_MUST_CHECK;
 
-/* Opens what choosing needs, and these metrics besides. */
-int gp_job_open(const struct gp_pick_request *request, const enum gp_metric *more, size_t count,
+/* Opens what choosing needs, and what is wanted besides (NULL: nothing). */
+int gp_job_open(const struct gp_pick_request *request, const struct gp_want *besides,
                 struct gp_sampler **ret, struct gp_err *err) GP_MUST_CHECK;
 
 /* Decides by a snapshot. Leases of those that this process was started from are its own. GP_ENODEV:

@@ -175,7 +175,7 @@ static int pick_main(int argc, char **argv, struct gp_err *err)
         return gp_err_set(err, GP_EUSAGE, "--at-most takes at most %d", (int)GP_LEASE_GPUS);
     r = gp_job_request(&o.job, &request, err);
     if (r == 0)
-        r = gp_job_open(&request, NULL, 0, &sampler, err);
+        r = gp_job_open(&request, NULL, &sampler, err);
     if (r < 0)
         return r;
     uint64_t until_ns = gp_clock_mono_ns() + o.wait_ns;

@@ -349,6 +349,20 @@ bool gp_run_await_memory(struct gp_run *run)
     return back;
 }
 
+/* Costs a look where accounts are kept, and nothing else. */
+static void take_accounts(struct gp_run *run)
+{
+    struct gp_snapshot *snapshot;
+    if (!run->watch.is_accounted)
+        return;
+    gp_sampler_set_lists(run->sampler, 1U << gp_list_index(GP_SCOPE_APP));
+    if (gp_sampler_tick(run->sampler, &snapshot, NULL) == 0) {
+        gp_watch_take_accounts(&run->watch, snapshot);
+        gp_snapshot_free(snapshot);
+    }
+    gp_sampler_set_lists(run->sampler, 0);
+}
+
 /* ---- all of it ---- */
 
 /* One that was ended has not succeeded, whatever it says itself. */
@@ -403,9 +417,11 @@ int gp_run_once(struct gp_run *run, char *const *argv, struct gp_err *err)
     if (r == 0) {
         if (output)
             gp_output_release(output);
+        gp_accounted_add(&run->watch.pids, (uint32_t)run->child.pid);
         supervise(run);
         if (!plan->no_clean)
             clean(run);
+        take_accounts(run);
     } else {
         run->child.pid = -1;
     }
@@ -423,6 +439,16 @@ static int note_others(struct gp_run *run, bool has_children, struct gp_err *err
         return gp_ending_add(&run->others, run->guard.pid, gp_clock_wall_ns(), true, err);
     gp_ending_add_children(&run->others, getpid(), NULL);
     return 0;
+}
+
+static int open_sampler(struct gp_run *run, struct gp_err *err)
+{
+    struct gp_want want = {.host_only = false};
+    for (size_t i = 0; i < GP_ARRAY_LEN(watched); i++)
+        gp_metric_set_add(&want.metrics, watched[i]);
+    /* Until GPUs are chosen: a process has an account if the mode is on when it begins. */
+    gp_metric_set_add(&want.more, GP_ACCOUNTING_MODE);
+    return gp_job_open(&run->request, &want, &run->sampler, err);
 }
 
 int gp_run_open(struct gp_run *run, const struct gp_run_plan *plan, char *const *argv, int argc,
@@ -445,12 +471,15 @@ int gp_run_open(struct gp_run *run, const struct gp_run_plan *plan, char *const 
     if (r == 0)
         r = gp_lease_room_open(&run->room, err);
     if (r == 0)
-        r = gp_job_open(&run->request, watched, GP_ARRAY_LEN(watched), &run->sampler, err);
+        r = open_sampler(run, err);
     if (r < 0)
         return r;
     run->watch.is_shared = run->request.is_shared;
     describe(run, argv, argc);
-    return acquire(run, err);
+    gp_sampler_set_more(run->sampler, true);
+    r = acquire(run, err);
+    gp_sampler_set_more(run->sampler, false);
+    return r;
 }
 
 void gp_run_close(struct gp_run *run)

@@ -109,11 +109,15 @@ void gp_watch_grant(struct gp_watch *watch, const struct gp_device *device)
     struct gp_watch_gpu *gpu = add(watch, device);
     if (gpu)
         gpu->is_granted = true;
+    watch->is_accounted = watch->is_accounted ||
+                          strcmp(gp_device_text(device, GP_ACCOUNTING_MODE, ""), "Enabled") == 0;
 }
 
 void gp_watch_begin(struct gp_watch *watch)
 {
     watch->started_ns = gp_clock_mono_ns();
+    watch->started_wall_ns = gp_clock_wall_ns();
+    watch->pids.count = 0;
     watch->incident_count = 0;
     watch->repeats = 0;
     watch->classes = 0;
@@ -257,7 +261,8 @@ static double number_of(const struct gp_process *p, enum gp_metric metric)
     return metric == GP_PROCESS_CPU ? value->f : (double)value->i;
 }
 
-static struct use use_of(const struct gp_snapshot *snapshot, const struct gp_device *device)
+static struct use use_of(struct gp_watch *watch, const struct gp_snapshot *snapshot,
+                         const struct gp_device *device)
 {
     struct use use = {.pid = 0};
     for (size_t i = 0; i < device->process_count; i++) {
@@ -266,6 +271,7 @@ static struct use use_of(const struct gp_snapshot *snapshot, const struct gp_dev
         if (!gp_pick_comes_from(snapshot, pid, getpid()))
             continue;
         use.pid = pid;
+        gp_accounted_add(&watch->pids, (uint32_t)pid);
         use.bytes += number_of(p, GP_PROCESS_MEMORY);
         use.cpu_percent += number_of(p, GP_PROCESS_CPU);
         use.rss_bytes += number_of(p, GP_PROCESS_RSS);
@@ -304,7 +310,7 @@ static enum gp_watch_order look_at_gpu(struct gp_watch *watch, const struct gp_s
                                        const struct gp_device *device, struct gp_strbuf *samples)
 {
     enum gp_watch_order order = GP_WATCH_GO_ON;
-    const struct use use = use_of(snapshot, device);
+    const struct use use = use_of(watch, snapshot, device);
     struct gp_watch_gpu *gpu = find(watch, device);
     if (!gpu && use.pid)
         gpu = add(watch, device);
@@ -344,6 +350,22 @@ enum gp_watch_order gp_watch_look(struct gp_watch *watch, const struct gp_snapsh
         say_of_record(gp_record_add_samples(&watch->record, samples.buf, samples.len, &err), &err);
     gp_strbuf_fini(&samples);
     return order;
+}
+
+void gp_watch_take_accounts(struct gp_watch *watch, const struct gp_snapshot *snapshot)
+{
+    for (size_t i = 0; i < snapshot->device_count; i++) {
+        const struct gp_device *device = &snapshot->devices[i];
+        struct gp_watch_gpu *gpu = find(watch, device);
+        double peak;
+        if (!gpu ||
+            !gp_accounted_peak(snapshot, device, &watch->pids, watch->started_wall_ns, &peak) ||
+            peak < gpu->use.peak) /* several at once had more than any of them */
+            continue;
+        gpu->use.peak = peak;
+        gpu->use.is_true_peak = true;
+        gpu->use.was_used = true;
+    }
 }
 
 /* ---- incidents ---- */
@@ -495,8 +517,9 @@ static void add_gpu_summary(char text[600], const struct gp_watch *watch,
         (void)snprintf(text + n, 600 - n, "; GPU %u: not used", gpu->index);
         return;
     }
-    n += (size_t)snprintf(text + n, 600 - n, "; GPU %u: %.0f MiB at most", gpu->index,
-                          gpu->use.peak / 0x1p20);
+    n += (size_t)snprintf(text + n, 600 - n, "; GPU %u: %.0f MiB at most (%s)", gpu->index,
+                          gpu->use.peak / 0x1p20,
+                          gpu->use.is_true_peak ? "by the driver's accounting" : "sampled");
     if (n < 600 && gpu->use.busy_count > 0)
         n += (size_t)snprintf(text + n, 600 - n, ", %.0f %% busy",
                               gpu->use.busy_sum / gpu->use.busy_count);
@@ -536,9 +559,10 @@ static json_t *gpu_object(const struct gp_watch_gpu *gpu)
 {
     bool has_energy = gpu->use.energy >= gpu->use.energy_begin && gpu->use.energy_begin >= 0;
     return json_pack(
-        "{s:i, s:s, s:b, s:b, s:I, s:I, s:o, s:o}", "index", (int)gpu->index, "uuid", gpu->uuid,
-        "granted", (int)gpu->is_granted, "used", (int)gpu->use.was_used, "memory_before",
-        (json_int_t)gpu->before, "memory_peak", (json_int_t)gpu->use.peak, "utilization_mean",
+        "{s:i, s:s, s:b, s:b, s:I, s:I, s:s, s:o, s:o}", "index", (int)gpu->index, "uuid",
+        gpu->uuid, "granted", (int)gpu->is_granted, "used", (int)gpu->use.was_used, "memory_before",
+        (json_int_t)gpu->before, "memory_peak", (json_int_t)gpu->use.peak, "memory_peak_source",
+        gpu->use.is_true_peak ? "accounting" : "sampled", "utilization_mean",
         gpu->use.busy_count > 0 ? json_real(gpu->use.busy_sum / gpu->use.busy_count) : json_null(),
         "energy_j", has_energy ? json_real(gpu->use.energy - gpu->use.energy_begin) : json_null());
 }

@@ -3,6 +3,7 @@
 #ifndef GP_CMD_RUN_WATCH_H
 #define GP_CMD_RUN_WATCH_H
 
+#include "jobs/accounted.h"
 #include "jobs/incident.h"
 #include "jobs/lease.h"
 #include "jobs/record.h"
@@ -27,6 +28,8 @@ struct gp_watch_limits {
 /* What the job does on a GPU, since it began or was tried again. */
 struct gp_watch_use {
     double peak, last; /* bytes */
+    bool is_true_peak; /* by the driver's accounting; else by the samples, which may have missed it
+                        */
     bool was_used;     /* by one of its processes */
     double busy_sum;   /* percent, of so many samples */
     unsigned busy_count;
@@ -51,7 +54,9 @@ struct gp_watch {
     const char *mask; /* its CUDA_VISIBLE_DEVICES */
     struct gp_watch_gpu gpus[GP_WATCH_GPUS];
     size_t gpu_count;
-    uint64_t started_ns, sampled_ns;
+    uint64_t started_ns, started_wall_ns, sampled_ns;
+    bool is_accounted;             /* the driver keeps accounts on GPUs that it was given */
+    struct gp_accounted_pids pids; /* in this try */
     bool has_named_place, has_named_unused, has_named_limit;
     const char *ended_by;      /* "timeout", "max-gpu-mem", "strict"; NULL: nobody ended it */
     struct gp_snapshot *scene; /* the last sample; from the moment on in which a failure begins to
@@ -82,6 +87,9 @@ void gp_watch_begin(struct gp_watch *watch);
 /* A look: says what is not as it should be. `is_sample`: it is kept in the record. */
 enum gp_watch_order gp_watch_look(struct gp_watch *watch, const struct gp_snapshot *snapshot,
                                   bool is_sample);
+
+/* The job has ended: the most that it had by the driver's accounts, which are in the snapshot. */
+void gp_watch_take_accounts(struct gp_watch *watch, const struct gp_snapshot *snapshot);
 
 /* Takes the snapshot, for the next failure. */
 void gp_watch_keep_scene(struct gp_watch *watch, struct gp_snapshot *snapshot, bool is_moment);

@@ -125,6 +125,11 @@ void gp_assembler_watch(struct gp_assembler *a, const uint32_t *pids, size_t cou
     gp_proc_watch(a->proc, pids, count, others_matter);
 }
 
+void gp_assembler_set_lists(struct gp_assembler *a, uint32_t lists)
+{
+    a->more_lists = lists;
+}
+
 void gp_assembler_set_ancestors(struct gp_assembler *a, bool wanted)
 {
     if (wanted)
@@ -402,7 +407,7 @@ bool gp_assembler_chooses(struct gp_assembler *a, const struct gp_slot *slot)
 
 static bool wants_list(const struct gp_assembler *a, size_t list)
 {
-    return a->want.lists >> list & 1;
+    return (a->want.lists | a->more_lists) >> list & 1;
 }
 
 static bool is_failure(enum gp_status status)

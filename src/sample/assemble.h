@@ -27,6 +27,7 @@ struct gp_assembler {
     struct gp_want want;     /* what the consumer asked for */
     struct gp_want internal; /* and what assembling it needs */
     unsigned proc_want;      /* enum gp_proc_want */
+    uint32_t more_lists;     /* besides want.lists */
     struct gp_process_columns columns;
     struct gp_proc_reader *proc;
     const char *root;
@@ -54,6 +55,9 @@ void gp_assembler_watch(struct gp_assembler *a, const uint32_t *pids, size_t cou
 
 /* Whether snapshots have ancestors from the next one on, if processes are wanted at all. */
 void gp_assembler_set_ancestors(struct gp_assembler *a, bool wanted);
+
+/* Which lists snapshots have from the next one on, besides want.lists. */
+void gp_assembler_set_lists(struct gp_assembler *a, uint32_t lists);
 
 /* In the last snapshot somebody computed. A display server that merely has a GPU open does not. */
 bool gp_snapshot_has_work(const struct gp_snapshot *snapshot);

@@ -42,6 +42,7 @@ struct gp_sampler {
     struct gp_want want; /* config.want and what selection and assembly need */
     struct gp_want less; /* without want.more */
     atomic_bool wants_more;
+    atomic_uint more_lists;
     struct gp_want identity; /* the static part of it */
     bool wants_identity;
     struct gp_assembler assembler;
@@ -221,8 +222,12 @@ static struct gp_reading *read_device(struct task *t)
         if (t->device && !t->slot.good)
             publish_identity(t);
     }
-    if (t->device)
-        s->config.source->ops->read(t->device, s->wants_more ? &s->want : &s->less, reading);
+    if (t->device) {
+        struct gp_want want = s->wants_more ? s->want : s->less;
+        want.lists |= s->more_lists;
+        want.fresh = want.fresh || s->more_lists;
+        s->config.source->ops->read(t->device, &want, reading);
+    }
     /* Only a GPU that has answered: the waiter has one thread for all of them. */
     if (t->device && is_new && s->waiter)
         gp_waiter_offer(s->waiter, t->slot.index, t->device);
@@ -613,6 +618,12 @@ void gp_sampler_set_ancestors(struct gp_sampler *s, bool wanted)
 void gp_sampler_set_more(struct gp_sampler *s, bool wanted)
 {
     s->wants_more = wanted;
+}
+
+void gp_sampler_set_lists(struct gp_sampler *s, uint32_t lists)
+{
+    s->more_lists = lists;
+    gp_assembler_set_lists(&s->assembler, lists); /* as above */
 }
 
 void gp_sampler_release(struct gp_sampler *s, bool release)

@@ -60,6 +60,10 @@ void gp_sampler_set_ancestors(struct gp_sampler *sampler, bool wanted);
 /* Whether want.more is read too, from the next tick on; in the beginning it is not. */
 void gp_sampler_set_more(struct gp_sampler *sampler, bool wanted);
 
+/* Lists that are read besides want.lists from the next tick on: anew each time, and with them all
+ * that else is asked for only now and then. */
+void gp_sampler_set_lists(struct gp_sampler *sampler, uint32_t lists);
+
 /* Closes the driver's session now and keeps it closed, or opens it again: an open one is in the way
  * of a GPU reset, an unloading of the driver, a change of the MIG mode. Beside a call that hangs it
  * is left for a later tick. Meanwhile the GPUs are RELEASED. */

@@ -28,7 +28,7 @@ struct gp_want {
     bool ancestors;     /* of processes, which then are wanted too: gp_snapshot.ancestors */
     bool mig;           /* MIG instances as devices of their own */
     uint32_t lists;     /* lists of each GPU: bits by gp_list_index */
-    bool fresh;         /* slow values too are read each time */
+    bool fresh;         /* slow values and lists too are read each time */
     bool events;        /* what the driver reports by itself */
 };
 

@@ -198,7 +198,7 @@ leaves_behind() {
     gpulse run -i 2 -- env -u CUDA_VISIBLE_DEVICES "$GPULSE" sim load --mem 5GiB --for 2500ms
     complains ': CUDA_VISIBLE_DEVICES was taken from its environment: '
     gpulse run -i 2 -- "$GPULSE" sim load --mem 5GiB --for 2500ms
-    complains '; GPU 2: 5120 MiB at most, [0-9]+ % busy, [0-9.]+ kJ$'
+    complains '; GPU 2: 5120 MiB at most \(sampled\), [0-9]+ % busy, [0-9.]+ kJ$'
     gpulse run --strict -i 2 -- env CUDA_VISIBLE_DEVICES=0 "$GPULSE" sim load --mem 5GiB
     status_is 1
 }

@@ -105,6 +105,29 @@ out" ]
     complains 'more than the 4096 MiB of --max-gpu-mem$'
 }
 
+@test "a peak between two looks, which the driver's accounting tells" {
+    idle_gpus
+    gpulse run -- "$GPULSE" sim load --mem 5GiB --spike 20GiB --for 2500ms
+    complains '; GPU 3: 5120 MiB at most \(sampled\), '
+    output=$(cat "$(record)/run.json")
+    json_is 'd["gpus"][0]["memory_peak"], d["gpus"][0]["memory_peak_source"]' "(5368709120, 'sampled')"
+    GPULSE_SIM_COUNT=count gpulse run -q --no-record -- true
+    [ "$(grep -h Accounting count*)" = "nvmlDeviceGetAccountingMode 4" ] # and nothing more
+    python3 -c 'import json; m = json.load(open("m.json")); m["devices"][3]["answers"]["AccountingMode"] = "Enabled"; json.dump(m, open("m.json", "w"))'
+    rm -r home
+    gpulse run -- "$GPULSE" sim load --mem 5GiB --spike 20GiB --for 2500ms
+    complains "; GPU 3: 25600 MiB at most \\(by the driver's accounting\\), "
+    output=$(cat "$(record)/run.json")
+    json_is 'd["gpus"][0]["memory_peak"], d["gpus"][0]["memory_peak_source"]' "(26843545600, 'accounting')"
+    # too short for any look
+    gpulse run -- "$GPULSE" sim load --mem 5GiB --for 100ms
+    complains "; GPU 3: 5120 MiB at most \\(by the driver's accounting\\)$"
+    # each try has its own, also where the next one follows at once
+    gpulse run --retries 1 --on failure -- bash -c 'echo >>tries
+        exec "$0" sim load --for 100ms --mem $((8 - $(wc -l <tries)))GiB --gpu $(($(wc -l <tries) - 1))' "$GPULSE"
+    complains "; GPU 3: 7168 MiB at most \\(by the driver's accounting\\)$"
+}
+
 @test "a GPU that it lets stand idle" {
     idle_gpus
     gpulse run --idle-warn 500ms -- "$GPULSE" sim load --mem 5GiB --util 0 --for 2500ms

@@ -228,7 +228,7 @@ nvmlReturn_t nvml_read_lists(struct nvml_device *device, const struct gp_want *w
         nvmlReturn_t rc = NVML_SUCCESS;
         if (!(want->lists >> i & 1))
             continue;
-        if (is_due(&device->lists[i], scope, reading->time_ns))
+        if (is_due(&device->lists[i], scope, want->fresh ? UINT64_MAX : reading->time_ns))
             rc = refresh(device, want, scope, reading->time_ns);
         if (rc != NVML_SUCCESS)
             return rc;
