@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "base/io.h"
+#include "base/parse.h"
 #include "base/strbuf.h"
 #include "jobs/visible.h"
 #include "model/select.h"
@@ -11,11 +12,12 @@
 #include "proc/files.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { COUNT_MOST = GP_LEASE_GPUS, ANCESTORS_MAX = 256 };
+enum { COUNT_MOST = GP_LEASE_GPUS, ANCESTORS_MAX = 256, GPUS_SIZE = 8192 };
 
 /* As long as the process: the request points to them. */
 static struct gp_selection only, prefer, avoid;
@@ -41,6 +43,41 @@ static enum gp_pick_order order_of(const char *word)
     return GP_PICK_DEFAULT;
 }
 
+/* --gpus as docker has it: a number, "all", or which ones, behind "device=" or not, and all of that
+ * in quotes that the shell has left. */
+static int take_gpus(const struct gp_job_options *o, struct gp_pick_request *request,
+                     struct gp_err *err)
+{
+    static const char device[] = "device=";
+    char text[GPUS_SIZE];
+    uint64_t count;
+    const char *ids = text;
+    size_t n = strlen(o->gpus);
+    bool is_quoted = n > 1 && o->gpus[0] == '"' && o->gpus[n - 1] == '"';
+    if (o->count)
+        return gp_err_set(err, GP_EUSAGE, "--gpus and --count do not go together");
+    if (n >= sizeof(text))
+        return gp_err_set(err, GP_EUSAGE, "--gpus has more than fits");
+    (void)snprintf(text, sizeof(text), "%.*s", (int)(is_quoted ? n - 2 : n), o->gpus + is_quoted);
+    if (gp_parse_u64(text, &count)) {
+        if (count == 0 || count > COUNT_MOST)
+            return gp_err_set(err, GP_EUSAGE,
+                              "--gpus %.20s: it takes 1 to %d of them; one by its number is "
+                              "device=%.20s",
+                              text, (int)COUNT_MOST, text);
+        request->count = (unsigned)count;
+        return 0;
+    }
+    request->is_all = true;
+    if (strcmp(text, "all") == 0)
+        return 0;
+    if (request->only)
+        return gp_err_set(err, GP_EUSAGE, "--gpus names GPUs, and so does --id: give one of them");
+    if (strncmp(text, device, strlen(device)) == 0)
+        ids += strlen(device);
+    return parse_gpus(ids, &only, &request->only, err);
+}
+
 int gp_job_request(const struct gp_job_options *o, struct gp_pick_request *ret, struct gp_err *err)
 {
     if (o->count > COUNT_MOST)
@@ -64,6 +101,10 @@ int gp_job_request(const struct gp_job_options *o, struct gp_pick_request *ret, 
     };
     int r = parse_gpus(gp_common()->id, &only, &ret->only, err);
     gp_common()->id = NULL;
+    if (r == 0 && o->gpus)
+        r = take_gpus(o, ret, err);
+    if (ret->is_all && !o->order)
+        ret->order = GP_PICK_INDEX;
     if (r == 0)
         r = parse_gpus(o->prefer, &prefer, &ret->prefer, err);
     return r < 0 ? r : parse_gpus(o->avoid, &avoid, &ret->avoid, err);
@@ -75,7 +116,7 @@ int gp_job_open(const struct gp_pick_request *request, const struct gp_want *bes
     static const struct gp_want nothing;
     const struct gp_loop loop = {.interval_ns = GP_NS_PER_S};
     struct gp_want want = besides ? *besides : nothing;
-    gp_pick_want(&want, request->count > 1);
+    gp_pick_want(&want, request->is_all || request->count > 1);
     return gp_app_open(&want, &loop, ret, err);
 }
 
@@ -114,6 +155,18 @@ static unsigned gpu_count(const struct gp_snapshot *snapshot)
     return count;
 }
 
+/* All that are named must be there; of none, one is missing. */
+static int count_all(const struct gp_snapshot *snapshot, struct gp_pick_request *request,
+                     struct gp_err *err)
+{
+    unsigned count = gp_pick_count_all(snapshot, request);
+    if (count > COUNT_MOST)
+        return gp_err_set(err, GP_EUSAGE, "--gpus means %u GPUs, at most %d can be had", count,
+                          (int)COUNT_MOST);
+    request->count = count ? count : 1;
+    return request->only ? gp_selection_check(request->only, gpu_count(snapshot), err) : 0;
+}
+
 int gp_job_decide(const struct gp_snapshot *snapshot, struct gp_leases *leases,
                   struct gp_pick_request *request, bool ignore_mask, struct gp_pick *ret,
                   struct gp_err *err)
@@ -121,11 +174,13 @@ int gp_job_decide(const struct gp_snapshot *snapshot, struct gp_leases *leases,
     const char *mask = ignore_mask ? NULL : getenv("CUDA_VISIBLE_DEVICES");
     request->visible = mask ? visible : NULL;
     request->visible_count = mask ? gp_visible_rows(snapshot, mask, visible) : 0;
+    int r = request->is_all ? count_all(snapshot, request, err) : 0;
+    if (r < 0)
+        return r;
     drop_own(leases);
     if (gp_pick_make(snapshot, leases, request, ret) < 0)
         return gp_err_set(err, GP_ENOMEM, "out of memory");
     const struct gp_selection *named[] = {request->only, request->prefer, request->avoid};
-    int r = 0;
     for (size_t i = 0; r == 0 && i < GP_ARRAY_LEN(named); i++)
         if (named[i] && !request->visible)
             r = gp_selection_check(named[i], gpu_count(snapshot), err);

@@ -124,7 +124,7 @@ static int decide(const struct pick_options *o, const struct gp_snapshot *snapsh
         return r;
     for (request->count = most; r == 0; request->count--) {
         r = gp_job_decide(snapshot, &leases, request, o->job.ignore_mask, ret, err);
-        if (r < 0 || ret->state == GP_PICK_FITS || request->count == least)
+        if (r < 0 || ret->state == GP_PICK_FITS || request->count == least || request->is_all)
             break;
         gp_pick_fini(ret);
     }
@@ -174,6 +174,8 @@ static int pick_main(int argc, char **argv, struct gp_err *err)
     if (o.at_most > GP_LEASE_GPUS)
         return gp_err_set(err, GP_EUSAGE, "--at-most takes at most %d", (int)GP_LEASE_GPUS);
     r = gp_job_request(&o.job, &request, err);
+    if (r == 0 && request.is_all && o.at_most)
+        r = gp_err_set(err, GP_EUSAGE, "--at-most goes with a number of GPUs only");
     if (r == 0)
         r = gp_job_open(&request, NULL, &sampler, err);
     if (r < 0)
@@ -196,8 +198,8 @@ const struct gp_cmd gp_cmd_pick = {
         "Prints the numbers of GPUs that a job can use now, as CUDA_VISIBLE_DEVICES takes them "
         "(with CUDA_DEVICE_ORDER=PCI_BUS_ID): by default one on which nobody computes. GPUs that "
         "do not answer, wait for a reset, have lost memory rows or are prohibited are left out, "
-        "and those that were promised to a job of gpulse run. -i says among which; of a GPU in MIG "
-        "mode it takes an instance.\n\n"
+        "and those that were promised to a job of gpulse run. -i says among which, --gpus with IDs "
+        "which; of a GPU in MIG mode it takes an instance.\n\n"
         "Of several it takes those that are nearest to each other: joined by NVLink, or else on "
         "one NUMA node. Among equals the last on the bus comes first, because so many programs "
         "take the first without being asked.\n\n"

@@ -16,7 +16,7 @@ static const struct option {
     const char *name, *option;
     bool is_flag;
 } known_options[] = {
-    {"gpus", "--count", false},
+    {"gpus", "--gpus", false},
     {"ids", "--id", false},
     {"mem", "--mem", false},
     {"total", "--total", false},

@@ -218,8 +218,9 @@ static bool has_job_options(const struct run_options *o)
     const struct gp_job_options *g = &p->gpus;
     return p->name || p->wait_ns || p->timeout_ns || p->limits.max_bytes || p->limits.idle_ns ||
            p->limits.is_strict || p->no_watch || p->no_clean || o->retries || o->no_record ||
-           o->expandable || gp_common()->id || g->count || g->bytes || g->total_bytes || g->share ||
-           g->prefer || g->avoid || g->order || g->nvlink || g->same_node || g->no_display;
+           o->expandable || gp_common()->id || g->count || g->gpus || g->bytes || g->total_bytes ||
+           g->share || g->prefer || g->avoid || g->order || g->nvlink || g->same_node ||
+           g->no_display;
 }
 
 static int check_options(const struct run_options *o, struct gp_err *err)
@@ -342,6 +343,7 @@ const struct gp_cmd gp_cmd_run = {
     .examples = "gpulse run -- python train.py\ton a GPU that nobody uses\n"
                 "gpulse run -n 2 --wait -- torchrun --nproc-per-node 2 train.py\tas soon as there "
                 "are two\n"
+                "gpulse run --gpus 0,1 -- python train.py\ton these two\n"
                 "gpulse run --share --mem 8GiB -- python serve.py\tbeside others\n"
                 "gpulse run --retries 2 --timeout 12h -- python train.py\tagain if there was no "
                 "memory\n"

@@ -48,7 +48,6 @@ static void describe(struct gp_run *run, char *const *argv, int argc)
     run->lease.ns = gp_proc_own_ns();
     run->lease.is_shared = run->request.is_shared;
     run->lease.bytes = run->request.bytes;
-    run->lease.wanted = run->request.count;
 }
 
 /* Those that it has, or that it could have one day. */
@@ -96,6 +95,7 @@ static int decide(struct gp_run *run, const struct gp_snapshot *snapshot, bool w
     *ret_state = pick.state;
     (void)snprintf(why, 300, "%s", pick.why);
     list_gpus(&run->lease, &pick);
+    run->lease.wanted = run->request.count;
     run->lease.since_wall_ns = is_news ? gp_clock_wall_ns() : run->lease.since_wall_ns;
     run->lease.state = state;
     if (fits)

@@ -480,6 +480,8 @@ static void choose(const struct picking *p, size_t *fitting, size_t *set)
             return;
         }
     }
+    if (p->request->is_all) /* their order is not that in which they were put together */
+        memcpy(pick->chosen, fitting, wanted * sizeof(*fitting));
     pick->chosen_count = wanted;
     for (size_t i = 0; i < wanted; i++)
         pick->units[pick->chosen[i]].is_chosen = true;
@@ -489,6 +491,19 @@ static void choose(const struct picking *p, size_t *fitting, size_t *set)
 static bool is_unit(const struct gp_device *device)
 {
     return device->is_mig || !is_word(device, GP_MIG_MODE, "Enabled");
+}
+
+unsigned gp_pick_count_all(const struct gp_snapshot *snapshot,
+                           const struct gp_pick_request *request)
+{
+    unsigned count = 0;
+    for (size_t i = 0; i < snapshot->device_count; i++) {
+        const struct gp_device *device = &snapshot->devices[i];
+        bool is_meant = is_unit(device) && (request->only ? matches(request->only, device)
+                                                          : is_visible(request, device));
+        count += is_meant && !(request->avoid && matches(request->avoid, device));
+    }
+    return count;
 }
 
 int gp_pick_make(const struct gp_snapshot *snapshot, const struct gp_leases *leases,

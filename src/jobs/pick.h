@@ -31,6 +31,7 @@ enum gp_pick_order {
 
 struct gp_pick_request {
     unsigned count; /* of GPUs; one that is partitioned stands for its MIG instances */
+    bool is_all;    /* all that are meant: the count is gp_pick_count_all() */
     bool is_shared; /* others may be on them, and come later */
     uint64_t bytes; /* that must be free on each; of a shared one, that it will use there */
     uint64_t total_bytes;
@@ -75,6 +76,11 @@ struct gp_pick {
 /* What a snapshot must have; it must have processes, ancestors and MIG instances, and for several
  * GPUs the list of peers. */
 void gp_pick_want(struct gp_want *want, bool several);
+
+/* How many GPUs `only` names, hidden ones too, or without that how many are visible; without those
+ * to be avoided. */
+unsigned gp_pick_count_all(const struct gp_snapshot *snapshot,
+                           const struct gp_pick_request *request);
 
 /* GP_ENOMEM. The snapshot must outlive the result. */
 int gp_pick_make(const struct gp_snapshot *snapshot, const struct gp_leases *leases,

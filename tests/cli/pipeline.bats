@@ -154,6 +154,14 @@ END
 two" ]
 }
 
+@test "steps on several GPUs" {
+    idle_gpus
+    steps <<<$'[two]\ncommand = echo $CUDA_VISIBLE_DEVICES\ngpus = 2\n[these]\ncommand = echo $CUDA_VISIBLE_DEVICES\ngpus = 0,1'
+    gpulse run -q --pipeline steps.ini
+    [ "$output" = "3,2
+0,1" ]
+}
+
 @test "who ends it ends all of it" {
     idle_gpus
     steps <<<$'[a]\ncommand = trap "exit 0" TERM; echo >ready; while :; do sleep 0.05; done\n[b]\ncommand = touch never'

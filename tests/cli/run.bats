@@ -31,6 +31,64 @@ load helpers
     [ "$output" = 3 ]
 }
 
+@test "GPUs as docker names them" {
+    idle_gpus
+    gpulse pick --gpus 2
+    [ "$output" = 3,2 ]
+    gpulse pick --gpus all
+    [ "$output" = 0,1,2,3 ]
+    gpulse pick --gpus all --order default --avoid 1
+    [ "$output" = 3,2,0 ]
+    gpulse pick -i 1-2 --gpus all
+    [ "$output" = 1,2 ]
+    local ids
+    for ids in 0,2 device=0,2 '"device=0,2"' GPU-00000000,GPU-00000002 2,0; do
+        gpulse pick --gpus "$ids"
+        [ "$output" = 0,2 ]
+    done
+    gpulse pick --gpus device=1
+    [ "$output" = 1 ]
+    gpulse pick --gpus 1-3
+    [ "$output" = 1,2,3 ]
+    CUDA_VISIBLE_DEVICES=2,1 gpulse pick --gpus all
+    [ "$output" = 1,2 ]
+    CUDA_VISIBLE_DEVICES=2,1 gpulse pick --gpus 0,1
+    fails 78 '2 GPUs are asked for, 1 of 4 here can ever be had: hidden by CUDA_VISIBLE_DEVICES'
+    CUDA_VISIBLE_DEVICES='' gpulse pick --gpus all
+    status_is 78
+    gpulse run -q --gpus 0,3 -- printenv CUDA_VISIBLE_DEVICES
+    [ "$output" = 0,3 ]
+    job --gpu 3 --mem 5GiB
+    gpulse pick --gpus all
+    fails 69 '3 of 4 GPUs can be had now; GPU 3: used by process .*'
+    gpulse run --gpus 2,3 --wait=100ms -- true
+    status_is 75
+}
+
+@test "GPUs that nobody can name so" {
+    idle_gpus
+    gpulse pick --gpus 0
+    fails 2 '--gpus 0: it takes 1 to 64 of them; one by its number is device=0'
+    gpulse pick --gpus 5
+    status_is 78
+    gpulse pick --gpus 0,9
+    fails 3 "no GPU matches '9'; this machine has 4 \(0 to 3\)"
+    gpulse pick --gpus GPU-x
+    status_is 3
+    gpulse pick --gpus 0,
+    status_is 2
+    gpulse pick --gpus 2 -n 2
+    fails 2 '--gpus and --count do not go together'
+    gpulse pick --gpus 0,1 -i 2
+    fails 2 '--gpus names GPUs, and so does --id: give one of them'
+    gpulse pick --gpus all --at-most 3
+    fails 2 '--at-most goes with a number of GPUs only'
+    gpulse run --gpus all --pipeline steps.ini
+    status_is 2
+    GPULSE_SIM=a100-mig gpulse pick --gpus all
+    fails 78 '.*a program can use one MIG instance only'
+}
+
 @test "who uses one, and how much is free" {
     idle_gpus
     job --gpu 3 --mem 60GiB
