@@ -50,7 +50,7 @@ static size_t begin(const struct sim_job *job)
 static void the_most_that_a_job_had(void **ctx)
 {
     (void)ctx;
-    struct sim_account account;
+    struct sim_account account = { 0 };
     size_t slot = begin(&own);
     own.bytes = 300;
     sim_state_update_job(state, slot, &own);
