@@ -21,6 +21,7 @@ jansson         have_lib:jansson       libjansson-dev   jansson-devel       jans
 expat           have_lib:expat         libexpat1-dev    expat-devel         expat
 ncursesw        have_lib:ncursesw      libncurses-dev   ncurses-devel       ncurses
 inih            have_lib:inih          libinih-dev      inih-devel          libinih
+libarchive      have_lib:libarchive    libarchive-dev   libarchive-devel    libarchive
 scdoc           have:scdoc             scdoc            scdoc               scdoc
 '
 check_needs='

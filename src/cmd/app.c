@@ -218,6 +218,15 @@ bool gp_app_is_reachable(void)
             stat("/proc", &own) == 0 && listed.st_dev == own.st_dev && listed.st_ino == own.st_ino);
 }
 
+int gp_app_driver_library(const char **ret, struct gp_err *err)
+{
+    gp_app_prepare();
+    if (library.r < 0)
+        return gp_err_copy(err, &library.err);
+    *ret = library.name;
+    return 0;
+}
+
 int gp_app_cuda_library(const char **ret, struct gp_err *err)
 {
     static char path[GP_PATH_SIZE];
@@ -477,7 +486,8 @@ int gp_app_sleep(struct gp_sampler *sampler, uint64_t mono_ns, int fd, int out_f
     /* SIGUSR1 is obeyed at once, whoever sends it waits for it. */
     while (release_toggled) {
         release_toggled = false;
-        gp_sampler_release(sampler, is_released);
+        if (sampler)
+            gp_sampler_release(sampler, is_released);
         sleep_until(mono_ns, fds);
     }
     if (fds[1].revents & POLLERR)

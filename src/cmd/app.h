@@ -78,6 +78,9 @@ const char *gp_app_prefix(void);
 /* Whether the processes that are listed are those of this machine. */
 bool gp_app_is_reachable(void);
 
+/* The libnvidia-ml.so.1 to load, in the same manner. */
+int gp_app_driver_library(const char **ret, struct gp_err *err) GP_MUST_CHECK;
+
 /* The libcuda.so.1 to load: the simulated one, what GPULSE_CUDA names, or NULL: a search. */
 int gp_app_cuda_library(const char **ret, struct gp_err *err) GP_MUST_CHECK;
 
@@ -130,8 +133,8 @@ void gp_app_catch_signals(void);
 _Noreturn void gp_app_end_by_signal(void);
 
 /* Sleeps until this moment, or until the descriptor (−1: none) is readable; SIGUSR1 has the sampler
- * let go of the driver or take hold again. GP_EINTR after another signal. When nobody reads
- * `out_fd` (−1: none) any more, the process ends as a write would end it. */
+ * (NULL: none) let go of the driver or take hold again. GP_EINTR after another signal. When nobody
+ * reads `out_fd` (−1: none) any more, the process ends as a write would end it. */
 int gp_app_sleep(struct gp_sampler *sampler, uint64_t mono_ns, int fd, int out_fd);
 
 /* Writes the whole buffer to the file descriptor. GP_EIO, or the buffer's own error. */

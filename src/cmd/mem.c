@@ -84,7 +84,7 @@ static bool is_of(const struct gp_proc_row *row, const struct gp_account *accoun
 /* What can be said without having looked at processes can be said always. */
 static bool has_verdict(const struct mem_run *run, const struct gp_account *account)
 {
-    return run->knows_holders || account->verdict <= GP_VERDICT_UNKNOWN;
+    return run->knows_holders || account->verdict <= GP_ACCOUNT_UNKNOWN;
 }
 
 static void add_mib(struct gp_strbuf *sb, size_t width, struct gp_amount a)
@@ -141,9 +141,9 @@ static void add_account(struct mem_run *run, const struct gp_account *account, s
     for (size_t i = 0; i < run->procs.count; i++)
         if (is_of(&run->procs.rows[i], account))
             add_process(sb, &run->procs.rows[i], any_context);
-    if (account->verdict == GP_VERDICT_NO_ANSWER) {
+    if (account->verdict == GP_ACCOUNT_NO_ANSWER) {
         gp_strbuf_addf(sb, "       %s\n", account->device->status_text);
-    } else if (has_verdict(run, account) && account->verdict != GP_VERDICT_ACCOUNTED) {
+    } else if (has_verdict(run, account) && account->verdict != GP_ACCOUNT_ACCOUNTED) {
         gp_strbuf_adds(sb, "       ");
         gp_account_add_verdict(sb, account);
         gp_strbuf_addc(sb, '\n');
@@ -207,7 +207,7 @@ static json_t *account_object(const struct mem_run *run, const struct gp_account
                   gp_device_text(a->device, GP_NAME, NULL), "total", number(a->total), "reserved",
                   number(a->reserved), "used", number(a->used), "free", number(a->free), "held",
                   number(a->listed), "unattributed", number(a->rest), "verdict",
-                  has_words ? gp_verdict_word(a->verdict) : NULL, "text",
+                  has_words ? gp_account_verdict_word(a->verdict) : NULL, "text",
                   has_words ? words.buf : NULL, "processes", processes);
     gp_strbuf_fini(&words);
     return object;

@@ -67,7 +67,7 @@ static int look(struct reclaim_run *run, struct gp_err *err)
 
 static bool is_missing(const struct gp_account *account)
 {
-    return account->verdict != GP_VERDICT_ACCOUNTED;
+    return account->verdict != GP_ACCOUNT_ACCOUNTED;
 }
 
 /* Explains the GPUs that have memory without a process, and counts them. Without any, and if that

@@ -1,76 +1,14 @@
 /* gpulse top: its own program, because it needs curses and nobody else does. */
 #include "cmd/top.h"
-#include "cmd/app.h"
 #include "cmd/commands.h"
+#include "cmd/companion.h"
 
-#include "base/err.h"
-#include "base/io.h"
 #include "out/procs.h"
-
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-/* The words of gpulse-top: those of this command, and the common options that stand before it. */
-struct words {
-    char path[GP_PATH_SIZE];
-    char texts[4][2048];
-    char *argv[];
-};
-
-static void add_option(struct words *words, int *count, size_t at, const char *name,
-                       const char *value)
-{
-    if (!value)
-        return;
-    (void)snprintf(words->texts[at], sizeof(words->texts[at]), "--%s=%s", name, value);
-    words->argv[(*count)++] = words->texts[at];
-}
-
-static int run(struct words *words, int argc, char **argv, struct gp_err *err)
-{
-    /* before they are parsed together with what stands behind the command */
-    const struct gp_common before = *gp_common();
-    struct gp_top_options o = {0};
-    char timeout[32];
-    int positional;
-    bool done;
-    int count = 1;
-    (void)snprintf(timeout, sizeof(timeout), "%lluns", (unsigned long long)before.timeout_ns);
-    add_option(words, &count, 0, "id", before.id);
-    add_option(words, &count, 1, "timeout", before.timeout_ns ? timeout : NULL);
-    add_option(words, &count, 2, "color", before.color);
-    if (before.release_when_idle) {
-        (void)snprintf(words->texts[3], sizeof(words->texts[3]), "--release-when-idle");
-        words->argv[count++] = words->texts[3];
-    }
-    for (int i = 1; i < argc; i++)
-        words->argv[count++] = argv[i];
-    int r = gp_app_parse(&gp_cmd_top, argc, argv, &o, &positional, &done, err);
-    if (r < 0 || done)
-        return r;
-    if (positional > 0)
-        return gp_err_set(err, GP_EUSAGE, "top takes no arguments, got '%.80s'; for GPUs use --id",
-                          argv[1]);
-    r = gp_io_find_companion("", "gpulse-top", words->path, err);
-    if (r < 0)
-        return r;
-    words->argv[0] = words->path;
-    gp_app_export();
-    (void)execv(words->path, words->argv);
-    return gp_err_set(err, GP_EFAIL, "cannot run '%s': %s", words->path, strerror(errno));
-}
 
 static int top_main(int argc, char **argv, struct gp_err *err)
 {
-    struct words *words = calloc(1, sizeof(*words) + ((size_t)argc + 6) * sizeof(char *));
-    if (!words)
-        return gp_err_set(err, GP_ENOMEM, "out of memory");
-    int r = run(words, argc, argv, err);
-    free(words);
-    return r;
+    struct gp_top_options o = {0};
+    return gp_companion_run(&gp_cmd_top, "gpulse-top", &o, false, argc, argv, err);
 }
 
 static const char keys[] =

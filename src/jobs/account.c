@@ -91,27 +91,27 @@ static bool has_suspect(const struct gp_account *a, enum gp_suspect_kind kind)
     return false;
 }
 
-static enum gp_verdict judge(const struct gp_account *a, bool is_inside)
+static enum gp_account_verdict judge(const struct gp_account *a, bool is_inside)
 {
     if (a->device->status != GP_STATUS_OK)
-        return GP_VERDICT_NO_ANSWER;
+        return GP_ACCOUNT_NO_ANSWER;
     if (!a->rest.known)
-        return GP_VERDICT_UNKNOWN;
+        return GP_ACCOUNT_UNKNOWN;
     if (a->rest.n < GP_ACCOUNT_SLACK)
-        return GP_VERDICT_ACCOUNTED;
+        return GP_ACCOUNT_ACCOUNTED;
     if (has_suspect(a, GP_SUSPECT_LEFTOVER))
-        return GP_VERDICT_LEFTOVERS;
+        return GP_ACCOUNT_LEFTOVERS;
     if (has_suspect(a, GP_SUSPECT_OTHER))
-        return GP_VERDICT_HOLDERS;
+        return GP_ACCOUNT_HOLDERS;
     if (has_suspect(a, GP_SUSPECT_MPS))
-        return GP_VERDICT_MPS;
+        return GP_ACCOUNT_MPS;
     if (is_inside)
-        return GP_VERDICT_NAMESPACE;
+        return GP_ACCOUNT_NAMESPACE;
     if (a->hidden > 0)
-        return GP_VERDICT_HIDDEN;
+        return GP_ACCOUNT_HIDDEN;
     if (a->processes > 0)
-        return GP_VERDICT_UNCOUNTED;
-    return has_suspect(a, GP_SUSPECT_DISPLAY) ? GP_VERDICT_DISPLAY : GP_VERDICT_DRIVER;
+        return GP_ACCOUNT_UNCOUNTED;
+    return has_suspect(a, GP_SUSPECT_DISPLAY) ? GP_ACCOUNT_DISPLAY : GP_ACCOUNT_DRIVER;
 }
 
 static struct gp_amount amount(const struct gp_device *device, enum gp_metric m)
@@ -209,34 +209,34 @@ int gp_account_find_holders(const char *root, uint64_t timeout_ns, struct gp_hol
 static const struct {
     const char *word;
     const char *text; /* %u: index of the GPU */
-} verdicts[GP_VERDICT__COUNT] = {
-    [GP_VERDICT_NO_ANSWER] = {"no-answer", "The GPU does not answer, so nothing is known."},
-    [GP_VERDICT_UNKNOWN] = {"unknown",
+} verdicts[GP_ACCOUNT__COUNT] = {
+    [GP_ACCOUNT_NO_ANSWER] = {"no-answer", "The GPU does not answer, so nothing is known."},
+    [GP_ACCOUNT_UNKNOWN] = {"unknown",
                             "The driver does not tell what its processes use (as under WSL, in a "
                             "virtual machine, or of MIG instances without permission), so what is "
                             "missing cannot be told."},
-    [GP_VERDICT_ACCOUNTED] = {"accounted", "All of it is accounted for."},
-    [GP_VERDICT_LEFTOVERS] = {"leftovers",
+    [GP_ACCOUNT_ACCOUNTED] = {"accounted", "All of it is accounted for."},
+    [GP_ACCOUNT_LEFTOVERS] = {"leftovers",
                               "Left behind by a job that has ended. To have it back: gpulse "
                               "reclaim -i %u"},
-    [GP_VERDICT_HOLDERS] = {"holders",
+    [GP_ACCOUNT_HOLDERS] = {"holders",
                             "Probably held by what has the GPU open and is not listed. It comes "
                             "back when that ends."},
-    [GP_VERDICT_MPS] = {"mps",
+    [GP_ACCOUNT_MPS] = {"mps",
                         "Held by the MPS server for its clients. It comes back when they end, or "
                         "when MPS is stopped: echo quit | nvidia-cuda-mps-control"},
-    [GP_VERDICT_NAMESPACE] = {"namespace",
+    [GP_ACCOUNT_NAMESPACE] = {"namespace",
                               "gpulse runs in a container: whoever holds it outside cannot be seen "
                               "from here. Ask on the host: gpulse ps --explain -i %u"},
-    [GP_VERDICT_HIDDEN] = {"hidden",
+    [GP_ACCOUNT_HIDDEN] = {"hidden",
                            "Whoever holds it may be among the processes that may not be looked at. "
                            "Root sees more: sudo gpulse ps --explain -i %u"},
-    [GP_VERDICT_UNCOUNTED] =
+    [GP_ACCOUNT_UNCOUNTED] =
         {"uncounted",
          "Nobody else who could hold it has the GPU open: it belongs to the listed processes, "
          "whose managed memory and contexts the driver does not count."},
-    [GP_VERDICT_DISPLAY] = {"display", "Held for the screen."},
-    [GP_VERDICT_DRIVER] =
+    [GP_ACCOUNT_DISPLAY] = {"display", "Held for the screen."},
+    [GP_ACCOUNT_DRIVER] =
         {"driver",
          "Nobody who could hold it has the GPU open: the driver has not given it back. Only a "
          "reset frees it, when nothing runs on it: nvidia-smi --gpu-reset -i %u"},
@@ -252,7 +252,7 @@ static const struct {
     [GP_SUSPECT_SERVICE] = {"service", "; it only watches or keeps the driver loaded"},
 };
 
-const char *gp_verdict_word(enum gp_verdict verdict)
+const char *gp_account_verdict_word(enum gp_account_verdict verdict)
 {
     return verdicts[verdict].word;
 }
@@ -267,7 +267,7 @@ void gp_account_add_verdict(struct gp_strbuf *sb, const struct gp_account *accou
     static const char of_root[] =
         "Whoever holds it may be among the processes that may not be looked at, not even by this "
         "root: it lacks the capability CAP_SYS_PTRACE.";
-    if (account->verdict == GP_VERDICT_HIDDEN && geteuid() == 0)
+    if (account->verdict == GP_ACCOUNT_HIDDEN && geteuid() == 0)
         gp_strbuf_adds(sb, of_root);
     else
         gp_strbuf_addf(sb, verdicts[account->verdict].text, account->device->index);
@@ -326,7 +326,7 @@ void gp_account_add(struct gp_strbuf *sb, const struct gp_account *account)
             add_region(sb, &account->regions->items[i]);
     for (size_t i = 0; i < account->suspect_count; i++)
         add_suspect(sb, &account->suspects[i]);
-    if (account->hidden > 0 && account->verdict != GP_VERDICT_ACCOUNTED)
+    if (account->hidden > 0 && account->verdict != GP_ACCOUNT_ACCOUNTED)
         gp_strbuf_addf(sb, "    %zu process%s may not be looked at\n", account->hidden,
                        account->hidden == 1 ? "" : "es");
     gp_strbuf_adds(sb, "  ");
@@ -378,8 +378,8 @@ static json_t *account_object(const struct gp_account *a)
                   (int)a->device->index, "total", number(a->total), "used", number(a->used),
                   "reserved", number(a->reserved), "free", number(a->free), "processes",
                   number(a->listed), "unattributed", number(a->rest), "groups", groups_array(a),
-                  "verdict", gp_verdict_word(a->verdict), "text", words.buf, "suspects", suspects,
-                  "hidden", (json_int_t)a->hidden);
+                  "verdict", gp_account_verdict_word(a->verdict), "text", words.buf, "suspects",
+                  suspects, "hidden", (json_int_t)a->hidden);
     gp_strbuf_fini(&words);
     return object;
 }

@@ -29,19 +29,19 @@ struct gp_suspect {
 };
 
 /* The most probable explanation, the first that fits. */
-enum gp_verdict {
-    GP_VERDICT_NO_ANSWER, /* of the GPU */
-    GP_VERDICT_UNKNOWN,   /* the driver does not tell what its processes use */
-    GP_VERDICT_ACCOUNTED, /* but for a remainder that contexts of the driver explain */
-    GP_VERDICT_LEFTOVERS,
-    GP_VERDICT_HOLDERS,
-    GP_VERDICT_MPS,
-    GP_VERDICT_NAMESPACE, /* processes outside of this container cannot be seen */
-    GP_VERDICT_HIDDEN,    /* those of others may not be looked at */
-    GP_VERDICT_UNCOUNTED, /* listed processes whose managed memory and contexts nobody counts */
-    GP_VERDICT_DISPLAY,
-    GP_VERDICT_DRIVER, /* nobody has it open */
-    GP_VERDICT__COUNT,
+enum gp_account_verdict {
+    GP_ACCOUNT_NO_ANSWER, /* of the GPU */
+    GP_ACCOUNT_UNKNOWN,   /* the driver does not tell what its processes use */
+    GP_ACCOUNT_ACCOUNTED, /* but for a remainder that contexts of the driver explain */
+    GP_ACCOUNT_LEFTOVERS,
+    GP_ACCOUNT_HOLDERS,
+    GP_ACCOUNT_MPS,
+    GP_ACCOUNT_NAMESPACE, /* processes outside of this container cannot be seen */
+    GP_ACCOUNT_HIDDEN,    /* those of others may not be looked at */
+    GP_ACCOUNT_UNCOUNTED, /* listed processes whose managed memory and contexts nobody counts */
+    GP_ACCOUNT_DISPLAY,
+    GP_ACCOUNT_DRIVER, /* nobody has it open */
+    GP_ACCOUNT__COUNT,
 };
 
 struct gp_account {
@@ -53,7 +53,7 @@ struct gp_account {
     const struct gp_cgroup_regions
         *regions; /* of all GPUs; those with its PCI address are its own */
     size_t hidden;
-    enum gp_verdict verdict;
+    enum gp_account_verdict verdict;
 };
 
 enum { GP_ACCOUNT_SLACK = 64 << 20 }; /* bytes without a process that need no explanation */
@@ -73,7 +73,7 @@ int gp_accounts_make(const struct gp_snapshot *snapshot, const struct gp_holders
 void gp_accounts_free(struct gp_account *accounts, size_t count);
 
 /* "leftovers", … */
-const char *gp_verdict_word(enum gp_verdict verdict);
+const char *gp_account_verdict_word(enum gp_account_verdict verdict);
 const char *gp_suspect_word(enum gp_suspect_kind kind);
 /* What it means and what would free it, in words; whole sentences. */
 void gp_account_add_verdict(struct gp_strbuf *sb, const struct gp_account *account);

@@ -18,8 +18,9 @@ RANKS = {
     "source": 2, "proc": 2,
     "sample": 3, "store": 3,
     "out": 4,
-    "smi": 5, "jobs": 5, "doctor": 5, "tui": 5, "serve": 5, "fleet": 5, "bench": 5,
-    "cmd": 6,
+    "smi": 5, "jobs": 5, "tui": 5, "serve": 5, "fleet": 5, "bench": 5,
+    "doctor": 6,
+    "cmd": 7,
 }
 INCLUDE_PATHS = ("src", "abi", "sim", "include", ".")
 
@@ -32,6 +33,8 @@ BANNED = """strcpy strcat strncpy strncat stpcpy sprintf vsprintf gets strtok st
     system popen alloca rand srand random usleep bzero getpwuid getpwnam getgrgid
     gethostbyname pthread_cancel vfork""".split()
 PRINTING = "printf vprintf puts putchar perror exit setlocale umask chdir".split()
+STARTING = """fork clone execl execle execlp execv execve execvp execvpe fexecve posix_spawn
+    posix_spawnp dlopen""".split()
 PRINTING_FOLDERS = ("src/cmd/", "src/out/", "src/tui/term.")
 
 TEXT_SUFFIXES = {".c", ".h", ".def", ".build", ".md", ".sh", ".py", ".bats", ".bash", ".fish",
@@ -155,6 +158,13 @@ def rule_printing_below_cmd():
         for number, line in numbered(code_of(name)):
             if re.search(r"\b(stdout|stderr)\b", line):
                 yield name, number, "only src/cmd, src/out and src/tui/term.c write to the user"
+
+
+def rule_doctor_starts_nothing():
+    """It looks at machines that are ill, below roots that may be anybody's."""
+    for name in OWN_C:
+        if name.startswith("src/doctor/"):
+            yield from calls(name, STARTING)
 
 
 def rule_header_guards():

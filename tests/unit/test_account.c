@@ -29,7 +29,7 @@ struct machine {
     unsigned used_mib, listed_mib; /* listed_mib UNKNOWN: the driver does not tell */
     unsigned listed[MOST];         /* pids that the driver lists */
     struct actor actors[MOST];
-    enum gp_verdict verdict;
+    enum gp_account_verdict verdict;
     unsigned suspects[MOST];   /* pids, in their order */
     enum gp_suspect_kind kind; /* of the first */
 };
@@ -38,107 +38,107 @@ struct machine {
 
 /* clang-format off */
 static const struct machine machines[] = {
-    {"nothing in use", 0, 0, {0}, {{0}}, GP_VERDICT_ACCOUNTED, {0}, 0},
+    {"nothing in use", 0, 0, {0}, {{0}}, GP_ACCOUNT_ACCOUNTED, {0}, 0},
     {"one listed process has all of it", 5000, 5000, {70},
-     {{70, 1, 70, 0, "python", {"/dev/nvidia0"}, NULL}}, GP_VERDICT_ACCOUNTED, {0}, 0},
+     {{70, 1, 70, 0, "python", {"/dev/nvidia0"}, NULL}}, GP_ACCOUNT_ACCOUNTED, {0}, 0},
     {"a remainder that needs no words", 5063, 5000, {70},
-     {{70, 1, 70, 0, "python", {"/dev/nvidia0"}, NULL}}, GP_VERDICT_ACCOUNTED, {0}, 0},
+     {{70, 1, 70, 0, "python", {"/dev/nvidia0"}, NULL}}, GP_ACCOUNT_ACCOUNTED, {0}, 0},
     {"a remainder of a megabyte more", 5064, 5000, {70},
-     {{70, 1, 70, 0, "python", {"/dev/nvidia0"}, NULL}}, GP_VERDICT_UNCOUNTED, {0}, 0},
+     {{70, 1, 70, 0, "python", {"/dev/nvidia0"}, NULL}}, GP_ACCOUNT_UNCOUNTED, {0}, 0},
     {"the driver does not tell", 5000, UNKNOWN, {70},
-     {{70, 1, 70, 0, "python", {"/dev/nvidia0"}, NULL}}, GP_VERDICT_UNKNOWN, {0}, 0},
+     {{70, 1, 70, 0, "python", {"/dev/nvidia0"}, NULL}}, GP_ACCOUNT_UNKNOWN, {0}, 0},
     {"nobody has it open", 5000, 0, {0},
-     {{70, 1, 70, 0, "bash", {"/dev/pts/0"}, NULL}}, GP_VERDICT_DRIVER, {0}, 0},
+     {{70, 1, 70, 0, "bash", {"/dev/pts/0"}, NULL}}, GP_ACCOUNT_DRIVER, {0}, 0},
     {"a data loader whose job was killed", 5000, 0, {0},
      {{1, 0, 1, 0, "init", {NULL}, NULL},
       {71, 1, 70, 0, "pt_data_worker", {"/dev/nvidia0"}, NULL}},
-     GP_VERDICT_LEFTOVERS, {71}, GP_SUSPECT_LEFTOVER},
+     GP_ACCOUNT_LEFTOVERS, {71}, GP_SUSPECT_LEFTOVER},
     {"one that has closed the files but kept the mapping", 5000, 0, {0},
      {{71, 1, 70, 0, "pt_data_worker", {NULL},
        "7f00-7f10 rw-s 00000000 00:05 123      /dev/nvidia0\n"}},
-     GP_VERDICT_LEFTOVERS, {71}, GP_SUSPECT_LEFTOVER},
+     GP_ACCOUNT_LEFTOVERS, {71}, GP_SUSPECT_LEFTOVER},
     {"the mapping of another file", 5000, 0, {0},
      {{71, 1, 70, 0, "python", {NULL},
        "7f00-7f10 r-xp 00000000 08:01 123      /usr/bin/nvidia0\n"}},
-     GP_VERDICT_DRIVER, {0}, 0},
+     GP_ACCOUNT_DRIVER, {0}, 0},
     {"orphans taken in by a user's manager", 5000, 0, {0},
      {{900, 1, 900, 0, "systemd", {NULL}, NULL},
       {71, 900, 70, 0, "python", {"/dev/nvidia0"}, NULL},
       {72, 900, 70, 0, "python", {"/dev/nvidia0", "/dev/nvidia-uvm"}, NULL}},
-     GP_VERDICT_LEFTOVERS, {71, 72}, GP_SUSPECT_LEFTOVER},
+     GP_ACCOUNT_LEFTOVERS, {71, 72}, GP_SUSPECT_LEFTOVER},
     {"whose leader is a zombie", 5000, 0, {0},
      {{70, 1, 70, 'Z', "python", {NULL}, NULL},
       {71, 1, 70, 0, "python", {"/dev/nvidia0"}, NULL}},
-     GP_VERDICT_LEFTOVERS, {71}, GP_SUSPECT_LEFTOVER},
+     GP_ACCOUNT_LEFTOVERS, {71}, GP_SUSPECT_LEFTOVER},
     {"a worker whose parent lives", 5000, 0, {0},
      {{70, 1, 70, 0, "python", {NULL}, NULL},
       {71, 70, 70, 0, "python", {"/dev/nvidia0"}, NULL}},
-     GP_VERDICT_HOLDERS, {71}, GP_SUSPECT_OTHER},
+     GP_ACCOUNT_HOLDERS, {71}, GP_SUSPECT_OTHER},
     {"one below a script that still runs", 5000, 0, {0},
      {{70, 1, 70, 0, "bash", {NULL}, NULL},
       {71, 1, 70, 0, "python", {"/dev/nvidia0"}, NULL}},
-     GP_VERDICT_HOLDERS, {71}, GP_SUSPECT_OTHER},
+     GP_ACCOUNT_HOLDERS, {71}, GP_SUSPECT_OTHER},
     {"a service, whose parent is the first process", 5000, 0, {0},
      {{71, 1, 71, 0, "ollama", {"/dev/nvidia0"}, NULL}},
-     GP_VERDICT_HOLDERS, {71}, GP_SUSPECT_OTHER},
+     GP_ACCOUNT_HOLDERS, {71}, GP_SUSPECT_OTHER},
     {"a service beside a leftover", 5000, 0, {0},
      {{60, 1, 60, 0, "ollama", {"/dev/nvidia0"}, NULL},
       {71, 1, 70, 0, "python", {"/dev/nvidia0"}, NULL}},
-     GP_VERDICT_LEFTOVERS, {71, 60}, GP_SUSPECT_LEFTOVER},
+     GP_ACCOUNT_LEFTOVERS, {71, 60}, GP_SUSPECT_LEFTOVER},
     {"a screen", 5000, 0, {0},
      {{60, 1, 60, 0, "Xorg", {"/dev/nvidia0", "/dev/dri/card0"}, NULL}},
-     GP_VERDICT_DISPLAY, {60}, GP_SUSPECT_DISPLAY},
+     GP_ACCOUNT_DISPLAY, {60}, GP_SUSPECT_DISPLAY},
     {"a screen beside a listed process", 5000, 3000, {70},
      {{60, 1, 60, 0, "gnome-shell", {"/dev/nvidia0"}, NULL},
       {70, 1, 70, 0, "python", {"/dev/nvidia0"}, NULL}},
-     GP_VERDICT_UNCOUNTED, {60}, GP_SUSPECT_DISPLAY},
+     GP_ACCOUNT_UNCOUNTED, {60}, GP_SUSPECT_DISPLAY},
     {"who keeps the driver loaded holds no memory", 5000, 0, {0},
      {{60, 1, 60, 0, "/usr/bin/nvidia-persistenced --user x", {"/dev/nvidia0"}, NULL}},
-     GP_VERDICT_DRIVER, {60}, GP_SUSPECT_SERVICE},
+     GP_ACCOUNT_DRIVER, {60}, GP_SUSPECT_SERVICE},
     {"who watches neither", 5000, 0, {0},
      {{60, 1, 60, 0, "nvtop", {"/dev/nvidia0", "/dev/nvidiactl"}, NULL},
       {61, 1, 61, 0, "/usr/bin/nv-hostengine -n", {"/dev/nvidia0"}, NULL}},
-     GP_VERDICT_DRIVER, {60, 61}, GP_SUSPECT_SERVICE},
+     GP_ACCOUNT_DRIVER, {60, 61}, GP_SUSPECT_SERVICE},
     {"a container's service beside a watcher", 5000, 0, {0},
      {{60, 1, 60, 0, "nvtop", {"/dev/nvidia0"}, NULL},
       {61, 1, 61, 0, "vllm serve", {"/dev/nvidia0"}, NULL}},
-     GP_VERDICT_HOLDERS, {61, 60}, GP_SUSPECT_OTHER},
+     GP_ACCOUNT_HOLDERS, {61, 60}, GP_SUSPECT_OTHER},
     {"another GPU's process", 5000, 0, {0},
-     {{71, 1, 71, 0, "python", {"/dev/nvidia1"}, NULL}}, GP_VERDICT_DRIVER, {0}, 0},
+     {{71, 1, 71, 0, "python", {"/dev/nvidia1"}, NULL}}, GP_ACCOUNT_DRIVER, {0}, 0},
     {"one whose number begins alike", 5000, 0, {0},
      {{71, 1, 71, 0, "python", {"/dev/nvidia01x", "/dev/nvidia10"}, NULL}},
-     GP_VERDICT_DRIVER, {0}, 0},
+     GP_ACCOUNT_DRIVER, {0}, 0},
     {"only what belongs to no GPU", 5000, 0, {0},
      {{71, 1, 71, 0, "python", {"/dev/nvidiactl", "/dev/nvidia-uvm"}, NULL}},
-     GP_VERDICT_DRIVER, {0}, 0},
+     GP_ACCOUNT_DRIVER, {0}, 0},
     {"a listed process and its forked child", 5000, 3000, {70},
      {{70, 1, 70, 0, "python", {"/dev/nvidia0"}, NULL},
       {71, 70, 70, 0, "python", {"/dev/nvidia0"}, NULL}},
-     GP_VERDICT_HOLDERS, {71}, GP_SUSPECT_OTHER},
+     GP_ACCOUNT_HOLDERS, {71}, GP_SUSPECT_OTHER},
     {"a listed process that cannot be seen", 5000, 5000, {4711}, {{0}},
-     GP_VERDICT_ACCOUNTED, {0}, 0},
+     GP_ACCOUNT_ACCOUNTED, {0}, 0},
     {"a listed process that cannot be seen, and more", 5000, 3000, {4711}, {{0}},
-     GP_VERDICT_UNCOUNTED, {0}, 0},
+     GP_ACCOUNT_UNCOUNTED, {0}, 0},
     {"a leftover that has ended but for its parent", 5000, 0, {0},
-     {{71, 1, 70, 'Z', "python", {NULL}, NULL}}, GP_VERDICT_DRIVER, {0}, 0},
+     {{71, 1, 70, 'Z', "python", {NULL}, NULL}}, GP_ACCOUNT_DRIVER, {0}, 0},
     {"one that waits in the kernel", 5000, 0, {0},
      {{71, 1, 70, 'D', "python", {"/dev/nvidia0"}, NULL}},
-     GP_VERDICT_LEFTOVERS, {71}, GP_SUSPECT_LEFTOVER},
+     GP_ACCOUNT_LEFTOVERS, {71}, GP_SUSPECT_LEFTOVER},
     {"a pid that was given to another program", 5000, 0, {0},
      {{70, 1, 70, 0, "cron", {NULL}, NULL},
-      {71, 70, 70, 0, "sleep", {"/dev/null"}, NULL}}, GP_VERDICT_DRIVER, {0}, 0},
+      {71, 70, 70, 0, "sleep", {"/dev/null"}, NULL}}, GP_ACCOUNT_DRIVER, {0}, 0},
     {"the server of MPS", 5000, 0, {0},
      {{60, 1, 60, 0, "nvidia-cuda-mps-server", {"/dev/nvidia0"}, NULL},
       {61, 1, 61, 0, "nvidia-cuda-mps-control -d", {"/dev/nvidia0"}, NULL}},
-     GP_VERDICT_MPS, {60, 61}, GP_SUSPECT_MPS},
+     GP_ACCOUNT_MPS, {60, 61}, GP_SUSPECT_MPS},
     {"the server of MPS beside a program", 5000, 0, {0},
      {{60, 1, 60, 0, "nvidia-cuda-mps-server", {"/dev/nvidia0"}, NULL},
       {70, 1, 70, 0, "python", {"/dev/nvidia0"}, NULL}},
-     GP_VERDICT_HOLDERS, {70, 60}, GP_SUSPECT_OTHER},
+     GP_ACCOUNT_HOLDERS, {70, 60}, GP_SUSPECT_OTHER},
     {"many of one job", 5000, 0, {0},
      {{71, 1, 70, 0, "a", {"/dev/nvidia0"}, NULL}, {72, 1, 70, 0, "b", {"/dev/nvidia0"}, NULL},
       {73, 1, 70, 0, "c", {"/dev/nvidia0"}, NULL}, {74, 1, 70, 0, "d", {"/dev/nvidia0"}, NULL}},
-     GP_VERDICT_LEFTOVERS, {71, 72, 73, 74}, GP_SUSPECT_LEFTOVER},
+     GP_ACCOUNT_LEFTOVERS, {71, 72, 73, 74}, GP_SUSPECT_LEFTOVER},
 };
 /* clang-format on */
 
@@ -209,8 +209,8 @@ static void check_machine(const struct machine *m)
     assert_int_equal(gp_accounts_make(&seen.snapshot, &holders, &accounts, &count), 0);
     assert_int_equal(count, 1);
     if (accounts[0].verdict != m->verdict)
-        fail_msg("%s: '%s' instead of '%s'", m->title, gp_verdict_word(accounts[0].verdict),
-                 gp_verdict_word(m->verdict));
+        fail_msg("%s: '%s' instead of '%s'", m->title, gp_account_verdict_word(accounts[0].verdict),
+                 gp_account_verdict_word(m->verdict));
     for (size_t i = 0; i < MOST; i++) {
         unsigned pid =
             i < accounts[0].suspect_count ? accounts[0].suspects[i].holder->pid : 0;
@@ -244,7 +244,7 @@ static void a_gpu_that_does_not_answer(void **state)
     see(&seen, &machines[0]);
     seen.device.status = GP_STATUS_TIMEOUT;
     assert_int_equal(gp_accounts_make(&seen.snapshot, &holders, &accounts, &count), 0);
-    assert_int_equal(accounts[0].verdict, GP_VERDICT_NO_ANSWER);
+    assert_int_equal(accounts[0].verdict, GP_ACCOUNT_NO_ANSWER);
     gp_account_add(&sb, &accounts[0]);
     assert_non_null(strstr(sb.buf, "The GPU does not answer"));
     gp_strbuf_fini(&sb);
@@ -258,15 +258,15 @@ static void who_cannot_be_seen(void **state)
     static struct seen seen;
     struct gp_account *accounts;
     size_t count;
-    static const struct machine m = {"", 5000, 0, {0}, {{0}}, GP_VERDICT_DRIVER, {0}, 0};
+    static const struct machine m = {"", 5000, 0, {0}, {{0}}, GP_ACCOUNT_DRIVER, {0}, 0};
     see(&seen, &m);
     struct gp_holders holders = {.hidden = 3};
     assert_int_equal(gp_accounts_make(&seen.snapshot, &holders, &accounts, &count), 0);
-    assert_int_equal(accounts[0].verdict, GP_VERDICT_HIDDEN);
+    assert_int_equal(accounts[0].verdict, GP_ACCOUNT_HIDDEN);
     gp_accounts_free(accounts, count);
     holders.is_inside = true;
     assert_int_equal(gp_accounts_make(&seen.snapshot, &holders, &accounts, &count), 0);
-    assert_int_equal(accounts[0].verdict, GP_VERDICT_NAMESPACE);
+    assert_int_equal(accounts[0].verdict, GP_ACCOUNT_NAMESPACE);
     gp_accounts_free(accounts, count);
 }
 

@@ -1,0 +1,401 @@
+#!/usr/bin/env python3
+"""Makes C of the tables in data/tables: tables.py FOLDER OUT.c OUT.d
+
+A table is a CSV file. TABLES says what its columns are; a row that does not fit ends the build with
+its file and line. The structs stand in src/doctor/tables.h, whose members have the columns' names.
+"""
+import csv
+import re
+import sys
+from pathlib import Path
+
+
+class Bad(Exception):
+    pass
+
+
+# ---- kinds of columns: text of a cell -> C initialiser
+
+def text(cell):
+    if any(ord(c) < 32 for c in cell):
+        raise Bad("a control character")
+    body = cell.replace("\\", "\\\\").replace('"', '\\"').replace("??", "?\\?")
+    return f'"{body}"'
+
+
+def some(cell):
+    if not cell:
+        raise Bad("nothing where a text is needed")
+    return text(cell)
+
+
+def matching(pattern, kind):
+    def convert(cell):
+        if not re.fullmatch(pattern, cell):
+            raise Bad(f"no {kind}")
+        return cell
+    return convert
+
+
+def optional(kind, absent):
+    return lambda cell: kind(cell) if cell else absent
+
+
+number = matching(r"0|[1-9][0-9]*", "number")
+real = matching(r"[0-9]+(\.[0-9]+)?", "number")
+
+
+def hexadecimal(cell):
+    return "0x" + matching(r"[0-9a-f]+", "hexadecimal number")(cell)
+
+
+def yes(cell):
+    if cell not in ("yes", "no"):
+        raise Bad("neither yes nor no")
+    return "true" if cell == "yes" else "false"
+
+
+def matching_text(pattern, kind):
+    convert = matching(pattern, kind)
+    return lambda cell: text(convert(cell))
+
+
+version = matching_text(r"[0-9]+([.][0-9]+)*", "version")
+
+
+def capability(cell):
+    """8.6 becomes 86."""
+    major, minor = matching(r"[0-9]+[.][0-9]", "compute capability")(cell).split(".")
+    return str(int(major) * 10 + int(minor))
+
+
+modules = {"proprietary": "GP_MODULE_PROPRIETARY", "open": "GP_MODULE_OPEN",
+           "both": "GP_MODULE_PROPRIETARY | GP_MODULE_OPEN"}
+
+
+def module_bits(cell):
+    if cell not in modules:
+        raise Bad(f"none of: {' '.join(modules)}")
+    return modules[cell]
+
+
+def architectures(cell):
+    """Such as nvcc takes: sm_75 sm_90a compute_120."""
+    return text(matching(r"(sm|compute)_[0-9]+[af]?( (sm|compute)_[0-9]+[af]?)*", "list")(cell))
+
+
+def one_of(*words):
+    def convert(cell):
+        if cell not in words:
+            raise Bad(f"none of: {' '.join(words)}")
+        return text(cell)
+    return convert
+
+
+verdicts = {"ok": "GP_VERDICT_OK", "info": "GP_VERDICT_INFO", "warn": "GP_VERDICT_WARN",
+            "fail": "GP_VERDICT_FAIL"}
+
+
+def verdict(cell):
+    if cell not in verdicts:
+        raise Bad(f"none of: {' '.join(verdicts)}")
+    return verdicts[cell]
+
+
+word = matching_text(r"[a-z0-9][a-z0-9._-]*", "word")
+capitals = matching_text(r"[A-Z][A-Z0-9_]*", "word in capitals")
+
+
+# ---- the tables: name of the file -> struct, columns, key (unique; rows are sorted by it)
+
+TABLES = {
+    "chips": ("gp_chip", {
+        "device": hexadecimal,
+        "name": some,
+        "architecture": some,
+        "compute_capability": capability,
+        "last_branch": optional(number, "0"),
+        "in_open_module": yes,
+        "source": some,
+    }, "device"),
+    "archs": ("gp_arch", {
+        "compute_capability": capability,
+        "architecture": some,
+        "examples": some,
+        "first_cuda": version,
+        "last_cuda": optional(version, '""'),
+        "first_branch": optional(number, "0"),
+        "last_branch": optional(number, "0"),
+        "modules": module_bits,
+        "is_integrated": yes,
+        "source": some,
+    }, "compute_capability"),
+    "toolkits": ("gp_toolkit", {
+        "cuda": version,
+        "driver": version,
+        "source": some,
+    }, "cuda"),
+    "cuda_majors": ("gp_cuda_major", {
+        "major": number,
+        "driver": version,
+        "source": some,
+    }, "major"),
+    "drivers": ("gp_driver", {
+        "branch": number,
+        "cuda": optional(version, '""'),
+        "kind": text,
+        "ends": optional(matching_text(r"20[0-9]{2}-(0[1-9]|1[0-2])", "month"), '""'),
+        "modules": module_bits,
+        "source": some,
+    }, "branch"),
+    "torch_builds": ("gp_torch_build", {
+        "torch": version,
+        "build": some,
+        "cuda": version,
+        "status": one_of("stable", "experimental", "extra", "legacy"),
+        "is_default": yes,
+        "cudnn": optional(version, '""'),
+        "first_python": version,
+        "last_python": version,
+        "archs": architectures,
+        "source": some,
+    }, "torch cuda"),
+    "torch_rocms": ("gp_torch_rocm", {
+        "torch": version,
+        "rocm": version,
+        "source": some,
+    }, "torch"),
+    "tensorflow_builds": ("gp_tensorflow_build", {
+        "tensorflow": version,
+        "package": some,
+        "cuda": version,
+        "cudnn": version,
+        "first_python": version,
+        "last_python": version,
+        "archs": optional(architectures, '""'),
+        "source": some,
+    }, "tensorflow"),
+    "jax_builds": ("gp_jax_build", {
+        "jax": version,
+        "extra": some,
+        "cuda": version,
+        "first_python": version,
+        "archs": architectures,
+        "source": some,
+    }, "jax cuda"),
+    "cudnns": ("gp_cudnn", {
+        "cudnn": version,
+        "cuda_major": number,
+        "first_capability": capability,
+        "last_capability": capability,
+        "library": some,
+        "source": some,
+    }, "cuda_major cudnn"),
+    "cards": ("gp_card", {
+        "model": some,
+        "compute_capability": capability,
+        "memory_gb": number,
+        "memory_type": some,
+        "bandwidth_gbs": number,
+        "fp32": real,
+        "tf32": optional(real, "0"),
+        "fp16": optional(real, "0"),
+        "fp16_fp32": optional(real, "0"),
+        "bf16": optional(real, "0"),
+        "fp8": optional(real, "0"),
+        "int8": optional(real, "0"),
+        "fp4": optional(real, "0"),
+        "tdp_w": number,
+        "cores": optional(number, "0"),
+        "boost_mhz": optional(number, "0"),
+        "pcie_gen": optional(number, "0"),
+        "pcie_lanes": optional(number, "0"),
+        "nvlink_gbs": optional(real, "0"),
+        "names": text,
+        "note": text,
+        "source": some,
+    }, "compute_capability model"),
+    "xids": ("gp_xid_row", {
+        "code": number,
+        "mnemonic": some,
+        "words": text,
+        "fault": optional(one_of("application", "driver", "hardware", "unclear"), '""'),
+        "advice": text,
+        "note": text,
+        "verdict": verdict,
+        "action": optional(capitals, '""'),
+        "is_application": yes,
+        "source": some,
+    }, "code"),
+    "nvlink_errors": ("gp_nvlink_error", {
+        "xid": number,
+        "units": some,
+        "reason": number,
+        "status": hexadecimal,
+        "fatal": one_of("no", "link", "fatal"),
+        "action": some,
+        "look": text,
+        "fault": text,
+        "effect": text,
+        "source": some,
+    }, "xid units reason status"),
+    "sxids": ("gp_sxid_row", {
+        "code": number,
+        "name": some,
+        "words": some,
+        "fatal": one_of("never", "maybe", "always"),
+        "advice": some,
+        "source": some,
+    }, "code"),
+    "throttle_reasons": ("gp_throttle_reason", {
+        "mask": hexadecimal,
+        "word": word,
+        "name": some,
+        "words": some,
+        "verdict": verdict,
+        "advice": text,
+        "source": some,
+    }, "mask"),
+    "recovery_actions": ("gp_recovery_action", {
+        "number": number,
+        "word": word,
+        "words": some,
+        "advice": text,
+        "source": some,
+    }, "number"),
+    "memory_states": ("gp_memory_state", {
+        "word": word,
+        "words": some,
+        "verdict": verdict,
+        "advice": text,
+        "source": some,
+    }, "word"),
+    "cuda_errors": ("gp_cuda_error", {
+        "number": number,
+        "name": text,
+        "driver_name": optional(capitals, '""'),
+        "text": text,
+        "words": some,
+        "advice": text,
+        "source": some,
+    }, "number"),
+    "nvml_errors": ("gp_nvml_error", {
+        "number": number,
+        "name": capitals,
+        "text": some,
+        "words": some,
+        "advice": text,
+        "source": some,
+    }, "number"),
+    "messages": ("gp_message", {
+        "id": word,
+        "program": some,
+        "needle": some,
+        "expression": text,
+        "words": some,
+        "advice": some,
+        "source": some,
+    }, "id"),
+}
+
+
+# ---- what one table says of another
+
+def numbers(cell):
+    return [int(n) for n in cell.split(".")]
+
+
+def check_build(row, archs, toolkits):
+    """The compiler of a build's CUDA must know what the build is said to have code for."""
+    cuda = numbers(row["cuda"])
+    if cuda not in toolkits:
+        raise Bad(f"no toolkit is CUDA {row['cuda']}")
+    for item in re.findall(r"[0-9]+", row["archs"]):
+        arch = archs.get(f"{item[:-1]}.{item[-1]}")
+        if not arch:
+            raise Bad(f"no arch is {item}")
+        if len(cuda) > 1 and cuda < numbers(arch["first_cuda"]):
+            raise Bad(f"CUDA {row['cuda']} is too old for {item}")
+        if arch["last_cuda"] and cuda[:2] > numbers(arch["last_cuda"]):
+            raise Bad(f"CUDA {row['cuda']} has no {item} any more")
+
+
+def check_all(folder, tables):
+    archs = {row["compute_capability"]: row for _, row, _ in tables["archs"]}
+    versions = [numbers(row["cuda"]) for _, row, _ in tables["toolkits"]]
+    toolkits = [v[:n] for v in versions for n in (1, 2, 3)]
+    for name, rows in tables.items():
+        for line, row, _ in rows:
+            try:
+                if row.get("compute_capability", "7.5") not in archs:
+                    raise Bad(f"no arch is {row['compute_capability']}")
+                if name.endswith("_builds"):
+                    check_build(row, archs, toolkits)
+            except Bad as bad:
+                raise Bad(f"{folder / name}.csv:{line}: {bad}") from None
+
+
+def sort_key(value):
+    if re.fullmatch(r'"[0-9]+([.][0-9]+)*"', value):
+        return (1, numbers(value.strip('"')))
+    return (0, int(value, 0)) if re.fullmatch(r"0x[0-9a-f]+|[0-9]+", value) else (2, value[:-1])
+
+
+def read(path, columns, key):
+    """Rows of line, cells and initialisers."""
+    rows, keys = [], {}
+    with path.open(encoding="utf-8", newline="") as file:
+        reader = csv.reader(file, strict=True)
+        header = next(reader, [])
+        if header != list(columns):
+            raise Bad(f"{path}:1: the columns are {header}, not {list(columns)}")
+        for cells in reader:
+            where = f"{path}:{reader.line_num}"
+            if len(cells) != len(columns):
+                raise Bad(f"{where}: {len(cells)} cells, not {len(columns)}")
+            row = {}
+            for (name, kind), cell in zip(columns.items(), cells):
+                try:
+                    row[name] = kind(cell)
+                except Bad as bad:
+                    raise Bad(f"{where}: {name} is '{cell}': {bad}") from None
+            names = key.split()
+            value = tuple(row[name] for name in names)
+            if value in keys:
+                raise Bad(f"{where}: {key} is that of line {keys[value]}")
+            keys[value] = reader.line_num
+            rows.append((reader.line_num, dict(zip(columns, cells)), row))
+    rows.sort(key=lambda row: [sort_key(row[2][name]) for name in key.split()])
+    return rows
+
+
+def write(out, struct, rows):
+    out.append(f"const struct {struct} {struct}s[] = {{\n")
+    for _, _, row in rows:
+        cells = ", ".join(f".{column} = {value}" for column, value in row.items())
+        out.append(f"    {{{cells}}},\n")
+    out.append("};\n")
+    out.append(f"const size_t {struct}_count = {len(rows)};\n\n")
+
+
+def main():
+    folder, target = Path(sys.argv[1]), Path(sys.argv[2])
+    out = ["/* Made by scripts/tables.py of the files in data/tables. */\n",
+           '#include "doctor/tables.h"\n\n']
+    unknown = {path.stem for path in folder.glob("*.csv")} - set(TABLES)
+    try:
+        if unknown:
+            raise Bad(f"{folder}: no table is called {' '.join(sorted(unknown))}")
+        tables = {name: read(folder / f"{name}.csv", columns, key)
+                  for name, (_, columns, key) in TABLES.items()}
+        check_all(folder, tables)
+        for name, rows in tables.items():
+            write(out, TABLES[name][0], rows)
+    except (Bad, OSError, csv.Error, UnicodeError) as bad:
+        sys.exit(f"tables.py: {bad}")
+    target.write_text("".join(out), encoding="utf-8")
+    needed = " ".join(str(folder / f"{name}.csv").replace(" ", "\\ ") for name in tables)
+    Path(sys.argv[3]).write_text(f"{target}: {needed}\n", encoding="utf-8")
+
+
+main()

@@ -1,0 +1,69 @@
+#include "cmd/companion.h"
+#include "cmd/app.h"
+
+#include "base/err.h"
+#include "base/io.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The words of the companion: those of the command, and the common options before it. */
+struct words {
+    char path[GP_PATH_SIZE];
+    char texts[4][2048];
+    char *argv[];
+};
+
+static void add_option(struct words *words, int *count, size_t at, const char *name,
+                       const char *value)
+{
+    if (!value)
+        return;
+    (void)snprintf(words->texts[at], sizeof(words->texts[at]), "--%s=%s", name, value);
+    words->argv[(*count)++] = words->texts[at];
+}
+
+static void collect(struct words *words, const struct gp_common *before, int argc, char **argv)
+{
+    char timeout[32];
+    int count = 1;
+    (void)snprintf(timeout, sizeof(timeout), "%lluns", (unsigned long long)before->timeout_ns);
+    add_option(words, &count, 0, "id", before->id);
+    add_option(words, &count, 1, "timeout", before->timeout_ns ? timeout : NULL);
+    add_option(words, &count, 2, "color", before->color);
+    if (before->release_when_idle) {
+        (void)snprintf(words->texts[3], sizeof(words->texts[3]), "--release-when-idle");
+        words->argv[count++] = words->texts[3];
+    }
+    for (int i = 1; i < argc; i++)
+        words->argv[count++] = argv[i];
+}
+
+int gp_companion_run(const struct gp_cmd *cmd, const char *program, void *values, bool takes_words,
+                     int argc, char **argv, struct gp_err *err)
+{
+    struct words *words = calloc(1, sizeof(*words) + ((size_t)argc + 6) * sizeof(char *));
+    int positional;
+    bool done = false;
+    if (!words)
+        return gp_err_set(err, GP_ENOMEM, "out of memory");
+    /* before they are parsed together with what stands behind the command */
+    collect(words, gp_common(), argc, argv);
+    int r = gp_app_parse(cmd, argc, argv, values, &positional, &done, err);
+    if (r == 0 && !done && positional > 0 && !takes_words)
+        r = gp_err_set(err, GP_EUSAGE, "%s takes no arguments, got '%.80s'; for GPUs use --id",
+                       cmd->name, argv[1]);
+    if (r == 0 && !done)
+        r = gp_io_find_companion("", program, words->path, err);
+    if (r == 0 && !done) {
+        words->argv[0] = words->path;
+        gp_app_export();
+        (void)execv(words->path, words->argv);
+        r = gp_err_set(err, GP_EFAIL, "cannot run '%s': %s", words->path, strerror(errno));
+    }
+    free(words);
+    return r;
+}

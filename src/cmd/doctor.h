@@ -1,0 +1,19 @@
+/* gpulse doctor: its options, which gpulse knows for help and completion and gpulse-doctor obeys.
+ */
+#ifndef GP_CMD_DOCTOR_H
+#define GP_CMD_DOCTOR_H
+
+#include "base/cli.h"
+
+struct gp_doctor_options {
+    const char *only, *without; /* comma lists of checks and groups */
+    const char *python;         /* comma list of interpreters or environments */
+    const char *bundle;
+    const char *gpu, *driver; /* that advice is asked for, instead of the machine's */
+    const char *format;
+    bool json, verbose, list, sources, watch_log;
+};
+
+extern const struct gp_opt gp_doctor_table[];
+
+#endif

@@ -1,0 +1,263 @@
+/* gpulse doctor advise: which version fits these GPUs and this driver, and how to install it. */
+#include "cmd/app.h"
+#include "cmd/doctor_verbs.h"
+#include "cmd/doctor_view.h"
+
+#include "base/err.h"
+#include "base/strbuf.h"
+#include "base/utf8.h"
+#include "doctor/advise.h"
+#include "doctor/cards.h"
+#include "out/json.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { EXIT_NOTHING_FITS = 1, INDENT = 6, MOST_CARDS = 512 };
+
+/* ---- for whom ---- */
+
+static const char *card_name_at(const void *ctx, size_t i)
+{
+    (void)ctx;
+    return i < gp_card_count ? gp_card_short_name(&gp_cards[i]) : NULL;
+}
+
+/* "8.9": a compute capability; false: a name. */
+static bool read_capability(const char *text, unsigned *ret)
+{
+    char *end;
+    unsigned long major = strtoul(text, &end, 10);
+    if (!isdigit((unsigned char)text[0]) || *end != '.' || !isdigit((unsigned char)end[1]) ||
+        end[2] || major > 99)
+        return false;
+    *ret = (unsigned)major * 10 + (unsigned)(end[1] - '0');
+    return true;
+}
+
+static int add_model(struct gp_client *client, const char *name, struct gp_err *err)
+{
+    const struct gp_card *cards[MOST_CARDS];
+    unsigned capability = 0;
+    if (read_capability(name, &capability)) {
+        if (!gp_arch_find(capability))
+            return gp_err_set(err, GP_EUSAGE, "no compute capability is called '%s'", name);
+        gp_client_add(client, capability);
+        return 0;
+    }
+    size_t count = gp_cards_find(name, cards, MOST_CARDS);
+    if (count == 0) {
+        const char *nearest = gp_cli_nearest(name, card_name_at, NULL);
+        return gp_err_set(err, GP_EUSAGE,
+                          "no model is called '%.60s'%s%s%s; gpulse doctor gpus "
+                          "lists them",
+                          name, nearest ? "; did you mean '" : "", nearest ? nearest : "",
+                          nearest ? "'?" : "");
+    }
+    capability = cards[0]->compute_capability;
+    for (size_t i = 1; i < count && i < MOST_CARDS; i++)
+        if (cards[i]->compute_capability != capability)
+            return gp_err_set(err, GP_EUSAGE, "'%.60s' can be %s or %s", name, cards[0]->model,
+                              cards[i]->model);
+    gp_client_add(client, capability);
+    return 0;
+}
+
+static int add_models(struct gp_client *client, const char *list, struct gp_err *err)
+{
+    char name[128];
+    for (const char *p = list; *p;) {
+        size_t n = strcspn(p, ",");
+        (void)snprintf(name, sizeof(name), "%.*s", (int)n, p);
+        int r = n > 0 ? add_model(client, name, err) : 0;
+        if (r < 0)
+            return r;
+        p += n + (p[n] == ',');
+    }
+    return client->count ? 0 : gp_err_set(err, GP_EUSAGE, "--gpu names no model");
+}
+
+static int client_of(struct gp_client *ret, const struct gp_doctor_options *o,
+                     const struct gp_machine *machine, struct gp_err *err)
+{
+    gp_client_of(ret, machine);
+    if (o->gpu) {
+        *ret = (struct gp_client){.driver = ""};
+        int r = add_models(ret, o->gpu, err);
+        if (r < 0)
+            return r;
+    }
+    if (!o->driver)
+        return 0;
+    if (!isdigit((unsigned char)o->driver[0]) || !gp_driver_find(o->driver))
+        return gp_err_set(err, GP_EUSAGE, "'%.60s' is no version of a driver; 550.54.15 is one",
+                          o->driver);
+    ret->driver = o->driver;
+    ret->is_here = false;
+    return 0;
+}
+
+/* ---- text ---- */
+
+static void add_safe(struct gp_strbuf *sb, const char *text)
+{
+    gp_utf8_add_safe(sb, text, strlen(text), SIZE_MAX);
+}
+
+static void add_line(struct gp_strbuf *sb, const char *label, const char *text)
+{
+    gp_strbuf_addf(sb, "%*s%-7s", INDENT, "", label);
+    add_safe(sb, text);
+    gp_strbuf_addc(sb, '\n');
+}
+
+static void add_gpu(struct gp_strbuf *sb, const struct gp_pci_gpu *gpu)
+{
+    const struct gp_chip *chip = gpu->chip;
+    gp_strbuf_addf(sb, "GPU %s: ", gpu->bus_id);
+    if (chip)
+        gp_strbuf_addf(sb, "%s, compute capability %u.%u\n", chip->name,
+                       chip->compute_capability / 10, chip->compute_capability % 10);
+    else
+        gp_strbuf_addf(sb, "unknown (10de:%04x)\n", gpu->device);
+}
+
+/* For whom the advice is. */
+static void add_head(struct gp_strbuf *sb, const struct gp_client *client,
+                     const struct gp_machine *machine)
+{
+    const char *cuda = gp_cuda_ceiling(client->driver);
+    if (client->is_here)
+        add_safe(sb, machine->distro_name[0] ? machine->distro_name : "an unknown distribution");
+    else
+        gp_strbuf_adds(sb, "another machine");
+    gp_strbuf_adds(sb, client->driver[0] ? ", driver "
+                       : client->is_here ? ", no driver"
+                                         : ", any driver");
+    add_safe(sb, client->driver);
+    gp_strbuf_addf(sb, "%s%s\n", cuda[0] ? ", which implements CUDA " : "", cuda);
+    for (size_t i = 0; client->is_here && i < machine->gpu_count; i++)
+        if (machine->gpus[i].vendor == GP_PCI_NVIDIA)
+            add_gpu(sb, &machine->gpus[i]);
+    for (size_t i = 0; !client->is_here && i < client->count; i++) {
+        const struct gp_arch *arch = gp_arch_find(client->capabilities[i]);
+        gp_strbuf_addf(sb, "GPU: %s, compute capability %u.%u\n",
+                       arch ? arch->architecture : "unknown", client->capabilities[i] / 10,
+                       client->capabilities[i] % 10);
+    }
+    gp_strbuf_addc(sb, '\n');
+}
+
+static void add_finding(struct gp_strbuf *sb, const struct gp_finding *finding, bool has_sources)
+{
+    add_safe(sb, finding->summary);
+    gp_strbuf_addc(sb, '\n');
+    if (finding->why[0])
+        add_line(sb, "why", finding->why);
+    const char *label = "type";
+    for (const struct gp_fix *fix = finding->fixes; fix; fix = fix->next, label = "") {
+        gp_strbuf_addf(sb, "%*s%-7s%s", INDENT, "", label, fix->command ? fix->command : fix->note);
+        if (fix->command && fix->note[0])
+            gp_strbuf_addf(sb, "   # %s", fix->note);
+        gp_strbuf_addc(sb, '\n');
+    }
+    for (const struct gp_evidence *e = finding->evidence; e; e = e->next)
+        if (has_sources || strcmp(e->where, "source") != 0)
+            add_line(sb, e->where, e->text);
+}
+
+/* ---- JSON ---- */
+
+static json_t *finding_of(const struct gp_finding *finding)
+{
+    json_t *commands = json_array(), *facts = json_array();
+    for (const struct gp_fix *fix = finding->fixes; fix; fix = fix->next)
+        (void)json_array_append_new(
+            commands, json_pack("{s:s?, s:s}", "command", fix->command, "note", fix->note));
+    for (const struct gp_evidence *e = finding->evidence; e; e = e->next)
+        (void)json_array_append_new(facts,
+                                    json_pack("{s:s, s:s}", "about", e->where, "text", e->text));
+    return json_pack("{s:b, s:s, s:s, s:o, s:o}", "fits", finding->verdict != GP_VERDICT_WARN,
+                     "summary", finding->summary, "why", finding->why, "commands", commands,
+                     "facts", facts);
+}
+
+static void add_json(struct gp_strbuf *sb, const struct gp_exam *exam,
+                     const struct gp_client *client, enum gp_subject subject)
+{
+    json_t *capabilities = json_array(), *advice = json_array();
+    for (size_t i = 0; i < client->count; i++) {
+        unsigned capability = client->capabilities[i];
+        (void)json_array_append_new(
+            capabilities,
+            capability ? json_sprintf("%u.%u", capability / 10, capability % 10) : json_null());
+    }
+    for (const struct gp_finding *f = exam->findings; f; f = f->next)
+        (void)json_array_append_new(advice, finding_of(f));
+    json_t *document =
+        json_pack("{s:s, s:s, s:s?, s:o, s:o}", "schema", "gpulse.advice/1", "subject",
+                  gp_subject_word(subject), "driver", client->driver[0] ? client->driver : NULL,
+                  "compute_capabilities", capabilities, "advice", advice);
+    gp_json_add(sb, document, 2);
+    gp_strbuf_addc(sb, '\n');
+}
+
+/* ---- the verb ---- */
+
+static int advise(const struct gp_doctor_options *o, struct gp_exam *exam, enum gp_subject subject,
+                  struct gp_err *err)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
+    struct gp_client client;
+    int r = client_of(&client, o, &exam->machine, err);
+    if (r < 0)
+        return r;
+    gp_advise(exam, subject, &client);
+    if (o->json || strcmp(o->format, "json") == 0) {
+        add_json(&sb, exam, &client, subject);
+    } else {
+        add_head(&sb, &client, &exam->machine);
+        for (const struct gp_finding *f = exam->findings; f; f = f->next) {
+            if (f != exam->findings)
+                gp_strbuf_addc(&sb, '\n');
+            add_finding(&sb, f, o->sources);
+        }
+    }
+    r = gp_app_write(STDOUT_FILENO, &sb, err);
+    gp_strbuf_fini(&sb);
+    const struct gp_finding *first = gp_exam_first(exam);
+    return r == 0 && first ? EXIT_NOTHING_FITS : r;
+}
+
+static const char *subject_at(const void *ctx, size_t i)
+{
+    (void)ctx;
+    return i < GP_SUBJECT__COUNT ? gp_subject_word((enum gp_subject)i) : NULL;
+}
+
+int gp_doctor_advise(const struct gp_doctor_options *o, int count, char **words, struct gp_err *err)
+{
+    static struct gp_exam exam; /* large */
+    if (count != 1)
+        return gp_err_set(err, GP_EUSAGE,
+                          "advise takes one of: torch, tensorflow, jax, cuda, driver");
+    for (unsigned i = 0; i < GP_SUBJECT__COUNT; i++) {
+        if (strcmp(words[0], gp_subject_word((enum gp_subject)i)) != 0)
+            continue;
+        int r = gp_exam_open(&exam, gp_app_prefix(), err);
+        if (r < 0)
+            return r;
+        r = advise(o, &exam, (enum gp_subject)i, err);
+        gp_exam_close(&exam);
+        return r;
+    }
+    const char *nearest = gp_cli_nearest(words[0], subject_at, NULL);
+    return gp_err_set(err, GP_EUSAGE,
+                      "no advice is known about '%.60s'%s%s%s; it is about torch, tensorflow, jax, "
+                      "cuda or driver",
+                      words[0], nearest ? "; did you mean '" : "", nearest ? nearest : "",
+                      nearest ? "'?" : "");
+}

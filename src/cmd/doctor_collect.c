@@ -1,0 +1,252 @@
+/* What a bundle has in it. */
+#include "cmd/doctor_bundle.h"
+
+#include "cmd/app.h"
+#include "cmd/doctor_record.h"
+#include "cmd/doctor_view.h"
+
+#include "base/err.h"
+#include "doctor/exam.h"
+#include "doctor/log.h"
+#include "doctor/packages.h"
+#include "model/snapshot.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TEXT_MAX = 256 << 10, TIMEOUT_S = 2 };
+
+/* ---- what is to be hidden ---- */
+
+static void hide_users(struct gp_redactor *r, struct gp_exam *exam)
+{
+    static const char *const variables[] = {"USER", "LOGNAME", "SUDO_USER", "USERNAME"};
+    enum { FIRST = 1000, NOBODY = 65534 }; /* below are the services' */
+    for (size_t i = 0; i < GP_ARRAY_LEN(variables); i++) {
+        const char *name = gp_machine_variable(&exam->machine, variables[i]);
+        if (name)
+            gp_redact_user(r, name);
+    }
+    char *text = gp_files_text(&exam->files, &exam->arena, "/etc/passwd", 1 << 20, NULL);
+    for (char *line = text; line && *line;) { /* name:x:1000:… */
+        char *end = line + strcspn(line, "\n");
+        char *password = strchr(line, ':');
+        char *uid = password && password < end ? strchr(password + 1, ':') : NULL;
+        unsigned long number = uid && uid < end ? strtoul(uid + 1, NULL, 10) : 0;
+        if (number >= FIRST && number != NOBODY) {
+            *password = '\0';
+            gp_redact_user(r, line);
+        }
+        line = end + (*end == '\n');
+    }
+}
+
+static void hide_hosts(struct gp_redactor *r, struct gp_exam *exam)
+{
+    static const char *const files[] = {"/proc/sys/kernel/hostname", "/etc/hostname"};
+    char host[256];
+    const char *variable = gp_machine_variable(&exam->machine, "HOSTNAME");
+    if (variable)
+        gp_redact_host(r, variable);
+    for (size_t i = 0; i < GP_ARRAY_LEN(files); i++)
+        if (gp_files_line(&exam->files, files[i], host, sizeof(host)))
+            gp_redact_host(r, host);
+}
+
+static void hide_serials(struct gp_redactor *r, const struct gp_snapshot *snapshot)
+{
+    for (size_t i = 0; snapshot && i < snapshot->device_count; i++)
+        gp_redact_serial(r, gp_device_text(&snapshot->devices[i], GP_SERIAL, ""));
+}
+
+/* ---- the report ---- */
+
+static void add_report(struct gp_bundle *bundle, const struct gp_exam *exam)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(64 << 20);
+    gp_doctor_add_text(&sb, exam, true, false);
+    gp_bundle_add(bundle, "report.txt", sb.buf, sb.len);
+    gp_strbuf_reset(&sb);
+    gp_doctor_add_json(&sb, exam);
+    gp_bundle_add(bundle, "report.json", sb.buf, sb.len);
+    gp_strbuf_fini(&sb);
+}
+
+/* ---- the machine file ---- */
+
+/* Why the driver is not to be asked all its questions; NULL: it may be. */
+static const char *reason_not_to_ask(const struct gp_exam *exam)
+{
+    const struct gp_snapshot *s = exam->snapshot;
+    if (!s)
+        return exam->driver_words[0] ? exam->driver_words : "no driver was asked";
+    for (size_t i = 0; i < s->device_count; i++) {
+        if (s->devices[i].status == GP_STATUS_TIMEOUT)
+            return "a GPU does not answer";
+        if (s->devices[i].status == GP_STATUS_ASLEEP)
+            return "a GPU is asleep, and is not woken for this";
+    }
+    return NULL;
+}
+
+static void add_machine(struct gp_bundle *bundle, const struct gp_exam *exam)
+{
+    char *text = NULL;
+    struct gp_err err = {0};
+    const char *reason = reason_not_to_ask(exam);
+    if (!reason && gp_doctor_record(gp_app_timeout_ns(TIMEOUT_S * GP_NS_PER_S), &text, &err) < 0)
+        reason = err.text;
+    if (reason)
+        gp_bundle_miss(bundle, "machine.json", reason);
+    else
+        gp_bundle_add_as_is(bundle, "machine.json", text); /* has nothing to hide any more */
+    free(text);
+}
+
+/* ---- files ---- */
+
+static const char *const files[] = {
+    "/etc/os-release",
+    "/proc/version",
+    "/proc/cmdline",
+    "/proc/modules",
+    "/proc/sys/kernel/dmesg_restrict",
+    "/proc/driver/nvidia/version",
+    "/proc/driver/nvidia/params",
+    "/proc/driver/nvidia/registry",
+    "/sys/module/nvidia/version",
+    "/etc/nv_tegra_release",
+    "/etc/ld.so.conf",
+    "/etc/nvidia-container-runtime/config.toml",
+    "/usr/share/nvidia/nvswitch/fabricmanager.cfg",
+    "/var/log/fabricmanager.log",
+    "/var/log/nvidia-installer.log",
+};
+
+/* A file of each folder of a folder, or files whose names have one of the words. */
+static const struct {
+    const char *folder, *file;
+    const char *words[6];
+} folders[] = {
+    {"/proc/driver/nvidia/gpus", "/information", {NULL}},
+    {"/etc/modprobe.d", "", {"nvidia", "nouveau", "blacklist", "gpu", "i915", NULL}},
+    {"/etc/ld.so.conf.d", "", {"cuda", "nvidia", "rocm", "wsl", NULL}},
+};
+
+/* Its end, which of a log is what matters. */
+static void add_file(struct gp_bundle *bundle, struct gp_exam *exam, const char *path)
+{
+    char name[GP_BUNDLE_NAME_SIZE];
+    size_t length = 0;
+    const char *text = gp_files_tail(&exam->files, &exam->arena, path, TEXT_MAX, &length);
+    if (!text && (errno == ENOENT || errno == ENOTDIR))
+        return;
+    (void)snprintf(name, sizeof(name), "files%s", path);
+    if (text)
+        gp_bundle_add(bundle, name, text, length);
+    else
+        gp_bundle_miss(bundle, name, strerror(errno));
+}
+
+static bool has_word(const char *name, const char *const *words)
+{
+    const char *const *word = words;
+    while (*word && !strstr(name, *word))
+        word++;
+    return !*words || *word;
+}
+
+static void add_files(struct gp_bundle *bundle, struct gp_exam *exam)
+{
+    enum { MOST = 64 }; /* of a folder */
+    for (size_t i = 0; i < GP_ARRAY_LEN(files); i++)
+        add_file(bundle, exam, files[i]);
+    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++) {
+        char **names;
+        long n = gp_files_list(&exam->files, &exam->arena, folders[i].folder, &names);
+        for (long f = 0; f < n && f < MOST; f++)
+            if (has_word(names[f], folders[i].words))
+                add_file(
+                    bundle, exam,
+                    gp_exam_text(exam, "%s/%s%s", folders[i].folder, names[f], folders[i].file));
+    }
+}
+
+/* ---- lists ---- */
+
+static void add_packages(struct gp_bundle *bundle, struct gp_exam *exam)
+{
+    static const char *const words[] = {"nvidia",      "libnvidia",     "cuda",          "libcuda",
+                                        "libcudnn",    "cudnn",         "libnccl",       "nccl",
+                                        "linux-image", "linux-headers", "linux-modules", "rocm",
+                                        "amdgpu",      "intel-opencl",  "libze",         NULL};
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
+    struct gp_package *packages;
+    long n = gp_packages_read(&exam->files, &exam->arena, words, &packages);
+    for (long i = 0; i < n; i++)
+        gp_strbuf_addf(&sb, "%s-%s %s\n", packages[i].name, packages[i].version, packages[i].state);
+    if (n >= 0)
+        gp_bundle_add_as_is(bundle, "packages.txt", sb.buf);
+    else
+        gp_bundle_miss(bundle, "packages.txt",
+                       "there is no list of dpkg or pacman; rpm's is read only by rpm");
+    gp_strbuf_fini(&sb);
+}
+
+static void add_log(struct gp_bundle *bundle, struct gp_exam *exam)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(8 << 20);
+    const struct gp_log *log = gp_log_of(exam);
+    for (size_t i = 0; i < log->count; i++)
+        gp_strbuf_addf(&sb, "%s: %s\n", log->lines[i].where, log->lines[i].text);
+    if (log->path)
+        gp_bundle_add(bundle, "kernel-log.txt", sb.buf, sb.len);
+    else
+        gp_bundle_miss(bundle, "kernel-log.txt", strerror(-log->error));
+    gp_strbuf_fini(&sb);
+}
+
+/* Variables by the beginning of their names; of no other is anything told. */
+static bool is_harmless(const char *variable)
+{
+    static const char *const beginnings[] = {
+        "CUDA_",   "NVIDIA_",    "NCCL_", "LD_LIBRARY_PATH=", "LD_PRELOAD=",  "PATH=",
+        "TORCH_",  "PYTORCH_",   "XLA_",  "JAX_PLATFORM",     "TF_",          "ROCR_",
+        "HIP_",    "HSA_",       "ZE_",   "CONDA_PREFIX=",    "VIRTUAL_ENV=", "PYTHONPATH=",
+        "GPULSE_", "container=",
+    };
+    static const char *const secrets[] = {"KEY", "TOKEN", "SECRET", "PASS", "CREDENTIAL", "AUTH"};
+    size_t length = strcspn(variable, "=");
+    for (size_t i = 0; i < GP_ARRAY_LEN(secrets); i++)
+        if (memmem(variable, length, secrets[i], strlen(secrets[i])))
+            return false;
+    for (size_t i = 0; i < GP_ARRAY_LEN(beginnings); i++)
+        if (strncmp(variable, beginnings[i], strlen(beginnings[i])) == 0)
+            return true;
+    return false;
+}
+
+static void add_environment(struct gp_bundle *bundle, const struct gp_exam *exam)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(4 << 20);
+    for (const char *p = exam->machine.environment; *p; p += strlen(p) + 1)
+        if (is_harmless(p))
+            gp_strbuf_addf(&sb, "%s\n", p);
+    gp_bundle_add(bundle, "environment.txt", sb.buf, sb.len);
+    gp_strbuf_fini(&sb);
+}
+
+void gp_bundle_collect(struct gp_bundle *bundle, struct gp_exam *exam)
+{
+    hide_users(&bundle->redactor, exam);
+    hide_hosts(&bundle->redactor, exam);
+    hide_serials(&bundle->redactor, exam->snapshot);
+    add_report(bundle, exam);
+    add_machine(bundle, exam);
+    add_packages(bundle, exam);
+    add_log(bundle, exam);
+    add_environment(bundle, exam);
+    add_files(bundle, exam);
+}

@@ -1,0 +1,260 @@
+/* gpulse doctor explain: what an error means, whose fault it is, and what to do. */
+#include "cmd/doctor_explain.h"
+
+#include "cmd/app.h"
+#include "cmd/doctor_verbs.h"
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/strbuf.h"
+#include "base/utf8.h"
+#include "jobs/failure.h"
+#include "out/json.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { EXIT_UNKNOWN = 1, INDENT = 6, LINE_SIZE = 8192, MOST = 512, SHOWN = 240 };
+
+/* ---- one ---- */
+
+static void add_safe(struct gp_strbuf *sb, const char *text)
+{
+    gp_utf8_add_safe(sb, text, strlen(text), SIZE_MAX);
+}
+
+static void add_part(struct gp_strbuf *sb, const char *label, const char *text)
+{
+    if (!text[0])
+        return;
+    gp_strbuf_addf(sb, "%*s%-7s", INDENT, "", label);
+    add_safe(sb, text);
+    gp_strbuf_addc(sb, '\n');
+}
+
+void gp_doctor_add_line(struct gp_strbuf *sb, const char *line)
+{
+    gp_utf8_add_safe(sb, line, strlen(line), SHOWN);
+    gp_strbuf_addc(sb, '\n');
+}
+
+void gp_doctor_add_explanation(struct gp_strbuf *sb, const struct gp_explanation *e,
+                               bool has_source)
+{
+    gp_strbuf_addf(sb, "%s: %s\n", e->title, e->words);
+    add_part(sb, "name", e->name);
+    add_part(sb, "seen", e->details);
+    add_part(sb, "fault", e->fault);
+    add_part(sb, "note", e->note);
+    add_part(sb, "do", e->advice);
+    add_part(sb, "NVIDIA", e->action);
+    if (has_source)
+        add_part(sb, "source", e->source);
+}
+
+static json_t *text_or_null(const char *text)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
+    if (!text || !text[0])
+        return json_null();
+    add_safe(&sb, text);
+    json_t *value = json_stringn(sb.buf, sb.len);
+    gp_strbuf_fini(&sb);
+    return value;
+}
+
+json_t *gp_doctor_explanation_json(const struct gp_explanation *e, const char *line)
+{
+    return json_pack("{s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "line",
+                     text_or_null(line), "id", e->id, "title", e->title, "words", e->words, "name",
+                     text_or_null(e->name), "details", text_or_null(e->details), "note",
+                     text_or_null(e->note), "fault", text_or_null(e->fault), "advice",
+                     text_or_null(e->advice), "action", text_or_null(e->action), "source",
+                     text_or_null(e->source));
+}
+
+/* ---- several lines: each explanation once ---- */
+
+struct told {
+    struct gp_explanation explanation;
+    const char *line; /* the first with it; NULL: it was asked for by its number */
+    unsigned long long count;
+};
+
+struct collection {
+    struct gp_arena arena;
+    struct told all[MOST];
+    size_t count;
+    size_t lines; /* that were looked at */
+};
+
+static void collect(struct collection *c, const char *line)
+{
+    struct gp_arena scratch = {NULL};
+    struct gp_explanation e;
+    if (line[strspn(line, " \t\r")] == '\0')
+        return;
+    c->lines++;
+    if (!gp_explain_line(&scratch, line, &e)) {
+        gp_arena_fini(&scratch);
+        return;
+    }
+    size_t i = 0;
+    while (i < c->count && (strcmp(c->all[i].explanation.id, e.id) != 0 ||
+                            strcmp(c->all[i].explanation.words, e.words) != 0))
+        i++;
+    if (i < c->count)
+        c->all[i].count++;
+    else if (c->count < MOST && gp_explain_line(&c->arena, line, &e))
+        c->all[c->count++] =
+            (struct told){.explanation = e, .line = gp_arena_strdup(&c->arena, line), .count = 1};
+    gp_arena_fini(&scratch);
+}
+
+static void collect_text(struct collection *c, char *text)
+{
+    for (char *rest = text, *line; (line = strsep(&rest, "\n"));)
+        collect(c, line);
+}
+
+/* Standard input, to its end. The rest of a line that is longer than the buffer is passed over. */
+static int collect_input(struct collection *c, struct gp_err *err)
+{
+    static char buf[LINE_SIZE];
+    size_t length = 0;
+    bool is_within = false;
+    ssize_t n;
+    while ((n = read(STDIN_FILENO, buf + length, sizeof(buf) - 1 - length)) != 0) {
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return gp_err_set(err, GP_EIO, "cannot read standard input: %s", strerror(errno));
+        char *start = buf, *end;
+        length += (size_t)n;
+        while ((end = memchr(start, '\n', length - (size_t)(start - buf)))) {
+            *end = '\0';
+            if (!is_within)
+                collect(c, start);
+            is_within = false;
+            start = end + 1;
+        }
+        length -= (size_t)(start - buf);
+        memmove(buf, start, length);
+        buf[length] = '\0';
+        if (length + 1 == sizeof(buf)) {
+            if (!is_within)
+                collect(c, buf);
+            is_within = true;
+            length = 0;
+        }
+    }
+    buf[length] = '\0';
+    if (!is_within)
+        collect(c, buf);
+    return 0;
+}
+
+/* ---- the verb ---- */
+
+static void add_text(struct gp_strbuf *sb, const struct collection *c, bool has_sources)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        const struct told *told = &c->all[i];
+        if (i > 0)
+            gp_strbuf_addc(sb, '\n');
+        if (c->lines > 1 && told->line)
+            gp_doctor_add_line(sb, told->line);
+        if (told->count > 1)
+            gp_strbuf_addf(sb, "      and %llu more like it\n", told->count - 1);
+        gp_doctor_add_explanation(sb, &told->explanation, has_sources);
+    }
+    if (c->count == 0)
+        gp_strbuf_addf(sb, "gpulse does not know what %s, and does not guess\n",
+                       c->lines > 1 ? "any of these lines means" : "this means");
+}
+
+static void add_json(struct gp_strbuf *sb, const struct collection *c)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < c->count; i++) {
+        json_t *one = gp_doctor_explanation_json(&c->all[i].explanation, c->all[i].line);
+        (void)json_object_set_new(one, "count", json_integer((json_int_t)c->all[i].count));
+        (void)json_array_append_new(list, one);
+    }
+    gp_json_add(sb, json_pack("{s:s, s:o}", "schema", "gpulse.doctor.explain/1", "known", list), 2);
+    gp_strbuf_addc(sb, '\n');
+}
+
+/* "xid 79", "cuda error 802": true if it is a topic and one thing of it. */
+static bool split_topic(char *text, const char **ret_topic, const char **ret_what)
+{
+    char *words[4] = {NULL};
+    size_t count = 0, n = strcspn(text, " ");
+    char topic[16];
+    if (n == 0 || n >= sizeof(topic) || !text[n])
+        return false;
+    memcpy(topic, text, n);
+    topic[n] = '\0';
+    if (!gp_explain_is_topic(topic))
+        return false;
+    size_t blanks = 0;
+    for (const char *p = text; *p; p++)
+        blanks += *p == ' ';
+    bool has_error = strncmp(text + n, " error ", strlen(" error ")) == 0;
+    if (blanks != (has_error ? 2u : 1u) || strchr(text, '\n'))
+        return false;
+    for (char *rest = text, *word; count < GP_ARRAY_LEN(words) && (word = strsep(&rest, " "));)
+        words[count++] = word;
+    *ret_topic = words[0];
+    *ret_what = words[count - 1];
+    return true;
+}
+
+static int fill(struct collection *c, int count, char **words, struct gp_err *err)
+{
+    struct gp_strbuf line = GP_STRBUF_INIT(1 << 20);
+    const char *topic, *what;
+    int r = 0;
+    if (count == 1 && strcmp(words[0], "-") == 0)
+        return collect_input(c, err);
+    for (int i = 0; i < count; i++)
+        gp_strbuf_addf(&line, "%s%s", i > 0 ? " " : "", words[i]);
+    if (line.error) {
+        r = gp_err_set(err, line.error, "that is too long: give it on standard input");
+    } else if (split_topic(line.buf, &topic, &what)) {
+        r = gp_explain_topic(&c->arena, topic, what, &c->all[0].explanation, err);
+        c->all[0].count = 1;
+        c->count = r == 0;
+        c->lines = 1;
+    } else {
+        collect_text(c, line.buf);
+    }
+    gp_strbuf_fini(&line);
+    return r;
+}
+
+int gp_doctor_explain(const struct gp_doctor_options *o, int count, char **words,
+                      struct gp_err *err)
+{
+    static struct collection c; /* large */
+    struct gp_strbuf sb = GP_STRBUF_INIT(16 << 20);
+    if (count == 0)
+        return gp_err_set(err, GP_EUSAGE,
+                          "say what: xid 79, sxid 20034, cuda 802, nvml 18, throttle sw_power_cap, "
+                          "a line in quotes, or - for standard input");
+    gp_failure_prepare();
+    int r = fill(&c, count, words, err);
+    if (r == 0) {
+        if (o->json || strcmp(o->format, "json") == 0)
+            add_json(&sb, &c);
+        else
+            add_text(&sb, &c, o->sources);
+        r = gp_app_write(STDOUT_FILENO, &sb, err);
+    }
+    gp_strbuf_fini(&sb);
+    size_t known = c.count;
+    gp_arena_fini(&c.arena);
+    return r < 0 ? r : known > 0 ? 0 : EXIT_UNKNOWN;
+}

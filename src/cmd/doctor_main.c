@@ -1,0 +1,179 @@
+/* gpulse-doctor: examines a machine, or says what is known of an error, a framework, a model. */
+#include "cmd/app.h"
+#include "cmd/doctor.h"
+#include "cmd/doctor_bundle.h"
+#include "cmd/doctor_verbs.h"
+#include "cmd/doctor_view.h"
+
+#include "base/err.h"
+#include "base/strbuf.h"
+#include "doctor/exam.h"
+#include "model/snapshot.h"
+
+#include <locale.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct gp_cmd command = {.name = "doctor",
+                                      .usage = "[options] [advise WHAT | explain ERROR | gpus "
+                                               "[MODEL]]",
+                                      .options = gp_doctor_table};
+static const struct gp_cmd *const commands[] = {&command, NULL};
+
+const struct gp_program gp_program = {
+    .name = "gpulse",
+    .version = GPULSE_VERSION,
+    .commands = commands,
+    .common = gp_common_options,
+};
+
+enum { TIMEOUT_S = 2, EXIT_WARNED = 1, EXIT_FAILED = 2 };
+
+/* A copy of a machine's files has no driver that could be asked, unless one is simulated. */
+static bool has_driver(void)
+{
+    return gp_app_machine() || !gp_app_prefix();
+}
+
+/* A sample, taken no longer than the timeout; NULL: err says why there is none. */
+static struct gp_snapshot *sample(const struct gp_want *want, struct gp_err *err)
+{
+    static const struct gp_loop once = {.interval_ns = 0};
+    struct gp_snapshot *snapshot = NULL;
+    struct gp_sampler *sampler;
+    if (gp_app_open(want, &once, &sampler, err) < 0)
+        return NULL;
+    if (gp_sampler_tick(sampler, &snapshot, err) < 0)
+        snapshot = NULL;
+    gp_app_close(sampler);
+    return snapshot;
+}
+
+static bool has_silent_gpu(const struct gp_snapshot *snapshot)
+{
+    for (size_t i = 0; i < snapshot->device_count; i++)
+        if (snapshot->devices[i].status == GP_STATUS_TIMEOUT)
+            return true;
+    return false;
+}
+
+/* Asks the driver. Without an answer the exam says why. */
+static struct gp_snapshot *ask_driver(struct gp_exam *exam)
+{
+    struct gp_want want = gp_doctor_want();
+    struct gp_err err = {0};
+    if (!has_driver())
+        return NULL;
+    gp_common()->timeout_ns = gp_app_timeout_ns(TIMEOUT_S * GP_NS_PER_S);
+    struct gp_snapshot *snapshot = sample(&want, &err);
+    if (snapshot && has_silent_gpu(snapshot)) {
+        /* whoever asks a GPU for its peers waits for those that hang */
+        want.lists = 0;
+        gp_snapshot_free(snapshot);
+        snapshot = sample(&want, &err);
+    }
+    exam->driver_words = snapshot ? "" : gp_exam_text(exam, "%s", err.text);
+    return snapshot;
+}
+
+/* The comma list of --python as the exam takes it. */
+static const char *const *pythons_of(struct gp_exam *exam, const char *list)
+{
+    enum { MOST = 64 };
+    size_t count = 0;
+    const char **pythons = list ? gp_arena_alloc(&exam->arena, MOST + 1, sizeof(*pythons)) : NULL;
+    for (const char *p = list; pythons && *p && count < MOST;) {
+        size_t n = strcspn(p, ",");
+        if (n > 0)
+            pythons[count++] = gp_exam_text(exam, "%.*s", (int)n, p);
+        p += n + (p[n] == ',');
+    }
+    return pythons;
+}
+
+static int write_bundle(const char *path, struct gp_exam *exam, struct gp_err *err)
+{
+    size_t count;
+    int r = gp_bundle_write(path, exam, &count, err);
+    if (r < 0)
+        return r;
+    gp_io_print_note("gpulse", gp_exam_text(exam,
+                                            "%s has %zu files, with names and numbers hidden; look "
+                                            "through them before you publish it",
+                                            path, count));
+    return 0;
+}
+
+static int examine(const struct gp_doctor_options *o, struct gp_err *err)
+{
+    static struct gp_exam exam; /* large */
+    struct gp_strbuf sb = GP_STRBUF_INIT(64 << 20);
+    int r = gp_exam_open(&exam, gp_app_prefix(), err);
+    if (r < 0)
+        return r;
+    struct gp_snapshot *snapshot = ask_driver(&exam);
+    exam.snapshot = snapshot;
+    exam.is_simulated = gp_app_machine();
+    exam.pythons = pythons_of(&exam, o->python);
+    gp_exam_run(&exam, o->only, o->without);
+    if (exam.is_stuck)
+        gp_app_note_stuck();
+    if (o->json || strcmp(o->format, "json") == 0)
+        gp_doctor_add_json(&sb, &exam);
+    else
+        gp_doctor_add_text(&sb, &exam, o->verbose, gp_app_wants_color());
+    r = gp_app_write(STDOUT_FILENO, &sb, err);
+    if (r == 0 && o->bundle)
+        r = write_bundle(o->bundle, &exam, err);
+    const struct gp_finding *first = gp_exam_first(&exam);
+    if (r == 0 && first)
+        r = first->verdict == GP_VERDICT_FAIL ? EXIT_FAILED : EXIT_WARNED;
+    gp_strbuf_fini(&sb);
+    gp_snapshot_free(snapshot);
+    gp_exam_close(&exam);
+    return r;
+}
+
+static int list_checks(struct gp_err *err)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
+    gp_doctor_add_checks(&sb);
+    int r = gp_app_write(STDOUT_FILENO, &sb, err);
+    gp_strbuf_fini(&sb);
+    return r;
+}
+
+static int run(int argc, char **argv, struct gp_err *err)
+{
+    struct gp_doctor_options o = {.format = "text"};
+    int positional;
+    bool done;
+    int r = gp_app_parse(&command, argc, argv, &o, &positional, &done, err);
+    if (r < 0 || done)
+        return r;
+    if (positional > 0)
+        return gp_doctor_verb(&o, positional, argv + 1, err);
+    if (o.list)
+        return list_checks(err);
+    if (o.watch_log)
+        return gp_doctor_watch(&o, err);
+    r = o.bundle ? gp_bundle_check(o.bundle, err) : 0;
+    if (r < 0)
+        return r;
+    return examine(&o, err);
+}
+
+int main(int argc, char **argv)
+{
+    struct gp_err err = {0};
+    gp_io_secure_standard_fds();
+    (void)setlocale(LC_CTYPE, "");
+    int r = run(argc, argv, &err);
+    if (r < 0 && err.code)
+        gp_io_print_error("gpulse", &err);
+    int status = r > 0 ? r : gp_err_exit_status(r);
+    if (gp_app_is_stuck())
+        _exit(status);
+    return status;
+}

@@ -1,0 +1,33 @@
+#include "cmd/doctor_verbs.h"
+
+#include "base/err.h"
+
+#include <string.h>
+
+static const struct {
+    const char *word;
+    int (*run)(const struct gp_doctor_options *o, int count, char **words, struct gp_err *err);
+} verbs[] = {
+    {"advise", gp_doctor_advise},
+    {"explain", gp_doctor_explain},
+    {"gpus", gp_doctor_gpus},
+};
+
+static const char *verb_at(const void *ctx, size_t i)
+{
+    (void)ctx;
+    return i < GP_ARRAY_LEN(verbs) ? verbs[i].word : NULL;
+}
+
+int gp_doctor_verb(const struct gp_doctor_options *o, int count, char **words, struct gp_err *err)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(verbs); i++)
+        if (strcmp(verbs[i].word, words[0]) == 0)
+            return verbs[i].run(o, count - 1, words + 1, err);
+    const char *nearest = gp_cli_nearest(words[0], verb_at, NULL);
+    return gp_err_set(err, GP_EUSAGE,
+                      "doctor does not know '%.60s'%s%s%s; it takes advise, explain or gpus, or "
+                      "nothing",
+                      words[0], nearest ? "; did you mean '" : "", nearest ? nearest : "",
+                      nearest ? "'?" : "");
+}

@@ -1,0 +1,28 @@
+/* What gpulse doctor does besides examining a machine: each verb is a file of its own. */
+#ifndef GP_CMD_DOCTOR_VERBS_H
+#define GP_CMD_DOCTOR_VERBS_H
+
+#include "cmd/doctor.h"
+#include "source/source.h"
+
+struct gp_err;
+
+/* words[0] is the verb; GP_EUSAGE suggests the nearest. */
+int gp_doctor_verb(const struct gp_doctor_options *o, int count, char **words,
+                   struct gp_err *err) GP_MUST_CHECK;
+
+/* advise torch, explain xid 79, gpus H100: the words stand behind the verb. */
+int gp_doctor_advise(const struct gp_doctor_options *o, int count, char **words,
+                     struct gp_err *err) GP_MUST_CHECK;
+int gp_doctor_explain(const struct gp_doctor_options *o, int count, char **words,
+                      struct gp_err *err) GP_MUST_CHECK;
+int gp_doctor_gpus(const struct gp_doctor_options *o, int count, char **words,
+                   struct gp_err *err) GP_MUST_CHECK;
+
+/* Follows the kernel's log until a signal: GP_EINTR. */
+int gp_doctor_watch(const struct gp_doctor_options *o, struct gp_err *err) GP_MUST_CHECK;
+
+/* What the driver is asked for an exam. */
+struct gp_want gp_doctor_want(void);
+
+#endif

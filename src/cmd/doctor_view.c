@@ -1,0 +1,223 @@
+#include "cmd/doctor_view.h"
+
+#include "base/clock.h"
+#include "base/strbuf.h"
+#include "base/utf8.h"
+#include "doctor/exam.h"
+#include "doctor/tables.h"
+#include "out/json.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#define RESET "\033[0m"
+
+static const char *const colors[] = {
+    [GP_VERDICT_OK] = "\033[32m",   [GP_VERDICT_INFO] = "\033[36m",   [GP_VERDICT_SKIP] = "\033[2m",
+    [GP_VERDICT_WARN] = "\033[33m", [GP_VERDICT_FAIL] = "\033[1;31m",
+};
+
+enum { INDENT = 6 };
+
+static void add_safe(struct gp_strbuf *sb, const char *text)
+{
+    gp_utf8_add_safe(sb, text, strlen(text), SIZE_MAX);
+}
+
+/* ---- text ---- */
+
+static void add_machine(struct gp_strbuf *sb, const struct gp_machine *m)
+{
+    add_safe(sb, m->distro_name[0] ? m->distro_name : "an unknown distribution");
+    if (m->kernel[0]) {
+        gp_strbuf_adds(sb, ", kernel ");
+        add_safe(sb, m->kernel);
+    }
+    gp_strbuf_addf(sb, ", %s", m->arch);
+    if (m->container)
+        gp_strbuf_addf(sb, ", in a container (%s)", m->container);
+    if (m->driver[0]) {
+        gp_strbuf_adds(sb, ", NVIDIA driver ");
+        add_safe(sb, m->driver);
+    }
+    gp_strbuf_addc(sb, '\n');
+}
+
+static void add_line(struct gp_strbuf *sb, const char *label, const char *text)
+{
+    gp_strbuf_addf(sb, "%*s%-6s", INDENT, "", label);
+    add_safe(sb, text);
+    gp_strbuf_addc(sb, '\n');
+}
+
+static void add_fixes(struct gp_strbuf *sb, const struct gp_finding *finding, const char *label)
+{
+    for (const struct gp_fix *fix = finding->fixes; fix; fix = fix->next) {
+        gp_strbuf_addf(sb, "%*s%-6s", INDENT, "", label);
+        add_safe(sb, fix->command ? fix->command : fix->note);
+        if (fix->command && fix->note[0]) {
+            gp_strbuf_adds(sb, "   # ");
+            add_safe(sb, fix->note);
+        }
+        gp_strbuf_addc(sb, '\n');
+        label = "";
+    }
+}
+
+static void add_finding(struct gp_strbuf *sb, const struct gp_finding *finding, bool in_color)
+{
+    gp_strbuf_addf(sb, "%s%-5s%s %s: ", in_color ? colors[finding->verdict] : "",
+                   gp_verdict_word(finding->verdict), in_color ? RESET : "", finding->check->id);
+    add_safe(sb, finding->summary);
+    gp_strbuf_addc(sb, '\n');
+    const char *label = "seen";
+    for (const struct gp_evidence *e = finding->evidence; e; e = e->next, label = "") {
+        gp_strbuf_addf(sb, "%*s%-6s", INDENT, "", label);
+        add_safe(sb, e->where);
+        gp_strbuf_adds(sb, e->where[0] && e->text[0] ? ": " : "");
+        add_safe(sb, e->text);
+        gp_strbuf_addc(sb, '\n');
+    }
+    if (finding->why[0])
+        add_line(sb, "why", finding->why);
+    add_fixes(sb, finding, "fix");
+    if (finding->link[0])
+        add_line(sb, "see", finding->link);
+}
+
+/* The checks that were skipped because of another one, a line for each cause. */
+static void add_consequences(struct gp_strbuf *sb, const struct gp_exam *exam)
+{
+    for (const struct gp_finding *f = exam->findings; f; f = f->next) {
+        bool is_first = f->because;
+        for (const struct gp_finding *g = exam->findings; g != f; g = g->next)
+            is_first = is_first && g->because != f->because;
+        if (!is_first)
+            continue;
+        gp_strbuf_addf(sb, "skip  because %s failed:", f->because->id);
+        for (const struct gp_finding *g = f; g; g = g->next)
+            if (g->because == f->because)
+                gp_strbuf_addf(sb, " %s", g->check->id);
+        gp_strbuf_addc(sb, '\n');
+    }
+}
+
+static void add_end(struct gp_strbuf *sb, const struct gp_exam *exam, bool verbose)
+{
+    size_t counts[GP_VERDICT_FAIL + 1] = {0};
+    for (size_t i = 0; gp_check_at(i); i++)
+        if (exam->outcomes[i].is_run)
+            counts[exam->outcomes[i].verdict]++;
+    gp_strbuf_addf(sb, "%zu well%s", counts[GP_VERDICT_OK] + counts[GP_VERDICT_INFO],
+                   verbose ? "" : " (-v shows them)");
+    if (counts[GP_VERDICT_SKIP])
+        gp_strbuf_addf(sb, ", %zu skipped", counts[GP_VERDICT_SKIP]);
+    gp_strbuf_addf(sb, ", %zu warned, %zu failed\n", counts[GP_VERDICT_WARN],
+                   counts[GP_VERDICT_FAIL]);
+    const struct gp_finding *first = gp_exam_first(exam);
+    if (!first)
+        return;
+    gp_strbuf_adds(sb, "\nDo this first: ");
+    add_safe(sb, first->summary);
+    gp_strbuf_addf(sb, " (%s)\n", first->check->id);
+    if (counts[GP_VERDICT_WARN] + counts[GP_VERDICT_FAIL] > 1) /* else it stands right above */
+        add_fixes(sb, first, "");
+}
+
+void gp_doctor_add_text(struct gp_strbuf *sb, const struct gp_exam *exam, bool verbose,
+                        bool in_color)
+{
+    add_machine(sb, &exam->machine);
+    gp_strbuf_addc(sb, '\n');
+    for (const struct gp_finding *f = exam->findings; f; f = f->next)
+        if (!f->because && (verbose || f->verdict != GP_VERDICT_OK))
+            add_finding(sb, f, in_color);
+    add_consequences(sb, exam);
+    add_end(sb, exam, verbose);
+}
+
+void gp_doctor_add_checks(struct gp_strbuf *sb)
+{
+    const struct gp_check *check;
+    for (size_t i = 0; (check = gp_check_at(i)); i++)
+        gp_strbuf_addf(sb, "%-22s %s\n", check->id, check->title);
+}
+
+/* ---- JSON ---- */
+
+/* Text that may quote a file: JSON takes UTF-8 only. */
+static json_t *text_of(const char *text)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
+    add_safe(&sb, text);
+    json_t *value = json_stringn(sb.buf, sb.len);
+    gp_strbuf_fini(&sb);
+    return value;
+}
+
+static json_t *text_or_null(const char *text)
+{
+    return text[0] ? text_of(text) : json_null();
+}
+
+static json_t *finding_of(const struct gp_exam *exam, const struct gp_finding *finding)
+{
+    json_t *evidence = json_array(), *fixes = json_array();
+    for (const struct gp_evidence *e = finding->evidence; e; e = e->next)
+        (void)json_array_append_new(evidence, json_pack("{s:o, s:o}", "where", text_of(e->where),
+                                                        "text", text_of(e->text)));
+    for (const struct gp_fix *fix = finding->fixes; fix; fix = fix->next)
+        (void)json_array_append_new(fixes,
+                                    json_pack("{s:o, s:o}", "command",
+                                              fix->command ? text_of(fix->command) : json_null(),
+                                              "note", text_of(fix->note)));
+    double ms = 0;
+    for (size_t i = 0; gp_check_at(i); i++)
+        if (gp_check_at(i) == finding->check)
+            ms = exam->outcomes[i].ms;
+    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:f}", "check", finding->check->id,
+                     "status", gp_verdict_word(finding->verdict), "summary",
+                     text_of(finding->summary), "evidence", evidence, "why", text_of(finding->why),
+                     "fixes", fixes, "link", text_of(finding->link), "because",
+                     finding->because ? json_string(finding->because->id) : json_null(), "ms", ms);
+}
+
+static json_t *gpus_of(const struct gp_machine *m)
+{
+    json_t *gpus = json_array();
+    for (size_t i = 0; i < m->gpu_count; i++) {
+        const struct gp_pci_gpu *gpu = &m->gpus[i];
+        (void)json_array_append_new(
+            gpus, json_pack("{s:s, s:i, s:i, s:o, s:o}", "bus_id", gpu->bus_id, "vendor",
+                            (int)gpu->vendor, "device", (int)gpu->device, "name",
+                            gpu->chip ? text_of(gpu->chip->name) : json_null(), "driver",
+                            text_or_null(gpu->driver)));
+    }
+    return gpus;
+}
+
+void gp_doctor_add_json(struct gp_strbuf *sb, const struct gp_exam *exam)
+{
+    const struct gp_machine *m = &exam->machine;
+    const struct gp_finding *first = gp_exam_first(exam);
+    char host[256], now[GP_RFC3339_SIZE];
+    gp_clock_rfc3339(gp_clock_wall_ns(), now);
+    if (!gp_files_line(&exam->files, "/proc/sys/kernel/hostname", host, sizeof(host)))
+        host[0] = '\0';
+    json_t *document = json_pack("{s:s, s:s, s:o, s:o}", "schema", "gpulse.doctor/1", "time", now,
+                                 "host", text_or_null(host), "driver", text_or_null(m->driver));
+    json_t *findings = json_array();
+    for (const struct gp_finding *f = exam->findings; f; f = f->next)
+        (void)json_array_append_new(findings, finding_of(exam, f));
+    json_t *machine =
+        json_pack("{s:o, s:o, s:s, s:o, s:o, s:o}", "distribution", text_of(m->distro_name),
+                  "kernel", text_of(m->kernel), "arch", m->arch, "container",
+                  m->container ? json_string(m->container) : json_null(), "driver",
+                  m->driver[0] ? text_of(m->driver) : json_null(), "gpus", gpus_of(m));
+    (void)json_object_set_new(document, "machine", machine);
+    (void)json_object_set_new(document, "first",
+                              first ? json_string(first->check->id) : json_null());
+    (void)json_object_set_new(document, "findings", findings);
+    gp_json_add(sb, document, 2);
+    gp_strbuf_addc(sb, '\n');
+}

@@ -1,0 +1,17 @@
+/* The doctor's report, for people and as JSON. */
+#ifndef GP_CMD_DOCTOR_VIEW_H
+#define GP_CMD_DOCTOR_VIEW_H
+
+#include "base/util.h"
+
+struct gp_exam;
+struct gp_strbuf;
+
+void gp_doctor_add_text(struct gp_strbuf *sb, const struct gp_exam *exam, bool verbose,
+                        bool in_color);
+void gp_doctor_add_json(struct gp_strbuf *sb, const struct gp_exam *exam);
+
+/* Appends the list of all checks. */
+void gp_doctor_add_checks(struct gp_strbuf *sb);
+
+#endif

@@ -1,0 +1,592 @@
+#include "doctor/advise.h"
+
+#include "doctor/driver_fix.h"
+#include "doctor/version.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char *gp_subject_word(enum gp_subject subject)
+{
+    static const char *const words[] = {
+#define X(id, word) word,
+        GP_SUBJECTS(X)
+#undef X
+    };
+    return words[subject];
+}
+
+/* ---- for whom ---- */
+
+void gp_client_add(struct gp_client *client, unsigned capability)
+{
+    size_t place = 0;
+    while (place < client->count && client->capabilities[place] < capability)
+        place++;
+    if ((place < client->count && client->capabilities[place] == capability) ||
+        client->count == GP_ARRAY_LEN(client->capabilities))
+        return;
+    memmove(&client->capabilities[place + 1], &client->capabilities[place],
+            (client->count - place) * sizeof(client->capabilities[0]));
+    client->capabilities[place] = capability;
+    client->count++;
+}
+
+void gp_client_of(struct gp_client *ret, const struct gp_machine *machine)
+{
+    *ret = (struct gp_client){.driver = machine->driver, .is_here = true};
+    for (size_t i = 0; i < machine->gpu_count; i++)
+        if (machine->gpus[i].vendor == GP_PCI_NVIDIA)
+            gp_client_add(ret,
+                          machine->gpus[i].chip ? machine->gpus[i].chip->compute_capability : 0);
+}
+
+static struct gp_target target_of(const struct gp_client *client)
+{
+    return (struct gp_target){client->driver, client->capabilities, client->count};
+}
+
+/* "GPUs of compute capability 6.1 and 12.0" */
+static const char *gpu_words(struct gp_exam *exam, const struct gp_client *client)
+{
+    const char *words = "";
+    for (size_t i = 0; i < client->count; i++) {
+        unsigned capability = client->capabilities[i];
+        const char *between = i == 0 ? "" : i + 1 < client->count ? ", " : " and ";
+        words = capability > 0 ? gp_exam_text(exam, "%s%s%u.%u", words, between, capability / 10,
+                                              capability % 10)
+                               : gp_exam_text(exam, "%s%san unknown one", words, between);
+    }
+    return gp_exam_text(exam, "GPUs of compute capability %s", words);
+}
+
+static const char *driver_words(struct gp_exam *exam, const struct gp_client *client)
+{
+    return client->driver[0] ? gp_exam_text(exam, "driver %s", client->driver) : "any driver";
+}
+
+static const char *build_words(struct gp_exam *exam, const struct gp_build *build)
+{
+    return gp_exam_text(exam, "%s %s for CUDA %s", gp_framework_name(build->framework),
+                        build->version, build->cuda);
+}
+
+/* ---- commands for a framework ---- */
+
+static void command_torch(struct gp_exam *exam, const struct gp_build *build)
+{
+    gp_exam_command(exam, "with pip",
+                    "pip install torch==%s torchvision --index-url "
+                    "https://download.pytorch.org/whl/%s",
+                    build->version, build->variant);
+    gp_exam_command(exam, "or with uv", "uv pip install torch==%s torchvision --torch-backend=%s",
+                    build->version, build->variant);
+}
+
+/* GPUs that newer libraries have left behind. */
+static bool has_old_gpu(const struct gp_client *client)
+{
+    return client->count > 0 && client->capabilities[0] > 0 && client->capabilities[0] < 75;
+}
+
+/* The cuDNN 9 that pip would take is newer than the last one with code for Volta and before. */
+static const char *cudnn_pin(const struct gp_build *build, const struct gp_client *client)
+{
+    bool is_nine = gp_version_major(build->cudnn) == 9 || strcmp(build->variant, "cuda12") == 0;
+    return is_nine && has_old_gpu(client) ? " 'nvidia-cudnn-cu12<9.11'" : "";
+}
+
+static void command_tensorflow(struct gp_exam *exam, const struct gp_build *build,
+                               const struct gp_client *client)
+{
+    const char *pin = cudnn_pin(build, client);
+    gp_exam_command(exam, "with pip", "pip install '%s==%s'%s", build->variant, build->version,
+                    pin);
+    gp_exam_command(exam, "or with uv", "uv pip install '%s==%s'%s", build->variant, build->version,
+                    pin);
+    if (!strchr(build->variant, '['))
+        gp_exam_evidence(exam, "needs", "CUDA %s and cuDNN %s, which this wheel does not bring",
+                         build->cuda, build->cudnn);
+}
+
+static void command_jax(struct gp_exam *exam, const struct gp_build *build,
+                        const struct gp_client *client)
+{
+    bool is_elsewhere = strstr(build->variant, "_pip") || strcmp(build->variant, "cuda") == 0;
+    const char *place =
+        is_elsewhere ? " -f https://storage.googleapis.com/jax-releases/jax_cuda_releases.html"
+                     : "";
+    const char *pin = cudnn_pin(build, client);
+    gp_exam_command(exam, "with pip", "pip install 'jax[%s]==%s'%s%s", build->variant,
+                    build->version, pin, place);
+    gp_exam_command(exam, "or with uv", "uv pip install 'jax[%s]==%s'%s%s", build->variant,
+                    build->version, pin, place);
+}
+
+/* conda-forge has builds of its own, for CUDA 12 and newer, with the newest cuDNN. */
+static void command_conda(struct gp_exam *exam, const struct gp_build *build,
+                          const struct gp_client *client)
+{
+    static const char *const packages[] = {
+        [GP_FRAMEWORK_TORCH] = "pytorch-gpu",
+        [GP_FRAMEWORK_TENSORFLOW] = "tensorflow-gpu",
+        [GP_FRAMEWORK_JAX] = "jax 'jaxlib=*=*cuda*'",
+    };
+    unsigned major = gp_version_major(build->cuda);
+    if (major >= 12 && !has_old_gpu(client))
+        gp_exam_command(exam, "or conda-forge's own build, which may be an older one",
+                        "conda install -c conda-forge %s cuda-version=%u",
+                        packages[build->framework], major);
+}
+
+static void add_commands(struct gp_exam *exam, const struct gp_build *build,
+                         const struct gp_client *client)
+{
+    if (build->framework == GP_FRAMEWORK_TORCH)
+        command_torch(exam, build);
+    else if (build->framework == GP_FRAMEWORK_TENSORFLOW)
+        command_tensorflow(exam, build, client);
+    else
+        command_jax(exam, build, client);
+    command_conda(exam, build, client);
+}
+
+/* ---- a framework ---- */
+
+/* Why it is this one: because it is the newest, or what is wrong with the newest. */
+static void explain_build(struct gp_exam *exam, const struct gp_build *build,
+                          const struct gp_target *target)
+{
+    struct gp_build newest;
+    unsigned capability;
+    char words[256];
+    gp_build_newest(build->framework, &newest);
+    if (gp_build_is_same(build, &newest)) {
+        gp_exam_why(exam,
+                    "it is the newest, and all that is built for CUDA %u runs with driver %s "
+                    "or newer.",
+                    gp_version_major(build->cuda), gp_cuda_floor(build->cuda));
+        return;
+    }
+    struct gp_judgement j = gp_build_judge(&newest, target, &capability);
+    gp_judgement_words(&j, capability, words, sizeof(words));
+    gp_exam_why(exam, "%s %s; this one is the newest that runs.", build_words(exam, &newest),
+                words);
+}
+
+/* What another driver would run. */
+static void add_better(struct gp_exam *exam, const struct gp_build *build,
+                       const struct gp_target *target)
+{
+    struct gp_target any = *target;
+    struct gp_build better;
+    unsigned capability;
+    any.driver = "";
+    if (!target->driver[0] || !gp_build_best(build->framework, &any, &better) ||
+        gp_build_is_same(build, &better))
+        return;
+    struct gp_judgement j = gp_build_judge(&better, target, &capability);
+    if (j.fit == GP_FIT_NEEDS_DRIVER)
+        gp_exam_evidence(exam, "newer", "with driver %s or newer: %s", j.driver,
+                         build_words(exam, &better));
+}
+
+static void add_facts(struct gp_exam *exam, const struct gp_build *build,
+                      const struct gp_client *client)
+{
+    const char *needed = gp_cuda_floor(build->cuda);
+    for (size_t i = 0; i < client->count; i++) {
+        unsigned capability = client->capabilities[i];
+        if (gp_code_for(build->archs, capability) != GP_CODE_PTX)
+            continue;
+        needed = gp_cuda_own_driver(build->cuda);
+        gp_exam_evidence(exam, "note",
+                         "for compute capability %u.%u it has only PTX: the driver translates it "
+                         "when it first runs, which can take many minutes",
+                         capability / 10, capability % 10);
+    }
+    gp_exam_evidence(exam, "needs", "driver %s or newer; Python %s%s%s", needed,
+                     build->first_python, build->last_python[0] ? " to " : " or newer",
+                     build->last_python);
+    if (client->is_here && strcmp(exam->machine.arch, "x86_64") != 0)
+        gp_exam_evidence(exam, "note",
+                         "this is judged by the wheels for x86_64; those for %s may "
+                         "have less code",
+                         exam->machine.arch);
+    if (!client->driver[0] && client->is_here)
+        gp_exam_evidence(exam, "note", "no NVIDIA driver is loaded: see gpulse doctor");
+}
+
+static bool advise_build(struct gp_exam *exam, enum gp_framework framework,
+                         const struct gp_client *client, const char *for_whom)
+{
+    struct gp_target target = target_of(client);
+    struct gp_build build;
+    if (!gp_build_best(framework, &target, &build))
+        return false;
+    gp_exam_report(exam, GP_VERDICT_INFO, "%s%s", build_words(exam, &build), for_whom);
+    explain_build(exam, &build, &target);
+    add_commands(exam, &build, client);
+    add_facts(exam, &build, client);
+    add_better(exam, &build, &target);
+    gp_exam_evidence(exam, "source", "%s", build.source);
+    return true;
+}
+
+/* Nothing runs: why the newest does not, and what would if the driver were another one. */
+static void advise_nothing(struct gp_exam *exam, enum gp_framework framework,
+                           const struct gp_client *client)
+{
+    struct gp_target target = target_of(client), any = target;
+    struct gp_build build;
+    unsigned capability;
+    char words[256];
+    any.driver = "";
+    gp_exam_report(exam, GP_VERDICT_WARN, "no %s is known that runs on %s with %s",
+                   gp_framework_name(framework), gpu_words(exam, client),
+                   driver_words(exam, client));
+    bool is_driver = client->driver[0] && gp_build_best(framework, &any, &build);
+    if (!is_driver)
+        gp_build_newest(framework, &build);
+    struct gp_judgement j = gp_build_judge(&build, &target, &capability);
+    gp_judgement_words(&j, capability, words, sizeof(words));
+    gp_exam_why(exam, "%s %s", build_words(exam, &build), words);
+    if (is_driver && client->is_here)
+        gp_exam_command(exam, "which driver to have", "gpulse doctor advise driver");
+}
+
+static void advise_other_gpus(struct gp_exam *exam, enum gp_framework framework)
+{
+    const struct gp_machine *m = &exam->machine;
+    if (framework != GP_FRAMEWORK_TORCH)
+        return;
+    if (m->amd_count > 0 && gp_torch_rocm_count > 0) {
+        const struct gp_torch_rocm *row = &gp_torch_rocms[gp_torch_rocm_count - 1];
+        gp_exam_report(exam, GP_VERDICT_INFO, "PyTorch %s for ROCm %s, for the AMD GPU", row->torch,
+                       row->rocm);
+        gp_exam_command(exam, "with pip",
+                        "pip install 'torch==%s.*' --index-url "
+                        "https://download.pytorch.org/whl/rocm%s",
+                        row->torch, row->rocm);
+        gp_exam_evidence(exam, "note", "it serves the GPUs that ROCm serves");
+        gp_exam_evidence(exam, "source", "%s", row->source);
+    }
+    if (m->intel_count > 0) {
+        gp_exam_report(exam, GP_VERDICT_INFO, "PyTorch for XPU, for the Intel GPU");
+        gp_exam_command(exam, "with pip",
+                        "pip install torch --index-url https://download.pytorch.org/whl/xpu");
+        gp_exam_evidence(exam, "note", "it serves Arc and newer, not older graphics");
+        gp_exam_evidence(exam, "source", "PyTorch installation page; believed");
+    }
+}
+
+/* "7.5 to 12.1": the compute capabilities that a list has code for, but those of Jetson. */
+static const char *range_words(struct gp_exam *exam, const char *list)
+{
+    unsigned first = 0, last = 0;
+    for (size_t i = 0; i < gp_arch_count; i++) {
+        if (gp_archs[i].is_integrated ||
+            gp_code_for(list, gp_archs[i].compute_capability) < GP_CODE_PTX)
+            continue;
+        last = gp_archs[i].compute_capability;
+        first = first ? first : last;
+    }
+    return gp_exam_text(exam, "%u.%u to %u.%u", first / 10, first % 10, last / 10, last % 10);
+}
+
+/* The build without CUDA, and what a machine would have to have for each of the newest with it. */
+static void advise_without_gpu(struct gp_exam *exam, enum gp_framework framework)
+{
+    static const char *const commands[] = {
+        [GP_FRAMEWORK_TORCH] =
+            "pip install torch torchvision --index-url https://download.pytorch.org/whl/cpu",
+        [GP_FRAMEWORK_TENSORFLOW] = "pip install tensorflow",
+        [GP_FRAMEWORK_JAX] = "pip install jax",
+    };
+    struct gp_build newest, build;
+    gp_build_newest(framework, &newest);
+    gp_exam_report(exam, GP_VERDICT_INFO, "%s",
+                   exam->machine.is_wsl ? "under WSL no file says which GPU there is"
+                                        : "there is no NVIDIA GPU here");
+    gp_exam_why(exam,
+                "--gpu and --driver name one: gpulse doctor advise %s --gpu \"RTX 4090\" "
+                "--driver 550.54.15.",
+                gp_framework_word(framework));
+    gp_exam_command(exam, "for the CPU", "%s", commands[framework]);
+    for (size_t i = 0; gp_build_at(framework, i, &build); i++)
+        if (strcmp(build.version, newest.version) == 0)
+            gp_exam_evidence(exam, "takes",
+                             "%s: driver %s or newer, a GPU of compute capability %s",
+                             build_words(exam, &build), gp_cuda_floor(build.cuda),
+                             range_words(exam, build.archs));
+    gp_exam_evidence(exam, "source", "%s", newest.source);
+    advise_other_gpus(exam, framework);
+}
+
+static void advise_framework(struct gp_exam *exam, enum gp_framework framework,
+                             const struct gp_client *client)
+{
+    if (client->is_here && exam->machine.is_jetson) {
+        gp_exam_report(exam, GP_VERDICT_INFO, "NVIDIA's build of %s for Jetson",
+                       gp_framework_name(framework));
+        gp_exam_why(exam, "the wheels of PyPI have no code for the GPU of a Jetson.");
+        gp_exam_advice(exam, "take the one for this JetPack from NVIDIA's pages for Jetson");
+        return;
+    }
+    if (client->count == 0) {
+        advise_without_gpu(exam, framework);
+        return;
+    }
+    if (advise_build(exam, framework, client, ""))
+        return;
+    if (client->count == 1) {
+        advise_nothing(exam, framework, client);
+        return;
+    }
+    gp_exam_report(exam, GP_VERDICT_WARN, "no build of %s runs on all of these GPUs",
+                   gp_framework_name(framework));
+    gp_exam_why(exam, "each needs an environment of its own.");
+    for (size_t i = 0; i < client->count; i++) {
+        struct gp_client one = {.driver = client->driver, .is_here = client->is_here};
+        gp_client_add(&one, client->capabilities[i]);
+        if (!advise_build(exam, framework, &one,
+                          gp_exam_text(exam, ", for %s", gpu_words(exam, &one))))
+            advise_nothing(exam, framework, &one);
+    }
+}
+
+/* ---- drivers and all GPUs ---- */
+
+/* The branches that serve all of them: from, and up to; 0: no limit. */
+static void branches_for(const struct gp_client *client, unsigned *first, unsigned *last)
+{
+    *first = *last = 0;
+    for (size_t i = 0; i < client->count; i++) {
+        const struct gp_arch *arch = gp_arch_find(client->capabilities[i]);
+        if (arch && arch->first_branch > *first)
+            *first = arch->first_branch;
+        if (arch && arch->last_branch > 0 && (*last == 0 || arch->last_branch < *last))
+            *last = arch->last_branch;
+    }
+}
+
+static bool serves_all(unsigned branch, const struct gp_client *client)
+{
+    unsigned first, last;
+    branches_for(client, &first, &last);
+    return branch >= first && (last == 0 || branch <= last);
+}
+
+/* ---- the CUDA toolkit ---- */
+
+static bool compiles_for(const char *cuda, const struct gp_client *client)
+{
+    for (size_t i = 0; i < client->count; i++) {
+        const struct gp_arch *arch = gp_arch_find(client->capabilities[i]);
+        char ceiling[32];
+        if (!arch)
+            continue;
+        /* 12.9 is the last: so 12.9.1 is one of it. */
+        (void)snprintf(ceiling, sizeof(ceiling), "%s.9999", arch->last_cuda);
+        if (gp_version_compare(cuda, arch->first_cuda) < 0 ||
+            (arch->last_cuda[0] && gp_version_compare(cuda, ceiling) > 0))
+            return false;
+    }
+    return true;
+}
+
+/* The newest toolkit that makes code for all these GPUs, and whose PTX this driver takes. */
+static const struct gp_toolkit *toolkit_for(const struct gp_client *client, const char *driver)
+{
+    for (size_t i = gp_toolkit_count; i-- > 0;)
+        if ((!driver[0] || gp_driver_reaches(driver, gp_toolkits[i].driver)) &&
+            compiles_for(gp_toolkits[i].cuda, client))
+            return &gp_toolkits[i];
+    return NULL;
+}
+
+static void command_toolkit(struct gp_exam *exam, const struct gp_toolkit *toolkit)
+{
+    unsigned major = gp_version_major(toolkit->cuda);
+    const char *minor = strchr(toolkit->cuda, '.');
+    int n = minor ? (int)strcspn(minor + 1, ".") : 0;
+    const char *dashed = gp_exam_text(exam, "%u-%.*s", major, n, minor ? minor + 1 : "");
+    if (gp_remedies[GP_REMEDY_INSTALL_TOOLKIT].commands[exam->machine.distro])
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_TOOLKIT, dashed, NULL);
+    if (major >= 12)
+        gp_exam_command(exam, "or in an environment of conda's",
+                        "conda install -c conda-forge cuda-toolkit=%u.%.*s", major, n,
+                        minor ? minor + 1 : "");
+}
+
+static void advise_cuda(struct gp_exam *exam, const struct gp_client *client)
+{
+    unsigned first, last;
+    branches_for(client, &first, &last);
+    const char *newest_driver = last > 0 ? gp_exam_text(exam, "%u", last) : "";
+    const struct gp_toolkit *newest = toolkit_for(client, newest_driver);
+    const struct gp_toolkit *toolkit =
+        client->driver[0] ? toolkit_for(client, client->driver) : newest;
+    if (client->driver[0] && !serves_all(gp_version_major(client->driver), client)) {
+        gp_exam_report(exam, GP_VERDICT_WARN, "driver %s does not serve all of these: %s",
+                       client->driver, gpu_words(exam, client));
+        return;
+    }
+    if (client->is_here && exam->machine.is_jetson) {
+        gp_exam_report(exam, GP_VERDICT_INFO, "CUDA comes with JetPack");
+        gp_exam_why(exam, "the toolkits for other machines have no libraries for a Jetson.");
+        return;
+    }
+    if (!toolkit || !newest) {
+        gp_exam_report(exam, GP_VERDICT_WARN, "no CUDA toolkit is known for %s and %s",
+                       gpu_words(exam, client), driver_words(exam, client));
+        return;
+    }
+    gp_exam_report(exam, GP_VERDICT_INFO, "CUDA Toolkit %s", toolkit->cuda);
+    const char *newest_words = client->count > 0 ? " that makes code for these GPUs" : "";
+    if (newest != toolkit)
+        gp_exam_why(exam,
+                    "it is the newest of which driver %s runs everything; of a newer CUDA %u it "
+                    "runs programs, but not their PTX.",
+                    client->driver, gp_version_major(toolkit->cuda));
+    else if (client->driver[0])
+        gp_exam_why(exam, "it is the newest%s, and driver %s runs everything of it.", newest_words,
+                    client->driver);
+    else
+        gp_exam_why(exam, "it is the newest%s; all of it needs driver %s or newer.", newest_words,
+                    toolkit->driver);
+    command_toolkit(exam, toolkit);
+    gp_exam_evidence(exam, "note",
+                     "only who compiles needs it: the wheels of PyTorch, TensorFlow and JAX bring "
+                     "the libraries they use");
+    if (newest != toolkit)
+        gp_exam_evidence(exam, "newer", "with driver %s or newer: CUDA Toolkit %s", newest->driver,
+                         newest->cuda);
+    gp_exam_evidence(exam, "source", "%s", toolkit->source);
+}
+
+/* ---- the driver ---- */
+
+/* The branch that is supported longest; for GPUs that newer branches have left behind their last.
+ */
+static const struct gp_driver *branch_for(const struct gp_client *client)
+{
+    const struct gp_driver *best = NULL;
+    for (size_t i = 0; i < gp_driver_count; i++) {
+        const struct gp_driver *row = &gp_drivers[i];
+        if (!serves_all(row->branch, client))
+            continue;
+        const struct gp_arch *oldest = gp_arch_find(client->count ? client->capabilities[0] : 0);
+        bool is_left_behind = oldest && oldest->last_branch > 0;
+        if (!best || is_left_behind || strcmp(row->ends, best->ends) >= 0)
+            best = row;
+    }
+    return best;
+}
+
+static unsigned variants_for(const struct gp_driver *row, const struct gp_client *client)
+{
+    unsigned variants = row->modules;
+    for (size_t i = 0; i < client->count; i++) {
+        const struct gp_arch *arch = gp_arch_find(client->capabilities[i]);
+        variants &= arch ? arch->modules : variants;
+    }
+    return variants;
+}
+
+static void explain_driver(struct gp_exam *exam, const struct gp_driver *row,
+                           const struct gp_client *client, bool is_open)
+{
+    unsigned first, last;
+    branches_for(client, &first, &last);
+    if (last == row->branch)
+        gp_exam_why(exam, "branch %u is the last for %s: newer ones ignore them.", last,
+                    gpu_words(exam, client));
+    else if (row->ends[0])
+        gp_exam_why(exam, "branch %u is a %s one, supported until %s", row->branch, row->kind,
+                    row->ends);
+    else
+        gp_exam_why(exam, "branch %u is the newest that serves these GPUs.", row->branch);
+    if (row->cuda[0])
+        gp_exam_evidence(exam, "CUDA", "%u implements %s, and runs all that is built for CUDA %u",
+                         row->branch, row->cuda, gp_version_major(row->cuda));
+    gp_exam_evidence(exam, "module", "%s",
+                     is_open ? "the open one serves these GPUs"
+                             : "the proprietary one: the open one begins with Turing");
+    if (last > 0)
+        gp_exam_evidence(exam, "takes", "these GPUs take any branch from %u to %u", first, last);
+    else if (first > 0)
+        gp_exam_evidence(exam, "takes", "these GPUs take any branch from %u on", first);
+    gp_exam_evidence(exam, "source", "%s", row->source);
+}
+
+static void advise_driver(struct gp_exam *exam, const struct gp_client *client)
+{
+    if (client->is_here && (exam->machine.is_jetson || exam->machine.is_wsl)) {
+        gp_exam_report(exam, GP_VERDICT_INFO, "the driver comes with %s",
+                       exam->machine.is_jetson ? "JetPack" : "Windows");
+        gp_exam_why(exam, "a driver of this distribution must not take its place.");
+        return;
+    }
+    if (client->count == 0) {
+        gp_exam_report(exam, GP_VERDICT_INFO,
+                       "there is no NVIDIA GPU here, so no driver of NVIDIA's is needed");
+        gp_exam_why(exam, "--gpu asks for another machine: gpulse doctor advise driver --gpu "
+                          "\"RTX 4090\".");
+        return;
+    }
+    const struct gp_driver *row = branch_for(client);
+    unsigned variants = row ? variants_for(row, client) : 0;
+    if (variants == 0) {
+        gp_exam_report(exam, GP_VERDICT_WARN, "no driver serves all of these: %s",
+                       gpu_words(exam, client));
+        gp_exam_why(
+            exam, "%s",
+            row ? "some need the open kernel module, the others the proprietary one"
+                : "the last branch for the older ones is older than the first for the newer");
+        return;
+    }
+    bool is_open = variants & GP_MODULE_OPEN;
+    unsigned have = gp_version_major(client->driver);
+    if (have >= row->branch && serves_all(have, client)) {
+        gp_exam_report(exam, GP_VERDICT_INFO,
+                       "driver %s serves these GPUs: nothing must be changed", client->driver);
+    } else {
+        gp_exam_report(exam, GP_VERDICT_INFO, "driver branch %u, with the %s kernel module",
+                       row->branch, is_open ? "open" : "proprietary");
+        gp_driver_fix_branch(exam, row->branch, is_open);
+    }
+    explain_driver(exam, row, client, is_open);
+}
+
+static void note_unknown_gpus(struct gp_exam *exam, const struct gp_client *client)
+{
+    if (client->count > 0 && client->capabilities[0] == 0)
+        gp_exam_evidence(exam, "note",
+                         "a GPU here is not in the tables, which may be older than "
+                         "it: what it takes is not known");
+}
+
+void gp_advise(struct gp_exam *exam, enum gp_subject subject, const struct gp_client *client)
+{
+    switch (subject) {
+    case GP_SUBJECT_TORCH:
+        advise_framework(exam, GP_FRAMEWORK_TORCH, client);
+        break;
+    case GP_SUBJECT_TENSORFLOW:
+        advise_framework(exam, GP_FRAMEWORK_TENSORFLOW, client);
+        break;
+    case GP_SUBJECT_JAX:
+        advise_framework(exam, GP_FRAMEWORK_JAX, client);
+        break;
+    case GP_SUBJECT_CUDA:
+        advise_cuda(exam, client);
+        break;
+    case GP_SUBJECT_DRIVER:
+        advise_driver(exam, client);
+        break;
+    case GP_SUBJECT__COUNT:
+        break;
+    }
+    note_unknown_gpus(exam, client);
+}

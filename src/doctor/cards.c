@@ -1,0 +1,90 @@
+#include "doctor/cards.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+#define X(member, name, first, note) {#member, name, offsetof(struct gp_card, member), first, note},
+const struct gp_precision gp_precisions[] = {GP_PRECISIONS(X)};
+#undef X
+const size_t gp_precision_count = GP_ARRAY_LEN(gp_precisions);
+
+double gp_card_rate(const struct gp_card *card, const struct gp_precision *precision)
+{
+    double rate;
+    memcpy(&rate, (const char *)card + precision->offset, sizeof(rate));
+    return rate;
+}
+
+const char *gp_card_short_name(const struct gp_card *card)
+{
+    static const char *const makers[] = {"NVIDIA ", "GeForce ", "Tesla "};
+    for (size_t i = 0; i < GP_ARRAY_LEN(makers); i++)
+        if (strncmp(card->model, makers[i], strlen(makers[i])) == 0)
+            return card->model + strlen(makers[i]);
+    return card->model;
+}
+
+/* Whether a text begins with this word of n bytes, in any case; the text's blanks do not count. */
+static bool begins_with(const char *text, const char *word, size_t n)
+{
+    for (; n > 0 && *text; text++) {
+        if (*text == ' ')
+            continue;
+        if (tolower((unsigned char)*text) != tolower((unsigned char)*word))
+            return false;
+        word++;
+        n--;
+    }
+    return n == 0;
+}
+
+static bool has_part(const char *text, const char *word, size_t n)
+{
+    for (; *text; text++)
+        if (*text != ' ' && begins_with(text, word, n))
+            return true;
+    return false;
+}
+
+static bool has_all_words(const struct gp_card *card, const char *query)
+{
+    for (const char *p = query + strspn(query, " "); *p; p += strspn(p, " ")) {
+        size_t n = strcspn(p, " ");
+        if (!has_part(card->model, p, n) && !has_part(card->names, p, n))
+            return false;
+        p += n;
+    }
+    return true;
+}
+
+/* A name that its driver gives it, as a whole. */
+static bool has_name(const struct gp_card *card, const char *query)
+{
+    size_t length = strlen(query);
+    for (const char *p = card->names; *p;) {
+        size_t n = strcspn(p, ";");
+        if (n == length && strncasecmp(p, query, n) == 0)
+            return true;
+        p += n + (p[n] == ';');
+    }
+    return false;
+}
+
+size_t gp_cards_find(const char *query, const struct gp_card **ret, size_t max)
+{
+    size_t count = 0, exact = 0;
+    for (size_t i = 0; i < gp_card_count; i++) {
+        const struct gp_card *card = &gp_cards[i];
+        bool is_exact = strcasecmp(card->model, query) == 0 ||
+                        strcasecmp(gp_card_short_name(card), query) == 0 || has_name(card, query);
+        if (is_exact && exact++ == 0)
+            count = 0;
+        if (!is_exact && (exact > 0 || !has_all_words(card, query)))
+            continue;
+        if (count < max)
+            ret[count] = card;
+        count++;
+    }
+    return count;
+}

@@ -1,0 +1,286 @@
+/* Inside a container: what of the GPUs was handed in. On a host: whether containers can have them.
+ */
+#include "doctor/exam.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *variable(const struct gp_exam *exam, const char *name)
+{
+    const char *value = gp_machine_variable(&exam->machine, name);
+    return value ? value : "";
+}
+
+/* ---- inside ---- */
+
+/* A container on a machine with GPUs of NVIDIA: /sys shows those of the host. */
+static bool is_inside(struct gp_exam *exam)
+{
+    const struct gp_machine *m = &exam->machine;
+    return m->container && !m->is_wsl &&
+           (m->nvidia_count > 0 || variable(exam, "NVIDIA_VISIBLE_DEVICES")[0]);
+}
+
+/* How to ask for GPUs, by what the container runs in. */
+static void advise_start(struct gp_exam *exam)
+{
+    const char *container = exam->machine.container;
+    if (strcmp(container, "kubernetes") == 0)
+        gp_exam_advice(exam, "ask for them in the pod: resources: limits: nvidia.com/gpu: 1; the "
+                             "node needs NVIDIA's device plugin");
+    else if (strcmp(container, "podman") == 0)
+        gp_exam_command(exam, "on the host: starts a container with all GPUs",
+                        "podman run --device nvidia.com/gpu=all …");
+    else if (strcmp(container, "docker") == 0)
+        gp_exam_command(exam, "on the host: starts a container with all GPUs",
+                        "docker run --gpus all …");
+    else
+        gp_exam_advice(exam, "hand the device files /dev/nvidia* and the driver's libraries into "
+                             "the container when it is started");
+}
+
+static void check_devices(struct gp_exam *exam)
+{
+    const char *asked = variable(exam, "NVIDIA_VISIBLE_DEVICES");
+    if (gp_files_exist(&exam->files, "/dev/nvidiactl"))
+        return;
+    gp_exam_report(exam, GP_VERDICT_FAIL, "this container was given no GPU");
+    gp_exam_evidence(exam, "/dev/nvidiactl", "is not there");
+    if (exam->machine.nvidia_count > 0)
+        gp_exam_evidence(exam, "/sys/bus/pci/devices", "the host has %zu",
+                         exam->machine.nvidia_count);
+    if (strcmp(asked, "void") == 0 || strcmp(asked, "none") == 0)
+        gp_exam_evidence(exam, "NVIDIA_VISIBLE_DEVICES", "%s: no device is asked for", asked);
+    advise_start(exam);
+}
+
+/* Version 1 of control groups says which devices may be used; of version 2 nothing can be read. */
+static void check_control_group(struct gp_exam *exam)
+{
+    char text[4096];
+    static const char path[] = "/sys/fs/cgroup/devices/devices.list";
+    if (gp_files_read(&exam->files, path, text, sizeof(text)) < 0)
+        return;
+    bool allows = false;
+    const char *denied = NULL;
+    for (const char *line = text; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        bool is_all = *line == 'a';
+        bool is_gpu = strncmp(line, "c 195:", 6) == 0 || strncmp(line, "c *:*", 5) == 0;
+        size_t n = strcspn(line, "\n");
+        bool may_use = memchr(line + (n > 6 ? 6 : 0), 'r', n > 6 ? n - 6 : 0);
+        allows = allows || is_all || (is_gpu && may_use);
+        if (is_gpu && !may_use && !denied && line[2] == '1')
+            denied = gp_exam_text(exam, "%.*s", (int)n, line);
+    }
+    if (allows)
+        return;
+    gp_exam_report(exam, GP_VERDICT_FAIL, "the container's control group forbids its GPUs");
+    gp_exam_evidence(exam, path, "%s", denied ? denied : "no line allows major number 195");
+    gp_exam_why(exam, "A running container loses its GPUs when the host's systemd reads its units "
+                      "anew (systemctl daemon-reload) and writes the rules again without them; "
+                      "NVML then says Unknown Error.");
+    gp_exam_advice(exam, "restart the container");
+    gp_exam_command(exam, "on the host, so that it does not come again",
+                    "sudo nvidia-ctk system create-dev-char-symlinks --create-all");
+    gp_exam_link(exam, "https://github.com/NVIDIA/nvidia-docker/issues/1730");
+}
+
+static void check_capabilities(struct gp_exam *exam)
+{
+    const char *given = variable(exam, "NVIDIA_DRIVER_CAPABILITIES");
+    static const struct {
+        const char *word, *lacks;
+        enum gp_verdict verdict;
+    } needed[] = {{"compute", "CUDA's library (libcuda) is not handed in", GP_VERDICT_FAIL},
+                  {"utility", "nvidia-smi and NVML are not handed in", GP_VERDICT_WARN}};
+    for (size_t i = 0; given[0] && !strstr(given, "all") && i < GP_ARRAY_LEN(needed); i++) {
+        if (strstr(given, needed[i].word))
+            continue;
+        gp_exam_report(exam, needed[i].verdict, "%s: the container did not ask for it",
+                       needed[i].lacks);
+        gp_exam_evidence(exam, "NVIDIA_DRIVER_CAPABILITIES", "%s", given);
+        gp_exam_advice(exam, "start it with NVIDIA_DRIVER_CAPABILITIES=compute,utility");
+    }
+}
+
+/* ---- on a host ---- */
+
+struct engine {
+    const char *name, *program;
+};
+
+static const struct engine engines[] = {{"docker", "/usr/bin/docker"},
+                                        {"docker", "/snap/bin/docker"},
+                                        {"podman", "/usr/bin/podman"},
+                                        {"containerd", "/usr/bin/containerd"}};
+
+static const struct engine *find_engine(const struct gp_exam *exam)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(engines); i++)
+        if (gp_files_exist(&exam->files, engines[i].program))
+            return &engines[i];
+    return NULL;
+}
+
+static bool is_host(struct gp_exam *exam)
+{
+    return !exam->machine.container && exam->machine.nvidia_count > 0 && find_engine(exam);
+}
+
+static const char *find_cdi(const struct gp_exam *exam)
+{
+    static const char *const paths[] = {"/etc/cdi/nvidia.yaml", "/run/cdi/nvidia.yaml",
+                                        "/var/run/cdi/nvidia.yaml"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++)
+        if (gp_files_exist(&exam->files, paths[i]))
+            return paths[i];
+    return NULL;
+}
+
+static void check_toolkit(struct gp_exam *exam)
+{
+    static const char *const programs[] = {"/usr/bin/nvidia-ctk", "/usr/local/bin/nvidia-ctk",
+                                           "/usr/local/nvidia/toolkit/nvidia-ctk"};
+    const struct engine *engine = find_engine(exam);
+    if (engine && strncmp(engine->program, "/snap/", 6) == 0) {
+        gp_exam_report(exam, GP_VERDICT_WARN,
+                       "docker is the snap package, whose containers can have no GPU");
+        gp_exam_evidence(exam, engine->program, "is there");
+        gp_exam_advice(exam, "install docker from the distribution or from docker.com instead");
+        return;
+    }
+    for (size_t i = 0; i < GP_ARRAY_LEN(programs); i++)
+        if (gp_files_exist(&exam->files, programs[i]))
+            return;
+    gp_exam_report(exam, GP_VERDICT_INFO,
+                   "containers cannot have GPUs yet: NVIDIA Container Toolkit is not installed");
+    gp_exam_evidence(exam, engine ? engine->program : "", "is there, nvidia-ctk is not");
+    gp_exam_remedy(exam, GP_REMEDY_INSTALL_CONTAINER_TOOLKIT, NULL, NULL);
+}
+
+/* What docker's configuration says of NVIDIA's runtime. */
+static void check_docker(struct gp_exam *exam)
+{
+    static const char path[] = "/etc/docker/daemon.json";
+    json_error_t error;
+    size_t length = 0;
+    const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 20, &length);
+    int why = errno;
+    json_t *config = text ? json_loadb(text, length, 0, &error) : NULL;
+    if (!text && why == EACCES) {
+        gp_exam_unreadable(exam, path, -why);
+    } else if (text && !config) {
+        gp_exam_report(exam, GP_VERDICT_FAIL, "docker's configuration is not valid JSON");
+        gp_exam_evidence(exam, gp_exam_text(exam, "%s:%d", path, error.line), "%s", error.text);
+        gp_exam_why(exam, "docker does not start with it.");
+        gp_exam_advice(exam, "mend that line, then restart docker");
+    } else if (!json_object_get(json_object_get(config, "runtimes"), "nvidia") && !find_cdi(exam)) {
+        gp_exam_report(exam, GP_VERDICT_INFO, "docker was not told of NVIDIA's runtime");
+        gp_exam_evidence(exam, path, "%s", text ? "no runtime is called nvidia" : "is not there");
+        gp_exam_command(exam, "only for containers that use GPUs",
+                        "sudo nvidia-ctk runtime configure --runtime=docker");
+        gp_exam_command(exam, "", "sudo systemctl restart docker");
+    }
+    json_decref(config);
+}
+
+static bool has_docker(struct gp_exam *exam)
+{
+    return is_host(exam) && gp_files_exist(&exam->files, "/usr/bin/docker") &&
+           gp_files_exist(&exam->files, "/usr/bin/nvidia-ctk");
+}
+
+static bool has_cdi(struct gp_exam *exam)
+{
+    return !exam->machine.container && find_cdi(exam);
+}
+
+/* The file names the libraries of the driver for which it was made. */
+static void check_cdi(struct gp_exam *exam)
+{
+    static const char mark[] = "libcuda.so.";
+    const char *path = find_cdi(exam);
+    const char *text = gp_files_text(&exam->files, &exam->arena, path, 4 << 20, NULL);
+    if (!text) {
+        gp_exam_unreadable(exam, path, -errno);
+        return;
+    }
+    for (const char *p = strstr(text, mark); p && exam->machine.driver[0]; p = strstr(p, mark)) {
+        p += sizeof(mark) - 1;
+        size_t n = strspn(p, "0123456789.");
+        if (n < 5 ||
+            (n == strlen(exam->machine.driver) && strncmp(p, exam->machine.driver, n) == 0))
+            continue;
+        gp_exam_report(exam, GP_VERDICT_FAIL,
+                       "containers are given the libraries of another driver than the one loaded");
+        gp_exam_evidence(exam, path, "names libcuda.so.%.*s", (int)n, p);
+        gp_exam_evidence(exam, "/sys/module/nvidia/version", "%s", exam->machine.driver);
+        gp_exam_why(exam, "The description of the devices was made before the driver was updated.");
+        gp_exam_command(exam, "describes them anew", "sudo nvidia-ctk cdi generate --output=%s",
+                        gp_exam_quoted(exam, path));
+        return;
+    }
+}
+
+static bool has_runtime_config(struct gp_exam *exam)
+{
+    return is_host(exam) &&
+           gp_files_exist(&exam->files, "/etc/nvidia-container-runtime/config.toml");
+}
+
+static void check_runtime_config(struct gp_exam *exam)
+{
+    static const char path[] = "/etc/nvidia-container-runtime/config.toml";
+    char text[16384];
+    int number = 1;
+    if (gp_files_read(&exam->files, path, text, sizeof(text)) < 0)
+        return;
+    for (const char *line = text; line; line = strchr(line, '\n'), number++) {
+        line += *line == '\n';
+        const char *value = line + strspn(line, " \t");
+        if (strncmp(value, "no-cgroups", 10) != 0)
+            continue;
+        value += 10 + strspn(value + 10, " \t=");
+        if (strncmp(value, "true", 4) != 0)
+            continue;
+        gp_exam_report(exam, GP_VERDICT_INFO,
+                       "containers that root starts may not use their GPUs: no-cgroups is set");
+        gp_exam_evidence(exam, gp_exam_text(exam, "%s:%d", path, number), "no-cgroups = true");
+        gp_exam_why(exam, "That is right for containers without root, and wrong for the others: "
+                          "nobody allows them the devices.");
+        gp_exam_command(exam, "for containers with root",
+                        "sudo nvidia-ctk config --in-place --set "
+                        "nvidia-container-cli.no-cgroups=false");
+        return;
+    }
+}
+
+const struct gp_check gp_checks_container[] = {
+    {"container.devices", "the container was given GPUs", {NULL}, is_inside, check_devices},
+    {"container.cgroup",
+     "the container may use its GPUs",
+     {"container.devices"},
+     is_inside,
+     check_control_group},
+    {"container.capabilities",
+     "the driver's libraries were handed in",
+     {"container.devices"},
+     is_inside,
+     check_capabilities},
+    {"container.toolkit", "containers can have GPUs", {NULL}, is_host, check_toolkit},
+    {"container.docker", "docker knows of NVIDIA's runtime", {NULL}, has_docker, check_docker},
+    {"container.cdi",
+     "containers are given the libraries of this driver",
+     {"driver.loaded"},
+     has_cdi,
+     check_cdi},
+    {"container.cgroups-off",
+     "containers are allowed their devices",
+     {NULL},
+     has_runtime_config,
+     check_runtime_config},
+    {0},
+};

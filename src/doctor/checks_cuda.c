@@ -1,0 +1,479 @@
+/* CUDA's user space: toolkits, what driver they need, the forward-compatibility package, cuDNN. */
+#include "doctor/checks_cuda.h"
+
+#include "doctor/compat.h"
+#include "doctor/exam.h"
+#include "doctor/ldcache.h"
+#include "doctor/nvidia.h"
+#include "doctor/pyenv.h"
+#include "doctor/searchpath.h"
+#include "doctor/toolkit.h"
+#include "doctor/version.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- toolkits ---- */
+
+static const char *words_of(struct gp_exam *exam, const struct gp_toolkit_found *toolkit)
+{
+    return toolkit->version[0]
+               ? gp_exam_text(exam, "CUDA %s (%s)", toolkit->version, toolkit->path)
+               : gp_exam_text(exam, "a CUDA of unknown version (%s)", toolkit->path);
+}
+
+/* The toolkit that programs are built with: what PATH finds, else /usr/local/cuda, else the only
+ * one. */
+static const struct gp_toolkit_found *used_toolkit(const struct gp_toolkits *all)
+{
+    for (size_t i = 0; i < all->count; i++)
+        if (all->list[i].is_on_path)
+            return &all->list[i];
+    for (size_t i = 0; i < all->count; i++)
+        if (all->list[i].is_default)
+            return &all->list[i];
+    return all->count == 1 ? &all->list[0] : NULL;
+}
+
+static void report_damage(struct gp_exam *exam, const struct gp_toolkits *all)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        const struct gp_toolkit_found *toolkit = &all->list[i];
+        if (!toolkit->damage[0])
+            continue;
+        gp_exam_report(exam, GP_VERDICT_WARN,
+                       "the CUDA toolkit in %s is damaged: its version.json "
+                       "cannot be understood",
+                       toolkit->path);
+        gp_exam_evidence(exam, toolkit->damage, "no JSON that names a version");
+        if (toolkit->version[0])
+            gp_exam_evidence(exam, toolkit->source, "CUDA %s", toolkit->version);
+        gp_exam_why(exam, "An installation that was interrupted leaves such a file; others may be "
+                          "cut off too.");
+        gp_exam_advice(exam, "install this toolkit again");
+    }
+}
+
+/* nvcc in PATH is of another toolkit than /usr/local/cuda, where builds look for libraries. */
+static void report_disagreement(struct gp_exam *exam, const struct gp_toolkits *all)
+{
+    const struct gp_toolkit_found *on_path = NULL, *standard = NULL;
+    for (size_t i = 0; i < all->count; i++) {
+        if (all->list[i].is_on_path)
+            on_path = &all->list[i];
+        if (all->list[i].is_default)
+            standard = &all->list[i];
+    }
+    if (!on_path || !standard || on_path == standard ||
+        strcmp(on_path->version, standard->version) == 0)
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "PATH finds the compiler of CUDA %s, but /usr/local/cuda is CUDA %s",
+                   on_path->version, standard->version);
+    gp_exam_evidence(exam, all->nvcc, "of %s", words_of(exam, on_path));
+    gp_exam_evidence(exam, "/usr/local/cuda", "%s", words_of(exam, standard));
+    gp_exam_why(exam, "Builds take the compiler of one and the libraries of the other: they fail, "
+                      "or the program finds no matching library.");
+    gp_exam_command(exam, "builds with /usr/local/cuda", "export PATH=/usr/local/cuda/bin:$PATH");
+    gp_exam_command(exam, "or: builds with the other one", "export CUDA_HOME=%s",
+                    gp_exam_quoted(exam, on_path->path));
+}
+
+/* The compiler does not know the GPU yet, or no longer. */
+static void report_compiler(struct gp_exam *exam, const struct gp_toolkit_found *toolkit)
+{
+    struct gp_nvidia nv;
+    gp_nvidia_read(&nv, exam);
+    for (size_t i = 0; toolkit->version[0] && i < nv.count; i++) {
+        const struct gp_arch *arch = gp_arch_find(nv.gpus[i].capability);
+        bool is_late = arch && arch->last_cuda[0] &&
+                       gp_version_major(toolkit->version) > gp_version_major(arch->last_cuda);
+        bool is_early = arch && arch->first_cuda[0] &&
+                        gp_version_compare(toolkit->version, arch->first_cuda) < 0;
+        if (!is_late && !is_early)
+            continue;
+        const char *fitting = is_late ? arch->last_cuda : arch->first_cuda;
+        gp_exam_report(exam, GP_VERDICT_WARN, "the compiler of CUDA %s cannot build for %s",
+                       toolkit->version, gp_nvidia_gpu_words(exam, &nv.gpus[i]));
+        gp_exam_evidence(exam, toolkit->source, "CUDA %s", toolkit->version);
+        gp_exam_why(exam,
+                    "CUDA %s is the %s whose compiler knows this GPU. Wheels, as those of "
+                    "PyTorch, bring their own CUDA and are not concerned.",
+                    fitting, is_late ? "last" : "first");
+        const char *dash = gp_exam_text(exam, "%u-%s", gp_version_major(fitting),
+                                        strchr(fitting, '.') ? strchr(fitting, '.') + 1 : "0");
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_TOOLKIT, dash, NULL);
+    }
+}
+
+static void run_toolkits(struct gp_exam *exam)
+{
+    const struct gp_toolkits *all = gp_toolkits_of(exam);
+    const struct gp_toolkit_found *used = used_toolkit(all);
+    const struct gp_finding *before = exam->last;
+    report_damage(exam, all);
+    report_disagreement(exam, all);
+    if (used && used->has_compiler)
+        report_compiler(exam, used);
+    if (exam->last != before)
+        return;
+    if (all->count == 0) {
+        gp_exam_report(exam, GP_VERDICT_OK,
+                       "there is no CUDA toolkit; it is needed to build programs, not to run them");
+        return;
+    }
+    gp_exam_report(exam, GP_VERDICT_OK, "CUDA toolkits: %zu", all->count);
+    for (size_t i = 0; i < all->count; i++)
+        gp_exam_evidence(exam, all->list[i].source, "%s%s", words_of(exam, &all->list[i]),
+                         all->list[i].is_on_path ? ", nvcc is in PATH" : "");
+}
+
+/* ---- the driver that they need ---- */
+
+/* "12.4" as packages have it: "12-4". */
+static const char *with_dash(struct gp_exam *exam, const char *version)
+{
+    const char *dot = strchr(version, '.');
+    return gp_exam_text(exam, "%u-%.*s", gp_version_major(version),
+                        dot ? (int)strcspn(dot + 1, ".") : 1, dot ? dot + 1 : "0");
+}
+
+static void report_floor(struct gp_exam *exam, const struct gp_nvidia *nv,
+                         const struct gp_toolkit_found *toolkit, bool is_used)
+{
+    const char *floor = gp_cuda_floor(toolkit->version);
+    const char *ceiling = gp_cuda_ceiling(nv->driver);
+    gp_exam_report(exam, is_used ? GP_VERDICT_FAIL : GP_VERDICT_WARN,
+                   "programs built with CUDA %s need driver %s or newer, here is %s",
+                   toolkit->version, floor, nv->driver);
+    gp_exam_evidence(exam, toolkit->source, "CUDA %s", toolkit->version);
+    gp_exam_why(exam, "They end with \"CUDA driver version is insufficient for CUDA runtime "
+                      "version\" (error 35).");
+    gp_nvidia_update_driver(exam, floor);
+    if (ceiling[0]) {
+        gp_exam_advice(exam,
+                       "or install CUDA %s, the newest that this driver implements:", ceiling);
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_TOOLKIT, with_dash(exam, ceiling), NULL);
+    }
+}
+
+static void report_ptx(struct gp_exam *exam, const struct gp_nvidia *nv,
+                       const struct gp_toolkit_found *toolkit)
+{
+    unsigned capability = nv->count == 1 ? nv->gpus[0].capability : 0;
+    gp_exam_report(exam, GP_VERDICT_INFO,
+                   "CUDA %s is newer than the driver, which implements CUDA %s: programs run, but "
+                   "not from PTX",
+                   toolkit->version, gp_cuda_ceiling(nv->driver));
+    gp_exam_evidence(exam, toolkit->source, "CUDA %s", toolkit->version);
+    gp_exam_why(exam, "What is compiled without code for this very GPU ends with \"the provided "
+                      "PTX was compiled with an unsupported toolchain\" (error 222).");
+    if (capability)
+        gp_exam_command(exam, "compiles code for this GPU", "nvcc -arch=sm_%u …", capability);
+    else
+        gp_exam_advice(exam, "compile with -arch=sm_XX of the GPU");
+    gp_exam_advice(exam, "or update the driver to %s or newer",
+                   gp_cuda_own_driver(toolkit->version));
+}
+
+static void run_driver_floor(struct gp_exam *exam)
+{
+    const struct gp_toolkits *all = gp_toolkits_of(exam);
+    const struct gp_toolkit_found *used = used_toolkit(all);
+    struct gp_nvidia nv;
+    gp_nvidia_read(&nv, exam);
+    if (!nv.driver[0]) {
+        gp_exam_report(exam, GP_VERDICT_SKIP, "the version of the driver is not known");
+        return;
+    }
+    for (size_t i = 0; i < all->count; i++) {
+        const struct gp_toolkit_found *toolkit = &all->list[i];
+        const char *floor = toolkit->version[0] ? gp_cuda_floor(toolkit->version) : "";
+        const char *own = toolkit->version[0] ? gp_cuda_own_driver(toolkit->version) : "";
+        if (floor[0] && !gp_driver_reaches(nv.driver, floor))
+            report_floor(exam, &nv, toolkit, toolkit == used || all->count == 1);
+        else if (toolkit == used && toolkit->has_compiler && own[0] &&
+                 !gp_driver_reaches(nv.driver, own))
+            report_ptx(exam, &nv, toolkit);
+    }
+}
+
+/* ---- forward compatibility ---- */
+
+struct compat {
+    const char *path;    /* of libcuda.so.1 */
+    const char *version; /* of the file behind it; "" */
+    bool is_in_cache;    /* ld.so.cache has it; else LD_LIBRARY_PATH */
+};
+
+static bool take_compat(struct gp_exam *exam, const char *path, bool is_in_cache,
+                        struct compat *ret)
+{
+    char real[GP_PATH_SIZE];
+    if (!strstr(path, "/compat") || !gp_files_real(&exam->files, path, real))
+        return false;
+    *ret = (struct compat){gp_exam_text(exam, "%s", path),
+                           gp_exam_text(exam, "%s", gp_library_version(real)), is_in_cache};
+    return true;
+}
+
+/* The libcuda.so.1 that the loader takes, if it is one of a forward-compatibility package. */
+static bool find_compat(struct gp_exam *exam, struct compat *ret)
+{
+    const char *list = gp_machine_variable(&exam->machine, "LD_LIBRARY_PATH");
+    char folder[GP_PATH_SIZE], path[GP_PATH_SIZE];
+    struct gp_ldcache cache;
+    struct gp_library library;
+    size_t from = 0;
+    while (gp_search_path_next(&list, ":;", folder))
+        if (snprintf(path, sizeof(path), "%s/libcuda.so.1", folder) < GP_PATH_SIZE &&
+            folder[0] == '/' && gp_files_exist(&exam->files, path))
+            return take_compat(exam, path, false, ret);
+    return gp_ldcache_read(&cache, &exam->files, &exam->arena) == 0 &&
+           gp_ldcache_find(&cache, "libcuda.so.1", exam->machine.arch, &from, &library) &&
+           take_compat(exam, library.path, true, ret);
+}
+
+/* The lines that have the loader look there. */
+static void show_loader_lines(struct gp_exam *exam)
+{
+    static const char folder[] = "/etc/ld.so.conf.d";
+    char **names;
+    char path[GP_PATH_SIZE], text[4096];
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    for (long i = 0; i < n; i++) {
+        unsigned number = 1;
+        if (snprintf(path, sizeof(path), "%s/%s", folder, names[i]) >= GP_PATH_SIZE ||
+            gp_files_read(&exam->files, path, text, sizeof(text)) < 0)
+            continue;
+        for (const char *line = text; *line; number++) {
+            size_t length = strcspn(line, "\n");
+            if (*line != '#' && memmem(line, length, "/compat", 7))
+                gp_exam_evidence(exam, gp_exam_text(exam, "%s:%u", path, number), "%.*s",
+                                 (int)length, line);
+            line += length + (line[length] == '\n');
+        }
+    }
+}
+
+static void show_compat(struct gp_exam *exam, const struct compat *compat)
+{
+    gp_exam_evidence(exam, compat->path, "the loader takes it before the driver's own%s%s",
+                     compat->version[0] ? ", version " : "", compat->version);
+    if (compat->is_in_cache) {
+        show_loader_lines(exam);
+        return;
+    }
+    gp_exam_evidence(exam, "LD_LIBRARY_PATH", "%s",
+                     gp_machine_variable(&exam->machine, "LD_LIBRARY_PATH"));
+    gp_exam_assignments(exam, "LD_LIBRARY_PATH");
+}
+
+static void mend_compat(struct gp_exam *exam, const struct compat *compat)
+{
+    if (compat->is_in_cache) {
+        gp_exam_remedy(exam, GP_REMEDY_REMOVE_CUDA_COMPAT, NULL, NULL);
+        gp_exam_command(exam, "so that the loader forgets it", "sudo ldconfig");
+    } else {
+        gp_exam_command(exam, "and take the folder out where it is set", "unset LD_LIBRARY_PATH");
+    }
+}
+
+static const struct gp_nvidia_gpu *consumer_gpu(const struct gp_nvidia *nv)
+{
+    for (size_t i = 0; i < nv->count; i++)
+        if (strstr(nv->gpus[i].name, "GeForce") || strstr(nv->gpus[i].name, "TITAN"))
+            return &nv->gpus[i];
+    return NULL;
+}
+
+static void run_compat(struct gp_exam *exam)
+{
+    struct compat compat;
+    struct gp_nvidia nv;
+    if (!find_compat(exam, &compat))
+        return;
+    gp_nvidia_read(&nv, exam);
+    const struct gp_nvidia_gpu *consumer = consumer_gpu(&nv);
+    bool is_newer =
+        compat.version[0] && nv.driver[0] && gp_version_compare(compat.version, nv.driver) > 0;
+    if (consumer && (is_newer || !compat.version[0])) {
+        gp_exam_report(exam, GP_VERDICT_FAIL,
+                       "the forward-compatibility libcuda is in use, which %s does not support",
+                       consumer->name);
+        show_compat(exam, &compat);
+        gp_exam_why(exam,
+                    "It serves data center GPUs only; on others every program ends with error "
+                    "804, \"forward compatibility was attempted on non supported HW\".");
+        mend_compat(exam, &compat);
+    } else if (compat.version[0] && nv.driver[0] && !is_newer) {
+        gp_exam_report(exam, GP_VERDICT_WARN,
+                       "the forward-compatibility libcuda %s is not newer than the driver, %s",
+                       compat.version, nv.driver);
+        show_compat(exam, &compat);
+        gp_exam_why(exam, "It takes the place of the driver's own libcuda, of which it has less: "
+                          "programs may end with error 803.");
+        mend_compat(exam, &compat);
+    } else {
+        gp_exam_report(exam, GP_VERDICT_OK, "a forward-compatibility libcuda is in use");
+        show_compat(exam, &compat);
+    }
+}
+
+/* ---- cuDNN ---- */
+
+struct cudnn {
+    const char *path;
+    char version[GP_TOOLKIT_VERSION];
+};
+
+static bool find_header(struct gp_exam *exam, struct cudnn *ret)
+{
+    static const char *const files[] = {"/usr/include/cudnn_version.h",
+                                        "/usr/include/x86_64-linux-gnu/cudnn_version_v9.h",
+                                        "/usr/include/x86_64-linux-gnu/cudnn_version_v8.h",
+                                        "/usr/include/aarch64-linux-gnu/cudnn_version_v9.h",
+                                        "/usr/include/aarch64-linux-gnu/cudnn_version_v8.h",
+                                        "/usr/local/cuda/include/cudnn_version.h",
+                                        "/opt/cuda/include/cudnn_version.h"};
+    char text[16384];
+    for (size_t i = 0; i < GP_ARRAY_LEN(files); i++) {
+        ret->path = files[i];
+        if (gp_files_read(&exam->files, files[i], text, sizeof(text)) > 0 &&
+            gp_cudnn_read_header(text, ret->version))
+            return true;
+    }
+    return false;
+}
+
+enum { LIBRARIES_MAX = 8 };
+
+/* Those that the loader knows. */
+static size_t find_libraries(struct gp_exam *exam, const struct gp_ldcache *cache,
+                             struct cudnn ret[LIBRARIES_MAX])
+{
+    char real[GP_PATH_SIZE];
+    size_t count = 0;
+    for (size_t i = 0; i < cache->count && count < LIBRARIES_MAX; i++) {
+        struct gp_library library = gp_ldcache_at(cache, i);
+        if (strncmp(library.name, "libcudnn.so.", 12) != 0 ||
+            !gp_library_is_for(&library, exam->machine.arch) ||
+            !gp_files_real(&exam->files, library.path, real))
+            continue;
+        ret[count].path = gp_exam_text(exam, "%s", library.path);
+        (void)snprintf(ret[count++].version, sizeof(ret[0].version), "%s",
+                       gp_library_version(real));
+    }
+    return count;
+}
+
+static void report_header(struct gp_exam *exam, const struct cudnn *header,
+                          const struct cudnn *libraries, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!strchr(libraries[i].version, '.') ||
+            gp_version_compare(libraries[i].version, header->version) == 0)
+            return;
+    if (count == 0)
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN, "the headers of cuDNN are of %s, its library is of %s",
+                   header->version, libraries[0].version);
+    gp_exam_evidence(exam, header->path, "%s", header->version);
+    for (size_t i = 0; i < count; i++)
+        gp_exam_evidence(exam, libraries[i].path, "%s", libraries[i].version);
+    gp_exam_why(exam, "What is built here is built for a cuDNN that it will not find.");
+    gp_exam_advice(exam, "install the library and its headers from one source, in one version");
+}
+
+/* Says that a cuDNN has no kernels for a GPU; false if it has. */
+static bool report_no_kernels(struct gp_exam *exam, const char *where, const char *version,
+                              unsigned cuda_major, const char *fix)
+{
+    struct gp_nvidia nv;
+    gp_nvidia_read(&nv, exam);
+    for (size_t i = 0; i < nv.count; i++) {
+        if (gp_cudnn_code_for(version, cuda_major, nv.gpus[i].capability) != GP_CODE_NONE)
+            continue;
+        gp_exam_report(exam, GP_VERDICT_WARN, "cuDNN %s has no kernels for %s", version,
+                       gp_nvidia_gpu_words(exam, &nv.gpus[i]));
+        gp_exam_evidence(exam, where, "cuDNN %s for CUDA %u", version, cuda_major);
+        gp_exam_why(exam, "Convolutions and attention can end with an error of cuDNN.");
+        gp_exam_advice(exam, "%s", fix);
+        return true;
+    }
+    return false;
+}
+
+/* The cuDNN of wheels: "nvidia-cudnn-cu12". */
+static void look_at_wheels(struct gp_exam *exam)
+{
+    const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
+    for (size_t i = 0; i < envs->count; i++) {
+        const struct gp_pypackage *wheel = gp_pyenv_package_like(&envs->list[i], "nvidia-cudnn-cu");
+        unsigned long major = wheel ? strtoul(wheel->name + 15, NULL, 10) : 0;
+        if (major > 0)
+            (void)report_no_kernels(exam, envs->list[i].prefix, wheel->version, (unsigned)major,
+                                    "install a build of the framework for this GPU, with its own "
+                                    "cuDNN: gpulse doctor advise torch");
+    }
+}
+
+static void run_cudnn(struct gp_exam *exam)
+{
+    struct cudnn header, libraries[LIBRARIES_MAX];
+    struct gp_ldcache cache = {.count = 0};
+    const struct gp_toolkit_found *used = used_toolkit(gp_toolkits_of(exam));
+    int error = gp_ldcache_read(&cache, &exam->files, &exam->arena);
+    size_t count = error == 0 ? find_libraries(exam, &cache, libraries) : 0;
+    const struct gp_finding *before = exam->last;
+    if (error == -EBADMSG) {
+        gp_exam_report(exam, GP_VERDICT_SKIP, "/etc/ld.so.cache is damaged");
+        gp_exam_command(exam, "writes it anew", "sudo ldconfig");
+    } else if (error < 0 && error != -ENOENT) {
+        gp_exam_unreadable(exam, "/etc/ld.so.cache", error);
+    }
+    if (find_header(exam, &header))
+        report_header(exam, &header, libraries, count);
+    for (size_t i = 0; used && used->version[0] && i < count; i++)
+        (void)report_no_kernels(exam, libraries[i].path, libraries[i].version,
+                                gp_version_major(used->version),
+                                "install an older cuDNN: 9.10 is the last for Maxwell, Pascal and "
+                                "Volta");
+    look_at_wheels(exam);
+    if (exam->last != before || count == 0)
+        return;
+    gp_exam_report(exam, GP_VERDICT_OK, "cuDNN %s", libraries[0].version);
+    for (size_t i = 0; i < count; i++)
+        gp_exam_evidence(exam, libraries[i].path, "%s", libraries[i].version);
+}
+
+const struct gp_check gp_checks_cuda[] = {
+    {.id = "cuda.toolkits",
+     .title = "the CUDA toolkits agree with each other and with the GPUs",
+     .applies = gp_nvidia_is_there,
+     .run = run_toolkits},
+    {.id = "cuda.driver_floor",
+     .title = "the driver is new enough for the CUDA toolkits",
+     .needs = {"driver.loaded", "driver.mismatch"},
+     .applies = gp_nvidia_is_there,
+     .run = run_driver_floor},
+    {.id = "cuda.compat",
+     .title = "no forward-compatibility libcuda is in the way",
+     .applies = gp_nvidia_is_there,
+     .run = run_compat},
+    {.id = "cuda.env",
+     .title = "no variable of the environment hides or slows GPUs",
+     .applies = gp_nvidia_is_there,
+     .run = gp_check_cuda_env},
+    {.id = "cuda.ldpath",
+     .title = "LD_LIBRARY_PATH does not get in the way of CUDA's libraries",
+     .applies = gp_nvidia_is_there,
+     .run = gp_check_cuda_ldpath},
+    {.id = "cuda.cudnn",
+     .title = "cuDNN is of one version and has kernels for the GPUs",
+     .applies = gp_nvidia_is_there,
+     .run = run_cudnn},
+    {0},
+};

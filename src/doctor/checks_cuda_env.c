@@ -1,0 +1,395 @@
+/* The variables of who examines: which GPUs CUDA shows, what slows it, which libraries are taken.
+ */
+#include "doctor/checks_cuda.h"
+
+#include "doctor/compat.h"
+#include "doctor/exam.h"
+#include "doctor/nvidia.h"
+#include "doctor/pyenv.h"
+#include "doctor/searchpath.h"
+#include "doctor/toolkit.h"
+#include "doctor/version.h"
+#include "jobs/visible.h"
+#include "model/snapshot.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- which GPUs are shown ---- */
+
+/* How many GPUs a program sees with this value; false where that is not known. */
+static bool count_visible(struct gp_exam *exam, const struct gp_nvidia *nv, const char *mask,
+                          size_t *ret)
+{
+    if (exam->snapshot) {
+        const struct gp_device *rows[GP_VISIBLE_MAX];
+        *ret = gp_visible_rows(exam->snapshot, mask, rows);
+        return true;
+    }
+    if (exam->machine.container || isalpha((unsigned char)*mask))
+        return false; /* of PCI's GPUs not all need be here, and their UUIDs are not known */
+    struct gp_visible_gpu gpus[GP_MACHINE_GPUS];
+    struct gp_visible visible;
+    size_t count = nv->gpu_count < GP_MACHINE_GPUS ? nv->gpu_count : GP_MACHINE_GPUS;
+    for (size_t i = 0; i < count; i++)
+        gpus[i] = (struct gp_visible_gpu){.uuid = ""};
+    gp_visible_resolve(mask, gpus, count, &visible);
+    *ret = visible.count;
+    return true;
+}
+
+static size_t count_entries(const char *mask)
+{
+    size_t count = 0;
+    char entry[GP_PATH_SIZE];
+    while (gp_search_path_next(&mask, ",", entry))
+        count += entry[strspn(entry, " ")] != '\0';
+    return count;
+}
+
+static void report_mask(struct gp_exam *exam, const char *mask, size_t entries, size_t seen)
+{
+    bool is_hiding = entries == 0 || (mask[0] == '-' && entries == 1);
+    if (is_hiding)
+        gp_exam_report(exam, GP_VERDICT_WARN,
+                       "CUDA_VISIBLE_DEVICES hides all GPUs from what is started here");
+    else if (seen == 0)
+        gp_exam_report(exam, GP_VERDICT_FAIL,
+                       "CUDA_VISIBLE_DEVICES names no GPU of this machine: programs see none");
+    else
+        gp_exam_report(exam, GP_VERDICT_WARN,
+                       "CUDA_VISIBLE_DEVICES has %zu entries, of which CUDA takes the first %s",
+                       entries, seen == 1 ? "only" : gp_exam_text(exam, "%zu only", seen));
+    gp_exam_evidence(exam, "CUDA_VISIBLE_DEVICES", "\"%s\"", mask);
+    gp_exam_assignments(exam, "CUDA_VISIBLE_DEVICES");
+    if (!is_hiding)
+        gp_exam_why(exam, "CUDA reads the list up to the first entry that names no GPU; an entry "
+                          "that stands there twice hides all.");
+    gp_exam_command(exam, "shows all GPUs", "unset CUDA_VISIBLE_DEVICES");
+}
+
+static void check_mask(struct gp_exam *exam, const struct gp_nvidia *nv)
+{
+    const char *mask = gp_machine_variable(&exam->machine, "CUDA_VISIBLE_DEVICES");
+    size_t seen;
+    if (!mask || !count_visible(exam, nv, mask, &seen))
+        return;
+    size_t entries = count_entries(mask);
+    if (seen == 0 || seen < entries)
+        report_mask(exam, mask, entries, seen);
+}
+
+/* Numbers mean other GPUs to CUDA than to nvidia-smi if the GPUs differ. */
+static void check_order(struct gp_exam *exam, const struct gp_nvidia *nv)
+{
+    const char *mask = gp_machine_variable(&exam->machine, "CUDA_VISIBLE_DEVICES");
+    const char *order = gp_machine_variable(&exam->machine, "CUDA_DEVICE_ORDER");
+    if (nv->count < 2 || !mask || !isdigit((unsigned char)*mask) ||
+        (order && strcmp(order, "PCI_BUS_ID") == 0))
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "CUDA_VISIBLE_DEVICES may mean other GPUs than the ones "
+                   "that nvidia-smi numbers so");
+    gp_exam_evidence(exam, "CUDA_VISIBLE_DEVICES", "\"%s\"", mask);
+    for (size_t i = 0; i < nv->count; i++)
+        gp_exam_evidence(exam, "", "%s", nv->gpus[i].name);
+    gp_exam_why(exam, "CUDA puts the fastest GPU first, nvidia-smi goes by the PCI bus.");
+    gp_exam_command(exam, "one order for both", "export CUDA_DEVICE_ORDER=PCI_BUS_ID");
+}
+
+/* ---- other variables ---- */
+
+/* What a value must be for the row to count: this text; NULL: anything but "" and "0". */
+static const struct {
+    const char *name;
+    const char *value;
+    enum gp_verdict verdict;
+    const char *summary;
+    const char *why;
+} variables[] = {
+    {"CUDA_LAUNCH_BLOCKING", NULL, GP_VERDICT_WARN, "every CUDA call waits for the GPU",
+     "It is for finding the line of an error, and makes programs slow."},
+    {"CUDA_DEVICE_WAITS_ON_EXCEPTION", NULL, GP_VERDICT_WARN,
+     "a CUDA program that fails hangs and waits for a debugger", ""},
+    {"CUDA_FORCE_PTX_JIT", NULL, GP_VERDICT_WARN,
+     "the driver compiles all kernels anew, at each start", ""},
+    {"CUDA_DISABLE_PTX_JIT", NULL, GP_VERDICT_WARN,
+     "programs without code for this very GPU cannot start", ""},
+    {"CUDA_CACHE_DISABLE", NULL, GP_VERDICT_WARN,
+     "kernels that the driver compiles are compiled again at each start", ""},
+    {"CUDA_MODULE_LOADING", "EAGER", GP_VERDICT_INFO,
+     "programs load all kernels when they start, which costs time and memory", ""},
+    {"CUDA_ENABLE_COREDUMP_ON_EXCEPTION", NULL, GP_VERDICT_INFO,
+     "a CUDA program that fails writes out the memory of the GPU", ""},
+    {"NSIGHT_CUDA_DEBUGGER", NULL, GP_VERDICT_WARN, "CUDA programs run under a debugger", ""},
+    {"CUDA_PROFILE", NULL, GP_VERDICT_WARN, "CUDA programs run under the old profiler", ""},
+    {"COMPUTE_PROFILE", NULL, GP_VERDICT_WARN, "CUDA programs run under the old profiler", ""},
+    {"PYTORCH_NO_CUDA_MEMORY_CACHING", NULL, GP_VERDICT_WARN,
+     "PyTorch asks the driver for every piece of memory, which is slow", ""},
+    {"NCCL_P2P_DISABLE", NULL, GP_VERDICT_INFO,
+     "NCCL copies between GPUs through the host's memory", ""},
+};
+
+static void check_variables(struct gp_exam *exam)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(variables); i++) {
+        const char *value = gp_machine_variable(&exam->machine, variables[i].name);
+        if (!value || (variables[i].value ? strcmp(value, variables[i].value) != 0
+                                          : !*value || strcmp(value, "0") == 0))
+            continue;
+        gp_exam_report(exam, variables[i].verdict, "%s is set: %s", variables[i].name,
+                       variables[i].summary);
+        gp_exam_evidence(exam, variables[i].name, "\"%s\"", value);
+        gp_exam_assignments(exam, variables[i].name);
+        gp_exam_why(exam, "%s", variables[i].why);
+        gp_exam_command(exam, "", "unset %s", variables[i].name);
+    }
+}
+
+/* Variables that name a file or folder, which should be there. */
+static void check_paths(struct gp_exam *exam)
+{
+    static const struct {
+        const char *name, *use;
+    } paths[] = {{"CUDA_INJECTION64_PATH", "CUDA loads it into every program"},
+                 {"CUDA_HOME", "builds look for the toolkit there"},
+                 {"CUDA_PATH", "builds look for the toolkit there"}};
+    for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++) {
+        const char *value = gp_machine_variable(&exam->machine, paths[i].name);
+        if (!value || *value != '/' || gp_files_exist(&exam->files, value))
+            continue;
+        gp_exam_report(exam, GP_VERDICT_WARN, "%s names something that is not there: %s",
+                       paths[i].name, value);
+        gp_exam_evidence(exam, paths[i].name, "%s", paths[i].use);
+        gp_exam_assignments(exam, paths[i].name);
+        gp_exam_command(exam, "", "unset %s", paths[i].name);
+    }
+}
+
+/* Extensions that are built now would have no code for the GPU. */
+static void check_arch_list(struct gp_exam *exam, const struct gp_nvidia *nv)
+{
+    static const char name[] = "TORCH_CUDA_ARCH_LIST";
+    const char *value = gp_machine_variable(&exam->machine, name);
+    for (size_t i = 0; value && *value && i < nv->count; i++) {
+        unsigned capability = nv->gpus[i].capability;
+        if (gp_code_for(value, capability) != GP_CODE_NONE)
+            continue;
+        gp_exam_report(exam, GP_VERDICT_WARN, "%s leaves out %s", name,
+                       gp_nvidia_gpu_words(exam, &nv->gpus[i]));
+        gp_exam_evidence(exam, name, "\"%s\"", value);
+        gp_exam_assignments(exam, name);
+        gp_exam_why(exam, "Extensions of PyTorch that are built here have no kernels for it.");
+        gp_exam_command(exam, "", "export %s=%s", name,
+                        gp_exam_quoted(exam, gp_exam_text(exam, "%s;%u.%u", value, capability / 10,
+                                                          capability % 10)));
+    }
+}
+
+void gp_check_cuda_env(struct gp_exam *exam)
+{
+    struct gp_nvidia nv;
+    gp_nvidia_read(&nv, exam);
+    check_mask(exam, &nv);
+    check_order(exam, &nv);
+    check_variables(exam);
+    check_paths(exam);
+    check_arch_list(exam, &nv);
+}
+
+/* ---- LD_LIBRARY_PATH ---- */
+
+/* Libraries of CUDA, and the wheel that brings one to an environment; "-cu12" may follow. */
+static const struct {
+    const char *library; /* "libcublas.so." begins its name */
+    const char *wheel;
+} libraries[] = {
+    {"libnvJitLink.so.", "nvidia-nvjitlink"}, {"libcusparse.so.", "nvidia-cusparse"},
+    {"libcublas.so.", "nvidia-cublas"},       {"libcublasLt.so.", "nvidia-cublas"},
+    {"libcudnn.so.", "nvidia-cudnn"},         {"libcudart.so.", "nvidia-cuda-runtime"},
+    {"libcufft.so.", "nvidia-cufft"},         {"libcusolver.so.", "nvidia-cusolver"},
+    {"libcurand.so.", "nvidia-curand"},       {"libnvrtc.so.", "nvidia-cuda-nvrtc"},
+    {"libnccl.so.", "nvidia-nccl"},           {"libcupti.so.", "nvidia-cuda-cupti"},
+};
+
+/* A library in a folder of LD_LIBRARY_PATH. */
+struct stray {
+    const char *path;
+    size_t kind;      /* of the table above */
+    unsigned number;  /* in the name that programs ask for: 12 of libnvJitLink.so.12 */
+    char version[32]; /* of the file: "12.1.105" */
+};
+
+enum { STRAYS_MAX = 64, FOLDER_MAX = 2000 };
+
+struct strays {
+    struct stray list[STRAYS_MAX];
+    size_t count;
+    const char *stub; /* a libcuda.so.1 that is only for linking; NULL */
+    bool has_empty;   /* an element that is empty */
+    size_t folders;   /* that are there */
+};
+
+static void add_stray(struct gp_exam *exam, struct strays *s, const char *folder, const char *name)
+{
+    for (size_t k = 0; k < GP_ARRAY_LEN(libraries); k++) {
+        size_t n = strlen(libraries[k].library);
+        /* libX.so.12, and not the longer names beside it */
+        if (strncmp(name, libraries[k].library, n) != 0 || strchr(name + n, '.') ||
+            s->count == STRAYS_MAX)
+            continue;
+        char real[GP_PATH_SIZE];
+        struct stray stray = {.path = gp_exam_text(exam, "%s/%s", folder, name),
+                              .kind = k,
+                              .number = gp_version_major(name + n)};
+        if (!gp_files_real(&exam->files, stray.path, real))
+            return;
+        (void)snprintf(stray.version, sizeof(stray.version), "%s", gp_library_version(real));
+        s->list[s->count++] = stray;
+        return;
+    }
+}
+
+static void look_into(struct gp_exam *exam, struct strays *s, const char *folder)
+{
+    struct gp_arena scratch = {0};
+    char **names;
+    long n = gp_files_list(&exam->files, &scratch, folder, &names);
+    s->folders += n >= 0;
+    for (long i = 0; i < n && i < FOLDER_MAX; i++) {
+        add_stray(exam, s, folder, names[i]);
+        if (strcmp(names[i], "libcuda.so.1") == 0 && strstr(folder, "/stubs"))
+            s->stub = gp_exam_text(exam, "%s/%s", folder, names[i]);
+    }
+    gp_arena_fini(&scratch);
+}
+
+/* The versions of a library's file and of a wheel, compared by their first two numbers: the rest
+ * does not change what symbols there are. */
+static int compare(const char *library, const char *wheel)
+{
+    char a[32], b[32];
+    const char *dot_a = strchr(library, '.'), *dot_b = strchr(wheel, '.');
+    size_t n = dot_a ? (size_t)(dot_a - library) + 1 + strcspn(dot_a + 1, ".") : strlen(library);
+    size_t m = dot_b ? (size_t)(dot_b - wheel) + 1 + strcspn(dot_b + 1, ".") : strlen(wheel);
+    (void)snprintf(a, sizeof(a), "%.*s", (int)n, library);
+    (void)snprintf(b, sizeof(b), "%.*s", (int)m, wheel);
+    return gp_version_compare(a, b);
+}
+
+/* The wheel of an environment whose library the stray one takes the place of; NULL: none, or it is
+ * as new. */
+static const struct gp_pypackage *replaced(const struct stray *stray, const struct gp_pyenv *env)
+{
+    for (size_t i = 0; i < env->count; i++) {
+        const struct gp_pypackage *wheel = &env->packages[i];
+        size_t n = strlen(libraries[stray->kind].wheel);
+        if (strncmp(wheel->name, libraries[stray->kind].wheel, n) != 0 ||
+            (wheel->name[n] && strncmp(wheel->name + n, "-cu1", 4) != 0) ||
+            gp_version_major(wheel->version) != gp_version_major(stray->version) ||
+            compare(stray->version, wheel->version) >= 0)
+            continue;
+        return wheel;
+    }
+    return NULL;
+}
+
+static void show_setting(struct gp_exam *exam)
+{
+    gp_exam_evidence(exam, "LD_LIBRARY_PATH", "%s",
+                     gp_machine_variable(&exam->machine, "LD_LIBRARY_PATH"));
+    gp_exam_assignments(exam, "LD_LIBRARY_PATH");
+}
+
+static void show_replaced(struct gp_exam *exam, const struct strays *s, const struct gp_pyenv *env)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        const struct gp_pypackage *wheel = replaced(&s->list[i], env);
+        if (wheel)
+            gp_exam_evidence(exam, s->list[i].path, "%s, before %s %s in %s", s->list[i].version,
+                             wheel->name, wheel->version, env->prefix);
+    }
+}
+
+/* All environments in one finding: the cause is one. */
+static void report_clash(struct gp_exam *exam, const struct strays *s)
+{
+    const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
+    const struct gp_pyenv *hit[GP_PYENVS];
+    size_t count = 0;
+    bool is_active = false;
+    for (size_t e = 0; e < envs->count; e++)
+        for (size_t i = 0; i < s->count; i++)
+            if (replaced(&s->list[i], &envs->list[e])) {
+                hit[count++] = &envs->list[e];
+                is_active = is_active || envs->list[e].is_active;
+                break;
+            }
+    if (count == 0)
+        return;
+    if (count == 1)
+        gp_exam_report(exam, GP_VERDICT_FAIL,
+                       "LD_LIBRARY_PATH puts older CUDA libraries before those of %s",
+                       hit[0]->prefix);
+    else
+        gp_exam_report(exam, is_active ? GP_VERDICT_FAIL : GP_VERDICT_WARN,
+                       "LD_LIBRARY_PATH puts older CUDA libraries before those of %zu Python "
+                       "environments",
+                       count);
+    show_setting(exam);
+    for (size_t e = 0; e < count; e++)
+        show_replaced(exam, s, hit[e]);
+    gp_exam_why(exam, "The loader takes them for the framework's own: the import ends with "
+                      "\"undefined symbol\", as of __nvJitLinkComplete_12_4.");
+    gp_exam_command(exam, "and remove the line that sets it; wheels find their libraries alone",
+                    "unset LD_LIBRARY_PATH");
+}
+
+static void report_empty(struct gp_exam *exam)
+{
+    const char *value = gp_machine_variable(&exam->machine, "LD_LIBRARY_PATH");
+    const char *kept = "";
+    char folder[GP_PATH_SIZE];
+    while (gp_search_path_next(&value, ":;", folder))
+        if (folder[0])
+            kept = gp_exam_text(exam, "%s%s%s", kept, *kept ? ":" : "", folder);
+    gp_exam_report(exam, GP_VERDICT_INFO, "LD_LIBRARY_PATH has an empty element");
+    show_setting(exam);
+    gp_exam_why(exam, "The loader reads it as the working directory, and takes libraries from "
+                      "wherever a program is started.");
+    if (*kept)
+        gp_exam_command(exam, "", "export LD_LIBRARY_PATH=%s", gp_exam_quoted(exam, kept));
+    else
+        gp_exam_command(exam, "", "unset LD_LIBRARY_PATH");
+}
+
+void gp_check_cuda_ldpath(struct gp_exam *exam)
+{
+    const char *value = gp_machine_variable(&exam->machine, "LD_LIBRARY_PATH");
+    char folder[GP_PATH_SIZE];
+    if (!value || !*value)
+        return;
+    struct strays *s = gp_arena_alloc(&exam->arena, 1, sizeof(*s));
+    while (s && gp_search_path_next(&value, ":;", folder)) {
+        s->has_empty = s->has_empty || !folder[0];
+        if (folder[0] == '/')
+            look_into(exam, s, folder);
+    }
+    if (!s)
+        return;
+    const struct gp_finding *before = exam->last;
+    report_clash(exam, s);
+    if (s->stub) {
+        gp_exam_report(exam, GP_VERDICT_FAIL,
+                       "LD_LIBRARY_PATH leads to a libcuda that is only for linking");
+        gp_exam_evidence(exam, s->stub, "it stands before the driver's own");
+        show_setting(exam);
+        gp_exam_why(exam,
+                    "Every CUDA call fails with error 34, \"CUDA driver is a stub library\".");
+        gp_exam_command(exam, "and take the folder out where it is set", "unset LD_LIBRARY_PATH");
+    }
+    if (s->has_empty && exam->last == before)
+        report_empty(exam);
+}

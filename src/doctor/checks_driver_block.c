@@ -1,0 +1,201 @@
+/* Checks of what keeps a module out: driver.blacklist, secureboot, nouveau. */
+#include "doctor/checks_driver.h"
+#include "doctor/driver_fix.h"
+#include "doctor/install.h"
+#include "doctor/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- blacklist ---- */
+
+static void fix_blacklist(struct gp_exam *exam, const struct gp_block *block)
+{
+    const char *colon = strrchr(block->where, ':');
+    if (!colon) {
+        gp_exam_remedy(exam, GP_REMEDY_REMOVE_KERNEL_ARGUMENT, block->text, NULL);
+        return;
+    }
+    const char *file = gp_exam_text(exam, "%.*s", (int)(colon - block->where), block->where);
+    const char *name = strrchr(file, '/') + 1;
+    if (exam->machine.distro == GP_DISTRO_UBUNTU && strcmp(name, "blacklist-nvidia.conf") == 0)
+        gp_exam_remedy(exam, GP_REMEDY_PRIME_ON_DEMAND, NULL, NULL);
+    else if (strncmp(file, "/etc/", 5) == 0 || strncmp(file, "/run/", 5) == 0)
+        gp_exam_command(exam, "comment the lines out; the file as it was stays beside it",
+                        "sudo sed -i.before '/nvidia/s/^/#/' %s", gp_exam_quoted(exam, file));
+    else
+        gp_exam_command(exam, "hide the file, which a package would bring back",
+                        "sudo ln -s /dev/null /etc/modprobe.d/%s", gp_exam_quoted(exam, name));
+    gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
+}
+
+void gp_driver_check_blacklist(struct gp_exam *exam)
+{
+    const struct gp_block *block = &gp_install_of(exam)->nvidia;
+    if (exam->machine.is_driver_loaded || block->kind == GP_BLOCK_NONE)
+        return;
+    gp_exam_report(exam, GP_VERDICT_FAIL, "a setting keeps the NVIDIA module from being loaded");
+    gp_exam_evidence(exam, block->where, "%s", block->text);
+    gp_exam_why(exam, "Somebody switched the GPU off there: to save power, to hand it to a virtual "
+                      "machine, or when the driver was last installed.");
+    fix_blacklist(exam, block);
+    gp_driver_fix_reboot(exam, "");
+}
+
+/* ---- Secure Boot ---- */
+
+#define EFIVARS "/sys/firmware/efi/efivars/"
+#define GLOBAL "-8be4df61-93ca-11d2-aa0d-00e098032b8c"
+#define SHIM "-605dab50-e046-4300-abb6-3dd810dd8b23"
+
+enum { KEYS_MAX = 1 << 18 };
+
+static const char secure_boot[] = EFIVARS "SecureBoot" GLOBAL;
+
+/* A variable of one byte, behind its four of attributes: 0, 1, or −errno. */
+static int read_flag(const struct gp_exam *exam, const char *path)
+{
+    char bytes[16];
+    long n = gp_files_read(&exam->files, path, bytes, sizeof(bytes));
+    return n < 0 ? (int)n : n >= 5 && bytes[4] == 1;
+}
+
+bool gp_driver_is_secure_boot_on(struct gp_exam *exam)
+{
+    return read_flag(exam, secure_boot) == 1 && read_flag(exam, EFIVARS "MokSBStateRT" SHIM) != 1;
+}
+
+/* Whether a module that is not compressed has no signature behind it. */
+static bool is_unsigned(struct gp_exam *exam, const char *module)
+{
+    static const char mark[] = "~Module signature appended~\n";
+    char tail[sizeof(mark) - 1];
+    const char *end = strrchr(module, '.');
+    int fd = end && strcmp(end, ".ko") == 0 ? gp_files_open_file(&exam->files, module) : -1;
+    if (fd < 0)
+        return false;
+    off_t size = lseek(fd, 0, SEEK_END);
+    bool is_read = size >= (off_t)sizeof(tail) &&
+                   pread(fd, tail, sizeof(tail), size - (off_t)sizeof(tail)) == sizeof(tail);
+    (void)close(fd);
+    return is_read && memcmp(tail, mark, sizeof(tail)) != 0;
+}
+
+/* The key that modules are signed with where they are built; NULL if it is in the list that the
+ * firmware trusts, or one of both cannot be read. */
+static const char *unknown_key(struct gp_exam *exam)
+{
+    static const char *const keys[] = {"/var/lib/shim-signed/mok/MOK.der", "/var/lib/dkms/mok.pub",
+                                       "/etc/pki/akmods/certs/public_key.der"};
+    size_t list_size, size;
+    const char *list =
+        gp_files_text(&exam->files, &exam->arena, EFIVARS "MokListRT" SHIM, KEYS_MAX, &list_size);
+    if (!list && errno != ENOENT)
+        return NULL;
+    for (size_t i = 0; i < GP_ARRAY_LEN(keys); i++) {
+        const char *key = gp_files_text(&exam->files, &exam->arena, keys[i], KEYS_MAX, &size);
+        if (!key || size == 0)
+            continue;
+        return list && memmem(list, list_size, key, size) ? NULL : keys[i];
+    }
+    return NULL;
+}
+
+void gp_driver_check_secureboot(struct gp_exam *exam)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    if (exam->machine.is_driver_loaded || !in->module[0])
+        return;
+    int flag = read_flag(exam, secure_boot);
+    if (flag < 0 && flag != -ENOENT)
+        gp_exam_unreadable(exam, secure_boot, flag);
+    if (!gp_driver_is_secure_boot_on(exam))
+        return;
+    const char *module =
+        gp_exam_text(exam, "%s/%s/%s", in->modules, exam->machine.kernel, in->module);
+    bool has_no_signature = is_unsigned(exam, module);
+    const char *key = in->source[0] ? unknown_key(exam) : NULL;
+    const struct gp_log_line *refused = gp_log_find(exam, GP_KMSG_REFUSED);
+    if (!has_no_signature && !key && !refused)
+        return;
+    gp_exam_report(exam, GP_VERDICT_FAIL, "Secure Boot refuses the NVIDIA module");
+    gp_exam_evidence(exam, secure_boot, "is on");
+    if (has_no_signature)
+        gp_exam_evidence(exam, module, "has no signature");
+    if (refused)
+        gp_exam_evidence(exam, refused->where, "%s", refused->kmsg.body);
+    if (key)
+        gp_exam_evidence(exam, key, "the key it is signed with is not among those of the firmware");
+    gp_exam_why(exam, "With Secure Boot on, the kernel takes only modules whose key the firmware "
+                      "knows; modprobe then says \"Key was rejected by service\".");
+    gp_exam_remedy(exam, GP_REMEDY_ENROLL_KEY, NULL, NULL);
+    if (has_no_signature)
+        gp_exam_remedy(exam, GP_REMEDY_BUILD_MODULE, exam->machine.kernel, NULL);
+    gp_driver_fix_reboot(exam, "the blue screen asks: choose Enroll MOK, and give the password");
+    gp_exam_advice(exam, "or switch Secure Boot off in the firmware's settings");
+}
+
+/* ---- other drivers ---- */
+
+static void report_handed_over(struct gp_exam *exam)
+{
+    const struct gp_machine *m = &exam->machine;
+    bool is_begun = false;
+    for (size_t i = 0; i < m->gpu_count; i++) {
+        const struct gp_pci_gpu *gpu = &m->gpus[i];
+        if (gpu->vendor != GP_PCI_NVIDIA || gp_driver_is_ours(gpu))
+            continue;
+        if (!is_begun)
+            gp_exam_report(exam, GP_VERDICT_INFO,
+                           "%s is set aside for virtual machines: this system cannot use it",
+                           gp_driver_gpu_words(exam, gpu));
+        gp_exam_evidence(exam, gp_exam_text(exam, "/sys/bus/pci/devices/%s/driver", gpu->bus_id),
+                         "%s", gpu->driver);
+        is_begun = true;
+    }
+}
+
+static void fix_other_driver(struct gp_exam *exam, const struct gp_install *in, const char *driver)
+{
+    bool is_nouveau = strcmp(driver, "nouveau") == 0;
+    bool is_blacklisted = is_nouveau && in->nouveau.kind != GP_BLOCK_NONE;
+    if (is_blacklisted)
+        gp_exam_evidence(exam, in->nouveau.where,
+                         "%s: written since the last start, or missing in "
+                         "the initramfs",
+                         in->nouveau.text);
+    gp_exam_why(exam, "A GPU has one driver at a time: while %s holds it, NVIDIA's cannot.",
+                driver);
+    if (is_nouveau && !is_blacklisted)
+        gp_exam_remedy(exam, GP_REMEDY_BLACKLIST_NOUVEAU, NULL, NULL);
+    if (!is_nouveau)
+        gp_exam_command(exam, "keep it from being loaded",
+                        "echo blacklist %s | sudo tee /etc/modprobe.d/%s",
+                        gp_exam_quoted(exam, driver),
+                        gp_exam_quoted(exam, gp_exam_text(exam, "blacklist-%s.conf", driver)));
+    gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
+    gp_driver_fix_reboot(exam, "");
+}
+
+void gp_driver_check_nouveau(struct gp_exam *exam)
+{
+    const struct gp_machine *m = &exam->machine;
+    const struct gp_install *in = gp_install_of(exam);
+    const char *other = NULL;
+    report_handed_over(exam);
+    for (size_t i = 0; i < m->gpu_count; i++) {
+        const struct gp_pci_gpu *gpu = &m->gpus[i];
+        if (!gp_driver_is_ours(gpu) || !gpu->driver[0] || strcmp(gpu->driver, "nvidia") == 0)
+            continue;
+        if (!other)
+            gp_exam_report(exam, m->is_driver_loaded ? GP_VERDICT_WARN : GP_VERDICT_FAIL,
+                           "the driver %s holds %s", gpu->driver, gp_driver_gpu_words(exam, gpu));
+        gp_exam_evidence(exam, gp_exam_text(exam, "/sys/bus/pci/devices/%s/driver", gpu->bus_id),
+                         "%s", gpu->driver);
+        other = gpu->driver;
+    }
+    if (other)
+        fix_other_driver(exam, in, other);
+}

@@ -1,0 +1,312 @@
+/* Checks of the loaded module: driver.gpus, nodes, params, persistence. */
+#include "doctor/checks_driver.h"
+#include "doctor/driver_fix.h"
+#include "doctor/install.h"
+#include "doctor/log.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* ---- GPUs ---- */
+
+void gp_driver_check_gpus(struct gp_exam *exam)
+{
+    const struct gp_machine *m = &exam->machine;
+    bool has_list = gp_files_exist(&exam->files, "/proc/driver/nvidia/gpus");
+    for (size_t i = 0; i < m->gpu_count; i++) {
+        const struct gp_pci_gpu *gpu = &m->gpus[i];
+        const char *entry = gp_exam_text(exam, "/proc/driver/nvidia/gpus/%s", gpu->bus_id);
+        bool is_held = strcmp(gpu->driver, "nvidia") == 0 &&
+                       (!has_list || gp_files_exist(&exam->files, entry));
+        /* One with another driver, or that this one cannot drive, is told elsewhere. */
+        bool is_told =
+            (gpu->driver[0] && strcmp(gpu->driver, "nvidia") != 0) ||
+            gp_driver_misfit(exam, gpu, m->driver, m->is_driver_open, !m->is_driver_open);
+        if (!gp_driver_is_ours(gpu) || is_held || is_told)
+            continue;
+        gp_exam_report(exam, GP_VERDICT_WARN, "the driver has not taken %s",
+                       gp_driver_gpu_words(exam, gpu));
+        gp_exam_evidence(exam, gpu->driver[0] ? entry : "/sys/bus/pci/devices", "%s",
+                         gpu->driver[0] ? "is not there"
+                                        : gp_exam_text(exam, "%s has no driver", gpu->bus_id));
+        gp_exam_why(exam,
+                    "It is on the bus, but nvidia-smi does not list it: the driver gave up on "
+                    "it when it was loaded, and says why in the kernel log.");
+        gp_exam_command(exam, "what the driver said", "sudo dmesg | grep -i -e nvrm -e %s",
+                        gpu->bus_id);
+    }
+}
+
+/* ---- device files ---- */
+
+/* Who examines, from /proc/self/status: root, and the groups. */
+struct reader {
+    bool is_root, is_known;
+    char groups[1024]; /* " 4 24 27 " */
+};
+
+static void read_reader(const struct gp_exam *exam, struct reader *ret)
+{
+    char text[8192];
+    *ret = (struct reader){0};
+    if (gp_files_read(&exam->files, "/proc/self/status", text, sizeof(text)) < 0)
+        return;
+    const char *user = strstr(text, "\nUid:"), *groups = strstr(text, "\nGroups:");
+    ret->is_known = user && groups;
+    if (!ret->is_known)
+        return;
+    ret->is_root = strtoul(user + 5 + strspn(user + 5, " \t"), NULL, 10) == 0;
+    groups += strlen("\nGroups:");
+    (void)snprintf(ret->groups, sizeof(ret->groups), " %.*s ",
+                   (int)strcspn(groups + strspn(groups, "\t "), "\n"),
+                   groups + strspn(groups, "\t "));
+}
+
+static bool is_in_group(const struct reader *reader, unsigned group)
+{
+    char word[16];
+    (void)snprintf(word, sizeof(word), " %u ", group);
+    return strstr(reader->groups, word);
+}
+
+static const char *group_name(struct gp_exam *exam, unsigned group)
+{
+    char mark[24];
+    const char *text = gp_files_text(&exam->files, &exam->arena, "/etc/group", 1 << 20, NULL);
+    (void)snprintf(mark, sizeof(mark), ":%u:", group);
+    const char *found = text ? strstr(text, mark) : NULL;
+    const char *name = found;
+    while (name && name > text && name[-1] != '\n')
+        name--;
+    /* "name:x:27:members" */
+    return name ? gp_exam_text(exam, "%.*s", (int)strcspn(name, ":"), name)
+                : gp_exam_text(exam, "%u", group);
+}
+
+/* A device file that others may not use: is that meant for who examines? */
+static void check_mode(struct gp_exam *exam, const char *path, const struct stat *st)
+{
+    struct reader reader;
+    read_reader(exam, &reader);
+    if ((st->st_mode & 0006) == 0006 || !reader.is_known || reader.is_root)
+        return;
+    bool is_for_group = (st->st_mode & 0060) == 0060;
+    if (is_for_group && is_in_group(&reader, st->st_gid))
+        return;
+    gp_exam_report(exam, GP_VERDICT_FAIL, "this user may not use the GPUs");
+    gp_exam_evidence(exam, path, "mode %04o, group %s", st->st_mode & 07777,
+                     group_name(exam, st->st_gid));
+    gp_exam_why(exam, "The files are for everybody unless somebody sets NVreg_DeviceFileMode or "
+                      "NVreg_DeviceFileGID.");
+    if (is_for_group && st->st_gid != 0)
+        gp_exam_command(exam, "then log out and in again", "sudo usermod -aG %s \"$USER\"",
+                        gp_exam_quoted(exam, group_name(exam, st->st_gid)));
+    else
+        gp_exam_command(exam, "give them the usual mode until the next start",
+                        "sudo chmod 0666 /dev/nvidia[0-9]* /dev/nvidiactl /dev/nvidia-uvm");
+}
+
+/* nvidia-modprobe makes device files for users when they are wanted; it needs root's rights. */
+static bool has_helper(const struct gp_exam *exam)
+{
+    struct stat st;
+    return gp_files_stat(&exam->files, "/usr/bin/nvidia-modprobe", &st) == 0 &&
+           (st.st_mode & S_ISUID);
+}
+
+static void report_missing(struct gp_exam *exam, const char *missing, bool is_uvm_loaded)
+{
+    gp_exam_report(exam, GP_VERDICT_FAIL, "%s is missing", missing);
+    gp_exam_evidence(exam, missing, "is not there");
+    gp_exam_evidence(exam, "/sys/module/nvidia_uvm", "is %s",
+                     is_uvm_loaded ? "loaded" : "not loaded");
+    gp_exam_evidence(
+        exam, "/usr/bin/nvidia-modprobe",
+        "is missing or has lost its rights (mode 4755): it makes these files for users");
+    gp_exam_why(exam, strstr(missing, "uvm")
+                          ? "nvidia-smi works without it, but CUDA does not: \"CUDA unknown "
+                            "error\", or no device at all"
+                          : "Nobody reaches the driver without it");
+    if (!is_uvm_loaded)
+        gp_exam_command(exam, "", "sudo modprobe nvidia_uvm");
+    gp_exam_remedy(exam, GP_REMEDY_INSTALL_MODPROBE, NULL, NULL);
+    gp_exam_command(exam, "make the files now", "sudo nvidia-modprobe -c0 -u");
+}
+
+/* The settings of the module as "Key: value" lines; "" where a key is not. */
+static const char *param(struct gp_exam *exam, const char *text, const char *key)
+{
+    size_t n = strlen(key);
+    for (const char *line = text; line && *line; line += strcspn(line, "\n")) {
+        line += *line == '\n';
+        if (strncmp(line, key, n) != 0 || line[n] != ':')
+            continue;
+        const char *value = line + n + 1 + strspn(line + n + 1, " \t\"");
+        return gp_exam_text(exam, "%.*s", (int)strcspn(value, "\"\r\n"), value);
+    }
+    return "";
+}
+
+static const char params_path[] = "/proc/driver/nvidia/params";
+
+static const char *read_params(struct gp_exam *exam)
+{
+    const char *text = gp_files_text(&exam->files, &exam->arena, params_path, 1 << 16, NULL);
+    return text ? text : "";
+}
+
+/* CUDA's memory is lost over suspend unless the module is told to keep it. */
+static void check_suspend(struct gp_exam *exam)
+{
+    char times[32];
+    const char *params = read_params(exam);
+    if (!gp_files_line(&exam->files, "/sys/power/suspend_stats/success", times, sizeof(times)) ||
+        strtoul(times, NULL, 10) == 0 ||
+        strcmp(param(exam, params, "PreserveVideoMemoryAllocations"), "0") != 0 ||
+        strcmp(param(exam, params, "UseKernelSuspendNotifiers"), "1") == 0)
+        return;
+    gp_exam_report(exam, GP_VERDICT_INFO,
+                   "this machine has slept, and the driver does not keep GPU memory over that");
+    gp_exam_evidence(exam, "/sys/power/suspend_stats/success", "%s", times);
+    gp_exam_evidence(exam, params_path, "PreserveVideoMemoryAllocations: 0");
+    gp_exam_why(exam, "After it CUDA may say \"unknown error\" in every program until nvidia_uvm "
+                      "is loaded anew.");
+    gp_exam_command(exam, "once no program uses the GPU",
+                    "sudo rmmod nvidia_uvm && sudo modprobe nvidia_uvm");
+}
+
+void gp_driver_check_nodes(struct gp_exam *exam)
+{
+    static const char *const paths[] = {"/dev/nvidiactl", "/dev/nvidia0", "/dev/nvidia-uvm"};
+    bool is_uvm_loaded = gp_files_exist(&exam->files, "/sys/module/nvidia_uvm");
+    struct stat st;
+    for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++) {
+        int r = gp_files_stat(&exam->files, paths[i], &st);
+        if (r < 0 && !has_helper(exam)) {
+            report_missing(exam, paths[i], is_uvm_loaded);
+            return;
+        }
+        const struct gp_finding *before = exam->last;
+        if (r == 0)
+            check_mode(exam, paths[i], &st);
+        if (exam->last != before)
+            return;
+    }
+    check_suspend(exam);
+}
+
+/* ---- settings ---- */
+
+static bool has_profiler(const struct gp_exam *exam)
+{
+    static const char *const paths[] = {"/usr/local/cuda/bin/ncu", "/opt/cuda/bin/ncu",
+                                        "/usr/bin/ncu"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++)
+        if (gp_files_exist(&exam->files, paths[i]))
+            return true;
+    return false;
+}
+
+static void check_profiling(struct gp_exam *exam, const char *params)
+{
+    struct reader reader;
+    read_reader(exam, &reader);
+    if (reader.is_root || !has_profiler(exam) ||
+        strcmp(param(exam, params, "RmProfilingAdminOnly"), "1") != 0)
+        return;
+    gp_exam_report(exam, GP_VERDICT_INFO,
+                   "only root may profile: Nsight Compute is refused to users");
+    gp_exam_evidence(exam, params_path, "RmProfilingAdminOnly: 1");
+    gp_exam_why(exam, "It is the driver's default; profilers say ERR_NVGPUCTRPERM.");
+    gp_exam_command(exam, "let every user profile",
+                    "echo 'options nvidia NVreg_RestrictProfilingToAdminUsers=0' | sudo tee "
+                    "/etc/modprobe.d/nvidia-profiling.conf");
+    gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
+    gp_driver_fix_reboot(exam, "");
+}
+
+/* Settings that somebody made, and what they do. */
+static const struct {
+    const char *key, *usual, *words;
+} settings[] = {
+    {"ExcludedGpus", "", "the driver is told to leave GPUs out"},
+    {"GpuBlacklist", "", "the driver is told to leave GPUs out"},
+    {"NvLinkDisable", "0", "NVLink is switched off"},
+    {"RegistryDwords", "", "settings for support cases are on"},
+    {"RegistryDwordsPerDevice", "", "settings for support cases are on"},
+};
+
+void gp_driver_check_params(struct gp_exam *exam)
+{
+    const char *params = gp_files_text(&exam->files, &exam->arena, params_path, 1 << 16, NULL);
+    if (!params) {
+        gp_exam_unreadable(exam, params_path, -errno);
+        return;
+    }
+    for (size_t i = 0; i < GP_ARRAY_LEN(settings); i++) {
+        const char *value = param(exam, params, settings[i].key);
+        if (!value[0] || strcmp(value, settings[i].usual) == 0)
+            continue;
+        gp_exam_report(exam, GP_VERDICT_INFO, "%s", settings[i].words);
+        gp_exam_evidence(exam, params_path, "%s: %s", settings[i].key, value);
+        gp_exam_advice(exam,
+                       "if that is not meant: it is set in a file of /etc/modprobe.d or on the "
+                       "kernel's command line, as NVreg_%s",
+                       settings[i].key);
+    }
+    check_profiling(exam, params);
+}
+
+/* ---- set up ---- */
+
+/* The driver has the GPU, and gave up on it. */
+static void report_failed(struct gp_exam *exam, const struct gp_pci_gpu *gpu, const char *path,
+                          const struct gp_log_line *line)
+{
+    gp_exam_report(exam, GP_VERDICT_FAIL, "the driver could not set up %s",
+                   gp_driver_gpu_words(exam, gpu));
+    gp_exam_evidence(exam, path, "the UUID is not known");
+    gp_exam_evidence(exam, line->where, "%s", line->kmsg.body);
+    gp_exam_why(exam, "nvidia-smi leaves it out, or says that no devices were found; the numbers "
+                      "behind RmInitAdapter say where it stopped.");
+    gp_exam_advice(exam,
+                   "switch the machine off and on; if it comes again, look at the seat and the "
+                   "power of the card, at \"Above 4G Decoding\" in the firmware's settings, "
+                   "and try a newer driver");
+}
+
+void gp_driver_check_persistence(struct gp_exam *exam)
+{
+    const struct gp_machine *m = &exam->machine;
+    const char *idle = "";
+    size_t count = 0;
+    for (size_t i = 0; i < m->gpu_count; i++) {
+        char text[2048];
+        const char *bus_id = m->gpus[i].bus_id;
+        const char *path = gp_exam_text(exam, "/proc/driver/nvidia/gpus/%s/information", bus_id);
+        if (gp_files_read(&exam->files, path, text, sizeof(text)) < 0)
+            continue;
+        const struct gp_log_line *line = gp_log_find_for(exam, GP_KMSG_INIT_FAILED, bus_id);
+        bool is_idle = strchr(param(exam, text, "GPU UUID"), '?');
+        if (strncmp(param(exam, text, "GPU Excluded"), "Yes", 3) == 0) {
+            gp_exam_report(exam, GP_VERDICT_INFO, "the driver leaves out %s, as it was told to",
+                           gp_driver_gpu_words(exam, &m->gpus[i]));
+            gp_exam_evidence(exam, path, "GPU Excluded: Yes");
+        } else if (is_idle && line) {
+            report_failed(exam, &m->gpus[i], path, line);
+        } else if (is_idle) {
+            idle = path;
+            count++;
+        }
+    }
+    if (count == 0)
+        return;
+    gp_exam_report(exam, GP_VERDICT_INFO, "%zu GPU%s set up since the driver was loaded", count,
+                   count == 1 ? " was not" : "s were not");
+    gp_exam_evidence(exam, idle, "the UUID is not known yet");
+    gp_exam_why(exam, "Nothing has used it so far; the first use then takes a second or more.");
+    gp_exam_remedy(exam, GP_REMEDY_START_PERSISTENCED, NULL, NULL);
+}

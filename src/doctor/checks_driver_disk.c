@@ -1,0 +1,354 @@
+/* Checks of what is installed: driver.installed, flavour, kernel, build, packages, module. */
+#include "doctor/checks_driver.h"
+#include "doctor/compat.h"
+#include "doctor/driver_fix.h"
+#include "doctor/install.h"
+#include "doctor/tables.h"
+#include "doctor/version.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* ---- installed ---- */
+
+static bool has_package(const struct gp_install *in)
+{
+    for (size_t i = 0; i < in->package_count; i++)
+        if (strcmp(in->packages[i].state, "config-files") != 0 &&
+            strcmp(in->packages[i].state, "not-installed") != 0)
+            return true;
+    return false;
+}
+
+static const struct gp_pci_gpu *first_gpu(const struct gp_machine *m)
+{
+    for (size_t i = 0; i < m->gpu_count; i++)
+        if (gp_driver_is_ours(&m->gpus[i]))
+            return &m->gpus[i];
+    return NULL;
+}
+
+void gp_driver_check_installed(struct gp_exam *exam)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    const struct gp_pci_gpu *gpu = first_gpu(&exam->machine);
+    if (exam->machine.is_driver_loaded || in->module[0] || in->other_kernel[0] || in->source[0] ||
+        in->library_count > 0 || in->run_trace[0] || has_package(in) || !gpu)
+        return;
+    gp_exam_report(exam, GP_VERDICT_FAIL, "no NVIDIA driver is installed for %s",
+                   gp_driver_gpu_words(exam, gpu));
+    gp_exam_evidence(exam, in->modules, "no kernel there has NVIDIA's module");
+    gp_exam_evidence(exam, "libcuda.so.1", "is in none of the folders of libraries");
+    if (gpu->driver[0])
+        gp_exam_evidence(exam, gp_exam_text(exam, "/sys/bus/pci/devices/%s/driver", gpu->bus_id),
+                         "%s", gpu->driver);
+    gp_exam_why(exam, "nvidia-smi, CUDA and all that is built on them need NVIDIA's own driver; "
+                      "wheels and containers do not bring it.");
+    gp_driver_fix_install(exam);
+    gp_driver_fix_reboot(exam, "");
+}
+
+/* ---- flavour ---- */
+
+const char *gp_driver_misfit(struct gp_exam *exam, const struct gp_pci_gpu *gpu,
+                             const char *version, bool is_open, bool is_proprietary)
+{
+    const struct gp_chip *chip = gpu->chip;
+    const struct gp_arch *arch = chip ? gp_arch_find(chip->compute_capability) : NULL;
+    unsigned branch = gp_version_major(version);
+    if (!arch || branch == 0)
+        return NULL;
+    if (chip->last_branch > 0 && branch > chip->last_branch)
+        return gp_exam_text(exam, "%s has left out %s: %u is the last branch for it", version,
+                            chip->architecture, chip->last_branch);
+    if (branch < arch->first_branch)
+        return gp_exam_text(exam, "%s does not know %s yet: it came with branch %u", version,
+                            chip->architecture, arch->first_branch);
+    if (is_proprietary && !(arch->modules & GP_MODULE_PROPRIETARY))
+        return gp_exam_text(exam,
+                            "%s works only with the open kernel modules, and these are the "
+                            "proprietary ones",
+                            chip->architecture);
+    if (is_open && !(arch->modules & GP_MODULE_OPEN))
+        return gp_exam_text(exam,
+                            "%s works only with the proprietary kernel modules, and these are "
+                            "the open ones",
+                            chip->architecture);
+    return NULL;
+}
+
+/* Reports the GPUs that a driver cannot drive; true if there are any. */
+static bool report_misfits(struct gp_exam *exam, const char *version, bool is_open,
+                           bool is_proprietary, bool is_running)
+{
+    const struct gp_machine *m = &exam->machine;
+    size_t total = 0, bad = 0;
+    for (size_t i = 0; i < m->gpu_count; i++) {
+        const struct gp_pci_gpu *gpu = &m->gpus[i];
+        if (!gp_driver_is_ours(gpu))
+            continue;
+        total++;
+        bad += gp_driver_misfit(exam, gpu, version, is_open, is_proprietary) != NULL;
+    }
+    if (bad == 0)
+        return false;
+    bool is_graver =
+        is_running ? bad == total : !m->is_driver_loaded || gp_driver_is_mismatched(exam);
+    gp_exam_report(exam, is_graver ? GP_VERDICT_FAIL : GP_VERDICT_WARN,
+                   "the %sdriver %s cannot drive %s", is_running ? "" : "installed ", version,
+                   bad == 1 && total == 1 ? "this GPU"
+                                          : gp_exam_text(exam, "%zu of %zu GPUs", bad, total));
+    for (size_t i = 0; i < m->gpu_count; i++) {
+        const struct gp_pci_gpu *gpu = &m->gpus[i];
+        const char *why = gp_driver_is_ours(gpu)
+                              ? gp_driver_misfit(exam, gpu, version, is_open, is_proprietary)
+                              : NULL;
+        if (why)
+            gp_exam_evidence(exam, gp_driver_gpu_words(exam, gpu), "%s", why);
+    }
+    return true;
+}
+
+/* What the module itself says of such a GPU. */
+static const enum gp_kmsg_kind verdicts[] = {GP_KMSG_NEEDS_OPEN, GP_KMSG_NEEDS_PROPRIETARY,
+                                             GP_KMSG_LEGACY};
+
+void gp_driver_check_flavour(struct gp_exam *exam)
+{
+    const struct gp_machine *m = &exam->machine;
+    const struct gp_install *in = gp_install_of(exam);
+    bool is_found =
+        m->is_driver_loaded && report_misfits(exam, m->driver, m->is_driver_open,
+                                              m->is_flavour_known && !m->is_driver_open, true);
+    if (is_found) {
+        gp_exam_evidence(exam, "/proc/driver/nvidia/version", "%s, the %s kernel modules",
+                         m->driver, m->is_driver_open ? "open" : "proprietary");
+        gp_exam_why(exam, "The module is loaded and ignores the GPU: nvidia-smi says only that no "
+                          "devices were found; the reason stands in the kernel log alone.");
+    } else {
+        is_found = !m->container &&
+                   report_misfits(exam, in->version, in->is_open, in->is_proprietary, false);
+        if (is_found)
+            gp_exam_why(exam, m->is_driver_loaded
+                                  ? "What runs now is older and still works: it is the next start "
+                                    "that would leave the machine without its GPU"
+                                  : "The module finds no GPU that it knows, and is not loaded");
+    }
+    if (!is_found && m->is_driver_loaded && !(m->driver[0] && m->is_flavour_known))
+        gp_exam_report(exam, GP_VERDICT_SKIP,
+                       "the version and the flavour of the loaded module cannot be read");
+    if (!is_found)
+        return;
+    (void)gp_driver_show_log(exam, verdicts, GP_ARRAY_LEN(verdicts));
+    gp_driver_fix_install(exam);
+    gp_driver_fix_reboot(exam, "");
+}
+
+/* ---- kernel ---- */
+
+void gp_driver_check_kernel(struct gp_exam *exam)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    const struct gp_machine *m = &exam->machine;
+    if (in->modules_error < 0 && in->modules_error != -ENOENT)
+        gp_exam_unreadable(exam, in->modules, in->modules_error);
+    if (!in->has_modules || !m->kernel[0] || in->is_kernel_here)
+        return;
+    bool is_whole = m->is_driver_loaded && gp_files_exist(&exam->files, "/sys/module/nvidia_uvm");
+    gp_exam_report(exam, is_whole ? GP_VERDICT_WARN : GP_VERDICT_FAIL,
+                   "an update removed the kernel that is running: restart");
+    gp_exam_evidence(exam, gp_exam_text(exam, "%s/%s", in->modules, m->kernel), "is not there");
+    if (in->other_kernel[0])
+        gp_exam_evidence(exam, gp_exam_text(exam, "%s/%s", in->modules, in->other_kernel),
+                         "the kernel that will start has NVIDIA's module");
+    gp_exam_why(exam, "The modules of %s are gone from the disk: none can be loaded any more, %s",
+                m->kernel,
+                is_whole ? "but NVIDIA's are loaded already" : "NVIDIA's as little as others");
+    gp_driver_fix_reboot(exam, "start the kernel that is on the disk");
+}
+
+/* ---- build ---- */
+
+/* A compiler or the headers are missing; else the driver is older than the kernel, and a newer one
+ * builds. */
+static void fix_failed_build(struct gp_exam *exam, const struct gp_build *build)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    const char *kernel = build->kernel[0] ? build->kernel : exam->machine.kernel;
+    const char *error = build->error;
+    bool wants_compiler =
+        strstr(error, "not found") && (strstr(error, "gcc") || strstr(error, "clang") ||
+                                       strstr(error, "cc:") || strstr(error, "make:"));
+    bool wants_headers = strstr(error, "No such file") &&
+                         (strstr(error, "linux/") || strstr(error, "/lib/modules/"));
+    if (wants_compiler)
+        gp_exam_advice(exam,
+                       "install the compiler that the kernel was built with: the line names it");
+    else if (wants_headers)
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_HEADERS, kernel, NULL);
+    if (wants_compiler || wants_headers || gp_driver_is_newest(exam, in->version)) {
+        if (!wants_compiler && !wants_headers)
+            gp_exam_remedy(exam, GP_REMEDY_UPDATE_PACKAGES, NULL, NULL);
+        gp_exam_remedy(exam, GP_REMEDY_BUILD_MODULE, kernel, NULL);
+    } else {
+        gp_driver_fix_install(exam);
+        gp_driver_fix_reboot(exam, "");
+    }
+    if (in->other_kernel[0] && !exam->machine.is_driver_loaded)
+        gp_exam_advice(exam, "until then: start kernel %s from the boot menu, which has the module",
+                       in->other_kernel);
+}
+
+void gp_driver_check_build(struct gp_exam *exam)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    const struct gp_build *build = &in->failed;
+    const char *running = exam->machine.kernel;
+    const char *kernel = build->log && build->kernel[0] ? build->kernel : running;
+    bool is_running = strcmp(kernel, running) == 0;
+    if (!build->log || (is_running && !in->is_list_readable) ||
+        (is_running ? in->module[0] != '\0' : strcmp(kernel, in->other_kernel) == 0))
+        return;
+    if (!is_running &&
+        !gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s", in->modules, kernel)))
+        return; /* of a kernel that is gone */
+    bool is_loaded = exam->machine.is_driver_loaded;
+    gp_exam_report(exam, is_running && !is_loaded ? GP_VERDICT_FAIL : GP_VERDICT_WARN,
+                   "the module could not be built for kernel %s", kernel);
+    if (build->line > 0)
+        gp_exam_evidence(exam, gp_exam_text(exam, "%s:%zu", build->log, build->line), "%s",
+                         build->error);
+    else
+        gp_exam_evidence(exam, build->log, "is left over from a build that did not end");
+    gp_exam_why(exam, is_running ? "Packages bring the source of the module and build it for each "
+                                   "kernel; this kernel has none"
+                                 : "Once this kernel is started, there is no driver");
+    fix_failed_build(exam, build);
+}
+
+/* ---- packages ---- */
+
+static bool is_broken(const char *state)
+{
+    static const char *const states[] = {"half-configured", "half-installed", "unpacked"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(states); i++)
+        if (strcmp(state, states[i]) == 0)
+            return true;
+    return false;
+}
+
+/* While the driver runs and agrees with itself, its packages are no reason to stop. */
+static enum gp_verdict package_verdict(struct gp_exam *exam)
+{
+    return exam->machine.is_driver_loaded && !gp_driver_is_mismatched(exam) ? GP_VERDICT_WARN
+                                                                            : GP_VERDICT_FAIL;
+}
+
+static void report_broken(struct gp_exam *exam, const struct gp_install *in)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < in->package_count; i++)
+        count += is_broken(in->packages[i].state);
+    if (count == 0)
+        return;
+    gp_exam_report(exam, package_verdict(exam), "%zu package%s of the driver %s half installed",
+                   count, count == 1 ? "" : "s", count == 1 ? "is" : "are");
+    for (size_t i = 0; i < in->package_count; i++)
+        if (is_broken(in->packages[i].state))
+            gp_exam_evidence(exam, "/var/lib/dpkg/status", "%s %s: %s", in->packages[i].name,
+                             in->packages[i].version, in->packages[i].state);
+    gp_exam_why(exam, "An installation or update was interrupted, or ended with an error.");
+    gp_exam_remedy(exam, GP_REMEDY_CONFIGURE_PACKAGES, NULL, NULL);
+    gp_driver_fix_reboot(exam, "");
+}
+
+/* The libraries and programs are of one branch at a time; modules may stay for older kernels. */
+static bool is_user_side(const char *name)
+{
+    static const char *const words[] = {"libnvidia-compute-", "nvidia-utils-", "nvidia-driver-",
+                                        "nvidia-compute-utils-"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(words); i++)
+        if (strncmp(name, words[i], strlen(words[i])) == 0)
+            return true;
+    return false;
+}
+
+static void report_branches(struct gp_exam *exam, const struct gp_install *in)
+{
+    unsigned lowest = 0, highest = 0;
+    const char *old = "";
+    for (size_t i = 0; i < in->package_count; i++) {
+        const struct gp_package *package = &in->packages[i];
+        unsigned branch = gp_packages_branch(package->name);
+        if (branch == 0 || strcmp(package->state, "installed") != 0 || !is_user_side(package->name))
+            continue;
+        lowest = lowest == 0 || branch < lowest ? branch : lowest;
+        highest = branch > highest ? branch : highest;
+    }
+    if (lowest == highest)
+        return;
+    unsigned loaded = gp_version_major(exam->machine.driver);
+    unsigned wrong = loaded == lowest ? highest : lowest;
+    gp_exam_report(exam, package_verdict(exam), "packages of two branches are installed: %u and %u",
+                   lowest, highest);
+    for (size_t i = 0; i < in->package_count; i++) {
+        const struct gp_package *package = &in->packages[i];
+        unsigned branch = gp_packages_branch(package->name);
+        if (branch == 0 || strcmp(package->state, "installed") != 0)
+            continue;
+        gp_exam_evidence(exam, "/var/lib/dpkg/status", "%s %s", package->name, package->version);
+        if (branch == wrong)
+            old = gp_exam_text(exam, "%s%s%s", old, old[0] ? " " : "", package->name);
+    }
+    gp_exam_why(exam, "Each branch brings its own libraries, and a module works only with those of "
+                      "its own version.");
+    gp_exam_remedy(exam, GP_REMEDY_REMOVE_PACKAGES, old, NULL);
+}
+
+void gp_driver_check_packages(struct gp_exam *exam)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    if (in->packages_error < 0) {
+        gp_exam_unreadable(exam, "/var/lib/dpkg/status", in->packages_error);
+        return;
+    }
+    report_broken(exam, in);
+    report_branches(exam, in);
+}
+
+/* ---- module ---- */
+
+void gp_driver_check_module(struct gp_exam *exam)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    const struct gp_machine *m = &exam->machine;
+    if (m->is_driver_loaded || in->module[0] || !in->has_modules || !m->kernel[0])
+        return;
+    const char *list = gp_exam_text(exam, "%s/%s/modules.dep", in->modules, m->kernel);
+    if (!in->is_list_readable) {
+        gp_exam_unreadable(exam, list, -EINVAL);
+        return;
+    }
+    bool has_any = in->other_kernel[0] || in->source[0] || in->run_trace[0];
+    gp_exam_report(exam, GP_VERDICT_FAIL, "kernel %s has no NVIDIA module%s", m->kernel,
+                   in->other_kernel[0] ? gp_exam_text(exam, "; %s has one", in->other_kernel) : "");
+    gp_exam_evidence(exam, list, "has no nvidia.ko");
+    if (in->source[0])
+        gp_exam_evidence(exam, in->source, "the source it is built from is there");
+    if (in->source[0] &&
+        !gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s/build", in->modules, m->kernel)))
+        gp_exam_evidence(exam, gp_exam_text(exam, "%s/%s/build", in->modules, m->kernel),
+                         "is not there: the headers of this kernel are not installed");
+    gp_exam_why(exam, has_any ? "Each kernel needs a module of its own; after an update of the "
+                                "kernel none was built or installed"
+                              : "Only libraries of the driver are installed, no module");
+    if (!has_any) {
+        gp_driver_fix_install(exam);
+        gp_driver_fix_reboot(exam, "");
+        return;
+    }
+    gp_driver_fix_build(exam);
+    if (m->distro == GP_DISTRO_ARCH || (!in->source[0] && in->run_trace[0]))
+        return;
+    gp_exam_command(exam, "load it", "sudo modprobe nvidia");
+}

@@ -1,0 +1,189 @@
+/* Checks of the driver's libraries against its module: driver.libraries, duplicates, mismatch. */
+#include "doctor/checks_driver.h"
+#include "doctor/driver_fix.h"
+#include "doctor/install.h"
+#include "doctor/version.h"
+
+#include <string.h>
+
+bool gp_driver_is_mismatched(struct gp_exam *exam)
+{
+    const struct gp_driver_library *library = gp_install_library(gp_install_of(exam));
+    return exam->machine.driver[0] && library &&
+           !gp_install_same(exam->machine.driver, library->version);
+}
+
+void gp_driver_check_libraries(struct gp_exam *exam)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    if (in->library_count > 0 || !exam->machine.is_driver_loaded)
+        return;
+    gp_exam_report(exam, GP_VERDICT_FAIL,
+                   "the module is loaded, but its libraries are not installed");
+    gp_exam_evidence(exam, "libnvidia-ml.so.1, libcuda.so.1",
+                     "are in none of the folders of libraries");
+    gp_exam_why(exam, "Programs reach the driver through them; the module alone serves nobody.");
+    if (exam->machine.driver[0])
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_LIBRARIES,
+                       gp_exam_text(exam, "%u", gp_version_major(exam->machine.driver)), NULL);
+    else
+        gp_exam_advice(exam, "install those that belong to the module");
+}
+
+/* ---- duplicates ---- */
+
+/* "a b c" of the installed packages that have libraries or programs. */
+static const char *package_names(struct gp_exam *exam, const struct gp_install *in)
+{
+    const char *names = "";
+    for (size_t i = 0; i < in->package_count; i++)
+        if (strcmp(in->packages[i].state, "installed") == 0)
+            names = gp_exam_text(exam, "%s%s%s", names, names[0] ? " " : "", in->packages[i].name);
+    return names;
+}
+
+static bool is_of_two_versions(const struct gp_install *in)
+{
+    const struct gp_driver_library *first = gp_install_library(in);
+    for (size_t i = 0; first && i < in->library_count; i++)
+        if (in->libraries[i].version[0] && strcmp(in->libraries[i].version, first->version) != 0)
+            return true;
+    return false;
+}
+
+static void show_libraries(struct gp_exam *exam, const struct gp_install *in)
+{
+    for (size_t i = 0; i < in->library_count; i++)
+        if (in->libraries[i].version[0])
+            gp_exam_evidence(exam, in->libraries[i].path, "is of %s", in->libraries[i].version);
+}
+
+static void check_stub(struct gp_exam *exam, const struct gp_install *in)
+{
+    const char *path = gp_machine_variable(&exam->machine, "LD_LIBRARY_PATH");
+    const char *where = in->stub[0] ? "/etc/ld.so.cache" : "LD_LIBRARY_PATH";
+    const char *text = in->stub[0] ? in->stub : path && strstr(path, "/stubs") ? path : NULL;
+    if (!text)
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN, "programs find a libcuda that is only for linking");
+    gp_exam_evidence(exam, where, "%s", text);
+    gp_exam_why(exam,
+                "The stub of the toolkit answers every call with error 34, \"CUDA driver is a "
+                "stub library\".");
+    if (in->stub[0])
+        gp_exam_advice(exam, "take the folder out of /etc/ld.so.conf.d, then: sudo ldconfig");
+    else
+        gp_exam_advice(exam, "take the folder out of LD_LIBRARY_PATH");
+}
+
+void gp_driver_check_duplicates(struct gp_exam *exam)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    bool has_two = is_of_two_versions(in);
+    bool has_both = in->run_trace[0] && in->package_count > 0;
+    enum gp_verdict verdict = gp_driver_is_mismatched(exam) ? GP_VERDICT_FAIL : GP_VERDICT_WARN;
+    check_stub(exam, in);
+    if (!has_two && !has_both)
+        return;
+    gp_exam_report(exam, verdict, "%s",
+                   has_both
+                       ? "NVIDIA's .run installer and the distribution's packages are both here"
+                       : "libraries of two drivers are installed");
+    if (has_both) {
+        gp_exam_evidence(exam, in->run_trace, "is of the installer");
+        gp_exam_evidence(exam, "packages", "%.300s", package_names(exam, in));
+    }
+    show_libraries(exam, in);
+    if (exam->machine.driver[0])
+        gp_exam_evidence(exam, "the loaded module", "is of %s", exam->machine.driver);
+    gp_exam_why(exam, "Each writes over the other's files; after the next update module and "
+                      "libraries are of two versions.");
+    if (in->run_trace[0])
+        gp_exam_command(exam, "take away what the installer brought", "sudo nvidia-uninstall");
+    if (has_both)
+        gp_exam_remedy(exam, GP_REMEDY_REINSTALL_PACKAGES, package_names(exam, in), NULL);
+    else
+        gp_exam_advice(exam, "take away the packages or the files of the driver that is not %s",
+                       exam->machine.driver[0] ? exam->machine.driver : "wanted");
+    gp_driver_fix_reboot(exam, "");
+}
+
+/* ---- mismatch ---- */
+
+/* The last entry of apt's history that changed the driver: who did it, and when. */
+static void show_apt_history(struct gp_exam *exam)
+{
+    static const char path[] = "/var/log/apt/history.log";
+    const char *text = gp_files_text(&exam->files, &exam->arena, path, 4 << 20, NULL);
+    const char *start = NULL, *change = NULL;
+    for (const char *p = text; p; p = strstr(p, "\n\n")) {
+        p += strspn(p, "\n");
+        const char *end = strstr(p, "\n\n");
+        size_t n = end ? (size_t)(end - p) : strlen(p);
+        if (memmem(p, n, "libnvidia-compute", 17) && memmem(p, n, "Upgrade:", 8)) {
+            start = p;
+            change = memmem(p, n, "Commandline:", 12);
+        }
+        if (!end)
+            break;
+    }
+    if (!start)
+        return;
+    gp_exam_evidence(exam, path, "%.*s, %.*s", (int)strcspn(start, "\n"), start,
+                     change ? (int)strcspn(change, "\n") : 0, change ? change : "");
+}
+
+static void fix_mismatch(struct gp_exam *exam, const char *library, bool is_newer)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    bool is_stale = in->module_version[0] && !gp_install_same(in->module_version, library);
+    if (is_stale) {
+        gp_exam_evidence(
+            exam, gp_exam_text(exam, "%s/%s/%s", in->modules, exam->machine.kernel, in->module),
+            "is of %s: the next start loads it, and it does not fit either", in->module_version);
+        gp_driver_fix_build(exam);
+    }
+    if (!is_stale && is_newer && !in->module_version[0])
+        gp_exam_remedy(exam, GP_REMEDY_UPDATE_PACKAGES, NULL, NULL);
+    gp_driver_fix_reboot(exam, "load the module that belongs to the libraries");
+    if (is_stale)
+        return;
+    gp_exam_command(exam, "instead of a restart, once nothing uses the GPUs, no screen either",
+                    "sudo systemctl stop nvidia-persistenced; sudo rmmod nvidia_uvm nvidia_drm "
+                    "nvidia_modeset nvidia && sudo modprobe nvidia");
+    gp_exam_remedy(exam, GP_REMEDY_HOLD_PACKAGES, NULL, NULL);
+}
+
+void gp_driver_check_mismatch(struct gp_exam *exam)
+{
+    const struct gp_machine *m = &exam->machine;
+    const struct gp_driver_library *library = gp_install_library(gp_install_of(exam));
+    static const enum gp_kmsg_kind said = GP_KMSG_MISMATCH;
+    if (m->is_driver_loaded && !m->driver[0])
+        gp_exam_report(exam, GP_VERDICT_SKIP, "the version of the loaded module cannot be read");
+    if (!gp_driver_is_mismatched(exam))
+        return;
+    bool is_older = gp_version_compare(m->driver, library->version) < 0;
+    gp_exam_report(exam, GP_VERDICT_FAIL, "the loaded module is %s, the libraries are %s",
+                   m->driver, library->version);
+    gp_exam_evidence(exam, "/sys/module/nvidia/version", "%s", m->driver);
+    gp_exam_evidence(exam, library->path, "leads to %s", library->real);
+    (void)gp_driver_show_log(exam, &said, 1);
+    if (m->container) {
+        gp_exam_why(exam,
+                    "The module is the host's, the libraries were put into the container when "
+                    "it started, or are part of its image: they must be of one version.");
+        gp_exam_advice(exam, "restart the container: it gets the libraries that belong to the "
+                             "host's driver");
+        gp_exam_advice(exam, "if it stays so, the image has a driver of its own: take its "
+                             "libnvidia and libcuda packages out of the image");
+        return;
+    }
+    show_apt_history(exam);
+    gp_exam_why(exam,
+                "%s; nvidia-smi says \"Driver/library version mismatch\" and no program "
+                "gets at the GPUs.",
+                is_older ? "The driver was updated while the old module stayed in the kernel"
+                         : "The libraries are of an older driver than the module");
+    fix_mismatch(exam, library->version, !is_older);
+}

@@ -1,0 +1,238 @@
+/* TensorFlow and JAX. */
+#include "doctor/exam.h"
+#include "doctor/framework.h"
+#include "doctor/ldcache.h"
+#include "doctor/pypackage.h"
+#include "doctor/version.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The row of a framework's table for a version, or of the newest that is older; of those for one
+ * version the one whose variant has this word ("": any). */
+static bool known_build(enum gp_framework framework, const char *version, const char *word,
+                        struct gp_build *ret)
+{
+    struct gp_build build;
+    bool is_found = false;
+    for (size_t i = 0; gp_build_at(framework, i, &build); i++)
+        if (gp_version_compare(build.version, version) <= 0 && strstr(build.variant, word)) {
+            *ret = build;
+            is_found = true;
+        }
+    return is_found;
+}
+
+/* ---- TensorFlow ---- */
+
+static const char build_info[] = "tensorflow/python/platform/build_info.py";
+
+/* The number in "nvidia-cudnn-cu12", by which the wheel brings a cuDNN of its own; 0: none. */
+static const struct gp_pypackage *cudnn_wheel(const struct gp_pyenv *env)
+{
+    return gp_pyenv_package_like(env, "nvidia-cudnn-cu");
+}
+
+/* Whether the loader knows a cuDNN with this first number ("8"; "": any). */
+static bool has_system_cudnn(struct gp_exam *exam, const char *cudnn)
+{
+    struct gp_ldcache cache;
+    if (gp_ldcache_read(&cache, &exam->files, &exam->arena) != 0)
+        return false;
+    for (size_t i = 0; i < cache.count; i++) {
+        struct gp_library library = gp_ldcache_at(&cache, i);
+        if (strncmp(library.name, "libcudnn.so.", 12) == 0 &&
+            (!cudnn[0] || gp_version_major(library.name + 12) == gp_version_major(cudnn)))
+            return true;
+    }
+    return false;
+}
+
+static const struct gp_pypackage *tensorflow_of(const struct gp_pyenv *env)
+{
+    static const char *const names[] = {"tensorflow", "tensorflow-gpu", "tensorflow-cpu",
+                                        "tf-nightly"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++) {
+        const struct gp_pypackage *package = gp_pyenv_package(env, names[i]);
+        if (package && !package->is_conda)
+            return package;
+    }
+    return NULL;
+}
+
+struct tensorflow {
+    char cuda[16], cudnn[16], archs[512];
+};
+
+/* What the build says of itself, else what the table knows of the version. */
+static void read_tensorflow(struct gp_exam *exam, const struct gp_pyenv *env,
+                            const struct gp_pypackage *package, struct tensorflow *ret)
+{
+    const char *text = gp_pyenv_text(exam, env, build_info);
+    struct gp_build build;
+    *ret = (struct tensorflow){0};
+    if (gp_python_value(text, "cuda_version", ret->cuda, sizeof(ret->cuda))) {
+        (void)gp_python_value(text, "cudnn_version", ret->cudnn, sizeof(ret->cudnn));
+        (void)gp_python_value(text, "cuda_compute_capabilities", ret->archs, sizeof(ret->archs));
+    } else if (!*text && strcmp(package->name, "tensorflow-cpu") != 0 &&
+               known_build(GP_FRAMEWORK_TENSORFLOW, package->version, "", &build)) {
+        (void)snprintf(ret->cuda, sizeof(ret->cuda), "%s", build.cuda);
+        (void)snprintf(ret->cudnn, sizeof(ret->cudnn), "%s", build.cudnn);
+        (void)snprintf(ret->archs, sizeof(ret->archs), "%s", build.archs);
+    }
+}
+
+/* The build is for CUDA, but nothing brings CUDA: neither wheels nor the machine. */
+static void check_libraries(struct gp_exam *exam, const struct gp_case *c, const char *cudnn)
+{
+    const struct gp_pypackage *wheel = cudnn_wheel(c->env);
+    bool is_other =
+        wheel && cudnn[0] && gp_version_major(wheel->version) != gp_version_major(cudnn);
+    if ((wheel && !is_other) || has_system_cudnn(exam, cudnn) || gp_pyenv_package(c->env, "cudnn"))
+        return;
+    if (is_other)
+        gp_exam_report(exam, GP_VERDICT_WARN, "TensorFlow %s in %s needs cuDNN %u, there is %s",
+                       c->version, c->env->prefix, gp_version_major(cudnn), wheel->version);
+    else
+        gp_exam_report(exam, GP_VERDICT_WARN,
+                       "TensorFlow %s in %s has no CUDA libraries and computes on the CPU",
+                       c->version, c->env->prefix);
+    gp_exam_evidence(exam, c->where, "%s", c->seen);
+    if (is_other)
+        gp_exam_evidence(exam, c->env->site, "%s", wheel->entry);
+    else
+        gp_exam_evidence(exam, c->env->site,
+                         "no package nvidia-cudnn-cu12, and the loader knows no "
+                         "libcudnn.so.%s",
+                         cudnn[0] ? gp_exam_text(exam, "%u", gp_version_major(cudnn)) : "*");
+    gp_exam_why(exam, "It says \"Could not find cuda drivers\" or \"Cannot dlopen some GPU "
+                      "libraries\", and goes on without the GPU.");
+    gp_exam_pip(exam, c->env, GP_PIP_ADD, "brings them",
+                gp_exam_text(exam, "'tensorflow[and-cuda]==%s'", c->version));
+}
+
+void gp_check_tensorflow(struct gp_exam *exam)
+{
+    const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
+    struct gp_case *cases = gp_arena_alloc(&exam->arena, GP_PYENVS, sizeof(*cases));
+    struct gp_nvidia nv;
+    struct tensorflow tf;
+    char path[GP_PATH_SIZE];
+    size_t count = 0;
+    gp_nvidia_read(&nv, exam);
+    for (size_t i = 0; cases && i < envs->count; i++) {
+        const struct gp_pyenv *env = &envs->list[i];
+        const struct gp_pypackage *package = tensorflow_of(env);
+        if (!package || !gp_pyenv_path(env, build_info, path))
+            continue;
+        read_tensorflow(exam, env, package, &tf);
+        struct gp_case *c = &cases[count++];
+        *c = (struct gp_case){.env = env,
+                              .framework = GP_FRAMEWORK_TENSORFLOW,
+                              .version = package->version,
+                              .cuda = gp_exam_text(exam, "%s", tf.cuda),
+                              .archs = gp_exam_text(exam, "%s", tf.archs),
+                              .archs_where = gp_exam_text(exam, "%s", path),
+                              .where = gp_exam_text(exam, "%s", path)};
+        c->seen = tf.cuda[0] ? gp_exam_text(exam, "TensorFlow %s for CUDA %s, cuDNN %s", c->version,
+                                            tf.cuda, tf.cudnn)
+                             : gp_exam_text(exam, "TensorFlow %s for the CPU", c->version);
+        if (tf.cuda[0])
+            gp_case_judge(c, &nv);
+        else
+            c->trouble = GP_TROUBLE_CPU_ONLY;
+        if (tf.cuda[0] && c->trouble == GP_TROUBLE_NONE)
+            check_libraries(exam, c, tf.cudnn);
+    }
+    gp_cases_report(exam, &nv, GP_FRAMEWORK_TENSORFLOW, cases, count);
+}
+
+/* ---- JAX ---- */
+
+struct jax {
+    const struct gp_pypackage *jaxlib;
+    const struct gp_pypackage *plugin; /* "jax-cuda12-plugin"; NULL */
+    const struct gp_pypackage *pjrt;   /* "jax-cuda12-pjrt"; NULL */
+};
+
+static struct jax jax_of(const struct gp_pyenv *env)
+{
+    struct jax jax = {.jaxlib = gp_pyenv_package(env, "jaxlib")};
+    for (size_t i = 0; i < env->count; i++) {
+        const struct gp_pypackage *package = &env->packages[i];
+        if (strncmp(package->name, "jax-cuda", 8) != 0)
+            continue;
+        if (strstr(package->name, "-plugin"))
+            jax.plugin = package;
+        else if (strstr(package->name, "-pjrt"))
+            jax.pjrt = package;
+    }
+    return jax;
+}
+
+/* "12" of "jax-cuda12-plugin", or of an old jaxlib's "0.4.20+cuda12.cudnn89"; 0: for the CPU. */
+static unsigned jax_cuda(const struct jax *jax)
+{
+    const char *at = jax->plugin ? jax->plugin->name + 4 : strstr(jax->jaxlib->version, "cuda");
+    return at ? (unsigned)strtoul(at + 4, NULL, 10) : 0;
+}
+
+/* The plugin is of another version than what loads it, which then leaves it out. */
+static bool check_versions(struct gp_exam *exam, const struct gp_pyenv *env, const struct jax *jax,
+                           bool is_only)
+{
+    const struct gp_pypackage *other =
+        jax->plugin && strcmp(jax->plugin->version, jax->jaxlib->version) != 0 ? jax->plugin
+        : jax->pjrt && strcmp(jax->pjrt->version, jax->jaxlib->version) != 0   ? jax->pjrt
+                                                                               : NULL;
+    if (!other)
+        return false;
+    const char *extra = gp_exam_text(exam, "cuda%u", jax_cuda(jax));
+    gp_exam_report(exam, gp_pyenv_verdict(env, is_only),
+                   "JAX in %s does not use the GPU: %s is %s, jaxlib is %s", env->prefix,
+                   other->name, other->version, jax->jaxlib->version);
+    gp_exam_evidence(exam, env->site, "%s, %s", other->entry, jax->jaxlib->entry);
+    gp_exam_why(exam, "JAX loads a plugin only if it was built for its own version, and else goes "
+                      "on with the CPU.");
+    gp_exam_pip(exam, env, GP_PIP_ADD, "all of one version",
+                gp_exam_text(exam, "'jax[%s]==%s'", extra, jax->jaxlib->version));
+    return true;
+}
+
+void gp_check_jax(struct gp_exam *exam)
+{
+    const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
+    struct gp_case *cases = gp_arena_alloc(&exam->arena, GP_PYENVS, sizeof(*cases));
+    struct gp_nvidia nv;
+    struct gp_build build;
+    size_t count = 0, all = 0;
+    gp_nvidia_read(&nv, exam);
+    for (size_t i = 0; i < envs->count; i++)
+        all += jax_of(&envs->list[i]).jaxlib != NULL;
+    for (size_t i = 0; cases && i < envs->count; i++) {
+        const struct gp_pyenv *env = &envs->list[i];
+        struct jax jax = jax_of(env);
+        if (!jax.jaxlib || jax.jaxlib->is_conda || check_versions(exam, env, &jax, all == 1))
+            continue;
+        unsigned major = jax_cuda(&jax);
+        const char *extra = gp_exam_text(exam, "cuda%u", major);
+        bool is_known =
+            major > 0 && known_build(GP_FRAMEWORK_JAX, jax.jaxlib->version, extra, &build);
+        struct gp_case *c = &cases[count++];
+        *c = (struct gp_case){.env = env,
+                              .framework = GP_FRAMEWORK_JAX,
+                              .version = jax.jaxlib->version,
+                              .cuda = major > 0 ? gp_exam_text(exam, "%u", major) : "",
+                              .archs = is_known ? build.archs : "",
+                              .archs_where = "table of builds",
+                              .where = env->site};
+        c->seen = major > 0 ? gp_exam_text(exam, "JAX %s for CUDA %u", c->version, major)
+                            : gp_exam_text(exam, "JAX %s without a plugin for CUDA", c->version);
+        if (major > 0)
+            gp_case_judge(c, &nv);
+        else
+            c->trouble = GP_TROUBLE_CPU_ONLY;
+    }
+    gp_cases_report(exam, &nv, GP_FRAMEWORK_JAX, cases, count);
+}

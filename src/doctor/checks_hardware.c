@@ -1,0 +1,431 @@
+/* The GPUs as PCI knows them: no driver is needed for any of this. */
+#include "doctor/driver_fix.h"
+#include "doctor/exam.h"
+#include "doctor/log.h"
+#include "doctor/tables.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char pci_devices[] = "/sys/bus/pci/devices";
+
+static const char *device_path(struct gp_exam *exam, const char *bus_id, const char *name)
+{
+    return gp_exam_text(exam, "/sys/bus/pci/devices/%s/%s", bus_id, name);
+}
+
+/* The number in a file of a device; −1: it cannot be read, or is none. */
+static long device_number(struct gp_exam *exam, const char *bus_id, const char *name)
+{
+    char line[64], *end;
+    if (!gp_files_line(&exam->files, device_path(exam, bus_id, name), line, sizeof(line)))
+        return -1;
+    long number = strtol(line, &end, 10);
+    return end == line ? -1 : number;
+}
+
+/* ---- present ---- */
+
+/* A udev rule that takes NVIDIA's GPUs from the bus, as tools for laptops write it to save power.
+ */
+static const char *removing_rule(struct gp_exam *exam)
+{
+    static const char *const folders[] = {"/etc/udev/rules.d", "/usr/lib/udev/rules.d",
+                                          "/lib/udev/rules.d"};
+    char **names;
+    for (size_t f = 0; f < GP_ARRAY_LEN(folders); f++) {
+        long n = gp_files_list(&exam->files, &exam->arena, folders[f], &names);
+        for (long i = 0; i < n; i++) {
+            char text[4096];
+            const char *path = gp_exam_text(exam, "%s/%s", folders[f], names[i]);
+            if (!strstr(names[i], "nvidia") ||
+                gp_files_read(&exam->files, path, text, sizeof(text)) < 0)
+                continue;
+            const char *removes = strstr(text, "ATTR{remove}=\"1\"");
+            if (removes && strstr(text, "0x10de"))
+                return path;
+        }
+    }
+    return NULL;
+}
+
+static void report_none(struct gp_exam *exam)
+{
+    const struct gp_machine *m = &exam->machine;
+    const char *rule = removing_rule(exam);
+    if (!m->is_pci_readable && gp_files_exist(&exam->files, pci_devices)) {
+        gp_exam_unreadable(exam, pci_devices, -EACCES);
+        return;
+    }
+    if (rule) {
+        gp_exam_report(exam, GP_VERDICT_WARN, "a rule takes NVIDIA's GPU from the bus");
+        gp_exam_evidence(exam, rule, "ATTR{remove}=\"1\"");
+        gp_exam_why(exam,
+                    "A tool that switches between the GPUs of a laptop wrote it, to save power.");
+        if (m->distro == GP_DISTRO_UBUNTU && strncmp(rule, "/etc/", 5) != 0)
+            gp_exam_remedy(exam, GP_REMEDY_PRIME_ON_DEMAND, NULL, NULL);
+        else
+            gp_exam_command(exam, "", "sudo rm %s", gp_exam_quoted(exam, rule));
+        gp_driver_fix_reboot(exam, "");
+        return;
+    }
+    gp_exam_report(exam, GP_VERDICT_INFO,
+                   "Linux sees no GPU of NVIDIA, AMD or Intel in this machine");
+    gp_exam_evidence(exam, pci_devices, "%s",
+                     m->is_pci_readable ? "has no display controller and no accelerator of theirs"
+                                        : "is not there");
+    gp_exam_advice(exam,
+                   "if there should be one: look for it with lspci, then at its seat and power "
+                   "cables, and at \"Above 4G Decoding\" in the firmware's settings; a "
+                   "virtual machine must be given one by its host");
+    gp_exam_advice(exam, "to try gpulse without one: gpulse --sim h100x8");
+}
+
+/* PyTorch and CUDA can mean only NVIDIA's; AMD's and Intel's have groups of their own. */
+static void check_present(struct gp_exam *exam)
+{
+    const struct gp_machine *m = &exam->machine;
+    const char *list = "";
+    if (m->gpu_count == 0 && m->is_driver_loaded) {
+        gp_exam_report(exam, GP_VERDICT_SKIP,
+                       "the driver is loaded, but the list of PCI devices is hidden");
+        gp_exam_evidence(exam, pci_devices, "shows no GPU");
+        return;
+    }
+    if (m->gpu_count == 0) {
+        report_none(exam);
+        return;
+    }
+    for (size_t i = 0; i < m->gpu_count; i++)
+        list = gp_exam_text(exam, "%s%s%s", list, i ? ", " : "",
+                            gp_driver_gpu_words(exam, &m->gpus[i]));
+    gp_exam_report(exam, GP_VERDICT_OK, "%zu GPU%s: %.600s", m->gpu_count,
+                   m->gpu_count == 1 ? "" : "s", list);
+}
+
+static bool has_pci_gpus(struct gp_exam *exam)
+{
+    return exam->machine.gpu_count > 0;
+}
+
+/* ---- off the bus ---- */
+
+enum { WIDTH_OF_NOTHING = 63 }; /* what reads of a device that does not answer give: all bits set */
+
+/* A sleeping device reads like a lost one; to read more of it would wake it. */
+static bool is_asleep(struct gp_exam *exam, const char *bus_id)
+{
+    char state[32];
+    if (gp_files_line(&exam->files, device_path(exam, bus_id, "power_state"), state,
+                      sizeof(state)) &&
+        strcmp(state, "D3cold") == 0)
+        return true;
+    return gp_files_line(&exam->files, device_path(exam, bus_id, "power/runtime_status"), state,
+                         sizeof(state)) &&
+           strncmp(state, "suspend", 7) == 0;
+}
+
+static bool is_lost(struct gp_exam *exam, const char *bus_id, const char **ret_where)
+{
+    char head[5];
+    if (is_asleep(exam, bus_id))
+        return false;
+    *ret_where = device_path(exam, bus_id, "current_link_width");
+    if (device_number(exam, bus_id, "current_link_width") == WIDTH_OF_NOTHING)
+        return true;
+    *ret_where = device_path(exam, bus_id, "config");
+    return gp_files_read(&exam->files, *ret_where, head, sizeof(head)) == 4 &&
+           memcmp(head, "\xff\xff\xff\xff", 4) == 0;
+}
+
+static void check_bus_lost(struct gp_exam *exam)
+{
+    const struct gp_machine *m = &exam->machine;
+    for (size_t i = 0; i < m->gpu_count; i++) {
+        const char *where;
+        if (!is_lost(exam, m->gpus[i].bus_id, &where))
+            continue;
+        gp_exam_report(exam, GP_VERDICT_FAIL, "%s has fallen off the bus",
+                       gp_driver_gpu_words(exam, &m->gpus[i]));
+        gp_exam_evidence(exam, where, "reads as if nothing were there");
+        const struct gp_log_line *line = gp_log_find_for(exam, GP_KMSG_BUS_LOST, m->gpus[i].bus_id);
+        if (line)
+            gp_exam_evidence(exam, line->where, "%s", line->kmsg.body);
+        gp_exam_why(exam,
+                    "It does not answer any more: power, heat, its seat or a riser, seldom the "
+                    "driver; programs that used it hang or have ended.");
+        gp_exam_advice(exam, "stop what runs on it, then switch the machine off and on: a warm "
+                             "restart often does not bring it back");
+        gp_exam_advice(exam, "if it comes again: another slot and power cable, fewer watts "
+                             "(sudo nvidia-smi -pl), the firmware of the board; then the vendor");
+    }
+}
+
+/* ---- link ---- */
+
+enum { MOST_HOPS = 16, MOST_LANES = 32 };
+
+/* The devices from a GPU up to the root of the bus, by bus id; the GPU is the first. */
+static size_t read_path(struct gp_exam *exam, const char *bus_id, char hops[MOST_HOPS][16])
+{
+    char real[GP_PATH_SIZE];
+    size_t count = 0;
+    const char *path = gp_exam_text(exam, "/sys/bus/pci/devices/%s", bus_id);
+    if (!gp_files_real(&exam->files, path, real))
+        return 0;
+    for (char *slash = strrchr(real, '/'); slash && count < MOST_HOPS; slash = strrchr(real, '/')) {
+        /* "0000:01:00.0"; "pci0000:00" ends the way */
+        if (strlen(slash + 1) < 7 || strncmp(slash + 1, "pci", 3) == 0)
+            break;
+        (void)snprintf(hops[count++], sizeof(hops[0]), "%.15s", slash + 1);
+        *slash = '\0';
+    }
+    return count;
+}
+
+/* The lanes that a device and the port above it could use together; 0: not known. */
+static long possible_lanes(struct gp_exam *exam, const char *device, const char *port)
+{
+    long mine = device_number(exam, device, "max_link_width");
+    long above = port ? device_number(exam, port, "max_link_width") : mine;
+    long least = above > 0 && above < mine ? above : mine;
+    return least > 0 && least <= MOST_LANES ? least : 0;
+}
+
+static bool was_told(const struct gp_exam *exam, const char *device)
+{
+    for (const struct gp_finding *f = exam->findings; f; f = f->next)
+        if (f->verdict == GP_VERDICT_WARN && strstr(f->summary, device))
+            return true;
+    return false;
+}
+
+/* Links are between a device and the port above it: of a switch, its upper port and the one above
+ * that, so every second step of the way is one. */
+static void check_way(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
+{
+    char hops[MOST_HOPS][16];
+    size_t count = read_path(exam, gpu->bus_id, hops);
+    for (size_t i = 0; i < count; i += 2) {
+        const char *port = i + 1 < count ? hops[i + 1] : NULL;
+        long now = device_number(exam, hops[i], "current_link_width");
+        long possible = possible_lanes(exam, hops[i], port);
+        if (now <= 0 || now >= possible || was_told(exam, hops[i]))
+            continue;
+        if (i == 0)
+            gp_exam_report(exam, GP_VERDICT_WARN, "%s runs on %ld of %ld lanes",
+                           gp_driver_gpu_words(exam, gpu), now, possible);
+        else
+            gp_exam_report(exam, GP_VERDICT_WARN, "the bridge %s above %s runs on %ld of %ld lanes",
+                           hops[i], gp_driver_gpu_words(exam, gpu), now, possible);
+        gp_exam_evidence(exam, device_path(exam, hops[i], "current_link_width"), "%ld", now);
+        gp_exam_evidence(exam, device_path(exam, hops[i], "max_link_width"), "%ld", possible);
+        gp_exam_why(exam,
+                    "Copies between host and GPU take %ld times as long; the GPU itself computes "
+                    "as fast as ever.",
+                    possible / now);
+        gp_exam_advice(exam,
+                       "seat the card anew and clean its contacts; look at risers and cables, at "
+                       "the slot (some share their lanes with another slot or an SSD) and at "
+                       "its setting in the firmware");
+    }
+}
+
+static void check_link(struct gp_exam *exam)
+{
+    const struct gp_machine *m = &exam->machine;
+    const char *where;
+    for (size_t i = 0; i < m->gpu_count; i++)
+        if (!is_asleep(exam, m->gpus[i].bus_id) && !is_lost(exam, m->gpus[i].bus_id, &where))
+            check_way(exam, &m->gpus[i]);
+}
+
+/* ---- errors of the link ---- */
+
+/* The total of a counter file, "TOTAL_ERR_COR 12"; −1: there is none. */
+static long read_errors(struct gp_exam *exam, const char *bus_id, const char *name)
+{
+    char text[2048];
+    const char *path = device_path(exam, bus_id, name);
+    if (gp_files_read(&exam->files, path, text, sizeof(text)) < 0)
+        return -1;
+    const char *total = strstr(text, "TOTAL_ERR_");
+    return total ? strtol(total + strcspn(total, " "), NULL, 10) : -1;
+}
+
+/* Corrected errors are sent again and cost only time: a few in a month are nothing. */
+static const struct {
+    const char *file, *words;
+    long least;
+    enum gp_verdict verdict;
+} counters[] = {
+    {"aer_dev_fatal", "fatal", 1, GP_VERDICT_WARN},
+    {"aer_dev_nonfatal", "uncorrected", 1, GP_VERDICT_WARN},
+    {"aer_dev_correctable", "corrected", 10000, GP_VERDICT_INFO},
+};
+
+static void check_errors(struct gp_exam *exam)
+{
+    const struct gp_machine *m = &exam->machine;
+    for (size_t i = 0; i < m->gpu_count; i++)
+        for (size_t c = 0; c < GP_ARRAY_LEN(counters); c++) {
+            long count = read_errors(exam, m->gpus[i].bus_id, counters[c].file);
+            if (count < counters[c].least)
+                continue;
+            gp_exam_report(exam, counters[c].verdict, "%ld %s PCIe errors at %s since the start",
+                           count, counters[c].words, gp_driver_gpu_words(exam, &m->gpus[i]));
+            gp_exam_evidence(exam, device_path(exam, m->gpus[i].bus_id, counters[c].file),
+                             "in all %ld", count);
+            gp_exam_why(exam,
+                        "The signal between slot and card is bad: seat, riser, cable or slot.");
+            gp_exam_advice(exam,
+                           "seat the card anew or try another slot; a slower generation in the "
+                           "firmware's settings (Gen 3 for Gen 4) is a way around it");
+            break; /* the gravest tells it */
+        }
+}
+
+/* ---- between GPUs ---- */
+
+enum { ACS = 0x000d, ACS_REDIRECTS = 0x1c, EXTENDED = 0x100, CONFIG_SIZE = 4096 };
+
+static unsigned word_at(const char *config, size_t at, size_t bytes)
+{
+    unsigned value = 0;
+    for (size_t i = bytes; i-- > 0;)
+        value = value << 8 | (unsigned char)config[at + i];
+    return value;
+}
+
+/* Whether a bridge sends what GPUs send to each other up to the root first (Access Control
+ * Services): its redirect bits. −1: its configuration is not readable whole. */
+static int redirects(struct gp_exam *exam, const char *bridge)
+{
+    char config[CONFIG_SIZE + 1];
+    long n =
+        gp_files_read(&exam->files, device_path(exam, bridge, "config"), config, sizeof(config));
+    if (n < CONFIG_SIZE)
+        return n == 256 ? 0 : -1; /* plain PCI has no more */
+    size_t at = EXTENDED;
+    for (size_t steps = 0; at >= EXTENDED && at + 8 <= CONFIG_SIZE && steps < 64; steps++) {
+        unsigned head = word_at(config, at, 4);
+        if ((head & 0xffff) == ACS)
+            return (word_at(config, at + 6, 2) & ACS_REDIRECTS) != 0;
+        at = head >> 20;
+    }
+    return 0;
+}
+
+static bool is_virtual(const struct gp_exam *exam)
+{
+    char text[8192];
+    return gp_files_read(&exam->files, "/proc/cpuinfo", text, sizeof(text)) > 0 &&
+           strstr(text, " hypervisor");
+}
+
+/* What GeForce cards send to each other goes through memory anyway. */
+static bool has_several(struct gp_exam *exam)
+{
+    const struct gp_machine *m = &exam->machine;
+    size_t count = 0;
+    for (size_t i = 0; i < m->gpu_count; i++)
+        count += m->gpus[i].vendor == GP_PCI_NVIDIA &&
+                 (!m->gpus[i].chip || !strstr(m->gpus[i].chip->name, "GeForce"));
+    return count > 1 && !m->container && !is_virtual(exam);
+}
+
+static void check_iommu(struct gp_exam *exam)
+{
+    const struct gp_machine *m = &exam->machine;
+    char type[32];
+    for (size_t i = 0; i < m->gpu_count; i++) {
+        const char *path = device_path(exam, m->gpus[i].bus_id, "iommu_group/type");
+        if (m->gpus[i].vendor != GP_PCI_NVIDIA ||
+            !gp_files_line(&exam->files, path, type, sizeof(type)) || strncmp(type, "DMA", 3) != 0)
+            continue;
+        gp_exam_report(exam, GP_VERDICT_INFO,
+                       "the IOMMU translates what the GPUs send to each other");
+        gp_exam_evidence(exam, path, "%s", type);
+        gp_exam_why(exam,
+                    "Direct copies between GPUs then go through the processor: slower, and on "
+                    "some machines NCCL hangs.");
+        gp_exam_advice(exam, "if NCCL is slow or hangs: add iommu=pt to the kernel's command line");
+        return;
+    }
+}
+
+static void check_acs(struct gp_exam *exam)
+{
+    const struct gp_machine *m = &exam->machine;
+    char hops[MOST_HOPS][16];
+    const char *found = NULL, *unreadable = NULL;
+    for (size_t i = 0; i < m->gpu_count; i++) {
+        size_t count =
+            m->gpus[i].vendor == GP_PCI_NVIDIA ? read_path(exam, m->gpus[i].bus_id, hops) : 0;
+        for (size_t h = 1; h < count && !found; h++) {
+            int r = redirects(exam, hops[h]);
+            if (r > 0)
+                found = gp_exam_text(exam, "%s", hops[h]);
+            else if (r < 0 && !unreadable)
+                unreadable = device_path(exam, hops[h], "config");
+        }
+    }
+    if (!found && unreadable)
+        gp_exam_unreadable(exam, unreadable, -EACCES);
+    if (!found)
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "a bridge sends what the GPUs send to each other by way of the processor");
+    gp_exam_evidence(exam, device_path(exam, found, "config"), "Access Control Services redirect");
+    gp_exam_why(exam, "Direct copies between GPUs are slow, and NCCL can hang.");
+    gp_exam_advice(exam, "switch ACS off in the firmware's settings, unless the GPUs are handed to "
+                         "virtual machines, which need it");
+    gp_exam_command(exam, "or so, after each start and for each bridge",
+                    "sudo setpci -s %s ECAP_ACS+6.w=0000", found);
+}
+
+/* With two processors it matters which one a GPU is nearer to. */
+static void check_numa(struct gp_exam *exam)
+{
+    const struct gp_machine *m = &exam->machine;
+    for (size_t i = 0; i < m->gpu_count; i++) {
+        if (m->gpus[i].vendor != GP_PCI_NVIDIA ||
+            !gp_files_exist(&exam->files, "/sys/devices/system/node/node1") ||
+            device_number(exam, m->gpus[i].bus_id, "numa_node") != -1 ||
+            !gp_files_exist(&exam->files, device_path(exam, m->gpus[i].bus_id, "numa_node")))
+            continue;
+        gp_exam_report(exam, GP_VERDICT_INFO,
+                       "the firmware does not say which processor the GPUs are near to");
+        gp_exam_evidence(exam, device_path(exam, m->gpus[i].bus_id, "numa_node"), "-1");
+        gp_exam_why(exam, "Programs cannot choose the nearer one, and lose time with each copy.");
+        gp_exam_advice(exam, "look for a setting like NUMA or SRAT in the firmware, or its update");
+        return;
+    }
+}
+
+static void check_between(struct gp_exam *exam)
+{
+    check_numa(exam);
+    check_iommu(exam);
+    check_acs(exam);
+}
+
+/* On WSL, Jetson and Apple's chips the GPU is no device of PCI. */
+static bool is_on_pci(struct gp_exam *exam)
+{
+    const struct gp_machine *m = &exam->machine;
+    return !m->is_wsl && !m->is_jetson && !m->is_apple;
+}
+
+const struct gp_check gp_checks_hardware[] = {
+    {"hardware.present", "there is a GPU", {0}, is_on_pci, check_present},
+    {"hardware.bus_lost", "every GPU answers on the bus", {0}, has_pci_gpus, check_bus_lost},
+    {"hardware.link", "every GPU has all its lanes", {0}, has_pci_gpus, check_link},
+    {"hardware.errors", "the links are free of errors", {0}, has_pci_gpus, check_errors},
+    {"hardware.p2p", "GPUs reach each other directly", {0}, has_several, check_between},
+    {0},
+};

@@ -1,0 +1,373 @@
+/* The GPUs' health, as the driver tells it. */
+#include "doctor/health.h"
+#include "doctor/health_rules.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- what to do ---- */
+
+/* Each {} in a command is the list of GPUs. */
+static const struct {
+    enum gp_cure cure;
+    const char *command; /* NULL: the note is advice */
+    const char *note;
+} cures[] = {
+    {GP_CURE_RESET, "sudo nvidia-smi --gpu-reset -i %s",
+     "when nothing runs on it any more; where that is refused, reboot"},
+    {GP_CURE_REBOOT, "sudo reboot", ""},
+    {GP_CURE_DRAIN, NULL, "let no new work begin on it, and wait for what runs"},
+    {GP_CURE_DRAIN, "sudo nvidia-smi --gpu-reset -i %s", "then; where that is refused, reboot"},
+    {GP_CURE_REPLACE, NULL,
+     "have whoever maintains the machine run NVIDIA's field diagnostic and replace the board; keep "
+     "work that matters off it until then"},
+    {GP_CURE_COOL, NULL, "look after fans, dust, the air flow and its neighbours"},
+    {GP_CURE_COOL, "sudo gpulse set power-limit=WATTS -i %s",
+     "less power is less heat, until that is mended"},
+    {GP_CURE_SUPPLY, NULL,
+     "check the power cables, the supplies and their redundancy, and what the server's BMC says"},
+    {GP_CURE_FLASH, NULL, "have the maker of the board restore it: it comes with a VBIOS update"},
+    {GP_CURE_POWER_LIMIT, "sudo gpulse set power-limit=default -i %s", "if nobody wanted that"},
+    {GP_CURE_ECC_ON, "sudo gpulse set ecc-mode=on -i %s", "takes effect at the next reset"},
+    {GP_CURE_COMPUTE, "sudo gpulse set compute-mode=default -i %s", "if nobody wanted that"},
+    {GP_CURE_LOOK, "sudo dmesg | grep -i -e nvrm -e xid", "look there for why"},
+    {GP_CURE_IMEX, "sudo systemctl restart nvidia-imex", "on all machines of the domain"},
+    {GP_CURE_FABRIC, "systemctl status nvidia-fabricmanager",
+     "and /var/log/fabricmanager.log say why"},
+    {GP_CURE_FABRIC, "sudo systemctl restart nvidia-fabricmanager",
+     "when nothing runs on the GPUs"},
+};
+
+void gp_health_prescribe(struct gp_exam *exam, enum gp_cure cure, const struct gp_gpuset *set)
+{
+    bool is_told = !exam->machine.container;
+    for (size_t i = 0; i < GP_ARRAY_LEN(cures); i++) {
+        if (cures[i].cure != cure)
+            continue;
+        if (cures[i].command && !is_told)
+            gp_exam_advice(exam, "on the host, outside of this container:");
+        is_told = is_told || cures[i].command;
+        if (cures[i].command)
+            gp_exam_command(exam, cures[i].note, cures[i].command, gp_gpuset_list(exam, set));
+        else
+            gp_exam_advice(exam, "%s", cures[i].note);
+    }
+}
+
+/* ---- does the driver answer ---- */
+
+bool gp_health_is_expected(struct gp_exam *exam)
+{
+    const struct gp_machine *m = &exam->machine;
+    return exam->snapshot || (exam->driver_words[0] && (exam->is_simulated || m->nvidia_count > 0 ||
+                                                        m->is_driver_loaded || m->is_wsl));
+}
+
+bool gp_health_has_gpus(struct gp_exam *exam)
+{
+    struct gp_gpuset gpus;
+    gp_gpuset_answered(&gpus, exam);
+    return gpus.count > 0 || (!exam->snapshot && gp_health_is_expected(exam));
+}
+
+/* What failed before in the layers below: why the driver does not answer, most probably. */
+static const struct gp_check *cause_of_silence(const struct gp_exam *exam)
+{
+    static const char *const layers[] = {"platform.", "hardware.", "hw.", "driver.", "container."};
+    for (const struct gp_finding *f = exam->findings; f; f = f->next)
+        for (size_t i = 0; f->verdict == GP_VERDICT_FAIL && i < GP_ARRAY_LEN(layers); i++)
+            if (strncmp(f->check->id, layers[i], strlen(layers[i])) == 0)
+                return f->check;
+    return NULL;
+}
+
+static void report_silence(struct gp_exam *exam)
+{
+    const struct gp_check *cause = cause_of_silence(exam);
+    if (cause) {
+        gp_exam_report(exam, GP_VERDICT_SKIP, "the driver gives no answer, because %s failed",
+                       cause->id);
+        if (exam->last)
+            exam->last->because = cause;
+        exam->outcomes[exam->place].root_cause = cause;
+        return;
+    }
+    gp_exam_report(exam, GP_VERDICT_FAIL, "the driver gives no answer");
+    gp_exam_evidence(exam, "NVML", "%s", exam->driver_words);
+    gp_exam_why(exam, "Through this library nvidia-smi, gpulse and the frameworks learn of the "
+                      "GPUs.");
+    gp_exam_command(exam, "look there for the driver's own words",
+                    "sudo dmesg | grep -i -e nvrm -e nvidia");
+}
+
+static void set_by_status(struct gp_gpuset *set, const struct gp_exam *exam, enum gp_status status)
+{
+    set->count = 0;
+    for (size_t i = 0; i < exam->snapshot->device_count; i++)
+        if (!exam->snapshot->devices[i].is_mig && exam->snapshot->devices[i].status == status)
+            gp_gpuset_add(set, &exam->snapshot->devices[i]);
+}
+
+static bool is_in_snapshot(const struct gp_exam *exam, const char *bus_id)
+{
+    const struct gp_snapshot *s = exam->snapshot;
+    for (size_t i = 0; i < s->device_count; i++) {
+        const char *bus = gp_device_text(&s->devices[i], GP_PCI_BUS_ID, "");
+        if (strlen(bus) > 4 && strcasecmp(bus + 4, bus_id) == 0) /* its domain has 8 digits */
+            return true;
+    }
+    return false;
+}
+
+/* GPUs that the kernel module drives and the driver does not count: their start failed, or the
+ * module was told to leave them alone. */
+static void run_count(struct gp_exam *exam)
+{
+    const struct gp_machine *m = &exam->machine;
+    const struct gp_value *count = gp_snapshot_value(exam->snapshot, NULL, NULL, GP_COUNT);
+    const struct gp_value *excluded = gp_snapshot_value(exam->snapshot, NULL, NULL, GP_EXCLUDED);
+    int64_t driven = 0;
+    for (size_t i = 0; i < m->gpu_count; i++)
+        driven += strcmp(m->gpus[i].driver, "nvidia") == 0;
+    if (gp_value_is_present(excluded) && strcmp(excluded->s, "None") != 0) {
+        gp_exam_report(exam, GP_VERDICT_INFO, "the kernel module was told to leave GPUs alone");
+        gp_exam_evidence(exam, "NVML", "%s: %s", gp_metric_table[GP_EXCLUDED].name, excluded->s);
+        return;
+    }
+    if (!gp_value_is_present(count) || driven <= count->i)
+        return;
+    gp_exam_report(exam, GP_VERDICT_FAIL, "the driver has started only %lld of %lld GPUs",
+                   (long long)count->i, (long long)driven);
+    gp_exam_evidence(exam, "NVML", "count is %lld", (long long)count->i);
+    for (size_t i = 0; i < m->gpu_count; i++)
+        if (strcmp(m->gpus[i].driver, "nvidia") == 0 && !is_in_snapshot(exam, m->gpus[i].bus_id))
+            gp_exam_evidence(exam, gp_exam_text(exam, "/sys/bus/pci/devices/%s", m->gpus[i].bus_id),
+                             "bound to nvidia, not among those that answered");
+    gp_exam_command(exam, "look there for why", "sudo dmesg | grep -i nvrm");
+    gp_exam_command(exam, "often brings it back; if not, reseat or replace the board",
+                    "sudo reboot");
+}
+
+static bool has_count(struct gp_exam *exam)
+{
+    return gp_health_is_expected(exam) && !exam->machine.container;
+}
+
+static void run_driver(struct gp_exam *exam)
+{
+    struct gp_gpuset asleep;
+    if (!exam->snapshot) {
+        report_silence(exam);
+        return;
+    }
+    set_by_status(&asleep, exam, GP_STATUS_ASLEEP);
+    if (asleep.count > 0)
+        gp_exam_report(exam, GP_VERDICT_INFO,
+                       "%s: asleep, and not woken for this, so the health is not known",
+                       gp_gpuset_names(exam, &asleep));
+}
+
+/* ---- does every GPU answer ---- */
+
+static const struct {
+    enum gp_status status;
+    enum gp_verdict verdict;
+    enum gp_cure cure;
+    const char *summary, *why;
+} silences[] = {
+    {GP_STATUS_LOST, GP_VERDICT_FAIL, GP_CURE_REBOOT, "lost by the driver",
+     "It has fallen off the bus or stopped for good: for an error (Xid 79 in the kernel's log), a "
+     "loose board or cable, heat, or a lack of power."},
+    {GP_STATUS_TIMEOUT, GP_VERDICT_FAIL, GP_CURE_LOOK, "no answer in time",
+     "A call of the driver hangs, and programs that use the GPU will hang too. A GPU that stays so "
+     "needs a reboot."},
+    {GP_STATUS_ERROR, GP_VERDICT_FAIL, GP_CURE_LOOK, "nothing but an error from the driver", NULL},
+    {GP_STATUS_NO_PERMISSION, GP_VERDICT_WARN, GP_CURE_NONE, "not to be looked at by this user",
+     "So it is for a GPU that this container was not given, or that a virtual machine has."},
+};
+
+enum { RESET_REQUIRED = 16 }; /* as NVML counts */
+
+static bool has_silence(struct gp_exam *exam)
+{
+    return gp_health_is_expected(exam);
+}
+
+static void run_lost(struct gp_exam *exam)
+{
+    struct gp_gpuset set;
+    for (size_t i = 0; i < GP_ARRAY_LEN(silences); i++) {
+        set_by_status(&set, exam, silences[i].status);
+        if (set.count == 0)
+            continue;
+        gp_exam_report(exam, silences[i].verdict, "%s: %s", gp_gpuset_names(exam, &set),
+                       silences[i].summary);
+        for (size_t g = 0; g < set.count && g < GP_GPUSET_SHOWN; g++)
+            gp_exam_evidence(exam, gp_gpuset_label(exam, set.gpus[g]), "%s",
+                             set.gpus[g]->status_text);
+        if (silences[i].why)
+            gp_exam_why(exam, "%s", silences[i].why);
+        gp_health_prescribe(
+            exam, set.gpus[0]->driver_code == RESET_REQUIRED ? GP_CURE_RESET : silences[i].cure,
+            &set);
+    }
+}
+
+/* ---- settings of servers ---- */
+
+static bool is_server_board(const struct gp_device *gpu)
+{
+    const char *brand = gp_device_text(gpu, GP_BRAND, "");
+    return (strcmp(brand, "NVIDIA") == 0 || strcmp(brand, "Tesla") == 0) &&
+           strcmp(gp_device_text(gpu, GP_DISPLAY_ACTIVE, ""), "Enabled") != 0;
+}
+
+static void find_impersistent(struct gp_gpuset *set, const struct gp_exam *exam)
+{
+    struct gp_gpuset gpus;
+    gp_gpuset_answered(&gpus, exam);
+    set->count = 0;
+    for (size_t i = 0; i < gpus.count; i++)
+        if (is_server_board(gpus.gpus[i]) &&
+            strcmp(gp_device_text(gpus.gpus[i], GP_PERSISTENCE_MODE, ""), "Disabled") == 0)
+            gp_gpuset_add(set, gpus.gpus[i]);
+}
+
+static bool has_persistence(struct gp_exam *exam)
+{
+    struct gp_gpuset gpus;
+    gp_gpuset_answered(&gpus, exam);
+    bool found = false;
+    for (size_t i = 0; i < gpus.count; i++)
+        found = found || is_server_board(gpus.gpus[i]);
+    return found && !exam->machine.container && !exam->machine.is_wsl;
+}
+
+static void run_persistence(struct gp_exam *exam)
+{
+    static const char *const folders[] = {"/usr/lib/systemd/system", "/lib/systemd/system",
+                                          "/etc/systemd/system"};
+    static const enum gp_metric metrics[] = {GP_PERSISTENCE_MODE};
+    struct gp_gpuset set;
+    char path[128];
+    find_impersistent(&set, exam);
+    if (set.count == 0)
+        return;
+    gp_exam_report(exam, GP_VERDICT_INFO, "%s: persistence mode is off",
+                   gp_gpuset_names(exam, &set));
+    gp_gpuset_evidence(exam, &set, metrics, 1);
+    gp_exam_why(exam, "When the last program ends the driver lets go of the GPU: the next one "
+                      "waits seconds for it, and settings such as a power limit are forgotten.");
+    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++) {
+        (void)snprintf(path, sizeof(path), "%s/nvidia-persistenced.service", folders[i]);
+        if (!gp_files_exist(&exam->files, path))
+            continue;
+        gp_exam_command(exam, "keeps the GPUs initialised from every boot on",
+                        "sudo systemctl enable --now nvidia-persistenced");
+        return;
+    }
+    gp_exam_command(exam, "until the next boot", "sudo gpulse set persistence-mode=on -i %s",
+                    gp_gpuset_list(exam, &set));
+}
+
+/* ---- Resizable BAR ---- */
+
+enum { BAR1_SMALL = 256 << 20 };
+
+/* A board for games that could show the CPU all of its memory (Ampere and later). */
+static bool could_resize(const struct gp_device *gpu)
+{
+    static const char *const architectures[] = {"Ampere", "Ada Lovelace", "Ada", "Blackwell"};
+    const char *architecture = gp_device_text(gpu, GP_ARCHITECTURE, "");
+    bool is_new = false;
+    for (size_t i = 0; i < GP_ARRAY_LEN(architectures); i++)
+        is_new = is_new || strcmp(architecture, architectures[i]) == 0;
+    return is_new && strcmp(gp_device_text(gpu, GP_BRAND, ""), "GeForce") == 0;
+}
+
+static bool has_bar(struct gp_exam *exam)
+{
+    struct gp_gpuset gpus;
+    gp_gpuset_answered(&gpus, exam);
+    for (size_t i = 0; i < gpus.count; i++)
+        if (could_resize(gpus.gpus[i]))
+            return !exam->machine.is_wsl;
+    return false;
+}
+
+static void run_bar(struct gp_exam *exam)
+{
+    static const enum gp_metric metrics[] = {GP_BAR1_TOTAL, GP_MEMORY_TOTAL};
+    struct gp_gpuset gpus, set = {.count = 0};
+    double bar;
+    gp_gpuset_answered(&gpus, exam);
+    for (size_t i = 0; i < gpus.count; i++)
+        if (could_resize(gpus.gpus[i]) && gp_device_number(gpus.gpus[i], GP_BAR1_TOTAL, &bar) &&
+            bar <= BAR1_SMALL)
+            gp_gpuset_add(&set, gpus.gpus[i]);
+    if (set.count == 0)
+        return;
+    gp_exam_report(exam, GP_VERDICT_INFO,
+                   "%s: the CPU sees only a window of the memory (no Resizable BAR)",
+                   gp_gpuset_names(exam, &set));
+    gp_gpuset_evidence(exam, &set, metrics, 2);
+    gp_exam_advice(exam, "if games or loading models matter: turn on Above 4G Decoding and "
+                         "Resizable BAR in the machine's firmware");
+}
+
+/* ---- the list ---- */
+
+#define NEEDS                                                                                      \
+    {                                                                                              \
+        "health.driver"                                                                            \
+    }
+
+const struct gp_check gp_checks_health[] = {
+    {"health.driver", "the driver answers", {0}, gp_health_is_expected, run_driver},
+    {"health.count", "the driver has all GPUs that the kernel module drives", NEEDS, has_count,
+     run_count},
+    {"health.lost", "every GPU answers", NEEDS, has_silence, run_lost},
+    {"health.recovery", "no GPU has to be reset", NEEDS, gp_health_has_rules, gp_health_run_rules},
+    {"health.remap", "no row of the memory waits for replacement, or could not be replaced", NEEDS,
+     gp_health_has_rules, gp_health_run_rules},
+    {"health.retired", "no page of the memory waits to be retired, and there is room for more",
+     NEEDS, gp_health_has_rules, gp_health_run_rules},
+    {"health.sram", "the memories on the chips are sound", NEEDS, gp_health_has_rules,
+     gp_health_run_rules},
+    {"health.ecc", "no memory error was beyond correction since the driver was loaded", NEEDS,
+     gp_health_has_rules, gp_health_run_rules},
+    {"health.inforom", "the InfoROMs are sound", NEEDS, gp_health_has_rules, gp_health_run_rules},
+    {"health.throttle", "neither heat nor the power supply slows a GPU down", NEEDS,
+     gp_health_has_rules, gp_health_run_rules},
+    {"health.temperature", "no GPU is too hot", NEEDS, gp_health_has_rules, gp_health_run_rules},
+    {"health.power", "power limits are at their default", NEEDS, gp_health_has_rules,
+     gp_health_run_rules},
+    {"health.persistence", "the driver keeps the GPUs initialised", NEEDS, has_persistence,
+     run_persistence},
+    {"health.compute_mode", "all programs may compute", NEEDS, gp_health_has_rules,
+     gp_health_run_rules},
+    {"health.mig", "GPUs in MIG mode have instances", NEEDS, gp_health_has_mig, gp_health_run_mig},
+    {"health.fabricmanager",
+     "the fabric manager runs, in the version of the driver",
+     {0},
+     gp_health_has_manager,
+     gp_health_run_manager},
+    {"health.fabric",
+     "the GPUs are part of the NVLink fabric",
+     {"health.driver", "health.fabricmanager"},
+     gp_health_has_rules,
+     gp_health_run_rules},
+    {"health.nvlink",
+     "the NVLinks are up",
+     {"health.driver", "health.fabricmanager"},
+     gp_health_has_nvlink,
+     gp_health_run_nvlink},
+    {"health.unattributed", "GPU memory in use belongs to processes", NEEDS,
+     gp_health_has_unattributed, gp_health_run_unattributed},
+    {"health.bar1", "the CPU sees all of the GPUs' memory", NEEDS, has_bar, run_bar},
+    {"nccl.p2p", "GPUs read each other's memory directly", NEEDS, gp_health_has_peers,
+     gp_health_run_peers},
+    {"nccl.rdma", "network adapters reach the GPUs' memory", NEEDS, gp_health_has_rdma,
+     gp_health_run_rdma},
+    {0},
+};

@@ -1,0 +1,393 @@
+/* What the kernel's log tells of the GPUs since the machine was started. */
+#include "doctor/exam.h"
+#include "doctor/explain.h"
+#include "doctor/log.h"
+#include "doctor/tables.h"
+#include "model/snapshot.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    STORIES = 12, /* errors that are told of; of more only how many */
+    COMPANIONS = 4,
+    FIRST_NVLINK = 144, /* Xids whose text says whether they are fatal */
+    LAST_NVLINK = 150,
+    RECOVERY = 154,
+};
+
+/* ---- can it be read ---- */
+
+static bool has_gpus(struct gp_exam *exam)
+{
+    return exam->machine.gpu_count > 0 || exam->machine.is_driver_loaded;
+}
+
+static bool has_log(struct gp_exam *exam)
+{
+    return has_gpus(exam) && gp_log_of(exam)->path;
+}
+
+/* Where there is none, as in containers and images, nothing is left unread. */
+static bool is_log_there(struct gp_exam *exam)
+{
+    return has_gpus(exam) && gp_log_of(exam)->error != -ENOENT;
+}
+
+static void check_readable(struct gp_exam *exam)
+{
+    const struct gp_log *log = gp_log_of(exam);
+    bool is_forbidden = log->error == -EACCES || log->error == -EPERM;
+    if (log->path) {
+        gp_exam_report(exam, GP_VERDICT_OK, "the kernel's log can be read%s",
+                       log->is_cut ? ", but only its last part" : "");
+        gp_exam_evidence(exam, log->path, "%zu lines about GPUs", log->count);
+        return;
+    }
+    gp_exam_report(exam, GP_VERDICT_SKIP, "the kernel's log cannot be read: %s",
+                   strerror(-log->error));
+    if (is_forbidden) {
+        gp_exam_command(exam, "", "sudo gpulse doctor --only log");
+        gp_exam_command(exam, "without root, as a member of the group adm or systemd-journal",
+                        "journalctl -k --no-pager | gpulse doctor explain -");
+    }
+}
+
+/* ---- how grave an Xid is ---- */
+
+static enum gp_verdict verdict_of(const struct gp_kmsg *k)
+{
+    struct gp_xid_row row;
+    unsigned was, now;
+    if (k->code >= FIRST_NVLINK && k->code <= LAST_NVLINK)
+        return k->is_fatal ? GP_VERDICT_FAIL : GP_VERDICT_INFO;
+    if (k->code == RECOVERY && gp_kmsg_recovery(k->message, &was, &now))
+        return now ? GP_VERDICT_FAIL : GP_VERDICT_INFO;
+    if (!gp_xid_row_find(k->code, &row))
+        return GP_VERDICT_WARN;
+    return row.verdict;
+}
+
+/* What the driver says now of the GPU at this address, which a line of its log names. */
+static bool is_recovered(const struct gp_exam *exam, const char *bus_id)
+{
+    enum { SHORT = 12 }; /* "0000:65:00.0" also stands at the end of "00000000:65:00.0" */
+    for (size_t i = 0; exam->snapshot && i < exam->snapshot->device_count; i++) {
+        const struct gp_device *gpu = &exam->snapshot->devices[i];
+        const char *address = gp_device_text(gpu, GP_PCI_BUS_ID, "");
+        size_t length = strlen(address);
+        if (gpu->is_mig || length < SHORT || strlen(bus_id) != SHORT ||
+            strcasecmp(address + length - SHORT, bus_id) != 0)
+            continue;
+        return strcmp(gp_device_text(gpu, GP_RECOVERY_ACTION, ""), "None") == 0;
+    }
+    return false;
+}
+
+/* ---- bursts ---- */
+
+/* Xids with little silence between them: one trouble, and what it led to. */
+struct burst {
+    const struct gp_log_line *lines; /* the first and the last are Xids; others may be between */
+    size_t count;
+    const struct gp_log_line *worst; /* of equally grave ones the first */
+};
+
+/* Bursts with the same trouble of the same GPU. */
+struct story {
+    struct burst last;
+    const struct gp_log_line *first; /* the worst of the first one */
+    size_t bursts;
+    unsigned long long times; /* that the line stands in the log */
+};
+
+static bool belongs(const struct gp_log_line *line, uint64_t last_ns, enum gp_kmsg_clock clock)
+{
+    return line->kmsg.clock != clock || clock == GP_KMSG_NO_CLOCK ||
+           line->kmsg.time_ns <= last_ns + GP_LOG_SILENCE_NS;
+}
+
+/* The burst that begins with the line, or behind it; false: there is none. */
+static bool next_burst(const struct gp_log_line *lines, size_t count, struct burst *ret)
+{
+    uint64_t last_ns = 0;
+    *ret = (struct burst){NULL};
+    for (size_t i = 0; i < count; i++) {
+        const struct gp_log_line *line = &lines[i];
+        if (line->kmsg.kind != GP_KMSG_XID)
+            continue;
+        if (!ret->lines)
+            ret->lines = ret->worst = line;
+        else if (!belongs(line, last_ns, ret->worst->kmsg.clock))
+            break;
+        else if (verdict_of(&line->kmsg) > verdict_of(&ret->worst->kmsg))
+            ret->worst = line;
+        if (line->last_ns > last_ns)
+            last_ns = line->last_ns;
+        ret->count = (size_t)(line - ret->lines) + 1;
+    }
+    return ret->lines != NULL;
+}
+
+static bool is_alike(const struct gp_log_line *a, const struct gp_log_line *b)
+{
+    return a->kmsg.code == b->kmsg.code && strcmp(a->kmsg.bus_id, b->kmsg.bus_id) == 0 &&
+           verdict_of(&a->kmsg) == verdict_of(&b->kmsg);
+}
+
+/* How many there are; of more than STORIES the rest is only counted. */
+static size_t collect(const struct gp_log *log, struct story stories[STORIES])
+{
+    const struct gp_log_line *lines = log->lines, *end = log->lines + log->count;
+    struct burst burst;
+    size_t count = 0;
+    for (; next_burst(lines, (size_t)(end - lines), &burst); lines = burst.lines + burst.count) {
+        size_t i = 0, kept = count < STORIES ? count : STORIES;
+        while (i < kept && !is_alike(stories[i].first, burst.worst))
+            i++;
+        if (i == kept)
+            count++;
+        if (i == STORIES)
+            continue;
+        if (i == kept)
+            stories[i] = (struct story){.first = burst.worst};
+        stories[i].last = burst;
+        stories[i].bursts++;
+        stories[i].times += burst.worst->repeats + 1;
+    }
+    return count;
+}
+
+/* ---- what is told of them ---- */
+
+static void add_line(struct gp_exam *exam, const struct gp_log_line *line)
+{
+    const struct gp_kmsg *k = &line->kmsg;
+    gp_exam_evidence(exam, line->where, "%s%.*s%s%s%s", k->stamp_length ? "[" : "",
+                     (int)k->stamp_length, k->stamp_length ? k->stamp : "",
+                     k->stamp_length ? "] " : "", k->body,
+                     line->repeats ? gp_exam_text(exam, " (and %llu more like it)",
+                                                  (unsigned long long)line->repeats)
+                                   : "");
+}
+
+static void add_companions(struct gp_exam *exam, const struct burst *burst)
+{
+    size_t shown = 0, more = 0;
+    for (size_t i = 0; i < burst->count; i++) {
+        const struct gp_log_line *line = &burst->lines[i];
+        if (line == burst->worst || line->kmsg.kind != GP_KMSG_XID)
+            continue;
+        if (shown < COMPANIONS)
+            add_line(exam, line);
+        else
+            more++;
+        shown++;
+    }
+    if (more)
+        gp_exam_evidence(exam, "", "and %zu more Xids", more);
+    if (shown)
+        gp_exam_why(exam, "The other Xids of these minutes mostly follow from it.");
+}
+
+/* Whether programs of several names made it on this GPU, and nobody on another one. */
+static bool is_hardware_in_doubt(const struct gp_exam *exam, const struct gp_kmsg *k)
+{
+    const char *name = k->process;
+    bool is_several = false;
+    for (size_t i = 0; i < exam->log->count; i++) {
+        const struct gp_kmsg *other = &exam->log->lines[i].kmsg;
+        if (other->kind != GP_KMSG_XID || other->code != k->code)
+            continue;
+        if (strcmp(other->bus_id, k->bus_id) != 0)
+            return false;
+        is_several |= other->process[0] && strcmp(other->process, name) != 0;
+    }
+    return is_several && name[0] && exam->machine.nvidia_count > 1;
+}
+
+static void add_fix(struct gp_exam *exam, const struct gp_kmsg *k, const struct gp_explanation *e)
+{
+    static const struct {
+        const char *action; /* of NVIDIA's catalogue */
+        const char *command, *note;
+    } commands[] = {
+        {"RESET_GPU", "sudo nvidia-smi --gpu-reset -i %s",
+         "when nothing runs on it any more; where that is refused, reboot"},
+        {"WORKFLOW_XID_48", "sudo nvidia-smi --gpu-reset -i %s",
+         "when nothing runs on it any more"},
+        {"RESTART_BM", "sudo reboot", ""},
+    };
+    if (e->advice[0])
+        gp_exam_advice(exam, "%s", e->advice);
+    for (size_t i = 0; i < GP_ARRAY_LEN(commands) && !exam->machine.container; i++)
+        if (strcmp(e->action, commands[i].action) == 0 && k->bus_id[0])
+            gp_exam_command(exam, commands[i].note, commands[i].command, k->bus_id);
+}
+
+static void tell(struct gp_exam *exam, const struct story *story)
+{
+    const struct gp_log_line *worst = story->last.worst;
+    const struct gp_kmsg *k = &worst->kmsg;
+    enum gp_verdict verdict = verdict_of(k);
+    struct gp_explanation e;
+    if (!gp_explain_kmsg(&exam->arena, k, &e))
+        return;
+    bool is_past = verdict == GP_VERDICT_FAIL && is_recovered(exam, k->bus_id);
+    bool is_doubtful = strcmp(e.fault, "application") == 0 && is_hardware_in_doubt(exam, k);
+    if (is_past || (is_doubtful && verdict < GP_VERDICT_WARN))
+        verdict = GP_VERDICT_WARN;
+    gp_exam_report(exam, verdict, "%s%s%s%s: %s", e.title, e.details[0] ? " of " : "", e.details,
+                   story->times > 1 ? gp_exam_text(exam, ", the last of %llu", story->times) : "",
+                   e.words);
+    if (story->bursts > 1)
+        add_line(exam, story->first);
+    add_line(exam, worst);
+    add_companions(exam, &story->last);
+    if (is_past)
+        gp_exam_why(exam, "The driver says that the GPU needs nothing now: it was reset since.");
+    else if (is_doubtful)
+        gp_exam_why(exam, "Different programs met it on this GPU, and none on another one: it may "
+                          "be the GPU and not the programs.");
+    else if (e.note[0])
+        gp_exam_why(exam, "%s", e.note);
+    if (is_doubtful)
+        gp_exam_advice(exam, "run the programs on another GPU; if they fail on this one alone, "
+                             "have it tested (dcgmi diag -r 3)");
+    else if (!is_past)
+        add_fix(exam, k, &e);
+}
+
+/* Whether the GPU was found to be off the bus: that says it all. */
+static bool is_told(const struct gp_exam *exam, const struct gp_kmsg *k)
+{
+    for (const struct gp_finding *f = exam->findings; f; f = f->next)
+        if (f->verdict == GP_VERDICT_FAIL && strcmp(f->check->id, "hardware.bus_lost") == 0 &&
+            k->bus_id[0] && strstr(f->summary, k->bus_id))
+            return true;
+    return false;
+}
+
+static void check_xids(struct gp_exam *exam)
+{
+    struct story stories[STORIES];
+    size_t count = collect(gp_log_of(exam), stories);
+    for (size_t i = 0; i < count && i < STORIES; i++)
+        if (!is_told(exam, &stories[i].last.worst->kmsg))
+            tell(exam, &stories[i]);
+    if (count > STORIES)
+        gp_exam_report(exam, GP_VERDICT_WARN, "and %zu more kinds of trouble, which %s has",
+                       count - STORIES, gp_log_of(exam)->path);
+}
+
+/* ---- other lines ---- */
+
+/* What is told of lines by their kind. Those that the driver's own checks look for are not here,
+ * and neither are errors of PCIe, which hardware.errors counts. */
+static const struct {
+    enum gp_kmsg_kind kind;
+    enum gp_verdict verdict;
+} rows[] = {
+    {GP_KMSG_GSP_SILENT, GP_VERDICT_FAIL}, {GP_KMSG_HMM, GP_VERDICT_FAIL},
+    {GP_KMSG_AMD_RESET, GP_VERDICT_WARN},  {GP_KMSG_AMD_TIMEOUT, GP_VERDICT_WARN},
+    {GP_KMSG_INTEL_HANG, GP_VERDICT_WARN}, {GP_KMSG_KFD_UNSUPPORTED, GP_VERDICT_INFO},
+    {GP_KMSG_NCCL_CRASH, GP_VERDICT_INFO}, {GP_KMSG_PEERMEM, GP_VERDICT_INFO},
+    {GP_KMSG_OOM, GP_VERDICT_INFO},
+};
+
+static unsigned long long count_kind(const struct gp_log *log, enum gp_kmsg_kind kind)
+{
+    unsigned long long count = 0;
+    for (size_t i = 0; i < log->count; i++)
+        if (log->lines[i].kmsg.kind == kind)
+            count += log->lines[i].repeats + 1;
+    return count;
+}
+
+static void tell_line(struct gp_exam *exam, enum gp_verdict verdict, const struct gp_log_line *line,
+                      unsigned long long times)
+{
+    struct gp_explanation e;
+    if (!gp_explain_line(&exam->arena, line->text, &e))
+        return;
+    gp_exam_report(exam, verdict, "%s%s%s", e.words,
+                   e.details[0] ? gp_exam_text(exam, " (%s)", e.details) : "",
+                   times > 1 ? gp_exam_text(exam, ", %llu times", times) : "");
+    add_line(exam, line);
+    if (e.advice[0])
+        gp_exam_advice(exam, "%s", e.advice);
+}
+
+static void check_messages(struct gp_exam *exam)
+{
+    enum { GSP_TIMEOUT = 119, GSP_ERROR = 120 };
+    const struct gp_log *log = gp_log_of(exam);
+    bool has_gsp_xid = false;
+    for (size_t i = 0; i < log->count; i++)
+        has_gsp_xid |=
+            log->lines[i].kmsg.kind == GP_KMSG_XID &&
+            (log->lines[i].kmsg.code == GSP_TIMEOUT || log->lines[i].kmsg.code == GSP_ERROR);
+    for (size_t i = 0; i < GP_ARRAY_LEN(rows); i++) {
+        const struct gp_log_line *line = gp_log_find(exam, rows[i].kind);
+        if (line && !(rows[i].kind == GP_KMSG_GSP_SILENT && has_gsp_xid))
+            tell_line(exam, rows[i].verdict, line, count_kind(log, rows[i].kind));
+    }
+}
+
+/* ---- switches ---- */
+
+/* How often a switch has reported this number, up to this line; `ret_is_last`: no line behind it
+ * does. */
+static unsigned long long count_sxid(const struct gp_log *log, size_t place, bool *ret_is_last)
+{
+    const struct gp_kmsg *k = &log->lines[place].kmsg;
+    unsigned long long count = 0;
+    *ret_is_last = true;
+    for (size_t i = 0; i < log->count; i++) {
+        const struct gp_kmsg *other = &log->lines[i].kmsg;
+        if (other->kind != GP_KMSG_SXID || other->code != k->code ||
+            strcmp(other->bus_id, k->bus_id) != 0)
+            continue;
+        count += log->lines[i].repeats + 1;
+        *ret_is_last = i <= place;
+    }
+    return count;
+}
+
+static void check_sxids(struct gp_exam *exam)
+{
+    const struct gp_log *log = gp_log_of(exam);
+    size_t told = 0;
+    for (size_t i = 0; i < log->count && told < STORIES; i++) {
+        const struct gp_log_line *line = &log->lines[i];
+        struct gp_explanation e;
+        bool is_last;
+        if (line->kmsg.kind != GP_KMSG_SXID)
+            continue;
+        unsigned long long times = count_sxid(log, i, &is_last);
+        if (!is_last || !gp_explain_kmsg(&exam->arena, &line->kmsg, &e))
+            continue;
+        gp_exam_report(exam, line->kmsg.is_fatal ? GP_VERDICT_FAIL : GP_VERDICT_INFO,
+                       "%s of %s%s: %s", e.title, e.details,
+                       times > 1 ? gp_exam_text(exam, ", %llu times", times) : "", e.words);
+        add_line(exam, line);
+        if (e.note[0])
+            gp_exam_why(exam, "%s", e.note);
+        if (e.advice[0])
+            gp_exam_advice(exam, "%s", e.advice);
+        told++;
+    }
+}
+
+const struct gp_check gp_checks_log[] = {
+    {"log.readable", "the kernel's log can be read", {NULL}, is_log_there, check_readable},
+    {"log.xid", "the driver has reported no errors of GPUs", {NULL}, has_log, check_xids},
+    {"log.sxid", "no NVSwitch has reported an error", {NULL}, has_log, check_sxids},
+    {"log.messages",
+     "the kernel tells of no other trouble of GPUs",
+     {NULL},
+     has_log,
+     check_messages},
+    {0},
+};

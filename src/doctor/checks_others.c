@@ -1,0 +1,215 @@
+/* Packages that must fit PyTorch or the driver: torchvision, flash-attn, onnxruntime and others. */
+#include "doctor/exam.h"
+#include "doctor/framework.h"
+#include "doctor/pypackage.h"
+#include "doctor/version.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The PyTorch of an environment. */
+struct torch {
+    char version[64], cuda[16];
+};
+
+static bool read_torch(struct gp_exam *exam, const struct gp_pyenv *env, struct torch *ret)
+{
+    *ret = (struct torch){.version = ""};
+    if (!env->has_torch)
+        return false;
+    const char *text = gp_pyenv_text(exam, env, "torch/version.py");
+    (void)gp_python_value(text, "cuda", ret->cuda, sizeof(ret->cuda));
+    return gp_python_value(text, "__version__", ret->version, sizeof(ret->version)) &&
+           ret->version[0];
+}
+
+/* The same version, whatever build. */
+static bool is_same(const char *a, const char *b)
+{
+    return gp_version_compare(a, b) == 0;
+}
+
+/* ---- versions that are pinned ---- */
+
+/* What belongs to PyTorch follows it; what is built on it has it follow. */
+static void mend_pin(struct gp_exam *exam, const struct gp_pyenv *env, const struct torch *torch,
+                     const struct gp_pypackage *package)
+{
+    if (strncmp(package->name, "torch", 5) == 0)
+        gp_exam_pip(exam, env, GP_PIP_AGAIN, "the one for this PyTorch",
+                    gp_exam_text(exam, "torch==%.*s %s --index-url %s",
+                                 (int)strcspn(torch->version, "+"), torch->version, package->name,
+                                 gp_torch_index(exam, torch->cuda)));
+    else
+        gp_exam_pip(exam, env, GP_PIP_ADD, "with the PyTorch that it needs",
+                    gp_exam_text(exam, "%s==%.*s", package->name,
+                                 (int)strcspn(package->version, "+"), package->version));
+}
+
+/* Compiled against one version of PyTorch, which their metadata name. */
+static void check_pins(struct gp_exam *exam, const struct gp_pyenv *env, const struct torch *torch)
+{
+    static const char *const names[] = {"torchvision", "torchaudio", "vllm", "xformers"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++) {
+        const struct gp_pypackage *package = gp_pyenv_package(env, names[i]);
+        struct gp_requirement wanted;
+        if (!package || package->is_conda)
+            continue;
+        const char *file = gp_exam_text(exam, "%s/METADATA", package->entry);
+        const char *text = gp_pyenv_text(exam, env, file);
+        while ((text = gp_requirement_next(text, &wanted)))
+            if (strcmp(wanted.name, "torch") == 0 && wanted.version[0] && !wanted.is_extra)
+                break;
+        if (!text || is_same(wanted.version, torch->version))
+            continue;
+        gp_exam_report(exam, gp_pyenv_verdict(env, false),
+                       "%s %s in %s is for PyTorch %s, there is %s", names[i], package->version,
+                       env->prefix, wanted.version, torch->version);
+        gp_exam_evidence(exam, gp_exam_text(exam, "%s/%s", env->site, file), "torch==%s",
+                         wanted.version);
+        gp_exam_why(exam, "Its compiled part does not fit: the import ends with an undefined "
+                          "symbol, or operators do not exist.");
+        mend_pin(exam, env, torch, package);
+    }
+}
+
+/* torchvision for another CUDA than PyTorch's. */
+static void check_vision(struct gp_exam *exam, const struct gp_pyenv *env,
+                         const struct torch *torch)
+{
+    char cuda[16] = "", path[GP_PATH_SIZE];
+    const struct gp_pypackage *package = gp_pyenv_package(env, "torchvision");
+    const char *text = package ? gp_pyenv_text(exam, env, "torchvision/version.py") : "";
+    if (!gp_python_value(text, "cuda", cuda, sizeof(cuda)) ||
+        gp_version_major(cuda) == gp_version_major(torch->cuda) ||
+        !gp_pyenv_path(env, "torchvision/version.py", path))
+        return;
+    gp_exam_report(exam, gp_pyenv_verdict(env, false),
+                   "torchvision in %s is for %s%s, PyTorch is for %s%s", env->prefix,
+                   cuda[0] ? "CUDA " : "the CPU", cuda, torch->cuda[0] ? "CUDA " : "the CPU",
+                   torch->cuda);
+    gp_exam_evidence(exam, path, "torchvision %s", package->version);
+    gp_exam_why(exam, "Its operators do not run on the GPU, or the import fails.");
+    gp_exam_pip(exam, env, GP_PIP_AGAIN, "the build for the same CUDA",
+                gp_exam_text(exam, "--no-deps torchvision==%.*s --index-url %s",
+                             (int)strcspn(package->version, "+"), package->version,
+                             gp_torch_index(exam, torch->cuda)));
+}
+
+/* "2.7.4.post1+cu12torch2.6cxx11abiFALSE": the build that a wheel of flash-attn was made for. */
+static void check_flash(struct gp_exam *exam, const struct gp_pyenv *env, const struct torch *torch)
+{
+    const struct gp_pypackage *package = gp_pyenv_package(env, "flash-attn");
+    const char *at = package ? strstr(package->version, "torch") : NULL;
+    const char *cuda = package ? strstr(package->version, "+cu") : NULL;
+    unsigned major = cuda ? (unsigned)strtoul(cuda + 3, NULL, 10) : 0;
+    if (!at)
+        return;
+    at += strlen("torch");
+    size_t n = strspn(at, "0123456789.");
+    bool is_other_cuda =
+        major > 0 && major < 100 && torch->cuda[0] && major != gp_version_major(torch->cuda);
+    bool is_other_torch = strncmp(at, torch->version, n) != 0 || torch->version[n] != '.';
+    if (!is_other_cuda && !is_other_torch)
+        return;
+    gp_exam_report(exam, gp_pyenv_verdict(env, false),
+                   "flash-attn in %s is for PyTorch %.*s with CUDA %u, there is %s with CUDA %s",
+                   env->prefix, (int)n, at, major, torch->version,
+                   torch->cuda[0] ? torch->cuda : "none");
+    gp_exam_evidence(exam, env->site, "%s", package->entry);
+    gp_exam_why(exam, "The import ends with an undefined symbol.");
+    gp_exam_pip(exam, env, GP_PIP_AGAIN, "builds it for this PyTorch",
+                "--no-deps --no-build-isolation flash-attn");
+}
+
+/* It has a library for each CUDA, and takes the one of PyTorch's. */
+static void check_bitsandbytes(struct gp_exam *exam, const struct gp_pyenv *env,
+                               const struct torch *torch)
+{
+    char path[GP_PATH_SIZE];
+    const char *dot = strchr(torch->cuda, '.');
+    if (!dot || !gp_pyenv_package(env, "bitsandbytes") ||
+        !gp_pyenv_path(env, "bitsandbytes", path) || !gp_files_exist(&exam->files, path))
+        return;
+    const char *name =
+        gp_exam_text(exam, "libbitsandbytes_cuda%u%s.so", gp_version_major(torch->cuda), dot + 1);
+    if (!gp_pyenv_path(env, gp_exam_text(exam, "bitsandbytes/%s", name), path) ||
+        gp_files_exist(&exam->files, path))
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "bitsandbytes in %s has no library for CUDA %s, which PyTorch is built with",
+                   env->prefix, torch->cuda);
+    gp_exam_evidence(exam, path, "it is not there");
+    gp_exam_pip(exam, env, GP_PIP_ADD, "", "--upgrade bitsandbytes");
+}
+
+/* ---- the rest ---- */
+
+/* Both have the same module: the one that was installed last, or a mixture, is taken. */
+static void check_onnx(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    const struct gp_pypackage *cpu = gp_pyenv_package(env, "onnxruntime");
+    const struct gp_pypackage *gpu = gp_pyenv_package(env, "onnxruntime-gpu");
+    if (!cpu || !gpu)
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "%s has both onnxruntime and onnxruntime-gpu: the first can hide the GPU",
+                   env->prefix);
+    gp_exam_evidence(exam, env->site, "%s, %s", cpu->entry, gpu->entry);
+    gp_exam_why(exam, "Both install the same module; with the files of the first there is no "
+                      "CUDAExecutionProvider.");
+    gp_exam_pip(exam, env, GP_PIP_REMOVE, "", "onnxruntime onnxruntime-gpu");
+    gp_exam_pip(exam, env, GP_PIP_ADD, "", gp_exam_text(exam, "onnxruntime-gpu==%s", gpu->version));
+}
+
+/* "cupy-cuda12x" is for CUDA 12; two of them have the same module. */
+static void check_cupy(struct gp_exam *exam, const struct gp_pyenv *env, const struct gp_nvidia *nv)
+{
+    const struct gp_pypackage *first = gp_pyenv_package_like(env, "cupy-cuda");
+    if (!first)
+        return;
+    const struct gp_pypackage *end = env->packages + env->count;
+    for (const struct gp_pypackage *p = first + 1; p < end; p++)
+        if (strncmp(p->name, "cupy-cuda", 9) == 0 && strcmp(p->name, first->name) != 0) {
+            gp_exam_report(exam, GP_VERDICT_WARN, "%s has both %s and %s", env->prefix, first->name,
+                           p->name);
+            gp_exam_evidence(exam, env->site, "%s, %s", first->entry, p->entry);
+            gp_exam_why(exam, "Both install the same module, and break each other.");
+            gp_exam_pip(exam, env, GP_PIP_REMOVE, "then install the one for the driver's CUDA",
+                        gp_exam_text(exam, "%s %s", first->name, p->name));
+            return;
+        }
+    const char *cuda = gp_exam_text(exam, "%.2s", first->name + 9);
+    const char *floor = gp_cuda_floor(cuda);
+    if (!floor[0] || !nv->driver[0] || gp_driver_reaches(nv->driver, floor))
+        return;
+    gp_exam_report(exam, gp_pyenv_verdict(env, false),
+                   "CuPy in %s is for CUDA %s, which needs driver %s or newer, here is %s",
+                   env->prefix, cuda, floor, nv->driver);
+    gp_exam_evidence(exam, env->site, "%s", first->entry);
+    gp_exam_pip(exam, env, GP_PIP_REMOVE, "", first->name);
+    gp_exam_pip(exam, env, GP_PIP_ADD, "for this driver",
+                gp_exam_text(exam, "cupy-cuda%ux", gp_version_major(gp_cuda_ceiling(nv->driver))));
+    gp_exam_advice(exam, "or keep it, and:");
+    gp_nvidia_update_driver(exam, floor);
+}
+
+void gp_check_python_others(struct gp_exam *exam)
+{
+    const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
+    struct gp_nvidia nv;
+    gp_nvidia_read(&nv, exam);
+    for (size_t i = 0; i < envs->count; i++) {
+        const struct gp_pyenv *env = &envs->list[i];
+        struct torch torch;
+        check_onnx(exam, env);
+        check_cupy(exam, env, &nv);
+        if (!read_torch(exam, env, &torch))
+            continue;
+        check_pins(exam, env, &torch);
+        check_vision(exam, env, &torch);
+        check_flash(exam, env, &torch);
+        check_bitsandbytes(exam, env, &torch);
+    }
+}

@@ -1,0 +1,340 @@
+/* Python environments, and PyTorch in them. */
+#include "doctor/archlist.h"
+#include "doctor/exam.h"
+#include "doctor/framework.h"
+#include "doctor/pypackage.h"
+#include "doctor/version.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- environments ---- */
+
+/* "torch 2.7.1, jax 0.4.30": what people ask for by name. */
+static const char *framework_words(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    static const char *const names[] = {"torch",       "tensorflow",      "jax",  "vllm",
+                                        "onnxruntime", "onnxruntime-gpu", "cupy", "pytorch"};
+    const char *words = "";
+    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++) {
+        const struct gp_pypackage *package = gp_pyenv_package(env, names[i]);
+        if (package)
+            words = gp_exam_text(exam, "%s%s%s %s", words, *words ? ", " : "", names[i],
+                                 package->version);
+    }
+    return *words ? words : "no framework";
+}
+
+static void show_environment(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    gp_exam_evidence(exam, env->prefix, "%s, Python %s%s: %s", gp_pyenv_kind_word(env->kind),
+                     env->python[0] ? env->python : "of unknown version",
+                     env->is_active && !env->is_named ? ", active" : "",
+                     framework_words(exam, env));
+}
+
+static void run_find(struct gp_exam *exam)
+{
+    const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
+    size_t readable = 0;
+    for (size_t i = 0; i < envs->count; i++) {
+        const struct gp_pyenv *env = &envs->list[i];
+        readable += env->error == 0;
+        if (env->error == 0)
+            continue;
+        if (env->is_named && env->error == -ENOENT)
+            gp_exam_report(exam, GP_VERDICT_WARN,
+                           "%s is neither an interpreter of Python nor an environment",
+                           env->prefix);
+        else
+            gp_exam_unreadable(exam, env->site[0] ? env->site : env->prefix, env->error);
+    }
+    if (envs->is_cut)
+        gp_exam_report(exam, GP_VERDICT_INFO,
+                       "there are more than %d Python environments: the others were not looked at",
+                       GP_PYENVS);
+    if (readable == 0)
+        return;
+    gp_exam_report(exam, exam->pythons ? GP_VERDICT_INFO : GP_VERDICT_OK,
+                   "%zu Python environment%s", readable, readable == 1 ? "" : "s");
+    for (size_t i = 0; i < envs->count; i++)
+        if (envs->list[i].error == 0)
+            show_environment(exam, &envs->list[i]);
+}
+
+/* ---- PyTorch: what an installation is ---- */
+
+struct torch {
+    const struct gp_pyenv *env;
+    char version[64]; /* "2.7.1+cu128"; "": its file does not say */
+    char cuda[16], hip[32], xpu[32];
+};
+
+static bool read_torch(struct gp_exam *exam, const struct gp_pyenv *env, struct torch *ret)
+{
+    char path[GP_PATH_SIZE], text[4096];
+    *ret = (struct torch){.env = env};
+    if (!env->has_torch || !gp_pyenv_path(env, "torch/version.py", path))
+        return false;
+    long n = gp_files_read(&exam->files, path, text, sizeof(text));
+    if (n < 0)
+        return gp_pyenv_package(env, "torch"); /* the folder alone may be anything */
+    (void)gp_python_value(text, "__version__", ret->version, sizeof(ret->version));
+    (void)gp_python_value(text, "cuda", ret->cuda, sizeof(ret->cuda));
+    (void)gp_python_value(text, "hip", ret->hip, sizeof(ret->hip));
+    (void)gp_python_value(text, "xpu", ret->xpu, sizeof(ret->xpu));
+    return true;
+}
+
+/* The row of the table for a build; NULL: not one of the known ones. */
+static const struct gp_torch_build *known_build(const struct torch *t)
+{
+    size_t n = strcspn(t->version, "+");
+    for (size_t i = 0; i < gp_torch_build_count; i++)
+        if (strlen(gp_torch_builds[i].torch) == n &&
+            strncmp(gp_torch_builds[i].torch, t->version, n) == 0 &&
+            strcmp(gp_torch_builds[i].cuda, t->cuda) == 0)
+            return &gp_torch_builds[i];
+    return NULL;
+}
+
+/* What was read before: the same version is the same build, and libraries are large. */
+struct known_archs {
+    const char *version, *archs, *where;
+};
+
+struct torches {
+    struct gp_case cases[GP_PYENVS];
+    size_t count;
+    struct known_archs known[GP_PYENVS];
+    size_t known_count;
+    uint64_t budget; /* of bytes to read in libraries */
+};
+
+static bool read_library(struct gp_exam *exam, struct torches *all, const struct torch *t,
+                         const char *file, struct known_archs *ret)
+{
+    char path[GP_PATH_SIZE], archs[GP_ARCHLIST_SIZE];
+    if (!gp_pyenv_path(t->env, file, path) ||
+        !gp_archlist_read(&exam->files, path, &all->budget, archs))
+        return false;
+    ret->archs = gp_exam_text(exam, "%s", archs);
+    ret->where = gp_exam_text(exam, "%s", path);
+    return true;
+}
+
+/* The GPUs that a build has code for: from its library, else from the table, else from the other
+ * library that can have it. */
+static struct known_archs archs_of(struct gp_exam *exam, struct torches *all, const struct torch *t)
+{
+    struct known_archs archs = {gp_exam_text(exam, "%s", t->version), "", ""};
+    for (size_t i = 0; i < all->known_count; i++)
+        if (strcmp(all->known[i].version, t->version) == 0)
+            return all->known[i];
+    if (!read_library(exam, all, t, "torch/lib/libtorch_python.so", &archs)) {
+        const struct gp_torch_build *row = known_build(t);
+        if (row) {
+            archs.archs = row->archs;
+            archs.where = "table of builds";
+        } else {
+            (void)read_library(exam, all, t, "torch/lib/libtorch_cuda.so", &archs);
+        }
+    }
+    all->known[all->known_count++] = archs;
+    return archs;
+}
+
+static enum gp_trouble trouble_of(const struct torch *t)
+{
+    if (!t->version[0])
+        return GP_TROUBLE_BROKEN;
+    if (t->cuda[0])
+        return GP_TROUBLE_NONE;
+    return t->hip[0] || t->xpu[0] ? GP_TROUBLE_OTHER_VENDOR : GP_TROUBLE_CPU_ONLY;
+}
+
+static const char *seen_words(struct gp_exam *exam, const struct torch *t)
+{
+    if (!t->version[0])
+        return "it is missing, or names no version";
+    if (t->cuda[0])
+        return gp_exam_text(exam, "PyTorch %s for CUDA %s", t->version, t->cuda);
+    if (t->hip[0])
+        return gp_exam_text(exam, "PyTorch %s for ROCm %s", t->version, t->hip);
+    return gp_exam_text(exam, "PyTorch %s for %s", t->version,
+                        t->xpu[0] ? "Intel's GPUs" : "the CPU");
+}
+
+static void add_torch(struct gp_exam *exam, const struct gp_nvidia *nv, struct torches *all,
+                      const struct torch *t)
+{
+    char path[GP_PATH_SIZE] = "";
+    (void)gp_pyenv_path(t->env, "torch/version.py", path);
+    struct gp_case c = {.env = t->env,
+                        .framework = GP_FRAMEWORK_TORCH,
+                        .version = gp_exam_text(exam, "%s", t->version),
+                        .cuda = gp_exam_text(exam, "%s", t->cuda),
+                        .archs = "",
+                        .archs_where = "",
+                        .where = gp_exam_text(exam, "%s", path),
+                        .seen = seen_words(exam, t),
+                        .trouble = trouble_of(t)};
+    const struct gp_pypackage *package = gp_pyenv_package(t->env, "torch");
+    if (c.trouble == GP_TROUBLE_BROKEN && package)
+        c.version = package->version;
+    if (c.trouble == GP_TROUBLE_NONE) {
+        struct known_archs archs = archs_of(exam, all, t);
+        c.archs = archs.archs;
+        c.archs_where = archs.where;
+        gp_case_judge(&c, nv);
+    }
+    all->cases[all->count++] = c;
+}
+
+/* ---- PyTorch: what else can be wrong in an environment ---- */
+
+/* Two versions of one package in one folder: the newer one's files over the older one's. */
+static void check_twice(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    const struct gp_pypackage *first = gp_pyenv_package(env, "torch");
+    for (size_t i = 0; first && i < env->count; i++) {
+        const struct gp_pypackage *other = &env->packages[i];
+        if (other->is_conda || strcmp(other->name, "torch") != 0 ||
+            strcmp(other->version, first->version) == 0)
+            continue;
+        gp_exam_report(exam, GP_VERDICT_WARN, "%s has PyTorch twice: %s and %s", env->prefix,
+                       first->version, other->version);
+        gp_exam_evidence(exam, env->site, "%s, %s", first->entry, other->entry);
+        gp_exam_why(exam, "An update was interrupted; files of both may be mixed.");
+        gp_exam_pip(exam, env, GP_PIP_AGAIN, "", gp_exam_text(exam, "torch==%s", other->version));
+        return;
+    }
+}
+
+/* The user's own packages go before those of every Python but a virtual environment's. */
+static void check_shadow(struct gp_exam *exam, const struct torch *user, const struct torch *t)
+{
+    bool is_before = t->env->kind != GP_PYENV_VENV && t->env->kind != GP_PYENV_USER &&
+                     t->env->python[0] && strcmp(t->env->python, user->env->python) == 0;
+    if (!is_before || strcmp(t->version, user->version) == 0)
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN, "Python %s takes PyTorch %s of %s, not the %s of %s",
+                   t->env->python, user->version, user->env->prefix, t->version, t->env->prefix);
+    gp_exam_evidence(exam, user->env->site, "PyTorch %s", user->version);
+    gp_exam_evidence(exam, t->env->site, "PyTorch %s", t->version);
+    gp_exam_command(exam, "leaves the user's packages out", "export PYTHONNOUSERSITE=1");
+}
+
+static void check_shadows(struct gp_exam *exam, const struct gp_pyenvs *envs)
+{
+    struct torch user, other;
+    for (size_t u = 0; u < envs->count; u++) {
+        if (envs->list[u].kind != GP_PYENV_USER || !read_torch(exam, &envs->list[u], &user))
+            continue;
+        for (size_t i = 0; i < envs->count; i++)
+            if (read_torch(exam, &envs->list[i], &other))
+                check_shadow(exam, &user, &other);
+    }
+}
+
+/* ---- PyTorch: the wheels that it was built with ---- */
+
+struct wheels {
+    bool is_bad;        /* one is older or missing */
+    const char *list;   /* "nvidia-cudnn-cu12 9.1.0.70 instead of 9.7.1.26" … */
+    const char *wanted; /* "nvidia-cudnn-cu12==9.7.1.26 …" */
+};
+
+static void compare_wheel(struct gp_exam *exam, const struct gp_pyenv *env,
+                          const struct gp_requirement *wanted, struct wheels *ret)
+{
+    const struct gp_pypackage *have = gp_pyenv_package(env, wanted->name);
+    int order = have ? gp_version_compare(have->version, wanted->version) : -1;
+    bool is_other = have && gp_version_major(have->version) != gp_version_major(wanted->version);
+    if (order == 0)
+        return;
+    ret->is_bad = ret->is_bad || order < 0 || is_other;
+    ret->list = gp_exam_text(exam, "%s%s%s ", ret->list, ret->list[0] ? ", " : "", wanted->name);
+    ret->list =
+        have ? gp_exam_text(exam, "%s%s instead of %s", ret->list, have->version, wanted->version)
+             : gp_exam_text(exam, "%sis missing", ret->list);
+    ret->wanted = gp_exam_text(exam, "%s%s%s==%s", ret->wanted, ret->wanted[0] ? " " : "",
+                               wanted->name, wanted->version);
+}
+
+/* Other packages replace cuDNN or NCCL by their own choice. */
+static void check_wheels(struct gp_exam *exam, const struct torch *t)
+{
+    const struct gp_pypackage *torch = gp_pyenv_package(t->env, "torch");
+    struct gp_requirement wanted;
+    struct wheels wheels = {.list = "", .wanted = ""};
+    if (!torch || torch->is_conda || t->env->kind == GP_PYENV_SYSTEM || !t->cuda[0] ||
+        gp_pyenv_package(t->env, "pytorch"))
+        return;
+    const char *file = gp_exam_text(exam, "%s/METADATA", torch->entry);
+    const char *text = gp_pyenv_text(exam, t->env, file);
+    while ((text = gp_requirement_next(text, &wanted)))
+        if (strncmp(wanted.name, "nvidia-", 7) == 0 && wanted.version[0] && !wanted.is_extra &&
+            (!wanted.machine[0] || strcmp(wanted.machine, exam->machine.arch) == 0))
+            compare_wheel(exam, t->env, &wanted, &wheels);
+    if (!wheels.list[0])
+        return;
+    gp_exam_report(exam, wheels.is_bad ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+                   "PyTorch %s in %s does not have the CUDA libraries that it was built with",
+                   t->version, t->env->prefix);
+    gp_exam_evidence(exam, gp_exam_text(exam, "%s/%s", t->env->site, file), "%s", wheels.list);
+    gp_exam_why(exam, wheels.is_bad
+                          ? "Another package replaced them, or they were left out: the import "
+                            "or the first convolution can fail."
+                          : "Another package brought newer ones, which work as a rule.");
+    gp_exam_pip(exam, t->env, GP_PIP_ADD, "brings them back", wheels.wanted);
+}
+
+void gp_check_torch(struct gp_exam *exam)
+{
+    enum { BUDGET = 1 << 30 };
+    const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
+    struct torches *all = gp_arena_alloc(&exam->arena, 1, sizeof(*all));
+    struct gp_nvidia nv;
+    struct torch t;
+    if (!all)
+        return;
+    gp_nvidia_read(&nv, exam);
+    all->budget = BUDGET;
+    for (size_t i = 0; i < envs->count; i++)
+        if (read_torch(exam, &envs->list[i], &t))
+            add_torch(exam, &nv, all, &t);
+    gp_cases_report(exam, &nv, GP_FRAMEWORK_TORCH, all->cases, all->count);
+    check_shadows(exam, envs);
+    for (size_t i = 0; i < all->count; i++) {
+        check_twice(exam, all->cases[i].env);
+        if (all->cases[i].trouble == GP_TROUBLE_NONE && read_torch(exam, all->cases[i].env, &t))
+            check_wheels(exam, &t);
+    }
+}
+
+const struct gp_check gp_checks_python[] = {
+    {.id = "python.find", .title = "Python environments can be looked into", .run = run_find},
+    {.id = "python.torch",
+     .title = "PyTorch fits the GPUs and the driver",
+     .needs = {"driver.loaded"},
+     .applies = gp_nvidia_is_there,
+     .run = gp_check_torch},
+    {.id = "python.tensorflow",
+     .title = "TensorFlow fits the GPUs and the driver",
+     .needs = {"driver.loaded"},
+     .applies = gp_nvidia_is_there,
+     .run = gp_check_tensorflow},
+    {.id = "python.jax",
+     .title = "JAX fits the GPUs and the driver",
+     .needs = {"driver.loaded"},
+     .applies = gp_nvidia_is_there,
+     .run = gp_check_jax},
+    {.id = "python.others",
+     .title = "packages that use GPUs fit each other",
+     .needs = {"driver.loaded"},
+     .applies = gp_nvidia_is_there,
+     .run = gp_check_python_others},
+    {0},
+};

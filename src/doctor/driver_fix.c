@@ -1,0 +1,219 @@
+#include "doctor/driver_fix.h"
+
+#include "doctor/install.h"
+#include "doctor/log.h"
+#include "doctor/tables.h"
+#include "doctor/version.h"
+
+#include <string.h>
+
+enum {
+    BLACKWELL = 100,
+    LONG_TERM = 580, /* the branch that serves Turing and newer, and is kept longest */
+};
+
+unsigned gp_driver_last_branch(const struct gp_machine *machine)
+{
+    unsigned last = 0;
+    for (size_t i = 0; i < machine->gpu_count; i++) {
+        const struct gp_chip *chip = machine->gpus[i].chip;
+        if (chip && chip->last_branch > 0 && (last == 0 || chip->last_branch < last))
+            last = chip->last_branch;
+    }
+    return last;
+}
+
+static bool needs_open(const struct gp_machine *machine)
+{
+    for (size_t i = 0; i < machine->gpu_count; i++)
+        if (machine->gpus[i].chip && machine->gpus[i].chip->compute_capability >= BLACKWELL)
+            return true;
+    return false;
+}
+
+void gp_driver_fix_reboot(struct gp_exam *exam, const char *note)
+{
+    gp_exam_command(exam, note, "sudo reboot");
+}
+
+bool gp_driver_show_log(struct gp_exam *exam, const enum gp_kmsg_kind *kinds, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct gp_log_line *line = gp_log_find(exam, kinds[i]);
+        if (!line)
+            continue;
+        gp_exam_evidence(exam, line->where, "%s", line->kmsg.body);
+        return true;
+    }
+    return false;
+}
+
+const char *gp_driver_gpu_words(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
+{
+    const char *name = gpu->chip ? strchr(gpu->chip->name, '[') : NULL;
+    if (!name)
+        return gp_exam_text(exam, "the %s GPU at %s",
+                            gpu->vendor == GP_PCI_AMD     ? "AMD"
+                            : gpu->vendor == GP_PCI_INTEL ? "Intel"
+                                                          : "NVIDIA",
+                            gpu->bus_id);
+    return gp_exam_text(exam, "%.*s (%s)", (int)strcspn(name + 1, "]"), name + 1, gpu->bus_id);
+}
+
+/* ---- install ---- */
+
+/* "linux-lts" of "6.12.60-1-lts": what Arch calls the kernel. */
+static const char *arch_kernel(const struct gp_machine *machine)
+{
+    static const struct {
+        const char *mark, *package;
+    } kinds[] = {{"-lts", "linux-lts"},
+                 {"-zen", "linux-zen"},
+                 {"-hardened", "linux-hardened"},
+                 {"-rt", "linux-rt"}};
+    for (size_t i = 0; i < GP_ARRAY_LEN(kinds); i++)
+        if (strstr(machine->kernel, kinds[i].mark))
+            return kinds[i].package;
+    return "linux";
+}
+
+/* What the places of INSTALL_DRIVER_… stand for, by distribution. */
+static const char *install_argument(struct gp_exam *exam, unsigned branch, bool is_open)
+{
+    const struct gp_machine *m = &exam->machine;
+    const char *kernel = arch_kernel(m);
+    switch (m->distro) {
+    case GP_DISTRO_DEBIAN:
+        return strcmp(m->arch, "aarch64") == 0 ? "arm64" : "amd64";
+    case GP_DISTRO_UBUNTU:
+        return gp_exam_text(exam, "%u", branch);
+    case GP_DISTRO_RHEL:
+        return gp_exam_text(exam, "%s%u", strcmp(m->distro_id, "amzn") == 0 ? "amzn" : "rhel",
+                            gp_version_major(m->distro_version));
+    case GP_DISTRO_ARCH:
+        if (!is_open)
+            return gp_exam_text(exam, "%s-headers", kernel);
+        return strcmp(kernel, "linux") == 0
+                   ? "nvidia-open"
+                   : gp_exam_text(exam, "nvidia-open-dkms %s-headers", kernel);
+    case GP_DISTRO_SUSE:
+        return strstr(m->distro_id, "tumbleweed") ? "Tumbleweed" : "Leap";
+    default:
+        return NULL;
+    }
+}
+
+static bool has_non_free(struct gp_exam *exam, const char *path)
+{
+    const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 16, NULL);
+    const char *found = text ? strstr(text, "non-free") : NULL;
+    while (found && strncmp(found, "non-free-firmware", 17) == 0)
+        found = strstr(found + 1, "non-free ");
+    return found;
+}
+
+/* Debian has the driver in a part of its archive that is not on by itself. */
+static void enable_non_free(struct gp_exam *exam)
+{
+    static const char folder[] = "/etc/apt/sources.list.d";
+    char **names;
+    bool is_on = has_non_free(exam, "/etc/apt/sources.list");
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    for (long i = 0; i < n && i < 100; i++)
+        is_on = is_on || has_non_free(exam, gp_exam_text(exam, "%s/%s", folder, names[i]));
+    if (!is_on)
+        gp_exam_remedy(exam, GP_REMEDY_ENABLE_NON_FREE, NULL, NULL);
+}
+
+/* Arch's own packages are of the newest branch: they have to go first. */
+static void remove_newer(struct gp_exam *exam)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    const char *names = "";
+    for (size_t i = 0; i < in->package_count; i++)
+        if (gp_packages_branch(in->packages[i].name) == 0)
+            names = gp_exam_text(exam, "%s%s%s", names, names[0] ? " " : "", in->packages[i].name);
+    if (names[0])
+        gp_exam_remedy(exam, GP_REMEDY_REMOVE_PACKAGES, names, NULL);
+}
+
+void gp_driver_fix_branch(struct gp_exam *exam, unsigned branch, bool is_open)
+{
+    const struct gp_machine *m = &exam->machine;
+    const char *argument = install_argument(exam, branch, is_open);
+    if (m->distro == GP_DISTRO_DEBIAN)
+        enable_non_free(exam);
+    if (m->distro == GP_DISTRO_ARCH && !is_open)
+        remove_newer(exam);
+    if (is_open && m->distro == GP_DISTRO_DEBIAN && needs_open(m))
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_NVIDIA,
+                       gp_exam_text(exam, "debian%u", gp_version_major(m->distro_version)), NULL);
+    else if (is_open)
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_OPEN, argument, NULL);
+    else if (branch >= 580)
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_580, argument, NULL);
+    else if (branch >= 470)
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_470, argument, NULL);
+    else
+        gp_exam_advice(exam,
+                       "the last driver for this GPU is of branch %u, which current kernels do not "
+                       "build: what remains is nouveau, without CUDA",
+                       branch);
+}
+
+void gp_driver_fix_install(struct gp_exam *exam)
+{
+    unsigned last = gp_driver_last_branch(&exam->machine);
+    gp_driver_fix_branch(exam, last > 0 ? last : LONG_TERM, last == 0);
+}
+
+bool gp_driver_is_newest(const struct gp_exam *exam, const char *version)
+{
+    unsigned last = gp_driver_last_branch(&exam->machine);
+    return gp_version_major(version) >= (last > 0 ? last : LONG_TERM);
+}
+
+/* ---- build ---- */
+
+/* "generic" of "6.8.0-60-generic" */
+static const char *kernel_flavour(const struct gp_machine *machine)
+{
+    const char *dash = strrchr(machine->kernel, '-');
+    return dash ? dash + 1 : "generic";
+}
+
+/* The branch with its flavour of a package like "linux-modules-nvidia-580-open-6.8.0-45-generic".
+ */
+static const char *prebuilt_branch(struct gp_exam *exam, const struct gp_install *in)
+{
+    static const char mark[] = "linux-modules-nvidia-";
+    for (size_t i = 0; i < in->package_count; i++) {
+        const char *name = in->packages[i].name;
+        if (strncmp(name, mark, sizeof(mark) - 1) != 0)
+            continue;
+        const char *branch = name + sizeof(mark) - 1;
+        size_t n = strspn(branch, "0123456789");
+        n += strncmp(branch + n, "-server", 7) == 0 ? 7 : 0;
+        n += strncmp(branch + n, "-open", 5) == 0 ? 5 : 0;
+        return gp_exam_text(exam, "%.*s", (int)n, branch);
+    }
+    return "";
+}
+
+void gp_driver_fix_build(struct gp_exam *exam)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    const char *branch = prebuilt_branch(exam, in);
+    /* Without a source these have packages of modules, kmod-nvidia. */
+    bool is_prebuilt =
+        exam->machine.distro == GP_DISTRO_FEDORA || exam->machine.distro == GP_DISTRO_RHEL;
+    if (in->run_trace[0] && in->package_count == 0 && !in->source[0])
+        gp_exam_advice(exam, "run the driver's .run installer again, with --dkms so that the next "
+                             "kernel gets its module by itself");
+    else if (!in->source[0] && branch[0])
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_PREBUILT, branch, kernel_flavour(&exam->machine));
+    else if (!in->source[0] && is_prebuilt)
+        gp_exam_remedy(exam, GP_REMEDY_UPDATE_PACKAGES, NULL, NULL);
+    else
+        gp_exam_remedy(exam, GP_REMEDY_BUILD_MODULE, exam->machine.kernel, NULL);
+}

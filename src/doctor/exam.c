@@ -1,0 +1,314 @@
+/* Runs the checks, and collects what they report. */
+#include "doctor/exam.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct gp_check *const groups[] = {
+    gp_checks_platform, gp_checks_hardware, gp_checks_driver, gp_checks_container,
+    gp_checks_log,      gp_checks_health,   gp_checks_cuda,   gp_checks_python,
+    gp_checks_system,   gp_checks_amd,      gp_checks_intel,
+};
+
+const struct gp_check *gp_check_at(size_t place)
+{
+    for (size_t g = 0; g < GP_ARRAY_LEN(groups); g++)
+        for (const struct gp_check *check = groups[g]; check->id; check++)
+            if (place-- == 0)
+                return check;
+    return NULL;
+}
+
+const char *gp_verdict_word(enum gp_verdict verdict)
+{
+    static const char *const words[] = {
+#define X(id, word) word,
+        GP_VERDICTS(X)
+#undef X
+    };
+    return words[verdict];
+}
+
+int gp_exam_open(struct gp_exam *exam, const char *root, struct gp_err *err)
+{
+    *exam = (struct gp_exam){.driver_words = ""};
+    int r = gp_files_open(&exam->files, root, err);
+    if (r == 0)
+        gp_machine_read(&exam->machine, &exam->files, &exam->arena);
+    return r;
+}
+
+void gp_exam_close(struct gp_exam *exam)
+{
+    gp_files_close(&exam->files);
+    gp_arena_fini(&exam->arena);
+}
+
+/* ---- what checks report ---- */
+
+static const char *format_text(struct gp_exam *exam, const char *format, va_list args)
+{
+    char text[2048];
+    (void)vsnprintf(text, sizeof(text), format, args);
+    const char *kept = gp_arena_strdup(&exam->arena, text);
+    return kept ? kept : "(out of memory)";
+}
+
+#define FORMATTED(ret, exam, format)                                                               \
+    do {                                                                                           \
+        va_list args_;                                                                             \
+        va_start(args_, format);                                                                   \
+        ret = format_text(exam, format, args_);                                                    \
+        va_end(args_);                                                                             \
+    } while (0)
+
+const char *gp_exam_text(struct gp_exam *exam, const char *format, ...)
+{
+    const char *text;
+    FORMATTED(text, exam, format);
+    return text;
+}
+
+static struct gp_finding *add_finding(struct gp_exam *exam, enum gp_verdict verdict,
+                                      const char *summary)
+{
+    static struct gp_finding spare; /* without memory the verdict still counts */
+    struct gp_finding *finding = gp_arena_alloc(&exam->arena, 1, sizeof(*finding));
+    struct gp_outcome *outcome = &exam->outcomes[exam->place];
+    if (verdict > outcome->verdict)
+        outcome->verdict = verdict;
+    if (!finding) {
+        spare = (struct gp_finding){0};
+        return &spare;
+    }
+    *finding = (struct gp_finding){.check = gp_check_at(exam->place),
+                                   .verdict = verdict,
+                                   .summary = summary,
+                                   .why = "",
+                                   .link = ""};
+    if (exam->last)
+        exam->last->next = finding;
+    else
+        exam->findings = finding;
+    exam->last = finding;
+    return finding;
+}
+
+void gp_exam_report(struct gp_exam *exam, enum gp_verdict verdict, const char *format, ...)
+{
+    const char *summary;
+    FORMATTED(summary, exam, format);
+    (void)add_finding(exam, verdict, summary);
+}
+
+void gp_exam_evidence(struct gp_exam *exam, const char *where, const char *format, ...)
+{
+    const char *text;
+    FORMATTED(text, exam, format);
+    struct gp_evidence *evidence = gp_arena_alloc(&exam->arena, 1, sizeof(*evidence));
+    if (!evidence || !exam->last)
+        return;
+    struct gp_evidence **end = &exam->last->evidence;
+    while (*end)
+        end = &(*end)->next;
+    *evidence = (struct gp_evidence){.where = gp_exam_text(exam, "%s", where), .text = text};
+    *end = evidence;
+}
+
+void gp_exam_why(struct gp_exam *exam, const char *format, ...)
+{
+    const char *text;
+    FORMATTED(text, exam, format);
+    if (exam->last)
+        exam->last->why = text;
+}
+
+void gp_exam_link(struct gp_exam *exam, const char *url)
+{
+    if (exam->last)
+        exam->last->link = url;
+}
+
+static void add_fix(struct gp_exam *exam, const char *command, const char *note)
+{
+    struct gp_fix *fix = gp_arena_alloc(&exam->arena, 1, sizeof(*fix));
+    if (!fix || !exam->last)
+        return;
+    struct gp_fix **end = &exam->last->fixes;
+    while (*end)
+        end = &(*end)->next;
+    *fix = (struct gp_fix){.command = command, .note = note};
+    *end = fix;
+}
+
+void gp_exam_command(struct gp_exam *exam, const char *note, const char *format, ...)
+{
+    const char *text;
+    FORMATTED(text, exam, format);
+    add_fix(exam, text, note);
+}
+
+void gp_exam_advice(struct gp_exam *exam, const char *format, ...)
+{
+    const char *text;
+    FORMATTED(text, exam, format);
+    add_fix(exam, NULL, text);
+}
+
+/* What no shell takes for anything but itself. */
+static bool is_plain(const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_./:@%+=,-";
+    return word[strspn(word, plain)] == '\0';
+}
+
+const char *gp_exam_quoted(struct gp_exam *exam, const char *word)
+{
+    static const char quote[] = "'\\''"; /* one quotation mark between quotation marks */
+    if (word[0] && is_plain(word))
+        return word;
+    char *text = gp_arena_alloc(&exam->arena, strlen(word) * strlen(quote) + sizeof("''"), 1);
+    if (!text)
+        return "''";
+    char *end = text;
+    *end++ = '\'';
+    for (; *word; word++)
+        if (*word == '\'') {
+            memcpy(end, quote, strlen(quote));
+            end += strlen(quote);
+        } else {
+            *end++ = *word;
+        }
+    *end++ = '\'';
+    *end = '\0';
+    return text;
+}
+
+/* A line of a remedy with its arguments in the places of {}. */
+static const char *fill(struct gp_exam *exam, const char *line, size_t length, const char *first,
+                        const char *second)
+{
+    const char *arguments[] = {first ? first : "", second ? second : first ? first : ""};
+    char text[1024];
+    size_t n = 0, used = 0;
+    for (size_t i = 0; i < length && n + 1 < sizeof(text); i++) {
+        if (line[i] != '{' || i + 1 == length || line[i + 1] != '}') {
+            text[n++] = line[i];
+            continue;
+        }
+        i++;
+        n += (size_t)snprintf(text + n, sizeof(text) - n, "%s", arguments[used > 0]);
+        n = n < sizeof(text) ? n : sizeof(text) - 1;
+        used++;
+    }
+    return gp_exam_text(exam, "%.*s", (int)n, text);
+}
+
+/* Plain words with blanks between them, or nothing. An argument can stand within quotes. */
+static bool is_list(const char *words)
+{
+    for (; words && *words; words++)
+        if (*words != ' ' && !is_plain((const char[]){*words, '\0'}))
+            return false;
+    return true;
+}
+
+void gp_exam_remedy(struct gp_exam *exam, enum gp_remedy remedy, const char *first,
+                    const char *second)
+{
+    const struct gp_remedy_row *row = &gp_remedies[remedy];
+    const char *commands = row->commands[exam->machine.distro];
+    bool is_safe = is_list(first) && is_list(second);
+    if (!commands || !is_safe) {
+        add_fix(exam, NULL, row->note);
+        return;
+    }
+    const char *note = row->note; /* once, beside the first command */
+    while (*commands) {
+        size_t length = strcspn(commands, "\n");
+        add_fix(exam, fill(exam, commands, length, first, second), note);
+        note = "";
+        commands += length + (commands[length] == '\n');
+    }
+}
+
+void gp_exam_unreadable(struct gp_exam *exam, const char *path, int error)
+{
+    bool is_forbidden = error == -EACCES || error == -EPERM;
+    gp_exam_report(exam, GP_VERDICT_SKIP, "%s cannot be read: %s%s", path, strerror(-error),
+                   is_forbidden ? " (it needs root)" : "");
+}
+
+/* ---- the order ---- */
+
+/* Whether a comma list has the check's id or its group. */
+static bool is_listed(const char *list, const char *id)
+{
+    size_t group = strcspn(id, ".");
+    for (const char *p = list; p && *p;) {
+        size_t n = strcspn(p, ",");
+        if ((n == strlen(id) || n == group) && strncmp(p, id, n) == 0)
+            return true;
+        p += n + (p[n] == ',');
+    }
+    return false;
+}
+
+/* The check that this one needs and that failed, or was itself skipped because one failed. */
+static const struct gp_check *failed_need(const struct gp_exam *exam, const struct gp_check *check)
+{
+    for (size_t n = 0; n < GP_CHECK_NEEDS && check->needs[n]; n++)
+        for (size_t i = 0; gp_check_at(i); i++)
+            if (strcmp(gp_check_at(i)->id, check->needs[n]) == 0 && exam->outcomes[i].root_cause)
+                return exam->outcomes[i].root_cause;
+    return NULL;
+}
+
+static void run_check(struct gp_exam *exam, const struct gp_check *check)
+{
+    struct gp_outcome *outcome = &exam->outcomes[exam->place];
+    const struct gp_check *because = failed_need(exam, check);
+    outcome->is_run = true;
+    if (because) {
+        gp_exam_report(exam, GP_VERDICT_SKIP, "not looked at, because %s failed", because->id);
+        if (exam->last)
+            exam->last->because = because;
+        outcome->root_cause = because;
+        return;
+    }
+    const struct gp_finding *before = exam->last;
+    uint64_t start = gp_clock_mono_ns();
+    check->run(exam);
+    outcome->ms = (double)(gp_clock_mono_ns() - start) / 1e6;
+    if (exam->last == before)
+        gp_exam_report(exam, GP_VERDICT_OK, "%s", check->title);
+    if (outcome->verdict == GP_VERDICT_FAIL)
+        outcome->root_cause = check;
+}
+
+void gp_exam_run(struct gp_exam *exam, const char *only, const char *without)
+{
+    const struct gp_check *check;
+    for (exam->place = 0; (check = gp_check_at(exam->place)) && exam->place < GP_EXAM_CHECKS;
+         exam->place++) {
+        if ((only && !is_listed(only, check->id)) || (without && is_listed(without, check->id)))
+            continue;
+        if (!check->applies || check->applies(exam))
+            run_check(exam, check);
+    }
+}
+
+const struct gp_finding *gp_exam_first(const struct gp_exam *exam)
+{
+    const struct gp_finding *first = NULL;
+    for (const struct gp_finding *f = exam->findings; f; f = f->next)
+        if (f->verdict >= GP_VERDICT_WARN && (!first || f->verdict > first->verdict))
+            first = f;
+    return first;
+}

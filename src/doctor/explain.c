@@ -1,0 +1,533 @@
+#include "doctor/explain.h"
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/parse.h"
+#include "base/strbuf.h"
+#include "doctor/kmsg.h"
+#include "doctor/tables.h"
+#include "jobs/failure.h"
+
+#include <ctype.h>
+#include <regex.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { TEXT_SIZE = 2048, LINE_SIZE = 4096 };
+
+static const struct gp_explanation nothing = {"", "", "", "", "", "", "", "", "", ""};
+
+static const char *text(struct gp_arena *arena, const char *format, ...) GP_PRINTF(2, 3);
+
+static const char *text(struct gp_arena *arena, const char *format, ...)
+{
+    char buf[TEXT_SIZE];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(buf, sizeof(buf), format, args);
+    va_end(args);
+    const char *kept = gp_arena_strdup(arena, buf);
+    return kept ? kept : "";
+}
+
+/* ---- numbers and names ---- */
+
+static bool explain_xid(struct gp_arena *arena, unsigned code, struct gp_explanation *ret)
+{
+    struct gp_xid_row row;
+    if (!gp_xid_row_find(code, &row))
+        return false;
+    *ret = nothing;
+    ret->id = text(arena, "xid.%u", code);
+    ret->title = text(arena, "Xid %u", code);
+    ret->words = row.words;
+    ret->name = row.mnemonic;
+    ret->note = row.note;
+    ret->fault = row.fault;
+    ret->advice = row.advice;
+    ret->action = row.action;
+    ret->source = row.source;
+    return true;
+}
+
+static bool explain_sxid(struct gp_arena *arena, unsigned code, struct gp_explanation *ret)
+{
+    const struct gp_sxid_row *row = gp_sxid_row_find(code);
+    if (!row)
+        return false;
+    *ret = nothing;
+    ret->id = text(arena, "sxid.%u", code);
+    ret->title = text(arena, "SXid %u", code);
+    ret->words = row->words;
+    ret->name = row->name;
+    ret->fault = "hardware";
+    ret->advice = row->advice;
+    ret->source = row->source;
+    return true;
+}
+
+static bool explain_cuda(struct gp_arena *arena, const struct gp_cuda_error *row,
+                         struct gp_explanation *ret)
+{
+    if (!row)
+        return false;
+    const char *name = row->name[0] ? row->name : row->driver_name;
+    *ret = nothing;
+    ret->id = text(arena, "cuda.%u", row->number);
+    ret->title = text(arena, "CUDA error %u", row->number);
+    ret->name =
+        row->name[0] && row->driver_name[0] ? text(arena, "%s, %s", name, row->driver_name) : name;
+    ret->words = row->words;
+    ret->advice = row->advice;
+    ret->source = row->source;
+    return true;
+}
+
+static bool explain_nvml(struct gp_arena *arena, const struct gp_nvml_error *row,
+                         struct gp_explanation *ret)
+{
+    if (!row)
+        return false;
+    *ret = nothing;
+    ret->id = text(arena, "nvml.%u", row->number);
+    ret->title = text(arena, "NVML error %u", row->number);
+    ret->name = row->name;
+    ret->words = row->words;
+    ret->advice = row->advice;
+    ret->source = row->source;
+    return true;
+}
+
+static bool explain_message(const struct gp_message *row, struct gp_explanation *ret)
+{
+    if (!row)
+        return false;
+    *ret = nothing;
+    ret->id = row->id;
+    ret->title = row->program;
+    ret->words = row->words;
+    ret->advice = row->advice;
+    ret->source = row->source;
+    return true;
+}
+
+static bool cuda_topic(struct gp_arena *arena, const char *what, uint64_t number, bool is_number,
+                       struct gp_explanation *ret)
+{
+    if (is_number)
+        return explain_cuda(arena, gp_cuda_error_find((unsigned)number), ret);
+    for (size_t i = 0; i < gp_cuda_error_count; i++) {
+        const struct gp_cuda_error *row = &gp_cuda_errors[i];
+        if ((row->name[0] && strcasecmp(row->name, what) == 0) ||
+            (row->driver_name[0] && strcasecmp(row->driver_name, what) == 0))
+            return explain_cuda(arena, row, ret);
+    }
+    return false;
+}
+
+static bool nvml_topic(struct gp_arena *arena, const char *what, uint64_t number, bool is_number,
+                       struct gp_explanation *ret)
+{
+    if (is_number)
+        return explain_nvml(arena, gp_nvml_error_find((unsigned)number), ret);
+    for (size_t i = 0; i < gp_nvml_error_count; i++)
+        if (strcasecmp(gp_nvml_errors[i].name, what) == 0)
+            return explain_nvml(arena, &gp_nvml_errors[i], ret);
+    return false;
+}
+
+static bool xid_topic(struct gp_arena *arena, const char *what, uint64_t number, bool is_number,
+                      struct gp_explanation *ret)
+{
+    (void)what;
+    return is_number && explain_xid(arena, (unsigned)number, ret);
+}
+
+static bool sxid_topic(struct gp_arena *arena, const char *what, uint64_t number, bool is_number,
+                       struct gp_explanation *ret)
+{
+    (void)what;
+    return is_number && explain_sxid(arena, (unsigned)number, ret);
+}
+
+/* A word of a table, NVML's name for it, or a mask with this one bit. */
+static bool throttle_topic(struct gp_arena *arena, const char *what, uint64_t number,
+                           bool is_number, struct gp_explanation *ret)
+{
+    char *end;
+    unsigned long mask = strtoul(what, &end, 0);
+    bool is_mask = is_number || (what[0] == '0' && what[1] == 'x' && !*end);
+    (void)number;
+    for (size_t i = 0; i < gp_throttle_reason_count; i++) {
+        const struct gp_throttle_reason *row = &gp_throttle_reasons[i];
+        if (!(is_mask && mask == row->mask) && strcasecmp(row->word, what) != 0 &&
+            strcasecmp(row->name, what) != 0)
+            continue;
+        *ret = nothing;
+        ret->id = text(arena, "throttle.%s", row->word);
+        ret->title = text(arena, "throttle reason %s", row->word);
+        ret->words = row->words;
+        ret->name = text(arena, "%s (0x%x)", row->name, row->mask);
+        ret->advice = row->advice;
+        ret->source = row->source;
+        return true;
+    }
+    return false;
+}
+
+static bool recovery_topic(struct gp_arena *arena, const char *what, uint64_t number,
+                           bool is_number, struct gp_explanation *ret)
+{
+    for (size_t i = 0; i < gp_recovery_action_count; i++) {
+        const struct gp_recovery_action *row = &gp_recovery_actions[i];
+        if (is_number ? number != row->number : strcasecmp(row->word, what) != 0)
+            continue;
+        *ret = nothing;
+        ret->id = text(arena, "recovery.%s", row->word);
+        ret->title = text(arena, "recovery action %u", row->number);
+        ret->words = row->words;
+        ret->name = row->word;
+        ret->advice = row->advice;
+        ret->source = row->source;
+        return true;
+    }
+    return false;
+}
+
+static bool memory_topic(struct gp_arena *arena, const char *what, uint64_t number, bool is_number,
+                         struct gp_explanation *ret)
+{
+    (void)number;
+    (void)is_number;
+    for (size_t i = 0; i < gp_memory_state_count; i++) {
+        const struct gp_memory_state *row = &gp_memory_states[i];
+        if (strcasecmp(row->word, what) != 0)
+            continue;
+        *ret = nothing;
+        ret->id = text(arena, "memory.%s", row->word);
+        ret->title = text(arena, "memory state %s", row->word);
+        ret->words = row->words;
+        ret->advice = row->advice;
+        ret->source = row->source;
+        return true;
+    }
+    return false;
+}
+
+static const struct {
+    const char *word;
+    const char *what; /* an example */
+    bool (*explain)(struct gp_arena *arena, const char *what, uint64_t number, bool is_number,
+                    struct gp_explanation *ret);
+} topics[] = {
+    {"xid", "79", xid_topic},
+    {"sxid", "20034", sxid_topic},
+    {"cuda", "802", cuda_topic},
+    {"nvml", "18", nvml_topic},
+    {"throttle", "sw_power_cap", throttle_topic},
+    {"recovery", "4", recovery_topic},
+    {"memory", "remap_pending", memory_topic},
+};
+
+bool gp_explain_is_topic(const char *word)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(topics); i++)
+        if (strcasecmp(topics[i].word, word) == 0)
+            return true;
+    return false;
+}
+
+int gp_explain_topic(struct gp_arena *arena, const char *topic, const char *what,
+                     struct gp_explanation *ret, struct gp_err *err)
+{
+    uint64_t number = 0;
+    bool is_number = gp_parse_u64(what, &number) && number <= UINT32_MAX;
+    for (size_t i = 0; i < GP_ARRAY_LEN(topics); i++) {
+        if (strcasecmp(topics[i].word, topic) != 0)
+            continue;
+        if (topics[i].explain(arena, what, number, is_number, ret))
+            return 0;
+        return gp_err_set(err, GP_EFAIL, "%s '%.60s' is not known; %s %s is", topics[i].word, what,
+                          topics[i].word, topics[i].what);
+    }
+    return gp_err_set(err, GP_EUSAGE, "'%.60s' is no topic", topic);
+}
+
+/* ---- lines of the kernel ---- */
+
+static bool has_word(const char *words, const char *word)
+{
+    size_t n = strlen(word);
+    for (const char *p = words; (p = strstr(p, word)); p += n)
+        if ((p == words || p[-1] == ' ') && (p[n] == ' ' || !p[n]))
+            return true;
+    return false;
+}
+
+static const struct gp_nvlink_error *find_nvlink(unsigned xid, const struct gp_kmsg_nvlink *n)
+{
+    for (size_t i = 0; i < gp_nvlink_error_count; i++) {
+        const struct gp_nvlink_error *row = &gp_nvlink_errors[i];
+        bool is_fatal = strcmp(row->fatal, "no") != 0;
+        /* Where the message contradicts the table the driver knows better. */
+        if (row->xid == xid && row->reason == n->reason && row->status == n->status &&
+            is_fatal == n->is_fatal && has_word(row->units, n->unit))
+            return row;
+    }
+    return NULL;
+}
+
+static void decode_nvlink(struct gp_arena *arena, const struct gp_kmsg *k,
+                          struct gp_explanation *ret)
+{
+    struct gp_kmsg_nvlink n;
+    if (!gp_kmsg_nvlink(k->message, &n))
+        return;
+    const struct gp_nvlink_error *row = n.has_status ? find_nvlink(k->code, &n) : NULL;
+    ret->words = text(arena, "%s NVLink error in the unit %s of link %u",
+                      n.is_fatal ? "a fatal" : "an", n.unit, n.link);
+    ret->note = n.is_fatal ? "" : "The driver calls it not fatal: by itself it stops nothing.";
+    ret->advice = n.is_fatal ? "reset the GPU" : "nothing has to be done for it";
+    if (!row)
+        return;
+    if (row->fault[0])
+        ret->fault = row->fault;
+    if (row->effect[0])
+        ret->note = text(arena, "What follows: %s.", row->effect);
+    ret->advice = text(arena, "%s%s%s", row->action, row->look[0] ? "; " : "", row->look);
+}
+
+static void decode_recovery(struct gp_arena *arena, const struct gp_kmsg *k,
+                            struct gp_explanation *ret)
+{
+    unsigned was, now;
+    const struct gp_recovery_action *row =
+        gp_kmsg_recovery(k->message, &was, &now) ? gp_recovery_action_find(now) : NULL;
+    if (!row)
+        return;
+    ret->words = text(arena, "the driver now says: %s", row->words);
+    ret->advice = row->advice;
+}
+
+static const char *device_word(enum gp_kmsg_kind kind)
+{
+    switch (kind) {
+    case GP_KMSG_SXID:
+        return "NVSwitch";
+    case GP_KMSG_AER_FATAL:
+    case GP_KMSG_AER_NONFATAL:
+    case GP_KMSG_AER_CORRECTED:
+    case GP_KMSG_PCIE_LIMITED:
+        return "device";
+    default:
+        return "GPU";
+    }
+}
+
+static void describe(struct gp_arena *arena, const struct gp_kmsg *k, struct gp_explanation *ret)
+{
+    char instance[64] = "", who[128] = "";
+    if (k->compute_instance != GP_KMSG_NO_INSTANCE)
+        (void)snprintf(instance, sizeof(instance), ", MIG instance %d/%d", k->gpu_instance,
+                       k->compute_instance);
+    else if (k->gpu_instance != GP_KMSG_NO_INSTANCE)
+        (void)snprintf(instance, sizeof(instance), ", MIG instance %d", k->gpu_instance);
+    if (k->pid > 0)
+        (void)snprintf(who, sizeof(who), ", process %lld%s%s%s", (long long)k->pid,
+                       k->process[0] ? " (" : "", k->process, k->process[0] ? ")" : "");
+    if (k->bus_id[0])
+        ret->details = text(arena, "%s %s%s%s", device_word(k->kind), k->bus_id, instance, who);
+    else if (who[0])
+        ret->details = text(arena, "%s", who + 2);
+}
+
+/* An Xid or SXid that the table does not have: at least that is known. */
+static void explain_new(struct gp_arena *arena, const struct gp_kmsg *k, struct gp_explanation *ret)
+{
+    bool is_switch = k->kind == GP_KMSG_SXID;
+    *ret = nothing;
+    ret->id = text(arena, "%s.%u", is_switch ? "sxid" : "xid", k->code);
+    ret->title = text(arena, "%s %u", is_switch ? "SXid" : "Xid", k->code);
+    ret->words = is_switch ? "an error of an NVSwitch with a number that gpulse does not know"
+                           : "an error of the GPU with a number that gpulse does not know";
+    ret->note = k->is_fatal ? "The driver calls it fatal." : "";
+    ret->fault = "unclear";
+    ret->advice = "look it up in NVIDIA's list: docs.nvidia.com/deploy/xid-errors";
+}
+
+bool gp_explain_kmsg(struct gp_arena *arena, const struct gp_kmsg *k, struct gp_explanation *ret)
+{
+    enum { FIRST_NVLINK = 144, LAST_NVLINK = 150, RECOVERY = 154 };
+    if (k->kind == GP_KMSG_XID || k->kind == GP_KMSG_SXID) {
+        if (k->kind == GP_KMSG_XID ? !explain_xid(arena, k->code, ret)
+                                   : !explain_sxid(arena, k->code, ret))
+            explain_new(arena, k, ret);
+        if (k->kind == GP_KMSG_XID && k->code >= FIRST_NVLINK && k->code <= LAST_NVLINK)
+            decode_nvlink(arena, k, ret);
+        else if (k->kind == GP_KMSG_XID && k->code == RECOVERY)
+            decode_recovery(arena, k, ret);
+        if (k->cause)
+            ret->note = text(arena, "It follows from Xid %u.", k->cause);
+    } else if (!explain_message(gp_message_find(gp_kmsg_word(k->kind)), ret)) {
+        return false;
+    }
+    describe(arena, k, ret);
+    return true;
+}
+
+/* ---- other lines ---- */
+
+static const struct gp_message *find_message(const char *line)
+{
+    const struct gp_message *best = NULL;
+    size_t best_length = 0;
+    for (size_t i = 0; i < gp_message_count; i++) {
+        const struct gp_message *row = &gp_messages[i];
+        size_t length = strlen(row->needle);
+        regex_t regex;
+        if (length <= best_length || !strstr(line, row->needle))
+            continue;
+        /* Compiled for the few lines that have the needle. */
+        if (row->expression[0]) {
+            if (regcomp(&regex, row->expression, REG_EXTENDED | REG_NOSUB) != 0)
+                continue;
+            int r = regexec(&regex, line, 0, NULL, 0);
+            regfree(&regex);
+            if (r != 0)
+                continue;
+        }
+        best = row;
+        best_length = length;
+    }
+    return best;
+}
+
+/* A whole word of letters, digits and _. */
+static bool names(const char *line, const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *p = line; n > 0 && (p = strstr(p, name)); p += n)
+        if ((p == line || (!isalnum((unsigned char)p[-1]) && p[-1] != '_')) &&
+            !isalnum((unsigned char)p[n]) && p[n] != '_')
+            return true;
+    return false;
+}
+
+/* Short texts say something only behind the name of who prints them, and the word error. */
+static bool says(const char *line, const char *who, const char *what)
+{
+    enum { TELLING = 30 };
+    const char *at = what[0] ? strcasestr(line, what) : NULL;
+    if (!at || strlen(what) >= TELLING || strcasestr(what, who))
+        return at != NULL;
+    const char *name = strcasestr(line, who);
+    const char *error = name ? strcasestr(name, "rror") : NULL;
+    const char *failure = name ? strcasestr(name, "fail") : NULL;
+    return (error && error < at) || (failure && failure < at);
+}
+
+/* "CUDA error 700", "Cuda failure 700", "cuInit: UNKNOWN ERROR (303)"; 0: none. Numbers of "cuda
+ * runtime error (59)" are those of before CUDA 10.1: there only the text counts. */
+static unsigned cuda_number(const char *line)
+{
+    static const char expression[] =
+        "(CUDA|Cuda|cuda)( driver)? (error|failure|Error|Failure)( code)?:? ?=?\\(?([0-9]+)|"
+        "cuInit: UNKNOWN ERROR \\(([0-9]+)\\)";
+    regex_t regex;
+    regmatch_t groups[7];
+    unsigned number = 0;
+    if (!strcasestr(line, "cu") || regcomp(&regex, expression, REG_EXTENDED) != 0)
+        return 0;
+    if (regexec(&regex, line, GP_ARRAY_LEN(groups), groups, 0) == 0) {
+        const regmatch_t *at = groups[5].rm_so >= 0 ? &groups[5] : &groups[6];
+        if (at->rm_eo - at->rm_so <= 4)
+            number = (unsigned)strtoul(line + at->rm_so, NULL, 10);
+    }
+    regfree(&regex);
+    return number;
+}
+
+static const struct gp_cuda_error *find_cuda(const char *line)
+{
+    const struct gp_cuda_error *best = NULL;
+    size_t best_length = 0;
+    for (size_t i = 0; i < gp_cuda_error_count; i++) {
+        const struct gp_cuda_error *row = &gp_cuda_errors[i];
+        size_t length = strlen(row->text);
+        if (row->number == 0)
+            continue;
+        if (names(line, row->name) || names(line, row->driver_name))
+            return row;
+        if (length > best_length && says(line, "cuda", row->text)) {
+            best = row;
+            best_length = length;
+        }
+    }
+    unsigned number = best ? 0 : cuda_number(line);
+    return number ? gp_cuda_error_find(number) : best;
+}
+
+static const struct gp_nvml_error *find_nvml(const char *line)
+{
+    const struct gp_nvml_error *best = NULL;
+    size_t best_length = 0;
+    for (size_t i = 0; i < gp_nvml_error_count; i++) {
+        const struct gp_nvml_error *row = &gp_nvml_errors[i];
+        size_t length = strlen(row->text);
+        if (row->number == 0)
+            continue;
+        if (names(line, row->name))
+            return row;
+        if (length > best_length && strcasestr(line, "nvml") && says(line, "nvml", row->text)) {
+            best = row;
+            best_length = length;
+        }
+    }
+    return best;
+}
+
+/* Messages about memory, which jobs/failure.def knows. */
+static bool explain_failure(struct gp_arena *arena, const char *line, struct gp_explanation *ret)
+{
+    struct gp_failure f;
+    if (!gp_failure_find(line, &f))
+        return false;
+    gp_failure_read_details(&f, line);
+    const struct gp_causes causes = gp_causes_of(&f);
+    struct gp_strbuf why = GP_STRBUF_INIT(TEXT_SIZE), next = GP_STRBUF_INIT(TEXT_SIZE);
+    for (size_t i = 0; i < causes.count; i++) {
+        size_t before = next.len;
+        gp_strbuf_adds(&why, i > 0 ? "; " : "");
+        gp_cause_add_why(&why, causes.items[i], &f);
+        gp_strbuf_adds(&next, next.len > 0 ? "; " : "");
+        size_t length = next.len;
+        gp_cause_add_next(&next, causes.items[i], &f);
+        if (next.len == length)
+            gp_strbuf_truncate(&next, before);
+    }
+    *ret = nothing;
+    ret->id = text(arena, "failure.%s", f.id);
+    ret->title = f.framework;
+    ret->words = f.class == GP_FAILURE_SOFT ? "no failure: it goes on" : text(arena, "%s", why.buf);
+    ret->advice = text(arena, "%s", next.buf);
+    ret->source = "src/jobs/failure.def";
+    gp_strbuf_fini(&why);
+    gp_strbuf_fini(&next);
+    return true;
+}
+
+bool gp_explain_line(struct gp_arena *arena, const char *line, struct gp_explanation *ret)
+{
+    char clean[LINE_SIZE];
+    struct gp_kmsg k;
+    (void)snprintf(clean, sizeof(clean), "%s", line);
+    gp_failure_clean_line(clean);
+    if (gp_kmsg_parse_copied(clean, &k) && gp_kmsg_is_notable(k.kind) &&
+        gp_explain_kmsg(arena, &k, ret))
+        return true;
+    return explain_message(find_message(clean), ret) || explain_failure(arena, clean, ret) ||
+           explain_cuda(arena, find_cuda(clean), ret) || explain_nvml(arena, find_nvml(clean), ret);
+}

@@ -1,0 +1,315 @@
+#include "doctor/files.h"
+
+#include "base/arena.h"
+#include "base/err.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+/* Kernels before 5.6 have no openat2(); there the links of another root than "/" cannot be followed
+ * within it. */
+static int open_below(const struct gp_files *files, const char *path, int flags)
+{
+    const struct open_how how = {.flags = (unsigned)flags | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT};
+    if (files->is_here) {
+        int here = open(path, flags | O_CLOEXEC);
+        return here < 0 ? -errno : here;
+    }
+    long fd = syscall(SYS_openat2, files->fd, path, &how, sizeof(how));
+    return fd < 0 ? -errno : (int)fd;
+}
+
+int gp_files_open(struct gp_files *files, const char *root, struct gp_err *err)
+{
+    const char *path = root && *root ? root : "/";
+    *files = (struct gp_files){.fd = -1};
+    if (!realpath(path, files->root))
+        return gp_err_set(err, GP_EUSAGE, "cannot look below %.200s: %s", path, strerror(errno));
+    files->is_here = strcmp(files->root, "/") == 0;
+    files->fd = open(files->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (files->fd < 0)
+        return gp_err_set(err, GP_EUSAGE, "cannot look below %.200s: %s", path, strerror(errno));
+    int probe = open_below(files, "/", O_PATH);
+    if (probe == -ENOSYS) {
+        gp_files_close(files);
+        return gp_err_set(
+            err, GP_EFAIL,
+            "another root than / needs Linux 5.6 or newer, this kernel has no openat2");
+    }
+    if (probe >= 0)
+        (void)close(probe);
+    return 0;
+}
+
+void gp_files_close(struct gp_files *files)
+{
+    if (files->fd >= 0)
+        (void)close(files->fd);
+    files->fd = -1;
+}
+
+int gp_files_open_file(const struct gp_files *files, const char *path)
+{
+    struct stat st;
+    /* Looked at first: opening a device can wake it. */
+    int r = gp_files_stat(files, path, &st);
+    if (r < 0)
+        return r;
+    if (!S_ISREG(st.st_mode))
+        return S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
+    return open_below(files, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+}
+
+int gp_files_open_kmsg(const struct gp_files *files)
+{
+    enum { MEMORY_DEVICES = 1, KMSG = 11 };
+    static const char path[] = "/dev/kmsg";
+    struct stat st;
+    int r = files->is_here ? gp_files_stat(files, path, &st) : -EINVAL;
+    if (r == 0 && S_ISCHR(st.st_mode) && major(st.st_rdev) == MEMORY_DEVICES &&
+        minor(st.st_rdev) == KMSG)
+        return open_below(files, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+    return gp_files_open_file(files, path);
+}
+
+static long read_all(int fd, char *buf, size_t cap)
+{
+    size_t len = 0;
+    while (len + 1 < cap) {
+        ssize_t n = read(fd, buf + len, cap - 1 - len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        if (n == 0)
+            break;
+        len += (size_t)n;
+    }
+    buf[len] = '\0';
+    return (long)len;
+}
+
+long gp_files_read(const struct gp_files *files, const char *path, char *buf, size_t cap)
+{
+    int fd = gp_files_open_file(files, path);
+    if (fd < 0)
+        return fd;
+    long n = read_all(fd, buf, cap);
+    (void)close(fd);
+    return n;
+}
+
+/* Files of /proc and /sys say nothing of their size: they are read in steps. */
+static char *read_steps(int fd, struct gp_arena *arena, size_t max, size_t *ret_length)
+{
+    size_t cap = 4096, len = 0;
+    char *buf = malloc(cap);
+    while (buf) {
+        long n = read_all(fd, buf + len, cap - len);
+        if (n < 0) {
+            errno = (int)-n;
+            break;
+        }
+        len += (size_t)n;
+        if (len + 1 < cap || len >= max) {
+            /* Two NULs end a list of texts, of which the last one may lack its own. */
+            char *text = gp_arena_alloc(arena, len + 2, 1);
+            if (text)
+                memcpy(text, buf, len);
+            free(buf);
+            *ret_length = len;
+            return text;
+        }
+        cap = cap * 2 <= max ? cap * 2 : max + 1;
+        char *more = realloc(buf, cap);
+        if (!more)
+            break;
+        buf = more;
+    }
+    free(buf);
+    return NULL;
+}
+
+/* From `back` bytes before the end on; 0: from the beginning. */
+static char *text_of(const struct gp_files *files, struct gp_arena *arena, const char *path,
+                     size_t max, off_t back, size_t *ret_length)
+{
+    size_t length = 0;
+    struct stat st;
+    int fd = gp_files_open_file(files, path);
+    if (fd < 0) {
+        errno = -fd;
+        return NULL;
+    }
+    if (back > 0 && fstat(fd, &st) == 0 && st.st_size > back)
+        (void)lseek(fd, st.st_size - back, SEEK_SET);
+    char *text = read_steps(fd, arena, max, &length);
+    int saved = errno;
+    (void)close(fd);
+    errno = saved;
+    if (text && ret_length)
+        *ret_length = length;
+    return text;
+}
+
+char *gp_files_text(const struct gp_files *files, struct gp_arena *arena, const char *path,
+                    size_t max, size_t *ret_length)
+{
+    return text_of(files, arena, path, max, 0, ret_length);
+}
+
+char *gp_files_tail(const struct gp_files *files, struct gp_arena *arena, const char *path,
+                    size_t max, size_t *ret_length)
+{
+    size_t length = 0;
+    char *text = text_of(files, arena, path, max, (off_t)max, &length);
+    char *line = text && length == max ? memchr(text, '\n', length) : NULL;
+    if (line) { /* the first one may be cut */
+        length -= (size_t)(line + 1 - text);
+        text = line + 1;
+    }
+    if (ret_length)
+        *ret_length = length;
+    return text;
+}
+
+bool gp_files_line(const struct gp_files *files, const char *path, char *buf, size_t cap)
+{
+    if (gp_files_read(files, path, buf, cap) < 0)
+        return false;
+    size_t n = strcspn(buf, "\r\n");
+    while (n > 0 && (buf[n - 1] == ' ' || buf[n - 1] == '\t'))
+        n--;
+    buf[n] = '\0';
+    return true;
+}
+
+static int stat_flags(const struct gp_files *files, const char *path, int flags, struct stat *ret)
+{
+    int fd = open_below(files, path, O_PATH | flags);
+    if (fd < 0)
+        return fd;
+    int r = fstat(fd, ret) == 0 ? 0 : -errno;
+    (void)close(fd);
+    return r;
+}
+
+int gp_files_stat(const struct gp_files *files, const char *path, struct stat *ret)
+{
+    return stat_flags(files, path, 0, ret);
+}
+
+int gp_files_stat_link(const struct gp_files *files, const char *path, struct stat *ret)
+{
+    return stat_flags(files, path, O_NOFOLLOW, ret);
+}
+
+bool gp_files_exist(const struct gp_files *files, const char *path)
+{
+    struct stat st;
+    return gp_files_stat(files, path, &st) == 0;
+}
+
+bool gp_files_link(const struct gp_files *files, const char *path, char ret[GP_PATH_SIZE])
+{
+    int fd = open_below(files, path, O_PATH | O_NOFOLLOW);
+    if (fd < 0)
+        return false;
+    ssize_t n = readlinkat(fd, "", ret, GP_PATH_SIZE - 1);
+    (void)close(fd);
+    if (n < 0)
+        return false;
+    ret[n] = '\0';
+    return true;
+}
+
+bool gp_files_real(const struct gp_files *files, const char *path, char ret[GP_PATH_SIZE])
+{
+    char link[64], whole[GP_PATH_SIZE];
+    int fd = open_below(files, path, O_PATH);
+    if (fd < 0)
+        return false;
+    (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    ssize_t n = readlink(link, whole, sizeof(whole) - 1);
+    (void)close(fd);
+    if (n < 0)
+        return false;
+    whole[n] = '\0';
+    size_t prefix = files->is_here ? 0 : strlen(files->root);
+    if (strncmp(whole, files->root, prefix) != 0)
+        return false;
+    (void)snprintf(ret, GP_PATH_SIZE, "%s", whole[prefix] ? whole + prefix : "/");
+    return true;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static long collect(DIR *dir, struct gp_arena *arena, char **names)
+{
+    size_t count = 0;
+    for (const struct dirent *entry = readdir(dir); entry && count < GP_FILES_NAMES;
+         entry = readdir(dir)) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        names[count] = gp_arena_strdup(arena, entry->d_name);
+        if (!names[count])
+            return -ENOMEM;
+        count++;
+    }
+    return (long)count;
+}
+
+long gp_files_list(const struct gp_files *files, struct gp_arena *arena, const char *path,
+                   char ***ret)
+{
+    int fd = open_below(files, path, O_RDONLY | O_DIRECTORY);
+    if (fd < 0)
+        return fd;
+    DIR *dir = fdopendir(fd);
+    if (!dir) {
+        (void)close(fd);
+        return -ENOMEM;
+    }
+    char **all = calloc(GP_FILES_NAMES, sizeof(*all));
+    long n = all ? collect(dir, arena, all) : -ENOMEM;
+    (void)closedir(dir);
+    if (n >= 0) {
+        *ret = gp_arena_alloc(arena, (size_t)n + 1, sizeof(**ret));
+        if (*ret && n > 0) {
+            qsort(all, (size_t)n, sizeof(*all), compare_names);
+            memcpy(*ret, all, (size_t)n * sizeof(*all));
+        }
+        n = *ret ? n : -ENOMEM;
+    }
+    free(all);
+    return n;
+}
+
+bool gp_files_map(const struct gp_files *files, const char *path, const void **ret, size_t *size)
+{
+    struct stat st;
+    int fd = gp_files_open_file(files, path);
+    if (fd < 0)
+        return false;
+    void *data = MAP_FAILED;
+    if (fstat(fd, &st) == 0 && st.st_size > 0)
+        data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    (void)close(fd);
+    if (data == MAP_FAILED)
+        return false;
+    *ret = data;
+    *size = (size_t)st.st_size;
+    return true;
+}

@@ -1,0 +1,349 @@
+#include "doctor/framework.h"
+
+#include "doctor/exam.h"
+#include "doctor/version.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- the judgement ---- */
+
+void gp_case_judge(struct gp_case *c, const struct gp_nvidia *nv)
+{
+    static const enum gp_trouble troubles[] = {
+        [GP_FIT_NO_CODE] = GP_TROUBLE_NO_CODE,
+        [GP_FIT_NEEDS_DRIVER] = GP_TROUBLE_NEEDS_DRIVER,
+        [GP_FIT_NO_DRIVER] = GP_TROUBLE_NO_DRIVER,
+    };
+    size_t working = 0;
+    for (size_t i = 0; i < nv->count; i++) {
+        struct gp_judgement j = gp_judge(nv->driver, c->cuda, c->archs, nv->gpus[i].capability);
+        working += j.fit == GP_FIT_WORKS;
+        enum gp_trouble trouble =
+            j.fit < GP_ARRAY_LEN(troubles) ? troubles[j.fit] : GP_TROUBLE_NONE;
+        if (trouble == GP_TROUBLE_NONE || c->trouble == GP_TROUBLE_NO_CODE)
+            continue; /* what is wrong between a GPU and its driver is another check's */
+        c->trouble = trouble;
+        c->judgement = j;
+        c->gpu = &nv->gpus[i];
+    }
+    c->is_partial = working > 0;
+}
+
+bool gp_pyenv_choose(const struct gp_pyenv *env, const struct gp_nvidia *nv,
+                     enum gp_framework framework, const char *version, struct gp_build *ret)
+{
+    struct gp_target target = gp_nvidia_target(nv);
+    struct gp_build build;
+    unsigned capability;
+    bool is_found = false;
+    size_t base = strcspn(version, "+");
+    for (size_t i = 0; gp_build_at(framework, i, &build); i++) {
+        bool is_same = strlen(build.version) == base && strncmp(build.version, version, base) == 0;
+        if ((base > 0 && !is_same) ||
+            (env->python[0] &&
+             (gp_version_compare(env->python, build.first_python) < 0 ||
+              (build.last_python[0] && gp_version_compare(env->python, build.last_python) > 0))) ||
+            gp_build_judge(&build, &target, &capability).fit != GP_FIT_WORKS)
+            continue;
+        int order = is_found ? gp_version_compare(build.version, ret->version) : 1;
+        if (order > 0 || (order == 0 && build.rank >= ret->rank)) {
+            *ret = build;
+            is_found = true;
+        }
+    }
+    return is_found;
+}
+
+enum gp_verdict gp_pyenv_verdict(const struct gp_pyenv *env, bool is_only)
+{
+    return env->is_active || env->is_named || is_only ? GP_VERDICT_FAIL : GP_VERDICT_WARN;
+}
+
+/* ---- files and commands of an environment ---- */
+
+const char *gp_pyenv_text(struct gp_exam *exam, const struct gp_pyenv *env, const char *file)
+{
+    enum { TEXT_MAX = 256 << 10 };
+    char path[GP_PATH_SIZE];
+    const char *text = gp_pyenv_path(env, file, path)
+                           ? gp_files_text(&exam->files, &exam->arena, path, TEXT_MAX, NULL)
+                           : NULL;
+    return text ? text : "";
+}
+
+static bool is_of_uv(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    char path[GP_PATH_SIZE], text[2048];
+    return env->kind == GP_PYENV_VENV &&
+           snprintf(path, sizeof(path), "%s/pyvenv.cfg", env->prefix) < GP_PATH_SIZE &&
+           gp_files_read(&exam->files, path, text, sizeof(text)) > 0 && strstr(text, "\nuv = ");
+}
+
+void gp_exam_pip(struct gp_exam *exam, const struct gp_pyenv *env, enum gp_pip how,
+                 const char *note, const char *packages)
+{
+    static const char *const of_pip[] = {"install", "install --force-reinstall", "uninstall -y"};
+    static const char *const of_uv[] = {"install", "install --reinstall", "uninstall"};
+    if (env->kind == GP_PYENV_SYSTEM) {
+        if (how == GP_PIP_REMOVE)
+            return; /* the new environment has none of it */
+        gp_exam_command(exam, "an environment of its own: the distribution's stays as it is",
+                        "python3 -m venv ~/gpu");
+        gp_exam_command(exam, note, "~/gpu/bin/pip install %s", packages);
+    } else if (env->kind == GP_PYENV_USER) {
+        gp_exam_command(exam, note, "python%s -m pip %s%s %s", env->python[0] ? env->python : "3",
+                        of_pip[how], how == GP_PIP_REMOVE ? "" : " --user", packages);
+    } else if (is_of_uv(exam, env)) {
+        gp_exam_command(exam, note, "uv pip %s --python %s %s", of_uv[how],
+                        gp_exam_quoted(exam, env->prefix), packages);
+    } else {
+        gp_exam_command(exam, note, "%s -m pip %s %s",
+                        gp_exam_quoted(exam, gp_exam_text(exam, "%s/bin/python", env->prefix)),
+                        of_pip[how], packages);
+    }
+}
+
+const char *gp_torch_index(struct gp_exam *exam, const char *cuda)
+{
+    const char *dot = strchr(cuda, '.');
+    if (!cuda[0])
+        return "https://download.pytorch.org/whl/cpu";
+    return gp_exam_text(exam, "https://download.pytorch.org/whl/cu%u%.*s", gp_version_major(cuda),
+                        dot ? (int)strcspn(dot + 1, ".") : 1, dot ? dot + 1 : "0");
+}
+
+/* The packages that belong to PyTorch and are there: they must be of the same build. */
+static const char *torch_packages(struct gp_exam *exam, const struct gp_pyenv *env,
+                                  const struct gp_build *build)
+{
+    return gp_exam_text(exam, "torch==%s%s%s --index-url https://download.pytorch.org/whl/%s",
+                        build->version, gp_pyenv_package(env, "torchvision") ? " torchvision" : "",
+                        gp_pyenv_package(env, "torchaudio") ? " torchaudio" : "", build->variant);
+}
+
+static const char *packages_of(struct gp_exam *exam, const struct gp_pyenv *env,
+                               const struct gp_build *build)
+{
+    switch (build->framework) {
+    case GP_FRAMEWORK_TORCH:
+        return torch_packages(exam, env, build);
+    case GP_FRAMEWORK_TENSORFLOW:
+        return gp_exam_text(exam, "'%s==%s'", build->variant, build->version);
+    default:
+        return gp_exam_text(exam, "'jax[%s]==%s'", build->variant, build->version);
+    }
+}
+
+/* Whether conda installed it, so that conda must change it. */
+static const struct gp_pypackage *conda_package(const struct gp_case *c)
+{
+    static const char *const names[] = {[GP_FRAMEWORK_TORCH] = "pytorch",
+                                        [GP_FRAMEWORK_TENSORFLOW] = "tensorflow",
+                                        [GP_FRAMEWORK_JAX] = "jaxlib"};
+    for (size_t i = 0; i < c->env->count; i++)
+        if (c->env->packages[i].is_conda &&
+            strcmp(c->env->packages[i].name, names[c->framework]) == 0)
+            return &c->env->packages[i];
+    return NULL;
+}
+
+/* JAX takes any plugin that is there: one for another CUDA has to go first. */
+static void remove_plugin(struct gp_exam *exam, const struct gp_pyenv *env,
+                          const struct gp_build *build)
+{
+    const char *names = "";
+    const char *kept = gp_exam_text(exam, "jax-%s-", build->variant);
+    for (size_t i = 0; build->framework == GP_FRAMEWORK_JAX && i < env->count; i++)
+        if (strncmp(env->packages[i].name, "jax-cuda", 8) == 0 &&
+            strncmp(env->packages[i].name, kept, strlen(kept)) != 0)
+            names = gp_exam_text(exam, "%s%s%s", names, *names ? " " : "", env->packages[i].name);
+    if (*names)
+        gp_exam_pip(exam, env, GP_PIP_REMOVE, "", names);
+}
+
+/* Proposes a build that runs here; false: there is none. */
+static bool propose_build(struct gp_exam *exam, const struct gp_nvidia *nv, const struct gp_case *c)
+{
+    static const char *const conda[] = {[GP_FRAMEWORK_TORCH] = "pytorch-gpu",
+                                        [GP_FRAMEWORK_TENSORFLOW] = "tensorflow-gpu",
+                                        [GP_FRAMEWORK_JAX] = "jax 'jaxlib=*=*cuda*'"};
+    struct gp_build build;
+    if (exam->machine.is_jetson) {
+        gp_exam_advice(exam, "install the wheel that NVIDIA builds for this JetPack: those of PyPI "
+                             "are for other boards");
+        return true;
+    }
+    if (!gp_pyenv_choose(c->env, nv, c->framework, c->version, &build) &&
+        !gp_pyenv_choose(c->env, nv, c->framework, "", &build))
+        return false;
+    if (conda_package(c)) {
+        gp_exam_command(exam, "conda-forge's build for these GPUs",
+                        "conda install -p %s -c conda-forge %s cuda-version=%u",
+                        gp_exam_quoted(exam, c->env->prefix), conda[c->framework],
+                        gp_version_major(build.cuda));
+        return true;
+    }
+    remove_plugin(exam, c->env, &build);
+    gp_exam_pip(exam, c->env, GP_PIP_AGAIN,
+                gp_exam_text(exam, "for CUDA %s, which fits this driver and GPU", build.cuda),
+                packages_of(exam, c->env, &build));
+    return true;
+}
+
+/* ---- findings ---- */
+
+static const char *case_words(struct gp_exam *exam, const struct gp_case *c)
+{
+    return gp_exam_text(exam, "%s %s in %s", gp_framework_name(c->framework), c->version,
+                        c->env->prefix);
+}
+
+/* "PyTorch 2.7.1 in /home/ada/venv", or "PyTorch in 3 environments". */
+static const char *subject_words(struct gp_exam *exam, const struct gp_case *c, size_t count)
+{
+    return count == 1 ? case_words(exam, c)
+                      : gp_exam_text(exam, "%s in %zu environments",
+                                     gp_framework_name(c->framework), count);
+}
+
+static const char *summary_of(struct gp_exam *exam, const struct gp_nvidia *nv,
+                              const struct gp_case *c, size_t count)
+{
+    const char *who = subject_words(exam, c, count);
+    switch (c->trouble) {
+    case GP_TROUBLE_BROKEN:
+        return gp_exam_text(exam, "%s is only half installed", who);
+    case GP_TROUBLE_CPU_ONLY:
+        return gp_exam_text(exam, "%s is a build without GPU support", who);
+    case GP_TROUBLE_OTHER_VENDOR:
+        return gp_exam_text(exam, "%s is a build for another vendor's GPUs, here is %s", who,
+                            nv->count ? nv->gpus[0].name : "none of theirs");
+    case GP_TROUBLE_NO_CODE:
+        return gp_exam_text(exam, "%s has no kernels for %s", who,
+                            gp_nvidia_gpu_words(exam, c->gpu));
+    case GP_TROUBLE_NO_DRIVER:
+        return gp_exam_text(exam, "%s needs driver %s, and %s has none beyond branch %u", who,
+                            c->judgement.driver, c->gpu->name, c->judgement.branch);
+    default:
+        return gp_exam_text(exam, "%s needs driver %s or newer, here is %s", who,
+                            c->judgement.driver, nv->driver);
+    }
+}
+
+static const char *why_of(const struct gp_case *c)
+{
+    static const char *const words[GP_TROUBLE__COUNT] = {
+        [GP_TROUBLE_BROKEN] = "An installation was interrupted, or two of them mixed.",
+        [GP_TROUBLE_CPU_ONLY] = "It computes on the CPU; asked for CUDA, it says that it was not "
+                                "compiled with it.",
+        [GP_TROUBLE_OTHER_VENDOR] = "It finds no GPU that it can use.",
+        [GP_TROUBLE_NO_CODE] = "It sees the GPU, and the first kernel ends with \"no kernel image "
+                               "is available for execution on the device\".",
+        [GP_TROUBLE_NO_DRIVER] = "No driver serves both.",
+        [GP_TROUBLE_NEEDS_DRIVER] = "It ends with \"the NVIDIA driver on your system is too old\", "
+                                    "or does not see the GPU.",
+    };
+    return c->trouble == GP_TROUBLE_NEEDS_DRIVER && c->judgement.code == GP_CODE_PTX
+               ? "It has only PTX for this GPU, which the driver must be able to translate."
+               : words[c->trouble];
+}
+
+enum { SHOWN_MAX = 12 };
+
+static void show_case(struct gp_exam *exam, const struct gp_case *c)
+{
+    gp_exam_evidence(exam, c->where, "%s", c->seen);
+    if (c->archs[0] && (c->trouble == GP_TROUBLE_NO_CODE || c->judgement.code == GP_CODE_PTX))
+        gp_exam_evidence(exam, c->archs_where, "built for %s", c->archs);
+}
+
+static bool is_shared(const struct gp_case *a, const struct gp_case *b)
+{
+    return a->trouble == b->trouble && a->gpu == b->gpu;
+}
+
+/* The highest driver that one of them needs: it serves the others too. */
+static const char *highest_driver(const struct gp_case *cases, size_t count,
+                                  const struct gp_case *like)
+{
+    const char *driver = like->judgement.driver;
+    if (like->trouble != GP_TROUBLE_NEEDS_DRIVER)
+        return "";
+    for (size_t i = 0; i < count; i++)
+        if (is_shared(&cases[i], like) && gp_version_compare(cases[i].judgement.driver, driver) > 0)
+            driver = cases[i].judgement.driver;
+    return driver;
+}
+
+static void mend(struct gp_exam *exam, const struct gp_nvidia *nv, const struct gp_case *c,
+                 const char *driver, size_t shared)
+{
+    bool has_build = propose_build(exam, nv, c);
+    if (has_build && shared > 1)
+        gp_exam_advice(exam, "and the same in the other environments");
+    if (c->trouble == GP_TROUBLE_NEEDS_DRIVER) {
+        if (has_build)
+            gp_exam_advice(exam, "or keep it, and:");
+        gp_nvidia_update_driver(exam, driver);
+    } else if (!has_build) {
+        gp_exam_advice(exam, "no build of it that is known runs on this GPU with this driver");
+    }
+}
+
+/* A finding for a case and all that share its trouble. */
+static void report_trouble(struct gp_exam *exam, const struct gp_nvidia *nv,
+                           const struct gp_case *cases, size_t count, const struct gp_case *first)
+{
+    enum gp_verdict verdict = GP_VERDICT_WARN;
+    const struct gp_case *worst = first;
+    size_t shared = 0, shown = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!is_shared(&cases[i], first))
+            continue;
+        shared++;
+        if (gp_pyenv_verdict(cases[i].env, count == 1) == GP_VERDICT_FAIL &&
+            verdict != GP_VERDICT_FAIL && !cases[i].is_partial) {
+            verdict = GP_VERDICT_FAIL;
+            worst = &cases[i];
+        }
+    }
+    if (shared == count && !first->is_partial) /* none of them works */
+        verdict = GP_VERDICT_FAIL;
+    if (first->trouble == GP_TROUBLE_CPU_ONLY && first->framework != GP_FRAMEWORK_TORCH)
+        verdict = GP_VERDICT_WARN; /* these come with packages that do not need a GPU */
+    gp_exam_report(exam, verdict, "%s", summary_of(exam, nv, worst, shared));
+    for (size_t i = 0; i < count && shown < SHOWN_MAX; i++)
+        if (is_shared(&cases[i], first)) {
+            show_case(exam, &cases[i]);
+            shown++;
+        }
+    if (shared > shown)
+        gp_exam_evidence(exam, "", "and %zu more", shared - shown);
+    gp_exam_why(exam, "%s", why_of(worst));
+    mend(exam, nv, worst, highest_driver(cases, count, first), shared);
+}
+
+void gp_cases_report(struct gp_exam *exam, const struct gp_nvidia *nv, enum gp_framework framework,
+                     const struct gp_case *cases, size_t count)
+{
+    const struct gp_finding *before = exam->last;
+    for (size_t i = 0; i < count; i++) {
+        bool is_first = cases[i].trouble != GP_TROUBLE_NONE;
+        for (size_t j = 0; j < i && is_first; j++)
+            is_first = !is_shared(&cases[j], &cases[i]);
+        if (is_first)
+            report_trouble(exam, nv, cases, count, &cases[i]);
+    }
+    if (exam->last != before)
+        return;
+    if (count == 0) {
+        gp_exam_report(exam, GP_VERDICT_OK, "no Python environment has %s",
+                       gp_framework_name(framework));
+        return;
+    }
+    gp_exam_report(exam, GP_VERDICT_OK, "%s fits the GPUs and the driver",
+                   subject_words(exam, &cases[0], count));
+    for (size_t i = 0; i < count; i++)
+        gp_exam_evidence(exam, cases[i].where, "%s", cases[i].seen);
+}

@@ -1,0 +1,223 @@
+/* NVSwitch: the fabric manager, by its files and process; NVLinks, by the driver. */
+#include "doctor/health.h"
+
+#include "doctor/lines.h"
+#include "doctor/packages.h"
+#include "doctor/version.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- the fabric manager ---- */
+
+static const char program[] = "/usr/bin/nv-fabricmanager";
+static const char log_path[] = "/var/log/fabricmanager.log";
+static const char unit[] =
+    "/etc/systemd/system/multi-user.target.wants/nvidia-fabricmanager.service";
+
+bool gp_health_has_manager(struct gp_exam *exam)
+{
+    const struct gp_machine *m = &exam->machine;
+    return !m->container &&
+           (m->nvswitch_count > 0 || gp_files_exist(&exam->files, "/dev/nvidia-nvswitchctl"));
+}
+
+/* By its process; where those of others are hidden, by the file that it leaves. */
+static bool is_running(struct gp_exam *exam)
+{
+    char path[64], name[32];
+    char **names;
+    long n = gp_files_list(&exam->files, &exam->arena, "/proc", &names);
+    for (long i = 0; i < n; i++) {
+        if (names[i][0] < '0' || names[i][0] > '9')
+            continue;
+        (void)snprintf(path, sizeof(path), "/proc/%.20s/comm", names[i]);
+        if (gp_files_line(&exam->files, path, name, sizeof(name)) &&
+            strncmp(name, "nv-fabricmanager", 15) == 0)
+            return true;
+    }
+    return !gp_files_exist(&exam->files, "/proc/1/comm") &&
+           gp_files_exist(&exam->files, "/run/nvidia-fabricmanager/nv-fabricmanager.pid");
+}
+
+/* As dpkg notes it; "" if it does not know. */
+static const char *package_version(struct gp_exam *exam)
+{
+    static const char *const words[] = {"nvidia-fabricmanager", NULL};
+    struct gp_package *packages;
+    long n = gp_packages_read(&exam->files, &exam->arena, words, &packages);
+    for (long i = 0; i < n; i++)
+        if (strcmp(packages[i].state, "installed") == 0 && !strstr(packages[i].name, "-dev"))
+            return packages[i].version;
+    return "";
+}
+
+/* The last line of its log with one of these words, in memory of the exam; NULL: none. */
+static const char *last_words(struct gp_exam *exam)
+{
+    static const char *const words[] = {"rror",     "atal",        "failed",
+                                        "aborting", "don't match", "NV_WARN_NOTHING_TO_DO"};
+    enum { TAIL = 64 << 10, LINE = 400 };
+    size_t length = 0, n;
+    const char *text = gp_files_tail(&exam->files, &exam->arena, log_path, TAIL, &length);
+    const char *line, *found = NULL;
+    struct gp_lines lines = gp_lines_of(text ? text : "", length);
+    while (gp_lines_next(&lines, &line, &n))
+        for (size_t i = 0; i < GP_ARRAY_LEN(words); i++)
+            if (memmem(line, n, words[i], strlen(words[i])))
+                found = gp_exam_text(exam, "%.*s", n < LINE ? (int)n : LINE, line);
+    return found;
+}
+
+/* The packages of NVIDIA's own repositories: since R590 those for apt have no branch in their
+ * names (believed). */
+static void propose_package(struct gp_exam *exam)
+{
+    const struct gp_machine *m = &exam->machine;
+    unsigned branch = gp_version_major(m->driver);
+    const char *package = branch == 0 || branch >= 590
+                              ? "nvidia-fabricmanager"
+                              : gp_exam_text(exam, "nvidia-fabricmanager-%u", branch);
+    bool is_rpm =
+        m->distro == GP_DISTRO_FEDORA || m->distro == GP_DISTRO_RHEL || m->distro == GP_DISTRO_SUSE;
+    gp_exam_remedy(exam, GP_REMEDY_FABRIC_MANAGER, is_rpm ? m->driver : package, m->driver);
+}
+
+static const char why[] = "Without it the GPUs behind NVSwitch do not come together: CUDA ends "
+                          "with error 802, system not yet initialized, though nvidia-smi looks "
+                          "well.";
+
+static void report_stopped(struct gp_exam *exam)
+{
+    const char *words = last_words(exam);
+    if (words && strstr(words, "NV_WARN_NOTHING_TO_DO"))
+        return; /* it found no NVSwitch that is its own */
+    gp_exam_report(exam, GP_VERDICT_FAIL, "the fabric manager is installed and does not run");
+    gp_exam_evidence(exam, "/proc", "no process nv-fabricmanager");
+    if (!gp_files_exist(&exam->files, unit))
+        gp_exam_evidence(exam, unit, "is not there: it is not started at boot");
+    if (words)
+        gp_exam_evidence(exam, log_path, "%s", words);
+    gp_exam_why(exam, "%s", why);
+    gp_exam_command(exam, "", "sudo systemctl enable --now nvidia-fabricmanager");
+}
+
+void gp_health_run_manager(struct gp_exam *exam)
+{
+    const char *driver = exam->machine.driver;
+    const char *version = package_version(exam);
+    size_t n = strlen(driver);
+    if (!gp_files_exist(&exam->files, program)) {
+        gp_exam_report(exam, GP_VERDICT_FAIL, "the fabric manager is not installed");
+        gp_exam_evidence(exam, program, "is not there");
+        gp_exam_evidence(exam, "/sys/bus/pci/devices", "%zu NVSwitches",
+                         exam->machine.nvswitch_count);
+        gp_exam_why(exam, "%s", why);
+        propose_package(exam);
+    } else if (version[0] && n > 0 &&
+               (strncmp(version, driver, n) != 0 ||
+                (version[n] && strchr("0123456789.", version[n])))) {
+        gp_exam_report(exam, GP_VERDICT_FAIL,
+                       "the fabric manager is not of the same version as the driver");
+        gp_exam_evidence(exam, "/var/lib/dpkg/status", "nvidia-fabricmanager %s", version);
+        gp_exam_evidence(exam, "/sys/module/nvidia/version", "%s", driver);
+        gp_exam_why(exam, "It refuses to run with another version, even of the same branch.");
+        propose_package(exam);
+    } else if (!is_running(exam)) {
+        report_stopped(exam);
+    }
+}
+
+/* ---- NVLink ---- */
+
+static bool is_in_mig_mode(const struct gp_device *gpu)
+{
+    return strcmp(gp_device_text(gpu, GP_MIG_MODE, ""), "Enabled") == 0;
+}
+
+static void find_linked(struct gp_gpuset *set, const struct gp_exam *exam)
+{
+    struct gp_gpuset gpus;
+    double count;
+    gp_gpuset_answered(&gpus, exam);
+    set->count = 0;
+    for (size_t i = 0; i < gpus.count; i++)
+        if (!is_in_mig_mode(gpus.gpus[i]) &&
+            gp_device_number(gpus.gpus[i], GP_NVLINK_COUNT, &count) && count > 0)
+            gp_gpuset_add(set, gpus.gpus[i]);
+}
+
+bool gp_health_has_nvlink(struct gp_exam *exam)
+{
+    struct gp_gpuset set;
+    find_linked(&set, exam);
+    return set.count > 0;
+}
+
+static const struct gp_value *link_value(const struct gp_entry *entry, enum gp_metric m)
+{
+    return &entry->values[m - GP_LINK__FIRST];
+}
+
+/* How many links should be up: all of them where they lead to NVSwitches, else as many as of the
+ * best GPU of the same name, for a bridge may leave some free. */
+static double links_wanted(const struct gp_exam *exam, const struct gp_gpuset *set,
+                           const struct gp_device *gpu)
+{
+    const struct gp_entries *links = &exam->snapshot->lists[gp_list_index(GP_SCOPE_LINK)];
+    double wanted = 0, n;
+    for (size_t i = 0; i < links->count; i++) {
+        const struct gp_value *type = link_value(&links->entries[i], GP_LINK_REMOTE_TYPE);
+        if (&exam->snapshot->devices[links->entries[i].device] == gpu &&
+            gp_value_is_present(type) && strcmp(type->s, "Switch") == 0)
+            wanted++;
+    }
+    for (size_t i = 0; i < set->count; i++)
+        if (strcmp(gp_device_text(set->gpus[i], GP_NAME, "?"), gp_device_text(gpu, GP_NAME, "")) ==
+                0 &&
+            gp_device_number(set->gpus[i], GP_NVLINK_ACTIVE, &n) && n > wanted)
+            wanted = n;
+    return wanted;
+}
+
+static void report_failed_recoveries(struct gp_exam *exam)
+{
+    const struct gp_entries *links = &exam->snapshot->lists[gp_list_index(GP_SCOPE_LINK)];
+    struct gp_gpuset set = {.count = 0};
+    for (size_t i = 0; i < links->count; i++) {
+        const struct gp_device *gpu = &exam->snapshot->devices[links->entries[i].device];
+        const struct gp_value *failed = link_value(&links->entries[i], GP_LINK_UNRECOVERED);
+        if (gp_value_is_present(failed) && failed->i > 0 &&
+            (set.count == 0 || set.gpus[set.count - 1] != gpu))
+            gp_gpuset_add(&set, gpu);
+    }
+    if (set.count == 0)
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN, "%s: an NVLink could not be brought back after an error",
+                   gp_gpuset_names(exam, &set));
+    gp_exam_evidence(exam, "NVML", "%s is above 0; gpulse query --rows links -i %s tells of which",
+                     gp_metric_table[GP_LINK_UNRECOVERED].name, gp_gpuset_list(exam, &set));
+    gp_health_prescribe(exam, GP_CURE_RESET, &set);
+}
+
+void gp_health_run_nvlink(struct gp_exam *exam)
+{
+    static const enum gp_metric metrics[] = {GP_NVLINK_ACTIVE, GP_NVLINK_COUNT};
+    struct gp_gpuset set, bad = {.count = 0};
+    double active;
+    find_linked(&set, exam);
+    for (size_t i = 0; i < set.count; i++)
+        if (gp_device_number(set.gpus[i], GP_NVLINK_ACTIVE, &active) &&
+            active < links_wanted(exam, &set, set.gpus[i]))
+            gp_gpuset_add(&bad, set.gpus[i]);
+    if (bad.count > 0) {
+        gp_exam_report(exam, GP_VERDICT_WARN, "%s: not all NVLinks are up",
+                       gp_gpuset_names(exam, &bad));
+        gp_gpuset_evidence(exam, &bad, metrics, GP_ARRAY_LEN(metrics));
+        gp_exam_why(exam,
+                    "Work on several GPUs is slower, or with NVSwitch does not start at all.");
+        gp_exam_advice(exam, "reset all GPUs that are linked with each other together, or reboot; "
+                             "if it stays so, have bridge or board reseated");
+    }
+    report_failed_recoveries(exam);
+}

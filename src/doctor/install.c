@@ -1,0 +1,377 @@
+#include "doctor/install.h"
+
+#include "doctor/exam.h"
+#include "doctor/ldcache.h"
+#include "doctor/lines.h"
+#include "doctor/version.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <sys/mman.h>
+
+enum { MOST_KERNELS = 16, MOST_LOG = 4 << 20 };
+
+/* ---- modules ---- */
+
+/* NVIDIA's module of a kernel, "" if it has none; −errno of its list in *ret_error. */
+static const char *module_of(struct gp_exam *exam, const char *modules, const char *kernel,
+                             int *ret_error)
+{
+    struct stat st;
+    char found[512] = "";
+    const void *data;
+    size_t size;
+    const char *path = gp_exam_text(exam, "%s/%s/modules.dep", modules, kernel);
+    *ret_error = gp_files_stat(&exam->files, path, &st);
+    if (!gp_files_map(&exam->files, path, &data, &size)) {
+        if (*ret_error == 0 && !(S_ISREG(st.st_mode) && st.st_size == 0))
+            *ret_error = -EINVAL;
+        return "";
+    }
+    (void)gp_modules_find_nvidia(data, size, found, sizeof(found));
+    (void)munmap((void *)(uintptr_t)data, size);
+    return found[0] ? gp_exam_text(exam, "%s", found) : "";
+}
+
+static void read_modules(struct gp_exam *exam, struct gp_install *in)
+{
+    char **kernels;
+    char branch[8];
+    int error;
+    in->modules = "/lib/modules";
+    long n = gp_files_list(&exam->files, &exam->arena, in->modules, &kernels);
+    if (n < 0) {
+        in->modules = "/usr/lib/modules";
+        n = gp_files_list(&exam->files, &exam->arena, in->modules, &kernels);
+    }
+    in->has_modules = n > 0;
+    in->modules_error = n < 0 ? (int)n : 0;
+    for (long i = n > MOST_KERNELS ? n - MOST_KERNELS : 0; i < n; i++) {
+        const char *module = module_of(exam, in->modules, kernels[i], &error);
+        if (module[0] && strcmp(kernels[i], exam->machine.kernel) != 0)
+            in->other_kernel = kernels[i];
+    }
+    in->module = module_of(exam, in->modules, exam->machine.kernel, &error);
+    in->is_kernel_here = error != -ENOENT;
+    in->is_list_readable = error == 0;
+    gp_modules_branch(in->module, branch, sizeof(branch));
+    in->module_version = gp_exam_text(exam, "%s", branch);
+    in->is_open = strstr(in->module, "-open");
+    in->is_proprietary = branch[0] && !in->is_open;
+}
+
+/* ---- builds ---- */
+
+static void read_log(struct gp_exam *exam, struct gp_build *build, const char *log)
+{
+    char kernel[96];
+    size_t size, length;
+    const char *line;
+    const char *text = gp_files_text(&exam->files, &exam->arena, log, MOST_LOG, &size);
+    if (!text)
+        return;
+    gp_modules_log_kernel(text, size, kernel, sizeof(kernel));
+    *build = (struct gp_build){.log = log, .error = ""};
+    build->kernel = gp_exam_text(exam, "%s", kernel);
+    build->line = gp_modules_first_error(text, size, &line, &length);
+    if (build->line > 0)
+        build->error = gp_exam_text(exam, "%.*s", length < 400 ? (int)length : 400, line);
+}
+
+static bool is_driver_source(const char *name)
+{
+    static const char *const others[] = {"nvidia-fs", "nvidia-peermem", "nvidia-gdrcopy"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(others); i++)
+        if (strcmp(name, others[i]) == 0)
+            return false;
+    return strncmp(name, "nvidia", 6) == 0;
+}
+
+/* A version below /var/lib/dkms: whether it was built for this kernel, or failed to be. */
+static void read_dkms_version(struct gp_exam *exam, struct gp_install *in, const char *folder,
+                              const char *version)
+{
+    const char *log = gp_exam_text(exam, "%s/build/make.log", folder);
+    in->source = folder;
+    in->is_open = in->is_open || strstr(folder, "open");
+    if (gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s", folder, exam->machine.kernel)))
+        in->module_version = version;
+    else if (!in->version[0])
+        in->version = version;
+    /* What is left of a build is moved away when it has ended well. */
+    if (gp_files_exist(&exam->files, log))
+        read_log(exam, &in->failed, log);
+}
+
+static void read_dkms(struct gp_exam *exam, struct gp_install *in)
+{
+    static const char top[] = "/var/lib/dkms";
+    char **names, **versions;
+    long n = gp_files_list(&exam->files, &exam->arena, top, &names);
+    for (long i = 0; i < n; i++) {
+        if (!is_driver_source(names[i]))
+            continue;
+        const char *folder = gp_exam_text(exam, "%s/%s", top, names[i]);
+        long count = gp_files_list(&exam->files, &exam->arena, folder, &versions);
+        for (long v = 0; v < count && v < MOST_KERNELS; v++)
+            if (gp_version_major(versions[v]) > 0)
+                read_dkms_version(exam, in, gp_exam_text(exam, "%s/%s", folder, versions[v]),
+                                  versions[v]);
+    }
+}
+
+/* Fedora's akmods leave "580.95.05-1-for-6.17.1-300.fc43.x86_64.failed.log" beside the packages. */
+static void read_akmods(struct gp_exam *exam, struct gp_install *in)
+{
+    static const char sources[] = "/usr/src/akmods", cache[] = "/var/cache/akmods";
+    char **names;
+    long n = gp_files_list(&exam->files, &exam->arena, sources, &names);
+    for (long i = 0; i < n; i++)
+        if (strncmp(names[i], "nvidia", 6) == 0)
+            in->source = gp_exam_text(exam, "%s/%s", sources, names[i]);
+    const char *end = gp_exam_text(exam, "-for-%s.failed.log", exam->machine.kernel);
+    n = gp_files_list(&exam->files, &exam->arena, gp_exam_text(exam, "%s/nvidia", cache), &names);
+    for (long i = 0; i < n; i++) {
+        if (!strstr(names[i], end))
+            continue;
+        read_log(exam, &in->failed, gp_exam_text(exam, "%s/nvidia/%s", cache, names[i]));
+        in->failed.kernel = exam->machine.kernel;
+    }
+}
+
+/* ---- libraries ---- */
+
+static bool is_32_bit(const struct gp_exam *exam, const char *path)
+{
+    char head[EI_CLASS + 2];
+    return gp_files_read(&exam->files, path, head, sizeof(head)) > EI_CLASS &&
+           memcmp(head, ELFMAG, SELFMAG) == 0 && head[EI_CLASS] == ELFCLASS32;
+}
+
+static void add_library(struct gp_exam *exam, struct gp_install *in, const char *name,
+                        const char *path)
+{
+    char real[GP_PATH_SIZE];
+    if (strstr(path, "/stubs/"))
+        in->stub = gp_exam_text(exam, "%s", path);
+    /* CUDA's packages for newer CUDA on older drivers are no second driver. */
+    if (strstr(path, "/stubs/") || strstr(path, "/compat/") ||
+        !gp_files_real(&exam->files, path, real) || is_32_bit(exam, path))
+        return;
+    for (size_t i = 0; i < in->library_count; i++)
+        if (strcmp(in->libraries[i].real, real) == 0)
+            return;
+    const char *file = strrchr(real, '/');
+    const char *suffix = file ? strstr(file, ".so.") : NULL;
+    bool has_version = suffix && gp_version_major(suffix + 4) >= 100;
+    if (in->library_count < GP_LIBRARIES)
+        in->libraries[in->library_count++] = (struct gp_driver_library){
+            .name = name,
+            .path = gp_exam_text(exam, "%s", path),
+            .real = gp_exam_text(exam, "%s", real),
+            .version = has_version ? gp_exam_text(exam, "%s", suffix + 4) : "",
+        };
+}
+
+static void read_libraries(struct gp_exam *exam, struct gp_install *in)
+{
+    static const char *const names[] = {"libnvidia-ml.so.1", "libcuda.so.1"};
+    const char *const folders[] = {
+        gp_exam_text(exam, "/usr/lib/%s-linux-gnu", exam->machine.arch),
+        gp_exam_text(exam, "/usr/lib/%s-linux-gnu/nvidia/current", exam->machine.arch),
+        "/usr/lib64",
+        "/usr/lib",
+        "/usr/lib64/nvidia",
+        "/usr/local/lib",
+        "/usr/local/lib64",
+        "/usr/local/nvidia/lib64",
+        "/run/opengl-driver/lib", /* NixOS */
+        gp_exam_text(exam, "/run/nvidia/driver/usr/lib/%s-linux-gnu", exam->machine.arch),
+    };
+    struct gp_ldcache cache;
+    struct gp_library entry;
+    bool has_cache = gp_ldcache_read(&cache, &exam->files, &exam->arena) == 0;
+    for (size_t n = 0; n < GP_ARRAY_LEN(names); n++) {
+        size_t from = 0;
+        while (has_cache && gp_ldcache_find(&cache, names[n], exam->machine.arch, &from, &entry))
+            add_library(exam, in, names[n], entry.path);
+        for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++)
+            add_library(exam, in, names[n], gp_exam_text(exam, "%s/%s", folders[i], names[n]));
+    }
+}
+
+const struct gp_driver_library *gp_install_library(const struct gp_install *install)
+{
+    for (size_t i = 0; i < install->library_count; i++)
+        if (install->libraries[i].version[0])
+            return &install->libraries[i];
+    return NULL;
+}
+
+bool gp_install_same(const char *a, const char *b)
+{
+    bool is_branch = !strchr(a, '.') || !strchr(b, '.');
+    return is_branch ? gp_version_major(a) == gp_version_major(b) : gp_version_compare(a, b) == 0;
+}
+
+/* ---- packages ---- */
+
+/* What the packages of a driver begin with, in dpkg's and pacman's names. */
+static const char *const package_words[] = {
+    "cuda-drivers",
+    "libcuda1",
+    "libnvidia-cfg",
+    "libnvidia-compute",
+    "libnvidia-gl",
+    "libnvidia-ml",
+    "linux-modules-nvidia",
+    "linux-objects-nvidia",
+    "nvidia-3",
+    "nvidia-4",
+    "nvidia-5",
+    "nvidia-6",
+    "nvidia-compute-utils",
+    "nvidia-dkms",
+    "nvidia-driver",
+    "nvidia-headless",
+    "nvidia-kernel",
+    "nvidia-legacy",
+    "nvidia-lts",
+    "nvidia-open",
+    "nvidia-smi",
+    "nvidia-tesla",
+    "nvidia-utils",
+    "xserver-xorg-video-nvidia",
+    NULL,
+};
+
+/* "1:580.95.05-0ubuntu1" is of 580.95.05. */
+static const char *upstream_version(struct gp_exam *exam, const char *version)
+{
+    const char *colon = strchr(version, ':');
+    version = colon ? colon + 1 : version;
+    return gp_exam_text(exam, "%.*s", (int)strspn(version, "0123456789."), version);
+}
+
+static void read_packages(struct gp_exam *exam, struct gp_install *in)
+{
+    struct gp_package *packages;
+    long n = gp_packages_read(&exam->files, &exam->arena, package_words, &packages);
+    in->packages_error = n < 0 ? (int)n : 0;
+    in->package_count = n > 0 ? (size_t)n : 0;
+    in->packages = n > 0 ? packages : NULL;
+    for (long i = 0; i < n; i++) {
+        if (strcmp(packages[i].state, "installed") != 0)
+            continue;
+        bool has_module = strstr(packages[i].name, "dkms") || strstr(packages[i].name, "kernel") ||
+                          strstr(packages[i].name, "modules") ||
+                          strncmp(packages[i].name, "nvidia-open", 11) == 0;
+        bool is_open = strstr(packages[i].name, "-open");
+        in->is_open = in->is_open || (has_module && is_open);
+        in->is_proprietary = in->is_proprietary || (strstr(packages[i].name, "dkms") && !is_open);
+        if (!in->version[0] && gp_version_major(upstream_version(exam, packages[i].version)) > 100)
+            in->version = upstream_version(exam, packages[i].version);
+    }
+    in->is_proprietary = in->is_proprietary && !in->is_open;
+}
+
+/* ---- what blocks a module ---- */
+
+static void find_blocks(struct gp_exam *exam, const char *path, struct gp_block *block,
+                        const char *module)
+{
+    size_t size, n;
+    const char *line, *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 16, &size);
+    struct gp_lines lines = gp_lines_of(text, text ? size : 0);
+    while (gp_lines_next(&lines, &line, &n)) {
+        enum gp_block_kind kind = gp_modules_config_line(line, n, module);
+        if (kind <= block->kind)
+            continue;
+        block->kind = kind;
+        block->where = gp_exam_text(exam, "%s:%zu", path, lines.number);
+        block->text = gp_exam_text(exam, "%.*s", (int)(n < 200 ? n : 200), line);
+    }
+}
+
+/* A file in the first of these folders hides those of its name in the others. */
+static const char *const config_folders[] = {"/etc/modprobe.d", "/run/modprobe.d",
+                                             "/usr/local/lib/modprobe.d", "/usr/lib/modprobe.d",
+                                             "/lib/modprobe.d"};
+
+static bool is_hidden(const struct gp_exam *exam, size_t folder, const char *name)
+{
+    char path[512];
+    for (size_t i = 0; i < folder; i++) {
+        (void)snprintf(path, sizeof(path), "%s/%.255s", config_folders[i], name);
+        if (gp_files_exist(&exam->files, path))
+            return true;
+    }
+    return false;
+}
+
+static void read_blocks(struct gp_exam *exam, struct gp_install *in)
+{
+    char line[4096], word[512];
+    char **names;
+    for (size_t f = 0; f < GP_ARRAY_LEN(config_folders); f++) {
+        long n = gp_files_list(&exam->files, &exam->arena, config_folders[f], &names);
+        for (long i = 0; i < n && i < 256; i++) {
+            const char *end = strrchr(names[i], '.');
+            if (!end || strcmp(end, ".conf") != 0 || is_hidden(exam, f, names[i]))
+                continue;
+            const char *path = gp_exam_text(exam, "%s/%s", config_folders[f], names[i]);
+            find_blocks(exam, path, &in->nvidia, "nvidia");
+            find_blocks(exam, path, &in->nouveau, "nouveau");
+        }
+    }
+    if (!gp_files_line(&exam->files, "/proc/cmdline", line, sizeof(line)))
+        return;
+    enum gp_block_kind kind = gp_modules_command_line(line, "nvidia", word, sizeof(word));
+    if (kind > in->nvidia.kind)
+        in->nvidia = (struct gp_block){kind, "/proc/cmdline", gp_exam_text(exam, "%s", word)};
+}
+
+/* ---- all ---- */
+
+static void read_run(struct gp_exam *exam, struct gp_install *in)
+{
+    static const char *const traces[] = {"/usr/bin/nvidia-uninstall", "/var/lib/nvidia/dirs"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(traces) && !in->run_trace[0]; i++)
+        if (gp_files_exist(&exam->files, traces[i]))
+            in->run_trace = traces[i];
+}
+
+const struct gp_install *gp_install_of(struct gp_exam *exam)
+{
+    static const struct gp_install none = {.modules = "/lib/modules",
+                                           .module = "",
+                                           .other_kernel = "",
+                                           .source = "",
+                                           .run_trace = "",
+                                           .stub = "",
+                                           .module_version = "",
+                                           .version = ""};
+    if (exam->install)
+        return exam->install;
+    struct gp_install *in = gp_arena_alloc(&exam->arena, 1, sizeof(*in));
+    if (!in)
+        return &none;
+    *in = none;
+    read_modules(exam, in);
+    read_dkms(exam, in);
+    read_akmods(exam, in);
+    read_libraries(exam, in);
+    read_packages(exam, in);
+    read_blocks(exam, in);
+    read_run(exam, in);
+    const struct gp_driver_library *library = gp_install_library(in);
+    bool is_exact = strchr(in->module_version, '.');
+    if (library && (!in->module_version[0] ||
+                    (!is_exact && gp_install_same(in->module_version, library->version))))
+        in->version = library->version;
+    else if (in->module_version[0])
+        in->version = in->module_version;
+    exam->install = in;
+    return in;
+}

@@ -1,0 +1,52 @@
+/* The lines of a text that need not end with NUL: a file that is mapped. */
+#ifndef GP_DOCTOR_LINES_H
+#define GP_DOCTOR_LINES_H
+
+#include "base/util.h"
+
+#include <string.h>
+
+struct gp_lines {
+    const char *at, *end;
+    size_t number; /* of the line that was given last, from 1 */
+};
+
+static inline struct gp_lines gp_lines_of(const char *text, size_t length)
+{
+    return (struct gp_lines){.at = text, .end = text + length};
+}
+
+/* The next line, without its end; false behind the last. */
+static inline bool gp_lines_next(struct gp_lines *lines, const char **ret, size_t *ret_length)
+{
+    if (lines->at >= lines->end)
+        return false;
+    size_t left = (size_t)(lines->end - lines->at);
+    const char *stop = memchr(lines->at, '\n', left);
+    size_t length = stop ? (size_t)(stop - lines->at) : left;
+    *ret = lines->at;
+    *ret_length = length > 0 && lines->at[length - 1] == '\r' ? length - 1 : length;
+    lines->at += length + (stop != NULL);
+    lines->number++;
+    return true;
+}
+
+/* The next word of a line, up to a blank; false at its end. */
+static inline bool gp_lines_word(const char **at, const char *end, const char **ret,
+                                 size_t *ret_length)
+{
+    while (*at < end && (**at == ' ' || **at == '\t'))
+        ++*at;
+    *ret = *at;
+    while (*at < end && **at != ' ' && **at != '\t')
+        ++*at;
+    *ret_length = (size_t)(*at - *ret);
+    return *ret_length > 0;
+}
+
+static inline bool gp_lines_is(const char *text, size_t length, const char *word)
+{
+    return length == strlen(word) && memcmp(text, word, length) == 0;
+}
+
+#endif

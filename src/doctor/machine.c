@@ -1,0 +1,236 @@
+#include "doctor/machine.h"
+
+#include "doctor/files.h"
+#include "doctor/tables.h"
+
+#include <elf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- distribution ---- */
+
+/* By the words in ID and ID_LIKE of os-release(5), in this order. */
+static const struct {
+    const char *id;
+    enum gp_distro distro;
+} families[] = {
+    {"ubuntu", GP_DISTRO_UBUNTU}, {"debian", GP_DISTRO_DEBIAN}, {"rhel", GP_DISTRO_RHEL},
+    {"centos", GP_DISTRO_RHEL},   {"rocky", GP_DISTRO_RHEL},    {"almalinux", GP_DISTRO_RHEL},
+    {"amzn", GP_DISTRO_RHEL},     {"ol", GP_DISTRO_RHEL},       {"fedora", GP_DISTRO_FEDORA},
+    {"arch", GP_DISTRO_ARCH},     {"suse", GP_DISTRO_SUSE},     {"opensuse", GP_DISTRO_SUSE},
+    {"sles", GP_DISTRO_SUSE},
+};
+
+/* The value of KEY= in os-release, without quotes. */
+static void release_value(const char *text, const char *key, char *ret, size_t size)
+{
+    size_t n = strlen(key);
+    *ret = '\0';
+    for (const char *line = text; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, key, n) != 0 || line[n] != '=')
+            continue;
+        const char *value = line + n + 1;
+        char quote = *value == '"' || *value == '\'' ? *value++ : '\0';
+        size_t length = 0;
+        while (value[length] && value[length] != '\n' && value[length] != '\r' &&
+               value[length] != quote)
+            length++;
+        (void)snprintf(ret, size, "%.*s", (int)length, value);
+        return;
+    }
+}
+
+static bool has_word(const char *words, const char *word)
+{
+    size_t n = strlen(word);
+    for (const char *p = strstr(words, word); p; p = strstr(p + 1, word))
+        if ((p == words || p[-1] == ' ') && (p[n] == '\0' || p[n] == ' ' || p[n] == '-'))
+            return true;
+    return false;
+}
+
+static void read_distro(struct gp_machine *m, const struct gp_files *files)
+{
+    char text[8192], like[128];
+    m->distro = GP_DISTRO_OTHER;
+    if (gp_files_read(files, "/etc/os-release", text, sizeof(text)) < 0 &&
+        gp_files_read(files, "/usr/lib/os-release", text, sizeof(text)) < 0)
+        return;
+    release_value(text, "PRETTY_NAME", m->distro_name, sizeof(m->distro_name));
+    release_value(text, "ID", m->distro_id, sizeof(m->distro_id));
+    release_value(text, "VERSION_ID", m->distro_version, sizeof(m->distro_version));
+    release_value(text, "VERSION_CODENAME", m->codename, sizeof(m->codename));
+    release_value(text, "ID_LIKE", like, sizeof(like));
+    for (size_t pass = 0; pass < 2; pass++)
+        for (size_t i = 0; i < GP_ARRAY_LEN(families) && m->distro == GP_DISTRO_OTHER; i++)
+            if (has_word(pass == 0 ? m->distro_id : like, families[i].id))
+                m->distro = families[i].distro;
+}
+
+const char *gp_distro_word(enum gp_distro distro)
+{
+    static const char *const words[] = {
+#define X(id, word) word,
+        GP_DISTROS(X)
+#undef X
+    };
+    return words[distro];
+}
+
+/* ---- kernel, architecture, surroundings ---- */
+
+/* By a program of the machine: the kernel that runs here may be another one than the root's. */
+static void read_arch(struct gp_machine *m, const struct gp_files *files)
+{
+    static const char *const programs[] = {"/bin/sh", "/usr/bin/env", "/sbin/init"};
+    static const struct {
+        unsigned machine;
+        const char *word;
+    } words[] = {{EM_X86_64, "x86_64"}, {EM_AARCH64, "aarch64"}, {EM_PPC64, "ppc64le"},
+                 {EM_386, "i686"},      {EM_RISCV, "riscv64"},   {EM_ARM, "armv7l"}};
+    char head[64];
+    for (size_t i = 0; i < GP_ARRAY_LEN(programs); i++) {
+        if (gp_files_read(files, programs[i], head, sizeof(head)) < 20 ||
+            memcmp(head, ELFMAG, SELFMAG) != 0)
+            continue;
+        unsigned machine = (unsigned char)head[18] | (unsigned)(unsigned char)head[19] << 8;
+        for (size_t w = 0; w < GP_ARRAY_LEN(words); w++)
+            if (words[w].machine == machine)
+                (void)snprintf(m->arch, sizeof(m->arch), "%s", words[w].word);
+        return;
+    }
+    (void)snprintf(m->arch, sizeof(m->arch), "x86_64");
+}
+
+static void read_container(struct gp_machine *m, const struct gp_files *files)
+{
+    static const struct {
+        const char *value; /* of the variable "container" */
+        const char *word;
+    } values[] = {{"podman", "podman"},
+                  {"docker", "docker"},
+                  {"lxc", "lxc"},
+                  {"systemd-nspawn", "systemd-nspawn"},
+                  {"oci", "an OCI container"}};
+    const char *variable = gp_machine_variable(m, "container");
+    if (gp_machine_variable(m, "KUBERNETES_SERVICE_HOST"))
+        m->container = "kubernetes";
+    else if (gp_files_exist(files, "/.dockerenv"))
+        m->container = "docker";
+    else if (gp_files_exist(files, "/run/.containerenv"))
+        m->container = "podman";
+    for (size_t i = 0; variable && !m->container && i < GP_ARRAY_LEN(values); i++)
+        if (strcmp(variable, values[i].value) == 0)
+            m->container = values[i].word;
+}
+
+static void read_surroundings(struct gp_machine *m, const struct gp_files *files)
+{
+    char text[512];
+    if (!gp_files_line(files, "/proc/sys/kernel/osrelease", m->kernel, sizeof(m->kernel)))
+        m->kernel[0] = '\0';
+    m->is_wsl = strstr(m->kernel, "icrosoft") || gp_files_exist(files, "/usr/lib/wsl/lib");
+    m->is_jetson = gp_files_exist(files, "/etc/nv_tegra_release");
+    if (gp_files_read(files, "/proc/device-tree/compatible", text, sizeof(text)) > 0)
+        m->is_apple = strncmp(text, "apple,", 6) == 0;
+    read_arch(m, files);
+    read_container(m, files);
+}
+
+const char *gp_machine_variable(const struct gp_machine *machine, const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *p = machine->environment; p && *p; p += strlen(p) + 1)
+        if (strncmp(p, name, n) == 0 && p[n] == '=')
+            return p + n + 1;
+    return NULL;
+}
+
+/* ---- PCI ---- */
+
+static unsigned hex_file(const struct gp_files *files, const char *bus_id, const char *name)
+{
+    char path[128], line[32];
+    (void)snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/%s", bus_id, name);
+    return gp_files_line(files, path, line, sizeof(line)) ? (unsigned)strtoul(line, NULL, 16) : 0;
+}
+
+enum { CLASS_DISPLAY = 0x03, CLASS_ACCELERATOR = 0x12, CLASS_OTHER_BRIDGE = 0x0680 };
+
+static void add_gpu(struct gp_machine *m, const struct gp_files *files, struct gp_pci_gpu *gpu)
+{
+    char path[128], link[GP_PATH_SIZE];
+    (void)snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/driver", gpu->bus_id);
+    if (gp_files_link(files, path, link)) {
+        const char *slash = strrchr(link, '/');
+        (void)snprintf(gpu->driver, sizeof(gpu->driver), "%.31s", slash ? slash + 1 : link);
+    }
+    gpu->shows_screen = hex_file(files, gpu->bus_id, "boot_vga") == 1;
+    gpu->chip = gp_chip_find(gpu->vendor, gpu->device);
+    m->nvidia_count += gpu->vendor == GP_PCI_NVIDIA;
+    m->amd_count += gpu->vendor == GP_PCI_AMD;
+    m->intel_count += gpu->vendor == GP_PCI_INTEL;
+    m->gpus[m->gpu_count++] = *gpu;
+}
+
+static void read_pci(struct gp_machine *m, const struct gp_files *files, struct gp_arena *arena)
+{
+    char **names;
+    long n = gp_files_list(files, arena, "/sys/bus/pci/devices", &names);
+    m->is_pci_readable = n >= 0;
+    for (long i = 0; i < n; i++) {
+        struct gp_pci_gpu gpu = {.vendor = hex_file(files, names[i], "vendor")};
+        if (gpu.vendor != GP_PCI_NVIDIA && gpu.vendor != GP_PCI_AMD && gpu.vendor != GP_PCI_INTEL)
+            continue;
+        (void)snprintf(gpu.bus_id, sizeof(gpu.bus_id), "%s", names[i]);
+        gpu.class = hex_file(files, names[i], "class");
+        gpu.device = hex_file(files, names[i], "device");
+        if (gpu.vendor == GP_PCI_NVIDIA && gpu.class >> 8 == CLASS_OTHER_BRIDGE)
+            m->nvswitch_count++;
+        if ((gpu.class >> 16 == CLASS_DISPLAY || gpu.class >> 16 == CLASS_ACCELERATOR) &&
+            m->gpu_count < GP_MACHINE_GPUS)
+            add_gpu(m, files, &gpu);
+    }
+}
+
+/* ---- driver ---- */
+
+/* "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  555.58.02  Release Build …" */
+static void read_driver(struct gp_machine *m, const struct gp_files *files)
+{
+    char text[1024] = "";
+    static const char mark[] = "Kernel Module";
+    m->is_driver_loaded = gp_files_exist(files, "/sys/module/nvidia");
+    if (gp_files_read(files, "/proc/driver/nvidia/version", text, sizeof(text)) > 0) {
+        m->is_driver_loaded = true;
+        m->is_driver_open = strstr(text, "Open Kernel Module");
+        m->is_flavour_known = strstr(text, "Kernel Module");
+    }
+    if (gp_files_line(files, "/sys/module/nvidia/version", m->driver, sizeof(m->driver)) &&
+        m->driver[0])
+        return;
+    m->driver[0] = '\0';
+    const char *p = strstr(text, mark);
+    for (p = p ? p + sizeof(mark) - 1 : ""; *p && *p != '\n'; p++) {
+        size_t n = strspn(p, "0123456789.");
+        if (p[-1] == ' ' && n >= 5 && memchr(p, '.', n)) {
+            (void)snprintf(m->driver, sizeof(m->driver), "%.*s", (int)n, p);
+            return;
+        }
+    }
+}
+
+void gp_machine_read(struct gp_machine *m, const struct gp_files *files, struct gp_arena *arena)
+{
+    static char none[1];
+    *m = (struct gp_machine){0};
+    m->environment = gp_files_text(files, arena, "/proc/self/environ", 1 << 20, NULL);
+    if (!m->environment)
+        m->environment = none;
+    read_distro(m, files);
+    read_surroundings(m, files);
+    read_pci(m, files, arena);
+    read_driver(m, files);
+}

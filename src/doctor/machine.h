@@ -1,0 +1,71 @@
+/* The machine that is examined: its distribution and kernel, what it runs in, its GPUs as PCI knows
+ * them, and the driver that is loaded. What many checks ask for, read once. */
+#ifndef GP_DOCTOR_MACHINE_H
+#define GP_DOCTOR_MACHINE_H
+
+#include "base/util.h"
+
+struct gp_arena;
+struct gp_files;
+
+/* X(id, word): families of distributions that take the same commands. */
+#define GP_DISTROS(X)                                                                              \
+    X(DEBIAN, "Debian")                                                                            \
+    X(UBUNTU, "Ubuntu")                                                                            \
+    X(FEDORA, "Fedora")                                                                            \
+    X(RHEL, "RHEL")                                                                                \
+    X(ARCH, "Arch")                                                                                \
+    X(SUSE, "openSUSE")                                                                            \
+    X(OTHER, "another distribution")
+
+enum gp_distro {
+#define X(id, word) GP_DISTRO_##id,
+    GP_DISTROS(X)
+#undef X
+        GP_DISTRO__COUNT
+};
+
+enum { GP_PCI_NVIDIA = 0x10de, GP_PCI_AMD = 0x1002, GP_PCI_INTEL = 0x8086 };
+
+enum { GP_MACHINE_GPUS = 64 };
+
+/* A display controller or accelerator on the PCI bus. */
+struct gp_pci_gpu {
+    char bus_id[20]; /* "0000:65:00.0" */
+    unsigned vendor, device, class;
+    char driver[32];            /* of the kernel, that owns it; "": none does */
+    bool shows_screen;          /* the firmware's boot messages came up on it */
+    const struct gp_chip *chip; /* NULL: not in the table */
+};
+
+struct gp_machine {
+    enum gp_distro distro;
+    char distro_name[96];             /* "Ubuntu 22.04.4 LTS"; "" */
+    char distro_id[32];               /* "ubuntu" */
+    char distro_version[32];          /* "22.04"; "" */
+    char codename[32];                /* "jammy"; "" */
+    char kernel[96];                  /* "6.8.0-45-generic"; "" */
+    char arch[16];                    /* "x86_64", "aarch64": of its programs */
+    bool is_wsl, is_jetson, is_apple; /* Linux on Apple's own chips */
+    const char *container;            /* "docker", "podman", "kubernetes", "lxc", …; NULL: none */
+    struct gp_pci_gpu gpus[GP_MACHINE_GPUS];
+    size_t gpu_count;
+    size_t nvidia_count, amd_count, intel_count; /* of them */
+    size_t nvswitch_count;
+    bool is_pci_readable;  /* there is a list of PCI devices */
+    bool is_driver_loaded; /* NVIDIA's module is in the kernel */
+    bool is_driver_open;   /* its open variant; only if it is loaded */
+    bool is_flavour_known; /* whether it is that one */
+    char driver[32];       /* "570.124.06"; "": not loaded, or it does not say */
+    char *environment;     /* "NAME=value" texts, each with its NUL, the last one empty */
+};
+
+void gp_machine_read(struct gp_machine *machine, const struct gp_files *files,
+                     struct gp_arena *arena);
+
+/* The value of a variable in the environment of who examines; NULL: it is not set. */
+const char *gp_machine_variable(const struct gp_machine *machine, const char *name);
+
+const char *gp_distro_word(enum gp_distro distro);
+
+#endif

@@ -1,0 +1,137 @@
+#include "doctor/nvidia.h"
+
+#include "doctor/compat.h"
+#include "doctor/driver_fix.h"
+#include "doctor/exam.h"
+#include "doctor/version.h"
+#include "model/snapshot.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void add(struct gp_nvidia *nv, const char *name, unsigned capability)
+{
+    struct gp_nvidia_gpu gpu = {.capability = capability};
+    (void)snprintf(gpu.name, sizeof(gpu.name), "%s", name);
+    nv->gpu_count++;
+    for (size_t i = 0; i < nv->count; i++)
+        if (nv->gpus[i].capability == capability && strcmp(nv->gpus[i].name, gpu.name) == 0)
+            return;
+    if (nv->count < GP_MACHINE_GPUS)
+        nv->gpus[nv->count++] = gpu;
+}
+
+/* "8.6" as 86; 0 for what is none. */
+static unsigned capability_of(const char *text)
+{
+    char *end;
+    unsigned long major = strtoul(text, &end, 10);
+    return *end == '.' && major < 100 ? (unsigned)(major * 10 + strtoul(end + 1, NULL, 10)) : 0;
+}
+
+static void add_answers(struct gp_nvidia *nv, const struct gp_snapshot *snapshot)
+{
+    for (size_t i = 0; i < snapshot->device_count; i++) {
+        const struct gp_device *device = &snapshot->devices[i];
+        if (!device->is_mig && device->status == GP_STATUS_OK)
+            add(nv, gp_device_text(device, GP_NAME, "a GPU"),
+                capability_of(gp_device_text(device, GP_COMPUTE_CAP, "")));
+    }
+}
+
+/* The name that people know: "GP100GL [Tesla P100 PCIe 16GB]" has it in brackets. */
+static void add_chip(struct gp_nvidia *nv, const struct gp_pci_gpu *gpu)
+{
+    char name[128];
+    if (!gpu->chip) {
+        (void)snprintf(name, sizeof(name), "GPU 10de:%04x", gpu->device);
+        add(nv, name, 0);
+        return;
+    }
+    const char *open = strrchr(gpu->chip->name, '[');
+    const char *start = open ? open + 1 : gpu->chip->name;
+    (void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(start, "]"), start);
+    add(nv, name, gpu->chip->compute_capability);
+}
+
+static void take_driver(struct gp_nvidia *nv, const struct gp_value *version)
+{
+    if (version->status == GP_STATUS_OK)
+        (void)snprintf(nv->driver, sizeof(nv->driver), "%s", version->s);
+}
+
+void gp_nvidia_read(struct gp_nvidia *nv, const struct gp_exam *exam)
+{
+    const struct gp_machine *m = &exam->machine;
+    *nv = (struct gp_nvidia){0};
+    (void)snprintf(nv->driver, sizeof(nv->driver), "%s", m->driver);
+    if (exam->snapshot) {
+        if (!nv->driver[0])
+            take_driver(nv, &exam->snapshot->host[GP_DRIVER_VERSION]);
+        add_answers(nv, exam->snapshot);
+    }
+    bool has_answers = nv->gpu_count > 0;
+    for (size_t i = 0; !has_answers && i < m->gpu_count; i++)
+        if (m->gpus[i].vendor == GP_PCI_NVIDIA && strcmp(m->gpus[i].driver, "vfio-pci") != 0)
+            add_chip(nv, &m->gpus[i]);
+    for (size_t i = 0; i < nv->count; i++)
+        nv->capabilities[i] = nv->gpus[i].capability;
+}
+
+struct gp_target gp_nvidia_target(const struct gp_nvidia *nv)
+{
+    return (struct gp_target){nv->driver, nv->capabilities, nv->count};
+}
+
+bool gp_nvidia_is_there(struct gp_exam *exam)
+{
+    struct gp_nvidia nv;
+    gp_nvidia_read(&nv, exam);
+    return nv.gpu_count > 0;
+}
+
+const char *gp_nvidia_gpu_words(struct gp_exam *exam, const struct gp_nvidia_gpu *gpu)
+{
+    return gpu->capability ? gp_exam_text(exam, "%s (compute capability %u.%u)", gpu->name,
+                                          gpu->capability / 10, gpu->capability % 10)
+                           : gp_exam_text(exam, "%s", gpu->name);
+}
+
+/* Whether the driver in Debian's own archive is older than this one. */
+static bool is_beyond_debian(const struct gp_machine *m, const char *driver)
+{
+    enum { BOOKWORM = 12, OF_BOOKWORM = 535, OF_TRIXIE = 550 };
+    unsigned have = gp_version_major(m->distro_version) > BOOKWORM ? OF_TRIXIE : OF_BOOKWORM;
+    return m->distro == GP_DISTRO_DEBIAN && gp_version_major(driver) > have;
+}
+
+/* The branch that is kept up longest, if it is new enough; for GPUs that it leaves out their last
+ * one. */
+static void install_driver(struct gp_exam *exam, const char *driver)
+{
+    enum { LONG_TERM = 580 };
+    const struct gp_machine *m = &exam->machine;
+    unsigned last = gp_driver_last_branch(m), needed = gp_version_major(driver);
+    if (last > 0)
+        gp_driver_fix_branch(exam, last, false);
+    else if (is_beyond_debian(m, driver))
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_NVIDIA,
+                       gp_exam_text(exam, "debian%u", gp_version_major(m->distro_version)), NULL);
+    else
+        gp_driver_fix_branch(exam, needed > LONG_TERM ? needed : LONG_TERM, true);
+}
+
+void gp_nvidia_update_driver(struct gp_exam *exam, const char *driver)
+{
+    const struct gp_machine *m = &exam->machine;
+    if (m->container) {
+        gp_exam_advice(exam, "on the host: update the driver to %s or newer", driver);
+    } else if (m->is_wsl) {
+        gp_exam_advice(exam, "on Windows: update NVIDIA's driver to one for CUDA %s or newer",
+                       gp_cuda_ceiling(driver));
+    } else {
+        gp_exam_advice(exam, "update the driver to %s or newer:", driver);
+        install_driver(exam, driver);
+    }
+}

@@ -1,0 +1,67 @@
+/* The Python environments of a machine, and which packages for GPUs they have: by the names in
+ * their folders, without running a Python. */
+#ifndef GP_DOCTOR_PYENV_H
+#define GP_DOCTOR_PYENV_H
+
+#include "base/io.h"
+
+struct gp_exam;
+
+/* X(id, word) */
+#define GP_PYENV_KINDS(X)                                                                          \
+    X(VENV, "virtual environment")                                                                 \
+    X(CONDA, "conda environment")                                                                  \
+    X(PYTHON, "a Python of its own") /* of pyenv, uv, or built by hand */                          \
+    X(SYSTEM, "the distribution's Python")                                                         \
+    X(USER, "the user's packages") /* ~/.local: added to all but virtual environments */
+
+enum gp_pyenv_kind {
+#define X(id, word) GP_PYENV_##id,
+    GP_PYENV_KINDS(X)
+#undef X
+};
+
+const char *gp_pyenv_kind_word(enum gp_pyenv_kind kind);
+
+struct gp_pypackage {
+    const char *name;    /* "nvidia-cudnn-cu12" */
+    const char *version; /* "9.7.1.26" */
+    const char *entry;   /* its folder or file: "torch-2.7.1.dist-info" */
+    bool is_conda;       /* of conda-meta; then `entry` ends with the build */
+};
+
+/* A folder of packages; a prefix with two Pythons is two of these. */
+struct gp_pyenv {
+    const char *prefix; /* "/home/ada/venv" */
+    const char *site;   /* "/home/ada/venv/lib/python3.11/site-packages" */
+    const char *python; /* "3.11"; "": not known */
+    enum gp_pyenv_kind kind;
+    bool is_named;                       /* by --python */
+    bool is_active;                      /* what the user's shell would start */
+    bool has_torch;                      /* there is a folder of this name */
+    int error;                           /* 0, or −errno: it cannot be looked into */
+    const struct gp_pypackage *packages; /* those that have to do with GPUs, sorted by entry */
+    size_t count;
+};
+
+enum { GP_PYENVS = 256 };
+
+struct gp_pyenvs {
+    struct gp_pyenv list[GP_PYENVS];
+    size_t count;
+    bool is_cut; /* there are more */
+};
+
+/* Found when it is first asked for; never NULL. */
+const struct gp_pyenvs *gp_pyenvs_of(struct gp_exam *exam);
+
+/* The package with this name, NULL: it is not there. Of two, one of pip goes first. */
+const struct gp_pypackage *gp_pyenv_package(const struct gp_pyenv *env, const char *name);
+
+/* The first whose name begins so. */
+const struct gp_pypackage *gp_pyenv_package_like(const struct gp_pyenv *env, const char *prefix);
+
+/* The path of a file among the packages; false if it is too long. */
+bool gp_pyenv_path(const struct gp_pyenv *env, const char *file, char ret[GP_PATH_SIZE]);
+
+#endif

@@ -1,0 +1,270 @@
+#include "doctor/redact.h"
+
+#include "base/strbuf.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+/* A text, and the place at which it is looked at. */
+struct cursor {
+    const char *text;
+    size_t length, at;
+};
+
+static bool is_word_char(int c)
+{
+    return isalnum(c) || c == '_';
+}
+
+static int char_at(const struct cursor *c, size_t at)
+{
+    return at < c->length ? (unsigned char)c->text[at] : '\0';
+}
+
+static bool is_at_word(const struct cursor *c)
+{
+    return c->at == 0 || !is_word_char(char_at(c, c->at - 1));
+}
+
+/* How many characters from here on are of this kind. */
+static size_t span(const struct cursor *c, size_t at, bool (*is_kind)(int))
+{
+    size_t n = 0;
+    while (at + n < c->length && is_kind(char_at(c, at + n)))
+        n++;
+    return n;
+}
+
+/* ---- words ---- */
+
+static void add_word(struct gp_redactor *r, const char *word, const char *instead, bool has_tail)
+{
+    size_t n = strlen(word);
+    if (n < 2 || n >= GP_REDACT_WORD_SIZE || r->word_count == GP_REDACT_WORDS)
+        return;
+    for (size_t i = 0; i < r->word_count; i++)
+        if (strcmp(r->words[i].word, word) == 0)
+            return;
+    memcpy(r->words[r->word_count].word, word, n + 1);
+    r->words[r->word_count].instead = instead;
+    r->words[r->word_count++].has_tail = has_tail;
+}
+
+static bool is_common(const char *name)
+{
+    static const char *const common[] = {
+        "root",   "nobody", "user",   "admin",  "nvidia",    "cuda",   "gpu",    "linux",
+        "debian", "ubuntu", "fedora", "arch",   "opensuse",  "rocky",  "centos", "docker",
+        "kernel", "amd",    "intel",  "python", "localhost", "conda",  "driver", "memory",
+        "host",   "system", "home",   "none",   "unknown",   "default"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(common); i++)
+        if (strcasecmp(common[i], name) == 0)
+            return true;
+    return false;
+}
+
+void gp_redact_host(struct gp_redactor *redactor, const char *name)
+{
+    char first[GP_REDACT_WORD_SIZE]; /* "gpu01" of "gpu01.example.org" */
+    (void)snprintf(first, sizeof(first), "%.*s", (int)strcspn(name, "."), name);
+    if (!is_common(first))
+        add_word(redactor, first, "HOST", true);
+}
+
+void gp_redact_user(struct gp_redactor *redactor, const char *name)
+{
+    if (!is_common(name))
+        add_word(redactor, name, "USER", false);
+}
+
+void gp_redact_serial(struct gp_redactor *redactor, const char *number)
+{
+    if (strspn(number, "0") != strlen(number))
+        add_word(redactor, number, "SERIAL", false);
+}
+
+/* Each of these looks whether something begins here, appends what is to stand for it, and returns
+ * how long it is; 0: there is nothing. */
+static size_t take_word(struct gp_redactor *r, struct gp_strbuf *to, const struct cursor *c)
+{
+    for (size_t i = 0; i < r->word_count; i++) {
+        size_t n = strlen(r->words[i].word);
+        if (c->at + n > c->length || memcmp(c->text + c->at, r->words[i].word, n) != 0 ||
+            is_word_char(char_at(c, c->at + n)))
+            continue;
+        while (r->words[i].has_tail && char_at(c, c->at + n) == '.' &&
+               isalpha(char_at(c, c->at + n + 1)))
+            n += 1 + span(c, c->at + n + 1, is_word_char);
+        gp_strbuf_adds(to, r->words[i].instead);
+        return n;
+    }
+    return 0;
+}
+
+/* ---- numbers of boards ---- */
+
+static bool is_hex(int c)
+{
+    return isxdigit(c);
+}
+
+/* The n-th one that is met becomes 00000000-0000-0000-0000-00000000000n. */
+static size_t take_uuid(struct gp_redactor *r, struct gp_strbuf *to, const struct cursor *c)
+{
+    static const size_t groups[] = {8, 4, 4, 4, 12};
+    char uuid[36];
+    size_t n = 0, i;
+    for (size_t g = 0; g < GP_ARRAY_LEN(groups); g++) {
+        if (span(c, c->at + n, is_hex) != groups[g] ||
+            (g < 4 && char_at(c, c->at + n + groups[g]) != '-'))
+            return 0;
+        n += groups[g] + (g < 4);
+    }
+    for (i = 0; i < n; i++)
+        uuid[i] = (char)tolower(char_at(c, c->at + i));
+    for (i = 0; i < r->uuid_count; i++)
+        if (memcmp(r->uuids[i], uuid, n) == 0)
+            break;
+    if (i == r->uuid_count && i < GP_REDACT_UUIDS)
+        memcpy(r->uuids[r->uuid_count++], uuid, n);
+    gp_strbuf_addf(to, "00000000-0000-0000-0000-%012zu", i + 1);
+    return n;
+}
+
+static bool is_serial_char(int c)
+{
+    return isalnum(c) || c == '-';
+}
+
+/* "Serial Number: 1324523007214", "serial=…", "\"serial\": \"…\"" */
+static size_t take_serial(struct gp_redactor *r, struct gp_strbuf *to, const struct cursor *c)
+{
+    enum { FAR = 24 };
+    (void)r;
+    if (c->at + 6 > c->length || strncasecmp(c->text + c->at, "serial", 6) != 0)
+        return 0;
+    size_t n = 6;
+    while (n < FAR && char_at(c, c->at + n) != ':' && char_at(c, c->at + n) != '=')
+        if (char_at(c, c->at + n++) == '\n')
+            return 0;
+    n += n < FAR;
+    while (n < 2 * FAR && char_at(c, c->at + n) && strchr(" \t\"'", char_at(c, c->at + n)))
+        n++;
+    size_t number = span(c, c->at + n, is_serial_char);
+    if (number < 4)
+        return 0;
+    gp_strbuf_add(to, c->text + c->at, n);
+    gp_strbuf_adds(to, "SERIAL");
+    return n + number;
+}
+
+/* ---- addresses ---- */
+
+static bool is_hex_or_colon(int c)
+{
+    return isxdigit(c) || c == ':';
+}
+
+/* MAC, IPv6, the GUID of an InfiniBand port: more colons than a PCI address or a time has. */
+static size_t take_colons(struct gp_redactor *r, struct gp_strbuf *to, const struct cursor *c)
+{
+    size_t n = span(c, c->at, is_hex_or_colon), colons = 0;
+    bool has_gap = false, has_digits = false;
+    (void)r;
+    for (size_t i = 0; i < n; i++) {
+        bool is_colon = char_at(c, c->at + i) == ':';
+        colons += is_colon;
+        has_gap = has_gap || (is_colon && i > 0 && char_at(c, c->at + i - 1) == ':');
+        has_digits = has_digits || !is_colon;
+    }
+    if (!has_digits || (colons < 3 && !has_gap) || is_word_char(char_at(c, c->at + n)))
+        return 0;
+    gp_strbuf_adds(to, "ADDRESS");
+    return n;
+}
+
+/* Versions of libraries have four numbers too. What stands before one says that it is one. */
+static bool is_version(const struct cursor *c)
+{
+    static const char *const words[] = {"version", "cu",     "lib",   "nv",     "torch", "tensor",
+                                        "jax",     "nccl",   "drive", "toolki", "onnx",  "rocm",
+                                        "hip",     "python", "linux", "kernel"};
+    size_t end = c->at, start;
+    if (end > 0 && strchr("-=+_/~", char_at(c, end - 1)))
+        return true;
+    while (end > 0 && strchr(" :\"'(", char_at(c, end - 1)))
+        end--;
+    for (start = end;
+         start > 0 && (is_word_char(char_at(c, start - 1)) || char_at(c, start - 1) == '-');)
+        start--;
+    for (size_t i = 0; i < GP_ARRAY_LEN(words); i++)
+        if (end - start >= strlen(words[i]) &&
+            strncasecmp(c->text + start, words[i], strlen(words[i])) == 0)
+            return true;
+    return false;
+}
+
+static size_t take_ipv4(struct gp_redactor *r, struct gp_strbuf *to, const struct cursor *c)
+{
+    size_t n = 0;
+    (void)r;
+    for (size_t part = 0; part < 4; part++) {
+        unsigned value = 0;
+        size_t digits = 0;
+        while (digits < 4 && isdigit(char_at(c, c->at + n + digits)))
+            value = value * 10 + (unsigned)(char_at(c, c->at + n + digits++) - '0');
+        n += digits;
+        if (digits == 0 || value > 255 || (part < 3 && char_at(c, c->at + n++) != '.'))
+            return 0;
+    }
+    int next = char_at(c, c->at + n);
+    bool goes_on = is_word_char(next) || next == '-' || next == '+' ||
+                   (next == '.' && isdigit(char_at(c, c->at + n + 1)));
+    if (goes_on || (c->at > 0 && char_at(c, c->at - 1) == '.') || is_version(c))
+        return 0;
+    gp_strbuf_adds(to, "ADDRESS");
+    return n;
+}
+
+/* ---- folders of users ---- */
+
+static bool is_name_char(int c)
+{
+    return is_word_char(c) || c == '-' || c == '.' || c == '@' || c >= 0x80;
+}
+
+static size_t take_home(struct gp_redactor *r, struct gp_strbuf *to, const struct cursor *c)
+{
+    static const char home[] = "/home/";
+    size_t n = sizeof(home) - 1;
+    (void)r;
+    if (c->at + n >= c->length || memcmp(c->text + c->at, home, n) != 0)
+        return 0;
+    size_t name = span(c, c->at + n, is_name_char);
+    if (name == 0)
+        return 0;
+    gp_strbuf_adds(to, "/home/USER");
+    return n + name;
+}
+
+/* ---- all of it ---- */
+
+void gp_redact_add(struct gp_redactor *redactor, struct gp_strbuf *to, const char *text,
+                   size_t length)
+{
+    static size_t (*const takers[])(struct gp_redactor *, struct gp_strbuf *,
+                                    const struct cursor *) = {
+        take_uuid, take_serial, take_colons, take_ipv4, take_word,
+    };
+    struct cursor c = {.text = text, .length = length};
+    while (c.at < length) {
+        size_t n = take_home(redactor, to, &c);
+        for (size_t i = 0; n == 0 && is_at_word(&c) && i < GP_ARRAY_LEN(takers); i++)
+            n = takers[i](redactor, to, &c);
+        if (n == 0)
+            gp_strbuf_add(to, text + c.at, n = 1);
+        c.at += n;
+    }
+}

@@ -1,0 +1,33 @@
+/* Takes out of a text what tells one machine, board or person from another: UUIDs, serial numbers,
+ * network addresses, home folders, and words that are named. */
+#ifndef GP_DOCTOR_REDACT_H
+#define GP_DOCTOR_REDACT_H
+
+#include "base/util.h"
+
+struct gp_strbuf;
+
+enum { GP_REDACT_WORDS = 256, GP_REDACT_WORD_SIZE = 96, GP_REDACT_UUIDS = 256 };
+
+struct gp_redactor {
+    struct {
+        char word[GP_REDACT_WORD_SIZE];
+        const char *instead;
+        bool has_tail; /* a name of a host, whose domain goes with it */
+    } words[GP_REDACT_WORDS];
+    size_t word_count;
+    char uuids[GP_REDACT_UUIDS][36]; /* lower case; each is shown as its number */
+    size_t uuid_count;
+};
+
+/* A name to be hidden wherever it stands as a word. What is too short or too common to be a name
+ * (nvidia, root, localhost, …) is left alone, and so is what has no room. */
+void gp_redact_host(struct gp_redactor *redactor, const char *name);
+void gp_redact_user(struct gp_redactor *redactor, const char *name);
+void gp_redact_serial(struct gp_redactor *redactor, const char *number);
+
+/* Appends the text without them. The same UUID becomes the same one again. */
+void gp_redact_add(struct gp_redactor *redactor, struct gp_strbuf *to, const char *text,
+                   size_t length);
+
+#endif

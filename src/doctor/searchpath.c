@@ -1,0 +1,114 @@
+#include "doctor/searchpath.h"
+
+#include "doctor/exam.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { FILE_MAX = 256 << 10, LINES_MAX = 4 };
+
+bool gp_search_path_next(const char **list, const char *marks, char ret[GP_PATH_SIZE])
+{
+    while (*list) {
+        const char *element = *list;
+        size_t n = strcspn(element, marks);
+        *list = element[n] ? element + n + 1 : NULL;
+        if (n >= GP_PATH_SIZE)
+            continue;
+        memcpy(ret, element, n);
+        ret[n] = '\0';
+        return true;
+    }
+    return false;
+}
+
+/* "NAME=…" in a line, alone or behind words as "export"; or fish's "set -gx NAME …". */
+static bool sets(const char *line, size_t length, const char *name)
+{
+    size_t n = strlen(name);
+    const char *end = line + length;
+    while (line < end && isspace((unsigned char)*line))
+        line++;
+    if (line == end || *line == '#')
+        return false;
+    bool is_fish = end - line > 4 && strncmp(line, "set ", 4) == 0;
+    for (const char *p = line; (p = memmem(p, (size_t)(end - p), name, n)); p++) {
+        bool begins = p == line || strchr(" \t;\"'", p[-1]);
+        char behind = p + n < end ? p[n] : '\0';
+        if (begins && (behind == '=' || (is_fish && behind == ' ')))
+            return true;
+    }
+    return false;
+}
+
+bool gp_assignment_next(const char **text, const char *name, unsigned *line, const char **ret)
+{
+    while (**text) {
+        const char *start = *text;
+        size_t n = strcspn(start, "\n");
+        *text = start + n + (start[n] == '\n');
+        ++*line;
+        if (sets(start, n, name)) {
+            *ret = start + strspn(start, " \t");
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- the files in which people set variables ---- */
+
+static void look_into(struct gp_exam *exam, struct gp_arena *scratch, const char *path,
+                      const char *name)
+{
+    const char *text = gp_files_text(&exam->files, scratch, path, FILE_MAX, NULL);
+    unsigned line = 0, found = 0;
+    const char *at;
+    while (text && found < LINES_MAX && gp_assignment_next(&text, name, &line, &at)) {
+        gp_exam_evidence(exam, gp_exam_text(exam, "%s:%u", path, line), "%.*s",
+                         (int)strcspn(at, "\r\n"), at);
+        found++;
+    }
+}
+
+static void look_into_folder(struct gp_exam *exam, struct gp_arena *scratch, const char *folder,
+                             const char *name)
+{
+    enum { FILES_MAX = 256 };
+    char **names;
+    long n = gp_files_list(&exam->files, scratch, folder, &names);
+    for (long i = 0; i < n && i < FILES_MAX; i++) {
+        char path[GP_PATH_SIZE];
+        if (snprintf(path, sizeof(path), "%s/%s", folder, names[i]) < GP_PATH_SIZE)
+            look_into(exam, scratch, path, name);
+    }
+}
+
+void gp_exam_assignments(struct gp_exam *exam, const char *name)
+{
+    static const char *const of_user[] = {
+        ".bashrc",   ".bash_profile",           ".profile", ".zshrc", ".zshenv",
+        ".zprofile", ".config/fish/config.fish"};
+    static const char *const of_system[] = {"/etc/environment", "/etc/profile", "/etc/bash.bashrc",
+                                            "/etc/bashrc"};
+    static const char *const environments[] = {"VIRTUAL_ENV", "CONDA_PREFIX"};
+    struct gp_arena scratch = {0};
+    char path[GP_PATH_SIZE];
+    const char *home = gp_machine_variable(&exam->machine, "HOME");
+    for (size_t i = 0; home && i < GP_ARRAY_LEN(of_user); i++)
+        if (snprintf(path, sizeof(path), "%s/%s", home, of_user[i]) < GP_PATH_SIZE)
+            look_into(exam, &scratch, path, name);
+    for (size_t i = 0; i < GP_ARRAY_LEN(of_system); i++)
+        look_into(exam, &scratch, of_system[i], name);
+    look_into_folder(exam, &scratch, "/etc/profile.d", name);
+    for (size_t i = 0; i < GP_ARRAY_LEN(environments); i++) {
+        const char *prefix = gp_machine_variable(&exam->machine, environments[i]);
+        if (prefix && snprintf(path, sizeof(path), "%s/bin/activate", prefix) < GP_PATH_SIZE)
+            look_into(exam, &scratch, path, name);
+        if (prefix &&
+            snprintf(path, sizeof(path), "%s/etc/conda/activate.d", prefix) < GP_PATH_SIZE)
+            look_into_folder(exam, &scratch, path, name);
+    }
+    gp_arena_fini(&scratch);
+}

@@ -1,0 +1,21 @@
+/* Lists of folders as PATH and LD_LIBRARY_PATH have them, and where a variable is set. */
+#ifndef GP_DOCTOR_SEARCHPATH_H
+#define GP_DOCTOR_SEARCHPATH_H
+
+#include "base/io.h"
+
+struct gp_exam;
+
+/* The next element of a list, which may be empty; *list moves behind it, and is NULL behind the
+ * last. `marks` are what can stand between elements: ":" or, for the loader, ":;". Elements that
+ * are too long are left out. False: there is no more. */
+bool gp_search_path_next(const char **list, const char *marks, char ret[GP_PATH_SIZE]);
+
+/* The next line of a shell's file, or of /etc/environment, that sets a variable, behind line *line
+ * (0 at first); false: there is none. What is returned ends at a line end. */
+bool gp_assignment_next(const char **text, const char *name, unsigned *line, const char **ret);
+
+/* Adds to the finding the lines of the user's and the system's files that set a variable. */
+void gp_exam_assignments(struct gp_exam *exam, const char *name);
+
+#endif

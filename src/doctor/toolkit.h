@@ -1,0 +1,52 @@
+/* CUDA toolkits on the disk, and libraries of CUDA in folders. */
+#ifndef GP_DOCTOR_TOOLKIT_H
+#define GP_DOCTOR_TOOLKIT_H
+
+#include "base/io.h"
+
+struct gp_exam;
+struct gp_files;
+
+enum { GP_TOOLKITS = 32, GP_TOOLKIT_VERSION = 32 };
+
+struct gp_toolkit_found {
+    const char *path;    /* "/usr/local/cuda-12.4", without links */
+    const char *version; /* "12.4.1", "12.6"; "": not known */
+    const char *source;  /* the file that says it, or the folder's name */
+    const char *damage;  /* a file that should have said it and cannot be understood; "" */
+    bool is_default;     /* /usr/local/cuda leads here */
+    bool is_on_path;     /* nvcc in PATH is this one's */
+    bool has_compiler;
+};
+
+struct gp_toolkits {
+    struct gp_toolkit_found list[GP_TOOLKITS];
+    size_t count;
+    const char *nvcc; /* that PATH finds; "" */
+};
+
+/* Found when it is first asked for; never NULL. */
+const struct gp_toolkits *gp_toolkits_of(struct gp_exam *exam);
+
+/* ---- pure ---- */
+
+/* The version in version.json. Some say the day of the build in the last place, which is left out:
+ * "12.6.20241114" is "12.6". False: it is damaged, or says nothing. */
+bool gp_toolkit_read_json(const char *text, char version[GP_TOOLKIT_VERSION]);
+
+/* In version.txt: "CUDA Version 10.2.89". */
+bool gp_toolkit_read_text(const char *text, char version[GP_TOOLKIT_VERSION]);
+
+/* In cuda.h: "#define CUDA_VERSION 12040". */
+bool gp_toolkit_read_header(const char *text, char version[GP_TOOLKIT_VERSION]);
+
+/* In the name of a folder: "/usr/local/cuda-12.4", "/opt/nvidia/…/cuda/12.4". */
+bool gp_toolkit_read_name(const char *path, char version[GP_TOOLKIT_VERSION]);
+
+/* In cudnn_version.h: CUDNN_MAJOR, CUDNN_MINOR and CUDNN_PATCHLEVEL. */
+bool gp_cudnn_read_header(const char *text, char version[GP_TOOLKIT_VERSION]);
+
+/* Behind ".so.": "9.10.2" of "libcudnn.so.9.10.2"; "" if there is nothing. */
+const char *gp_library_version(const char *name);
+
+#endif

@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+"""gpulse doctor on the machines of tests/doctor: each must be told exactly what stands beside it.
+
+tests/doctor/README.md says how they are described.  variants: default asan
+"""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent / "doctor"
+GPULSE = os.environ.get("GPULSE", str(HERE.parent.parent / "build" / "gpulse"))
+WRITE = os.environ.get("GPULSE_GOLDEN") == "write"
+NOBODY = 65534
+
+# What a distribution's own commands begin with; none of another one may be proposed.
+MANAGERS = {
+    "Debian": "apt dpkg apt-mark update-initramfs", "Ubuntu": "apt dpkg apt-mark update-initramfs "
+    "ubuntu-drivers prime-select update-secureboot-policy",
+    "Fedora": "dnf akmods dracut kmodgenca rpm", "RHEL": "dnf dracut rpm", "Arch": "pacman mkinitcpio",
+    "openSUSE": "zypper dracut rpm",
+}
+ALL_MANAGERS = {word for words in MANAGERS.values() for word in words.split()} | {"yum", "emerge"}
+
+
+class Machine:
+    def __init__(self, path):
+        self.args, self.user, self.entries = [], False, []
+        self.needs_root = False
+        self.read(path)
+
+    def read(self, path):
+        lines = path.read_text(encoding="utf-8", errors="surrogateescape").split("\n")
+        if lines[-1] == "":
+            lines.pop()
+        entry = None
+        for number, line in enumerate(lines, 1):
+            if line.startswith("=== "):
+                name, _, kind = line[4:].partition(" ")
+                entry = (name, kind, [])
+                self.entries.append(entry)
+            elif entry:
+                entry[2].append(line)
+            elif line.startswith("include "):
+                self.read(HERE / "parts" / f"{line[8:]}.root")
+            elif line.startswith("args "):
+                self.args += line[5:].split()
+            elif line in ("user", "root"):
+                self.user |= line == "user"
+                self.needs_root |= line == "root"
+            elif line and not line.startswith("#"):
+                sys.exit(f"{path}:{number}: what is '{line}'?")
+
+    def build(self, root):
+        modes = []
+        for name, kind, lines in self.entries:
+            path = Path(root + name)
+            word, _, rest = kind.partition(" ")
+            if word == "mode":
+                modes.append((path, int(rest, 8)))
+                continue
+            if word == "group":
+                os.chown(path, -1, int(rest))
+                continue
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if path.is_symlink() or path.is_file():  # what an included part has
+                path.unlink()
+            text = "\n".join(lines)
+            data = (text + "\n" if lines else "").encode(errors="surrogateescape")
+            if word == "->":
+                path.symlink_to(rest)
+            elif word == "dir":
+                path.mkdir(exist_ok=True)
+            elif word == "fifo":
+                os.mkfifo(path)
+            elif word == "zeros":
+                with path.open("wb") as file:
+                    file.truncate(int(rest))
+            elif word == "hex":
+                path.write_bytes(bytes.fromhex(rest))
+            elif word == "env":
+                path.write_bytes(b"".join(line.encode() + b"\0" for line in lines))
+            elif word == "no-newline":
+                path.write_bytes(text.encode(errors="surrogateescape"))
+            elif word == "from":
+                path.write_bytes((HERE / rest).read_bytes())
+            elif word:
+                sys.exit(f"{name}: what is '{word}'?")
+            else:
+                path.write_bytes(data)
+        for path, mode in reversed(modes):
+            path.chmod(mode)
+
+
+def open_parents(path):
+    """Another user gets through to the root: temporary folders are for their owner alone."""
+    for parent in path.parents:
+        mode = parent.stat().st_mode
+        if not mode & 0o001 and parent.stat().st_uid == os.getuid():
+            parent.chmod(mode & 0o7777 | 0o011)
+
+
+def examine(machine, root):
+    def drop():
+        os.setgroups([])
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
+    done = subprocess.run([GPULSE, "doctor", "--root", root, *machine.args], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120,
+                          preexec_fn=drop if machine.user and os.getuid() == 0 else None)
+    return done.stdout.decode(errors="replace") + f"exit {done.returncode}\n"
+
+
+def foreign_words(text):
+    """Commands of other distributions than the one in the first line."""
+    first = text.split("\n", 1)[0]
+    own = set()
+    for name, words in MANAGERS.items():
+        if name in first:
+            own = set(words.split())
+    if re.search(r"Red Hat|Rocky|AlmaLinux|CentOS", first):
+        own = set(MANAGERS["RHEL"].split())
+    typed = re.findall(r"^ {6}(?:fix   |type  | {6})(.*)", text, re.M)
+    return sorted({word for line in typed for word in re.findall(r"(?<![/\w.-])[\w-]+", line.split("   #")[0])
+                   if word in ALL_MANAGERS - own})
+
+
+def main():
+    paths = sorted(HERE.glob("*.root"))
+    print(f"1..{2 * len(paths)}")
+    number, bad = 0, 0
+    for path in paths:
+        golden = path.with_suffix(".txt")
+        machine = Machine(path)
+        if machine.needs_root and os.getuid() != 0:
+            for _ in range(2):
+                number += 1
+                print(f"ok {number} - {path.stem} # SKIP it needs root")
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            root = f"{folder}/root"
+            os.mkdir(root)
+            open_parents(Path(root))
+            machine.build(root)
+            said = examine(machine, root)
+            subprocess.run(["chmod", "-R", "u+rwX", root], check=False)
+        if WRITE:
+            golden.write_text(said, encoding="utf-8")
+        expected = golden.read_text(encoding="utf-8") if golden.exists() else ""
+        foreign = foreign_words(said)
+        for is_well, words in ((said == expected, "is told what is wrong"),
+                               (not foreign, "is told no command of another distribution")):
+            number += 1
+            bad += not is_well
+            print(f"{'ok' if is_well else 'not ok'} {number} - {path.stem} {words}")
+        if said != expected:
+            print("\n".join(f"# {line}" for line in said.splitlines()))
+        if foreign:
+            print(f"# {' '.join(foreign)}")
+    sys.exit(bad > 0)
+
+
+main()

@@ -1,0 +1,126 @@
+#!/usr/bin/env bats
+# gpulse doctor advise and gpus. What is advised on whole machines stands in tests/doctor.
+
+load helpers
+
+# root GPU DRIVER: a machine with this GPU (a PCI device id) and driver, in the folder root
+root() {
+    local device=root/sys/bus/pci/devices/0000:01:00.0
+    rm -rf root
+    mkdir -p "$device" root/sys/module/nvidia root/etc
+    echo 0x10de >"$device/vendor"
+    echo "0x$1" >"$device/device"
+    echo 0x030000 >"$device/class"
+    echo "$2" >root/sys/module/nvidia/version
+    printf 'ID=ubuntu\nPRETTY_NAME="Ubuntu 24.04"\n' >root/etc/os-release
+}
+
+@test "the same question has another answer on another machine" {
+    root 2684 595.71.05 # RTX 4090
+    gpulse doctor --root root advise torch
+    status_is 0
+    is_quiet
+    says '^PyTorch [0-9.]+ for CUDA 13.0$'
+    says 'pip install torch==[0-9.]+ torchvision --index-url https://download.pytorch.org/whl/cu130'
+    says_not '^ +newer '
+    root 1b80 550.54.15 # GTX 1080
+    gpulse doctor --root root advise torch
+    status_is 0
+    says '^PyTorch [0-9.]+ for CUDA 12.6$'
+    says 'has no code for GPUs of compute capability 6.1'
+    says 'whl/cu126'
+}
+
+@test "what a newer driver would allow" {
+    root 2684 550.54.15
+    gpulse doctor --root root advise torch
+    says '^ +newer +with driver 580.65.06 or newer: PyTorch [0-9.]+ for CUDA 13.0$'
+    gpulse doctor --root root advise cuda
+    says '^CUDA Toolkit 12.4.1$'
+    says 'sudo apt install cuda-toolkit-12-4'
+}
+
+@test "advice is given for a machine that is only named" {
+    for words in "rtx 4090" rtx4090 "NVIDIA GeForce RTX 4090" 8.9; do
+        gpulse doctor advise torch --gpu "$words" --driver 550
+        status_is 0
+        says '^another machine, driver 550, which implements CUDA 12.4$'
+        says '^GPU: Ada Lovelace, compute capability 8.9$'
+        says 'whl/cu126'
+    done
+    gpulse doctor advise driver --gpu 'K80,RTX 5090'
+    status_is 1
+    says '^no driver serves all of these: GPUs of compute capability 3.7 and 12.0$'
+}
+
+@test "sources are shown when they are asked for" {
+    gpulse doctor advise jax --gpu H100
+    says_not 'source'
+    gpulse doctor advise jax --gpu H100 --sources
+    says '^ +source +jax release'
+    gpulse doctor gpus A100 --sources
+    [ "$(grep -c '^ *source  A100 datasheet' <<<"$output")" -eq 4 ] || explain "sources are missing"
+}
+
+@test "advice as JSON" {
+    root 2b85 570.124.06 # RTX 5090
+    gpulse doctor --root root advise torch --json
+    json_is 'd["schema"]' gpulse.advice/1
+    json_is 'd["subject"], d["driver"], d["compute_capabilities"]' "('torch', '570.124.06', ['12.0'])"
+    json_is 'd["advice"][0]["fits"], d["advice"][0]["commands"][0]["note"]' "(True, 'with pip')"
+    json_is '[f["text"] for f in d["advice"][0]["facts"] if f["about"] == "newer"]' \
+        "['with driver 580.65.06 or newer: PyTorch 2.14.0 for CUDA 13.0']"
+    gpulse doctor advise torch --gpu 3.0 --format json
+    status_is 1
+    json_is 'd["driver"], d["advice"][0]["fits"]' "(None, False)"
+}
+
+@test "what is not known is said to be" {
+    gpulse doctor advise
+    fails 2 'advise takes one of: torch, tensorflow, jax, cuda, driver'
+    gpulse doctor advise toch
+    fails 2 "no advice is known about 'toch'; did you mean 'torch'\?; it is about .*"
+    gpulse doctor advise torch --gpu 'RTX 4091'
+    fails 2 "no model is called 'RTX 4091'; did you mean 'RTX 4090'\?; gpulse doctor gpus lists them"
+    gpulse doctor advise torch --gpu RTX
+    fails 2 "'RTX' can be .* or .*"
+    gpulse doctor advise torch --gpu 99.9
+    fails 2 "no compute capability is called '99.9'"
+    gpulse doctor advise torch --gpu ,
+    fails 2 '--gpu names no model'
+    for driver in x 12 -1 ''; do
+        gpulse doctor advise torch --driver "$driver"
+        fails 2 "'$driver' is no version of a driver; 550.54.15 is one"
+    done
+    gpulse doctor gpus H1000
+    fails 2 "no model is called 'H1000'.*; without a name all are listed"
+}
+
+@test "the list of all models fits a terminal" {
+    gpulse doctor gpus
+    status_is 0
+    is_quiet
+    says '^Hopper, compute capability 9.0: from CUDA 11.8 and driver 520 on$'
+    says '^Kepler, compute capability 3.7: CUDA 6.5 to 11.8, driver 340 to 470$'
+    [ "$(python3 -c 'import sys; print(max(map(len, sys.stdin.read().split("\n"))))' <<<"$output")" \
+        -le 80 ] || explain "a line is too long"
+    gpulse doctor gpus --json
+    json_is 'd["schema"], len(d["models"])' "('gpulse.models/1', 106)"
+}
+
+@test "models are found by parts of their names, and one is told in detail" {
+    gpulse doctor gpus h100
+    status_is 0
+    says '^NVIDIA H100 SXM5 +80 +3352 +67.0 +495 +989 +1979 +- +700$'
+    says '^NVIDIA H100 NVL'
+    says_not 'A100'
+    gpulse doctor gpus gtx 1080 # not the 1080 Ti
+    says '^GeForce GTX 1080$'
+    says '^  BF16 +no  \(from compute capability 8.0 on\)$'
+    says '^  FP16 +\?  rate not known$'
+    gpulse doctor gpus 'NVIDIA H100 80GB HBM3' # as its driver calls it
+    says '^  FP8 +1979 TFLOP/s$'
+    says '^  FP4 +no '
+    gpulse doctor gpus 'rtx 4090' --json
+    json_is 'd["models"][0]["tflops"]["fp16_fp32"], d["models"][0]["tflops"]["fp4"]' '(165.2, None)'
+}

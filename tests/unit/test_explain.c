@@ -1,0 +1,209 @@
+/* What errors mean: by their numbers, and from lines that were printed. */
+#include "unit.h"
+
+#include "abi/nvml_return.h"
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "doctor/explain.h"
+#include "doctor/kmsg.h"
+#include "doctor/tables.h"
+#include "jobs/failure.h"
+#include "model/event.h"
+
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LINE_SIZE = 4096 };
+
+static void check_line(const char *id, const char *line)
+{
+    struct gp_arena arena = {NULL};
+    struct gp_explanation e;
+    bool is_known = gp_explain_line(&arena, line, &e);
+    if (strcmp(is_known ? e.id : "-", id) != 0)
+        fail_msg("'%s' is taken for %s, not %s", line, is_known ? e.id : "nothing", id);
+    if (is_known && (!e.words[0] || !e.title[0] || !e.advice[0]))
+        fail_msg("'%s': there is nothing to say", line);
+    gp_arena_fini(&arena);
+}
+
+static void real_lines(void **state)
+{
+    (void)state;
+    char line[LINE_SIZE], path[GP_PATH_SIZE];
+    size_t known = 0, decoys = 0;
+    const char *source = getenv("GPULSE_SOURCE");
+    (void)snprintf(path, sizeof(path), "%s/tests/unit/explain_lines.tsv", source ? source : ".");
+    FILE *file = fopen(path, "re");
+    assert_non_null(file);
+    while (fgets(line, sizeof(line), file)) {
+        char *rest = line;
+        if (*line == '#')
+            continue;
+        line[strcspn(line, "\n")] = '\0';
+        const char *id = strsep(&rest, "\t");
+        assert_non_null(rest);
+        check_line(id, rest);
+        known += strcmp(id, "-") != 0;
+        decoys += strcmp(id, "-") == 0;
+    }
+    (void)fclose(file);
+    assert_true(known >= 60 && decoys >= 15);
+}
+
+static void expect_topic(const char *topic, const char *what, const char *id)
+{
+    struct gp_arena arena = {NULL};
+    struct gp_explanation e;
+    struct gp_err err = {0};
+    int r = gp_explain_topic(&arena, topic, what, &e, &err);
+    if (!id) {
+        assert_true(r < 0);
+        assert_true(err.text[0]);
+    } else {
+        assert_int_equal(r, 0);
+        assert_string_equal(e.id, id);
+        assert_true(e.words[0]);
+    }
+    gp_arena_fini(&arena);
+}
+
+static void topics(void **state)
+{
+    (void)state;
+    expect_topic("xid", "79", "xid.79");
+    expect_topic("XID", "13", "xid.13");
+    expect_topic("xid", "0", NULL);
+    expect_topic("xid", "177", NULL);
+    expect_topic("xid", "x", NULL);
+    expect_topic("xid", "4294967375", NULL); /* 79 in 32 bits */
+    expect_topic("sxid", "20034", "sxid.20034");
+    expect_topic("cuda", "802", "cuda.802");
+    expect_topic("cuda", "cudaErrorNoDevice", "cuda.100");
+    expect_topic("cuda", "CUDA_ERROR_NO_DEVICE", "cuda.100");
+    expect_topic("cuda", "cudaerrornodevice", "cuda.100");
+    expect_topic("cuda", "", NULL);
+    expect_topic("nvml", "18", "nvml.18");
+    expect_topic("nvml", "NVML_ERROR_GPU_IS_LOST", "nvml.15");
+    expect_topic("throttle", "sw_power_cap", "throttle.sw_power_cap");
+    expect_topic("throttle", "0x40", "throttle.hw_thermal_slowdown");
+    expect_topic("throttle", "0x3", NULL);
+    expect_topic("recovery", "4", "recovery.drain-and-reset");
+    expect_topic("memory", "remap_pending", "memory.remap_pending");
+    expect_topic("weather", "1", NULL);
+}
+
+/* Every Xid has words, whose fault and what to do: here, or in model/xid.def, and not in both. */
+static void xids(void **state)
+{
+    (void)state;
+    assert_int_equal(gp_xid_row_count, 176);
+    for (size_t i = 0; i < gp_xid_row_count; i++) {
+        const struct gp_xid_row *row = &gp_xid_rows[i];
+        const struct gp_xid_info *info = gp_xid_find(row->code);
+        struct gp_xid_row whole;
+        char number[16];
+        assert_int_equal(info == NULL, row->words[0] != '\0');
+        assert_int_equal(info == NULL, row->fault[0] != '\0');
+        assert_int_equal(info == NULL, row->advice[0] != '\0');
+        assert_true(gp_xid_row_find(row->code, &whole));
+        assert_true(whole.words[0] && whole.fault[0]);
+        if (row->is_application)
+            assert_true(whole.verdict < GP_VERDICT_FAIL);
+        (void)snprintf(number, sizeof(number), "%u", row->code);
+        char id[32];
+        (void)snprintf(id, sizeof(id), "xid.%s", number);
+        expect_topic("xid", number, id);
+    }
+}
+
+static void nvml(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned number;
+        const char *name, *text;
+    } codes[] = {
+#define X(name, code, text) {code, #name, text},
+        NVML_RETURN_CODES(X)
+#undef X
+    };
+    assert_int_equal(gp_nvml_error_count, GP_ARRAY_LEN(codes));
+    for (size_t i = 0; i < GP_ARRAY_LEN(codes); i++) {
+        const struct gp_nvml_error *row = gp_nvml_error_find(codes[i].number);
+        assert_non_null(row);
+        assert_string_equal(row->name, codes[i].name);
+        assert_string_equal(row->text, codes[i].text);
+    }
+}
+
+/* Every expression compiles; every kind of line that is notable has words. */
+static void messages(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < gp_message_count; i++) {
+        regex_t regex;
+        if (regcomp(&regex, gp_messages[i].expression, REG_EXTENDED | REG_NOSUB) != 0)
+            fail_msg("%s: '%s' is no expression", gp_messages[i].id, gp_messages[i].expression);
+        regfree(&regex);
+    }
+    for (int kind = GP_KMSG_NONE + 1; kind < GP_KMSG__COUNT; kind++)
+        if (gp_kmsg_is_notable(kind) && kind != GP_KMSG_XID && kind != GP_KMSG_SXID &&
+            kind != GP_KMSG_OOM && !gp_message_find(gp_kmsg_word(kind)))
+            fail_msg("nothing is said of %s", gp_kmsg_word(kind));
+}
+
+static void explain(struct gp_arena *arena, const char *line, struct gp_explanation *ret)
+{
+    assert_true(gp_explain_line(arena, line, ret));
+}
+
+static void details(void **state)
+{
+    (void)state;
+    struct gp_arena arena = {NULL};
+    struct gp_explanation e;
+    explain(&arena,
+            "NVRM: Xid (PCI:0000:01:00 GPU-I:05): 94, pid=7194, name=python3, Contained: CE User",
+            &e);
+    assert_string_equal(e.details, "GPU 0000:01:00.0, MIG instance 5, process 7194 (python3)");
+    explain(&arena,
+            "NVRM: Xid (PCI:0018:01:00): 149, NETIR_LINK_EVT Fatal XC0 i0 Link 08 (0x004505c6 "
+            "0x00000000)",
+            &e);
+    assert_non_null(strstr(e.words, "a fatal NVLink error in the unit NETIR_LINK_EVT of link 8"));
+    assert_non_null(strstr(e.advice, "check the quality of the link"));
+    /* The driver calls fatal what the table does not: the driver is believed. */
+    explain(&arena,
+            "NVRM: Xid (PCI:0019:01:00): 145, RLW_RXPIPE Fatal XC0 i0 Link 12 (0x040980c2 "
+            "0x00000008)",
+            &e);
+    assert_string_equal(e.advice, "reset the GPU");
+    explain(&arena,
+            "NVRM: Xid (PCI:0009:01:00): 154, GPU recovery action changed from 0x0 (None) to 0x2 "
+            "(Node Reboot Required)",
+            &e);
+    assert_non_null(strstr(e.words, "restart"));
+    explain(&arena, "NVRM: Xid (PCI:0009:01:00): 45, x caused by previous Xid 31", &e);
+    assert_string_equal(e.note, "It follows from Xid 31.");
+    gp_arena_fini(&arena);
+}
+
+static int prepare(void **state)
+{
+    (void)state;
+    gp_failure_prepare();
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(real_lines), cmocka_unit_test(topics),   cmocka_unit_test(xids),
+        cmocka_unit_test(nvml),       cmocka_unit_test(messages), cmocka_unit_test(details),
+    };
+    return cmocka_run_group_tests(tests, prepare, NULL);
+}

@@ -1,0 +1,220 @@
+/* Checks of health on snapshots made by hand: what no simulated driver is brought to say. */
+#include "unit.h"
+
+#include "doctor/exam.h"
+#include "doctor/gpuset.h"
+
+#include <string.h>
+#include <unistd.h>
+
+enum { GPUS = 8 };
+
+static struct gp_exam exam;
+static struct gp_snapshot snapshot;
+static struct gp_device devices[GPUS];
+static struct gp_value rows[4][GP_CI__FIRST - GP_CLOCK__FIRST];
+static struct gp_entry entries[4];
+static char root[256];
+
+static struct gp_value *value(int gpu, enum gp_metric m)
+{
+    return &devices[gpu].values[m - GP_DEVICE__FIRST];
+}
+
+static void set_text(int gpu, enum gp_metric m, const char *text)
+{
+    gp_value_set_text(value(gpu, m), text, 1);
+}
+
+static void set_int(int gpu, enum gp_metric m, int64_t number)
+{
+    gp_value_set_int(value(gpu, m), number, 1);
+}
+
+static int reset(void **state)
+{
+    (void)state;
+    struct gp_err *none = NULL;
+    memset(&snapshot, 0, sizeof(snapshot));
+    memset(devices, 0, sizeof(devices));
+    for (int i = 0; i < GPUS; i++) {
+        devices[i] =
+            (struct gp_device){.index = (unsigned)i, .status = GP_STATUS_OK, .status_text = ""};
+        for (int m = GP_DEVICE__FIRST; m < GP_PROCESS__FIRST; m++)
+            gp_value_set_absent(value(i, (enum gp_metric)m), GP_STATUS_UNSUPPORTED, NULL, 1);
+        set_text(i, GP_NAME, "NVIDIA Test");
+    }
+    snapshot.devices = devices;
+    snapshot.device_count = GPUS;
+    temporary_name(root, sizeof(root), "health");
+    assert_non_null(mkdtemp(root));
+    assert_int_equal(gp_exam_open(&exam, root, none), 0);
+    exam.snapshot = &snapshot;
+    return 0;
+}
+
+static int finish(void **state)
+{
+    (void)state;
+    gp_exam_close(&exam);
+    (void)rmdir(root);
+    return 0;
+}
+
+/* Runs one check: its gravest finding, NULL if nothing was found. */
+static const struct gp_finding *run(const char *id)
+{
+    gp_exam_run(&exam, id, NULL);
+    const struct gp_finding *found = NULL;
+    for (const struct gp_finding *f = exam.findings; f; f = f->next)
+        if (!found || f->verdict > found->verdict)
+            found = f;
+    return found;
+}
+
+static void finds(const char *id, enum gp_verdict verdict, const char *summary)
+{
+    const struct gp_finding *found = run(id);
+    assert_non_null(found);
+    assert_string_equal(found->summary, summary);
+    assert_int_equal(found->verdict, verdict);
+}
+
+static void test_names(void **state)
+{
+    (void)state;
+    struct gp_gpuset set = {.count = 0};
+    gp_gpuset_add(&set, &devices[3]);
+    assert_string_equal(gp_gpuset_names(&exam, &set), "GPU 3");
+    gp_gpuset_add(&set, &devices[4]);
+    assert_string_equal(gp_gpuset_names(&exam, &set), "GPUs 3 and 4");
+    gp_gpuset_add(&set, &devices[5]);
+    assert_string_equal(gp_gpuset_names(&exam, &set), "GPUs 3-5");
+    gp_gpuset_add(&set, &devices[7]);
+    assert_string_equal(gp_gpuset_names(&exam, &set), "GPUs 3-5 and 7");
+    assert_string_equal(gp_gpuset_list(&exam, &set), "3,4,5,7");
+    assert_string_equal(gp_gpuset_label(&exam, &devices[3]), "GPU 3 (NVIDIA Test)");
+}
+
+static void test_margin(void **state)
+{
+    (void)state;
+    set_int(2, GP_TEMPERATURE_TLIMIT, 0);
+    set_int(2, GP_TLIMIT_SLOWDOWN, -2);
+    finds("health.temperature", GP_VERDICT_WARN, "GPU 2: hotter than it may be for long");
+}
+
+static void test_margin_is_gone(void **state)
+{
+    (void)state;
+    set_int(2, GP_TEMPERATURE_TLIMIT, -2);
+    set_int(2, GP_TLIMIT_SLOWDOWN, -2);
+    finds("health.temperature", GP_VERDICT_FAIL, "GPU 2: as hot as where the hardware slows down");
+}
+
+static void test_threshold_of_zero(void **state)
+{
+    (void)state;
+    set_int(2, GP_TEMPERATURE_GPU, 40);
+    set_int(2, GP_THRESHOLD_SLOWDOWN, 0);
+    finds("health.temperature", GP_VERDICT_OK, "no GPU is too hot");
+}
+
+static void test_spare_rows(void **state)
+{
+    (void)state;
+    set_int(0, GP_HISTOGRAM_NONE, 1);
+    set_int(1, GP_HISTOGRAM_NONE, 0);
+    finds("health.remap", GP_VERDICT_WARN, "GPU 0: a bank of the memory has no spare rows left");
+}
+
+static void test_words_of_driver_560(void **state)
+{
+    (void)state;
+    set_text(4, GP_RESET_REQUIRED, "Yes");
+    finds("health.recovery", GP_VERDICT_FAIL, "GPU 4: the driver asks for a reset of the GPU");
+}
+
+static void test_ecc_turned_off(void **state)
+{
+    (void)state;
+    set_text(4, GP_ECC_MODE, "Disabled");
+    set_text(4, GP_ECC_MODE_PENDING, "Disabled");
+    set_text(4, GP_ECC_MODE_DEFAULT, "Enabled");
+    finds("health.ecc", GP_VERDICT_INFO,
+          "GPU 4: ECC was turned off: errors of the memory go unnoticed");
+}
+
+static void test_unknown_is_not_well(void **state)
+{
+    (void)state;
+    gp_value_set_absent(value(4, GP_REMAPPED_FAILURE), GP_STATUS_ERROR, NULL, 1);
+    finds("health.remap", GP_VERDICT_SKIP, "GPU 4: the driver does not tell what this goes by");
+}
+
+static void test_unsupported_means_nothing(void **state)
+{
+    (void)state;
+    assert_null(run("health.remap"));
+}
+
+/* Two GPUs with NVLinks between them, of which one cannot read the other. */
+static void test_peers(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        entries[i] = (struct gp_entry){.device = (size_t)i, .values = rows[i]};
+        memset(rows[i], 0, sizeof(rows[i]));
+        gp_value_set_int(&rows[i][GP_PEER_NUMBER - GP_PEER__FIRST], 1 - i, 1);
+        gp_value_set_int(&rows[i][GP_PEER_LINKS - GP_PEER__FIRST], 4, 1);
+        gp_value_set_text(&rows[i][GP_PEER_READ - GP_PEER__FIRST], "DR", 1);
+    }
+    snapshot.lists[gp_list_index(GP_SCOPE_PEER)] = (struct gp_entries){entries, 2};
+    finds("nccl.p2p", GP_VERDICT_WARN,
+          "1 of 1 pairs of GPUs cannot read each other's memory, though NVLinks are between them");
+}
+
+static void test_link_that_stays_away(void **state)
+{
+    (void)state;
+    set_int(3, GP_NVLINK_COUNT, 18);
+    set_int(3, GP_NVLINK_ACTIVE, 18);
+    entries[0] = (struct gp_entry){.device = 3, .values = rows[0]};
+    memset(rows[0], 0, sizeof(rows[0]));
+    gp_value_set_int(&rows[0][GP_LINK_UNRECOVERED - GP_LINK__FIRST], 2, 1);
+    snapshot.lists[gp_list_index(GP_SCOPE_LINK)] = (struct gp_entries){entries, 1};
+    finds("health.nvlink", GP_VERDICT_WARN,
+          "GPU 3: an NVLink could not be brought back after an error");
+}
+
+/* A bridge leaves links free: only who has fewer than its like is short of some. */
+static void test_links_of_bridges(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        set_int(i, GP_NVLINK_COUNT, 12);
+        set_int(i, GP_NVLINK_ACTIVE, 4);
+    }
+    finds("health.nvlink", GP_VERDICT_OK, "the NVLinks are up");
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, reset, finish)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_names),
+        TEST(test_margin),
+        TEST(test_margin_is_gone),
+        TEST(test_threshold_of_zero),
+        TEST(test_spare_rows),
+        TEST(test_words_of_driver_560),
+        TEST(test_ecc_turned_off),
+        TEST(test_unknown_is_not_well),
+        TEST(test_unsupported_means_nothing),
+        TEST(test_peers),
+        TEST(test_link_that_stays_away),
+        TEST(test_links_of_bridges),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
