@@ -128,8 +128,8 @@ static void report_missing(struct gp_exam *exam, const char *missing, bool is_uv
         "is missing or has lost its rights (mode 4755): it makes these files for users");
     gp_exam_why(exam, strstr(missing, "uvm")
                           ? "nvidia-smi works without it, but CUDA does not: \"CUDA unknown "
-                            "error\", or no device at all"
-                          : "Nobody reaches the driver without it");
+                            "error\", or no device at all."
+                          : "Nobody reaches the driver without it.");
     if (!is_uvm_loaded)
         gp_exam_command(exam, "", "sudo modprobe nvidia_uvm");
     gp_exam_remedy(exam, GP_REMEDY_INSTALL_MODPROBE, NULL, NULL);

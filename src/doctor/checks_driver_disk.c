@@ -131,8 +131,8 @@ void gp_driver_check_flavour(struct gp_exam *exam)
         if (is_found)
             gp_exam_why(exam, m->is_driver_loaded
                                   ? "What runs now is older and still works: it is the next start "
-                                    "that would leave the machine without its GPU"
-                                  : "The module finds no GPU that it knows, and is not loaded");
+                                    "that would leave the machine without its GPU."
+                                  : "The module finds no GPU that it knows, and is not loaded.");
     }
     if (!is_found && m->is_driver_loaded && !(m->driver[0] && m->is_flavour_known))
         gp_exam_report(exam, GP_VERDICT_SKIP,
@@ -161,7 +161,7 @@ void gp_driver_check_kernel(struct gp_exam *exam)
     if (in->other_kernel[0])
         gp_exam_evidence(exam, gp_exam_text(exam, "%s/%s", in->modules, in->other_kernel),
                          "the kernel that will start has NVIDIA's module");
-    gp_exam_why(exam, "The modules of %s are gone from the disk: none can be loaded any more, %s",
+    gp_exam_why(exam, "The modules of %s are gone from the disk: none can be loaded any more, %s.",
                 m->kernel,
                 is_whole ? "but NVIDIA's are loaded already" : "NVIDIA's as little as others");
     gp_driver_fix_reboot(exam, "start the kernel that is on the disk");
@@ -221,8 +221,8 @@ void gp_driver_check_build(struct gp_exam *exam)
     else
         gp_exam_evidence(exam, build->log, "is left over from a build that did not end");
     gp_exam_why(exam, is_running ? "Packages bring the source of the module and build it for each "
-                                   "kernel; this kernel has none"
-                                 : "Once this kernel is started, there is no driver");
+                                   "kernel; this kernel has none."
+                                 : "Once this kernel is started, there is no driver.");
     fix_failed_build(exam, build);
 }
 
@@ -340,8 +340,8 @@ void gp_driver_check_module(struct gp_exam *exam)
         gp_exam_evidence(exam, gp_exam_text(exam, "%s/%s/build", in->modules, m->kernel),
                          "is not there: the headers of this kernel are not installed");
     gp_exam_why(exam, has_any ? "Each kernel needs a module of its own; after an update of the "
-                                "kernel none was built or installed"
-                              : "Only libraries of the driver are installed, no module");
+                                "kernel none was built or installed."
+                              : "Only libraries of the driver are installed, no module.");
     if (!has_any) {
         gp_driver_fix_install(exam);
         gp_driver_fix_reboot(exam, "");

@@ -260,7 +260,8 @@ static bool is_listed(const char *list, const char *id)
     return false;
 }
 
-/* The check that this one needs and that failed, or was itself skipped because one failed. */
+/* The check that this one needs and that failed, or because of whose failure it was not looked at
+ * itself. */
 static const struct gp_check *failed_need(const struct gp_exam *exam, const struct gp_check *check)
 {
     for (size_t n = 0; n < GP_CHECK_NEEDS && check->needs[n]; n++)
@@ -301,6 +302,8 @@ void gp_exam_run(struct gp_exam *exam, const char *only, const char *without)
             continue;
         if (!check->applies || check->applies(exam))
             run_check(exam, check);
+        else
+            exam->outcomes[exam->place].root_cause = failed_need(exam, check);
     }
 }
 

@@ -20,8 +20,8 @@ enum { GP_EXAM_CHECKS = 160 };
 struct gp_outcome {
     enum gp_verdict verdict;           /* the gravest of its findings */
     bool is_run;                       /* false: not chosen, or it means nothing here */
-    const struct gp_check *root_cause; /* itself if it failed, or the one whose failure had it
-                                          skipped; NULL: none */
+    const struct gp_check *root_cause; /* itself if it failed, or the one that failed of those it
+                                          needs, even where it means nothing; NULL: none */
     double ms;
 };
 
