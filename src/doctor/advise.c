@@ -250,7 +250,7 @@ static void advise_nothing(struct gp_exam *exam, enum gp_framework framework,
         gp_build_newest(framework, &build);
     struct gp_judgement j = gp_build_judge(&build, &target, &capability);
     gp_judgement_words(&j, capability, words, sizeof(words));
-    gp_exam_why(exam, "%s %s", build_words(exam, &build), words);
+    gp_exam_why(exam, "%s %s.", build_words(exam, &build), words);
     if (is_driver && client->is_here)
         gp_exam_command(exam, "which driver to have", "gpulse doctor advise driver");
 }
@@ -503,7 +503,7 @@ static void explain_driver(struct gp_exam *exam, const struct gp_driver *row,
         gp_exam_why(exam, "branch %u is the last for %s: newer ones ignore them.", last,
                     gpu_words(exam, client));
     else if (row->ends[0])
-        gp_exam_why(exam, "branch %u is a %s one, supported until %s", row->branch, row->kind,
+        gp_exam_why(exam, "branch %u is a %s one, supported until %s.", row->branch, row->kind,
                     row->ends);
     else
         gp_exam_why(exam, "branch %u is the newest that serves these GPUs.", row->branch);
@@ -526,6 +526,9 @@ static void advise_driver(struct gp_exam *exam, const struct gp_client *client)
         gp_exam_report(exam, GP_VERDICT_INFO, "the driver comes with %s",
                        exam->machine.is_jetson ? "JetPack" : "Windows");
         gp_exam_why(exam, "a driver of this distribution must not take its place.");
+        if (exam->machine.is_wsl)
+            gp_exam_advice(exam, "update it in Windows, then restart Linux from there: wsl "
+                                 "--shutdown");
         return;
     }
     if (client->count == 0) {
@@ -542,8 +545,8 @@ static void advise_driver(struct gp_exam *exam, const struct gp_client *client)
                        gpu_words(exam, client));
         gp_exam_why(
             exam, "%s",
-            row ? "some need the open kernel module, the others the proprietary one"
-                : "the last branch for the older ones is older than the first for the newer");
+            row ? "some need the open kernel module, the others the proprietary one."
+                : "the last branch for the older ones is older than the first for the newer.");
         return;
     }
     bool is_open = variants & GP_MODULE_OPEN;
@@ -551,6 +554,8 @@ static void advise_driver(struct gp_exam *exam, const struct gp_client *client)
     if (have >= row->branch && serves_all(have, client)) {
         gp_exam_report(exam, GP_VERDICT_INFO,
                        "driver %s serves these GPUs: nothing must be changed", client->driver);
+        const struct gp_driver *mine = gp_driver_find(client->driver);
+        row = mine ? mine : row;
     } else {
         gp_exam_report(exam, GP_VERDICT_INFO, "driver branch %u, with the %s kernel module",
                        row->branch, is_open ? "open" : "proprietary");

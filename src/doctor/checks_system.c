@@ -134,8 +134,8 @@ static void check_quota(struct gp_exam *exam)
     double gpus = (double)(exam->machine.nvidia_count + exam->machine.amd_count);
     if (end == line || period <= 0 || gpus <= 0 || quota / period >= 2 * gpus)
         return;
-    gp_exam_report(exam, GP_VERDICT_INFO, "only %.3g processors may be used beside %.0f GPUs",
-                   quota / period, gpus);
+    gp_exam_report(exam, GP_VERDICT_INFO, "only %.3g processor%s may be used beside %.0f GPU%s",
+                   quota / period, quota > period ? "s" : "", gpus, gpus > 1 ? "s" : "");
     gp_exam_evidence(exam, path, "%s", line);
     gp_exam_why(exam,
                 "Loading data takes a few processors for each GPU: the GPUs may wait for it.");
