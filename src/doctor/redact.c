@@ -170,9 +170,14 @@ static bool is_hex_or_colon(int c)
 /* MAC, IPv6, the GUID of an InfiniBand port: more colons than a PCI address or a time has. */
 static size_t take_colons(struct gp_redactor *r, struct gp_strbuf *to, const struct cursor *c)
 {
-    size_t n = span(c, c->at, is_hex_or_colon), colons = 0;
+    enum { LONGEST = 45 }; /* IPv6 with an IPv4 address in it */
+    size_t n = 0, colons = 0;
     bool has_gap = false, has_digits = false;
     (void)r;
+    while (n <= LONGEST && is_hex_or_colon(char_at(c, c->at + n)))
+        n++;
+    if (n > LONGEST)
+        return 0;
     for (size_t i = 0; i < n; i++) {
         bool is_colon = char_at(c, c->at + i) == ':';
         colons += is_colon;
