@@ -264,9 +264,10 @@ static bool is_listed(const char *list, const char *id)
  * itself. */
 static const struct gp_check *failed_need(const struct gp_exam *exam, const struct gp_check *check)
 {
+    const struct gp_check *other;
     for (size_t n = 0; n < GP_CHECK_NEEDS && check->needs[n]; n++)
-        for (size_t i = 0; gp_check_at(i); i++)
-            if (strcmp(gp_check_at(i)->id, check->needs[n]) == 0 && exam->outcomes[i].root_cause)
+        for (size_t i = 0; (other = gp_check_at(i)); i++)
+            if (strcmp(other->id, check->needs[n]) == 0 && exam->outcomes[i].root_cause)
                 return exam->outcomes[i].root_cause;
     return NULL;
 }
