@@ -240,7 +240,7 @@ int gp_doctor_explain(const struct gp_doctor_options *o, int count, char **words
 {
     static struct collection c; /* large */
     struct gp_strbuf sb = GP_STRBUF_INIT(16 << 20);
-    if (count == 0)
+    if (count == 0 || (count == 1 && gp_explain_is_topic(words[0])))
         return gp_err_set(err, GP_EUSAGE,
                           "say what: xid 79, sxid 20034, cuda 802, nvml 18, throttle sw_power_cap, "
                           "a line in quotes, or - for standard input");

@@ -135,6 +135,18 @@ static int examine(const struct gp_doctor_options *o, struct gp_err *err)
     return r;
 }
 
+/* Words of --only and --skip: one that means nothing would leave out what was meant. */
+static int check_words(const char *option, const char *list, struct gp_err *err)
+{
+    size_t length;
+    const char *word = gp_exam_unknown(list, &length);
+    if (!word)
+        return 0;
+    return gp_err_set(err, GP_EUSAGE,
+                      "%s: there is no check and no group '%.*s': gpulse doctor --list has them",
+                      option, length < 60 ? (int)length : 60, word);
+}
+
 static int list_checks(struct gp_err *err)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
@@ -158,10 +170,12 @@ static int run(int argc, char **argv, struct gp_err *err)
         return list_checks(err);
     if (o.watch_log)
         return gp_doctor_watch(&o, err);
-    r = o.bundle ? gp_bundle_check(o.bundle, err) : 0;
-    if (r < 0)
-        return r;
-    return examine(&o, err);
+    r = check_words("--only", o.only, err);
+    if (r == 0)
+        r = check_words("--skip", o.without, err);
+    if (r == 0 && o.bundle)
+        r = gp_bundle_check(o.bundle, err);
+    return r < 0 ? r : examine(&o, err);
 }
 
 int main(int argc, char **argv)

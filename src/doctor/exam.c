@@ -247,17 +247,35 @@ void gp_exam_unreadable(struct gp_exam *exam, const char *path, int error)
 
 /* ---- the order ---- */
 
-/* Whether a comma list has the check's id or its group. */
+/* Whether the word is the check's id or its group. */
+static bool is_word_of(const char *word, size_t length, const char *id)
+{
+    return (length == strlen(id) || length == strcspn(id, ".")) && strncmp(word, id, length) == 0;
+}
+
 static bool is_listed(const char *list, const char *id)
 {
-    size_t group = strcspn(id, ".");
     for (const char *p = list; p && *p;) {
         size_t n = strcspn(p, ",");
-        if ((n == strlen(id) || n == group) && strncmp(p, id, n) == 0)
+        if (is_word_of(p, n, id))
             return true;
         p += n + (p[n] == ',');
     }
     return false;
+}
+
+const char *gp_exam_unknown(const char *list, size_t *ret_length)
+{
+    const struct gp_check *check;
+    for (const char *p = list; p && *p; p += *ret_length + (p[*ret_length] == ',')) {
+        size_t i = 0;
+        *ret_length = strcspn(p, ",");
+        while ((check = gp_check_at(i)) && !is_word_of(p, *ret_length, check->id))
+            i++;
+        if (!check && *ret_length > 0)
+            return p;
+    }
+    return NULL;
 }
 
 /* The check that this one needs and that failed, or because of whose failure it was not looked at

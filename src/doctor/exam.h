@@ -50,6 +50,10 @@ struct gp_exam {
 int gp_exam_open(struct gp_exam *exam, const char *root, struct gp_err *err) GP_MUST_CHECK;
 void gp_exam_close(struct gp_exam *exam);
 
+/* The first word of a comma list that is no id and no group of a check, and how long it is; NULL:
+ * all are. */
+const char *gp_exam_unknown(const char *list, size_t *ret_length);
+
 /* Runs the checks; `only` and `without` are comma lists of ids and groups, or NULL. */
 void gp_exam_run(struct gp_exam *exam, const char *only, const char *without);
 

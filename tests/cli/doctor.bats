@@ -1,0 +1,191 @@
+#!/usr/bin/env bats
+# gpulse doctor: its options, its output as JSON, explain, and following the log. What it says of
+# machines is in tests/doctor.
+# variants: default asan tsan
+
+load helpers
+
+# root DISTRIBUTION: a machine without anything but its distribution
+root() {
+    mkdir -p root/etc root/var/log
+    printf 'ID=%s\nPRETTY_NAME="%s"\n' "$1" "$2" >root/etc/os-release
+}
+
+# pci ADDRESS: an H100
+pci() {
+    local at=root/sys/bus/pci/devices/$1
+    mkdir -p "$at"
+    echo 0x10de >"$at/vendor"
+    echo 0x030200 >"$at/class"
+    echo 0x2330 >"$at/device"
+}
+
+# says_in FILE REGEX
+says_in() {
+    grep -Eq -e "$2" "$1"
+}
+
+xid79='NVRM: Xid (PCI:0000:05:00): 79, pid=1, name=x, GPU has fallen off the bus.'
+xid31='NVRM: Xid (PCI:0000:05:00): 31, pid=871, name=python, Ch 00000018, MMU Fault'
+
+@test "a machine without a GPU: one sentence, what to do, and all is well" {
+    root debian "Debian GNU/Linux 12 (bookworm)"
+    gpulse --root root doctor
+    status_is 0
+    is_quiet
+    says '^Debian GNU/Linux 12 \(bookworm\)'
+    says '^info  hardware\.present: Linux sees no GPU of NVIDIA, AMD or Intel in this machine$'
+    says '^      fix   if there should be one: '
+    says ' 0 warned, 0 failed$'
+    says_not '^(warn|fail|skip)|Do this first'
+}
+
+@test "checks that are chosen, and words that are none" {
+    root ubuntu "Ubuntu 24.04.1 LTS"
+    pci 0000:05:00.0
+    gpulse --root root doctor --only hardware -v
+    status_is 0
+    says '^ok    hardware\.present: 1 GPU: H100 '
+    says_not '^[a-z]+ +(driver|cuda)\.'
+    gpulse --root root doctor --only hardware.present -v
+    [ "$(grep -c '^ok' <<<"$output")" -eq 1 ]
+    gpulse --root root doctor --skip hardware,driver -v
+    says_not '^[a-z]+ +(hardware|driver)\.'
+    gpulse doctor --only hardware,drivr
+    fails 2 "--only: there is no check and no group 'drivr': gpulse doctor --list has them"
+    gpulse doctor --skip cuda.no-such
+    fails 2 "--skip: there is no check and no group 'cuda\.no-such': .*"
+    gpulse doctor --list
+    status_is 0
+    says '^driver\.nouveau +no other driver holds the GPUs$'
+    gpulse doctor frobnicate
+    fails 2 "doctor does not know 'frobnicate'; .*"
+    gpulse --root no-such-folder doctor
+    fails 2 'cannot look below .*no-such-folder: No such file or directory'
+}
+
+@test "findings as JSON: status, evidence, fixes, and what they were skipped for" {
+    root ubuntu "Ubuntu 24.04.1 LTS"
+    pci 0000:05:00.0
+    gpulse --root root doctor --json
+    status_is 2
+    is_quiet
+    json_is 'd["schema"]' gpulse.doctor/1
+    json_is 'd["machine"]["distribution"]' "Ubuntu 24.04.1 LTS"
+    json_is 'd["first"]' driver.installed
+    json_is '[f["status"] for f in d["findings"] if f["check"] == "driver.installed"]' "['fail']"
+    json_is '[f["because"] for f in d["findings"] if f["check"] == "driver.loaded"]' "['driver.installed']"
+    json_is 'all(f["evidence"] and f["fixes"] for f in d["findings"] if f["status"] == "fail")' True
+    json_is 'sorted({f["status"] for f in d["findings"]} - {"ok", "info", "warn", "fail", "skip"})' '[]'
+}
+
+@test "explain: numbers and names" {
+    gpulse doctor explain xid 79
+    status_is 0
+    says '^Xid 79: the GPU has fallen off the bus$'
+    says '^      do     reboot'
+    says_not '^      source'
+    gpulse doctor explain --sources sxid 20034
+    says '^SXid 20034: '
+    says '^      source '
+    gpulse doctor explain cuda 802
+    says '^CUDA error 802: .*fabric manager'
+    gpulse doctor explain cuda CUDA_ERROR_NO_DEVICE
+    says '^CUDA error 100: '
+    gpulse doctor explain nvml 18
+    says '^NVML error 18: '
+    gpulse doctor explain throttle sw_power_cap
+    says '^throttle reason sw_power_cap: '
+    gpulse doctor explain xid 9999
+    fails 1 "xid '9999' is not known; xid 79 is"
+    gpulse doctor explain xid
+    fails 2 'say what: xid 79, .*'
+    gpulse doctor explain
+    fails 2 'say what: xid 79, .*'
+}
+
+@test "explain: a line, and what is not known" {
+    gpulse doctor explain 'RuntimeError: CUDA error: no kernel image is available for execution on the device'
+    status_is 0
+    says '^CUDA error 209: '
+    gpulse doctor explain "$xid79"
+    says '^      seen   GPU 0000:05:00\.0, process 1 \(x\)$'
+    gpulse doctor explain the weather is fine
+    status_is 1
+    line_count 1
+    says '^gpulse does not know what this means, and does not guess$'
+}
+
+@test "explain: a log on standard input, each thing once" {
+    {
+        echo 'booting'
+        for i in 1 2 3; do echo "[ $i.000000] $xid31"; done
+        head -c 100000 /dev/zero | tr '\0' 'x'
+        printf '\nbinary \x01\x00\xff\xfe\n'
+        printf '[ 9.000000] %s' "$xid79"
+    } >log
+    run --separate-stderr "$GPULSE" doctor explain - <log
+    status_is 0
+    is_quiet
+    [ "$(grep -c '^Xid 31: ' <<<"$output")" -eq 1 ]
+    [ "$(grep -c '^Xid 79: ' <<<"$output")" -eq 1 ]
+    says '^      and 2 more like it$'
+    run --separate-stderr "$GPULSE" doctor explain --json - <log
+    json_is 'd["schema"]' gpulse.doctor.explain/1
+    json_is '[(e["id"], e["count"]) for e in d["known"]]' "[('xid.31', 3), ('xid.79', 1)]"
+    run --separate-stderr "$GPULSE" doctor explain - </dev/null
+    status_is 1
+}
+
+@test "the log is followed: as it grows, is rotated and emptied" {
+    root ubuntu "Ubuntu 24.04.1 LTS"
+    echo "[    1.000000] $xid79" >root/var/log/kern.log
+    start --root root doctor --watch-log
+    until_true says_in err '^gpulse: follows /var/log/kern\.log$'
+    printf '[    2.0000' >>root/var/log/kern.log
+    sleep 0.3 # a line is written in pieces
+    printf '00] %s\nusb 1-1: nothing of ours\n' "$xid31" >>root/var/log/kern.log
+    until_true says_in out '^Xid 31: '
+    mv root/var/log/kern.log root/var/log/kern.log.1
+    echo '[    3.000000] NVRM: Xid (PCI:0000:05:00): 48, DBE (double bit error) ECC Error' >root/var/log/kern.log
+    until_true says_in out '^Xid 48: '
+    : >root/var/log/kern.log
+    sleep 0.6 # looked at twice a second, at least
+    echo '[    4.000000] NVRM: Xid (PCI:0000:05:00): 13, Graphics SM Warp Exception' >>root/var/log/kern.log
+    until_true says_in out '^Xid 13: '
+    kill -TERM "$pid"
+    finish
+    status_is 130
+    ! says_in out 'Xid 79|usb' || explain "what stood there before, or is not about GPUs, is told"
+}
+
+@test "the log is followed as JSON, one object a line, and nobody reads on" {
+    root ubuntu "Ubuntu 24.04.1 LTS"
+    : >root/var/log/kern.log
+    mkfifo pipe
+    "$GPULSE" --root root doctor --watch-log --json >pipe 2>err 3>&- &
+    pid=$!
+    STARTED+=("$pid")
+    {
+        until_true says_in err '^gpulse: follows '
+        echo "[    2.000000] $xid31" >>root/var/log/kern.log
+        read -r line
+        [ "$(python3 -c 'import json, sys; print(json.loads(sys.argv[1])["id"])' "$line")" = xid.31 ]
+    } <pipe
+    finish # the reader is gone
+    status_is 141
+}
+
+@test "no log at all" {
+    root ubuntu "Ubuntu 24.04.1 LTS"
+    gpulse --root root doctor --watch-log
+    fails 1 "cannot read the kernel's log: No such file or directory; .*"
+}
+
+@test "a full disk" {
+    [ -w /dev/full ] || skip "no /dev/full"
+    root ubuntu "Ubuntu 24.04.1 LTS"
+    run --separate-stderr bash -c '"$GPULSE" --root root doctor >/dev/full'
+    [ "$status" -ne 0 ]
+    complains '^gpulse: cannot write .*No space left on device'
+}
