@@ -138,26 +138,35 @@ static bool is_serial_char(int c)
     return isalnum(c) || c == '-';
 }
 
-/* "Serial Number: 1324523007214", "serial=…", "\"serial\": \"…\"" */
+static bool is_blank(int c)
+{
+    return c == ' ' || c == '\t' || c == '"' || c == '\'';
+}
+
+/* "Serial Number: 1324523007214", "serial=…", "\"serial\": \"…\"", "serial number is …": the
+ * number, of which what stands before it tells. */
 static size_t take_serial(struct gp_redactor *r, struct gp_strbuf *to, const struct cursor *c)
 {
-    enum { FAR = 24 };
+    static const char word[] = "serial", is[] = " is";
+    enum { LEAST = 4, FAR = 24, WORD = sizeof(word) - 1, IS = sizeof(is) - 1 };
+    size_t n = span(c, c->at, is_serial_char), at = c->at;
     (void)r;
-    if (c->at + 6 > c->length || strncasecmp(c->text + c->at, "serial", 6) != 0)
+    if (n < LEAST)
         return 0;
-    size_t n = 6;
-    while (n < FAR && char_at(c, c->at + n) != ':' && char_at(c, c->at + n) != '=')
-        if (char_at(c, c->at + n++) == '\n')
-            return 0;
-    n += n < FAR;
-    while (n < 2 * FAR && char_at(c, c->at + n) && strchr(" \t\"'", char_at(c, c->at + n)))
-        n++;
-    size_t number = span(c, c->at + n, is_serial_char);
-    if (number < 4)
+    while (at > 0 && c->at - at < FAR && is_blank(char_at(c, at - 1)))
+        at--;
+    if (at > 0 && (char_at(c, at - 1) == ':' || char_at(c, at - 1) == '='))
+        at--;
+    else if (at >= IS && at < c->at && memcmp(c->text + at - IS, is, IS) == 0)
+        at -= IS;
+    else
         return 0;
-    gp_strbuf_add(to, c->text + c->at, n);
-    gp_strbuf_adds(to, "SERIAL");
-    return n + number;
+    for (size_t i = at; i > 0 && at - i < FAR && !strchr("\n:=", char_at(c, i - 1)); i--)
+        if (at - i + 1 >= WORD && strncasecmp(c->text + i - 1, word, WORD) == 0) {
+            gp_strbuf_adds(to, "SERIAL");
+            return n;
+        }
+    return 0;
 }
 
 /* ---- addresses ---- */

@@ -49,6 +49,9 @@ static void test_serials(void **state)
           "NVRM: GPU Board Serial Number: SERIAL\n");
     check("\"serial\": \"A1B2-C3\", serial=77777", "\"serial\": \"SERIAL\", serial=SERIAL");
     check("board 1320419012345, not 13204190123456", "board SERIAL, not 13204190123456");
+    check("GPU serial number is 1653723052734.", "GPU serial number is SERIAL.");
+    gp_redact_host(&redactor, "zeus7");
+    check("serial on zeus7: 1234567", "serial on HOST: SERIAL"); /* what stands between, too */
     leaves("the serial\nnumber: 1234567");
     leaves("serial: no");
 }
