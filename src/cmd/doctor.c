@@ -23,7 +23,8 @@ const struct gp_cmd gp_cmd_doctor = {
         "advise torch, tensorflow, jax, cuda or driver: which version fits these GPUs and this "
         "driver, how to install it, and what would need a newer driver. explain xid 79, sxid N, "
         "cuda 802, nvml 18, throttle sw_power_cap, or any line of an error message: what it means, "
-        "whose fault it is and what to do. gpus: what the models can do.",
+        "whose fault it is and what to do (- for a log on standard input; gpulse explain does it for "
+        "the memory of a job). gpus: what the models can do.",
     .examples = "gpulse doctor\tthe whole machine\n"
                 "gpulse doctor --only driver,log -v\ttwo groups of checks, in detail\n"
                 "gpulse doctor --python ~/venv\tone environment\n"
@@ -35,6 +36,9 @@ const struct gp_cmd gp_cmd_doctor = {
                 "gpulse doctor --bundle report.tar.gz\tfor a bug tracker\n",
     .options = gp_doctor_table,
     .no_loop = true,
-    .exit_codes = NULL,
+    .exit_codes = "0\tnothing is wrong; advice, or an explanation, was found\n"
+                  "1\tsomething works, but badly; nothing fits, or the error is not known\n"
+                  "2\tsomething does not work; or wrong usage\n"
+                  "130\tinterrupted\n",
     .run = doctor_main,
 };
