@@ -23,7 +23,8 @@ const struct gp_cmd gp_cmd_doctor = {
         "advise torch, tensorflow, jax, cuda or driver: which version fits these GPUs and this "
         "driver, how to install it, and what would need a newer driver. explain xid 79, sxid N, "
         "cuda 802, nvml 18, throttle sw_power_cap, or any line of an error message: what it means, "
-        "whose fault it is and what to do (- for a log on standard input; gpulse explain does it for "
+        "whose fault it is and what to do (- for a log on standard input; gpulse explain does it "
+        "for "
         "the memory of a job). gpus: what the models can do.",
     .examples = "gpulse doctor\tthe whole machine\n"
                 "gpulse doctor --only driver,log -v\ttwo groups of checks, in detail\n"
