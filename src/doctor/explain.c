@@ -466,8 +466,9 @@ static const struct gp_cuda_error *find_cuda(const char *line)
             best_length = length;
         }
     }
-    unsigned number = best ? 0 : cuda_number(line);
-    return number ? gp_cuda_error_find(number) : best;
+    unsigned number = cuda_number(line);
+    const struct gp_cuda_error *numbered = number ? gp_cuda_error_find(number) : NULL;
+    return numbered ? numbered : best;
 }
 
 static const struct gp_nvml_error *find_nvml(const char *line)
