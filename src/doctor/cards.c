@@ -49,8 +49,9 @@ static bool has_part(const char *text, const char *word, size_t n)
 
 static bool has_all_words(const struct gp_card *card, const char *query)
 {
-    for (const char *p = query + strspn(query, " "); *p; p += strspn(p, " ")) {
-        size_t n = strcspn(p, " ");
+    static const char between[] = " -"; /* "V100-32GB" */
+    for (const char *p = query + strspn(query, between); *p; p += strspn(p, between)) {
+        size_t n = strcspn(p, between);
         if (!has_part(card->model, p, n) && !has_part(card->names, p, n))
             return false;
         p += n;
