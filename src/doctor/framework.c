@@ -338,7 +338,9 @@ void gp_cases_report(struct gp_exam *exam, const struct gp_nvidia *nv, enum gp_f
     if (exam->last != before)
         return;
     if (count == 0) {
-        gp_exam_report(exam, GP_VERDICT_OK, "no Python environment has %s",
+        bool is_whole = gp_pyenvs_readable(gp_pyenvs_of(exam));
+        gp_exam_report(exam, is_whole ? GP_VERDICT_OK : GP_VERDICT_SKIP,
+                       "no Python environment%s has %s", is_whole ? "" : " that can be read",
                        gp_framework_name(framework));
         return;
     }

@@ -134,6 +134,22 @@ static bool add_site(struct search *s, const char *prefix, const char *site, con
     return true;
 }
 
+/* One of which only the place is known, and why. */
+static void add_unreadable(struct search *s, const char *prefix, struct place place, int error)
+{
+    for (size_t i = 0; i < s->envs->count; i++)
+        if (s->envs->list[i].error && strcmp(s->envs->list[i].prefix, prefix) == 0)
+            return;
+    if (s->envs->count < GP_PYENVS)
+        s->envs->list[s->envs->count++] = (struct gp_pyenv){.prefix = keep(s, prefix),
+                                                            .site = "",
+                                                            .python = "",
+                                                            .kind = place.kind,
+                                                            .is_named = place.is_named,
+                                                            .is_active = place.is_active,
+                                                            .error = error};
+}
+
 /* What versions in names of files and folders consist of; "t": without the GIL. */
 static const char version_signs[] = "0123456789.t";
 
@@ -178,6 +194,10 @@ static bool add_library(struct search *s, const char *prefix, const char *lib, s
     if (snprintf(path, sizeof(path), "%s/%s", prefix, lib) >= GP_PATH_SIZE)
         return false;
     long n = gp_files_list(&s->exam->files, &scratch, path, &names);
+    if (n == -EACCES && gp_files_exist(&s->exam->files, prefix)) {
+        add_unreadable(s, prefix, place, -EACCES);
+        is_found = true;
+    }
     for (long i = 0; i < n; i++) {
         if (strncmp(names[i], "python3", 7) != 0 ||
             names[i][6 + strspn(names[i] + 6, version_signs)])
@@ -245,12 +265,8 @@ static void add_named(struct search *s, const char *path)
     } else if (error == 0) {
         is_found = add_interpreter(s, path, place);
     }
-    if (!is_found && s->envs->count < GP_PYENVS)
-        s->envs->list[s->envs->count++] = (struct gp_pyenv){.prefix = keep(s, path),
-                                                            .site = "",
-                                                            .python = "",
-                                                            .is_named = true,
-                                                            .error = error ? error : -ENOENT};
+    if (!is_found)
+        add_unreadable(s, path, place, error ? error : -ENOENT);
 }
 
 /* What the shell would start: an environment that is active, else the first python3 in PATH. */
@@ -259,9 +275,15 @@ static void add_active(struct search *s)
     static const char *const variables[] = {"VIRTUAL_ENV", "CONDA_PREFIX"};
     const struct gp_machine *m = &s->exam->machine;
     struct place place = {.is_active = true};
+    struct stat st;
     for (size_t i = 0; i < GP_ARRAY_LEN(variables); i++) {
         const char *prefix = gp_machine_variable(m, variables[i]);
-        if (prefix && *prefix == '/' && add_prefix(s, prefix, place))
+        if (!prefix || *prefix != '/')
+            continue;
+        bool is_hidden = gp_files_stat(&s->exam->files, prefix, &st) == -EACCES;
+        if (is_hidden)
+            add_unreadable(s, prefix, place, -EACCES);
+        if (is_hidden || add_prefix(s, prefix, place))
             place.is_active = false;
     }
     const char *list = gp_machine_variable(m, "PATH");
@@ -369,6 +391,14 @@ const struct gp_pyenvs *gp_pyenvs_of(struct gp_exam *exam)
     free(s);
     exam->pyenvs = envs ? envs : &none;
     return exam->pyenvs;
+}
+
+bool gp_pyenvs_readable(const struct gp_pyenvs *envs)
+{
+    for (size_t i = 0; i < envs->count; i++)
+        if (envs->list[i].error && envs->list[i].error != -ENOENT)
+            return false;
+    return true;
 }
 
 const struct gp_pypackage *gp_pyenv_package(const struct gp_pyenv *env, const char *name)

@@ -55,6 +55,9 @@ struct gp_pyenvs {
 /* Found when it is first asked for; never NULL. */
 const struct gp_pyenvs *gp_pyenvs_of(struct gp_exam *exam);
 
+/* Whether all that are there could be looked into. */
+bool gp_pyenvs_readable(const struct gp_pyenvs *envs);
+
 /* The package with this name, NULL: it is not there. Of two, one of pip goes first. */
 const struct gp_pypackage *gp_pyenv_package(const struct gp_pyenv *env, const char *name);
 
