@@ -5,7 +5,6 @@
 
 #include "base/err.h"
 #include "base/strbuf.h"
-#include "base/utf8.h"
 #include "doctor/advise.h"
 #include "doctor/cards.h"
 #include "out/json.h"
@@ -102,22 +101,19 @@ static int client_of(struct gp_client *ret, const struct gp_doctor_options *o,
 
 /* ---- text ---- */
 
-static void add_safe(struct gp_strbuf *sb, const char *text)
-{
-    gp_utf8_add_safe(sb, text, strlen(text), SIZE_MAX);
-}
-
 static void add_line(struct gp_strbuf *sb, const char *label, const char *text)
 {
     gp_strbuf_addf(sb, "%*s%-7s", INDENT, "", label);
-    add_safe(sb, text);
+    gp_doctor_add_safe(sb, text);
     gp_strbuf_addc(sb, '\n');
 }
 
 static void add_gpu(struct gp_strbuf *sb, const struct gp_pci_gpu *gpu)
 {
     const struct gp_chip *chip = gpu->chip;
-    gp_strbuf_addf(sb, "GPU %s: ", gpu->bus_id);
+    gp_strbuf_adds(sb, "GPU ");
+    gp_doctor_add_safe(sb, gpu->bus_id);
+    gp_strbuf_adds(sb, ": ");
     if (chip)
         gp_strbuf_addf(sb, "%s, compute capability %u.%u\n", chip->name,
                        chip->compute_capability / 10, chip->compute_capability % 10);
@@ -131,13 +127,14 @@ static void add_head(struct gp_strbuf *sb, const struct gp_client *client,
 {
     const char *cuda = gp_cuda_ceiling(client->driver);
     if (client->is_here)
-        add_safe(sb, machine->distro_name[0] ? machine->distro_name : "an unknown distribution");
+        gp_doctor_add_safe(sb, machine->distro_name[0] ? machine->distro_name
+                                                       : "an unknown distribution");
     else
         gp_strbuf_adds(sb, "another machine");
     gp_strbuf_adds(sb, client->driver[0] ? ", driver "
                        : client->is_here ? ", no driver"
                                          : ", any driver");
-    add_safe(sb, client->driver);
+    gp_doctor_add_safe(sb, client->driver);
     gp_strbuf_addf(sb, "%s%s\n", cuda[0] ? ", which implements CUDA " : "", cuda);
     for (size_t i = 0; client->is_here && i < machine->gpu_count; i++)
         if (machine->gpus[i].vendor == GP_PCI_NVIDIA)
@@ -153,15 +150,18 @@ static void add_head(struct gp_strbuf *sb, const struct gp_client *client,
 
 static void add_finding(struct gp_strbuf *sb, const struct gp_finding *finding, bool has_sources)
 {
-    add_safe(sb, finding->summary);
+    gp_doctor_add_safe(sb, finding->summary);
     gp_strbuf_addc(sb, '\n');
     if (finding->why[0])
         add_line(sb, "why", finding->why);
     const char *label = "type";
     for (const struct gp_fix *fix = finding->fixes; fix; fix = fix->next, label = "") {
-        gp_strbuf_addf(sb, "%*s%-7s%s", INDENT, "", label, fix->command ? fix->command : fix->note);
-        if (fix->command && fix->note[0])
-            gp_strbuf_addf(sb, "   # %s", fix->note);
+        gp_strbuf_addf(sb, "%*s%-7s", INDENT, "", label);
+        gp_doctor_add_safe(sb, fix->command ? fix->command : fix->note);
+        if (fix->command && fix->note[0]) {
+            gp_strbuf_adds(sb, "   # ");
+            gp_doctor_add_safe(sb, fix->note);
+        }
         gp_strbuf_addc(sb, '\n');
     }
     for (const struct gp_evidence *e = finding->evidence; e; e = e->next)
@@ -175,14 +175,15 @@ static json_t *finding_of(const struct gp_finding *finding)
 {
     json_t *commands = json_array(), *facts = json_array();
     for (const struct gp_fix *fix = finding->fixes; fix; fix = fix->next)
-        (void)json_array_append_new(
-            commands, json_pack("{s:s?, s:s}", "command", fix->command, "note", fix->note));
+        (void)json_array_append_new(commands, json_pack("{s:o, s:o}", "command",
+                                                        gp_doctor_json_text_or_null(fix->command),
+                                                        "note", gp_doctor_json_text(fix->note)));
     for (const struct gp_evidence *e = finding->evidence; e; e = e->next)
-        (void)json_array_append_new(facts,
-                                    json_pack("{s:s, s:s}", "about", e->where, "text", e->text));
-    return json_pack("{s:b, s:s, s:s, s:o, s:o}", "fits", finding->verdict != GP_VERDICT_WARN,
-                     "summary", finding->summary, "why", finding->why, "commands", commands,
-                     "facts", facts);
+        (void)json_array_append_new(facts, json_pack("{s:s, s:o}", "about", e->where, "text",
+                                                     gp_doctor_json_text(e->text)));
+    return json_pack("{s:b, s:o, s:o, s:o, s:o}", "fits", finding->verdict != GP_VERDICT_WARN,
+                     "summary", gp_doctor_json_text(finding->summary), "why",
+                     gp_doctor_json_text(finding->why), "commands", commands, "facts", facts);
 }
 
 static void add_json(struct gp_strbuf *sb, const struct gp_exam *exam,
@@ -198,8 +199,8 @@ static void add_json(struct gp_strbuf *sb, const struct gp_exam *exam,
     for (const struct gp_finding *f = exam->findings; f; f = f->next)
         (void)json_array_append_new(advice, finding_of(f));
     json_t *document =
-        json_pack("{s:s, s:s, s:s?, s:o, s:o}", "schema", "gpulse.advice/1", "subject",
-                  gp_subject_word(subject), "driver", client->driver[0] ? client->driver : NULL,
+        json_pack("{s:s, s:s, s:o, s:o, s:o}", "schema", "gpulse.advice/1", "subject",
+                  gp_subject_word(subject), "driver", gp_doctor_json_text_or_null(client->driver),
                   "compute_capabilities", capabilities, "advice", advice);
     gp_json_add(sb, document, 2);
     gp_strbuf_addc(sb, '\n');

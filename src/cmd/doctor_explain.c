@@ -3,6 +3,7 @@
 
 #include "cmd/app.h"
 #include "cmd/doctor_verbs.h"
+#include "cmd/doctor_view.h"
 
 #include "base/arena.h"
 #include "base/err.h"
@@ -20,17 +21,12 @@ enum { EXIT_UNKNOWN = 1, INDENT = 6, LINE_SIZE = 8192, MOST = 512, SHOWN = 240 }
 
 /* ---- one ---- */
 
-static void add_safe(struct gp_strbuf *sb, const char *text)
-{
-    gp_utf8_add_safe(sb, text, strlen(text), SIZE_MAX);
-}
-
 static void add_part(struct gp_strbuf *sb, const char *label, const char *text)
 {
     if (!text[0])
         return;
     gp_strbuf_addf(sb, "%*s%-7s", INDENT, "", label);
-    add_safe(sb, text);
+    gp_doctor_add_safe(sb, text);
     gp_strbuf_addc(sb, '\n');
 }
 
@@ -43,7 +39,10 @@ void gp_doctor_add_line(struct gp_strbuf *sb, const char *line)
 void gp_doctor_add_explanation(struct gp_strbuf *sb, const struct gp_explanation *e,
                                bool has_source)
 {
-    gp_strbuf_addf(sb, "%s: %s\n", e->title, e->words);
+    gp_doctor_add_safe(sb, e->title);
+    gp_strbuf_adds(sb, ": ");
+    gp_doctor_add_safe(sb, e->words);
+    gp_strbuf_addc(sb, '\n');
     add_part(sb, "name", e->name);
     add_part(sb, "seen", e->details);
     add_part(sb, "fault", e->fault);
@@ -54,25 +53,16 @@ void gp_doctor_add_explanation(struct gp_strbuf *sb, const struct gp_explanation
         add_part(sb, "source", e->source);
 }
 
-static json_t *text_or_null(const char *text)
-{
-    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
-    if (!text || !text[0])
-        return json_null();
-    add_safe(&sb, text);
-    json_t *value = json_stringn(sb.buf, sb.len);
-    gp_strbuf_fini(&sb);
-    return value;
-}
-
 json_t *gp_doctor_explanation_json(const struct gp_explanation *e, const char *line)
 {
-    return json_pack("{s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "line",
-                     text_or_null(line), "id", e->id, "title", e->title, "words", e->words, "name",
-                     text_or_null(e->name), "details", text_or_null(e->details), "note",
-                     text_or_null(e->note), "fault", text_or_null(e->fault), "advice",
-                     text_or_null(e->advice), "action", text_or_null(e->action), "source",
-                     text_or_null(e->source));
+    return json_pack(
+        "{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "line",
+        gp_doctor_json_text_or_null(line), "id", e->id, "title", gp_doctor_json_text(e->title),
+        "words", gp_doctor_json_text(e->words), "name", gp_doctor_json_text_or_null(e->name),
+        "details", gp_doctor_json_text_or_null(e->details), "note",
+        gp_doctor_json_text_or_null(e->note), "fault", gp_doctor_json_text_or_null(e->fault),
+        "advice", gp_doctor_json_text_or_null(e->advice), "action",
+        gp_doctor_json_text_or_null(e->action), "source", gp_doctor_json_text_or_null(e->source));
 }
 
 /* ---- several lines: each explanation once ---- */

@@ -1,6 +1,7 @@
 /* gpulse doctor gpus: the models of cards, and what one can do. */
 #include "cmd/app.h"
 #include "cmd/doctor_verbs.h"
+#include "cmd/doctor_view.h"
 
 #include "base/err.h"
 #include "base/strbuf.h"
@@ -148,11 +149,6 @@ static void add_card(struct gp_strbuf *sb, const struct gp_card *card, bool has_
 
 /* ---- JSON ---- */
 
-static json_t *text_or_null(const char *text)
-{
-    return text[0] ? json_string(text) : json_null();
-}
-
 static json_t *number_or_null(unsigned number)
 {
     return number > 0 ? json_integer(number) : json_null();
@@ -180,9 +176,9 @@ static json_t *card_of(const struct gp_card *card)
                      "tflops", rates, "tdp_w", (int)card->tdp_w, "pcie_gen",
                      number_or_null(card->pcie_gen), "pcie_lanes", number_or_null(card->pcie_lanes),
                      "nvlink_gbs", rate_or_null(card->nvlink_gbs), "first_cuda",
-                     text_or_null(arch ? arch->first_cuda : ""), "last_cuda",
-                     text_or_null(arch ? arch->last_cuda : ""), "note", text_or_null(card->note),
-                     "source", card->source);
+                     gp_doctor_json_text_or_null(arch ? arch->first_cuda : ""), "last_cuda",
+                     gp_doctor_json_text_or_null(arch ? arch->last_cuda : ""), "note",
+                     gp_doctor_json_text_or_null(card->note), "source", card->source);
 }
 
 static void add_json(struct gp_strbuf *sb, const struct gp_card *const *cards, size_t count)

@@ -19,7 +19,7 @@ static const char *const colors[] = {
 
 enum { INDENT = 6 };
 
-static void add_safe(struct gp_strbuf *sb, const char *text)
+void gp_doctor_add_safe(struct gp_strbuf *sb, const char *text)
 {
     gp_utf8_add_safe(sb, text, strlen(text), SIZE_MAX);
 }
@@ -28,17 +28,17 @@ static void add_safe(struct gp_strbuf *sb, const char *text)
 
 static void add_machine(struct gp_strbuf *sb, const struct gp_machine *m)
 {
-    add_safe(sb, m->distro_name[0] ? m->distro_name : "an unknown distribution");
+    gp_doctor_add_safe(sb, m->distro_name[0] ? m->distro_name : "an unknown distribution");
     if (m->kernel[0]) {
         gp_strbuf_adds(sb, ", kernel ");
-        add_safe(sb, m->kernel);
+        gp_doctor_add_safe(sb, m->kernel);
     }
     gp_strbuf_addf(sb, ", %s", m->arch);
     if (m->container)
         gp_strbuf_addf(sb, ", in a container (%s)", m->container);
     if (m->driver[0]) {
         gp_strbuf_adds(sb, ", NVIDIA driver ");
-        add_safe(sb, m->driver);
+        gp_doctor_add_safe(sb, m->driver);
     }
     gp_strbuf_addc(sb, '\n');
 }
@@ -46,7 +46,7 @@ static void add_machine(struct gp_strbuf *sb, const struct gp_machine *m)
 static void add_line(struct gp_strbuf *sb, const char *label, const char *text)
 {
     gp_strbuf_addf(sb, "%*s%-6s", INDENT, "", label);
-    add_safe(sb, text);
+    gp_doctor_add_safe(sb, text);
     gp_strbuf_addc(sb, '\n');
 }
 
@@ -54,10 +54,10 @@ static void add_fixes(struct gp_strbuf *sb, const struct gp_finding *finding, co
 {
     for (const struct gp_fix *fix = finding->fixes; fix; fix = fix->next) {
         gp_strbuf_addf(sb, "%*s%-6s", INDENT, "", label);
-        add_safe(sb, fix->command ? fix->command : fix->note);
+        gp_doctor_add_safe(sb, fix->command ? fix->command : fix->note);
         if (fix->command && fix->note[0]) {
             gp_strbuf_adds(sb, "   # ");
-            add_safe(sb, fix->note);
+            gp_doctor_add_safe(sb, fix->note);
         }
         gp_strbuf_addc(sb, '\n');
         label = "";
@@ -68,14 +68,14 @@ static void add_finding(struct gp_strbuf *sb, const struct gp_finding *finding, 
 {
     gp_strbuf_addf(sb, "%s%-5s%s %s: ", in_color ? colors[finding->verdict] : "",
                    gp_verdict_word(finding->verdict), in_color ? RESET : "", finding->check->id);
-    add_safe(sb, finding->summary);
+    gp_doctor_add_safe(sb, finding->summary);
     gp_strbuf_addc(sb, '\n');
     const char *label = "seen";
     for (const struct gp_evidence *e = finding->evidence; e; e = e->next, label = "") {
         gp_strbuf_addf(sb, "%*s%-6s", INDENT, "", label);
-        add_safe(sb, e->where);
+        gp_doctor_add_safe(sb, e->where);
         gp_strbuf_adds(sb, e->where[0] && e->text[0] ? ": " : "");
-        add_safe(sb, e->text);
+        gp_doctor_add_safe(sb, e->text);
         gp_strbuf_addc(sb, '\n');
     }
     if (finding->why[0])
@@ -118,7 +118,7 @@ static void add_end(struct gp_strbuf *sb, const struct gp_exam *exam, bool verbo
     if (!first)
         return;
     gp_strbuf_adds(sb, "\nDo this first: ");
-    add_safe(sb, first->summary);
+    gp_doctor_add_safe(sb, first->summary);
     gp_strbuf_addf(sb, " (%s)\n", first->check->id);
     if (counts[GP_VERDICT_WARN] + counts[GP_VERDICT_FAIL] > 1) /* else it stands right above */
         add_fixes(sb, first, "");
@@ -145,40 +145,41 @@ void gp_doctor_add_checks(struct gp_strbuf *sb)
 
 /* ---- JSON ---- */
 
-/* Text that may quote a file: JSON takes UTF-8 only. */
-static json_t *text_of(const char *text)
+json_t *gp_doctor_json_text(const char *text)
 {
-    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
-    add_safe(&sb, text);
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
+    gp_doctor_add_safe(&sb, text);
     json_t *value = json_stringn(sb.buf, sb.len);
     gp_strbuf_fini(&sb);
     return value;
 }
 
-static json_t *text_or_null(const char *text)
+json_t *gp_doctor_json_text_or_null(const char *text)
 {
-    return text[0] ? text_of(text) : json_null();
+    return text && text[0] ? gp_doctor_json_text(text) : json_null();
 }
 
 static json_t *finding_of(const struct gp_exam *exam, const struct gp_finding *finding)
 {
     json_t *evidence = json_array(), *fixes = json_array();
     for (const struct gp_evidence *e = finding->evidence; e; e = e->next)
-        (void)json_array_append_new(evidence, json_pack("{s:o, s:o}", "where", text_of(e->where),
-                                                        "text", text_of(e->text)));
+        (void)json_array_append_new(evidence,
+                                    json_pack("{s:o, s:o}", "where", gp_doctor_json_text(e->where),
+                                              "text", gp_doctor_json_text(e->text)));
     for (const struct gp_fix *fix = finding->fixes; fix; fix = fix->next)
-        (void)json_array_append_new(fixes,
-                                    json_pack("{s:o, s:o}", "command",
-                                              fix->command ? text_of(fix->command) : json_null(),
-                                              "note", text_of(fix->note)));
+        (void)json_array_append_new(
+            fixes, json_pack("{s:o, s:o}", "command",
+                             fix->command ? gp_doctor_json_text(fix->command) : json_null(), "note",
+                             gp_doctor_json_text(fix->note)));
     double ms = 0;
     for (size_t i = 0; gp_check_at(i); i++)
         if (gp_check_at(i) == finding->check)
             ms = exam->outcomes[i].ms;
     return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:f}", "check", finding->check->id,
                      "status", gp_verdict_word(finding->verdict), "summary",
-                     text_of(finding->summary), "evidence", evidence, "why", text_of(finding->why),
-                     "fixes", fixes, "link", text_of(finding->link), "because",
+                     gp_doctor_json_text(finding->summary), "evidence", evidence, "why",
+                     gp_doctor_json_text(finding->why), "fixes", fixes, "link",
+                     gp_doctor_json_text(finding->link), "because",
                      finding->because ? json_string(finding->because->id) : json_null(), "ms", ms);
 }
 
@@ -188,10 +189,10 @@ static json_t *gpus_of(const struct gp_machine *m)
     for (size_t i = 0; i < m->gpu_count; i++) {
         const struct gp_pci_gpu *gpu = &m->gpus[i];
         (void)json_array_append_new(
-            gpus, json_pack("{s:s, s:i, s:i, s:o, s:o}", "bus_id", gpu->bus_id, "vendor",
-                            (int)gpu->vendor, "device", (int)gpu->device, "name",
-                            gpu->chip ? text_of(gpu->chip->name) : json_null(), "driver",
-                            text_or_null(gpu->driver)));
+            gpus, json_pack("{s:o, s:i, s:i, s:o, s:o}", "bus_id", gp_doctor_json_text(gpu->bus_id),
+                            "vendor", (int)gpu->vendor, "device", (int)gpu->device, "name",
+                            gpu->chip ? gp_doctor_json_text(gpu->chip->name) : json_null(),
+                            "driver", gp_doctor_json_text_or_null(gpu->driver)));
     }
     return gpus;
 }
@@ -205,15 +206,16 @@ void gp_doctor_add_json(struct gp_strbuf *sb, const struct gp_exam *exam)
     if (!gp_files_line(&exam->files, "/proc/sys/kernel/hostname", host, sizeof(host)))
         host[0] = '\0';
     json_t *document = json_pack("{s:s, s:s, s:o, s:o}", "schema", "gpulse.doctor/1", "time", now,
-                                 "host", text_or_null(host), "driver", text_or_null(m->driver));
+                                 "host", gp_doctor_json_text_or_null(host), "driver",
+                                 gp_doctor_json_text_or_null(m->driver));
     json_t *findings = json_array();
     for (const struct gp_finding *f = exam->findings; f; f = f->next)
         (void)json_array_append_new(findings, finding_of(exam, f));
-    json_t *machine =
-        json_pack("{s:o, s:o, s:s, s:o, s:o, s:o}", "distribution", text_of(m->distro_name),
-                  "kernel", text_of(m->kernel), "arch", m->arch, "container",
-                  m->container ? json_string(m->container) : json_null(), "driver",
-                  m->driver[0] ? text_of(m->driver) : json_null(), "gpus", gpus_of(m));
+    json_t *machine = json_pack(
+        "{s:o, s:o, s:s, s:o, s:o, s:o}", "distribution", gp_doctor_json_text(m->distro_name),
+        "kernel", gp_doctor_json_text(m->kernel), "arch", m->arch, "container",
+        m->container ? json_string(m->container) : json_null(), "driver",
+        m->driver[0] ? gp_doctor_json_text(m->driver) : json_null(), "gpus", gpus_of(m));
     (void)json_object_set_new(document, "machine", machine);
     (void)json_object_set_new(document, "first",
                               first ? json_string(first->check->id) : json_null());

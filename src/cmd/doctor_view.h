@@ -4,8 +4,15 @@
 
 #include "base/util.h"
 
+#include <jansson.h>
+
 struct gp_exam;
 struct gp_strbuf;
+
+/* Texts that may quote a file or a line: without anything that a terminal obeys, and UTF-8. */
+void gp_doctor_add_safe(struct gp_strbuf *sb, const char *text);
+json_t *gp_doctor_json_text(const char *text);
+json_t *gp_doctor_json_text_or_null(const char *text); /* null for "" and NULL */
 
 void gp_doctor_add_text(struct gp_strbuf *sb, const struct gp_exam *exam, bool verbose,
                         bool in_color);

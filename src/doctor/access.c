@@ -7,41 +7,39 @@
 #include <string.h>
 
 struct identity {
-    unsigned user;
-    const char *groups; /* the numbers behind "Groups:", and the one behind "Gid:" before them */
+    unsigned user, group;
+    const char *groups; /* "\t4 24 27 \n…" */
 };
 
 /* Of /proc/self/status: "Uid:\t1000\t1000\t1000\t1000". */
-static bool read_identity(struct gp_exam *exam, struct identity *ret)
+static bool read_identity(struct gp_exam *exam, struct gp_arena *scratch, struct identity *ret)
 {
-    const char *text = gp_files_text(&exam->files, &exam->arena, "/proc/self/status", 65536, NULL);
+    const char *text = gp_files_text(&exam->files, scratch, "/proc/self/status", 65536, NULL);
     const char *user = text ? strstr(text, "\nUid:") : NULL;
     const char *group = text ? strstr(text, "\nGid:") : NULL;
     const char *groups = text ? strstr(text, "\nGroups:") : NULL;
     if (!user || !group || !groups)
         return false;
     ret->user = (unsigned)strtoul(user + 5, NULL, 10);
-    ret->groups = gp_exam_text(exam, " %.*s %.*s ", (int)strcspn(group + 5, "\n"), group + 5,
-                               (int)strcspn(groups + 8, "\n"), groups + 8);
+    ret->group = (unsigned)strtoul(group + 5, NULL, 10);
+    ret->groups = groups + strlen("\nGroups:");
     return true;
 }
 
-static bool is_member(const char *groups, unsigned group)
+static bool is_member(const struct identity *who, unsigned group)
 {
-    for (char *end; *groups; groups = end) {
-        unsigned long number = strtoul(groups, &end, 10);
-        if (end == groups)
-            break;
-        if (number == group)
+    const char *p = who->groups + strspn(who->groups, "\t ");
+    for (char *end; *p >= '0' && *p <= '9'; p = end + strspn(end, " "))
+        if (strtoul(p, &end, 10) == group)
             return true;
-    }
-    return false;
+    return who->group == group;
 }
 
 /* "render:x:109:alice" */
-static void name_group(struct gp_exam *exam, unsigned group, char *ret, size_t size)
+static void name_group(struct gp_exam *exam, struct gp_arena *scratch, unsigned group, char *ret,
+                       size_t size)
 {
-    const char *text = gp_files_text(&exam->files, &exam->arena, "/etc/group", 1 << 20, NULL);
+    const char *text = gp_files_text(&exam->files, scratch, "/etc/group", 1 << 20, NULL);
     (void)snprintf(ret, size, "%u", group);
     for (const char *line = text; line; line = strchr(line, '\n')) {
         line += *line == '\n';
@@ -58,21 +56,26 @@ static void name_group(struct gp_exam *exam, unsigned group, char *ret, size_t s
 
 struct gp_access gp_access_of(struct gp_exam *exam, const char *path)
 {
+    struct gp_arena scratch = {0};
     struct gp_access access = {0};
-    struct identity who;
+    struct identity who = {0};
     struct stat st;
-    if (gp_files_stat(&exam->files, path, &st) < 0)
-        return access;
-    access.is_there = true;
-    access.mode = st.st_mode & 0777;
-    access.group = st.st_gid;
-    name_group(exam, st.st_gid, access.group_name, sizeof(access.group_name));
-    access.is_known = read_identity(exam, &who);
-    if (!access.is_known)
-        return access;
-    access.may_use = who.user == 0 || (access.mode & 06) == 06 ||
-                     (who.user == st.st_uid && (access.mode & 0600) == 0600) ||
-                     (is_member(who.groups, st.st_gid) && (access.mode & 060) == 060);
+    access.is_known = read_identity(exam, &scratch, &who);
+    access.is_root = access.is_known && who.user == 0;
+    access.is_there = gp_files_stat(&exam->files, path, &st) == 0;
+    if (access.is_there) {
+        access.mode = st.st_mode & 0777;
+        access.group = st.st_gid;
+        name_group(exam, &scratch, st.st_gid, access.group_name, sizeof(access.group_name));
+        /* As the kernel does it: the first of owner, group and others that fits decides. */
+        unsigned bits = !access.is_known             ? 0
+                        : access.is_root             ? 06
+                        : who.user == st.st_uid      ? access.mode >> 6
+                        : is_member(&who, st.st_gid) ? access.mode >> 3
+                                                     : access.mode;
+        access.may_use = (bits & 06) == 06;
+    }
+    gp_arena_fini(&scratch);
     return access;
 }
 

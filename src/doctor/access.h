@@ -9,11 +9,13 @@ struct gp_exam;
 struct gp_access {
     bool is_there;
     bool is_known; /* who examines could be read */
-    bool may_use;  /* read and write */
+    bool is_root;
+    bool may_use; /* read and write */
     unsigned mode, group;
     char group_name[32]; /* as /etc/group calls it, or its number */
 };
 
+/* Of a file that is not there only who examines. */
 struct gp_access gp_access_of(struct gp_exam *exam, const char *path);
 
 /* The files of a folder whose names begin with a word, and may not be used: how many, and the first

@@ -1,4 +1,5 @@
 /* Checks of the loaded module: driver.gpus, nodes, params, persistence. */
+#include "doctor/access.h"
 #include "doctor/checks_driver.h"
 #include "doctor/driver_fix.h"
 #include "doctor/install.h"
@@ -42,71 +43,23 @@ void gp_driver_check_gpus(struct gp_exam *exam)
 
 /* ---- device files ---- */
 
-/* Who examines, from /proc/self/status: root, and the groups. */
-struct reader {
-    bool is_root, is_known;
-    char groups[1024]; /* " 4 24 27 " */
-};
-
-static void read_reader(const struct gp_exam *exam, struct reader *ret)
-{
-    char text[8192];
-    *ret = (struct reader){0};
-    if (gp_files_read(&exam->files, "/proc/self/status", text, sizeof(text)) < 0)
-        return;
-    const char *user = strstr(text, "\nUid:"), *groups = strstr(text, "\nGroups:");
-    ret->is_known = user && groups;
-    if (!ret->is_known)
-        return;
-    ret->is_root = strtoul(user + 5 + strspn(user + 5, " \t"), NULL, 10) == 0;
-    groups += strlen("\nGroups:");
-    (void)snprintf(ret->groups, sizeof(ret->groups), " %.*s ",
-                   (int)strcspn(groups + strspn(groups, "\t "), "\n"),
-                   groups + strspn(groups, "\t "));
-}
-
-static bool is_in_group(const struct reader *reader, unsigned group)
-{
-    char word[16];
-    (void)snprintf(word, sizeof(word), " %u ", group);
-    return strstr(reader->groups, word);
-}
-
-static const char *group_name(struct gp_exam *exam, unsigned group)
-{
-    char mark[24];
-    const char *text = gp_files_text(&exam->files, &exam->arena, "/etc/group", 1 << 20, NULL);
-    (void)snprintf(mark, sizeof(mark), ":%u:", group);
-    const char *found = text ? strstr(text, mark) : NULL;
-    const char *name = found;
-    while (name && name > text && name[-1] != '\n')
-        name--;
-    /* "name:x:27:members" */
-    return name ? gp_exam_text(exam, "%.*s", (int)strcspn(name, ":"), name)
-                : gp_exam_text(exam, "%u", group);
-}
-
 /* A device file that others may not use: is that meant for who examines? */
-static void check_mode(struct gp_exam *exam, const char *path, const struct stat *st)
+static bool report_access(struct gp_exam *exam, const char *path)
 {
-    struct reader reader;
-    read_reader(exam, &reader);
-    if ((st->st_mode & 0006) == 0006 || !reader.is_known || reader.is_root)
-        return;
-    bool is_for_group = (st->st_mode & 0060) == 0060;
-    if (is_for_group && is_in_group(&reader, st->st_gid))
-        return;
+    struct gp_access access = gp_access_of(exam, path);
+    bool is_for_group = (access.mode & 0060) == 0060;
+    if (!access.is_known || access.may_use)
+        return false;
     gp_exam_report(exam, GP_VERDICT_FAIL, "this user may not use the GPUs");
-    gp_exam_evidence(exam, path, "mode %04o, group %s", st->st_mode & 07777,
-                     group_name(exam, st->st_gid));
+    gp_exam_evidence(exam, path, "mode %04o, group %s", access.mode, access.group_name);
     gp_exam_why(exam, "The files are for everybody unless somebody sets NVreg_DeviceFileMode or "
                       "NVreg_DeviceFileGID.");
-    if (is_for_group && st->st_gid != 0)
-        gp_exam_command(exam, "then log out and in again", "sudo usermod -aG %s \"$USER\"",
-                        gp_exam_quoted(exam, group_name(exam, st->st_gid)));
+    if (is_for_group && access.group != 0)
+        gp_access_propose(exam, &access, path);
     else
         gp_exam_command(exam, "give them the usual mode until the next start",
                         "sudo chmod 0666 /dev/nvidia[0-9]* /dev/nvidiactl /dev/nvidia-uvm");
+    return true;
 }
 
 /* nvidia-modprobe makes device files for users when they are wanted; it needs root's rights. */
@@ -182,17 +135,13 @@ void gp_driver_check_nodes(struct gp_exam *exam)
 {
     static const char *const paths[] = {"/dev/nvidiactl", "/dev/nvidia0", "/dev/nvidia-uvm"};
     bool is_uvm_loaded = gp_files_exist(&exam->files, "/sys/module/nvidia_uvm");
-    struct stat st;
     for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++) {
-        int r = gp_files_stat(&exam->files, paths[i], &st);
-        if (r < 0 && !has_helper(exam)) {
+        bool is_there = gp_files_exist(&exam->files, paths[i]);
+        if (!is_there && !has_helper(exam)) {
             report_missing(exam, paths[i], is_uvm_loaded);
             return;
         }
-        const struct gp_finding *before = exam->last;
-        if (r == 0)
-            check_mode(exam, paths[i], &st);
-        if (exam->last != before)
+        if (is_there && report_access(exam, paths[i]))
             return;
     }
     check_suspend(exam);
@@ -212,9 +161,7 @@ static bool has_profiler(const struct gp_exam *exam)
 
 static void check_profiling(struct gp_exam *exam, const char *params)
 {
-    struct reader reader;
-    read_reader(exam, &reader);
-    if (reader.is_root || !has_profiler(exam) ||
+    if (gp_access_of(exam, params_path).is_root || !has_profiler(exam) ||
         strcmp(param(exam, params, "RmProfilingAdminOnly"), "1") != 0)
         return;
     gp_exam_report(exam, GP_VERDICT_INFO,

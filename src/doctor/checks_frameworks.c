@@ -72,8 +72,8 @@ static void read_tensorflow(struct gp_exam *exam, const struct gp_pyenv *env,
     const char *text = gp_pyenv_text(exam, env, build_info);
     struct gp_build build;
     *ret = (struct tensorflow){0};
-    if (gp_python_value(text, "cuda_version", ret->cuda, sizeof(ret->cuda))) {
-        (void)gp_python_value(text, "cudnn_version", ret->cudnn, sizeof(ret->cudnn));
+    if (gp_python_version(text, "cuda_version", ret->cuda, sizeof(ret->cuda))) {
+        (void)gp_python_version(text, "cudnn_version", ret->cudnn, sizeof(ret->cudnn));
         (void)gp_python_value(text, "cuda_compute_capabilities", ret->archs, sizeof(ret->archs));
     } else if (!*text && strcmp(package->name, "tensorflow-cpu") != 0 &&
                known_build(GP_FRAMEWORK_TENSORFLOW, package->version, "", &build)) {

@@ -178,8 +178,7 @@ static size_t read_path(struct gp_exam *exam, const char *bus_id, char hops[MOST
     if (!gp_files_real(&exam->files, path, real))
         return 0;
     for (char *slash = strrchr(real, '/'); slash && count < MOST_HOPS; slash = strrchr(real, '/')) {
-        /* "0000:01:00.0"; "pci0000:00" ends the way */
-        if (strlen(slash + 1) < 7 || strncmp(slash + 1, "pci", 3) == 0)
+        if (!gp_is_bus_id(slash + 1)) /* "pci0000:00" ends the way */
             break;
         (void)snprintf(hops[count++], sizeof(hops[0]), "%.15s", slash + 1);
         *slash = '\0';

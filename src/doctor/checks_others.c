@@ -19,8 +19,8 @@ static bool read_torch(struct gp_exam *exam, const struct gp_pyenv *env, struct 
     if (!env->has_torch)
         return false;
     const char *text = gp_pyenv_text(exam, env, "torch/version.py");
-    (void)gp_python_value(text, "cuda", ret->cuda, sizeof(ret->cuda));
-    return gp_python_value(text, "__version__", ret->version, sizeof(ret->version)) &&
+    (void)gp_python_version(text, "cuda", ret->cuda, sizeof(ret->cuda));
+    return gp_python_version(text, "__version__", ret->version, sizeof(ret->version)) &&
            ret->version[0];
 }
 
@@ -81,7 +81,7 @@ static void check_vision(struct gp_exam *exam, const struct gp_pyenv *env,
     char cuda[16] = "", path[GP_PATH_SIZE];
     const struct gp_pypackage *package = gp_pyenv_package(env, "torchvision");
     const char *text = package ? gp_pyenv_text(exam, env, "torchvision/version.py") : "";
-    if (!gp_python_value(text, "cuda", cuda, sizeof(cuda)) ||
+    if (!gp_python_version(text, "cuda", cuda, sizeof(cuda)) ||
         gp_version_major(cuda) == gp_version_major(torch->cuda) ||
         !gp_pyenv_path(env, "torchvision/version.py", path))
         return;

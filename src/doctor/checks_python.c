@@ -80,10 +80,10 @@ static bool read_torch(struct gp_exam *exam, const struct gp_pyenv *env, struct 
     long n = gp_files_read(&exam->files, path, text, sizeof(text));
     if (n < 0)
         return gp_pyenv_package(env, "torch"); /* the folder alone may be anything */
-    (void)gp_python_value(text, "__version__", ret->version, sizeof(ret->version));
-    (void)gp_python_value(text, "cuda", ret->cuda, sizeof(ret->cuda));
-    (void)gp_python_value(text, "hip", ret->hip, sizeof(ret->hip));
-    (void)gp_python_value(text, "xpu", ret->xpu, sizeof(ret->xpu));
+    (void)gp_python_version(text, "__version__", ret->version, sizeof(ret->version));
+    (void)gp_python_version(text, "cuda", ret->cuda, sizeof(ret->cuda));
+    (void)gp_python_version(text, "hip", ret->hip, sizeof(ret->hip));
+    (void)gp_python_version(text, "xpu", ret->xpu, sizeof(ret->xpu));
     return true;
 }
 

@@ -150,6 +150,15 @@ const char *gp_machine_variable(const struct gp_machine *machine, const char *na
 
 /* ---- PCI ---- */
 
+bool gp_is_bus_id(const char *name)
+{
+    static const char hex[] = "0123456789abcdefABCDEF";
+    size_t domain = strspn(name, hex);
+    const char *p = name + domain;
+    return domain >= 4 && p[0] == ':' && strspn(p + 1, hex) == 2 && p[3] == ':' &&
+           strspn(p + 4, hex) == 2 && p[6] == '.' && p[7] >= '0' && p[7] <= '7' && !p[8];
+}
+
 static unsigned hex_file(const struct gp_files *files, const char *bus_id, const char *name)
 {
     char path[128], line[32];
@@ -181,7 +190,10 @@ static void read_pci(struct gp_machine *m, const struct gp_files *files, struct 
     long n = gp_files_list(files, arena, "/sys/bus/pci/devices", &names);
     m->is_pci_readable = n >= 0;
     for (long i = 0; i < n; i++) {
-        struct gp_pci_gpu gpu = {.vendor = hex_file(files, names[i], "vendor")};
+        struct gp_pci_gpu gpu = {0};
+        if (!gp_is_bus_id(names[i]) || strlen(names[i]) >= sizeof(gpu.bus_id))
+            continue;
+        gpu.vendor = hex_file(files, names[i], "vendor");
         if (gpu.vendor != GP_PCI_NVIDIA && gpu.vendor != GP_PCI_AMD && gpu.vendor != GP_PCI_INTEL)
             continue;
         (void)snprintf(gpu.bus_id, sizeof(gpu.bus_id), "%s", names[i]);
@@ -208,13 +220,14 @@ static void read_driver(struct gp_machine *m, const struct gp_files *files)
         m->is_driver_open = strstr(text, "Open Kernel Module");
         m->is_flavour_known = strstr(text, "Kernel Module");
     }
+    static const char signs[] = "0123456789.";
     if (gp_files_line(files, "/sys/module/nvidia/version", m->driver, sizeof(m->driver)) &&
-        m->driver[0])
+        m->driver[0] && !m->driver[strspn(m->driver, signs)])
         return;
     m->driver[0] = '\0';
     const char *p = strstr(text, mark);
     for (p = p ? p + sizeof(mark) - 1 : ""; *p && *p != '\n'; p++) {
-        size_t n = strspn(p, "0123456789.");
+        size_t n = strspn(p, signs);
         if (p[-1] == ' ' && n >= 5 && memchr(p, '.', n)) {
             (void)snprintf(m->driver, sizeof(m->driver), "%.*s", (int)n, p);
             return;

@@ -60,6 +60,9 @@ struct gp_machine {
     char *environment;     /* "NAME=value" texts, each with its NUL, the last one empty */
 };
 
+/* "0000:65:00.0": what a device on the PCI bus is called; nothing else is. */
+bool gp_is_bus_id(const char *name);
+
 void gp_machine_read(struct gp_machine *machine, const struct gp_files *files,
                      struct gp_arena *arena);
 

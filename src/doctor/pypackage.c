@@ -12,6 +12,8 @@ static bool normalize(const char *text, size_t length, char name[GP_PYPACKAGE_NA
     size_t n = 0;
     for (size_t i = 0; i < length; i++) {
         bool is_mark = strchr("-_.", text[i]);
+        if (!is_mark && !isalnum((unsigned char)text[i]))
+            return false;
         if (is_mark && n > 0 && name[n - 1] == '-')
             continue;
         if (n + 1 >= GP_PYPACKAGE_NAME)
@@ -22,9 +24,18 @@ static bool normalize(const char *text, size_t length, char name[GP_PYPACKAGE_NA
     return n > 0;
 }
 
+/* What versions are made of, here and in PEP 440: nothing else gets into what is to be typed. */
+static bool is_version(const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if (!isalnum((unsigned char)text[i]) && !(text[i] && strchr("._+!-", text[i])))
+            return false;
+    return true;
+}
+
 static bool copy(const char *text, size_t length, char *ret, size_t size)
 {
-    if (length == 0 || length >= size)
+    if (length == 0 || length >= size || !is_version(text, length))
         return false;
     memcpy(ret, text, length);
     ret[length] = '\0';
@@ -122,6 +133,14 @@ bool gp_python_value(const char *text, const char *name, char *ret, size_t size)
         return true;
     }
     return false;
+}
+
+bool gp_python_version(const char *text, const char *name, char *ret, size_t size)
+{
+    bool is_said = gp_python_value(text, name, ret, size);
+    if (!is_said || !is_version(ret, strlen(ret)))
+        *ret = '\0';
+    return is_said;
 }
 
 /* ---- what a package requires ---- */

@@ -8,7 +8,8 @@
 enum { GP_PYPACKAGE_NAME = 96, GP_PYPACKAGE_VERSION = 64 };
 
 /* "nvidia_cudnn_cu12-9.7.1.26.dist-info", or an egg-info, into "nvidia-cudnn-cu12" and "9.7.1.26".
- * Names become lower case, with - between their words. False: it is another entry. */
+ * Names become lower case, with - between their words. False: it is another entry, or has signs
+ * that names and versions do not have. */
 bool gp_pypackage_split(const char *entry, char name[GP_PYPACKAGE_NAME],
                         char version[GP_PYPACKAGE_VERSION]);
 
@@ -20,6 +21,9 @@ bool gp_pypackage_split_conda(const char *entry, char name[GP_PYPACKAGE_NAME],
  * '12.5'`, also `('cuda_version', '12.5')`; of a list all of it, "'sm_60', 'sm_70'". "" for what is
  * no text, as None. False: the name is not there. */
 bool gp_python_value(const char *text, const char *name, char *ret, size_t size);
+
+/* The same for a version; "" for what cannot be one. */
+bool gp_python_version(const char *text, const char *name, char *ret, size_t size);
 
 struct gp_requirement {
     char name[GP_PYPACKAGE_NAME];
