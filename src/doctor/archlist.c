@@ -32,7 +32,7 @@ static size_t item_length(const char *p, size_t size)
 static size_t list_length(const char *p, size_t size, size_t *ret_items)
 {
     size_t length = item_length(p, size), items = length > 0;
-    while (length > 0 && length < size && p[length] == ' ') {
+    while (length > 0 && length < size && length < GP_ARCHLIST_SIZE && p[length] == ' ') {
         size_t n = item_length(p + length + 1, size - length - 1);
         if (n == 0)
             break;
@@ -46,8 +46,11 @@ static size_t list_length(const char *p, size_t size, size_t *ret_items)
 bool gp_archlist_find(const char *data, size_t size, bool is_end, char ret[GP_ARCHLIST_SIZE])
 {
     const char *end = data + size;
-    for (const char *p = data; (p = memmem(p, (size_t)(end - p), "sm_", 3)); p++) {
-        size_t items, length = list_length(p, (size_t)(end - p), &items);
+    size_t length;
+    for (const char *p = data; (p = memmem(p, (size_t)(end - p), "sm_", 3));
+         p += length + !length) {
+        size_t items;
+        length = list_length(p, (size_t)(end - p), &items);
         if (items < ITEMS || length >= GP_ARCHLIST_SIZE ||
             (!is_end && end - (p + length) < ITEM_MAX))
             continue;

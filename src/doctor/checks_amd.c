@@ -101,31 +101,40 @@ static void check_version(struct gp_exam *exam)
 }
 
 /* "ue: 2\nce: 0" for each part of a GPU that counts. */
+static void check_card(struct gp_exam *exam, const char *card)
+{
+    enum { SHOWN = 12 };
+    char **files, text[128];
+    const char *folder = gp_exam_text(exam, "/sys/class/drm/%s/device/ras", card);
+    const struct gp_finding *before = exam->last;
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &files);
+    for (long i = 0, shown = 0; i < n && shown < SHOWN; i++) {
+        const char *path = gp_exam_text(exam, "%s/%s", folder, files[i]);
+        if (!strstr(files[i], "_err_count") ||
+            gp_files_read(&exam->files, path, text, sizeof(text)) < 0)
+            continue;
+        const char *found = strstr(text, "ue:");
+        long errors = found ? strtol(found + 3, NULL, 10) : 0;
+        if (errors <= 0)
+            continue;
+        if (exam->last == before)
+            gp_exam_report(exam, GP_VERDICT_FAIL, "%s of AMD had errors that cannot be corrected",
+                           card);
+        gp_exam_evidence(exam, path, "ue: %ld", errors);
+        shown++;
+    }
+    if (exam->last != before)
+        gp_exam_advice(exam, "end the jobs on it and reset it; if they come again, it belongs to "
+                             "its vendor");
+}
+
 static void check_errors(struct gp_exam *exam)
 {
-    char **names, **files, folder[300], path[600], text[128];
+    char **names;
     long cards = gp_files_list(&exam->files, &exam->arena, "/sys/class/drm", &names);
-    for (long i = 0; i < cards; i++) {
-        if (strncmp(names[i], "card", 4) != 0 || strchr(names[i], '-'))
-            continue;
-        (void)snprintf(folder, sizeof(folder), "/sys/class/drm/%.60s/device/ras", names[i]);
-        long n = gp_files_list(&exam->files, &exam->arena, folder, &files);
-        for (long k = 0; k < n; k++) {
-            (void)snprintf(path, sizeof(path), "%s/%.100s", folder, files[k]);
-            if (!strstr(files[k], "_err_count") ||
-                gp_files_read(&exam->files, path, text, sizeof(text)) < 0)
-                continue;
-            const char *found = strstr(text, "ue:");
-            long errors = found ? strtol(found + 3, NULL, 10) : 0;
-            if (errors <= 0)
-                continue;
-            gp_exam_report(exam, GP_VERDICT_FAIL,
-                           "%s of AMD had %ld errors that cannot be corrected", names[i], errors);
-            gp_exam_evidence(exam, path, "ue: %ld", errors);
-            gp_exam_advice(exam, "end the jobs on it and reset it; if they come again, it belongs "
-                                 "to its vendor");
-        }
-    }
+    for (long i = 0; i < cards && i < GP_MACHINE_GPUS; i++)
+        if (strncmp(names[i], "card", 4) == 0 && !strchr(names[i], '-'))
+            check_card(exam, names[i]);
 }
 
 const struct gp_check gp_checks_amd[] = {

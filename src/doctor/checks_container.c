@@ -61,7 +61,10 @@ static void check_control_group(struct gp_exam *exam)
 {
     char text[4096];
     static const char path[] = "/sys/fs/cgroup/devices/devices.list";
-    if (gp_files_read(&exam->files, path, text, sizeof(text)) < 0)
+    long read = gp_files_read(&exam->files, path, text, sizeof(text));
+    if (read < 0 && read != -ENOENT && read != -ENOTDIR)
+        gp_exam_unreadable(exam, path, (int)read);
+    if (read < 0)
         return;
     bool allows = false;
     const char *denied = NULL;
@@ -169,8 +172,9 @@ static void check_docker(struct gp_exam *exam)
     size_t length = 0;
     const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 20, &length);
     int why = errno;
-    json_t *config = text ? json_loadb(text, length, 0, &error) : NULL;
-    if (!text && why == EACCES) {
+    bool is_blank = text && strspn(text, " \t\r\n") == length; /* docker takes it for none */
+    json_t *config = text && !is_blank ? json_loadb(text, length, 0, &error) : json_object();
+    if (!text && why != ENOENT && why != ENOTDIR) {
         gp_exam_unreadable(exam, path, -why);
     } else if (text && !config) {
         gp_exam_report(exam, GP_VERDICT_FAIL, "docker's configuration is not valid JSON");
@@ -236,8 +240,11 @@ static void check_runtime_config(struct gp_exam *exam)
     static const char path[] = "/etc/nvidia-container-runtime/config.toml";
     char text[16384];
     int number = 1;
-    if (gp_files_read(&exam->files, path, text, sizeof(text)) < 0)
+    long read = gp_files_read(&exam->files, path, text, sizeof(text));
+    if (read < 0) {
+        gp_exam_unreadable(exam, path, (int)read);
         return;
+    }
     for (const char *line = text; line; line = strchr(line, '\n'), number++) {
         line += *line == '\n';
         const char *value = line + strspn(line, " \t");

@@ -33,7 +33,10 @@ static void fix_blacklist(struct gp_exam *exam, const struct gp_block *block)
 
 void gp_driver_check_blacklist(struct gp_exam *exam)
 {
-    const struct gp_block *block = &gp_install_of(exam)->nvidia;
+    const struct gp_install *in = gp_install_of(exam);
+    const struct gp_block *block = &in->nvidia;
+    if (!exam->machine.is_driver_loaded && in->closed_config[0])
+        gp_exam_unreadable(exam, in->closed_config, -EACCES);
     if (exam->machine.is_driver_loaded || block->kind == GP_BLOCK_NONE)
         return;
     gp_exam_report(exam, GP_VERDICT_FAIL, "a setting keeps the NVIDIA module from being loaded");
@@ -67,20 +70,24 @@ bool gp_driver_is_secure_boot_on(struct gp_exam *exam)
     return read_flag(exam, secure_boot) == 1 && read_flag(exam, EFIVARS "MokSBStateRT" SHIM) != 1;
 }
 
-/* Whether a module that is not compressed has no signature behind it. */
-static bool is_unsigned(struct gp_exam *exam, const char *module)
+enum signature { SIGNATURE_UNKNOWN, SIGNATURE_MISSING, SIGNATURE_PRESENT };
+
+/* Behind a module; of one that is compressed it is not known. */
+static enum signature signature_of(struct gp_exam *exam, const char *module)
 {
     static const char mark[] = "~Module signature appended~\n";
     char tail[sizeof(mark) - 1];
     const char *end = strrchr(module, '.');
     int fd = end && strcmp(end, ".ko") == 0 ? gp_files_open_file(&exam->files, module) : -1;
     if (fd < 0)
-        return false;
+        return SIGNATURE_UNKNOWN;
     off_t size = lseek(fd, 0, SEEK_END);
     bool is_read = size >= (off_t)sizeof(tail) &&
                    pread(fd, tail, sizeof(tail), size - (off_t)sizeof(tail)) == sizeof(tail);
     (void)close(fd);
-    return is_read && memcmp(tail, mark, sizeof(tail)) != 0;
+    return !is_read                                ? SIGNATURE_UNKNOWN
+           : memcmp(tail, mark, sizeof(tail)) == 0 ? SIGNATURE_PRESENT
+                                                   : SIGNATURE_MISSING;
 }
 
 /* The key that modules are signed with where they are built; NULL if it is in the list that the
@@ -115,9 +122,13 @@ void gp_driver_check_secureboot(struct gp_exam *exam)
         return;
     const char *module =
         gp_exam_text(exam, "%s/%s/%s", in->modules, exam->machine.kernel, in->module);
-    bool has_no_signature = is_unsigned(exam, module);
+    enum signature signature = signature_of(exam, module);
+    bool has_no_signature = signature == SIGNATURE_MISSING;
     const char *key = in->source[0] ? unknown_key(exam) : NULL;
+    /* The line does not say which module: of one that is seen to be signed it says nothing. */
     const struct gp_log_line *refused = gp_log_find(exam, GP_KMSG_REFUSED);
+    if (signature == SIGNATURE_PRESENT && !key)
+        refused = NULL;
     if (!has_no_signature && !key && !refused)
         return;
     gp_exam_report(exam, GP_VERDICT_FAIL, "Secure Boot refuses the NVIDIA module");

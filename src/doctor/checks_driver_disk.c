@@ -171,7 +171,7 @@ void gp_driver_check_kernel(struct gp_exam *exam)
 
 /* A compiler or the headers are missing; else the driver is older than the kernel, and a newer one
  * builds. */
-static void fix_failed_build(struct gp_exam *exam, const struct gp_build *build)
+static void fix_failed_build(struct gp_exam *exam, const struct gp_failed_build *build)
 {
     const struct gp_install *in = gp_install_of(exam);
     const char *kernel = build->kernel[0] ? build->kernel : exam->machine.kernel;
@@ -202,10 +202,12 @@ static void fix_failed_build(struct gp_exam *exam, const struct gp_build *build)
 void gp_driver_check_build(struct gp_exam *exam)
 {
     const struct gp_install *in = gp_install_of(exam);
-    const struct gp_build *build = &in->failed;
+    const struct gp_failed_build *build = &in->failed;
     const char *running = exam->machine.kernel;
     const char *kernel = build->log && build->kernel[0] ? build->kernel : running;
     bool is_running = strcmp(kernel, running) == 0;
+    if (in->closed_build[0])
+        gp_exam_unreadable(exam, in->closed_build, -EACCES);
     if (!build->log || (is_running && !in->is_list_readable) ||
         (is_running ? in->module[0] != '\0' : strcmp(kernel, in->other_kernel) == 0))
         return;

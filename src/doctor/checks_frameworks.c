@@ -37,16 +37,18 @@ static const struct gp_pypackage *cudnn_wheel(const struct gp_pyenv *env)
 /* Whether the loader knows a cuDNN with this first number ("8"; "": any). */
 static bool has_system_cudnn(struct gp_exam *exam, const char *cudnn)
 {
-    struct gp_ldcache cache;
-    if (gp_ldcache_read(&cache, &exam->files, &exam->arena) != 0)
-        return false;
-    for (size_t i = 0; i < cache.count; i++) {
+    struct gp_arena scratch = {0};
+    struct gp_ldcache cache = {.count = 0};
+    bool is_found = false;
+    if (gp_ldcache_read(&cache, &exam->files, &scratch) != 0)
+        cache.count = 0;
+    for (size_t i = 0; i < cache.count && !is_found; i++) {
         struct gp_library library = gp_ldcache_at(&cache, i);
-        if (strncmp(library.name, "libcudnn.so.", 12) == 0 &&
-            (!cudnn[0] || gp_version_major(library.name + 12) == gp_version_major(cudnn)))
-            return true;
+        is_found = strncmp(library.name, "libcudnn.so.", 12) == 0 &&
+                   (!cudnn[0] || gp_version_major(library.name + 12) == gp_version_major(cudnn));
     }
-    return false;
+    gp_arena_fini(&scratch);
+    return is_found;
 }
 
 static const struct gp_pypackage *tensorflow_of(const struct gp_pyenv *env)

@@ -112,6 +112,22 @@ static bool has_pci_gpus(struct gp_exam *exam)
     return exam->machine.gpu_count > 0;
 }
 
+/* Whether a file of a GPU may not be read: then that is told, and nothing is known. */
+static bool is_closed(struct gp_exam *exam, const char *name)
+{
+    for (size_t i = 0; i < exam->machine.gpu_count; i++) {
+        const char *path = device_path(exam, exam->machine.gpus[i].bus_id, name);
+        int fd = gp_files_open_file(&exam->files, path);
+        if (fd == -EACCES || fd == -EPERM) {
+            gp_exam_unreadable(exam, path, fd);
+            return true;
+        }
+        if (fd >= 0)
+            (void)close(fd);
+    }
+    return false;
+}
+
 /* ---- off the bus ---- */
 
 enum { WIDTH_OF_NOTHING = 63 }; /* what reads of a device that does not answer give: all bits set */
@@ -145,6 +161,8 @@ static bool is_lost(struct gp_exam *exam, const char *bus_id, const char **ret_w
 static void check_bus_lost(struct gp_exam *exam)
 {
     const struct gp_machine *m = &exam->machine;
+    if (is_closed(exam, "current_link_width"))
+        return;
     for (size_t i = 0; i < m->gpu_count; i++) {
         const char *where;
         if (!is_lost(exam, m->gpus[i].bus_id, &where))
@@ -238,6 +256,8 @@ static void check_link(struct gp_exam *exam)
 {
     const struct gp_machine *m = &exam->machine;
     const char *where;
+    if (is_closed(exam, "current_link_width") || is_closed(exam, "max_link_width"))
+        return;
     for (size_t i = 0; i < m->gpu_count; i++)
         if (!is_asleep(exam, m->gpus[i].bus_id) && !is_lost(exam, m->gpus[i].bus_id, &where))
             check_way(exam, &m->gpus[i]);
@@ -270,6 +290,9 @@ static const struct {
 static void check_errors(struct gp_exam *exam)
 {
     const struct gp_machine *m = &exam->machine;
+    for (size_t c = 0; c < GP_ARRAY_LEN(counters); c++)
+        if (is_closed(exam, counters[c].file))
+            return;
     for (size_t i = 0; i < m->gpu_count; i++)
         for (size_t c = 0; c < GP_ARRAY_LEN(counters); c++) {
             long count = read_errors(exam, m->gpus[i].bus_id, counters[c].file);

@@ -73,7 +73,7 @@ bool gp_health_has_gpus(struct gp_exam *exam)
 /* What failed before in the layers below: why the driver does not answer, most probably. */
 static const struct gp_check *cause_of_silence(const struct gp_exam *exam)
 {
-    static const char *const layers[] = {"platform.", "hardware.", "hw.", "driver.", "container."};
+    static const char *const layers[] = {"platform.", "hardware.", "driver.", "container."};
     for (const struct gp_finding *f = exam->findings; f; f = f->next)
         for (size_t i = 0; f->verdict == GP_VERDICT_FAIL && i < GP_ARRAY_LEN(layers); i++)
             if (strncmp(f->check->id, layers[i], strlen(layers[i])) == 0)

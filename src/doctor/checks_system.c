@@ -104,12 +104,23 @@ static void check_locked_memory(struct gp_exam *exam)
 
 /* ---- control groups ---- */
 
+/* Of a container: the topmost group of a machine does not count them. */
+static const char memory_events[] = "/sys/fs/cgroup/memory.events";
+
+static bool has_memory_events(struct gp_exam *exam)
+{
+    return has_gpu(exam) && gp_files_exist(&exam->files, memory_events);
+}
+
 static void check_killed(struct gp_exam *exam)
 {
-    static const char path[] = "/sys/fs/cgroup/memory.events", mark[] = "\noom_kill ";
+    static const char mark[] = "\noom_kill ", *const path = memory_events;
     char text[1024], most[64];
-    if (gp_files_read(&exam->files, path, text, sizeof(text)) < 0)
+    long n = gp_files_read(&exam->files, path, text, sizeof(text));
+    if (n < 0) {
+        gp_exam_unreadable(exam, path, (int)n);
         return;
+    }
     const char *line = strstr(text, mark);
     long killed = line ? strtol(line + sizeof(mark) - 1, NULL, 10) : 0;
     if (killed <= 0)
@@ -187,7 +198,11 @@ static void check_mps(struct gp_exam *exam)
 const struct gp_check gp_checks_system[] = {
     {"system.shm", "there is shared memory for data loaders", {NULL}, has_gpu, check_shared_memory},
     {"system.memlock", "RDMA may lock memory", {NULL}, has_rdma, check_locked_memory},
-    {"system.oom", "nothing was killed for lack of main memory", {NULL}, has_gpu, check_killed},
+    {"system.oom",
+     "nothing was killed for lack of main memory",
+     {NULL},
+     has_memory_events,
+     check_killed},
     {"system.cpu", "there are processors for the GPUs' data", {NULL}, has_gpu, check_quota},
     {"system.mps", "MPS has left nothing behind", {NULL}, has_mps_folder, check_mps},
     {0},

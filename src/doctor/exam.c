@@ -53,10 +53,17 @@ void gp_exam_close(struct gp_exam *exam)
 
 static const char *format_text(struct gp_exam *exam, const char *format, va_list args)
 {
-    char text[2048];
-    (void)vsnprintf(text, sizeof(text), format, args);
-    const char *kept = gp_arena_strdup(&exam->arena, text);
-    return kept ? kept : "(out of memory)";
+    enum { MOST = 64 << 10 };
+    va_list again;
+    va_copy(again, args);
+    int length = vsnprintf(NULL, 0, format, again);
+    va_end(again);
+    size_t size = length < MOST ? (size_t)(length < 0 ? 0 : length) + 1 : MOST;
+    char *text = gp_arena_alloc(&exam->arena, size, 1);
+    if (!text)
+        return "(out of memory)";
+    (void)vsnprintf(text, size, format, args);
+    return text;
 }
 
 #define FORMATTED(ret, exam, format)                                                               \
@@ -194,20 +201,14 @@ const char *gp_exam_quoted(struct gp_exam *exam, const char *word)
 static const char *fill(struct gp_exam *exam, const char *line, size_t length, const char *first,
                         const char *second)
 {
-    const char *arguments[] = {first ? first : "", second ? second : first ? first : ""};
-    char text[1024];
-    size_t n = 0, used = 0;
-    for (size_t i = 0; i < length && n + 1 < sizeof(text); i++) {
-        if (line[i] != '{' || i + 1 == length || line[i + 1] != '}') {
-            text[n++] = line[i];
-            continue;
-        }
-        i++;
-        n += (size_t)snprintf(text + n, sizeof(text) - n, "%s", arguments[used > 0]);
-        n = n < sizeof(text) ? n : sizeof(text) - 1;
-        used++;
+    const char *argument = first ? first : "", *text = "";
+    const char *end = line + length, *hole;
+    while ((hole = memmem(line, (size_t)(end - line), "{}", 2))) {
+        text = gp_exam_text(exam, "%s%.*s%s", text, (int)(hole - line), line, argument);
+        argument = second ? second : argument;
+        line = hole + 2;
     }
-    return gp_exam_text(exam, "%.*s", (int)n, text);
+    return gp_exam_text(exam, "%s%.*s", text, (int)(end - line), line);
 }
 
 /* Plain words with blanks between them, or nothing. An argument can stand within quotes. */

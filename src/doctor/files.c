@@ -259,8 +259,8 @@ static int compare_names(const void *a, const void *b)
 static long collect(DIR *dir, struct gp_arena *arena, char **names)
 {
     size_t count = 0;
-    for (const struct dirent *entry = readdir(dir); entry && count < GP_FILES_NAMES;
-         entry = readdir(dir)) {
+    const struct dirent *entry;
+    while (errno = 0, (entry = readdir(dir)) && count < GP_FILES_NAMES) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
         names[count] = gp_arena_strdup(arena, entry->d_name);
@@ -268,7 +268,7 @@ static long collect(DIR *dir, struct gp_arena *arena, char **names)
             return -ENOMEM;
         count++;
     }
-    return (long)count;
+    return errno ? -errno : (long)count;
 }
 
 long gp_files_list(const struct gp_files *files, struct gp_arena *arena, const char *path,

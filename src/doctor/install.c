@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 enum { MOST_KERNELS = 16, MOST_LOG = 4 << 20 };
 
@@ -63,20 +64,22 @@ static void read_modules(struct gp_exam *exam, struct gp_install *in)
 
 /* ---- builds ---- */
 
-static void read_log(struct gp_exam *exam, struct gp_build *build, const char *log)
+static void read_log(struct gp_exam *exam, struct gp_failed_build *build, const char *log)
 {
     char kernel[96];
     size_t size, length;
     const char *line;
-    const char *text = gp_files_text(&exam->files, &exam->arena, log, MOST_LOG, &size);
+    struct gp_arena scratch = {0};
+    const char *text = gp_files_text(&exam->files, &scratch, log, MOST_LOG, &size);
     if (!text)
         return;
     gp_modules_log_kernel(text, size, kernel, sizeof(kernel));
-    *build = (struct gp_build){.log = log, .error = ""};
+    *build = (struct gp_failed_build){.log = log, .error = ""};
     build->kernel = gp_exam_text(exam, "%s", kernel);
     build->line = gp_modules_first_error(text, size, &line, &length);
     if (build->line > 0)
         build->error = gp_exam_text(exam, "%.*s", length < 400 ? (int)length : 400, line);
+    gp_arena_fini(&scratch);
 }
 
 static bool is_driver_source(const char *name)
@@ -109,9 +112,12 @@ static void read_dkms(struct gp_exam *exam, struct gp_install *in)
     static const char top[] = "/var/lib/dkms";
     char **names, **versions;
     long n = gp_files_list(&exam->files, &exam->arena, top, &names);
-    for (long i = 0; i < n; i++) {
+    if (n == -EACCES)
+        in->closed_build = top;
+    for (long i = 0, seen = 0; i < n && seen < MOST_KERNELS; i++) {
         if (!is_driver_source(names[i]))
             continue;
+        seen++;
         const char *folder = gp_exam_text(exam, "%s/%s", top, names[i]);
         long count = gp_files_list(&exam->files, &exam->arena, folder, &versions);
         for (long v = 0; v < count && v < MOST_KERNELS; v++)
@@ -294,6 +300,14 @@ static void find_blocks(struct gp_exam *exam, const char *path, struct gp_block 
     }
 }
 
+static bool is_closed(const struct gp_exam *exam, const char *path)
+{
+    int fd = gp_files_open_file(&exam->files, path);
+    if (fd >= 0)
+        (void)close(fd);
+    return fd == -EACCES || fd == -EPERM;
+}
+
 /* A file in the first of these folders hides those of its name in the others. */
 static const char *const config_folders[] = {"/etc/modprobe.d", "/run/modprobe.d",
                                              "/usr/local/lib/modprobe.d", "/usr/lib/modprobe.d",
@@ -321,10 +335,14 @@ static void read_blocks(struct gp_exam *exam, struct gp_install *in)
             if (!end || strcmp(end, ".conf") != 0 || is_hidden(exam, f, names[i]))
                 continue;
             const char *path = gp_exam_text(exam, "%s/%s", config_folders[f], names[i]);
+            if (is_closed(exam, path))
+                in->closed_config = path;
             find_blocks(exam, path, &in->nvidia, "nvidia");
             find_blocks(exam, path, &in->nouveau, "nouveau");
         }
     }
+    if (is_closed(exam, "/proc/cmdline"))
+        in->closed_config = "/proc/cmdline";
     if (!gp_files_line(&exam->files, "/proc/cmdline", line, sizeof(line)))
         return;
     enum gp_block_kind kind = gp_modules_command_line(line, "nvidia", word, sizeof(word));
@@ -348,6 +366,8 @@ const struct gp_install *gp_install_of(struct gp_exam *exam)
                                            .module = "",
                                            .other_kernel = "",
                                            .source = "",
+                                           .closed_build = "",
+                                           .closed_config = "",
                                            .run_trace = "",
                                            .stub = "",
                                            .module_version = "",

@@ -24,7 +24,7 @@ struct gp_block {
 };
 
 /* A build of the module that ended with an error. */
-struct gp_build {
+struct gp_failed_build {
     const char *log; /* the file; NULL: none failed */
     size_t line;     /* of the first error; 0: none was found */
     const char *error;
@@ -42,7 +42,9 @@ struct gp_install {
     const char *module;       /* NVIDIA's, for the running kernel, below its folder; "" */
     const char *other_kernel; /* the last other one that has it; "" */
     const char *source;       /* where dkms or akmods build it from; "" */
-    struct gp_build failed;
+    struct gp_failed_build failed;
+    const char *closed_build; /* where builds or settings of modules may not be read; "" */
+    const char *closed_config;
     struct gp_driver_library libraries[GP_LIBRARIES];
     size_t library_count; /* the one that the loader takes stands first, by name */
     const char *stub;     /* a libcuda that is only for linking, where the loader finds it; "" */

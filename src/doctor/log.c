@@ -58,9 +58,10 @@ static void keep(struct reader *r, const char *text, const struct gp_kmsg *k)
     struct gp_log *log = r->log;
     if (join(r, k))
         return;
-    if (log->count == GP_LOG_LINES) {
+    if (log->count == GP_LOG_LINES) { /* the oldest go */
         log->is_cut = true;
-        return;
+        log->count -= GP_LOG_LINES / 4;
+        memmove(log->lines, log->lines + GP_LOG_LINES / 4, log->count * sizeof(*log->lines));
     }
     struct gp_log_line *line = &log->lines[log->count];
     const char *kept = gp_exam_text(r->exam, "%.*s", TEXT_SIZE, text);

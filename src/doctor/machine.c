@@ -184,6 +184,13 @@ static void add_gpu(struct gp_machine *m, const struct gp_files *files, struct g
     m->gpus[m->gpu_count++] = *gpu;
 }
 
+static bool is_virtual_function(const struct gp_files *files, const char *bus_id)
+{
+    char path[128];
+    (void)snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/physfn", bus_id);
+    return gp_files_exist(files, path);
+}
+
 static void read_pci(struct gp_machine *m, const struct gp_files *files, struct gp_arena *arena)
 {
     char **names;
@@ -201,6 +208,8 @@ static void read_pci(struct gp_machine *m, const struct gp_files *files, struct 
         gpu.device = hex_file(files, names[i], "device");
         if (gpu.vendor == GP_PCI_NVIDIA && gpu.class >> 8 == CLASS_OTHER_BRIDGE)
             m->nvswitch_count++;
+        if (is_virtual_function(files, gpu.bus_id))
+            continue; /* a part of a GPU, for a virtual machine */
         if ((gpu.class >> 16 == CLASS_DISPLAY || gpu.class >> 16 == CLASS_ACCELERATOR) &&
             m->gpu_count < GP_MACHINE_GPUS)
             add_gpu(m, files, &gpu);

@@ -40,13 +40,14 @@ static bool is_wanted(const char *name)
     return false;
 }
 
-enum { PACKAGES_MAX = 256 };
+enum { PACKAGES_MAX = 256, PREFIXES_MAX = 1024 };
 
 struct search {
     struct gp_exam *exam;
     struct gp_pyenvs *envs;
     struct gp_pypackage packages[PACKAGES_MAX]; /* of the environment that is looked into */
     size_t count;
+    size_t prefixes; /* that were looked at: links can make many of one */
 };
 
 static const char *keep(struct search *s, const char *text)
@@ -218,6 +219,10 @@ static bool add_library(struct search *s, const char *prefix, const char *lib, s
 /* False: there is no environment. */
 static bool add_prefix(struct search *s, const char *prefix, struct place place)
 {
+    if (s->prefixes++ == PREFIXES_MAX)
+        s->envs->is_cut = true;
+    if (s->prefixes > PREFIXES_MAX)
+        return false;
     place.kind = kind_of(s, prefix, place.kind);
     bool is_found = add_library(s, prefix, "lib", place);
     return add_library(s, prefix, "lib64", place) || is_found;

@@ -164,6 +164,8 @@ static struct gp_toolkit_found *add(struct gp_exam *exam, struct gp_toolkits *al
     return toolkit;
 }
 
+enum { MOST_NAMES = 64 }; /* of folders below one, so that links cannot make endless ways */
+
 /* Folders in a folder whose names begin so. */
 static void add_all(struct gp_exam *exam, struct gp_toolkits *all, const char *folder,
                     const char *prefix, const char *below)
@@ -172,8 +174,8 @@ static void add_all(struct gp_exam *exam, struct gp_toolkits *all, const char *f
     char path[GP_PATH_SIZE];
     char **names;
     long n = gp_files_list(&exam->files, &scratch, folder, &names);
-    for (long i = 0; i < n; i++)
-        if (strncmp(names[i], prefix, strlen(prefix)) == 0 &&
+    for (long i = 0, seen = 0; i < n && seen < MOST_NAMES; i++)
+        if (strncmp(names[i], prefix, strlen(prefix)) == 0 && ++seen &&
             snprintf(path, sizeof(path), "%s/%s%s", folder, names[i], below) < GP_PATH_SIZE)
             (void)add(exam, all, path);
     gp_arena_fini(&scratch);
@@ -187,8 +189,8 @@ static void add_hpc(struct gp_exam *exam, struct gp_toolkits *all)
     char path[GP_PATH_SIZE];
     char **names;
     long n = gp_files_list(&exam->files, &scratch, folder, &names);
-    for (long i = 0; i < n; i++)
-        if (isdigit((unsigned char)names[i][0]) &&
+    for (long i = 0, seen = 0; i < n && seen < MOST_NAMES; i++)
+        if (isdigit((unsigned char)names[i][0]) && ++seen &&
             snprintf(path, sizeof(path), "%s/%s/cuda", folder, names[i]) < GP_PATH_SIZE)
             add_all(exam, all, path, "1", "");
     gp_arena_fini(&scratch);
