@@ -3,6 +3,7 @@
 
 #include "base/err.h"
 #include "base/io.h"
+#include "base/strbuf.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +14,7 @@
 /* The words of the companion: those of the command, and the common options before it. */
 struct words {
     char path[GP_PATH_SIZE];
-    char texts[4][2048];
+    struct gp_strbuf texts[4];
     char *argv[];
 };
 
@@ -22,21 +23,23 @@ static void add_option(struct words *words, int *count, size_t at, const char *n
 {
     if (!value)
         return;
-    (void)snprintf(words->texts[at], sizeof(words->texts[at]), "--%s=%s", name, value);
-    words->argv[(*count)++] = words->texts[at];
+    gp_strbuf_addf(&words->texts[at], "--%s=%s", name, value);
+    words->argv[(*count)++] = words->texts[at].buf;
 }
 
 static void collect(struct words *words, const struct gp_common *before, int argc, char **argv)
 {
     char timeout[32];
     int count = 1;
+    for (size_t i = 0; i < GP_ARRAY_LEN(words->texts); i++)
+        gp_strbuf_init(&words->texts[i], 1 << 20);
     (void)snprintf(timeout, sizeof(timeout), "%lluns", (unsigned long long)before->timeout_ns);
     add_option(words, &count, 0, "id", before->id);
     add_option(words, &count, 1, "timeout", before->timeout_ns ? timeout : NULL);
     add_option(words, &count, 2, "color", before->color);
     if (before->release_when_idle) {
-        (void)snprintf(words->texts[3], sizeof(words->texts[3]), "--release-when-idle");
-        words->argv[count++] = words->texts[3];
+        gp_strbuf_adds(&words->texts[3], "--release-when-idle");
+        words->argv[count++] = words->texts[3].buf;
     }
     for (int i = 1; i < argc; i++)
         words->argv[count++] = argv[i];
@@ -64,6 +67,8 @@ int gp_companion_run(const struct gp_cmd *cmd, const char *program, void *values
         (void)execv(words->path, words->argv);
         r = gp_err_set(err, GP_EFAIL, "cannot run '%s': %s", words->path, strerror(errno));
     }
+    for (size_t i = 0; i < GP_ARRAY_LEN(words->texts); i++)
+        gp_strbuf_fini(&words->texts[i]);
     free(words);
     return r;
 }

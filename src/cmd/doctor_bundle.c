@@ -22,7 +22,10 @@ static struct gp_strbuf *new_file(struct gp_bundle *bundle, const char *name)
 {
     if (bundle->count == GP_BUNDLE_FILES)
         return NULL;
-    (void)snprintf(bundle->files[bundle->count].name, GP_BUNDLE_NAME_SIZE, "%s", name);
+    struct gp_strbuf shown = GP_STRBUF_INIT(GP_BUNDLE_NAME_SIZE);
+    gp_redact_add(&bundle->redactor, &shown, name, strlen(name));
+    (void)snprintf(bundle->files[bundle->count].name, GP_BUNDLE_NAME_SIZE, "%s", shown.buf);
+    gp_strbuf_fini(&shown);
     struct gp_strbuf *text = &bundle->files[bundle->count++].text;
     gp_strbuf_init(text, FILE_MAX);
     return text;

@@ -199,8 +199,11 @@ static void add_log(struct gp_bundle *bundle, struct gp_exam *exam)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(8 << 20);
     const struct gp_log *log = gp_log_of(exam);
-    for (size_t i = 0; i < log->count; i++)
-        gp_strbuf_addf(&sb, "%s: %s\n", log->lines[i].where, log->lines[i].text);
+    for (size_t i = 0; i < log->count; i++) { /* without the host that syslog puts before it */
+        const struct gp_kmsg *k = &log->lines[i].kmsg;
+        gp_strbuf_addf(&sb, "%s: [%.*s] %s\n", log->lines[i].where, (int)k->stamp_length,
+                       k->stamp ? k->stamp : "", k->body);
+    }
     if (log->path)
         gp_bundle_add(bundle, "kernel-log.txt", sb.buf, sb.len);
     else
@@ -217,7 +220,9 @@ static bool is_harmless(const char *variable)
         "HIP_",    "HSA_",       "ZE_",   "CONDA_PREFIX=",    "VIRTUAL_ENV=", "PYTHONPATH=",
         "GPULSE_", "container=",
     };
-    static const char *const secrets[] = {"KEY", "TOKEN", "SECRET", "PASS", "CREDENTIAL", "AUTH"};
+    static const char *const secrets[] = {"KEY", "TOKEN", "SECRET", "PASS", "CREDENTIAL", "AUTH",
+                                          /* names the machines of a job */
+                                          "TF_CONFIG"};
     size_t length = strcspn(variable, "=");
     for (size_t i = 0; i < GP_ARRAY_LEN(secrets); i++)
         if (memmem(variable, length, secrets[i], strlen(secrets[i])))
@@ -240,9 +245,9 @@ static void add_environment(struct gp_bundle *bundle, const struct gp_exam *exam
 
 void gp_bundle_collect(struct gp_bundle *bundle, struct gp_exam *exam)
 {
-    hide_users(&bundle->redactor, exam);
     hide_hosts(&bundle->redactor, exam);
     hide_serials(&bundle->redactor, exam->snapshot);
+    hide_users(&bundle->redactor, exam);
     add_report(bundle, exam);
     add_machine(bundle, exam);
     add_packages(bundle, exam);

@@ -147,6 +147,30 @@ static int check_words(const char *option, const char *list, struct gp_err *err)
                       option, length < 60 ? (int)length : 60, word);
 }
 
+/* Options that mean something only with a verb, or only without. */
+static int check_options(const struct gp_doctor_options *o, const char *verb, struct gp_err *err)
+{
+    const struct {
+        const char *name;
+        bool is_set;
+        const char *verb; /* NULL: none */
+    } options[] = {
+        {"--only", o->only, NULL},           {"--skip", o->without, NULL},
+        {"--bundle", o->bundle, NULL},       {"--python", o->python, NULL},
+        {"--watch-log", o->watch_log, NULL}, {"--list", o->list, NULL},
+        {"--gpu", o->gpu, "advise"},         {"--driver", o->driver, "advise"},
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(options); i++) {
+        bool fits = options[i].verb ? verb && strcmp(verb, options[i].verb) == 0 : !verb;
+        if (options[i].is_set && !fits)
+            return gp_err_set(err, GP_EUSAGE,
+                              options[i].verb ? "%s is for gpulse doctor %s"
+                                              : "%s is for gpulse doctor alone, without %s",
+                              options[i].name, options[i].verb ? options[i].verb : verb);
+    }
+    return 0;
+}
+
 static int list_checks(struct gp_err *err)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
@@ -163,6 +187,9 @@ static int run(int argc, char **argv, struct gp_err *err)
     bool done;
     int r = gp_app_parse(&command, argc, argv, &o, &positional, &done, err);
     if (r < 0 || done)
+        return r;
+    r = check_options(&o, positional > 0 ? argv[1] : NULL, err);
+    if (r < 0)
         return r;
     if (positional > 0)
         return gp_doctor_verb(&o, positional, argv + 1, err);

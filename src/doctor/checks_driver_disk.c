@@ -185,7 +185,7 @@ static void fix_failed_build(struct gp_exam *exam, const struct gp_failed_build 
         gp_exam_advice(exam,
                        "install the compiler that the kernel was built with: the line names it");
     else if (wants_headers)
-        gp_exam_remedy(exam, GP_REMEDY_INSTALL_HEADERS, kernel, NULL);
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_HEADERS, gp_driver_headers(exam, kernel), NULL);
     if (wants_compiler || wants_headers || gp_driver_is_newest(exam, in->version)) {
         if (!wants_compiler && !wants_headers)
             gp_exam_remedy(exam, GP_REMEDY_UPDATE_PACKAGES, NULL, NULL);

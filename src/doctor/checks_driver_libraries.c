@@ -4,6 +4,7 @@
 #include "doctor/install.h"
 #include "doctor/version.h"
 
+#include <errno.h>
 #include <string.h>
 
 bool gp_driver_is_mismatched(struct gp_exam *exam)
@@ -151,7 +152,8 @@ static void fix_mismatch(struct gp_exam *exam, const char *library, bool is_newe
     gp_exam_command(exam, "instead of a restart, once nothing uses the GPUs, no screen either",
                     "sudo systemctl stop nvidia-persistenced; sudo rmmod nvidia_uvm nvidia_drm "
                     "nvidia_modeset nvidia && sudo modprobe nvidia");
-    gp_exam_remedy(exam, GP_REMEDY_HOLD_PACKAGES, NULL, NULL);
+    if (in->package_count > 0 || in->packages_error == -ENOENT) /* not of the .run installer */
+        gp_exam_remedy(exam, GP_REMEDY_HOLD_PACKAGES, package_names(exam, in), NULL);
 }
 
 void gp_driver_check_mismatch(struct gp_exam *exam)

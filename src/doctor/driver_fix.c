@@ -1,5 +1,6 @@
 #include "doctor/driver_fix.h"
 
+#include "doctor/compat.h"
 #include "doctor/install.h"
 #include "doctor/log.h"
 #include "doctor/tables.h"
@@ -7,10 +8,7 @@
 
 #include <string.h>
 
-enum {
-    BLACKWELL = 100,
-    LONG_TERM = 580, /* the branch that serves Turing and newer, and is kept longest */
-};
+enum { TURING = 75, BLACKWELL = 100 };
 
 unsigned gp_driver_last_branch(const struct gp_machine *machine)
 {
@@ -63,7 +61,7 @@ const char *gp_driver_gpu_words(struct gp_exam *exam, const struct gp_pci_gpu *g
 /* ---- install ---- */
 
 /* "linux-lts" of "6.12.60-1-lts": what Arch calls the kernel. */
-static const char *arch_kernel(const struct gp_machine *machine)
+static const char *arch_kernel(const char *kernel)
 {
     static const struct {
         const char *mark, *package;
@@ -72,24 +70,30 @@ static const char *arch_kernel(const struct gp_machine *machine)
                  {"-hardened", "linux-hardened"},
                  {"-rt", "linux-rt"}};
     for (size_t i = 0; i < GP_ARRAY_LEN(kinds); i++)
-        if (strstr(machine->kernel, kinds[i].mark))
+        if (strstr(kernel, kinds[i].mark))
             return kinds[i].package;
     return "linux";
+}
+
+const char *gp_driver_headers(struct gp_exam *exam, const char *kernel)
+{
+    return exam->machine.distro == GP_DISTRO_ARCH
+               ? gp_exam_text(exam, "%s-headers", arch_kernel(kernel))
+               : kernel;
 }
 
 /* What the places of INSTALL_DRIVER_… stand for, by distribution. */
 static const char *install_argument(struct gp_exam *exam, unsigned branch, bool is_open)
 {
     const struct gp_machine *m = &exam->machine;
-    const char *kernel = arch_kernel(m);
+    const char *kernel = arch_kernel(m->kernel);
     switch (m->distro) {
     case GP_DISTRO_DEBIAN:
         return strcmp(m->arch, "aarch64") == 0 ? "arm64" : "amd64";
     case GP_DISTRO_UBUNTU:
         return gp_exam_text(exam, "%u", branch);
     case GP_DISTRO_RHEL:
-        return gp_exam_text(exam, "%s%u", strcmp(m->distro_id, "amzn") == 0 ? "amzn" : "rhel",
-                            gp_version_major(m->distro_version));
+        return gp_exam_text(exam, "rhel%u", gp_version_major(m->distro_version));
     case GP_DISTRO_ARCH:
         if (!is_open)
             return gp_exam_text(exam, "%s-headers", kernel);
@@ -103,26 +107,43 @@ static const char *install_argument(struct gp_exam *exam, unsigned branch, bool 
     }
 }
 
+/* Whether a line of apt's lists, in the older or the newer form, has the word. */
 static bool has_non_free(struct gp_exam *exam, const char *path)
 {
+    static const char word[] = "non-free", between[] = " \t\r\n";
     const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 16, NULL);
-    const char *found = text ? strstr(text, "non-free") : NULL;
-    while (found && strncmp(found, "non-free-firmware", 17) == 0)
-        found = strstr(found + 1, "non-free ");
-    return found;
+    for (const char *line = text; line && *line; line += strcspn(line, "\n")) {
+        line += strspn(line, between);
+        for (const char *p = line; *p && *p != '\n' && *line != '#';) {
+            size_t n = strcspn(p, between);
+            if (n == sizeof(word) - 1 && strncmp(p, word, n) == 0)
+                return true;
+            p += n + strspn(p + n, " \t\r");
+        }
+    }
+    return false;
 }
 
-/* Debian has the driver in a part of its archive that is not on by itself. */
 static void enable_non_free(struct gp_exam *exam)
 {
-    static const char folder[] = "/etc/apt/sources.list.d";
+    static const char folder[] = "/etc/apt/sources.list.d", list[] = "/etc/apt/sources.list",
+                      stanzas[] = "/etc/apt/sources.list.d/debian.sources";
+    enum { BOOKWORM = 12 }; /* the first with a part for firmware */
+    bool is_new = gp_version_major(exam->machine.distro_version) >= BOOKWORM ||
+                  !exam->machine.distro_version[0];
+    const char *parts =
+        is_new ? "main contrib non-free non-free-firmware" : "main contrib non-free";
     char **names;
-    bool is_on = has_non_free(exam, "/etc/apt/sources.list");
+    bool is_on = has_non_free(exam, list);
     long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
     for (long i = 0; i < n && i < 100; i++)
         is_on = is_on || has_non_free(exam, gp_exam_text(exam, "%s/%s", folder, names[i]));
-    if (!is_on)
-        gp_exam_remedy(exam, GP_REMEDY_ENABLE_NON_FREE, NULL, NULL);
+    if (is_on)
+        return;
+    if (gp_files_exist(&exam->files, stanzas))
+        gp_exam_remedy(exam, GP_REMEDY_ENABLE_NON_FREE, parts, stanzas);
+    else
+        gp_exam_remedy(exam, GP_REMEDY_ENABLE_NON_FREE_LINES, parts, list);
 }
 
 /* Arch's own packages are of the newest branch: they have to go first. */
@@ -137,9 +158,31 @@ static void remove_newer(struct gp_exam *exam)
         gp_exam_remedy(exam, GP_REMEDY_REMOVE_PACKAGES, names, NULL);
 }
 
+/* Whether no driver serves all of NVIDIA's GPUs here: the oldest wants one from before the newest,
+ * or the module without sources that the newest cannot do with. */
+static bool is_divided(const struct gp_machine *machine)
+{
+    unsigned first = 0, last = gp_driver_last_branch(machine);
+    bool has_old = false;
+    for (size_t i = 0; i < machine->gpu_count; i++) {
+        const struct gp_chip *chip = machine->gpus[i].chip;
+        const struct gp_arch *arch = chip ? gp_arch_find(chip->compute_capability) : NULL;
+        has_old =
+            has_old || (chip && chip->compute_capability > 0 && chip->compute_capability < TURING);
+        first = arch && arch->first_branch > first ? arch->first_branch : first;
+    }
+    return (last > 0 && first > last) || (has_old && needs_open(machine));
+}
+
 void gp_driver_fix_branch(struct gp_exam *exam, unsigned branch, bool is_open)
 {
     const struct gp_machine *m = &exam->machine;
+    if (is_divided(m)) {
+        gp_exam_advice(exam, "no driver serves all of the GPUs here: take out the oldest or the "
+                             "newest, or give one to a virtual machine; gpulse doctor advise "
+                             "driver --gpu MODEL says what each of them needs");
+        return;
+    }
     const char *argument = install_argument(exam, branch, is_open);
     if (m->distro == GP_DISTRO_DEBIAN)
         enable_non_free(exam);
@@ -164,23 +207,16 @@ void gp_driver_fix_branch(struct gp_exam *exam, unsigned branch, bool is_open)
 void gp_driver_fix_install(struct gp_exam *exam)
 {
     unsigned last = gp_driver_last_branch(&exam->machine);
-    gp_driver_fix_branch(exam, last > 0 ? last : LONG_TERM, last == 0);
+    gp_driver_fix_branch(exam, last > 0 ? last : GP_DRIVER_LONG_TERM, last == 0);
 }
 
 bool gp_driver_is_newest(const struct gp_exam *exam, const char *version)
 {
     unsigned last = gp_driver_last_branch(&exam->machine);
-    return gp_version_major(version) >= (last > 0 ? last : LONG_TERM);
+    return gp_version_major(version) >= (last > 0 ? last : GP_DRIVER_LONG_TERM);
 }
 
 /* ---- build ---- */
-
-/* "generic" of "6.8.0-60-generic" */
-static const char *kernel_flavour(const struct gp_machine *machine)
-{
-    const char *dash = strrchr(machine->kernel, '-');
-    return dash ? dash + 1 : "generic";
-}
 
 /* The branch with its flavour of a package like "linux-modules-nvidia-580-open-6.8.0-45-generic".
  */
@@ -211,7 +247,7 @@ void gp_driver_fix_build(struct gp_exam *exam)
         gp_exam_advice(exam, "run the driver's .run installer again, with --dkms so that the next "
                              "kernel gets its module by itself");
     else if (!in->source[0] && branch[0])
-        gp_exam_remedy(exam, GP_REMEDY_INSTALL_PREBUILT, branch, kernel_flavour(&exam->machine));
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_PREBUILT, branch, exam->machine.kernel);
     else if (!in->source[0] && is_prebuilt)
         gp_exam_remedy(exam, GP_REMEDY_UPDATE_PACKAGES, NULL, NULL);
     else

@@ -5,6 +5,8 @@
 #include "doctor/exam.h"
 #include "doctor/kmsg.h"
 
+enum { GP_DRIVER_LONG_TERM = 580 }; /* serves Turing and newer, and is kept longest */
+
 /* The newest branch that still has all of NVIDIA's GPUs here: 580, 470, …; 0: no branch has left
  * one of them out yet. */
 unsigned gp_driver_last_branch(const struct gp_machine *machine);
@@ -19,6 +21,9 @@ bool gp_driver_is_newest(const struct gp_exam *exam, const char *version);
 
 /* How to get the module built for the running kernel. */
 void gp_driver_fix_build(struct gp_exam *exam);
+
+/* The package with the headers of a kernel on Arch; elsewhere the kernel's own release. */
+const char *gp_driver_headers(struct gp_exam *exam, const char *kernel);
 
 void gp_driver_fix_reboot(struct gp_exam *exam, const char *note);
 

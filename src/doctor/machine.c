@@ -10,16 +10,18 @@
 
 /* ---- distribution ---- */
 
-/* By the words in ID and ID_LIKE of os-release(5), in this order. */
+/* By the words in ID and ID_LIKE of os-release(5), in this order. Some are like another one and
+ * have neither its packages nor its repositories. */
 static const struct {
     const char *id;
     enum gp_distro distro;
 } families[] = {
     {"ubuntu", GP_DISTRO_UBUNTU}, {"debian", GP_DISTRO_DEBIAN}, {"rhel", GP_DISTRO_RHEL},
     {"centos", GP_DISTRO_RHEL},   {"rocky", GP_DISTRO_RHEL},    {"almalinux", GP_DISTRO_RHEL},
-    {"amzn", GP_DISTRO_RHEL},     {"ol", GP_DISTRO_RHEL},       {"fedora", GP_DISTRO_FEDORA},
-    {"arch", GP_DISTRO_ARCH},     {"suse", GP_DISTRO_SUSE},     {"opensuse", GP_DISTRO_SUSE},
-    {"sles", GP_DISTRO_SUSE},
+    {"amzn", GP_DISTRO_OTHER},    {"ol", GP_DISTRO_RHEL},       {"fedora", GP_DISTRO_FEDORA},
+    {"manjaro", GP_DISTRO_OTHER}, {"steamos", GP_DISTRO_OTHER}, {"arch", GP_DISTRO_ARCH},
+    {"sles", GP_DISTRO_OTHER},    {"sled", GP_DISTRO_OTHER},    {"sle", GP_DISTRO_OTHER},
+    {"opensuse", GP_DISTRO_SUSE}, {"suse", GP_DISTRO_SUSE},
 };
 
 /* The value of KEY= in os-release, without quotes. */
@@ -51,6 +53,8 @@ static bool has_word(const char *words, const char *word)
     return false;
 }
 
+enum { FIRST_OF_FEDORA = 20 };
+
 static void read_distro(struct gp_machine *m, const struct gp_files *files)
 {
     char text[8192], like[128];
@@ -63,10 +67,18 @@ static void read_distro(struct gp_machine *m, const struct gp_files *files)
     release_value(text, "VERSION_ID", m->distro_version, sizeof(m->distro_version));
     release_value(text, "VERSION_CODENAME", m->codename, sizeof(m->codename));
     release_value(text, "ID_LIKE", like, sizeof(like));
+    bool is_found = false;
     for (size_t pass = 0; pass < 2; pass++)
-        for (size_t i = 0; i < GP_ARRAY_LEN(families) && m->distro == GP_DISTRO_OTHER; i++)
-            if (has_word(pass == 0 ? m->distro_id : like, families[i].id))
+        for (size_t i = 0; i < GP_ARRAY_LEN(families) && !is_found; i++) {
+            is_found = has_word(pass == 0 ? m->distro_id : like, families[i].id);
+            if (is_found)
                 m->distro = families[i].distro;
+        }
+    /* Some of Fedora's kind call themselves like all of the family; their numbers tell. */
+    if (m->distro == GP_DISTRO_RHEL && strtoul(m->distro_version, NULL, 10) >= FIRST_OF_FEDORA)
+        m->distro = GP_DISTRO_FEDORA;
+    if (gp_files_exist(files, "/run/ostree-booted")) /* packages are layered, not installed */
+        m->distro = GP_DISTRO_OTHER;
 }
 
 const char *gp_distro_word(enum gp_distro distro)

@@ -110,7 +110,6 @@ static bool is_beyond_debian(const struct gp_machine *m, const char *driver)
  * one. */
 static void install_driver(struct gp_exam *exam, const char *driver)
 {
-    enum { LONG_TERM = 580 };
     const struct gp_machine *m = &exam->machine;
     unsigned last = gp_driver_last_branch(m), needed = gp_version_major(driver);
     if (last > 0)
@@ -119,7 +118,8 @@ static void install_driver(struct gp_exam *exam, const char *driver)
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_NVIDIA,
                        gp_exam_text(exam, "debian%u", gp_version_major(m->distro_version)), NULL);
     else
-        gp_driver_fix_branch(exam, needed > LONG_TERM ? needed : LONG_TERM, true);
+        gp_driver_fix_branch(exam, needed > GP_DRIVER_LONG_TERM ? needed : GP_DRIVER_LONG_TERM,
+                             true);
 }
 
 void gp_nvidia_update_driver(struct gp_exam *exam, const char *driver)

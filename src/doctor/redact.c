@@ -91,8 +91,8 @@ static size_t take_word(struct gp_redactor *r, struct gp_strbuf *to, const struc
 {
     for (size_t i = 0; i < r->word_count; i++) {
         size_t n = strlen(r->words[i].word);
-        if (c->at + n > c->length || memcmp(c->text + c->at, r->words[i].word, n) != 0 ||
-            is_word_char(char_at(c, c->at + n)))
+        if (c->at + n > c->length || strncasecmp(c->text + c->at, r->words[i].word, n) != 0 ||
+            isalnum(char_at(c, c->at + n)))
             continue;
         while (r->words[i].has_tail && char_at(c, c->at + n) == '.' &&
                isalpha(char_at(c, c->at + n + 1)))
@@ -176,6 +176,11 @@ static bool is_hex_or_colon(int c)
     return isxdigit(c) || c == ':';
 }
 
+static bool is_digit_or_dot(int c)
+{
+    return isdigit(c) || c == '.';
+}
+
 /* MAC, IPv6, the GUID of an InfiniBand port: more colons than a PCI address or a time has. */
 static size_t take_colons(struct gp_redactor *r, struct gp_strbuf *to, const struct cursor *c)
 {
@@ -195,8 +200,15 @@ static size_t take_colons(struct gp_redactor *r, struct gp_strbuf *to, const str
     }
     if (!has_digits || (colons < 3 && !has_gap) || is_word_char(char_at(c, c->at + n)))
         return 0;
+    if (char_at(c, c->at + n) == '.') /* "::ffff:10.1.2.3" ends as IPv4 does */
+        n += span(c, c->at + n, is_digit_or_dot);
     gp_strbuf_adds(to, "ADDRESS");
     return n;
+}
+
+static bool is_between(int c)
+{
+    return c == ' ' || c == ':' || c == '"' || c == '\'' || c == '(';
 }
 
 /* Versions of libraries have four numbers too. What stands before one says that it is one. */
@@ -206,13 +218,21 @@ static bool is_version(const struct cursor *c)
                                         "jax",     "nccl",   "drive", "toolki", "onnx",  "rocm",
                                         "hip",     "python", "linux", "kernel"};
     size_t end = c->at, start;
-    if (end > 0 && strchr("-=+_/~", char_at(c, end - 1)))
+    int before = end > 0 ? char_at(c, end - 1) : ' ';
+    bool is_assigned = before == '=';
+    if (before == '-' || before == '+' || before == '~' ||
+        (is_assigned && end > 1 && char_at(c, end - 2) == '='))
         return true;
-    while (end > 0 && strchr(" :\"'(", char_at(c, end - 1)))
+    if (before == '/')
+        return false;
+    end -= is_assigned;
+    while (end > 0 && is_between(char_at(c, end - 1)))
         end--;
     for (start = end;
          start > 0 && (is_word_char(char_at(c, start - 1)) || char_at(c, start - 1) == '-');)
         start--;
+    if (is_assigned) /* the name of a variable: NCCL_VERSION, and not NCCL_COMM_ID */
+        return end - start >= 7 && strncasecmp(c->text + end - 7, "version", 7) == 0;
     for (size_t i = 0; i < GP_ARRAY_LEN(words); i++)
         if (end - start >= strlen(words[i]) &&
             strncasecmp(c->text + start, words[i], strlen(words[i])) == 0)
@@ -251,16 +271,40 @@ static bool is_name_char(int c)
 
 static size_t take_home(struct gp_redactor *r, struct gp_strbuf *to, const struct cursor *c)
 {
-    static const char home[] = "/home/";
-    size_t n = sizeof(home) - 1;
+    static const char *const homes[] = {"/home/", "/Users/"};
     (void)r;
-    if (c->at + n >= c->length || memcmp(c->text + c->at, home, n) != 0)
+    for (size_t i = 0; i < GP_ARRAY_LEN(homes); i++) {
+        size_t n = strlen(homes[i]);
+        if (c->at + n >= c->length || memcmp(c->text + c->at, homes[i], n) != 0)
+            continue;
+        size_t name = span(c, c->at + n, is_name_char);
+        if (name == 0)
+            return 0;
+        gp_strbuf_adds(to, homes[i]);
+        gp_strbuf_adds(to, "USER");
+        return n + name;
+    }
+    return 0;
+}
+
+/* "user:password@" of an address: what stands between :// and @. */
+static size_t take_login(struct gp_redactor *r, struct gp_strbuf *to, const struct cursor *c)
+{
+    static const char mark[] = "://";
+    enum { MARK = sizeof(mark) - 1, LONGEST = 256 };
+    (void)r;
+    if (c->at < MARK || memcmp(c->text + c->at - MARK, mark, MARK) != 0)
         return 0;
-    size_t name = span(c, c->at + n, is_name_char);
-    if (name == 0)
-        return 0;
-    gp_strbuf_adds(to, "/home/USER");
-    return n + name;
+    for (size_t n = 0; n < LONGEST; n++) {
+        int sign = char_at(c, c->at + n);
+        if (sign == '@' && n > 0) {
+            gp_strbuf_adds(to, "LOGIN");
+            return n;
+        }
+        if (sign <= ' ' || sign == '/' || sign == '"' || sign == '\'')
+            return 0;
+    }
+    return 0;
 }
 
 /* ---- all of it ---- */
@@ -270,7 +314,7 @@ void gp_redact_add(struct gp_redactor *redactor, struct gp_strbuf *to, const cha
 {
     static size_t (*const takers[])(struct gp_redactor *, struct gp_strbuf *,
                                     const struct cursor *) = {
-        take_uuid, take_serial, take_colons, take_ipv4, take_word,
+        take_login, take_uuid, take_serial, take_colons, take_ipv4, take_word,
     };
     struct cursor c = {.text = text, .length = length};
     while (c.at < length) {

@@ -7,7 +7,7 @@
 
 struct gp_strbuf;
 
-enum { GP_REDACT_WORDS = 256, GP_REDACT_WORD_SIZE = 96, GP_REDACT_UUIDS = 256 };
+enum { GP_REDACT_WORDS = 4096, GP_REDACT_WORD_SIZE = 96, GP_REDACT_UUIDS = 256 };
 
 struct gp_redactor {
     struct {
@@ -20,8 +20,9 @@ struct gp_redactor {
     size_t uuid_count;
 };
 
-/* A name to be hidden wherever it stands as a word. What is too short or too common to be a name
- * (nvidia, root, localhost, …) is left alone, and so is what has no room. */
+/* A name to be hidden wherever it stands as a word, or before a _, in any case. What is too short
+ * or too common to be a name (nvidia, root, localhost, …) is left alone, and so is what has no
+ * room: hosts and serial numbers go first. */
 void gp_redact_host(struct gp_redactor *redactor, const char *name);
 void gp_redact_user(struct gp_redactor *redactor, const char *name);
 void gp_redact_serial(struct gp_redactor *redactor, const char *number);

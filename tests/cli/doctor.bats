@@ -58,6 +58,10 @@ xid31='NVRM: Xid (PCI:0000:05:00): 31, pid=871, name=python, Ch 00000018, MMU Fa
     gpulse doctor --list
     status_is 0
     says '^driver\.nouveau +no other driver holds the GPUs$'
+    gpulse doctor --only hardware explain xid 79
+    fails 2 '--only is for gpulse doctor alone, without explain'
+    gpulse doctor --gpu H100
+    fails 2 '--gpu is for gpulse doctor advise'
     gpulse doctor frobnicate
     fails 2 "doctor does not know 'frobnicate'; .*"
     gpulse --root no-such-folder doctor

@@ -63,6 +63,11 @@ static void test_addresses(void **state)
     check("mac 52:54:00:12:34:56 ", "mac ADDRESS ");
     check("fe80::5054:ff:fe12:3456 and 2001:db8::1", "ADDRESS and ADDRESS");
     check("guid 0002:c903:00ab:cdef", "guid ADDRESS");
+    check("NCCL_COMM_ID=10.66.77.88:1234 nfsroot=192.168.7.9",
+          "NCCL_COMM_ID=ADDRESS:1234 nfsroot=ADDRESS");
+    check("http://10.9.8.7/x ::ffff:10.1.2.3 ", "http://ADDRESS/x ADDRESS ");
+    check("https://ada:pw@example.org/simple", "https://LOGIN@example.org/simple");
+    leaves("NV_CUDNN_VERSION=9.10.2.21");
     leaves("0000:65:00.0, GPU 00000000:65:00.0, 02:51:24, 0x22:0x56:884");
     leaves("libcublas 12.8.4.1, cudnn: 9.10.2.21, nvidia-cublas-cu12==12.8.4.1");
     leaves("package_1.2.3.4-1, version 1.2.3.4, 1.2.3.4.5, 300.1.2.3");
@@ -79,6 +84,7 @@ static void test_names(void **state)
     check("Nov 23 gpu01 kernel: on gpu01.example.org: alice", "Nov 23 HOST kernel: on HOST: USER");
     check("/home/bob/venv/lib, /home/alice, /var/home/carol/x",
           "/home/USER/venv/lib, /home/USER, /var/home/USER/x");
+    check("GPU01.secret.org alice_runs /Users/carl/x", "HOST USER_runs /Users/USER/x");
     leaves("malice alices gpu012 nvidia-smi x");
     leaves("/home/");
 }
