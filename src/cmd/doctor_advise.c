@@ -217,7 +217,7 @@ static int advise(const struct gp_doctor_options *o, struct gp_exam *exam, enum 
     if (r < 0)
         return r;
     gp_advise(exam, subject, &client);
-    if (o->json || strcmp(o->format, "json") == 0) {
+    if (o->json) {
         add_json(&sb, exam, &client, subject);
     } else {
         add_head(&sb, &client, &exam->machine);

@@ -237,7 +237,7 @@ int gp_doctor_explain(const struct gp_doctor_options *o, int count, char **words
     gp_failure_prepare();
     int r = fill(&c, count, words, err);
     if (r == 0) {
-        if (o->json || strcmp(o->format, "json") == 0)
+        if (o->json)
             add_json(&sb, &c);
         else
             add_text(&sb, &c, o->sources);

@@ -215,7 +215,7 @@ int gp_doctor_gpus(const struct gp_doctor_options *o, int count, char **words, s
     }
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
     found = found < MOST_CARDS ? found : MOST_CARDS;
-    if (o->json || strcmp(o->format, "json") == 0)
+    if (o->json)
         add_json(&sb, cards, found);
     else if (found == 1)
         add_card(&sb, cards[0], o->sources);

@@ -119,7 +119,7 @@ static int examine(const struct gp_doctor_options *o, struct gp_err *err)
     gp_exam_run(&exam, o->only, o->without);
     if (exam.is_stuck)
         gp_app_note_stuck();
-    if (o->json || strcmp(o->format, "json") == 0)
+    if (o->json)
         gp_doctor_add_json(&sb, &exam);
     else
         gp_doctor_add_text(&sb, &exam, o->verbose, gp_app_wants_color());
@@ -188,6 +188,7 @@ static int run(int argc, char **argv, struct gp_err *err)
     int r = gp_app_parse(&command, argc, argv, &o, &positional, &done, err);
     if (r < 0 || done)
         return r;
+    o.json = o.json || strcmp(o.format, "json") == 0;
     r = check_options(&o, positional > 0 ? argv[1] : NULL, err);
     if (r < 0)
         return r;

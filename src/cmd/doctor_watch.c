@@ -44,7 +44,7 @@ static int tell(const struct watch *w, const char *line, struct gp_err *err)
     int r = 0;
     if (gp_kmsg_parse(line, &k) && gp_kmsg_is_notable(k.kind) &&
         gp_explain_line(&arena, line, &e)) {
-        if (w->options->json || strcmp(w->options->format, "json") == 0) {
+        if (w->options->json) {
             gp_json_add(&sb, gp_doctor_explanation_json(&e, line), 0);
             gp_strbuf_addc(&sb, '\n');
         } else {

@@ -9,21 +9,6 @@
 #include <string.h>
 
 /* The PyTorch of an environment. */
-struct torch {
-    char version[64], cuda[16];
-};
-
-static bool read_torch(struct gp_exam *exam, const struct gp_pyenv *env, struct torch *ret)
-{
-    *ret = (struct torch){.version = ""};
-    if (!env->has_torch)
-        return false;
-    const char *text = gp_pyenv_text(exam, env, "torch/version.py");
-    (void)gp_python_version(text, "cuda", ret->cuda, sizeof(ret->cuda));
-    return gp_python_version(text, "__version__", ret->version, sizeof(ret->version)) &&
-           ret->version[0];
-}
-
 /* The same version, whatever build. */
 static bool is_same(const char *a, const char *b)
 {
@@ -33,7 +18,7 @@ static bool is_same(const char *a, const char *b)
 /* ---- versions that are pinned ---- */
 
 /* What belongs to PyTorch follows it; what is built on it has it follow. */
-static void mend_pin(struct gp_exam *exam, const struct gp_pyenv *env, const struct torch *torch,
+static void mend_pin(struct gp_exam *exam, const struct gp_pyenv *env, const struct gp_torch *torch,
                      const struct gp_pypackage *package)
 {
     if (strncmp(package->name, "torch", 5) == 0)
@@ -48,7 +33,8 @@ static void mend_pin(struct gp_exam *exam, const struct gp_pyenv *env, const str
 }
 
 /* Compiled against one version of PyTorch, which their metadata name. */
-static void check_pins(struct gp_exam *exam, const struct gp_pyenv *env, const struct torch *torch)
+static void check_pins(struct gp_exam *exam, const struct gp_pyenv *env,
+                       const struct gp_torch *torch)
 {
     static const char *const names[] = {"torchvision", "torchaudio", "vllm", "xformers"};
     for (size_t i = 0; i < GP_ARRAY_LEN(names); i++) {
@@ -76,7 +62,7 @@ static void check_pins(struct gp_exam *exam, const struct gp_pyenv *env, const s
 
 /* torchvision for another CUDA than PyTorch's. */
 static void check_vision(struct gp_exam *exam, const struct gp_pyenv *env,
-                         const struct torch *torch)
+                         const struct gp_torch *torch)
 {
     char cuda[16] = "", path[GP_PATH_SIZE];
     const struct gp_pypackage *package = gp_pyenv_package(env, "torchvision");
@@ -98,7 +84,8 @@ static void check_vision(struct gp_exam *exam, const struct gp_pyenv *env,
 }
 
 /* "2.7.4.post1+cu12torch2.6cxx11abiFALSE": the build that a wheel of flash-attn was made for. */
-static void check_flash(struct gp_exam *exam, const struct gp_pyenv *env, const struct torch *torch)
+static void check_flash(struct gp_exam *exam, const struct gp_pyenv *env,
+                        const struct gp_torch *torch)
 {
     const struct gp_pypackage *package = gp_pyenv_package(env, "flash-attn");
     const char *at = package ? strstr(package->version, "torch") : NULL;
@@ -125,7 +112,7 @@ static void check_flash(struct gp_exam *exam, const struct gp_pyenv *env, const 
 
 /* It has a library for each CUDA, and takes the one of PyTorch's. */
 static void check_bitsandbytes(struct gp_exam *exam, const struct gp_pyenv *env,
-                               const struct torch *torch)
+                               const struct gp_torch *torch)
 {
     char path[GP_PATH_SIZE];
     const char *dot = strchr(torch->cuda, '.');
@@ -202,10 +189,10 @@ void gp_check_python_others(struct gp_exam *exam)
     gp_nvidia_read(&nv, exam);
     for (size_t i = 0; i < envs->count; i++) {
         const struct gp_pyenv *env = &envs->list[i];
-        struct torch torch;
+        struct gp_torch torch;
         check_onnx(exam, env);
         check_cupy(exam, env, &nv);
-        if (!read_torch(exam, env, &torch))
+        if (!gp_pyenv_torch(exam, env, &torch) || !torch.version[0])
             continue;
         check_pins(exam, env, &torch);
         check_vision(exam, env, &torch);

@@ -65,30 +65,8 @@ static void run_find(struct gp_exam *exam)
 
 /* ---- PyTorch: what an installation is ---- */
 
-struct torch {
-    const struct gp_pyenv *env;
-    char version[64]; /* "2.7.1+cu128"; "": its file does not say */
-    char cuda[16], hip[32], xpu[32];
-};
-
-static bool read_torch(struct gp_exam *exam, const struct gp_pyenv *env, struct torch *ret)
-{
-    char path[GP_PATH_SIZE], text[4096];
-    *ret = (struct torch){.env = env};
-    if (!env->has_torch || !gp_pyenv_path(env, "torch/version.py", path))
-        return false;
-    long n = gp_files_read(&exam->files, path, text, sizeof(text));
-    if (n < 0)
-        return gp_pyenv_package(env, "torch"); /* the folder alone may be anything */
-    (void)gp_python_version(text, "__version__", ret->version, sizeof(ret->version));
-    (void)gp_python_version(text, "cuda", ret->cuda, sizeof(ret->cuda));
-    (void)gp_python_version(text, "hip", ret->hip, sizeof(ret->hip));
-    (void)gp_python_version(text, "xpu", ret->xpu, sizeof(ret->xpu));
-    return true;
-}
-
 /* The row of the table for a build; NULL: not one of the known ones. */
-static const struct gp_torch_build *known_build(const struct torch *t)
+static const struct gp_torch_build *known_build(const struct gp_torch *t)
 {
     size_t n = strcspn(t->version, "+");
     for (size_t i = 0; i < gp_torch_build_count; i++)
@@ -112,7 +90,7 @@ struct torches {
     uint64_t budget; /* of bytes to read in libraries */
 };
 
-static bool read_library(struct gp_exam *exam, struct torches *all, const struct torch *t,
+static bool read_library(struct gp_exam *exam, struct torches *all, const struct gp_torch *t,
                          const char *file, struct known_archs *ret)
 {
     char path[GP_PATH_SIZE], archs[GP_ARCHLIST_SIZE];
@@ -126,7 +104,8 @@ static bool read_library(struct gp_exam *exam, struct torches *all, const struct
 
 /* The GPUs that a build has code for: from its library, else from the table, else from the other
  * library that can have it. */
-static struct known_archs archs_of(struct gp_exam *exam, struct torches *all, const struct torch *t)
+static struct known_archs archs_of(struct gp_exam *exam, struct torches *all,
+                                   const struct gp_torch *t)
 {
     struct known_archs archs = {gp_exam_text(exam, "%s", t->version), "", ""};
     for (size_t i = 0; i < all->known_count; i++)
@@ -145,7 +124,7 @@ static struct known_archs archs_of(struct gp_exam *exam, struct torches *all, co
     return archs;
 }
 
-static enum gp_trouble trouble_of(const struct torch *t)
+static enum gp_trouble trouble_of(const struct gp_torch *t)
 {
     if (!t->version[0])
         return GP_TROUBLE_BROKEN;
@@ -154,7 +133,7 @@ static enum gp_trouble trouble_of(const struct torch *t)
     return t->hip[0] || t->xpu[0] ? GP_TROUBLE_OTHER_VENDOR : GP_TROUBLE_CPU_ONLY;
 }
 
-static const char *seen_words(struct gp_exam *exam, const struct torch *t)
+static const char *seen_words(struct gp_exam *exam, const struct gp_torch *t)
 {
     if (!t->version[0])
         return "it is missing, or names no version";
@@ -167,7 +146,7 @@ static const char *seen_words(struct gp_exam *exam, const struct torch *t)
 }
 
 static void add_torch(struct gp_exam *exam, const struct gp_nvidia *nv, struct torches *all,
-                      const struct torch *t)
+                      const struct gp_torch *t)
 {
     char path[GP_PATH_SIZE] = "";
     (void)gp_pyenv_path(t->env, "torch/version.py", path);
@@ -213,7 +192,8 @@ static void check_twice(struct gp_exam *exam, const struct gp_pyenv *env)
 }
 
 /* The user's own packages go before those of every Python but a virtual environment's. */
-static void check_shadow(struct gp_exam *exam, const struct torch *user, const struct torch *t)
+static void check_shadow(struct gp_exam *exam, const struct gp_torch *user,
+                         const struct gp_torch *t)
 {
     bool is_before = t->env->kind != GP_PYENV_VENV && t->env->kind != GP_PYENV_USER &&
                      t->env->python[0] && strcmp(t->env->python, user->env->python) == 0;
@@ -228,12 +208,12 @@ static void check_shadow(struct gp_exam *exam, const struct torch *user, const s
 
 static void check_shadows(struct gp_exam *exam, const struct gp_pyenvs *envs)
 {
-    struct torch user, other;
+    struct gp_torch user, other;
     for (size_t u = 0; u < envs->count; u++) {
-        if (envs->list[u].kind != GP_PYENV_USER || !read_torch(exam, &envs->list[u], &user))
+        if (envs->list[u].kind != GP_PYENV_USER || !gp_pyenv_torch(exam, &envs->list[u], &user))
             continue;
         for (size_t i = 0; i < envs->count; i++)
-            if (read_torch(exam, &envs->list[i], &other))
+            if (gp_pyenv_torch(exam, &envs->list[i], &other))
                 check_shadow(exam, &user, &other);
     }
 }
@@ -264,7 +244,7 @@ static void compare_wheel(struct gp_exam *exam, const struct gp_pyenv *env,
 }
 
 /* Other packages replace cuDNN or NCCL by their own choice. */
-static void check_wheels(struct gp_exam *exam, const struct torch *t)
+static void check_wheels(struct gp_exam *exam, const struct gp_torch *t)
 {
     const struct gp_pypackage *torch = gp_pyenv_package(t->env, "torch");
     struct gp_requirement wanted;
@@ -297,19 +277,19 @@ void gp_check_torch(struct gp_exam *exam)
     const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
     struct torches *all = gp_arena_alloc(&exam->arena, 1, sizeof(*all));
     struct gp_nvidia nv;
-    struct torch t;
+    struct gp_torch t;
     if (!all)
         return;
     gp_nvidia_read(&nv, exam);
     all->budget = BUDGET;
     for (size_t i = 0; i < envs->count; i++)
-        if (read_torch(exam, &envs->list[i], &t))
+        if (gp_pyenv_torch(exam, &envs->list[i], &t))
             add_torch(exam, &nv, all, &t);
     gp_cases_report(exam, &nv, GP_FRAMEWORK_TORCH, all->cases, all->count);
     check_shadows(exam, envs);
     for (size_t i = 0; i < all->count; i++) {
         check_twice(exam, all->cases[i].env);
-        if (all->cases[i].trouble == GP_TROUBLE_NONE && read_torch(exam, all->cases[i].env, &t))
+        if (all->cases[i].trouble == GP_TROUBLE_NONE && gp_pyenv_torch(exam, all->cases[i].env, &t))
             check_wheels(exam, &t);
     }
 }

@@ -165,25 +165,10 @@ static bool has_mps_folder(struct gp_exam *exam)
     return exam->machine.nvidia_count > 0 && gp_files_exist(&exam->files, pipe_folder(exam));
 }
 
-static bool is_running(struct gp_exam *exam, const char *program)
-{
-    char **names, path[300], line[64];
-    long n = gp_files_list(&exam->files, &exam->arena, "/proc", &names);
-    for (long i = 0; i < n; i++) {
-        if (names[i][0] < '1' || names[i][0] > '9')
-            continue;
-        (void)snprintf(path, sizeof(path), "/proc/%.20s/comm", names[i]);
-        if (gp_files_line(&exam->files, path, line, sizeof(line)) &&
-            strncmp(program, line, 15) == 0) /* what the kernel keeps of a name */
-            return true;
-    }
-    return false;
-}
-
 static void check_mps(struct gp_exam *exam)
 {
     const char *folder = pipe_folder(exam);
-    if (is_running(exam, "nvidia-cuda-mps-control"))
+    if (gp_machine_runs(&exam->files, "nvidia-cuda-mps-control"))
         return;
     gp_exam_report(exam, GP_VERDICT_WARN, "MPS has left its pipes behind, and does not run");
     gp_exam_evidence(exam, folder, "is there, but no process nvidia-cuda-mps-control");

@@ -1,6 +1,7 @@
 #include "doctor/framework.h"
 
 #include "doctor/exam.h"
+#include "doctor/pypackage.h"
 #include "doctor/version.h"
 
 #include <stdio.h>
@@ -70,6 +71,22 @@ const char *gp_pyenv_text(struct gp_exam *exam, const struct gp_pyenv *env, cons
                            ? gp_files_text(&exam->files, &exam->arena, path, TEXT_MAX, NULL)
                            : NULL;
     return text ? text : "";
+}
+
+bool gp_pyenv_torch(struct gp_exam *exam, const struct gp_pyenv *env, struct gp_torch *ret)
+{
+    char path[GP_PATH_SIZE], text[4096];
+    *ret = (struct gp_torch){.env = env};
+    if (!env->has_torch || !gp_pyenv_path(env, "torch/version.py", path))
+        return false;
+    long n = gp_files_read(&exam->files, path, text, sizeof(text));
+    if (n < 0)
+        return gp_pyenv_package(env, "torch"); /* the folder alone may be anything */
+    (void)gp_python_version(text, "__version__", ret->version, sizeof(ret->version));
+    (void)gp_python_version(text, "cuda", ret->cuda, sizeof(ret->cuda));
+    (void)gp_python_version(text, "hip", ret->hip, sizeof(ret->hip));
+    (void)gp_python_version(text, "xpu", ret->xpu, sizeof(ret->xpu));
+    return true;
 }
 
 static bool is_of_uv(struct gp_exam *exam, const struct gp_pyenv *env)

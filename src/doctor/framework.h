@@ -70,6 +70,16 @@ const char *gp_torch_index(struct gp_exam *exam, const char *cuda);
 /* A text file among an environment's packages, "" if there is none. The exam's memory. */
 const char *gp_pyenv_text(struct gp_exam *exam, const struct gp_pyenv *env, const char *file);
 
+/* What an installation of PyTorch says of itself. */
+struct gp_torch {
+    const struct gp_pyenv *env;
+    char version[64]; /* "2.7.1+cu128"; "": its file does not say */
+    char cuda[16], hip[32], xpu[32];
+};
+
+/* False: the environment has no PyTorch. */
+bool gp_pyenv_torch(struct gp_exam *exam, const struct gp_pyenv *env, struct gp_torch *ret);
+
 /* ---- the checks ---- */
 
 void gp_check_torch(struct gp_exam *exam);

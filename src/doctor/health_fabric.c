@@ -25,19 +25,9 @@ bool gp_health_has_manager(struct gp_exam *exam)
 /* By its process; where those of others are hidden, by the file that it leaves. */
 static bool is_running(struct gp_exam *exam)
 {
-    char path[64], name[32];
-    char **names;
-    long n = gp_files_list(&exam->files, &exam->arena, "/proc", &names);
-    for (long i = 0; i < n; i++) {
-        if (names[i][0] < '0' || names[i][0] > '9')
-            continue;
-        (void)snprintf(path, sizeof(path), "/proc/%.20s/comm", names[i]);
-        if (gp_files_line(&exam->files, path, name, sizeof(name)) &&
-            strncmp(name, "nv-fabricmanager", 15) == 0)
-            return true;
-    }
-    return !gp_files_exist(&exam->files, "/proc/1/comm") &&
-           gp_files_exist(&exam->files, "/run/nvidia-fabricmanager/nv-fabricmanager.pid");
+    return gp_machine_runs(&exam->files, "nv-fabricmanager") ||
+           (!gp_files_exist(&exam->files, "/proc/1/comm") &&
+            gp_files_exist(&exam->files, "/run/nvidia-fabricmanager/nv-fabricmanager.pid"));
 }
 
 /* As dpkg notes it; "" if it does not know. */

@@ -1,5 +1,6 @@
 #include "doctor/machine.h"
 
+#include "base/arena.h"
 #include "doctor/files.h"
 #include "doctor/tables.h"
 
@@ -226,6 +227,25 @@ static void read_pci(struct gp_machine *m, const struct gp_files *files, struct 
             m->gpu_count < GP_MACHINE_GPUS)
             add_gpu(m, files, &gpu);
     }
+}
+
+/* ---- processes ---- */
+
+bool gp_machine_runs(const struct gp_files *files, const char *program)
+{
+    enum { KEPT = 15 }; /* what the kernel keeps of a name */
+    struct gp_arena scratch = {0};
+    char **names, path[64], name[32];
+    bool is_found = false;
+    long n = gp_files_list(files, &scratch, "/proc", &names);
+    for (long i = 0; i < n && !is_found; i++) {
+        (void)snprintf(path, sizeof(path), "/proc/%.20s/comm", names[i]);
+        is_found = names[i][0] >= '1' && names[i][0] <= '9' &&
+                   gp_files_line(files, path, name, sizeof(name)) &&
+                   strncmp(name, program, KEPT) == 0;
+    }
+    gp_arena_fini(&scratch);
+    return is_found;
 }
 
 /* ---- driver ---- */

@@ -60,6 +60,9 @@ struct gp_machine {
     char *environment;     /* "NAME=value" texts, each with its NUL, the last one empty */
 };
 
+/* Whether a process of this name can be seen to run. */
+bool gp_machine_runs(const struct gp_files *files, const char *program);
+
 /* "0000:65:00.0": what a device on the PCI bus is called; nothing else is. */
 bool gp_is_bus_id(const char *name);
 
