@@ -45,7 +45,6 @@ void gp_driver_check_installed(struct gp_exam *exam)
     gp_exam_why(exam, "nvidia-smi, CUDA and all that is built on them need NVIDIA's own driver; "
                       "wheels and containers do not bring it.");
     gp_driver_fix_install(exam);
-    gp_driver_fix_reboot(exam, "");
 }
 
 /* ---- flavour ---- */
@@ -141,7 +140,6 @@ void gp_driver_check_flavour(struct gp_exam *exam)
         return;
     (void)gp_driver_show_log(exam, verdicts, GP_ARRAY_LEN(verdicts));
     gp_driver_fix_install(exam);
-    gp_driver_fix_reboot(exam, "");
 }
 
 /* ---- kernel ---- */
@@ -192,7 +190,6 @@ static void fix_failed_build(struct gp_exam *exam, const struct gp_failed_build 
         gp_exam_remedy(exam, GP_REMEDY_BUILD_MODULE, kernel, NULL);
     } else {
         gp_driver_fix_install(exam);
-        gp_driver_fix_reboot(exam, "");
     }
     if (in->other_kernel[0] && !exam->machine.is_driver_loaded)
         gp_exam_advice(exam, "until then: start kernel %s from the boot menu, which has the module",
@@ -346,7 +343,6 @@ void gp_driver_check_module(struct gp_exam *exam)
                               : "Only libraries of the driver are installed, no module.");
     if (!has_any) {
         gp_driver_fix_install(exam);
-        gp_driver_fix_reboot(exam, "");
         return;
     }
     gp_driver_fix_build(exam);

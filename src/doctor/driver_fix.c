@@ -177,12 +177,6 @@ static bool is_divided(const struct gp_machine *machine)
 void gp_driver_fix_branch(struct gp_exam *exam, unsigned branch, bool is_open)
 {
     const struct gp_machine *m = &exam->machine;
-    if (is_divided(m)) {
-        gp_exam_advice(exam, "no driver serves all of the GPUs here: take out the oldest or the "
-                             "newest, or give one to a virtual machine; gpulse doctor advise "
-                             "driver --gpu MODEL says what each of them needs");
-        return;
-    }
     const char *argument = install_argument(exam, branch, is_open);
     if (m->distro == GP_DISTRO_DEBIAN)
         enable_non_free(exam);
@@ -206,8 +200,15 @@ void gp_driver_fix_branch(struct gp_exam *exam, unsigned branch, bool is_open)
 
 void gp_driver_fix_install(struct gp_exam *exam)
 {
+    if (is_divided(&exam->machine)) {
+        gp_exam_advice(exam, "no driver serves all of the GPUs here: take out the oldest or the "
+                             "newest, or give one to a virtual machine; gpulse doctor advise "
+                             "driver --gpu MODEL says what each of them needs");
+        return;
+    }
     unsigned last = gp_driver_last_branch(&exam->machine);
     gp_driver_fix_branch(exam, last > 0 ? last : GP_DRIVER_LONG_TERM, last == 0);
+    gp_driver_fix_reboot(exam, "");
 }
 
 bool gp_driver_is_newest(const struct gp_exam *exam, const char *version)

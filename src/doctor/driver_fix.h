@@ -11,8 +11,8 @@ enum { GP_DRIVER_LONG_TERM = 580 }; /* serves Turing and newer, and is kept long
  * one of them out yet. */
 unsigned gp_driver_last_branch(const struct gp_machine *machine);
 
-/* How to install a driver that fits the GPUs here, in the distribution's own way; and one of a
- * certain branch, with the open or the proprietary kernel modules. */
+/* How to install a driver that fits the GPUs here, in the distribution's own way, up to the reboot;
+ * and one of a certain branch, with the open or the proprietary kernel modules. */
 void gp_driver_fix_install(struct gp_exam *exam);
 void gp_driver_fix_branch(struct gp_exam *exam, unsigned branch, bool is_open);
 

@@ -120,6 +120,16 @@ xid31='NVRM: Xid (PCI:0000:05:00): 31, pid=871, name=python, Ch 00000018, MMU Fa
     says '^gpulse does not know what this means, and does not guess$'
 }
 
+@test "explain: what a line has for a terminal or against UTF-8 does no harm" {
+    local line=$'NVRM: Xid (PCI:0000:05:00): 149, \x1bcX\x07\xff\x9b Fatal, Link 3 (0x00400000 0x1)'
+    gpulse doctor explain "$line"
+    status_is 0
+    says '^Xid 149: '
+    says_not $'[\x01-\x08\x0b-\x1f\x7f]'
+    gpulse doctor explain --json "$line"
+    json_is 'd["known"][0]["id"]' xid.149
+}
+
 @test "explain: a log on standard input, each thing once" {
     {
         echo 'booting'

@@ -39,6 +39,10 @@ static void in_bytes(void **state)
         if (is_found)
             assert_string_equal(found, cases[i].found);
     }
+    static char many[1 << 20]; /* no list is so long, and it costs no more than its length */
+    for (size_t i = 0; i + 7 <= sizeof(many); i += 6)
+        memcpy(many + i, "sm_10 ", 6);
+    (void)gp_archlist_find(many, sizeof(many), false, found);
     char longer[sizeof(list) + 16] = "";
     (void)snprintf(longer, sizeof(longer), "%s", list);
     for (size_t n = 0; n < sizeof(list) + 15; n++) /* more may follow */
