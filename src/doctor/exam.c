@@ -3,11 +3,15 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "sample/thread.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+/* A slow server answers within seconds; a dead one in none. */
+enum { PATIENCE_S = 10 };
 
 static const struct gp_check *const groups[] = {
     gp_checks_platform, gp_checks_hardware, gp_checks_driver, gp_checks_container,
@@ -36,11 +40,14 @@ const char *gp_verdict_word(enum gp_verdict verdict)
 
 int gp_exam_open(struct gp_exam *exam, const char *root, struct gp_err *err)
 {
-    *exam = (struct gp_exam){.driver_words = ""};
+    *exam = (struct gp_exam){.driver_words = "", .patience_ns = PATIENCE_S * GP_NS_PER_S};
     int r = gp_files_open(&exam->files, root, err);
-    if (r == 0)
-        gp_machine_read(&exam->machine, &exam->files, &exam->arena);
-    return r;
+    if (r < 0)
+        return r;
+    gp_stall_init(&exam->stall);
+    exam->files.stall = &exam->stall;
+    gp_machine_read(&exam->machine, &exam->files, &exam->arena);
+    return 0;
 }
 
 void gp_exam_close(struct gp_exam *exam)
@@ -313,17 +320,83 @@ static void run_check(struct gp_exam *exam, const struct gp_check *check)
         outcome->root_cause = check;
 }
 
-void gp_exam_run(struct gp_exam *exam, const char *only, const char *without)
+struct round {
+    struct gp_exam *exam;
+    const char *only, *without;
+};
+
+/* Runs the check at the exam's place and those behind it. */
+static void *run_rest(void *ctx)
 {
+    const struct round *round = ctx;
+    struct gp_exam *exam = round->exam;
     const struct gp_check *check;
-    for (exam->place = 0; (check = gp_check_at(exam->place)) && exam->place < GP_EXAM_CHECKS;
-         exam->place++) {
-        if ((only && !is_listed(only, check->id)) || (without && is_listed(without, check->id)))
+    for (; (check = gp_check_at(exam->place)) && exam->place < GP_EXAM_CHECKS; exam->place++) {
+        if ((round->only && !is_listed(round->only, check->id)) ||
+            (round->without && is_listed(round->without, check->id)))
             continue;
         if (!check->applies || check->applies(exam))
             run_check(exam, check);
         else
             exam->outcomes[exam->place].root_cause = failed_need(exam, check);
+    }
+    return NULL;
+}
+
+/* Says what does not answer, and has the checks that follow leave it alone: the mount if its files
+ * come from elsewhere, else (a link may lead there) the path. */
+static void report_stall(struct gp_exam *exam, const char *path)
+{
+    static struct gp_mount mount; /* large */
+    const char *root = exam->files.is_here ? "" : exam->files.root;
+    size_t prefix = strlen(root);
+    const char *silent = path;
+    bool is_known = gp_mount_of(gp_exam_text(exam, "%s%s", root, path), &mount) && mount.is_remote;
+    if (is_known)
+        silent = strncmp(mount.folder, root, prefix) == 0 ? mount.folder + prefix : "";
+    gp_stall_refuse(&exam->stall, silent);
+    exam->outcomes[exam->place].is_run = true;
+    gp_exam_report(exam, GP_VERDICT_WARN, "%s does not answer", *silent ? silent : "/");
+    gp_exam_evidence(exam, path, "nothing came back for %.0f s", (double)exam->patience_ns / 1e9);
+    if (is_known)
+        gp_exam_evidence(exam, "/proc/self/mounts", "%s on %s (%s)", mount.source, mount.folder,
+                         mount.type);
+    gp_exam_why(exam,
+                "Whatever touches it waits as long, without an end that a signal could bring; "
+                "a network mount does so when its server is gone. What lies there was not "
+                "looked at.");
+    gp_exam_advice(exam, "look whether the server of that mount is up and can be reached");
+}
+
+/* Waits until the thread has ended (true), or has waited too long for a file. */
+static bool wait_for(struct gp_exam *exam, pthread_t thread, char path[GP_PATH_SIZE])
+{
+    enum { LOOK_MS = 50 };
+    for (;;) {
+        struct timespec until = gp_clock_timespec(gp_clock_wall_ns() + LOOK_MS * GP_NS_PER_MS);
+        if (pthread_timedjoin_np(thread, NULL, &until) == 0)
+            return true;
+        if (gp_stall_give_up(&exam->stall, exam->patience_ns, path))
+            return false;
+    }
+}
+
+void gp_exam_run(struct gp_exam *exam, const char *only, const char *without)
+{
+    struct round round = {.exam = exam, .only = only, .without = without};
+    char path[GP_PATH_SIZE];
+    pthread_t thread;
+    exam->place = 0;
+    while (gp_check_at(exam->place)) {
+        if (gp_thread_start(&thread, run_rest, &round) < 0) {
+            (void)run_rest(&round);
+            return;
+        }
+        if (wait_for(exam, thread, path))
+            return;
+        exam->is_stuck = true;
+        report_stall(exam, path);
+        exam->place++;
     }
 }
 

@@ -7,6 +7,7 @@
 #include "doctor/files.h"
 #include "doctor/machine.h"
 #include "doctor/remedy.h"
+#include "doctor/stall.h"
 
 struct gp_err;
 struct gp_install;
@@ -27,6 +28,8 @@ struct gp_outcome {
 
 struct gp_exam {
     struct gp_files files;
+    struct gp_stall stall; /* of the files */
+    uint64_t patience_ns;  /* how long a file system may take for a call */
     struct gp_arena arena;
     struct gp_machine machine;
     const struct gp_snapshot *snapshot; /* what the driver says; NULL: it was not asked, or gave
@@ -46,7 +49,8 @@ struct gp_exam {
     struct gp_outcome outcomes[GP_EXAM_CHECKS]; /* by place of the check */
 };
 
-/* Opens the root and reads the machine. The snapshot, and what else is above, is set behind it. */
+/* Opens the root and reads the machine. The snapshot, and what else is above, is set behind it; the
+ * patience has a value. An exam must not be moved. */
 int gp_exam_open(struct gp_exam *exam, const char *root, struct gp_err *err) GP_MUST_CHECK;
 void gp_exam_close(struct gp_exam *exam);
 
@@ -54,7 +58,9 @@ void gp_exam_close(struct gp_exam *exam);
  * all are. */
 const char *gp_exam_unknown(const char *list, size_t *ret_length);
 
-/* Runs the checks; `only` and `without` are comma lists of ids and groups, or NULL. */
+/* Runs the checks; `only` and `without` are comma lists of ids and groups, or NULL. A file system
+ * that does not answer costs its patience and what is on it; the exam then is stuck, and must live
+ * as long as the process. */
 void gp_exam_run(struct gp_exam *exam, const char *only, const char *without);
 
 /* The finding to begin with: the first failure, else the first warning; NULL: there is none. */

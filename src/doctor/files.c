@@ -2,6 +2,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "doctor/stall.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -20,12 +21,14 @@
 static int open_below(const struct gp_files *files, const char *path, int flags)
 {
     const struct open_how how = {.flags = (unsigned)flags | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT};
-    if (files->is_here) {
-        int here = open(path, flags | O_CLOEXEC);
-        return here < 0 ? -errno : here;
-    }
-    long fd = syscall(SYS_openat2, files->fd, path, &how, sizeof(how));
-    return fd < 0 ? -errno : (int)fd;
+    if (gp_stall_refuses(files->stall, path))
+        return -ETIMEDOUT;
+    unsigned turn = gp_stall_enter(files->stall, path);
+    long fd = files->is_here ? open(path, flags | O_CLOEXEC)
+                             : syscall(SYS_openat2, files->fd, path, &how, sizeof(how));
+    int r = fd < 0 ? -errno : (int)fd;
+    gp_stall_leave(files->stall, turn);
+    return r;
 }
 
 int gp_files_open(struct gp_files *files, const char *root, struct gp_err *err)
@@ -81,15 +84,25 @@ int gp_files_open_kmsg(const struct gp_files *files)
     return gp_files_open_file(files, path);
 }
 
-static long read_all(int fd, char *buf, size_t cap)
+/* read(), or −errno. */
+static ssize_t read_some(const struct gp_files *files, int fd, char *buf, size_t cap)
+{
+    unsigned turn = gp_stall_enter(files->stall, NULL);
+    ssize_t n = read(fd, buf, cap);
+    ssize_t r = n < 0 ? -errno : n;
+    gp_stall_leave(files->stall, turn);
+    return r;
+}
+
+static long read_all(const struct gp_files *files, int fd, char *buf, size_t cap)
 {
     size_t len = 0;
     while (len + 1 < cap) {
-        ssize_t n = read(fd, buf + len, cap - 1 - len);
-        if (n < 0 && errno == EINTR)
+        ssize_t n = read_some(files, fd, buf + len, cap - 1 - len);
+        if (n == -EINTR)
             continue;
         if (n < 0)
-            return -errno;
+            return n;
         if (n == 0)
             break;
         len += (size_t)n;
@@ -103,18 +116,19 @@ long gp_files_read(const struct gp_files *files, const char *path, char *buf, si
     int fd = gp_files_open_file(files, path);
     if (fd < 0)
         return fd;
-    long n = read_all(fd, buf, cap);
+    long n = read_all(files, fd, buf, cap);
     (void)close(fd);
     return n;
 }
 
 /* Files of /proc and /sys say nothing of their size: they are read in steps. */
-static char *read_steps(int fd, struct gp_arena *arena, size_t max, size_t *ret_length)
+static char *read_steps(const struct gp_files *files, int fd, struct gp_arena *arena, size_t max,
+                        size_t *ret_length)
 {
     size_t cap = 4096, len = 0;
     char *buf = malloc(cap);
     while (buf) {
-        long n = read_all(fd, buf + len, cap - len);
+        long n = read_all(files, fd, buf + len, cap - len);
         if (n < 0) {
             errno = (int)-n;
             break;
@@ -152,7 +166,7 @@ static char *text_of(const struct gp_files *files, struct gp_arena *arena, const
     }
     if (back > 0 && fstat(fd, &st) == 0 && st.st_size > back)
         (void)lseek(fd, st.st_size - back, SEEK_SET);
-    char *text = read_steps(fd, arena, max, &length);
+    char *text = read_steps(files, fd, arena, max, &length);
     int saved = errno;
     (void)close(fd);
     errno = saved;
@@ -198,7 +212,9 @@ static int stat_flags(const struct gp_files *files, const char *path, int flags,
     int fd = open_below(files, path, O_PATH | flags);
     if (fd < 0)
         return fd;
+    unsigned turn = gp_stall_enter(files->stall, NULL);
     int r = fstat(fd, ret) == 0 ? 0 : -errno;
+    gp_stall_leave(files->stall, turn);
     (void)close(fd);
     return r;
 }
@@ -224,7 +240,9 @@ bool gp_files_link(const struct gp_files *files, const char *path, char ret[GP_P
     int fd = open_below(files, path, O_PATH | O_NOFOLLOW);
     if (fd < 0)
         return false;
+    unsigned turn = gp_stall_enter(files->stall, NULL);
     ssize_t n = readlinkat(fd, "", ret, GP_PATH_SIZE - 1);
+    gp_stall_leave(files->stall, turn);
     (void)close(fd);
     if (n < 0)
         return false;
@@ -256,11 +274,21 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static long collect(DIR *dir, struct gp_arena *arena, char **names)
+/* readdir(), with errno 0 at the end. */
+static const struct dirent *next_entry(const struct gp_files *files, DIR *dir)
+{
+    unsigned turn = gp_stall_enter(files->stall, NULL);
+    errno = 0;
+    const struct dirent *entry = readdir(dir);
+    gp_stall_leave(files->stall, turn);
+    return entry;
+}
+
+static long collect(const struct gp_files *files, DIR *dir, struct gp_arena *arena, char **names)
 {
     size_t count = 0;
     const struct dirent *entry;
-    while (errno = 0, (entry = readdir(dir)) && count < GP_FILES_NAMES) {
+    while ((entry = next_entry(files, dir)) && count < GP_FILES_NAMES) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
         names[count] = gp_arena_strdup(arena, entry->d_name);
@@ -283,7 +311,7 @@ long gp_files_list(const struct gp_files *files, struct gp_arena *arena, const c
         return -ENOMEM;
     }
     char **all = calloc(GP_FILES_NAMES, sizeof(*all));
-    long n = all ? collect(dir, arena, all) : -ENOMEM;
+    long n = all ? collect(files, dir, arena, all) : -ENOMEM;
     (void)closedir(dir);
     if (n >= 0) {
         *ret = gp_arena_alloc(arena, (size_t)n + 1, sizeof(**ret));

@@ -2,7 +2,8 @@
  * one.
  *
  * Links are followed within the root, as the machine itself would. Only regular files are read, and
- * none is waited for: a FIFO, a device or a loop of links is an error like any other. */
+ * none is waited for: a FIFO, a device or a loop of links is an error like any other. What lies on
+ * a file system that does not answer is -ETIMEDOUT, once that is known. */
 #ifndef GP_DOCTOR_FILES_H
 #define GP_DOCTOR_FILES_H
 
@@ -12,10 +13,12 @@
 
 struct gp_arena;
 struct gp_err;
+struct gp_stall;
 
 struct gp_files {
-    int fd;       /* of the root, −1: none */
-    bool is_here; /* it is "/" */
+    int fd;                 /* of the root, −1: none */
+    bool is_here;           /* it is "/" */
+    struct gp_stall *stall; /* told of what may take for ever; NULL: nobody looks */
     char root[GP_PATH_SIZE];
 };
 

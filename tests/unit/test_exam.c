@@ -9,10 +9,41 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
+#include <stdatomic.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static char root[256];
+
+/* ---- a file system that does not answer ---- */
+
+static const char *_Atomic silent; /* nobody comes back who opens a path that begins so */
+static _Atomic int waiting;
+
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, ...);
+
+long __wrap_syscall(long number, ...)
+{
+    long arg[6];
+    va_list args;
+    va_start(args, number);
+    for (size_t i = 0; i < GP_ARRAY_LEN(arg); i++)
+        arg[i] = va_arg(args, long);
+    va_end(args);
+    const char *prefix = silent;
+    if (number == SYS_openat2 && prefix &&
+        strncmp((const char *)arg[1], prefix, strlen(prefix)) == 0) {
+        waiting++;
+        for (;;)
+            (void)pause();
+    }
+    return __real_syscall(number, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5]);
+}
+
+/* ---- */
 
 static void make_folders(char *path)
 {
@@ -402,6 +433,72 @@ static void without_memory(void **state)
     }
 }
 
+static const struct gp_finding *finding_about(const struct gp_exam *exam, const char *words)
+{
+    const struct gp_finding *finding = exam->findings;
+    while (finding && !strstr(finding->summary, words))
+        finding = finding->next;
+    return finding;
+}
+
+static void a_silent_file_system_costs_what_is_on_it(void **state)
+{
+    static struct gp_exam exam; /* threads that do not come back know it */
+    static const char *const pythons[] = {"/net/ada/venv", "/opt/venv", NULL};
+    (void)state;
+    put_text("/etc/os-release", "ID=debian\n");
+    put_text("/net/ada/venv/pyvenv.cfg", "home = /usr/bin\n");
+    put_text("/opt/venv/pyvenv.cfg", "home = /usr/bin\n");
+    put_text("/opt/venv/lib/python3.11/site-packages/torch/version.py",
+             "__version__ = '2.7.1+cpu'\ncuda = None\n");
+    put_text("/sys/bus/pci/devices/0000:01:00.0/vendor", "0x10de\n");
+    put_text("/sys/bus/pci/devices/0000:01:00.0/class", "0x030000\n");
+    assert_int_equal(gp_exam_open(&exam, root, NULL), 0);
+    exam.patience_ns = 20 * GP_NS_PER_MS;
+    exam.pythons = pythons;
+    silent = "/net/";
+    gp_exam_run(&exam, NULL, NULL);
+    silent = NULL;
+    const struct gp_finding *finding = finding_about(&exam, "/net/ada/venv does not answer");
+    assert_non_null(finding);
+    assert_int_equal(finding->verdict, GP_VERDICT_WARN);
+    assert_true(exam.is_stuck);
+    assert_int_equal(waiting, 1); /* touched once, and refused from then on */
+    assert_non_null(finding_about(&exam, "1 Python environment"));
+    size_t last = 0;
+    while (gp_check_at(last + 1))
+        last++;
+    assert_int_equal(exam.place, last + 1);
+}
+
+static void refused_paths(void **state)
+{
+    static struct gp_stall stall;
+    (void)state;
+    gp_stall_init(&stall);
+    assert_false(gp_stall_refuses(&stall, "/net/a"));
+    gp_stall_refuse(&stall, "/net/a");
+    assert_true(gp_stall_refuses(&stall, "/net/a"));
+    assert_true(gp_stall_refuses(&stall, "/net/a/b"));
+    assert_false(gp_stall_refuses(&stall, "/net/ab"));
+    for (int i = 0; i < GP_STALL_REFUSED; i++)
+        gp_stall_refuse(&stall, "/net/b");
+    assert_true(gp_stall_refuses(&stall, "/etc"));
+    assert_false(gp_stall_refuses(NULL, "/net/a"));
+}
+
+static void mounts(void **state)
+{
+    struct gp_mount mount;
+    (void)state;
+    assert_true(gp_mount_of("/proc/self/stat", &mount));
+    assert_string_equal(mount.folder, "/proc");
+    assert_string_equal(mount.type, "proc");
+    assert_false(mount.is_remote);
+    assert_true(gp_mount_of("/nowhere/at/all", &mount));
+    assert_string_equal(mount.folder, "/");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -419,6 +516,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(checks_are_chosen, begin, finish),
         cmocka_unit_test_setup_teardown(words_are_quoted, begin, finish),
         cmocka_unit_test_setup_teardown(without_memory, begin, finish),
+        cmocka_unit_test_setup_teardown(a_silent_file_system_costs_what_is_on_it, begin, finish),
+        cmocka_unit_test(refused_paths),
+        cmocka_unit_test(mounts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
