@@ -146,7 +146,10 @@ static int explain_log(struct explain *e, const char *path, struct gp_err *err)
     int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
     e->name = is_stdin ? "(stdin)" : path;
     if (fd < 0)
-        return gp_err_set(err, GP_EIO, "cannot open %s: %s", path, strerror(errno));
+        return gp_err_set(err, GP_EIO, "cannot open %s: %s%s", path, strerror(errno),
+                          errno == ENOENT ? " (it takes logs; for a code or a line of an error: "
+                                            "gpulse doctor explain)"
+                                          : "");
     int r = read_log(e, fd, err);
     if (!is_stdin)
         (void)close(fd);

@@ -55,7 +55,7 @@ END
     gpulse explain
     fails 2 'say which log: gpulse explain train.log, or - for standard input'
     gpulse explain nowhere.log
-    fails 1 'cannot open nowhere.log: No such file or directory'
+    fails 1 'cannot open nowhere.log: No such file or directory \(it takes logs; .*gpulse doctor explain\)'
     gpulse explain .
     fails 1 'cannot read .: Is a directory'
     head -c 300000 /dev/urandom >noise
