@@ -1,6 +1,7 @@
 #include "doctor/advise.h"
 
 #include "doctor/driver_fix.h"
+#include "doctor/toolkit.h"
 #include "doctor/version.h"
 
 #include <stdio.h>
@@ -408,15 +409,12 @@ static const struct gp_toolkit *toolkit_for(const struct gp_client *client, cons
 static void command_toolkit(struct gp_exam *exam, const struct gp_toolkit *toolkit)
 {
     unsigned major = gp_version_major(toolkit->cuda);
-    const char *minor = strchr(toolkit->cuda, '.');
-    int n = minor ? (int)strcspn(minor + 1, ".") : 0;
-    const char *dashed = gp_exam_text(exam, "%u-%.*s", major, n, minor ? minor + 1 : "");
     if (gp_remedies[GP_REMEDY_INSTALL_TOOLKIT].commands[exam->machine.distro])
-        gp_exam_remedy(exam, GP_REMEDY_INSTALL_TOOLKIT, dashed, NULL);
+        gp_toolkit_remedy(exam, toolkit->cuda);
     if (major >= 12)
         gp_exam_command(exam, "or in an environment of conda's",
-                        "conda install -c conda-forge cuda-toolkit=%u.%.*s", major, n,
-                        minor ? minor + 1 : "");
+                        "conda install -c conda-forge cuda-toolkit=%u.%u", major,
+                        gp_version_minor(toolkit->cuda));
 }
 
 static void advise_cuda(struct gp_exam *exam, const struct gp_client *client)

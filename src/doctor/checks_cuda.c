@@ -102,9 +102,7 @@ static void report_compiler(struct gp_exam *exam, const struct gp_toolkit_found 
                     "CUDA %s is the %s whose compiler knows this GPU. Wheels, as those of "
                     "PyTorch, bring their own CUDA and are not concerned.",
                     fitting, is_late ? "last" : "first");
-        const char *dash = gp_exam_text(exam, "%u-%s", gp_version_major(fitting),
-                                        strchr(fitting, '.') ? strchr(fitting, '.') + 1 : "0");
-        gp_exam_remedy(exam, GP_REMEDY_INSTALL_TOOLKIT, dash, NULL);
+        gp_toolkit_remedy(exam, fitting);
     }
 }
 
@@ -132,14 +130,6 @@ static void run_toolkits(struct gp_exam *exam)
 
 /* ---- the driver that they need ---- */
 
-/* "12.4" as packages have it: "12-4". */
-static const char *with_dash(struct gp_exam *exam, const char *version)
-{
-    const char *dot = strchr(version, '.');
-    return gp_exam_text(exam, "%u-%.*s", gp_version_major(version),
-                        dot ? (int)strcspn(dot + 1, ".") : 1, dot ? dot + 1 : "0");
-}
-
 static void report_floor(struct gp_exam *exam, const struct gp_nvidia *nv,
                          const struct gp_toolkit_found *toolkit, bool is_used)
 {
@@ -155,7 +145,7 @@ static void report_floor(struct gp_exam *exam, const struct gp_nvidia *nv,
     if (ceiling[0]) {
         gp_exam_advice(exam,
                        "or install CUDA %s, the newest that this driver implements:", ceiling);
-        gp_exam_remedy(exam, GP_REMEDY_INSTALL_TOOLKIT, with_dash(exam, ceiling), NULL);
+        gp_toolkit_remedy(exam, ceiling);
     }
 }
 

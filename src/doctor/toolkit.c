@@ -2,6 +2,7 @@
 
 #include "doctor/exam.h"
 #include "doctor/searchpath.h"
+#include "doctor/version.h"
 
 #include <ctype.h>
 #include <jansson.h>
@@ -237,4 +238,11 @@ const struct gp_toolkits *gp_toolkits_of(struct gp_exam *exam)
     }
     exam->toolkits = all ? all : &none;
     return exam->toolkits;
+}
+
+void gp_toolkit_remedy(struct gp_exam *exam, const char *version)
+{
+    const char *in_packages =
+        gp_exam_text(exam, "%u-%u", gp_version_major(version), gp_version_minor(version));
+    gp_exam_remedy(exam, GP_REMEDY_INSTALL_TOOLKIT, in_packages, NULL);
 }

@@ -28,6 +28,9 @@ struct gp_toolkits {
 /* Found when it is first asked for; never NULL. */
 const struct gp_toolkits *gp_toolkits_of(struct gp_exam *exam);
 
+/* What to type for the toolkit of this version, "12.4.1". */
+void gp_toolkit_remedy(struct gp_exam *exam, const char *version);
+
 /* ---- pure ---- */
 
 /* The version in version.json. Some say the day of the build in the last place, which is left out:

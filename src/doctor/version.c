@@ -29,3 +29,9 @@ unsigned gp_version_major(const char *version)
 {
     return (unsigned)next_number(&version);
 }
+
+unsigned gp_version_minor(const char *version)
+{
+    (void)next_number(&version);
+    return (unsigned)next_number(&version);
+}

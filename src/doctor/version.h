@@ -6,7 +6,8 @@
  * end counts as 0; what stands behind the numbers ("-1ubuntu2", "+cu128") is not looked at. */
 int gp_version_compare(const char *a, const char *b);
 
-/* The number before the first dot; 0: there is none. */
+/* The number before the first dot, and the one behind it; 0: there is none. */
 unsigned gp_version_major(const char *version);
+unsigned gp_version_minor(const char *version);
 
 #endif
