@@ -134,8 +134,7 @@ bool gp_build_best(enum gp_framework framework, const struct gp_target *target,
     unsigned capability;
     bool is_found = false;
     for (size_t i = 0; gp_build_at(framework, i, &build); i++) {
-        if ((is_found && !is_better(&build, ret)) ||
-            !has_libraries(&build, target) ||
+        if ((is_found && !is_better(&build, ret)) || !has_libraries(&build, target) ||
             gp_build_judge(&build, target, &capability).fit != GP_FIT_WORKS)
             continue;
         *ret = build;

@@ -1,6 +1,9 @@
 /* GPUs of AMD: the kernel's driver, ROCm, and who may compute. */
 #include "doctor/access.h"
 #include "doctor/exam.h"
+#include "doctor/framework.h"
+#include "doctor/tables.h"
+#include "doctor/version.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,10 +33,26 @@ static void check_driver(struct gp_exam *exam)
     }
 }
 
-/* ROCm is wanted where it is installed: a graphics chip beside the processor is no finding. */
 static bool has_rocm(struct gp_exam *exam)
 {
     return has_amd(exam) && gp_files_exist(&exam->files, "/opt/rocm");
+}
+
+/* Wheels of PyTorch bring ROCm with them. */
+static bool has_rocm_torch(struct gp_exam *exam)
+{
+    const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
+    struct gp_torch torch;
+    for (size_t i = 0; i < envs->count; i++)
+        if (gp_pyenv_torch(exam, &envs->list[i], &torch) && torch.hip[0])
+            return true;
+    return false;
+}
+
+/* Computing is wanted where there is ROCm: a graphics chip beside the processor is no finding. */
+static bool wants_rocm(struct gp_exam *exam)
+{
+    return has_amd(exam) && (has_rocm(exam) || has_rocm_torch(exam));
 }
 
 static void check_kfd(struct gp_exam *exam)
@@ -100,6 +119,72 @@ static void check_version(struct gp_exam *exam)
     add_names(exam);
 }
 
+/* ---- PyTorch ---- */
+
+static bool is_only_vendor(struct gp_exam *exam)
+{
+    return has_amd(exam) && exam->machine.nvidia_count == 0;
+}
+
+/* The build for ROCm of this version, so that programs need not change; else the newest. */
+static const struct gp_torch_rocm *build_like(const char *version)
+{
+    const struct gp_torch_rocm *row = &gp_torch_rocms[gp_torch_rocm_count - 1];
+    for (size_t i = 0; i < gp_torch_rocm_count; i++)
+        if (gp_version_major(gp_torch_rocms[i].torch) == gp_version_major(version) &&
+            gp_version_minor(gp_torch_rocms[i].torch) == gp_version_minor(version))
+            row = &gp_torch_rocms[i];
+    return row;
+}
+
+static const char *purpose_words(struct gp_exam *exam, const struct gp_torch *torch)
+{
+    return torch->cuda[0]  ? gp_exam_text(exam, "CUDA %s", torch->cuda)
+           : torch->xpu[0] ? "Intel's GPUs"
+                           : "the CPU";
+}
+
+/* One finding, however many environments have such a build. It is no fault where nobody wants to
+ * compute on the GPU. */
+static void check_torch(struct gp_exam *exam)
+{
+    enum { SHOWN = 12 };
+    const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
+    bool is_wanted = exam->pythons || wants_rocm(exam);
+    struct gp_torch torch, first = {.env = NULL};
+    size_t installed = 0, others = 0;
+    for (size_t i = 0; i < envs->count; i++) {
+        const struct gp_pyenv *env = &envs->list[i];
+        if (!gp_pyenv_torch(exam, env, &torch) || !torch.version[0])
+            continue;
+        installed++;
+        if (torch.hip[0])
+            continue;
+        if (others == 0) {
+            first = torch;
+            gp_exam_report(exam, is_wanted ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+                           "PyTorch %s in %s is no build for GPUs of AMD: it computes on the CPU",
+                           torch.version, env->prefix);
+        }
+        if (others++ < SHOWN)
+            gp_exam_evidence(exam, gp_exam_text(exam, "%s/torch/version.py", env->site),
+                             "PyTorch %s for %s", torch.version, purpose_words(exam, &torch));
+    }
+    if (installed == 0)
+        gp_framework_report_none(exam, GP_FRAMEWORK_TORCH);
+    if (others == 0)
+        return;
+    const struct gp_torch_rocm *row = build_like(first.version);
+    gp_exam_pip(exam, first.env, GP_PIP_AGAIN, "for the GPUs that ROCm serves",
+                gp_exam_text(exam,
+                             "'torch==%s.*' --index-url https://download.pytorch.org/whl/rocm%s",
+                             row->torch, row->rocm));
+    if (others > 1)
+        gp_exam_advice(exam, "and the same in the other environments");
+}
+
+/* ---- errors ---- */
+
 /* "ue: 2\nce: 0" for each part of a GPU that counts. */
 static void check_card(struct gp_exam *exam, const char *card)
 {
@@ -139,9 +224,10 @@ static void check_errors(struct gp_exam *exam)
 
 const struct gp_check gp_checks_amd[] = {
     {"amd.driver", "amdgpu drives the GPUs of AMD", {NULL}, has_amd, check_driver},
-    {"amd.kfd", "ROCm has its device", {"amd.driver"}, has_rocm, check_kfd},
-    {"amd.permission", "you may use the GPUs of AMD", {"amd.kfd"}, has_rocm, check_permission},
+    {"amd.kfd", "ROCm has its device", {"amd.driver"}, wants_rocm, check_kfd},
+    {"amd.permission", "you may use the GPUs of AMD", {"amd.kfd"}, wants_rocm, check_permission},
     {"amd.rocm", "ROCm is installed", {NULL}, has_rocm, check_version},
+    {"amd.torch", "PyTorch is built for GPUs of AMD", {NULL}, is_only_vendor, check_torch},
     {"amd.errors", "no errors that cannot be corrected", {"amd.driver"}, has_amd, check_errors},
     {0},
 };

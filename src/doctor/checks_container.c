@@ -1,7 +1,10 @@
 /* Inside a container: what of the GPUs was handed in. On a host: whether containers can have them.
  */
 #include "doctor/exam.h"
+#include "doctor/install.h"
+#include "doctor/searchpath.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -33,6 +36,14 @@ static void advise_start(struct gp_exam *exam)
     else if (strcmp(container, "podman") == 0)
         gp_exam_command(exam, "on the host: starts a container with all GPUs",
                         "podman run --device nvidia.com/gpu=all …");
+    else if (strcmp(container, "apptainer") == 0)
+        gp_exam_command(exam, "on the host: --nv brings the driver's libraries",
+                        "apptainer exec --nv …");
+    else if (strcmp(container, "lxc") == 0)
+        gp_exam_advice(exam, "hand the device files /dev/nvidia* into the container in its "
+                             "configuration on the host, and install the libraries of the host's "
+                             "driver version in the container, without a module: NVIDIA's .run "
+                             "installer with --no-kernel-module");
     else if (strcmp(container, "docker") == 0)
         gp_exam_command(exam, "on the host: starts a container with all GPUs",
                         "docker run --gpus all …");
@@ -41,13 +52,48 @@ static void advise_start(struct gp_exam *exam)
                              "the container when it is started");
 }
 
+/* One of /dev/nvidia0, nvidia1, … */
+static bool has_gpu_file(struct gp_exam *exam)
+{
+    char **names;
+    long n = gp_files_list(&exam->files, &exam->arena, "/dev", &names);
+    for (long i = 0; i < n; i++)
+        if (strncmp(names[i], "nvidia", 6) == 0 && isdigit((unsigned char)names[i][6]))
+            return true;
+    return false;
+}
+
+/* What programs that compute need beside the GPU; the toolkit hands it in with "compute". */
+static void check_uvm(struct gp_exam *exam)
+{
+    static const char path[] = "/dev/nvidia-uvm";
+    const char *capabilities = variable(exam, "NVIDIA_DRIVER_CAPABILITIES");
+    bool is_wanted =
+        !capabilities[0] || strstr(capabilities, "all") || strstr(capabilities, "compute");
+    if (!is_wanted || gp_files_exist(&exam->files, path))
+        return;
+    gp_exam_report(exam, GP_VERDICT_FAIL,
+                   "this container was given a GPU without the file that CUDA needs");
+    gp_exam_evidence(exam, path, "is not there");
+    gp_exam_why(exam, "nvidia-smi works without it, but CUDA does not: \"CUDA unknown error\", or "
+                      "no device at all.");
+    gp_exam_command(exam, "on the host: makes the file if it is missing there too",
+                    "sudo nvidia-modprobe -c0 -u");
+    advise_start(exam);
+}
+
 static void check_devices(struct gp_exam *exam)
 {
     const char *asked = variable(exam, "NVIDIA_VISIBLE_DEVICES");
-    if (gp_files_exist(&exam->files, "/dev/nvidiactl"))
+    const char *missing = !gp_files_exist(&exam->files, "/dev/nvidiactl") ? "/dev/nvidiactl"
+                          : !has_gpu_file(exam)                           ? "/dev/nvidia0 …"
+                                                                          : NULL;
+    if (!missing) {
+        check_uvm(exam);
         return;
+    }
     gp_exam_report(exam, GP_VERDICT_FAIL, "this container was given no GPU");
-    gp_exam_evidence(exam, "/dev/nvidiactl", "is not there");
+    gp_exam_evidence(exam, missing, "is not there");
     if (exam->machine.nvidia_count > 0)
         gp_exam_evidence(exam, "/sys/bus/pci/devices", "the host has %zu",
                          exam->machine.nvidia_count);
@@ -91,8 +137,45 @@ static void check_control_group(struct gp_exam *exam)
     gp_exam_link(exam, "https://github.com/NVIDIA/nvidia-docker/issues/1730");
 }
 
+/* Whether the loader would find it: in its own folders, or in those that the image adds. */
+static bool has_library(struct gp_exam *exam, const char *name)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    const char *list = variable(exam, "LD_LIBRARY_PATH");
+    char folder[GP_PATH_SIZE];
+    for (size_t i = 0; i < in->library_count; i++)
+        if (strcmp(in->libraries[i].name, name) == 0)
+            return true;
+    while (gp_search_path_next(&list, ":;", folder))
+        if (folder[0] == '/' &&
+            gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s", folder, name)))
+            return true;
+    return false;
+}
+
+/* Device files alone, as somebody hands them in who does not use NVIDIA's toolkit. */
+static void check_libraries(struct gp_exam *exam)
+{
+    static const struct {
+        const char *name, *words;
+        enum gp_verdict verdict;
+    } needed[] = {{"libcuda.so.1", "CUDA's library is not in this container", GP_VERDICT_FAIL},
+                  {"libnvidia-ml.so.1", "NVML is not in this container", GP_VERDICT_WARN}};
+    for (size_t i = 0; i < GP_ARRAY_LEN(needed); i++) {
+        if (has_library(exam, needed[i].name))
+            continue;
+        gp_exam_report(exam, needed[i].verdict, "%s", needed[i].words);
+        gp_exam_evidence(exam, needed[i].name, "is in none of the folders of libraries");
+        gp_exam_why(exam, "The libraries are the host's, of the version of its module; NVIDIA's "
+                          "container toolkit hands them in beside the device files.");
+        advise_start(exam);
+        return;
+    }
+}
+
 static void check_capabilities(struct gp_exam *exam)
 {
+    const struct gp_finding *before = exam->last;
     const char *given = variable(exam, "NVIDIA_DRIVER_CAPABILITIES");
     static const struct {
         const char *word, *lacks;
@@ -107,6 +190,8 @@ static void check_capabilities(struct gp_exam *exam)
         gp_exam_evidence(exam, "NVIDIA_DRIVER_CAPABILITIES", "%s", given);
         gp_exam_advice(exam, "start it with NVIDIA_DRIVER_CAPABILITIES=compute,utility");
     }
+    if (exam->last == before)
+        check_libraries(exam);
 }
 
 /* ---- on a host ---- */

@@ -317,6 +317,16 @@ void gp_driver_check_packages(struct gp_exam *exam)
 
 /* ---- module ---- */
 
+/* nouveau lets go of a GPU only with the next start. */
+static bool is_held_by_other(const struct gp_machine *m)
+{
+    for (size_t i = 0; i < m->gpu_count; i++)
+        if (gp_driver_is_ours(&m->gpus[i]) && m->gpus[i].driver[0] &&
+            strcmp(m->gpus[i].driver, "nvidia") != 0)
+            return true;
+    return false;
+}
+
 void gp_driver_check_module(struct gp_exam *exam)
 {
     const struct gp_install *in = gp_install_of(exam);
@@ -348,5 +358,8 @@ void gp_driver_check_module(struct gp_exam *exam)
     gp_driver_fix_build(exam);
     if (m->distro == GP_DISTRO_ARCH || (!in->source[0] && in->run_trace[0]))
         return;
-    gp_exam_command(exam, "load it", "sudo modprobe nvidia");
+    if (is_held_by_other(m))
+        gp_driver_fix_reboot(exam, "until then another driver has the GPU");
+    else
+        gp_exam_command(exam, "load it", "sudo modprobe nvidia");
 }

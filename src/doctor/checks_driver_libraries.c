@@ -171,6 +171,16 @@ void gp_driver_check_mismatch(struct gp_exam *exam)
     gp_exam_evidence(exam, "/sys/module/nvidia/version", "%s", m->driver);
     gp_exam_evidence(exam, library->path, "leads to %s", library->real);
     (void)gp_driver_show_log(exam, &said, 1);
+    if (m->container && strcmp(m->container, "lxc") == 0) {
+        gp_exam_why(exam, "The module is the host's, the libraries are the container's own: they "
+                          "must be of one version.");
+        gp_exam_advice(exam,
+                       "install the libraries of %s in the container, without a module: NVIDIA's "
+                       ".run installer with --no-kernel-module; again after each update of the "
+                       "host's driver",
+                       m->driver);
+        return;
+    }
     if (m->container) {
         gp_exam_why(exam,
                     "The module is the host's, the libraries were put into the container when "

@@ -341,6 +341,14 @@ static void report_trouble(struct gp_exam *exam, const struct gp_nvidia *nv,
     mend(exam, nv, worst, highest_driver(cases, count, first), shared);
 }
 
+void gp_framework_report_none(struct gp_exam *exam, enum gp_framework framework)
+{
+    bool is_whole = gp_pyenvs_readable(gp_pyenvs_of(exam));
+    gp_exam_report(exam, is_whole ? GP_VERDICT_OK : GP_VERDICT_SKIP,
+                   "no Python environment%s has %s", is_whole ? "" : " that can be read",
+                   gp_framework_name(framework));
+}
+
 void gp_cases_report(struct gp_exam *exam, const struct gp_nvidia *nv, enum gp_framework framework,
                      const struct gp_case *cases, size_t count)
 {
@@ -355,10 +363,7 @@ void gp_cases_report(struct gp_exam *exam, const struct gp_nvidia *nv, enum gp_f
     if (exam->last != before)
         return;
     if (count == 0) {
-        bool is_whole = gp_pyenvs_readable(gp_pyenvs_of(exam));
-        gp_exam_report(exam, is_whole ? GP_VERDICT_OK : GP_VERDICT_SKIP,
-                       "no Python environment%s has %s", is_whole ? "" : " that can be read",
-                       gp_framework_name(framework));
+        gp_framework_report_none(exam, framework);
         return;
     }
     gp_exam_report(exam, GP_VERDICT_OK, "%s fits the GPUs and the driver",

@@ -42,6 +42,9 @@ void gp_case_judge(struct gp_case *c, const struct gp_nvidia *nv);
 void gp_cases_report(struct gp_exam *exam, const struct gp_nvidia *nv, enum gp_framework framework,
                      const struct gp_case *cases, size_t count);
 
+/* Reports that no environment has it, as far as they can be read. */
+void gp_framework_report_none(struct gp_exam *exam, enum gp_framework framework);
+
 /* How grave it is that something fails in an environment: a failure in the one that the user's
  * shell would start, in one that was named, and if it is the only one with this framework; a
  * warning elsewhere. */

@@ -193,6 +193,7 @@ static void read_libraries(struct gp_exam *exam, struct gp_install *in)
         "/usr/local/lib64",
         "/usr/local/nvidia/lib64",
         "/run/opengl-driver/lib", /* NixOS */
+        "/.singularity.d/libs",   /* Apptainer with --nv */
         gp_exam_text(exam, "/run/nvidia/driver/usr/lib/%s-linux-gnu", exam->machine.arch),
     };
     struct gp_ldcache cache;

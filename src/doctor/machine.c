@@ -120,16 +120,21 @@ static void read_arch(struct gp_machine *m, const struct gp_files *files)
 static void read_container(struct gp_machine *m, const struct gp_files *files)
 {
     static const struct {
-        const char *value; /* of the variable "container" */
+        const char *value; /* of the variable "container", as the first process has it */
         const char *word;
     } values[] = {{"podman", "podman"},
                   {"docker", "docker"},
                   {"lxc", "lxc"},
                   {"systemd-nspawn", "systemd-nspawn"},
                   {"oci", "an OCI container"}};
+    char line[64]; /* systemd keeps the first process's variable for the others */
     const char *variable = gp_machine_variable(m, "container");
+    if (!variable && gp_files_line(files, "/run/systemd/container", line, sizeof(line)))
+        variable = line;
     if (gp_machine_variable(m, "KUBERNETES_SERVICE_HOST"))
         m->container = "kubernetes";
+    else if (gp_files_exist(files, "/.singularity.d"))
+        m->container = "apptainer";
     else if (gp_files_exist(files, "/.dockerenv"))
         m->container = "docker";
     else if (gp_files_exist(files, "/run/.containerenv"))
