@@ -22,7 +22,7 @@ static const char *variable(const struct gp_exam *exam, const char *name)
 static bool is_inside(struct gp_exam *exam)
 {
     const struct gp_machine *m = &exam->machine;
-    return m->container && !m->is_wsl &&
+    return m->container && !m->is_wsl && !m->is_jetson &&
            (m->nvidia_count > 0 || variable(exam, "NVIDIA_VISIBLE_DEVICES")[0]);
 }
 

@@ -150,9 +150,11 @@ static void read_surroundings(struct gp_machine *m, const struct gp_files *files
     if (!gp_files_line(files, "/proc/sys/kernel/osrelease", m->kernel, sizeof(m->kernel)))
         m->kernel[0] = '\0';
     m->is_wsl = strstr(m->kernel, "icrosoft") || gp_files_exist(files, "/usr/lib/wsl/lib");
-    m->is_jetson = gp_files_exist(files, "/etc/nv_tegra_release");
-    if (gp_files_read(files, "/proc/device-tree/compatible", text, sizeof(text)) > 0)
-        m->is_apple = strncmp(text, "apple,", 6) == 0;
+    /* The device tree has a list of names, each ended by NUL. */
+    long n = gp_files_read(files, "/proc/device-tree/compatible", text, sizeof(text));
+    m->is_apple = n > 0 && strncmp(text, "apple,", 6) == 0;
+    m->is_jetson = gp_files_exist(files, "/etc/nv_tegra_release") ||
+                   (n > 0 && memmem(text, (size_t)n, "nvidia,tegra", 12));
     read_arch(m, files);
     read_container(m, files);
 }
