@@ -344,14 +344,16 @@ static void *run_rest(void *ctx)
 }
 
 /* Says what does not answer, and has the checks that follow leave it alone: the mount if its files
- * come from elsewhere, else (a link may lead there) the path. */
+ * come from elsewhere, else (a link may lead there) the path. What gpulse itself was started from
+ * is not silent as a whole. */
 static void report_stall(struct gp_exam *exam, const char *path)
 {
     static struct gp_mount mount; /* large */
     const char *root = exam->files.is_here ? "" : exam->files.root;
     size_t prefix = strlen(root);
     const char *silent = path;
-    bool is_known = gp_mount_of(gp_exam_text(exam, "%s%s", root, path), &mount) && mount.is_remote;
+    bool is_known = gp_mount_of(gp_exam_text(exam, "%s%s", root, path), &mount) &&
+                    mount.is_remote && strcmp(mount.folder, "/") != 0;
     if (is_known)
         silent = strncmp(mount.folder, root, prefix) == 0 ? mount.folder + prefix : "";
     gp_stall_refuse(&exam->stall, silent);
