@@ -198,6 +198,9 @@ static int run(int argc, char **argv, struct gp_err *err)
         return list_checks(err);
     if (o.watch_log)
         return gp_doctor_watch(&o, err);
+    if (o.only && !o.only[strspn(o.only, ",")])
+        return gp_err_set(err, GP_EUSAGE,
+                          "--only: say which checks or groups: gpulse doctor --list has them");
     r = check_words("--only", o.only, err);
     if (r == 0)
         r = check_words("--skip", o.without, err);

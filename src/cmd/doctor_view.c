@@ -104,12 +104,18 @@ static void add_consequences(struct gp_strbuf *sb, const struct gp_exam *exam)
 
 static void add_end(struct gp_strbuf *sb, const struct gp_exam *exam, bool verbose)
 {
-    size_t counts[GP_VERDICT_FAIL + 1] = {0};
+    size_t counts[GP_VERDICT_FAIL + 1] = {0}, all = 0;
     for (size_t i = 0; gp_check_at(i); i++)
-        if (exam->outcomes[i].is_run)
+        if (exam->outcomes[i].is_run) {
             counts[exam->outcomes[i].verdict]++;
-    gp_strbuf_addf(sb, "%zu well%s", counts[GP_VERDICT_OK] + counts[GP_VERDICT_INFO],
-                   verbose ? "" : " (-v shows them)");
+            all++;
+        }
+    size_t well = counts[GP_VERDICT_OK] + counts[GP_VERDICT_INFO];
+    if (all == 0) {
+        gp_strbuf_adds(sb, "nothing was looked at: none of these checks means anything here\n");
+        return;
+    }
+    gp_strbuf_addf(sb, "%zu well%s", well, verbose || well == 0 ? "" : " (-v shows them)");
     if (counts[GP_VERDICT_SKIP])
         gp_strbuf_addf(sb, ", %zu skipped", counts[GP_VERDICT_SKIP]);
     gp_strbuf_addf(sb, ", %zu warned, %zu failed\n", counts[GP_VERDICT_WARN],

@@ -51,6 +51,8 @@ xid31='NVRM: Xid (PCI:0000:05:00): 31, pid=871, name=python, Ch 00000018, MMU Fa
     [ "$(grep -c '^ok' <<<"$output")" -eq 1 ]
     gpulse --root root doctor --skip hardware,driver -v
     says_not '^[a-z]+ +(hardware|driver)\.'
+    gpulse doctor --only ''
+    fails 2 '--only: say which checks or groups: gpulse doctor --list has them'
     gpulse doctor --only hardware,drivr
     fails 2 "--only: there is no check and no group 'drivr': gpulse doctor --list has them"
     gpulse doctor --skip cuda.no-such
