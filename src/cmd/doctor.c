@@ -40,6 +40,7 @@ const struct gp_cmd gp_cmd_doctor = {
     .exit_codes = "0\tnothing is wrong; advice, or an explanation, was found\n"
                   "1\tsomething works, but badly; nothing fits, or the error is not known\n"
                   "2\tsomething does not work; or wrong usage\n"
+                  "5\t--watch-log may not read the kernel's log\n"
                   "130\tinterrupted\n",
     .run = doctor_main,
 };

@@ -69,6 +69,7 @@ static int add_models(struct gp_client *client, const char *list, struct gp_err 
 {
     char name[128];
     for (const char *p = list; *p;) {
+        p += strspn(p, " ");
         size_t n = strcspn(p, ",");
         (void)snprintf(name, sizeof(name), "%.*s", (int)n, p);
         int r = n > 0 ? add_model(client, name, err) : 0;
@@ -94,6 +95,9 @@ static int client_of(struct gp_client *ret, const struct gp_doctor_options *o,
     if (!isdigit((unsigned char)o->driver[0]) || !gp_driver_find(o->driver))
         return gp_err_set(err, GP_EUSAGE, "'%.60s' is no version of a driver; 550.54.15 is one",
                           o->driver);
+    if (ret->count == 0)
+        return gp_err_set(err, GP_EUSAGE,
+                          "--driver: there is no NVIDIA GPU here; name one: --gpu \"RTX 4090\"");
     ret->driver = o->driver;
     ret->is_here = false;
     return 0;

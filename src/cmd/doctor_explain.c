@@ -48,7 +48,11 @@ void gp_doctor_add_explanation(struct gp_strbuf *sb, const struct gp_explanation
     add_part(sb, "fault", e->fault);
     add_part(sb, "note", e->note);
     add_part(sb, "do", e->advice);
-    add_part(sb, "NVIDIA", e->action);
+    if (e->action[0]) {
+        gp_strbuf_addf(sb, "%*s%-7sits catalogue says ", INDENT, "", "NVIDIA");
+        gp_doctor_add_safe(sb, e->action);
+        gp_strbuf_addc(sb, '\n');
+    }
     if (has_source)
         add_part(sb, "source", e->source);
 }

@@ -26,8 +26,9 @@ void gp_doctor_add_safe(struct gp_strbuf *sb, const char *text)
 
 /* ---- text ---- */
 
-static void add_machine(struct gp_strbuf *sb, const struct gp_machine *m)
+static void add_machine(struct gp_strbuf *sb, const struct gp_exam *exam)
 {
+    const struct gp_machine *m = &exam->machine;
     gp_doctor_add_safe(sb, m->distro_name[0] ? m->distro_name : "an unknown distribution");
     if (m->kernel[0]) {
         gp_strbuf_adds(sb, ", kernel ");
@@ -40,6 +41,8 @@ static void add_machine(struct gp_strbuf *sb, const struct gp_machine *m)
         gp_strbuf_adds(sb, ", NVIDIA driver ");
         gp_doctor_add_safe(sb, m->driver);
     }
+    if (exam->is_simulated)
+        gp_strbuf_adds(sb, "; what the driver says is simulated");
     gp_strbuf_addc(sb, '\n');
 }
 
@@ -102,6 +105,7 @@ static void add_consequences(struct gp_strbuf *sb, const struct gp_exam *exam)
     }
 }
 
+/* Checks by their verdict, but each warning and failure counts: a check can have several. */
 static void add_end(struct gp_strbuf *sb, const struct gp_exam *exam, bool verbose)
 {
     size_t counts[GP_VERDICT_FAIL + 1] = {0}, all = 0;
@@ -110,6 +114,9 @@ static void add_end(struct gp_strbuf *sb, const struct gp_exam *exam, bool verbo
             counts[exam->outcomes[i].verdict]++;
             all++;
         }
+    counts[GP_VERDICT_WARN] = counts[GP_VERDICT_FAIL] = 0;
+    for (const struct gp_finding *f = exam->findings; f; f = f->next)
+        counts[f->verdict] += f->verdict >= GP_VERDICT_WARN;
     size_t well = counts[GP_VERDICT_OK] + counts[GP_VERDICT_INFO];
     if (all == 0) {
         gp_strbuf_adds(sb, "nothing was looked at: none of these checks means anything here\n");
@@ -133,7 +140,7 @@ static void add_end(struct gp_strbuf *sb, const struct gp_exam *exam, bool verbo
 void gp_doctor_add_text(struct gp_strbuf *sb, const struct gp_exam *exam, bool verbose,
                         bool in_color)
 {
-    add_machine(sb, &exam->machine);
+    add_machine(sb, exam);
     gp_strbuf_addc(sb, '\n');
     for (const struct gp_finding *f = exam->findings; f; f = f->next)
         if (!f->because && (verbose || f->verdict != GP_VERDICT_OK))

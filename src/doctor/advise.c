@@ -409,8 +409,7 @@ static const struct gp_toolkit *toolkit_for(const struct gp_client *client, cons
 static void command_toolkit(struct gp_exam *exam, const struct gp_toolkit *toolkit)
 {
     unsigned major = gp_version_major(toolkit->cuda);
-    if (gp_remedies[GP_REMEDY_INSTALL_TOOLKIT].commands[exam->machine.distro])
-        gp_toolkit_remedy(exam, toolkit->cuda);
+    gp_toolkit_remedy(exam, toolkit->cuda);
     if (major >= 12)
         gp_exam_command(exam, "or in an environment of conda's",
                         "conda install -c conda-forge cuda-toolkit=%u.%u", major,
@@ -454,6 +453,11 @@ static void advise_cuda(struct gp_exam *exam, const struct gp_client *client)
         gp_exam_why(exam, "it is the newest%s; all of it needs driver %s or newer.", newest_words,
                     toolkit->driver);
     command_toolkit(exam, toolkit);
+    if (client->count == 0)
+        gp_exam_evidence(exam, "note", "%s",
+                         exam->machine.is_wsl
+                             ? "under WSL no file says which GPU there is: --gpu names one"
+                             : "there is no NVIDIA GPU here: --gpu names one");
     gp_exam_evidence(exam, "note",
                      "only who compiles needs it: the wheels of PyTorch, TensorFlow and JAX bring "
                      "the libraries they use");
@@ -557,7 +561,17 @@ static void advise_driver(struct gp_exam *exam, const struct gp_client *client)
     } else {
         gp_exam_report(exam, GP_VERDICT_INFO, "driver branch %u, with the %s kernel module",
                        row->branch, is_open ? "open" : "proprietary");
-        gp_driver_fix_branch(exam, row->branch, is_open);
+        unsigned first, last, own = gp_driver_of_debian(&exam->machine);
+        branches_for(client, &first, &last);
+        gp_driver_fix_branch(exam, row->branch, first, is_open);
+        if (is_open && own >= first && own > 0)
+            gp_exam_evidence(
+                exam, "note",
+                "the command takes Debian's own driver: branch %u, with the proprietary "
+                "module, serves these GPUs too",
+                own);
+        if (have > 0 && !serves_all(have, client))
+            gp_exam_evidence(exam, "note", "driver %s does not serve these GPUs", client->driver);
     }
     explain_driver(exam, row, client, is_open);
 }

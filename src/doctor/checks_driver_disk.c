@@ -35,6 +35,10 @@ void gp_driver_check_installed(struct gp_exam *exam)
     if (exam->machine.is_driver_loaded || in->module[0] || in->other_kernel[0] || in->source[0] ||
         in->library_count > 0 || in->run_trace[0] || has_package(in) || !gpu)
         return;
+    if (in->modules_error < 0 && in->modules_error != -ENOENT) {
+        gp_exam_unreadable(exam, in->modules, in->modules_error);
+        return;
+    }
     gp_exam_report(exam, GP_VERDICT_FAIL, "no NVIDIA driver is installed for %s",
                    gp_driver_gpu_words(exam, gpu));
     gp_exam_evidence(exam, in->modules, "no kernel there has NVIDIA's module");
@@ -331,6 +335,8 @@ void gp_driver_check_module(struct gp_exam *exam)
 {
     const struct gp_install *in = gp_install_of(exam);
     const struct gp_machine *m = &exam->machine;
+    if (!m->is_driver_loaded && in->modules_error < 0 && in->modules_error != -ENOENT)
+        gp_exam_unreadable(exam, in->modules, in->modules_error);
     if (m->is_driver_loaded || in->module[0] || !in->has_modules || !m->kernel[0])
         return;
     const char *list = gp_exam_text(exam, "%s/%s/modules.dep", in->modules, m->kernel);

@@ -135,8 +135,11 @@ void gp_check_tensorflow(struct gp_exam *exam)
                               .version = package->version,
                               .cuda = gp_exam_text(exam, "%s", tf.cuda),
                               .archs = gp_exam_text(exam, "%s", tf.archs),
-                              .archs_where = gp_exam_text(exam, "%s", path),
-                              .where = gp_exam_text(exam, "%s", path)};
+                              .archs_where = "table of builds"};
+        bool has_file = gp_pyenv_text(exam, env, build_info)[0];
+        c->where = has_file ? gp_exam_text(exam, "%s", path) : env->site;
+        if (has_file)
+            c->archs_where = c->where;
         c->seen = tf.cuda[0] ? gp_exam_text(exam, "TensorFlow %s for CUDA %s, cuDNN %s", c->version,
                                             tf.cuda, tf.cudnn)
                              : gp_exam_text(exam, "TensorFlow %s for the CPU", c->version);
@@ -147,7 +150,8 @@ void gp_check_tensorflow(struct gp_exam *exam)
         if (tf.cuda[0] && c->trouble == GP_TROUBLE_NONE)
             check_libraries(exam, c, tf.cudnn);
     }
-    gp_cases_report(exam, &nv, GP_FRAMEWORK_TENSORFLOW, cases, count);
+    gp_cases_report(exam, &nv, cases, count);
+    gp_cases_report_well(exam, GP_FRAMEWORK_TENSORFLOW, cases, count);
 }
 
 /* ---- JAX ---- */
@@ -236,5 +240,6 @@ void gp_check_jax(struct gp_exam *exam)
         else
             c->trouble = GP_TROUBLE_CPU_ONLY;
     }
-    gp_cases_report(exam, &nv, GP_FRAMEWORK_JAX, cases, count);
+    gp_cases_report(exam, &nv, cases, count);
+    gp_cases_report_well(exam, GP_FRAMEWORK_JAX, cases, count);
 }

@@ -57,8 +57,10 @@ static void report_none(struct gp_exam *exam)
 {
     const struct gp_machine *m = &exam->machine;
     const char *rule = removing_rule(exam);
-    if (!m->is_pci_readable && gp_files_exist(&exam->files, pci_devices)) {
-        gp_exam_unreadable(exam, pci_devices, -EACCES);
+    bool has_pci = gp_files_exist(&exam->files, pci_devices);
+    /* A kernel without PCI has no such folder, but others of /sys. */
+    if (!m->is_pci_readable && (has_pci || !gp_files_exist(&exam->files, "/sys/bus"))) {
+        gp_exam_unreadable(exam, pci_devices, has_pci ? -EACCES : -ENOENT);
         return;
     }
     if (rule) {
@@ -73,11 +75,11 @@ static void report_none(struct gp_exam *exam)
         gp_driver_fix_reboot(exam, "");
         return;
     }
-    gp_exam_report(exam, GP_VERDICT_INFO,
+    gp_exam_report(exam, exam->is_simulated ? GP_VERDICT_OK : GP_VERDICT_INFO,
                    "Linux sees no GPU of NVIDIA, AMD or Intel in this machine");
     gp_exam_evidence(exam, pci_devices, "%s",
-                     m->is_pci_readable ? "has no display controller and no accelerator of theirs"
-                                        : "is not there");
+                     has_pci ? "has no display controller and no accelerator of theirs"
+                             : "is not there: this kernel has no PCI");
     gp_exam_advice(exam,
                    "if there should be one: look for it with lspci, then at its seat and power "
                    "cables, and at \"Above 4G Decoding\" in the firmware's settings; a "

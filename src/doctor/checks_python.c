@@ -150,6 +150,10 @@ static void add_torch(struct gp_exam *exam, const struct gp_nvidia *nv, struct t
 {
     char path[GP_PATH_SIZE] = "";
     (void)gp_pyenv_path(t->env, "torch/version.py", path);
+    if (t->error) {
+        gp_exam_unreadable(exam, path, t->error);
+        return;
+    }
     struct gp_case c = {.env = t->env,
                         .framework = GP_FRAMEWORK_TORCH,
                         .version = gp_exam_text(exam, "%s", t->version),
@@ -285,13 +289,14 @@ void gp_check_torch(struct gp_exam *exam)
     for (size_t i = 0; i < envs->count; i++)
         if (gp_pyenv_torch(exam, &envs->list[i], &t))
             add_torch(exam, &nv, all, &t);
-    gp_cases_report(exam, &nv, GP_FRAMEWORK_TORCH, all->cases, all->count);
+    gp_cases_report(exam, &nv, all->cases, all->count);
     check_shadows(exam, envs);
     for (size_t i = 0; i < all->count; i++) {
         check_twice(exam, all->cases[i].env);
         if (all->cases[i].trouble == GP_TROUBLE_NONE && gp_pyenv_torch(exam, all->cases[i].env, &t))
             check_wheels(exam, &t);
     }
+    gp_cases_report_well(exam, GP_FRAMEWORK_TORCH, all->cases, all->count);
 }
 
 const struct gp_check gp_checks_python[] = {

@@ -158,31 +158,55 @@ static void remove_newer(struct gp_exam *exam)
         gp_exam_remedy(exam, GP_REMEDY_REMOVE_PACKAGES, names, NULL);
 }
 
+/* The oldest branch that has all of NVIDIA's GPUs here; 0: not known. */
+static unsigned first_branch(const struct gp_machine *machine)
+{
+    unsigned first = 0;
+    for (size_t i = 0; i < machine->gpu_count; i++) {
+        const struct gp_chip *chip = machine->gpus[i].chip;
+        const struct gp_arch *arch = chip ? gp_arch_find(chip->compute_capability) : NULL;
+        first = arch && arch->first_branch > first ? arch->first_branch : first;
+    }
+    return first;
+}
+
 /* Whether no driver serves all of NVIDIA's GPUs here: the oldest wants one from before the newest,
  * or the module without sources that the newest cannot do with. */
 static bool is_divided(const struct gp_machine *machine)
 {
-    unsigned first = 0, last = gp_driver_last_branch(machine);
+    unsigned last = gp_driver_last_branch(machine);
     bool has_old = false;
     for (size_t i = 0; i < machine->gpu_count; i++) {
         const struct gp_chip *chip = machine->gpus[i].chip;
-        const struct gp_arch *arch = chip ? gp_arch_find(chip->compute_capability) : NULL;
         has_old =
             has_old || (chip && chip->compute_capability > 0 && chip->compute_capability < TURING);
-        first = arch && arch->first_branch > first ? arch->first_branch : first;
     }
-    return (last > 0 && first > last) || (has_old && needs_open(machine));
+    return (last > 0 && first_branch(machine) > last) || (has_old && needs_open(machine));
 }
 
-void gp_driver_fix_branch(struct gp_exam *exam, unsigned branch, bool is_open)
+unsigned gp_driver_of_debian(const struct gp_machine *machine)
+{
+    enum { BULLSEYE = 11, OF_BULLSEYE = 470, OF_BOOKWORM = 535, OF_TRIXIE = 550 };
+    unsigned release = gp_version_major(machine->distro_version);
+    if (machine->distro != GP_DISTRO_DEBIAN)
+        return 0;
+    return release == 0 || release > BULLSEYE + 1 ? OF_TRIXIE
+           : release > BULLSEYE                   ? OF_BOOKWORM
+                                                  : OF_BULLSEYE;
+}
+
+void gp_driver_fix_branch(struct gp_exam *exam, unsigned branch, unsigned first, bool is_open)
 {
     const struct gp_machine *m = &exam->machine;
     const char *argument = install_argument(exam, branch, is_open);
-    if (m->distro == GP_DISTRO_DEBIAN)
+    bool is_of_debian = m->distro == GP_DISTRO_DEBIAN && first <= gp_driver_of_debian(m);
+    if (is_of_debian)
         enable_non_free(exam);
     if (m->distro == GP_DISTRO_ARCH && !is_open)
         remove_newer(exam);
-    if (is_open && m->distro == GP_DISTRO_DEBIAN && needs_open(m))
+    if (is_open && is_of_debian)
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_DEBIAN, argument, NULL);
+    else if (is_open && m->distro == GP_DISTRO_DEBIAN)
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_NVIDIA,
                        gp_exam_text(exam, "debian%u", gp_version_major(m->distro_version)), NULL);
     else if (is_open)
@@ -207,7 +231,8 @@ void gp_driver_fix_install(struct gp_exam *exam)
         return;
     }
     unsigned last = gp_driver_last_branch(&exam->machine);
-    gp_driver_fix_branch(exam, last > 0 ? last : GP_DRIVER_LONG_TERM, last == 0);
+    gp_driver_fix_branch(exam, last > 0 ? last : GP_DRIVER_LONG_TERM, first_branch(&exam->machine),
+                         last == 0);
     gp_driver_fix_reboot(exam, "");
 }
 

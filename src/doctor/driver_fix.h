@@ -12,9 +12,13 @@ enum { GP_DRIVER_LONG_TERM = 580 }; /* serves Turing and newer, and is kept long
 unsigned gp_driver_last_branch(const struct gp_machine *machine);
 
 /* How to install a driver that fits the GPUs here, in the distribution's own way, up to the reboot;
- * and one of a certain branch, with the open or the proprietary kernel modules. */
+ * and one of a certain branch, with the open or the proprietary kernel modules. Where the
+ * distribution has but one, `first` is the oldest branch that will do. */
 void gp_driver_fix_install(struct gp_exam *exam);
-void gp_driver_fix_branch(struct gp_exam *exam, unsigned branch, bool is_open);
+void gp_driver_fix_branch(struct gp_exam *exam, unsigned branch, unsigned first, bool is_open);
+
+/* The branch that a release of Debian has, with the proprietary modules; 0: it is no Debian. */
+unsigned gp_driver_of_debian(const struct gp_machine *machine);
 
 /* Whether gp_driver_fix_install() proposes no newer branch than that of this version. */
 bool gp_driver_is_newest(const struct gp_exam *exam, const char *version);

@@ -512,7 +512,8 @@ static bool explain_failure(struct gp_arena *arena, const char *line, struct gp_
     *ret = nothing;
     ret->id = text(arena, "failure.%s", f.id);
     ret->title = f.framework;
-    ret->words = f.class == GP_FAILURE_SOFT ? "no failure: it goes on" : text(arena, "%s", why.buf);
+    ret->words = f.class == GP_FAILURE_SOFT ? "no failure by itself: it goes on with less"
+                                            : text(arena, "%s", why.buf);
     ret->advice = text(arena, "%s", next.buf);
     ret->source = "src/jobs/failure.def";
     gp_strbuf_fini(&why);

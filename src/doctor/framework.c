@@ -4,6 +4,7 @@
 #include "doctor/pypackage.h"
 #include "doctor/version.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -29,6 +30,9 @@ void gp_case_judge(struct gp_case *c, const struct gp_nvidia *nv)
         c->gpu = &nv->gpus[i];
     }
     c->is_partial = working > 0;
+    if (c->trouble == GP_TROUBLE_NONE && nv->count > 0 &&
+        (!c->archs[0] || !gp_cuda_floor(c->cuda)[0]))
+        c->trouble = GP_TROUBLE_UNKNOWN;
 }
 
 bool gp_pyenv_choose(const struct gp_pyenv *env, const struct gp_nvidia *nv,
@@ -77,15 +81,20 @@ bool gp_pyenv_torch(struct gp_exam *exam, const struct gp_pyenv *env, struct gp_
 {
     char path[GP_PATH_SIZE], text[4096];
     *ret = (struct gp_torch){.env = env};
-    if (!env->has_torch || !gp_pyenv_path(env, "torch/version.py", path))
+    const struct gp_pypackage *package = gp_pyenv_package(env, "torch");
+    if ((!env->has_torch && (!package || package->is_conda)) ||
+        !gp_pyenv_path(env, "torch/version.py", path))
         return false;
     long n = gp_files_read(&exam->files, path, text, sizeof(text));
+    ret->error = n < 0 && n != -ENOENT ? (int)n : 0;
     if (n < 0)
-        return gp_pyenv_package(env, "torch"); /* the folder alone may be anything */
+        return ret->error || package; /* the folder alone may be anything */
     (void)gp_python_version(text, "__version__", ret->version, sizeof(ret->version));
     (void)gp_python_version(text, "cuda", ret->cuda, sizeof(ret->cuda));
     (void)gp_python_version(text, "hip", ret->hip, sizeof(ret->hip));
     (void)gp_python_version(text, "xpu", ret->xpu, sizeof(ret->xpu));
+    if (!ret->xpu[0] && strstr(ret->version, "+xpu"))
+        (void)snprintf(ret->xpu, sizeof(ret->xpu), "xpu");
     return true;
 }
 
@@ -239,6 +248,8 @@ static const char *summary_of(struct gp_exam *exam, const struct gp_nvidia *nv,
     case GP_TROUBLE_NO_CODE:
         return gp_exam_text(exam, "%s has no kernels for %s", who,
                             gp_nvidia_gpu_words(exam, c->gpu));
+    case GP_TROUBLE_UNKNOWN:
+        return gp_exam_text(exam, "what %s is built for is not known", who);
     case GP_TROUBLE_NO_DRIVER:
         return gp_exam_text(exam, "%s needs driver %s, and %s has none beyond branch %u", who,
                             c->judgement.driver, c->gpu->name, c->judgement.branch);
@@ -258,6 +269,8 @@ static const char *why_of(const struct gp_case *c)
         [GP_TROUBLE_NO_CODE] = "It sees the GPU, and the first kernel ends with \"no kernel image "
                                "is available for execution on the device\".",
         [GP_TROUBLE_NO_DRIVER] = "No driver serves both.",
+        [GP_TROUBLE_UNKNOWN] = "It is newer than the tables, or the library that says which GPUs "
+                               "it has code for is missing.",
         [GP_TROUBLE_NEEDS_DRIVER] = "It ends with \"the NVIDIA driver on your system is too old\", "
                                     "or does not see the GPU.",
     };
@@ -329,6 +342,8 @@ static void report_trouble(struct gp_exam *exam, const struct gp_nvidia *nv,
         verdict = GP_VERDICT_FAIL;
     if (first->trouble == GP_TROUBLE_CPU_ONLY && first->framework != GP_FRAMEWORK_TORCH)
         verdict = GP_VERDICT_WARN; /* these come with packages that do not need a GPU */
+    if (first->trouble == GP_TROUBLE_UNKNOWN)
+        verdict = GP_VERDICT_SKIP;
     gp_exam_report(exam, verdict, "%s", summary_of(exam, nv, worst, shared));
     for (size_t i = 0; i < count && shown < SHOWN_MAX; i++)
         if (is_shared(&cases[i], first)) {
@@ -338,6 +353,8 @@ static void report_trouble(struct gp_exam *exam, const struct gp_nvidia *nv,
     if (shared > shown)
         gp_exam_evidence(exam, "", "and %zu more", shared - shown);
     gp_exam_why(exam, "%s", why_of(worst));
+    if (first->trouble == GP_TROUBLE_UNKNOWN)
+        return;
     mend(exam, nv, worst, highest_driver(cases, count, first), shared);
 }
 
@@ -349,10 +366,9 @@ void gp_framework_report_none(struct gp_exam *exam, enum gp_framework framework)
                    gp_framework_name(framework));
 }
 
-void gp_cases_report(struct gp_exam *exam, const struct gp_nvidia *nv, enum gp_framework framework,
-                     const struct gp_case *cases, size_t count)
+void gp_cases_report(struct gp_exam *exam, const struct gp_nvidia *nv, const struct gp_case *cases,
+                     size_t count)
 {
-    const struct gp_finding *before = exam->last;
     for (size_t i = 0; i < count; i++) {
         bool is_first = cases[i].trouble != GP_TROUBLE_NONE;
         for (size_t j = 0; j < i && is_first; j++)
@@ -360,8 +376,13 @@ void gp_cases_report(struct gp_exam *exam, const struct gp_nvidia *nv, enum gp_f
         if (is_first)
             report_trouble(exam, nv, cases, count, &cases[i]);
     }
-    if (exam->last != before)
-        return;
+}
+
+void gp_cases_report_well(struct gp_exam *exam, enum gp_framework framework,
+                          const struct gp_case *cases, size_t count)
+{
+    if (exam->last && exam->last->check == gp_check_at(exam->place))
+        return; /* something was said */
     if (count == 0) {
         gp_framework_report_none(exam, framework);
         return;

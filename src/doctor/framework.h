@@ -16,6 +16,7 @@ enum gp_trouble {
     GP_TROUBLE_NO_CODE,      /* for one of the GPUs */
     GP_TROUBLE_NEEDS_DRIVER,
     GP_TROUBLE_NO_DRIVER, /* the GPU's last driver is older than the build needs */
+    GP_TROUBLE_UNKNOWN,   /* what it is built for is not known */
     GP_TROUBLE__COUNT
 };
 
@@ -38,9 +39,13 @@ struct gp_case {
 /* Compares a build for CUDA with the GPUs and the driver, and fills in the trouble. */
 void gp_case_judge(struct gp_case *c, const struct gp_nvidia *nv);
 
-/* Reports the cases, a finding for each trouble; says which are well if none has any. */
-void gp_cases_report(struct gp_exam *exam, const struct gp_nvidia *nv, enum gp_framework framework,
-                     const struct gp_case *cases, size_t count);
+/* Reports the cases, a finding for each trouble. */
+void gp_cases_report(struct gp_exam *exam, const struct gp_nvidia *nv, const struct gp_case *cases,
+                     size_t count);
+
+/* Says which there are, where the check has reported nothing. */
+void gp_cases_report_well(struct gp_exam *exam, enum gp_framework framework,
+                          const struct gp_case *cases, size_t count);
 
 /* Reports that no environment has it, as far as they can be read. */
 void gp_framework_report_none(struct gp_exam *exam, enum gp_framework framework);
@@ -77,6 +82,7 @@ const char *gp_pyenv_text(struct gp_exam *exam, const struct gp_pyenv *env, cons
 struct gp_torch {
     const struct gp_pyenv *env;
     char version[64]; /* "2.7.1+cu128"; "": its file does not say */
+    int error;        /* −errno: its file is there and cannot be read */
     char cuda[16], hip[32], xpu[32];
 };
 

@@ -42,7 +42,7 @@ static void read_modules(struct gp_exam *exam, struct gp_install *in)
     int error;
     in->modules = "/lib/modules";
     long n = gp_files_list(&exam->files, &exam->arena, in->modules, &kernels);
-    if (n < 0) {
+    if (n == -ENOENT || n == -ENOTDIR) {
         in->modules = "/usr/lib/modules";
         n = gp_files_list(&exam->files, &exam->arena, in->modules, &kernels);
     }

@@ -98,14 +98,6 @@ const char *gp_nvidia_gpu_words(struct gp_exam *exam, const struct gp_nvidia_gpu
                            : gp_exam_text(exam, "%s", gpu->name);
 }
 
-/* Whether the driver in Debian's own archive is older than this one. */
-static bool is_beyond_debian(const struct gp_machine *m, const char *driver)
-{
-    enum { BOOKWORM = 12, OF_BOOKWORM = 535, OF_TRIXIE = 550 };
-    unsigned have = gp_version_major(m->distro_version) > BOOKWORM ? OF_TRIXIE : OF_BOOKWORM;
-    return m->distro == GP_DISTRO_DEBIAN && gp_version_major(driver) > have;
-}
-
 /* The branch that is kept up longest, if it is new enough; for GPUs that it leaves out their last
  * one. */
 static void install_driver(struct gp_exam *exam, const char *driver)
@@ -113,13 +105,10 @@ static void install_driver(struct gp_exam *exam, const char *driver)
     const struct gp_machine *m = &exam->machine;
     unsigned last = gp_driver_last_branch(m), needed = gp_version_major(driver);
     if (last > 0)
-        gp_driver_fix_branch(exam, last, false);
-    else if (is_beyond_debian(m, driver))
-        gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_NVIDIA,
-                       gp_exam_text(exam, "debian%u", gp_version_major(m->distro_version)), NULL);
+        gp_driver_fix_branch(exam, last, needed, false);
     else
         gp_driver_fix_branch(exam, needed > GP_DRIVER_LONG_TERM ? needed : GP_DRIVER_LONG_TERM,
-                             true);
+                             needed, true);
 }
 
 void gp_nvidia_update_driver(struct gp_exam *exam, const char *driver)

@@ -256,6 +256,14 @@ static bool add_interpreter(struct search *s, const char *interpreter, struct pl
 
 /* ---- where they are ---- */
 
+/* By its name: nothing is started. */
+static bool is_python(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    return strncmp(name, "python", 6) == 0 || strncmp(name, "pypy", 4) == 0;
+}
+
 static void add_named(struct search *s, const char *path)
 {
     const struct place place = {.is_named = true, .is_active = true};
@@ -267,7 +275,7 @@ static void add_named(struct search *s, const char *path)
         is_found = add_prefix(s, path, place);
         if (!is_found && snprintf(below, sizeof(below), "%s/.venv", path) < GP_PATH_SIZE)
             is_found = add_prefix(s, below, place);
-    } else if (error == 0) {
+    } else if (error == 0 && is_python(path)) {
         is_found = add_interpreter(s, path, place);
     }
     if (!is_found)

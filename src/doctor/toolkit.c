@@ -240,9 +240,56 @@ const struct gp_toolkits *gp_toolkits_of(struct gp_exam *exam)
     return exam->toolkits;
 }
 
+/* What NVIDIA's repository for this release is called: "ubuntu2404"; "": not known. */
+static const char *repository(struct gp_exam *exam)
+{
+    const struct gp_machine *m = &exam->machine;
+    unsigned major = gp_version_major(m->distro_version);
+    switch (m->distro) {
+    case GP_DISTRO_DEBIAN:
+        return gp_exam_text(exam, "debian%u", major);
+    case GP_DISTRO_UBUNTU:
+        return gp_exam_text(exam, "ubuntu%u%02u", major, gp_version_minor(m->distro_version));
+    case GP_DISTRO_FEDORA:
+        return gp_exam_text(exam, "fedora%u", major);
+    case GP_DISTRO_RHEL:
+        return gp_exam_text(exam, "rhel%u", major);
+    case GP_DISTRO_SUSE:
+        return "opensuse15";
+    default:
+        return "";
+    }
+}
+
+static bool has_repository(struct gp_exam *exam)
+{
+    static const char *const folders[] = {"/etc/apt/sources.list.d", "/etc/yum.repos.d",
+                                          "/etc/zypp/repos.d"};
+    char **names;
+    for (size_t f = 0; f < GP_ARRAY_LEN(folders); f++) {
+        long n = gp_files_list(&exam->files, &exam->arena, folders[f], &names);
+        for (long i = 0; i < n; i++)
+            if (strncmp(names[i], "cuda-", 5) == 0)
+                return true;
+    }
+    return false;
+}
+
 void gp_toolkit_remedy(struct gp_exam *exam, const char *version)
 {
+    enum { IN_REPOSITORIES = 12 }; /* of the releases of today */
     const char *in_packages =
         gp_exam_text(exam, "%u-%u", gp_version_major(version), gp_version_minor(version));
+    const char *name = repository(exam);
+    if (gp_version_major(version) < IN_REPOSITORIES || !name[0]) {
+        gp_exam_advice(exam,
+                       "take the .run installer of CUDA %u.%u from "
+                       "developer.nvidia.com/cuda-toolkit-archive, with --toolkit: it leaves the "
+                       "driver alone",
+                       gp_version_major(version), gp_version_minor(version));
+        return;
+    }
+    if (!has_repository(exam))
+        gp_exam_remedy(exam, GP_REMEDY_ADD_CUDA_REPOSITORY, name, NULL);
     gp_exam_remedy(exam, GP_REMEDY_INSTALL_TOOLKIT, in_packages, NULL);
 }

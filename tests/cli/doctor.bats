@@ -7,7 +7,7 @@ load helpers
 
 # root DISTRIBUTION: a machine without anything but its distribution
 root() {
-    mkdir -p root/etc root/var/log
+    mkdir -p root/etc root/var/log root/sys/bus/pci/devices
     printf 'ID=%s\nPRETTY_NAME="%s"\n' "$1" "$2" >root/etc/os-release
 }
 
