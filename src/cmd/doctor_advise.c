@@ -130,11 +130,9 @@ static void add_head(struct gp_strbuf *sb, const struct gp_client *client,
                      const struct gp_machine *machine)
 {
     const char *cuda = gp_cuda_ceiling(client->driver);
-    if (client->is_here)
-        gp_doctor_add_safe(sb, machine->distro_name[0] ? machine->distro_name
-                                                       : "an unknown distribution");
-    else
-        gp_strbuf_adds(sb, "another machine");
+    gp_strbuf_adds(sb, client->is_here ? "" : "another machine with ");
+    gp_doctor_add_safe(sb,
+                       machine->distro_name[0] ? machine->distro_name : "an unknown distribution");
     gp_strbuf_adds(sb, client->driver[0] ? ", driver "
                        : client->is_here ? ", no driver"
                                          : ", any driver");

@@ -44,7 +44,7 @@ root() {
     for words in "rtx 4090" rtx4090 "NVIDIA GeForce RTX 4090" 8.9; do
         gpulse doctor advise torch --gpu "$words" --driver 550
         status_is 0
-        says '^another machine, driver 550, which implements CUDA 12.4$'
+        says '^another machine with .*, driver 550, which implements CUDA 12.4$'
         says '^GPU: Ada Lovelace, compute capability 8.9$'
         says 'whl/cu126'
     done
