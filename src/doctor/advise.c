@@ -72,6 +72,19 @@ static const char *build_words(struct gp_exam *exam, const struct gp_build *buil
                         build->version, build->cuda);
 }
 
+/* The branches that serve all of them: from, and up to; 0: no limit. */
+static void branches_for(const struct gp_client *client, unsigned *first, unsigned *last)
+{
+    *first = *last = 0;
+    for (size_t i = 0; i < client->count; i++) {
+        const struct gp_arch *arch = gp_arch_find(client->capabilities[i]);
+        if (arch && arch->first_branch > *first)
+            *first = arch->first_branch;
+        if (arch && arch->last_branch > 0 && (*last == 0 || arch->last_branch < *last))
+            *last = arch->last_branch;
+    }
+}
+
 /* ---- commands for a framework ---- */
 
 static void command_torch(struct gp_exam *exam, const struct gp_build *build)
@@ -206,6 +219,10 @@ static void add_facts(struct gp_exam *exam, const struct gp_build *build,
                          "when it first runs, which can take many minutes",
                          capability / 10, capability % 10);
     }
+    unsigned first, last; /* a GPU can be younger than the driver that the build needs */
+    branches_for(client, &first, &last);
+    if (first > gp_version_major(needed))
+        needed = gp_exam_text(exam, "%u", first);
     gp_exam_evidence(exam, "needs", "driver %s or newer; Python %s%s%s", needed,
                      build->first_python, build->last_python[0] ? " to " : " or newer",
                      build->last_python);
@@ -357,19 +374,6 @@ static void advise_framework(struct gp_exam *exam, enum gp_framework framework,
 }
 
 /* ---- drivers and all GPUs ---- */
-
-/* The branches that serve all of them: from, and up to; 0: no limit. */
-static void branches_for(const struct gp_client *client, unsigned *first, unsigned *last)
-{
-    *first = *last = 0;
-    for (size_t i = 0; i < client->count; i++) {
-        const struct gp_arch *arch = gp_arch_find(client->capabilities[i]);
-        if (arch && arch->first_branch > *first)
-            *first = arch->first_branch;
-        if (arch && arch->last_branch > 0 && (*last == 0 || arch->last_branch < *last))
-            *last = arch->last_branch;
-    }
-}
 
 static bool serves_all(unsigned branch, const struct gp_client *client)
 {
