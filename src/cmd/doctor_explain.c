@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 enum { EXIT_UNKNOWN = 1, INDENT = 6, LINE_SIZE = 8192, MOST = 512, SHOWN = 240 };
@@ -181,6 +182,22 @@ static void add_json(struct gp_strbuf *sb, const struct collection *c)
     gp_strbuf_addc(sb, '\n');
 }
 
+/* "xid79", "Xid: 79" */
+static bool split_number(const char *text, const char **ret_topic, const char **ret_what)
+{
+    static const char *const topics[] = {"xid", "sxid"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(topics); i++) {
+        size_t n = strlen(topics[i]);
+        if (strncasecmp(text, topics[i], n) != 0)
+            continue;
+        const char *number = text + n + strspn(text + n, " :#");
+        *ret_topic = topics[i];
+        *ret_what = number;
+        return *number && !number[strspn(number, "0123456789")];
+    }
+    return false;
+}
+
 /* "xid 79", "cuda error 802": true if it is a topic and one thing of it. */
 static bool split_topic(char *text, const char **ret_topic, const char **ret_what)
 {
@@ -217,7 +234,7 @@ static int fill(struct collection *c, int count, char **words, struct gp_err *er
         gp_strbuf_addf(&line, "%s%s", i > 0 ? " " : "", words[i]);
     if (line.error) {
         r = gp_err_set(err, line.error, "that is too long: give it on standard input");
-    } else if (split_topic(line.buf, &topic, &what)) {
+    } else if (split_number(line.buf, &topic, &what) || split_topic(line.buf, &topic, &what)) {
         r = gp_explain_topic(&c->arena, topic, what, &c->all[0].explanation, err);
         c->all[0].count = 1;
         c->count = r == 0;

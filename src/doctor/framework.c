@@ -114,6 +114,10 @@ void gp_exam_pip(struct gp_exam *exam, const struct gp_pyenv *env, enum gp_pip h
     if (env->kind == GP_PYENV_SYSTEM) {
         if (how == GP_PIP_REMOVE)
             return; /* the new environment has none of it */
+        bool is_apart =
+            exam->machine.distro == GP_DISTRO_DEBIAN || exam->machine.distro == GP_DISTRO_UBUNTU;
+        if (is_apart)
+            gp_exam_command(exam, "", "sudo apt install python3-venv");
         gp_exam_command(exam, "an environment of its own: the distribution's stays as it is",
                         "python3 -m venv ~/gpu");
         gp_exam_command(exam, note, "~/gpu/bin/pip install %s", packages);

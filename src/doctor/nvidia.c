@@ -109,6 +109,7 @@ static void install_driver(struct gp_exam *exam, const char *driver)
     else
         gp_driver_fix_branch(exam, needed > GP_DRIVER_LONG_TERM ? needed : GP_DRIVER_LONG_TERM,
                              needed, true);
+    gp_driver_fix_reboot(exam, "");
 }
 
 void gp_nvidia_update_driver(struct gp_exam *exam, const char *driver)

@@ -91,6 +91,8 @@ xid31='NVRM: Xid (PCI:0000:05:00): 31, pid=871, name=python, Ch 00000018, MMU Fa
     says '^Xid 79: the GPU has fallen off the bus$'
     says '^      do     reboot'
     says_not '^      source'
+    gpulse doctor explain 'Xid: 79'
+    says '^Xid 79: the GPU has fallen off the bus$'
     gpulse doctor explain --sources sxid 20034
     says '^SXid 20034: '
     says '^      source '
