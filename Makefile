@@ -1,6 +1,6 @@
 # The front door; meson does the work. `make help` lists what there is.
 .DEFAULT_GOAL := build
-.PHONY: build run check bench soak install clean help
+.PHONY: build run check quick check-distros bench soak install clean help
 
 PREFIX ?= /usr/local
 
@@ -15,20 +15,28 @@ check:                ## run every test
 	@scripts/setup.sh check
 	@tests/run
 
+quick:                ## run the unit tests, and those of commands that uncommitted changes concern
+	@scripts/setup.sh check
+	@tests/run --quick
+
+check-distros:        ## build and test in Debian 12 and 13 roots (needs root and debootstrap)
+	@tests/distros
+
 bench:                ## measure an optimised build
 	@scripts/setup.sh check
 	@scripts/bench.sh
 
-soak: build           ## an hour of processes that come and go, and of faults
-	@GPULSE=build/gpulse GPULSE_BUILD=build GPULSE_SOAK=3600 tests/check_soak.py
+soak:                 ## hours of fuzzing, fault injection, deep analysis, and churn
+	@scripts/setup.sh check
+	@tests/run --again --long
 
 install: build        ## install below PREFIX (default /usr/local); DESTDIR is obeyed
 	@DESTDIR='$(DESTDIR)' meson install -C build --no-rebuild --quiet
 	@echo 'installed below $(DESTDIR)$(PREFIX)'
 
 clean:                ## remove everything that was built
-	@rm -rf build build-asan build-tsan build-release
+	@rm -rf build build-*
 
 help:                 ## this list
-	@sed -n 's/^\([a-z]*\):.*## */\1\t/p' Makefile | while IFS='	' read -r target text; do \
-	    printf '  make %-9s %s\n' "$$target" "$$text"; done
+	@sed -n 's/^\([a-z-]*\):.*## */\1\t/p' Makefile | while IFS='	' read -r target text; do \
+	    printf '  make %-13s %s\n' "$$target" "$$text"; done

@@ -1,7 +1,10 @@
 #!/usr/bin/env bash
-# Configures and builds one variant: default (build/), asan, tsan or release (build-VARIANT/); with
-# --tests its unit tests too. Quiet unless something fails. PREFIX, if set, is where the default
-# variant will be installed.
+# Configures and builds one variant; with --tests its unit tests too. Quiet unless something fails.
+#
+#   default  build/          what `make` makes; PREFIX, if set, is where it will be installed
+#   release  build-release/  the same for our own checks, which accept no warning
+#   asan     build-asan/     with AddressSanitizer and UndefinedBehaviorSanitizer
+#   tsan     build-tsan/     with ThreadSanitizer
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,13 +17,12 @@ default)
     dir=build
     options=("--prefix=${PREFIX:-/usr/local}")
     ;;
-# The sanitizers' instrumentation makes gcc warn where there is nothing: warnings are the default
-# variant's business.
-asan) options=('-Db_sanitize=address,undefined' -Db_lundef=false -Dwerror=false) ;;
-tsan) options=(-Db_sanitize=thread -Db_lundef=false -Dwerror=false) ;;
-release) options=(--buildtype=release) ;;
+release) options=(-Dwerror=true) ;;
+# The sanitizers' instrumentation makes gcc warn where there is nothing, so warnings are no errors.
+asan) options=('-Db_sanitize=address,undefined' -Db_lundef=false -Doptimization=1) ;;
+tsan) options=(-Db_sanitize=thread -Db_lundef=false -Doptimization=1) ;;
 *)
-    echo "build.sh: unknown variant '$variant': it takes default, asan, tsan or release" >&2
+    echo "build.sh: unknown variant '$variant': it takes default, release, asan or tsan" >&2
     exit 2
     ;;
 esac

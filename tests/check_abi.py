@@ -2,7 +2,7 @@
 """Our statement of the NVML ABI, and the simulated driver's exports, against what is known of real
 libraries.
 
-variants: default
+variants: release
 """
 import os
 import re

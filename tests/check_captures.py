@@ -3,7 +3,7 @@
 data/captures becomes a simulated machine, and every metric of metric.def that the
 capture contains is compared with what `gpulse query` says of that machine.
 
-variants: default asan
+variants: asan
 """
 import xml.etree.ElementTree as ET
 

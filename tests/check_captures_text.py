@@ -3,7 +3,7 @@
 `nvidia-smi -q` (drivers 455 to 610), the CSV of `--query-gpu` and the process lists of
 `--query-compute-apps`. As in check_captures.py, every metric that a capture contains is compared.
 
-variants: default asan
+variants: asan
 """
 import re
 import tempfile

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Help, manual pages and completion of the built programs.
 
-variants: default asan
+variants: asan release
 """
 import shutil
 import subprocess

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """gpulse doctor on the machines of tests/doctor: each must be told exactly what stands beside it.
 
-tests/doctor/README.md says how they are described.  variants: default asan
+tests/doctor/README.md says how they are described.  variants: asan
 """
 import os
 import re

@@ -2,7 +2,7 @@
 """gpulse doctor on a machine with twenty Python environments, each with a PyTorch of real size: what
 is built for which GPU is read from the libraries, what is wrong is said once for all.
 
-variants: default
+variants: release
 """
 import os
 import struct

@@ -3,7 +3,7 @@
 which field ids and calls it knows, as a plain ctypes client sees it; and that gpulse tells the same
 of the machine whatever the driver, or says that it cannot.
 
-variants: default
+variants: release
 """
 import ctypes
 import json

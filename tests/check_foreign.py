@@ -3,7 +3,7 @@
 in several variants, found as libnvidia-ml.so.1 through LD_LIBRARY_PATH. A mistake in how a driver is
 called ends the process there; a value must be the library's, or absent.
 
-variants: default asan
+variants: asan
 """
 import json
 import os

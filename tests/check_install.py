@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What "make install" puts where, and that it works from there.
 
-variants: default
+variants: release
 """
 import os
 import shutil

@@ -2,7 +2,7 @@
 """The lists of a GPU as real machines printed them: what gpulse prints of a machine made from a
 capture must be the same.
 
-variants: default asan
+variants: asan
 """
 import json
 import os

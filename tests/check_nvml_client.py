@@ -4,7 +4,7 @@ pynvml makes them, with the library found by its name and struct layouts written
 
 Called without arguments it starts itself again below `gpulse sim exec` and shows what that prints.
 
-variants: default
+variants: release
 """
 import os
 import re

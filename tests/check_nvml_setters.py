@@ -4,7 +4,7 @@ layouts and numbers written down here.
 
 Called without arguments it starts itself again below `gpulse sim exec` and shows what that prints.
 
-variants: default
+variants: release
 """
 import json
 import os

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """docs/pitfalls.md: all seventy are there, and every test that it names exists.
 
-variants: default
+variants: release
 """
 import os
 import re

@@ -2,7 +2,7 @@
 """`gpulse sim record` writes down what a driver answers: the recording of a machine answers as the
 machine does, and its own recording is the same file, byte for byte.
 
-variants: default asan
+variants: asan
 """
 import json
 import os

@@ -2,7 +2,7 @@
 """Many jobs of gpulse run at once on eight simulated GPUs: none is promised twice, all get their turn,
 and what is killed leaves nothing behind.
 
-variants: default
+variants: release
 """
 import atexit
 import fcntl

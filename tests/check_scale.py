@@ -2,7 +2,7 @@
 """The largest machine that anybody may have: 128 GPUs of 8 MIG instances each, and 65,536 processes; and
 one GPU with all of these.
 
-variants: default asan
+variants: asan release
 """
 import json
 import os

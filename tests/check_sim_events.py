@@ -4,7 +4,7 @@ ctypes, with the struct written down here.
 
 Called without arguments it starts itself again below `gpulse sim exec` and shows what that prints.
 
-variants: default
+variants: release
 """
 import os
 import subprocess

@@ -3,7 +3,7 @@
 on PATH, and a simulated machine. Each test gives the command line of one program and reads the answer
 as that program does; the expectations come from the machine.
 
-variants: default
+variants: release
 """
 import csv
 import io

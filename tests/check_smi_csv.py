@@ -4,7 +4,7 @@ in data/captures becomes a simulated machine, and the same query of it must prin
 for the time stamps, of which the form is checked. Cells that may differ stand in ACCEPTED with their
 reason; each entry must occur.
 
-variants: default asan
+variants: asan
 """
 import json
 import os

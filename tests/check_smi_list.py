@@ -2,7 +2,7 @@
 """The short answers of `gpulse smi` are nvidia-smi's, byte for byte: -L, -B, --version, -q -u; and
 its document type (--dtd) is one: every document that it prints is as its own says.
 
-variants: default asan
+variants: asan
 """
 import json
 import os

@@ -2,7 +2,7 @@
 """`gpulse smi mig` against what real nvidia-smi printed: every capture becomes a machine, which is
 parted as the real one was, and all that is printed must be the same.
 
-variants: default asan
+variants: asan
 """
 import json
 import os

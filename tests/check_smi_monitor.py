@@ -4,7 +4,7 @@ what gpulse smi prints, byte for byte. Every sample of a capture is laid over th
 taken on (or, where there is no other capture of that, over one with the same driver): power gets a
 fraction and memory a part of a MiB, which must not be printed, and names a path and a tail.
 
-variants: default asan
+variants: asan
 """
 import json
 import re

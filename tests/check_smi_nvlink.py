@@ -2,7 +2,7 @@
 """`gpulse smi nvlink` against what real nvidia-smi printed: every capture becomes a machine, and the
 whole output must come out again.
 
-variants: default asan
+variants: asan
 """
 import json
 import os

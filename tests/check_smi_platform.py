@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """`gpulse smi conf-compute` against what real nvidia-smi printed of a confidential machine.
 
-variants: default asan
+variants: asan
 """
 import json
 import os

@@ -6,7 +6,7 @@ XML of drivers 525 and later (DTD v12, v13) and the text: equal line by line, bl
 for the time stamp. Older XML: every element is there with its value. Lines that may differ stand in
 the lists below with their reason; each entry must occur.
 
-variants: default asan
+variants: asan
 """
 import difflib
 import os

@@ -3,7 +3,7 @@
 there is also a log (`-q`) of the machine, the machine is made of that, and only what moves between
 two commands is taken from the table; of the others the machine is made of the cells.
 
-variants: default asan
+variants: asan
 """
 import json
 import os

@@ -2,7 +2,7 @@
 """`gpulse smi topo` against what real nvidia-smi printed: every capture becomes a machine with its
 /sys, and the whole output must come out again.
 
-variants: default asan
+variants: asan
 """
 import os
 import re

@@ -2,7 +2,7 @@
 """GPULSE_SIM_STRICT=1: the simulated driver ends a program that makes a call which a real library
 answers with a crash. Otherwise it answers with a return code, as before.
 
-variants: default
+variants: release
 """
 import ctypes
 import os

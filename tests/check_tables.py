@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The build refuses tables that do not hold together, and says where.  variants: default"""
+"""The build refuses tables that do not hold together, and says where.  variants: release"""
 import shutil
 import subprocess
 import sys

@@ -2,7 +2,7 @@
 """gpulse top as people use it: the program in a terminal (a pty, read by a terminal emulator), with
 keys, sizes, signals, other terminals, drivers that hang.
 
-variants: default asan
+variants: asan
 """
 import contextlib
 import errno

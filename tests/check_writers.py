@@ -2,7 +2,7 @@
 """What the formats promise, on real output: the schemas of docs/schema.md, XML and OpenMetrics read
 by parsers that gpulse did not write, and every format telling the same.
 
-variants: default asan
+variants: asan
 """
 import json
 import math

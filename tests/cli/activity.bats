@@ -1,5 +1,5 @@
 # What happened between two samples: rates, peaks, GPM, energy, memory accounts.
-# variants: default asan
+# variants: asan
 
 load helpers
 

@@ -1,5 +1,5 @@
 # What people and other programs hand us: misspelt fields, broken files, hostile names.
-# variants: default asan
+# variants: asan
 
 load helpers
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # gpulse doctor: its options, its output as JSON, explain, and following the log. What it says of
 # machines is in tests/doctor.
-# variants: default asan tsan
+# variants: asan tsan
 
 load helpers
 

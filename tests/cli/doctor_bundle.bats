@@ -1,5 +1,5 @@
 # gpulse doctor --bundle: what is in it, what is not, and how it is written.
-# variants: default asan
+# variants: asan
 
 load helpers
 

@@ -1,5 +1,5 @@
 # gpulse doctor on simulated GPUs: each finding of health, provoked; and quiet where all is well.
-# variants: default asan
+# variants: asan
 
 load helpers
 

@@ -1,5 +1,5 @@
 # gpulse events: everything that can happen happens to a simulated machine while it is watched.
-# variants: default asan tsan
+# variants: asan tsan
 
 load helpers
 

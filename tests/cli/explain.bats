@@ -1,5 +1,5 @@
 # gpulse explain: why a program found no memory, from its log.
-# variants: default asan
+# variants: asan
 
 load helpers
 

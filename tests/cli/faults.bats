@@ -1,5 +1,5 @@
 # Drivers and GPUs that do not work: what is said, the exit status, and that the rest goes on.
-# variants: default asan tsan
+# variants: asan tsan
 
 load helpers
 

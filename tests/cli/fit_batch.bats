@@ -1,5 +1,5 @@
 # gpulse fit-batch: the largest batch size, by real processes on simulated GPUs.
-# variants: default asan tsan
+# variants: asan tsan
 
 load helpers
 

@@ -1,5 +1,5 @@
 # gpulse kill: real processes that hold memory of a simulated GPU.
-# variants: default asan
+# variants: asan
 
 load helpers
 

@@ -1,5 +1,5 @@
 # gpulse query --rows: the lists of a GPU, in every format and in every trouble.
-# variants: default asan
+# variants: asan
 
 load helpers
 

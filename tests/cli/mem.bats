@@ -1,6 +1,6 @@
 # gpulse mem: where the memory of the GPUs is, and what a model would need of it. Real processes on
 # simulated GPUs.
-# variants: default asan
+# variants: asan
 
 load helpers
 

@@ -1,5 +1,5 @@
 # Where output goes and how it ends: files, pipes, full disks, signals. What was written is whole.
-# variants: default asan
+# variants: asan
 
 load helpers
 

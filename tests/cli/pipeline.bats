@@ -1,6 +1,6 @@
 # gpulse run --pipeline: steps one after the other, each on GPUs of its own. Real processes on
 # simulated GPUs.
-# variants: default asan
+# variants: asan
 
 load helpers
 

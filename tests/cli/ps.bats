@@ -1,5 +1,5 @@
 # gpulse ps: the processes as a list, as sums, as a tree, for people and programs.
-# variants: default asan
+# variants: asan
 
 load helpers
 

@@ -1,5 +1,5 @@
 # gpulse query: fields, scopes, formats, units, loops, and what it costs.
-# variants: default asan
+# variants: asan
 
 load helpers
 

@@ -1,6 +1,6 @@
 # gpulse ps --explain, ps --holders, gpulse reclaim: memory that no listed process accounts for. Real
 # processes with files open that stand for the devices of a simulated GPU.
-# variants: default asan
+# variants: asan
 
 load helpers
 

@@ -1,6 +1,6 @@
 # gpulse pick, gpulse run, gpulse queue: GPUs that are chosen, kept, and given back. Real processes
 # on simulated GPUs.
-# variants: default asan
+# variants: asan
 
 load helpers
 

@@ -1,6 +1,6 @@
 # gpulse run while the job runs: what it prints, why it fails, limits, and the record. Real processes
 # on simulated GPUs.
-# variants: default asan tsan
+# variants: asan tsan
 
 load helpers
 

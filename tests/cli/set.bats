@@ -1,5 +1,5 @@
 # gpulse set: what is changed, shown, verified, undone; what is refused before anything is changed.
-# variants: default asan tsan
+# variants: asan tsan
 
 load helpers
 

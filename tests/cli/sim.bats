@@ -1,5 +1,5 @@
 # gpulse sim: machines, captures, faults, jobs, and other programs on the simulated driver.
-# variants: default asan
+# variants: asan
 
 load helpers
 

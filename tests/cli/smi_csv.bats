@@ -1,6 +1,6 @@
 # gpulse smi --query-…: what is taken and refused, in loops, with GPUs in trouble. What the tables
 # hold is compared with captures in check_smi_csv.py.
-# variants: default asan
+# variants: asan
 
 load helpers
 

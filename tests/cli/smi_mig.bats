@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # gpulse smi mig: changes, choices, errors, exit statuses. The captures: check_smi_mig.py.
-# variants: default asan
+# variants: asan
 
 load helpers
 

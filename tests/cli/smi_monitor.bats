@@ -1,6 +1,6 @@
 # gpulse smi dmon, pmon, encodersessions, fbcsessions: options, errors, exit codes. What they print is
 # compared with real captures in tests/check_smi_monitor.py.
-# variants: default asan
+# variants: asan
 
 load helpers
 

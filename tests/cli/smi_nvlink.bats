@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # gpulse smi nvlink: options, counters, errors. The captures: check_smi_nvlink.py.
-# variants: default asan
+# variants: asan
 
 load helpers
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # gpulse smi conf-compute, c2c, vgpu. The capture: check_smi_platform.py.
-# variants: default asan
+# variants: asan
 
 load helpers
 

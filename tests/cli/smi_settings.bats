@@ -1,6 +1,6 @@
 # gpulse smi: the options that change something: nvidia-smi's lines, its exit codes, and what is so
 # afterwards.
-# variants: default asan
+# variants: asan
 
 load helpers
 

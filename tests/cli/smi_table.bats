@@ -1,5 +1,5 @@
 # gpulse smi: the summary, lists, and what is said when something is wrong, with its exit status.
-# variants: default asan
+# variants: asan
 
 load helpers
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # gpulse smi topo: options, single answers, errors. The matrices: check_smi_topo.py.
-# variants: default asan
+# variants: asan
 
 load helpers
 

@@ -1,5 +1,5 @@
 # gpulse status: a line per GPU, gpustat's options, patterns for status bars, colours, JSON.
-# variants: default asan
+# variants: asan
 
 load helpers
 

@@ -1,6 +1,6 @@
 # gpulse suspend, gpulse resume: real processes whose memory of a simulated GPU goes away and comes
 # back.
-# variants: default asan
+# variants: asan
 
 load helpers
 

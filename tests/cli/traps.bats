@@ -1,7 +1,7 @@
 # The ways in which drivers break monitors, played below the ABI; the numbers are those of the list of
 # pitfalls in docs. The simulated driver is strict here: a call that would crash a real library ends
 # gpulse (see helpers.bash).
-# variants: default asan
+# variants: asan
 
 load helpers
 

@@ -1,5 +1,5 @@
 # Whose job is this? Real processes in namespaces and control groups of their own.
-# variants: default
+# variants: release
 
 load helpers
 
