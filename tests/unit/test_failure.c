@@ -1,5 +1,5 @@
 /* What programs say when they find no memory, and why they found none. */
-#include "unit.h"
+#include "rows.h"
 
 #include "base/io.h"
 #include "base/strbuf.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINE_SIZE = 4096, COLUMNS = 4 };
+enum { COLUMNS = 4, LINES = 86 };
 
 static void words_of(struct gp_failure *f, char *text, size_t size)
 {
@@ -23,10 +23,16 @@ static void words_of(struct gp_failure *f, char *text, size_t size)
     }
 }
 
-static void check_line(const char *id, const char *causes, char *line)
+static size_t line_count;
+
+static void check_line(void **state)
 {
+    char **columns = *state;
+    const char *id = columns[0], *causes = columns[1];
+    char *line = columns[COLUMNS - 1];
     struct gp_failure f;
     char words[256] = "";
+    assert_non_null(line);
     gp_failure_clean_line(line);
     bool is_known = gp_failure_find(line, &f);
     if (strcmp(is_known ? f.id : "-", id) != 0)
@@ -39,32 +45,6 @@ static void check_line(const char *id, const char *causes, char *line)
     words_of(&f, words, sizeof(words));
     if (strcmp(words, strcmp(causes, "-") == 0 ? "" : causes) != 0)
         fail_msg("'%s' is judged '%s', not '%s'", line, words, causes);
-}
-
-static void real_lines(void **state)
-{
-    (void)state;
-    char line[LINE_SIZE];
-    size_t count = 0;
-    char path[GP_PATH_SIZE];
-    const char *source = getenv("GPULSE_SOURCE");
-    (void)snprintf(path, sizeof(path), "%s/tests/unit/failure_lines.tsv", source ? source : ".");
-    FILE *file = fopen(path, "re");
-    assert_non_null(file);
-    while (fgets(line, sizeof(line), file)) {
-        char *rest = line;
-        char *columns[COLUMNS];
-        if (*line == '#')
-            continue;
-        line[strcspn(line, "\n")] = '\0';
-        for (size_t i = 0; i < COLUMNS; i++)
-            columns[i] = i + 1 < COLUMNS ? strsep(&rest, "\t") : rest;
-        assert_non_null(columns[COLUMNS - 1]);
-        check_line(columns[0], columns[1], columns[3]);
-        count++;
-    }
-    (void)fclose(file);
-    assert_true(count >= 86);
 }
 
 static struct gp_failure read_text(const char *first, const char *text)
@@ -280,15 +260,23 @@ static void long_lines(void **state)
     free(text);
 }
 
+static void lines_are_there(void **state)
+{
+    (void)state;
+    assert_true(line_count >= LINES);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(real_lines),      cmocka_unit_test(numbers),
+        cmocka_unit_test(lines_are_there), cmocka_unit_test(numbers),
         cmocka_unit_test(several_lines),   cmocka_unit_test(sentences),
         cmocka_unit_test(every_sentence),  cmocka_unit_test(clean),
         cmocka_unit_test(suspects),        cmocka_unit_test(scanning),
         cmocka_unit_test(merged_messages), cmocka_unit_test(long_lines),
     };
+    struct rows rows = {0};
+    line_count = rows_add_file(&rows, "failure_lines.tsv", COLUMNS, check_line);
     gp_failure_prepare();
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return rows_run(&rows, tests, sizeof(tests) / sizeof(tests[0]), NULL);
 }

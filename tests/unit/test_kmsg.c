@@ -1,14 +1,14 @@
 /* Lines of the kernel's log: which are about GPUs, and what they say. */
-#include "unit.h"
+#include "rows.h"
 
-#include "base/io.h"
+#include "base/clock.h"
 #include "doctor/kmsg.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINE_SIZE = 4096, COLUMNS = 7 };
+enum { COLUMNS = 7, LINES = 130 };
 
 static void expect(const char *line, const char *what, const char *is, const char *wanted)
 {
@@ -16,10 +16,12 @@ static void expect(const char *line, const char *what, const char *is, const cha
         fail_msg("'%s': the %s is %s, not %s", line, what, is, wanted);
 }
 
-static void check_line(char **columns)
+static void check_line(void **state)
 {
+    char **columns = *state;
     char code[16], pid[24];
     const char *line = columns[COLUMNS - 1];
+    assert_non_null(line);
     struct gp_kmsg k;
     bool is_known = gp_kmsg_parse(line, &k);
     assert_int_equal(is_known, k.kind != GP_KMSG_NONE);
@@ -30,30 +32,6 @@ static void check_line(char **columns)
     expect(line, "code", code, columns[2]);
     expect(line, "pid", pid, columns[3]);
     expect(line, "program", k.process, columns[4]);
-}
-
-static void lines(void **state)
-{
-    (void)state;
-    char line[LINE_SIZE], path[GP_PATH_SIZE];
-    size_t count = 0;
-    const char *source = getenv("GPULSE_SOURCE");
-    (void)snprintf(path, sizeof(path), "%s/tests/unit/kmsg_lines.tsv", source ? source : ".");
-    FILE *file = fopen(path, "re");
-    assert_non_null(file);
-    while (fgets(line, sizeof(line), file)) {
-        char *rest = line, *columns[COLUMNS];
-        if (*line == '#')
-            continue;
-        line[strcspn(line, "\n")] = '\0';
-        for (size_t i = 0; i < COLUMNS; i++)
-            columns[i] = i + 1 < COLUMNS ? strsep(&rest, "\t") : rest;
-        assert_non_null(columns[COLUMNS - 1]);
-        check_line(columns);
-        count++;
-    }
-    (void)fclose(file);
-    assert_true(count >= 130);
 }
 
 static void expect_time(const char *line, enum gp_kmsg_clock clock, uint64_t ns, const char *stamp)
@@ -163,11 +141,21 @@ static void copied(void **state)
     assert_false(gp_kmsg_parse_copied("I have NVRM: in my log", &k));
 }
 
+static size_t line_count;
+
+static void lines_are_there(void **state)
+{
+    (void)state;
+    assert_true(line_count >= LINES);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines),  cmocka_unit_test(times),    cmocka_unit_test(members),
-        cmocka_unit_test(nvlink), cmocka_unit_test(recovery), cmocka_unit_test(copied),
+        cmocka_unit_test(times),    cmocka_unit_test(members), cmocka_unit_test(nvlink),
+        cmocka_unit_test(recovery), cmocka_unit_test(copied),  cmocka_unit_test(lines_are_there),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    struct rows rows = {0};
+    line_count = rows_add_file(&rows, "kmsg_lines.tsv", COLUMNS, check_line);
+    return rows_run(&rows, tests, sizeof(tests) / sizeof(tests[0]), NULL);
 }
