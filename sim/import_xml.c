@@ -14,6 +14,16 @@ struct reader {
     struct gp_strbuf text;
 };
 
+/* expat 2.9 deprecates the function that counts in an unsigned long. */
+static long current_line(XML_Parser parser)
+{
+#if XML_MAJOR_VERSION > 2 || (XML_MAJOR_VERSION == 2 && XML_MINOR_VERSION >= 9)
+    return (long)XML_GetCurrentLineNumber64(parser);
+#else
+    return (long)XML_GetCurrentLineNumber(parser);
+#endif
+}
+
 static void stop(struct reader *r, const char *problem)
 {
     if (!r->tree->problem)
@@ -29,8 +39,8 @@ static void XMLCALL on_start(void *ctx, const char *name, const char **attribute
         stop(r, "nested too deeply");
         return;
     }
-    struct sim_node *node = sim_node_add(r->tree, parent, name, strlen(name),
-                                         (long)XML_GetCurrentLineNumber(r->parser));
+    struct sim_node *node =
+        sim_node_add(r->tree, parent, name, strlen(name), current_line(r->parser));
     for (const char **a = attributes; node && a[0]; a += 2)
         if (strcmp(a[0], "id") == 0 && !(node->id = sim_tree_keep(r->tree, a[1])))
             node = NULL;
@@ -91,7 +101,7 @@ static int parse(struct reader *r, struct sim_capture *capture, struct gp_err *e
                                   "not the output of nvidia-smi -q -x: the outermost element is "
                                   "not <nvidia_smi_log>");
     }
-    capture->line = (long)XML_GetCurrentLineNumber(r->parser);
+    capture->line = current_line(r->parser);
     const char *problem = r->tree->problem;
     return sim_capture_refuse(capture, err, "%s",
                               problem ? problem : XML_ErrorString(XML_GetErrorCode(r->parser)));

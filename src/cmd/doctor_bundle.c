@@ -127,7 +127,11 @@ static int begin_archive(struct archive *archive, const char *path, struct gp_st
         filter_of(path)(archive) != ARCHIVE_OK ||
         archive_write_set_bytes_in_last_block(archive, 1) != ARCHIVE_OK)
         return ARCHIVE_FATAL;
+#if ARCHIVE_VERSION_NUMBER >= 3006000 /* its header calls the older function deprecated */
+    return archive_write_open2(archive, sb, NULL, keep, NULL, NULL);
+#else
     return archive_write_open(archive, sb, NULL, keep, NULL);
+#endif
 }
 
 static int add_entry(struct archive *archive, const struct gp_bundle *bundle, size_t i)
