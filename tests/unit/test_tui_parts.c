@@ -432,13 +432,27 @@ static void all_gpus_can_be_reached(void **state)
     assert_true(gp_ui_fini(&ui));
 }
 
+/* A machine with so many processes, each on one GPU. */
+static struct gp_snapshot *crowded(size_t gpus, size_t processes)
+{
+    struct gp_snapshot *s = machine(gpus, 0);
+    s->processes = gp_arena_alloc(&s->arena, processes, sizeof(*s->processes));
+    s->process_count = processes;
+    for (size_t i = 0; i < processes; i++) {
+        s->processes[i].cells =
+            gp_arena_alloc(&s->arena, GP_PROCESS__COUNT, sizeof(struct gp_value));
+        fill_process(&s->processes[i], i % gpus, 1000 + (int64_t)i, 1);
+    }
+    return s;
+}
+
 /* And every process, where there are thousands. */
 static void all_processes_can_be_reached(void **state)
 {
     (void)state;
     struct gp_ui ui;
     gp_ui_init(&ui);
-    gp_ui_take(&ui, machine(5000, 0), 1); /* two processes each */
+    gp_ui_take(&ui, crowded(72, 10000), 1);
     press(&ui, "x");
     press(&ui, "x"); /* processes alone */
     assert_int_equal(ui.procs.count, 10000);
