@@ -55,9 +55,8 @@ static bool is_display_server(uint32_t pid)
     return gp_proc_is_display_server(name);
 }
 
-/* Read behind the opening of its descriptor, so that all of it is about the process that is held.
- */
-static int check(int64_t pid, bool named, struct gp_err *err)
+/* Read after its descriptor is opened, so that all of it is about the process that is held. */
+static int check(int64_t pid, bool named, uint64_t *ret_start_ticks, struct gp_err *err)
 {
     char path[64];
     struct stat folder;
@@ -66,6 +65,7 @@ static int check(int64_t pid, bool named, struct gp_err *err)
     (void)snprintf(path, sizeof(path), "/proc/%lld", n);
     if (!read_stat((uint32_t)pid, &stat) || lstat(path, &folder) != 0)
         return gp_err_set(err, GP_EFAIL, "process %lld has ended", n);
+    *ret_start_ticks = stat.start_ticks;
     if (stat.is_kernel)
         return gp_err_set(err, GP_EPERM, "%lld is a thread of the kernel", n);
     if (is_own_ancestor(pid))
@@ -80,6 +80,7 @@ static int check(int64_t pid, bool named, struct gp_err *err)
 
 /* ---- the list ---- */
 
+/* One of them that has not ended. */
 static bool has(const struct gp_ending *ending, int64_t pid)
 {
     for (size_t i = 0; i < ending->count; i++)
@@ -88,36 +89,47 @@ static bool has(const struct gp_ending *ending, int64_t pid)
     return false;
 }
 
-static int add(struct gp_ending *ending, int64_t pid, int fd, bool is_child, struct gp_err *err)
+/* This process, ended or not. One that its parent has just reaped can be seen in /proc for a moment
+ * longer, in state X, and even be held. */
+static bool knows(const struct gp_ending *ending, int64_t pid, uint64_t start_ticks)
+{
+    for (size_t i = 0; i < ending->count; i++)
+        if (ending->processes[i].pid == pid && ending->processes[i].start_ticks == start_ticks)
+            return true;
+    return false;
+}
+
+static int add(struct gp_ending *ending, const struct gp_ending_process *process,
+               struct gp_err *err)
 {
     struct gp_ending_process *grown =
         realloc(ending->processes, (ending->count + 1) * sizeof(*grown));
     if (!grown) {
-        (void)close(fd);
+        (void)close(process->fd);
         return gp_err_set(err, GP_ENOMEM, "out of memory");
     }
     ending->processes = grown;
-    grown[ending->count++] = (struct gp_ending_process){.pid = pid, .fd = fd, .is_child = is_child};
+    grown[ending->count++] = *process;
     return 0;
 }
 
 int gp_ending_add(struct gp_ending *ending, int64_t pid, uint64_t seen_wall_ns, bool named,
                   struct gp_err *err)
 {
-    int fd;
+    struct gp_ending_process process = {.pid = pid};
     if (ending->count == 0)
         gp_io_raise_file_limit(); /* a descriptor each */
     if (has(ending, pid))
         return 0;
-    int r = gp_proc_hold(pid, seen_wall_ns, &fd, err);
+    int r = gp_proc_hold(pid, seen_wall_ns, &process.fd, err);
     if (r < 0)
         return r;
-    r = check(pid, named, err);
-    if (r < 0) {
-        (void)close(fd);
+    r = check(pid, named, &process.start_ticks, err);
+    if (r < 0 || knows(ending, pid, process.start_ticks)) {
+        (void)close(process.fd);
         return r;
     }
-    return add(ending, pid, fd, false, err);
+    return add(ending, &process, err);
 }
 
 void gp_ending_fini(struct gp_ending *ending)
@@ -150,16 +162,18 @@ static bool add_matching(struct gp_ending *ending, int64_t parent, const struct 
     struct gp_err err;
     struct dirent *entry;
     DIR *proc = opendir("/proc");
-    size_t before = ending->count;
+    const size_t before = ending->count;
     while (proc && (entry = readdir(proc))) {
+        const size_t count = ending->count;
         struct gp_proc_stat stat;
         uint64_t pid;
         if (gp_parse_u64(entry->d_name, &pid) && !has(ending, (int64_t)pid) &&
-            read_stat((uint32_t)pid, &stat) && stat.state != 'Z' &&
+            read_stat((uint32_t)pid, &stat) && stat.state != 'Z' && stat.state != 'X' &&
             !(but && has(but, (int64_t)pid)) &&
             (parent ? stat.ppid == parent : comes_from(ending, &stat)) &&
-            gp_ending_add(ending, (int64_t)pid, gp_clock_wall_ns(), true, &err) == 0)
-            ending->processes[ending->count - 1].is_child = parent == 0;
+            gp_ending_add(ending, (int64_t)pid, gp_clock_wall_ns(), true, &err) == 0 &&
+            ending->count > count)
+            ending->processes[count].is_child = parent == 0;
     }
     if (proc)
         (void)closedir(proc);

@@ -12,8 +12,9 @@ struct gp_err;
 
 struct gp_ending_process {
     int64_t pid;
-    int fd;        /* pidfd; −1 when it is not held any more */
-    bool is_child; /* nobody named it: it comes from one that was */
+    uint64_t start_ticks; /* with the pid, its identity */
+    int fd;               /* pidfd; −1 when it is not held any more */
+    bool is_child;        /* nobody named it: it comes from one that was */
     bool ended;
     char state;        /* of one that does not end, the kernel's letter; 0: not known */
     int signal;        /* the last one that it was sent; 0: none */
@@ -26,7 +27,8 @@ struct gp_ending {
     size_t count;
 };
 
-/* Takes hold of a process that was seen at this moment (wall clock). `named`: it was asked for by
+/* Takes hold of a process that was seen at this moment (wall clock), unless it is in the list
+ * already, also as one that has ended. `named`: it was asked for by
  * its pid, so that it may be one on which a screen depends.
  *
  * GP_EPERM, with the reason in err: the first process, this one and those that it comes from, a

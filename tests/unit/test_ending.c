@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { GRACE_MS = 150, LONG_S = 30 };
+enum { GRACE_MS = 150, LONG_S = 600 };
 
 /* What children tell: how many of them are ready, and the pids of theirs. */
 struct shared {
@@ -49,10 +49,29 @@ static pid_t start_child(void (*run)(void))
         _exit(0);
     }
     assert_true(pid > 0);
-    for (int i = 0; i < 5000 && atomic_load(&shared->ready) == before; i++)
+    for (int i = 0; i < LONG_S * 1000 && atomic_load(&shared->ready) == before; i++)
         (void)usleep(1000);
     assert_true(atomic_load(&shared->ready) > before);
     return pid;
+}
+
+static bool read_stat(const char *pid, struct gp_proc_stat *ret)
+{
+    char path[300];
+    char text[1024];
+    (void)snprintf(path, sizeof(path), "/proc/%s/stat", pid);
+    return gp_io_read(path, text, sizeof(text)) > 0 && gp_proc_parse_stat(text, ret);
+}
+
+/* One that is ready is about to rest. */
+static void wait_sleeps(pid_t pid)
+{
+    char name[16];
+    struct gp_proc_stat stat = {.state = 'R'};
+    (void)snprintf(name, sizeof(name), "%d", (int)pid);
+    for (int i = 0; i < LONG_S * 1000 && read_stat(name, &stat) && stat.state != 'S'; i++)
+        (void)usleep(1000);
+    assert_int_equal(stat.state, 'S');
 }
 
 /* By which signal it has ended. */
@@ -100,6 +119,28 @@ static void heeds_nothing(void)
     rest();
 }
 
+/* A busy machine shall not make a mild signal a late one: the one that helps gets all the time. */
+struct patience {
+    struct gp_ending_plan *plan;
+    int helps;
+};
+
+static void be_patient(void *ctx, int signal, size_t left)
+{
+    struct patience *patience = ctx;
+    assert_int_equal(left, signal == SIGINT ? 3 : 2); /* one is dead from the beginning */
+    if (signal == patience->helps)
+        patience->plan->grace_ns = LONG_S * GP_NS_PER_S;
+}
+
+/* Nobody takes notice of its end. */
+static void kill_and_leave(pid_t pid)
+{
+    siginfo_t info;
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+}
+
 static void the_mildest_signal_that_helps(void **state)
 {
     (void)state;
@@ -107,23 +148,44 @@ static void the_mildest_signal_that_helps(void **state)
         void (*run)(void);
         int signal;
     } cases[] = {{heeds_all, SIGINT}, {heeds_term, SIGTERM}, {heeds_nothing, SIGKILL}};
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
+        struct gp_ending ending = {NULL, 0};
+        struct gp_ending_plan plan = plan_of(false);
+        pid_t pids[3] = {start_child(heeds_all)};
+        plan.on_signal = be_patient;
+        plan.ctx = &(struct patience){&plan, cases[i].signal};
+        hold(&ending, pids[0]);
+        kill_and_leave(pids[0]);
+        for (size_t k = 1; k < GP_ARRAY_LEN(pids); k++) {
+            pids[k] = start_child(cases[i].run);
+            hold(&ending, pids[k]);
+            hold(&ending, pids[k]); /* the same one */
+        }
+        assert_int_equal(ending.count, GP_ARRAY_LEN(pids));
+        assert_true(gp_ending_run(&ending, &plan));
+        for (size_t k = 0; k < GP_ARRAY_LEN(pids); k++) {
+            assert_true(ending.processes[k].ended);
+            assert_int_equal(ending.processes[k].signal, k == 0 ? SIGINT : cases[i].signal);
+            assert_true(k == 0 || ending.processes[k].after_ns >= i * GRACE_MS * GP_NS_PER_MS);
+            assert_int_equal(ended_by(pids[k]), k == 0 ? SIGKILL : cases[i].signal);
+        }
+        gp_ending_fini(&ending);
+    }
+}
+
+/* As long as nobody has taken notice of its end, it can be held. */
+static void one_that_has_ended_is_not_added_again(void **state)
+{
+    (void)state;
     struct gp_ending ending = {NULL, 0};
     struct gp_ending_plan plan = plan_of(false);
-    plan.grace_ns = GP_NS_PER_S; /* a busy machine shall not make a mild signal a late one */
-    pid_t pids[GP_ARRAY_LEN(cases)];
-    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
-        pids[i] = start_child(cases[i].run);
-        hold(&ending, pids[i]);
-        hold(&ending, pids[i]); /* the same one */
-    }
-    assert_int_equal(ending.count, GP_ARRAY_LEN(cases));
+    plan.grace_ns = LONG_S * GP_NS_PER_S;
+    pid_t pid = start_child(heeds_all);
+    hold(&ending, pid);
     assert_true(gp_ending_run(&ending, &plan));
-    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
-        assert_true(ending.processes[i].ended);
-        assert_int_equal(ending.processes[i].signal, cases[i].signal);
-        assert_true(ending.processes[i].after_ns >= i * plan.grace_ns);
-        assert_int_equal(ended_by(pids[i]), cases[i].signal);
-    }
+    hold(&ending, pid);
+    assert_int_equal(ending.count, 1);
+    assert_int_equal(ended_by(pid), SIGINT);
     gp_ending_fini(&ending);
 }
 
@@ -162,6 +224,7 @@ static void one_that_does_not_end_is_told(void **state)
     struct gp_ending_plan plan = plan_of(false);
     plan.signal_count = 1;
     pid_t pid = start_child(heeds_nothing);
+    wait_sleeps(pid);
     hold(&ending, pid);
     assert_false(gp_ending_run(&ending, &plan));
     assert_false(ending.processes[0].ended);
@@ -215,12 +278,8 @@ static bool is_alive(pid_t pid, bool group)
     DIR *proc = opendir("/proc");
     assert_non_null(proc);
     for (const struct dirent *entry; (entry = readdir(proc));) {
-        char path[300];
-        char text[1024];
         struct gp_proc_stat stat;
-        (void)snprintf(path, sizeof(path), "/proc/%s/stat", entry->d_name);
-        if (entry->d_name[0] < '1' || entry->d_name[0] > '9' ||
-            gp_io_read(path, text, sizeof(text)) <= 0 || !gp_proc_parse_stat(text, &stat))
+        if (entry->d_name[0] < '1' || entry->d_name[0] > '9' || !read_stat(entry->d_name, &stat))
             continue;
         bool is_meant = group ? stat.group == (uint32_t)pid : atoi(entry->d_name) == pid;
         alive = alive || (is_meant && stat.state != 'Z' && stat.state != 'X');
@@ -231,7 +290,7 @@ static bool is_alive(pid_t pid, bool group)
 
 static void wait_ready(int count)
 {
-    for (int i = 0; i < 5000 && atomic_load(&shared->ready) < count; i++)
+    for (int i = 0; i < LONG_S * 1000 && atomic_load(&shared->ready) < count; i++)
         (void)usleep(1000);
     assert_int_equal(atomic_load(&shared->ready), count);
 }
@@ -292,12 +351,23 @@ static void forks_when_it_dies(void)
     rest();
 }
 
+/* Before the second signal the first one has had its effect, however slow the machine is. */
+static void await_first_end(void *ctx, int signal, size_t left)
+{
+    siginfo_t info;
+    (void)left;
+    if (signal == SIGTERM)
+        assert_int_equal(waitid(P_PID, (id_t) * (pid_t *)ctx, &info, WEXITED | WNOWAIT), 0);
+}
+
 static void what_forks_while_it_ends_ends_too(void **state)
 {
     (void)state;
     struct gp_ending ending = {NULL, 0};
     struct gp_ending_plan plan = plan_of(true);
     pid_t pid = start_child(forks_when_it_dies);
+    plan.on_signal = await_first_end;
+    plan.ctx = &pid;
     hold(&ending, pid);
     assert_true(gp_ending_run(&ending, &plan));
     assert_true(ending.count > 1);
@@ -397,6 +467,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_mildest_signal_that_helps),
+        cmocka_unit_test(one_that_has_ended_is_not_added_again),
         cmocka_unit_test(it_is_over_when_all_have_ended),
         cmocka_unit_test(one_that_does_not_end_is_told),
         cmocka_unit_test(one_that_stands_still_ends),
