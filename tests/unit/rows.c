@@ -2,7 +2,7 @@
 
 #include "base/io.h"
 
-enum { LINE_SIZE = 4096, NAME_SIZE = 80 };
+enum { LINE_SIZE = 4096, NAME_SIZE = 128 };
 
 void rows_add(struct rows *r, const char *name, CMUnitTestFunction f, void *row)
 {
@@ -25,7 +25,7 @@ static const char *name_of(struct gp_arena *arena, const char *file, size_t numb
                            const char *line)
 {
     char name[NAME_SIZE];
-    (void)snprintf(name, sizeof(name), "%s:%zu %s", file, number, line);
+    (void)snprintf(name, sizeof(name), "%.20s:%zu %.60s", file, number, line);
     for (char *c = name; *c; c++)
         if (*c == '#' || *c == '\\' || (unsigned char)*c < ' ' || (unsigned char)*c > '~')
             *c = '.';
