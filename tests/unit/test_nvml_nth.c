@@ -235,8 +235,8 @@ static unsigned long count_calls(void)
     return sum;
 }
 
-/* Looking at every failure takes long: that is done with GPULSE_TEST_LONG=1. Otherwise every seventh
- * is looked at, from one on that changes from run to run unless GPULSE_TEST_SEED says it. */
+/* Looking at every failure takes long: that is done with GPULSE_TEST_LONG=1. Otherwise every
+ * seventh is looked at, from one on that changes from run to run unless GPULSE_TEST_SEED says it. */
 static unsigned long stride = 7;
 static unsigned long seed;
 
