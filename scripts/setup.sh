@@ -11,6 +11,15 @@ goal=${1:-build}
 stamp=build/.setup-$goal
 probe=
 
+# The names of packages, and how far each was checked:
+#   apt     installed on Debian 12 and 13
+#   dnf     not installed. packages.fedoraproject.org has python3-pyte (40 to 45), libcmocka-devel (42 to
+#           45) and clang-tools-extra, a part of llvm (43 to 45). Spec files define libtsan (gcc),
+#           inih-devel, and xmllint in libxml2. The others are what other projects' lists and spec
+#           files for Fedora require.
+#   pacman  not installed. archlinux.org has bats (once bash-bats) and libinih. Arch's own PKGBUILDs
+#           of 2022 have the others.
+#
 # need          test                   apt              dnf                 pacman
 build_needs='
 compiler        have_compiler          gcc,libc6-dev    gcc,glibc-devel     gcc
@@ -147,7 +156,7 @@ find_missing()
         ! satisfied "$test" || continue
         missing+=("$need")
         case $manager in
-        apt) column=$apt ;;
+        apt-get) column=$apt ;;
         dnf) column=$dnf ;;
         pacman) column=$pacman ;;
         *) continue ;;
@@ -157,19 +166,24 @@ find_missing()
         if [[ $optional = *" $need "* ]]; then
             optional_packages+=("$column")
         else
-            IFS=, read -r -a column <<<"$column"
-            packages+=("${column[@]}")
+            for column in ${column//,/ }; do
+                [[ " ${packages[*]} " = *" $column "* ]] || packages+=("$column")
+            done
         fi
     done <<<"$needs"
 }
 
-# Debian keeps libFuzzer in a package named after clang's version: known once clang is there.
+# libFuzzer's package is named after the version of clang. Before clang is here, Debian's package for
+# the default version does; a system without that one gets it in the second round.
 fuzzer_package()
 {
-    have clang || return 0
     local major
-    major=$(clang -dumpversion)
-    echo "libclang-rt-${major%%.*}-dev"
+    if have clang; then
+        major=$(clang -dumpversion)
+        echo "libclang-rt-${major%%.*}-dev"
+    elif apt-cache show libclang-rt-dev >/dev/null 2>&1; then
+        echo libclang-rt-dev
+    fi
 }
 
 is_optional_only()
@@ -182,51 +196,64 @@ is_optional_only()
 
 detect_manager()
 {
-    if have apt-get; then
-        manager=apt
-    elif have dnf; then
-        manager=dnf
-    elif have pacman; then
-        manager=pacman
-    else
-        manager=
-    fi
+    for manager in apt-get dnf pacman; do
+        ! have "$manager" || return 0
+    done
+    manager=
 }
 
-explain()
+# The one way in which this ends badly: the reason, what is missing, what the user can do.
+give_up()
 {
+    local all=("${packages[@]}" "${optional_packages[@]}")
     say "$1"
-    say "gpulse needs: ${missing[*]}"
-    if [[ ${#packages[@]} -gt 0 || ${#optional_packages[@]} -gt 0 ]]; then
-        local hint="${packages[*]} ${optional_packages[*]}"
+    say "missing: ${missing[*]}"
+    if [[ ${#all[@]} -gt 0 ]]; then
         case $manager in
-        apt) say "as root: apt-get update && apt-get install ${hint% }" ;;
-        dnf) say "as root: dnf install ${hint% }" ;;
-        pacman) say "as root: pacman -S --needed ${hint% }" ;;
+        apt-get) say "install as root: apt-get update && apt-get install ${all[*]}" ;;
+        dnf) say "install as root: dnf install ${all[*]}" ;;
+        pacman) say "install as root: pacman -Syu --needed ${all[*]}" ;;
         esac
     fi
     say "then run make again"
     exit 1
 }
 
-choose_sudo()
+# Whether packages can be installed, and how: sets `obstacle` or `sudo`. Asks for nothing, changes
+# nothing.
+find_obstacle()
 {
-    sudo=()
-    [[ $(id -u) -ne 0 ]] || return 0
-    have sudo || explain "cannot install packages: not root, and there is no sudo"
-    if sudo -n true 2>/dev/null; then
+    sudo=() obstacle=
+    if [[ -z $manager ]]; then
+        obstacle="there is neither apt-get nor dnf nor pacman"
+    elif [[ $(id -u) -eq 0 ]]; then
+        :
+    elif ! have sudo; then
+        obstacle="not root, and there is no sudo"
+    elif sudo -n true 2>/dev/null; then
         sudo=(sudo -n)
     elif [[ -t 0 && -z ${CI:-} ]]; then
         sudo=(sudo)
     else
-        explain "cannot install packages: sudo wants a password, and nobody is there to type it"
+        obstacle="not root, and sudo would ask for a password without a terminal"
     fi
+}
+
+# Everything that is about to be done, before it is done.
+announce()
+{
+    local who="as root"
+    [[ ${#sudo[@]} -eq 0 ]] || who="as root through sudo"
+    say "missing: ${missing[*]}"
+    [[ ${#packages[@]} -eq 0 ]] || say "installing with $manager, $who: ${packages[*]}"
+    [[ ${#optional_packages[@]} -eq 0 ]] ||
+        say "installing with $manager, $who, if offered: ${optional_packages[*]}"
 }
 
 install_with_manager()
 {
     case $manager in
-    apt)
+    apt-get)
         "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 \
             -o Dpkg::Use-Pty=0 -qq -y --no-install-recommends install "$@" </dev/null
         ;;
@@ -235,41 +262,48 @@ install_with_manager()
     esac
 }
 
+# pacman's lists are refreshed only where there are none: newer lists want a whole upgrade.
 refresh_lists()
 {
-    [[ $manager = apt && -z ${refreshed:-} ]] || return 0
+    [[ -z ${refreshed:-} ]] || return 0
     refreshed=1
-    "${sudo[@]}" apt-get -o DPkg::Lock::Timeout=300 -qq update </dev/null ||
-        say "cannot refresh the package lists; going on with those that are here"
+    case $manager in
+    apt-get) "${sudo[@]}" apt-get -o DPkg::Lock::Timeout=300 -qq update </dev/null ;;
+    pacman)
+        ! compgen -G '/var/lib/pacman/sync/*.db' >/dev/null || return 0
+        "${sudo[@]}" pacman -Sy --noconfirm --noprogressbar </dev/null >/dev/null
+        ;;
+    esac || say "cannot refresh the package lists; using the present ones"
 }
 
 install_missing()
 {
     local log=$probe/install.log
+    announce
+    # The password is asked for here, before anything changes.
+    [[ ${sudo[*]} != sudo ]] || sudo -v || give_up "cannot install packages: sudo refuses"
     refresh_lists
-    local all=("${packages[@]}" "${optional_packages[@]}")
-    say "installing ${all[*]}"
     if [[ ${#packages[@]} -gt 0 ]] && ! install_with_manager "${packages[@]}" >"$log" 2>&1; then
         tail -n 20 "$log" >&2
-        explain "the installation failed"
+        give_up "$manager failed"
     fi
-    if [[ ${#optional_packages[@]} -gt 0 ]] &&
-        ! install_with_manager "${optional_packages[@]}" >"$log" 2>&1; then
-        say "going on without ${optional_packages[*]}: this system does not offer it"
-    fi
+    # Failing here is no failure: what is missing in the end is said in the end.
+    [[ ${#optional_packages[@]} -eq 0 ]] ||
+        install_with_manager "${optional_packages[@]}" >"$log" 2>&1 || true
 }
 
-explain_leftovers()
+give_up_on_leftovers()
 {
-    packages=() optional_packages=() # they were tried
+    local reason="the packages of this system do not provide everything"
+    packages=() optional_packages=() # they are installed
     case " ${missing[*]} " in
     *' meson '*)
-        explain "meson $(meson_wanted) or newer is needed, this system offers $(
+        reason="meson $(meson_wanted) or newer is needed, this system offers $(
             meson --version 2>/dev/null || echo none
         ); try: pipx install meson"
         ;;
     esac
-    explain "this system's packages do not offer everything"
+    give_up "$reason"
 }
 
 # The stamp is good for this very script and as long as the programs are there.
@@ -285,18 +319,22 @@ probe=$(mktemp -d)
 trap 'rm -rf "$probe"' EXIT
 detect_manager
 find_missing
-# Twice, because what one need is called may depend on another one's version.
+# Twice, because the name of one package can depend on the version of another.
 tried=
 for _ in 1 2; do
     wanted="${packages[*]} ${optional_packages[*]}"
-    is_optional_only && [[ ${#optional_packages[@]} -eq 0 || -n $tried ]] && break
-    [[ -n $manager ]] || explain "unknown distribution: neither apt, dnf nor pacman is here"
-    [[ $wanted != "$tried" ]] || break
-    choose_sudo
+    [[ ${#missing[@]} -gt 0 && $wanted != "$tried" ]] || break
+    ! is_optional_only || [[ -z $tried ]] || break
+    find_obstacle
+    if [[ -n $obstacle ]]; then
+        ! is_optional_only || break
+        give_up "cannot install packages: $obstacle"
+    fi
     install_missing
     tried=$wanted
     find_missing
 done
-is_optional_only || explain_leftovers
+is_optional_only || give_up_on_leftovers
+[[ ${#missing[@]} -eq 0 ]] || say "going on without ${missing[*]}"
 mkdir -p "$(dirname "$stamp")"
 : >"$stamp"
