@@ -11,9 +11,53 @@
 #include <pthread.h>
 #include <unistd.h>
 
-enum { PROBE_MS = 700, LONG_S = 30, FOREVER = -1 };
+enum { LONG_S = 30, FOREVER = -1 };
 
 #define XID gp_event_bit(GP_EVENT_XID)
+
+/* ---- the clock ---- */
+
+/* It stands still, or goes as the real one does; and a test puts it forward. */
+static _Atomic uint64_t skipped_ns;
+static _Atomic uint64_t stands_at_ns; /* 0: it goes */
+static atomic_uint looks;             /* of the waiter, to which it found that it has to wait on */
+
+uint64_t __real_gp_clock_mono_ns(void);
+uint64_t __wrap_gp_clock_mono_ns(void);
+struct timespec __real_gp_clock_timespec(uint64_t ns);
+struct timespec __wrap_gp_clock_timespec(uint64_t ns);
+
+uint64_t __wrap_gp_clock_mono_ns(void)
+{
+    uint64_t ns = atomic_load(&stands_at_ns);
+    return (ns ? ns : __real_gp_clock_mono_ns()) + atomic_load(&skipped_ns);
+}
+
+/* The end of a wait of the waiter: it always comes back soon, to look at the clock again. */
+struct timespec __wrap_gp_clock_timespec(uint64_t ns)
+{
+    (void)ns;
+    atomic_fetch_add(&looks, 1);
+    return __real_gp_clock_timespec(__real_gp_clock_mono_ns() + GP_NS_PER_MS);
+}
+
+static void skip_ms(uint64_t ms)
+{
+    atomic_fetch_add(&skipped_ns, ms * GP_NS_PER_MS);
+}
+
+static void stop_clock(void)
+{
+    atomic_store(&stands_at_ns, __real_gp_clock_mono_ns());
+}
+
+/* Time in which something would happen that shall not. */
+static void let_it_act(void)
+{
+    (void)usleep(20000);
+}
+
+/* ---- the driver ---- */
 
 /* A source of which only the two functions for events exist. */
 static struct {
@@ -63,7 +107,8 @@ static int fake_wait(struct gp_source *source, unsigned timeout_ms, gp_call_name
     *ret = (struct gp_source_event){.kind = GP_EVENT_XID, .number = fake.number, .words = ""};
     fake.number += answer == 1;
     (void)pthread_mutex_unlock(&fake.lock);
-    (void)usleep((useconds_t)ms * 1000);
+    if (ms > 0)
+        (void)usleep((useconds_t)ms * 1000);
     return answer;
 }
 
@@ -82,21 +127,6 @@ static unsigned waits(void)
     unsigned n = fake.waits;
     (void)pthread_mutex_unlock(&fake.lock);
     return n;
-}
-
-/* The shortest wait that is asked for from now on. */
-static unsigned shortest_wait(void)
-{
-    unsigned before = waits();
-    (void)pthread_mutex_lock(&fake.lock);
-    fake.shortest_ms = UINT_MAX;
-    (void)pthread_mutex_unlock(&fake.lock);
-    for (int i = 0; i < 3000 && waits() == before; i++)
-        (void)usleep(10000);
-    (void)pthread_mutex_lock(&fake.lock);
-    unsigned ms = fake.shortest_ms;
-    (void)pthread_mutex_unlock(&fake.lock);
-    return ms;
 }
 
 static void set_forbidden(bool forbidden)
@@ -120,7 +150,9 @@ static int set_up(void **state)
     memset(&fake, 0, sizeof(fake));
     fake.source.ops = &ops;
     fake.kinds = XID;
-    fake.waits_ms = 500;
+    fake.waits_ms = 5; /* not the whole time: the end of a test need not wait for it */
+    atomic_store(&skipped_ns, 0);
+    atomic_store(&stands_at_ns, 0);
     (void)pthread_mutex_init(&fake.lock, NULL);
     (void)pthread_cond_init(&fake.changed, NULL);
     w = gp_waiter_new(&fake.source);
@@ -131,6 +163,7 @@ static int tear_down(void **state)
 {
     (void)state;
     change(0, 1);
+    atomic_store(&stands_at_ns, 0);
     bool rests = gp_waiter_rest(w, after_s(LONG_S), "rest");
     gp_waiter_free(w);
     return rests && fake.breaches == 0 ? 0 : -1;
@@ -151,16 +184,57 @@ static void await_news(void)
 
 static void await_settled(void)
 {
-    for (int i = 0; i < 3000 && !gp_waiter_is_settled(w); i++)
-        (void)usleep(10000);
+    for (int i = 0; i < 30000 && !gp_waiter_is_settled(w); i++)
+        (void)usleep(1000);
     assert_true(gp_waiter_is_settled(w));
 }
 
 static void await_waits(unsigned least)
 {
-    for (int i = 0; i < 3000 && waits() < least; i++)
-        (void)usleep(10000);
+    for (int i = 0; i < 30000 && waits() < least; i++)
+        (void)usleep(1000);
     assert_true(waits() >= least);
+}
+
+/* Until the waiter has looked at the clock again, or has waited for the driver. */
+static void await_look(void)
+{
+    unsigned before = atomic_load(&looks);
+    unsigned waited = waits();
+    for (int i = 0; i < 30000 && atomic_load(&looks) == before && waits() == waited; i++)
+        (void)usleep(1000);
+}
+
+/* The shortest wait that is asked for from now on; the clock stands still. */
+static unsigned shortest_wait(void)
+{
+    unsigned before = waits();
+    (void)pthread_mutex_lock(&fake.lock);
+    fake.shortest_ms = UINT_MAX;
+    (void)pthread_mutex_unlock(&fake.lock);
+    for (int i = 0; i < 100 && waits() == before; i++) {
+        skip_ms(10);
+        await_look();
+    }
+    (void)pthread_mutex_lock(&fake.lock);
+    unsigned ms = fake.shortest_ms;
+    (void)pthread_mutex_unlock(&fake.lock);
+    return ms;
+}
+
+/* The next wait comes so long after the last one, and not earlier; the clock stands still. */
+static void check_next_wait_after(uint64_t ms)
+{
+    unsigned before = waits();
+    await_look(); /* the last one is over */
+    skip_ms(ms - 1);
+    await_look(); /* this one may have begun before the skip */
+    await_look();
+    assert_int_equal(waits(), before);
+    skip_ms(1);
+    await_waits(before + 1);
+    await_look();
+    assert_int_equal(waits(), before + 1);
 }
 
 static void nothing_is_called_before_the_session(void **state)
@@ -205,8 +279,7 @@ static void what_does_not_fit_is_counted(void **state)
     fake.waits_ms = 0;
     begin();
     await_waits(20000);
-    change(0, 500);
-    (void)usleep(50000);
+    assert_true(gp_waiter_rest(w, after_s(LONG_S), "rest"));
     for (size_t n = 1; n > 0;) {
         n = gp_waiter_take(w, events, GP_ARRAY_LEN(events), &missed);
         for (size_t i = 0; i < n; i++)
@@ -223,17 +296,19 @@ static void what_does_not_fit_is_counted(void **state)
 static void a_failure_that_comes_at_once_is_repeated_ever_more_rarely(void **state)
 {
     (void)state;
+    static const unsigned later_ms[] = {100, 200, 400, 800, 1600};
     fake.answer = GP_EFAIL;
     fake.waits_ms = 0;
+    stop_clock();
     begin();
-    (void)usleep(PROBE_MS * 1000);
-    /* 0.1, 0.3, 0.7 … seconds later */
-    assert_in_range(waits(), 2, 4);
+    await_waits(1);
+    for (size_t i = 0; i < GP_ARRAY_LEN(later_ms); i++)
+        check_next_wait_after(later_ms[i]);
     /* nobody can rely on such a driver */
     assert_true(gp_waiter_kinds(w, 0) == 0);
-    change(0, 500);
-    unsigned before = waits();
-    await_waits(before + 2);
+    change(0, 0);
+    check_next_wait_after(3200);
+    check_next_wait_after(500);
     assert_true(gp_waiter_kinds(w, 0) == XID);
 }
 
@@ -242,9 +317,11 @@ static void a_wait_that_comes_back_early_does_not_spin(void **state)
     (void)state;
     fake.answer = 0;
     fake.waits_ms = 0;
+    stop_clock();
     begin();
-    (void)usleep(PROBE_MS * 1000);
-    assert_in_range(waits(), 1, 3);
+    await_waits(1);
+    check_next_wait_after(500);
+    check_next_wait_after(500);
 }
 
 static void nobody_waits_where_nothing_is_reported(void **state)
@@ -253,7 +330,8 @@ static void nobody_waits_where_nothing_is_reported(void **state)
     fake.kinds = 0;
     begin();
     await_settled();
-    (void)usleep(50000);
+    skip_ms(60000);
+    let_it_act();
     assert_int_equal(waits(), 0);
     assert_int_equal(fake.watches, 1);
 }
@@ -266,11 +344,13 @@ static void at_rest_nothing_is_called_and_devices_are_forgotten(void **state)
     assert_true(gp_waiter_rest(w, after_s(LONG_S), "rest"));
     set_forbidden(true);
     assert_true(gp_waiter_kinds(w, 0) == 0);
-    (void)usleep(50000);
+    skip_ms(60000);
+    let_it_act();
     set_forbidden(false);
     unsigned before = waits();
     gp_waiter_begin(w);
-    (void)usleep(50000);
+    skip_ms(60000);
+    let_it_act();
     assert_int_equal(waits(), before); /* nothing is offered in the new session yet */
     gp_waiter_offer(w, 0, NULL);
     await_waits(before + 1);
@@ -285,25 +365,26 @@ static void the_end_of_the_session_is_told_and_others_are_heard(void **state)
     uint64_t missed;
     fake.answer = GP_EDRIVER;
     fake.waits_ms = 0;
+    stop_clock();
     begin();
-    for (int i = 0; i < 3000 && !gp_waiter_has_ended(w); i++)
-        (void)usleep(10000);
+    for (int i = 0; i < 30000 && !gp_waiter_has_ended(w); i++)
+        (void)usleep(1000);
     assert_true(gp_waiter_has_ended(w));
     await_news();
     assert_int_equal(gp_waiter_take(w, &event, 1, &missed), 0);
-    unsigned before = waits();
-    (void)usleep(PROBE_MS * 1000);
-    assert_true(waits() - before >= 2); /* every 0.1 s, and not ever more rarely */
+    for (int i = 0; i < 5; i++)
+        check_next_wait_after(100); /* and not ever more rarely */
     assert_true(gp_waiter_kinds(w, 0) == 0);
     gp_waiter_offer(w, 1, NULL); /* is for the next session */
     change(1, 20);
+    skip_ms(100);
     await_news();
     assert_int_equal(gp_waiter_take(w, &event, 1, &missed), 1);
-    change(0, 500);
+    change(0, 5);
     assert_int_equal(fake.watches, 1);
     assert_true(gp_waiter_rest(w, after_s(LONG_S), "rest"));
     assert_false(gp_waiter_has_ended(w));
-    before = waits();
+    unsigned before = waits();
     begin();
     await_waits(before + 1);
 }
@@ -380,6 +461,7 @@ static void who_comes_back_later_has_a_gap_of_its_own(void **state)
     struct gp_waiter_gap first;
     struct gp_waiter_gap second;
     fake.answer = 0;
+    stop_clock();
     begin();
     gp_waiter_offer(w, 1, NULL);
     await_settled();
@@ -444,8 +526,14 @@ static void a_call_that_hangs_cannot_be_put_to_rest(void **state)
     assert_false(gp_waiter_rest(w, after_s(0.05), "rest"));
     assert_null(gp_waiter_stuck_in(w, &late_s)); /* so soon it is not called stuck */
     assert_true(gp_waiter_kinds(w, 0) == XID);
+    skip_ms(6000); /* but now */
+    assert_string_equal(gp_waiter_stuck_in(w, &late_s), "fakeWait");
+    assert_true(late_s >= 5);
+    assert_true(gp_waiter_kinds(w, 0) == 0);
     /* everything stays as it was: the same session goes on when it comes back */
     change(0, 1);
+    await_waits(2);
+    skip_ms(500);
     await_waits(3);
     assert_int_equal(fake.watches, 1);
 }
