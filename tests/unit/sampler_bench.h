@@ -4,10 +4,10 @@
 
 #include "unit.h"
 
-#include "base/clock.h"
 #include "fake_source.h"
 #include "model/select.h"
 #include "model/snapshot.h"
+#include "own_clock.h"
 #include "sample/sampler.h"
 
 #include <unistd.h>
@@ -92,14 +92,21 @@ static inline void check_well(const struct bench *b, size_t row, int64_t tempera
     assert_int_equal(value(b, row, GP_TEMPERATURE_GPU)->i, temperature);
 }
 
-/* Samples until the device has this status; lost GPUs are looked for again after a second. */
+/* Between samples that wait for something; lost GPUs are looked for again after a second. */
+static inline void pause_between_ticks(void)
+{
+    (void)usleep(5000);
+    skip_ms(95);
+}
+
+/* Samples until the device has this status. */
 static inline void tick_until(struct bench *b, size_t row, enum gp_status status)
 {
-    for (int i = 0; i < 400; i++) {
+    for (int i = 0; i < 2000; i++) {
         tick(b);
         if (row < b->snapshot->device_count && b->snapshot->devices[row].status == status)
             return;
-        (void)usleep(25000);
+        pause_between_ticks();
     }
     fail_msg("GPU %zu never became %d", row, status);
 }

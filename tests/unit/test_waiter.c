@@ -2,8 +2,8 @@
  * and counts what it cannot keep. */
 #include "unit.h"
 
-#include "base/clock.h"
 #include "base/err.h"
+#include "own_clock.h"
 #include "sample/waiter.h"
 
 #include <limits.h>
@@ -15,49 +15,11 @@ enum { LONG_S = 30, FOREVER = -1 };
 
 #define XID gp_event_bit(GP_EVENT_XID)
 
-/* ---- the clock ---- */
-
-/* It stands still, or goes as the real one does; and a test puts it forward. */
-static _Atomic uint64_t skipped_ns;
-static _Atomic uint64_t stands_at_ns; /* 0: it goes */
-static atomic_uint looks;             /* of the waiter, to which it found that it has to wait on */
-
-uint64_t __real_gp_clock_mono_ns(void);
-uint64_t __wrap_gp_clock_mono_ns(void);
-struct timespec __real_gp_clock_timespec(uint64_t ns);
-struct timespec __wrap_gp_clock_timespec(uint64_t ns);
-
-uint64_t __wrap_gp_clock_mono_ns(void)
-{
-    uint64_t ns = atomic_load(&stands_at_ns);
-    return (ns ? ns : __real_gp_clock_mono_ns()) + atomic_load(&skipped_ns);
-}
-
-/* The end of a wait of the waiter: it always comes back soon, to look at the clock again. */
-struct timespec __wrap_gp_clock_timespec(uint64_t ns)
-{
-    (void)ns;
-    atomic_fetch_add(&looks, 1);
-    return __real_gp_clock_timespec(__real_gp_clock_mono_ns() + GP_NS_PER_MS);
-}
-
-static void skip_ms(uint64_t ms)
-{
-    atomic_fetch_add(&skipped_ns, ms * GP_NS_PER_MS);
-}
-
-static void stop_clock(void)
-{
-    atomic_store(&stands_at_ns, __real_gp_clock_mono_ns());
-}
-
 /* Time in which something would happen that shall not. */
 static void let_it_act(void)
 {
     (void)usleep(20000);
 }
-
-/* ---- the driver ---- */
 
 /* A source of which only the two functions for events exist. */
 static struct {
@@ -151,8 +113,7 @@ static int set_up(void **state)
     fake.source.ops = &ops;
     fake.kinds = XID;
     fake.waits_ms = 5; /* not the whole time: the end of a test need not wait for it */
-    atomic_store(&skipped_ns, 0);
-    atomic_store(&stands_at_ns, 0);
+    set_clock_speed(1);
     (void)pthread_mutex_init(&fake.lock, NULL);
     (void)pthread_cond_init(&fake.changed, NULL);
     w = gp_waiter_new(&fake.source);
@@ -163,7 +124,7 @@ static int tear_down(void **state)
 {
     (void)state;
     change(0, 1);
-    atomic_store(&stands_at_ns, 0);
+    set_clock_speed(1);
     bool rests = gp_waiter_rest(w, after_s(LONG_S), "rest");
     gp_waiter_free(w);
     return rests && fake.breaches == 0 ? 0 : -1;
@@ -199,9 +160,9 @@ static void await_waits(unsigned least)
 /* Until the waiter has looked at the clock again, or has waited for the driver. */
 static void await_look(void)
 {
-    unsigned before = atomic_load(&looks);
+    unsigned before = atomic_load(&own_clock.looks);
     unsigned waited = waits();
-    for (int i = 0; i < 30000 && atomic_load(&looks) == before && waits() == waited; i++)
+    for (int i = 0; i < 30000 && atomic_load(&own_clock.looks) == before && waits() == waited; i++)
         (void)usleep(1000);
 }
 
@@ -299,7 +260,7 @@ static void a_failure_that_comes_at_once_is_repeated_ever_more_rarely(void **sta
     static const unsigned later_ms[] = {100, 200, 400, 800, 1600};
     fake.answer = GP_EFAIL;
     fake.waits_ms = 0;
-    stop_clock();
+    set_clock_speed(0);
     begin();
     await_waits(1);
     for (size_t i = 0; i < GP_ARRAY_LEN(later_ms); i++)
@@ -317,7 +278,7 @@ static void a_wait_that_comes_back_early_does_not_spin(void **state)
     (void)state;
     fake.answer = 0;
     fake.waits_ms = 0;
-    stop_clock();
+    set_clock_speed(0);
     begin();
     await_waits(1);
     check_next_wait_after(500);
@@ -365,7 +326,7 @@ static void the_end_of_the_session_is_told_and_others_are_heard(void **state)
     uint64_t missed;
     fake.answer = GP_EDRIVER;
     fake.waits_ms = 0;
-    stop_clock();
+    set_clock_speed(0);
     begin();
     for (int i = 0; i < 30000 && !gp_waiter_has_ended(w); i++)
         (void)usleep(1000);
@@ -461,7 +422,7 @@ static void who_comes_back_later_has_a_gap_of_its_own(void **state)
     struct gp_waiter_gap first;
     struct gp_waiter_gap second;
     fake.answer = 0;
-    stop_clock();
+    set_clock_speed(0);
     begin();
     gp_waiter_offer(w, 1, NULL);
     await_settled();
