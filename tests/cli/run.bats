@@ -143,6 +143,39 @@ load helpers
     [ "$status" -ne 0 ]
 }
 
+@test "several only on one NUMA node" {
+    unset CUDA_VISIBLE_DEVICES CUDA_DEVICE_ORDER
+    # GPUs 0 and 1 are on one node, 2 and 3 on another
+    machine rtx4090 '
+import copy
+m["workload"] = []
+m["devices"] = [copy.deepcopy(d) for _ in range(4)]
+for n, device in enumerate(m["devices"]):
+    device["uuid"] = d["uuid"][:-1] + str(n)
+    device["pci"]["bus_id"] = "00000000:%02x:00.0" % (n + 1)
+    device["answers"].pop("Serial", None)
+m["topology"].update(levels=["NODE", "SYS", "SYS"], cpus=["0-15", "16-31"], nodes=["0", "1"])'
+    export GPULSE_SIM=$PWD/m.json GPULSE_SIM_STILL=1
+    gpulse pick -n 2 --same-node
+    status_is 0
+    [ "$output" = 3,2 ]
+    gpulse pick -n 2 --same-node --avoid 2
+    status_is 0
+    [ "$output" = 1,0 ]
+    gpulse pick -n 3
+    status_is 0
+    gpulse pick -n 3 --same-node
+    fails 78 'no 3 free GPUs are on one NUMA node'
+    job --gpu 0
+    job --gpu 2
+    gpulse pick -n 2
+    [ "$output" = 3,1 ]
+    gpulse pick -n 2 --same-node
+    fails 69 'no 2 free GPUs are on one NUMA node'
+    gpulse run -n 2 --same-node -- true
+    status_is 69
+}
+
 @test "a command with its GPU, its output and its status" {
     idle_gpus
     gpulse run -- bash -c 'echo "$CUDA_VISIBLE_DEVICES $CUDA_DEVICE_ORDER"; exit 7'
