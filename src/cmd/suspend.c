@@ -10,7 +10,6 @@
 #include "jobs/suspend.h"
 #include "model/snapshot.h"
 #include "out/procs.h"
-#include "proc/cgroup.h"
 #include "proc/files.h"
 #include "proc/signal.h"
 
@@ -30,7 +29,6 @@ enum {
     MOVE_S = 600,
     SEEN_S = 10, /* how long the driver may take to list them, or not any more */
     TICK_MS = 200,
-    SPARE_MIB = 256, /* of main memory, that are left besides */
 };
 
 struct suspend_options {
@@ -233,24 +231,6 @@ static int check_driver(const struct gp_suspended *s, struct gp_err *err)
     return r;
 }
 
-/* They would be killed in the middle if main memory did not do. Those of one job share its limit,
- * so that all together must fit into what is left to each. */
-static int check_room(const struct gp_suspended_list *list, struct gp_err *err)
-{
-    uint64_t bytes = (uint64_t)SPARE_MIB << 20;
-    for (size_t i = 0; i < list->count; i++)
-        bytes += gp_suspended_bytes(&list->items[i]);
-    for (size_t i = 0; i < list->count; i++) {
-        uint64_t room = gp_cgroup_memory_room(gp_app_prefix(), list->items[i].pid);
-        if (room < bytes)
-            return gp_err_set(
-                err, GP_EFAIL,
-                "%.0f MiB of main memory are needed, and process %u can have %.0f MiB",
-                (double)bytes / 0x1p20, list->items[i].pid, (double)room / 0x1p20);
-    }
-    return 0;
-}
-
 static int check(const struct gp_proc_row *row, const struct gp_snapshot *snapshot, bool force,
                  struct gp_suspended *ret, struct gp_err *err)
 {
@@ -280,7 +260,7 @@ static int check_all(const struct gp_procs *procs, const struct gp_snapshot *sna
             return gp_err_set(err, r, "process %u cannot be suspended: %s", s->pid, why.text);
         ret->count++;
     }
-    return ret->count > 0 ? check_room(ret, err)
+    return ret->count > 0 ? gp_suspend_check_room(gp_app_prefix(), ret->items, ret->count, err)
                           : gp_err_set(err, GP_EFAIL, "no process on the GPUs is meant by that");
 }
 
@@ -439,7 +419,6 @@ static int confirm(const struct gp_suspended_list *list, struct gp_err *err)
 /* Looks at the GPUs while processes stand still. */
 static int measure(void *ctx, struct gp_suspended *list, size_t count, struct gp_err *err)
 {
-    const struct gp_suspended_list all = {list, count};
     struct gp_snapshot *snapshot;
     int r = gp_sampler_tick(ctx, &snapshot, err);
     if (r < 0)
@@ -451,7 +430,7 @@ static int measure(void *ctx, struct gp_suspended *list, size_t count, struct gp
                            list[i].pid);
     }
     gp_snapshot_free(snapshot);
-    return r < 0 ? r : check_room(&all, err);
+    return r < 0 ? r : gp_suspend_check_room(gp_app_prefix(), list, count, err);
 }
 
 static bool has_room(void *ctx, const struct gp_suspended *s)

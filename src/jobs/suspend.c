@@ -2,6 +2,7 @@
 
 #include "base/err.h"
 #include "jobs/checkpoint.h"
+#include "proc/cgroup.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 
 /* Far more than a call takes, and for moving memory at least this much in a second. */
 enum { CALL_S = 60, SLOWEST_MIB_S = 256 };
+enum { SPARE_MIB = 256 /* of main memory, that are left besides */ };
 
 static uint64_t deadline_ns(uint64_t bytes)
 {
@@ -22,6 +24,25 @@ uint64_t gp_suspended_bytes(const struct gp_suspended *s)
     for (size_t i = 0; i < s->gpu_count; i++)
         bytes += s->gpus[i].bytes;
     return bytes;
+}
+
+/* They would be killed in the middle if main memory did not do. Those of one job share its limit,
+ * so that all together must fit into what is left to each. */
+int gp_suspend_check_room(const char *root, const struct gp_suspended *list, size_t count,
+                          struct gp_err *err)
+{
+    uint64_t bytes = (uint64_t)SPARE_MIB << 20;
+    for (size_t i = 0; i < count; i++)
+        bytes += gp_suspended_bytes(&list[i]);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t room = gp_cgroup_memory_room(root, list[i].pid);
+        if (room < bytes)
+            return gp_err_set(
+                err, GP_EFAIL,
+                "%.0f MiB of main memory are needed, and process %u can have %.0f MiB",
+                (double)bytes / 0x1p20, list[i].pid, (double)room / 0x1p20);
+    }
+    return 0;
 }
 
 static int step(enum gp_cuda_call step, const struct gp_suspended *s, struct gp_err *err)

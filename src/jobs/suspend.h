@@ -9,6 +9,11 @@
 /* All GPU memory of it, in bytes. */
 uint64_t gp_suspended_bytes(const struct gp_suspended *s);
 
+/* Whether main memory has room for what all of them have on their GPUs, and some to spare. GP_EFAIL
+ * says which process has too little. root: prefix, NULL for none. */
+int gp_suspend_check_room(const char *root, const struct gp_suspended *list, size_t count,
+                          struct gp_err *err) GP_MUST_CHECK;
+
 /* What only a look at the GPUs tells. */
 struct gp_suspend_eyes {
     void *ctx;

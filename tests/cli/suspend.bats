@@ -129,6 +129,54 @@ suspended_rows() {
     status_is 2
 }
 
+# as_another_user COMMAND…: as root by a user who is not root; otherwise it is this one. Its folder of
+# settings is $other, which all can enter.
+as_another_user() {
+    local who=()
+    [ "$(id -u)" -ne 0 ] || who=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+    "${who[@]}" env GPULSE_SIM="$other/m.json" GPULSE_SIM_STATE="$other/state" \
+        GPULSE_STATE_DIR="$other/notes" "$@"
+}
+
+@test "a process of another user" {
+    local theirs=
+    if [ "$(id -u)" -eq 0 ]; then
+        started sleep 1000
+        theirs=$pid
+    else
+        theirs=$(ps -eo pid=,uid= | awk -v own="$(id -u)" '$1 > 1 && $2 != own { print $1; exit }')
+        [ -n "$theirs" ] || skip "no process of another user is seen here"
+    fi
+    machine t4 "m['workload'] = [{'name': 'x', 'pid': $theirs, 'gpus': [0], 'util': 1, 'memory_bytes': 1 << 20}]"
+    other=$(mktemp -d /tmp/gpulse-suspend-XXXXXX)
+    cp m.json "$other"
+    install -d -m 700 "$other/state" "$other/notes"
+    [ "$(id -u)" -ne 0 ] || chown -R 65534:65534 "$other"
+    chmod 755 "$other"
+    if ! (cd / && as_another_user "$GPULSE" --version) >/dev/null 2>&1; then
+        rm -r "$other"
+        skip "another user cannot run $GPULSE"
+    fi
+    cd /
+    run --separate-stderr as_another_user "$GPULSE" suspend "$theirs" --yes
+    local notes
+    notes=$(ls "$other/notes")
+    cd "$BATS_TEST_TMPDIR"
+    rm -r "$other"
+    fails 5 "process $theirs cannot be suspended: it belongs to another user; root may do it"
+    [ -z "$notes" ] || explain "there is a note: $notes"
+}
+
+@test "more than main memory has room for" {
+    machine t4 'm["workload"] = []; d["answers"]["MemoryInfo"].update(total=1 << 50, free=1 << 50)'
+    export GPULSE_SIM=$PWD/m.json GPULSE_SIM_STILL=1
+    job --mem 500TiB
+    gpulse suspend "$job" --yes
+    fails 1 "524288256 MiB of main memory are needed, and process $job can have [0-9]+ MiB"
+    [ "$(suspended_rows | cut -d, -f2)" = C ]
+    [ -z "$(ls notes 2>/dev/null)" ]
+}
+
 @test "a MIG instance, several GPUs, ranks and a capture" {
     started env RANK=0 WORLD_SIZE=8 sleep 1000
     machine h100 "m['workload'] = [{'name': 'x', 'pid': $pid, 'gpus': [0, 1], 'util': 1, 'memory_bytes': 1 << 30}]"

@@ -3,6 +3,7 @@
 
 #include "base/err.h"
 #include "base/statedir.h"
+#include "jobs/suspend.h"
 #include "proc/suspended.h"
 #include "proc_tree.h"
 
@@ -154,6 +155,40 @@ static void files_of_others_and_other_files(void **state)
     assert_int_not_equal(gp_suspended_take(tree_root, &example, &fd, &err), 0);
 }
 
+static void the_owner_of_a_process_may_note_it(void **state)
+{
+    (void)state;
+    enum { ANN = 65533, BOB = 65532 };
+    static const struct {
+        uid_t process, note;
+        bool counts;
+    } cases[] = {{ANN, ANN, true}, {ANN, 0, true}, {ANN, BOB, false}, {0, 0, true}, {0, ANN, false}};
+    char process[128];
+    char path[128];
+    if (geteuid() != 0) {
+        print_message("only root can give files to others\n");
+        skip();
+    }
+    make_machine();
+    (void)snprintf(process, sizeof(process), "%s/proc/%d", tree_root, PID);
+    (void)snprintf(path, sizeof(path), "%s/tmp/gpulse/suspended.%d.%d", tree_root, PID, START);
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
+        struct stat st;
+        (void)unlink(path);
+        assert_int_equal(chown(process, cases[i].process, (gid_t)-1), 0);
+        mode_t before = umask(0077);
+        note(&example);
+        (void)umask(before);
+        assert_int_equal(stat(path, &st), 0);
+        assert_int_equal(st.st_uid, cases[i].process); /* who must be able to resume it */
+        assert_int_equal(st.st_mode & 0777, 0644);
+        assert_int_equal(chown(path, cases[i].note, (gid_t)-1), 0);
+        if (count() != cases[i].counts)
+            fail_msg("a note of %u about a process of %u %s", cases[i].note, cases[i].process,
+                     cases[i].counts ? "does not count" : "counts");
+    }
+}
+
 static void only_one_has_a_note(void **state)
 {
     (void)state;
@@ -214,6 +249,53 @@ static void a_folder_that_was_told(void **state)
     assert_int_equal(count(), 0);
 }
 
+/* ---- whether main memory has room ---- */
+
+/* 300 MiB on two GPUs, and 100 on one: with 256 to spare, 656. */
+static const struct gp_suspended two[] = {
+    {.pid = PID, .gpus = {{"GPU-a", 100 << 20}, {"GPU-b", 200 << 20}}, .gpu_count = 2},
+    {.pid = PID + 1, .gpus = {{"GPU-a", 100 << 20}}, .gpu_count = 1},
+};
+
+static void available_is(unsigned kib)
+{
+    char text[64];
+    (void)snprintf(text, sizeof(text), "MemAvailable: %u kB\n", kib);
+    write_text("/proc/meminfo", text);
+}
+
+static void room_for_all_and_some_to_spare(void **state)
+{
+    (void)state;
+    struct gp_err err = {0};
+    available_is(656 << 10);
+    assert_int_equal(gp_suspend_check_room(tree_root, two, 2, &err), 0);
+    available_is((656 << 10) - 1);
+    assert_int_equal(gp_suspend_check_room(tree_root, two, 2, &err), GP_EFAIL);
+    assert_string_equal(err.text,
+                        "656 MiB of main memory are needed, and process 77 can have 656 MiB");
+    available_is(556 << 10);
+    assert_int_equal(gp_suspend_check_room(tree_root, two, 1, &err), 0);
+    assert_int_equal(gp_suspend_check_room(tree_root, two, 2, &err), GP_EFAIL);
+    assert_int_equal(gp_suspend_check_room(tree_root, two, 0, &err), 0);
+}
+
+/* The limit of a control group of any of them counts for all: they may be in the same. */
+static void room_in_the_group_of_each(void **state)
+{
+    (void)state;
+    struct gp_err err = {0};
+    available_is(64 << 20);
+    write_pid(PID + 1, "cgroup", "0::/job\n", 8);
+    write_text("/sys/fs/cgroup/job/memory.current", "0\n");
+    write_text("/sys/fs/cgroup/job/memory.max", "687865856\n"); /* 656 MiB */
+    assert_int_equal(gp_suspend_check_room(tree_root, two, 2, &err), 0);
+    write_text("/sys/fs/cgroup/job/memory.current", "1048576\n");
+    assert_int_equal(gp_suspend_check_room(tree_root, two, 2, &err), GP_EFAIL);
+    assert_string_equal(err.text,
+                        "656 MiB of main memory are needed, and process 78 can have 655 MiB");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -225,6 +307,9 @@ int main(void)
         TEST(a_folder_that_others_may_change_is_not_used),
         TEST(too_many_gpus),
         TEST(a_folder_that_was_told),
+        TEST(the_owner_of_a_process_may_note_it),
+        TEST(room_for_all_and_some_to_spare),
+        TEST(room_in_the_group_of_each),
     };
     (void)unsetenv("GPULSE_STATE_DIR");
     return cmocka_run_group_tests_name("suspended", tests, NULL, NULL);
