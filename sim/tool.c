@@ -32,6 +32,8 @@ static const struct gp_program program = {
         "a message\n"
         "GPULSE_SIM_COUNT\tfile that receives the number of calls of each function\n"
         "GPULSE_SIM_ROOT\twhether settings may be changed: 1, or 0 (default: if root)\n"
+        "GPULSE_SIM_TIMEOUT\thow long gpulse waits for it, if --timeout does not say (default: as "
+        "for a real driver)\n"
         "GPULSE_SIM_STATE\tdirectory of faults and jobs (default: "
         "$XDG_RUNTIME_DIR/gpulse-sim, else /tmp/gpulse-sim-UID)\n",
 };

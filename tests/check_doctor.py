@@ -108,7 +108,7 @@ def examine(machine, root):
         os.setgid(NOBODY)
         os.setuid(NOBODY)
     done = subprocess.run([GPULSE, "doctor", "--root", root, *machine.args], stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600,
                           preexec_fn=drop if machine.user and os.getuid() == 0 else None)
     return done.stdout.decode(errors="replace") + f"exit {done.returncode}\n"
 

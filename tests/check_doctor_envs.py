@@ -69,7 +69,7 @@ def build(root):
 def examine(device, driver):
     write(ROOT, f"{GPU}/device", device + "\n")
     write(ROOT, "/sys/module/nvidia/version", driver + "\n")
-    return gpulse("doctor", "--root", ROOT, "--only", "python", "-v", timeout=300)
+    return gpulse("doctor", "--root", ROOT, "--only", "python", "-v", timeout=900)
 
 
 @test

@@ -5,6 +5,7 @@ and what is killed leaves nothing behind.
 variants: release
 """
 import atexit
+import contextlib
 import fcntl
 import json
 import os
@@ -28,6 +29,7 @@ BUILD = Path(os.environ.get("GPULSE_BUILD", Path(__file__).resolve().parent.pare
 GPULSE = BUILD / "gpulse"
 JOBS = int(os.environ.get("GPULSE_RUN_JOBS", 64))
 KILLS = int(os.environ.get("GPULSE_RUN_KILLS", 100))
+LIMIT_S = 600  # only a broken program meets it
 DELAY_S = float(os.environ.get("GPULSE_RUN_DELAY", 1.0))
 
 
@@ -54,7 +56,7 @@ class Machine:
                 os.chown(state, user, user)
         keep = {k: v for k, v in os.environ.items() if not k.startswith(("CUDA_", "GPULSE_"))}
         return {**keep, "GPULSE_SIM": str(self.file), "GPULSE_SIM_STATE": str(state),
-                "GPULSE_STATE_DIR": str(self.folder / "leases")}
+                "GPULSE_STATE_DIR": str(self.folder / "leases"), "GPULSE_SIM_TIMEOUT": "5m"}
 
     def start(self, arguments, user=0, **options):
         as_user = {"user": user, "group": user, "extra_groups": []} if user else {}
@@ -104,13 +106,17 @@ def nobody_is_promised_what_another_one_has():
         user = other_user() if n % 2 else 0
         memory = f"{rng.randint(1, 70)}GiB"
         # as a training does: it takes its memory long after it was started
-        job = f"sleep {rng.uniform(0, DELAY_S):.2f}; exec {GPULSE} sim load --mem {memory} --for 0.3s"
+        job = f"until test -e {machine.folder}/go; do sleep 0.1; done; sleep {rng.uniform(0, DELAY_S):.2f}; " \
+              f"exec {GPULSE} sim load --mem {memory} --for 0.3s"
         running[n] = machine.start(["run", "--wait", "-n", str(rng.choice([1, 1, 1, 2])), "--", "sh", "-c", job], user)
     peak = 0
     while any(p.poll() is None for p in running.values()):
         leases = machine.queue()
         no_gpu_twice(leases)
-        peak = max(peak, sum(lease["state"] == "held" for lease in leases))
+        held = [lease for lease in leases if lease["state"] == "held"]
+        peak = max(peak, len(held))
+        if peak >= 5 or sum(len(lease["uuids"]) for lease in held) >= 7:  # one may wait for two
+            (machine.folder / "go").touch()
         time.sleep(0.05)
     for n, process in running.items():
         out, err = process.communicate()
@@ -161,7 +167,8 @@ def what_is_killed_leaves_nothing_behind():
                     children = subprocess.run(["pgrep", "-P", str(victim.pid), "-x", "python"],
                                               stdout=subprocess.PIPE, text=True, check=False).stdout
                     for pid in children.split():
-                        os.kill(int(pid), signal.SIGKILL)
+                        with contextlib.suppress(ProcessLookupError):  # ended with its supervisor
+                            os.kill(int(pid), signal.SIGKILL)
         if n % 10 == 0:
             no_gpu_twice(machine.queue())
         running = [p for p in running if p.poll() is None]
@@ -172,7 +179,7 @@ def what_is_killed_leaves_nothing_behind():
     for process in running:
         os.kill(process.pid, signal.SIGKILL)
         process.communicate()
-    for _ in range(200):
+    for _ in range(4000):
         left = marked_processes(machine.folder)
         if not left:
             break
@@ -180,7 +187,7 @@ def what_is_killed_leaves_nothing_behind():
     assert left == [], [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in left if Path(f"/proc/{pid}").exists()]
     assert machine.queue() == []
     # one more who decides takes away what is left of the others
-    last = machine.start(["run", "--wait=60s", "--", "true"])
+    last = machine.start(["run", "--wait=600s", "--", "true"])
     _, words = last.communicate()
     assert last.returncode == 0, words
     names = [p.name for p in (machine.folder / "leases").iterdir()]
@@ -203,7 +210,7 @@ class Terminal:
 
     def until(self, pattern):
         """Reads on until this stands there, behind what was read before."""
-        end = time.monotonic() + 60
+        end = time.monotonic() + LIMIT_S
         while not (found := re.search(pattern, self.seen)):
             assert time.monotonic() < end, (pattern, self.seen)
             if select.select([self.fd], [], [], 0.2)[0]:
@@ -236,13 +243,14 @@ def the_keyboard_reaches_the_job_and_the_shell_goes_on():
     terminal.type("\x03")
     terminal.until("with status 130")
     # in the background it goes on, and the shell keeps the terminal
-    terminal.type(f"{GPULSE} run -- sh -c 'echo started; exec sleep 2'\n")
+    terminal.type(f"{GPULSE} run -- sh -c 'echo started; until test -e {machine.folder}/go; do sleep 0.1; done'\n")
     terminal.until(r"\nstarted")
     terminal.type("\x1a")
     terminal.until(r"Stopped.*\s+\$ ")
     terminal.type("bg\n")
     terminal.type("echo is-$((40 + 2))\n")
     terminal.until("is-42")
+    (machine.folder / "go").touch()
     terminal.until("with status 0")
     # one that wants to read in the background gets the terminal with fg
     terminal.type(f"{GPULSE} run -- cat &\n")
@@ -281,7 +289,7 @@ before = echoes(0)
 now = termios.tcgetattr(1)
 now[3] &= ~termios.ECHO
 termios.tcsetattr(1, termios.TCSANOW, now)
-end = time.monotonic() + 60
+end = time.monotonic() + 600
 while echoes(0) and time.monotonic() < end:
     time.sleep(0.01)
 print("echo", before, echoes(0), flush=True)
@@ -307,8 +315,8 @@ def what_is_watched_has_a_terminal():
     terminal.until(r"\n1\s+is-44")
     # a shell has all of it to itself
     terminal.type(f"{GPULSE} run -q -- bash --norc\n")
-    terminal.type("sleep 1000\n")
-    time.sleep(0.5)
+    terminal.type("sh -c 'echo begun; exec sleep 1000'\n")
+    terminal.until(r"\nbegun")
     terminal.type("\x1a")
     terminal.until("Stopped.*sleep 1000")
     terminal.type("kill -KILL %1; exit\n")

@@ -53,7 +53,7 @@ class Machine:
 
     def query(self, *words):
         out = good(gpulse("--sim", self.machine, "--sim-still", "--root", f"{self.folder.name}/root", "--timeout", "100",
-                          "query", *words, "-f", "csv", "--no-header", env=self.env, timeout=200))
+                          "query", *words, "-f", "csv", "--no-header", env=self.env, timeout=600))
         return [line.split(",") for line in out.splitlines()]
 
 

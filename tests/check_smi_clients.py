@@ -10,11 +10,9 @@ import io
 import json
 import os
 import re
-import select
 import signal
 import subprocess
 import tempfile
-import time
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -51,14 +49,15 @@ def gpus(machine, fields):
     return truth(machine, fields)["gpus"]
 
 
-def stream(machine, seconds, *words):
-    """What a program hears on a pipe within some seconds, before it stops nvidia-smi."""
+def stream(machine, enough, *words):
+    """What a program hears on a pipe until it has enough (a function of the text, whole lines), and stops
+    nvidia-smi."""
     process = subprocess.Popen(["nvidia-smi", *words], env=environment(machine), stdin=subprocess.DEVNULL,
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    heard, end = b"", time.monotonic() + seconds
-    while time.monotonic() < end:
-        if select.select([process.stdout], [], [], 0.1)[0]:
-            heard += os.read(process.stdout.fileno(), 1 << 16)
+    heard, more = b"", True
+    while more and not enough(heard[:heard.rfind(b"\n") + 1].decode()):
+        more = os.read(process.stdout.fileno(), 1 << 16)
+        heard += more
     process.send_signal(signal.SIGTERM)
     heard += process.stdout.read()
     process.wait()
@@ -197,9 +196,11 @@ def determined():
 @test
 def gpu_burn_reads_temperatures_from_the_log():
     """sscanf(line, "GPU Current Temp : %d C"), a line per GPU in the order of their indices."""
-    text = stream("h100x8", 2, "-l", "5", "-q", "-d", "TEMPERATURE")
+    text = stream("h100x8", lambda text: text.count("GPU Current Temp") >= 8, "-l", "5", "-q", "-d", "TEMPERATURE")
     found = [int(t) for t in re.findall(r"GPU Current Temp\s*:\s*(\d+) C", text)]
-    assert found == [g["temperature.gpu"] for g in gpus("h100x8", "temperature.gpu")], found
+    expected = [g["temperature.gpu"] for g in gpus("h100x8", "temperature.gpu")]
+    # a busy machine may stop it only behind its next report
+    assert found and found == expected * (len(found) // len(expected)), found
 
 
 @test
@@ -244,7 +245,7 @@ def telegraf():
 @test
 def netdata_in_a_loop():
     """Cuts documents at lines that are exactly the two tags."""
-    lines = stream("rtx3060x2", 2.5, "-q", "-x", "-l", "1").split("\n")
+    lines = stream("rtx3060x2", lambda text: text.count("</nvidia_smi_log>") >= 2, "-q", "-x", "-l", "1").split("\n")
     documents, inside = [], None
     for line in lines:
         if line == "<nvidia_smi_log>":
@@ -290,9 +291,11 @@ def gnome_vitals_and_i3status_rust_send_a_comma_at_the_end():
     fields = "name,fan.speed,temperature.gpu,temperature.memory,memory.total,memory.used,memory.reserved,memory.free," \
              "utilization.gpu,utilization.memory,utilization.encoder,utilization.decoder,clocks.gr,clocks.mem," \
              "clocks.video,power.draw.instant,power.draw.average,pcie.link.gen.gpucurrent,pcie.link.width.current,"
-    lines = stream("rtx3060x2", 2.5, f"--query-gpu={fields}", "--format=csv,noheader,nounits", "-l", "1").splitlines()
+    lines = stream("rtx3060x2", lambda text: text.count("\n") >= 4, f"--query-gpu={fields}",
+                   "--format=csv,noheader,nounits", "-l", "1").splitlines()
     assert len(lines) >= 4 and all(len(line.split(", ")) == 19 for line in lines), lines
-    line = stream("rtx3060x2", 1.5, "-l", "1", "-i", "1", "--query-gpu=name,memory.total,utilization.gpu,memory.used,"
+    line = stream("rtx3060x2", lambda text: "\n" in text, "-l", "1", "-i", "1",
+                  "--query-gpu=name,memory.total,utilization.gpu,memory.used,"
                   "temperature.gpu,fan.speed,clocks.current.graphics,power.draw,",
                   "--format=csv,noheader,nounits").splitlines()[0]
     values = line.split(", ")
@@ -330,7 +333,8 @@ def kde_ksystemstats():
     assert kde_machine(answer("rtx3060x2", "--query")) == [
         {"address": g["pci.bus_id"][4:], "name": g["name"], "total": mib(g["memory.total"]),
          "max": g["clocks.max.graphics"]} for g in expected]
-    lines = stream("rtx3060x2", 3, "dmon", "-d", "1", "-s", "pucm").splitlines()
+    lines = stream("rtx3060x2", lambda text: len(re.findall("^[^#]", text, re.M)) >= 4,
+                   "dmon", "-d", "1", "-s", "pucm").splitlines()
     header = next(line for line in lines if line.startswith("#")).lstrip("# ").split()
     assert {"gpu", "pwr", "gtemp", "sm", "enc", "dec", "fb", "bar1", "mclk", "pclk"} <= set(header), header
     rows = [line.split() for line in lines if not line.startswith("#")]
@@ -343,7 +347,7 @@ def kde_process_list():
                        "--format=csv,noheader,nounits").splitlines():
         address, index, total = line.split(", ")
         assert re.fullmatch(r"[0-9A-F]{8}:[0-9A-F]{2}:[0-9A-F]{2}\.0", address) and int(index) >= 0 and int(total) > 0
-    lines = stream("rtx3060x2", 2, "pmon", "-s", "mu").splitlines()
+    lines = stream("rtx3060x2", lambda text: text.count("\n") >= 2, "pmon", "-s", "mu").splitlines()
     header = lines[0].lstrip("# ").split()
     assert header[:5] == ["gpu", "pid", "type", "fb", "ccpm"], header
 

@@ -44,7 +44,7 @@ SCRATCH = tempfile.mkdtemp(prefix="gpulse-writers-")
 os.environ["GPULSE_SIM_STATE"] = SCRATCH
 
 
-def query(machine, fields, *words, timeout="2"):
+def query(machine, fields, *words, timeout="5m"):
     """The output; 6 is the status when a GPU does not answer. An empty /proc, so that two runs of a
     machine that stands still tell the same."""
     result = gpulse("--sim", machine, "--sim-still", "--root", SCRATCH, "--timeout", timeout,
@@ -419,7 +419,7 @@ def openmetrics_tells_what_json_tells():
 @test
 def openmetrics_leaves_out_what_is_not_known():
     sick_machine()
-    families = om_parse(query("h100x8", "temperature.gpu,status,uuid", "-f", "openmetrics"))
+    families = om_parse(query("h100x8", "temperature.gpu,status,uuid", "-f", "openmetrics", timeout="2"))
     well_again()
     gpus = {dict(labels)["gpu"] for labels in families["gpulse_gpu_temperature_gpu_celsius"].samples}
     assert {"0", "4", "5", "6", "7"} <= gpus and "1" not in gpus and "2" not in gpus, gpus
@@ -476,7 +476,7 @@ def openmetrics_labels_the_rows_of_lists():
 @test
 def words_of_a_status_are_no_series():
     sick_machine()
-    text = query("h100x8", "status,status.text", "-f", "openmetrics")
+    text = query("h100x8", "status,status.text", "-f", "openmetrics", timeout="2")
     well_again()
     assert "status_text" not in text and 'status="lost"} 1' in text, text
 

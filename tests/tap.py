@@ -9,6 +9,7 @@
     main()
 """
 import os
+import signal
 import subprocess
 import sys
 import traceback
@@ -16,6 +17,13 @@ import traceback
 GPULSE = os.environ.get("GPULSE", "build/gpulse")
 BUILD = os.environ.get("GPULSE_BUILD", "build")
 VARIANT = os.environ.get("GPULSE_VARIANT", "default")
+
+# A simulated driver that does not hang is waited for, however busy the machine is.
+os.environ["GPULSE_SIM_TIMEOUT"] = "5m"
+# What starts a test in the background may have had these ignored, which programs inherit.
+for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP):
+    if signal.getsignal(number) == signal.SIG_IGN:
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
 _tests = []
 
@@ -29,7 +37,7 @@ def test(function):
     return function
 
 
-def run(*command, timeout=60, **more):
+def run(*command, timeout=600, **more):
     """Runs a command without a terminal; the result has returncode, stdout and stderr as text."""
     return subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

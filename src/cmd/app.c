@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "base/parse.h"
 #include "base/strbuf.h"
 #include "model/snapshot.h"
 #include "source/nvml/nvml.h"
@@ -133,11 +134,6 @@ void gp_app_export(void)
         (void)setenv("GPULSE_SIM_STILL", "1", 1);
 }
 
-uint64_t gp_app_timeout_ns(uint64_t fallback_ns)
-{
-    return gp_common()->timeout_ns ? gp_common()->timeout_ns : fallback_ns;
-}
-
 static const char *given_or_env(const char *given, const char *name)
 {
     const char *value = given ? given : getenv(name);
@@ -147,6 +143,23 @@ static const char *given_or_env(const char *given, const char *name)
 const char *gp_app_machine(void)
 {
     return given_or_env(gp_common()->sim, "GPULSE_SIM");
+}
+
+/* A simulated driver is as slow as a busy machine makes it. 0: nobody has told how long it may
+ * take. */
+static uint64_t sim_timeout_ns(void)
+{
+    uint64_t ns;
+    const char *told = gp_app_machine() ? getenv("GPULSE_SIM_TIMEOUT") : NULL;
+    return told && gp_parse_duration(told, &ns) ? ns : 0;
+}
+
+uint64_t gp_app_timeout_ns(uint64_t fallback_ns)
+{
+    uint64_t sim_ns = sim_timeout_ns();
+    if (gp_common()->timeout_ns)
+        return gp_common()->timeout_ns;
+    return sim_ns > 0 ? sim_ns : fallback_ns;
 }
 
 const char *gp_app_prefix(void)
@@ -243,6 +256,8 @@ static uint64_t later_timeout(const struct gp_loop *loop)
 {
     uint64_t ns = loop->interval_ns > GP_NS_PER_S ? loop->interval_ns : GP_NS_PER_S;
     uint64_t first_ns = gp_app_timeout_ns(SAMPLE_TIMEOUT_S * GP_NS_PER_S);
+    if (!gp_common()->timeout_ns && sim_timeout_ns() > 0)
+        return first_ns;
     return ns < first_ns ? ns : first_ns;
 }
 

@@ -10,6 +10,7 @@ HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 setup() {
     export GPULSE_SIM_STATE=$BATS_TEST_TMPDIR/state
     export GPULSE_SIM_STRICT=1 # gpulse makes no call that would crash a real library
+    export GPULSE_SIM_TIMEOUT=5m # a driver that does not hang is waited for
     export GPULSE_STATE_DIR=$BATS_TEST_TMPDIR/notes
     export XDG_STATE_HOME=$BATS_TEST_TMPDIR/home
     unset GPULSE_SIM GPULSE_SIM_STILL GPULSE_SIM_COUNT GPULSE_ROOT GPULSE_NVML NO_COLOR
@@ -31,23 +32,28 @@ gpulse() {
     run --separate-stderr "$GPULSE" "$@"
 }
 
-# fault MACHINE ARG…: injects, or clears
+# fault MACHINE ARG…: injects, or clears. From one that hangs on, gpulse waits no longer than it does
+# by itself.
 fault() {
+    case " $*" in
+    *[\ ,]hang*) unset GPULSE_SIM_TIMEOUT ;;
+    esac
     "$GPULSE" sim fault -m "$@"
 }
 
 # start ARG…: gpulse in the background, its output in the files out and err; its pid is $pid. A shell
-# without job control starts those with INT ignored, and gpulse leaves that alone: so it is undone.
+# without job control starts those with INT and QUIT ignored, and gpulse leaves that alone: so it is
+# undone.
 start() {
     rm -f out err # of an earlier program: nobody shall take them for this one's
-    env --default-signal=INT,TERM,HUP "$GPULSE" "$@" >out 2>err 3>&- &
+    env --default-signal=INT,QUIT,TERM,HUP "$GPULSE" "$@" >out 2>err 3>&- &
     pid=$!
     STARTED+=("$pid")
 }
 
 # started COMMAND…: another program in the background
 started() {
-    "$@" >/dev/null 2>&1 3>&- &
+    env --default-signal=INT,QUIT,TERM,HUP "$@" >/dev/null 2>&1 3>&- &
     pid=$!
     STARTED+=("$pid")
 }
@@ -61,7 +67,7 @@ finish() {
 # until_true COMMAND…: waits for it, with a limit that only a broken program meets.
 until_true() {
     local i
-    for ((i = 0; i < 600; i++)); do
+    for ((i = 0; i < 4000; i++)); do
         if "$@"; then
             return 0
         fi
@@ -146,7 +152,7 @@ quiet_t4() {
 # it is done to this test; its pid is $job
 job_of() {
     : >job.out
-    setsid env --default-signal=INT,TERM "$@" >job.out 2>&1 3>&- &
+    setsid env --default-signal=INT,QUIT,TERM "$@" >job.out 2>&1 3>&- &
     STARTED+=("$!")
     until_true grep -q 'holds' job.out
     job=$(awk '/holds/ { print $2 }' job.out)
@@ -192,7 +198,7 @@ idle_gpus() {
 # in_background ARG…: gpulse run in the background, until it says where it is
 in_background() {
     : >run.err
-    setsid env --default-signal=INT,TERM "$GPULSE" run "$@" >run.out 2>run.err 3>&- &
+    setsid env --default-signal=INT,QUIT,TERM "$GPULSE" run "$@" >run.out 2>run.err 3>&- &
     running=$!
     STARTED+=("$running")
     until_true grep -q '^gpulse: ' run.err
