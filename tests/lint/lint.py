@@ -4,6 +4,7 @@
 Exceptions stand in tests/lint/exceptions.txt, one a line: "RULE PATH[:NAME]  why". The list is
 meant to shrink.
 """
+import ast
 import re
 import subprocess
 import sys
@@ -265,6 +266,168 @@ def rule_everything_is_built():
             if not re.search(rf"\b{stem}\b", listed) and \
                     not re.search(rf"'{stem.removeprefix('test_')}'", listed):
                 yield name, 1, "no meson.build lists it"
+
+def rule_no_werror_default():
+    """A user's newer compiler warns of more; scripts/build.sh asks for errors where they help us."""
+    for name in FILES:
+        if name.endswith("meson.build"):
+            for number, line in numbered(text_of(name)):
+                if re.search(r"werror|-Werror", re.sub(r"#.*", "", line)):
+                    yield name, number, "warnings must not stop a user's build"
+
+
+# ---- every test can fail
+
+def closure(bodies, can_fail, mentions):
+    """The names of those bodies that can fail by themselves, or by what they mention."""
+    failing = {name for name, body in bodies.items() if can_fail(body)}
+    while True:
+        more = {name for name, body in bodies.items()
+                if name not in failing and failing & mentions(body)}
+        if not more:
+            return failing
+        failing |= more
+
+
+def words(text):
+    return set(re.findall(r"\w+", text))
+
+
+def c_functions(name):
+    """Bodies by name: functions whose brace stands in the first column, and macros."""
+    code, bodies = code_of(name), {}
+    for match in re.finditer(r"^#define (\w+)\(((?:\\\n|.)*)", code, re.M):
+        bodies[match.group(1)] = match.group(2)
+    for match in re.finditer(r"^\w[^\n;#]*?\b(\w+)\((?:[^;{}]*?)\)\n\{\n(.*?)^\}", code, re.M | re.S):
+        bodies[match.group(1)] = match.group(2)
+    return bodies
+
+
+def rule_unit_tests_can_fail():
+    shared = {}
+    for name in FILES:
+        if re.match(r"tests/unit/\w+\.h$", name):
+            shared.update(c_functions(name))
+    for name in FILES:
+        if not re.match(r"tests/unit/test_\w+\.c$", name):
+            continue
+        failing = closure({**shared, **c_functions(name)},
+                          lambda body: re.search(r"\b(assert_\w+|fail|fail_msg)\s*\(", body), words)
+        tests = list(re.finditer(r"^static void (\w+)\(void \*\*\w+\)\n\{", code_of(name), re.M))
+        if not tests:
+            yield name, 1, "no test is found in it"
+        for match in tests:
+            if match.group(1) not in failing:
+                line = code_of(name)[:match.start()].count("\n") + 1
+                yield f"{name}:{match.group(1)}", line, "nothing in this test can fail"
+
+
+def python_can_fail(node):
+    for part in ast.walk(node):
+        if isinstance(part, ast.Assert) and not isinstance(part.test, ast.Constant):
+            return True
+        if isinstance(part, ast.Raise) and "Skip" not in ast.dump(part):
+            return True
+        if isinstance(part, ast.keyword) and part.arg == "check" and \
+                getattr(part.value, "value", False) is True:
+            return True
+    return False
+
+
+def python_mentions(node):
+    return {getattr(part, "id", None) or getattr(part, "attr", None) for part in ast.walk(node)}
+
+
+def python_functions(name):
+    """The functions and methods of a file: its tests, and by name what they are helped by."""
+    tests, helpers = [], {}
+    for node in ast.walk(ast.parse(text_of(name))):
+        if isinstance(node, ast.FunctionDef):
+            if any(getattr(mark, "id", "") == "test" for mark in node.decorator_list):
+                tests.append(node)
+            else:
+                helpers[node.name] = node
+    return tests, helpers
+
+
+def rule_checks_can_fail():
+    shared = {}
+    for name in FILES:
+        if re.match(r"tests/(?!check_)\w+\.py$", name):
+            shared.update(python_functions(name)[1])
+    for name in FILES:
+        if not re.match(r"tests/check_\w+\.py$", name):
+            continue
+        tests, helpers = python_functions(name)
+        failing = closure({**shared, **helpers}, python_can_fail, python_mentions)
+        for node in tests:
+            if not python_can_fail(node) and not failing & python_mentions(node):
+                yield f"{name}:{node.name}", node.lineno, "nothing in this test can fail"
+
+
+# Commands of the shell that are there to fail; what arranges a test (mkdir, cp …) is not.
+SHELL_CHECK = re.compile(r"(\[\[? |\(\(|grep |diff |cmp |run (-\d|!|[^\n]*-\d )|explain |assert |"
+                         r"[^\n]*\|\| explain |[^\n]*\bexit !\()")
+
+
+BATS_TEST = r'^@test "([^\n]*)" \{\n(.*?)^\}'
+
+
+def shell_commands(body):
+    """What stands at the beginning of a command, without conditions, skips and comments."""
+    for line in body.split("\n"):
+        line = line.strip()
+        if re.match(r"(#|if |elif |while |until |local |export )", line) or "|| skip" in line:
+            continue
+        for command in re.split(r"&& |; |\bdo |\bthen |\{ ", line):
+            yield command.strip()
+
+
+def shell_can_fail(body):
+    return any(SHELL_CHECK.match(command) for command in shell_commands(body))
+
+
+def shell_mentions(body):
+    return {word for command in shell_commands(body)
+            for word in re.findall(r"^(?:\w+=\S* )*(\w+)", command)}
+
+
+def shell_functions(name):
+    return {match.group(1): match.group(2) for match in
+            re.finditer(r"^(\w+)\(\) \{\n(.*?)^\}", text_of(name), re.M | re.S)}
+
+
+def rule_bats_tests_can_fail():
+    shared = {}
+    for name in FILES:
+        if re.match(r"tests/cli/\w+\.bash$", name):
+            shared.update(shell_functions(name))
+    for name in FILES:
+        if not name.endswith(".bats"):
+            continue
+        failing = closure({**shared, **shell_functions(name)}, shell_can_fail, shell_mentions)
+        text = text_of(name)
+        for match in re.finditer(BATS_TEST, text, re.M | re.S):
+            body = match.group(2)
+            if not shell_can_fail(body) and not failing & shell_mentions(body):
+                line = text[:match.start()].count("\n") + 1
+                yield f"{name}", line, f'nothing in "{match.group(1)}" can fail'
+        if text.count("\n@test ") != len(re.findall(BATS_TEST, text, re.M | re.S)):
+            yield name, 1, "not every @test is read"
+
+
+# ---- documents
+
+def rule_folders_are_on_the_map():
+    folders = {"/".join(name.split("/")[:2]) if name.startswith("src/") else name.split("/")[0]
+               for name in FILES if name.count("/") > name.startswith("src/")}
+    on_map = set(re.findall(r"^    ([\w/]+) +\S", text_of("CONTRIBUTING.md"), re.M))
+    for folder in sorted(folders):
+        if not folder.startswith(".") and folder not in on_map:
+            yield "CONTRIBUTING.md", 1, f'{folder} is missing under "Where things are"'
+    for place in sorted(on_map):
+        if re.match(r"src/", place) and place not in folders:
+            yield "CONTRIBUTING.md", 1, f"there is no {place}"
 
 
 # ---------------------------------------------------------------- running them
