@@ -183,7 +183,7 @@ static void add_text(struct gp_strbuf *sb, const struct line *l, const struct gp
                    l->device->index,
                    (double)gp_process_value(l->process, GP_PROCESS_MEMORY)->i / MIB);
     if (!l->trend.known)
-        gp_strbuf_addf(sb, "%12s %9s  ", "…", "");
+        gp_strbuf_addf(sb, "%14s %9s  ", "…", ""); /* three bytes wide, one column */
     else
         gp_strbuf_addf(sb, "%+12.1f ", l->trend.bytes_per_s * 60 / MIB);
     if (l->trend.known && full_s >= 0)

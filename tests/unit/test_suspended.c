@@ -162,7 +162,9 @@ static void the_owner_of_a_process_may_note_it(void **state)
     static const struct {
         uid_t process, note;
         bool counts;
-    } cases[] = {{ANN, ANN, true}, {ANN, 0, true}, {ANN, BOB, false}, {0, 0, true}, {0, ANN, false}};
+    } cases[] = {
+        {ANN, ANN, true}, {ANN, 0, true}, {ANN, BOB, false}, {0, 0, true}, {0, ANN, false},
+    };
     char process[128];
     char path[128];
     if (geteuid() != 0) {
