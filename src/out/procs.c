@@ -339,9 +339,14 @@ bool gp_procs_matches(const struct gp_proc_row *row, const char *filter)
 
 /* ---- sorting ---- */
 
-static int compare_text(const char *a, const char *b)
+/* Memory that no process accounts for has pid 0, which stands before the others. */
+static bool is_known(const struct gp_proc_row *row, enum gp_proc_column column)
 {
-    return strcasecmp(a ? a : "\x7f", b ? b : "\x7f");
+    enum gp_proc_kind kind = gp_proc_column_table[column].kind;
+    if (kind == GP_PROC_KIND_TEXT)
+        return gp_proc_text(row, column) != NULL;
+    return kind == GP_PROC_KIND_GPU || column == GP_PROC_PID_COLUMN ||
+           gp_proc_amount(row, column).known;
 }
 
 static int compare_by(const struct gp_proc_row *x, const struct gp_proc_row *y,
@@ -349,25 +354,28 @@ static int compare_by(const struct gp_proc_row *x, const struct gp_proc_row *y,
 {
     enum gp_proc_kind kind = gp_proc_column_table[column].kind;
     if (kind == GP_PROC_KIND_TEXT)
-        return compare_text(gp_proc_text(x, column), gp_proc_text(y, column));
+        return strcasecmp(gp_proc_text(x, column), gp_proc_text(y, column));
     if (kind == GP_PROC_KIND_GPU)
         return (x->gpu > y->gpu) - (x->gpu < y->gpu);
-    struct gp_amount a = gp_proc_amount(x, column);
-    struct gp_amount b = gp_proc_amount(y, column);
-    double p = a.known ? a.n : -1;
-    double q = b.known ? b.n : -1;
+    double p = gp_proc_amount(x, column).n;
+    double q = gp_proc_amount(y, column).n;
     int order = (p < q) - (p > q);
     return kind == GP_PROC_KIND_PID ? -order : order;
 }
 
-/* Equal ones by pid, so that rows do not jump. */
+/* What is not known comes last both ways. Equal ones by pid, so that rows do not jump. */
 static int compare_rows(const void *a, const void *b, void *ctx)
 {
     const struct gp_proc_order *order = ctx;
     const struct gp_proc_row *x = a;
     const struct gp_proc_row *y = b;
     for (size_t i = 0; i < order->count; i++) {
-        int by = compare_by(x, y, order->by[i].column);
+        enum gp_proc_column column = order->by[i].column;
+        bool has_x = is_known(x, column);
+        bool has_y = is_known(y, column);
+        int by = has_x && has_y ? compare_by(x, y, column) : 0;
+        if (has_x != has_y)
+            return has_x ? -1 : 1;
         if (by != 0)
             return order->by[i].reversed ? -by : by;
     }

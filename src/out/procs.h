@@ -113,7 +113,7 @@ void gp_proc_format_amount(struct gp_strbuf *sb, enum gp_proc_column column,
                            struct gp_amount amount);
 
 /* What rows are sorted by: the first decides, the next among equals. Numbers come greatest first,
- * pids, GPUs and text from their beginning. */
+ * pids, GPUs and text from their beginning, or the other way; what is not known comes last. */
 enum { GP_PROC_SORTS = 4 };
 
 struct gp_proc_sort {
