@@ -153,7 +153,7 @@ words_match() {
 
 @test "a GPU that stops answering has one row, whatever it ran" {
     machine t4 'd["processes"] = [{"pid": p, "type": "C", "memory_bytes": 1 << 20} for p in (7, 8, 9)]; del m["workload"]'
-    start smi pmon -s m -o T -d 2 --sim ./m.json
+    start smi pmon -s m -o T -d 2 --timeout 3s --sim ./m.json
     until_true grep -q ' 9 ' out
     fault ./m.json hang:nvmlDeviceGetComputeRunningProcesses
     until_true grep -Eq '^ *[0-9:]+ +0 +-( +-)+ +$' out

@@ -236,7 +236,7 @@ static unsigned long count_calls(void)
 }
 
 /* Looking at every failure takes long: that is done with GPULSE_TEST_LONG=1. Otherwise every
- * seventh is looked at, from one on that changes from run to run unless GPULSE_TEST_SEED says it. */
+ * seventh is looked at, from one on that changes from run to run unless GPULSE_TEST_SEED is set. */
 static unsigned long stride = 7;
 static unsigned long seed;
 
