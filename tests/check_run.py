@@ -319,8 +319,7 @@ def what_is_watched_has_a_terminal():
     terminal.until(r"\nbegun")
     terminal.type("\x1a")
     terminal.until("Stopped.*sleep 1000")
-    terminal.type("kill -KILL %1; exit\n")
-    terminal.type("exit\n")
+    terminal.type("kill -KILL %1; wait %1; exit\n")
     terminal.type("echo is-$((40 + 5))\n")
     terminal.until("is-45")
     assert machine.queue() == []
