@@ -23,7 +23,7 @@ import termios
 import time
 from pathlib import Path
 
-from tap import main, test
+from tap import main, needs_terminal, test
 
 BUILD = Path(os.environ.get("GPULSE_BUILD", Path(__file__).resolve().parent.parent / "build"))
 GPULSE = BUILD / "gpulse"
@@ -199,6 +199,7 @@ class Terminal:
     """An interactive shell on a terminal of its own."""
 
     def __init__(self, machine):
+        needs_terminal()
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
             os.execvpe("bash", ["bash", "--norc", "--noprofile", "-i"],

@@ -55,6 +55,15 @@ def good(result):
     return result.stdout
 
 
+def needs_terminal():
+    """Skips a test that runs a program on a terminal where there are none, as in a bare chroot."""
+    try:
+        for fd in os.openpty():
+            os.close(fd)
+    except OSError as error:
+        raise Skip(f"no pseudo-terminal to be had: {error.strerror}; is /dev/pts mounted?") from error
+
+
 def main():
     print(f"1..{len(_tests)}", flush=True)
     failed = 0

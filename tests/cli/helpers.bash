@@ -142,6 +142,13 @@ json.dump(m, open("m.json", "w"))
 PYTHON
 }
 
+# needs_terminal: skips the test where script(1) cannot give a program a terminal
+needs_terminal() {
+    command -v script >/dev/null || skip "no script(1)"
+    script -qec true /dev/null >/dev/null 2>&1 </dev/null ||
+        skip "no pseudo-terminal to be had; is /dev/pts mounted?"
+}
+
 # quiet_t4: chooses a machine with a T4 on which nothing runs but what a test starts.
 quiet_t4() {
     machine t4 'm["workload"] = []'

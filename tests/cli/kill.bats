@@ -28,6 +28,12 @@ load helpers
     status_is 0
     says "^ *$job "
     runs_on "$job"
+}
+
+@test "a terminal is asked, and the answer counts" {
+    needs_terminal
+    quiet_t4
+    job
     run script -qec "'$GPULSE' kill $job" /dev/null <<<"n"
     status_is 1
     [[ $output == *"End 1 process? [y/N]"*"nobody was ended"* ]]

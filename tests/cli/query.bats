@@ -50,7 +50,7 @@ t4() {
 }
 
 @test "one row that is wider than the terminal stands upright" {
-    command -v script >/dev/null || skip "no script(1)"
+    needs_terminal
     on_terminal() {
         run script -qec "stty cols 60; '$GPULSE' --sim $1 --sim-still query name,uuid,temperature.gpu" /dev/null
         output=${output//$'\r'/}

@@ -252,7 +252,7 @@ h100() {
 }
 
 @test "on a terminal there are colours, unless NO_COLOR is set or TERM is dumb" {
-    command -v script >/dev/null || skip "no script(1)"
+    needs_terminal
     esc=$'\033'
     on_terminal() {
         run env "$@" script -qec "'$GPULSE' --sim t4 status" /dev/null
@@ -292,7 +292,7 @@ h100() {
 }
 
 @test "a watch on a narrow terminal shows that lines are cut" {
-    command -v script >/dev/null || skip "no script(1)"
+    needs_terminal
     run script -qec "stty cols 60 rows 24; '$GPULSE' --sim h100x2 --sim-still status -a --watch 0.1 --count 1" /dev/null
     [[ $output == *$'\033[60G\033[m…'* ]]
     run script -qec "stty cols 200 rows 24; '$GPULSE' --sim h100x2 --sim-still status -a --watch 0.1 --count 1" /dev/null

@@ -197,7 +197,7 @@ static void scdoc_takes_the_pages(void **state)
 {
     (void)state;
     if (access("/usr/bin/scdoc", X_OK) != 0)
-        skip();
+        skip_because("no scdoc");
     struct gp_strbuf sb = GP_STRBUF_INIT(100000);
     struct gp_program helper = program;
     helper.name = "prog sim";

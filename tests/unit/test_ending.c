@@ -415,7 +415,7 @@ static void not_that_of_another_user(void **state)
     struct gp_ending ending = {NULL, 0};
     struct gp_err err = {0};
     if (geteuid() != 0)
-        skip(); /* only root can become somebody else */
+        skip_because("only root can become somebody else");
     pid_t pid = start_child(heeds_all);
     assert_int_equal(seteuid(65534), 0);
     int r = gp_ending_add(&ending, pid, gp_clock_wall_ns(), true, &err);

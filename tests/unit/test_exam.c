@@ -487,16 +487,35 @@ static void refused_paths(void **state)
     assert_false(gp_stall_refuses(NULL, "/net/a"));
 }
 
+/* In a chroot below a mount point the root is none. */
+static bool root_is_mounted(void)
+{
+    char line[4096];
+    bool found = false;
+    FILE *mounts = fopen("/proc/self/mountinfo", "re");
+    while (mounts && !found && fgets(line, sizeof(line), mounts)) {
+        char point[sizeof(line)];
+        found = sscanf(line, "%*s %*s %*s %*s %4095s", point) == 1 && strcmp(point, "/") == 0;
+    }
+    if (mounts)
+        (void)fclose(mounts);
+    return found;
+}
+
 static void mounts(void **state)
 {
     struct gp_mount mount;
     (void)state;
+    if (access("/proc/self/mountinfo", R_OK) != 0)
+        skip_because("/proc is not mounted");
     assert_true(gp_mount_of("/proc/self/stat", &mount));
     assert_string_equal(mount.folder, "/proc");
     assert_string_equal(mount.type, "proc");
     assert_false(mount.is_remote);
-    assert_true(gp_mount_of("/nowhere/at/all", &mount));
-    assert_string_equal(mount.folder, "/");
+    bool has_root = root_is_mounted();
+    assert_int_equal(gp_mount_of("/nowhere/at/all", &mount), has_root);
+    if (has_root)
+        assert_string_equal(mount.folder, "/");
 }
 
 int main(void)

@@ -271,7 +271,7 @@ static void undumpable_processes_belong_to_whom_status_says(void **state)
 {
     (void)state;
     if (geteuid() != 0)
-        skip();
+        skip_because("only root can give files away");
     struct subject s = new_subject();
     char uid[16];
     write_text("/etc/passwd", "root:x:0:0::/:\nbob:x:77:7::/:\n");
@@ -288,7 +288,7 @@ static void many_users(void **state)
 {
     (void)state;
     if (geteuid() != 0)
-        skip();
+        skip_because("only root can give files away");
     struct subject s = new_subject();
     for (unsigned i = 0; i < 600; i++) {
         char uid[16];

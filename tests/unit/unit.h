@@ -13,6 +13,13 @@
 
 #include <cmocka.h>
 
+/* Ends the test as one that cannot run here, and says why. */
+#define skip_because(why)                                                                          \
+    do {                                                                                           \
+        print_message("# skipped: %s\n", why);                                                     \
+        skip();                                                                                    \
+    } while (0)
+
 /* For mkdtemp() and mkstemp(): a place below $TMPDIR, which tests/run empties even if the test is
  * killed. What does not fit is cut, and they refuse it. */
 static inline void temporary_name(char *path, size_t size, const char *name)
