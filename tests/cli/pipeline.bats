@@ -196,5 +196,5 @@ two" ]
     until_true test -s pid
     kill -KILL "$pid"
     until_true is_gone "$(cat pid)"
-    [ -z "$("$GPULSE" queue)" ]
+    until_true eval '[ -z "$("$GPULSE" queue)" ]' # who supervised it goes after it
 }
