@@ -4,6 +4,7 @@ by parsers that gpulse did not write, and every format telling the same.
 
 variants: asan
 """
+import functools
 import json
 import math
 import os
@@ -15,7 +16,7 @@ import tempfile
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
-from tap import GPULSE, Skip, good, gpulse, main, run, test
+from tap import GPULSE, Skip, good, gpulse, main, run, side_by_side, test
 
 ROOT = Path(__file__).resolve().parent.parent
 MACHINES = ("h100x8", "a100-mig", "p100", "rtx2080-win", "gb200", "t4")
@@ -40,13 +41,28 @@ OM_UNITS = {"bytes": ("bytes", 1), "percent": ("ratio", 0.01), "°C": ("celsius"
             "bytes/s": ("bytes_per_second", 1), "us": ("seconds", 1e-6), "ms": ("seconds", 1e-3),
             "s": ("seconds", 1), "W/s": ("watts_per_second", 1), "bitmask": ("", 1)}
 
+# What was told so far of the machines as they are.
+TOLD = {}
+
 SCRATCH = tempfile.mkdtemp(prefix="gpulse-writers-")
 os.environ["GPULSE_SIM_STATE"] = SCRATCH
 
 
 def query(machine, fields, *words, timeout="5m"):
     """The output; 6 is the status when a GPU does not answer. An empty /proc, so that two runs of a
-    machine that stands still tell the same."""
+    machine that stands still tell the same: once is enough."""
+    key = (machine, fields, *words, timeout)
+    if key not in TOLD:
+        TOLD[key] = ask(machine, fields, *words, timeout=timeout)
+    return TOLD[key]
+
+
+def queries(*cases):
+    """All of them, in their order."""
+    return side_by_side(query, cases)
+
+
+def ask(machine, fields, *words, timeout):
     result = gpulse("--sim", machine, "--sim-still", "--root", SCRATCH, "--timeout", timeout,
                     "query", fields, *words)
     assert result.returncode in (0, 6), result.stderr
@@ -58,12 +74,20 @@ def sick_machine():
     for words in (["--gpu", "1", "lost"], ["--gpu", "2", "hang=60s:nvmlDeviceGetTemperature"],
                   ["--gpu", "3", "deny"]):
         good(gpulse("sim", "fault", "-m", "h100x8", *words))
+    forget("h100x8")
 
 
 def well_again():
     good(gpulse("sim", "fault", "-m", "h100x8", "clear"))
+    forget("h100x8")
 
 
+def forget(machine):
+    for key in [key for key in TOLD if key[0] == machine]:
+        del TOLD[key]
+
+
+@functools.cache
 def python_with(module):
     for python in (sys.executable, "/usr/bin/python3"):
         if os.path.exists(python) and run(python, "-c", f"import {module}").returncode == 0:
@@ -86,26 +110,42 @@ import json, sys, jsonschema
 schema = json.load(open(sys.argv[1]))
 jsonschema.Draft202012Validator.check_schema(schema)
 validator = jsonschema.Draft202012Validator(schema)
-for text in json.load(sys.stdin):
+def first_error(text):
     for error in validator.iter_errors(json.loads(text)):
-        sys.exit(f"invalid: {error.json_path}: {error.message[:300]}")
+        return f"invalid: {error.json_path}: {error.message[:300]}"
+json.dump([first_error(text) for text in json.load(sys.stdin)], sys.stdout)
 """
 
 
+def errors_of(schema, texts):
+    """For each text what is wrong with it, None where nothing is."""
+    errors = json.loads(told_by([python_with("jsonschema"), "-c", VALIDATE, str(ROOT / "data/schema" / schema)],
+                                json.dumps(texts)))
+    assert len(errors) == len(texts), errors
+    return errors
+
+
 def validate(schema, texts):
-    told_by([python_with("jsonschema"), "-c", VALIDATE, str(ROOT / "data/schema" / schema)],
-            json.dumps(texts))
+    for error in errors_of(schema, texts):
+        assert error is None, error
 
 
 def outputs(format_name, *more):
     """Everything of every machine, and of a sick one."""
-    for scope in SCOPES.values():
-        for machine in MACHINES:
-            yield query(machine, "*", "-f", format_name, *scope, *more)
+    well = queries(*((machine, "*", "-f", format_name, *scope, *more)
+                     for scope in SCOPES.values() for machine in MACHINES))
     sick_machine()
-    for scope in SCOPES.values():
-        yield query("h100x8", "*", "-f", format_name, *scope, *more, timeout="0.5")
+    sick = side_by_side(lambda scope: query("h100x8", "*", "-f", format_name, *scope, *more, timeout="0.5"),
+                        [(scope,) for scope in SCOPES.values()])
     well_again()
+    return [*well, *sick]
+
+
+def lists(format_name):
+    """Every list of the machines that have them, with its name and that of the machine."""
+    cases = [(rows, machine) for rows in LISTS for machine in LIST_MACHINES]
+    texts = queries(*((machine, "*", "-f", format_name, "--rows", rows) for rows, machine in cases))
+    return [(*case, text) for case, text in zip(cases, texts)]
 
 
 def check_reasons(row):
@@ -122,8 +162,7 @@ def check_reasons(row):
 @test
 def json_follows_its_schema():
     texts = [*outputs("json", "--units"), query("t4", "*", "-f", "json")]
-    texts += [query(machine, "*", "-f", "json", "--rows", rows)
-              for rows in LISTS for machine in LIST_MACHINES]
+    texts += [text for _, _, text in lists("json")]
     texts.append(query("h100x2", "index,memory.used:GiB", "-f", "json", "-n", "0.1", "-c", "3"))
     validate("gpulse.query-1.json", texts)
     for text in texts[:-1]:
@@ -194,40 +233,37 @@ def settings_follow_their_schemas():
     sick_machine()
     try:
         sick = ["h100x8", "--timeout", "0.5"]
-        texts = [shown(machine, "--show", "-f", "json") for machine in machines]
-        texts.append(shown(sick[0], "--show", "-f", "json", *sick[1:]))
+        show = [(*machine, "--show", "-f", "json") for machine in [*((name,) for name in machines), sick]]
+        save = [(*machine, "--save", "-") for machine in [*((name,) for name in MACHINES), sick]]
+        told = side_by_side(shown, [show[-1], save[-1], *show[:-1], *save[:-1]])
+        texts = [*told[2:len(show) + 1], told[0]]
+        saved = [*told[len(show) + 1:], told[1]]
         validate("gpulse.controls-1.json", texts)
         assert any(gpu["uuid"] is None for gpu in json.loads(texts[-1])["gpus"]), texts[-1]
-        saved = [shown(machine, "--save", "-") for machine in MACHINES]
-        saved.append(shown(sick[0], "--save", "-", *sick[1:]))
         validate("gpulse.settings-1.json", saved)
     finally:
         well_again()
         good(gpulse("sim", "reset", "-m", "rtx4090"))
-    try:
-        validate("gpulse.controls-1.json", [texts[0].replace('"min": ', '"min": "1", "x": ')])
-    except AssertionError as error:
-        assert "invalid: $" in str(error), error
-    else:
-        raise AssertionError("a text is taken as a limit")
+    error, = errors_of("gpulse.controls-1.json", [texts[0].replace('"min": ', '"min": "1", "x": ')])
+    assert error and error.startswith("invalid: $"), f"a text is taken as a limit: {error}"
 
 
 @test
 def the_schemas_refuse_what_is_not_promised():
     document = json.loads(query("t4", "index", "-f", "json"))
-    for change in ({"schema": "gpulse.query/2"}, {"time": 5}, {"gpus": [{"index": [1]}]},
-                   {"gpus": [{"in dex": 1}]}, {"gpus": [{"index": None, "reasons": {}}]},
-                   {"processes": []}):
-        try:
-            validate("gpulse.query-1.json", [json.dumps({**document, **change})])
-        except AssertionError as error:
-            assert "invalid: $" in str(error), error
-        else:
-            raise AssertionError(f"accepted: {change}")
+    changes = [{"schema": "gpulse.query/2"}, {"time": 5}, {"gpus": [{"index": [1]}]},
+               {"gpus": [{"in dex": 1}]}, {"gpus": [{"index": None, "reasons": {}}]},
+               {"processes": []}]
+    errors = errors_of("gpulse.query-1.json", [json.dumps({**document, **change}) for change in changes])
+    for change, error in zip(changes, errors, strict=True):
+        assert error and error.startswith("invalid: $"), f"accepted: {change}: {error}"
 
 
 @test
 def ndjson_tells_what_json_tells():
+    for format_name in ("json", "ndjson"):
+        queries(*((machine, "*", "-f", format_name, *scope) for machine in MACHINES
+                  for scope in SCOPES.values()))
     for machine in MACHINES:
         for key, scope in SCOPES.items():
             rows = json.loads(query(machine, "*", "-f", "json", *scope))[key]
@@ -252,8 +288,9 @@ def xml_value(element):
 def xml_tells_what_json_tells():
     for machine in MACHINES:
         for key, scope in (("gpus", ("--mig",)), ("processes", ("--processes",))):
-            document = json.loads(query(machine, "*", "-f", "json", "--units", *scope))
-            root = ElementTree.fromstring(query(machine, "*", "-f", "xml", "--units", *scope))
+            texts = queries(*((machine, "*", "-f", name, *scope, "--units") for name in ("json", "xml")))
+            document = json.loads(texts[0])
+            root = ElementTree.fromstring(texts[1])
             assert (root.tag, root.get("schema")) == ("gpulse", "gpulse.query.xml/1")
             sample, = root
             assert sample.get("driver") == document["driver"] and sample.get("time")
@@ -275,12 +312,10 @@ def xml_tells_what_json_tells():
 
 @test
 def rows_of_a_list_are_called_as_the_list_is():
-    for rows, (element, _) in LISTS.items():
-        for machine in LIST_MACHINES:
-            sample, = ElementTree.fromstring(query(machine, "*", "-f", "xml", "--rows", rows))
-            assert len(sample) == len(json.loads(query(machine, "*", "-f", "json", "--rows",
-                                                       rows))[rows]), (rows, machine)
-            assert {row.tag for row in sample} <= {element}, (rows, [row.tag for row in sample])
+    for (rows, machine, text), (_, _, as_json) in zip(lists("xml"), lists("json"), strict=True):
+        sample, = ElementTree.fromstring(text)
+        assert len(sample) == len(json.loads(as_json)[rows]), (rows, machine)
+        assert {row.tag for row in sample} <= {LISTS[rows][0]}, (rows, [row.tag for row in sample])
 
 
 @test
@@ -385,7 +420,7 @@ def om_family(key, name, unit, families):
 
 def check_against_json(machine, key, scope):
     """Every number of JSON is there in its base unit, every text as an _info, and nothing else."""
-    document = json.loads(query(machine, "*", "-f", "json", "--units", *scope))
+    document = json.loads(query(machine, "*", "-f", "json", *scope, "--units"))
     families = om_parse(query(machine, "*", "-f", "openmetrics", *scope))
     expected = {name: [] for name in families}
     for row in document[key]:
@@ -411,6 +446,8 @@ def check_against_json(machine, key, scope):
 
 @test
 def openmetrics_tells_what_json_tells():
+    queries(*((machine, "*", "-f", *words) for machine in MACHINES for scope in SCOPES.values()
+              for words in (("json", *scope, "--units"), ("openmetrics", *scope))))
     for machine in MACHINES:
         for key, scope in SCOPES.items():
             check_against_json(machine, key, scope)
@@ -456,17 +493,16 @@ def the_page_about_the_formats_knows_every_list():
 
 @test
 def openmetrics_labels_the_rows_of_lists():
-    for rows, (noun, labels) in LISTS.items():
-        for machine in LIST_MACHINES:
-            families = om_parse(query(machine, "*", "-f", "openmetrics", "--rows", rows))
-            for name, family in families.items():
-                assert name.startswith(f"gpulse_{noun}_"), name
-                for series in family.samples:
-                    found = {label for label, _ in series}
-                    assert {"gpu", "uuid"} | labels <= found, (name, series)
-                    # a text that is a label of its rows anyway has no second one
-                    text = name.endswith("_info") and name != "gpulse_series_kind_info"
-                    assert len(found - labels) == 2 + text, series
+    for rows, _, told in lists("openmetrics"):
+        noun, labels = LISTS[rows]
+        for name, family in om_parse(told).items():
+            assert name.startswith(f"gpulse_{noun}_"), name
+            for series in family.samples:
+                found = {label for label, _ in series}
+                assert {"gpu", "uuid"} | labels <= found, (name, series)
+                # a text that is a label of its rows anyway has no second one
+                text = name.endswith("_info") and name != "gpulse_series_kind_info"
+                assert len(found - labels) == 2 + text, series
     families = om_parse(query("h100x2", "state,tx", "-f", "openmetrics", "--rows", "links"))
     assert {dict(series)["links_state"] for series in families["gpulse_link_state_info"].samples
             } == {"Active"}
@@ -494,28 +530,30 @@ JUDGE = """
 import json, sys
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as new
 from prometheus_client.parser import text_string_to_metric_families as old
-text = sys.stdin.read()
-seen = {}
-for family in new(text):
-    for s in family.samples:
-        seen[json.dumps([s.name, sorted(s.labels.items())])] = s.value
-for family in old(text):
-    for s in family.samples:
-        assert seen[json.dumps([s.name, sorted(s.labels.items())])] == s.value, s
-json.dump(seen, sys.stdout)
+def read(text):
+    seen = {}
+    for family in new(text):
+        for s in family.samples:
+            seen[json.dumps([s.name, sorted(s.labels.items())])] = s.value
+    for family in old(text):
+        for s in family.samples:
+            assert seen[json.dumps([s.name, sorted(s.labels.items())])] == s.value, s
+    return seen
+json.dump([read(text) for text in json.load(sys.stdin)], sys.stdout)
 """
 
 
 @test
 def openmetrics_is_read_by_the_prometheus_client():
-    judge = [python_with("prometheus_client"), "-c", JUDGE]
-    for text in outputs("openmetrics"):
+    texts = outputs("openmetrics")
+    theirs = json.loads(told_by([python_with("prometheus_client"), "-c", JUDGE], json.dumps(texts)))
+    for text, told in zip(texts, theirs, strict=True):
         ours = {}
         for name, family in om_parse(text).items():
             for labels, value in family.samples.items():
                 full = name + ("_total" if family.kind == "counter" else "")
                 ours[json.dumps([full, [list(pair) for pair in labels]])] = value
-        assert json.loads(told_by(judge, text)) == ours
+        assert told == ours
 
 
 @test

@@ -8,6 +8,7 @@
 
     main()
 """
+import concurrent.futures
 import os
 import signal
 import subprocess
@@ -62,6 +63,13 @@ def needs_terminal():
             os.close(fd)
     except OSError as error:
         raise Skip(f"no pseudo-terminal to be had: {error.strerror}; is /dev/pts mounted?") from error
+
+
+def side_by_side(function, cases):
+    """What function(*case) returns for each case, in their order. Some are done at a time: a program that
+    measures over a time, or that nobody answers, does little but wait."""
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        return list(pool.map(lambda case: function(*case), cases))
 
 
 def main():

@@ -23,11 +23,11 @@ static struct {
     atomic_uint looks; /* waits that began or went on */
 } own_clock = {.lock = PTHREAD_MUTEX_INITIALIZER, .speed = 1};
 
-/* The lock is held. */
+/* The lock is held. No two moments are the same. */
 static inline uint64_t own_clock_now_ns(void)
 {
     uint64_t real_ns = __real_gp_clock_mono_ns();
-    own_clock.shown_ns += (real_ns - own_clock.real_ns) * own_clock.speed;
+    own_clock.shown_ns += (real_ns - own_clock.real_ns) * own_clock.speed + 1;
     own_clock.real_ns = real_ns;
     return own_clock.shown_ns;
 }
@@ -56,7 +56,7 @@ static inline void skip_ms(uint64_t ms)
     (void)pthread_mutex_unlock(&own_clock.lock);
 }
 
-/* So many times as fast as the real one; 0: it stands still. */
+/* So many times as fast as the real one; 0: it stands still, but for a nanosecond at each look. */
 static inline void set_clock_speed(uint64_t speed)
 {
     (void)pthread_mutex_lock(&own_clock.lock);

@@ -29,6 +29,7 @@ struct bench {
 static inline void bench_init(struct bench *b, unsigned gpus)
 {
     memset(b, 0, sizeof(*b));
+    set_clock_speed(1); /* one that failed may have left it standing */
     fake_init(&b->fake, gpus);
     b->config = (struct gp_sampler_config){
         .source = &b->fake.source,

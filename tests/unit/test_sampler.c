@@ -403,6 +403,31 @@ static void a_lost_gpu_comes_back_in_a_new_session(void **state)
     finish(&b);
 }
 
+/* The first time after a second, then after twice as long, and so on. */
+static void a_gpu_that_stays_lost_is_looked_for_ever_more_rarely(void **state)
+{
+    (void)state;
+    static const unsigned later_ms[] = {1000, 1000, 2000, 4000, 8000, 16000, 32000, 64000, 64000};
+    struct bench b;
+    bench_init(&b, 2);
+    set_clock_speed(0);
+    start(&b);
+    tick(&b);
+    fake_set_mode(&b.fake, 1, FAKE_LOST);
+    tick(&b);
+    for (unsigned i = 0; i < GP_ARRAY_LEN(later_ms); i++) {
+        skip_ms(later_ms[i] - 1);
+        tick(&b);
+        tick(&b);
+        assert_int_equal(b.fake.opens, 1 + i);
+        skip_ms(1);
+        tick(&b);
+        assert_int_equal(b.fake.opens, 2 + i);
+    }
+    set_clock_speed(1);
+    finish(&b);
+}
+
 static void a_gpu_lost_before_the_start(void **state)
 {
     (void)state;
@@ -874,6 +899,7 @@ int main(void)
         cmocka_unit_test(without_a_thread_there_is_no_start),
         cmocka_unit_test(with_too_few_threads_the_others_go_on),
         cmocka_unit_test(a_lost_gpu_comes_back_in_a_new_session),
+        cmocka_unit_test(a_gpu_that_stays_lost_is_looked_for_ever_more_rarely),
         cmocka_unit_test(a_gpu_lost_before_the_start),
         cmocka_unit_test(a_driver_that_does_not_come_back_at_once),
         cmocka_unit_test(a_driver_that_starts_again_slowly_is_started_once),
