@@ -150,6 +150,81 @@ static void knows_when_nobody_else_can_be_meant(void **state)
     assert_false(gp_selection_is_settled(&(struct gp_selection){0}));
 }
 
+static void knows_whether_instances_are_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *list;
+        bool names_mig, names_models;
+    } cases[] = {{"0", false, false},        {"GPU-1", false, false}, {"MIG-1", true, false},
+                 {"0,mig-1b2c", true, false}, {"4090", false, true},   {"0,rtx", false, true}};
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
+        struct gp_selection selection = parse(cases[i].list);
+        assert_int_equal(gp_selection_names_mig(&selection), cases[i].names_mig);
+        assert_int_equal(gp_selection_names_models(&selection), cases[i].names_models);
+    }
+    struct gp_selection none = {0};
+    assert_false(gp_selection_names_mig(&none));
+}
+
+/* Six digits are a serial number, five are a model or nothing. */
+static void kinds_of_terms(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        enum gp_select_kind kind;
+    } cases[] = {
+        {"123456", GP_SELECT_SERIAL},    {"12345", GP_SELECT_NAME}, {"999", GP_SELECT_INDEX},
+        {"1000", GP_SELECT_NAME},        {"0-999", GP_SELECT_INDEX}, {"0-1000", GP_SELECT_NAME},
+        {"12345x", GP_SELECT_NAME},      {"1-x", GP_SELECT_NAME},    {"MIG-1", GP_SELECT_UUID},
+        {"0000:53:00.0", GP_SELECT_BUS}, {"x:1", GP_SELECT_NAME},    {"5.0", GP_SELECT_NAME},
+        /* 31 digits fit into a number of a range, 32 do not */
+        {"0000000000000000000000000000001-2", GP_SELECT_INDEX},
+        {"00000000000000000000000000000001-2", GP_SELECT_NAME},
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
+        struct gp_selection selection = parse(cases[i].text);
+        if (selection.terms[0].kind != cases[i].kind)
+            fail_msg("'%s' is of kind %d", cases[i].text, (int)selection.terms[0].kind);
+    }
+}
+
+static void blanks_around_terms(void **state)
+{
+    (void)state;
+    assert_true(chooses(" 3"));
+    assert_true(chooses("0 , 3  "));
+    assert_true(chooses("  rtx 4090  ,0"));
+    struct gp_selection selection = parse(" rtx 4090  ");
+    assert_string_equal(selection.terms[0].text, "rtx 4090");
+}
+
+static void terms_as_long_as_there_is_room_for(void **state)
+{
+    (void)state;
+    char text[97];
+    memset(text, 'x', sizeof(text));
+    text[95] = '\0';
+    assert_int_equal(strlen(parse(text).terms[0].text), 95);
+    text[95] = 'x';
+    text[96] = '\0';
+    check_bad(text, "bad GPU 'xxx");
+    check_bad("5-3", "bad range '5-3' in --id: it counts downwards");
+    struct gp_selection same = parse("3-3");
+    assert_int_equal(same.terms[0].last, 3);
+}
+
+static void a_machine_with_one_gpu(void **state)
+{
+    (void)state;
+    struct gp_err err = {0};
+    struct gp_selection selection = parse("1");
+    assert_int_equal(gp_selection_check_indices(&selection, 1, &err), GP_ENODEV);
+    assert_string_equal(err.text, "no GPU matches '1'; this machine has 1");
+    assert_int_equal(gp_selection_check_indices(&selection, 2, &err), 0);
+}
+
 static void bad_lists(void **state)
 {
     (void)state;
@@ -218,6 +293,11 @@ int main(void)
         cmocka_unit_test(knows_whether_an_index_is_enough),
         cmocka_unit_test(knows_when_nobody_else_can_be_meant),
         cmocka_unit_test(bad_lists),
+        cmocka_unit_test(knows_whether_instances_are_named),
+        cmocka_unit_test(kinds_of_terms),
+        cmocka_unit_test(blanks_around_terms),
+        cmocka_unit_test(terms_as_long_as_there_is_room_for),
+        cmocka_unit_test(a_machine_with_one_gpu),
         cmocka_unit_test(names_the_first_term_that_matched_nothing),
         cmocka_unit_test(an_index_that_is_not_there_is_known_before_anybody_is_asked),
     };
