@@ -3,6 +3,7 @@
 
 #include "base/strbuf.h"
 #include "jobs/failure.h"
+#include "model/event.h"
 
 enum { OTHERS = 7 };
 
@@ -320,6 +321,13 @@ static void parts_that_are_left_out(void **state)
     gp_failure_set(&f, GP_FAILURE_CODE, 999999);
     why_is(GP_CAUSE_XID, &f, "the driver reports Xid 999999");
     next_is(GP_CAUSE_XID, &f, "");
+    const struct gp_xid_info *xid = gp_xid_find(31);
+    char expected[512];
+    assert_non_null(xid);
+    gp_failure_set(&f, GP_FAILURE_CODE, 31);
+    (void)snprintf(expected, sizeof(expected), "the driver reports Xid 31: %s", xid->words);
+    why_is(GP_CAUSE_XID, &f, expected);
+    next_is(GP_CAUSE_XID, &f, xid->advice);
     f.place = 3;
     f.self_pid = 4711;
     why_is(GP_CAUSE_WRONG_GPU, &f, "it was on GPU 3, which it was not given");

@@ -347,6 +347,11 @@ static void lines_for_people(void **state)
     (void)snprintf(expected, sizeof(expected),
                    "   48448 alice        0      140        +12.0   14h13m  %s\n", command);
     lines_are(false, false, expected);
+    *fixture_value(&machine, FIXTURE_WELL, GP_MEMORY_FREE) = fixture_int(0); /* it is full */
+    (void)snprintf(expected, sizeof(expected),
+                   "   48448 alice        0      140        +12.0    0h00m  %s\n", command);
+    lines_are(false, false, expected);
+    lines_are(true, false, "48448,0,146800640,209715,yes,0\n");
     /* free memory of an earlier sample says nothing of when it is full */
     fixture_value(&machine, FIXTURE_WELL, GP_MEMORY_FREE)->status = GP_STATUS_STALE;
     (void)snprintf(expected, sizeof(expected),

@@ -627,6 +627,68 @@ static void what_cannot_be_written_or_opened(void **state)
     assert_int_equal(gp_lease_room_open(&room, &err), GP_EIO);
 }
 
+/* One that another process has for a moment is waited for. */
+static void a_lock_is_waited_for(void **state)
+{
+    (void)state;
+    struct gp_err err = {0};
+    char byte;
+    int ready[2];
+    assert_int_equal(pipe(ready), 0);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        struct gp_lease_room other;
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (gp_lease_room_open(&other, &err) == 0 &&
+            gp_lease_room_lock(&other, 30 * GP_NS_PER_S, &err) == 0)
+            (void)!write(ready[1], "x", 1);
+        (void)poll(NULL, 0, 100);
+        _exit(0);
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    assert_int_equal(gp_lease_room_lock(&room, 30 * GP_NS_PER_S, &err), 0);
+    gp_lease_room_unlock(&room);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    (void)close(ready[0]);
+    (void)close(ready[1]);
+}
+
+static bool is_open(int fd)
+{
+    return fcntl(fd, F_GETFD) >= 0;
+}
+
+static void nothing_stays_open(void **state)
+{
+    (void)state;
+    struct gp_err err = {0};
+    struct gp_lease lease = example(1);
+    struct gp_lease_room before = room;
+    char path[256];
+    (void)snprintf(path, sizeof(path), "%s/lock", folder);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(gp_lease_room_lock(&room, GP_NS_PER_S, &err), 0); /* makes a new one */
+    assert_int_not_equal(room.lock, before.lock);
+    assert_false(is_open(before.lock));
+    int first = write_lease(&lease);
+    int fd = first;
+    assert_int_equal(gp_lease_write(&room, &lease, &fd, &err), 0);
+    assert_false(is_open(first));
+    int second = fd;
+    gp_lease_drop(&room, &lease, &fd);
+    assert_false(is_open(second));
+    /* without its folder there is nobody to share the lock with */
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(folder), 0);
+    before = room;
+    gp_lease_room_unlock(&room);
+    assert_int_equal(gp_lease_room_lock(&room, GP_NS_PER_S / 20, &err), 0);
+    gp_lease_room_close(&room);
+    assert_false(is_open(before.lock) || is_open(before.dir));
+    assert_int_equal(gp_lease_room_watch(&room), -1);
+}
+
 static void without_memory(void **state)
 {
     (void)state;
@@ -673,6 +735,8 @@ int main(void)
         IN_ROOM(tickets_leave_room_for_those_to_come),
         IN_ROOM(others_can_read_what_is_made),
         IN_ROOM(what_cannot_be_written_or_opened),
+        IN_ROOM(a_lock_is_waited_for),
+        IN_ROOM(nothing_stays_open),
         IN_ROOM(without_memory),
     };
     return cmocka_run_group_tests_name("lease", tests, NULL, NULL);
