@@ -87,7 +87,7 @@ static void filters(void **state)
         {.pid = 41, .ns_pid = 7, .user = "alice", .command = "python train.py user:x", .type = "C",
          .container = "slurm:4711.0", .gpus = "0-2", .gpu_bits = {7}},
         {.pid = 410, .ns_pid = 77, .user = "al", .command = "Xorg", .type = "G",
-         .container = "docker:12ab", .container_name = "web", .gpus = "4:1", .gpu_bits = {16}},
+         .container = "docker:12ab", .container_name = "web", .gpus = "4:1,4:2", .gpu_bits = {16}},
         {.pid = 5, .container = "pbs:4711", .gpus = "4", .gpu_bits = {16}},
     };
     static const struct {
@@ -128,6 +128,8 @@ static void filters(void **state)
         {"gpu:4", "5,410"},
         {"gpu:4:1", "410"},
         {"gpu:4:0", ""},
+        {"gpu:4:2", "410"},
+        {"gpu:4:", ""},
         {"gpu:0-2", "41"},
         {"gpu:255", ""},
         {"gpu:256", ""},
@@ -357,8 +359,47 @@ static void a_row_has_all_gpus_of_a_process(void **state)
     assert_int_equal(gp_procs_build(&procs, &machine.snapshot, &options), 0);
     assert_int_equal(procs.count, 1);
     assert_string_equal(procs.rows[0].gpus, "1");
+    options.gpu = 0;
+    assert_int_equal(gp_procs_build(&procs, &machine.snapshot, &options), 0);
+    assert_int_equal(procs.count, 1);
+    assert_string_equal(procs.rows[0].gpus, "0");
     gp_procs_fini(&procs);
     assert_null(procs.rows);
+}
+
+/* Each number of a process on its GPUs: the sum of them; what is of the process itself once. */
+static void numbers_of_all_gpus(void **state)
+{
+    (void)state;
+    static const struct {
+        enum gp_metric metric;
+        enum gp_proc_column column;
+        int times;
+    } cases[] = {
+        {GP_PROCESS_MEMORY, GP_PROC_MEMORY_COLUMN, 2},
+        {GP_PROCESS_SUSPENDED, GP_PROC_SUSPENDED_COLUMN, 2},
+        {GP_PROCESS_SM, GP_PROC_SM_COLUMN, 2},
+        {GP_PROCESS_MEM, GP_PROC_MEM_COLUMN, 2},
+        {GP_PROCESS_ENC, GP_PROC_ENC_COLUMN, 2},
+        {GP_PROCESS_DEC, GP_PROC_DEC_COLUMN, 2},
+        {GP_PROCESS_CPU, GP_PROC_CPU_COLUMN, 1},
+        {GP_PROCESS_RSS, GP_PROC_RSS_COLUMN, 1},
+    };
+    struct gp_procs procs = {.rows = NULL};
+    *fixture_process(&machine, 1, GP_PID) = fixture_int(48448);
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++)
+        for (int k = 0; k < 2; k++)
+            *fixture_process(&machine, k, cases[i].metric) =
+                gp_metric_table[cases[i].metric].type == GP_TYPE_REAL
+                    ? fixture_real((double)i + 10)
+                    : fixture_int((int64_t)i + 10);
+    assert_int_equal(gp_procs_build(&procs, &machine.snapshot, &by_pid), 0);
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
+        struct gp_amount amount = gp_proc_amount(&procs.rows[0], cases[i].column);
+        assert_true(amount.known);
+        assert_int_equal((int)amount.n, cases[i].times * ((int)i + 10));
+    }
+    gp_procs_fini(&procs);
 }
 
 static void memory_of_nobody_is_a_row(void **state)
@@ -376,6 +417,10 @@ static void memory_of_nobody_is_a_row(void **state)
     options.gpu = 1;
     assert_int_equal(gp_procs_build(&procs, &machine.snapshot, &options), 0);
     assert_int_equal(procs.count, 0);
+    *fixture_value(&machine, FIXTURE_POOR, GP_MEMORY_UNATTRIBUTED) = fixture_int(256 * MIB);
+    options.gpu = 0;
+    assert_int_equal(gp_procs_build(&procs, &machine.snapshot, &options), 0);
+    assert_int_equal(procs.count, 3); /* two processes */
     gp_procs_fini(&procs);
 }
 
@@ -535,6 +580,7 @@ int main(void)
         cmocka_unit_test(texts_and_numbers),
         cmocka_unit_test(lists_of_gpus),
         MACHINE(a_row_has_all_gpus_of_a_process),
+        MACHINE(numbers_of_all_gpus),
         MACHINE(memory_of_nobody_is_a_row),
         MACHINE(what_a_row_says_of_its_process),
         MACHINE(without_memory),
