@@ -336,6 +336,74 @@ static void limits_of_groups(void **state)
     gp_holders_fini(&holders);
 }
 
+/* All that is said of a GPU, up to the line of its verdict. */
+static void lines_of_a_gpu(void **state)
+{
+    (void)state;
+    static struct seen seen;
+    struct gp_holders holders;
+    struct gp_account *accounts;
+    struct gp_strbuf sb = GP_STRBUF_INIT(8192);
+    size_t count;
+    static const struct machine m = {
+        "", 5000, 2000, {80, 81},
+        {{71, 1, 70, 0, "pt_worker", {"/dev/nvidia0"}, NULL},
+         {72, 1, 70, 0, "pt_other", {NULL}, "7f00-7f10 rw-s 00000000 00:05 1  /dev/nvidia0\n"}},
+        GP_ACCOUNT_LEFTOVERS, {71, 72}, GP_SUSPECT_LEFTOVER};
+    write_actor(&m.actors[0]);
+    write_actor(&m.actors[1]);
+    see(&seen, &m);
+    gp_value_set_text(&seen.device.values[GP_NAME - GP_DEVICE__FIRST], "T4", 1);
+    set_bytes(&seen.device, GP_MEMORY_TOTAL, 16000);
+    assert_int_equal(gp_holders_read(tree_root, &holders), 0);
+    assert_int_equal(gp_accounts_make(&seen.snapshot, &holders, &accounts, &count), 0);
+    accounts[0].hidden = 1;
+    gp_account_add(&sb, &accounts[0]);
+    static const char *const expected[] = {
+        "GPU 0: T4\n  16000 MiB = 5000 MiB used + ? MiB reserved by the driver + ? MiB free\n"
+        "  2000 MiB of it by 2 listed processes, 3000 MiB without one\n    71 ",
+        " pt_worker: has the GPU open",
+        " pt_other: has the GPU mapped",
+        "\n    1 process may not be looked at\n  ",
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(expected); i++)
+        if (!strstr(sb.buf, expected[i]))
+            fail_msg("'%s' does not say '%s'", sb.buf, expected[i]);
+    assert_null(strstr(sb.buf, "has not taken notice"));
+    gp_strbuf_reset(&sb);
+    accounts[0].processes = 1;
+    accounts[0].hidden = 2;
+    gp_account_add(&sb, &accounts[0]);
+    assert_non_null(strstr(sb.buf, "by 1 listed process, "));
+    assert_non_null(strstr(sb.buf, "\n    2 processes may not be looked at\n"));
+    /* nobody is looked for where all is accounted for */
+    gp_strbuf_reset(&sb);
+    accounts[0].verdict = GP_ACCOUNT_ACCOUNTED;
+    gp_account_add(&sb, &accounts[0]);
+    assert_null(strstr(sb.buf, "may not be looked at"));
+    gp_strbuf_reset(&sb);
+    accounts[0].verdict = GP_ACCOUNT_LEFTOVERS;
+    accounts[0].hidden = 0;
+    gp_account_add(&sb, &accounts[0]);
+    assert_null(strstr(sb.buf, "may not be looked at"));
+    gp_strbuf_fini(&sb);
+    gp_accounts_free(accounts, count);
+    gp_holders_fini(&holders);
+}
+
+/* Root is not told to be root. */
+static void what_may_not_be_looked_at(void **state)
+{
+    (void)state;
+    static struct seen seen;
+    struct gp_strbuf sb = GP_STRBUF_INIT(4096);
+    see(&seen, &machines[0]);
+    const struct gp_account account = {.device = &seen.device, .verdict = GP_ACCOUNT_HIDDEN};
+    gp_account_add_verdict(&sb, &account);
+    assert_int_equal(strstr(sb.buf, "CAP_SYS_PTRACE") != NULL, geteuid() == 0);
+    gp_strbuf_fini(&sb);
+}
+
 static void without_a_proc(void **state)
 {
     (void)state;
@@ -355,6 +423,8 @@ int main(void)
         TEST(devices_below_a_root),
         TEST(threads_of_what_looks_like_a_zombie),
         TEST(limits_of_groups),
+        TEST(lines_of_a_gpu),
+        cmocka_unit_test(what_may_not_be_looked_at),
         cmocka_unit_test(without_a_proc),
     };
     return cmocka_run_group_tests_name("account", tests, NULL, NULL);
