@@ -1,6 +1,6 @@
 # The front door; meson does the work. `make help` lists what there is.
 .DEFAULT_GOAL := build
-.PHONY: build run check quick check-distros bench soak install clean help
+.PHONY: build run check quick check-distros mutate bench soak install clean help
 
 PREFIX ?= /usr/local
 
@@ -21,6 +21,10 @@ quick:                ## run the unit tests, and those of commands that uncommit
 
 check-distros:        ## build and test in Debian 12 and 13 roots (needs root and debootstrap)
 	@tests/distros
+
+mutate:               ## plant random bugs, and list those that no test sees
+	@scripts/setup.sh check
+	@tests/mutate $(MUTATE)
 
 bench:                ## measure an optimised build
 	@scripts/setup.sh check
