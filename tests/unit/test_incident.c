@@ -211,6 +211,9 @@ static void as_json(void **state)
         struct gp_strbuf sb = GP_STRBUF_INIT(4096);
         gp_cause_add_next(&sb, incident.causes.items[i], f);
         is_text(json_array_get(causes, i), "next", sb.buf);
+        gp_strbuf_reset(&sb);
+        gp_cause_add_why(&sb, incident.causes.items[i], f);
+        is_text(json_array_get(causes, i), "why", sb.buf);
         gp_strbuf_fini(&sb);
     }
     json_decref(document);
@@ -282,6 +285,24 @@ static void lines_that_belong_to_a_message(void **state)
     assert_int_equal(seen.found, 1);
     gp_scan_free(scan);
     gp_scan_free(NULL);
+}
+
+/* Each message has the numbers of its own lines, the first included. */
+static void numbers_in_the_line_itself(void **state)
+{
+    (void)state;
+    struct seen seen;
+    struct gp_scan *scan = scan_of(&seen, false);
+    feed(scan, "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of "
+               "10.00 GiB of which 11.00 MiB is free.\n");
+    gp_scan_finish(scan);
+    assert_int_equal(seen.last.failure.values[GP_FAILURE_FREE], 11 * MIB);
+    feed(scan, "CUDA out of memory. Tried to allocate 3.00 GiB.\n");
+    gp_scan_finish(scan);
+    assert_int_equal(seen.found, 2);
+    assert_int_equal(seen.last.failure.values[GP_FAILURE_TRIED], 3 * GIB);
+    assert_false(gp_failure_knows(&seen.last.failure, GP_FAILURE_FREE));
+    gp_scan_free(scan);
 }
 
 /* The second message about one thing adds what it knows, and takes nothing back. */
@@ -371,6 +392,7 @@ int main(void)
         SCENE(two_lines_for_each_cause),
         SCENE(as_json),
         cmocka_unit_test(lines_that_belong_to_a_message),
+        cmocka_unit_test(numbers_in_the_line_itself),
         cmocka_unit_test(messages_about_one_thing),
         cmocka_unit_test(each_line_for_those_who_want_them),
         cmocka_unit_test(pieces_of_long_lines),
