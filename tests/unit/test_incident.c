@@ -31,9 +31,8 @@ static int begin(void **state)
     *fixture_process(&machine, 0, GP_PROCESS_USER) = fixture_text("ann");
     *fixture_process(&machine, 0, GP_PROCESS_COMMAND) = fixture_text("python \033x.py");
     *fixture_value(&machine, FIXTURE_WELL, GP_MEMORY_FREE) = fixture_int((int64_t)(10 * GIB));
-    incident = (struct gp_incident){.failure = {.id = "torch_oom",
-                                                .framework = "PyTorch",
-                                                .cause = GP_CAUSE_BY_NUMBERS}};
+    incident = (struct gp_incident){
+        .failure = {.id = "torch_oom", .framework = "PyTorch", .cause = GP_CAUSE_BY_NUMBERS}};
     return 0;
 }
 

@@ -192,13 +192,10 @@ static void memory_heat_and_load(void **state)
         const char *expected;
     } cases[] = {
         {UINT64_C(70) << 30, 0, -1, -1, "free"},
-        {(UINT64_C(70) << 30) + 1, 0, -1, -1,
-         "later: 70.0 GiB of it are free, 70.0 are asked for"},
+        {(UINT64_C(70) << 30) + 1, 0, -1, -1, "later: 70.0 GiB of it are free, 70.0 are asked for"},
         {0, UINT64_C(80) << 30, -1, -1, "free"},
-        {0, (UINT64_C(80) << 30) + 1, -1, -1,
-         "never: it has 80.0 GiB in all, 80.0 are asked for"},
-        {(UINT64_C(80) << 30) + 1, 0, -1, -1,
-         "never: it has 80.0 GiB in all, 80.0 are asked for"},
+        {0, (UINT64_C(80) << 30) + 1, -1, -1, "never: it has 80.0 GiB in all, 80.0 are asked for"},
+        {(UINT64_C(80) << 30) + 1, 0, -1, -1, "never: it has 80.0 GiB in all, 80.0 are asked for"},
         {0, 0, 40, -1, "free"},
         {0, 0, 39, -1, "later: its utilization is 40 %"},
         {0, 0, 0, -1, "later: its utilization is 40 %"},
@@ -427,7 +424,7 @@ static void the_order_decides(void **state)
         enum gp_pick_order order;
         const char *expected;
     } cases[] = {
-        {GP_PICK_DEFAULT, "3,2,0,1"}, {GP_PICK_FREE, "1,3,2,0"}, {GP_PICK_LOAD, "3,2,1,0"},
+        {GP_PICK_DEFAULT, "3,2,0,1"}, {GP_PICK_FREE, "1,3,2,0"},  {GP_PICK_LOAD, "3,2,1,0"},
         {GP_PICK_COOL, "0,3,2,1"},    {GP_PICK_INDEX, "0,1,2,3"},
     };
     static const struct {
@@ -490,9 +487,8 @@ static void those_that_are_nearest(void **state)
         const char *level;
         const char *expected; /* of two */
     } cases[] = {
-        {0, 1, "SYS", "3,2"},  {0, 1, "PHB", "1,0"}, {0, 1, "NODE", "1,0"},
-        {0, 1, "PXB", "1,0"},  {0, 1, "PIX", "1,0"}, {0, 2, "NV", "2,0"},
-        {0, 1, "what?", "3,2"},
+        {0, 1, "SYS", "3,2"}, {0, 1, "PHB", "1,0"}, {0, 1, "NODE", "1,0"},  {0, 1, "PXB", "1,0"},
+        {0, 1, "PIX", "1,0"}, {0, 2, "NV", "2,0"},  {0, 1, "what?", "3,2"},
     };
     for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
         struct gp_pick_request request = one;
@@ -504,8 +500,8 @@ static void those_that_are_nearest(void **state)
     /* what is nearer wins, and among equals what comes first in the order */
     static const struct {
         const char *farther, *nearer, *equal;
-    } pairs[] = {{"SYS", "PHB", "NODE"}, {"NODE", "PXB", "PIX"}, {"PHB", "PIX", "PXB"},
-                 {"PIX", "NV", "NV"}};
+    } pairs[] = {
+        {"SYS", "PHB", "NODE"}, {"NODE", "PXB", "PIX"}, {"PHB", "PIX", "PXB"}, {"PIX", "NV", "NV"}};
     for (size_t i = 0; i < GP_ARRAY_LEN(pairs); i++) {
         struct gp_pick_request request = one;
         (void)make_machine(state);
@@ -539,8 +535,8 @@ static void only_on_one_node(void **state)
         const char *level;
         const char *expected;
     } cases[] = {
-        {"PHB", "1,0"}, {"NODE", "1,0"}, {"PXB", "1,0"}, {"PIX", "1,0"}, {"NV", "1,0"},
-        {"SYS", "never: no 2 free GPUs are on one NUMA node"},
+        {"PHB", "1,0"}, {"NODE", "1,0"}, {"PXB", "1,0"},
+        {"PIX", "1,0"}, {"NV", "1,0"},   {"SYS", "never: no 2 free GPUs are on one NUMA node"},
     };
     struct gp_pick_request request = one;
     request.same_node = true;

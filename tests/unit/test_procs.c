@@ -52,11 +52,19 @@ static void what_is_not_known_comes_last_both_ways(void **state)
     static const struct {
         const char *order, *expected;
     } cases[] = {
-        {"", "1,2,3,4,5"},          {"pid", "1,2,3,4,5"},      {"-pid", "5,4,3,2,1"},
-        {"memory", "4,1,3,2,5"},    {"-memory", "3,1,4,2,5"},  {"user", "3,1,4,2,5"},
-        {"-user", "4,1,3,2,5"},     {"ppid", "4,3,1,2,5"},     {"-ppid", "1,3,4,2,5"},
-        {"sm,memory", "5,4,1,3,2"}, {"-sm,memory", "5,4,1,3,2"},
-        {"user,-pid", "3,1,4,5,2"}, {"cpu,-memory,pid", "3,1,4,2,5"},
+        {"", "1,2,3,4,5"},
+        {"pid", "1,2,3,4,5"},
+        {"-pid", "5,4,3,2,1"},
+        {"memory", "4,1,3,2,5"},
+        {"-memory", "3,1,4,2,5"},
+        {"user", "3,1,4,2,5"},
+        {"-user", "4,1,3,2,5"},
+        {"ppid", "4,3,1,2,5"},
+        {"-ppid", "1,3,4,2,5"},
+        {"sm,memory", "5,4,1,3,2"},
+        {"-sm,memory", "5,4,1,3,2"},
+        {"user,-pid", "3,1,4,5,2"},
+        {"cpu,-memory,pid", "3,1,4,2,5"},
     };
     for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++)
         order_is(rows, GP_ARRAY_LEN(rows), cases[i].order, NULL, cases[i].expected);
@@ -84,60 +92,51 @@ static void filters(void **state)
 {
     (void)state;
     static const struct gp_proc_row rows[] = {
-        {.pid = 41, .ns_pid = 7, .user = "alice", .command = "python train.py user:x", .type = "C",
-         .container = "slurm:4711.0", .gpus = "0-2", .gpu_bits = {7}},
-        {.pid = 410, .ns_pid = 77, .user = "al", .command = "Xorg", .type = "G",
-         .container = "docker:12ab", .container_name = "web", .gpus = "4:1,4:2", .gpu_bits = {16}},
+        {.pid = 41,
+         .ns_pid = 7,
+         .user = "alice",
+         .command = "python train.py user:x",
+         .type = "C",
+         .container = "slurm:4711.0",
+         .gpus = "0-2",
+         .gpu_bits = {7}},
+        {.pid = 410,
+         .ns_pid = 77,
+         .user = "al",
+         .command = "Xorg",
+         .type = "G",
+         .container = "docker:12ab",
+         .container_name = "web",
+         .gpus = "4:1,4:2",
+         .gpu_bits = {16}},
         {.pid = 5, .container = "pbs:4711", .gpus = "4", .gpu_bits = {16}},
     };
     static const struct {
         const char *filter, *expected;
     } cases[] = {
-        {NULL, "5,41,410"},
-        {"", "5,41,410"},
-        {"al", "41,410"},
-        {"AL", "41,410"},
-        {"user:al", "41,410"},
-        {"user=al", "410"},
-        {"user=AL", "410"},
-        {"user=al,alice", "41,410"},
-        {"user=alic", ""},
-        {"user=al,", "410"},
+        {NULL, "5,41,410"},      {"", "5,41,410"},
+        {"al", "41,410"},        {"AL", "41,410"},
+        {"user:al", "41,410"},   {"user=al", "410"},
+        {"user=AL", "410"},      {"user=al,alice", "41,410"},
+        {"user=alic", ""},       {"user=al,", "410"},
         {"user:", "41"}, /* no word of a field: text */
-        {"user:,x", ""},
-        {"container:,x", ""},
-        {"41", "41,410"},
-        {"pid:41", "41,410"},
-        {"pid=41", "41"},
-        {"ns_pid:7", "41"},
-        {"ns_pid=77", "410"},
-        {"cmd:train", "41"},
-        {"type:c", "41"},
-        {"container:slurm", "41"},
-        {"container:we", "410"},
-        {"container=web", "410"},
-        {"container=we", ""},
-        {"container=docker:12ab", "410"},
-        {"job:4711", "5,41"},
-        {"job:4711.0", "41"},
-        {"job:471", ""},
-        {"gpu:0", "41"},
-        {"gpu:3", ""},
-        {"gpu:2-4", "5,41,410"},
-        {"gpu:3-9", "5,410"},
-        {"gpu:4", "5,410"},
-        {"gpu:4:1", "410"},
-        {"gpu:4:0", ""},
-        {"gpu:4:2", "410"},
-        {"gpu:4:", ""},
-        {"gpu:0-2", "41"},
-        {"gpu:255", ""},
-        {"gpu:256", ""},
-        {"al type:G", "410"},
-        {"al  type:G ", "410"},
-        {"al type:M", ""},
-        {"foo:bar", ""},
-        {"train.py", "41"},
+        {"user:,x", ""},         {"container:,x", ""},
+        {"41", "41,410"},        {"pid:41", "41,410"},
+        {"pid=41", "41"},        {"ns_pid:7", "41"},
+        {"ns_pid=77", "410"},    {"cmd:train", "41"},
+        {"type:c", "41"},        {"container:slurm", "41"},
+        {"container:we", "410"}, {"container=web", "410"},
+        {"container=we", ""},    {"container=docker:12ab", "410"},
+        {"job:4711", "5,41"},    {"job:4711.0", "41"},
+        {"job:471", ""},         {"gpu:0", "41"},
+        {"gpu:3", ""},           {"gpu:2-4", "5,41,410"},
+        {"gpu:3-9", "5,410"},    {"gpu:4", "5,410"},
+        {"gpu:4:1", "410"},      {"gpu:4:0", ""},
+        {"gpu:4:2", "410"},      {"gpu:4:", ""},
+        {"gpu:0-2", "41"},       {"gpu:255", ""},
+        {"gpu:256", ""},         {"al type:G", "410"},
+        {"al  type:G ", "410"},  {"al type:M", ""},
+        {"foo:bar", ""},         {"train.py", "41"},
     };
     for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++)
         order_is(rows, GP_ARRAY_LEN(rows), "pid", cases[i].filter, cases[i].expected);
@@ -146,8 +145,8 @@ static void filters(void **state)
 static void fields_that_there_are_not(void **state)
 {
     (void)state;
-    static const char *const good[] = {"", "a", "user:x", "gpu=1 job:2", "http://x", ":x", "user:",
-                                       "FOO:bar", "ns_pid:1"};
+    static const char *const good[] = {"",   "a",     "user:x",  "gpu=1 job:2", "http://x",
+                                       ":x", "user:", "FOO:bar", "ns_pid:1"};
     static const char *const bad[] = {"foo:bar", "foo:", "a foo=bar", "users:x", "user:x pids=1"};
     for (size_t i = 0; i < GP_ARRAY_LEN(good); i++) {
         struct gp_err err = {0};
@@ -229,18 +228,24 @@ static void sizes_and_ages(void **state)
         double bytes;
         const char *expected;
     } sizes[] = {
-        {0, "0K"},           {1023, "1K"},           {999 * 1024, "999K"},
-        {1000 * 1024, "1M"}, {999.0 * MIB, "999M"},  {1000.0 * MIB, "1.0G"},
-        {99.0 * 0x1p30, "99.0G"}, {100 * 0x1p30, "100G"}, {999 * 0x1p30, "999G"},
-        {1000 * 0x1p30, "1.0T"}, {2000 * 0x1p40, "2000T"},
+        {0, "0K"},
+        {1023, "1K"},
+        {999 * 1024, "999K"},
+        {1000 * 1024, "1M"},
+        {999.0 * MIB, "999M"},
+        {1000.0 * MIB, "1.0G"},
+        {99.0 * 0x1p30, "99.0G"},
+        {100 * 0x1p30, "100G"},
+        {999 * 0x1p30, "999G"},
+        {1000 * 0x1p30, "1.0T"},
+        {2000 * 0x1p40, "2000T"},
     };
     static const struct {
         double age_s;
         const char *expected;
     } ages[] = {
-        {0, "0s"},           {59.9, "59s"},            {60, "1m"},
-        {5999, "99m"},       {6000, "1h40m"},          {7260, "2h01m"},
-        {172799, "47h59m"},  {172800, "2d"},           {259199, "2d"},
+        {0, "0s"},       {59.9, "59s"},      {60, "1m"},     {5999, "99m"},  {6000, "1h40m"},
+        {7260, "2h01m"}, {172799, "47h59m"}, {172800, "2d"}, {259199, "2d"},
     };
     struct gp_proc_row row = {.pid = 7};
     says(&row, GP_PROC_MEMORY_COLUMN, "-");
@@ -491,19 +496,18 @@ static void trees(void **state)
                                                 {.pid = 4, .ppid = 2}, {.pid = 2, .ppid = 1},
                                                 {.pid = 3, .ppid = 1}, {.pid = 6, .ppid = 3},
                                                 {.pid = 7, .ppid = 99}};
-    tree_is(family, GP_ARRAY_LEN(family),
-            "1\n├─2\n│ ├─5\n│ └─4\n└─3\n  └─6\n7\n");
+    tree_is(family, GP_ARRAY_LEN(family), "1\n├─2\n│ ├─5\n│ └─4\n└─3\n  └─6\n7\n");
     /* a process on two GPUs: the first row stands for it */
     static const struct gp_proc_row twice[] = {
         {.pid = 1, .gpu = 0}, {.pid = 1, .gpu = 1}, {.pid = 2, .ppid = 1}};
     tree_is(twice, GP_ARRAY_LEN(twice), "1\n└─2\n1\n");
     /* memory of nobody has no parents and no children, and nobody is his own parent */
-    static const struct gp_proc_row odd[] = {{.pid = 0, .ppid = 1}, {.pid = 1, .ppid = 1},
-                                             {.pid = 2, .ppid = 0}};
+    static const struct gp_proc_row odd[] = {
+        {.pid = 0, .ppid = 1}, {.pid = 1, .ppid = 1}, {.pid = 2, .ppid = 0}};
     tree_is(odd, GP_ARRAY_LEN(odd), "0\n1\n2\n");
     /* a loop, as it can be seen when pids are used again */
-    static const struct gp_proc_row loop[] = {{.pid = 1, .ppid = 2}, {.pid = 2, .ppid = 1},
-                                              {.pid = 3}};
+    static const struct gp_proc_row loop[] = {
+        {.pid = 1, .ppid = 2}, {.pid = 2, .ppid = 1}, {.pid = 3}};
     tree_is(loop, GP_ARRAY_LEN(loop), "3\n1\n2\n");
 }
 

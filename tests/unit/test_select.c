@@ -156,7 +156,7 @@ static void knows_whether_instances_are_named(void **state)
     static const struct {
         const char *list;
         bool names_mig, names_models;
-    } cases[] = {{"0", false, false},        {"GPU-1", false, false}, {"MIG-1", true, false},
+    } cases[] = {{"0", false, false},         {"GPU-1", false, false}, {"MIG-1", true, false},
                  {"0,mig-1b2c", true, false}, {"4090", false, true},   {"0,rtx", false, true}};
     for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
         struct gp_selection selection = parse(cases[i].list);
@@ -175,10 +175,18 @@ static void kinds_of_terms(void **state)
         const char *text;
         enum gp_select_kind kind;
     } cases[] = {
-        {"123456", GP_SELECT_SERIAL},    {"12345", GP_SELECT_NAME}, {"999", GP_SELECT_INDEX},
-        {"1000", GP_SELECT_NAME},        {"0-999", GP_SELECT_INDEX}, {"0-1000", GP_SELECT_NAME},
-        {"12345x", GP_SELECT_NAME},      {"1-x", GP_SELECT_NAME},    {"MIG-1", GP_SELECT_UUID},
-        {"0000:53:00.0", GP_SELECT_BUS}, {"x:1", GP_SELECT_NAME},    {"5.0", GP_SELECT_NAME},
+        {"123456", GP_SELECT_SERIAL},
+        {"12345", GP_SELECT_NAME},
+        {"999", GP_SELECT_INDEX},
+        {"1000", GP_SELECT_NAME},
+        {"0-999", GP_SELECT_INDEX},
+        {"0-1000", GP_SELECT_NAME},
+        {"12345x", GP_SELECT_NAME},
+        {"1-x", GP_SELECT_NAME},
+        {"MIG-1", GP_SELECT_UUID},
+        {"0000:53:00.0", GP_SELECT_BUS},
+        {"x:1", GP_SELECT_NAME},
+        {"5.0", GP_SELECT_NAME},
         /* 31 digits fit into a number of a range, 32 do not */
         {"0000000000000000000000000000001-2", GP_SELECT_INDEX},
         {"00000000000000000000000000000001-2", GP_SELECT_NAME},

@@ -19,11 +19,16 @@ static void words_of_states(void **state)
         enum gp_status status;
         const char *word;
     } cases[] = {
-        {GP_STATUS_OK, "ok"},           {GP_STATUS_TIMEOUT, "timeout"},
-        {GP_STATUS_LOST, "lost"},       {GP_STATUS_ASLEEP, "asleep"},
-        {GP_STATUS_RELEASED, "released"}, {GP_STATUS_NO_PERMISSION, "no_permission"},
-        {GP_STATUS_ERROR, "error"},     {GP_STATUS_UNSUPPORTED, "error"},
-        {GP_STATUS_STALE, "error"},     {(enum gp_status)1000, "error"},
+        {GP_STATUS_OK, "ok"},
+        {GP_STATUS_TIMEOUT, "timeout"},
+        {GP_STATUS_LOST, "lost"},
+        {GP_STATUS_ASLEEP, "asleep"},
+        {GP_STATUS_RELEASED, "released"},
+        {GP_STATUS_NO_PERMISSION, "no_permission"},
+        {GP_STATUS_ERROR, "error"},
+        {GP_STATUS_UNSUPPORTED, "error"},
+        {GP_STATUS_STALE, "error"},
+        {(enum gp_status)1000, "error"},
     };
     for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++)
         assert_string_equal(gp_device_state(cases[i].status), cases[i].word);
@@ -103,7 +108,7 @@ static void whom_the_driver_lists(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        SNAPSHOT(words_of_states),       SNAPSHOT(numbers_and_texts_of_a_device),
+        SNAPSHOT(words_of_states),        SNAPSHOT(numbers_and_texts_of_a_device),
         SNAPSHOT(values_seen_from_a_row), SNAPSHOT(columns_of_processes),
         SNAPSHOT(whom_the_driver_lists),
     };

@@ -94,8 +94,8 @@ static void folders_that_others_could_change(void **state)
     static const struct {
         mode_t mode;
         bool is_safe;
-    } cases[] = {{01777, true}, {0755, true}, {0700, true}, {0775, false}, {0757, false},
-                 {0777, false}, {01775, true}};
+    } cases[] = {{01777, true}, {0755, true},  {0700, true}, {0775, false},
+                 {0757, false}, {0777, false}, {01775, true}};
     make_folder("/tmp", 01777);
     make_folder("/tmp/gpulse", 0755);
     for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
@@ -117,8 +117,11 @@ static void folders_of_others(void **state)
     static const struct {
         uid_t owner, user;
         bool is_safe;
-    } cases[] = {{0, NOBODY, true}, {NOBODY, NOBODY, true}, {SOMEBODY, NOBODY, false},
-                 {SOMEBODY, 0, false}, {0, 0, true}};
+    } cases[] = {{0, NOBODY, true},
+                 {NOBODY, NOBODY, true},
+                 {SOMEBODY, NOBODY, false},
+                 {SOMEBODY, 0, false},
+                 {0, 0, true}};
     if (geteuid() != 0) {
         print_message("only root can give folders to others\n");
         skip();
