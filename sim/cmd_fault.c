@@ -123,7 +123,8 @@ const struct gp_cmd sim_cmd_fault = {
     .description =
         "Without a fault, lists those in force. They stay until cleared, for every process of "
         "yours that uses the machine.\n\n"
-        "lost: the GPU has fallen off the bus. hang[=45s]: calls block that long. slow=20ms: calls "
+        "lost: the GPU has fallen off the bus. hang[=45s]: calls block that long, or until it is "
+        "cleared. slow=20ms: calls "
         "take longer. deny: NO_PERMISSION. error=CODE: that return code. absurd: sentinels and "
         "impossible numbers. grow: process lists grow while they are read. unloaded, mismatch, "
         "nogpu: the driver is not loaded, of another version, or without a device. clear: removes "

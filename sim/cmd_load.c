@@ -325,38 +325,35 @@ static int open_device_file(unsigned int index)
 }
 
 /* As a process of PyTorch's data loader does: it has inherited the device file, and when its parent
- * is killed it stays, with the memory, which the driver lists for nobody. `keeps`: this one does.
- */
-static void start_worker(const struct options *o, const struct sim_device *device, bool keeps)
+ * is killed it stays, with the memory, which the driver lists for nobody. `keeps`: this one does;
+ * the memory is never free between the two. `slot` is that of the parent's job. */
+static void start_worker(const struct options *o, const struct sim_device *device, bool keeps,
+                         size_t slot)
 {
     struct gp_err err;
-    size_t slot;
     struct sim_machine *machine = NULL;
     struct sim_state *state = NULL;
     const char *spec;
-    sigset_t orphaned;
+    sigset_t none;
+    const uint32_t parent = machine_pid();
     int ready[2];
     char byte;
     if (pipe2(ready, O_CLOEXEC) != 0)
         return;
     if (fork() != 0) {
         (void)close(ready[1]);
-        (void)!read(ready[0], &byte, 1); /* its end: the worker hears of ours from here on */
+        (void)!read(ready[0], &byte, 1); /* its end: the worker is ready */
         (void)close(ready[0]);
         return;
     }
-    (void)sigemptyset(&orphaned);
-    (void)sigaddset(&orphaned, SIGUSR1);
-    (void)sigprocmask(SIG_SETMASK, &orphaned, NULL);
+    (void)sigemptyset(&none);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
     (void)prctl(PR_SET_NAME, "pt_data_worker");
-    (void)prctl(PR_SET_PDEATHSIG, SIGUSR1);
-    (void)close(ready[0]);
-    (void)close(ready[1]);
-    while (sigwaitinfo(&orphaned, NULL) < 0)
-        continue;
     /* an inherited lock would be its parent's */
     struct sim_job job = job_of(o, device);
     job.hidden = 1;
+    job.heir_of = parent;
+    job.heir_slot = (uint16_t)slot;
     job.bytes = o->bytes;
     job.util_pct = 0;
     if (keeps && sim_tool_open(o->machine, &spec, &machine, &state, &err) == 0 &&
@@ -364,6 +361,8 @@ static void start_worker(const struct options *o, const struct sim_device *devic
         (void)!sim_state_add_job(state, &job, &slot, &err);
         sim_state_unlock(state);
     }
+    (void)close(ready[0]);
+    (void)close(ready[1]);
     for (;;)
         (void)pause();
 }
@@ -411,7 +410,7 @@ static int hold(const struct sim_live *live, const struct options *o, struct gp_
     if (o->workers > 0)
         (void)setpgid(0, 0);
     for (uint64_t i = 0; i < o->workers; i++)
-        start_worker(o, device, i == 0);
+        start_worker(o, device, i == 0, slot);
     (void)printf("pid %u holds %.2f GiB on %s (GPU %u)\n", machine_pid(), (double)o->bytes / 0x1p30,
                  device->uuid, (device->parent ? device->parent : device)->index);
     (void)fflush(stdout);
@@ -422,6 +421,8 @@ static int hold(const struct sim_live *live, const struct options *o, struct gp_
         (void)kill(0, SIGTERM); /* the group that it leads */
     }
     result = sim_state_lock(live->state, err);
+    if (o->workers > 0)
+        sim_state_remove_heirs(live->state, job.pid);
     sim_state_remove_job(live->state, slot);
     if (result == GP_OK)
         sim_state_unlock(live->state);

@@ -101,6 +101,35 @@ static bool denies_parent(const struct sim_call *call, const struct sim_fault *f
            (fault->function[0] || strstr(name, "MemoryInfo") || strstr(name, "RunningProcesses"));
 }
 
+enum { HANG_STEP_NS = 20 * 1000 * 1000 }; /* how soon one that hangs notices that it need not */
+
+static bool is_same(const struct sim_fault *a, const struct sim_fault *b)
+{
+    return a->kind == b->kind && a->gpu == b->gpu && a->value == b->value &&
+           strcmp(a->function, b->function) == 0;
+}
+
+static bool is_injected(const struct sim_call *call, const struct sim_fault *fault)
+{
+    struct sim_fault other;
+    for (size_t i = 0; i < call->machine->fault_count; i++)
+        if (is_same(&call->machine->faults[i], fault))
+            return true;
+    for (size_t i = 0; i < SIM_MAX_FAULTS; i++)
+        if (sim_state_fault(call->live.state, i, &other) && is_same(&other, fault))
+            return true;
+    return false;
+}
+
+/* Until its time is over, or it is cleared. */
+static void hang(const struct sim_call *call, const struct sim_fault *fault)
+{
+    const uint64_t end_ns = gp_clock_mono_ns() + fault->value;
+    uint64_t now_ns;
+    while ((now_ns = gp_clock_mono_ns()) < end_ns && is_injected(call, fault))
+        sleep_ns(end_ns - now_ns < HANG_STEP_NS ? end_ns - now_ns : HANG_STEP_NS);
+}
+
 static nvmlReturn_t apply_fault(struct sim_call *call, const struct sim_fault *fault)
 {
     switch ((enum sim_fault_kind)fault->kind) {
@@ -112,6 +141,8 @@ static nvmlReturn_t apply_fault(struct sim_call *call, const struct sim_fault *f
         atomic_store(&gpu_of(call->device)->lost, true);
         return NVML_ERROR_GPU_IS_LOST;
     case SIM_FAULT_HANG:
+        hang(call, fault);
+        break;
     case SIM_FAULT_SLOW:
         sleep_ns(fault->value);
         break;

@@ -19,7 +19,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { STATE_VERSION = 8, RECORD_WORDS = 14, RECHECK_MS = 100 };
+enum { STATE_VERSION = 9, RECORD_WORDS = 14, RECHECK_MS = 100 };
 
 static const char state_magic[8] = "GPSTATE";
 
@@ -470,9 +470,20 @@ static bool job_lives(struct sim_state *state, size_t slot, const struct sim_job
     return alive;
 }
 
+/* Both are judged by the same look at the one that it inherits from, so that the memory is neither
+ * free in between nor counted twice. */
+static bool has_inherited(struct sim_state *state, const struct sim_job *job)
+{
+    struct sim_job other;
+    return !job->heir_of || job->heir_slot >= SIM_MAX_JOBS ||
+           !slot_read(&state->map->jobs[job->heir_slot], &other, sizeof(other)) ||
+           other.pid != job->heir_of || !job_lives(state, job->heir_slot, &other);
+}
+
 bool sim_state_job(struct sim_state *state, size_t slot, struct sim_job *ret)
 {
-    if (!slot_read(&state->map->jobs[slot], ret, sizeof(*ret)) || !job_lives(state, slot, ret))
+    if (!slot_read(&state->map->jobs[slot], ret, sizeof(*ret)) || !job_lives(state, slot, ret) ||
+        !has_inherited(state, ret))
         return false;
     ret->name[SIM_JOB_NAME_SIZE - 1] = '\0';
     return true;
@@ -520,6 +531,15 @@ void sim_state_remove_job(struct sim_state *state, size_t slot)
         end_account(state, of_it, &account);
     if (atomic_exchange(&state->map->jobs[slot].used, 0))
         atomic_fetch_sub(&state->map->job_count, 1);
+}
+
+void sim_state_remove_heirs(struct sim_state *state, uint32_t pid)
+{
+    for (size_t i = 0; i < SIM_MAX_JOBS; i++) {
+        struct sim_job job;
+        if (slot_read(&state->map->jobs[i], &job, sizeof(job)) && job.heir_of == pid)
+            sim_state_remove_job(state, i);
+    }
 }
 
 /* ------------------------------------------------------------------------- energy */

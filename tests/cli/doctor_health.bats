@@ -268,19 +268,15 @@ for link in m["devices"][2]["lists"]["nvlinks"][:1]:
 
 @test "a GPU that hangs costs only itself" {
     room
-    fault h100x4 --gpu 1 hang=30s
+    fault h100x4 --gpu 1 hang=1h
     fault h100x4 --gpu 2 set=RemappedRows.pending=1
-    SECONDS=0
-    health --timeout 0.5 -v
-    [ "$SECONDS" -lt 15 ]
+    health --timeout 2 -v
     says '^fail +health\.lost: GPU 1: no answer in time$'
     says '^warn +health\.remap: GPU 2: '
     says '^ok +health\.ecc: .* \(GPUs 0, 2 and 3; the others do not answer\)$'
     fault h100x4 clear
-    fault h100x4 hang=30s:nvmlInit
-    SECONDS=0
+    fault h100x4 hang=1h:nvmlInit
     health
-    [ "$SECONDS" -lt 15 ]
     says '^fail +health\.driver: the driver gives no answer$'
     says 'did not answer within 2\.0 s while starting \(nvmlInit\)'
 }

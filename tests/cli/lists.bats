@@ -231,10 +231,10 @@ m["driver"]["version"] = "580.95.05"'
 }
 
 @test "a GPU that hangs or is lost in a list does not hold up the others" {
-    fault h100x2 --gpu 1 hang=60s:nvmlDeviceGetSupportedMemoryClocks
-    gpulse --sim h100x2 --sim-still --timeout 1 query index,memory --rows supported_clocks -f csv --no-header
+    fault h100x2 --gpu 1 hang=1h:nvmlDeviceGetSupportedMemoryClocks
+    gpulse --sim h100x2 --sim-still --timeout 2 query index,memory --rows supported_clocks -f csv --no-header
     status_is 6
-    complains 'GPU 1: no answer for 1 s \(nvmlDeviceGetSupportedMemoryClocks\)'
+    complains 'GPU 1: no answer for [0-9]+ s \(nvmlDeviceGetSupportedMemoryClocks\)'
     line_count 221
     [ "${lines[220]}" = "1,[Timeout]" ]
     fault h100x2 clear
@@ -246,10 +246,10 @@ m["driver"]["version"] = "580.95.05"'
 }
 
 @test "a GPU that hangs in the topology holds up the others for a moment only" {
-    fault h100x4 --gpu 1 hang=60s:nvmlDeviceGetP2PStatus
+    fault h100x4 --gpu 1 hang=1h:nvmlDeviceGetP2PStatus
     gpulse --sim h100x4 --sim-still --timeout 8 query index,number,p2p.read --rows peers -f csv --no-header -i 0,1
     status_is 6
-    complains 'GPU 1: no answer for 8 s'
+    complains 'GPU 1: no answer for [0-9]+ s'
     grep -q '^0,1,' <<<"$output"
 }
 

@@ -110,17 +110,17 @@ row() {
 @test "mem: GPUs that do not answer" {
     h100s 2
     fault "$GPULSE_SIM" --gpu 1 lost
-    gpulse mem --timeout 2s
+    gpulse mem --timeout 2m
     status_is 6
     row 0 '0 NVIDIA H100 80GB HBM3 81559 480 0 81080 0 0'
     says '^ +1  .* - +- +- +- +- +-$'
     says '^       .*lost'
     complains '^gpulse: GPU 1: '
-    gpulse mem --params 1B --timeout 2s
+    gpulse mem --params 1B --timeout 2m
     status_is 6
     says '^ +0 .*  fits now, '
     says '^ +1 .* - +- +-  .*lost'
-    gpulse mem --params 1B --timeout 2s -f json
+    gpulse mem --params 1B --timeout 2m -f json
     status_is 6
     json_is '[(p["fits"], p["needed"], p["free"]) for p in d["places"]]' \
         "[('now', 1, 85018017792), ('unknown', None, None)]"

@@ -40,7 +40,7 @@ ends_in_newline() {
     gpulse --sim t4 query index -o file
     status_is 4
     fault t4 clear
-    fault t4 hang=30s:nvmlInit
+    fault t4 hang=1h:nvmlInit
     gpulse --sim t4 --timeout 0.3 query index -o file
     status_is 4
     [ "$(cat file)" = 'of an earlier run' ]
@@ -165,14 +165,12 @@ ends_in_newline() {
 }
 
 @test "signals end a single sample as they end any program" {
-    fault t4 hang=30s
-    start --sim t4 --timeout 60 query index
+    fault t4 hang=1h
+    start --sim t4 --timeout 1h query index
     until_true grep -q gpulse "/proc/$pid/comm"
     kill -TERM "$pid"
-    SECONDS=0
     finish
     status_is 143
-    [ "$SECONDS" -lt 20 ]
 }
 
 @test "the last sample of a file is whole, however the loop ends" {

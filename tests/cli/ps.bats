@@ -171,8 +171,8 @@ in_list() {
 @test "old numbers do not look like new ones" {
     ps -w 0.2 -c 1 -f csv --columns pid,memory --no-header --sort pid
     local before=${lines[0]}
-    fault h100x8 --gpu 0 hang=60s
-    gpulse --sim h100x8 --sim-still --timeout 0.3 ps -f csv --columns pid,memory --no-header --sort pid
+    fault h100x8 --gpu 0 hang=1h
+    gpulse --sim h100x8 --sim-still --timeout 2 ps -f csv --columns pid,memory --no-header --sort pid
     status_is 6
     [[ $output != *"$before"* ]]
     [[ ${lines[-1]} =~ ^4190006,[0-9]+$ ]]

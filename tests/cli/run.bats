@@ -117,10 +117,10 @@ load helpers
 @test "GPUs that are not well" {
     idle_gpus
     fault "$GPULSE_SIM" --gpu 3 lost
-    gpulse pick --timeout 2s
+    gpulse pick --timeout 2m
     [ "$output" = 2 ]
     fault "$GPULSE_SIM" --gpu 2 set:ComputeMode=3 2>/dev/null || skip "this fault is not played"
-    gpulse pick --timeout 2s --explain
+    gpulse pick --timeout 2m --explain
     says '^GPU 3: not now: it does not answer'
 }
 

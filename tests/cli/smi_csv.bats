@@ -135,11 +135,11 @@ refuses() {
 }
 
 @test "smi csv: a GPU that hangs has cells without values, and a row without processes" {
-    fault h100x2 --gpu 0 hang
-    csv h100x2 --query-gpu=index,temperature.gpu --timeout 0.2
+    fault h100x2 --gpu 0 hang=1h
+    csv h100x2 --query-gpu=index,temperature.gpu --timeout 2
     [ "${lines[1]}" = "0, [Timeout]" ]
     [[ "${lines[2]}" = "1, "?? ]]
-    csv h100x2 --query-compute-apps=pid --timeout 0.2
+    csv h100x2 --query-compute-apps=pid --timeout 2
     [ "$output" = $'pid\n[Timeout]\n4190002' ]
 }
 

@@ -130,8 +130,8 @@ Failed to create GPU instances: Insufficient Permissions" ]
 @test "mig: a GPU that hangs in the middle of a change" {
     machine h100 'm["devices"] = m["devices"][:1]; m["workload"] = []
 d["answers"]["MigMode"] = {"current": "Enabled", "pending": "Enabled"}'
-    "$GPULSE" sim fault -m ./m.json --gpu 0 hang=60s:nvmlGpuInstanceCreateComputeInstance
-    mig --sim ./m.json --timeout 1 -cgi 19 -C
+    fault ./m.json --gpu 0 hang=1h:nvmlGpuInstanceCreateComputeInstance
+    mig --sim ./m.json --timeout 2 -cgi 19 -C
     status_is 10
     [ "${lines[0]}" = "Successfully created GPU instance ID 13 on GPU  0 using profile MIG 1g.10gb (ID 19)" ]
     [ "${lines[1]}" = "Unable to create a compute instance on GPU  0 GPU instance ID 13 using profile 0: Timeout" ]

@@ -32,16 +32,6 @@ words_match() {
     words_match
 }
 
-@test "samples stay in step with the clock when the driver is slow" {
-    fault t4 slow=400ms:nvmlDeviceGetPowerUsage
-    local start=$EPOCHREALTIME
-    gpulse smi dmon -s p -d 1 -c 4 --sim t4
-    local us=$((${EPOCHREALTIME/./} - ${start/./}))
-    status_is 0
-    line_count 6
-    ((us > 3000000 && us < 4500000)) || explain "3 seconds and a reading took $us µs"
-}
-
 @test "a line is there as soon as it is printed" {
     start smi dmon -d 600 --sim t4
     until_true grep -q '^    0 ' out
@@ -143,11 +133,11 @@ words_match() {
     says '^    1 +[0-9]+ '
     words_match
     fault h100x2 -g 0 clear
-    fault h100x2 -g 0 hang:nvmlDeviceGetPowerUsage
-    gpulse smi dmon -c 1 --sim h100x2 --timeout 300ms
+    fault h100x2 -g 0 hang=1h:nvmlDeviceGetPowerUsage
+    gpulse smi dmon -c 1 --sim h100x2 --timeout 2s
     status_is 0
     says '^    0( +-)+ $'
-    gpulse smi pmon -c 1 --sim h100x2 --timeout 300ms
+    gpulse smi pmon -c 1 --sim h100x2 --timeout 2s
     says '^    1 +[0-9]+ +C( +[0-9-]+){6} +\S'
 }
 
@@ -155,7 +145,7 @@ words_match() {
     machine t4 'd["processes"] = [{"pid": p, "type": "C", "memory_bytes": 1 << 20} for p in (7, 8, 9)]; del m["workload"]'
     start smi pmon -s m -o T -d 2 --timeout 3s --sim ./m.json
     until_true grep -q ' 9 ' out
-    fault ./m.json hang:nvmlDeviceGetComputeRunningProcesses
+    fault ./m.json hang=1h:nvmlDeviceGetComputeRunningProcesses
     until_true grep -Eq '^ *[0-9:]+ +0 +-( +-)+ +$' out
     kill -INT "$pid"
     finish

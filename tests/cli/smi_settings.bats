@@ -520,8 +520,8 @@ Terminating early due to previous errors."
     answers 15 --sim h100x2 --root "$PWD/root" -pl 400 <<<"Unable to determine the device handle for GPU0: 0000:53:00.0: GPU is lost
 Terminating early due to previous errors."
     fault h100x2 clear
-    fault h100x2 --gpu 1 hang=20s:nvmlDeviceSetPowerManagementLimit
-    answers 10 --sim h100x2 --timeout 1s -pl 400 <<<"Power limit for GPU $H100 was set to 400.00 W from 700.00 W.
+    fault h100x2 --gpu 1 hang=1h:nvmlDeviceSetPowerManagementLimit
+    answers 10 --sim h100x2 --timeout 2s -pl 400 <<<"Power limit for GPU $H100 was set to 400.00 W from 700.00 W.
 Failed to set power management limit for GPU 00000000:64:00.0: Timeout
 Terminating early due to previous errors."
 }

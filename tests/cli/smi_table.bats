@@ -99,12 +99,10 @@ Unable to determine the number of GPUs"
 }
 
 @test "a driver that hangs while it starts" {
-    fault t4 hang=30s:nvmlInit
-    SECONDS=0
+    fault t4 hang=1h:nvmlInit
     gpulse smi --sim t4 --timeout 0.5
     answers 10
     output_is 'Failed to initialize NVML: Timeout'
-    [ "$SECONDS" -lt 20 ]
 }
 
 @test "a simulated machine that is not there is no problem of the driver" {
@@ -177,23 +175,21 @@ Unable to determine the number of GPUs"
 }
 
 @test "a GPU that hangs has cells that cannot be read; the others are shown" {
-    fault h100x2 --gpu 1 hang=30s:nvmlDeviceGetTemperature
-    SECONDS=0
-    gpulse smi --sim h100x2 --timeout 1
+    fault h100x2 --gpu 1 hang=1h:nvmlDeviceGetTemperature
+    gpulse smi --sim h100x2 --timeout 2
     answers 0
-    [ "$SECONDS" -lt 20 ]
     table_is_whole 91
     says '^\|   0  NVIDIA H100 80GB HBM3          On  \|   00000000:53:00\.0 Off \|                    0 \|$'
     says '^\|   1  NVIDIA H100 80GB HBM3        ERR!  \|   00000000:64:00\.0 N/A \|                 ERR! \|$'
     says '^\|ERR!  ERR!    ERR!         ERR!  / ERR!  \|       ERR! /      ERR! \|    ERR!         ERR! \|$'
     says '^\|                                         \|                        \|                 ERR! \|$'
-    gpulse smi --sim h100x2 --timeout 0.5 -i 1
+    gpulse smi --sim h100x2 --timeout 2 -i 1
     answers 10
     table_is_whole 91
     # not even its name
     fault h100x2 clear
-    fault h100x2,driver=515 --gpu 0 hang=30s:nvmlDeviceGetHandleByIndex
-    gpulse smi --sim h100x2,driver=515 --timeout 0.5
+    fault h100x2,driver=515 --gpu 0 hang=1h:nvmlDeviceGetHandleByIndex
+    gpulse smi --sim h100x2,driver=515 --timeout 2
     answers 0
     table_is_whole 79
     says '^\|   0  ERR! '
@@ -389,7 +385,7 @@ Excluded GPU 1: 00000000:75:00.0 (UUID: GPU-00000002-0000-0000-0000-000000000002
 }
 
 @test "gpulse's own options between smi and its command" {
-    gpulse smi --sim h100x2 --timeout=2s --sim-still topo -p2p r
+    gpulse smi --sim h100x2 --timeout=2m --sim-still topo -p2p r
     answers 0
     [[ "$output" = *" GPU1"* ]]
     gpulse smi --sim nope topo -m
@@ -483,7 +479,7 @@ Excluded GPU 1: 00000000:75:00.0 (UUID: GPU-00000002-0000-0000-0000-000000000002
 
 @test "a loop dies of the signal that ends it" {
     start smi -lms 50 -L --sim t4
-    until grep -q Tesla out 2>/dev/null; do sleep 0.05; done
+    until_true grep -qs Tesla out
     kill -TERM "$pid"
     status=0
     wait "$pid" || status=$?
