@@ -6,6 +6,7 @@ threads and open files stay as they are.
 It lasts GPULSE_SOAK seconds, 24 unless told (`make soak` tells it an hour).
 
 variants: release
+runs: alone
 """
 import contextlib
 import json

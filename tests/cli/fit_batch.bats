@@ -121,7 +121,7 @@ nothing_is_left() {
     gpulse fit-batch --trial-timeout 300ms -- sleep 100{}
     status_is 1
     complains '^gpulse: the trial with batch 1 used no GPU: '
-    setsid env --default-signal=INT,TERM "$GPULSE" fit-batch -- ./train.sh {} >fit.out 2>fit.err 3>&- &
+    setsid env --default-signal=INT,QUIT,TERM "$GPULSE" fit-batch -- ./train.sh {} >fit.out 2>fit.err 3>&- &
     pid=$!
     STARTED+=("$pid")
     until_true eval '[ "$("$GPULSE" query memory.used -i 3 -f csv --no-header)" != 0 ]'

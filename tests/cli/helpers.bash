@@ -171,6 +171,24 @@ job() {
     job_of "$GPULSE" sim load "$@"
 }
 
+# sampled BYTES ARG…: a job of gpulse sim load, for a shell, that ends when the record of gpulse run has a
+# sample of it with this much GPU memory
+sampled() {
+    local bytes=$1
+    shift
+    echo "'$GPULSE' sim load $* & load=\$!"
+    echo "until grep -qs ',$bytes,[^,]*,[^,]*\$' '$XDG_STATE_HOME'/gpulse/runs/*/samples.csv; do sleep 0.05; done"
+    echo 'kill $load; wait $load'
+}
+
+# end_load: what `in_background … sim load` runs is ended; the messages of gpulse run are $stderr.
+end_load() {
+    kill "$(awk '/holds/ { print $2 }' run.out)"
+    status=0
+    wait "$running" || status=$?
+    stderr=$(<run.err)
+}
+
 is_gone() {
     if runs_on "$1"; then
         explain "process $1 still runs"

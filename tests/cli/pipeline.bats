@@ -165,7 +165,7 @@ two" ]
 @test "who ends it ends all of it" {
     idle_gpus
     steps <<<$'[a]\ncommand = trap "exit 0" TERM; echo >ready; while :; do sleep 0.05; done\n[b]\ncommand = touch never'
-    setsid env --default-signal=INT,TERM "$GPULSE" run --pipeline steps.ini >out 2>err 3>&- &
+    setsid env --default-signal=INT,QUIT,TERM "$GPULSE" run --pipeline steps.ini >out 2>err 3>&- &
     pid=$!
     STARTED+=("$pid")
     until_true test -e ready
@@ -179,7 +179,7 @@ two" ]
 @test "what ends it ends its step" {
     idle_gpus
     steps <<<$'[a]\ncommand = echo $$ >pid; exec sleep 1000\n[b]\ncommand = touch never'
-    setsid env --default-signal=INT,TERM "$GPULSE" run --pipeline steps.ini >out 2>err 3>&- &
+    setsid env --default-signal=INT,QUIT,TERM "$GPULSE" run --pipeline steps.ini >out 2>err 3>&- &
     pid=$!
     STARTED+=("$pid")
     until_true test -s pid
@@ -190,7 +190,7 @@ two" ]
     is_gone "$(cat pid)"
     [ ! -e never ]
     rm pid
-    setsid env --default-signal=INT,TERM "$GPULSE" run --pipeline steps.ini >out 2>err 3>&- &
+    setsid env --default-signal=INT,QUIT,TERM "$GPULSE" run --pipeline steps.ini >out 2>err 3>&- &
     pid=$!
     STARTED+=("$pid")
     until_true test -s pid

@@ -91,7 +91,7 @@ orphans() {
 @test "free memory is waited for" {
     setup_machine
     job --mem 5GiB --for 1s
-    gpulse reclaim --wait-free 14GiB --wait 20s
+    gpulse reclaim --wait-free 14GiB --wait 10m
     status_is 0
     gpulse reclaim --wait-free 20GiB --wait 100ms
     status_is 1

@@ -282,13 +282,18 @@ leaves_behind() {
 
 @test "a job on a GPU that it was not given" {
     idle_gpus
-    gpulse run -i 2 -- env CUDA_VISIBLE_DEVICES=0 "$GPULSE" sim load --mem 5GiB --for 2500ms
+    in_background -i 2 -- env CUDA_VISIBLE_DEVICES=0 "$GPULSE" sim load --mem 5GiB
+    until_true grep -q 'of this job uses' run.err
+    end_load
     status_is 0
     complains '^gpulse: process [0-9]+ of this job uses GPU 0 \(5120 MiB\), and was given 2: it was started with CUDA_VISIBLE_DEVICES=0 instead of 2'
     complains '; GPU 2: not used; GPU 0: 5120 MiB at most'
-    gpulse run -i 2 -- env -u CUDA_VISIBLE_DEVICES "$GPULSE" sim load --mem 5GiB --for 2500ms
+    in_background -i 2 -- env -u CUDA_VISIBLE_DEVICES "$GPULSE" sim load --mem 5GiB
+    until_true grep -q 'of this job uses' run.err
+    end_load
     complains ': CUDA_VISIBLE_DEVICES was taken from its environment: '
-    gpulse run -i 2 -- "$GPULSE" sim load --mem 5GiB --for 2500ms
+    rm -r home
+    gpulse run -i 2 -- bash -c "$(sampled 5368709120 --mem 5GiB)"
     complains '; GPU 2: 5120 MiB at most \(sampled\), [0-9]+ % busy, [0-9.]+ kJ$'
     gpulse run --strict -i 2 -- env CUDA_VISIBLE_DEVICES=0 "$GPULSE" sim load --mem 5GiB
     status_is 1
@@ -318,7 +323,7 @@ leaves_behind() {
     until_true test -s pid
     kill -KILL "$running"
     until_true is_gone "$(cat pid)"
-    [ -z "$("$GPULSE" queue)" ]
+    until_true eval '[ -z "$("$GPULSE" queue)" ]'
 }
 
 @test "children that were there before are not the job's" {

@@ -57,7 +57,7 @@ out" ]
 
 @test "no memory, and the job is gone when the GPU is looked at" {
     idle_gpus
-    gpulse run -i 3 -- bash -c '"$GPULSE" sim load --mem 9GiB --for 1500ms; echo "CUDA error: out of memory"; exit 1'
+    gpulse run -i 3 -- bash -c "$(sampled 9663676416 --mem 9GiB); echo 'CUDA error: out of memory'; exit 1"
     complains '^    too-big: the program itself needs more than there is, and 70.18 GiB are free; the GPU has 79.65 GiB$'
     output=$(cat "$(record)/run.json")
     json_is 'd["incidents"][0]["numbers"]["self"]' 9663676416
@@ -100,14 +100,16 @@ out" ]
     complains '^gpulse: it has 5120 MiB of GPU 3, more than the 4096 MiB of --max-gpu-mem: it is ended$'
     gpulse run --max-gpu-mem 4GiB --over kill -- "$GPULSE" sim load --mem 5GiB
     status_is 137
-    gpulse run --max-gpu-mem 4GiB -- "$GPULSE" sim load --mem 5GiB --for 3500ms
+    in_background --max-gpu-mem 4GiB -- "$GPULSE" sim load --mem 5GiB
+    until_true grep -q 'of --max-gpu-mem' run.err
+    end_load
     status_is 0
     complains 'more than the 4096 MiB of --max-gpu-mem$'
 }
 
 @test "a peak between two looks, which the driver's accounting tells" {
     idle_gpus
-    gpulse run -- "$GPULSE" sim load --mem 5GiB --spike 20GiB --for 2500ms
+    gpulse run -- bash -c "$(sampled 5368709120 --mem 5GiB --spike 20GiB)"
     complains '; GPU 3: 5120 MiB at most \(sampled\), '
     output=$(cat "$(record)/run.json")
     json_is 'd["gpus"][0]["memory_peak"], d["gpus"][0]["memory_peak_source"]' "(5368709120, 'sampled')"
@@ -115,7 +117,7 @@ out" ]
     [ "$(grep -h Accounting count*)" = "nvmlDeviceGetAccountingMode 4" ] # and nothing more
     python3 -c 'import json; m = json.load(open("m.json")); m["devices"][3]["answers"]["AccountingMode"] = "Enabled"; json.dump(m, open("m.json", "w"))'
     rm -r home
-    gpulse run -- "$GPULSE" sim load --mem 5GiB --spike 20GiB --for 2500ms
+    gpulse run -- bash -c "$(sampled 5368709120 --mem 5GiB --spike 20GiB)"
     complains "; GPU 3: 25600 MiB at most \\(by the driver's accounting\\), "
     output=$(cat "$(record)/run.json")
     json_is 'd["gpus"][0]["memory_peak"], d["gpus"][0]["memory_peak_source"]' "(26843545600, 'accounting')"
@@ -130,13 +132,15 @@ out" ]
 
 @test "a GPU that it lets stand idle" {
     idle_gpus
-    gpulse run --idle-warn 500ms -- "$GPULSE" sim load --mem 5GiB --util 0 --for 2500ms
+    in_background --idle-warn 500ms -- "$GPULSE" sim load --mem 5GiB --util 0
+    until_true grep -q 'has been idle' run.err
+    end_load
     complains '^gpulse: GPU 3 has been idle for [0-9]+ s, with 5120 MiB of this job$'
 }
 
 @test "the record" {
     idle_gpus
-    gpulse run --name first -- "$GPULSE" sim load --mem 5GiB --for 2500ms
+    gpulse run --name first -- bash -c "$(sampled 5368709120 --mem 5GiB)"
     output=$(cat "$(record)/run.json")
     json_is 'd["schema"], d["name"], d["state"], d["status"], d["gpus"][0]["memory_peak"]' \
         "('gpulse.run/1', 'first', 'ended', 0, 5368709120)"

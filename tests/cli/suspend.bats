@@ -82,7 +82,7 @@ suspended_rows() {
     says "^$first,S$"
     # as soon as there is some
     { sleep 0.5 && kill "$job"; } 3>&- &
-    gpulse resume "$first" --wait 60s
+    gpulse resume "$first" --wait 10m
     status_is 0
     says "^$first goes on with 8192 MiB$"
 }
@@ -196,8 +196,8 @@ as_another_user() {
 
 @test "a process that grows until it stands still" {
     quiet_t4
-    job --mem 1GiB --grow 4GiB
-    sleep 0.4
+    job --mem 1GiB --grow 1GiB
+    until_true eval '[ "$("$GPULSE" query memory.used -f csv --no-header)" -gt 1073741824 ]'
     gpulse suspend "$job" --yes
     status_is 0
     local noted free
@@ -235,12 +235,12 @@ as_another_user() {
     status_is 0
     job --mem 9GiB
     { sleep 0.5 && kill -STOP "$first"; } 3>&- &
-    gpulse resume "$first" --wait 60s
+    gpulse resume "$first" --wait 10m
     status_is 1
     complains "process $first: it stands still"
     kill -CONT "$first"
     { sleep 0.5 && kill -KILL "$first"; } 3>&- &
-    gpulse resume "$first" --wait 60s
+    gpulse resume "$first" --wait 10m
     status_is 1
     complains "process $first"
 }
