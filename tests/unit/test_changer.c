@@ -455,7 +455,7 @@ static void who_is_waited_for_is_told(void **state)
     (void)state;
     struct gp_err err = {0};
     const struct gp_changer_config config = {.source = &fake.source,
-                                             .timeout_ns = 60 * GP_NS_PER_S,
+                                             .timeout_ns = 600 * GP_NS_PER_S,
                                              .selection = &selection,
                                              .on_wait = on_wait,
                                              .patience_ns = 10 * GP_NS_PER_MS};
@@ -482,8 +482,8 @@ static void one_that_was_not_asked_for_is_not_waited_for(void **state)
         fake.silent[1] = true;
         assert_int_equal(gp_selection_parse(lists[i], &selection, &err), 0);
         uint64_t begun_ns = gp_clock_mono_ns();
-        assert_int_equal(open_changer(60 * GP_NS_PER_S, &err), 0);
-        assert_true(gp_clock_mono_ns() - begun_ns < 30 * GP_NS_PER_S);
+        assert_int_equal(open_changer(600 * GP_NS_PER_S, &err), 0);
+        assert_true(gp_clock_mono_ns() - begun_ns < 300 * GP_NS_PER_S);
         stuck[i] = changer;
         targets = gp_changer_targets(changer, &count);
         assert_int_equal(count, i + 1);
@@ -512,7 +512,7 @@ static void one_that_hangs_is_named_and_the_others_are_done(void **state)
     (void)state;
     struct gp_err err = {0};
     fake.obedience[1] = HANGS;
-    assert_int_equal(open_changer(300 * GP_NS_PER_MS, &err), 0);
+    assert_int_equal(open_changer(GP_NS_PER_S, &err), 0);
     targets = gp_changer_targets(changer, &count);
     gp_changer_read(changer, 1u << GP_CONTROL_POWER_LIMIT);
     for (size_t t = 0; t < count; t++)
@@ -521,7 +521,7 @@ static void one_that_hangs_is_named_and_the_others_are_done(void **state)
     (void)pthread_mutex_lock(&fake.gate);
     gp_changer_apply(changer);
     assert_int_equal(gp_target_outcome(&targets[1], GP_CONTROL_POWER_LIMIT), GP_OUTCOME_HUNG);
-    assert_string_equal(targets[1].words, "no answer within 0.3 s (call)");
+    assert_string_equal(targets[1].words, "no answer within 1.0 s (call)");
     check_outcome(0, GP_OUTCOME_DONE, "");
     check_outcome(2, GP_OUTCOME_DONE, "");
     /* It is left alone from then on, and nothing is freed under it. */

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { SOON_MS = 200, GIB = 1 << 30 };
+enum { SOON_MS = 200, LONG_S = 600, GIB = 1 << 30 };
 
 static const uint64_t soon_ns = (uint64_t)SOON_MS * GP_NS_PER_MS;
 static struct sim_state *state;
@@ -86,7 +86,7 @@ static enum gp_cuda_state state_of(const struct gp_suspended *s)
 {
     struct gp_err err = {0};
     enum gp_cuda_state ret = GP_CUDA_FAILED;
-    if (gp_checkpoint_get_state(s->pid, GP_NS_PER_S, &ret, &err) < 0)
+    if (gp_checkpoint_get_state(s->pid, LONG_S * GP_NS_PER_S, &ret, &err) < 0)
         fail_msg("%s", err.text);
     return ret;
 }
@@ -129,7 +129,7 @@ static bool has_room(void *ctx, const struct gp_suspended *s)
 }
 
 static const struct gp_suspend_plan plan = {
-    .lock_timeout_ns = (uint64_t)SOON_MS * GP_NS_PER_MS,
+    .lock_timeout_ns = GP_NS_PER_S,
     .eyes = {NULL, measure, has_room},
 };
 
@@ -262,7 +262,7 @@ static void one_that_was_stopped_half_way_goes_on(void **ctx)
     assert_int_equal(gp_suspended_take(NULL, &list[0], &note, &err), 0);
     assert_int_equal(gp_suspended_write(note, &list[0], &err), 0);
     (void)close(note);
-    assert_int_equal(gp_checkpoint_do(GP_CUDA_LOCK, list[0].pid, soon_ns, &err), 0);
+    assert_int_equal(gp_checkpoint_do(GP_CUDA_LOCK, list[0].pid, LONG_S * GP_NS_PER_S, &err), 0);
     assert_int_equal(notes(), 1);
     assert_int_equal(gp_resume_all(NULL, list, 1, &err), 0);
     assert_int_equal(state_of(&list[0]), GP_CUDA_RUNNING);
@@ -273,10 +273,13 @@ static void a_step_out_of_turn_is_refused(void **ctx)
 {
     (void)ctx;
     struct gp_err err = {0};
-    assert_int_equal(gp_checkpoint_do(GP_CUDA_SAVE, list[0].pid, soon_ns, &err), GP_EDRIVER);
+    assert_int_equal(gp_checkpoint_do(GP_CUDA_SAVE, list[0].pid, LONG_S * GP_NS_PER_S, &err),
+                     GP_EDRIVER);
     assert_non_null(strstr(err.text, "401"));
-    assert_int_equal(gp_checkpoint_do(GP_CUDA_UNLOCK, list[0].pid, soon_ns, &err), GP_EDRIVER);
-    assert_int_equal(gp_checkpoint_do(GP_CUDA_LOCK, getpid(), soon_ns, &err), GP_EDRIVER);
+    assert_int_equal(gp_checkpoint_do(GP_CUDA_UNLOCK, list[0].pid, LONG_S * GP_NS_PER_S, &err),
+                     GP_EDRIVER);
+    assert_int_equal(gp_checkpoint_do(GP_CUDA_LOCK, getpid(), LONG_S * GP_NS_PER_S, &err),
+                     GP_EDRIVER);
     assert_non_null(strstr(err.text, "no process that uses CUDA"));
 }
 
@@ -288,7 +291,7 @@ static void a_call_that_hangs_is_not_waited_for(void **ctx)
     enum gp_cuda_state now;
     assert_false(gp_checkpoint_is_stuck());
     /* it stops between the look at its state and the call */
-    assert_int_equal(gp_checkpoint_do(GP_CUDA_LOCK, list[0].pid, soon_ns, &err), 0);
+    assert_int_equal(gp_checkpoint_do(GP_CUDA_LOCK, list[0].pid, LONG_S * GP_NS_PER_S, &err), 0);
     (void)kill(children[0], SIGSTOP);
     assert_int_equal(waitpid(children[0], NULL, WUNTRACED), children[0]); /* it does now */
     assert_int_equal(gp_checkpoint_do(GP_CUDA_SAVE, list[0].pid, soon_ns, &err), GP_ETIMEOUT);
@@ -296,7 +299,7 @@ static void a_call_that_hangs_is_not_waited_for(void **ctx)
     assert_int_equal(gp_suspend_all(&plan, list, 1, &err), GP_ETIMEOUT);
     assert_non_null(strstr(err.text, "earlier call"));
     /* of another one it can still be asked */
-    assert_int_equal(gp_checkpoint_get_state(list[1].pid, soon_ns, &now, &err), 0);
+    assert_int_equal(gp_checkpoint_get_state(list[1].pid, LONG_S * GP_NS_PER_S, &now, &err), 0);
     assert_int_equal(now, GP_CUDA_RUNNING);
 }
 

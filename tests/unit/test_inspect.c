@@ -373,7 +373,7 @@ static pid_t start_program(void)
 /* Looks at it when it has come as far as to sleep. */
 static struct gp_inspect *inspect_sleeper(pid_t pid)
 {
-    for (int i = 0; i < 2000; i++) {
+    for (int i = 0; i < 120000; i++) {
         struct gp_inspect *in = gp_proc_inspect(NULL, (uint32_t)pid);
         assert_non_null(in);
         if (in->state == 'S' && in->arguments.count == 2)

@@ -43,7 +43,7 @@ static void what_happens_between_looking_and_waiting_wakes(void **state)
     const struct sim_event event = {.type = 1};
     const struct sim_fault fault = {.kind = SIM_FAULT_LOST, .gpu = SIM_ALL_GPUS};
     struct gp_err err;
-    uint64_t until_ns = gp_clock_mono_ns() + 60 * GP_NS_PER_S;
+    uint64_t until_ns = gp_clock_mono_ns() + 600 * GP_NS_PER_S;
     unsigned int bell = sim_state_bell(machine);
     sim_state_post_event(machine, &event);
     sim_state_await_bell(machine, bell, until_ns);
