@@ -115,18 +115,21 @@ def shutdown_in_child(nvml):
     return in_child_of(nvml, nvml.nvmlShutdown)
 
 
+CLOCK_NANOSLEEP = {"x86_64": "230", "aarch64": "115"}  # the kernel's number of the call
+
+
 def shutdown_beside_a_call(nvml):
     device = handle(nvml)
     speed = byref(c_uint())
-    begins = threading.Event()
-
-    def call():
-        begins.set()
-        nvml.nvmlDeviceGetFanSpeed(device, speed)
-
-    threading.Thread(target=call, daemon=True).start()
-    begins.wait()
-    time.sleep(0.3)  # the few instructions that are left until it is inside
+    thread = threading.Thread(target=lambda: nvml.nvmlDeviceGetFanSpeed(device, speed), daemon=True)
+    thread.start()
+    # a thread of Python waits for the lock of the interpreter, the driver's sleeps until a moment
+    path = f"/proc/self/task/{thread.native_id}/syscall"
+    for _ in range(1000):
+        with open(path, encoding="ascii") as file:
+            if file.read().split()[0] == CLOCK_NANOSLEEP.get(os.uname().machine):
+                break
+        time.sleep(0.01)
     code = nvml.nvmlShutdown()
     os._exit(code)
 

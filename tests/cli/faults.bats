@@ -142,6 +142,14 @@ has_library() {
     fails 4 'the driver did not answer within 0\.5 s while starting \(nvmlInit\); .*'
 }
 
+@test "how long a simulated driver is waited for, if --timeout does not say" {
+    fault h100x8 hang=1h:nvmlInit
+    GPULSE_SIM_TIMEOUT=1500ms gpulse --sim h100x8 status
+    fails 4 'the driver did not answer within 1\.5 s while starting \(nvmlInit\); .*'
+    GPULSE_SIM_TIMEOUT=1h gpulse --sim h100x8 status --timeout 0.5
+    fails 4 'the driver did not answer within 0\.5 s while starting \(nvmlInit\); .*'
+}
+
 # ---- one GPU is refused, or talks nonsense ----
 
 @test "no permission on one GPU" {

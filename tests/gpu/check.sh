@@ -79,11 +79,11 @@ assert cuda.cuInit(0) == 0
 assert cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0
 assert cuda.cuCtxSetCurrent(context) == 0
 assert cuda.cuMemAlloc_v2(ctypes.byref(memory), ctypes.c_size_t(256 << 20)) == 0
-time.sleep(60)
+time.sleep(600)
 PYTHON
 job=$!
 trap 'kill "$job" 2>/dev/null' EXIT
-for _ in $(seq 50); do
+for _ in $(seq 250); do
     sleep 0.2
     [[ -n $(nvidia-smi --query-compute-apps=pid --format=csv,noheader) ]] && break
 done
