@@ -203,7 +203,7 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceSetHostname_v1(nvmlDevice_t device, nvmlHostna
     for (size_t i = 0; code == NVML_SUCCESS && i < sizeof(hostname->value) / 8; i++) {
         uint64_t letters;
         memcpy(&letters, &hostname->value[i * 8], sizeof(letters));
-        set(&call, SIM_SET_HOSTNAME + i, letters);
+        set(&call, (enum sim_setting)(SIM_SET_HOSTNAME + i), letters);
     }
     return sim_leave(code);
 }
@@ -410,9 +410,10 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceSetAPIRestriction(nvmlDevice_t device, nvmlRes
     bool known = (size_t)api < NVML_RESTRICTED_API_COUNT;
     nvmlReturn_t code = enter_setter(&call, SIM_FN_nvmlDeviceSetAPIRestriction, device,
                                      known && restricted <= NVML_FEATURE_ENABLED,
-                                     SIM_RESTRICTED_APP_CLOCKS + (known ? (size_t)api : 0));
+                                     (enum sim_slot)(SIM_RESTRICTED_APP_CLOCKS +
+                                                     (known ? (size_t)api : 0)));
     if (code == NVML_SUCCESS)
-        set(&call, SIM_SET_RESTRICTED + (size_t)api, restricted);
+        set(&call, (enum sim_setting)(SIM_SET_RESTRICTED + (size_t)api), restricted);
     return sim_leave(code);
 }
 

@@ -51,7 +51,8 @@ static bool get_hostname(const struct sim_call *call, char name[NVML_HOSTNAME_BU
 {
     for (size_t i = 0; i < NVML_HOSTNAME_BUFFER_SIZE / 8; i++) {
         uint64_t letters;
-        if (!sim_setting_get(&call->live, call->device, SIM_SET_HOSTNAME + i, &letters))
+        enum sim_setting setting = (enum sim_setting)(SIM_SET_HOSTNAME + i);
+        if (!sim_setting_get(&call->live, call->device, setting, &letters))
             return false;
         memcpy(&name[i * 8], &letters, sizeof(letters));
     }

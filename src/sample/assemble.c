@@ -534,7 +534,7 @@ static const struct gp_value *list_values(struct gp_assembler *a, const struct g
     struct gp_value *values =
         gp_arena_alloc(&a->snapshot->arena, *ret_rows * width + 1, sizeof(*values));
     for (size_t i = 0; values && i < *ret_rows * width; i++) {
-        enum gp_metric m = gp_scope_table[scope].first + i % width;
+        enum gp_metric m = (enum gp_metric)(gp_scope_table[scope].first + i % width);
         if (known) {
             values[i] = list->values[i];
             if (t->status != GP_STATUS_OK && values[i].status == GP_STATUS_OK && !is_static(m))

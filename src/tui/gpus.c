@@ -473,8 +473,8 @@ static void draw_graphs(const struct gp_box *box, const struct gp_device *device
         int y = box->h * i / count;
         struct gp_box part = gp_box_part(box, 0, y, box->w, box->h * (i + 1) / count - y);
         const struct gp_panel panel = {
-            .plot = {gp_history_find(view->history, device), series, gp_series_max(device, series),
-                     series},
+            .plot = {gp_history_find(view->history, device), (int)series,
+                     gp_series_max(device, series), series},
             .title = gp_series_titles[series],
             .unit = gp_series_units[series],
             .now_ns = view->snapshot->mono_ns,

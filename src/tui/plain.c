@@ -138,7 +138,7 @@ static void add_host(struct gp_strbuf *sb, const struct gp_snapshot *snapshot, s
     }
     const struct gp_value *total = &snapshot->host[GP_HOST_MEMORY_TOTAL];
     const struct gp_value *available = &snapshot->host[GP_HOST_MEMORY_AVAILABLE];
-    const struct gp_amount used = {(float)(total->i - available->i),
+    const struct gp_amount used = {(double)(total->i - available->i),
                                    gp_value_is_present(total) && gp_value_is_present(available),
                                    false};
     add_amount(sb, "memory in use", used, GP_HOST_MEMORY_TOTAL);

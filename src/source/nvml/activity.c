@@ -241,7 +241,7 @@ static nvmlReturn_t summarize(struct nvml_device *device, nvmlSamplingType_t kin
     nvmlSample_t *samples = NULL;
     unsigned count = 0;
     double sum = 0;
-    struct summary s = {.min = INFINITY, .oldest_us = UINT64_MAX};
+    struct summary s = {.min = (double)INFINITY, .oldest_us = UINT64_MAX};
     nvmlReturn_t rc = fetch_samples(device, kind, since_us, &type, &samples, &count);
     for (unsigned i = 0; i < count; i++) {
         unsigned long long time_us = samples[i].timeStamp;

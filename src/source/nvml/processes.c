@@ -416,8 +416,8 @@ static void ask_names(struct nvml_device *device, const struct gp_want *want, st
 
 static bool wants_any(const struct gp_want *want, enum gp_metric first, enum gp_metric last)
 {
-    for (int m = first; m <= (int)last; m++)
-        if (gp_metric_set_has(&want->metrics, (enum gp_metric)m))
+    for (enum gp_metric m = first; m <= last; m++)
+        if (gp_metric_set_has(&want->metrics, m))
             return true;
     return false;
 }
