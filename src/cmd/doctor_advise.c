@@ -39,7 +39,7 @@ static bool read_capability(const char *text, unsigned *ret)
 
 static int add_model(struct gp_client *client, const char *name, struct gp_err *err)
 {
-    const struct gp_card *cards[MOST_CARDS];
+    const struct gp_card *cards[MOST_CARDS] = {NULL};
     unsigned capability = 0;
     if (read_capability(name, &capability)) {
         if (!gp_arch_find(capability))

@@ -12,7 +12,7 @@
 
 static int sim_main(int argc, char **argv, struct gp_err *err)
 {
-    char path[GP_PATH_SIZE];
+    static char path[GP_PATH_SIZE];
     (void)argc;
     int r = gp_io_find_companion("sim", "gpulse-sim", path, err);
     if (r < 0)

@@ -114,7 +114,7 @@ static bool is_hex(int c)
 static size_t take_uuid(struct gp_redactor *r, struct gp_strbuf *to, const struct cursor *c)
 {
     static const size_t groups[] = {8, 4, 4, 4, 12};
-    char uuid[36];
+    char uuid[36] = {0};
     size_t n = 0, i;
     for (size_t g = 0; g < GP_ARRAY_LEN(groups); g++) {
         if (span(c, c->at + n, is_hex) != groups[g] ||

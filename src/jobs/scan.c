@@ -95,10 +95,10 @@ static void take_line(struct gp_scan *scan, char *line)
         gp_strbuf_addc(&scan->text, ' '); /* a message may be wrapped anywhere */
         gp_strbuf_adds(&scan->text, line);
     }
-    if (scan->lines_left > 0 && --scan->lines_left == 0) {
-        scan->lines_left = 1;
+    if (scan->lines_left == 1)
         close_incident(scan);
-    }
+    else if (scan->lines_left > 1)
+        scan->lines_left--;
 }
 
 static void end_line(struct gp_scan *scan)

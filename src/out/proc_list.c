@@ -248,7 +248,8 @@ bool gp_proc_sums_have(enum gp_proc_column column)
 
 static struct gp_amount amount_of(const struct gp_proc_sum *sum, size_t i)
 {
-    return *(const struct gp_amount *)(const void *)((const char *)sum + amounts[i].offset);
+    const void *field = (const char *)sum + amounts[i].offset;
+    return *(const struct gp_amount *)field;
 }
 
 void gp_proc_sums_add(struct gp_strbuf *sb, const struct gp_proc_list *list,

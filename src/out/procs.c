@@ -25,14 +25,14 @@ const struct gp_proc_column_info gp_proc_column_table[GP_PROC_COLUMN__COUNT] = {
 struct gp_amount gp_proc_amount(const struct gp_proc_row *row, enum gp_proc_column column)
 {
     const struct gp_proc_column_info *info = &gp_proc_column_table[column];
-    const char *field = (const char *)row + info->offset;
+    const void *field = (const char *)row + info->offset;
     if (info->kind == GP_PROC_KIND_PID) {
-        int64_t pid = *(const int64_t *)(const void *)field;
+        int64_t pid = *(const int64_t *)field;
         return (struct gp_amount){(double)pid, pid > 0, false};
     }
     if (info->kind == GP_PROC_KIND_TEXT || info->kind == GP_PROC_KIND_GPU)
         return (struct gp_amount){0};
-    return *(const struct gp_amount *)(const void *)field;
+    return *(const struct gp_amount *)field;
 }
 
 const char *gp_proc_text(const struct gp_proc_row *row, enum gp_proc_column column)
@@ -42,7 +42,8 @@ const char *gp_proc_text(const struct gp_proc_row *row, enum gp_proc_column colu
         return row->gpus;
     if (info->kind != GP_PROC_KIND_TEXT)
         return NULL;
-    return *(const char *const *)(const void *)((const char *)row + info->offset);
+    const void *field = (const char *)row + info->offset;
+    return *(const char *const *)field;
 }
 
 /* ---- rows ---- */

@@ -32,7 +32,8 @@ void gp_smi_add_date(struct gp_strbuf *sb, const struct gp_snapshot *snapshot)
     struct tm tm;
     char text[32];
     (void)localtime_r(&seconds, &tm);
-    gp_strbuf_add(sb, text, strftime(text, sizeof(text), "%a %b %e %H:%M:%S %Y", &tm));
+    size_t len = strftime(text, sizeof(text), "%a %b %e %H:%M:%S %Y", &tm);
+    gp_strbuf_add(sb, text, len);
 }
 
 void gp_smi_add_library(struct gp_strbuf *sb, const char *version, unsigned parts)

@@ -576,17 +576,18 @@ bool gp_smi_report_element(bool mig, size_t i, struct gp_smi_element *ret)
 
 /* ---- the document ---- */
 
+/* Without a tag: a line that only the log has. */
 static void print_head_word(struct printer *p, const char *tag, const char *label, enum gp_metric m,
                             const char *instead)
 {
     const struct gp_value *v = gp_snapshot_value(p->snapshot, NULL, NULL, m);
-    enum gp_smi_style style = p->report->xml ? GP_SMI_XML : GP_SMI_LOG;
-    if (p->report->xml)
+    bool xml = p->report->xml && tag;
+    if (xml)
         gp_strbuf_addf(p->sb, "\t<%s>", tag);
     else
         gp_strbuf_addf(p->sb, "%-*s: ", (int)p->column, label);
-    gp_smi_add_value(p->sb, p->form, m, v, style);
-    if (p->report->xml)
+    gp_smi_add_value(p->sb, p->form, m, v, xml ? GP_SMI_XML : GP_SMI_LOG);
+    if (xml)
         gp_strbuf_addf(p->sb, "</%s>\n", tag);
     else if (instead)
         gp_strbuf_addf(p->sb, " [Deprecated; will be removed in CUDA 14.0. Use %s instead]\n",

@@ -124,15 +124,14 @@ void gp_pref_format(struct gp_strbuf *sb, const struct gp_prefs *prefs, enum gp_
 {
     const struct gp_pref_info *info = &gp_pref_table[pref];
     const void *field = (const char *)prefs + info->offset;
-    size_t n;
-    const char *word = "";
     if (info->type == GP_PREF_TEXT) {
         gp_strbuf_adds(sb, field);
     } else if (info->type == GP_PREF_DURATION) {
         gp_strbuf_addf(sb, "%gs", (double)*(const uint64_t *)field / (double)GP_NS_PER_S);
     } else {
         int place = info->type == GP_PREF_SWITCH ? *(const bool *)field : *(const int *)field;
-        word = word_at(info->choices, place, &n);
+        size_t n;
+        const char *word = word_at(info->choices, place, &n);
         gp_strbuf_add(sb, word, n);
     }
 }

@@ -109,7 +109,7 @@ static inline void tick_until(struct bench *b, size_t row, enum gp_status status
             return;
         pause_between_ticks();
     }
-    fail_msg("GPU %zu never became %d", row, status);
+    fail_msg("GPU %zu never became %d", row, (int)status);
 }
 
 /* Samples until all but this one are well: on a machine that is busy itself, a single sample may be

@@ -233,7 +233,7 @@ nvmlReturn_t nvml_apply_mig_instances(struct nvml_device *device,
 {
     struct nvml_mig_profiles profiles;
     struct nvml_gpu_instances instances;
-    const nvmlGpuInstanceProfileInfo_v2_t *missing[NVML_MIG_INSTANCES_MAX];
+    const nvmlGpuInstanceProfileInfo_v2_t *missing[NVML_MIG_INSTANCES_MAX] = {NULL};
     bool kept[NVML_MIG_INSTANCES_MAX] = {false};
     size_t missing_count = 0;
     unsigned current = 0, pending = 0;
