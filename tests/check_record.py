@@ -10,7 +10,7 @@ import re
 import tempfile
 from pathlib import Path
 
-from tap import BUILD, good, gpulse, main, run, test
+from tap import BUILD, good, gpulse, main, run, side_by_side, test
 
 FOLDER = tempfile.TemporaryDirectory()
 WORK = Path(FOLDER.name)
@@ -49,8 +49,8 @@ def rows_of(document):
 
 def answers(machine):
     """What gpulse shows of it; the processes in no order, since a file has them list by list."""
-    processes = rows_of(shown(machine, "*", "--processes"))
-    return shown(machine, "*", "--mig"), sorted(json.dumps(row) for row in processes)
+    processes, devices = side_by_side(shown, [(machine, "*", "--processes"), (machine, "*", "--mig")])
+    return devices, sorted(json.dumps(row) for row in rows_of(processes))
 
 
 def changed(machine, change):
@@ -64,10 +64,11 @@ def changed(machine, change):
 
 def round_trip(machine, name):
     first, messages = record(machine, f"{name}.1")
-    second, _ = record(first, f"{name}.2")
+    (second, _), told, told_again = side_by_side(lambda function, *case: function(*case), [
+        (record, first, f"{name}.2"), (answers, machine), (answers, first)])
     assert first.read_bytes() == second.read_bytes(), f"{machine}: the recordings differ"
     assert messages == "" and "notes" not in load(first), f"{machine}: {messages}"
-    assert answers(machine) == answers(first), f"{machine}: its recording answers otherwise"
+    assert told == told_again, f"{machine}: its recording answers otherwise"
     return first
 
 
@@ -85,8 +86,9 @@ def there_were_machines_to_record():
 
 @test
 def older_and_newer_drivers_are_recorded_as_such():
-    for driver in ("450", "470", "535.43", "535.98", "575", "610"):
-        path = round_trip(f"h100x2,driver={driver}", f"driver-{driver}")
+    drivers = ("450", "470", "535.43", "535.98", "575", "610")
+    paths = side_by_side(round_trip, [(f"h100x2,driver={driver}", f"driver-{driver}") for driver in drivers])
+    for driver, path in zip(drivers, paths):
         assert load(path)["driver"]["version"].startswith(driver), path
         assert "missing" not in load(path), "the version alone says what is missing"
 

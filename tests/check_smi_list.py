@@ -9,10 +9,11 @@ import os
 import re
 import tempfile
 import xml.parsers.expat
+from pathlib import Path
 from xml.parsers.expat import model
 
 from captures import CAPTURES
-from tap import good, gpulse, main, run, test
+from tap import good, gpulse, main, run, side_by_side, test
 
 BUILT_IN = ("a100", "a100-mig", "b200", "gb10", "gb200", "gtx1660ti", "h100-mig", "h100x2", "l40s", "p100", "rtx2080-win",
             "rtx2080s", "rtx3060", "rtx4090", "t4")
@@ -173,15 +174,16 @@ def validate(name, document):
 
 @test
 def documents_are_as_their_type_says():
-    count = 0
-    for machine in BUILT_IN:
-        count += validate(machine, smi(machine, "-q", "-x", "--dtd"))
-    for branch in BRANCHES:
-        for machine in "t4", "a100-mig", "p100":
-            count += validate(f"{machine} {branch}", smi(f"{machine},driver={branch}", "-q", "-x", "--dtd"))
-    for path in sorted(CAPTURES.glob("qx__*.xml")):
-        machine = json.loads(good(gpulse("sim", "import", path)))
-        count += validate(path.stem, smi(machine, "-q", "-x", "--dtd"))
+    cases = [(machine, machine) for machine in BUILT_IN]
+    cases += [(f"{machine} {branch}", f"{machine},driver={branch}") for branch in BRANCHES
+              for machine in ("t4", "a100-mig", "p100")]
+    cases += [(path.stem, path) for path in sorted(CAPTURES.glob("qx__*.xml"))]
+
+    def document(_, machine):
+        if isinstance(machine, Path):
+            machine = json.loads(good(gpulse("sim", "import", machine)))
+        return smi(machine, "-q", "-x", "--dtd")
+    count = sum(validate(name, told) for (name, _), told in zip(cases, side_by_side(document, cases)))
     count += validate("units", smi("t4", "-q", "-x", "-u", "--dtd"))
     assert count > 10000, count
     print(f"# {count} elements")

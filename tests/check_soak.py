@@ -3,7 +3,7 @@
 again and again: no value that is shown was ever untrue, nothing that was there is missing, and memory,
 threads and open files stay as they are.
 
-It lasts GPULSE_SOAK seconds, 24 unless told (`make soak` tells it an hour).
+It lasts GPULSE_SOAK seconds, 5 unless told (`make soak` tells it an hour).
 
 variants: release
 runs: alone
@@ -22,7 +22,7 @@ from pathlib import Path
 
 from tap import BUILD, GPULSE, good, gpulse, main, run, test
 
-SECONDS = float(os.environ.get("GPULSE_SOAK", "24"))
+SECONDS = float(os.environ.get("GPULSE_SOAK", "5"))
 FAULT_EVERY = min(10.0, SECONDS / 12)
 # Nothing is injected for so long at the beginning and at the end.
 QUIET = min(10.0, SECONDS / 8)

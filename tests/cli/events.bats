@@ -56,7 +56,7 @@ records() {
 }
 
 @test "Xid 79: the error, then the loss, then the return" {
-    watching --sim h100x2 events -n 0.2
+    watching --sim h100x2 events -n 0.1
     fault h100x2 --gpu 1 xid=79
     told 'GPU 1' xid 'Xid 79: the GPU has fallen off the bus \(hardware\); .*'
     told 'GPU 1' lost 'GPU is lost .*'
@@ -71,7 +71,7 @@ records() {
 }
 
 @test "no gap is told to those who want nothing of the driver" {
-    watching --sim h100x2 events -n 0.2 --kind lost,back
+    watching --sim h100x2 events -n 0.1 --kind lost,back
     fault h100x2 --gpu 1 lost
     told 'GPU 1' lost 'GPU is lost .*'
     fault h100x2 clear
@@ -140,7 +140,7 @@ apply_changes() {
 
 @test "what driver and readings both show is told once" {
     every_type
-    watching --sim ./m.json events -n 0.2
+    watching --sim ./m.json events -n 0.1
     apply_changes
     sleep 1 # whatever would be told twice is told now
     interrupt
@@ -154,7 +154,7 @@ apply_changes() {
     every_type
     for types in 0 '"NOT_SUPPORTED"'; do
         sed -i "s/\"SupportedEventTypes\": [^,}]*/\"SupportedEventTypes\": $types/g" m.json
-        watching --sim ./m.json events -n 0.2
+        watching --sim ./m.json events -n 0.1
         grep -q 'watching 2 GPUs; the driver reports of 0$' out
         apply_changes
         interrupt
@@ -181,7 +181,7 @@ apply_changes() {
     mkdir -p "$gpu/power"
     echo auto >"$gpu/power/control"
     echo active >"$gpu/power/runtime_status"
-    watching --sim rtx3060-laptop --root root events -n 0.2
+    watching --sim rtx3060-laptop --root root events -n 0.1
     echo suspended >"$gpu/power/runtime_status"
     told 'GPU 0' asleep 'asleep to save power; gpulse does not wake it'
     echo active >"$gpu/power/runtime_status"
@@ -190,7 +190,7 @@ apply_changes() {
 }
 
 @test "processes, if they are asked for" {
-    watching --sim t4 events --kind process -n 0.2
+    watching --sim t4 events --kind process -n 0.1
     started "$GPULSE" sim load -m t4 --mem 1GiB --util 50 --for 60s
     job=$pid
     pid=${STARTED[0]}
@@ -204,7 +204,7 @@ apply_changes() {
 }
 
 @test "MIG: instances that go and come, and errors of one of them" {
-    watching --sim a100-mig events -n 0.2 --kind xid,mig -f ndjson
+    watching --sim a100-mig events -n 0.1 --kind xid,mig -f ndjson
     fault a100-mig --gpu 0 xid=94:2/0
     until_true grep -q '"xid":94' out
     [ "$(records 'e["kind"] == "xid" and (e["gpu_instance"], e["compute_instance"]) == (2, 0)')" -eq 1 ]
@@ -226,7 +226,7 @@ apply_changes() {
 }
 
 @test "ndjson: one object a line, with its fields" {
-    watching --sim h100x2 events -f ndjson -n 0.2 -c 3
+    watching --sim h100x2 events -f ndjson -n 0.1 -c 3
     fault h100x2 --gpu 0 set=TotalEccErrors.corrected.volatile=5
     until_true grep -q '"ecc.corrected"' out
     fault h100x2 --gpu 1 xid=79
@@ -254,7 +254,7 @@ EOF
 }
 
 @test "only chosen GPUs, and only chosen kinds" {
-    watching --sim h100x4 events -i 2 --kind xid,pstate -n 0.2
+    watching --sim h100x4 events -i 2 --kind xid,pstate -n 0.1
     fault h100x4 --gpu 1 xid=13
     fault h100x4 set=PersistenceMode=Disabled set=PerformanceState=P8
     fault h100x4 xid=31
@@ -284,7 +284,7 @@ EOF
 }
 
 @test "a driver that is unloaded and loaded again" {
-    watching --sim h100x2 events -n 0.2
+    watching --sim h100x2 events -n 0.1
     fault h100x2 unloaded error=UNINITIALIZED:nvmlDevice error=UNINITIALIZED:nvmlEventSetWait
     told 'GPU 0' lost 'the NVIDIA kernel module is not loaded; .*|.*Uninitialized.*'
     told 'GPU 1' lost 'the NVIDIA kernel module is not loaded; .*|.*Uninitialized.*'
@@ -317,7 +317,7 @@ EOF
     told 'GPU 1' xid 'Xid 94: .*' # it does not tell the instance
     interrupt
     machine h100 'm["missing"] = ["nvmlEventSetCreate"]; m["workload"] = []'
-    watching --sim ./m.json events -n 0.2
+    watching --sim ./m.json events -n 0.1
     grep -q 'the driver reports of 0$' out
     fault ./m.json --gpu 1 set=PersistenceMode=Disabled
     told 'GPU 1' persistence '.*'
@@ -327,7 +327,7 @@ EOF
 @test "a registration that fails concerns its own GPU only" {
     for code in UNKNOWN NOT_SUPPORTED NO_PERMISSION; do
         fault h100x2 --gpu 0 "error=$code:nvmlDeviceRegisterEvents"
-        watching --sim h100x2 events -n 0.2
+        watching --sim h100x2 events -n 0.1
         grep -q 'the driver reports of 1$' out
         fault h100x2 xid=13
         told 'GPU 1' xid 'Xid 13: .*'
@@ -415,7 +415,7 @@ EOF
 }
 
 @test "let go of the driver by SIGUSR1, and hold it again" {
-    watching --sim h100x2 events -n 0.2
+    watching --sim h100x2 events -n 0.1
     kill -USR1 "$pid"
     told 'GPU 1' released 'released: gpulse has let go of the driver; SIGUSR1 takes hold again'
     kill -USR1 "$pid"

@@ -527,7 +527,12 @@ bind() {
     [ "$status" -eq 130 ]
 }
 
-@test "--release-when-idle: idle GPUs are let go, sleep, and are seen when they wake up" {
+# Both wait for ten seconds without work, one beside the other.
+@test "--release-when-idle: idle GPUs are let go, sleep, and are seen when they wake up; so is the built-in laptop, although its display server runs" {
+    mkdir laptop
+    cd laptop
+    start --sim rtx3060-laptop --release-when-idle query status -f csv --no-header -n 0.5
+    cd ..
     bind 0000:01:00.0 active 'NVIDIA GeForce RTX 3060 Laptop GPU' GPU-1
     machine rtx3060-laptop 'm["workload"], d["processes"] = [], []; d["answers"]["UtilizationRates"] = {"gpu": 0, "memory": 0}'
     start --sim ./m.json --root root --release-when-idle query status.text,temperature.gpu -f csv --no-header -n 0.5
@@ -538,12 +543,8 @@ bind() {
     : >out
     echo active >"$bound/power/runtime_status"
     until_true grep -q '^ok,[0-9]' out
-}
-
-@test "--release-when-idle: the built-in laptop is let go although its display server runs" {
-    start --sim rtx3060-laptop --release-when-idle query status -f csv --no-header -n 0.5
-    until_true grep -qx ok out
-    until_true grep -qx released out
+    until_true grep -qx ok laptop/out
+    until_true grep -qx released laptop/out
 }
 
 @test "chosen by name: a GPU that cannot say its name is not left out" {

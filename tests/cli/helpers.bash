@@ -17,6 +17,7 @@ setup() {
     mkdir -m 700 "$GPULSE_SIM_STATE"
     cd "$BATS_TEST_TMPDIR" || return
     STARTED=()
+    exec {nothing}<> <(:)
 }
 
 teardown() {
@@ -64,6 +65,11 @@ finish() {
     wait "$pid" || status=$?
 }
 
+# nap: 0.02 s, without a process: nothing ever comes from this pipe
+nap() {
+    read -rt 0.02 -u "$nothing" || true
+}
+
 # until_true COMMAND…: waits for it, with a limit that only a broken program meets.
 until_true() {
     local i
@@ -71,7 +77,7 @@ until_true() {
         if "$@"; then
             return 0
         fi
-        sleep 0.05
+        nap
     done
     explain "never came true: $*"
 }

@@ -118,9 +118,19 @@ ends_in_newline() {
 }
 
 @test "SIGINT, SIGTERM and SIGHUP end a loop with a complete last record" {
+    local formats=(csv tsv ndjson json table xml openmetrics) format
+    local -A loops
     for signal in INT TERM HUP; do
-        for format in csv tsv ndjson json table xml openmetrics; do
+        for format in "${formats[@]}"; do
+            mkdir -p "$format"
+            cd "$format"
             start --sim h100x8 query timestamp,index,name -f $format -n 0.1
+            cd ..
+            loops[$format]=$pid
+        done
+        for format in "${formats[@]}"; do
+            pid=${loops[$format]}
+            cd "$format"
             until_true at_least out 60
             kill -"$signal" "$pid"
             finish
@@ -134,6 +144,7 @@ ends_in_newline() {
             ndjson) python3 -c 'import json; d = [json.loads(l) for l in open("out")]; assert len(d) % 8 == 0' ;;
             *) [ $((($(wc -l <out) - 1) % 8)) -eq 0 ] ;;
             esac
+            cd ..
         done
     done
 }
@@ -210,13 +221,24 @@ PYTHON
 }
 
 @test "rotation by size: no sample is lost, every file is whole" {
-    for format in csv ndjson json xml; do
-        rm -f file*
-        gpulse --sim h100x2 query timestamp,index,name -f $format -n 0.1 -c 16 -o file --rotate-size 1.5kB --keep 100
+    local formats=(csv ndjson json xml) format
+    local -A loops
+    for format in "${formats[@]}"; do
+        mkdir "$format"
+        cd "$format"
+        start --sim h100x2 query timestamp,index,name -f $format -n 0.1 -c 16 -o file --rotate-size 1.5kB --keep 100
+        cd ..
+        loops[$format]=$pid
+    done
+    for format in "${formats[@]}"; do
+        pid=${loops[$format]}
+        cd "$format"
+        finish
         status_is 0
-        [ -z "$output" ]
+        [ ! -s out ]
         [ -e file.1 ]
         [ "$(whole $format)" -eq 16 ]
+        cd ..
     done
 }
 
@@ -348,12 +370,19 @@ PYTHON
 @test "--replace: the file holds one whole sample at every moment" {
     start --sim h100x8 query '*' -f openmetrics -n 0.1 -o metrics.prom --replace
     until_true test -e metrics.prom
-    for i in {1..300}; do
-        cat metrics.prom >seen
-        [ "$(head -c 6 seen)" = '# TYPE' ]
-        [ "$(grep -c '^# EOF$' seen)" -eq 1 ]
-        [ "$(tail -n 1 seen)" = '# EOF' ]
-    done
+    # some thousand looks, while it is replaced forty times
+    python3 - <<'PYTHON'
+import time
+seen, looks = set(), 0
+while looks < 300 or len(seen) < 40:
+    with open("metrics.prom") as file:
+        text = file.read()
+    assert text.startswith("# TYPE"), text[:100]
+    assert text.splitlines().count("# EOF") == 1 and text.endswith("\n# EOF\n"), text[-100:]
+    seen.add(hash(text))
+    looks += 1
+    time.sleep(0.001)
+PYTHON
     kill -TERM "$pid"
     finish
     status_is 130
@@ -391,14 +420,22 @@ PYTHON
 
 @test "all JSON is JSON" {
     for machine in h100x8 a100-mig gtx1660ti rtx2080-win gb200; do
+        local loops=()
         for command in "status --json" "query * -f json" "query * -f json --mig --units" "query * --processes -f json" "query * --host -f json"; do
+            mkdir -p "$machine/${#loops[@]}"
+            cd "$machine/${#loops[@]}"
             set -f
-            gpulse --sim "$machine" $command
+            start --sim "$machine" $command
             set +f
+            cd ../..
+            loops+=("$pid")
+        done
+        for pid in "${loops[@]}"; do
+            finish
             status_is 0
-            python3 -m json.tool <<<"$output" >/dev/null
         done
     done
+    python3 -c 'import json, sys; assert len(sys.argv) == 26; [json.load(open(path)) for path in sys.argv[1:]]' */*/out
 }
 
 @test "CSV survives a spreadsheet's reader" {

@@ -36,9 +36,6 @@ enum { GPUS = 2, PROCESSES = 5 };
 #ifndef NO_MEMORY_INFO
 #define NO_MEMORY_INFO 0
 #endif
-#ifndef LOST_AFTER
-#define LOST_AFTER 0 /* GPU 1 is lost after so many calls on it */
-#endif
 #ifndef REFUSES_VERSIONS
 #define REFUSES_VERSIONS 0
 #endif
@@ -92,12 +89,20 @@ static unsigned check_handle(const char *name, const void *handle)
     die("%s with the handle %p", name, handle);
 }
 
+/* GPU 1 is, after $STRICT_LOST_AFTER calls on it. */
+static bool is_lost(unsigned gpu, unsigned calls)
+{
+    const char *text = getenv("STRICT_LOST_AFTER");
+    unsigned long most = text ? strtoul(text, NULL, 10) : 0;
+    return most > 0 && gpu == 1 && calls > most;
+}
+
 /* Each call on a device begins with this. */
 static int enter(const char *name, const void *handle)
 {
     unsigned gpu = check_handle(name, handle);
     unsigned calls = __atomic_add_fetch(&lib.calls_on[gpu], 1, __ATOMIC_RELAXED);
-    return LOST_AFTER && gpu == 1 && calls > LOST_AFTER ? GPU_IS_LOST : OK;
+    return is_lost(gpu, calls) ? GPU_IS_LOST : OK;
 }
 
 #define ENTER(handle)                                                                              \
@@ -190,7 +195,7 @@ EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **out)
     check_running(__func__);
     if (index >= GPUS)
         return INVALID_ARGUMENT;
-    if (LOST_AFTER && index == 1 && lib.calls_on[1] > LOST_AFTER)
+    if (is_lost(index, lib.calls_on[index]))
         return GPU_IS_LOST;
     *out = make_handle(index);
     return OK;
