@@ -73,7 +73,7 @@ nap() {
 # until_true COMMAND…: waits for it, with a limit that only a broken program meets.
 until_true() {
     local i
-    for ((i = 0; i < 4000; i++)); do
+    for ((i = 0; i < 10000; i++)); do
         if "$@"; then
             return 0
         fi
