@@ -256,6 +256,8 @@ def the_keyboard_reaches_the_job_and_the_shell_goes_on():
     # one that wants to read in the background gets the terminal with fg
     terminal.type(f"{GPULSE} run -- cat &\n")
     terminal.until("on GPU 7")
+    terminal.type("until jobs | grep -q Stopped; do sleep 0.1; done; echo is-$((40 + 1))\n")
+    terminal.until("is-41")
     terminal.type("fg\n")
     terminal.until("run -- cat")
     terminal.type("back\n\x04")
