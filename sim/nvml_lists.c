@@ -226,7 +226,7 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetAccountingStats(nvmlDevice_t device, unsign
     size_t i = 0;
     while (i < rows->count && sim_cell_number(rows, i, SIM_APPS_PID, 0) != pid)
         i++;
-    struct sim_account account;
+    struct sim_account account = {0};
     if (i == rows->count && find_account(&call, pid, &account)) {
         *stats = stats_of(&account);
         return sim_leave(NVML_SUCCESS);

@@ -44,14 +44,15 @@ RAW_FOLDERS = ("tests/data/", "tests/golden/", "tests/fuzz/corpus/", "data/captu
 
 
 def tracked_files():
-    listing = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT,
-                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                             stderr=subprocess.DEVNULL)
-    if listing.returncode == 0:
+    try:
+        listing = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT,
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                 stderr=subprocess.DEVNULL, check=True)
         names = [name for name in listing.stdout.decode().split("\0") if name]
-    else:  # a tarball
+    except (FileNotFoundError, subprocess.CalledProcessError):  # a tarball, or no git
         names = [str(path.relative_to(ROOT)) for path in ROOT.rglob("*") if path.is_file()]
-        names = [name for name in names if not re.match(r"(build(-\w+)?|\.git)/", name)]
+        names = [name for name in names
+                 if not re.match(r"(build(-\w+)?|\.git)/", name) and "__pycache__" not in name]
     return sorted(name for name in set(names) if (ROOT / name).is_file())
 
 
