@@ -15,8 +15,8 @@ probe=
 #   apt     installed on Debian 12 and 13
 #   dnf     not installed. packages.fedoraproject.org has python3-pyte (40 to 45), libcmocka-devel (42 to
 #           45) and clang-tools-extra, a part of llvm (43 to 45). Spec files define libtsan (gcc),
-#           inih-devel, and xmllint in libxml2. The others are what other projects' lists and spec
-#           files for Fedora require.
+#           inih-devel, and xmllint in libxml2. The others are what spec files of other projects
+#           require, for Fedora and its kin.
 #   pacman  not installed. archlinux.org has bats (once bash-bats) and libinih. Arch's own PKGBUILDs
 #           of 2022 have the others.
 #
