@@ -6,7 +6,7 @@ threads and open files stay as they are.
 It lasts GPULSE_SOAK seconds, 5 unless told (`make soak` tells it an hour).
 
 variants: release
-runs: alone
+needs: quiet
 """
 import contextlib
 import json

@@ -18,6 +18,7 @@ from pathlib import Path
 
 HANG_SECONDS = 900  # then it hangs: the machine may be busy with something else
 OVERCOMMIT = 1.5    # of the CPUs, because what is known of a job's need is of another moment
+QUIET = 0.5         # of the CPUs: busier than that, a machine is no longer quiet
 
 # The sanitizer's own failure, now and then: it says nothing about the program.
 NO_SHADOW = "ThreadSanitizer failed to allocate"
@@ -26,20 +27,20 @@ NO_SHADOW = "ThreadSanitizer failed to allocate"
 class Job:
     """One command whose output is TAP (or, for a plain job, whose exit status is its one test).
 
-    alone: nothing else runs at the same time, because it measures time.
+    quiet: it measures time and mostly waits; only such jobs run beside it, while half of the machine is idle.
     load: CPUs that it is thought to keep busy, seconds_guess: how long, until it has been measured.
     inputs: what it depends on, as a digest; None: it runs every time.
     then: called with its result, returns the jobs that follow from it.
     """
 
-    def __init__(self, name, command, env, plain=False, cwd=None, alone=False, load=0.5,
+    def __init__(self, name, command, env, plain=False, cwd=None, quiet=False, load=0.5,
                  seconds_guess=5.0, inputs=None, then=None, seconds=HANG_SECONDS):
         self.name = name
         self.command = [str(word) for word in command]
         self.env = env
         self.plain = plain
         self.cwd = cwd
-        self.alone = alone
+        self.quiet = quiet
         self.load = load
         self.seconds_guess = seconds_guess
         self.inputs = inputs
@@ -213,7 +214,7 @@ class Schedule:
         self.kept = kept
         self.report = report
         self.slots = slots
-        self.capacity = cpus * OVERCOMMIT
+        self.cpus = cpus
         self.waiting = []  # (seconds, CPUs, job), longest first
         self.running = {}  # job: CPUs
         self.ended = []    # (job, result)
@@ -225,15 +226,21 @@ class Schedule:
                 self.report(job, result)
             else:
                 self.waiting.append((*self.kept.need(job), job))
-        self.waiting.sort(key=lambda item: (item[2].alone, -item[0]))
+        self.waiting.sort(key=lambda item: (item[2].quiet, -item[0]))
+
+    def _fits(self, job, cpus):
+        """Whether the job may start beside those that run."""
+        if any(other.quiet != job.quiet for other in self.running):
+            return False
+        share = QUIET if job.quiet else OVERCOMMIT
+        return not self.running or sum(self.running.values()) + cpus <= self.cpus * share
 
     def _next(self):
         """Takes the first job that may start now out of those that wait, or None."""
-        if len(self.running) >= self.slots or any(job.alone for job in self.running):
+        if len(self.running) >= self.slots:
             return None
-        load = sum(self.running.values())
         for place, (_, cpus, job) in enumerate(self.waiting):
-            if not self.running or (not job.alone and load + cpus <= self.capacity):
+            if self._fits(job, cpus):
                 del self.waiting[place]
                 return job, cpus
         return None

@@ -1,7 +1,7 @@
-# How long something takes, or how often something happens in a time: nothing else runs beside these.
+# How long something takes, or how often something happens in a time: nothing that computes runs beside these.
 # What only has to come to an end at all does not belong here.
 # variants: default asan tsan
-# runs: alone
+# needs: quiet
 
 load helpers
 

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """cppcheck and clang-tidy over what the release variant compiles; one TAP test per file and tool.
 
+  static.py          all of it
+  static.py I COUNT  one of COUNT parts, counted from 0: they can run side by side
+
 A file whose text, headers and settings are those of its last clean run is not looked at again: the
 results are kept in the build directory, in lint/.
 
 clang's analyzer follows every path through a function until it has seen 225,000 states. With 30,000 it
 needs a sixth of the time, so that is what it gets unless GPULSE_TEST_LONG is set (tests/run --long).
 """
-import concurrent.futures
 import hashlib
 import json
 import os
@@ -98,16 +100,16 @@ def main():
     KEPT.mkdir(parents=True, exist_ok=True)
     state = settings()
     included = headers()
-    work = list(jobs())
+    part, count = map(int, sys.argv[1:] or (0, 1))
+    work = list(jobs())[part::count]
     print(f"1..{len(work)}")
     failed = False
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        results = pool.map(lambda w: check(*w, included.get(w[2], []), state), work)
-        for number, ((name, _, path), found) in enumerate(zip(work, results), 1):
-            print(f"{'not ' if found else ''}ok {number} {name} {path.relative_to(ROOT)}")
-            for line in found.splitlines():
-                print(f"# {line}")
-            failed = failed or bool(found)
+    for number, (name, command, path) in enumerate(work, 1):
+        found = check(name, command, path, included.get(path, []), state)
+        print(f"{'not ' if found else ''}ok {number} {name} {path.relative_to(ROOT)}")
+        for line in found.splitlines():
+            print(f"# {line}")
+        failed = failed or bool(found)
     return 1 if failed else 0
 
 
