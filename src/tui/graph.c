@@ -39,12 +39,12 @@ void gp_draw_bar(const struct gp_box *box, int x, int y, int w, enum gp_ink ink,
     gp_draw_fill(box, x + full, y, w - full, GP_INK_DIM, DOT);
 }
 
-/* −1: a gap. */
+/* −1: a gap. The axis ends above 0. */
 static int permille_of(float value, double max)
 {
     if (value < 0)
         return -1;
-    double permille = max > 0 ? 1000 * (double)value / max : 0;
+    double permille = 1000 * (double)value / max;
     return permille > 1000 ? 1000 : (int)(permille + 0.5);
 }
 

@@ -533,15 +533,11 @@ static void draw_snapshot(struct gp_ui *ui, const struct gp_box *box)
         .hits = &ui->hits,
     };
     struct gp_box part = gp_box_part(box, l.host.x, l.host.y, l.host.w, l.host.h);
-    if (l.host.h > 0)
-        gp_draw_host(&part, snapshot);
+    gp_draw_host(&part, snapshot);
     part = gp_box_part(box, l.gpus.x, l.gpus.y, l.gpus.w, l.gpus.h);
-    if (l.gpus.h > 0)
-        gp_draw_gpus(&part, &view);
+    gp_draw_gpus(&part, &view);
     part = gp_box_part(box, l.processes.x, l.processes.y, l.processes.w, l.processes.h);
     scroll_rows(ui, l.processes.h);
-    if (l.processes.h <= 0)
-        return;
     const struct gp_procs_options options = gp_ui_procs_options(ui);
     const struct gp_proc_view rows = {&ui->procs, &options,      ui->columns, ui->column_count,
                                       ui->first,  ui->chosen,    ui->scroll,  !ui->gpus_have_focus,

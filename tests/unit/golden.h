@@ -11,6 +11,23 @@ static inline void golden_path(char path[1024], const char *name)
     (void)snprintf(path, 1024, "%s/tests/golden/%s", root ? root : ".", name);
 }
 
+/* Fails with the first line that differs, and the last heading ("==== …") before it. */
+static inline void golden_differs(const char *path, const char *expected, const char *text)
+{
+    const char *heading = "";
+    for (;;) {
+        size_t n = strcspn(expected, "\n");
+        size_t m = strcspn(text, "\n");
+        if (strncmp(text, "==== ", 5) == 0)
+            heading = text;
+        if (n != m || memcmp(expected, text, n) != 0 || !expected[n] || !text[m])
+            fail_msg("not what %s says:\n%.*s\nexpected %.*s\n     got %.*s", path,
+                     (int)strcspn(heading, "\n"), heading, (int)n, expected, (int)m, text);
+        expected += n + 1;
+        text += m + 1;
+    }
+}
+
 static inline void golden_check(const char *name, const char *text, size_t len)
 {
     char path[1024];
@@ -23,7 +40,7 @@ static inline void golden_check(const char *name, const char *text, size_t len)
         assert_int_equal(fclose(file), 0);
         return;
     }
-    static char expected[1 << 18];
+    static char expected[1 << 20];
     FILE *file = fopen(path, "r");
     if (!file)
         fail_msg("cannot read %s", path);
@@ -31,7 +48,7 @@ static inline void golden_check(const char *name, const char *text, size_t len)
     (void)fclose(file);
     expected[n] = '\0';
     if (n != len || memcmp(expected, text, n) != 0)
-        fail_msg("not what %s says:\n%s", path, text);
+        golden_differs(path, expected, text);
 }
 
 #endif

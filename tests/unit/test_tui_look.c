@@ -1,0 +1,622 @@
+/* How the live monitor shows GPUs and processes in every state, each cell with its ink; and the
+ * tables that have no other test: keys, themes, ASCII. */
+#include "tui_scene.h"
+
+#include "base/err.h"
+#include "tui/gpus.h"
+#include "tui/plain.h"
+#include "tui/theme.h"
+
+/* ---- GPUs in every state ---- */
+
+enum { INT, REAL, TEXT, ABSENT, STALE };
+
+/* A GPU of the machine with some values changed, each on either side of what makes a difference. */
+struct variant {
+    const char *name;
+    struct change {
+        enum gp_metric metric;
+        int type;
+        int64_t n;
+        const char *text;
+    } changes[4];
+    enum gp_status status;
+    const char *status_text;
+};
+
+static const struct variant variants[] = {
+    {"plain", {{GP_TEMPERATURE_GPU, INT, 76, NULL}}, 0, NULL},
+    {"warm", {{GP_TEMPERATURE_GPU, INT, 77, NULL}}, 0, NULL},
+    {"warmer", {{GP_TEMPERATURE_GPU, INT, 86, NULL}}, 0, NULL},
+    {"hot", {{GP_TEMPERATURE_GPU, INT, 87, NULL}}, 0, NULL},
+    {"79, no limit",
+     {{GP_TEMPERATURE_GPU, INT, 79, NULL}, {GP_THRESHOLD_SLOWDOWN, ABSENT, GP_STATUS_NONE, NULL}},
+     0,
+     NULL},
+    {"80, no limit",
+     {{GP_TEMPERATURE_GPU, INT, 80, NULL}, {GP_THRESHOLD_SLOWDOWN, ABSENT, GP_STATUS_NONE, NULL}},
+     0,
+     NULL},
+    {"90, no limit",
+     {{GP_TEMPERATURE_GPU, INT, 90, NULL}, {GP_THRESHOLD_SLOWDOWN, ABSENT, GP_STATUS_NONE, NULL}},
+     0,
+     NULL},
+    {"no heat", {{GP_TEMPERATURE_GPU, ABSENT, GP_STATUS_UNSUPPORTED, NULL}}, 0, NULL},
+    {"no heat of memory", {{GP_TEMPERATURE_MEMORY, ABSENT, GP_STATUS_NONE, NULL}}, 0, NULL},
+    {"fan", {{GP_FAN_SPEED, INT, 35, NULL}}, 0, NULL},
+    {"GeForce RTX", {{GP_NAME, TEXT, 0, "NVIDIA GeForce RTX 4090"}}, 0, NULL},
+    {"no name", {{GP_NAME, ABSENT, GP_STATUS_UNSUPPORTED, NULL}}, 0, NULL},
+    {"99.9 GiB", {{GP_MEMORY_TOTAL, INT, INT64_C(107266808545), NULL}}, 0, NULL},
+    {"100 GiB", {{GP_MEMORY_TOTAL, INT, INT64_C(100) * GIB, NULL}}, 0, NULL},
+    {"no memory used", {{GP_MEMORY_USED, ABSENT, GP_STATUS_UNSUPPORTED, NULL}}, 0, NULL},
+    {"no total", {{GP_MEMORY_TOTAL, ABSENT, GP_STATUS_UNSUPPORTED, NULL}}, 0, NULL},
+    {"total 0", {{GP_MEMORY_TOTAL, INT, 0, NULL}}, 0, NULL},
+    {"old memory", {{GP_MEMORY_USED, STALE, 0, NULL}}, 0, NULL},
+    {"nothing reserved", {{GP_MEMORY_RESERVED, ABSENT, GP_STATUS_NONE, NULL}}, 0, NULL},
+    {"full and reserved",
+     {{GP_MEMORY_USED, INT, INT64_C(79) * GIB, NULL},
+      {GP_MEMORY_RESERVED, INT, INT64_C(12) * GIB, NULL}},
+     0,
+     NULL},
+    {"old power", {{GP_POWER_DRAW, STALE, 0, NULL}}, 0, NULL},
+    {"no power", {{GP_POWER_DRAW, ABSENT, GP_STATUS_NO_PERMISSION, NULL}}, 0, NULL},
+    {"no limit", {{GP_POWER_LIMIT_ENFORCED, ABSENT, GP_STATUS_NONE, NULL}}, 0, NULL},
+    {"old use", {{GP_UTILIZATION_GPU, STALE, 0, NULL}}, 0, NULL},
+    {"use 9", {{GP_UTILIZATION_GPU, INT, 9, NULL}}, 0, NULL},
+    {"use 10", {{GP_UTILIZATION_GPU, INT, 10, NULL}}, 0, NULL},
+    {"use 74", {{GP_UTILIZATION_GPU, INT, 74, NULL}}, 0, NULL},
+    {"use 75", {{GP_UTILIZATION_GPU, INT, 75, NULL}}, 0, NULL},
+    {"use 100", {{GP_UTILIZATION_GPU, INT, 100, NULL}}, 0, NULL},
+    {"use 0", {{GP_UTILIZATION_GPU, INT, 0, NULL}}, 0, NULL},
+    {"idle", {{GP_REASONS_ACTIVE, INT, 1, NULL}}, 0, NULL},
+    {"software power cap", {{GP_REASONS_ACTIVE, INT, 4, NULL}}, 0, NULL},
+    {"hardware slowdown", {{GP_REASONS_ACTIVE, INT, 8, NULL}}, 0, NULL},
+    {"sync boost", {{GP_REASONS_ACTIVE, INT, 16, NULL}}, 0, NULL},
+    {"software heat", {{GP_REASONS_ACTIVE, INT, 32, NULL}}, 0, NULL},
+    {"hardware heat", {{GP_REASONS_ACTIVE, INT, 64, NULL}}, 0, NULL},
+    {"power brake", {{GP_REASONS_ACTIVE, INT, 128, NULL}}, 0, NULL},
+    {"display clock", {{GP_REASONS_ACTIVE, INT, 256, NULL}}, 0, NULL},
+    {"old reasons", {{GP_REASONS_ACTIVE, STALE, 0, NULL}}, 0, NULL},
+    {"recovery", {{GP_RECOVERY_ACTION, TEXT, 0, "GPU reset"}}, 0, NULL},
+    {"no recovery", {{GP_RECOVERY_ACTION, TEXT, 0, "None"}}, 0, NULL},
+    {"recovery and heat",
+     {{GP_RECOVERY_ACTION, TEXT, 0, "Drain"}, {GP_REASONS_ACTIVE, INT, 8, NULL}},
+     0,
+     NULL},
+    {"ECC 0", {{GP_ECC_UNCORRECTED_VOLATILE, INT, 0, NULL}}, 0, NULL},
+    {"ECC 1", {{GP_ECC_UNCORRECTED_VOLATILE, INT, 1, NULL}}, 0, NULL},
+    {"all of it",
+     {{GP_RECOVERY_ACTION, TEXT, 0, "GPU reset"},
+      {GP_ECC_UNCORRECTED_VOLATILE, INT, 3, NULL},
+      {GP_REASONS_ACTIVE, INT, 4, NULL},
+      {GP_PCIE_WIDTH, INT, 8, NULL}},
+     0,
+     NULL},
+    {"narrow", {{GP_PCIE_WIDTH, INT, 8, NULL}}, 0, NULL},
+    {"no lanes", {{GP_PCIE_WIDTH, ABSENT, GP_STATUS_UNSUPPORTED, NULL}}, 0, NULL},
+    {"no generation",
+     {{GP_PCIE_GEN, ABSENT, GP_STATUS_UNSUPPORTED, NULL}, {GP_PCIE_WIDTH, INT, 8, NULL}},
+     0,
+     NULL},
+    {"most lanes not known",
+     {{GP_PCIE_WIDTH_MAX, ABSENT, GP_STATUS_NONE, NULL}, {GP_PCIE_WIDTH, INT, 8, NULL}},
+     0,
+     NULL},
+    {"PCIe",
+     {{GP_PCIE_RX, REAL, INT64_C(12340000000), NULL}, {GP_PCIE_TX, REAL, 560000000, NULL}},
+     0,
+     NULL},
+    {"half of PCIe", {{GP_PCIE_RX, REAL, INT64_C(12340000000), NULL}}, 0, NULL},
+    {"NVLink",
+     {{GP_NVLINK_RATE_RX, REAL, INT64_C(98760000000), NULL},
+      {GP_NVLINK_RATE_TX, REAL, INT64_C(45600000000), NULL}},
+     0,
+     NULL},
+    {"SMs", {{GP_GPM_SM, REAL, 61, NULL}}, 0, NULL},
+    {"no encoder",
+     {{GP_UTILIZATION_ENCODER, ABSENT, GP_STATUS_UNSUPPORTED, NULL},
+      {GP_UTILIZATION_DECODER, ABSENT, GP_STATUS_UNSUPPORTED, NULL}},
+     0,
+     NULL},
+    {"no bus", {{GP_UTILIZATION_MEMORY, ABSENT, GP_STATUS_UNSUPPORTED, NULL}}, 0, NULL},
+    {"no clocks", {{GP_CLOCK_SM, ABSENT, GP_STATUS_UNSUPPORTED, NULL}}, 0, NULL},
+    {"no clock of memory", {{GP_CLOCK_MEMORY, ABSENT, GP_STATUS_UNSUPPORTED, NULL}}, 0, NULL},
+    {"no state", {{GP_PSTATE, ABSENT, GP_STATUS_UNSUPPORTED, NULL}}, 0, NULL},
+    {"asleep", {{0}}, GP_STATUS_ASLEEP, "asleep"},
+    {"released", {{0}}, GP_STATUS_RELEASED, "released"},
+    {"lost", {{0}}, GP_STATUS_LOST, "GPU is lost"},
+    {"hangs", {{0}}, GP_STATUS_TIMEOUT, "no answer for 12 s (nvmlDeviceGetPowerUsage)"},
+    {"fails", {{0}}, GP_STATUS_ERROR, "driver error 999"},
+    {"tells nothing",
+     {{GP_UTILIZATION_GPU, ABSENT, GP_STATUS_UNSUPPORTED, NULL},
+      {GP_MEMORY_USED, ABSENT, GP_STATUS_NO_PERMISSION, NULL},
+      {GP_TEMPERATURE_GPU, ABSENT, GP_STATUS_UNSUPPORTED, NULL},
+      {GP_POWER_DRAW, ABSENT, GP_STATUS_UNSUPPORTED, NULL}},
+     0,
+     NULL},
+    {"can nothing",
+     {{GP_UTILIZATION_GPU, ABSENT, GP_STATUS_UNSUPPORTED, NULL},
+      {GP_MEMORY_USED, ABSENT, GP_STATUS_UNSUPPORTED, NULL},
+      {GP_TEMPERATURE_GPU, ABSENT, GP_STATUS_UNSUPPORTED, NULL},
+      {GP_POWER_DRAW, ABSENT, GP_STATUS_UNSUPPORTED, NULL}},
+     0,
+     NULL},
+    {"tells its power alone",
+     {{GP_UTILIZATION_GPU, ABSENT, GP_STATUS_NO_PERMISSION, NULL},
+      {GP_MEMORY_USED, ABSENT, GP_STATUS_NO_PERMISSION, NULL},
+      {GP_TEMPERATURE_GPU, ABSENT, GP_STATUS_NO_PERMISSION, NULL}},
+     0,
+     NULL},
+    {"is not asked",
+     {{GP_UTILIZATION_GPU, ABSENT, GP_STATUS_NONE, NULL},
+      {GP_MEMORY_USED, ABSENT, GP_STATUS_NO_PERMISSION, NULL},
+      {GP_TEMPERATURE_GPU, ABSENT, GP_STATUS_NO_PERMISSION, NULL},
+      {GP_POWER_DRAW, ABSENT, GP_STATUS_NO_PERMISSION, NULL}},
+     0,
+     NULL},
+};
+
+static void apply_change(struct gp_device *d, const struct change *c, uint64_t now_ns)
+{
+    struct gp_value *v = device_value(d, c->metric);
+    if (c->type == INT)
+        gp_value_set_int(v, c->n, now_ns);
+    else if (c->type == REAL)
+        gp_value_set_real(v, (double)c->n, now_ns);
+    else if (c->type == TEXT)
+        gp_value_set_text(v, c->text, now_ns);
+    else if (c->type == ABSENT)
+        gp_value_set_absent(v, (enum gp_status)c->n, NULL, now_ns);
+    else
+        v->status = GP_STATUS_STALE;
+}
+
+static void apply_variant(struct gp_device *d, const struct variant *variant, uint64_t now_ns)
+{
+    if (variant->status) {
+        d->status = variant->status;
+        d->status_text = variant->status_text;
+    }
+    for (size_t i = 0; i < GP_ARRAY_LEN(variant->changes); i++)
+        if (variant->changes[i].metric)
+            apply_change(d, &variant->changes[i], now_ns);
+}
+
+/* One GPU with that variant and, behind it, a MIG instance. */
+static struct gp_snapshot *odd_machine(const struct variant *variant, unsigned tick)
+{
+    struct gp_snapshot *s = machine(2, tick);
+    struct gp_device *mig = &s->devices[1];
+    gp_value_set_int(device_value(&s->devices[0], GP_MEMORY_USED), INT64_C(44) * GIB, s->mono_ns);
+    apply_variant(&s->devices[0], variant, s->mono_ns);
+    mig->is_mig = true;
+    mig->index = 0;
+    mig->mig_index = 3;
+    gp_value_set_text(device_value(mig, GP_MIG_PROFILE), "1g.10gb", s->mono_ns);
+    s->process_count = 0;
+    return s;
+}
+
+static void watch_odd(struct gp_ui *ui, const struct variant *variant, unsigned ticks)
+{
+    gp_ui_init(ui);
+    for (unsigned tick = 0; tick < ticks; tick++)
+        gp_ui_take(ui, odd_machine(variant, tick), GP_NS_PER_MS);
+}
+
+static void draw_variants(const char *golden, const char *keys, int w, int h)
+{
+    struct gp_strbuf all = GP_STRBUF_INIT(4 << 20);
+    for (size_t i = 0; i < GP_ARRAY_LEN(variants); i++) {
+        struct gp_ui ui;
+        watch_odd(&ui, &variants[i], 12);
+        press(&ui, keys);
+        add_scene(&all, &ui, w, h, variants[i].name);
+        assert_true(gp_ui_fini(&ui));
+    }
+    golden_check(golden, all.buf, all.len);
+    gp_strbuf_fini(&all);
+}
+
+/* x: the GPUs alone; g: the next density, beginning with cards. */
+static void odd_gpus_as_lines(void **state)
+{
+    (void)state;
+    draw_variants("top-odd-lines.txt", "xggg", 100, 5);
+}
+
+static void odd_gpus_as_bars(void **state)
+{
+    (void)state;
+    draw_variants("top-odd-bars.txt", "xgg", 150, 5);
+}
+
+static void odd_gpus_as_narrow_bars(void **state)
+{
+    (void)state;
+    draw_variants("top-odd-narrow-bars.txt", "xgg", 80, 5);
+}
+
+static void odd_gpus_as_tiles(void **state)
+{
+    (void)state;
+    draw_variants("top-odd-tiles.txt", "xgggg", 60, 2);
+}
+
+static void odd_gpus_are_told_in_lines(void **state)
+{
+    (void)state;
+    struct gp_strbuf all = GP_STRBUF_INIT(4 << 20);
+    for (size_t i = 0; i < GP_ARRAY_LEN(variants); i++) {
+        struct gp_snapshot *s = odd_machine(&variants[i], 0);
+        const struct gp_procs_options options = {.gpu = -1};
+        struct gp_strbuf one = GP_STRBUF_INIT(1 << 16);
+        assert_int_equal(gp_plain_add(&one, s, &options), 0);
+        gp_strbuf_addf(&all, "==== %s%s", variants[i].name,
+                       i == 0 ? "\n" : strchr(one.buf, '\n')); /* the machine is the same */
+        if (i == 0)
+            gp_strbuf_adds(&all, one.buf);
+        gp_strbuf_fini(&one);
+        gp_snapshot_free(s);
+    }
+    golden_check("top-odd-plain.txt", all.buf, all.len);
+    gp_strbuf_fini(&all);
+}
+
+/* ---- loads from empty to full, all series, both kinds of graphs ---- */
+
+static void every_series_as_graph_of_both_kinds(void **state)
+{
+    (void)state;
+    struct gp_strbuf all = GP_STRBUF_INIT(4 << 20);
+    for (int series = 0; series < GP_SERIES__COUNT; series++)
+        for (int blocks = 0; blocks < 2; blocks++) {
+            struct gp_ui ui;
+            gp_ui_init(&ui);
+            ui.prefs.series = series;
+            ui.prefs.graph = blocks;
+            for (unsigned tick = 0; tick < 60; tick++) {
+                struct gp_snapshot *s = machine(1, tick);
+                struct gp_device *d = &s->devices[0];
+                int64_t load = (int64_t)(tick * 2);
+                gp_value_set_int(device_value(d, GP_UTILIZATION_GPU), load > 100 ? 0 : load, 1);
+                gp_value_set_int(device_value(d, GP_UTILIZATION_MEMORY), load / 2, 1);
+                gp_value_set_int(device_value(d, GP_MEMORY_USED), load * GIB * 2 / 3, 1);
+                gp_value_set_int(device_value(d, GP_TEMPERATURE_GPU), 30 + load / 2, 1);
+                gp_value_set_real(device_value(d, GP_POWER_DRAW), 7.0 * (double)load, 1);
+                gp_value_set_real(device_value(d, GP_GPM_SM), (double)load / 3, 1);
+                gp_value_set_real(device_value(d, GP_PCIE_TX), 1e8 * (double)load, 1);
+                gp_value_set_real(device_value(d, GP_PCIE_RX), 3e7 * (double)load, 1);
+                gp_value_set_real(device_value(d, GP_NVLINK_RATE_TX), 9e8 * (double)load, 1);
+                gp_value_set_real(device_value(d, GP_NVLINK_RATE_RX), 2e9 * (double)load, 1);
+                if (tick % 20 == 7) /* a gap */
+                    d->values[GP_UTILIZATION_GPU - GP_DEVICE__FIRST].status = GP_STATUS_STALE;
+                gp_ui_take(&ui, s, GP_NS_PER_MS);
+            }
+            press(&ui, "xg");
+            add_scene(&all, &ui, 100, 16, gp_series_titles[series]);
+            add_scene(&all, &ui, 59, 11, "without words");
+            press(&ui, "ggxx"); /* as a line, with the processes */
+            add_scene(&all, &ui, 90, 7, "as a line");
+            assert_true(gp_ui_fini(&ui));
+        }
+    golden_check("top-series.txt", all.buf, all.len);
+    gp_strbuf_fini(&all);
+}
+
+/* The bounds of the inks. */
+static void loads_have_their_inks(void **state)
+{
+    (void)state;
+    static const struct {
+        enum gp_series series;
+        int permille;
+        enum gp_ink ink;
+    } cases[] = {
+        {GP_SERIES_GPU, -1, GP_INK_STALE},     {GP_SERIES_GPU, 0, GP_INK_LOW},
+        {GP_SERIES_GPU, 99, GP_INK_LOW},       {GP_SERIES_GPU, 100, GP_INK_MEDIUM},
+        {GP_SERIES_GPU, 749, GP_INK_MEDIUM},   {GP_SERIES_GPU, 750, GP_INK_HIGH},
+        {GP_SERIES_MEMORY, 99, GP_INK_LOW},    {GP_SERIES_MEMORY, 750, GP_INK_MEDIUM},
+        {GP_SERIES_MEMORY, 799, GP_INK_MEDIUM}, {GP_SERIES_MEMORY, 800, GP_INK_HIGH},
+        {GP_SERIES_POWER, 749, GP_INK_MEDIUM}, {GP_SERIES_POWER, 799, GP_INK_HIGH},
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++)
+        if (gp_load_ink(cases[i].series, cases[i].permille) != cases[i].ink)
+            fail_msg("case %zu", i);
+}
+
+static void bars_are_exact_to_an_eighth(void **state)
+{
+    (void)state;
+    struct gp_strbuf all = GP_STRBUF_INIT(1 << 16);
+    for (int permille = -1; permille <= 1000; permille += permille < 0 ? 1 : 20) {
+        struct gp_cells cells = {0, 0, NULL};
+        assert_int_equal(gp_cells_resize(&cells, 10, 1), 0);
+        struct gp_box box = {&cells, 0, 0, 10, 1};
+        gp_draw_bar(&box, 1, 0, 8, GP_INK_LOW, permille);
+        gp_strbuf_addf(&all, "%4d ", permille);
+        add_cells(&all, &cells);
+        gp_cells_fini(&cells);
+    }
+    golden_check("top-bars.txt", all.buf, all.len);
+    gp_strbuf_fini(&all);
+}
+
+/* A track with these values, a second apart, the last of them just now. */
+static void fill_track(struct gp_track *track, const float *values, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct gp_track_sample sample = {.mono_ns = (NOW_S - count + 1 + i) * GP_NS_PER_S,
+                                         .present = 1};
+        sample.values[0] = values[i];
+        gp_track_add(track, sample, GP_NS_PER_S);
+    }
+}
+
+static void add_panel(struct gp_strbuf *sb, const struct gp_panel *panel,
+                      const struct gp_span *span, int w, int h)
+{
+    struct gp_cells cells = {0, 0, NULL};
+    assert_int_equal(gp_cells_resize(&cells, w, h), 0);
+    struct gp_box box = {&cells, 0, 0, w, h};
+    gp_draw_panel(&box, panel, span);
+    add_cells(sb, &cells);
+    gp_cells_fini(&cells);
+}
+
+/* Words, an axis of time and the graph come and go with the size. */
+static void graphs_of_every_size(void **state)
+{
+    (void)state;
+    static const int widths[] = {1, 5, 6, 7, 16, 59, 60, 61};
+    struct gp_strbuf all = GP_STRBUF_INIT(1 << 20);
+    const float values[] = {0, 10, 25, 50, 75, 99.4F, 99.5F, 150, 100};
+    struct gp_track track = {.id = 0};
+    fill_track(&track, values, GP_ARRAY_LEN(values));
+    const struct gp_span span = {NOW_S * GP_NS_PER_S + GP_NS_PER_S / 2, GP_NS_PER_S, false};
+    for (int h = 1; h <= 7; h++)
+        for (size_t i = 0; i < GP_ARRAY_LEN(widths); i++) {
+            const struct gp_panel panel = {.plot = {&track, 0, 100, GP_SERIES_GPU},
+                                           .title = "load",
+                                           .unit = "%",
+                                           .now_ns = NOW_S * GP_NS_PER_S};
+            gp_strbuf_addf(&all, "==== %d x %d\n", widths[i], h);
+            add_panel(&all, &panel, &span, widths[i], h);
+        }
+    gp_track_fini(&track);
+    golden_check("top-graph-sizes.txt", all.buf, all.len);
+    gp_strbuf_fini(&all);
+}
+
+/* What is written beside the axis of a graph whose highest value is this one, and in words. */
+static void axes_end_in_round_numbers(void **state)
+{
+    (void)state;
+    static const struct {
+        double highest;
+        const char *unit, *axis, *words;
+    } cases[] = {
+        {0, "GB/s", "0.1", " 0 GB/s"},      {0.09, "GB/s", "0.1", " 0.1 GB/s"},
+        {0.15, "GB/s", "0.2", " 0.2 GB/s"},
+        {0.3, "GB/s", "0.5", " 0.3 GB/s"},  {0.7, "GB/s", "1.0", " 0.7 GB/s"},
+        {1, "GB/s", "1.0", " 1.0 GB/s"},    {1.5, "GB/s", "2.0", " 1.5 GB/s"},
+        {2, "GB/s", "2.0", " 2.0 GB/s"},    {2.5, "GB/s", "5.0", " 2.5 GB/s"},
+        {5, "GB/s", "5.0", " 5.0 GB/s"},    {5.5, "GB/s", "10│", " 5.5 GB/s"},
+        {9.9, "GB/s", "10│", " 9.9 GB/s"},  {10, "GB/s", "10│", " 10 GB/s"},
+        {11, "GB/s", "20│", " 11 GB/s"},    {100, "GB/s", "100│", " 100 GB/s"},
+        {300, "", "500│", " 300"},          {300, "%", "500%│", " 300%"},
+        {5, "%", "5%│", " 5%"},             {5, "", "5.0│", " 5.0"},
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
+        struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
+        const float values[] = {(float)cases[i].highest};
+        struct gp_track track = {.id = 0};
+        fill_track(&track, values, 1);
+        const struct gp_span span = {NOW_S * GP_NS_PER_S, GP_NS_PER_S, false};
+        const struct gp_panel panel = {.plot = {&track, 0, 0, GP_SERIES_PCIE},
+                                       .title = "rate",
+                                       .unit = cases[i].unit,
+                                       .now_ns = NOW_S * GP_NS_PER_S};
+        add_panel(&sb, &panel, &span, 70, 4);
+        const char *axis = sb.buf + strspn(sb.buf, " ");
+        const char *words = strstr(sb.buf, "now ");
+        assert_non_null(words);
+        words += strcspn(words, "\n") - strlen(cases[i].words);
+        if (strncmp(axis, cases[i].axis, strlen(cases[i].axis)) != 0 ||
+            strncmp(words, cases[i].words, strlen(cases[i].words)) != 0)
+            fail_msg("case %zu:\n%s", i, sb.buf);
+        gp_strbuf_fini(&sb);
+        gp_track_fini(&track);
+    }
+}
+
+/* The three times below a graph: where it begins, its middle, its end. */
+static void times_at_the_axis(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t step_ms, back_ms;
+        bool blocks;
+        const char *times, *word;
+    } cases[] = {
+        {1000, 0, true, "-30s -15s now", "now"},
+        {1000, 0, false, "-1m00s -30s now", "now"},
+        {1983, 0, true, "-59s -30s now", "now"},
+        {1984, 0, true, "-1m00s -30s now", "now"},
+        {4000, 0, true, "-2m00s -1m00s now", "now"},
+        {1000, 499, true, "-30s -15s now", "now"},
+        {1000, 500, true, "-31s -16s -1s", "now"},
+        {1000, 999, true, "-31s -16s -1s", "now"},
+        {1000, 1000, true, "-31s -16s -1s", "end"},
+        {1000, 125000, true, "-2m35s -2m20s -2m05s", "end"},
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
+        struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
+        const uint64_t now_ns = NOW_S * GP_NS_PER_S;
+        const struct gp_span span = {now_ns - cases[i].back_ms * GP_NS_PER_MS,
+                                     cases[i].step_ms * GP_NS_PER_MS, false};
+        const struct gp_panel panel = {.title = "rate",
+                                       .unit = "%",
+                                       .plot.max = 100,
+                                       .now_ns = now_ns,
+                                       .blocks = cases[i].blocks};
+        add_panel(&sb, &panel, &span, 36, 6);
+        char times[3][16];
+        char words[64];
+        const char *corner = strstr(sb.buf, "└");
+        assert_non_null(corner);
+        assert_int_equal(sscanf(corner + strlen("└"), "%15s%15s%15s", times[0], times[1], times[2]),
+                         3);
+        (void)snprintf(words, sizeof(words), "%s %s %s", times[0], times[1], times[2]);
+        assert_string_equal(words, cases[i].times);
+        gp_strbuf_reset(&sb);
+        add_panel(&sb, &panel, &span, 60, 6);
+        if (!strstr(sb.buf, cases[i].word))
+            fail_msg("case %zu:\n%s", i, sb.buf);
+        gp_strbuf_fini(&sb);
+    }
+}
+
+/* ---- tables ---- */
+
+/* Each key with what it does, as in htop and as in vi, and what stands in the help. */
+static void every_key(void **state)
+{
+    (void)state;
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
+    for (int a = 0; a < GP_ACTION__COUNT; a++) {
+        enum gp_action action = (enum gp_action)a;
+        gp_strbuf_addf(&sb, "%d: %s | %s | first %x, %x", a, a ? gp_action_keys(action) : "",
+                       a ? gp_action_help(action) : "", (unsigned)gp_action_key(action, false),
+                       (unsigned)gp_action_key(action, true));
+        if (gp_action_vi_letter(action))
+            gp_strbuf_addf(&sb, " %c", gp_action_vi_letter(action));
+        for (int vi = 0; vi < 2; vi++) {
+            gp_strbuf_adds(&sb, vi ? " | vi" : " | keys");
+            for (int key = -2; key < GP_KEY_ALT + 0x80; key++) {
+                if (key == 0x100)
+                    key = GP_KEY_UP - 1;
+                if (key == GP_KEY_UNKNOWN + 2)
+                    key = GP_KEY_ALT - 1;
+                if (gp_key_action(key, vi) == action && (a || (key >= ' ' && key < 0x7f)))
+                    gp_strbuf_addf(&sb, " %x", (unsigned)key);
+            }
+        }
+        gp_strbuf_addc(&sb, '\n');
+    }
+    golden_check("top-keymap.txt", sb.buf, sb.len);
+    gp_strbuf_fini(&sb);
+}
+
+static void every_theme(void **state)
+{
+    (void)state;
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
+    for (int t = 0; t < GP_THEME__COUNT; t++)
+        for (int i = 0; i < GP_INK__COUNT; i++) {
+            const struct gp_look *look = &gp_theme_looks((enum gp_theme)t)[i];
+            gp_strbuf_addf(&sb, "theme %d ink %d: %d on %d, attributes %u; of eight %d; none %u\n",
+                           t, i, look->fg, look->bg, look->attrs, look->fg_of_8, look->no_color);
+        }
+    golden_check("top-themes.txt", sb.buf, sb.len);
+    gp_strbuf_fini(&sb);
+}
+
+static void every_preference(void **state)
+{
+    (void)state;
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
+    struct gp_prefs prefs;
+    gp_prefs_init(&prefs);
+    for (int p = 0; p < GP_PREF__COUNT; p++) {
+        const struct gp_pref_info *info = &gp_pref_table[p];
+        gp_strbuf_addf(&sb, "%s, type %d, %s\n  %s\n ", info->name, (int)info->type,
+                       info->choices ? info->choices : "anything", info->help);
+        for (int i = 0; i < 12; i++) {
+            gp_strbuf_addc(&sb, ' ');
+            gp_pref_format(&sb, &prefs, (enum gp_pref)p);
+            gp_pref_step(&prefs, (enum gp_pref)p, true);
+        }
+        gp_strbuf_adds(&sb, "\n  back:");
+        for (int i = 0; i < 12; i++) {
+            gp_strbuf_addc(&sb, ' ');
+            gp_pref_step(&prefs, (enum gp_pref)p, false);
+            gp_pref_format(&sb, &prefs, (enum gp_pref)p);
+        }
+        gp_strbuf_addc(&sb, '\n');
+    }
+    golden_check("top-preferences.txt", sb.buf, sb.len);
+    gp_strbuf_fini(&sb);
+}
+
+/* Both ends of each range, and what lies beside them. */
+static void characters_and_what_stands_for_them(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t cp;
+        char as;
+    } cases[] = {
+        {0x24ff, '?'}, {0x2500, '-'}, {0x2501, '-'}, {0x2502, '|'}, {0x2503, '|'}, {0x2504, '?'},
+        {0x250b, '?'}, {0x250c, '+'}, {0x254b, '+'}, {0x254c, '?'}, {0x2580, '?'}, {0x2581, '.'},
+        {0x2582, '.'}, {0x2583, ':'}, {0x2585, ':'}, {0x2586, '#'}, {0x2588, '#'}, {0x2589, '#'},
+        {0x258b, '#'}, {0x258c, '|'}, {0x258f, '|'}, {0x2590, '?'}, {0x2591, ':'}, {0x2592, '?'},
+        {0xb6, '?'},   {0xb7, '.'},   {0xb8, '?'},   {0x2025, '?'}, {0x2026, '~'}, {0x2027, '?'},
+        {0x25b1, '?'}, {0x25b2, '^'}, {0x25b3, '?'}, {0x25bb, '?'}, {0x25bc, 'v'}, {0x25bd, '?'},
+        {0x218f, '?'}, {0x2190, '<'}, {0x2191, '^'}, {0x2192, '>'}, {0x2193, 'v'}, {0x2194, '?'},
+        {0xaf, '?'},   {0xb0, ' '},   {0xb1, '?'},   {0x25b7, '?'}, {0x25b8, '>'}, {0x25b9, '?'},
+        {0x2012, '?'}, {0x2013, '-'}, {0x2014, '?'}, {0x2800, '?'}, {0x2801, '.'}, {0x2803, '.'},
+        {0x2807, ':'}, {0x281f, ':'}, {0x283f, '#'}, {0x28ff, '#'}, {0x2900, '?'}, {0x7e, '~'},
+        {0x7f, '?'},   {0x80, '?'},   {'a', 'a'},    {0, 0},        {0x2802, '.'}, {0x281e, ':'},
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++)
+        if (gp_cell_ascii(cases[i].cp) != (uint32_t)cases[i].as)
+            fail_msg("%x gives %x", (unsigned)cases[i].cp, (unsigned)gp_cell_ascii(cases[i].cp));
+}
+
+static void characters_of_every_length(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t cp;
+        const char *bytes;
+    } cases[] = {{0x7f, "\x7f"},
+                 {0x80, "\xc2\x80"},
+                 {0x7ff, "\xdf\xbf"},
+                 {0x800, "\xe0\xa0\x80"},
+                 {0xffff, "\xef\xbf\xbf"},
+                 {0x10000, "\xf0\x90\x80\x80"},
+                 {0x10ffff, "\xf4\x8f\xbf\xbf"}};
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
+        struct gp_strbuf sb = GP_STRBUF_INIT(64);
+        struct gp_cell cell = {cases[i].cp, GP_INK_PLAIN};
+        struct gp_cells cells = {1, 1, &cell};
+        gp_cells_text(&sb, &cells);
+        assert_memory_equal(sb.buf, cases[i].bytes, strlen(cases[i].bytes));
+        assert_int_equal(sb.len, strlen(cases[i].bytes) + 1);
+        gp_strbuf_fini(&sb);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(odd_gpus_as_lines),
+        cmocka_unit_test(odd_gpus_as_bars),
+        cmocka_unit_test(odd_gpus_as_narrow_bars),
+        cmocka_unit_test(odd_gpus_as_tiles),
+        cmocka_unit_test(odd_gpus_are_told_in_lines),
+        cmocka_unit_test(every_series_as_graph_of_both_kinds),
+        cmocka_unit_test(loads_have_their_inks),
+        cmocka_unit_test(bars_are_exact_to_an_eighth),
+        cmocka_unit_test(graphs_of_every_size),
+        cmocka_unit_test(axes_end_in_round_numbers),
+        cmocka_unit_test(times_at_the_axis),
+        cmocka_unit_test(every_key),
+        cmocka_unit_test(every_theme),
+        cmocka_unit_test(every_preference),
+        cmocka_unit_test(characters_and_what_stands_for_them),
+        cmocka_unit_test(characters_of_every_length),
+    };
+    return cmocka_run_group_tests_name("tui_look", tests, NULL, NULL);
+}
