@@ -85,8 +85,7 @@ static int work_with(struct gp_adjust_job *job, struct gp_changer *changer)
     int r = job->change >= 0 ? change(job, changer, target) : 0;
     for (size_t i = 0; i < OFFERED; i++) {
         const struct gp_change *done = &target->changes[offered[i]];
-        bool is_after =
-            job->outcome != GP_OUTCOME_HUNG && done->wanted && done->after.status != GP_STATUS_NONE;
+        bool is_after = job->outcome != GP_OUTCOME_HUNG && done->after.status != GP_STATUS_NONE;
         job->settings[i] = is_after ? done->after : target->settings[offered[i]];
     }
     job->is_known = true;
@@ -101,7 +100,7 @@ static void work(void *ctx)
     job->is_stuck = r == GP_ETIMEOUT;
     if (r < 0)
         return;
-    if (work_with(job, changer) < 0 && job->outcome == GP_OUTCOME_NONE)
+    if (work_with(job, changer) < 0) /* before anything was changed */
         job->outcome = GP_OUTCOME_FAILED;
     if (!gp_changer_free(changer))
         job->is_stuck = true;

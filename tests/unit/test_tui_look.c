@@ -313,12 +313,12 @@ static void loads_have_their_inks(void **state)
         int permille;
         enum gp_ink ink;
     } cases[] = {
-        {GP_SERIES_GPU, -1, GP_INK_STALE},     {GP_SERIES_GPU, 0, GP_INK_LOW},
-        {GP_SERIES_GPU, 99, GP_INK_LOW},       {GP_SERIES_GPU, 100, GP_INK_MEDIUM},
-        {GP_SERIES_GPU, 749, GP_INK_MEDIUM},   {GP_SERIES_GPU, 750, GP_INK_HIGH},
-        {GP_SERIES_MEMORY, 99, GP_INK_LOW},    {GP_SERIES_MEMORY, 750, GP_INK_MEDIUM},
+        {GP_SERIES_GPU, -1, GP_INK_STALE},      {GP_SERIES_GPU, 0, GP_INK_LOW},
+        {GP_SERIES_GPU, 99, GP_INK_LOW},        {GP_SERIES_GPU, 100, GP_INK_MEDIUM},
+        {GP_SERIES_GPU, 749, GP_INK_MEDIUM},    {GP_SERIES_GPU, 750, GP_INK_HIGH},
+        {GP_SERIES_MEMORY, 99, GP_INK_LOW},     {GP_SERIES_MEMORY, 750, GP_INK_MEDIUM},
         {GP_SERIES_MEMORY, 799, GP_INK_MEDIUM}, {GP_SERIES_MEMORY, 800, GP_INK_HIGH},
-        {GP_SERIES_POWER, 749, GP_INK_MEDIUM}, {GP_SERIES_POWER, 799, GP_INK_HIGH},
+        {GP_SERIES_POWER, 749, GP_INK_MEDIUM},  {GP_SERIES_POWER, 799, GP_INK_HIGH},
     };
     for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++)
         if (gp_load_ink(cases[i].series, cases[i].permille) != cases[i].ink)
@@ -396,16 +396,25 @@ static void axes_end_in_round_numbers(void **state)
         double highest;
         const char *unit, *axis, *words;
     } cases[] = {
-        {0, "GB/s", "0.1", " 0 GB/s"},      {0.09, "GB/s", "0.1", " 0.1 GB/s"},
+        {0, "GB/s", "0.1", " 0 GB/s"},
+        {0.09, "GB/s", "0.1", " 0.1 GB/s"},
         {0.15, "GB/s", "0.2", " 0.2 GB/s"},
-        {0.3, "GB/s", "0.5", " 0.3 GB/s"},  {0.7, "GB/s", "1.0", " 0.7 GB/s"},
-        {1, "GB/s", "1.0", " 1.0 GB/s"},    {1.5, "GB/s", "2.0", " 1.5 GB/s"},
-        {2, "GB/s", "2.0", " 2.0 GB/s"},    {2.5, "GB/s", "5.0", " 2.5 GB/s"},
-        {5, "GB/s", "5.0", " 5.0 GB/s"},    {5.5, "GB/s", "10│", " 5.5 GB/s"},
-        {9.9, "GB/s", "10│", " 9.9 GB/s"},  {10, "GB/s", "10│", " 10 GB/s"},
-        {11, "GB/s", "20│", " 11 GB/s"},    {100, "GB/s", "100│", " 100 GB/s"},
-        {300, "", "500│", " 300"},          {300, "%", "500%│", " 300%"},
-        {5, "%", "5%│", " 5%"},             {5, "", "5.0│", " 5.0"},
+        {0.3, "GB/s", "0.5", " 0.3 GB/s"},
+        {0.7, "GB/s", "1.0", " 0.7 GB/s"},
+        {1, "GB/s", "1.0", " 1.0 GB/s"},
+        {1.5, "GB/s", "2.0", " 1.5 GB/s"},
+        {2, "GB/s", "2.0", " 2.0 GB/s"},
+        {2.5, "GB/s", "5.0", " 2.5 GB/s"},
+        {5, "GB/s", "5.0", " 5.0 GB/s"},
+        {5.5, "GB/s", "10│", " 5.5 GB/s"},
+        {9.9, "GB/s", "10│", " 9.9 GB/s"},
+        {10, "GB/s", "10│", " 10 GB/s"},
+        {11, "GB/s", "20│", " 11 GB/s"},
+        {100, "GB/s", "100│", " 100 GB/s"},
+        {300, "", "500│", " 300"},
+        {300, "%", "500%│", " 300%"},
+        {5, "%", "5%│", " 5%"},
+        {5, "", "5.0│", " 5.0"},
     };
     for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
         struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
