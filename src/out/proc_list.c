@@ -198,7 +198,7 @@ int gp_proc_sums(const struct gp_procs *procs, const struct gp_proc_by *by,
         return GP_ENOMEM;
     for (size_t i = 0; i < procs->count; i++) {
         const struct gp_proc_row *row = &procs->rows[i];
-        if (row->pid > 0 && !*row->gpus)
+        if (!*row->gpus)
             continue; /* only a parent of others */
         sums[count] = (struct gp_proc_sum){.processes = row->pid > 0,
                                            .memory = fresh(row->memory),

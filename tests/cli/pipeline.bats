@@ -53,6 +53,8 @@ END
     complains '^    impossible: it asked for 200.00 GiB at once'
     complains '^  train +ok '
     complains '^  eval +failed '
+    # the report says it again, behind the step
+    grep -A1 '^  eval *failed ' <<<"$stderr" | grep -q '^    impossible: it asked for 200.00 GiB at once'
     touch fixed
     gpulse run --pipeline steps.ini
     status_is 0

@@ -214,6 +214,9 @@ refuses() {
     [[ "${lines[0]}" = "NVIDIA System Management Interface -- gpulse "* ]]
     gpulse smi --help --sim h100
     [ "${lines[0]}" = "NVIDIA System Management Interface -- v580.105.08" ]
+    fault h100x2 error=NOT_FOUND:nvmlSystemGetDriverVersion # it has one, and does not tell which
+    gpulse smi -h --sim h100x2
+    [[ "${lines[0]}" = "NVIDIA System Management Interface -- gpulse "* ]]
     for option in --query-gpu= --query-remapped-rows= --help-query-gpu --format= -lms, -q, -i,; do
         says "^ {4}(-[a-z], |--id, )*$option"
     done
