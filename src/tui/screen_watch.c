@@ -332,8 +332,10 @@ static void follow(struct gp_ui *ui)
 {
     const struct gp_proc_row *row = gp_ui_chosen_row(ui);
     ui->followed = row && ui->followed != row->pid ? row->pid : 0;
-    if (ui->followed)
-        gp_ui_say(ui, "following %lld", (long long)ui->followed);
+    if (!ui->followed)
+        return;
+    gp_ui_choose(ui, ui->chosen); /* the cursor may only have stood at the top until now */
+    gp_ui_say(ui, "following %lld", (long long)ui->followed);
 }
 
 static void open_details(struct gp_ui *ui, bool to_environment)

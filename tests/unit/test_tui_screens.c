@@ -1,0 +1,929 @@
+/* The screens of the live monitor and their keys, one after the other; what /proc tells of a
+ * process comes from a tree of the test's. */
+#include "tui_scene.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "proc_tree.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void key_times(struct gp_ui *ui, int key, int times)
+{
+    for (int i = 0; i < times; i++)
+        (void)gp_ui_key(ui, key);
+}
+
+static void settle(struct gp_ui *ui)
+{
+    while (ui->details.task) {
+        int fds[GP_UI_FDS];
+        gp_ui_fds(ui, fds);
+        struct pollfd fd = {.fd = fds[1], .events = POLLIN};
+        assert_int_equal(poll(&fd, 1, -1), 1);
+        gp_ui_collect(ui);
+    }
+}
+
+/* ---- the cursor ---- */
+
+static void rows_are_moved_over(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    watch(&ui, 8); /* 16 processes */
+    (void)picture(&ui, 80, 24);
+    assert_int_equal(ui.procs.count, 16);
+    size_t page = ui.page;
+    assert_true(page > 3 && page < 16);
+    (void)gp_ui_key(&ui, GP_KEY_UP);
+    assert_int_equal(ui.chosen, 0);
+    (void)gp_ui_key(&ui, GP_KEY_PAGE_DOWN);
+    assert_int_equal(ui.chosen, page - 1);
+    (void)picture(&ui, 80, 24);
+    assert_int_equal(ui.first, 0);
+    (void)gp_ui_key(&ui, GP_KEY_DOWN);
+    (void)picture(&ui, 80, 24);
+    assert_int_equal(ui.chosen, page);
+    assert_int_equal(ui.first, 1);
+    (void)gp_ui_key(&ui, GP_KEY_PAGE_UP);
+    assert_int_equal(ui.chosen, 1);
+    (void)picture(&ui, 80, 24);
+    assert_int_equal(ui.first, 1);
+    (void)gp_ui_key(&ui, GP_KEY_PAGE_UP); /* more than there are */
+    assert_int_equal(ui.chosen, 0);
+    (void)picture(&ui, 80, 24);
+    assert_int_equal(ui.first, 0);
+    (void)gp_ui_key(&ui, GP_KEY_END);
+    assert_int_equal(ui.chosen, 15);
+    (void)picture(&ui, 80, 24);
+    assert_int_equal(ui.first, 16 - page);
+    (void)gp_ui_key(&ui, GP_KEY_DOWN);
+    assert_int_equal(ui.chosen, 15);
+    (void)gp_ui_key(&ui, GP_KEY_HOME);
+    assert_int_equal(ui.chosen, 0);
+    (void)gp_ui_key(&ui, GP_KEY_END);
+    (void)picture(&ui, 80, 60); /* all have room: none is left above */
+    assert_int_equal(ui.first, 0);
+    (void)picture(&ui, 80, 2); /* no room at all */
+    assert_int_equal(ui.page, 1);
+    assert_true(gp_ui_fini(&ui));
+}
+
+static void commands_are_scrolled(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    watch(&ui, 1);
+    check_has(&ui, "vllm serve Qwen");
+    (void)gp_ui_key(&ui, GP_KEY_RIGHT);
+    assert_int_equal(ui.scroll, 8);
+    check_has(&ui, "ve Qwen");
+    check_has(&ui, "rain.py --config");
+    (void)gp_ui_key(&ui, GP_KEY_RIGHT);
+    assert_int_equal(ui.scroll, 16);
+    (void)gp_ui_key(&ui, GP_KEY_LEFT);
+    assert_int_equal(ui.scroll, 0);
+    assert_true(gp_ui_fini(&ui));
+}
+
+static void wide_commands_are_scrolled_by_character(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    gp_ui_init(&ui);
+    struct gp_snapshot *s = machine(1, 0);
+    gp_value_set_text(process_value(&s->processes[0], GP_PROCESS_COMMAND), "日本語日本語日本xyz",
+                      1);
+    gp_ui_take(&ui, s, 1);
+    (void)gp_ui_key(&ui, GP_KEY_RIGHT);
+    check_has(&ui, " xyz");
+    (void)gp_ui_key(&ui, GP_KEY_RIGHT); /* past its end */
+    (void)picture(&ui, 80, 24);
+    assert_true(gp_ui_fini(&ui));
+}
+
+/* GPU 1 has two instances: they are passed over. */
+static void gpus_are_moved_over(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    struct gp_snapshot *s = machine(5, 0);
+    gp_ui_init(&ui);
+    for (unsigned i = 2; i < 4; i++) {
+        s->devices[i].is_mig = true;
+        s->devices[i].index = 1;
+        s->devices[i].mig_index = i - 2;
+    }
+    s->devices[4].index = 2;
+    gp_ui_take(&ui, s, 1);
+    press(&ui, "\t");
+    assert_true(ui.gpus_have_focus);
+    (void)gp_ui_key(&ui, GP_KEY_UP); /* none is chosen: the last */
+    assert_int_equal(ui.gpu, 2);
+    (void)gp_ui_key(&ui, GP_KEY_UP);
+    assert_int_equal(ui.gpu, 1);
+    (void)gp_ui_key(&ui, GP_KEY_PAGE_UP);
+    assert_int_equal(ui.gpu, 0);
+    (void)gp_ui_key(&ui, GP_KEY_UP);
+    assert_int_equal(ui.gpu, 0);
+    (void)gp_ui_key(&ui, GP_KEY_PAGE_DOWN);
+    assert_int_equal(ui.gpu, 1);
+    (void)gp_ui_key(&ui, GP_KEY_DOWN);
+    assert_int_equal(ui.gpu, 2);
+    (void)gp_ui_key(&ui, GP_KEY_DOWN);
+    assert_int_equal(ui.gpu, 2);
+    (void)gp_ui_key(&ui, GP_KEY_HOME);
+    assert_int_equal(ui.gpu, 0);
+    (void)gp_ui_key(&ui, GP_KEY_END);
+    assert_int_equal(ui.gpu, 2);
+    (void)gp_ui_key(&ui, GP_KEY_ESCAPE);
+    assert_int_equal(ui.gpu, -1);
+    (void)gp_ui_key(&ui, GP_KEY_DOWN); /* none is chosen: the first */
+    assert_int_equal(ui.gpu, 0);
+    press(&ui, "\t");
+    assert_false(ui.gpus_have_focus);
+    assert_true(gp_ui_fini(&ui));
+}
+
+static void gpus_are_scrolled(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    watch(&ui, 72);
+    press(&ui, "ggg[");
+    assert_int_equal(ui.first_gpu, 0);
+    press(&ui, "]]");
+    assert_int_equal(ui.first_gpu, 2);
+    (void)picture(&ui, 80, 24);
+    assert_int_equal(ui.first_gpu, 2);
+    press(&ui, "[");
+    assert_int_equal(ui.first_gpu, 1);
+    for (int i = 0; i < 100; i++)
+        press(&ui, "]");
+    (void)picture(&ui, 80, 24); /* no further than the last */
+    assert_true(ui.first_gpu > 50 && ui.first_gpu < 72);
+    size_t most = ui.first_gpu;
+    press(&ui, "\t");
+    (void)gp_ui_key(&ui, GP_KEY_END);
+    (void)picture(&ui, 80, 24);
+    assert_int_equal(ui.first_gpu, most);
+    key_times(&ui, GP_KEY_UP, (int)(72 - most) - 1);
+    (void)picture(&ui, 80, 24);
+    assert_int_equal(ui.first_gpu, most); /* the cursor is on the first that is shown */
+    (void)gp_ui_key(&ui, GP_KEY_UP);
+    (void)picture(&ui, 80, 24);
+    assert_int_equal(ui.first_gpu, most - 1);
+    assert_true(gp_ui_fini(&ui));
+}
+
+static void digits_make_a_number(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *keys;
+        int gpu;
+    } cases[] = {{"1", 1},
+                 {"12", 12},
+                 {"11", 11},
+                 {"1 1", -1},
+                 {"7", 7},
+                 {"72", 2},
+                 {"71", 71},
+                 {"0", 0},
+                 {"01", 1},
+                 {"00", -1},
+                 {"123", 3},
+                 {"99", -1},
+                 {"1\t2", 2},
+                 {"12z2", 2},
+                 {"55", 55},
+                 {"8", 8},
+                 {"5\x1b"
+                  "5",
+                  5}};
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
+        struct gp_ui ui;
+        gp_ui_init(&ui);
+        gp_ui_take(&ui, machine(72, 0), 1);
+        press(&ui, cases[i].keys);
+        if (ui.gpu != cases[i].gpu)
+            fail_msg("'%s' chooses %d", cases[i].keys, ui.gpu);
+        assert_true(gp_ui_fini(&ui));
+    }
+}
+
+/* ---- what is shown ---- */
+
+static void areas_come_and_go(void **state)
+{
+    (void)state;
+    static const bool shown[][2] = {{true, false}, {false, true}, {true, true}, {true, false}};
+    struct gp_ui ui;
+    watch(&ui, 2);
+    for (size_t i = 0; i < GP_ARRAY_LEN(shown); i++) {
+        press(&ui, "x");
+        assert_int_equal(ui.prefs.gpus, shown[i][0]);
+        assert_int_equal(ui.prefs.processes, shown[i][1]);
+    }
+    press(&ui, "H");
+    assert_int_equal(ui.prefs.host, GP_HOST_YES);
+    press(&ui, "H");
+    assert_int_equal(ui.prefs.host, GP_HOST_NO);
+    assert_true(gp_ui_fini(&ui));
+}
+
+/* Rates are read while they are on the screen. */
+static void rates_are_shown_or_not(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *keys;
+        enum gp_series series;
+        bool shows;
+    } cases[] = {{"", GP_SERIES_GPU, true},           {"g", GP_SERIES_GPU, true},
+                 {"gg", GP_SERIES_GPU, true},         {"ggg", GP_SERIES_GPU, false},
+                 {"ggg", GP_SERIES_MEMORY, false},    {"ggg", GP_SERIES_SM, true},
+                 {"ggg", GP_SERIES_BANDWIDTH, false}, {"ggg", GP_SERIES_PCIE, true},
+                 {"ggg", GP_SERIES_NVLINK, true},     {"gggg", GP_SERIES_PCIE, false},
+                 {"xx", GP_SERIES_GPU, false},        {"xx\t\n", GP_SERIES_GPU, true}};
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
+        struct gp_ui ui;
+        watch(&ui, 2);
+        ui.prefs.series = (int)cases[i].series;
+        press(&ui, cases[i].keys);
+        (void)picture(&ui, 100, 40);
+        if (ui.shows_rates != cases[i].shows)
+            fail_msg("case %zu", i);
+        assert_true(gp_ui_fini(&ui));
+    }
+}
+
+static void columns_whose_numbers_all_need(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *sort, *filter, *search;
+        bool matter;
+    } cases[] = {{"memory", "", "", false},     {"cpu", "", "", true},
+                 {"rss", "", "", true},         {"memory,cpu", "", "", true},
+                 {"container", "", "", true},   {"container_name", "", "", true},
+                 {"origin", "", "", true},      {"sm,user,time", "", "", false},
+                 {"state", "", "", false},      {"memory", "container:x", "", true},
+                 {"memory", "job:1", "", true}, {"memory", "user:x", "", false},
+                 {"memory", "", "job:1", true}, {"time", "", "container:y", true},
+                 {"command", "", "", false},    {"ns_pid", "", "", false}};
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
+        struct gp_ui ui;
+        watch(&ui, 1);
+        (void)snprintf(ui.prefs.sort, sizeof(ui.prefs.sort), "%s", cases[i].sort);
+        (void)snprintf(ui.prefs.filter, sizeof(ui.prefs.filter), "%s", cases[i].filter);
+        (void)snprintf(ui.search, sizeof(ui.search), "%s", cases[i].search);
+        gp_ui_apply(&ui);
+        if (gp_ui_others_matter(&ui) != cases[i].matter)
+            fail_msg("case %zu", i);
+        assert_true(gp_ui_fini(&ui));
+    }
+}
+
+static void processes_on_the_screen_are_watched(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    uint32_t pids[32];
+    watch(&ui, 8);
+    (void)snprintf(ui.prefs.sort, sizeof(ui.prefs.sort), "-pid");
+    gp_ui_apply(&ui);
+    (void)picture(&ui, 80, 24);
+    size_t count = gp_ui_watched(&ui, pids, 32);
+    assert_int_equal(count, ui.page);
+    for (size_t i = 0; i < count; i++) /* sorted, whatever the rows are */
+        assert_int_equal(pids[i], 1015 - ui.page + 1 + i);
+    assert_int_equal(gp_ui_watched(&ui, pids, 2), 2);
+    assert_int_equal(pids[0], 1014);
+    (void)gp_ui_key(&ui, GP_KEY_END);
+    (void)picture(&ui, 80, 24);
+    assert_int_equal(gp_ui_watched(&ui, pids, 32), ui.page);
+    assert_int_equal(pids[0], 1000);
+    assert_true(gp_ui_fini(&ui));
+}
+
+static void graphs_go_back_and_out(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    watch(&ui, 1);
+    for (int i = 0; i < 10; i++)
+        press(&ui, "}");
+    assert_int_equal(ui.zoom, 6);
+    press(&ui, "{");
+    assert_int_equal(ui.zoom, 5);
+    press(&ui, "(((");
+    assert_int_equal(ui.earlier, 96);
+    press(&ui, "))))");
+    assert_int_equal(ui.earlier, 0);
+    press(&ui, "m");
+    assert_string_equal(ui.message, "graphs: memory");
+    assert_true(gp_ui_fini(&ui));
+}
+
+/* ---- sorting, searching ---- */
+
+static void the_column_beside(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    watch(&ui, 2);
+    press(&ui, ">");
+    assert_string_equal(ui.prefs.sort, "enc");
+    press(&ui, "<<");
+    assert_string_equal(ui.prefs.sort, "mem");
+    (void)snprintf(ui.prefs.sort, sizeof(ui.prefs.sort), "command");
+    gp_ui_apply(&ui);
+    press(&ui, ">"); /* round */
+    assert_string_equal(ui.prefs.sort, "pid");
+    press(&ui, "<");
+    assert_string_equal(ui.prefs.sort, "command");
+    press(&ui, "T");
+    assert_string_equal(ui.prefs.sort, "time,command");
+    press(&ui, "MP");
+    assert_string_equal(ui.prefs.sort, "sm,memory,time,command");
+    press(&ui, "I");
+    assert_string_equal(ui.prefs.sort, "-sm,memory,time,command");
+    press(&ui, "I");
+    assert_string_equal(ui.prefs.sort, "sm,memory,time,command");
+    assert_true(gp_ui_fini(&ui));
+}
+
+static void what_is_searched_is_found_both_ways(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    watch(&ui, 4); /* pids 1000 to 1007, every fourth runs vllm */
+    (void)snprintf(ui.prefs.sort, sizeof(ui.prefs.sort), "pid");
+    gp_ui_apply(&ui);
+    press(&ui, "/vllm");
+    assert_int_equal(ui.chosen, 1);
+    press(&ui, "\n");
+    assert_int_equal(ui.chosen, 1);
+    press(&ui, "n");
+    assert_int_equal(ui.chosen, 5);
+    press(&ui, "n"); /* from the beginning */
+    assert_int_equal(ui.chosen, 1);
+    press(&ui, "N");
+    assert_int_equal(ui.chosen, 5);
+    press(&ui, "N");
+    assert_int_equal(ui.chosen, 1);
+    press(&ui, "/xorg");
+    assert_int_equal(ui.chosen, 2);
+    (void)gp_ui_key(&ui, GP_KEY_ESCAPE); /* the word before comes back: none */
+    assert_string_equal(ui.search, "");
+    press(&ui, "n");
+    assert_int_equal(ui.chosen, 2);
+    assert_string_equal(ui.message, "");
+    press(&ui, "/@\n");
+    assert_string_equal(ui.message, "'@' is not there");
+    assert_int_equal(ui.chosen, 2);
+    assert_true(gp_ui_fini(&ui));
+}
+
+static void a_process_is_followed(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    watch(&ui, 2);
+    int64_t pid = ui.procs.rows[0].pid;
+    press(&ui, "F");
+    assert_int_equal(ui.followed, pid);
+    check_has(&ui, "following 100");
+    press(&ui, "F");
+    assert_int_equal(ui.followed, 0);
+    assert_string_equal(ui.message, "");
+    press(&ui, "F");
+    struct gp_snapshot *s = machine(2, 99);
+    for (size_t i = 0; i < s->process_count; i++)
+        if (process_value(&s->processes[i], GP_PID)->i == pid)
+            gp_value_set_int(process_value(&s->processes[i], GP_PID), 77, 1);
+    gp_ui_take(&ui, s, 1);
+    check_has(&ui, "is not shown any more");
+    assert_int_equal(ui.followed, 0);
+    assert_true(gp_ui_fini(&ui));
+}
+
+/* ---- tags ---- */
+
+static void the_children_are_tagged_too(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    struct gp_snapshot *s = machine(2, 0); /* 1000, 1001, 1000, 1002, 1003 */
+    gp_ui_init(&ui);
+    gp_value_set_int(process_value(&s->processes[0], GP_PROCESS_PPID), 1003, 1);
+    gp_value_set_int(process_value(&s->processes[2], GP_PROCESS_PPID), 1003, 1);
+    gp_value_set_int(process_value(&s->processes[3], GP_PROCESS_PPID), 1000, 1);
+    gp_value_set_int(process_value(&s->processes[1], GP_PROCESS_PPID), 7, 1);
+    gp_ui_take(&ui, s, 1);
+    (void)snprintf(ui.prefs.sort, sizeof(ui.prefs.sort), "pid");
+    gp_ui_apply(&ui);
+    (void)gp_ui_key(&ui, GP_KEY_END);
+    press(&ui, "c");
+    assert_int_equal(ui.tag_count, 3);
+    for (size_t i = 0; i < 3; i++)
+        assert_true(ui.tags[i] != 1001);
+    press(&ui, "c"); /* no one twice */
+    assert_int_equal(ui.tag_count, 3);
+    (void)gp_ui_key(&ui, GP_KEY_ESCAPE);
+    assert_int_equal(ui.tag_count, 0);
+    assert_true(gp_ui_fini(&ui));
+}
+
+/* The pid of one that is gone may come to mean another process. */
+static void tags_go_with_their_processes(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    watch(&ui, 2);
+    press(&ui, "    ");
+    assert_int_equal(ui.tag_count, 4);
+    struct gp_snapshot *s = machine(2, 50);
+    s->process_count = 2; /* 1000, 1001 */
+    struct gp_process *ancestor = gp_arena_alloc(&s->arena, 1, sizeof(*ancestor));
+    ancestor->cells = gp_arena_alloc(&s->arena, GP_PROCESS__COUNT, sizeof(struct gp_value));
+    gp_value_set_int(process_value(ancestor, GP_PID), 1003, 1);
+    s->ancestors = ancestor;
+    s->ancestor_count = 1;
+    gp_ui_take(&ui, s, 1);
+    assert_int_equal(ui.tag_count, 3);
+    for (size_t i = 0; i < 3; i++)
+        assert_true(ui.tags[i] != 1002);
+    assert_true(gp_ui_fini(&ui));
+}
+
+/* ---- signals ---- */
+
+static pid_t start_child(void)
+{
+    pid_t pid = fork();
+    if (pid == 0)
+        for (;;)
+            (void)pause();
+    assert_true(pid > 0);
+    return pid;
+}
+
+static void end_child(pid_t pid, int expected)
+{
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFSIGNALED(status));
+    assert_int_equal(WTERMSIG(status), expected);
+}
+
+/* Both processes of a GPU are children of ours. */
+static void show_children(struct gp_ui *ui, const pid_t pids[2])
+{
+    struct gp_snapshot *s = machine(1, 0);
+    gp_ui_init(ui);
+    s->wall_ns = gp_clock_wall_ns();
+    for (int i = 0; i < 2; i++)
+        gp_value_set_int(process_value(&s->processes[i], GP_PID), pids[i], 1);
+    gp_ui_take(ui, s, GP_NS_PER_MS);
+}
+
+static void all_tagged_ones_get_the_signal(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    pid_t pids[2] = {start_child(), start_child()};
+    show_children(&ui, pids);
+    press(&ui, "  k");
+    check_has(&ui, "2 tagged processes");
+    press(&ui, "\n");
+    check_has(&ui, "send TERM to 2 processes? y/n");
+    press(&ui, "x"); /* neither */
+    assert_true(ui.targets.asks);
+    key_times(&ui, GP_KEY_DOWN, 1);
+    assert_int_equal(ui.menu.chosen, 0);
+    press(&ui, "Y");
+    check_has(&ui, "sent TERM to 2 processes");
+    assert_int_equal(ui.mode, GP_UI_WATCH);
+    assert_int_equal(ui.tag_count, 0);
+    assert_int_equal(ui.targets.count, 0);
+    end_child(pids[0], SIGTERM);
+    end_child(pids[1], SIGTERM);
+    assert_true(gp_ui_fini(&ui));
+}
+
+static void one_of_two_has_ended_before(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    pid_t pids[2] = {start_child(), start_child()};
+    show_children(&ui, pids);
+    press(&ui, "  k");
+    assert_int_equal(kill(pids[0], SIGKILL), 0);
+    end_child(pids[0], SIGKILL);
+    press(&ui, "\ny");
+    assert_non_null(strstr(ui.message, "sent TERM to 1 of 2 processes: "));
+    end_child(pids[1], SIGTERM);
+    press(&ui, "k");
+    assert_non_null(strstr(ui.message, "ended"));
+    assert_true(gp_ui_fini(&ui));
+}
+
+static void one_that_has_ended_meanwhile(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    char words[64];
+    pid_t pids[2] = {start_child(), start_child()};
+    show_children(&ui, pids);
+    (void)gp_ui_key(&ui, ui.procs.rows[0].pid == pids[0] ? GP_KEY_HOME : GP_KEY_END);
+    press(&ui, "k\n");
+    (void)snprintf(words, sizeof(words), "send TERM to %d? y/n", (int)pids[0]);
+    check_has(&ui, words);
+    assert_int_equal(kill(pids[0], SIGKILL), 0);
+    end_child(pids[0], SIGKILL);
+    press(&ui, "y");
+    (void)snprintf(words, sizeof(words), "TERM to %d: ", (int)pids[0]);
+    assert_ptr_equal(strstr(ui.message, words), ui.message);
+    assert_int_equal(kill(pids[1], SIGKILL), 0);
+    end_child(pids[1], SIGKILL);
+    assert_true(gp_ui_fini(&ui));
+}
+
+/* Each of them reaches its number. */
+static void every_signal(void **state)
+{
+    (void)state;
+    static const int numbers[] = {SIGTERM, SIGINT, SIGKILL, SIGHUP, SIGQUIT,
+                                  0,       0,      SIGUSR1, SIGUSR2};
+    static const char *const names[] = {"TERM", "INT",  "KILL", "HUP", "QUIT",
+                                        "STOP", "CONT", "USR1", "USR2"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(numbers); i++) {
+        struct gp_ui ui;
+        pid_t pids[2] = {start_child(), start_child()};
+        int status;
+        char words[64];
+        show_children(&ui, pids);
+        press(&ui, "  k");
+        key_times(&ui, GP_KEY_DOWN, (int)i);
+        press(&ui, "\ny");
+        (void)snprintf(words, sizeof(words), "sent %s to 2 processes", names[i]);
+        assert_string_equal(ui.message, words);
+        for (int j = 0; j < 2; j++) {
+            if (strcmp(names[i], "STOP") == 0) {
+                assert_int_equal(waitpid(pids[j], &status, WUNTRACED), pids[j]);
+                assert_true(WIFSTOPPED(status) && WSTOPSIG(status) == SIGSTOP);
+            }
+            if (numbers[i] == 0)
+                assert_int_equal(kill(pids[j], SIGKILL), 0);
+            end_child(pids[j], numbers[i] ? numbers[i] : SIGKILL);
+        }
+        assert_true(gp_ui_fini(&ui));
+    }
+}
+
+static void nobody_to_send_one_to(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    watch(&ui, 0);
+    press(&ui, "k");
+    assert_string_equal(ui.message, "there is no process here");
+    assert_int_equal(ui.mode, GP_UI_WATCH);
+    assert_true(gp_ui_fini(&ui));
+    watch(&ui, 1);
+    ui.outside.root = "/srv/root";
+    press(&ui, "k");
+    assert_string_equal(ui.message, "the processes of /srv/root cannot be reached from here");
+    assert_int_equal(ui.mode, GP_UI_WATCH);
+    assert_true(gp_ui_fini(&ui));
+}
+
+/* ---- a text that is typed ---- */
+
+static void texts_are_typed_and_taken_back(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *keys, *text;
+    } cases[] = {
+        {"abc", "abc"},        {"abc\x7f", "ab"}, {"a\x7f\x7f", ""}, {"ab cd\x17", "ab "},
+        {"ab cd \x17", "ab "}, {"ab\x17", ""},    {"\x17", ""},      {"ab cd\x15x", "x"},
+        {"a~", "a~"},          {"a\x01", "a"}, /* no character */
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
+        struct gp_ui ui;
+        watch(&ui, 1);
+        press(&ui, "f");
+        press(&ui, cases[i].keys);
+        if (strcmp(ui.prefs.filter, cases[i].text) != 0)
+            fail_msg("case %zu gives '%s'", i, ui.prefs.filter);
+        assert_true(gp_ui_fini(&ui));
+    }
+    struct gp_ui ui;
+    watch(&ui, 1);
+    (void)snprintf(ui.prefs.filter, sizeof(ui.prefs.filter), "xé");
+    press(&ui, "f\x7f");
+    assert_string_equal(ui.prefs.filter, "x");
+    key_times(&ui, 'y', 2 * GP_PREF_TEXT_SIZE); /* no longer than there is room */
+    assert_int_equal(strlen(ui.prefs.filter), GP_PREF_TEXT_SIZE - 1);
+    (void)gp_ui_key(&ui, GP_KEY_ESCAPE);
+    assert_string_equal(ui.prefs.filter, "xé");
+    assert_int_equal(ui.mode, GP_UI_WATCH);
+    assert_true(gp_ui_fini(&ui));
+}
+
+/* ---- lists, set-up, pages ---- */
+
+static void pictures_of_the_screens(void **state)
+{
+    (void)state;
+    static const char *const keys[] = {"s", "u", "C", "!", "?", "e", "f", "fuser", "1\t\n", "  k"};
+    struct gp_strbuf all = GP_STRBUF_INIT(1 << 20);
+    for (size_t i = 0; i < GP_ARRAY_LEN(keys); i++) {
+        struct gp_ui ui;
+        watch(&ui, 2);
+        if (strchr(keys[i], 'e') == keys[i] || strchr(keys[i], 'k'))
+            ui.outside.root = "/nonexistent"; /* nobody's processes */
+        press(&ui, keys[i]);
+        settle(&ui);
+        add_scene(&all, &ui, 100, 45, keys[i]);
+        add_scene(&all, &ui, 50, 10, "small");
+        key_times(&ui, GP_KEY_DOWN, 3);
+        add_scene(&all, &ui, 50, 10, "further down");
+        assert_true(gp_ui_fini(&ui));
+    }
+    golden_check("top-screens.txt", all.buf, all.len);
+    gp_strbuf_fini(&all);
+}
+
+static void setup_steps_both_ways(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    watch(&ui, 1);
+    press(&ui, "C");
+    key_times(&ui, GP_KEY_DOWN, GP_PREF_THEME);
+    (void)gp_ui_key(&ui, GP_KEY_LEFT);
+    assert_int_equal(ui.prefs.theme, 4);
+    (void)gp_ui_key(&ui, GP_KEY_RIGHT);
+    assert_int_equal(ui.prefs.theme, 0);
+    press(&ui, "\n ");
+    assert_int_equal(ui.prefs.theme, 2);
+    key_times(&ui, GP_KEY_DOWN, GP_PREF_READ_ONLY - GP_PREF_THEME);
+    (void)gp_ui_key(&ui, GP_KEY_RIGHT);
+    assert_true(ui.prefs.read_only);
+    (void)gp_ui_key(&ui, GP_KEY_RIGHT);
+    assert_true(ui.prefs.read_only);
+    assert_string_equal(ui.message, "read-only stays until the program ends");
+    press(&ui, "C");
+    assert_int_equal(ui.mode, GP_UI_WATCH);
+    assert_int_equal(ui.menu.count, 0);
+    assert_true(gp_ui_fini(&ui));
+}
+
+static void a_list_is_left_by_any_other_key(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    watch(&ui, 2);
+    press(&ui, "s");
+    assert_int_equal(ui.menu.chosen, GP_PROC_MEMORY_COLUMN);
+    press(&ui, "x");
+    assert_int_equal(ui.mode, GP_UI_WATCH);
+    assert_string_equal(ui.prefs.sort, "memory");
+    press(&ui, "s");
+    (void)gp_ui_key(&ui, GP_KEY_END);
+    assert_int_equal(ui.menu.chosen, GP_PROC_COLUMN__COUNT - 1);
+    (void)gp_ui_key(&ui, GP_KEY_DOWN);
+    assert_int_equal(ui.menu.chosen, GP_PROC_COLUMN__COUNT - 1);
+    (void)picture(&ui, 80, 12);
+    assert_int_equal(ui.menu.height, 10);
+    (void)gp_ui_key(&ui, GP_KEY_PAGE_UP);
+    assert_int_equal(ui.menu.chosen, GP_PROC_COLUMN__COUNT - 10);
+    (void)gp_ui_key(&ui, GP_KEY_HOME);
+    (void)gp_ui_key(&ui, GP_KEY_UP);
+    assert_int_equal(ui.menu.chosen, 0);
+    (void)gp_ui_key(&ui, GP_KEY_PAGE_DOWN);
+    assert_int_equal(ui.menu.chosen, 9);
+    (void)gp_ui_key(&ui, GP_KEY_PAGE_UP);
+    assert_int_equal(ui.menu.chosen, 0);
+    press(&ui, "\n");
+    assert_string_equal(ui.prefs.sort, "pid,memory");
+    assert_true(gp_ui_fini(&ui));
+}
+
+static void details_of_nothing(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    watch(&ui, 0);
+    press(&ui, "\n");
+    assert_string_equal(ui.message, "there is no GPU here");
+    assert_int_equal(ui.mode, GP_UI_WATCH);
+    press(&ui, "e");
+    assert_string_equal(ui.message, "there is no process here");
+    assert_int_equal(ui.mode, GP_UI_WATCH);
+    press(&ui, "!");
+    assert_int_equal(ui.mode, GP_UI_ALERTS);
+    check_has(&ui, "nothing needs your eye");
+    assert_true(gp_ui_fini(&ui));
+}
+
+/* ---- all of a process ---- */
+
+#define BYTES(text) text, sizeof(text) - 1
+
+static void write_link(const char *name, const char *target)
+{
+    char path[512];
+    write_text(name, ""); /* makes the folders */
+    (void)snprintf(path, sizeof(path), "%s%s", tree_root, name);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(symlink(target, path), 0);
+}
+
+static void write_process(void)
+{
+    write_text("/proc/1001/stat",
+               "1001 (python) S 40 1001 1001 0 -1 4194560 1 2 3 4 250 50 5 6 20 -5 33 0 1000 "
+               "99 3 18446744073709551615 1 1 0 0\n");
+    write_text("/proc/1001/status",
+               "Name:\tpython\nState:\tS (sleeping)\nNSpid:\t1001\t17\t5\nVmSize:\t 4096 kB\n"
+               "VmLck:\t  64 kB\nVmRSS:\t 2048 kB\nRssShmem:\t 512 kB\nVmSwap:\t 128 kB\n"
+               "Cpus_allowed:\tf0,00000003\nvoluntary_ctxt_switches:\t150\n"
+               "nonvoluntary_ctxt_switches:\t7\n");
+    write_text("/proc/1001/io", "syscw: 4\nread_bytes: 8192000\nwrite_bytes: 4096000\n");
+    write_text("/proc/1001/oom_score", "667\n");
+    write_text("/proc/1001/comm", "pt_main_thread\n");
+    write_text("/proc/1001/cgroup", "0::/system.slice/slurmstepd.scope/job_4/step_0\n");
+    write_pid(1001, "cmdline", BYTES("vllm\0serve\0Qwen\0"));
+    write_pid(1001, "environ", BYTES("PATH=/bin\0CUDA_VISIBLE_DEVICES=0,1\0"));
+    write_link("/proc/1001/exe", "/usr/bin/python3.11");
+    write_link("/proc/1001/cwd", "/home/alice");
+    write_link("/proc/1001/fd/0", "/dev/null");
+    write_link("/proc/1001/fd/7", "/dev/nvidia0");
+    write_link("/proc/1001/fd/9", "/dev/nvidia0");
+    write_link("/proc/1001/fd/8", "/dev/nvidia-uvm");
+    write_child(40, 30, 900, "bash");
+    write_child(30, 1, 800, "slurmstepd: [4.0]");
+    write_child(1, 0, 1, "/sbin/init");
+}
+
+static void all_of_a_process(void **state)
+{
+    (void)state;
+    struct gp_strbuf all = GP_STRBUF_INIT(1 << 20);
+    struct gp_ui ui;
+    write_process();
+    watch(&ui, 1); /* 1000, 1001 */
+    ui.outside.root = tree_root;
+    (void)snprintf(ui.prefs.filter, sizeof(ui.prefs.filter), "pid=1001");
+    gp_ui_apply(&ui);
+    press(&ui, "\n");
+    assert_int_equal(ui.mode, GP_UI_PROCESS);
+    check_has(&ui, "process 1001");
+    settle(&ui);
+    for (unsigned tick = 40; tick < 60; tick++)
+        gp_ui_take(&ui, machine(1, tick), 1);
+    settle(&ui);
+    add_scene(&all, &ui, 100, 100, "all of it");
+    add_scene(&all, &ui, 100, 23, "with graphs");
+    add_scene(&all, &ui, 100, 22, "without");
+    struct gp_snapshot *s = machine(1, 61);
+    s->process_count = 1; /* without it */
+    gp_ui_take(&ui, s, 1);
+    settle(&ui);
+    add_scene(&all, &ui, 80, 40, "not on a GPU any more");
+    press(&ui, "q");
+    assert_int_equal(ui.mode, GP_UI_WATCH);
+    assert_null(ui.details.job);
+    golden_check("top-process.txt", all.buf, all.len);
+    gp_strbuf_fini(&all);
+    assert_true(gp_ui_fini(&ui));
+}
+
+static void one_that_has_ended(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    watch(&ui, 1);
+    ui.outside.root = tree_root;
+    press(&ui, "\n");
+    settle(&ui);
+    check_has(&ui, "it has ended, or cannot be seen from here");
+    assert_true(gp_ui_fini(&ui));
+}
+
+/* Its environment is what the page begins with, and only when it is opened. */
+static void its_environment(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    write_process();
+    watch(&ui, 1);
+    ui.outside.root = tree_root;
+    (void)snprintf(ui.prefs.filter, sizeof(ui.prefs.filter), "pid=1001");
+    gp_ui_apply(&ui);
+    press(&ui, "e");
+    settle(&ui);
+    const char *text = picture(&ui, 80, 7);
+    const char *heading = strstr(text, "│ environment");
+    assert_non_null(heading);
+    assert_non_null(strstr(heading, "PATH=/bin"));
+    (void)gp_ui_key(&ui, GP_KEY_HOME);
+    gp_ui_take(&ui, machine(1, 60), 1);
+    settle(&ui);
+    assert_int_equal(ui.text.first, 0);
+    assert_true(gp_ui_fini(&ui));
+}
+
+/* ---- the mouse ---- */
+
+static void clicks_on_what_stands_behind(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    watch(&ui, 8);
+    press(&ui, "C");
+    (void)picture(&ui, 100, 40);
+    (void)gp_ui_click(&ui, 3, 3, false); /* a GPU, which is behind the screen in front */
+    assert_int_equal(ui.gpu, -1);
+    press(&ui, "q5");
+    assert_true(ui.digit_typed);
+    (void)picture(&ui, 100, 40);
+    (void)gp_ui_click(&ui, 0, 0, false); /* nothing is there, but the number is over */
+    assert_false(ui.digit_typed);
+    assert_true(gp_ui_fini(&ui));
+}
+
+static void a_question_is_about_its_line(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    pid_t pids[2] = {start_child(), start_child()};
+    show_children(&ui, pids);
+    press(&ui, "  k");
+    (void)picture(&ui, 80, 24);
+    const struct gp_hit *third = &ui.hits.hits[2];
+    assert_int_equal(third->kind, GP_HIT_ITEM);
+    int x = third->x;
+    int y = third->y;
+    (void)gp_ui_click(&ui, x, y, false);
+    assert_int_equal(ui.menu.chosen, 2);
+    press(&ui, "\n");
+    (void)picture(&ui, 80, 24);
+    (void)gp_ui_click(&ui, x, y - 1, true);
+    assert_int_equal(ui.menu.chosen, 2);
+    assert_true(ui.targets.asks);
+    press(&ui, "nq");
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(kill(pids[i], SIGKILL), 0);
+        end_child(pids[i], SIGKILL);
+    }
+    assert_true(gp_ui_fini(&ui));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_are_moved_over),
+        cmocka_unit_test(commands_are_scrolled),
+        cmocka_unit_test(wide_commands_are_scrolled_by_character),
+        cmocka_unit_test(gpus_are_moved_over),
+        cmocka_unit_test(gpus_are_scrolled),
+        cmocka_unit_test(digits_make_a_number),
+        cmocka_unit_test(areas_come_and_go),
+        cmocka_unit_test(rates_are_shown_or_not),
+        cmocka_unit_test(columns_whose_numbers_all_need),
+        cmocka_unit_test(processes_on_the_screen_are_watched),
+        cmocka_unit_test(graphs_go_back_and_out),
+        cmocka_unit_test(the_column_beside),
+        cmocka_unit_test(what_is_searched_is_found_both_ways),
+        cmocka_unit_test(a_process_is_followed),
+        cmocka_unit_test(the_children_are_tagged_too),
+        cmocka_unit_test(tags_go_with_their_processes),
+        cmocka_unit_test(all_tagged_ones_get_the_signal),
+        cmocka_unit_test(one_of_two_has_ended_before),
+        cmocka_unit_test(one_that_has_ended_meanwhile),
+        cmocka_unit_test(every_signal),
+        cmocka_unit_test(nobody_to_send_one_to),
+        cmocka_unit_test(texts_are_typed_and_taken_back),
+        cmocka_unit_test(pictures_of_the_screens),
+        cmocka_unit_test(setup_steps_both_ways),
+        cmocka_unit_test(a_list_is_left_by_any_other_key),
+        cmocka_unit_test(details_of_nothing),
+        TEST(all_of_a_process),
+        TEST(one_that_has_ended),
+        TEST(its_environment),
+        cmocka_unit_test(clicks_on_what_stands_behind),
+        cmocka_unit_test(a_question_is_about_its_line),
+    };
+    (void)setenv("TZ", "UTC", 1); /* a time of start is told as it is here */
+    return cmocka_run_group_tests_name("tui_screens", tests, NULL, NULL);
+}
