@@ -125,7 +125,7 @@ static void type(struct gp_page *page, int key)
         page->is_typing = false;
     else if (key == GP_KEY_BACKSPACE && n > 0)
         page->word[n - 1] = '\0';
-    else if (key >= ' ' && key < GP_KEY_BACKSPACE && n + 1 < sizeof(page->word))
+    else if (key >= ' ' && key < GP_KEY_BACKSPACE) /* what has no room is left out */
         (void)snprintf(page->word + n, sizeof(page->word) - n, "%c", key);
     find(page, 0, true);
 }

@@ -37,8 +37,7 @@ static void drop_word(char *text)
 static void add_character(char *text, int key)
 {
     size_t n = strlen(text);
-    if (n + 1 < GP_PREF_TEXT_SIZE)
-        (void)snprintf(text + n, GP_PREF_TEXT_SIZE - n, "%c", key);
+    (void)snprintf(text + n, GP_PREF_TEXT_SIZE - n, "%c", key); /* what has no room is left out */
 }
 
 static enum gp_ui_wish key_in_edit(struct gp_ui *ui, int key)

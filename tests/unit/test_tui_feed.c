@@ -216,7 +216,7 @@ static void a_driver_that_hangs_is_left_behind(void **state)
     (void)state;
     struct gp_want want = {0};
     open_result = GP_ETIMEOUT;
-    static struct gp_feed *feed; /* what LeakSanitizer finds it by */
+    static struct gp_feed *volatile feed; /* what LeakSanitizer finds it by */
     feed = start(&want, GP_NS_PER_MS);
     assert_false(gp_feed_stop(feed, 60 * GP_NS_PER_S));
 }

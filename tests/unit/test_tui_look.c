@@ -3,6 +3,7 @@
 #include "tui_scene.h"
 
 #include "base/err.h"
+#include "tui/alerts.h"
 #include "tui/gpus.h"
 #include "tui/plain.h"
 #include "tui/theme.h"
@@ -261,6 +262,131 @@ static void odd_gpus_are_told_in_lines(void **state)
     }
     golden_check("top-odd-plain.txt", all.buf, all.len);
     gp_strbuf_fini(&all);
+}
+
+/* ---- alerts ---- */
+
+/* What is told of a GPU, on both sides of each bound; "": nothing. */
+static const struct {
+    struct variant variant;
+    enum gp_ink ink;
+    const char *text;
+} alert_cases[] = {
+    {{"", {{GP_TEMPERATURE_GPU, INT, 86, NULL}}, 0, NULL}, 0, ""},
+    {{"", {{GP_TEMPERATURE_GPU, INT, 87, NULL}}, 0, NULL},
+     GP_INK_CRITICAL,
+     "GPU 0: 87°C, it slows down from 87°C on"},
+    {{"", {{GP_TEMPERATURE_GPU, INT, 99, NULL}, {GP_THRESHOLD_SLOWDOWN, STALE, 0, NULL}}, 0, NULL},
+     0,
+     ""},
+    {{"", {{GP_THRESHOLD_MEMORY_MAX, INT, 62, NULL}}, 0, NULL}, 0, ""},
+    {{"", {{GP_THRESHOLD_MEMORY_MAX, INT, 61, NULL}}, 0, NULL},
+     GP_INK_CRITICAL,
+     "GPU 0: memory 61°C, it slows down from 61°C on"},
+    {{"", {{GP_REASONS_ACTIVE, INT, 0x7f, NULL}}, 0, NULL}, 0, ""},
+    {{"", {{GP_REASONS_ACTIVE, INT, 0x80, NULL}}, 0, NULL},
+     GP_INK_HIGH,
+     "GPU 0: the power supply brakes it"},
+    {{"", {{GP_RECOVERY_ACTION, TEXT, 0, "None"}}, 0, NULL}, 0, ""},
+    {{"", {{GP_RECOVERY_ACTION, TEXT, 0, ""}}, 0, NULL}, 0, ""},
+    {{"", {{GP_RECOVERY_ACTION, TEXT, 0, "Drain"}}, 0, NULL},
+     GP_INK_CRITICAL,
+     "GPU 0: the driver asks for: Drain"},
+    {{"", {{GP_ECC_UNCORRECTED_VOLATILE, INT, 0, NULL}}, 0, NULL}, 0, ""},
+    {{"", {{GP_ECC_UNCORRECTED_VOLATILE, INT, 1, NULL}}, 0, NULL},
+     GP_INK_CRITICAL,
+     "GPU 0: 1 memory errors that were not corrected"},
+    {{"", {{GP_REMAPPED_FAILURE, TEXT, 0, "No"}}, 0, NULL}, 0, ""},
+    {{"", {{GP_REMAPPED_FAILURE, TEXT, 0, "Yes"}}, 0, NULL},
+     GP_INK_CRITICAL,
+     "GPU 0: a memory row could not be replaced"},
+    {{"", {{GP_REMAPPED_PENDING, TEXT, 0, "No"}, {GP_RETIRED_PENDING, TEXT, 0, "No"}}, 0, NULL},
+     0,
+     ""},
+    {{"", {{GP_REMAPPED_PENDING, TEXT, 0, "Yes"}}, 0, NULL},
+     GP_INK_HIGH,
+     "GPU 0: bad memory waits for a reset to be replaced"},
+    {{"", {{GP_RETIRED_PENDING, TEXT, 0, "Yes"}}, 0, NULL},
+     GP_INK_HIGH,
+     "GPU 0: bad memory waits for a reset to be replaced"},
+    {{"", {{GP_PCIE_WIDTH, INT, 15, NULL}}, 0, NULL}, GP_INK_HIGH, "GPU 0: 15 PCIe lanes of 16"},
+    {{"", {{GP_PCIE_WIDTH, INT, 8, NULL}, {GP_PCIE_WIDTH_MAX, STALE, 0, NULL}}, 0, NULL}, 0, ""},
+    {{"", {{GP_MEMORY_USED, INT, INT64_C(76) * GIB - 1, NULL}}, 0, NULL}, 0, ""},
+    {{"", {{GP_MEMORY_USED, INT, INT64_C(76) * GIB, NULL}}, 0, NULL},
+     GP_INK_HIGH,
+     "GPU 0: memory 95% full"},
+    {{"", {{GP_MEMORY_TOTAL, INT, 0, NULL}}, 0, NULL}, 0, ""},
+    {{"", {{0}}, GP_STATUS_ASLEEP, "asleep"}, 0, ""},
+    {{"", {{0}}, GP_STATUS_RELEASED, "released"}, 0, ""},
+    {{"", {{0}}, GP_STATUS_LOST, "GPU is lost"}, GP_INK_CRITICAL, "GPU 0: GPU is lost"},
+};
+
+static void alerts_have_their_bounds(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < GP_ARRAY_LEN(alert_cases); i++) {
+        const struct gp_history history = {NULL, 0};
+        const struct gp_xids xids = {.count = 0};
+        struct gp_alert alert = {.text = ""};
+        struct gp_snapshot *s = odd_machine(&alert_cases[i].variant, 0);
+        /* nothing is told of its instance, however bad */
+        gp_value_set_int(device_value(&s->devices[1], GP_TEMPERATURE_GPU), 200, 1);
+        size_t count = gp_alerts_find(s, &history, &xids, &alert, 1);
+        if (strcmp(alert.text, alert_cases[i].text) != 0 ||
+            count != (*alert_cases[i].text != '\0') || (count && alert.ink != alert_cases[i].ink))
+            fail_msg("case %zu: %zu alerts, '%s'", i, count, alert.text);
+        gp_snapshot_free(s);
+    }
+}
+
+static void xids_are_told_for_less_than_an_hour(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t number, age_s;
+        enum gp_ink ink;
+        const char *text;
+    } cases[] = {{79, 3600, 0, NULL},
+                 {79, 3599, GP_INK_CRITICAL, ", 59 min ago"},
+                 {79, 59, GP_INK_CRITICAL, ", 0 min ago"},
+                 {79, 60, GP_INK_CRITICAL, ", 1 min ago"},
+                 {13, 60, GP_INK_HIGH, ", 1 min ago"},
+                 {4711, 60, GP_INK_CRITICAL, "GPU 3: Xid 4711, not known, 1 min ago"}};
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
+        const struct gp_history history = {NULL, 0};
+        struct gp_xids xids = {.count = 0};
+        struct gp_alert alert = {.text = ""};
+        struct gp_snapshot *s = machine(1, 0);
+        gp_xids_add(&xids,
+                    (struct gp_xid){3, cases[i].number, s->wall_ns - cases[i].age_s * GP_NS_PER_S});
+        assert_int_equal(gp_alerts_find(s, &history, &xids, &alert, 1), cases[i].text != NULL);
+        if (cases[i].text) {
+            assert_non_null(strstr(alert.text, cases[i].text));
+            assert_int_equal(alert.ink, cases[i].ink);
+        }
+        gp_snapshot_free(s);
+    }
+}
+
+/* The newest first; a ring forgets the oldest. */
+static void as_many_xids_as_are_kept(void **state)
+{
+    (void)state;
+    enum { MORE = GP_XIDS_MAX + 3 };
+    const struct gp_history history = {NULL, 0};
+    struct gp_xids xids = {.count = 0};
+    struct gp_alert alerts[MORE];
+    struct gp_snapshot *s = machine(1, 0);
+    for (unsigned i = 0; i < MORE; i++)
+        gp_xids_add(&xids, (struct gp_xid){i, 79, s->wall_ns + GP_NS_PER_S}); /* a clock set back */
+    assert_int_equal(gp_alerts_find(s, &history, &xids, alerts, MORE), GP_XIDS_MAX);
+    for (unsigned i = 0; i < GP_XIDS_MAX; i++) {
+        char words[32];
+        (void)snprintf(words, sizeof(words), "GPU %u: Xid 79, ", MORE - 1 - i);
+        assert_ptr_equal(strstr(alerts[i].text, words), alerts[i].text);
+        assert_non_null(strstr(alerts[i].text, ", 0 min ago"));
+    }
+    gp_snapshot_free(s);
 }
 
 /* ---- loads from empty to full, all series, both kinds of graphs ---- */
@@ -615,6 +741,9 @@ int main(void)
         cmocka_unit_test(odd_gpus_as_narrow_bars),
         cmocka_unit_test(odd_gpus_as_tiles),
         cmocka_unit_test(odd_gpus_are_told_in_lines),
+        cmocka_unit_test(alerts_have_their_bounds),
+        cmocka_unit_test(xids_are_told_for_less_than_an_hour),
+        cmocka_unit_test(as_many_xids_as_are_kept),
         cmocka_unit_test(every_series_as_graph_of_both_kinds),
         cmocka_unit_test(loads_have_their_inks),
         cmocka_unit_test(bars_are_exact_to_an_eighth),

@@ -1,10 +1,8 @@
-/* The screens of the live monitor and their keys, one after the other; what /proc tells of a
- * process comes from a tree of the test's. */
+/* The screens of the live monitor and their keys, one after the other. */
 #include "tui_scene.h"
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "proc_tree.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -156,6 +154,10 @@ static void gpus_are_scrolled(void **state)
     watch(&ui, 72);
     press(&ui, "ggg[");
     assert_int_equal(ui.first_gpu, 0);
+    press(&ui, "\t");
+    (void)picture(&ui, 80, 24); /* none is chosen */
+    assert_int_equal(ui.first_gpu, 0);
+    press(&ui, "\t");
     press(&ui, "]]");
     assert_int_equal(ui.first_gpu, 2);
     (void)picture(&ui, 80, 24);
@@ -330,6 +332,72 @@ static void graphs_go_back_and_out(void **state)
     assert_true(gp_ui_fini(&ui));
 }
 
+/* In the bottom line, in the heading, in the line of the machine: from a height on. */
+static void lines_that_need_a_height(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    watch(&ui, 1);
+    assert_null(strstr(picture(&ui, 100, 29), "load 3.2"));
+    assert_non_null(strstr(picture(&ui, 100, 30), "load 3.2"));
+    assert_null(strstr(picture(&ui, 80, 7), "q:quit"));
+    assert_non_null(strstr(picture(&ui, 80, 8), "q:quit"));
+    assert_null(strstr(picture(&ui, 80, 1), "node1"));
+    assert_non_null(strstr(picture(&ui, 80, 2), "node1"));
+    assert_true(gp_ui_fini(&ui));
+}
+
+static void alerts_are_counted(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    struct gp_snapshot *s = machine(2, 0);
+    gp_value_set_int(device_value(&s->devices[0], GP_PCIE_WIDTH), 8, 1);
+    gp_ui_init(&ui);
+    gp_ui_take(&ui, s, 1);
+    check_has(&ui, " ! GPU 0: 8 PCIe lanes of 16 ");
+    assert_null(strstr(picture(&ui, 100, 30), "(+"));
+    gp_value_set_int(device_value(&s->devices[1], GP_PCIE_WIDTH), 4, 1);
+    check_has(&ui, " ! GPU 0: 8 PCIe lanes of 16 (+1) ");
+    ui.prefs.alerts = false;
+    assert_null(strstr(picture(&ui, 100, 30), "PCIe lanes"));
+    assert_true(gp_ui_fini(&ui));
+}
+
+static void the_dearest_sample_is_remembered(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    static const uint64_t ms[] = {3, 8, 5};
+    gp_ui_init(&ui);
+    for (unsigned i = 0; i < 3; i++)
+        gp_ui_take(&ui, machine(1, i), ms[i] * GP_NS_PER_MS);
+    assert_int_equal(ui.cost.ticks, 3);
+    assert_int_equal(ui.cost.ticks_ns, 16 * GP_NS_PER_MS);
+    assert_int_equal(ui.cost.ticks_max_ns, 8 * GP_NS_PER_MS);
+    press(&ui, "i");
+    check_has(&ui, "5.33 ms on average, 8.00 ms at most, 3 taken");
+    check_has(&ui, "0 drawn"); /* when it was opened */
+    assert_true(gp_ui_fini(&ui));
+}
+
+/* The cursor on the last row, which is the one that goes. */
+static void the_cursor_stays_on_the_list(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    watch(&ui, 2);
+    (void)snprintf(ui.prefs.sort, sizeof(ui.prefs.sort), "pid");
+    gp_ui_apply(&ui);
+    (void)gp_ui_key(&ui, GP_KEY_END);
+    assert_int_equal(ui.chosen, 3);
+    struct gp_snapshot *s = machine(2, 50);
+    s->process_count = 4; /* without 1003 */
+    gp_ui_take(&ui, s, 1);
+    assert_int_equal(ui.chosen, 2);
+    assert_true(gp_ui_fini(&ui));
+}
+
 /* ---- sorting, searching ---- */
 
 static void the_column_beside(void **state)
@@ -344,6 +412,12 @@ static void the_column_beside(void **state)
     (void)snprintf(ui.prefs.sort, sizeof(ui.prefs.sort), "command");
     gp_ui_apply(&ui);
     press(&ui, ">"); /* round */
+    assert_string_equal(ui.prefs.sort, "pid");
+    press(&ui, "<");
+    assert_string_equal(ui.prefs.sort, "command");
+    (void)snprintf(ui.prefs.sort, sizeof(ui.prefs.sort), "state"); /* which is not shown */
+    gp_ui_apply(&ui);
+    press(&ui, ">");
     assert_string_equal(ui.prefs.sort, "pid");
     press(&ui, "<");
     assert_string_equal(ui.prefs.sort, "command");
@@ -735,114 +809,6 @@ static void details_of_nothing(void **state)
     assert_true(gp_ui_fini(&ui));
 }
 
-/* ---- all of a process ---- */
-
-#define BYTES(text) text, sizeof(text) - 1
-
-static void write_link(const char *name, const char *target)
-{
-    char path[512];
-    write_text(name, ""); /* makes the folders */
-    (void)snprintf(path, sizeof(path), "%s%s", tree_root, name);
-    assert_int_equal(unlink(path), 0);
-    assert_int_equal(symlink(target, path), 0);
-}
-
-static void write_process(void)
-{
-    write_text("/proc/1001/stat",
-               "1001 (python) S 40 1001 1001 0 -1 4194560 1 2 3 4 250 50 5 6 20 -5 33 0 1000 "
-               "99 3 18446744073709551615 1 1 0 0\n");
-    write_text("/proc/1001/status",
-               "Name:\tpython\nState:\tS (sleeping)\nNSpid:\t1001\t17\t5\nVmSize:\t 4096 kB\n"
-               "VmLck:\t  64 kB\nVmRSS:\t 2048 kB\nRssShmem:\t 512 kB\nVmSwap:\t 128 kB\n"
-               "Cpus_allowed:\tf0,00000003\nvoluntary_ctxt_switches:\t150\n"
-               "nonvoluntary_ctxt_switches:\t7\n");
-    write_text("/proc/1001/io", "syscw: 4\nread_bytes: 8192000\nwrite_bytes: 4096000\n");
-    write_text("/proc/1001/oom_score", "667\n");
-    write_text("/proc/1001/comm", "pt_main_thread\n");
-    write_text("/proc/1001/cgroup", "0::/system.slice/slurmstepd.scope/job_4/step_0\n");
-    write_pid(1001, "cmdline", BYTES("vllm\0serve\0Qwen\0"));
-    write_pid(1001, "environ", BYTES("PATH=/bin\0CUDA_VISIBLE_DEVICES=0,1\0"));
-    write_link("/proc/1001/exe", "/usr/bin/python3.11");
-    write_link("/proc/1001/cwd", "/home/alice");
-    write_link("/proc/1001/fd/0", "/dev/null");
-    write_link("/proc/1001/fd/7", "/dev/nvidia0");
-    write_link("/proc/1001/fd/9", "/dev/nvidia0");
-    write_link("/proc/1001/fd/8", "/dev/nvidia-uvm");
-    write_child(40, 30, 900, "bash");
-    write_child(30, 1, 800, "slurmstepd: [4.0]");
-    write_child(1, 0, 1, "/sbin/init");
-}
-
-static void all_of_a_process(void **state)
-{
-    (void)state;
-    struct gp_strbuf all = GP_STRBUF_INIT(1 << 20);
-    struct gp_ui ui;
-    write_process();
-    watch(&ui, 1); /* 1000, 1001 */
-    ui.outside.root = tree_root;
-    (void)snprintf(ui.prefs.filter, sizeof(ui.prefs.filter), "pid=1001");
-    gp_ui_apply(&ui);
-    press(&ui, "\n");
-    assert_int_equal(ui.mode, GP_UI_PROCESS);
-    check_has(&ui, "process 1001");
-    settle(&ui);
-    for (unsigned tick = 40; tick < 60; tick++)
-        gp_ui_take(&ui, machine(1, tick), 1);
-    settle(&ui);
-    add_scene(&all, &ui, 100, 100, "all of it");
-    add_scene(&all, &ui, 100, 23, "with graphs");
-    add_scene(&all, &ui, 100, 22, "without");
-    struct gp_snapshot *s = machine(1, 61);
-    s->process_count = 1; /* without it */
-    gp_ui_take(&ui, s, 1);
-    settle(&ui);
-    add_scene(&all, &ui, 80, 40, "not on a GPU any more");
-    press(&ui, "q");
-    assert_int_equal(ui.mode, GP_UI_WATCH);
-    assert_null(ui.details.job);
-    golden_check("top-process.txt", all.buf, all.len);
-    gp_strbuf_fini(&all);
-    assert_true(gp_ui_fini(&ui));
-}
-
-static void one_that_has_ended(void **state)
-{
-    (void)state;
-    struct gp_ui ui;
-    watch(&ui, 1);
-    ui.outside.root = tree_root;
-    press(&ui, "\n");
-    settle(&ui);
-    check_has(&ui, "it has ended, or cannot be seen from here");
-    assert_true(gp_ui_fini(&ui));
-}
-
-/* Its environment is what the page begins with, and only when it is opened. */
-static void its_environment(void **state)
-{
-    (void)state;
-    struct gp_ui ui;
-    write_process();
-    watch(&ui, 1);
-    ui.outside.root = tree_root;
-    (void)snprintf(ui.prefs.filter, sizeof(ui.prefs.filter), "pid=1001");
-    gp_ui_apply(&ui);
-    press(&ui, "e");
-    settle(&ui);
-    const char *text = picture(&ui, 80, 7);
-    const char *heading = strstr(text, "│ environment");
-    assert_non_null(heading);
-    assert_non_null(strstr(heading, "PATH=/bin"));
-    (void)gp_ui_key(&ui, GP_KEY_HOME);
-    gp_ui_take(&ui, machine(1, 60), 1);
-    settle(&ui);
-    assert_int_equal(ui.text.first, 0);
-    assert_true(gp_ui_fini(&ui));
-}
-
 /* ---- the mouse ---- */
 
 static void clicks_on_what_stands_behind(void **state)
@@ -903,6 +869,10 @@ int main(void)
         cmocka_unit_test(columns_whose_numbers_all_need),
         cmocka_unit_test(processes_on_the_screen_are_watched),
         cmocka_unit_test(graphs_go_back_and_out),
+        cmocka_unit_test(lines_that_need_a_height),
+        cmocka_unit_test(alerts_are_counted),
+        cmocka_unit_test(the_dearest_sample_is_remembered),
+        cmocka_unit_test(the_cursor_stays_on_the_list),
         cmocka_unit_test(the_column_beside),
         cmocka_unit_test(what_is_searched_is_found_both_ways),
         cmocka_unit_test(a_process_is_followed),
@@ -918,12 +888,8 @@ int main(void)
         cmocka_unit_test(setup_steps_both_ways),
         cmocka_unit_test(a_list_is_left_by_any_other_key),
         cmocka_unit_test(details_of_nothing),
-        TEST(all_of_a_process),
-        TEST(one_that_has_ended),
-        TEST(its_environment),
         cmocka_unit_test(clicks_on_what_stands_behind),
         cmocka_unit_test(a_question_is_about_its_line),
     };
-    (void)setenv("TZ", "UTC", 1); /* a time of start is told as it is here */
     return cmocka_run_group_tests_name("tui_screens", tests, NULL, NULL);
 }
