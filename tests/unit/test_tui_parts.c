@@ -673,6 +673,53 @@ static void memory_that_grows_is_foretold(void **state)
     gp_history_fini(&history);
 }
 
+/* Four samples are too few to tell from, and what stays as it is never gets full. */
+static void growth_needs_five_samples(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned samples;
+        double gib_each, full_s;
+    } cases[] = {{4, 1, -1}, {5, 1, 66}, {5, 0, -1}, {5, -1, -1}, {1, 1, -1}};
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
+        struct gp_history history = {NULL, 0};
+        struct gp_snapshot *s = NULL;
+        for (unsigned tick = 0; tick < cases[i].samples; tick++) {
+            gp_snapshot_free(s);
+            s = growing(tick, 10 + tick * cases[i].gib_each);
+            gp_history_add(&history, s, GP_NS_PER_S);
+        }
+        assert_float_equal(
+            gp_time_to_full_s(gp_history_find(&history, &s->devices[0]), 80, s->mono_ns),
+            cases[i].full_s, 0.5);
+        gp_snapshot_free(s);
+        gp_history_fini(&history);
+    }
+}
+
+/* A GPU, its first and its second instance. */
+static void instances_have_histories_of_their_own(void **state)
+{
+    (void)state;
+    struct gp_history history = {NULL, 0};
+    struct gp_snapshot *s = machine(3, 0);
+    for (unsigned i = 1; i < 3; i++) {
+        s->devices[i].is_mig = true;
+        s->devices[i].index = 0;
+        s->devices[i].mig_index = i - 1;
+    }
+    gp_history_add(&history, s, GP_NS_PER_S);
+    assert_int_equal(history.count, 3);
+    for (unsigned i = 0; i < 3; i++) {
+        float value;
+        gp_track_read(gp_history_find(&history, &s->devices[i]), GP_SERIES_GPU, s->mono_ns,
+                      GP_NS_PER_S, &value, 1);
+        assert_int_equal((int)value, 13 * i);
+    }
+    gp_snapshot_free(s);
+    gp_history_fini(&history);
+}
+
 static void an_idle_gpu_that_holds_memory_is_told(void **state)
 {
     (void)state;
@@ -816,6 +863,8 @@ int main(void)
         cmocka_unit_test(setup_changes_and_checks),
         cmocka_unit_test(older_columns_stay_where_they_are),
         cmocka_unit_test(memory_that_grows_is_foretold),
+        cmocka_unit_test(growth_needs_five_samples),
+        cmocka_unit_test(instances_have_histories_of_their_own),
         cmocka_unit_test(an_idle_gpu_that_holds_memory_is_told),
         cmocka_unit_test(the_gravest_alert_comes_first),
         cmocka_unit_test(an_xid_is_told_for_an_hour),
