@@ -177,6 +177,16 @@ static void add_torch(struct gp_exam *exam, const struct gp_nvidia *nv, struct t
 
 /* ---- PyTorch: what else can be wrong in an environment ---- */
 
+/* "2.5.1+cu124" as pip asks for it: PyPI has no version with a suffix. */
+static const char *pip_words(struct gp_exam *exam, const char *version)
+{
+    const char *suffix = strchr(version, '+');
+    return suffix ? gp_exam_text(exam,
+                                 "torch==%.*s --index-url https://download.pytorch.org/whl/%s",
+                                 (int)(suffix - version), version, suffix + 1)
+                  : gp_exam_text(exam, "torch==%s", version);
+}
+
 /* Two versions of one package in one folder: the newer one's files over the older one's. */
 static void check_twice(struct gp_exam *exam, const struct gp_pyenv *env)
 {
@@ -190,7 +200,7 @@ static void check_twice(struct gp_exam *exam, const struct gp_pyenv *env)
                        first->version, other->version);
         gp_exam_evidence(exam, env->site, "%s, %s", first->entry, other->entry);
         gp_exam_why(exam, "An update was interrupted; files of both may be mixed.");
-        gp_exam_pip(exam, env, GP_PIP_AGAIN, "", gp_exam_text(exam, "torch==%s", other->version));
+        gp_exam_pip(exam, env, GP_PIP_AGAIN, "", pip_words(exam, other->version));
         return;
     }
 }
