@@ -5,6 +5,7 @@ tests/doctor/README.md says how they are described.  variants: asan
 """
 import os
 import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -23,6 +24,19 @@ MANAGERS = {
     "openSUSE": "zypper dracut rpm",
 }
 ALL_MANAGERS = {word for words in MANAGERS.values() for word in words.split()} | {"yum", "emerge"}
+
+
+def ldcache(lines):
+    """What ldconfig writes, of "NAME PATH" lines: libraries for x86_64."""
+    entries, strings = b"", b""
+    for words in (line.encode().split(b" ") for line in lines):
+        at = [48 + 24 * len(lines) + len(strings), 0]
+        strings += words[0] + b"\0"
+        at[1] = 48 + 24 * len(lines) + len(strings)
+        strings += words[1] + b"\0"
+        entries += struct.pack("<iIIIQ", 0x303, *at, 0, 0)
+    head = struct.pack("<20sIIB19x", b"glibc-ld.so.cache1.1", len(lines), len(strings), 2)
+    return head + entries + strings
 
 
 class Machine:
@@ -80,6 +94,15 @@ class Machine:
                     file.truncate(int(rest))
             elif word == "hex":
                 path.write_bytes(bytes.fromhex(rest))
+            elif word == "bytes":
+                size, *patches = rest.split()
+                data = bytearray(int(size))
+                for place, _, digits in (patch.partition("=") for patch in patches):
+                    new = bytes.fromhex(digits)
+                    data[int(place, 16):int(place, 16) + len(new)] = new
+                path.write_bytes(data)
+            elif word == "ldcache":
+                path.write_bytes(ldcache(lines))
             elif word == "env":
                 path.write_bytes(b"".join(line.encode() + b"\0" for line in lines))
             elif word == "no-newline":

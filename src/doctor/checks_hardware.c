@@ -244,9 +244,9 @@ static void check_way(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
         gp_exam_evidence(exam, device_path(exam, hops[i], "current_link_width"), "%ld", now);
         gp_exam_evidence(exam, device_path(exam, hops[i], "max_link_width"), "%ld", possible);
         gp_exam_why(exam,
-                    "Copies between host and GPU take %ld times as long; the GPU itself computes "
+                    "Copies between host and GPU take %.2g times as long; the GPU itself computes "
                     "as fast as ever.",
-                    possible / now);
+                    (double)possible / (double)now);
         gp_exam_advice(exam,
                        "seat the card anew and clean its contacts; look at risers and cables, at "
                        "the slot (some share their lanes with another slot or an SSD) and at "
@@ -300,8 +300,9 @@ static void check_errors(struct gp_exam *exam)
             long count = read_errors(exam, m->gpus[i].bus_id, counters[c].file);
             if (count < counters[c].least)
                 continue;
-            gp_exam_report(exam, counters[c].verdict, "%ld %s PCIe errors at %s since the start",
-                           count, counters[c].words, gp_driver_gpu_words(exam, &m->gpus[i]));
+            gp_exam_report(exam, counters[c].verdict, "%ld %s PCIe error%s at %s since the start",
+                           count, counters[c].words, count == 1 ? "" : "s",
+                           gp_driver_gpu_words(exam, &m->gpus[i]));
             gp_exam_evidence(exam, device_path(exam, m->gpus[i].bus_id, counters[c].file),
                              "in all %ld", count);
             gp_exam_why(exam,
