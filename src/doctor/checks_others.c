@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The PyTorch of an environment. */
 /* The same version, whatever build. */
 static bool is_same(const char *a, const char *b)
 {
