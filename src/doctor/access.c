@@ -43,12 +43,11 @@ static void name_group(struct gp_exam *exam, struct gp_arena *scratch, unsigned 
     (void)snprintf(ret, size, "%u", group);
     for (const char *line = text; line; line = strchr(line, '\n')) {
         line += *line == '\n';
-        const char *password = strchr(line, ':');
-        const char *number = password ? strchr(password + 1, ':') : NULL;
-        if (!number)
-            return;
-        if (number[1] >= '0' && number[1] <= '9' && strtoul(number + 1, NULL, 10) == group) {
-            (void)snprintf(ret, size, "%.*s", (int)(password - line), line);
+        size_t name = strcspn(line, ":\n");
+        const char *number = line[name] == ':' ? strpbrk(line + name + 1, ":\n") : NULL;
+        if (number && *number == ':' && number[1] >= '0' && number[1] <= '9' &&
+            strtoul(number + 1, NULL, 10) == group) {
+            (void)snprintf(ret, size, "%.*s", (int)name, line);
             return;
         }
     }

@@ -125,8 +125,8 @@ static void check_killed(struct gp_exam *exam)
     long killed = line ? strtol(line + sizeof(mark) - 1, NULL, 10) : 0;
     if (killed <= 0)
         return;
-    gp_exam_report(exam, GP_VERDICT_WARN, "%ld processes were killed here for lack of main memory",
-                   killed);
+    gp_exam_report(exam, GP_VERDICT_WARN, "%ld process%s killed here for lack of main memory",
+                   killed, killed == 1 ? " was" : "es were");
     gp_exam_evidence(exam, path, "oom_kill %ld", killed);
     if (gp_files_line(&exam->files, "/sys/fs/cgroup/memory.max", most, sizeof(most)))
         gp_exam_evidence(exam, "/sys/fs/cgroup/memory.max", "%s", most);
