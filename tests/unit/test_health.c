@@ -1,8 +1,9 @@
 /* Checks of health on snapshots made by hand: what no simulated driver is brought to say. */
-#include "unit.h"
+#include "rows.h"
 
 #include "doctor/exam.h"
 #include "doctor/gpuset.h"
+#include "model/metric.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -79,6 +80,81 @@ static void finds(const char *id, enum gp_verdict verdict, const char *summary)
     assert_string_equal(found->summary, summary);
     assert_int_equal(found->verdict, verdict);
 }
+
+/* ---- whole findings, of health_findings.tsv ---- */
+
+enum { COLUMNS = 3, ROWS = 113, REPORT = 4096 };
+
+/* "remapped_rows.pending=Yes", of GPU 2; "5:remapped_rows.pending=Yes" is of GPU 5, "=" without a
+ * value refuses it. */
+static void assign(char *word)
+{
+    char *mark = strchr(word, '=');
+    int gpu = 2;
+    assert_non_null(mark);
+    *mark = '\0';
+    if (word[1] == ':') {
+        gpu = word[0] - '0';
+        word += 2;
+    }
+    enum gp_metric m;
+    if (gp_metric_find(word, &m, NULL) != 0)
+        fail_msg("no metric is called %s", word);
+    if (!mark[1])
+        gp_value_set_absent(value(gpu, m), GP_STATUS_ERROR, NULL, 1);
+    else if (gp_metric_table[m].type == GP_TYPE_TEXT)
+        set_text(gpu, m, mark + 1);
+    else if (gp_metric_table[m].type == GP_TYPE_REAL)
+        gp_value_set_real(value(gpu, m), strtod(mark + 1, NULL), 1);
+    else
+        set_int(gpu, m, strtoll(mark + 1, NULL, 10));
+}
+
+/* All that is said, in one line: "warn GPU 2: … | seen … | why … | type … | do …". */
+static void write_report(char text[REPORT])
+{
+    FILE *out = fmemopen(text, REPORT, "w");
+    assert_non_null(out);
+    for (const struct gp_finding *f = exam.findings; f; f = f->next) {
+        (void)fprintf(out, "%s%s %s", f == exam.findings ? "" : " || ", gp_verdict_word(f->verdict),
+                      f->summary);
+        for (const struct gp_evidence *e = f->evidence; e; e = e->next)
+            (void)fprintf(out, " | seen %s: %s", e->where, e->text);
+        if (f->why[0])
+            (void)fprintf(out, " | why %s", f->why);
+        for (const struct gp_fix *fix = f->fixes; fix; fix = fix->next)
+            if (fix->command)
+                (void)fprintf(out, " | type %s # %s", fix->command, fix->note);
+            else
+                (void)fprintf(out, " | do %s", fix->note);
+    }
+    assert_int_equal(fclose(out), 0);
+}
+
+static void check_finding(void **state)
+{
+    char **column = *state, text[REPORT] = "";
+    char words[512], *rest = words, *word;
+    (void)reset(NULL);
+    (void)snprintf(words, sizeof(words), "%s", column[1]);
+    while ((word = strsep(&rest, ";")))
+        assign(word);
+    gp_exam_run(&exam, column[0], NULL);
+    write_report(text);
+    (void)finish(NULL);
+    if (strcmp(text, column[2]) != 0)
+        fail_msg("%s;%s says: %s", column[0], column[1], text);
+}
+
+static size_t row_count;
+
+static void test_rows_are_there(void **state)
+{
+    (void)state;
+    assert_int_equal(row_count, ROWS);
+}
+
+/* ---- */
 
 static void test_names(void **state)
 {
@@ -215,6 +291,9 @@ int main(void)
         TEST(test_peers),
         TEST(test_link_that_stays_away),
         TEST(test_links_of_bridges),
+        cmocka_unit_test(test_rows_are_there),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    struct rows more = {0};
+    row_count = rows_add_file(&more, "health_findings.tsv", COLUMNS, check_finding);
+    return rows_run(&more, tests, sizeof(tests) / sizeof(tests[0]), NULL);
 }
