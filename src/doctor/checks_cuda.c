@@ -204,8 +204,10 @@ static bool take_compat(struct gp_exam *exam, const char *path, bool is_in_cache
     char real[GP_PATH_SIZE];
     if (!strstr(path, "/compat") || !gp_files_real(&exam->files, path, real))
         return false;
+    const char *version = gp_library_version(real);
     *ret = (struct compat){gp_exam_text(exam, "%s", path),
-                           gp_exam_text(exam, "%s", gp_library_version(real)), is_in_cache};
+                           gp_exam_text(exam, "%s", strchr(version, '.') ? version : ""),
+                           is_in_cache};
     return true;
 }
 

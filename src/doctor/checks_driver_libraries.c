@@ -130,8 +130,9 @@ static void show_apt_history(struct gp_exam *exam)
     }
     if (!start)
         return;
-    gp_exam_evidence(exam, path, "%.*s, %.*s", (int)strcspn(start, "\n"), start,
-                     change ? (int)strcspn(change, "\n") : 0, change ? change : "");
+    gp_exam_evidence(exam, path, "%.*s%s%.*s", (int)strcspn(start, "\n"), start,
+                     change ? ", " : "", change ? (int)strcspn(change, "\n") : 0,
+                     change ? change : "");
 }
 
 static void fix_mismatch(struct gp_exam *exam, const char *library, bool is_newer)

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { TURING = 75, BLACKWELL = 100 };
+enum { TURING = 75, BLACKWELL = 100, OLDEST_BUILT = 470 };
 
 unsigned gp_driver_last_branch(const struct gp_machine *machine)
 {
@@ -198,6 +198,13 @@ unsigned gp_driver_of_debian(const struct gp_machine *machine)
 void gp_driver_fix_branch(struct gp_exam *exam, unsigned branch, unsigned first, bool is_open)
 {
     const struct gp_machine *m = &exam->machine;
+    if (!is_open && branch < OLDEST_BUILT) {
+        gp_exam_advice(exam,
+                       "the last driver for this GPU is of branch %u, which current kernels do not "
+                       "build: what remains is nouveau, without CUDA",
+                       branch);
+        return;
+    }
     const char *argument = install_argument(exam, branch, is_open);
     bool is_of_debian = m->distro == GP_DISTRO_DEBIAN && first <= gp_driver_of_debian(m);
     if (is_of_debian)
@@ -213,13 +220,8 @@ void gp_driver_fix_branch(struct gp_exam *exam, unsigned branch, unsigned first,
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_OPEN, argument, NULL);
     else if (branch >= 580)
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_580, argument, NULL);
-    else if (branch >= 470)
-        gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_470, argument, NULL);
     else
-        gp_exam_advice(exam,
-                       "the last driver for this GPU is of branch %u, which current kernels do not "
-                       "build: what remains is nouveau, without CUDA",
-                       branch);
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_470, argument, NULL);
 }
 
 void gp_driver_fix_install(struct gp_exam *exam)
@@ -233,7 +235,8 @@ void gp_driver_fix_install(struct gp_exam *exam)
     unsigned last = gp_driver_last_branch(&exam->machine);
     gp_driver_fix_branch(exam, last > 0 ? last : GP_DRIVER_LONG_TERM, first_branch(&exam->machine),
                          last == 0);
-    gp_driver_fix_reboot(exam, "");
+    if (last == 0 || last >= OLDEST_BUILT)
+        gp_driver_fix_reboot(exam, "");
 }
 
 bool gp_driver_is_newest(const struct gp_exam *exam, const char *version)
