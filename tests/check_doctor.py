@@ -43,6 +43,7 @@ class Machine:
     def __init__(self, path):
         self.args, self.user, self.entries = [], False, []
         self.needs_root = False
+        self.simulated = ""
         self.read(path)
 
     def read(self, path):
@@ -61,6 +62,8 @@ class Machine:
                 self.read(HERE / "parts" / f"{line[8:]}.root")
             elif line.startswith("args "):
                 self.args += line[5:].split()
+            elif line.startswith("sim "):
+                self.simulated = line[4:]
             elif line in ("user", "root"):
                 self.user |= line == "user"
                 self.needs_root |= line == "root"
@@ -130,7 +133,13 @@ def examine(machine, root):
         os.setgroups([])
         os.setgid(NOBODY)
         os.setuid(NOBODY)
+    env = dict(os.environ)
+    if machine.simulated:
+        os.makedirs(f"{root}.state", mode=0o700, exist_ok=True)
+        env.update(GPULSE_SIM=machine.simulated, GPULSE_SIM_STILL="1", GPULSE_SIM_TIMEOUT="5m",
+                   GPULSE_SIM_STATE=f"{root}.state")
     done = subprocess.run([GPULSE, "doctor", "--root", root, *machine.args], stdin=subprocess.DEVNULL,
+                          env=env,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600,
                           preexec_fn=drop if machine.user and os.getuid() == 0 else None)
     return done.stdout.decode(errors="replace") + f"exit {done.returncode}\n"

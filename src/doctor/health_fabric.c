@@ -100,8 +100,9 @@ void gp_health_run_manager(struct gp_exam *exam)
     if (!gp_files_exist(&exam->files, program)) {
         gp_exam_report(exam, GP_VERDICT_FAIL, "the fabric manager is not installed");
         gp_exam_evidence(exam, program, "is not there");
-        gp_exam_evidence(exam, "/sys/bus/pci/devices", "%zu NVSwitches",
-                         exam->machine.nvswitch_count);
+        gp_exam_evidence(exam, "/sys/bus/pci/devices", "%zu NVSwitch%s",
+                         exam->machine.nvswitch_count,
+                         exam->machine.nvswitch_count == 1 ? "" : "es");
         gp_exam_why(exam, "%s", why);
         propose_package(exam);
     } else if (version[0] && n > 0 &&

@@ -177,6 +177,22 @@ xid31='NVRM: Xid (PCI:0000:05:00): 31, pid=871, name=python, Ch 00000018, MMU Fa
     ! says_in out 'Xid 79|usb' || explain "what stood there before, or is not about GPUs, is told"
 }
 
+@test "a log that does not grow is looked at four times a second, not all the time" {
+    root ubuntu "Ubuntu 24.04.1 LTS"
+    : >root/var/log/kern.log
+    start --root root doctor --watch-log
+    until_true says_in err '^gpulse: follows '
+    [ -r "/proc/$pid/io" ] || skip "the kernel does not count reads"
+    local before after began=$EPOCHSECONDS
+    before=$(awk '/^syscr/ { print $2 }' "/proc/$pid/io")
+    sleep 1.5
+    after=$(awk '/^syscr/ { print $2 }' "/proc/$pid/io")
+    [ $((after - before)) -le $((10 * (EPOCHSECONDS - began) + 10)) ] ||
+        explain "it has read $((after - before)) times"
+    kill -TERM "$pid"
+    finish
+}
+
 @test "the log is followed as JSON, one object a line, and nobody reads on" {
     root ubuntu "Ubuntu 24.04.1 LTS"
     : >root/var/log/kern.log

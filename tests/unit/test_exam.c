@@ -182,6 +182,25 @@ static void whole_files_and_parts(void **state)
     gp_arena_fini(&arena);
 }
 
+/* What is not below the name that the root had is not told by a name below it. */
+static void a_root_that_is_moved(void **state)
+{
+    char path[GP_PATH_SIZE] = "", moved[300];
+    (void)state;
+    put_text("/etc/file", "x");
+    struct gp_files files = opened();
+    assert_true(gp_files_real(&files, "/etc/file", path));
+    assert_string_equal(path, "/etc/file");
+    assert_true(gp_files_real(&files, "/", path));
+    assert_string_equal(path, "/");
+    (void)snprintf(moved, sizeof(moved), "%s", root);
+    moved[strlen(moved) - 1] = '~';
+    assert_int_equal(rename(root, moved), 0);
+    assert_false(gp_files_real(&files, "/etc/file", path));
+    gp_files_close(&files);
+    assert_int_equal(rename(moved, root), 0);
+}
+
 static void roots_that_are_none(void **state)
 {
     struct gp_files files;
@@ -462,6 +481,16 @@ static void a_silent_file_system_costs_what_is_on_it(void **state)
     const struct gp_finding *finding = finding_about(&exam, "/net/ada/venv does not answer");
     assert_non_null(finding);
     assert_int_equal(finding->verdict, GP_VERDICT_WARN);
+    assert_string_equal(finding->evidence->text, "nothing came back for 1 s");
+    assert_string_equal(finding->evidence->where, "/net/ada/venv");
+    assert_string_equal(finding->why,
+                        "Whatever touches it waits as long, without an end that a signal could "
+                        "bring; a network mount does so when its server is gone. What lies there "
+                        "was not looked at.");
+    assert_null(finding->fixes->command);
+    assert_string_equal(finding->fixes->note,
+                        "look whether the server of that mount is up and can be reached");
+    assert_null(finding->fixes->next);
     assert_true(exam.is_stuck);
     assert_int_equal(waiting, 1); /* touched once, and refused from then on */
     assert_non_null(finding_about(&exam, "1 Python environment"));
@@ -524,6 +553,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(links_stay_below_the_root, begin, finish),
         cmocka_unit_test_setup_teardown(nothing_is_waited_for, begin, finish),
         cmocka_unit_test_setup_teardown(whole_files_and_parts, begin, finish),
+        cmocka_unit_test_setup_teardown(a_root_that_is_moved, begin, finish),
         cmocka_unit_test(roots_that_are_none),
         cmocka_unit_test_setup_teardown(distributions, begin, finish),
         cmocka_unit_test_setup_teardown(drivers, begin, finish),

@@ -3,6 +3,7 @@
 
 #include "doctor/exam.h"
 #include "doctor/gpuset.h"
+#include "doctor/nvidia.h"
 #include "model/metric.h"
 
 #include <string.h>
@@ -156,6 +157,45 @@ static void test_rows_are_there(void **state)
 
 /* ---- */
 
+/* The capability of GPUs as the driver tells it, and which of them count. */
+static void test_capabilities(void **state)
+{
+    static const struct {
+        const char *text;
+        unsigned capability;
+    } cases[] = {{"8.6", 86}, {"12.0", 120}, {"9.0", 90}, {"99.9", 999},
+                 {"9", 0},    {"100.1", 0},  {"x", 0},    {"8,6", 0}};
+    struct gp_nvidia nv;
+    (void)state;
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++)
+        set_text((int)i, GP_COMPUTE_CAP, cases[i].text);
+    gp_nvidia_read(&nv, &exam);
+    assert_int_equal(nv.gpu_count, GPUS);
+    assert_int_equal(nv.count, 5); /* a model stands there once, and four are of 0 */
+    for (size_t i = 0; i < nv.count; i++) {
+        assert_int_equal(nv.gpus[i].capability, cases[i].capability);
+        assert_string_equal(nv.gpus[i].name, "NVIDIA Test");
+    }
+    set_text(1, GP_NAME, "NVIDIA Other");
+    set_text(1, GP_COMPUTE_CAP, "8.6");
+    devices[2].is_mig = true;
+    devices[3].status = GP_STATUS_LOST;
+    gp_nvidia_read(&nv, &exam);
+    assert_int_equal(nv.gpu_count, GPUS - 2);
+    assert_int_equal(nv.count, 3);
+    assert_string_equal(nv.gpus[1].name, "NVIDIA Other");
+    assert_int_equal(nv.gpus[1].capability, 86);
+    assert_int_equal(nv.gpus[2].capability, 0);
+}
+
+static void says(const char *id, const char *expected)
+{
+    char text[REPORT] = "";
+    gp_exam_run(&exam, id, NULL);
+    write_report(text);
+    assert_string_equal(text, expected);
+}
+
 static void test_names(void **state)
 {
     (void)state;
@@ -246,8 +286,54 @@ static void test_peers(void **state)
         gp_value_set_text(&rows[i][GP_PEER_READ - GP_PEER__FIRST], "DR", 1);
     }
     snapshot.lists[gp_list_index(GP_SCOPE_PEER)] = (struct gp_entries){entries, 2};
-    finds("nccl.p2p", GP_VERDICT_WARN,
-          "1 of 1 pairs of GPUs cannot read each other's memory, though NVLinks are between them");
+    says("nccl.p2p",
+         "warn 1 of 1 pairs of GPUs cannot read each other's memory, though NVLinks are between "
+         "them | seen GPU 0 (NVIDIA Test): peers.p2p.read to GPU 1 is DR: a setting of the driver "
+         "forbids it | why NCCL and others copy through main memory instead, which is slower. "
+         "GeForce boards mostly have no other way. | do look for settings that forbid it "
+         "(NCCL_P2P_DISABLE, NVreg_ options), and for errors of NVLink in the kernel's log");
+}
+
+static void set_peer(int gpu, int peer, const char *code, int links)
+{
+    struct gp_value *v = rows[gpu];
+    entries[gpu] = (struct gp_entry){.device = (size_t)gpu, .values = v};
+    memset(v, 0, sizeof(rows[gpu]));
+    gp_value_set_int(&v[GP_PEER_NUMBER - GP_PEER__FIRST], peer, 1);
+    gp_value_set_int(&v[GP_PEER_LINKS - GP_PEER__FIRST], links, 1);
+    gp_value_set_text(&v[GP_PEER_READ - GP_PEER__FIRST], code, 1);
+    snapshot.lists[gp_list_index(GP_SCOPE_PEER)] = (struct gp_entries){entries, (size_t)gpu + 1};
+}
+
+/* The pair that is told of is the first with links; those in MIG mode are no pair. */
+static void test_peers_of_several(void **state)
+{
+    (void)state;
+    set_peer(0, 1, "CNS", 0);
+    set_peer(1, 2, "TNS", 2);
+    set_peer(2, 3, "NS", 1);
+    set_peer(3, 4, "OK", 1);
+    says("nccl.p2p",
+         "warn 2 of 4 pairs of GPUs cannot read each other's memory, though NVLinks are between "
+         "them | seen GPU 1 (NVIDIA Test): peers.p2p.read to GPU 2 is TNS: the topology does not "
+         "support it | why NCCL and others copy through main memory instead, which is slower. "
+         "GeForce boards mostly have no other way. | do look for settings that forbid it "
+         "(NCCL_P2P_DISABLE, NVreg_ options), and for errors of NVLink in the kernel's log");
+}
+
+static void test_peers_in_mig_mode(void **state)
+{
+    (void)state;
+    set_peer(0, 1, "GNS", 0);
+    set_peer(1, 2, "TNS", 2);
+    set_peer(2, 3, "NS", 1);
+    set_peer(3, 9, "OK", 0); /* it was not asked for */
+    set_text(2, GP_MIG_MODE, "Enabled");
+    says("nccl.p2p",
+         "info 1 of 2 pairs of GPUs cannot read each other's memory directly | seen GPU 0 (NVIDIA "
+         "Test): peers.p2p.read to GPU 1 is GNS: the GPU does not support it | why NCCL and others "
+         "copy through main memory instead, which is slower. GeForce boards mostly have no other "
+         "way.");
 }
 
 static void test_link_that_stays_away(void **state)
@@ -259,8 +345,11 @@ static void test_link_that_stays_away(void **state)
     memset(rows[0], 0, sizeof(rows[0]));
     gp_value_set_int(&rows[0][GP_LINK_UNRECOVERED - GP_LINK__FIRST], 2, 1);
     snapshot.lists[gp_list_index(GP_SCOPE_LINK)] = (struct gp_entries){entries, 1};
-    finds("health.nvlink", GP_VERDICT_WARN,
-          "GPU 3: an NVLink could not be brought back after an error");
+    says("health.nvlink",
+         "warn GPU 3: an NVLink could not be brought back after an error | seen NVML: "
+         "links.recovery.failed is above 0; gpulse query --rows links -i 3 tells of which | type sudo "
+         "nvidia-smi --gpu-reset -i 3 # when nothing runs on it any more; where that is refused, "
+         "reboot");
 }
 
 /* A bridge leaves links free: only who has fewer than its like is short of some. */
@@ -289,6 +378,9 @@ int main(void)
         TEST(test_unknown_is_not_well),
         TEST(test_unsupported_means_nothing),
         TEST(test_peers),
+        TEST(test_peers_of_several),
+        TEST(test_peers_in_mig_mode),
+        TEST(test_capabilities),
         TEST(test_link_that_stays_away),
         TEST(test_links_of_bridges),
         cmocka_unit_test(test_rows_are_there),
