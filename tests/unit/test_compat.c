@@ -1,5 +1,5 @@
 /* What runs where: known cases, written down by hand, and what must hold for all of the tables. */
-#include "unit.h"
+#include "rows.h"
 
 #include "doctor/builds.h"
 #include "doctor/version.h"
@@ -344,6 +344,45 @@ static void cudnn(void **state)
     assert_int_equal(gp_cudnn_code_for("9.20", 13, 0), GP_CODE_UNKNOWN);
 }
 
+/* ---- the limits, of compat_limits.tsv ---- */
+
+enum { COLUMNS = 5, ROWS = 264 };
+
+static void check_limit(void **state)
+{
+    char **column = *state, driver[64], words[256] = "";
+    unsigned capability = (unsigned)strtoul(column[3], NULL, 10);
+    const char *said = words;
+    if (strcmp(column[0], "judge") == 0) {
+        (void)snprintf(driver, sizeof(driver), "%s", column[1]);
+        char *cuda = strchr(driver, ';');
+        assert_non_null(cuda);
+        *cuda++ = '\0';
+        struct gp_judgement j = gp_judge(driver, cuda, column[2], capability);
+        gp_judgement_words(&j, capability, words, sizeof(words));
+    } else if (strcmp(column[0], "ceiling") == 0) {
+        said = gp_cuda_ceiling(column[1]);
+    } else {
+        static const char *const codes[] = {
+#define X(id, word) word,
+            GP_CODES(X)
+#undef X
+        };
+        said = codes[gp_cudnn_code_for(column[1], (unsigned)strtoul(column[2], NULL, 10),
+                                       capability)];
+    }
+    if (strcmp(said, column[4]) != 0)
+        fail_msg("%s %s %s %s: %s", column[0], column[1], column[2], column[3], said);
+}
+
+static size_t row_count;
+
+static void limits_are_there(void **state)
+{
+    (void)state;
+    assert_int_equal(row_count, ROWS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -356,6 +395,9 @@ int main(void)
         cmocka_unit_test(newer_drivers_run_as_much),
         cmocka_unit_test(chooses),
         cmocka_unit_test(cudnn),
+        cmocka_unit_test(limits_are_there),
     };
-    return cmocka_run_group_tests_name("compat", tests, NULL, NULL);
+    struct rows rows = {0};
+    row_count = rows_add_file(&rows, "compat_limits.tsv", COLUMNS, check_limit);
+    return rows_run(&rows, tests, sizeof(tests) / sizeof(tests[0]), NULL);
 }
