@@ -348,8 +348,8 @@ static void test_link_that_stays_away(void **state)
     says("health.nvlink",
          "warn GPU 3: an NVLink could not be brought back after an error | seen NVML: "
          "links.recovery.failed is above 0; gpulse query --rows links -i 3 tells of which | type "
-         "sudo nvidia-smi --gpu-reset -i 3 # when nothing runs on it any more; where that is refused, "
-         "reboot");
+         "sudo nvidia-smi --gpu-reset -i 3 # when nothing runs on it any more; where that is "
+         "refused, reboot");
 }
 
 /* A bridge leaves links free: only who has fewer than its like is short of some. */
