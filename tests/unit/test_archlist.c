@@ -51,6 +51,23 @@ static void in_bytes(void **state)
     assert_string_equal(found, list);
 }
 
+/* The longest list that there is room for, and one that is longer by a character. */
+static void longest(void **state)
+{
+    (void)state;
+    char found[GP_ARCHLIST_SIZE], text[GP_ARCHLIST_SIZE + 16];
+    for (size_t more = 0; more < 2; more++) {
+        size_t n = 0, threes = 2 + more;
+        while (n < GP_ARCHLIST_SIZE - 1 + more)
+            n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", n ? " " : "",
+                                  threes > 0 && threes-- ? "sm_100" : "sm_75");
+        assert_int_equal(n, GP_ARCHLIST_SIZE - 1 + more);
+        assert_int_equal(gp_archlist_find(text, n, true, found), more == 0);
+        if (more == 0)
+            assert_string_equal(found, text);
+    }
+}
+
 static char folder[256], file[512];
 static struct gp_files files;
 
@@ -164,6 +181,7 @@ static int close_folder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(longest),
         cmocka_unit_test(in_bytes),
         cmocka_unit_test(across_blocks),
         cmocka_unit_test(in_elf),
