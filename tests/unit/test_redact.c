@@ -69,7 +69,7 @@ static void test_addresses(void **state)
     check("https://ada:pw@example.org/simple", "https://LOGIN@example.org/simple");
     check("x 1111:2222:3333:4444:5555:6666:7777:8888:9999:", "x ADDRESS");
     /* longer than an address can be: hidden as far as one can be in it */
-    check("x 1111:2222:3333:4444:5555:6666:7777:8888:9999:0", "x 1111:ADDRESS");
+    check("x 1111:2222:3333:4444:5555:6666:7777:8888:9999::", "x 1111:ADDRESS");
     leaves("NV_CUDNN_VERSION=9.10.2.21");
     leaves("0000:65:00.0, GPU 00000000:65:00.0, 02:51:24, 0x22:0x56:884");
     leaves("libcublas 12.8.4.1, cudnn: 9.10.2.21, nvidia-cublas-cu12==12.8.4.1");
