@@ -62,6 +62,8 @@ class Machine:
                 self.read(HERE / "parts" / f"{line[8:]}.root")
             elif line.startswith("args "):
                 self.args += line[5:].split()
+            elif line.startswith("gpus "):
+                self.add_gpus(*line.split()[1:])
             elif line.startswith("sim "):
                 self.simulated = line[4:]
             elif line in ("user", "root"):
@@ -69,6 +71,15 @@ class Machine:
                 self.needs_root |= line == "root"
             elif line and not line.startswith("#"):
                 sys.exit(f"{path}:{number}: what is '{line}'?")
+
+    def add_gpus(self, count, vendor, device, driver):
+        """So many, each of another model."""
+        for number in range(int(count)):
+            path = f"/sys/bus/pci/devices/0000:{number + 1:02x}:00.0"
+            model = f"{int(device, 16) + number:#06x}"
+            for name, text in (("vendor", vendor), ("device", model), ("class", "0x030200")):
+                self.entries.append((f"{path}/{name}", "", [text]))
+            self.entries.append((f"{path}/driver", f"-> ../../../bus/pci/drivers/{driver}", []))
 
     def build(self, root):
         modes = []

@@ -82,6 +82,22 @@ static bool find_in(const void *head, size_t head_size, long at, uint64_t budget
     return gp_archlist_read(&files, "/lib.so", &budget, found);
 }
 
+/* Where nothing is on standard input, the file gets its number. */
+static void without_standard_input(void **state)
+{
+    (void)state;
+    char found[GP_ARCHLIST_SIZE];
+    int input = dup(STDIN_FILENO);
+    (void)close(STDIN_FILENO);
+    bool is_found = find_in(NULL, 0, 0, 1 << 20, found);
+    if (input >= 0) {
+        (void)dup2(input, STDIN_FILENO);
+        (void)close(input);
+    }
+    assert_true(is_found);
+    assert_string_equal(found, list);
+}
+
 static void across_blocks(void **state)
 {
     (void)state;
@@ -183,6 +199,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(longest),
         cmocka_unit_test(in_bytes),
+        cmocka_unit_test(without_standard_input),
         cmocka_unit_test(across_blocks),
         cmocka_unit_test(in_elf),
         cmocka_unit_test(no_memory),

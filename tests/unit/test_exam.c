@@ -9,8 +9,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -41,6 +43,21 @@ long __wrap_syscall(long number, ...)
             (void)pause();
     }
     return __real_syscall(number, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5]);
+}
+
+/* ---- a system that starts no threads ---- */
+
+static bool has_no_threads;
+
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
+                          void *arg);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
+                          void *arg);
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
+                          void *arg)
+{
+    return has_no_threads ? EAGAIN : __real_pthread_create(thread, attr, start, arg);
 }
 
 /* ---- */
@@ -396,6 +413,65 @@ static void a_failure_has_those_that_need_it_skipped(void **state)
     gp_exam_close(exam);
 }
 
+static void without_threads_it_runs_all_the_same(void **state)
+{
+    (void)state;
+    put_wsl();
+    has_no_threads = true;
+    struct gp_exam *exam = examined("platform", NULL);
+    has_no_threads = false;
+    assert_int_equal(run_count(exam), 2);
+    assert_string_equal(gp_exam_first(exam)->check->id, "platform.wsl");
+    gp_exam_close(exam);
+}
+
+static int lowest_free(void)
+{
+    int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    (void)close(fd);
+    return fd;
+}
+
+/* Every way to read a file closes it again. */
+static void nothing_is_left_open(void **state)
+{
+    char buf[64], path[GP_PATH_SIZE], **names;
+    struct gp_arena arena = {0};
+    struct stat st;
+    const void *data;
+    size_t size;
+    (void)state;
+    put_text("/etc/file", "x\ny\n");
+    put_link("/etc/link", "file");
+    int before = lowest_free();
+    struct gp_files files = opened();
+    int within = lowest_free();
+    for (int i = 0; i < 2; i++) {
+        const char *file = i == 0 ? "/etc/file" : "/etc/link";
+        assert_int_equal(gp_files_read(&files, file, buf, sizeof(buf)), 4);
+        assert_int_equal(gp_files_read(&files, file, buf, 2), 1);
+        assert_true(gp_files_read(&files, "/etc", buf, sizeof(buf)) < 0);
+        assert_true(gp_files_line(&files, file, buf, sizeof(buf)));
+        assert_non_null(gp_files_text(&files, &arena, file, 100, &size));
+        assert_null(gp_files_text(&files, &arena, "/etc", 100, &size));
+        assert_non_null(gp_files_tail(&files, &arena, file, 3, &size));
+        assert_int_equal(gp_files_stat(&files, file, &st), 0);
+        assert_true(gp_files_exist(&files, file));
+        assert_true(gp_files_real(&files, file, path));
+        assert_int_equal(gp_files_link(&files, file, path), i);
+        assert_int_equal(gp_files_list(&files, &arena, "/etc", &names), 2);
+        assert_true(gp_files_list(&files, &arena, file, &names) < 0);
+        assert_true(gp_files_map(&files, file, &data, &size));
+        (void)munmap((void *)(uintptr_t)data, size);
+        assert_false(gp_files_map(&files, "/etc", &data, &size));
+        assert_int_equal(lowest_free(), within);
+    }
+    gp_files_close(&files);
+    assert_int_equal(lowest_free(), before);
+    gp_arena_fini(&arena);
+}
+
 static void checks_are_chosen(void **state)
 {
     (void)state;
@@ -562,6 +638,8 @@ int main(void)
         cmocka_unit_test(every_need_is_a_check_above),
         cmocka_unit_test(remedies),
         cmocka_unit_test_setup_teardown(a_failure_has_those_that_need_it_skipped, begin, finish),
+        cmocka_unit_test_setup_teardown(without_threads_it_runs_all_the_same, begin, finish),
+        cmocka_unit_test_setup_teardown(nothing_is_left_open, begin, finish),
         cmocka_unit_test_setup_teardown(checks_are_chosen, begin, finish),
         cmocka_unit_test_setup_teardown(words_are_quoted, begin, finish),
         cmocka_unit_test_setup_teardown(without_memory, begin, finish),
