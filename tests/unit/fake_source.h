@@ -48,7 +48,8 @@ struct fake {
     int open_result;
     bool open_hangs;
     bool close_hangs; /* that of a session */
-    unsigned gather;  /* a read waits until so many are inside together */
+    enum gp_power power;
+    unsigned gather; /* a read waits until so many are inside together */
     /* what was seen */
     unsigned session;
     bool is_open;
@@ -295,8 +296,7 @@ static inline void fake_read(struct gp_source_device *base, const struct gp_want
 
 static inline enum gp_power fake_power(struct gp_source *source)
 {
-    (void)source;
-    return GP_POWER_FIXED;
+    return to_fake(source)->power;
 }
 
 /* Only counted: the test looks at the fake afterwards. */

@@ -1,5 +1,7 @@
 #include "sampler_bench.h"
 
+#include "sample/release.h"
+
 #include <errno.h>
 #include <stdatomic.h>
 
@@ -694,6 +696,57 @@ static void a_lost_gpu_that_hangs_is_lost(void **state)
     finish(&b);
 }
 
+/* GPU 0 hangs in the first tick. In the second it answers while GPU 1 is still being read. */
+static void *answer_in_turn(void *arg)
+{
+    struct bench *b = arg;
+    for (unsigned inside = 0; inside < 2; (void)usleep(500)) {
+        (void)pthread_mutex_lock(&b->fake.lock);
+        inside = b->fake.inside;
+        (void)pthread_mutex_unlock(&b->fake.lock);
+    }
+    fake_set_mode(&b->fake, 0, FAKE_WELL);
+    (void)usleep(5000); /* its thread is done with it then, or the test tries again */
+    fake_set_mode(&b->fake, 1, FAKE_WELL);
+    return NULL;
+}
+
+static bool try_too_late(void)
+{
+    struct bench b;
+    pthread_t helper;
+    bench_init(&b, 2);
+    fake_set_mode(&b.fake, 0, FAKE_HANGS);
+    b.config.timeout_ns = PATIENCE_NS;
+    b.config.later_timeout_ns = LONG_S * GP_NS_PER_S;
+    start(&b);
+    tick(&b);
+    assert_int_equal(b.snapshot->devices[0].status, GP_STATUS_TIMEOUT);
+    fake_set_mode(&b.fake, 1, FAKE_HANGS);
+    assert_int_equal(pthread_create(&helper, NULL, answer_in_turn, &b), 0);
+    tick(&b);
+    assert_int_equal(pthread_join(helper, NULL), 0);
+    const struct gp_device *device = &b.snapshot->devices[0];
+    bool late = strcmp(device->status_text, "answered too late for this sample") == 0;
+    if (late) {
+        assert_int_equal(device->status, GP_STATUS_TIMEOUT);
+        assert_int_equal(value(&b, 0, GP_TEMPERATURE_GPU)->status, GP_STATUS_STALE);
+        check_well(&b, 1, 51);
+    }
+    tick_until(&b, 0, GP_STATUS_OK);
+    finish(&b);
+    return late;
+}
+
+static void an_answer_to_an_earlier_tick_is_not_one_of_this(void **state)
+{
+    (void)state;
+    bool late = false;
+    for (int n = 0; n < 50 && !late; n++)
+        late = try_too_late();
+    assert_true(late);
+}
+
 /* ---- refusals ---- */
 
 static void a_sleeping_gpu_is_no_failure(void **state)
@@ -729,6 +782,8 @@ static void the_driver_is_let_go_and_taken_again(void **state)
     tick(&b);
     assert_false(b.fake.is_open);
     assert_int_equal(b.snapshot->devices[1].status, GP_STATUS_RELEASED);
+    assert_string_equal(b.snapshot->devices[1].status_text,
+                        "released: gpulse has let go of the driver; SIGUSR1 takes hold again");
     assert_false(b.snapshot->partial);
     assert_int_equal(value(&b, 1, GP_TEMPERATURE_GPU)->status, GP_STATUS_RELEASED);
     check_text(&b, 1, GP_NAME, "b");
@@ -736,6 +791,56 @@ static void the_driver_is_let_go_and_taken_again(void **state)
     tick(&b);
     check_well(&b, 1, 51);
     assert_int_equal(b.fake.opens, 2);
+    finish(&b);
+}
+
+/* A GPU that could sleep and has no work keeps the driver awake for nothing. */
+static void the_driver_is_let_go_when_nothing_is_going_on(void **state)
+{
+    (void)state;
+    for (int power = GP_POWER_FIXED; power <= GP_POWER_AWAKE; power++) {
+        struct bench b;
+        bench_init(&b, 1);
+        b.config.release_when_idle = true;
+        b.fake.power = (enum gp_power)power;
+        set_clock_speed(0);
+        start(&b);
+        tick(&b);
+        skip_ms(GP_RELEASE_IDLE_S * 1000 - 1);
+        tick(&b);
+        check_well(&b, 0, 50);
+        assert_true(gp_metric_set_has(&b.fake.want.metrics, GP_UTILIZATION_GPU));
+        assert_true(b.fake.want.processes);
+        skip_ms(1);
+        tick(&b);
+        assert_int_equal(b.fake.is_open, power == GP_POWER_FIXED);
+        if (power == GP_POWER_AWAKE)
+            assert_string_equal(
+                b.snapshot->devices[0].status_text,
+                "released: gpulse has let go of the driver so that the GPU can sleep");
+        set_clock_speed(1);
+        finish(&b);
+    }
+}
+
+/* Who computes is working, whatever the utilization says. */
+static void the_driver_is_kept_while_somebody_works(void **state)
+{
+    (void)state;
+    struct bench b;
+    bench_init(&b, 1);
+    b.config.release_when_idle = true;
+    b.fake.power = GP_POWER_AWAKE;
+    b.fake.gpus[0].processes[0] = (struct gp_source_process){.pid = 1, .types = GP_PROCESS_COMPUTE};
+    b.fake.gpus[0].process_count = 1;
+    set_clock_speed(0);
+    start(&b);
+    for (int n = 0; n < 5; n++) {
+        tick(&b);
+        skip_ms(GP_RELEASE_IDLE_S * 1000);
+    }
+    check_well(&b, 0, 50);
+    set_clock_speed(1);
     finish(&b);
 }
 
@@ -750,6 +855,10 @@ static void nothing_is_let_go_beside_a_call_that_hangs(void **state)
     tick(&b);
     gp_sampler_release(b.sampler, true);
     assert_true(b.fake.is_open);
+    tick(&b);
+    assert_int_equal(b.snapshot->devices[0].status, GP_STATUS_RELEASED);
+    assert_string_equal(b.snapshot->devices[0].status_text,
+                        "letting go of the driver waits for a call that hangs");
     release(&b, 1);
     tick_until(&b, 1, GP_STATUS_RELEASED);
     for (int i = 0; i < 400 && b.fake.is_open; i++)
@@ -909,8 +1018,11 @@ int main(void)
         cmocka_unit_test(no_new_session_beside_a_call_that_hangs),
         cmocka_unit_test(a_gpu_that_begins_to_hang_holds_nobody_up),
         cmocka_unit_test(a_lost_gpu_that_hangs_is_lost),
+        cmocka_unit_test(an_answer_to_an_earlier_tick_is_not_one_of_this),
         cmocka_unit_test(a_sleeping_gpu_is_no_failure),
         cmocka_unit_test(the_driver_is_let_go_and_taken_again),
+        cmocka_unit_test(the_driver_is_let_go_when_nothing_is_going_on),
+        cmocka_unit_test(the_driver_is_kept_while_somebody_works),
         cmocka_unit_test(nothing_is_let_go_beside_a_call_that_hangs),
         cmocka_unit_test(an_end_while_it_is_let_go),
         cmocka_unit_test(a_gpu_that_is_forbidden),

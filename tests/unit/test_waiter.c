@@ -6,6 +6,7 @@
 #include "own_clock.h"
 #include "sample/waiter.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
@@ -30,6 +31,7 @@ static struct {
     long waits_ms; /* how long it takes; FOREVER: until let go */
     unsigned left; /* so many waits have an event first */
     int watch_answer;
+    unsigned anew; /* the registration of this device loses events of those before it; 0: none */
     gp_event_kinds kinds;
     bool forbidden; /* a call now is a breach */
     unsigned waits, watches, breaches;
@@ -41,13 +43,12 @@ static int fake_watch(struct gp_source_device *device, unsigned name, gp_call_na
                       gp_event_kinds *ret_kinds)
 {
     (void)device;
-    (void)name;
     (void)pthread_mutex_lock(&fake.lock);
     fake.breaches += fake.forbidden;
     fake.watches++;
     atomic_store(call, "fakeWatch");
     *ret_kinds = fake.kinds;
-    int answer = fake.watch_answer;
+    int answer = fake.anew && name == fake.anew ? 1 : fake.watch_answer;
     (void)pthread_mutex_unlock(&fake.lock);
     return answer;
 }
@@ -257,7 +258,8 @@ static void what_does_not_fit_is_counted(void **state)
 static void a_failure_that_comes_at_once_is_repeated_ever_more_rarely(void **state)
 {
     (void)state;
-    static const unsigned later_ms[] = {100, 200, 400, 800, 1600};
+    static const unsigned later_ms[] = {100,  200,   400,   800,   1600,  3200,
+                                        6400, 12800, 25600, 51200, 60000, 60000};
     fake.answer = GP_EFAIL;
     fake.waits_ms = 0;
     set_clock_speed(0);
@@ -268,7 +270,7 @@ static void a_failure_that_comes_at_once_is_repeated_ever_more_rarely(void **sta
     /* nobody can rely on such a driver */
     assert_true(gp_waiter_kinds(w, 0) == 0);
     change(0, 0);
-    check_next_wait_after(3200);
+    check_next_wait_after(60000);
     check_next_wait_after(500);
     assert_true(gp_waiter_kinds(w, 0) == XID);
 }
@@ -289,12 +291,65 @@ static void nobody_waits_where_nothing_is_reported(void **state)
 {
     (void)state;
     fake.kinds = 0;
+    double late_s = -1;
     begin();
     await_settled();
     skip_ms(60000);
     let_it_act();
     assert_int_equal(waits(), 0);
     assert_int_equal(fake.watches, 1);
+    /* and no call is late where there is none */
+    assert_null(gp_waiter_stuck_in(w, &late_s));
+    assert_true(late_s > -0.1 && late_s < 0.1);
+}
+
+static void the_descriptor_is_its_own(void **state)
+{
+    (void)state;
+    int kept = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+    (void)close(STDIN_FILENO);
+    struct gp_waiter *lowest = gp_waiter_new(&fake.source); /* 0 is as good as any */
+    int fd = lowest ? gp_waiter_fd(lowest) : -1;
+    gp_waiter_free(lowest);
+    bool closed = fcntl(STDIN_FILENO, F_GETFD) < 0;
+    if (kept >= 0) {
+        assert_int_equal(dup2(kept, STDIN_FILENO), STDIN_FILENO);
+        (void)close(kept);
+    }
+    assert_non_null(lowest);
+    assert_int_equal(fd, STDIN_FILENO);
+    assert_true(closed);
+    gp_waiter_free(NULL);
+}
+
+/* The descriptor stays readable until all is taken. */
+static void no_more_is_taken_than_there_is_room_for(void **state)
+{
+    struct gp_source_event events[3];
+    struct pollfd fd = {.fd = gp_waiter_fd(w), .events = POLLIN};
+    uint64_t missed;
+    (void)state;
+    begin();
+    await_waits(1);
+    (void)pthread_mutex_lock(&fake.lock);
+    fake.number = 1;
+    fake.left = 5;
+    (void)pthread_mutex_unlock(&fake.lock);
+    assert_true(gp_waiter_rest(w, after_s(LONG_S), "rest"));
+    for (uint64_t taken = 0; taken < 5; taken++) {
+        if (taken == 2) /* two at once, of three */
+            continue;
+        size_t room = taken == 1 ? 2 : 1;
+        memset(events, 0, sizeof(events));
+        assert_int_equal(poll(&fd, 1, 0), 1);
+        assert_int_equal(gp_waiter_take(w, events, room, &missed), room);
+        assert_int_equal(events[0].number, 1 + taken);
+        assert_int_equal(events[1].number, room == 2 ? 2 + taken : 0);
+        assert_int_equal(events[2].number, 0);
+        assert_int_equal(missed, 0);
+    }
+    assert_int_equal(poll(&fd, 1, 0), 0);
+    assert_int_equal(gp_waiter_take(w, events, 3, &missed), 0);
 }
 
 static void at_rest_nothing_is_called_and_devices_are_forgotten(void **state)
@@ -403,6 +458,37 @@ static void the_time_without_a_session_is_a_gap(void **state)
     assert_false(gp_waiter_take_gap(w, &gap));
 }
 
+/* Until its first failure the driver would have come back with an event; what comes behind it, and
+ * who is registered meanwhile, changes nothing of that. */
+static void a_gap_begins_with_the_first_failure(void **state)
+{
+    (void)state;
+    struct gp_waiter_gap gap;
+    fake.answer = GP_EFAIL;
+    fake.waits_ms = 0;
+    set_clock_speed(0);
+    uint64_t from_ns = gp_clock_mono_ns();
+    begin();
+    await_waits(1);
+    await_look();
+    uint64_t to_ns = gp_clock_mono_ns();
+    for (unsigned n = 2; n < 5; n++) {
+        skip_ms(10000);
+        await_waits(n);
+        await_look();
+    }
+    gp_waiter_offer(w, 1, NULL);
+    await_settled();
+    assert_true(gp_waiter_rest(w, after_s(LONG_S), "why"));
+    begin();
+    gp_waiter_offer(w, 1, NULL);
+    await_settled();
+    assert_true(gp_waiter_take_gap(w, &gap));
+    assert_int_equal(gap.devices, 2);
+    assert_in_range(gap.from_ns, from_ns, to_ns);
+    assert_true(gap.to_ns > to_ns + 30000 * GP_NS_PER_MS);
+}
+
 static void where_nothing_was_reported_there_is_no_gap(void **state)
 {
     (void)state;
@@ -465,6 +551,33 @@ static void a_set_that_was_made_anew_is_a_gap(void **state)
     assert_true(gap.from_ns < gap.to_ns && gap.kinds == XID);
 }
 
+/* Before the driver was asked for an event for the first time. */
+static void a_gap_begins_with_the_registration(void **state)
+{
+    (void)state;
+    struct gp_waiter_gap gap;
+    fake.anew = 1;
+    for (unsigned name = 0; name < 2; name++)
+        gp_waiter_offer(w, name, NULL);
+    uint64_t from_ns = gp_clock_mono_ns();
+    gp_waiter_begin(w);
+    gp_waiter_offer(w, 2, NULL);
+    await_settled();
+    assert_true(gp_waiter_take_gap(w, &gap));
+    assert_int_equal(gap.devices, 1);
+    assert_int_equal(gap.name, 0);
+    assert_in_range(gap.from_ns, from_ns, gap.to_ns);
+    assert_false(gp_waiter_take_gap(w, &gap));
+}
+
+static void a_registration_is_news(void **state)
+{
+    (void)state;
+    fake.waits_ms = FOREVER;
+    begin();
+    await_news();
+}
+
 static void a_session_that_ends_in_a_registration(void **state)
 {
     (void)state;
@@ -523,14 +636,19 @@ int main(void)
         TEST(a_failure_that_comes_at_once_is_repeated_ever_more_rarely),
         TEST(a_wait_that_comes_back_early_does_not_spin),
         TEST(nobody_waits_where_nothing_is_reported),
+        TEST(the_descriptor_is_its_own),
+        TEST(no_more_is_taken_than_there_is_room_for),
         TEST(at_rest_nothing_is_called_and_devices_are_forgotten),
         TEST(the_end_of_the_session_is_told_and_others_are_heard),
         TEST(what_is_left_is_taken_before_the_rest),
         TEST(events_without_an_end_do_not_keep_it_from_resting),
         TEST(the_time_without_a_session_is_a_gap),
+        TEST(a_gap_begins_with_the_first_failure),
         TEST(where_nothing_was_reported_there_is_no_gap),
         TEST(who_comes_back_later_has_a_gap_of_its_own),
         TEST(a_set_that_was_made_anew_is_a_gap),
+        TEST(a_gap_begins_with_the_registration),
+        TEST(a_registration_is_news),
         TEST(a_session_that_ends_in_a_registration),
         TEST(a_call_that_hangs_cannot_be_put_to_rest),
         TEST(without_memory_nothing_breaks),
