@@ -72,11 +72,12 @@ static void note_done(const struct batch *all, size_t count, bool *done)
         done[i] = all->each[i].done;
 }
 
-/* Waits for one more to end, until this moment; the lock is held. */
+/* Waits for one more to end; the lock is held. False when this moment is over. */
 static bool wait_until(struct batch *all, uint64_t mono_ns)
 {
     struct timespec until = gp_clock_timespec(mono_ns);
-    return pthread_cond_timedwait(&all->finished, &all->lock, &until) == 0;
+    (void)pthread_cond_timedwait(&all->finished, &all->lock, &until);
+    return gp_clock_mono_ns() < mono_ns;
 }
 
 /* Waits until all are done, enough are, or the time is over; the lock is held. */
