@@ -355,9 +355,10 @@ static void choose(struct gp_changer *c, unsigned index)
     /* Who cannot say its name is not left out of a choice by name. */
     if (matches || (!name && gp_selection_names_models(selection)))
         describe_failure(c, gpu, add_target(c, index, values));
-    for (size_t m = 0; reading && selection->count > 0 && !matches && m < reading->mig_count; m++) {
+    for (size_t m = 0; reading && m < reading->mig_count; m++) {
         const struct gp_mig_reading *mig = &reading->mig[m];
-        if (!is_chosen_instance(c, mig))
+        /* Of a chosen GPU it is no target of its own, but it is there. */
+        if (!is_chosen_instance(c, mig) || matches)
             continue;
         struct gp_target *target = add_target(c, index, mig->values);
         target->is_mig = true;

@@ -1,7 +1,5 @@
 #include "sampler_bench.h"
 
-#include "sample/release.h"
-
 #include <errno.h>
 #include <stdatomic.h>
 
@@ -769,114 +767,6 @@ static void a_sleeping_gpu_is_no_failure(void **state)
     finish(&b);
 }
 
-static void the_driver_is_let_go_and_taken_again(void **state)
-{
-    (void)state;
-    struct bench b;
-    bench_init(&b, 2);
-    start(&b);
-    tick(&b);
-    gp_sampler_release(b.sampler, true);
-    assert_false(b.fake.is_open);
-    assert_int_equal(b.fake.held, 0);
-    tick(&b);
-    assert_false(b.fake.is_open);
-    assert_int_equal(b.snapshot->devices[1].status, GP_STATUS_RELEASED);
-    assert_string_equal(b.snapshot->devices[1].status_text,
-                        "released: gpulse has let go of the driver; SIGUSR1 takes hold again");
-    assert_false(b.snapshot->partial);
-    assert_int_equal(value(&b, 1, GP_TEMPERATURE_GPU)->status, GP_STATUS_RELEASED);
-    check_text(&b, 1, GP_NAME, "b");
-    gp_sampler_release(b.sampler, false);
-    tick(&b);
-    check_well(&b, 1, 51);
-    assert_int_equal(b.fake.opens, 2);
-    finish(&b);
-}
-
-/* A GPU that could sleep and has no work keeps the driver awake for nothing. */
-static void the_driver_is_let_go_when_nothing_is_going_on(void **state)
-{
-    (void)state;
-    for (int power = GP_POWER_FIXED; power <= GP_POWER_AWAKE; power++) {
-        struct bench b;
-        bench_init(&b, 1);
-        b.config.release_when_idle = true;
-        b.fake.power = (enum gp_power)power;
-        set_clock_speed(0);
-        start(&b);
-        tick(&b);
-        skip_ms(GP_RELEASE_IDLE_S * 1000 - 1);
-        tick(&b);
-        check_well(&b, 0, 50);
-        assert_true(gp_metric_set_has(&b.fake.want.metrics, GP_UTILIZATION_GPU));
-        assert_true(b.fake.want.processes);
-        skip_ms(1);
-        tick(&b);
-        assert_int_equal(b.fake.is_open, power == GP_POWER_FIXED);
-        if (power == GP_POWER_AWAKE)
-            assert_string_equal(
-                b.snapshot->devices[0].status_text,
-                "released: gpulse has let go of the driver so that the GPU can sleep");
-        set_clock_speed(1);
-        finish(&b);
-    }
-}
-
-/* Who computes is working, whatever the utilization says. */
-static void the_driver_is_kept_while_somebody_works(void **state)
-{
-    (void)state;
-    struct bench b;
-    bench_init(&b, 1);
-    b.config.release_when_idle = true;
-    b.fake.power = GP_POWER_AWAKE;
-    b.fake.gpus[0].processes[0] = (struct gp_source_process){.pid = 1, .types = GP_PROCESS_COMPUTE};
-    b.fake.gpus[0].process_count = 1;
-    set_clock_speed(0);
-    start(&b);
-    for (int n = 0; n < 5; n++) {
-        tick(&b);
-        skip_ms(GP_RELEASE_IDLE_S * 1000);
-    }
-    check_well(&b, 0, 50);
-    set_clock_speed(1);
-    finish(&b);
-}
-
-static void nothing_is_let_go_beside_a_call_that_hangs(void **state)
-{
-    (void)state;
-    struct bench b;
-    bench_init(&b, 2);
-    b.config.timeout_ns = PATIENCE_NS;
-    start(&b);
-    fake_set_mode(&b.fake, 1, FAKE_HANGS);
-    tick(&b);
-    gp_sampler_release(b.sampler, true);
-    assert_true(b.fake.is_open);
-    tick(&b);
-    assert_int_equal(b.snapshot->devices[0].status, GP_STATUS_RELEASED);
-    assert_string_equal(b.snapshot->devices[0].status_text,
-                        "letting go of the driver waits for a call that hangs");
-    release(&b, 1);
-    tick_until(&b, 1, GP_STATUS_RELEASED);
-    for (int i = 0; i < 400 && b.fake.is_open; i++)
-        tick(&b);
-    assert_false(b.fake.is_open);
-    finish(&b);
-}
-
-static void an_end_while_it_is_let_go(void **state)
-{
-    (void)state;
-    struct bench b;
-    bench_init(&b, 1);
-    start(&b);
-    gp_sampler_release(b.sampler, true);
-    finish(&b);
-}
-
 static void a_gpu_that_is_forbidden(void **state)
 {
     (void)state;
@@ -1020,11 +910,6 @@ int main(void)
         cmocka_unit_test(a_lost_gpu_that_hangs_is_lost),
         cmocka_unit_test(an_answer_to_an_earlier_tick_is_not_one_of_this),
         cmocka_unit_test(a_sleeping_gpu_is_no_failure),
-        cmocka_unit_test(the_driver_is_let_go_and_taken_again),
-        cmocka_unit_test(the_driver_is_let_go_when_nothing_is_going_on),
-        cmocka_unit_test(the_driver_is_kept_while_somebody_works),
-        cmocka_unit_test(nothing_is_let_go_beside_a_call_that_hangs),
-        cmocka_unit_test(an_end_while_it_is_let_go),
         cmocka_unit_test(a_gpu_that_is_forbidden),
         cmocka_unit_test(a_single_tick_begins_and_ends_by_itself),
         cmocka_unit_test(a_single_tick_whose_session_does_not_end),
