@@ -41,6 +41,7 @@ static struct {
     uint32_t reads[GPUS]; /* controls that were read, as bits */
     atomic_uint parted[GPUS];
     bool refuses_part;
+    unsigned detached;
     uint64_t patience_ms;     /* what passes as soon as a silent one is asked */
     atomic_bool silent[GPUS]; /* hangs before it says who it is */
     atomic_uint asked[GPUS];
@@ -98,7 +99,8 @@ static int fake_attach(struct gp_source *source, unsigned index, gp_call_name *c
 
 static void fake_detach(struct gp_source_device *device)
 {
-    (void)device;
+    assert_non_null(device);
+    fake.detached++;
 }
 
 static void fake_read(struct gp_source_device *device, const struct gp_want *want,
@@ -259,6 +261,7 @@ static int set_up(void **state)
     atomic_store(&fake.threads_left, LONG_MAX);
     selection.count = 0;
     fake.refuses_part = false;
+    fake.detached = 0;
     fake.patience_ms = 0;
     memset(fake.others, 0, sizeof(fake.others));
     memset(fake.others_pending, 0, sizeof(fake.others_pending));
@@ -377,6 +380,7 @@ static void a_lost_gpu_is_out(void **state)
     assert_int_equal(fake.applied[1], 0);
     check_outcome(2, GP_OUTCOME_DONE, "");
     finish();
+    assert_int_equal(fake.detached, 2); /* those that were had */
 }
 
 static void only_the_chosen_ones(void **state)
@@ -575,9 +579,12 @@ static void what_is_so_already_is_set_anew_on_demand(void **state)
     fake.limits[0] = fake.limits[1] = 200;
     start(200);
     targets[0].changes[GP_CONTROL_POWER_LIMIT].anew = true;
+    want_of_all(GP_CONTROL_ECC_COUNTERS, 1);
     gp_changer_apply(changer);
     check_outcome(0, GP_OUTCOME_DONE, "");
     check_outcome(1, GP_OUTCOME_SAME, "");
+    /* and what comes behind it is set too */
+    assert_int_equal(gp_target_outcome(&targets[1], GP_CONTROL_ECC_COUNTERS), GP_OUTCOME_DONE);
     assert_int_equal(fake.applied[0], 1);
     assert_int_equal(fake.applied[1], 0);
     assert_int_equal(targets[1].changes[GP_CONTROL_POWER_LIMIT].after.value.n[0], 200);
@@ -671,8 +678,10 @@ static void one_gpu_is_parted(void **state)
     struct gp_part part = {.step = GP_PART_CREATE_GPU};
     fake.lost[2] = true;
     open_all();
+    (void)snprintf(err.text, sizeof(err.text), "of something else");
     assert_int_equal(gp_changer_part(changer, &targets[1], &part, &err), 0);
     assert_int_equal(part.gpu_instance, 5);
+    assert_string_equal(err.text, "of something else");
     assert_int_equal(fake.parted[0], 0);
     assert_int_equal(fake.parted[1], 1);
     part.gpu_instance = 9;
@@ -797,10 +806,11 @@ static void who_is_waited_for_is_told(void **state)
                                              .selection = &selection,
                                              .on_wait = on_wait,
                                              .patience_ns = 10 * GP_NS_PER_MS};
-    fake.silent[1] = true;
+    fake.silent[0] = fake.silent[1] = true;
     (void)pthread_mutex_lock(&fake.door);
     assert_int_equal(gp_changer_new(&config, &changer, &err), 0);
-    if (!strstr(waited_for, "GPU 1 (")) /* on a busy machine others are named, too */
+    /* on a busy machine others are named, too, or these have not started */
+    if (strncmp(waited_for, "GPU 0 (", 7) != 0 || !strstr(waited_for, "), GPU 1 ("))
         fail_msg("waited for '%s'", waited_for);
     targets = gp_changer_targets(changer, &count);
     assert_int_equal(targets[1].code, 0);
