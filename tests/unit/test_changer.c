@@ -37,7 +37,7 @@ static struct {
     struct gp_source_device instances[GPUS];
     struct gp_control_value others[GP_CONTROL__COUNT]; /* of all GPUs: what has no limits */
     struct gp_control_value others_pending[GP_CONTROL__COUNT];
-    unsigned other_applied[GP_CONTROL__COUNT];
+    atomic_uint other_applied[GP_CONTROL__COUNT];
     uint32_t reads[GPUS]; /* controls that were read, as bits */
     atomic_uint parted[GPUS];
     bool refuses_part;
