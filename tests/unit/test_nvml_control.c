@@ -8,11 +8,13 @@
  * driver's number. */
 #include "rows.h"
 
+#include "abi/nvml.h"
 #include "base/err.h"
 #include "base/strbuf.h"
 #include "source/control.h"
 #include "source/nvml/nvml.h"
 
+#include <dlfcn.h>
 #include <jansson.h>
 #include <unistd.h>
 
@@ -107,6 +109,8 @@ static void tear_down(void)
     rig.source->ops->free(rig.source);
     gp_reading_unref(rig.reading);
     (void)snprintf(command, sizeof(command), "rm -rf '%s'", root);
+    /* With the session goes the library: a driver that is loaded anew comes with another one. */
+    assert_null(dlopen(getenv("GPULSE_SIM_LIBRARY"), RTLD_NOW | RTLD_NOLOAD));
     assert_int_equal(system(command), 0); /* NOLINT(cert-env33-c): a path of our own */
 }
 
@@ -272,6 +276,38 @@ static void a_gpu_that_is_not_in_mig_mode_is_not_parted(void **state)
     tear_down();
 }
 
+static unsigned long calls_of(const char *function)
+{
+    char path[256], line[256];
+    unsigned long count = 0;
+    (void)snprintf(path, sizeof(path), "%s.count", root);
+    FILE *file = fopen(path, "re");
+    assert_non_null(file);
+    while (fgets(line, sizeof(line), file))
+        if (strncmp(line, function, strlen(function)) == 0 && line[strlen(function)] == ' ')
+            count = strtoul(line + strlen(function), NULL, 10);
+    (void)fclose(file);
+    (void)unlink(path);
+    return count;
+}
+
+/* A driver may fail badly at a number of a profile that nobody has. */
+static void no_profile_is_asked_for_that_cannot_be(void **state)
+{
+    struct gp_setting setting;
+    char path[256];
+    (void)state;
+    set_up("h100", "{\"MigMode\": {\"current\": 1, \"pending\": 1}}");
+    (void)snprintf(path, sizeof(path), "%s.count", root);
+    assert_int_equal(setenv("GPULSE_SIM_COUNT", path, 1), 0);
+    rig.source->ops->controls->read(rig.device, GP_CONTROL_MIG_INSTANCES, &setting);
+    assert_int_equal(setting.status, GP_STATUS_OK);
+    tear_down();
+    assert_int_equal(unsetenv("GPULSE_SIM_COUNT"), 0);
+    assert_int_equal(calls_of("nvmlDeviceGetGpuInstanceProfileInfoV"),
+                     NVML_GPU_INSTANCE_PROFILE_COUNT);
+}
+
 static void lines_are_there(void **state)
 {
     (void)state;
@@ -286,6 +322,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_gpu_is_parted_step_by_step),
         cmocka_unit_test(a_gpu_that_is_not_in_mig_mode_is_not_parted),
+        cmocka_unit_test(no_profile_is_asked_for_that_cannot_be),
         cmocka_unit_test(lines_are_there),
     };
     struct rows rows = {0};
