@@ -93,9 +93,10 @@ static void set_up(const char *name, const char *answers)
     if (rig.source->ops->open(rig.source, &count, &err) < 0)
         fail_msg("%s", err.text);
     assert_int_equal(rig.source->ops->attach(rig.source, 0, &rig.call, &rig.gpu, rig.reading), 0);
-    rig.source->ops->read(rig.gpu, &want, rig.reading);
     const char *instance = strchr(name, '/');
     rig.device = rig.gpu;
+    if (instance)
+        rig.source->ops->read(rig.gpu, &want, rig.reading);
     if (instance)
         rig.device = rig.source->ops->controls->instance(rig.gpu, (size_t)atoi(instance + 1));
     assert_non_null(rig.device);
@@ -276,6 +277,34 @@ static void a_gpu_that_is_not_in_mig_mode_is_not_parted(void **state)
     tear_down();
 }
 
+/* The only one has the first place. */
+static void a_single_instance_is_found(void **state)
+{
+    const struct gp_want want = {.mig = true};
+    const struct gp_control_ops *ops;
+    struct gp_control_value value;
+    struct gp_setting setting;
+    struct gp_err err = {0};
+    (void)state;
+    set_up("h100", "{\"MigMode\": {\"current\": 1, \"pending\": 1}}");
+    ops = rig.source->ops->controls;
+    assert_null(ops->instance(rig.gpu, 0));
+    assert_int_equal(gp_control_parse(GP_CONTROL_MIG_INSTANCES, "1g.10gb", &value, &err), 0);
+    assert_int_equal(ops->apply(rig.gpu, GP_CONTROL_MIG_INSTANCES, &value, &err), 0);
+    gp_reading_unref(rig.reading);
+    rig.reading = gp_reading_new();
+    assert_non_null(rig.reading);
+    rig.source->ops->read(rig.gpu, &want, rig.reading);
+    assert_int_equal(rig.reading->mig_count, 1);
+    assert_null(ops->instance(rig.gpu, 1));
+    rig.device = ops->instance(rig.gpu, 0);
+    assert_non_null(rig.device);
+    ops->read(rig.device, GP_CONTROL_MIG_INSTANCES, &setting);
+    assert_int_equal(setting.status, GP_STATUS_OK);
+    assert_string_equal(setting.value.text, "1g.10gb");
+    tear_down();
+}
+
 static unsigned long calls_of(const char *function)
 {
     char path[256], line[256];
@@ -322,6 +351,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_gpu_is_parted_step_by_step),
         cmocka_unit_test(a_gpu_that_is_not_in_mig_mode_is_not_parted),
+        cmocka_unit_test(a_single_instance_is_found),
         cmocka_unit_test(no_profile_is_asked_for_that_cannot_be),
         cmocka_unit_test(lines_are_there),
     };

@@ -334,43 +334,12 @@ static void what_may_be_restricted(void **state)
     REFUSED(nvmlDeviceSetAPIRestriction(gpu(0), NVML_RESTRICTED_API_SET_APPLICATION_CLOCKS,
                                         (nvmlEnableState_t)2),
             INVALID_ARGUMENT);
+    nvmlReturn_t activation;
+    REFUSED(nvmlDeviceSetMigMode(gpu(0), 2, &activation), INVALID_ARGUMENT);
+    REFUSED(nvmlDeviceSetMigMode(gpu(0), 1, NULL), INVALID_ARGUMENT);
+    REFUSED(nvmlDeviceSetMigMode(gpu(0), 1, &activation), NOT_SUPPORTED);
     REFUSED(nvmlDeviceClearEccErrorCounts(gpu(0), NVML_ECC_COUNTER_TYPE_COUNT), INVALID_ARGUMENT);
     OK(nvmlDeviceClearEccErrorCounts(gpu(0), NVML_AGGREGATE_ECC));
-}
-
-/* The only one has the first place. */
-static void a_single_instance_is_found(void **state)
-{
-    (void)state;
-    unsigned current, pending;
-    nvmlReturn_t activation = NVML_ERROR_UNKNOWN;
-    nvmlGpuInstance_t instance;
-    nvmlComputeInstance_t part;
-    nvmlDevice_t mig = NULL, found = NULL;
-    char uuid[96];
-    start("b200");
-    REFUSED(nvmlDeviceSetMigMode(gpu(7), 2, &activation), INVALID_ARGUMENT);
-    REFUSED(nvmlDeviceSetMigMode(gpu(7), 1, NULL), INVALID_ARGUMENT);
-    OK(nvmlDeviceSetMigMode(gpu(7), 1, &activation));
-    OK(nvmlDeviceGetMigMode(gpu(7), &current, &pending));
-    assert_int_equal(pending, 1);
-    assert_int_equal(current, activation == NVML_SUCCESS);
-    if (activation != NVML_SUCCESS) {
-        assert_int_equal(activation, NVML_ERROR_IN_USE);
-        return;
-    }
-    nvmlGpuInstanceProfileInfo_t profile;
-    nvmlComputeInstanceProfileInfo_t whole;
-    OK(nvmlDeviceGetGpuInstanceProfileInfo(gpu(7), 0, &profile));
-    OK(nvmlDeviceCreateGpuInstance(gpu(7), profile.id, &instance));
-    OK(nvmlGpuInstanceGetComputeInstanceProfileInfo(
-        instance, 0, NVML_COMPUTE_INSTANCE_ENGINE_PROFILE_SHARED, &whole));
-    OK(nvmlGpuInstanceCreateComputeInstance(instance, whole.id, &part));
-    OK(nvmlDeviceGetMigDeviceHandleByIndex(gpu(7), 0, &mig));
-    OK(nvmlDeviceGetUUID(mig, uuid, sizeof(uuid)));
-    OK(nvmlDeviceGetHandleByUUID(uuid, &found));
-    assert_ptr_equal(found, mig);
-    REFUSED(nvmlDeviceGetMigDeviceHandleByIndex(gpu(7), 1, &mig), NOT_FOUND);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, as_root, stop)
@@ -388,7 +357,6 @@ int main(void)
         TEST(fans_within_their_range),
         TEST(a_target_temperature),
         TEST(what_may_be_restricted),
-        TEST(a_single_instance_is_found),
     };
     return cmocka_run_group_tests_name("sim_control", tests, load_library, remove_folder);
 }
