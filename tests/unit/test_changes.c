@@ -1,8 +1,10 @@
 /* Events out of snapshots and reports: each thing is told once, whoever noticed it first. */
 #include "unit.h"
 
+#include "base/clock.h"
 #include "model/snapshot.h"
 #include "sample/changes.h"
+#include "sample/waiter.h"
 
 enum { GPUS = 2, MIGS = 2, PROCESSES = 4 };
 
@@ -216,6 +218,127 @@ static void only_what_is_wanted(void **state)
     assert_false(gp_metric_set_has(&want.metrics, GP_PCIE_WIDTH));
     assert_false(want.processes || want.mig);
     assert_true(want.fresh);
+}
+
+/* What is sampled for each kind of difference, and what one of it looks like. */
+static const struct kind_case {
+    enum gp_event_kind kind;
+    enum gp_metric metric;
+    bool numeric;
+    const char *text; /* a text "yes" after "no", or a number 7 after 4 */
+} kind_cases[] = {
+    {GP_EVENT_RECOVERY, GP_RECOVERY_ACTION, false, "recovery action no → yes"},
+    {GP_EVENT_ECC_CORRECTED, GP_ECC_CORRECTED_VOLATILE, true,
+     "3 corrected memory errors (7 since the driver was loaded)"},
+    {GP_EVENT_ECC_UNCORRECTED, GP_ECC_UNCORRECTED_VOLATILE, true,
+     "3 uncorrectable memory errors (7 since the driver was loaded)"},
+    {GP_EVENT_RETIREMENT, GP_RETIRED_PENDING, false,
+     "memory pages waiting to be retired: no → yes"},
+    {GP_EVENT_RETIREMENT, GP_REMAPPED_PENDING, false,
+     "memory rows waiting to be remapped: no → yes"},
+    {GP_EVENT_RETIREMENT, GP_REMAPPED_FAILURE, false,
+     "memory rows that could not be remapped: no → yes"},
+    {GP_EVENT_PSTATE, GP_PSTATE, false, "performance state no → yes"},
+    {GP_EVENT_THROTTLE, GP_REASONS_ACTIVE, false,
+     "clocks held down by a clock setting, the power limit"},
+    {GP_EVENT_PCIE, GP_PCIE_GEN, true, "PCIe generation 4 → 7"},
+    {GP_EVENT_PCIE, GP_PCIE_WIDTH, true, "PCIe width 4 → 7"},
+    {GP_EVENT_MIG, GP_MIG_MODE, false, "MIG mode no → yes"},
+    {GP_EVENT_PERSISTENCE, GP_PERSISTENCE_MODE, false, "persistence mode no → yes"},
+    {GP_EVENT_ECC_MODE, GP_ECC_MODE, false, "ECC mode no → yes"},
+};
+
+static void each_difference_in_words(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < GP_ARRAY_LEN(kind_cases); i++) {
+        const struct kind_case *c = &kind_cases[i];
+        bool is_text = gp_metric_table[c->metric].type == GP_TYPE_TEXT;
+        gp_changes_fini(&b.changes);
+        (void)set_up(NULL);
+        for (int later = 0; later < 2; later++) {
+            if (is_text)
+                set_text(&b.gpus[1], c->metric, later ? "yes" : "no");
+            else
+                set_int(&b.gpus[1], c->metric, later ? 7 : 4);
+            compare();
+        }
+        const struct gp_event *event = told(1, c->kind, false, c->text);
+        assert_int_equal(event->numeric, c->numeric);
+        nothing_more();
+    }
+}
+
+static size_t metrics_of(const struct gp_want *want)
+{
+    size_t n = 0;
+    for (int m = 0; m < GP_METRIC__COUNT; m++)
+        n += gp_metric_set_has(&want->metrics, (enum gp_metric)m);
+    return n;
+}
+
+static void each_kind_has_what_it_needs_sampled(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < GP_EVENT__COUNT; kind++) {
+        struct gp_want want = {0};
+        size_t expected = 2; /* who it is */
+        bool is_process =
+            gp_event_group_kinds(GP_EVENT_GROUP_PROCESS) & gp_event_bit((enum gp_event_kind)kind);
+        bool asks = false;
+        gp_changes_want(gp_event_bit((enum gp_event_kind)kind), &want);
+        for (size_t i = 0; i < GP_ARRAY_LEN(kind_cases); i++)
+            if (kind_cases[i].kind == (enum gp_event_kind)kind) {
+                assert_true(gp_metric_set_has(&want.metrics, kind_cases[i].metric));
+                asks = true;
+                expected++;
+            }
+        assert_int_equal(gp_metric_set_has(&want.metrics, GP_STATUS), !asks);
+        assert_int_equal(gp_metric_set_has(&want.metrics, GP_PID), is_process);
+        assert_int_equal(gp_metric_set_has(&want.metrics, GP_PROCESS_NAME), is_process);
+        assert_int_equal(gp_metric_set_has(&want.metrics, GP_PROCESS_USER), is_process);
+        assert_int_equal(gp_metric_set_has(&want.metrics, GP_MIG_PROFILE), kind == GP_EVENT_MIG);
+        assert_true(gp_metric_set_has(&want.metrics, GP_UUID));
+        assert_true(gp_metric_set_has(&want.metrics, GP_PCI_BUS_ID));
+        assert_int_equal(want.mig, kind == GP_EVENT_MIG);
+        assert_int_equal(want.processes, is_process);
+        expected += (asks ? 0 : 1) + (is_process ? 3 : 0) + (kind == GP_EVENT_MIG ? 1 : 0);
+        assert_int_equal(metrics_of(&want), expected);
+    }
+}
+
+/* ---- gaps ---- */
+
+static void a_gap_in_words(void **state)
+{
+    (void)state;
+    char from[GP_RFC3339_SIZE], to[GP_RFC3339_SIZE], text[300];
+    struct gp_waiter_gap gap = {.devices = 1,
+                                .name = 7,
+                                .from_ns = gp_clock_mono_ns() - 3600 * GP_NS_PER_S,
+                                .to_ns = gp_clock_mono_ns(),
+                                .kinds = gp_event_bit(GP_EVENT_XID),
+                                .why = "of the weather"};
+    for (gap.devices = 1; gap.devices < 3; gap.devices++) {
+        gp_changes_gap(&b.changes, &gap);
+        assert_int_equal(b.changes.out.count, b.told + 1);
+        const struct gp_event *event = &b.changes.out.items[b.told++];
+        assert_int_equal(event->kind, GP_EVENT_MISSED);
+        assert_true(event->to_ns > event->from_ns + 3599 * GP_NS_PER_S);
+        gp_clock_plain(event->from_ns, from);
+        gp_clock_plain(event->to_ns, to);
+        (void)snprintf(text, sizeof(text),
+                       "the driver's events of %s from %s to %s may be missing: of the weather",
+                       gap.devices == 1 ? "GPU 7" : "2 GPUs", from, to);
+        assert_string_equal(event->text, text);
+        assert_false(event->has_gpu);
+    }
+    /* nobody wants what is missing */
+    gp_changes_fini(&b.changes);
+    gp_changes_init(&b.changes, gp_event_bit(GP_EVENT_PSTATE));
+    b.told = 0;
+    gp_changes_gap(&b.changes, &gap);
+    nothing_more();
 }
 
 /* ---- lost, silent, asleep ---- */
@@ -465,6 +588,25 @@ static void processes_come_and_go(void **state)
     told(1, GP_EVENT_PROCESS_END, false, "process 300 ended: old of ann");
 }
 
+static void processes_alone_may_be_wanted(void **state)
+{
+    (void)state;
+    gp_changes_fini(&b.changes);
+    gp_changes_init(&b.changes, gp_event_bit(GP_EVENT_PROCESS_START));
+    compare();
+    set_process(0, 1, 10, "train");
+    b.process_count = 1;
+    b.gpus[1].process_count = 1;
+    set_text(&b.gpus[1], GP_PSTATE, "P5");
+    compare();
+    assert_int_equal(b.changes.out.count, 1);
+    assert_int_equal(b.changes.out.items[b.told++].kind, GP_EVENT_PROCESS_START);
+    b.process_count = 0;
+    b.gpus[1].process_count = 0;
+    compare();
+    nothing_more();
+}
+
 static void without_memory_it_is_noted(void **state)
 {
     (void)state;
@@ -489,6 +631,9 @@ int main(void)
         TEST(reasons_in_words),
         TEST(an_absent_value_is_no_change),
         TEST(only_what_is_wanted),
+        TEST(each_difference_in_words),
+        TEST(each_kind_has_what_it_needs_sampled),
+        TEST(a_gap_in_words),
         TEST(a_gpu_that_goes_and_comes),
         TEST(a_gpu_that_is_lost_from_the_beginning),
         TEST(a_change_behind_a_loss),
@@ -500,6 +645,7 @@ int main(void)
         TEST(reports_of_a_storm_are_all_told),
         TEST(instances_come_and_go),
         TEST(processes_come_and_go),
+        TEST(processes_alone_may_be_wanted),
         TEST(without_memory_it_is_noted),
     };
     return cmocka_run_group_tests_name("changes", tests, NULL, NULL);

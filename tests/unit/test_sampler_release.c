@@ -71,6 +71,7 @@ static void the_driver_is_kept_while_somebody_works(void **state)
     start(&b);
     for (int n = 0; n < 5; n++) {
         tick(&b);
+        check_well(&b, 0, 50);
         skip_ms(GP_RELEASE_IDLE_S * 1000);
     }
     check_well(&b, 0, 50);

@@ -498,6 +498,31 @@ static void ancestors_are_read_only_where_they_are_wanted(void **state)
     finish(&b);
 }
 
+/* From the next tick on, and back. */
+static void ancestors_lists_and_more_can_be_asked_for_later(void **state)
+{
+    (void)state;
+    struct bench b;
+    bench_init(&b, 2);
+    want_ancestors(&b);
+    gp_metric_set_add(&b.config.want.more, GP_POWER_DRAW);
+    start(&b);
+    for (int on = 0; on < 4; on++) {
+        bool wanted = on % 2;
+        gp_sampler_set_ancestors(b.sampler, wanted);
+        gp_sampler_set_more(b.sampler, wanted);
+        gp_sampler_set_lists(b.sampler, wanted ? UINT32_C(1) << gp_list_index(GP_SCOPE_FAN) : 0);
+        tick(&b);
+        assert_int_equal(b.snapshot->ancestor_count, wanted ? 2 : 0);
+        assert_int_equal(fans(&b)->count, wanted ? 4 : 0);
+        assert_int_equal(b.fake.want.lists,
+                         wanted ? UINT32_C(1) << gp_list_index(GP_SCOPE_FAN) : 0);
+        assert_int_equal(b.fake.want.fresh, wanted);
+        assert_int_equal(gp_metric_set_has(&b.fake.want.metrics, GP_POWER_DRAW), wanted);
+    }
+    finish(&b);
+}
+
 /* ---- no memory ---- */
 
 /* One run with all allocations from the n-th on failing; true if none was missed. */
@@ -569,6 +594,7 @@ int main(void)
         cmocka_unit_test(a_lost_gpu_has_a_row_that_says_so),
         TEST(where_processes_come_from),
         TEST(ancestors_are_read_only_where_they_are_wanted),
+        TEST(ancestors_lists_and_more_can_be_asked_for_later),
         TEST(whichever_allocation_fails_nothing_is_lost),
     };
     return cmocka_run_group_tests_name("sampler_rows", tests, NULL, NULL);
