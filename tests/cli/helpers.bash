@@ -109,6 +109,17 @@ is_quiet() {
     [ -z "$stderr" ] || explain "there are messages"
 }
 
+# unseen_are COUNT: only what gpulse says of so many processes that are not in /proc, where that is a
+# container's; nothing anywhere else.
+unseen_are() {
+    if [ "$(readlink /proc/self/ns/pid)" = 'pid:[4026531836]' ]; then
+        is_quiet
+    else
+        [ "$stderr" = "gpulse: $1 of them cannot be seen from this container's pid namespace; gpulse ps --holders shows who has the GPUs open inside of it" ] ||
+            explain "the messages are not the one of $1 processes"
+    fi
+}
+
 # fails STATUS REGEX: this one line on standard error, and nothing else.
 fails() {
     status_is "$1"

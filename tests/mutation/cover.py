@@ -24,7 +24,7 @@ def setup(tree):
     unit = tree / f"{build}.o"
     if not (tree / build / "build.ninja").is_file():
         subprocess.run(["gcc", "-O1", "-fPIC", "-c", HERE / "cover.c", "-o", unit], check=True)
-        subprocess.run(["meson", "setup", "-Doptimization=0", "-Ddebug=true", "-Dwerror=false",
+        subprocess.run(["meson", "setup", "-Doptimization=0", "-Ddebug=true", "-Dtests=true",
                         "-Dc_args=-w -fsanitize-coverage=trace-pc", f"-Dc_link_args={unit}", build],
                        cwd=tree, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     return build
