@@ -54,8 +54,9 @@ def blocks_of(image, tree):
         if line.startswith("/"):
             path, number = line.split(" (")[0].rsplit(":", 1)
             if path not in paths:
-                real = os.path.relpath(os.path.normpath(path), tree)
-                paths[path] = real if real.startswith(("src/", "sim/")) else None
+                # Where ccache's object is of another tree, so is the beginning of the path.
+                match = re.search(r".*/((?:src|sim)/.*)", os.path.normpath(path))
+                paths[path] = match[1] if match and (tree / match[1]).is_file() else None
             place = (paths[path], int(number)) if paths[path] and number.isdigit() else None
         elif match := re.match(r" +([0-9a-f]+):\t", line):
             if called:

@@ -538,12 +538,17 @@ static void tags_go_with_their_processes(void **state)
 
 /* ---- signals ---- */
 
+/* What a shell starts in the background, or nohup starts, inherits ignored signals. */
 static pid_t start_child(void)
 {
     pid_t pid = fork();
-    if (pid == 0)
+    if (pid == 0) {
+        (void)signal(SIGHUP, SIG_DFL);
+        (void)signal(SIGINT, SIG_DFL);
+        (void)signal(SIGQUIT, SIG_DFL);
         for (;;)
             (void)pause();
+    }
     assert_true(pid > 0);
     return pid;
 }
