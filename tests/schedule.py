@@ -2,8 +2,8 @@
 
 A job is one command whose output is TAP. Many jobs mostly wait, so far more of them run at a time than
 there are CPUs, the longest first, as long as the CPU time that they are known to need fits. How long a
-job takes is kept from run to run, in build/tests.json, beside a fingerprint of what it depends on: a job
-whose fingerprint has already passed need not run again.
+job takes is kept from run to run, beside a fingerprint of what it depends on: a job whose fingerprint has
+already passed need not run again.
 """
 import hashlib
 import json
@@ -71,7 +71,7 @@ class Result:
 # ---------------------------------------------------------------- one job
 
 GROUPS = set()  # process groups of the jobs in progress
-STARTING = threading.RLock()
+STARTING = threading.RLock()  # held where a job starts, and where its process is reaped
 
 
 def kill_group(group):
@@ -82,7 +82,7 @@ def kill_group(group):
 
 
 def kill_all():
-    """Ends all jobs in progress. Holds the lock that starts others: for a caller about to exit."""
+    """Kills all jobs in progress. Keeps the lock, so that no other starts: for a caller about to exit."""
     STARTING.acquire()
     for group in list(GROUPS):
         kill_group(group)
@@ -106,10 +106,12 @@ def run_process(job):
         timer.start()
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         timer.cancel()
-        kill_group(process.pid)  # what it may have left behind
-        _, status, usage = os.wait4(process.pid, 0)
+        timer.join()
+        kill_group(process.pid)  # processes that it may have left over
+        with STARTING:
+            _, status, usage = os.wait4(process.pid, 0)
+            GROUPS.discard(process.pid)
         process.returncode = os.waitstatus_to_exitcode(status)
-        GROUPS.discard(process.pid)
         out.seek(0)
         output = out.read().decode("utf-8", "replace")
     return (None if hung.is_set() else process.returncode), output, usage.ru_utime + usage.ru_stime
