@@ -38,7 +38,7 @@ __attribute__((constructor(101))) static void start(void)
     }
     (void)snprintf(path, sizeof(path), "%s/%s.%llx-%llx", folder, number ? number : "",
                    (unsigned long long)image->e_entry, (unsigned long long)image->e_shoff);
-    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (fd < 0) {
         return;
     }

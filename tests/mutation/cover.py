@@ -110,7 +110,7 @@ class Cover:
 
         def one(suite):
             with tempfile.TemporaryDirectory(prefix="gpulse-cover-") as folder:
-                os.chmod(folder, 0o777)
+                os.chmod(folder, 0o1777)  # some tests run as another user
                 failures, seconds, output = run(suite, tree, build, {"MUTATE_COVER": folder})
                 parts = {}
                 for file in Path(folder).iterdir():
