@@ -17,7 +17,7 @@ default)
     options=("--prefix=${PREFIX:-/usr/local}")
     ;;
 release) options=(-Dwerror=true) ;;
-# The sanitizers' instrumentation makes gcc warn where there is nothing, so warnings are no errors.
+# The sanitizers' instrumentation causes false warnings in gcc, so warnings are no errors here.
 asan) options=('-Db_sanitize=address,undefined' -Db_lundef=false -Doptimization=1) ;;
 tsan) options=(-Db_sanitize=thread -Db_lundef=false -Doptimization=1) ;;
 *)
@@ -36,7 +36,7 @@ fail()
     exit 1
 }
 
-# setup.sh leaves a stamp: what it has just installed is to be found.
+# Whether setup.sh has installed something since the last configuration: then meson must look again.
 installed_since()
 {
     local stamp

@@ -202,7 +202,7 @@ detect_manager()
     manager=
 }
 
-# The one way in which this ends badly: the reason, what is missing, what the user can do.
+# Every failure ends here: prints the reason, what is missing, and what the user can do; exits.
 give_up()
 {
     local all=("${packages[@]}" "${optional_packages[@]}")
@@ -287,7 +287,7 @@ install_missing()
         tail -n 20 "$log" >&2
         give_up "$manager failed"
     fi
-    # Failing here is no failure: what is missing in the end is said in the end.
+    # A failure here does not stop the set-up: what is still missing is reported at the end.
     [[ ${#optional_packages[@]} -eq 0 ]] ||
         install_with_manager "${optional_packages[@]}" >"$log" 2>&1 || true
 }
@@ -306,10 +306,10 @@ give_up_on_leftovers()
     give_up "$reason"
 }
 
-# The stamp is good for this very script and as long as the programs are there.
+# The stamp is good until this script or meson.build changes, and while the main programs are there.
 stamp_is_good()
 {
-    [[ -f $stamp && ! $0 -nt $stamp && ! meson.build -nt $stamp ]] || return 1
+    [[ -f $stamp && ! scripts/setup.sh -nt $stamp && ! meson.build -nt $stamp ]] || return 1
     have "${CC:-cc}" && have meson && have_ninja && have pkg-config
 }
 
