@@ -177,14 +177,30 @@ static void add_torch(struct gp_exam *exam, const struct gp_nvidia *nv, struct t
 
 /* ---- PyTorch: what else can be wrong in an environment ---- */
 
-/* "2.5.1+cu124" as pip asks for it: PyPI has no version with a suffix. */
-static const char *pip_words(struct gp_exam *exam, const char *version)
+/* Whether download.pytorch.org has a folder for builds with this suffix. */
+static bool is_of_pytorch(const char *suffix)
+{
+    return strcmp(suffix, "cpu") == 0 || strcmp(suffix, "xpu") == 0 ||
+           (strncmp(suffix, "cu", 2) == 0 && strspn(suffix + 2, "0123456789") > 0) ||
+           strncmp(suffix, "rocm", 4) == 0;
+}
+
+/* Proposes to install "2.5.1+cu124" again: PyPI has no version with a suffix, and nobody has the
+ * builds that NVIDIA's containers ship or that users compile. */
+static void install_again(struct gp_exam *exam, const struct gp_pyenv *env, const char *version)
 {
     const char *suffix = strchr(version, '+');
-    return suffix ? gp_exam_text(exam,
-                                 "torch==%.*s --index-url https://download.pytorch.org/whl/%s",
-                                 (int)(suffix - version), version, suffix + 1)
-                  : gp_exam_text(exam, "torch==%s", version);
+    const char *words;
+    if (suffix && !is_of_pytorch(suffix + 1)) {
+        gp_exam_advice(exam, "reinstall PyTorch %s from its source; no package index has this build",
+                       version);
+        return;
+    }
+    words = suffix
+                ? gp_exam_text(exam, "torch==%.*s --index-url https://download.pytorch.org/whl/%s",
+                               (int)(suffix - version), version, suffix + 1)
+                : gp_exam_text(exam, "torch==%s", version);
+    gp_exam_pip(exam, env, GP_PIP_AGAIN, "", words);
 }
 
 /* Two versions of one package in one folder: the newer one's files over the older one's. */
@@ -200,7 +216,7 @@ static void check_twice(struct gp_exam *exam, const struct gp_pyenv *env)
                        first->version, other->version);
         gp_exam_evidence(exam, env->site, "%s, %s", first->entry, other->entry);
         gp_exam_why(exam, "An update was interrupted; files of both may be mixed.");
-        gp_exam_pip(exam, env, GP_PIP_AGAIN, "", pip_words(exam, other->version));
+        install_again(exam, env, other->version);
         return;
     }
 }

@@ -237,7 +237,8 @@ static uint64_t up_ns(void)
     return (uint64_t)up.tv_sec * GP_NS_PER_S + (uint64_t)up.tv_nsec;
 }
 
-/* Whoever is kept waiting between two clocks sees them apart: then it looks again. */
+/* A thread that is preempted between reading the two clocks gets a wrong difference, so the reading
+ * that took least counts. */
 static uint64_t boot_of_this_machine(void)
 {
     enum { LOOKS = 16 };
