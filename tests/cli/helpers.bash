@@ -22,7 +22,7 @@ setup() {
 
 teardown() {
     local pid
-    for pid in "${STARTED[@]}"; do
+    for pid in ${STARTED[@]}; do # unquoted, to leave out the empty ones
         kill -KILL "$pid" 2>/dev/null || true
         wait "$pid" 2>/dev/null || true
     done
@@ -59,10 +59,15 @@ started() {
     STARTED+=("$pid")
 }
 
-# finish: waits for the end of $pid; its exit status is $status.
+# finish: waits for the end of $pid; its exit status is $status. From then on the number may be another
+# process's: teardown leaves it alone.
 finish() {
+    local i
     status=0
     wait "$pid" || status=$?
+    for i in "${!STARTED[@]}"; do
+        [ "${STARTED[i]}" != "$pid" ] || STARTED[i]=
+    done
 }
 
 # nap: 0.02 s, without a process: nothing ever comes from this pipe
