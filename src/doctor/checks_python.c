@@ -192,7 +192,8 @@ static void install_again(struct gp_exam *exam, const struct gp_pyenv *env, cons
     const char *suffix = strchr(version, '+');
     const char *words;
     if (suffix && !is_of_pytorch(suffix + 1)) {
-        gp_exam_advice(exam, "reinstall PyTorch %s from its source; no package index has this build",
+        gp_exam_advice(exam,
+                       "reinstall PyTorch %s from its source; no package index has this build",
                        version);
         return;
     }
