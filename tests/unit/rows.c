@@ -50,10 +50,16 @@ size_t rows_add_file(struct rows *r, const char *file, size_t columns, CMUnitTes
     (void)snprintf(path, sizeof(path), "%s/tests/unit/%s", source ? source : ".", file);
     FILE *stream = fopen(path, "re");
     size_t before = r->count, number = 0;
-    if (!stream)
-        return 0;
+    if (!stream) {
+        perror(path);
+        exit(1);
+    }
     while (fgets(line, sizeof(line), stream)) {
         number++;
+        if (!strchr(line, '\n') && !feof(stream)) {
+            (void)fprintf(stderr, "%s:%zu: too long\n", path, number);
+            exit(1);
+        }
         line[strcspn(line, "\n")] = '\0';
         if (*line && *line != '#')
             rows_add(r, name_of(&r->arena, file, number, line), f,

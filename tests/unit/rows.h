@@ -17,7 +17,8 @@ struct rows {
 void rows_add(struct rows *r, const char *name, CMUnitTestFunction f, void *row);
 
 /* Adds a test for each line of tests/unit/FILE that is no comment: f finds its tab-separated
- * columns, the last of which may contain tabs, in *state as a char **. Returns how many. */
+ * columns, the last of which may contain tabs, in *state as a char **. Returns how many. Exits if
+ * the file cannot be read: the program then has no test that could pass. */
 size_t rows_add_file(struct rows *r, const char *file, size_t columns, CMUnitTestFunction f);
 
 /* Runs these and the `count` of `tests`, and frees the rows; the exit status of the program. */
