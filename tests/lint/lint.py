@@ -17,9 +17,9 @@ RANKS = {
     "base": 0,
     "model": 1,
     "source": 2, "proc": 2,
-    "sample": 3, "store": 3,
+    "sample": 3,
     "out": 4,
-    "smi": 5, "jobs": 5, "tui": 5, "serve": 5, "fleet": 5, "bench": 5,
+    "smi": 5, "jobs": 5, "tui": 5,
     "doctor": 6,
     "cmd": 7,
 }
@@ -40,7 +40,7 @@ PRINTING_FOLDERS = ("src/cmd/", "src/out/", "src/tui/term.")
 
 TEXT_SUFFIXES = {".c", ".h", ".def", ".build", ".md", ".sh", ".py", ".bats", ".bash", ".fish",
                  ".json", ".csv", ".service", ".txt", ".dict", ".yml"}
-RAW_FOLDERS = ("tests/data/", "tests/golden/", "tests/fuzz/corpus/", "data/captures/")
+RAW_FOLDERS = ("tests/golden/", "tests/fuzz/corpus/", "data/captures/")
 
 
 def tracked_files():
@@ -267,6 +267,7 @@ def rule_everything_is_built():
             if not re.search(rf"\b{stem}\b", listed) and \
                     not re.search(rf"'{stem.removeprefix('test_')}'", listed):
                 yield name, 1, "no meson.build lists it"
+
 
 def rule_no_werror_default():
     """A user's newer compiler warns of more; scripts/build.sh asks for errors where they help us."""
