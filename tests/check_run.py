@@ -278,8 +278,8 @@ def the_keyboard_reaches_the_job_and_the_shell_goes_on():
 
 SIZES = """
 import os, signal, sys, time
-def tell(*_):
-    print("size", os.get_terminal_size(1).columns, flush=True)
+def tell(*_): # one signal may interrupt the other one's
+    os.write(1, b"size %d\\n" % os.get_terminal_size(1).columns)
 signal.signal(signal.SIGWINCH, tell)
 print("terminal", sys.stdout.isatty(), sys.stderr.isatty(), flush=True)
 while True:
