@@ -6,11 +6,12 @@
 #include "jobs/failure.h"
 #include "jobs/scan.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMNS = 4, LINES = 86 };
+enum { COLUMNS = 5, LINES = 86 };
 
 static void words_of(struct gp_failure *f, char *text, size_t size)
 {
@@ -23,12 +24,30 @@ static void words_of(struct gp_failure *f, char *text, size_t size)
     }
 }
 
+/* "tried 1024, ordinal 0": what is known, in the order of the fields; "-": nothing. */
+static void numbers_of(const struct gp_failure *f, char *text, size_t size)
+{
+    static const char *const names[] = {
+#define X(id, word) word,
+        GP_FAILURE_FIELDS(X)
+#undef X
+    };
+    (void)snprintf(text, size, "-");
+    for (size_t i = 0, n = 0; i < GP_ARRAY_LEN(names); i++) {
+        if (!gp_failure_knows(f, (enum gp_failure_field)i))
+            continue;
+        n += (size_t)snprintf(text + n, size - n, "%s%s %" PRIu64, n > 0 ? ", " : "", names[i],
+                              f->values[i]);
+        assert_true(n < size);
+    }
+}
+
 static size_t line_count;
 
 static void check_line(void **state)
 {
     char **columns = *state;
-    const char *id = columns[0], *causes = columns[1];
+    const char *id = columns[0], *causes = columns[1], *numbers = columns[2];
     char *line = columns[COLUMNS - 1];
     struct gp_failure f;
     char words[256] = "";
@@ -45,6 +64,9 @@ static void check_line(void **state)
     words_of(&f, words, sizeof(words));
     if (strcmp(words, strcmp(causes, "-") == 0 ? "" : causes) != 0)
         fail_msg("'%s' is judged '%s', not '%s'", line, words, causes);
+    numbers_of(&f, words, sizeof(words));
+    if (strcmp(words, numbers) != 0)
+        fail_msg("'%s' has the numbers '%s', not '%s'", line, words, numbers);
 }
 
 static struct gp_failure read_text(const char *first, const char *text)
