@@ -1,6 +1,8 @@
-/* The allocator of the code under test, by the linker's --wrap: it fails when it is told to. */
+/* The allocator of the code under test, by the linker's --wrap: it fails when it is told to. And
+ * what may be left behind then. */
 #include "unit.h"
 
+#include <dirent.h>
 #include <limits.h>
 #include <stdatomic.h>
 
@@ -57,4 +59,15 @@ void *__wrap_calloc(size_t items, size_t size)
 void *__wrap_realloc(void *old, size_t size)
 {
     return fails() ? NULL : __real_realloc(old, size);
+}
+
+size_t open_file_count(void)
+{
+    size_t files = 0;
+    DIR *dir = opendir("/proc/self/fd");
+    assert_non_null(dir);
+    while (readdir(dir))
+        files++;
+    (void)closedir(dir);
+    return files;
 }

@@ -303,6 +303,19 @@ static void a_call_that_hangs_is_not_waited_for(void **ctx)
     assert_int_equal(now, GP_CUDA_RUNNING);
 }
 
+static void a_call_without_memory(void **ctx)
+{
+    (void)ctx;
+    struct gp_err err = {0};
+    enum gp_cuda_state now;
+    alloc_fail_from(0);
+    int r = gp_checkpoint_get_state(list[0].pid, LONG_S * GP_NS_PER_S, &now, &err);
+    alloc_fail_from(-1);
+    assert_int_equal(r, GP_ENOMEM);
+    assert_string_equal(err.text, "out of memory");
+    assert_false(gp_checkpoint_is_stuck());
+}
+
 #define PLAIN(test) cmocka_unit_test_setup_teardown(test, start, stop)
 
 int main(void)
@@ -317,6 +330,7 @@ int main(void)
         PLAIN(two_at_the_same_time),
         PLAIN(one_that_was_stopped_half_way_goes_on),
         PLAIN(a_step_out_of_turn_is_refused),
+        PLAIN(a_call_without_memory),
         PLAIN(a_call_that_hangs_is_not_waited_for),
     };
     struct gp_err err = {0};

@@ -189,6 +189,32 @@ static void one_that_has_ended_is_not_added_again(void **state)
     gp_ending_fini(&ending);
 }
 
+static void without_memory_nothing_is_left_open(void **state)
+{
+    (void)state;
+    struct gp_ending ending = {NULL, 0};
+    struct gp_err err = {0};
+    pid_t pid = start_child(heeds_all);
+    size_t before = open_file_count();
+    size_t failures = 0;
+    bool whole = false;
+    for (long n = 0; n < 20 && !whole; n++) {
+        alloc_fail_at(n);
+        int r = gp_ending_add(&ending, pid, gp_clock_wall_ns(), false, &err);
+        whole = alloc_count() <= n;
+        alloc_fail_from(-1);
+        failures += r == GP_ENOMEM;
+        assert_int_equal(ending.count, r < 0 ? 0 : 1);
+        assert_int_equal(open_file_count(), before + ending.count);
+        gp_ending_fini(&ending);
+        assert_int_equal(open_file_count(), before);
+    }
+    assert_true(whole);
+    assert_true(failures > 0);
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(ended_by(pid), SIGKILL);
+}
+
 static void count_signals(void *ctx, int signal, size_t left)
 {
     int *seen = ctx;
@@ -468,6 +494,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_mildest_signal_that_helps),
         cmocka_unit_test(one_that_has_ended_is_not_added_again),
+        cmocka_unit_test(without_memory_nothing_is_left_open),
         cmocka_unit_test(it_is_over_when_all_have_ended),
         cmocka_unit_test(one_that_does_not_end_is_told),
         cmocka_unit_test(one_that_stands_still_ends),

@@ -150,6 +150,21 @@ static void what_is_not_given_is_not_counted(void **state)
     assert_int_equal(e.count, 5);
 }
 
+static void answers_of_a_model_without_a_width(void **state)
+{
+    (void)state;
+    struct gp_model m = model_of(1e9, "bf16", NULL);
+    m.batch = 8;
+    m.seq = 1024;
+    m.layers = 16;
+    struct gp_estimate e = gp_estimate(&m);
+    assert_int_equal(e.count, 2); /* the weights, the context */
+    m.hidden = 2048;
+    m.layers = 0;
+    e = gp_estimate(&m);
+    assert_int_equal(e.count, 2);
+}
+
 static void names(void **state)
 {
     (void)state;
@@ -238,6 +253,7 @@ int main(void)
         cmocka_unit_test(activations),
         cmocka_unit_test(answers_keep_keys_and_values),
         cmocka_unit_test(what_is_not_given_is_not_counted),
+        cmocka_unit_test(answers_of_a_model_without_a_width),
         cmocka_unit_test(names),
         cmocka_unit_test(formulas_are_whole),
         cmocka_unit_test(places),

@@ -320,6 +320,43 @@ static void ancestors_that_cannot_be(void **state)
     gp_inspect_free(in);
 }
 
+/* Each byte is shown as four characters. */
+static void a_path_of_bytes_that_are_no_text(void **state)
+{
+    (void)state;
+    char path[3001];
+    char old[256];
+    memset(path, '\x01', sizeof(path) - 1);
+    path[0] = '/';
+    path[sizeof(path) - 1] = '\0';
+    write_whole_process();
+    (void)snprintf(old, sizeof(old), "%s/proc/4711/exe", tree_root);
+    assert_int_equal(unlink(old), 0);
+    write_link("/proc/4711/exe", path);
+    struct gp_inspect *in = inspect();
+    assert_non_null(in->program.text);
+    assert_memory_equal(in->program.text, "/\\x01\\x01", 9);
+    assert_in_range(strlen(in->program.text), 4000, 4096);
+    gp_inspect_free(in);
+}
+
+/* A program that was started without the standard files. */
+static void the_first_descriptor_is_one_like_any_other(void **state)
+{
+    (void)state;
+    write_whole_process();
+    int input = dup(STDIN_FILENO);
+    (void)close(STDIN_FILENO);
+    struct gp_inspect *in = inspect();
+    if (input >= 0) {
+        (void)dup2(input, STDIN_FILENO);
+        (void)close(input);
+    }
+    assert_int_equal(in->error, 0);
+    assert_int_equal(in->state, 'S');
+    gp_inspect_free(in);
+}
+
 static void without_memory(void **state)
 {
     (void)state;
@@ -498,6 +535,8 @@ int main(void)
         TEST(more_devices_than_there_is_room_for),
         TEST(hostile_and_endless_environments),
         TEST(ancestors_that_cannot_be),
+        TEST(a_path_of_bytes_that_are_no_text),
+        TEST(the_first_descriptor_is_one_like_any_other),
         TEST(without_memory),
         cmocka_unit_test(a_real_process),
         cmocka_unit_test(this_process),

@@ -620,17 +620,6 @@ static void who_is_not_watched_has_its_turn(void **state)
     free_subject(&s);
 }
 
-static size_t open_files(void)
-{
-    size_t count = 0;
-    DIR *dir = opendir("/proc/self/fd");
-    assert_non_null(dir);
-    while (readdir(dir))
-        count++;
-    (void)closedir(dir);
-    return count;
-}
-
 /* Real ones, for as long as they live: what is kept open of one that has ended is not taken for
  * another one. */
 static void files_are_kept_open(void **state)
@@ -650,30 +639,30 @@ static void files_are_kept_open(void **state)
         assert_true(pid > 0);
         pids[i] = (uint32_t)pid;
     }
-    size_t before = open_files();
+    size_t before = open_file_count();
     const struct gp_proc_infos *infos = gp_proc_read(reader, GP_PROC_STAT, pids, COUNT);
     uint64_t start = infos->infos[0].start_ticks;
-    assert_int_equal(open_files(), before); /* a single look keeps nothing */
+    assert_int_equal(open_file_count(), before); /* a single look keeps nothing */
     for (int tick = 0; tick < 3; tick++) {
         infos = gp_proc_read(reader, GP_PROC_STAT, pids, COUNT);
         assert_int_equal(infos->infos[0].start_ticks, start);
         assert_true(infos->infos[2].exists);
-        assert_int_equal(open_files(), before + COUNT);
+        assert_int_equal(open_file_count(), before + COUNT);
     }
     (void)kill((pid_t)pids[2], SIGKILL);
     assert_int_equal(waitpid((pid_t)pids[2], NULL, 0), (pid_t)pids[2]);
     infos = gp_proc_read(reader, GP_PROC_STAT, pids, COUNT);
     assert_false(infos->infos[2].exists);
     assert_true(infos->infos[1].exists);
-    assert_int_equal(open_files(), before + COUNT - 1);
+    assert_int_equal(open_file_count(), before + COUNT - 1);
     /* those that nobody asks for any more are let go */
     infos = gp_proc_read(reader, GP_PROC_STAT, pids, 1);
     assert_int_equal(infos->count, 1);
-    assert_int_equal(open_files(), before + 1);
+    assert_int_equal(open_file_count(), before + 1);
     gp_proc_watch(reader, pids, 0, false);
     (void)gp_proc_read(reader, GP_PROC_STAT, pids, 1);
     gp_proc_reader_free(reader);
-    assert_int_equal(open_files(), before - 1); /* that of /proc */
+    assert_int_equal(open_file_count(), before - 1); /* that of /proc */
     for (size_t i = 0; i < COUNT - 1; i++) {
         (void)kill((pid_t)pids[i], SIGKILL);
         (void)waitpid((pid_t)pids[i], NULL, 0);

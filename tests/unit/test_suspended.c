@@ -298,6 +298,23 @@ static void room_in_the_group_of_each(void **state)
                         "656 MiB of main memory are needed, and process 78 can have 655 MiB");
 }
 
+/* As in a chroot where nobody has mounted it: nothing is known of the processes. */
+static void without_proc(void **state)
+{
+    (void)state;
+    char proc[128];
+    char elsewhere[128];
+    make_machine();
+    note(&example);
+    size_t before = open_file_count();
+    assert_int_equal(count(), 1);
+    (void)snprintf(proc, sizeof(proc), "%s/proc", tree_root);
+    (void)snprintf(elsewhere, sizeof(elsewhere), "%s/elsewhere", tree_root);
+    assert_int_equal(rename(proc, elsewhere), 0);
+    assert_int_equal(count(), 0);
+    assert_int_equal(open_file_count(), before);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -308,6 +325,7 @@ int main(void)
         TEST(only_one_has_a_note),
         TEST(a_folder_that_others_may_change_is_not_used),
         TEST(too_many_gpus),
+        TEST(without_proc),
         TEST(a_folder_that_was_told),
         TEST(the_owner_of_a_process_may_note_it),
         TEST(room_for_all_and_some_to_spare),

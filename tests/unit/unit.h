@@ -35,4 +35,7 @@ void alloc_fail_at(long n);
 /* Allocations since the last of these. */
 long alloc_count(void);
 
+/* How many files this process has open. */
+size_t open_file_count(void);
+
 #endif
