@@ -738,6 +738,60 @@ static void the_host_has_a_name_a_time_and_what_the_driver_says(void **state)
     end();
 }
 
+/* What the driver says cannot be kept: that it is missing is said where it would stand. */
+static void a_version_for_which_there_is_no_memory(void **state)
+{
+    struct gp_value host[GP_HOST__COUNT] = {{{0}, 0, 0}};
+    (void)state;
+    begin(NULL);
+    make();
+    gp_value_set_text(&host[GP_DRIVER_VERSION], "550.1", BENCH_READ_NS);
+    gp_value_set_int(&host[GP_COUNT], 77, BENCH_READ_NS);
+    alloc_fail_from(0);
+    gp_assembler_set_driver(&bench.a, host);
+    alloc_fail_from(-1);
+    (void)answer(0);
+    tick_all(1);
+    check_absent(&bench.snapshot->host[GP_DRIVER_VERSION], GP_STATUS_ERROR, "out of memory");
+    end();
+}
+
+/* Whichever allocation fails, there is a whole sample or none. */
+static void a_tick_without_memory(void **state)
+{
+    struct gp_value host[GP_HOST__COUNT] = {{{0}, 0, 0}};
+    (void)state;
+    begin(NULL);
+    want(GP_NAME);
+    want(GP_UUID);
+    make();
+    gp_value_set_text(&host[GP_DRIVER_VERSION], "550.1", BENCH_READ_NS);
+    gp_assembler_set_driver(&bench.a, host);
+    set_text(answer(0)->values, GP_NAME, "a GPU");
+    bool whole = false;
+    for (long n = 0; n < 200 && !whole; n++) {
+        bench.err = (struct gp_err){0};
+        alloc_fail_at(n);
+        int r = gp_assembler_start(&bench.a, 1, 1, &bench.err);
+        if (r == 0) {
+            take(0, GP_STATUS_OK, "");
+            r = close_tick();
+        }
+        whole = alloc_count() <= n;
+        alloc_fail_from(-1);
+        if (r < 0) {
+            assert_int_equal(r, GP_ENOMEM);
+            assert_ptr_equal(strstr(bench.err.text, "out of memory"), bench.err.text);
+            assert_null(bench.snapshot);
+            continue;
+        }
+        check_text(&bench.snapshot->host[GP_DRIVER_VERSION], GP_STATUS_OK, "550.1");
+        check_text(value(0, GP_NAME), GP_STATUS_OK, "a GPU");
+    }
+    assert_true(whole);
+    end();
+}
+
 static void the_name_of_a_host_is_cut_or_unknown(void **state)
 {
     char name[300];
@@ -806,6 +860,8 @@ int main(void)
         cmocka_unit_test(lists_have_the_rows_of_each_gpu),
         cmocka_unit_test(a_list_that_is_not_known_says_why),
         cmocka_unit_test(the_host_has_a_name_a_time_and_what_the_driver_says),
+        cmocka_unit_test(a_version_for_which_there_is_no_memory),
+        cmocka_unit_test(a_tick_without_memory),
         cmocka_unit_test(the_name_of_a_host_is_cut_or_unknown),
         cmocka_unit_test(work_is_a_busy_gpu_or_one_who_computes),
     };
