@@ -543,6 +543,15 @@ static struct seen_process *list_processes(const struct gp_snapshot *snapshot, u
     return list;
 }
 
+/* A driver lists a process for a moment longer than the system knows its name and its user. */
+static void remember_who(struct seen_process *now, const struct seen_process *was)
+{
+    if (!*now->name)
+        memcpy(now->name, was->name, sizeof(now->name));
+    if (!*now->user)
+        memcpy(now->user, was->user, sizeof(now->user));
+}
+
 /* Both lists are sorted: one walk finds what is only in one of them. */
 static void compare_processes(const struct round *r)
 {
@@ -562,8 +571,7 @@ static void compare_processes(const struct round *r)
         } else if (a == seen->process_count || now[b].pid < was[a].pid) {
             found_process(r, &now[b++], GP_EVENT_PROCESS_START);
         } else {
-            a++;
-            b++;
+            remember_who(&now[b++], &was[a++]);
         }
     }
     free(seen->processes);

@@ -588,6 +588,24 @@ static void processes_come_and_go(void **state)
     told(1, GP_EVENT_PROCESS_END, false, "process 300 ended: old of ann");
 }
 
+/* Between its last breath and the driver's next list nobody knows a process's name any more. */
+static void processes_keep_their_name(void **state)
+{
+    (void)state;
+    compare();
+    set_process(0, 1, 400, "c");
+    b.process_count = 1;
+    compare();
+    told(1, GP_EVENT_PROCESS_START, false, "process 400 started: c of ann");
+    gp_value_set_text(&b.cells[0][GP_PROCESS_NAME - GP_PROCESS__FIRST], "", 2);
+    gp_value_set_text(&b.cells[0][GP_PROCESS_USER - GP_PROCESS__FIRST], "", 2);
+    compare();
+    nothing_more();
+    b.process_count = 0;
+    compare();
+    told(1, GP_EVENT_PROCESS_END, false, "process 400 ended: c of ann");
+}
+
 static void processes_alone_may_be_wanted(void **state)
 {
     (void)state;
@@ -645,6 +663,7 @@ int main(void)
         TEST(reports_of_a_storm_are_all_told),
         TEST(instances_come_and_go),
         TEST(processes_come_and_go),
+        TEST(processes_keep_their_name),
         TEST(processes_alone_may_be_wanted),
         TEST(without_memory_it_is_noted),
     };
