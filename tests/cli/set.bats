@@ -195,7 +195,7 @@ changes() {
 
 @test "auto boost, and who may switch it" {
     machine p100 'd["answers"].update(AutoBoostedClocksEnabled={"current": 1, "default": 1},
-        APIRestriction={"SET_APPLICATION_CLOCKS": 1, "SET_AUTO_BOOSTED_CLOCKS": 1})'
+        APIRestriction={"SET_AUTO_BOOSTED_CLOCKS": 1})'
     changes ./m.json auto-boost on off
     changes ./m.json auto-boost-access root all
     gpulse --sim ./m.json set auto-boost=off

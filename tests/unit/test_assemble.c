@@ -764,6 +764,7 @@ static void a_tick_without_memory(void **state)
     begin(NULL);
     want(GP_NAME);
     want(GP_UUID);
+    want(GP_PROCESS_SUSPENDED);
     make();
     gp_value_set_text(&host[GP_DRIVER_VERSION], "550.1", BENCH_READ_NS);
     gp_assembler_set_driver(&bench.a, host);
@@ -785,6 +786,7 @@ static void a_tick_without_memory(void **state)
             assert_null(bench.snapshot);
             continue;
         }
+        assert_true(whole);
         check_text(&bench.snapshot->host[GP_DRIVER_VERSION], GP_STATUS_OK, "550.1");
         check_text(value(0, GP_NAME), GP_STATUS_OK, "a GPU");
     }

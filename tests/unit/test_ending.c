@@ -8,6 +8,7 @@
 #include "proc/files.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -404,6 +405,14 @@ static void what_forks_while_it_ends_ends_too(void **state)
 
 /* ---- who is left alone ---- */
 
+static int lowest_free_descriptor(void)
+{
+    int fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
+    assert_true(fd >= 0);
+    assert_int_equal(close(fd), 0);
+    return fd;
+}
+
 static void some_are_left_alone(void **state)
 {
     (void)state;
@@ -419,6 +428,7 @@ static void some_are_left_alone(void **state)
         {2, "is a thread of the kernel"},
         {4194303, "has ended"},
     };
+    int next_fd = lowest_free_descriptor();
     for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
         char comm[32] = "";
         FILE *f = cases[i].pid == 2 ? fopen("/proc/2/comm", "re") : NULL;
@@ -432,6 +442,7 @@ static void some_are_left_alone(void **state)
             fail_msg("'%s' does not say '%s'", err.text, cases[i].words);
     }
     assert_int_equal(ending.count, 0);
+    assert_int_equal(lowest_free_descriptor(), next_fd);
     gp_ending_fini(&ending);
 }
 
