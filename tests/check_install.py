@@ -67,6 +67,13 @@ def the_systemd_unit_names_the_installed_program():
 
 
 @test
+def the_shared_folder_is_roots():
+    files = installed("lib/tmpfiles.d/gpulse.conf")
+    assert len(files) == 1, files
+    assert (DEST / files[0]).read_text().splitlines()[-1] == "d /run/gpulse 1777 root root -"
+
+
+@test
 def nothing_for_the_build_is_installed():
     for path in installed("*"):
         assert not path.endswith((".a", ".o", ".scd", ".h")), path

@@ -1,64 +1,302 @@
 #include "base/statedir.h"
 
 #include "base/err.h"
-#include "base/io.h"
+#include "base/parse.h"
+#include "base/strbuf.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char *const places[] = {"/run/gpulse", "/dev/shm/gpulse", "/tmp/gpulse"};
+enum { FOLDERS_PER_USER = 4 /* in a place; who has more made them by hand */, NAME_SIZE = 48 };
 
-/* Not one in which others could replace our files: it is for all, with files that are their
- * owner's, or ours alone. */
-static bool is_safe(const struct stat *st)
+static const char *const places[GP_STATEDIR_PLACES] = {"/run/gpulse", "/dev/shm", "/tmp"};
+static const char prefix[] = "gpulse-";
+
+/* The path of a place: that which was told is the only one. NULL: there is none of that number. */
+static const char *place_path(const char *root, size_t number, char room[GP_PATH_SIZE])
 {
-    if (st->st_mode & S_ISVTX)
-        return true;
-    return !(st->st_mode & 022) && (st->st_uid == 0 || st->st_uid == geteuid());
+    const char *told = getenv("GPULSE_STATE_DIR");
+    if (told && *told)
+        return number == 0 ? told : NULL;
+    return number < GP_STATEDIR_PLACES && gp_io_path(room, root, places[number]) ? room : NULL;
 }
 
-static int open_place(const char *path, struct gp_err *err)
+/* Nobody but its owner can take away there what others have made. */
+static int open_place(const char *path, struct stat *ret_st)
 {
-    struct stat st;
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
-        (void)gp_err_set(err, GP_EIO, "cannot open '%s': %s", path, strerror(errno));
-    if (fd < 0 || (fstat(fd, &st) == 0 && is_safe(&st)))
+        return -errno;
+    bool ok = fstat(fd, ret_st) == 0 && (ret_st->st_uid == 0 || ret_st->st_uid == geteuid()) &&
+              ((ret_st->st_mode & S_ISVTX) || !(ret_st->st_mode & 022));
+    if (ok)
         return fd;
     (void)close(fd);
-    (void)gp_err_set(err, GP_EPERM, "'%s' must have mode 1777, or be yours with mode 0755", path);
+    return -EPERM;
+}
+
+/* "gpulse-1000", "gpulse-1000.5f3a" */
+static bool parse_name(const char *name, uid_t *ret_uid)
+{
+    char digits[16];
+    uint64_t uid;
+    size_t n = sizeof(prefix) - 1;
+    if (strncmp(name, prefix, n) != 0)
+        return false;
+    size_t length = strcspn(name + n, ".");
+    if (length >= sizeof(digits))
+        return false;
+    (void)snprintf(digits, sizeof(digits), "%.*s", (int)length, name + n);
+    if (!gp_parse_u64(digits, &uid) || uid > UINT32_MAX)
+        return false;
+    *ret_uid = (uid_t)uid;
+    return true;
+}
+
+/* The user's whom its name says, and only that user can write there. −1: it does not count. */
+static int open_folder(int place, const char *name, uid_t uid)
+{
+    struct stat st;
+    if (fstatat(place, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || st.st_uid != uid)
+        return -1; /* before it is opened: what is no folder may be a device */
+    int fd = openat(place, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == uid && !(st.st_mode & 022))
+        return fd;
+    if (fd >= 0)
+        (void)close(fd);
     return -1;
 }
 
-static int make_place(const char *path, mode_t mode, struct gp_err *err)
+static void set_path(struct gp_statedir *dir, const char *place, const char *name)
 {
-    bool made = mkdir(path, mode) == 0;
-    if (!made && errno != EEXIST) {
-        (void)gp_err_set(err, GP_EIO, "cannot make '%s': %s", path, strerror(errno));
-        return -1;
-    }
-    /* the mask of this process has cut it */
-    if (made)
-        (void)chmod(path, mode);
-    return open_place(path, err);
+    static const char cut[] = "…";
+    if (snprintf(dir->path, sizeof(dir->path), "%s/%s", place, name) >= (int)sizeof(dir->path))
+        memcpy(dir->path + sizeof(dir->path) - sizeof(cut), cut, sizeof(cut));
 }
 
-int gp_statedir_open(const char *root, bool create, struct gp_err *err)
+static int add(struct gp_statedirs *dirs, int fd, uid_t uid, const char *place, const char *name)
 {
-    char path[GP_PATH_SIZE];
+    struct gp_statedir *grown = realloc(dirs->items, (dirs->count + 1) * sizeof(*grown));
+    if (!grown) {
+        (void)close(fd);
+        return GP_ENOMEM;
+    }
+    dirs->items = grown;
+    struct gp_statedir *dir = &grown[dirs->count++];
+    *dir = (struct gp_statedir){.fd = fd, .owner = uid};
+    set_path(dir, place, name);
+    return 0;
+}
+
+static size_t count_of(const struct gp_statedirs *dirs, size_t from, uid_t uid)
+{
+    size_t count = 0;
+    for (size_t i = from; i < dirs->count; i++)
+        count += dirs->items[i].owner == uid;
+    return count;
+}
+
+/* The users' folders of a place, all or those of one (`only`). Takes the descriptor. */
+static int add_folders(struct gp_statedirs *dirs, int place, const char *path, const uid_t *only)
+{
+    const struct dirent *entry;
+    size_t from = dirs->count;
+    int r = 0;
+    DIR *listing = fdopendir(place);
+    if (!listing) {
+        (void)close(place);
+        return 0;
+    }
+    while (r == 0 && (entry = readdir(listing))) {
+        uid_t uid;
+        int fd;
+        if (parse_name(entry->d_name, &uid) && (!only || *only == uid) &&
+            count_of(dirs, from, uid) < FOLDERS_PER_USER &&
+            (fd = open_folder(dirfd(listing), entry->d_name, uid)) >= 0)
+            r = add(dirs, fd, uid, path, entry->d_name);
+    }
+    (void)closedir(listing);
+    return r;
+}
+
+int gp_statedirs_open(const char *root, struct gp_statedirs *ret)
+{
+    char room[GP_PATH_SIZE];
+    const char *path;
+    struct stat st;
+    int r = 0;
+    *ret = (struct gp_statedirs){NULL, 0};
+    for (size_t i = 0; r == 0 && i < GP_STATEDIR_PLACES; i++) {
+        int place = (path = place_path(root, i, room)) ? open_place(path, &st) : -1;
+        if (place >= 0)
+            r = add_folders(ret, place, path, NULL);
+    }
+    if (r < 0)
+        gp_statedirs_close(ret);
+    return r;
+}
+
+void gp_statedirs_close(struct gp_statedirs *dirs)
+{
+    for (size_t i = 0; i < dirs->count; i++)
+        (void)close(dirs->items[i].fd);
+    free(dirs->items);
+    *dirs = (struct gp_statedirs){NULL, 0};
+}
+
+DIR *gp_statedir_list(const struct gp_statedir *dir)
+{
+    int again = openat(dir->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *listing = again >= 0 ? fdopendir(again) : NULL;
+    if (!listing && again >= 0)
+        (void)close(again);
+    return listing;
+}
+
+/* ---- one's own ---- */
+
+/* Under a name that nobody has taken. The mask of this process is undone. */
+static int make_folder(int place, const char *path, struct gp_statedir *ret)
+{
+    const uid_t uid = geteuid();
+    uint32_t suffix = 0;
+    char name[NAME_SIZE];
+    (void)snprintf(name, sizeof(name), "%s%u", prefix, (unsigned)uid);
+    if (mkdirat(place, name, 0755) != 0) {
+        if (errno != EEXIST || getrandom(&suffix, sizeof(suffix), 0) != sizeof(suffix))
+            return -errno;
+        (void)snprintf(name, sizeof(name), "%s%u.%08" PRIx32, prefix, (unsigned)uid, suffix);
+        if (mkdirat(place, name, 0755) != 0)
+            return -errno;
+    }
+    *ret = (struct gp_statedir){.fd = open_folder(place, name, uid), .owner = uid};
+    if (ret->fd < 0)
+        return -EIO;
+    set_path(ret, path, name);
+    return fchmod(ret->fd, 0755) == 0 ? 0 : -errno;
+}
+
+/* That which is there, or a new one. */
+static int own_folder(const char *path, struct gp_statedir *ret, struct stat *place_st)
+{
+    struct gp_statedirs found = {NULL, 0};
+    const uid_t uid = geteuid();
+    int place = open_place(path, place_st);
+    int again = place >= 0 ? fcntl(place, F_DUPFD_CLOEXEC, 0) : -1;
+    int e = place < 0 ? place : again < 0 ? -errno : 0;
+    *ret = (struct gp_statedir){.fd = -1};
+    if (e == 0 && add_folders(&found, again, path, &uid) < 0)
+        e = -ENOMEM;
+    for (size_t i = 0; e == 0 && ret->fd < 0 && i < found.count; i++)
+        if (faccessat(found.items[i].fd, ".", W_OK | X_OK, AT_EACCESS) == 0) {
+            *ret = found.items[i];
+            found.items[i].fd = -1;
+        }
+    for (size_t i = 0; i < found.count; i++)
+        if (found.items[i].fd >= 0)
+            (void)close(found.items[i].fd);
+    free(found.items);
+    if (e == 0 && ret->fd < 0)
+        e = make_folder(place, path, ret);
+    if (place >= 0)
+        (void)close(place);
+    if (e < 0 && ret->fd >= 0) {
+        (void)close(ret->fd);
+        ret->fd = -1;
+    }
+    return e;
+}
+
+static void add_complaint(struct gp_strbuf *sb, const char *path, int e, const struct stat *st)
+{
+    gp_strbuf_adds(sb, sb->len ? "; " : "");
+    if (e == -EPERM && st->st_uid != 0 && st->st_uid != geteuid())
+        gp_strbuf_addf(sb, "'%s' belongs to uid %u, not to root", path, (unsigned)st->st_uid);
+    else if (e == -EPERM)
+        gp_strbuf_addf(sb, "'%s' must have mode 1777", path);
+    else
+        gp_strbuf_addf(sb, "'%s': %s", path, strerror(-e));
+}
+
+int gp_statedir_own(const char *root, size_t from, struct gp_statedir *ret, size_t *ret_place,
+                    struct gp_err *err)
+{
+    struct gp_strbuf why = GP_STRBUF_INIT(1024);
+    char room[GP_PATH_SIZE];
+    const char *path;
     const char *told = getenv("GPULSE_STATE_DIR");
-    int fd = -1;
-    if (told && *told)
-        return create ? make_place(told, 0700, err) : open_place(told, err);
-    for (size_t i = 0; fd < 0 && i < GP_ARRAY_LEN(places); i++)
-        if (gp_io_path(path, root, places[i]))
-            fd = open_place(path, err);
-    for (size_t i = 1; fd < 0 && create && i < GP_ARRAY_LEN(places); i++)
-        if (gp_io_path(path, root, places[i]))
-            fd = make_place(path, 01777, err);
-    return fd;
+    int e = -ENOENT;
+    for (size_t i = from; e < 0 && (path = place_path(root, i, room)); i++) {
+        struct stat st = {0};
+        if (told && *told)
+            (void)mkdir(told, 0700);
+        e = own_folder(path, ret, &st);
+        *ret_place = i;
+        if (e < 0)
+            add_complaint(&why, path, e, &st);
+    }
+    int r = e == -EPERM || e == -EACCES ? GP_EPERM : e < 0 ? GP_EIO : 0;
+    if (r < 0)
+        (void)gp_err_set(err, r, "nowhere to tell other users: %s",
+                         why.len ? why.buf : "there is no other place");
+    gp_strbuf_fini(&why);
+    return r;
+}
+
+/* ---- news ---- */
+
+static void watch(int fd, int dir, uint32_t what)
+{
+    char path[64];
+    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", dir);
+    (void)!inotify_add_watch(fd, path, what);
+}
+
+void gp_statedirs_watch(const char *root, int *fd)
+{
+    char room[GP_PATH_SIZE];
+    const char *path;
+    struct gp_statedirs dirs;
+    struct stat st;
+    if (*fd < 0)
+        *fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    if (*fd < 0)
+        return;
+    for (size_t i = 0; i < GP_STATEDIR_PLACES; i++) {
+        int place = (path = place_path(root, i, room)) ? open_place(path, &st) : -1;
+        if (place >= 0) {
+            watch(*fd, place, IN_CREATE);
+            (void)close(place);
+        }
+    }
+    if (gp_statedirs_open(root, &dirs) < 0)
+        return;
+    for (size_t i = 0; i < dirs.count; i++)
+        watch(*fd, dirs.items[i].fd, IN_CLOSE_WRITE | IN_MOVED_TO | IN_DELETE);
+    gp_statedirs_close(&dirs);
+}
+
+bool gp_statedirs_changed(int fd)
+{
+    _Alignas(struct inotify_event) char events[4096];
+    bool changed = false;
+    ssize_t n;
+    while ((n = read(fd, events, sizeof(events))) > 0)
+        for (ssize_t at = 0; at < n;) {
+            const struct inotify_event *event = (const void *)(events + at);
+            uid_t uid;
+            /* in a place only our folders matter, in our folders everything */
+            if (!(event->mask & IN_CREATE) || parse_name(event->name, &uid))
+                changed = true;
+            at += (ssize_t)(sizeof(*event) + event->len);
+        }
+    return changed;
 }

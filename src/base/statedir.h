@@ -1,17 +1,57 @@
-/* The folder for what the users of a machine have to know of each other, as which processes are
- * suspended. As in /tmp, all may make files in it and nobody but its owner may remove those of
- * others: what stands there can be lost, and nothing may depend on it for good. An administrator
- * makes it safe: mkdir -m 1777 /run/gpulse. */
+/* Where the users of a machine tell each other what they have to know, as who was promised which
+ * GPUs: without a daemon and without root, among users who do not trust each other.
+ *
+ * What is believed is only what the kernel vouches for. A place belongs to root and is sticky, as
+ * /tmp is, or nobody else can write there. In it each user has a folder "gpulse-UID", or, where
+ * somebody else has taken that name, "gpulse-UID.SUFFIX": it counts if it is that user's and only
+ * that user can write in it. All write into the first place that they can, and read all of them, so
+ * that nobody is overlooked who had to use another one. An administrator brings the first:
+ * mkdir -m 1777 /run/gpulse, or the package's file for systemd-tmpfiles. */
 #ifndef GP_BASE_STATEDIR_H
 #define GP_BASE_STATEDIR_H
 
-#include "base/util.h"
+#include "base/io.h"
+
+#include <dirent.h>
+#include <sys/types.h>
 
 struct gp_err;
 
-/* A descriptor of it: $GPULSE_STATE_DIR, or below the root prefix the first that can be used of
- * /run/gpulse, /dev/shm/gpulse and /tmp/gpulse. With `create` it is made if there is none. −1 if
- * there is none, or it may not be used: err says why. */
-int gp_statedir_open(const char *root, bool create, struct gp_err *err);
+/* A user's folder. */
+struct gp_statedir {
+    int fd;
+    uid_t owner;
+    char path[256]; /* cut if it is longer */
+};
+
+/* The folders of all users, in the order of the places. */
+struct gp_statedirs {
+    struct gp_statedir *items;
+    size_t count;
+};
+
+enum { GP_STATEDIR_PLACES = 3 };
+
+/* Opens the folders of all users: below $GPULSE_STATE_DIR alone, or below the root prefix in
+ * /run/gpulse, /dev/shm and /tmp. Where there are none the list is empty. GP_ENOMEM. */
+int gp_statedirs_open(const char *root, struct gp_statedirs *ret) GP_MUST_CHECK;
+void gp_statedirs_close(struct gp_statedirs *dirs);
+
+/* This user's own folder in the first place from number `from` on where there is one or one can be
+ * made: 0 to begin with, and one more than *ret_place if it turned out to be full. GP_EIO and
+ * GP_EPERM say of each place what is wrong with it. The descriptor is the caller's. */
+int gp_statedir_own(const char *root, size_t from, struct gp_statedir *ret, size_t *ret_place,
+                    struct gp_err *err) GP_MUST_CHECK;
+
+/* What stands in a folder, from its beginning on; close it with closedir(). NULL: it cannot be
+ * read. */
+DIR *gp_statedir_list(const struct gp_statedir *dir);
+
+/* An inotify descriptor that tells of changes in all folders, and of folders that are made; with
+ * *fd of an earlier call, those that have come since are watched too. *fd stays −1 where nothing
+ * can be watched. */
+void gp_statedirs_watch(const char *root, int *fd);
+/* Reads it empty: whether a file of ours was made, was closed or has gone. */
+bool gp_statedirs_changed(int fd);
 
 #endif

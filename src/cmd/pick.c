@@ -119,7 +119,7 @@ static int decide(const struct pick_options *o, const struct gp_snapshot *snapsh
     struct gp_leases leases;
     unsigned least = request->count;
     unsigned most = o->at_most > least ? (unsigned)o->at_most : least;
-    int r = gp_leases_look(&leases, err);
+    int r = gp_leases_read(&leases, err);
     if (r < 0)
         return r;
     for (request->count = most; r == 0; request->count--) {

@@ -134,7 +134,7 @@ static int queue_main(int argc, char **argv, struct gp_err *err)
         return r;
     r = gp_sampler_tick(sampler, &snapshot, err);
     if (r == 0)
-        r = gp_leases_look(&leases, err);
+        r = gp_leases_read(&leases, err);
     if (r == 0)
         r = print(&leases, snapshot, o.format, err);
     gp_leases_fini(&leases);

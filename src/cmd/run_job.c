@@ -20,7 +20,9 @@
 #include <unistd.h>
 
 enum {
-    LOCK_S = 30,     /* far more than all who wait need for a look */
+    SETTLE_MS = 1500,  /* for those who ask at the same moment to have found what they get */
+    PASSING_MS = 1000, /* so young in the line, one may be about to be served */
+    NAP_MS = 2,
     LOOK_S = 2,      /* how often who waits looks for those that no lease tells of */
     LEASE_S = 1,     /* how often it is looked whether the lease is still there */
     MOMENT_MS = 200, /* so long a look is fresh */
@@ -44,6 +46,7 @@ static void describe(struct gp_run *run, char *const *argv, int argc)
                               i > 0 ? " " : "", argv[i]);
     (void)snprintf(run->lease.name, sizeof(run->lease.name), "%s",
                    run->plan->name ? run->plan->name : "");
+    run->lease.id = gp_lease_new_id();
     run->lease.pid = (uint32_t)getpid();
     run->lease.ns = gp_proc_own_ns();
     run->lease.is_shared = run->request.is_shared;
@@ -72,77 +75,158 @@ static void note_granted(struct gp_run *run, const struct gp_snapshot *snapshot,
         gp_watch_grant(&run->watch, pick->units[pick->chosen[i]].device);
 }
 
-/* Decides, with the lock held, and writes what comes of it into the lease. */
-static int decide(struct gp_run *run, const struct gp_snapshot *snapshot, bool waits,
-                  enum gp_pick_state *ret_state, char why[300], struct gp_err *err)
+static int pick(struct gp_run *run, const struct gp_snapshot *snapshot, struct gp_leases *leases,
+                uint64_t ticket, struct gp_pick *ret, struct gp_err *err)
+{
+    run->request.ticket = ticket;
+    return gp_job_decide(snapshot, leases, &run->request, run->plan->gpus.ignore_mask, ret, err);
+}
+
+static int write_lease(struct gp_run *run, enum gp_lease_state state, const struct gp_pick *pick,
+                       struct gp_err *err)
+{
+    list_gpus(&run->lease, pick);
+    run->lease.state = state;
+    run->lease.wanted = run->request.count;
+    run->lease.since_wall_ns = gp_clock_wall_ns();
+    return gp_lease_write(state == GP_LEASE_HELD ? &run->held : &run->line, &run->lease, err);
+}
+
+/* Says that it takes what was chosen, and looks again: another one may have said so, too. Whoever
+ * sees that steps back; of two, at least the later one does. */
+static int claim(struct gp_run *run, const struct gp_snapshot *snapshot,
+                 const struct gp_pick *chosen, bool *ret_won, struct gp_err *err)
 {
     struct gp_leases leases;
-    struct gp_pick pick;
-    int r = gp_leases_read(&run->room, &leases, err);
+    struct gp_pick again;
+    *ret_won = false;
+    int r = write_lease(run, GP_LEASE_HELD, chosen, err);
+    if (r == 0)
+        r = gp_leases_read(&leases, err);
     if (r < 0)
         return r;
-    if (run->lease.ticket == 0)
-        run->lease.ticket = leases.next_ticket ? leases.next_ticket : 1;
-    run->request.ticket = run->lease.ticket;
-    r = gp_job_decide(snapshot, &leases, &run->request, run->plan->gpus.ignore_mask, &pick, err);
+    gp_leases_leave_out(&leases, run->lease.id);
+    r = pick(run, snapshot, &leases, 0, &again, err);
     gp_leases_fini(&leases);
     if (r < 0)
         return r;
-    bool fits = pick.state == GP_PICK_FITS;
-    enum gp_lease_state state = fits ? GP_LEASE_HELD : GP_LEASE_WAITING;
-    bool is_news =
-        run->lease_fd < 0 || run->lease.state != state || gp_lease_was_removed(run->lease_fd);
-    *ret_state = pick.state;
-    (void)snprintf(why, 300, "%s", pick.why);
-    list_gpus(&run->lease, &pick);
-    run->lease.wanted = run->request.count;
-    run->lease.since_wall_ns = is_news ? gp_clock_wall_ns() : run->lease.since_wall_ns;
-    run->lease.state = state;
-    if (fits)
-        note_granted(run, snapshot, &pick);
-    if (is_news && (fits || (waits && pick.state == GP_PICK_LATER)))
-        r = gp_lease_write(&run->room, &run->lease, &run->lease_fd, err);
-    gp_pick_fini(&pick);
+    *ret_won = true;
+    for (size_t i = 0; i < chosen->count; i++)
+        if (chosen->units[i].is_chosen && again.units[i].state != GP_PICK_FITS)
+            *ret_won = false;
+    gp_pick_fini(&again);
+    gp_lease_drop(*ret_won ? &run->line : &run->held);
+    if (*ret_won)
+        note_granted(run, snapshot, chosen);
+    return 0;
+}
+
+/* Whether someone before it has come just now, and may find what it gets in a moment. */
+static bool is_one_passing(const struct gp_leases *leases, uint64_t ticket)
+{
+    uint64_t now_ns = gp_clock_wall_ns();
+    for (size_t i = 0; i < leases->count; i++)
+        if (leases->items[i].state == GP_LEASE_WAITING && leases->items[i].ticket < ticket &&
+            leases->items[i].ticket + PASSING_MS * GP_NS_PER_MS > now_ns)
+            return true;
+    return false;
+}
+
+/* One look at what was promised, and what follows from it: it may stand in the line, or have its
+ * GPUs. *ret_again: a later look may show something else soon. */
+static int step(struct gp_run *run, const struct gp_snapshot *snapshot, bool waits,
+                struct gp_pick *ret, bool *ret_again, struct gp_err *err)
+{
+    struct gp_leases leases;
+    bool won = true;
+    int r = gp_leases_read(&leases, err);
+    if (r < 0)
+        return r;
+    const struct gp_lease *own = gp_leases_find(&leases, run->lease.id, GP_LEASE_WAITING);
+    const bool stands = own;
+    const uint64_t ticket = own ? own->ticket : UINT64_MAX;
+    *ret_again = is_one_passing(&leases, ticket);
+    r = pick(run, snapshot, &leases, ticket, ret, err);
+    gp_leases_fini(&leases);
+    if (r < 0)
+        return r;
+    if (!stands && (ret->state == GP_PICK_FITS || (ret->state == GP_PICK_LATER && waits))) {
+        r = write_lease(run, GP_LEASE_WAITING, ret, err);
+        *ret_again = true;
+        won = false;
+    } else if (ret->state == GP_PICK_FITS) {
+        r = claim(run, snapshot, ret, &won, err);
+        *ret_again = !won;
+    }
+    if (ret->state == GP_PICK_FITS && !won) {
+        ret->state = GP_PICK_LATER;
+        (void)snprintf(ret->why, sizeof(ret->why), "others ask for the same GPUs all the time");
+    }
+    if (r < 0)
+        gp_pick_fini(ret);
     return r;
 }
 
-/* The GPUs are looked at before the lock is taken, as that may take seconds. What others were
- * promised meanwhile stands in the leases. */
-static int decide_alone(struct gp_run *run, bool waits, enum gp_pick_state *ret_state,
-                        char why[300], struct gp_err *err)
+static int decide(struct gp_run *run, const struct gp_snapshot *snapshot, bool waits,
+                  enum gp_pick_state *ret_state, char why[300], struct gp_err *err)
+{
+    const struct timespec nap = gp_clock_timespec(NAP_MS * GP_NS_PER_MS);
+    uint64_t until_ns = gp_clock_mono_ns() + SETTLE_MS * GP_NS_PER_MS;
+    for (bool again = true; again;) {
+        struct gp_pick pick;
+        bool was_standing = run->line.fd >= 0;
+        int r = step(run, snapshot, waits, &pick, &again, err);
+        if (r < 0)
+            return r;
+        *ret_state = pick.state;
+        (void)snprintf(why, 300, "%s", pick.why);
+        again = again && pick.state == GP_PICK_LATER && gp_clock_mono_ns() < until_ns;
+        gp_pick_fini(&pick);
+        if (again && was_standing)
+            (void)nanosleep(&nap, NULL);
+    }
+    return 0;
+}
+
+/* What others were promised while the GPUs were looked at stands in the leases. */
+static int look_and_decide(struct gp_run *run, bool waits, enum gp_pick_state *ret_state,
+                           char why[300], struct gp_err *err)
 {
     struct gp_snapshot *snapshot;
     int r = gp_sampler_tick(run->sampler, &snapshot, err);
     if (r < 0)
         return r;
-    r = gp_lease_room_lock(&run->room, LOCK_S * GP_NS_PER_S, err);
-    if (r == 0) {
-        r = decide(run, snapshot, waits, ret_state, why, err);
-        gp_lease_room_unlock(&run->room);
-    }
+    r = decide(run, snapshot, waits, ret_state, why, err);
     gp_snapshot_free(snapshot);
     return r;
 }
 
-/* Most of those who wait wait for others who wait: they leave lock and driver alone. */
+/* Most of those who wait wait for others who wait: they leave the driver alone. */
 static bool is_behind(const struct gp_run *run)
 {
     struct gp_leases leases;
-    if (gp_lease_was_removed(run->lease_fd) || gp_leases_look(&leases, NULL) < 0)
+    if (gp_leases_read(&leases, NULL) < 0)
         return false;
-    bool behind = gp_lease_is_behind(&leases, &run->lease);
+    const struct gp_lease *own = gp_leases_find(&leases, run->lease.id, GP_LEASE_WAITING);
+    bool behind = own && gp_lease_is_behind(&leases, own);
     gp_leases_fini(&leases);
     return behind;
 }
 
-/* Until a lease changes, or some seconds: those who have none are seen by the driver alone. */
+/* Until a lease changes, or some seconds: those who have none are seen by the driver alone. Whoever
+ * changes files all the time keeps nobody busy. */
 static void await_news(int watch)
 {
-    char events[4096];
-    struct pollfd fd = {watch, POLLIN, 0};
-    if (poll(&fd, 1, LOOK_S * 1000) > 0)
-        while (read(watch, events, sizeof(events)) > 0)
-            continue;
+    const struct timespec nap = gp_clock_timespec(10 * NAP_MS * GP_NS_PER_MS);
+    uint64_t until_ns = gp_clock_mono_ns() + LOOK_S * GP_NS_PER_S;
+    uint64_t now_ns;
+    bool changed = false;
+    (void)nanosleep(&nap, NULL);
+    while (!changed && !gp_child_is_interrupted() && (now_ns = gp_clock_mono_ns()) < until_ns) {
+        struct pollfd fd = {watch, POLLIN, 0};
+        if (poll(&fd, 1, (int)((until_ns - now_ns) / GP_NS_PER_MS) + 1) > 0)
+            changed = gp_statedirs_changed(watch);
+    }
 }
 
 static int acquire(struct gp_run *run, struct gp_err *err)
@@ -153,24 +237,23 @@ static int acquire(struct gp_run *run, struct gp_err *err)
     char why[300] = "";
     char said[300] = "";
     int watch = -1; /* to close one takes the kernel 10 ms */
-    int r = decide_alone(run, o->wait_ns > 0, &state, why, err);
+    int r = look_and_decide(run, o->wait_ns > 0, &state, why, err);
     while (r == 0 && state == GP_PICK_LATER && o->wait_ns && gp_clock_mono_ns() < until_ns) {
         if (strcmp(why, said) != 0)
             gp_watch_say(&run->watch, "waiting: %s", why);
         (void)snprintf(said, sizeof(said), "%s", why);
         bool is_watched = watch >= 0;
-        if (!is_watched)
-            watch = gp_lease_room_watch(&run->room);
+        gp_statedirs_watch(NULL, &watch);
         if (is_watched || watch < 0) /* else it may have changed before it was watched */
             await_news(watch);
         if (!is_behind(run))
-            r = decide_alone(run, true, &state, why, err);
+            r = look_and_decide(run, true, &state, why, err);
     }
     if (watch >= 0)
         (void)close(watch);
     if (r < 0 || state == GP_PICK_FITS)
         return r;
-    gp_lease_drop(&run->room, &run->lease, &run->lease_fd);
+    gp_lease_drop(&run->line);
     return gp_err_set(err,
                       state == GP_PICK_NEVER ? GP_ENEVER
                       : o->wait_ns           ? GP_EEXPIRED
@@ -225,13 +308,8 @@ static enum gp_watch_order take_news(struct gp_run *run)
 /* Some systems remove what stands below /dev/shm at the end of a login. */
 static void keep_lease(struct gp_run *run)
 {
-    if (!gp_lease_was_removed(run->lease_fd))
-        return;
-    if (gp_lease_write(&run->room, &run->lease, &run->lease_fd, NULL) == 0)
-        return;
-    gp_lease_room_close(&run->room);
-    if (gp_lease_room_open(&run->room, NULL) == 0)
-        (void)!gp_lease_write(&run->room, &run->lease, &run->lease_fd, NULL);
+    if (gp_lease_was_removed(&run->held))
+        (void)!gp_lease_write(&run->held, &run->lease, NULL);
 }
 
 /* Asks it to end, and kills it if it does not. */
@@ -469,8 +547,6 @@ int gp_run_open(struct gp_run *run, const struct gp_run_plan *plan, char *const 
     if (r == 0)
         r = note_others(run, has_children, err);
     if (r == 0)
-        r = gp_lease_room_open(&run->room, err);
-    if (r == 0)
         r = open_sampler(run, err);
     if (r < 0)
         return r;
@@ -484,11 +560,11 @@ int gp_run_open(struct gp_run *run, const struct gp_run_plan *plan, char *const 
 
 void gp_run_close(struct gp_run *run)
 {
-    gp_lease_drop(&run->room, &run->lease, &run->lease_fd);
+    gp_lease_drop(&run->line);
+    gp_lease_drop(&run->held);
     gp_watch_fini(&run->watch);
     if (run->sampler)
         gp_app_close(run->sampler);
-    gp_lease_room_close(&run->room);
     gp_guard_dismiss(&run->guard);
     gp_ending_fini(&run->others);
 }

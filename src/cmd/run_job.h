@@ -34,9 +34,8 @@ struct gp_run {
     const struct gp_run_plan *plan;
     struct gp_pick_request request;
     struct gp_sampler *sampler;
-    struct gp_lease_room room;
     struct gp_lease lease;
-    int lease_fd;
+    struct gp_lease_note line, held; /* its place among those who wait, and what it was given */
     char mask[GP_LEASE_GPUS * GP_LEASE_UUID_SIZE]; /* for CUDA_VISIBLE_DEVICES */
     struct gp_guard guard;
     char mark[GP_GUARD_MARK_SIZE]; /* of all that comes from the job */
@@ -49,7 +48,7 @@ struct gp_run {
 
 #define GP_RUN_INIT                                                                                \
     {                                                                                              \
-        .room = {-1, -1}, .lease_fd = -1, .guard = {-1, -1}, .child = {.pid = -1 }                 \
+        .line = {.fd = -1}, .held = {.fd = -1}, .guard = {-1, -1}, .child = {.pid = -1 }           \
     }
 
 /* Takes the GPUs, for a command of `argc` words. The plan must outlive the run. GP_EBUSY,

@@ -576,7 +576,11 @@ static int resume_list(struct gp_sampler *sampler, const struct resume_options *
     if (r < 0)
         return r;
     hold_signals(&before);
-    r = gp_resume_all(gp_app_prefix(), list->items, list->count, err);
+    const struct gp_suspend_plan plan = {
+        .root = gp_app_prefix(),
+        .eyes = {.ctx = sampler, .has_room = has_room},
+    };
+    r = gp_resume_all(&plan, list->items, list->count, err);
     release_signals(&before);
     return r < 0 ? r : report(sampler, list, false, err);
 }

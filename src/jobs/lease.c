@@ -4,156 +4,40 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/parse.h"
-#include "base/statedir.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"
 #include "proc/files.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/inotify.h>
+#include <sys/random.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { FILE_BYTES = 16384, NAME_SIZE = 64, LOCK_TICK_MS = 2, LOCK_TICK_MOST_MS = 64 };
+enum {
+    FILE_BYTES = 16384,
+    LOOKS_MOST = 4 * GP_LEASES_PER_USER, /* at files of one user, */
+    ENTRIES_MOST = 16 * LOOKS_MOST,      /* of so many that are there */
+    SCANS = 8,
+    FRESH_S = 60, /* far longer than it takes to write one */
+};
 
-/* Written by hand, it leaves room for all that come. */
-static const uint64_t TICKET_MOST = (uint64_t)1 << 53;
-
-static const char prefix[] = "lease.";
-static const char fresh_prefix[] = "new."; /* of one that is being written */
-static const char lock_name[] = "lock";
-
-/* ---- the room ---- */
-
-/* The lock belongs to nobody: whoever comes first makes it, and all can lock it. Made first and
- * opened then: some kernels let nobody, not even root, open another's file in such a folder with
- * O_CREAT (fs.protected_regular). */
-static int open_lock(int dir)
-{
-    int fd = openat(dir, lock_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (fd >= 0 || errno != ENOENT)
-        return fd;
-    fd = openat(dir, lock_name, O_RDONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-    if (fd < 0)
-        return openat(dir, lock_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    (void)fchmod(fd, 0644); /* the mask of this process has cut it */
-    return fd;
-}
-
-int gp_lease_room_open(struct gp_lease_room *room, struct gp_err *err)
-{
-    room->lock = -1;
-    room->dir = gp_statedir_open(NULL, true, err);
-    if (room->dir < 0)
-        return GP_EIO;
-    room->lock = open_lock(room->dir);
-    if (room->lock >= 0)
-        return 0;
-    int r = gp_err_set(err, GP_EIO, "cannot open the lock of the leases: %s", strerror(errno));
-    gp_lease_room_close(room);
-    return r;
-}
-
-void gp_lease_room_close(struct gp_lease_room *room)
-{
-    if (room->lock >= 0)
-        (void)close(room->lock);
-    if (room->dir >= 0)
-        (void)close(room->dir);
-    *room = (struct gp_lease_room){-1, -1};
-}
-
-/* Who holds a lock, by /proc/locks: "1: FLOCK  ADVISORY  WRITE 4711 00:1a:3 0 EOF". 0: unknown. */
-static uint64_t lock_holder(int fd)
-{
-    struct stat st;
-    char inode[32];
-    uint64_t pid = 0;
-    char *line = NULL;
-    size_t size = 0;
-    FILE *locks = fstat(fd, &st) == 0 ? fopen("/proc/locks", "re") : NULL;
-    (void)snprintf(inode, sizeof(inode), ":%" PRIu64 " ", (uint64_t)st.st_ino);
-    while (locks && pid == 0 && getline(&line, &size, locks) > 0) {
-        const char *write = strstr(line, " WRITE ");
-        if (strstr(line, "FLOCK") && strstr(line, inode) && write)
-            pid = strtoull(write + strlen(" WRITE "), NULL, 10);
-    }
-    if (locks)
-        (void)fclose(locks);
-    free(line);
-    return pid;
-}
-
-/* The file may have been removed, as some systems do at the end of a login: then the lock is one
- * that nobody else knows, and the one that is there now counts. */
-static bool take_lock(struct gp_lease_room *room)
-{
-    struct stat own;
-    struct stat named;
-    if (flock(room->lock, LOCK_EX | LOCK_NB) != 0)
-        return false;
-    if (fstat(room->lock, &own) == 0 && fstatat(room->dir, lock_name, &named, 0) == 0 &&
-        own.st_ino == named.st_ino)
-        return true;
-    int fd = open_lock(room->dir);
-    if (fd < 0)
-        return true; /* there is no folder any more */
-    (void)close(room->lock);
-    room->lock = fd;
-    return false;
-}
-
-int gp_lease_room_lock(struct gp_lease_room *room, uint64_t timeout_ns, struct gp_err *err)
-{
-    uint64_t until_ns = gp_clock_mono_ns() + timeout_ns;
-    uint64_t tick_ms = LOCK_TICK_MS;
-    while (!take_lock(room)) {
-        if (gp_clock_mono_ns() >= until_ns)
-            return gp_err_set(
-                err, GP_ETIMEOUT,
-                "the lock of the leases has been held for %.0f s, by process %" PRIu64,
-                (double)timeout_ns / 1e9, lock_holder(room->lock));
-        const struct timespec pause = gp_clock_timespec(tick_ms * GP_NS_PER_MS);
-        (void)nanosleep(&pause, NULL);
-        tick_ms = tick_ms < LOCK_TICK_MOST_MS ? 2 * tick_ms : tick_ms; /* many may want it */
-    }
-    return 0;
-}
-
-void gp_lease_room_unlock(struct gp_lease_room *room)
-{
-    (void)flock(room->lock, LOCK_UN);
-}
-
-int gp_lease_room_watch(const struct gp_lease_room *room)
-{
-    char path[64];
-    int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", room->dir);
-    /* the end of a supervisor closes its file, that of one that gives back removes it */
-    if (fd >= 0 && inotify_add_watch(fd, path, IN_CLOSE_WRITE | IN_MOVED_TO | IN_DELETE) < 0) {
-        (void)close(fd);
-        fd = -1;
-    }
-    return fd;
-}
+/* "wait.ID" stands in the line, "held.ID" has GPUs, "new.ID" is being written. */
+static const char *const prefixes[] = {[GP_LEASE_WAITING] = "wait.", [GP_LEASE_HELD] = "held."};
+static const char fresh_prefix[] = "new.";
 
 /* ---- what stands in a file ---- */
 
 /* Lines "key value"; a value is one line of safe text. */
 static void add_text(struct gp_strbuf *sb, const struct gp_lease *lease)
 {
-    gp_strbuf_addf(sb, "gpulse-lease 1\nstate %s\nsince %" PRIu64 "\npid %" PRIu32 "\nns %" PRIu64,
-                   lease->state == GP_LEASE_HELD ? "held" : "waiting", lease->since_wall_ns,
-                   lease->pid, lease->ns);
+    gp_strbuf_addf(sb, "gpulse-lease 2\nsince %" PRIu64 "\npid %" PRIu32 "\nns %" PRIu64,
+                   lease->since_wall_ns, lease->pid, lease->ns);
     gp_strbuf_addf(sb, "\nshared %d\nbytes %" PRIu64 "\nwanted %u\nname ", (int)lease->is_shared,
                    lease->bytes, lease->wanted);
     gp_utf8_add_safe(sb, lease->name, strlen(lease->name), sizeof(lease->name) - 1);
@@ -206,8 +90,6 @@ static bool parse_line(const char *key, const char *value, struct gp_lease *leas
     for (size_t i = 0; i < GP_ARRAY_LEN(texts); i++)
         if (strcmp(key, texts[i].key) == 0)
             copy_text(texts[i].ret, texts[i].size, value);
-    if (strcmp(key, "state") == 0)
-        lease->state = strcmp(value, "waiting") == 0 ? GP_LEASE_WAITING : GP_LEASE_HELD;
     if (strcmp(key, "gpu") != 0)
         return true;
     if (lease->gpu_count == GP_LEASE_GPUS || strlen(value) >= GP_LEASE_UUID_SIZE)
@@ -221,8 +103,7 @@ static bool parse_text(char *text, struct gp_lease *lease)
 {
     char *rest = text;
     char *line = strsep(&rest, "\n");
-    bool ok = strcmp(line, "gpulse-lease 1") == 0;
-    lease->state = GP_LEASE_HELD;
+    bool ok = strcmp(line, "gpulse-lease 2") == 0;
     while ((line = strsep(&rest, "\n"))) {
         char *value = line;
         const char *key = strsep(&value, " ");
@@ -231,58 +112,148 @@ static bool parse_text(char *text, struct gp_lease *lease)
     }
     if (ok)
         return lease->pid > 0;
-    lease->state = GP_LEASE_HELD;
     lease->is_shared = false;
     return lease->gpu_count > 0;
 }
 
 /* ---- reading ---- */
 
-/* "lease.TICKET.PID" */
-static bool parse_name(const char *name, uint64_t *ret_ticket)
+static bool parse_id(const char *digits, uint64_t *ret)
 {
-    char digits[24];
-    size_t n = strlen(prefix);
-    if (strncmp(name, prefix, n) != 0)
-        return false;
-    (void)snprintf(digits, sizeof(digits), "%.*s", (int)strcspn(name + n, "."), name + n);
-    return gp_parse_u64(digits, ret_ticket) && *ret_ticket <= TICKET_MOST;
+    char *end;
+    *ret = strtoull(digits, &end, 16);
+    return strspn(digits, "0123456789abcdef") == 16 && *end == '\0';
 }
 
-/* Whether a process that a lease names belongs to the owner of its file: else anybody could say of
- * somebody's process that it has a lease. */
-static bool is_owner_of(uid_t uid, uint32_t pid)
+static bool parse_name(const char *name, struct gp_lease *ret)
+{
+    for (int i = GP_LEASE_WAITING; i <= GP_LEASE_HELD; i++) {
+        size_t n = strlen(prefixes[i]);
+        ret->state = (enum gp_lease_state)i;
+        if (strncmp(name, prefixes[i], n) == 0)
+            return parse_id(name + n, &ret->id);
+    }
+    return false;
+}
+
+/* Whether its owner writes it still. Only who may write a file can have this lock on it, whoever
+ * else locks it; and it ends with the process. */
+static bool is_locked(int fd)
+{
+    struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+    return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type == F_WRLCK;
+}
+
+/* What the kernel says of the process that a lease names, where it is in this pid namespace. One
+ * that is not its owner's is none: else anybody could say of somebody's process that it has a
+ * lease. False: there is no such process, and the lease is no one's. */
+static bool check_process(struct gp_lease *lease)
 {
     char path[64];
     struct stat st;
-    (void)snprintf(path, sizeof(path), "/proc/%" PRIu32, pid);
-    return stat(path, &st) == 0 && (st.st_uid == uid || uid == 0);
+    struct gp_proc_stat stat_line;
+    if (lease->ns != gp_proc_own_ns() || lease->pid == 0)
+        return true;
+    if (kill((pid_t)lease->pid, 0) != 0 && errno == ESRCH)
+        return false;
+    (void)snprintf(path, sizeof(path), "/proc/%" PRIu32, lease->pid);
+    if (stat(path, &st) != 0 || (st.st_uid != lease->uid && lease->uid != 0)) {
+        lease->pid = 0;
+        return true;
+    }
+    int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    lease->is_stopped = proc >= 0 && gp_proc_read_stat(proc, lease->pid, &stat_line) &&
+                        (stat_line.state == 'T' || stat_line.state == 't');
+    if (proc >= 0)
+        (void)close(proc);
+    return true;
 }
 
-/* Alive is what somebody has locked. The lock is tried as a reader's, so that two who try do not
- * take each other for the owner. With `sweeps` what is left of a dead one of this user goes. */
-static bool read_lease(int dir, const char *name, bool sweeps, struct gp_lease *ret)
+/* The order of the line is that in which the kernel has seen them come: nobody can set this time.
+ */
+static uint64_t stamp_of(const struct stat *st)
+{
+    return (uint64_t)st->st_ctim.tv_sec * GP_NS_PER_S + (uint64_t)st->st_ctim.tv_nsec;
+}
+
+enum found { ALIVE, DEAD, NONE /* that we understand */, GONE /* while it was looked at */ };
+
+static enum found read_lease(const struct gp_statedir *dir, const char *name, struct gp_lease *ret)
 {
     char text[FILE_BYTES];
     struct stat st;
+    struct stat named;
+    int fd = openat(dir->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     ssize_t n = -1;
-    int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
-        return false;
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
-        if (flock(fd, LOCK_SH | LOCK_NB) != 0)
-            n = read(fd, text, sizeof(text) - 1);
-        else if (sweeps && (st.st_uid == geteuid() || geteuid() == 0))
-            (void)unlinkat(dir, name, 0);
-    }
+        return errno == ENOENT ? GONE : NONE;
+    bool is_file = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == dir->owner;
+    bool locked = is_file && is_locked(fd);
+    if (locked)
+        n = read(fd, text, sizeof(text) - 1);
     (void)close(fd);
+    if (!is_file)
+        return NONE;
     text[n > 0 ? n : 0] = '\0';
-    if (n <= 0 || !parse_text(text, ret))
-        return false;
-    ret->uid = st.st_uid;
-    if (ret->ns == gp_proc_own_ns() && !is_owner_of(ret->uid, ret->pid))
-        ret->pid = 0;
-    return true;
+    ret->uid = dir->owner;
+    ret->ticket = stamp_of(&st);
+    (void)snprintf(ret->path, sizeof(ret->path), "%s/%.60s", dir->path, name);
+    if (n > 0 && parse_text(text, ret) && check_process(ret))
+        return ALIVE;
+    /* its owner may have put another one there since it was opened */
+    bool changed =
+        fstatat(dir->fd, name, &named, AT_SYMLINK_NOFOLLOW) != 0 || named.st_ino != st.st_ino;
+    return changed ? GONE : locked ? NONE : DEAD;
+}
+
+static int add_lease(struct gp_leases *leases, const struct gp_lease *lease)
+{
+    struct gp_lease *grown = realloc(leases->items, (leases->count + 1) * sizeof(*grown));
+    if (!grown)
+        return GP_ENOMEM;
+    leases->items = grown;
+    grown[leases->count++] = *lease;
+    return 0;
+}
+
+/* What was left half written, by a process that was killed. */
+static void sweep_fresh(const struct gp_statedir *dir, const char *name)
+{
+    struct stat st;
+    if (fstatat(dir->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+        stamp_of(&st) + FRESH_S * GP_NS_PER_S < gp_clock_wall_ns())
+        (void)unlinkat(dir->fd, name, 0);
+}
+
+/* One look at a user's folder. -EAGAIN: something went meanwhile, and what has come in its place
+ * may have been overlooked. */
+static int scan(const struct gp_statedir *dir, struct gp_leases *leases)
+{
+    const struct dirent *entry;
+    const bool is_own = dir->owner == geteuid();
+    size_t first = leases->count;
+    int entries = 0;
+    int looks = 0;
+    bool gone = false;
+    int r = 0;
+    DIR *listing = gp_statedir_list(dir);
+    while (r == 0 && listing && entries++ < ENTRIES_MOST && (entry = readdir(listing))) {
+        struct gp_lease lease = {.id = 0};
+        if (is_own && strncmp(entry->d_name, fresh_prefix, strlen(fresh_prefix)) == 0)
+            sweep_fresh(dir, entry->d_name);
+        if (!parse_name(entry->d_name, &lease) || looks++ >= LOOKS_MOST ||
+            leases->count - first == GP_LEASES_PER_USER)
+            continue;
+        enum found found = read_lease(dir, entry->d_name, &lease);
+        gone = gone || found == GONE;
+        if (found == ALIVE)
+            r = add_lease(leases, &lease);
+        else if (found == DEAD && is_own)
+            (void)unlinkat(dir->fd, entry->d_name, 0);
+    }
+    if (listing)
+        (void)closedir(listing);
+    return r < 0 ? r : gone ? -EAGAIN : 0;
 }
 
 static int compare_leases(const void *a, const void *b)
@@ -291,61 +262,62 @@ static int compare_leases(const void *a, const void *b)
     const struct gp_lease *y = b;
     if (x->ticket != y->ticket)
         return x->ticket < y->ticket ? -1 : 1;
-    return (x->pid > y->pid) - (x->pid < y->pid);
+    if (x->uid != y->uid)
+        return x->uid < y->uid ? -1 : 1;
+    return (x->id > y->id) - (x->id < y->id);
 }
 
-int gp_leases_read(const struct gp_lease_room *room, struct gp_leases *ret, struct gp_err *err)
+int gp_leases_read(struct gp_leases *ret, struct gp_err *err)
 {
-    struct dirent *entry;
-    int again = openat(room->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *listing = again >= 0 ? fdopendir(again) : NULL;
-    int r = 0;
+    struct gp_statedirs dirs;
     *ret = (struct gp_leases){.items = NULL};
-    if (!listing) {
-        if (again >= 0)
-            (void)close(again);
-        return gp_err_set(err, GP_EIO, "the folder of the leases cannot be read");
+    int r = gp_statedirs_open(NULL, &dirs);
+    for (size_t i = 0; r == 0 && i < dirs.count; i++) {
+        size_t before = ret->count;
+        for (int n = 0; n < SCANS && (r = scan(&dirs.items[i], ret)) == -EAGAIN; n++)
+            if (n + 1 < SCANS)
+                ret->count = before;
+        r = r == -EAGAIN ? 0 : r; /* who changes them all the time: what was seen counts */
     }
-    while (r == 0 && (entry = readdir(listing))) {
-        struct gp_lease lease = {.ticket = 0};
-        bool is_lease = parse_name(entry->d_name, &lease.ticket);
-        if (!is_lease && strncmp(entry->d_name, fresh_prefix, strlen(fresh_prefix)) != 0)
-            continue;
-        if (!read_lease(room->dir, entry->d_name, room->lock >= 0, &lease) || !is_lease)
-            continue;
-        if (lease.ticket >= ret->next_ticket)
-            ret->next_ticket = lease.ticket + 1;
-        struct gp_lease *grown = realloc(ret->items, (ret->count + 1) * sizeof(*grown));
-        if (grown) {
-            ret->items = grown;
-            grown[ret->count++] = lease;
-        } else {
-            r = gp_err_set(err, GP_ENOMEM, "out of memory");
-        }
-    }
-    (void)closedir(listing);
+    if (r == 0)
+        gp_statedirs_close(&dirs);
     if (ret->count > 0)
         qsort(ret->items, ret->count, sizeof(*ret->items), compare_leases);
-    if (r < 0)
+    /* those that the kernel has stamped alike have an order, too */
+    for (size_t i = 1; i < ret->count; i++)
+        if (ret->items[i].ticket <= ret->items[i - 1].ticket)
+            ret->items[i].ticket = ret->items[i - 1].ticket + 1;
+    if (r < 0) {
+        gp_statedirs_close(&dirs);
         gp_leases_fini(ret);
-    return r;
-}
-
-int gp_leases_look(struct gp_leases *ret, struct gp_err *err)
-{
-    struct gp_lease_room room = {gp_statedir_open(NULL, false, NULL), -1};
-    *ret = (struct gp_leases){.items = NULL};
-    if (room.dir < 0)
-        return 0;
-    int r = gp_leases_read(&room, ret, err);
-    gp_lease_room_close(&room);
-    return r;
+        return gp_err_set(err, GP_ENOMEM, "out of memory");
+    }
+    return 0;
 }
 
 void gp_leases_fini(struct gp_leases *leases)
 {
     free(leases->items);
     *leases = (struct gp_leases){.items = NULL};
+}
+
+const struct gp_lease *gp_leases_find(const struct gp_leases *leases, uint64_t id,
+                                      enum gp_lease_state state)
+{
+    for (size_t i = 0; i < leases->count; i++)
+        if (leases->items[i].id == id && leases->items[i].state == state &&
+            leases->items[i].uid == geteuid())
+            return &leases->items[i];
+    return NULL;
+}
+
+void gp_leases_leave_out(struct gp_leases *leases, uint64_t id)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < leases->count; i++)
+        if (leases->items[i].id != id || leases->items[i].uid != geteuid())
+            leases->items[kept++] = leases->items[i];
+    leases->count = kept;
 }
 
 bool gp_lease_has_gpu(const struct gp_lease *lease, const char *uuid)
@@ -362,7 +334,7 @@ bool gp_lease_is_behind(const struct gp_leases *leases, const struct gp_lease *l
     for (size_t g = 0; g < lease->gpu_count; g++) {
         bool taken = false;
         for (size_t i = 0; !taken && i < leases->count; i++)
-            taken = leases->items[i].state == GP_LEASE_WAITING &&
+            taken = leases->items[i].state == GP_LEASE_WAITING && !leases->items[i].is_stopped &&
                     leases->items[i].ticket < lease->ticket &&
                     gp_lease_has_gpu(&leases->items[i], lease->gpus[g]);
         left += !taken;
@@ -372,57 +344,119 @@ bool gp_lease_is_behind(const struct gp_leases *leases, const struct gp_lease *l
 
 /* ---- writing ---- */
 
-static void make_name(char name[NAME_SIZE], const char *head, const struct gp_lease *lease)
+uint64_t gp_lease_new_id(void)
 {
-    (void)snprintf(name, NAME_SIZE, "%s%" PRIu64 ".%" PRIu32, head, lease->ticket, lease->pid);
+    uint64_t id = 0;
+    if (getrandom(&id, sizeof(id), 0) != (ssize_t)sizeof(id))
+        id = gp_clock_mono_ns() << 22 ^ (uint64_t)getpid(); /* early in the boot */
+    return id;
 }
 
-/* Under another name first and locked before it has its own, so that it is never seen unlocked. */
-int gp_lease_write(const struct gp_lease_room *room, const struct gp_lease *lease, int *fd,
-                   struct gp_err *err)
+/* Those of this user, dead ones and all. */
+static int check_count(const struct gp_statedir *dir)
 {
-    struct gp_strbuf sb = GP_STRBUF_INIT(FILE_BYTES - 1);
-    char name[NAME_SIZE];
-    char fresh[NAME_SIZE];
-    make_name(name, prefix, lease);
-    make_name(fresh, fresh_prefix, lease);
-    add_text(&sb, lease);
-    (void)unlinkat(room->dir, fresh, 0);
-    int made = openat(room->dir, fresh, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    int e = made < 0 ? -errno : 0;
-    if (e == 0 && (flock(made, LOCK_EX | LOCK_NB) != 0 || fchmod(made, 0644) != 0))
+    const struct dirent *entry;
+    struct gp_lease lease;
+    size_t count = 0;
+    DIR *listing = gp_statedir_list(dir);
+    while (listing && (entry = readdir(listing)))
+        count += parse_name(entry->d_name, &lease);
+    if (listing)
+        (void)closedir(listing);
+    return count < GP_LEASES_PER_USER ? 0 : -EMFILE;
+}
+
+/* Under another name first, and locked before others can open it: it is never seen unlocked, and
+ * nobody's lock is in the way. */
+static int write_file(const struct gp_statedir *dir, const char *name, const char *fresh,
+                      const struct gp_strbuf *sb, int *ret_fd)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    int fd = openat(dir->fd, fresh, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int e = fd < 0 ? -errno : 0;
+    if (e == 0 && fcntl(fd, F_OFD_SETLK, &lock) != 0)
         e = -errno;
     if (e == 0)
-        e = sb.error ? -ENOMEM : gp_io_write_all(made, sb.buf, sb.len);
-    if (e == 0 && renameat(room->dir, fresh, room->dir, name) != 0)
+        e = gp_io_write_all(fd, sb->buf, sb->len);
+    if (e == 0 && (fchmod(fd, 0644) != 0 || renameat(dir->fd, fresh, dir->fd, name) != 0))
         e = -errno;
-    gp_strbuf_fini(&sb);
-    if (e < 0) {
-        if (made >= 0) {
-            (void)unlinkat(room->dir, fresh, 0);
-            (void)close(made);
-        }
-        return gp_err_set(err, GP_EIO, "cannot write a lease: %s", strerror(-e));
+    if (e < 0 && fd >= 0) {
+        (void)unlinkat(dir->fd, fresh, 0);
+        (void)close(fd);
     }
-    if (*fd >= 0)
-        (void)close(*fd);
-    *fd = made;
+    *ret_fd = e < 0 ? -1 : fd;
+    return e;
+}
+
+static bool is_full(int e)
+{
+    return e == -ENOSPC || e == -EDQUOT || e == -EROFS;
+}
+
+int gp_lease_write(struct gp_lease_note *note, const struct gp_lease *lease, struct gp_err *err)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(FILE_BYTES - 1);
+    struct gp_lease_note made = GP_LEASE_NO_NOTE;
+    char fresh[sizeof(made.name)];
+    char full[GP_STATEDIR_PLACES * 320] = "";
+    struct gp_statedir dir;
+    size_t place = 0;
+    int e = 0;
+    int r = 0;
+    (void)snprintf(made.name, sizeof(made.name), "%s%016" PRIx64, prefixes[lease->state],
+                   lease->id);
+    (void)snprintf(fresh, sizeof(fresh), "%s%016" PRIx64, fresh_prefix, lease->id);
+    add_text(&sb, lease);
+    if (sb.error)
+        r = gp_err_set(err, GP_ENOMEM, "out of memory");
+    for (size_t from = 0; r == 0 && made.fd < 0; from = place + 1) {
+        struct gp_err why = {0};
+        r = gp_statedir_own(NULL, from, &dir, &place, &why);
+        if (r < 0) {
+            r = gp_err_set(err, r, "%s%.400s", full, why.text);
+            break;
+        }
+        e = check_count(&dir);
+        if (e == 0)
+            e = write_file(&dir, made.name, fresh, &sb, &made.fd);
+        made.dir = dir.fd;
+        if (e < 0)
+            (void)close(dir.fd);
+        if (e == -EMFILE)
+            r = gp_err_set(err, GP_EIO, "'%s' holds %d reservations, as many as a user may have",
+                           dir.path, (int)GP_LEASES_PER_USER);
+        else if (e < 0 && !is_full(e))
+            r = gp_err_set(err, GP_EIO, "cannot write a reservation in '%s': %s", dir.path,
+                           strerror(-e));
+        else if (e < 0) {
+            size_t n = strlen(full);
+            (void)snprintf(full + n, sizeof(full) - n, "'%s': %s; ", dir.path, strerror(-e));
+        }
+    }
+    gp_strbuf_fini(&sb);
+    if (r < 0)
+        return r;
+    gp_lease_drop(note);
+    *note = made;
     return 0;
 }
 
-bool gp_lease_was_removed(int fd)
+bool gp_lease_was_removed(const struct gp_lease_note *note)
 {
-    struct stat st;
-    return fd >= 0 && fstat(fd, &st) == 0 && st.st_nlink == 0;
+    struct stat own;
+    struct stat named;
+    return note->fd >= 0 && fstat(note->fd, &own) == 0 &&
+           (fstatat(note->dir, note->name, &named, AT_SYMLINK_NOFOLLOW) != 0 ||
+            named.st_ino != own.st_ino);
 }
 
-void gp_lease_drop(const struct gp_lease_room *room, const struct gp_lease *lease, int *fd)
+void gp_lease_drop(struct gp_lease_note *note)
 {
-    char name[NAME_SIZE];
-    if (*fd < 0)
+    if (note->fd < 0)
         return;
-    make_name(name, prefix, lease);
-    (void)unlinkat(room->dir, name, 0);
-    (void)close(*fd);
-    *fd = -1;
+    if (!gp_lease_was_removed(note))
+        (void)unlinkat(note->dir, note->name, 0);
+    (void)close(note->fd);
+    (void)close(note->dir);
+    *note = GP_LEASE_NO_NOTE;
 }

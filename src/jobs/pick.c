@@ -12,7 +12,7 @@
 
 /* Memory in use without a process that makes a GPU somebody's: more than screens and contexts have.
  */
-enum { UNLISTED_LEAST = 1 << 30, ANCESTORS_MAX = 64 };
+enum { UNLISTED_LEAST = 1 << 30, ANCESTORS_MAX = 64, OWNER_SIZE = 180 };
 
 /* How near two GPUs are. */
 enum nearness { FAR, SAME_NODE, SAME_SWITCH, LINKED };
@@ -215,10 +215,11 @@ static bool is_healthy(struct gp_pick_unit *unit)
 }
 
 /* Whose a lease is: "train.py of process 4711". */
-static const char *owner_text(const struct gp_lease *lease, char room[120])
+static const char *owner_text(const struct gp_lease *lease, char room[OWNER_SIZE])
 {
-    (void)snprintf(room, 120, "%.60s (process %u of user %u)",
-                   lease->name[0] ? lease->name : lease->command, lease->pid, lease->uid);
+    (void)snprintf(room, OWNER_SIZE, "%.40s (process %u of user %u, %.80s)",
+                   lease->name[0] ? lease->name : lease->command, lease->pid, lease->uid,
+                   lease->path);
     return room;
 }
 
@@ -226,14 +227,14 @@ static const char *owner_text(const struct gp_lease *lease, char room[120])
 static bool is_unpromised(const struct picking *p, struct gp_pick_unit *unit)
 {
     const struct gp_device *device = unit->device;
-    char room[120];
+    char room[OWNER_SIZE];
     for (size_t i = 0; i < p->leases->count; i++) {
         const struct gp_lease *lease = &p->leases->items[i];
         double observed;
         if (!has_gpu(lease, device))
             continue;
         if (lease->state == GP_LEASE_WAITING) {
-            if (lease->ticket < p->request->ticket)
+            if (lease->ticket < p->request->ticket && !lease->is_stopped)
                 return set_why(unit, GP_PICK_LATER, "%s has waited for it longer",
                                owner_text(lease, room));
             continue;

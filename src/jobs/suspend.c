@@ -123,7 +123,7 @@ static bool undo(const struct gp_suspend_plan *plan, const struct gp_suspended *
         return false;
     if (item->stage >= LOCKED && step(GP_CUDA_UNLOCK, s, NULL) < 0)
         return false;
-    return gp_suspended_forget(plan->root, s, NULL) == 0;
+    return gp_suspended_forget(plan->root, s, item->note, NULL) == 0;
 }
 
 static int give_up(const struct gp_suspend_plan *plan, const struct gp_suspended *list,
@@ -172,11 +172,11 @@ int gp_suspend_all(const struct gp_suspend_plan *plan, struct gp_suspended *list
 
 /* ---- and back ---- */
 
-static int restore(const char *root, const struct gp_suspended *s, struct item *item,
-                   struct gp_err *err)
+static int restore(const struct gp_suspend_plan *plan, const struct gp_suspended *s,
+                   struct item *item, struct gp_err *err)
 {
     enum gp_cuda_state state;
-    int r = gp_suspended_take(root, s, &item->note, err);
+    int r = gp_suspended_take(plan->root, s, &item->note, err);
     if (r == 0)
         r = get_state(s, &state, err);
     if (r < 0)
@@ -186,6 +186,9 @@ static int restore(const char *root, const struct gp_suspended *s, struct item *
                           s->pid);
     if (state > GP_CUDA_FAILED)
         return gp_err_set(err, GP_EFAIL, "its memory is being moved just now; try again");
+    /* what was moved back before may have taken more than its note says */
+    if (state == GP_CUDA_CHECKPOINTED && !plan->eyes.has_room(plan->eyes.ctx, s))
+        return gp_err_set(err, GP_EFAIL, "there is no room for it any more; it stays suspended");
     r = state == GP_CUDA_CHECKPOINTED ? step(GP_CUDA_RESTORE, s, err) : 0;
     if (r == 0)
         item->stage = state == GP_CUDA_RUNNING ? NOTED : LOCKED;
@@ -196,10 +199,10 @@ static int go_on(const char *root, const struct gp_suspended *s, const struct it
                  struct gp_err *err)
 {
     int r = item->stage == LOCKED ? step(GP_CUDA_UNLOCK, s, err) : 0;
-    return r < 0 ? r : gp_suspended_forget(root, s, err);
+    return r < 0 ? r : gp_suspended_forget(root, s, item->note, err);
 }
 
-int gp_resume_all(const char *root, const struct gp_suspended *list, size_t count,
+int gp_resume_all(const struct gp_suspend_plan *plan, const struct gp_suspended *list, size_t count,
                   struct gp_err *err)
 {
     struct item *items = items_new(count);
@@ -207,9 +210,9 @@ int gp_resume_all(const char *root, const struct gp_suspended *list, size_t coun
     for (int round = 0; items && round < 2; round++)
         for (size_t i = 0; i < count; i++) {
             struct gp_err why = {0};
-            int r = round == 0                    ? restore(root, &list[i], &items[i], &why)
+            int r = round == 0                    ? restore(plan, &list[i], &items[i], &why)
                     : items[i].stage == UNTOUCHED ? 0
-                                                  : go_on(root, &list[i], &items[i], &why);
+                                                  : go_on(plan->root, &list[i], &items[i], &why);
             if (r < 0 && first == 0)
                 first = gp_err_set(err, r, "process %u: %s", list[i].pid, why.text);
         }

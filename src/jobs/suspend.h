@@ -36,10 +36,10 @@ struct gp_suspend_plan {
 int gp_suspend_all(const struct gp_suspend_plan *plan, struct gp_suspended *list, size_t count,
                    struct gp_err *err) GP_MUST_CHECK;
 
-/* All are moved back before the first goes on. There must be room for them: one that finds none is
- * lost. Also of those that were stopped only half. The error is that of the first that does not go
- * on; the others do. */
-int gp_resume_all(const char *root, const struct gp_suspended *list, size_t count,
+/* All are moved back before the first goes on. Whether there is room is asked again before each:
+ * one that finds none would be lost. Also of those that were stopped only half. The error is that
+ * of the first that does not go on; the others do. */
+int gp_resume_all(const struct gp_suspend_plan *plan, const struct gp_suspended *list, size_t count,
                   struct gp_err *err) GP_MUST_CHECK;
 
 #endif

@@ -14,11 +14,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { NAME_SIZE = 64, FILE_BYTES = 8192, TRIES = 16 };
+enum { NAME_SIZE = 64, FILE_BYTES = 8192, TRIES = 16, ENTRIES_MOST = 16384 };
 
 /* More than any GPU has; the sum of all that fit into a note is a number still. */
 static const uint64_t BYTES_MOST = (uint64_t)1 << 50;
@@ -77,6 +76,7 @@ static bool parse_gpu(const char *line, struct gp_suspended *s)
     return true;
 }
 
+/* No GPUs: it runs again. */
 static bool parse_text(char *text, struct gp_suspended *s)
 {
     uint64_t ns;
@@ -85,7 +85,7 @@ static bool parse_text(char *text, struct gp_suspended *s)
     bool ok = strncmp(line, "ns ", 3) == 0 && gp_parse_u64(line + 3, &ns) && ns == gp_proc_own_ns();
     while (ok && (line = strsep(&rest, "\n")) && *line)
         ok = strncmp(line, "gpu ", 4) == 0 && parse_gpu(line + 4, s);
-    return ok && s->gpu_count > 0;
+    return ok;
 }
 
 /* ---- reading ---- */
@@ -104,14 +104,13 @@ static bool lives(int proc, const struct gp_suspended *s, uid_t *ret_uid)
     return true;
 }
 
-static bool read_note(int dir, const char *name, uid_t owner, struct gp_suspended *s)
+static bool read_note(int dir, const char *name, uid_t owner, struct gp_suspended *s,
+                      struct stat *st)
 {
     char text[FILE_BYTES];
-    struct stat st;
     int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     ssize_t n = -1;
-    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-        (st.st_uid == 0 || st.st_uid == owner))
+    if (fd >= 0 && fstat(fd, st) == 0 && S_ISREG(st->st_mode) && st->st_uid == owner)
         n = read(fd, text, sizeof(text) - 1);
     if (fd >= 0)
         (void)close(fd);
@@ -137,27 +136,75 @@ static int open_proc(const char *root)
     return gp_io_path(path, root, "/proc") ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 }
 
-int gp_suspended_read(const char *root, struct gp_suspended_list *ret)
+/* A note with the time at which the kernel has seen it written. */
+struct stamped {
+    struct gp_suspended s;
+    struct timespec time;
+};
+
+static bool is_later(const struct timespec *a, const struct timespec *b)
 {
-    struct dirent *entry;
-    int dir = gp_statedir_open(root, false, NULL);
-    int proc = dir >= 0 ? open_proc(root) : -1;
-    DIR *listing = proc >= 0 ? fdopendir(dir) : NULL;
+    return a->tv_sec != b->tv_sec ? a->tv_sec > b->tv_sec : a->tv_nsec > b->tv_nsec;
+}
+
+/* Of root's note and the owner's the later one counts: the owner can resume what root has
+ * suspended, and cannot change root's note. */
+static int add_stamped(struct stamped **all, size_t *count, const struct stamped *one)
+{
+    for (size_t i = 0; i < *count; i++)
+        if ((*all)[i].s.pid == one->s.pid) {
+            if (is_later(&one->time, &(*all)[i].time))
+                (*all)[i] = *one;
+            return 0;
+        }
+    struct stamped *grown = realloc(*all, (*count + 1) * sizeof(*grown));
+    if (!grown)
+        return GP_ENOMEM;
+    *all = grown;
+    grown[(*count)++] = *one;
+    return 0;
+}
+
+/* The notes in one folder: root's, and those of its owner about own processes. */
+static int scan(const struct gp_statedir *dir, int proc, struct stamped **all, size_t *count)
+{
+    const struct dirent *entry;
+    DIR *listing = gp_statedir_list(dir);
+    int notes = 0;
     int r = 0;
-    *ret = (struct gp_suspended_list){NULL, 0};
-    while (listing && r == 0 && ret->count < GP_SUSPENDED_MOST && (entry = readdir(listing))) {
-        struct gp_suspended s;
+    for (int n = 0; r == 0 && listing && n < ENTRIES_MOST && (entry = readdir(listing)); n++) {
+        struct stamped one;
+        struct stat st;
         uid_t owner;
-        if (parse_name(entry->d_name, &s) && lives(proc, &s, &owner) &&
-            read_note(dir, entry->d_name, owner, &s))
-            r = add(ret, &s);
+        if (!parse_name(entry->d_name, &one.s) || notes++ >= GP_SUSPENDED_MOST ||
+            !lives(proc, &one.s, &owner) || (dir->owner != 0 && dir->owner != owner) ||
+            !read_note(dir->fd, entry->d_name, dir->owner, &one.s, &st))
+            continue;
+        one.time = st.st_ctim;
+        r = add_stamped(all, count, &one);
     }
     if (listing)
         (void)closedir(listing);
-    else if (dir >= 0)
-        (void)close(dir);
+    return r;
+}
+
+int gp_suspended_read(const char *root, struct gp_suspended_list *ret)
+{
+    struct gp_statedirs dirs;
+    struct stamped *all = NULL;
+    size_t count = 0;
+    *ret = (struct gp_suspended_list){NULL, 0};
+    int r = gp_statedirs_open(root, &dirs);
+    int proc = r == 0 && dirs.count > 0 ? open_proc(root) : -1;
+    for (size_t i = 0; r == 0 && proc >= 0 && i < dirs.count; i++)
+        r = scan(&dirs.items[i], proc, &all, &count);
+    for (size_t i = 0; r == 0 && i < count; i++)
+        if (all[i].s.gpu_count > 0)
+            r = add(ret, &all[i].s);
     if (proc >= 0)
         (void)close(proc);
+    gp_statedirs_close(&dirs);
+    free(all);
     if (r < 0)
         gp_suspended_fini(ret);
     return r;
@@ -179,62 +226,77 @@ const struct gp_suspended *gp_suspended_find(const struct gp_suspended_list *lis
 
 /* ---- writing ---- */
 
-/* Whether it is this user's, and written in this pid namespace: in another one the process may well
- * be there. */
-static bool is_own(int dir, const char *name)
+/* Whether it was written in this pid namespace: in another one the process may well be there. */
+static bool is_of_here(int dir, const char *name)
 {
-    char text[FILE_BYTES];
     struct stat st;
     struct gp_suspended s = {.gpu_count = 0};
-    if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode) ||
-        st.st_uid != geteuid())
-        return false;
-    return st.st_size == 0 ||
-           (gp_io_read_at(dir, name, text, sizeof(text)) > 0 && parse_text(text, &s));
+    return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+           (st.st_size == 0 || read_note(dir, name, geteuid(), &s, &st));
 }
 
-static void forget_ended(int proc, int dir)
+static void forget_ended(int proc, const struct gp_statedir *own)
 {
-    struct dirent *entry;
-    int again = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *listing = again >= 0 ? fdopendir(again) : NULL;
+    const struct dirent *entry;
+    DIR *listing = gp_statedir_list(own);
     while (listing && (entry = readdir(listing))) {
         struct gp_suspended s;
         uid_t owner;
-        if (parse_name(entry->d_name, &s) && !lives(proc, &s, &owner) && is_own(dir, entry->d_name))
-            (void)unlinkat(dir, entry->d_name, 0);
+        if (parse_name(entry->d_name, &s) && !lives(proc, &s, &owner) &&
+            is_of_here(own->fd, entry->d_name))
+            (void)unlinkat(own->fd, entry->d_name, 0);
     }
     if (listing)
         (void)closedir(listing);
-    else if (again >= 0)
-        (void)close(again);
 }
 
-/* Opens the note, or makes it, and locks it. It may be taken away between the two: -EAGAIN. */
-static int take(int dir, const char *name, uid_t owner, int *ret_fd)
+/* Opens the note in one's own folder, or makes it, and locks it: for writing, so that nobody else
+ * can. */
+static int take(int dir, const char *name, int *ret_fd)
 {
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     struct stat locked;
     struct stat named;
-    int fd = openat(dir, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-    if (fd >= 0) {
-        /* the process's owner must be able to resume it */
-        (void)fchmod(fd, 0644);
-        (void)!fchown(fd, owner, (gid_t)-1);
-    } else if (errno == EEXIST) {
-        fd = openat(dir, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    }
+    int fd = openat(dir, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644);
     if (fd < 0)
         return errno == ENOENT ? -EAGAIN : -errno;
-    int e = flock(fd, LOCK_EX | LOCK_NB) != 0 ? -errno : 0;
+    int e = fcntl(fd, F_OFD_SETLK, &lock) != 0 ? -errno : 0;
+    if (e == -EAGAIN)
+        e = -EBUSY;
     if (e == 0 && (fstat(fd, &locked) != 0 || fstatat(dir, name, &named, 0) != 0 ||
                    locked.st_ino != named.st_ino))
-        e = -EAGAIN;
-    if (e < 0 || !S_ISREG(locked.st_mode)) {
+        e = -EAGAIN; /* it was taken away between the two */
+    if (e == 0 && (!S_ISREG(locked.st_mode) || locked.st_uid != geteuid()))
+        e = -EINVAL;
+    if (e < 0) {
         (void)close(fd);
-        return e < 0 ? e : -EINVAL;
+        return e;
     }
+    (void)fchmod(fd, 0644); /* the mask of this process has cut it */
     *ret_fd = fd;
     return 0;
+}
+
+/* Whether root, or the process's owner, has this note in another folder in hand just now. Looked
+ * at after one's own is locked: of two, at least the later one sees the other. */
+static bool is_taken(const char *root, const char *name, uid_t owner)
+{
+    struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+    struct gp_statedirs dirs;
+    bool taken = false;
+    if (gp_statedirs_open(root, &dirs) < 0)
+        return true;
+    for (size_t i = 0; !taken && i < dirs.count; i++) {
+        const struct gp_statedir *dir = &dirs.items[i];
+        int fd = dir->owner != geteuid() && (dir->owner == 0 || dir->owner == owner)
+                     ? openat(dir->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+                     : -1;
+        taken = fd >= 0 && fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+        if (fd >= 0)
+            (void)close(fd);
+    }
+    gp_statedirs_close(&dirs);
+    return taken;
 }
 
 int gp_suspended_take(const char *root, const struct gp_suspended *s, int *ret_fd,
@@ -242,21 +304,29 @@ int gp_suspended_take(const char *root, const struct gp_suspended *s, int *ret_f
 {
     char name[NAME_SIZE];
     uid_t owner;
-    int dir = gp_statedir_open(root, true, err);
-    if (dir < 0)
-        return err && err->code ? err->code : GP_EIO;
+    struct gp_statedir own;
+    size_t place;
+    int r = gp_statedir_own(root, 0, &own, &place, err);
+    if (r < 0)
+        return r;
     int proc = open_proc(root);
     make_name(name, s);
-    forget_ended(proc, dir);
+    forget_ended(proc, &own);
     int e = lives(proc, s, &owner) ? -EAGAIN : -ESRCH;
     for (int i = 0; i < TRIES && e == -EAGAIN; i++)
-        e = take(dir, name, owner, ret_fd);
+        e = take(own.fd, name, ret_fd);
+    if (e == 0 && is_taken(root, name, owner)) {
+        (void)close(*ret_fd);
+        e = -EBUSY;
+    }
     if (proc >= 0)
         (void)close(proc);
-    (void)close(dir);
-    if (e == -EWOULDBLOCK)
+    (void)close(own.fd);
+    if (e == -EBUSY)
         return gp_err_set(err, GP_EFAIL, "another gpulse suspends or resumes it just now");
-    return e < 0 ? gp_err_set(err, GP_EIO, "its note cannot be written: %s", strerror(-e)) : 0;
+    return e < 0 ? gp_err_set(err, GP_EIO, "its note cannot be written in '%s': %s", own.path,
+                              strerror(-e))
+                 : 0;
 }
 
 int gp_suspended_write(int fd, const struct gp_suspended *s, struct gp_err *err)
@@ -269,14 +339,29 @@ int gp_suspended_write(int fd, const struct gp_suspended *s, struct gp_err *err)
     return ok ? 0 : gp_err_set(err, GP_EIO, "its note cannot be written: %s", strerror(errno));
 }
 
-int gp_suspended_forget(const char *root, const struct gp_suspended *s, struct gp_err *err)
+int gp_suspended_forget(const char *root, const struct gp_suspended *s, int fd, struct gp_err *err)
 {
+    const struct gp_suspended runs = {.pid = s->pid, .start_ticks = s->start_ticks};
     char name[NAME_SIZE];
-    int dir = gp_statedir_open(root, false, err);
+    struct gp_statedirs dirs;
+    bool others = false;
+    int e = 0;
     make_name(name, s);
-    if (dir < 0)
-        return GP_EIO;
-    int e = unlinkat(dir, name, 0) != 0 && errno != ENOENT ? errno : 0;
-    (void)close(dir);
-    return e ? gp_err_set(err, GP_EIO, "its note cannot be removed: %s", strerror(e)) : 0;
+    if (gp_statedirs_open(root, &dirs) < 0)
+        return gp_err_set(err, GP_ENOMEM, "out of memory");
+    for (size_t i = 0; i < dirs.count; i++) {
+        const struct gp_statedir *dir = &dirs.items[i];
+        if (dir->owner != geteuid() && geteuid() != 0)
+            others = others || (dir->owner == 0 && faccessat(dir->fd, name, F_OK, 0) == 0);
+    }
+    /* what root has written stays, and this user's later word against it */
+    int r = others ? gp_suspended_write(fd, &runs, err) : 0;
+    for (size_t i = 0; !others && i < dirs.count; i++) {
+        const struct gp_statedir *dir = &dirs.items[i];
+        if ((dir->owner == geteuid() || geteuid() == 0) && unlinkat(dir->fd, name, 0) != 0 &&
+            errno != ENOENT)
+            e = errno;
+    }
+    gp_statedirs_close(&dirs);
+    return e ? gp_err_set(err, GP_EIO, "its note cannot be removed: %s", strerror(e)) : r;
 }

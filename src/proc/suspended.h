@@ -24,21 +24,22 @@ struct gp_suspended_list {
     size_t count;
 };
 
-/* Those that have not ended, GP_SUSPENDED_MOST at most. A note of one who is neither root nor the
- * owner of the process does not count, nor one of another pid namespace. root: prefix, NULL for
- * none. GP_ENOMEM. */
+/* Those that have not ended. A note counts that stands in root's folder or in that of the process's
+ * owner, GP_SUSPENDED_MOST of each user, and if it was written in this pid namespace; of two the
+ * later one. root: prefix, NULL for none. GP_ENOMEM. */
 int gp_suspended_read(const char *root, struct gp_suspended_list *ret) GP_MUST_CHECK;
 void gp_suspended_fini(struct gp_suspended_list *list);
 const struct gp_suspended *gp_suspended_find(const struct gp_suspended_list *list, int64_t pid);
 
-/* Takes the note of a process, or makes it, for this caller alone: as long as *ret_fd is open
- * nobody else takes it. What stands in one that was there stays. Forgets notes of this user whose
- * processes have ended. GP_EFAIL: another one has it; GP_EIO, GP_EPERM. */
+/* Takes this user's note of a process, or makes it: as long as *ret_fd is open nobody else takes
+ * it, neither root nor the process's owner. What stands in one that was there stays. Forgets notes
+ * of this user whose processes have ended. GP_EFAIL: another one has it; GP_EIO, GP_ENOMEM. */
 int gp_suspended_take(const char *root, const struct gp_suspended *s, int *ret_fd,
                       struct gp_err *err) GP_MUST_CHECK;
 /* Says in a note that was taken what the process has on its GPUs. GP_EIO. */
 int gp_suspended_write(int fd, const struct gp_suspended *s, struct gp_err *err) GP_MUST_CHECK;
-/* GP_EIO: the note stays, as when the folder's owner has made it for somebody else. */
-int gp_suspended_forget(const char *root, const struct gp_suspended *s, struct gp_err *err);
+/* It runs again: the notes go, for root all of them. A note of root's outlives its owner's resuming
+ * it, and is answered by one that says so in `fd`. GP_EIO. */
+int gp_suspended_forget(const char *root, const struct gp_suspended *s, int fd, struct gp_err *err);
 
 #endif

@@ -35,7 +35,7 @@ suspended_rows() {
     gpulse resume
     status_is 0
     complains 'no process is suspended'
-    [ -z "$(ls notes)" ] || explain "a note is left: $(ls notes)"
+    [ -z "$(ls notes/gpulse-*)" ] || explain "a note is left: $(ls notes/gpulse-*)"
 }
 
 @test "other programs do not see it, as with the real driver" {
@@ -96,7 +96,7 @@ suspended_rows() {
     status_is 4
     complains "process $job: .*not supported .* nobody was suspended"
     [ "$(suspended_rows | cut -d, -f2 | sort -u)" = C ]
-    [ -z "$(ls notes)" ]
+    [ -z "$(ls notes/gpulse-*)" ]
     job --busy
     gpulse suspend "$good" "$job" --grace 300ms --yes
     status_is 4
@@ -160,7 +160,7 @@ as_another_user() {
     cd /
     run --separate-stderr as_another_user "$GPULSE" suspend "$theirs" --yes
     local notes
-    notes=$(ls "$other/notes")
+    notes=$(find "$other/notes" -type f)
     cd "$BATS_TEST_TMPDIR"
     rm -r "$other"
     fails 5 "process $theirs cannot be suspended: it belongs to another user; root may do it"
@@ -174,7 +174,7 @@ as_another_user() {
     gpulse suspend "$job" --yes
     fails 1 "524288256 MiB of main memory are needed, and process $job can have [0-9]+ MiB"
     [ "$(suspended_rows | cut -d, -f2)" = C ]
-    [ -z "$(ls notes 2>/dev/null)" ]
+    [ -z "$(ls notes/gpulse-* 2>/dev/null)" ]
 }
 
 @test "a MIG instance, several GPUs, ranks and a capture" {
@@ -201,7 +201,7 @@ as_another_user() {
     gpulse suspend "$job" --yes
     status_is 0
     local noted free
-    noted=$(sed -n 's/^gpu .* 0*//p' notes/suspended.*)
+    noted=$(sed -n 's/^gpu .* 0*//p' notes/gpulse-*/suspended.*)
     [ "$noted" -gt 1073741824 ] # what it had when it stood still, not when it was listed
     free=$("$GPULSE" query memory.free -f csv --no-header)
     local grown=$job
@@ -216,7 +216,7 @@ as_another_user() {
     job
     gpulse suspend "$job" --yes
     status_is 0
-    rm notes/*
+    rm notes/*/*
     gpulse resume "$job"
     fails 1 "process $job: no note tells how much GPU memory it needs, .*; --force tries"
     gpulse resume "$job" --force

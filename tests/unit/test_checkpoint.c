@@ -62,7 +62,7 @@ static int stop(void **ctx)
     for (int i = 0; i < 2; i++) {
         (void)kill(children[i], SIGKILL);
         (void)waitpid(children[i], NULL, 0);
-        (void)gp_suspended_forget(NULL, &list[i], NULL);
+        (void)gp_suspended_forget(NULL, &list[i], -1, NULL);
     }
     return 0;
 }
@@ -143,7 +143,7 @@ static void there_and_back(void **ctx)
         assert_int_equal(state_of(&list[i]), GP_CUDA_CHECKPOINTED);
     assert_int_equal(notes(), 2);
     assert_int_equal(noted_bytes(&list[1]), GIB); /* what it had then, not before */
-    if (gp_resume_all(NULL, list, 2, &err) < 0)
+    if (gp_resume_all(&plan, list, 2, &err) < 0)
         fail_msg("%s", err.text);
     for (int i = 0; i < 2; i++)
         assert_int_equal(state_of(&list[i]), GP_CUDA_RUNNING);
@@ -190,7 +190,7 @@ static void one_that_is_lost_does_not_hold_the_others(void **ctx)
     char pid[24];
     assert_int_equal(gp_suspend_all(&plan, list, 2, &err), 0);
     change(&list[0], take_all); /* more than there is room for */
-    assert_int_equal(gp_resume_all(NULL, list, 2, &err), GP_EDRIVER);
+    assert_int_equal(gp_resume_all(&plan, list, 2, &err), GP_EDRIVER);
     (void)snprintf(pid, sizeof(pid), "process %u:", list[0].pid);
     assert_non_null(strstr(err.text, pid));
     assert_int_equal(state_of(&list[0]), GP_CUDA_CHECKPOINTED);
@@ -211,7 +211,12 @@ static void who_has_been_moved_does_not_go_back_without_room(void **ctx)
     (void)snprintf(left, sizeof(left), "not running: gpulse resume %u", list[0].pid);
     assert_non_null(strstr(err.text, left));
     assert_int_equal(notes(), 1);
-    assert_int_equal(gp_resume_all(NULL, list, 1, &err), 0);
+    /* whether there is room is asked once more before it would be lost */
+    assert_int_equal(gp_resume_all(&plan, list, 1, &err), GP_EFAIL);
+    assert_non_null(strstr(err.text, "there is no room for it any more; it stays suspended"));
+    assert_int_equal(state_of(&list[0]), GP_CUDA_CHECKPOINTED);
+    eyes.has_room = true;
+    assert_int_equal(gp_resume_all(&plan, list, 1, &err), 0);
     assert_int_equal(state_of(&list[0]), GP_CUDA_RUNNING);
 }
 
@@ -236,7 +241,7 @@ static void suspending_twice(void **ctx)
     assert_int_equal(gp_suspend_all(&plan, list, 1, &err), GP_EFAIL);
     assert_non_null(strstr(err.text, "suspended already"));
     assert_int_equal(notes(), 1);
-    assert_int_equal(gp_resume_all(NULL, list, 1, &err), 0);
+    assert_int_equal(gp_resume_all(&plan, list, 1, &err), 0);
     assert_int_equal(state_of(&list[0]), GP_CUDA_RUNNING);
 }
 
@@ -248,7 +253,7 @@ static void two_at_the_same_time(void **ctx)
     assert_int_equal(gp_suspended_take(NULL, &list[0], &note, &err), 0);
     assert_int_equal(gp_suspend_all(&plan, list, 1, &err), GP_EFAIL);
     assert_non_null(strstr(err.text, "another gpulse"));
-    assert_int_equal(gp_resume_all(NULL, list, 1, &err), GP_EFAIL);
+    assert_int_equal(gp_resume_all(&plan, list, 1, &err), GP_EFAIL);
     assert_int_equal(state_of(&list[0]), GP_CUDA_RUNNING);
     (void)close(note);
 }
@@ -264,7 +269,7 @@ static void one_that_was_stopped_half_way_goes_on(void **ctx)
     (void)close(note);
     assert_int_equal(gp_checkpoint_do(GP_CUDA_LOCK, list[0].pid, LONG_S * GP_NS_PER_S, &err), 0);
     assert_int_equal(notes(), 1);
-    assert_int_equal(gp_resume_all(NULL, list, 1, &err), 0);
+    assert_int_equal(gp_resume_all(&plan, list, 1, &err), 0);
     assert_int_equal(state_of(&list[0]), GP_CUDA_RUNNING);
     assert_int_equal(notes(), 0);
 }

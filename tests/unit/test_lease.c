@@ -1,6 +1,7 @@
 /* Leases: real files, locks and processes. */
 #include "unit.h"
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "jobs/lease.h"
 #include "proc/files.h"
@@ -15,29 +16,25 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static struct gp_lease_room room;
-static char folder[128];
+enum { NOBODY = 65534 };
 
-static int open_room(void **state)
+static char place[128];
+static char own_folder[160];
+
+static int set_place(void **state)
 {
-    struct gp_err err = {0};
     if (set_up(state) != 0)
         return -1;
-    (void)snprintf(folder, sizeof(folder), "%s/leases", tree_root);
-    (void)setenv("GPULSE_STATE_DIR", folder, 1);
-    return gp_lease_room_open(&room, &err);
+    (void)snprintf(place, sizeof(place), "%s/place", tree_root);
+    (void)snprintf(own_folder, sizeof(own_folder), "%s/gpulse-%u", place, (unsigned)geteuid());
+    (void)setenv("GPULSE_STATE_DIR", place, 1);
+    return 0;
 }
 
-static int close_room(void **state)
-{
-    gp_lease_room_close(&room);
-    return tear_down(state);
-}
-
-static struct gp_lease example(uint64_t ticket)
+static struct gp_lease example(uint64_t id)
 {
     return (struct gp_lease){
-        .ticket = ticket,
+        .id = id,
         .state = GP_LEASE_HELD,
         .since_wall_ns = 5,
         .pid = (uint32_t)getpid(),
@@ -56,7 +53,7 @@ static struct gp_leases read_all(void)
 {
     struct gp_leases leases;
     struct gp_err err = {0};
-    if (gp_leases_read(&room, &leases, &err) < 0)
+    if (gp_leases_read(&leases, &err) < 0)
         fail_msg("%s", err.text);
     return leases;
 }
@@ -69,30 +66,59 @@ static size_t count(void)
     return n;
 }
 
-static int write_lease(const struct gp_lease *lease)
+static struct gp_lease_note write_lease(const struct gp_lease *lease)
 {
     struct gp_err err = {0};
-    int fd = -1;
-    if (gp_lease_write(&room, lease, &fd, &err) < 0)
+    struct gp_lease_note note = GP_LEASE_NO_NOTE;
+    if (gp_lease_write(&note, lease, &err) < 0)
         fail_msg("%s", err.text);
+    return note;
+}
+
+static const char *path_of(const char *name)
+{
+    static char path[256];
+    (void)snprintf(path, sizeof(path), "%s/%s", own_folder, name);
+    return path;
+}
+
+static bool is_there(const char *name)
+{
+    return access(path_of(name), F_OK) == 0;
+}
+
+/* A file in one's own folder, locked as if it were alive. */
+static int put(const char *name, const char *text)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    (void)mkdir(place, 0755);
+    (void)mkdir(own_folder, 0755);
+    (void)unlink(path_of(name));
+    int fd = open(path_of(name), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+    assert_int_equal(fcntl(fd, F_OFD_SETLK, &lock), 0);
     return fd;
 }
+
+static const char held_name[] = "held.0000000000000005";
 
 static void what_is_written_is_read(void **state)
 {
     (void)state;
     struct gp_lease lease = example(3);
-    int fd = write_lease(&lease);
-    assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC); /* the job does not inherit it */
+    struct gp_lease_note note = write_lease(&lease);
+    assert_true(fcntl(note.fd, F_GETFD) & FD_CLOEXEC); /* the job does not inherit it */
+    assert_true(fcntl(note.dir, F_GETFD) & FD_CLOEXEC);
     struct gp_leases leases = read_all();
     assert_int_equal(leases.count, 1);
-    assert_int_equal(leases.next_ticket, 4);
     const struct gp_lease *got = &leases.items[0];
-    assert_int_equal(got->ticket, 3);
+    assert_int_equal(got->id, 3);
     assert_int_equal(got->state, GP_LEASE_HELD);
     assert_int_equal(got->uid, geteuid());
     assert_int_equal(got->pid, getpid());
     assert_int_equal(got->ns, gp_proc_own_ns());
+    assert_false(got->is_stopped);
     assert_true(got->is_shared);
     assert_int_equal(got->bytes, 7);
     assert_int_equal(got->wanted, 2);
@@ -100,49 +126,64 @@ static void what_is_written_is_read(void **state)
     assert_string_equal(got->gpus[1], "GPU-b");
     assert_string_equal(got->name, "a name");
     assert_string_equal(got->command, "python train.py\\n--evil \\x1b[2J");
+    assert_string_equal(got->path, path_of("held.0000000000000003"));
     gp_leases_fini(&leases);
-    gp_lease_drop(&room, &lease, &fd);
-    assert_int_equal(fd, -1);
+    gp_lease_drop(&note);
+    assert_int_equal(note.fd, -1);
     assert_int_equal(count(), 0);
+    assert_false(is_there("held.0000000000000003"));
 }
 
+/* By the time at which the kernel has seen them come, whatever is written in them. */
 static void the_first_who_asked_comes_first(void **state)
 {
     (void)state;
-    static const uint64_t tickets[] = {12, 3, 100, 9};
-    int fds[GP_ARRAY_LEN(tickets)];
-    struct gp_lease leases_of[GP_ARRAY_LEN(tickets)];
-    for (size_t i = 0; i < GP_ARRAY_LEN(tickets); i++) {
-        leases_of[i] = example(tickets[i]);
-        fds[i] = write_lease(&leases_of[i]);
+    static const uint64_t ids[] = {12, 3, UINT64_MAX, 9};
+    struct gp_lease_note notes[GP_ARRAY_LEN(ids)];
+    for (size_t i = 0; i < GP_ARRAY_LEN(ids); i++) {
+        struct gp_lease lease = example(ids[i]);
+        lease.state = GP_LEASE_WAITING;
+        lease.since_wall_ns = 100 - i;
+        notes[i] = write_lease(&lease);
+        (void)poll(NULL, 0, 30); /* longer than the clock of files needs to go on */
     }
+    const struct timespec long_ago[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
+    assert_int_equal(utimensat(notes[3].dir, notes[3].name, long_ago, 0), 0);
     struct gp_leases leases = read_all();
     assert_int_equal(leases.count, 4);
+    for (size_t i = 0; i < leases.count; i++)
+        assert_int_equal(leases.items[i].id, ids[i]);
     for (size_t i = 1; i < leases.count; i++)
         assert_true(leases.items[i - 1].ticket < leases.items[i].ticket);
-    assert_int_equal(leases.next_ticket, 101);
+    assert_ptr_equal(gp_leases_find(&leases, 3, GP_LEASE_WAITING), &leases.items[1]);
+    assert_null(gp_leases_find(&leases, 3, GP_LEASE_HELD));
+    assert_null(gp_leases_find(&leases, 4, GP_LEASE_WAITING));
+    gp_leases_leave_out(&leases, 3);
+    assert_int_equal(leases.count, 3);
+    assert_null(gp_leases_find(&leases, 3, GP_LEASE_WAITING));
     gp_leases_fini(&leases);
-    for (size_t i = 0; i < GP_ARRAY_LEN(tickets); i++)
-        gp_lease_drop(&room, &leases_of[i], &fds[i]);
+    for (size_t i = 0; i < GP_ARRAY_LEN(ids); i++)
+        gp_lease_drop(&notes[i]);
 }
 
-/* A lease that waited becomes one that is held without a moment in between. */
-static void a_lease_changes_in_its_place(void **state)
+/* Of one request: it is never seen as neither. */
+static void one_that_waits_and_then_has_its_gpus(void **state)
 {
     (void)state;
-    struct gp_err err = {0};
     struct gp_lease lease = example(1);
     lease.state = GP_LEASE_WAITING;
-    int fd = write_lease(&lease);
+    struct gp_lease_note line = write_lease(&lease);
     lease.state = GP_LEASE_HELD;
     lease.gpu_count = 1;
-    assert_int_equal(gp_lease_write(&room, &lease, &fd, &err), 0);
+    struct gp_lease_note held = write_lease(&lease);
+    assert_int_equal(count(), 2);
+    gp_lease_drop(&line);
     struct gp_leases leases = read_all();
     assert_int_equal(leases.count, 1);
     assert_int_equal(leases.items[0].state, GP_LEASE_HELD);
     assert_int_equal(leases.items[0].gpu_count, 1);
     gp_leases_fini(&leases);
-    gp_lease_drop(&room, &lease, &fd);
+    gp_lease_drop(&held);
 }
 
 static void who_need_not_look(void **state)
@@ -151,6 +192,9 @@ static void who_need_not_look(void **state)
     struct gp_lease items[2] = {example(3), example(5)};
     struct gp_leases leases = {.items = items, .count = 2};
     struct gp_lease own = example(7);
+    items[0].ticket = 3;
+    items[1].ticket = 5;
+    own.ticket = 7;
     assert_false(gp_lease_is_behind(&leases, &own)); /* they do not wait */
     items[0].state = GP_LEASE_WAITING;
     assert_true(gp_lease_is_behind(&leases, &own));
@@ -163,6 +207,8 @@ static void who_need_not_look(void **state)
     assert_false(gp_lease_is_behind(&leases, &own));
     own.wanted = 2;
     assert_true(gp_lease_is_behind(&leases, &own));
+    items[0].is_stopped = true; /* it cannot take them */
+    assert_false(gp_lease_is_behind(&leases, &own));
 }
 
 /* However its supervisor ends: nothing is left of it, and who waits hears of that. */
@@ -171,92 +217,95 @@ static void a_lease_ends_with_its_process(void **state)
     (void)state;
     char byte;
     int ready[2];
+    int watch = -1;
     assert_int_equal(pipe(ready), 0);
     pid_t pid = fork();
     if (pid == 0) {
         struct gp_err err;
         struct gp_lease lease = example(8);
-        int fd = -1;
+        struct gp_lease_note note = GP_LEASE_NO_NOTE;
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         lease.pid = (uint32_t)getpid();
-        if (gp_lease_write(&room, &lease, &fd, &err) == 0)
+        if (gp_lease_write(&note, &lease, &err) == 0)
             (void)!write(ready[1], "x", 1);
         for (;;)
             (void)pause();
     }
     assert_int_equal(read(ready[0], &byte, 1), 1);
     assert_int_equal(count(), 1);
-    int watch = gp_lease_room_watch(&room);
+    gp_statedirs_watch(NULL, &watch);
     assert_true(watch >= 0);
     struct pollfd fd = {watch, POLLIN, 0};
     assert_int_equal(poll(&fd, 1, 0), 0);
     assert_int_equal(kill(pid, SIGKILL), 0);
     assert_int_equal(waitpid(pid, NULL, 0), pid);
     assert_int_equal(poll(&fd, 1, 600000), 1);
+    assert_true(gp_statedirs_changed(watch));
+    assert_false(gp_statedirs_changed(watch));
     (void)close(watch);
-    char path[256];
-    char fresh[256]; /* of one that was killed while it wrote */
-    (void)snprintf(path, sizeof(path), "%s/lease.8.%d", folder, (int)pid);
-    (void)snprintf(fresh, sizeof(fresh), "%s/new.9.%d", folder, (int)pid);
-    FILE *file = fopen(fresh, "we");
-    assert_non_null(file);
-    (void)fclose(file);
+    assert_true(is_there("held.0000000000000008"));
     assert_int_equal(count(), 0);
-    assert_int_not_equal(access(path, F_OK), 0); /* swept */
-    assert_int_not_equal(access(fresh, F_OK), 0);
+    assert_false(is_there("held.0000000000000008")); /* swept */
     (void)close(ready[0]);
     (void)close(ready[1]);
 }
 
-static void the_lock_is_one_at_a_time_and_names_its_holder(void **state)
+/* A folder that is made while one waits, and files that are none of ours. */
+static void who_comes_later_is_heard_of(void **state)
 {
     (void)state;
-    struct gp_err err = {0};
-    struct gp_lease_room other;
-    char pid[24];
-    assert_int_equal(gp_lease_room_open(&other, &err), 0);
-    assert_int_equal(gp_lease_room_lock(&room, GP_NS_PER_S, &err), 0);
-    assert_int_equal(gp_lease_room_lock(&other, GP_NS_PER_S / 20, &err), GP_ETIMEOUT);
-    (void)snprintf(pid, sizeof(pid), "process %d", (int)getpid());
-    assert_non_null(strstr(err.text, pid));
-    gp_lease_room_unlock(&room);
-    assert_int_equal(gp_lease_room_lock(&other, GP_NS_PER_S, &err), 0);
-    gp_lease_room_close(&other);
+    int watch = -1;
+    assert_int_equal(mkdir(place, 0755), 0);
+    gp_statedirs_watch(NULL, &watch);
+    write_text("/place/something", "");
+    assert_false(gp_statedirs_changed(watch));
+    struct gp_lease lease = example(8);
+    struct gp_lease_note note = write_lease(&lease);
+    assert_true(gp_statedirs_changed(watch));
+    gp_statedirs_watch(NULL, &watch);
+    gp_lease_drop(&note);
+    assert_true(gp_statedirs_changed(watch));
+    (void)close(watch);
 }
 
-/* What somebody has put there: text that is none, links, pipes, without end; and a lock on it. */
+/* What somebody has put there: text that is none, links, pipes, names that are none. */
 static void hostile_files(void **state)
 {
     (void)state;
     static const char *const texts[] = {
         "",
-        "gpulse-lease 2\npid 1\n",
-        "gpulse-lease 1\n",
-        "gpulse-lease 1\npid 0\n",
-        "gpulse-lease 1\npid -1\n",
-        "gpulse-lease 1\npid 99999999999\n",
-        "gpulse-lease 1\npid 5\nbytes x\n",
-        "gpulse-lease 1\npid 5\nno value\nwanted\n",
+        "gpulse-lease 3\npid 1\n",
+        "gpulse-lease 2\n",
+        "gpulse-lease 2\npid 0\n",
+        "gpulse-lease 2\npid -1\n",
+        "gpulse-lease 2\npid 99999999999\n",
+        "gpulse-lease 2\npid 5\nbytes x\n",
+        "gpulse-lease 2\npid 5\nno value\nwanted\n",
     };
-    char name[64];
-    char path[256];
-    int fds[GP_ARRAY_LEN(texts)];
+    static const char *const names[] = {
+        "held.5",
+        "held.00000000000000005",
+        "held.000000000000000G",
+        "held.000000000000000A",
+        "held. 000000000000005",
+        "held.0000000000000005.x",
+        "lease.0.1",
+    };
     for (size_t i = 0; i < GP_ARRAY_LEN(texts); i++) {
-        (void)snprintf(name, sizeof(name), "/leases/lease.%zu.5", i + 1);
-        write_text(name, texts[i]);
-        (void)snprintf(path, sizeof(path), "%s%s", tree_root, name);
-        fds[i] = open(path, O_RDWR | O_CLOEXEC);
-        assert_int_equal(flock(fds[i], LOCK_EX), 0); /* as if it were alive */
+        int fd = put(held_name, texts[i]);
+        assert_int_equal(count(), 0);
+        assert_true(is_there(held_name)); /* it is alive, whatever it is */
+        (void)close(fd);
     }
-    (void)snprintf(path, sizeof(path), "%s/lease.77.1", folder);
-    assert_int_equal(mkfifo(path, 0644), 0);
-    (void)snprintf(path, sizeof(path), "%s/lease.78.1", folder);
-    assert_int_equal(symlink("/etc/passwd", path), 0);
-    write_text("/leases/lease.99999999999999999999.1", "gpulse-lease 1\npid 5\n");
-    write_text("/leases/lease.x.1", "gpulse-lease 1\npid 5\n");
+    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++) {
+        int fd = put(names[i], "gpulse-lease 2\npid 5\nns 1\ngpu GPU-a\n");
+        assert_int_equal(count(), 0);
+        (void)close(fd);
+    }
+    assert_int_equal(mkfifo(path_of("held.0000000000000007"), 0644), 0);
+    assert_int_equal(symlink("/etc/passwd", path_of("held.0000000000000008")), 0);
+    assert_int_equal(mkdir(path_of("held.0000000000000009"), 0755), 0);
     assert_int_equal(count(), 0);
-    for (size_t i = 0; i < GP_ARRAY_LEN(texts); i++)
-        (void)close(fds[i]);
 }
 
 /* A lease of a later version, or one that is damaged: its GPUs are not given away. */
@@ -267,16 +316,12 @@ static void what_is_not_understood(void **state)
         const char *text;
         bool is_shared;
     } cases[] = {
-        {"gpulse-lease 1\npid 1\nboot 3f2a-11\nshared 1\ngpu GPU-a\n", true},
-        {"gpulse-lease 2\npid 1\nshared 1\ngpu GPU-a\n", false},
-        {"gpulse-lease 1\npid x\nshared 1\ngpu GPU-a\n", false},
+        {"gpulse-lease 2\npid 1\nboot 3f2a-11\nshared 1\ngpu GPU-a\n", true},
+        {"gpulse-lease 3\npid 1\nshared 1\ngpu GPU-a\n", false},
+        {"gpulse-lease 2\npid x\nshared 1\ngpu GPU-a\n", false},
     };
-    char path[256];
     for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
-        write_text("/leases/lease.1.5", cases[i].text);
-        (void)snprintf(path, sizeof(path), "%s/lease.1.5", folder);
-        int fd = open(path, O_RDWR | O_CLOEXEC);
-        assert_int_equal(flock(fd, LOCK_EX), 0);
+        int fd = put(held_name, cases[i].text);
         struct gp_leases leases = read_all();
         assert_int_equal(leases.count, 1);
         assert_int_equal(leases.items[0].state, GP_LEASE_HELD);
@@ -287,28 +332,47 @@ static void what_is_not_understood(void **state)
     }
 }
 
-static void a_lock_that_was_removed(void **state)
+/* Nobody who may only read the file keeps it alive, and nobody's lock makes it look dead. */
+static void locks_of_others(void **state)
 {
     (void)state;
-    struct gp_err err = {0};
-    struct gp_lease_room other;
-    char path[256];
-    (void)snprintf(path, sizeof(path), "%s/lock", folder);
-    assert_int_equal(unlink(path), 0);
-    assert_int_equal(gp_lease_room_open(&other, &err), 0); /* makes a new one */
-    assert_int_equal(gp_lease_room_lock(&other, GP_NS_PER_S, &err), 0);
-    assert_int_equal(gp_lease_room_lock(&room, GP_NS_PER_S / 20, &err), GP_ETIMEOUT);
-    gp_lease_room_close(&other);
     struct gp_lease lease = example(1);
-    int fd = write_lease(&lease);
-    assert_false(gp_lease_was_removed(fd));
-    (void)snprintf(path, sizeof(path), "%s/lease.1.%d", folder, (int)getpid());
-    assert_int_equal(unlink(path), 0);
-    assert_true(gp_lease_was_removed(fd));
-    gp_lease_drop(&room, &lease, &fd);
+    struct gp_lease_note note = write_lease(&lease);
+    struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+    int reader = open(path_of("held.0000000000000001"), O_RDONLY | O_CLOEXEC);
+    assert_true(reader >= 0);
+    assert_int_equal(fcntl(reader, F_OFD_SETLK, &lock), -1);
+    assert_int_equal(flock(reader, LOCK_EX), 0);
+    assert_int_equal(count(), 1);
+    (void)close(note.fd);
+    (void)close(note.dir);
+    assert_int_equal(fcntl(reader, F_OFD_SETLK, &lock), 0);
+    assert_int_equal(count(), 0);
+    (void)close(reader);
 }
 
-enum { NOBODY = 65534 };
+static void a_file_that_was_removed(void **state)
+{
+    (void)state;
+    struct gp_lease lease = example(1);
+    struct gp_lease_note note = write_lease(&lease);
+    struct gp_lease_note none = GP_LEASE_NO_NOTE;
+    assert_false(gp_lease_was_removed(&note));
+    assert_false(gp_lease_was_removed(&none));
+    /* a hard link of somebody's does not hide it */
+    char kept[256];
+    (void)snprintf(kept, sizeof(kept), "%s/kept", place);
+    assert_int_equal(link(path_of("held.0000000000000001"), kept), 0);
+    assert_int_equal(unlink(path_of("held.0000000000000001")), 0);
+    assert_true(gp_lease_was_removed(&note));
+    assert_int_equal(count(), 0);
+    struct gp_err err = {0};
+    assert_int_equal(gp_lease_write(&note, &lease, &err), 0);
+    assert_false(gp_lease_was_removed(&note));
+    assert_int_equal(count(), 1);
+    gp_lease_drop(&note);
+    gp_lease_drop(&none);
+}
 
 /* A process of that user, which only waits. */
 static pid_t start_process(uid_t uid)
@@ -338,33 +402,17 @@ static void end_process(pid_t pid)
     assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
-/* A file of that owner that names this process; *ret_fd keeps it locked. */
-static void put_lease(uid_t owner, pid_t pid, uint64_t ns, int *ret_fd)
+/* What is read of the process that a lease of this user names; −1: it is no lease. */
+static int64_t named_process(pid_t pid, uint64_t ns)
 {
-    char text[128];
-    char path[256];
-    (void)snprintf(text, sizeof(text), "gpulse-lease 1\npid %d\nns %llu\ngpu GPU-a\n", (int)pid,
-                   (unsigned long long)ns);
-    (void)snprintf(path, sizeof(path), "%s/lease.1.5", folder);
-    (void)unlink(path); /* it may be another user's */
-    write_text("/leases/lease.1.5", text);
-    if (owner != geteuid())
-        assert_int_equal(chown(path, owner, (gid_t)-1), 0);
-    *ret_fd = open(path, O_RDONLY | O_CLOEXEC);
-    assert_int_equal(flock(*ret_fd, LOCK_EX), 0);
-}
-
-/* What is read of the process that such a file names. */
-static uint32_t named_process(uid_t owner, pid_t pid, uint64_t ns)
-{
-    int fd;
-    put_lease(owner, pid, ns, &fd);
+    struct gp_lease lease = example(6);
+    lease.pid = (uint32_t)pid;
+    lease.ns = ns;
+    struct gp_lease_note note = write_lease(&lease);
     struct gp_leases leases = read_all();
-    assert_int_equal(leases.count, 1);
-    assert_int_equal(leases.items[0].uid, owner);
-    uint32_t named = leases.items[0].pid;
+    int64_t named = leases.count == 1 ? (int64_t)leases.items[0].pid : -1;
     gp_leases_fini(&leases);
-    (void)close(fd);
+    gp_lease_drop(&note);
     return named;
 }
 
@@ -374,98 +422,90 @@ static void a_lease_names_processes_of_its_owner_only(void **state)
     (void)state;
     uint64_t ns = gp_proc_own_ns();
     pid_t own = start_process(geteuid());
-    assert_int_equal(named_process(geteuid(), own, ns), own);
+    assert_int_equal(named_process(own, ns), own);
     end_process(own);
-    assert_int_equal(named_process(geteuid(), own, ns), 0); /* it has ended */
+    assert_int_equal(named_process(own, ns), -1); /* it has ended */
     /* in another pid namespace it is another process, of which nothing is known here */
-    assert_int_equal(named_process(geteuid(), own, ns + 1), own);
-}
-
-static void a_lease_of_another_user_names_only_that_users_processes(void **state)
-{
-    (void)state;
-    uint64_t ns = gp_proc_own_ns();
-    struct stat first;
-    if (geteuid() != 0) {
-        if (stat("/proc/1", &first) != 0 || first.st_uid == geteuid()) {
-            print_message("no process of another user is seen here\n");
-            skip();
-        }
-        assert_int_equal(named_process(geteuid(), 1, ns), 0);
+    assert_int_equal(named_process(own, ns + 1), own);
+    if (geteuid() != 0)
         return;
-    }
     pid_t roots = start_process(0);
-    pid_t others = start_process(NOBODY);
-    assert_int_equal(named_process(NOBODY, roots, ns), 0);
-    assert_int_equal(named_process(NOBODY, others, ns), others);
-    assert_int_equal(named_process(0, others, ns), others); /* root may say so of all */
+    assert_int_equal(chmod(tree_root, 0755), 0);
+    assert_int_equal(chmod(place, 01777), 0);
+    assert_int_equal(seteuid(NOBODY), 0);
+    int64_t named = named_process(roots, ns);
+    assert_int_equal(seteuid(0), 0);
     end_process(roots);
-    end_process(others);
+    assert_int_equal(named, 0);
 }
 
-static bool is_there(const char *name)
-{
-    char path[512];
-    (void)snprintf(path, sizeof(path), "%s/%s", folder, name);
-    return access(path, F_OK) == 0;
-}
-
-/* Who only looks changes nothing: what is left of the dead stays, and no folder is made. */
-static void looking_leaves_all_as_it_is(void **state)
+static void who_is_stopped_is_not_waited_for(void **state)
 {
     (void)state;
-    struct gp_leases leases;
-    struct gp_err err = {0};
-    struct gp_lease lease = example(4);
-    int fd = write_lease(&lease);
-    write_text("/leases/lease.9.1", "gpulse-lease 1\npid 1\n");
-    write_text("/leases/new.9.1", "gpulse-lease 1\npid 1\n");
-    assert_int_equal(gp_leases_look(&leases, &err), 0);
+    siginfo_t info;
+    pid_t pid = start_process(geteuid());
+    struct gp_lease lease = example(6);
+    lease.state = GP_LEASE_WAITING;
+    lease.pid = (uint32_t)pid;
+    struct gp_lease_note note = write_lease(&lease);
+    assert_int_equal(kill(pid, SIGSTOP), 0);
+    assert_int_equal(waitid(P_PID, (id_t)pid, &info, WSTOPPED), 0);
+    struct gp_leases leases = read_all();
     assert_int_equal(leases.count, 1);
-    assert_int_equal(leases.items[0].ticket, 4);
+    assert_true(leases.items[0].is_stopped);
     gp_leases_fini(&leases);
-    assert_null(leases.items);
-    assert_int_equal(leases.count, 0);
-    assert_true(is_there("lease.9.1") && is_there("new.9.1"));
-    assert_int_equal(count(), 1); /* who decides sweeps */
-    assert_false(is_there("lease.9.1") || is_there("new.9.1"));
-    gp_lease_drop(&room, &lease, &fd);
-    char none[160];
-    (void)snprintf(none, sizeof(none), "%s/none", tree_root);
-    (void)setenv("GPULSE_STATE_DIR", none, 1);
-    assert_int_equal(gp_leases_look(&leases, &err), 0);
-    assert_int_equal(leases.count, 0);
-    assert_int_not_equal(access(none, F_OK), 0);
+    end_process(pid);
+    gp_lease_drop(&note);
 }
 
-/* Root sweeps for all, somebody else only his own; what is no lease is nobody's to sweep. */
-static void only_what_is_ones_own_is_swept(void **state)
+/* In a folder that is another user's, or to which others may write, nothing counts; nor a file of
+ * another user in one's own. */
+static void folders_and_files_of_others(void **state)
 {
     (void)state;
     char path[256];
-    write_text("/leases/other", "x");
-    write_text("/leases/lease.1.5", "gpulse-lease 1\npid 5\n");
-    if (geteuid() != 0) {
+    struct gp_lease lease = example(1);
+    struct gp_lease_note note = write_lease(&lease);
+    assert_int_equal(chmod(own_folder, 0777), 0);
+    assert_int_equal(count(), 0);
+    assert_int_equal(chmod(own_folder, 0755), 0);
+    assert_int_equal(count(), 1);
+    (void)snprintf(path, sizeof(path), "%s/gpulse-%u", place, (unsigned)geteuid() + 1);
+    assert_int_equal(rename(own_folder, path), 0);
+    assert_int_equal(count(), 0);
+    (void)snprintf(path + strlen(path), sizeof(path) - strlen(path), ".abc");
+    assert_int_equal(count(), 0);
+    (void)snprintf(path, sizeof(path), "%s/gpulse-%u", place, (unsigned)geteuid() + 1);
+    assert_int_equal(rename(path, own_folder), 0);
+    assert_int_equal(count(), 1);
+    if (geteuid() == 0) {
+        assert_int_equal(fchown(note.fd, NOBODY, (gid_t)-1), 0);
         assert_int_equal(count(), 0);
-        assert_false(is_there("lease.1.5"));
-    } else {
-        (void)snprintf(path, sizeof(path), "%s/lease.2.5", folder);
-        write_text("/leases/lease.2.5", "gpulse-lease 1\npid 5\n");
-        assert_int_equal(chown(path, NOBODY, (gid_t)-1), 0);
-        assert_int_equal(chmod(folder, 0777), 0);
-        assert_int_equal(chmod(tree_root, 0755), 0);
-        assert_int_equal(seteuid(NOBODY), 0);
-        size_t alive = count();
-        assert_int_equal(seteuid(0), 0);
-        assert_int_equal(alive, 0);
-        assert_true(is_there("lease.1.5"));
-        assert_false(is_there("lease.2.5"));
-        (void)snprintf(path, sizeof(path), "%s/lease.1.5", folder);
-        assert_int_equal(chown(path, NOBODY, (gid_t)-1), 0);
-        assert_int_equal(count(), 0);
-        assert_false(is_there("lease.1.5"));
+        assert_int_equal(fchown(note.fd, 0, (gid_t)-1), 0);
     }
-    assert_true(is_there("other"));
+    gp_lease_drop(&note);
+}
+
+/* Who has taken its name keeps nobody out. */
+static void a_name_that_was_taken(void **state)
+{
+    (void)state;
+    struct gp_lease lease = example(1);
+    struct gp_leases leases;
+    char expected[192];
+    assert_int_equal(mkdir(place, 0755), 0);
+    write_text(own_folder + strlen(tree_root), "");
+    struct gp_lease_note note = write_lease(&lease);
+    struct gp_lease other = example(2);
+    struct gp_lease_note second = write_lease(&other);
+    leases = read_all();
+    assert_int_equal(leases.count, 2);
+    (void)snprintf(expected, sizeof(expected), "%s.", own_folder);
+    for (size_t i = 0; i < leases.count; i++)
+        assert_ptr_equal(strstr(leases.items[i].path, expected), leases.items[i].path);
+    gp_leases_fini(&leases);
+    gp_lease_drop(&note);
+    gp_lease_drop(&second);
 }
 
 /* Locked texts, and what of them is believed; beyond the bounds the GPUs are somebody's alone. */
@@ -480,7 +520,6 @@ static void bounds_of_what_is_read(void **state)
         {"pid 2147483648", false},
         {"wanted 64", true},
         {"wanted 65", false},
-        {"shared 0", true},
         {"shared 1", true},
         {"shared 2", false},
         {"bytes 9223372036854775807", true},
@@ -496,16 +535,12 @@ static void bounds_of_what_is_read(void **state)
     };
     char text[256];
     for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
-        char path[256];
-        (void)snprintf(text, sizeof(text), "gpulse-lease 1\npid 1\nstate waiting\ngpu GPU-a\n%s\n",
+        (void)snprintf(text, sizeof(text), "gpulse-lease 2\npid 1\nns 1\nshared 1\ngpu GPU-a\n%s\n",
                        cases[i].line);
-        write_text("/leases/lease.1.5", text);
-        (void)snprintf(path, sizeof(path), "%s/lease.1.5", folder);
-        int fd = open(path, O_RDONLY | O_CLOEXEC);
-        assert_int_equal(flock(fd, LOCK_EX), 0);
+        int fd = put(held_name, text);
         struct gp_leases leases = read_all();
         assert_int_equal(leases.count, 1);
-        bool fits = leases.items[0].state == GP_LEASE_WAITING;
+        bool fits = leases.items[0].is_shared;
         if (fits != cases[i].fits)
             fail_msg("'%s' is %s", cases[i].line, fits ? "believed" : "not believed");
         gp_leases_fini(&leases);
@@ -520,143 +555,105 @@ static void as_many_gpus_as_there_is_room_for(void **state)
     lease.gpu_count = GP_LEASE_GPUS;
     for (size_t i = 0; i < lease.gpu_count; i++)
         (void)snprintf(lease.gpus[i], sizeof(lease.gpus[i]), "GPU-%091zu", i);
-    int fd = write_lease(&lease);
+    struct gp_lease_note note = write_lease(&lease);
     struct gp_leases leases = read_all();
     assert_int_equal(leases.items[0].gpu_count, GP_LEASE_GPUS);
     assert_true(leases.items[0].is_shared);
     assert_true(gp_lease_has_gpu(&leases.items[0], lease.gpus[GP_LEASE_GPUS - 1]));
     gp_leases_fini(&leases);
-    assert_true(lseek(fd, 0, SEEK_END) > 0);
-    assert_int_equal(write(fd, "gpu x\n", 6), 6); /* one more */
+    assert_true(lseek(note.fd, 0, SEEK_END) > 0);
+    assert_int_equal(write(note.fd, "gpu x\n", 6), 6); /* one more */
     leases = read_all();
     assert_int_equal(leases.items[0].gpu_count, GP_LEASE_GPUS);
     assert_false(leases.items[0].is_shared);
     gp_leases_fini(&leases);
-    gp_lease_drop(&room, &lease, &fd);
+    gp_lease_drop(&note);
     lease.gpus[0][0] = '\0';
     assert_false(gp_lease_has_gpu(&lease, "")); /* one that does not tell who it is */
     assert_false(gp_lease_has_gpu(&lease, "GPU-x"));
 }
 
-static void tickets_leave_room_for_those_to_come(void **state)
+static void as_many_as_a_user_may_have(void **state)
 {
     (void)state;
-    static const struct {
-        uint64_t ticket;
-        size_t count;
-    } cases[] = {{UINT64_C(1) << 53, 1}, {(UINT64_C(1) << 53) + 1, 0}};
-    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
-        struct gp_lease lease = example(cases[i].ticket);
-        int fd = write_lease(&lease);
-        assert_int_equal(count(), cases[i].count);
-        gp_lease_drop(&room, &lease, &fd);
-    }
-    /* one ticket twice: by pid */
-    int fds[2] = {-1, -1};
+    static struct gp_lease_note notes[GP_LEASES_PER_USER];
     struct gp_err err = {0};
-    struct gp_lease pair[2] = {example(7), example(7)};
-    pair[0].pid = 9;
-    pair[1].pid = 8;
-    for (size_t i = 0; i < 2; i++) {
-        pair[i].ns++; /* not looked for here */
-        assert_int_equal(gp_lease_write(&room, &pair[i], &fds[i], &err), 0);
+    struct gp_lease_note more = GP_LEASE_NO_NOTE;
+    for (size_t i = 0; i < GP_LEASES_PER_USER; i++) {
+        struct gp_lease lease = example(i + 1);
+        notes[i] = write_lease(&lease);
     }
-    struct gp_leases leases = read_all();
-    assert_int_equal(leases.count, 2);
-    assert_int_equal(leases.items[0].pid, 8);
-    assert_int_equal(leases.items[1].pid, 9);
-    gp_leases_fini(&leases);
-    for (size_t i = 0; i < 2; i++)
-        gp_lease_drop(&room, &pair[i], &fds[i]);
+    struct gp_lease lease = example(1000);
+    assert_int_equal(gp_lease_write(&more, &lease, &err), GP_EIO);
+    assert_non_null(strstr(err.text, "holds 256 reservations"));
+    assert_int_equal(more.fd, -1);
+    int fd = put("held.00000000000003e9", "gpulse-lease 2\npid 1\nns 1\ngpu GPU-a\n");
+    assert_int_equal(count(), GP_LEASES_PER_USER);
+    (void)close(fd);
+    for (size_t i = 0; i < GP_LEASES_PER_USER; i++)
+        gp_lease_drop(&notes[i]);
+    assert_int_equal(gp_lease_write(&more, &lease, &err), 0);
+    gp_lease_drop(&more);
 }
 
-/* Whatever the mask of who comes first: others must be able to lock and to read. */
+static void only_what_is_ones_own_is_swept(void **state)
+{
+    (void)state;
+    char path[256];
+    (void)close(put("other", "x"));
+    (void)close(put(held_name, "gpulse-lease 2\npid 5\n"));
+    (void)close(put("new.0000000000000005", "")); /* just now: it may be being written */
+    assert_int_equal(count(), 0);
+    assert_false(is_there(held_name));
+    assert_true(is_there("other"));
+    assert_true(is_there("new.0000000000000005"));
+    if (geteuid() != 0)
+        return;
+    (void)snprintf(path, sizeof(path), "%s/gpulse-%d", place, NOBODY);
+    assert_int_equal(mkdir(path, 0755), 0);
+    assert_int_equal(chown(path, NOBODY, (gid_t)-1), 0);
+    (void)snprintf(path, sizeof(path), "%s/gpulse-%d/%s", place, NOBODY, held_name);
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    assert_int_equal(fchown(fd, NOBODY, (gid_t)-1), 0);
+    (void)close(fd);
+    assert_int_equal(count(), 0);
+    assert_int_equal(access(path, F_OK), 0);
+}
+
+/* Whatever the mask of who comes first: others must be able to read. */
 static void others_can_read_what_is_made(void **state)
 {
     (void)state;
-    static const char *const names[] = {"lock", "lease.3.4711"};
-    struct gp_err err = {0};
+    struct stat st;
     struct gp_lease lease = example(3);
-    char path[256];
-    int fd = -1;
-    lease.pid = 4711;
-    gp_lease_room_close(&room);
-    assert_int_equal(room.dir, -1);
-    assert_int_equal(room.lock, -1);
-    (void)snprintf(path, sizeof(path), "%s/lock", folder);
-    assert_int_equal(unlink(path), 0);
-    mode_t before = umask(0077);
-    int r = gp_lease_room_open(&room, &err);
-    r = r < 0 ? r : gp_lease_write(&room, &lease, &fd, &err);
+    mode_t before = umask(0777);
+    assert_int_equal(mkdir(place, 0), 0);
+    assert_int_equal(chmod(place, 01777), 0);
+    struct gp_lease_note note = write_lease(&lease);
     (void)umask(before);
-    assert_int_equal(r, 0);
-    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++) {
-        struct stat st;
-        (void)snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
-        assert_int_equal(stat(path, &st), 0);
-        assert_int_equal(st.st_mode & 0777, 0644);
-    }
-    gp_lease_drop(&room, &lease, &fd);
+    assert_int_equal(stat(own_folder, &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0755);
+    assert_int_equal(fstat(note.fd, &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0644);
+    gp_lease_drop(&note);
 }
 
-static void what_cannot_be_written_or_opened(void **state)
+static void what_cannot_be_written(void **state)
 {
     (void)state;
     struct gp_err err = {0};
-    struct gp_lease lease = example(3);
-    char path[256];
-    int fd = -1;
-    (void)snprintf(path, sizeof(path), "%s/lease.3.%d", folder, (int)getpid());
-    assert_int_equal(mkdir(path, 0755), 0); /* in its place */
-    assert_int_equal(gp_lease_write(&room, &lease, &fd, &err), GP_EIO);
-    assert_non_null(strstr(err.text, "cannot write a lease"));
-    assert_int_equal(fd, -1);
-    (void)snprintf(path, sizeof(path), "new.3.%d", (int)getpid());
-    assert_false(is_there(path));
-    assert_false(gp_lease_was_removed(-1));
-    gp_lease_drop(&room, &lease, &fd); /* there is none: nothing happens */
-    assert_int_equal(fd, -1);
-    gp_lease_room_close(&room);
-    (void)snprintf(path, sizeof(path), "%s/lock", folder);
-    assert_int_equal(unlink(path), 0);
-    assert_int_equal(symlink("/dev/null", path), 0);
-    assert_int_equal(gp_lease_room_open(&room, &err), GP_EIO);
-    assert_non_null(strstr(err.text, "cannot open the lock of the leases"));
-    assert_int_equal(room.dir, -1);
+    struct gp_lease lease = example(5);
+    struct gp_lease_note note = GP_LEASE_NO_NOTE;
+    (void)close(put("other", ""));
+    assert_int_equal(mkdir(path_of(held_name), 0755), 0); /* in its place */
+    assert_int_equal(gp_lease_write(&note, &lease, &err), GP_EIO);
+    assert_non_null(strstr(err.text, "cannot write a reservation in '"));
+    assert_int_equal(note.fd, -1);
+    assert_false(is_there("new.0000000000000005"));
     (void)setenv("GPULSE_STATE_DIR", "/dev/null/x", 1);
-    assert_int_equal(gp_lease_room_open(&room, &err), GP_EIO);
-}
-
-/* One that another process has for a moment is waited for. */
-static void a_lock_is_waited_for(void **state)
-{
-    (void)state;
-    struct gp_err err = {0};
-    char byte;
-    int ready[2];
-    assert_int_equal(pipe(ready), 0);
-    pid_t pid = fork();
-    assert_true(pid >= 0);
-    if (pid == 0) {
-        struct gp_lease_room other;
-        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (gp_lease_room_open(&other, &err) == 0 &&
-            gp_lease_room_lock(&other, 30 * GP_NS_PER_S, &err) == 0)
-            (void)!write(ready[1], "x", 1);
-        (void)poll(NULL, 0, 100);
-        _exit(0);
-    }
-    assert_int_equal(read(ready[0], &byte, 1), 1);
-    assert_int_equal(gp_lease_room_lock(&room, 30 * GP_NS_PER_S, &err), 0);
-    gp_lease_room_unlock(&room);
-    assert_int_equal(waitpid(pid, NULL, 0), pid);
-    (void)close(ready[0]);
-    (void)close(ready[1]);
-}
-
-static bool is_open(int fd)
-{
-    return fcntl(fd, F_GETFD) >= 0;
+    assert_int_equal(gp_lease_write(&note, &lease, &err), GP_EIO);
+    assert_string_equal(err.text, "nowhere to tell other users: '/dev/null/x': Not a directory");
+    assert_int_equal(count(), 0);
 }
 
 static void nothing_stays_open(void **state)
@@ -664,29 +661,15 @@ static void nothing_stays_open(void **state)
     (void)state;
     struct gp_err err = {0};
     struct gp_lease lease = example(1);
-    struct gp_lease_room before = room;
-    char path[256];
-    (void)snprintf(path, sizeof(path), "%s/lock", folder);
-    assert_int_equal(unlink(path), 0);
-    assert_int_equal(gp_lease_room_lock(&room, GP_NS_PER_S, &err), 0); /* makes a new one */
-    assert_int_not_equal(room.lock, before.lock);
-    assert_false(is_open(before.lock));
-    int first = write_lease(&lease);
-    int fd = first;
-    assert_int_equal(gp_lease_write(&room, &lease, &fd, &err), 0);
-    assert_false(is_open(first));
-    int second = fd;
-    gp_lease_drop(&room, &lease, &fd);
-    assert_false(is_open(second));
-    /* without its folder there is nobody to share the lock with */
-    assert_int_equal(unlink(path), 0);
-    assert_int_equal(rmdir(folder), 0);
-    before = room;
-    gp_lease_room_unlock(&room);
-    assert_int_equal(gp_lease_room_lock(&room, GP_NS_PER_S / 20, &err), 0);
-    gp_lease_room_close(&room);
-    assert_false(is_open(before.lock) || is_open(before.dir));
-    assert_int_equal(gp_lease_room_watch(&room), -1);
+    size_t before = open_file_count();
+    struct gp_lease_note note = write_lease(&lease);
+    assert_int_equal(gp_lease_write(&note, &lease, &err), 0); /* in its place */
+    assert_int_equal(open_file_count(), before + 2);
+    assert_int_equal(count(), 1);
+    assert_int_equal(open_file_count(), before + 2);
+    gp_lease_drop(&note);
+    assert_int_equal(gp_lease_new_id() == gp_lease_new_id(), 0);
+    assert_int_equal(open_file_count(), before);
 }
 
 static void without_memory(void **state)
@@ -695,11 +678,14 @@ static void without_memory(void **state)
     struct gp_leases leases;
     struct gp_err err = {0};
     struct gp_lease lease = example(3);
-    int fd = write_lease(&lease);
+    struct gp_lease_note note = write_lease(&lease);
+    size_t before = open_file_count();
     bool refused = false;
-    for (long n = 0; n < 8; n++) {
+    bool whole = false;
+    for (long n = 0; n < 32 && !whole; n++) {
         alloc_fail_at(n);
-        int r = gp_leases_read(&room, &leases, &err);
+        int r = gp_leases_read(&leases, &err);
+        whole = alloc_count() <= n;
         alloc_fail_at(-1);
         refused = refused || r == GP_ENOMEM;
         if (r < 0) {
@@ -707,37 +693,40 @@ static void without_memory(void **state)
             assert_int_equal(leases.count, 0);
         }
         gp_leases_fini(&leases);
+        assert_int_equal(open_file_count(), before);
     }
+    assert_true(whole);
     assert_true(refused);
-    gp_lease_drop(&room, &lease, &fd);
+    gp_lease_drop(&note);
 }
 
-#define IN_ROOM(test) cmocka_unit_test_setup_teardown(test, open_room, close_room)
+#define IN_PLACE(test) cmocka_unit_test_setup_teardown(test, set_place, tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_ROOM(what_is_written_is_read),
-        IN_ROOM(the_first_who_asked_comes_first),
-        IN_ROOM(a_lease_changes_in_its_place),
-        IN_ROOM(who_need_not_look),
-        IN_ROOM(a_lease_ends_with_its_process),
-        IN_ROOM(the_lock_is_one_at_a_time_and_names_its_holder),
-        IN_ROOM(hostile_files),
-        IN_ROOM(what_is_not_understood),
-        IN_ROOM(a_lock_that_was_removed),
-        IN_ROOM(a_lease_names_processes_of_its_owner_only),
-        IN_ROOM(a_lease_of_another_user_names_only_that_users_processes),
-        IN_ROOM(looking_leaves_all_as_it_is),
-        IN_ROOM(only_what_is_ones_own_is_swept),
-        IN_ROOM(bounds_of_what_is_read),
-        IN_ROOM(as_many_gpus_as_there_is_room_for),
-        IN_ROOM(tickets_leave_room_for_those_to_come),
-        IN_ROOM(others_can_read_what_is_made),
-        IN_ROOM(what_cannot_be_written_or_opened),
-        IN_ROOM(a_lock_is_waited_for),
-        IN_ROOM(nothing_stays_open),
-        IN_ROOM(without_memory),
+        IN_PLACE(what_is_written_is_read),
+        IN_PLACE(the_first_who_asked_comes_first),
+        IN_PLACE(one_that_waits_and_then_has_its_gpus),
+        IN_PLACE(who_need_not_look),
+        IN_PLACE(a_lease_ends_with_its_process),
+        IN_PLACE(who_comes_later_is_heard_of),
+        IN_PLACE(hostile_files),
+        IN_PLACE(what_is_not_understood),
+        IN_PLACE(locks_of_others),
+        IN_PLACE(a_file_that_was_removed),
+        IN_PLACE(a_lease_names_processes_of_its_owner_only),
+        IN_PLACE(who_is_stopped_is_not_waited_for),
+        IN_PLACE(folders_and_files_of_others),
+        IN_PLACE(a_name_that_was_taken),
+        IN_PLACE(bounds_of_what_is_read),
+        IN_PLACE(as_many_gpus_as_there_is_room_for),
+        IN_PLACE(as_many_as_a_user_may_have),
+        IN_PLACE(only_what_is_ones_own_is_swept),
+        IN_PLACE(others_can_read_what_is_made),
+        IN_PLACE(what_cannot_be_written),
+        IN_PLACE(nothing_stays_open),
+        IN_PLACE(without_memory),
     };
     return cmocka_run_group_tests_name("lease", tests, NULL, NULL);
 }

@@ -87,6 +87,7 @@ static struct gp_lease *add_lease(enum gp_lease_state state, const char *uuid)
                                .name = "training",
                                .gpu_count = 1};
     (void)snprintf(lease->gpus[0], sizeof(lease->gpus[0]), "%s", uuid);
+    (void)snprintf(lease->path, sizeof(lease->path), "/f");
     return lease;
 }
 
@@ -320,16 +321,16 @@ static void processes_of_a_job(void **state)
     lease->is_shared = true;
     verdict_is(&request, "later: used by process 77 (5.0 GiB): ?");
     (void)snprintf(lease->gpus[0], sizeof(lease->gpus[0]), "GPU-a");
-    verdict_is(&request, "later: promised to training (process 500 of user 1000)");
+    verdict_is(&request, "later: promised to training (process 500 of user 1000, /f)");
     request.is_shared = true;
     verdict_is(&request, "free");
     lease->name[0] = '\0';
     (void)snprintf(lease->command, sizeof(lease->command), "python x.py");
     lease->is_shared = false;
-    verdict_is(&request, "later: promised to python x.py (process 500 of user 1000)");
+    verdict_is(&request, "later: promised to python x.py (process 500 of user 1000, /f)");
     lease->is_shared = true;
     *value(0, GP_COMPUTE_MODE) = fixture_text("Exclusive_Process");
-    verdict_is(&request, "later: promised to python x.py (process 500 of user 1000)");
+    verdict_is(&request, "later: promised to python x.py (process 500 of user 1000, /f)");
 }
 
 static void who_has_waited_longer_comes_first(void **state)
@@ -340,7 +341,10 @@ static void who_has_waited_longer_comes_first(void **state)
     request.ticket = 5;
     verdict_is(&request, "free");
     request.ticket = 6;
-    verdict_is(&request, "later: training (process 500 of user 1000) has waited for it longer");
+    lease_items[0].is_stopped = true; /* it cannot take it */
+    verdict_is(&request, "free");
+    lease_items[0].is_stopped = false;
+    verdict_is(&request, "later: training (process 500 of user 1000, /f) has waited for it longer");
     (void)snprintf(lease_items[0].gpus[0], GP_LEASE_UUID_SIZE, "GPU-b");
     verdict_is(&request, "free");
     /* a process of one that waits is where it has no business yet */

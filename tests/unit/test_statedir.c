@@ -1,4 +1,4 @@
-/* The folder that all users share: which one, and which ones are not trusted. */
+/* The folders by which users tell each other: where they are, and which ones are not trusted. */
 #include "unit.h"
 
 #include "base/err.h"
@@ -29,26 +29,6 @@ static void make_folder(const char *name, mode_t mode)
     assert_int_equal(chmod(path_of(name), mode), 0);
 }
 
-/* Opens the folder of the root, which is then the one of this name; "": there is none. */
-static void opens(bool create, const char *name)
-{
-    struct gp_err err = {0};
-    struct stat own;
-    struct stat named;
-    int fd = gp_statedir_open(tree_root, create, &err);
-    if (!*name) {
-        assert_true(fd < 0);
-        return;
-    }
-    if (fd < 0)
-        fail_msg("%s", err.text);
-    assert_int_equal(fstat(fd, &own), 0);
-    assert_int_equal(stat(path_of(name), &named), 0);
-    assert_int_equal(own.st_ino, named.st_ino);
-    assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
-    (void)close(fd);
-}
-
 static mode_t mode_of(const char *name)
 {
     struct stat st;
@@ -56,39 +36,85 @@ static mode_t mode_of(const char *name)
     return st.st_mode & 07777;
 }
 
+/* One's own folder is made, or found, in this place; "": it cannot be. */
+static void own_is_in(const char *name)
+{
+    struct gp_err err = {0};
+    struct gp_statedir own;
+    struct stat st;
+    struct stat named;
+    char path[64];
+    size_t place;
+    int r = gp_statedir_own(tree_root, 0, &own, &place, &err);
+    if (!*name) {
+        assert_true(r == GP_EIO || r == GP_EPERM);
+        assert_ptr_equal(strstr(err.text, "nowhere to tell other users: '"), err.text);
+        return;
+    }
+    if (r < 0)
+        fail_msg("%s", err.text);
+    (void)snprintf(path, sizeof(path), "%s/gpulse-%u", name, (unsigned)geteuid());
+    assert_int_equal(fstat(own.fd, &st), 0);
+    assert_int_equal(stat(path_of(path), &named), 0);
+    assert_int_equal(st.st_ino, named.st_ino);
+    assert_int_equal(st.st_mode & 07777, 0755);
+    assert_string_equal(own.path, path_of(path));
+    assert_int_equal(own.owner, geteuid());
+    assert_true(fcntl(own.fd, F_GETFD) & FD_CLOEXEC);
+    (void)close(own.fd);
+}
+
+static size_t count(void)
+{
+    struct gp_statedirs dirs;
+    assert_int_equal(gp_statedirs_open(tree_root, &dirs), 0);
+    size_t n = dirs.count;
+    gp_statedirs_close(&dirs);
+    assert_null(dirs.items);
+    return n;
+}
+
 static void the_first_place_that_is_there(void **state)
 {
     (void)state;
-    opens(false, "");
-    opens(true, ""); /* no folder to make it in */
+    own_is_in(""); /* no folder to make it in */
     make_folder("/run", 0755);
-    opens(true, ""); /* nothing is made in /run */
+    own_is_in(""); /* nothing is made in /run */
+    assert_int_equal(count(), 0);
     make_folder("/tmp", 01777);
-    opens(false, "");
-    mode_t before = umask(0077);
-    opens(true, "/tmp/gpulse");
+    mode_t before = umask(0777);
+    own_is_in("/tmp");
     (void)umask(before);
-    assert_int_equal(mode_of("/tmp/gpulse"), 01777);
+    own_is_in("/tmp");
     make_folder("/dev", 0755);
     make_folder("/dev/shm", 01777);
-    opens(true, "/tmp/gpulse"); /* that is there already */
-    make_folder("/dev/shm/gpulse", 01777);
-    opens(false, "/dev/shm/gpulse");
-    make_folder("/run/gpulse", 0755);
-    opens(false, "/run/gpulse");
+    own_is_in("/dev/shm");
+    make_folder("/run/gpulse", 01777);
+    own_is_in("/run/gpulse");
+    assert_int_equal(count(), 3); /* who writes into one reads all */
 }
 
-static void it_is_made_in_memory_first(void **state)
+/* What is full is passed over. */
+static void the_next_place(void **state)
 {
     (void)state;
+    struct gp_err err = {0};
+    struct gp_statedir own;
+    size_t place;
     make_folder("/tmp", 01777);
-    make_folder("/dev", 0755);
-    make_folder("/dev/shm", 01777);
-    opens(true, "/dev/shm/gpulse");
-    assert_int_not_equal(access(path_of("/tmp/gpulse"), F_OK), 0);
+    make_folder("/run", 0755);
+    make_folder("/run/gpulse", 01777);
+    assert_int_equal(gp_statedir_own(tree_root, 0, &own, &place, &err), 0);
+    assert_int_equal(place, 0);
+    (void)close(own.fd);
+    assert_int_equal(gp_statedir_own(tree_root, place + 1, &own, &place, &err), 0);
+    assert_int_equal(place, 2);
+    (void)close(own.fd);
+    assert_int_equal(gp_statedir_own(tree_root, place + 1, &own, &place, &err), GP_EIO);
+    assert_string_equal(err.text, "nowhere to tell other users: there is no other place");
 }
 
-static void folders_that_others_could_change(void **state)
+static void places_that_others_could_change(void **state)
 {
     (void)state;
     static const struct {
@@ -97,21 +123,23 @@ static void folders_that_others_could_change(void **state)
     } cases[] = {{01777, true}, {0755, true},  {0700, true}, {0775, false},
                  {0757, false}, {0777, false}, {01775, true}};
     make_folder("/tmp", 01777);
-    make_folder("/tmp/gpulse", 0755);
+    own_is_in("/tmp");
     for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
-        struct gp_err err = {0};
-        assert_int_equal(chmod(path_of("/tmp/gpulse"), cases[i].mode), 0);
-        int fd = gp_statedir_open(tree_root, false, &err);
-        if ((fd >= 0) != cases[i].is_safe)
-            fail_msg("mode %o is %s", cases[i].mode, fd >= 0 ? "trusted" : "not trusted");
-        if (fd >= 0)
-            (void)close(fd);
-        else
-            assert_non_null(strstr(err.text, "must have mode 1777, or be yours with mode 0755"));
+        assert_int_equal(chmod(path_of("/tmp"), cases[i].mode), 0);
+        if (count() != cases[i].is_safe)
+            fail_msg("mode %o is %s", cases[i].mode, cases[i].is_safe ? "not trusted" : "trusted");
+        own_is_in(cases[i].is_safe ? "/tmp" : "");
     }
+    struct gp_err err = {0};
+    struct gp_statedir own;
+    size_t place;
+    assert_int_equal(chmod(path_of("/tmp"), 0777), 0);
+    assert_int_equal(gp_statedir_own(tree_root, 2, &own, &place, &err), GP_EPERM);
+    assert_non_null(strstr(err.text, "/tmp' must have mode 1777"));
 }
 
-static void folders_of_others(void **state)
+/* A place is trusted that is root's, or one's own. */
+static void places_of_others(void **state)
 {
     (void)state;
     static const struct {
@@ -127,60 +155,92 @@ static void folders_of_others(void **state)
         skip();
     }
     make_folder("/tmp", 01777);
-    make_folder("/tmp/gpulse", 0755);
     assert_int_equal(chmod(tree_root, 0755), 0);
     for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
-        assert_int_equal(chown(path_of("/tmp/gpulse"), cases[i].owner, (gid_t)-1), 0);
+        struct gp_err err = {0};
+        struct gp_statedir own;
+        size_t place;
+        assert_int_equal(chown(path_of("/tmp"), cases[i].owner, (gid_t)-1), 0);
         assert_int_equal(seteuid(cases[i].user), 0);
-        int fd = gp_statedir_open(tree_root, false, NULL);
+        int r = gp_statedir_own(tree_root, 2, &own, &place, &err);
         assert_int_equal(seteuid(0), 0);
-        if ((fd >= 0) != cases[i].is_safe)
-            fail_msg("user %u %s that of %u", cases[i].user, fd >= 0 ? "takes" : "does not take",
+        if ((r == 0) != cases[i].is_safe)
+            fail_msg("user %u %s that of %u", cases[i].user, r == 0 ? "takes" : "does not take",
                      cases[i].owner);
-        if (fd >= 0)
-            (void)close(fd);
+        if (r == 0)
+            (void)close(own.fd);
+        else
+            assert_non_null(strstr(err.text, "/tmp' belongs to uid 65533, not to root"));
     }
 }
 
-static void what_is_no_folder(void **state)
+static void folders_that_do_not_count(void **state)
 {
     (void)state;
-    struct gp_err err = {0};
+    char name[64];
+    static const char *const names[] = {
+        "/tmp/gpulse-", "/tmp/gpulse-x", "/tmp/gpulse--1",        "/tmp/gpulse-99999999999",
+        "/tmp/gpulse",  "/tmp/other",    "/tmp/gpulse-4294967296"};
     make_folder("/tmp", 01777);
-    make_folder("/other", 0755);
-    char target[256];
-    (void)snprintf(target, sizeof(target), "%s", path_of("/other"));
-    assert_int_equal(symlink(target, path_of("/tmp/gpulse")), 0);
-    opens(false, "");
-    opens(true, "");
-    assert_true(gp_statedir_open(tree_root, true, &err) < 0);
-    assert_int_equal(err.code, GP_EIO);
-    assert_non_null(strstr(err.text, "cannot open '"));
+    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++)
+        make_folder(names[i], 0755);
+    (void)snprintf(name, sizeof(name), "/tmp/gpulse-%u", (unsigned)geteuid() + 1);
+    make_folder(name, 0755); /* in another user's name */
+    assert_int_equal(count(), 0);
+    (void)snprintf(name, sizeof(name), "/tmp/gpulse-%u", (unsigned)geteuid());
+    assert_int_equal(symlink("other", path_of(name)), 0);
+    assert_int_equal(count(), 0);
+    assert_int_equal(unlink(path_of(name)), 0);
+    assert_int_equal(mkfifo(path_of(name), 0644), 0);
+    assert_int_equal(count(), 0);
+    assert_int_equal(unlink(path_of(name)), 0);
+    make_folder(name, 0755);
+    assert_int_equal(count(), 1);
+    static const mode_t modes[] = {0775, 0757, 01777};
+    for (size_t i = 0; i < GP_ARRAY_LEN(modes); i++) {
+        assert_int_equal(chmod(path_of(name), modes[i]), 0);
+        assert_int_equal(count(), 0);
+    }
 }
 
-static void a_folder_that_was_named(void **state)
+/* As many as somebody likes: a few of each user are looked at. */
+static void many_folders_of_one_user(void **state)
+{
+    (void)state;
+    char name[64];
+    make_folder("/tmp", 01777);
+    for (int i = 0; i < 100; i++) {
+        (void)snprintf(name, sizeof(name), "/tmp/gpulse-%u.%d", (unsigned)geteuid(), i);
+        make_folder(name, 0755);
+    }
+    assert_int_equal(count(), 4);
+}
+
+static void a_place_that_was_told(void **state)
 {
     (void)state;
     struct gp_err err = {0};
+    struct gp_statedir own;
+    size_t place;
     char path[256];
     (void)snprintf(path, sizeof(path), "%s/own", tree_root);
     make_folder("/tmp", 01777);
     (void)setenv("GPULSE_STATE_DIR", "", 1); /* as if it were not set */
-    opens(true, "/tmp/gpulse");
+    own_is_in("/tmp");
     (void)setenv("GPULSE_STATE_DIR", path, 1);
-    opens(false, "");
+    assert_int_equal(count(), 0);
     assert_int_not_equal(access(path, F_OK), 0);
-    mode_t before = umask(0777);
-    opens(true, "/own");
+    mode_t before = umask(0077);
+    own_is_in("/own");
     (void)umask(before);
     assert_int_equal(mode_of("/own"), 0700);
     assert_int_equal(chmod(path, 0750), 0);
-    opens(true, "/own"); /* one that is there stays as it is */
+    own_is_in("/own"); /* one that is there stays as it is */
     assert_int_equal(mode_of("/own"), 0750);
+    assert_int_equal(count(), 1);
     (void)setenv("GPULSE_STATE_DIR", "/dev/null/x", 1);
-    assert_true(gp_statedir_open(tree_root, true, &err) < 0);
-    assert_int_equal(err.code, GP_EIO);
-    assert_string_equal(err.text, "cannot make '/dev/null/x': Not a directory");
+    assert_int_equal(gp_statedir_own(tree_root, 0, &own, &place, &err), GP_EIO);
+    assert_string_equal(err.text, "nowhere to tell other users: '/dev/null/x': Not a directory");
     (void)unsetenv("GPULSE_STATE_DIR");
 }
 
@@ -189,12 +249,10 @@ static void a_folder_that_was_named(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_TREE(the_first_place_that_is_there),
-        IN_TREE(it_is_made_in_memory_first),
-        IN_TREE(folders_that_others_could_change),
-        IN_TREE(folders_of_others),
-        IN_TREE(what_is_no_folder),
-        IN_TREE(a_folder_that_was_named),
+        IN_TREE(the_first_place_that_is_there),   IN_TREE(the_next_place),
+        IN_TREE(places_that_others_could_change), IN_TREE(places_of_others),
+        IN_TREE(folders_that_do_not_count),       IN_TREE(many_folders_of_one_user),
+        IN_TREE(a_place_that_was_told),
     };
     return cmocka_run_group_tests_name("statedir", tests, NULL, NULL);
 }

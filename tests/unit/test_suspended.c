@@ -7,6 +7,7 @@
 #include "proc/suspended.h"
 #include "proc_tree.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 enum { PID = 77, START = 4711 };
@@ -18,10 +19,13 @@ static const struct gp_suspended example = {
     .gpu_count = 2,
 };
 
+static char own_folder[64];
+
 /* A root of its own, in which the process runs. */
 static void make_machine(void)
 {
     write_text("/tmp/x", "");
+    (void)snprintf(own_folder, sizeof(own_folder), "/tmp/gpulse-%u", (unsigned)geteuid());
     write_stat(PID, "python", 0, START, 1);
 }
 
@@ -60,7 +64,7 @@ static void what_is_noted_is_read(void **state)
     assert_string_equal(s->gpus[1].uuid, "GPU-b");
     assert_int_equal(s->gpus[1].bytes, 20);
     gp_suspended_fini(&list);
-    assert_int_equal(gp_suspended_forget(tree_root, &example, NULL), 0);
+    assert_int_equal(gp_suspended_forget(tree_root, &example, -1, NULL), 0);
     assert_int_equal(count(), 0);
 }
 
@@ -108,7 +112,7 @@ static void what_is_no_note_is_passed_over(void **state)
     note(&example); /* makes the folder */
     assert_int_equal(stat("/proc/self/ns/pid", &st), 0);
     (void)snprintf(ns, sizeof(ns), "%llu", (unsigned long long)st.st_ino);
-    (void)snprintf(note_name, sizeof(note_name), "/tmp/gpulse/suspended.%d.%d", PID, START);
+    (void)snprintf(note_name, sizeof(note_name), "%s/suspended.%d.%d", own_folder, PID, START);
     for (size_t i = 0; i < GP_ARRAY_LEN(texts); i++) {
         write_note(ns, texts[i]);
         assert_int_equal(count(), 0);
@@ -120,7 +124,7 @@ static void what_is_no_note_is_passed_over(void **state)
     static const char *const names[] = {"suspended.77", "suspended.x.4711", "other",
                                         "suspended.077.4711", "suspended.77.04711"};
     for (size_t i = 0; i < GP_ARRAY_LEN(names); i++) {
-        (void)snprintf(note_name, sizeof(note_name), "/tmp/gpulse/%s", names[i]);
+        (void)snprintf(note_name, sizeof(note_name), "%s/%s", own_folder, names[i]);
         write_note(ns, "gpu GPU-a 1\n");
         assert_int_equal(count(), 1);
     }
@@ -131,11 +135,11 @@ static void files_of_others_and_other_files(void **state)
 {
     (void)state;
     enum { NOBODY = 65534 };
-    char path[128];
+    char path[256];
     char target[128];
     make_machine();
     note(&example);
-    (void)snprintf(path, sizeof(path), "%s/tmp/gpulse/suspended.%d.%d", tree_root, PID, START);
+    (void)snprintf(path, sizeof(path), "%s%s/suspended.%d.%d", tree_root, own_folder, PID, START);
     (void)snprintf(target, sizeof(target), "%s/tmp/moved", tree_root);
     if (geteuid() == 0) {
         assert_int_equal(chown(path, NOBODY, NOBODY), 0);
@@ -155,40 +159,139 @@ static void files_of_others_and_other_files(void **state)
     assert_int_not_equal(gp_suspended_take(tree_root, &example, &fd, &err), 0);
 }
 
+enum { ANN = 65533, BOB = 65532 };
+
+static bool are_users_there(void)
+{
+    char process[128];
+    if (geteuid() != 0)
+        return false;
+    make_machine();
+    assert_int_equal(chmod(tree_root, 0755), 0);
+    (void)snprintf(process, sizeof(process), "%s/tmp", tree_root);
+    assert_int_equal(chmod(process, 01777), 0);
+    (void)snprintf(process, sizeof(process), "%s/proc/%d", tree_root, PID);
+    assert_int_equal(chmod(process, 0755), 0);
+    (void)snprintf(process, sizeof(process), "%s/proc", tree_root);
+    return chmod(process, 0755) == 0;
+}
+
+static void process_is_of(uid_t uid)
+{
+    char process[128];
+    (void)snprintf(process, sizeof(process), "%s/proc/%d", tree_root, PID);
+    assert_int_equal(chown(process, uid, (gid_t)-1), 0);
+}
+
+static void note_by(uid_t uid, const struct gp_suspended *s)
+{
+    assert_int_equal(seteuid(uid), 0);
+    note(s);
+    assert_int_equal(seteuid(0), 0);
+}
+
+static void forget_by(uid_t uid)
+{
+    struct gp_err err = {0};
+    int fd;
+    assert_int_equal(seteuid(uid), 0);
+    int r = gp_suspended_take(tree_root, &example, &fd, &err);
+    if (r == 0) {
+        r = gp_suspended_forget(tree_root, &example, fd, &err);
+        (void)close(fd);
+    }
+    assert_int_equal(seteuid(0), 0);
+    if (r < 0)
+        fail_msg("%s", err.text);
+}
+
 static void the_owner_of_a_process_may_note_it(void **state)
 {
     (void)state;
-    enum { ANN = 65533, BOB = 65532 };
     static const struct {
         uid_t process, note;
         bool counts;
     } cases[] = {
         {ANN, ANN, true}, {ANN, 0, true}, {ANN, BOB, false}, {0, 0, true}, {0, ANN, false},
     };
-    char process[128];
-    char path[128];
-    if (geteuid() != 0) {
-        print_message("only root can give files to others\n");
+    if (!are_users_there()) {
+        print_message("only root can become others\n");
         skip();
     }
-    make_machine();
-    (void)snprintf(process, sizeof(process), "%s/proc/%d", tree_root, PID);
-    (void)snprintf(path, sizeof(path), "%s/tmp/gpulse/suspended.%d.%d", tree_root, PID, START);
     for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
-        struct stat st;
-        (void)unlink(path);
-        assert_int_equal(chown(process, cases[i].process, (gid_t)-1), 0);
-        mode_t before = umask(0077);
-        note(&example);
-        (void)umask(before);
-        assert_int_equal(stat(path, &st), 0);
-        assert_int_equal(st.st_uid, cases[i].process); /* who must be able to resume it */
-        assert_int_equal(st.st_mode & 0777, 0644);
-        assert_int_equal(chown(path, cases[i].note, (gid_t)-1), 0);
+        process_is_of(cases[i].process);
+        note_by(cases[i].note, &example);
         if (count() != cases[i].counts)
             fail_msg("a note of %u about a process of %u %s", cases[i].note, cases[i].process,
                      cases[i].counts ? "does not count" : "counts");
+        forget_by(0); /* all of them, whosever they are */
+        forget_by(cases[i].note);
+        assert_int_equal(count(), 0);
     }
+}
+
+/* What root has written no other user can change: not even the process's owner, who can say that it
+ * runs again; what is said later counts. */
+static void roots_notes_are_roots(void **state)
+{
+    (void)state;
+    struct gp_suspended less = example;
+    struct gp_suspended_list list;
+    struct stat st;
+    char path[256];
+    less.gpus[0].bytes = 1;
+    if (!are_users_there()) {
+        print_message("only root can become others\n");
+        skip();
+    }
+    process_is_of(ANN);
+    note_by(0, &example);
+    (void)snprintf(path, sizeof(path), "%s%s/suspended.%d.%d", tree_root, own_folder, PID, START);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_uid, 0);
+    assert_int_equal(st.st_mode & 07777, 0644);
+    (void)poll(NULL, 0, 30);
+    note_by(BOB, &less);
+    assert_int_equal(gp_suspended_read(tree_root, &list), 0);
+    assert_int_equal(list.count, 1);
+    assert_int_equal(list.items[0].gpus[0].bytes, 10);
+    gp_suspended_fini(&list);
+    forget_by(ANN); /* it runs again */
+    assert_int_equal(count(), 0);
+    assert_int_equal(access(path, F_OK), 0);
+    (void)poll(NULL, 0, 30);
+    note_by(0, &example); /* and root suspends it once more */
+    assert_int_equal(count(), 1);
+    forget_by(0);
+    assert_int_equal(count(), 0);
+}
+
+/* Root and the owner of a process do not move it at the same time; a stranger's lock keeps nobody
+ * off. */
+static void one_at_a_time_whoever_it_is(void **state)
+{
+    (void)state;
+    struct gp_err err = {0};
+    int first;
+    int second;
+    if (!are_users_there()) {
+        print_message("only root can become others\n");
+        skip();
+    }
+    process_is_of(ANN);
+    assert_int_equal(gp_suspended_take(tree_root, &example, &first, &err), 0);
+    assert_int_equal(seteuid(ANN), 0);
+    int r = gp_suspended_take(tree_root, &example, &second, &err);
+    assert_int_equal(seteuid(0), 0);
+    assert_int_equal(r, GP_EFAIL);
+    (void)close(first);
+    assert_int_equal(seteuid(BOB), 0);
+    r = gp_suspended_take(tree_root, &example, &first, &err);
+    assert_int_equal(seteuid(0), 0);
+    assert_int_equal(r, 0);
+    assert_int_equal(gp_suspended_take(tree_root, &example, &second, &err), 0);
+    (void)close(first);
+    (void)close(second);
 }
 
 static void only_one_has_a_note(void **state)
@@ -213,7 +316,7 @@ static void a_folder_that_others_may_change_is_not_used(void **state)
     char path[128];
     make_machine();
     note(&example);
-    (void)snprintf(path, sizeof(path), "%s/tmp/gpulse", tree_root);
+    (void)snprintf(path, sizeof(path), "%s/tmp", tree_root);
     assert_int_equal(chmod(path, 0777), 0);
     assert_int_equal(count(), 0);
     int fd;
@@ -328,6 +431,8 @@ int main(void)
         TEST(without_proc),
         TEST(a_folder_that_was_told),
         TEST(the_owner_of_a_process_may_note_it),
+        TEST(roots_notes_are_roots),
+        TEST(one_at_a_time_whoever_it_is),
         TEST(room_for_all_and_some_to_spare),
         TEST(room_in_the_group_of_each),
     };
