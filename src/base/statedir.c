@@ -15,7 +15,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FOLDERS_PER_USER = 4 /* in a place; who has more made them by hand */, NAME_SIZE = 48 };
+enum {
+    FOLDERS_PER_USER = 4, /* in a place; who has more made them by hand */
+    LOOKED_AT = 100000,   /* files of a place, to say whose they are */
+    NAME_SIZE = 48,
+};
 
 static const char *const places[GP_STATEDIR_PLACES] = {"/run/gpulse", "/dev/shm", "/tmp"};
 static const char prefix[] = "gpulse-";
@@ -215,6 +219,55 @@ static int own_folder(const char *path, struct gp_statedir *ret, struct stat *pl
     return e;
 }
 
+/* Who has most in a place: of its files' space, or of their number. −1: nobody has. */
+static int64_t whose_place(const char *path)
+{
+    struct owner {
+        uid_t uid;
+        uint64_t weight;
+    } owners[64];
+    size_t count = 0;
+    const struct owner *most = NULL;
+    const struct dirent *entry;
+    DIR *listing = opendir(path);
+    for (int n = 0; listing && n < LOOKED_AT && (entry = readdir(listing)); n++) {
+        struct stat st;
+        size_t i = 0;
+        if (entry->d_name[0] == '.' ||
+            fstatat(dirfd(listing), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+            continue;
+        while (i < count && owners[i].uid != st.st_uid)
+            i++;
+        if (i == GP_ARRAY_LEN(owners))
+            continue;
+        if (i == count)
+            owners[count++] = (struct owner){st.st_uid, 0};
+        owners[i].weight += (uint64_t)st.st_blocks + 1;
+    }
+    if (listing)
+        (void)closedir(listing);
+    for (size_t i = 0; i < count; i++)
+        if (!most || owners[i].weight > most->weight)
+            most = &owners[i];
+    return most ? (int64_t)most->uid : -1;
+}
+
+static bool is_full(int e)
+{
+    return e == -ENOSPC || e == -EDQUOT;
+}
+
+void gp_statedir_complain(struct gp_strbuf *sb, const struct gp_statedir *dir, int e)
+{
+    const char *name = strrchr(dir->path, '/');
+    char place[sizeof(dir->path)];
+    (void)snprintf(place, sizeof(place), "%.*s", name ? (int)(name - dir->path) : 0, dir->path);
+    int64_t uid = is_full(e) ? whose_place(place) : -1;
+    gp_strbuf_addf(sb, "%s'%s': %s", sb->len ? "; " : "", dir->path, strerror(-e));
+    if (uid >= 0)
+        gp_strbuf_addf(sb, ", most of it is uid %" PRId64 "'s", uid);
+}
+
 static void add_complaint(struct gp_strbuf *sb, const char *path, int e, const struct stat *st)
 {
     gp_strbuf_adds(sb, sb->len ? "; " : "");
@@ -224,6 +277,9 @@ static void add_complaint(struct gp_strbuf *sb, const char *path, int e, const s
         gp_strbuf_addf(sb, "'%s' must have mode 1777", path);
     else
         gp_strbuf_addf(sb, "'%s': %s", path, strerror(-e));
+    int64_t uid = is_full(e) ? whose_place(path) : -1;
+    if (uid >= 0)
+        gp_strbuf_addf(sb, ", most of it is uid %" PRId64 "'s", uid);
 }
 
 int gp_statedir_own(const char *root, size_t from, struct gp_statedir *ret, size_t *ret_place,

@@ -16,6 +16,7 @@
 #include <sys/types.h>
 
 struct gp_err;
+struct gp_strbuf;
 
 /* A user's folder. */
 struct gp_statedir {
@@ -42,6 +43,10 @@ void gp_statedirs_close(struct gp_statedirs *dirs);
  * GP_EPERM say of each place what is wrong with it. The descriptor is the caller's. */
 int gp_statedir_own(const char *root, size_t from, struct gp_statedir *ret, size_t *ret_place,
                     struct gp_err *err) GP_MUST_CHECK;
+
+/* Appends what is wrong with a folder, by −errno: of a file system that is full also who has most
+ * there. */
+void gp_statedir_complain(struct gp_strbuf *sb, const struct gp_statedir *dir, int e);
 
 /* What stands in a folder, from its beginning on; close it with closedir(). NULL: it cannot be
  * read. */

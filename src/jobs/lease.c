@@ -48,14 +48,6 @@ static void add_text(struct gp_strbuf *sb, const struct gp_lease *lease)
     gp_strbuf_addc(sb, '\n');
 }
 
-static void copy_text(char *to, size_t size, const char *text)
-{
-    struct gp_strbuf safe = GP_STRBUF_INIT(4096);
-    gp_utf8_add_safe(&safe, text, strlen(text), size - 1);
-    (void)snprintf(to, size, "%s", safe.buf);
-    gp_strbuf_fini(&safe);
-}
-
 /* What a later version adds is passed over. */
 static bool parse_line(const char *key, const char *value, struct gp_lease *lease)
 {
@@ -89,12 +81,12 @@ static bool parse_line(const char *key, const char *value, struct gp_lease *leas
         }
     for (size_t i = 0; i < GP_ARRAY_LEN(texts); i++)
         if (strcmp(key, texts[i].key) == 0)
-            copy_text(texts[i].ret, texts[i].size, value);
+            gp_utf8_copy_safe(texts[i].ret, texts[i].size, value);
     if (strcmp(key, "gpu") != 0)
         return true;
     if (lease->gpu_count == GP_LEASE_GPUS || strlen(value) >= GP_LEASE_UUID_SIZE)
         return false;
-    copy_text(lease->gpus[lease->gpu_count++], GP_LEASE_UUID_SIZE, value);
+    gp_utf8_copy_safe(lease->gpus[lease->gpu_count++], GP_LEASE_UUID_SIZE, value);
     return true;
 }
 
@@ -398,7 +390,7 @@ int gp_lease_write(struct gp_lease_note *note, const struct gp_lease *lease, str
     struct gp_strbuf sb = GP_STRBUF_INIT(FILE_BYTES - 1);
     struct gp_lease_note made = GP_LEASE_NO_NOTE;
     char fresh[sizeof(made.name)];
-    char full[GP_STATEDIR_PLACES * 320] = "";
+    struct gp_strbuf full = GP_STRBUF_INIT(1024);
     struct gp_statedir dir;
     size_t place = 0;
     int e = 0;
@@ -413,26 +405,26 @@ int gp_lease_write(struct gp_lease_note *note, const struct gp_lease *lease, str
         struct gp_err why = {0};
         r = gp_statedir_own(NULL, from, &dir, &place, &why);
         if (r < 0) {
-            r = gp_err_set(err, r, "%s%.400s", full, why.text);
+            r = gp_err_set(err, r, "%s%s%.400s", full.len ? full.buf : "", full.len ? "; " : "",
+                           why.text);
             break;
         }
         e = check_count(&dir);
         if (e == 0)
             e = write_file(&dir, made.name, fresh, &sb, &made.fd);
         made.dir = dir.fd;
-        if (e < 0)
-            (void)close(dir.fd);
         if (e == -EMFILE)
             r = gp_err_set(err, GP_EIO, "'%s' holds %d reservations, as many as a user may have",
                            dir.path, (int)GP_LEASES_PER_USER);
         else if (e < 0 && !is_full(e))
             r = gp_err_set(err, GP_EIO, "cannot write a reservation in '%s': %s", dir.path,
                            strerror(-e));
-        else if (e < 0) {
-            size_t n = strlen(full);
-            (void)snprintf(full + n, sizeof(full) - n, "'%s': %s; ", dir.path, strerror(-e));
-        }
+        else if (e < 0)
+            gp_statedir_complain(&full, &dir, e);
+        if (e < 0)
+            (void)close(dir.fd);
     }
+    gp_strbuf_fini(&full);
     gp_strbuf_fini(&sb);
     if (r < 0)
         return r;

@@ -1,6 +1,7 @@
 #include "jobs/pick.h"
 
 #include "base/err.h"
+#include "base/utf8.h"
 #include "model/select.h"
 #include "model/snapshot.h"
 #include "proc/files.h"
@@ -217,9 +218,12 @@ static bool is_healthy(struct gp_pick_unit *unit)
 /* Whose a lease is: "train.py of process 4711". */
 static const char *owner_text(const struct gp_lease *lease, char room[OWNER_SIZE])
 {
-    (void)snprintf(room, OWNER_SIZE, "%.40s (process %u of user %u, %.80s)",
-                   lease->name[0] ? lease->name : lease->command, lease->pid, lease->uid,
-                   lease->path);
+    char name[44];
+    char path[84];
+    gp_utf8_copy_safe(name, sizeof(name), lease->name[0] ? lease->name : lease->command);
+    gp_utf8_copy_safe(path, sizeof(path), lease->path);
+    (void)snprintf(room, OWNER_SIZE, "%s (process %u of user %u, %s)", name, lease->pid, lease->uid,
+                   path);
     return room;
 }
 

@@ -3,8 +3,10 @@
 
 #include "base/err.h"
 #include "base/statedir.h"
+#include "base/strbuf.h"
 #include "proc_tree.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -216,6 +218,36 @@ static void many_folders_of_one_user(void **state)
     assert_int_equal(count(), 4);
 }
 
+/* Of what is full it is said who has filled it. */
+static void who_has_filled_it(void **state)
+{
+    (void)state;
+    struct gp_strbuf sb = GP_STRBUF_INIT(1024);
+    struct gp_statedir dir = {.fd = -1};
+    char path[256];
+    (void)snprintf(dir.path, sizeof(dir.path), "%s/tmp/gpulse-1", tree_root);
+    make_folder("/tmp", 01777);
+    gp_statedir_complain(&sb, &dir, -EACCES);
+    (void)snprintf(path, sizeof(path), "'%s': Permission denied", dir.path);
+    assert_string_equal(sb.buf, path);
+    write_text("/tmp/one", "");
+    write_text("/tmp/two", "");
+    write_text("/tmp/three", "");
+    uid_t most = geteuid();
+    if (most == 0) {
+        static char data[65536];
+        write_file("/tmp/large", data, sizeof(data));
+        assert_int_equal(chown(path_of("/tmp/large"), SOMEBODY, (gid_t)-1), 0);
+        most = SOMEBODY;
+    }
+    gp_strbuf_clear(&sb);
+    gp_statedir_complain(&sb, &dir, -ENOSPC);
+    (void)snprintf(path, sizeof(path), "'%s': No space left on device, most of it is uid %u's",
+                   dir.path, (unsigned)most);
+    assert_string_equal(sb.buf, path);
+    gp_strbuf_fini(&sb);
+}
+
 static void a_place_that_was_told(void **state)
 {
     (void)state;
@@ -252,6 +284,7 @@ int main(void)
         IN_TREE(the_first_place_that_is_there),   IN_TREE(the_next_place),
         IN_TREE(places_that_others_could_change), IN_TREE(places_of_others),
         IN_TREE(folders_that_do_not_count),       IN_TREE(many_folders_of_one_user),
+        IN_TREE(who_has_filled_it),
         IN_TREE(a_place_that_was_told),
     };
     return cmocka_run_group_tests_name("statedir", tests, NULL, NULL);

@@ -1,0 +1,647 @@
+#!/usr/bin/env python3
+"""What a user can do to the others' reservations: attacks by real second and third users.
+
+Each attack is played against two honest users in file systems of its own: one holds GPU 0, another
+asks for it, and for GPU 1. Wanted each time: GPU 0 is not granted twice, the reservation is seen and
+outlives the attack, it ends with its holder, and whoever asks is served, or refused in words that
+name the culprit, within two seconds (by default more, for machines that are busy: see SOON_S).
+
+  tests/check_attack.py               all of them; needs root, for users and mounts
+  GPULSE_ATTACK_SOON=2 tests/check_attack.py  with the two seconds
+  GPULSE_ATTACK=lock tests/check_attack.py    only those whose name contains "lock"
+  GPULSE=OTHER/build/gpulse GPULSE_BUILD=OTHER/build tests/check_attack.py    against another version
+
+variants: release
+"""
+import ctypes
+import fcntl
+import json
+import os
+import resource
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from contextlib import suppress
+from pathlib import Path
+
+from tap import BUILD, Skip, main, test
+
+BAD, WORSE, ANN, BOB = 61001, 61002, 61003, 61004  # two attackers, the holder, and who asks
+SOON_S = float(os.environ.get("GPULSE_ATTACK_SOON", 20))
+LIMIT_S = 60
+PLACES = ("/run", "/dev/shm", "/tmp")
+HOME = Path(os.environ.get("GPULSE_ATTACK_HOME", "/nonexistent"))
+FOLDERS = ("/run/gpulse", "/dev/shm", "/tmp")
+OLD = "/dev/shm/gpulse"  # one folder for all, as versions before the first had it
+libc = ctypes.CDLL(None, use_errno=True)
+slowest = []
+
+
+def sh(*words):
+    subprocess.run(words, check=True, stdin=subprocess.DEVNULL)
+
+
+# ---- the place ----
+
+def enter():
+    """Mounts of our own, and a copy of the program that all users can run; then begins again."""
+    if os.geteuid() != 0:
+        raise Skip("only root can become other users")
+    folder = Path(tempfile.mkdtemp(prefix="gpulse-attack-", dir="/var/tmp"))
+    folder.chmod(0o755)
+    build = Path(BUILD).resolve()
+    for name in build.glob("gpulse*"):
+        if name.is_file():
+            shutil.copy(name, folder)
+    for path in (*build.glob("sim/*.so*"), *build.glob("sim/machines/*.json")):
+        if path.is_file():
+            target = folder / path.relative_to(build)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, target)
+    machine = json.loads((build / "sim/machines/h100.json").read_text())
+    machine["workload"] = []
+    (folder / "m.json").write_text(json.dumps(machine))
+    sh("chmod", "-R", "a+rX", str(folder))
+    try:
+        able = subprocess.run(["unshare", "--mount", "mount", "-t", "tmpfs", "none", "/tmp"],
+                              stderr=subprocess.DEVNULL, check=False).returncode == 0
+        if not able:
+            raise Skip("no mounts of one's own can be made here")
+        uuids = subprocess.run([folder / "gpulse", "--sim", folder / "m.json", "query", "uuid", "-f", "csv",
+                                "--no-header"], check=True, stdout=subprocess.PIPE).stdout
+        (folder / "uuids").write_bytes(uuids)
+        environment = {**os.environ, "GPULSE_ATTACK_HOME": str(folder)}
+        return subprocess.run(["unshare", "--mount", "--propagation", "private", sys.executable,
+                               os.path.abspath(__file__)], env=environment, check=False).returncode
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def begin_anew(size="64m", inodes="0", has_run=False):
+    for place in PLACES:
+        while subprocess.run(["umount", "-l", place], stderr=subprocess.DEVNULL, check=False).returncode == 0:
+            pass
+        sh("mount", "-t", "tmpfs", "-o", f"size={size},mode={'755' if place == '/run' else '1777'}"
+           f",nr_inodes={inodes}", "none", place)
+    if has_run:
+        os.mkdir("/run/gpulse")
+        os.chmod("/run/gpulse", 0o1777)
+
+
+def environment(uid):
+    state = HOME / f"sim-{uid}"
+    if not state.exists():
+        state.mkdir(mode=0o700)
+        os.chown(state, uid, uid)
+    keep = {k: v for k, v in os.environ.items() if not k.startswith(("CUDA_", "GPULSE_", "XDG_"))}
+    return {**keep, "GPULSE_SIM": str(HOME / "m.json"), "GPULSE_SIM_STATE": str(state),
+            "GPULSE_SIM_TIMEOUT": "5m", "HOME": str(state)}
+
+
+def command(uid, *words, around=()):
+    return subprocess.Popen([*around, "setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups",
+                             str(HOME / "gpulse"), *words], env=environment(uid), cwd="/",
+                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True)
+
+
+def answer(uid, *words, around=()):
+    process = command(uid, *words, around=around)
+    begun = time.monotonic()
+    try:
+        out, err = process.communicate(timeout=LIMIT_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        raise AssertionError(f"{' '.join(words)}: no answer in {LIMIT_S} s") from None
+    return process.returncode, out, err, time.monotonic() - begun
+
+
+def asks(gpu, around=(), uid=BOB):
+    """The status and the words of who wants this GPU at once."""
+    status, _, words, seconds = answer(uid, "run", "-q", "-i", str(gpu), "--", "true", around=around)
+    slowest.append(seconds)
+    assert seconds <= SOON_S, f"GPU {gpu}: answered in {seconds:.1f} s only: {status} {words}"
+    return status, words
+
+
+class Attacker:
+    """A process of that user that plays an attack, and goes on with it until it is closed."""
+
+    def __init__(self, play, uid=BAD):
+        ready, told = os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            try:
+                libc.prctl(1, signal.SIGKILL)
+                os.setgroups([])
+                os.setresgid(uid, uid, uid)
+                os.setresuid(uid, uid, uid)
+                libc.prctl(1, signal.SIGKILL)
+                os.chdir("/")
+                again = play()
+                os.write(told, b"x")
+                while True:
+                    if again:
+                        with suppress(OSError):
+                            again()
+                    else:
+                        signal.pause()
+            except Exception:
+                traceback.print_exc()
+            finally:
+                os._exit(1)
+        os.close(told)
+        assert os.read(ready, 1) == b"x", "the attack could not be played"
+        os.close(ready)
+
+    def close(self):
+        os.kill(self.pid, signal.SIGCONT)
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+
+
+class Holder:
+    """Ann, who has GPU 0."""
+
+    def __init__(self, uid=ANN, gpu=0, *more):
+        self.process = command(uid, "run", "-q", "-i", str(gpu), *more, "--", "sh", "-c", "echo has; exec sleep 600")
+        self.words = self.process.stdout.readline()
+        if self.words != "has\n":
+            self.process.wait()
+            self.words = self.process.stderr.read()
+            self.process = None
+
+    def close(self):
+        if self.process:
+            self.process.kill()
+            self.process.communicate()
+
+
+def line_of_ann():
+    status, out, err, _ = answer(BOB, "queue", "-f", "json")
+    assert status == 0 and out, (status, err)
+    return [lease for lease in json.loads(out)["leases"] if lease["gpus"] == "0" and
+            lease["state"] == "held" and lease["user"] == str(ANN)]
+
+
+def names_culprit(words):
+    return str(BAD) in words or str(WORSE) in words
+
+
+def clear_words(status, words):
+    """Refused without a crash, in words that say who is in the way."""
+    return status in (1, 5, 69, 74) and names_culprit(words)
+
+
+# ---- what attackers use ----
+
+def lease_text(gpus="all", pid=None, magic="gpulse-lease 2", **more):
+    uuids = (HOME / "uuids").read_text().split()
+    if gpus != "all":
+        uuids = [uuids[int(i)] for i in gpus.split(",")]
+    ns = os.stat("/proc/self/ns/pid").st_ino
+    lines = [f"{key} {value}" for key, value in more.items()]
+    return "\n".join([magic, "since 1", f"pid {pid or os.getpid()}", f"ns {ns}", *lines, "wanted 1",
+                      *(f"gpu {uuid}" for uuid in uuids)]) + "\n"
+
+
+def lock(fd, kind=fcntl.F_WRLCK):
+    fcntl.fcntl(fd, 37, struct.pack("hhqqixxxx", kind, 0, 0, 0, 0))  # F_OFD_SETLK
+
+
+def own(place="/dev/shm", suffix="", uid=None):
+    folder = f"{place}/gpulse-{uid or os.geteuid()}{suffix}"
+    os.makedirs(folder, 0o755, exist_ok=True)
+    return folder
+
+
+def put(folder, name, text, locked=True):
+    fd = os.open(f"{folder}/{name}", os.O_RDWR | os.O_CREAT, 0o644)
+    os.write(fd, text.encode("latin-1"))
+    if locked:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        lock(fd)
+    return fd
+
+
+def files_of(uid):
+    """All that this user has in the places, and in the old shared folder."""
+    found = []
+    for place in (*FOLDERS, OLD):
+        for root, folders, names in os.walk(place):
+            for name in (*folders, *names):
+                path = os.path.join(root, name)
+                with suppress(OSError):
+                    if os.lstat(path).st_uid == uid:
+                        found.append(path)
+    return found
+
+
+def held(name="held.0000000000000001", **more):
+    return lambda: put(own(), name, lease_text(**more)) and None
+
+
+# ---- the attacks: NAME: (before Ann comes, when she has her GPU) ----
+
+ATTACKS = {}
+
+
+def attack(name, before=None, after=None, **world):
+    ATTACKS[name] = (before, after, world)
+
+
+def squat(mode=0o1777):
+    def play():
+        os.mkdir(OLD)
+        os.chmod(OLD, mode)
+    return play
+
+
+def destroy():
+    """What can be removed, renamed, closed or emptied of Ann's, is; again and again."""
+    for path in files_of(ANN):
+        for step in (lambda p=path: os.rename(p, p + ".gone"), lambda p=path: os.unlink(p), lambda p=path: os.rmdir(p),
+                     lambda p=path: os.chmod(p, 0), lambda p=path: os.truncate(p, 0)):
+            with suppress(OSError):
+                step()
+
+
+def destroying():
+    destroy()
+    return destroy
+
+
+def old_file(name, text, mode=0o644):
+    def play():
+        with suppress(FileExistsError):
+            os.mkdir(OLD)
+            os.chmod(OLD, 0o1777)
+        fd = put(OLD, name, text())
+        os.fchmod(fd, mode)
+    return play
+
+
+def old_lock(make):
+    def play():
+        with suppress(FileExistsError):
+            os.mkdir(OLD)
+            os.chmod(OLD, 0o1777)
+        with suppress(OSError):
+            make(f"{OLD}/lock")
+    return play
+
+
+def keep_flock(kind):
+    def make(path):
+        fd = os.open(path, os.O_RDONLY | os.O_CREAT, 0o644)
+        fcntl.flock(fd, kind)
+    return make
+
+
+def inherited_lock(path):
+    keep_flock(fcntl.LOCK_EX)(path)
+    pid = os.fork()
+    if pid == 0:
+        libc.prctl(1, signal.SIGKILL)
+        os.kill(os.getpid(), signal.SIGSTOP)
+    os.waitpid(pid, os.WUNTRACED)
+
+
+def replaced_lock():
+    with suppress(FileExistsError):
+        os.mkdir(OLD)
+        os.chmod(OLD, 0o1777)
+
+    def again():
+        with suppress(OSError):
+            os.unlink(f"{OLD}/lock")
+        with suppress(OSError):
+            keep_flock(fcntl.LOCK_EX)(f"{OLD}/lock")
+        time.sleep(0.001)
+    return again
+
+
+old_text = lambda **more: lease_text(magic="gpulse-lease 1", state="held", shared=0, **more)  # noqa: E731
+
+# names
+attack("a ticket that leaves no later one", old_file("lease.9007199254740992.1", old_text), held("held.ffffffffffffffff", gpus="7"))
+attack("a hand-made file at the head of the line",
+       old_file("lease.0.1", lambda: old_text().replace("held", "waiting")),
+       lambda: os.utime(put(own(), "wait.0000000000000000", lease_text()), (0, 0)))
+attack("a file in another user's name, in one's own folder", None, held(gpus="1", uid=ANN))
+attack("a folder in another user's name", None, lambda: put(own(suffix=".x", uid=ANN), "held.0000000000000001", lease_text(gpus="1")) and None)
+attack("names taken in advance", old_file("new.1.1", old_text),
+       lambda: [put(OLD if os.path.isdir(OLD) else own(), f"new.{n}.{p}", "x", False) for n in (1, 2, 3) for p in range(os.getpid(), os.getpid() + 300)] and None)
+attack("terminal escapes in names and commands", None,
+       held(gpus="7", name="\033[2J\033]0;owned\a", command="\033[31mred\r\n"))
+for what, make in {"folder": os.mkdir, "file": lambda p: os.close(os.open(p, os.O_CREAT)), "fifo": os.mkfifo,
+                   "link to /etc": lambda p: os.symlink("/etc", p), "dangling link": lambda p: os.symlink("/nonexistent", p),
+                   "link to a folder of the attacker's": lambda p: os.symlink(own(), p)}.items():
+    def take_names(make=make):
+        for place in ("/dev/shm", "/tmp"):
+            for uid in (ANN, BOB):
+                make(f"{place}/gpulse-{uid}")
+    attack(f"the others' folder names are taken: {what}", take_names)
+    attack(f"the old shared folder is taken: {what}", lambda make=make: make(OLD))
+
+# who comes first
+attack("the shared folder is made first, and emptied later", squat(), destroying)
+attack("the shared folder is made first, and closed later", squat(), lambda: os.path.isdir(OLD) and os.stat(OLD).st_uid == BAD and os.chmod(OLD, 0) or None)
+attack("the shared folder is made first, for all to write", squat(0o777), destroying)
+attack("the shared folder is made first, and replaced later", squat(),
+       lambda: os.path.isdir(OLD) and (os.rename(OLD, OLD + ".old"), os.mkdir(OLD), os.chmod(OLD, 0o1777)) and None)
+attack("all that can be removed or renamed is", None, destroying)
+attack("all that can be removed or renamed is, in /run/gpulse", None, destroying, has_run=True)
+
+# locks
+attack("the lock is held for ever", old_lock(keep_flock(fcntl.LOCK_EX)))
+attack("the lock is shared for ever", old_lock(keep_flock(fcntl.LOCK_SH)))
+attack("the lock is inherited by a stopped process", old_lock(inherited_lock))
+attack("the lock cannot be read", old_lock(lambda p: os.close(os.open(p, os.O_CREAT, 0))))
+attack("the lock is a link", old_lock(lambda p: os.symlink("/etc/passwd", p)))
+attack("the lock is a folder", old_lock(os.mkdir))
+attack("the lock is a fifo", old_lock(os.mkfifo))
+attack("the lock is replaced all the time", replaced_lock)
+
+
+def lock_all_of_ann():
+    kept = []
+    for path in files_of(ANN):
+        with suppress(OSError):
+            fd = os.open(path, os.O_RDONLY)
+            kept.append(fd)
+            with suppress(OSError):
+                fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            with suppress(OSError):
+                lock(fd, fcntl.F_RDLCK)
+    return lock_all_again
+
+
+def lock_all_again():
+    time.sleep(0.01)
+    lock_all_of_ann()
+
+
+attack("locks on another's files, held on behind their end", None, lock_all_of_ann)
+
+
+def link_all_of_ann():
+    for i, path in enumerate(files_of(ANN)):
+        with suppress(OSError):
+            os.link(path, f"{own()}/held.{i:016x}")
+            os.link(path, f"{OLD}/lease.{i}.{i + 1}")
+
+
+attack("hard links to another's files", None, link_all_of_ann)
+
+
+def flap():
+    name = f"{own()}/held.0000000000000001"
+    os.close(put(own(), "held.0000000000000001", lease_text(gpus="1")))
+    os.unlink(name)
+
+
+attack("a claim that comes and goes", None, lambda: flap)
+attack("files that come and go, thousands a second", None, lambda: lambda: (put(own(), "wait.0000000000000001", "", False), os.unlink(own() + "/wait.0000000000000001")))
+
+# types and contents
+attack("a sparse file of a terabyte", None, lambda: os.ftruncate(put(own(), "held.0000000000000001", lease_text(gpus="7")), 1 << 40))
+attack("fifos, folders and links as files", None,
+       lambda: (os.mkfifo(own() + "/held.0000000000000001"), os.mkdir(own() + "/held.0000000000000002"),
+                os.symlink((files_of(ANN) or ["/"])[-1], own() + "/held.0000000000000003")) and None)
+attack("a file that cannot be read", None, lambda: os.fchmod(put(own(), "held.0000000000000001", lease_text(gpus="7")), 0))
+attack("promises beyond all numbers", None, held(gpus="7", shared=1, bytes=(1 << 63) - 1))
+attack("a text that ends in the middle", None, lambda: put(own(), "held.0000000000000001", "gpulse-lease 2\npid") and None)
+attack("another's process named as one's own", None, lambda: put(own(), "held.0000000000000001", lease_text(gpus="7", pid=1)) and None)
+
+# how many
+attack("ten thousand files in the shared folder", old_file("lease.5.5", old_text), lambda: [os.close(os.open(f"{OLD}/lease.{i}.1", os.O_CREAT)) for i in range(10, 10010)] and None)
+attack("ten thousand files in one's own folder", None, lambda: [os.close(put(own(), f"held.{i:016x}", "", False)) for i in range(10000)] and None)
+attack("ten thousand folders", None, lambda: [os.mkdir(f"/dev/shm/gpulse-{BAD}.{i}") for i in range(10000)] and None)
+attack("ten thousand folders in others' names", None, lambda: [os.mkdir(f"/dev/shm/gpulse-{100000 + i}") for i in range(10000)] and None)
+
+
+def many_leases():
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    for i in range(min(3500, hard - 50)):
+        put(own(), f"held.{i:016x}", lease_text(gpus="7", command="x" * 4000, name="y" * 4000))
+
+
+attack("3,500 long reservations", None, many_leases)
+
+# file systems
+
+
+def fill(*places):
+    def play():
+        for place in places:
+            with suppress(OSError), open(f"{place}/filler-{os.geteuid()}", "wb", buffering=0) as file:
+                while file.write(b"x" * 65536):
+                    pass
+    return play
+
+
+def use_up_inodes():
+    for place in ("/dev/shm", "/tmp"):
+        with suppress(OSError):
+            for i in range(100000):
+                os.close(os.open(f"{place}/filler-{i}", os.O_CREAT))
+
+
+attack("a full file system", None, fill("/dev/shm"), size="1m")
+attack("full file systems, all of them", None, fill("/dev/shm", "/tmp"), size="1m")
+attack("full before anybody comes", fill("/dev/shm"), None, size="1m")
+attack("no more files can be made", None, use_up_inodes, inodes="500")
+
+# the lock of a supervisor
+
+
+def stopped(*words):
+    """A gpulse of the attacker's, stopped when it has come so far."""
+    def play():
+        process = subprocess.Popen([HOME / "gpulse", *words], env=attacker_environment(), cwd="/", stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=lambda: libc.prctl(1, signal.SIGKILL))
+        time.sleep(0.7)
+        process.send_signal(signal.SIGSTOP)
+    return play
+
+
+def attacker_environment():
+    return {**os.environ, "GPULSE_SIM": str(HOME / "m.json"), "GPULSE_SIM_STATE": str(HOME / f"sim-{BAD}"), "HOME": "/"}
+
+
+attack("a stopped supervisor that waits", None, stopped("run", "-q", "-i", "0,1", "-n", "2", "--wait", "--", "true"))
+attack("a stopped supervisor that has a GPU", None, stopped("run", "-q", "-i", "1", "--", "sleep", "600"))
+attack("signals to others", None, lambda: [kill_quietly(pid) for pid in pids_of(ANN)] and None)
+
+
+def pids_of(uid):
+    for name in os.listdir("/proc"):
+        with suppress(OSError):
+            if name.isdigit() and os.stat(f"/proc/{name}").st_uid == uid:
+                yield int(name)
+
+
+def kill_quietly(pid):
+    with suppress(OSError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def play(name):
+    before, after, world = ATTACKS[name]
+    environment(BAD)
+    begin_anew(**world)
+    attackers = []
+    ann = None
+    try:
+        if before:
+            attackers.append(Attacker(before))
+        ann = Holder()
+        if not ann.process:  # then she was refused, and knows by whom
+            assert names_culprit(ann.words), f"Ann is refused: {ann.words}"
+        if after:
+            attackers.append(Attacker(after))
+        if ann.process:
+            status, words = asks(0)
+            assert status != 0, "GPU 0 is granted twice"
+            assert len(line_of_ann()) == 1, f"the reservation is not seen: {answer(BOB, 'queue')}"
+        status, words = asks(1)
+        assert status == 0 or clear_words(status, words), f"GPU 1: {status} {words}"
+        assert "\033" not in answer(BOB, "queue")[1], "raw escapes"
+        if ann.process:
+            assert ann.process.poll() is None, "the job has ended"
+            status, _ = asks(0)
+            assert status != 0, "GPU 0 is granted twice, later"
+            ann.close()
+            status, words = asks(0)
+            assert status == 0 or (clear_words(status, words) and not line_of_ann()), f"GPU 0, behind its end: {status} {words}"
+    finally:
+        for attacker in attackers:
+            attacker.close()
+        if ann:
+            ann.close()
+
+
+def add(name):
+    def function():
+        play(name)
+    function.__name__ = name.replace(" ", "_")
+    test(function)
+
+
+# ---- no attack, but bad days ----
+
+@test
+def a_better_folder_comes_later():
+    begin_anew()
+    ann = Holder()
+    os.mkdir("/run/gpulse")
+    os.chmod("/run/gpulse", 0o1777)
+    late = Holder(BOB, 1)
+    assert asks(0)[0] == 69 and asks(1, uid=ANN)[0] == 69
+    late.close()
+    ann.close()
+    assert asks(0)[0] == 0
+
+
+@test
+def a_folder_of_roots_that_is_not_safe():
+    for mode, owner in ((0o777, 0), (0o1777, BAD)):
+        begin_anew(has_run=True)
+        ann = Holder()
+        os.chmod("/run/gpulse", mode)
+        os.chown("/run/gpulse", owner, owner)
+        bob = Holder(BOB, 1)
+        assert bob.process, bob.words
+        assert not [path for path in files_of(BOB) if path.startswith("/run")]
+        assert asks(1, uid=ANN)[0] == 69
+        bob.close()
+        ann.close()
+
+
+@test
+def a_place_that_is_read_only():
+    begin_anew()
+    ann = Holder()
+    sh("mount", "--bind", "/dev/shm", "/dev/shm")
+    sh("mount", "-o", "remount,bind,ro", "/dev/shm")
+    assert asks(0)[0] == 69
+    bob = Holder(BOB, 1)
+    assert bob.process, bob.words
+    assert asks(1, uid=ANN)[0] == 69
+    bob.close()
+    ann.close()
+    assert asks(0)[0] == 0
+
+
+@test
+def from_other_pid_namespaces():
+    begin_anew()
+    around = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc")
+    if subprocess.run([*around, "true"], stderr=subprocess.DEVNULL, check=False).returncode:
+        raise Skip("no pid namespaces can be made here")
+    ann = Holder()
+    assert asks(0, around)[0] == 69
+    assert asks(1, around)[0] == 0
+    ann.close()
+    assert asks(0, around)[0] == 0
+
+
+@test
+def fifty_who_want_eight_gpus():
+    contend()
+
+
+@test
+def fifty_who_want_eight_gpus_beside_attackers():
+    contend(flap, lambda: (lambda: (destroy(), time.sleep(0.01))), lock_all_of_ann)
+
+
+def contend(*plays):
+    """Whoever has a GPU writes when it came and when it went: no two at the same time."""
+    begin_anew(has_run=True)
+    log = HOME / "log"
+    log.write_text("")
+    log.chmod(0o666)
+    environment(BAD)
+    attackers = [Attacker((lambda p=p: p) if p is flap else p) for p in plays]
+    jobs = []
+    for i in range(50):
+        jobs.append(command((ANN, BOB, WORSE)[i % 3], "run", "-q", "--wait", "--", "sh", "-c",
+                            f"echo $CUDA_VISIBLE_DEVICES + >>{log}; sleep 0.05; echo $CUDA_VISIBLE_DEVICES - >>{log}"))
+    for job in jobs:
+        _, words = job.communicate(timeout=LIMIT_S * 5)
+        assert job.returncode == 0, words
+    for attacker in attackers:
+        attacker.close()
+    taken = set()
+    lines = log.read_text().split("\n")[:-1]
+    assert len(lines) == 100, len(lines)
+    for line in lines:
+        gpu, sign = line.split()
+        assert (gpu in taken) == (sign == "-"), f"GPU {gpu} is granted twice"
+        (taken.add if sign == "+" else taken.remove)(gpu)
+
+
+if __name__ == "__main__":
+    if not HOME.exists():
+        try:
+            sys.exit(enter())
+        except Skip as reason:
+            print(f"1..0 # SKIP {reason}")
+            sys.exit(0)
+    chosen = os.environ.get("GPULSE_ATTACK", "")
+    for title in ATTACKS:
+        if chosen in title:
+            add(title)
+    try:
+        main()
+    finally:
+        print(f"# the slowest answer took {max(slowest, default=0):.2f} s")
