@@ -224,7 +224,7 @@ static void who_has_filled_it(void **state)
     (void)state;
     struct gp_strbuf sb = GP_STRBUF_INIT(1024);
     struct gp_statedir dir = {.fd = -1};
-    char path[256];
+    char path[sizeof(dir.path) + 64];
     (void)snprintf(dir.path, sizeof(dir.path), "%s/tmp/gpulse-1", tree_root);
     make_folder("/tmp", 01777);
     gp_statedir_complain(&sb, &dir, -EACCES);
@@ -240,7 +240,7 @@ static void who_has_filled_it(void **state)
         assert_int_equal(chown(path_of("/tmp/large"), SOMEBODY, (gid_t)-1), 0);
         most = SOMEBODY;
     }
-    gp_strbuf_clear(&sb);
+    gp_strbuf_truncate(&sb, 0);
     gp_statedir_complain(&sb, &dir, -ENOSPC);
     (void)snprintf(path, sizeof(path), "'%s': No space left on device, most of it is uid %u's",
                    dir.path, (unsigned)most);
