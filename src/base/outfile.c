@@ -5,9 +5,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 static int cannot(const char *what, const struct gp_outfile *f, struct gp_err *err)
@@ -34,15 +38,154 @@ void gp_outfile_init(struct gp_outfile *f, int fd)
     *f = (struct gp_outfile){.fd = fd};
 }
 
-/* O_APPEND: so the file stays whole when somebody else empties it meanwhile. */
-static int open_file(struct gp_outfile *f, int flags, struct gp_err *err)
+/* ---- a name that another user may have prepared ---- */
+
+enum { LINKS_MOST = 16 };
+
+static bool is_trusted(uid_t uid)
+{
+    return uid == 0 || uid == geteuid();
+}
+
+/* Where a link leads, if it is root's or one's own: 1. 0: it is none, or one of /proc, as
+ * /dev/stdout leads to. What is looked at is what is read. */
+static int follow(const char *path, char ret[GP_PATH_SIZE], struct gp_err *err)
+{
+    char target[GP_PATH_SIZE];
+    struct stat st;
+    struct statfs fs;
+    int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    bool is_link = fd >= 0 && fstat(fd, &st) == 0 && S_ISLNK(st.st_mode) && fstatfs(fd, &fs) == 0 &&
+                   fs.f_type != PROC_SUPER_MAGIC;
+    ssize_t n = is_link ? readlinkat(fd, "", target, sizeof(target) - 1) : -1;
+    if (fd >= 0)
+        (void)close(fd);
+    if (!is_link)
+        return 0;
+    if (!is_trusted(st.st_uid))
+        return gp_err_set(err, GP_EPERM, "it is a link that uid %u has made", (unsigned)st.st_uid);
+    if (n < 0)
+        return gp_err_set(err, GP_EIO, "%s", strerror(errno));
+    target[n] = '\0';
+    const char *slash = target[0] == '/' ? NULL : strrchr(path, '/');
+    int length = slash ? (int)(slash - path) + 1 : 0;
+    if (snprintf(ret, GP_PATH_SIZE, "%.*s%s", length, path, target) >= GP_PATH_SIZE)
+        return gp_err_set(err, GP_EIO, "%s", strerror(ENAMETOOLONG));
+    return 1;
+}
+
+/* Whether everybody may make files where this one is. */
+static bool is_in_public(const char *path)
+{
+    char dir[GP_PATH_SIZE];
+    struct stat st;
+    (void)snprintf(dir, sizeof(dir), "%s", path);
+    char *slash = strrchr(dir, '/');
+    if (slash)
+        slash[1] = '\0'; /* "/" stays "/" */
+    return stat(slash ? dir : ".", &st) == 0 && (st.st_mode & S_IWOTH);
+}
+
+/* Of a file that was there before. */
+static int check_found(int fd, const char *path, struct gp_err *err)
 {
     struct stat st;
-    f->fd = open(f->config.path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | flags, 0666);
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || !is_in_public(path))
+        return 0;
+    if (!is_trusted(st.st_uid))
+        return gp_err_set(err, GP_EPERM, "it is uid %u's, in a folder where all may write",
+                          (unsigned)st.st_uid);
+    if (st.st_nlink > 1)
+        return gp_err_set(err, GP_EPERM,
+                          "it has a second name, which anybody may have given it (a hard link)");
+    return 0;
+}
+
+static int open_once(const char *path, int flags, mode_t mode, struct gp_err *err)
+{
+    int fd = open(path, flags);
+    if (fd < 0 && errno == ENOENT) {
+        fd = open(path, flags | O_CREAT | O_EXCL, mode);
+        if (fd >= 0 || errno != EEXIST)
+            return fd;
+        fd = open(path, flags);
+    }
+    if (fd < 0 || check_found(fd, path, err) == 0)
+        return fd;
+    (void)close(fd);
+    errno = EPERM;
+    return -1;
+}
+
+int gp_outfile_create(const char *path, int flags, mode_t mode, struct gp_err *err)
+{
+    char names[2][GP_PATH_SIZE];
+    struct gp_err why = {0};
+    struct stat st;
+    int fd = -1;
+    flags |= O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC;
+    errno = ELOOP;
+    for (int i = 0; fd < 0 && errno == ELOOP && i < LINKS_MOST; i++) {
+        fd = open_once(path, flags | O_NOFOLLOW, mode, &why);
+        if (fd >= 0 || errno != ELOOP)
+            break;
+        int r = follow(path, names[i % 2], &why);
+        if (r < 0) {
+            errno = EPERM;
+            break;
+        }
+        if (r == 0)
+            fd = open(path, flags);
+        path = names[i % 2];
+    }
+    if (fd >= 0 && (fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) != 0 || fstat(fd, &st) != 0)) {
+        (void)close(fd);
+        fd = -1;
+    }
+    if (fd >= 0)
+        return fd;
+    int e = errno;
+    if (e == ENXIO)
+        (void)gp_err_set(err, GP_EIO, "nobody reads from it");
+    else
+        (void)gp_err_set(err, why.code ? why.code : GP_EIO, "%s",
+                         why.code ? why.text : strerror(e));
+    errno = e;
+    return -1;
+}
+
+int gp_outfile_resolve(const char *path, char ret[GP_PATH_SIZE], struct gp_err *err)
+{
+    char next[GP_PATH_SIZE];
+    int r = 1;
+    if (snprintf(ret, GP_PATH_SIZE, "%s", path) >= GP_PATH_SIZE)
+        return gp_err_set(err, GP_EIO, "cannot write '%.40s…': its name is too long", path);
+    for (int i = 0; r == 1 && i < LINKS_MOST; i++) {
+        struct gp_err why = {0};
+        r = follow(ret, next, &why);
+        if (r == 1)
+            memcpy(ret, next, sizeof(next));
+        if (r < 0)
+            return gp_err_set(err, r, "cannot write '%s': %s", path, why.text);
+    }
+    return r == 0 ? 0 : gp_err_set(err, GP_EIO, "cannot write '%s': %s", path, strerror(ELOOP));
+}
+
+/* ---- opening ---- */
+
+/* O_APPEND: so the file stays whole when somebody else empties it meanwhile. */
+static int open_file(struct gp_outfile *f, bool begin_anew, struct gp_err *err)
+{
+    struct gp_err why = {0};
+    struct stat st;
+    f->fd =
+        gp_outfile_create(f->config.path, O_APPEND, f->config.mode ? f->config.mode : 0666, &why);
     if (f->fd < 0)
-        return cannot("write", f, err);
+        return gp_err_set(err, why.code, "cannot write '%s': %s", f->config.path, why.text);
     f->regular = fstat(f->fd, &st) == 0 && S_ISREG(st.st_mode);
     f->opened_ns = gp_clock_mono_ns();
+    if (f->regular && begin_anew && ftruncate(f->fd, 0) != 0)
+        return cannot("write", f, err);
     return 0;
 }
 
@@ -93,7 +236,7 @@ int gp_outfile_open(struct gp_outfile *f, const struct gp_outfile_config *config
     *f = (struct gp_outfile){.config = *config, .fd = -1};
     int r = rotates(f) ? check_rotation(f, err) : 0;
     if (r == 0)
-        r = open_file(f, config->append || rotates(f) ? 0 : O_TRUNC, err);
+        r = open_file(f, !config->append && !rotates(f), err);
     if (r == 0 && config->append)
         r = end_last_line(f, err);
     else if (r == 0 && size_of(f) > 0)
@@ -142,7 +285,7 @@ int gp_outfile_rotate(struct gp_outfile *f, struct gp_err *err)
     int r = gp_outfile_close(f, err);
     for (unsigned n = f->config.keep; r == 0 && n-- > 0;)
         r = move_up(f, n, err);
-    return r < 0 ? r : open_file(f, 0, err);
+    return r < 0 ? r : open_file(f, false, err);
 }
 
 int gp_outfile_write(struct gp_outfile *f, const void *data, size_t len, struct gp_err *err)
@@ -166,20 +309,41 @@ int gp_outfile_close(struct gp_outfile *f, struct gp_err *err)
     return close(fd) == 0 ? 0 : cannot("write", f, err);
 }
 
-int gp_outfile_replace(const char *path, const void *data, size_t len, bool durable,
+/* A new file beside it, under a name that nobody can have prepared. */
+static int open_beside(const char *path, mode_t mode, char name[GP_PATH_SIZE])
+{
+    const char *slash = strrchr(path, '/');
+    int length = slash ? (int)(slash - path) + 1 : 0;
+    uint64_t number;
+    int fd = -1;
+    errno = EEXIST;
+    for (int i = 0; fd < 0 && errno == EEXIST && i < 16; i++) {
+        if (getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number))
+            number = gp_clock_mono_ns();
+        (void)snprintf(name, GP_PATH_SIZE, "%.*s.gpulse-%016" PRIx64, length, path, number);
+        fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+    }
+    return fd;
+}
+
+int gp_outfile_replace(const char *path, mode_t mode, const void *data, size_t len, bool durable,
                        struct gp_err *err)
 {
     /* Messages are about the file that was asked for. */
     struct gp_outfile f = {.config.path = path};
     char name[GP_PATH_SIZE];
+    struct stat st;
     int r = check_renaming("replace", path, err);
     if (r < 0)
         return r;
-    (void)snprintf(name, sizeof(name), "%s.new", path);
-    f.fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    bool keeps_mode = lstat(path, &st) == 0 && S_ISREG(st.st_mode) && is_trusted(st.st_uid);
+    f.fd = open_beside(path, mode, name);
     if (f.fd < 0)
         return cannot("write", &f, err);
-    r = gp_outfile_write(&f, data, len, err);
+    if (keeps_mode && fchmod(f.fd, st.st_mode & (mode | 0111)) != 0)
+        r = cannot("write", &f, err);
+    if (r == 0)
+        r = gp_outfile_write(&f, data, len, err);
     if (r == 0 && durable && fsync(f.fd) != 0 && errno != EINVAL)
         r = cannot("write", &f, err);
     int c = gp_outfile_close(&f, r < 0 ? NULL : err);

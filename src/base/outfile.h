@@ -9,6 +9,8 @@
 
 #include "base/io.h"
 
+#include <sys/types.h>
+
 struct gp_err;
 
 enum {
@@ -21,6 +23,7 @@ struct gp_outfile_config {
     bool append;         /* go on behind what the file holds */
     uint64_t size_max;   /* rotate before it grows beyond these bytes; 0: never */
     uint64_t age_max_ns; /* rotate when it has been open this long; 0: never */
+    mode_t mode;         /* of files that it makes; 0: 0666 */
     unsigned keep;       /* old files that stay, 1 to GP_OUTFILE_KEEP_MAX */
 };
 
@@ -36,7 +39,7 @@ void gp_outfile_init(struct gp_outfile *f, int fd);
 
 /* Opens the file for writing. Without `append`, what an earlier run left there is overwritten or,
  * if the file is to be rotated, becomes FILE.1. With it, a last line without an end gets one.
- * GP_EIO: it cannot be opened, or it can never be rotated. */
+ * GP_EIO, GP_EPERM: it cannot be opened, or it can never be rotated. */
 int gp_outfile_open(struct gp_outfile *f, const struct gp_outfile_config *config,
                     struct gp_err *err) GP_MUST_CHECK;
 
@@ -58,10 +61,22 @@ int gp_outfile_rotate(struct gp_outfile *f, struct gp_err *err) GP_MUST_CHECK;
 int gp_outfile_write(struct gp_outfile *f, const void *data, size_t len,
                      struct gp_err *err) GP_MUST_CHECK;
 
+/* Opens a file for writing, or makes it with that mode: the one way to do so for names that were
+ * given to this program, as they may stand in a folder where another user has prepared something.
+ * Links are followed that are root's or this user's; what is found in a folder where all may write
+ * must be theirs, too, and have no second name; a FIFO that nobody reads is an error and does not
+ * hang. flags: O_APPEND or 0. −1: err has the reason alone, errno the system's. */
+int gp_outfile_create(const char *path, int flags, mode_t mode, struct gp_err *err) GP_MUST_CHECK;
+
+/* The file itself, behind such links. GP_EPERM, GP_EIO. */
+int gp_outfile_resolve(const char *path, char ret[GP_PATH_SIZE], struct gp_err *err) GP_MUST_CHECK;
+
 /* Puts data in the place of what the file holds, or makes it: whoever reads it sees the whole old
  * content or the whole new one; with `durable` also after a power failure. What cannot be a file of
- * ours (a device, a folder) stays as it is. GP_EIO. */
-int gp_outfile_replace(const char *path, const void *data, size_t len, bool durable,
+ * ours (a device, a folder) stays as it is; a link is replaced, not followed. `mode` is
+ * that of a new file, 0600 or 0666 without the mask; an old one's stays, as far as `mode` lets it.
+ * GP_EIO. */
+int gp_outfile_replace(const char *path, mode_t mode, const void *data, size_t len, bool durable,
                        struct gp_err *err) GP_MUST_CHECK;
 
 /* GP_EIO: some file systems find out only now that there is no room. May be called twice. */

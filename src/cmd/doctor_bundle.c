@@ -2,6 +2,7 @@
 
 #include "base/err.h"
 #include "base/io.h"
+#include "base/utf8.h"
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -47,7 +48,9 @@ void gp_bundle_add_as_is(struct gp_bundle *bundle, const char *name, const char 
 
 void gp_bundle_miss(struct gp_bundle *bundle, const char *name, const char *why)
 {
-    gp_strbuf_addf(&bundle->missing, "  %s: ", name);
+    gp_strbuf_adds(&bundle->missing, "  ");
+    gp_utf8_add_safe(&bundle->missing, name, strlen(name), SIZE_MAX);
+    gp_strbuf_adds(&bundle->missing, ": ");
     gp_redact_add(&bundle->redactor, &bundle->missing, why, strlen(why));
     gp_strbuf_addc(&bundle->missing, '\n');
 }
@@ -61,8 +64,12 @@ static void add_contents(struct gp_bundle *bundle)
                         "addresses\nwere replaced. Look through it all the same before you publish "
                         "it.\n\n"
                         "What is here:\n");
-    for (size_t i = 0; i < bundle->count; i++)
-        gp_strbuf_addf(&sb, "  %s (%zu bytes)\n", bundle->files[i].name, bundle->files[i].text.len);
+    for (size_t i = 0; i < bundle->count; i++) {
+        const char *name = bundle->files[i].name;
+        gp_strbuf_adds(&sb, "  ");
+        gp_utf8_add_safe(&sb, name, strlen(name), SIZE_MAX);
+        gp_strbuf_addf(&sb, " (%zu bytes)\n", bundle->files[i].text.len);
+    }
     if (bundle->missing.len > 0)
         gp_strbuf_addf(&sb, "\nWhat is not:\n%s", bundle->missing.buf);
     gp_bundle_add_as_is(bundle, "contents.txt", sb.buf);

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "base/outfile.h"
 #include "base/parse.h"
 #include "base/strbuf.h"
 #include "jobs/fit.h"
@@ -192,7 +193,10 @@ static int open_log(struct search *s, const struct gp_fit_trial *trial)
         s->log[0] = '\0';
         return open("/dev/null", O_WRONLY | O_CLOEXEC);
     }
-    return open(s->log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    int fd = gp_outfile_create(s->log, 0, 0600, NULL);
+    if (fd >= 0)
+        (void)!ftruncate(fd, 0);
+    return fd;
 }
 
 static int run_trial(struct search *s, const struct gp_fit_trial *trial, int *ret_status,

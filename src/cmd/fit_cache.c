@@ -98,6 +98,6 @@ void gp_fit_cache_write(const struct gp_fit_cache *cache, const struct gp_fit *f
                 json_pack("{s:s, s:s, s:o}", "schema", SCHEMA, "key", cache->key, "trials", trials),
                 2);
     gp_strbuf_addc(&sb, '\n');
-    (void)!gp_outfile_replace(cache->path, sb.buf, sb.len, false, NULL);
+    (void)!gp_outfile_replace(cache->path, 0600, sb.buf, sb.len, false, NULL);
     gp_strbuf_fini(&sb);
 }

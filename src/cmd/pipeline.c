@@ -159,6 +159,15 @@ static struct gp_step *find_step(struct gp_pipeline *pipeline, const char *name)
     return step;
 }
 
+/* It names a folder, and is shown. */
+static bool is_name(const char *name)
+{
+    for (const char *p = name; *p; p++)
+        if (*p == '/' || (unsigned char)*p < ' ' || *p == 0x7f)
+            return false;
+    return *name && *name != '.';
+}
+
 static int on_value(void *context, const char *section, const char *name, const char *value)
 {
     struct load *load = context;
@@ -170,6 +179,10 @@ static int on_value(void *context, const char *section, const char *name, const 
         (void)snprintf(load->pipeline->name, sizeof(load->pipeline->name), "%s", value);
         return 1;
     }
+    if (!is_name(section))
+        return fail(
+            load,
+            "a step's name has neither '/' nor control characters nor a '.' in front:", section);
     struct gp_step *step = find_step(load->pipeline, section);
     if (!step)
         return fail(load, "there is no room for", section);

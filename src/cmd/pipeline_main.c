@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/outfile.h"
 #include "base/strbuf.h"
+#include "base/utf8.h"
 #include "jobs/record.h"
 
 #include <errno.h>
@@ -80,7 +81,7 @@ static void write_note(const struct run *run, size_t count)
                              run->pipeline->path, "done", done);
     char *text = note ? json_dumps(note, JSON_INDENT(2)) : NULL;
     if (text && run->note[0])
-        (void)!gp_outfile_replace(run->note, text, strlen(text), true, NULL);
+        (void)!gp_outfile_replace(run->note, 0600, text, strlen(text), true, NULL);
     free(text);
     json_decref(note);
 }
@@ -260,15 +261,26 @@ static int find_first(struct run *run, const char *from, struct gp_err *err)
                  : 0;
 }
 
+static void add_safe(struct gp_strbuf *sb, const char *before, const char *text)
+{
+    gp_strbuf_adds(sb, before);
+    gp_utf8_add_safe(sb, text, strlen(text), SIZE_MAX);
+}
+
 static void show(const struct run *run)
 {
+    struct gp_strbuf sb = GP_STRBUF_INIT(16 << 20);
     for (size_t i = run->first; i < run->pipeline->step_count; i++) {
         const struct gp_step *step = &run->pipeline->steps[i];
-        (void)printf("%s: gpulse run", step->name);
+        add_safe(&sb, "", step->name);
+        gp_strbuf_adds(&sb, ": gpulse run");
         for (size_t k = 0; k < step->option_count; k++)
-            (void)printf(" %s", step->options[k]);
-        (void)printf(" -- %s\n", step->command);
+            add_safe(&sb, " ", step->options[k]);
+        add_safe(&sb, " -- ", step->command);
+        gp_strbuf_addc(&sb, '\n');
     }
+    (void)!gp_io_write_all(STDOUT_FILENO, sb.buf, sb.len);
+    gp_strbuf_fini(&sb);
 }
 
 static int run_steps(struct run *run)

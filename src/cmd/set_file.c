@@ -146,11 +146,13 @@ int gp_saved_write(const char *path, const struct gp_strbuf *text, struct gp_err
 {
     if (strcmp(path, "-") == 0 || text->error)
         return gp_app_write(STDOUT_FILENO, text, err);
-    char *real = realpath(path, NULL);
-    const struct gp_outfile_config config = {.path = real ? real : path};
-    int r;
+    char real[GP_PATH_SIZE];
+    const struct gp_outfile_config config = {.path = real};
+    int r = gp_outfile_resolve(path, real, err);
+    if (r < 0)
+        return r;
     if (is_replaced(config.path)) {
-        r = gp_outfile_replace(config.path, text->buf, text->len, true, err);
+        r = gp_outfile_replace(config.path, 0666, text->buf, text->len, true, err);
     } else {
         struct gp_outfile f;
         r = gp_outfile_open(&f, &config, err);
@@ -159,6 +161,5 @@ int gp_saved_write(const char *path, const struct gp_strbuf *text, struct gp_err
         int c = gp_outfile_close(&f, r < 0 ? NULL : err);
         r = r < 0 ? r : c;
     }
-    free(real);
     return r;
 }

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "base/outfile.h"
 #include "base/parse.h"
 #include "base/strbuf.h"
 #include "model/snapshot.h"
@@ -215,14 +216,17 @@ static int show_in(struct showing *s)
 
 int gp_smi_show(const struct gp_smi_show *show, void *ctx)
 {
+    struct gp_err why = {0};
     struct showing s = {show, ctx, GP_STRBUF_INIT(256 << 20), STDOUT_FILENO, 0, 0};
     if (show->file)
-        s.fd = open(show->file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+        s.fd = gp_outfile_create(show->file, 0, 0666, &why);
     if (s.fd < 0) {
         struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
-        gp_strbuf_addf(&sb, "Unable to open file %s: %s\n", show->file, strerror(errno));
+        gp_strbuf_addf(&sb, "Unable to open file %s: %s\n", show->file, why.text);
         return gp_smi_end(&sb, GP_SMI_EXIT_USAGE);
     }
+    if (show->file)
+        (void)!ftruncate(s.fd, 0); /* not of a pipe */
     int status = show_in(&s);
     if (show->file)
         (void)close(s.fd);

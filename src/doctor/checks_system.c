@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static bool has_gpu(struct gp_exam *exam)
 {
@@ -168,6 +169,18 @@ static bool has_mps_folder(struct gp_exam *exam)
 static void check_mps(struct gp_exam *exam)
 {
     const char *folder = pipe_folder(exam);
+    struct stat st;
+    bool is_foreign = gp_files_stat_link(&exam->files, folder, &st) == 0 && st.st_uid != 0 &&
+                      st.st_uid != geteuid();
+    if (is_foreign) {
+        gp_exam_report(exam, GP_VERDICT_WARN, "the folder of MPS belongs to another user, uid %u",
+                       (unsigned)st.st_uid);
+        gp_exam_evidence(exam, folder, "uid %u has made it", (unsigned)st.st_uid);
+        gp_exam_why(exam, "Whoever owns it decides what CUDA programs of others talk to, and keeps "
+                          "an MPS of root's from starting.");
+        gp_exam_advice(exam, "if that user is not meant to serve MPS to all, remove it as root");
+        return;
+    }
     if (gp_machine_runs(&exam->files, "nvidia-cuda-mps-control"))
         return;
     gp_exam_report(exam, GP_VERDICT_WARN, "MPS has left its pipes behind, and does not run");

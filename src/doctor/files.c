@@ -60,28 +60,78 @@ void gp_files_close(struct gp_files *files)
     files->fd = -1;
 }
 
-int gp_files_open_file(const struct gp_files *files, const char *path)
+/* What an O_PATH descriptor stands for, opened for reading: what was looked at, whatever its name
+ * leads to by now. Takes the descriptor. */
+static int open_seen(const struct gp_files *files, int seen)
+{
+    char path[64];
+    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", seen);
+    unsigned turn = gp_stall_enter(files->stall, NULL);
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    int r = fd < 0 ? -errno : fd;
+    gp_stall_leave(files->stall, turn);
+    (void)close(seen);
+    return r;
+}
+
+static int look(const struct gp_files *files, int fd, struct stat *ret)
+{
+    unsigned turn = gp_stall_enter(files->stall, NULL);
+    int r = fstat(fd, ret) != 0 ? -errno : 0;
+    gp_stall_leave(files->stall, turn);
+    return r;
+}
+
+/* The same file once more, by its name. */
+static int open_again(const struct gp_files *files, const char *path, const struct stat *seen)
 {
     struct stat st;
-    /* Looked at first: opening a device can wake it. */
-    int r = gp_files_stat(files, path, &st);
-    if (r < 0)
-        return r;
-    if (!S_ISREG(st.st_mode))
-        return S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
-    return open_below(files, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+    int fd = open_below(files, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0 ||
+        (look(files, fd, &st) == 0 && st.st_dev == seen->st_dev && st.st_ino == seen->st_ino))
+        return fd;
+    (void)close(fd);
+    return -EAGAIN;
+}
+
+/* A file on which this says yes; opening another one, as a device, can wake it. */
+static int open_if(const struct gp_files *files, const char *path,
+                   bool (*is_meant)(const struct stat *st))
+{
+    struct stat st;
+    int seen = open_below(files, path, O_PATH);
+    int r = seen < 0 ? seen : look(files, seen, &st);
+    if (r >= 0 && !is_meant(&st))
+        r = S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
+    if (r >= 0)
+        r = open_seen(files, seen);
+    else if (seen >= 0)
+        (void)close(seen);
+    if (r == -ENOENT && seen >= 0 && access("/proc/self/fd", F_OK) != 0)
+        r = open_again(files, path, &st); /* as in a chroot in which it was not mounted */
+    return r;
+}
+
+static bool is_regular(const struct stat *st)
+{
+    return S_ISREG(st->st_mode);
+}
+
+static bool is_kmsg(const struct stat *st)
+{
+    enum { MEMORY_DEVICES = 1, KMSG = 11 };
+    return S_ISREG(st->st_mode) || (S_ISCHR(st->st_mode) && major(st->st_rdev) == MEMORY_DEVICES &&
+                                    minor(st->st_rdev) == KMSG);
+}
+
+int gp_files_open_file(const struct gp_files *files, const char *path)
+{
+    return open_if(files, path, is_regular);
 }
 
 int gp_files_open_kmsg(const struct gp_files *files)
 {
-    enum { MEMORY_DEVICES = 1, KMSG = 11 };
-    static const char path[] = "/dev/kmsg";
-    struct stat st;
-    int r = files->is_here ? gp_files_stat(files, path, &st) : -EINVAL;
-    if (r == 0 && S_ISCHR(st.st_mode) && major(st.st_rdev) == MEMORY_DEVICES &&
-        minor(st.st_rdev) == KMSG)
-        return open_below(files, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
-    return gp_files_open_file(files, path);
+    return open_if(files, "/dev/kmsg", files->is_here ? is_kmsg : is_regular);
 }
 
 /* read(), or −errno. */

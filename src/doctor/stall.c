@@ -2,7 +2,6 @@
 
 #include "base/clock.h"
 
-#include <mntent.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,13 +10,6 @@ void gp_stall_init(struct gp_stall *stall)
 {
     *stall = (struct gp_stall){.since = 0};
     (void)pthread_mutex_init(&stall->lock, NULL);
-}
-
-/* Whether a path is this folder, or in it. */
-static bool is_below(const char *path, const char *folder)
-{
-    size_t n = strlen(folder);
-    return strncmp(path, folder, n) == 0 && (path[n] == '\0' || path[n] == '/');
 }
 
 unsigned gp_stall_enter(struct gp_stall *stall, const char *path)
@@ -77,47 +69,7 @@ bool gp_stall_refuses(struct gp_stall *stall, const char *path)
         return false;
     (void)pthread_mutex_lock(&stall->lock);
     for (size_t i = 0; i < stall->refused_count && !refuses; i++)
-        refuses = is_below(path, stall->refused[i]);
+        refuses = gp_mount_is_below(path, stall->refused[i]);
     (void)pthread_mutex_unlock(&stall->lock);
     return refuses;
-}
-
-/* ---- mounts ---- */
-
-/* The types of proc(5)'s mounts, up to a dot. */
-static bool is_remote(const char *type)
-{
-    static const char *const types[] = {
-        "9p",       "afs",   "autofs",    "beegfs", "ceph",   "cifs",     "fuse",
-        "fuseblk",  "gfs2",  "glusterfs", "gpfs",   "lustre", "nfs",      "nfs4",
-        "orangefs", "pvfs2", "smb3",      "smbfs",  "sshfs",  "virtiofs", "wekafs"};
-    size_t n = strcspn(type, ".");
-    for (size_t i = 0; i < GP_ARRAY_LEN(types); i++)
-        if (strlen(types[i]) == n && strncmp(type, types[i], n) == 0)
-            return true;
-    return false;
-}
-
-bool gp_mount_of(const char *path, struct gp_mount *ret)
-{
-    char buf[2 * GP_PATH_SIZE];
-    struct mntent entry;
-    bool found = false;
-    FILE *file = setmntent("/proc/self/mounts", "re");
-    if (!file)
-        return false;
-    while (getmntent_r(file, &entry, buf, sizeof(buf))) {
-        bool is_root = strcmp(entry.mnt_dir, "/") == 0;
-        if (!is_root && !is_below(path, entry.mnt_dir))
-            continue;
-        if (found && strlen(entry.mnt_dir) < strlen(ret->folder))
-            continue; /* one of the same folder hides those before it */
-        (void)snprintf(ret->folder, sizeof(ret->folder), "%s", entry.mnt_dir);
-        (void)snprintf(ret->type, sizeof(ret->type), "%s", entry.mnt_type);
-        (void)snprintf(ret->source, sizeof(ret->source), "%s", entry.mnt_fsname);
-        ret->is_remote = is_remote(entry.mnt_type);
-        found = true;
-    }
-    (void)endmntent(file);
-    return found;
 }

@@ -7,7 +7,7 @@
 #ifndef GP_DOCTOR_STALL_H
 #define GP_DOCTOR_STALL_H
 
-#include "base/io.h"
+#include "proc/mount.h"
 
 #include <pthread.h>
 
@@ -38,16 +38,5 @@ bool gp_stall_give_up(struct gp_stall *stall, uint64_t patience_ns, char path[GP
  * nothing is. */
 void gp_stall_refuse(struct gp_stall *stall, const char *path);
 bool gp_stall_refuses(struct gp_stall *stall, const char *path);
-
-/* The mount of this machine on which a path lies, by its words alone: nothing there is touched. */
-struct gp_mount {
-    char folder[GP_PATH_SIZE];
-    char type[64];    /* "nfs4" */
-    char source[256]; /* "server:/export" */
-    bool is_remote;   /* its files come from another machine, or from a program */
-};
-
-/* False: it is not known. */
-bool gp_mount_of(const char *path, struct gp_mount *ret);
 
 #endif

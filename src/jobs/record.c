@@ -108,12 +108,12 @@ int gp_record_write(struct gp_record *record, const char *name, const char *text
     if (!record->path[0])
         return 0;
     int r = join(path, record, name, err);
-    return r < 0 ? r : gp_outfile_replace(path, text, size, false, err);
+    return r < 0 ? r : gp_outfile_replace(path, 0600, text, size, false, err);
 }
 
 static int open_samples(struct gp_record *record, struct gp_err *err)
 {
-    const struct gp_outfile_config config = {.path = record->samples_path};
+    const struct gp_outfile_config config = {.path = record->samples_path, .mode = 0600};
     int r = join(record->samples_path, record, "samples.csv", err);
     if (r == 0)
         r = gp_outfile_open(&record->samples, &config, err);

@@ -97,6 +97,8 @@ static int lock(const struct gp_suspend_plan *plan, const struct gp_suspended *s
         r = gp_checkpoint_do(GP_CUDA_LOCK, s->pid, plan->lock_timeout_ns, err);
         item->stage = r == 0 ? LOCKED : r == GP_ETIMEOUT ? UNKNOWN : NOTED;
     }
+    if (r == 0 && !gp_suspended_lives(plan->root, s)) /* the driver is told a pid alone */
+        r = gp_err_set(err, GP_EFAIL, "it has ended, and its pid is another process's by now");
     return r;
 }
 
@@ -189,6 +191,8 @@ static int restore(const struct gp_suspend_plan *plan, const struct gp_suspended
     /* what was moved back before may have taken more than its note says */
     if (state == GP_CUDA_CHECKPOINTED && !plan->eyes.has_room(plan->eyes.ctx, s))
         return gp_err_set(err, GP_EFAIL, "there is no room for it any more; it stays suspended");
+    if (!gp_suspended_lives(plan->root, s))
+        return gp_err_set(err, GP_EFAIL, "it has ended");
     r = state == GP_CUDA_CHECKPOINTED ? step(GP_CUDA_RESTORE, s, err) : 0;
     if (r == 0)
         item->stage = state == GP_CUDA_RUNNING ? NOTED : LOCKED;

@@ -107,7 +107,7 @@ static int replace(struct gp_sink *sink, const struct gp_view *view,
     if (sink->writer->end)
         sink->writer->end(&once, &state, sb);
     int r = check_built(sb, err);
-    return r < 0 ? r : gp_outfile_replace(sink->replaced, sb->buf, sb->len, false, err);
+    return r < 0 ? r : gp_outfile_replace(sink->replaced, 0666, sb->buf, sb->len, false, err);
 }
 
 static int write_piece(struct gp_sink *sink, const struct gp_strbuf *sb, struct gp_err *err)

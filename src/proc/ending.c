@@ -44,19 +44,24 @@ static bool is_own_ancestor(int64_t pid)
     return false;
 }
 
+/* By the program that it runs, which must be root's: what a process calls itself is its own affair.
+ */
 static bool is_display_server(uint32_t pid)
 {
     char path[64];
-    char name[64];
-    (void)snprintf(path, sizeof(path), "/proc/%u/comm", pid);
-    if (gp_io_read(path, name, sizeof(name)) <= 0)
+    char target[GP_PATH_SIZE];
+    struct stat st;
+    (void)snprintf(path, sizeof(path), "/proc/%u/exe", pid);
+    ssize_t n = readlink(path, target, sizeof(target) - 1);
+    if (n <= 0 || stat(path, &st) != 0 || st.st_uid != 0)
         return false;
-    name[strcspn(name, "\n")] = '\0';
-    return gp_proc_is_display_server(name);
+    target[n] = '\0';
+    const char *slash = strrchr(target, '/');
+    return gp_proc_is_display_server(slash ? slash + 1 : target);
 }
 
 /* Read after its descriptor is opened, so that all of it is about the process that is held. */
-static int check(int64_t pid, bool named, uint64_t *ret_start_ticks, struct gp_err *err)
+static int check(int64_t pid, bool named, struct gp_ending_process *ret, struct gp_err *err)
 {
     char path[64];
     struct stat folder;
@@ -65,7 +70,9 @@ static int check(int64_t pid, bool named, uint64_t *ret_start_ticks, struct gp_e
     (void)snprintf(path, sizeof(path), "/proc/%lld", n);
     if (!read_stat((uint32_t)pid, &stat) || lstat(path, &folder) != 0)
         return gp_err_set(err, GP_EFAIL, "process %lld has ended", n);
-    *ret_start_ticks = stat.start_ticks;
+    ret->start_ticks = stat.start_ticks;
+    ret->session = stat.session;
+    ret->uid = folder.st_uid;
     if (stat.is_kernel)
         return gp_err_set(err, GP_EPERM, "%lld is a thread of the kernel", n);
     if (is_own_ancestor(pid))
@@ -124,7 +131,7 @@ int gp_ending_add(struct gp_ending *ending, int64_t pid, uint64_t seen_wall_ns, 
     int r = gp_proc_hold(pid, seen_wall_ns, &process.fd, err);
     if (r < 0)
         return r;
-    r = check(pid, named, &process.start_ticks, err);
+    r = check(pid, named, &process, err);
     if (r < 0 || knows(ending, pid, process.start_ticks)) {
         (void)close(process.fd);
         return r;
@@ -143,13 +150,33 @@ void gp_ending_fini(struct gp_ending *ending)
 
 /* ---- what comes from them ---- */
 
+/* Whether the group that one of them leads, or has led, is still the same: as long as the leader is
+ * held its pid is nobody else's. Later it may be a new process's, and its group a new one. */
+static bool is_still_its_group(const struct gp_ending_process *leader, uint32_t pid,
+                               const struct gp_proc_stat *stat)
+{
+    char path[64];
+    struct stat folder;
+    struct gp_proc_stat now;
+    if (!leader->ended)
+        return true;
+    (void)snprintf(path, sizeof(path), "/proc/%u", pid);
+    if (read_stat((uint32_t)leader->pid, &now) && now.start_ticks != leader->start_ticks)
+        return false;
+    return stat->session == leader->session && lstat(path, &folder) == 0 &&
+           folder.st_uid == leader->uid;
+}
+
 /* Whether it comes from one of them: as a child of one that has not ended, or in a group that one
  * which was named leads, or has led, which it stays in when its parent is gone. */
-static bool comes_from(const struct gp_ending *ending, const struct gp_proc_stat *stat)
+static bool comes_from(const struct gp_ending *ending, uint32_t pid,
+                       const struct gp_proc_stat *stat)
 {
     for (size_t i = 0; i < ending->count; i++) {
         const struct gp_ending_process *p = &ending->processes[i];
-        if ((!p->ended && p->pid == stat->ppid) || (!p->is_child && p->pid == stat->group))
+        if (!p->ended && p->pid == stat->ppid)
+            return true;
+        if (!p->is_child && p->pid == stat->group && is_still_its_group(p, pid, stat))
             return true;
     }
     return false;
@@ -170,7 +197,7 @@ static bool add_matching(struct gp_ending *ending, int64_t parent, const struct 
         if (gp_parse_u64(entry->d_name, &pid) && !has(ending, (int64_t)pid) &&
             read_stat((uint32_t)pid, &stat) && stat.state != 'Z' && stat.state != 'X' &&
             !(but && has(but, (int64_t)pid)) &&
-            (parent ? stat.ppid == parent : comes_from(ending, &stat)) &&
+            (parent ? stat.ppid == parent : comes_from(ending, (uint32_t)pid, &stat)) &&
             gp_ending_add(ending, (int64_t)pid, gp_clock_wall_ns(), true, &err) == 0 &&
             ending->count > count)
             ending->processes[count].is_child = parent == 0;

@@ -8,6 +8,8 @@
 
 #include "base/util.h"
 
+#include <sys/types.h>
+
 struct gp_err;
 
 struct gp_ending_process {
@@ -17,6 +19,8 @@ struct gp_ending_process {
     bool is_child;        /* nobody named it: it comes from one that was */
     bool ended;
     char state;        /* of one that does not end, the kernel's letter; 0: not known */
+    uint32_t session;
+    uid_t uid;
     int signal;        /* the last one that it was sent; 0: none */
     int error;         /* of that sending, an errno; 0: it went */
     uint64_t after_ns; /* how long it took to end, from the first signal on */

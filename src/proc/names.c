@@ -4,16 +4,25 @@
 #include "base/strbuf.h"
 #include "base/utf8.h"
 #include "proc/files.h"
+#include "proc/mount.h"
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <jansson.h>
+#include <linux/openat2.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
-enum { NAME_COLUMNS = 80, JSON_BYTES = 4 << 20 };
+enum { NAME_COLUMNS = 80, JSON_BYTES = 256 << 10, FILES_MOST = 64 };
+
+struct gp_proc_storage {
+    char path[GP_PATH_SIZE];
+    json_t *json; /* NULL: there is none that can be read */
+};
 
 static void set_name(char ret[GP_PROC_NAME_SIZE], const char *name, size_t n)
 {
@@ -41,16 +50,27 @@ static bool find_entry(const char *root, const char *dir, const char *id, size_t
     return found;
 }
 
-/* A file that may be somebody's own: neither waited for, nor followed elsewhere, nor too large. */
-static json_t *load_json(const char *path)
+/* A file that may be somebody's own: neither waited for, nor followed elsewhere, nor too large.
+ * `home`: below which it lies, so that nobody leads us to a file system that does not answer; NULL:
+ * it is root's. */
+static json_t *load_json(const char *home, const char *path)
 {
+    const struct open_how how = {
+        .flags = O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC,
+        .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV,
+    };
     struct stat st;
     json_t *json = NULL;
-    int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
-    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= JSON_BYTES)
-        json = json_loadfd(fd, 0, NULL);
+    int dir = home ? open(home, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+    long fd = home ? -1 : open(path, (int)how.flags);
+    if (dir >= 0) {
+        fd = syscall(SYS_openat2, dir, path + strlen(home) + 1, &how, sizeof(how));
+        (void)close(dir);
+    }
+    if (fd >= 0 && fstat((int)fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= JSON_BYTES)
+        json = json_loadfd((int)fd, 0, NULL);
     if (fd >= 0)
-        (void)close(fd);
+        (void)close((int)fd);
     return json;
 }
 
@@ -64,10 +84,11 @@ static bool is_pod(const char *name, const char *uid, size_t n)
     return first && last != first && strncmp(last + 1, uid, n) == 0;
 }
 
-static bool name_pod(const char *root, const char *id, size_t n, uid_t uid,
-                     char ret[GP_PROC_NAME_SIZE])
+static bool name_pod(struct gp_proc_names *names, const char *root, const char *id, size_t n,
+                     uid_t uid, char ret[GP_PROC_NAME_SIZE])
 {
     char entry[512];
+    (void)names;
     (void)uid;
     if (!find_entry(root, "/var/log/pods", id, n, is_pod, entry, sizeof(entry)))
         return false;
@@ -84,19 +105,20 @@ static bool begins(const char *name, const char *id, size_t n)
     return strncmp(name, id, n) == 0;
 }
 
-static bool name_docker(const char *root, const char *id, size_t n, uid_t uid,
-                        char ret[GP_PROC_NAME_SIZE])
+static bool name_docker(struct gp_proc_names *names, const char *root, const char *id, size_t n,
+                        uid_t uid, char ret[GP_PROC_NAME_SIZE])
 {
     static const char dir[] = "/var/lib/docker/containers";
     char entry[256];
     char file[512];
     char path[GP_PATH_SIZE];
     const char *name = NULL;
+    (void)names;
     (void)uid;
     if (!find_entry(root, dir, id, n, begins, entry, sizeof(entry)))
         return false;
     (void)snprintf(file, sizeof(file), "%s/%s/config.v2.json", dir, entry);
-    json_t *config = gp_io_path(path, root, file) ? load_json(path) : NULL;
+    json_t *config = gp_io_path(path, root, file) ? load_json(NULL, path) : NULL;
     (void)json_unpack(config, "{s:s}", "Name", &name);
     if (name)
         set_name(ret, name + (*name == '/'), strlen(name) - (*name == '/'));
@@ -106,12 +128,38 @@ static bool name_docker(const char *root, const char *id, size_t n, uid_t uid,
 
 /* ---- Podman ---- */
 
-/* [{"id": …, "names": […]}, …] */
-static bool look_in_storage(const char *path, const char *id, size_t n, char ret[GP_PROC_NAME_SIZE])
+void gp_proc_names_clear(struct gp_proc_names *names)
 {
-    json_t *containers = load_json(path);
+    for (size_t i = 0; i < names->count; i++)
+        json_decref(names->files[i].json);
+    free(names->files);
+    *names = (struct gp_proc_names){NULL, 0};
+}
+
+/* NULL: there is none, or too many have been read. */
+static const json_t *storage(struct gp_proc_names *names, const char *home, const char *path)
+{
+    for (size_t i = 0; i < names->count; i++)
+        if (strcmp(names->files[i].path, path) == 0)
+            return names->files[i].json;
+    struct gp_proc_storage *grown = names->count < FILES_MOST
+                                        ? realloc(names->files, (names->count + 1) * sizeof(*grown))
+                                        : NULL;
+    if (!grown)
+        return NULL;
+    names->files = grown;
+    struct gp_proc_storage *file = &grown[names->count++];
+    (void)snprintf(file->path, sizeof(file->path), "%s", path);
+    file->json = load_json(home, path);
+    return file->json;
+}
+
+/* [{"id": …, "names": […]}, …] */
+static bool look_in_storage(const json_t *containers, const char *id, size_t n,
+                            char ret[GP_PROC_NAME_SIZE])
+{
     size_t i;
-    json_t *container;
+    const json_t *container;
     json_array_foreach(containers, i, container)
     {
         const char *its = json_string_value(json_object_get(container, "id"));
@@ -120,46 +168,52 @@ static bool look_in_storage(const char *path, const char *id, size_t n, char ret
         if (its && name && strncmp(its, id, n) == 0)
             set_name(ret, name, strlen(name));
     }
-    json_decref(containers);
     return ret[0] != '\0';
 }
 
-static bool name_podman(const char *root, const char *id, size_t n, uid_t uid,
-                        char ret[GP_PROC_NAME_SIZE])
+/* The home of a user, if it is on this machine: elsewhere the look at a file may take for ever. */
+static bool find_home(const char *root, uid_t uid, char ret[GP_PATH_SIZE])
+{
+    struct gp_mount mount;
+    char home[512];
+    return gp_proc_passwd(root, uid, GP_PROC_PASSWD_HOME, home, sizeof(home)) && home[0] == '/' &&
+           gp_io_path(ret, root, home) && !(gp_mount_of(ret, &mount) && mount.is_remote);
+}
+
+static bool name_podman(struct gp_proc_names *names, const char *root, const char *id, size_t n,
+                        uid_t uid, char ret[GP_PROC_NAME_SIZE])
 {
     static const char *const drivers[] = {"overlay", "vfs", "btrfs"};
-    char home[512];
+    char home[GP_PATH_SIZE];
     bool found = false;
-    if (!gp_proc_passwd(root, uid, GP_PROC_PASSWD_HOME, home, sizeof(home)))
-        home[0] = '\0';
-    for (int own = 1; !found && own >= 0; own--)
+    for (int own = find_home(root, uid, home); !found && own >= 0; own--)
         for (size_t i = 0; !found && i < GP_ARRAY_LEN(drivers); i++) {
-            char file[1024];
+            char file[128];
             char path[GP_PATH_SIZE];
             (void)snprintf(file, sizeof(file),
-                           "%s%s/containers/storage/%s-containers/containers.json", own ? home : "",
+                           "%s/containers/storage/%s-containers/containers.json",
                            own ? "/.local/share" : "/var/lib", drivers[i]);
-            found = !(own && !home[0]) && gp_io_path(path, root, file) &&
-                    look_in_storage(path, id, n, ret);
+            found = gp_io_path(path, own ? home : root, file) &&
+                    look_in_storage(storage(names, own ? home : NULL, path), id, n, ret);
         }
     return found;
 }
 
 /* ---- all of them ---- */
 
-bool gp_proc_container_name(const char *root, const char *container, uid_t uid,
-                            char ret[GP_PROC_NAME_SIZE])
+bool gp_proc_container_name(struct gp_proc_names *names, const char *root, const char *container,
+                            uid_t uid, char ret[GP_PROC_NAME_SIZE])
 {
     static const struct {
         const char *kind;
-        bool (*name)(const char *root, const char *id, size_t n, uid_t uid,
-                     char ret[GP_PROC_NAME_SIZE]);
+        bool (*name)(struct gp_proc_names *names, const char *root, const char *id, size_t n,
+                     uid_t uid, char ret[GP_PROC_NAME_SIZE]);
     } kinds[] = {{"pod:", name_pod}, {"docker:", name_docker}, {"podman:", name_podman}};
     ret[0] = '\0';
     for (size_t i = 0; i < GP_ARRAY_LEN(kinds); i++) {
         size_t n = strlen(kinds[i].kind);
         if (strncmp(container, kinds[i].kind, n) == 0)
-            return kinds[i].name(root, container + n, strcspn(container + n, "/"), uid, ret);
+            return kinds[i].name(names, root, container + n, strcspn(container + n, "/"), uid, ret);
     }
     return false;
 }

@@ -50,7 +50,8 @@ struct gp_proc_reader {
     uint64_t cpu_busy, cpu_total; /* of the host at the last call */
     struct user *users;
     size_t user_count;
-    struct user nobody; /* of those who find no room among them */
+    struct user nobody;         /* of those who find no room among them */
+    struct gp_proc_names names; /* of containers, at this tick */
 };
 
 /* ---- files ---- */
@@ -250,7 +251,7 @@ static void read_container(struct gp_proc_reader *reader, struct gp_proc_info *i
     (void)gp_proc_container(text, container);
     texts->container = gp_arena_strdup(arena, container);
     if (container[0] && fstatat(reader->dir, folder, &owner, 0) == 0 &&
-        gp_proc_container_name(reader->root, container, owner.st_uid, name))
+        gp_proc_container_name(&reader->names, reader->root, container, owner.st_uid, name))
         texts->container_name = gp_arena_strdup(arena, name);
 }
 
@@ -515,6 +516,7 @@ const struct gp_proc_infos *gp_proc_read(struct gp_proc_reader *reader, unsigned
     }
     if (all.infos && (want & GP_PROC_ANCESTORS))
         find_ancestors(reader, want, &all, now_ns);
+    gp_proc_names_clear(&reader->names);
     forget(&reader->past);
     reader->past = all;
     return all.infos ? &reader->past : NULL;
@@ -623,6 +625,7 @@ void gp_proc_reader_free(struct gp_proc_reader *reader)
     if (reader->dir >= 0)
         (void)close(reader->dir);
     forget(&reader->past);
+    gp_proc_names_clear(&reader->names);
     free(reader->users);
     free(reader);
 }

@@ -136,6 +136,16 @@ static int open_proc(const char *root)
     return gp_io_path(path, root, "/proc") ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 }
 
+bool gp_suspended_lives(const char *root, const struct gp_suspended *s)
+{
+    uid_t owner;
+    int proc = open_proc(root);
+    bool there = proc >= 0 && lives(proc, s, &owner);
+    if (proc >= 0)
+        (void)close(proc);
+    return there;
+}
+
 /* A note with the time at which the kernel has seen it written. */
 struct stamped {
     struct gp_suspended s;

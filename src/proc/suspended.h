@@ -31,6 +31,9 @@ int gp_suspended_read(const char *root, struct gp_suspended_list *ret) GP_MUST_C
 void gp_suspended_fini(struct gp_suspended_list *list);
 const struct gp_suspended *gp_suspended_find(const struct gp_suspended_list *list, int64_t pid);
 
+/* Whether that process is there still, and no later one with its pid. */
+bool gp_suspended_lives(const char *root, const struct gp_suspended *s);
+
 /* Takes this user's note of a process, or makes it: as long as *ret_fd is open nobody else takes
  * it, neither root nor the process's owner. What stands in one that was there stays. Forgets notes
  * of this user whose processes have ended. GP_EFAIL: another one has it; GP_EIO, GP_ENOMEM. */

@@ -267,7 +267,7 @@ int gp_prefs_save(const struct gp_prefs *prefs, const char *path, struct gp_err 
         }
         make_folders(path);
         r = sb.error ? gp_err_set(err, sb.error, "out of memory")
-                     : gp_outfile_replace(path, sb.buf, sb.len, true, err);
+                     : gp_outfile_replace(path, 0666, sb.buf, sb.len, true, err);
     }
     free(old);
     gp_strbuf_fini(&sb);

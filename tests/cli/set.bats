@@ -832,7 +832,7 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
     [ "$(json 'd["schema"]' there/s.json)" = gpulse.settings/1 ]
     ln -s nowhere/s.json bad.json
     gpulse --sim t4 set --save bad.json
-    fails 1 "cannot write 'bad\.json': No such file or directory"
+    fails 1 "cannot write 'nowhere/s\.json': No such file or directory"
     [ -L bad.json ]
 }
 

@@ -1,5 +1,5 @@
 /* A damaged /etc/ld.so.cache is refused, or every entry of it can be read.
- * fuzz-sources: src/doctor/ldcache.c src/doctor/files.c src/doctor/stall.c
+ * fuzz-sources: src/doctor/ldcache.c src/doctor/files.c src/doctor/stall.c src/proc/mount.c
  * fuzz-sources: src/base/arena.c src/base/clock.c src/base/err.c */
 #include "doctor/ldcache.h"
 

@@ -1,6 +1,7 @@
 /* Files of Python packages and libraries, from wherever they were installed.
  * fuzz-sources: src/doctor/pypackage.c src/doctor/archlist.c src/doctor/files.c
- * fuzz-sources: src/doctor/stall.c src/base/arena.c src/base/err.c src/base/clock.c */
+ * fuzz-sources: src/doctor/stall.c src/proc/mount.c src/base/arena.c src/base/err.c
+ * fuzz-sources: src/base/clock.c */
 #include "doctor/archlist.h"
 #include "doctor/files.h"
 #include "doctor/pypackage.h"

@@ -13,7 +13,9 @@ enum { ALICE = 1234, BOB = 1235 };
 static void is_called(const char *container, uid_t uid, const char *expected)
 {
     char name[GP_PROC_NAME_SIZE] = "not touched";
-    bool found = gp_proc_container_name(tree_root, container, uid, name);
+    struct gp_proc_names names = {NULL, 0};
+    bool found = gp_proc_container_name(&names, tree_root, container, uid, name);
+    gp_proc_names_clear(&names);
     if (strcmp(name, expected) != 0)
         fail_msg("%s is '%s', not '%s'", container, name, expected);
     assert_int_equal(found, *expected != '\0');

@@ -284,17 +284,17 @@ static void a_file_is_replaced_at_once(void **state)
     char text[128];
     int old = open(file, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     assert_int_equal(gp_io_write_all(old, "old", 3), 0);
-    assert_int_equal(gp_outfile_replace(file, "new\n", 4, true, &err), 0);
+    assert_int_equal(gp_outfile_replace(file, 0666, "new\n", 4, true, &err), 0);
     assert_string_equal(content(0), "new\n");
     assert_int_equal(pread(old, text, sizeof(text), 0), 3); /* who has it open reads on */
     assert_int_equal(close(old), 0);
-    assert_int_equal(gp_outfile_replace("/dev/null", "x", 1, true, &err), GP_EIO);
+    assert_int_equal(gp_outfile_replace("/dev/null", 0666, "x", 1, true, &err), GP_EIO);
     assert_string_equal(err.text, "cannot replace '/dev/null': it is not a regular file");
     assert_int_equal(stat("/dev/null", &st), 0);
     assert_true(S_ISCHR(st.st_mode));
-    assert_int_equal(gp_outfile_replace(folder, "x", 1, true, &err), GP_EIO);
+    assert_int_equal(gp_outfile_replace(folder, 0666, "x", 1, true, &err), GP_EIO);
     (void)snprintf(text, sizeof(text), "%s/none/file", folder);
-    assert_int_equal(gp_outfile_replace(text, "x", 1, true, &err), GP_EIO);
+    assert_int_equal(gp_outfile_replace(text, 0666, "x", 1, true, &err), GP_EIO);
     char words[200];
     (void)snprintf(words, sizeof(words), "cannot write '%s': No such file or directory", text);
     assert_string_equal(err.text, words);
