@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/io.h"
 #include "base/strbuf.h"
 #include "jobs/checkpoint.h"
 #include "jobs/suspend.h"
@@ -27,6 +28,7 @@ enum {
     OPEN_S = 30,
     LOCK_S = 10,
     MOVE_S = 600,
+    STATE_S = 5, /* for the driver to say how one is */
     SEEN_S = 10, /* how long the driver may take to list them, or not any more */
     TICK_MS = 200,
 };
@@ -84,6 +86,7 @@ static int open_sampler(const struct gp_proc_select *select, struct gp_sampler *
         GP_MEMORY_UNATTRIBUTED,
         GP_PID,
         GP_PROCESS_USER,
+        GP_MEMORY_TOTAL,
         GP_PROCESS_TYPE,
         GP_PROCESS_MEMORY,
         GP_PROCESS_START,
@@ -567,14 +570,68 @@ static int await_room(struct gp_sampler *sampler, struct gp_suspended_list *list
     return r;
 }
 
+/* More than the GPU has in all: nobody needs that. */
+static int check_claim(const struct gp_suspended *s, const struct gp_snapshot *snapshot,
+                       struct gp_err *err)
+{
+    for (size_t g = 0; g < s->gpu_count; g++)
+        for (size_t d = 0; d < snapshot->device_count; d++) {
+            const struct gp_device *device = &snapshot->devices[d];
+            double total;
+            if (strcmp(gp_device_text(device, GP_UUID, ""), s->gpus[g].uuid) == 0 &&
+                gp_device_number_now(device, GP_MEMORY_TOTAL, &total) &&
+                total < (double)s->gpus[g].bytes)
+                return gp_err_set(err, GP_EFAIL, "its note says that it needs more than GPU %u has",
+                                  device->index);
+        }
+    return 0;
+}
+
+/* A note is the word of its writer. */
+static int check_note(const struct gp_suspended *s, const struct gp_snapshot *snapshot,
+                      struct gp_err *err)
+{
+    struct gp_suspended copy = *s;
+    enum gp_cuda_state state;
+    int r = identify(&copy, snapshot->wall_ns, err);
+    if (r == 0)
+        r = gp_checkpoint_get_state(s->pid, (uint64_t)STATE_S * GP_NS_PER_S, &state, err);
+    if (r == 0 && state == GP_CUDA_RUNNING)
+        r = gp_err_set(err, GP_EFAIL, "its note says that it is suspended, and it runs");
+    return r < 0 ? r : check_claim(s, snapshot, err);
+}
+
+/* Of several, those whose notes cannot be true do not keep the others from going on. How many. */
+static size_t leave_out_misfits(struct gp_suspended_list *list, const struct gp_snapshot *snapshot)
+{
+    size_t kept = 0;
+    size_t count = list->count;
+    for (size_t i = 0; count > 1 && i < count; i++) {
+        struct gp_err why = {0};
+        char note[sizeof(why.text) + 64];
+        if (check_note(&list->items[i], snapshot, &why) == 0) {
+            list->items[kept++] = list->items[i];
+            continue;
+        }
+        (void)snprintf(note, sizeof(note), "process %u is left out: %s", list->items[i].pid,
+                       why.text);
+        gp_io_print_note("gpulse", note);
+    }
+    list->count = count > 1 ? kept : count;
+    return count - list->count;
+}
+
 static int resume_list(struct gp_sampler *sampler, const struct resume_options *o,
                        struct gp_suspended_list *list, const struct gp_snapshot *snapshot,
                        struct gp_err *err)
 {
     sigset_t before;
-    int r = await_room(sampler, list, snapshot, o->wait_ns, err);
+    size_t left_out = leave_out_misfits(list, snapshot);
+    int r = list->count > 0 ? await_room(sampler, list, snapshot, o->wait_ns, err) : 0;
     if (r < 0)
         return r;
+    if (list->count == 0)
+        return gp_err_set(err, GP_EFAIL, "nobody is left to go on");
     hold_signals(&before);
     const struct gp_suspend_plan plan = {
         .root = gp_app_prefix(),
@@ -582,7 +639,11 @@ static int resume_list(struct gp_sampler *sampler, const struct resume_options *
     };
     r = gp_resume_all(&plan, list->items, list->count, err);
     release_signals(&before);
-    return r < 0 ? r : report(sampler, list, false, err);
+    if (r == 0)
+        r = report(sampler, list, false, err);
+    if (r == 0 && left_out > 0)
+        r = gp_err_set(err, GP_EFAIL, "%zu of %zu were left out", left_out, left_out + list->count);
+    return r;
 }
 
 /* One without a note, because that was lost or another program has suspended it. */

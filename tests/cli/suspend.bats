@@ -211,6 +211,27 @@ as_another_user() {
     complains 'MiB free of the .* MiB that are needed'
 }
 
+@test "notes that cannot be true keep nobody from going on" {
+    quiet_t4
+    local good claims
+    job
+    good=$job
+    job
+    claims=$job
+    gpulse suspend "$good" "$claims" --yes
+    status_is 0
+    sed -i 's/^\(gpu [^ ]*\) .*/\1 00000001000000000000/' notes/gpulse-*/suspended."$claims".*
+    started sleep 1000
+    cp notes/gpulse-*/suspended."$good".* \
+        "$(echo notes/gpulse-*)/suspended.$pid.$(awk '{ print $22 }' "/proc/$pid/stat")"
+    gpulse resume "$good" "$claims" "$pid"
+    status_is 1
+    complains '^gpulse: 2 of 3 were left out$'
+    says "^$good goes on with 1024 MiB$"
+    complains "^gpulse: process $pid is left out: "
+    complains "^gpulse: process $claims is left out: its note says that it needs more than GPU 0 has$"
+}
+
 @test "one whose note is lost" {
     quiet_t4
     job

@@ -1,0 +1,321 @@
+#!/usr/bin/env python3
+"""What a user can do to root, or to another user, who runs gpulse: by files, names and processes.
+
+variants: release
+"""
+import json
+import os
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+
+from tap import Skip, main, test
+from users import ANN, BAD, HOME, Attacker, begin_anew, environment, run_as_root
+
+LIMIT_S = 120
+SECRET = "root's own\n"
+
+
+def as_root(*words, cwd="/", **more):
+    """gpulse as root, who has a home and a state folder of its own."""
+    return subprocess.run([HOME / "gpulse", *words], env=environment(0), cwd=cwd, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="surrogateescape",
+                          timeout=LIMIT_S, check=False, **more)
+
+
+def by(play, uid=BAD):
+    """What this user has done, and has ended."""
+    Attacker(play, uid).close()
+
+
+def root_file():
+    """A file of root's, that nobody but root may write."""
+    path = Path("/run/precious")
+    path.write_text(SECRET)
+    path.chmod(0o600)
+    return path
+
+
+# ---- D.1: root writes through links ----
+
+WRITERS = {
+    "query -o": lambda path: ("query", "index", "-o", path),
+    "query -o --append": lambda path: ("query", "index", "-o", path, "--append"),
+    "query -o --replace": lambda path: ("query", "index", "-f", "openmetrics", "-o", path, "--replace", "-c", "1"),
+    "events -o": lambda path: ("events", "-o", path, "--duration", "1ms"),
+    "set --save": lambda path: ("set", "--save", path),
+    "smi -f": lambda path: ("smi", "-f", path),
+}
+
+
+def add_writer(name, words):
+    def through_a_link():
+        begin_anew()
+        precious = root_file()
+        by(lambda: os.symlink(precious, "/tmp/out"))
+        result = as_root(*words("/tmp/out"))
+        assert precious.read_text() == SECRET, precious.read_text()
+        assert os.lstat("/tmp/out").st_uid in (BAD, 0)
+        if result.returncode != 0:
+            assert str(BAD) in result.stderr + result.stdout, result
+
+    def through_a_name_that_it_will_use():
+        begin_anew()
+        precious = root_file()
+        by(lambda: [os.symlink(precious, f"/tmp/out{tail}") for tail in (".new", ".tmp", "~", ".1", ".gpulse")] and None)
+        result = as_root(*words("/tmp/out"))
+        assert result.returncode == 0, result
+        assert precious.read_text() == SECRET
+
+    def into_a_pipe_that_nobody_reads():
+        begin_anew()
+        by(lambda: os.mkfifo("/tmp/out", 0o666))
+        by(lambda: os.mkfifo("/tmp/out.new", 0o666))
+        result = as_root(*words("/tmp/out"))
+        assert result.returncode != 0, result
+
+    def into_a_file_of_anothers():
+        begin_anew()
+
+        def make():
+            os.write(os.open("/tmp/out", os.O_WRONLY | os.O_CREAT), b"mine\n")
+            os.chmod("/tmp/out", 0o666)
+        by(make)
+        kept = open("/tmp/out", encoding="ascii")
+        result = as_root(*words("/tmp/out"))
+        # refused, or a new file that is root's: never what the other one may read and change
+        assert kept.read() == "mine\n"
+        assert result.returncode != 0 or os.stat("/tmp/out").st_uid == 0, result
+
+    for function in (through_a_link, through_a_name_that_it_will_use, into_a_pipe_that_nobody_reads, into_a_file_of_anothers):
+        function.__name__ = f"{name} {function.__name__}"
+        test(function)
+
+
+for writer, with_path in WRITERS.items():
+    add_writer(writer, with_path)
+
+
+@test
+def run_dir_writes_through_no_link():
+    begin_anew()
+    precious = root_file()
+
+    def make():
+        os.mkdir("/tmp/records")
+        os.chmod("/tmp/records", 0o777)
+        for name in ("record.json", "record.json.new", "samples.csv", "report.txt", "summary.json", "output.log"):
+            os.symlink(precious, f"/tmp/records/{name}")
+    by(make)
+    as_root("run", "--dir", "/tmp/records", "--", "sleep", "0.2")
+    assert precious.read_text() == SECRET
+
+
+@test
+def records_are_for_their_user_alone():
+    begin_anew()
+    os.mkdir("/tmp/records", 0o755)
+    result = as_root("run", "--dir", "/tmp/records", "--", "sleep", "1.5")
+    assert result.returncode == 0, result
+    files = list(Path("/tmp/records").iterdir())
+    assert files
+    for file in files:
+        assert file.stat().st_mode & 0o077 == 0, (file, oct(file.stat().st_mode))
+
+
+@test
+def links_of_ones_own_are_followed():
+    begin_anew()
+    Path("/run/target").write_text("old")
+    os.symlink("/run/target", "/tmp/out")
+    assert as_root("query", "index", "-i", "0", "-f", "csv", "--no-header", "-o", "/tmp/out").returncode == 0
+    assert Path("/run/target").read_text() == "0\n"
+    assert as_root("query", "index", "-i", "0", "-f", "csv", "--no-header", "-o", "/dev/stdout").stdout == "0\n"
+
+
+# ---- D.3: a reused process group ----
+
+@test
+def a_group_with_a_reused_number_is_anothers():
+    begin_anew()
+    if not os.path.exists("/proc/sys/kernel/ns_last_pid"):
+        raise Skip("no pid can be chosen here")
+    script = r'''
+import ctypes, json, os, signal, subprocess, sys, time
+libc = ctypes.CDLL(None)
+libc.prctl(36, 1, 0, 0, 0)  # takes in orphans
+def child(work, uid=0, pid=None):
+    if pid:
+        with open("/proc/sys/kernel/ns_last_pid", "w") as file:
+            file.write(str(pid - 1))
+    made = os.fork()
+    if made == 0:
+        if uid:
+            os.setresgid(uid, uid, uid); os.setresuid(uid, uid, uid)
+        work()
+        os._exit(0)
+    return made
+def stubborn():
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.setsid()
+    time.sleep(600)
+def leader():
+    os.setpgid(0, 0)
+    child(stubborn)
+    time.sleep(600)
+def stranger():
+    os.setsid()
+    child(lambda: time.sleep(600), 0)
+    time.sleep(600)
+first = child(leader)
+time.sleep(0.5)
+machine = json.load(open(os.environ["GPULSE_SIM"]))
+machine["workload"] = [{"name": "x", "pid": first, "gpus": [0], "util": 1, "memory_bytes": 1 << 20}]
+os.environ["GPULSE_SIM"] = "/tmp/m.json"
+json.dump(machine, open("/tmp/m.json", "w"))
+killer = subprocess.Popen([sys.argv[1], "kill", str(first), "--tree", "--yes", "--grace", "1s", "--wait", "1s"],
+                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+os.waitpid(first, 0)  # its pid is free now
+again = child(stranger, int(sys.argv[2]), first)
+if again != first:
+    killer.wait()
+    print("SKIP")
+    sys.exit()
+killer.wait()
+time.sleep(0.3)
+members = [pid for pid in os.listdir("/proc") if pid.isdigit() and
+           open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[2] == str(first)]
+print("alive" if len(members) == 2 else "ended", members)
+os.killpg(first, 9)
+'''
+    result = subprocess.run(["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "python3", "-c", script,
+                             str(HOME / "gpulse"), str(ANN)], env=environment(0), stdout=subprocess.PIPE, text=True,
+                            timeout=LIMIT_S, check=False)
+    if "SKIP" in result.stdout:
+        raise Skip("the pid was given to somebody else")
+    assert result.stdout.startswith("alive"), result.stdout
+
+
+# ---- D.5: what is looked at is what is opened ----
+
+@test
+def doctor_opens_no_device_that_is_swapped_in():
+    begin_anew()
+    venv = "/tmp/venv"
+
+    def make():
+        os.makedirs(f"{venv}/bin")
+        for name in ("pyvenv.cfg", "good"):
+            os.write(os.open(f"{venv}/{name}", os.O_WRONLY | os.O_CREAT), b"home = /usr/bin\n")
+        os.mkfifo(f"{venv}/fifo")
+
+        def swap():
+            for target in ("fifo", "good"):
+                with suppress(OSError):
+                    os.link(f"{venv}/{target}", f"{venv}/next")
+                    os.rename(f"{venv}/next", f"{venv}/pyvenv.cfg")
+        return swap
+    attacker = Attacker(make)
+    # a reader of the pipe would let this opening for writing succeed
+    opened = False
+    for _ in range(20):
+        doctor = subprocess.Popen([HOME / "gpulse", "doctor"], env={**environment(0), "VIRTUAL_ENV": venv}, cwd="/",
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while doctor.poll() is None:
+            with suppress(OSError):
+                os.close(os.open(f"{venv}/fifo", os.O_WRONLY | os.O_NONBLOCK))
+                opened = True
+        doctor.wait()
+    attacker.close()
+    assert not opened
+
+
+# ---- D.6: files of users about their containers ----
+
+@test
+def a_large_file_about_containers_is_not_read():
+    begin_anew()
+    root = Path("/tmp/root")
+    (root / "etc").mkdir(parents=True)
+    (root / "etc/passwd").write_text(f"bad:x:{BAD}:{BAD}::/home/bad:/bin/sh\n")
+    folder = root / "home/bad/.local/share/containers/storage/overlay-containers"
+    folder.mkdir(parents=True)
+    file = folder / "containers.json"
+    ident = "3f084b4c7b789c1a0f174da3fcd339e31125d3096b3ff46a0bef4fad71d09362"
+    machine = json.loads((HOME / "m.json").read_text())
+    machine["workload"] = [{"name": "x", "pid": 4711, "gpus": [0], "util": 1, "memory_bytes": 1 << 20}]
+    Path("/tmp/m.json").write_text(json.dumps(machine))
+    proc = root / "proc/4711"
+    proc.mkdir(parents=True)
+    (proc / "stat").write_text("4711 (x) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21\n")
+    (proc / "cgroup").write_text(f"0::/user.slice/libpod-{ident}.scope\n")
+    (proc / "cmdline").write_bytes(b"python\0")
+    os.chown(proc, BAD, BAD)
+
+    def name():
+        result = as_root("--sim", "/tmp/m.json", "--root", str(root), "ps", "--columns", "pid,container_name", "-f", "csv",
+                         "--no-header")
+        assert result.returncode == 0, result
+        return result.stdout.strip()
+    entry = {"id": ident, "names": ["mine"]}
+    file.write_text(json.dumps([entry]))
+    assert name() == "4711,mine", name()
+    file.write_text(json.dumps([entry] + [{"id": "0" * 64, "names": ["x" * 64]}] * 30000))
+    assert name() == "4711,", name()
+    file.unlink()
+    elsewhere = Path("/dev/shm/elsewhere")
+    elsewhere.write_text(json.dumps([entry]))
+    file.symlink_to(elsewhere)
+    assert name() == "4711,", name()
+    # a folder that is a link, as to a file system that does not answer
+    file.unlink()
+    folder.rmdir()
+    Path("/dev/shm/folder").mkdir()
+    Path("/dev/shm/folder/containers.json").write_text(json.dumps([entry]))
+    folder.symlink_to("/dev/shm/folder")
+    assert name() == "4711,", name()
+
+
+# ---- D.7: names of steps ----
+
+@test
+def a_pipeline_stays_in_its_folder_and_prints_no_escapes():
+    begin_anew()
+    os.mkdir("/tmp/work")
+    for name in ("../../../esc", "a/b", "..", ".hidden", "x\033[31m"):
+        Path("/tmp/work/p.ini").write_text(f"[{name}]\ncommand = true\n")
+        result = as_root("run", "--pipeline", "/tmp/work/p.ini", "--dir", "/tmp/work/records")
+        assert result.returncode != 0, (name, result)
+        assert "\033" not in result.stderr + result.stdout, result
+    assert not os.path.exists("/tmp/esc") and not os.path.exists("/esc")
+    Path("/tmp/work/p.ini").write_text("[good]\ncommand = echo \033]0;owned\a\n")
+    result = as_root("run", "--pipeline", "/tmp/work/p.ini", "--dry-run")
+    assert result.returncode == 0, result
+    assert "\033" not in result.stdout and "\a" not in result.stdout, result.stdout
+    assert "good: gpulse run" in result.stdout
+
+
+# ---- D.8: what is not what it calls itself ----
+
+@test
+def a_planted_folder_of_mps_names_its_owner():
+    begin_anew()
+    root = Path("/tmp/root")
+    device = root / "sys/bus/pci/devices/0000:01:00.0"
+    device.mkdir(parents=True)
+    for name, text in {"vendor": "0x10de", "device": "0x2204", "class": "0x030000"}.items():
+        (device / name).write_text(text + "\n")
+    (root / "tmp/nvidia-mps").mkdir(parents=True)
+    for owner in (BAD, 0):
+        os.chown(root / "tmp/nvidia-mps", owner, owner)
+        result = as_root("--root", str(root), "doctor")
+        text = result.stdout + result.stderr
+        assert "nvidia-mps" in text, text
+        assert (f"uid {BAD}" in text) == (owner == BAD), text
+        assert ("nvidia-cuda-mps-control -d" in text) == (owner == 0), text
+
+
+if __name__ == "__main__":
+    run_as_root(__file__)
+    main()
