@@ -6,7 +6,6 @@ variants: release
 import json
 import os
 import subprocess
-from contextlib import suppress
 from pathlib import Path
 
 from tap import Skip, main, test
@@ -184,8 +183,8 @@ if again != first:
     sys.exit()
 killer.wait()
 time.sleep(0.3)
-members = [pid for pid in os.listdir("/proc") if pid.isdigit() and
-           open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[2] == str(first)]
+stats = {pid: open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split() for pid in os.listdir("/proc") if pid.isdigit()}
+members = [pid for pid, stat in stats.items() if stat[2] == str(first) and stat[0] != "Z"]
 print("alive" if len(members) == 2 else "ended", members)
 os.killpg(first, 9)
 '''
@@ -195,40 +194,6 @@ os.killpg(first, 9)
     if "SKIP" in result.stdout:
         raise Skip("the pid was given to somebody else")
     assert result.stdout.startswith("alive"), result.stdout
-
-
-# ---- D.5: what is looked at is what is opened ----
-
-@test
-def doctor_opens_no_device_that_is_swapped_in():
-    begin_anew()
-    venv = "/tmp/venv"
-
-    def make():
-        os.makedirs(f"{venv}/bin")
-        for name in ("pyvenv.cfg", "good"):
-            os.write(os.open(f"{venv}/{name}", os.O_WRONLY | os.O_CREAT), b"home = /usr/bin\n")
-        os.mkfifo(f"{venv}/fifo")
-
-        def swap():
-            for target in ("fifo", "good"):
-                with suppress(OSError):
-                    os.link(f"{venv}/{target}", f"{venv}/next")
-                    os.rename(f"{venv}/next", f"{venv}/pyvenv.cfg")
-        return swap
-    attacker = Attacker(make)
-    # a reader of the pipe would let this opening for writing succeed
-    opened = False
-    for _ in range(20):
-        doctor = subprocess.Popen([HOME / "gpulse", "doctor"], env={**environment(0), "VIRTUAL_ENV": venv}, cwd="/",
-                                  stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        while doctor.poll() is None:
-            with suppress(OSError):
-                os.close(os.open(f"{venv}/fifo", os.O_WRONLY | os.O_NONBLOCK))
-                opened = True
-        doctor.wait()
-    attacker.close()
-    assert not opened
 
 
 # ---- D.6: files of users about their containers ----

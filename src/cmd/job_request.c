@@ -43,39 +43,60 @@ static enum gp_pick_order order_of(const char *word)
     return GP_PICK_DEFAULT;
 }
 
-/* --gpus as docker has it: a number, "all", or which ones, behind "device=" or not, and all of that
- * in quotes that the shell has left. */
+static int take_ids(const char *ids, const char *option, struct gp_pick_request *request,
+                    struct gp_err *err)
+{
+    if (request->only)
+        return gp_err_set(err, GP_EUSAGE, "%s names GPUs, and so does --id: give one of them",
+                          option);
+    request->is_all = true;
+    return parse_gpus(ids, &only, &request->only, err);
+}
+
+/* A number as Slurm has it, or as docker has it: also "all" and "device=0,1", in quotes that the
+ * shell has left. */
 static int take_gpus(const struct gp_job_options *o, struct gp_pick_request *request,
                      struct gp_err *err)
 {
     static const char device[] = "device=";
     char text[GPUS_SIZE];
     uint64_t count;
-    const char *ids = text;
     size_t n = strlen(o->gpus);
     bool is_quoted = n > 1 && o->gpus[0] == '"' && o->gpus[n - 1] == '"';
-    if (o->count)
-        return gp_err_set(err, GP_EUSAGE, "--gpus and --count do not go together");
     if (n >= sizeof(text))
         return gp_err_set(err, GP_EUSAGE, "--gpus has more than fits");
     (void)snprintf(text, sizeof(text), "%.*s", (int)(is_quoted ? n - 2 : n), o->gpus + is_quoted);
-    if (gp_parse_u64(text, &count)) {
-        if (count == 0 || count > COUNT_MOST)
-            return gp_err_set(err, GP_EUSAGE,
-                              "--gpus %.20s: it takes 1 to %d of them; one by its number is "
-                              "device=%.20s",
-                              text, (int)COUNT_MOST, text);
-        request->count = (unsigned)count;
+    if (strncmp(text, device, strlen(device)) == 0)
+        return take_ids(text + strlen(device), "--gpus", request, err);
+    if (strcmp(text, "all") == 0) {
+        request->is_all = true;
         return 0;
     }
-    request->is_all = true;
-    if (strcmp(text, "all") == 0)
-        return 0;
-    if (request->only)
-        return gp_err_set(err, GP_EUSAGE, "--gpus names GPUs, and so does --id: give one of them");
-    if (strncmp(text, device, strlen(device)) == 0)
-        ids += strlen(device);
-    return parse_gpus(ids, &only, &request->only, err);
+    if (!gp_parse_u64(text, &count))
+        return gp_err_set(err, GP_EUSAGE,
+                          "--gpus takes a number of GPUs; exactly these are --gpu-ids %.200s",
+                          text);
+    if (count == 0 || count > COUNT_MOST)
+        return gp_err_set(err, GP_EUSAGE,
+                          "--gpus %.20s: it takes 1 to %d of them; one by its number is --gpu-ids "
+                          "%.20s",
+                          text, (int)COUNT_MOST, text);
+    request->count = (unsigned)count;
+    return 0;
+}
+
+/* One of the three ways to say which, or how many. */
+static int take_number(const struct gp_job_options *o, struct gp_pick_request *request,
+                       struct gp_err *err)
+{
+    if (!!o->gpus + !!o->gpu_ids + !!o->count > 1)
+        return gp_err_set(err, GP_EUSAGE, "%s do not go together",
+                          !o->gpu_ids ? "--gpus and --count"
+                          : o->gpus   ? "--gpus and --gpu-ids"
+                                      : "--gpu-ids and --count");
+    if (o->gpu_ids)
+        return take_ids(o->gpu_ids, "--gpu-ids", request, err);
+    return o->gpus ? take_gpus(o, request, err) : 0;
 }
 
 int gp_job_request(const struct gp_job_options *o, struct gp_pick_request *ret, struct gp_err *err)
@@ -97,12 +118,13 @@ int gp_job_request(const struct gp_job_options *o, struct gp_pick_request *ret, 
         .same_node = o->same_node,
         .nvlink = o->nvlink,
         .order = order_of(o->order),
+        .is_ascending = !o->order,
         .ticket = UINT64_MAX,
     };
     int r = parse_gpus(gp_common()->id, &only, &ret->only, err);
     gp_common()->id = NULL;
-    if (r == 0 && o->gpus)
-        r = take_gpus(o, ret, err);
+    if (r == 0)
+        r = take_number(o, ret, err);
     if (ret->is_all && !o->order)
         ret->order = GP_PICK_INDEX;
     if (r == 0)

@@ -8,8 +8,8 @@
 struct gp_err;
 
 struct gp_job_options {
-    uint64_t count; /* 0: not given */
-    const char *gpus;
+    uint64_t count; /* as `gpus`, by another name; 0: not given */
+    const char *gpus, *gpu_ids;
     uint64_t bytes, total_bytes;
     uint64_t most_load, most_celsius; /* GP_JOB_ANY: not given */
     const char *prefer, *avoid, *order;
@@ -25,11 +25,11 @@ enum { GP_JOB_ANY = 1000000 };
 
 /* clang-format off */
 #define GP_JOB_ROWS(type_of, field)                                                                \
-    {'n', "count", NULL, GP_OPT_U64, "N", .least = 1,                                              \
-     .offset = offsetof(type_of, field.count),                                                     \
-     .help = "how many GPUs (default 1)"},                                                         \
-    {0, "gpus", NULL, GP_OPT_STRING, "N|IDS", .offset = offsetof(type_of, field.gpus),             \
-     .help = "so many, all, or exactly these, named as for -i or as in docker's device=0,1"},      \
+    {'g', "gpus", NULL, GP_OPT_STRING, "N", .offset = offsetof(type_of, field.gpus),               \
+     .help = "how many GPUs (default 1), or all; docker's device=0,1 is understood"},              \
+    {0, "gpu-ids", NULL, GP_OPT_STRING, "IDS", .offset = offsetof(type_of, field.gpu_ids),         \
+     .help = "exactly these GPUs, named as for -i"},                                               \
+    {'n', "count", NULL, GP_OPT_U64, "N", .least = 1, .offset = offsetof(type_of, field.count)},   \
     {0, "mem", NULL, GP_OPT_SIZE, "SIZE", .least = 1 << 20,                                        \
      .offset = offsetof(type_of, field.bytes),                                                     \
      .help = "memory that must be free on each, as in 20GiB"},                                     \

@@ -29,7 +29,7 @@ struct pick_options {
 static const struct gp_opt options[] = {
     GP_JOB_ROWS(struct pick_options, job),
     {0, "at-most", NULL, GP_OPT_U64, "N", .offset = OPT(at_most),
-     .help = "as many as there are, up to N, but not fewer than --count"},
+     .help = "as many as there are, up to N, but not fewer than --gpus"},
     {'w', "wait", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(wait_ns),
      .help = "wait so long until they can be had (default: not at all)"},
     {'f', "format", NULL, GP_OPT_CHOICE, "FORMAT", .choices = "list export json",
@@ -112,7 +112,7 @@ static int print(const struct pick_options *o, const struct gp_snapshot *snapsho
     return r;
 }
 
-/* As many as there are between --count and --at-most. */
+/* As many as there are between --gpus and --at-most. */
 static int decide(const struct pick_options *o, const struct gp_snapshot *snapshot,
                   struct gp_pick_request *request, struct gp_pick *ret, struct gp_err *err)
 {
@@ -198,8 +198,8 @@ const struct gp_cmd gp_cmd_pick = {
         "Prints the numbers of GPUs that a job can use now, as CUDA_VISIBLE_DEVICES takes them "
         "(with CUDA_DEVICE_ORDER=PCI_BUS_ID): by default one on which nobody computes. GPUs that "
         "do not answer, wait for a reset, have lost memory rows or are prohibited are left out, "
-        "and those that were promised to a job of gpulse run. -i says among which, --gpus with IDs "
-        "which; of a GPU in MIG mode it takes an instance.\n\n"
+        "and those that were promised to a job of gpulse run. -i says among which, --gpu-ids "
+        "exactly which; of a GPU in MIG mode it takes an instance.\n\n"
         "Of several it takes those that are nearest to each other: joined by NVLink, or else on "
         "one NUMA node. Among equals the last on the bus comes first, because so many programs "
         "take the first without being asked.\n\n"
@@ -208,9 +208,9 @@ const struct gp_cmd gp_cmd_pick = {
         "Exit status: 69 if it is not possible now, 75 if it was not within --wait, 78 if it can "
         "never be.",
     .examples = "CUDA_VISIBLE_DEVICES=$(gpulse pick) python train.py\ta GPU that nobody uses\n"
-                "eval \"$(gpulse pick -n 2 --mem 40GiB -f export)\"\ttwo with so much free each\n"
+                "eval \"$(gpulse pick -g 2 --mem 40GiB -f export)\"\ttwo with so much free each\n"
                 "gpulse pick --share --mem 8GiB\tbeside others\n"
-                "gpulse pick -n 4 --explain\twhy not\n"
+                "gpulse pick -g 4 --explain\twhy not\n"
                 "gpulse pick --avoid 0 --wait 1h\tas soon as there is one\n",
     .options = options,
     .no_loop = true,

@@ -17,6 +17,7 @@ static const struct option {
     bool is_flag;
 } known_options[] = {
     {"gpus", "--gpus", false},
+    {"gpu-ids", "--gpu-ids", false},
     {"ids", "--id", false},
     {"mem", "--mem", false},
     {"total", "--total", false},

@@ -16,6 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { TRIES = 8 /* to see all of them at one moment */ };
+
 struct queue_options {
     const char *format;
 };
@@ -113,6 +115,27 @@ static int print(const struct gp_leases *leases, const struct gp_snapshot *snaps
     return r;
 }
 
+/* One that takes its GPUs just now waits, as long as it is not sure of them. */
+static void leave_out_claims(struct gp_leases *leases)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < leases->count; i++)
+        if (leases->items[i].state != GP_LEASE_CLAIMED)
+            leases->items[kept++] = leases->items[i];
+    leases->count = kept;
+}
+
+static int read_leases(struct gp_leases *leases, struct gp_err *err)
+{
+    int r = gp_leases_read(leases, err);
+    for (int i = 0; r == 0 && i < TRIES && gp_leases_conflict(leases); i++) {
+        gp_leases_fini(leases);
+        r = gp_leases_read(leases, err);
+    }
+    leave_out_claims(leases);
+    return r;
+}
+
 static int queue_main(int argc, char **argv, struct gp_err *err)
 {
     struct queue_options o = {.format = "table"};
@@ -134,7 +157,7 @@ static int queue_main(int argc, char **argv, struct gp_err *err)
         return r;
     r = gp_sampler_tick(sampler, &snapshot, err);
     if (r == 0)
-        r = gp_leases_read(&leases, err);
+        r = read_leases(&leases, err);
     if (r == 0)
         r = print(&leases, snapshot, o.format, err);
     gp_leases_fini(&leases);

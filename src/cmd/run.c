@@ -218,9 +218,9 @@ static bool has_job_options(const struct run_options *o)
     const struct gp_job_options *g = &p->gpus;
     return p->name || p->wait_ns || p->timeout_ns || p->limits.max_bytes || p->limits.idle_ns ||
            p->limits.is_strict || p->no_watch || p->no_clean || o->retries || o->no_record ||
-           o->expandable || gp_common()->id || g->count || g->gpus || g->bytes || g->total_bytes ||
-           g->share || g->prefer || g->avoid || g->order || g->nvlink || g->same_node ||
-           g->no_display;
+           o->expandable || gp_common()->id || g->count || g->gpus || g->gpu_ids || g->bytes ||
+           g->total_bytes || g->share || g->prefer || g->avoid || g->order || g->nvlink ||
+           g->same_node || g->no_display;
 }
 
 static int check_options(const struct run_options *o, struct gp_err *err)
@@ -341,9 +341,9 @@ const struct gp_cmd gp_cmd_run = {
         "there can never be, 124 if its time was over, 126 and 127 if the command cannot be run; 1 "
         "if it was ended for a limit and says itself that all is well.",
     .examples = "gpulse run -- python train.py\ton a GPU that nobody uses\n"
-                "gpulse run -n 2 --wait -- torchrun --nproc-per-node 2 train.py\tas soon as there "
+                "gpulse run -g 2 --wait -- torchrun --nproc-per-node 2 train.py\tas soon as there "
                 "are two\n"
-                "gpulse run --gpus 0,1 -- python train.py\ton these two\n"
+                "gpulse run --gpu-ids 0,1 -- python train.py\ton these two\n"
                 "gpulse run --share --mem 8GiB -- python serve.py\tbeside others\n"
                 "gpulse run --retries 2 --timeout 12h -- python train.py\tagain if there was no "
                 "memory\n"

@@ -89,7 +89,7 @@ static int write_lease(struct gp_run *run, enum gp_lease_state state, const stru
     run->lease.state = state;
     run->lease.wanted = run->request.count;
     run->lease.since_wall_ns = gp_clock_wall_ns();
-    return gp_lease_write(state == GP_LEASE_HELD ? &run->held : &run->line, &run->lease, err);
+    return gp_lease_write(state == GP_LEASE_WAITING ? &run->line : &run->held, &run->lease, err);
 }
 
 /* Says that it takes what was chosen, and looks again: another one may have said so, too. Whoever
@@ -100,7 +100,7 @@ static int claim(struct gp_run *run, const struct gp_snapshot *snapshot,
     struct gp_leases leases;
     struct gp_pick again;
     *ret_won = false;
-    int r = write_lease(run, GP_LEASE_HELD, chosen, err);
+    int r = write_lease(run, GP_LEASE_CLAIMED, chosen, err);
     if (r == 0)
         r = gp_leases_read(&leases, err);
     if (r < 0)
@@ -115,10 +115,15 @@ static int claim(struct gp_run *run, const struct gp_snapshot *snapshot,
         if (chosen->units[i].is_chosen && again.units[i].state != GP_PICK_FITS)
             *ret_won = false;
     gp_pick_fini(&again);
-    gp_lease_drop(*ret_won ? &run->line : &run->held);
-    if (*ret_won)
-        note_granted(run, snapshot, chosen);
-    return 0;
+    if (!*ret_won) {
+        gp_lease_drop(&run->held);
+        return 0;
+    }
+    r = gp_lease_confirm(&run->held, err);
+    run->lease.state = GP_LEASE_HELD;
+    gp_lease_drop(&run->line);
+    note_granted(run, snapshot, chosen);
+    return r;
 }
 
 /* Whether someone before it has come just now, and may find what it gets in a moment. */

@@ -23,12 +23,14 @@ enum {
     FILE_BYTES = 16384,
     LOOKS_MOST = 4 * GP_LEASES_PER_USER, /* at files of one user, */
     ENTRIES_MOST = 16 * LOOKS_MOST,      /* of so many that are there */
-    SCANS = 8,
+    NAME_SIZE = 32,
     FRESH_S = 60, /* far longer than it takes to write one */
 };
 
-/* "wait.ID" stands in the line, "held.ID" has GPUs, "new.ID" is being written. */
-static const char *const prefixes[] = {[GP_LEASE_WAITING] = "wait.", [GP_LEASE_HELD] = "held."};
+/* By state; "new.ID" is being written. One of a state is there until that of the next one is: who
+ * lists a folder, which takes the kernel one call, sees a request in one of them at least. */
+static const char *const prefixes[] = {
+    [GP_LEASE_WAITING] = "wait.", [GP_LEASE_CLAIMED] = "claim.", [GP_LEASE_HELD] = "held."};
 static const char fresh_prefix[] = "new.";
 
 /* ---- what stands in a file ---- */
@@ -115,6 +117,11 @@ static bool parse_id(const char *digits, uint64_t *ret)
     char *end;
     *ret = strtoull(digits, &end, 16);
     return strspn(digits, "0123456789abcdef") == 16 && *end == '\0';
+}
+
+static void make_name(char ret[NAME_SIZE], const char *prefix, uint64_t id)
+{
+    (void)snprintf(ret, NAME_SIZE, "%s%016" PRIx64, prefix, id);
 }
 
 static bool parse_name(const char *name, struct gp_lease *ret)
@@ -217,8 +224,20 @@ static void sweep_fresh(const struct gp_statedir *dir, const char *name)
         (void)unlinkat(dir->fd, name, 0);
 }
 
-/* One look at a user's folder. -EAGAIN: something went meanwhile, and what has come in its place
- * may have been overlooked. */
+/* What was listed may have gone on to its next state since. */
+static enum found find_lease(const struct gp_statedir *dir, const char *name, struct gp_lease *ret)
+{
+    enum found found = read_lease(dir, name, ret);
+    for (int i = (int)ret->state + 1; found == GONE && i <= GP_LEASE_HELD; i++) {
+        char next[NAME_SIZE];
+        make_name(next, prefixes[i], ret->id);
+        *ret = (struct gp_lease){.id = ret->id, .state = (enum gp_lease_state)i};
+        found = read_lease(dir, next, ret);
+    }
+    return found;
+}
+
+/* One look at a user's folder. */
 static int scan(const struct gp_statedir *dir, struct gp_leases *leases)
 {
     const struct dirent *entry;
@@ -226,7 +245,6 @@ static int scan(const struct gp_statedir *dir, struct gp_leases *leases)
     size_t first = leases->count;
     int entries = 0;
     int looks = 0;
-    bool gone = false;
     int r = 0;
     DIR *listing = gp_statedir_list(dir);
     while (r == 0 && listing && entries++ < ENTRIES_MOST && (entry = readdir(listing))) {
@@ -236,8 +254,7 @@ static int scan(const struct gp_statedir *dir, struct gp_leases *leases)
         if (!parse_name(entry->d_name, &lease) || looks++ >= LOOKS_MOST ||
             leases->count - first == GP_LEASES_PER_USER)
             continue;
-        enum found found = read_lease(dir, entry->d_name, &lease);
-        gone = gone || found == GONE;
+        enum found found = find_lease(dir, entry->d_name, &lease);
         if (found == ALIVE)
             r = add_lease(leases, &lease);
         else if (found == DEAD && is_own)
@@ -245,7 +262,7 @@ static int scan(const struct gp_statedir *dir, struct gp_leases *leases)
     }
     if (listing)
         (void)closedir(listing);
-    return r < 0 ? r : gone ? -EAGAIN : 0;
+    return r;
 }
 
 static int compare_leases(const void *a, const void *b)
@@ -264,13 +281,8 @@ int gp_leases_read(struct gp_leases *ret, struct gp_err *err)
     struct gp_statedirs dirs;
     *ret = (struct gp_leases){.items = NULL};
     int r = gp_statedirs_open(NULL, &dirs);
-    for (size_t i = 0; r == 0 && i < dirs.count; i++) {
-        size_t before = ret->count;
-        for (int n = 0; n < SCANS && (r = scan(&dirs.items[i], ret)) == -EAGAIN; n++)
-            if (n + 1 < SCANS)
-                ret->count = before;
-        r = r == -EAGAIN ? 0 : r; /* who changes them all the time: what was seen counts */
-    }
+    for (size_t i = 0; r == 0 && i < dirs.count; i++)
+        r = scan(&dirs.items[i], ret);
     if (r == 0)
         gp_statedirs_close(&dirs);
     if (ret->count > 0)
@@ -317,6 +329,21 @@ bool gp_lease_has_gpu(const struct gp_lease *lease, const char *uuid)
     for (size_t i = 0; *uuid && i < lease->gpu_count; i++)
         if (strcmp(lease->gpus[i], uuid) == 0)
             return true;
+    return false;
+}
+
+static bool is_alone(const struct gp_lease *lease)
+{
+    return lease->state == GP_LEASE_HELD && !lease->is_shared;
+}
+
+bool gp_leases_conflict(const struct gp_leases *leases)
+{
+    for (size_t i = 0; i < leases->count; i++)
+        for (size_t k = 0; k < i && is_alone(&leases->items[i]); k++)
+            for (size_t g = 0; is_alone(&leases->items[k]) && g < leases->items[i].gpu_count; g++)
+                if (gp_lease_has_gpu(&leases->items[k], leases->items[i].gpus[g]))
+                    return true;
     return false;
 }
 
@@ -395,9 +422,8 @@ int gp_lease_write(struct gp_lease_note *note, const struct gp_lease *lease, str
     size_t place = 0;
     int e = 0;
     int r = 0;
-    (void)snprintf(made.name, sizeof(made.name), "%s%016" PRIx64, prefixes[lease->state],
-                   lease->id);
-    (void)snprintf(fresh, sizeof(fresh), "%s%016" PRIx64, fresh_prefix, lease->id);
+    make_name(made.name, prefixes[lease->state], lease->id);
+    make_name(fresh, fresh_prefix, lease->id);
     add_text(&sb, lease);
     if (sb.error)
         r = gp_err_set(err, GP_ENOMEM, "out of memory");
@@ -430,6 +456,17 @@ int gp_lease_write(struct gp_lease_note *note, const struct gp_lease *lease, str
         return r;
     gp_lease_drop(note);
     *note = made;
+    return 0;
+}
+
+int gp_lease_confirm(struct gp_lease_note *note, struct gp_err *err)
+{
+    char name[NAME_SIZE];
+    (void)snprintf(name, sizeof(name), "%s%s", prefixes[GP_LEASE_HELD],
+                   note->name + strlen(prefixes[GP_LEASE_CLAIMED]));
+    if (renameat(note->dir, note->name, note->dir, name) != 0)
+        return gp_err_set(err, GP_EIO, "cannot write a reservation: %s", strerror(errno));
+    memcpy(note->name, name, sizeof(name));
     return 0;
 }
 

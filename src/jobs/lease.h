@@ -8,9 +8,9 @@
  *
  * There is no lock that all must take, and that somebody could keep. Who wants GPUs first stands in
  * the line (GP_LEASE_WAITING), in the order in which the kernel has seen the files come. Whoever
- * may have GPUs then says that he takes them (GP_LEASE_HELD), and looks again: if another one has
- * said so, too, he steps back into the line. Of two, the one who says it later sees the other; so
- * no GPU is given twice, whatever the clocks do. */
+ * may have GPUs then says that he takes them (GP_LEASE_CLAIMED), and looks again: if another one
+ * has said so, too, he steps back into the line; else they are his (GP_LEASE_HELD). Of two, the one
+ * who says it later sees the other; so no GPU is given twice, whatever the clocks do. */
 #ifndef GP_JOBS_LEASE_H
 #define GP_JOBS_LEASE_H
 
@@ -24,10 +24,14 @@ enum {
     GP_LEASES_PER_USER = 256, /* in a place; what is beyond does not count */
 };
 
-enum gp_lease_state { GP_LEASE_WAITING, GP_LEASE_HELD };
+enum gp_lease_state {
+    GP_LEASE_WAITING, /* in the line */
+    GP_LEASE_CLAIMED, /* it says that it takes these, and has to look whether somebody else does */
+    GP_LEASE_HELD,
+};
 
 struct gp_lease {
-    uint64_t id;     /* of the request: waiting and then held */
+    uint64_t id;     /* of the request, in all its states */
     uint64_t ticket; /* whoever asked first has the lowest; as read */
     enum gp_lease_state state;
     uint64_t since_wall_ns; /* of that state */
@@ -66,7 +70,7 @@ void gp_leases_fini(struct gp_leases *leases);
 /* This user's lease; NULL: it is not among them. */
 const struct gp_lease *gp_leases_find(const struct gp_leases *leases, uint64_t id,
                                       enum gp_lease_state state);
-/* Takes it out of the list, in either state. */
+/* Takes it out of the list, in whatever state. */
 void gp_leases_leave_out(struct gp_leases *leases, uint64_t id);
 
 /* Whether this is one of its GPUs; of none whose UUID is not known. */
@@ -76,6 +80,10 @@ bool gp_lease_has_gpu(const struct gp_lease *lease, const char *uuid);
  * many of those that it could, that too few are left. */
 bool gp_lease_is_behind(const struct gp_leases *leases, const struct gp_lease *lease);
 
+/* Whether two hold one GPU, each for itself alone: as a list may show it in which one was read
+ * before its end and the other behind it. */
+bool gp_leases_conflict(const struct gp_leases *leases);
+
 /* One that no other request has. */
 uint64_t gp_lease_new_id(void);
 
@@ -83,6 +91,8 @@ uint64_t gp_lease_new_id(void);
  * open the lease lives. Closed on exec. GP_EIO says what is wrong with each place. */
 int gp_lease_write(struct gp_lease_note *note, const struct gp_lease *lease,
                    struct gp_err *err) GP_MUST_CHECK;
+/* What was claimed is held from now on. GP_EIO. */
+int gp_lease_confirm(struct gp_lease_note *note, struct gp_err *err) GP_MUST_CHECK;
 /* Whether somebody has removed its file, as some systems do at the end of a login: it has to be
  * written again. */
 bool gp_lease_was_removed(const struct gp_lease_note *note);

@@ -453,6 +453,13 @@ static void say_later(const struct picking *p, size_t fitting)
         }
 }
 
+static int compare_indices(const void *a, const void *b)
+{
+    const size_t *x = a;
+    const size_t *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
 static void choose(const struct picking *p, size_t *fitting, size_t *set)
 {
     struct gp_pick *pick = p->pick;
@@ -488,6 +495,8 @@ static void choose(const struct picking *p, size_t *fitting, size_t *set)
     if (p->request->is_all) /* their order is not that in which they were put together */
         memcpy(pick->chosen, fitting, wanted * sizeof(*fitting));
     pick->chosen_count = wanted;
+    if (p->request->is_ascending)
+        qsort(pick->chosen, wanted, sizeof(*pick->chosen), compare_indices);
     for (size_t i = 0; i < wanted; i++)
         pick->units[pick->chosen[i]].is_chosen = true;
 }

@@ -43,6 +43,7 @@ struct gp_pick_request {
     bool no_display;
     bool same_node, nvlink; /* of several */
     enum gp_pick_order order;
+    bool is_ascending; /* those that are chosen by it come in the order of their numbers */
     uint64_t ticket; /* of the one who asks: those before are waited for; UINT64_MAX: no one's */
 };
 
@@ -67,7 +68,7 @@ struct gp_pick_unit {
 struct gp_pick {
     struct gp_pick_unit *units; /* in the order of the snapshot */
     size_t count;
-    size_t *chosen; /* which of them, the best first; `request.count` if it is FITS */
+    size_t *chosen; /* which of them, the best first unless ascending; `request.count` if FITS */
     size_t chosen_count;
     enum gp_pick_state state;
     char why[300]; /* of what is not FITS, in one sentence */

@@ -158,9 +158,9 @@ two" ]
 
 @test "steps on several GPUs" {
     idle_gpus
-    steps <<<$'[two]\ncommand = echo $CUDA_VISIBLE_DEVICES\ngpus = 2\n[these]\ncommand = echo $CUDA_VISIBLE_DEVICES\ngpus = 0,1'
+    steps <<<$'[two]\ncommand = echo $CUDA_VISIBLE_DEVICES\ngpus = 2\n[these]\ncommand = echo $CUDA_VISIBLE_DEVICES\ngpu-ids = 0,1'
     gpulse run -q --pipeline steps.ini
-    [ "$output" = "3,2
+    [ "$output" = "2,3
 0,1" ]
 }
 

@@ -20,7 +20,7 @@ load helpers
     gpulse pick --uuid
     says '^GPU-'
     gpulse pick -n 3 --at-most 9
-    [ "$output" = 3,2,1,0 ]
+    [ "$output" = 0,1,2,3 ]
     CUDA_VISIBLE_DEVICES=2,1 gpulse pick
     [ "$output" = 2 ]
     CUDA_VISIBLE_DEVICES=2,1 gpulse pick -i 0
@@ -34,6 +34,8 @@ load helpers
 @test "GPUs as docker names them" {
     idle_gpus
     gpulse pick --gpus 2
+    [ "$output" = 2,3 ]
+    gpulse pick -g 2 --order default
     [ "$output" = 3,2 ]
     gpulse pick --gpus all
     [ "$output" = 0,1,2,3 ]
@@ -42,44 +44,56 @@ load helpers
     gpulse pick -i 1-2 --gpus all
     [ "$output" = 1,2 ]
     local ids
-    for ids in 0,2 device=0,2 '"device=0,2"' GPU-00000000,GPU-00000002 2,0; do
+    for ids in 0,2 GPU-00000000,GPU-00000002 2,0; do
+        gpulse pick --gpu-ids "$ids"
+        [ "$output" = 0,2 ]
+    done
+    for ids in device=0,2 '"device=0,2"'; do
         gpulse pick --gpus "$ids"
         [ "$output" = 0,2 ]
     done
     gpulse pick --gpus device=1
     [ "$output" = 1 ]
-    gpulse pick --gpus 1-3
+    gpulse pick --gpu-ids 1-3
     [ "$output" = 1,2,3 ]
     CUDA_VISIBLE_DEVICES=2,1 gpulse pick --gpus all
     [ "$output" = 1,2 ]
-    CUDA_VISIBLE_DEVICES=2,1 gpulse pick --gpus 0,1
+    CUDA_VISIBLE_DEVICES=2,1 gpulse pick --gpu-ids 0,1
     fails 78 '2 GPUs are asked for, 1 of 4 here can ever be had: hidden by CUDA_VISIBLE_DEVICES'
     CUDA_VISIBLE_DEVICES='' gpulse pick --gpus all
     status_is 78
-    gpulse run -q --gpus 0,3 -- printenv CUDA_VISIBLE_DEVICES
+    gpulse run -q --gpu-ids 0,3 -- printenv CUDA_VISIBLE_DEVICES
     [ "$output" = 0,3 ]
     job --gpu 3 --mem 5GiB
     gpulse pick --gpus all
     fails 69 '3 of 4 GPUs can be had now; GPU 3: used by process .*'
-    gpulse run --gpus 2,3 --wait=100ms -- true
+    gpulse run --gpu-ids 2,3 --wait=100ms -- true
     status_is 75
 }
 
 @test "GPUs that nobody can name so" {
     idle_gpus
     gpulse pick --gpus 0
-    fails 2 '--gpus 0: it takes 1 to 64 of them; one by its number is device=0'
+    fails 2 '--gpus 0: it takes 1 to 64 of them; one by its number is --gpu-ids 0'
     gpulse pick --gpus 5
     status_is 78
-    gpulse pick --gpus 0,9
+    gpulse pick --gpu-ids 0,9
     fails 3 "no GPU matches '9'; this machine has 4 \(0 to 3\)"
-    gpulse pick --gpus GPU-x
+    gpulse pick --gpu-ids GPU-x
     status_is 3
-    gpulse pick --gpus 0,
+    gpulse pick --gpu-ids 0,
     status_is 2
     gpulse pick --gpus 2 -n 2
     fails 2 '--gpus and --count do not go together'
-    gpulse pick --gpus 0,1 -i 2
+    gpulse pick --gpus 0,1
+    fails 2 '--gpus takes a number of GPUs; exactly these are --gpu-ids 0,1'
+    gpulse pick --gpus 2 --gpu-ids 0,1
+    fails 2 '--gpus and --gpu-ids do not go together'
+    gpulse pick -n 2 --gpu-ids 0,1
+    fails 2 '--gpu-ids and --count do not go together'
+    gpulse pick --gpu-ids 0,1 -i 2
+    fails 2 '--gpu-ids names GPUs, and so does --id: give one of them'
+    gpulse pick --gpus device=0,1 -i 2
     fails 2 '--gpus names GPUs, and so does --id: give one of them'
     gpulse pick --gpus all --at-most 3
     fails 2 '--at-most goes with a number of GPUs only'
@@ -158,10 +172,10 @@ m["topology"].update(levels=["NODE", "SYS", "SYS"], cpus=["0-15", "16-31"], node
     export GPULSE_SIM=$PWD/m.json GPULSE_SIM_STILL=1
     gpulse pick -n 2 --same-node
     status_is 0
-    [ "$output" = 3,2 ]
+    [ "$output" = 2,3 ]
     gpulse pick -n 2 --same-node --avoid 2
     status_is 0
-    [ "$output" = 1,0 ]
+    [ "$output" = 0,1 ]
     gpulse pick -n 3
     status_is 0
     gpulse pick -n 3 --same-node
@@ -169,7 +183,7 @@ m["topology"].update(levels=["NODE", "SYS", "SYS"], cpus=["0-15", "16-31"], node
     job --gpu 0
     job --gpu 2
     gpulse pick -n 2
-    [ "$output" = 3,1 ]
+    [ "$output" = 1,3 ]
     gpulse pick -n 2 --same-node
     fails 69 'no 2 free GPUs are on one NUMA node'
     gpulse run -n 2 --same-node -- true
@@ -184,7 +198,7 @@ m["topology"].update(levels=["NODE", "SYS", "SYS"], cpus=["0-15", "16-31"], node
     complains '^gpulse: on GPU 3$'
     complains '^gpulse: ended after .* s with status 7; GPU 3: not used$'
     gpulse run -q -n 2 -- printenv CUDA_VISIBLE_DEVICES
-    [ "$output" = 3,2 ]
+    [ "$output" = 2,3 ]
     is_quiet
     CUDA_VISIBLE_DEVICES=99 gpulse run -q --ignore-mask -- printenv CUDA_VISIBLE_DEVICES
     [ "$output" = 3 ]

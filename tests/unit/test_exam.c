@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -145,6 +146,57 @@ static void links_stay_below_the_root(void **state)
     assert_true(gp_files_exist(&files, "/lib"));
     assert_false(gp_files_exist(&files, "/etc/passwd"));
     gp_files_close(&files);
+}
+
+/* ---- files that change while they are looked at ---- */
+
+static _Atomic bool swapping;
+
+static void *swap_files(void *folder)
+{
+    char names[3][300];
+    (void)snprintf(names[0], sizeof(names[0]), "%s/fifo", (const char *)folder);
+    (void)snprintf(names[1], sizeof(names[1]), "%s/good", (const char *)folder);
+    (void)snprintf(names[2], sizeof(names[2]), "%s/next", (const char *)folder);
+    char file[300];
+    (void)snprintf(file, sizeof(file), "%s/file", (const char *)folder);
+    for (unsigned i = 0; atomic_load(&swapping); i++)
+        if (link(names[i % 2], names[2]) == 0)
+            (void)rename(names[2], file);
+    return NULL;
+}
+
+/* What somebody swaps in between the look and the opening is not opened, if it is no file: that of
+ * a device may start something. */
+static void what_is_looked_at_is_what_is_opened(void **state)
+{
+    (void)state;
+    char path[300];
+    char events[4096];
+    pthread_t thread;
+    struct gp_files files;
+    unsigned good = 0;
+    put_text("/good", "x");
+    put_text("/file", "x");
+    (void)snprintf(path, sizeof(path), "%s/fifo", root);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    assert_true(inotify_add_watch(watch, path, IN_OPEN) >= 0); /* not told of O_PATH */
+    assert_int_equal(gp_files_open(&files, root, NULL), 0);
+    atomic_store(&swapping, true);
+    assert_int_equal(pthread_create(&thread, NULL, swap_files, root), 0);
+    for (int i = 0; i < 5000; i++) {
+        int fd = gp_files_open_file(&files, "/file");
+        good += fd >= 0;
+        if (fd >= 0)
+            (void)close(fd);
+    }
+    atomic_store(&swapping, false);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    gp_files_close(&files);
+    assert_true(good > 0);
+    assert_int_equal(read(watch, events, sizeof(events)), -1);
+    (void)close(watch);
 }
 
 static void nothing_is_waited_for(void **state)
@@ -627,6 +679,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(links_stay_below_the_root, begin, finish),
+        cmocka_unit_test_setup_teardown(what_is_looked_at_is_what_is_opened, begin, finish),
         cmocka_unit_test_setup_teardown(nothing_is_waited_for, begin, finish),
         cmocka_unit_test_setup_teardown(whole_files_and_parts, begin, finish),
         cmocka_unit_test_setup_teardown(a_root_that_is_moved, begin, finish),

@@ -173,9 +173,14 @@ static void one_that_waits_and_then_has_its_gpus(void **state)
     struct gp_lease lease = example(1);
     lease.state = GP_LEASE_WAITING;
     struct gp_lease_note line = write_lease(&lease);
-    lease.state = GP_LEASE_HELD;
+    lease.state = GP_LEASE_CLAIMED;
     lease.gpu_count = 1;
+    struct gp_err err = {0};
     struct gp_lease_note held = write_lease(&lease);
+    assert_int_equal(count(), 2);
+    assert_true(is_there("claim.0000000000000001"));
+    assert_int_equal(gp_lease_confirm(&held, &err), 0);
+    assert_false(is_there("claim.0000000000000001"));
     assert_int_equal(count(), 2);
     gp_lease_drop(&line);
     struct gp_leases leases = read_all();
@@ -209,6 +214,22 @@ static void who_need_not_look(void **state)
     assert_true(gp_lease_is_behind(&leases, &own));
     items[0].is_stopped = true; /* it cannot take them */
     assert_false(gp_lease_is_behind(&leases, &own));
+}
+
+static void two_who_hold_one_gpu(void **state)
+{
+    (void)state;
+    struct gp_lease items[2] = {example(3), example(5)};
+    struct gp_leases leases = {.items = items, .count = 2};
+    assert_false(gp_leases_conflict(&leases)); /* they share it */
+    items[0].is_shared = items[1].is_shared = false;
+    assert_true(gp_leases_conflict(&leases));
+    items[0].state = GP_LEASE_CLAIMED;
+    assert_false(gp_leases_conflict(&leases));
+    items[0].state = GP_LEASE_HELD;
+    items[1].gpu_count = 1;
+    (void)snprintf(items[1].gpus[0], sizeof(items[1].gpus[0]), "GPU-c");
+    assert_false(gp_leases_conflict(&leases));
 }
 
 /* However its supervisor ends: nothing is left of it, and who waits hears of that. */
@@ -708,6 +729,7 @@ int main(void)
         IN_PLACE(what_is_written_is_read),
         IN_PLACE(the_first_who_asked_comes_first),
         IN_PLACE(one_that_waits_and_then_has_its_gpus),
+        IN_PLACE(two_who_hold_one_gpu),
         IN_PLACE(who_need_not_look),
         IN_PLACE(a_lease_ends_with_its_process),
         IN_PLACE(who_comes_later_is_heard_of),
