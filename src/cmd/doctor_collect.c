@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "doctor/exam.h"
+#include "doctor/harmless.h"
 #include "doctor/log.h"
 #include "doctor/packages.h"
 #include "model/snapshot.h"
@@ -61,6 +62,17 @@ static void hide_serials(struct gp_redactor *r, const struct gp_snapshot *snapsh
         gp_redact_serial(r, gp_device_text(&snapshot->devices[i], GP_SERIAL, ""));
 }
 
+static void hide_folder(void *ctx, const char *name)
+{
+    gp_redact_folder(ctx, name);
+}
+
+static void hide_folders(struct gp_redactor *r, const struct gp_exam *exam)
+{
+    for (const char *p = exam->machine.environment; *p; p += strlen(p) + 1)
+        gp_harmless_unknown(p, hide_folder, r);
+}
+
 /* ---- the report ---- */
 
 static void add_report(struct gp_bundle *bundle, const struct gp_exam *exam)
@@ -107,22 +119,29 @@ static void add_machine(struct gp_bundle *bundle, const struct gp_exam *exam)
 
 /* ---- files ---- */
 
-static const char *const files[] = {
-    "/etc/os-release",
-    "/proc/version",
-    "/proc/cmdline",
-    "/proc/modules",
-    "/proc/sys/kernel/dmesg_restrict",
-    "/proc/driver/nvidia/version",
-    "/proc/driver/nvidia/params",
-    "/proc/driver/nvidia/registry",
-    "/sys/module/nvidia/version",
-    "/etc/nv_tegra_release",
-    "/etc/ld.so.conf",
-    "/etc/nvidia-container-runtime/config.toml",
-    "/usr/share/nvidia/nvswitch/fabricmanager.cfg",
-    "/var/log/fabricmanager.log",
-    "/var/log/nvidia-installer.log",
+/* What of a file may be published; NULL: all of it, as the kernel or a distribution has written it.
+ */
+typedef void publisher(struct gp_strbuf *sb, const char *text, size_t length);
+
+static const struct {
+    const char *path;
+    publisher *publish;
+} files[] = {
+    {"/etc/os-release", NULL},
+    {"/proc/version", gp_harmless_kernel},
+    {"/proc/cmdline", gp_harmless_cmdline},
+    {"/proc/modules", NULL},
+    {"/proc/sys/kernel/dmesg_restrict", NULL},
+    {"/proc/driver/nvidia/version", NULL},
+    {"/proc/driver/nvidia/params", NULL},
+    {"/proc/driver/nvidia/registry", NULL},
+    {"/sys/module/nvidia/version", NULL},
+    {"/etc/nv_tegra_release", NULL},
+    {"/etc/ld.so.conf", gp_harmless_settings},
+    {"/etc/nvidia-container-runtime/config.toml", gp_harmless_settings},
+    {"/usr/share/nvidia/nvswitch/fabricmanager.cfg", gp_harmless_settings},
+    {"/var/log/fabricmanager.log", gp_harmless_log},
+    {"/var/log/nvidia-installer.log", gp_harmless_log},
 };
 
 /* A file of each folder of a folder, or files whose names have one of the words. */
@@ -136,18 +155,25 @@ static const struct {
 };
 
 /* Its end, which of a log is what matters. */
-static void add_file(struct gp_bundle *bundle, struct gp_exam *exam, const char *path)
+static void add_file(struct gp_bundle *bundle, struct gp_exam *exam, const char *path,
+                     publisher *publish)
 {
+    struct gp_strbuf sb = GP_STRBUF_INIT(4 * TEXT_MAX);
     char name[GP_BUNDLE_NAME_SIZE];
     size_t length = 0;
     const char *text = gp_files_tail(&exam->files, &exam->arena, path, TEXT_MAX, &length);
     if (!text && (errno == ENOENT || errno == ENOTDIR))
         return;
     (void)snprintf(name, sizeof(name), "files%s", path);
-    if (text)
+    if (text && publish) {
+        publish(&sb, text, length);
+        gp_bundle_add(bundle, name, sb.buf ? sb.buf : "", sb.len);
+    } else if (text) {
         gp_bundle_add(bundle, name, text, length);
-    else
+    } else {
         gp_bundle_miss(bundle, name, strerror(errno));
+    }
+    gp_strbuf_fini(&sb);
 }
 
 static bool has_word(const char *name, const char *const *words)
@@ -162,7 +188,7 @@ static void add_files(struct gp_bundle *bundle, struct gp_exam *exam)
 {
     enum { MOST = 64 }; /* of a folder */
     for (size_t i = 0; i < GP_ARRAY_LEN(files); i++)
-        add_file(bundle, exam, files[i]);
+        add_file(bundle, exam, files[i].path, files[i].publish);
     for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++) {
         char **names;
         long n = gp_files_list(&exam->files, &exam->arena, folders[i].folder, &names);
@@ -170,7 +196,8 @@ static void add_files(struct gp_bundle *bundle, struct gp_exam *exam)
             if (has_word(names[f], folders[i].words))
                 add_file(
                     bundle, exam,
-                    gp_exam_text(exam, "%s/%s%s", folders[i].folder, names[f], folders[i].file));
+                    gp_exam_text(exam, "%s/%s%s", folders[i].folder, names[f], folders[i].file),
+                    folders[i].file[0] ? NULL : gp_harmless_settings);
     }
 }
 
@@ -211,34 +238,16 @@ static void add_log(struct gp_bundle *bundle, struct gp_exam *exam)
     gp_strbuf_fini(&sb);
 }
 
-/* Variables by the beginning of their names; of no other is anything told. */
-static bool is_harmless(const char *variable)
-{
-    static const char *const beginnings[] = {
-        "CUDA_",   "NVIDIA_",    "NCCL_", "LD_LIBRARY_PATH=", "LD_PRELOAD=",  "PATH=",
-        "TORCH_",  "PYTORCH_",   "XLA_",  "JAX_PLATFORM",     "TF_",          "ROCR_",
-        "HIP_",    "HSA_",       "ZE_",   "CONDA_PREFIX=",    "VIRTUAL_ENV=", "PYTHONPATH=",
-        "GPULSE_", "container=",
-    };
-    static const char *const secrets[] = {"KEY", "TOKEN", "SECRET", "PASS", "CREDENTIAL", "AUTH",
-                                          /* names the machines of a job */
-                                          "TF_CONFIG"};
-    size_t length = strcspn(variable, "=");
-    for (size_t i = 0; i < GP_ARRAY_LEN(secrets); i++)
-        if (memmem(variable, length, secrets[i], strlen(secrets[i])))
-            return false;
-    for (size_t i = 0; i < GP_ARRAY_LEN(beginnings); i++)
-        if (strncmp(variable, beginnings[i], strlen(beginnings[i])) == 0)
-            return true;
-    return false;
-}
-
 static void add_environment(struct gp_bundle *bundle, const struct gp_exam *exam)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(4 << 20);
+    unsigned others = 0;
     for (const char *p = exam->machine.environment; *p; p += strlen(p) + 1)
-        if (is_harmless(p))
-            gp_strbuf_addf(&sb, "%s\n", p);
+        if (gp_harmless_variable(&sb, p))
+            gp_strbuf_addc(&sb, '\n');
+        else
+            others++;
+    gp_strbuf_addf(&sb, "(%u others)\n", others);
     gp_bundle_add(bundle, "environment.txt", sb.buf, sb.len);
     gp_strbuf_fini(&sb);
 }
@@ -248,6 +257,7 @@ void gp_bundle_collect(struct gp_bundle *bundle, struct gp_exam *exam)
     hide_hosts(&bundle->redactor, exam);
     hide_serials(&bundle->redactor, exam->snapshot);
     hide_users(&bundle->redactor, exam);
+    hide_folders(&bundle->redactor, exam);
     add_report(bundle, exam);
     add_machine(bundle, exam);
     add_packages(bundle, exam);

@@ -85,6 +85,13 @@ void gp_redact_serial(struct gp_redactor *redactor, const char *number)
         add_word(redactor, number, "SERIAL", false);
 }
 
+void gp_redact_folder(struct gp_redactor *redactor, const char *name)
+{
+    enum { LEAST = 3 }; /* a shorter one is in too many words */
+    if (strlen(name) >= LEAST && !is_common(name))
+        add_word(redactor, name, "DIR", false);
+}
+
 /* Each of these looks whether something begins here, appends what is to stand for it, and returns
  * how long it is; 0: there is nothing. */
 static size_t take_word(struct gp_redactor *r, struct gp_strbuf *to, const struct cursor *c)
@@ -214,9 +221,9 @@ static bool is_between(int c)
 /* Versions of libraries have four numbers too. What stands before one says that it is one. */
 static bool is_version(const struct cursor *c)
 {
-    static const char *const words[] = {"version", "cu",     "lib",   "nv",     "torch", "tensor",
-                                        "jax",     "nccl",   "drive", "toolki", "onnx",  "rocm",
-                                        "hip",     "python", "linux", "kernel"};
+    static const char *const words[] = {"version", "cu",  "lib",    "nvidia", "nvcc",   "torch",
+                                        "tensor",  "jax", "nccl",   "drive",  "toolki", "onnx",
+                                        "rocm",    "hip", "python", "linux",  "kernel"};
     size_t end = c->at, start;
     int before = end > 0 ? char_at(c, end - 1) : ' ';
     bool is_assigned = before == '=';
@@ -269,6 +276,13 @@ static bool is_name_char(int c)
     return is_word_char(c) || c == '-' || c == '.' || c == '@' || c >= 0x80;
 }
 
+/* Whether a folder's name goes on behind a space: then a '/' comes before the end of the line. */
+static bool has_more_words(const struct cursor *c, size_t at)
+{
+    size_t n = char_at(c, at) == ' ' ? span(c, at + 1, is_name_char) : 0;
+    return n > 0 && (char_at(c, at + 1 + n) == '/' || has_more_words(c, at + 1 + n));
+}
+
 static size_t take_home(struct gp_redactor *r, struct gp_strbuf *to, const struct cursor *c)
 {
     static const char *const homes[] = {"/home/", "/Users/"};
@@ -280,6 +294,8 @@ static size_t take_home(struct gp_redactor *r, struct gp_strbuf *to, const struc
         size_t name = span(c, c->at + n, is_name_char);
         if (name == 0)
             return 0;
+        while (i == 1 && has_more_words(c, c->at + n + name)) /* "/mnt/c/Users/First Last/…" */
+            name += 1 + span(c, c->at + n + name + 1, is_name_char);
         gp_strbuf_adds(to, homes[i]);
         gp_strbuf_adds(to, "USER");
         return n + name;
@@ -307,6 +323,153 @@ static size_t take_login(struct gp_redactor *r, struct gp_strbuf *to, const stru
     return 0;
 }
 
+/* "name@example.org" */
+static size_t take_mail(struct gp_redactor *r, struct gp_strbuf *to, const struct cursor *c)
+{
+    size_t n = 0;
+    size_t domain;
+    (void)r;
+    while (is_word_char(char_at(c, c->at + n)) ||
+           (char_at(c, c->at + n) && strchr(".+-", char_at(c, c->at + n))))
+        n++;
+    if (n == 0 || char_at(c, c->at + n) != '@')
+        return 0;
+    domain = span(c, c->at + n + 1, is_name_char);
+    if (domain < 3 || !memchr(c->text + c->at + n + 1, '.', domain))
+        return 0;
+    gp_strbuf_adds(to, "MAIL");
+    return n + 1 + domain;
+}
+
+/* The host of an address, but for those that everybody downloads from. */
+static size_t take_url_host(struct gp_redactor *r, struct gp_strbuf *to, const struct cursor *c)
+{
+    static const char *const known[] = {"developer.download.nvidia.com",
+                                        "docs.nvidia.com",
+                                        "developer.nvidia.com",
+                                        "www.nvidia.com",
+                                        "nvidia.github.io",
+                                        "download.pytorch.org",
+                                        "pytorch.org",
+                                        "pypi.org",
+                                        "github.com",
+                                        "repo.radeon.com",
+                                        "www.debian.org",
+                                        "bugs.debian.org",
+                                        "ubuntu.com",
+                                        "www.ubuntu.com",
+                                        "help.ubuntu.com",
+                                        "bugs.launchpad.net",
+                                        "fedoraproject.org",
+                                        "bugzilla.redhat.com",
+                                        "archlinux.org",
+                                        "kernel.org",
+                                        "repository.tensorflow.org"};
+    size_t n = span(c, c->at, is_name_char);
+    (void)r;
+    if (c->at < 3 || memcmp(c->text + c->at - 3, "://", 3) != 0 || n == 0)
+        return 0;
+    for (size_t i = 0; i < GP_ARRAY_LEN(known); i++)
+        if (strlen(known[i]) == n && strncasecmp(known[i], c->text + c->at, n) == 0)
+            return 0;
+    gp_strbuf_adds(to, "HOST");
+    return n;
+}
+
+/* ---- secrets ---- */
+
+static bool is_token_char(int c)
+{
+    return isalnum(c) || c == '_' || c == '-' || c == '+' || c == '/' || c == '=' || c == '.' ||
+           c == '%';
+}
+
+static bool is_dense_char(int c)
+{
+    return isalnum(c) || c == '_' || c == '-' || c == '+';
+}
+
+/* What services begin their tokens with, and what looks as random as one: much longer than words
+ * and numbers are, with digits and letters of both cases, or all of it hexadecimal. */
+static size_t take_token(struct gp_redactor *r, struct gp_strbuf *to, const struct cursor *c)
+{
+    static const char *const beginnings[] = {
+        "ghp_", "gho_",    "ghs_",   "ghu_",     "github_pat_", "glpat-",    "hf_",
+        "sk-",  "xoxb-",   "xoxp-",  "xoxa-",    "AKIA",        "ASIA",      "eyJ",
+        "AIza", "ya29.",   "npm_",   "pypi-",    "nvapi-",      "dckr_pat_", "SG.",
+        "hvs.", "dop_v1_", "wandb_", "rk_live_", "sk_live_",    "pk_live_",  "-----BEGIN"};
+    enum { LEAST = 12, DENSE = 20, HEX = 32 };
+    size_t n = span(c, c->at, is_token_char);
+    size_t dense = span(c, c->at, is_dense_char);
+    size_t hex = span(c, c->at, is_hex);
+    size_t digits = 0;
+    size_t upper = 0;
+    size_t lower = 0;
+    (void)r;
+    for (size_t i = 0; i < GP_ARRAY_LEN(beginnings); i++)
+        if (n >= LEAST && strncmp(c->text + c->at, beginnings[i], strlen(beginnings[i])) == 0) {
+            gp_strbuf_adds(to, "TOKEN");
+            return n;
+        }
+    for (size_t i = 0; i < dense; i++) {
+        int sign = char_at(c, c->at + i);
+        digits += isdigit(sign) != 0;
+        upper += isupper(sign) != 0;
+        lower += islower(sign) != 0;
+    }
+    if (n > 4 &&
+        (strncmp(c->text + c->at, "GPU-", 4) == 0 || strncmp(c->text + c->at, "MIG-", 4) == 0))
+        return 0; /* its UUID comes next */
+    bool is_random = dense >= DENSE && digits > 1 && upper > 1 && lower > 1;
+    if (!is_random && !(hex >= HEX && hex == dense))
+        return 0;
+    gp_strbuf_adds(to, "TOKEN");
+    return is_random ? n : hex;
+}
+
+/* Where a name that says so is set: "password=…", "api_key: …", "--token …", "Bearer …". */
+static size_t take_secret(struct gp_redactor *r, struct gp_strbuf *to, const struct cursor *c)
+{
+    static const char *const names[] = {"password",      "passwd",      "passphrase", "secret",
+                                        "token",         "apikey",      "api_key",    "api-key",
+                                        "access_key",    "private_key", "credential", "bearer",
+                                        "authorization", "pwd",         "psk"};
+    static const char blanks[] = " \t\"'";
+    enum { FAR = 4 };
+    size_t end = c->at;
+    size_t start;
+    size_t n = 0;
+    bool is_set = false;
+    (void)r;
+    while (end > 0 && c->at - end < FAR && strchr(blanks, char_at(c, end - 1)) &&
+           char_at(c, end - 1))
+        end--;
+    if (end > 0 && (char_at(c, end - 1) == '=' || char_at(c, end - 1) == ':')) {
+        is_set = true;
+        end--;
+        while (end > 0 && char_at(c, end - 1) && strchr(blanks, char_at(c, end - 1)))
+            end--;
+    }
+    for (start = end;
+         start > 0 && (is_word_char(char_at(c, start - 1)) || char_at(c, start - 1) == '-');)
+        start--;
+    bool is_option = end - start > 2 && c->text[start] == '-' && c->text[start + 1] == '-';
+    bool is_bearer = end - start == 6 && strncasecmp(c->text + start, "bearer", 6) == 0;
+    if (!is_set && !is_option && !is_bearer)
+        return 0;
+    bool is_named = is_bearer;
+    for (size_t i = 0; i < GP_ARRAY_LEN(names) && !is_named; i++)
+        for (size_t k = start; k + strlen(names[i]) <= end && !is_named; k++)
+            is_named = strncasecmp(c->text + k, names[i], strlen(names[i])) == 0;
+    while (is_named && char_at(c, c->at + n) > ' ' && !strchr("\"',;", char_at(c, c->at + n)))
+        n++;
+    if (n > 0 && !(n == 6 && strncasecmp(c->text + c->at, "bearer", 6) == 0)) {
+        gp_strbuf_adds(to, "SECRET");
+        return n;
+    }
+    return 0;
+}
+
 /* ---- all of it ---- */
 
 void gp_redact_add(struct gp_redactor *redactor, struct gp_strbuf *to, const char *text,
@@ -314,7 +477,8 @@ void gp_redact_add(struct gp_redactor *redactor, struct gp_strbuf *to, const cha
 {
     static size_t (*const takers[])(struct gp_redactor *, struct gp_strbuf *,
                                     const struct cursor *) = {
-        take_login, take_uuid, take_serial, take_colons, take_ipv4, take_word,
+        take_login,  take_secret, take_mail, take_url_host, take_uuid,
+        take_serial, take_colons, take_ipv4, take_token,    take_word,
     };
     struct cursor c = {.text = text, .length = length};
     while (c.at < length) {

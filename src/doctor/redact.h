@@ -1,5 +1,6 @@
 /* Takes out of a text what tells one machine, board or person from another: UUIDs, serial numbers,
- * network addresses, home folders, and words that are named. */
+ * network addresses, hosts of URLs, home folders, and words that are named; and what is, or looks
+ * like, a password or a token. */
 #ifndef GP_DOCTOR_REDACT_H
 #define GP_DOCTOR_REDACT_H
 
@@ -26,6 +27,7 @@ struct gp_redactor {
 void gp_redact_host(struct gp_redactor *redactor, const char *name);
 void gp_redact_user(struct gp_redactor *redactor, const char *name);
 void gp_redact_serial(struct gp_redactor *redactor, const char *number);
+void gp_redact_folder(struct gp_redactor *redactor, const char *name);
 
 /* Appends the text without them. The same UUID becomes the same one again. */
 void gp_redact_add(struct gp_redactor *redactor, struct gp_strbuf *to, const char *text,

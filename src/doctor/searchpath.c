@@ -24,33 +24,54 @@ bool gp_search_path_next(const char **list, const char *marks, char ret[GP_PATH_
 }
 
 /* "NAME=…" in a line, alone or behind words as "export"; or fish's "set -gx NAME …". */
-static bool sets(const char *line, size_t length, const char *name)
+static const char *sets(const char *line, size_t length, const char *name)
 {
     size_t n = strlen(name);
     const char *end = line + length;
     while (line < end && isspace((unsigned char)*line))
         line++;
     if (line == end || *line == '#')
-        return false;
+        return NULL;
     bool is_fish = end - line > 4 && strncmp(line, "set ", 4) == 0;
     for (const char *p = line; (p = memmem(p, (size_t)(end - p), name, n)); p++) {
         bool begins = p == line || strchr(" \t;\"'", p[-1]);
         char behind = p + n < end ? p[n] : '\0';
         if (begins && (behind == '=' || (is_fish && behind == ' ')))
-            return true;
+            return p;
     }
-    return false;
+    return NULL;
 }
 
-bool gp_assignment_next(const char **text, const char *name, unsigned *line, const char **ret)
+/* From a name to the end of its value, as a shell reads it. */
+static size_t length_of_assignment(const char *text, const char *name)
+{
+    size_t n = strlen(name);
+    if (text[n] != '=') /* fish's: all words are its value */
+        return strcspn(text, ";#\r\n");
+    for (n++; text[n] && !strchr(" \t;&|\r\n", text[n]); n++)
+        if (text[n] == '"' || text[n] == '\'') {
+            const char end[] = {text[n], '\n', '\0'};
+            n += 1 + strcspn(text + n + 1, end);
+            if (text[n] != end[0])
+                break;
+        }
+    return n;
+}
+
+bool gp_assignment_next(const char **text, const char *name, unsigned *line, const char **ret,
+                        size_t *ret_length)
 {
     while (**text) {
         const char *start = *text;
         size_t n = strcspn(start, "\n");
+        const char *at = sets(start, n, name);
         *text = start + n + (start[n] == '\n');
         ++*line;
-        if (sets(start, n, name)) {
-            *ret = start + strspn(start, " \t");
+        if (at) {
+            *ret = at;
+            *ret_length = length_of_assignment(at, name);
+            while (*ret_length > 0 && strchr(" \t", at[*ret_length - 1]))
+                --*ret_length;
             return true;
         }
     }
@@ -65,9 +86,9 @@ static void look_into(struct gp_exam *exam, struct gp_arena *scratch, const char
     const char *text = gp_files_text(&exam->files, scratch, path, FILE_MAX, NULL);
     unsigned line = 0, found = 0;
     const char *at;
-    while (text && found < LINES_MAX && gp_assignment_next(&text, name, &line, &at)) {
-        gp_exam_evidence(exam, gp_exam_text(exam, "%s:%u", path, line), "%.*s",
-                         (int)strcspn(at, "\r\n"), at);
+    size_t length;
+    while (text && found < LINES_MAX && gp_assignment_next(&text, name, &line, &at, &length)) {
+        gp_exam_evidence(exam, gp_exam_text(exam, "%s:%u", path, line), "%.*s", (int)length, at);
         found++;
     }
 }

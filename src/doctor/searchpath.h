@@ -12,8 +12,10 @@ struct gp_exam;
 bool gp_search_path_next(const char **list, const char *marks, char ret[GP_PATH_SIZE]);
 
 /* The next line of a shell's file, or of /etc/environment, that sets a variable, behind line *line
- * (0 at first); false: there is none. What is returned ends at a line end. */
-bool gp_assignment_next(const char **text, const char *name, unsigned *line, const char **ret);
+ * (0 at first): the assignment alone, of *ret_length bytes, as others in the line may be secret.
+ * False: there is none. */
+bool gp_assignment_next(const char **text, const char *name, unsigned *line, const char **ret,
+                        size_t *ret_length);
 
 /* Adds to the finding the lines of the user's and the system's files that set a variable. */
 void gp_exam_assignments(struct gp_exam *exam, const char *name);

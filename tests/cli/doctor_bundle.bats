@@ -63,7 +63,7 @@ hides() {
     [ "$(json 'd["host"]' $b/report.json)" = HOST ]
     grep -q 'Xid (PCI:0000:53:00): 79' $b/kernel-log.txt
     grep -q 'CUDA_HOME=/home/USER/cuda' $b/environment.txt
-    grep -q 'NVreg_Foo=1 # by USER on HOST, ADDRESS, ADDRESS' $b/files/etc/modprobe.d/nvidia.conf
+    [ "$(cat $b/files/etc/modprobe.d/nvidia.conf)" = 'options nvidia NVreg_Foo=1' ]
     grep -q '580\.105\.08' $b/files/proc/driver/nvidia/version
     grep -q 'files/proc/driver/nvidia/gpus/0000:53:00.0/information' $b/contents.txt
     grep -q 'packages.txt: there is no list' $b/contents.txt

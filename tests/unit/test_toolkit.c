@@ -72,36 +72,44 @@ static void assignments(void **state)
     (void)state;
     static const struct {
         const char *line;
-        bool is_one;
+        const char *assignment; /* NULL: there is none */
     } cases[] = {
-        {"export LD_LIBRARY_PATH=/x", true},
-        {"LD_LIBRARY_PATH=/x", true},
-        {"  LD_LIBRARY_PATH=/x make", true},
-        {"set -gx LD_LIBRARY_PATH /x", true},
-        {"A=1; LD_LIBRARY_PATH=/x", true},
-        {"# LD_LIBRARY_PATH=/x", false},
-        {"MY_LD_LIBRARY_PATH=/x", false},
-        {"LD_LIBRARY_PATHS=/x", false},
-        {"echo $LD_LIBRARY_PATH", false},
-        {"unset LD_LIBRARY_PATH", false},
-        {"A=x:$LD_LIBRARY_PATH LD_LIBRARY_PATH=/y", true},
-        {"LD_LIBRARY_PATH", false},
-        {"", false},
+        {"export LD_LIBRARY_PATH=/x", "LD_LIBRARY_PATH=/x"},
+        {"LD_LIBRARY_PATH=/x", "LD_LIBRARY_PATH=/x"},
+        {"  LD_LIBRARY_PATH=/x make", "LD_LIBRARY_PATH=/x"},
+        {"TOKEN=abc LD_LIBRARY_PATH=\"/x y\":/z KEY=def", "LD_LIBRARY_PATH=\"/x y\":/z"},
+        {"LD_LIBRARY_PATH='/x y'&& KEY=def", "LD_LIBRARY_PATH='/x y'"},
+        {"LD_LIBRARY_PATH=\"/x y", "LD_LIBRARY_PATH=\"/x y"},
+        {"LD_LIBRARY_PATH=/x;KEY=def", "LD_LIBRARY_PATH=/x"},
+        {"set -gx LD_LIBRARY_PATH /x /y ; set KEY def", "LD_LIBRARY_PATH /x /y"},
+        {"A=1; LD_LIBRARY_PATH=/x", "LD_LIBRARY_PATH=/x"},
+        {"# LD_LIBRARY_PATH=/x", NULL},
+        {"MY_LD_LIBRARY_PATH=/x", NULL},
+        {"LD_LIBRARY_PATHS=/x", NULL},
+        {"echo $LD_LIBRARY_PATH", NULL},
+        {"unset LD_LIBRARY_PATH", NULL},
+        {"A=x:$LD_LIBRARY_PATH LD_LIBRARY_PATH=/y", "LD_LIBRARY_PATH=/y"},
+        {"LD_LIBRARY_PATH", NULL},
+        {"", NULL},
     };
     for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
         const char *text = cases[i].line, *line;
         unsigned number = 0;
-        if (gp_assignment_next(&text, "LD_LIBRARY_PATH", &number, &line) != cases[i].is_one)
-            fail_msg("%s", cases[i].line);
+        size_t length;
+        char found[64] = "";
+        if (gp_assignment_next(&text, "LD_LIBRARY_PATH", &number, &line, &length))
+            (void)snprintf(found, sizeof(found), "%.*s", (int)length, line);
+        assert_string_equal(found, cases[i].assignment ? cases[i].assignment : "");
     }
+    size_t length;
     const char *text = "a\n\nX=1\nb\n  X=2", *line;
     unsigned number = 0;
-    assert_true(gp_assignment_next(&text, "X", &number, &line));
+    assert_true(gp_assignment_next(&text, "X", &number, &line, &length));
     assert_int_equal(number, 3);
-    assert_true(gp_assignment_next(&text, "X", &number, &line));
+    assert_true(gp_assignment_next(&text, "X", &number, &line, &length));
     assert_int_equal(number, 5);
     assert_string_equal(line, "X=2");
-    assert_false(gp_assignment_next(&text, "X", &number, &line));
+    assert_false(gp_assignment_next(&text, "X", &number, &line, &length));
 }
 
 int main(void)
