@@ -102,7 +102,8 @@ def plant(root):
             f"ERROR: cannot reach https://{HOSTS[2]}/{TOKENS[8]}, mail {MAILS[1]}, proxy http://x:{PASSWORDS[4]}@{ADDRESSES[2]}:3128\n")
     p.write("/proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.105.08  Fri\n")
     p.write("/proc/driver/nvidia/gpus/0000:53:00.0/information", f"Model: \t\t NVIDIA H100\nGPU UUID: \t {NUMBERS[1]}\n")
-    p.write("/proc/driver/nvidia/registry", f'Binary: ""\nSecret: password={PASSWORDS[2]}\n')
+    p.write("/proc/driver/nvidia/registry", f'Binary: ""\nSecret: password={PASSWORDS[2]}\n'
+            f"Serial: {NUMBERS[0]}\nMirror: ftp://x:{PASSWORDS[3]}@depot/\n")
     p.write("/proc/modules", "nvidia 1 2 - Live 0x0\n")
     p.write("/var/log/kern.log", f"Nov 23 02:00:00 {HOSTS[0]} kernel: [   10.000000] NVRM: GPU at PCI:0000:53:00: {NUMBERS[1]}\n"
             f"Nov 23 02:00:01 {HOSTS[0]} kernel: [   11.000000] NVRM: GPU Board Serial Number: {NUMBERS[0]}\n"
