@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CAPTURES = 5, GROUPS = 12, STRIDE = 4, PAIRS = 65536 };
+enum { CAPTURES = 5, GROUPS = 12, STRIDE = 7, PAIRS = 65536 };
 
 /* ---- the table ---- */
 
@@ -215,6 +215,7 @@ void gp_failure_clean_line(char *line)
 /* How far the search may go on behind a pair of bytes: as Wu and Manber do it for many words, with
  * the first STRIDE bytes of each. */
 static uint8_t shifts[PAIRS];
+static bool begins[PAIRS]; /* the first two bytes of one */
 
 static unsigned pair_at(const char *p)
 {
@@ -228,12 +229,15 @@ void gp_failure_prepare(void)
         return;
     is_prepared = true;
     memset(shifts, STRIDE - 1, sizeof(shifts));
-    for (size_t i = 0; i < MESSAGES; i++)
+    for (size_t i = 0; i < MESSAGES; i++) {
+        const char *needle = messages[i].pattern.needle;
+        begins[pair_at(needle)] = true;
         for (unsigned at = 0; at + 2 <= STRIDE; at++) {
-            uint8_t *shift = &shifts[pair_at(messages[i].pattern.needle + at)];
+            uint8_t *shift = &shifts[pair_at(needle + at)];
             uint8_t behind = (uint8_t)(STRIDE - 2 - at);
             *shift = behind < *shift ? behind : *shift;
         }
+    }
 }
 
 static bool begins_needle(const char *text, size_t size)
@@ -250,7 +254,7 @@ const char *gp_failure_suspect(const char *text, size_t size)
 {
     for (size_t at = 0; at + STRIDE <= size;) {
         unsigned shift = shifts[pair_at(text + at + STRIDE - 2)];
-        if (shift == 0 && begins_needle(text + at, size - at))
+        if (shift == 0 && begins[pair_at(text + at)] && begins_needle(text + at, size - at))
             return text + at;
         at += shift ? shift : 1;
     }
