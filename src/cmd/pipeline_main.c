@@ -111,7 +111,7 @@ static _Noreturn void execute(const struct run *run, size_t at, bool only_check)
     argv[n++] = "run";
     if (only_check)
         argv[n++] = "--dry-run";
-    if (run->quiet)
+    if (run->quiet || only_check)
         argv[n++] = "--quiet";
     argv[n++] = run->record.path[0] ? record : "--no-record";
     argv[n++] = "--wait"; /* unless the step says how long */

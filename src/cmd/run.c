@@ -6,8 +6,10 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "base/strbuf.h"
 #include "base/utf8.h"
 #include "jobs/torch.h"
+#include "model/snapshot.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -65,7 +67,7 @@ static const struct gp_opt options[] = {
      .help = "begin with this step of the pipeline"},
     {0, "restart", NULL, GP_OPT_FLAG, .offset = OPT(restart), .help = "begin with its first step"},
     {0, "dry-run", NULL, GP_OPT_FLAG, .offset = OPT(dry_run),
-     .help = "check what is asked for and run nothing; with --pipeline say which steps would run"},
+     .help = "say what would be run, and on which GPUs, and run nothing"},
     {'q', "quiet", NULL, GP_OPT_FLAG, .offset = OPT(plan.quiet),
      .help = "say nothing but what went wrong"},
     GP_OPT_END,
@@ -261,6 +263,56 @@ static int run_pipeline(const struct run_options *o, struct gp_err *err)
     return gp_err_set(err, GP_EFAIL, "cannot run '%s': %s", program, strerror(errno));
 }
 
+static int print_plan(const struct run_options *o, const struct gp_snapshot *snapshot,
+                      const struct gp_pick *pick, char *const *words, int count, struct gp_err *err)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
+    if (pick->state == GP_PICK_FITS) {
+        gp_strbuf_adds(&sb, "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=");
+        gp_job_add_mask(&sb, snapshot, pick, o->plan.gpus.uuid);
+        for (int i = 0; i < count; i++) {
+            gp_strbuf_addc(&sb, ' ');
+            gp_utf8_add_safe(&sb, words[i], strlen(words[i]), SIZE_MAX);
+        }
+    } else {
+        gp_strbuf_addf(&sb, "waits: %s", pick->why);
+    }
+    gp_strbuf_addc(&sb, '\n');
+    int r = gp_app_write(STDOUT_FILENO, &sb, err);
+    gp_strbuf_fini(&sb);
+    return r;
+}
+
+/* What it would do now. Quiet, only whether the options make sense. */
+static int dry_run(const struct run_options *o, char *const *words, int count, struct gp_err *err)
+{
+    struct gp_pick_request request;
+    struct gp_sampler *sampler;
+    struct gp_snapshot *snapshot = NULL;
+    struct gp_leases leases = {.items = NULL};
+    struct gp_pick pick = {.units = NULL};
+    int r = gp_job_request(&o->plan.gpus, &request, err);
+    if (r < 0 || o->plan.quiet)
+        return r;
+    r = gp_job_open(&request, NULL, &sampler, err);
+    if (r < 0)
+        return r;
+    r = gp_sampler_tick(sampler, &snapshot, err);
+    if (r == 0)
+        r = gp_leases_read(&leases, err);
+    if (r == 0)
+        r = gp_job_decide(snapshot, &leases, &request, o->plan.gpus.ignore_mask, &pick, err);
+    if (r == 0 && (pick.state == GP_PICK_FITS || (pick.state == GP_PICK_LATER && o->plan.wait_ns)))
+        r = print_plan(o, snapshot, &pick, words, count, err);
+    else if (r == 0)
+        r = gp_err_set(err, pick.state == GP_PICK_NEVER ? GP_ENEVER : GP_EBUSY, "%s", pick.why);
+    gp_pick_fini(&pick);
+    gp_leases_fini(&leases);
+    gp_snapshot_free(snapshot);
+    gp_app_close(sampler);
+    return r;
+}
+
 static int run_main(int argc, char **argv, struct gp_err *err)
 {
     static struct gp_run run = GP_RUN_INIT; /* large */
@@ -284,7 +336,7 @@ static int run_main(int argc, char **argv, struct gp_err *err)
     if (positional == 0)
         return gp_err_set(err, GP_EUSAGE, "say what to run: gpulse run -- python train.py");
     if (o.dry_run)
-        return gp_job_request(&o.plan.gpus, &run.request, err);
+        return dry_run(&o, argv + 1, positional, err);
     char *variables[3] = {NULL};
     if (o.expandable)
         set_expandable(variables, argv[1]);

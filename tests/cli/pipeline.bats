@@ -139,6 +139,7 @@ END
 }
 
 @test "a command's words are checked without running it" {
+    idle_gpus
     gpulse run --dry-run -- touch begun
     status_is 0
     [ ! -e begun ]

@@ -241,6 +241,26 @@ m["topology"].update(levels=["NODE", "SYS", "SYS"], cpus=["0-15", "16-31"], node
     until_true is_gone "$(cat pid)" # and its command with it
 }
 
+@test "a dry run says what it would do, and does nothing" {
+    idle_gpus
+    gpulse run --dry-run -g 2 -- touch 'it is' $'there\e'
+    status_is 0
+    [ "$output" = 'CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=2,3 touch it is there\x1b' ] || explain
+    [ ! -e there ]
+    gpulse queue
+    [ -z "$output" ]
+    in_background -i 3 -- sleep 1000
+    gpulse run --dry-run -i 3 -- true
+    status_is 69
+    complains 'GPU 3: promised to'
+    gpulse run --dry-run -i 3 --wait -- true
+    status_is 0
+    says '^waits: .*promised to'
+    gpulse run --dry-run -q -i 3 -- true
+    status_is 0
+    [ -z "$output" ]
+}
+
 @test "who waits is woken, in the order of asking" {
     idle_gpus
     in_background -i 3 -- sleep 1000
