@@ -247,15 +247,15 @@ def a_large_file_about_containers_is_not_read():
 @test
 def a_pipeline_stays_in_its_folder_and_prints_no_escapes():
     begin_anew()
-    os.mkdir("/tmp/work")
+    os.mkdir("/tmp/steps")
     for name in ("../../../esc", "a/b", "..", ".hidden", "x\033[31m"):
-        Path("/tmp/work/p.ini").write_text(f"[{name}]\ncommand = true\n")
-        result = as_root("run", "--pipeline", "/tmp/work/p.ini", "--dir", "/tmp/work/records")
+        Path("/tmp/steps/p.ini").write_text(f"[{name}]\ncommand = true\n")
+        result = as_root("run", "--pipeline", "/tmp/steps/p.ini", "--dir", "/tmp/steps/records")
         assert result.returncode != 0, (name, result)
         assert "\033" not in result.stderr + result.stdout, result
     assert not os.path.exists("/tmp/esc") and not os.path.exists("/esc")
-    Path("/tmp/work/p.ini").write_text("[good]\ncommand = echo \033]0;owned\a\n")
-    result = as_root("run", "--pipeline", "/tmp/work/p.ini", "--dry-run")
+    Path("/tmp/steps/p.ini").write_text("[good]\ncommand = echo \033]0;owned\a\n")
+    result = as_root("run", "--pipeline", "/tmp/steps/p.ini", "--dry-run")
     assert result.returncode == 0, result
     assert "\033" not in result.stdout and "\a" not in result.stdout, result.stdout
     assert "good: gpulse run" in result.stdout

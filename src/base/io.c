@@ -10,8 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 bool gp_io_path(char out[GP_PATH_SIZE], const char *root, const char *path)
@@ -48,6 +50,14 @@ long gp_io_read_at(int dir, const char *path, char *buf, size_t cap)
     (void)close(fd);
     buf[len] = '\0';
     return result < 0 ? result : (long)len;
+}
+
+uint64_t gp_io_random(void)
+{
+    uint64_t number = 0;
+    if (getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number))
+        number = (uint64_t)time(NULL) << 22 ^ (uint64_t)getpid(); /* no such call on this kernel */
+    return number;
 }
 
 void gp_io_raise_file_limit(void)

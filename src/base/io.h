@@ -32,6 +32,9 @@ int gp_io_make_folders(const char *path) GP_MUST_CHECK;
 bool gp_io_user_folder(char ret[GP_PATH_SIZE], const char *variable, const char *hidden,
                        const char *name) GP_MUST_CHECK;
 
+/* A number that nobody can guess. */
+uint64_t gp_io_random(void);
+
 /* Lets this process have as many files open as it may. */
 void gp_io_raise_file_limit(void);
 

@@ -9,7 +9,6 @@
 #include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -121,24 +120,21 @@ int gp_outfile_create(const char *path, int flags, mode_t mode, struct gp_err *e
 {
     char names[2][GP_PATH_SIZE];
     struct gp_err why = {0};
-    struct stat st;
     int fd = -1;
     flags |= O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC;
-    errno = ELOOP;
-    for (int i = 0; fd < 0 && errno == ELOOP && i < LINKS_MOST; i++) {
+    for (int i = 0; i < LINKS_MOST; i++) {
         fd = open_once(path, flags | O_NOFOLLOW, mode, &why);
         if (fd >= 0 || errno != ELOOP)
             break;
         int r = follow(path, names[i % 2], &why);
-        if (r < 0) {
-            errno = EPERM;
-            break;
-        }
-        if (r == 0)
+        if (r == 0) /* one of /proc's */
             fd = open(path, flags);
+        if (r <= 0)
+            break;
         path = names[i % 2];
+        errno = ELOOP; /* if it was the last one */
     }
-    if (fd >= 0 && (fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) != 0 || fstat(fd, &st) != 0)) {
+    if (fd >= 0 && fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) != 0) {
         (void)close(fd);
         fd = -1;
     }
@@ -314,13 +310,10 @@ static int open_beside(const char *path, mode_t mode, char name[GP_PATH_SIZE])
 {
     const char *slash = strrchr(path, '/');
     int length = slash ? (int)(slash - path) + 1 : 0;
-    uint64_t number;
     int fd = -1;
     errno = EEXIST;
     for (int i = 0; fd < 0 && errno == EEXIST && i < 16; i++) {
-        if (getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number))
-            number = gp_clock_mono_ns();
-        (void)snprintf(name, GP_PATH_SIZE, "%.*s.gpulse-%016" PRIx64, length, path, number);
+        (void)snprintf(name, GP_PATH_SIZE, "%.*s.gpulse-%016" PRIx64, length, path, gp_io_random());
         fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
     }
     return fd;

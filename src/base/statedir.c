@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -171,13 +170,13 @@ DIR *gp_statedir_list(const struct gp_statedir *dir)
 static int make_folder(int place, const char *path, struct gp_statedir *ret)
 {
     const uid_t uid = geteuid();
-    uint32_t suffix = 0;
     char name[NAME_SIZE];
     (void)snprintf(name, sizeof(name), "%s%u", prefix, (unsigned)uid);
     if (mkdirat(place, name, 0755) != 0) {
-        if (errno != EEXIST || getrandom(&suffix, sizeof(suffix), 0) != sizeof(suffix))
+        if (errno != EEXIST)
             return -errno;
-        (void)snprintf(name, sizeof(name), "%s%u.%08" PRIx32, prefix, (unsigned)uid, suffix);
+        (void)snprintf(name, sizeof(name), "%s%u.%016" PRIx64, prefix, (unsigned)uid,
+                       gp_io_random());
         if (mkdirat(place, name, 0755) != 0)
             return -errno;
     }

@@ -2,6 +2,7 @@
 
 #include "base/err.h"
 #include "base/io.h"
+#include "base/outfile.h"
 #include "base/utf8.h"
 
 #include <archive.h>
@@ -182,29 +183,12 @@ static int pack(const struct gp_bundle *bundle, const char *path, struct gp_strb
 
 /* ---- the file ---- */
 
-/* Beside it, then in its place: whoever opens it finds the old file or the whole new one. */
 static int put(const char *path, const struct gp_strbuf *sb, struct gp_err *err)
 {
-    char name[GP_PATH_SIZE];
     struct stat st;
     if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
         return gp_err_set(err, GP_EIO, "cannot write '%s': it is no regular file", path);
-    int n = snprintf(name, sizeof(name), "%s.XXXXXX", path);
-    int fd = n < (int)sizeof(name) ? mkostemp(name, O_CLOEXEC) : -1; /* mode 0600 */
-    if (fd < 0)
-        return gp_err_set(err, GP_EIO, "cannot write '%s': %s", path,
-                          n < (int)sizeof(name) ? strerror(errno) : strerror(ENAMETOOLONG));
-    int r = gp_io_write_all(fd, sb->buf, sb->len);
-    if (r == 0 && fsync(fd) != 0 && errno != EINVAL)
-        r = -errno;
-    if (close(fd) != 0 && r == 0)
-        r = -errno;
-    if (r == 0 && rename(name, path) != 0)
-        r = -errno;
-    if (r == 0)
-        return 0;
-    (void)unlink(name);
-    return gp_err_set(err, GP_EIO, "cannot write '%s': %s", path, strerror(-r));
+    return gp_outfile_replace(path, 0600, sb->buf, sb->len, true, err);
 }
 
 int gp_bundle_write(const char *path, struct gp_exam *exam, size_t *ret_count, struct gp_err *err)

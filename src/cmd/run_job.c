@@ -46,7 +46,7 @@ static void describe(struct gp_run *run, char *const *argv, int argc)
                               i > 0 ? " " : "", argv[i]);
     (void)snprintf(run->lease.name, sizeof(run->lease.name), "%s",
                    run->plan->name ? run->plan->name : "");
-    run->lease.id = gp_lease_new_id();
+    run->lease.id = gp_io_random();
     run->lease.pid = (uint32_t)getpid();
     run->lease.ns = gp_proc_own_ns();
     run->lease.is_shared = run->request.is_shared;

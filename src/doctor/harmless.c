@@ -302,7 +302,7 @@ static bool is_among(const char *const *list, size_t count, const char *text, si
     return false;
 }
 
-/* "12", "0x1f", "2.5", "8G", "12.4.1" */
+/* "12", "2.5", "8G", "12.4.1" */
 static bool is_number(const char *text, size_t n)
 {
     enum { LONGEST = 12 };

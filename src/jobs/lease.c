@@ -15,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -160,6 +159,8 @@ static bool check_process(struct gp_lease *lease)
         lease->pid = 0;
         return true;
     }
+    if (lease->state != GP_LEASE_WAITING)
+        return true;
     int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     lease->is_stopped = proc >= 0 && gp_proc_read_stat(proc, lease->pid, &stat_line) &&
                         (stat_line.state == 'T' || stat_line.state == 't');
@@ -362,14 +363,6 @@ bool gp_lease_is_behind(const struct gp_leases *leases, const struct gp_lease *l
 }
 
 /* ---- writing ---- */
-
-uint64_t gp_lease_new_id(void)
-{
-    uint64_t id = 0;
-    if (getrandom(&id, sizeof(id), 0) != (ssize_t)sizeof(id))
-        id = gp_clock_mono_ns() << 22 ^ (uint64_t)getpid(); /* early in the boot */
-    return id;
-}
 
 /* Those of this user, dead ones and all. */
 static int check_count(const struct gp_statedir *dir)

@@ -31,14 +31,14 @@ enum gp_lease_state {
 };
 
 struct gp_lease {
-    uint64_t id;     /* of the request, in all its states */
+    uint64_t id;     /* of the request, in all its states: gp_io_random() */
     uint64_t ticket; /* whoever asked first has the lowest; as read */
     enum gp_lease_state state;
     uint64_t since_wall_ns; /* of that state */
     uid_t uid;              /* owner of the file; as read */
     uint32_t pid;           /* of the supervisor, in its own pid namespace; 0: not known */
     uint64_t ns;            /* that namespace, as /proc/PID/ns/pid names it */
-    bool is_stopped;        /* the supervisor, by SIGSTOP; as read */
+    bool is_stopped;        /* the supervisor of one that waits, by SIGSTOP; as read */
     bool is_shared;         /* other jobs may be on the same GPUs */
     uint64_t bytes;         /* promised on each GPU; 0: all of it */
     unsigned wanted;        /* how many GPUs */
@@ -83,9 +83,6 @@ bool gp_lease_is_behind(const struct gp_leases *leases, const struct gp_lease *l
 /* Whether two hold one GPU, each for itself alone: as a list may show it in which one was read
  * before its end and the other behind it. */
 bool gp_leases_conflict(const struct gp_leases *leases);
-
-/* One that no other request has. */
-uint64_t gp_lease_new_id(void);
 
 /* Writes a lease of this process, in the place of what the note stands for. As long as the note is
  * open the lease lives. Closed on exec. GP_EIO says what is wrong with each place. */
