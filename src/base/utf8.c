@@ -184,6 +184,41 @@ void gp_utf8_add_padded(struct gp_strbuf *sb, const char *s, size_t cols, bool c
         gp_strbuf_fill(sb, ' ', cols - width);
 }
 
+static bool is_safe(const char *s)
+{
+    uint32_t cp;
+    for (size_t n = strlen(s); n > 0;) {
+        size_t len = gp_utf8_decode(s, n, &cp);
+        if (is_unsafe(cp) || cp == 0xfffd)
+            return false;
+        s += len;
+        n -= len;
+    }
+    return true;
+}
+
+void gp_utf8_add_shell_word(struct gp_strbuf *sb, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "=,.:+-_/@%";
+    bool escaped = !is_safe(word);
+    if (*word && word[strspn(word, plain)] == '\0') {
+        gp_strbuf_adds(sb, word);
+        return;
+    }
+    gp_strbuf_adds(sb, escaped ? "$'" : "'");
+    for (const unsigned char *p = (const unsigned char *)word; *p; p++)
+        if (escaped && (*p < ' ' || *p > '~'))
+            gp_strbuf_addf(sb, "\\x%02x", *p);
+        else if (escaped && (*p == '\'' || *p == '\\'))
+            gp_strbuf_addf(sb, "\\%c", *p);
+        else if (*p == '\'')
+            gp_strbuf_adds(sb, "'\\''");
+        else
+            gp_strbuf_addc(sb, (char)*p);
+    gp_strbuf_addc(sb, '\'');
+}
+
 void gp_utf8_copy_safe(char *to, size_t size, const char *s)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(size * 4 + 4096);

@@ -16,6 +16,10 @@ size_t gp_utf8_decode(const char *s, size_t n, uint32_t *ret_cp);
  * last of them is "…" where the text was cut. */
 void gp_utf8_add_safe(struct gp_strbuf *sb, const char *s, size_t n, size_t max_cols);
 
+/* Appends a word as a shell reads it: bare, in single quotes, or as $'…' with escapes if a terminal
+ * would obey anything in it. */
+void gp_utf8_add_shell_word(struct gp_strbuf *sb, const char *word);
+
 /* Copies s as gp_utf8_add_safe() does it, cut where it has no room. */
 void gp_utf8_copy_safe(char *to, size_t size, const char *s);
 

@@ -29,21 +29,21 @@ struct pick_options {
 static const struct gp_opt options[] = {
     GP_JOB_ROWS(struct pick_options, job),
     {0, "at-most", NULL, GP_OPT_U64, "N", .offset = OPT(at_most),
-     .help = "as many as there are, up to N, but not fewer than --gpus"},
+     .help = "as many as are free, up to N, but at least --gpus"},
     {'w', "wait", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(wait_ns),
-     .help = "wait so long until they can be had (default: not at all)"},
+     .help = "wait up to TIME for free GPUs (default: do not wait)"},
     {'f', "format", NULL, GP_OPT_CHOICE, "FORMAT", .choices = "list export json",
      .offset = OPT(format),
-     .help = "list: 2,5 (default); export: a line for the shell; json: with all reasons"},
+     .help = "2,5 (list, the default), a line for the shell (export), or JSON with all reasons"},
     {0, "explain", NULL, GP_OPT_FLAG, .offset = OPT(explain),
-     .help = "a line for each GPU: whether it can be had, or why not"},
+     .help = "print for each GPU whether it is free, or why not"},
     GP_OPT_END,
 };
 
 static const char *const states[] = {
     [GP_PICK_FITS] = "free",
-    [GP_PICK_LATER] = "not now",
-    [GP_PICK_NEVER] = "never",
+    [GP_PICK_LATER] = "busy",
+    [GP_PICK_NEVER] = "unsuitable",
 };
 
 static void add_name(struct gp_strbuf *sb, const struct gp_device *device)
@@ -58,11 +58,11 @@ static void add_explanation(struct gp_strbuf *sb, const struct gp_pick *pick)
     for (size_t i = 0; i < pick->count; i++) {
         const struct gp_pick_unit *unit = &pick->units[i];
         add_name(sb, unit->device);
-        gp_strbuf_addf(sb, ": %s", unit->is_chosen ? "chosen" : states[unit->state]);
         if (unit->state == GP_PICK_FITS)
-            gp_strbuf_addf(sb, ", %.1f GiB to be had", unit->free / 0x1p30);
+            gp_strbuf_addf(sb, ": %s (%.1f GiB)", unit->is_chosen ? "selected" : "free",
+                           unit->free / 0x1p30);
         else
-            gp_strbuf_addf(sb, ": %s", unit->why);
+            gp_strbuf_addf(sb, ": %s: %s", states[unit->state], unit->why);
         gp_strbuf_addc(sb, '\n');
     }
 }
@@ -70,7 +70,7 @@ static void add_explanation(struct gp_strbuf *sb, const struct gp_pick *pick)
 static json_t *unit_object(const struct gp_pick_unit *unit)
 {
     return json_pack("{s:i, s:s, s:b, s:s, s:s, s:I}", "gpu", (int)unit->device->index, "uuid",
-                     gp_device_text(unit->device, GP_UUID, ""), "chosen", (int)unit->is_chosen,
+                     gp_device_text(unit->device, GP_UUID, ""), "selected", (int)unit->is_chosen,
                      "state", states[unit->state], "reason", unit->why, "free",
                      (json_int_t)(unit->free > 0 ? unit->free : 0));
 }
@@ -150,7 +150,8 @@ static int pick_once(struct gp_sampler *sampler, const struct pick_options *o,
         if (r == 0 && pick.state == GP_PICK_NEVER)
             r = gp_err_set(err, GP_ENEVER, "%s", pick.why);
         else if (r == 0 && !*ret_fits && is_last)
-            r = gp_err_set(err, o->wait_ns ? GP_EEXPIRED : GP_EBUSY, "%s", pick.why);
+            r = o->wait_ns ? gp_err_set(err, GP_EEXPIRED, "%s", pick.why)
+                           : gp_err_set(err, GP_EBUSY, "%s; --wait waits for them", pick.why);
         gp_pick_fini(&pick);
     }
     gp_snapshot_free(snapshot);
@@ -192,26 +193,25 @@ static int pick_main(int argc, char **argv, struct gp_err *err)
 
 const struct gp_cmd gp_cmd_pick = {
     .name = "pick",
-    .summary = "say which GPUs to use now",
+    .summary = "pick free GPUs and print their ids",
     .usage = "[options]",
     .description =
-        "Prints the numbers of GPUs that a job can use now, as CUDA_VISIBLE_DEVICES takes them "
-        "(with CUDA_DEVICE_ORDER=PCI_BUS_ID): by default one on which nobody computes. GPUs that "
-        "do not answer, wait for a reset, have lost memory rows or are prohibited are left out, "
-        "and those that were promised to a job of gpulse run. -i says among which, --gpu-ids "
-        "exactly which; of a GPU in MIG mode it takes an instance.\n\n"
-        "Of several it takes those that are nearest to each other: joined by NVLink, or else on "
-        "one NUMA node. Among equals the last on the bus comes first, because so many programs "
-        "take the first without being asked.\n\n"
-        "Between the answer and the moment at which a job takes its memory another one may come: "
-        "gpulse run keeps them off.\n\n"
-        "Exit status: 69 if it is not possible now, 75 if it was not within --wait, 78 if it can "
-        "never be.",
-    .examples = "CUDA_VISIBLE_DEVICES=$(gpulse pick) python train.py\ta GPU that nobody uses\n"
-                "eval \"$(gpulse pick -g 2 --mem 40GiB -f export)\"\ttwo with so much free each\n"
-                "gpulse pick --share --mem 8GiB\tbeside others\n"
-                "gpulse pick -g 4 --explain\twhy not\n"
-                "gpulse pick --avoid 0 --wait 1h\tas soon as there is one\n",
+        "Prints the ids of free GPUs in the form that CUDA_VISIBLE_DEVICES takes (with "
+        "CUDA_DEVICE_ORDER=PCI_BUS_ID). By default that is one GPU on which nothing computes. "
+        "GPUs that do not answer, need a reset, have failed memory rows, are in compute mode "
+        "Prohibited, or are reserved by gpulse run are left out. -i limits the choice to these "
+        "GPUs; --gpu-ids asks for exactly these. On a GPU in MIG mode an instance is picked.\n\n"
+        "Several GPUs are picked as close to each other as possible: connected by NVLink, else on "
+        "one NUMA node. Among equals the last on the bus comes first, because many programs use "
+        "the first GPU by default.\n\n"
+        "Another job may start on these GPUs before yours does; gpulse run reserves them.\n\n"
+        "Exit status: 69 if too few GPUs are free, 75 if --wait ran out, 78 if the request can "
+        "never be met.",
+    .examples = "CUDA_VISIBLE_DEVICES=$(gpulse pick) python train.py\ta free GPU\n"
+                "eval \"$(gpulse pick -g 2 --mem 40GiB -f export)\"\ttwo with 40 GiB free each\n"
+                "gpulse pick --share --mem 8GiB\tshare a GPU\n"
+                "gpulse pick -g 4 --explain\twhy each GPU is free or busy\n"
+                "gpulse pick --avoid 0 --wait 1h\twait for one\n",
     .options = options,
     .no_loop = true,
     .run = pick_main,

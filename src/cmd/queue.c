@@ -1,11 +1,11 @@
-/* gpulse queue: who was promised which GPUs, and who waits for some. */
+/* gpulse queue: reserved GPUs, and who waits for some. */
 #include "cmd/app.h"
 #include "cmd/commands.h"
 
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/strbuf.h"
-#include "jobs/lease.h"
+#include "jobs/pick.h"
 #include "model/snapshot.h"
 #include "out/json.h"
 #include "out/procs.h"
@@ -28,7 +28,7 @@ static const struct gp_opt options[] = {
     GP_OPT_END,
 };
 
-/* "0-3", "1:0", as gpulse ps writes it; a GPU that this machine has no more is left out. */
+/* "0-3", "1:0", as in gpulse ps; a GPU that this machine no longer has is left out. */
 static struct gp_proc_row gpus_of(const struct gp_lease *lease, const struct gp_snapshot *snapshot)
 {
     struct gp_proc_row row = {.pid = lease->pid};
@@ -52,6 +52,13 @@ static struct gp_amount age_of(const struct gp_lease *lease, uint64_t wall_ns)
                               false};
 }
 
+static const char *state_of(const struct gp_lease *lease, const struct gp_snapshot *snapshot)
+{
+    if (lease->state != GP_LEASE_HELD)
+        return "waiting";
+    return gp_pick_is_suspended(snapshot, lease) ? "suspended" : "running";
+}
+
 static void add_row(struct gp_strbuf *sb, const struct gp_lease *lease,
                     const struct gp_snapshot *snapshot)
 {
@@ -66,7 +73,7 @@ static void add_row(struct gp_strbuf *sb, const struct gp_lease *lease,
         (void)snprintf(wanted, sizeof(wanted), "%s", row.gpus);
     else
         (void)snprintf(wanted, sizeof(wanted), "%u of %s", lease->wanted, row.gpus);
-    gp_strbuf_addf(sb, "%-5s  %-9.9s  %7u  %-9s  %-6s  ", held ? "runs" : "waits",
+    gp_strbuf_addf(sb, "%-9s  %-9.9s  %7u  %-9s  %-6s  ", state_of(lease, snapshot),
                    user_of(lease, user), lease->pid, wanted, memory);
     gp_proc_format_amount(sb, GP_PROC_TIME_COLUMN, age_of(lease, snapshot->wall_ns));
     gp_strbuf_addf(sb, "  %s\n", lease->name[0] ? lease->name : lease->command);
@@ -79,8 +86,9 @@ static json_t *lease_object(const struct gp_lease *lease, const struct gp_snapsh
     json_t *gpus = json_array();
     for (size_t i = 0; i < lease->gpu_count; i++)
         (void)json_array_append_new(gpus, json_string(lease->gpus[i]));
-    return json_pack("{s:s, s:s, s:I, s:s, s:o, s:i, s:b, s:I, s:I, s:s, s:s}", "state",
-                     lease->state == GP_LEASE_HELD ? "held" : "waiting", "user",
+    return json_pack("{s:s, s:b, s:s, s:I, s:s, s:o, s:i, s:b, s:I, s:I, s:s, s:s}", "state",
+                     lease->state == GP_LEASE_HELD ? "held" : "waiting", "suspended",
+                     (int)gp_pick_is_suspended(snapshot, lease), "user",
                      user_of(lease, user), "pid", (json_int_t)lease->pid, "gpus", row.gpus, "uuids",
                      gpus, "wanted", (int)lease->wanted, "shared", (int)lease->is_shared, "memory",
                      (json_int_t)lease->bytes, "ticket", (json_int_t)lease->ticket, "name",
@@ -103,19 +111,22 @@ static int print(const struct gp_leases *leases, const struct gp_snapshot *snaps
                  const char *format, struct gp_err *err)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(16 << 20);
-    if (strcmp(format, "json") == 0)
+    bool is_json = strcmp(format, "json") == 0;
+    if (is_json)
         add_json(&sb, leases, snapshot);
-    else if (leases->count > 0)
-        gp_strbuf_addf(&sb, "%-5s  %-9s  %7s  %-9s  %-6s  %6s  %s\n", "STATE", "USER", "PID",
+    else if (leases->count == 0)
+        (void)fprintf(stderr, "gpulse: no reservations; gpulse run starts a job with one\n");
+    else
+        gp_strbuf_addf(&sb, "%-9s  %-9s  %7s  %-9s  %-6s  %6s  %s\n", "STATE", "USER", "PID",
                        "GPUS", "MEM", "SINCE", "COMMAND");
-    for (size_t i = 0; strcmp(format, "json") != 0 && i < leases->count; i++)
+    for (size_t i = 0; !is_json && i < leases->count; i++)
         add_row(&sb, &leases->items[i], snapshot);
     int r = gp_app_write(STDOUT_FILENO, &sb, err);
     gp_strbuf_fini(&sb);
     return r;
 }
 
-/* One that takes its GPUs just now waits, as long as it is not sure of them. */
+/* One that claims GPUs still waits until it is sure of them. */
 static void leave_out_claims(struct gp_leases *leases)
 {
     size_t kept = 0;
@@ -140,7 +151,7 @@ static int queue_main(int argc, char **argv, struct gp_err *err)
 {
     struct queue_options o = {.format = "table"};
     const struct gp_loop loop = {.interval_ns = GP_NS_PER_S};
-    struct gp_want want = {.mig = true};
+    struct gp_want want = {.mig = true, .processes = true, .ancestors = true};
     struct gp_sampler *sampler;
     struct gp_snapshot *snapshot = NULL;
     struct gp_leases leases = {.items = NULL};
@@ -152,6 +163,9 @@ static int queue_main(int argc, char **argv, struct gp_err *err)
     if (positional > 0)
         return gp_err_set(err, GP_EUSAGE, "queue takes no arguments");
     gp_metric_set_add(&want.metrics, GP_UUID);
+    gp_metric_set_add(&want.metrics, GP_PID);
+    gp_metric_set_add(&want.metrics, GP_PROCESS_PPID);
+    gp_metric_set_add(&want.metrics, GP_PROCESS_SUSPENDED);
     r = gp_app_open(&want, &loop, &sampler, err);
     if (r < 0)
         return r;
@@ -168,15 +182,16 @@ static int queue_main(int argc, char **argv, struct gp_err *err)
 
 const struct gp_cmd gp_cmd_queue = {
     .name = "queue",
-    .summary = "list who has GPUs by gpulse run, and who waits",
+    .summary = "show GPU reservations and the waiting line",
     .usage = "[options]",
     .description =
-        "A line for each job of gpulse run: those that have GPUs and those that wait for some, by "
-        "the order in which they asked. GPUS are those that it has; of one that waits how many, "
-        "and of which. MEM is what it was promised on each; all, if it does not share. Why one "
-        "waits: gpulse pick --explain.",
-    .examples = "gpulse queue\twho has what\n"
-                "gpulse queue -f json\tfor programs\n",
+        "Lists each job of gpulse run that has GPUs reserved or waits for some, in the order in "
+        "which they asked. GPUS are the reserved ones; for a waiting job, how many it wants and of "
+        "which. MEM is the memory reserved on each GPU, or all if the job does not share. A "
+        "suspended job keeps its reservation: its memory must fit again when it is resumed. To see "
+        "why a GPU is not free: gpulse pick --explain.",
+    .examples = "gpulse queue\tall reservations\n"
+                "gpulse queue -f json\tfor scripts\n",
     .options = options,
     .no_loop = true,
     .run = queue_main,

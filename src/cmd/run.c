@@ -67,7 +67,7 @@ static const struct gp_opt options[] = {
      .help = "begin with this step of the pipeline"},
     {0, "restart", NULL, GP_OPT_FLAG, .offset = OPT(restart), .help = "begin with its first step"},
     {0, "dry-run", NULL, GP_OPT_FLAG, .offset = OPT(dry_run),
-     .help = "say what would be run, and on which GPUs, and run nothing"},
+     .help = "print what would run, and on which GPUs, and run nothing"},
     {'q', "quiet", NULL, GP_OPT_FLAG, .offset = OPT(plan.quiet),
      .help = "say nothing but what went wrong"},
     GP_OPT_END,
@@ -272,10 +272,10 @@ static int print_plan(const struct run_options *o, const struct gp_snapshot *sna
         gp_job_add_mask(&sb, snapshot, pick, o->plan.gpus.uuid);
         for (int i = 0; i < count; i++) {
             gp_strbuf_addc(&sb, ' ');
-            gp_utf8_add_safe(&sb, words[i], strlen(words[i]), SIZE_MAX);
+            gp_utf8_add_shell_word(&sb, words[i]);
         }
     } else {
-        gp_strbuf_addf(&sb, "waits: %s", pick->why);
+        gp_strbuf_addf(&sb, "waiting: %s", pick->why);
     }
     gp_strbuf_addc(&sb, '\n');
     int r = gp_app_write(STDOUT_FILENO, &sb, err);
@@ -283,7 +283,7 @@ static int print_plan(const struct run_options *o, const struct gp_snapshot *sna
     return r;
 }
 
-/* What it would do now. Quiet, only whether the options make sense. */
+/* What it would do now. With --quiet only whether the options make sense. */
 static int dry_run(const struct run_options *o, char *const *words, int count, struct gp_err *err)
 {
     struct gp_pick_request request;
@@ -305,7 +305,9 @@ static int dry_run(const struct run_options *o, char *const *words, int count, s
     if (r == 0 && (pick.state == GP_PICK_FITS || (pick.state == GP_PICK_LATER && o->plan.wait_ns)))
         r = print_plan(o, snapshot, &pick, words, count, err);
     else if (r == 0)
-        r = gp_err_set(err, pick.state == GP_PICK_NEVER ? GP_ENEVER : GP_EBUSY, "%s", pick.why);
+        r = pick.state == GP_PICK_NEVER
+                ? gp_err_set(err, GP_ENEVER, "%s", pick.why)
+                : gp_err_set(err, GP_EBUSY, "%s; --wait waits for them", pick.why);
     gp_pick_fini(&pick);
     gp_leases_fini(&leases);
     gp_snapshot_free(snapshot);
@@ -334,7 +336,7 @@ static int run_main(int argc, char **argv, struct gp_err *err)
     if (r < 0)
         return r;
     if (positional == 0)
-        return gp_err_set(err, GP_EUSAGE, "say what to run: gpulse run -- python train.py");
+        return gp_err_set(err, GP_EUSAGE, "missing command; usage: gpulse run [options] -- COMMAND");
     if (o.dry_run)
         return dry_run(&o, argv + 1, positional, err);
     char *variables[3] = {NULL};

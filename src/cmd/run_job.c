@@ -165,7 +165,7 @@ static int step(struct gp_run *run, const struct gp_snapshot *snapshot, bool wai
     }
     if (ret->state == GP_PICK_FITS && !won) {
         ret->state = GP_PICK_LATER;
-        (void)snprintf(ret->why, sizeof(ret->why), "others ask for the same GPUs all the time");
+        (void)snprintf(ret->why, sizeof(ret->why), "other jobs keep asking for the same GPUs");
     }
     if (r < 0)
         gp_pick_fini(ret);
@@ -173,7 +173,7 @@ static int step(struct gp_run *run, const struct gp_snapshot *snapshot, bool wai
 }
 
 static int decide(struct gp_run *run, const struct gp_snapshot *snapshot, bool waits,
-                  enum gp_pick_state *ret_state, char why[300], struct gp_err *err)
+                  enum gp_pick_state *ret_state, char why[GP_PICK_WHY_SIZE], struct gp_err *err)
 {
     const struct timespec nap = gp_clock_timespec(NAP_MS * GP_NS_PER_MS);
     uint64_t until_ns = gp_clock_mono_ns() + SETTLE_MS * GP_NS_PER_MS;
@@ -184,7 +184,7 @@ static int decide(struct gp_run *run, const struct gp_snapshot *snapshot, bool w
         if (r < 0)
             return r;
         *ret_state = pick.state;
-        (void)snprintf(why, 300, "%s", pick.why);
+        (void)snprintf(why, GP_PICK_WHY_SIZE, "%s", pick.why);
         again = again && pick.state == GP_PICK_LATER && gp_clock_mono_ns() < until_ns;
         gp_pick_fini(&pick);
         if (again && was_standing)
@@ -195,7 +195,7 @@ static int decide(struct gp_run *run, const struct gp_snapshot *snapshot, bool w
 
 /* What others were promised while the GPUs were looked at stands in the leases. */
 static int look_and_decide(struct gp_run *run, bool waits, enum gp_pick_state *ret_state,
-                           char why[300], struct gp_err *err)
+                           char why[GP_PICK_WHY_SIZE], struct gp_err *err)
 {
     struct gp_snapshot *snapshot;
     int r = gp_sampler_tick(run->sampler, &snapshot, err);
@@ -239,8 +239,8 @@ static int acquire(struct gp_run *run, struct gp_err *err)
     const struct gp_run_plan *o = run->plan;
     uint64_t until_ns = gp_clock_mono_ns() + o->wait_ns;
     enum gp_pick_state state = GP_PICK_LATER;
-    char why[300] = "";
-    char said[300] = "";
+    char why[GP_PICK_WHY_SIZE] = "";
+    char said[GP_PICK_WHY_SIZE] = "";
     int watch = -1; /* to close one takes the kernel 10 ms */
     int r = look_and_decide(run, o->wait_ns > 0, &state, why, err);
     while (r == 0 && state == GP_PICK_LATER && o->wait_ns && gp_clock_mono_ns() < until_ns) {
@@ -263,7 +263,8 @@ static int acquire(struct gp_run *run, struct gp_err *err)
                       state == GP_PICK_NEVER ? GP_ENEVER
                       : o->wait_ns           ? GP_EEXPIRED
                                              : GP_EBUSY,
-                      "%s", why);
+                      "%s%s", why,
+                      state == GP_PICK_LATER && !o->wait_ns ? "; --wait waits for them" : "");
 }
 
 /* ---- while it runs ---- */

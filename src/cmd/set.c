@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/strbuf.h"
+#include "base/utf8.h"
 
 #include <signal.h>
 #include <stdarg.h>
@@ -325,7 +326,7 @@ static void add_root_command(struct gp_strbuf *sb, const struct set_run *run)
     gp_strbuf_adds(sb, " set");
     if (run->options->restore) {
         gp_strbuf_adds(sb, " --restore ");
-        gp_set_add_quoted(sb, run->options->restore);
+        gp_utf8_add_shell_word(sb, run->options->restore);
     }
     for (unsigned id = 0; id < GP_CONTROL__COUNT; id++) {
         if (!(run->controls & bit((enum gp_control_id)id)))
@@ -335,7 +336,7 @@ static void add_root_command(struct gp_strbuf *sb, const struct set_run *run)
     }
     if (gp_common()->id) {
         gp_strbuf_adds(sb, " -i ");
-        gp_set_add_quoted(sb, gp_common()->id);
+        gp_utf8_add_shell_word(sb, gp_common()->id);
     }
 }
 

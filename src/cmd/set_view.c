@@ -16,23 +16,6 @@ void gp_set_add_target(struct gp_strbuf *sb, const struct gp_target *target)
         gp_strbuf_addf(sb, " instance %u", target->mig_index);
 }
 
-void gp_set_add_quoted(struct gp_strbuf *sb, const char *word)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "=,.:+-_/@%";
-    if (*word && word[strspn(word, plain)] == '\0') {
-        gp_strbuf_adds(sb, word);
-        return;
-    }
-    gp_strbuf_addc(sb, '\'');
-    for (; *word; word++)
-        if (*word == '\'')
-            gp_strbuf_adds(sb, "'\\''");
-        else
-            gp_strbuf_addc(sb, *word);
-    gp_strbuf_addc(sb, '\'');
-}
-
 /* ---- the list of controls ---- */
 
 void gp_set_add_list(struct gp_strbuf *sb)
@@ -428,7 +411,7 @@ void gp_set_add_program(struct gp_strbuf *sb, const char *machine)
     if (!machine)
         return;
     gp_strbuf_adds(sb, " --sim ");
-    gp_set_add_quoted(sb, machine);
+    gp_utf8_add_shell_word(sb, machine);
 }
 
 void gp_set_add_undo(struct gp_strbuf *sb, const struct gp_target *targets, size_t count,

@@ -38,7 +38,4 @@ void gp_set_add_target(struct gp_strbuf *sb, const struct gp_target *target);
 /* "gpulse", and with it the simulated machine, unless that is NULL. */
 void gp_set_add_program(struct gp_strbuf *sb, const char *machine);
 
-/* A word as the shell reads it. */
-void gp_set_add_quoted(struct gp_strbuf *sb, const char *word);
-
 #endif

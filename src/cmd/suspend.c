@@ -8,6 +8,7 @@
 #include "base/io.h"
 #include "base/strbuf.h"
 #include "jobs/checkpoint.h"
+#include "jobs/pick.h"
 #include "jobs/suspend.h"
 #include "model/snapshot.h"
 #include "out/procs.h"
@@ -94,10 +95,12 @@ static int open_sampler(const struct gp_proc_select *select, struct gp_sampler *
         GP_PROCESS_CONTAINER,
         GP_PROCESS_CONTAINER_NAME,
         GP_PROCESS_COMMAND,
+        GP_PROCESS_PPID,
         GP_PROCESS_SUSPENDED,
     };
     const struct gp_loop loop = {.interval_ns = GP_NS_PER_S};
-    struct gp_want want = {.mig = true, .processes = true, .process_names = true};
+    struct gp_want want = {
+        .mig = true, .processes = true, .process_names = true, .ancestors = true};
     for (size_t i = 0; i < GP_ARRAY_LEN(metrics); i++)
         gp_metric_set_add(&want.metrics, metrics[i]);
     gp_proc_select_want(select, &want);
@@ -371,6 +374,21 @@ static void add_gpus(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
     }
 }
 
+/* Others may take a suspended job's memory for free: its GPUs are not. */
+static void add_reservations(struct gp_strbuf *sb, const struct gp_snapshot *snapshot)
+{
+    struct gp_leases leases;
+    if (gp_leases_read(&leases, NULL) < 0)
+        return;
+    for (size_t i = 0; i < leases.count; i++) {
+        const struct gp_lease *lease = &leases.items[i];
+        if (lease->state == GP_LEASE_HELD && gp_pick_is_suspended(snapshot, lease))
+            gp_strbuf_addf(sb, "its reservation stays (gpulse run, pid %u): see gpulse queue\n",
+                           lease->pid);
+    }
+    gp_leases_fini(&leases);
+}
+
 static int report(struct gp_sampler *sampler, const struct gp_suspended_list *list, bool suspended,
                   struct gp_err *err)
 {
@@ -400,6 +418,8 @@ static int report(struct gp_sampler *sampler, const struct gp_suspended_list *li
     }
     if (r == 0)
         add_gpus(&sb, snapshot, list);
+    if (r == 0 && suspended)
+        add_reservations(&sb, snapshot);
     int w = gp_app_write(STDOUT_FILENO, &sb, r == 0 ? err : NULL);
     if (r == 0 && w == 0 && !seen)
         r = gp_err_set(err, GP_EFAIL,

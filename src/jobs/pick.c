@@ -1,6 +1,7 @@
 #include "jobs/pick.h"
 
 #include "base/err.h"
+#include "base/strbuf.h"
 #include "base/utf8.h"
 #include "model/select.h"
 #include "model/snapshot.h"
@@ -13,7 +14,7 @@
 
 /* Memory in use without a process that makes a GPU somebody's: more than screens and contexts have.
  */
-enum { UNLISTED_LEAST = 1 << 30, ANCESTORS_MAX = 64, OWNER_SIZE = 180 };
+enum { UNLISTED_LEAST = 1 << 30, ANCESTORS_MAX = 64, OWNER_SIZE = 220, GROUP_MOST = 8 };
 
 /* How near two GPUs are. */
 enum nearness { FAR, SAME_NODE, SAME_SWITCH, LINKED };
@@ -51,6 +52,7 @@ void gp_pick_want(struct gp_want *want, bool several)
         GP_PROCESS_COMMAND,
         GP_PROCESS_PPID,
         GP_PROCESS_START,
+        GP_PROCESS_SUSPENDED,
     };
     for (size_t i = 0; i < GP_ARRAY_LEN(metrics); i++)
         gp_metric_set_add(&want->metrics, metrics[i]);
@@ -95,12 +97,28 @@ bool gp_pick_comes_from(const struct gp_snapshot *snapshot, int64_t pid, int64_t
     return false;
 }
 
+static bool is_local(const struct gp_lease *lease)
+{
+    return lease->pid && lease->ns == gp_proc_own_ns(); /* else its pids are others here */
+}
+
+bool gp_pick_is_suspended(const struct gp_snapshot *snapshot, const struct gp_lease *lease)
+{
+    for (size_t i = 0; is_local(lease) && i < snapshot->process_count; i++) {
+        const struct gp_process *p = &snapshot->processes[i];
+        if (gp_value_is_present(gp_process_value(p, GP_PROCESS_SUSPENDED)) &&
+            gp_pick_comes_from(snapshot, gp_process_value(p, GP_PID)->i, lease->pid))
+            return true;
+    }
+    return false;
+}
+
 bool gp_pick_observed(const struct gp_snapshot *snapshot, const struct gp_device *device,
                       const struct gp_lease *lease, double *ret_bytes)
 {
     *ret_bytes = 0;
-    if (!lease->pid || lease->ns != gp_proc_own_ns())
-        return false; /* its pids are others here */
+    if (!is_local(lease))
+        return false;
     for (size_t i = 0; i < device->process_count; i++) {
         const struct gp_process *p = &snapshot->processes[device->first_process + i];
         const struct gp_value *memory = gp_process_value(p, GP_PROCESS_MEMORY);
@@ -124,8 +142,8 @@ static bool is_leased(const struct picking *p, const struct gp_device *device, i
 {
     for (size_t i = 0; i < p->leases->count; i++) {
         const struct gp_lease *lease = &p->leases->items[i];
-        if (lease->state == GP_LEASE_HELD && lease->pid && lease->ns == gp_proc_own_ns() &&
-            has_gpu(lease, device) && gp_pick_comes_from(p->snapshot, pid, lease->pid))
+        if (lease->state == GP_LEASE_HELD && is_local(lease) && has_gpu(lease, device) &&
+            gp_pick_comes_from(p->snapshot, pid, lease->pid))
             return true;
     }
     return false;
@@ -133,17 +151,18 @@ static bool is_leased(const struct picking *p, const struct gp_device *device, i
 
 /* ---- what stands in the way ---- */
 
-static bool set_why(struct gp_pick_unit *unit, enum gp_pick_state state, const char *fmt, ...)
+static bool set_why(struct gp_pick_unit *unit, enum gp_pick_obstacle obstacle, const char *fmt, ...)
     GP_PRINTF(3, 4);
 
 /* False, for those who look no further. */
-static bool set_why(struct gp_pick_unit *unit, enum gp_pick_state state, const char *fmt, ...)
+static bool set_why(struct gp_pick_unit *unit, enum gp_pick_obstacle obstacle, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
     (void)vsnprintf(unit->why, sizeof(unit->why), fmt, args);
     va_end(args);
-    unit->state = state;
+    unit->obstacle = obstacle;
+    unit->state = obstacle < GP_PICK_TOO_SMALL ? GP_PICK_LATER : GP_PICK_NEVER;
     return false;
 }
 
@@ -182,22 +201,22 @@ static bool can_ever(const struct picking *p, struct gp_pick_unit *unit)
     const struct gp_device *device = unit->device;
     const struct gp_pick_request *request = p->request;
     double total = 0;
-    if (!is_visible(request, device))
-        return set_why(unit, GP_PICK_NEVER, "hidden by CUDA_VISIBLE_DEVICES");
     if ((request->only && !matches(request->only, device)) ||
         (request->avoid && matches(request->avoid, device)))
-        return set_why(unit, GP_PICK_NEVER, "not among those that are asked for");
+        return set_why(unit, GP_PICK_NOT_REQUESTED, "not requested");
+    if (!is_visible(request, device))
+        return set_why(unit, GP_PICK_HIDDEN, "hidden by CUDA_VISIBLE_DEVICES (see --ignore-mask)");
     if (is_word(device, GP_COMPUTE_MODE, "Prohibited"))
-        return set_why(unit, GP_PICK_NEVER, "its compute mode is Prohibited");
+        return set_why(unit, GP_PICK_PROHIBITED, "its compute mode is Prohibited");
     if (request->no_display && is_word(device, GP_DISPLAY_ACTIVE, "Enabled"))
-        return set_why(unit, GP_PICK_NEVER, "a desktop runs on it");
+        return set_why(unit, GP_PICK_DISPLAY, "it drives a display");
     if (is_word(device, GP_REMAPPED_FAILURE, "Yes"))
-        return set_why(unit, GP_PICK_NEVER, "its memory has failed: a row could not be remapped");
+        return set_why(unit, GP_PICK_FAILED, "its memory has failed: a row could not be remapped");
     if (device->is_mig && request->count > 1)
-        return set_why(unit, GP_PICK_NEVER, "a program can use one MIG instance only");
+        return set_why(unit, GP_PICK_MIG, "a program can use only one MIG instance");
     uint64_t least = request->bytes > request->total_bytes ? request->bytes : request->total_bytes;
     if (gp_device_number(device, GP_MEMORY_TOTAL, &total) && total < (double)least)
-        return set_why(unit, GP_PICK_NEVER, "it has %.1f GiB in all, %.1f are asked for",
+        return set_why(unit, GP_PICK_TOO_SMALL, "%.1f GiB in total, %.1f GiB requested",
                        total / 0x1p30, (double)least / 0x1p30);
     return true;
 }
@@ -207,28 +226,35 @@ static bool is_healthy(struct gp_pick_unit *unit)
     const struct gp_device *device = unit->device;
     const char *action = gp_device_text(device, GP_RECOVERY_ACTION, "None");
     if (device->status != GP_STATUS_OK)
-        return set_why(unit, GP_PICK_LATER, "it does not answer: %s", device->status_text);
+        return set_why(unit, GP_PICK_SICK, "it does not answer: %s", device->status_text);
     if (strcmp(action, "None") != 0)
-        return set_why(unit, GP_PICK_LATER, "the driver asks for: %s", action);
+        return set_why(unit, GP_PICK_SICK, "the driver recommends: %s", action);
     if (is_word(device, GP_REMAPPED_PENDING, "Yes"))
-        return set_why(unit, GP_PICK_LATER, "a row of its memory waits for a reset to be remapped");
+        return set_why(unit, GP_PICK_SICK, "a failed memory row is remapped only by a GPU reset");
     return true;
 }
 
-/* Whose a lease is: "train.py of process 4711". */
-static const char *owner_text(const struct gp_lease *lease, char room[OWNER_SIZE])
+/* "train.py (alice, uid 1000, pid 4711, suspended, FILE)": the file is what the owner, or root, can
+ * look at where the claim is doubted. */
+static const char *owner_text(const struct picking *p, const struct gp_lease *lease,
+                              char room[OWNER_SIZE])
 {
     char name[44];
     char path[84];
+    char user[40];
+    char user_safe[40];
     gp_utf8_copy_safe(name, sizeof(name), lease->name[0] ? lease->name : lease->command);
     gp_utf8_copy_safe(path, sizeof(path), lease->path);
-    (void)snprintf(room, OWNER_SIZE, "%s (process %u of user %u, %s)", name, lease->pid, lease->uid,
-                   path);
+    bool named = gp_proc_passwd(NULL, lease->uid, GP_PROC_PASSWD_NAME, user, sizeof(user));
+    gp_utf8_copy_safe(user_safe, sizeof(user_safe), named ? user : "");
+    (void)snprintf(room, OWNER_SIZE, "%s (%s%suid %u, pid %u, %s%s)", name, user_safe,
+                   named ? ", " : "", lease->uid, lease->pid,
+                   gp_pick_is_suspended(p->snapshot, lease) ? "suspended, " : "", path);
     return room;
 }
 
-/* Takes off what was promised and is not in use yet; those who do not share have all of it. */
-static bool is_unpromised(const struct picking *p, struct gp_pick_unit *unit)
+/* Takes off what is reserved and not in use yet; a lease that does not share has the whole GPU. */
+static bool is_unreserved(const struct picking *p, struct gp_pick_unit *unit)
 {
     const struct gp_device *device = unit->device;
     char room[OWNER_SIZE];
@@ -239,12 +265,12 @@ static bool is_unpromised(const struct picking *p, struct gp_pick_unit *unit)
             continue;
         if (lease->state == GP_LEASE_WAITING) {
             if (lease->ticket < p->request->ticket && !lease->is_stopped)
-                return set_why(unit, GP_PICK_LATER, "%s has waited for it longer",
-                               owner_text(lease, room));
+                return set_why(unit, GP_PICK_LINE, "%s has waited for it longer",
+                               owner_text(p, lease, room));
             continue;
         }
         if (!lease->is_shared || !p->request->is_shared || is_exclusive(device))
-            return set_why(unit, GP_PICK_LATER, "promised to %s", owner_text(lease, room));
+            return set_why(unit, GP_PICK_RESERVED, "reserved by %s", owner_text(p, lease, room));
         (void)gp_pick_observed(p->snapshot, device, lease, &observed);
         if ((double)lease->bytes > observed)
             unit->free -= (double)lease->bytes - observed;
@@ -282,15 +308,16 @@ static bool is_unused(const struct picking *p, struct gp_pick_unit *unit)
     if (other) {
         const struct gp_value *memory = gp_process_value(other, GP_PROCESS_MEMORY);
         const char *user = text_of(other, GP_PROCESS_USER, "");
-        return set_why(unit, GP_PICK_LATER, "used by process %lld%s%s (%.1f GiB): %.80s",
-                       (long long)gp_process_value(other, GP_PID)->i, *user ? " of " : "", user,
+        return set_why(unit, GP_PICK_IN_USE, "pid %lld%s%s%s, %.1f GiB: %.80s",
+                       (long long)gp_process_value(other, GP_PID)->i, *user ? " (" : "", user,
+                       *user ? ")" : "",
                        gp_value_is_present(memory) ? (double)memory->i / 0x1p30 : 0,
                        text_of(other, GP_PROCESS_COMMAND, "?"));
     }
     if (!p->request->is_shared && gp_device_number(device, GP_MEMORY_UNATTRIBUTED, &unlisted) &&
         unlisted > UNLISTED_LEAST)
-        return set_why(unit, GP_PICK_LATER,
-                       "%.1f GiB of it are in use by who is not listed: gpulse ps --explain -i %u",
+        return set_why(unit, GP_PICK_IN_USE,
+                       "%.1f GiB in use by processes not listed: gpulse ps --explain -i %u",
                        unlisted / 0x1p30, device->index);
     return true;
 }
@@ -299,12 +326,12 @@ static bool has_room(const struct picking *p, struct gp_pick_unit *unit)
 {
     const struct gp_pick_request *request = p->request;
     if (unit->free < (double)request->bytes)
-        return set_why(unit, GP_PICK_LATER, "%.1f GiB of it are free, %.1f are asked for",
+        return set_why(unit, GP_PICK_MEMORY, "%.1f GiB free, %.1f GiB requested",
                        (unit->free > 0 ? unit->free : 0) / 0x1p30, (double)request->bytes / 0x1p30);
     if (request->most_load >= 0 && unit->load > request->most_load)
-        return set_why(unit, GP_PICK_LATER, "its utilization is %.0f %%", unit->load);
+        return set_why(unit, GP_PICK_TOO_BUSY, "its utilization is %.0f %%", unit->load);
     if (request->most_celsius >= 0 && unit->celsius > request->most_celsius)
-        return set_why(unit, GP_PICK_LATER, "it has %.0f °C", unit->celsius);
+        return set_why(unit, GP_PICK_TOO_BUSY, "its temperature is %.0f °C", unit->celsius);
     return true;
 }
 
@@ -316,7 +343,7 @@ static void judge(const struct picking *p, struct gp_pick_unit *unit)
     (void)gp_device_number_now(device, GP_TEMPERATURE_GPU, &unit->celsius);
     unit->processes = device->process_count;
     unit->preferred = p->request->prefer && matches(p->request->prefer, device);
-    (void)(can_ever(p, unit) && is_healthy(unit) && is_unpromised(p, unit) && is_unused(p, unit) &&
+    (void)(can_ever(p, unit) && is_healthy(unit) && is_unreserved(p, unit) && is_unused(p, unit) &&
            has_room(p, unit));
 }
 
@@ -427,30 +454,63 @@ static enum nearness choose_set(const struct picking *p, const size_t *fitting, 
 
 /* ---- all of it ---- */
 
-static void say_never(const struct picking *p, size_t possible)
+/* The obstacle to name: the first in the enum, and of several GPUs with it the one with most free
+ * memory. NULL: none has one in this state. */
+static const struct gp_pick_unit *main_obstacle(const struct gp_pick *pick,
+                                                enum gp_pick_state state)
 {
-    const struct gp_pick *pick = p->pick;
-    const char *why = "";
-    for (size_t i = 0; i < pick->count && !*why; i++)
-        if (pick->units[i].state == GP_PICK_NEVER)
-            why = pick->units[i].why;
-    (void)snprintf(p->pick->why, sizeof(p->pick->why),
-                   "%u GPU%s asked for, %zu of %zu here can ever be had%s%s", p->request->count,
-                   p->request->count == 1 ? " is" : "s are", possible, pick->count,
-                   *why ? ": " : "", why);
+    const struct gp_pick_unit *best = NULL;
+    for (size_t i = 0; i < pick->count; i++) {
+        const struct gp_pick_unit *unit = &pick->units[i];
+        if (unit->state == state && (!best || unit->obstacle < best->obstacle ||
+                                     (unit->obstacle == best->obstacle && unit->free > best->free)))
+            best = unit;
+    }
+    return best;
 }
 
-static void say_later(const struct picking *p, size_t fitting)
+/* "; GPUs 6, 7: reserved by …": all GPUs of which the same is to be said. */
+static void add_obstacle(struct gp_strbuf *sb, const struct gp_pick *pick, enum gp_pick_state state)
 {
-    const struct gp_pick *pick = p->pick;
-    size_t n = (size_t)snprintf(p->pick->why, sizeof(p->pick->why), "%zu of %u GPUs can be had now",
-                                fitting, p->request->count);
-    for (size_t i = 0; i < pick->count; i++)
-        if (pick->units[i].state == GP_PICK_LATER && n < sizeof(p->pick->why)) {
-            (void)snprintf(p->pick->why + n, sizeof(p->pick->why) - n, "; GPU %u: %s",
-                           pick->units[i].device->index, pick->units[i].why);
-            return;
-        }
+    const struct gp_pick_unit *shown = main_obstacle(pick, state);
+    size_t count = 0;
+    size_t said = 0;
+    for (size_t i = 0; shown && i < pick->count; i++)
+        count += strcmp(pick->units[i].why, shown->why) == 0;
+    for (size_t i = 0; shown && i < pick->count; i++) {
+        const struct gp_device *device = pick->units[i].device;
+        if (strcmp(pick->units[i].why, shown->why) != 0 || said == GROUP_MOST)
+            continue;
+        gp_strbuf_addf(sb, "%s%u", said++ ? ", " : count > 1 ? "; GPUs " : "; GPU ", device->index);
+        if (device->is_mig)
+            gp_strbuf_addf(sb, ":%u", device->mig_index);
+    }
+    if (shown)
+        gp_strbuf_addf(sb, "%s: %s", said < count ? ", …" : "", shown->why);
+}
+
+/* In one sentence, why the request is not met. */
+static void explain(const struct picking *p, size_t possible, size_t fitting)
+{
+    struct gp_pick *pick = p->pick;
+    struct gp_strbuf sb = GP_STRBUF_INIT(sizeof(pick->why) - 1);
+    const unsigned wanted = p->request->count;
+    if (pick->state == GP_PICK_LATER && wanted == 1)
+        gp_strbuf_adds(&sb, p->request->only ? "no requested GPU is free" : "no GPU is free");
+    else if (pick->state == GP_PICK_LATER)
+        gp_strbuf_addf(&sb, "%zu of %u GPUs are free", fitting, wanted);
+    else if (wanted > pick->count)
+        gp_strbuf_addf(&sb, "%u GPU%s requested, but this machine has %zu", wanted,
+                       wanted == 1 ? "" : "s", pick->count);
+    else if (possible == 0)
+        gp_strbuf_addf(&sb, "%u GPU%s requested, but none can ever be used", wanted,
+                       wanted == 1 ? "" : "s");
+    else
+        gp_strbuf_addf(&sb, "%u GPUs requested, but only %zu of %zu can ever be used", wanted,
+                       possible, pick->count);
+    add_obstacle(&sb, pick, pick->state);
+    (void)snprintf(pick->why, sizeof(pick->why), "%s", sb.buf);
+    gp_strbuf_fini(&sb);
 }
 
 static int compare_indices(const void *a, const void *b)
@@ -472,12 +532,10 @@ static void choose(const struct picking *p, size_t *fitting, size_t *set)
             fitting[count++] = i;
     }
     pick->state = possible < wanted ? GP_PICK_NEVER : count < wanted ? GP_PICK_LATER : GP_PICK_FITS;
-    if (pick->state == GP_PICK_NEVER)
-        say_never(p, possible);
-    else if (pick->state == GP_PICK_LATER)
-        say_later(p, count);
-    if (pick->state != GP_PICK_FITS)
+    if (pick->state != GP_PICK_FITS) {
+        explain(p, possible, count);
         return;
+    }
     qsort_r(fitting, count, sizeof(*fitting), compare_units, (void *)(uintptr_t)p);
     if (wanted < 2) {
         memcpy(pick->chosen, fitting, wanted * sizeof(*fitting));

@@ -49,15 +49,39 @@ struct gp_pick_request {
 
 enum gp_pick_state {
     GP_PICK_FITS,
-    GP_PICK_LATER, /* what stands in the way can pass */
+    GP_PICK_LATER, /* the obstacle can pass */
     GP_PICK_NEVER,
 };
 
-/* What is said of a GPU, or of a MIG instance. */
+/* Why a job cannot have a GPU. A refusal names the first of these that applies to any GPU: the one
+ * that passes soonest, or that the user can do most about. */
+enum gp_pick_obstacle {
+    GP_PICK_NO_OBSTACLE,
+    /* these can pass */
+    GP_PICK_RESERVED,
+    GP_PICK_LINE, /* somebody else has waited longer */
+    GP_PICK_MEMORY,
+    GP_PICK_TOO_BUSY, /* --max-load, --max-temp */
+    GP_PICK_IN_USE,
+    GP_PICK_SICK,
+    /* these cannot */
+    GP_PICK_TOO_SMALL,
+    GP_PICK_FAILED,
+    GP_PICK_PROHIBITED,
+    GP_PICK_DISPLAY,
+    GP_PICK_MIG,
+    GP_PICK_HIDDEN, /* by CUDA_VISIBLE_DEVICES */
+    GP_PICK_NOT_REQUESTED,
+};
+
+enum { GP_PICK_WHY_SIZE = 400 };
+
+/* The verdict on a GPU, or on a MIG instance. */
 struct gp_pick_unit {
     const struct gp_device *device;
-    enum gp_pick_state state;
-    char why[200]; /* "" if it fits */
+    enum gp_pick_state state; /* follows from the obstacle */
+    enum gp_pick_obstacle obstacle;
+    char why[240]; /* "" if it fits */
     double free;   /* bytes that are not promised to anybody */
     double load, celsius;
     size_t processes;
@@ -71,7 +95,7 @@ struct gp_pick {
     size_t *chosen; /* which of them, the best first unless ascending; `request.count` if FITS */
     size_t chosen_count;
     enum gp_pick_state state;
-    char why[300]; /* of what is not FITS, in one sentence */
+    char why[GP_PICK_WHY_SIZE]; /* if it does not fit: one sentence */
 };
 
 /* What a snapshot must have; it must have processes, ancestors and MIG instances, and for several
@@ -90,6 +114,9 @@ void gp_pick_fini(struct gp_pick *pick);
 
 /* Whether a process comes from this one, as far as the snapshot knows parents. */
 bool gp_pick_comes_from(const struct gp_snapshot *snapshot, int64_t pid, int64_t from);
+
+/* Whether the job of a lease is suspended (gpulse suspend); it keeps its GPUs all the same. */
+bool gp_pick_is_suspended(const struct gp_snapshot *snapshot, const struct gp_lease *lease);
 
 /* What the jobs of a lease have on a row now; false where its processes cannot be told. */
 bool gp_pick_observed(const struct gp_snapshot *snapshot, const struct gp_device *device,

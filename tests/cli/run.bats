@@ -59,14 +59,14 @@ load helpers
     CUDA_VISIBLE_DEVICES=2,1 gpulse pick --gpus all
     [ "$output" = 1,2 ]
     CUDA_VISIBLE_DEVICES=2,1 gpulse pick --gpu-ids 0,1
-    fails 78 '2 GPUs are asked for, 1 of 4 here can ever be had: hidden by CUDA_VISIBLE_DEVICES'
+    fails 78 '2 GPUs requested, but only 1 of 4 can ever be used; GPU 0: hidden by CUDA_VISIBLE_DEVICES .*'
     CUDA_VISIBLE_DEVICES='' gpulse pick --gpus all
     status_is 78
     gpulse run -q --gpu-ids 0,3 -- printenv CUDA_VISIBLE_DEVICES
     [ "$output" = 0,3 ]
     job --gpu 3 --mem 5GiB
     gpulse pick --gpus all
-    fails 69 '3 of 4 GPUs can be had now; GPU 3: used by process .*'
+    fails 69 '3 of 4 GPUs are free; GPU 3: pid .*'
     gpulse run --gpu-ids 2,3 --wait=100ms -- true
     status_is 75
 }
@@ -100,7 +100,7 @@ load helpers
     gpulse run --gpus all --pipeline steps.ini
     status_is 2
     GPULSE_SIM=a100-mig gpulse pick --gpus all
-    fails 78 '.*a program can use one MIG instance only'
+    fails 78 '.*a program can use only one MIG instance'
 }
 
 @test "who uses one, and how much is free" {
@@ -109,21 +109,21 @@ load helpers
     gpulse pick
     [ "$output" = 2 ]
     gpulse pick -n 4
-    fails 69 "3 of 4 GPUs can be had now; GPU 3: used by process $job of $(id -un) \(60\.0 GiB\): .*"
+    fails 69 "3 of 4 GPUs are free; GPU 3: pid $job \($(id -un)\), 60\.0 GiB: .*"
     gpulse pick -n 4 --share --mem 10GiB
     status_is 0
     gpulse pick -n 4 --share --mem 30GiB
-    fails 69 '3 of 4 GPUs can be had now; GPU 3: .* GiB of it are free, 30\.0 are asked for'
+    fails 69 '3 of 4 GPUs are free; GPU 3: .* GiB free, 30\.0 GiB requested; --wait waits for them'
     gpulse pick -n 5
-    fails 78 '5 GPUs are asked for, 4 of 4 here can ever be had'
+    fails 78 '5 GPUs requested, but this machine has 4'
     gpulse pick --mem 100GiB
-    fails 78 '.* it has 79\.6 GiB in all, 100\.0 are asked for'
+    fails 78 '.* 79\.6 GiB in total, 100\.0 GiB requested'
     gpulse pick --explain
     line_count 4
-    says '^GPU 2: chosen, 79\.2 GiB to be had$'
+    says '^GPU 2: selected \(79\.2 GiB\)$'
     gpulse pick -f json -n 4
     status_is 69
-    json_is '[g["state"] for g in d["gpus"]]' "['free', 'free', 'free', 'not now']"
+    json_is '[g["state"] for g in d["gpus"]]' "['free', 'free', 'free', 'busy']"
     gpulse pick --share
     fails 2 '--share needs --mem: .*'
 }
@@ -135,7 +135,7 @@ load helpers
     [ "$output" = 2 ]
     fault "$GPULSE_SIM" --gpu 2 set:ComputeMode=3 2>/dev/null || skip "this fault is not played"
     gpulse pick --timeout 2m --explain
-    says '^GPU 3: not now: it does not answer'
+    says '^GPU 3: busy: it does not answer'
 }
 
 @test "MIG instances" {
@@ -145,7 +145,7 @@ load helpers
     says '^MIG-'
     gpulse pick -n 2
     status_is 78
-    complains 'a program can use one MIG instance only'
+    complains 'a program can use only one MIG instance'
 }
 
 @test "several that are near each other" {
@@ -185,7 +185,7 @@ m["topology"].update(levels=["NODE", "SYS", "SYS"], cpus=["0-15", "16-31"], node
     gpulse pick -n 2
     [ "$output" = 1,3 ]
     gpulse pick -n 2 --same-node
-    fails 69 'no 2 free GPUs are on one NUMA node'
+    fails 69 'no 2 free GPUs are on one NUMA node; --wait waits for them'
     gpulse run -n 2 --same-node -- true
     status_is 69
 }
@@ -213,7 +213,7 @@ m["topology"].update(levels=["NODE", "SYS", "SYS"], cpus=["0-15", "16-31"], node
     gpulse run -n 0 -- true
     fails 2 '--count must be at least 1'
     gpulse run
-    fails 2 'say what to run: .*'
+    fails 2 'missing command; .*'
     [ -z "$(find notes -type f)" ]
 }
 
@@ -224,14 +224,14 @@ m["topology"].update(levels=["NODE", "SYS", "SYS"], cpus=["0-15", "16-31"], node
     gpulse pick
     [ "$output" = 2 ]
     gpulse pick -i 3
-    fails 69 "0 of 1 GPUs can be had now; GPU 3: promised to training \(process $running of user $(id -u), .*/notes/gpulse-$(id -u)/held.[0-9a-f]+\)"
+    fails 69 "no requested GPU is free; GPU 3: reserved by training \($(id -un), uid $(id -u), pid $running, .*/notes/gpulse-$(id -u)/held.[0-9a-f]+\); --wait waits for them"
     gpulse run -i 3 -- true
     status_is 69
     gpulse run -i 3 --wait=300ms -- true
     status_is 75
-    complains '^gpulse: waiting: .*promised to training'
+    complains '^gpulse: waiting: .*reserved by training'
     gpulse queue
-    says "^runs +$(id -un) +$running +3 +all +[0-9]+s  training$"
+    says "^running +$(id -un) +$running +3 +all +[0-9]+s  training$"
     gpulse queue -f json
     json_is '[(l["state"], l["gpus"]) for l in d["leases"]]' "[('held', '3')]"
     kill -KILL "$running" # however it ends, its promise does
@@ -245,17 +245,20 @@ m["topology"].update(levels=["NODE", "SYS", "SYS"], cpus=["0-15", "16-31"], node
     idle_gpus
     gpulse run --dry-run -g 2 -- touch 'it is' $'there\e'
     status_is 0
-    [ "$output" = 'CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=2,3 touch it is there\x1b' ] || explain
+    [ "$output" = 'CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=2,3 touch '\''it is'\'' $'\''there\x1b'\' ] || explain
     [ ! -e there ]
+    eval "$output" # it is a command that a shell runs
+    [ -e 'it is' ] && [ -e $'there\e' ]
     gpulse queue
     [ -z "$output" ]
+    complains '^gpulse: no reservations; gpulse run starts a job with one$'
     in_background -i 3 -- sleep 1000
     gpulse run --dry-run -i 3 -- true
     status_is 69
-    complains 'GPU 3: promised to'
+    complains 'GPU 3: reserved by'
     gpulse run --dry-run -i 3 --wait -- true
     status_is 0
-    says '^waits: .*promised to'
+    says '^waiting: .*reserved by'
     gpulse run --dry-run -q -i 3 -- true
     status_is 0
     [ -z "$output" ]
@@ -268,7 +271,7 @@ m["topology"].update(levels=["NODE", "SYS", "SYS"], cpus=["0-15", "16-31"], node
     for n in 1 2 3; do
         setsid "$GPULSE" run -q -i 3 --wait -- bash -c "echo $n >>order; sleep 0.2" 2>/dev/null 3>&- &
         STARTED+=("$!")
-        until_true eval '[ "$("$GPULSE" queue | grep -c "^waits")" -eq '"$n"' ]'
+        until_true eval '[ "$("$GPULSE" queue | grep -c "^waiting")" -eq '"$n"' ]'
     done
     # GPU 2 was free all the time: nobody who needs it is held up
     gpulse run -q -i 2 -- true
@@ -339,7 +342,7 @@ leaves_behind() {
     until_true grep -q holds run.out
     gpulse pick -i 3
     status_is 69
-    complains 'used by process'
+    complains 'GPU .*: pid '
 }
 
 @test "a lease whose file was removed is written again" {

@@ -38,6 +38,29 @@ suspended_rows() {
     [ -z "$(ls notes/gpulse-*)" ] || explain "a note is left: $(ls notes/gpulse-*)"
 }
 
+@test "a suspended job keeps its reservation, and everybody says so" {
+    idle_gpus
+    in_background -i 3 --name training -- "$GPULSE" sim load --mem 1GiB
+    until_true grep -q holds run.out
+    job=$(awk '/holds/ { print $2 }' run.out)
+    gpulse queue
+    says "^running +$(id -un) +$running +3 .* training$"
+    gpulse suspend "$job" --yes
+    status_is 0
+    says "^its reservation stays \(gpulse run, pid $running\): see gpulse queue$"
+    gpulse queue
+    says "^suspended +$(id -un) +$running +3 .* training$"
+    gpulse queue -f json
+    json_is '[(l["state"], l["suspended"]) for l in d["leases"]]' "[('held', True)]"
+    gpulse pick -i 3
+    fails 69 "no requested GPU is free; GPU 3: reserved by training \(.*, pid $running, suspended, .*"
+    gpulse resume "$job"
+    status_is 0
+    says_not reservation
+    gpulse queue
+    says '^running '
+}
+
 @test "other programs do not see it, as with the real driver" {
     quiet_t4
     job

@@ -82,7 +82,7 @@ static struct gp_lease *add_lease(enum gp_lease_state state, const char *uuid)
     *lease = (struct gp_lease){.state = state,
                                .ticket = 5,
                                .pid = 500,
-                               .uid = 1000,
+                               .uid = 61000, /* that has no name */
                                .ns = gp_proc_own_ns(),
                                .name = "training",
                                .gpu_count = 1};
@@ -158,16 +158,16 @@ static void what_no_waiting_mends(void **state)
         {GP_COMPUTE_MODE, "Prohibited", false, "never: its compute mode is Prohibited"},
         {GP_COMPUTE_MODE, "Exclusive_Process", false, "free"},
         {GP_DISPLAY_ACTIVE, "Enabled", false, "free"},
-        {GP_DISPLAY_ACTIVE, "Enabled", true, "never: a desktop runs on it"},
+        {GP_DISPLAY_ACTIVE, "Enabled", true, "never: it drives a display"},
         {GP_DISPLAY_ACTIVE, "Disabled", true, "free"},
         {GP_REMAPPED_FAILURE, "No", false, "free"},
         {GP_REMAPPED_FAILURE, "Yes", false,
          "never: its memory has failed: a row could not be remapped"},
         {GP_REMAPPED_PENDING, "No", false, "free"},
         {GP_REMAPPED_PENDING, "Yes", false,
-         "later: a row of its memory waits for a reset to be remapped"},
+         "later: a failed memory row is remapped only by a GPU reset"},
         {GP_RECOVERY_ACTION, "None", false, "free"},
-        {GP_RECOVERY_ACTION, "Reset", false, "later: the driver asks for: Reset"},
+        {GP_RECOVERY_ACTION, "Reset", false, "later: the driver recommends: Reset"},
     };
     for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
         struct gp_pick_request request = one;
@@ -193,16 +193,16 @@ static void memory_heat_and_load(void **state)
         const char *expected;
     } cases[] = {
         {UINT64_C(70) << 30, 0, -1, -1, "free"},
-        {(UINT64_C(70) << 30) + 1, 0, -1, -1, "later: 70.0 GiB of it are free, 70.0 are asked for"},
+        {(UINT64_C(70) << 30) + 1, 0, -1, -1, "later: 70.0 GiB free, 70.0 GiB requested"},
         {0, UINT64_C(80) << 30, -1, -1, "free"},
-        {0, (UINT64_C(80) << 30) + 1, -1, -1, "never: it has 80.0 GiB in all, 80.0 are asked for"},
-        {(UINT64_C(80) << 30) + 1, 0, -1, -1, "never: it has 80.0 GiB in all, 80.0 are asked for"},
+        {0, (UINT64_C(80) << 30) + 1, -1, -1, "never: 80.0 GiB in total, 80.0 GiB requested"},
+        {(UINT64_C(80) << 30) + 1, 0, -1, -1, "never: 80.0 GiB in total, 80.0 GiB requested"},
         {0, 0, 40, -1, "free"},
         {0, 0, 39, -1, "later: its utilization is 40 %"},
         {0, 0, 0, -1, "later: its utilization is 40 %"},
         {0, 0, -1, 55, "free"},
-        {0, 0, -1, 54, "later: it has 55 °C"},
-        {0, 0, -1, 0, "later: it has 55 °C"},
+        {0, 0, -1, 54, "later: its temperature is 55 °C"},
+        {0, 0, -1, 0, "later: its temperature is 55 °C"},
     };
     (void)state;
     *value(0, GP_UTILIZATION_GPU) = fixture_int(40);
@@ -224,7 +224,7 @@ static void which_are_meant(void **state)
     const struct gp_device *const shown[] = {&machine.devices[1], &machine.devices[2]};
     struct gp_pick_request request = one;
     request.only = selection("1-2", &only);
-    verdict_is(&request, "never: not among those that are asked for");
+    verdict_is(&request, "never: not requested");
     choice_is(&request, "2");
     assert_int_equal(gp_pick_count_all(&machine.snapshot, &request), 2);
     request.avoid = selection("GPU-c", &avoid);
@@ -235,15 +235,15 @@ static void which_are_meant(void **state)
     assert_int_equal(gp_pick_count_all(&machine.snapshot, &request), 3);
     request.visible = shown;
     request.visible_count = 2;
-    verdict_is(&request, "never: hidden by CUDA_VISIBLE_DEVICES");
+    verdict_is(&request, "never: hidden by CUDA_VISIBLE_DEVICES (see --ignore-mask)");
     choice_is(&request, "1");
     assert_int_equal(gp_pick_count_all(&machine.snapshot, &request), 1);
     /* those that are named count even if they are hidden */
     request.only = selection("0-1", &only);
     assert_int_equal(gp_pick_count_all(&machine.snapshot, &request), 2);
     request.visible_count = 0;
-    choice_is(&request, "never: 1 GPU is asked for, 0 of 4 here can ever be had: hidden by "
-                        "CUDA_VISIBLE_DEVICES");
+    choice_is(&request, "never: 1 GPU requested, but none can ever be used; GPUs 0, 1: "
+                        "hidden by CUDA_VISIBLE_DEVICES (see --ignore-mask)");
 }
 
 static void mig_instances(void **state)
@@ -261,7 +261,7 @@ static void mig_instances(void **state)
     gp_pick_fini(&pick);
     assert_int_equal(gp_pick_count_all(&machine.snapshot, &request), 3);
     request.count = 2;
-    verdict_is(&request, "never: a program can use one MIG instance only");
+    verdict_is(&request, "never: a program can use only one MIG instance");
 }
 
 /* ---- who is there ---- */
@@ -273,12 +273,12 @@ static void processes_in_the_way(void **state)
         bool is_shared;
         const char *expected;
     } cases[] = {
-        {"Default", "C", false, "later: used by process 77 (5.0 GiB): ?"},
-        {"Default", "C+G", false, "later: used by process 77 (5.0 GiB): ?"},
-        {"Default", "M", false, "later: used by process 77 (5.0 GiB): ?"},
+        {"Default", "C", false, "later: pid 77, 5.0 GiB: ?"},
+        {"Default", "C+G", false, "later: pid 77, 5.0 GiB: ?"},
+        {"Default", "M", false, "later: pid 77, 5.0 GiB: ?"},
         {"Default", "G", false, "free"},
         {"Default", "C", true, "free"},
-        {"Exclusive_Process", "C", true, "later: used by process 77 (5.0 GiB): ?"},
+        {"Exclusive_Process", "C", true, "later: pid 77, 5.0 GiB: ?"},
         {"Exclusive_Process", "G", true, "free"},
     };
     for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
@@ -292,9 +292,9 @@ static void processes_in_the_way(void **state)
     *fixture_process(&machine, 0, GP_PROCESS_TYPE) = fixture_text("C");
     *fixture_process(&machine, 0, GP_PROCESS_USER) = fixture_text("ann");
     *fixture_process(&machine, 0, GP_PROCESS_COMMAND) = fixture_text("python train.py");
-    verdict_is(&one, "later: used by process 77 of ann (5.0 GiB): python train.py");
+    verdict_is(&one, "later: pid 77 (ann), 5.0 GiB: python train.py");
     *fixture_process(&machine, 0, GP_PROCESS_MEMORY) = fixture_absent(GP_STATUS_UNSUPPORTED);
-    verdict_is(&one, "later: used by process 77 of ann (0.0 GiB): python train.py");
+    verdict_is(&one, "later: pid 77 (ann), 0.0 GiB: python train.py");
 }
 
 static void memory_of_nobody(void **state)
@@ -304,13 +304,13 @@ static void memory_of_nobody(void **state)
     *value(0, GP_MEMORY_UNATTRIBUTED) = fixture_int(gib(1));
     verdict_is(&one, "free");
     *value(0, GP_MEMORY_UNATTRIBUTED) = fixture_int(gib(1) + 1);
-    verdict_is(&one, "later: 1.0 GiB of it are in use by who is not listed: gpulse ps --explain -i "
+    verdict_is(&one, "later: 1.0 GiB in use by processes not listed: gpulse ps --explain -i "
                      "0");
     request.is_shared = true;
     verdict_is(&request, "free");
 }
 
-/* A process of a job on the GPU that was promised to that job is no stranger; elsewhere it is. */
+/* A process of a job on the GPU that was reserved by that job is no stranger; elsewhere it is. */
 static void processes_of_a_job(void **state)
 {
     (void)state;
@@ -319,18 +319,18 @@ static void processes_of_a_job(void **state)
     add_process(0, 77, "C", 5);
     *fixture_process(&machine, 0, GP_PROCESS_PPID) = fixture_int(500);
     lease->is_shared = true;
-    verdict_is(&request, "later: used by process 77 (5.0 GiB): ?");
+    verdict_is(&request, "later: pid 77, 5.0 GiB: ?");
     (void)snprintf(lease->gpus[0], sizeof(lease->gpus[0]), "GPU-a");
-    verdict_is(&request, "later: promised to training (process 500 of user 1000, /f)");
+    verdict_is(&request, "later: reserved by training (uid 61000, pid 500, /f)");
     request.is_shared = true;
     verdict_is(&request, "free");
     lease->name[0] = '\0';
     (void)snprintf(lease->command, sizeof(lease->command), "python x.py");
     lease->is_shared = false;
-    verdict_is(&request, "later: promised to python x.py (process 500 of user 1000, /f)");
+    verdict_is(&request, "later: reserved by python x.py (uid 61000, pid 500, /f)");
     lease->is_shared = true;
     *value(0, GP_COMPUTE_MODE) = fixture_text("Exclusive_Process");
-    verdict_is(&request, "later: promised to python x.py (process 500 of user 1000, /f)");
+    verdict_is(&request, "later: reserved by python x.py (uid 61000, pid 500, /f)");
 }
 
 static void who_has_waited_longer_comes_first(void **state)
@@ -344,14 +344,14 @@ static void who_has_waited_longer_comes_first(void **state)
     lease_items[0].is_stopped = true; /* it cannot take it */
     verdict_is(&request, "free");
     lease_items[0].is_stopped = false;
-    verdict_is(&request, "later: training (process 500 of user 1000, /f) has waited for it longer");
+    verdict_is(&request, "later: training (uid 61000, pid 500, /f) has waited for it longer");
     (void)snprintf(lease_items[0].gpus[0], GP_LEASE_UUID_SIZE, "GPU-b");
     verdict_is(&request, "free");
     /* a process of one that waits is where it has no business yet */
     (void)snprintf(lease_items[0].gpus[0], GP_LEASE_UUID_SIZE, "GPU-a");
     request.ticket = 5;
     add_process(0, 500, "C", 5);
-    verdict_is(&request, "later: used by process 500 (5.0 GiB): ?");
+    verdict_is(&request, "later: pid 500, 5.0 GiB: ?");
 }
 
 static void what_was_promised_and_is_not_in_use_is_not_free(void **state)
@@ -365,20 +365,20 @@ static void what_was_promised_and_is_not_in_use_is_not_free(void **state)
     request.bytes = UINT64_C(40) << 30;
     verdict_is(&request, "free");
     request.bytes++;
-    verdict_is(&request, "later: 40.0 GiB of it are free, 40.0 are asked for");
+    verdict_is(&request, "later: 40.0 GiB free, 40.0 GiB requested");
     add_process(0, 77, "C", 10); /* a third of it has been taken */
     *fixture_process(&machine, 0, GP_PROCESS_PPID) = fixture_int(500);
     request.bytes = UINT64_C(50) << 30;
     verdict_is(&request, "free");
     request.bytes++;
-    verdict_is(&request, "later: 50.0 GiB of it are free, 50.0 are asked for");
+    verdict_is(&request, "later: 50.0 GiB free, 50.0 GiB requested");
     *fixture_process(&machine, 0, GP_PROCESS_MEMORY) = fixture_int(gib(35)); /* more than that */
     request.bytes = UINT64_C(70) << 30;
     verdict_is(&request, "free");
     request.bytes++; /* nothing is added for that */
-    verdict_is(&request, "later: 70.0 GiB of it are free, 70.0 are asked for");
+    verdict_is(&request, "later: 70.0 GiB free, 70.0 GiB requested");
     lease->bytes = UINT64_C(200) << 30;
-    verdict_is(&request, "later: 0.0 GiB of it are free, 70.0 are asked for");
+    verdict_is(&request, "later: 0.0 GiB free, 70.0 GiB requested");
 }
 
 static void whose_a_process_is(void **state)
@@ -463,10 +463,34 @@ static void what_is_preferred_comes_before_any_order(void **state)
     add_process(1, 77, "C", 5); /* preferred is not demanded */
     choice_is(&request, "2");
     request.count = 4;
-    choice_is(&request, "later: 3 of 4 GPUs can be had now; GPU 1: used by process 77 (5.0 GiB): "
-                        "?");
+    choice_is(&request, "later: 3 of 4 GPUs are free; GPU 1: pid 77, 5.0 GiB: ?");
     request.count = 5;
-    choice_is(&request, "never: 5 GPUs are asked for, 4 of 4 here can ever be had");
+    choice_is(&request, "never: 5 GPUs requested, but this machine has 4");
+}
+
+/* A refusal names what passes soonest, of all GPUs to which it applies. */
+static void the_obstacle_that_matters(void **state)
+{
+    (void)state;
+    struct gp_pick_request request = one;
+    add_process(0, 77, "C", 5);
+    (void)add_lease(GP_LEASE_HELD, "GPU-b");
+    struct gp_lease *lease = add_lease(GP_LEASE_HELD, "GPU-c");
+    machine.devices[3].status = GP_STATUS_TIMEOUT;
+    choice_is(&request, "later: no GPU is free; GPUs 1, 2: reserved by training (uid 61000, pid "
+                        "500, /f)");
+    (void)snprintf(lease->name, sizeof(lease->name), "other");
+    *value(2, GP_MEMORY_FREE) = fixture_int(gib(75)); /* more than the other one */
+    choice_is(&request, "later: no GPU is free; GPU 2: reserved by other (uid 61000, pid 500, /f)");
+    leases.count = 0;
+    request.bytes = UINT64_C(78) << 30;
+    choice_is(&request, "later: no GPU is free; GPU 2: 75.0 GiB free, 78.0 GiB requested");
+    *value(1, GP_COMPUTE_MODE) = fixture_text("Prohibited");
+    *value(2, GP_COMPUTE_MODE) = fixture_text("Prohibited");
+    choice_is(&request, "later: no GPU is free; GPU 0: pid 77, 5.0 GiB: ?");
+    request.count = 3;
+    choice_is(&request, "never: 3 GPUs requested, but only 2 of 4 can ever be used; GPUs 1, 2: its "
+                        "compute mode is Prohibited");
 }
 
 static void all_come_in_their_order(void **state)
@@ -637,6 +661,7 @@ int main(void)
         TEST(whose_a_process_is),
         TEST(the_order_decides),
         TEST(what_is_preferred_comes_before_any_order),
+        TEST(the_obstacle_that_matters),
         TEST(all_come_in_their_order),
         TEST(those_that_are_nearest),
         TEST(the_farthest_two_count),

@@ -96,6 +96,30 @@ static void hostile_text_becomes_visible(void **state)
     SAFE("caf\xc3\xa9 \xe4\xbd\xa0 \xf0\x9f\x9a\x80", "caf\xc3\xa9 \xe4\xbd\xa0 \xf0\x9f\x9a\x80");
 }
 
+static void words_for_a_shell(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *word, *want;
+    } cases[] = {
+        {"--lr=0.1", "--lr=0.1"},
+        {"", "''"},
+        {"it is", "'it is'"},
+        {"it's", "'it'\\''s'"},
+        {"$HOME", "'$HOME'"},
+        {"caf\xc3\xa9", "'caf\xc3\xa9'"},
+        {"a\x1b'\\z", "$'a\\x1b\\'\\\\z'"},
+        {"\xe2\x80\xae", "$'\\xe2\\x80\\xae'"},
+        {"\xff", "$'\\xff'"},
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
+        struct gp_strbuf sb = GP_STRBUF_INIT(100);
+        gp_utf8_add_shell_word(&sb, cases[i].word);
+        assert_string_equal(sb.buf, cases[i].want);
+        gp_strbuf_fini(&sb);
+    }
+}
+
 static void cuts_within_the_columns(void **state)
 {
     (void)state;
@@ -206,6 +230,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(decodes),
         cmocka_unit_test(hostile_text_becomes_visible),
+        cmocka_unit_test(words_for_a_shell),
         cmocka_unit_test(cuts_within_the_columns),
         cmocka_unit_test(a_cut_keeps_what_stood_before),
         cmocka_unit_test(ceiling_leaves_a_terminated_string),
