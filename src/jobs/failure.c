@@ -1,11 +1,13 @@
 #include "jobs/failure.h"
 
+#include "jobs/needles.h"
+
 #include <ctype.h>
 #include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { CAPTURES = 5, GROUPS = 12, STRIDE = 7, PAIRS = 65536 };
+enum { CAPTURES = 5, GROUPS = 12 };
 
 /* ---- the table ---- */
 
@@ -63,6 +65,7 @@ static const struct pattern details[] = {
 #include "jobs/failure.def"
 #undef DETAIL
 };
+#undef MESSAGE
 
 static const struct pattern other_process = {
     "memory in use",
@@ -71,6 +74,14 @@ static const struct pattern other_process = {
 };
 
 enum { MESSAGES = GP_ARRAY_LEN(messages), DETAILS = GP_ARRAY_LEN(details) };
+
+#define DETAIL(...)
+#define MESSAGE(id, class, cause, framework, needle, ...)                                          \
+    _Static_assert(sizeof(needle) > GP_NEEDLE_LEAST, "the needle of " #id " is too short");
+#include "jobs/failure.def"
+#undef MESSAGE
+#undef DETAIL
+_Static_assert((int)MESSAGES <= (int)GP_NEEDLES_MAX, "there are more messages than needles");
 
 const char *gp_failure_class_word(enum gp_failure_class class)
 {
@@ -92,11 +103,10 @@ struct compiled {
 
 static struct compiled compiled_messages[MESSAGES], compiled_details[DETAILS], compiled_other;
 
+/* Of a text that contains the needle. */
 static bool matches(const struct pattern *pattern, struct compiled *compiled, const char *text,
                     regmatch_t groups[GROUPS])
 {
-    if (!strstr(text, pattern->needle))
-        return false;
     if (!pattern->expression)
         return true;
     if (!compiled->is_compiled)
@@ -149,14 +159,33 @@ static void capture(struct gp_failure *f, const struct capture *captures, const 
     }
 }
 
-/* ---- a line, and those behind it ---- */
+/* ---- all messages at once ---- */
+
+static struct gp_needles needles; /* those of the messages, by their numbers */
+
+void gp_failure_prepare(void)
+{
+    if (needles.count == 0)
+        for (size_t i = 0; i < MESSAGES; i++)
+            gp_needles_add(&needles, messages[i].pattern.needle);
+}
+
+const char *gp_failure_suspect(const char *text, size_t size)
+{
+    return gp_needles_find(&needles, text, size);
+}
+
+/* ---- a line, and those after it ---- */
 
 bool gp_failure_find(const char *line, struct gp_failure *ret)
 {
     regmatch_t groups[GROUPS];
+    gp_failure_prepare();
+    const struct gp_needle_set found = gp_needles_in(&needles, line, strlen(line));
     for (size_t i = 0; i < MESSAGES; i++) {
         const struct message *m = &messages[i];
-        if (!matches(&m->pattern, &compiled_messages[i], line, groups))
+        if (!gp_needle_set_has(&found, i) ||
+            !matches(&m->pattern, &compiled_messages[i], line, groups))
             continue;
         *ret = (struct gp_failure){
             .id = m->id, .framework = m->framework, .class = m->class, .cause = m->cause};
@@ -169,7 +198,7 @@ bool gp_failure_find(const char *line, struct gp_failure *ret)
 static void read_others(struct gp_failure *f, const char *text)
 {
     regmatch_t groups[GROUPS];
-    while (f->other_count < GP_FAILURE_OTHERS &&
+    while (f->other_count < GP_FAILURE_OTHERS && strstr(text, other_process.needle) &&
            matches(&other_process, &compiled_other, text, groups)) {
         struct gp_failure one = {.known = 0};
         capture(&one, other_process.captures, text, groups);
@@ -184,7 +213,8 @@ void gp_failure_read_details(struct gp_failure *f, const char *text)
 {
     regmatch_t groups[GROUPS];
     for (size_t i = 0; i < DETAILS; i++)
-        if (matches(&details[i], &compiled_details[i], text, groups))
+        if (strstr(text, details[i].needle) &&
+            matches(&details[i], &compiled_details[i], text, groups))
             capture(f, details[i].captures, text, groups);
     if (gp_failure_knows(f, GP_FAILURE_RESERVED) && gp_failure_knows(f, GP_FAILURE_ALLOCATED) &&
         f->values[GP_FAILURE_RESERVED] >= f->values[GP_FAILURE_ALLOCATED])
@@ -208,55 +238,4 @@ void gp_failure_clean_line(char *line)
         }
     }
     *to = '\0';
-}
-
-/* ---- megabytes ---- */
-
-/* How far the search may go on behind a pair of bytes: as Wu and Manber do it for many words, with
- * the first STRIDE bytes of each. */
-static uint8_t shifts[PAIRS];
-static bool begins[PAIRS]; /* the first two bytes of one */
-
-static unsigned pair_at(const char *p)
-{
-    return ((unsigned)(unsigned char)p[0] << 8) | (unsigned char)p[1];
-}
-
-void gp_failure_prepare(void)
-{
-    static bool is_prepared;
-    if (is_prepared)
-        return;
-    is_prepared = true;
-    memset(shifts, STRIDE - 1, sizeof(shifts));
-    for (size_t i = 0; i < MESSAGES; i++) {
-        const char *needle = messages[i].pattern.needle;
-        begins[pair_at(needle)] = true;
-        for (unsigned at = 0; at + 2 <= STRIDE; at++) {
-            uint8_t *shift = &shifts[pair_at(needle + at)];
-            uint8_t behind = (uint8_t)(STRIDE - 2 - at);
-            *shift = behind < *shift ? behind : *shift;
-        }
-    }
-}
-
-static bool begins_needle(const char *text, size_t size)
-{
-    for (size_t i = 0; i < MESSAGES; i++) {
-        size_t n = strlen(messages[i].pattern.needle);
-        if (n <= size && memcmp(text, messages[i].pattern.needle, n) == 0)
-            return true;
-    }
-    return false;
-}
-
-const char *gp_failure_suspect(const char *text, size_t size)
-{
-    for (size_t at = 0; at + STRIDE <= size;) {
-        unsigned shift = shifts[pair_at(text + at + STRIDE - 2)];
-        if (shift == 0 && begins[pair_at(text + at)] && begins_needle(text + at, size - at))
-            return text + at;
-        at += shift ? shift : 1;
-    }
-    return NULL;
 }

@@ -77,11 +77,11 @@ bool gp_failure_find(const char *line, struct gp_failure *ret);
  */
 void gp_failure_read_details(struct gp_failure *f, const char *text);
 
-/* The first place in a text from which on a line may be one that gp_failure_find() knows; NULL:
- * there is none. Meant for megabytes. Callable by several threads, after gp_failure_prepare(). */
+/* A place in the first line of the text that gp_failure_find() may know; NULL: there is none. Meant
+ * for megabytes. Callable by several threads, after gp_failure_prepare(). */
 const char *gp_failure_suspect(const char *text, size_t size);
 
-/* To be called before the others. */
+/* Makes what the others share, once, before there are threads. */
 void gp_failure_prepare(void);
 
 static inline bool gp_failure_knows(const struct gp_failure *f, enum gp_failure_field field)

@@ -416,6 +416,72 @@ static void run_command(int seconds)
     judge("RSS", (double)f.rss_kib / 1024, 6, "MiB");
 }
 
+/* ---- what a command prints ---- */
+
+enum { LOG_MIB = 1024, LOG_BLOCK = 1 << 20 };
+
+static char log_path[256];
+
+/* Lines as trainings print them, no two alike. */
+static size_t add_log_line(char *at, size_t size, unsigned step)
+{
+    unsigned dice = step * 2654435761U >> 8;
+    static const char *const formats[] = {
+        "2026-11-22 21:03:%02u INFO train.py step %u loss %u.%03u lr 3.0e-04 mem %u.20 GiB\n",
+        "%3u%%|####      | %u/90000 [00:12<00:15, %u.%02uit/s, loss=0.%u]\r",
+        "[rank%u]: step %u batch %u tokens %u cuda memory allocated %u MiB, cache reused\n",
+        "W1122 21:03:%02u.%u torch/distributed/run.py:%u] checkpoint %u saved to /data/run%u\n",
+        "DEBUG:filelock:Lock %u%u acquired on /home/ann/.cache/huggingface/%u/%u-%u.lock\n",
+    };
+    return (size_t)snprintf(at, size, formats[dice % 5], dice % 60, step, dice % 7919, dice % 997,
+                            dice % 81);
+}
+
+static void write_log(void)
+{
+    static char block[LOG_BLOCK + 256];
+    FILE *f = fopen(log_path, "w");
+    if (!f)
+        die(log_path);
+    unsigned step = 0;
+    for (int i = 0; i < LOG_MIB; i++) {
+        size_t n = 0;
+        while (n < LOG_BLOCK)
+            n += add_log_line(block + n, sizeof(block) - n, step++);
+        fwrite(block, 1, LOG_BLOCK, f);
+    }
+    if (fclose(f) != 0)
+        die(log_path);
+}
+
+/* A gigabyte of log through gpulse run, against a plain pipe; each with the same reader. */
+static void output(int seconds)
+{
+    (void)seconds;
+    char watched[1024], unwatched[1024], plain[512];
+    snprintf(watched, sizeof(watched), "'%s' run -q --no-record -- cat '%s' | cat >/dev/null",
+             gpulse_path, log_path);
+    snprintf(unwatched, sizeof(unwatched),
+             "'%s' run -q --no-record --no-watch -- cat '%s' | cat >/dev/null", gpulse_path,
+             log_path);
+    snprintf(plain, sizeof(plain), "cat '%s' | cat >/dev/null", log_path);
+    char *with_watch[] = {"/bin/sh", "-c", watched, NULL};
+    char *without[] = {"/bin/sh", "-c", unwatched, NULL};
+    char *pipe_only[] = {"/bin/sh", "-c", plain, NULL};
+    struct sample g, n, p;
+    write_machine(8, 0, "");
+    write_log();
+    race(with_watch, pipe_only, 5, &g, &p);
+    race(without, pipe_only, 5, &n, &p);
+    remove(log_path);
+    printf("run -- cat, %d MiB of log lines, to a pipe\n"
+           "  watched %.0f MB/s    --no-watch %.0f MB/s    plain pipe %.0f MB/s\n",
+           LOG_MIB, LOG_MIB * 1048.576 / g.wall_ms, LOG_MIB * 1048.576 / n.wall_ms,
+           LOG_MIB * 1048.576 / p.wall_ms);
+    judge("CPU time of watching, for a byte", (g.cpu_ms - n.cpu_ms) / LOG_MIB / 1.048576, 2, "ns");
+    judge("wall time, watched, for a byte", g.wall_ms / LOG_MIB / 1.048576, 2, "ns");
+}
+
 static const struct {
     const char *name;
     void (*measure)(int seconds);
@@ -423,6 +489,7 @@ static const struct {
     {"status", status},
     {"ps", ps},
     {"run", run_command},
+    {"output", output},
     {"latency", with_latency},
     {"smi", smi},
     {"calls", calls_per_tick},
@@ -458,6 +525,7 @@ int main(int argc, char **argv)
         die(folder);
     snprintf(machine_path, sizeof(machine_path), "%s/machine.json", folder);
     snprintf(count_path, sizeof(count_path), "%s/calls", folder);
+    snprintf(log_path, sizeof(log_path), "%s/log", folder);
     setenv("GPULSE_SIM", machine_path, 1);
     setenv("GPULSE_SIM_STATE", folder, 1);
     setvbuf(stdout, NULL, _IOLBF, 0);
