@@ -1,6 +1,7 @@
 #include "cmd/pipeline.h"
 
 #include "base/err.h"
+#include "base/utf8.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -10,38 +11,53 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
-/* What a step may have of the options of gpulse run. */
+enum kind { RUN = 1, FIT = 2, BOTH = RUN | FIT };
+
+/* What a step may have of the options of gpulse run and gpulse fit-batch. */
 static const struct option {
     const char *name, *option;
+    enum kind kind;
     bool is_flag;
 } known_options[] = {
-    {"gpus", "--gpus", false},
-    {"gpu-ids", "--gpu-ids", false},
-    {"ids", "--id", false},
-    {"mem", "--mem", false},
-    {"total", "--total", false},
-    {"share", "--share", true},
-    {"max-load", "--max-load", false},
-    {"max-temp", "--max-temp", false},
-    {"prefer", "--prefer", false},
-    {"avoid", "--avoid", false},
-    {"no-display", "--no-display", true},
-    {"same-node", "--same-node", true},
-    {"nvlink", "--nvlink", true},
-    {"order", "--order", false},
-    {"wait", "--wait", false},
-    {"timeout", "--timeout", false},
-    {"retries", "--retries", false},
-    {"on", "--on", false},
-    {"max-gpu-mem", "--max-gpu-mem", false},
-    {"over", "--over", false},
-    {"idle-warn", "--idle-warn", false},
-    {"strict", "--strict", true},
+    {"gpus", "--gpus", BOTH, false},
+    {"gpu-ids", "--gpu-ids", BOTH, false},
+    {"ids", "--id", BOTH, false},
+    {"mem", "--mem", BOTH, false},
+    {"total", "--total", BOTH, false},
+    {"share", "--share", BOTH, true},
+    {"max-load", "--max-load", BOTH, false},
+    {"max-temp", "--max-temp", BOTH, false},
+    {"prefer", "--prefer", BOTH, false},
+    {"avoid", "--avoid", BOTH, false},
+    {"no-display", "--no-display", BOTH, true},
+    {"same-node", "--same-node", BOTH, true},
+    {"nvlink", "--nvlink", BOTH, true},
+    {"order", "--order", BOTH, false},
+    {"wait", "--wait", BOTH, false},
+    {"timeout", "--timeout", RUN, false},
+    {"retries", "--retries", RUN, false},
+    {"on", "--on", RUN, false},
+    {"max-gpu-mem", "--max-gpu-mem", RUN, false},
+    {"over", "--over", RUN, false},
+    {"idle-warn", "--idle-warn", RUN, false},
+    {"strict", "--strict", RUN, true},
+    {"min", "--min", FIT, false},
+    {"max", "--max", FIT, false},
+    {"start", "--start", FIT, false},
+    {"multiple", "--multiple", FIT, false},
+    {"margin", "--margin", FIT, false},
+    {"steady", "--steady", FIT, false},
+    {"until", "--until", FIT, false},
+    {"trial-timeout", "--trial-timeout", FIT, false},
+    {"confirm", "--confirm", FIT, false},
+    {"fresh", "--fresh", FIT, true},
 };
 
 struct load {
     struct gp_pipeline *pipeline;
+    enum kind kinds[GP_STEPS_MAX]; /* whose options the step has had so far */
     FILE *file;
     unsigned line;
     bool is_continued; /* the line goes on with the value before */
@@ -49,12 +65,17 @@ struct load {
     int r;
 };
 
-static int fail(struct load *load, const char *what, const char *name)
+static int fail_at(struct load *load, unsigned line, const char *what, const char *name)
 {
     if (load->r == 0)
         load->r = gp_err_set(load->err, GP_EFORMAT, "%.200s:%u: %s '%.*s'", load->pipeline->path,
-                             load->line, what, (int)strcspn(name, "\n"), name);
+                             line, what, (int)strcspn(name, "\n"), name);
     return 1; /* inih goes on, and the first error counts */
+}
+
+static int fail(struct load *load, const char *what, const char *name)
+{
+    return fail_at(load, load->line, what, name);
 }
 
 /* inih cuts longer lines in two without a word. */
@@ -97,13 +118,31 @@ static bool add_text(char **list, size_t *count, size_t max, char *text)
     return true;
 }
 
+/* Or "all", or docker's "device=0,1". */
+static bool is_number(const char *value)
+{
+    return strcmp(value, "all") == 0 || strncmp(value, "device=", 7) == 0 ||
+           (*value && value[strspn(value, "0123456789")] == '\0');
+}
+
+static int refuse_ids(struct load *load, const char *value)
+{
+    char line[300];
+    (void)snprintf(line, sizeof(line), "gpu-ids = %s", value);
+    return fail(load, "gpus takes a number, not the ids of GPUs; write", line);
+}
+
 static int add_option(struct load *load, struct gp_step *step, const char *name, const char *value)
 {
     char *text = NULL;
+    if (strcmp(name, "gpus") == 0 && !is_number(value))
+        return refuse_ids(load, value);
     for (size_t i = 0; i < GP_ARRAY_LEN(known_options); i++) {
         const struct option *option = &known_options[i];
         if (strcmp(option->name, name) != 0)
             continue;
+        load->kinds[step - load->pipeline->steps] &= option->kind;
+        step->own_options |= option->kind == FIT ? UINT32_C(1) << step->option_count % 32 : 0;
         if (option->is_flag && yes_or_no(value) < 0)
             return fail(load, "yes or no is wanted, not", value);
         if (option->is_flag && yes_or_no(value) == 0)
@@ -117,29 +156,46 @@ static int add_option(struct load *load, struct gp_step *step, const char *name,
     return fail(load, "a step has no", name);
 }
 
-/* A command goes on in lines that begin with blanks. */
-static int add_command(struct load *load, struct gp_step *step, const char *value)
+/* Adds to what is there, with a blank or a comma between. */
+static bool join(char *text, size_t size, const char *between, const char *value)
 {
-    size_t n = strlen(step->command);
-    if (n > 0 && !load->is_continued)
+    size_t n = strlen(text);
+    int more = snprintf(text + n, size - n, "%s%s", n > 0 ? between : "", value);
+    return (size_t)more < size - n;
+}
+
+/* A command continues in lines that begin with blanks. */
+static int add_command(struct load *load, struct gp_step *step, const char *name, const char *value)
+{
+    struct gp_placeholder unused;
+    if (step->command[0] && !load->is_continued)
         return fail(load, "there is a command already in", step->name);
-    int more =
-        snprintf(step->command + n, sizeof(step->command) - n, "%s%s", n > 0 ? " " : "", value);
-    return (size_t)more < sizeof(step->command) - n
+    step->is_fit = strcmp(name, "fit-batch") == 0;
+    if (step->batch_line == 0 && gp_placeholder_next(value, &unused))
+        step->batch_line = load->line;
+    return join(step->command, sizeof(step->command), " ", value)
                ? 1
                : fail(load, "the command is too long in", step->name);
 }
 
-static int set_of_step(struct load *load, struct gp_step *step, const char *name, const char *value)
+static int add_after(struct load *load, struct gp_step *step, const char *value)
 {
-    if (strcmp(name, "command") == 0)
-        return add_command(load, step, value);
-    if (strcmp(name, "folder") == 0) {
-        (void)snprintf(step->folder, sizeof(step->folder), "%s", value);
-        return 1;
-    }
-    if (strcmp(name, "env") != 0)
-        return add_option(load, step, name, value);
+    if (!step->has_after)
+        step->after_line = load->line;
+    step->has_after = true;
+    return join(step->after, sizeof(step->after), ",", value)
+               ? 1
+               : fail(load, "there is no room for", value);
+}
+
+static int set_folder(struct load *load, struct gp_step *step, const char *value)
+{
+    int n = snprintf(step->folder, sizeof(step->folder), "%s", value);
+    return (size_t)n < sizeof(step->folder) ? 1 : fail(load, "the name is too long:", value);
+}
+
+static int add_variable(struct load *load, struct gp_step *step, const char *value)
+{
     if (!strchr(value, '='))
         return fail(load, "env takes NAME=VALUE, not", value);
     return add_text(step->variables, &step->variable_count, GP_STEP_VARIABLES, strdup(value))
@@ -147,26 +203,39 @@ static int set_of_step(struct load *load, struct gp_step *step, const char *name
                : fail(load, "there is no room for", value);
 }
 
-static struct gp_step *find_step(struct gp_pipeline *pipeline, const char *name)
+static int set_of_step(struct load *load, struct gp_step *step, const char *name, const char *value)
 {
-    for (size_t i = 0; i < pipeline->step_count; i++)
+    if (strcmp(name, "command") == 0 || strcmp(name, "fit-batch") == 0)
+        return add_command(load, step, name, value);
+    if (strcmp(name, "folder") == 0)
+        return set_folder(load, step, value);
+    if (strcmp(name, "after") == 0)
+        return add_after(load, step, value);
+    if (strcmp(name, "env") == 0)
+        return add_variable(load, step, value);
+    return add_option(load, step, name, value);
+}
+
+size_t gp_pipeline_find(const struct gp_pipeline *pipeline, const char *name)
+{
+    for (size_t i = 0; i < pipeline->graph.count; i++)
         if (strcmp(pipeline->steps[i].name, name) == 0)
-            return &pipeline->steps[i];
-    if (pipeline->step_count == GP_PIPELINE_STEPS)
-        return NULL;
-    struct gp_step *step = &pipeline->steps[pipeline->step_count++];
+            return i;
+    return GP_STEPS_MAX;
+}
+
+/* NULL: there is no room for another one. */
+static struct gp_step *add_step(struct load *load, const char *name)
+{
+    struct gp_pipeline *pipeline = load->pipeline;
+    size_t at = gp_pipeline_find(pipeline, name);
+    if (at < GP_STEPS_MAX || pipeline->graph.count == GP_STEPS_MAX)
+        return at < GP_STEPS_MAX ? &pipeline->steps[at] : NULL;
+    struct gp_step *step = &pipeline->steps[pipeline->graph.count];
+    load->kinds[pipeline->graph.count++] = BOTH;
     (void)snprintf(step->name, sizeof(step->name), "%s", name);
     step->hash = GP_HASH_INIT;
     return step;
-}
-
-/* It names a folder, and is shown. */
-static bool is_name(const char *name)
-{
-    for (const char *p = name; *p; p++)
-        if (*p == '/' || (unsigned char)*p < ' ' || *p == 0x7f)
-            return false;
-    return *name && *name != '.';
 }
 
 static int on_value(void *context, const char *section, const char *name, const char *value)
@@ -177,18 +246,117 @@ static int on_value(void *context, const char *section, const char *name, const 
     if (strcmp(section, "pipeline") == 0) {
         if (strcmp(name, "name") != 0)
             return fail(load, "a pipeline has no", name);
-        (void)snprintf(load->pipeline->name, sizeof(load->pipeline->name), "%s", value);
+        gp_utf8_copy_safe(load->pipeline->name, sizeof(load->pipeline->name), value);
         return 1;
     }
-    if (!is_name(section))
-        return fail(
-            load,
-            "a step's name has neither '/' nor control characters nor a '.' in front:", section);
-    struct gp_step *step = find_step(load->pipeline, section);
+    if (!gp_step_is_name(section))
+        return fail(load,
+                    "a step's name has up to 63 letters, digits and '_', '-', '.', and begins "
+                    "with none of the last two:",
+                    section);
+    struct gp_step *step = add_step(load, section);
     if (!step)
         return fail(load, "there is no room for", section);
     step->hash = gp_hash(gp_hash(step->hash, name), value);
     return set_of_step(load, step, name, value);
+}
+
+/* ---- what belongs together ---- */
+
+/* The steps that `after` names; without it, all above. */
+static uint64_t predecessors_of(struct load *load, size_t at)
+{
+    const struct gp_step *step = &load->pipeline->steps[at];
+    char names[GP_STEP_AFTER_SIZE];
+    char *rest = names;
+    uint64_t set = 0;
+    if (!step->has_after)
+        return gp_step_bit(at) - 1;
+    memcpy(names, step->after, sizeof(names));
+    for (const char *name; (name = strtok_r(rest, ", \t", &rest));) {
+        size_t found = gp_pipeline_find(load->pipeline, name);
+        if (found == GP_STEPS_MAX)
+            (void)fail_at(load, step->after_line, "there is no step", name);
+        else
+            set |= gp_step_bit(found);
+    }
+    return set;
+}
+
+static void connect(struct load *load)
+{
+    struct gp_steps *graph = &load->pipeline->graph;
+    char names[200] = "";
+    uint64_t cycle;
+    for (size_t i = 0; i < graph->count; i++)
+        graph->after[i] = predecessors_of(load, i);
+    if (gp_steps_close(graph, &cycle) || load->r < 0)
+        return;
+    unsigned line = 0;
+    for (size_t i = 0; i < graph->count; i++) {
+        const struct gp_step *step = &load->pipeline->steps[i];
+        if (!gp_steps_has(cycle, i))
+            continue;
+        line = line ? line : step->after_line;
+        (void)join(names, sizeof(names), ", ", step->name);
+    }
+    (void)fail_at(load, line, "these steps wait for each other:", names);
+}
+
+size_t gp_pipeline_fit_of(const struct gp_pipeline *pipeline, size_t step, const char *name)
+{
+    size_t found = GP_STEPS_MAX;
+    size_t count = 0;
+    for (size_t i = 0; i < pipeline->graph.count; i++) {
+        const struct gp_step *s = &pipeline->steps[i];
+        if (!s->is_fit || !gp_steps_has(pipeline->graph.before[step], i) ||
+            (*name && strcmp(s->name, name) != 0))
+            continue;
+        found = i;
+        count++;
+    }
+    return count == 1 ? found : GP_STEPS_MAX;
+}
+
+static void check_placeholders(struct load *load, size_t at)
+{
+    const struct gp_step *step = &load->pipeline->steps[at];
+    struct gp_placeholder p;
+    for (const char *text = step->command; gp_placeholder_next(text, &p); text = p.at + p.length) {
+        if (gp_pipeline_fit_of(load->pipeline, at, p.name) != GP_STEPS_MAX)
+            continue;
+        (void)fail_at(load, step->batch_line,
+                      *p.name ? "this is no fit-batch step that it comes after:"
+                              : "{batch} needs one fit-batch step before it; of several write "
+                                "{batch:NAME}, in",
+                      *p.name ? p.name : step->name);
+    }
+}
+
+static int check_step(struct load *load, size_t at)
+{
+    const struct gp_step *step = &load->pipeline->steps[at];
+    const char *path = load->pipeline->path;
+    if (!step->command[0])
+        return gp_err_set(load->err, GP_EFORMAT, "%.200s: [%s] has no command", path, step->name);
+    if (!(load->kinds[at] & (step->is_fit ? FIT : RUN)))
+        return gp_err_set(load->err, GP_EFORMAT, "%.200s: [%s] has options that %s does not have",
+                          path, step->name, step->is_fit ? "fit-batch" : "a command");
+    if (step->is_fit && !strstr(step->command, "{}"))
+        return gp_err_set(load->err, GP_EFORMAT,
+                          "%.200s: [%s] needs {} where its command takes the batch size", path,
+                          step->name);
+    check_placeholders(load, at);
+    return load->r;
+}
+
+const char *gp_step_option(const struct gp_step *step, const char *option)
+{
+    size_t n = strlen(option);
+    for (size_t i = 0; i < step->option_count; i++)
+        if (strncmp(step->options[i], option, n) == 0 && step->options[i][n] == '=')
+            return step->options[i] + n + 1;
+    return NULL;
 }
 
 static int read_file(struct load *load)
@@ -198,32 +366,40 @@ static int read_file(struct load *load)
     if (load->r == 0 && line != 0)
         return gp_err_set(load->err, GP_EFORMAT, "%.200s:%d: neither [step] nor name = value",
                           pipeline->path, line);
-    if (load->r == 0 && pipeline->step_count == 0)
+    if (load->r == 0 && pipeline->graph.count == 0)
         return gp_err_set(load->err, GP_EFORMAT, "%.200s: there is no [step] in it",
                           pipeline->path);
-    for (size_t i = 0; load->r == 0 && i < pipeline->step_count; i++)
-        if (!pipeline->steps[i].command[0])
-            return gp_err_set(load->err, GP_EFORMAT, "%.200s: [%s] has no command", pipeline->path,
-                              pipeline->steps[i].name);
+    if (load->r == 0)
+        connect(load);
+    for (size_t i = 0; load->r == 0 && i < pipeline->graph.count; i++)
+        load->r = check_step(load, i);
     return load->r;
+}
+
+static int open_file(FILE **ret, const char *path, char real[PATH_MAX], struct gp_err *err)
+{
+    struct stat st;
+    *ret = fopen(path, "re");
+    if (!*ret || !realpath(path, real) || fstat(fileno(*ret), &st) != 0)
+        return gp_err_set(err, GP_EIO, "cannot read '%s': %s", path, strerror(errno));
+    return S_ISDIR(st.st_mode)
+               ? gp_err_set(err, GP_EUSAGE, "'%s' is a folder; --pipeline takes a file", path)
+               : 0;
 }
 
 int gp_pipeline_load(struct gp_pipeline **ret, const char *path, struct gp_err *err)
 {
     struct gp_pipeline *pipeline = calloc(1, sizeof(*pipeline));
-    FILE *file = fopen(path, "re");
+    FILE *file = NULL;
     char real[PATH_MAX];
-    int r = 0;
     *ret = NULL;
-    if (!pipeline)
-        r = gp_err_set(err, GP_ENOMEM, "out of memory");
-    else if (!file || !realpath(path, real))
-        r = gp_err_set(err, GP_EIO, "cannot read '%s': %s", path, strerror(errno));
+    int r = pipeline ? open_file(&file, path, real, err)
+                     : gp_err_set(err, GP_ENOMEM, "out of memory");
     if (r == 0) {
         const char *base = strrchr(real, '/');
         struct load load = {.pipeline = pipeline, .file = file, .err = err};
         (void)snprintf(pipeline->path, sizeof(pipeline->path), "%s", real);
-        (void)snprintf(pipeline->name, sizeof(pipeline->name), "%.100s", base + 1);
+        gp_utf8_copy_safe(pipeline->name, sizeof(pipeline->name), base + 1);
         (void)snprintf(pipeline->folder, sizeof(pipeline->folder), "%.*s", (int)(base - real),
                        real);
         r = read_file(&load);
@@ -239,7 +415,7 @@ int gp_pipeline_load(struct gp_pipeline **ret, const char *path, struct gp_err *
 
 void gp_pipeline_free(struct gp_pipeline *pipeline)
 {
-    for (size_t i = 0; pipeline && i < pipeline->step_count; i++) {
+    for (size_t i = 0; pipeline && i < pipeline->graph.count; i++) {
         struct gp_step *step = &pipeline->steps[i];
         for (size_t k = 0; k < step->option_count; k++)
             free(step->options[k]);

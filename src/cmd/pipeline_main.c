@@ -1,347 +1,249 @@
 /* gpulse-pipeline: what gpulse run --pipeline starts, a program of its own because it needs inih.
- * Each step is a gpulse run; of what is done a note is kept, so that a second time it goes on at
- * the step that failed.
+ * Each step is a gpulse run or fit-batch. A note is kept of those that have succeeded, so that the
+ * next run of the same file continues there, however this one ended.
  *
- *   gpulse-pipeline GPULSE FILE FROM FOLDER FLAGS
+ *   gpulse-pipeline GPULSE FILE FROM FOLDER FLAGS IDS
  *
  * FROM: the step to begin with, "" for the note's; FOLDER: of the records, "" for one of its own;
- * FLAGS: letters, r from the first step on, n only say what would run, q say less. */
-#include "cmd/pipeline.h"
+ * FLAGS: letters, r run all steps again, n only say what would run, q say less; IDS: the GPUs that
+ * all steps choose among, "" for all. */
+#include "cmd/pipeline_run.h"
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/outfile.h"
 #include "base/strbuf.h"
-#include "base/utf8.h"
-#include "jobs/record.h"
 
-#include <errno.h>
 #include <jansson.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-enum { ARGUMENTS = 6 };
+enum { ARGUMENTS = 7, RESULT_MAX = 1 << 20 };
 
-struct run {
-    struct gp_pipeline *pipeline;
-    const char *gpulse; /* the program */
-    bool restart, dry_run, quiet;
-    char note[GP_PATH_SIZE]; /* "": none is kept */
-    struct gp_record record;
-    size_t known, first; /* steps that are done; the one to begin with */
-    int statuses[GP_PIPELINE_STEPS];
-    double seconds[GP_PIPELINE_STEPS];
-};
+/* ---- which steps are to run ---- */
 
-/* ---- what is done ---- */
-
-static void find_note(struct run *run)
+/* With --from: what that step comes after is not run again, and what comes after it is. */
+static void begin_with(struct gp_steps *graph, size_t from)
 {
-    char folder[GP_PATH_SIZE];
-    if (gp_io_user_folder(folder, "XDG_STATE_HOME", ".local/state", "pipelines") &&
-        gp_io_make_folders(folder) == 0)
-        (void)snprintf(run->note, sizeof(run->note), "%.4000s/%016llx.json", folder,
-                       (unsigned long long)gp_hash(GP_HASH_INIT, run->pipeline->path));
+    uint64_t again = gp_steps_behind(graph, from) | gp_step_bit(from);
+    for (size_t i = 0; i < graph->count; i++)
+        if (gp_steps_has(again, i))
+            graph->states[i] = GP_STEP_WAITING;
+        else if (gp_steps_has(graph->before[from], i) && graph->states[i] == GP_STEP_WAITING)
+            graph->states[i] = GP_STEP_PASSED_OVER;
 }
 
-/* How many of the first steps are done, as they stand in the file now. */
-static size_t count_done(const struct run *run)
+/* A batch size that a step needs, and that nobody will look for. */
+static int check_batches(const struct gp_pipeline_run *run, struct gp_err *err)
 {
-    json_t *note = run->note[0] ? json_load_file(run->note, 0, NULL) : NULL;
-    const json_t *done = json_object_get(note, "done");
-    size_t count = 0;
-    while (count < run->pipeline->step_count) {
-        const struct gp_step *step = &run->pipeline->steps[count];
-        const json_t *entry = json_array_get(done, count);
-        const char *name = json_string_value(json_object_get(entry, "name"));
-        json_int_t hash = json_integer_value(json_object_get(entry, "hash"));
-        if (!name || strcmp(name, step->name) != 0 || hash != (json_int_t)step->hash)
-            break;
-        count++;
+    const struct gp_pipeline *pipeline = run->pipeline;
+    struct gp_placeholder p;
+    for (size_t i = 0; i < pipeline->graph.count; i++) {
+        if (pipeline->graph.states[i] != GP_STEP_WAITING)
+            continue;
+        const char *text = pipeline->steps[i].command;
+        for (; gp_placeholder_next(text, &p); text = p.at + p.length) {
+            size_t fit = gp_pipeline_fit_of(pipeline, i, p.name);
+            if (pipeline->graph.states[fit] == GP_STEP_PASSED_OVER && !run->batches[fit])
+                return gp_err_set(err, GP_EUSAGE,
+                                  "step %s needs the batch size of %s, which is not known: begin "
+                                  "with --from %s",
+                                  pipeline->steps[i].name, pipeline->steps[fit].name,
+                                  pipeline->steps[fit].name);
+        }
     }
-    json_decref(note);
-    return count;
-}
-
-/* The first so many are done. */
-static void write_note(const struct run *run, size_t count)
-{
-    json_t *done = json_array();
-    for (size_t i = 0; i < count; i++)
-        (void)json_array_append_new(done,
-                                    json_pack("{s:s, s:I}", "name", run->pipeline->steps[i].name,
-                                              "hash", (json_int_t)run->pipeline->steps[i].hash));
-    json_t *note = json_pack("{s:s, s:s, s:o}", "schema", "gpulse.pipeline/1", "file",
-                             run->pipeline->path, "done", done);
-    char *text = note ? json_dumps(note, JSON_INDENT(2)) : NULL;
-    if (text && run->note[0])
-        (void)!gp_outfile_replace(run->note, 0600, text, strlen(text), true, NULL);
-    free(text);
-    json_decref(note);
-}
-
-/* ---- a step ---- */
-
-static volatile sig_atomic_t child_pid, told; /* told: the signal to end that came */
-
-static void hand_on(int number)
-{
-    if (number != SIGUSR1 && number != SIGUSR2)
-        told = number;
-    if (child_pid > 0 && number != SIGINT) /* of the keyboard the step hears itself */
-        (void)kill(child_pid, number);
-}
-
-static _Noreturn void execute(const struct run *run, size_t at, bool only_check)
-{
-    const struct gp_step *step = &run->pipeline->steps[at];
-    const char *argv[GP_STEP_OPTIONS + 12];
-    char record[GP_PATH_SIZE];
-    size_t n = 0;
-    (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
-    (void)snprintf(record, sizeof(record), "--dir=%.3900s/%zu-%s", run->record.path, at + 1,
-                   step->name);
-    argv[n++] = "gpulse";
-    argv[n++] = "run";
-    if (only_check)
-        argv[n++] = "--dry-run";
-    if (run->quiet || only_check)
-        argv[n++] = "--quiet";
-    argv[n++] = run->record.path[0] ? record : "--no-record";
-    argv[n++] = "--wait"; /* unless the step says how long */
-    for (size_t i = 0; i < step->option_count; i++)
-        argv[n++] = step->options[i];
-    argv[n++] = "--";
-    argv[n++] = "sh";
-    argv[n++] = "-c";
-    argv[n++] = step->command;
-    argv[n] = NULL;
-    for (size_t i = 0; i < step->variable_count; i++)
-        (void)putenv(step->variables[i]);
-    /* An earlier step may be the one that makes the folder. */
-    bool goes_there = step->folder[0] && !only_check;
-    if (chdir(run->pipeline->folder) == 0 && (!goes_there || chdir(step->folder) == 0))
-        (void)execv(run->gpulse, (char *const *)(uintptr_t)argv);
-    (void)fprintf(stderr, "gpulse: cannot run step %s in %s: %s\n", step->name,
-                  step->folder[0] ? step->folder : run->pipeline->folder, strerror(errno));
-    _exit(127);
-}
-
-static void record_path(const struct run *run, size_t at, char path[GP_PATH_SIZE])
-{
-    (void)snprintf(path, GP_PATH_SIZE, "%.3900s/%zu-%s/run.json", run->record.path, at + 1,
-                   run->pipeline->steps[at].name);
-}
-
-/* Starts gpulse run for a step; its exit status, as a shell says it. */
-static int start_step(const struct run *run, size_t at, bool only_check)
-{
-    int status = 0;
-    sigset_t all;
-    sigset_t before;
-    (void)sigfillset(&all);
-    (void)sigprocmask(SIG_SETMASK, &all, &before); /* none comes between the two */
-    pid_t pid = fork();
-    if (pid > 0)
-        child_pid = pid;
-    (void)sigprocmask(SIG_SETMASK, &before, NULL);
-    if (pid == 0)
-        execute(run, at, only_check);
-    while (pid > 0 && (waitpid(pid, &status, WUNTRACED) != pid || WIFSTOPPED(status)))
-        if (WIFSTOPPED(status)) /* from the keyboard: the shell goes on with both */
-            (void)raise(SIGSTOP);
-    child_pid = 0;
-    if (pid < 0)
-        return 1;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
-static int run_step(struct run *run, size_t at)
-{
-    uint64_t began_ns = gp_clock_mono_ns();
-    char path[GP_PATH_SIZE];
-    record_path(run, at, path);
-    (void)unlink(path); /* of an earlier time, in a folder that was named */
-    int status = start_step(run, at, false);
-    run->seconds[at] = (double)(gp_clock_mono_ns() - began_ns) / 1e9;
-    return status;
-}
-
-/* What a step asks for is found wrong before the first one runs, not hours later. */
-static int check_steps(const struct run *run, struct gp_err *err)
-{
-    for (size_t at = run->first; at < run->pipeline->step_count; at++)
-        if (start_step(run, at, true) != 0)
-            return gp_err_set(err, GP_EUSAGE,
-                              "%s: step %s cannot run as it stands; none was started",
-                              run->pipeline->path, run->pipeline->steps[at].name);
     return 0;
 }
 
-/* ---- the report ---- */
-
-/* What the record of a step says of its GPUs: "GPU 2 9216 MiB, 85 % busy". */
-static void add_gpus(struct gp_strbuf *sb, const json_t *record)
+static int choose_steps(struct gp_pipeline_run *run, const char *from, struct gp_err *err)
 {
-    size_t i;
-    json_t *gpu;
-    json_array_foreach(json_object_get(record, "gpus"), i, gpu)
-    {
-        const json_t *busy = json_object_get(gpu, "utilization_mean");
-        if (!json_is_true(json_object_get(gpu, "used")))
-            continue;
-        gp_strbuf_addf(sb, "  GPU %d: %.0f MiB",
-                       (int)json_integer_value(json_object_get(gpu, "index")),
-                       json_number_value(json_object_get(gpu, "memory_peak")) / 0x1p20);
-        if (json_is_number(busy))
-            gp_strbuf_addf(sb, ", %.0f %% busy", json_number_value(busy));
-    }
+    struct gp_steps *graph = &run->pipeline->graph;
+    uint64_t done = gp_steps_still_done(graph, gp_pipeline_read_note(run));
+    size_t first = gp_pipeline_find(run->pipeline, from);
+    if (*from && first == GP_STEPS_MAX)
+        return gp_err_set(err, GP_EUSAGE, "there is no step '%s' in %s", from, run->pipeline->path);
+    bool is_complete = done == UINT64_MAX >> (GP_STEPS_MAX - graph->count);
+    for (size_t i = 0; i < graph->count; i++)
+        if (gp_steps_has(done, i) && !run->restart && (*from || !is_complete))
+            graph->states[i] = GP_STEP_OK_BEFORE;
+    if (*from)
+        begin_with(graph, first);
+    return check_batches(run, err);
 }
 
-/* The causes of its last incident. */
-static void add_causes(struct gp_strbuf *sb, const json_t *record)
+static int check_ids(const struct gp_pipeline_run *run, struct gp_err *err)
 {
-    size_t i;
-    json_t *cause;
-    const json_t *incidents = json_object_get(record, "incidents");
-    size_t count = json_array_size(incidents);
-    const json_t *last = count > 0 ? json_array_get(incidents, count - 1) : NULL;
-    json_array_foreach(json_object_get(last, "causes"), i, cause)
-    {
-        const char *word = json_string_value(json_object_get(cause, "cause"));
-        const char *why = json_string_value(json_object_get(cause, "why"));
-        gp_strbuf_addf(sb, "    %s: %s\n", word ? word : "", why ? why : "");
-    }
+    for (size_t i = 0; *run->gpu_ids && i < run->pipeline->graph.count; i++)
+        if (gp_step_option(&run->pipeline->steps[i], "--gpu-ids"))
+            return gp_err_set(err, GP_EUSAGE,
+                              "step %s has gpu-ids of its own: write gpus = N there, to choose "
+                              "among --gpu-ids %.100s",
+                              run->pipeline->steps[i].name, run->gpu_ids);
+    return 0;
 }
 
-static void add_report(struct gp_strbuf *sb, const struct run *run, size_t end)
+/* What a step asks for is found wrong before the first one runs, not hours later. */
+static int check_steps(struct gp_pipeline_run *run)
 {
-    gp_strbuf_addf(sb, "pipeline %s\n", run->pipeline->name);
-    for (size_t i = 0; i < run->pipeline->step_count; i++) {
-        const struct gp_step *step = &run->pipeline->steps[i];
-        char path[GP_PATH_SIZE];
-        if (i < run->first || i > end || i >= run->pipeline->step_count) {
-            gp_strbuf_addf(sb, "  %-16s  %s\n", step->name,
-                           i >= run->first  ? "not run"
-                           : i < run->known ? "done before"
-                                            : "passed over");
-            continue;
-        }
-        record_path(run, i, path);
-        json_t *record = json_load_file(path, 0, NULL);
-        gp_strbuf_addf(sb, "  %-16s  %-10s  %8.1f s", step->name,
-                       run->statuses[i] == 0 ? "ok" : "failed", run->seconds[i]);
-        add_gpus(sb, record);
-        gp_strbuf_addc(sb, '\n');
-        if (run->statuses[i] != 0)
-            add_causes(sb, record);
-        json_decref(record);
-    }
-}
-
-/* ---- all of it ---- */
-
-static int find_first(struct run *run, const char *from, struct gp_err *err)
-{
-    run->known = count_done(run);
-    run->first = run->restart || run->known == run->pipeline->step_count ? 0 : run->known;
-    for (size_t i = 0; *from && i < run->pipeline->step_count; i++)
-        if (strcmp(run->pipeline->steps[i].name, from) == 0) {
-            run->first = i;
-            return 0;
-        }
-    return *from ? gp_err_set(err, GP_EUSAGE, "there is no step '%s' in %s", from,
-                              run->pipeline->path)
-                 : 0;
-}
-
-static void add_safe(struct gp_strbuf *sb, const char *before, const char *text)
-{
-    gp_strbuf_adds(sb, before);
-    gp_utf8_add_safe(sb, text, strlen(text), SIZE_MAX);
-}
-
-static void show(const struct run *run)
-{
-    struct gp_strbuf sb = GP_STRBUF_INIT(16 << 20);
-    for (size_t i = run->first; i < run->pipeline->step_count; i++) {
-        const struct gp_step *step = &run->pipeline->steps[i];
-        add_safe(&sb, "", step->name);
-        gp_strbuf_adds(&sb, ": gpulse run");
-        for (size_t k = 0; k < step->option_count; k++)
-            add_safe(&sb, " ", step->options[k]);
-        add_safe(&sb, " -- ", step->command);
-        gp_strbuf_addc(&sb, '\n');
-    }
-    (void)!gp_io_write_all(STDOUT_FILENO, sb.buf, sb.len);
-    gp_strbuf_fini(&sb);
-}
-
-static int run_steps(struct run *run)
-{
-    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
-    struct gp_err err;
-    size_t count = run->pipeline->step_count;
-    size_t at = run->first;
+    const struct gp_steps *graph = &run->pipeline->graph;
+    const int busy = gp_err_exit_status(GP_EBUSY); /* it may be free by then */
+    char text[GP_PATH_SIZE + 200];
     int status = 0;
-    if (at > 0)
-        (void)fprintf(stderr, "gpulse: goes on at %s (--restart begins anew)\n",
-                      run->pipeline->steps[at].name);
-    for (; at < count && status == 0 && !told; at++) {
-        if (!run->quiet)
-            (void)fprintf(stderr, "gpulse: step %zu of %zu: %s\n", at + 1, count,
-                          run->pipeline->steps[at].name);
-        status = run->statuses[at] = run_step(run, at);
-        if (run->first <= run->known) /* else some before are not done */
-            write_note(run, status == 0 && !told ? at + 1 : at);
+    for (size_t i = 0; status == 0 && i < graph->count; i++) {
+        struct gp_strbuf unused = GP_STRBUF_INIT(1 << 16);
+        if (graph->states[i] == GP_STEP_WAITING)
+            status = gp_pipeline_check(run, i, "", true, &unused);
+        gp_strbuf_fini(&unused);
+        if (status == 0 || status == busy) {
+            status = 0;
+            continue;
+        }
+        (void)snprintf(text, sizeof(text), "%s: step %s cannot run as it stands; none was started",
+                       run->pipeline->path, run->pipeline->steps[i].name);
+        gp_io_print_note("gpulse", text);
     }
-    if (told && status == 0)
-        status = 128 + told;
-    add_report(&sb, run, at - 1);
-    if (!run->quiet || status != 0)
-        (void)!gp_io_write_all(STDERR_FILENO, sb.buf, sb.len);
-    if (gp_record_write(&run->record, "report.txt", sb.buf, sb.len, &err) < 0)
-        gp_io_print_error("gpulse", &err);
-    gp_strbuf_fini(&sb);
     return status;
 }
 
-static int run_pipeline(struct run *run, char **argv, struct gp_err *err)
+/* ---- running them ---- */
+
+static void say_where(const struct gp_pipeline_run *run)
 {
-    static const int handed_on[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
-    const struct sigaction action = {.sa_handler = hand_on, .sa_flags = SA_RESTART};
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 14);
+    uint64_t done = gp_steps_in(&run->pipeline->graph, GP_STEP_OK_BEFORE);
+    if (!done)
+        return;
+    gp_strbuf_adds(&sb, "continuing: ");
+    gp_pipeline_add_names(&sb, run->pipeline, done);
+    gp_strbuf_adds(&sb, " succeeded before (--restart runs all steps again)");
+    gp_io_print_note("gpulse", sb.buf);
+    gp_strbuf_fini(&sb);
+}
+
+/* The batch size that fit-batch has printed, which stays in the record. False: there is none. */
+static bool take_result(struct gp_pipeline_run *run, size_t at)
+{
+    char name[GP_STEP_NAME_SIZE + 32];
+    char *text = calloc(1, RESULT_MAX);
+    ssize_t n = text ? pread(run->results[at], text, RESULT_MAX - 1, 0) : -1;
+    json_t *result = n > 0 ? json_loads(text, 0, NULL) : NULL;
+    json_int_t batch = json_integer_value(json_object_get(result, "batch"));
+    (void)snprintf(name, sizeof(name), "%zu-%s/fit.json", at + 1, run->pipeline->steps[at].name);
+    if (n > 0)
+        (void)!gp_record_write(&run->record, name, text, (size_t)n, NULL);
+    run->batches[at] = batch > 0 ? (uint64_t)batch : 0;
+    json_decref(result);
+    free(text);
+    (void)close(run->results[at]);
+    return batch > 0;
+}
+
+static void write_report(struct gp_pipeline_run *run, bool is_shown)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
+    struct gp_err err;
+    gp_pipeline_add_report(&sb, run);
+    if (is_shown)
+        (void)!gp_io_write_all(STDERR_FILENO, sb.buf, sb.len);
+    if (gp_record_write(&run->record, "report.txt", sb.buf, sb.len, &err) < 0 && is_shown)
+        gp_io_print_error("gpulse", &err);
+    gp_strbuf_fini(&sb);
+}
+
+static void start(struct gp_pipeline_run *run, size_t at)
+{
+    struct gp_pipeline *pipeline = run->pipeline;
+    if (!run->quiet)
+        (void)fprintf(stderr, "gpulse: step %zu of %zu: %s\n", at + 1, pipeline->graph.count,
+                      pipeline->steps[at].name);
+    run->batches[at] = 0;
+    pipeline->graph.states[at] = GP_STEP_RUNNING;
+    if (gp_pipeline_start(run, at))
+        return;
+    run->statuses[at] = 1;
+    gp_steps_end(&pipeline->graph, at, false);
+}
+
+/* Waits for one to end, and notes what has become of it: its exit status. */
+static int finish_one(struct gp_pipeline_run *run)
+{
+    int status;
+    size_t at = gp_pipeline_wait(run, &status);
+    bool has_result = run->results[at] < 0 || take_result(run, at);
+    run->statuses[at] = status == 0 && !has_result ? 1 : status;
+    run->seconds[at] = (double)(gp_clock_mono_ns() - run->began_ns[at]) / 1e9;
+    gp_steps_end(&run->pipeline->graph, at, run->statuses[at] == 0 && !gp_pipeline_signal());
+    gp_pipeline_write_note(run);
+    return run->statuses[at];
+}
+
+/* The status of the first step that failed, or of the signal that ended all. */
+static int run_steps(struct gp_pipeline_run *run)
+{
+    struct gp_steps *graph = &run->pipeline->graph;
+    int status = 0;
+    gp_pipeline_write_note(run);
+    for (;;) {
+        uint64_t ready = gp_pipeline_signal() ? 0 : gp_steps_ready(graph);
+        for (size_t i = 0; i < graph->count; i++)
+            if (gp_steps_has(ready, i))
+                start(run, i);
+        if (!gp_steps_in(graph, GP_STEP_RUNNING))
+            break;
+        write_report(run, false);
+        int ended = finish_one(run);
+        status = status ? status : ended;
+    }
+    if (gp_pipeline_signal() && status == 0)
+        status = 128 + gp_pipeline_signal();
+    write_report(run, !run->quiet || status != 0);
+    return status;
+}
+
+static int show_plan(struct gp_pipeline_run *run)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(16 << 20);
+    say_where(run);
+    gp_pipeline_add_plan(&sb, run);
+    int r = gp_io_write_all(STDOUT_FILENO, sb.buf, sb.len);
+    gp_strbuf_fini(&sb);
+    return r < 0 ? 1 : 0;
+}
+
+/* The exit status, or an error. */
+static int run_pipeline(struct gp_pipeline_run *run, char **argv, struct gp_err *err)
+{
     const char *folder = argv[4];
     char whole[PATH_MAX];
     int r = gp_pipeline_load(&run->pipeline, argv[2], err);
     if (r < 0)
         return r;
-    find_note(run);
-    r = find_first(run, argv[3], err);
+    gp_pipeline_find_note(run);
+    if (!run->dry_run)
+        r = gp_pipeline_lock(run, err);
     if (r == 0)
-        r = check_steps(run, err);
-    if (r == 0 && run->dry_run)
-        show(run);
-    if (r < 0 || run->dry_run)
-        return r;
+        r = choose_steps(run, argv[3], err);
+    if (r == 0)
+        r = check_ids(run, err);
+    if (r == 0)
+        r = check_steps(run);
+    if (r != 0 || run->dry_run)
+        return r != 0 ? r : show_plan(run);
     r = gp_record_open(&run->record, *folder ? folder : NULL, gp_clock_wall_ns(), err);
     if (r == 0 && *folder && realpath(folder, whole)) /* steps may run elsewhere */
         (void)snprintf(run->record.path, sizeof(run->record.path), "%s", whole);
     if (r < 0)
         return r;
-    for (size_t i = 0; i < GP_ARRAY_LEN(handed_on); i++)
-        (void)sigaction(handed_on[i], &action, NULL);
+    gp_pipeline_catch_signals();
+    say_where(run);
     return run_steps(run);
 }
 
 int main(int argc, char **argv)
 {
-    static struct run run; /* large */
+    static struct gp_pipeline_run run; /* large */
     struct gp_err err = {0};
     if (argc != ARGUMENTS) {
         (void)fprintf(stderr, "gpulse-pipeline: is started by gpulse run --pipeline FILE\n");
@@ -351,6 +253,7 @@ int main(int argc, char **argv)
     run.restart = strchr(argv[5], 'r');
     run.dry_run = strchr(argv[5], 'n');
     run.quiet = strchr(argv[5], 'q');
+    run.gpu_ids = argv[6];
     int r = run_pipeline(&run, argv, &err);
     if (r < 0)
         gp_io_print_error("gpulse", &err);

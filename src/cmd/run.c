@@ -21,9 +21,9 @@ enum { SAMPLE_S = 1 /* how often a job is looked at */ };
 
 struct run_options {
     struct gp_run_plan plan;
-    const char *over, *on, *dir, *pipeline, *from;
+    const char *over, *on, *dir, *pipeline, *from, *label;
     uint64_t retries;
-    bool no_record, restart, dry_run, expandable;
+    bool no_record, keep_output, restart, dry_run, expandable;
 };
 
 #define OPT(field) offsetof(struct run_options, field)
@@ -55,6 +55,10 @@ static const struct gp_opt options[] = {
     {0, "dir", NULL, GP_OPT_STRING, "FOLDER", .complete = GP_COMPLETE_FILE, .offset = OPT(dir),
      .help = "keep its record there (default: a new one in ~/.local/state/gpulse/runs)"},
     {0, "no-record", NULL, GP_OPT_FLAG, .offset = OPT(no_record), .help = "keep none"},
+    {0, "keep-output", NULL, GP_OPT_FLAG, .offset = OPT(keep_output),
+     .help = "keep what it prints in its record, too (output.log)"},
+    {0, "label", NULL, GP_OPT_STRING, "TEXT", .offset = OPT(label),
+     .help = "put TEXT before each line of output, for several commands in one terminal"},
     {0, "no-watch", NULL, GP_OPT_FLAG, .offset = OPT(plan.no_watch),
      .help = "do not look at what it prints, and leave it the terminal itself: for a program that "
              "is typed into (shells, pagers and editors are known)"},
@@ -62,10 +66,11 @@ static const struct gp_opt options[] = {
      .help = "leave alone what it leaves behind; what it prints is not looked at then"},
     {0, "pipeline", NULL, GP_OPT_STRING, "FILE", .complete = GP_COMPLETE_FILE,
      .offset = OPT(pipeline),
-     .help = "run the steps in this file one after the other; goes on at the one that failed"},
+     .help = "run the steps in FILE; continue where an earlier run of it stopped"},
     {0, "from", NULL, GP_OPT_STRING, "STEP", .offset = OPT(from),
      .help = "begin with this step of the pipeline"},
-    {0, "restart", NULL, GP_OPT_FLAG, .offset = OPT(restart), .help = "begin with its first step"},
+    {0, "restart", NULL, GP_OPT_FLAG, .offset = OPT(restart),
+     .help = "run all steps of the pipeline again"},
     {0, "dry-run", NULL, GP_OPT_FLAG, .offset = OPT(dry_run),
      .help = "print what would run, and on which GPUs, and run nothing"},
     {'q', "quiet", NULL, GP_OPT_FLAG, .offset = OPT(plan.quiet),
@@ -180,8 +185,7 @@ static bool is_tried_again(const struct gp_run *run, const struct run_options *o
     return strcmp(o->on, "failure") == 0 || gp_watch_is_out_of_memory(&run->watch, status);
 }
 
-/* Its exit status, or an error. */
-static int run_command(struct gp_run *run, const struct run_options *o, char *const *argv,
+static int try_command(struct gp_run *run, const struct run_options *o, char *const *argv,
                        struct gp_err *err)
 {
     bool again = true;
@@ -203,6 +207,23 @@ static int run_command(struct gp_run *run, const struct run_options *o, char *co
     return r;
 }
 
+/* Its exit status, or an error. */
+static int run_command(struct gp_run *run, struct run_options *o, char *const *argv,
+                       struct gp_err *err)
+{
+    static struct gp_output_log log; /* large */
+    o->plan.output.label = o->label;
+    if (o->keep_output && run->watch.record.path[0]) {
+        gp_output_log_open(&log, run->watch.record.path);
+        o->plan.output.log = &log;
+    }
+    int r = try_command(run, o, argv, err);
+    gp_output_log_close(&log);
+    if (log.err.code)
+        gp_watch_warn(&run->watch, "what it printed is not kept: %s", log.err.text);
+    return r;
+}
+
 static enum gp_watch_order order_of(const char *word)
 {
     static const char *const words[] = {
@@ -220,8 +241,8 @@ static bool has_job_options(const struct run_options *o)
     const struct gp_job_options *g = &p->gpus;
     return p->name || p->wait_ns || p->timeout_ns || p->limits.max_bytes || p->limits.idle_ns ||
            p->limits.is_strict || p->no_watch || p->no_clean || o->retries || o->no_record ||
-           o->expandable || gp_common()->id || g->count || g->gpus || g->gpu_ids || g->bytes ||
-           g->total_bytes || g->share || g->prefer || g->avoid || g->order || g->nvlink ||
+           o->expandable || o->keep_output || o->label || gp_common()->id || g->count || g->gpus ||
+           g->bytes || g->total_bytes || g->share || g->prefer || g->avoid || g->order || g->nvlink ||
            g->same_node || g->no_display;
 }
 
@@ -231,10 +252,17 @@ static int check_options(const struct run_options *o, struct gp_err *err)
         return gp_err_set(err, GP_EUSAGE,
                           o->pipeline
                               ? "with --pipeline the commands and their options stand in its "
-                                "file; beside it go --from, --restart, --dry-run, --dir, -q"
+                                "file; beside it go --gpu-ids, --from, --restart, --dry-run, "
+                                "--dir, -q"
                               : "--from and --restart are for --pipeline");
-    if (o->dir && o->no_record)
-        return gp_err_set(err, GP_EUSAGE, "--dir and --no-record do not go together");
+    if ((o->dir || o->keep_output) && o->no_record)
+        return gp_err_set(err, GP_EUSAGE, "%s and --no-record do not go together",
+                          o->dir ? "--dir" : "--keep-output");
+    if ((o->label || o->keep_output) && (o->plan.no_watch || o->plan.no_clean))
+        return gp_err_set(err, GP_EUSAGE,
+                          "%s needs what the command prints: without --no-watch and "
+                          "--no-clean-after",
+                          o->label ? "--label" : "--keep-output");
     if (o->retries && strcmp(o->on, "oom") == 0 && (o->plan.no_watch || o->plan.no_clean))
         return gp_err_set(err, GP_EUSAGE,
                           "--retries needs what the command prints: without --no-watch and "
@@ -259,7 +287,8 @@ static int run_pipeline(const struct run_options *o, struct gp_err *err)
                    o->plan.quiet ? "q" : "");
     gp_app_export();
     (void)execl(program, "gpulse-pipeline", self, o->pipeline, o->from ? o->from : "",
-                o->dir ? o->dir : "", flags, (char *)NULL);
+                o->dir ? o->dir : "", flags, o->plan.gpus.gpu_ids ? o->plan.gpus.gpu_ids : "",
+                (char *)NULL);
     return gp_err_set(err, GP_EFAIL, "cannot run '%s': %s", program, strerror(errno));
 }
 
@@ -350,6 +379,7 @@ static int run_main(int argc, char **argv, struct gp_err *err)
     o.plan.limits.over = order_of(o.over);
     o.plan.no_watch = o.plan.no_watch ||
                       (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && is_typed_into(command));
+    run.watch.label = o.label;
     r = gp_run_open(&run, &o.plan, command, positional, err);
     if (r == 0)
         r = open_record(&run, &o, command, err);

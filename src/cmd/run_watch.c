@@ -27,11 +27,14 @@ enum {
 
 /* ---- saying ---- */
 
-static void print(const char *fmt, va_list args)
+static void print(const struct gp_watch *watch, const char *fmt, va_list args)
 {
     char text[1000];
+    char who[100];
     (void)vsnprintf(text, sizeof(text), fmt, args);
-    gp_io_print_note("gpulse", text);
+    (void)snprintf(who, sizeof(who), "gpulse%s%.80s", watch->label ? ": " : "",
+                   watch->label ? watch->label : "");
+    gp_io_print_note(who, text);
 }
 
 void gp_watch_say(const struct gp_watch *watch, const char *fmt, ...)
@@ -40,16 +43,15 @@ void gp_watch_say(const struct gp_watch *watch, const char *fmt, ...)
     if (watch->quiet)
         return;
     va_start(args, fmt);
-    print(fmt, args);
+    print(watch, fmt, args);
     va_end(args);
 }
 
 void gp_watch_warn(const struct gp_watch *watch, const char *fmt, ...)
 {
     va_list args;
-    (void)watch;
     va_start(args, fmt);
-    print(fmt, args);
+    print(watch, fmt, args);
     va_end(args);
 }
 

@@ -49,6 +49,7 @@ struct gp_watch_gpu {
 
 struct gp_watch {
     bool quiet;
+    const char *label; /* of the job in what is said of it; NULL: none */
     bool is_shared;
     struct gp_watch_limits limits;
     const char *mask; /* its CUDA_VISIBLE_DEVICES */

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "jobs/label.h"
 #include "jobs/scan.h"
 
 #include <errno.h>
@@ -20,11 +21,11 @@
 enum {
     CHUNK = 65536,
     PIPE_SIZE = 1 << 20,
-    REST_MAX = 1 << 20, /* that can be on its way when the job has ended */
     TICK_MS = 50,       /* how often the settings of a terminal are looked at */
     RECORD_MS = 300,    /* so long lines may come that belong to a failure */
     FINISH_MS = 100,
     STREAMS = 2,
+    REST_MAX = 2 * STREAMS * PIPE_SIZE, /* that can be on its way when the job has ended */
 };
 
 struct stream {
@@ -34,6 +35,7 @@ struct stream {
     bool is_terminal;
     struct termios settings; /* of the job's terminal, as last seen */
     struct gp_scan *scan;
+    struct gp_label label;
 };
 
 struct gp_output {
@@ -106,7 +108,52 @@ bool gp_output_take(struct gp_output *output, struct gp_output_news *ret)
     return any;
 }
 
+/* ---- the log ---- */
+
+void gp_output_log_open(struct gp_output_log *log, const char *folder)
+{
+    const struct gp_outfile_config config = {.path = log->path, .mode = 0600};
+    int n = snprintf(log->path, sizeof(log->path), "%s/output.log", folder);
+    if (n < 0 || (size_t)n >= sizeof(log->path))
+        (void)gp_err_set(&log->err, GP_EIO, "the name of its folder is too long");
+    else
+        log->is_open = gp_outfile_open(&log->file, &config, &log->err) == 0;
+}
+
+void gp_output_log_close(struct gp_output_log *log)
+{
+    if (log->is_open)
+        (void)!gp_outfile_close(&log->file, &log->err);
+    log->is_open = false;
+}
+
+static void keep(struct gp_output_log *log, const char *bytes, size_t size)
+{
+    if (!log || !log->is_open || gp_outfile_write(&log->file, bytes, size, &log->err) == 0)
+        return;
+    (void)!gp_outfile_close(&log->file, NULL);
+    log->is_open = false;
+}
+
 /* ---- the ways ---- */
+
+/* 0 or −errno. The reader may have made the descriptor one that does not wait. */
+static int write_all(int fd, const char *bytes, size_t size)
+{
+    while (size > 0) {
+        struct pollfd room = {fd, POLLOUT, 0};
+        ssize_t n = write(fd, bytes, size);
+        if (n >= 0) {
+            bytes += n;
+            size -= (size_t)n;
+        } else if (errno == EAGAIN) {
+            (void)poll(&room, 1, -1);
+        } else if (errno != EINTR) {
+            return -errno;
+        }
+    }
+    return 0;
+}
 
 /* A terminal like that which `like` is, but for what happens to the bytes on their way: that
  * happens in the other one. */
@@ -148,6 +195,12 @@ static bool is_same_file(int a, int b)
     return fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
+static int write_labelled(void *context, const char *bytes, size_t size)
+{
+    const struct stream *stream = context;
+    return write_all(stream->to, bytes, size);
+}
+
 static int open_stream(struct gp_output *output, struct stream *stream, int fd)
 {
     const struct gp_scan_calls calls = {began, found, output->plan->until ? line : NULL, output};
@@ -156,7 +209,10 @@ static int open_stream(struct gp_output *output, struct stream *stream, int fd)
     stream->scan = gp_scan_new(&calls);
     if (!stream->scan)
         return -1;
-    return isatty(fd) ? open_terminal(output, stream, fd) : open_pipe(stream);
+    stream->label = (struct gp_label){
+        .text = output->plan->label, .write = write_labelled, .context = stream};
+    return isatty(fd) && !output->plan->label ? open_terminal(output, stream, fd)
+                                              : open_pipe(stream);
 }
 
 void gp_output_give(const struct gp_output *output)
@@ -183,24 +239,6 @@ static void close_streams(struct gp_output *output)
 }
 
 /* ---- the thread ---- */
-
-/* 0 or −errno. The reader may have made the descriptor one that does not wait. */
-static int write_all(int fd, const char *bytes, size_t size)
-{
-    while (size > 0) {
-        struct pollfd room = {fd, POLLOUT, 0};
-        ssize_t n = write(fd, bytes, size);
-        if (n >= 0) {
-            bytes += n;
-            size -= (size_t)n;
-        } else if (errno == EAGAIN) {
-            (void)poll(&room, 1, -1);
-        } else if (errno != EINTR) {
-            return -errno;
-        }
-    }
-    return 0;
-}
 
 /* A program that changes its terminal, as an editor does, means the one that it is seen on. */
 static void follow_settings(struct gp_output *output, struct stream *stream)
@@ -231,6 +269,22 @@ static void follow_size(struct gp_output *output, const struct stream *stream)
     wake(output);
 }
 
+static int send(struct gp_output *output, struct stream *stream, size_t size)
+{
+    return output->plan->label ? gp_label_add(&stream->label, output->chunk, size)
+                               : write_all(stream->to, output->chunk, size);
+}
+
+static void for_labels(struct gp_output *output, int (*act)(struct gp_label *))
+{
+    for (size_t i = 0; i < STREAMS; i++) {
+        struct gp_label *label = &output->streams[i].label;
+        int r = label->text ? act(label) : 0;
+        if (r < 0 && r != -EPIPE)
+            output->lost = -r;
+    }
+}
+
 /* False at its end. */
 static bool hand_on(struct gp_output *output, struct stream *stream, size_t *ret_size)
 {
@@ -241,7 +295,8 @@ static bool hand_on(struct gp_output *output, struct stream *stream, size_t *ret
     if (n <= 0) /* a terminal that nobody has open any more answers with EIO */
         return false;
     gp_scan_feed(stream->scan, chunk, (size_t)n);
-    int r = write_all(stream->to, chunk, (size_t)n);
+    keep(output->plan->log, chunk, (size_t)n);
+    int r = send(output, stream, (size_t)n);
     if (r < 0 && r != -EPIPE)
         output->lost = -r;
     *ret_size += (size_t)n;
@@ -259,6 +314,13 @@ static bool has_open_incident(const struct gp_output *output)
 static bool has_terminal(const struct gp_output *output)
 {
     return output->streams[0].is_terminal || output->streams[1].is_terminal;
+}
+
+/* How long the thread may wait for more before it has something else to do. */
+static int patience_ms(const struct gp_output *output)
+{
+    bool has_rest = output->streams[0].label.size > 0 || output->streams[1].label.size > 0;
+    return has_rest || has_open_incident(output) || has_terminal(output) ? TICK_MS : -1;
 }
 
 static void finish_scans(struct gp_output *output)
@@ -282,15 +344,15 @@ static void *relay(void *context)
         fds[STREAMS] = (struct pollfd){has_ended ? -1 : output->stop[0], POLLIN, 0};
         if (fds[0].fd < 0 && fds[1].fd < 0)
             break;
-        bool is_open = has_open_incident(output);
-        int patience_ms = is_open || has_terminal(output) ? TICK_MS : -1;
-        int n = poll(fds, STREAMS + 1, has_ended ? 0 : patience_ms);
+        int n = poll(fds, STREAMS + 1, has_ended ? 0 : patience_ms(output));
         for (size_t i = 0; i < STREAMS; i++) {
             follow_settings(output, &output->streams[i]);
             follow_size(output, &output->streams[i]);
         }
         if (n == 0 && has_ended)
             break;
+        if (n == 0)
+            for_labels(output, gp_label_flush);
         quiet_ms = n == 0 ? quiet_ms + TICK_MS : 0;
         if (quiet_ms >= RECORD_MS)
             finish_scans(output);
@@ -302,6 +364,7 @@ static void *relay(void *context)
             rest += has_ended ? size : 0;
         }
     }
+    for_labels(output, gp_label_finish);
     finish_scans(output);
     return NULL;
 }

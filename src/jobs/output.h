@@ -7,16 +7,32 @@
 #ifndef GP_JOBS_OUTPUT_H
 #define GP_JOBS_OUTPUT_H
 
+#include "base/err.h"
+#include "base/outfile.h"
 #include "jobs/incident.h"
 
 #include <regex.h>
 
-struct gp_err;
 struct gp_output;
+
+/* A file that gets what the command prints, too. When something cannot be written there, nothing
+ * more is, and the command goes on. */
+struct gp_output_log {
+    struct gp_outfile file;
+    char path[GP_PATH_SIZE];
+    bool is_open;
+    struct gp_err err; /* why not all is kept; code 0: all is */
+};
+
+/* Opens FOLDER/output.log, and empties it. */
+void gp_output_log_open(struct gp_output_log *log, const char *folder);
+void gp_output_log_close(struct gp_output_log *log);
 
 struct gp_output_plan {
     int to; /* a descriptor that both lead to; −1: where those of this process lead */
     const regex_t *until; /* a line that is waited for; NULL: none */
+    struct gp_output_log *log; /* NULL: none */
+    const char *label; /* before each line, and no terminal for the job; NULL: neither */
 };
 
 /* Makes the way for standard output and standard error, and begins; both are one if they lead to

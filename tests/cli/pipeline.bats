@@ -58,7 +58,7 @@ END
     touch fixed
     gpulse run --pipeline steps.ini
     status_is 0
-    complains '^gpulse: goes on at eval '
+    complains '^gpulse: continuing: train, test succeeded before \(--restart runs all steps again\)$'
     [ "$output" = evaluated ]
     complains '^  train +done before$'
     grep -q '^  eval  *ok ' home/gpulse/runs/*/report.txt
@@ -116,7 +116,7 @@ END
     gpulse run --pipeline steps.ini --from b
     fails 2 "there is no step 'b' in .*/steps.ini"
     gpulse run --pipeline steps.ini -- true
-    fails 2 'with --pipeline the commands and their options stand in its file; .*'
+    fails 2 'with --pipeline the commands and their options stand in its file; beside it go --gpu-ids, .*'
     gpulse run --pipeline steps.ini --timeout 3s
     fails 2 'with --pipeline the commands and their options stand in its file; .*'
     gpulse run --from a -- true
