@@ -93,8 +93,8 @@ static char *read_line(char *line, int size, void *context)
     const char *text = line + strspn(line, " \t");
     const char *remark = strpbrk(text, ";") ? strstr(text, " ;") : NULL;
     if (read && *text != ';' && *text != '#' && remark)
-        (void)fail(
-            load, "a ';' behind a blank begins a remark here; write it without the blank:", remark);
+        (void)fail(load,
+                   "a ';' after a blank begins a comment; write it without the blank:", remark);
     return read;
 }
 
@@ -266,14 +266,16 @@ static int on_value(void *context, const char *section, const char *name, const 
 /* The steps that `after` names; without it, all above. */
 static uint64_t predecessors_of(struct load *load, size_t at)
 {
+    static const char separators[] = ", \t";
     const struct gp_step *step = &load->pipeline->steps[at];
-    char names[GP_STEP_AFTER_SIZE];
-    char *rest = names;
     uint64_t set = 0;
     if (!step->has_after)
         return gp_step_bit(at) - 1;
-    memcpy(names, step->after, sizeof(names));
-    for (const char *name; (name = strtok_r(rest, ", \t", &rest));) {
+    for (const char *p = step->after; *(p += strspn(p, separators));) {
+        char name[GP_STEP_NAME_SIZE + 1]; /* one byte more: a longer name is no step's */
+        size_t n = strcspn(p, separators);
+        (void)snprintf(name, sizeof(name), "%.*s", (int)n, p);
+        p += n;
         size_t found = gp_pipeline_find(load->pipeline, name);
         if (found == GP_STEPS_MAX)
             (void)fail_at(load, step->after_line, "there is no step", name);
@@ -393,8 +395,8 @@ int gp_pipeline_load(struct gp_pipeline **ret, const char *path, struct gp_err *
     FILE *file = NULL;
     char real[PATH_MAX];
     *ret = NULL;
-    int r = pipeline ? open_file(&file, path, real, err)
-                     : gp_err_set(err, GP_ENOMEM, "out of memory");
+    int r =
+        pipeline ? open_file(&file, path, real, err) : gp_err_set(err, GP_ENOMEM, "out of memory");
     if (r == 0) {
         const char *base = strrchr(real, '/');
         struct load load = {.pipeline = pipeline, .file = file, .err = err};

@@ -45,7 +45,7 @@ struct gp_step {
     char folder[GP_PATH_SIZE];
     char *options[GP_STEP_OPTIONS]; /* "--mem=9GiB" */
     size_t option_count;
-    uint32_t own_options; /* a bit for each of them that gpulse run does not have */
+    uint32_t own_options;               /* a bit for each of them that gpulse run does not have */
     char *variables[GP_STEP_VARIABLES]; /* "NAME=VALUE" */
     size_t variable_count;
     char after[GP_STEP_AFTER_SIZE]; /* as it stands in the file */
@@ -55,8 +55,8 @@ struct gp_step {
 };
 
 struct gp_pipeline {
-    char path[GP_PATH_SIZE]; /* of the file, whole */
-    char name[128];          /* safe to be shown */
+    char path[GP_PATH_SIZE];   /* of the file, whole */
+    char name[128];            /* safe to be shown */
     char folder[GP_PATH_SIZE]; /* of the file: where steps run that name none */
     struct gp_step steps[GP_STEPS_MAX];
     struct gp_steps graph; /* of the steps, by their numbers */

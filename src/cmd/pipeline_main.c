@@ -27,7 +27,7 @@ enum { ARGUMENTS = 7, RESULT_MAX = 1 << 20 };
 /* With --from: what that step comes after is not run again, and what comes after it is. */
 static void begin_with(struct gp_steps *graph, size_t from)
 {
-    uint64_t again = gp_steps_behind(graph, from) | gp_step_bit(from);
+    uint64_t again = gp_steps_later(graph, from) | gp_step_bit(from);
     for (size_t i = 0; i < graph->count; i++)
         if (gp_steps_has(again, i))
             graph->states[i] = GP_STEP_WAITING;

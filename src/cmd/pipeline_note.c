@@ -63,10 +63,10 @@ void gp_pipeline_write_note(const struct gp_pipeline_run *run)
     json_t *done = json_array();
     for (size_t i = 0; i < graph->count; i++)
         if (gp_steps_has(set, i))
-            (void)json_array_append_new(
-                done, json_pack("{s:s, s:I, s:I}", "name", run->pipeline->steps[i].name, "hash",
-                                (json_int_t)run->pipeline->steps[i].hash, "batch",
-                                (json_int_t)run->batches[i]));
+            (void)json_array_append_new(done, json_pack("{s:s, s:I, s:I}", "name",
+                                                        run->pipeline->steps[i].name, "hash",
+                                                        (json_int_t)run->pipeline->steps[i].hash,
+                                                        "batch", (json_int_t)run->batches[i]));
     json_t *note = json_pack("{s:s, s:s, s:o}", "schema", "gpulse.pipeline/1", "file",
                              run->pipeline->path, "done", done);
     char *text = note ? json_dumps(note, JSON_INDENT(2)) : NULL;

@@ -57,8 +57,7 @@ static void add_causes(struct gp_strbuf *sb, const json_t *record)
 static void add_outcome(struct gp_strbuf *sb, const struct gp_pipeline_run *run, size_t at)
 {
     char path[GP_PATH_SIZE];
-    gp_pipeline_step_folder(run, at, path);
-    (void)strncat(path, "/run.json", sizeof(path) - strlen(path) - 1);
+    gp_pipeline_step_path(run, at, "run.json", path);
     json_t *record = json_load_file(path, 0, NULL);
     gp_strbuf_addf(sb, "  %8.1f s", run->seconds[at]);
     if (run->batches[at])
@@ -107,7 +106,7 @@ static void add_gpus_now(struct gp_strbuf *sb, struct gp_pipeline_run *run, size
     struct gp_strbuf plan = GP_STRBUF_INIT(1 << 16);
     int status = gp_pipeline_check(run, at, taken->buf, false, &plan);
     if (status != 0 || plan.len == 0) {
-        gp_strbuf_adds(sb, ", waits for GPUs of the steps beside it");
+        gp_strbuf_adds(sb, ", waits for GPUs of the steps above");
     } else if (strncmp(plan.buf, "waits: ", 7) == 0) {
         add_safe(sb, ", ", plan.buf);
     } else {
@@ -123,7 +122,7 @@ static void add_step(struct gp_strbuf *sb, struct gp_pipeline_run *run, size_t a
     const struct gp_steps *graph = &run->pipeline->graph;
     const struct gp_step *step = &run->pipeline->steps[at];
     uint64_t waiting = gp_steps_in(graph, GP_STEP_WAITING);
-    uint64_t beside = gp_steps_beside(graph, at) & waiting;
+    uint64_t parallel = gp_steps_parallel(graph, at) & waiting;
     gp_strbuf_addf(sb, "%s: gpulse %s", step->name, step->is_fit ? "fit-batch" : "run");
     for (size_t i = 0; i < step->option_count; i++)
         add_safe(sb, " ", step->options[i]);
@@ -135,9 +134,9 @@ static void add_step(struct gp_strbuf *sb, struct gp_pipeline_run *run, size_t a
         gp_strbuf_adds(sb, "\n    at once");
         add_gpus_now(sb, run, at, taken);
     }
-    if (beside) {
-        gp_strbuf_adds(sb, "; may run beside ");
-        gp_pipeline_add_names(sb, run->pipeline, beside);
+    if (parallel) {
+        gp_strbuf_adds(sb, "; may run at the same time as ");
+        gp_pipeline_add_names(sb, run->pipeline, parallel);
     }
     if (*run->gpu_ids)
         add_safe(sb, "; among GPUs ", run->gpu_ids);

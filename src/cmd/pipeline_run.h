@@ -59,8 +59,9 @@ size_t gp_pipeline_wait(struct gp_pipeline_run *run, int *ret_status);
 int gp_pipeline_check(struct gp_pipeline_run *run, size_t at, const char *taken, bool is_said,
                       struct gp_strbuf *sb);
 
-/* "FOLDER/1-train": where the record of a step is. */
-void gp_pipeline_step_folder(const struct gp_pipeline_run *run, size_t at, char path[GP_PATH_SIZE]);
+/* "FOLDER/1-train/run.json": a file of the record of a step; "": the folder itself. */
+void gp_pipeline_step_path(const struct gp_pipeline_run *run, size_t at, const char *name,
+                           char path[GP_PATH_SIZE]);
 
 /* ---- what is said (pipeline_report.c) ---- */
 

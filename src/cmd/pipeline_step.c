@@ -57,10 +57,16 @@ static void add(struct arguments *a, const char *text)
     a->items[a->count++] = text;
 }
 
-void gp_pipeline_step_folder(const struct gp_pipeline_run *run, size_t at, char path[GP_PATH_SIZE])
+void gp_pipeline_step_path(const struct gp_pipeline_run *run, size_t at, const char *name,
+                           char path[GP_PATH_SIZE])
 {
-    (void)snprintf(path, GP_PATH_SIZE, "%.3900s/%zu-%s", run->record.path, at + 1,
-                   run->pipeline->steps[at].name);
+    (void)snprintf(path, GP_PATH_SIZE, "%.3900s/%zu-%s/%.40s", run->record.path, at + 1,
+                   run->pipeline->steps[at].name, name);
+}
+
+static bool is_pool(const char *option)
+{
+    return strncmp(option, "--id=", 5) == 0;
 }
 
 /* The GPUs of the command line take the place of the pool that the step names. */
@@ -70,7 +76,7 @@ static void add_options(struct arguments *a, const struct gp_pipeline_run *run, 
     const struct gp_step *step = &run->pipeline->steps[at];
     add(a, "--wait"); /* unless the step says how long */
     for (size_t i = 0; i < step->option_count; i++)
-        if (!((left_out >> i) & 1) && !(*run->gpu_ids && strncmp(step->options[i], "--id=", 5) == 0))
+        if (!((left_out >> i) & 1) && !(*run->gpu_ids && is_pool(step->options[i])))
             add(a, step->options[i]);
     (void)snprintf(a->ids, sizeof(a->ids), "--id=%s", run->gpu_ids);
     if (*run->gpu_ids)
@@ -105,7 +111,7 @@ static void add_command(struct arguments *a, const struct gp_pipeline_run *run, 
 static bool has_company(const struct gp_pipeline_run *run, size_t at)
 {
     const struct gp_steps *graph = &run->pipeline->graph;
-    return gp_steps_beside(graph, at) &
+    return gp_steps_parallel(graph, at) &
            (gp_steps_in(graph, GP_STEP_WAITING) | gp_steps_in(graph, GP_STEP_RUNNING));
 }
 
@@ -113,7 +119,7 @@ static void fill_arguments(struct arguments *a, const struct gp_pipeline_run *ru
 {
     const struct gp_step *step = &run->pipeline->steps[at];
     char folder[GP_PATH_SIZE];
-    gp_pipeline_step_folder(run, at, folder);
+    gp_pipeline_step_path(run, at, "", folder);
     (void)snprintf(a->folder, sizeof(a->folder), "--dir=%s", folder);
     (void)snprintf(a->label, sizeof(a->label), "--label=%s", step->name);
     add(a, "gpulse");
@@ -196,8 +202,7 @@ bool gp_pipeline_start(struct gp_pipeline_run *run, size_t at)
     static struct arguments a; /* large */
     bool is_alone = !has_company(run, at);
     char path[GP_PATH_SIZE];
-    gp_pipeline_step_folder(run, at, path);
-    (void)strncat(path, "/run.json", sizeof(path) - strlen(path) - 1);
+    gp_pipeline_step_path(run, at, "run.json", path);
     (void)unlink(path); /* of an earlier time, in a folder that was named */
     a.count = 0;
     fill_arguments(&a, run, at);

@@ -241,9 +241,9 @@ static bool has_job_options(const struct run_options *o)
     const struct gp_job_options *g = &p->gpus;
     return p->name || p->wait_ns || p->timeout_ns || p->limits.max_bytes || p->limits.idle_ns ||
            p->limits.is_strict || p->no_watch || p->no_clean || o->retries || o->no_record ||
-           o->expandable || o->keep_output || o->label || gp_common()->id || g->count || g->gpus ||
-           g->bytes || g->total_bytes || g->share || g->prefer || g->avoid || g->order || g->nvlink ||
-           g->same_node || g->no_display;
+           o->keep_output || o->label || o->expandable || gp_common()->id || g->count || g->gpus ||
+           g->bytes || g->total_bytes || g->share || g->prefer || g->avoid || g->order ||
+           g->nvlink || g->same_node || g->no_display;
 }
 
 static int check_options(const struct run_options *o, struct gp_err *err)
@@ -416,14 +416,24 @@ const struct gp_cmd gp_cmd_run = {
         "$XDG_STATE_HOME; the last 100): run.json, samples.csv, and a text for each incident. The "
         "job is looked at once a second; a spike of its memory between two looks is told where the "
         "driver keeps accounts (gpulse set accounting-mode=on, before the command starts).\n\n"
-        "With --pipeline the commands stand in a file, in parts [NAME] in their order: command "
-        "(for sh), folder, env (NAME=VALUE, as many as wanted), gpus, ids, mem, wait, retries and "
-        "other long options of this command. Each starts when the one before has ended and its "
-        "memory is back, and waits for its GPUs. Behind a failure the next time goes on with the "
-        "step that failed.\n\n"
-        "Exit status besides: 69 if there are none now, 75 if there were none within --wait, 78 if "
-        "there can never be, 124 if its time was over, 126 and 127 if the command cannot be run; 1 "
-        "if it was ended for a limit and says itself that all is well.",
+        "With --pipeline the steps are sections [NAME] of a file. A step has a command (for "
+        "sh), and may have a folder, env (NAME=VALUE, several times), gpus, ids, mem, wait, "
+        "retries and other long options of this command. It starts when all sections above it "
+        "have succeeded, or, with after = a, b, when those have; an empty after starts it at "
+        "once. Steps that may start run at the same time, each on GPUs of its own, with their "
+        "names before their lines. --gpu-ids are the GPUs that all steps choose among.\n\n"
+        "A section with fit-batch = COMMAND instead of a command finds a batch size, as gpulse "
+        "fit-batch does, and takes its options. Later commands get the result for {batch}, or "
+        "for {batch:NAME} if there are several such steps.\n\n"
+        "After a failure, the steps that do not depend on the failed one still run. The next "
+        "run of the same file continues with what has not succeeded, also after a crash or a "
+        "reboot. A step that was changed runs again, with all that come after it. A second run "
+        "at the same time is refused. The record has a folder for each step, with its output "
+        "(output.log). The exit status is that of the step that failed first.\n\n"
+        "Exit status besides: 69 if there are none now or the pipeline is running already, 75 "
+        "if there were none within --wait, 78 if there can never be, 124 if its time was over, "
+        "126 and 127 if the command cannot be run; 1 if it was ended for a limit and says "
+        "itself that all is well.",
     .examples = "gpulse run -- python train.py\ton a GPU that nobody uses\n"
                 "gpulse run -g 2 --wait -- torchrun --nproc-per-node 2 train.py\tas soon as there "
                 "are two\n"
@@ -431,7 +441,9 @@ const struct gp_cmd gp_cmd_run = {
                 "gpulse run --share --mem 8GiB -- python serve.py\tbeside others\n"
                 "gpulse run --retries 2 --timeout 12h -- python train.py\tagain if there was no "
                 "memory\n"
-                "gpulse run --pipeline steps.ini\ttrain, then test, then evaluate\n",
+                "gpulse run --pipeline steps.ini\ttrain, then test, then evaluate\n"
+                "gpulse run --pipeline steps.ini --gpu-ids 2,3 --dry-run\twhat would run, and in "
+                "which order\n",
     .options = options,
     .no_loop = true,
     .raw_rest = true,

@@ -1,7 +1,7 @@
 /* A name before each line, where several commands print to one place.
  *
- * Whole lines leave in writes of at most PIPE_BUF bytes, which the kernel does not mix with those of
- * others. The rest of a line waits for its end, until gp_label_flush() sends it. */
+ * Whole lines leave in writes of at most PIPE_BUF bytes, which the kernel does not mix with those
+ * of others. The rest of a line waits for its end, until gp_label_flush() sends it. */
 #ifndef GP_JOBS_LABEL_H
 #define GP_JOBS_LABEL_H
 
@@ -10,7 +10,7 @@
 #include <limits.h>
 
 struct gp_label {
-    const char *text; /* "train", for "train| " */
+    const char *text;                                            /* "train", for "train| " */
     int (*write)(void *context, const char *bytes, size_t size); /* 0 or −errno */
     void *context;
     char last; /* byte that was added; '\0': none */

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 enum {
-    GP_NEEDLE_STRIDE = 4,                        /* bytes of a word, and between two looks */
+    GP_NEEDLE_STRIDE = 4,                       /* bytes of a word, and between two looks */
     GP_NEEDLE_LEAST = 2 * GP_NEEDLE_STRIDE - 1, /* bytes of the shortest needle */
     GP_NEEDLES_MAX = 128,
     GP_NEEDLE_FILTER_BITS = 1 << 16,

@@ -21,8 +21,8 @@
 enum {
     CHUNK = 65536,
     PIPE_SIZE = 1 << 20,
-    TICK_MS = 50,       /* how often the settings of a terminal are looked at */
-    RECORD_MS = 300,    /* so long lines may come that belong to a failure */
+    TICK_MS = 50,    /* how often the settings of a terminal are looked at */
+    RECORD_MS = 300, /* so long lines may come that belong to a failure */
     FINISH_MS = 100,
     STREAMS = 2,
     REST_MAX = 2 * STREAMS * PIPE_SIZE, /* that can be on its way when the job has ended */
@@ -209,8 +209,8 @@ static int open_stream(struct gp_output *output, struct stream *stream, int fd)
     stream->scan = gp_scan_new(&calls);
     if (!stream->scan)
         return -1;
-    stream->label = (struct gp_label){
-        .text = output->plan->label, .write = write_labelled, .context = stream};
+    stream->label =
+        (struct gp_label){.text = output->plan->label, .write = write_labelled, .context = stream};
     return isatty(fd) && !output->plan->label ? open_terminal(output, stream, fd)
                                               : open_pipe(stream);
 }

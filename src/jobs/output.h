@@ -30,9 +30,9 @@ void gp_output_log_close(struct gp_output_log *log);
 
 struct gp_output_plan {
     int to; /* a descriptor that both lead to; −1: where those of this process lead */
-    const regex_t *until; /* a line that is waited for; NULL: none */
+    const regex_t *until;      /* a line that is waited for; NULL: none */
     struct gp_output_log *log; /* NULL: none */
-    const char *label; /* before each line, and no terminal for the job; NULL: neither */
+    const char *label;         /* before each line, and no terminal for the job; NULL: neither */
 };
 
 /* Makes the way for standard output and standard error, and begins; both are one if they lead to

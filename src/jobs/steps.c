@@ -72,7 +72,7 @@ uint64_t gp_steps_ready(const struct gp_steps *steps)
     return ready;
 }
 
-uint64_t gp_steps_behind(const struct gp_steps *steps, size_t step)
+uint64_t gp_steps_later(const struct gp_steps *steps, size_t step)
 {
     uint64_t set = 0;
     for (size_t i = 0; i < steps->count; i++)
@@ -81,18 +81,18 @@ uint64_t gp_steps_behind(const struct gp_steps *steps, size_t step)
     return set;
 }
 
-uint64_t gp_steps_beside(const struct gp_steps *steps, size_t step)
+uint64_t gp_steps_parallel(const struct gp_steps *steps, size_t step)
 {
     uint64_t all = UINT64_MAX >> (GP_STEPS_MAX - steps->count);
-    return all & ~gp_step_bit(step) & ~steps->before[step] & ~gp_steps_behind(steps, step);
+    return all & ~gp_step_bit(step) & ~steps->before[step] & ~gp_steps_later(steps, step);
 }
 
 void gp_steps_end(struct gp_steps *steps, size_t step, bool succeeded)
 {
-    uint64_t behind = gp_steps_behind(steps, step);
+    uint64_t later = gp_steps_later(steps, step);
     steps->states[step] = succeeded ? GP_STEP_OK : GP_STEP_FAILED;
     for (size_t i = 0; i < steps->count && !succeeded; i++) {
-        if (!gp_steps_has(behind, i) || steps->states[i] != GP_STEP_WAITING)
+        if (!gp_steps_has(later, i) || steps->states[i] != GP_STEP_WAITING)
             continue;
         steps->states[i] = GP_STEP_BLOCKED;
         steps->causes[i] = step;

@@ -16,7 +16,7 @@ enum { GP_STEPS_MAX = 64 };
     X(OK_BEFORE, true, "done before")   /* by an earlier run of the pipeline */                    \
     X(PASSED_OVER, true, "passed over") /* the user asked for a later one */                       \
     X(FAILED, false, "failed")                                                                     \
-    X(BLOCKED, false, "not started")    /* one that it comes after has failed */
+    X(BLOCKED, false, "not started") /* one that it comes after has failed */
 
 enum gp_step_state {
 #define X(id, is_satisfied, word) GP_STEP_##id,
@@ -28,7 +28,7 @@ enum gp_step_state {
 struct gp_steps {
     size_t count;
     uint64_t after[GP_STEPS_MAX];  /* the steps that this one names */
-    uint64_t before[GP_STEPS_MAX]; /* all that must have succeeded: those, and what they come after */
+    uint64_t before[GP_STEPS_MAX]; /* those, and all that they come after in turn */
     enum gp_step_state states[GP_STEPS_MAX];
     size_t causes[GP_STEPS_MAX]; /* of one that is BLOCKED: the step that failed */
 };
@@ -52,11 +52,11 @@ uint64_t gp_steps_ready(const struct gp_steps *steps);
 /* All in this state. */
 uint64_t gp_steps_in(const struct gp_steps *steps, enum gp_step_state state);
 
-/* What may run beside a step: neither before nor after it. */
-uint64_t gp_steps_beside(const struct gp_steps *steps, size_t step);
+/* What may run at the same time as a step: neither before nor after it. */
+uint64_t gp_steps_parallel(const struct gp_steps *steps, size_t step);
 
 /* All that come after a step. */
-uint64_t gp_steps_behind(const struct gp_steps *steps, size_t step);
+uint64_t gp_steps_later(const struct gp_steps *steps, size_t step);
 
 /* One has succeeded or failed; then what comes after it is BLOCKED. */
 void gp_steps_end(struct gp_steps *steps, size_t step, bool succeeded);

@@ -1,4 +1,4 @@
-# gpulse run --pipeline: steps one after the other, each on GPUs of its own. Real processes on
+# gpulse run --pipeline: steps one after another or side by side, each on GPUs of its own. Real processes on
 # simulated GPUs.
 # variants: asan
 
@@ -100,7 +100,7 @@ END
     fails 2 '.*/steps.ini:2: this line is too long; .*'
     steps <<<$'[a]\ncommand = cd x ; python train.py'
     gpulse run --pipeline steps.ini
-    fails 2 ".*/steps.ini:2: a ';' behind a blank begins a remark here; write it without the blank: .*"
+    fails 2 ".*/steps.ini:2: a ';' after a blank begins a comment; write it without the blank: .*"
     steps <<<$'[a]\ncommand = echo one\ncommand = echo two'
     gpulse run --pipeline steps.ini
     fails 2 ".*/steps.ini:3: there is a command already in 'a'"
@@ -200,4 +200,277 @@ two" ]
     kill -KILL "$pid"
     until_true is_gone "$(cat pid)"
     until_true eval '[ -z "$("$GPULSE" queue)" ]' # who supervised it goes after it
+}
+
+# meet MINE OTHER: in a step, waits until the other one runs, too. A limit that only steps one after
+# the other meet.
+write_meet() {
+    cat >meet.sh <<'END'
+touch "$1.here"
+i=0
+until [ -e "$2.here" ]; do
+    i=$((i + 1))
+    [ "$i" -lt 3000 ] || exit 1
+    sleep 0.01
+done
+echo "$1 on $CUDA_VISIBLE_DEVICES"
+END
+}
+
+@test "side by side, on GPUs of the command line" {
+    idle_gpus
+    write_meet
+    steps <<'END'
+[prepare]
+command = echo prepared
+
+[a]
+after = prepare
+command = sh meet.sh a b
+
+[b]
+after = prepare
+command = sh meet.sh b a
+
+[join]
+command = echo joined
+END
+    gpulse run --pipeline steps.ini --gpu-ids 1,3 --dir rec
+    status_is 0
+    # each has one of the two, and its name before its lines
+    says '^a\| a on [13]$'
+    says '^b\| b on [13]$'
+    [ "$(grep -o 'on [13]' <<<"$output" | sort -u | wc -l)" -eq 2 ]
+    # one that runs by itself prints as it would without gpulse
+    [ "${lines[0]}" = prepared ]
+    [ "${lines[-1]}" = joined ]
+    # what each printed stays, for its owner alone
+    grep -q '^a on [13]$' rec/2-a/output.log
+    [ "$(cat rec/4-join/output.log)" = joined ]
+    [ "$(stat -c %a rec/2-a/output.log)" = 600 ]
+    grep -q '^  join  *ok ' rec/report.txt
+    # exact GPUs of a step and a choice for all exclude each other
+    steps <<<$'[a]\ncommand = true\ngpu-ids = 0,1'
+    gpulse run --pipeline steps.ini --gpu-ids 1,3
+    fails 2 'step a has gpu-ids of its own: write gpus = N there, to choose among --gpu-ids 1,3'
+    # more GPUs than there are to choose among is found before the first step
+    steps <<<$'[a]\ncommand = touch begun\n[b]\ncommand = true\ngpus = 3'
+    gpulse run --pipeline steps.ini --gpu-ids 1,3
+    status_is 78
+    complains 'steps.ini: step b cannot run as it stands; none was started'
+    [ ! -e begun ]
+}
+
+@test "what would run side by side" {
+    idle_gpus
+    steps <<'END'
+[a]
+command = true
+[b]
+after =
+command = true
+[c]
+after = a
+command = true
+END
+    gpulse run --pipeline steps.ini --dry-run --gpu-ids 1,3
+    status_is 0
+    line_count 6
+    [ "${lines[0]}" = "a: gpulse run -- true" ]
+    [[ ${lines[1]} =~ ^'    at once, now on GPU '[13]'; may run at the same time as b; among GPUs 1,3'$ ]]
+    [ "${lines[2]}" = "b: gpulse run -- true" ]
+    [[ ${lines[3]} =~ ^'    at once, now on GPU '[13]'; may run at the same time as a, c; among GPUs 1,3'$ ]]
+    [ "${lines[5]}" = "    after a; may run at the same time as b; among GPUs 1,3" ]
+    # not the same one
+    [ "$(grep -o 'on GPU .' <<<"$output" | sort -u | wc -l)" -eq 2 ]
+    gpulse run --pipeline steps.ini --dry-run --gpu-ids 1
+    says '^    at once, waits for GPUs of the steps above; may run at the same time as a, c; among GPUs 1$'
+    # nothing raw reaches the terminal
+    printf '[a]\ncommand = printf \033[31mred\nenv = A=1\n' >steps.ini
+    gpulse run --pipeline steps.ini --dry-run
+    says '\\x1b\[31mred'
+    [[ $output != *$'\033'* ]]
+}
+
+@test "a step fails: what comes after it is not started, the others finish" {
+    idle_gpus
+    write_meet
+    cat >bad.sh <<'END'
+sh meet.sh bad good
+exit 3
+END
+    cat >good.sh <<'END'
+sh meet.sh good bad
+touch good.done
+END
+    steps <<'END'
+[bad]
+command = sh bad.sh
+[good]
+after =
+command = sh good.sh
+[next]
+after = bad
+command = touch next.done
+[last]
+command = touch last.done
+[of-good]
+after = good
+command = touch of-good.done
+END
+    gpulse run --pipeline steps.ini
+    status_is 3
+    [ -e good.done ]
+    [ -e of-good.done ]
+    [ ! -e next.done ]
+    [ ! -e last.done ]
+    complains '^  bad +failed .* status 3$'
+    complains '^  good +ok '
+    complains '^  next +not started: bad failed$'
+    complains '^  last +not started: bad failed$'
+    complains '^  of-good +ok '
+    # what succeeded beside it is not run again
+    rm good.done of-good.done
+    printf 'exit 0\n' >bad.sh
+    gpulse run --pipeline steps.ini
+    status_is 0
+    complains '^gpulse: continuing: good, of-good succeeded before '
+    [ ! -e good.done ]
+    [ -e last.done ]
+}
+
+@test "the batch size that one step finds is used by the next" {
+    idle_gpus
+    export XDG_CACHE_HOME=$BATS_TEST_TMPDIR/cache
+    cat >train.sh <<END
+exec "$GPULSE" sim load --mem \$((400 + 100 * \$1))MiB
+END
+    steps <<'END'
+[size]
+fit-batch = sh train.sh {}
+max = 4
+steady = 300ms
+ids = 2
+[train]
+command = echo "training with {batch}, {batch:size}, ${batch} {x}"
+[export]
+after = train
+command = false
+END
+    gpulse run --pipeline steps.ini --dir rec
+    status_is 1
+    says '^training with 4, 4,  \{x\}$'
+    complains '^  size +ok .* batch 4$'
+    grep -q '"batch": 4' rec/1-size/fit.json
+    ls rec/1-size/trial-*.log
+    # it is known when the pipeline continues, or begins with a later step
+    sed -i 's/false/echo exported {batch:size}/' steps.ini
+    gpulse run -q --pipeline steps.ini
+    [ "$output" = "exported 4" ]
+    gpulse run -q --pipeline steps.ini --from train
+    says '^training with 4, 4, '
+    # one that changed is not
+    sed -i 's/max = 4/max = 3/' steps.ini
+    gpulse run --pipeline steps.ini --from train
+    fails 2 'step train needs the batch size of size, which is not known: begin with --from size'
+    gpulse run -q --pipeline steps.ini
+    says '^training with 3, 3, '
+}
+
+@test "killed in the middle, it continues there" {
+    idle_gpus
+    cat >two.sh <<'END'
+[ -e fixed ] || { echo $$ >pid.tmp; mv pid.tmp pid; exec sleep 1000; }
+echo two
+END
+    steps <<'END'
+[one]
+command = echo one
+[two]
+command = sh two.sh
+[three]
+command = echo three
+END
+    setsid env --default-signal=INT,QUIT,TERM "$GPULSE" run --pipeline steps.ini --dir rec >out 2>err 3>&- &
+    pid=$!
+    STARTED+=("$pid")
+    until_true test -s pid
+    # a second one is refused, and says who runs
+    gpulse run --pipeline steps.ini
+    fails 69 ".*/steps.ini is running already, as process $pid; wait for its end"
+    kill -KILL "$pid"
+    until_true is_gone "$(cat pid)"
+    # the record says how far it came
+    grep -q '^  one  *ok ' rec/report.txt
+    grep -q '^  two  *running$' rec/report.txt
+    grep -q '^  three  *not run$' rec/report.txt
+    touch fixed
+    gpulse run --pipeline steps.ini --dir rec
+    status_is 0
+    complains '^gpulse: continuing: one succeeded before '
+    [ "$output" = "two
+three" ]
+    [ "$(cat rec/1-one/output.log)" = one ] # of the earlier run
+    gpulse run -q --pipeline steps.ini --restart
+    [ "${lines[0]}" = one ]
+}
+
+@test "files with steps that do not fit together" {
+    idle_gpus
+    steps <<<$'[a]\nafter = b\ncommand = true\n[b]\nafter = a, x'
+    gpulse run --pipeline steps.ini
+    fails 2 ".*/steps.ini:5: there is no step 'x'"
+    steps <<<$'[a]\ncommand = true\nafter = b\n[b]\ncommand = true'
+    gpulse run --pipeline steps.ini
+    fails 2 ".*/steps.ini:3: these steps wait for each other: 'a, b'"
+    steps <<<$'[a]\ncommand = true\ngpus = 0,1'
+    gpulse run --pipeline steps.ini
+    fails 2 ".*/steps.ini:3: gpus takes a number, not the ids of GPUs; write 'gpu-ids = 0,1'"
+    steps <<<$'[a]\ncommand = touch begun\n[b]\ncommand = train\n    --bs {batch}'
+    gpulse run --pipeline steps.ini
+    fails 2 ".*/steps.ini:5: \{batch\} needs one fit-batch step before it; of several write \{batch:NAME\}, in 'b'"
+    [ ! -e begun ]
+    steps <<<$'[a]\nfit-batch = train {}\n[b]\nafter =\nfit-batch = train {}\n[c]\ncommand = train {batch}'
+    gpulse run --pipeline steps.ini
+    fails 2 ".*/steps.ini:7: \{batch\} needs one fit-batch step before it; of several .*"
+    steps <<<$'[a]\ncommand = true\n[c]\ncommand = train {batch:a}'
+    gpulse run --pipeline steps.ini
+    fails 2 ".*/steps.ini:4: this is no fit-batch step that it comes after: 'a'"
+    steps <<<$'[a]\nfit-batch = train'
+    gpulse run --pipeline steps.ini
+    fails 2 ".*/steps.ini: \[a\] needs \{\} where its command takes the batch size"
+    steps <<<$'[a]\ncommand = true\nmax = 3'
+    gpulse run --pipeline steps.ini
+    fails 2 ".*/steps.ini: \[a\] has options that a command does not have"
+    printf '[\033[31ma]\ncommand = true\n' >steps.ini
+    gpulse run --pipeline steps.ini
+    status_is 2
+    complains "a step's name has up to 63 letters, digits and"
+    [[ $stderr != *$'\033'* ]]
+    mkdir folder
+    gpulse run --pipeline folder
+    fails 2 "'folder' is a folder; --pipeline takes a file"
+}
+
+@test "output that is kept and labelled" {
+    idle_gpus
+    gpulse run -q --keep-output --label me --dir rec -- sh -c 'echo one; printf two; echo three >&2'
+    says '^me\| one$'
+    says '^me\| two$'
+    [ "$stderr" = 'me| three' ]
+    grep -q one rec/output.log
+    grep -q two rec/output.log
+    grep -q three rec/output.log
+    [ -c /dev/full ] || skip "no /dev/full"
+    rm rec/output.log
+    ln -s /dev/full rec/output.log
+    gpulse run -q --keep-output --dir rec -- sh -c 'echo one; echo two; exit 7'
+    status_is 7
+    [ "$output" = "one
+two" ]
+    complains "^gpulse: what it printed is not kept: .*No space left on device"
+    gpulse run --keep-output --no-record -- true
+    fails 2 '--keep-output and --no-record do not go together'
+    gpulse run --label x --no-watch -- true
+    fails 2 '--label needs what the command prints: .*'
 }
