@@ -23,12 +23,13 @@ static void add_word(struct gp_strbuf *sb, const char *word)
 }
 
 void gp_fit_cache_open(struct gp_fit_cache *cache, const struct gp_fit *fit, char *const *words,
-                       size_t count, const char *more)
+                       size_t count, const char *more, const char *confirm)
 {
     const struct gp_fit_request *r = &fit->request;
     char folder[GP_PATH_SIZE];
     struct gp_strbuf sb = GP_STRBUF_INIT(sizeof(cache->key) - 1);
     cache->path[0] = '\0';
+    (void)snprintf(cache->confirm, sizeof(cache->confirm), "%s", confirm);
     for (size_t i = 0; i < count; i++)
         add_word(&sb, words[i]);
     gp_strbuf_addf(&sb, "in %s\nwith %s\n", getcwd(folder, sizeof(folder)) ? folder : "?", more);
@@ -55,6 +56,18 @@ static bool parse_verdict(const char *word, enum gp_fit_verdict *ret)
     return false;
 }
 
+static bool is_same_run(const struct gp_fit_cache *cache, const struct gp_fit_trial *next,
+                        const json_t *trial)
+{
+    const char *confirm = json_string_value(json_object_get(trial, "confirm"));
+    return next->is_confirming ? confirm && strcmp(confirm, cache->confirm) == 0 : !confirm;
+}
+
+static bool is_certain(const struct gp_fit_trial *t)
+{
+    return t->verdict == GP_FIT_OK || t->verdict == GP_FIT_TIGHT || t->verdict == GP_FIT_OOM;
+}
+
 size_t gp_fit_cache_replay(const struct gp_fit_cache *cache, struct gp_fit *fit)
 {
     struct gp_fit_trial next;
@@ -62,16 +75,16 @@ size_t gp_fit_cache_replay(const struct gp_fit_cache *cache, struct gp_fit *fit)
     json_t *document = cache->path[0] ? json_load_file(cache->path, 0, NULL) : NULL;
     const char *key = json_string_value(json_object_get(document, "key"));
     const json_t *trials = json_object_get(document, "trials");
-    while (key && strcmp(key, cache->key) == 0 && gp_fit_next(fit, &next) && !next.is_confirming) {
+    while (key && strcmp(key, cache->key) == 0 && gp_fit_next(fit, &next)) {
         const json_t *trial = json_array_get(trials, count);
         const char *word = json_string_value(json_object_get(trial, "verdict"));
         json_int_t peak = json_integer_value(json_object_get(trial, "peak"));
         json_int_t batch = json_integer_value(json_object_get(trial, "batch"));
         enum gp_fit_verdict verdict;
         if (batch < 0 || (uint64_t)batch != next.batch || peak < 0 ||
-            !parse_verdict(word, &verdict))
+            !parse_verdict(word, &verdict) || !is_same_run(cache, &next, trial))
             break;
-        gp_fit_take(fit, verdict, (uint64_t)peak);
+        gp_fit_take(fit, verdict, (uint64_t)peak, 0);
         count++;
     }
     json_decref(document);
@@ -86,13 +99,12 @@ void gp_fit_cache_write(const struct gp_fit_cache *cache, const struct gp_fit *f
         json_decref(trials);
         return;
     }
-    for (size_t i = 0; i < fit->trial_count; i++) {
+    for (size_t i = 0; i < fit->trial_count && is_certain(&fit->trials[i]); i++) {
         const struct gp_fit_trial *t = &fit->trials[i];
-        if (!t->is_confirming)
-            (void)json_array_append_new(trials,
-                                        json_pack("{s:I, s:s, s:I}", "batch", (json_int_t)t->batch,
-                                                  "verdict", gp_fit_verdict_word(t->verdict),
-                                                  "peak", (json_int_t)t->peak_bytes));
+        (void)json_array_append_new(
+            trials, json_pack("{s:I, s:s, s:I, s:s*}", "batch", (json_int_t)t->batch, "verdict",
+                              gp_fit_verdict_word(t->verdict), "peak", (json_int_t)t->peak_bytes,
+                              "confirm", t->is_confirming ? cache->confirm : NULL));
     }
     gp_json_add(&sb,
                 json_pack("{s:s, s:s, s:o}", "schema", SCHEMA, "key", cache->key, "trials", trials),

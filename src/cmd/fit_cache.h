@@ -10,16 +10,19 @@
 struct gp_fit_cache {
     char path[GP_PATH_SIZE]; /* "": nothing is kept */
     char key[16384];         /* what must be the same: command, files in it, folder, GPU, bounds */
+    char confirm[32];        /* and for a confirming run: how long it is */
 };
 
-/* Finds the place for a command of `count` words; `more` is what else the trials depend on. */
+/* Finds the place for a command of `count` words; `more` is what else the trials depend on, and
+ * `confirm` what a confirming run does. */
 void gp_fit_cache_open(struct gp_fit_cache *cache, const struct gp_fit *fit, char *const *words,
-                       size_t count, const char *more);
+                       size_t count, const char *more, const char *confirm);
 
 /* Takes what is kept, as far as the search would try the same sizes again; how many trials. */
 size_t gp_fit_cache_replay(const struct gp_fit_cache *cache, struct gp_fit *fit);
 
-/* Keeps the trials so far. What cannot be written is not kept. */
+/* Keeps the trials up to the first that hung or whose memory grew: the next search looks again. What
+ * cannot be written is not kept. */
 void gp_fit_cache_write(const struct gp_fit_cache *cache, const struct gp_fit *fit);
 
 #endif

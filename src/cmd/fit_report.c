@@ -26,14 +26,56 @@ static void add_sizes_beyond(struct gp_strbuf *sb, const struct gp_fit *fit,
     }
 }
 
+/* What to do about an end without a certain answer. */
+static const char *const remedies[GP_FIT_END__COUNT] = {
+    [GP_FIT_END_GROWS] = "look for tensors that are kept from step to step (losses without .item(), "
+                         "lists of outputs), or let --confirm run longer if it is still warming up",
+    [GP_FIT_END_PREALLOCATES] =
+        "have it take memory as needed (JAX: XLA_PYTHON_CLIENT_PREALLOCATE=false, TensorFlow: "
+        "set_memory_growth), and check that it uses the batch size",
+    [GP_FIT_END_INDEPENDENT] = "check that the program uses the batch size",
+    [GP_FIT_END_HUNG] = "see the log of that trial, or raise --hang-timeout if it was only slow",
+    [GP_FIT_END_HUNG_LONG] = "see the log of that run, or raise --hang-timeout if it was only slow",
+    [GP_FIT_END_ALL_HUNG] = "see the logs, or raise --hang-timeout if the program was only slow",
+};
+
+static void add_duration(struct gp_strbuf *sb, double seconds)
+{
+    static const struct {
+        double seconds;
+        const char *name;
+    } units[] = {{86400, "days"}, {3600, "h"}, {60, "min"}};
+    for (size_t i = 0; i < GP_ARRAY_LEN(units); i++)
+        if (seconds >= 2 * units[i].seconds) {
+            gp_strbuf_addf(sb, "%.0f %s", seconds / units[i].seconds, units[i].name);
+            return;
+        }
+    gp_strbuf_addf(sb, "%.0f s", seconds);
+}
+
+static void add_growth(struct gp_strbuf *sb, const struct gp_fit_answer *answer)
+{
+    gp_strbuf_addf(sb, "%.1f MiB/min; full in about ", answer->growth_bytes_s * 60 / 0x1p20);
+    add_duration(sb, answer->full_in_s);
+}
+
 static void add_text(struct gp_strbuf *sb, const struct gp_fit *fit,
                      const struct gp_fit_answer *answer)
 {
-    gp_strbuf_addf(sb, "batch %llu: %s\n", (unsigned long long)answer->batch,
-                   gp_fit_end_text(answer->end));
+    const char *why = gp_fit_end_text(answer->end);
     if (answer->batch)
-        gp_strbuf_addf(sb, "  it needs %.2f GiB, and leaves %.2f GiB free\n",
-                       (double)answer->peak_bytes / 0x1p30, (double)answer->free_bytes / 0x1p30);
+        gp_strbuf_addf(sb,
+                       "batch %llu: %s\n  it needs %.2f GiB, and leaves %.2f GiB free%s\n",
+                       (unsigned long long)answer->batch, why, (double)answer->peak_bytes / 0x1p30,
+                       (double)answer->free_bytes / 0x1p30,
+                       answer->growth_bytes_s > 0 ? " for now" : "");
+    else
+        gp_strbuf_addf(sb, "no batch size: %s\n", why);
+    if (answer->growth_bytes_s > 0) {
+        gp_strbuf_adds(sb, "  it grows by ");
+        add_growth(sb, answer);
+        gp_strbuf_addc(sb, '\n');
+    }
     if (answer->line.known && !answer->is_independent)
         gp_strbuf_addf(sb,
                        "  %.2f GiB are fixed (model, optimizer, context), %.1f MiB go with each "
@@ -55,30 +97,67 @@ static void add_text(struct gp_strbuf *sb, const struct gp_fit *fit,
     }
 }
 
-static void add_json(struct gp_strbuf *sb, const struct gp_fit *fit,
-                     const struct gp_fit_answer *answer)
+static json_t *number_or_null(bool is_known, double number)
+{
+    return is_known ? json_real(number) : json_null();
+}
+
+static json_t *trials_of(const struct gp_fit *fit)
 {
     json_t *trials = json_array();
     for (size_t i = 0; i < fit->trial_count; i++) {
         const struct gp_fit_trial *t = &fit->trials[i];
         (void)json_array_append_new(
-            trials, json_pack("{s:I, s:s, s:I, s:b}", "batch", (json_int_t)t->batch, "verdict",
-                              gp_fit_verdict_word(t->verdict), "peak", (json_int_t)t->peak_bytes,
-                              "long", (int)t->is_confirming));
+            trials,
+            json_pack("{s:I, s:s, s:I, s:o, s:b}", "batch", (json_int_t)t->batch, "verdict",
+                      gp_fit_verdict_word(t->verdict), "peak", (json_int_t)t->peak_bytes, "growth",
+                      number_or_null(t->verdict == GP_FIT_GROWS, t->growth_bytes_s), "long",
+                      (int)t->is_confirming));
     }
+    return trials;
+}
+
+/* On one line, for scripts that read lines. */
+static void add_json(struct gp_strbuf *sb, const struct gp_fit *fit,
+                     const struct gp_fit_answer *answer)
+{
+    const bool grows = answer->growth_bytes_s > 0;
     json_t *line = answer->line.known
                        ? json_pack("{s:f, s:f, s:f, s:I}", "fixed", answer->line.fixed_bytes,
                                    "per_sample", answer->line.sample_bytes, "r2", answer->line.r2,
                                    "points", (json_int_t)answer->line.points)
                        : json_null();
-    json_t *document =
-        json_pack("{s:s, s:I, s:s, s:I, s:I, s:I, s:b, s:o, s:o}", "schema", "gpulse.fit/1",
-                  "batch", (json_int_t)answer->batch, "why", gp_fit_end_text(answer->end), "peak",
-                  (json_int_t)answer->peak_bytes, "free", (json_int_t)answer->free_bytes, "goal",
-                  (json_int_t)fit->goal_bytes, "independent", (int)answer->is_independent, "line",
-                  line, "trials", trials);
-    gp_json_add(sb, document, 2);
+    json_t *document = json_pack(
+        "{s:s, s:I, s:s, s:b, s:s, s:I, s:I, s:I, s:o, s:o, s:b, s:o, s:o}", "schema",
+        "gpulse.fit/1", "batch", (json_int_t)answer->batch, "end", gp_fit_end_word(answer->end),
+        "certain", gp_fit_end_code(answer->end) == GP_OK, "why", gp_fit_end_text(answer->end),
+        "peak", (json_int_t)answer->peak_bytes, "free", (json_int_t)answer->free_bytes, "goal",
+        (json_int_t)fit->goal_bytes, "growth", number_or_null(grows, answer->growth_bytes_s),
+        "full_in", number_or_null(grows, answer->full_in_s), "independent",
+        (int)answer->is_independent, "line", line, "trials", trials_of(fit));
+    gp_json_add(sb, document, 0);
     gp_strbuf_addc(sb, '\n');
+}
+
+/* What standard error says of an answer that is not certain, or of none. */
+static int explain_end(const struct gp_fit_answer *answer, struct gp_err *err)
+{
+    const int code = gp_fit_end_code(answer->end);
+    const char *remedy = remedies[answer->end];
+    struct gp_strbuf sb = GP_STRBUF_INIT(1000);
+    if (answer->batch)
+        gp_strbuf_addf(&sb, "batch %llu: ", (unsigned long long)answer->batch);
+    gp_strbuf_adds(&sb, gp_fit_end_text(answer->end));
+    if (answer->growth_bytes_s > 0) {
+        gp_strbuf_adds(&sb, ", by ");
+        add_growth(&sb, answer);
+    }
+    if (remedy)
+        gp_strbuf_addf(&sb, "; %s", remedy);
+    if (code != GP_OK)
+        (void)gp_err_set(err, code, "%s", sb.buf);
+    gp_strbuf_fini(&sb);
+    return code;
 }
 
 int gp_fit_report(const struct gp_fit *fit, const char *format, bool quiet, struct gp_err *err)
@@ -93,7 +172,5 @@ int gp_fit_report(const struct gp_fit *fit, const char *format, bool quiet, stru
         gp_strbuf_addf(&sb, "%llu\n", (unsigned long long)answer.batch);
     int r = gp_app_write(STDOUT_FILENO, &sb, err);
     gp_strbuf_fini(&sb);
-    if (r == 0 && answer.batch == 0)
-        r = gp_err_set(err, GP_EFAIL, "%s", gp_fit_end_text(answer.end));
-    return r;
+    return r < 0 ? r : explain_end(&answer, err);
 }

@@ -4,7 +4,7 @@
 
 #include "jobs/fit.h"
 
-/* Prints it. GP_EFAIL: there is no answer, and why; GP_EIO. */
+/* Prints it. GP_EFAIL: there is no answer, and why; GP_EPARTIAL: it is not certain; GP_EIO. */
 int gp_fit_report(const struct gp_fit *fit, const char *format, bool quiet,
                   struct gp_err *err) GP_MUST_CHECK;
 

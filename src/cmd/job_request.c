@@ -211,6 +211,45 @@ int gp_job_decide(const struct gp_snapshot *snapshot, struct gp_leases *leases,
     return r;
 }
 
+int gp_job_refuse(enum gp_pick_state state, const char *why, bool has_waited, struct gp_err *err)
+{
+    if (state == GP_PICK_NEVER)
+        return gp_err_set(err, GP_ENEVER, "%s", why);
+    return has_waited ? gp_err_set(err, GP_EEXPIRED, "%s", why)
+                      : gp_err_set(err, GP_EBUSY, "%s; --wait waits for them", why);
+}
+
+int gp_job_preview(const struct gp_job_options *options, bool waits,
+                   int (*show)(void *context, const struct gp_snapshot *snapshot,
+                               const struct gp_pick *pick, struct gp_err *err),
+                   void *context, struct gp_err *err)
+{
+    struct gp_pick_request request;
+    struct gp_sampler *sampler;
+    struct gp_snapshot *snapshot = NULL;
+    struct gp_leases leases = {.items = NULL};
+    struct gp_pick pick = {.units = NULL};
+    int r = gp_job_request(options, &request, err);
+    if (r == 0)
+        r = gp_job_open(&request, NULL, &sampler, err);
+    if (r < 0)
+        return r;
+    r = gp_sampler_tick(sampler, &snapshot, err);
+    if (r == 0)
+        r = gp_leases_read(&leases, err);
+    if (r == 0)
+        r = gp_job_decide(snapshot, &leases, &request, options->ignore_mask, &pick, err);
+    if (r == 0 && (pick.state == GP_PICK_FITS || (pick.state == GP_PICK_LATER && waits)))
+        r = show(context, snapshot, &pick, err);
+    else if (r == 0)
+        r = gp_job_refuse(pick.state, pick.why, false, err);
+    gp_pick_fini(&pick);
+    gp_leases_fini(&leases);
+    gp_snapshot_free(snapshot);
+    gp_app_close(sampler);
+    return r;
+}
+
 void gp_job_add_mask(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
                      const struct gp_pick *pick, bool uuid)
 {

@@ -78,6 +78,17 @@ int gp_job_decide(const struct gp_snapshot *snapshot, struct gp_leases *leases,
                   struct gp_pick_request *request, bool ignore_mask, struct gp_pick *ret,
                   struct gp_err *err) GP_MUST_CHECK;
 
+/* Hands what the options would choose now to `show`, without reserving it: GPUs, or with `waits`
+ * also why there are none yet. GP_EBUSY, GP_ENEVER: there are none; and what gp_job_open(),
+ * gp_job_decide() and `show` can answer. */
+int gp_job_preview(const struct gp_job_options *options, bool waits,
+                   int (*show)(void *context, const struct gp_snapshot *snapshot,
+                               const struct gp_pick *pick, struct gp_err *err),
+                   void *context, struct gp_err *err) GP_MUST_CHECK;
+
+/* The error of a request that is not met: GP_ENEVER, GP_EEXPIRED, or GP_EBUSY with a hint. */
+int gp_job_refuse(enum gp_pick_state state, const char *why, bool has_waited, struct gp_err *err);
+
 /* Appends what CUDA_VISIBLE_DEVICES is to be for what was chosen: "2,5", or UUIDs. */
 void gp_job_add_mask(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
                      const struct gp_pick *pick, bool uuid);

@@ -147,11 +147,8 @@ static int pick_once(struct gp_sampler *sampler, const struct pick_options *o,
         *ret_fits = pick.state == GP_PICK_FITS;
         if (*ret_fits || is_last || pick.state == GP_PICK_NEVER)
             r = print(o, snapshot, &pick, err);
-        if (r == 0 && pick.state == GP_PICK_NEVER)
-            r = gp_err_set(err, GP_ENEVER, "%s", pick.why);
-        else if (r == 0 && !*ret_fits && is_last)
-            r = o->wait_ns ? gp_err_set(err, GP_EEXPIRED, "%s", pick.why)
-                           : gp_err_set(err, GP_EBUSY, "%s; --wait waits for them", pick.why);
+        if (r == 0 && !*ret_fits && (is_last || pick.state == GP_PICK_NEVER))
+            r = gp_job_refuse(pick.state, pick.why, o->wait_ns > 0, err);
         gp_pick_fini(&pick);
     }
     gp_snapshot_free(snapshot);

@@ -292,16 +292,23 @@ static int run_pipeline(const struct run_options *o, struct gp_err *err)
     return gp_err_set(err, GP_EFAIL, "cannot run '%s': %s", program, strerror(errno));
 }
 
-static int print_plan(const struct run_options *o, const struct gp_snapshot *snapshot,
-                      const struct gp_pick *pick, char *const *words, int count, struct gp_err *err)
+struct preview {
+    const struct run_options *options;
+    char *const *words;
+    int count;
+};
+
+static int print_plan(void *context, const struct gp_snapshot *snapshot, const struct gp_pick *pick,
+                      struct gp_err *err)
 {
+    const struct preview *p = context;
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
     if (pick->state == GP_PICK_FITS) {
         gp_strbuf_adds(&sb, "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=");
-        gp_job_add_mask(&sb, snapshot, pick, o->plan.gpus.uuid);
-        for (int i = 0; i < count; i++) {
+        gp_job_add_mask(&sb, snapshot, pick, p->options->plan.gpus.uuid);
+        for (int i = 0; i < p->count; i++) {
             gp_strbuf_addc(&sb, ' ');
-            gp_utf8_add_shell_word(&sb, words[i]);
+            gp_utf8_add_shell_word(&sb, p->words[i]);
         }
     } else {
         gp_strbuf_addf(&sb, "waiting: %s", pick->why);
@@ -316,32 +323,10 @@ static int print_plan(const struct run_options *o, const struct gp_snapshot *sna
 static int dry_run(const struct run_options *o, char *const *words, int count, struct gp_err *err)
 {
     struct gp_pick_request request;
-    struct gp_sampler *sampler;
-    struct gp_snapshot *snapshot = NULL;
-    struct gp_leases leases = {.items = NULL};
-    struct gp_pick pick = {.units = NULL};
-    int r = gp_job_request(&o->plan.gpus, &request, err);
-    if (r < 0 || o->plan.quiet)
-        return r;
-    r = gp_job_open(&request, NULL, &sampler, err);
-    if (r < 0)
-        return r;
-    r = gp_sampler_tick(sampler, &snapshot, err);
-    if (r == 0)
-        r = gp_leases_read(&leases, err);
-    if (r == 0)
-        r = gp_job_decide(snapshot, &leases, &request, o->plan.gpus.ignore_mask, &pick, err);
-    if (r == 0 && (pick.state == GP_PICK_FITS || (pick.state == GP_PICK_LATER && o->plan.wait_ns)))
-        r = print_plan(o, snapshot, &pick, words, count, err);
-    else if (r == 0)
-        r = pick.state == GP_PICK_NEVER
-                ? gp_err_set(err, GP_ENEVER, "%s", pick.why)
-                : gp_err_set(err, GP_EBUSY, "%s; --wait waits for them", pick.why);
-    gp_pick_fini(&pick);
-    gp_leases_fini(&leases);
-    gp_snapshot_free(snapshot);
-    gp_app_close(sampler);
-    return r;
+    struct preview preview = {o, words, count};
+    if (o->plan.quiet)
+        return gp_job_request(&o->plan.gpus, &request, err);
+    return gp_job_preview(&o->plan.gpus, o->plan.wait_ns, print_plan, &preview, err);
 }
 
 static int run_main(int argc, char **argv, struct gp_err *err)

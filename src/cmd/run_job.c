@@ -259,12 +259,7 @@ static int acquire(struct gp_run *run, struct gp_err *err)
     if (r < 0 || state == GP_PICK_FITS)
         return r;
     gp_lease_drop(&run->line);
-    return gp_err_set(err,
-                      state == GP_PICK_NEVER ? GP_ENEVER
-                      : o->wait_ns           ? GP_EEXPIRED
-                                             : GP_EBUSY,
-                      "%s%s", why,
-                      state == GP_PICK_LATER && !o->wait_ns ? "; --wait waits for them" : "");
+    return gp_job_refuse(state, why, o->wait_ns > 0, err);
 }
 
 /* ---- while it runs ---- */

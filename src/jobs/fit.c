@@ -6,9 +6,15 @@
 enum {
     NEAR_PCT = 3,       /* of what fits: so near to what does not is near enough */
     KEEP_PCT = 10,      /* of the interval: so far from both ends of it */
-    STEP_DOWN_PCT = 93, /* behind a confirming run that failed */
+    STEP_DOWN_PCT = 93, /* after a confirming run that failed */
     NOISE_PCT = 50,     /* R^2 below that: the peaks differ by chance */
 };
+
+/* What a program that preallocates looks like: for batch sizes of which the largest is at least so
+ * many times the smallest, its peaks are this near to each other, and at least this part of the
+ * capacity. JAX takes 75 % of a GPU, TensorFlow all of it; libraries that load more kernels for
+ * larger sizes add some MiB. */
+enum { ALIKE_MIB = 64, ALIKE_RATIO = 64, ALIKE_TRIALS = 3, ALIKE_LEAST_PCT = 50 };
 
 static const uint64_t margin_least_bytes = UINT64_C(512) << 20;
 static const double tight_share = 0.985; /* of the capacity */
@@ -24,10 +30,13 @@ static const struct {
 };
 
 static const struct {
+    const char *word;
     bool has_answer;
+    int code;
     const char *text;
 } ends[GP_FIT_END__COUNT] = {
-#define X(id, has_answer, text) [GP_FIT_END_##id] = {(has_answer), (text)},
+#define X(id, word, has_answer, code, text)                                                        \
+    [GP_FIT_END_##id] = {(word), (has_answer), (code), (text)},
     GP_FIT_ENDS(X)
 #undef X
 };
@@ -37,9 +46,19 @@ const char *gp_fit_verdict_word(enum gp_fit_verdict verdict)
     return verdicts[verdict].word;
 }
 
+const char *gp_fit_end_word(enum gp_fit_end end)
+{
+    return ends[end].word;
+}
+
 const char *gp_fit_end_text(enum gp_fit_end end)
 {
     return ends[end].text;
+}
+
+int gp_fit_end_code(enum gp_fit_end end)
+{
+    return ends[end].code;
 }
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -59,36 +78,6 @@ static uint64_t margin_bytes(const struct gp_fit_request *r)
     return most((uint64_t)(r->margin * (double)r->total_bytes), margin_least_bytes);
 }
 
-static int check(const struct gp_fit_request *r, struct gp_err *err)
-{
-    const uint64_t largest = GP_FIT_BATCH_MAX;
-    const struct {
-        bool is_wrong;
-        const char *why;
-    } rules[] = {
-        {r->min == 0, "the smallest batch size must be at least 1"},
-        {r->multiple == 0, "batch sizes must be multiples of at least 1"},
-        {most(most(r->min, r->max), most(r->start, r->multiple)) > largest,
-         "batch sizes are at most 2147483647"},
-        {r->max > 0 && r->max < r->min, "the largest batch size is below the smallest"},
-        {r->start > 0 && r->start < r->min, "the first batch size is below the smallest"},
-        {r->max > 0 && r->start > r->max, "the first batch size is above the largest"},
-        {r->trials > GP_FIT_TRIALS_MAX, "the search has at most 64 trials"},
-        {r->capacity_bytes == 0, "the GPU has no free memory"},
-        {r->capacity_bytes > r->total_bytes, "more memory is free than the GPU has"},
-        {!(r->margin >= 0 && r->margin < 1), "the margin must be from 0 to below 100 %"},
-    };
-    for (size_t i = 0; i < GP_ARRAY_LEN(rules); i++)
-        if (rules[i].is_wrong)
-            return gp_err_set(err, GP_EUSAGE, "%s", rules[i].why);
-    if (r->capacity_bytes <= margin_bytes(r))
-        return gp_err_set(err, GP_EUSAGE,
-                          "of %llu MiB of free GPU memory nothing is left behind a margin of %llu",
-                          (unsigned long long)(r->capacity_bytes >> 20),
-                          (unsigned long long)(margin_bytes(r) >> 20));
-    return 0;
-}
-
 /* Down to a multiple. */
 static uint64_t down(const struct gp_fit_request *r, uint64_t batch)
 {
@@ -106,17 +95,65 @@ static uint64_t top(const struct gp_fit_request *r)
     return r->max ? r->max : down(r, GP_FIT_BATCH_MAX);
 }
 
+int gp_fit_check(const struct gp_fit_request *r, struct gp_err *err)
+{
+    const uint64_t largest = GP_FIT_BATCH_MAX;
+    const struct {
+        bool is_wrong;
+        const char *why; /* with places for the two sizes */
+        uint64_t sizes[2];
+    } rules[] = {
+        {r->min == 0, "the smallest batch size must be at least 1", {0}},
+        {r->multiple == 0, "batch sizes must be multiples of at least 1", {0}},
+        {most(most(r->min, r->max), most(r->start, r->multiple)) > largest,
+         "batch sizes are at most %llu",
+         {largest}},
+        {r->max > 0 && r->max < r->min,
+         "the largest batch size (%llu) is below the smallest (%llu)",
+         {r->max, r->min}},
+        {r->start > 0 && r->start < r->min,
+         "the first batch size (%llu) is below the smallest (%llu)",
+         {r->start, r->min}},
+        {r->max > 0 && r->start > r->max,
+         "the first batch size (%llu) is above the largest (%llu)",
+         {r->start, r->max}},
+        {r->trials > GP_FIT_TRIALS_MAX, "the search has at most %llu trials", {GP_FIT_TRIALS_MAX}},
+        {!(r->margin >= 0 && r->margin < 1), "the margin must be from 0 to below 100 %%", {0}},
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(rules); i++)
+        if (rules[i].is_wrong)
+            return gp_err_set(err, GP_EUSAGE, rules[i].why, (unsigned long long)rules[i].sizes[0],
+                              (unsigned long long)rules[i].sizes[1]);
+    if (up(r, r->min) > (r->max ? down(r, r->max) : down(r, largest)))
+        return gp_err_set(err, GP_EUSAGE, "no multiple of %llu is among the batch sizes allowed",
+                          (unsigned long long)r->multiple);
+    return 0;
+}
+
+static int check_memory(const struct gp_fit_request *r, struct gp_err *err)
+{
+    if (r->capacity_bytes == 0 || r->capacity_bytes > r->total_bytes)
+        return gp_err_set(err, GP_EUSAGE,
+                          r->capacity_bytes == 0 ? "the GPU has no free memory"
+                                                 : "more memory is free than the GPU has");
+    if (r->capacity_bytes <= margin_bytes(r))
+        return gp_err_set(err, GP_EUSAGE,
+                          "the GPU has %llu MiB free, and a margin of %llu MiB leaves nothing of it",
+                          (unsigned long long)(r->capacity_bytes >> 20),
+                          (unsigned long long)(margin_bytes(r) >> 20));
+    return 0;
+}
+
 int gp_fit_init(struct gp_fit *ret, const struct gp_fit_request *request, struct gp_err *err)
 {
-    int rc = check(request, err);
+    int rc = gp_fit_check(request, err);
+    if (rc == 0)
+        rc = check_memory(request, err);
     if (rc < 0)
         return rc;
     struct gp_fit_request r = *request;
     r.min = up(&r, r.min);
     r.max = down(&r, r.max);
-    if (r.min > top(&r) || (request->max > 0 && r.max == 0))
-        return gp_err_set(err, GP_EUSAGE, "no multiple of %llu is among the batch sizes allowed",
-                          (unsigned long long)r.multiple);
     r.start = most(r.min, down(&r, r.start));
     r.trials = r.trials ? r.trials : GP_FIT_TRIALS;
     *ret = (struct gp_fit){
@@ -131,11 +168,11 @@ int gp_fit_init(struct gp_fit *ret, const struct gp_fit_request *request, struct
 
 /* ---- the line ---- */
 
-/* What a peak says of a batch: not of one that the end of the memory has cut, nor of a longer run.
- */
+/* Whether its peak says what the batch needs: not where the end of the memory has cut it, nor after
+ * a longer run. */
 static bool is_point(const struct gp_fit_trial *t)
 {
-    return t->verdict == GP_FIT_OK && !t->is_confirming;
+    return (t->verdict == GP_FIT_OK || t->verdict == GP_FIT_GROWS) && !t->is_confirming;
 }
 
 /* By least squares, of the newest `count` points. Sums about the means, so that sizes far from 0
@@ -230,36 +267,127 @@ static uint64_t next_between(const struct gp_fit *fit)
     return most(lo + keep, least(batch, fit->fails - keep));
 }
 
+/* ---- memory taken in advance ---- */
+
+/* The peaks of the sizes that ran. */
+struct alike {
+    size_t count, others; /* others: they did not run */
+    uint64_t smallest, largest; /* sizes */
+    uint64_t least, most;       /* bytes */
+};
+
+static struct alike look_alike(const struct gp_fit *fit)
+{
+    struct alike a = {.smallest = UINT64_MAX, .least = UINT64_MAX};
+    for (size_t i = 0; i < fit->trial_count; i++) {
+        const struct gp_fit_trial *t = &fit->trials[i];
+        if (!verdicts[t->verdict].ran) {
+            a.others++;
+            continue;
+        }
+        a.count++;
+        a.smallest = least(a.smallest, t->batch);
+        a.largest = most(a.largest, t->batch);
+        a.least = least(a.least, t->peak_bytes);
+        a.most = most(a.most, t->peak_bytes);
+    }
+    return a;
+}
+
+static bool are_alike(const struct gp_fit *fit, const struct alike *a)
+{
+    return a->count > 0 && a->most - a->least <= (uint64_t)ALIKE_MIB << 20 &&
+           a->least >= fit->request.capacity_bytes / 100 * ALIKE_LEAST_PCT;
+}
+
+/* `is_over`: no more sizes will be tried. */
+static bool preallocates(const struct gp_fit *fit, bool is_over)
+{
+    const struct alike a = look_alike(fit);
+    return are_alike(fit, &a) && a.count >= ALIKE_TRIALS &&
+           (is_over || a.largest / a.smallest >= ALIKE_RATIO);
+}
+
+/* Even the smallest size ran above the goal: if larger ones do so too, with the same memory, then
+ * it is not the size that takes it. The next of those; 0: none. */
+static uint64_t next_alike(const struct gp_fit *fit)
+{
+    const struct alike a = look_alike(fit);
+    const uint64_t batch = least(4 * a.largest, top(&fit->request));
+    bool goes_on = a.others == 0 && are_alike(fit, &a) && a.largest / a.smallest < ALIKE_RATIO;
+    return goes_on && batch > a.largest ? batch : 0;
+}
+
+/* ---- the steps ---- */
+
+/* Whether no size is left that could fit. */
+static bool has_failed_at_min(const struct gp_fit *fit)
+{
+    return fit->fails == fit->request.min;
+}
+
 static uint64_t next_batch(const struct gp_fit *fit)
 {
+    if (has_failed_at_min(fit))
+        return next_alike(fit);
     if (fit->fits == 0)
         return most(fit->request.min, down(&fit->request, fit->fails / 2));
     return fit->fails == 0 ? next_above(fit) : next_between(fit);
 }
 
-/* SEARCHING while there is something to try. */
-static enum gp_fit_end search_end(const struct gp_fit *fit)
+static size_t count_hung(const struct gp_fit *fit)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < fit->trial_count; i++)
+        n += fit->trials[i].verdict == GP_FIT_HUNG;
+    return n;
+}
+
+/* Whether the smallest size that failed hung. */
+static bool is_bound_hung(const struct gp_fit *fit)
+{
+    for (size_t i = 0; i < fit->trial_count; i++)
+        if (fit->trials[i].batch == fit->fails && fit->trials[i].verdict == GP_FIT_HUNG)
+            return true;
+    return false;
+}
+
+/* SEARCHING while there is something to try, by the bounds alone. */
+static enum gp_fit_end end_by_bounds(const struct gp_fit *fit)
 {
     const struct gp_fit_request *r = &fit->request;
     uint64_t width = fit->fails - fit->fits; /* where both are known */
-    if (fit->fits == 0 && fit->fails == r->min)
-        return GP_FIT_END_NOTHING;
+    bool may_try = fit->trial_count < r->trials && fit->fits < top(r);
+    if (has_failed_at_min(fit))
+        return may_try && next_alike(fit) ? GP_FIT_END_SEARCHING : GP_FIT_END_NOTHING;
     if (fit->fits > 0 && fit->fits == r->max)
         return GP_FIT_END_AT_MAX;
     if (fit->fits > 0 && fit->fails > 0 &&
         (width <= r->multiple || width * 100 < fit->fits * NEAR_PCT))
         return GP_FIT_END_FOUND;
-    if (fit->trial_count < r->trials && fit->fits < top(r))
+    if (may_try)
         return GP_FIT_END_SEARCHING;
     return r->max == 0 && is_independent(fit) ? GP_FIT_END_INDEPENDENT : GP_FIT_END_AT_BUDGET;
+}
+
+static enum gp_fit_end search_end(const struct gp_fit *fit)
+{
+    enum gp_fit_end end = end_by_bounds(fit);
+    bool is_over = end != GP_FIT_END_SEARCHING;
+    if (preallocates(fit, is_over))
+        return GP_FIT_END_PREALLOCATES;
+    if (count_hung(fit) >= GP_FIT_HANGS || (is_over && is_bound_hung(fit)))
+        return fit->fits ? GP_FIT_END_HUNG : GP_FIT_END_ALL_HUNG;
+    return end;
 }
 
 /* Too large is what does not run, or above the goal; a TIGHT one below it runs. */
 static void take_trial(struct gp_fit *fit, const struct gp_fit_trial *t)
 {
-    if (verdicts[t->verdict].ran && t->peak_bytes <= fit->goal_bytes)
+    bool is_fit = verdicts[t->verdict].ran && t->peak_bytes <= fit->goal_bytes;
+    if (is_fit && !has_failed_at_min(fit))
         fit->fits = t->batch;
-    else
+    else if (!has_failed_at_min(fit))
         fit->fails = t->batch;
     fit->searched = search_end(fit);
     if (fit->searched == GP_FIT_END_SEARCHING)
@@ -270,12 +398,15 @@ static void take_trial(struct gp_fit *fit, const struct gp_fit_trial *t)
         fit->end = fit->searched;
 }
 
-/* A long run may take what it finds, to the last byte: only its death counts. These runs have a
- * bound of their own, so that a search that has used up its trials is confirmed, too. */
+/* A long run may take what it finds, to the last byte: only its death counts, and growth that will
+ * bring it. These runs have a bound of their own, so that a search that has used up its trials is
+ * confirmed, too. */
 static void take_confirming(struct gp_fit *fit, const struct gp_fit_trial *t, size_t runs)
 {
     const struct gp_fit_request *r = &fit->request;
-    if (verdicts[t->verdict].ran)
+    if (t->verdict == GP_FIT_GROWS || t->verdict == GP_FIT_HUNG)
+        fit->end = t->verdict == GP_FIT_GROWS ? GP_FIT_END_GROWS : GP_FIT_END_HUNG_LONG;
+    else if (verdicts[t->verdict].ran)
         fit->end = fit->searched;
     else if (t->batch == r->min || runs == GP_FIT_CONFIRMS)
         fit->end = GP_FIT_END_UNCONFIRMED;
@@ -301,7 +432,8 @@ static size_t count_confirming(const struct gp_fit *fit)
     return n;
 }
 
-void gp_fit_take(struct gp_fit *fit, enum gp_fit_verdict verdict, uint64_t peak_bytes)
+void gp_fit_take(struct gp_fit *fit, enum gp_fit_verdict verdict, uint64_t peak_bytes,
+                 double growth_bytes_s)
 {
     if (fit->end != GP_FIT_END_SEARCHING)
         return;
@@ -312,6 +444,7 @@ void gp_fit_take(struct gp_fit *fit, enum gp_fit_verdict verdict, uint64_t peak_
     *t = fit->next;
     t->verdict = verdict;
     t->peak_bytes = peak_bytes;
+    t->growth_bytes_s = growth_bytes_s;
     if (verdicts[verdict].end != GP_FIT_END_SEARCHING)
         fit->end = verdicts[verdict].end;
     else if (t->is_confirming)
@@ -321,6 +454,25 @@ void gp_fit_take(struct gp_fit *fit, enum gp_fit_verdict verdict, uint64_t peak_
 }
 
 /* ---- the answer ---- */
+
+static bool has_fitted(const struct gp_fit *fit, const struct gp_fit_trial *t)
+{
+    return verdicts[t->verdict].ran && t->verdict != GP_FIT_GROWS &&
+           (t->is_confirming || t->peak_bytes <= fit->goal_bytes);
+}
+
+uint64_t gp_fit_best(const struct gp_fit *fit)
+{
+    uint64_t best = 0;
+    uint64_t bound = UINT64_MAX; /* a long run has refuted this size */
+    for (size_t i = 0; i < fit->trial_count; i++)
+        if (fit->trials[i].is_confirming && !has_fitted(fit, &fit->trials[i]))
+            bound = least(bound, fit->trials[i].batch);
+    for (size_t i = 0; i < fit->trial_count; i++)
+        if (has_fitted(fit, &fit->trials[i]) && fit->trials[i].batch < bound)
+            best = most(best, fit->trials[i].batch);
+    return best;
+}
 
 struct gp_fit_answer gp_fit_answer(const struct gp_fit *fit)
 {
@@ -333,10 +485,14 @@ struct gp_fit_answer gp_fit_answer(const struct gp_fit *fit)
         return answer;
     answer.batch = fit->next.is_confirming ? fit->next.batch : fit->fits;
     for (size_t i = 0; i < fit->trial_count; i++)
-        if (fit->trials[i].batch == answer.batch)
+        if (fit->trials[i].batch == answer.batch) {
             answer.peak_bytes = most(answer.peak_bytes, fit->trials[i].peak_bytes);
+            answer.growth_bytes_s = fit->trials[i].growth_bytes_s;
+        }
     answer.free_bytes =
         fit->request.capacity_bytes - least(fit->request.capacity_bytes, answer.peak_bytes);
+    if (answer.growth_bytes_s > 0)
+        answer.full_in_s = (double)answer.free_bytes / answer.growth_bytes_s;
     return answer;
 }
 

@@ -17,16 +17,20 @@ enum {
     GP_FIT_TRIALS = 14,     /* of the search, if not said otherwise */
     GP_FIT_TRIALS_MAX = 64, /* of the search */
     GP_FIT_CONFIRMS = 5,    /* confirming runs, the last with 0.93^4 = 0.75 of the first's batch */
+    GP_FIT_HANGS = 2,       /* hung trials that end the search: each of them takes minutes */
     GP_FIT_POINTS = 3,      /* newest trials that say what comes next */
     GP_FIT_BATCH_MAX = INT32_MAX, /* programs keep it in an int */
 };
 
 /* How a trial went: whether it ran, and how the search ends by it. A TIGHT one ran at the end of
- * the memory, so that it needs at least its peak. X(id, word, ran, end) */
+ * the memory, so that it needs at least its peak; of one that GROWS the memory still rose when it
+ * was stopped; one that is HUNG made no progress. X(id, word, ran, end) */
 #define GP_FIT_VERDICTS(X)                                                                         \
     X(OK, "ok", true, SEARCHING)                                                                   \
     X(TIGHT, "tight", true, SEARCHING)                                                             \
+    X(GROWS, "grows", true, SEARCHING)                                                             \
     X(OOM, "oom", false, SEARCHING)                                                                \
+    X(HUNG, "hung", false, SEARCHING)                                                              \
     X(CRASH, "crash", false, CRASHED)                                                              \
     X(HOST, "host", false, AT_HOST)
 
@@ -37,21 +41,28 @@ enum gp_fit_verdict {
         GP_FIT_VERDICT__COUNT,
 };
 
-/* Why it is over, and whether a batch can be chosen then.
- * X(id, has_answer, text) */
+/* Why the search is over, whether a batch can be chosen then, and what a command returns for it.
+ * X(id, word, has_answer, code, text) */
 #define GP_FIT_ENDS(X)                                                                             \
-    X(FOUND, true, "what is larger does not fit, or leaves too little")                            \
-    X(AT_MAX, true, "the largest size allowed fits")                                               \
-    X(AT_BUDGET, true, "as many trials as are allowed")                                            \
-    X(NOTHING, false, "even the smallest size does not fit")                                       \
-    X(INDEPENDENT, false, "memory does not depend on the batch size")                              \
-    X(UNCONFIRMED, false, "no size survived a confirming run")                                     \
-    X(CRASHED, false, "a trial failed, but not for want of GPU memory")                            \
-    X(AT_HOST, false, "the memory of the host is too little")                                      \
-    X(SEARCHING, false, "not over yet")
+    X(FOUND, "found", true, GP_OK, "larger sizes do not fit, or leave less than the margin")       \
+    X(AT_MAX, "max", true, GP_OK, "the largest size allowed fits")                                 \
+    X(AT_BUDGET, "trials", true, GP_OK, "the largest that fitted within the allowed trials")       \
+    X(HUNG, "hung", true, GP_EPARTIAL, "the largest that ran; a larger size hung")                 \
+    X(GROWS, "grows", true, GP_EPARTIAL, "fits at first, but its GPU memory keeps growing")        \
+    X(HUNG_LONG, "hung-long", true, GP_EPARTIAL, "ran in a short trial, but hung in the long run")  \
+    X(NOTHING, "nothing", false, GP_EFAIL, "even the smallest size does not fit")                  \
+    X(INDEPENDENT, "independent", false, GP_EFAIL, "memory does not depend on the batch size")     \
+    X(PREALLOCATES, "preallocates", false, GP_EFAIL,                                               \
+      "the program takes the same large part of GPU memory at every batch size, as one that "      \
+      "preallocates it does")                                                                      \
+    X(UNCONFIRMED, "unconfirmed", false, GP_EFAIL, "no size survived a confirming run")            \
+    X(ALL_HUNG, "all-hung", false, GP_EFAIL, "no size ran: the trials hung")                       \
+    X(CRASHED, "crashed", false, GP_EFAIL, "a trial failed, but not for lack of GPU memory")       \
+    X(AT_HOST, "host", false, GP_EFAIL, "the host has too little memory (RAM)")                    \
+    X(SEARCHING, "searching", false, GP_EFAIL, "not over yet")
 
 enum gp_fit_end {
-#define X(id, has_answer, text) GP_FIT_END_##id,
+#define X(id, word, has_answer, code, text) GP_FIT_END_##id,
     GP_FIT_ENDS(X)
 #undef X
         GP_FIT_END__COUNT,
@@ -72,8 +83,9 @@ struct gp_fit_request {
 struct gp_fit_trial {
     uint64_t batch;
     bool is_confirming;          /* the whole run, not a short trial */
-    enum gp_fit_verdict verdict; /* of one that is over, as the peak */
+    enum gp_fit_verdict verdict; /* of one that is over, as the rest */
     uint64_t peak_bytes;
+    double growth_bytes_s; /* of one that GROWS, in a second; else 0 */
 };
 
 /* Memory as a line. */
@@ -89,6 +101,8 @@ struct gp_fit_answer {
     uint64_t batch;      /* 0: none, and the end says why */
     uint64_t peak_bytes; /* largest seen with this batch */
     uint64_t free_bytes; /* what that leaves; at most so much if the trial was TIGHT */
+    double growth_bytes_s;
+    double full_in_s; /* until the GPU is full at this growth; 0: it does not grow */
     enum gp_fit_end end;
     bool is_independent;     /* nothing was too large, and the peaks do not rise with the batch */
     struct gp_fit_line line; /* of all OK short trials */
@@ -107,6 +121,9 @@ struct gp_fit {
     enum gp_fit_end end;
 };
 
+/* Whether the sizes and the margin make sense; the GPU's memory is not looked at. GP_EUSAGE. */
+int gp_fit_check(const struct gp_fit_request *request, struct gp_err *err) GP_MUST_CHECK;
+
 /* GP_EUSAGE says what is wrong with the request. */
 int gp_fit_init(struct gp_fit *ret, const struct gp_fit_request *request,
                 struct gp_err *err) GP_MUST_CHECK;
@@ -115,8 +132,12 @@ int gp_fit_init(struct gp_fit *ret, const struct gp_fit_request *request,
 bool gp_fit_next(const struct gp_fit *fit, struct gp_fit_trial *ret);
 
 /* Takes the result of that trial. An OK whose peak is 98.5 % of the capacity or more counts as
- * TIGHT. Behind the end nothing is taken. */
-void gp_fit_take(struct gp_fit *fit, enum gp_fit_verdict verdict, uint64_t peak_bytes);
+ * TIGHT. After the end nothing is taken. */
+void gp_fit_take(struct gp_fit *fit, enum gp_fit_verdict verdict, uint64_t peak_bytes,
+                 double growth_bytes_s);
+
+/* The largest size that has fitted so far, without one whose memory grows; 0: none yet. */
+uint64_t gp_fit_best(const struct gp_fit *fit);
 
 struct gp_fit_answer gp_fit_answer(const struct gp_fit *fit);
 
@@ -124,6 +145,8 @@ struct gp_fit_answer gp_fit_answer(const struct gp_fit *fit);
 uint64_t gp_fit_need(const struct gp_fit *fit, uint64_t batch);
 
 const char *gp_fit_verdict_word(enum gp_fit_verdict verdict);
+const char *gp_fit_end_word(enum gp_fit_end end);
 const char *gp_fit_end_text(enum gp_fit_end end);
+int gp_fit_end_code(enum gp_fit_end end);
 
 #endif

@@ -26,7 +26,7 @@ nothing_is_left() {
     gpulse fit-batch --steady 300ms -- ./train.sh {}
     status_is 0
     # 79.18 GiB are free, 5 % of 79.65 stay so: (75.20 GiB - 400 MiB) / 100 MiB
-    says '^batch 766: what is larger does not fit, or leaves too little$'
+    says '^batch 766: larger sizes do not fit, or leave less than the margin$'
     says '^  it needs 75.20 GiB, and leaves 3.98 GiB free$'
     says '^  0.39 GiB are fixed .*, 100.0 MiB go with each sample \(R2 1.000 of '
     says '^  batch 1532   would need 150.00 GiB, 74.80 more than the margin leaves$'
@@ -38,10 +38,14 @@ nothing_is_left() {
     [ "$output" = 766 ]
     [ -z "$stderr" ]
     gpulse fit-batch --steady 300ms -- ./train.sh {}
-    complains '^gpulse: 7 trials are known from before'
+    complains '^gpulse: 8 trials are known from before'
     echo "# changed" >>train.sh
     gpulse fit-batch --max 4 --steady 300ms -- ./train.sh {}
     complains '^gpulse: trial with batch 1: ok'
+    # another long run is not known, the trials are
+    gpulse fit-batch --max 4 --steady 300ms --confirm 400ms -- ./train.sh {}
+    complains '^gpulse: 2 trials are known from before'
+    complains '^gpulse: long run with batch 4: ok'
 }
 
 @test "sizes that do not fit, multiples, a variable, a long run" {
@@ -67,7 +71,7 @@ nothing_is_left() {
 
 @test "a trial is over when it says so" {
     trainer
-    gpulse fit-batch -q --max 2 --until '^pid [0-9]+ holds ' -- ./train.sh {} # else it would be 20 s
+    gpulse fit-batch -q --max 2 --confirm no --until '^pid [0-9]+ holds ' -- ./train.sh {} # else it would be 20 s
     [ "$output" = 2 ]
     gpulse fit-batch --until '(' -- ./train.sh {}
     fails 2 "--until '\\(': .*"
@@ -93,12 +97,12 @@ nothing_is_left() {
     gpulse fit-batch -- sh -c 'echo "no such file: {}"; exit 3'
     status_is 1
     complains '^no such file: 1$'
-    complains '^gpulse: the trial with batch 1 failed with status 3: a trial failed, but not for want of GPU memory; batch 0 had fitted; see .*trial-1-batch-1.log$'
+    complains '^gpulse: the trial with batch 1 failed with status 3: a trial failed, but not for lack of GPU memory; no size has fitted yet; see .*trial-1-batch-1.log$'
     gpulse fit-batch -- echo {}
     status_is 1
     complains '^gpulse: the trial with batch 1 used no GPU: '
     gpulse fit-batch -- sh -c 'echo "DefaultCPUAllocator: not enough memory: you tried to allocate {} bytes"; exit 1'
-    complains 'the memory of the host is too little'
+    complains 'the host has too little memory \(RAM\)'
     gpulse fit-batch -- ./nothing {}
     complains "^gpulse: cannot run './nothing'"
     status_is 1
@@ -111,24 +115,50 @@ nothing_is_left() {
     gpulse fit-batch --share --mem 1GiB -- ./train.sh {}
     fails 2 '--share is not for fit-batch: .*'
     gpulse fit-batch --confirm soon -- ./train.sh {}
-    fails 2 "--confirm takes a time or 'full', not 'soon'"
-    gpulse fit-batch --max 3 --multiple 8 -- ./train.sh {}
-    status_is 2
+    fails 2 "--confirm takes a time, 'full' or 'no', not 'soon'"
 }
 
-@test "a trial that hangs, and one that is interrupted" {
+@test "contradictions are found before a GPU is reserved" {
     trainer
-    gpulse fit-batch --trial-timeout 300ms -- sleep 100{}
-    status_is 1
-    complains '^gpulse: the trial with batch 1 used no GPU: '
+    export GPULSE_SIM=none/at/all.json
+    gpulse fit-batch --min 10 --max 5 -- ./train.sh {}
+    fails 2 'the largest batch size \(5\) is below the smallest \(10\)'
+    gpulse fit-batch --min 10 --start 5 -- ./train.sh {}
+    fails 2 'the first batch size \(5\) is below the smallest \(10\)'
+    gpulse fit-batch --start 10 --max 5 -- ./train.sh {}
+    fails 2 'the first batch size \(10\) is above the largest \(5\)'
+    gpulse fit-batch --max 3 --multiple 8 -- ./train.sh {}
+    fails 2 'no multiple of 8 is among the batch sizes allowed'
+    gpulse fit-batch --trial-timeout 10s -- ./train.sh {}
+    fails 2 '--trial-timeout \(10 s\) must be longer than --steady \(20 s\): .*'
+    : >file
+    gpulse fit-batch --dir file -- ./train.sh {}
+    fails 1 'cannot make the folder file: Not a directory'
+}
+
+@test "what would be tried" {
+    trainer
+    gpulse fit-batch --dry-run --multiple 8 --max 100 --env B={} -- ./train.sh --bs={}
+    status_is 0
+    is_quiet
+    line_count 3
+    [ "${lines[0]}" = 'GPU: 3 (79.18 GiB free, of which the trials may use 75.20 GiB)' ]
+    [ "${lines[1]}" = 'batch sizes: 8, 32, 96 as long as they fit, then what their memory suggests; at most 14 trials, up to 96, multiples of 8' ]
+    [ "${lines[2]}" = 'first trial: B=8 XLA_PYTHON_CLIENT_PREALLOCATE=false TF_FORCE_GPU_ALLOW_GROWTH=true ./train.sh --bs=8' ]
+    gpulse fit-batch --dry-run --gpus 9 -- ./train.sh {}
+    status_is 78
+    [ ! -e home ] # nothing was tried
+}
+
+@test "a search that is interrupted" {
+    trainer
     setsid env --default-signal=INT,QUIT,TERM "$GPULSE" fit-batch -- ./train.sh {} >fit.out 2>fit.err 3>&- &
     pid=$!
     STARTED+=("$pid")
     until_true eval '[ "$("$GPULSE" query memory.used -i 3 -f csv --no-header)" != 0 ]'
     kill -INT "$pid"
-    status=0
-    wait "$pid" || status=$?
-    [ "$status" -eq 130 ]
-    grep -q '^gpulse: interrupted; batch 0 had fitted$' fit.err
+    finish
+    status_is 130
+    grep -q '^gpulse: interrupted; no size has fitted yet$' fit.err
     nothing_is_left
 }

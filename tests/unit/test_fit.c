@@ -24,6 +24,9 @@ struct law {
     double step;
     double longer;     /* the whole run needs so many times as much; 0: as much */
     bool always_tight; /* the allocator retries from the beginning */
+    uint64_t hangs_at;  /* from this batch on; 0: never */
+    bool hangs_long;    /* the long run does */
+    double leak;        /* in a second */
 };
 
 static double need_mib(const struct law *law, const struct gp_fit_trial *t)
@@ -38,11 +41,16 @@ static double need_mib(const struct law *law, const struct gp_fit_trial *t)
 static void try_law(struct gp_fit *fit, const struct law *law, const struct gp_fit_trial *t)
 {
     double mib = need_mib(law, t);
-    if (mib > CAPACITY_MIB)
-        gp_fit_take(fit, GP_FIT_OOM, CAPACITY_MIB * MIB);
+    bool hangs = t->is_confirming ? law->hangs_long : law->hangs_at && t->batch >= law->hangs_at;
+    if (hangs)
+        gp_fit_take(fit, GP_FIT_HUNG, 0, 0);
+    else if (mib > CAPACITY_MIB)
+        gp_fit_take(fit, GP_FIT_OOM, CAPACITY_MIB * MIB, 0);
+    else if (law->leak > 0)
+        gp_fit_take(fit, GP_FIT_GROWS, (uint64_t)(mib * (double)MIB), law->leak * (double)MIB);
     else
         gp_fit_take(fit, law->always_tight ? GP_FIT_TIGHT : GP_FIT_OK,
-                    (uint64_t)((mib > 0.985 * CAPACITY_MIB ? CAPACITY_MIB : mib) * (double)MIB));
+                    (uint64_t)((mib > 0.985 * CAPACITY_MIB ? CAPACITY_MIB : mib) * (double)MIB), 0);
 }
 
 static struct gp_fit_request request_of(struct gp_fit_request r)
@@ -72,7 +80,8 @@ static void run_law(struct gp_fit *fit, const struct law *law, const struct gp_f
     }
 }
 
-/* "16 64+ 40~ 48x 32?": + above the goal, ~ TIGHT, x did not run, ? confirming. */
+/* "16 64+ 40~ 48x 56! 20^ 32?": + above the goal, ~ TIGHT, x did not run, ! hung, ^ grows,
+ * ? confirming. */
 static const char *tries_of(const struct gp_fit *fit)
 {
     static char text[2000];
@@ -80,7 +89,9 @@ static const char *tries_of(const struct gp_fit *fit)
     text[0] = '\0';
     for (size_t i = 0; i < fit->trial_count; i++) {
         const struct gp_fit_trial *t = &fit->trials[i];
-        const char *mark = t->verdict >= GP_FIT_OOM          ? "x"
+        const char *mark = t->verdict == GP_FIT_HUNG         ? "!"
+                           : t->verdict == GP_FIT_GROWS      ? "^"
+                           : t->verdict >= GP_FIT_OOM        ? "x"
                            : t->verdict == GP_FIT_TIGHT      ? "~"
                            : t->peak_bytes > fit->goal_bytes ? "+"
                                                              : "";
@@ -97,7 +108,15 @@ static const struct law jump = {.fixed = 2000, .sample = 100, .step_at = 300, .s
 static const struct law curved = {.fixed = 2000, .sample = 10, .square = 1};
 static const struct law flattens = {.fixed = 2000, .sample = 300, .square = -0.3};
 static const struct law too_large = {.fixed = 50000, .sample = 100};
-static const struct law above_goal = {.fixed = 38000, .sample = 1};
+static const struct law above_goal = {.fixed = 38000, .sample = 100};
+static const struct law takes_all = {.fixed = 39000};
+static const struct law takes_most = {.fixed = 30000, .sample = 0.5};
+static const struct law takes_most_then_wall = {.fixed = 30000, .step_at = 12, .step = 1e6};
+static const struct law hangs = {.fixed = 2000, .sample = 100, .hangs_at = 200};
+static const struct law hangs_at_once = {.fixed = 2000, .hangs_at = 1};
+static const struct law hangs_above_wall = {.fixed = 2000, .sample = 100, .hangs_at = 1000};
+static const struct law hangs_long = {.fixed = 2000, .sample = 100, .hangs_long = true};
+static const struct law leaks = {.fixed = 2000, .sample = 100, .leak = 5};
 static const struct law retries = {.fixed = 2000, .sample = 100, .always_tight = true};
 static const struct law grows = {.fixed = 2000, .sample = 100, .longer = 1.04};
 static const struct law doubles = {.fixed = 2000, .sample = 100, .longer = 1.2};
@@ -142,7 +161,40 @@ static const struct {
     {"flattens", &flattens, {.min = 100}, "100 400x 250x 175x 137 141+", 137, GP_FIT_END_FOUND},
     {"nothing", &too_large, {.confirm = true}, "1x", 0, GP_FIT_END_NOTHING},
     {"nothing, halved", &too_large, {.min = 4, .start = 10}, "10x 5x 4x", 0, GP_FIT_END_NOTHING},
-    {"nothing below the goal", &above_goal, {0}, "1+", 0, GP_FIT_END_NOTHING},
+    {"nothing below the goal", &above_goal, {0}, "1+ 4+", 0, GP_FIT_END_NOTHING},
+    {"nothing below the goal, one size",
+     &takes_all,
+     {.max = 1},
+     "1+",
+     0,
+     GP_FIT_END_NOTHING},
+    {"takes all", &takes_all, {.confirm = true}, "1+ 4+ 16+ 64+", 0, GP_FIT_END_PREALLOCATES},
+    {"takes all, max", &takes_all, {.max = 9}, "1+ 4+ 9+", 0, GP_FIT_END_PREALLOCATES},
+    {"takes all, few trials", &takes_all, {.trials = 2}, "1+ 4+", 0, GP_FIT_END_NOTHING},
+    {"takes most", &takes_most, {0}, "1 4 16 64", 0, GP_FIT_END_PREALLOCATES},
+    {"takes most, max", &takes_most, {.max = 4}, "1 4", 4, GP_FIT_END_AT_MAX},
+    {"takes most, then a wall",
+     &takes_most_then_wall,
+     {0},
+     "1 4 16x 10 13x 11 12x",
+     0,
+     GP_FIT_END_PREALLOCATES},
+    {"hangs", &hangs, {.confirm = true}, "1 4 16 64 256! 160 208! 160?", 160, GP_FIT_END_HUNG},
+    {"hangs at once", &hangs_at_once, {0}, "1!", 0, GP_FIT_END_ALL_HUNG},
+    {"hangs twice", &hangs_at_once, {.start = 64}, "64! 32!", 0, GP_FIT_END_ALL_HUNG},
+    {"hangs above the wall",
+     &hangs_above_wall,
+     {.start = 1000},
+     "1000! 500x 250 375~ 312 359 367+",
+     359,
+     GP_FIT_END_FOUND},
+    {"hangs in the long run",
+     &hangs_long,
+     {.max = 64, .confirm = true},
+     "1 4 16 64 64?!",
+     64,
+     GP_FIT_END_HUNG_LONG},
+    {"leaks", &leaks, {.max = 64, .confirm = true}, "1^ 4^ 16^ 64^ 64?^", 64, GP_FIT_END_GROWS},
     {"retries",
      &retries,
      {0},
@@ -265,6 +317,49 @@ static void the_larger_peak_counts(void **state)
     assert_int_equal(gp_fit_answer(&fit).peak_bytes, 37900 * MIB);
 }
 
+static void growth_says_when_the_gpu_is_full(void **state)
+{
+    (void)state;
+    struct gp_fit fit;
+    struct gp_fit_request request =
+        request_of((struct gp_fit_request){.max = 80, .confirm = true});
+    run_law(&fit, &leaks, &request);
+    struct gp_fit_answer answer = gp_fit_answer(&fit);
+    assert_near(answer.growth_bytes_s, 5.0 * MIB, 1);
+    assert_near(answer.full_in_s, 30000.0 / 5, 0.01);
+    run_law(&fit, &linear, &request);
+    assert_near(gp_fit_answer(&fit).full_in_s, 0, 0);
+}
+
+/* What an interrupted search may say of the sizes so far. */
+static void the_best_so_far(void **state)
+{
+    (void)state;
+    static const struct {
+        const struct law *law;
+        uint64_t best[9]; /* before each trial, and in the end */
+    } runs[] = {
+        {&linear, {0, 1, 4, 16, 64, 80, 80}},
+        {&leaks, {0, 0, 0, 0, 0, 0, 0}},
+        {&too_large, {0, 0}},
+        {&explodes, {0, 1, 4, 16, 64, 80, 80}},
+        {&hangs_long, {0, 1, 4, 16, 64, 80, 64}},
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(runs); i++) {
+        struct gp_fit fit;
+        struct gp_fit_trial t;
+        struct gp_fit_request request =
+            request_of((struct gp_fit_request){.max = 80, .confirm = true});
+        start(&fit, &request);
+        size_t at = 0;
+        for (; gp_fit_next(&fit, &t); at++) {
+            assert_int_equal(gp_fit_best(&fit), runs[i].best[at]);
+            try_law(&fit, runs[i].law, &t);
+        }
+        assert_int_equal(gp_fit_best(&fit), runs[i].best[at]);
+    }
+}
+
 static void memory_that_does_not_depend_is_told(void **state)
 {
     (void)state;
@@ -310,7 +405,7 @@ static void one_that_fails_otherwise_ends_it(void **state)
             }
             assert_true(gp_fit_next(&fit, &t));
             assert_int_equal(t.is_confirming, at == 7);
-            gp_fit_take(&fit, ends[i].verdict, 7 * MIB);
+            gp_fit_take(&fit, ends[i].verdict, 7 * MIB, 0);
             assert_false(gp_fit_next(&fit, &t));
             assert_int_equal(gp_fit_answer(&fit).end, ends[i].end);
             assert_int_equal(gp_fit_answer(&fit).batch, 0);
@@ -335,9 +430,9 @@ static void it_waits_for_a_result(void **state)
     }
     assert_int_equal(gp_fit_answer(&fit).end, GP_FIT_END_SEARCHING);
     assert_int_equal(gp_fit_answer(&fit).batch, 0);
-    gp_fit_take(&fit, GP_FIT_OK, MIB);
+    gp_fit_take(&fit, GP_FIT_OK, MIB, 0);
     assert_false(gp_fit_next(&fit, &t));
-    gp_fit_take(&fit, GP_FIT_CRASH, MIB); /* too late */
+    gp_fit_take(&fit, GP_FIT_CRASH, MIB, 0); /* too late */
     assert_int_equal(fit.trial_count, 1);
     assert_int_equal(gp_fit_answer(&fit).end, GP_FIT_END_AT_MAX);
     assert_int_equal(gp_fit_answer(&fit).batch, 5);
@@ -405,8 +500,12 @@ static void everything_has_a_name(void **state)
     assert_string_equal(gp_fit_verdict_word(GP_FIT_TIGHT), "tight");
     for (int i = 0; i < GP_FIT_VERDICT__COUNT; i++)
         assert_non_null(gp_fit_verdict_word((enum gp_fit_verdict)i));
-    for (int i = 0; i < GP_FIT_END__COUNT; i++)
+    for (int i = 0; i < GP_FIT_END__COUNT; i++) {
+        assert_non_null(gp_fit_end_word((enum gp_fit_end)i));
         assert_non_null(gp_fit_end_text((enum gp_fit_end)i));
+    }
+    assert_int_equal(gp_fit_end_code(GP_FIT_END_AT_MAX), GP_OK);
+    assert_int_equal(gp_fit_end_code(GP_FIT_END_GROWS), GP_EPARTIAL);
 }
 
 /* ---- by chance ---- */
@@ -449,8 +548,10 @@ static void it_always_ends(void **state)
             for (size_t i = 0; i < fit.trial_count; i++)
                 if (t.is_confirming == fit.trials[i].is_confirming)
                     assert_true(t.batch != fit.trials[i].batch);
-            gp_fit_take(&fit, chance(0, 1) < death ? GP_FIT_OOM : (enum gp_fit_verdict)pick(2),
-                        (uint64_t)chance(0, 1.1 * CAPACITY_MIB) * MIB);
+            gp_fit_take(&fit,
+                        chance(0, 1) < death ? GP_FIT_OOM
+                                             : (enum gp_fit_verdict)pick(GP_FIT_HUNG + 1),
+                        (uint64_t)chance(0, 1.1 * CAPACITY_MIB) * MIB, 0);
         }
         struct gp_fit_answer answer = gp_fit_answer(&fit);
         assert_true(answer.end != GP_FIT_END_SEARCHING);
@@ -472,7 +573,7 @@ static void noise_is_no_law(void **state)
         struct gp_fit_request request = request_of((struct gp_fit_request){0});
         start(&fit, &request);
         while (gp_fit_next(&fit, &t))
-            gp_fit_take(&fit, GP_FIT_OK, (uint64_t)chance(20000, 22000) * MIB);
+            gp_fit_take(&fit, GP_FIT_OK, (uint64_t)chance(20000, 22000) * MIB, 0);
         independent += gp_fit_answer(&fit).end == GP_FIT_END_INDEPENDENT;
     }
     print_message("# noise: %d of 200 are told to be independent\n", independent);
@@ -530,12 +631,12 @@ static uint64_t best_of(const struct job *j)
 static void try_job(struct gp_fit *fit, const struct job *j, const struct gp_fit_trial *t)
 {
     if (!survives(j, t->batch, t->is_confirming)) {
-        gp_fit_take(fit, GP_FIT_OOM, (uint64_t)j->capacity * MIB);
+        gp_fit_take(fit, GP_FIT_OOM, (uint64_t)j->capacity * MIB, 0);
         return;
     }
     double peak = j->context + alive(j, (double)t->batch, t->is_confirming) *
                                    (1 + fmax(j->slack, chance(0.01, 0.10)));
-    gp_fit_take(fit, GP_FIT_OK, (uint64_t)(fmin(j->capacity, ceil(peak / 20) * 20) * MIB));
+    gp_fit_take(fit, GP_FIT_OK, (uint64_t)(fmin(j->capacity, ceil(peak / 20) * 20) * MIB), 0);
 }
 
 static int compare(const void *a, const void *b)
@@ -612,6 +713,8 @@ int main(void)
         cmocka_unit_test(a_line_is_found_exactly),
         cmocka_unit_test(what_the_end_cut_is_no_point),
         cmocka_unit_test(the_larger_peak_counts),
+        cmocka_unit_test(growth_says_when_the_gpu_is_full),
+        cmocka_unit_test(the_best_so_far),
         cmocka_unit_test(memory_that_does_not_depend_is_told),
         cmocka_unit_test(one_that_fails_otherwise_ends_it),
         cmocka_unit_test(it_waits_for_a_result),
