@@ -41,8 +41,9 @@ static const struct gp_opt options[] = {
     {0, "until", NULL, GP_OPT_STRING, "REGEX", .offset = OPT(until),
      .help = "end a trial when it prints such a line instead, as in 'step 20/'"},
     {0, "hang-timeout", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(hang_ns), .least = 1,
-     .help = "a trial without output, CPU use or a change of GPU memory for TIME has hung (default: "
-             "5 times the longest trial so far, at least 1m; 5m for the first)"},
+     .help =
+         "a trial without output, CPU use or a change of GPU memory for TIME has hung (default: "
+         "5 times the longest trial so far, at least 1m; 5m for the first)"},
     {0, "trial-timeout", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(plan.timeout_ns), .least = 1,
      .help = "end a trial after TIME at the latest (default 10m), or after 10 times the longest so "
              "far, at least 2m, if that is shorter"},
@@ -87,8 +88,7 @@ static int check_confirm(struct gp_fit_options *o, struct gp_err *err)
 }
 
 /* All that can be wrong without a look at a GPU. */
-static int check_options(struct gp_fit_options *o, char *const *argv, int count,
-                         struct gp_err *err)
+static int check_options(struct gp_fit_options *o, char *const *argv, int count, struct gp_err *err)
 {
     const struct gp_fit_request request = gp_fit_request_of(o);
     if (count == 0)
@@ -106,10 +106,11 @@ static int check_options(struct gp_fit_options *o, char *const *argv, int count,
     if (o->margin > 90)
         return gp_err_set(err, GP_EUSAGE, "--margin takes 0 to 90 percent");
     if (!o->until && o->steady_ns >= o->plan.timeout_ns)
-        return gp_err_set(err, GP_EUSAGE,
-                          "--trial-timeout (%.3g s) must be longer than --steady (%.3g s): no trial "
-                          "would come to its end",
-                          (double)o->plan.timeout_ns / 1e9, (double)o->steady_ns / 1e9);
+        return gp_err_set(
+            err, GP_EUSAGE,
+            "--trial-timeout (%.3g s) must be longer than --steady (%.3g s): no trial "
+            "would come to its end",
+            (double)o->plan.timeout_ns / 1e9, (double)o->steady_ns / 1e9);
     int r = check_confirm(o, err);
     return r < 0 ? r : gp_fit_check(&request, err);
 }
@@ -261,7 +262,8 @@ const struct gp_cmd gp_cmd_fit_batch = {
     .summary = "find the largest batch size that fits the GPU",
     .usage = "[options] -- COMMAND...",
     .description =
-        "Runs the command repeatedly, with a batch size in place of {}, on GPUs that it reserves as "
+        "Runs the command repeatedly, with a batch size in place of {}, on GPUs that it reserves "
+        "as "
         "gpulse run does, and watches its GPU memory. Each trial is a fresh process, stopped when "
         "its memory has not risen for a while. Memory is modelled as a + b * batch: after three "
         "trials the next size is computed, so about eight are enough.\n\n"

@@ -21,8 +21,8 @@ void gp_fit_cache_open(struct gp_fit_cache *cache, const struct gp_fit *fit, cha
 /* Takes what is kept, as far as the search would try the same sizes again; how many trials. */
 size_t gp_fit_cache_replay(const struct gp_fit_cache *cache, struct gp_fit *fit);
 
-/* Keeps the trials up to the first that hung or whose memory grew: the next search looks again. What
- * cannot be written is not kept. */
+/* Keeps the trials up to the first that hung or whose memory grew: the next search looks again.
+ * What cannot be written is not kept. */
 void gp_fit_cache_write(const struct gp_fit_cache *cache, const struct gp_fit *fit);
 
 #endif

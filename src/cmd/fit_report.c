@@ -28,8 +28,9 @@ static void add_sizes_beyond(struct gp_strbuf *sb, const struct gp_fit *fit,
 
 /* What to do about an end without a certain answer. */
 static const char *const remedies[GP_FIT_END__COUNT] = {
-    [GP_FIT_END_GROWS] = "look for tensors that are kept from step to step (losses without .item(), "
-                         "lists of outputs), or let --confirm run longer if it is still warming up",
+    [GP_FIT_END_GROWS] =
+        "look for tensors that are kept from step to step (losses without .item(), "
+        "lists of outputs), or let --confirm run longer if it is still warming up",
     [GP_FIT_END_PREALLOCATES] =
         "have it take memory as needed (JAX: XLA_PYTHON_CLIENT_PREALLOCATE=false, TensorFlow: "
         "set_memory_growth), and check that it uses the batch size",
@@ -64,8 +65,7 @@ static void add_text(struct gp_strbuf *sb, const struct gp_fit *fit,
 {
     const char *why = gp_fit_end_text(answer->end);
     if (answer->batch)
-        gp_strbuf_addf(sb,
-                       "batch %llu: %s\n  it needs %.2f GiB, and leaves %.2f GiB free%s\n",
+        gp_strbuf_addf(sb, "batch %llu: %s\n  it needs %.2f GiB, and leaves %.2f GiB free%s\n",
                        (unsigned long long)answer->batch, why, (double)answer->peak_bytes / 0x1p30,
                        (double)answer->free_bytes / 0x1p30,
                        answer->growth_bytes_s > 0 ? " for now" : "");

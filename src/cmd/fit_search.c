@@ -110,8 +110,7 @@ void gp_fit_warn_of_environment(const struct gp_watch *watch)
 
 void gp_fit_add_command(struct gp_strbuf *sb, const struct gp_fit_search *s, uint64_t batch)
 {
-    struct gp_fit_search copy = {
-        .options = s->options, .template = s->template, .words = s->words};
+    struct gp_fit_search copy = {.options = s->options, .template = s->template, .words = s->words};
     char **argv = fill_command(&copy, batch);
     if (argv && fill_variables(&copy, batch)) {
         for (size_t i = 0; copy.variables[i]; i++)
@@ -244,8 +243,10 @@ static int open_log(struct gp_fit_search *s, const struct gp_fit_trial *trial, s
         s->log[0] = '\0';
     int fd = gp_outfile_create(is_kept ? s->log : "/dev/null", 0, 0600, &why);
     if (fd < 0)
-        (void)gp_err_set(err, why.code, "cannot keep what the trial prints in %s: %s; choose "
-                         "another folder with --dir", s->log, why.text);
+        (void)gp_err_set(err, why.code,
+                         "cannot keep what the trial prints in %s: %s; choose "
+                         "another folder with --dir",
+                         s->log, why.text);
     else
         (void)!ftruncate(fd, 0);
     return fd;
@@ -292,20 +293,20 @@ static int run_command(struct gp_fit_search *s, char *const *argv, int *ret_stat
     run->watch.quiet = quiet;
     if (*ret_status < 0)
         return *ret_status;
-    return run->is_lost ? gp_err_set(err, GP_EIO,
-                                     "what the trial prints cannot be kept in %s; free space there, "
-                                     "or choose another folder with --dir",
-                                     s->log)
-                        : 0;
+    return run->is_lost
+               ? gp_err_set(err, GP_EIO,
+                            "what the trial prints cannot be kept in %s; free space there, "
+                            "or choose another folder with --dir",
+                            s->log)
+               : 0;
 }
 
 static int run_trial(struct gp_fit_search *s, const struct gp_fit_trial *trial, int *ret_status,
                      struct gp_err *err)
 {
     char **argv = fill_command(s, trial->batch);
-    int r = argv && fill_variables(s, trial->batch)
-                ? 0
-                : gp_err_set(err, GP_ENOMEM, "out of memory");
+    int r =
+        argv && fill_variables(s, trial->batch) ? 0 : gp_err_set(err, GP_ENOMEM, "out of memory");
     s->plan.variables = s->variables;
     begin_watch(s, trial->is_confirming);
     s->plan.output.to = r == 0 ? open_log(s, trial, err) : -1;
@@ -406,9 +407,9 @@ static void say_result(const struct gp_fit_search *s, uint64_t took_ns)
 {
     const struct gp_fit_trial *t = &s->fit.trials[s->fit.trial_count - 1];
     struct gp_strbuf sb = GP_STRBUF_INIT(1000);
-    gp_strbuf_addf(&sb, "%s with batch %llu: %s, %.2f GiB",
-                   t->is_confirming ? "long run" : "trial", (unsigned long long)t->batch,
-                   gp_fit_verdict_word(t->verdict), (double)t->peak_bytes / 0x1p30);
+    gp_strbuf_addf(&sb, "%s with batch %llu: %s, %.2f GiB", t->is_confirming ? "long run" : "trial",
+                   (unsigned long long)t->batch, gp_fit_verdict_word(t->verdict),
+                   (double)t->peak_bytes / 0x1p30);
     if (t->verdict == GP_FIT_GROWS)
         gp_strbuf_addf(&sb, ", rising by %.1f MiB/min", t->growth_bytes_s * 60 / 0x1p20);
     if (t->verdict == GP_FIT_HUNG)

@@ -1,5 +1,5 @@
-/* The trials of gpulse fit-batch: runs the command with one batch size after the other, as the search
- * in jobs/fit asks for them. */
+/* The trials of gpulse fit-batch: runs the command with one batch size after the other, as the
+ * search in jobs/fit asks for them. */
 #ifndef GP_CMD_FIT_SEARCH_H
 #define GP_CMD_FIT_SEARCH_H
 
@@ -51,7 +51,8 @@ struct gp_fit_request gp_fit_request_of(const struct gp_fit_options *o);
 void gp_fit_search_prepare(struct gp_fit_search *s, const struct gp_fit_options *o,
                            struct gp_run *run, char *const *words, size_t count);
 
-/* Begins it on the GPUs that `watch` was granted: the one with the least memory counts. GP_EUSAGE. */
+/* Begins it on the GPUs that `watch` was granted: the one with the least memory counts. GP_EUSAGE.
+ */
 int gp_fit_search_init(struct gp_fit_search *s, const struct gp_watch *watch,
                        struct gp_err *err) GP_MUST_CHECK;
 

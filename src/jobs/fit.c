@@ -137,10 +137,11 @@ static int check_memory(const struct gp_fit_request *r, struct gp_err *err)
                           r->capacity_bytes == 0 ? "the GPU has no free memory"
                                                  : "more memory is free than the GPU has");
     if (r->capacity_bytes <= margin_bytes(r))
-        return gp_err_set(err, GP_EUSAGE,
-                          "the GPU has %llu MiB free, and a margin of %llu MiB leaves nothing of it",
-                          (unsigned long long)(r->capacity_bytes >> 20),
-                          (unsigned long long)(margin_bytes(r) >> 20));
+        return gp_err_set(
+            err, GP_EUSAGE,
+            "the GPU has %llu MiB free, and a margin of %llu MiB leaves nothing of it",
+            (unsigned long long)(r->capacity_bytes >> 20),
+            (unsigned long long)(margin_bytes(r) >> 20));
     return 0;
 }
 
@@ -271,7 +272,7 @@ static uint64_t next_between(const struct gp_fit *fit)
 
 /* The peaks of the sizes that ran. */
 struct alike {
-    size_t count, others; /* others: they did not run */
+    size_t count, others;       /* others: they did not run */
     uint64_t smallest, largest; /* sizes */
     uint64_t least, most;       /* bytes */
 };

@@ -49,7 +49,7 @@ enum gp_fit_verdict {
     X(AT_BUDGET, "trials", true, GP_OK, "the largest that fitted within the allowed trials")       \
     X(HUNG, "hung", true, GP_EPARTIAL, "the largest that ran; a larger size hung")                 \
     X(GROWS, "grows", true, GP_EPARTIAL, "fits at first, but its GPU memory keeps growing")        \
-    X(HUNG_LONG, "hung-long", true, GP_EPARTIAL, "ran in a short trial, but hung in the long run")  \
+    X(HUNG_LONG, "hung-long", true, GP_EPARTIAL, "ran in a short trial, but hung in the long run") \
     X(NOTHING, "nothing", false, GP_EFAIL, "even the smallest size does not fit")                  \
     X(INDEPENDENT, "independent", false, GP_EFAIL, "memory does not depend on the batch size")     \
     X(PREALLOCATES, "preallocates", false, GP_EFAIL,                                               \

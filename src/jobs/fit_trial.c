@@ -162,9 +162,8 @@ static enum gp_fit_stop judge_short(const struct gp_fit_watch *w, uint64_t watch
         return GP_FIT_GO_ON;
     if (now_ns - w->risen_ns >= steady_ns && now_ns - w->alive_ns < steady_ns)
         return GP_FIT_STEADY;
-    return watched_ns >= GROWING_STEADIES * steady_ns && gp_fit_watch_growth(w) > 0
-               ? GP_FIT_GROWING
-               : GP_FIT_GO_ON;
+    return watched_ns >= GROWING_STEADIES * steady_ns && gp_fit_watch_growth(w) > 0 ? GP_FIT_GROWING
+                                                                                    : GP_FIT_GO_ON;
 }
 
 enum gp_fit_stop gp_fit_watch_take(struct gp_fit_watch *watch, const struct gp_fit_look *look)

@@ -77,8 +77,8 @@ enum gp_fit_stop gp_fit_watch_take(struct gp_fit_watch *watch, const struct gp_f
  * none, or not watched for long enough. */
 double gp_fit_watch_growth(const struct gp_fit_watch *watch);
 
-/* How long a trial may show no sign of life, and how long it may take in all, where the longest that
- * succeeded took `longest_ns` (0: none has). `most_ns`: the limit for any trial. */
+/* How long a trial may show no sign of life, and how long it may take in all, where the longest
+ * that succeeded took `longest_ns` (0: none has). `most_ns`: the limit for any trial. */
 uint64_t gp_fit_hang_ns(uint64_t longest_ns);
 uint64_t gp_fit_limit_ns(uint64_t longest_ns, uint64_t most_ns);
 

@@ -24,9 +24,9 @@ struct law {
     double step;
     double longer;     /* the whole run needs so many times as much; 0: as much */
     bool always_tight; /* the allocator retries from the beginning */
-    uint64_t hangs_at;  /* from this batch on; 0: never */
-    bool hangs_long;    /* the long run does */
-    double leak;        /* in a second */
+    uint64_t hangs_at; /* from this batch on; 0: never */
+    bool hangs_long;   /* the long run does */
+    double leak;       /* in a second */
 };
 
 static double need_mib(const struct law *law, const struct gp_fit_trial *t)
@@ -162,12 +162,7 @@ static const struct {
     {"nothing", &too_large, {.confirm = true}, "1x", 0, GP_FIT_END_NOTHING},
     {"nothing, halved", &too_large, {.min = 4, .start = 10}, "10x 5x 4x", 0, GP_FIT_END_NOTHING},
     {"nothing below the goal", &above_goal, {0}, "1+ 4+", 0, GP_FIT_END_NOTHING},
-    {"nothing below the goal, one size",
-     &takes_all,
-     {.max = 1},
-     "1+",
-     0,
-     GP_FIT_END_NOTHING},
+    {"nothing below the goal, one size", &takes_all, {.max = 1}, "1+", 0, GP_FIT_END_NOTHING},
     {"takes all", &takes_all, {.confirm = true}, "1+ 4+ 16+ 64+", 0, GP_FIT_END_PREALLOCATES},
     {"takes all, max", &takes_all, {.max = 9}, "1+ 4+ 9+", 0, GP_FIT_END_PREALLOCATES},
     {"takes all, few trials", &takes_all, {.trials = 2}, "1+ 4+", 0, GP_FIT_END_NOTHING},
@@ -321,8 +316,7 @@ static void growth_says_when_the_gpu_is_full(void **state)
 {
     (void)state;
     struct gp_fit fit;
-    struct gp_fit_request request =
-        request_of((struct gp_fit_request){.max = 80, .confirm = true});
+    struct gp_fit_request request = request_of((struct gp_fit_request){.max = 80, .confirm = true});
     run_law(&fit, &leaks, &request);
     struct gp_fit_answer answer = gp_fit_answer(&fit);
     assert_near(answer.growth_bytes_s, 5.0 * MIB, 1);
