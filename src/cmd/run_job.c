@@ -292,8 +292,8 @@ static enum gp_watch_order take_news(struct gp_run *run)
     enum gp_watch_order order = GP_WATCH_GO_ON;
     if (!run->child.output || !gp_output_take(run->child.output, &news))
         return order;
-    if (news.resized && !run->child.has_ended)
-        (void)kill(-run->child.pid, SIGWINCH);
+    if (news.resized)
+        gp_child_signal(&run->child, SIGWINCH);
     if (news.until ||
         (news.began && gp_clock_mono_ns() - run->looked_ns > MOMENT_MS * GP_NS_PER_MS))
         order = look(run, news.began);
@@ -318,8 +318,8 @@ static void end(struct gp_run *run, enum gp_watch_order order, uint64_t *kill_ns
 {
     if (order == GP_WATCH_GO_ON)
         return;
-    (void)kill(-run->child.pid, SIGCONT); /* before it: nothing disturbs its way out */
-    (void)kill(-run->child.pid, order == GP_WATCH_STOP ? SIGTERM : SIGKILL);
+    gp_child_signal(&run->child, SIGCONT); /* before it: nothing disturbs its way out */
+    gp_child_signal(&run->child, order == GP_WATCH_STOP ? SIGTERM : SIGKILL);
     *kill_ns = gp_clock_mono_ns() + GRACE_S * GP_NS_PER_S;
 }
 
@@ -361,12 +361,18 @@ static void supervise(struct gp_run *run)
         next_ns = now_ns > next_ns + tick_ns ? now_ns + tick_ns : next_ns + tick_ns;
     }
     gp_child_end(&run->child);
+    run->watch.usage = run->child.usage;
+    if (run->child.is_unguarded) {
+        gp_watch_warn(&run->watch, "the job's guard (process %d) was killed, and the job with it",
+                      (int)run->guard.pid);
+        run->watch.ended_by = "guard";
+    }
 }
 
 /* ---- behind it ---- */
 
-/* Ends what it has left behind: all of that is this process's children now, beside those that it
- * had before. */
+/* Terminates what it left running: its orphans are the guard's children or, if the guard was
+ * killed, this process's, next to those that it had before. */
 static void clean(struct gp_run *run)
 {
     static const int signals[] = {SIGTERM, SIGKILL};
@@ -377,7 +383,10 @@ static void clean(struct gp_run *run)
         .tree = true,
     };
     struct gp_ending ending = {NULL, 0};
-    gp_ending_add_children(&ending, getpid(), &run->others);
+    if (run->child.is_unguarded)
+        gp_ending_add_children(&ending, getpid(), &run->others);
+    else
+        gp_ending_add_children(&ending, run->guard.pid, NULL);
     size_t count = ending.count;
     if (count > 0) {
         bool ended = gp_ending_run(&ending, &plan);
@@ -456,15 +465,11 @@ static int status_of(const struct gp_run *run)
 static int start(struct gp_run *run, char *const *argv, int *ret_status, struct gp_err *err)
 {
     char mask[sizeof(run->mask) + 32];
-    char job[512];
     char order[] = "CUDA_DEVICE_ORDER=PCI_BUS_ID";
-    const char *outer = getenv(GP_GUARD_VARIABLE);
     (void)snprintf(mask, sizeof(mask), "CUDA_VISIBLE_DEVICES=%s", run->mask);
-    (void)snprintf(job, sizeof(job), GP_GUARD_VARIABLE "=%.400s%s%s", outer ? outer : "",
-                   outer ? ":" : "", run->mark);
-    char *variables[3 + GP_RUN_VARIABLES + 1] = {order, mask, job, NULL};
+    char *variables[2 + GP_RUN_VARIABLES + 1] = {order, mask, NULL};
     for (size_t i = 0; run->plan->variables && i < GP_RUN_VARIABLES && run->plan->variables[i]; i++)
-        variables[3 + i] = run->plan->variables[i];
+        variables[2 + i] = run->plan->variables[i];
     int r = gp_child_start(&run->child, argv, variables, ret_status, err);
     if (r < 0 && *ret_status)
         gp_io_print_error("gpulse", err);
@@ -490,7 +495,10 @@ int gp_run_once(struct gp_run *run, char *const *argv, struct gp_err *err)
     int r = plan->no_watch || plan->no_clean ? 0 : gp_output_open(&output, &plan->output, err);
     if (r < 0)
         return r;
-    run->child = (struct gp_child){.pid = -1, .output = output, .is_detached = plan->is_detached};
+    run->child = (struct gp_child){.guard = &run->guard,
+                                   .pid = -1,
+                                   .output = output,
+                                   .is_detached = plan->is_detached};
     gp_watch_begin(&run->watch);
     r = start(run, argv, &status, err);
     if (r == 0) {
@@ -498,7 +506,7 @@ int gp_run_once(struct gp_run *run, char *const *argv, struct gp_err *err)
             gp_output_release(output);
         gp_accounted_add(&run->watch.pids, (uint32_t)run->child.pid);
         supervise(run);
-        if (!plan->no_clean)
+        if (!plan->no_clean || run->child.is_unguarded)
             clean(run);
         take_accounts(run);
     } else {
@@ -509,15 +517,6 @@ int gp_run_once(struct gp_run *run, char *const *argv, struct gp_err *err)
     if (r == 0)
         status = status_of(run);
     return r < 0 && !status ? r : status;
-}
-
-/* Who is this process's child before the job is: not the job's. */
-static int note_others(struct gp_run *run, bool has_children, struct gp_err *err)
-{
-    if (!has_children) /* but the guard: as is usual, and no look at all processes is needed */
-        return gp_ending_add(&run->others, run->guard.pid, gp_clock_wall_ns(), true, err);
-    gp_ending_add_children(&run->others, getpid(), NULL);
-    return 0;
 }
 
 static int open_sampler(struct gp_run *run, struct gp_err *err)
@@ -539,14 +538,12 @@ int gp_run_open(struct gp_run *run, const struct gp_run_plan *plan, char *const 
     run->watch.limits = plan->limits;
     (void)signal(SIGPIPE, SIG_IGN); /* a job does not end because nobody reads what is said of it */
     (void)signal(SIGCHLD, SIG_DFL);
-    (void)snprintf(run->mark, sizeof(run->mark), "%llu.%d", (unsigned long long)gp_clock_wall_ns(),
-                   (int)getpid());
     bool has_children = waitid(P_ALL, 0, &(siginfo_t){0}, WEXITED | WNOHANG | WNOWAIT) == 0;
     int r = gp_job_request(&plan->gpus, &run->request, err);
+    if (has_children)
+        gp_ending_add_children(&run->others, getpid(), NULL);
     if (r == 0)
-        r = gp_guard_start(&run->guard, run->mark, err);
-    if (r == 0)
-        r = note_others(run, has_children, err);
+        r = gp_guard_start(&run->guard, err);
     if (r == 0)
         r = open_sampler(run, err);
     if (r < 0)

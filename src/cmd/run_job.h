@@ -38,8 +38,7 @@ struct gp_run {
     struct gp_lease_note line, held; /* its place among those who wait, and what it was given */
     char mask[GP_LEASE_GPUS * GP_LEASE_UUID_SIZE]; /* for CUDA_VISIBLE_DEVICES */
     struct gp_guard guard;
-    char mark[GP_GUARD_MARK_SIZE]; /* of all that comes from the job */
-    struct gp_ending others;       /* children that are not the job's */
+    struct gp_ending others; /* children that are not the job's */
     struct gp_child child;
     struct gp_watch watch;
     uint64_t looked_ns;

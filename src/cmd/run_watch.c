@@ -12,7 +12,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 enum {
@@ -571,12 +570,11 @@ static json_t *gpu_object(const struct gp_watch_gpu *gpu)
 
 void gp_watch_write(struct gp_watch *watch, const char *state, int status)
 {
-    struct rusage usage = {.ru_maxrss = 0};
+    const struct rusage *usage = &watch->usage;
     json_t *gpus = json_array();
     json_t *incidents = json_array();
     json_t *document = json_copy(watch->description);
     struct gp_strbuf sb = GP_STRBUF_INIT(16 << 20);
-    (void)getrusage(RUSAGE_CHILDREN, &usage);
     for (size_t i = 0; i < watch->gpu_count; i++)
         (void)json_array_append_new(gpus, gpu_object(&watch->gpus[i]));
     for (size_t i = 0; i < watch->incident_count; i++)
@@ -585,9 +583,9 @@ void gp_watch_write(struct gp_watch *watch, const char *state, int status)
         json_pack("{s:s, s:i, s:f, s:s?, s:f, s:I, s:o, s:o, s:i}", "state", state, "status",
                   status, "duration_s", (double)(gp_clock_mono_ns() - watch->started_ns) / 1e9,
                   "ended_by", watch->ended_by, "cpu_s",
-                  (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-                      (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6,
-                  "rss_max", (json_int_t)usage.ru_maxrss * 1024, "gpus", gpus, "incidents",
+                  (double)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) +
+                      (double)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) / 1e6,
+                  "rss_max", (json_int_t)usage->ru_maxrss * 1024, "gpus", gpus, "incidents",
                   incidents, "incidents_repeated", (int)watch->repeats);
     (void)json_object_update(document, more);
     json_decref(more);

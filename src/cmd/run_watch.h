@@ -9,6 +9,7 @@
 #include "jobs/record.h"
 
 #include <jansson.h>
+#include <sys/resource.h>
 
 struct gp_device;
 struct gp_snapshot;
@@ -59,7 +60,8 @@ struct gp_watch {
     bool is_accounted;             /* the driver keeps accounts on GPUs that it was given */
     struct gp_accounted_pids pids; /* in this try */
     bool has_named_place, has_named_unused, has_named_limit;
-    const char *ended_by;      /* "timeout", "max-gpu-mem", "strict"; NULL: nobody ended it */
+    const char *ended_by;      /* "timeout", "max-gpu-mem", "strict", "guard"; NULL: nobody */
+    struct rusage usage;       /* of its processes that have ended */
     struct gp_snapshot *scene; /* the last sample; from the moment on in which a failure begins to
                                   be printed, until it is printed, that of the moment */
     bool is_moment;

@@ -2,14 +2,16 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "jobs/guard.h"
 #include "jobs/output.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,19 +20,22 @@
 static const int handed_on[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1,
                                 SIGUSR2, SIGALRM, SIGCONT, SIGTSTP, SIGWINCH};
 
-static sigset_t waited_for, before;
+static sigset_t waited_for;
+static int signals = -1; /* readable when one of them has come */
 
-static void block_signals(void)
+static int open_signals(struct gp_err *err)
 {
-    static bool are_blocked;
-    if (are_blocked) /* for an earlier child */
-        return;
-    are_blocked = true;
+    if (signals >= 0) /* for an earlier child */
+        return 0;
     (void)sigemptyset(&waited_for);
-    (void)sigaddset(&waited_for, SIGCHLD);
+    (void)sigaddset(&waited_for, SIGCHLD); /* of struct gp_output: it has news */
     for (size_t i = 0; i < GP_ARRAY_LEN(handed_on); i++)
         (void)sigaddset(&waited_for, handed_on[i]);
-    (void)sigprocmask(SIG_BLOCK, &waited_for, &before);
+    (void)sigprocmask(SIG_BLOCK, &waited_for, NULL);
+    signals = signalfd(-1, &waited_for, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (signals >= 0)
+        return 0;
+    return gp_err_set(err, GP_EFAIL, "cannot wait for signals: %s", strerror(errno));
 }
 
 /* ---- the environment ---- */
@@ -76,62 +81,52 @@ static void give_terminal(pid_t group)
 
 /* ---- the child ---- */
 
-/* Behind fork() beside threads: only what is safe there. */
-static _Noreturn void run(const struct gp_child *child, char *const *argv, char *const *environment,
-                          int nothing, int fd)
+/* 0, or a negative error, with the event that the guard has answered with in *ret. */
+static int launch(struct gp_child *child, struct gp_guard_job *job, struct gp_guard_news *ret,
+                  struct gp_err *err)
 {
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* it does not outlive its supervisor */
-    (void)signal(SIGPIPE, SIG_DFL);
-    (void)setpgid(0, 0);
-    if (child->has_terminal)
-        give_terminal(getpid());
+    if (!job->environment)
+        return gp_err_set(err, GP_ENOMEM, "cannot start a process: %s", strerror(ENOMEM));
+    int nothing = child->is_detached ? open("/dev/null", O_RDONLY | O_CLOEXEC) : -1;
+    if (child->is_detached && nothing < 0)
+        return gp_err_set(err, GP_EFAIL, "cannot open /dev/null: %s", strerror(errno));
     if (child->is_detached)
-        (void)dup2(nothing, STDIN_FILENO);
+        job->fds[STDIN_FILENO] = nothing;
     if (child->output)
-        gp_output_give(child->output);
-    (void)sigprocmask(SIG_SETMASK, &before, NULL);
-    (void)execvpe(argv[0], argv, environment);
-    int e = errno;
-    (void)!write(fd, &e, sizeof(e));
-    _exit(127);
+        gp_output_give(child->output, job->fds);
+    int r = gp_guard_run(child->guard, job, ret, err);
+    if (nothing >= 0)
+        (void)close(nothing);
+    if (r == 0 && ret->event == GP_GUARD_FAILED)
+        return gp_err_set(err, GP_EFAIL, "cannot start a process: %s", strerror(ret->value));
+    return r;
 }
 
 int gp_child_start(struct gp_child *child, char *const *argv, char *const *variables,
                    int *ret_status, struct gp_err *err)
 {
-    int fds[2];
-    int e = 0;
-    child->pid = -1;
     char **environment = make_environment(variables);
-    if (!environment || pipe2(fds, O_CLOEXEC) != 0) {
-        free(environment);
-        return gp_err_set(err, GP_ENOMEM, "cannot start a process: %s", strerror(errno));
-    }
-    int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    child->pid = -1;
     child->has_terminal =
         !child->is_detached && isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) == getpgrp();
-    (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
-    block_signals();
-    child->pid = fork();
-    if (child->pid == 0)
-        run(child, argv, environment, nothing, fds[1]);
-    (void)close(fds[1]);
-    if (nothing >= 0)
-        (void)close(nothing);
+    struct gp_guard_job job = {.argv = argv,
+                               .environment = environment,
+                               .fds = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO},
+                               .takes_terminal = child->has_terminal};
+    struct gp_guard_news news;
+    int r = open_signals(err);
+    if (r == 0)
+        r = launch(child, &job, &news, err);
     free(environment);
-    if (child->pid < 0) {
-        (void)close(fds[0]);
-        return gp_err_set(err, GP_EFAIL, "cannot start a process: %s", strerror(errno));
-    }
-    (void)setpgid(child->pid, child->pid);   /* whoever is first */
-    ssize_t n = read(fds[0], &e, sizeof(e)); /* ends when the program runs */
-    (void)close(fds[0]);
-    if (n <= 0)
+    if (r == 0 && news.event == GP_GUARD_STARTED) {
+        child->pid = news.value;
         return 0;
-    (void)waitpid(child->pid, NULL, 0);
+    }
     gp_child_end(child);
-    *ret_status = e == ENOENT ? 127 : 126;
-    return gp_err_set(err, GP_EFAIL, "cannot run '%.200s': %s", argv[0], strerror(e));
+    if (r < 0)
+        return r;
+    *ret_status = news.value == ENOENT ? 127 : 126;
+    return gp_err_set(err, GP_EFAIL, "cannot run '%.200s': %s", argv[0], strerror(news.value));
 }
 
 /* ---- waiting ---- */
@@ -163,33 +158,52 @@ static void stop_with(struct gp_child *child, int signal)
     child->has_terminal = !child->is_detached && isatty(STDIN_FILENO) && is_in_foreground();
     if (child->has_terminal)
         give_terminal(child->pid);
-    (void)kill(-child->pid, SIGCONT);
+    gp_child_signal(child, SIGCONT);
 }
 
-static void reap(struct gp_child *child)
+static void take_signal(struct gp_child *child)
 {
-    int status;
-    pid_t pid;
-    while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
-        if (pid == child->pid && WIFSTOPPED(status) && WSTOPSIG(status) != SIGSTOP) {
-            stop_with(child, WSTOPSIG(status));
-        } else if (pid == child->pid && !WIFSTOPPED(status)) {
-            child->has_ended = true;
-            child->status = status;
-        } /* else one that was handed to us */
-    }
+    struct signalfd_siginfo info;
+    if (read(signals, &info, sizeof(info)) != (ssize_t)sizeof(info))
+        return;
+    const int signal = (int)info.ssi_signo;
+    child->was_told = child->was_told || signal == SIGINT || signal == SIGTERM ||
+                      signal == SIGHUP || signal == SIGQUIT;
+    if (signal != SIGCHLD)
+        gp_child_signal(child, signal);
+}
+
+static void take_news(struct gp_child *child)
+{
+    struct gp_guard_news news;
+    gp_guard_read(child->guard, &news);
+    if (news.event == GP_GUARD_STOPPED && news.value != SIGSTOP)
+        stop_with(child, news.value);
+    if (news.event != GP_GUARD_ENDED && news.event != GP_GUARD_LOST)
+        return;
+    child->has_ended = true;
+    child->is_unguarded = news.event == GP_GUARD_LOST;
+    child->status = child->is_unguarded ? SIGKILL : news.value; /* the kernel ends both */
+    child->usage = news.usage;
 }
 
 void gp_child_wait(struct gp_child *child, uint64_t until_mono_ns)
 {
     uint64_t now_ns = gp_clock_mono_ns();
     struct timespec rest = gp_clock_timespec(until_mono_ns > now_ns ? until_mono_ns - now_ns : 0);
-    int signal = sigtimedwait(&waited_for, NULL, &rest);
-    child->was_told = child->was_told || signal == SIGINT || signal == SIGTERM ||
-                      signal == SIGHUP || signal == SIGQUIT;
-    if (signal > 0 && signal != SIGCHLD && !child->has_ended)
-        (void)kill(-child->pid, signal);
-    reap(child);
+    struct pollfd fds[] = {{signals, POLLIN, 0}, {child->guard->fd, POLLIN, 0}};
+    if (ppoll(fds, GP_ARRAY_LEN(fds), &rest, NULL) <= 0)
+        return;
+    if (fds[0].revents)
+        take_signal(child);
+    if (fds[1].revents)
+        take_news(child);
+}
+
+void gp_child_signal(const struct gp_child *child, int signal)
+{
+    if (!child->has_ended)
+        gp_guard_signal(child->guard, signal);
 }
 
 static bool was_interrupted; /* and it will not be forgotten */
@@ -216,7 +230,7 @@ void gp_child_end(struct gp_child *child)
 bool gp_child_was_interrupted(const struct gp_child *child)
 {
     int status = gp_child_exit_status(child);
-    return was_interrupted || child->was_told || status == 128 + SIGINT ||
+    return was_interrupted || child->was_told || child->is_unguarded || status == 128 + SIGINT ||
            status == 128 + SIGQUIT || status == 128 + SIGHUP;
 }
 

@@ -1,20 +1,24 @@
-/* A command that runs as a job of its own: in a process group with the terminal, with the signals
- * that this process gets, and with all that comes from it handed to this process when its parent
- * ends. */
+/* A command that runs as a job of its own, below a guard: in a process group with the terminal, and
+ * with the signals that this process gets. */
 #ifndef GP_JOBS_CHILD_H
 #define GP_JOBS_CHILD_H
 
 #include "base/util.h"
 
+#include <sys/resource.h>
 #include <sys/types.h>
 
 struct gp_err;
+struct gp_guard;
 struct gp_output;
 
 struct gp_child {
+    struct gp_guard *guard; /* its parent */
     pid_t pid;
     bool has_ended;
+    bool is_unguarded;        /* it has ended because somebody killed its guard */
     int status;               /* of waitpid(), when it has ended */
+    struct rusage usage;      /* then: of all processes of the guard that have ended */
     bool was_told;            /* a signal to end was handed on to it */
     bool has_terminal;        /* it was given the one that this process had */
     bool is_detached;         /* it gets no terminal, and nothing to read */
@@ -27,9 +31,12 @@ struct gp_child {
 int gp_child_start(struct gp_child *child, char *const *argv, char *const *variables,
                    int *ret_status, struct gp_err *err) GP_MUST_CHECK;
 
-/* Waits for something to happen until this moment; hands signals on, and takes notice of those that
- * have ended. Stops with the child when that is stopped from the keyboard. */
+/* Waits for something to happen until this moment; hands signals on, and takes notice of its end.
+ * Stops with the child when that is stopped from the keyboard. */
 void gp_child_wait(struct gp_child *child, uint64_t until_mono_ns);
+
+/* Sends a signal to its process group, unless it has ended. */
+void gp_child_signal(const struct gp_child *child, int signal);
 
 /* Takes the terminal back. */
 void gp_child_end(struct gp_child *child);

@@ -215,12 +215,12 @@ static int open_stream(struct gp_output *output, struct stream *stream, int fd)
                                               : open_pipe(stream);
 }
 
-void gp_output_give(const struct gp_output *output)
+void gp_output_give(const struct gp_output *output, int fds[3])
 {
     for (size_t i = 0; i < STREAMS; i++)
         for (size_t k = 0; k < STREAMS; k++)
             if (output->streams[i].targets[k] >= 0)
-                (void)dup2(output->streams[i].give, output->streams[i].targets[k]);
+                fds[output->streams[i].targets[k]] = output->streams[i].give;
 }
 
 static void close_fd(int *fd)

@@ -40,8 +40,8 @@ struct gp_output_plan {
 int gp_output_open(struct gp_output **ret, const struct gp_output_plan *plan,
                    struct gp_err *err) GP_MUST_CHECK;
 
-/* In the child: puts it in the place of standard output and standard error. Safe behind fork(). */
-void gp_output_give(const struct gp_output *output);
+/* Puts the job's ends in the places of its standard output and standard error. */
+void gp_output_give(const struct gp_output *output, int fds[3]);
 
 /* In the parent, when the child runs: leaves the child's ends to it. */
 void gp_output_release(struct gp_output *output);
