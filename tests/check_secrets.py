@@ -1,42 +1,72 @@
 #!/usr/bin/env python3
-"""What a bundle of gpulse doctor must not have in it: secrets of all kinds are planted in all that it
-reads, and searched in what it writes, also in other spellings of theirs.
+"""What a bundle of gpulse doctor must not contain: secrets of all kinds are planted in everything that it
+reads, in several spellings, and searched in what it writes, in these and other spellings.
 
 variants: release
 """
 import base64
-import io
-import json
 import os
+import random
 import re
+import shutil
+import string
+import subprocess
 import tarfile
 import tempfile
 from pathlib import Path
 from urllib.parse import quote
 
-from tap import BUILD, good, main, run, test
+from tap import BUILD, Skip, main, run, test
 
 GPULSE = os.environ.get("GPULSE", f"{BUILD}/gpulse")
-
-TOKENS = [
-    "ghp_9aZ3kQ7pLm2Xc8Vb5Nn1Rt6Yw4Ud0SeFgHjK", "glpat-x7Y2mQ9vT4kL1pZ8sR3w", "hf_QwErTyUiOpAsDfGhJkLzXcVbNm1234567",
-    "sk-proj-a8B3c9D4e0F5g1H6i2J7k3L8m4N9", "xoxb-123456789012-AbCdEfGhIjKl", "AKIAZ7Q3MXPLE9WTB4KC",
-    "nvapi-Zx9Cv8Bn7Mq6Wl5Ek4Rj3Th2Yg1Uf0", "AIzaSyD3x4mpl3K3yF0rT3st1ngPurp0s3s", "npm_a1B2c3D4e5F6g7H8i9J0k1L2m3N4",
-    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJl", "0a1b2c3d4e5f60718293a4b5c6d7e8f901234567",
-    "dckr_pat_M4xQ7vZ2nL9kP1wR8tY3", "pypi-AgEIcHlwaS5vcmcCJDk4NzY1NDMyMQ", "wJalrXUtnFEMIK7MDENGbPxRfiCYzEXAMPLEKEYq",
-]
-PASSWORDS = ["correcthorsebattery", "Tr0ub4dor-3", "hunter2hunter", "s3cr3t-of-zeus", "letmein_2026", "pa55phrase.x"]
+SOURCE = Path(__file__).resolve().parent.parent
 USERS = ["alicia", "roberto", "mxyzptlk"]
-HOSTS = ["dgx-vesuvio", "zeus7", "pluto.corp.example.net", "licence.hades.internal"]
-MAILS = ["alicia@example.org", "root.of.all@evil-corp.io", "build+bot@ci.example.com"]
-ADDRESSES = ["10.77.13.5", "192.168.219.44", "203.0.113.97", "172.30.7.8", "fe80::a1b2:c3ff:fed4:e5f6",
-             "2001:db8:77::beef", "52:54:00:ab:cd:ef", "0c:42:a1:5e:77:31"]
-NUMBERS = ["1655518412345", "GPU-8badf00d-1234-4321-aaaa-bbbbccccdddd", "4d9f0c1a-77e2-4b11-9c33-0f1e2d3c4b5a"]
-PATHS = ["project-manhattan", "customer-acme", "Wile E Coyote", "kryptonite-v3"]
+HOSTS = ["dgx-vesuvio", "zeus7"]
+
+# ---- the kinds: each makes another one at every call ----
+
+dice = random.Random(7)
+LETTERS, DIGITS, HEX = string.ascii_letters, string.digits, "0123456789abcdef"
+SYLLABLES = ["zor", "quv", "mab", "tik", "lun", "fex", "gri", "wop", "dax", "hym", "pel", "vok"]
 
 
-def secrets():
-    return TOKENS + PASSWORDS + USERS + HOSTS + MAILS + ADDRESSES + NUMBERS + PATHS
+def chars(alphabet, count):
+    return "".join(dice.choice(alphabet) for _ in range(count))
+
+
+def name(parts=3):
+    return "".join(dice.choice(SYLLABLES) for _ in range(parts))
+
+
+def token():
+    begin, length = dice.choice([("ghp_", 36), ("gho_", 36), ("github_pat_", 40), ("glpat-", 20), ("hf_", 34), ("sk-proj-", 40),
+                                 ("xoxb-", 40), ("AKIA", 16), ("nvapi-", 40), ("AIzaSy", 33), ("npm_", 36), ("pypi-", 40),
+                                 ("dckr_pat_", 27), ("ya29.", 60), ("SG.", 60), ("hvs.", 90), ("dop_v1_", 64), ("wandb_", 40),
+                                 ("sk_live_", 24), ("", 40), ("eyJhbGciOi", 80)])
+    return begin + chars(LETTERS + DIGITS, length)
+
+
+def password():
+    return dice.choice([lambda: name(4), lambda: name(2) + chars(DIGITS, 4), lambda: f"{name(2)}-{name(2)}_{chars(DIGITS, 2)}",
+                        lambda: chars(LETTERS + DIGITS, 9), lambda: f"{name(2)}.{name(2)}"])()
+
+
+KINDS = {
+    "token": token,
+    "password": password,
+    "key": lambda: chars(LETTERS + DIGITS + "/+", 64),
+    "hex": lambda: chars(HEX, 40),
+    "base64": lambda: base64.b64encode(dice.randbytes(33)).decode(),
+    "person": lambda: f"{name(2)}.{name(3)}",
+    "host": lambda: f"{name(2)}{dice.randrange(99)}.{name(2)}.{dice.choice(['internal', 'example.net', 'corp'])}",
+    "mail": lambda: f"{name(2)}+{name(1)}@{name(3)}.example",
+    "ipv4": lambda: f"{dice.choice([10, 172, 192, 203])}.{dice.randrange(20, 250)}.{dice.randrange(20, 250)}.{dice.randrange(20, 250)}",
+    "ipv6": lambda: f"2001:db8:{chars(HEX, 4)}:{chars(HEX, 4)}::{chars(HEX, 4)}",
+    "mac": lambda: ":".join(chars(HEX, 2) for _ in range(6)),
+    "serial": lambda: "16" + chars(DIGITS, 11),
+    "uuid": lambda: "-".join(chars(HEX, n) for n in (8, 4, 4, 4, 12)),
+    "path": lambda: f"/srv/{name(3)}/{name(2)}-v2/{name(3)}",
+}
 
 
 class Plant:
@@ -44,16 +74,16 @@ class Plant:
 
     def __init__(self, root):
         self.root = Path(root)
-        self.made = set()
-        self.number = 0
+        self.made = {*USERS, *HOSTS}
 
     def new(self, kind):
-        """A secret that nothing else has, made from one of this kind."""
-        source = globals()[kind]
-        text = source[self.number % len(source)]
-        self.number += 1
-        self.made.add(text)
-        return text
+        secret = KINDS[kind]()
+        self.made.add(secret)
+        return secret
+
+    def each(self, *forms):
+        """A secret of each kind in each of these forms."""
+        return [form(self.new(kind)) for form in forms for kind in KINDS]
 
     def write(self, path, text):
         file = self.root / path.lstrip("/")
@@ -61,62 +91,103 @@ class Plant:
         file.write_bytes(text.encode())
 
 
+# ---- the forms: a line in which a secret stands ----
+
+def halves(secret):
+    at = len(secret) // 2
+    return secret[:at] + "\n" + secret[at:]
+
+
+def lines_of(before):
+    """Lines that begin so, as those of a log whose lines count."""
+    return (lambda s: f"{before}{s}", lambda s: f'{before}"{s}"', lambda s: f"{before}'{s}' and more",
+            lambda s: f"{before}https://x.example/{quote(s, safe='')}?q=1", lambda s: f"{before}name={s},",
+            lambda s: f"{before}{base64.b64encode(s.encode()).decode()}", lambda s: f"{before}{s.encode().hex()}",
+            lambda s: f"{before}({s})", lambda s: f"{before}user {s} on {s}")
+
+
+SETTING_FORMS = (*lines_of(""), lambda s: f"key = {s}", lambda s: f"# {s}", lambda s: f"password={s}", halves,
+                 lambda s: f"{s} = 1", lambda s: f"[{s}]", lambda s: f"options nvidia NVreg_{s}=1",
+                 lambda s: f"options nvidia NVreg_RegistryDwords=\"{s}\"")
+VARIABLES = ["CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_HOME", "CUDA_PATH", "PATH",
+             "LD_LIBRARY_PATH", "PYTHONPATH", "NCCL_DEBUG", "NCCL_SOCKET_IFNAME", "NCCL_IB_HCA", "TORCH_HOME",
+             "PYTORCH_CUDA_ALLOC_CONF", "LD_PRELOAD", "VIRTUAL_ENV", "CONDA_PREFIX", "container", "CUDA_MPS_PIPE_DIRECTORY",
+             "CUDA_CACHE_PATH", "NVIDIA_DRIVER_CAPABILITIES", "TF_GPU_ALLOCATOR", "JAX_PLATFORMS"]
+STRANGERS = ["AWS_SECRET_ACCESS_KEY", "HF_TOKEN", "NCCL_COMM_ID", "CUDA_API_KEY", "NVIDIA_NGC_KEY", "TF_VAR_password",
+             "CUDA_HOME_SECRET", "PATH2", "GPULSE_X", "XLA_FLAGS", "WANDB_API_KEY", "http_proxy", "PS1", "CUDA"]
+SETTINGS = ["/etc/modprobe.d/nvidia.conf", "/etc/ld.so.conf", "/etc/ld.so.conf.d/cuda.conf",
+            "/etc/nvidia-container-runtime/config.toml", "/usr/share/nvidia/nvswitch/fabricmanager.cfg"]
+WHOLE = ["/etc/nv_tegra_release", "/proc/modules", "/proc/driver/nvidia/params", "/proc/driver/nvidia/registry",
+         "/proc/driver/nvidia/gpus/0000:53:00.0/information"]
+# What no member copies, but checks look at and may quote.
+LOOKED_AT = ["/etc/profile", "/etc/profile.d/x.sh", "/etc/bash.bashrc", "/etc/environment", "/etc/docker/daemon.json",
+             "/etc/apt/sources.list", "/etc/apt/sources.list.d/nvidia.list", "/etc/group", "/etc/cdi/nvidia.yaml",
+             "/var/log/apt/history.log", "/run/systemd/container", "/proc/self/mounts", "/proc/cpuinfo", "/proc/self/limits",
+             f"/home/{USERS[0]}/.bashrc", f"/home/{USERS[0]}/.profile", f"/home/{USERS[0]}/.conda/environments.txt",
+             "/opt/venv/pyvenv.cfg", "/usr/local/cuda/version.json", "/opt/rocm/.info/version", "/proc/self/status",
+             "/var/lib/dkms/nvidia/580.105.08/build/make.log", "/usr/lib/modprobe.d/nvidia-kernel-common.conf",
+             "/etc/udev/rules.d/90-gpu.rules", "/proc/device-tree/model", "/proc/1/comm"]
+
+
 def plant(root):
     p = Plant(root)
-    p.made.update(secrets())
-    token, word = iter(TOKENS * 9), iter(PASSWORDS * 20)
-    p.write("/etc/os-release", 'ID=ubuntu\nPRETTY_NAME="Ubuntu 24.04.1 LTS"\n')
-    p.write("/etc/passwd", "".join(f"{name}:x:{1000 + n}:{1000 + n}::/home/{name}:/bin/bash\n" for n, name in enumerate(USERS)))
+    p.write("/etc/passwd", "".join(f"{user}:x:{1000 + n}:{1000 + n}::/home/{user}:/bin/bash\n" for n, user in enumerate(USERS)))
     p.write("/proc/sys/kernel/hostname", HOSTS[0] + "\n")
     p.write("/etc/hostname", HOSTS[1] + "\n")
-    p.write("/proc/version", f"Linux version 6.8.0-45-generic ({MAILS[2]} {HOSTS[2]}) (gcc 13.2.0) #45-Ubuntu SMP\n")
-    p.write("/proc/cmdline", f"BOOT_IMAGE=/vmlinuz root=UUID={NUMBERS[2]} ro quiet nfsroot={ADDRESSES[0]}:/srv/{PATHS[0]} "
-            f"rd.luks.key={next(token)} password={next(word)} ip={ADDRESSES[1]} nvidia-drm.modeset=1 "
-            f"systemd.hostname={HOSTS[0]} iommu={next(word)} nvidia.NVreg_Secret={next(token)}\n")
-    variables = {
-        "USER": USERS[0], "HOME": f"/home/{USERS[0]}", "HOSTNAME": HOSTS[0],
-        "TF_VAR_db_password": next(word), "TF_VAR_token": next(token), "NVIDIA_NGC_KEY": next(token), "NVIDIA_NGC": next(token),
-        "NCCL_COMM_ID": f"{ADDRESSES[2]}:29500", "NCCL_TOPO_FILE": f"/srv/{PATHS[1]}/topo.xml", "NCCL_SOCKET_IFNAME": "eth0",
-        "CUDA_HOME": f"/home/{USERS[1]}/{PATHS[1]}/cuda-12.4", "CUDA_CACHE_PATH": f"/scratch/{PATHS[3]}",
-        "CUDA_VISIBLE_DEVICES": "0,1", "NVIDIA_VISIBLE_DEVICES": NUMBERS[1], "CUDA_API_THING": next(token),
-        "LD_LIBRARY_PATH": f"/usr/local/cuda/lib64:/opt/{PATHS[3]}/lib:/home/{USERS[2]}/lib",
-        "PATH": f"/usr/bin:/mnt/c/Users/{PATHS[2]}/bin:/srv/{next(token)}", "PYTHONPATH": f"/data/{PATHS[0]}",
-        "AWS_SECRET_ACCESS_KEY": TOKENS[13], "WANDB_API_KEY": TOKENS[10], "HF_TOKEN": TOKENS[2], "GPULSE_X": next(word),
-        "NCCL_DEBUG": next(word), "TORCH_HOME": f"/nfs/{HOSTS[1]}/{USERS[1]}", "HSA_NAME": next(word), "XLA_FLAGS": next(token),
-        "PYTORCH_CUDA_ALLOC_CONF": f"expandable_segments:True,{next(word)}:1", "CUDA_DEVICE_ORDER": next(word),
-    }
-    p.write("/proc/self/environ", "".join(f"{k}={v}\0" for k, v in variables.items()))
-    p.write(f"/home/{USERS[0]}/.bashrc", f"export API_KEY={TOKENS[0]} LD_LIBRARY_PATH=/opt/cuda/lib64 DB_PASS='{PASSWORDS[0]}'\n"
-            f"CUDA_VISIBLE_DEVICES=9; curl -H 'Authorization: Bearer {TOKENS[4]}' https://{USERS[2]}:{PASSWORDS[2]}@{HOSTS[2]}/x\n")
-    p.write("/etc/profile.d/x.sh", f'export SECRET="{PASSWORDS[3]}" LD_LIBRARY_PATH="/usr/lib" # {MAILS[0]}\n')
-    p.write("/etc/environment", f"LD_LIBRARY_PATH=/usr/lib TOKEN={TOKENS[3]}\n")
-    p.write("/etc/modprobe.d/nvidia.conf", f"options nvidia NVreg_Foo=1 # by {USERS[0]} on {HOSTS[3]}, password {PASSWORDS[4]}\n"
-            f"# {MAILS[1]} {ADDRESSES[3]}\n")
-    p.write("/etc/ld.so.conf", f"include /etc/ld.so.conf.d/*.conf # {TOKENS[5]}\n")
-    p.write("/etc/nvidia-container-runtime/config.toml", f'[nvidia-container-cli]\nload-kmods = true # {PASSWORDS[5]}\n'
-            f'token = "{TOKENS[6]}"\n')
-    p.write("/usr/share/nvidia/nvswitch/fabricmanager.cfg", f"# {HOSTS[2]}\nLOG_LEVEL=4\nBIND_INTERFACE_IP={ADDRESSES[0]}\n")
-    p.write("/var/log/fabricmanager.log", f"[INFO] hello from {HOSTS[3]} to {USERS[1]}\n[ERROR] on node {HOSTS[2]}: failed for "
-            f"\"{PASSWORDS[1]}\", hostname: {HOSTS[3]}, nv {ADDRESSES[1]}, ib {ADDRESSES[4]}, login {USERS[2]}\n")
-    p.write("/var/log/nvidia-installer.log", f"nvidia-installer version 580.105.08, command line '--token {TOKENS[7]}'\n"
-            f"ERROR: cannot reach https://{HOSTS[2]}/{TOKENS[8]}, mail {MAILS[1]}, proxy http://x:{PASSWORDS[4]}@{ADDRESSES[2]}:3128\n")
-    p.write("/proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.105.08  Fri\n")
-    p.write("/proc/driver/nvidia/gpus/0000:53:00.0/information", f"Model: \t\t NVIDIA H100\nGPU UUID: \t {NUMBERS[1]}\n")
-    p.write("/proc/driver/nvidia/registry", f'Binary: ""\nSecret: password={PASSWORDS[2]}\n'
-            f"Serial: {NUMBERS[0]}\nMirror: ftp://x:{PASSWORDS[3]}@depot/\n")
-    p.write("/proc/modules", "nvidia 1 2 - Live 0x0\n")
-    p.write("/var/log/kern.log", f"Nov 23 02:00:00 {HOSTS[0]} kernel: [   10.000000] NVRM: GPU at PCI:0000:53:00: {NUMBERS[1]}\n"
-            f"Nov 23 02:00:01 {HOSTS[0]} kernel: [   11.000000] NVRM: GPU Board Serial Number: {NUMBERS[0]}\n"
-            f"Nov 23 02:00:02 {HOSTS[0]} kernel: [   12.000000] NVRM: Xid (PCI:0000:53:00): 31, pid=1, name={USERS[1]}, "
-            f"mac {ADDRESSES[6]} ip {ADDRESSES[5]} token={TOKENS[9]} from {MAILS[0]}\n")
+    p.write("/etc/os-release", 'ID=ubuntu\nPRETTY_NAME="Ubuntu 24.04.1 LTS"\n' + "\n".join(p.each(
+        lambda s: f'HOME_URL="https://{s}/"', lambda s: f"X={s}", lambda s: f"{s}=1")) + "\n")
+    p.write("/proc/version", f"Linux version 6.8.0-45-generic ({p.new('mail')} {p.new('host')}) (gcc {p.new('path')}) "
+            f"#45-{p.new('token')} SMP {p.new('person')}\n")
+    p.write("/proc/cmdline", " ".join(["BOOT_IMAGE=/vmlinuz ro quiet nvidia-drm.modeset=1", *p.each(
+        lambda s: f"x={s}", lambda s: f"iommu={s}", lambda s: s, lambda s: f"nvidia.NVreg_Secret={s}",
+        lambda s: f"nvidia.NVreg_{s}=1", lambda s: f"pci=realloc,{s}", lambda s: f'quiet="{s}"')]) + "\n")
+    variables = {f"{n}_{number}": s for n in STRANGERS for number, s in enumerate(p.each(str))}
+    variables |= {"USER": USERS[0], "HOME": f"/home/{USERS[0]}", "HOSTNAME": HOSTS[0], "PWD": p.new("path"), "CUDA_HOME": f"/home/{USERS[1]}/{p.new('person')}/cuda-12.4",
+                  "LD_LIBRARY_PATH": f"/usr/local/cuda/lib64:/opt/{p.new('person')}/lib:/home/{USERS[2]}/lib"}
+    texts = [f"{key}={value}" for key, value in variables.items()]
+    texts += [f"{key}={form(p.new(kind))}" for key in VARIABLES for kind in KINDS
+              for form in (str, lambda s: f"/usr/bin:{s}:/opt/{s}/lib", lambda s: f"0,{s}")]
+    texts += ["NCCL_SOCKET_IFNAME=eth0", "CUDA_VISIBLE_DEVICES=0,1"]
+    p.write("/proc/self/environ", "\0".join(texts) + "\0")
+    for path in SETTINGS:
+        p.write(path, "options nvidia NVreg_PreserveVideoMemoryAllocations=1\n" + "\n".join(p.each(*SETTING_FORMS)) + "\n")
+    for path in WHOLE:
+        p.write(path, "\n".join(p.each(*SETTING_FORMS)) + "\n")
+    for path in LOOKED_AT:
+        p.write(path, "\n".join(p.each(*SETTING_FORMS, lambda s: f"export LD_LIBRARY_PATH=/usr/lib API_KEY={s}",
+                                       lambda s: f"CUDA_VISIBLE_DEVICES={s}")) + "\n")
+    for kind in KINDS:  # names of files are names
+        p.write(f"/etc/modprobe.d/nvidia-{p.new(kind).replace('/', '_')}.conf", "options nvidia NVreg_EnableMSI=1\n")
+        p.write(f"/etc/ld.so.conf.d/{p.new(kind).replace('/', '_')}-cuda.conf", "/usr/local/cuda/lib64\n")
+    p.write("/proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.105.08  Fri\n"
+            + "".join(f"{s}\n" for s in p.each(lambda s: f"GCC version: gcc {s}")))
+    p.write("/var/log/fabricmanager.log", f"[INFO] hello from {p.new('host')}\n" + "\n".join(p.each(
+        *lines_of("[ERROR] failed for "), lambda s: f"[INFO] {s}", lambda s: f"[ERROR] on node {s}: failed",
+        lambda s: f"error {halves(s)}", lambda s: f"{s} error")) + "\n")
+    p.write("/var/log/nvidia-installer.log", "nvidia-installer version 580.105.08\n" + "\n".join(p.each(
+        *lines_of("ERROR: cannot reach "), lambda s: f"command line, version: '--token {s}'", lambda s: f"{s}: version 1")) + "\n")
+    begin = f"Nov 23 02:00:02 {HOSTS[0]} kernel: [   12.000000] NVRM: "
+    p.write("/var/log/kern.log", "\n".join([f"{begin}GPU at PCI:0000:53:00: GPU-{p.new('uuid')}", f"{begin}GPU Board Serial Number: {p.new('serial')}",
+            *p.each(*lines_of(f"{begin}Xid (PCI:0000:53:00): 31, pid=1, "), lambda s: f"{begin}Xid (PCI:0000:53:00): 13, pid=7, name={s}, Graphics",
+                    lambda s: begin.replace("NVRM: ", f"Out of memory: Killed process 9 ({s}) total-vm:1kB"),
+                    lambda s: f"{begin}Xid (PCI:0000:53:00): 31, {halves(s)}")]) + "\n")
+    packages = [*p.each(lambda s: f"cuda-{s}", lambda s: f"nvidia-{s}"), "nvidia-driver-580", "libnccl2"]
+    p.write("/var/lib/dpkg/status", "\n".join(f"Package: {n}\nStatus: install ok installed\nVersion: 580.105.08-0ubuntu1{v}\n"
+                                              for n in packages for v in ("", "+" + p.new("person"))))
+    site = "/opt/venv/lib/python3.11/site-packages"
+    for n in ("torch-2.4.0", "jax-0.4.30", "tensorflow-2.16.1"):
+        p.write(f"{site}/{n}.dist-info/METADATA", f"Name: {n.split('-')[0]}\nVersion: {n.split('-')[1]}+{p.new('person')}\n")
+    p.write(f"{site}/torch/version.py", f"__version__ = '2.4.0+{p.new('person')}'\ncuda = '{p.new('password')}'\n")
     return p
 
+
+# ---- the search ----
 
 def spellings(secret):
     """As it stands, and as it may be written elsewhere."""
     raw = secret.encode()
-    return {secret, quote(secret, safe=""), raw.hex(), raw.hex().upper(), base64.b64encode(raw).decode().rstrip("="),
-            base64.urlsafe_b64encode(raw).decode().rstrip("=")}
+    return {secret, quote(secret, safe=""), raw.hex(), base64.b64encode(raw).decode().rstrip("="),
+            base64.urlsafe_b64encode(raw).decode().rstrip("="), secret.replace("/", "_")}
 
 
 def bundle(root, folder):
@@ -124,49 +195,112 @@ def bundle(root, folder):
     result = run(GPULSE, "--sim", "h100x2", "--root", str(root), "doctor", "--bundle", str(path), cwd=folder)
     assert result.returncode <= 2 and path.exists(), result.stderr
     with tarfile.open(path) as archive:
-        return {member.name: archive.extractfile(member).read().decode(errors="replace") for member in archive}
+        files = {member.name: archive.extractfile(member).read().decode(errors="replace") for member in archive}
+    return files, result.stderr
 
 
-def found_in(files, words):
-    """Also where a line end is within."""
-    found = set()
-    for name, text in files.items():
-        flat = re.sub(r"\s+", "", text)
-        for word in words:
-            for spelling in spellings(word):
-                if spelling.lower() in text.lower() or re.sub(r"\s+", "", spelling).lower() in flat.lower() or \
-                        spelling in name:
-                    found.add((word, name))
-    return found
+def found_in(texts, words):
+    """Also across line ends."""
+    flat = {title: re.sub(r"\s+", "", title + "\n" + text).lower() for title, text in texts.items()}
+    return {(word, title) for word in words for spelling in spellings(word) for title, text in flat.items()
+            if spelling.lower() in text}
 
 
 @test
 def nothing_that_was_planted_is_in_it():
-    assert len(set(secrets())) >= 40
     with tempfile.TemporaryDirectory() as folder:
         p = plant(Path(folder) / "root")
-        files = bundle(p.root, folder)
-        found = found_in(files, p.made)
-        assert not found, sorted(found)
+        assert len(p.made) >= 5000, len(p.made)
+        files, messages = bundle(p.root, folder)
+        found = found_in({**files, "standard error": messages}, p.made)
+        assert not found, (len(found), sorted(found)[:40])
 
 
 @test
 def what_helps_is_in_it():
     with tempfile.TemporaryDirectory() as folder:
         p = plant(Path(folder) / "root")
-        files = {name.removeprefix("gpulse-doctor/"): text for name, text in bundle(p.root, folder).items()}
+        files = {title.removeprefix("gpulse-doctor/"): text for title, text in bundle(p.root, folder)[0].items()}
         environment = files["environment.txt"].splitlines()
         for line in ("NCCL_SOCKET_IFNAME=eth0", "CUDA_VISIBLE_DEVICES=0,1", "CUDA_HOME=/home/USER/DIR/cuda-12.4",
                      "LD_LIBRARY_PATH=/usr/local/cuda/lib64:/opt/DIR/lib:/home/USER/lib", "NCCL_DEBUG=(left out)"):
-            assert line in environment, environment
+            assert line in environment, (line, len(environment))
         assert files["files/proc/version"] == "Linux version 6.8.0-45-generic SMP\n", files["files/proc/version"]
         cmdline = files["files/proc/cmdline"]
         assert "quiet" in cmdline and "nvidia-drm.modeset=1" in cmdline and "iommu=(left out)" in cmdline, cmdline
         assert "Xid (PCI:0000:53:00): 31" in files["kernel-log.txt"]
+        assert "nvidia-driver-580 580.105.08-0ubuntu1 installed" in files["packages.txt"], files["packages.txt"]
         assert "580.105.08" in files["files/var/log/nvidia-installer.log"]
-        assert "NVreg_Foo=1" in files["files/etc/modprobe.d/nvidia.conf"]
-        assert "[ERROR] on node HOST failed for" in files["files/var/log/fabricmanager.log"], \
+        assert "NVreg_PreserveVideoMemoryAllocations=1" in files["files/etc/modprobe.d/nvidia.conf"]
+        assert "[ERROR] on node HOST failed" in files["files/var/log/fabricmanager.log"], \
             files["files/var/log/fabricmanager.log"]
+
+
+# ---- the rules ----
+
+# For each rule a text that it alone takes out: what it is made of are numbers and known words.
+RULES = {
+    "take_home": ("/home/driver/x", "/home/USER/x"),
+    "take_login": ("https://driver:1234@pypi.org/x", "https://LOGIN@pypi.org/x"),
+    "take_secret": ("password=driver, token: 123456", "password=SECRET, token: SECRET"),
+    "take_mail": ("driver@kernel.driver", "MAIL"),
+    "take_url_host": ("see http://kernel/", "see http://HOST/"),
+    "take_uuid": ("GPU-8badf00d-1234-4321-aaaa-bbbbccccdddd", "GPU-00000000-0000-0000-0000-000000000001"),
+    "take_serial": ("Serial Number: 123456", "Serial Number: SERIAL"),
+    "take_colons": ("mac 10:20:30:40:50:60", "mac ADDRESS"),
+    "take_ipv4": ("from 10.20.30.40 on", "from ADDRESS on"),
+    "take_token": ("is hf_abcDEF123456 now", "is TOKEN now"),
+    "take_word": ("by signature is", "by USER is"),
+    "take_unknown": ("a plugh b", "a … b"),
+}
+FILTER = r"""
+#include "base/strbuf.h"
+#include "doctor/redact.h"
+#include "doctor/words.h"
+#include <stdio.h>
+static struct gp_redactor redactor;
+#include <string.h>
+int main(int argc, char **argv)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
+    redactor.known = gp_words_known;
+    gp_redact_user(&redactor, "signature");
+    gp_redact_add(&redactor, &sb, argv[argc - 1], strlen(argv[argc - 1]));
+    return fputs(sb.buf, stdout) < 0;
+}
+"""
+
+
+def filter_without(folder, rule):
+    """The redactor as a program, with one rule taken out of its source."""
+    source = (SOURCE / "src/doctor/redact.c").read_text()
+    if rule:
+        assert source.count(f"size_t {rule}(") == 1, rule
+        source = re.sub(rf"(size_t {rule}\([^)]*\)\n{{)", r"\1\n    if (c->length > 0)\n        return 0;", source)
+    (folder / "redact.c").write_text(source)
+    (folder / "filter.c").write_text(FILTER)
+    subprocess.run([shutil.which("cc") or "gcc", "-D_GNU_SOURCE", "-I", str(SOURCE / "src"), "-o", str(folder / "filter"), "filter.c", "redact.c",
+                    "words_data.c", str(SOURCE / "src/doctor/words.c"), str(SOURCE / "src/base/strbuf.c"),
+                    str(SOURCE / "src/base/utf8.c")], cwd=folder, check=True)
+    return folder / "filter"
+
+
+def redacted(program, text):
+    return subprocess.run([program, text], check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+@test
+def each_rule_is_needed():
+    if not (shutil.which("cc") or shutil.which("gcc")):
+        raise Skip("no C compiler")
+    with tempfile.TemporaryDirectory() as name_of_folder:
+        folder = Path(name_of_folder)
+        subprocess.run([SOURCE / "scripts/words.py", str(SOURCE), str(folder / "words_data.c"), str(folder / "d")], check=True)
+        program = filter_without(folder, None)
+        for text, expected in RULES.values():
+            assert redacted(program, text) == expected, (text, redacted(program, text))
+        for rule, (text, expected) in RULES.items():
+            assert redacted(filter_without(folder, rule), text) != expected, f"{rule} is not needed for: {text}"
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ struct gp_doctor_options {
     const char *bundle;
     const char *gpu, *driver; /* that advice is asked for, instead of the machine's */
     const char *format;
-    bool json, verbose, list, sources, watch_log;
+    bool json, verbose, list, sources, watch_log, yes;
 };
 
 extern const struct gp_opt gp_doctor_table[];

@@ -20,22 +20,49 @@ enum { FILE_MAX = 64 << 20, ARCHIVE_MAX = 256 << 20 };
 
 /* ---- what is in it ---- */
 
+static bool has_file(const struct gp_bundle *bundle, const char *name)
+{
+    for (size_t i = 0; i < bundle->count; i++)
+        if (strcmp(bundle->files[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Under the name without what is hidden; two that are alike then get a number. */
+static void set_name(struct gp_bundle *bundle, struct gp_bundle_file *file, const char *name)
+{
+    enum { ENDING = 24 };
+    struct gp_strbuf shown = GP_STRBUF_INIT(2 * GP_BUNDLE_NAME_SIZE);
+    gp_redact_add(&bundle->redactor, &shown, name, strlen(name));
+    size_t length =
+        shown.len < GP_BUNDLE_NAME_SIZE - ENDING ? shown.len : GP_BUNDLE_NAME_SIZE - ENDING;
+    (void)snprintf(file->name, sizeof(file->name), "%.*s", (int)length, shown.buf);
+    for (size_t n = 2; has_file(bundle, file->name); n++)
+        (void)snprintf(file->name, sizeof(file->name), "%.*s-%zu", (int)length, shown.buf, n);
+    gp_strbuf_fini(&shown);
+}
+
+/* NULL: there is no memory for it. */
 static struct gp_strbuf *new_file(struct gp_bundle *bundle, const char *name)
 {
-    if (bundle->count == GP_BUNDLE_FILES)
+    struct gp_bundle_file *grown =
+        realloc(bundle->files, (bundle->count + 1) * sizeof(*bundle->files));
+    if (!grown) {
+        bundle->error = GP_ENOMEM;
         return NULL;
-    struct gp_strbuf shown = GP_STRBUF_INIT(GP_BUNDLE_NAME_SIZE);
-    gp_redact_add(&bundle->redactor, &shown, name, strlen(name));
-    (void)snprintf(bundle->files[bundle->count].name, GP_BUNDLE_NAME_SIZE, "%s", shown.buf);
-    gp_strbuf_fini(&shown);
-    struct gp_strbuf *text = &bundle->files[bundle->count++].text;
+    }
+    bundle->files = grown;
+    set_name(bundle, &grown[bundle->count], name);
+    struct gp_strbuf *text = &grown[bundle->count++].text;
     gp_strbuf_init(text, FILE_MAX);
     return text;
 }
 
 void gp_bundle_add(struct gp_bundle *bundle, const char *name, const char *text, size_t length)
 {
-    struct gp_strbuf *to = new_file(bundle, name);
+    struct gp_strbuf *to = length > 0 ? new_file(bundle, name) : NULL;
+    if (length == 0)
+        gp_bundle_miss(bundle, name, "it is empty");
     if (to)
         gp_redact_add(&bundle->redactor, to, text, length);
 }
@@ -49,41 +76,85 @@ void gp_bundle_add_as_is(struct gp_bundle *bundle, const char *name, const char 
 
 void gp_bundle_miss(struct gp_bundle *bundle, const char *name, const char *why)
 {
+    struct gp_strbuf safe = GP_STRBUF_INIT(4096);
+    gp_utf8_add_safe(&safe, name, strlen(name), SIZE_MAX);
+    gp_strbuf_adds(&safe, ": ");
+    gp_utf8_add_safe(&safe, why, strlen(why), SIZE_MAX);
     gp_strbuf_adds(&bundle->missing, "  ");
-    gp_utf8_add_safe(&bundle->missing, name, strlen(name), SIZE_MAX);
-    gp_strbuf_adds(&bundle->missing, ": ");
-    gp_redact_add(&bundle->redactor, &bundle->missing, why, strlen(why));
+    gp_redact_add(&bundle->redactor, &bundle->missing, safe.buf, safe.len);
     gp_strbuf_addc(&bundle->missing, '\n');
+    gp_strbuf_fini(&safe);
+}
+
+static void add_count(struct gp_strbuf *sb, const char *kind, size_t count)
+{
+    if (count > 0)
+        gp_strbuf_addf(sb, "  %zu × %s\n", count, kind);
+}
+
+void gp_bundle_add_list(const struct gp_bundle *bundle, struct gp_strbuf *sb)
+{
+    static const char *const kinds[GP_BUNDLE__KINDS] = {
+        [GP_BUNDLE_VARIABLES] = "environment variables, values, and folders in them",
+        [GP_BUNDLE_PARAMETERS] = "kernel parameters and values",
+        [GP_BUNDLE_SETTINGS] = "comments in settings",
+        [GP_BUNDLE_LOG_LINES] = "lines, quotations and names in logs",
+        [GP_BUNDLE_PACKAGES] = "packages",
+    };
+    gp_strbuf_adds(sb, "Files:\n");
+    for (size_t i = 0; i < bundle->count; i++) {
+        const char *name = bundle->files[i].name;
+        gp_strbuf_adds(sb, "  ");
+        gp_utf8_add_safe(sb, name, strlen(name), SIZE_MAX);
+        gp_strbuf_addf(sb, " (%zu bytes)\n", bundle->files[i].text.len);
+    }
+    if (bundle->missing.len > 0)
+        gp_strbuf_addf(sb, "\nNot included:\n%s", bundle->missing.buf);
+    gp_strbuf_adds(sb, "\nTaken out:\n");
+    for (size_t i = 0; i <= GP_REDACT_RULES; i++)
+        add_count(sb, gp_redact_kind(i), bundle->redactor.counts[i]);
+    for (size_t i = 0; i < GP_BUNDLE__KINDS; i++)
+        add_count(sb, kinds[i], bundle->left_out[i]);
 }
 
 /* What somebody who opens the archive reads first. */
 static void add_contents(struct gp_bundle *bundle)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
-    gp_strbuf_adds(&sb, "gpulse " GPULSE_VERSION ": what gpulse doctor --bundle has written.\n\n"
-                        "Names of users and hosts, home folders, serial numbers, UUIDs and network "
-                        "addresses\nwere replaced. Look through it all the same before you publish "
-                        "it.\n\n"
-                        "What is here:\n");
-    for (size_t i = 0; i < bundle->count; i++) {
-        const char *name = bundle->files[i].name;
-        gp_strbuf_adds(&sb, "  ");
-        gp_utf8_add_safe(&sb, name, strlen(name), SIZE_MAX);
-        gp_strbuf_addf(&sb, " (%zu bytes)\n", bundle->files[i].text.len);
-    }
-    if (bundle->missing.len > 0)
-        gp_strbuf_addf(&sb, "\nWhat is not:\n%s", bundle->missing.buf);
+    gp_strbuf_adds(&sb, "Written by gpulse " GPULSE_VERSION " (gpulse doctor --bundle).\n\n"
+                        "Names, passwords, addresses, serial numbers and UUIDs were taken out. "
+                        "Read it before you publish it.\n\n");
+    gp_bundle_add_list(bundle, &sb);
     gp_bundle_add_as_is(bundle, "contents.txt", sb.buf);
-    if (sb.error && bundle->count > 0)
-        bundle->files[bundle->count - 1].text.error = sb.error;
+    bundle->error = sb.error ? sb.error : bundle->error;
     gp_strbuf_fini(&sb);
 }
 
-static void free_bundle(struct gp_bundle *bundle)
+int gp_bundle_new(struct gp_exam *exam, struct gp_bundle **ret, struct gp_err *err)
+{
+    struct gp_bundle *bundle = calloc(1, sizeof(*bundle));
+    if (!bundle)
+        return gp_err_set(err, GP_ENOMEM, "out of memory");
+    gp_strbuf_init(&bundle->missing, 1 << 20);
+    gp_bundle_collect(bundle, exam);
+    add_contents(bundle);
+    int r = bundle->error;
+    for (size_t i = 0; r == 0 && i < bundle->count; i++)
+        r = bundle->files[i].text.error;
+    if (r < 0) {
+        gp_bundle_free(bundle);
+        return gp_err_set(err, r, "cannot make a bundle: %s", gp_err_text(r));
+    }
+    *ret = bundle;
+    return 0;
+}
+
+void gp_bundle_free(struct gp_bundle *bundle)
 {
     for (size_t i = 0; i < bundle->count; i++)
         gp_strbuf_fini(&bundle->files[i].text);
     gp_strbuf_fini(&bundle->missing);
+    free(bundle->files);
     free(bundle);
 }
 
@@ -191,26 +262,12 @@ static int put(const char *path, const struct gp_strbuf *sb, struct gp_err *err)
     return gp_outfile_replace(path, 0600, sb->buf, sb->len, true, err);
 }
 
-int gp_bundle_write(const char *path, struct gp_exam *exam, size_t *ret_count, struct gp_err *err)
+int gp_bundle_write(const struct gp_bundle *bundle, const char *path, struct gp_err *err)
 {
-    struct gp_bundle *bundle = calloc(1, sizeof(*bundle));
     struct gp_strbuf sb = GP_STRBUF_INIT(ARCHIVE_MAX);
-    if (!bundle)
-        return gp_err_set(err, GP_ENOMEM, "out of memory");
-    gp_strbuf_init(&bundle->missing, 1 << 20);
-    gp_bundle_collect(bundle, exam);
-    add_contents(bundle);
-    int r = 0;
-    for (size_t i = 0; r == 0 && i < bundle->count; i++)
-        if (bundle->files[i].text.error)
-            r = gp_err_set(err, bundle->files[i].text.error, "cannot make '%s': %s: %s", path,
-                           bundle->files[i].name, gp_err_text(bundle->files[i].text.error));
-    if (r == 0)
-        r = pack(bundle, path, &sb, err);
+    int r = pack(bundle, path, &sb, err);
     if (r == 0)
         r = put(path, &sb, err);
-    *ret_count = bundle->count;
     gp_strbuf_fini(&sb);
-    free_bundle(bundle);
     return r;
 }

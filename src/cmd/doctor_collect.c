@@ -10,6 +10,7 @@
 #include "doctor/harmless.h"
 #include "doctor/log.h"
 #include "doctor/packages.h"
+#include "doctor/words.h"
 #include "model/snapshot.h"
 
 #include <errno.h>
@@ -121,27 +122,28 @@ static void add_machine(struct gp_bundle *bundle, const struct gp_exam *exam)
 
 /* What of a file may be published; NULL: all of it, as the kernel or a distribution has written it.
  */
-typedef void publisher(struct gp_strbuf *sb, const char *text, size_t length);
+typedef void publisher(struct gp_strbuf *sb, const char *text, size_t length, size_t *left_out);
 
 static const struct {
     const char *path;
     publisher *publish;
+    enum gp_bundle_kind kind; /* of what that leaves out */
 } files[] = {
-    {"/etc/os-release", NULL},
-    {"/proc/version", gp_harmless_kernel},
-    {"/proc/cmdline", gp_harmless_cmdline},
-    {"/proc/modules", NULL},
-    {"/proc/sys/kernel/dmesg_restrict", NULL},
-    {"/proc/driver/nvidia/version", NULL},
-    {"/proc/driver/nvidia/params", NULL},
-    {"/proc/driver/nvidia/registry", NULL},
-    {"/sys/module/nvidia/version", NULL},
-    {"/etc/nv_tegra_release", NULL},
-    {"/etc/ld.so.conf", gp_harmless_settings},
-    {"/etc/nvidia-container-runtime/config.toml", gp_harmless_settings},
-    {"/usr/share/nvidia/nvswitch/fabricmanager.cfg", gp_harmless_settings},
-    {"/var/log/fabricmanager.log", gp_harmless_log},
-    {"/var/log/nvidia-installer.log", gp_harmless_log},
+    {"/etc/os-release", NULL, 0},
+    {"/proc/version", gp_harmless_kernel, GP_BUNDLE_PARAMETERS},
+    {"/proc/cmdline", gp_harmless_cmdline, GP_BUNDLE_PARAMETERS},
+    {"/proc/modules", NULL, 0},
+    {"/proc/sys/kernel/dmesg_restrict", NULL, 0},
+    {"/proc/driver/nvidia/version", NULL, 0},
+    {"/proc/driver/nvidia/params", NULL, 0},
+    {"/proc/driver/nvidia/registry", NULL, 0},
+    {"/sys/module/nvidia/version", NULL, 0},
+    {"/etc/nv_tegra_release", NULL, 0},
+    {"/etc/ld.so.conf", gp_harmless_settings, GP_BUNDLE_SETTINGS},
+    {"/etc/nvidia-container-runtime/config.toml", gp_harmless_settings, GP_BUNDLE_SETTINGS},
+    {"/usr/share/nvidia/nvswitch/fabricmanager.cfg", gp_harmless_settings, GP_BUNDLE_SETTINGS},
+    {"/var/log/fabricmanager.log", gp_harmless_log, GP_BUNDLE_LOG_LINES},
+    {"/var/log/nvidia-installer.log", gp_harmless_log, GP_BUNDLE_LOG_LINES},
 };
 
 /* A file of each folder of a folder, or files whose names have one of the words. */
@@ -154,26 +156,35 @@ static const struct {
     {"/etc/ld.so.conf.d", "", {"cuda", "nvidia", "rocm", "wsl", NULL}},
 };
 
-/* Its end, which of a log is what matters. */
-static void add_file(struct gp_bundle *bundle, struct gp_exam *exam, const char *path,
-                     publisher *publish)
+/* Adds what may be published of a text. */
+static void publish(struct gp_bundle *bundle, const char *name, const char *text, size_t length,
+                    publisher *how, enum gp_bundle_kind kind)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(4 * TEXT_MAX);
-    char name[GP_BUNDLE_NAME_SIZE];
+    how(&sb, text, length, &bundle->left_out[kind]);
+    if (length > 0 && sb.len == 0)
+        gp_bundle_miss(bundle, name, "nothing in it may be published");
+    else
+        gp_bundle_add(bundle, name, sb.buf, sb.len);
+    gp_strbuf_fini(&sb);
+}
+
+/* Its end, which of a log is what matters. */
+static void add_file(struct gp_bundle *bundle, struct gp_exam *exam, const char *path,
+                     publisher *how, enum gp_bundle_kind kind)
+{
     size_t length = 0;
     const char *text = gp_files_tail(&exam->files, &exam->arena, path, TEXT_MAX, &length);
     if (!text && (errno == ENOENT || errno == ENOTDIR))
         return;
-    (void)snprintf(name, sizeof(name), "files%s", path);
-    if (text && publish) {
-        publish(&sb, text, length);
-        gp_bundle_add(bundle, name, sb.buf ? sb.buf : "", sb.len);
-    } else if (text) {
+    const char *why = text ? "" : strerror(errno);
+    const char *name = gp_exam_text(exam, "files%s", path);
+    if (!text)
+        gp_bundle_miss(bundle, name, why);
+    else if (how)
+        publish(bundle, name, text, length, how, kind);
+    else
         gp_bundle_add(bundle, name, text, length);
-    } else {
-        gp_bundle_miss(bundle, name, strerror(errno));
-    }
-    gp_strbuf_fini(&sb);
 }
 
 static bool has_word(const char *name, const char *const *words)
@@ -188,16 +199,21 @@ static void add_files(struct gp_bundle *bundle, struct gp_exam *exam)
 {
     enum { MOST = 64 }; /* of a folder */
     for (size_t i = 0; i < GP_ARRAY_LEN(files); i++)
-        add_file(bundle, exam, files[i].path, files[i].publish);
+        add_file(bundle, exam, files[i].path, files[i].publish, files[i].kind);
     for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++) {
         char **names;
+        size_t count = 0;
         long n = gp_files_list(&exam->files, &exam->arena, folders[i].folder, &names);
-        for (long f = 0; f < n && f < MOST; f++)
-            if (has_word(names[f], folders[i].words))
+        for (long f = 0; f < n; f++)
+            if (has_word(names[f], folders[i].words) && ++count <= MOST)
                 add_file(
                     bundle, exam,
                     gp_exam_text(exam, "%s/%s%s", folders[i].folder, names[f], folders[i].file),
-                    folders[i].file[0] ? NULL : gp_harmless_settings);
+                    folders[i].file[0] ? NULL : gp_harmless_settings, GP_BUNDLE_SETTINGS);
+        if (count > MOST)
+            gp_bundle_miss(bundle, gp_exam_text(exam, "files%s", folders[i].folder),
+                           gp_exam_text(exam, "%zu more files, only the first %d were read",
+                                        count - MOST, (int)MOST));
     }
 }
 
@@ -213,12 +229,18 @@ static void add_packages(struct gp_bundle *bundle, struct gp_exam *exam)
     struct gp_package *packages;
     long n = gp_packages_read(&exam->files, &exam->arena, words, &packages);
     for (long i = 0; i < n; i++)
-        gp_strbuf_addf(&sb, "%s-%s %s\n", packages[i].name, packages[i].version, packages[i].state);
-    if (n >= 0)
-        gp_bundle_add_as_is(bundle, "packages.txt", sb.buf);
-    else
+        if (gp_harmless_package(packages[i].name))
+            gp_strbuf_addf(&sb, "%s %s %s\n", packages[i].name, packages[i].version,
+                           packages[i].state);
+        else
+            bundle->left_out[GP_BUNDLE_PACKAGES]++;
+    if (n < 0)
         gp_bundle_miss(bundle, "packages.txt",
                        "there is no list of dpkg or pacman; rpm's is read only by rpm");
+    else if (sb.len == 0)
+        gp_bundle_miss(bundle, "packages.txt", "no package of a driver or of CUDA is installed");
+    else
+        gp_bundle_add(bundle, "packages.txt", sb.buf, sb.len);
     gp_strbuf_fini(&sb);
 }
 
@@ -231,29 +253,28 @@ static void add_log(struct gp_bundle *bundle, struct gp_exam *exam)
         gp_strbuf_addf(&sb, "%s: [%.*s] %s\n", log->lines[i].where, (int)k->stamp_length,
                        k->stamp ? k->stamp : "", k->body);
     }
-    if (log->path)
-        gp_bundle_add(bundle, "kernel-log.txt", sb.buf, sb.len);
-    else
+    if (!log->path)
         gp_bundle_miss(bundle, "kernel-log.txt", strerror(-log->error));
+    else if (sb.len == 0)
+        gp_bundle_miss(bundle, "kernel-log.txt",
+                       "the log has no lines about GPUs since the machine was started");
+    else
+        gp_bundle_add(bundle, "kernel-log.txt", sb.buf, sb.len);
     gp_strbuf_fini(&sb);
 }
 
 static void add_environment(struct gp_bundle *bundle, const struct gp_exam *exam)
 {
-    struct gp_strbuf sb = GP_STRBUF_INIT(4 << 20);
-    unsigned others = 0;
-    for (const char *p = exam->machine.environment; *p; p += strlen(p) + 1)
-        if (gp_harmless_variable(&sb, p))
-            gp_strbuf_addc(&sb, '\n');
-        else
-            others++;
-    gp_strbuf_addf(&sb, "(%u others)\n", others);
-    gp_bundle_add(bundle, "environment.txt", sb.buf, sb.len);
-    gp_strbuf_fini(&sb);
+    const char *p = exam->machine.environment;
+    while (*p)
+        p += strlen(p) + 1;
+    publish(bundle, "environment.txt", exam->machine.environment,
+            (size_t)(p - exam->machine.environment), gp_harmless_variables, GP_BUNDLE_VARIABLES);
 }
 
 void gp_bundle_collect(struct gp_bundle *bundle, struct gp_exam *exam)
 {
+    bundle->redactor.known = gp_words_known;
     hide_hosts(&bundle->redactor, exam);
     hide_serials(&bundle->redactor, exam->snapshot);
     hide_users(&bundle->redactor, exam);

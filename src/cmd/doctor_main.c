@@ -92,17 +92,37 @@ static const char *const *pythons_of(struct gp_exam *exam, const char *list)
     return pythons;
 }
 
-static int write_bundle(const char *path, struct gp_exam *exam, struct gp_err *err)
+/* Says what would be written, and asks where somebody can answer. */
+static int confirm(const struct gp_bundle *bundle, const struct gp_doctor_options *o,
+                   struct gp_err *err)
 {
-    size_t count;
-    int r = gp_bundle_write(path, exam, &count, err);
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
+    char question[GP_PATH_SIZE];
+    gp_bundle_add_list(bundle, &sb);
+    (void)fputs(sb.buf, stderr);
+    gp_strbuf_fini(&sb);
+    if (o->yes || !isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
+        return 0;
+    (void)snprintf(question, sizeof(question), "Write this to %.*s", GP_PATH_SIZE - 32, o->bundle);
+    return gp_app_confirm(question, "no bundle was written", err);
+}
+
+static int write_bundle(const struct gp_doctor_options *o, struct gp_exam *exam, struct gp_err *err)
+{
+    struct gp_bundle *bundle;
+    int r = gp_bundle_new(exam, &bundle, err);
     if (r < 0)
         return r;
-    gp_io_print_note("gpulse", gp_exam_text(exam,
-                                            "%s has %zu files, with names and numbers hidden; look "
-                                            "through them before you publish it",
-                                            path, count));
-    return 0;
+    r = confirm(bundle, o, err);
+    if (r == 0)
+        r = gp_bundle_write(bundle, o->bundle, err);
+    if (r == 0)
+        gp_io_print_note("gpulse", gp_exam_text(exam,
+                                                "wrote %s (%zu files); read it before you publish "
+                                                "it",
+                                                o->bundle, bundle->count));
+    gp_bundle_free(bundle);
+    return r;
 }
 
 static int examine(const struct gp_doctor_options *o, struct gp_err *err)
@@ -125,7 +145,7 @@ static int examine(const struct gp_doctor_options *o, struct gp_err *err)
         gp_doctor_add_text(&sb, &exam, o->verbose, gp_app_wants_color());
     r = gp_app_write(STDOUT_FILENO, &sb, err);
     if (r == 0 && o->bundle)
-        r = write_bundle(o->bundle, &exam, err);
+        r = write_bundle(o, &exam, err);
     const struct gp_finding *first = gp_exam_first(&exam);
     if (r == 0 && first)
         r = first->verdict == GP_VERDICT_FAIL ? EXIT_FAILED : EXIT_WARNED;
@@ -155,10 +175,11 @@ static int check_options(const struct gp_doctor_options *o, const char *verb, st
         bool is_set;
         const char *verb; /* NULL: none */
     } options[] = {
-        {"--only", o->only, NULL},           {"--skip", o->without, NULL},
-        {"--bundle", o->bundle, NULL},       {"--python", o->python, NULL},
-        {"--watch-log", o->watch_log, NULL}, {"--list", o->list, NULL},
-        {"--gpu", o->gpu, "advise"},         {"--driver", o->driver, "advise"},
+        {"--only", o->only, NULL},         {"--skip", o->without, NULL},
+        {"--bundle", o->bundle, NULL},     {"--python", o->python, NULL},
+        {"--yes", o->yes, NULL},           {"--watch-log", o->watch_log, NULL},
+        {"--list", o->list, NULL},         {"--gpu", o->gpu, "advise"},
+        {"--driver", o->driver, "advise"},
     };
     for (size_t i = 0; i < GP_ARRAY_LEN(options); i++) {
         bool fits = options[i].verb ? verb && strcmp(verb, options[i].verb) == 0 : !verb;

@@ -15,8 +15,10 @@ const struct gp_opt gp_doctor_table[] = {
     {0, "watch-log", NULL, GP_OPT_FLAG, .offset = OPT(watch_log),
      .help = "follow the kernel's log, and explain each line about a GPU as it comes"},
     {0, "bundle", NULL, GP_OPT_STRING, "FILE", .offset = OPT(bundle), .complete = GP_COMPLETE_FILE,
-     .help = "write a report for a bug tracker, FILE.tar.gz or FILE.tar.zst, without names of "
-             "users and hosts, serial numbers and UUIDs"},
+     .help = "write a report for a bug tracker to FILE.tar.gz or FILE.tar.zst, without names, "
+             "passwords, addresses, serial numbers and UUIDs"},
+    {'y', "yes", NULL, GP_OPT_FLAG, .offset = OPT(yes),
+     .help = "with --bundle: write it without asking for confirmation"},
     {0, "gpu", NULL, GP_OPT_STRING, "MODELS", .offset = OPT(gpu),
      .help = "give advice for these models or compute capabilities (a comma list): 'RTX 4090,8.0'"},
     {0, "driver", NULL, GP_OPT_STRING, "VERSION", .offset = OPT(driver),

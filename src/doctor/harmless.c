@@ -376,19 +376,20 @@ static bool is_folder(const char *text, size_t n)
            (name == 6 && strncmp(text, "python", 6) == 0);
 }
 
-static void add_paths(struct gp_strbuf *sb, const char *text, size_t length)
+static void add_paths(struct gp_strbuf *sb, const char *text, size_t length, size_t *left_out)
 {
     bool is_user = false;
     for (size_t at = 0; at <= length;) {
         size_t n = 0;
         while (at + n < length && !strchr("/:; ", text[at + n]))
             n++;
-        if (is_user && n > 0)
-            gp_strbuf_adds(sb, "USER");
-        else if (is_folder(text + at, n))
+        bool is_name = is_user && n > 0;
+        if (!is_name && is_folder(text + at, n)) {
             gp_strbuf_add(sb, text + at, n);
-        else
-            gp_strbuf_adds(sb, "DIR");
+        } else {
+            gp_strbuf_adds(sb, is_name ? "USER" : "DIR");
+            ++*left_out;
+        }
         is_user = !is_user && ((n == 4 && strncmp(text + at, "home", 4) == 0) ||
                                (n == 5 && strncmp(text + at, "Users", 5) == 0));
         if (at + n < length)
@@ -408,21 +409,35 @@ static const struct name *find_variable(const char *variable, const char **ret_v
     return NULL;
 }
 
-bool gp_harmless_variable(struct gp_strbuf *sb, const char *variable)
+static void add_value(struct gp_strbuf *sb, const char *text, size_t length, size_t *left_out)
 {
-    const char *value;
-    const struct name *name = find_variable(variable, &value);
-    if (!name)
-        return false;
-    gp_strbuf_addf(sb, "%s=", name->name);
-    if (name->kind == PATHS)
-        add_paths(sb, value, strlen(value));
-    else
-        gp_strbuf_adds(sb, is_known(value, strlen(value)) ? value : "(left out)");
-    return true;
+    if (is_known(text, length)) {
+        gp_strbuf_add(sb, text, length);
+    } else {
+        gp_strbuf_adds(sb, "(left out)");
+        ++*left_out;
+    }
 }
 
-void gp_harmless_unknown(const char *variable, void (*tell)(void *ctx, const char *name), void *ctx)
+void gp_harmless_variables(struct gp_strbuf *sb, const char *text, size_t length, size_t *left_out)
+{
+    size_t others = 0;
+    for (const char *p = text; p < text + length; p += strlen(p) + 1) {
+        const char *value;
+        const struct name *name = find_variable(p, &value);
+        others += !name;
+        if (!name)
+            continue;
+        gp_strbuf_addf(sb, "%s=", name->name);
+        (name->kind == PATHS ? add_paths : add_value)(sb, value, strlen(value), left_out);
+        gp_strbuf_addc(sb, '\n');
+    }
+    gp_strbuf_addf(sb, "(%zu others)\n", others);
+    *left_out += others;
+}
+
+void gp_harmless_unknown(const char *variable, void (*report)(void *ctx, const char *name),
+                         void *ctx)
 {
     const char *value;
     const struct name *name = find_variable(variable, &value);
@@ -432,7 +447,7 @@ void gp_harmless_unknown(const char *variable, void (*tell)(void *ctx, const cha
         if (n < sizeof(folder) && !is_folder(value, n)) {
             memcpy(folder, value, n);
             folder[n] = '\0';
-            tell(ctx, folder);
+            report(ctx, folder);
         }
         value += n + (value[n] != '\0');
     }
@@ -452,10 +467,10 @@ static bool is_parameter(const char *text, size_t n)
     return true;
 }
 
-void gp_harmless_cmdline(struct gp_strbuf *sb, const char *text, size_t length)
+void gp_harmless_cmdline(struct gp_strbuf *sb, const char *text, size_t length, size_t *left_out)
 {
     static const char between[] = " \t\n";
-    unsigned others = 0;
+    size_t others = 0;
     for (size_t at = 0; at < length;) {
         size_t n = 0;
         size_t name = 0;
@@ -464,21 +479,20 @@ void gp_harmless_cmdline(struct gp_strbuf *sb, const char *text, size_t length)
         while (name < n && text[at + name] != '=')
             name++;
         if (n > 0 && is_parameter(text + at, name)) {
-            gp_strbuf_add(sb, text + at, name);
-            if (name < n && is_known(text + at + name + 1, n - name - 1))
-                gp_strbuf_add(sb, text + at + name, n - name);
-            else if (name < n)
-                gp_strbuf_adds(sb, "=(left out)");
+            gp_strbuf_add(sb, text + at, name + (name < n));
+            if (name < n)
+                add_value(sb, text + at + name + 1, n - name - 1, left_out);
             gp_strbuf_addc(sb, ' ');
         } else {
             others += n > 0;
         }
         at += n + 1;
     }
-    gp_strbuf_addf(sb, "(%u others)\n", others);
+    gp_strbuf_addf(sb, "(%zu others)\n", others);
+    *left_out += others;
 }
 
-void gp_harmless_kernel(struct gp_strbuf *sb, const char *text, size_t length)
+void gp_harmless_kernel(struct gp_strbuf *sb, const char *text, size_t length, size_t *left_out)
 {
     static const char begin[] = "Linux version ";
     static const char *const kinds[] = {"SMP", "PREEMPT", "PREEMPT_DYNAMIC", "PREEMPT_RT"};
@@ -498,14 +512,16 @@ void gp_harmless_kernel(struct gp_strbuf *sb, const char *text, size_t length)
             gp_strbuf_addf(sb, " %s", kinds[i]);
     }
     gp_strbuf_addc(sb, '\n');
+    ++*left_out; /* who has built it */
 }
 
-void gp_harmless_settings(struct gp_strbuf *sb, const char *text, size_t length)
+void gp_harmless_settings(struct gp_strbuf *sb, const char *text, size_t length, size_t *left_out)
 {
     for (size_t at = 0; at < length;) {
         const char *end = memchr(text + at, '\n', length - at);
         size_t n = end ? (size_t)(end - text) - at : length - at;
         const char *comment = memchr(text + at, '#', n);
+        *left_out += comment != NULL;
         size_t kept = comment ? (size_t)(comment - text) - at : n;
         while (kept > 0 && isspace((unsigned char)text[at + kept - 1]))
             kept--;
@@ -527,7 +543,7 @@ static bool announces_host(const char *text, size_t n)
     return is_among(before, GP_ARRAY_LEN(before), text, n);
 }
 
-static void add_log_line(struct gp_strbuf *sb, const char *text, size_t length)
+static void add_log_line(struct gp_strbuf *sb, const char *text, size_t length, size_t *left_out)
 {
     bool is_host = false;
     for (size_t at = 0; at < length;) {
@@ -537,16 +553,16 @@ static void add_log_line(struct gp_strbuf *sb, const char *text, size_t length)
             const char *end = memchr(text + at + 1, quote, length - at - 1);
             n = end ? (size_t)(end - text) - at + 1 : length - at;
             gp_strbuf_addf(sb, "%c…%c", quote, quote);
+            ++*left_out;
             at += n;
             continue;
         }
         while (at + n < length && !strchr(" \t\"'", text[at + n]) &&
                (n == 0 || text[at + n - 1] != '='))
             n++;
-        if (is_host && n > 0)
-            gp_strbuf_adds(sb, "HOST");
-        else
-            gp_strbuf_add(sb, text + at, n);
+        bool is_name = is_host && n > 0;
+        gp_strbuf_add(sb, is_name ? "HOST" : text + at, is_name ? strlen("HOST") : n);
+        *left_out += is_name;
         is_host = n > 0 ? announces_host(text + at, n) : is_host;
         at += n;
         if (at < length && strchr(" \t", text[at]))
@@ -555,7 +571,7 @@ static void add_log_line(struct gp_strbuf *sb, const char *text, size_t length)
     gp_strbuf_addc(sb, '\n');
 }
 
-void gp_harmless_log(struct gp_strbuf *sb, const char *text, size_t length)
+void gp_harmless_log(struct gp_strbuf *sb, const char *text, size_t length, size_t *left_out)
 {
     static const char *const meant[] = {"error", "fail", "fatal", "version", "Xid", "abort"};
     for (size_t at = 0; at < length;) {
@@ -566,7 +582,190 @@ void gp_harmless_log(struct gp_strbuf *sb, const char *text, size_t length)
             for (size_t k = 0; k + strlen(meant[i]) <= n && !is_meant; k++)
                 is_meant = strncasecmp(text + at + k, meant[i], strlen(meant[i])) == 0;
         if (is_meant)
-            add_log_line(sb, text + at, n);
+            add_log_line(sb, text + at, n, left_out);
+        *left_out += !is_meant && n > 0;
         at += n + 1;
     }
+}
+
+/* ---- packages ---- */
+
+/* A '#' is a number or a version, with '.' or '-' in it. */
+static const char *const packages[] = {
+    "nvidia-driver",
+    "nvidia-driver#",
+    "nvidia-driver#-open",
+    "nvidia-driver#-server",
+    "nvidia-driver#-server-open",
+    "nvidia-driver-bin",
+    "nvidia-driver-libs",
+    "nvidia-driver-full",
+    "nvidia-driver-cuda",
+    "nvidia-headless#",
+    "nvidia-headless#-open",
+    "nvidia-headless#-server",
+    "nvidia-headless-no-dkms#",
+    "nvidia-open",
+    "nvidia-open#",
+    "nvidia-open-kernel-dkms",
+    "nvidia-open-dkms",
+    "nvidia-open-lts",
+    "nvidia-kernel-dkms",
+    "nvidia-kernel-open-dkms",
+    "nvidia-kernel-common",
+    "nvidia-kernel-common#",
+    "nvidia-kernel-common#-server",
+    "nvidia-kernel-source#",
+    "nvidia-kernel-source#-open",
+    "nvidia-kernel-support",
+    "nvidia-kernel-open",
+    "nvidia-dkms",
+    "nvidia-dkms#",
+    "nvidia-dkms#-open",
+    "nvidia-dkms#-server",
+    "nvidia-dkms#-server-open",
+    "nvidia-firmware#",
+    "nvidia-compute-utils#",
+    "nvidia-compute-utils#-server",
+    "nvidia-utils",
+    "nvidia-utils#",
+    "nvidia-utils#-server",
+    "nvidia-lts",
+    "nvidia",
+    "nvidia-smi",
+    "nvidia-settings",
+    "nvidia-prime",
+    "nvidia-modprobe",
+    "nvidia-persistenced",
+    "nvidia-alternative",
+    "nvidia-fabricmanager",
+    "nvidia-fabricmanager#",
+    "nvidia-container-toolkit",
+    "nvidia-container-toolkit-base",
+    "nvidia-container-runtime",
+    "nvidia-docker#",
+    "nvidia-cuda-toolkit",
+    "nvidia-cuda-dev",
+    "nvidia-cudnn",
+    "nvidia-opencl-icd",
+    "nvidia-suspend-common",
+    "nvidia-vaapi-driver",
+    "nvidia-legacy-#xx-driver",
+    "nvidia-tesla#-driver",
+    "libnvidia-compute",
+    "libnvidia-compute#",
+    "libnvidia-compute#-server",
+    "libnvidia-cfg#",
+    "libnvidia-cfg#-#",
+    "libnvidia-common#",
+    "libnvidia-decode#",
+    "libnvidia-encode#",
+    "libnvidia-extra#",
+    "libnvidia-fbc#",
+    "libnvidia-gl#",
+    "libnvidia-ml#",
+    "libnvidia-container#",
+    "libnvidia-container-tools",
+    "libnvidia-nscq#",
+    "libcuda#",
+    "libcudart#",
+    "cuda",
+    "cuda#",
+    "cuda-drivers",
+    "cuda-drivers#",
+    "cuda-toolkit",
+    "cuda-toolkit#",
+    "cuda-toolkit#-config-common",
+    "cuda-toolkit-config-common",
+    "cuda-compat#",
+    "cuda-runtime#",
+    "cuda-libraries#",
+    "cuda-nvcc#",
+    "cuda-cudart#",
+    "cuda-keyring",
+    "cuda-tools",
+    "cudnn",
+    "cudnn#",
+    "cudnn#-cuda#",
+    "libcudnn#",
+    "libcudnn#-cuda#",
+    "libcudnn#-dev",
+    "libcudnn#-dev-cuda#",
+    "libcudnn#-headers-cuda#",
+    "libnccl#",
+    "libnccl-dev",
+    "nccl",
+    "linux-image-generic",
+    "linux-image-amd64",
+    "linux-image#-generic",
+    "linux-image#-amd64",
+    "linux-image#-lowlatency",
+    "linux-image#-cloud-amd64",
+    "linux-image#-aws",
+    "linux-image#-azure",
+    "linux-image#-gcp",
+    "linux-image#-oracle",
+    "linux-image#-nvidia",
+    "linux-headers-generic",
+    "linux-headers-amd64",
+    "linux-headers#",
+    "linux-headers#-generic",
+    "linux-headers#-amd64",
+    "linux-headers#-common",
+    "linux-headers#-aws",
+    "linux-headers#-azure",
+    "linux-headers#-gcp",
+    "linux-headers#-oracle",
+    "linux-headers#-nvidia",
+    "linux-modules#-generic",
+    "linux-modules-extra#-generic",
+    "linux-modules-nvidia#-generic",
+    "rocm",
+    "rocm-core",
+    "rocm-dev",
+    "rocm-libs",
+    "rocm-smi-lib",
+    "rocm-hip-runtime",
+    "rocm-hip-sdk",
+    "rocm-opencl-runtime",
+    "rocminfo",
+    "amdgpu-dkms",
+    "amdgpu-core",
+    "amdgpu-install",
+    "intel-opencl-icd",
+    "libze#",
+    "libze-intel-gpu#",
+    "libze-dev",
+};
+
+/* How long the number or version is that begins here, with a '-' before it. Four numbers with
+ * points between them are an address. */
+static size_t version_length(const char *text)
+{
+    enum { POINTS_MOST = 2, LONGEST = 12 };
+    size_t n = text[0] == '-' && isdigit((unsigned char)text[1]);
+    int points = 0;
+    while (isdigit((unsigned char)text[n]) ||
+           (n > 0 && text[n] && strchr(".-", text[n]) && isdigit((unsigned char)text[n + 1])))
+        points += text[n++] == '.';
+    return points <= POINTS_MOST && n <= LONGEST ? n : 0;
+}
+
+static bool is_of_pattern(const char *pattern, const char *name)
+{
+    for (; *pattern && (*pattern == '#' || *pattern == *name); pattern++) {
+        size_t n = *pattern == '#' ? version_length(name) : 1;
+        if (n == 0)
+            return false;
+        name += n;
+    }
+    return !*pattern && !*name;
+}
+
+bool gp_harmless_package(const char *name)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(packages); i++)
+        if (is_of_pattern(packages[i], name))
+            return true;
+    return false;
 }

@@ -7,10 +7,14 @@
 #include <string.h>
 #include <strings.h>
 
+/* No name or address is longer: so a long line costs no more than many short ones. */
+enum { LOOK_MOST = 512 };
+
 /* A text, and the place at which it is looked at. */
 struct cursor {
     const char *text;
     size_t length, at;
+    size_t looked_at; /* where the last piece ends: a new word begins */
 };
 
 static bool is_word_char(int c)
@@ -25,16 +29,39 @@ static int char_at(const struct cursor *c, size_t at)
 
 static bool is_at_word(const struct cursor *c)
 {
-    return c->at == 0 || !is_word_char(char_at(c, c->at - 1));
+    bool follows = c->at > 0 && is_word_char(char_at(c, c->at - 1));
+    return !follows || (c->at == c->looked_at && is_word_char(char_at(c, c->at)));
 }
 
 /* How many characters from here on are of this kind. */
-static size_t span(const struct cursor *c, size_t at, bool (*is_kind)(int))
+static size_t whole_span(const struct cursor *c, size_t at, bool (*is_kind)(int))
 {
     size_t n = 0;
     while (at + n < c->length && is_kind(char_at(c, at + n)))
         n++;
     return n;
+}
+
+/* The same, but no more than LOOK_MOST. */
+static size_t span(const struct cursor *c, size_t at, bool (*is_kind)(int))
+{
+    const struct cursor near = {.text = c->text,
+                                .length = c->length - at < LOOK_MOST ? c->length : at + LOOK_MOST};
+    return whole_span(&near, at, is_kind);
+}
+
+static bool is_dashed_char(int c)
+{
+    return is_word_char(c) || c == '-';
+}
+
+/* Where the word that ends here begins. */
+static size_t word_start(const struct cursor *c, size_t end)
+{
+    size_t start = end;
+    while (start > 0 && end - start < LOOK_MOST && is_dashed_char(char_at(c, start - 1)))
+        start--;
+    return start;
 }
 
 /* ---- words ---- */
@@ -171,7 +198,7 @@ static size_t take_serial(struct gp_redactor *r, struct gp_strbuf *to, const str
     for (size_t i = at; i > 0 && at - i < FAR && !strchr("\n:=", char_at(c, i - 1)); i--)
         if (at - i + 1 >= WORD && strncasecmp(c->text + i - 1, word, WORD) == 0) {
             gp_strbuf_adds(to, "SERIAL");
-            return n;
+            return whole_span(c, c->at, is_serial_char);
         }
     return 0;
 }
@@ -235,9 +262,7 @@ static bool is_version(const struct cursor *c)
     end -= is_assigned;
     while (end > 0 && is_between(char_at(c, end - 1)))
         end--;
-    for (start = end;
-         start > 0 && (is_word_char(char_at(c, start - 1)) || char_at(c, start - 1) == '-');)
-        start--;
+    start = word_start(c, end);
     if (is_assigned) /* the name of a variable: NCCL_VERSION, and not NCCL_COMM_ID */
         return end - start >= 7 && strncasecmp(c->text + end - 7, "version", 7) == 0;
     for (size_t i = 0; i < GP_ARRAY_LEN(words); i++)
@@ -261,9 +286,10 @@ static size_t take_ipv4(struct gp_redactor *r, struct gp_strbuf *to, const struc
             return 0;
     }
     int next = char_at(c, c->at + n);
-    bool goes_on = is_word_char(next) || next == '-' || next == '+' ||
-                   (next == '.' && isdigit(char_at(c, c->at + n + 1)));
-    if (goes_on || (c->at > 0 && char_at(c, c->at - 1) == '.') || is_version(c))
+    int before = c->at > 0 ? char_at(c, c->at - 1) : ' ';
+    bool goes_on = is_word_char(next) || next == '+' ||
+                   (strchr(".-", next) && isdigit(char_at(c, c->at + n + 1)));
+    if (goes_on || before == '.' || isalnum(before) || is_version(c))
         return 0;
     gp_strbuf_adds(to, "ADDRESS");
     return n;
@@ -279,8 +305,14 @@ static bool is_name_char(int c)
 /* Whether a folder's name goes on behind a space: then a '/' comes before the end of the line. */
 static bool has_more_words(const struct cursor *c, size_t at)
 {
-    size_t n = char_at(c, at) == ' ' ? span(c, at + 1, is_name_char) : 0;
-    return n > 0 && (char_at(c, at + 1 + n) == '/' || has_more_words(c, at + 1 + n));
+    enum { WORDS_MOST = 4 };
+    for (int i = 0; i < WORDS_MOST && char_at(c, at) == ' '; i++) {
+        size_t n = span(c, at + 1, is_name_char);
+        if (n > 0 && char_at(c, at + 1 + n) == '/')
+            return true;
+        at += 1 + n;
+    }
+    return false;
 }
 
 static size_t take_home(struct gp_redactor *r, struct gp_strbuf *to, const struct cursor *c)
@@ -323,15 +355,17 @@ static size_t take_login(struct gp_redactor *r, struct gp_strbuf *to, const stru
     return 0;
 }
 
+static bool is_mail_char(int c)
+{
+    return is_dashed_char(c) || c == '.' || c == '+';
+}
+
 /* "name@example.org" */
 static size_t take_mail(struct gp_redactor *r, struct gp_strbuf *to, const struct cursor *c)
 {
-    size_t n = 0;
+    size_t n = span(c, c->at, is_mail_char);
     size_t domain;
     (void)r;
-    while (is_word_char(char_at(c, c->at + n)) ||
-           (char_at(c, c->at + n) && strchr(".+-", char_at(c, c->at + n))))
-        n++;
     if (n == 0 || char_at(c, c->at + n) != '@')
         return 0;
     domain = span(c, c->at + n + 1, is_name_char);
@@ -389,6 +423,12 @@ static bool is_dense_char(int c)
     return isalnum(c) || c == '_' || c == '-' || c == '+';
 }
 
+static bool is_before_uuid(const struct cursor *c)
+{
+    const char *text = c->text + c->at;
+    return c->length - c->at > 4 && (memcmp(text, "GPU-", 4) == 0 || memcmp(text, "MIG-", 4) == 0);
+}
+
 /* What services begin their tokens with, and what looks as random as one: much longer than words
  * and numbers are, with digits and letters of both cases, or all of it hexadecimal. */
 static size_t take_token(struct gp_redactor *r, struct gp_strbuf *to, const struct cursor *c)
@@ -409,7 +449,7 @@ static size_t take_token(struct gp_redactor *r, struct gp_strbuf *to, const stru
     for (size_t i = 0; i < GP_ARRAY_LEN(beginnings); i++)
         if (n >= LEAST && strncmp(c->text + c->at, beginnings[i], strlen(beginnings[i])) == 0) {
             gp_strbuf_adds(to, "TOKEN");
-            return n;
+            return whole_span(c, c->at, is_token_char);
         }
     for (size_t i = 0; i < dense; i++) {
         int sign = char_at(c, c->at + i);
@@ -417,14 +457,13 @@ static size_t take_token(struct gp_redactor *r, struct gp_strbuf *to, const stru
         upper += isupper(sign) != 0;
         lower += islower(sign) != 0;
     }
-    if (n > 4 &&
-        (strncmp(c->text + c->at, "GPU-", 4) == 0 || strncmp(c->text + c->at, "MIG-", 4) == 0))
-        return 0; /* its UUID comes next */
+    if (is_before_uuid(c))
+        return 0;
     bool is_random = dense >= DENSE && digits > 1 && upper > 1 && lower > 1;
     if (!is_random && !(hex >= HEX && hex == dense))
         return 0;
     gp_strbuf_adds(to, "TOKEN");
-    return is_random ? n : hex;
+    return whole_span(c, c->at, is_random ? is_token_char : is_hex);
 }
 
 /* Where a name that says so is set: "password=…", "api_key: …", "--token …", "Bearer …". */
@@ -450,9 +489,7 @@ static size_t take_secret(struct gp_redactor *r, struct gp_strbuf *to, const str
         while (end > 0 && char_at(c, end - 1) && strchr(blanks, char_at(c, end - 1)))
             end--;
     }
-    for (start = end;
-         start > 0 && (is_word_char(char_at(c, start - 1)) || char_at(c, start - 1) == '-');)
-        start--;
+    start = word_start(c, end);
     bool is_option = end - start > 2 && c->text[start] == '-' && c->text[start + 1] == '-';
     bool is_bearer = end - start == 6 && strncasecmp(c->text + start, "bearer", 6) == 0;
     if (!is_set && !is_option && !is_bearer)
@@ -470,23 +507,113 @@ static size_t take_secret(struct gp_redactor *r, struct gp_strbuf *to, const str
     return 0;
 }
 
+/* ---- all other words ---- */
+
+static bool is_run_char(int c)
+{
+    return is_mail_char(c) || c >= 0x80;
+}
+
+/* What is neither a word of gpulse's own texts nor a number: it may be a name or a password. */
+static size_t take_unknown(struct gp_redactor *r, struct gp_strbuf *to, const struct cursor *c)
+{
+    int first = char_at(c, c->at);
+    if (!r->known || !(is_word_char(first) || first >= 0x80))
+        return 0;
+    gp_strbuf_adds(to, "…");
+    return whole_span(c, c->at, is_run_char);
+}
+
+/* "0000:c1:00" */
+static size_t bus_id_length(const struct cursor *c)
+{
+    size_t domain = span(c, c->at, is_hex);
+    size_t end = c->at + domain;
+    bool is_one = (domain == 4 || domain == 8) && char_at(c, end) == ':' &&
+                  span(c, end + 1, is_hex) == 2 && char_at(c, end + 3) == ':' &&
+                  span(c, end + 4, is_hex) == 2;
+    return is_one ? domain + 6 : 0;
+}
+
+/* A number or an address that goes on in the next line. */
+static bool is_broken(const struct cursor *c, size_t length)
+{
+    size_t end = c->at + length;
+    bool goes_on = char_at(c, end) == '\n' && is_digit_or_dot(char_at(c, end + 1)) &&
+                   is_digit_or_dot(char_at(c, end - 1));
+    bool went_on = c->at > 1 && char_at(c, c->at - 1) == '\n' && isdigit(char_at(c, c->at)) &&
+                   is_digit_or_dot(char_at(c, c->at - 2));
+    return goes_on || went_on;
+}
+
+/* How much from here on is known to be harmless. */
+static size_t known_length(const struct gp_redactor *r, const struct cursor *c)
+{
+    size_t n = is_before_uuid(c) ? 3 : bus_id_length(c);
+    size_t run = span(c, c->at, is_run_char);
+    bool is_fraction = c->at > 1 && char_at(c, c->at - 1) == '.' && isdigit(char_at(c, c->at - 2));
+    if (n == 0 && run > 0 && !is_broken(c, run))
+        n = r->known(c->text + c->at, run, is_fraction);
+    return n;
+}
+
 /* ---- all of it ---- */
+
+typedef size_t taker(struct gp_redactor *r, struct gp_strbuf *to, const struct cursor *c);
+
+static const struct {
+    const char *kind;
+    taker *take;
+    bool anywhere; /* not only where a word begins */
+} rules[GP_REDACT_RULES] = {
+    {"home folders", take_home, true},
+    {"logins in addresses", take_login, false},
+    {"passwords", take_secret, false},
+    {"mail addresses", take_mail, false},
+    {"hosts in addresses", take_url_host, false},
+    {"UUIDs", take_uuid, false},
+    {"serial numbers", take_serial, false},
+    {"hardware and IPv6 addresses", take_colons, false},
+    {"IPv4 addresses", take_ipv4, false},
+    {"tokens and keys", take_token, false},
+    {"names of users, hosts and folders", take_word, false},
+};
+
+static const char other_words[] = "other words";
+
+const char *gp_redact_kind(size_t rule)
+{
+    return rule < GP_REDACT_RULES ? rules[rule].kind : other_words;
+}
+
+/* Takes out what begins here; its length. */
+static size_t take(struct gp_redactor *r, struct gp_strbuf *to, const struct cursor *c)
+{
+    bool at_word = is_at_word(c);
+    for (size_t i = 0; i < GP_REDACT_RULES; i++) {
+        size_t n = at_word || rules[i].anywhere ? rules[i].take(r, to, c) : 0;
+        r->counts[i] += n > 0;
+        if (n > 0)
+            return n;
+    }
+    return 0;
+}
 
 void gp_redact_add(struct gp_redactor *redactor, struct gp_strbuf *to, const char *text,
                    size_t length)
 {
-    static size_t (*const takers[])(struct gp_redactor *, struct gp_strbuf *,
-                                    const struct cursor *) = {
-        take_login,  take_secret, take_mail, take_url_host, take_uuid,
-        take_serial, take_colons, take_ipv4, take_token,    take_word,
-    };
     struct cursor c = {.text = text, .length = length};
     while (c.at < length) {
-        size_t n = take_home(redactor, to, &c);
-        for (size_t i = 0; n == 0 && is_at_word(&c) && i < GP_ARRAY_LEN(takers); i++)
-            n = takers[i](redactor, to, &c);
-        if (n == 0)
-            gp_strbuf_add(to, text + c.at, n = 1);
-        c.at += n;
+        size_t n = take(redactor, to, &c);
+        size_t known = n == 0 && redactor->known && is_at_word(&c) ? known_length(redactor, &c) : 0;
+        if (n == 0 && known == 0 && is_at_word(&c)) {
+            n = take_unknown(redactor, to, &c);
+            redactor->counts[GP_REDACT_RULES] += n > 0;
+        }
+        size_t copied = n > 0 ? 0 : known > 0 ? known : 1;
+        gp_strbuf_add(to, text + c.at, copied);
+        c.at += n + copied;
+        if (n + known > 0)
+            c.looked_at = c.at;
     }
 }

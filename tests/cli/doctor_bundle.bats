@@ -16,7 +16,7 @@ room() {
     echo 'NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.105.08  Fri' >root/proc/driver/nvidia/version
     printf 'Model: \t\t NVIDIA H100\nGPU UUID: \t GPU-b6c3f00d-1234-5678-9abc-def012345678\nBus Location: 0000:53:00.0\n' \
         >root/proc/driver/nvidia/gpus/0000:53:00.0/information
-    printf 'options nvidia NVreg_Foo=1 # by alice on gpu01.example.org, 10.1.2.3, 52:54:00:12:34:56\n' \
+    printf 'options nvidia NVreg_EnableMSI=1 # by alice on gpu01.example.org, 10.1.2.3, 52:54:00:12:34:56\n' \
         >root/etc/modprobe.d/nvidia.conf
     cat >root/var/log/kern.log <<'LOG'
 Nov 23 02:00:00 gpu01 kernel: [   10.000000] NVRM: GPU at PCI:0000:53:00: GPU-b6c3f00d-1234-5678-9abc-def012345678
@@ -55,7 +55,7 @@ hides() {
     room
     bundle report.tar.gz
     [ "$(stat -c %a report.tar.gz)" = 600 ]
-    complains '^gpulse: report\.tar\.gz has [0-9]+ files, .*before you publish it$'
+    complains '^gpulse: wrote report\.tar\.gz \([0-9]+ files\); read it before you publish it$'
     says '^Ubuntu 24\.04\.1 LTS'
     [ "$(tar -tzf report.tar.gz | head -1)" = gpulse-doctor/contents.txt ]
     grep -q 'health.driver' $b/report.txt
@@ -63,10 +63,85 @@ hides() {
     [ "$(json 'd["host"]' $b/report.json)" = HOST ]
     grep -q 'Xid (PCI:0000:53:00): 79' $b/kernel-log.txt
     grep -q 'CUDA_HOME=/home/USER/cuda' $b/environment.txt
-    [ "$(cat $b/files/etc/modprobe.d/nvidia.conf)" = 'options nvidia NVreg_Foo=1' ]
+    [ "$(cat $b/files/etc/modprobe.d/nvidia.conf)" = 'options nvidia NVreg_EnableMSI=1' ]
     grep -q '580\.105\.08' $b/files/proc/driver/nvidia/version
     grep -q 'files/proc/driver/nvidia/gpus/0000:53:00.0/information' $b/contents.txt
     grep -q 'packages.txt: there is no list' $b/contents.txt
+}
+
+@test "what goes in, what does not, and what was taken out is listed, on stderr and in the bundle" {
+    room
+    bundle report.tar.gz
+    complains '^Files:$'
+    complains '^  report\.txt \([1-9][0-9]* bytes\)$'
+    complains '^  environment\.txt \([1-9][0-9]* bytes\)$'
+    complains '^Not included:$'
+    complains '^  packages\.txt: there is no list'
+    complains '^Taken out:$'
+    complains '^  [1-9][0-9]* × UUIDs$'
+    complains '^  1 × comments in settings$'
+    complains '^  5 × environment variables'
+    is_quiet_about_names
+    diff <(sed -n '/^Files:/,/^gpulse/p' <<<"$stderr" | grep -v ^gpulse | grep -v contents.txt) \
+        <(sed -n '/^Files:/,$p' $b/contents.txt)
+}
+
+is_quiet_about_names() {
+    for name in alice bob hunter2 hunter3 gpu01; do
+        ! grep -Fi "$name" <<<"$stderr" || explain "the list has: $name"
+    done
+}
+
+@test "a terminal is asked before a bundle is written" {
+    needs_terminal
+    room
+    run script -qec "'$GPULSE' --root root doctor --bundle x.tar.gz" /dev/null <<<n
+    status_is 1
+    [[ $output == *"report.txt ("*"Write this to x.tar.gz? [y/N]"*"no bundle was written"* ]] || explain "no question"
+    [ ! -e x.tar.gz ]
+    run script -qec "'$GPULSE' --root root doctor --bundle x.tar.gz" /dev/null <<<y
+    [[ $output == *"wrote x.tar.gz"* ]] || explain "not written"
+    [ -s x.tar.gz ]
+    rm x.tar.gz
+    run script -qec "'$GPULSE' --root root doctor --bundle x.tar.gz --yes" /dev/null <<<n
+    [[ $output != *"[y/N]"* ]] || explain "asked in spite of --yes"
+    [ -s x.tar.gz ]
+    gpulse --root root doctor --yes explain 79
+    fails 2 '--yes is for gpulse doctor alone, without explain'
+}
+
+@test "an empty file is not in a bundle, and the list says so" {
+    room
+    : >root/etc/modprobe.d/nvidia.conf
+    echo '# nothing else' >root/etc/ld.so.conf
+    mkdir -p root/var/lib/dpkg
+    printf 'Package: cuda-of-acme\nStatus: install ok installed\nVersion: 1\n\n' >root/var/lib/dpkg/status
+    sed -i /Xid/d root/var/log/kern.log
+    bundle report.tar.gz
+    for file in packages.txt kernel-log.txt files/etc/modprobe.d/nvidia.conf files/etc/ld.so.conf; do
+        [ ! -e $b/$file ] || explain "$file is there"
+    done
+    complains '^  packages\.txt: no package of a driver or of CUDA is installed$'
+    complains '^  kernel-log\.txt: the log has no lines about GPUs since the machine was started$'
+    complains '^  files/etc/modprobe\.d/nvidia\.conf: it is empty$'
+    complains '^  files/etc/ld\.so\.conf: nothing in it may be published$'
+    complains '^  1 × packages$'
+    [ -z "$(find b -type f -empty)" ]
+}
+
+@test "of a folder with many files the list says how many are left out" {
+    room
+    for i in $(seq 200); do
+        echo 'options nvidia NVreg_EnableMSI=1' >"root/etc/modprobe.d/nvidia-$i.conf"
+        mkdir -p "root/proc/driver/nvidia/gpus/0000:$(printf %02x "$i"):00.0"
+        echo 'Model: NVIDIA H100' >"root/proc/driver/nvidia/gpus/0000:$(printf %02x "$i"):00.0/information"
+    done
+    bundle report.tar.gz
+    complains '^  files/etc/modprobe\.d: 137 more files, only the first 64 were read$'
+    complains '^  files/proc/driver/nvidia/gpus: 136 more files, only the first 64 were read$'
+    [ "$(find b -path '*modprobe.d/*' | wc -l)" -eq 64 ]
+    [ "$(find b -name information | wc -l)" -eq 64 ]
+    grep -q '137 more files' $b/contents.txt
 }
 
 @test "no name, number or address is in a bundle" {

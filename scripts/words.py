@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""Makes C of the words that a published report may contain: words.py SOURCES OUT.c OUT.d
+
+They are the words of gpulse's own texts: string literals of C files, the tables in data/tables, and
+the list src/doctor/words.txt, in which '#' begins a comment line. A '#' at the end of a word stands for a
+number or a version: "python#" is python3.11. A conversion after a word in a literal is one, too.
+Words are compared without case.
+"""
+import re
+import sys
+from pathlib import Path
+
+SOURCES = ("src/doctor/*.[ch]", "src/doctor/*.def", "src/cmd/doctor*.c", "src/model/*.def", "src/source/*.c",
+           "src/source/nvml/*.c", "src/base/err.c", "data/tables/*.csv", "src/doctor/words.txt")
+LITERAL = re.compile(r'/\*.*?\*/|#include[^\n]*|"((?:[^"\\\n]|\\.)*)"', re.DOTALL)  # or what has none
+CONVERSION = r"%[-+ 0]*(?:\d+|\*)?(?:\.(?:\d+|\*))?(?:hh|h|ll|l|z|j)?[a-zA-Z]"
+WORD = re.compile(r"[\w.+-]+#?")
+# With a number after them, these are names that people give to machines.
+NAMES = {"gpu#", "host#", "node#", "server#", "machine#", "user#", "rank#"}
+
+
+def c_texts(text):
+    for literal in LITERAL.findall(text):
+        literal = re.sub(r"\\.", " ", literal).replace("#", " ").replace("%%", " ")
+        # what comes after a conversion depends on it; what is before is a word with a number
+        yield re.sub(rf"{CONVERSION}(?:{CONVERSION}|[\w.+-])*", "# ", literal)
+
+
+def list_texts(text):
+    return [line for line in text.splitlines() if not line.startswith("#")]
+
+
+def words_of(path):
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".csv":
+        text = text.replace("#", " ")
+    for part in c_texts(text) if path.suffix in (".c", ".h", ".def") else list_texts(text):
+        for word in WORD.findall(part):
+            core = word.rstrip("#").strip(".+-_").lower()
+            if len(core) > 1 and not core[0].isdigit():
+                yield core + "#" if word.endswith("#") else core
+
+
+def main(root, out, depfile):
+    names = sorted(str(path) for pattern in SOURCES for path in Path(root).glob(pattern))
+    words = {word for name in names for word in words_of(Path(name))} - NAMES
+    rows = "".join(f'    "{word}",\n' for word in sorted(words, key=str.encode))
+    Path(out).write_text(
+        '/* Made by scripts/words.py. */\n#include "doctor/words.h"\n\n'
+        f"const char *const gp_words[] = {{\n{rows}}};\n\nconst size_t gp_word_count = {len(words)};\n", encoding="utf-8")
+    Path(depfile).write_text(f"{out}: {' '.join(names)}\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
