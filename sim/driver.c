@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "base/outfile.h"
 #include "sim/mig.h"
 #include "sim/setting.h"
 #include "sim/strict.h"
@@ -596,7 +597,10 @@ static void write_counts(void)
     const char *path = getenv("GPULSE_SIM_COUNT");
     if (!path || !*path)
         return;
-    FILE *file = fopen(path, "we");
+    int fd = gp_outfile_create(path, 0, 0644, NULL);
+    FILE *file = fd >= 0 && ftruncate(fd, 0) == 0 ? fdopen(fd, "w") : NULL;
+    if (!file && fd >= 0)
+        (void)close(fd);
     if (!file)
         return;
     for (size_t i = 0; i < SIM_FN_COUNT; i++) {

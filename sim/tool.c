@@ -2,6 +2,7 @@
 #include "sim/tool.h"
 
 #include "base/err.h"
+#include "base/outfile.h"
 #include "base/strbuf.h"
 
 #include <errno.h>
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const struct gp_cmd *const commands[] = {
@@ -73,10 +75,15 @@ int sim_tool_open(const char *machine_option, const char **ret_spec,
 
 static int write_text(const char *path, const char *text, struct gp_err *err)
 {
-    int fd = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644) : STDOUT_FILENO;
+    struct gp_err why = {0};
+    struct stat st;
+    int fd = path ? gp_outfile_create(path, 0, 0644, &why) : STDOUT_FILENO;
     if (fd < 0)
-        return gp_err_set(err, GP_EIO, "cannot create '%s': %s", path, strerror(errno));
-    int r = gp_io_write_all(fd, text, strlen(text));
+        return gp_err_set(err, why.code, "cannot create '%s': %s", path, why.text);
+    bool is_file = path && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+    int r = is_file && ftruncate(fd, 0) != 0 ? -errno : 0;
+    if (r == 0)
+        r = gp_io_write_all(fd, text, strlen(text));
     if (r == 0)
         r = gp_io_write_all(fd, "\n", 1);
     if (path && close(fd) < 0 && r == 0)

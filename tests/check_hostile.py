@@ -44,6 +44,7 @@ WRITERS = {
     "events -o": lambda path: ("events", "-o", path, "--duration", "1ms"),
     "set --save": lambda path: ("set", "--save", path),
     "smi -f": lambda path: ("smi", "-f", path),
+    "sim record -o": lambda path: ("sim", "record", "-o", path),
 }
 
 

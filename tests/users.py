@@ -46,7 +46,7 @@ def enter(script):
     for name in build.glob("gpulse*"):
         if name.is_file():
             shutil.copy(name, folder)
-    for path in (*build.glob("sim/*.so*"), *build.glob("sim/machines/*.json")):
+    for path in (*build.glob("sim/*.so*"), *build.glob("sim/machines/*.json"), build / "sim/gpulse-sim"):
         if path.is_file():
             target = folder / path.relative_to(build)
             target.parent.mkdir(parents=True, exist_ok=True)

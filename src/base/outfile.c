@@ -243,8 +243,12 @@ int gp_outfile_open(struct gp_outfile *f, const struct gp_outfile_config *config
 size_t gp_outfile_peek(const char *path, char *buf, size_t cap)
 {
     struct stat st;
-    bool regular = stat(path, &st) == 0 && S_ISREG(st.st_mode);
-    long n = regular ? gp_io_read(path, buf, cap) : 0;
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    bool regular = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+    ssize_t n = regular ? pread(fd, buf, cap - 1, 0) : 0;
+    if (fd >= 0)
+        (void)close(fd);
+    buf[n > 0 ? n : 0] = '\0';
     return n > 0 ? (size_t)n : 0;
 }
 
