@@ -6,10 +6,12 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/io.h"
 #include "base/parse.h"
 #include "base/strbuf.h"
 #include "model/snapshot.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -49,7 +51,7 @@ static const struct gp_opt options[] = {
              "far, at least 2m, if that is shorter"},
     {0, "confirm", NULL, GP_OPT_STRING, "TIME", .offset = OPT(confirm),
      .help = "run the answer for TIME more to see whether its memory grows, 'full': to its end, or "
-             "'no' (default: 3 times --steady)"},
+             "'no' (default: 3 times --steady, or with --until 3 times the longest trial)"},
     {0, "env", NULL, GP_OPT_STRING, "NAME={}", .offset = OPT(env),
      .help = "pass the batch size in this variable"},
     {'w', "wait", NULL, GP_OPT_DURATION, "TIME", "36500d", .offset = OPT(plan.wait_ns),
@@ -232,6 +234,8 @@ static int run_search(const struct gp_fit_options *o, char *const *words, int co
         r = gp_job_preview(&o->plan.gpus, o->plan.wait_ns, show_plan, &s, err);
     if (o->until)
         regfree(&until);
+    if (r == GP_EINTR && gp_child_exit_status(&run.child) == 128 + SIGINT)
+        gp_io_print_error("gpulse", err); /* the next line ends this process */
     gp_child_end_as(&run.child);
     return r;
 }

@@ -56,6 +56,12 @@ static bool parse_verdict(const char *word, enum gp_fit_verdict *ret)
     return false;
 }
 
+static uint64_t time_of(const json_t *trial, const char *key)
+{
+    json_int_t ns = json_integer_value(json_object_get(trial, key));
+    return ns > 0 ? (uint64_t)ns : 0;
+}
+
 static bool is_same_run(const struct gp_fit_cache *cache, const struct gp_fit_trial *next,
                         const json_t *trial)
 {
@@ -85,6 +91,8 @@ size_t gp_fit_cache_replay(const struct gp_fit_cache *cache, struct gp_fit *fit)
             !parse_verdict(word, &verdict) || !is_same_run(cache, &next, trial))
             break;
         gp_fit_take(fit, verdict, (uint64_t)peak, 0);
+        fit->trials[count].took_ns = time_of(trial, "took_ns");
+        fit->trials[count].settled_ns = time_of(trial, "settled_ns");
         count++;
     }
     json_decref(document);
@@ -102,9 +110,11 @@ void gp_fit_cache_write(const struct gp_fit_cache *cache, const struct gp_fit *f
     for (size_t i = 0; i < fit->trial_count && is_certain(&fit->trials[i]); i++) {
         const struct gp_fit_trial *t = &fit->trials[i];
         (void)json_array_append_new(
-            trials, json_pack("{s:I, s:s, s:I, s:s*}", "batch", (json_int_t)t->batch, "verdict",
-                              gp_fit_verdict_word(t->verdict), "peak", (json_int_t)t->peak_bytes,
-                              "confirm", t->is_confirming ? cache->confirm : NULL));
+            trials,
+            json_pack("{s:I, s:s, s:I, s:I, s:I, s:s*}", "batch", (json_int_t)t->batch, "verdict",
+                      gp_fit_verdict_word(t->verdict), "peak", (json_int_t)t->peak_bytes, "took_ns",
+                      (json_int_t)t->took_ns, "settled_ns", (json_int_t)t->settled_ns, "confirm",
+                      t->is_confirming ? cache->confirm : NULL));
     }
     gp_json_add(&sb,
                 json_pack("{s:s, s:s, s:o}", "schema", SCHEMA, "key", cache->key, "trials", trials),

@@ -29,11 +29,12 @@ enum {
 
 /* What has a framework take memory as it needs it: only then does it depend on the batch size. */
 static const struct {
-    const char *name, *value, *same; /* `same` means the same */
+    const char *name, *variable;
+    const char *values[2]; /* that mean it */
     const char *who;
 } as_needed[] = {
-    {"XLA_PYTHON_CLIENT_PREALLOCATE", "false", "0", "JAX"},
-    {"TF_FORCE_GPU_ALLOW_GROWTH", "true", "1", "TensorFlow"},
+    {"XLA_PYTHON_CLIENT_PREALLOCATE", "XLA_PYTHON_CLIENT_PREALLOCATE=false", {"false", "0"}, "JAX"},
+    {"TF_FORCE_GPU_ALLOW_GROWTH", "TF_FORCE_GPU_ALLOW_GROWTH=true", {"true", "1"}, "TensorFlow"},
 };
 
 /* ---- the command ---- */
@@ -83,7 +84,7 @@ static bool fill_variables(struct gp_fit_search *s, uint64_t batch)
         ok = (s->variables[n++] = fill(env, batch));
     for (size_t i = 0; ok && i < GP_ARRAY_LEN(as_needed); i++)
         if (!getenv(as_needed[i].name))
-            ok = asprintf(&s->variables[n++], "%s=%s", as_needed[i].name, as_needed[i].value) > 0;
+            ok = (s->variables[n++] = strdup(as_needed[i].variable));
     return ok;
 }
 
@@ -99,8 +100,8 @@ void gp_fit_warn_of_environment(const struct gp_watch *watch)
 {
     for (size_t i = 0; i < GP_ARRAY_LEN(as_needed); i++) {
         const char *value = getenv(as_needed[i].name);
-        if (value && strcasecmp(value, as_needed[i].value) != 0 &&
-            strcmp(value, as_needed[i].same) != 0)
+        if (value && strcasecmp(value, as_needed[i].values[0]) != 0 &&
+            strcmp(value, as_needed[i].values[1]) != 0)
             gp_watch_warn(watch,
                           "%s=%.40s is set and stays: %s then takes GPU memory in advance, and "
                           "every batch size looks alike; unset it to measure",
@@ -193,13 +194,13 @@ static bool was_ended_by(const struct gp_fit_search *s, const char *what)
 }
 
 /* One that was stopped by the clock has hung if the line that it should print never came, or it
- * never used a GPU. */
+ * never computed on a GPU. */
 static bool has_hung(const struct gp_fit_search *s)
 {
     const struct gp_fit_rules *rules = &s->watch.rules;
     bool lacks_line = rules->has_line && !rules->is_confirming;
     return was_ended_by(s, gp_fit_stop_word(GP_FIT_STALLED)) ||
-           (was_ended_by(s, "timeout") && (lacks_line || peak_of(&s->run->watch) <= 0));
+           (was_ended_by(s, "timeout") && (lacks_line || s->watch.since_ns == 0));
 }
 
 static bool is_full(const struct gp_fit_search *s)
@@ -261,6 +262,18 @@ static uint64_t confirm_ns(const struct gp_fit_search *s)
     if (o->confirm)
         return o->confirm_ns;
     return CONFIRM_TIMES * short_ns > least_ns ? CONFIRM_TIMES * short_ns : least_ns;
+}
+
+/* What a trial may go by. */
+static void learn(struct gp_fit_search *s)
+{
+    for (size_t i = 0; i < s->fit.trial_count; i++) {
+        const struct gp_fit_trial *t = &s->fit.trials[i];
+        if (t->verdict != GP_FIT_OK || t->is_confirming)
+            continue;
+        s->longest_ns = t->took_ns > s->longest_ns ? t->took_ns : s->longest_ns;
+        s->settle_ns = t->settled_ns > s->settle_ns ? t->settled_ns : s->settle_ns;
+    }
 }
 
 /* The rules and the limits of a trial follow from those before it. */
@@ -399,11 +412,12 @@ static void add_hang(struct gp_strbuf *sb, const struct gp_fit_search *s)
     } else {
         gp_strbuf_adds(sb, ": stopped at its time limit of ");
         add_seconds(sb, s->plan.timeout_ns);
-        gp_strbuf_adds(sb, s->until ? ", before the line of --until" : ", without using a GPU");
+        gp_strbuf_adds(sb,
+                       s->until ? ", before the line of --until" : ", without computing on a GPU");
     }
 }
 
-static void say_result(const struct gp_fit_search *s, uint64_t took_ns)
+static void say_result(const struct gp_fit_search *s)
 {
     const struct gp_fit_trial *t = &s->fit.trials[s->fit.trial_count - 1];
     struct gp_strbuf sb = GP_STRBUF_INIT(1000);
@@ -414,20 +428,9 @@ static void say_result(const struct gp_fit_search *s, uint64_t took_ns)
         gp_strbuf_addf(&sb, ", rising by %.1f MiB/min", t->growth_bytes_s * 60 / 0x1p20);
     if (t->verdict == GP_FIT_HUNG)
         add_hang(&sb, s);
-    gp_strbuf_addf(&sb, " (%.0f s)", (double)took_ns / 1e9);
+    gp_strbuf_addf(&sb, " (%.0f s)", (double)t->took_ns / 1e9);
     gp_watch_say(&s->run->watch, "%s", sb.buf);
     gp_strbuf_fini(&sb);
-}
-
-/* What the next trials may go by. */
-static void learn(struct gp_fit_search *s, enum gp_fit_verdict verdict, uint64_t took_ns)
-{
-    const struct gp_fit_watch *w = &s->watch;
-    const uint64_t settled_ns = w->risen_ns > w->began_ns ? w->risen_ns - w->began_ns : 0;
-    if (verdict != GP_FIT_OK || w->rules.is_confirming)
-        return;
-    s->longest_ns = took_ns > s->longest_ns ? took_ns : s->longest_ns;
-    s->settle_ns = settled_ns > s->settle_ns ? settled_ns : s->settle_ns;
 }
 
 static void say_confirming(const struct gp_fit_search *s, uint64_t batch)
@@ -446,6 +449,7 @@ static int step(struct gp_fit_search *s, const struct gp_fit_trial *trial, struc
 {
     int status = 0;
     const uint64_t began_ns = gp_clock_mono_ns();
+    learn(s);
     if (trial->is_confirming)
         say_confirming(s, trial->batch);
     int r = run_trial(s, trial, &status, err);
@@ -457,12 +461,15 @@ static int step(struct gp_fit_search *s, const struct gp_fit_trial *trial, struc
     r = check_trial(s, trial, verdict, status, err);
     if (r == GP_EINTR)
         return r;
-    learn(s, verdict, took_ns);
     gp_fit_take(&s->fit, verdict, (uint64_t)peak,
                 verdict == GP_FIT_GROWS ? gp_fit_watch_growth(&s->watch) : 0);
+    struct gp_fit_trial *taken = &s->fit.trials[s->fit.trial_count - 1];
+    taken->took_ns = took_ns;
+    if (s->watch.risen_ns > began_ns)
+        taken->settled_ns = s->watch.risen_ns - began_ns;
     if (r == 0)
         gp_fit_cache_write(&s->cache, &s->fit);
-    say_result(s, took_ns);
+    say_result(s);
     return r;
 }
 
@@ -513,8 +520,7 @@ static void describe_trials(const struct gp_fit_search *s, char *text, size_t si
         (unsigned long long)o->steady_ns, (unsigned long long)o->plan.timeout_ns, conf ? conf : "");
     for (size_t i = 0; i < GP_ARRAY_LEN(as_needed) && n < size; i++) {
         const char *value = getenv(as_needed[i].name);
-        n += (size_t)snprintf(text + n, size - n, ", %s %s", as_needed[i].name,
-                              value ? value : as_needed[i].value);
+        n += (size_t)snprintf(text + n, size - n, ", %s %s", as_needed[i].name, value ? value : "");
     }
 }
 

@@ -30,7 +30,8 @@ struct gp_fit_search {
     struct gp_fit_cache cache;
     char *const *template; /* the command, with {} in it */
     size_t words;
-    uint64_t longest_ns, settle_ns; /* of the trials that succeeded: in all, and to the peak */
+    uint64_t longest_ns,
+        settle_ns; /* of all short trials that succeeded: in all, and to the peak */
     /* of the trial that runs */
     char log[GP_PATH_SIZE];
     char *variables[GP_FIT_VARIABLES]; /* NULL after the last */

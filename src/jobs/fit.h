@@ -85,7 +85,8 @@ struct gp_fit_trial {
     bool is_confirming;          /* the whole run, not a short trial */
     enum gp_fit_verdict verdict; /* of one that is over, as the rest */
     uint64_t peak_bytes;
-    double growth_bytes_s; /* of one that GROWS, in a second; else 0 */
+    double growth_bytes_s;        /* of one that GROWS, in a second; else 0 */
+    uint64_t took_ns, settled_ns; /* notes of who runs it: in all, and until its peak */
 };
 
 /* Memory as a line. */

@@ -10,6 +10,7 @@ trainers() {
     unset XLA_PYTHON_CLIENT_PREALLOCATE TF_FORCE_GPU_ALLOW_GROWTH
     cat >train.py <<PYTHON
 import os
+import subprocess
 import sys
 import threading
 
@@ -20,11 +21,14 @@ if what == "deadlock" and batch >= 32:
     lock = threading.Lock()
     lock.acquire()
     lock.acquire()
-if what == "spin" and batch >= 32:
+if what == "spin" and batch >= 32: # beside a context that computes nothing
+    subprocess.Popen(["$GPULSE", "sim", "load", "--mem", "400MiB", "--util", "0"])
     while True:
         pass
 if what == "leak":
     more = ["--grow", "50MiB"]
+if what == "python": # KeyboardInterrupt ends it by SIGINT
+    subprocess.run(["$GPULSE", "sim", "load", "--mem", f"{mib}MiB"])
 if what == "jax" and os.environ.get("XLA_PYTHON_CLIENT_PREALLOCATE") not in ("0", "false", "False"):
     mib = 60000
 if what == "tensorflow" and os.environ.get("TF_FORCE_GPU_ALLOW_GROWTH") != "true":
@@ -83,7 +87,7 @@ nothing_is_left() {
     trainers
     fit spin --min 32 --steady 300ms --trial-timeout 1s
     status_is 1
-    complains '^gpulse: trial with batch 32: hung, 0.00 GiB: stopped at its time limit of 1.0 s, without using a GPU '
+    complains '^gpulse: trial with batch 32: hung, 0.[0-9]+ GiB: stopped at its time limit of 1.0 s, without computing on a GPU '
     fit none --max 1 --until 'never' --trial-timeout 3s
     status_is 1
     complains 'stopped at its time limit of 3.0 s, before the line of --until '
@@ -126,7 +130,7 @@ nothing_is_left() {
 @test "interrupted, the best so far is said" {
     trainers
     setsid env --default-signal=INT,QUIT,TERM "$GPULSE" fit-batch --steady 300ms --max 4 --confirm full -- \
-        python3 train.py none {} >fit.out 2>fit.err 3>&- &
+        python3 train.py python {} >fit.out 2>fit.err 3>&- &
     pid=$!
     STARTED+=("$pid")
     until_true grep -q '^gpulse: batch 4 runs to its end, to see whether its memory grows$' fit.err
