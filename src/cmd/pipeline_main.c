@@ -140,16 +140,27 @@ static bool take_result(struct gp_pipeline_run *run, size_t at)
     return batch > 0;
 }
 
-static void write_report(struct gp_pipeline_run *run, bool is_shown)
+/* The record's report, which says at any time how far the steps have come. */
+static int write_report(struct gp_pipeline_run *run, bool is_shown, struct gp_err *err)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
-    struct gp_err err;
     gp_pipeline_add_report(&sb, run);
     if (is_shown)
         (void)!gp_io_write_all(STDERR_FILENO, sb.buf, sb.len);
-    if (gp_record_write(&run->record, "report.txt", sb.buf, sb.len, &err) < 0 && is_shown)
-        gp_io_print_error("gpulse", &err);
+    int r = gp_record_write(&run->record, "report.txt", sb.buf, sb.len, err);
     gp_strbuf_fini(&sb);
+    return r;
+}
+
+/* Steps run also where nothing can be kept; that is said once. */
+static void write_note(struct gp_pipeline_run *run)
+{
+    struct gp_err err;
+    if (gp_pipeline_write_note(run, &err) == 0 || run->has_note_failed)
+        return;
+    run->has_note_failed = true;
+    gp_io_print_error("gpulse", &err);
+    gp_io_print_note("gpulse", "the next run of this pipeline will not know what has succeeded");
 }
 
 static void start(struct gp_pipeline_run *run, size_t at)
@@ -175,7 +186,7 @@ static int finish_one(struct gp_pipeline_run *run)
     run->statuses[at] = status == 0 && !has_result ? 1 : status;
     run->seconds[at] = (double)(gp_clock_mono_ns() - run->began_ns[at]) / 1e9;
     gp_steps_end(&run->pipeline->graph, at, run->statuses[at] == 0 && !gp_pipeline_signal());
-    gp_pipeline_write_note(run);
+    write_note(run);
     return run->statuses[at];
 }
 
@@ -183,8 +194,9 @@ static int finish_one(struct gp_pipeline_run *run)
 static int run_steps(struct gp_pipeline_run *run)
 {
     struct gp_steps *graph = &run->pipeline->graph;
+    struct gp_err err;
     int status = 0;
-    gp_pipeline_write_note(run);
+    write_note(run);
     for (;;) {
         uint64_t ready = gp_pipeline_signal() ? 0 : gp_steps_ready(graph);
         for (size_t i = 0; i < graph->count; i++)
@@ -192,13 +204,14 @@ static int run_steps(struct gp_pipeline_run *run)
                 start(run, i);
         if (!gp_steps_in(graph, GP_STEP_RUNNING))
             break;
-        write_report(run, false);
+        (void)!write_report(run, false, NULL);
         int ended = finish_one(run);
         status = status ? status : ended;
     }
     if (gp_pipeline_signal() && status == 0)
         status = 128 + gp_pipeline_signal();
-    write_report(run, !run->quiet || status != 0);
+    if (write_report(run, !run->quiet || status != 0, &err) < 0)
+        gp_io_print_error("gpulse", &err);
     return status;
 }
 

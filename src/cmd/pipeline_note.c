@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 void gp_pipeline_find_note(struct gp_pipeline_run *run)
 {
@@ -29,9 +30,12 @@ int gp_pipeline_lock(const struct gp_pipeline_run *run, struct gp_err *err)
     int fd = run->note[0] ? gp_outfile_create(path, 0, 0600, NULL) : -1;
     if (fd < 0 || fcntl(fd, F_SETLK, &lock) == 0 || (errno != EACCES && errno != EAGAIN))
         return 0;
-    bool is_known = fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+    (void)fcntl(fd, F_GETLK, &lock);
+    (void)close(fd);
+    if (lock.l_type == F_UNLCK) /* it has ended meanwhile */
+        return gp_pipeline_lock(run, err);
     return gp_err_set(err, GP_EBUSY, "%s is running already, as process %d; wait for its end",
-                      run->pipeline->path, is_known ? (int)lock.l_pid : 0);
+                      run->pipeline->path, (int)lock.l_pid);
 }
 
 uint64_t gp_pipeline_read_note(struct gp_pipeline_run *run)
@@ -56,7 +60,7 @@ uint64_t gp_pipeline_read_note(struct gp_pipeline_run *run)
     return set;
 }
 
-void gp_pipeline_write_note(const struct gp_pipeline_run *run)
+int gp_pipeline_write_note(const struct gp_pipeline_run *run, struct gp_err *err)
 {
     const struct gp_steps *graph = &run->pipeline->graph;
     uint64_t set = gp_steps_in(graph, GP_STEP_OK) | gp_steps_in(graph, GP_STEP_OK_BEFORE);
@@ -70,8 +74,10 @@ void gp_pipeline_write_note(const struct gp_pipeline_run *run)
     json_t *note = json_pack("{s:s, s:s, s:o}", "schema", "gpulse.pipeline/1", "file",
                              run->pipeline->path, "done", done);
     char *text = note ? json_dumps(note, JSON_INDENT(2)) : NULL;
+    int r = text ? 0 : gp_err_set(err, GP_ENOMEM, "out of memory");
     if (text && run->note[0])
-        (void)!gp_outfile_replace(run->note, 0600, text, strlen(text), true, NULL);
+        r = gp_outfile_replace(run->note, 0600, text, strlen(text), true, err);
     free(text);
     json_decref(note);
+    return r;
 }

@@ -16,6 +16,7 @@ struct gp_pipeline_run {
     const char *gpu_ids; /* all steps choose among these; "": among all */
     bool restart, dry_run, quiet;
     char note[GP_PATH_SIZE]; /* "": none is kept */
+    bool has_note_failed;
     struct gp_record record;
     pid_t pids[GP_STEPS_MAX];       /* of steps that run */
     int results[GP_STEPS_MAX];      /* descriptors of what fit-batch prints */
@@ -37,8 +38,8 @@ void gp_pipeline_find_note(struct gp_pipeline_run *run);
 /* The steps that have succeeded before as they stand in the file now, and what fit-batch found. */
 uint64_t gp_pipeline_read_note(struct gp_pipeline_run *run);
 
-/* Notes which have succeeded. */
-void gp_pipeline_write_note(const struct gp_pipeline_run *run);
+/* Notes which have succeeded. GP_EIO: the next run will not know it. */
+int gp_pipeline_write_note(const struct gp_pipeline_run *run, struct gp_err *err) GP_MUST_CHECK;
 
 /* ---- a step (pipeline_step.c) ---- */
 
@@ -59,7 +60,8 @@ size_t gp_pipeline_wait(struct gp_pipeline_run *run, int *ret_status);
 int gp_pipeline_check(struct gp_pipeline_run *run, size_t at, const char *taken, bool is_said,
                       struct gp_strbuf *sb);
 
-/* "FOLDER/1-train/run.json": a file of the record of a step; "": the folder itself. */
+/* "FOLDER/1-train/run.json": a file of the record of a step; "": the folder itself.
+ * Without a record the path is empty. */
 void gp_pipeline_step_path(const struct gp_pipeline_run *run, size_t at, const char *name,
                            char path[GP_PATH_SIZE]);
 

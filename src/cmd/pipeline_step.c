@@ -60,8 +60,10 @@ static void add(struct arguments *a, const char *text)
 void gp_pipeline_step_path(const struct gp_pipeline_run *run, size_t at, const char *name,
                            char path[GP_PATH_SIZE])
 {
-    (void)snprintf(path, GP_PATH_SIZE, "%.3900s/%zu-%s/%.40s", run->record.path, at + 1,
-                   run->pipeline->steps[at].name, name);
+    path[0] = '\0';
+    if (run->record.path[0])
+        (void)snprintf(path, GP_PATH_SIZE, "%.3900s/%zu-%s/%.40s", run->record.path, at + 1,
+                       run->pipeline->steps[at].name, name);
 }
 
 static bool is_pool(const char *option)

@@ -36,6 +36,7 @@ struct stream {
     struct termios settings; /* of the job's terminal, as last seen */
     struct gp_scan *scan;
     struct gp_label label;
+    uint64_t fed_ns; /* when it last got something */
 };
 
 struct gp_output {
@@ -275,13 +276,21 @@ static int send(struct gp_output *output, struct stream *stream, size_t size)
                                : write_all(stream->to, output->chunk, size);
 }
 
-static void for_labels(struct gp_output *output, int (*act)(struct gp_label *))
+static void end_label(struct gp_output *output, struct gp_label *label,
+                      int (*act)(struct gp_label *))
+{
+    int r = label->text ? act(label) : 0;
+    if (r < 0 && r != -EPIPE)
+        output->lost = -r;
+}
+
+/* A line whose end does not come, as a question: it is seen all the same. */
+static void flush_old(struct gp_output *output)
 {
     for (size_t i = 0; i < STREAMS; i++) {
-        struct gp_label *label = &output->streams[i].label;
-        int r = label->text ? act(label) : 0;
-        if (r < 0 && r != -EPIPE)
-            output->lost = -r;
+        struct stream *stream = &output->streams[i];
+        if (stream->label.size > 0 && gp_clock_mono_ns() - stream->fed_ns >= TICK_MS * GP_NS_PER_MS)
+            end_label(output, &stream->label, gp_label_flush);
     }
 }
 
@@ -296,6 +305,7 @@ static bool hand_on(struct gp_output *output, struct stream *stream, size_t *ret
         return false;
     gp_scan_feed(stream->scan, chunk, (size_t)n);
     keep(output->plan->log, chunk, (size_t)n);
+    stream->fed_ns = output->plan->label ? gp_clock_mono_ns() : 0;
     int r = send(output, stream, (size_t)n);
     if (r < 0 && r != -EPIPE)
         output->lost = -r;
@@ -351,8 +361,7 @@ static void *relay(void *context)
         }
         if (n == 0 && has_ended)
             break;
-        if (n == 0)
-            for_labels(output, gp_label_flush);
+        flush_old(output);
         quiet_ms = n == 0 ? quiet_ms + TICK_MS : 0;
         if (quiet_ms >= RECORD_MS)
             finish_scans(output);
@@ -364,7 +373,8 @@ static void *relay(void *context)
             rest += has_ended ? size : 0;
         }
     }
-    for_labels(output, gp_label_finish);
+    for (size_t i = 0; i < STREAMS; i++)
+        end_label(output, &output->streams[i].label, gp_label_finish);
     finish_scans(output);
     return NULL;
 }

@@ -474,3 +474,61 @@ two" ]
     gpulse run --label x --no-watch -- true
     fails 2 '--label needs what the command prints: .*'
 }
+
+@test "a line without an end is not held back" {
+    idle_gpus
+    cat >ask.sh <<'END'
+printf 'sure? '
+i=0
+until [ -e answer ]; do
+    i=$((i + 1))
+    [ "$i" -lt 3000 ] || exit 1
+    echo busy >&2
+    sleep 0.01
+done
+echo yes
+END
+    "$GPULSE" run -q --label me -- sh ask.sh >out 2>err 3>&- &
+    pid=$!
+    STARTED+=("$pid")
+    until_true grep -q '^me| sure? ' out
+    touch answer
+    wait "$pid"
+    [ "$(cat out)" = "me| sure? yes" ]
+}
+
+@test "Ctrl-C ends steps that run at the same time" {
+    idle_gpus
+    cat >wait.sh <<'END'
+echo $$ >"$1.tmp"
+mv "$1.tmp" "$1.pid"
+exec sleep 1000
+END
+    steps <<'END'
+[one]
+command = echo one
+[a]
+after = one
+command = sh wait.sh a
+[b]
+after = one
+command = sh wait.sh b
+END
+    setsid env --default-signal=INT,QUIT,TERM "$GPULSE" run --pipeline steps.ini >out 2>err 3>&- &
+    pid=$!
+    STARTED+=("$pid")
+    until_true test -s a.pid -a -s b.pid
+    kill -INT -- "-$pid" # as the keyboard does
+    status=0
+    wait "$pid" || status=$?
+    [ "$status" -eq 130 ]
+    is_gone "$(cat a.pid)"
+    is_gone "$(cat b.pid)"
+    grep -q '^  one  *ok ' err
+    grep -q '^  a  *failed ' err
+    rm -f ./*.pid
+    printf 'true\n' >wait.sh
+    gpulse run --pipeline steps.ini
+    status_is 0
+    complains '^gpulse: continuing: one succeeded before '
+}
