@@ -470,6 +470,27 @@ def from_other_pid_namespaces():
 
 
 @test
+def folders_of_1500_users():
+    """Who has subordinate uids makes folders of thousands of users; each is that user's own."""
+    begin_anew()
+    ann = Holder()
+    for uid in range(200000, 201500):
+        for suffix in ("", ".1"):
+            os.mkdir(f"/dev/shm/gpulse-{uid}{suffix}", 0o755)
+            os.chown(f"/dev/shm/gpulse-{uid}{suffix}", uid, uid)
+    around = ("prlimit", "--nofile=64:64")
+    assert asks(0, around)[0] == 69, "GPU 0 is granted twice"
+    assert asks(1, around)[0] == 0
+    assert len(line_of_ann()) == 1
+    bob = Holder(BOB, 1)
+    assert bob.process, bob.words
+    assert asks(1, around, uid=ANN)[0] == 69
+    bob.close()
+    ann.close()
+    assert asks(0, around)[0] == 0
+
+
+@test
 def fifty_who_want_eight_gpus():
     contend()
 

@@ -49,6 +49,10 @@ class Machine:
         (self.folder / "leases").chmod(0o1777)
 
     def environment(self, user):
+        leases = self.folder / "leases"
+        if not leases.exists():
+            leases.mkdir()
+            leases.chmod(0o1777)
         state = self.folder / f"sim-{user}"
         if not state.exists():
             state.mkdir(mode=0o700)

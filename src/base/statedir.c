@@ -17,18 +17,25 @@
 enum {
     FOLDERS_PER_USER = 4, /* in a place; who has more made them by hand */
     LOOKED_AT = 100000,   /* files of a place, to say whose they are */
-    NAME_SIZE = 48,
 };
 
 static const char *const places[GP_STATEDIR_PLACES] = {"/run/gpulse", "/dev/shm", "/tmp"};
 static const char prefix[] = "gpulse-";
 
-/* The path of a place: that which was told is the only one. NULL: there is none of that number. */
+static const char variable[] = "GPULSE_STATE_DIR";
+
+/* The only place, if somebody wants it to be; NULL otherwise. */
+static const char *chosen_place(void)
+{
+    const char *path = getenv(variable);
+    return path && *path ? path : NULL;
+}
+
+/* NULL: there is none of that number. */
 static const char *place_path(const char *root, size_t number, char room[GP_PATH_SIZE])
 {
-    const char *told = getenv("GPULSE_STATE_DIR");
-    if (told && *told)
-        return number == 0 ? told : NULL;
+    if (chosen_place())
+        return number == 0 ? chosen_place() : NULL;
     return number < GP_STATEDIR_PLACES && gp_io_path(room, root, places[number]) ? room : NULL;
 }
 
@@ -85,49 +92,80 @@ static void set_path(struct gp_statedir *dir, const char *place, const char *nam
         memcpy(dir->path + sizeof(dir->path) - sizeof(cut), cut, sizeof(cut));
 }
 
-static int add(struct gp_statedirs *dirs, int fd, uid_t uid, const char *place, const char *name)
+static int compare_entries(const void *a, const void *b)
 {
-    struct gp_statedir *grown = realloc(dirs->items, (dirs->count + 1) * sizeof(*grown));
-    if (!grown) {
-        (void)close(fd);
-        return GP_ENOMEM;
+    const struct gp_statedir_entry *x = a;
+    const struct gp_statedir_entry *y = b;
+    if (x->place != y->place)
+        return x->place < y->place ? -1 : 1;
+    if (x->owner != y->owner)
+        return x->owner < y->owner ? -1 : 1;
+    return strcmp(x->name, y->name);
+}
+
+/* Sorts them, and keeps the first few of each owner in each place. */
+static void prune(struct gp_statedirs *dirs)
+{
+    size_t kept = 0;
+    if (dirs->count > 0)
+        qsort(dirs->entries, dirs->count, sizeof(*dirs->entries), compare_entries);
+    for (size_t i = 0; i < dirs->count; i++) {
+        const struct gp_statedir_entry *entry = &dirs->entries[i];
+        const struct gp_statedir_entry *before =
+            kept >= FOLDERS_PER_USER ? &dirs->entries[kept - FOLDERS_PER_USER] : NULL;
+        if (!before || before->place != entry->place || before->owner != entry->owner)
+            dirs->entries[kept++] = *entry;
     }
-    dirs->items = grown;
-    struct gp_statedir *dir = &grown[dirs->count++];
-    *dir = (struct gp_statedir){.fd = fd, .owner = uid};
-    set_path(dir, place, name);
+    dirs->count = kept;
+}
+
+/* With twice the room once it is full, so that whoever makes many folders costs little. */
+static int add(struct gp_statedirs *dirs, const struct gp_statedir_entry *entry)
+{
+    enum { FEW = 256 };
+    if (dirs->count == dirs->room) {
+        prune(dirs);
+        dirs->room = dirs->count < FEW ? 2 * FEW : 2 * dirs->count;
+        struct gp_statedir_entry *grown =
+            realloc(dirs->entries, dirs->room * sizeof(*dirs->entries));
+        if (!grown)
+            return GP_ENOMEM;
+        dirs->entries = grown;
+    }
+    dirs->entries[dirs->count++] = *entry;
     return 0;
 }
 
-static size_t count_of(const struct gp_statedirs *dirs, size_t from, uid_t uid)
+/* The users' folders of a place, all or those of one (`only`). */
+static int add_folders(struct gp_statedirs *dirs, size_t number, const uid_t *only)
 {
-    size_t count = 0;
-    for (size_t i = from; i < dirs->count; i++)
-        count += dirs->items[i].owner == uid;
-    return count;
+    const struct dirent *found;
+    struct stat st;
+    int r = 0;
+    int again = openat(dirs->places[number], ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *listing = again >= 0 ? fdopendir(again) : NULL;
+    if (!listing && again >= 0)
+        (void)close(again);
+    while (r == 0 && listing && (found = readdir(listing))) {
+        struct gp_statedir_entry entry = {.place = number};
+        if (strlen(found->d_name) >= sizeof(entry.name) ||
+            !parse_name(found->d_name, &entry.owner) || (only && *only != entry.owner) ||
+            fstatat(again, found->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+            st.st_uid != entry.owner || !S_ISDIR(st.st_mode))
+            continue;
+        memcpy(entry.name, found->d_name, strlen(found->d_name) + 1);
+        r = add(dirs, &entry);
+    }
+    if (listing)
+        (void)closedir(listing);
+    return r;
 }
 
-/* The users' folders of a place, all or those of one (`only`). Takes the descriptor. */
-static int add_folders(struct gp_statedirs *dirs, int place, const char *path, const uid_t *only)
+static void init(struct gp_statedirs *dirs, const char *root)
 {
-    const struct dirent *entry;
-    size_t from = dirs->count;
-    int r = 0;
-    DIR *listing = fdopendir(place);
-    if (!listing) {
-        (void)close(place);
-        return 0;
-    }
-    while (r == 0 && (entry = readdir(listing))) {
-        uid_t uid;
-        int fd;
-        if (parse_name(entry->d_name, &uid) && (!only || *only == uid) &&
-            count_of(dirs, from, uid) < FOLDERS_PER_USER &&
-            (fd = open_folder(dirfd(listing), entry->d_name, uid)) >= 0)
-            r = add(dirs, fd, uid, path, entry->d_name);
-    }
-    (void)closedir(listing);
-    return r;
+    *dirs = (struct gp_statedirs){.root = root, .current.fd = -1};
+    for (size_t i = 0; i < GP_STATEDIR_PLACES; i++)
+        dirs->places[i] = -1;
 }
 
 int gp_statedirs_open(const char *root, struct gp_statedirs *ret)
@@ -136,23 +174,51 @@ int gp_statedirs_open(const char *root, struct gp_statedirs *ret)
     const char *path;
     struct stat st;
     int r = 0;
-    *ret = (struct gp_statedirs){NULL, 0};
+    init(ret, root);
     for (size_t i = 0; r == 0 && i < GP_STATEDIR_PLACES; i++) {
-        int place = (path = place_path(root, i, room)) ? open_place(path, &st) : -1;
-        if (place >= 0)
-            r = add_folders(ret, place, path, NULL);
+        ret->places[i] = (path = place_path(root, i, room)) ? open_place(path, &st) : -1;
+        if (ret->places[i] >= 0)
+            r = add_folders(ret, i, NULL);
     }
+    prune(ret);
     if (r < 0)
         gp_statedirs_close(ret);
     return r;
 }
 
+static void close_current(struct gp_statedirs *dirs)
+{
+    if (dirs->current.fd >= 0)
+        (void)close(dirs->current.fd);
+    dirs->current.fd = -1;
+}
+
+const struct gp_statedir *gp_statedirs_next(struct gp_statedirs *dirs)
+{
+    char room[GP_PATH_SIZE];
+    close_current(dirs);
+    while (dirs->at < dirs->count) {
+        const struct gp_statedir_entry *entry = &dirs->entries[dirs->at++];
+        const char *path = place_path(dirs->root, entry->place, room);
+        int fd = open_folder(dirs->places[entry->place], entry->name, entry->owner);
+        if (fd < 0 || !path)
+            continue;
+        dirs->current = (struct gp_statedir){.fd = fd, .owner = entry->owner};
+        set_path(&dirs->current, path, entry->name);
+        return &dirs->current;
+    }
+    dirs->at = 0;
+    return NULL;
+}
+
 void gp_statedirs_close(struct gp_statedirs *dirs)
 {
-    for (size_t i = 0; i < dirs->count; i++)
-        (void)close(dirs->items[i].fd);
-    free(dirs->items);
-    *dirs = (struct gp_statedirs){NULL, 0};
+    close_current(dirs);
+    for (size_t i = 0; i < GP_STATEDIR_PLACES; i++)
+        if (dirs->places[i] >= 0)
+            (void)close(dirs->places[i]);
+    free(dirs->entries);
+    init(dirs, NULL);
 }
 
 DIR *gp_statedir_list(const struct gp_statedir *dir)
@@ -170,7 +236,7 @@ DIR *gp_statedir_list(const struct gp_statedir *dir)
 static int make_folder(int place, const char *path, struct gp_statedir *ret)
 {
     const uid_t uid = geteuid();
-    char name[NAME_SIZE];
+    char name[GP_STATEDIR_NAME_SIZE];
     (void)snprintf(name, sizeof(name), "%s%u", prefix, (unsigned)uid);
     if (mkdirat(place, name, 0755) != 0) {
         if (errno != EEXIST)
@@ -188,29 +254,25 @@ static int make_folder(int place, const char *path, struct gp_statedir *ret)
 }
 
 /* That which is there, or a new one. */
-static int own_folder(const char *path, struct gp_statedir *ret, struct stat *place_st)
+static int own_folder(const char *root, size_t number, const char *path, struct gp_statedir *ret,
+                      struct stat *place_st)
 {
-    struct gp_statedirs found = {NULL, 0};
+    struct gp_statedirs found;
+    const struct gp_statedir *dir;
     const uid_t uid = geteuid();
-    int place = open_place(path, place_st);
-    int again = place >= 0 ? fcntl(place, F_DUPFD_CLOEXEC, 0) : -1;
-    int e = place < 0 ? place : again < 0 ? -errno : 0;
+    init(&found, root);
+    int place = found.places[number] = open_place(path, place_st);
+    int e = place < 0 ? place : add_folders(&found, number, &uid) < 0 ? -ENOMEM : 0;
     *ret = (struct gp_statedir){.fd = -1};
-    if (e == 0 && add_folders(&found, again, path, &uid) < 0)
-        e = -ENOMEM;
-    for (size_t i = 0; e == 0 && ret->fd < 0 && i < found.count; i++)
-        if (faccessat(found.items[i].fd, ".", W_OK | X_OK, AT_EACCESS) == 0) {
-            *ret = found.items[i];
-            found.items[i].fd = -1;
+    prune(&found);
+    while (e == 0 && ret->fd < 0 && (dir = gp_statedirs_next(&found)))
+        if (faccessat(dir->fd, ".", W_OK | X_OK, AT_EACCESS) == 0) {
+            *ret = *dir;
+            found.current.fd = -1; /* it is the caller's now */
         }
-    for (size_t i = 0; i < found.count; i++)
-        if (found.items[i].fd >= 0)
-            (void)close(found.items[i].fd);
-    free(found.items);
     if (e == 0 && ret->fd < 0)
         e = make_folder(place, path, ret);
-    if (place >= 0)
-        (void)close(place);
+    gp_statedirs_close(&found);
     if (e < 0 && ret->fd >= 0) {
         (void)close(ret->fd);
         ret->fd = -1;
@@ -281,19 +343,72 @@ static void add_complaint(struct gp_strbuf *sb, const char *path, int e, const s
         gp_strbuf_addf(sb, ", most of it is uid %" PRId64 "'s", uid);
 }
 
+static int check_chosen(struct stat *ret_st, struct gp_err *err)
+{
+    const char *path = chosen_place();
+    *ret_st = (struct stat){.st_mode = S_IWOTH};
+    if (!path)
+        return 0;
+    if (*path != '/')
+        return gp_err_set(err, GP_EUSAGE, "%s is '%.200s'; it must be an absolute path", variable,
+                          path);
+    if (stat(path, ret_st) == 0 && S_ISDIR(ret_st->st_mode))
+        return 0;
+    return gp_err_set(err, GP_EUSAGE, "%s is '%.200s': %s; create it with mkdir -m 1777", variable,
+                      path, strerror(errno == ENOENT ? ENOENT : ENOTDIR));
+}
+
+/* Containers have a /dev/shm and a /tmp of their own, unless they share the host's IPC. */
+static bool is_in_container(void)
+{
+    static const ino_t initial = 0xEFFFFFFF; /* the kernel's PROC_IPC_INIT_INO */
+    struct stat st;
+    return stat("/proc/self/ns/ipc", &st) == 0 && st.st_ino != initial;
+}
+
+int gp_statedir_check(struct gp_strbuf *note, struct gp_err *err)
+{
+    char room[GP_PATH_SIZE];
+    struct stat st;
+    size_t number = 0;
+    int place = -1;
+    int r = check_chosen(&st, err);
+    if (r < 0)
+        return r;
+    if (!(st.st_mode & S_IWOTH))
+        gp_strbuf_addf(note,
+                       "reservations are kept in '%s' (%s): other users do not see them, and "
+                       "theirs are not seen here",
+                       chosen_place(), variable);
+    if (chosen_place() || !is_in_container())
+        return 0;
+    while (number < GP_STATEDIR_PLACES && (place = open_place(places[number], &st)) < 0)
+        number++;
+    if (place >= 0)
+        (void)close(place);
+    if (place >= 0 && number > 0) /* the first is there if somebody shares it */
+        gp_strbuf_addf(note,
+                       "reservations are kept in '%s' of this container: users outside it do not "
+                       "see them, and theirs are not seen here; share '%s' with the container",
+                       place_path(NULL, number, room), places[0]);
+    return 0;
+}
+
 int gp_statedir_own(const char *root, size_t from, struct gp_statedir *ret, size_t *ret_place,
                     struct gp_err *err)
 {
     struct gp_strbuf why = GP_STRBUF_INIT(1024);
     char room[GP_PATH_SIZE];
     const char *path;
-    const char *told = getenv("GPULSE_STATE_DIR");
+    struct stat chosen;
     int e = -ENOENT;
+    if (check_chosen(&chosen, err) < 0) {
+        gp_strbuf_fini(&why);
+        return GP_EUSAGE;
+    }
     for (size_t i = from; e < 0 && (path = place_path(root, i, room)); i++) {
         struct stat st = {0};
-        if (told && *told)
-            (void)mkdir(told, 0700);
-        e = own_folder(path, ret, &st);
+        e = own_folder(root, i, path, ret, &st);
         *ret_place = i;
         if (e < 0)
             add_complaint(&why, path, e, &st);
@@ -334,8 +449,9 @@ void gp_statedirs_watch(const char *root, int *fd)
     }
     if (gp_statedirs_open(root, &dirs) < 0)
         return;
-    for (size_t i = 0; i < dirs.count; i++)
-        watch(*fd, dirs.items[i].fd, IN_CLOSE_WRITE | IN_MOVED_TO | IN_DELETE);
+    const struct gp_statedir *dir;
+    while ((dir = gp_statedirs_next(&dirs)))
+        watch(*fd, dir->fd, IN_CLOSE_WRITE | IN_MOVED_TO | IN_DELETE);
     gp_statedirs_close(&dirs);
 }
 

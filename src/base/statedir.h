@@ -25,24 +25,39 @@ struct gp_statedir {
     char path[256]; /* cut if it is longer */
 };
 
-/* The folders of all users, in the order of the places. */
+enum { GP_STATEDIR_PLACES = 3, GP_STATEDIR_NAME_SIZE = 48 };
+
+/* The folders of all users, a few of each, in the order of the places. One is open at a time: who
+ * makes many does not use up the descriptors of who reads them. */
 struct gp_statedirs {
-    struct gp_statedir *items;
-    size_t count;
+    const char *root;
+    int places[GP_STATEDIR_PLACES]; /* −1: it does not count */
+    struct gp_statedir_entry {
+        size_t place;
+        uid_t owner;
+        char name[GP_STATEDIR_NAME_SIZE];
+    } *entries;
+    size_t count, room, at;
+    struct gp_statedir current;
 };
 
-enum { GP_STATEDIR_PLACES = 3 };
-
-/* Opens the folders of all users: below $GPULSE_STATE_DIR alone, or below the root prefix in
+/* Finds the folders of all users: below $GPULSE_STATE_DIR alone, or below the root prefix in
  * /run/gpulse, /dev/shm and /tmp. Where there are none the list is empty. GP_ENOMEM. */
 int gp_statedirs_open(const char *root, struct gp_statedirs *ret) GP_MUST_CHECK;
+/* The next of them, open until the next call; NULL behind the last, after which it begins anew. */
+const struct gp_statedir *gp_statedirs_next(struct gp_statedirs *dirs);
 void gp_statedirs_close(struct gp_statedirs *dirs);
 
 /* This user's own folder in the first place from number `from` on where there is one or one can be
  * made: 0 to begin with, and one more than *ret_place if it turned out to be full. GP_EIO and
- * GP_EPERM say of each place what is wrong with it. The descriptor is the caller's. */
+ * GP_EPERM say of each place what is wrong with it, GP_EUSAGE is as below. The descriptor is the
+ * caller's. */
 int gp_statedir_own(const char *root, size_t from, struct gp_statedir *ret, size_t *ret_place,
                     struct gp_err *err) GP_MUST_CHECK;
+
+/* To be called before reservations are relied on: appends a note if other users cannot see them
+ * where they are kept. GP_EUSAGE: $GPULSE_STATE_DIR is not the absolute path of a folder. */
+int gp_statedir_check(struct gp_strbuf *note, struct gp_err *err) GP_MUST_CHECK;
 
 /* Appends what is wrong with a folder, by −errno: of a file system that is full also who has most
  * there. */

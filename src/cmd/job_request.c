@@ -132,6 +132,16 @@ int gp_job_request(const struct gp_job_options *o, struct gp_pick_request *ret, 
     return r < 0 ? r : parse_gpus(o->avoid, &avoid, &ret->avoid, err);
 }
 
+int gp_job_check_place(bool quiet, struct gp_err *err)
+{
+    struct gp_strbuf note = GP_STRBUF_INIT(2 * GP_PATH_SIZE);
+    int r = gp_statedir_check(&note, err);
+    if (r == 0 && note.len > 0 && !quiet)
+        gp_io_print_note("gpulse", note.buf);
+    gp_strbuf_fini(&note);
+    return r;
+}
+
 int gp_job_open(const struct gp_pick_request *request, const struct gp_want *besides,
                 struct gp_sampler **ret, struct gp_err *err)
 {

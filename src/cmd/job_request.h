@@ -68,6 +68,9 @@ enum { GP_JOB_ANY = 1000000 };
 int gp_job_request(const struct gp_job_options *options, struct gp_pick_request *ret,
                    struct gp_err *err) GP_MUST_CHECK;
 
+/* Notes, unless quiet, that other users cannot see reservations where they are kept. GP_EUSAGE. */
+int gp_job_check_place(bool quiet, struct gp_err *err) GP_MUST_CHECK;
+
 /* Opens what choosing needs, and what is wanted besides (NULL: nothing). */
 int gp_job_open(const struct gp_pick_request *request, const struct gp_want *besides,
                 struct gp_sampler **ret, struct gp_err *err) GP_MUST_CHECK;

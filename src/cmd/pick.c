@@ -175,6 +175,8 @@ static int pick_main(int argc, char **argv, struct gp_err *err)
     if (r == 0 && request.is_all && o.at_most)
         r = gp_err_set(err, GP_EUSAGE, "--at-most goes with a number of GPUs only");
     if (r == 0)
+        r = gp_job_check_place(false, err);
+    if (r == 0)
         r = gp_job_open(&request, NULL, &sampler, err);
     if (r < 0)
         return r;

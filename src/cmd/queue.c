@@ -1,5 +1,6 @@
 /* gpulse queue: reserved GPUs, and who waits for some. */
 #include "cmd/app.h"
+#include "cmd/job_request.h"
 #include "cmd/commands.h"
 
 #include "base/clock.h"
@@ -162,6 +163,9 @@ static int queue_main(int argc, char **argv, struct gp_err *err)
         return r;
     if (positional > 0)
         return gp_err_set(err, GP_EUSAGE, "queue takes no arguments");
+    r = gp_job_check_place(false, err);
+    if (r < 0)
+        return r;
     gp_metric_set_add(&want.metrics, GP_UUID);
     gp_metric_set_add(&want.metrics, GP_PID);
     gp_metric_set_add(&want.metrics, GP_PROCESS_PPID);

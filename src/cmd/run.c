@@ -352,6 +352,9 @@ static int run_main(int argc, char **argv, struct gp_err *err)
     if (positional == 0)
         return gp_err_set(err, GP_EUSAGE,
                           "missing command; usage: gpulse run [options] -- COMMAND");
+    r = gp_job_check_place(o.plan.quiet, err);
+    if (r < 0)
+        return r;
     if (o.dry_run)
         return dry_run(&o, argv + 1, positional, err);
     char *variables[3] = {NULL};

@@ -282,10 +282,10 @@ int gp_leases_read(struct gp_leases *ret, struct gp_err *err)
     struct gp_statedirs dirs;
     *ret = (struct gp_leases){.items = NULL};
     int r = gp_statedirs_open(NULL, &dirs);
-    for (size_t i = 0; r == 0 && i < dirs.count; i++)
-        r = scan(&dirs.items[i], ret);
-    if (r == 0)
-        gp_statedirs_close(&dirs);
+    const struct gp_statedir *dir;
+    while (r == 0 && (dir = gp_statedirs_next(&dirs)))
+        r = scan(dir, ret);
+    gp_statedirs_close(&dirs);
     if (ret->count > 0)
         qsort(ret->items, ret->count, sizeof(*ret->items), compare_leases);
     /* those that the kernel has stamped alike have an order, too */
@@ -293,7 +293,6 @@ int gp_leases_read(struct gp_leases *ret, struct gp_err *err)
         if (ret->items[i].ticket <= ret->items[i - 1].ticket)
             ret->items[i].ticket = ret->items[i - 1].ticket + 1;
     if (r < 0) {
-        gp_statedirs_close(&dirs);
         gp_leases_fini(ret);
         return gp_err_set(err, GP_ENOMEM, "out of memory");
     }

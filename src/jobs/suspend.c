@@ -132,13 +132,22 @@ static int give_up(const struct gp_suspend_plan *plan, const struct gp_suspended
                    const struct item *items, size_t count, const struct gp_err *why,
                    struct gp_err *err)
 {
-    char left[200] = "";
+    static const char more[] = " …";
+    char left[160] = "";
+    size_t n = 0;
     for (size_t i = 0; i < count; i++) {
-        size_t n = strlen(left);
-        if (!undo(plan, &list[i], &items[i]))
-            (void)snprintf(left + n, sizeof(left) - n, " %u", list[i].pid);
+        char pid[16];
+        if (undo(plan, &list[i], &items[i]))
+            continue;
+        size_t length = (size_t)snprintf(pid, sizeof(pid), " %u", list[i].pid);
+        if (n + length + sizeof(more) > sizeof(left)) {
+            memcpy(left + n, more, sizeof(more)); /* gpulse resume lists them all */
+            continue;
+        }
+        memcpy(left + n, pid, length + 1);
+        n += length;
     }
-    return left[0] ? gp_err_set(err, why->code, "%s; not running: gpulse resume%s", why->text, left)
+    return left[0] ? gp_err_set(err, why->code, "%.200s; not running: gpulse resume%s", why->text, left)
                    : gp_err_set(err, why->code, "%s; nobody was suspended", why->text);
 }
 

@@ -1,5 +1,6 @@
 #include "proc/suspended.h"
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "base/parse.h"
@@ -15,9 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { NAME_SIZE = 64, FILE_BYTES = 8192, TRIES = 16, ENTRIES_MOST = 16384 };
+enum { NAME_SIZE = 64, FILE_BYTES = 8192, TRIES = 200, ENTRIES_MOST = 16384 };
 
 /* More than any GPU has; the sum of all that fit into a note is a number still. */
 static const uint64_t BYTES_MOST = (uint64_t)1 << 50;
@@ -201,13 +203,14 @@ static int scan(const struct gp_statedir *dir, int proc, struct stamped **all, s
 int gp_suspended_read(const char *root, struct gp_suspended_list *ret)
 {
     struct gp_statedirs dirs;
+    const struct gp_statedir *dir;
     struct stamped *all = NULL;
     size_t count = 0;
     *ret = (struct gp_suspended_list){NULL, 0};
     int r = gp_statedirs_open(root, &dirs);
     int proc = r == 0 && dirs.count > 0 ? open_proc(root) : -1;
-    for (size_t i = 0; r == 0 && proc >= 0 && i < dirs.count; i++)
-        r = scan(&dirs.items[i], proc, &all, &count);
+    while (r == 0 && proc >= 0 && (dir = gp_statedirs_next(&dirs)))
+        r = scan(dir, proc, &all, &count);
     for (size_t i = 0; r == 0 && i < count; i++)
         if (all[i].s.gpu_count > 0)
             r = add(ret, &all[i].s);
@@ -260,48 +263,106 @@ static void forget_ended(int proc, const struct gp_statedir *own)
         (void)closedir(listing);
 }
 
-/* Opens the note in one's own folder, or makes it, and locks it: for writing, so that nobody else
- * can. */
-static int take(int dir, const char *name, int *ret_fd)
+/* Whether somebody has it in hand: for that it is locked for writing, which only its owner can do.
+ * Locks of readers do not count. */
+static bool is_held(int fd)
+{
+    struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+    return fcntl(fd, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
+}
+
+static int lock_for_writing(int fd)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    struct stat locked;
-    struct stat named;
-    int fd = openat(dir, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644);
-    if (fd < 0)
-        return errno == ENOENT ? -EAGAIN : -errno;
-    int e = fcntl(fd, F_OFD_SETLK, &lock) != 0 ? -errno : 0;
-    if (e == -EAGAIN)
-        e = -EBUSY;
-    if (e == 0 && (fstat(fd, &locked) != 0 || fstatat(dir, name, &named, 0) != 0 ||
-                   locked.st_ino != named.st_ino))
-        e = -EAGAIN; /* it was taken away between the two */
-    if (e == 0 && (!S_ISREG(locked.st_mode) || locked.st_uid != geteuid()))
-        e = -EINVAL;
+    return fcntl(fd, F_OFD_SETLK, &lock) == 0 ? 0 : -errno;
+}
+
+static int copy(int from, int to)
+{
+    char text[FILE_BYTES];
+    ssize_t n = pread(from, text, sizeof(text), 0);
+    return n < 0 ? -errno : gp_io_write_all(to, text, (size_t)n);
+}
+
+/* Puts a copy in the place of a note on which somebody keeps a reader's lock. It is locked before
+ * others can open it. *fd becomes that of the copy. */
+static int replace(int dir, const char *name, int *fd)
+{
+    char fresh[NAME_SIZE];
+    (void)snprintf(fresh, sizeof(fresh), "new.%016" PRIx64, gp_io_random());
+    int made = openat(dir, fresh, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (made < 0)
+        return -errno;
+    int e = lock_for_writing(made);
+    if (e == 0)
+        e = copy(*fd, made);
+    if (e == 0 && (fchmod(made, 0644) != 0 || renameat(dir, fresh, dir, name) != 0))
+        e = -errno;
     if (e < 0) {
-        (void)close(fd);
+        (void)unlinkat(dir, fresh, 0);
+        (void)close(made);
         return e;
     }
-    (void)fchmod(fd, 0644); /* the mask of this process has cut it */
-    *ret_fd = fd;
+    (void)close(*fd);
+    *fd = made;
     return 0;
+}
+
+/* Opens the note in one's own folder, or makes it, and locks it. */
+static int take_alone(int dir, const char *name, int *ret_fd)
+{
+    struct stat st;
+    struct stat named;
+    int fd = openat(dir, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644);
+    int e = fd >= 0 ? 0 : errno == ENOENT ? -EAGAIN : -errno;
+    if (e == 0 && (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid()))
+        e = -EINVAL;
+    if (e == 0 && is_held(fd))
+        e = -EBUSY;
+    if (e == 0) {
+        (void)fchmod(fd, 0644); /* the mask of this process has cut it */
+        e = lock_for_writing(fd);
+        if (e == -EAGAIN || e == -EACCES)
+            e = replace(dir, name, &fd);
+        else if (e == 0 && (fstatat(dir, name, &named, AT_SYMLINK_NOFOLLOW) != 0 ||
+                            named.st_ino != st.st_ino))
+            e = -EAGAIN; /* it was taken away between the two */
+    }
+    if (e < 0 && fd >= 0)
+        (void)close(fd);
+    *ret_fd = e < 0 ? -1 : fd;
+    return e;
+}
+
+/* One at a time: nobody else can open, or lock, the file that orders this user's own. −EAGAIN:
+ * another one is at it. */
+static int take(int dir, const char *name, int *ret_fd)
+{
+    int order = openat(dir, "order", O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+    int e = order < 0 ? -errno : lock_for_writing(order);
+    if (e == -EACCES && order >= 0)
+        e = -EAGAIN;
+    if (e == 0)
+        e = take_alone(dir, name, ret_fd);
+    if (order >= 0)
+        (void)close(order);
+    return e;
 }
 
 /* Whether root, or the process's owner, has this note in another folder in hand just now. Looked
  * at after one's own is locked: of two, at least the later one sees the other. */
 static bool is_taken(const char *root, const char *name, uid_t owner)
 {
-    struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
     struct gp_statedirs dirs;
+    const struct gp_statedir *dir;
     bool taken = false;
     if (gp_statedirs_open(root, &dirs) < 0)
         return true;
-    for (size_t i = 0; !taken && i < dirs.count; i++) {
-        const struct gp_statedir *dir = &dirs.items[i];
+    while (!taken && (dir = gp_statedirs_next(&dirs))) {
         int fd = dir->owner != geteuid() && (dir->owner == 0 || dir->owner == owner)
                      ? openat(dir->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
                      : -1;
-        taken = fd >= 0 && fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+        taken = fd >= 0 && is_held(fd);
         if (fd >= 0)
             (void)close(fd);
     }
@@ -312,6 +373,7 @@ static bool is_taken(const char *root, const char *name, uid_t owner)
 int gp_suspended_take(const char *root, const struct gp_suspended *s, int *ret_fd,
                       struct gp_err *err)
 {
+    const struct timespec pause = gp_clock_timespec(GP_NS_PER_MS);
     char name[NAME_SIZE];
     uid_t owner;
     struct gp_statedir own;
@@ -323,8 +385,11 @@ int gp_suspended_take(const char *root, const struct gp_suspended *s, int *ret_f
     make_name(name, s);
     forget_ended(proc, &own);
     int e = lives(proc, s, &owner) ? -EAGAIN : -ESRCH;
-    for (int i = 0; i < TRIES && e == -EAGAIN; i++)
+    for (int i = 0; i < TRIES && e == -EAGAIN; i++) {
         e = take(own.fd, name, ret_fd);
+        if (e == -EAGAIN)
+            (void)nanosleep(&pause, NULL);
+    }
     if (e == 0 && is_taken(root, name, owner)) {
         (void)close(*ret_fd);
         e = -EBUSY;
@@ -354,24 +419,21 @@ int gp_suspended_forget(const char *root, const struct gp_suspended *s, int fd, 
     const struct gp_suspended runs = {.pid = s->pid, .start_ticks = s->start_ticks};
     char name[NAME_SIZE];
     struct gp_statedirs dirs;
+    const struct gp_statedir *dir;
     bool others = false;
     int e = 0;
     make_name(name, s);
     if (gp_statedirs_open(root, &dirs) < 0)
         return gp_err_set(err, GP_ENOMEM, "out of memory");
-    for (size_t i = 0; i < dirs.count; i++) {
-        const struct gp_statedir *dir = &dirs.items[i];
-        if (dir->owner != geteuid() && geteuid() != 0)
-            others = others || (dir->owner == 0 && faccessat(dir->fd, name, F_OK, 0) == 0);
-    }
+    while ((dir = gp_statedirs_next(&dirs)))
+        if (dir->owner == 0 && geteuid() != 0)
+            others = others || faccessat(dir->fd, name, F_OK, 0) == 0;
     /* what root has written stays, and this user's later word against it */
     int r = others ? gp_suspended_write(fd, &runs, err) : 0;
-    for (size_t i = 0; !others && i < dirs.count; i++) {
-        const struct gp_statedir *dir = &dirs.items[i];
+    while (!others && (dir = gp_statedirs_next(&dirs)))
         if ((dir->owner == geteuid() || geteuid() == 0) && unlinkat(dir->fd, name, 0) != 0 &&
             errno != ENOENT)
             e = errno;
-    }
     gp_statedirs_close(&dirs);
     return e ? gp_err_set(err, GP_EIO, "its note cannot be removed: %s", strerror(e)) : r;
 }

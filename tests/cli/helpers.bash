@@ -15,6 +15,7 @@ setup() {
     export XDG_STATE_HOME=$BATS_TEST_TMPDIR/home
     unset GPULSE_SIM GPULSE_SIM_STILL GPULSE_SIM_COUNT GPULSE_ROOT GPULSE_NVML NO_COLOR
     mkdir -m 700 "$GPULSE_SIM_STATE"
+    mkdir -m 1777 "$GPULSE_STATE_DIR"
     cd "$BATS_TEST_TMPDIR" || return
     STARTED=()
     exec {nothing}<> <(:)

@@ -70,9 +70,11 @@ static size_t count(void)
 {
     struct gp_statedirs dirs;
     assert_int_equal(gp_statedirs_open(tree_root, &dirs), 0);
-    size_t n = dirs.count;
+    size_t n = 0;
+    while (gp_statedirs_next(&dirs))
+        n++;
     gp_statedirs_close(&dirs);
-    assert_null(dirs.items);
+    assert_null(dirs.entries);
     return n;
 }
 
@@ -261,19 +263,41 @@ static void a_place_that_was_told(void **state)
     own_is_in("/tmp");
     (void)setenv("GPULSE_STATE_DIR", path, 1);
     assert_int_equal(count(), 0);
+    assert_int_equal(gp_statedir_own(tree_root, 0, &own, &place, &err), GP_EUSAGE);
+    assert_non_null(strstr(err.text, "/own': No such file or directory; create it"));
     assert_int_not_equal(access(path, F_OK), 0);
-    mode_t before = umask(0077);
-    own_is_in("/own");
-    (void)umask(before);
-    assert_int_equal(mode_of("/own"), 0700);
-    assert_int_equal(chmod(path, 0750), 0);
+    make_folder("/own", 0750);
     own_is_in("/own"); /* one that is there stays as it is */
     assert_int_equal(mode_of("/own"), 0750);
     assert_int_equal(count(), 1);
     (void)setenv("GPULSE_STATE_DIR", "/dev/null/x", 1);
-    assert_int_equal(gp_statedir_own(tree_root, 0, &own, &place, &err), GP_EIO);
-    assert_string_equal(err.text, "nowhere to tell other users: '/dev/null/x': Not a directory");
+    assert_int_equal(gp_statedir_own(tree_root, 0, &own, &place, &err), GP_EUSAGE);
+    assert_string_equal(err.text, "GPULSE_STATE_DIR is '/dev/null/x': Not a directory; create it "
+                                  "with mkdir -m 1777");
+    (void)setenv("GPULSE_STATE_DIR", "own", 1);
+    assert_int_equal(gp_statedir_own(tree_root, 0, &own, &place, &err), GP_EUSAGE);
+    assert_string_equal(err.text, "GPULSE_STATE_DIR is 'own'; it must be an absolute path");
     (void)unsetenv("GPULSE_STATE_DIR");
+}
+
+static void what_is_noted(void **state)
+{
+    (void)state;
+    struct gp_strbuf sb = GP_STRBUF_INIT(4096);
+    struct gp_err err = {0};
+    char path[256];
+    (void)snprintf(path, sizeof(path), "%s/own", tree_root);
+    make_folder("/own", 01777);
+    (void)setenv("GPULSE_STATE_DIR", path, 1);
+    assert_int_equal(gp_statedir_check(&sb, &err), 0);
+    assert_string_equal(sb.buf, ""); /* all can use it */
+    assert_int_equal(chmod(path, 0755), 0);
+    assert_int_equal(gp_statedir_check(&sb, &err), 0);
+    assert_non_null(strstr(sb.buf, "/own' (GPULSE_STATE_DIR): other users do not see them"));
+    (void)setenv("GPULSE_STATE_DIR", "/nonexistent", 1);
+    assert_int_equal(gp_statedir_check(&sb, &err), GP_EUSAGE);
+    (void)unsetenv("GPULSE_STATE_DIR");
+    gp_strbuf_fini(&sb);
 }
 
 #define IN_TREE(name) cmocka_unit_test_setup_teardown(name, begin, tear_down)
@@ -286,6 +310,7 @@ int main(void)
         IN_TREE(folders_that_do_not_count),       IN_TREE(many_folders_of_one_user),
         IN_TREE(who_has_filled_it),
         IN_TREE(a_place_that_was_told),
+        IN_TREE(what_is_noted),
     };
     return cmocka_run_group_tests_name("statedir", tests, NULL, NULL);
 }
