@@ -147,8 +147,9 @@ static int give_up(const struct gp_suspend_plan *plan, const struct gp_suspended
         memcpy(left + n, pid, length + 1);
         n += length;
     }
-    return left[0] ? gp_err_set(err, why->code, "%.200s; not running: gpulse resume%s", why->text, left)
-                   : gp_err_set(err, why->code, "%s; nobody was suspended", why->text);
+    return left[0]
+               ? gp_err_set(err, why->code, "%.200s; not running: gpulse resume%s", why->text, left)
+               : gp_err_set(err, why->code, "%s; nobody was suspended", why->text);
 }
 
 int gp_suspend_all(const struct gp_suspend_plan *plan, struct gp_suspended *list, size_t count,
