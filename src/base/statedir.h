@@ -36,7 +36,7 @@ struct gp_statedirs {
         size_t place;
         uid_t owner;
         char name[GP_STATEDIR_NAME_SIZE];
-    } *entries;
+    } * entries;
     size_t count, room, at;
     struct gp_statedir current;
 };

@@ -1,7 +1,7 @@
 /* gpulse queue: reserved GPUs, and who waits for some. */
 #include "cmd/app.h"
-#include "cmd/job_request.h"
 #include "cmd/commands.h"
+#include "cmd/job_request.h"
 
 #include "base/clock.h"
 #include "base/err.h"

@@ -338,7 +338,7 @@ static int take_alone(int dir, const char *name, int *ret_fd)
  * another one is at it. */
 static int take(int dir, const char *name, int *ret_fd)
 {
-    int order = openat(dir, "order", O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+    int order = openat(dir, ".order", O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
     int e = order < 0 ? -errno : lock_for_writing(order);
     if (e == -EACCES && order >= 0)
         e = -EAGAIN;

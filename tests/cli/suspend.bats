@@ -292,7 +292,7 @@ as_another_user() {
 @test "a folder in which anybody could change a note" {
     quiet_t4
     job
-    mkdir -m 777 notes
+    chmod 777 notes
     chmod 777 notes # not sticky
     gpulse suspend "$job" --yes
     status_is 5

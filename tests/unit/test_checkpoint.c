@@ -11,12 +11,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { SOON_MS = 200, LONG_S = 600, GIB = 1 << 30 };
+enum { MANY = 60, SOON_MS = 200, LONG_S = 600, GIB = 1 << 30 };
 
 static const uint64_t soon_ns = (uint64_t)SOON_MS * GP_NS_PER_MS;
 static struct sim_state *state;
-static pid_t children[2];
-static struct gp_suspended list[2];
+static pid_t children[MANY];
+static struct gp_suspended list[MANY];
+static int child_count;
 static char folder[256];
 
 /* What a look at the GPUs would tell. */
@@ -26,14 +27,14 @@ static struct {
     int measured;
 } eyes;
 
-/* Two processes that have memory of the GPU. */
-static int start(void **ctx)
+/* Processes that have memory of the GPU. */
+static int start_some(int count)
 {
-    (void)ctx;
     struct gp_err err = {0};
+    child_count = count;
     eyes.bytes = GIB;
     eyes.has_room = true;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < count; i++) {
         size_t slot;
         children[i] = fork();
         if (children[i] == 0) {
@@ -56,10 +57,22 @@ static int start(void **ctx)
     return 0;
 }
 
+static int start(void **ctx)
+{
+    (void)ctx;
+    return start_some(2);
+}
+
+static int start_many(void **ctx)
+{
+    (void)ctx;
+    return start_some(MANY);
+}
+
 static int stop(void **ctx)
 {
     (void)ctx;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < child_count; i++) {
         (void)kill(children[i], SIGKILL);
         (void)waitpid(children[i], NULL, 0);
         (void)gp_suspended_forget(NULL, &list[i], -1, NULL);
@@ -220,6 +233,25 @@ static void who_has_been_moved_does_not_go_back_without_room(void **ctx)
     assert_int_equal(state_of(&list[0]), GP_CUDA_RUNNING);
 }
 
+/* Nobody resumes a process whose pid is the beginning of that of another one. */
+static void a_hint_names_whole_pids(void **ctx)
+{
+    (void)ctx;
+    static const char hint[] = "; not running: gpulse resume ";
+    struct gp_err err = {0};
+    int named = 0;
+    eyes.has_room = false;
+    change(&list[MANY - 1], make_managed); /* when all others have been moved */
+    assert_int_equal(gp_suspend_all(&plan, list, MANY, &err), GP_EDRIVER);
+    char *word = strstr(err.text, hint);
+    assert_non_null(word);
+    word += strlen(hint);
+    for (char *next; (next = strsep(&word, " ")) && strcmp(next, "…") != 0; named++)
+        assert_int_equal(strtol(next, NULL, 10), children[named]);
+    assert_true(named > 10 && named < MANY - 1);
+    assert_null(word); /* nothing after "…" */
+}
+
 static void without_main_memory_nobody_is_moved(void **ctx)
 {
     (void)ctx;
@@ -330,6 +362,7 @@ int main(void)
         PLAIN(one_that_cannot_leaves_all_running),
         PLAIN(one_that_is_lost_does_not_hold_the_others),
         PLAIN(who_has_been_moved_does_not_go_back_without_room),
+        cmocka_unit_test_setup_teardown(a_hint_names_whole_pids, start_many, stop),
         PLAIN(without_main_memory_nobody_is_moved),
         PLAIN(suspending_twice),
         PLAIN(two_at_the_same_time),

@@ -305,9 +305,12 @@ static void what_is_noted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_TREE(the_first_place_that_is_there),   IN_TREE(the_next_place),
-        IN_TREE(places_that_others_could_change), IN_TREE(places_of_others),
-        IN_TREE(folders_that_do_not_count),       IN_TREE(many_folders_of_one_user),
+        IN_TREE(the_first_place_that_is_there),
+        IN_TREE(the_next_place),
+        IN_TREE(places_that_others_could_change),
+        IN_TREE(places_of_others),
+        IN_TREE(folders_that_do_not_count),
+        IN_TREE(many_folders_of_one_user),
         IN_TREE(who_has_filled_it),
         IN_TREE(a_place_that_was_told),
         IN_TREE(what_is_noted),

@@ -7,7 +7,12 @@
 #include "proc/suspended.h"
 #include "proc_tree.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 enum { PID = 77, START = 4711 };
@@ -309,6 +314,58 @@ static void only_one_has_a_note(void **state)
     (void)close(second);
 }
 
+static int files_named(const char *prefix)
+{
+    char path[256];
+    int n = 0;
+    const struct dirent *entry;
+    (void)snprintf(path, sizeof(path), "%s%s", tree_root, own_folder);
+    DIR *listing = opendir(path);
+    while (listing && (entry = readdir(listing)))
+        n += strncmp(entry->d_name, prefix, strlen(prefix)) == 0;
+    if (listing)
+        (void)closedir(listing);
+    return n;
+}
+
+/* Everybody may read a note, and keep a reader's lock on it for ever. */
+static void locks_of_readers_do_not_count(void **state)
+{
+    (void)state;
+    struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+    struct rlimit limit;
+    struct gp_err err = {0};
+    char path[256];
+    int first;
+    int second;
+    make_machine();
+    note(&example);
+    (void)snprintf(path, sizeof(path), "%s%s/suspended.%d.%d", tree_root, own_folder, PID, START);
+    int reader = open(path, O_RDONLY | O_CLOEXEC);
+    assert_true(reader >= 0);
+    assert_int_equal(fcntl(reader, F_OFD_SETLK, &lock), 0);
+    /* without room for a copy the note stays as it is */
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    const struct rlimit none = {.rlim_cur = 0, .rlim_max = limit.rlim_max};
+    assert_true(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+    int r = gp_suspended_take(tree_root, &example, &first, &err);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    assert_int_equal(r, GP_EIO);
+    assert_non_null(strstr(err.text, "File too large"));
+    assert_int_equal(files_named("new."), 0);
+    assert_int_equal(count(), 1);
+    /* with it the note has another file, and nobody else takes it */
+    assert_int_equal(gp_suspended_take(tree_root, &example, &first, &err), 0);
+    assert_int_equal(gp_suspended_take(tree_root, &example, &second, &err), GP_EFAIL);
+    assert_int_equal(count(), 1);
+    assert_int_equal(files_named("new."), 0);
+    assert_int_equal(gp_suspended_forget(tree_root, &example, first, &err), 0);
+    (void)close(first);
+    assert_int_equal(count(), 0); /* the reader's lock does not keep it */
+    (void)close(reader);
+}
+
 static void a_folder_that_others_may_change_is_not_used(void **state)
 {
     (void)state;
@@ -431,6 +488,7 @@ int main(void)
         TEST(the_owner_of_a_process_may_note_it),
         TEST(roots_notes_are_roots),
         TEST(one_at_a_time_whoever_it_is),
+        TEST(locks_of_readers_do_not_count),
         TEST(room_for_all_and_some_to_spare),
         TEST(room_in_the_group_of_each),
     };
