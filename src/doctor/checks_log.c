@@ -47,6 +47,10 @@ static void check_readable(struct gp_exam *exam)
     }
     gp_exam_report(exam, GP_VERDICT_SKIP, "the kernel's log cannot be read: %s",
                    strerror(-log->error));
+    if (log->mixed)
+        gp_exam_evidence(exam, log->mixed,
+                         "is not trustworthy: any user can write lines that look like the "
+                         "kernel's (logger -t kernel)");
     if (is_forbidden) {
         gp_exam_command(exam, "", "sudo gpulse doctor --only log");
         gp_exam_command(exam, "without root, as a member of the group adm or systemd-journal",

@@ -159,10 +159,10 @@ static int read_records(struct reader *r, int fd)
     }
 }
 
+/* Syslog daemons keep the facility of the kernel for the kernel; its tag anybody can use. */
 int gp_log_open(const struct gp_files *files, const char **ret_path)
 {
-    static const char *const paths[] = {kernel_log, "/var/log/kern.log", "/var/log/syslog",
-                                        "/var/log/messages", "/var/log/dmesg"};
+    static const char *const paths[] = {kernel_log, "/var/log/kern.log", "/var/log/dmesg"};
     int error = -ENOENT;
     for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++) {
         int fd = i == 0 ? gp_files_open_kmsg(files) : gp_files_open_file(files, paths[i]);
@@ -173,6 +173,17 @@ int gp_log_open(const struct gp_files *files, const char **ret_path)
             error = fd;
     }
     return error;
+}
+
+/* A log that has the kernel's lines, but also those of users: "logger -t kernel" makes one that
+ * nothing tells from the kernel's. NULL: there is none. */
+static const char *find_mixed(const struct gp_files *files)
+{
+    static const char *const paths[] = {"/var/log/syslog", "/var/log/messages"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++)
+        if (gp_files_exist(files, paths[i]))
+            return paths[i];
+    return NULL;
 }
 
 static void read_log(struct gp_exam *exam, struct gp_log *log)
@@ -190,6 +201,9 @@ static void read_log(struct gp_exam *exam, struct gp_log *log)
     if (log->error < 0) {
         log->path = NULL;
         log->count = 0;
+        log->mixed = find_mixed(&exam->files);
+        if (log->mixed && log->error == -ENOENT)
+            log->error = -EPERM;
     }
 }
 
