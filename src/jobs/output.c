@@ -20,7 +20,7 @@
 
 enum {
     CHUNK = 65536,
-    PIPE_SIZE = 1 << 20,
+    PIPE_SIZE = 1 << 18,
     TICK_MS = 50,    /* how often the settings of a terminal are looked at */
     RECORD_MS = 300, /* so long lines may come that belong to a failure */
     FINISH_MS = 100,
@@ -37,6 +37,7 @@ struct stream {
     struct gp_scan *scan;
     struct gp_label label;
     uint64_t fed_ns; /* when it last got something */
+    bool is_busy;
 };
 
 struct gp_output {
@@ -183,7 +184,6 @@ static int open_pipe(struct stream *stream)
     int fds[2];
     if (pipe2(fds, O_CLOEXEC) != 0)
         return -1;
-    (void)fcntl(fds[0], F_SETPIPE_SZ, PIPE_SIZE); /* fewer context switches */
     stream->from = fds[0];
     stream->give = fds[1];
     return 0;
@@ -294,6 +294,25 @@ static void flush_old(struct gp_output *output)
     }
 }
 
+/* What is not a pipe stays as it is. */
+static void enlarge(int fd)
+{
+    int size = fcntl(fd, F_GETPIPE_SZ);
+    if (size > 0 && size < PIPE_SIZE)
+        (void)fcntl(fd, F_SETPIPE_SZ, PIPE_SIZE);
+}
+
+/* Who fills a pipe gets larger ones, which need fewer context switches. Others keep theirs: the
+ * kernel limits what the pipes of a user hold together. */
+static void note_busy(struct stream *stream)
+{
+    if (stream->is_busy)
+        return;
+    stream->is_busy = true;
+    enlarge(stream->from);
+    enlarge(stream->to);
+}
+
 /* False at its end. */
 static bool hand_on(struct gp_output *output, struct stream *stream, size_t *ret_size)
 {
@@ -303,6 +322,8 @@ static bool hand_on(struct gp_output *output, struct stream *stream, size_t *ret
         return true;
     if (n <= 0) /* a terminal that nobody has open any more answers with EIO */
         return false;
+    if (n == CHUNK)
+        note_busy(stream);
     gp_scan_feed(stream->scan, chunk, (size_t)n);
     keep(output->plan->log, chunk, (size_t)n);
     stream->fed_ns = output->plan->label ? gp_clock_mono_ns() : 0;
