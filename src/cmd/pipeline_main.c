@@ -24,17 +24,6 @@ enum { ARGUMENTS = 7, RESULT_MAX = 1 << 20 };
 
 /* ---- which steps are to run ---- */
 
-/* With --from: what that step comes after is not run again, and what comes after it is. */
-static void begin_with(struct gp_steps *graph, size_t from)
-{
-    uint64_t again = gp_steps_later(graph, from) | gp_step_bit(from);
-    for (size_t i = 0; i < graph->count; i++)
-        if (gp_steps_has(again, i))
-            graph->states[i] = GP_STEP_WAITING;
-        else if (gp_steps_has(graph->before[from], i) && graph->states[i] == GP_STEP_WAITING)
-            graph->states[i] = GP_STEP_PASSED_OVER;
-}
-
 /* A batch size that a step needs, and that nobody will look for. */
 static int check_batches(const struct gp_pipeline_run *run, struct gp_err *err)
 {
@@ -59,17 +48,11 @@ static int check_batches(const struct gp_pipeline_run *run, struct gp_err *err)
 
 static int choose_steps(struct gp_pipeline_run *run, const char *from, struct gp_err *err)
 {
-    struct gp_steps *graph = &run->pipeline->graph;
-    uint64_t done = gp_steps_still_done(graph, gp_pipeline_read_note(run));
+    uint64_t succeeded = gp_pipeline_read_note(run);
     size_t first = gp_pipeline_find(run->pipeline, from);
     if (*from && first == GP_STEPS_MAX)
         return gp_err_set(err, GP_EUSAGE, "there is no step '%s' in %s", from, run->pipeline->path);
-    bool is_complete = done == UINT64_MAX >> (GP_STEPS_MAX - graph->count);
-    for (size_t i = 0; i < graph->count; i++)
-        if (gp_steps_has(done, i) && !run->restart && (*from || !is_complete))
-            graph->states[i] = GP_STEP_OK_BEFORE;
-    if (*from)
-        begin_with(graph, first);
+    gp_steps_continue(&run->pipeline->graph, run->restart ? 0 : succeeded, first);
     return check_batches(run, err);
 }
 

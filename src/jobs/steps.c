@@ -50,6 +50,11 @@ bool gp_steps_close(struct gp_steps *steps, uint64_t *ret_cycle)
     return *ret_cycle == 0;
 }
 
+static uint64_t all_of(const struct gp_steps *steps)
+{
+    return UINT64_MAX >> (GP_STEPS_MAX - steps->count);
+}
+
 uint64_t gp_steps_in(const struct gp_steps *steps, enum gp_step_state state)
 {
     uint64_t set = 0;
@@ -83,8 +88,7 @@ uint64_t gp_steps_later(const struct gp_steps *steps, size_t step)
 
 uint64_t gp_steps_parallel(const struct gp_steps *steps, size_t step)
 {
-    uint64_t all = UINT64_MAX >> (GP_STEPS_MAX - steps->count);
-    return all & ~gp_step_bit(step) & ~steps->before[step] & ~gp_steps_later(steps, step);
+    return all_of(steps) & ~gp_step_bit(step) & ~steps->before[step] & ~gp_steps_later(steps, step);
 }
 
 void gp_steps_end(struct gp_steps *steps, size_t step, bool succeeded)
@@ -99,13 +103,28 @@ void gp_steps_end(struct gp_steps *steps, size_t step, bool succeeded)
     }
 }
 
-uint64_t gp_steps_still_done(const struct gp_steps *steps, uint64_t succeeded)
+static uint64_t still_done(const struct gp_steps *steps, uint64_t succeeded)
 {
     uint64_t done = 0;
     for (size_t i = 0; i < steps->count; i++)
         if (gp_steps_has(succeeded, i) && (steps->before[i] & ~succeeded) == 0)
             done |= gp_step_bit(i);
     return done;
+}
+
+void gp_steps_continue(struct gp_steps *steps, uint64_t succeeded, size_t from)
+{
+    bool has_from = from < GP_STEPS_MAX;
+    uint64_t done = still_done(steps, succeeded);
+    uint64_t again = has_from ? gp_steps_later(steps, from) | gp_step_bit(from) : 0;
+    uint64_t passed = has_from ? steps->before[from] : 0;
+    if (!has_from && done == all_of(steps))
+        done = 0;
+    for (size_t i = 0; i < steps->count; i++)
+        steps->states[i] = gp_steps_has(again, i)    ? GP_STEP_WAITING
+                           : gp_steps_has(done, i)   ? GP_STEP_OK_BEFORE
+                           : gp_steps_has(passed, i) ? GP_STEP_PASSED_OVER
+                                                     : GP_STEP_WAITING;
 }
 
 static size_t place_of(const struct gp_steps *steps, size_t step)

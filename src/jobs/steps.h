@@ -61,9 +61,10 @@ uint64_t gp_steps_later(const struct gp_steps *steps, size_t step);
 /* One has succeeded or failed; then what comes after it is BLOCKED. */
 void gp_steps_end(struct gp_steps *steps, size_t step, bool succeeded);
 
-/* Of steps that succeeded before, those count whose predecessors count, too: the others are to run
- * again. */
-uint64_t gp_steps_still_done(const struct gp_steps *steps, uint64_t succeeded);
+/* After an earlier run in which some have succeeded. Of those, one counts if all that it comes
+ * after count, too; if all do, all run again. `from` and what comes after it run in any case, and
+ * what it comes after does not; GP_STEPS_MAX: no step is named. */
+void gp_steps_continue(struct gp_steps *steps, uint64_t succeeded, size_t from);
 
 /* The order in which they can start, by the number of steps that must come first; steps in one
  * place stay in the order of the file. */

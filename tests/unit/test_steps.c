@@ -67,20 +67,40 @@ static void a_failure(void **state)
     assert_string_equal(gp_step_state_word(GP_STEP_BLOCKED), "not started");
 }
 
+/* Which of them are not run again. */
+static uint64_t done_in(uint64_t succeeded, size_t from)
+{
+    struct gp_steps steps = diamond();
+    gp_steps_continue(&steps, succeeded, from);
+    return gp_steps_in(&steps, GP_STEP_OK_BEFORE);
+}
+
 static void a_later_run(void **state)
 {
     (void)state;
-    struct gp_steps steps = diamond();
-    uint64_t all = gp_step_bit(COUNT) - 1;
-    assert_int_equal(gp_steps_still_done(&steps, all), all);
-    assert_int_equal(gp_steps_still_done(&steps, all & ~gp_step_bit(A)),
+    const uint64_t all = gp_step_bit(COUNT) - 1;
+    assert_int_equal(done_in(0, GP_STEPS_MAX), 0);
+    assert_int_equal(done_in(all, GP_STEPS_MAX), 0); /* from the beginning */
+    assert_int_equal(done_in(all & ~gp_step_bit(A), GP_STEPS_MAX),
                      all & ~gp_step_bit(A) & ~gp_step_bit(JOIN));
-    assert_int_equal(gp_steps_still_done(&steps, all & ~gp_step_bit(PREPARE)), gp_step_bit(ALONE));
-    steps.states[PREPARE] = GP_STEP_OK_BEFORE;
-    steps.states[A] = GP_STEP_PASSED_OVER;
-    steps.states[B] = GP_STEP_OK_BEFORE;
+    assert_int_equal(done_in(all & ~gp_step_bit(PREPARE), GP_STEPS_MAX), gp_step_bit(ALONE));
+}
+
+static void from_a_step(void **state)
+{
+    (void)state;
+    const uint64_t all = gp_step_bit(COUNT) - 1;
+    struct gp_steps steps = diamond();
+    gp_steps_continue(&steps, 0, A);
+    assert_int_equal(gp_steps_in(&steps, GP_STEP_PASSED_OVER), gp_step_bit(PREPARE));
+    /* b has not run, and the join needs it */
+    assert_int_equal(gp_steps_ready(&steps), gp_step_bit(A) | gp_step_bit(B) | gp_step_bit(ALONE));
+    assert_int_equal(done_in(all, A), all & ~gp_step_bit(A) & ~gp_step_bit(JOIN));
+    assert_int_equal(done_in(all, PREPARE), gp_step_bit(ALONE));
+    steps = diamond();
+    gp_steps_continue(&steps, gp_step_bit(PREPARE) | gp_step_bit(B), JOIN);
+    assert_int_equal(gp_steps_in(&steps, GP_STEP_PASSED_OVER), gp_step_bit(A));
     assert_int_equal(gp_steps_ready(&steps), gp_step_bit(JOIN) | gp_step_bit(ALONE));
-    assert_int_equal(gp_steps_in(&steps, GP_STEP_OK_BEFORE), gp_step_bit(PREPARE) | gp_step_bit(B));
 }
 
 static void cycles(void **state)
@@ -135,8 +155,9 @@ static void any_graph(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(in_order),    cmocka_unit_test(parallel), cmocka_unit_test(a_failure),
-        cmocka_unit_test(a_later_run), cmocka_unit_test(cycles),   cmocka_unit_test(any_graph),
+        cmocka_unit_test(in_order),    cmocka_unit_test(parallel),    cmocka_unit_test(a_failure),
+        cmocka_unit_test(a_later_run), cmocka_unit_test(from_a_step), cmocka_unit_test(cycles),
+        cmocka_unit_test(any_graph),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
