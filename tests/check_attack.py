@@ -17,6 +17,7 @@ import fcntl
 import json
 import os
 import resource
+import shutil
 import signal
 import struct
 import subprocess
@@ -44,8 +45,8 @@ def asks(gpu, around=(), uid=BOB):
 class Holder:
     """Ann, who has GPU 0."""
 
-    def __init__(self, uid=ANN, gpu=0, *more):
-        self.process = command(uid, "run", "-q", "-i", str(gpu), *more, "--", "sh", "-c", "echo has; exec sleep 600")
+    def __init__(self, uid=ANN, gpu=0, around=()):
+        self.process = command(uid, "run", "-q", "-i", str(gpu), "--", "sh", "-c", "echo has; exec sleep 600", around=around)
         self.words = self.process.stdout.readline()
         if self.words != "has\n":
             self.process.wait()
@@ -488,6 +489,135 @@ def folders_of_1500_users():
     bob.close()
     ann.close()
     assert asks(0, around)[0] == 0
+
+
+# ---- clocks that step ----
+
+# The clocks of who has it loaded are as many seconds ahead as the file says: wall clock, boot clock.
+CLOCKS = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <time.h>
+static const volatile long long *ahead;
+static int (*real)(clockid_t, struct timespec *);
+static void __attribute__((constructor)) begin(void)
+{
+    int fd = open(getenv("CLOCKS"), O_RDONLY | O_CLOEXEC);
+    void *file = mmap(0, 16, PROT_READ, MAP_SHARED, fd, 0);
+    real = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
+    if (file == MAP_FAILED)
+        abort();
+    ahead = file;
+}
+int clock_gettime(clockid_t id, struct timespec *ret)
+{
+    int r = real(id, ret);
+    if (r == 0 && (id == CLOCK_REALTIME || id == CLOCK_REALTIME_COARSE || id == CLOCK_BOOTTIME))
+        ret->tv_sec += ahead[id == CLOCK_BOOTTIME];
+    return r;
+}
+time_t time(time_t *ret)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (ret)
+        *ret = now.tv_sec;
+    return now.tv_sec;
+}
+int gettimeofday(struct timeval *ret, void *zone)
+{
+    struct timespec now;
+    (void)zone;
+    clock_gettime(CLOCK_REALTIME, &now);
+    *ret = (struct timeval){now.tv_sec, now.tv_nsec / 1000};
+    return 0;
+}
+"""
+HOUR, DAY, YEAR = 3600, 86400, 31557600
+# NAME: (wall clock, boot clock), in seconds
+STEPS = {
+    "the wall clock an hour ahead": (HOUR, 0), "the wall clock an hour back": (-HOUR, 0),
+    "the wall clock a day ahead": (DAY, 0), "the wall clock a day back": (-DAY, 0),
+    "the wall clock twenty years ahead": (20 * YEAR, 0), "the wall clock at the epoch": (-int(time.time()) + 1, 0),
+    "the wall clock before the epoch": (-int(time.time()) - DAY, 0),
+    "the boot clock an hour ahead": (0, HOUR), "the boot clock thirty days ahead": (0, 30 * DAY),
+    "the boot clock at its beginning": (0, -int(time.clock_gettime(time.CLOCK_BOOTTIME))),
+    "both a day ahead": (DAY, DAY), "both back": (-DAY, -int(time.clock_gettime(time.CLOCK_BOOTTIME)) + 1),
+}
+
+
+def clocks():
+    """What to start programs with, whose clocks step() moves."""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    library = HOME / "clocks.so"
+    if not compiler:
+        raise Skip("no C compiler")
+    if not library.exists():
+        (HOME / "clocks.c").write_text(CLOCKS)
+        sh(compiler, "-shared", "-fPIC", "-o", str(library), str(HOME / "clocks.c"))
+        library.chmod(0o755)
+    step(0, 0)
+    return "env", f"LD_PRELOAD={library}", f"CLOCKS={HOME / 'clocks'}"
+
+
+def step(wall, boot):
+    file = HOME / "clocks"
+    if not file.exists():
+        file.write_bytes(bytes(16))
+        file.chmod(0o644)
+    with open(file, "r+b") as opened:
+        opened.write(struct.pack("qq", wall, boot))
+
+
+def waits_for_gpu_0(uid):
+    status, out, _, _ = answer(ANN, "queue", "-f", "json")
+    return status == 0 and any(lease["state"] == "waiting" and lease["user"] == str(uid) for lease in json.loads(out)["leases"])
+
+
+def step_clocks(wall, boot):
+    begin_anew()
+    around = clocks()
+    environment(WORSE)
+    ann = Holder(around=around)
+    assert ann.process, ann.words
+    bob = command(BOB, "run", "-q", "-i", "0", "--wait", "--", "sh", "-c", "echo has; exec sleep 600", around=around)
+    until = time.monotonic() + LIMIT_S
+    while not waits_for_gpu_0(BOB):
+        assert time.monotonic() < until and bob.poll() is None, "Bob does not wait"
+    try:
+        for now in ((wall, boot), (0, 0), (wall, boot)):
+            step(*now)
+            for programs in (around, ()):
+                status, words = asks(0, programs, WORSE)
+                assert status == 69, f"GPU 0 at {now}: {status} {words}"
+                assert asks(1, programs, WORSE)[0] == 0, "GPU 1 is not granted"
+            assert ann.process.poll() is None and bob.poll() is None
+            assert len(line_of_ann()) == 1 and waits_for_gpu_0(BOB), "a reservation is lost"
+        ann.close()
+        ann = None
+        assert bob.stdout.readline() == "has\n", "who waited gets nothing"
+        assert asks(0, around, WORSE)[0] == 69, "GPU 0 is granted twice"
+    finally:
+        if ann:
+            ann.close()
+        bob.terminate()
+        bob.communicate(timeout=LIMIT_S)
+    assert asks(0, around, WORSE)[0] == 0, "GPU 0 is lost"
+
+
+def add_step(name, ahead):
+    def function():
+        step_clocks(*ahead)
+    function.__name__ = f"step {name}"
+    test(function)
+
+
+for step_name, step_ahead in STEPS.items():
+    add_step(step_name, step_ahead)
 
 
 @test

@@ -243,6 +243,84 @@ def a_large_file_about_containers_is_not_read():
     assert name() == "4711,", name()
 
 
+# ---- where reservations are kept ----
+
+def as_user(*words, around=(), **variables):
+    return subprocess.run([*around, "setpriv", f"--reuid={ANN}", f"--regid={ANN}", "--clear-groups", str(HOME / "gpulse"), *words],
+                          env={**environment(ANN), **variables}, cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, timeout=LIMIT_S, check=False)
+
+
+RELIANT = {"pick": ("pick",), "queue": ("queue",), "run": ("run", "--", "true"), "dry run": ("run", "--dry-run", "--", "true")}
+
+
+@test
+def who_keeps_reservations_privately_is_told_first():
+    begin_anew()
+    os.mkdir("/tmp/mine", 0o700)
+    os.chown("/tmp/mine", ANN, ANN)
+    os.mkdir("/tmp/ours")
+    os.chmod("/tmp/ours", 0o1777)
+    for name, words in RELIANT.items():
+        result = as_user(*words, GPULSE_STATE_DIR="/tmp/mine")
+        assert result.returncode == 0, (name, result)
+        first = result.stderr.splitlines()[0]
+        assert first == ("gpulse: reservations are kept in '/tmp/mine' (GPULSE_STATE_DIR): other users do not see them, and theirs "
+                         "are not seen here"), (name, result.stderr)
+        for variables in ({"GPULSE_STATE_DIR": "/tmp/ours"}, {}):
+            result = as_user(*words, **variables)
+            assert result.returncode == 0 and "are kept in" not in result.stderr, (name, result)
+    assert as_user("run", "-q", "--", "true", GPULSE_STATE_DIR="/tmp/mine").stderr == ""
+
+
+@test
+def who_keeps_reservations_in_a_container_is_told_first():
+    begin_anew()
+    around = ("unshare", "--ipc")
+    if subprocess.run([*around, "true"], stderr=subprocess.DEVNULL, check=False).returncode:
+        raise Skip("no namespaces can be made here")
+    for name, words in RELIANT.items():
+        result = as_user(*words, around=around)
+        assert result.returncode == 0, (name, result)
+        assert "reservations are kept in '/dev/shm' of this container: users outside it do not see them" in \
+            result.stderr.splitlines()[0], (name, result.stderr)
+        assert "share '/run/gpulse' with the container" in result.stderr
+    begin_anew(has_run=True)  # as somebody shares it
+    assert "container" not in as_user("queue", around=around).stderr
+
+
+@test
+def a_folder_for_reservations_must_be_there():
+    begin_anew()
+    Path("/tmp/file").write_text("")
+    os.mkdir("/tmp/here")
+    for path, why in {"/tmp/missing": "No such file or directory", "/tmp/file": "Not a directory", "here": "it must be an absolute path"}.items():
+        for name, words in RELIANT.items():
+            result = as_user(*words, GPULSE_STATE_DIR=path)
+            assert result.returncode == 2, (path, name, result)
+            assert f"GPULSE_STATE_DIR is '{path}'" in result.stderr and why in result.stderr, (path, name, result)
+    assert sorted(os.listdir("/tmp")) == ["file", "here"]
+
+
+@test
+def a_folder_that_is_full_is_named():
+    begin_anew(size="64k")
+    os.mkdir("/tmp/ours")
+    os.chmod("/tmp/ours", 0o1777)
+
+    def fill():
+        with open("/tmp/ours/filler", "wb", buffering=0) as file:
+            try:
+                while file.write(b"x" * 4096):
+                    pass
+            except OSError:
+                pass
+    by(fill)
+    result = as_user("run", "--", "true", GPULSE_STATE_DIR="/tmp/ours")
+    assert result.returncode != 0 and "/tmp/ours" in result.stderr and "No space left" in result.stderr, result
+    assert f"uid {BAD}" in result.stderr, result
+
+
 # ---- D.7: names of steps ----
 
 @test

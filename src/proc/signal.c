@@ -1,5 +1,6 @@
 #include "proc/signal.h"
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "proc/proc.h"
 
@@ -35,6 +36,9 @@ int gp_proc_hold(int64_t pid, uint64_t seen_wall_ns, int *ret_fd, struct gp_err 
                           (long long)pid);
     /* behind the opening, so that it is this one's */
     uint64_t start_ns = start_of((uint32_t)pid);
+    uint64_t now_ns = gp_clock_wall_ns();
+    if (start_ns > now_ns) /* no process starts later than now: a clock was set */
+        start_ns = now_ns;
     if (start_ns == 0 || start_ns > seen_wall_ns + SLACK_NS) {
         (void)close(fd);
         return gp_err_set(err, GP_EFAIL,
