@@ -253,10 +253,7 @@ static void add_log(struct gp_bundle *bundle, struct gp_exam *exam)
         gp_strbuf_addf(&sb, "%s: [%.*s] %s\n", log->lines[i].where, (int)k->stamp_length,
                        k->stamp ? k->stamp : "", k->body);
     }
-    if (!log->path && log->mixed)
-        gp_bundle_miss(bundle, "kernel-log.txt",
-                       gp_exam_text(exam, "%s is not trustworthy", log->mixed));
-    else if (!log->path)
+    if (!log->path)
         gp_bundle_miss(bundle, "kernel-log.txt", strerror(-log->error));
     else if (sb.len == 0)
         gp_bundle_miss(bundle, "kernel-log.txt",

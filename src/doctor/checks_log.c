@@ -47,10 +47,6 @@ static void check_readable(struct gp_exam *exam)
     }
     gp_exam_report(exam, GP_VERDICT_SKIP, "the kernel's log cannot be read: %s",
                    strerror(-log->error));
-    if (log->mixed)
-        gp_exam_evidence(exam, log->mixed,
-                         "is not trustworthy: any user can write lines that look like the "
-                         "kernel's (logger -t kernel)");
     if (is_forbidden) {
         gp_exam_command(exam, "", "sudo gpulse doctor --only log");
         gp_exam_command(exam, "without root, as a member of the group adm or systemd-journal",
@@ -176,6 +172,17 @@ static void add_line(struct gp_exam *exam, const struct gp_log_line *line)
                                    : "");
 }
 
+/* The first thing to do about a line that a user may have written. */
+static void add_doubt(struct gp_exam *exam, enum gp_verdict verdict)
+{
+    const struct gp_log *log = gp_log_of(exam);
+    if (log->is_shared && verdict >= GP_VERDICT_WARN)
+        gp_exam_advice(exam,
+                       "first look for this line in journalctl -k: users can write to %s, too "
+                       "(logger -t kernel)",
+                       log->path);
+}
+
 static void add_companions(struct gp_exam *exam, const struct burst *burst)
 {
     size_t shown = 0, more = 0;
@@ -256,6 +263,7 @@ static void tell(struct gp_exam *exam, const struct story *story)
                           "be the GPU and not the programs.");
     else if (e.note[0])
         gp_exam_why(exam, "%s", e.note);
+    add_doubt(exam, verdict);
     if (is_doubtful)
         gp_exam_advice(exam, "run the programs on another GPU; if they fail on this one alone, "
                              "have it tested (dcgmi diag -r 3)");
@@ -319,6 +327,7 @@ static void tell_line(struct gp_exam *exam, enum gp_verdict verdict, const struc
                    e.details[0] ? gp_exam_text(exam, " (%s)", e.details) : "",
                    times > 1 ? gp_exam_text(exam, ", %llu times", times) : "");
     add_line(exam, line);
+    add_doubt(exam, verdict);
     if (e.advice[0])
         gp_exam_advice(exam, "%s", e.advice);
 }
@@ -372,12 +381,13 @@ static void check_sxids(struct gp_exam *exam)
         unsigned long long times = count_sxid(log, i, &is_last);
         if (!is_last || !gp_explain_kmsg(&exam->arena, &line->kmsg, &e))
             continue;
-        gp_exam_report(exam, line->kmsg.is_fatal ? GP_VERDICT_FAIL : GP_VERDICT_INFO,
-                       "%s of %s%s: %s", e.title, e.details,
+        enum gp_verdict verdict = line->kmsg.is_fatal ? GP_VERDICT_FAIL : GP_VERDICT_INFO;
+        gp_exam_report(exam, verdict, "%s of %s%s: %s", e.title, e.details,
                        times > 1 ? gp_exam_text(exam, ", %llu times", times) : "", e.words);
         add_line(exam, line);
         if (e.note[0])
             gp_exam_why(exam, "%s", e.note);
+        add_doubt(exam, verdict);
         if (e.advice[0])
             gp_exam_advice(exam, "%s", e.advice);
         told++;

@@ -159,10 +159,10 @@ static int read_records(struct reader *r, int fd)
     }
 }
 
-/* Syslog daemons keep the facility of the kernel for the kernel; its tag anybody can use. */
 int gp_log_open(const struct gp_files *files, const char **ret_path)
 {
-    static const char *const paths[] = {kernel_log, "/var/log/kern.log", "/var/log/dmesg"};
+    static const char *const paths[] = {kernel_log, "/var/log/kern.log", "/var/log/dmesg",
+                                        "/var/log/syslog", "/var/log/messages"};
     int error = -ENOENT;
     for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++) {
         int fd = i == 0 ? gp_files_open_kmsg(files) : gp_files_open_file(files, paths[i]);
@@ -175,15 +175,11 @@ int gp_log_open(const struct gp_files *files, const char **ret_path)
     return error;
 }
 
-/* A log that has the kernel's lines, but also those of users: "logger -t kernel" makes one that
- * nothing tells from the kernel's. NULL: there is none. */
-static const char *find_mixed(const struct gp_files *files)
+/* Whether users can write to a log, too. Syslog daemons keep the kernel's facility for the kernel,
+ * but in a log of all programs nothing but a tag says where a line is from. */
+static bool is_shared(const char *path)
 {
-    static const char *const paths[] = {"/var/log/syslog", "/var/log/messages"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++)
-        if (gp_files_exist(files, paths[i]))
-            return paths[i];
-    return NULL;
+    return strcmp(path, "/var/log/syslog") == 0 || strcmp(path, "/var/log/messages") == 0;
 }
 
 static void read_log(struct gp_exam *exam, struct gp_log *log)
@@ -192,6 +188,7 @@ static void read_log(struct gp_exam *exam, struct gp_log *log)
     struct stat st;
     int fd = gp_log_open(&exam->files, &log->path);
     log->error = fd < 0 ? fd : 0;
+    log->is_shared = is_shared(log->path);
     if (fd >= 0) {
         log->error = fstat(fd, &st) < 0    ? -errno
                      : S_ISREG(st.st_mode) ? read_file(&r, fd)
@@ -201,9 +198,6 @@ static void read_log(struct gp_exam *exam, struct gp_log *log)
     if (log->error < 0) {
         log->path = NULL;
         log->count = 0;
-        log->mixed = find_mixed(&exam->files);
-        if (log->mixed && log->error == -ENOENT)
-            log->error = -EPERM;
     }
 }
 

@@ -23,9 +23,9 @@ struct gp_log_line {
 };
 
 struct gp_log {
-    const char *path;  /* what was read; NULL: nothing could be */
-    int error;         /* why nothing could be: −EACCES, −ENOENT, … */
-    const char *mixed; /* then: a log that users can write to, and that was not read; or NULL */
+    const char *path;          /* what was read; NULL: nothing could be */
+    int error;                 /* why nothing could be: −EACCES, −ENOENT, … */
+    bool is_shared;            /* users can write to it, too: "logger -t kernel" */
     struct gp_log_line *lines; /* those that are notable, since the machine was started */
     size_t count;
     bool is_cut; /* there was more than is kept, or read */
