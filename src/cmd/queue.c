@@ -84,16 +84,16 @@ static json_t *lease_object(const struct gp_lease *lease, const struct gp_snapsh
 {
     char user[64];
     const struct gp_proc_row row = gpus_of(lease, snapshot);
+    const bool is_suspended = gp_pick_is_suspended(snapshot, lease);
     json_t *gpus = json_array();
     for (size_t i = 0; i < lease->gpu_count; i++)
         (void)json_array_append_new(gpus, json_string(lease->gpus[i]));
     return json_pack("{s:s, s:b, s:s, s:I, s:s, s:o, s:i, s:b, s:I, s:I, s:s, s:s}", "state",
                      lease->state == GP_LEASE_HELD ? "held" : "waiting", "suspended",
-                     (int)gp_pick_is_suspended(snapshot, lease), "user",
-                     user_of(lease, user), "pid", (json_int_t)lease->pid, "gpus", row.gpus, "uuids",
-                     gpus, "wanted", (int)lease->wanted, "shared", (int)lease->is_shared, "memory",
-                     (json_int_t)lease->bytes, "ticket", (json_int_t)lease->ticket, "name",
-                     lease->name, "command", lease->command);
+                     (int)is_suspended, "user", user_of(lease, user), "pid", (json_int_t)lease->pid,
+                     "gpus", row.gpus, "uuids", gpus, "wanted", (int)lease->wanted, "shared",
+                     (int)lease->is_shared, "memory", (json_int_t)lease->bytes, "ticket",
+                     (json_int_t)lease->ticket, "name", lease->name, "command", lease->command);
 }
 
 static void add_json(struct gp_strbuf *sb, const struct gp_leases *leases,
