@@ -77,17 +77,34 @@ class Machine:
         shutil.rmtree(self.folder)
 
 
+def read_proc(pid, name):
+    """A file of a process; empty for one that has ended."""
+    try:
+        return Path(f"/proc/{pid}/{name}").read_bytes()
+    except OSError:
+        return b""
+
+
+def all_pids():
+    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+
+
 def marked_processes(folder):
-    """Processes that were started with this folder of leases."""
+    """Processes that were started with this folder of leases, or have it in their arguments."""
     word = f"GPULSE_STATE_DIR={folder}/leases".encode()
-    found = []
-    for environ in Path("/proc").glob("[0-9]*/environ"):
-        try:
-            if word in environ.read_bytes().split(b"\0"):
-                found.append(int(environ.parent.name))
-        except OSError:
-            pass
-    return found
+    return [pid for pid in all_pids() if word in read_proc(pid, "environ").split(b"\0")
+            or str(folder).encode() in read_proc(pid, "cmdline")]
+
+
+def stat_of(pid):
+    """State, parent, group and session of a process; None for one that has ended."""
+    fields = read_proc(pid, "stat").rpartition(b")")[2].split()
+    return (fields[0].decode(), *map(int, fields[1:4])) if fields else None
+
+
+def children_of(pid):
+    stats = {child: stat_of(child) for child in all_pids()}
+    return [child for child, stat in stats.items() if stat and stat[0] != "Z" and stat[1] == pid]
 
 
 def no_gpu_twice(leases):
@@ -152,44 +169,123 @@ def who_asks_first_comes_first():
     machine.close()
 
 
-@test
-def what_is_killed_leaves_nothing_behind():
-    machine = Machine()
+# How the children of a job try to leave it; {sleep} has the folder in its arguments.
+ESCAPES = [
+    "{sleep} &",
+    "setsid {sleep} &",
+    "nohup {sleep} >/dev/null 2>&1 &",
+    "env -i {sleep} &",
+    "env -i setsid {sleep} &",
+    "(setsid {sleep} &)",
+    "(env -i setsid nohup {sleep} >/dev/null 2>&1 &)",
+]
+
+
+def kill(pid):
+    with contextlib.suppress(ProcessLookupError):  # it has ended with another one
+        os.kill(pid, signal.SIGKILL)
+
+
+def kill_supervisor(supervisor, _):
+    kill(supervisor.pid)
+
+
+def kill_guard(supervisor, _):
+    """Of a job that runs; its supervisor cleans up, and says why the job has ended."""
+    for guard in children_of(supervisor.pid):
+        if children_of(guard):
+            kill(guard)
+            _, words = supervisor.communicate()
+            assert supervisor.returncode in (137, 2), supervisor.returncode  # 2: the job was about to start
+            assert f"guard (process {guard}) was killed" in words, words
+
+
+def kill_job(supervisor, _):
+    for guard in children_of(supervisor.pid):
+        for child in children_of(guard):
+            if stat_of(child) and stat_of(child)[2:] == (child, supervisor.pid):  # leads a group here
+                kill(child)
+
+
+def kill_by_name(_, name):
+    """As pkill -f does."""
+    for pid in all_pids():
+        if name.encode() in read_proc(pid, "cmdline"):
+            kill(pid)
+
+
+class Bystanders:
+    """Processes that look like a job's, and one that starts processes for jobs, as a service manager does."""
+
+    def __init__(self, machine):
+        folder = machine.folder
+        os.mkfifo(folder / "orders")
+        names = ["job-guard", f"sleeper:{folder}", f"train-{folder}-x", "gpulse"]
+        self.processes = [subprocess.Popen([name, "1000000"], executable=shutil.which("sleep"),
+                                           env=machine.environment(0), start_new_session=n % 2 == 0)
+                          for n, name in enumerate(names)]
+        serve = f"for i in 1 2 3; do read -r _; sleep 1000000 & done <>{folder}/orders; wait"
+        self.server = subprocess.Popen(["bash", "-c", serve, str(folder)], env=machine.environment(0))
+        self.processes.append(self.server)
+
+    def pids(self):
+        return [p.pid for p in self.processes] + children_of(self.server.pid)
+
+    def touched(self):
+        """How many are not as they were: four, the server, and what that has started."""
+        return 8 - sum((stat_of(pid) or "Z")[0] in "RS" for pid in self.pids())
+
+    def end(self):
+        for pid in reversed(self.pids()):
+            kill(pid)
+        for process in self.processes:
+            process.wait()
+
+
+def kill_many(machine, bystanders):
     rng = random.Random(11)
-    running = []
+    killers = [kill_supervisor, kill_supervisor, kill_guard, kill_job, kill_by_name]
+    running = {}
     for n in range(KILLS):
-        # a job with children, one of which has a session of its own
-        job = f"setsid sleep 1000 & sleep 1000 & exec {GPULSE} sim load --mem 1GiB"
-        running.append(machine.start(["run", "--wait", "--", "sh", "-c", job]))
+        sleeper = f"bash -c 'exec -a sleeper:{machine.folder} sleep 1000000'"
+        escapes = " ".join(e.format(sleep=sleeper) for e in rng.sample(ESCAPES, 3))
+        name = f"train-{machine.folder}-{n}."
+        job = f"echo >{machine.folder}/orders; {escapes} exec {GPULSE} sim load --mem 1GiB"
+        running[name] = machine.start(["run", "--wait", "--", "sh", "-c", job, name])
         time.sleep(rng.uniform(0, 0.05))
-        victim = rng.choice(running)
-        if rng.random() < 0.5:
-            os.kill(victim.pid, signal.SIGKILL)
-        else:  # the job, and not its supervisor
-            for lease in machine.queue():
-                if lease["pid"] == victim.pid and lease["state"] == "held":
-                    children = subprocess.run(["pgrep", "-P", str(victim.pid), "-x", "python"],
-                                              stdout=subprocess.PIPE, text=True, check=False).stdout
-                    for pid in children.split():
-                        with contextlib.suppress(ProcessLookupError):  # ended with its supervisor
-                            os.kill(int(pid), signal.SIGKILL)
+        name = rng.choice(list(running))
+        rng.choice(killers)(running[name], name)
         if n % 10 == 0:
             no_gpu_twice(machine.queue())
-        running = [p for p in running if p.poll() is None]
+        running = {name: p for name, p in running.items() if p.poll() is None}
         while len(running) > 24:  # those that wait would become more and more
-            victim = running.pop(rng.randrange(len(running)))
-            os.kill(victim.pid, signal.SIGKILL)
+            victim = running.pop(rng.choice(list(running)))
+            kill(victim.pid)
             victim.communicate()
-    for process in running:
-        os.kill(process.pid, signal.SIGKILL)
+    for process in running.values():
+        kill(process.pid)
         process.communicate()
     for _ in range(4000):
-        left = marked_processes(machine.folder)
+        left = set(marked_processes(machine.folder)) - set(bystanders.pids())
         if not left:
             break
         time.sleep(0.05)
-    assert left == [], [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in left if Path(f"/proc/{pid}").exists()]
-    assert machine.queue() == []
+    queue = machine.queue()
+    touched = bystanders.touched()
+    print(f"# {KILLS} kills: {len(left)} survivors, {len(queue)} reservations left, {touched} bystanders touched")
+    assert not left, [read_proc(pid, "cmdline") for pid in left]
+    assert queue == []
+    assert touched == 0
+
+
+@test
+def what_is_killed_leaves_nothing_behind():
+    machine = Machine()
+    bystanders = Bystanders(machine)
+    try:
+        kill_many(machine, bystanders)
+    finally:
+        bystanders.end()
     # one more who decides takes away what is left of the others
     last = machine.start(["run", "--wait=600s", "--", "true"])
     _, words = last.communicate()

@@ -376,9 +376,10 @@ static void supervise(struct gp_run *run)
 static void clean(struct gp_run *run)
 {
     static const int signals[] = {SIGTERM, SIGKILL};
+    const bool is_killed = run->child.is_unguarded; /* its first process is already */
     const struct gp_ending_plan plan = {
-        .signals = signals,
-        .signal_count = GP_ARRAY_LEN(signals),
+        .signals = signals + is_killed,
+        .signal_count = GP_ARRAY_LEN(signals) - is_killed,
         .grace_ns = GRACE_S * GP_NS_PER_S,
         .tree = true,
     };
@@ -394,6 +395,8 @@ static void clean(struct gp_run *run)
                      ended ? "ended" : "could not end", count, count == 1 ? "" : "es");
     }
     gp_ending_fini(&ending);
+    while (is_killed && waitpid(-1, NULL, WNOHANG) > 0) /* as the guard would */
+        continue;
 }
 
 static bool is_back(struct gp_run *run, const struct gp_snapshot *snapshot)
@@ -506,12 +509,13 @@ int gp_run_once(struct gp_run *run, char *const *argv, struct gp_err *err)
             gp_output_release(output);
         gp_accounted_add(&run->watch.pids, (uint32_t)run->child.pid);
         supervise(run);
-        if (!plan->no_clean || run->child.is_unguarded)
-            clean(run);
-        take_accounts(run);
     } else {
         run->child.pid = -1;
     }
+    if (run->child.is_unguarded || (r == 0 && !plan->no_clean))
+        clean(run);
+    if (r == 0)
+        take_accounts(run);
     if (output)
         finish_output(run, output);
     if (r == 0)

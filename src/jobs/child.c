@@ -95,8 +95,12 @@ static int launch(struct gp_child *child, struct gp_guard_job *job, struct gp_gu
     if (child->output)
         gp_output_give(child->output, job->fds);
     int r = gp_guard_run(child->guard, job, ret, err);
+    child->is_unguarded = r == 0 && ret->event == GP_GUARD_LOST;
     if (nothing >= 0)
         (void)close(nothing);
+    if (child->is_unguarded)
+        return gp_err_set(err, GP_EFAIL, "cannot start a process: its guard (process %d) was killed",
+                          (int)child->guard->pid);
     if (r == 0 && ret->event == GP_GUARD_FAILED)
         return gp_err_set(err, GP_EFAIL, "cannot start a process: %s", strerror(ret->value));
     return r;

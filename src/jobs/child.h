@@ -16,7 +16,7 @@ struct gp_child {
     struct gp_guard *guard; /* its parent */
     pid_t pid;
     bool has_ended;
-    bool is_unguarded;        /* it has ended because somebody killed its guard */
+    bool is_unguarded;        /* somebody killed its guard, and the kernel the child */
     int status;               /* of waitpid(), when it has ended */
     struct rusage usage;      /* then: of all processes of the guard that have ended */
     bool was_told;            /* a signal to end was handed on to it */

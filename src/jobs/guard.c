@@ -389,14 +389,18 @@ int gp_guard_run(struct gp_guard *guard, const struct gp_guard_job *job, struct 
     int r = words.error;
     if (r < 0)
         (void)gp_err_set(err, r, "cannot start a process: %s", strerror(ENOMEM));
-    ret->event = GP_GUARD_LOST;
+    *ret = (struct gp_guard_news){.event = GP_GUARD_LOST};
     if (r == 0 && send_request(guard->fd, &request, job->fds) &&
         gp_io_write_all(guard->fd, words.buf, words.len) == 0)
         gp_guard_read(guard, ret);
-    if (r == 0 && ret->event == GP_GUARD_LOST)
-        r = gp_err_set(err, GP_EFAIL, "cannot start a process: its guard was killed");
     gp_strbuf_fini(&words);
     return r;
+}
+
+static void await(const struct gp_guard *guard)
+{
+    while (waitpid(guard->pid, NULL, 0) < 0 && errno == EINTR)
+        continue;
 }
 
 void gp_guard_read(struct gp_guard *guard, struct gp_guard_news *ret)
@@ -406,6 +410,7 @@ void gp_guard_read(struct gp_guard *guard, struct gp_guard_news *ret)
     *ret = (struct gp_guard_news){.event = GP_GUARD_LOST};
     (void)close(guard->fd);
     guard->fd = -1;
+    await(guard); /* only when it is reaped have its children become ours */
 }
 
 void gp_guard_signal(const struct gp_guard *guard, int signal)
@@ -420,8 +425,7 @@ void gp_guard_dismiss(struct gp_guard *guard)
     if (guard->fd >= 0) {
         (void)send_request(guard->fd, &request, NULL);
         (void)close(guard->fd);
+        await(guard);
     }
-    if (guard->pid > 0)
-        (void)waitpid(guard->pid, NULL, 0);
     *guard = (struct gp_guard){-1, -1};
 }

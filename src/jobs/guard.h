@@ -46,8 +46,8 @@ struct gp_guard_news {
  * keep open. GP_EFAIL. */
 int gp_guard_start(struct gp_guard *guard, struct gp_err *err) GP_MUST_CHECK;
 
-/* Starts a job in a process group of its own: STARTED, REFUSED or FAILED. One job at a time. The
- * caller ignores SIGPIPE. GP_EFAIL: the guard was killed. GP_ENOMEM. */
+/* Starts a job in a process group of its own: STARTED, REFUSED, FAILED or LOST. One job at a time.
+ * The caller ignores SIGPIPE. GP_ENOMEM. */
 int gp_guard_run(struct gp_guard *guard, const struct gp_guard_job *job, struct gp_guard_news *ret,
                  struct gp_err *err) GP_MUST_CHECK;
 
