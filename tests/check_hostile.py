@@ -112,6 +112,24 @@ def run_dir_writes_through_no_link():
 
 
 @test
+def root_with_the_home_of_another_user_writes_nothing_there():
+    """sudo -E, or a sudo that keeps HOME: the user's links would lead root's records elsewhere."""
+    begin_anew()
+    os.mkdir("/run/elsewhere")
+
+    def make():
+        os.makedirs("/tmp/home/.local/state")
+        os.symlink("/run/elsewhere", "/tmp/home/.local/state/gpulse")
+    by(make)
+    for variables in ({"HOME": "/tmp/home"}, {"XDG_STATE_HOME": "/tmp/home/.local/state"}):
+        result = subprocess.run([HOME / "gpulse", "run", "-q", "--", "true"], env={**environment(0), **variables}, cwd="/",
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                timeout=LIMIT_S, check=False)
+        assert result.returncode == 0, result
+        assert os.listdir("/run/elsewhere") == [], os.listdir("/run/elsewhere")
+
+
+@test
 def records_are_for_their_user_alone():
     begin_anew()
     os.mkdir("/tmp/records", 0o755)

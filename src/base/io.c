@@ -84,17 +84,27 @@ int gp_io_write_all(int fd, const void *data, size_t len)
     return 0;
 }
 
+/* What root or this user has, or what is still to be made: sudo may keep the HOME of a user, who
+ * could lead root's files elsewhere. */
+static bool is_own_folder(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) != 0 || st.st_uid == geteuid() || st.st_uid == 0;
+}
+
 bool gp_io_user_folder(char ret[GP_PATH_SIZE], const char *variable, const char *hidden,
                        const char *name)
 {
     const char *base = getenv(variable);
     const char *home = getenv("HOME");
     const int room = GP_PATH_SIZE - 64; /* for a name in it */
-    int n = -1;
-    if (base && *base == '/')
-        n = snprintf(ret, GP_PATH_SIZE, "%s/gpulse/%s", base, name);
-    else if (home && *home == '/')
-        n = snprintf(ret, GP_PATH_SIZE, "%s/%s/gpulse/%s", home, hidden, name);
+    bool has_base = base && *base == '/';
+    if (!has_base)
+        base = home;
+    if (!base || *base != '/' || !is_own_folder(base))
+        return false;
+    int n = has_base ? snprintf(ret, GP_PATH_SIZE, "%s/gpulse/%s", base, name)
+                     : snprintf(ret, GP_PATH_SIZE, "%s/%s/gpulse/%s", base, hidden, name);
     return n > 0 && n < room;
 }
 

@@ -353,7 +353,7 @@ static int set_up(struct gp_ui *ui, const struct gp_top_options *o, struct gp_er
     ui->outside.machine = gp_app_machine();
     if (o->config && strcmp(o->config, "none") != 0)
         ui->outside.config_path = o->config;
-    else if (!o->config && gp_prefs_path(path, sizeof(path)))
+    else if (!o->config && gp_prefs_path(path))
         ui->outside.config_path = path;
     if (ui->outside.config_path && gp_prefs_load(&ui->prefs, ui->outside.config_path, &in_file) < 0)
         (void)snprintf(ui->message, sizeof(ui->message), "%.120s", in_file.text);

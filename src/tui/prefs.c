@@ -167,16 +167,9 @@ void gp_pref_step(struct gp_prefs *prefs, enum gp_pref pref, bool forward)
 
 /* ---- the file ---- */
 
-bool gp_prefs_path(char *ret, size_t size)
+bool gp_prefs_path(char ret[GP_PATH_SIZE])
 {
-    const char *config = getenv("XDG_CONFIG_HOME");
-    const char *home = getenv("HOME");
-    int n = -1;
-    if (config && *config == '/')
-        n = snprintf(ret, size, "%s/gpulse/config.ini", config);
-    else if (home && *home == '/')
-        n = snprintf(ret, size, "%s/.config/gpulse/config.ini", home);
-    return n > 0 && (size_t)n < size;
+    return gp_io_user_folder(ret, "XDG_CONFIG_HOME", ".config", "config.ini");
 }
 
 struct load {

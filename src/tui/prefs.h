@@ -3,6 +3,7 @@
 #ifndef GP_TUI_PREFS_H
 #define GP_TUI_PREFS_H
 
+#include "base/io.h"
 #include "tui/graph.h"
 #include "tui/layout.h"
 #include "tui/theme.h"
@@ -63,7 +64,7 @@ void gp_pref_step(struct gp_prefs *prefs, enum gp_pref pref, bool forward);
 
 /* The file: $XDG_CONFIG_HOME/gpulse/config.ini, or below ~/.config. False if there is no such
  * place. */
-bool gp_prefs_path(char *ret, size_t size);
+bool gp_prefs_path(char ret[GP_PATH_SIZE]);
 
 /* Takes the part [top] of a file. What it does not know, or cannot take, is left out, and err tells
  * of the first such line; a file that is not there is no error. GP_EUSAGE, GP_EIO. */
