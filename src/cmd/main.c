@@ -42,8 +42,8 @@ const struct gp_program gp_program = {
                    "GPULSE_ROOT\tas --root\n"
                    "GPULSE_NVML\tpath of the libnvidia-ml.so.1 to load\n"
                    "GPULSE_CUDA\tpath of the libcuda.so.1 to load (suspend, resume)\n"
-                   "GPULSE_STATE_DIR\tfolder of notes about suspended processes and of leases "
-                   "(default: /run/gpulse if there is one, /dev/shm/gpulse, /tmp/gpulse)\n"
+                   "GPULSE_STATE_DIR\tfolder for reservations and notes about suspended processes; "
+                   "an absolute path that exists (default: /run/gpulse, /dev/shm, or /tmp)\n"
                    "NO_COLOR\tno colour unless --color=always\n",
     .signals = "SIGUSR1\tin a loop: let go of the driver, for a GPU reset or a driver update; sent "
                "again: take hold of it again\n"
