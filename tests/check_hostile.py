@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 from tap import Skip, main, test
-from users import ANN, BAD, HOME, Attacker, begin_anew, environment, run_as_root
+from users import ANN, BAD, HOME, Attacker, begin_anew, environment, run_as_root, sh
 
 LIMIT_S = 120
 SECRET = "root's own\n"
@@ -337,6 +337,34 @@ def a_folder_that_is_full_is_named():
     result = as_user("run", "--", "true", GPULSE_STATE_DIR="/tmp/ours")
     assert result.returncode != 0 and "/tmp/ours" in result.stderr and "No space left" in result.stderr, result
     assert f"uid {BAD}" in result.stderr, result
+
+
+# ---- lines that are not the kernel's ----
+
+@test
+def what_users_can_write_into_the_log_is_said_to_be_so():
+    """logger -t kernel "NVRM: Xid …" """
+    begin_anew()
+    os.mkfifo("/run/no-kmsg")
+    places = ("/var/log", "/sys/module", "/dev/kmsg")
+    try:
+        sh("mount", "-t", "tmpfs", "none", "/var/log")
+        sh("mount", "-t", "tmpfs", "none", "/sys/module")
+        sh("mount", "--bind", "/run/no-kmsg", "/dev/kmsg")
+        os.mkdir("/sys/module/nvidia")
+        Path("/sys/module/nvidia/version").write_text("580.105.08\n")
+        line = "Nov 23 02:00:02 gpu01 kernel: [   12.000000] NVRM: Xid (PCI:0000:53:00): 79, pid=1, GPU has fallen off the bus.\n"
+        for name in ("syslog", "messages"):
+            Path("/var/log", name).write_text(line)
+            out = as_root("doctor", "--only", "log").stdout
+            assert f"journalctl -k: users can write to /var/log/{name}, too" in out, out
+            os.rename(f"/var/log/{name}", "/var/log/kern.log")  # whose facility is the kernel's alone
+            out = as_root("doctor", "--only", "log").stdout
+            assert "Xid 79" in out and "users can write" not in out, out
+            os.unlink("/var/log/kern.log")
+    finally:
+        for place in places:
+            subprocess.run(["umount", "-l", place], stderr=subprocess.DEVNULL, check=False)
 
 
 # ---- D.7: names of steps ----

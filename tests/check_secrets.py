@@ -8,6 +8,7 @@ import base64
 import os
 import random
 import re
+import resource
 import shutil
 import string
 import subprocess
@@ -210,7 +211,7 @@ def found_in(texts, words):
 def nothing_that_was_planted_is_in_it():
     with tempfile.TemporaryDirectory() as folder:
         p = plant(Path(folder) / "root")
-        assert len(p.made) >= 5000, len(p.made)
+        assert len(p.made) >= 10000, len(p.made)
         files, messages = bundle(p.root, folder)
         found = found_in({**files, "standard error": messages}, p.made)
         assert not found, (len(found), sorted(found)[:40])
@@ -234,6 +235,20 @@ def what_helps_is_in_it():
         assert "NVreg_PreserveVideoMemoryAllocations=1" in files["files/etc/modprobe.d/nvidia.conf"]
         assert "[ERROR] on node HOST failed" in files["files/var/log/fabricmanager.log"], \
             files["files/var/log/fabricmanager.log"]
+
+
+@test
+def long_lines_cost_no_more_than_many_short_ones():
+    """Seconds of CPU time, not of the clock; before there was a limit it was minutes."""
+    enough = (60, 60)
+    for piece in ("a-", "a.", "1.", "a@", "0:", "/home/", "x =", "serial "):
+        with tempfile.TemporaryDirectory() as folder:
+            p = Plant(Path(folder) / "root")
+            p.write("/etc/modprobe.d/nvidia.conf", piece * (250000 // len(piece)) + "\n")
+            path = Path(folder) / "x.tar.gz"
+            result = run(GPULSE, "--root", str(p.root), "doctor", "--bundle", str(path), cwd=folder,
+                         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, enough))
+            assert result.returncode in (0, 1, 2) and path.exists(), (piece, result.returncode, result.stderr[-500:])
 
 
 # ---- the rules ----
