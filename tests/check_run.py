@@ -195,23 +195,27 @@ def kill_guard(supervisor, _):
     for guard in children_of(supervisor.pid):
         if children_of(guard):
             kill(guard)
-            _, words = supervisor.communicate()
-            assert supervisor.returncode in (137, 2), supervisor.returncode  # 2: the job was about to start
-            assert f"guard (process {guard}) was killed" in words, words
+            _, words = supervisor.communicate(timeout=LIMIT_S)
+            assert f"guard (process {guard}) was killed" in words, (supervisor.returncode, words)
+            assert supervisor.returncode == (1 if "cannot start" in words else 137), supervisor.returncode
 
 
 def kill_job(supervisor, _):
+    """The first process of a job; its supervisor cleans up."""
     for guard in children_of(supervisor.pid):
         for child in children_of(guard):
-            if stat_of(child) and stat_of(child)[2:] == (child, supervisor.pid):  # leads a group here
+            if (stat_of(child) or ())[2:] == (child, supervisor.pid):  # leads a group in this session
                 kill(child)
+                supervisor.communicate(timeout=LIMIT_S)
+                assert supervisor.returncode == 137, supervisor.returncode
 
 
-def kill_by_name(_, name):
+def kill_by_name(supervisor, name):
     """As pkill -f does."""
     for pid in all_pids():
         if name.encode() in read_proc(pid, "cmdline"):
             kill(pid)
+    supervisor.wait()
 
 
 class Bystanders:
@@ -247,10 +251,10 @@ def kill_many(machine, bystanders):
     killers = [kill_supervisor, kill_supervisor, kill_guard, kill_job, kill_by_name]
     running = {}
     for n in range(KILLS):
-        sleeper = f"bash -c 'exec -a sleeper:{machine.folder} sleep 1000000'"
-        escapes = " ".join(e.format(sleep=sleeper) for e in rng.sample(ESCAPES, 3))
+        sleeper = f"bash -c 'exec -a sleeper:{machine.folder}:{n} sleep 1000000'"
+        escapes = "\n".join(e.format(sleep=sleeper) for e in rng.sample(ESCAPES, 3))
         name = f"train-{machine.folder}-{n}."
-        job = f"echo >{machine.folder}/orders; {escapes} exec {GPULSE} sim load --mem 1GiB"
+        job = f"echo >{machine.folder}/orders\n{escapes}\nexec {GPULSE} sim load --mem 1GiB"
         running[name] = machine.start(["run", "--wait", "--", "sh", "-c", job, name])
         time.sleep(rng.uniform(0, 0.05))
         name = rng.choice(list(running))

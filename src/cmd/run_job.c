@@ -371,32 +371,45 @@ static void supervise(struct gp_run *run)
 
 /* ---- behind it ---- */
 
-/* Terminates what it left running: its orphans are the guard's children or, if the guard was
- * killed, this process's, next to those that it had before. */
-static void clean(struct gp_run *run)
+/* Terminates the job's orphans, and returns how many there were. They are the guard's children. If
+ * the guard was killed, they are this process's, next to those that it had before, and the kernel
+ * has killed the job: the others need no grace either. */
+static size_t end_orphans(struct gp_run *run, bool *ret_ended)
 {
     static const int signals[] = {SIGTERM, SIGKILL};
-    const bool is_killed = run->child.is_unguarded; /* its first process is already */
+    struct gp_ending ending = {NULL, 0};
+    if (!gp_guard_is_lost(&run->guard)) /* else its pid may be another process's */
+        gp_ending_add_children(&ending, run->guard.pid, NULL);
+    const bool is_lost = gp_guard_is_lost(&run->guard);
     const struct gp_ending_plan plan = {
-        .signals = signals + is_killed,
-        .signal_count = GP_ARRAY_LEN(signals) - is_killed,
+        .signals = signals + is_lost,
+        .signal_count = GP_ARRAY_LEN(signals) - is_lost,
         .grace_ns = GRACE_S * GP_NS_PER_S,
         .tree = true,
     };
-    struct gp_ending ending = {NULL, 0};
-    if (run->child.is_unguarded)
+    if (is_lost)
         gp_ending_add_children(&ending, getpid(), &run->others);
-    else
-        gp_ending_add_children(&ending, run->guard.pid, NULL);
-    size_t count = ending.count;
-    if (count > 0) {
-        bool ended = gp_ending_run(&ending, &plan);
-        gp_watch_say(&run->watch, "%s %zu process%s that it left behind",
-                     ended ? "ended" : "could not end", count, count == 1 ? "" : "es");
-    }
+    const size_t count = ending.count;
+    *ret_ended = count == 0 || gp_ending_run(&ending, &plan);
     gp_ending_fini(&ending);
-    while (is_killed && waitpid(-1, NULL, WNOHANG) > 0) /* as the guard would */
+    while (is_lost && waitpid(-1, NULL, WNOHANG) > 0) /* as the guard would */
         continue;
+    return count;
+}
+
+/* Until none is left: a process may fork while its parent is terminated. */
+static void clean(struct gp_run *run)
+{
+    bool ended;
+    size_t total = 0;
+    size_t count;
+    do {
+        count = end_orphans(run, &ended);
+        total += count;
+    } while (count > 0 && ended);
+    if (total > 0)
+        gp_watch_say(&run->watch, "%s %zu process%s that it left behind",
+                     ended ? "ended" : "could not end", total, total == 1 ? "" : "es");
 }
 
 static bool is_back(struct gp_run *run, const struct gp_snapshot *snapshot)
@@ -567,6 +580,6 @@ void gp_run_close(struct gp_run *run)
     gp_watch_fini(&run->watch);
     if (run->sampler)
         gp_app_close(run->sampler);
-    gp_guard_dismiss(&run->guard);
+    gp_guard_dismiss(&run->guard, run->plan && run->plan->no_clean);
     gp_ending_fini(&run->others);
 }

@@ -99,7 +99,7 @@ static int launch(struct gp_child *child, struct gp_guard_job *job, struct gp_gu
     if (nothing >= 0)
         (void)close(nothing);
     if (child->is_unguarded)
-        return gp_err_set(err, GP_EFAIL, "cannot start a process: its guard (process %d) was killed",
+        return gp_err_set(err, GP_EFAIL, "cannot start the job: its guard (process %d) was killed",
                           (int)child->guard->pid);
     if (r == 0 && ret->event == GP_GUARD_FAILED)
         return gp_err_set(err, GP_EFAIL, "cannot start a process: %s", strerror(ret->value));

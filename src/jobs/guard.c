@@ -24,6 +24,7 @@ enum {
     FDS = 3,
     WORDS_BYTES_MAX = 64 << 20, /* far more than the kernel executes */
     PAUSE_MS = 20,
+    DISMISS_MS = 1000,
     REFUSED_ROUNDS = 50, /* without a child that may be killed, until the guard gives up */
 };
 
@@ -413,19 +414,32 @@ void gp_guard_read(struct gp_guard *guard, struct gp_guard_news *ret)
     await(guard); /* only when it is reaped have its children become ours */
 }
 
+bool gp_guard_is_lost(struct gp_guard *guard)
+{
+    struct gp_guard_news news;
+    struct pollfd fd = {guard->fd, POLLIN, 0};
+    if (guard->fd >= 0 && poll(&fd, 1, 0) > 0)
+        gp_guard_read(guard, &news);
+    return guard->fd < 0;
+}
+
 void gp_guard_signal(const struct gp_guard *guard, int signal)
 {
     const struct request request = {.order = ORDER_SIGNAL, .signal = signal};
     (void)send_request(guard->fd, &request, NULL);
 }
 
-void gp_guard_dismiss(struct gp_guard *guard)
+void gp_guard_dismiss(struct gp_guard *guard, bool leaves_alone)
 {
     const struct request request = {.order = ORDER_DISMISS};
+    struct pollfd end = {guard->fd, POLLIN, 0};
     if (guard->fd >= 0) {
-        (void)send_request(guard->fd, &request, NULL);
+        if (leaves_alone)
+            (void)send_request(guard->fd, &request, NULL);
+        (void)shutdown(guard->fd, SHUT_WR);
+        if (poll(&end, 1, DISMISS_MS) > 0)
+            await(guard);
         (void)close(guard->fd);
-        await(guard);
     }
     *guard = (struct gp_guard){-1, -1};
 }

@@ -54,11 +54,15 @@ int gp_guard_run(struct gp_guard *guard, const struct gp_guard_job *job, struct 
 /* Reads the next event of a job; waits for it. The descriptor is readable when there is one. */
 void gp_guard_read(struct gp_guard *guard, struct gp_guard_news *ret);
 
+/* Whether it was killed; to be asked when no job runs. */
+bool gp_guard_is_lost(struct gp_guard *guard);
+
 /* Sends a signal to the job's process group. Nothing happens if the job has ended: only the guard
  * knows whether the group is still the job's. */
 void gp_guard_signal(const struct gp_guard *guard, int signal);
 
-/* Ends the guard, and leaves alone what the job left running. */
-void gp_guard_dismiss(struct gp_guard *guard);
+/* Ends the guard. It leaves alone what the job left running, or kills that first: does not wait for
+ * one that hangs in the kernel. */
+void gp_guard_dismiss(struct gp_guard *guard, bool leaves_alone);
 
 #endif

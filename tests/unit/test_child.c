@@ -4,33 +4,14 @@
 
 #include "base/err.h"
 #include "jobs/child.h"
+#include "jobs/guard.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-static bool no_pipe, no_fork;
-
-int __real_pipe2(int fds[2], int flags);
-int __wrap_pipe2(int fds[2], int flags);
-pid_t __real_fork(void);
-pid_t __wrap_fork(void);
-
-int __wrap_pipe2(int fds[2], int flags)
-{
-    if (!no_pipe)
-        return __real_pipe2(fds, flags);
-    errno = EMFILE;
-    return -1;
-}
-
-pid_t __wrap_fork(void)
-{
-    if (!no_fork)
-        return __real_fork();
-    errno = EAGAIN;
-    return -1;
-}
+static struct gp_guard guard;
 
 static char *const no_variables[] = {NULL};
 
@@ -42,14 +23,16 @@ static int start(struct gp_child *child, const char *program, int *ret_status, s
     (void)snprintf(name, sizeof(name), "%s", program);
     size_t before = open_file_count();
     int r = gp_child_start(child, argv, no_variables, ret_status, err);
-    assert_int_equal(open_file_count(), before);
+    static size_t signals; /* stay open */
+    assert_int_equal(open_file_count(), before + (signals == 0));
+    signals = 1;
     return r;
 }
 
 static void one_that_runs(void **ctx)
 {
     (void)ctx;
-    struct gp_child child = {.is_detached = true};
+    struct gp_child child = {.guard = &guard, .is_detached = true};
     struct gp_err err = {0};
     int status = -1;
     assert_int_equal(start(&child, "true", &status, &err), 0);
@@ -72,46 +55,20 @@ static void one_that_cannot_run(void **ctx)
         {"/", 126, "cannot run '/': Permission denied"},
     };
     for (size_t i = 0; i < GP_ARRAY_LEN(rows); i++) {
-        struct gp_child child = {.is_detached = true};
+        struct gp_child child = {.guard = &guard, .is_detached = true};
         struct gp_err err = {0};
         int status = -1;
         assert_int_equal(start(&child, rows[i].program, &status, &err), GP_EFAIL);
         assert_int_equal(status, rows[i].status);
         assert_string_equal(err.text, rows[i].text);
-        assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no child is left */
+        assert_int_equal(waitpid(-1, NULL, WNOHANG), 0); /* the guard is the only child */
     }
-}
-
-static void no_descriptors_for_it(void **ctx)
-{
-    (void)ctx;
-    struct gp_child child = {.is_detached = true};
-    struct gp_err err = {0};
-    int status = -1;
-    no_pipe = true;
-    int r = start(&child, "true", &status, &err);
-    no_pipe = false;
-    assert_int_equal(r, GP_ENOMEM);
-    assert_string_equal(err.text, "cannot start a process: Too many open files");
-}
-
-static void no_process_for_it(void **ctx)
-{
-    (void)ctx;
-    struct gp_child child = {.is_detached = true};
-    struct gp_err err = {0};
-    int status = -1;
-    no_fork = true;
-    int r = start(&child, "true", &status, &err);
-    no_fork = false;
-    assert_int_equal(r, GP_EFAIL);
-    assert_string_equal(err.text, "cannot start a process: Resource temporarily unavailable");
 }
 
 static void no_memory_for_it(void **ctx)
 {
     (void)ctx;
-    struct gp_child child = {.is_detached = true};
+    struct gp_child child = {.guard = &guard, .is_detached = true};
     struct gp_err err = {0};
     int status = -1;
     errno = ENOMEM;
@@ -122,12 +79,40 @@ static void no_memory_for_it(void **ctx)
     assert_int_equal(child.pid, -1);
 }
 
+static void one_whose_guard_is_killed(void **ctx)
+{
+    (void)ctx;
+    struct gp_child child = {.guard = &guard, .is_detached = true};
+    struct gp_err err = {0};
+    int status = 0;
+    char program[] = "sleep";
+    char time[] = "1000";
+    char *argv[] = {program, time, NULL};
+    assert_int_equal(gp_child_start(&child, argv, no_variables, &status, &err), 0);
+    assert_int_equal(kill(guard.pid, SIGKILL), 0);
+    while (!child.has_ended)
+        gp_child_wait(&child, UINT64_MAX);
+    assert_true(child.is_unguarded);
+    assert_true(gp_child_was_interrupted(&child)); /* it is not tried again */
+    assert_int_equal(gp_child_exit_status(&child), 128 + SIGKILL);
+    assert_int_equal(waitpid(child.pid, NULL, 0), child.pid);
+    assert_int_equal(gp_child_start(&child, argv, no_variables, &status, &err), GP_EFAIL);
+    assert_int_equal(status, 0);
+    assert_non_null(strstr(err.text, "was killed"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_that_runs),         cmocka_unit_test(one_that_cannot_run),
-        cmocka_unit_test(no_descriptors_for_it), cmocka_unit_test(no_process_for_it),
+        cmocka_unit_test(one_that_runs),
+        cmocka_unit_test(one_that_cannot_run),
         cmocka_unit_test(no_memory_for_it),
+        cmocka_unit_test(one_whose_guard_is_killed),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    (void)signal(SIGPIPE, SIG_IGN);
+    if (gp_guard_start(&guard, NULL) < 0)
+        return 1;
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    gp_guard_dismiss(&guard, false);
+    return failed;
 }
