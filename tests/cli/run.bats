@@ -363,6 +363,45 @@ leaves_behind() {
     until_true eval '[ -z "$("$GPULSE" queue)" ]'
 }
 
+# escape NAME: a script whose children leave it in every way; each has NAME in its arguments
+escape() {
+    local sleeper="bash -c 'exec -a $1 sleep 1000'"
+    cat <<EOF
+env -i $sleeper &
+setsid $sleeper &
+(env -i setsid nohup $sleeper >/dev/null 2>&1 &)
+until [ "\$(pgrep -cf '^$1 ')" = 3 ]; do sleep 0.05; done
+echo >ready
+exec sleep 1000
+EOF
+}
+
+@test "no child escapes when gpulse is killed" {
+    idle_gpus
+    local name=escaped-$$-$BATS_TEST_NUMBER
+    in_background -- bash -c "$(escape "$name")"
+    until_true test -e ready
+    kill -KILL "$running"
+    until_true eval "! pgrep -f '^$name '"
+}
+
+@test "a guard that is killed takes its job with it, and is named" {
+    idle_gpus
+    local name=escaped-$$-$BATS_TEST_NUMBER guard
+    in_background --retries 2 --on failure -- bash -c "$(escape "$name")"
+    until_true test -e ready
+    guard=$(pgrep -P "$running" -x job-guard)
+    [ "$(tr '\0' ' ' <"/proc/$guard/cmdline")" = "job-guard " ]
+    kill -KILL "$guard"
+    status=0
+    wait "$running" || status=$?
+    status_is 137
+    stderr=$(cat run.err)
+    complains "^gpulse: the job's guard \(process $guard\) was killed, and the job with it$"
+    ! pgrep -f "^$name " || false
+    [ "$(python3 -c 'import json, sys; print(json.load(sys.stdin)["ended_by"])' <home/gpulse/runs/*/run.json)" = guard ]
+}
+
 @test "children that were there before are not the job's" {
     idle_gpus
     bash -c "sleep 1000 & echo \$! >pid; exec $GPULSE run -q -- true"
