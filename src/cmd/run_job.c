@@ -511,10 +511,8 @@ int gp_run_once(struct gp_run *run, char *const *argv, struct gp_err *err)
     int r = plan->no_watch || plan->no_clean ? 0 : gp_output_open(&output, &plan->output, err);
     if (r < 0)
         return r;
-    run->child = (struct gp_child){.guard = &run->guard,
-                                   .pid = -1,
-                                   .output = output,
-                                   .is_detached = plan->is_detached};
+    run->child = (struct gp_child){
+        .guard = &run->guard, .pid = -1, .output = output, .is_detached = plan->is_detached};
     gp_watch_begin(&run->watch);
     r = start(run, argv, &status, err);
     if (r == 0) {

@@ -130,11 +130,12 @@ static void take_name(void)
 /* ---- the guard: its job ---- */
 
 struct post {
-    int fd;      /* to the supervisor */
-    int signals; /* readable when a child has changed, or the supervisor has ended */
+    int fd;        /* to the supervisor */
+    int signals;   /* readable when a child has changed, or the supervisor has ended */
     sigset_t mask; /* of the job: as it was before gpulse changed it */
     pid_t supervisor;
-    pid_t job; /* -1: none runs */
+    pid_t job;         /* -1: none runs */
+    bool is_dismissed; /* what is left may stay */
 };
 
 static void tell(const struct post *post, enum gp_guard_event event, int value)
@@ -289,17 +290,12 @@ static bool serve(struct post *post)
 {
     struct request request;
     int fds[FDS] = {-1, -1, -1};
-    if (!receive_request(post->fd, &request, fds)) {
-        kill_all();
+    if (!receive_request(post->fd, &request, fds))
         return false;
-    }
     if (request.order == ORDER_SIGNAL && post->job > 0)
         (void)kill(-post->job, request.signal);
-    if (request.order == ORDER_RUN && !take_job(post, &request, fds)) {
-        kill_all();
-        return false;
-    }
-    return request.order != ORDER_DISMISS;
+    post->is_dismissed = request.order == ORDER_DISMISS;
+    return !post->is_dismissed && (request.order != ORDER_RUN || take_job(post, &request, fds));
 }
 
 /* Keeps nothing open that somebody might wait for. */
@@ -337,13 +333,10 @@ static _Noreturn void stand_guard(int fd, pid_t supervisor)
         while (read(post.signals, &info, sizeof(info)) > 0)
             continue;
         reap(&post);
-        if (getppid() != post.supervisor) {
-            kill_all();
-            break;
-        }
-        if (fds[0].revents)
-            goes_on = serve(&post);
+        goes_on = getppid() == post.supervisor && (!fds[0].revents || serve(&post));
     }
+    if (!post.is_dismissed)
+        kill_all();
     _exit(0);
 }
 

@@ -58,9 +58,8 @@ static struct gp_guard_news run(struct gp_guard *guard, const char *script, int 
     char shell[] = "sh";
     char option[] = "-c";
     char *argv[] = {shell, option, (char *)(uintptr_t)script, NULL};
-    const struct gp_guard_job job = {.argv = argv,
-                                     .environment = environ,
-                                     .fds = {STDIN_FILENO, out, STDERR_FILENO}};
+    const struct gp_guard_job job = {
+        .argv = argv, .environment = environ, .fds = {STDIN_FILENO, out, STDERR_FILENO}};
     struct gp_guard_news news;
     assert_int_equal(gp_guard_run(guard, &job, &news, NULL), 0);
     return news;
