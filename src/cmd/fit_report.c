@@ -29,11 +29,11 @@ static void add_sizes_beyond(struct gp_strbuf *sb, const struct gp_fit *fit,
 /* What to do about an end without a certain answer. */
 static const char *const remedies[GP_FIT_END__COUNT] = {
     [GP_FIT_END_GROWS] =
-        "look for tensors that are kept from step to step (losses without .item(), "
-        "lists of outputs), or let --confirm run longer if it is still warming up",
+        ("look for tensors that are kept from step to step (losses without .item(), "
+         "lists of outputs), or let --confirm run longer if it is still warming up"),
     [GP_FIT_END_PREALLOCATES] =
-        "have it take memory as needed (JAX: XLA_PYTHON_CLIENT_PREALLOCATE=false, TensorFlow: "
-        "set_memory_growth), and check that it uses the batch size",
+        ("have it take memory as needed (JAX: XLA_PYTHON_CLIENT_PREALLOCATE=false, TensorFlow: "
+         "set_memory_growth), and check that it uses the batch size"),
     [GP_FIT_END_INDEPENDENT] = "check that the program uses the batch size",
     [GP_FIT_END_HUNG] = "see the log of that trial, or raise --hang-timeout if it was only slow",
     [GP_FIT_END_HUNG_LONG] = "see the log of that run, or raise --hang-timeout if it was only slow",

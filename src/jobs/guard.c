@@ -288,7 +288,7 @@ static void kill_all(void)
 /* False: it is to end. */
 static bool serve(struct post *post)
 {
-    struct request request;
+    struct request request = {.order = ORDER_DISMISS};
     int fds[FDS] = {-1, -1, -1};
     if (!receive_request(post->fd, &request, fds))
         return false;
