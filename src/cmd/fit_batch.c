@@ -232,6 +232,7 @@ static int run_search(const struct gp_fit_options *o, char *const *words, int co
         r = reserve_and_find(&s, count, err);
     else if (!o->plan.quiet)
         r = gp_job_preview(&o->plan.gpus, o->plan.wait_ns, show_plan, &s, err);
+    s.until = NULL;
     if (o->until)
         regfree(&until);
     if (r == GP_EINTR && gp_child_exit_status(&run.child) == 128 + SIGINT)
