@@ -294,7 +294,8 @@ def what_is_killed_leaves_nothing_behind():
     last = machine.start(["run", "--wait=600s", "--", "true"])
     _, words = last.communicate()
     assert last.returncode == 0, words
-    names = [p.name for p in (machine.folder / "leases").glob("*/*")]
+    # "new.ID" was being written at the kill; for a while nobody can tell that it is abandoned
+    names = [p.name for p in (machine.folder / "leases").glob("*/*") if not p.name.startswith("new.")]
     assert names == [], names
     machine.close()
 
