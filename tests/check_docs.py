@@ -3,12 +3,15 @@
 
 variants: asan release
 """
+import os
+import re
 import shutil
 import subprocess
+import tempfile
 import unicodedata
 from pathlib import Path
 
-from tap import BUILD, GPULSE, Skip, good, gpulse, main, run, test
+from tap import BUILD, GPULSE, Skip, good, gpulse, main, needs_terminal, run, test
 
 COMMANDS = ("top", "status", "ps", "mem", "query", "set", "events", "sim")
 PAGES = ("gpulse", "top", "status", "ps", "mem", "query", "set", "events", "metrics")
@@ -25,7 +28,9 @@ def help_of_the_program_names_every_command():
     text = good(gpulse("--help"))
     for command in COMMANDS:
         assert f"\n  {command} " in text, command
-    for word in ("usage:", "exit codes:", "--sim MACHINE", "GPULSE_SIM"):
+    for word in ("Usage:", "\nExit codes:", "\nWatch:\n  top ", "\nProcesses:\n  ps ",
+                 "\nShare and run:\n", "\nDiagnose:\n", "\nScript and control:\n",
+                 "\nWithout a GPU:\n  sim ", "--sim MACHINE", "GPULSE_SIM", "\n  69  "):
         assert word in text, word
     assert "__" not in text
 
@@ -42,11 +47,63 @@ def help_fits_eighty_columns():
 
 @test
 def help_of_a_command_shows_options_and_examples():
-    for command in ("status", "query", "set"):
+    for command, group in (("status", "Show"), ("query", "Select"), ("set", "Change")):
         text = good(gpulse(command, "--help"))
-        for word in (f"usage: gpulse {command}", "\noptions:\n", "\ncommon options:\n",
-                     "\nexamples:\n"):
+        for word in (f"Usage: gpulse {command}", f"\n{group}:\n", "\nExamples:\n",
+                     "\nCommon options (-i, --timeout, --sim, …): gpulse --help\n"):
             assert word in text, (command, word)
+        assert "--timeout TIME" not in text, command
+
+
+def listed_options(command):
+    """The options that a command's help lists: (letter or "", long name, what its value is)."""
+    found = []
+    for line in good(gpulse(command, "--help")).splitlines():
+        option = re.match(r"  (?:-(\w), |    )--([\w-]+)(?:\[=| )?(\S*)", line)
+        if option:
+            found.append((option[1] or "", option[2], option[3].rstrip("]")))
+    return found
+
+
+@test
+def options_mean_the_same_everywhere():
+    """A letter belongs to one option. gpulse status follows gpustat's letters."""
+    gpustats = set("acfupFeP")
+    meaning = {}
+    commands = re.findall(r"^  ([a-z-]+)  ", good(gpulse("--help")), re.M)
+    commands = [c for c in commands if c not in ("smi", "sim")]
+    assert len(commands) >= 17, commands
+    for command in commands:
+        for letter, name, value in listed_options(command):
+            if letter and not (command == "status" and letter in gpustats):
+                assert meaning.setdefault(letter, name) == name, (command, letter, name, meaning)
+            if name == "interval":
+                assert value == "TIME" and letter == "n", (command, letter, value)
+            if name == "count":
+                assert value == "N" and letter == ("" if command == "status" else "c"), command
+            if name == "gpus" and command != "top":
+                assert (letter, value) == ("g", "N"), (command, letter, value)
+    assert meaning["n"] == "interval" and meaning["c"] == "count" and meaning["g"] == "gpus"
+
+
+@test
+def help_of_a_command_opens_its_manual_page():
+    """On a terminal; otherwise it is the help."""
+    assert good(gpulse("help", "ps")) == good(gpulse("ps", "--help"))
+    assert "did you mean 'ps'" in gpulse("help", "pss").stderr
+    needs_terminal()
+    page = Path(BUILD) / "docs/gpulse-ps.1"
+    with tempfile.TemporaryDirectory() as folder:
+        man = Path(folder, "man")
+        man.write_text('#!/bin/sh\necho "MAN $*"\n')
+        man.chmod(0o755)
+        shown = subprocess.run(
+            ["script", "-qec", f"{GPULSE} help ps", "/dev/null"], stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, text=True, check=True,
+            env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}).stdout
+        # a build with sanitizers has no pages
+        assert bool(re.search(r"MAN -l \S*/docs/gpulse-ps\.1", shown)) == page.exists(), shown
+        assert ("Usage: gpulse ps" in shown) != page.exists(), shown
 
 
 @test

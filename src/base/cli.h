@@ -38,10 +38,11 @@ struct gp_opt {
     const char *choices;  /* space separated, for GP_OPT_CHOICE */
     enum gp_complete complete;
     size_t offset; /* of the field in the options struct */
-    const char *help;
+    const char *help;  /* NULL: works, but is not listed */
     bool once;      /* a second one is an error: the first would be forgotten */
     uint64_t least; /* the smallest number, or duration in nanoseconds, that is taken */
     bool for_loops; /* means nothing to a command that runs once */
+    const char *group; /* the heading that begins with this option; NULL: none does */
 };
 
 /* A table ends with an entry whose name is NULL. */
@@ -49,9 +50,10 @@ struct gp_opt {
 
 struct gp_cmd {
     const char *name;
+    const char *group;       /* the heading in the list of commands that begins with this one */
     const char *summary;     /* one line, lower case, no full stop */
-    const char *usage;       /* what stands behind the name: "[FIELDS] [options]" */
-    const char *description; /* paragraphs separated by an empty line */
+    const char *usage;       /* what follows the name: "[FIELDS] [options]" */
+    const char *description; /* paragraphs separated by an empty line, for the manual page */
     const char *examples;    /* lines "command\texplanation" */
     const char *keys;    /* lines "keys\twhat they do", for the manual page */
     const char *columns; /* lines "column\twhat it shows", likewise */
@@ -109,7 +111,8 @@ struct gp_program {
     const char *signals;                  /* lines "NAME\tmeaning" */
 };
 
-/* Appends "gpulse --help" and "gpulse COMMAND --help". */
+/* Appends "gpulse --help" and "gpulse COMMAND --help": usage, options and examples, to fit a
+ * screen. Whatever needs paragraphs is in the manual pages. */
 void gp_cli_help(struct gp_strbuf *sb, const struct gp_program *program);
 void gp_cli_help_command(struct gp_strbuf *sb, const struct gp_program *program,
                          const struct gp_cmd *cmd);

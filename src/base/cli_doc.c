@@ -75,6 +75,20 @@ static bool next_paragraph(const char **cursor, struct line *ret)
 
 /* ------------------------------------------------------------------ help */
 
+/* A word's length, or if it is too long for a line, that of its choices up to the last "|" that
+ * fits. */
+static size_t word_length(const char *text, size_t n, size_t columns)
+{
+    size_t len = 0;
+    size_t cut = 0;
+    while (len < n && text[len] != ' ' && text[len] != '\n') {
+        len++;
+        if (text[len - 1] == '|' && len <= columns)
+            cut = len;
+    }
+    return len > columns && cut > 0 ? cut : len;
+}
+
 /* Appends words wrapped at the page; the cursor stands at column `indent`, where later lines
  * begin too. Ends the last line. */
 static void add_wrapped(struct gp_strbuf *sb, const char *text, size_t n, size_t indent)
@@ -85,15 +99,13 @@ static void add_wrapped(struct gp_strbuf *sb, const char *text, size_t n, size_t
             i++;
             continue;
         }
-        size_t len = 0;
-        while (i + len < n && text[i + len] != ' ' && text[i + len] != '\n')
-            len++;
+        size_t len = word_length(text + i, n - i, PAGE_COLUMNS - indent);
         size_t width = columns_of(text + i, len);
         if (column > indent && column + 1 + width > PAGE_COLUMNS) {
             gp_strbuf_addc(sb, '\n');
             gp_strbuf_fill(sb, ' ', indent);
             column = indent;
-        } else if (column > indent) {
+        } else if (column > indent && text[i - 1] != '|') {
             gp_strbuf_addc(sb, ' ');
             column++;
         }
@@ -173,18 +185,37 @@ static void format_label(struct gp_strbuf *sb, const struct gp_opt *opt)
         gp_strbuf_addf(sb, opt->fallback ? "[=%s]" : " %s", opt->arg);
 }
 
-/* The help and, where its words do not name them, the choices. */
+/* Whether a text has all words of a space-separated list. */
+static bool names_all(const char *text, const char *list)
+{
+    for (const char *p = list; *p;) {
+        size_t n = strcspn(p, " ");
+        const char *at = text;
+        while ((at = memmem(at, strlen(at), p, n)) &&
+               (isalnum((unsigned char)at[n]) ||
+                (at > text && isalnum((unsigned char)at[-1]))))
+            at++;
+        if (!at)
+            return false;
+        p += n + (p[n] == ' ');
+    }
+    return true;
+}
+
+/* The help; the choices, unless it names them, as {auto|always|never} before its "(default …)". */
 static void format_option_text(struct gp_strbuf *sb, const struct gp_opt *opt)
 {
-    gp_strbuf_adds(sb, opt->help);
-    if (opt->type != GP_OPT_CHOICE || !opt->choices)
+    const char *last = strstr(opt->help, " (default");
+    size_t n = last ? (size_t)(last - opt->help) : strlen(opt->help);
+    if (opt->type != GP_OPT_CHOICE || !opt->choices || names_all(opt->help, opt->choices)) {
+        gp_strbuf_adds(sb, opt->help);
         return;
-    gp_strbuf_adds(sb, ": ");
+    }
+    gp_strbuf_add(sb, opt->help, n);
+    gp_strbuf_adds(sb, ": {");
     for (const char *p = opt->choices; *p; p++)
-        if (*p == ' ')
-            gp_strbuf_adds(sb, ", ");
-        else
-            gp_strbuf_addc(sb, *p);
+        gp_strbuf_addc(sb, *p == ' ' ? '|' : *p);
+    gp_strbuf_addf(sb, "}%s", opt->help + n);
 }
 
 static bool is_listed(const struct gp_opt *opt, const struct gp_cmd *cmd)
@@ -192,48 +223,70 @@ static bool is_listed(const struct gp_opt *opt, const struct gp_cmd *cmd)
     return opt->help && !(opt->for_loops && cmd && cmd->no_loop);
 }
 
-static void add_options(struct gp_strbuf *sb, const char *title, const struct gp_opt *options,
-                        const struct gp_cmd *cmd)
+static void add_option(struct gp_strbuf *sb, const struct gp_opt *opt, size_t column)
 {
     struct gp_strbuf label = GP_STRBUF_INIT(LABEL_BYTES);
     struct gp_strbuf text = GP_STRBUF_INIT(TEXT_BYTES);
+    format_label(&label, opt);
+    format_option_text(&text, opt);
+    add_row(sb, (struct line){label.buf, label.len}, (struct line){text.buf, text.len}, column);
+    gp_strbuf_fini(&label);
+    gp_strbuf_fini(&text);
+}
+
+static size_t option_column(const struct gp_opt *options, const struct gp_cmd *cmd)
+{
+    struct gp_strbuf label = GP_STRBUF_INIT(LABEL_BYTES);
     size_t column = 8;
-    bool any = false;
-    for (const struct gp_opt *opt = options; opt && opt->name; opt++) {
-        gp_strbuf_reset(&label);
-        format_label(&label, opt);
-        column = wider(column, columns_of(label.buf, label.len), OPTION_COLUMN_MAX);
-        any |= is_listed(opt, cmd);
-    }
-    if (any)
-        gp_strbuf_addf(sb, "%s:\n", title);
     for (const struct gp_opt *opt = options; opt && opt->name; opt++) {
         if (!is_listed(opt, cmd))
             continue;
         gp_strbuf_reset(&label);
-        gp_strbuf_reset(&text);
         format_label(&label, opt);
-        format_option_text(&text, opt);
-        add_row(sb, (struct line){label.buf, label.len}, (struct line){text.buf, text.len}, column);
+        column = wider(column, columns_of(label.buf, label.len), OPTION_COLUMN_MAX);
     }
-    if (any)
-        gp_strbuf_addc(sb, '\n');
     gp_strbuf_fini(&label);
-    gp_strbuf_fini(&text);
+    return column;
+}
+
+/* The options under their headings; under `title` those before the first one. A heading of a shared
+ * row may come twice: the second goes on with the first. */
+static void add_options(struct gp_strbuf *sb, const char *title, const struct gp_opt *options,
+                        const struct gp_cmd *cmd)
+{
+    size_t column = option_column(options, cmd);
+    const char *group = title;
+    const char *said = NULL;
+    for (const struct gp_opt *opt = options; opt && opt->name; opt++) {
+        group = opt->group ? opt->group : group;
+        if (!is_listed(opt, cmd))
+            continue;
+        if (!said || strcmp(group, said) != 0)
+            gp_strbuf_addf(sb, "%s%s:\n", said ? "\n" : "", group);
+        said = group;
+        add_option(sb, opt, column);
+    }
+    if (said)
+        gp_strbuf_addc(sb, '\n');
 }
 
 static void add_commands(struct gp_strbuf *sb, const struct gp_cmd *const *commands)
 {
     size_t column = 8;
+    const char *group = "Commands";
     for (size_t i = 0; commands[i]; i++)
         if (!is_hidden(commands[i]))
             column = wider(column, strlen(commands[i]->name), OPTION_COLUMN_MAX);
-    gp_strbuf_adds(sb, "commands:\n");
     for (size_t i = 0; commands[i]; i++) {
         const struct gp_cmd *cmd = commands[i];
-        if (!is_hidden(cmd))
-            add_row(sb, (struct line){cmd->name, strlen(cmd->name)},
-                    (struct line){cmd->summary, strlen(cmd->summary)}, column);
+        if (is_hidden(cmd))
+            continue;
+        if (i == 0 || cmd->group) {
+            group = cmd->group ? cmd->group : group;
+            gp_strbuf_addf(sb, "%s%s:\n", i ? "\n" : "", group);
+        }
+        add_row(sb, (struct line){cmd->name, strlen(cmd->name)},
+                (struct line){cmd->summary, strlen(cmd->summary)}, column);
     }
     gp_strbuf_addc(sb, '\n');
 }
@@ -265,14 +318,14 @@ static const char *program_usage(const struct gp_program *program)
 void gp_cli_help(struct gp_strbuf *sb, const struct gp_program *program)
 {
     add_head(sb, "", program->name, NULL, ": ", program->summary);
-    add_head(sb, "usage: ", program->name, NULL, " ", program_usage(program));
+    add_head(sb, "Usage: ", program->name, NULL, " ", program_usage(program));
     add_description(sb, program->description);
     add_commands(sb, program->commands);
-    add_options(sb, "common options", program->common, NULL);
-    add_pairs(sb, "environment", program->environment, OPTION_COLUMN_MAX);
-    add_pairs(sb, "signals", program->signals, OPTION_COLUMN_MAX);
-    add_pairs(sb, "exit codes", program->exit_codes, OPTION_COLUMN_MAX);
-    gp_strbuf_addf(sb, "'%s COMMAND --help' explains a command and shows examples.\n",
+    add_options(sb, "Common options", program->common, NULL);
+    add_pairs(sb, "Environment", program->environment, OPTION_COLUMN_MAX);
+    add_pairs(sb, "Signals", program->signals, OPTION_COLUMN_MAX);
+    add_pairs(sb, "Exit codes", program->exit_codes, OPTION_COLUMN_MAX);
+    gp_strbuf_addf(sb, "%s COMMAND --help lists the options of a command, with examples.\n",
                    program->name);
 }
 
@@ -280,13 +333,12 @@ void gp_cli_help_command(struct gp_strbuf *sb, const struct gp_program *program,
                          const struct gp_cmd *cmd)
 {
     add_head(sb, "", program->name, cmd, ": ", cmd->summary);
-    add_head(sb, "usage: ", program->name, cmd, cmd->usage && *cmd->usage ? " " : "", cmd->usage);
-    add_description(sb, cmd->description);
-    add_options(sb, "options", cmd->options, cmd);
-    if (!cmd->exit_codes)
-        add_options(sb, "common options", program->common, cmd);
-    add_pairs(sb, "examples", cmd->examples, EXAMPLE_COLUMN_MAX);
-    add_pairs(sb, "exit codes", cmd->exit_codes, OPTION_COLUMN_MAX);
+    add_head(sb, "Usage: ", program->name, cmd, cmd->usage && *cmd->usage ? " " : "", cmd->usage);
+    add_options(sb, "Options", cmd->options, cmd);
+    add_pairs(sb, "Examples", cmd->examples, EXAMPLE_COLUMN_MAX);
+    add_pairs(sb, "Exit codes", cmd->exit_codes, OPTION_COLUMN_MAX);
+    if (has_options(program->common) && !cmd->exit_codes)
+        gp_strbuf_addf(sb, "Common options (-i, --timeout, --sim, …): %s --help\n", program->name);
     /* The blocks end with an empty line; the page does not. */
     if (!sb->error && sb->len >= 2 && memcmp(sb->buf + sb->len - 2, "\n\n", 2) == 0)
         sb->buf[--sb->len] = '\0';
@@ -380,6 +432,8 @@ static void man_options(struct gp_strbuf *sb, const struct gp_opt *options,
 {
     struct gp_strbuf text = GP_STRBUF_INIT(TEXT_BYTES);
     for (const struct gp_opt *opt = options; opt && opt->name; opt++) {
+        if (opt->group)
+            gp_strbuf_addf(sb, "## %s\n\n", opt->group);
         if (!is_listed(opt, cmd))
             continue;
         if (opt->letter)

@@ -30,25 +30,22 @@ enum {
 
 const struct gp_opt gp_common_options[] = {
     {'i', "id", NULL, GP_OPT_STRING, "GPUS", .once = true, .offset = OPT(id),
-     .help =
-         "only these GPUs: comma list of indices, ranges (0-3), UUIDs, PCI bus ids, serial numbers "
-         "or parts of the name; each that is named must be there, also the last of a range"},
+     .help = "only these GPUs: indices, ranges (0-3), UUIDs, PCI bus ids, serial numbers or parts "
+             "of the name, separated by commas; each must exist"},
     {0, "timeout", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(timeout_ns),
-     .help = "how long to wait for a GPU that does not answer (default 3s, for changes 30s)"},
+     .help = "wait up to TIME for a GPU that does not answer (default 3s, for changes 30s)"},
     {0, "sim", NULL, GP_OPT_STRING, "MACHINE", .complete = GP_COMPLETE_MACHINE, .offset = OPT(sim),
-     .help =
-         "show a simulated machine: a name with an optional count (h100x8; see gpulse sim list) or "
-         "a machine file; a comma and driver=470 behind it plays that driver"},
+     .help = "use a simulated machine: a name (see gpulse sim list), with a count (h100x8) or a "
+             "driver (h100x8,driver=470), or a machine file"},
     {0, "sim-still", NULL, GP_OPT_FLAG, .offset = OPT(sim_still),
-     .help = "the simulated machine's values stand still"},
+     .help = "freeze the simulated values"},
     {0, "root", NULL, GP_OPT_STRING, "DIR", .complete = GP_COMPLETE_FILE, .offset = OPT(root),
-     .help = "read /proc, /sys and /etc below this directory"},
+     .help = "read /proc, /sys and /etc below DIR"},
     {0, "release-when-idle", NULL, GP_OPT_FLAG, .offset = OPT(release_when_idle), .for_loops = true,
-     .help = "in a loop: let go of the driver after ten seconds without load and without processes "
-             "other than the display's, so that a laptop's GPU can sleep; to see it: --sim "
-             "rtx3060-laptop"},
+     .help = "when repeating: close the driver after 10 s of idleness, so that a laptop GPU can "
+             "power down"},
     {0, "color", NULL, GP_OPT_CHOICE, "WHEN", .choices = "auto always never", .offset = OPT(color),
-     .help = "colour the output (default auto: on a terminal, unless NO_COLOR is set)"},
+     .help = "when to use colours (default auto)"},
     {'h', "help", NULL, GP_OPT_FLAG, .offset = OPT(help), .help = "show this help"},
     {'V', "version", NULL, GP_OPT_FLAG, .offset = OPT(version), .help = "show the version"},
     GP_OPT_END,
@@ -78,7 +75,8 @@ int gp_app_parse(const struct gp_cmd *cmd, int argc, char **argv, void *values, 
     *ret_done = r == 0 && (gp_common()->help || gp_common()->version);
     if (r == 0 && !*ret_done && gp_common()->release_when_idle && cmd->no_loop)
         return gp_err_set(err, GP_EUSAGE,
-                          "gpulse %s does not loop: --release-when-idle is not for it", cmd->name);
+                          "gpulse %s does not repeat; --release-when-idle does not apply",
+                          cmd->name);
     if (!*ret_done)
         return r;
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
@@ -100,7 +98,7 @@ int gp_app_confirm(const char *question, const char *nothing, struct gp_err *err
 {
     char answer[16] = "";
     if (!isatty(STDIN_FILENO))
-        return gp_err_set(err, GP_EUSAGE, "%s: add --yes to do it", nothing);
+        return gp_err_set(err, GP_EUSAGE, "%s: cannot ask without a terminal; add --yes", nothing);
     (void)fprintf(stderr, "%s? [y/N] ", question);
     if (!fgets(answer, sizeof(answer), stdin) || (answer[0] != 'y' && answer[0] != 'Y'))
         return gp_err_set(err, GP_EFAIL, "%s", nothing);

@@ -11,6 +11,7 @@ static int doctor_main(int argc, char **argv, struct gp_err *err)
 
 const struct gp_cmd gp_cmd_doctor = {
     .name = "doctor",
+    .group = "Diagnose",
     .summary = "find out why GPUs do not work, from PCI to the Python wheel",
     .usage = "[options] [advise WHAT | explain ERROR | gpus [MODEL]]",
     .description =

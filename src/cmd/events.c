@@ -36,21 +36,22 @@ struct events_options {
 #define OPT(field) offsetof(struct events_options, field)
 
 static const struct gp_opt options[] = {
-    {'f', "format", NULL, GP_OPT_CHOICE, "FORMAT", .choices = "text ndjson", .offset = OPT(format),
-     .help = "a line for people, or a JSON object (default text)"},
-    {0, "kind", NULL, GP_OPT_STRING, "LIST", .complete = GP_COMPLETE_EVENTS, .offset = OPT(kinds),
-     .help = "only these kinds: comma list of kinds and of the groups health, state, process, all "
-             "(default health,state)"},
-    {'n', "interval", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(interval_ns),
-     .help = "how often to look for what the driver does not report (default 5, at least 0.1)",
-     .least = GP_NS_PER_S / 10},
-    {'c', "count", NULL, GP_OPT_U64, "N", .offset = OPT(count),
-     .help = "stop after N events (at least 1)", .least = 1},
-    {0, "duration", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(duration_ns),
-     .help = "stop after this time, such as 90s or 1h"},
-    GP_OUTPUT_ROWS(struct events_options, output, ""),
+    {0, "kind", NULL, GP_OPT_STRING, "KINDS", .complete = GP_COMPLETE_EVENTS, .offset = OPT(kinds),
+     .group = "Select",
+     .help = "only these kinds, or groups of them: health, state, process, all (default "
+             "health,state)"},
     {0, "list", NULL, GP_OPT_FLAG, .offset = OPT(list),
-     .help = "list the kinds, and who reports them for each GPU"},
+     .help = "list the kinds, and where each comes from on each GPU"},
+    {'f', "format", NULL, GP_OPT_CHOICE, "FORMAT", .choices = "text ndjson", .offset = OPT(format),
+     .group = "Output", .help = "output format (default text)"},
+    GP_OUTPUT_ROWS(struct events_options, output, ""),
+    {'n', "interval", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(interval_ns),
+     .least = GP_NS_PER_S / 10, .group = "Repeat",
+     .help = "look for changes that the driver does not report every TIME (default 5s)"},
+    {'c', "count", NULL, GP_OPT_U64, "N", .offset = OPT(count), .least = 1,
+     .help = "stop after N events"},
+    {0, "duration", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(duration_ns),
+     .help = "stop after TIME, such as 90s or 1h"},
     GP_OPT_END,
 };
 
@@ -149,7 +150,7 @@ static int take_reports(struct events_run *run, bool *ret_sample, struct gp_err 
         for (size_t i = 0; i < n; i++)
             *ret_sample = gp_changes_report(&run->changes, &reports[i]) || *ret_sample;
         if (missed) {
-            (void)snprintf(text, sizeof(text), "%llu events lost: they came too fast",
+            (void)snprintf(text, sizeof(text), "%llu events lost: they arrived too fast",
                            (unsigned long long)missed);
             gp_changes_note(&run->changes, GP_EVENT_MISSED, missed, text);
         }
@@ -346,7 +347,7 @@ static int events_main(int argc, char **argv, struct gp_err *err)
     if (r < 0 || done)
         return r;
     if (positional > 0)
-        return gp_err_set(err, GP_EUSAGE, "'%s' is not expected here; kinds are chosen with --kind",
+        return gp_err_set(err, GP_EUSAGE, "unexpected argument '%s'; select kinds with --kind",
                           argv[1]);
     if ((r = gp_output_check(&o.output, err)) < 0)
         return r;
@@ -359,26 +360,24 @@ static int events_main(int argc, char **argv, struct gp_err *err)
 
 const struct gp_cmd gp_cmd_events = {
     .name = "events",
-    .summary = "print what happens to the GPUs, as it happens",
+    .summary = "print GPU events as they happen",
     .usage = "[options]",
     .description =
-        "A line for each event, written at once: errors of the driver (Xid) with what they mean "
-        "and "
-        "what to do, memory errors, a GPU that is lost, silent, asleep or back, changes of "
-        "performance state, throttling, PCIe link, MIG and modes, and with --kind process who "
-        "begins and ends to use a GPU.\n\n"
-        "What the driver reports by itself comes at once. For the rest gpulse compares readings, "
-        "every --interval; --list says which is which. An event that both notice is told once. The "
-        "first line, of the kind start, says from when on events are recorded: no driver tells "
-        "what "
-        "happened before. A GPU that is lost comes back only when the driver is opened anew, which "
-        "is tried ever more rarely, up to once a minute; the driver's events can be lost until "
-        "then, and a line of the kind missed says from when to when and of which GPUs.\n\n"
-        "It runs until Ctrl-C, -c or --duration.",
+        "Prints a line for each event at once: driver errors (Xid) with their meaning and what to "
+        "do, memory errors, GPUs that are lost, do not answer, fall asleep or recover, changes of "
+        "performance state, throttling, PCIe link, MIG and modes, and with --kind process, which "
+        "processes start and stop using a GPU.\n\n"
+        "What the driver reports comes at once. For the rest, gpulse compares readings every "
+        "--interval; --list says which is which. An event seen both ways is printed once. The "
+        "first line, of kind start, says when recording began: no driver reports earlier events. A "
+        "lost GPU recovers only when the driver is opened again; gpulse tries that at growing "
+        "intervals of up to a minute. Events reported in between are lost, and a line of kind "
+        "missed says for which time and which GPUs.\n\n"
+        "Runs until Ctrl-C, -c or --duration.",
     .examples =
         "gpulse events\teverything\n"
         "gpulse events --kind xid,lost,recovery -f ndjson -o gpu.log --append\tfor a log shipper\n"
-        "gpulse events --kind xid -c 1 && ./tell-me\tuntil the next error\n"
+        "gpulse events --kind xid -c 1 && ./notify-me\tuntil the next error\n"
         "gpulse events --list\twhat the driver reports\n",
     .options = options,
     .run = events_main,

@@ -24,7 +24,7 @@ struct explain_options {
 
 static const struct gp_opt options[] = {
     {'a', "all", NULL, GP_OPT_FLAG, .offset = offsetof(struct explain_options, all),
-     .help = "remarks too: what looks like a failure and is none"},
+     .help = "also list messages that look like a failure but are not"},
     {'f', "format", NULL, GP_OPT_CHOICE, "FORMAT", .choices = "text json",
      .offset = offsetof(struct explain_options, format), .help = "output format (default text)"},
     GP_OPT_END,
@@ -197,18 +197,16 @@ static int explain_main(int argc, char **argv, struct gp_err *err)
 
 const struct gp_cmd gp_cmd_explain = {
     .name = "explain",
-    .summary = "say why a program found no GPU memory, from its log",
+    .summary = "explain an out-of-memory error from a program's log",
     .usage = "[options] FILE...",
     .description =
-        "Looks for what PyTorch, vLLM, llama.cpp, JAX, TensorFlow, ONNX Runtime, CuPy, NCCL, "
-        "Triton, "
-        "the CUDA libraries, the kernel and Slurm print when memory is at an end, on the GPU and "
-        "beside it, and says for each place what was the cause, by the numbers that stand there, "
-        "and "
-        "what helps. What looks like it and is none is passed over.\n\n"
-        "Who had the memory can be seen only at the moment itself: gpulse run looks then.",
-    .examples = "gpulse explain train.log\twhy it ended\n"
-                "journalctl -k | gpulse explain -\twhat the kernel ended\n",
+        "Finds what PyTorch, vLLM, llama.cpp, JAX, TensorFlow, ONNX Runtime, CuPy, NCCL, Triton, "
+        "the CUDA libraries, the kernel and Slurm print when GPU or host memory runs out. For each "
+        "place it names the cause, with the numbers in the message, and what helps. Messages that "
+        "only look like a failure are ignored.\n\n"
+        "Who held the memory can only be seen at that moment: gpulse run looks then.",
+    .examples = "gpulse explain train.log\twhy a job failed\n"
+                "journalctl -k | gpulse explain -\twhat the kernel killed\n",
     .options = options,
     .no_loop = true,
     .complete = GP_COMPLETE_FILE,

@@ -28,7 +28,7 @@ enum {
 
 static const struct gp_opt options[] = {
     GP_JOB_ROWS(struct gp_fit_options, plan.gpus),
-    {0, "min", NULL, GP_OPT_U64, "N", .offset = OPT(min), .least = 1,
+    {0, "min", NULL, GP_OPT_U64, "N", .offset = OPT(min), .least = 1, .group = "Search",
      .help = "smallest batch size (default 1)"},
     {0, "max", NULL, GP_OPT_U64, "N", .offset = OPT(max), .least = 1, .help = "largest batch size"},
     {0, "start", NULL, GP_OPT_U64, "N", .offset = OPT(start), .least = 1,
@@ -36,35 +36,32 @@ static const struct gp_opt options[] = {
     {0, "multiple", NULL, GP_OPT_U64, "N", .offset = OPT(multiple), .least = 1,
      .help = "try only multiples of N (default 1)"},
     {0, "margin", NULL, GP_OPT_U64, "PERCENT", .offset = OPT(margin),
-     .help = "GPU memory to leave free, for evaluation and the longest sample (default 5; at least "
-             "512 MiB)"},
-    {0, "steady", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(steady_ns),
-     .help = "end a trial when its GPU memory has not risen for TIME (default 20s)"},
+     .help = "GPU memory to leave free (default 5, at least 512 MiB)"},
+    {0, "steady", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(steady_ns), .group = "Trials",
+     .help = "stop a trial when its memory has not risen for TIME (default 20s)"},
     {0, "until", NULL, GP_OPT_STRING, "REGEX", .offset = OPT(until),
-     .help = "end a trial when it prints such a line instead, as in 'step 20/'"},
+     .help = "stop a trial when it prints a matching line instead: 'step 20/'"},
     {0, "hang-timeout", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(hang_ns), .least = 1,
-     .help =
-         "a trial without output, CPU use or a change of GPU memory for TIME has hung (default: "
-         "5 times the longest trial so far, at least 1m; 5m for the first)"},
+     .help = "a trial without a sign of life for TIME has hung (default: 5 times the longest one, "
+             "at least 1m; 5m for the first)"},
     {0, "trial-timeout", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(plan.timeout_ns), .least = 1,
-     .help = "end a trial after TIME at the latest (default 10m), or after 10 times the longest so "
-             "far, at least 2m, if that is shorter"},
+     .help = "stop a trial after TIME (default 10m, less if earlier ones were quick)"},
     {0, "confirm", NULL, GP_OPT_STRING, "TIME", .offset = OPT(confirm),
-     .help = "run the answer for TIME more to see whether its memory grows, 'full': to its end, or "
-             "'no' (default: 3 times --steady, or with --until 3 times the longest trial)"},
+     .help =
+         "run the answer for TIME to see whether memory grows; full: to its end, no: not at all "
+         "(default: 3 times --steady or the longest trial)"},
     {0, "env", NULL, GP_OPT_STRING, "NAME={}", .offset = OPT(env),
-     .help = "pass the batch size in this variable"},
+     .help = "pass the batch size in this environment variable"},
     {'w', "wait", NULL, GP_OPT_DURATION, "TIME", "36500d", .offset = OPT(plan.wait_ns),
      .help = "wait up to TIME for free GPUs (default: do not wait)"},
     {0, "dir", NULL, GP_OPT_STRING, "FOLDER", .complete = GP_COMPLETE_FILE, .offset = OPT(dir),
-     .help = "keep what the trials print in FOLDER (default: a new one in "
-             "~/.local/state/gpulse/runs)"},
+     .help = "folder for the trials' output (default: below ~/.local/state/gpulse/runs)"},
     {0, "fresh", NULL, GP_OPT_FLAG, .offset = OPT(fresh),
-     .help = "try all sizes anew (default: reuse earlier trials of the same command)"},
+     .help = "ignore earlier trials of the same command"},
     {0, "dry-run", NULL, GP_OPT_FLAG, .offset = OPT(dry_run),
      .help = "print the GPUs, the first sizes and the command, and run nothing"},
     {'f', "format", NULL, GP_OPT_CHOICE, "FORMAT", .choices = "text json", .offset = OPT(format),
-     .help = "output format (default text); json is one line"},
+     .group = "Output", .help = "output format (default text)"},
     {'q', "quiet", NULL, GP_OPT_FLAG, .offset = OPT(plan.quiet),
      .help = "print only the batch size"},
     GP_OPT_END,

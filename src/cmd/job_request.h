@@ -26,40 +26,38 @@ enum { GP_JOB_ANY = 1000000 };
 /* clang-format off */
 #define GP_JOB_ROWS(type_of, field)                                                                \
     {'g', "gpus", NULL, GP_OPT_STRING, "N", .offset = offsetof(type_of, field.gpus),               \
-     .help = "how many GPUs (default 1), or all; docker's device=0,1 is understood"},              \
-    {0, "gpu-ids", NULL, GP_OPT_STRING, "IDS", .offset = offsetof(type_of, field.gpu_ids),         \
-     .help = "exactly these GPUs, named as for -i"},                                               \
+     .group = "Select", .help = "number of GPUs, or all (default 1)"},                             \
+    {0, "gpu-ids", NULL, GP_OPT_STRING, "GPUS", .offset = offsetof(type_of, field.gpu_ids),        \
+     .help = "exactly these GPUs, as in -i"},                                                      \
     {'n', "count", NULL, GP_OPT_U64, "N", .least = 1, .offset = offsetof(type_of, field.count)},   \
     {0, "mem", NULL, GP_OPT_SIZE, "SIZE", .least = 1 << 20,                                        \
-     .offset = offsetof(type_of, field.bytes),                                                     \
-     .help = "memory that must be free on each, as in 20GiB"},                                     \
+     .offset = offsetof(type_of, field.bytes), .help = "free memory needed on each GPU"},          \
     {0, "total", NULL, GP_OPT_SIZE, "SIZE", .least = 1 << 20,                                      \
      .offset = offsetof(type_of, field.total_bytes),                                               \
-     .help = "memory that each must have in all"},                                                 \
+     .help = "total memory needed on each GPU"},                                                   \
     {0, "share", NULL, GP_OPT_FLAG, .offset = offsetof(type_of, field.share),                      \
-     .help = "others may be on them: go by --mem alone (default: GPUs on which nobody computes)"}, \
+     .help = "share GPUs with other jobs, as far as --mem fits"},                                  \
     {0, "max-load", NULL, GP_OPT_U64, "PERCENT", .offset = offsetof(type_of, field.most_load),     \
-     .help = "only GPUs with at most this utilization"},                                           \
+     .help = "skip GPUs with a higher utilization"},                                               \
     {0, "max-temp", NULL, GP_OPT_U64, "CELSIUS", .offset = offsetof(type_of, field.most_celsius),  \
-     .help = "only GPUs that are at most so hot"},                                                 \
+     .help = "skip GPUs hotter than CELSIUS"},                                                     \
     {0, "prefer", NULL, GP_OPT_STRING, "GPUS", .offset = offsetof(type_of, field.prefer),          \
-     .help = "take these first, as for -i"},                                                       \
+     .help = "use these first, as in -i"},                                                         \
     {0, "avoid", NULL, GP_OPT_STRING, "GPUS", .offset = offsetof(type_of, field.avoid),            \
-     .help = "never these"},                                                                       \
+     .help = "never use these, as in -i"},                                                         \
     {0, "no-display", NULL, GP_OPT_FLAG, .offset = offsetof(type_of, field.no_display),            \
-     .help = "no GPU on which a desktop runs"},                                                    \
+     .help = "skip GPUs that drive a display"},                                                    \
     {0, "same-node", NULL, GP_OPT_FLAG, .offset = offsetof(type_of, field.same_node),              \
-     .help = "several only on one NUMA node"},                                                     \
+     .help = "require all GPUs on one NUMA node"},                                                 \
     {0, "nvlink", NULL, GP_OPT_FLAG, .offset = offsetof(type_of, field.nvlink),                    \
-     .help = "several only if NVLink joins them"},                                                 \
+     .help = "require NVLink between all GPUs"},                                                   \
     {0, "order", NULL, GP_OPT_CHOICE, "ORDER", .choices = "default free load cool index",          \
      .offset = offsetof(type_of, field.order),                                                     \
-     .help = "which first: fewest processes then most free memory (default), free, load, cool, "   \
-             "index"},                                                                             \
+     .help = "which GPUs first; default: fewest processes, then most free memory"},                \
     {0, "uuid", NULL, GP_OPT_FLAG, .offset = offsetof(type_of, field.uuid),                        \
-     .help = "name them by UUID, not by number"},                                                  \
+     .help = "name GPUs by UUID instead of index"},                                                \
     {0, "ignore-mask", NULL, GP_OPT_FLAG, .offset = offsetof(type_of, field.ignore_mask),          \
-     .help = "choose also outside of the CUDA_VISIBLE_DEVICES that is set already"}
+     .help = "ignore an existing CUDA_VISIBLE_DEVICES"}
 /* clang-format on */
 
 /* The request that the options are, with those of -i; it points into static memory, so there is one

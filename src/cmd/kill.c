@@ -57,25 +57,22 @@ static int kill_main(int argc, char **argv, struct gp_err *err)
 
 const struct gp_cmd gp_cmd_kill = {
     .name = "kill",
-    .summary = "end processes on the GPUs and wait for their memory",
+    .summary = "terminate processes on the GPUs and wait for their memory",
     .usage = "[PID|WORD...] [options]",
     .description =
-        "Shows who is meant and asks. Then sends SIGINT, after 10 s SIGTERM, after 10 more "
-        "SIGKILL, as long as some have not ended, waits until the driver has given their memory "
-        "back, and "
-        "tells what became of each.\n\n"
-        "Processes are chosen by pid, by words as in the filter of gpulse ps (user:alice, "
-        "job:4711, gpu:0, cmd:train), and by the options below; all that are given must hold. "
-        "Without being root only one's own can be ended. The first process, gpulse itself and what "
-        "it was started from, and threads of the kernel are always left alone, display servers "
-        "unless they are named by pid.\n\n"
-        "A pid that another process has been given since it was listed is not signalled.",
+        "Lists the matching processes and asks for confirmation. Then sends SIGINT, after 10 s "
+        "SIGTERM, and after another 10 s SIGKILL to those that still run, waits until the driver "
+        "has freed their memory, and reports on each.\n\n"
+        "Processes are selected by pid, by words as in the filter of gpulse ps (user:alice, "
+        "job:4711, gpu:0, cmd:train), and by the options; all conditions must hold. Only root can "
+        "terminate other users' processes. Process 1, gpulse itself, its parents, and kernel "
+        "threads are never touched; display servers only if given by pid.\n\n"
+        "A recycled pid is never signalled.",
     .examples = "gpulse kill 4711\tone process\n"
-                "gpulse kill --job 4711\tall of a job on this machine's GPUs\n"
-                "gpulse kill -i 0 --user $USER --yes\tmy processes on GPU 0, without a question\n"
-                "gpulse kill --name train.py --tree\ta training with its data loaders\n"
-                "gpulse kill --user $USER --idle 10m\twhat I have forgotten\n"
-                "gpulse kill -i 3 --all --dry-run\twho would be ended on GPU 3\n",
+                "gpulse kill --job 4711\ta Slurm job's processes on this machine\n"
+                "gpulse kill -i 0 -u $USER --yes\tmy processes on GPU 0, without asking\n"
+                "gpulse kill --name train.py --tree\ta training and its data loaders\n"
+                "gpulse kill -u $USER --idle 10m\tmy idle processes\n",
     .options = options,
     .no_loop = true,
     .run = kill_main,

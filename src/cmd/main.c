@@ -10,44 +10,49 @@
 
 #include <malloc.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+/* In the order of the help. */
 static const struct gp_cmd *const commands[] = {
-    &gp_cmd_top,     &gp_cmd_status,    &gp_cmd_ps,      &gp_cmd_kill,  &gp_cmd_reclaim,
-    &gp_cmd_suspend, &gp_cmd_resume,    &gp_cmd_pick,    &gp_cmd_run,   &gp_cmd_queue,
-    &gp_cmd_mem,     &gp_cmd_fit_batch, &gp_cmd_explain, &gp_cmd_doctor, &gp_cmd_query, &gp_cmd_set,
-    &gp_cmd_events,  &gp_cmd_smi,       &gp_cmd_sim,     NULL};
+    &gp_cmd_top,     &gp_cmd_status,    &gp_cmd_events, &gp_cmd_ps,      &gp_cmd_kill,
+    &gp_cmd_reclaim, &gp_cmd_suspend,   &gp_cmd_resume, &gp_cmd_run,     &gp_cmd_queue,
+    &gp_cmd_pick,    &gp_cmd_fit_batch, &gp_cmd_doctor, &gp_cmd_explain, &gp_cmd_mem,
+    &gp_cmd_query,   &gp_cmd_set,       &gp_cmd_smi,    &gp_cmd_sim,     NULL};
 
 const struct gp_program gp_program = {
     .name = "gpulse",
-    .summary = "see what the GPUs do and who uses them",
-    .description =
-        "Without a command, gpulse shows the GPUs: live on a terminal (gpulse top), once "
-        "otherwise (gpulse status).",
+    .summary = "see what the GPUs do and who uses them, and act on it",
+    .description = "Without a command: gpulse top on a terminal, gpulse status otherwise. gpulse "
+                   "help COMMAND opens a manual page.",
     .version = GPULSE_VERSION,
     .commands = commands,
     .common = gp_common_options,
     .exit_codes = "0\tsuccess\n"
                   "1\tfailed\n"
-                  "2\twrong usage, or an input file that cannot be understood\n"
+                  "2\twrong usage, or malformed input\n"
                   "3\tno GPU, or none that matches\n"
-                  "4\ta problem with the driver\n"
-                  "5\tno permission\n"
-                  "6\tsome GPUs did not answer; the others are printed\n"
+                  "4\tdriver problem\n"
+                  "5\tpermission denied\n"
+                  "6\tpartial result: some GPUs did not answer\n"
+                  "69\trun, pick: not enough free GPUs\n"
+                  "75\trun, pick: still not enough when --wait ran out\n"
+                  "78\trun, pick: the request can never be met\n"
+                  "124\trun: --timeout ran out\n"
                   "130\tinterrupted\n",
-    .environment = "GPULSE_SIM\tas --sim\n"
-                   "GPULSE_SIM_STILL\tas --sim-still, if not empty\n"
-                   "GPULSE_ROOT\tas --root\n"
+    .environment = "GPULSE_SIM\tsame as --sim\n"
+                   "GPULSE_SIM_STILL\tsame as --sim-still, if not empty\n"
+                   "GPULSE_ROOT\tsame as --root\n"
                    "GPULSE_NVML\tpath of the libnvidia-ml.so.1 to load\n"
                    "GPULSE_CUDA\tpath of the libcuda.so.1 to load (suspend, resume)\n"
                    "GPULSE_STATE_DIR\tfolder for reservations and notes about suspended processes; "
                    "an absolute path that exists (default: /run/gpulse, /dev/shm, or /tmp)\n"
-                   "NO_COLOR\tno colour unless --color=always\n",
-    .signals = "SIGUSR1\tin a loop: let go of the driver, for a GPU reset or a driver update; sent "
-               "again: take hold of it again\n"
-               "SIGINT, SIGTERM\tend a loop; the output is complete\n",
+                   "NO_COLOR\tno colours unless --color=always\n",
+    .signals = "SIGUSR1\twhen repeating: close the driver, for a GPU reset or a driver update; a "
+               "second one opens it again\n"
+               "SIGINT, SIGTERM\twhen repeating: stop; the output is complete\n",
 };
 
 /* ---- what the build and the shells ask for; not in the help ---- */
@@ -127,6 +132,21 @@ static int print_version(struct gp_err *err)
     return r;
 }
 
+/* The manual page of a command: of the build tree, or installed. Returns if there is none, or no
+ * man(1), or no terminal to read it on. */
+static void open_manual(const struct gp_cmd *cmd)
+{
+    static const char *const places[] = {"docs/gpulse-", "../share/man/man1/gpulse-"};
+    static const char *const endings[] = {".1", ".1.gz"};
+    char name[96];
+    char page[GP_PATH_SIZE];
+    for (size_t i = 0; isatty(STDOUT_FILENO) && i < 4; i++) {
+        (void)snprintf(name, sizeof(name), "%s%s%s", places[i / 2], cmd->name, endings[i % 2]);
+        if (gp_io_find_companion("", name, page, NULL) == 0)
+            (void)execlp("man", "man", "-l", page, (char *)NULL);
+    }
+}
+
 /* gpulse alone, perhaps with common options: live on a terminal, unless a package has left the
  * program for that out. */
 static int run_default(struct gp_err *err)
@@ -169,15 +189,18 @@ static int run(int argc, char **argv, struct gp_err *err)
         return gp_common()->help ? print_help(err) : run_default(err);
     if (strcmp(argv[1], "help") == 0 && words == 1)
         return print_help(err);
-    if (strcmp(argv[1], "help") == 0) {
+    const struct gp_cmd *cmd;
+    bool wants_help = strcmp(argv[1], "help") == 0;
+    if (wants_help) {
         gp_common()->help = true;
         argv++;
         words = 1;
     }
-    const struct gp_cmd *cmd;
     r = gp_cli_find(commands, argv[1], &cmd, err);
     if (r < 0)
         return r;
+    if (wants_help)
+        open_manual(cmd);
     argv[words + 1] = NULL;
     return cmd->run(words, argv + 1, err);
 }

@@ -28,28 +28,28 @@ struct mem_options {
 #define OPT(field) offsetof(struct mem_options, field)
 
 static const struct gp_opt options[] = {
-    {0, "params", NULL, GP_OPT_STRING, "N", .offset = OPT(model.params),
-     .help = "estimate what a model of so many parameters needs: 7B, 350M, 1.3e9"},
+    {0, "params", NULL, GP_OPT_STRING, "N", .offset = OPT(model.params), .group = "Estimate",
+     .help = "estimate a model with N parameters: 7B, 350M, 1.3e9"},
     {0, "dtype", NULL, GP_OPT_CHOICE, "TYPE", .choices = GP_DTYPE_WORDS, .offset = OPT(model.dtype),
-     .help = "what its weights are (default bf16)"},
+     .help = "type of the weights (default bf16)"},
     {0, "optimizer", NULL, GP_OPT_CHOICE, "NAME", .choices = GP_OPTIMIZER_WORDS,
-     .offset = OPT(model.optimizer), .help = "what trains it (default adamw)"},
+     .offset = OPT(model.optimizer), .help = "optimizer (default adamw)"},
     {0, "inference", NULL, GP_OPT_FLAG, .offset = OPT(model.inference),
-     .help = "it is not trained, it only answers"},
+     .help = "inference instead of training"},
     {0, "batch", NULL, GP_OPT_U64, "N", .offset = OPT(model.batch), .least = 1,
-     .help = "sequences at a time on a GPU, for activations and logits"},
+     .help = "sequences per GPU and step"},
     {0, "seq", NULL, GP_OPT_U64, "N", .offset = OPT(model.seq), .least = 1,
-     .help = "tokens of a sequence"},
+     .help = "tokens per sequence"},
     {0, "layers", NULL, GP_OPT_U64, "N", .offset = OPT(model.layers), .least = 1,
-     .help = "layers of the transformer"},
+     .help = "transformer layers"},
     {0, "hidden", NULL, GP_OPT_U64, "N", .offset = OPT(model.hidden), .least = 1,
-     .help = "width of a layer"},
+     .help = "hidden size"},
     {0, "vocab", NULL, GP_OPT_U64, "N", .offset = OPT(model.vocab), .least = 1,
-     .help = "tokens that there are, for logits"},
+     .help = "vocabulary size, for the logits"},
     {0, "heads", NULL, GP_OPT_U64, "N", .offset = OPT(model.heads), .least = 1,
-     .help = "heads of the attention, if it is one without flash attention"},
+     .help = "attention heads, if without flash attention"},
     {'f', "format", NULL, GP_OPT_CHOICE, "FORMAT", .choices = "table json", .offset = OPT(format),
-     .help = "output format (default table)"},
+     .group = "Output", .help = "output format (default table)"},
     GP_OPT_END,
 };
 
@@ -168,8 +168,8 @@ static void add_table(struct mem_run *run)
     for (size_t i = 0; i < run->count; i++)
         add_account(run, &run->accounts[i], width, any_context);
     if (any_context)
-        gp_strbuf_adds(&run->sb, "context: about what a CUDA context takes by itself, 0.3 to 1 GiB "
-                                 "for each process and GPU\n");
+        gp_strbuf_adds(&run->sb, "context: holds about as much as a CUDA context alone, 0.3 to 1 "
+                                 "GiB per process and GPU\n");
 }
 
 /* ---- for programs ---- */
@@ -342,8 +342,8 @@ static int mem_main(int argc, char **argv, struct gp_err *err)
         return r;
     if (positional > 0)
         return gp_err_set(err, GP_EUSAGE,
-                          "mem takes no arguments, got '%.60s'; for GPUs use --id, for a model "
-                          "--params",
+                          "mem takes no arguments, got '%.60s'; select GPUs with --id, describe a "
+                          "model with --params",
                           argv[1]);
     if (strchr(o.format, ','))
         return gp_err_set(err, GP_EUSAGE, "--format takes one of: table json");
@@ -359,31 +359,30 @@ static int mem_main(int argc, char **argv, struct gp_err *err)
 
 const struct gp_cmd gp_cmd_mem = {
     .name = "mem",
-    .summary = "show where GPU memory is, or what a model would need",
+    .summary = "show how GPU memory is used, or estimate what a model needs",
     .usage = "[options]",
     .description =
-        "A row per GPU, in MiB: its memory, what the driver reserves, what is in use, what is "
-        "free, "
-        "what the listed processes hold and what is in use without one, as gpulse ps --explain "
-        "counts. Behind it its processes, the largest first, and who probably has what is not "
-        "attributed. A process marked \"context\" has no more than a CUDA context takes by itself: "
-        "0.3 to 1 GiB for each process and GPU, before any data.\n\n"
-        "With --params it estimates what a model needs, and prints the formula of each term: "
-        "weights, a master copy in fp32 (in mixed precision), gradients and the optimizer's state: "
-        "18 bytes for each parameter in bf16 with AdamW; the context; activations with --batch, "
-        "--seq, --layers and --hidden; logits with --vocab. Activations are counted as Korthikanti "
-        "et al. (2022) do: 34 bytes for each number of a layer's input in 16 bits, and 5 for each "
-        "of an attention matrix, with --heads, if that is kept. With --inference there are the KV "
-        "cache and the activations of one layer instead.\n\n"
-        "For each GPU it says whether that fits now, would fit if the GPU were empty, or is too "
-        "big, and how many GPUs of this kind would hold it if weights, gradients and optimizer "
-        "state were split evenly (ZeRO-3, FSDP). Nothing is measured: a real job needs more.",
-    .examples = "gpulse mem\twhere the memory is\n"
-                "gpulse mem -i 0 -f json\tfor programs\n"
+        "Prints a row per GPU, in MiB: total memory, reserved by the driver, in use, free, held by "
+        "listed processes, and in use without one, as gpulse ps --explain counts. Below it are its "
+        "processes, largest first, and who probably holds the unattributed memory. \"context\" "
+        "marks a process that holds no more than a CUDA context, which takes 0.3 to 1 GiB per "
+        "process and GPU before any data.\n\n"
+        "With --params it estimates what a model needs and prints the formula of each term: "
+        "weights, a master copy in fp32 (mixed precision), gradients and optimizer state, which "
+        "together are 18 bytes per parameter in bf16 with AdamW; the context; activations with "
+        "--batch, --seq, --layers and --hidden; logits with --vocab. Activations follow "
+        "Korthikanti "
+        "et al. (2022): 34 bytes per number of a layer's input in 16 bits, and with --heads 5 per "
+        "number of a stored attention matrix. With --inference they are replaced by the KV cache "
+        "and the activations of one layer.\n\n"
+        "For each GPU it says whether the model fits now, would fit if the GPU were empty, or is "
+        "too big, and how many such GPUs would hold it if weights, gradients and optimizer state "
+        "were split evenly (ZeRO-3, FSDP). It is an estimate: a real job needs more.",
+    .examples = "gpulse mem\thow memory is used\n"
                 "gpulse mem --params 7B\ttraining in mixed precision with AdamW\n"
                 "gpulse mem --params 7B --batch 4 --seq 2048 --layers 32 --hidden 4096 --vocab "
-                "32000\n"
-                "gpulse mem --params 70B --dtype int4 --inference\n",
+                "32000\twith activations and logits\n"
+                "gpulse mem --params 70B --dtype int4 --inference\tserving a quantized model\n",
     .options = options,
     .no_loop = true,
     .run = mem_main,

@@ -38,8 +38,8 @@ static int check_sizes(const uint64_t sizes[SIZE__COUNT], struct gp_err *err)
     for (size_t i = 0; i < GP_ARRAY_LEN(needs); i++)
         if (sizes[needs[i].given] && !sizes[needs[i].needed])
             return gp_err_set(err, GP_EUSAGE,
-                              "--%s counts only together with --%s: activations are batch x seq x "
-                              "hidden x layers, logits batch x seq x vocab",
+                              "--%s needs --%s: activations are batch x seq x hidden x layers, "
+                              "logits batch x seq x vocab",
                               size_names[needs[i].given], size_names[needs[i].needed]);
     if (sizes[BATCH] && !sizes[LAYERS] && !sizes[VOCAB])
         return gp_err_set(err, GP_EUSAGE,
@@ -52,12 +52,10 @@ static int check_training(const struct gp_mem_model *o, const struct gp_model *m
                           struct gp_err *err)
 {
     if (o->inference && o->optimizer)
-        return gp_err_set(err, GP_EUSAGE,
-                          "--optimizer is for training: leave it out, or leave out --inference");
+        return gp_err_set(err, GP_EUSAGE, "--optimizer and --inference cannot be combined");
     if (!o->inference && !model->dtype->can_train)
         return gp_err_set(err, GP_EUSAGE,
-                          "weights in %s are not trained: add --inference, or choose another "
-                          "--dtype",
+                          "%s weights cannot be trained; add --inference, or use another --dtype",
                           model->dtype->name);
     return 0;
 }
@@ -104,13 +102,13 @@ int gp_mem_model_read(const struct gp_mem_model *o, struct gp_model *ret, bool *
     *ret_asked = o->params != NULL;
     if (!o->params && option)
         return gp_err_set(err, GP_EUSAGE,
-                          "--%s is about a model: say how large it is, as in --params 7B", option);
+                          "--%s needs a model; give its size, for example --params 7B", option);
     if (!o->params)
         return 0;
     if (!gp_parse_count(o->params, &params) || params == 0)
         return gp_err_set(err, GP_EUSAGE,
-                          "bad value '%.80s' for --params: it takes a number of parameters, as 7B, "
-                          "350M or 1.3e9",
+                          "bad value '%.80s' for --params; expected a number of parameters, such "
+                          "as 7B, 350M or 1.3e9",
                           o->params);
     m.params = (double)params;
     int r = find_words(o, &m, err);
@@ -120,7 +118,7 @@ int gp_mem_model_read(const struct gp_mem_model *o, struct gp_model *ret, bool *
         r = check_sizes(sizes, err);
     if (r == 0 && gp_estimate(&m).total > TOTAL_MOST)
         r = gp_err_set(err, GP_EUSAGE,
-                       "such a model needs more than 8 EiB: look at --params and its sizes");
+                       "such a model needs more than 8 EiB; check --params and the sizes");
     if (r == 0)
         *ret = m;
     return r;
@@ -201,7 +199,7 @@ static void add_params(struct gp_strbuf *sb, double params)
 
 static void add_title(struct gp_strbuf *sb, const struct gp_model *m)
 {
-    gp_strbuf_adds(sb, "An estimate, nothing is measured: a model of ");
+    gp_strbuf_adds(sb, "Estimate, not a measurement: a model of ");
     add_params(sb, m->params);
     gp_strbuf_addf(sb, " parameters in %s, ", m->dtype->name);
     if (m->optimizer)
@@ -218,15 +216,14 @@ static void add_terms(struct gp_strbuf *sb, const struct gp_model *m, const stru
                        t->bytes / 0x1p30, t->formula, *t->about ? " (" : "", t->about,
                        *t->about ? ")" : "");
     }
-    gp_strbuf_addf(sb, "  %-15s  %9.2f GiB  of it %.2f GiB by the parameters: %g B for each\n",
-                   "in all", e->total / 0x1p30, e->states / 0x1p30, e->states / m->params);
+    gp_strbuf_addf(sb, "  %-15s  %9.2f GiB  %.2f GiB of it for the parameters, %g bytes each\n",
+                   "total", e->total / 0x1p30, e->states / 0x1p30, e->states / m->params);
     for (size_t i = 0; i < GP_ARRAY_LEN(not_counted); i++)
         if (is_missing(m, i))
-            gp_strbuf_addf(sb, "Not counted: %s; for them: %s\n", not_counted[i][0],
-                           not_counted[i][1]);
-    gp_strbuf_adds(sb, "Never counted: buffers of NCCL (1 to 2 GiB where several GPUs work "
-                       "together), workspaces of cuDNN and cuBLAS, what the allocator keeps. What "
-                       "a job really takes: gpulse ps\n\n");
+            gp_strbuf_addf(sb, "Not counted: %s; add %s\n", not_counted[i][0], not_counted[i][1]);
+    gp_strbuf_adds(sb,
+                   "Never counted: NCCL buffers (1 to 2 GiB with several GPUs), cuDNN and cuBLAS "
+                   "workspaces, and the allocator's cache. What a job really uses: gpulse ps\n\n");
 }
 
 static void add_gib(struct gp_strbuf *sb, double bytes)
@@ -242,17 +239,17 @@ static void add_fit(struct gp_strbuf *sb, const struct gp_device *device, const 
 {
     double gib = p->placement.short_by / 0x1p30;
     if (p->is_divided)
-        gp_strbuf_adds(sb, "in MIG mode: only its instances take programs");
+        gp_strbuf_adds(sb, "in MIG mode: programs run only on its instances");
     else if (p->placement.fit == GP_ROOM_NOW)
-        gp_strbuf_addf(sb, "fits now, %.2f GiB are left", (p->free - e->total) / 0x1p30);
+        gp_strbuf_addf(sb, "fits now, leaves %.2f GiB", (p->free - e->total) / 0x1p30);
     else if (p->placement.fit == GP_ROOM_EMPTY)
-        gp_strbuf_addf(sb, "would fit if it were empty, now %.2f GiB too big", gib);
+        gp_strbuf_addf(sb, "would fit if the GPU were empty, now %.2f GiB too big", gib);
     else if (p->placement.fit == GP_ROOM_NOT)
         gp_strbuf_addf(sb, "too big by %.2f GiB", gib);
     else if (device->status != GP_STATUS_OK)
         gp_strbuf_adds(sb, device->status_text);
     else
-        gp_strbuf_adds(sb, "does not tell its memory, it may be a part of main memory");
+        gp_strbuf_adds(sb, "does not report its memory; it may be part of host memory");
 }
 
 static void add_place(struct gp_strbuf *sb, const struct gp_device *device, size_t width,

@@ -23,18 +23,17 @@ struct gp_output_options {
 #define GP_OUTPUT_ROWS(type, member, append_note)                                                  \
     {'o', "output", NULL, GP_OPT_STRING, "FILE", .complete = GP_COMPLETE_FILE,                     \
      .offset = offsetof(type, member.file),                                                        \
-     .help = "write into FILE instead of standard output, overwriting what it holds unless "       \
-             "--append or rotation keeps it"},                                                     \
+     .help = "write to FILE instead of standard output"},                                          \
     {0, "append", NULL, GP_OPT_FLAG, .offset = offsetof(type, member.append),                      \
-     .help = "with --output: go on behind what FILE holds" append_note},                           \
+     .help = "with --output: append to FILE" append_note},                                         \
     {0, "rotate-size", NULL, GP_OPT_SIZE, "SIZE", .offset = offsetof(type, member.rotate_size),    \
-     .help = "with --output: before FILE grows beyond this (10MiB, 500k), rename it to FILE.1, "   \
-             "FILE.1 to FILE.2 and so on, and begin a new one"},                                   \
+     .help = "with --output: start a new file before FILE exceeds SIZE; the old one becomes "      \
+             "FILE.1"},                                                                            \
     {0, "rotate-age", NULL, GP_OPT_DURATION, "TIME",                                               \
      .offset = offsetof(type, member.rotate_age_ns),                                               \
-     .help = "the same when FILE has been open for this time, such as 1h"},                        \
+     .help = "with --output: start a new file every TIME"},                                        \
     {0, "keep", NULL, GP_OPT_U64, "N", .offset = offsetof(type, member.keep),                      \
-     .help = "old files that rotation keeps (default 5)"}
+     .help = "old files to keep (default 5)"}
 /* clang-format on */
 
 bool gp_output_rotates(const struct gp_output_options *o);

@@ -13,7 +13,7 @@ static int check_list(const char *option, const char *list, const char *characte
     if (!list || (list[strspn(list, ",")] && !strchr(list, ' ') &&
                   (!characters || !list[strspn(list, characters)])))
         return 0;
-    return gp_err_set(err, GP_EUSAGE, "%s takes %s with commas between, not '%.60s'", option,
+    return gp_err_set(err, GP_EUSAGE, "%s takes %s separated by commas, not '%.60s'", option,
                       expected, list);
 }
 
@@ -26,7 +26,7 @@ int gp_proc_choice_add_words(const char *words, char *filter, size_t size, struc
                           : snprintf(filter + length, size - length, "%s%.*s", length ? " " : "",
                                      (int)n, p);
         if (more < 0 || (size_t)more >= size - length)
-            return gp_err_set(err, GP_EUSAGE, "too many words to choose processes by");
+            return gp_err_set(err, GP_EUSAGE, "too many words to select processes");
         p += n + (p[n] == ' ');
     }
     return 0;
@@ -55,7 +55,7 @@ int gp_proc_choice_add(const struct gp_proc_choice *choice, char *filter, size_t
         int more =
             snprintf(filter + n, size - n, "%s%s%s", n ? " " : "", parts[i].field, parts[i].values);
         if (more < 0 || (size_t)more >= size - n)
-            r = gp_err_set(err, GP_EUSAGE, "too many users, processes or containers to choose");
+            r = gp_err_set(err, GP_EUSAGE, "too many users, processes or containers selected");
     }
     return r < 0 ? r : gp_procs_check_filter(filter, err);
 }

@@ -10,49 +10,21 @@ struct gp_proc_choice {
     const char *user, *pid, *ns_pid, *type, *container, *job; /* comma lists; NULL: not given */
 };
 
+/* clang-format off */
 #define GP_PROC_CHOICE_ROWS(type_of, field)                                                        \
-    {'u',                                                                                          \
-     "user",                                                                                       \
-     NULL,                                                                                         \
-     GP_OPT_STRING,                                                                                \
-     "NAMES",                                                                                      \
-     .offset = offsetof(type_of, field.user),                                                      \
-     .help = "only processes of these users, commas between"},                                     \
-        {'p',                                                                                      \
-         "pid",                                                                                    \
-         NULL,                                                                                     \
-         GP_OPT_STRING,                                                                            \
-         "PIDS",                                                                                   \
-         .offset = offsetof(type_of, field.pid),                                                   \
-         .help = "only these processes"},                                                          \
-        {0,                                                                                        \
-         "ns-pid",                                                                                 \
-         NULL,                                                                                     \
-         GP_OPT_STRING,                                                                            \
-         "PIDS",                                                                                   \
-         .offset = offsetof(type_of, field.ns_pid),                                                \
-         .help = "only processes that have these process ids inside of their containers"},         \
-        {0,                                                                                        \
-         "type",                                                                                   \
-         NULL,                                                                                     \
-         GP_OPT_STRING,                                                                            \
-         "TYPES",                                                                                  \
-         .offset = offsetof(type_of, field.type),                                                  \
-         .help = "only processes of these types: C compute, G graphics, M compute through MPS, S " \
-                 "suspended"},                                                                     \
-        {0,                                                                                        \
-         "job",                                                                                    \
-         NULL,                                                                                     \
-         GP_OPT_STRING,                                                                            \
-         "IDS",                                                                                    \
-         .offset = offsetof(type_of, field.job),                                                   \
-         .help = "only processes of these jobs of Slurm or PBS"},                                  \
-    {                                                                                              \
-        0, "container", NULL, GP_OPT_STRING, "NAMES",                                              \
-            .offset = offsetof(type_of, field.container),                                          \
-            .help = "only processes whose container, pod, job or service has one of these in its " \
-                    "name"                                                                         \
-    }
+    {'u', "user", NULL, GP_OPT_STRING, "NAMES", .offset = offsetof(type_of, field.user),           \
+     .group = "Select", .help = "only processes of these users"},                                  \
+    {'p', "pid", NULL, GP_OPT_STRING, "PIDS", .offset = offsetof(type_of, field.pid),              \
+     .help = "only these processes"},                                                              \
+    {0, "ns-pid", NULL, GP_OPT_STRING, "PIDS", .offset = offsetof(type_of, field.ns_pid),          \
+     .help = "only processes with these pids inside their container"},                             \
+    {0, "type", NULL, GP_OPT_STRING, "TYPES", .offset = offsetof(type_of, field.type),             \
+     .help = "only these types: C compute, G graphics, M MPS, S suspended"},                       \
+    {0, "job", NULL, GP_OPT_STRING, "IDS", .offset = offsetof(type_of, field.job),                 \
+     .help = "only processes of these Slurm or PBS jobs"},                                         \
+    {0, "container", NULL, GP_OPT_STRING, "NAMES", .offset = offsetof(type_of, field.container),   \
+     .help = "only processes in containers, pods or services named like these"}
+/* clang-format on */
 
 /* Adds words with blanks between, NULL for none, to such a filter as the next. */
 int gp_proc_choice_add_words(const char *words, char *filter, size_t size,

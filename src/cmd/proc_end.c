@@ -69,7 +69,7 @@ struct gp_want gp_end_want(void)
 static void tell(const char *reason)
 {
     if (reason[0])
-        (void)fprintf(stderr, "gpulse: left alone: %s\n", reason);
+        (void)fprintf(stderr, "gpulse: skipped: %s\n", reason);
 }
 
 /* Takes hold of them, and says of those that are left alone why. If all are, the last reason is
@@ -102,7 +102,7 @@ static int hold(struct end_run *run, const struct gp_procs *procs, const int64_t
     else if (refusal.code < 0)
         return gp_err_copy(err, &refusal);
     else
-        return gp_err_set(err, GP_EFAIL, "no process on the GPUs is meant by that");
+        return gp_err_set(err, GP_EFAIL, "no matching process on the GPUs");
     return 0;
 }
 
@@ -147,9 +147,9 @@ static int confirm(const struct end_run *run, struct gp_err *err)
     char question[96];
     if (run->options->yes)
         return 0;
-    (void)snprintf(question, sizeof(question), "End %zu process%s", run->chosen.count,
+    (void)snprintf(question, sizeof(question), "Terminate %zu process%s", run->chosen.count,
                    run->chosen.count == 1 ? "" : "es");
-    return gp_app_confirm(question, "nobody was ended", err);
+    return gp_app_confirm(question, "nothing was terminated", err);
 }
 
 /* ---- ending ---- */
@@ -283,12 +283,12 @@ static void add_outcome(struct end_run *run, const struct gp_ending_process *p, 
             row = &run->chosen.rows[i];
     gp_strbuf_addf(&run->sb, "%lld%s ", (long long)p->pid, p->is_child ? " (child)" : "");
     if (!p->ended)
-        gp_strbuf_addf(&run->sb, "has not ended: %s", why_not(p));
+        gp_strbuf_addf(&run->sb, "still runs: %s", why_not(p));
     else
-        gp_strbuf_addf(&run->sb, "ended after %.1f s, by %s", (double)p->after_ns / 1e9,
+        gp_strbuf_addf(&run->sb, "terminated after %.1f s, by %s", (double)p->after_ns / 1e9,
                        signal_name(p->signal));
     if (p->ended && row && row->memory.known && back)
-        gp_strbuf_addf(&run->sb, ", %.0f MiB came back", row->memory.n / 0x1p20);
+        gp_strbuf_addf(&run->sb, ", freed %.0f MiB", row->memory.n / 0x1p20);
     gp_strbuf_addc(&run->sb, '\n');
 }
 
@@ -300,12 +300,12 @@ static void add_gpu(struct end_run *run, const struct gp_device *device, double 
     gp_strbuf_addf(&run->sb, "GPU %u: ", device->index);
     if (after && gp_device_number(device, GP_MEMORY_USED, &before) &&
         gp_device_number_now(after, GP_MEMORY_USED, &now))
-        gp_strbuf_addf(&run->sb, "%.0f MiB used before, %.0f MiB now", before / 0x1p20,
+        gp_strbuf_addf(&run->sb, "%.0f MiB in use before, %.0f MiB now", before / 0x1p20,
                        now / 0x1p20);
     else
         gp_strbuf_adds(&run->sb, "what is used now is not known");
     if (!is_gpu_back(run, device, most))
-        gp_strbuf_addf(&run->sb, "; not all has come back: see gpulse ps --explain -i %u",
+        gp_strbuf_addf(&run->sb, "; some memory was not freed: see gpulse ps --explain -i %u",
                        device->index);
     gp_strbuf_addc(&run->sb, '\n');
 }
@@ -335,11 +335,11 @@ static int end_and_report(struct end_run *run, struct gp_err *err)
     if (r < 0)
         return r;
     if (!ended)
-        return gp_err_set(err, GP_EFAIL, "some have not ended");
+        return gp_err_set(err, GP_EFAIL, "some processes still run");
     if (back)
         return 0;
     return why.text[0] ? gp_err_copy(err, &why)
-                       : gp_err_set(err, GP_EFAIL, "their memory has not come back within %.1f s",
+                       : gp_err_set(err, GP_EFAIL, "their memory was not freed within %.1f s",
                                     (double)wait_ns / 1e9);
 }
 
@@ -350,14 +350,14 @@ int gp_end_processes(struct gp_sampler *sampler, const struct gp_snapshot *snaps
     struct end_run run = {
         .sampler = sampler, .before = snapshot, .options = options, .sb = GP_STRBUF_INIT(64 << 20)};
     if (!gp_app_is_reachable())
-        return gp_err_set(err, GP_EUSAGE, "the processes of --root cannot be reached from here");
+        return gp_err_set(err, GP_EUSAGE, "processes below --root cannot be reached from here");
     int r = hold(&run, procs, named, named_count, err);
     if (r == 0 && options->tree)
         r = add_tree(&run, err);
     if (r == 0)
         r = gp_proc_select_show(&run.chosen, columns, GP_ARRAY_LEN(columns), err);
     if (r == 0 && options->dry_run)
-        (void)fprintf(stderr, "gpulse: nobody was ended (--dry-run)\n");
+        (void)fprintf(stderr, "gpulse: nothing was terminated (--dry-run)\n");
     if (r == 0 && !options->dry_run) {
         r = confirm(&run, err);
         if (r == 0)

@@ -19,19 +19,19 @@ struct gp_end_options {
 
 /* clang-format off */
 #define GP_END_ROWS(type_of, field)                                                                \
-    {'y', "yes", NULL, GP_OPT_FLAG, .offset = offsetof(type_of, field.yes),                        \
-     .help = "do not ask"},                                                                        \
+    {'y', "yes", NULL, GP_OPT_FLAG, .offset = offsetof(type_of, field.yes), .group = "Act",        \
+     .help = "do not ask for confirmation"},                                                       \
     {0, "dry-run", NULL, GP_OPT_FLAG, .offset = offsetof(type_of, field.dry_run),                  \
-     .help = "only show who would be ended"},                                                      \
+     .help = "print what would be terminated, and do nothing"},                                    \
     {0, "tree", NULL, GP_OPT_FLAG, .offset = offsetof(type_of, field.tree),                        \
-     .help = "with all processes that come from them"},                                            \
+     .help = "include child processes"},                                                           \
     {'s', "signal", NULL, GP_OPT_CHOICE, "NAME", .choices = "int term kill",                       \
      .offset = offsetof(type_of, field.first),                                                     \
-     .help = "the first signal of int, term, kill (default int); the next ones follow"},           \
+     .help = "the first signal to send (default int)"},                                            \
     {0, "grace", NULL, GP_OPT_DURATION, "TIME", .offset = offsetof(type_of, field.grace_ns),       \
-     .help = "how long to wait behind each signal (default 10 s)"},                                \
+     .help = "wait up to TIME after each signal (default 10s)"},                                   \
     {0, "wait", NULL, GP_OPT_DURATION, "TIME", .offset = offsetof(type_of, field.wait_ns),         \
-     .help = "how long the driver may take to give memory back (default 30 s)"}
+     .help = "wait up to TIME for the GPU memory to be freed (default 30s)"}
 /* clang-format on */
 
 /* What a sampler has to ask for. */

@@ -110,12 +110,13 @@ int gp_idle_watch(struct gp_sampler *sampler, uint64_t for_ns, struct gp_idle *r
     uint64_t until_ns = gp_clock_mono_ns() + for_ns;
     struct gp_snapshot *snapshot = NULL;
     int r = gp_common()->id
-                ? gp_err_set(err, GP_EUSAGE, "--idle looks at all GPUs: it does not go with --id")
+                ? gp_err_set(err, GP_EUSAGE,
+                             "--idle looks at all GPUs; it cannot be combined with --id")
                 : gp_sampler_tick(sampler, &snapshot, err);
     if (r == 0)
         r = begin(ret, snapshot, err);
     if (r == 0 && for_ns >= TOLD_S * GP_NS_PER_S)
-        (void)fprintf(stderr, "gpulse: watching for %.0f s\n", (double)for_ns / 1e9);
+        (void)fprintf(stderr, "gpulse: observing for %.0f s\n", (double)for_ns / 1e9);
     while (r == 0) {
         if (!is_complete(snapshot))
             r = gp_err_set(err, GP_EPARTIAL,

@@ -19,9 +19,7 @@ struct gp_idle {
     {                                                                                              \
         0, "idle", NULL, GP_OPT_DURATION, "TIME",                                                  \
             .offset = offsetof(type_of, field),                                                    \
-            .help = "only processes that do nothing on their GPUs for so long, while gpulse "      \
-                    "watches (all "                                                                \
-                    "GPUs: not with -i)"                                                           \
+            .help = "only processes idle for TIME (observed by gpulse, on all GPUs)"               \
     }
 
 /* What a sampler has to ask for. */

@@ -20,10 +20,10 @@ static int add_named(struct gp_proc_select *select, const char *text, size_t n, 
     uint64_t pid;
     (void)snprintf(digits, sizeof(digits), "%.*s", (int)(n < sizeof(digits) ? n : 0), text);
     if (!gp_parse_u64(digits, &pid) || pid > INT32_MAX)
-        return gp_err_set(err, GP_EUSAGE, "'%.*s' is no process id", (int)(n < 60 ? n : 60), text);
+        return gp_err_set(err, GP_EUSAGE, "'%.*s' is not a process id", (int)(n < 60 ? n : 60),
+                          text);
     if (select->named_count == GP_PROC_NAMED_MAX)
-        return gp_err_set(err, GP_EUSAGE, "at most %d processes can be named",
-                          (int)GP_PROC_NAMED_MAX);
+        return gp_err_set(err, GP_EUSAGE, "at most %d pids can be given", (int)GP_PROC_NAMED_MAX);
     select->named[select->named_count++] = (int64_t)pid;
     return 0;
 }
@@ -84,10 +84,10 @@ int gp_proc_select_parse(struct gp_proc_select *select, char *const *arguments, 
     bool chosen = select->name || select->words[0] || select->named_count > 0;
     if (r == 0 && !chosen && !select->all && !select->idle_ns)
         r = gp_err_set(err, GP_EUSAGE,
-                       "say who is meant: process ids, --user, --job, --container, --name, "
-                       "--idle, or --all for all on the chosen GPUs");
+                       "no processes selected; give pids, --user, --job, --container, --name, "
+                       "--idle, or --all");
     if (r == 0 && chosen && select->all)
-        r = gp_err_set(err, GP_EUSAGE, "--all goes with no other choice than --id");
+        r = gp_err_set(err, GP_EUSAGE, "--all cannot be combined with other selections than --id");
     return r;
 }
 
@@ -112,9 +112,8 @@ static int check_named(const struct gp_proc_select *select, const struct gp_proc
         if (!found)
             return gp_err_set(
                 err, GP_EFAIL,
-                "process %lld is not among those on the chosen GPUs that all choices fit; "
-                "gpulse ps lists them, gpulse ps --holders those that the driver does "
-                "not list",
+                "process %lld is not on the selected GPUs or does not match all conditions; gpulse "
+                "ps lists them, gpulse ps --holders those that the driver does not list",
                 (long long)select->named[i]);
     }
     return 0;

@@ -26,11 +26,11 @@ struct gp_proc_select {
 #define GP_PROC_SELECT_ROWS(type_of, field)                                                        \
     GP_PROC_CHOICE_ROWS(type_of, field.choice),                                                    \
     {0, "name", NULL, GP_OPT_STRING, "TEXT", .offset = offsetof(type_of, field.name),              \
-     .help = "only processes with this in their command line"},                                    \
+     .help = "only processes with TEXT in their command line"},                                    \
     {0, "filter", NULL, GP_OPT_STRING, "WORDS", .offset = offsetof(type_of, field.filter),         \
-     .help = "only processes with all of these words, as in gpulse ps"},                           \
+     .help = "only processes that match all WORDS, as in gpulse ps"},                              \
     {'a', "all", NULL, GP_OPT_FLAG, .offset = offsetof(type_of, field.all),                        \
-     .help = "all processes on the chosen GPUs"},                                                  \
+     .help = "all processes on the selected GPUs"},                                                \
     GP_IDLE_ROW(type_of, field.idle_ns)
 /* clang-format on */
 

@@ -30,38 +30,35 @@ struct ps_options {
 #define OPT(field) offsetof(struct ps_options, field)
 
 static const struct gp_opt options[] = {
-    {'f', "format", NULL, GP_OPT_CHOICE, "FORMAT", .choices = "table csv json",
-     .offset = OPT(format), .help = "output format (default table)"},
-    {0, "by", NULL, GP_OPT_CHOICE, "KEY", .choices = GP_PROC_BY_WORDS, .offset = OPT(by),
-     .help = "a sum for each user, container, job, service or GPU"},
-    {'t', "tree", NULL, GP_OPT_FLAG, .offset = OPT(tree),
-     .help = "processes below their parents, which stand there too"},
-    {0, "per-gpu", NULL, GP_OPT_FLAG, .offset = OPT(per_gpu),
-     .help = "a line for each GPU of a process"},
-    {0, "explain", NULL, GP_OPT_FLAG, .offset = OPT(explain),
-     .help = "where the memory of each GPU is, and who has what no listed process accounts for"},
-    {0, "holders", NULL, GP_OPT_FLAG, .offset = OPT(holders),
-     .help = "the processes that have a GPU open and that the driver does not list"},
-    {0, "env", NULL, GP_OPT_FLAG, .offset = OPT(env),
-     .help = "the environment that each of them was started with, which may hold secrets"},
-    {0, "leaks", NULL, GP_OPT_FLAG, .offset = OPT(leaks),
-     .help = "with --watch: whose GPU memory grows, and when the GPU will be full; told from "
-             "100 samples on"},
     GP_PROC_CHOICE_ROWS(struct ps_options, choice),
     GP_IDLE_ROW(struct ps_options, idle_ns),
     {0, "filter", NULL, GP_OPT_STRING, "WORDS", .offset = OPT(filter),
-     .help = "only processes with all of these words, such as 'user:al cmd:train' or vllm"},
-    {0, "sort", NULL, GP_OPT_STRING, "COLUMNS", .offset = OPT(sort),
-     .help = "what decides the order, first things first; -COLUMN the other way (default memory)"},
+     .help = "only processes that match all WORDS: 'user:al cmd:train', vllm"},
+    {0, "by", NULL, GP_OPT_CHOICE, "KEY", .choices = GP_PROC_BY_WORDS, .offset = OPT(by),
+     .group = "Show", .help = "sums per KEY"},
+    {'t', "tree", NULL, GP_OPT_FLAG, .offset = OPT(tree), .help = "processes below their parents"},
+    {0, "per-gpu", NULL, GP_OPT_FLAG, .offset = OPT(per_gpu),
+     .help = "a line for each GPU of a process"},
+    {0, "explain", NULL, GP_OPT_FLAG, .offset = OPT(explain),
+     .help = "how each GPU's memory is used, and who holds what is not listed"},
+    {0, "holders", NULL, GP_OPT_FLAG, .offset = OPT(holders),
+     .help = "processes that have a GPU open but are not listed by the driver"},
+    {0, "env", NULL, GP_OPT_FLAG, .offset = OPT(env),
+     .help = "the environment of each process, which may hold secrets"},
+    {0, "leaks", NULL, GP_OPT_FLAG, .offset = OPT(leaks),
+     .help = "when repeating: whose GPU memory grows, after 100 samples"},
+    {'f', "format", NULL, GP_OPT_CHOICE, "FORMAT", .choices = "table csv json",
+     .offset = OPT(format), .group = "Output", .help = "output format (default table)"},
     {0, "columns", NULL, GP_OPT_STRING, "COLUMNS", .offset = OPT(columns),
-     .help = "which columns, as in gpulse top"},
-    {0, "no-header", NULL, GP_OPT_FLAG, .offset = OPT(no_header),
-     .help = "leave out the header line"},
-    {'w', "watch", "interval", GP_OPT_DURATION, "TIME", "2", .offset = OPT(interval_ns),
-     .help = "again and again, this far apart (default 2 s), until Ctrl-C",
-     .least = GP_NS_PER_S / 10},
-    {'c', "count", NULL, GP_OPT_U64, "N", .offset = OPT(count),
-     .help = "with --watch: end after N samples", .least = 1},
+     .help = "columns to print; help lists them"},
+    {0, "sort", NULL, GP_OPT_STRING, "COLUMNS", .offset = OPT(sort),
+     .help = "sort by these columns; -COLUMN reverses (default memory)"},
+    {0, "no-header", NULL, GP_OPT_FLAG, .offset = OPT(no_header), .help = "no header line"},
+    {'n', "interval", "watch", GP_OPT_DURATION, "TIME", "2", .offset = OPT(interval_ns),
+     .least = GP_NS_PER_S / 10, .group = "Repeat",
+     .help = "repeat every TIME (default 2s) until Ctrl-C"},
+    {'c', "count", NULL, GP_OPT_U64, "N", .offset = OPT(count), .least = 1,
+     .help = "stop after N samples"},
     GP_OPT_END,
 };
 
@@ -137,7 +134,7 @@ static int add_holders(struct ps_run *run, const struct gp_snapshot *snapshot, s
     else if (r == 0)
         gp_proc_list_add(&run->sb, &run->list, &procs);
     if (holders.hidden > 0)
-        (void)fprintf(stderr, "gpulse: %zu process%s could not be looked at\n", holders.hidden,
+        (void)fprintf(stderr, "gpulse: %zu process%s could not be inspected\n", holders.hidden,
                       holders.hidden == 1 ? "" : "es");
     gp_procs_fini(&procs);
     gp_holders_fini(&holders);
@@ -268,43 +265,44 @@ static struct gp_want want_of(const struct ps_run *run)
 static int set_up(struct ps_run *run, const struct ps_options *o, struct gp_err *err)
 {
     if (o->tree && (o->by || o->per_gpu))
-        return gp_err_set(err, GP_EUSAGE, "--tree goes with neither --by nor --per-gpu");
+        return gp_err_set(err, GP_EUSAGE, "--tree cannot be combined with --by or --per-gpu");
     if (o->by && (o->columns || o->sort || o->per_gpu))
-        return gp_err_set(err, GP_EUSAGE, "--by has columns and an order of its own");
+        return gp_err_set(err, GP_EUSAGE,
+                          "--by has its own columns and order; omit --columns and --sort");
     if (o->by && strchr(o->by, ','))
         return gp_err_set(err, GP_EUSAGE, "--by takes one of: " GP_PROC_BY_WORDS);
     if (strchr(o->format, ','))
         return gp_err_set(err, GP_EUSAGE, "--format takes one of: table csv json");
     if ((o->explain || o->holders) && (o->by || o->tree || o->per_gpu || o->explain == o->holders))
         return gp_err_set(err, GP_EUSAGE,
-                          "--explain and --holders go with none of each other, --by, --tree and "
-                          "--per-gpu");
+                          "--explain, --holders, --by, --tree and --per-gpu cannot be combined");
     const struct gp_proc_choice *c = &o->choice;
     bool chooses = c->user || c->pid || c->ns_pid || c->type || c->job || c->container || o->filter;
     if ((o->explain || o->leaks) && (chooses || o->columns || o->sort))
-        return gp_err_set(err, GP_EUSAGE,
-                          "--explain and --leaks show all processes of the chosen GPUs, in columns "
-                          "of their own");
-    if (o->explain && strcmp(o->format, "csv") == 0)
-        return gp_err_set(err, GP_EUSAGE, "--explain is text or json");
-    if (o->leaks && (!o->interval_ns || o->explain || o->holders || o->by || o->tree))
         return gp_err_set(
             err, GP_EUSAGE,
-            "--leaks needs --watch, and goes with none of --by, --tree, --explain and "
-            "--holders");
+            "--explain and --leaks show all processes on the selected GPUs, in their own columns");
+    if (o->explain && strcmp(o->format, "csv") == 0)
+        return gp_err_set(err, GP_EUSAGE, "--explain supports only --format table and json");
+    if (o->leaks && (!o->interval_ns || o->explain || o->holders || o->by || o->tree))
+        return gp_err_set(err, GP_EUSAGE,
+                          "--leaks needs --interval, and cannot be combined with --by, --tree, "
+                          "--explain or --holders");
     if (o->env && (o->interval_ns || o->explain || o->holders || o->leaks || o->by || o->tree ||
                    o->columns || strcmp(o->format, "csv") == 0))
-        return gp_err_set(err, GP_EUSAGE,
-                          "--env is text or json, and goes with choices of processes alone");
+        return gp_err_set(
+            err, GP_EUSAGE,
+            "--env supports only --format table and json, and options that select processes");
     if (o->idle_ns && (o->interval_ns || o->explain || o->holders || o->tree))
-        return gp_err_set(err, GP_EUSAGE,
-                          "--idle goes with none of --watch, --tree, --explain and --holders");
+        return gp_err_set(
+            err, GP_EUSAGE,
+            "--idle cannot be combined with --interval, --tree, --explain or --holders");
     if (o->count && !o->interval_ns)
-        return gp_err_set(err, GP_EUSAGE, "--count needs --watch");
+        return gp_err_set(err, GP_EUSAGE, "--count needs --interval");
     if (o->interval_ns && strcmp(o->format, "json") == 0)
         return gp_err_set(err, GP_EUSAGE,
-                          "--watch does not go with json, whose output is one document; see "
-                          "gpulse query --processes -f ndjson");
+                          "--interval cannot be combined with --format json, which is one "
+                          "document; use gpulse query --processes -f ndjson");
     run->by = o->by ? gp_proc_by(o->by) : NULL;
     run->json = strcmp(o->format, "json") == 0;
     run->rows = (struct gp_procs_options){
@@ -348,7 +346,7 @@ static int add_arguments(struct ps_run *run, char *const *arguments, int count, 
             gp_strbuf_addf(&pids, "%s%s", pids.len ? "," : "pid=", word);
     }
     if (r == 0)
-        r = pids.error ? gp_err_set(err, GP_EUSAGE, "too many words to choose processes by")
+        r = pids.error ? gp_err_set(err, GP_EUSAGE, "too many words to select processes")
                        : gp_proc_choice_add_words(pids.buf, run->filter, sizeof(run->filter), err);
     gp_strbuf_fini(&pids);
     return r;
@@ -395,24 +393,20 @@ static int ps_main(int argc, char **argv, struct gp_err *err)
 
 const struct gp_cmd gp_cmd_ps = {
     .name = "ps",
+    .group = "Processes",
     .summary = "list the processes on the GPUs",
     .usage = "[PID|WORD...] [options]",
     .description =
-        "A line per process over all its GPUs: its GPU memory and what it does on them, its use "
-        "of processors and main memory, who it belongs to and what it runs in. Memory of a GPU "
-        "that no listed process accounts for is a line of its own, without a pid.\n\n"
-        "The columns, words of a filter and ways of sorting are those of gpulse top. A value that "
-        "is not known is -, empty in csv and null in JSON. In csv and JSON memory is in bytes, "
-        "time in seconds.",
-    .examples = "gpulse ps\tall of them, those with most memory first\n"
-                "gpulse ps --by user\thow much each user holds\n"
-                "gpulse ps train\tthose with this word in user or command\n"
-                "gpulse ps -i 0,1 --user alice --sort sm\tsome of them\n"
-                "gpulse ps --tree --columns pid,user,gpu,memory,container,command\twhat they come "
-                "from\n"
-                "gpulse ps --explain -i 0\twhy memory is in use though nobody is listed\n"
-                "gpulse ps --watch 5 --leaks\twhose memory grows\n"
-                "gpulse ps -f json | jq '.processes[].pid'\tfor programs\n",
+        "Prints a line per process: its memory and activity on all its GPUs, its CPU and host "
+        "memory, its user, and the container or job it runs in. GPU memory that no listed process "
+        "accounts for has a line of its own, without a pid.\n\n"
+        "Columns, filter words and sorting are the same as in gpulse top. An unknown value is -, "
+        "empty in csv and null in JSON. In csv and JSON, memory is in bytes and time in seconds.",
+    .examples = "gpulse ps\tall processes, largest first\n"
+                "gpulse ps --by user\tmemory per user\n"
+                "gpulse ps -i 0,1 -u alice train\talice's trainings on two GPUs\n"
+                "gpulse ps --explain -i 0\twhy memory is in use without a process\n"
+                "gpulse ps -n 5 --leaks\twhose memory grows\n",
     .options = options,
     .run = ps_main,
 };

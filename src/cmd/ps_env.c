@@ -40,7 +40,7 @@ static int find(int64_t pid, struct gp_inspect **ret, struct gp_err *err)
     look.found = NULL;
     if (!gp_errands_run(&errands, &done)) {
         gp_app_note_stuck();
-        return gp_err_set(err, GP_ETIMEOUT, "process %lld hangs, so that it cannot be looked at",
+        return gp_err_set(err, GP_ETIMEOUT, "process %lld hangs and cannot be inspected",
                           (long long)pid);
     }
     *ret = look.found;

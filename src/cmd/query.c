@@ -39,38 +39,34 @@ static const char rows_choices[] =
     ;
 
 static const struct gp_opt options[] = {
-    {'f', "format", NULL, GP_OPT_CHOICE, "FORMAT", .choices = GP_WRITER_NAMES,
-     .offset = OPT(format), .help = "output format (default table)"},
     {0, "rows", NULL, GP_OPT_CHOICE, "KIND", .choices = rows_choices + 1, .offset = OPT(rows),
-     .help = "what there is a row for (default gpus)"},
+     .group = "Select", .help = "what each row is about (default gpus)"},
     {0, "processes", NULL, GP_OPT_FLAG, .offset = OPT(processes),
-     .help = "a row per process and GPU: --rows processes"},
-    {0, "host", NULL, GP_OPT_FLAG, .offset = OPT(host),
-     .help = "one row, about this machine: --rows hosts"},
-    {0, "mig", NULL, GP_OPT_FLAG, .offset = OPT(mig), .help = "rows for MIG instances too"},
-    {0, "units", NULL, GP_OPT_FLAG, .offset = OPT(units),
-     .help = "name the units: in the header of csv and tsv, as an object in JSON, as attributes "
-             "in XML"},
-    {0, "no-header", NULL, GP_OPT_FLAG, .offset = OPT(no_header),
-     .help = "leave out the header line"},
-    {'n', "interval", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(interval_ns),
-     .help = "sample again and again, this far apart (at least 0.1; default 1 with -c above 1 or "
-             "--duration), until Ctrl-C",
-     .least = GP_NS_PER_S / 10},
-    {'c', "count", NULL, GP_OPT_U64, "N", .offset = OPT(count),
-     .help = "stop after N samples (at least 1)", .least = 1},
-    {0, "duration", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(duration_ns),
-     .help = "stop after this time, such as 90s or 1h"},
-    GP_OUTPUT_ROWS(struct query_options, output,
-                   " (not json, xml; csv and tsv only with the same columns)"),
-    {0, "tee", NULL, GP_OPT_FLAG, .offset = OPT(tee),
-     .help = "with --output: to standard output as well"},
-    {0, "replace", NULL, GP_OPT_FLAG, .offset = OPT(replace),
-     .help = "with --output: FILE holds the last sample alone; who reads it sees a whole one"},
+     .help = "same as --rows processes"},
+    {0, "host", NULL, GP_OPT_FLAG, .offset = OPT(host), .help = "same as --rows hosts"},
+    {0, "mig", NULL, GP_OPT_FLAG, .offset = OPT(mig), .help = "include MIG instances"},
     {0, "list", NULL, GP_OPT_FLAG, .offset = OPT(list),
-     .help = "list all fields, or those of --rows, or FIELDS; as table, csv, tsv or json"},
+     .help = "list the fields, or those of --rows, or FIELDS"},
     {0, "describe", NULL, GP_OPT_STRING, "FIELDS", .complete = GP_COMPLETE_METRICS,
-     .offset = OPT(describe), .help = "say what fields mean"},
+     .offset = OPT(describe), .help = "explain these fields"},
+    {'f', "format", NULL, GP_OPT_CHOICE, "FORMAT", .choices = GP_WRITER_NAMES,
+     .offset = OPT(format), .group = "Output", .help = "output format (default table)"},
+    {0, "units", NULL, GP_OPT_FLAG, .offset = OPT(units),
+     .help =
+         "include units: in headers of csv and tsv, as \"units\" in JSON, as attributes in XML"},
+    {0, "no-header", NULL, GP_OPT_FLAG, .offset = OPT(no_header), .help = "no header line"},
+    GP_OUTPUT_ROWS(struct query_options, output, " (not json or xml)"),
+    {0, "tee", NULL, GP_OPT_FLAG, .offset = OPT(tee),
+     .help = "with --output: print to standard output too"},
+    {0, "replace", NULL, GP_OPT_FLAG, .offset = OPT(replace),
+     .help = "with --output: FILE always holds the last sample, replaced atomically"},
+    {'n', "interval", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(interval_ns),
+     .least = GP_NS_PER_S / 10, .group = "Repeat",
+     .help = "repeat every TIME (default 1s with -c or --duration) until Ctrl-C"},
+    {'c', "count", NULL, GP_OPT_U64, "N", .offset = OPT(count), .least = 1,
+     .help = "stop after N samples"},
+    {0, "duration", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(duration_ns),
+     .help = "stop after TIME, such as 90s or 1h"},
     GP_OPT_END,
 };
 
@@ -100,18 +96,18 @@ static int check_output_options(const struct query_options *o, struct gp_err *er
     if (!o->output.file && (o->tee || o->replace))
         return gp_err_set(err, GP_EUSAGE, "--%s needs --output FILE", o->tee ? "tee" : "replace");
     if (o->replace && (o->output.append || gp_output_rotates(&o->output)))
-        return gp_err_set(err, GP_EUSAGE, "--replace goes with neither --append nor rotation");
+        return gp_err_set(err, GP_EUSAGE, "--replace cannot be combined with --append or rotation");
     return gp_output_check(&o->output, err);
 }
 
 static int check_options(const struct query_options *o, struct gp_err *err)
 {
     if (o->processes && o->host)
-        return gp_err_set(err, GP_EUSAGE, "--processes and --host exclude each other");
+        return gp_err_set(err, GP_EUSAGE, "--processes and --host cannot be combined");
     if (o->rows && strchr(o->rows, ','))
         return gp_err_set(err, GP_EUSAGE, "--rows takes one kind of row, not '%.80s'", o->rows);
     if (o->rows && (o->processes || o->host))
-        return gp_err_set(err, GP_EUSAGE, "--rows and --%s exclude each other",
+        return gp_err_set(err, GP_EUSAGE, "--rows and --%s cannot be combined",
                           o->host ? "host" : "processes");
     return check_output_options(o, err);
 }
@@ -210,7 +206,7 @@ static int run_query(const struct query_options *o, const char *fields, struct g
         r = gp_err_set(err, GP_EUSAGE, "--format takes one of: " GP_WRITER_NAMES);
     if (r == 0 && o->output.append && run.writer->end)
         r = gp_err_set(err, GP_EUSAGE,
-                       "--append does not go with %s, whose output is one document; take ndjson",
+                       "--append cannot be combined with %s, which is one document; use ndjson",
                        o->format);
     if (r == 0)
         r = sample(o, &run, err);
@@ -248,14 +244,14 @@ static int query_main(int argc, char **argv, struct gp_err *err)
         return r;
     if (positional > 1)
         return gp_err_set(err, GP_EUSAGE,
-                          "one comma list of fields is expected, but '%s' stands behind it",
+                          "expected one comma-separated list of fields, but '%s' follows it",
                           argv[2]);
     r = check_options(&o, err);
     if (r < 0)
         return r;
     if (o.describe && (o.list || positional == 1))
         return gp_err_set(err, GP_EUSAGE,
-                          "--describe takes all its fields as one comma list, and nothing else");
+                          "--describe takes one comma-separated list of fields, and nothing else");
     if (o.list || o.describe)
         return explain_fields(&o, positional == 1 ? argv[1] : "*", err);
     if (positional == 0)
@@ -265,40 +261,33 @@ static int query_main(int argc, char **argv, struct gp_err *err)
 
 const struct gp_cmd gp_cmd_query = {
     .name = "query",
-    .summary = "print chosen fields of GPUs, processes or the host",
+    .group = "Script and control",
+    .summary = "print selected fields of GPUs, processes or the host",
     .usage = "FIELDS [options]",
     .description =
-        "FIELDS is a comma list of field names; nvidia-smi's names and aliases are understood. A "
-        "name that ends in .* takes a whole group, * takes all. Behind a colon stands another "
-        "unit: memory.used:GiB. Only what is asked for is read from the driver. In rows of "
-        "processes "
-        "and of the parts of a GPU, * begins with the GPU's index and uuid.\n\n"
-        "With --rows there is a row for each of what a GPU has several of, such as its links; its "
-        "own fields begin with the word that --rows takes, which may be left out, and those of the "
-        "GPU may stand beside them. A list that a GPU cannot tell is one row without values.\n\n"
-        "A table of one row that is wider than the terminal stands upright, a field a line; "
-        "--no-header keeps it in one row.\n\n"
-        "A field that a GPU cannot tell is N/A in tables, [N/A] in csv and tsv, null in JSON, "
-        "where "
-        "\"reasons\" says why, an empty element with its reason in XML, and left out in "
-        "openmetrics. "
-        "docs/schema.md says what programs may rely on.\n\n"
-        "In a loop every sample is written at once and whole; in json and xml all samples are one "
-        "document. A file that is rotated is complete in itself, and one of an earlier run becomes "
-        "FILE.1 instead of being overwritten.",
+        "FIELDS is a comma-separated list of field names; nvidia-smi's names and aliases work too. "
+        "A name ending in .* selects a group, * selects everything, and :UNIT converts: "
+        "memory.used:GiB. Only what is selected is read from the driver. In rows of processes and "
+        "of lists, * begins with the GPU's index and uuid.\n\n"
+        "With --rows there is a row for each item that a GPU has several of, such as its links. "
+        "The fields of such an item begin with the word given to --rows, which may be omitted; "
+        "fields of the GPU can be selected as well. If a GPU does not report the list, it has one "
+        "row without values.\n\n"
+        "A table with one row that is wider than the terminal is printed upright, one field per "
+        "line; --no-header keeps it in one row.\n\n"
+        "A value that the GPU does not report is N/A in tables, [N/A] in csv and tsv, null in JSON "
+        "(\"reasons\" says why), an empty element with its reason in XML, and omitted in "
+        "openmetrics. docs/schema.md says what programs can rely on.\n\n"
+        "When repeating, each sample is written at once and whole; in json and xml all samples are "
+        "one document. A rotated file is complete in itself. The file of an earlier run is renamed "
+        "to FILE.1, not overwritten.",
     .examples =
         "gpulse query index,name,memory.used,utilization.gpu\tsome fields of every GPU\n"
         "gpulse query 'index,memory.*' -f csv --units\ta group, for a spreadsheet\n"
         "gpulse query timestamp,index,power.draw -f csv -n 0.5 --duration 1h -o power.csv\trecord "
         "for an hour\n"
-        "gpulse query '*' -f ndjson -n 5 -o g.ndjson --rotate-size 10MiB\trecord, in files "
-        "g.ndjson, "
-        "g.ndjson.1, …\n"
-        "gpulse query status,memory.used -f openmetrics -n 15 -o gpulse.prom --replace\tfor "
-        "node_exporter's textfile collector\n"
         "gpulse query pid,user,used_gpu_memory,command --processes -f json\twho uses the GPUs\n"
-        "gpulse query index,number,state,throughput.tx --rows links\teach NVLink of each GPU\n"
-        "gpulse query temperature.gpu -i 0 --no-header\tone number for a script\n",
+        "gpulse query temperature.gpu -i 0 --no-header\tone number, for a script\n",
     .options = options,
     .complete = GP_COMPLETE_METRICS,
     .run = query_main,

@@ -31,11 +31,9 @@ struct reclaim_options {
 
 static const struct gp_opt options[] = {
     {0, "wait-free", NULL, GP_OPT_SIZE, "SIZE", .offset = OPT(free_bytes),
-     .help = "then wait until each chosen GPU has so much free; --wait says how long"},
+     .help = "then wait until each selected GPU has SIZE free; see --wait"},
     {0, "idle", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(idle_ns),
-     .help =
-         "also offer to end my processes that do nothing on their GPUs for so long, while gpulse "
-         "watches"},
+     .help = "also offer my processes that are idle for TIME (observed by gpulse)"},
     GP_END_ROWS(struct reclaim_options, end),
     GP_OPT_END,
 };
@@ -168,8 +166,9 @@ static int await_free(struct reclaim_run *run, struct gp_err *err)
         if (free_now)
             return 0;
         if (gp_clock_mono_ns() >= until_ns)
-            return gp_err_set(err, GP_EFAIL, "not every chosen GPU has %.0f MiB free within %.0f s",
-                              (double)run->options->free_bytes / 0x1p20, (double)patience_ns / 1e9);
+            return gp_err_set(err, GP_EFAIL,
+                              "after %.0f s not every selected GPU has %.0f MiB free",
+                              (double)patience_ns / 1e9, (double)run->options->free_bytes / 0x1p20);
         (void)nanosleep(&pause, NULL);
     }
 }
@@ -191,7 +190,7 @@ static int reclaim(struct reclaim_run *run, struct gp_err *err)
         r = gp_end_processes(run->sampler, run->snapshot, &leftovers, NULL, 0, &run->options->end,
                              err);
     else if (r == 0 && missing > 0 && !run->options->free_bytes)
-        r = gp_err_set(err, GP_EFAIL, "nothing of it can be had back from here");
+        r = gp_err_set(err, GP_EFAIL, "none of it can be freed from here");
     gp_procs_fini(&leftovers);
     gp_idle_fini(&run->idle);
     if (r == 0 && run->options->free_bytes && !run->options->end.dry_run)
@@ -211,7 +210,7 @@ static int reclaim_main(int argc, char **argv, struct gp_err *err)
     if (r < 0 || done)
         return r;
     if (positional > 0)
-        return gp_err_set(err, GP_EUSAGE, "reclaim takes no arguments; GPUs are chosen by --id");
+        return gp_err_set(err, GP_EUSAGE, "reclaim takes no arguments; select GPUs with --id");
     gp_ps_want_explained(&want.metrics);
     if (o.idle_ns)
         gp_idle_want(&want.metrics);
@@ -228,21 +227,20 @@ static int reclaim_main(int argc, char **argv, struct gp_err *err)
 
 const struct gp_cmd gp_cmd_reclaim = {
     .name = "reclaim",
-    .summary = "get back GPU memory that nobody uses any more",
+    .summary = "free GPU memory held by orphaned processes",
     .usage = "[options]",
     .description =
-        "Looks for memory that no listed process accounts for, explains it as gpulse ps --explain "
-        "does, and offers to end what is left of jobs that have ended: processes that still have "
-        "the GPU open though what started them is gone, as data loaders of a training that was "
-        "killed. Waits until the driver has given their memory back and prints what was used "
-        "before and after.\n\n"
-        "What is offered may still be of use to somebody: look at the list. What a running process "
-        "holds cannot be "
-        "taken from it from outside: PyTorch's cache is emptied by torch.cuda.empty_cache() inside "
-        "of it.",
+        "Finds GPU memory that no listed process accounts for, explains it as gpulse ps --explain "
+        "does, and offers to terminate processes left over from jobs that have ended: processes "
+        "that still have a GPU open although their parent is gone, such as the data loaders of a "
+        "killed training. Then waits until the driver has freed their memory, and prints memory in "
+        "use before and after.\n\n"
+        "Check the list before you confirm: somebody may still need these processes. The memory of "
+        "a running process cannot be taken away from outside; PyTorch's cache, for example, is "
+        "emptied by torch.cuda.empty_cache() inside the process.",
     .examples = "gpulse reclaim\tall GPUs\n"
                 "gpulse reclaim -i 2 --yes --wait-free 20GiB --wait 10m\tbefore a job starts\n"
-                "gpulse reclaim --idle 1m\talso what I have forgotten\n"
+                "gpulse reclaim --idle 1m\tmy idle processes too\n"
                 "gpulse reclaim --dry-run\tonly look\n",
     .options = options,
     .no_loop = true,

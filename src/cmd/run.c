@@ -31,50 +31,47 @@ struct run_options {
 static const struct gp_opt options[] = {
     GP_JOB_ROWS(struct run_options, plan.gpus),
     {'w', "wait", NULL, GP_OPT_DURATION, "TIME", "36500d", .offset = OPT(plan.wait_ns),
-     .help = "wait for the GPUs, for as long as it takes or so long (default: not at all)"},
+     .group = "Run", .help = "wait for free GPUs, at most TIME (default: do not wait)"},
     {0, "name", NULL, GP_OPT_STRING, "TEXT", .offset = OPT(plan.name),
-     .help = "what others read when they wait for it (default: the command)"},
+     .help = "name shown to others (default: the command)"},
     {0, "timeout", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(plan.timeout_ns),
-     .help = "end it after so long, with status 124"},
+     .help = "stop the command after TIME, with status 124"},
     {0, "retries", NULL, GP_OPT_U64, "N", .offset = OPT(retries),
-     .help = "run it again when it fails, up to so often, on the same GPUs"},
+     .help = "run a failed command again up to N times"},
     {0, "on", NULL, GP_OPT_CHOICE, "WHY", .choices = "oom failure", .offset = OPT(on),
-     .help = "what it is run again for: only when it found no GPU memory, or any failure (default "
-             "oom)"},
-    {0, "max-gpu-mem", NULL, GP_OPT_SIZE, "SIZE", .least = 1 << 20,
-     .offset = OPT(plan.limits.max_bytes),
-     .help = "look whether it has more than so much on a GPU"},
-    {0, "over", NULL, GP_OPT_CHOICE, "WHAT", .choices = "warn stop kill", .offset = OPT(over),
-     .help = "what then: say so, end it, or kill it (default warn)"},
-    {0, "idle-warn", NULL, GP_OPT_DURATION, "TIME", "10m", .offset = OPT(plan.limits.idle_ns),
-     .help = "say when a GPU that it has stands idle so long"},
+     .help = "which failures to retry (default oom)"},
     {0, "torch-expandable", NULL, GP_OPT_FLAG, .offset = OPT(expandable),
-     .help = "have PyTorch avoid fragmentation (expandable_segments), if its version can"},
-    {0, "strict", NULL, GP_OPT_FLAG, .offset = OPT(plan.limits.is_strict),
-     .help = "end it if it uses a GPU that it was not given"},
-    {0, "dir", NULL, GP_OPT_STRING, "FOLDER", .complete = GP_COMPLETE_FILE, .offset = OPT(dir),
-     .help = "keep its record there (default: a new one in ~/.local/state/gpulse/runs)"},
-    {0, "no-record", NULL, GP_OPT_FLAG, .offset = OPT(no_record), .help = "keep none"},
-    {0, "keep-output", NULL, GP_OPT_FLAG, .offset = OPT(keep_output),
-     .help = "keep what it prints in its record, too (output.log)"},
-    {0, "label", NULL, GP_OPT_STRING, "TEXT", .offset = OPT(label),
-     .help = "put TEXT before each line of output, for several commands in one terminal"},
-    {0, "no-watch", NULL, GP_OPT_FLAG, .offset = OPT(plan.no_watch),
-     .help = "do not look at what it prints, and leave it the terminal itself: for a program that "
-             "is typed into (shells, pagers and editors are known)"},
+     .help = "set PyTorch's expandable_segments, if its version has it"},
     {0, "no-clean-after", NULL, GP_OPT_FLAG, .offset = OPT(plan.no_clean),
-     .help = "leave alone what it leaves behind; what it prints is not looked at then"},
-    {0, "pipeline", NULL, GP_OPT_STRING, "FILE", .complete = GP_COMPLETE_FILE,
-     .offset = OPT(pipeline),
-     .help = "run the steps in FILE; continue where an earlier run of it stopped"},
-    {0, "from", NULL, GP_OPT_STRING, "STEP", .offset = OPT(from),
-     .help = "begin with this step of the pipeline"},
-    {0, "restart", NULL, GP_OPT_FLAG, .offset = OPT(restart),
-     .help = "run all steps of the pipeline again"},
+     .help = "do not terminate leftover processes"},
     {0, "dry-run", NULL, GP_OPT_FLAG, .offset = OPT(dry_run),
      .help = "print what would run, and on which GPUs, and run nothing"},
-    {'q', "quiet", NULL, GP_OPT_FLAG, .offset = OPT(plan.quiet),
-     .help = "say nothing but what went wrong"},
+    {0, "max-gpu-mem", NULL, GP_OPT_SIZE, "SIZE", .least = 1 << 20,
+     .offset = OPT(plan.limits.max_bytes), .group = "Limits",
+     .help = "limit of GPU memory on each GPU"},
+    {0, "over", NULL, GP_OPT_CHOICE, "WHAT", .choices = "warn stop kill", .offset = OPT(over),
+     .help = "action when the limit is exceeded (default warn)"},
+    {0, "idle-warn", NULL, GP_OPT_DURATION, "TIME", "10m", .offset = OPT(plan.limits.idle_ns),
+     .help = "warn when a reserved GPU is idle for TIME"},
+    {0, "strict", NULL, GP_OPT_FLAG, .offset = OPT(plan.limits.is_strict),
+     .help = "stop the command if it uses other GPUs"},
+    {0, "dir", NULL, GP_OPT_STRING, "FOLDER", .complete = GP_COMPLETE_FILE, .offset = OPT(dir),
+     .group = "Record",
+     .help = "folder for the record (default: below ~/.local/state/gpulse/runs)"},
+    {0, "no-record", NULL, GP_OPT_FLAG, .offset = OPT(no_record), .help = "keep no record"},
+    {0, "keep-output", NULL, GP_OPT_FLAG, .offset = OPT(keep_output),
+     .help = "record the output too (output.log)"},
+    {0, "label", NULL, GP_OPT_STRING, "TEXT", .offset = OPT(label),
+     .help = "print TEXT before each line of output"},
+    {0, "no-watch", NULL, GP_OPT_FLAG, .offset = OPT(plan.no_watch),
+     .help = "do not watch the output: the command gets the terminal itself (automatic for shells, "
+             "pagers and editors)"},
+    {'q', "quiet", NULL, GP_OPT_FLAG, .offset = OPT(plan.quiet), .help = "print only problems"},
+    {0, "pipeline", NULL, GP_OPT_STRING, "FILE", .complete = GP_COMPLETE_FILE,
+     .offset = OPT(pipeline), .group = "Pipelines",
+     .help = "run the steps in FILE; continue where an earlier run stopped"},
+    {0, "from", NULL, GP_OPT_STRING, "STEP", .offset = OPT(from), .help = "begin with this step"},
+    {0, "restart", NULL, GP_OPT_FLAG, .offset = OPT(restart), .help = "run all steps again"},
     GP_OPT_END,
 };
 
@@ -384,55 +381,53 @@ static int run_main(int argc, char **argv, struct gp_err *err)
 
 const struct gp_cmd gp_cmd_run = {
     .name = "run",
-    .summary = "run a command on GPUs that are kept for it",
+    .group = "Share and run",
+    .summary = "reserve GPUs and run a command on them",
     .usage = "[options] [--] COMMAND...",
     .description =
-        "Takes GPUs as gpulse pick chooses them, promises them to the command until it ends, and "
-        "starts it with CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER set. Others who use gpulse run "
-        "do not get them meanwhile, also before it has taken any memory; those who do not are seen "
-        "by their processes. With --share and --mem several run on one GPU, as long as all that "
-        "was promised fits.\n\n"
-        "With --wait it waits for its turn: who asked first comes first, and later ones pass only "
-        "if they need none of the GPUs that an earlier one could use.\n\n"
-        "The command has a process group of its own, the terminal, and the signals that gpulse "
-        "gets; its exit status is that of gpulse (128 and the signal if one ended it). If it uses "
-        "a GPU that it was not given, that is said, and why. What it leaves behind is ended, and "
-        "its memory waited for. A promise ends with gpulse, however that ends, and the command "
-        "with it.\n\n"
-        "What it prints passes unchanged, and is looked at: when it finds no memory the GPUs are "
-        "looked at in that moment, and at the end it is said who had the memory, what was the "
-        "cause, and what helps. A record stays in ~/.local/state/gpulse/runs (or below "
-        "$XDG_STATE_HOME; the last 100): run.json, samples.csv, and a text for each incident. The "
-        "job is looked at once a second; a spike of its memory between two looks is told where the "
-        "driver keeps accounts (gpulse set accounting-mode=on, before the command starts).\n\n"
-        "With --pipeline the steps are sections [NAME] of a file. A step has a command (for "
-        "sh), and may have a folder, env (NAME=VALUE, several times), gpus, ids, mem, wait, "
-        "retries and other long options of this command. It starts when all sections above it "
-        "have succeeded, or, with after = a, b, when those have; an empty after starts it at "
-        "once. Steps that may start run at the same time, each on GPUs of its own, with their "
-        "names before their lines. --gpu-ids are the GPUs that all steps choose among.\n\n"
+        "Picks GPUs as gpulse pick does, reserves them until the command ends, and starts it with "
+        "CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER set. Other users of gpulse run do not get "
+        "these GPUs meanwhile, even before the command has allocated memory; programs started "
+        "without gpulse run are recognized by their processes. With --share and --mem, several "
+        "commands run on one GPU as long as their memory fits.\n\n"
+        "With --wait it waits in line: first come, first served. A later request overtakes an "
+        "earlier one only if it needs none of the GPUs that the earlier one could use.\n\n"
+        "The command runs in its own process group, with the terminal, and receives the signals "
+        "sent to gpulse. Its exit status becomes that of gpulse (128 plus the signal number if a "
+        "signal killed it). If it uses other GPUs than the reserved ones, gpulse says so, and why. "
+        "Processes it leaves behind are terminated, and gpulse waits until their GPU memory is "
+        "freed. However gpulse ends, so do the command and its reservation.\n\n"
+        "The output passes unchanged, and is watched: when the command runs out of memory, gpulse "
+        "looks at the GPUs at that moment and reports at the end who held the memory, the cause, "
+        "and what helps. A record is kept in ~/.local/state/gpulse/runs (or below "
+        "$XDG_STATE_HOME; the last 100 runs): run.json, samples.csv, and a text per incident. The "
+        "command is sampled once a second. A memory peak between two samples is reported where "
+        "the driver keeps accounts (gpulse set accounting-mode=on, before the command "
+        "starts).\n\n"
+        "With --pipeline the steps are sections [NAME] of a file. A step has a command (for sh), "
+        "and may have a folder, env (NAME=VALUE, repeatable), gpus, ids, mem, wait, retries and "
+        "other long options of this command. It starts when all sections above it have succeeded, "
+        "or, with after = a, b, when those have; with an empty after it starts at once. Steps that "
+        "may start run at the same time, each on its own GPUs, with their names before their "
+        "lines. --gpu-ids limits all steps to these GPUs.\n\n"
         "A section with fit-batch = COMMAND instead of a command finds a batch size, as gpulse "
-        "fit-batch does, and takes its options. Later commands get the result for {batch}, or "
-        "for {batch:NAME} if there are several such steps.\n\n"
-        "After a failure, the steps that do not depend on the failed one still run. The next "
-        "run of the same file continues with what has not succeeded, also after a crash or a "
-        "reboot. A step that was changed runs again, with all that come after it. A second run "
-        "at the same time is refused. The record has a folder for each step, with its output "
-        "(output.log). The exit status is that of the step that failed first.\n\n"
-        "Exit status besides: 69 if there are none now or the pipeline is running already, 75 "
-        "if there were none within --wait, 78 if there can never be, 124 if its time was over, "
-        "126 and 127 if the command cannot be run; 1 if it was ended for a limit and says "
-        "itself that all is well.",
-    .examples = "gpulse run -- python train.py\ton a GPU that nobody uses\n"
-                "gpulse run -g 2 --wait -- torchrun --nproc-per-node 2 train.py\tas soon as there "
-                "are two\n"
-                "gpulse run --gpu-ids 0,1 -- python train.py\ton these two\n"
-                "gpulse run --share --mem 8GiB -- python serve.py\tbeside others\n"
-                "gpulse run --retries 2 --timeout 12h -- python train.py\tagain if there was no "
-                "memory\n"
-                "gpulse run --pipeline steps.ini\ttrain, then test, then evaluate\n"
-                "gpulse run --pipeline steps.ini --gpu-ids 2,3 --dry-run\twhat would run, and in "
-                "which order\n",
+        "fit-batch does, and takes its options. In later commands {batch} is replaced by the "
+        "result; {batch:NAME} if there are several such steps.\n\n"
+        "After a failure, steps that do not depend on the failed one still run. The next run of "
+        "the same file restarts from the failed step, also after a crash or a reboot. A changed "
+        "step runs again, with all steps after it. A second run at the same time is refused. The "
+        "record has a folder for each step, with its output (output.log). The exit status is that "
+        "of the step that failed first.\n\n"
+        "Exit status of its own: 69 if too few GPUs are free or the pipeline is already running, "
+        "75 if --wait ran out, 78 if the request can never be met, 124 if --timeout ran out, 126 "
+        "and 127 if the command cannot be run; 1 if it was stopped for a limit but reports "
+        "success.",
+    .examples =
+        "gpulse run -- python train.py\ton a free GPU\n"
+        "gpulse run -g 2 --wait -- torchrun --nproc-per-node 2 train.py\twait for two GPUs\n"
+        "gpulse run --gpu-ids 0,1 -- python train.py\texactly these two\n"
+        "gpulse run --share --mem 8GiB -- python serve.py\tshare a GPU\n"
+        "gpulse run --pipeline steps.ini --gpu-ids 2,3\tthe steps of a file\n",
     .options = options,
     .no_loop = true,
     .raw_rest = true,

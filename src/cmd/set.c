@@ -36,19 +36,19 @@ struct set_options {
 #define OPT(field) offsetof(struct set_options, field)
 
 static const struct gp_opt options[] = {
-    {0, "dry-run", NULL, GP_OPT_FLAG, .offset = OPT(dry_run),
-     .help = "say what would change, and change nothing"},
-    {'y', "yes", NULL, GP_OPT_FLAG, .offset = OPT(yes),
-     .help = "do not ask before something that does not come back"},
-    {0, "show", NULL, GP_OPT_FLAG, .offset = OPT(show),
-     .help = "show the value and the range of every control"},
-    {0, "list", NULL, GP_OPT_FLAG, .offset = OPT(list), .help = "describe the controls"},
+    {0, "show", NULL, GP_OPT_FLAG, .offset = OPT(show), .group = "Show",
+     .help = "show the value and range of every setting"},
+    {0, "list", NULL, GP_OPT_FLAG, .offset = OPT(list), .help = "describe the settings"},
     {'f', "format", NULL, GP_OPT_CHOICE, "FORMAT", .choices = "table json", .offset = OPT(format),
-     .help = "of --show and --list (default table)"},
+     .help = "format of --show and --list (default table)"},
+    {0, "dry-run", NULL, GP_OPT_FLAG, .offset = OPT(dry_run), .group = "Change",
+     .help = "print what would change, and change nothing"},
+    {'y', "yes", NULL, GP_OPT_FLAG, .offset = OPT(yes),
+     .help = "do not ask before a change that cannot be undone"},
     {0, "save", NULL, GP_OPT_STRING, "FILE", .complete = GP_COMPLETE_FILE, .offset = OPT(save),
-     .help = "write the settings of the GPUs into FILE"},
+     .help = "save the current settings to FILE"},
     {0, "restore", NULL, GP_OPT_STRING, "FILE", .complete = GP_COMPLETE_FILE,
-     .offset = OPT(restore), .help = "set what FILE says and differs; GPUs are known by UUID"},
+     .offset = OPT(restore), .help = "restore settings from FILE; GPUs are matched by UUID"},
     GP_OPT_END,
 };
 
@@ -215,10 +215,10 @@ static int check_change(struct gp_target *target, enum gp_control_id id, struct 
     const struct gp_setting *mode_now = &target->settings[GP_CONTROL_MIG_MODE];
     if (target->is_mig && id != GP_CONTROL_MIG_INSTANCES &&
         target->changes[GP_CONTROL_MIG_INSTANCES].wanted)
-        return gp_err_set(err, GP_EUSAGE,
-                          "%s: an instance that is destroyed has none; leave out "
-                          "mig-instances=none",
-                          gp_control_table[id].name);
+        return gp_err_set(
+            err, GP_EUSAGE,
+            "%s: an instance that is destroyed has no settings; omit mig-instances=none",
+            gp_control_table[id].name);
     if (now->status == GP_STATUS_NO_PERMISSION)
         return gp_err_set(err, GP_EPERM, "%s: no permission: %s", gp_control_table[id].name,
                           now->words);
@@ -311,7 +311,7 @@ static int print(const struct set_run *run, bool results, struct gp_err *err)
     else if (sb.len > 0)
         gp_strbuf_adds(&sb, "nothing was changed (--dry-run)\n");
     if (sb.len == 0 && run->options->restore && !run->skipped)
-        gp_strbuf_addf(&sb, "nothing to change: what is here is as in '%s'\n",
+        gp_strbuf_addf(&sb, "nothing to change: the settings are as in '%s'\n",
                        run->options->restore);
     int r = gp_app_write(STDOUT_FILENO, &sb, err);
     gp_strbuf_fini(&sb);
@@ -345,7 +345,7 @@ static void explain(const struct set_run *run, int code, const char *what, struc
     struct gp_strbuf sb = GP_STRBUF_INIT(sizeof(err->text) - 1);
     gp_strbuf_adds(&sb, what);
     if (code == GP_EPERM) {
-        gp_strbuf_adds(&sb, "; only root may do this: ");
+        gp_strbuf_adds(&sb, "; only root can do this: ");
         add_root_command(&sb, run);
     }
     (void)gp_err_set(err, code, "%s", sb.buf);
@@ -423,13 +423,13 @@ static int dry_run(const struct set_run *run, struct gp_err *err)
         return r;
     warn_before(run);
     if (!run->options->yes && warn_losses(run))
-        warn("this will be asked for: add --yes to do it without");
+        warn("this will need confirmation; --yes skips the question");
     for (size_t t = 0; t < run->count; t++)
         for (unsigned id = 0; run->targets[t].code == 0 && id < GP_CONTROL__COUNT; id++)
             any = any || is_changing(&run->targets[t], (enum gp_control_id)id);
     if (any && !is_root()) {
         add_root_command(&sb, run);
-        warn("you are not root, to whom drivers leave most changes: %s", sb.buf);
+        warn("most changes need root: %s", sb.buf);
     }
     gp_strbuf_fini(&sb);
     return sum_up(run, err);
@@ -455,9 +455,9 @@ static int refuse_file(const struct set_run *run, struct gp_err *err)
         add_uuid(&theirs, g, run->saved.gpus[g].uuid);
     for (size_t t = 0; t < run->count; t++)
         add_uuid(&ours, t, run->targets[t].uuid);
-    int r = gp_err_set(err, GP_ENODEV, "no GPU of '%s' is here: it is about %s; %s %s",
+    int r = gp_err_set(err, GP_ENODEV, "no GPU in '%s' (%s) is in this machine; %s %s",
                        run->options->restore, run->saved.count ? theirs.buf : "none",
-                       gp_common()->id ? "those of --id are" : "this machine has", ours.buf);
+                       gp_common()->id ? "--id selects" : "this machine has", ours.buf);
     gp_strbuf_fini(&theirs);
     gp_strbuf_fini(&ours);
     return r;
@@ -482,15 +482,15 @@ static int find_saved(struct set_run *run, struct gp_err *err)
     if (missing > 0 && unknown)
         run->skipped = true;
     if (missing == run->saved.count && unknown)
-        return gp_err_set(err, unknown->code,
-                          "GPU %u: %s; it is not known whether '%s' is about it", unknown->index,
-                          unknown->words, run->options->restore);
+        return gp_err_set(err, unknown->code, "GPU %u: %s; unknown whether '%s' is about it",
+                          unknown->index, unknown->words, run->options->restore);
     if (missing == run->saved.count)
         return refuse_file(run, err);
     for (size_t g = 0; g < run->saved.count; g++) {
         const struct gp_saved_gpu *gpu = &run->saved.gpus[g];
         if (!gpu->present)
-            warn("%s%s%s is not here: left out", gpu->uuid, gpu->name[0] ? " " : "", gpu->name);
+            warn("%s%s%s is not in this machine: skipped", gpu->uuid, gpu->name[0] ? " " : "",
+                 gpu->name);
     }
     if (missing > 0 && unknown)
         warn("GPU %u: %s: it may be one of them", unknown->index, unknown->words);
@@ -585,7 +585,7 @@ static int check_save(const struct set_run *run, struct gp_err *err)
             return gp_err_set(err, run->targets[t].code, "GPU %u: %s; nothing is saved",
                               run->targets[t].index, run->targets[t].words);
     return gp_err_set(err, GP_EUSAGE,
-                      "the settings of a MIG instance end with it: name its GPU to save them");
+                      "the settings of a MIG instance end with it; select its GPU to save them");
 }
 
 /* What the driver takes and does not tell, such as locked clocks, is in no file. */
@@ -603,7 +603,7 @@ static void warn_unsaved(const struct set_run *run)
             gp_strbuf_addf(&sb, "%s%s", sb.len ? ", " : "", gp_control_table[id].name);
     }
     if (sb.len > 0)
-        warn("not saved, as the driver does not tell them: %s", sb.buf);
+        warn("not saved, because the driver does not report them: %s", sb.buf);
     gp_strbuf_fini(&sb);
 }
 
@@ -685,12 +685,12 @@ static int check_options(const struct set_options *o, int words, struct gp_err *
 {
     int modes = o->show + o->list + (o->save != NULL) + (o->restore != NULL) + (words > 0);
     if (modes == 0)
-        return gp_err_set(err, GP_EUSAGE,
-                          "nothing to set; gpulse set --list shows the controls, gpulse set --show "
-                          "their values");
+        return gp_err_set(
+            err, GP_EUSAGE,
+            "nothing to set; gpulse set --list shows the settings, gpulse set --show their values");
     if (modes > 1)
         return gp_err_set(err, GP_EUSAGE,
-                          "NAME=VALUE, --show, --list, --save and --restore exclude each other");
+                          "NAME=VALUE, --show, --list, --save and --restore cannot be combined");
     return 0;
 }
 
@@ -713,24 +713,21 @@ static int set_main(int argc, char **argv, struct gp_err *err)
 
 const struct gp_cmd gp_cmd_set = {
     .name = "set",
-    .summary = "change settings of GPUs: power limit, clocks, fans, modes, MIG",
+    .summary = "change GPU settings: power limit, clocks, fans, modes, MIG",
     .usage = "NAME=VALUE… [options]",
     .description =
         "Each change is shown as old -> new, applied, read back, and followed by the command that "
         "undoes it. All values are checked against what each GPU allows before the first one is "
-        "set; --restore leaves out what does not fit. Most changes need root. Where a setting can "
-        "be reset, default, reset and auto all do "
-        "so.\n\n"
-        "Many settings last only as long as the driver keeps the GPU initialised; "
+        "applied; --restore skips those that do not fit. Most changes need root. Where a setting "
+        "can be reset, the values default, reset and auto all do so.\n\n"
+        "Many settings last only while the driver keeps the GPU initialized; "
         "persistence-mode=on keeps it so. --save and --restore carry them over a reboot; the "
-        "systemd unit gpulse-restore.service does so with /etc/gpulse/settings.json.",
-    .examples = "gpulse set --show\twhat can be set, and what is\n"
+        "systemd unit gpulse-restore.service does this with /etc/gpulse/settings.json.",
+    .examples = "gpulse set --show\tall settings and their ranges\n"
                 "gpulse set power-limit=300 -i 0 --dry-run\twhat would change\n"
                 "gpulse set persistence-mode=on power-limit=300\tall GPUs\n"
-                "gpulse set lock-gpu-clocks=1200,1500 -i 1\tkeep the clock in a range\n"
-                "gpulse set mig-mode=on mig-instances=3g.40gb,4g.40gb -i 0\tpartition a GPU\n"
-                "gpulse set --save settings.json\tbefore a reboot\n"
-                "gpulse set --restore settings.json\tbehind it\n",
+                "gpulse set lock-gpu-clocks=1200,1500 -i 1\tlimit the clock to a range\n"
+                "gpulse set mig-mode=on mig-instances=3g.40gb,4g.40gb -i 0\tpartition a GPU\n",
     .options = options,
     .no_loop = true,
     .complete = GP_COMPLETE_CONTROLS,

@@ -27,7 +27,7 @@ static int load(const char *path, json_t **ret, struct gp_err *err)
         return gp_err_set(err, GP_EIO, "cannot read '%s': %s", path, strerror(errno));
     int r = 0;
     if (fstat(fileno(file), &st) == 0 && S_ISREG(st.st_mode) && st.st_size > FILE_BYTES_MAX)
-        r = gp_err_set(err, GP_EFORMAT, "'%s' is too large for a file of settings", path);
+        r = gp_err_set(err, GP_EFORMAT, "'%s' is too large for a settings file", path);
     *ret = r == 0 ? json_loadf(file, JSON_REJECT_DUPLICATES, &where) : NULL;
     if (r == 0 && !*ret)
         r = gp_err_set(err, GP_EFORMAT, "%s:%d: %s", path, where.line, where.text);
@@ -61,7 +61,8 @@ static int read_settings(const char *path, json_t *settings, struct gp_saved_gpu
         if (gp_control_find(name, strlen(name), &id, &why) < 0)
             return gp_err_set(err, GP_EFORMAT, "%s: %s: %s", path, gpu->uuid, why.text);
         if (gp_control_table[id].kind == GP_CONTROL_CLEAR)
-            return gp_err_set(err, GP_EFORMAT, "%s: %s: %s is no setting", path, gpu->uuid, name);
+            return gp_err_set(err, GP_EFORMAT, "%s: %s: %s is not a setting", path, gpu->uuid,
+                              name);
         if (!json_is_string(value) && !json_is_number(value))
             return gp_err_set(err, GP_EFORMAT, "%s: %s: %s: expected a text or a number", path,
                               gpu->uuid, name);
@@ -97,7 +98,7 @@ static int read_document(const char *path, json_t *document, struct gp_saved *re
     json_t *gpus = json_object_get(document, "gpus");
     if (!schema || strncmp(schema, "gpulse.settings/", 16) != 0)
         return gp_err_set(err, GP_EFORMAT,
-                          "'%s' is no file of settings; gpulse set --save FILE writes one", path);
+                          "'%s' is not a settings file; gpulse set --save FILE writes one", path);
     if (strcmp(schema, SCHEMA) != 0)
         return gp_err_set(err, GP_EFORMAT, "'%s' was written by a newer gpulse (%.40s)", path,
                           schema);

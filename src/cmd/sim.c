@@ -28,11 +28,12 @@ static int sim_main(int argc, char **argv, struct gp_err *err)
 
 const struct gp_cmd gp_cmd_sim = {
     .name = "sim",
-    .summary = "simulated machines: list, import, record, exec, load, fault",
+    .group = "Without a GPU",
+    .summary = "simulate machines, jobs and faults",
     .usage = "COMMAND [options]",
     .description =
-        "Machines without GPUs that answer like real ones, for trying gpulse, dashboards and "
-        "scripts, and for tests. See gpulse sim --help.",
+        "Simulated GPUs that answer like real ones: to try gpulse, dashboards and scripts, and for "
+        "tests. See gpulse sim --help.",
     .raw_rest = true,
     .run = sim_main,
 };

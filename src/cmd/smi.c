@@ -549,19 +549,18 @@ static int smi_main(int argc, char **argv, struct gp_err *err)
 
 const struct gp_cmd gp_cmd_smi = {
     .name = "smi",
-    .summary = "speak nvidia-smi: its options, its outputs, its exit codes",
+    .summary = "drop-in replacement for nvidia-smi",
     .usage = "[nvidia-smi's options]",
-    .description = "What nvidia-smi understands, gpulse smi understands, and answers byte for "
-                   "byte in the form of the driver that is loaded. gpulse smi -h lists the "
-                   "options.\n\n"
-                   "Its own: --dry-run prints what a setting would change and changes nothing; "
-                   "--native uses the words of driver 610 for the versions; --timeout TIME is how "
-                   "long to wait for a GPU that does not answer; --sim, --sim-still, --root are "
-                   "as for all of gpulse.",
+    .description = "Takes nvidia-smi's options and prints its output, byte for byte in the form of "
+                   "the loaded driver. gpulse smi -h lists the options.\n\n"
+                   "Options of its own: --dry-run prints what a setting would change, and changes "
+                   "nothing; --native labels the versions as driver 610 does; --timeout TIME waits "
+                   "up to TIME for a GPU that does not answer; --sim, --sim-still and --root work "
+                   "as everywhere in gpulse.",
     .examples = "gpulse smi\tthe table\n"
                 "gpulse smi --query-gpu=index,memory.used --format=csv -l 1\ttwo fields, every "
                 "second\n"
-                "gpulse smi --dry-run -pl 300\twhat it would change\n"
+                "gpulse smi --dry-run -pl 300\twhat would change\n"
                 "ln -s \"$(command -v gpulse)\" ~/bin/nvidia-smi\tfor programs that call it\n",
     .exit_codes = "0\tsuccess\n"
                   "2\twrong arguments\n"
@@ -570,11 +569,11 @@ const struct gp_cmd gp_cmd_smi = {
                   "6\tno GPU, or none that matches\n"
                   "9\tthe driver is not loaded\n"
                   "10\tno GPU answers\n"
-                  "12\tthe driver's library is not there\n"
+                  "12\tthe driver's library was not found\n"
                   "14\tthe infoROM of a GPU is damaged\n"
                   "15\ta GPU is lost\n"
-                  "18\tdriver and library are of different versions\n"
-                  "255\tan option that is not known or lacks its value, and all else\n",
+                  "18\tdriver and library versions differ\n"
+                  "255\tunknown option, missing value, or any other error\n",
     .raw_rest = true,
     .run = smi_main,
 };

@@ -29,36 +29,40 @@ struct status_options {
 #define OPT(field) offsetof(struct status_options, field)
 
 static const struct gp_opt options[] = {
-    {'a', "show-all", NULL, GP_OPT_FLAG, .offset = OPT(all),
-     .help = "everything below except full commands: -c -u -p -F -e -P"},
+    {'a', "show-all", NULL, GP_OPT_FLAG, .offset = OPT(all), .group = "Show",
+     .help = "all of these except -f: -c -u -p -F -e -P"},
     {'c', "show-cmd", NULL, GP_OPT_FLAG, .offset = OPT(view.command),
-     .help = "name of the program (instead of the user, unless -u)"},
+     .help = "the program of each process (instead of its user, unless -u)"},
     {'f', "show-full-cmd", NULL, GP_OPT_FLAG, .offset = OPT(view.full_command),
-     .help = "a further line per process: pid, CPU, main memory, full command line"},
-    {'u', "show-user", NULL, GP_OPT_FLAG, .offset = OPT(view.user), .help = "user of each process"},
-    {'p', "show-pid", NULL, GP_OPT_FLAG, .offset = OPT(view.pid), .help = "pid of each process"},
-    {'F', "show-fan-speed", "show-fan", GP_OPT_FLAG, .offset = OPT(view.fan), .help = "fan speed"},
+     .help = "a second line per process: pid, CPU, host memory, command line"},
+    {'u', "show-user", NULL, GP_OPT_FLAG, .offset = OPT(view.user),
+     .help = "the user of each process"},
+    {'p', "show-pid", NULL, GP_OPT_FLAG, .offset = OPT(view.pid),
+     .help = "the pid of each process"},
+    {'F', "show-fan-speed", "show-fan", GP_OPT_FLAG, .offset = OPT(view.fan),
+     .help = "the fan speed"},
     {'e', "show-codec", NULL, GP_OPT_CHOICE, "enc,dec", .fallback = "enc,dec", .choices = "enc dec",
-     .offset = OPT(codec), .help = "use of the video encoder and decoder"},
+     .offset = OPT(codec), .help = "video encoder and decoder utilization"},
     {'P', "show-power", NULL, GP_OPT_CHOICE, "draw,limit", .fallback = "draw,limit",
      .choices = "draw limit", .offset = OPT(power), .help = "power draw and power limit"},
     {0, "no-processes", NULL, GP_OPT_FLAG, .offset = OPT(view.no_processes),
-     .help = "leave processes out"},
+     .help = "no processes"},
     {0, "no-header", NULL, GP_OPT_FLAG, .offset = OPT(view.no_header),
-     .help = "leave out the line with host, time and driver"},
+     .help = "no line with host, time and driver"},
     {0, "gpuname-width", NULL, GP_OPT_U64, "N", .offset = OPT(view.name_width),
-     .help = "columns of the GPU's name; longer names lose their head, 0 hides them"},
-    {0, "json", NULL, GP_OPT_FLAG, .offset = OPT(json), .help = "JSON with gpustat's keys"},
+     .help = "width of the GPU name; 0 hides it"},
+    {0, "json", NULL, GP_OPT_FLAG, .offset = OPT(json), .group = "Output",
+     .help = "print JSON with gpustat's keys"},
     {0, "line", NULL, GP_OPT_STRING, "PATTERN", .offset = OPT(line),
-     .help = "a line per GPU after this pattern, for status bars: {field} or {field:unit}"},
-    {0, "watch", "interval", GP_OPT_DURATION, "SEC", .fallback = "1", .offset = OPT(interval_ns),
-     .help = "show it again and again until Ctrl-C (default every second, at least 0.1)",
-     .least = GP_NS_PER_S / 10},
-    {0, "count", NULL, GP_OPT_U64, "N", .offset = OPT(count),
-     .help = "with --watch: stop after N times (at least 1)", .least = 1},
+     .help = "print a line per GPU for status bars: {field}, {field:unit}"},
     {0, "force-color", NULL, GP_OPT_FLAG, .offset = OPT(force_color),
      .help = "same as --color=always"},
     {0, "no-color", NULL, GP_OPT_FLAG, .offset = OPT(no_color), .help = "same as --color=never"},
+    {'n', "interval", "watch", GP_OPT_DURATION, "TIME", .fallback = "1", .offset = OPT(interval_ns),
+     .least = GP_NS_PER_S / 10, .group = "Repeat",
+     .help = "repeat every TIME (default 1s) until Ctrl-C"},
+    {0, "count", NULL, GP_OPT_U64, "N", .offset = OPT(count), .least = 1,
+     .help = "stop after N samples"},
     GP_OPT_END,
 };
 
@@ -71,12 +75,12 @@ static int settle_options(struct status_options *o, struct gp_err *err)
 {
     struct gp_status_view *view = &o->view;
     if (o->count && !o->interval_ns)
-        return gp_err_set(err, GP_EUSAGE, "--count needs --watch");
+        return gp_err_set(err, GP_EUSAGE, "--count needs --interval");
     if (o->json && o->interval_ns)
         return gp_err_set(err, GP_EUSAGE,
                           "--json is one document; for a stream: gpulse query … -f ndjson -n SEC");
     if (o->json && o->line)
-        return gp_err_set(err, GP_EUSAGE, "--json and --line exclude each other");
+        return gp_err_set(err, GP_EUSAGE, "--json and --line cannot be combined");
     view->encoder = o->all || list_has(o->codec, "enc");
     view->decoder = o->all || list_has(o->codec, "dec");
     view->draw = o->all || list_has(o->power, "draw");
@@ -162,7 +166,7 @@ static void add_screen(struct status_run *run, const struct gp_snapshot *snapsho
         p += n + 1;
     }
     if (shown < lines)
-        gp_strbuf_addf(&run->sb, "… %zu more lines; choose GPUs with --id\033[K\n", lines - shown);
+        gp_strbuf_addf(&run->sb, "… %zu more lines; select GPUs with --id\033[K\n", lines - shown);
     if (text.error && !run->sb.error)
         run->sb.error = text.error;
     gp_strbuf_adds(&run->sb, "\033[J\033[?7h");
@@ -218,24 +222,25 @@ static int status_main(int argc, char **argv, struct gp_err *err)
         return r;
     if (positional > 0)
         return gp_err_set(err, GP_EUSAGE,
-                          "status takes no arguments, got '%.80s'; for GPUs use --id", argv[1]);
+                          "status takes no arguments, got '%.80s'; select GPUs with --id", argv[1]);
     r = settle_options(&o, err);
     return r < 0 ? r : show(&o, err);
 }
 
 const struct gp_cmd gp_cmd_status = {
     .name = "status",
-    .summary = "show a line per GPU with its processes",
+    .summary = "show each GPU and its processes in one line",
     .usage = "[options]",
     .description =
-        "A line per GPU: temperature, utilization, memory in MiB (used without what the driver "
-        "reserves, as nvidia-smi counts; the sum of the processes where the GPU does not tell it, "
-        "as GB10), and who uses it. MIG instances stand indented below their GPU. ?? is a value "
-        "that the GPU does not tell; a GPU that is lost, asleep or silent says so in its line.\n\n"
-        "The options are gpustat's, except that -i selects GPUs as in all of gpulse; use --watch "
-        "or --interval for gpustat's -i.",
+        "Prints a line per GPU: temperature, utilization, memory in MiB, and who uses it. Memory "
+        "in use excludes what the driver reserves, as in nvidia-smi; where a GPU does not report "
+        "it (GB10), it is the sum of its processes. MIG instances are indented below their GPU. "
+        "?? marks a value the GPU does not report. A GPU that is lost, asleep or does not answer "
+        "says so in its line.\n\n"
+        "The options are gpustat's, except that -i selects GPUs, as everywhere in gpulse; "
+        "gpustat's -i is -n.",
     .examples = "gpulse status -cp\tprogram and pid of each process\n"
-                "gpulse status -a --watch 2\teverything, every two seconds\n"
+                "gpulse status -a -n 2\teverything, every two seconds\n"
                 "gpulse status --line '{index} {utilization.gpu}% "
                 "{memory.used:GiB}/{memory.total:GiB}'\tfor tmux, waybar, i3status\n"
                 "gpulse --sim h100x8 status\ta simulated machine\n",

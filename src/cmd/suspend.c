@@ -48,27 +48,26 @@ struct resume_options {
 
 static const struct gp_opt suspend_options[] = {
     GP_PROC_SELECT_ROWS(struct suspend_options, select),
-    {'y', "yes", NULL, GP_OPT_FLAG, .offset = offsetof(struct suspend_options, yes),
-     .help = "do not ask"},
+    {'y', "yes", NULL, GP_OPT_FLAG, .offset = offsetof(struct suspend_options, yes), .group = "Act",
+     .help = "do not ask for confirmation"},
     {0, "dry-run", NULL, GP_OPT_FLAG, .offset = offsetof(struct suspend_options, dry_run),
-     .help = "only check, and show who would be suspended"},
+     .help = "check and print what would be suspended, and do nothing"},
     {0, "grace", NULL, GP_OPT_DURATION, "TIME",
      .offset = offsetof(struct suspend_options, grace_ns),
-     .help = "how long the GPU work that is under way may take to end (default 10 s)"},
+     .help = "wait up to TIME for running GPU work (default 10s)"},
     {0, "force", NULL, GP_OPT_FLAG, .offset = offsetof(struct suspend_options, force),
-     .help = "also processes on several GPUs and ranks of a distributed job, which may not survive "
-             "it"},
+     .help = "include processes on several GPUs and distributed ranks, which may not survive"},
     GP_OPT_END,
 };
 
 static const struct gp_opt resume_options[] = {
     GP_PROC_SELECT_ROWS(struct resume_options, select),
-    {'y', "yes", NULL, GP_OPT_FLAG, .offset = offsetof(struct resume_options, yes),
-     .help = "for scripts: there is no question"},
-    {0, "force", NULL, GP_OPT_FLAG, .offset = offsetof(struct resume_options, force),
-     .help = "also one that was named and of which no note tells how much GPU memory it needs"},
+    {'y', "yes", NULL, GP_OPT_FLAG, .offset = offsetof(struct resume_options, yes), .group = "Act",
+     .help = "accepted for scripts: resume never asks"},
     {0, "wait", NULL, GP_OPT_DURATION, "TIME", .offset = offsetof(struct resume_options, wait_ns),
-     .help = "how long to wait until there is room for them on their GPUs (default: not at all)"},
+     .help = "wait up to TIME for room on their GPUs (default: do not wait)"},
+    {0, "force", NULL, GP_OPT_FLAG, .offset = offsetof(struct resume_options, force),
+     .help = "resume a given pid even if the note about its memory is lost"},
     GP_OPT_END,
 };
 
@@ -111,7 +110,7 @@ static int open_driver(struct gp_err *err)
 {
     const char *path;
     if (!gp_app_is_reachable())
-        return gp_err_set(err, GP_EUSAGE, "the processes of --root cannot be reached from here");
+        return gp_err_set(err, GP_EUSAGE, "processes below --root cannot be reached from here");
     int r = gp_app_cuda_library(&path, err);
     return r < 0 ? r : gp_checkpoint_open(path, gp_app_timeout_ns(OPEN_S * GP_NS_PER_S), err);
 }
@@ -163,13 +162,12 @@ static int identify(struct gp_suspended *s, uint64_t seen_wall_ns, struct gp_err
     if (!there)
         return gp_err_set(err, GP_EFAIL, "it has ended");
     if (geteuid() != 0 && folder.st_uid != geteuid())
-        return gp_err_set(err, GP_EPERM, "it belongs to another user; root may do it");
+        return gp_err_set(err, GP_EPERM, "it belongs to another user; only root can suspend it");
     if (strchr("Tt", stat_now.state))
         return gp_err_set(err, GP_EFAIL,
-                          "it stands still, so that the driver would wait for it: kill -CONT %u",
-                          s->pid);
+                          "it is stopped, and the driver would wait for it: kill -CONT %u", s->pid);
     if (s->start_ticks && s->start_ticks != stat_now.start_ticks)
-        return gp_err_set(err, GP_EFAIL, "it is another process by now");
+        return gp_err_set(err, GP_EFAIL, "the pid was recycled");
     s->start_ticks = stat_now.start_ticks;
     return 0;
 }
@@ -189,16 +187,16 @@ static int note_memory(const struct gp_snapshot *snapshot, struct gp_suspended *
             continue;
         if (device->is_mig)
             return gp_err_set(err, GP_EFAIL,
-                              "it runs in a MIG instance, where no driver does this");
+                              "it runs on a MIG instance, where no driver supports this");
         if (!gp_value_is_present(memory))
-            return gp_err_set(err, GP_EFAIL, "the driver does not tell how much memory it has");
+            return gp_err_set(err, GP_EFAIL, "the driver does not report its memory");
         if (s->gpu_count == GP_SUSPENDED_GPUS)
             return gp_err_set(err, GP_EFAIL, "it uses more than %d GPUs", (int)GP_SUSPENDED_GPUS);
         struct gp_suspended_gpu *gpu = &s->gpus[s->gpu_count++];
         (void)snprintf(gpu->uuid, sizeof(gpu->uuid), "%s", gp_device_text(device, GP_UUID, ""));
         gpu->bytes = (uint64_t)memory->i;
         if (!gpu->uuid[0])
-            return gp_err_set(err, GP_EFAIL, "its GPU does not tell who it is");
+            return gp_err_set(err, GP_EFAIL, "its GPU does not report a UUID");
     }
     return 0;
 }
@@ -208,21 +206,22 @@ static int check_kind(const struct gp_proc_row *row, const struct gp_suspended *
 {
     const char *type = row->type ? row->type : "";
     if (strchr(type, 'S'))
-        return gp_err_set(err, GP_EFAIL, "it is suspended already");
+        return gp_err_set(err, GP_EFAIL, "it is already suspended");
     if (strchr(type, 'M'))
         return gp_err_set(err, GP_EFAIL, "it shares its GPU context with others through MPS");
     if (strcmp(type, "C") != 0)
-        return gp_err_set(err, GP_EFAIL, "it draws on the GPU, and that part cannot be moved");
+        return gp_err_set(err, GP_EFAIL, "it uses graphics, which cannot be moved");
     if (!force && s->gpu_count > 1)
-        return gp_err_set(err, GP_EFAIL, "it is on several GPUs, which often fails (--force)");
+        return gp_err_set(err, GP_EFAIL,
+                          "it uses several GPUs, which often fails (--force tries it)");
     /* "rank 0/8" */
     const char *world =
         row->origin && strncmp(row->origin, "rank ", 5) == 0 ? strchr(row->origin, '/') : NULL;
     if (!force && world)
-        return gp_err_set(err, GP_EFAIL,
-                          "it is one of %.*s ranks that talk to each other, which often fails "
-                          "(--force)",
-                          (int)strspn(world + 1, "0123456789"), world + 1);
+        return gp_err_set(
+            err, GP_EFAIL,
+            "it is one of %.*s distributed ranks, which often fails (--force tries it)",
+            (int)strspn(world + 1, "0123456789"), world + 1);
     return 0;
 }
 
@@ -231,9 +230,9 @@ static int check_driver(const struct gp_suspended *s, struct gp_err *err)
     enum gp_cuda_state state;
     int r = gp_checkpoint_get_state(s->pid, gp_app_timeout_ns(LOCK_S * GP_NS_PER_S), &state, err);
     if (r == 0 && state == GP_CUDA_FAILED)
-        return gp_err_set(err, GP_EFAIL, "its GPU memory is lost; it can only be ended");
+        return gp_err_set(err, GP_EFAIL, "its GPU memory is lost; it can only be terminated");
     if (r == 0 && state != GP_CUDA_RUNNING)
-        return gp_err_set(err, GP_EFAIL, "another program has stopped its CUDA calls");
+        return gp_err_set(err, GP_EFAIL, "another program has blocked its CUDA calls");
     return r;
 }
 
@@ -267,7 +266,7 @@ static int check_all(const struct gp_procs *procs, const struct gp_snapshot *sna
         ret->count++;
     }
     return ret->count > 0 ? gp_suspend_check_room(gp_app_prefix(), ret->items, ret->count, err)
-                          : gp_err_set(err, GP_EFAIL, "no process on the GPUs is meant by that");
+                          : gp_err_set(err, GP_EFAIL, "no matching process on the GPUs");
 }
 
 /* Time passes while a question is answered. */
@@ -326,15 +325,15 @@ static int check_gpus(const struct gp_suspended_list *list, const struct gp_snap
                     device = &snapshot->devices[d];
             if (!device || !gp_device_number_now(device, GP_MEMORY_FREE, &free_bytes))
                 return gp_err_set(err, GP_EFAIL,
-                                  "process %u was on %s, which does not answer or was not chosen",
+                                  "process %u was on %s, which does not answer or was not selected",
                                   list->items[i].pid, uuid);
             uint64_t bytes = needed(list, snapshot, uuid);
             if (free_bytes < (double)bytes)
-                return gp_err_set(err, GP_EFAIL,
-                                  "GPU %u has %.0f MiB free of the %.0f MiB that are needed, and "
-                                  "who finds no room is lost; gpulse ps -i %u shows who has it",
-                                  device->index, free_bytes / 0x1p20, (double)bytes / 0x1p20,
-                                  device->index);
+                return gp_err_set(
+                    err, GP_EFAIL,
+                    "GPU %u has %.0f MiB free of the %.0f MiB needed, and a process restored "
+                    "without room is lost; gpulse ps -i %u shows who uses it",
+                    device->index, free_bytes / 0x1p20, (double)bytes / 0x1p20, device->index);
         }
     return 0;
 }
@@ -414,7 +413,7 @@ static int report(struct gp_sampler *sampler, const struct gp_suspended_list *li
             gp_strbuf_addf(&sb, "%u is suspended with %.0f MiB: gpulse resume %u\n", s->pid, mib,
                            s->pid);
         else
-            gp_strbuf_addf(&sb, "%u goes on with %.0f MiB\n", s->pid, mib);
+            gp_strbuf_addf(&sb, "%u runs again with %.0f MiB\n", s->pid, mib);
     }
     if (r == 0)
         add_gpus(&sb, snapshot, list);
@@ -423,7 +422,7 @@ static int report(struct gp_sampler *sampler, const struct gp_suspended_list *li
     int w = gp_app_write(STDOUT_FILENO, &sb, r == 0 ? err : NULL);
     if (r == 0 && w == 0 && !seen)
         r = gp_err_set(err, GP_EFAIL,
-                       "it is done, but the list of processes does not show it: see gpulse ps");
+                       "done, but the driver's process list does not show it yet: see gpulse ps");
     gp_strbuf_fini(&sb);
     gp_snapshot_free(snapshot);
     return r < 0 ? r : w;
@@ -436,7 +435,7 @@ static int confirm(const struct gp_suspended_list *list, struct gp_err *err)
     char question[96];
     (void)snprintf(question, sizeof(question), "Suspend %zu process%s", list->count,
                    list->count == 1 ? "" : "es");
-    return gp_app_confirm(question, "nobody was suspended", err);
+    return gp_app_confirm(question, "nothing was suspended", err);
 }
 
 /* Looks at the GPUs while processes stand still. */
@@ -500,7 +499,7 @@ static int suspend(struct gp_sampler *sampler, const struct suspend_options *o, 
     if (r == 0)
         r = show(&procs, err);
     if (r == 0 && o->dry_run)
-        (void)fprintf(stderr, "gpulse: nobody was suspended (--dry-run)\n");
+        (void)fprintf(stderr, "gpulse: nothing was suspended (--dry-run)\n");
     if (r == 0 && !o->dry_run)
         r = suspend_list(sampler, o, &list, snapshot->wall_ns, err);
     gp_suspended_fini(&list);
@@ -617,7 +616,7 @@ static int check_note(const struct gp_suspended *s, const struct gp_snapshot *sn
     if (r == 0)
         r = gp_checkpoint_get_state(s->pid, (uint64_t)STATE_S * GP_NS_PER_S, &state, err);
     if (r == 0 && state == GP_CUDA_RUNNING)
-        r = gp_err_set(err, GP_EFAIL, "its note says that it is suspended, and it runs");
+        r = gp_err_set(err, GP_EFAIL, "its note says suspended, but it runs");
     return r < 0 ? r : check_claim(s, snapshot, err);
 }
 
@@ -633,7 +632,7 @@ static size_t leave_out_misfits(struct gp_suspended_list *list, const struct gp_
             list->items[kept++] = list->items[i];
             continue;
         }
-        (void)snprintf(note, sizeof(note), "process %u is left out: %s", list->items[i].pid,
+        (void)snprintf(note, sizeof(note), "process %u is skipped: %s", list->items[i].pid,
                        why.text);
         gp_io_print_note("gpulse", note);
     }
@@ -651,7 +650,7 @@ static int resume_list(struct gp_sampler *sampler, const struct resume_options *
     if (r < 0)
         return r;
     if (list->count == 0)
-        return gp_err_set(err, GP_EFAIL, "nobody is left to go on");
+        return gp_err_set(err, GP_EFAIL, "none is left to resume");
     hold_signals(&before);
     const struct gp_suspend_plan plan = {
         .root = gp_app_prefix(),
@@ -662,7 +661,7 @@ static int resume_list(struct gp_sampler *sampler, const struct resume_options *
     if (r == 0)
         r = report(sampler, list, false, err);
     if (r == 0 && left_out > 0)
-        r = gp_err_set(err, GP_EFAIL, "%zu of %zu were left out", left_out, left_out + list->count);
+        r = gp_err_set(err, GP_EFAIL, "%zu of %zu were skipped", left_out, left_out + list->count);
     return r;
 }
 
@@ -681,8 +680,8 @@ static int resume_unnoted(int64_t pid, bool force, struct gp_err *err)
         r = gp_err_set(&why, GP_EFAIL, "it is not suspended");
     if (r == 0 && state == GP_CUDA_CHECKPOINTED && !force)
         r = gp_err_set(&why, GP_EFAIL,
-                       "no note tells how much GPU memory it needs, and without room it is lost; "
-                       "--force tries");
+                       "the note about its memory is lost, and without enough room so is the "
+                       "process; --force tries it");
     if (r < 0)
         return gp_err_set(err, r, "process %lld: %s", (long long)pid, why.text);
     hold_signals(&before);
@@ -693,7 +692,7 @@ static int resume_unnoted(int64_t pid, bool force, struct gp_err *err)
     release_signals(&before);
     if (r < 0)
         return gp_err_set(err, r, "process %lld: %s", (long long)pid, why.text);
-    (void)fprintf(stderr, "gpulse: process %lld goes on\n", (long long)pid);
+    (void)fprintf(stderr, "gpulse: process %lld runs again\n", (long long)pid);
     return 0;
 }
 
@@ -729,7 +728,7 @@ static int resume(struct gp_sampler *sampler, const struct resume_options *o, bo
     else if (r == 0 && only_list)
         (void)fprintf(stderr, "gpulse: no process is suspended\n");
     else if (r == 0)
-        r = gp_err_set(err, GP_EFAIL, "none of those that are meant is suspended");
+        r = gp_err_set(err, GP_EFAIL, "none of the selected processes is suspended");
     gp_suspended_fini(&list);
     gp_procs_fini(&procs);
     gp_snapshot_free(snapshot);
@@ -775,26 +774,24 @@ static int resume_main(int argc, char **argv, struct gp_err *err)
 
 const struct gp_cmd gp_cmd_suspend = {
     .name = "suspend",
-    .summary = "have running processes give back their GPU memory for a while",
+    .summary = "move running processes' GPU memory to host memory, and pause them",
     .usage = "[PID|WORD...] [options]",
     .description =
-        "Stops the CUDA calls of processes, waits until the GPU work that they have begun is done, "
-        "and moves their GPU memory into main memory. The processes stay: their next CUDA call "
-        "waits until gpulse resume. Processes are chosen as for gpulse kill; who is meant is shown "
-        "and asked about. Either all of them are suspended, or all run on; Ctrl-C is heeded when "
-        "that "
-        "is so.\n\n"
-        "It is refused, with the reason, where it is known to fail: driver before 570, MPS, MIG, "
-        "graphics, too little main memory (of the machine or of the job's own limit), a process "
-        "that is stopped; and without --force for processes on several GPUs and for ranks of a "
-        "distributed job.\n\n"
-        "What cannot be seen from outside is left to the driver, which refuses it, too, if all is "
-        "well: managed memory (cudaMallocManaged) and memory shared between processes. Some "
-        "drivers end the process instead: try it on a job that may be lost first.\n\n"
+        "Blocks the CUDA calls of processes, waits until their running GPU work is done, and moves "
+        "their GPU memory to host memory. The processes stay alive: their next CUDA call waits "
+        "until gpulse resume. Processes are selected as in gpulse kill, listed, and confirmed. "
+        "Either all of them are suspended, or all keep running; Ctrl-C takes effect after that. A "
+        "job of gpulse run keeps its GPUs reserved.\n\n"
+        "suspend refuses, and says why, where it is known to fail: drivers before 570, MPS, MIG, "
+        "graphics, too little host memory (of the machine or in the job's own limit), stopped "
+        "processes; and without --force, processes on several GPUs and distributed ranks.\n\n"
+        "Managed memory (cudaMallocManaged) and memory shared between processes cannot be seen "
+        "from outside. The driver should refuse them, but some drivers terminate the process "
+        "instead: try it first on a job you can afford to lose.\n\n"
         "gpulse ps and gpulse top show a suspended process with type S.",
     .examples = "gpulse suspend 4711\tmake room for an urgent job\n"
-                "gpulse suspend --job 4711 --yes\tall of a job on this machine\n"
-                "gpulse suspend 4711 --dry-run\twhether it can be done\n",
+                "gpulse suspend --job 4711 --yes\ta Slurm job's processes on this machine\n"
+                "gpulse suspend 4711 --dry-run\tcheck only\n",
     .options = suspend_options,
     .no_loop = true,
     .run = suspend_main,
@@ -802,19 +799,17 @@ const struct gp_cmd gp_cmd_suspend = {
 
 const struct gp_cmd gp_cmd_resume = {
     .name = "resume",
-    .summary = "let suspended processes go on, or list them",
+    .summary = "resume suspended processes, or list them",
     .usage = "[PID|WORD...] [options]",
     .description =
-        "Without arguments it lists the processes that are suspended and the GPU memory that they "
-        "need. Else it moves that memory back to the GPUs where it was, and lets the processes go "
-        "on.\n\n"
-        "A process that finds no room on its GPU cannot be restored any more, whatever is free "
-        "later. So resume looks first, and refuses or, with --wait, waits. If the note about a "
-        "process "
-        "has been lost, it can still be named by its pid.",
-    .examples = "gpulse resume\twho is suspended\n"
-                "gpulse resume 4711\tlet it go on\n"
-                "gpulse resume --user $USER --wait 1h\tas soon as there is room for all of mine\n",
+        "Without arguments, lists the suspended processes and the GPU memory they need. Otherwise "
+        "moves that memory back to the GPUs it came from, and lets the processes continue.\n\n"
+        "A process that is restored without enough free memory on its GPU is lost for good, so "
+        "resume checks first, and refuses or, with --wait, waits. A process whose note was lost "
+        "can still be resumed by its pid.",
+    .examples = "gpulse resume\tlist suspended processes\n"
+                "gpulse resume 4711\tresume one\n"
+                "gpulse resume -u $USER --wait 1h\tall of mine, once there is room\n",
     .options = resume_options,
     .no_loop = true,
     .run = resume_main,

@@ -27,17 +27,18 @@ static const char columns[] =
 
 const struct gp_cmd gp_cmd_top = {
     .name = "top",
-    .summary = "watch GPUs and processes live, in the terminal",
+    .group = "Watch",
+    .summary = "watch GPUs and processes live",
     .usage = "[options]",
     .description =
-        "The GPUs in as much detail as there is room for, below them the processes; ? shows all "
-        "keys. A GPU that does not answer holds nothing up: it says so in its row.\n\n"
-        "Every option with a value can be kept: C shows them all, S writes them into "
-        "~/.config/gpulse/config.ini (or below $XDG_CONFIG_HOME), part [top], as NAME = VALUE. "
-        "Options on the command line come before the file.",
+        "Shows the GPUs in as much detail as there is room for, and their processes below; ? lists "
+        "all keys. A GPU that does not answer delays nothing: its row says so.\n\n"
+        "Options with a value can be saved: C shows them, S writes them to "
+        "~/.config/gpulse/config.ini (or below $XDG_CONFIG_HOME) as NAME = VALUE in section [top]. "
+        "The command line takes precedence over the file.",
     .examples = "gpulse top\tall GPUs\n"
-                "gpulse top -i 0,1 --user alice --sort sm,user\tsome of both\n"
-                "gpulse top --tree --columns pid,user,gpu,memory,container,command\tparents too\n"
+                "gpulse top -i 0,1 --user alice --sort sm,user\tsome GPUs, one user\n"
+                "gpulse top --tree\tprocesses with their parents\n"
                 "gpulse top --plain --on-change\tlines, for screen readers\n"
                 "gpulse --sim h100x8 top\ta simulated machine\n",
     .keys = keys,

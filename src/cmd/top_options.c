@@ -30,15 +30,13 @@ const struct gp_opt gp_top_table[] = {
 #include "tui/prefs.def"
 #undef PREF
     GP_PROC_CHOICE_ROWS(struct gp_top_options, choice),
-    {0, "plain", NULL, GP_OPT_FLAG, .offset = OPT(plain),
-     .help =
-         "in lines, for screen readers and terminals that cannot place text; without --interval "
-         "every ten seconds"},
+    {0, "plain", NULL, GP_OPT_FLAG, .offset = OPT(plain), .group = "Other",
+     .help = "print lines, for screen readers and dumb terminals (every 10s unless --interval)"},
     {0, "on-change", NULL, GP_OPT_FLAG, .offset = OPT(on_change),
-     .help = "with --plain: only lines that differ from those before"},
-    {0, "count", NULL, GP_OPT_U64, "N", .offset = OPT(count),
-     .help = "with --plain: end after N samples", .least = 1},
+     .help = "with --plain: only lines that changed"},
+    {'c', "count", NULL, GP_OPT_U64, "N", .offset = OPT(count), .least = 1,
+     .help = "with --plain: stop after N samples"},
     {0, "config", NULL, GP_OPT_STRING, "FILE", .offset = OPT(config), .complete = GP_COMPLETE_FILE,
-     .help = "file of preferences (default ~/.config/gpulse/config.ini); none: without one"},
+     .help = "preferences file, or none (default ~/.config/gpulse/config.ini)"},
     GP_OPT_END,
 };

@@ -39,7 +39,7 @@ int gp_suspend_check_room(const char *root, const struct gp_suspended *list, siz
         if (room < bytes)
             return gp_err_set(
                 err, GP_EFAIL,
-                "%.0f MiB of main memory are needed, and process %u can have %.0f MiB",
+                "%.0f MiB of host memory needed, but process %u can use only %.0f MiB",
                 (double)bytes / 0x1p20, list[i].pid, (double)room / 0x1p20);
     }
     return 0;
@@ -88,7 +88,7 @@ static int lock(const struct gp_suspend_plan *plan, const struct gp_suspended *s
     if (r == 0)
         r = get_state(s, &state, err);
     if (r == 0 && state != GP_CUDA_RUNNING)
-        r = gp_err_set(err, GP_EFAIL, "it is suspended already, or its CUDA calls are stopped");
+        r = gp_err_set(err, GP_EFAIL, "it is already suspended, or its CUDA calls are stopped");
     if (r < 0)
         return r;
     item->stage = NOTED;
@@ -98,7 +98,7 @@ static int lock(const struct gp_suspend_plan *plan, const struct gp_suspended *s
         item->stage = r == 0 ? LOCKED : r == GP_ETIMEOUT ? UNKNOWN : NOTED;
     }
     if (r == 0 && !gp_suspended_lives(plan->root, s)) /* the driver is told a pid alone */
-        r = gp_err_set(err, GP_EFAIL, "it has ended, and its pid is another process's by now");
+        r = gp_err_set(err, GP_EFAIL, "it has ended, and its pid was recycled");
     return r;
 }
 
@@ -149,7 +149,7 @@ static int give_up(const struct gp_suspend_plan *plan, const struct gp_suspended
     }
     return left[0]
                ? gp_err_set(err, why->code, "%.200s; not running: gpulse resume%s", why->text, left)
-               : gp_err_set(err, why->code, "%s; nobody was suspended", why->text);
+               : gp_err_set(err, why->code, "%s; nothing was suspended", why->text);
 }
 
 int gp_suspend_all(const struct gp_suspend_plan *plan, struct gp_suspended *list, size_t count,
@@ -194,13 +194,13 @@ static int restore(const struct gp_suspend_plan *plan, const struct gp_suspended
     if (r < 0)
         return r;
     if (state == GP_CUDA_FAILED)
-        return gp_err_set(err, GP_EFAIL, "its memory is lost; it can only be ended: gpulse kill %u",
-                          s->pid);
+        return gp_err_set(err, GP_EFAIL,
+                          "its memory is lost; it can only be terminated: gpulse kill %u", s->pid);
     if (state > GP_CUDA_FAILED)
-        return gp_err_set(err, GP_EFAIL, "its memory is being moved just now; try again");
+        return gp_err_set(err, GP_EFAIL, "its memory is being moved; try again");
     /* what was moved back before may have taken more than its note says */
     if (state == GP_CUDA_CHECKPOINTED && !plan->eyes.has_room(plan->eyes.ctx, s))
-        return gp_err_set(err, GP_EFAIL, "there is no room for it any more; it stays suspended");
+        return gp_err_set(err, GP_EFAIL, "there is no longer room for it; it stays suspended");
     if (!gp_suspended_lives(plan->root, s))
         return gp_err_set(err, GP_EFAIL, "it has ended");
     r = state == GP_CUDA_CHECKPOINTED ? step(GP_CUDA_RESTORE, s, err) : 0;

@@ -26,7 +26,7 @@ load helpers
     gpulse --sim t4 query index,,name
     fails 2 "empty field name in 'index,,name'"
     gpulse --sim t4 query index name
-    fails 2 "one comma list of fields is expected, but 'name' stands behind it"
+    fails 2 "expected one comma-separated list of fields, but 'name' follows it"
     gpulse --sim t4 query "$(printf 'index,%.0s' {1..1100})"
     fails 2 'too many fields: at most 1024'
     gpulse --sim t4 query "$(head -c 5000 /dev/zero | tr '\0' x)"
@@ -341,7 +341,7 @@ PYTHON
     gpulse --sim h100x2 status -i 0 -i 1
     fails 2 '--id is given twice; it takes a comma list'
     gpulse --sim t4 query --describe pid index
-    fails 2 '--describe takes all its fields as one comma list, and nothing else'
+    fails 2 '--describe takes one comma-separated list of fields, and nothing else'
     gpulse --sim t4 query index -o -
     fails 2 '--output takes a file; without it the output goes to standard output'
 }

@@ -449,7 +449,7 @@ EOF
     gpulse --sim h100x2 events -n 0.01
     fails 2 '--interval must be at least 0\.1 seconds'
     gpulse --sim h100x2 events xid
-    fails 2 "'xid' is not expected here; kinds are chosen with --kind"
+    fails 2 "unexpected argument 'xid'; select kinds with --kind"
     gpulse --sim h100x2 events -f json
     status_is 2
     gpulse --sim h100x2 events -i 7

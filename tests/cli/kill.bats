@@ -9,8 +9,8 @@ load helpers
     gpulse kill "$job" --yes
     status_is 0
     says "^ *$job .* 5\.0G "
-    says "^$job ended after [0-9.]+ s, by SIGINT, 5120 MiB came back$"
-    says '^GPU 0: 5120 MiB used before, 0 MiB now$'
+    says "^$job terminated after [0-9.]+ s, by SIGINT, freed 5120 MiB$"
+    says '^GPU 0: 5120 MiB in use before, 0 MiB now$'
     complains '^gpulse: SIGINT to 1 process$'
     is_gone "$job"
     gpulse ps --no-header
@@ -23,7 +23,7 @@ load helpers
     gpulse kill "$job" </dev/null
     status_is 2
     says "^ *$job "
-    complains 'nobody was ended: add --yes'
+    complains 'nothing was terminated: cannot ask without a terminal; add --yes'
     gpulse kill "$job" --dry-run
     status_is 0
     says "^ *$job "
@@ -36,7 +36,7 @@ load helpers
     job
     run script -qec "'$GPULSE' kill $job" /dev/null <<<"n"
     status_is 1
-    [[ $output == *"End 1 process? [y/N]"*"nobody was ended"* ]]
+    [[ $output == *"Terminate 1 process? [y/N]"*"nothing was terminated"* ]]
     runs_on "$job"
     run script -qec "'$GPULSE' kill $job" /dev/null <<<"y"
     status_is 0
@@ -48,7 +48,7 @@ load helpers
     job --stubborn
     gpulse kill "$job" --yes --grace 200ms
     status_is 0
-    says "^$job ended after [0-9.]+ s, by SIGKILL, 1024 MiB came back$"
+    says "^$job terminated after [0-9.]+ s, by SIGKILL, freed 1024 MiB$"
     complains 'SIGINT to 1 process'
     complains 'SIGTERM to 1 process'
     complains 'SIGKILL to 1 process'
@@ -73,9 +73,9 @@ load helpers
     says "^ *${children[2]} "
     gpulse kill "$job" --yes --tree -s kill
     status_is 0
-    [ "$(grep -c '(child) ended .* by SIGKILL' <<<"$output")" -eq 3 ]
-    says "^$job ended .* 1024 MiB came back"
-    says '^GPU 0: 1024 MiB used before, 0 MiB now$'
+    [ "$(grep -c '(child) terminated .* by SIGKILL' <<<"$output")" -eq 3 ]
+    says "^$job terminated .* freed 1024 MiB"
+    says '^GPU 0: 1024 MiB in use before, 0 MiB now$'
 }
 
 @test "memory that does not come back is told" {
@@ -84,10 +84,10 @@ load helpers
     mapfile -t -O "${#STARTED[@]}" STARTED < <(pgrep -P "$job")
     gpulse kill "$job" --yes -s kill --wait 500ms
     status_is 1
-    says "^$job ended .* by SIGKILL"
-    says '^GPU 0: 3072 MiB used before, 3072 MiB now; not all has come back: see gpulse ps --explain -i 0$'
+    says "^$job terminated .* by SIGKILL"
+    says '^GPU 0: 3072 MiB in use before, 3072 MiB now; some memory was not freed: see gpulse ps --explain -i 0$'
     says_not 'MiB came back'
-    complains 'their memory has not come back'
+    complains 'their memory was not freed'
 }
 
 @test "who is chosen" {
@@ -107,11 +107,11 @@ load helpers
     line_count 3
     gpulse kill --all --user nobody-has-this-name --yes
     status_is 2
-    complains '--all goes with no other choice'
+    complains '--all cannot be combined'
     gpulse kill --user nobody-has-this-name --yes
-    fails 1 'no process on the GPUs is meant by that'
+    fails 1 'no matching process on the GPUs'
     gpulse kill --job 17 --yes
-    fails 1 'no process on the GPUs is meant by that'
+    fails 1 'no matching process on the GPUs'
 }
 
 @test "what says nothing chooses nobody" {
@@ -124,10 +124,10 @@ load helpers
     gpulse kill --pid "" --user "$(id -un)" --yes
     fails 2 '--pid is empty'
     gpulse kill --name "xyz,load" --yes # a comma is a comma
-    fails 1 'no process on the GPUs is meant by that'
+    fails 1 'no matching process on the GPUs'
     runs_on "$job"
     gpulse kill -i 0 --idle 1s --yes
-    fails 2 '--idle looks at all GPUs: it does not go with --id'
+    fails 2 '--idle looks at all GPUs; it cannot be combined with --id'
 }
 
 @test "a GPU that does not answer is not one that has given back" {
@@ -147,15 +147,15 @@ load helpers
     job
     gpulse kill
     status_is 2
-    complains 'say who is meant'
+    complains 'no processes selected'
     gpulse kill $$ --yes
-    fails 1 "process $$ is not among those on the chosen GPUs .*"
+    fails 1 "process $$ is not on the selected GPUs .*"
     gpulse kill 99999999999 --yes
     status_is 2
-    complains "'99999999999' is no process id"
+    complains "'99999999999' is not a process id"
     gpulse --root "$PWD" kill "$job" --yes
     status_is 2
-    complains 'the processes of --root cannot be reached'
+    complains 'processes below --root cannot be reached'
     runs_on "$job"
 }
 
@@ -177,7 +177,7 @@ load helpers
     [ "${output// /}" = "$idle" ]
     gpulse kill --idle 300ms --yes
     status_is 0
-    says "^$idle ended"
+    says "^$idle terminated"
     says_not "^$job "
     runs_on "$job"
     gpulse reclaim --idle 300ms --yes

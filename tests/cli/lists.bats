@@ -323,7 +323,7 @@ for l in d["lists"]["nvlinks"]: l.update(version=4, replay=3)'
     gpulse --sim t4 query name --rows links,fans
     fails 2 "--rows takes one kind of row, not 'links,fans'"
     gpulse --sim t4 query name --rows links --host
-    fails 2 "--rows and --host exclude each other"
+    fails 2 "--rows and --host cannot be combined"
     gpulse --sim t4 query links.state
     fails 2 "field 'links.state' belongs to a link; add --rows links"
     gpulse --sim t4 query 'links.*'

@@ -45,7 +45,7 @@ row() {
     status_is 0
     says "^ +$small  .* 599  context  "
     says "^ +$large  .* 601           python load"
-    says '^context: about what a CUDA context takes by itself, 0\.3 to 1 GiB for each process and GPU$'
+    says '^context: holds about as much as a CUDA context alone, 0\.3 to 1 GiB per process and GPU$'
     gpulse mem -f json
     json_is '{p["pid"]: p["context"] for p in d["gpus"][0]["processes"]} == {'"$small: True, $large: False}" True
     json_is '[p["memory"] >> 20 for p in d["gpus"][0]["processes"]]' '[601, 599]'
@@ -131,7 +131,7 @@ row() {
     gpulse mem --params 7B --batch 4 --seq 2048 --layers 32 --hidden 4096 --vocab 32000 --heads 32
     status_is 0
     is_quiet
-    says '^An estimate, nothing is measured: a model of 7B parameters in bf16, trained with adamw:$'
+    says '^Estimate, not a measurement: a model of 7B parameters in bf16, trained with adamw:$'
     says '^  weights +13\.04 GiB  = 7000000000 parameters x 2 B$'
     says '^  master weights +26\.08 GiB  = 7000000000 parameters x 4 B \(.*mixed precision\)$'
     says '^  gradients +26\.08 GiB  = 7000000000 parameters x 4 B '
@@ -140,12 +140,12 @@ row() {
     says '^  attention +80\.00 GiB  = batch 4 x heads 32 x seq 2048\^2 x layers 32 x 5 B '
     says '^  logits +0\.98 GiB  = batch 4 x seq 2048 x vocab 32000 x 4 B '
     says '^  context +0\.50 GiB  = .*0\.3 to 1 GiB'
-    says '^  in all +232\.82 GiB  of it 117\.35 GiB by the parameters: 18 B for each$'
+    says '^  total +232\.82 GiB  117\.35 GiB of it for the parameters, 18 bytes each$'
     says_not '^Not counted'
     gpulse mem --params 7B
-    says '^Not counted: activations; for them: --batch, --seq, --layers and --hidden$'
+    says '^Not counted: activations; add --batch, --seq, --layers and --hidden$'
     says '^Not counted: logits; '
-    says '^  in all +117\.85 GiB '
+    says '^  total +117\.85 GiB '
     gpulse mem --params 7B -f json
     json_is 'd["schema"]' gpulse.mem/1
     json_is 'd["estimate"]["states"]' 126000000000
@@ -172,8 +172,8 @@ row() {
     job --gpu 0 --mem 60GiB
     gpulse mem --params 2B
     status_is 0
-    says '^ +0 .* 79\.18 +19\.18 +1  would fit if it were empty, now 14\.85 GiB too big$'
-    says '^ +1 .* 79\.18 +79\.18 +1  fits now, 45\.15 GiB are left$'
+    says '^ +0 .* 79\.18 +19\.18 +1  would fit if the GPU were empty, now 14\.85 GiB too big$'
+    says '^ +1 .* 79\.18 +79\.18 +1  fits now, leaves 45\.15 GiB$'
     gpulse mem --params 70B
     says '^ +1 .* 79\.18 +79\.18 +15  too big by 1094\.79 GiB$'
     says '^NEEDED: .*weights, gradients and optimizer state split evenly .*ZeRO-3, FSDP'
@@ -201,7 +201,7 @@ row() {
     gpulse mem --params 7B
     status_is 0
     is_quiet
-    says '^  in all +117\.85 GiB '
+    says '^  total +117\.85 GiB '
     says '^There is no GPU to compare with: cannot load /nonexistent: .*'
     gpulse mem --params 7B -f json
     status_is 0
@@ -223,14 +223,14 @@ row() {
     local value
     for value in 8x7B 7G 0 -1 7e-3 '' nan; do
         gpulse mem "--params=$value"
-        fails 2 "bad value '$value' for --params: it takes a number of parameters, as 7B, 350M or 1\.3e9"
+        fails 2 "bad value '$value' for --params; expected a number of parameters, such as 7B, 350M or 1\.3e9"
     done
     gpulse mem --dtype fp16
-    fails 2 '--dtype is about a model: say how large it is, as in --params 7B'
+    fails 2 '--dtype needs a model; give its size, for example --params 7B'
     gpulse mem --heads 8
-    fails 2 '--heads is about a model: .*'
+    fails 2 '--heads needs a model; .*'
     gpulse mem --inference
-    fails 2 '--inference is about a model: .*'
+    fails 2 '--inference needs a model; .*'
     gpulse mem --params 7B --dtype fp99
     fails 2 "bad value 'fp99' for --dtype.* fp32 tf32 bf16 fp16 int8 int4"
     gpulse mem --params 7B --dtype fp16,bf16
@@ -238,15 +238,15 @@ row() {
     gpulse mem --params 7B --optimizer sgd,adam
     fails 2 '--optimizer takes one of: .*'
     gpulse mem --params 7B --inference --optimizer adam
-    fails 2 '--optimizer is for training: leave it out, or leave out --inference'
+    fails 2 '--optimizer and --inference cannot be combined'
     gpulse mem --params 7B --dtype int8
-    fails 2 'weights in int8 are not trained: add --inference, .*'
+    fails 2 'int8 weights cannot be trained; add --inference, .*'
     gpulse mem --params 7B --batch 4 --seq 100 --layers 3
-    fails 2 '--layers counts only together with --hidden: .*'
+    fails 2 '--layers needs --hidden: .*'
     gpulse mem --params 7B --batch 4
-    fails 2 '--batch counts only together with --seq: .*'
+    fails 2 '--batch needs --seq: .*'
     gpulse mem --params 7B --vocab 32000
-    fails 2 '--vocab counts only together with --batch: .*'
+    fails 2 '--vocab needs --batch: .*'
     gpulse mem --params 7B --batch 4 --seq 100
     fails 2 '--batch and --seq count only with --layers and --hidden .*'
     gpulse mem --params 7B --batch 0
@@ -254,9 +254,9 @@ row() {
     gpulse mem --params 7B --batch 4000000000 --seq 1 --vocab 1
     fails 2 '--batch takes at most 1000000000'
     gpulse mem --params 7B --batch 1000000000 --seq 1000000000 --vocab 1000000000
-    fails 2 'such a model needs more than 8 EiB: .*'
+    fails 2 'such a model needs more than 8 EiB; .*'
     gpulse mem --params 8e18
-    fails 2 'such a model needs more than 8 EiB: .*'
+    fails 2 'such a model needs more than 8 EiB; .*'
     gpulse mem 7B
     fails 2 "mem takes no arguments, got '7B'; .*"
     gpulse mem -f table,json

@@ -149,7 +149,7 @@ in_list() {
     [[ $output == *"└─"*"load -m t4"* ]]
     gpulse --sim t4 ps --tree --by user
     status_is 2
-    complains "--tree goes with neither"
+    complains "--tree cannot be combined"
 }
 
 @test "a GPU that is lost leaves the others, and says so" {
@@ -161,15 +161,15 @@ in_list() {
 }
 
 @test "again and again" {
-    ps -w 0.1 -c 3 --columns pid -f csv
+    ps -n 0.1 -c 3 --columns pid -f csv
     status_is 0
     line_count 19
-    ps -w 0.1 -c 2 --columns pid
+    ps -n 0.1 -c 2 --columns pid
     [ "$(grep -c PID <<<"$output")" -eq 2 ]
 }
 
 @test "old numbers do not look like new ones" {
-    ps -w 0.2 -c 1 -f csv --columns pid,memory --no-header --sort pid
+    ps -n 0.2 -c 1 -f csv --columns pid,memory --no-header --sort pid
     local before=${lines[0]}
     fault h100x8 --gpu 0 hang=1h
     gpulse --sim h100x8 --sim-still --timeout 2 ps -f csv --columns pid,memory --no-header --sort pid
@@ -180,7 +180,7 @@ in_list() {
 
 @test "options that do not go together are refused" {
     local words
-    for words in "-c 3" "-w 1 -f json" "--by user --sort sm" "--by gpu --columns pid" "-f table,json" "-u ," "--container ,"; do
+    for words in "-c 3" "-n 1 -f json" "--by user --sort sm" "--by gpu --columns pid" "-f table,json" "-u ," "--container ,"; do
         # shellcheck disable=SC2086 # words
         ps $words
         status_is 2
@@ -192,7 +192,7 @@ in_list() {
     status_is 2
     ps --filter "$(printf 'x%.0s' {1..1100})"
     status_is 2
-    complains "too many words to choose processes by"
+    complains "too many words to select processes"
 }
 
 @test "what they were started in" {
@@ -266,5 +266,5 @@ in_list() {
     json_is 'd["processes"][0]["environment"]["TOKEN"]' s3cret
     json_is 'd["processes"][1]["environment"], d["processes"][1]["reason"]' "(None, 'it has none')"
     ps --env --tree
-    fails 2 '--env is text or json, .*'
+    fails 2 '--env supports only .*'
 }

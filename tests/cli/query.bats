@@ -135,7 +135,7 @@ t4() {
     gpulse --sim h100x8 query index --host
     fails 2 "field 'index' belongs to a GPU; leave out --host"
     gpulse --sim h100x8 query index --host --processes
-    fails 2 '--processes and --host exclude each other'
+    fails 2 '--processes and --host cannot be combined'
 }
 
 @test "--mig: rows for MIG instances too" {

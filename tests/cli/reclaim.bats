@@ -65,14 +65,14 @@ orphans() {
     gpulse reclaim --dry-run
     status_is 0
     says "^ *${left[0]} "
-    complains 'nobody was ended'
+    complains 'nothing was terminated'
     gpulse reclaim </dev/null
     status_is 2
     gpulse reclaim --yes --wait-free 14GiB
     status_is 0
-    says "^${left[0]} ended after [0-9.]+ s, by SIGINT$"
-    says "^${left[1]} ended after [0-9.]+ s, by SIGINT$"
-    says '^GPU 0: 5120 MiB used before, 0 MiB now$'
+    says "^${left[0]} terminated after [0-9.]+ s, by SIGINT$"
+    says "^${left[1]} terminated after [0-9.]+ s, by SIGINT$"
+    says '^GPU 0: 5120 MiB in use before, 0 MiB now$'
     gpulse ps --explain
     says 'All of it is accounted for'
 }
@@ -95,7 +95,7 @@ orphans() {
     status_is 0
     gpulse reclaim --wait-free 20GiB --wait 100ms
     status_is 1
-    complains 'not every chosen GPU has 20480 MiB free within 0 s'
+    complains 'after 0 s not every selected GPU has 20480 MiB free'
 }
 
 @test "what cannot be done is said" {
@@ -105,10 +105,10 @@ orphans() {
     gpulse ps --explain --holders
     status_is 2
     gpulse ps --explain -f csv
-    fails 2 '--explain is text or json'
+    fails 2 '--explain supports only --format table and json'
     gpulse reclaim 17
     status_is 2
-    complains 'GPUs are chosen by --id'
+    complains 'select GPUs with --id'
     rm root/proc
     mkdir root/proc
     gpulse ps --explain

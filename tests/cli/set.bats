@@ -294,11 +294,11 @@ changes() {
     status_is 2
     [ -z "$output" ]
     [ "$stderr" = "gpulse: GPU 0: ecc-counters=clear-volatile: the counts of memory errors are lost for good (now 4 volatile, 9 aggregate)
-gpulse: nothing was changed: add --yes to do it" ]
+gpulse: nothing was changed: cannot ask without a terminal; add --yes" ]
     gpulse --sim ./m.json set ecc-counters=clear-volatile --dry-run
     status_is 0
     complains '^gpulse: GPU 0: ecc-counters=clear-volatile: .* \(now 4 volatile, 9 aggregate\)$'
-    complains '^gpulse: this will be asked for: add --yes to do it without$'
+    complains '^gpulse: this will need confirmation; --yes skips the question$'
     gpulse --sim ./m.json set ecc-counters=clear-volatile --dry-run --yes
     is_quiet
     shows ./m.json ecc-counters '4 volatile, 9 aggregate'
@@ -402,7 +402,7 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
     for mode in default prohibited; do
         GPULSE_SIM_COUNT=$PWD/count gpulse --sim ./m.json set mig-instances=none compute-mode=$mode \
             -i "$uuid" --yes
-        fails 2 'GPU 0: compute-mode: an instance that is destroyed has none; leave out mig-instances=none'
+        fails 2 'GPU 0: compute-mode: an instance that is destroyed has no settings; omit mig-instances=none'
         no_setter_was_called
     done
     gpulse --sim ./m.json set mig-instances=none -i "$uuid" --yes
@@ -521,7 +521,7 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
 
 @test "words that mean nothing" {
     gpulse --sim t4 set
-    fails 2 'nothing to set; gpulse set --list shows the controls, gpulse set --show their values'
+    fails 2 'nothing to set; gpulse set --list shows the settings, gpulse set --show their values'
     gpulse --sim t4 set power-limit
     fails 2 "'power-limit': expected NAME=VALUE, as in power-limit=300; .*"
     gpulse --sim t4 set powerlimit=3
@@ -531,7 +531,7 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
     gpulse --sim t4 set power-limit=65 power-limit=66
     fails 2 'power-limit is given twice'
     gpulse --sim t4 set power-limit=65 --show
-    fails 2 'NAME=VALUE, --show, --list, --save and --restore exclude each other'
+    fails 2 'NAME=VALUE, --show, --list, --save and --restore cannot be combined'
     gpulse --sim t4 set power-limit=65 -i 7
     status_is 3
 }
@@ -542,18 +542,18 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
     as_user --sim h100x2 set power-limit=300 -i 0
     status_is 5
     says '^GPU 0  power-limit: 700 W -> 300 W +failed: no permission \(nvmlDeviceSetPowerManagementLimit\)$'
-    complains '^gpulse: GPU 0: power-limit: no permission \(nvmlDeviceSetPowerManagementLimit\); only root may do this: sudo gpulse --sim h100x2 set power-limit=300 -i 0$'
+    complains '^gpulse: GPU 0: power-limit: no permission \(nvmlDeviceSetPowerManagementLimit\); only root can do this: sudo gpulse --sim h100x2 set power-limit=300 -i 0$'
     shows h100x2 power-limit 700
     for control in persistence-mode=off compute-mode=prohibited ecc-mode=off accounting-mode=on \
         lock-gpu-clocks=1600 lock-memory-clocks=1600 mig-mode=on ecc-counters=clear-volatile; do
         as_user --sim h100x1 set $control --yes
         status_is 5
-        complains "only root may do this: sudo gpulse --sim h100x1 set ${control/=1600/=1600,1600}"
+        complains "only root can do this: sudo gpulse --sim h100x1 set ${control/=1600/=1600,1600}"
     done
     # the list of instances is root's, too
     as_user --sim a100-mig set mig-instances=none --yes
     status_is 5
-    complains 'mig-instances: no permission: .*; only root may do this: sudo gpulse --sim a100-mig set mig-instances=none$'
+    complains 'mig-instances: no permission: .*; only root can do this: sudo gpulse --sim a100-mig set mig-instances=none$'
     # who only looks needs no permission
     as_user --sim h100x1 set --show
     status_is 0
@@ -669,13 +669,11 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
     for words in 'set --show --release-when-idle' '--release-when-idle set --show'; do
         # shellcheck disable=SC2086 # these are words
         gpulse --sim t4 $words
-        fails 2 'gpulse set does not loop: --release-when-idle is not for it'
+        fails 2 'gpulse set does not repeat; --release-when-idle does not apply'
     done
-    gpulse set --help
-    says_not release
     gpulse __complete -- set --rel
     says_not release
-    gpulse query --help
+    gpulse __complete -- query --rel
     says release-when-idle
 }
 
@@ -724,8 +722,8 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
     as_user --sim h100x2 set mig-mode=on --dry-run -i 1
     status_is 0
     complains '^gpulse: GPU 1: mig-mode=on: the GPU may be reset, at once or later: what runs on it is ended then \(now off\)$'
-    complains '^gpulse: this will be asked for: add --yes to do it without$'
-    complains '^gpulse: you are not root, .*: sudo gpulse --sim h100x2 set mig-mode=on -i 1$'
+    complains '^gpulse: this will need confirmation; --yes skips the question$'
+    complains '^gpulse: most changes need root: sudo gpulse --sim h100x2 set mig-mode=on -i 1$'
     as_user --sim h100x2 set power-limit=700 --dry-run
     is_quiet
     says '^GPU 0  power-limit: 700 W -> 700 W +already so$'
@@ -748,7 +746,7 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
     gpulse --sim h100x2 set power-limit=300 ecc-mode=off -i 0
     gpulse --sim h100x2 set --save s.json
     status_is 0
-    [ "$stderr" = "gpulse: not saved, as the driver does not tell them: lock-gpu-clocks, lock-memory-clocks" ]
+    [ "$stderr" = "gpulse: not saved, because the driver does not report them: lock-gpu-clocks, lock-memory-clocks" ]
     [ "$(json 'd["schema"]' s.json)" = gpulse.settings/1 ]
     [ "$(json 'd["gpus"][0]["settings"]["power-limit"]' s.json)" = 300 ]
     [ "$(json 'd["gpus"][0]["settings"]["ecc-mode"]' s.json)" = off ]
@@ -777,7 +775,7 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
     GPULSE_SIM_COUNT=$PWD/count gpulse --sim t4 set --restore s.json
     status_is 0
     is_quiet
-    [ "$output" = "nothing to change: what is here is as in 's.json'" ]
+    [ "$output" = "nothing to change: the settings are as in 's.json'" ]
     gpulse --sim t4 set ecc-mode=off
     says 'ecc-mode: on \(after a reset: off\) -> off +already so after a reset$'
     says_not '^undo'
@@ -792,12 +790,12 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
     gpulse --sim t4 set --save s.json
     sed -i 's/GPU-00000000/GPU-0000aaaa/' s.json
     gpulse --sim h100x2 set --restore s.json
-    fails 3 "no GPU of 's\.json' is here: it is about GPU-0000aaaa-.*; this machine has GPU-00000000-.*, GPU-00000001-.*"
+    fails 3 "no GPU in 's\.json' \(GPU-0000aaaa-.*\) is in this machine; this machine has GPU-00000000-.*, GPU-00000001-.*"
     gpulse --sim h100x2 set --restore s.json -i 1
-    fails 3 "no GPU of .*; those of --id are GPU-00000001-[^,]*"
+    fails 3 "no GPU in .*; --id selects GPU-00000001-[^,]*"
     echo '{"schema": "gpulse.settings/1", "gpus": []}' >none.json
     gpulse --sim t4 set --restore none.json
-    fails 3 "no GPU of 'none\.json' is here: it is about none; .*"
+    fails 3 "no GPU in 'none\.json' \(none\) is in this machine; .*"
 }
 
 @test "restore leaves out what the device refuses" {
@@ -858,7 +856,7 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
     gpulse --sim h100x8 set --save s.json
     gpulse --sim h100x2 set --restore s.json
     status_is 0
-    complains '^gpulse: GPU-00000007-.* is not here: left out$'
+    complains '^gpulse: GPU-00000007-.* is not in this machine: skipped$'
     shows h100x2 power-limit 300 -i 1
     sed -i 's/"power-limit": 300/"power-limit": 9000/; s/"compute-mode": "default"/"compute-mode": "prohibited"/' s.json
     gpulse --sim h100x8 set --restore s.json
@@ -875,7 +873,7 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
     fails 2 'bad.json:[12]: .*'
     echo '{"gpus": []}' >bad.json
     gpulse --sim t4 set --restore bad.json
-    fails 2 "'bad.json' is no file of settings; gpulse set --save FILE writes one"
+    fails 2 "'bad.json' is not a settings file; gpulse set --save FILE writes one"
     echo '{"schema": "gpulse.settings/99", "gpus": []}' >bad.json
     gpulse --sim t4 set --restore bad.json
     fails 2 "'bad.json' was written by a newer gpulse \(gpulse.settings/99\)"

@@ -202,7 +202,7 @@ h100() {
     t4 --json --watch 1
     fails 2 '--json is one document; for a stream: .*'
     t4 --json --line x
-    fails 2 '--json and --line exclude each other'
+    fails 2 '--json and --line cannot be combined'
 }
 
 @test "--watch repeats, --count ends it" {
@@ -212,15 +212,15 @@ h100() {
     gpulse --sim h100x2 status --no-header --interval=0.1 --count 2
     line_count 4
     gpulse --sim h100x2 status --watch 0.01
-    fails 2 '--watch must be at least 0.1 seconds'
+    fails 2 '--interval must be at least 0.1 seconds'
     gpulse --sim h100x2 status --watch never
     status_is 2
     gpulse --sim h100x2 status --watch 0
-    fails 2 '--watch must be at least 0.1 seconds'
+    fails 2 '--interval must be at least 0.1 seconds'
     gpulse --sim h100x2 status --watch --count 0
     fails 2 '--count must be at least 1'
     gpulse --sim h100x2 status --count 3
-    fails 2 '--count needs --watch'
+    fails 2 '--count needs --interval'
 }
 
 @test "values move, and stand still with --sim-still" {
@@ -282,7 +282,7 @@ h100() {
 
 @test "status takes options only" {
     gpulse --sim t4 status 0
-    fails 2 "status takes no arguments, got '0'; for GPUs use --id"
+    fails 2 "status takes no arguments, got '0'; select GPUs with --id"
     gpulse --sim t4 status --show-pwer
     fails 2 "unknown option '--show-pwer' \(did you mean --show-power\?\); try --help"
     gpulse --sim t4 status -e video

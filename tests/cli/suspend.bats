@@ -29,7 +29,7 @@ suspended_rows() {
     says "^ *$job .* 1\.0G "
     gpulse resume "$job"
     status_is 0
-    says "^$job goes on with 1024 MiB$"
+    says "^$job runs again with 1024 MiB$"
     says '^GPU 0: 1024 MiB used, [0-9]+ MiB free now$'
     [ "$(suspended_rows)" = "$job,C,1073741824," ] || explain "$(suspended_rows)"
     gpulse resume
@@ -80,12 +80,12 @@ suspended_rows() {
     job
     gpulse suspend "$job" </dev/null
     status_is 2
-    complains 'nobody was suspended: add --yes'
+    complains 'nothing was suspended: cannot ask without a terminal; add --yes'
     gpulse suspend "$job" --dry-run
     status_is 0
-    complains 'nobody was suspended \(--dry-run\)'
+    complains 'nothing was suspended \(--dry-run\)'
     gpulse suspend
-    fails 2 'say who is meant: .*'
+    fails 2 'no processes selected; .*'
     [ "$(suspended_rows)" = "$job,C,1073741824," ]
 }
 
@@ -98,7 +98,7 @@ suspended_rows() {
     job --mem 9GiB
     gpulse resume "$first"
     status_is 1
-    complains 'GPU 0 has [0-9]+ MiB free of the 8192 MiB that are needed'
+    complains 'GPU 0 has [0-9]+ MiB free of the 8192 MiB needed'
     gpulse resume "$first" --wait 300ms
     status_is 1
     gpulse ps --columns pid,type --no-header -f csv
@@ -107,7 +107,7 @@ suspended_rows() {
     { sleep 0.5 && kill "$job"; } 3>&- &
     gpulse resume "$first" --wait 10m
     status_is 0
-    says "^$first goes on with 8192 MiB$"
+    says "^$first runs again with 8192 MiB$"
 }
 
 @test "what the driver refuses runs on, all of it" {
@@ -117,7 +117,7 @@ suspended_rows() {
     job --managed
     gpulse suspend "$good" "$job" --yes
     status_is 4
-    complains "process $job: .*not supported .* nobody was suspended"
+    complains "process $job: .*not supported .* nothing was suspended"
     [ "$(suspended_rows | cut -d, -f2 | sort -u)" = C ]
     [ -z "$(ls notes/gpulse-*)" ]
     job --busy
@@ -136,12 +136,12 @@ suspended_rows() {
     kill -STOP "$job"
     until_true grep -q '^State:.T' "/proc/$job/status"
     gpulse suspend "$job" --yes
-    fails 1 "process $job cannot be suspended: it stands still, .*: kill -CONT $job"
+    fails 1 "process $job cannot be suspended: it is stopped, .*: kill -CONT $job"
     kill -CONT "$job"
     gpulse suspend "$job" --yes
     status_is 0
     gpulse suspend "$job" --yes
-    fails 1 "process $job cannot be suspended: it is suspended already"
+    fails 1 "process $job cannot be suspended: it is already suspended"
     gpulse resume 1
     fails 5 "process 1: no signals to process 1"
     GPULSE_CUDA=$GPULSE_BUILD/sim/libnvidia-ml.so.1 gpulse suspend "$job" --yes
@@ -186,7 +186,7 @@ as_another_user() {
     notes=$(find "$other/notes" -type f)
     cd "$BATS_TEST_TMPDIR"
     rm -r "$other"
-    fails 5 "process $theirs cannot be suspended: it belongs to another user; root may do it"
+    fails 5 "process $theirs cannot be suspended: it belongs to another user; only root can suspend it"
     [ -z "$notes" ] || explain "there is a note: $notes"
 }
 
@@ -195,7 +195,7 @@ as_another_user() {
     export GPULSE_SIM=$PWD/m.json GPULSE_SIM_STILL=1
     job --mem 500TiB
     gpulse suspend "$job" --yes
-    fails 1 "524288256 MiB of main memory are needed, and process $job can have [0-9]+ MiB"
+    fails 1 "524288256 MiB of host memory needed, but process $job can use only [0-9]+ MiB"
     [ "$(suspended_rows | cut -d, -f2)" = C ]
     [ -z "$(ls notes/gpulse-* 2>/dev/null)" ]
 }
@@ -205,19 +205,19 @@ as_another_user() {
     machine h100 "m['workload'] = [{'name': 'x', 'pid': $pid, 'gpus': [0, 1], 'util': 1, 'memory_bytes': 1 << 30}]"
     export GPULSE_SIM=$PWD/m.json
     gpulse suspend "$pid" --yes
-    fails 1 "process $pid cannot be suspended: it is on several GPUs, .*"
+    fails 1 "process $pid cannot be suspended: it uses several GPUs, .*"
     gpulse suspend "$pid" --yes --force
     status_is 4
     complains 'no process that uses CUDA'
     machine t4 "m['workload'] = [{'name': 'x', 'pid': $pid, 'gpus': [0], 'util': 1, 'memory_bytes': 1 << 30}]"
     gpulse suspend "$pid" --yes
-    fails 1 "process $pid cannot be suspended: it is one of 8 ranks .*"
+    fails 1 "process $pid cannot be suspended: it is one of 8 distributed ranks, .*"
     GPULSE_SIM=a100-mig job
     GPULSE_SIM=a100-mig gpulse suspend "$job" --yes
-    fails 1 "process $job cannot be suspended: it runs in a MIG instance, .*"
+    fails 1 "process $job cannot be suspended: it runs on a MIG instance, .*"
 }
 
-@test "a process that grows until it stands still" {
+@test "a process that grows until it is stopped" {
     quiet_t4
     job --mem 1GiB --grow 1GiB
     until_true eval '[ "$("$GPULSE" query memory.used -f csv --no-header)" -gt 1073741824 ]'
@@ -231,7 +231,7 @@ as_another_user() {
     job --mem "$((free - noted + 2097152))"
     gpulse resume "$grown"
     status_is 1
-    complains 'MiB free of the .* MiB that are needed'
+    complains 'MiB free of the .* MiB needed'
 }
 
 @test "notes that cannot be true keep nobody from going on" {
@@ -249,10 +249,10 @@ as_another_user() {
         "$(echo notes/gpulse-*)/suspended.$pid.$(awk '{ print $22 }' "/proc/$pid/stat")"
     gpulse resume "$good" "$claims" "$pid"
     status_is 1
-    complains '^gpulse: 2 of 3 were left out$'
-    says "^$good goes on with 1024 MiB$"
-    complains "^gpulse: process $pid is left out: "
-    complains "^gpulse: process $claims is left out: its note says that it needs more than GPU 0 has$"
+    complains '^gpulse: 2 of 3 were skipped$'
+    says "^$good runs again with 1024 MiB$"
+    complains "^gpulse: process $pid is skipped: "
+    complains "^gpulse: process $claims is skipped: its note says that it needs more than GPU 0 has$"
 }
 
 @test "one whose note is lost" {
@@ -262,10 +262,10 @@ as_another_user() {
     status_is 0
     rm notes/*/*
     gpulse resume "$job"
-    fails 1 "process $job: no note tells how much GPU memory it needs, .*; --force tries"
+    fails 1 "process $job: the note about its memory is lost, .*; --force tries it"
     gpulse resume "$job" --force
     status_is 0
-    complains "^gpulse: process $job goes on$"
+    complains "^gpulse: process $job runs again$"
     [ "$(suspended_rows)" = "$job,C,1073741824," ]
     gpulse resume "$job"
     fails 1 "process $job: it is not suspended"
@@ -281,7 +281,7 @@ as_another_user() {
     { sleep 0.5 && kill -STOP "$first"; } 3>&- &
     gpulse resume "$first" --wait 10m
     status_is 1
-    complains "process $first: it stands still"
+    complains "process $first: it is stopped"
     kill -CONT "$first"
     { sleep 0.5 && kill -KILL "$first"; } 3>&- &
     gpulse resume "$first" --wait 10m
@@ -308,7 +308,7 @@ as_another_user() {
     gpulse resume -i 0
     status_is 0
     gpulse resume --all
-    fails 1 'none of those that are meant is suspended'
+    fails 1 'none of the selected processes is suspended'
 }
 
 @test "a suspended process can be ended" {

@@ -65,7 +65,7 @@ leave() {
     [ -z "$output" ]
     gpulse kill --ns-pid 1 --yes
     status_is 0
-    says "^$job ended .* 1024 MiB came back$"
+    says "^$job terminated .* freed 1024 MiB$"
 }
 
 @test "gpulse in a pid namespace of its own" {
@@ -101,7 +101,7 @@ leave() {
     gpulse ps --columns pid,state -f csv --no-header
     [ "$output" = "$job,Z" ]
     gpulse kill "$job" --yes --wait 200ms
-    says "^$job ended after [0-9.]+ s, by SIGINT" # at once: the next one comes 10 s later
+    says "^$job terminated after [0-9.]+ s, by SIGINT" # at once: the next one comes 10 s later
 }
 
 @test "one in a service" {
@@ -147,5 +147,5 @@ leave() {
     tail -n 2 <<<"$output" | grep -Eq "^$level,0,1073741824,0,no,$" || explain "not level"
     gpulse ps --leaks
     status_is 2
-    complains 'leaks needs --watch'
+    complains 'leaks needs --interval'
 }

@@ -184,7 +184,7 @@ static void one_that_cannot_leaves_all_running(void **ctx)
         assert_int_equal(gp_suspend_all(&plan, list, 2, &err), GP_EDRIVER);
         (void)snprintf(pid, sizeof(pid), "process %u:", list[1].pid);
         assert_non_null(strstr(err.text, pid));
-        assert_non_null(strstr(err.text, "nobody was suspended"));
+        assert_non_null(strstr(err.text, "nothing was suspended"));
         for (int i = 0; i < 2; i++)
             assert_int_equal(state_of(&list[i]), GP_CUDA_RUNNING);
         assert_int_equal(notes(), 0);
@@ -226,7 +226,7 @@ static void who_has_been_moved_does_not_go_back_without_room(void **ctx)
     assert_int_equal(notes(), 1);
     /* whether there is room is asked once more before it would be lost */
     assert_int_equal(gp_resume_all(&plan, list, 1, &err), GP_EFAIL);
-    assert_non_null(strstr(err.text, "there is no room for it any more; it stays suspended"));
+    assert_non_null(strstr(err.text, "there is no longer room for it; it stays suspended"));
     assert_int_equal(state_of(&list[0]), GP_CUDA_CHECKPOINTED);
     eyes.has_room = true;
     assert_int_equal(gp_resume_all(&plan, list, 1, &err), 0);
@@ -258,7 +258,7 @@ static void without_main_memory_nobody_is_moved(void **ctx)
     struct gp_err err = {0};
     eyes.bytes = 0;
     assert_int_equal(gp_suspend_all(&plan, list, 2, &err), GP_EFAIL);
-    assert_string_equal(err.text, "no room in main memory; nobody was suspended");
+    assert_string_equal(err.text, "no room in main memory; nothing was suspended");
     for (int i = 0; i < 2; i++)
         assert_int_equal(state_of(&list[i]), GP_CUDA_RUNNING);
     assert_int_equal(notes(), 0);

@@ -79,18 +79,17 @@ static void help_of_a_command(void **state)
     (void)state;
     const char *text = help_of(&show);
     check_page(text);
-    check_contains(text, "prog show: show the things\n\nusage: prog show [FIELDS] [options]\n\n");
-    check_contains(text, "enough to be\nwrapped, because it goes on");
-    check_contains(text, "\n  literal   text\n");
-    check_contains(text, "\noptions:\n  -a, --all            show everything\n"
+    check_contains(text, "prog show: show the things\n\nUsage: prog show [FIELDS] [options]\n\n");
+    assert_null(strstr(text, "enough to be")); /* paragraphs are for the manual page */
+    check_contains(text, "\nOptions:\n  -a, --all            show everything\n"
                          "      --dry-run        only say what would be done\n"
                          "  -o, --output FILE    write to FILE\n"
-                         "  -f, --format FORMAT  how to print: table, csv, json\n");
+                         "  -f, --format FORMAT  how to print: {table|csv|json}\n");
     check_contains(text, "  -w, --watch[=TIME]   repeat every TIME, which is long enough a "
                          "sentence to be\n"
                          "                       wrapped to the next line of the page\n");
-    check_contains(text, "\ncommon options:\n      --sim MACHINE   use a simulated machine\n");
-    check_contains(text, "\nexamples:\n  prog show                       the usual\n"
+    check_contains(text, "\nCommon options (-i, --timeout, --sim, …): prog --help\n");
+    check_contains(text, "\nExamples:\n  prog show                       the usual\n"
                          "  prog show --format json | jq .  for programs\n");
     assert_null(strstr(text, "old-name"));
 }
@@ -100,9 +99,9 @@ static void help_without_options_or_examples(void **state)
     (void)state;
     const char *text = help_of(&run);
     check_page(text);
-    check_contains(text, "usage: prog run [options] -- PROGRAM [arguments]\n");
-    assert_null(strstr(text, "examples:"));
-    assert_null(strstr(text, "\noptions:"));
+    check_contains(text, "Usage: prog run [options] -- PROGRAM [arguments]\n");
+    assert_null(strstr(text, "Examples:"));
+    assert_null(strstr(text, "\nOptions:"));
 }
 
 static void help_of_the_program(void **state)
@@ -110,11 +109,11 @@ static void help_of_the_program(void **state)
     (void)state;
     const char *text = help_of(NULL);
     check_page(text);
-    check_contains(text, "prog: does things\n\nusage: prog [common options] COMMAND [arguments]\n");
-    check_contains(text, "\ncommands:\n  show   show the things\n  run    run a program\n");
-    check_contains(text, "\nexit codes:\n  0     fine\n  2     wrong usage\n");
+    check_contains(text, "prog: does things\n\nUsage: prog [common options] COMMAND [arguments]\n");
+    check_contains(text, "\nCommands:\n  show   show the things\n  run    run a program\n");
+    check_contains(text, "\nExit codes:\n  0     fine\n  2     wrong usage\n");
     check_contains(text, "  PROG_SIM  like --sim\n");
-    check_contains(text, "'prog COMMAND --help'");
+    check_contains(text, "prog COMMAND --help lists");
     assert_null(strstr(text, "__man"));
 }
 
@@ -128,7 +127,6 @@ static void an_option_that_is_not_for_a_command_is_not_offered(void **state)
     assert_non_null(strstr(sb.buf, "# COMMON OPTIONS"));
     gp_strbuf_fini(&sb);
     check_contains(help_of(NULL), "--quiet");
-    check_contains(help_of(&show), "--quiet");
 }
 
 static void help_survives_a_ceiling_and_lost_memory(void **state)
@@ -166,7 +164,7 @@ static void manual_of_a_command(void **state)
     check_contains(sb.buf, "\n\\# not a heading\n");
     check_contains(sb.buf, "*-o*, *--output* _FILE_\n\twrite to FILE (also *--out*)\n");
     check_contains(sb.buf, "*-w*, *--watch*\\[=_TIME_\\]\n\trepeat");
-    check_contains(sb.buf, "how to print: table, csv, json (also *--fmt*, *--style*)\n");
+    check_contains(sb.buf, "how to print: {table|csv|json} (also *--fmt*, *--style*)\n");
     check_contains(sb.buf, "# COMMON OPTIONS\n");
     check_contains(sb.buf, "*prog show --format json | jq .*\n\tfor programs\n");
     check_contains(sb.buf, "# EXIT STATUS\n\n*0*\n\tfine\n");
