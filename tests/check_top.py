@@ -425,7 +425,7 @@ def everything_about_a_gpu():
         t.keys("/vbios\r")
         t.see("vbios_version")
         t.keys("/nosuchthing\r")
-        t.see("is not there")
+        t.see("not found")
         t.keys("q")
         t.see("GPU 3")
         t.keys("q")
@@ -475,11 +475,11 @@ def a_setting_is_changed_and_undone():
         t.keys("\x1b[B")
         t.keys("\r500,1000\ry")
         t.see("accepted; the driver does not tell")
-        t.see("u: back to lock-gpu-clocks reset")
+        t.see("u: restore lock-gpu-clocks reset")
         t.keys("u")
         t.see("lock-gpu-clocks of GPU 3 to reset? y/n")
         t.keys("y")
-        t.see("u: back to power-limit 700")
+        t.see("u: restore power-limit 700")
         t.keys("u")
         t.see("to 700 W? y/n")
         t.keys("y")
@@ -541,12 +541,12 @@ def what_was_set_up_is_there_the_next_time():
 
 @test
 def options_that_cannot_be_are_refused():
-    for words, message in ((["--sort", "size"], "there is no column 'size'"),
+    for words, message in ((["--sort", "size"], "unknown column 'size'"),
                            (["--view", "round"], "bad value 'round'"),
                            (["--interval", "soon"], "bad value 'soon'"),
                            (["--pid", "abc"], "--pid takes process ids"),
                            (["--type", "X"], "--type takes C, G, M and S"),
-                           (["--columns", "pid,x"], "there is no column 'x'")):
+                           (["--columns", "pid,x"], "unknown column 'x'")):
         with top(*words) as t:
             assert t.wait() == 2
             assert message in t.output.decode(), t.output

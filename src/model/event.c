@@ -27,7 +27,7 @@ gp_event_kinds gp_event_group_kinds(enum gp_event_group group)
     return kinds;
 }
 
-/* What --kind takes: the kinds, then the groups, then "all". */
+/* The choices of --kind: kinds, groups and "all". */
 static const char *choice(const void *ctx, size_t i)
 {
     (void)ctx;
@@ -62,9 +62,9 @@ int gp_event_kinds_parse(const char *list, gp_event_kinds *ret, struct gp_err *e
             char word[32] = "";
             memcpy(word, at, n < sizeof(word) - 1 ? n : sizeof(word) - 1);
             const char *near = gp_cli_nearest(word, choice, NULL);
-            return gp_err_set(
-                err, GP_EUSAGE, "unknown kind of event '%s'%s%s%s; gpulse events --list shows all",
-                word, near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
+            return gp_err_set(err, GP_EUSAGE,
+                              "unknown event kind '%s'%s%s%s; gpulse events --list shows all", word,
+                              near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
         }
         kinds |= chosen(i);
         at += n;

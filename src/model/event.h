@@ -1,5 +1,5 @@
-/* Events: what happened to a GPU, whoever noticed it. The kinds are data (event.def), and so is
- * what the driver's error numbers mean (xid.def). */
+/* GPU events, from any source. The kinds (event.def) and the meanings of Xid errors (xid.def) are
+ * data. */
 #ifndef GP_MODEL_EVENT_H
 #define GP_MODEL_EVENT_H
 
@@ -40,18 +40,18 @@ static inline gp_event_kinds gp_event_bit(enum gp_event_kind kind)
     return UINT64_C(1) << kind;
 }
 
-/* Every kind of a group. */
+/* All kinds of a group. */
 gp_event_kinds gp_event_group_kinds(enum gp_event_group group);
 
-/* Parses a comma list of kinds, groups and "all". GP_EUSAGE names the nearest one. */
+/* Parses a comma-separated list of kinds, groups and "all". GP_EUSAGE suggests the nearest name. */
 int gp_event_kinds_parse(const char *list, gp_event_kinds *ret, struct gp_err *err) GP_MUST_CHECK;
 
 enum { GP_EVENT_NO_INSTANCE = -1 };
 
 struct gp_event {
     enum gp_event_kind kind;
-    bool from_driver; /* else noticed by comparing readings, or about the stream */
-    uint64_t wall_ns; /* when it was delivered, or noticed */
+    bool from_driver; /* otherwise found by comparing readings, or about the stream */
+    uint64_t wall_ns; /* when it was delivered or found */
     uint64_t mono_ns;
     bool has_gpu;
     unsigned index;
@@ -59,19 +59,19 @@ struct gp_event {
     char pci[24];
     int gpu_instance; /* GP_EVENT_NO_INSTANCE: the whole GPU */
     int compute_instance;
-    uint64_t number;  /* Xid, pid, or how many were missed; of the other kinds: 0 */
-    uint64_t from_ns; /* of a gap, on the wall's clock: there nobody knows the number; else 0 */
+    uint64_t number;  /* Xid, pid, or number of missed events; otherwise 0 */
+    uint64_t from_ns; /* start of a gap of unknown size, in wall-clock time; otherwise 0 */
     uint64_t to_ns;
-    bool numeric; /* was and now are numbers */
-    char was[64]; /* "" where they are not known */
+    bool numeric; /* `was` and `now` are numbers */
+    char was[64]; /* "" if unknown */
     char now[64];
-    char text[240]; /* for people: safe, complete without the other members but the GPU */
+    char text[240]; /* for people: safe, and complete except for the GPU */
 };
 
-/* What an Xid means. */
+/* The meaning of an Xid error. */
 struct gp_xid_info {
     const char *fault;  /* "application", "driver", "hardware" or "unclear" */
-    const char *advice; /* what to do, "" for nothing */
+    const char *advice; /* the fix; "" for none */
     const char *words;
 };
 

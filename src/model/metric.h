@@ -1,4 +1,4 @@
-/* The catalogue of metrics (metric.def) as data. */
+/* The metric catalog (metric.def) as data. */
 #ifndef GP_MODEL_METRIC_H
 #define GP_MODEL_METRIC_H
 
@@ -7,11 +7,11 @@
 
 struct gp_err;
 
-/* What a row is about. Behind processes stand the lists of a GPU: a row per entry.
+/* The kinds of rows. The lists of a GPU, which have one row per entry, follow the processes.
  *
- * X(id, first metric, noun, plural)   noun: one word, also the element in XML
- *                                     plural: what --rows takes, the key in JSON, and of a list the
- *                                     first word of all its fields */
+ * X(id, first metric, noun, plural)
+ *     noun: one word, also the XML element
+ *     plural: argument of --rows and key in JSON; for a list also the prefix of its fields */
 #define GP_SCOPES(X)                                                                               \
     X(HOST, TIMESTAMP, "host", "hosts")                                                            \
     X(DEVICE, INDEX, "device", "gpus")                                                             \
@@ -35,7 +35,7 @@ enum gp_scope {
     GP_SCOPES(X)
 #undef X
         GP_SCOPE__COUNT,
-    GP_SCOPE_ANY = GP_SCOPE__COUNT, /* no kind of row: the fields of all */
+    GP_SCOPE_ANY = GP_SCOPE__COUNT, /* not a kind of row: the fields of all scopes */
     GP_SCOPE_LIST__FIRST = GP_SCOPE_PROCESS + 1,
     GP_LIST__COUNT = GP_SCOPE__COUNT - GP_SCOPE_LIST__FIRST,
 };
@@ -58,7 +58,7 @@ enum gp_unit {
 
 enum gp_tier { GP_TIER_STATIC, GP_TIER_FAST, GP_TIER_SLOW, GP_TIER_RATE };
 
-/* nvidia-smi's name, or one of our own. */
+/* Whether the name is nvidia-smi's or our own. */
 enum gp_origin { GP_ORIGIN_SMI, GP_ORIGIN_OWN };
 
 enum gp_metric {
@@ -66,7 +66,7 @@ enum gp_metric {
 #include "model/metric.def"
 #undef METRIC
     GP_METRIC__COUNT,
-/* The scopes are contiguous ranges of ids. */
+/* The ids of each scope are contiguous. */
 #define X(id, first, noun, plural) GP_##id##__FIRST = GP_##first,
     GP_SCOPES(X)
 #undef X
@@ -77,10 +77,10 @@ enum gp_metric {
 
 struct gp_metric_info {
     const char *name;
-    const char *aliases; /* space separated, "" if none */
+    const char *aliases; /* space-separated, "" if none */
     const char *help;
     uint8_t scope; /* enum gp_scope */
-    uint8_t type;  /* enum gp_type, and so on */
+    uint8_t type;  /* enum gp_type, like in the catalog */
     uint8_t unit;
     uint8_t tier;
     uint8_t origin;
@@ -96,10 +96,10 @@ struct gp_scope_info {
 
 extern const struct gp_scope_info gp_scope_table[GP_SCOPE__COUNT];
 
-/* How many metrics a scope has: the width of its rows. */
+/* The number of metrics in a scope, which is the width of its rows. */
 size_t gp_scope_width(enum gp_scope scope);
 
-/* The lists are counted from 0, and sets of them are bits. */
+/* Lists are numbered from 0; a set of lists is a bit mask. */
 static inline size_t gp_list_index(enum gp_scope scope)
 {
     return (size_t)(scope - GP_SCOPE_LIST__FIRST);
@@ -110,10 +110,10 @@ static inline bool gp_scope_is_list(enum gp_scope scope)
     return scope >= GP_SCOPE_LIST__FIRST && scope < GP_SCOPE__COUNT;
 }
 
-/* "bytes", "percent", … as the catalogue names it; "" for none. */
+/* The catalog's name of the unit, for example "bytes" or "percent"; "" for none. */
 const char *gp_unit_name(enum gp_unit unit);
 
-/* Finds a metric by name or alias; GP_EUSAGE names the nearest one. */
+/* Finds a metric by name or alias. GP_EUSAGE suggests the nearest name. */
 int gp_metric_find(const char *name, enum gp_metric *ret, struct gp_err *err) GP_MUST_CHECK;
 
 /* A set of metrics. */
@@ -143,7 +143,7 @@ static inline bool gp_metric_set_has(const struct gp_metric_set *set, enum gp_me
     return set->bits[m / 64] >> (m % 64) & 1;
 }
 
-/* The first metric of the set from m on; GP_METRIC__COUNT if there is none. */
+/* The next metric of the set, starting at m; GP_METRIC__COUNT if there is none. */
 static inline int gp_metric_set_next(const struct gp_metric_set *set, int m)
 {
     while (m < GP_METRIC__COUNT) {
@@ -155,13 +155,13 @@ static inline int gp_metric_set_next(const struct gp_metric_set *set, int m)
     return GP_METRIC__COUNT;
 }
 
-/* True if the set has a metric of this scope. */
+/* Whether the set has a metric of this scope. */
 bool gp_metric_set_has_scope(const struct gp_metric_set *set, enum gp_scope scope);
 
-/* True if the set has a metric of this tier. */
+/* Whether the set has a metric of this tier. */
 bool gp_metric_set_has_tier(const struct gp_metric_set *set, enum gp_tier tier);
 
-/* The number of a present value of a metric that is no text. */
+/* The number of a present value; the metric must not be a text. */
 static inline double gp_metric_number(enum gp_metric m, const struct gp_value *v)
 {
     return gp_metric_table[m].type == GP_TYPE_REAL ? v->f : (double)v->i;

@@ -21,7 +21,7 @@ static bool parse_index_range(const char *text, struct gp_select_term *term)
         return false;
     if (!text[n])
         b = a;
-    /* Larger numbers are models: 4090. */
+    /* Larger numbers are product names: 4090. */
     if (b < a || b > 999)
         return false;
     term->first = (unsigned)a;
@@ -35,7 +35,7 @@ static bool looks_like_bus_id(const char *text)
     return strchr(text, ':') && strspn(text, "0123456789abcdefABCDEF:.") == strlen(text);
 }
 
-/* Longer than any index or model. */
+/* Longer than any index or model number. */
 static bool looks_like_serial(const char *text)
 {
     return strlen(text) >= 6 && strspn(text, "0123456789") == strlen(text);
@@ -45,19 +45,18 @@ static int parse_term(const char *text, size_t n, struct gp_select_term *term, s
 {
     *term = (struct gp_select_term){0};
     if (n == 0 || n >= sizeof(term->text))
-        return gp_err_set(
-            err, GP_EUSAGE,
-            "bad GPU '%.*s' in --id: give an index (0), a range (0-3), a UUID, a PCI bus "
-            "id, a serial number or a part of the name",
-            (int)(n > 80 ? 80 : n), text);
+        return gp_err_set(err, GP_EUSAGE,
+                          "bad GPU '%.*s' in --id: expected an index (0), a range (0-3), a UUID, a "
+                          "PCI bus id, a serial number or part of a name",
+                          (int)(n > 80 ? 80 : n), text);
     memcpy(term->text, text, n);
     unsigned first;
     unsigned last;
     int used = 0;
     if (sscanf(term->text, "%u-%u%n", &first, &last, &used) == 2 && (size_t)used == n &&
         first > last)
-        return gp_err_set(err, GP_EUSAGE, "bad range '%s' in --id: it counts downwards",
-                          term->text);
+        return gp_err_set(err, GP_EUSAGE,
+                          "bad range '%s' in --id: the start is greater than the end", term->text);
     if (isdigit((unsigned char)term->text[0]) && parse_index_range(term->text, term))
         term->kind = GP_SELECT_INDEX;
     else if (strncasecmp(term->text, "GPU-", 4) == 0 || strncasecmp(term->text, "MIG-", 4) == 0)
@@ -101,7 +100,7 @@ bool gp_selection_is_by_index(const struct gp_selection *selection)
     return true;
 }
 
-/* Compares PCI addresses of which either may have a shorter domain: as numbers, from the right. */
+/* Compares PCI addresses from the right, as numbers; domains may differ in length. */
 static bool same_bus_id(const char *a, const char *b)
 {
     unsigned x[4] = {0};
@@ -172,7 +171,7 @@ bool gp_selection_matches(struct gp_selection *selection, unsigned index,
     return any;
 }
 
-/* Whether no GPU that is silent so far can match. A beginning of a UUID may fit to several. */
+/* Whether the term cannot match any more GPUs. The prefix of a UUID may match several. */
 static bool is_settled(const struct gp_select_term *term)
 {
     enum { UUID_LENGTH = 40 }; /* "GPU-" and 36 characters */

@@ -1,4 +1,4 @@
-/* One reading: a payload, or the reason why there is none. There is no magic 0, −1 or NaN. */
+/* A value, or the reason why there is none. There are no magic numbers like 0, −1 or NaN. */
 #ifndef GP_MODEL_VALUE_H
 #define GP_MODEL_VALUE_H
 
@@ -6,7 +6,7 @@
 
 /*     id             text for people      JSON reason            CSV cell */
 #define GP_STATUS_LIST(X)                                                                          \
-    X(NONE, "", "not asked", "")                                                                   \
+    X(NONE, "", "not queried", "")                                                                 \
     X(OK, "", "", "")                                                                              \
     X(STALE, "no answer", "stale", "[Timeout]")                                                    \
     X(UNSUPPORTED, "N/A", "not supported", "[N/A]")                                                \
@@ -14,7 +14,7 @@
     X(LOST, "lost", "GPU is lost", "[GPU is lost]")                                                \
     X(TIMEOUT, "no answer", "no answer in time", "[Timeout]")                                      \
     X(ASLEEP, "asleep", "GPU is asleep", "[Asleep]")                                               \
-    X(RELEASED, "released", "gpulse has let go of the driver", "[Released]")                       \
+    X(RELEASED, "released", "gpulse closed the driver", "[Released]")                              \
     X(ERROR, "error", "driver error", "[Unknown Error]")
 
 enum gp_status {
@@ -33,10 +33,10 @@ struct gp_value {
     union {
         int64_t i;
         double f;
-        const char *s; /* safe UTF-8, owned by the reading or snapshot; of an absent value: more
-                          words on why, or NULL; those of a reading are constant */
+        const char *s; /* safe UTF-8, owned by the reading or snapshot. For an absent value: details
+                          of the reason, or NULL; constant in readings */
     };
-    uint64_t time_us : 56; /* monotonic moment of the reading */
+    uint64_t time_us : 56; /* monotonic time of the reading */
     enum gp_status status : 8;
 };
 _Static_assert(sizeof(struct gp_value) == 16, "readings and snapshots are arrays of these");
@@ -63,14 +63,14 @@ static inline void gp_value_set_real(struct gp_value *v, double f, uint64_t time
     gp_value_set_time(v, time_ns);
 }
 
-/* NULL is text that is not known. */
+/* NULL means that the text is unknown. */
 static inline void gp_value_set_text(struct gp_value *v, const char *s, uint64_t time_ns)
 {
     *v = (struct gp_value){.s = s, .status = s ? GP_STATUS_OK : GP_STATUS_UNSUPPORTED};
     gp_value_set_time(v, time_ns);
 }
 
-/* words: more on why it is absent, or NULL; they must live as long as the value. */
+/* words: details of the reason, or NULL; must live as long as the value. */
 static inline void gp_value_set_absent(struct gp_value *v, enum gp_status status, const char *words,
                                        uint64_t time_ns)
 {
@@ -78,7 +78,7 @@ static inline void gp_value_set_absent(struct gp_value *v, enum gp_status status
     gp_value_set_time(v, time_ns);
 }
 
-/* True if there is a payload to show: fresh or stale. */
+/* Whether there is a payload: fresh or stale. */
 static inline bool gp_value_is_present(const struct gp_value *v)
 {
     return v->status == GP_STATUS_OK || v->status == GP_STATUS_STALE;

@@ -1,5 +1,5 @@
-/* Numbers of a picture, as whole ones: there are hundreds in each, and printf takes ten times as
- * long for a double. */
+/* Fixed-point formatting. A frame has hundreds of numbers, and printf takes ten times as long for a
+ * double as for an integer. */
 #ifndef GP_OUT_DIGITS_H
 #define GP_OUT_DIGITS_H
 
@@ -8,7 +8,7 @@ static inline long gp_whole(double n)
     return (long)(n < 0 ? n - 0.5 : n + 0.5);
 }
 
-/* With one digit behind the point; not for numbers below 0. */
+/* One decimal; for numbers of at least 0. */
 #define GP_TENTHS "%ld.%ld"
 #define GP_TENTHS_OF(n) gp_whole((n)*10) / 10, gp_whole((n)*10) % 10
 

@@ -42,7 +42,7 @@ static void set_text(json_t *object, const char *key, const char *text)
         (void)json_object_set_new(object, key, json_string(text));
 }
 
-/* A value before or after a change: a number where it is one. */
+/* A value before or after a change, as a number where possible. */
 static void set_value(json_t *object, const char *key, const struct gp_event *event,
                       const char *text)
 {

@@ -106,7 +106,7 @@ static int append(struct gp_field_list *list, const struct gp_field *field)
     return 0;
 }
 
-/* What of a field's name may be left out in rows of its list: "supported_clocks.". */
+/* The optional prefix of field names in rows of a list, for example "supported_clocks.". */
 static size_t prefix_of(enum gp_scope scope)
 {
     return gp_scope_is_list(scope) ? strlen(gp_scope_table[scope].plural) + 1 : 0;
@@ -120,8 +120,8 @@ static bool has_metric(const struct gp_field_list *list, enum gp_metric m)
     return false;
 }
 
-/* A field that begins with a name of n bytes and a full stop, of this scope if it has one; NULL if
- * there is none. */
+/* A field whose name starts with these n bytes and a dot, of this scope if possible. NULL if there
+ * is none. */
 static const struct gp_metric_info *find_group(const char *name, size_t n, enum gp_scope scope)
 {
     const struct gp_metric_info *found = NULL;
@@ -139,7 +139,8 @@ static const struct gp_metric_info *find_group(const char *name, size_t n, enum 
     return found;
 }
 
-/* All fields of a row that is a part of a GPU would not say of which. */
+/* Adds the GPU to "*" in rows of processes or lists, because their own fields do not identify
+ * it. */
 static int append_identity(struct gp_field_list *list, enum gp_scope scope)
 {
     static const enum gp_metric identity[] = {GP_INDEX, GP_UUID};
@@ -176,11 +177,11 @@ static int append_group(struct gp_field_list *list, const char *text, size_t n, 
                               gp_scope_table[l].plural);
     }
     return gp_err_set(err, GP_EUSAGE,
-                      "no field of this kind begins with '%.*s'; gpulse query --list shows all",
+                      "no field of this kind starts with '%.*s'; gpulse query --list shows all",
                       (int)(n > 60 ? 60 : n - 1), text);
 }
 
-/* Whether a row of `scope` has fields of `other`: its own, and those of its GPU and host. */
+/* Whether a row of `scope` has fields of `other`: its own scope, its GPU's, and the host's. */
 static bool row_has(enum gp_scope scope, enum gp_scope other)
 {
     return other == scope || scope == GP_SCOPE_ANY || (other < scope && other <= GP_SCOPE_DEVICE);
@@ -195,12 +196,11 @@ static int refuse(const struct gp_field *field, struct gp_err *err)
                           scope->noun, scope->plural);
     bool process = info->scope == GP_SCOPE_PROCESS;
     return gp_err_set(err, GP_EUSAGE, "field '%s' belongs to a %s; %s", info->name,
-                      process ? "process" : "GPU",
-                      process ? "add --processes" : "leave out --host");
+                      process ? "process" : "GPU", process ? "add --processes" : "remove --host");
 }
 
-/* In rows of a list, a name that such a row does not have may be one of the list without its first
- * word. True if it is; `name` is the whole name then, with the unit. */
+/* In rows of a list, an unknown name may be a field of the list without its prefix. Returns true if
+ * it is, and sets `name` to the full name with the unit. */
 static bool is_short(const char *text, size_t n, enum gp_scope scope, char name[128])
 {
     enum gp_metric m;
@@ -216,7 +216,7 @@ static bool is_short(const char *text, size_t n, enum gp_scope scope, char name[
     return known;
 }
 
-/* Of an unknown field that is the name of a group, another field's name is no help. */
+/* For the name of a group, suggests the group instead of the nearest field name. */
 static void hint_at_group(const char *text, size_t n, enum gp_scope scope, struct gp_err *err)
 {
     const struct gp_metric_info *member = find_group(text, n, scope);
@@ -259,7 +259,7 @@ int gp_field_list_parse(const char *text, enum gp_scope scope, struct gp_field_l
         size_t len = n;
         while (len > 0 && p[len - 1] == ' ')
             len--;
-        /* a trailing comma is accepted, as nvidia-smi does */
+        /* A trailing comma is accepted, like in nvidia-smi. */
         if (len == 0 && p[n])
             r = gp_err_set(err, GP_EUSAGE, "empty field name in '%.80s'", text);
         else if (len > 0 && p[len - 1] == '*')
@@ -288,8 +288,9 @@ const char *gp_field_unit(const struct gp_field *field)
     return field->unit ? field->unit->name : gp_unit_name(gp_metric_table[field->metric].unit);
 }
 
-/* Rounded to the decimals of the unit: to the nearest, whole units of memory upwards as nvidia-smi
- * does (a process that holds one byte does not hold 0 MiB). */
+/* The number in the field's unit, rounded to the decimals of that unit. Memory sizes without
+ * decimals are rounded up, like in nvidia-smi: a process that holds one byte does not hold 0
+ * MiB. */
 double gp_field_number(const struct gp_field *field, const struct gp_value *v)
 {
     double number = gp_metric_number(field->metric, v);
@@ -316,7 +317,7 @@ static void format_human_rate(struct gp_strbuf *sb, double bytes_per_s)
     gp_strbuf_addf(sb, "%.*f %s", i > 1 ? 1 : 0, bytes_per_s, names[i]);
 }
 
-/* Whole units upwards, as everywhere: see gp_field_number(). */
+/* Rounds up to whole units, like gp_field_number(). */
 static void format_human_bytes(struct gp_strbuf *sb, double bytes)
 {
     static const char *const names[] = {"B", "KiB", "MiB", "GiB", "TiB"};
@@ -354,7 +355,7 @@ void gp_field_format(struct gp_strbuf *sb, const struct gp_field *field, const s
         [GP_UNIT_MASK] = "",
     };
     const struct gp_metric_info *info = &gp_metric_table[field->metric];
-    /* An old number must not look like a new one: where it cannot be marked, it is left out. */
+    /* A stale number must not look current: it is omitted where it cannot be marked. */
     bool stale = v->status == GP_STATUS_STALE;
     if (!gp_value_is_present(v) || (stale && style != GP_STYLE_HUMAN)) {
         gp_strbuf_adds(sb, style == GP_STYLE_CSV ? status_texts[v->status].csv

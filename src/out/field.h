@@ -1,4 +1,4 @@
-/* What a consumer asks for: metrics, each in a unit of its choice, and how a value is written. */
+/* Fields of an output: metrics with a unit, and how their values are written. */
 #ifndef GP_OUT_FIELD_H
 #define GP_OUT_FIELD_H
 
@@ -7,18 +7,18 @@
 struct gp_err;
 struct gp_strbuf;
 
-/* Another unit for a metric: "memory.used:GiB". */
+/* An alternative unit of a metric: "memory.used:GiB". */
 struct gp_unit_choice {
     const char *name;
     enum gp_unit of;
-    double factor; /* catalogue unit × factor */
+    double factor; /* in terms of the catalog's unit */
     int decimals;
 };
 
 struct gp_field {
     enum gp_metric metric;
-    const struct gp_unit_choice *unit; /* NULL: the catalogue's */
-    bool identity;                     /* not asked for by name: tells of which GPU the row is */
+    const struct gp_unit_choice *unit; /* NULL: the catalog's unit */
+    bool identity;                     /* added implicitly, to identify the GPU of the row */
 };
 
 struct gp_field_list {
@@ -26,12 +26,13 @@ struct gp_field_list {
     size_t count;
 };
 
-/* Parses "index,memory.*,power.draw:kW": names, aliases, groups that end in ".*", "*" for all.
- * A group takes the metrics of the given scope; before "*" in rows of processes or lists stands
- * which GPU they belong to, unless that was asked for before. A single name may also be of a wider
- * one (a host metric in a device row). In rows of a list its prefix may be left out ("graphics" for
- * "supported_clocks.graphics"). GP_SCOPE_ANY takes all fields. GP_EUSAGE names the bad field;
- * GP_ENOMEM. */
+/* Parses "index,memory.*,power.draw:kW": names, aliases, groups that end in ".*", and "*" for all.
+ *
+ * A group selects metrics of the given scope. "*" in rows of processes or lists also adds the
+ * fields that identify the GPU, unless they were given before. A single name may belong to a wider
+ * scope (a host metric in a device row). In rows of a list the prefix is optional ("graphics" for
+ * "supported_clocks.graphics"). GP_SCOPE_ANY accepts all fields. GP_EUSAGE names the bad field. May
+ * also fail with GP_ENOMEM. */
 int gp_field_list_parse(const char *text, enum gp_scope scope, struct gp_field_list *ret,
                         struct gp_err *err) GP_MUST_CHECK;
 void gp_field_list_fini(struct gp_field_list *list);
@@ -41,23 +42,23 @@ int gp_field_parse(const char *text, size_t n, struct gp_field *ret,
                    struct gp_err *err) GP_MUST_CHECK;
 
 enum gp_style {
-    GP_STYLE_HUMAN, /* with its unit, bytes scaled; "N/A" */
-    GP_STYLE_PLAIN, /* the number alone; "N/A" */
-    GP_STYLE_CSV,   /* the number alone; "[N/A]" as nvidia-smi writes it */
+    GP_STYLE_HUMAN, /* with unit, bytes scaled; "N/A" */
+    GP_STYLE_PLAIN, /* only the number; "N/A" */
+    GP_STYLE_CSV,   /* only the number; "[N/A]", like nvidia-smi */
 };
 
-/* Appends the value, or the words for its absence. */
+/* Appends the value, or the placeholder of an absent one. */
 void gp_field_format(struct gp_strbuf *sb, const struct gp_field *field, const struct gp_value *v,
                      enum gp_style style);
 
-/* The name of the unit in which the field is written; "" for none. */
+/* The name of the field's unit; "" if it has none. */
 const char *gp_field_unit(const struct gp_field *field);
 
-/* The number in the field's unit, rounded as it is printed; only for present values that are not
- * text. */
+/* The number in the field's unit, rounded as printed. The value must be present and not a text. */
 double gp_field_number(const struct gp_field *field, const struct gp_value *v);
 
-/* Why a value is absent, or how old a stale one is, for JSON. now_ns: the time of the snapshot. */
+/* Why a value is absent, or how old a stale one is, for JSON. now_ns is the time of the
+ * snapshot. */
 void gp_field_reason(struct gp_strbuf *sb, const struct gp_value *v, uint64_t now_ns);
 
 #endif

@@ -1,7 +1,7 @@
-/* JSON: one document per run or array of documents, and one flat object per row (ndjson).
+/* JSON: one document per run or an array of documents, or one flat object per row (ndjson).
  *
- * An absent value is null, and "reasons" says why; a stale one is there, and "reasons" says how old
- * it is. Numbers are plain, in the unit that the catalogue names. */
+ * An absent value is null, and "reasons" says why. A stale value is present, and "reasons" says how
+ * old it is. Numbers are plain, in the unit of the catalog. */
 #include "out/json.h"
 
 #include "base/err.h"
@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-/* What a reader may rely on stands in docs/schema.md; another number means another shape. */
+/* docs/schema.md describes the stable parts. An incompatible change needs a new number. */
 #define SCHEMA_DOCUMENT "gpulse.query/1"
 #define SCHEMA_ROW "gpulse.query.row/1"
 
@@ -27,7 +27,7 @@ static json_t *json_value(const struct gp_field *field, const struct gp_value *v
     return info->type == GP_TYPE_REAL || field->unit ? json_real(number) : json_integer(v->i);
 }
 
-/* A field's key: its name, with the unit if another one was asked for. */
+/* The key of a field: its name, followed by the unit if it is not the default one. */
 static void name_key(const struct gp_field *field, char *key, size_t size)
 {
     (void)snprintf(key, size, "%s%s%s", gp_metric_table[field->metric].name, field->unit ? ":" : "",
@@ -54,14 +54,14 @@ json_t *gp_json_document(const struct gp_snapshot *snapshot, const char *schema)
 
 void gp_json_add(struct gp_strbuf *sb, json_t *document, size_t indent)
 {
-    /* 15 digits: every decimal number of the driver comes out as it went in. */
+    /* 15 digits: decimal numbers of the driver survive the round trip. */
     size_t flags =
         (indent ? JSON_INDENT(indent) : JSON_COMPACT) | JSON_REAL_PRECISION(15) | JSON_ENCODE_ANY;
     size_t need = document ? json_dumpb(document, NULL, 0, flags) : 0;
     if (need == 0 && !sb->error)
         sb->error = GP_ENOMEM;
     if (need > 0 && gp_strbuf_reserve(sb, need)) {
-        /* the second pass allocates too, and may be the one that finds no memory */
+        /* The second pass allocates too, and can also run out of memory. */
         if (json_dumpb(document, sb->buf + sb->len, need, flags) == need)
             sb->len += need;
         else
@@ -71,7 +71,7 @@ void gp_json_add(struct gp_strbuf *sb, json_t *document, size_t indent)
     json_decref(document);
 }
 
-/* Puts the fields of a row into object, and the reasons for what is absent into `reasons`. */
+/* Adds the fields of a row to `object`, and the reasons for absent or stale values to `reasons`. */
 static void set_row(json_t *object, const struct gp_view *view, const struct gp_snapshot *snapshot,
                     struct gp_row row)
 {
@@ -143,7 +143,7 @@ static void write_json(const struct gp_view *view, struct gp_writer_state *state
     (void)json_object_set_new(document, gp_scope_table[view->scope].plural, rows);
     if (view->scope == GP_SCOPE_PROCESS)
         gp_json_set_incomplete(document, snapshot);
-    /* Several samples are one array, so that the whole output is one JSON text. */
+    /* Several samples form one array, so that the whole output is one JSON text. */
     if (view->looped)
         gp_strbuf_adds(sb, state->samples == 0 ? "[\n" : ",\n");
     gp_json_add(sb, document, 2);
@@ -159,7 +159,7 @@ static void end_json(const struct gp_view *view, struct gp_writer_state *state,
         gp_strbuf_adds(sb, state->samples == 0 ? "[]\n" : "\n]\n");
 }
 
-/* One flat object per row, each complete in itself: what data frames and log shippers take. */
+/* One flat, self-contained object per row, for data frames and log shippers. */
 static void write_ndjson(const struct gp_view *view, struct gp_writer_state *state,
                          const struct gp_snapshot *snapshot, struct gp_strbuf *sb)
 {

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* Walks over a pattern: appends text, hands each field to the callback. */
+/* Parses a pattern: appends text, and calls the callback for each field. */
 static int walk(const char *pattern, struct gp_strbuf *sb,
                 void (*on_field)(const struct gp_field *field, void *ctx), void *ctx,
                 struct gp_err *err)
@@ -45,7 +45,7 @@ int gp_line_check(const char *pattern, struct gp_metric_set *ret_metrics, struct
     gp_strbuf_fini(&ignored);
     for (int scope = GP_SCOPE_PROCESS; r == 0 && scope < GP_SCOPE__COUNT; scope++)
         if (gp_metric_set_has_scope(ret_metrics, (enum gp_scope)scope))
-            r = gp_err_set(err, GP_EUSAGE, "a line is about a GPU: it cannot name fields of %s",
+            r = gp_err_set(err, GP_EUSAGE, "a line describes a GPU: it cannot contain fields of %s",
                            gp_scope_table[scope].plural);
     return r;
 }

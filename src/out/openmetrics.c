@@ -1,16 +1,16 @@
-/* OpenMetrics 1.0, for Prometheus and everything that reads its text.
+/* OpenMetrics 1.0, for Prometheus and compatible tools.
  *
- * A family per field: gpulse_SCOPE_NAME_UNIT, where SCOPE is host, gpu or process, NAME is the
- * field's name with _ for what is no letter or digit (a word in front that repeats the scope is
- * left out), and the unit is the base unit. Counters end in _total. Text becomes a gauge of 1 that
- * ends in _info and carries the text as a label. Only types are used that the older Prometheus text
- * format has too, so that what reads that (node_exporter's textfile collector, Pushgateway) takes
- * the output as well.
+ * Each field is a metric family gpulse_SCOPE_NAME_UNIT. SCOPE is host, gpu or process. NAME is the
+ * field's name, with _ for other characters than letters and digits, and without a first word that
+ * repeats the scope. UNIT is the base unit. Counters end in _total. A text becomes a gauge of value
+ * 1 that ends in _info and has the text as a label. Only types that also exist in the older
+ * Prometheus text format are used, so that its consumers (node_exporter's textfile collector,
+ * Pushgateway) can read the output.
  *
- * Labels say who is meant: see `labels`; so `*` adds no fields for that here. status.text is left
- * out: the seconds in it would make a new series of every sample, and `status` says it. A value
- * that is absent, or old, is left out: a number that is not there is better than a wrong one. Every
- * sample of a loop is a complete exposition. */
+ * Labels identify the row, see `labels`; "*" therefore adds no fields for that. status.text is
+ * omitted: the seconds in it would create a new series in every sample, and `status` has the same
+ * information. Absent and stale values are omitted, because a missing number is better than a wrong
+ * one. Every sample of a loop is a complete exposition. */
 #include "out/openmetrics.h"
 
 #include "base/strbuf.h"
@@ -20,7 +20,7 @@
 #include <fnmatch.h>
 #include <string.h>
 
-/* The base unit that OpenMetrics asks for: the catalogue's × mul / div. */
+/* The base unit that OpenMetrics requires: the catalog's unit × mul / div. */
 struct base_unit {
     const char *name;
     int64_t mul, div;
@@ -28,7 +28,7 @@ struct base_unit {
 
 static struct base_unit base_unit(enum gp_metric m)
 {
-    /* a switch, because the compiler then asks for the units to come */
+    /* A switch, so that the compiler reports a missing unit. */
     switch (gp_metric_table[m].unit) {
     case GP_UNIT_NONE:
     case GP_UNIT_MASK:
@@ -59,7 +59,7 @@ static struct base_unit base_unit(enum gp_metric m)
     return (struct base_unit){"", 1, 1};
 }
 
-/* Numbers that only grow, by name. All others are gauges. */
+/* Metrics that only grow, by name. All others are gauges. */
 static const char *const counters[] = {
     "clocks_event_reasons_counters.*",
     "ecc.errors.*",
@@ -76,7 +76,7 @@ static const char *const counters[] = {
     "retired_pages.*.count",
 };
 
-/* Identity: what the rows of a scope are told apart by, and what people look for. */
+/* The labels that identify the rows of a scope, and those that people search for. */
 static const struct label {
     enum gp_scope scope;
     enum gp_metric metric;
@@ -122,7 +122,7 @@ static const struct label {
     {GP_SCOPE_CIP, GP_CIP_ID, "profile"},
 };
 
-/* The states of the field `status`, for which there is a sample each, 1 or 0. */
+/* The states of the field `status`. Each gets a sample, 1 or 0. */
 static const struct {
     enum gp_status status;
     const char *name;
@@ -136,8 +136,8 @@ enum kind {
     KIND_GAUGE,
     KIND_COUNTER,
     KIND_INFO,   /* text */
-    KIND_STATES, /* the one text that is one of a few */
-    KIND_TIME,   /* the one text that is a moment */
+    KIND_STATES, /* the text that is one of several states */
+    KIND_TIME,   /* the text that is a time */
 };
 
 bool gp_openmetrics_is_counter(enum gp_metric m)
@@ -188,7 +188,7 @@ void gp_openmetrics_add_family(struct gp_strbuf *sb, enum gp_metric m)
         name += n + 1;
     gp_strbuf_addf(sb, "gpulse_%s_", scope);
     add_name(sb, name);
-    /* a counter's samples end in it, its family does not */
+    /* Suffix of a counter's samples; its family name does not have it. */
     static const char total[] = "_total";
     size_t end = sizeof(total) - 1;
     if (kind_of(m) == KIND_COUNTER && sb->len > end && strcmp(sb->buf + sb->len - end, total) == 0)
@@ -221,7 +221,7 @@ static void add_label(struct gp_strbuf *sb, const struct label *label, const str
     gp_strbuf_addc(sb, '"');
 }
 
-/* The rows of a scope, and the labels of each, with a NUL behind them. */
+/* The rows of a scope and the labels of each, NUL-terminated. */
 struct scope_rows {
     struct gp_view view;
     struct gp_strbuf labels;
@@ -261,7 +261,7 @@ static bool is_label(enum gp_metric m)
 
 /* ---- samples ---- */
 
-/* "name{labels} ", with one more label if `label` is not NULL. */
+/* Appends "name{labels} ", with an additional label if `label` is not NULL. */
 static void add_series(struct gp_strbuf *sb, const char *family, const char *row_labels,
                        const char *label, const char *text)
 {
@@ -337,8 +337,8 @@ static void add_family(struct gp_strbuf *sb, enum gp_metric m, const struct scop
     gp_strbuf_addf(sb, "# HELP %s ", family.buf);
     add_escaped(sb, kind_of(m) == KIND_TIME ? "when the values were read, in Unix time"
                                             : gp_metric_table[m].help);
-    gp_strbuf_adds(sb,
-                   gp_metric_table[m].unit == GP_UNIT_PERCENT ? "; here 1 is 100 percent\n" : "\n");
+    gp_strbuf_adds(
+        sb, gp_metric_table[m].unit == GP_UNIT_PERCENT ? "; as a ratio: 1 is 100 percent\n" : "\n");
     if (counter)
         gp_strbuf_adds(&family, "_total");
     const char *row_labels = rows->labels.buf;

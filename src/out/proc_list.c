@@ -12,13 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- a sheet: rows of cells of text ---- */
+/* ---- sheets: rows of text cells ---- */
 
 struct sheet {
     size_t columns, cells;
     bool left[GP_PROC_COLUMN__COUNT];
     size_t widths[GP_PROC_COLUMN__COUNT];
-    struct gp_strbuf text; /* of the cells, a 0 behind each */
+    struct gp_strbuf text; /* of the cells, each NUL-terminated */
 };
 
 static void add_cell(struct sheet *s, const char *text)
@@ -42,7 +42,7 @@ static void note_error(struct gp_strbuf *sb, const struct gp_strbuf *helper)
     sb->error = sb->error ? sb->error : helper->error;
 }
 
-/* Appends the sheet and empties it. A table's lines end where the terminal does. */
+/* Appends the sheet and empties it. Lines of a table are cut at the terminal's width. */
 static void write_sheet(struct gp_strbuf *sb, struct sheet *s, const struct gp_proc_list *list)
 {
     struct gp_strbuf line = GP_STRBUF_INIT(1 << 20);
@@ -131,7 +131,7 @@ void gp_proc_list_add(struct gp_strbuf *sb, const struct gp_proc_list *list,
 
 /* ---- sums ---- */
 
-/* Of what is known now: an old number is none. */
+/* Ignores stale numbers. */
 static struct gp_amount fresh(struct gp_amount amount)
 {
     const struct gp_amount none = {0};
@@ -199,7 +199,7 @@ int gp_proc_sums(const struct gp_procs *procs, const struct gp_proc_by *by,
     for (size_t i = 0; i < procs->count; i++) {
         const struct gp_proc_row *row = &procs->rows[i];
         if (!*row->gpus)
-            continue; /* only a parent of others */
+            continue; /* only an ancestor */
         sums[count] = (struct gp_proc_sum){.processes = row->pid > 0,
                                            .memory = fresh(row->memory),
                                            .sm = fresh(row->sm),
@@ -227,7 +227,7 @@ int gp_proc_sums(const struct gp_procs *procs, const struct gp_proc_by *by,
     return 0;
 }
 
-/* What a sum has, with the columns that say how it is called and written. */
+/* The columns of a sum; they provide its heading and format. */
 static const struct {
     enum gp_proc_column like;
     size_t offset;

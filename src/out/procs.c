@@ -80,8 +80,8 @@ static struct gp_amount age_of(const char *start, uint64_t wall_ns)
     return (struct gp_amount){age_s, true, false};
 }
 
-/* Devices come in their order: "0,1" becomes "0-2" with the third in a row. What has no room any
- * more is a "+". */
+/* Devices are added in order: "0,1" becomes "0-2" with the third in a row. A "+" marks missing GPUs
+ * when there is no room. */
 void gp_proc_row_add_gpu(struct gp_proc_row *row, const struct gp_device *device)
 {
     char text[24];
@@ -155,7 +155,7 @@ void gp_proc_row_init(struct gp_proc_row *row, const struct gp_process *p, uint6
     add(&row->rss, p, GP_PROCESS_RSS);
 }
 
-/* The processes, sorted by pid, as rows. */
+/* Adds the processes as rows, sorted by pid. */
 static void add_processes(struct gp_procs *procs, const struct gp_snapshot *snapshot,
                           const struct gp_process *const *sorted,
                           const struct gp_procs_options *options)
@@ -189,13 +189,13 @@ static void add_unattributed(struct gp_procs *procs, const struct gp_snapshot *s
             (gpu >= 0 && device->index != (unsigned)gpu))
             continue;
         struct gp_proc_row *row = &procs->rows[procs->count++];
-        *row = (struct gp_proc_row){.command = "(no listed process accounts for it)",
+        *row = (struct gp_proc_row){.command = "(not attributed to any listed process)",
                                     .memory = {(double)v->i, true, false}};
         gp_proc_row_add_gpu(row, device);
     }
 }
 
-/* ---- choosing ---- */
+/* ---- filtering ---- */
 
 static bool has_text(const char *text, const char *word, size_t n)
 {
@@ -215,7 +215,7 @@ bool gp_proc_row_uses(const struct gp_proc_row *row, unsigned gpu)
     return gpu < GP_PROC_GPUS && row->gpu_bits[gpu / 64] >> gpu % 64 & 1;
 }
 
-/* "1" is the GPU with all of its instances, "1-3" some GPUs, "1:0" an instance. */
+/* "1" matches the GPU and all of its instances, "1-3" a range of GPUs, "1:0" an instance. */
 static bool has_gpu(const struct gp_proc_row *row, const char *word, size_t n)
 {
     char *end;
@@ -236,7 +236,7 @@ static bool has_gpu(const struct gp_proc_row *row, const char *word, size_t n)
     return false;
 }
 
-/* "4711" and "4711.0" are the job "slurm:4711.0". */
+/* "4711" and "4711.0" match the job "slurm:4711.0". */
 static bool is_job(const char *container, const char *word, size_t n)
 {
     static const char *const schedulers[] = {"slurm:", "pbs:"};
@@ -265,7 +265,7 @@ enum {
 static const char *const field_names[FIELD__COUNT] = {"user", "pid",       "ns_pid", "cmd",
                                                       "type", "container", "job",    "gpu"};
 
-/* The field before the word, if it has one. */
+/* Finds the field prefix of a word, if there is one. */
 static int find_field(const char *word, size_t n, size_t *ret_n)
 {
     *ret_n = strcspn(word, ":=");
@@ -285,8 +285,8 @@ int gp_procs_check_filter(const char *filter, struct gp_err *err)
         if (m > 0 && m < n && (p[m] == ':' || p[m] == '=') && p[m + 1] != '/' &&
             find_field(p, n, &field) == FIELD__COUNT)
             return gp_err_set(err, GP_EUSAGE,
-                              "there is no field '%.*s', but there are user pid ns_pid cmd type "
-                              "container job gpu; to look for it as text: cmd:%.*s",
+                              "unknown field '%.*s'; known: user pid ns_pid cmd type container job "
+                              "gpu; to search for it as text: cmd:%.*s",
                               (int)(m < 40 ? m : 40), p, (int)(n < 80 ? n : 80), p);
         p += n + (p[n] == ' ');
     }
@@ -310,7 +310,7 @@ static bool matches_word(const struct gp_proc_row *row, const char *word, size_t
         return has_text(row->user, word, n) || has_text(row->command, word, n) ||
                has_text(pid, word, n);
     bool whole = word[m] == '=' || field == FIELD_NS_PID;
-    for (const char *p = word + m + 1; p < word + n;) { /* its alternatives */
+    for (const char *p = word + m + 1; p < word + n;) { /* alternatives, separated by commas */
         size_t left = (size_t)(word + n - p);
         size_t length = strcspn(p, ", ");
         length = length > left ? left : length;
@@ -340,7 +340,7 @@ bool gp_procs_matches(const struct gp_proc_row *row, const char *filter)
 
 /* ---- sorting ---- */
 
-/* Memory that no process accounts for has pid 0, which stands before the others. */
+/* Unattributed memory has pid 0, and sorts before all pids. */
 static bool is_known(const struct gp_proc_row *row, enum gp_proc_column column)
 {
     enum gp_proc_kind kind = gp_proc_column_table[column].kind;
@@ -364,7 +364,7 @@ static int compare_by(const struct gp_proc_row *x, const struct gp_proc_row *y,
     return kind == GP_PROC_KIND_PID ? -order : order;
 }
 
-/* What is not known comes last both ways. Equal ones by pid, so that rows do not jump. */
+/* Unknown values come last in both directions. Ties are broken by pid, so that rows do not jump. */
 static int compare_rows(const void *a, const void *b, void *ctx)
 {
     const struct gp_proc_order *order = ctx;
@@ -398,8 +398,8 @@ static int find_column(const char *word, size_t n, enum gp_proc_column *ret, str
         }
         (void)snprintf(all + strlen(all), sizeof(all) - strlen(all), " %s", known);
     }
-    return gp_err_set(err, GP_EUSAGE, "there is no column '%.*s', but there are%s",
-                      (int)(n < 80 ? n : 80), word, all);
+    return gp_err_set(err, GP_EUSAGE, "unknown column '%.*s'; known:%s", (int)(n < 80 ? n : 80),
+                      word, all);
 }
 
 int gp_proc_order_parse(const char *text, struct gp_proc_order *ret, struct gp_err *err)
@@ -511,7 +511,7 @@ void gp_proc_format(struct gp_strbuf *sb, const struct gp_proc_row *row, enum gp
         gp_proc_format_amount(sb, column, gp_proc_amount(row, column));
 }
 
-/* ---- all of it ---- */
+/* ---- building ---- */
 
 bool gp_procs_has_pid(const int64_t *pids, size_t count, int64_t pid)
 {

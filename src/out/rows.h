@@ -1,4 +1,4 @@
-/* The rows of a view over a snapshot. */
+/* Iterates over the rows of a view of a snapshot. */
 #ifndef GP_OUT_ROWS_H
 #define GP_OUT_ROWS_H
 

@@ -22,7 +22,7 @@ static int check_built(const struct gp_strbuf *sb, struct gp_err *err)
                : 0;
 }
 
-/* A line from there on, as much of it as goes into a message. */
+/* Copies the start of a line for a message. */
 static void excerpt(char out[EXCERPT], const char *line, size_t from)
 {
     size_t len = strcspn(line + from, "\r\n");
@@ -31,7 +31,7 @@ static void excerpt(char out[EXCERPT], const char *line, size_t from)
                    line + from, whole ? "" : "…");
 }
 
-/* Says which, from the first column that differs on. */
+/* Reports differing columns, from the first difference on. */
 static int other_columns(const char *path, const char *there, const char *ours, struct gp_err *err)
 {
     char has[EXCERPT];
@@ -44,18 +44,18 @@ static int other_columns(const char *path, const char *there, const char *ours, 
     excerpt(wanted, ours, column);
     if (strcmp(has, wanted) == 0)
         return gp_err_set(err, GP_EUSAGE,
-                          "cannot append to '%.80s': its lines end otherwise than in a line feed; "
-                          "convert it (dos2unix), or write another file",
+                          "cannot append to '%.80s': its lines do not end in a line feed; convert "
+                          "it (dos2unix), or write to another file",
                           path);
     return gp_err_set(err, GP_EUSAGE,
-                      "cannot append to '%.80s': it has other columns: its first line is '%s', and "
-                      "this query's '%s'; ask for the same fields, or write another file "
-                      "(--no-header leaves this unchecked)",
+                      "cannot append to '%.80s': it has other columns: its first line is '%s', but "
+                      "the header of this query is '%s'; query the same fields, or write to "
+                      "another file (--no-header skips this check)",
                       path, has, wanted);
 }
 
-/* A file with columns of its own is not continued with others. Its last line, which may be the
- * header, need not have an end. */
+/* Refuses to append to a file with other columns. Its last line, which may be the header, may lack
+ * a newline. */
 static int check_header(const struct gp_writer *writer, const struct gp_view *view,
                         const char *path, struct gp_err *err)
 {
@@ -85,7 +85,7 @@ int gp_sink_open(struct gp_sink *sink, const struct gp_writer *writer, const str
     int r = config->append ? check_header(writer, view, config->path, err) : 0;
     if (r == 0)
         r = gp_outfile_open(&sink->file, config, err);
-    /* The header stands in the file already. */
+    /* The file already has a header. */
     sink->state.samples = r == 0 && !gp_outfile_is_empty(&sink->file);
     return r;
 }
@@ -129,7 +129,7 @@ static int write_end(struct gp_sink *sink, const struct gp_view *view, struct gp
     return write_piece(sink, sb, err);
 }
 
-/* Whether the sample in sb, and what would close the document behind it, go into the next file. */
+/* Whether the sample in sb, including the end of the document, must go to the next file. */
 static bool is_due(struct gp_sink *sink, const struct gp_view *view, struct gp_strbuf *sb)
 {
     size_t len = sb->len;
@@ -164,7 +164,7 @@ int gp_sink_sample(struct gp_sink *sink, const struct gp_view *view,
     }
     r = write_piece(sink, sb, err);
     if (r < 0)
-        sink->state = before; /* as if there had been no sample */
+        sink->state = before; /* as if the sample had not been written */
     return r;
 }
 

@@ -1,4 +1,4 @@
-/* The table for people, and csv and tsv for spreadsheets and scripts. */
+/* The table for people; csv and tsv for spreadsheets and scripts. */
 #include "out/text.h"
 
 #include "base/strbuf.h"
@@ -35,7 +35,7 @@ static void format_cell(struct gp_strbuf *cell, const struct gp_view *view,
                     GP_STYLE_HUMAN);
 }
 
-/* True if a column has become wider than in the sample before. */
+/* Returns true if a column is wider than in the previous sample. */
 static bool measure_columns(const struct gp_view *view, struct gp_writer_state *state,
                             const struct gp_snapshot *snapshot, struct gp_strbuf *cell)
 {
@@ -65,7 +65,7 @@ static bool is_too_wide(const struct gp_view *view, const struct gp_writer_state
     return view->room > 0 && width > view->room;
 }
 
-/* The one row of a table from top to bottom, for more fields than stand side by side. */
+/* Writes the only row of a table vertically, if it has too many fields for one line. */
 static void write_upright(const struct gp_view *view, const struct gp_snapshot *snapshot,
                           struct gp_strbuf *sb, struct gp_strbuf *cell)
 {
@@ -112,7 +112,7 @@ static void write_table(const struct gp_view *view, struct gp_writer_state *stat
                         const struct gp_snapshot *snapshot, struct gp_strbuf *sb)
 {
     struct gp_strbuf cell = GP_STRBUF_INIT(64 * 1024);
-    /* In a loop the header stands again where the columns move. */
+    /* In a loop the header is repeated when column widths change. */
     bool wider = measure_columns(view, state, snapshot, &cell);
     bool one = view->header && !view->looped && gp_row_count(view, snapshot) == 1;
     if (one && is_too_wide(view, state)) {
@@ -130,8 +130,8 @@ static void write_table(const struct gp_view *view, struct gp_writer_state *stat
 
 /* ---- csv, tsv ---- */
 
-/* RFC 4180: quoted if it holds a separator, a quote or a line end. Text values carry neither tabs
- * nor line ends: they were made safe where they came in. */
+/* RFC 4180: quotes a cell that contains a separator, a quote or a newline. Texts contain neither
+ * tabs nor newlines; they are sanitized when read. */
 void gp_text_add_cell(struct gp_strbuf *sb, const char *text, char separator)
 {
     if (separator != ',' || !strpbrk(text, ",\"\r\n")) {

@@ -18,7 +18,8 @@ static int compare_ancestors(const void *a, const void *b)
     return (*pid > other) - (*pid < other);
 }
 
-/* Marks the chain above a process; what is marked has its own chain marked. */
+/* Marks all ancestors of a process. Stops at a marked one, because its ancestors are already
+ * marked. */
 static void mark_chain(const struct gp_snapshot *snapshot, bool *wanted, int64_t pid)
 {
     while (pid > 0 && snapshot->ancestor_count) {
@@ -58,8 +59,7 @@ int gp_tree_add_ancestors(struct gp_procs *procs, const struct gp_snapshot *snap
 
 /* ---- order ---- */
 
-/* A row by its pid: rows of a process on several GPUs have the same one, the first stands for all.
- */
+/* Maps a pid to its row. If a process has rows on several GPUs, the first one represents it. */
 struct place {
     int64_t pid;
     size_t row;
@@ -82,9 +82,9 @@ static int compare_pid(const void *a, const void *b)
 }
 
 struct tree {
-    struct place *places; /* sorted by pid, one a pid */
+    struct place *places; /* sorted by pid, one for each pid */
     size_t place_count;
-    long *first, *next, *stack; /* rows; NONE: none */
+    long *first, *next, *stack; /* row numbers; NONE: none */
 };
 
 static long parent_of(const struct tree *t, const struct gp_proc_row *row)
@@ -109,7 +109,7 @@ static void fill_places(struct tree *t, const struct gp_procs *procs)
     t->place_count = kept;
 }
 
-/* Links each row to its parent; the slot behind the last row holds those without one. */
+/* Links each row to its parent. The slot after the last row collects the rows without a parent. */
 static void link_rows(struct tree *t, const struct gp_procs *procs)
 {
     for (size_t i = 0; i <= procs->count; i++)
@@ -122,8 +122,8 @@ static void link_rows(struct tree *t, const struct gp_procs *procs)
     }
 }
 
-/* Walks down without recursion. What hangs on a loop of parents is not reached; the caller adds it.
- */
+/* Walks the tree without recursion. Does not reach cycles of parents; the caller adds their
+ * rows. */
 static size_t walk(struct tree *t, const struct gp_procs *procs, struct gp_proc_row *out,
                    bool *visited)
 {

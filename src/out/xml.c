@@ -1,9 +1,9 @@
-/* XML: one document, a <sample> per tick, a <gpu>, <process>, <host>, <link> … per row, an element
- * per field.
+/* XML: one document with a <sample> per tick, a <gpu>, <process>, <host>, <link>, … per row, and an
+ * element per field.
  *
- * An element is called as its field is: metrics have names that XML can take as they are. An absent
- * value is an empty element whose attribute "reason" says why; a stale one is there, and "reason"
- * says how old it is. */
+ * Elements are named like fields; metric names are valid in XML. An absent value is an empty
+ * element whose attribute "reason" says why. A stale value is present, and "reason" says how old it
+ * is. */
 #include "out/xml.h"
 
 #include "base/strbuf.h"
@@ -13,8 +13,8 @@
 
 #define HEAD "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<gpulse schema=\"gpulse.query.xml/1\">\n"
 
-/* For text and attributes alike. Values are safe UTF-8; what XML cannot hold at all even so, the
- * two non-characters at the end of the first plane, becomes U+FFFD. */
+/* For texts and attributes. Values are safe UTF-8. The two noncharacters at the end of the first
+ * plane are invalid in XML, and become U+FFFD. */
 static void add_escaped(struct gp_strbuf *sb, const char *text)
 {
     static const struct {
@@ -39,7 +39,7 @@ static void add_escaped(struct gp_strbuf *sb, const char *text)
             gp_strbuf_adds(sb, escapes[i].to);
             text += strlen(escapes[i].from);
         } else if (*text) {
-            gp_strbuf_addc(sb, *text++); /* the first byte of another character */
+            gp_strbuf_addc(sb, *text++); /* copied unchanged */
         }
     }
 }
@@ -76,7 +76,7 @@ static void add_field(struct gp_strbuf *sb, struct gp_strbuf *scratch, const str
         gp_strbuf_adds(sb, "/>\n");
         return;
     }
-    /* A stale number is shown too: its age stands beside it. All decimals, as in JSON. */
+    /* Stale numbers are shown next to their age. All decimals, like in JSON. */
     struct gp_value shown = *v;
     shown.status = GP_STATUS_OK;
     gp_strbuf_reset(scratch);

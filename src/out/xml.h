@@ -1,4 +1,4 @@
-/* The writer of out/xml.c; found by name through out/writer.h. */
+/* The XML writer; use gp_writer_find() to get it. */
 #ifndef GP_OUT_XML_H
 #define GP_OUT_XML_H
 

@@ -10,11 +10,11 @@
 #include <string.h>
 
 enum {
-    LOOK_BACK_S = 60, /* for what grows */
-    GROWTH_LEAST = 5, /* samples */
+    LOOK_BACK_S = 60, /* window in which growth is measured */
+    GROWTH_LEAST = 5, /* minimum number of samples */
     FULL_SOON_S = 600,
     FULL_PERCENT = 95,
-    IDLE_S = 600, /* without work, and memory held */
+    IDLE_S = 600, /* no work for this long while memory is held */
     IDLE_STEPS = 60,
     XID_S = 3600,
 };
@@ -34,7 +34,7 @@ static void GP_PRINTF(3, 4) tell(struct finder *f, enum gp_ink ink, const char *
     (void)vsnprintf(alert.text, sizeof(alert.text), fmt, args);
     va_end(args);
     size_t at = f->count++;
-    if (ink == GP_INK_CRITICAL) /* before those that are less grave */
+    if (ink == GP_INK_CRITICAL) /* before less severe ones */
         for (at = 0; at < f->count - 1 && at < f->max && f->ret[at].ink == GP_INK_CRITICAL;)
             at++;
     if (at >= f->max)
@@ -53,15 +53,14 @@ static void look_at_health(struct finder *f, const struct gp_device *device)
     if (gp_gpu_is_ill(device))
         tell(f, GP_INK_CRITICAL, "GPU %u: %s", device->index, gp_gpu_trouble(device));
     if (*action && strcmp(action, "None") != 0)
-        tell(f, GP_INK_CRITICAL, "GPU %u: the driver asks for: %s", device->index, action);
+        tell(f, GP_INK_CRITICAL, "GPU %u: the driver requests: %s", device->index, action);
     if (gp_device_number_now(device, GP_ECC_UNCORRECTED_VOLATILE, &n) && n > 0)
-        tell(f, GP_INK_CRITICAL, "GPU %u: %.0f memory errors that were not corrected",
-             device->index, n);
+        tell(f, GP_INK_CRITICAL, "GPU %u: %.0f uncorrected memory errors", device->index, n);
     if (strcmp(gp_device_text(device, GP_REMAPPED_FAILURE, ""), "Yes") == 0)
-        tell(f, GP_INK_CRITICAL, "GPU %u: a memory row could not be replaced", device->index);
+        tell(f, GP_INK_CRITICAL, "GPU %u: row remapping failed", device->index);
     if (strcmp(gp_device_text(device, GP_REMAPPED_PENDING, ""), "Yes") == 0 ||
         strcmp(gp_device_text(device, GP_RETIRED_PENDING, ""), "Yes") == 0)
-        tell(f, GP_INK_HIGH, "GPU %u: bad memory waits for a reset to be replaced", device->index);
+        tell(f, GP_INK_HIGH, "GPU %u: memory repair pending; reset the GPU", device->index);
 }
 
 static void look_at_heat(struct finder *f, const struct gp_device *device)
@@ -76,10 +75,10 @@ static void look_at_heat(struct finder *f, const struct gp_device *device)
     for (size_t i = 0; i < GP_ARRAY_LEN(sensors); i++)
         if (gp_device_number_now(device, sensors[i].now, &now) &&
             gp_device_number_now(device, sensors[i].limit, &limit) && now >= limit)
-            tell(f, GP_INK_CRITICAL, "GPU %u: %s%.0f°C, it slows down from %.0f°C on",
-                 device->index, sensors[i].what, now, limit);
+            tell(f, GP_INK_CRITICAL, "GPU %u: %s%.0f°C, slows down at %.0f°C", device->index,
+                 sensors[i].what, now, limit);
     if (gp_device_number_now(device, GP_REASONS_ACTIVE, &now) && ((uint64_t)now & 0x80))
-        tell(f, GP_INK_HIGH, "GPU %u: the power supply brakes it", device->index);
+        tell(f, GP_INK_HIGH, "GPU %u: slowed down by the power supply", device->index);
 }
 
 static void look_at_link(struct finder *f, const struct gp_device *device)
@@ -120,7 +119,7 @@ double gp_time_to_full_s(const struct gp_track *track, double total, uint64_t no
     return per_s > total / 1e5 ? (total - now) / per_s : -1;
 }
 
-/* Whether it was seen all the time, and nothing ran. */
+/* Whether nothing ran during the whole period, with no gap in the samples. */
 static bool is_idle(const struct gp_track *track, uint64_t now_ns)
 {
     float values[IDLE_STEPS];
@@ -144,13 +143,13 @@ static void look_at_memory(struct finder *f, const struct gp_device *device,
     bool soon = full_s >= 0 && full_s < FULL_SOON_S;
     if (soon)
         tell(f, full_s < 60 ? GP_INK_CRITICAL : GP_INK_HIGH,
-             "GPU %u: memory is full in %.0f s if it grows on like this", device->index, full_s);
+             "GPU %u: memory full in %.0f s at this rate", device->index, full_s);
     else if (100 * used >= FULL_PERCENT * total)
         tell(f, GP_INK_HIGH, "GPU %u: memory %.0f%% full", device->index, 100 * used / total);
     double load;
     if (used >= GIB && gp_device_number_now(device, GP_UTILIZATION_GPU, &load) && load <= 0 &&
         is_idle(track, now_ns))
-        tell(f, GP_INK_HIGH, "GPU %u: %.1f GiB held, nothing ran for ten minutes", device->index,
+        tell(f, GP_INK_HIGH, "GPU %u: %.1f GiB held, idle for ten minutes", device->index,
              used / GIB);
 }
 
@@ -161,7 +160,7 @@ void gp_xids_add(struct gp_xids *xids, struct gp_xid xid)
     xids->list[xids->count++ % GP_XIDS_MAX] = xid;
 }
 
-/* Those of the last hour, the newest first. What a program did wrong is less grave. */
+/* The errors of the last hour, the newest first. Errors caused by a program are less severe. */
 static void look_at_xids(struct finder *f, const struct gp_xids *xids, uint64_t wall_ns)
 {
     size_t kept = xids->count < GP_XIDS_MAX ? xids->count : GP_XIDS_MAX;
@@ -173,7 +172,7 @@ static void look_at_xids(struct finder *f, const struct gp_xids *xids, uint64_t 
         if (age_s < XID_S)
             tell(f, by_program ? GP_INK_HIGH : GP_INK_CRITICAL,
                  "GPU %u: Xid %llu, %s, %llu min ago", xid->gpu, (unsigned long long)xid->number,
-                 info ? info->words : "not known", (unsigned long long)(age_s / 60));
+                 info ? info->words : "unknown error", (unsigned long long)(age_s / 60));
     }
 }
 

@@ -1,4 +1,4 @@
-/* What needs somebody's eye, out of a snapshot and what was before it. */
+/* Finds problems that need attention in a snapshot and the history before it. */
 #ifndef GP_TUI_ALERTS_H
 #define GP_TUI_ALERTS_H
 
@@ -7,7 +7,7 @@
 
 struct gp_snapshot;
 
-/* The driver's own errors, the last ones. */
+/* The most recent Xid errors of the driver. */
 enum { GP_XIDS_MAX = 32 };
 
 struct gp_xid {
@@ -16,8 +16,8 @@ struct gp_xid {
 };
 
 struct gp_xids {
-    struct gp_xid list[GP_XIDS_MAX]; /* a ring */
-    size_t count;                    /* ever seen */
+    struct gp_xid list[GP_XIDS_MAX]; /* ring buffer */
+    size_t count;                    /* total seen so far */
 };
 
 void gp_xids_add(struct gp_xids *xids, struct gp_xid xid);
@@ -27,12 +27,12 @@ struct gp_alert {
     char text[160];
 };
 
-/* The gravest first; returns how many there are, of which `max` are stored. */
+/* The most severe first. Returns the number found, of which `max` are stored. */
 size_t gp_alerts_find(const struct gp_snapshot *snapshot, const struct gp_history *history,
                       const struct gp_xids *xids, struct gp_alert *ret, size_t max);
 
-/* Seconds until a GPU's memory is full if it goes on as in the last minute; below 0: it does not
- * grow, or too little is known. */
+/* Seconds until a GPU's memory is full if it grows as in the last minute. Negative if it does not
+ * grow or if there are too few samples. */
 double gp_time_to_full_s(const struct gp_track *track, double total, uint64_t now_ns);
 
 #endif

@@ -48,7 +48,7 @@ static void add_codepoint(struct gp_strbuf *sb, uint32_t cp)
     static const struct {
         uint32_t below;
         unsigned lead;
-        int tail; /* bytes behind the first */
+        int tail; /* continuation bytes */
     } forms[] = {{0x80, 0, 0}, {0x800, 0xc0, 1}, {0x10000, 0xe0, 2}, {0x110000, 0xf0, 3}};
     size_t i = 0;
     while (i + 1 < GP_ARRAY_LEN(forms) && cp >= forms[i].below)
@@ -85,7 +85,7 @@ uint32_t gp_cell_ascii(uint32_t cp)
     };
     if (cp < 0x7f)
         return cp;
-    if (cp > 0x2800 && cp < 0x2900) { /* dots, by how many */
+    if (cp > 0x2800 && cp < 0x2900) { /* braille: by number of dots */
         int dots = __builtin_popcount(cp & 0xff);
         return dots < 3 ? '.' : dots < 6 ? ':' : '#';
     }
@@ -109,13 +109,13 @@ struct gp_box gp_box_part(const struct gp_box *box, int x, int y, int w, int h)
     return (struct gp_box){box->cells, box->x + x, box->y + y, w, h};
 }
 
-/* A character of this width, if it fits as a whole. */
+/* Puts a character of this width, if all of it fits. */
 static void put(const struct gp_box *box, int x, int y, enum gp_ink ink, uint32_t cp, int width)
 {
     if (x < 0 || y < 0 || y >= box->h || x + width > box->w)
         return;
     struct gp_cell *cell = cell_at(box->cells, box->x + x, box->y + y);
-    /* a half of a wide character that is overwritten leaves no other half */
+    /* Overwriting one half of a wide character blanks the other half. */
     if (!cell->cp && box->x + x > 0)
         cell[-1].cp = ' ';
     struct gp_cell *last = cell + width - 1;
@@ -131,7 +131,7 @@ int gp_draw(const struct gp_box *box, int x, int y, enum gp_ink ink, const char 
     size_t n = strlen(text);
     for (size_t i = 0; i < n && x < box->w;) {
         uint32_t cp = (unsigned char)text[i];
-        if (cp >= ' ' && cp < 0x7f) { /* most are */
+        if (cp >= ' ' && cp < 0x7f) { /* fast path for ASCII */
             put(box, x++, y, ink, cp, 1);
             i++;
             continue;
@@ -184,7 +184,8 @@ void gp_draw_right(const struct gp_box *box, int x, int y, int w, enum gp_ink in
         (void)gp_draw(box, x + w - width, y, ink, text);
 }
 
-/* Bytes of a first line of at most w columns, up to a blank if the text goes on. */
+/* Bytes of the first line, which has at most w columns and ends at a blank if the text
+ * continues. */
 static size_t first_line(const char *text, int w)
 {
     size_t n = strlen(text);

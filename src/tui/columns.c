@@ -9,7 +9,7 @@ static int width_of(const struct gp_column *columns, const struct gp_column_plac
     return total;
 }
 
-/* The column to leave out next. */
+/* The column to drop next. */
 static size_t dearest(const struct gp_column *columns, const struct gp_column_place *places,
                       size_t count)
 {

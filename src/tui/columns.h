@@ -1,4 +1,4 @@
-/* Which columns of a table have room, and where. */
+/* Chooses the columns of a table that fit, and places them. */
 #ifndef GP_TUI_COLUMNS_H
 #define GP_TUI_COLUMNS_H
 
@@ -6,19 +6,19 @@
 
 struct gp_column {
     const char *title;
-    int width; /* the least */
-    int rank;  /* those with higher ones give way first */
-    int grows; /* share of the room that is left; 0: none */
-    bool left; /* text; numbers stand at the right */
+    int width; /* minimum */
+    int rank;  /* columns of a higher rank are dropped first */
+    int grows; /* share of the remaining room; 0: fixed width */
+    bool left; /* text is left-aligned, numbers are right-aligned */
 };
 
 enum { GP_COLUMNS_MAX = 24 };
 
 struct gp_column_place {
-    int x, w; /* w is 0: no room for it */
+    int x, w; /* w is 0 if the column was dropped */
 };
 
-/* Places count columns (at most GP_COLUMNS_MAX) with a blank between each two within w. */
+/* Places count columns (at most GP_COLUMNS_MAX) within w, with one blank between them. */
 void gp_columns_place(const struct gp_column *columns, size_t count, int w,
                       struct gp_column_place *ret);
 

@@ -20,16 +20,16 @@ struct gp_feed {
     pthread_t thread;
     int fd;
     pthread_mutex_t lock;
-    pthread_cond_t wake; /* the interval has changed, or it ends */
+    pthread_cond_t wake; /* signaled when the interval changes or on stop */
     pthread_cond_t done;
     uint64_t interval_ns;
     bool quit, ended, let_go;
-    struct gp_feed_view view; /* to be taken over by the thread, its pids being these: */
+    struct gp_feed_view view; /* set by the caller for the thread, together with its pids: */
     uint32_t *pids;
     bool review;
-    struct gp_snapshot *snapshot; /* not taken yet */
+    struct gp_snapshot *snapshot; /* waiting for gp_feed_take() */
     uint64_t took_ns;
-    struct gp_xid xids[GP_XIDS_MAX]; /* not taken yet; of more than these the last are left out */
+    struct gp_xid xids[GP_XIDS_MAX]; /* waiting for the caller; excess errors are dropped */
     size_t xid_count;
     int result;
     struct gp_err err;
@@ -50,7 +50,7 @@ static void publish(struct gp_feed *feed, struct gp_snapshot *snapshot, uint64_t
     tell(feed);
 }
 
-/* Sleeps until the next sample is due; false if it ends. */
+/* Sleeps until the next sample is due. Returns false on stop. */
 static bool rest(struct gp_feed *feed, uint64_t *due_ns)
 {
     (void)pthread_mutex_lock(&feed->lock);
@@ -65,13 +65,13 @@ static bool rest(struct gp_feed *feed, uint64_t *due_ns)
         now_ns = gp_clock_mono_ns();
     }
     if (now_ns > *due_ns + feed->interval_ns)
-        *due_ns = now_ns; /* missed ones are left out */
+        *due_ns = now_ns; /* missed samples are skipped */
     bool goes_on = !feed->quit;
     (void)pthread_mutex_unlock(&feed->lock);
     return goes_on;
 }
 
-/* Hands to the sampler what is on the screen; returns the list of processes that is in use. */
+/* Tells the sampler what is on the screen. Returns the list of pids that is now in use. */
 static uint32_t *take_view(struct gp_feed *feed, struct gp_sampler *sampler, uint32_t *in_use)
 {
     (void)pthread_mutex_lock(&feed->lock);
@@ -91,7 +91,7 @@ static uint32_t *take_view(struct gp_feed *feed, struct gp_sampler *sampler, uin
     return pids;
 }
 
-/* Of what the driver has reported by itself only its errors are shown. */
+/* Takes the events of the driver. Only Xid errors are shown. */
 static void take_reports(struct gp_feed *feed, struct gp_waiter *waiter)
 {
     struct gp_source_event reports[REPORTS];
@@ -193,7 +193,7 @@ int gp_feed_take(struct gp_feed *feed, struct gp_snapshot **ret, uint64_t *ret_t
     if (ret_took_ns)
         *ret_took_ns = feed->took_ns;
     if (feed->ended && *ret)
-        tell(feed); /* of the end, once this is taken */
+        tell(feed); /* after this item the caller sees the end */
     int r = feed->ended && !*ret ? gp_err_copy(err, &feed->err) : 0;
     (void)pthread_mutex_unlock(&feed->lock);
     return r;

@@ -10,7 +10,7 @@
 
 enum {
     TEXT_SIZE = 64,
-    LABELS_FROM = 100, /* columns of a card: then both clocks are named */
+    LABELS_FROM = 100, /* minimum columns of a card to label both clocks */
 };
 
 static const struct gp_value *value_of(const struct gp_device *device, enum gp_metric m)
@@ -18,7 +18,7 @@ static const struct gp_value *value_of(const struct gp_device *device, enum gp_m
     return &device->values[m - GP_DEVICE__FIRST];
 }
 
-/* Old values are marked as such, whatever they are. */
+/* Values that are not current are drawn as stale, whatever their level. */
 static enum gp_ink ink_of(const struct gp_device *device, enum gp_metric m, enum gp_ink ink)
 {
     return value_of(device, m)->status == GP_STATUS_OK ? ink : GP_INK_STALE;
@@ -34,7 +34,7 @@ static void format_number(char out[TEXT_SIZE], const struct gp_device *device, e
         (void)snprintf(out, TEXT_SIZE, "--");
 }
 
-/* The product's name without what all of them have in common. */
+/* The product name without the common prefixes. */
 static const char *short_name(const struct gp_device *device)
 {
     static const char *const heads[] = {"NVIDIA ", "GeForce "};
@@ -81,7 +81,7 @@ static void format_power(char out[TEXT_SIZE], const struct gp_device *device)
         (void)snprintf(out, TEXT_SIZE, "%ld", gp_whole(draw));
 }
 
-/* Hot is what the GPU itself calls hot. */
+/* The limits are the GPU's own thresholds. */
 static enum gp_ink temperature_ink(const struct gp_device *device)
 {
     double now;
@@ -93,7 +93,7 @@ static enum gp_ink temperature_ink(const struct gp_device *device)
     return now >= limit ? GP_INK_CRITICAL : now >= limit - 10 ? GP_INK_HIGH : GP_INK_PLAIN;
 }
 
-/* What holds the clocks down: nvmlClocksEventReasons, of nvml.h. */
+/* Reasons that limit the clocks: nvmlClocksEventReasons in nvml.h. */
 static const struct {
     uint64_t bits;
     char letter;
@@ -137,7 +137,7 @@ bool gp_gpu_is_ill(const struct gp_device *device)
            device->status != GP_STATUS_RELEASED;
 }
 
-/* What is wrong with it, a letter each. */
+/* One letter for each problem. */
 static void format_flags(char out[TEXT_SIZE], const struct gp_device *device)
 {
     size_t limit = find_limit(device);
@@ -186,7 +186,7 @@ static void draw_cell(const struct gp_box *box, int y, const struct gp_column_pl
         gp_draw_right(box, place->x, y, place->w, ink, text);
 }
 
-/* A GPU that cannot be asked says why, in place of its graph. */
+/* If the GPU cannot be queried, the reason replaces its graph. */
 static void draw_line(const struct gp_box *box, int y, const struct gp_column_place *places,
                       const struct gp_device *device, const struct gp_gpus_view *view)
 {
@@ -225,7 +225,7 @@ static void draw_line(const struct gp_box *box, int y, const struct gp_column_pl
 #undef CELL
 }
 
-/* The GPU that is chosen, and what a click chooses. */
+/* Marks the selected GPU, and makes the rows clickable. */
 static void mark(const struct gp_box *box, int y, size_t row, const struct gp_gpus_view *view)
 {
     struct gp_box line = gp_box_part(box, 0, y, box->w, box->h - y);
@@ -236,7 +236,7 @@ static void mark(const struct gp_box *box, int y, size_t row, const struct gp_gp
         gp_draw_ink(box, y, view->has_focus ? GP_INK_SELECTED : GP_INK_STRONG);
 }
 
-/* GPUs from `first` on, below a heading. */
+/* Draws GPUs from `first` on, below a heading. */
 static void draw_list(const struct gp_box *box, const struct gp_gpus_view *view, size_t first)
 {
     struct gp_column_place places[LINE__COUNT];
@@ -300,7 +300,7 @@ static void draw_title(const struct gp_box *box, const struct gp_device *device)
         gp_draw_right(box, x + 5, 0, start - 2 - x - 5, temperature_ink(device), all);
 }
 
-/* Used memory, and behind it what driver and firmware keep. */
+/* Used memory, followed by the memory that the driver and firmware reserve. */
 static void draw_memory_bar(const struct gp_box *box, int x, int y, int w,
                             const struct gp_device *device)
 {
@@ -317,11 +317,11 @@ static void draw_memory_bar(const struct gp_box *box, int x, int y, int w,
     gp_draw_fill(box, x + from, y, columns, GP_INK_DIM, 0x2591);
 }
 
-/* The bars of a card; the later ones need a wide one, or a GPU that tells it. */
+/* The bars of a card. The later ones need a wide card, or a GPU that reports the value. */
 static const struct {
     const char *label;
     enum gp_series series;
-    int from; /* columns of the card */
+    int from; /* minimum columns of the card */
 } bars[] = {
     {"GPU", GP_SERIES_GPU, 0},
     {"MEM", GP_SERIES_MEMORY, 0},
@@ -356,7 +356,7 @@ static void draw_bars(const struct gp_box *box, const struct gp_device *device)
     }
 }
 
-/* Bytes per second in three digits or fewer. */
+/* Bytes per second in at most three digits. */
 static void add_rate(char *out, size_t size, const char *label, const struct gp_device *device,
                      enum gp_metric tx, enum gp_metric rx)
 {
@@ -368,7 +368,7 @@ static void add_rate(char *out, size_t size, const char *label, const struct gp_
                        GP_TENTHS_OF(received / 1e9), GP_TENTHS_OF(sent / 1e9));
 }
 
-/* "PCIe 5x16 ↓1.2 ↑0.3 GB/s", and whether it has fewer lanes than it could have. */
+/* "PCIe 5x16 ↓1.2 ↑0.3 GB/s". Returns whether fewer lanes are in use than possible. */
 static bool add_pcie(char *out, size_t size, const struct gp_device *device)
 {
     char label[TEXT_SIZE] = "PCIe";
@@ -386,7 +386,7 @@ static bool add_pcie(char *out, size_t size, const struct gp_device *device)
     return known && gp_device_number(device, GP_PCIE_WIDTH_MAX, &width_max) && width < width_max;
 }
 
-/* What a wide card need not tell here, because it has a bar for it. */
+/* Values that a wide card shows as bars instead. */
 static void add_loads(char *out, size_t size, const struct gp_device *device)
 {
     static const struct {
@@ -407,7 +407,7 @@ static void add_loads(char *out, size_t size, const struct gp_device *device)
     }
 }
 
-/* For how long, so coarse that it stands still most of the time. */
+/* A duration, coarse enough to rarely change. */
 static size_t add_time(char *out, size_t size, uint64_t ns)
 {
     unsigned long long s = ns / GP_NS_PER_S;
@@ -420,7 +420,7 @@ static size_t add_time(char *out, size_t size, uint64_t ns)
     return (size_t)snprintf(out, size, " %lluh", s / 3600);
 }
 
-/* What is wrong, in words, and how bad it is. */
+/* Appends the problems in words. Returns the ink of the most severe one. */
 static enum gp_ink add_troubles(char *out, size_t size, const struct gp_device *device,
                                 const struct gp_track *track, bool narrow, uint64_t now_ns)
 {
@@ -462,7 +462,7 @@ static void draw_links(const struct gp_box *box, const struct gp_device *device,
     gp_draw_right(box, end, 2, box->w - 1 - end, ink, troubles);
 }
 
-/* The graphs below a card: the chosen series, and as many of those behind it as have room. */
+/* The graphs below a card: the selected series, followed by as many others as fit. */
 static void draw_graphs(const struct gp_box *box, const struct gp_device *device,
                         const struct gp_gpus_view *view)
 {

@@ -1,4 +1,4 @@
-/* The GPUs, each in the density that there is room for. */
+/* Draws the GPUs in the most detailed density that fits. */
 #ifndef GP_TUI_GPUS_H
 #define GP_TUI_GPUS_H
 
@@ -14,22 +14,22 @@ struct gp_gpus_view {
     const struct gp_history *history;
     const struct gp_layout *layout;
     struct gp_span span;
-    enum gp_series series; /* of the graphs */
-    size_t first;          /* row that is shown first, where not all have room */
-    size_t chosen;         /* row that is marked; as many as there are: none */
-    bool has_focus;        /* the keys that move are for them */
-    bool blocks;           /* graphs of blocks instead of dots */
-    struct gp_hits *hits;  /* takes what can be clicked */
+    enum gp_series series; /* graphed series */
+    size_t first;          /* first visible row when not all rows fit */
+    size_t chosen;         /* selected row; the number of rows if there is none */
+    bool has_focus;        /* whether movement keys apply to the GPUs */
+    bool blocks;           /* draw graphs with blocks instead of dots */
+    struct gp_hits *hits;  /* collects the clickable areas */
 };
 
-/* Why a GPU tells nothing, NULL: it does. */
+/* Why a GPU reports no values; NULL if it does. */
 const char *gp_gpu_trouble(const struct gp_device *device);
-/* The same, but sleep is no trouble. */
+/* Same as gp_gpu_trouble(), but a sleeping GPU is not a problem. */
 bool gp_gpu_is_ill(const struct gp_device *device);
 
 void gp_draw_gpus(const struct gp_box *box, const struct gp_gpus_view *view);
 
-/* One as a card: three lines, and graphs in the rest of the box. */
+/* Draws one GPU as a card: three lines, and graphs in the rest of the box. */
 void gp_draw_gpu(const struct gp_box *box, const struct gp_device *device,
                  const struct gp_gpus_view *view);
 

@@ -5,17 +5,17 @@
 #include <stdio.h>
 
 enum {
-    BLOCK = 0x2581, /* ▁ of eight lower blocks */
-    LEFT = 0x258f,  /* ▏ of eight left blocks, counted down */
-    FULL = 0x2588,  /* █ */
-    DOT = 0x00b7,   /* · */
-    DOTS = 0x2800,  /* braille */
+    BLOCK = 0x2581, /* ▁, the first of eight lower blocks */
+    LEFT = 0x258f, /* ▏, the last of eight left blocks, which get wider towards lower code points */
+    FULL = 0x2588, /* █ */
+    DOT = 0x00b7,  /* · */
+    DOTS = 0x2800, /* braille */
     EIGHTHS = 8,
-    STEPS_MAX = 1024, /* of a graph */
+    STEPS_MAX = 1024, /* maximum columns of a graph */
     AXIS_WIDTH = 6,
     WORDS_WIDTH = 14,
-    WORDS_FROM = 60, /* columns: then there is room for words */
-    TIME_FROM = 6,   /* lines: then there is one for the time */
+    WORDS_FROM = 60, /* minimum columns for text */
+    TIME_FROM = 6,   /* minimum lines for a time axis */
 };
 
 enum gp_ink gp_load_ink(enum gp_series series, int permille)
@@ -39,7 +39,7 @@ void gp_draw_bar(const struct gp_box *box, int x, int y, int w, enum gp_ink ink,
     gp_draw_fill(box, x + full, y, w - full, GP_INK_DIM, DOT);
 }
 
-/* −1: a gap. The axis ends above 0. */
+/* Returns −1 for a gap. The axis starts at 0. */
 static int permille_of(float value, double max)
 {
     if (value < 0)
@@ -48,7 +48,7 @@ static int permille_of(float value, double max)
     return permille > 1000 ? 1000 : (int)(permille + 0.5);
 }
 
-/* A column of blocks as high as the value. */
+/* Draws a column of blocks as high as the value. */
 static void draw_blocks(const struct gp_box *box, int x, int permille, enum gp_ink ink)
 {
     int eighths = (permille * box->h * EIGHTHS + 500) / 1000;
@@ -58,12 +58,12 @@ static void draw_blocks(const struct gp_box *box, int x, int permille, enum gp_i
                      (uint32_t)(eighths >= EIGHTHS ? FULL : BLOCK + eighths - 1));
 }
 
-/* Two samples in a column of cells, each 4 × h dots high, filled below. */
+/* Draws two samples into a column of cells, each 4 × h dots high, filled to the bottom. */
 static void draw_dots(const struct gp_box *box, int x, const int permille[2], enum gp_series like)
 {
     static const uint32_t masks[2][5] = {{0, 0x40, 0x44, 0x46, 0x47}, {0, 0x80, 0xa0, 0xb0, 0xb8}};
     int high = permille[0] > permille[1] ? permille[0] : permille[1];
-    int top = box->h - 1 - (high * box->h * 4 + 500) / 1000 / 4; /* above it all is empty */
+    int top = box->h - 1 - (high * box->h * 4 + 500) / 1000 / 4; /* cells above it are empty */
     for (int y = high < 0 ? box->h : top < 0 ? 0 : top; y < box->h; y++) {
         uint32_t cp = DOTS;
         for (int i = 0; i < 2; i++) {
@@ -78,7 +78,7 @@ static void draw_dots(const struct gp_box *box, int x, const int permille[2], en
     }
 }
 
-/* 1, 2 or 5 times a power of ten, above the number. */
+/* Rounds up to 1, 2 or 5 times a power of ten. */
 static double round_up(double n)
 {
     double power = 0.1;
@@ -90,7 +90,7 @@ static double round_up(double n)
                             : 10 * power;
 }
 
-/* What is told of a graph in words. */
+/* The numbers shown in words next to a graph. */
 struct facts {
     struct gp_track_facts of;
     bool has_now, has_any;
@@ -128,7 +128,7 @@ void gp_draw_spark(const struct gp_box *box, int x, int y, int w, const struct g
 static struct facts draw_graph(const struct gp_box *box, const struct gp_panel *panel,
                                const struct gp_span *span)
 {
-    float values[STEPS_MAX]; /* as many as are read */
+    float values[STEPS_MAX]; /* one for each step */
     const struct gp_plot *plot = &panel->plot;
     int per_column = panel->blocks ? 1 : 2;
     int w = box->w * per_column > STEPS_MAX ? STEPS_MAX / per_column : box->w;
@@ -145,7 +145,7 @@ static struct facts draw_graph(const struct gp_box *box, const struct gp_panel *
             continue;
         }
         int older = 2 * column - half + 1;
-        int newer = older > 0 ? older - 1 : 0; /* not there yet: the older one lasts */
+        int newer = older > 0 ? older - 1 : 0; /* no newer sample yet: the older value continues */
         const int pair[2] = {permille_of(values[older], facts.max),
                              permille_of(values[newer], facts.max)};
         draw_dots(box, x, pair, plot->like);
@@ -153,9 +153,9 @@ static struct facts draw_graph(const struct gp_box *box, const struct gp_panel *
     return facts;
 }
 
-/* ---- axes and words ---- */
+/* ---- axes and text ---- */
 
-/* "87", "2.4": three digits where it is small. */
+/* "87", "2.4": at most three digits for small values. */
 static void format_value(char out[24], double value, const char *unit)
 {
     const char *blank = *unit == '%' || *unit == '\0' ? "" : " ";

@@ -1,41 +1,41 @@
-/* Small pictures of numbers. */
+/* Bars, sparklines and graphs. */
 #ifndef GP_TUI_GRAPH_H
 #define GP_TUI_GRAPH_H
 
 #include "tui/cells.h"
 #include "tui/history.h"
 
-/* The ink for a load of so many thousandths, with the bounds that nvitop made usual. */
+/* The ink for a load in thousandths. The thresholds are those of nvitop. */
 enum gp_ink gp_load_ink(enum gp_series series, int permille);
 
-/* A bar of w columns, its rest dotted. */
+/* Draws a bar of w columns; the empty rest is dotted. */
 void gp_draw_bar(const struct gp_box *box, int x, int y, int w, enum gp_ink ink, int permille);
 
-/* The time that a graph shows: its right edge, and what one step of it is. */
+/* The time range of a graph: its right edge and the length of one step. */
 struct gp_span {
     uint64_t end_ns, step_ns;
-    bool half; /* the last step is the first of two that share a column of dots, and fills it: so
-                  columns move with every second step only, and a slow line has less to carry */
+    bool half; /* the last step alone fills the last column of dots. Columns then move only every
+                  second step, which saves output on a slow line. */
 };
 
-/* What is drawn of a track. */
+/* What to draw of a track. */
 struct gp_plot {
-    const struct gp_track *track; /* NULL: nothing */
+    const struct gp_track *track; /* NULL: draw nothing */
     int channel;
-    double max;          /* of a full graph; 0: round number above the highest one shown */
-    enum gp_series like; /* whose inks it has */
+    double max;          /* top of the axis; 0: a round number above the highest value shown */
+    enum gp_series like; /* series whose inks to use */
 };
 
-/* One line: a block per sample, the newest at the right. */
+/* One line with a block per sample, the newest at the right. */
 void gp_draw_spark(const struct gp_box *box, int x, int y, int w, const struct gp_plot *plot,
                    const struct gp_span *span);
 
-/* A graph with its axes and, where there is room, what it shows in words: now, mean and highest of
- * the time that is shown. Dots are two samples a column, blocks one. */
+/* A graph with axes and, if there is room, the current, mean and highest value of the visible
+ * range. A column shows two samples as dots, or one as a block. */
 struct gp_panel {
     struct gp_plot plot;
     const char *title, *unit;
-    uint64_t now_ns; /* for the axis of time: the span may end before */
+    uint64_t now_ns; /* for the time axis; the span may end earlier */
     bool blocks;
 };
 

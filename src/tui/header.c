@@ -17,13 +17,13 @@ static const char *host_text(const struct gp_snapshot *snapshot, enum gp_metric 
     return gp_value_is_present(v) ? v->s : other;
 }
 
-/* " · 376/637 GiB", " · 3.1/5.6 kW": as short as it can be told. */
+/* · 376/637 GiB", " · 3.1/5.6 kW": as short as possible. */
 static void add_share(struct gp_strbuf *sb, double part, double whole, const char *unit)
 {
     gp_strbuf_addf(sb, whole < 100 ? " · %.1f/%.1f %s" : " · %.0f/%.0f %s", part, whole, unit);
 }
 
-/* Of all GPUs, their instances apart; what one does not tell is left out. */
+/* The sum over all GPUs, without MIG instances. Missing values are skipped. */
 static double sum(const struct gp_snapshot *snapshot, enum gp_metric m)
 {
     double total = 0;
@@ -34,7 +34,7 @@ static double sum(const struct gp_snapshot *snapshot, enum gp_metric m)
     return total;
 }
 
-/* "8 GPU · 3.1/5.6 kW · 376/637 GiB"; whether all of them are well. */
+/* "8 GPU · 3.1/5.6 kW · 376/637 GiB". Returns whether no GPU has a problem. */
 static bool add_totals(struct gp_strbuf *sb, const struct gp_snapshot *snapshot)
 {
     size_t gpus = 0;
@@ -55,7 +55,7 @@ static bool add_totals(struct gp_strbuf *sb, const struct gp_snapshot *snapshot)
     return well == gpus;
 }
 
-/* Where there is no room for all of it the versions give way. */
+/* If there is not enough room, the versions are dropped. */
 void gp_draw_header(const struct gp_box *box, const struct gp_snapshot *snapshot, const char *right)
 {
     const struct {
@@ -96,7 +96,7 @@ static bool host_number(const struct gp_snapshot *snapshot, enum gp_metric m, do
     return true;
 }
 
-/* "MEM ███···  120/512 GiB"; returns the column behind it. */
+/* "MEM ███··· 120/512 GiB". Returns the column after it. */
 static int draw_load(const struct gp_box *box, int x, const char *label, double part, double whole,
                      const char *words)
 {

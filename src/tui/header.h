@@ -1,5 +1,4 @@
-/* The top of the screen: the machine and its GPUs in a line, its processors and memory in another.
- */
+/* The top of the screen: one line for the machine and its GPUs, one for its CPUs and memory. */
 #ifndef GP_TUI_HEADER_H
 #define GP_TUI_HEADER_H
 
@@ -7,11 +6,11 @@
 
 struct gp_snapshot;
 
-/* Host, driver, sums; `right` stands at the right end. `snapshot` may be NULL. */
+/* Host, driver, sums; `right` is aligned right. `snapshot` may be NULL. */
 void gp_draw_header(const struct gp_box *box, const struct gp_snapshot *snapshot,
                     const char *right);
 
-/* Processors, memory, swap, load. */
+/* CPU, memory, swap, load. */
 void gp_draw_host(const struct gp_box *box, const struct gp_snapshot *snapshot);
 
 #endif

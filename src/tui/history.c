@@ -26,8 +26,8 @@ const bool gp_series_is_rate[GP_SERIES__COUNT] = {
 
 /* ---- values ---- */
 
-/* Where a series comes from: one metric, or the sum of two; what is full is another one, or fixed,
- * or not known. Bytes become GiB, bytes per second GB/s. Old values are no new points. */
+/* The source of a series: one metric, or the sum of two. The maximum is another metric, a fixed
+ * value, or unknown. Bytes become GiB, bytes per second GB/s. Stale values add no points. */
 static const struct {
     enum gp_metric metric, more, full;
     double fixed, per;
@@ -73,7 +73,7 @@ int gp_series_permille(const struct gp_device *device, enum gp_series series)
 
 /* ---- tracks ---- */
 
-/* A ring that grows until it has its size: few samples need little memory. */
+/* The ring grows up to its full size, so that few samples need little memory. */
 static bool make_room(struct gp_track *track)
 {
     if (track->count < track->room || track->room == GP_TRACK_SAMPLES)
@@ -91,7 +91,7 @@ void gp_track_add(struct gp_track *track, struct gp_track_sample sample, uint64_
 {
     if (!make_room(track))
         return;
-    /* they come a little early or late */
+    /* Samples may come slightly early or late. */
     sample.lasts_ms = (uint32_t)((interval_ns + interval_ns / 4) / GP_NS_PER_MS);
     track->samples[track->count++ % track->room] = sample;
 }
@@ -107,13 +107,13 @@ static size_t kept_of(const struct gp_track *track)
     return !track ? 0 : track->count < track->room ? track->count : track->room;
 }
 
-/* The sample with this number, counted from the oldest that is kept. */
+/* The sample with this number, counted from the oldest stored one. */
 static const struct gp_track_sample *sample_at(const struct gp_track *track, size_t kept, size_t i)
 {
     return &track->samples[(track->count - kept + i) % track->room];
 }
 
-/* How many of the kept samples are not behind this moment. */
+/* The number of stored samples that are not after this moment. */
 static size_t count_until(const struct gp_track *track, size_t kept, uint64_t end_ns)
 {
     size_t low = 0;
@@ -145,7 +145,7 @@ void gp_track_read(const struct gp_track *track, int channel, uint64_t end_ns, u
             continue;
         uint64_t until_ns = end_ns - back_ns;
         const struct gp_track_sample *last = sample_at(track, kept, left - 1);
-        if (until_ns - last->mono_ns >= step_ns) { /* none within the step */
+        if (until_ns - last->mono_ns >= step_ns) { /* no sample within the step */
             if (until_ns - last->mono_ns < last->lasts_ms * GP_NS_PER_MS)
                 ret[i] = value_of(last, channel);
             continue;
@@ -221,7 +221,7 @@ static struct gp_track *add_track(struct gp_history *history, uint64_t id)
     return track;
 }
 
-/* Heat, power and sync boost, of nvmlClocksEventReasons. */
+/* Thermal, power and sync boost, of nvmlClocksEventReasons. */
 #define LIMITS UINT64_C(0xfc)
 
 static void note_limit(struct gp_track *track, const struct gp_device *device, uint64_t now_ns)

@@ -1,5 +1,4 @@
-/* What GPUs did until now: a ring of samples for each, for graphs. A value that was not there is a
- * gap, not a 0. */
+/* The history of each GPU: a ring of samples, for graphs. A missing value is a gap, not a 0. */
 #ifndef GP_TUI_HISTORY_H
 #define GP_TUI_HISTORY_H
 
@@ -8,7 +7,7 @@
 struct gp_device;
 struct gp_snapshot;
 
-/* What graphs of a GPU can show. X(id, word, title, unit) */
+/* The series that can be graphed. X(id, word, title, unit) */
 #define GP_SERIES(X)                                                                               \
     X(GPU, "gpu", "GPU", "%")                                                                      \
     X(MEMORY, "memory", "memory", "GiB")                                                           \
@@ -30,7 +29,7 @@ enum gp_series {
 
 extern const char *const gp_series_titles[GP_SERIES__COUNT];
 extern const char *const gp_series_units[GP_SERIES__COUNT];
-/* Read for those alone who look: gp_want.more. */
+/* Series read only while they are visible: gp_want.more. */
 extern const bool gp_series_is_rate[GP_SERIES__COUNT];
 
 enum { GP_TRACK_SAMPLES = 1024, GP_TRACK_CHANNELS = 8 };
@@ -39,34 +38,33 @@ _Static_assert((int)GP_SERIES__COUNT <= (int)GP_TRACK_CHANNELS,
 
 struct gp_track_sample {
     uint64_t mono_ns;
-    uint32_t lasts_ms; /* it stands for the time until the next one, but no longer */
+    uint32_t lasts_ms; /* the sample is valid until the next one, but no longer than this */
     uint32_t present;  /* bit 1 << channel */
     float values[GP_TRACK_CHANNELS];
 };
 
-/* One GPU, MIG instance or process. */
+/* The history of one GPU, MIG instance or process. */
 struct gp_track {
     uint64_t id;
-    size_t count; /* samples ever taken; the last GP_TRACK_SAMPLES are there */
+    size_t count; /* samples taken so far; the last GP_TRACK_SAMPLES are stored */
     size_t room;
-    uint64_t limited_since_ns; /* what holds its clocks down does so since then; 0: nothing does */
+    uint64_t limited_since_ns;       /* since when the clocks have been limited; 0: they are not */
     struct gp_track_sample *samples; /* owned */
 };
 
-/* Takes a sample, behind which the next one comes in about interval_ns. Without memory it is left
- * out. */
+/* Adds a sample; the next one is due in about interval_ns. Without memory it is dropped. */
 void gp_track_add(struct gp_track *track, struct gp_track_sample sample, uint64_t interval_ns);
 void gp_track_fini(struct gp_track *track);
 
 #define GP_TRACK_GAP (-1.0F)
 
-/* Fills ret[i] with the highest value in the i-th step back from a moment, GP_TRACK_GAP if there
+/* Fills ret[i] with the highest value in the i-th step before a moment, or GP_TRACK_GAP if there
  * was none. `track` may be NULL. */
 void gp_track_read(const struct gp_track *track, int channel, uint64_t end_ns, uint64_t step_ns,
                    float *ret, size_t count);
 
-/* The samples of the time up to a moment: the last, the mean and the highest. `track` may be NULL.
- * False if there are none. */
+/* The last, mean and highest value of a time range that ends at a moment. `track` may be NULL.
+ * Returns false if there are no samples. */
 struct gp_track_facts {
     double last, mean, highest;
 };
@@ -79,22 +77,22 @@ struct gp_history {
     size_t count;
 };
 
-/* Takes the values of a snapshot. Without memory for a new GPU that one has no history. */
+/* Adds the values of a snapshot. Without memory a new GPU gets no history. */
 void gp_history_add(struct gp_history *history, const struct gp_snapshot *snapshot,
                     uint64_t interval_ns);
 void gp_history_fini(struct gp_history *history);
 
-/* NULL if nothing is known of it. */
+/* NULL if there is no history. */
 const struct gp_track *gp_history_find(const struct gp_history *history,
                                        const struct gp_device *device);
 
-/* A series in a device row, in its unit; false if it is not there, or old. */
+/* The value of a series in a device row, in its unit. False if it is missing or stale. */
 bool gp_series_value(const struct gp_device *device, enum gp_series series, double *ret);
 
-/* What a full graph of it means; 0 if that is not known. */
+/* The top of the axis for a series; 0 if it is unknown. */
 double gp_series_max(const struct gp_device *device, enum gp_series series);
 
-/* Thousandths of that; −1 if not known. */
+/* The value in thousandths of gp_series_max(); −1 if unknown. */
 int gp_series_permille(const struct gp_device *device, enum gp_series series);
 
 #endif

@@ -2,7 +2,7 @@
 
 #define ALT(letter) (GP_KEY_ALT + (letter))
 
-enum { KEY_RANGE = -1 }; /* all from the first to the second key */
+enum { KEY_RANGE = -1 }; /* all keys from the first to the second */
 
 static const struct {
     int keys[3];

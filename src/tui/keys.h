@@ -1,10 +1,10 @@
-/* Keys and what they do. */
+/* Keys and their actions. */
 #ifndef GP_TUI_KEYS_H
 #define GP_TUI_KEYS_H
 
 #include "base/util.h"
 
-/* A key is the character that it gives, or one of these. */
+/* A key is the character it produces, or one of these. */
 enum {
     GP_KEY_ESCAPE = 0x1b,
     GP_KEY_TAB = '\t',
@@ -27,9 +27,9 @@ enum {
     GP_KEY_F9 = GP_KEY_F1 + 8,
     GP_KEY_F10,
     GP_KEY_F12 = GP_KEY_F1 + 11,
-    GP_KEY_MOUSE,          /* a click; gp_ui_click() is told where */
-    GP_KEY_UNKNOWN,        /* one that means nothing here */
-    GP_KEY_ALT = 0x200000, /* added to a character */
+    GP_KEY_MOUSE,          /* a click; its place goes to gp_ui_click() */
+    GP_KEY_UNKNOWN,        /* a key without a meaning here */
+    GP_KEY_ALT = 0x200000, /* flag added to a character */
 };
 
 #define GP_KEY_CTRL(letter) ((letter)&0x1f)
@@ -44,17 +44,17 @@ enum gp_action {
     GP_ACTION__COUNT,
 };
 
-/* `vi`: with the letters that vi has for moving. */
+/* `vi`: use vi's letters for movement. */
 enum gp_action gp_key_action(int key, bool vi);
 
-/* How the keys of an action are called, and what it does. */
+/* The display names of an action's keys, and what the action does. */
 const char *gp_action_keys(enum gp_action action);
 const char *gp_action_help(enum gp_action action);
 
-/* A key for it. */
+/* One of the action's keys. */
 int gp_action_key(enum gp_action action, bool vi);
 
-/* The letter that it has in vi's way too; NUL for none. */
+/* The letter of the action with keys=vi; NUL for none. */
 char gp_action_vi_letter(enum gp_action action);
 
 #endif

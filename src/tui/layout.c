@@ -1,11 +1,11 @@
 #include "tui/layout.h"
 
 enum {
-    PROCESS_LINES = 10, /* kept for processes: title, heading, eight rows */
-    GRAPH_LINES = 3,    /* the least that a graph makes sense in */
+    PROCESS_LINES = 10, /* reserved for processes: title, heading, eight rows */
+    GRAPH_LINES = 3,    /* minimum for a useful graph */
     GRAPH_LINES_MAX = 9,
-    GRAPHS_MAX = 4,   /* of a card, one above the other */
-    GPUS_STACKED = 2, /* so few have the whole width each */
+    GRAPHS_MAX = 4,   /* of a card, stacked */
+    GPUS_STACKED = 2, /* up to this many GPUs get the full width */
 };
 
 static int least(int a, int b)
@@ -18,11 +18,11 @@ static int most(int a, int b)
     return a > b ? a : b;
 }
 
-/* Lines that the GPUs take in this density: their own, without what a graph could have more. */
+/* Lines that the GPUs need in this density, without optional lines for graphs. */
 static int lines_of(const struct gp_layout *l, int gpus)
 {
     int rows = (gpus + l->columns - 1) / l->columns;
-    return rows * l->gpu_height + (l->density == GP_DENSITY_LINE); /* its heading */
+    return rows * l->gpu_height + (l->density == GP_DENSITY_LINE); /* plus the heading */
 }
 
 static void set_density(struct gp_layout *l, enum gp_density density, int w, int gpus)
@@ -45,7 +45,7 @@ static void set_density(struct gp_layout *l, enum gp_density density, int w, int
         l->columns = 1;
 }
 
-/* The area of the GPUs within `room` lines. */
+/* Places the area of the GPUs within `room` lines. */
 static void place_gpus(struct gp_layout *l, const struct gp_layout_options *o, int room)
 {
     int wanted = o->no_processes ? room : most(room - PROCESS_LINES, room / 2);
@@ -53,7 +53,7 @@ static void place_gpus(struct gp_layout *l, const struct gp_layout_options *o, i
     set_density(l, first, o->w, o->gpus);
     while (o->density == GP_DENSITY_AUTO && l->density < GP_DENSITY_GRID &&
            lines_of(l, o->gpus) > wanted) {
-        int beside = o->w / GP_CARD_COLUMNS; /* lines may stand side by side, too */
+        int beside = o->w / GP_CARD_COLUMNS; /* lines may also be placed side by side */
         if (l->density == GP_DENSITY_LINE && l->columns < beside)
             l->columns = beside;
         else
@@ -66,7 +66,8 @@ static void place_gpus(struct gp_layout *l, const struct gp_layout_options *o, i
     int heading = l->density == GP_DENSITY_LINE;
     l->gpus.h = least(lines_of(l, o->gpus), wanted);
     l->shown = (l->gpus.h - heading) / l->gpu_height * l->columns;
-    if (l->shown <= 0 && l->density < GP_DENSITY_LINE) { /* a pinned one that has no room at all */
+    if (l->shown <= 0 &&
+        l->density < GP_DENSITY_LINE) { /* the pinned GPU view does not fit at all */
         set_density(l, GP_DENSITY_LINE, o->w, o->gpus);
         heading = 1;
         l->gpus.h = least(lines_of(l, o->gpus), wanted);

@@ -1,21 +1,21 @@
-/* Where everything stands: a pure function of the size of the screen and of what there is. */
+/* The layout: a pure function of the size of the screen and of what there is to show. */
 #ifndef GP_TUI_LAYOUT_H
 #define GP_TUI_LAYOUT_H
 
 #include "base/util.h"
 
-/* How a GPU is shown, from rich to dense; each falls back to the next where there is no room. */
+/* GPU views, from detailed to dense. A view that does not fit falls back to the next. */
 enum gp_density {
-    GP_DENSITY_CARD, /* three lines and graphs */
-    GP_DENSITY_BAR,  /* three lines */
-    GP_DENSITY_LINE, /* one */
+    GP_DENSITY_CARD, /* three text lines and graphs */
+    GP_DENSITY_BAR,  /* three text lines */
+    GP_DENSITY_LINE, /* one line */
     GP_DENSITY_GRID, /* a few columns */
     GP_DENSITY__COUNT,
     GP_DENSITY_AUTO = GP_DENSITY__COUNT,
 };
 
 enum {
-    GP_CARD_COLUMNS = 80, /* a card or bar view has at least as many, if the screen has */
+    GP_CARD_COLUMNS = 80, /* minimum width of cards and bars, if the screen is that wide */
     GP_GRID_COLUMNS = 10,
     GP_TEXT_LINES = 3, /* of a card or a bar view */
 };
@@ -26,9 +26,9 @@ struct gp_rect {
 
 struct gp_layout_options {
     int w, h;
-    int gpus;                /* rows for GPUs and MIG instances */
-    enum gp_density density; /* GP_DENSITY_AUTO: the richest that has room */
-    bool host;               /* a line for the machine */
+    int gpus;                /* number of GPUs and MIG instances */
+    enum gp_density density; /* GP_DENSITY_AUTO: the most detailed that fits */
+    bool host;               /* whether to show the line of the machine */
     bool no_gpus, no_processes;
 };
 
@@ -36,8 +36,8 @@ struct gp_layout {
     struct gp_rect header, host, gpus, processes, keys; /* h is 0: not shown */
     enum gp_density density;
     int columns;    /* GPUs side by side */
-    int gpu_height; /* lines of one GPU */
-    int shown;      /* GPUs that have room at the same time */
+    int gpu_height; /* lines per GPU */
+    int shown;      /* GPUs that fit at the same time */
 };
 
 struct gp_layout gp_layout_of(const struct gp_layout_options *options);

@@ -101,7 +101,7 @@ static bool matches(const struct gp_page *page, size_t line)
                            strcasestr(gp_page_value(page, line), page->word));
 }
 
-/* Puts the next line that has the word to the top; `from` is counted from the first one shown. */
+/* Scrolls to the next line with the word; `from` is relative to the first visible line. */
 static void find(struct gp_page *page, size_t from, bool forward)
 {
     page->is_missing = *page->word != '\0';
@@ -125,7 +125,7 @@ static void type(struct gp_page *page, int key)
         page->is_typing = false;
     else if (key == GP_KEY_BACKSPACE && n > 0)
         page->word[n - 1] = '\0';
-    else if (key >= ' ' && key < GP_KEY_BACKSPACE) /* what has no room is left out */
+    else if (key >= ' ' && key < GP_KEY_BACKSPACE) /* excess characters are dropped */
         (void)snprintf(page->word + n, sizeof(page->word) - n, "%c", key);
     find(page, 0, true);
 }
@@ -224,9 +224,9 @@ void gp_page_draw(struct gp_page *page, const struct gp_box *box)
     size_t last = page->first + page->height;
     if (page->is_typing || page->is_missing)
         (void)gp_drawf(box, 0, h, page->is_missing ? GP_INK_HIGH : GP_INK_KEY, "search: %s%s",
-                       page->word, page->is_missing ? " is not there" : "_");
+                       page->word, page->is_missing ? " not found" : "_");
     else
-        (void)gp_drawf(box, 0, h, GP_INK_DIM, "%zu–%zu of %zu · / searches, q leaves",
+        (void)gp_drawf(box, 0, h, GP_INK_DIM, "%zu–%zu of %zu · / search, q back",
                        page->count ? page->first + 1 : 0, last < page->count ? last : page->count,
                        page->count);
 }

@@ -1,4 +1,4 @@
-/* A page of lines that is scrolled and searched: help, details, an environment, alerts. */
+/* A page of lines that can be scrolled and searched: help, details, an environment, alerts. */
 #ifndef GP_TUI_PAGE_H
 #define GP_TUI_PAGE_H
 
@@ -8,45 +8,45 @@
 enum { GP_PAGE_WORD_SIZE = 64 };
 
 struct gp_page_line {
-    size_t label, value; /* where they begin in the text */
-    enum gp_ink ink;     /* of the value; of the whole line, where there is no label */
+    size_t label, value; /* offsets into the text */
+    enum gp_ink ink;     /* of the value; of the whole line if there is no label */
 };
 
 struct gp_page {
-    struct gp_strbuf text; /* label and value of each line, a NUL behind each */
+    struct gp_strbuf text; /* label and value of each line, each NUL-terminated */
     struct gp_page_line *lines;
     size_t count, room;
-    size_t label_width; /* columns, of the widest */
-    /* how it is looked at; stays when the lines are written anew */
+    size_t label_width; /* columns of the widest label */
+    /* The view; it stays when the lines are rewritten. */
     size_t first, height;
     int scroll;
-    char word[GP_PAGE_WORD_SIZE]; /* that is searched; what is found is marked */
-    bool is_typing;               /* it is being typed */
+    char word[GP_PAGE_WORD_SIZE]; /* search word; matches are highlighted */
+    bool is_typing;               /* the word is being typed */
     bool is_missing;
 };
 
 void gp_page_init(struct gp_page *page);
 void gp_page_fini(struct gp_page *page);
 
-/* To the beginning of another text. */
+/* Resets the view for a new text. */
 void gp_page_open(struct gp_page *page);
-/* No lines, to write them anew. */
+/* Removes all lines, to rewrite them. */
 void gp_page_clear(struct gp_page *page);
 
-/* Adds a line. What has no memory is left out. */
+/* Adds a line. Without memory it is dropped. */
 void gp_page_add(struct gp_page *page, enum gp_ink ink, const char *label, const char *value);
 void gp_page_addf(struct gp_page *page, enum gp_ink ink, const char *label, const char *fmt, ...)
     GP_PRINTF(4, 5);
-/* A heading, with an empty line before it unless it is the first. */
+/* Adds a heading, preceded by an empty line unless it is the first. */
 void gp_page_head(struct gp_page *page, const char *title);
 
-/* The value of a line that there is. */
+/* The value of an existing line. */
 const char *gp_page_value(const struct gp_page *page, size_t line);
 
-/* False if the key leaves the page. */
+/* Returns false if the key leaves the page. */
 bool gp_page_key(struct gp_page *page, int key, bool vi) GP_MUST_CHECK;
 
-/* The lines, and at the bottom where one is, or the word that is typed. */
+/* Draws the lines, and at the bottom the position or the search word. */
 void gp_page_draw(struct gp_page *page, const struct gp_box *box);
 
 #endif

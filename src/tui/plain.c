@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is told of a GPU, each with its label; what it does not tell is left out. */
+/* The values of a GPU and their labels. Values that the GPU does not report are omitted. */
 static const struct {
     const char *label;
     enum gp_metric metric;
@@ -93,13 +93,13 @@ static void add_process(struct gp_strbuf *sb, const struct gp_proc_row *row)
     if (row->type)
         gp_strbuf_addf(sb, ", type %s", row->type);
     add_amount(sb, "GPU memory", row->memory, GP_PROCESS_MEMORY);
-    add_amount(sb, "suspended in main memory", row->suspended, GP_PROCESS_SUSPENDED);
+    add_amount(sb, "suspended in host memory", row->suspended, GP_PROCESS_SUSPENDED);
     add_amount(sb, "SM", row->sm, GP_PROCESS_SM);
     add_amount(sb, "memory", row->mem, GP_PROCESS_MEM);
     add_amount(sb, "encoder", row->enc, GP_PROCESS_ENC);
     add_amount(sb, "decoder", row->dec, GP_PROCESS_DEC);
     add_amount(sb, "CPU", row->cpu, GP_PROCESS_CPU);
-    add_amount(sb, "main memory", row->rss, GP_PROCESS_RSS);
+    add_amount(sb, "host memory", row->rss, GP_PROCESS_RSS);
     if (row->age_s.known) {
         gp_strbuf_adds(sb, ", for ");
         gp_proc_format(sb, row, GP_PROC_TIME_COLUMN);
@@ -109,14 +109,14 @@ static void add_process(struct gp_strbuf *sb, const struct gp_proc_row *row)
     gp_strbuf_addf(sb, ": %s\n", row->command ? row->command : "?");
 }
 
-/* The machine, in a line. */
+/* The machine in one line. */
 static void add_host(struct gp_strbuf *sb, const struct gp_snapshot *snapshot, size_t processes)
 {
     static const struct {
         const char *label;
         enum gp_metric metric;
     } loads[] = {
-        {"processors", GP_HOST_CPU_COUNT},
+        {"CPUs", GP_HOST_CPU_COUNT},
         {"in use", GP_HOST_CPU},
         {"load", GP_HOST_LOAD},
         {"memory", GP_HOST_MEMORY_TOTAL},
@@ -162,9 +162,9 @@ int gp_plain_add(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
     return 0;
 }
 
-/* ---- what is new ---- */
+/* ---- changes ---- */
 
-/* A line of a text, which stays as it is. */
+/* A line inside a text, which it points into. */
 struct line {
     const char *text;
     size_t n;

@@ -1,4 +1,5 @@
-/* The same in lines: for screen readers, terminals that cannot place text, and files. */
+/* The monitor as plain lines: for screen readers, terminals without cursor addressing, and
+ * files. */
 #ifndef GP_TUI_PLAIN_H
 #define GP_TUI_PLAIN_H
 
@@ -6,13 +7,12 @@
 
 struct gp_strbuf;
 
-/* Appends the sample: a line for the machine, one for each GPU, one for each process. GP_ENOMEM. */
+/* Appends the sample: a line for the machine, each GPU and each process. Fails with GP_ENOMEM. */
 int gp_plain_add(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
                  const struct gp_procs_options *options) GP_MUST_CHECK;
 
-/* Appends the lines of `now` that were not in `before`, and an empty one if there are any.
- * GP_ENOMEM.
- */
+/* Appends the lines of `now` that are not in `before`, then an empty line if there were any. Fails
+ * with GP_ENOMEM. */
 int gp_plain_add_changes(struct gp_strbuf *sb, const struct gp_strbuf *now,
                          const struct gp_strbuf *before) GP_MUST_CHECK;
 

@@ -43,7 +43,7 @@ void gp_prefs_init(struct gp_prefs *prefs)
 
 /* ---- values ---- */
 
-/* Of texts that not everything may stand in. */
+/* Checks texts that have a syntax. */
 static int check_text(enum gp_pref pref, const char *text, struct gp_err *err)
 {
     struct gp_proc_order order;
@@ -59,7 +59,7 @@ static void *field_of(struct gp_prefs *prefs, enum gp_pref pref)
     return (char *)prefs + gp_pref_table[pref].offset;
 }
 
-/* The word at this place of a list with blanks between; its length is 0 behind the last one. */
+/* The word at this index of a blank-separated list; its length is 0 after the last word. */
 static const char *word_at(const char *words, int at, size_t *ret_n)
 {
     for (; at > 0 && *words; at--) {
@@ -83,10 +83,10 @@ static int find_word(const char *words, const char *word)
 static int bad_value(enum gp_pref pref, const char *text, struct gp_err *err)
 {
     const struct gp_pref_info *info = &gp_pref_table[pref];
-    return gp_err_set(err, GP_EUSAGE, "bad value '%.80s' for %s: it takes %s", text, info->name,
+    return gp_err_set(err, GP_EUSAGE, "bad value '%.80s' for %s: expected %s", text, info->name,
                       info->choices                    ? info->choices
                       : info->type == GP_PREF_DURATION ? "a time of at least 0.1 seconds"
-                                                       : "a shorter text, of one line");
+                                                       : "a shorter text of one line");
 }
 
 int gp_pref_set(struct gp_prefs *prefs, enum gp_pref pref, const char *text, struct gp_err *err)
@@ -190,7 +190,7 @@ static int on_line(void *user, const char *section, const char *name, const char
     while (pref < GP_PREF__COUNT && strcmp(gp_pref_table[pref].name, name) != 0)
         pref++;
     if (pref == GP_PREF__COUNT)
-        r = gp_err_set(&err, GP_EUSAGE, "there is no '%.80s'", name);
+        r = gp_err_set(&err, GP_EUSAGE, "unknown name '%.80s'", name);
     else
         r = gp_pref_set(load->prefs, (enum gp_pref)pref, value, &err);
     if (r < 0 && load->r == 0)
@@ -209,11 +209,11 @@ int gp_prefs_load(struct gp_prefs *prefs, const char *path, struct gp_err *err)
     int line = ini_parse_file(file, on_line, &load);
     (void)fclose(file);
     if (load.r == 0 && line > 0)
-        return gp_err_set(err, GP_EUSAGE, "%s:%d: neither [part] nor name = value", path, line);
+        return gp_err_set(err, GP_EUSAGE, "%s:%d: expected [section] or name = value", path, line);
     return load.r;
 }
 
-/* Appends the text without our part: whole lines, as they are. */
+/* Appends the text without our section. All other lines stay unchanged. */
 static void add_others(struct gp_strbuf *sb, const char *text)
 {
     bool ours = false;
@@ -230,7 +230,7 @@ static void add_others(struct gp_strbuf *sb, const char *text)
         gp_strbuf_addc(sb, '\n');
 }
 
-/* The folders above a file. What is wrong with one shows when the file is written. */
+/* Creates the parent folders of a file. Errors show when the file is written. */
 static void make_folders(const char *path)
 {
     char folder[GP_PATH_SIZE];

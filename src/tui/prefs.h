@@ -1,5 +1,5 @@
-/* What can be chosen about the monitor. One table (prefs.def) feeds the command line, the file and
- * the setup screen; values are written alike in all three. */
+/* The preferences of the monitor. One table (prefs.def) feeds the command line, the configuration
+ * file and the setup screen; values have the same syntax in all three. */
 #ifndef GP_TUI_PREFS_H
 #define GP_TUI_PREFS_H
 
@@ -13,7 +13,7 @@ struct gp_strbuf;
 
 enum gp_pref_type {
     GP_PREF_SWITCH,   /* bool: yes or no */
-    GP_PREF_CHOICE,   /* int: the place in the choices */
+    GP_PREF_CHOICE,   /* int: index into the choices */
     GP_PREF_DURATION, /* uint64_t: nanoseconds */
     GP_PREF_TEXT,     /* char[GP_PREF_TEXT_SIZE] */
 };
@@ -25,7 +25,7 @@ enum gp_pref {
     GP_PREF__COUNT,
 };
 
-enum { GP_PREF_TEXT_SIZE = 160 }; /* with its name it fits in a line that inih reads */
+enum { GP_PREF_TEXT_SIZE = 160 }; /* with its name it fits into a line that inih can read */
 
 enum gp_host_pref { GP_HOST_AUTO, GP_HOST_YES, GP_HOST_NO };
 enum gp_keys_pref { GP_KEYS_HTOP, GP_KEYS_VI };
@@ -52,26 +52,26 @@ extern const struct gp_pref_info gp_pref_table[GP_PREF__COUNT];
 
 void gp_prefs_init(struct gp_prefs *prefs);
 
-/* Takes a value from text. GP_EUSAGE says what it takes. */
+/* Parses a value. GP_EUSAGE describes the expected values. */
 int gp_pref_set(struct gp_prefs *prefs, enum gp_pref pref, const char *text,
                 struct gp_err *err) GP_MUST_CHECK;
 
-/* Appends the value as gp_pref_set() takes it. */
+/* Appends the value in the syntax of gp_pref_set(). */
 void gp_pref_format(struct gp_strbuf *sb, const struct gp_prefs *prefs, enum gp_pref pref);
 
-/* The next value of a switch, a choice or a duration, or the one before. Text stays. */
+/* Steps a switch, a choice or a duration to its next or previous value. Texts do not change. */
 void gp_pref_step(struct gp_prefs *prefs, enum gp_pref pref, bool forward);
 
-/* The file: $XDG_CONFIG_HOME/gpulse/config.ini, or below ~/.config. False if there is no such
- * place. */
+/* The file: $XDG_CONFIG_HOME/gpulse/config.ini, or ~/.config/gpulse/config.ini. False without such
+ * a folder. */
 bool gp_prefs_path(char ret[GP_PATH_SIZE]);
 
-/* Takes the part [top] of a file. What it does not know, or cannot take, is left out, and err tells
- * of the first such line; a file that is not there is no error. GP_EUSAGE, GP_EIO. */
+/* Loads the section [top] of a file. Unknown names and bad values are skipped, and err describes
+ * the first of them. A missing file is no error. Fails with GP_EUSAGE or GP_EIO. */
 int gp_prefs_load(struct gp_prefs *prefs, const char *path, struct gp_err *err) GP_MUST_CHECK;
 
-/* Writes the part [top] anew, at once or not at all; the rest of the file stays as it is. GP_EIO.
- */
+/* Rewrites the section [top] atomically; the rest of the file stays unchanged. Fails with
+ * GP_EIO. */
 int gp_prefs_save(const struct gp_prefs *prefs, const char *path, struct gp_err *err) GP_MUST_CHECK;
 
 #endif

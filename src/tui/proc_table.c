@@ -59,7 +59,7 @@ static void draw_row(const struct gp_box *box, int y, const struct gp_column_pla
         }
         gp_strbuf_reset(&sb);
         gp_proc_format(&sb, row, c);
-        if (c == GP_PROC_TYPE_COLUMN && sb.len > 1) { /* "C+G", "M+C" in one letter */
+        if (c == GP_PROC_TYPE_COLUMN && sb.len > 1) { /* "C+G" and "M+C" as one letter */
             char letter = sb.buf[0] == 'M' ? 'M' : 'X';
             gp_strbuf_reset(&sb);
             gp_strbuf_addc(&sb, letter);

@@ -1,5 +1,5 @@
-/* Settings of a GPU: what they are, what they may be, a change behind a question, and the way back.
- * The driver is asked on a thread; the changer does it as `gpulse set` does. */
+/* Changes settings of a GPU: shows values and ranges, asks before each change, and undoes changes.
+ * A thread talks to the driver, with the same changer as `gpulse set`. */
 #include "tui/screen.h"
 
 #include "base/err.h"
@@ -21,20 +21,20 @@ static const enum gp_control_id offered[] = {
 
 enum { OFFERED = GP_ARRAY_LEN(offered), WIDTH = 76 };
 
-/* Lines: the settings, what the chosen one is, what is asked or told. */
+/* Lines: the settings, the description of the selected one, and the question or answer. */
 enum { LIST = OFFERED + 1, HELP = 5, ANSWER = 4 };
 
-/* What the thread is to do, and what came of it. */
+/* A job for the thread and its result. */
 struct gp_adjust_job {
     int (*open)(unsigned index, struct gp_changer **ret, struct gp_err *err);
     unsigned gpu;
-    int change; /* place in `offered`; −1: only look */
+    int change; /* index into `offered`; −1: only read */
     struct gp_control_value value;
     struct gp_err err;
     bool is_stuck;
     enum gp_outcome outcome;
     char words[400]; /* of the outcome */
-    bool is_known;   /* the settings are there */
+    bool is_known;   /* whether the settings have been read */
     struct gp_setting settings[OFFERED];
 };
 
@@ -75,7 +75,7 @@ static int work_with(struct gp_adjust_job *job, struct gp_changer *changer)
     uint32_t controls = 0;
     struct gp_target *target = find_target(changer);
     if (!target)
-        return gp_err_set(&job->err, GP_ENODEV, "GPU %u is not there", job->gpu);
+        return gp_err_set(&job->err, GP_ENODEV, "GPU %u does not exist", job->gpu);
     for (size_t i = 0; i < OFFERED; i++)
         controls |= UINT32_C(1) << offered[i];
     if (target->code == 0)
@@ -100,7 +100,7 @@ static void work(void *ctx)
     job->is_stuck = r == GP_ETIMEOUT;
     if (r < 0)
         return;
-    if (work_with(job, changer) < 0) /* before anything was changed */
+    if (work_with(job, changer) < 0) /* before any change */
         job->outcome = GP_OUTCOME_FAILED;
     if (!gp_changer_free(changer))
         job->is_stuck = true;
@@ -122,14 +122,14 @@ static void format_value(struct gp_strbuf *sb, const struct gp_adjust_job *job, 
     if (s->status == GP_STATUS_OK && s->known)
         gp_control_format(sb, offered[i], &s->value, true);
     else if (s->status == GP_STATUS_OK)
-        gp_strbuf_adds(sb, "(not told)");
+        gp_strbuf_adds(sb, "(not reported)");
     else if (s->status == GP_STATUS_NO_PERMISSION)
         gp_strbuf_adds(sb, "(no permission)");
     else
-        gp_strbuf_adds(sb, "(not on this GPU)");
+        gp_strbuf_adds(sb, "(not supported by this GPU)");
 }
 
-/* Starts the thread; without a job there is nothing that it could work on. */
+/* Starts the thread. Does nothing if there is no job. */
 static void start(struct gp_ui *ui)
 {
     struct gp_ui_adjust *a = &ui->adjust;
@@ -139,19 +139,19 @@ static void start(struct gp_ui *ui)
     a->job->words[0] = '\0';
     a->task = gp_task_start(work, a->job);
     if (!a->task)
-        tell(a, "no thread can be had");
+        tell(a, "cannot start a thread");
 }
 
 static void describe_result(struct gp_ui *ui)
 {
     static const char *const words[] = {
-        [GP_OUTCOME_NONE] = "was not tried",
-        [GP_OUTCOME_SAME] = "is so already",
+        [GP_OUTCOME_NONE] = "not attempted",
+        [GP_OUTCOME_SAME] = "already set",
         [GP_OUTCOME_DONE] = "done",
         [GP_OUTCOME_PENDING] = "accepted; takes effect after a reset",
-        [GP_OUTCOME_UNVERIFIED] = "accepted; the driver does not tell whether it is so",
+        [GP_OUTCOME_UNVERIFIED] = "accepted; the driver does not report whether it took effect",
         [GP_OUTCOME_FAILED] = "failed",
-        [GP_OUTCOME_HUNG] = "no answer: it may or may not have happened",
+        [GP_OUTCOME_HUNG] = "no answer: it is unknown whether the change was made",
     };
     struct gp_ui_adjust *a = &ui->adjust;
     const struct gp_adjust_job *job = a->job;
@@ -163,7 +163,7 @@ static void describe_result(struct gp_ui *ui)
              words[job->outcome], *more ? ": " : "", more);
 }
 
-/* The newest change of this GPU that can be taken back; NULL: there is none. */
+/* The newest change of this GPU that can be undone; NULL if there is none. */
 static struct gp_ui_undo *newest_change(struct gp_ui_adjust *a)
 {
     for (size_t i = a->done_count; i > 0; i--)
@@ -178,11 +178,11 @@ static void remove_change(struct gp_ui_adjust *a, struct gp_ui_undo *undo)
     memmove(undo, undo + 1, (--a->done_count - i) * sizeof(*undo));
 }
 
-/* Remembers what has happened, or that it was taken back. */
+/* Records a change, or that it was undone. */
 static void note_change(struct gp_ui_adjust *a)
 {
     struct gp_ui_undo *newest = newest_change(a);
-    /* one that cannot be taken back is not in the way of older ones either */
+    /* A change that cannot be undone does not block older ones. */
     if (a->undoes && newest)
         remove_change(a, newest);
     if (a->undoes || !gp_outcome_may_have_changed(a->job->outcome) || !a->change.value[0])
@@ -209,9 +209,9 @@ static void fill_adjust(struct gp_ui *ui)
     struct gp_ui_adjust *a = &ui->adjust;
     const struct gp_device *device = gp_ui_chosen_gpu(ui);
     if (a->job)
-        return; /* it is open already */
+        return; /* already open */
     if (!device || !ui->outside.open_changer) {
-        gp_ui_say(ui, "there is no GPU here");
+        gp_ui_say(ui, "no GPU here");
         ui->mode = GP_UI_WATCH;
         return;
     }
@@ -235,7 +235,7 @@ static void leave_adjust(struct gp_ui *ui)
 {
     struct gp_ui_adjust *a = &ui->adjust;
     if (a->task && !gp_task_end(a->task, GP_TASK_PATIENCE_MS)) {
-        ui->is_stuck = true; /* the thread has the job, and ends or does not */
+        ui->is_stuck = true; /* the thread owns the job, and may never finish */
     } else {
         if (a->task && a->job->change >= 0)
             note_change(a);
@@ -248,7 +248,7 @@ static void leave_adjust(struct gp_ui *ui)
 
 /* ---- keys ---- */
 
-/* What is out of range is not asked about. */
+/* Asks for confirmation, unless the value is out of range. */
 static void ask_for(struct gp_ui_adjust *a, size_t i)
 {
     struct gp_err err = {0};
@@ -273,7 +273,7 @@ static void begin_change(struct gp_ui *ui)
     struct gp_ui_adjust *a = &ui->adjust;
     size_t i = ui->menu.chosen;
     if (ui->prefs.read_only) {
-        tell(a, "read-only: nothing is changed");
+        tell(a, "read-only: cannot change settings");
         return;
     }
     if (!a->job->is_known || a->job->settings[i].status != GP_STATUS_OK)
@@ -287,7 +287,7 @@ static void begin_change(struct gp_ui *ui)
     gp_ui_edit(ui, a->text, gp_control_table[offered[i]].name, on_value);
 }
 
-/* Sends the change, and notes the way back. */
+/* Starts the change, and records how to undo it. */
 static void send(struct gp_ui *ui, size_t i)
 {
     struct gp_ui_adjust *a = &ui->adjust;
@@ -301,13 +301,13 @@ static void send(struct gp_ui *ui, size_t i)
     start(ui);
 }
 
-/* Asks for the value that was before the newest change. */
+/* Asks to restore the value from before the newest change. */
 static void undo(struct gp_ui *ui)
 {
     struct gp_ui_adjust *a = &ui->adjust;
     struct gp_ui_undo *newest = newest_change(a);
     if (!newest) {
-        tell(a, "there is nothing to undo");
+        tell(a, "nothing to undo");
         return;
     }
     (void)snprintf(a->text, sizeof(a->text), "%s", newest->value);
@@ -332,7 +332,7 @@ static enum gp_ui_wish key_in_adjust(struct gp_ui *ui, int key)
         return GP_UI_GO_ON;
     else if (leaves)
         gp_ui_show(ui, GP_UI_WATCH);
-    else if (a->task) /* it has the settings */
+    else if (a->task) /* the thread owns the settings */
         (void)gp_menu_key(&ui->menu, key, vi);
     else if (key == GP_KEY_ENTER)
         begin_change(ui);
@@ -386,12 +386,12 @@ static void draw_question(const struct gp_box *box, const struct gp_ui *ui)
     gp_strbuf_fini(&sb);
 }
 
-/* What is asked, done or told, which has its place whatever else has none. */
+/* The question, progress or result. Its lines are reserved even on a small screen. */
 static void draw_answer(const struct gp_box *box, struct gp_ui *ui)
 {
     struct gp_ui_adjust *a = &ui->adjust;
     if (a->task) {
-        (void)gp_draw(box, 0, 0, GP_INK_STRONG, "asking the driver…");
+        (void)gp_draw(box, 0, 0, GP_INK_STRONG, "waiting for the driver…");
         return;
     }
     if (a->asks) {
@@ -401,7 +401,7 @@ static void draw_answer(const struct gp_box *box, struct gp_ui *ui)
     int y = gp_draw_wrapped(box, 0, GP_INK_STRONG, a->result);
     const struct gp_ui_undo *newest = newest_change(a);
     if (newest)
-        (void)gp_drawf(box, 0, y, GP_INK_PLAIN, "u: back to %s %s",
+        (void)gp_drawf(box, 0, y, GP_INK_PLAIN, "u: restore %s %s",
                        gp_control_table[offered[newest->control]].name, newest->value);
 }
 
@@ -410,7 +410,7 @@ static void draw_adjust(struct gp_ui *ui, const struct gp_box *box)
     const struct gp_ui_adjust *a = &ui->adjust;
     const struct gp_control *control = &gp_control_table[offered[ui->menu.chosen]];
     char text[512];
-    (void)snprintf(text, sizeof(text), "GPU %u · Enter changes, u undoes, q leaves", a->gpu);
+    (void)snprintf(text, sizeof(text), "GPU %u · Enter change, u undo, q back", a->gpu);
     struct gp_box in = gp_draw_window(box, WIDTH, LIST + HELP + ANSWER + 2, text);
     int answer = in.h > LIST ? ANSWER : in.h > 4 ? 2 : 1;
     int help = in.h >= LIST + HELP + ANSWER ? HELP : 0;

@@ -1,4 +1,4 @@
-/* A text that is typed at the bottom of the screen, in front of whatever was there. */
+/* A line editor at the bottom of the screen, in front of another screen. */
 #include "tui/screen.h"
 
 #include <stdio.h>
@@ -12,10 +12,10 @@ void gp_ui_edit(struct gp_ui *ui, char *text, const char *label,
     ui->edit.behind = ui->mode;
     ui->edit.on_change = on_change;
     memcpy(ui->edit.before, text, GP_PREF_TEXT_SIZE);
-    ui->mode = GP_UI_EDIT; /* what is behind stays as it is */
+    ui->mode = GP_UI_EDIT; /* the screen below stays open */
 }
 
-/* Without the last character, which may be several bytes. */
+/* Drops the last character, which may be several bytes. */
 static void drop_last(char *text)
 {
     size_t n = strlen(text);
@@ -37,7 +37,7 @@ static void drop_word(char *text)
 static void add_character(char *text, int key)
 {
     size_t n = strlen(text);
-    (void)snprintf(text + n, GP_PREF_TEXT_SIZE - n, "%c", key); /* what has no room is left out */
+    (void)snprintf(text + n, GP_PREF_TEXT_SIZE - n, "%c", key); /* excess characters are dropped */
 }
 
 static enum gp_ui_wish key_in_edit(struct gp_ui *ui, int key)

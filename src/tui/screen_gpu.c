@@ -1,4 +1,4 @@
-/* Everything about one GPU: a second sampler asks for all metrics, as long as the page is open. */
+/* All details of one GPU: while the page is open, a second sampler reads all metrics. */
 #include "tui/screen.h"
 
 #include "base/err.h"
@@ -13,7 +13,7 @@
 
 enum { INTERVAL_S = 2, PATIENCE_MS = 40, CARD_LINES = 12, PAGE_LINES = 8 };
 
-/* The device row of the page: with all metrics, as soon as there is one. */
+/* The device row of the page: the one with all metrics, once it has been read. */
 static const struct gp_device *find_device(const struct gp_ui *ui, const struct gp_snapshot *s)
 {
     for (size_t i = 0; s && i < s->device_count; i++)
@@ -24,7 +24,7 @@ static const struct gp_device *find_device(const struct gp_ui *ui, const struct 
 
 /* ---- lines ---- */
 
-/* The group of a metric: its name up to the first dot; 0 for none. */
+/* Length of a metric's group: its name up to the first dot; 0 for none. */
 static size_t group_of(enum gp_metric m)
 {
     const char *name = gp_metric_table[m].name;
@@ -49,7 +49,7 @@ static void add_metric(struct gp_page *page, enum gp_metric m, const struct gp_v
     gp_strbuf_fini(&sb);
 }
 
-/* With a heading for each group, and an empty line where those without one begin again. */
+/* Adds a heading for each group, and an empty line before metrics without a group. */
 static void add_present(struct gp_page *page, const struct gp_device *device)
 {
     enum gp_metric last = GP_METRIC__COUNT;
@@ -77,7 +77,7 @@ static void add_absent(struct gp_page *page, const struct gp_device *device)
         if (gp_value_is_present(v) || v->status == GP_STATUS_NONE)
             continue;
         if (!any)
-            gp_page_head(page, "not known of this GPU");
+            gp_page_head(page, "not reported for this GPU");
         any = true;
         gp_field_reason(&sb, v, 0);
         gp_page_add(page, GP_INK_DIM, gp_metric_table[GP_DEVICE__FIRST + i].name, sb.buf);
@@ -97,10 +97,10 @@ static void open_feed(struct gp_ui *ui)
 static void fill_gpu(struct gp_ui *ui)
 {
     struct gp_ui_details *d = &ui->details;
-    if (!ui->text.count) { /* it has just been opened */
+    if (!ui->text.count) { /* the page has just been opened */
         const struct gp_device *chosen = gp_ui_chosen_gpu(ui);
         if (!chosen) {
-            gp_ui_say(ui, "there is no GPU here");
+            gp_ui_say(ui, "no GPU here");
             ui->mode = GP_UI_WATCH;
             return;
         }
@@ -111,7 +111,7 @@ static void fill_gpu(struct gp_ui *ui)
     const struct gp_device *device = find_device(ui, d->snapshot ? d->snapshot : ui->snapshot);
     gp_page_clear(&ui->text);
     if (!device) {
-        gp_page_add(&ui->text, GP_INK_CRITICAL, "", "this GPU is not there any more");
+        gp_page_add(&ui->text, GP_INK_CRITICAL, "", "this GPU no longer exists");
         return;
     }
     if (device->status != GP_STATUS_OK)
@@ -131,7 +131,7 @@ void gp_gpu_collect(struct gp_ui *ui)
         gp_ui_say(ui, "%s", err.text);
     if (!snapshot && !err.code)
         return;
-    gp_snapshot_free(d->snapshot); /* behind an error it would look current for ever */
+    gp_snapshot_free(d->snapshot); /* after an error it would look current forever */
     d->snapshot = snapshot;
     fill_gpu(ui);
 }
@@ -156,7 +156,8 @@ static enum gp_ui_wish key_in_gpu(struct gp_ui *ui, int key)
         return GP_UI_GO_ON;
     }
     if (!ui->text.is_typing && action == GP_ACTION_ADJUST) {
-        ui->gpu = (int)ui->details.gpu; /* not that of another process by now */
+        ui->gpu =
+            (int)ui->details.gpu; /* the GPU of this page, not of the process under the cursor */
         gp_ui_show(ui, GP_UI_ADJUST);
         return GP_UI_GO_ON;
     }
@@ -165,7 +166,7 @@ static enum gp_ui_wish key_in_gpu(struct gp_ui *ui, int key)
 
 static void draw_gpu(struct gp_ui *ui, const struct gp_box *box)
 {
-    struct gp_box in = gp_draw_window(box, box->w, box->h, "GPU · m: another graph, a: adjust");
+    struct gp_box in = gp_draw_window(box, box->w, box->h, "GPU · m: next graph, a: adjust");
     const struct gp_device *device = find_device(ui, ui->snapshot);
     const struct gp_gpus_view view = {
         .snapshot = ui->snapshot,

@@ -1,11 +1,11 @@
-/* Lists to choose from: the column to sort by, the user whose processes are shown. */
+/* Lists to select from: the sort column, and the user whose processes are shown. */
 #include "tui/screen.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Enter chooses, other keys that move nothing leave. */
+/* Enter selects; any key that does not move leaves the list. */
 static enum gp_ui_wish key_in_list(struct gp_ui *ui, int key, void (*take)(struct gp_ui *ui))
 {
     if (gp_menu_key(&ui->menu, key, gp_ui_is_vi(ui)))
@@ -75,7 +75,7 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*x, *y);
 }
 
-/* The users who have processes in the snapshot, sorted; they live as long as it. */
+/* The users with processes in the snapshot, sorted. The names belong to the snapshot. */
 static size_t find_users(const struct gp_ui *ui, const char *ret[USERS_MAX])
 {
     size_t count = 0;
@@ -96,7 +96,7 @@ static size_t find_users(const struct gp_ui *ui, const char *ret[USERS_MAX])
     return count;
 }
 
-/* Once, when it is opened: a line stays what it was when it is chosen. */
+/* Filled once when it is opened, so that lines do not change while one is selected. */
 static void fill_users(struct gp_ui *ui)
 {
     const char *users[USERS_MAX];
@@ -114,7 +114,7 @@ static bool is_about_user(const char *word)
     return strncmp(word, "user:", 5) == 0 || strncmp(word, "user=", 5) == 0;
 }
 
-/* The filter without the word that chooses a user, and with that of this one. */
+/* Replaces the user in the filter with the selected one. */
 static void take_user(struct gp_ui *ui)
 {
     char text[GP_PREF_TEXT_SIZE] = "";

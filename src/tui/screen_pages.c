@@ -1,4 +1,4 @@
-/* Pages that need nothing but what is there: the keys, the alerts, the cost of gpulse itself. */
+/* Pages made from what is already known: keys, alerts, and the resource use of gpulse. */
 #include "tui/screen.h"
 
 #include "base/clock.h"
@@ -24,15 +24,16 @@ static void fill_help(struct gp_ui *ui)
         gp_page_add(page, GP_INK_PLAIN, keys, gp_action_help((enum gp_action)a));
     }
     gp_page_head(page, "mouse");
-    gp_page_add(page, GP_INK_PLAIN, "click", "chooses a GPU, a process, a key of the bottom line");
-    gp_page_add(page, GP_INK_PLAIN, "click heading", "sorts by the column; again: the other way");
-    gp_page_add(page, GP_INK_PLAIN, "double click", "everything about it");
+    gp_page_add(page, GP_INK_PLAIN, "click",
+                "select a GPU or a process, or press a key in the bottom line");
+    gp_page_add(page, GP_INK_PLAIN, "click heading", "sort by the column; again: reverse");
+    gp_page_add(page, GP_INK_PLAIN, "double click", "show all details");
     gp_page_add(page, GP_INK_PLAIN, "wheel", "moves");
-    gp_page_add(page, GP_INK_PLAIN, "Shift+drag", "marks text for the clipboard");
-    gp_page_head(page, "letters behind a GPU");
-    gp_page_add(page, GP_INK_PLAIN, "!", "it does not answer");
-    gp_page_add(page, GP_INK_PLAIN, "R", "the driver asks for a reset or a reboot");
-    gp_page_add(page, GP_INK_PLAIN, "T P S", "clocks held down by heat, power, sync boost");
+    gp_page_add(page, GP_INK_PLAIN, "Shift+drag", "select text for the clipboard");
+    gp_page_head(page, "letters next to a GPU");
+    gp_page_add(page, GP_INK_PLAIN, "!", "does not respond");
+    gp_page_add(page, GP_INK_PLAIN, "R", "the driver requests a reset or a reboot");
+    gp_page_add(page, GP_INK_PLAIN, "T P S", "clocks limited by heat, power, sync boost");
     gp_page_head(page, "processes");
     for (int c = 0; c < GP_PROC_COLUMN__COUNT; c++)
         gp_page_add(page, GP_INK_PLAIN, gp_proc_column_table[c].title,
@@ -42,7 +43,7 @@ static void fill_help(struct gp_ui *ui)
 const struct gp_screen gp_screen_help = {.key = gp_page_screen_key,
                                          .draw = gp_page_screen_draw,
                                          .fill = fill_help,
-                                         .title = "keys · q leaves"};
+                                         .title = "keys · q back"};
 
 /* ---- alerts ---- */
 
@@ -58,7 +59,7 @@ static void fill_alerts(struct gp_ui *ui)
     if (count > MOST)
         gp_page_addf(&ui->text, GP_INK_PLAIN, "", "and %zu more", count - MOST);
     if (count == 0)
-        gp_page_add(&ui->text, GP_INK_PLAIN, "", "nothing needs your eye");
+        gp_page_add(&ui->text, GP_INK_PLAIN, "", "nothing needs attention");
 }
 
 const struct gp_screen gp_screen_alerts = {
@@ -76,7 +77,7 @@ static double ms_each(uint64_t ns, uint64_t count)
     return count ? (double)ns / (double)count / (double)GP_NS_PER_MS : 0;
 }
 
-/* Of this process, in bytes; 0 if that cannot be told. */
+/* Of this process, in bytes; 0 if unknown. */
 static double main_memory(void)
 {
     char text[128];
@@ -98,22 +99,22 @@ static void fill_cost(struct gp_ui *ui)
     if (getrusage(RUSAGE_SELF, &usage) < 0 || wall <= 0)
         return;
     double cpu = seconds(usage.ru_utime) + seconds(usage.ru_stime);
-    gp_page_addf(page, GP_INK_PLAIN, "processor", "%.2f%% of one, %.2f s in %.0f s",
+    gp_page_addf(page, GP_INK_PLAIN, "CPU", "%.2f%% of one core, %.2f s in %.0f s",
                  100 * cpu / wall, cpu, wall);
-    gp_page_addf(page, GP_INK_PLAIN, "main memory", "%.1f MiB", main_memory() / (1024 * 1024));
-    gp_page_addf(page, GP_INK_PLAIN, "a sample", "%.2f ms on average, %.2f ms at most, %llu taken",
+    gp_page_addf(page, GP_INK_PLAIN, "host memory", "%.1f MiB", main_memory() / (1024 * 1024));
+    gp_page_addf(page, GP_INK_PLAIN, "samples", "%.2f ms on average, %.2f ms at most, %llu taken",
                  ms_each(cost->ticks_ns, cost->ticks),
                  (double)cost->ticks_max_ns / (double)GP_NS_PER_MS,
                  (unsigned long long)cost->ticks);
-    gp_page_addf(page, GP_INK_PLAIN, "a picture", "%.2f ms on average, %llu drawn",
+    gp_page_addf(page, GP_INK_PLAIN, "frames", "%.2f ms on average, %llu drawn",
                  ms_each(cost->frames_ns, cost->frames), (unsigned long long)cost->frames);
     gp_page_addf(page, GP_INK_PLAIN, "page faults", "%ld, %ld of them from disk",
                  usage.ru_minflt + usage.ru_majflt, usage.ru_majflt);
     gp_page_add(page, GP_INK_DIM, "",
-                "a sample is the time until driver and /proc have answered, most of it waiting");
+                "the time of a sample is mostly spent waiting for the driver and /proc");
 }
 
 const struct gp_screen gp_screen_cost = {.key = gp_page_screen_key,
                                          .draw = gp_page_screen_draw,
                                          .fill = fill_cost,
-                                         .title = "what gpulse itself costs"};
+                                         .title = "resource use of gpulse"};

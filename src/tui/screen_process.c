@@ -1,5 +1,5 @@
-/* Everything about one process: its numbers as graphs since the page is open, and what /proc tells,
- * read on a thread because that may hang. */
+/* All details of one process: graphs since the page was opened, and data from /proc, read on a
+ * thread because that may hang. */
 #include "tui/screen.h"
 
 #include "base/clock.h"
@@ -17,26 +17,26 @@
 
 #define GIB (1024.0 * 1024 * 1024)
 
-/* The graphs: channels of the track. */
+/* The graphs, one for each channel of the track. */
 static const struct {
     const char *title, *unit;
     enum gp_proc_column column;
-    double per, max; /* max 0: as high as it gets */
+    double per, max; /* max 0: scale to the highest value */
     enum gp_series like;
 } graphs[] = {
     {"GPU memory", "GiB", GP_PROC_MEMORY_COLUMN, GIB, 0, GP_SERIES_MEMORY},
     {"SMs", "%", GP_PROC_SM_COLUMN, 1, 100, GP_SERIES_GPU},
-    {"processors", "%", GP_PROC_CPU_COLUMN, 1, 0, GP_SERIES_GPU},
-    {"main memory", "GiB", GP_PROC_RSS_COLUMN, GIB, 0, GP_SERIES_MEMORY},
+    {"CPU", "%", GP_PROC_CPU_COLUMN, 1, 0, GP_SERIES_GPU},
+    {"host memory", "GiB", GP_PROC_RSS_COLUMN, GIB, 0, GP_SERIES_MEMORY},
 };
 
 enum { GRAPHS = GP_ARRAY_LEN(graphs), GRAPH_LINES = 6, PAGE_LINES = 8 };
 
-/* What the thread is to do, and what came of it. */
+/* A job for the thread and its result. */
 struct gp_process_job {
     const char *root;
     uint32_t pid;
-    struct gp_inspect *found; /* NULL: without memory */
+    struct gp_inspect *found; /* NULL if there was no memory */
 };
 
 static void work(void *ctx)
@@ -51,7 +51,7 @@ static void work(void *ctx)
 static const char *why(int error)
 {
     return error == EACCES    ? "not permitted"
-           : error == ESRCH   ? "it has ended, or cannot be seen from here"
+           : error == ESRCH   ? "exited, or not visible from here"
            : error == ENODATA ? "none"
                               : strerror(error);
 }
@@ -75,7 +75,7 @@ static void add_number(struct gp_page *page, const char *label,
 
 static void add_row(struct gp_page *page, const struct gp_proc_row *row)
 {
-    gp_page_head(page, "on the GPUs");
+    gp_page_head(page, "GPUs");
     for (int c = 0; c < GP_PROC_COLUMN__COUNT; c++) {
         struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
         gp_proc_format(&sb, row, (enum gp_proc_column)c);
@@ -103,42 +103,43 @@ static void add_identity(struct gp_page *page, const struct gp_inspect *in)
         gp_page_addf(page, GP_INK_PLAIN, "state", "%c", in->state);
         gp_page_addf(page, GP_INK_PLAIN, "nice", "%d", in->nice);
         gp_page_addf(page, GP_INK_PLAIN, "threads", "%llu", (unsigned long long)in->threads);
-        gp_page_addf(page, GP_INK_PLAIN, "time on processors", "%.1f s, and %.1f s in the kernel",
+        gp_page_addf(page, GP_INK_PLAIN, "CPU time", "%.1f s user, %.1f s kernel",
                      (double)in->user_ns / 1e9, (double)in->system_ns / 1e9);
     }
-    add_number(page, "processors it may use", &in->cpus, false);
-    add_number(page, "switches it asked for", &in->voluntary_switches, false);
-    add_number(page, "switches forced on it", &in->involuntary_switches, false);
+    add_number(page, "allowed CPUs", &in->cpus, false);
+    add_number(page, "voluntary context switches", &in->voluntary_switches, false);
+    add_number(page, "involuntary context switches", &in->involuntary_switches, false);
     add_number(page, "out-of-memory score", &in->oom_score, false);
     for (size_t i = 0; i < in->ancestor_count; i++)
-        gp_page_addf(page, GP_INK_PLAIN, i == 0 ? "started by" : "and that by", "%u %s",
+        gp_page_addf(page, GP_INK_PLAIN, i == 0 ? "parent" : "its parent", "%u %s",
                      in->ancestors[i].pid,
                      in->ancestors[i].command ? in->ancestors[i].command : "?");
 }
 
 static void add_memory(struct gp_page *page, const struct gp_inspect *in)
 {
-    gp_page_head(page, "memory and disks");
+    gp_page_head(page, "memory and disk I/O");
     add_number(page, "resident", &in->resident_bytes, true);
-    add_number(page, "of that shared", &in->shared_bytes, true);
-    add_number(page, "swapped out", &in->swapped_bytes, true);
+    add_number(page, "of which shared", &in->shared_bytes, true);
+    add_number(page, "swapped", &in->swapped_bytes, true);
     add_number(page, "locked", &in->locked_bytes, true);
-    add_number(page, "addresses", &in->virtual_bytes, true);
-    add_number(page, "read from disks", &in->read_bytes, true);
-    add_number(page, "written to disks", &in->written_bytes, true);
+    add_number(page, "virtual memory", &in->virtual_bytes, true);
+    add_number(page, "read from disk", &in->read_bytes, true);
+    add_number(page, "written to disk", &in->written_bytes, true);
 }
 
 static void add_devices(struct gp_page *page, const struct gp_inspect_devices *devices)
 {
     gp_page_head(page, "open GPU devices");
     if (!devices->error)
-        gp_page_addf(page, GP_INK_PLAIN, "open files of any kind", "%zu%s", devices->open_files,
-                     devices->is_cut ? " and more" : "");
+        gp_page_addf(page, GP_INK_PLAIN, "open files", "%zu%s", devices->open_files,
+                     devices->is_cut ? " or more" : "");
     if (devices->error || devices->count == 0)
         gp_page_add(page, GP_INK_DIM, "", devices->error ? why(devices->error) : "none");
     for (size_t i = 0; i < devices->count; i++)
-        gp_page_addf(page, GP_INK_PLAIN, devices->items[i].path, "%u times, descriptor %u first",
-                     devices->items[i].opens, devices->items[i].first_fd);
+        gp_page_addf(page, GP_INK_PLAIN, devices->items[i].path,
+                     "opened %u times, first descriptor %u", devices->items[i].opens,
+                     devices->items[i].first_fd);
     if (devices->is_cut)
         gp_page_add(page, GP_INK_DIM, "", "… and more");
 }
@@ -154,7 +155,7 @@ static void add_list(struct gp_page *page, const char *title, const struct gp_in
         gp_page_add(page, GP_INK_DIM, "", "… and more");
 }
 
-/* ---- what is known ---- */
+/* ---- current data ---- */
 
 static const struct gp_proc_row *find_row(const struct gp_ui *ui)
 {
@@ -164,7 +165,7 @@ static const struct gp_proc_row *find_row(const struct gp_ui *ui)
     return NULL;
 }
 
-/* The sample of this snapshot, if it is a new one. */
+/* Adds a sample from this snapshot, if it is a new one. */
 static void track(struct gp_ui *ui, const struct gp_proc_row *row)
 {
     struct gp_track *t = &ui->details.track;
@@ -208,8 +209,8 @@ static void write_page(struct gp_ui *ui)
     if (row)
         add_row(&ui->text, row);
     else
-        gp_page_add(&ui->text, GP_INK_HIGH, "", "not on a GPU any more");
-    if (d->task || !d->job || !d->job->found) { /* the thread has it */
+        gp_page_add(&ui->text, GP_INK_HIGH, "", "no longer on a GPU");
+    if (d->task || !d->job || !d->job->found) { /* the thread owns it */
         gp_page_head(&ui->text, "process");
         gp_page_add(&ui->text, GP_INK_DIM, "", d->task ? "reading /proc…" : "out of memory");
         return;
@@ -231,7 +232,7 @@ static void write_page(struct gp_ui *ui)
     ui->details.to_environment = false;
 }
 
-/* Behind each snapshot /proc is read anew; the page waits for that. */
+/* After each snapshot /proc is read again; the page shows the old data until then. */
 static void fill_process(struct gp_ui *ui)
 {
     bool is_new = !ui->details.job;
@@ -257,7 +258,7 @@ static void leave_process(struct gp_ui *ui)
 {
     struct gp_ui_details *d = &ui->details;
     if (d->task && !gp_task_end(d->task, GP_TASK_PATIENCE_MS)) {
-        ui->is_stuck = true; /* the thread has the job, and ends or does not */
+        ui->is_stuck = true; /* the thread owns the job, and may never finish */
     } else if (d->job) {
         gp_inspect_free(d->job->found);
         free(d->job);

@@ -1,5 +1,5 @@
-/* How all of it looks: every preference with its value, in front of the screen that shows what it
- * does at once. */
+/* The setup screen: all preferences with their values. Changes show at once on the screen above
+ * it. */
 #include "tui/screen.h"
 
 #include "base/err.h"
@@ -12,11 +12,11 @@ void gp_ui_save(struct gp_ui *ui)
 {
     struct gp_err err = {0};
     if (!ui->outside.config_path)
-        gp_ui_say(ui, "there is no place for a file: HOME is not set");
+        gp_ui_say(ui, "cannot save: HOME is not set");
     else if (gp_prefs_save(&ui->prefs, ui->outside.config_path, &err) < 0)
         gp_ui_say(ui, "%s", err.text);
     else
-        gp_ui_say(ui, "kept in %s", ui->outside.config_path);
+        gp_ui_say(ui, "saved to %s", ui->outside.config_path);
 }
 
 static void fill_setup(struct gp_ui *ui)
@@ -30,7 +30,7 @@ static void leave_setup(struct gp_ui *ui)
     gp_menu_open(&ui->menu, 0);
 }
 
-/* A text that cannot be read gives way to the one before. */
+/* Invalid text is replaced by the previous value. */
 static void on_text(struct gp_ui *ui, enum gp_edit_step step)
 {
     enum gp_pref pref = (enum gp_pref)ui->menu.chosen;
@@ -53,7 +53,7 @@ static void change(struct gp_ui *ui, bool forward)
         return;
     }
     if (pref == GP_PREF_READ_ONLY && ui->prefs.read_only) {
-        gp_ui_say(ui, "read-only stays until the program ends");
+        gp_ui_say(ui, "read-only stays on until the program exits");
         return;
     }
     gp_pref_step(&ui->prefs, pref, forward);
@@ -87,10 +87,10 @@ static void draw_pref(const struct gp_box *line, size_t i, const void *ctx)
 
 static void draw_setup(struct gp_ui *ui, const struct gp_box *box)
 {
-    /* at the bottom: what it changes is seen above */
+    /* At the bottom, so that the effect of a change is visible above. */
     int h = box->h > GP_PREF__COUNT + 12 ? GP_PREF__COUNT + 2 : (box->h + 1) / 2;
     struct gp_box part = gp_box_part(box, 0, box->h - h - 1, box->w, h);
-    struct gp_box in = gp_draw_window(&part, part.w, h, "setup · ← → change, S keeps it, q leaves");
+    struct gp_box in = gp_draw_window(&part, part.w, h, "setup · ← → change, S save, q back");
     gp_menu_draw(&ui->menu, &in, &ui->hits, draw_pref, ui);
 }
 

@@ -1,5 +1,5 @@
-/* Sending a signal to the process under the cursor, or to all that are tagged. The processes are
- * held from the first question on, so that a pid cannot come to mean another one. */
+/* Sends a signal to the process under the cursor, or to all tagged processes. Pidfds are opened
+ * before the first question, so that a recycled pid is never signalled. */
 #include "tui/screen.h"
 
 #include "base/err.h"
@@ -13,15 +13,15 @@ static const struct {
     int number;
     const char *name, *help;
 } signals[] = {
-    {SIGTERM, "TERM", "end, in its own time"},
-    {SIGINT, "INT", "as Ctrl-C"},
-    {SIGKILL, "KILL", "end at once; it can save nothing"},
-    {SIGHUP, "HUP", "its terminal is gone, or: read the configuration again"},
-    {SIGQUIT, "QUIT", "end, with a core dump"},
-    {SIGSTOP, "STOP", "stand still; its memory stays"},
-    {SIGCONT, "CONT", "go on"},
-    {SIGUSR1, "USR1", "whatever the program makes of it"},
-    {SIGUSR2, "USR2", "whatever the program makes of it"},
+    {SIGTERM, "TERM", "terminate, after cleaning up"},
+    {SIGINT, "INT", "interrupt, like Ctrl-C"},
+    {SIGKILL, "KILL", "kill at once; unsaved data is lost"},
+    {SIGHUP, "HUP", "hang up, or reload the configuration"},
+    {SIGQUIT, "QUIT", "quit with a core dump"},
+    {SIGSTOP, "STOP", "stop; keeps its memory"},
+    {SIGCONT, "CONT", "continue"},
+    {SIGUSR1, "USR1", "defined by the program"},
+    {SIGUSR2, "USR2", "defined by the program"},
 };
 
 static void leave_signal(struct gp_ui *ui)
@@ -44,7 +44,7 @@ static void hold(struct gp_ui *ui, int64_t pid)
         t->list[t->count++] = (struct gp_ui_target){pid, fd};
 }
 
-/* Takes hold of the processes; without any the question is not asked. */
+/* Opens the processes. If there are none, the question is not asked. */
 static void fill_signal(struct gp_ui *ui)
 {
     struct gp_ui_targets *t = &ui->targets;
@@ -54,9 +54,9 @@ static void fill_signal(struct gp_ui *ui)
     if (ui->prefs.read_only)
         gp_ui_say(ui, "read-only: no signals");
     else if (ui->outside.root)
-        gp_ui_say(ui, "the processes of %.60s cannot be reached from here", ui->outside.root);
+        gp_ui_say(ui, "the processes of %.60s cannot be signalled from here", ui->outside.root);
     else if (ui->tag_count == 0 && (!row || !row->pid))
-        gp_ui_say(ui, "there is no process here");
+        gp_ui_say(ui, "no process here");
     else if (ui->tag_count == 0)
         hold(ui, row->pid);
     else
@@ -120,7 +120,7 @@ static void draw_signal(struct gp_ui *ui, const struct gp_box *box)
 {
     const struct gp_ui_targets *t = &ui->targets;
     int count = (int)GP_ARRAY_LEN(signals);
-    struct gp_box in = gp_draw_window(box, 72, count + 5, "signal · Enter chooses, Esc leaves");
+    struct gp_box in = gp_draw_window(box, 72, count + 5, "signal · Enter select, Esc cancel");
     gp_draw_left(&in, 0, 0, in.w, GP_INK_STRONG, t->who);
     struct gp_box list = gp_box_part(&in, 0, 1, in.w, in.h - 3);
     gp_menu_draw(&ui->menu, &list, &ui->hits, draw_line, NULL);

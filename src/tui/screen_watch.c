@@ -1,4 +1,4 @@
-/* The GPUs and the processes: the screen that all others stand in front of. */
+/* The main screen: the GPUs and the processes. */
 #include "tui/screen.h"
 
 #include "model/snapshot.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum {
-    HOST_FROM = 30, /* lines: then there is room for the machine */
+    HOST_FROM = 30, /* minimum lines to show the machine */
     KEYS_FROM = 8,
     SCROLL_STEP = 8,
     ZOOM_MAX = 6,
@@ -19,7 +19,7 @@ enum {
 
 /* ---- the cursor ---- */
 
-/* Row of the GPU that is chosen; as many as there are, if none is. */
+/* Row of the selected GPU; the number of rows if none is selected. */
 static size_t chosen_gpu_row(const struct gp_ui *ui)
 {
     size_t i = 0;
@@ -28,7 +28,7 @@ static size_t chosen_gpu_row(const struct gp_ui *ui)
     return i;
 }
 
-/* The GPU behind or before the one that is chosen, their instances left out. */
+/* Selects the next or previous GPU, skipping MIG instances. */
 static void move_gpu(struct gp_ui *ui, int step)
 {
     const struct gp_snapshot *s = ui->snapshot;
@@ -74,7 +74,7 @@ static void move_gpus(struct gp_ui *ui, enum gp_action action)
                      : 1);
 }
 
-/* Moves the cursor; false if the action is another one. */
+/* Moves the cursor; returns false for any other action. */
 static bool move(struct gp_ui *ui, enum gp_action action)
 {
     switch (action) {
@@ -122,7 +122,7 @@ static void search(struct gp_ui *ui, size_t from, bool forward)
         }
     }
     if (*ui->search)
-        gp_ui_say(ui, "'%s' is not there", ui->search);
+        gp_ui_say(ui, "'%s' not found", ui->search);
 }
 
 static void on_search(struct gp_ui *ui, enum gp_edit_step step)
@@ -166,7 +166,7 @@ static void turn_tag(struct gp_ui *ui)
     gp_ui_choose(ui, ui->chosen + 1);
 }
 
-/* The process and all below it, as far as they have rows. */
+/* Tags the process and all of its descendants that have rows. */
 static void tag_children(struct gp_ui *ui)
 {
     const struct gp_proc_row *row = gp_ui_chosen_row(ui);
@@ -215,7 +215,7 @@ static void clear_choice(struct gp_ui *ui)
     ui->followed = 0;
 }
 
-/* Both areas, the GPUs alone, the processes alone. */
+/* Cycles through: both areas, only the GPUs, only the processes. */
 static void expand(struct gp_prefs *prefs)
 {
     bool both = prefs->gpus && prefs->processes;
@@ -232,8 +232,8 @@ static bool has_gpu(const struct gp_ui *ui, int gpu)
     return false;
 }
 
-/* A digit behind another one makes a number of both, if there is such a GPU; the same GPU again
- * shows all of them. */
+/* Two digits in a row select a GPU with that number, if there is one. Selecting the same GPU again
+ * shows all GPUs. */
 static void choose_by_digit(struct gp_ui *ui, int digit)
 {
     int longer = ui->digit_typed && ui->gpu > 0 ? ui->gpu * 10 + digit : -1;
@@ -243,7 +243,7 @@ static void choose_by_digit(struct gp_ui *ui, int digit)
         ui->gpu = ui->gpu == digit ? -1 : digit;
 }
 
-/* Changes which processes are shown, in which order; false if the action is another one. */
+/* Changes which processes are shown and in which order; returns false for any other action. */
 static bool arrange(struct gp_ui *ui, enum gp_action action, int key)
 {
     switch (action) {
@@ -285,7 +285,7 @@ static bool arrange(struct gp_ui *ui, enum gp_action action, int key)
     }
 }
 
-/* Changes how things look; false if the action is another one. */
+/* Changes how things look; returns false for any other action. */
 static bool look(struct gp_ui *ui, enum gp_action action)
 {
     static const struct {
@@ -334,7 +334,8 @@ static void follow(struct gp_ui *ui)
     ui->followed = row && ui->followed != row->pid ? row->pid : 0;
     if (!ui->followed)
         return;
-    gp_ui_choose(ui, ui->chosen); /* the cursor may only have stood at the top until now */
+    gp_ui_choose(ui,
+                 ui->chosen); /* pins the cursor, which may have followed the top row until now */
     gp_ui_say(ui, "following %lld", (long long)ui->followed);
 }
 
@@ -347,7 +348,7 @@ static void open_details(struct gp_ui *ui, bool to_environment)
     else if (row && row->pid)
         gp_ui_show(ui, GP_UI_PROCESS);
     else
-        gp_ui_say(ui, "there is no process here");
+        gp_ui_say(ui, "no process here");
 }
 
 static enum gp_ui_wish act(struct gp_ui *ui, enum gp_action action)
@@ -454,8 +455,8 @@ static void draw_keys(struct gp_ui *ui, const struct gp_box *box)
     }
 }
 
-/* The gravest at the right of the line that parts GPUs and processes: nothing moves when it comes.
- */
+/* Draws the most severe alert at the right of the separator line, so that nothing moves when it
+ * appears. */
 static void draw_alert(struct gp_ui *ui, const struct gp_box *box)
 {
     struct gp_alert alert;
@@ -471,7 +472,7 @@ static void draw_alert(struct gp_ui *ui, const struct gp_box *box)
     gp_hits_add(&ui->hits, box, GP_HIT_ACTION, GP_ACTION_ALERTS);
 }
 
-/* Keeps the cursor within the rows that are shown. */
+/* Keeps the cursor within the visible rows. */
 static void scroll_rows(struct gp_ui *ui, int height)
 {
     ui->page = height > 2 ? (size_t)height - 2 : 1;
@@ -500,8 +501,8 @@ static void scroll_gpus(struct gp_ui *ui, const struct gp_layout *l, size_t chos
 struct gp_span gp_ui_span(const struct gp_ui *ui, uint64_t now_ns)
 {
     uint64_t step_ns = ui->prefs.interval_ns << ui->zoom;
-    /* a sample comes a little early or late: it lies in the middle of its step; steps of several
-     * samples keep their place in time, so that older columns stay as they are */
+    /* A sample may come slightly early or late: it lies in the middle of its step. Steps of several
+     * samples are aligned to fixed times, so that older columns do not change. */
     uint64_t end_ns = ui->zoom ? (now_ns / step_ns + 1) * step_ns : now_ns + step_ns / 2;
     uint64_t back_ns = (uint64_t)ui->earlier * step_ns;
     uint64_t number = ui->zoom ? end_ns / step_ns : ui->shown;

@@ -1,4 +1,4 @@
-/* Work that may hang in the driver or the kernel, on a thread of its own. */
+/* Work that may hang in the driver or the kernel, on a separate thread. */
 #ifndef GP_TUI_TASK_H
 #define GP_TUI_TASK_H
 
@@ -6,16 +6,17 @@
 
 struct gp_task;
 
-/* Runs work(ctx). NULL if no thread can be had. */
+/* Runs work(ctx). Returns NULL if no thread can be started. */
 struct gp_task *gp_task_start(void (*work)(void *ctx), void *ctx) GP_MUST_CHECK;
 
-/* Readable as soon as it is done. */
+/* Becomes readable when the work is done. */
 int gp_task_fd(const struct gp_task *task);
 
-/* Waits so long for it to be done: then the task is freed and ctx is the caller's again. Else
- * false: ctx must stay, and if it is not asked again the process must end with _exit(). */
+/* Waits up to patience_ms for the work to be done. If it is, frees the task and returns true: ctx
+ * belongs to the caller again. Otherwise ctx must stay valid; if the caller does not retry, the
+ * process must exit with _exit(). */
 bool gp_task_end(struct gp_task *task, int patience_ms) GP_MUST_CHECK;
 
-enum { GP_TASK_PATIENCE_MS = 40 }; /* of a screen that is left */
+enum { GP_TASK_PATIENCE_MS = 40 }; /* used when a screen is left */
 
 #endif

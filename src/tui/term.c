@@ -19,21 +19,21 @@
 
 enum { DOUBLE_CLICK_MS = 400 };
 
-/* A picture that is shown at once, not line by line. */
+/* Synchronized output: the terminal shows the frame at once, not line by line. */
 #define SYNC_BEGIN "\033[?2026h"
 #define SYNC_END "\033[?2026l"
 
 struct gp_term {
     SCREEN *screen;
-    struct gp_cells shown; /* w is 0: not known */
+    struct gp_cells shown; /* w is 0: unknown */
     bool color, ascii, synchronized, mouse;
-    struct gp_term_click click; /* the last one, and when it came */
+    struct gp_term_click click; /* the last click and its time */
     uint64_t click_ns;
     attr_t looks[GP_INK__COUNT];
     short pairs[GP_INK__COUNT];
 };
 
-/* ---- the way out of a crash ---- */
+/* ---- crash handler ---- */
 
 static struct termios before;
 static const int crashes[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL};
@@ -44,7 +44,7 @@ static void on_crash(int sig)
                                          "1l\033>\r\ngpulse top has crashed\r\n";
     (void)!write(STDOUT_FILENO, reset, sizeof(reset) - 1);
     (void)tcsetattr(STDIN_FILENO, TCSANOW, &before);
-    (void)raise(sig); /* SA_RESETHAND: now it ends the process */
+    (void)raise(sig); /* SA_RESETHAND: terminates the process this time */
 }
 
 static void catch_crashes(void)
@@ -82,14 +82,14 @@ static void set_mouse(bool on)
 {
     static const mmask_t events = BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED;
     (void)mousemask(on ? events : 0, NULL);
-    (void)mouseinterval(0); /* what is a double click is for us to say: nothing waits */
+    (void)mouseinterval(0); /* we detect double clicks, so that ncurses does not delay clicks */
 }
 
 void gp_term_set(struct gp_term *term, const struct gp_prefs *prefs)
 {
     const char *name = getenv("TERM");
     bool is_console = name && strcmp(name, "linux") == 0;
-    /* for the console, curses would load libgpm and never let go of it */
+    /* On the console, ncurses would load libgpm and never unload it. */
     bool mouse = prefs->mouse && !is_console;
     term->ascii = prefs->ascii || strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
     term->synchronized = prefs->sync && name && strncmp(name, "vt", 2) != 0 && !is_console;
@@ -100,9 +100,9 @@ void gp_term_set(struct gp_term *term, const struct gp_prefs *prefs)
     gp_term_forget(term);
 }
 
-/* ---- life ---- */
+/* ---- open and close ---- */
 
-/* Whether the database knows it; newterm() would say so too, but leaks. */
+/* Whether terminfo knows the terminal. newterm() would report it too, but leaks memory. */
 static bool is_known(const char *name)
 {
     int found;
@@ -112,7 +112,7 @@ static bool is_known(const char *name)
     return true;
 }
 
-/* Terminals that the database does not know are mostly like one that it knows. */
+/* Terminals unknown to terminfo mostly behave like a known one. */
 static SCREEN *new_screen(void)
 {
     const char *own = getenv("TERM");
@@ -125,7 +125,7 @@ static SCREEN *new_screen(void)
     return NULL;
 }
 
-/* Keys that terminals send in more ways than the database knows. */
+/* Key sequences that terminals send but terminfo does not list. */
 static void define_keys(void)
 {
     static const struct {
@@ -165,7 +165,7 @@ int gp_term_open(const struct gp_prefs *prefs, bool color, struct gp_term **ret,
             delscreen(term->screen);
         }
         free(term);
-        return gp_err_set(err, GP_EFAIL, "this terminal cannot place text");
+        return gp_err_set(err, GP_EFAIL, "this terminal does not support cursor addressing");
     }
     catch_crashes();
     (void)cbreak();
@@ -182,8 +182,8 @@ int gp_term_open(const struct gp_prefs *prefs, bool color, struct gp_term **ret,
         (void)use_default_colors();
     }
     gp_term_set(term, prefs);
-    /* ncurses writes at every movement of the cursor until its first endwin(); the first picture
-     * takes the terminal again */
+    /* Until its first endwin(), ncurses flushes at every cursor movement. The first frame opens the
+     * terminal again. */
     (void)endwin();
     (void)reset_prog_mode();
     *ret = term;
@@ -227,7 +227,7 @@ static void put_cell(struct gp_term *term, const struct gp_cell *cell, int x, in
 {
     cchar_t c;
     if (!cell->cp && !term->ascii)
-        return; /* the wide one before it has put it */
+        return; /* already drawn by the wide character before it */
     const wchar_t text[2] = {(wchar_t)(cell->cp ? glyph(term, cell->cp) : ' '), 0};
     (void)setcchar(&c, text, term->looks[cell->ink], term->pairs[cell->ink], NULL);
     (void)mvadd_wchnstr(y, x, &c, 1);
@@ -239,7 +239,7 @@ static bool is_blank(const struct gp_term *term, const struct gp_cell *cell)
     return cell->cp == ' ' && term->looks[cell->ink] == A_NORMAL && term->pairs[cell->ink] == 0;
 }
 
-/* Whether anything had to be put. */
+/* Returns whether any cell changed. */
 static bool put_changes(struct gp_term *term, const struct gp_cells *cells, bool all)
 {
     bool changed = false;
@@ -307,7 +307,7 @@ struct gp_term_click gp_term_click(const struct gp_term *term)
     return term->click;
 }
 
-/* The wheel moves as the keys do. */
+/* The wheel moves like the keys do. */
 static int take_mouse(struct gp_term *term)
 {
     MEVENT event;
@@ -341,12 +341,13 @@ int gp_term_key(struct gp_term *term)
         return GP_KEY_BACKSPACE;
     if (c != GP_KEY_ESCAPE)
         return (int)c;
-    r = get_wch(&c); /* Alt is an escape before the key */
+    r = get_wch(&c); /* Alt sends an escape before the key */
     return r == OK ? GP_KEY_ALT + (int)c : GP_KEY_ESCAPE;
 }
 
-/* By the signal that the shell expects. A process that no shell would ever let go on again, as one
- * with a terminal window of its own, is not stopped by it. */
+/* Stops with the signal that the shell expects. A process without a shell that could continue it
+ * (started in its own terminal window) is in an orphaned process group, so the kernel ignores the
+ * signal. */
 static void stop(void)
 {
     const struct sigaction stop = {.sa_handler = SIG_DFL};

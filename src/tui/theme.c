@@ -10,7 +10,7 @@ enum {
     CYAN,
     WHITE,
     OWN = -1,
-    BRIGHT = 8, /* added to one of those, where there are 16 */
+    BRIGHT = 8, /* offset to the bright colors, if there are 16 */
     ORANGE = 208,
     SKY = 39,
     BOLD = GP_ATTR_BOLD,
@@ -18,8 +18,8 @@ enum {
     UNDERLINE = GP_ATTR_UNDERLINE,
 };
 
-/* The fourth number is the colour where a terminal has eight, the fifth what is left without any:
- * a meaning is never told by colour alone. */
+/* The fourth number is the color on a terminal with eight colors, the fifth the attribute without
+ * any. Color never carries a meaning alone. */
 static const struct gp_look looks[GP_THEME__COUNT][GP_INK__COUNT] =
     {
         [GP_THEME_DEFAULT] =
@@ -54,7 +54,7 @@ static const struct gp_look looks[GP_THEME__COUNT][GP_INK__COUNT] =
             },
         [GP_THEME_LIGHT] =
             {
-                /* yellow and cyan cannot be read on white */
+                /* Yellow and cyan are unreadable on white. */
                 [GP_INK_PLAIN] = {OWN, OWN, 0, OWN, 0},
                 [GP_INK_STRONG] = {OWN, OWN, BOLD, OWN, BOLD},
                 [GP_INK_DIM] = {BRIGHT + BLACK, OWN, 0, BLUE, 0},

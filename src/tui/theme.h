@@ -1,4 +1,4 @@
-/* How inks look: tables of colours, without a word about the terminal's library. */
+/* Maps inks to colors: plain tables, independent of the terminal library. */
 #ifndef GP_TUI_THEME_H
 #define GP_TUI_THEME_H
 
@@ -9,7 +9,7 @@ enum gp_theme {
     GP_THEME_DEFAULT,
     GP_THEME_MONO,
     GP_THEME_LIGHT,
-    GP_THEME_SAFE, /* blue and orange: told apart by colour-blind eyes */
+    GP_THEME_SAFE, /* blue and orange, safe for color-blind users */
     GP_THEME_CONTRAST,
     GP_THEME__COUNT,
 };
@@ -19,10 +19,10 @@ enum gp_theme {
 enum gp_attr { GP_ATTR_BOLD = 1, GP_ATTR_REVERSE = 2, GP_ATTR_UNDERLINE = 4 };
 
 struct gp_look {
-    short fg, bg;      /* of the terminal's 16 or 256 colours; −1: its own */
+    short fg, bg;      /* of the terminal's 16 or 256 colors; −1: the default */
     unsigned attrs;    /* enum gp_attr */
-    short fg_of_8;     /* where there are only 8 */
-    unsigned no_color; /* attrs where there is no colour at all */
+    short fg_of_8;     /* if there are only 8 colors */
+    unsigned no_color; /* attributes if there are no colors */
 };
 
 /* The look of each ink, GP_INK__COUNT of them. */

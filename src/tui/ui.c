@@ -35,7 +35,7 @@ void gp_ui_init(struct gp_ui *ui)
 bool gp_ui_fini(struct gp_ui *ui)
 {
     if (ui->mode == GP_UI_EDIT)
-        ui->mode = ui->edit.behind; /* which has something to let go of, perhaps */
+        ui->mode = ui->edit.behind; /* so that the screen below is left as well */
     gp_ui_show(ui, GP_UI_WATCH);
     gp_procs_fini(&ui->procs);
     gp_history_fini(&ui->history);
@@ -61,7 +61,7 @@ bool gp_ui_is_vi(const struct gp_ui *ui)
 void gp_ui_apply(struct gp_ui *ui)
 {
     struct gp_err err = {0};
-    /* texts that cannot be read do not come in: see gp_pref_set() */
+    /* Invalid texts were rejected by gp_pref_set(). */
     if (gp_proc_order_parse(*ui->prefs.sort ? ui->prefs.sort : "memory", &ui->order, &err) < 0 ||
         gp_proc_columns_parse(ui->prefs.columns, ui->columns, &ui->column_count, &err) < 0)
         gp_ui_say(ui, "%s", err.text);
@@ -88,7 +88,7 @@ static bool is_chosen(const struct gp_ui *ui, const struct gp_proc_row *row)
     return row->pid == ui->chosen_pid && (!ui->prefs.per_gpu || row->gpu == ui->chosen_gpu);
 }
 
-/* The cursor stays on its process; when that is gone, on its place. */
+/* The cursor follows its process. When that is gone, it stays on its row. */
 static void find_chosen(struct gp_ui *ui)
 {
     for (size_t i = 0; ui->chosen_pid && i < ui->procs.count; i++)
@@ -97,7 +97,7 @@ static void find_chosen(struct gp_ui *ui)
             return;
         }
     if (ui->followed && ui->followed == ui->chosen_pid && ui->procs.count > 0) {
-        gp_ui_say(ui, "process %lld is not shown any more", (long long)ui->followed);
+        gp_ui_say(ui, "process %lld is no longer shown", (long long)ui->followed);
         ui->followed = 0;
     }
     if (ui->chosen >= ui->procs.count)
@@ -130,7 +130,7 @@ static bool has_pid(const struct gp_process *processes, size_t count, int64_t pi
     return false;
 }
 
-/* Of processes that are gone: their pids may come to mean other ones. */
+/* Drops the tags of processes that are gone, because their pids may be recycled. */
 static void drop_tags(struct gp_ui *ui)
 {
     const struct gp_snapshot *s = ui->snapshot;
@@ -226,7 +226,7 @@ void gp_page_screen_draw(struct gp_ui *ui, const struct gp_box *box)
     gp_page_draw(&ui->text, &in);
 }
 
-/* Keys that do the same everywhere. */
+/* Keys that work on every screen. */
 static bool is_everywhere(enum gp_action action)
 {
     return action == GP_ACTION_REDRAW || action == GP_ACTION_SUSPEND;
@@ -268,7 +268,7 @@ enum gp_ui_wish gp_ui_click(struct gp_ui *ui, int x, int y, bool again)
         return GP_UI_GO_ON;
     case GP_HIT_ITEM:
         if (ui->adjust.asks || ui->targets.asks)
-            return GP_UI_GO_ON; /* the question is about another line */
+            return GP_UI_GO_ON; /* the question is about another row */
         ui->menu.chosen = hit.value;
         break;
     case GP_HIT_ACTION:
@@ -310,7 +310,7 @@ void gp_ui_draw(struct gp_ui *ui, struct gp_cells *cells, const char *clock)
     if (cells->h >= 2)
         gp_draw_header(&box, ui->snapshot, corner);
     if (ui->mode != GP_UI_WATCH) {
-        ui->hits.count = 0; /* what lies behind cannot be clicked */
+        ui->hits.count = 0; /* areas behind it are not clickable */
         screens[ui->mode]->draw(ui, &box);
     }
     ui->cost.frames++;

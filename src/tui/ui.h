@@ -1,5 +1,5 @@
-/* The live monitor without its terminal: what is shown, and what keys do to it. Given a snapshot, a
- * size and keys it gives pictures, so that tests need neither a terminal nor a clock. */
+/* The live monitor without its terminal: what is shown, and what keys do. It turns snapshots, a
+ * size and keys into frames, so that tests need neither a terminal nor a clock. */
 #ifndef GP_TUI_UI_H
 #define GP_TUI_UI_H
 
@@ -20,7 +20,7 @@ struct gp_sampler;
 struct gp_snapshot;
 struct gp_task;
 
-/* What stands in front; screen.h has their keys and pictures. */
+/* The screen in front; screen.h has their key handlers and drawing functions. */
 enum gp_ui_mode {
     GP_UI_WATCH,
     GP_UI_EDIT,
@@ -37,27 +37,27 @@ enum gp_ui_mode {
     GP_UI__COUNT,
 };
 
-/* What the caller has to do behind a key. */
+/* What the caller has to do after a key. */
 enum gp_ui_wish {
     GP_UI_GO_ON,
     GP_UI_QUIT,
     GP_UI_SUSPEND,
-    GP_UI_REDRAW, /* the whole screen, not only what has changed */
+    GP_UI_REDRAW, /* the whole screen, not only the changes */
 };
 
-/* What becomes of a text that is typed. */
+/* What happens to an edited text. */
 enum gp_edit_step { GP_EDIT_TYPED, GP_EDIT_KEPT, GP_EDIT_DROPPED };
 
 struct gp_ui;
 
-/* What the monitor needs from outside; what is NULL it does without. */
+/* What the monitor needs from the outside. Features whose member is NULL are disabled. */
 struct gp_ui_outside {
-    const char *root;        /* prefix for /proc; NULL: of this machine */
-    const char *machine;     /* that is simulated; NULL: it is a real one */
-    const char *config_path; /* where preferences are kept */
-    /* A sampler of all metrics of the GPU whose index ctx is. */
+    const char *root;        /* prefix for /proc; NULL: this machine */
+    const char *machine;     /* simulated machine; NULL: a real one */
+    const char *config_path; /* configuration file for the preferences */
+    /* Opens a sampler of all metrics of the GPU whose index is ctx. */
     int (*open_details)(void *ctx, struct gp_sampler **ret, struct gp_err *err);
-    /* What changes settings of the GPU with this index. */
+    /* Opens a changer for the settings of the GPU with this index. */
     int (*open_changer)(unsigned index, struct gp_changer **ret, struct gp_err *err);
 };
 
@@ -66,120 +66,120 @@ enum { GP_UI_TAGS = 256, GP_UI_TEXT_SIZE = 128, GP_UI_UNDOS = 16 };
 struct gp_ui {
     struct gp_prefs prefs;
     struct gp_ui_outside outside;
-    /* what there is */
-    const struct gp_snapshot *snapshot; /* that is shown; NULL: none yet */
-    uint64_t shown;                     /* its number */
+    /* The data. */
+    const struct gp_snapshot *snapshot; /* the one shown; NULL: none yet */
+    uint64_t shown;                     /* number of the snapshot */
     struct gp_snapshot *newest;         /* owned */
-    struct gp_snapshot *held;           /* owned: what is shown while paused */
+    struct gp_snapshot *held;           /* owned: shown while paused */
     struct gp_history history;
     struct gp_xids xids;
     struct gp_procs procs;
-    const char *notice; /* instead of everything, while there is no snapshot */
-    /* how it is arranged */
-    struct gp_proc_order order; /* out of the preferences, as are the columns */
+    const char *notice; /* shown instead of everything while there is no snapshot */
+    /* The arrangement. */
+    struct gp_proc_order order; /* parsed from the preferences, like the columns */
     enum gp_proc_column columns[GP_PROC_COLUMN__COUNT];
     size_t column_count;
-    int gpu;          /* that is chosen, and whose processes are shown; −1: all */
-    bool digit_typed; /* just now: another one makes a longer number */
+    int gpu;          /* selected GPU, whose processes are shown; −1: all */
+    bool digit_typed; /* just now: the next digit extends the number */
     int zoom;         /* a step of a graph is 2^zoom samples */
-    int earlier;      /* steps between its right edge and now */
+    int earlier;      /* steps between the right edge of a graph and now */
     bool gpus_have_focus;
-    /* where one is */
+    /* The current place. */
     enum gp_ui_mode mode;
-    int64_t chosen_pid; /* the cursor follows the process */
+    int64_t chosen_pid; /* the cursor follows this process */
     unsigned chosen_gpu;
     size_t chosen, first, first_gpu;
-    size_t page;      /* rows of processes on the screen */
-    bool shows_rates; /* there are cards or bars on it */
-    int scroll;       /* of the commands */
+    size_t page;      /* number of process rows on the screen */
+    bool shows_rates; /* cards or bars are visible */
+    int scroll;       /* columns scrolled off the commands */
     int64_t followed;
     int64_t tags[GP_UI_TAGS];
     size_t tag_count;
     char search[GP_PREF_TEXT_SIZE];
     char message[GP_UI_TEXT_SIZE];
-    struct gp_hits hits; /* of the last picture */
-    /* the screens in front */
+    struct gp_hits hits; /* of the last frame */
+    /* The state of the screens in front. */
     struct gp_page text;
     struct gp_menu menu;
-    struct gp_ui_edit { /* a text that is typed at the bottom */
+    struct gp_ui_edit { /* the line editor at the bottom */
         char *text;     /* GP_PREF_TEXT_SIZE bytes */
         const char *label;
         char before[GP_PREF_TEXT_SIZE];
-        enum gp_ui_mode behind; /* the screen that comes back */
+        enum gp_ui_mode behind; /* the screen to return to */
         void (*on_change)(struct gp_ui *ui, enum gp_edit_step step);
     } edit;
-    struct gp_ui_targets { /* of a signal */
+    struct gp_ui_targets { /* processes to signal */
         struct gp_ui_target {
             int64_t pid;
-            int fd; /* pidfd: the process cannot become another one */
+            int fd; /* pidfd, so that a recycled pid is not signalled */
         } list[GP_UI_TAGS];
         size_t count;
-        bool asks; /* the last question before it is sent */
+        bool asks; /* the final confirmation */
         char who[GP_UI_TEXT_SIZE];
     } targets;
-    struct gp_ui_details { /* of a GPU or a process */
+    struct gp_ui_details { /* page of a GPU or a process */
         unsigned gpu;
         int64_t pid;
-        struct gp_feed *feed;         /* everything about the GPU */
+        struct gp_feed *feed;         /* sampler of the GPU page */
         struct gp_snapshot *snapshot; /* owned; NULL: none yet */
-        struct gp_task *task;         /* looks at the process */
+        struct gp_task *task;         /* reads the process from /proc */
         struct gp_process_job *job;   /* its work; owned while there is no task */
-        struct gp_track track;        /* of the process, since the page is open */
+        struct gp_track track;        /* of the process, since the page was opened */
         bool to_environment;
     } details;
-    struct gp_ui_adjust { /* settings of a GPU */
+    struct gp_ui_adjust { /* page of the settings of a GPU */
         unsigned gpu;
         struct gp_task *task;
         struct gp_adjust_job *job; /* its work; owned while there is no task */
         bool asks;
-        char text[GP_PREF_TEXT_SIZE]; /* the value wanted */
+        char text[GP_PREF_TEXT_SIZE]; /* requested value */
         char result[GP_UI_TEXT_SIZE * 4];
-        bool undoes; /* the change in progress takes back the one that is undone next */
+        bool undoes; /* the change in progress undoes the newest recorded one */
         struct gp_ui_undo {
             unsigned gpu;
             size_t control;
-            char value[GP_PREF_TEXT_SIZE]; /* "": there is no way back */
-        } done[GP_UI_UNDOS], change; /* changes that can be taken back, and the one in progress */
+            char value[GP_PREF_TEXT_SIZE]; /* "": cannot be undone */
+        } done[GP_UI_UNDOS], change;       /* changes that can be undone, and the one in progress */
         size_t done_count;
     } adjust;
-    struct gp_ui_cost { /* of gpulse itself */
+    struct gp_ui_cost { /* resource use of gpulse */
         uint64_t since_ns, ticks, frames, ticks_ns, ticks_max_ns, frames_ns;
     } cost;
-    bool is_stuck; /* a thread was left behind: the process must end with _exit() */
+    bool is_stuck; /* a thread hangs: the process must exit with _exit() */
 };
 
 void gp_ui_init(struct gp_ui *ui);
-/* False if a thread is stuck inside the driver or the kernel: then the process must end with
+/* Returns false if a thread hangs in the driver or the kernel: the process must then exit with
  * _exit(). */
 bool gp_ui_fini(struct gp_ui *ui);
 
-/* Puts changed preferences into force. What is wrong with one is told on the screen. */
+/* Applies changed preferences. Errors are shown on the screen. */
 void gp_ui_apply(struct gp_ui *ui);
 
-/* Takes over a snapshot; so long it took to make. */
+/* Takes over a snapshot and how long it took. */
 void gp_ui_take(struct gp_ui *ui, struct gp_snapshot *snapshot, uint64_t took_ns);
 
 enum gp_ui_wish gp_ui_key(struct gp_ui *ui, int key);
 
-/* A click on a place of the screen; `again`: the second of a double one. */
+/* Handles a click at a place of the screen; `again`: the second click of a double click. */
 enum gp_ui_wish gp_ui_click(struct gp_ui *ui, int x, int y, bool again);
 
-/* Descriptors that are readable when there is something for gp_ui_collect(); −1: none. */
+/* Descriptors that become readable when gp_ui_collect() has work; −1: none. */
 enum { GP_UI_FDS = 3 };
 void gp_ui_fds(const struct gp_ui *ui, int ret[GP_UI_FDS]);
 
-/* Takes what threads have found out. */
+/* Collects the results of threads. */
 void gp_ui_collect(struct gp_ui *ui);
 
-/* The processes whose numbers are needed at every sample: those on the screen, sorted, at most
- * max. Returns how many. */
+/* The processes whose values are needed in every sample: those on the screen, sorted, at most max.
+ * Returns how many. */
 size_t gp_ui_watched(const struct gp_ui *ui, uint32_t *pids, size_t max);
 
-/* Whether the numbers of the other processes matter too, because rows are sorted or chosen by
+/* Whether the values of the other processes are needed too, because rows are sorted or filtered by
  * them. */
 bool gp_ui_others_matter(const struct gp_ui *ui);
 
-/* Draws all of it. `clock` stands in the corner. */
+/* Draws the whole screen; `clock` is shown in the corner. */
 void gp_ui_draw(struct gp_ui *ui, struct gp_cells *cells, const char *clock);
 
 #endif

@@ -13,7 +13,7 @@ load helpers
     gpulse --sim t4 query sneeze
     fails 2 "unknown field 'sneeze'; gpulse query --list shows all"
     gpulse --sim t4 query 'sneeze.*'
-    fails 2 "no field of this kind begins with 'sneeze\.'; .*"
+    fails 2 "no field of this kind starts with 'sneeze\.'; .*"
     gpulse query --describe memory.usd
     fails 2 "unknown field 'memory.usd' \(did you mean 'memory.used'\?\); .*"
 }

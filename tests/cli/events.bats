@@ -44,7 +44,7 @@ records() {
     told 'GPU 1' xid 'Xid 13: exception in a kernel, .* \(application\); debug the program, .*'
     fault h100x2 --gpu 0 xid=48 xid=45
     told 'GPU 0' xid 'Xid 48: memory error .* \(hardware\); .*'
-    told 'GPU 0' xid 'Xid 45: .* \(application\); see the Xids before it'
+    told 'GPU 0' xid 'Xid 45: .* \(application\); see the preceding Xid errors'
     fault h100x2 xid=119
     told 'GPU 0' xid 'Xid 119: .*GSP.*'
     told 'GPU 1' xid 'Xid 119: .*GSP.*'
@@ -95,19 +95,19 @@ registered_again() {
         fault ./m.json --gpu 1 "event=$event"
         told 'GPU 1' "$kind" "$words"
     done <<'EOF'
-storm ecc.storm corrected memory errors come at a high rate
+storm ecc.storm corrected memory errors occur at a high rate
 poison poison poisoned data was contained
 fatal-poison poison poisoned data was used: results may be wrong
 retirement retirement bad memory was taken out of use
 retirement-failed retirement bad memory could not be taken out of use
 unavailable unavailable the driver can no longer use the GPU
 clock clock the driver changed the clocks
-power power_source mains or battery
+power power_source switched between mains and battery
 corrected ecc.corrected a memory error was corrected
 uncorrected ecc.uncorrected a memory error could not be corrected
 recovery recovery what the driver asks for .* has changed
 pstate pstate the performance state changed
-mig mig MIG mode changed, or instances came or went
+mig mig MIG mode changed, or instances were created or destroyed
 EOF
     interrupt
     [ "$(grep -c 'GPU 1' out)" -eq 13 ]
@@ -419,7 +419,7 @@ EOF
 @test "let go of the driver by SIGUSR1, and hold it again" {
     watching --sim h100x2 events -n 0.1
     kill -USR1 "$pid"
-    told 'GPU 1' released 'released: gpulse has let go of the driver; SIGUSR1 takes hold again'
+    told 'GPU 1' released 'released: gpulse closed the driver; SIGUSR1 takes hold again'
     kill -USR1 "$pid"
     told 'GPU 1' back 'answers again'
     until_true registered_again
@@ -443,7 +443,7 @@ EOF
 
 @test "wrong use" {
     gpulse --sim h100x2 events --kind xids
-    fails 2 "unknown kind of event 'xids' \(did you mean 'xid'\?\); gpulse events --list shows all"
+    fails 2 "unknown event kind 'xids' \(did you mean 'xid'\?\); gpulse events --list shows all"
     gpulse --sim h100x2 events --kind xid,,lost
     fails 2 "unknown kind of event ''; gpulse events --list shows all"
     gpulse --sim h100x2 events -n 0.01

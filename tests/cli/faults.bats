@@ -516,7 +516,7 @@ bind() {
     until_true grep -q '^1,ok,[0-9]' out
     [ ! -e count ]
     kill -USR1 "$pid"
-    until_true grep -q '^1,released: gpulse has let go of the driver; SIGUSR1 takes hold again,\[Released\]$' out
+    until_true grep -q '^1,released: gpulse closed the driver; SIGUSR1 takes hold again,\[Released\]$' out
     # the session is over: the simulated driver writes this at nvmlShutdown
     [ "$(calls nvmlShutdown count)" -eq 1 ]
     : >out
@@ -537,7 +537,7 @@ bind() {
     machine rtx3060-laptop 'm["workload"], d["processes"] = [], []; d["answers"]["UtilizationRates"] = {"gpu": 0, "memory": 0}'
     start --sim ./m.json --root root --release-when-idle query status.text,temperature.gpu -f csv --no-header -n 0.5
     until_true grep -q '^ok,[0-9]' out
-    until_true grep -q '^released: gpulse has let go of the driver so that the GPU can sleep,' out
+    until_true grep -q '^released: gpulse closed the driver so that the GPU can sleep,' out
     echo suspended >"$bound/power/runtime_status"
     until_true grep -q '^asleep to save power; gpulse does not wake it,\[Asleep\]$' out
     : >out

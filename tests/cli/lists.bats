@@ -331,7 +331,7 @@ for l in d["lists"]["nvlinks"]: l.update(version=4, replay=3)'
     gpulse --sim t4 query stat --rows links
     fails 2 "unknown field 'stat'.*"
     gpulse status --line '{links.state}' --sim t4
-    fails 2 "a line is about a GPU: it cannot name fields of links"
+    fails 2 "a line describes a GPU: it cannot contain fields of links"
 }
 
 @test "machine files with bad lists" {

@@ -38,10 +38,10 @@ with_owners() {
     [[ ${lines[0]} =~ ^\ *5\ +4190006$ ]]
     ps --columns color
     status_is 2
-    complains "there is no column 'color'"
+    complains "unknown column 'color'"
     ps --sort size
     status_is 2
-    complains "there is no column 'size'"
+    complains "unknown column 'size'"
 }
 
 @test "who they belong to and what they run in" {
@@ -241,7 +241,7 @@ in_list() {
     ps gpu:1-2 --columns pid -f csv --no-header --sort pid
     [ "$output" = $'4190002\n4190003' ]
     ps foo:bar
-    fails 2 "there is no field 'foo', but there are user pid ns_pid cmd type container job gpu; .*"
+    fails 2 "unknown field 'foo'; known: user pid ns_pid cmd type container job gpu; .*"
 }
 
 @test "environments are shown to who asks, and only then" {

@@ -133,7 +133,7 @@ t4() {
     status_is 0
     [ "$output" = "51200,30720,2,7200,2.00" ]
     gpulse --sim h100x8 query index --host
-    fails 2 "field 'index' belongs to a GPU; leave out --host"
+    fails 2 "field 'index' belongs to a GPU; remove --host"
     gpulse --sim h100x8 query index --host --processes
     fails 2 '--processes and --host cannot be combined'
 }
@@ -206,7 +206,7 @@ for line in lines:
 PYTHON
     gpulse query --list --rows fans -f csv
     [ "${lines[0]}" = name,rows,unit,type,aliases,help ]
-    [ "${lines[2]}" = 'fans.speed,fans,percent,whole number,,"intended speed of the fan, in percent of the maximum; may pass 100"' ]
+    [ "${lines[2]}" = 'fans.speed,fans,percent,whole number,,"intended speed of the fan, in percent of the maximum; may exceed 100"' ]
     [ "$(sed 1d <<<"$output" | cut -d, -f2 | sort -u)" = fans ]
     gpulse query --list --processes -f tsv --no-header
     [ "$(cut -f2 <<<"$output" | sort -u)" = processes ]

@@ -180,7 +180,7 @@ h100() {
     gpulse --sim t4 status --line 'a {index'
     fails 2 "'\{' without '\}' at column 3 of the line pattern"
     gpulse --sim t4 status --line '{pid}'
-    fails 2 "a line is about a GPU: it cannot name fields of processes"
+    fails 2 "a line describes a GPU: it cannot contain fields of processes"
     gpulse --sim t4 status --line '{memory.used:W}'
     fails 2 "unknown unit 'W' for memory.used; known: B KiB .*"
 }

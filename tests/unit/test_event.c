@@ -45,7 +45,7 @@ static void unknown_kinds(void **state)
         struct gp_err err = {0};
         assert_int_equal(gp_event_kinds_parse(lists[i], &kinds, &err), GP_EUSAGE);
         assert_true(kinds == 77);
-        assert_non_null(strstr(err.text, "unknown kind of event"));
+        assert_non_null(strstr(err.text, "unknown event kind"));
     }
 }
 

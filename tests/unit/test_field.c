@@ -272,10 +272,10 @@ static void bad_lists(void **state)
     check_bad_list(",", GP_SCOPE_DEVICE, "empty field name in ','");
     check_bad_list("index,,name", GP_SCOPE_DEVICE, "empty field name in 'index,,name'");
     check_bad_list("index,nmae", GP_SCOPE_DEVICE, "did you mean 'name'?");
-    check_bad_list("sneeze.*", GP_SCOPE_DEVICE, "no field of this kind begins with 'sneeze.'");
-    check_bad_list("process.*", GP_SCOPE_DEVICE, "no field of this kind begins with 'process.'");
+    check_bad_list("sneeze.*", GP_SCOPE_DEVICE, "no field of this kind starts with 'sneeze.'");
+    check_bad_list("process.*", GP_SCOPE_DEVICE, "no field of this kind starts with 'process.'");
     check_bad_list("pid", GP_SCOPE_DEVICE, "field 'pid' belongs to a process; add --processes");
-    check_bad_list("index", GP_SCOPE_HOST, "field 'index' belongs to a GPU; leave out --host");
+    check_bad_list("index", GP_SCOPE_HOST, "field 'index' belongs to a GPU; remove --host");
     check_bad_list(
         "supported_clocks.memory", GP_SCOPE_DEVICE,
         "field 'supported_clocks.memory' belongs to a clock; add --rows supported_clocks");
@@ -290,7 +290,7 @@ static void bad_lists(void **state)
     check_bad_list("links", GP_SCOPE_DEVICE, "did you mean 'links.*' with --rows links?");
     check_bad_list("errors", GP_SCOPE_LINK, "did you mean 'errors.*'?");
     /* a field that is also the beginning of others */
-    check_bad_list("temperature.gpu", GP_SCOPE_HOST, "belongs to a GPU; leave out --host");
+    check_bad_list("temperature.gpu", GP_SCOPE_HOST, "belongs to a GPU; remove --host");
 }
 
 static void lists_without_memory(void **state)

@@ -86,7 +86,7 @@ static void bad_patterns(void **state)
     check_bad("{}", "unknown field ''");
     check_bad("{indx}", "did you mean 'index'?");
     check_bad("{memory.used:W}", "unknown unit 'W'");
-    check_bad("{pid}", "cannot name fields of processes");
+    check_bad("{pid}", "cannot contain fields of processes");
 }
 
 int main(void)

@@ -157,7 +157,7 @@ static void fields_that_there_are_not(void **state)
         struct gp_err err = {0};
         if (gp_procs_check_filter(bad[i], &err) != GP_EUSAGE)
             fail_msg("'%s' is taken", bad[i]);
-        assert_non_null(strstr(err.text, "there is no field '"));
+        assert_non_null(strstr(err.text, "unknown field '"));
     }
 }
 
@@ -184,7 +184,7 @@ static void orders_in_words(void **state)
     gp_strbuf_fini(&sb);
     struct gp_proc_order before = order;
     assert_int_equal(gp_proc_order_parse("pid,users", &order, &err), GP_EUSAGE);
-    assert_non_null(strstr(err.text, "there is no column 'users', but there are pid ppid user"));
+    assert_non_null(strstr(err.text, "unknown column 'users'; known: pid ppid user"));
     assert_memory_equal(&order, &before, sizeof(order));
 }
 

@@ -17,7 +17,7 @@ static void the_driver_is_let_go_and_taken_again(void **state)
     assert_false(b.fake.is_open);
     assert_int_equal(b.snapshot->devices[1].status, GP_STATUS_RELEASED);
     assert_string_equal(b.snapshot->devices[1].status_text,
-                        "released: gpulse has let go of the driver; SIGUSR1 takes hold again");
+                        "released: gpulse closed the driver; SIGUSR1 takes hold again");
     assert_false(b.snapshot->partial);
     assert_int_equal(value(&b, 1, GP_TEMPERATURE_GPU)->status, GP_STATUS_RELEASED);
     check_text(&b, 1, GP_NAME, "b");
@@ -51,7 +51,7 @@ static void the_driver_is_let_go_when_nothing_is_going_on(void **state)
         if (power == GP_POWER_AWAKE)
             assert_string_equal(
                 b.snapshot->devices[0].status_text,
-                "released: gpulse has let go of the driver so that the GPU can sleep");
+                "released: gpulse closed the driver so that the GPU can sleep");
         set_clock_speed(1);
         finish(&b);
     }

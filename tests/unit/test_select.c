@@ -218,7 +218,7 @@ static void terms_as_long_as_there_is_room_for(void **state)
     text[95] = 'x';
     text[96] = '\0';
     check_bad(text, "bad GPU 'xxx");
-    check_bad("5-3", "bad range '5-3' in --id: it counts downwards");
+    check_bad("5-3", "bad range '5-3' in --id: the start is greater than the end");
     struct gp_selection same = parse("3-3");
     assert_int_equal(same.terms[0].last, 3);
 }

@@ -425,7 +425,7 @@ static void memory_of_no_process_has_a_row_of_its_own(void **state)
     assert_int_equal(gp_procs_build(&procs, s, &options), 0);
     assert_int_equal(procs.count, 3);
     assert_int_equal(procs.rows[0].pid, 0);
-    assert_string_equal(procs.rows[0].command, "(no listed process accounts for it)");
+    assert_string_equal(procs.rows[0].command, "(not attributed to any listed process)");
     gp_procs_fini(&procs);
     gp_snapshot_free(s);
 }
@@ -548,7 +548,7 @@ static void typing_a_filter_and_leaving_it(void **state)
     press(&ui, "n");
     assert_true(ui.chosen != first);
     press(&ui, "/nosuch\n");
-    check_has(&ui, "'nosuch' is not there");
+    check_has(&ui, "'nosuch' not found");
     assert_true(gp_ui_fini(&ui));
 }
 

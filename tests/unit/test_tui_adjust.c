@@ -272,7 +272,7 @@ static void a_change_and_the_way_back(void **state)
     assert_int_equal(fake.last_value.n[0], 700000);
     assert_int_equal(ui.adjust.done_count, 0);
     press(&ui, "u");
-    check_result(&ui, "there is nothing to undo");
+    check_result(&ui, "nothing to undo");
     assert_false(ui.adjust.asks);
     assert_int_equal(fake.applied, 4);
     assert_true(gp_ui_fini(&ui));
@@ -286,7 +286,7 @@ static void what_is_so_already_leaves_nothing_to_undo(void **state)
     type(&ui, "700");
     press(&ui, "y");
     settle(&ui);
-    check_result(&ui, "power-limit 700: is so already");
+    check_result(&ui, "power-limit 700: already set");
     assert_int_equal(fake.applied, 0);
     assert_int_equal(ui.adjust.done_count, 0);
     assert_true(gp_ui_fini(&ui));
@@ -306,12 +306,12 @@ static void changes_are_undone_in_their_order(void **state)
     press(&ui, "y");
     settle(&ui);
     assert_int_equal(fake.last, GP_CONTROL_TARGET_TEMPERATURE);
-    check_has(&ui, "u: back to target-temperature 83");
+    check_has(&ui, "u: restore target-temperature 83");
     press(&ui, "u");
     assert_int_equal(ui.menu.chosen, 7);
     press(&ui, "y");
     settle(&ui);
-    check_has(&ui, "u: back to power-limit 700");
+    check_has(&ui, "u: restore power-limit 700");
     assert_int_equal(fake.settings[GP_CONTROL_TARGET_TEMPERATURE].value.n[0], 83);
     assert_true(gp_ui_fini(&ui));
 }
@@ -332,7 +332,7 @@ static void each_gpu_has_its_own_way_back(void **state)
     assert_int_equal(fake.opened_index, 0);
     assert_string_equal(ui.adjust.result, "");
     press(&ui, "u");
-    check_result(&ui, "there is nothing to undo");
+    check_result(&ui, "nothing to undo");
     press(&ui, "q1a");
     settle(&ui);
     press(&ui, "u");
@@ -413,7 +413,7 @@ static void each_change_has_its_own_result(void **state)
     type(&ui, "430");
     press(&ui, "y");
     settle(&ui);
-    check_result(&ui, "power-limit 430: was not tried: the driver cannot be asked");
+    check_result(&ui, "power-limit 430: not attempted: the driver cannot be asked");
     assert_int_equal(ui.adjust.done_count, 1);
     assert_true(gp_ui_fini(&ui));
 }
@@ -465,9 +465,9 @@ static void what_the_driver_does_not_tell_is_not_verified(void **state)
     type(&ui, "500,1000");
     press(&ui, "y");
     settle(&ui);
-    check_result(&ui, "lock-gpu-clocks 500,1000: accepted; the driver does not tell whether it is "
-                      "so");
-    check_has(&ui, "u: back to lock-gpu-clocks reset");
+    check_result(&ui, "lock-gpu-clocks 500,1000: accepted; the driver does not report whether it "
+                      "took effect");
+    check_has(&ui, "u: restore lock-gpu-clocks reset");
     assert_true(gp_ui_fini(&ui));
 }
 
@@ -529,7 +529,7 @@ static void read_only_changes_nothing(void **state)
     ui.prefs.read_only = true;
     press(&ui, "\n");
     assert_int_equal(ui.mode, GP_UI_ADJUST);
-    check_result(&ui, "read-only: nothing is changed");
+    check_result(&ui, "read-only: cannot change settings");
     assert_true(gp_ui_fini(&ui));
 }
 
@@ -554,7 +554,7 @@ static void a_gpu_that_cannot_be_asked_says_why(void **state)
         press(&ui, "\n"); /* no settings are known */
         assert_int_equal(ui.mode, GP_UI_ADJUST);
         press(&ui, "u");
-        check_result(&ui, "there is nothing to undo");
+        check_result(&ui, "nothing to undo");
         press(&ui, "q");
         assert_int_equal(ui.mode, GP_UI_WATCH);
         assert_true(gp_ui_fini(&ui));
@@ -580,12 +580,12 @@ static void without_a_gpu_there_is_no_screen(void **state)
     ui.outside.open_changer = open_changer;
     press(&ui, "a");
     assert_int_equal(ui.mode, GP_UI_WATCH);
-    assert_string_equal(ui.message, "there is no GPU here");
+    assert_string_equal(ui.message, "no GPU here");
     assert_true(gp_ui_fini(&ui));
     watch(&ui, 1);
     press(&ui, "a"); /* nothing that could change it */
     assert_int_equal(ui.mode, GP_UI_WATCH);
-    assert_string_equal(ui.message, "there is no GPU here");
+    assert_string_equal(ui.message, "no GPU here");
     assert_true(gp_ui_fini(&ui));
 }
 
@@ -598,7 +598,7 @@ static void a_change_that_is_under_way_waits(void **state)
     type(&ui, "450");
     press(&ui, "y");
     assert_non_null(ui.adjust.task);
-    check_has(&ui, "asking the driver");
+    check_has(&ui, "waiting for the driver");
     (void)gp_ui_key(&ui, GP_KEY_DOWN);
     assert_int_equal(ui.menu.chosen, 1);
     press(&ui, "\nu");

@@ -594,14 +594,14 @@ static void setup_changes_and_checks(void **state)
     for (int i = 0; i < GP_PREF_SORT; i++)
         (void)gp_ui_key(&ui, GP_KEY_DOWN);
     press(&ui, "\n,x\n");
-    check_has(&ui, "there is no column 'x'");
+    check_has(&ui, "unknown column 'x'");
     assert_string_equal(ui.prefs.sort, "memory");
     press(&ui, "\n,user\n");
     assert_string_equal(ui.prefs.sort, "memory,user");
     assert_int_equal(ui.order.count, 2);
     assert_int_equal(ui.mode, GP_UI_SETUP);
     press(&ui, "S");
-    check_has(&ui, "no place");
+    check_has(&ui, "HOME is not set");
     press(&ui, "q");
     assert_int_equal(ui.mode, GP_UI_WATCH);
     assert_true(gp_ui_fini(&ui));

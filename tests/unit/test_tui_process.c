@@ -79,7 +79,7 @@ static void all_of_a_process(void **state)
     s->process_count = 1; /* without it */
     gp_ui_take(&ui, s, 1);
     settle(&ui);
-    add_scene(&all, &ui, 80, 40, "not on a GPU any more");
+    add_scene(&all, &ui, 80, 40, "no longer on a GPU");
     press(&ui, "q");
     assert_int_equal(ui.mode, GP_UI_WATCH);
     assert_null(ui.details.job);
@@ -96,7 +96,7 @@ static void one_that_has_ended(void **state)
     ui.outside.root = tree_root;
     press(&ui, "\n");
     settle(&ui);
-    check_has(&ui, "it has ended, or cannot be seen from here");
+    check_has(&ui, "exited, or not visible from here");
     assert_true(gp_ui_fini(&ui));
 }
 

@@ -459,7 +459,7 @@ static void what_is_searched_is_found_both_ways(void **state)
     assert_int_equal(ui.chosen, 2);
     assert_string_equal(ui.message, "");
     press(&ui, "/@\n");
-    assert_string_equal(ui.message, "'@' is not there");
+    assert_string_equal(ui.message, "'@' not found");
     assert_int_equal(ui.chosen, 2);
     assert_true(gp_ui_fini(&ui));
 }
@@ -482,7 +482,7 @@ static void a_process_is_followed(void **state)
         if (process_value(&s->processes[i], GP_PID)->i == pid)
             gp_value_set_int(process_value(&s->processes[i], GP_PID), 77, 1);
     gp_ui_take(&ui, s, 1);
-    check_has(&ui, "is not shown any more");
+    check_has(&ui, "is no longer shown");
     assert_int_equal(ui.followed, 0);
     assert_true(gp_ui_fini(&ui));
 }
@@ -672,13 +672,13 @@ static void nobody_to_send_one_to(void **state)
     struct gp_ui ui;
     watch(&ui, 0);
     press(&ui, "k");
-    assert_string_equal(ui.message, "there is no process here");
+    assert_string_equal(ui.message, "no process here");
     assert_int_equal(ui.mode, GP_UI_WATCH);
     assert_true(gp_ui_fini(&ui));
     watch(&ui, 1);
     ui.outside.root = "/srv/root";
     press(&ui, "k");
-    assert_string_equal(ui.message, "the processes of /srv/root cannot be reached from here");
+    assert_string_equal(ui.message, "the processes of /srv/root cannot be signalled from here");
     assert_int_equal(ui.mode, GP_UI_WATCH);
     assert_true(gp_ui_fini(&ui));
 }
@@ -759,7 +759,7 @@ static void setup_steps_both_ways(void **state)
     assert_true(ui.prefs.read_only);
     (void)gp_ui_key(&ui, GP_KEY_RIGHT);
     assert_true(ui.prefs.read_only);
-    assert_string_equal(ui.message, "read-only stays until the program ends");
+    assert_string_equal(ui.message, "read-only stays on until the program exits");
     press(&ui, "C");
     assert_int_equal(ui.mode, GP_UI_WATCH);
     assert_int_equal(ui.menu.count, 0);
@@ -803,14 +803,14 @@ static void details_of_nothing(void **state)
     struct gp_ui ui;
     watch(&ui, 0);
     press(&ui, "\n");
-    assert_string_equal(ui.message, "there is no GPU here");
+    assert_string_equal(ui.message, "no GPU here");
     assert_int_equal(ui.mode, GP_UI_WATCH);
     press(&ui, "e");
-    assert_string_equal(ui.message, "there is no process here");
+    assert_string_equal(ui.message, "no process here");
     assert_int_equal(ui.mode, GP_UI_WATCH);
     press(&ui, "!");
     assert_int_equal(ui.mode, GP_UI_ALERTS);
-    check_has(&ui, "nothing needs your eye");
+    check_has(&ui, "nothing needs attention");
     assert_true(gp_ui_fini(&ui));
 }
 
