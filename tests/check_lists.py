@@ -124,7 +124,7 @@ def status_blocks(name):
 def status_lines(rows):
     """What nvidia-smi nvlink -s would print of our rows for a GPU."""
     if rows and rows[0]["links.number"] is None:
-        assert rows[0]["reasons"]["links.state"] == "not told in MIG mode", rows
+        assert rows[0]["reasons"]["links.state"] == "not reported in MIG mode", rows
         return ["Nvlink queries are not supported for Devices in MIG mode"]
     if not rows:
         return ["Device does not have or support Nvlink"]

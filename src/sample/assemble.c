@@ -54,7 +54,7 @@ static bool wants_memory_account(const struct gp_assembler *a)
            gp_metric_set_has(&a->want.metrics, GP_MEMORY_UNATTRIBUTED);
 }
 
-/* What is asked of processes, and what the assembler looks at itself. */
+/* Selects the process columns, and the values that the assembler computes itself. */
 static void choose_columns(struct gp_assembler *a)
 {
     static const enum gp_metric own[] = {GP_PID, GP_PROCESS_TYPE, GP_PROCESS_MEMORY};
@@ -85,7 +85,7 @@ int gp_assembler_init(struct gp_assembler *a, struct gp_selection *selection,
     }
     if (gp_selection_names_serials(selection))
         gp_metric_set_add(need, GP_SERIAL);
-    /* Whether a GPU is well shows only when it is asked something. */
+    /* The state of a GPU only shows when it is queried. */
     if (gp_metric_set_has(&want->metrics, GP_STATUS) ||
         gp_metric_set_has(&want->metrics, GP_STATUS_TEXT))
         gp_metric_set_add(need, GP_TEMPERATURE_GPU);
@@ -202,7 +202,8 @@ void gp_assembler_set_driver(struct gp_assembler *a, const struct gp_value host[
     }
 }
 
-/* The driver's host values, their text copied: a later session may change it. */
+/* Copies the driver's host values including their texts, because a later session may change
+ * them. */
 static bool copy_driver_host(struct gp_assembler *a, struct gp_snapshot *snapshot)
 {
     for (int m = 0; m < GP_HOST__COUNT; m++) {
@@ -254,7 +255,7 @@ void gp_assembler_take(struct gp_assembler *a, const struct gp_slot *slot, enum 
     }
     if (a->suspended.count > 0)
         t->uuid = gp_arena_strdup(&a->snapshot->arena, slot->uuid);
-    /* It may quote a path or the system's words. */
+    /* It may quote a path or a system message. */
     struct gp_strbuf safe = GP_STRBUF_INIT(4096);
     gp_utf8_add_safe(&safe, text, strlen(text), 400);
     text = gp_arena_strdup(&a->snapshot->arena, safe.buf);
@@ -282,8 +283,8 @@ static bool is_static(enum gp_metric m)
     return gp_metric_table[m].tier == GP_TIER_STATIC;
 }
 
-/* A value of a reading becomes one of the snapshot: with its own text, so that the reading may go.
- */
+/* Turns a value of a reading into one of the snapshot. It gets its own copy of the text, because
+ * the reading may be freed. */
 static void own(struct gp_assembler *a, enum gp_metric m, struct gp_value *v)
 {
     if (gp_metric_table[m].type != GP_TYPE_TEXT || !gp_value_is_present(v))
@@ -293,8 +294,9 @@ static void own(struct gp_assembler *a, enum gp_metric m, struct gp_value *v)
         gp_value_set_absent(v, GP_STATUS_ERROR, "out of memory", gp_value_time_ns(v));
 }
 
-/* One wanted value of a GPU: fresh if the GPU answered; else what lasts (identity), or the last
- * number marked as old while the GPU is silent, or the reason. */
+/* One requested value of a GPU. If the GPU responded, it is fresh. Otherwise it is a permanent
+ * value (identity), the last number marked as stale while the GPU is silent, or the reason why it
+ * is missing. */
 static void fill_value(struct gp_assembler *a, struct gp_device *device, const struct gp_taken *t,
                        enum gp_metric m)
 {
@@ -304,7 +306,7 @@ static void fill_value(struct gp_assembler *a, struct gp_device *device, const s
     if (t->status == GP_STATUS_OK && latest) {
         *v = *latest;
     } else if (latest && latest->status == GP_STATUS_OK && is_static(m)) {
-        *v = *latest; /* a sleeping GPU's name */
+        *v = *latest; /* the name of a sleeping GPU */
     } else if (good && good->status == GP_STATUS_OK &&
                (is_static(m) || t->status == GP_STATUS_TIMEOUT)) {
         *v = *good;
@@ -351,7 +353,7 @@ static void fill_gpu(struct gp_assembler *a, const struct gp_taken *t, struct gp
     for (int m = GP_DEVICE__FIRST; m < GP_PROCESS__FIRST; m++)
         if (gp_metric_set_has(&a->internal.metrics, (enum gp_metric)m))
             fill_value(a, device, t, (enum gp_metric)m);
-    /* One that does not answer says where it is, asked or not. */
+    /* Shows the location of a GPU that does not respond, even if it was not requested. */
     if (device->status != GP_STATUS_OK)
         fill_value(a, device, t, GP_PCI_BUS_ID);
     fill_common(a, device, snapshot->mono_ns);
@@ -371,7 +373,7 @@ static void fill_mig(struct gp_assembler *a, const struct gp_device *gpu,
             v->status = GP_STATUS_STALE;
         own(a, (enum gp_metric)m, v);
     }
-    /* the driver tells an instance neither its place on the bus nor its GPU */
+    /* The driver reports neither the bus id nor the GPU of an instance. */
     *gp_device_value(device->values, GP_PCI_BUS_ID) = gpu->values[GP_PCI_BUS_ID - GP_DEVICE__FIRST];
     if (gp_metric_set_has(&a->want.metrics, GP_MIG_GPU_UUID))
         *gp_device_value(device->values, GP_MIG_GPU_UUID) = gpu->values[GP_UUID - GP_DEVICE__FIRST];
@@ -384,7 +386,7 @@ static const char *text_or_null(const struct gp_value *values, enum gp_metric m)
     return gp_value_is_present(v) ? v->s : NULL;
 }
 
-/* A MIG instance is chosen with its GPU, or by its own UUID; all other terms name GPUs. */
+/* A MIG instance is selected with its GPU or by its own UUID; all other terms select GPUs. */
 static bool is_chosen(struct gp_assembler *a, unsigned index, const struct gp_value *values,
                       bool is_mig)
 {
@@ -425,7 +427,7 @@ static bool is_incomplete(const struct gp_assembler *a, const struct gp_device *
     return incomplete;
 }
 
-/* Adds a GPU and its MIG instances, as far as they are chosen. */
+/* Adds a GPU and its MIG instances if they are selected. */
 static void add_rows(struct gp_assembler *a, const struct gp_taken *t)
 {
     struct gp_snapshot *snapshot = a->snapshot;
@@ -433,7 +435,7 @@ static void add_rows(struct gp_assembler *a, const struct gp_taken *t)
     struct gp_device *gpu = &snapshot->devices[snapshot->device_count];
     fill_gpu(a, t, gpu);
     const struct gp_device parent = *gpu;
-    /* A GPU that cannot tell its name, or its instances, may be one that is meant: it stays. */
+    /* A GPU whose name or instances are unknown may be a selected one, and is kept. */
     bool silent = t->status != GP_STATUS_OK;
     bool nameless = silent && !text_or_null(parent.values, GP_NAME);
     bool bare = silent && (!shown || shown->mig_count == 0);
@@ -470,8 +472,8 @@ static int build_devices(struct gp_assembler *a)
 
 /* ---- memory ---- */
 
-/* Memory of the processes of a row, and for a GPU of those in its instances, which follow it. False
- * if one does not tell its memory. */
+/* The memory of the processes of a row; for a GPU including those of its instances, whose rows
+ * follow. False if the memory of a process is unknown. */
 static bool sum_processes(const struct gp_snapshot *snapshot, const struct gp_device *device,
                           int64_t *ret_bytes)
 {
@@ -491,8 +493,8 @@ static bool sum_processes(const struct gp_snapshot *snapshot, const struct gp_de
     return true;
 }
 
-/* What of the memory in use the processes account for. Between the reading of the one and of the
- * other a process may have come: then nothing is left over. */
+/* Splits the used memory into memory of processes and unattributed memory. The latter is at least
+ * 0: a process may have appeared between the two reads. */
 static void account_memory(const struct gp_snapshot *snapshot, struct gp_device *device)
 {
     struct gp_value *sum = gp_device_value(device->values, GP_MEMORY_PROCESSES);
@@ -505,10 +507,10 @@ static void account_memory(const struct gp_snapshot *snapshot, struct gp_device 
     if (device->processes_status != GP_STATUS_OK) {
         gp_value_set_absent(sum, device->processes_status, NULL, snapshot->mono_ns);
     } else if (!placed) {
-        gp_value_set_absent(sum, GP_STATUS_UNSUPPORTED, "which processes are in it is not known",
+        gp_value_set_absent(sum, GP_STATUS_UNSUPPORTED, "the processes in it are unknown",
                             snapshot->mono_ns);
     } else if (!sum_processes(snapshot, device, &bytes)) {
-        gp_value_set_absent(sum, GP_STATUS_UNSUPPORTED, "a process does not tell its memory",
+        gp_value_set_absent(sum, GP_STATUS_UNSUPPORTED, "the memory of a process is unknown",
                             snapshot->mono_ns);
     } else {
         gp_value_set_int(sum, bytes, snapshot->mono_ns);
@@ -520,8 +522,8 @@ static void account_memory(const struct gp_snapshot *snapshot, struct gp_device 
 
 /* ---- lists ---- */
 
-/* The values of a list as they are shown: those of the reading; from an earlier one, marked as old
- * unless they last; without any, one row of absent values. *ret_rows: their number. */
+/* The values of a list: those of the reading; or of an earlier one, marked as stale unless they are
+ * permanent; or one row of absent values. *ret_rows is the number of rows. */
 static const struct gp_value *list_values(struct gp_assembler *a, const struct gp_device *device,
                                           const struct gp_taken *t, enum gp_scope scope,
                                           size_t *ret_rows)
@@ -604,7 +606,7 @@ static const struct {
     {GP_HOST_UPTIME, GP_PROC_HOST_UPTIME},
 };
 
-/* What /proc says of the machine. */
+/* The values of the machine from /proc. */
 static void fill_host(struct gp_assembler *a)
 {
     struct gp_proc_host info;
@@ -652,18 +654,17 @@ static int build_host(struct gp_assembler *a)
     return host[GP_TIMESTAMP].s && host[GP_HOST_NAME].s ? 0 : GP_ENOMEM;
 }
 
-/* Every term of the selection must have met its GPU. As long as a GPU has not said who it is, it
- * may be the one. */
+/* Checks that every term of the selection has matched. A GPU that has not been identified yet may
+ * still match. */
 static int check_selection(const struct gp_assembler *a, struct gp_err *err)
 {
     int r = gp_selection_check(a->selection, a->gpu_count, err);
     for (size_t i = 0; r < 0 && i < a->taken_count; i++) {
         const struct gp_taken *t = &a->taken[i];
         if (t->status != GP_STATUS_OK && (!t->good || gp_selection_names_mig(a->selection)))
-            return gp_err_set(
-                err, GP_EPARTIAL,
-                "cannot tell which GPU is meant by --id: GPU %u has not said who it is: %s",
-                t->index, t->text);
+            return gp_err_set(err, GP_EPARTIAL,
+                              "cannot resolve --id: GPU %u has not been identified: %s", t->index,
+                              t->text);
     }
     return r;
 }

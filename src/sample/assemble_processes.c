@@ -1,5 +1,5 @@
-/* The processes of a snapshot: what the driver lists, who that is by /proc, and who is suspended.
- */
+/* The processes of a snapshot: those listed by the driver, described by /proc, and suspended
+ * ones. */
 #include "sample/assemble_internal.h"
 
 #include "base/err.h"
@@ -21,8 +21,8 @@ static bool is_instance_of(const struct gp_device *mig, const struct gp_source_p
                        &p->compute_instance);
 }
 
-/* The one row of a process: the MIG instance where it runs, else its GPU. `rows` is the first row
- * of the GPU. device_count: its row is not shown. */
+/* The row of a process: its MIG instance, otherwise its GPU. `rows` is the first row of the GPU.
+ * Returns device_count if its row is not shown. */
 static size_t row_of(const struct gp_snapshot *snapshot, size_t rows,
                      const struct gp_source_process *p)
 {
@@ -39,7 +39,7 @@ static const char *type_text(unsigned types)
     return names[types & 7];
 }
 
-/* A process that the driver lists, or that is suspended. */
+/* A process that is listed by the driver or suspended. */
 struct listed {
     const struct gp_source_process *process; /* NULL: it is suspended */
     uint32_t pid;
@@ -48,7 +48,7 @@ struct listed {
     bool is_old;
 };
 
-/* All values that a process can have; those that are wanted come into its row. */
+/* All values of a process; the requested ones are copied to its row. */
 struct draft {
     struct gp_value values[GP_PROCESS__COUNT];
 };
@@ -58,7 +58,7 @@ static struct gp_value *draft_value(struct draft *draft, enum gp_metric m)
     return &draft->values[m - GP_PROCESS__FIRST];
 }
 
-/* What the driver says of a process. */
+/* Fills the values from the driver. */
 static void fill_from_driver(struct draft *draft, const struct listed *listed)
 {
     const struct gp_source_process *p = listed->process;
@@ -95,7 +95,8 @@ static void fill_from_driver(struct draft *draft, const struct listed *listed)
                         "the process is not suspended", listed->time_ns);
 }
 
-/* What the driver would say of one that it does not list, because it has given up its GPUs. */
+/* Fills the driver's values for a suspended process, which it does not list because the process has
+ * released its GPUs. */
 static void fill_suspended(struct draft *draft, const struct listed *listed)
 {
     static const char why[] = "the process is suspended";
@@ -108,7 +109,7 @@ static void fill_suspended(struct draft *draft, const struct listed *listed)
                      listed->time_ns);
 }
 
-/* The driver gives a path or a whole command line. */
+/* The driver reports a path or a whole command line. */
 static const char *name_from_driver(struct gp_snapshot *snapshot, const char *driver_name)
 {
     const char *start;
@@ -119,7 +120,7 @@ static const char *name_from_driver(struct gp_snapshot *snapshot, const char *dr
     return copy && n > 0 ? copy : NULL;
 }
 
-/* A letter as a text that lasts. */
+/* A letter as a permanent text. */
 static const char *letter_text(char letter)
 {
     static const char texts[] = "A\0B\0C\0D\0E\0F\0G\0H\0I\0J\0K\0L\0M\0N\0O\0P\0Q\0R\0S\0T\0"
@@ -131,8 +132,7 @@ static const char *letter_text(char letter)
     return NULL;
 }
 
-/* Numbers, and what is made of them. Those of a process that is looked at only now and then are
- * old. */
+/* Raw and derived numbers. They are stale for processes that are only read occasionally. */
 static void fill_numbers(const struct gp_snapshot *snapshot, struct draft *draft,
                          const struct gp_proc_info *info)
 {
@@ -151,17 +151,17 @@ static void fill_numbers(const struct gp_snapshot *snapshot, struct draft *draft
         draft_value(draft, moving[i])->status = GP_STATUS_STALE;
 }
 
-/* What /proc says of it; where it says nothing, the driver's name. Of the path it is the other way
- * round: it is to be the one that other tools show. */
+/* Fills the values from /proc; without those, the name comes from the driver. The path prefers the
+ * driver's, which other tools show as well. */
 static void fill_from_proc(struct gp_snapshot *snapshot, struct draft *draft,
                            const struct gp_proc_info *info, const char *driver_name)
 {
     static const char hidden[] =
-        "not in /proc: it has ended, is hidden, or runs in another pid namespace";
-    static const char nowhere[] = "in no container, job or service";
-    static const char nameless[] = "no file that may be read tells its name";
-    static const char unsaid[] = "its environment does not tell";
-    static const char unread[] = "its owner and root alone may see that";
+        "not in /proc: it has exited, is hidden, or runs in another pid namespace";
+    static const char nowhere[] = "not in a container, job or service";
+    static const char nameless[] = "no readable file contains its name";
+    static const char unsaid[] = "not in its environment";
+    static const char unread[] = "only visible to its owner and root";
     const struct gp_proc_texts *of = info->texts;
     if (driver_name)
         driver_name = gp_arena_strdup(&snapshot->arena, driver_name);
@@ -173,7 +173,7 @@ static void fill_from_proc(struct gp_snapshot *snapshot, struct draft *draft,
     const struct {
         enum gp_metric metric;
         const char *text, *why;
-        unsigned part; /* of what may be denied */
+        unsigned part; /* the part that may be denied */
     } texts[] = {
         {GP_PROCESS_NAME, name, NULL, GP_PROC_COMMAND},
         {GP_PROCESS_PATH, driver_name ? driver_name : of->path, NULL, GP_PROC_COMMAND},
@@ -210,8 +210,8 @@ static void fill_from_proc(struct gp_snapshot *snapshot, struct draft *draft,
         fill_numbers(snapshot, draft, info);
 }
 
-/* What /proc says of the listed processes. Every pid is read once, however many GPUs it uses; the
- * path is the driver's where it tells one. NULL if there is no memory. */
+/* Reads the listed processes from /proc, each pid once, even if it uses several GPUs. The path is
+ * the driver's if it reports one. NULL without memory. */
 static const struct gp_proc_infos *ask_proc(struct gp_assembler *a, const struct listed *listed,
                                             size_t count)
 {
@@ -234,7 +234,7 @@ static const struct gp_proc_infos *ask_proc(struct gp_assembler *a, const struct
     return infos;
 }
 
-/* Rows for so many processes; NULL if there is no memory. */
+/* Allocates this many rows; NULL without memory. */
 static struct gp_process *new_rows(struct gp_snapshot *snapshot, size_t count)
 {
     size_t width = snapshot->columns.count;
@@ -296,8 +296,8 @@ static bool is_listed(const struct gp_reading *reading, uint32_t pid)
     return false;
 }
 
-/* Adds those that were on this GPU when they were suspended, behind the others. One that the driver
- * lists is only about to be, or has been. */
+/* Appends the processes that were on this GPU when they were suspended. If the driver lists one of
+ * them, it is only about to be suspended, or was resumed. */
 static void list_suspended(struct gp_assembler *a, const struct gp_taken *t, uint32_t row,
                            struct listed *listed)
 {
@@ -318,11 +318,11 @@ static void list_suspended(struct gp_assembler *a, const struct gp_taken *t, uin
     }
 }
 
-/* Which processes stand in which rows. */
+/* Assigns processes to rows. */
 static void list_processes(struct gp_assembler *a, struct listed *listed)
 {
     struct gp_snapshot *snapshot = a->snapshot;
-    size_t first = 0; /* row of the GPU in hand */
+    size_t first = 0; /* row of the current GPU */
     for (size_t d = 0; d < snapshot->device_count; d++) {
         struct gp_device *device = &snapshot->devices[d];
         const struct gp_taken *t = gp_taken_of(a, device);

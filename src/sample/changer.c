@@ -9,15 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One GPU: everything on it is done by one thread at a time. */
+/* One GPU. Only one thread at a time works on it. */
 struct gpu {
-    struct gp_source_device *device; /* NULL: not taken hold of */
+    struct gp_source_device *device; /* NULL: not opened */
     struct gp_reading *reading;      /* its identity, and that of its instances */
-    bool skipped;                    /* its index says already that it is not chosen */
+    bool skipped;                    /* excluded by its index */
     gp_call_name call;
-    atomic_bool out; /* left alone: a thread is inside the driver, or none could be had */
+    atomic_bool out; /* given up: a thread hangs in the driver, or could not be started */
     struct gp_target *first;
-    size_t target_count; /* of the targets from there on */
+    size_t target_count; /* targets starting there */
 };
 
 struct gp_changer {
@@ -33,16 +33,16 @@ struct gp_changer {
     struct gp_err open_err;
     bool opened;
     bool stuck;
-    uint32_t controls;   /* that are being read */
-    struct gp_part part; /* the step that is being carried out, on this target, and how it went */
+    uint32_t controls;   /* controls to read */
+    struct gp_part part; /* the partitioning step in progress, its target, and its result */
     const struct gp_target *parted;
     int part_result;
     struct gp_err part_err;
 };
 
-/* ---- on the threads: what a GPU that is out holds is touched by its stuck thread alone ---- */
+/* ---- on the threads: if a GPU is out, only its stuck thread may access its data ---- */
 
-/* Whether this step is to do something for the GPU. */
+/* Whether this step has work to do on the GPU. */
 static bool is_held(struct gpu *gpu)
 {
     return !atomic_load(&gpu->out) && gpu->device;
@@ -123,7 +123,7 @@ static void check_gpu(void *ctx, size_t i)
         check_target(c, &gpu->first[t]);
 }
 
-/* What the driver says after it has accepted a change. */
+/* Reads the value back after the driver has accepted a change. */
 static enum gp_outcome verify(enum gp_control_id id, struct gp_change *change)
 {
     const struct gp_setting *after = &change->after;
@@ -137,11 +137,11 @@ static enum gp_outcome verify(enum gp_control_id id, struct gp_change *change)
         return GP_OUTCOME_DONE;
     change->code = GP_EFAIL;
     (void)snprintf(change->words, sizeof(change->words),
-                   "the driver accepted it, but the value is another one");
+                   "the driver accepted the change, but reports another value");
     return GP_OUTCOME_FAILED;
 }
 
-/* Whether MIG mode is on only after a reset. */
+/* Whether MIG mode is pending until a reset. */
 static bool waits_for_mig(const struct gp_target *target)
 {
     const struct gp_change *mode = &target->changes[GP_CONTROL_MIG_MODE];
@@ -159,7 +159,7 @@ static bool apply_change(struct gp_changer *c, struct gp_target *target, enum gp
         change->code = GP_EFAIL;
         change->outcome = GP_OUTCOME_FAILED;
         (void)snprintf(change->words, sizeof(change->words),
-                       "MIG mode is on only after a reset of the GPU; set it again then");
+                       "MIG mode takes effect after a GPU reset; set this again then");
         return false;
     }
     if (!change->anew && !gp_target_needs(target, id)) {
@@ -172,8 +172,7 @@ static bool apply_change(struct gp_changer *c, struct gp_target *target, enum gp
     change->driver_code = err.driver_code;
     (void)snprintf(change->words, sizeof(change->words), "%s", err.text);
     change->outcome = GP_OUTCOME_FAILED;
-    /* After a refusal too: of several steps some may have been done. A GPU that is gone is not
-     * asked. */
+    /* Also after a refusal: some steps may have succeeded. A lost GPU is not queried. */
     if (change->code != GP_EDRIVER)
         ops->read(target->device, id, &change->after);
     if (change->code == 0)
@@ -202,7 +201,7 @@ static void part_gpu(void *ctx, size_t i)
 
 /* ---- on the caller's side ---- */
 
-/* NULL if it is not known. */
+/* NULL if it is unknown. */
 static const char *text_of(const struct gp_value *values, enum gp_metric m)
 {
     const struct gp_value *v = &values[m - GP_DEVICE__FIRST];
@@ -222,8 +221,8 @@ static bool is_chosen_instance(struct gp_changer *c, const struct gp_mig_reading
     return gp_selection_matches(c->config.selection, UINT32_MAX, &identity);
 }
 
-/* Whether the GPUs that have answered are all that were asked for. An index chooses its GPU before
- * that has said anything. */
+/* Whether all requested GPUs are among those that have responded. An index matches before its GPU
+ * has responded. */
 static bool is_settled(void *ctx, const bool *done)
 {
     struct gp_changer *c = ctx;
@@ -258,7 +257,7 @@ static void tell_driver(void *ctx, const bool *done)
 {
     const struct gp_changer *c = ctx;
     (void)done;
-    c->config.on_wait("the driver to start (nvmlInit)");
+    c->config.on_wait("starting the driver (nvmlInit)");
 }
 
 static struct gp_errands errands_of(struct gp_changer *c, void (*work)(void *ctx, size_t i),
@@ -277,11 +276,12 @@ static void describe_silence(const struct gp_changer *c, const struct gpu *gpu,
 {
     const char *call = atomic_load_explicit(&gpu->call, memory_order_relaxed);
     target->code = GP_ETIMEOUT;
-    (void)snprintf(target->words, sizeof(target->words), "no answer within %.1f s (%s)",
+    (void)snprintf(target->words, sizeof(target->words), "no response within %.1f s (%s)",
                    (double)c->config.timeout_ns / 1e9, call ? call : "not started");
 }
 
-/* Runs a step on all GPUs; those that are not done in time, or before enough are, are out. */
+/* Runs a step on all GPUs. Those that do not finish in time (or before enough others have) are
+ * out. */
 static void run_step(struct gp_changer *c, void (*step)(void *ctx, size_t i),
                      bool (*is_enough)(void *ctx, const bool *done))
 {
@@ -322,7 +322,7 @@ static struct gp_target *add_target(struct gp_changer *c, unsigned index,
     return target;
 }
 
-/* A GPU that cannot be reached: why. */
+/* Records why a GPU is unreachable. */
 static void describe_failure(const struct gp_changer *c, const struct gpu *gpu,
                              struct gp_target *target)
 {
@@ -341,7 +341,7 @@ static void describe_failure(const struct gp_changer *c, const struct gpu *gpu,
     }
 }
 
-/* The chosen ones among a GPU and its instances. */
+/* Adds the selected ones of a GPU and its instances as targets. */
 static void choose(struct gp_changer *c, unsigned index)
 {
     static const struct gp_value nothing[GP_DEVICE__COUNT];
@@ -352,12 +352,12 @@ static void choose(struct gp_changer *c, unsigned index)
     const struct gp_value *values = reading ? reading->values : nothing;
     const char *name = text_of(values, GP_NAME);
     bool matches = is_chosen(c, index, values);
-    /* Who cannot say its name is not left out of a choice by name. */
+    /* A GPU without a known name is not excluded by a selection by name. */
     if (matches || (!name && gp_selection_names_models(selection)))
         describe_failure(c, gpu, add_target(c, index, values));
     for (size_t m = 0; reading && m < reading->mig_count; m++) {
         const struct gp_mig_reading *mig = &reading->mig[m];
-        /* Of a chosen GPU it is no target of its own, but it is there. */
+        /* An instance of a selected GPU is not a separate target, but it matches the term. */
         if (!is_chosen_instance(c, mig) || matches)
             continue;
         struct gp_target *target = add_target(c, index, mig->values);
@@ -374,14 +374,15 @@ static void choose(struct gp_changer *c, unsigned index)
         }
 }
 
-/* A GPU that does not say who it is may be the one that was asked for. */
+/* A GPU that cannot be identified may be the requested one. */
 static int check_selection(struct gp_changer *c, struct gp_err *err)
 {
     struct gp_err why = {0};
     int r = gp_selection_check(c->config.selection, c->gpu_count, &why);
     for (unsigned i = 0; r < 0 && i < c->gpu_count; i++)
         if (atomic_load(&c->gpus[i].out))
-            return gp_err_set(err, r, "%s; GPU %u, which does not answer, may be it", why.text, i);
+            return gp_err_set(err, r, "%s; GPU %u, which does not respond, may be the one",
+                              why.text, i);
     return r < 0 ? gp_err_set(err, r, "%s", why.text) : 0;
 }
 

@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How the values of a metric are compared, and told. */
+/* How values of a metric are compared and formatted. */
 enum form {
     TEXT,    /* "persistence mode Enabled → Disabled" */
     NUMBER,  /* "PCIe width 16 → 8" */
-    COUNTER, /* "3 corrected memory errors"; one that falls was reset, which is no event */
+    COUNTER, /* "3 corrected memory errors"; a decrease is a reset, and not an event */
     REASONS, /* bits of the clocks event reasons */
 };
 
@@ -27,11 +27,11 @@ static const struct row {
     {GP_EVENT_RECOVERY, GP_RECOVERY_ACTION, TEXT, "recovery action"},
     {GP_EVENT_ECC_CORRECTED, GP_ECC_CORRECTED_VOLATILE, COUNTER, "corrected memory error"},
     {GP_EVENT_ECC_UNCORRECTED, GP_ECC_UNCORRECTED_VOLATILE, COUNTER, "uncorrectable memory error"},
-    {GP_EVENT_RETIREMENT, GP_RETIRED_PENDING, TEXT, "memory pages waiting to be retired:"},
-    {GP_EVENT_RETIREMENT, GP_REMAPPED_PENDING, TEXT, "memory rows waiting to be remapped:"},
-    {GP_EVENT_RETIREMENT, GP_REMAPPED_FAILURE, TEXT, "memory rows that could not be remapped:"},
+    {GP_EVENT_RETIREMENT, GP_RETIRED_PENDING, TEXT, "memory pages pending retirement:"},
+    {GP_EVENT_RETIREMENT, GP_REMAPPED_PENDING, TEXT, "memory rows pending remapping:"},
+    {GP_EVENT_RETIREMENT, GP_REMAPPED_FAILURE, TEXT, "memory rows that failed to be remapped:"},
     {GP_EVENT_PSTATE, GP_PSTATE, TEXT, "performance state"},
-    {GP_EVENT_THROTTLE, GP_REASONS_ACTIVE, REASONS, "clocks held down by"},
+    {GP_EVENT_THROTTLE, GP_REASONS_ACTIVE, REASONS, "clocks limited by"},
     {GP_EVENT_PCIE, GP_PCIE_GEN, NUMBER, "PCIe generation"},
     {GP_EVENT_PCIE, GP_PCIE_WIDTH, NUMBER, "PCIe width"},
     {GP_EVENT_MIG, GP_MIG_MODE, TEXT, "MIG mode"},
@@ -41,7 +41,7 @@ static const struct row {
 
 enum { ROWS = GP_ARRAY_LEN(rows), TEXT_SIZE = 64, MIGS_MAX = 64 };
 
-/* The last answer to a row. */
+/* The last value of a row. */
 struct last {
     bool known;
     int64_t number;
@@ -61,9 +61,9 @@ struct seen_process {
     char user[32];
 };
 
-/* What the snapshot before said of a GPU. */
+/* The state of a GPU in the previous snapshot. */
 struct gp_seen {
-    struct gp_event event; /* who it is, for its events */
+    struct gp_event event; /* its identity, for its events */
     enum gp_status status;
     struct last last[ROWS];
     bool migs_known;
@@ -72,8 +72,8 @@ struct gp_seen {
     bool processes_known;
     struct seen_process *processes; /* sorted by pid */
     size_t process_count;
-    uint64_t told[GP_EVENT__COUNT]; /* the round in which a report was told that no difference
-                                       explained */
+    uint64_t told[GP_EVENT__COUNT]; /* the round in which a report without an explaining difference
+                                       was passed on */
 };
 
 /* ---- lists ---- */
@@ -142,7 +142,7 @@ void gp_changes_want(gp_event_kinds kinds, struct gp_want *want)
             gp_metric_set_add(&want->metrics, rows[i].metric);
             asks = true;
         }
-    if (!asks) /* whether a GPU is well shows only when it is asked something */
+    if (!asks) /* the state of a GPU only shows when it is queried */
         gp_metric_set_add(&want->metrics, GP_STATUS);
     if (kinds & gp_event_bit(GP_EVENT_MIG)) {
         want->mig = true;
@@ -177,8 +177,7 @@ static void say_xid(struct gp_event *event)
     const struct gp_xid_info *xid = gp_xid_find(event->number);
     if (!xid)
         say(event, "Xid %" PRIu64 "%s", event->number,
-            event->number ? ": not in the catalogue; the kernel log says more"
-                          : ": of unknown number");
+            event->number ? ": not in the catalog; see the kernel log" : ": unknown number");
     else
         say(event, "Xid %" PRIu64 ": %s (%s)%s%s", event->number, xid->words, xid->fault,
             *xid->advice ? "; " : "", xid->advice);
@@ -220,12 +219,11 @@ void gp_changes_gap(struct gp_changes *c, const struct gp_waiter_gap *gap)
         (void)snprintf(whose, sizeof(whose), "GPU %u", gap->name);
     else
         (void)snprintf(whose, sizeof(whose), "%u GPUs", gap->devices);
-    say(&event, "the driver's events of %s from %s to %s may be missing: %s", whose, from, to,
-        gap->why);
+    say(&event, "driver events of %s from %s to %s may be missing: %s", whose, from, to, gap->why);
     (void)append(c, &c->out, &event);
 }
 
-/* ---- what the driver reports ---- */
+/* ---- driver reports ---- */
 
 static struct gp_seen *find_seen(const struct gp_changes *c, unsigned index)
 {
@@ -235,14 +233,14 @@ static struct gp_seen *find_seen(const struct gp_changes *c, unsigned index)
     return NULL;
 }
 
-/* What is said where no difference says more. */
+/* The text of a report without an explaining difference. */
 static const char *bare_words(enum gp_event_kind kind)
 {
     switch (kind) {
     case GP_EVENT_ECC_CORRECTED:
         return "a memory error was corrected";
     case GP_EVENT_ECC_UNCORRECTED:
-        return "a memory error could not be corrected";
+        return "an uncorrectable memory error occurred";
     default:
         return gp_event_table[kind].help;
     }
@@ -283,7 +281,7 @@ struct round {
     struct gp_changes *c;
     const struct gp_snapshot *snapshot;
     struct gp_seen *seen;
-    gp_event_kinds delivered; /* by the driver, of the GPU in question */
+    gp_event_kinds delivered; /* kinds that the driver reports for the current GPU */
 };
 
 static struct gp_event noticed(const struct round *r, enum gp_event_kind kind)
@@ -299,8 +297,8 @@ static bool is_same(const struct gp_event *a, const struct gp_event *b)
     return a->kind == b->kind && a->index == b->index;
 }
 
-/* A difference: tells it together with the reports of it, holds it if one may still come, or leaves
- * it if one was told already. */
+/* Handles a difference: merges it with its report, holds it if a report may follow, or drops it if
+ * one was passed on already. */
 static void found(const struct round *r, const struct gp_event *event)
 {
     struct gp_changes *c = r->c;
@@ -309,7 +307,7 @@ static void found(const struct round *r, const struct gp_event *event)
     for (size_t i = 0; i < c->pending.count; i++) {
         if (!is_same(&c->pending.items[i], event))
             continue;
-        (void)append(c, &c->found, event); /* settle_report() joins them */
+        (void)append(c, &c->found, event); /* settle_report() merges them */
         return;
     }
     uint64_t told = r->seen->told[event->kind];
@@ -325,8 +323,8 @@ static void add_reasons(char *out, size_t size, uint64_t mask)
         unsigned bit;
         const char *name;
     } names[] = {
-        {0x2, "a clock setting"},  {0x4, "the power limit"},  {0x8, "hardware slowdown"},
-        {0x10, "sync boost"},      {0x20, "heat (driver)"},   {0x40, "heat (hardware)"},
+        {0x2, "a clock setting"},  {0x4, "the power limit"},       {0x8, "hardware slowdown"},
+        {0x10, "sync boost"},      {0x20, "temperature (driver)"}, {0x40, "temperature (hardware)"},
         {0x80, "the power brake"}, {0x100, "display clocks"},
     };
     out[0] = '\0';
@@ -340,12 +338,12 @@ static void add_reasons(char *out, size_t size, uint64_t mask)
 static void say_change(struct gp_event *event, const struct row *row, const struct last *was,
                        const struct last *now)
 {
-    static const uint64_t idle = 1; /* an idle GPU is not held back */
+    static const uint64_t idle = 1; /* an idle GPU is not limited */
     event->numeric = row->form == NUMBER || row->form == COUNTER;
     if (row->form == REASONS) {
         char words[160];
         add_reasons(words, sizeof(words), (uint64_t)now->number & ~idle);
-        say(event, "%s", *words ? "" : "nothing holds the clocks down any more");
+        say(event, "%s", *words ? "" : "clocks no longer limited");
         if (*words)
             say(event, "%s %s", row->words, words);
         (void)snprintf(event->was, sizeof(event->was), "0x%016" PRIx64, (uint64_t)was->number);
@@ -382,7 +380,7 @@ static void compare_row(const struct round *r, size_t i, const struct gp_device 
     const struct gp_value *v = &device->values[rows[i].metric - GP_DEVICE__FIRST];
     struct last *last = &r->seen->last[i];
     if (v->status != GP_STATUS_OK)
-        return; /* what it becomes is compared with what it was last */
+        return; /* the next value is compared with the last known one */
     struct last now = {.known = true};
     if (rows[i].form == TEXT) {
         (void)snprintf(now.text, sizeof(now.text), "%s", v->s);
@@ -420,7 +418,7 @@ static void compare_status(const struct round *r, const struct gp_device *device
     enum gp_event_kind kind = status_kind(was, device->status);
     struct gp_event event = noticed(r, kind);
     if (kind == GP_EVENT_BACK || kind == GP_EVENT_AWAKE)
-        say(&event, "%s", kind == GP_EVENT_BACK ? "answers again" : "awake again");
+        say(&event, "%s", kind == GP_EVENT_BACK ? "responds again" : "awake again");
     else
         say(&event, "%s", device->status_text);
     found(r, &event);
@@ -516,7 +514,7 @@ static void found_process(const struct round *r, const struct seen_process *p,
     found(r, &event);
 }
 
-/* The processes of a GPU, those of its instances too, once each, sorted. */
+/* The processes of a GPU and of its instances, without duplicates, sorted. */
 static struct seen_process *list_processes(const struct gp_snapshot *snapshot, unsigned index,
                                            size_t *ret_count)
 {
@@ -543,7 +541,7 @@ static struct seen_process *list_processes(const struct gp_snapshot *snapshot, u
     return list;
 }
 
-/* A driver lists a process for a moment longer than the system knows its name and its user. */
+/* A driver lists a process slightly longer than the system knows its name and user. */
 static void remember_who(struct seen_process *now, const struct seen_process *was)
 {
     if (!*now->name)
@@ -552,7 +550,7 @@ static void remember_who(struct seen_process *now, const struct seen_process *wa
         memcpy(now->user, was->user, sizeof(now->user));
 }
 
-/* Both lists are sorted: one walk finds what is only in one of them. */
+/* Both lists are sorted, so one pass finds what is only in one of them. */
 static void compare_processes(const struct round *r)
 {
     struct gp_seen *seen = r->seen;
@@ -605,7 +603,7 @@ static void remember_identity(struct gp_seen *seen, const struct gp_device *devi
         (void)snprintf(seen->event.pci, sizeof(seen->event.pci), "%s", pci);
 }
 
-/* The first row of a GPU; with a MIG instance as the selection, that row is the instance's. */
+/* The first row of a GPU. If a MIG instance was selected, that is the instance's row. */
 static void compare_gpu(struct round *r, size_t first)
 {
     const struct gp_device *device = &r->snapshot->devices[first];
@@ -622,7 +620,7 @@ static void compare_gpu(struct round *r, size_t first)
         compare_processes(r);
 }
 
-/* Moves what the report explains out of the list. */
+/* Removes the differences that the report explains from the list. */
 static bool explain(struct gp_changes *c, struct gp_event_list *list, const struct gp_event *report)
 {
     size_t kept = 0;
@@ -642,7 +640,7 @@ static bool explain(struct gp_changes *c, struct gp_event_list *list, const stru
     return explained;
 }
 
-/* Tells a report: as the differences that it explains, or alone. */
+/* Passes a report on, merged with the differences that explain it, or on its own. */
 static void settle_report(struct gp_changes *c, const struct gp_event *report)
 {
     bool held = explain(c, &c->held, report);
@@ -675,7 +673,7 @@ void gp_changes_compare(struct gp_changes *c, const struct gp_snapshot *snapshot
     for (size_t i = 0; i < c->pending.count; i++)
         settle_report(c, &c->pending.items[i]);
     c->pending.count = 0;
-    /* What has waited in vain is told without a report; what is new waits now. */
+    /* Differences that waited in vain are passed on without a report; new ones wait now. */
     for (size_t i = 0; i < c->held.count; i++)
         (void)append(c, &c->out, &c->held.items[i]);
     struct gp_event_list empty = c->held;

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where enough are done, the others are usually about to be: a thread that is left behind would
- * keep the driver's session open. */
+/* When enough are done, the others usually follow soon. A thread that is left running would keep
+ * the driver's session open. */
 enum { LINGER_MS = 100 };
 
 struct errand {
@@ -15,14 +15,14 @@ struct errand {
     size_t i;
     pthread_t thread;
     bool started;
-    bool done; /* guarded by the lock */
+    bool done; /* protected by the lock */
 };
 
 struct batch {
     pthread_mutex_t lock;
-    pthread_cond_t finished; /* one more */
-    size_t left;             /* under way; guarded by the lock, as the next */
-    bool abandoned;          /* nobody waits any more: the last one to end frees this */
+    pthread_cond_t finished; /* one more is done */
+    size_t left;             /* unfinished; this and the next are protected by the lock */
+    bool abandoned;          /* the caller no longer waits: the last thread frees this */
     void (*work)(void *ctx, size_t i);
     void *ctx;
     struct errand each[];
@@ -72,7 +72,7 @@ static void note_done(const struct batch *all, size_t count, bool *done)
         done[i] = all->each[i].done;
 }
 
-/* Waits for one more to end; the lock is held. False when this moment is over. */
+/* Waits for one more to finish; requires the lock. Returns false after the deadline. */
 static bool wait_until(struct batch *all, uint64_t mono_ns)
 {
     struct timespec until = gp_clock_timespec(mono_ns);
@@ -80,7 +80,7 @@ static bool wait_until(struct batch *all, uint64_t mono_ns)
     return gp_clock_mono_ns() < mono_ns;
 }
 
-/* Waits until all are done, enough are, or the time is over; the lock is held. */
+/* Waits until all or enough are done, or until the deadline; requires the lock. */
 static void wait_for(struct batch *all, const struct gp_errands *errands, uint64_t begun_ns,
                      bool *done)
 {

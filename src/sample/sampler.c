@@ -13,79 +13,79 @@
 #include <string.h>
 
 enum {
-    PATIENCE_US = 1000, /* the pool grows when it has not finished within this time */
-    QUICK_LOOKS = 5,    /* how many first looks a tick behind a quick one lasts at most */
+    PATIENCE_US = 1000, /* the pool grows if reads take longer than this */
+    QUICK_LOOKS = 5,    /* after a quick tick, the next one lasts at most this many first looks */
     REINIT_FIRST_S = 1,
     REINIT_LAST_S = 60,
 };
 
 enum task_state { TASK_IDLE, TASK_QUEUED, TASK_RUNNING };
 
-/* What there is to do for one GPU. Never run by two threads at once. */
+/* The work for one GPU. Never run by two threads at once. */
 struct task {
     struct gp_sampler *sampler;
-    /* guarded by the sampler's lock */
+    /* Protected by the sampler's lock. */
     enum task_state state;
-    bool awaited;         /* the tick in progress waits for it */
+    bool awaited;         /* the current tick waits for it */
     uint64_t since_ns;    /* when it was queued */
-    uint64_t begun_tick;  /* the tick in which its last read began */
-    uint64_t answer_tick; /* the tick that its latest reading belongs to */
+    uint64_t begun_tick;  /* the tick in which its last read started */
+    uint64_t answer_tick; /* the tick of its latest reading */
     bool no_memory;       /* for the last read */
     struct gp_slot slot;
-    /* touched by the thread that runs the task, or by the opener while all others rest */
+    /* Used by the thread that runs the task, or by the opener while all other threads rest. */
     struct gp_source_device *device;
     gp_call_name call;
 };
 
 struct gp_sampler {
     struct gp_sampler_config config;
-    struct gp_want want; /* config.want and what selection and assembly need */
+    struct gp_want want; /* config.want, and what selection and assembly need */
     struct gp_want less; /* without want.more */
     atomic_bool wants_more;
     atomic_uint more_lists;
-    struct gp_want identity; /* the static part of it */
+    struct gp_want identity; /* its static part */
     bool wants_identity;
     struct gp_assembler assembler;
-    struct gp_waiter *waiter; /* NULL: nobody wants the driver's events */
+    struct gp_waiter *waiter; /* NULL: driver events are not requested */
     pthread_mutex_t lock;
-    pthread_cond_t wake; /* there is something to do */
-    pthread_cond_t done; /* nobody is awaited any more */
+    pthread_cond_t wake; /* there is work */
+    pthread_cond_t done; /* nothing is awaited any more */
     struct task **tasks; /* one per GPU */
     unsigned task_count;
-    pthread_t *threads; /* at most one per GPU, and one */
+    pthread_t *threads; /* at most one per GPU, plus one */
     unsigned thread_count;
-    unsigned resting; /* threads that wait for something to do */
-    unsigned awaited; /* tasks of this tick that are not done */
+    unsigned resting; /* threads that wait for work */
+    unsigned awaited; /* unfinished tasks of this tick */
     unsigned queued;
-    enum task_state session_state; /* of the other kind of task: opening and closing the source */
-    bool closing;                  /* for good */
-    bool held;                     /* it is open, or was tried to be */
-    bool let_go;                   /* by the user's wish */
-    struct gp_release release;     /* because nothing is going on */
+    enum task_state session_state; /* the other kind of task: opening and closing the source */
+    bool closing;                  /* permanently */
+    bool held;                     /* the source is open, or opening it was attempted */
+    bool let_go;                   /* closed on the user's request */
+    struct gp_release release;     /* closed because the GPUs are idle */
     bool busy;                     /* a GPU had work in the last sample */
     bool quit;
-    bool ahead;    /* the reads of the tick to come have begun */
-    bool looked;   /* at what the first tick had so soon: the tick to come is the same one */
+    bool ahead;    /* the reads of the next tick have started */
+    bool looked;   /* at the early results of the first tick; the next call continues that tick */
     bool is_quick; /* the last tick took less than a first look */
     uint64_t tick;
     unsigned gpu_count;
     uint64_t session_ns; /* when the source was last opened */
     int open_result;
     struct gp_err open_err;
-    uint64_t reinit_at_ns; /* next attempt to bring lost GPUs back */
+    uint64_t reinit_at_ns; /* next attempt to recover lost GPUs */
     uint64_t reinit_delay_ns;
 };
 
-/* Whether there shall be no session now. */
+/* Whether the session should be closed now. */
 static bool is_released(const struct gp_sampler *s)
 {
     return s->let_go || s->release.released;
 }
 
-/* ---- the threads' side ---- */
+/* ---- pool threads ---- */
 
-/* Ends the session, if there is one, and opens a new one if there shall be one. The waiter
- * rests. */
+/* Closes the session, if there is one, and opens a new one if there should be one. The waiter must
+ * rest. */
 static void change_session(struct gp_sampler *s, bool open)
 {
     const struct gp_source_ops *ops = s->config.source->ops;
@@ -115,7 +115,7 @@ static void change_session(struct gp_sampler *s, bool open)
         gp_waiter_begin(s->waiter);
 }
 
-/* Whether another slot has this GPU already. */
+/* Whether another slot already has this GPU. */
 static bool is_claimed(struct gp_sampler *s, const struct task *t, const char *uuid)
 {
     bool claimed = false;
@@ -126,8 +126,8 @@ static bool is_claimed(struct gp_sampler *s, const struct task *t, const char *u
     return claimed;
 }
 
-/* Takes hold of the GPU with this index if it is the one of this slot: the one with its UUID, or,
- * as long as that is not known, one that nobody has. */
+/* Opens the GPU at this index if it belongs to this slot: it has its UUID, or, while that is
+ * unknown, no other slot has it. */
 static bool attach_at(struct task *t, unsigned index, struct gp_reading *reading)
 {
     struct gp_sampler *s = t->sampler;
@@ -154,9 +154,9 @@ static void copy_status(struct gp_reading *to, const struct gp_reading *from)
     memcpy(to->status_text, from->status_text, sizeof(to->status_text));
 }
 
-/* Takes hold of the GPU of this slot. After a re-opening the driver may count differently: then its
- * UUID is looked for at all other indices. A GPU that refuses tells no UUID: its refusal counts for
- * this slot only if no other index has this slot's GPU. */
+/* Opens the GPU of this slot. The driver's order may change when it is reopened, so the UUID is
+ * also searched at all other indices. A GPU that refuses to open has no UUID; its refusal only
+ * counts for this slot if no other index has the slot's GPU. */
 static void attach(struct task *t, struct gp_reading *reading)
 {
     bool is_known = t->slot.uuid[0] != '\0';
@@ -178,7 +178,7 @@ static void attach(struct task *t, struct gp_reading *reading)
                    "the driver no longer lists this GPU");
 }
 
-/* Publishes a reading; the lock is held. */
+/* Publishes a reading; requires the lock. */
 static void publish(struct task *t, struct gp_reading *reading)
 {
     if (!reading)
@@ -195,8 +195,8 @@ static void publish(struct task *t, struct gp_reading *reading)
     }
 }
 
-/* Publishes what lasts, as soon as the GPU is held: should it hang in the middle of its first
- * reading, it has a name at least. */
+/* Publishes the permanent values as soon as the GPU is open, so that it has a name even if it hangs
+ * in its first reading. */
 static void publish_identity(struct task *t)
 {
     struct gp_sampler *s = t->sampler;
@@ -228,14 +228,14 @@ static struct gp_reading *read_device(struct task *t)
         want.fresh = want.fresh || s->more_lists;
         s->config.source->ops->read(t->device, &want, reading);
     }
-    /* Only a GPU that has answered: the waiter has one thread for all of them. */
+    /* Only for a GPU that has responded: the waiter has one thread for all of them. */
     if (t->device && is_new && s->waiter)
         gp_waiter_offer(s->waiter, t->slot.index, t->device);
     return reading;
 }
 
-/* Takes the next queued task, marked as running; NULL if there is none, or while the source is
- * being opened. The lock is held. */
+/* Takes the next queued task and marks it as running; NULL if there is none, or while the source is
+ * being opened. Requires the lock. */
 static struct task *next_task(struct gp_sampler *s)
 {
     bool open = s->session_state == TASK_IDLE && !s->closing;
@@ -270,7 +270,7 @@ static int add_tasks(struct gp_sampler *s, unsigned count)
     return 0;
 }
 
-/* Has every GPU that is chosen read; the lock is held. */
+/* Queues a read of every selected GPU; requires the lock. */
 static void queue_reads(struct gp_sampler *s)
 {
     uint64_t now = gp_clock_mono_ns();
@@ -288,7 +288,7 @@ static void queue_reads(struct gp_sampler *s)
     }
 }
 
-/* Begins the only tick; the lock is held. */
+/* Starts the only tick early; requires the lock. */
 static void read_ahead(struct gp_sampler *s)
 {
     struct gp_selection *selection = s->config.selection;
@@ -313,11 +313,11 @@ static void run_session(struct gp_sampler *s)
     s->held = open;
     if (open && s->config.once)
         read_ahead(s);
-    s->quit = s->closing; /* the last thing there was to do: it need not be woken for its end */
+    s->quit = s->closing; /* the last work: no need to wake the thread again to stop it */
     (void)pthread_cond_signal(&s->done);
 }
 
-/* Whether a thread is inside the driver; the lock is held. */
+/* Whether a thread is inside the driver; requires the lock. */
 static bool is_busy(const struct gp_sampler *s)
 {
     for (unsigned i = 0; i < s->task_count; i++)
@@ -364,9 +364,9 @@ static void *thread_main(void *arg)
     return NULL;
 }
 
-/* ---- the consumer's side ---- */
+/* ---- consumer ---- */
 
-/* One more thread; the lock is held. */
+/* Starts one more thread; requires the lock. */
 static int start_thread(struct gp_sampler *s)
 {
     pthread_t *grown = realloc(s->threads, (s->thread_count + 1) * sizeof(*grown));
@@ -378,7 +378,8 @@ static int start_thread(struct gp_sampler *s)
     return r;
 }
 
-/* Sets up to `count` threads to work, resting ones first. Without a single thread: GP_ENOMEM. */
+/* Puts up to `count` threads to work, resting ones first. Fails with GP_ENOMEM if there is not a
+ * single thread. */
 static int employ(struct gp_sampler *s, unsigned count)
 {
     for (unsigned i = 0; i < count && i < s->resting; i++)
@@ -389,14 +390,14 @@ static int employ(struct gp_sampler *s, unsigned count)
     return s->thread_count > 0 ? 0 : GP_ENOMEM;
 }
 
-/* Waits for `done` until this moment; the lock is held. False when it is over. */
+/* Waits for `done` until the deadline; requires the lock. Returns false after the deadline. */
 static bool wait_until(struct gp_sampler *s, uint64_t mono_ns)
 {
     struct timespec until = gp_clock_timespec(mono_ns);
     return pthread_cond_timedwait(&s->done, &s->lock, &until) == 0;
 }
 
-/* When the wait that begins now has to end. */
+/* The deadline of a wait that starts now. */
 static uint64_t deadline_ns(const struct gp_sampler *s)
 {
     uint64_t patience_ns = s->config.timeout_ns;
@@ -407,8 +408,8 @@ static uint64_t deadline_ns(const struct gp_sampler *s)
     return gp_clock_mono_ns() + patience_ns;
 }
 
-/* Waits for the change of the session that was asked for. One that opens is over when the reads
- * ahead have begun: behind them the state is that of the next change. */
+/* Waits for the requested change of the session. Opening is complete when the early reads have
+ * started; after that, the state belongs to the next change. */
 static bool await_session(struct gp_sampler *s)
 {
     uint64_t end_ns = deadline_ns(s);
@@ -417,9 +418,9 @@ static bool await_session(struct gp_sampler *s)
     return s->session_state == TASK_IDLE || s->ahead;
 }
 
-/* Waits until the reads are done or the time is over; the lock is held. A tick begins with one
- * thread: where the driver is quick, that one reads all GPUs in less time than others take to
- * start. While it is not done, the number at work doubles, up to one for each GPU. */
+/* Waits until the reads are done or the deadline has passed; requires the lock. A tick starts with
+ * one thread: if the driver is quick, that thread reads all GPUs in less time than others need to
+ * start. While the reads are unfinished, the number of threads doubles, up to one per GPU. */
 static void await_reads(struct gp_sampler *s, uint64_t end_ns)
 {
     unsigned employed = 1;
@@ -438,7 +439,7 @@ static void await_reads(struct gp_sampler *s, uint64_t end_ns)
     }
 }
 
-/* Those that have not answered are not waited for any longer. */
+/* Stops waiting for those that have not responded. */
 static void give_up_reads(struct gp_sampler *s)
 {
     for (unsigned i = 0; s->awaited > 0 && i < s->task_count; i++)
@@ -446,16 +447,17 @@ static void give_up_reads(struct gp_sampler *s)
     s->awaited = 0;
 }
 
-/* Has the session changed by a thread of the pool, and waits for it; the lock is held and nothing
- * else is going on. A change that takes longer goes on by itself; none is begun beside a wait for
- * events that does not come back. */
+/* Makes a pool thread change the session, and waits for it. Requires the lock, and that nothing
+ * else is in progress. A change that takes longer continues in the background. None is started
+ * while a wait for events hangs. */
 static int request_session(struct gp_sampler *s)
 {
-    /* a wait for events takes its time also where the deadline is short */
+    /* A wait for events takes its time even if the deadline is short. */
     uint64_t rest_ns = gp_clock_mono_ns() + GP_WAITER_REST_NS;
-    const char *why = is_released(s) ? "gpulse had let go of the driver"
-                                     : "its session was opened anew, which alone brings back a "
-                                       "GPU or driver that is gone";
+    const char *why =
+        is_released(s)
+            ? "gpulse had closed the driver"
+            : "the driver session was reopened, the only way to recover a lost GPU or driver";
     if (s->waiter &&
         !gp_waiter_rest(s->waiter, rest_ns > deadline_ns(s) ? rest_ns : deadline_ns(s), why))
         return GP_ETIMEOUT;
@@ -467,14 +469,14 @@ static int request_session(struct gp_sampler *s)
     return await_session(s) ? 0 : GP_ETIMEOUT;
 }
 
-/* A lost GPU, or a driver that was reloaded, comes back only through a new session. That is tried
- * again and again, ever more rarely, and never beside a call that hangs. */
+/* A lost GPU or a reloaded driver only recovers through a new session. This is retried with growing
+ * delays, and never while a call hangs. */
 static void reopen_if_needed(struct gp_sampler *s)
 {
     bool needed = s->open_result < 0 || (s->waiter && gp_waiter_has_ended(s->waiter));
     for (unsigned i = 0; i < s->task_count; i++) {
         const struct gp_slot *slot = &s->tasks[i]->slot;
-        /* what an earlier session found out is settled by the one since then */
+        /* A result of an earlier session is obsolete if the session was reopened since. */
         needed = needed || (slot->chosen && slot->latest && slot->latest->needs_reinit &&
                             slot->latest->time_ns > s->session_ns);
     }
@@ -486,16 +488,16 @@ static void reopen_if_needed(struct gp_sampler *s)
     }
     if (now < s->reinit_at_ns || is_busy(s))
         return;
-    (void)request_session(s); /* open_result and open_err tell how it went */
+    (void)request_session(s); /* open_result and open_err have the result */
     s->reinit_at_ns = gp_clock_mono_ns() + s->reinit_delay_ns;
     if (s->reinit_delay_ns < REINIT_LAST_S * GP_NS_PER_S)
         s->reinit_delay_ns *= 2;
 }
 
-/* Opens or closes the session when it shall be otherwise than it is. */
+/* Opens or closes the session if its state is not the desired one. */
 static void update_session(struct gp_sampler *s)
 {
-    if (!await_session(s)) /* one that an earlier tick has asked for */
+    if (!await_session(s)) /* requested by an earlier tick */
         return;
     if (s->config.release_when_idle)
         (void)gp_release_update(&s->release, s->config.source->ops->power(s->config.source),
@@ -517,7 +519,7 @@ static void begin_tick(struct gp_sampler *s)
     (void)employ(s, s->queued > 0);
 }
 
-/* Tells the assembler how it stands with a GPU: its reading of this tick, or why there is none. */
+/* Passes the state of a GPU to the assembler: its reading of this tick, or why there is none. */
 static void take(struct gp_sampler *s, const struct task *t)
 {
     char text[sizeof(s->open_err.text)] = "";
@@ -534,22 +536,22 @@ static void take(struct gp_sampler *s, const struct task *t)
         (void)snprintf(text, sizeof(text), "no answer for %.0f s (%s)", silent_s,
                        call ? call : "starting");
     } else if (t->state == TASK_QUEUED) {
-        (void)snprintf(text, sizeof(text), "not asked for %.0f s: no thread is free", silent_s);
+        (void)snprintf(text, sizeof(text), "not queried for %.0f s: no thread is free", silent_s);
     } else if (is_released(s)) {
         status = GP_STATUS_RELEASED;
         if (s->held)
             (void)snprintf(text, sizeof(text),
-                           "letting go of the driver waits for a call that hangs");
+                           "closing the driver is delayed by a call that hangs");
         else
-            (void)snprintf(text, sizeof(text), "released: gpulse has let go of the driver%s",
-                           s->let_go ? "; SIGUSR1 takes hold again" : " so that the GPU can sleep");
+            (void)snprintf(text, sizeof(text), "released: gpulse closed the driver%s",
+                           s->let_go ? "; SIGUSR1 reopens it" : " so that the GPU can sleep");
     } else if (s->session_state != TASK_IDLE && !s->closing) {
-        (void)snprintf(text, sizeof(text), "the driver is being started again");
+        (void)snprintf(text, sizeof(text), "the driver is being reopened");
     } else if (s->open_result < 0) {
         status = GP_STATUS_LOST;
         (void)snprintf(text, sizeof(text), "%s", s->open_err.text);
     } else if (t->answer_tick != s->tick) {
-        (void)snprintf(text, sizeof(text), "answered too late for this sample");
+        (void)snprintf(text, sizeof(text), "responded too late for this sample");
     } else if (t->no_memory) {
         status = GP_STATUS_ERROR;
         (void)snprintf(text, sizeof(text), "out of memory");
@@ -560,7 +562,7 @@ static void take(struct gp_sampler *s, const struct task *t)
     gp_assembler_take(&s->assembler, &t->slot, status, silent_s, text);
 }
 
-/* Once a complete reading has told who a GPU is, one that is not chosen is left alone. */
+/* Once a complete reading has identified a GPU, drops it if it is not selected. */
 static void settle_choice(struct gp_sampler *s, struct task *t)
 {
     struct gp_slot *slot = &t->slot;
@@ -601,18 +603,18 @@ int gp_sampler_tick(struct gp_sampler *s, struct gp_snapshot **ret, struct gp_er
 
 bool gp_sampler_goes_on(struct gp_sampler *s)
 {
-    return s->looked; /* the consumer's alone */
+    return s->looked; /* only used by the consumer */
 }
 
 void gp_sampler_watch(struct gp_sampler *s, const uint32_t *pids, size_t count, bool others_matter)
 {
-    /* both sides of it are the consumer's */
+    /* Both sides of it belong to the consumer. */
     gp_assembler_watch(&s->assembler, pids, count, others_matter);
 }
 
 void gp_sampler_set_ancestors(struct gp_sampler *s, bool wanted)
 {
-    gp_assembler_set_ancestors(&s->assembler, wanted); /* as above */
+    gp_assembler_set_ancestors(&s->assembler, wanted); /* likewise */
 }
 
 void gp_sampler_set_more(struct gp_sampler *s, bool wanted)
@@ -623,7 +625,7 @@ void gp_sampler_set_more(struct gp_sampler *s, bool wanted)
 void gp_sampler_set_lists(struct gp_sampler *s, uint32_t lists)
 {
     s->more_lists = lists;
-    gp_assembler_set_lists(&s->assembler, lists); /* as above */
+    gp_assembler_set_lists(&s->assembler, lists); /* likewise */
 }
 
 void gp_sampler_release(struct gp_sampler *s, bool release)
@@ -634,7 +636,7 @@ void gp_sampler_release(struct gp_sampler *s, bool release)
     (void)pthread_mutex_unlock(&s->lock);
 }
 
-/* The threads have ended. */
+/* The threads have exited. */
 static void free_sampler(struct gp_sampler *s)
 {
     for (unsigned i = 0; i < s->task_count; i++) {
@@ -654,12 +656,12 @@ static void free_sampler(struct gp_sampler *s)
     free(s);
 }
 
-/* Ends the driver's session, which may hang as any call. False if a thread is stuck; the lock is
- * held. */
+/* Closes the driver's session, which may hang like any call. Returns false if a thread hangs;
+ * requires the lock. */
 static bool end_session(struct gp_sampler *s)
 {
     if (s->ahead)
-        await_reads(s, deadline_ns(s)); /* nobody came for them */
+        await_reads(s, deadline_ns(s)); /* not collected by a tick */
     give_up_reads(s);
     s->ahead = false;
     if (s->closing)
@@ -676,7 +678,7 @@ bool gp_sampler_free(struct gp_sampler *s)
         return true;
     (void)pthread_mutex_lock(&s->lock);
     bool ended = end_session(s);
-    s->quit = ended; /* beside a stuck thread the others rest on: nobody will join them */
+    s->quit = ended; /* next to a stuck thread, the others keep resting: nobody will join them */
     if (ended)
         (void)pthread_cond_broadcast(&s->wake);
     (void)pthread_mutex_unlock(&s->lock);
@@ -740,7 +742,7 @@ int gp_sampler_new(const struct gp_sampler_config *config, struct gp_sampler **r
         gp_metric_set_drop(&s->less.metrics, &config->want.more);
         split_identity(s);
         if (s->want.events && !(s->waiter = gp_waiter_new(config->source)))
-            r = gp_err_set(err, GP_ENOMEM, "cannot prepare to wait for events");
+            r = gp_err_set(err, GP_ENOMEM, "cannot set up waiting for events");
     }
     if (r == 0)
         r = open_first(s, err);

@@ -14,7 +14,7 @@ int gp_thread_start(pthread_t *ret, void *(*main)(void *ctx), void *ctx)
     (void)pthread_attr_init(&attr);
     (void)pthread_attr_setstacksize(&attr, STACK_BYTES);
     (void)sigfillset(&all);
-    /* Signals belong to the thread that runs the command. */
+    /* Signals are for the thread that runs the command. */
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     int r = pthread_create(ret, &attr, main, ctx);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -35,11 +35,12 @@ int gp_thread_no_start(int code, uint64_t timeout_ns, struct gp_err *err)
 {
     if (code == GP_ETIMEOUT)
         return gp_err_set(err, code,
-                          "the driver did not answer within %.1f s while starting (nvmlInit); the "
-                          "kernel log may say why: dmesg | grep -i nvrm",
+                          "the driver did not start within %.1f s (nvmlInit); the kernel log may "
+                          "show the reason: dmesg | grep -i nvrm",
                           (double)timeout_ns / 1e9);
-    return gp_err_set(err, code, "%s",
-                      code == GP_ENODEV ? "the driver runs, but it has no GPU; see what the kernel "
-                                          "says: dmesg | grep -i nvrm"
-                                        : "cannot start a thread for the driver");
+    return gp_err_set(
+        err, code, "%s",
+        code == GP_ENODEV
+            ? "the driver is running, but found no GPU; see the kernel log: dmesg | grep -i nvrm"
+            : "cannot start a thread for the driver");
 }

@@ -1,5 +1,5 @@
-/* Threads that call the driver: a small stack, and no signals; and what is said when it does not
- * start on one. */
+/* Threads that call the driver, with a small stack and all signals blocked; and the error messages
+ * if the driver does not start. */
 #ifndef GP_SAMPLE_THREAD_H
 #define GP_SAMPLE_THREAD_H
 
@@ -12,11 +12,11 @@ struct gp_err;
 /* 0 or GP_ENOMEM. */
 int gp_thread_start(pthread_t *ret, void *(*main)(void *ctx), void *ctx) GP_MUST_CHECK;
 
-/* A condition whose time-outs are monotonic moments. */
+/* Initializes a condition whose timeouts are monotonic times. */
 void gp_thread_cond_init(pthread_cond_t *cond);
 
-/* Why the driver is of no use: it did not start in time (GP_ETIMEOUT), no thread could be had for
- * it (GP_ENOMEM), it has no GPU (GP_ENODEV). Returns the code. */
+/* Sets the reason why the driver is unusable: it did not start in time (GP_ETIMEOUT), no thread
+ * could be started (GP_ENOMEM), or it has no GPU (GP_ENODEV). Returns the code. */
 int gp_thread_no_start(int code, uint64_t timeout_ns, struct gp_err *err);
 
 #endif

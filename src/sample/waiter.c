@@ -10,20 +10,20 @@
 #include <unistd.h>
 
 enum {
-    WAIT_MS = 500,        /* of one call: how long the end of a session waits for it */
-    GATHER_MS = 20,       /* the same while devices that were there before are still to come … */
-    GATHER_S = 2,         /* … which they do within this time, if they come at once */
-    STUCK_S = 5,          /* a call that takes this much longer does not come back */
-    RETRY_FIRST_MS = 100, /* after an error, doubled up to */
+    WAIT_MS = 500,  /* of one call; closing a session waits for up to this long */
+    GATHER_MS = 20, /* same, while devices that existed before have not been registered again … */
+    GATHER_S = 2,   /* … which takes at most this long if they respond */
+    STUCK_S = 5,    /* a call that takes this much longer is stuck */
+    RETRY_FIRST_MS = 100, /* delay after an error, doubled up to */
     RETRY_LAST_MS = 60000,
     QUEUE_MAX = 16384,
 };
 
-/* A device whose events are wanted. It stays when the session ends, for its gap. */
+/* A device whose events are requested. It outlives the session, for its gap. */
 struct offer {
     unsigned name;
     bool offered; /* in this session */
-    bool asked;   /* what it reports is known */
+    bool asked;   /* its event kinds are known */
     struct gp_source_device *device;
     gp_event_kinds kinds;
     /* Since when its events may be missing, 0: they are not; and when it was registered again, 0:
@@ -39,23 +39,23 @@ struct gp_waiter {
     int fd;
     gp_call_name call;
     pthread_mutex_t lock;
-    pthread_cond_t wake;   /* there is something to do */
+    pthread_cond_t wake;   /* there is work */
     pthread_cond_t rested; /* no call is in progress */
     pthread_t thread;
     bool has_thread;
     bool quit;
-    bool allowed;  /* to call the driver */
-    bool draining; /* to take what is left before it is forbidden */
-    bool ended;    /* the driver says that the session is over */
+    bool allowed;  /* driver calls are allowed */
+    bool draining; /* collect the remaining events before calls are forbidden */
+    bool ended;    /* the driver reported the end of the session */
     bool calling;
-    uint64_t since_ns; /* when that call began */
-    uint64_t pause_ns; /* no call before this moment */
+    uint64_t since_ns; /* when that call started */
+    uint64_t pause_ns; /* no call before this time */
     uint64_t begin_ns; /* of the session */
-    uint64_t heard_ns; /* until then everything was heard; 0: nobody listens yet */
+    uint64_t heard_ns; /* events up to then were received; 0: not listening yet */
     unsigned failures; /* in a row */
     struct offer *offers;
     size_t offer_count;
-    /* the queue: a ring */
+    /* The event queue: a ring buffer. */
     struct gp_source_event *queue;
     size_t capacity;
     size_t first;
@@ -63,24 +63,25 @@ struct gp_waiter {
     uint64_t missed;
 };
 
-/* ---- the thread's side ---- */
+/* ---- waiter thread ---- */
 
 static void notify(const struct gp_waiter *w)
 {
     const uint64_t one = 1;
-    /* it fails only where the counter is full, and then the descriptor is readable anyway */
+    /* This only fails if the counter is at its maximum, and then the descriptor is readable
+     * anyway. */
     if (write(w->fd, &one, sizeof(one)) < 0)
         return;
 }
 
-/* The place of the i-th event in the ring, i <= capacity. */
+/* The position of the i-th event in the ring, i <= capacity. */
 static size_t place_of(const struct gp_waiter *w, size_t i)
 {
     size_t place = w->first + i;
     return place < w->capacity ? place : place - w->capacity;
 }
 
-/* Room for one more event; the ring is made straight when it grows. */
+/* Makes room for one more event. The ring is linearized when it grows. */
 static bool reserve(struct gp_waiter *w)
 {
     if (w->count < w->capacity)
@@ -131,7 +132,7 @@ static void end_session(struct gp_waiter *w)
     w->ended = true;
 }
 
-/* The kinds that the driver reports of any device. */
+/* The kinds that the driver reports for any device. */
 static gp_event_kinds reported(const struct gp_waiter *w)
 {
     gp_event_kinds kinds = 0;
@@ -140,7 +141,8 @@ static gp_event_kinds reported(const struct gp_waiter *w)
     return kinds;
 }
 
-/* Nothing was heard since heard_ns, of all that report. A gap that nobody has taken goes on. */
+/* Starts a gap at heard_ns for all devices that report events. A gap that was not taken yet
+ * continues. */
 static void begin_gaps(struct gp_waiter *w, const char *why)
 {
     for (size_t i = 0; i < w->offer_count; i++) {
@@ -161,7 +163,7 @@ static void end_gap(struct offer *offer, uint64_t now_ns)
         offer->gap_to_ns = now_ns;
 }
 
-/* The lock is held, but not while the driver is called. */
+/* Requires the lock, which is released during the driver call. */
 static void watch(struct gp_waiter *w, size_t i)
 {
     const struct offer offer = w->offers[i];
@@ -171,12 +173,12 @@ static void watch(struct gp_waiter *w, size_t i)
     end_call(w);
     uint64_t now_ns = gp_clock_mono_ns();
     if (r == 1) {
-        begin_gaps(w, "the driver made it necessary to register all GPUs again");
+        begin_gaps(w, "the driver required all GPUs to be registered again");
         for (size_t k = 0; k < w->offer_count; k++)
             if (w->offers[k].kinds)
                 end_gap(&w->offers[k], now_ns);
     }
-    /* others may have been added meanwhile, but none can have been taken away */
+    /* Others may have been added meanwhile, but none can have been removed. */
     w->offers[i].asked = true;
     w->offers[i].kinds = kinds;
     end_gap(&w->offers[i], now_ns);
@@ -195,7 +197,7 @@ static uint64_t retry_delay_ns(unsigned failures)
     return (ms < RETRY_LAST_MS ? ms : RETRY_LAST_MS) * GP_NS_PER_MS;
 }
 
-/* True if there was an event. */
+/* Returns true if there was an event. */
 static bool wait_once(struct gp_waiter *w, unsigned timeout_ms)
 {
     struct gp_source_event event;
@@ -206,21 +208,20 @@ static bool wait_once(struct gp_waiter *w, unsigned timeout_ms)
     w->failures = r < 0 ? w->failures + 1 : 0;
     if (r >= 0)
         w->heard_ns = w->since_ns;
-    else if (w->failures == 1) /* until it failed, an event would have ended it */
+    else if (w->failures == 1) /* an event before the failure would have ended the call */
         w->heard_ns = now_ns;
     if (r == GP_EDRIVER)
         end_session(w);
     if (r == 1)
         push(w, &event);
-    else if (r < 0) /* the end of a session may be about one GPU: the others are still heard */
+    else if (r < 0) /* the end of a session may concern one GPU: keep listening to the others */
         w->pause_ns = now_ns + retry_delay_ns(w->ended ? 1 : w->failures);
-    else /* it may have come back at once: never turn without a pause */
+    else /* it may have returned at once: never loop without a delay */
         w->pause_ns = w->since_ns + timeout_ms * GP_NS_PER_MS;
     return r == 1;
 }
 
-/* Takes what is there, as much as there is room for: events without an end are no reason not to
- * rest. */
+/* Collects events while there is room: an endless stream must not prevent the rest. */
 static void drain(struct gp_waiter *w)
 {
     for (size_t n = 0; n < QUEUE_MAX && wait_once(w, 0); n++)
@@ -229,7 +230,7 @@ static void drain(struct gp_waiter *w)
     (void)pthread_cond_broadcast(&w->rested);
 }
 
-/* The next device to ask for its events; offer_count if there is none. */
+/* The next device to query for its event kinds; offer_count if there is none. */
 static size_t next_offer(const struct gp_waiter *w)
 {
     size_t i = 0;
@@ -238,7 +239,7 @@ static size_t next_offer(const struct gp_waiter *w)
     return i;
 }
 
-/* How long to wait at a time. Devices are offered one by one, and no wait is ended by that. */
+/* The timeout of a wait. Devices are offered one at a time, which does not interrupt a wait. */
 static unsigned wait_ms(const struct gp_waiter *w)
 {
     bool fresh = gp_clock_mono_ns() - w->begin_ns < GATHER_S * GP_NS_PER_S;
@@ -271,7 +272,7 @@ static void *thread_main(void *ctx)
     return NULL;
 }
 
-/* ---- the sampler's side ---- */
+/* ---- sampler ---- */
 
 struct gp_waiter *gp_waiter_new(struct gp_source *source)
 {
@@ -298,7 +299,7 @@ void gp_waiter_begin(struct gp_waiter *w)
     (void)pthread_mutex_unlock(&w->lock);
 }
 
-/* The entry of a device; NULL if there is no memory for another one. */
+/* The entry of a device; NULL without memory for a new one. */
 static struct offer *offer_of(struct gp_waiter *w, unsigned name)
 {
     for (size_t i = 0; i < w->offer_count; i++)
@@ -312,8 +313,7 @@ static struct offer *offer_of(struct gp_waiter *w, unsigned name)
     return &grown[w->offer_count++];
 }
 
-/* Without a thread or memory the driver's events are missing: readings are compared all the same.
- */
+/* Without a thread or memory, driver events are missing; readings are still compared. */
 void gp_waiter_offer(struct gp_waiter *w, unsigned name, struct gp_source_device *device)
 {
     (void)pthread_mutex_lock(&w->lock);
@@ -385,7 +385,7 @@ void gp_waiter_free(struct gp_waiter *w)
     free(w);
 }
 
-/* ---- the consumer's side ---- */
+/* ---- consumer ---- */
 
 int gp_waiter_fd(const struct gp_waiter *w)
 {
@@ -398,7 +398,7 @@ size_t gp_waiter_take(struct gp_waiter *w, struct gp_source_event *out, size_t c
     uint64_t ignored;
     size_t n = 0;
     (void)pthread_mutex_lock(&w->lock);
-    /* What is left keeps the descriptor readable. */
+    /* Remaining events keep the descriptor readable. */
     if (w->count <= capacity && read(w->fd, &ignored, sizeof(ignored)) < 0)
         ignored = 0;
     for (; n < capacity && w->count > 0; n++) {
@@ -434,7 +434,7 @@ bool gp_waiter_take_gap(struct gp_waiter *w, struct gp_waiter_gap *ret)
     return ret->devices > 0;
 }
 
-/* How much longer than it should the call in progress takes; the lock is held. */
+/* By how much the current call exceeds its timeout; requires the lock. */
 static double overdue_s(const struct gp_waiter *w)
 {
     if (!w->calling)

@@ -1,13 +1,13 @@
-/* The thread that waits for events of the driver.
+/* The thread that waits for driver events.
  *
- * It is apart from the pool, because its call is meant to block: half a second at a time, so that
- * it can be told to rest before the session ends. A driver that answers errors at once, or comes
- * back before the time is over, is asked ever more rarely. What it reports waits in a queue of
- * bounded length; what does not fit is counted.
+ * It is separate from the pool because its call is meant to block: for half a second at a time, so
+ * that it can be told to rest before the session is closed. If a driver returns errors immediately,
+ * or returns too early, it is called with growing delays. Events are stored in a queue of limited
+ * length; excess events are counted.
  *
- * A driver keeps no events for a session that is not there. So the last thing before a rest is to
- * take what it has, and the time from then until the GPUs are registered again is a gap, which is
- * told. */
+ * A driver keeps no events for a closed session. So the last step before a rest is to collect all
+ * events, and the time from then until the GPUs are registered again is a gap, which is
+ * reported. */
 #ifndef GP_SAMPLE_WAITER_H
 #define GP_SAMPLE_WAITER_H
 
@@ -15,59 +15,59 @@
 
 struct gp_waiter;
 
-/* A driver that is well comes back from a wait within this time. */
+/* A working driver returns from a wait within this time. */
 #define GP_WAITER_REST_NS GP_NS_PER_S
 
-/* NULL if there is no memory, or no descriptor for gp_waiter_fd(). */
+/* NULL without memory, or without a descriptor for gp_waiter_fd(). */
 struct gp_waiter *gp_waiter_new(struct gp_source *source) GP_MUST_CHECK;
 
-/* The session is open: from here on the driver may be called. */
+/* The session is open: driver calls are allowed from now on. */
 void gp_waiter_begin(struct gp_waiter *w);
 
-/* Has the events of a device delivered under this name, until the waiter is told to rest. */
+/* Registers a device: its events are delivered under this name until the waiter rests. */
 void gp_waiter_offer(struct gp_waiter *w, unsigned name, struct gp_source_device *device);
 
-/* Takes what the driver has to report, forbids calls, and forgets the devices. False if the call in
- * progress does not come back until this moment: then everything stays as it was. `why` says what
- * for, to people; it lives for ever. */
+/* Collects the driver's events, forbids calls, and forgets the devices. Returns false if the
+ * current call does not return until this time: then nothing changes. `why` is the reason, for
+ * people; it must be permanent. */
 bool gp_waiter_rest(struct gp_waiter *w, uint64_t until_ns, const char *why);
 
-/* Ends the thread of a waiter that rests. NULL is fine. */
+/* Stops the thread of a resting waiter. NULL is allowed. */
 void gp_waiter_free(struct gp_waiter *w);
 
-/* ---- the consumer's side ---- */
+/* ---- consumer ---- */
 
-/* The driver has said that the session is over. */
+/* Whether the driver reported the end of the session. */
 bool gp_waiter_has_ended(struct gp_waiter *w);
 
 /* Readable when there is something to take, or something has changed. */
 int gp_waiter_fd(const struct gp_waiter *w);
 
-/* Takes up to `capacity` events, and how many were missed since the last time. */
+/* Takes up to `capacity` events, and the number of events missed since the last call. */
 size_t gp_waiter_take(struct gp_waiter *w, struct gp_source_event *out, size_t capacity,
                       uint64_t *ret_missed);
 
-/* A time in which events of the driver may have been lost. */
+/* A time range in which driver events may have been lost. */
 struct gp_waiter_gap {
-    unsigned devices; /* how many it is about; of a single one */
+    unsigned devices; /* number of affected devices; if it is one, … */
     unsigned name;    /* … its name */
-    uint64_t from_ns; /* monotonic */
+    uint64_t from_ns; /* monotonic time */
     uint64_t to_ns;
     gp_event_kinds kinds;
     const char *why;
 };
 
-/* Takes a gap that has ended, of all devices that it began for and that are registered again; false
- * if there is none. One that stays away has its gap told when it is back. */
+/* Takes a finished gap, for all devices that it started for and that are registered again. False if
+ * there is none. The gap of a device that is missing is reported when the device is back. */
 bool gp_waiter_take_gap(struct gp_waiter *w, struct gp_waiter_gap *ret);
 
-/* The kinds that the driver reports of a device; none while nobody listens. */
+/* The kinds that the driver reports for a device; none while not listening. */
 gp_event_kinds gp_waiter_kinds(struct gp_waiter *w, unsigned name);
 
-/* Whether every device that was offered has been asked what it reports. */
+/* Whether all offered devices were queried for their event kinds. */
 bool gp_waiter_is_settled(struct gp_waiter *w);
 
-/* The call that does not come back, and for how long; NULL if all is well. */
+/* The call that hangs, and for how long; NULL if there is none. */
 const char *gp_waiter_stuck_in(struct gp_waiter *w, double *ret_s);
 
 #endif

@@ -45,11 +45,11 @@ int gp_smi_parse(const struct gp_smi_option *options, const char *tool, int argc
     return 0;
 }
 
-/* ---- the page of help ---- */
+/* ---- help page ---- */
 
 enum { HELP_COLUMN = 36, PAGE_COLUMNS = 100 };
 
-/* Words behind the column that the line has reached, in lines that begin at HELP_COLUMN. */
+/* Appends wrapped words at HELP_COLUMN, after text that reaches to a given column. */
 static void add_wrapped(struct gp_strbuf *sb, const char *text, size_t column)
 {
     if (column + 1 >= HELP_COLUMN) {

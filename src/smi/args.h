@@ -1,5 +1,5 @@
-/* nvidia-smi's command line: options with one dash and several letters, values behind '=' or as the
- * next word. */
+/* nvidia-smi's command line: options with one dash and several letters; values follow after '=' or
+ * as the next word. */
 #ifndef GP_SMI_ARGS_H
 #define GP_SMI_ARGS_H
 
@@ -10,29 +10,29 @@ struct gp_strbuf;
 enum gp_smi_arg { GP_SMI_FLAG, GP_SMI_VALUE, GP_SMI_OPTIONAL };
 
 struct gp_smi_option {
-    const char *names; /* "-l --loop", space separated; an empty one ends a table */
+    const char *names; /* "-l --loop", space-separated; an empty one ends a table */
     enum gp_smi_arg arg;
-    const char *section; /* of the page of help */
-    const char *value;   /* what it takes, in a word; NULL: nothing */
+    const char *section; /* heading in the help page */
+    const char *value;   /* metavariable of the value; NULL: none */
     const char *help;
 };
 
-/* Parses argv[1..argc): given[i] is the value of options[i], "" for a flag or a value left out,
- * NULL if it was not given; the last one counts. Values point into argv. `tool` is the command that
- * the message tells to ask for help ("nvidia-smi", "nvidia-smi topo").
- * Returns 0, or an exit status with the message appended to `message`. */
+/* Parses argv[1..argc): given[i] is the value of options[i], "" for a flag or an omitted value,
+ * NULL if it was not given. If an option is repeated, the last one wins. Values point into argv.
+ * `tool` is the command that error messages mention for help ("nvidia-smi", "nvidia-smi topo").
+ * Returns 0, or an exit status after appending the error to `message`. */
 int gp_smi_parse(const struct gp_smi_option *options, const char *tool, int argc, char **argv,
                  const char **given, struct gp_strbuf *message) GP_MUST_CHECK;
 
-/* Appends that an option, of which `names` is as in its table, does not take this value; returns
+/* Appends the error that an option (`names` is as in its table) does not accept this value; returns
  * the exit status. */
 int gp_smi_add_invalid(struct gp_strbuf *sb, const char *tool, const char *names,
                        const char *value);
 
-/* Appends an option with its help. */
+/* Appends an option and its help. */
 void gp_smi_add_option(struct gp_strbuf *sb, const struct gp_smi_option *o);
 
-/* Appends the options as a page of help shows them, section by section. */
+/* Appends all options as a help page, section by section. */
 void gp_smi_add_options(struct gp_strbuf *sb, const struct gp_smi_option *options);
 
 #endif

@@ -10,27 +10,27 @@
 
 #include <string.h>
 
-/* ---- the fields ---- */
+/* ---- fields ---- */
 
-#define NO_METRIC GP_METRIC__COUNT /* nothing that gpulse looks at has it */
+#define NO_METRIC GP_METRIC__COUNT /* no metric of gpulse provides it */
 
-/* A field, where its name is not that of the catalogue. */
+/* A field whose name differs from the catalog. */
 struct field {
-    const char *name; /* NULL: name, aliases and help are those of the catalogue */
+    const char *name; /* NULL: name, aliases and help are those of the catalog */
     const char *aliases;
-    const char *help; /* NULL: that of the catalogue */
+    const char *help; /* NULL: that of the catalog */
     enum gp_metric metric;
 };
 
 /* clang-format off */
 #define TIMESTAMP                                                                                  \
-    {"timestamp", "", "local time of the query, as 2026/07/14 08:12:53.353", GP_TIMESTAMP}
+    {"timestamp", "", "local time of the query, for example 2026/07/14 08:12:53.353", GP_TIMESTAMP}
 /* clang-format on */
 
-/* All other fields of nvidia-smi's in the catalogue are fields of --query-gpu too. */
+/* All other fields of the catalog with nvidia-smi's names are fields of --query-gpu too. */
 static const struct field gpu_fields[] = {
     TIMESTAMP,
-    {"index", "", NULL, GP_INDEX}, /* its alias is a word of gpulse alone */
+    {"index", "", NULL, GP_INDEX}, /* without its alias, which only gpulse knows */
     {"pcie.link.gen.current", "", NULL, GP_PCIE_GEN},
     {"pcie.link.gen.gpucurrent", "", NULL, GP_PCIE_GEN},
 };
@@ -50,7 +50,7 @@ static const struct field clock_fields[] = {
 
 static const struct field process_fields[] = {
     {.metric = GP_PID},
-    {"process_name", "name", "path of the program, or the first word of its command line",
+    {"process_name", "name", "path of the program, or first word of its command line",
      GP_SMI_PROCESS_NAME},
     {.metric = GP_PROCESS_MEMORY},
 };
@@ -66,8 +66,8 @@ static const struct field app_fields[] = {
 
 static const struct field page_fields[] = {
     {.metric = GP_PAGE_ADDRESS},
-    {"retired_pages.timestamp", "", "when the page was retired, as 2026/07/14 08:12:53.000",
-     GP_PAGE_TIME},
+    {"retired_pages.timestamp", "",
+     "when the page was retired, for example 2026/07/14 08:12:53.000", GP_PAGE_TIME},
     {.metric = GP_PAGE_CAUSE},
 };
 
@@ -83,24 +83,24 @@ static const struct field row_fields[] = {
 #define FIELDS(table) (table), GP_ARRAY_LEN(table)
 
 static const struct query {
-    enum gp_scope scope; /* what there is a row for */
+    enum gp_scope scope; /* each row describes one of these */
     const struct field *fields;
     size_t count;
     const char *about;
 } queries[] = {
-    [GP_SMI_QUERY_GPU] = {GP_SCOPE_DEVICE, FIELDS(gpu_fields), "A row for each GPU."},
+    [GP_SMI_QUERY_GPU] = {GP_SCOPE_DEVICE, FIELDS(gpu_fields), "One row per GPU."},
     [GP_SMI_QUERY_SUPPORTED_CLOCKS] = {GP_SCOPE_CLOCK, FIELDS(clock_fields),
-                                       "A row for each pair of clocks that a GPU can be set to."},
+                                       "One row per pair of clocks that a GPU supports."},
     [GP_SMI_QUERY_COMPUTE_APPS] = {GP_SCOPE_PROCESS, FIELDS(process_fields),
-                                   "A row for each process that computes on a GPU."},
+                                   "One row per compute process on a GPU."},
     [GP_SMI_QUERY_ACCOUNTED_APPS] = {GP_SCOPE_APP, FIELDS(app_fields),
-                                     "A row for each process that the driver keeps account of, "
-                                     "also when it has ended. Needs accounting mode."},
+                                     "One row per process in the driver's accounting, including "
+                                     "exited ones. Requires accounting mode."},
     [GP_SMI_QUERY_RETIRED_PAGES] = {GP_SCOPE_PAGE, FIELDS(page_fields),
-                                    "A row for each page of GPU memory that is used no more. "
-                                    "Where a GPU does not retire pages, a row for each cause."},
+                                    "One row per retired page of GPU memory. A GPU that does not "
+                                    "retire pages has one row per cause."},
     [GP_SMI_QUERY_REMAPPED_ROWS] = {GP_SCOPE_DEVICE, FIELDS(row_fields),
-                                    "A row for each GPU, about rows of memory that were replaced."},
+                                    "One row per GPU, with its remapped memory rows."},
 };
 
 static const char *const words[] = {
@@ -117,13 +117,13 @@ static bool is_field_of_gpu(enum gp_metric m)
     return gp_metric_table[m].origin == GP_ORIGIN_SMI;
 }
 
-/* Fields that say which GPU it is stand first, where they have other names than in --query-gpu. */
+/* The number of leading fields that identify the GPU and have other names than in --query-gpu. */
 static size_t identity_count(enum gp_smi_query query)
 {
     return query == GP_SMI_QUERY_GPU ? 0 : GP_ARRAY_LEN(identity);
 }
 
-/* Behind the fields of --query-gpu stand slots for all metrics of GPUs. */
+/* After the fields of --query-gpu there is a slot for each GPU metric. */
 static size_t slot_count(enum gp_smi_query query)
 {
     size_t metrics = query == GP_SMI_QUERY_GPU ? (size_t)GP_PROCESS__FIRST : 0;
@@ -162,10 +162,10 @@ static bool find_field(enum gp_smi_query query, const char *word, size_t n, stru
     return false;
 }
 
-/* ---- the command line ---- */
+/* ---- command line ---- */
 
-/* The next word of a comma list, without the blanks around it. False at the end, where a comma may
- * stand for the sake of programs that put one behind each word. */
+/* The next word of a comma-separated list, without surrounding blanks. Returns false at the end. A
+ * trailing comma is accepted, because some programs append one to each word. */
 static bool next_word(const char **list, const char **ret, size_t *ret_n)
 {
     const char *p = *list;
@@ -247,10 +247,10 @@ bool gp_smi_csv_parse(struct gp_smi_csv *csv, enum gp_smi_query query, const cha
     return take_format(csv, format, message) && take_fields(csv, fields, message);
 }
 
-/* ---- what is needed ---- */
+/* ---- required metrics ---- */
 
-/* Of a platform without a chassis or a fabric the driver's empty text and zeros are printed as they
- * are; whether there is a platform shows in a field that it always has. */
+/* On a platform without a chassis or fabric, the driver's empty texts and zeros are printed
+ * unchanged. A field that is always set shows whether there is a platform. */
 static const char *empty_value(enum gp_metric m)
 {
     return m == GP_PLATFORM_CHASSIS ? "" : m == GP_PLATFORM_GUID ? "0x0000000000000000" : NULL;
@@ -273,12 +273,12 @@ void gp_smi_csv_want(const struct gp_smi_csv *csv, struct gp_want *want)
 
 /* ---- printing ---- */
 
-/* What a line is about. */
+/* The subject of a line. */
 struct row {
     const struct gp_device *device;
     const struct gp_process *process;
     const struct gp_entry *entry;
-    const char *cause; /* of no page at all: for which it would have been retired */
+    const char *cause; /* for a row without a page: the possible cause of retirement */
 };
 
 struct printer {
@@ -352,8 +352,8 @@ static void print_processes(const struct printer *p, const struct gp_device *gpu
         print_row(p, &row);
 }
 
-/* The entries of a list. One that cannot be told is a row without values, for pages one of each
- * cause; of processes that no account is kept of there is none. */
+/* Prints the entries of a list. An unavailable list is one row without values (for pages, one for
+ * each cause; for accounted processes, none). */
 static void print_list(const struct printer *p, const struct gp_device *gpu)
 {
     static const char *const causes[] = {"Single Bit ECC", "Double Bit ECC"};
@@ -374,8 +374,8 @@ static void print_list(const struct printer *p, const struct gp_device *gpu)
     }
 }
 
-/* A GPU that the driver does not hand out is said so once, at the place of its rows; a row of
- * values that say why follows. So do those of a GPU that is lost later. */
+/* A GPU without a handle is reported once, in place of its rows, followed by a row of values that
+ * state the reason. The same applies to a GPU that is lost later. */
 static void print_lost(const struct printer *p, const struct gp_device *gpu)
 {
     struct gp_value lost;
@@ -415,10 +415,10 @@ void gp_smi_csv_print(struct gp_strbuf *sb, struct gp_smi_csv *csv, const struct
     csv->begun = true;
 }
 
-/* ---- the pages of help ---- */
+/* ---- help pages ---- */
 
-/* Programs read the fields here: what stands in quotes at the start of a line, behind an empty one.
- */
+/* Programs parse the fields from this page: quoted names at the start of a line, after an empty
+ * line. */
 void gp_smi_csv_help(struct gp_strbuf *sb, enum gp_smi_query query)
 {
     gp_strbuf_addf(sb, "List of valid properties to query for the switch \"--query-%s\":\n\n%s\n",

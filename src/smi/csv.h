@@ -1,4 +1,4 @@
-/* The selective queries, --query-gpu=FIELDS --format=csv and its kin: chosen fields as lines of
+/* Selective queries (--query-gpu=FIELDS --format=csv and similar): selected fields as lines of
  * values, for programs. */
 #ifndef GP_SMI_CSV_H
 #define GP_SMI_CSV_H
@@ -12,12 +12,12 @@ struct gp_want;
 
 /* X(id, word, help)   the option is --query-WORD */
 #define GP_SMI_QUERIES(X)                                                                          \
-    X(GPU, "gpu", "these fields of each GPU")                                                      \
-    X(SUPPORTED_CLOCKS, "supported-clocks", "these fields of each pair of clocks that can be set") \
-    X(COMPUTE_APPS, "compute-apps", "these fields of each process that computes")                  \
-    X(ACCOUNTED_APPS, "accounted-apps", "these fields of each process that is kept account of")    \
-    X(RETIRED_PAGES, "retired-pages", "these fields of each page of memory that is not used more") \
-    X(REMAPPED_ROWS, "remapped-rows", "these fields of the rows of memory that were replaced")
+    X(GPU, "gpu", "query these fields of each GPU")                                                \
+    X(SUPPORTED_CLOCKS, "supported-clocks", "query these fields of each supported pair of clocks") \
+    X(COMPUTE_APPS, "compute-apps", "query these fields of each compute process")                  \
+    X(ACCOUNTED_APPS, "accounted-apps", "query these fields of each accounted process")            \
+    X(RETIRED_PAGES, "retired-pages", "query these fields of each retired memory page")            \
+    X(REMAPPED_ROWS, "remapped-rows", "query these fields of the remapped memory rows")
 
 enum gp_smi_query {
 #define X(id, word, help) GP_SMI_QUERY_##id,
@@ -36,23 +36,24 @@ struct gp_smi_column {
 struct gp_smi_csv {
     enum gp_smi_query query;
     bool header;
-    bool units; /* behind the values; in the header they always are */
-    bool begun; /* a pass has been printed */
+    bool units; /* after the values; the header always has them */
+    bool begun; /* a sample has been printed */
     size_t count;
     struct gp_smi_column columns[GP_SMI_COLUMNS_MAX];
 };
 
-/* Takes the values of --query-… and --format (NULL: not given). False with the message appended. */
+/* Parses the values of --query-… and --format (NULL: not given). Returns false after appending the
+ * error to the message. */
 bool gp_smi_csv_parse(struct gp_smi_csv *csv, enum gp_smi_query query, const char *fields,
                       const char *format, struct gp_strbuf *message) GP_MUST_CHECK;
 
 void gp_smi_csv_want(const struct gp_smi_csv *csv, struct gp_want *want);
 
-/* Appends a pass: the header before the first one, the rows. */
+/* Appends a sample; the header precedes the first one. */
 void gp_smi_csv_print(struct gp_strbuf *sb, struct gp_smi_csv *csv, const struct gp_smi_form *form,
                       const struct gp_snapshot *snapshot);
 
-/* Appends the page that names all fields of a query. */
+/* Appends the help page with all fields of a query. */
 void gp_smi_csv_help(struct gp_strbuf *sb, enum gp_smi_query query);
 
 #endif

@@ -25,13 +25,13 @@ struct node {
 struct tree {
     struct node nodes[NODES_MAX];
     int count;
-    int open[DEPTH_MAX];      /* the node to which a row of this level belongs */
-    bool optional[DEPTH_MAX]; /* what is dissolved into it is not always there */
+    int open[DEPTH_MAX];      /* the node to which rows of this level belong */
+    bool optional[DEPTH_MAX]; /* what was merged into it is optional */
 };
 
-/* ---- rows that the report does not have ---- */
+/* ---- elements without a row in the report ---- */
 
-/* Occurrence as in a DTD: '?' and '*'; 't' is for branches that may hold text instead. */
+/* Occurrence as in a DTD: '?' and '*'; 't' marks branches that may contain text instead. */
 struct fixed {
     unsigned level;
     const char *tag;
@@ -83,7 +83,7 @@ static const struct fixed accounted[] = {
 };
 static const struct fixed mig_device[] = {{1, "mig_device", false, "*"}};
 
-/* What the lists consist of, and whether there may be a word in their place. */
+/* The elements of lists, and whether a text may replace them. */
 static const struct {
     enum gp_scope scope;
     bool has_text;
@@ -99,7 +99,7 @@ static const struct {
 
 /* ---- the tree ---- */
 
-/* Adds a node at this depth; without a tag, what follows deeper belongs to the one above it. */
+/* Adds a node at this depth. Without a tag, deeper rows belong to the node above. */
 static void add_node(struct tree *t, unsigned depth, const struct node *node)
 {
     int parent = depth > 0 ? t->open[depth - 1] : -1;
@@ -143,7 +143,7 @@ static void add_part(struct tree *t, const struct gp_smi_form *form, enum gp_sco
         add_elements(t, form, true, depth + 1);
 }
 
-/* An element that a driver does not print takes those below it along. */
+/* If a driver omits an element, it also omits all elements below it. */
 static void add_elements(struct tree *t, const struct gp_smi_form *form, bool mig, unsigned depth)
 {
     struct gp_smi_element e;
@@ -165,7 +165,7 @@ static void add_elements(struct tree *t, const struct gp_smi_form *form, bool mi
 
 /* ---- the declarations ---- */
 
-/* One element may stand at several places; it is declared once, for all of them. */
+/* An element may occur at several places; one declaration covers all of them. */
 struct declaration {
     const struct tree *tree;
     const char *tag;
@@ -202,7 +202,7 @@ static void collect(struct declaration *d, const struct tree *tree, const char *
     }
 }
 
-/* A child is optional if it is so at one of the places, or is missing at one that has others. */
+/* A child is optional if it is optional or missing at one of the places. */
 static char occurrence(const struct declaration *d, const char *child)
 {
     const struct node *nodes = d->tree->nodes;

@@ -1,4 +1,4 @@
-/* The document type of the XML: what may stand in it, as the tree of the report has it. */
+/* The document type of the XML, derived from the tree of the report. */
 #ifndef GP_SMI_DTD_H
 #define GP_SMI_DTD_H
 

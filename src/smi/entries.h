@@ -1,4 +1,4 @@
-/* The lists of a GPU: its links, its peers, its MIG profiles … */
+/* The lists of a GPU: its links, its peers, its MIG profiles, … */
 #ifndef GP_SMI_ENTRIES_H
 #define GP_SMI_ENTRIES_H
 
@@ -6,15 +6,15 @@
 
 struct gp_want;
 
-/* Asks for metrics of a GPU or of its lists, up to the first 0. */
+/* Requests metrics of a GPU or of its lists, up to the first 0. */
 void gp_smi_want_all(struct gp_want *want, const enum gp_metric *metrics);
 
-/* The entry behind `last` (NULL: the first) of this device's list; NULL at the end. */
+/* The entry after `last` (NULL: the first) in this device's list; NULL at the end. */
 const struct gp_entry *gp_smi_next_entry(const struct gp_snapshot *snapshot,
                                          const struct gp_device *device, enum gp_scope scope,
                                          const struct gp_entry *last);
 
-/* Why a list is as it is: OK, or why it is not known. */
+/* The status of a list: OK, or why it is unknown. */
 static inline enum gp_status gp_smi_list_status(const struct gp_device *device, enum gp_scope scope)
 {
     return device->list_status[gp_list_index(scope)];

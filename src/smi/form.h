@@ -1,5 +1,5 @@
-/* Which nvidia-smi is spoken. What it prints follows the branch of the driver, so every table of
- * this folder says of its rows which drivers have them. Facts: the captures in data/captures and
+/* The version of nvidia-smi to imitate. Its output depends on the driver branch, so the rows of all
+ * tables in this folder state which drivers have them. Sources: the captures in data/captures, and
  * docs/smi.md. */
 #ifndef GP_SMI_FORM_H
 #define GP_SMI_FORM_H
@@ -12,15 +12,15 @@ struct gp_snapshot;
 struct gp_strbuf;
 struct gp_value;
 
-/* The first two parts of a driver's version as one number: 570.124.06 is 570124. */
+/* The first two parts of a driver version as one number: 570.124.06 is 570124. */
 #define GP_SMI_DRIVER(branch, minor) ((unsigned)((branch)*1000 + (minor)))
 
 struct gp_smi_form {
     unsigned driver;
-    bool native; /* the words of 610 in the banner, where older programs look for older ones */
+    bool native; /* use the banner of 610 and later, which older programs cannot parse */
 };
 
-/* Drivers first … last, as GP_SMI_DRIVER counts them. */
+/* Drivers first to last, as GP_SMI_DRIVER numbers. */
 struct gp_smi_range {
     unsigned first, last;
 };
@@ -38,17 +38,17 @@ static inline bool gp_smi_in(const struct gp_smi_form *form, struct gp_smi_range
     return form->driver >= range.first && form->driver <= range.last;
 }
 
-/* The form of this driver's version; 595 where it is absent. */
+/* The form for this driver version; 595 if it is absent. */
 struct gp_smi_form gp_smi_form_of_driver(const struct gp_value *version, bool native);
 
-/* The form of the driver that the snapshot is of. */
+/* The form for the driver of the snapshot. */
 struct gp_smi_form gp_smi_form_of(const struct gp_snapshot *snapshot, bool native);
 
-/* "Tue Jul 14 08:12:53 2026", in the local zone. */
+/* "Tue Jul 14 08:12:53 2026", in local time. */
 void gp_smi_add_date(struct gp_strbuf *sb, const struct gp_snapshot *snapshot);
 
-/* The first parts (0: all) of the version of the driver's library: "590.48.01" of "13.590.48.01",
- * which begins with CUDA's. */
+/* The first parts (0: all) of the driver library's version: "590.48.01" of "13.590.48.01", which
+ * starts with the CUDA version. */
 void gp_smi_add_library(struct gp_strbuf *sb, const char *version, unsigned parts);
 
 #endif

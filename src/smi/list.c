@@ -61,7 +61,7 @@ void gp_smi_excluded_want(struct gp_want *want)
     want->host_only = true;
 }
 
-/* From "00000000:4B:00.0 GPU-…, …". */
+/* Parses "00000000:4B:00.0 GPU-…, …". */
 void gp_smi_excluded_print(struct gp_strbuf *sb, const struct gp_smi_form *form,
                            const struct gp_snapshot *snapshot)
 {
@@ -89,12 +89,13 @@ void gp_smi_versions_want(struct gp_want *want)
     want->host_only = true;
 }
 
-/* X(drivers, label, metric, parts of the library's version) or a word in the place of a version */
+/* X(drivers, label, metric, number of parts of the library version), or a text instead of a
+ * version. */
 static const struct {
     struct gp_smi_range drivers;
     const char *label;
     enum gp_metric metric;
-    unsigned parts; /* of NVML's version; 0: all */
+    unsigned parts; /* parts of the NVML version; 0: all */
     const char *instead;
 } version_rows[] = {
     {GP_SMI_ALL, "NVIDIA-SMI version", GP_NVML_VERSION, 0, NULL},

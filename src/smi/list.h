@@ -1,5 +1,5 @@
-/* Short answers: the GPUs, one a line (-L), those that the driver leaves alone (-B), versions, and
- * units, of which the machines of today have none. */
+/* Short lists: the GPUs (-L), excluded GPUs (-B), versions, and units, which current machines do
+ * not have. */
 #ifndef GP_SMI_LIST_H
 #define GP_SMI_LIST_H
 
@@ -10,7 +10,8 @@ struct gp_snapshot;
 struct gp_strbuf;
 struct gp_want;
 
-/* Appends the line that names a GPU, or why there is none; asks for GP_NAME and GP_UUID. */
+/* Appends the line that identifies a GPU, or the reason why that is unknown; requests GP_NAME and
+ * GP_UUID. */
 void gp_smi_add_gpu(struct gp_strbuf *sb, const struct gp_smi_form *form,
                     const struct gp_device *gpu);
 

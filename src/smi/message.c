@@ -9,12 +9,12 @@
 
 /* ---- errors ---- */
 
-enum subject { NOTHING, CODE, LIBRARY, ERROR }; /* what "%s" in a text is */
+enum subject { NOTHING, CODE, LIBRARY, ERROR }; /* what replaces "%s" in a text */
 
 #define FAILED "Failed to initialize NVML: "
 
 static const struct cause {
-    int driver_code; /* 0: it did not come to a call of the driver */
+    int driver_code; /* 0: no driver call was made */
     int code;        /* GP_E*, if that is 0; 0: any */
     int status;      /* 0: the driver's code */
     enum subject subject;
@@ -69,9 +69,9 @@ int gp_smi_add_error(struct gp_strbuf *sb, const struct gp_err *err)
     return cause->status ? cause->status : gp_smi_exit_of(err->driver_code);
 }
 
-/* ---- GPUs that are not well ---- */
+/* ---- GPUs with problems ---- */
 
-/* How a GPU is called: "GPU 0000:34:00.0", "GPU0000:34:00.0", "GPU1: 0000:34:00.0". */
+/* Formats of a GPU: "GPU 0000:34:00.0", "GPU0000:34:00.0", "GPU1: 0000:34:00.0". */
 static const struct {
     struct gp_smi_range drivers;
     bool has_index;
@@ -82,7 +82,7 @@ static const struct {
     {GP_SMI_FROM(570, 0), true, ": "},
 };
 
-/* An address with a domain of four digits, where that is enough. */
+/* Shortens an address to a domain of four digits, if possible. */
 static const char *shorten(const char *bus)
 {
     return strncmp(bus, "0000", 4) == 0 && strlen(bus) > 12 ? bus + 4 : bus;

@@ -1,5 +1,5 @@
-/* What nvidia-smi says when something is wrong, and the exit status that goes with it: mostly the
- * code that the driver's library answered. */
+/* nvidia-smi's error messages and exit statuses; the status is mostly the return code of the
+ * driver's library. */
 #ifndef GP_SMI_MESSAGE_H
 #define GP_SMI_MESSAGE_H
 
@@ -10,7 +10,7 @@ struct gp_err;
 struct gp_snapshot;
 struct gp_strbuf;
 
-/* Where nvidia-smi has a private call. */
+/* The message for options for which nvidia-smi uses a private call. */
 #define GP_SMI_NO_CALL                                                                             \
     "gpulse: the driver's public interface has no call for this; NVIDIA's own nvidia-smi may do "  \
     "it.\n"
@@ -26,34 +26,33 @@ enum {
     GP_SMI_EXIT_OTHER = 255,
 };
 
-/* The exit status for what the driver answered. */
+/* The exit status for a return code of the driver. */
 int gp_smi_exit_of(int driver_code);
 
-/* Appends what is said of an error; returns the exit status. */
+/* Appends the message for an error; returns the exit status. */
 int gp_smi_add_error(struct gp_strbuf *sb, const struct gp_err *err);
 
-/* Appends the line that stands for a GPU which cannot be had; bus may be NULL. */
+/* Appends the line for an unreachable GPU; bus may be NULL. */
 void gp_smi_add_unreachable(struct gp_strbuf *sb, const struct gp_smi_form *form, unsigned index,
                             const char *bus, int driver_code);
 
-/* Appends the line that stands for a GPU which the driver does not hand out. */
+/* Appends the line for a GPU without a handle. */
 void gp_smi_add_refusal(struct gp_strbuf *sb, const struct gp_smi_form *form,
                         const struct gp_device *gpu);
 
-/* Appends such a line for each of them; returns whether any other GPU is there to be shown. */
+/* Appends such a line for each of them; returns whether any other GPU can be shown. */
 bool gp_smi_add_refusals(struct gp_strbuf *sb, const struct gp_smi_form *form,
                          const struct gp_snapshot *snapshot);
 
-/* Appends such a line for each GPU that does not answer, handed out or not. */
+/* Appends a line for each GPU that does not respond, with or without a handle. */
 void gp_smi_add_failures(struct gp_strbuf *sb, const struct gp_smi_form *form,
                          const struct gp_snapshot *snapshot);
 
-/* Appends a line for each GPU whose infoROM is known to be damaged. */
+/* Appends a line for each GPU with a corrupt infoROM. */
 void gp_smi_add_warnings(struct gp_strbuf *sb, const struct gp_snapshot *snapshot);
 
-/* The exit status behind this sample: what the driver answered for a GPU that failed, as nvidia-smi
- * has it. A GPU that hangs, for which nvidia-smi would wait, is no failure as long as others
- * answer. */
+/* The exit status after this sample: the driver's code for a GPU that failed, like in nvidia-smi. A
+ * GPU that hangs (nvidia-smi would wait for it) is not a failure while others respond. */
 int gp_smi_exit_status(const struct gp_snapshot *snapshot);
 
 #endif

@@ -12,7 +12,7 @@
 
 struct printer {
     struct gp_strbuf *sb;
-    int wider; /* names have so many columns more */
+    int wider; /* extra columns for names */
 };
 
 /* ---- numbers ---- */
@@ -54,7 +54,7 @@ static const char *text(const struct gp_entry *e, enum gp_metric m)
     return gp_value_is_present(v) ? v->s : "";
 }
 
-/* By what is compared: slices, then memory, then the number. */
+/* Compares by slices, then by memory, then by id. */
 static int compare_profiles(const struct gp_entry *a, const struct gp_entry *b)
 {
     static const enum gp_metric keys[] = {GP_PROFILE_SLICES, GP_PROFILE_MEMORY, GP_PROFILE_ID};
@@ -67,7 +67,7 @@ static int compare_profiles(const struct gp_entry *a, const struct gp_entry *b)
     return 0;
 }
 
-/* The profile of this GPU that comes behind `last` in that order; NULL at the end. */
+/* The profile of this GPU after `last` in that order; NULL at the end. */
 static const struct gp_entry *next_profile(const struct gp_snapshot *snapshot,
                                            const struct gp_device *gpu, const struct gp_entry *last)
 {
@@ -122,7 +122,7 @@ static void print_profile(const struct printer *p, const struct gp_device *gpu,
 {
     int64_t total = number(e, GP_PROFILE_INSTANCES);
     int64_t memory = number(e, GP_PROFILE_MEMORY);
-    /* Before MIG mode is on there is room for all. */
+    /* All instances fit while MIG mode is off. */
     const struct gp_value *left = gp_smi_entry_value(e, GP_PROFILE_REMAINING);
     gp_strbuf_addf(p->sb, "|%4u  MIG %-*s%2lld     ", gpu->index, 14 + p->wider,
                    text(e, GP_PROFILE_NAME), (long long)number(e, GP_PROFILE_ID));
@@ -219,10 +219,10 @@ static void print_compute_instance(const struct printer *p, const struct gp_devi
 static const struct list {
     enum gp_scope scope;
     enum gp_metric wanted[15];
-    enum gp_metric gpu_instance, compute_instance; /* what -gi and -ci choose by; 0: nothing */
-    enum gp_metric for_root;                       /* what only root is told; 0: the list itself */
+    enum gp_metric gpu_instance, compute_instance; /* metrics to which -gi and -ci apply; 0: none */
+    enum gp_metric for_root; /* metric that only root can read; 0: the list itself */
     const char *plural;
-    const char *empty; /* what there is none of then */
+    const char *empty; /* message if the list is empty */
     void (*begin)(const struct printer *p);
     void (*print)(const struct printer *p, const struct gp_device *gpu, const struct gp_entry *e);
 } lists[] = {
@@ -284,7 +284,7 @@ static bool is_enabled(const struct gp_snapshot *snapshot, const struct gp_devic
     return gp_value_is_present(mode) && strcmp(mode->s, "Enabled") == 0;
 }
 
-/* The next entry that was asked for. A list that is not known has one entry, without values. */
+/* The next matching entry. An unknown list has a single entry without values. */
 static const struct gp_entry *next(const struct gp_smi_mig *mig, const struct gp_snapshot *snapshot,
                                    const struct gp_device *gpu, const struct gp_entry *e)
 {
@@ -306,7 +306,7 @@ static const struct gp_entry *next(const struct gp_smi_mig *mig, const struct gp
     return e;
 }
 
-/* Why nothing is known of a GPU that has the list; OK if something is. */
+/* Why the list of a GPU is unknown; OK if it is known. */
 static enum gp_status trouble(const struct gp_smi_mig *mig, const struct gp_snapshot *snapshot,
                               const struct gp_device *gpu)
 {
@@ -353,7 +353,7 @@ void gp_smi_mig_print(struct gp_strbuf *sb, const struct gp_smi_mig *mig,
                       const struct gp_smi_form *form, const struct gp_snapshot *snapshot)
 {
     const struct list *list = &lists[mig->list];
-    /* for "1g.24gb+me.all" */
+    /* wide enough for "1g.24gb+me.all" */
     const struct printer p = {sb, form->driver >= GP_SMI_DRIVER(570, 0) ? 2 : 0};
     if (list->begin)
         list->begin(&p);

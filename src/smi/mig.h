@@ -1,5 +1,4 @@
-/* nvidia-smi mig: what the GPUs can be parted into, and what they are; and what is said when that
- * is changed. */
+/* nvidia-smi mig: possible and existing MIG instances, and the messages about changes. */
 #ifndef GP_SMI_MIG_H
 #define GP_SMI_MIG_H
 
@@ -20,7 +19,7 @@ enum gp_smi_mig_list {
 
 enum { GP_SMI_MIG_IDS_MAX = 32 };
 
-/* A choice of numbers; of none, all are meant. */
+/* A set of ids; if empty, all are selected. */
 struct gp_smi_mig_ids {
     unsigned ids[GP_SMI_MIG_IDS_MAX];
     size_t count;
@@ -31,21 +30,21 @@ struct gp_smi_mig {
     struct gp_smi_mig_ids gpu_instances, compute_instances;
 };
 
-/* Reads a comma list of numbers. */
+/* Parses a comma-separated list of ids. */
 bool gp_smi_mig_parse_ids(const char *text, struct gp_smi_mig_ids *ret);
 bool gp_smi_mig_has_id(const struct gp_smi_mig_ids *ids, int64_t id);
 
 void gp_smi_mig_want(const struct gp_smi_mig *mig, struct gp_want *want);
 
-/* If there is nothing to list, appends why and returns the exit status; else 0. */
+/* If there is nothing to list, appends the reason and returns the exit status; otherwise 0. */
 int gp_smi_mig_refuse(const struct gp_smi_mig *mig, struct gp_strbuf *message,
                       const struct gp_snapshot *snapshot);
 
 void gp_smi_mig_print(struct gp_strbuf *sb, const struct gp_smi_mig *mig,
                       const struct gp_smi_form *form, const struct gp_snapshot *snapshot);
 
-/* Appends how a step on this GPU went: `error` is the driver's word for a refusal, NULL after a
- * success. */
+/* Appends the result of a step on this GPU: `error` is the driver's reason for a refusal, NULL
+ * after a success. */
 void gp_smi_mig_say(struct gp_strbuf *sb, unsigned gpu, const struct gp_part *part,
                     const char *error);
 

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-/* What a line is about. */
+/* The subject of a line. */
 struct row {
     const struct gp_smi_form *form;
     const struct gp_snapshot *snapshot;
@@ -22,20 +22,19 @@ struct row {
 
 enum { NAME_BYTES = 15, COLUMNS = 64 };
 
-/* Groups without a letter stand in front of the chosen ones, or behind them. */
+/* Position of groups without a letter: before or after the selected ones. */
 enum { FRONT = '<', BACK = '>' };
 
-/* Columns whose width changed with the drivers; other columns state theirs. */
+/* Columns whose width depends on the driver; the other columns state theirs. */
 enum width { WIDTH_PID, WIDTH_TYPE, WIDTH_SM, WIDTH_OTHER, WIDTH_NAME, WIDTH__COUNT };
 
 struct column {
     char group;
-    uint8_t width; /* of enum width, or characters */
+    uint8_t width; /* enum width, or a number of characters */
     const char *head;
     const char *unit;
     enum gp_metric metric;
-    /* Appends the value; where it appends nothing a "-" is printed. NULL: a whole number, a
-     * fraction being cut off. */
+    /* Appends the value; if it appends nothing, "-" is printed. NULL: a whole number, truncated. */
     void (*add)(struct gp_strbuf *sb, const struct row *row, const struct gp_value *v);
     struct gp_smi_range in;
 };
@@ -53,7 +52,7 @@ static const struct gp_value *value_of(const struct row *row, enum gp_metric m)
     return gp_snapshot_value(row->snapshot, row->device, row->process, m);
 }
 
-/* A number of a GPU that does not answer is an old one, so it is none. */
+/* A number of a GPU that does not respond is stale, and counts as unknown. */
 static bool is_known(const struct gp_value *v)
 {
     return v->status == GP_STATUS_OK;
@@ -76,7 +75,7 @@ static void add_mib_per_s(struct gp_strbuf *sb, const struct row *row, const str
     gp_strbuf_addf(sb, "%lld", (long long)(v->f / 0x1p20));
 }
 
-/* What stands in for a metric that a driver does not have; itself where nothing does. */
+/* The replacement for a metric that a driver does not have; the metric itself if there is none. */
 static enum gp_metric stand_in(enum gp_metric m)
 {
     return m == GP_THROTTLE_THERMAL ? GP_THROTTLE_SW_THERMAL : m;
@@ -88,7 +87,7 @@ static void add_whether(struct gp_strbuf *sb, const struct row *row, const struc
     gp_strbuf_addc(sb, v->f > 0 ? '1' : '0');
 }
 
-/* An engine that a process does not use has no share. */
+/* A process that does not use an engine has no share of it. */
 static void add_share(struct gp_strbuf *sb, const struct row *row, const struct gp_value *v)
 {
     (void)row;
@@ -96,14 +95,14 @@ static void add_share(struct gp_strbuf *sb, const struct row *row, const struct 
         gp_strbuf_addf(sb, "%lld", (long long)v->i);
 }
 
-/* SMs and memory are one engine: either share says that it was used. */
+/* SM and memory belong to one engine: either share shows that it was used. */
 static void add_kernels(struct gp_strbuf *sb, const struct row *row, const struct gp_value *v)
 {
     if (value_of(row, GP_PROCESS_SM)->i > 0 || value_of(row, GP_PROCESS_MEM)->i > 0)
         gp_strbuf_addf(sb, "%lld", (long long)v->i);
 }
 
-/* Protected memory is not told by process; where a GPU has none, no process has. */
+/* Protected memory is not reported per process. If the GPU has none, no process has any. */
 static void add_protected(struct gp_strbuf *sb, const struct row *row, const struct gp_value *v)
 {
     const struct gp_value *total = value_of(row, GP_PROTECTED_TOTAL);
@@ -118,7 +117,7 @@ static void add_type(struct gp_strbuf *sb, const struct row *row, const struct g
     gp_strbuf_adds(sb, strcmp(v->s, "M") == 0 ? "M+C" : v->s);
 }
 
-/* The last part of the path, cut to whole characters. */
+/* The last part of the path, cut at a character boundary. */
 static void add_name(struct gp_strbuf *sb, const struct row *row, const struct gp_value *v)
 {
     const char *slash = strrchr(v->s, '/');
@@ -248,7 +247,7 @@ static const struct column capture_columns[] = {
     {FRONT, 14, "Average", "Latency(us)", GP_CAPTURE_LATENCY, NULL, GP_SMI_ALL},
 };
 
-/* By the numbers that NVML gives them. */
+/* By NVML's GPM metric ids. */
 static const struct gpm {
     uint8_t number;
     const char *words;
@@ -277,13 +276,14 @@ static const struct gpm {
 #undef GPM
 };
 
-/* How a line is laid out. Of one driver the header and the rows need not agree: so it was. */
+/* The layout of a line. In the output of one driver, header and rows may have different layouts,
+ * like in nvidia-smi. */
 struct line {
-    uint8_t width[WIDTH__COUNT]; /* of the name: the gap in front of it */
-    bool blank;                  /* one more at the end, or before the GPM columns */
+    uint8_t width[WIDTH__COUNT]; /* of the name: the gap before it */
+    bool blank;                  /* an additional one at the end, or before the GPM columns */
 };
 
-/* Date and time in front: a time behind a date has its own width. */
+/* Date and time at the start; a time after a date has its own width. */
 struct stamp {
     uint8_t date, time, time_alone;
 };
@@ -292,7 +292,7 @@ struct era {
     struct gp_smi_range in;
     const struct line *head, *row;
     const struct stamp *stamp;
-    bool gpm_blank; /* behind each GPM column */
+    bool gpm_blank; /* after each GPM column */
 };
 
 static const struct line wide = {{12, 7, 7, 7, 4}, true};
@@ -328,7 +328,7 @@ static const struct view {
     const struct column *columns;
     size_t column_count;
     const struct era *eras;
-    const char *index[2]; /* of the GPU, in both lines of the header */
+    const char *index[2]; /* of the GPU, in both header lines */
     const char *groups;   /* shown without -s */
     unsigned rows_per_header;
 } views[] = {
@@ -456,13 +456,13 @@ void gp_smi_monitor_add_gpm(struct gp_strbuf *sb)
                        gpm_table[i].words);
 }
 
-/* ---- what is asked ---- */
+/* ---- required metrics ---- */
 
-/* The columns in their order; those of other drivers too where form is NULL. */
+/* The columns in order; if form is NULL, also those of other drivers. */
 struct layout {
     const struct column *columns[COLUMNS];
     size_t count;
-    size_t plain; /* how many of them are no GPM columns */
+    size_t plain; /* number of columns that are not GPM columns */
 };
 
 static void lay_out(const struct gp_smi_monitor *m, const struct gp_smi_form *form,
@@ -503,7 +503,7 @@ void gp_smi_monitor_want(const struct gp_smi_monitor *m, struct gp_want *want)
         want->lists |= UINT32_C(1) << gp_list_index(scope);
 }
 
-/* A divided GPU tells it of no process, and is shown all the same. */
+/* A MIG GPU reports this for no process, but is shown anyway. */
 bool gp_smi_monitor_is_refused(const struct gp_smi_monitor *m, const struct gp_snapshot *snapshot)
 {
     bool refused = false;
@@ -547,7 +547,7 @@ static void add_stamp(struct printer *p, char first, const char *date, const cha
                        time);
 }
 
-/* The cell in the scratch buffer, as the column with this number. */
+/* Appends the cell in the scratch buffer as the column with this index. */
 static void add_column(struct printer *p, const struct line *line, size_t i)
 {
     const struct column *c = p->layout.columns[i];
@@ -582,7 +582,7 @@ static void print_heading(struct printer *p, bool units)
     gp_strbuf_addc(p->sb, '\n');
 }
 
-/* In CSV the header stands once. */
+/* In CSV the header is printed once. */
 static void print_header(struct printer *p)
 {
     struct gp_smi_monitor *m = p->m;
@@ -612,7 +612,7 @@ static void print_row(struct printer *p, const struct row *row)
 
 /* ---- rows ---- */
 
-/* What a GPU that does not answer had last is not listed. */
+/* Stale processes of a GPU that does not respond are not listed. */
 static void print_processes(struct printer *p, struct row *row)
 {
     if (row->device->status == GP_STATUS_OK)

@@ -15,7 +15,7 @@ struct printer {
     const struct gp_smi_form *form;
     const struct gp_entry *link;
     long long number;  /* of the link */
-    long long ordinal; /* among those that are up */
+    long long ordinal; /* among the active links */
 };
 
 static const struct gp_value *value_of(const struct printer *p, enum gp_metric m)
@@ -35,7 +35,7 @@ static bool is_up(const struct printer *p)
     return state && strcmp(state, "Inactive") != 0;
 }
 
-/* ---- what is printed of a link that is up ---- */
+/* ---- output for an active link ---- */
 
 static void print_status(const struct printer *p)
 {
@@ -65,7 +65,7 @@ static void print_capabilities(const struct printer *p)
     }
 }
 
-/* Where the driver does not say it (NVLink 5), all ones are printed. */
+/* Without a known address (NVLink 5), all ones are printed. */
 static const char *remote_bus_id(const struct printer *p)
 {
     const char *id = text_of(p, GP_LINK_REMOTE_BUS_ID);
@@ -77,7 +77,7 @@ static void print_bus_id(const struct printer *p)
     gp_strbuf_addf(p->sb, "\t Link %lld: %s\n", p->number, remote_bus_id(p));
 }
 
-/* Only here the links that are down are not counted. */
+/* Only here, inactive links are not counted. */
 static void print_remote(const struct printer *p)
 {
     const struct gp_value *link = value_of(p, GP_LINK_REMOTE_LINK);
@@ -85,7 +85,7 @@ static void print_remote(const struct printer *p)
                    remote_bus_id(p), gp_value_is_present(link) ? (long long)link->i : 0);
 }
 
-/* The counters of NVLink until 4, and those of NVLink 5. */
+/* The counters up to NVLink 4, and those of NVLink 5. */
 static const struct counter {
     const char *label;
     enum gp_metric metric;
@@ -221,7 +221,7 @@ bool gp_smi_nvlink_has_link(const struct gp_smi_nvlink *nvlink, const struct gp_
     return others == 0;
 }
 
-/* Why there is nothing to tell of a GPU's links; NULL if there is. */
+/* Why there is nothing to print about a GPU's links; NULL if there is. */
 static const char *nothing(const struct gp_smi_form *form, const struct gp_snapshot *snapshot,
                            const struct gp_device *gpu)
 {

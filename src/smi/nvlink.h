@@ -14,19 +14,19 @@ enum gp_smi_nvlink_question {
     GP_SMI_NVLINK_BUS_ID,
     GP_SMI_NVLINK_REMOTE,
     GP_SMI_NVLINK_ERRORS,
-    GP_SMI_NVLINK_DATA, /* bytes that have gone over them */
-    GP_SMI_NVLINK_RAW,  /* with the link's own protocol */
+    GP_SMI_NVLINK_DATA, /* transferred bytes */
+    GP_SMI_NVLINK_RAW,  /* transferred bytes, including protocol overhead */
 };
 
 struct gp_smi_nvlink {
     enum gp_smi_nvlink_question question;
     bool one_link;
-    uint64_t link; /* which, if only one */
+    uint64_t link; /* if only one link is selected */
 };
 
 void gp_smi_nvlink_want(const struct gp_smi_nvlink *nvlink, struct gp_want *want);
 
-/* False if only one link is asked for and no GPU with links has it. */
+/* False if only one link is selected and no GPU with links has it. */
 bool gp_smi_nvlink_has_link(const struct gp_smi_nvlink *nvlink, const struct gp_snapshot *snapshot);
 
 void gp_smi_nvlink_print(struct gp_strbuf *sb, const struct gp_smi_nvlink *nvlink,

@@ -11,7 +11,8 @@
 
 /* ---- conf-compute ---- */
 
-/* A value as a line of its own has it, and as the log has it; what is not listed stays. */
+/* A value as printed by its own option, and as printed in the log. Values that are not listed stay
+ * unchanged. */
 static const struct word {
     const char *value, *single, *logged;
 } states[] = {{"Enabled", "ON", "ON"}, {"Disabled", "OFF", "OFF"}, {NULL, NULL, NULL}},
@@ -30,7 +31,7 @@ static const struct word {
 
 static const struct {
     const char *label;
-    const char *logged; /* NULL: the log is silent about it */
+    const char *logged; /* NULL: not in the log */
     enum gp_metric metric;
     const struct word *words;
 } parts[GP_SMI_CC__COUNT] = {
@@ -130,7 +131,7 @@ void gp_smi_c2c_print(struct gp_strbuf *sb, const struct gp_smi_form *form,
             gp_smi_add_gpu(sb, form, gpu);
         for (int64_t link = 0; link < count; link++) {
             gp_strbuf_addf(sb, "\t C2C Link %lld: ", (long long)link);
-            /* how many are up is known, not which */
+            /* The number of active links is known, but not which ones. */
             if (gp_value_is_present(up) && link >= up->i)
                 gp_strbuf_adds(sb, "<inactive>");
             else

@@ -7,7 +7,7 @@ static int64_t pid_of(const struct gp_process *p)
     return gp_process_value(p, GP_PID)->i;
 }
 
-/* By pid; a pid in two instances in the order of the instances. */
+/* By pid; a pid in two instances is ordered by instance. */
 static bool has_lower_pid(const struct gp_process *a, const struct gp_process *b)
 {
     return pid_of(a) < pid_of(b) || (pid_of(a) == pid_of(b) && a < b);

@@ -27,12 +27,12 @@ struct row {
         const char *word;                                        /* WORD */
         void (*print)(struct printer *p, const struct row *row); /* PART */
     };
-    uint32_t section; /* its bit; 0: none */
+    uint32_t section; /* its bit in the sections; 0: none */
     uint16_t metric;  /* VALUE */
     uint8_t level;
     uint8_t kind;  /* enum kind */
-    uint8_t scope; /* PART: what it is about */
-    bool extra;    /* in the log only where -d asks for it */
+    uint8_t scope; /* PART: the subject */
+    bool extra;    /* in the log only if -d selects it */
 };
 
 enum kind { GROUP, VALUE, WORD, PART };
@@ -44,12 +44,12 @@ struct printer {
     const struct gp_smi_form *form;
     const struct gp_snapshot *snapshot;
     const struct gp_device *device;
-    size_t column; /* of the colon in the log */
+    size_t column; /* column of the colon in the log */
     unsigned depth;
     struct {
         unsigned level;
         const char *tag;
-    } open[DEPTH_MAX]; /* the groups that are begun, outermost first */
+    } open[DEPTH_MAX]; /* the open groups, outermost first */
 };
 
 /* ---- two writers ---- */
@@ -59,7 +59,7 @@ static const char *name_in(const struct printer *p, const char *tag, const char 
     return p->report->xml ? tag : label;
 }
 
-/* <gpu> is one level deep in XML. */
+/* In XML, <gpu> adds one level. */
 static void indent(struct printer *p)
 {
     if (p->report->xml)
@@ -80,7 +80,7 @@ static void begin_group(struct printer *p, unsigned level, const char *tag, cons
     p->depth++;
 }
 
-/* Ends the groups that a row of this level is not in. */
+/* Closes the groups that a row of this level does not belong to. */
 static void end_groups(struct printer *p, unsigned level)
 {
     while (p->depth > 0 && p->open[p->depth - 1].level >= level) {
@@ -92,7 +92,7 @@ static void end_groups(struct printer *p, unsigned level)
     }
 }
 
-/* Between these two the value is appended. False: the row is not in this document. */
+/* The value is appended between these two. False: the row is not in this document. */
 static bool begin_value(struct printer *p, const char *tag, const char *label)
 {
     const char *name = name_in(p, tag, label);
@@ -153,7 +153,7 @@ static bool is_not_windows(const struct printer *p)
     return !has(p, GP_DRIVER_MODEL);
 }
 
-/* A platform that has no number for its chassis. */
+/* A platform without a chassis number. */
 static bool names_no_chassis(const struct printer *p)
 {
     return !has(p, GP_PLATFORM_CHASSIS) && has(p, GP_PLATFORM_PEER);
@@ -184,9 +184,9 @@ static bool has_no_remapper(const struct printer *p)
     return !has_remapper(p);
 }
 
-/* Up to Volta, errors are counted by single and double bits; then by SRAM and DRAM; since Ampere
- * those of the SRAM apart by what found them. Old drivers do not name the architecture, but the PCI
- * ids of a generation follow those of the one before: Turing's begin here. */
+/* Up to Volta, errors are counted as single-bit and double-bit; later as SRAM and DRAM; since
+ * Ampere, SRAM errors are split by detection method. Old drivers do not report the architecture,
+ * but PCI device ids grow with each generation: Turing's start here. */
 static bool counts_bits(const struct printer *p)
 {
     const struct gp_value *v = value_of(p, GP_PCI_DEVICE_ID);
@@ -210,7 +210,7 @@ static bool counts_parity(const struct printer *p)
     return !counts_bits(p) && !counts_sram(p);
 }
 
-/* ---- what has several entries ---- */
+/* ---- lists ---- */
 
 static const struct gp_entry *next_entry(const struct printer *p, enum gp_scope scope,
                                          const struct gp_entry *last)
@@ -229,7 +229,7 @@ static void print_entry(struct printer *p, const char *tag, const char *label,
     print_metric(p, tag, label, m, gp_smi_entry_value(e, m));
 }
 
-/* A page is listed below the errors for which it was retired. */
+/* Pages are listed below the type of error that caused their retirement. */
 static void print_pages(struct printer *p, const struct row *row, bool double_bit)
 {
     if (!has_list(p, row->scope)) {
@@ -271,7 +271,7 @@ static void print_supported_clocks(struct printer *p, const struct row *row)
             continue;
         if (v->i != memory) {
             end_groups(p, 2);
-            /* in the log, the graphics clocks stand one deeper without a heading */
+            /* In the log, the graphics clocks are one level deeper, without a heading. */
             begin_group(p, 2, "supported_mem_clock", NULL);
             print_entry(p, "value", "Memory", e, GP_CLOCK_PAIR_MEMORY);
         }
@@ -429,7 +429,7 @@ static void print_mig_devices(struct printer *p, const struct row *row);
 /* ---- the tree ---- */
 
 /* clang-format off */
-/* 580.173 knew what 590.48 does not and 595 does again. */
+/* 580.173 supports something that 590.48 does not, but 595 does. */
 #define LATE_580 {GP_SMI_DRIVER(580, 173), GP_SMI_DRIVER(589, 999)}
 
 #define SECTION_NONE 0
@@ -486,7 +486,7 @@ static const struct row mig_rows[] = {
 };
 /* clang-format on */
 
-/* Whether a document of this kind has the row at all. */
+/* Whether a document of this kind can contain the row. */
 static bool is_of_kind(const struct row *row, const struct gp_smi_report *report)
 {
     if (row->level == 1 && report->sections && !(row->section & report->sections))
@@ -514,10 +514,10 @@ static void print_row(struct printer *p, const struct row *row)
         row->print(p, row);
 }
 
-/* A row that is left out takes those below it along. */
+/* If a row is omitted, the rows below it are omitted too. */
 static void print_rows(struct printer *p, const struct row *rows, size_t count)
 {
-    unsigned left_out = UINT_MAX; /* the level of the row that is left out */
+    unsigned left_out = UINT_MAX; /* level of the omitted row */
     unsigned outer = rows[0].level;
     for (size_t i = 0; i < count; i++) {
         const struct row *row = &rows[i];
@@ -550,7 +550,7 @@ static void print_mig_devices(struct printer *p, const struct row *row)
     end_groups(p, 1);
 }
 
-/* ---- what it consists of ---- */
+/* ---- tree access ---- */
 
 bool gp_smi_report_element(bool mig, size_t i, struct gp_smi_element *ret)
 {
@@ -596,7 +596,7 @@ static void print_head_word(struct printer *p, const char *tag, const char *labe
         gp_strbuf_addc(p->sb, '\n');
 }
 
-/* "<!DOCTYPE …>": where the document type is to be found, or the document type itself. */
+/* "<!DOCTYPE …>": the location of the document type, or the document type itself. */
 static void print_doctype(struct printer *p)
 {
     gp_strbuf_adds(p->sb, "<!DOCTYPE nvidia_smi_log ");
@@ -610,7 +610,7 @@ static void print_doctype(struct printer *p)
     }
 }
 
-/* S-class units were the last. */
+/* S-class units were the last ones. */
 static void print_units(struct printer *p)
 {
     static const struct {
@@ -698,7 +698,7 @@ void gp_smi_report_print(struct gp_strbuf *sb, const struct gp_smi_report *repor
         gp_strbuf_adds(sb, "</nvidia_smi_log>\n");
 }
 
-/* ---- what is needed for it ---- */
+/* ---- required metrics ---- */
 
 bool gp_smi_section_find(const char *name, size_t n, enum gp_smi_section *ret)
 {
@@ -753,7 +753,7 @@ void gp_smi_report_want(const struct gp_smi_report *report, struct gp_want *want
         GP_CUDA_VERSION,
         GP_COUNT,
         GP_PCI_BUS_ID,
-        /* the conditions need them */
+        /* Used by the conditions. */
         GP_DRIVER_MODEL,
         GP_ARCHITECTURE,
         GP_PCI_DEVICE_ID,

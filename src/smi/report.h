@@ -1,4 +1,4 @@
-/* The log of all values: `-q` as text, `-q -x` as XML. One tree (report.def), two writers. */
+/* The report of all values: `-q` as text, `-q -x` as XML. One tree (report.def), two writers. */
 #ifndef GP_SMI_REPORT_H
 #define GP_SMI_REPORT_H
 
@@ -10,7 +10,7 @@ struct gp_snapshot;
 struct gp_strbuf;
 struct gp_want;
 
-/* What -d chooses, in the order of nvidia-smi's help. */
+/* The sections for -d, in the order of nvidia-smi's help. */
 #define GP_SMI_SECTIONS(X)                                                                         \
     X(MEMORY)                                                                                      \
     X(UTILIZATION)                                                                                 \
@@ -43,30 +43,31 @@ enum gp_smi_section {
 
 struct gp_smi_report {
     bool xml;
-    bool units;        /* of units, not of GPUs */
-    bool dtd;          /* with the document type in the XML */
+    bool units;        /* report units, not GPUs */
+    bool dtd;          /* include the document type in the XML */
     uint32_t sections; /* bits 1 << gp_smi_section; 0: all */
 };
 
-/* Finds the section of that name (n bytes, in any case); false if there is none. */
+/* Finds a section by its name (n bytes, case-insensitive); false if there is none. */
 bool gp_smi_section_find(const char *name, size_t n, enum gp_smi_section *ret);
 
 void gp_smi_report_want(const struct gp_smi_report *report, struct gp_want *want);
 
-/* nvsmi_device_vN.dtd: programs choose their way of reading by this number. */
+/* nvsmi_device_vN.dtd: programs select their parser by this number. */
 unsigned gp_smi_dtd_version(const struct gp_smi_form *form);
 
-/* What the XML of a GPU consists of. */
+/* An element of a GPU in the XML. */
 struct gp_smi_element {
-    struct gp_smi_range drivers; /* that print it, with all that follows at higher levels */
-    unsigned level;              /* 1: directly below the GPU, or the MIG device */
-    const char *tag;             /* NULL: what follows stands at its own place */
+    struct gp_smi_range
+        drivers;     /* drivers that print it, including all following elements of higher levels */
+    unsigned level;  /* 1: directly below the GPU or MIG device */
+    const char *tag; /* NULL: the following elements belong to its parent */
     enum gp_smi_element_kind { GP_SMI_LEAF, GP_SMI_BRANCH, GP_SMI_PART } kind;
-    enum gp_scope scope; /* of a part: the list that it is made of; DEVICE: MIG devices */
-    bool conditional;    /* not every GPU has it */
+    enum gp_scope scope; /* of a part: the list of its entries; DEVICE: MIG devices */
+    bool conditional;    /* not present for every GPU */
 };
 
-/* The i-th element of a GPU, or of a MIG device; false behind the last. */
+/* The i-th element of a GPU or a MIG device; false after the last one. */
 bool gp_smi_report_element(bool mig, size_t i, struct gp_smi_element *ret);
 
 /* Appends the whole document. */

@@ -112,7 +112,7 @@ const struct gp_smi_setting gp_smi_settings[GP_SMI_SETTING__COUNT] = {
     [GP_SMI_GET_HOSTNAME] = {.control = GP_CONTROL_HOSTNAME, .only_reads = true},
 };
 
-/* ---- what is said ---- */
+/* ---- messages ---- */
 
 #define ON(id) (UINT64_C(1) << GP_SMI_##id)
 _Static_assert(GP_SMI_SETTING__COUNT <= 64, "a bit for each");
@@ -122,16 +122,16 @@ _Static_assert(GP_SMI_SETTING__COUNT <= 64, "a bit for each");
 #define DEFERRED_CLOCKS (ON(SET_DEFERRED_CLOCKS) | ON(SET_NO_DEFERRED_CLOCKS))
 #define APP_CLOCKS (ON(SET_APP_CLOCKS) | ON(SET_NO_APP_CLOCKS))
 
-/* What comes behind a line that does not speak of a success. */
+/* What happens after a message that does not report success. */
 enum then {
     STOPS,
-    MOVES_ON, /* and says so */
+    MOVES_ON, /* prints a notice, and continues */
     MOVES_ON_SILENTLY,
 };
 
-/* The first line of a setting and a result that is of the driver holds. A failure without one is
- * said as GP_SMI_FAILED is; a success without one is silent. "Unseen" are lines that no output of a
- * real nvidia-smi has shown; they are worded as others are. */
+/* The first matching line for a setting, a result and the driver is used. A failure without a line
+ * uses that of GP_SMI_FAILED; a success without a line prints nothing. "Unseen" marks lines that no
+ * output of a real nvidia-smi has confirmed; their wording follows the others. */
 static const struct line {
     uint64_t settings;
     enum gp_smi_result result;
@@ -324,7 +324,7 @@ static const struct line {
 
 enum gp_smi_result gp_smi_result_of(int driver_code)
 {
-    /* NVML's numbers. */
+    /* NVML's return codes. */
     enum { NOT_SUPPORTED = 3, NO_PERMISSION = 4, FUNCTION_NOT_FOUND = 13, VERSION_MISMATCH = 25 };
     enum { DEPRECATED = 26 };
     static const struct {
@@ -351,9 +351,9 @@ static const struct line *find_line(enum gp_smi_setting_id id, enum gp_smi_resul
     return NULL;
 }
 
-/* ---- reading values ---- */
+/* ---- parsing values ---- */
 
-/* Whether a space-separated list has the word, in any case. */
+/* Whether a space-separated list has the word, case-insensitive. */
 static bool has_word(const char *list, const char *word)
 {
     size_t n = strlen(word);
@@ -400,7 +400,7 @@ int gp_smi_setting_parse(enum gp_smi_setting_id id, enum gp_control_id control, 
     return 0;
 }
 
-/* ---- writing lines ---- */
+/* ---- formatting messages ---- */
 
 static void add_number(struct gp_strbuf *sb, enum gp_control_id control, int64_t n)
 {

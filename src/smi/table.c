@@ -16,8 +16,8 @@
 
 enum { LINES = 3, COLUMNS_MAX = 4, CELLS_MAX = 15, CELL_SIZE = 96 };
 
-/* A column of a box: the lines of its head and of an entry, in which "%6s" and "%-6s" are cells.
- * What is shorter than the column is filled with blanks. */
+/* A column of a box: the lines of its heading and of an entry, in which "%6s" and "%-6s" are cells.
+ * Shorter lines are padded with blanks. */
 struct column {
     size_t width;
     const char *head[LINES];
@@ -28,10 +28,10 @@ struct box {
     const struct column *columns[COLUMNS_MAX];
     size_t head_lines, entry_lines;
     bool ruled;       /* a rule below each entry, not only below the last */
-    const char *none; /* in place of entries */
+    const char *none; /* replaces missing entries */
 };
 
-/* A word of the driver, and what the cell has for it. */
+/* A word of the driver and its replacement in the cell. */
 struct word {
     const char *word, *cell;
 };
@@ -44,7 +44,7 @@ struct gpu_box {
     const char *const *memory; /* by enum memory */
     const struct word *modes;
     size_t name_max;
-    const char *no_unit; /* behind a word in the place of a power */
+    const char *no_unit; /* after a word that replaces a power value */
 };
 
 struct process_box {
@@ -224,7 +224,7 @@ static const struct layout {
     const struct gpu_box *gpus;
     const struct box *migs;
     const struct process_box *processes;
-    const char *model; /* the head of the driver models, on Windows */
+    const char *model; /* heading of the driver model, on Windows */
     char corner;       /* at the left of the rule below the banner */
     size_t blanks;     /* in the line above the processes */
 } layouts[] = {
@@ -237,12 +237,13 @@ static const struct layout {
     {GP_SMI_FROM(580, 0), &gpus_550, &migs_580, &processes_570, driver_model, '+', 0},
 };
 
-/* Since 610 the banner has other words, which programs that look for the old ones do not find. */
+/* The banner of 610 and later has new words, which programs that search for the old ones do not
+ * find. */
 static const char native_banner[] = " NVIDIA-SMI %-23sKMD Version: %-14sCUDA UMD Version: %-9s";
 
 /* ---- drawing ---- */
 
-/* The cells of an entry, line after line. */
+/* The cells of an entry, line by line. */
 struct cells {
     char text[CELLS_MAX][CELL_SIZE];
     size_t count;
@@ -359,7 +360,7 @@ static const struct gp_value *value_of(const struct gp_device *d, enum gp_metric
     return &d->values[m - GP_DEVICE__FIRST];
 }
 
-/* What stands where there is no value: it does not exist, or it cannot be read. */
+/* The placeholder for a missing value: it does not exist, or cannot be read. */
 static const char *absence(const struct gp_value *v)
 {
     bool exists = v->status != GP_STATUS_NONE && v->status != GP_STATUS_UNSUPPORTED &&
@@ -378,7 +379,7 @@ static void add_text(struct cells *cells, const struct gp_value *v)
     add_cell(cells, "%s", v->status == GP_STATUS_OK ? v->s : absence(v));
 }
 
-/* A whole number with its unit; watts are cut off, not rounded. */
+/* A whole number with its unit. Watts are truncated, not rounded. */
 static void add_number(struct cells *cells, const struct gp_device *d, enum gp_metric m,
                        const char *unit, const char *no_unit)
 {
@@ -398,7 +399,7 @@ static void add_mib(struct cells *cells, const struct gp_smi_form *form, const s
         add_cell(cells, "%s", absence(v));
 }
 
-/* A word of the driver as the cell has it, or as it is. */
+/* A word of the driver, replaced if the table has an entry for it. */
 static void add_word(struct cells *cells, const struct gp_value *v, const struct word *words,
                      const char *no_unit)
 {
@@ -411,7 +412,7 @@ static void add_word(struct cells *cells, const struct gp_value *v, const struct
     add_cell(cells, "%s", words->word ? words->cell : v->s);
 }
 
-/* Too long a text keeps its beginning, or its end; no character is cut in two. */
+/* A long text is cut at its end or start, at a character boundary. */
 static void add_cut(struct cells *cells, const char *text, size_t max, bool keep_end)
 {
     size_t n = strlen(text);
@@ -442,7 +443,8 @@ static void add_ecc(struct cells *cells, const struct gp_device *d)
         add_number(cells, d, GP_ECC_UNCORRECTED_VOLATILE, "", "");
 }
 
-/* Unified memory is not the GPU's own; whose MIG device one is given, the GPU keeps to itself. */
+/* A GPU with unified memory has no memory of its own. A user of only a MIG device may not read the
+ * memory of the whole GPU. */
 static void add_memory(struct cells *cells, const struct printer *p, const struct gp_device *d)
 {
     const struct gp_value *used = value_of(d, GP_MEMORY_USED);
@@ -472,7 +474,7 @@ static void add_compute_mode(struct cells *cells, const struct gp_device *d)
     add_word(cells, value_of(d, GP_COMPUTE_MODE), modes, "");
 }
 
-/* A change that waits for a reset is the mode to be, with a star. */
+/* A pending change is shown as the new mode with a star. */
 static void add_mig_mode(struct cells *cells, const struct gp_device *d)
 {
     const struct gp_value *mode = value_of(d, GP_MIG_MODE);
@@ -523,7 +525,7 @@ static bool is_windows(const struct gp_snapshot *snapshot)
     return false;
 }
 
-/* nvidia-smi comes with the driver's library, which on WSL is not of the driver's version. */
+/* nvidia-smi comes with the driver's library. On WSL its version differs from the driver's. */
 static void add_versions(struct cells *cells, const struct gp_snapshot *snapshot)
 {
     const struct gp_value *host = snapshot->host;
@@ -619,7 +621,7 @@ static void print_mig_devices(const struct printer *p)
 
 /* ---- the box of processes ---- */
 
-/* Wider than 99999MiB is cut. Seen: 580.95.05 with a B200, 610.57.04 with a B300. */
+/* Wider values than 99999MiB are cut. Seen with 580.95.05 on a B200 and 610.57.04 on a B300. */
 enum { PROCESS_MEMORY_MAX = 8 };
 
 static void print_process(const struct printer *p, const struct gp_device *gpu,
@@ -651,7 +653,7 @@ static void print_process(const struct printer *p, const struct gp_device *gpu,
     add_entry(p->sb, &box->box, &cells);
 }
 
-/* Whether every GPU has told of its processes, or that it knows of none. */
+/* Whether all GPUs have reported their processes. */
 static bool all_told(const struct gp_snapshot *snapshot)
 {
     for (size_t i = 0; i < snapshot->device_count; i++) {
@@ -663,8 +665,8 @@ static bool all_told(const struct gp_snapshot *snapshot)
     return true;
 }
 
-/* A process of another container has no name, and is left out; but then it is not said that there
- * is none. */
+/* A process of another container has no name, and is omitted; but "no running processes" is not
+ * printed then. */
 static void print_processes(const struct printer *p)
 {
     const struct box *box = &p->layout->processes->box;
@@ -713,7 +715,7 @@ void gp_smi_table_want(struct gp_want *want)
         GP_DRIVER_VERSION,
         GP_NVML_VERSION,
         GP_CUDA_VERSION,
-        /* of GPUs */
+        /* For the GPUs. */
         GP_NAME,
         GP_DRIVER_MODEL,
         GP_PERSISTENCE_MODE,
@@ -733,7 +735,7 @@ void gp_smi_table_want(struct gp_want *want)
         GP_MIG_MODE,
         GP_MIG_MODE_PENDING,
         GP_INFOROM_CHECKSUM,
-        /* of processes */
+        /* For the processes. */
         GP_PID,
         GP_PROCESS_GI,
         GP_PROCESS_CI,

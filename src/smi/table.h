@@ -1,5 +1,5 @@
-/* The summary that nvidia-smi prints without arguments: a box of the GPUs, one of MIG devices where
- * there are any, and one of processes. */
+/* The summary that nvidia-smi prints without arguments: a box of GPUs, one of MIG devices if there
+ * are any, and one of processes. */
 #ifndef GP_SMI_TABLE_H
 #define GP_SMI_TABLE_H
 

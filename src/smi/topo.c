@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Also into files and pipes. */
+/* Also written into files and pipes. */
 #define UNDERLINE "\x1b[4m"
 #define PLAIN "\x1b[0m"
 
@@ -32,7 +32,7 @@ static const struct gp_device *next_gpu(const struct gp_snapshot *snapshot,
     return d < end ? d : NULL;
 }
 
-/* What `from` says of the GPU with this index; NULL if it says nothing. */
+/* What `from` reports about the GPU with this index; NULL if nothing. */
 static const char *peer_text(const struct gp_snapshot *snapshot, const struct gp_device *from,
                              unsigned index, enum gp_metric m)
 {
@@ -54,7 +54,7 @@ static const struct gp_value *value_of(const struct gp_snapshot *snapshot,
 
 /* ---- the matrix ---- */
 
-/* A row or a column: a GPU, or a network card. */
+/* A row or column: a GPU or a network card. */
 struct site {
     const struct gp_device *gpu;
     const struct gp_pci_network *network;
@@ -62,7 +62,7 @@ struct site {
     size_t number;
 };
 
-/* The sites one after the other, from one of zeros on. */
+/* Iterates over the sites; starts from a zeroed one. */
 static bool next_site(const struct printer *p, struct site *site)
 {
     const struct gp_smi_sites *sites = p->sites;
@@ -80,7 +80,7 @@ static bool next_site(const struct printer *p, struct site *site)
     return site->number < sites->network_count;
 }
 
-/* Cards are counted since 520; before, they have their names. */
+/* Since 520, network cards are numbered; before, they have their names. */
 static bool counts_networks(const struct printer *p)
 {
     return p->form->driver >= GP_SMI_DRIVER(520, 0);
@@ -109,7 +109,7 @@ static const char *connection(const struct printer *p, const struct site *row,
     return text ? text : "N/A";
 }
 
-/* No more than six ranges are shown. */
+/* At most six ranges are shown. */
 static void add_cpus(struct gp_strbuf *sb, const struct gp_value *v)
 {
     size_t ranges = 0;
@@ -121,7 +121,8 @@ static void add_cpus(struct gp_strbuf *sb, const struct gp_value *v)
     }
 }
 
-/* What stands behind the connections of a row. Tabs are where they are. */
+/* The affinity columns after the connections of a row. The tabs are as irregular as in
+ * nvidia-smi. */
 static void add_affinity(const struct printer *p, const struct gp_device *gpu)
 {
     bool has_node = p->form->driver >= GP_SMI_DRIVER(535, 0);
@@ -216,7 +217,7 @@ bool gp_smi_topo_knows(const char *letters)
     return *letters != '\0';
 }
 
-/* OK if all that is asked for is; else the first that is not. */
+/* OK if all requested properties are OK, otherwise the first that is not. */
 static const char *p2p_state(const struct printer *p, const struct gp_device *from,
                              const struct gp_device *to)
 {
@@ -266,7 +267,7 @@ static void print_p2p(const struct printer *p)
 
 /* ---- single answers ---- */
 
-/* Whether a list such as "0-31,64-95" has this number. */
+/* Whether a list such as "0-31,64-95" contains this number. */
 static bool list_has(const char *list, uint64_t number)
 {
     while (*list) {
@@ -296,7 +297,7 @@ static void print_cpu(const struct printer *p)
     gp_strbuf_addc(p->sb, '\n');
 }
 
-/* By their distance. */
+/* Ordered by distance. */
 static const struct {
     const char *level, *words;
 } ways[GP_SMI_TOPO_DISTANCES] = {
@@ -354,7 +355,7 @@ static void print_path(const struct printer *p)
                            from->index, to->index, ways[i].words);
 }
 
-/* Memory is near to a GPU that shares an address space with the processor. */
+/* Memory is near a GPU if it shares an address space with the CPU. */
 static void print_nodes(const struct printer *p)
 {
     static const struct gp_value none = {.status = GP_STATUS_UNSUPPORTED};

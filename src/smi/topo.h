@@ -1,4 +1,4 @@
-/* nvidia-smi topo: how the GPUs hang together, with network cards and with processors. */
+/* nvidia-smi topo: how GPUs, network cards and CPUs are connected. */
 #ifndef GP_SMI_TOPO_H
 #define GP_SMI_TOPO_H
 
@@ -10,38 +10,38 @@ struct gp_strbuf;
 struct gp_want;
 
 enum gp_smi_topo_question {
-    GP_SMI_TOPO_MATRIX,     /* everything to everything else */
-    GP_SMI_TOPO_MATRIX_PCI, /* the same without NVLink */
-    GP_SMI_TOPO_P2P,        /* which GPUs reach each other's memory */
-    GP_SMI_TOPO_CPU,        /* the GPUs near to a processor */
-    GP_SMI_TOPO_NEAREST,    /* the GPUs at a distance from the first one */
-    GP_SMI_TOPO_PATH,       /* the way from the first GPU to the second */
-    GP_SMI_TOPO_NODES,      /* the NUMA nodes near to a GPU */
+    GP_SMI_TOPO_MATRIX,     /* all connections */
+    GP_SMI_TOPO_MATRIX_PCI, /* all connections, without NVLink */
+    GP_SMI_TOPO_P2P,        /* which GPUs can access each other's memory */
+    GP_SMI_TOPO_CPU,        /* the GPUs near a CPU */
+    GP_SMI_TOPO_NEAREST,    /* the GPUs at a given distance from the first one */
+    GP_SMI_TOPO_PATH,       /* the path from the first GPU to the second */
+    GP_SMI_TOPO_NODES,      /* the NUMA nodes near a GPU */
 };
 
 enum { GP_SMI_TOPO_DISTANCES = 6 };
 
 struct gp_smi_topo {
     enum gp_smi_topo_question question;
-    const char *letters;   /* of P2P: all these must work, of "rwnap" */
-    uint64_t number;       /* the processor, or the distance */
-    bool cpu, memory, gpu; /* of NODES: which */
+    const char *letters;   /* of P2P: all of these must work, of "rwnap" */
+    uint64_t number;       /* the CPU, or the distance */
+    bool cpu, memory, gpu; /* of NODES: which nodes */
 };
 
-/* What the driver does not tell: where the GPUs sit, in the order of the snapshot, and the network
- * cards. */
+/* Data that the driver does not report: where the GPUs are located, in the order of the snapshot,
+ * and the network cards. */
 struct gp_smi_sites {
     const struct gp_pci_place *gpus;
     const struct gp_pci_network *networks;
     size_t network_count;
 };
 
-/* Whether these are letters of P2P. */
+/* Whether these are valid P2P letters. */
 bool gp_smi_topo_knows(const char *letters);
 
 void gp_smi_topo_want(const struct gp_smi_topo *topo, struct gp_want *want);
 
-/* False if it is a question about one GPU, or about two, and there are more or fewer. */
+/* False if the query needs exactly one GPU, or two, and a different number is selected. */
 bool gp_smi_topo_has_ends(const struct gp_smi_topo *topo, const struct gp_snapshot *snapshot);
 
 void gp_smi_topo_print(struct gp_strbuf *sb, const struct gp_smi_topo *topo,

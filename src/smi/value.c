@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* How a metric is written where its unit alone does not say it. */
+/* How a metric is formatted if its unit alone does not determine it. */
 enum manner {
     BY_UNIT,
     BARE,      /* without its unit */
@@ -15,8 +15,8 @@ enum manner {
     TIGHT,     /* "100.00%" in the log, "100.00 %" in a table */
     HEX,       /* without 0x in XML */
     MOMENT,    /* "2026/08/20 14:58:50.544" */
-    WORDS,     /* with a blank behind each word */
-    ADDRESS,   /* its digits are small letters */
+    WORDS,     /* with a blank after each word */
+    ADDRESS,   /* hexadecimal digits in lower case */
 };
 
 static const uint8_t manners[GP_METRIC__COUNT] = {
@@ -49,7 +49,7 @@ static const uint8_t manners[GP_METRIC__COUNT] = {
 
 /* ---- absence ---- */
 
-/* The driver from which on nvidia-smi does not even ask for it any more. */
+/* The driver version from which nvidia-smi no longer queries the metric. */
 static const unsigned retired_since[GP_METRIC__COUNT] = {
     [GP_DISPLAY_MODE] = GP_SMI_DRIVER(580, 0),
     [GP_POWER_MANAGEMENT] = GP_SMI_DRIVER(590, 0),
@@ -64,7 +64,7 @@ static bool is_retired(const struct gp_smi_form *form, enum gp_metric m)
     return retired_since[m] && form->driver >= retired_since[m];
 }
 
-/* A GPU that sleeps is not woken for a look at it. */
+/* A sleeping GPU is not woken up for a query. */
 const char *gp_smi_absence(const struct gp_smi_form *form, enum gp_metric m,
                            const struct gp_value *v)
 {

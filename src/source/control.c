@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define UNLOAD "until the driver lets go of the GPU (without persistence mode: soon) or a reboot"
+#define UNLOAD "until the driver releases the GPU (soon, without persistence mode) or a reboot"
 
 /* NVML's numbers. */
 static const struct gp_choice compute_modes[] = {
@@ -18,7 +18,7 @@ static const struct gp_choice compute_modes[] = {
 };
 static const struct gp_choice operation_modes[] = {
     {"all-on", 0}, {"compute", 1}, {"low-dp", 2}, {NULL, 0}};
-/* Those that are not the host's are read, and no driver takes them. */
+/* Values without the host can be read, but no driver accepts them. */
 static const struct gp_choice virtualization_modes[] = {
     {"host-vgpu", 3}, {"host-vsga", 4}, {"none", 0}, {"passthrough", 1}, {"vgpu", 2}, {NULL, 0},
 };
@@ -30,48 +30,49 @@ static const struct gp_choice plain_clear[] = {{"clear", 0}, {NULL, 0}};
 const struct gp_control gp_control_table[GP_CONTROL__COUNT] = {
     [GP_CONTROL_PERSISTENCE] =
         {.name = "persistence-mode",
-         .summary = "keep the GPU initialised while no program uses it, and with it its settings",
+         .summary =
+             "keep the GPU initialized while no program uses it, so that its settings are not lost",
          .syntax = "on|off",
-         .needs = "root; where nvidia-persistenced runs, it should decide this instead",
-         .takes_effect = "at once",
+         .needs = "root; prefer nvidia-persistenced if it is running",
+         .takes_effect = "immediately",
          .lasts = "until a reboot",
          .kind = GP_CONTROL_SWITCH},
     [GP_CONTROL_MIG_MODE] =
         {.name = "mig-mode",
          .summary = "let the GPU be partitioned into MIG instances",
          .syntax = "on|off",
-         .needs = "root; A100, A30, H100 and later data centre GPUs; nobody may use the GPU",
-         .takes_effect = "at once if nobody uses the GPU, else after a reset; a reset ends what "
-                         "runs",
-         .lasts = "for good (since Hopper: until a reboot)",
+         .needs = "root; A100, A30, H100 and later data center GPUs; no process may use the GPU",
+         .takes_effect = "immediately if the GPU is unused, otherwise after a reset; a reset kills "
+                         "everything on it",
+         .lasts = "permanently (since Hopper: until a reboot)",
          .kind = GP_CONTROL_SWITCH,
-         .loses = "the GPU may be reset, at once or later: what runs on it is ended then"},
+         .loses = "the GPU may be reset, now or later: a reset kills everything on it"},
     [GP_CONTROL_MIG_INSTANCES] =
         {.name = "mig-instances",
-         .summary = "which MIG instances the GPU is partitioned into; what is not in the list is "
-                    "destroyed, what is missing is created with one compute instance each",
+         .summary = "MIG instances of the GPU: instances that are not in the list are destroyed, "
+                    "missing ones are created with one compute instance each",
          .syntax = "PROFILE,…|none",
-         .needs = "root; MIG mode on; of a single instance (-i MIG-…) only none",
-         .takes_effect = "at once",
-         .lasts = "until a reboot or the end of MIG mode",
+         .needs = "root; MIG mode on; for a single instance (-i MIG-…) only none",
+         .takes_effect = "immediately",
+         .lasts = "until a reboot, or until MIG mode is disabled",
          .kind = GP_CONTROL_PROFILES,
          .on_mig = true,
-         .loses = "instances that are not in the list are destroyed; new ones have other UUIDs"},
+         .loses = "instances that are not in the list are destroyed; new ones get new UUIDs"},
     [GP_CONTROL_COMPUTE_MODE] = {.name = "compute-mode",
                                  .summary = "how many processes may compute at a time",
                                  .syntax = "default|exclusive-process|prohibited",
-                                 .needs = "root; in MIG mode of an instance (-i MIG-…)",
-                                 .takes_effect = "at once",
+                                 .needs = "root; in MIG mode per instance (-i MIG-…)",
+                                 .takes_effect = "immediately",
                                  .lasts = UNLOAD,
                                  .kind = GP_CONTROL_CHOICE,
                                  .choices = compute_modes,
                                  .on_mig = true,
                                  .is_volatile = true},
     [GP_CONTROL_POWER_LIMIT] = {.name = "power-limit",
-                                .summary = "the most power the GPU may draw",
+                                .summary = "maximum power draw of the GPU",
                                 .syntax = "WATTS|default",
-                                .needs = "root; most desktop and data centre GPUs, few laptops",
-                                .takes_effect = "at once",
+                                .needs = "root; most desktop and data center GPUs, few laptops",
+                                .takes_effect = "immediately",
                                 .lasts = UNLOAD,
                                 .kind = GP_CONTROL_WATTS,
                                 .unit = "W",
@@ -79,20 +80,20 @@ const struct gp_control gp_control_table[GP_CONTROL__COUNT] = {
                                 .is_volatile = true},
     [GP_CONTROL_MODULE_POWER_LIMIT] =
         {.name = "module-power-limit",
-         .summary = "the most power GPU and CPU of a superchip module may draw together",
+         .summary = "maximum total power draw of GPU and CPU of a superchip module",
          .syntax = "WATTS|default",
-         .needs = "root; GH200, GB200 and their like; driver 535 or later",
-         .takes_effect = "at once",
+         .needs = "root; GH200, GB200 and similar modules; driver 535 or later",
+         .takes_effect = "immediately",
          .lasts = UNLOAD,
          .kind = GP_CONTROL_WATTS,
          .unit = "W",
          .automatic = "default",
          .is_volatile = true},
     [GP_CONTROL_LOCK_GPU_CLOCKS] = {.name = "lock-gpu-clocks",
-                                    .summary = "keep the graphics and SM clock within a range",
+                                    .summary = "lock the graphics and SM clock to a range",
                                     .syntax = "MIN,MAX|MHZ|tdp|reset",
                                     .needs = "root; Volta or later",
-                                    .takes_effect = "at once",
+                                    .takes_effect = "immediately",
                                     .lasts = UNLOAD,
                                     .kind = GP_CONTROL_RANGE,
                                     .unit = "MHz",
@@ -100,10 +101,10 @@ const struct gp_control gp_control_table[GP_CONTROL__COUNT] = {
                                     .has_tdp = true,
                                     .is_volatile = true},
     [GP_CONTROL_LOCK_MEMORY_CLOCKS] = {.name = "lock-memory-clocks",
-                                       .summary = "keep the memory clock within a range",
+                                       .summary = "lock the memory clock to a range",
                                        .syntax = "MIN,MAX|MHZ|reset",
                                        .needs = "root; Ampere or later; driver 465 or later",
-                                       .takes_effect = "at once",
+                                       .takes_effect = "immediately",
                                        .lasts = UNLOAD,
                                        .kind = GP_CONTROL_RANGE,
                                        .unit = "MHz",
@@ -111,12 +112,11 @@ const struct gp_control gp_control_table[GP_CONTROL__COUNT] = {
                                        .is_volatile = true},
     [GP_CONTROL_APPLICATION_CLOCKS] =
         {.name = "application-clocks",
-         .summary = "the clocks that programs run at if power and heat allow it; deprecated: use "
+         .summary = "clocks for programs, if power and temperature allow them; deprecated: use "
                     "lock-gpu-clocks and lock-memory-clocks",
          .syntax = "MEMORY,GRAPHICS|default",
-         .needs = "root unless opened for all; data centre and workstation GPUs; drivers before "
-                  "590",
-         .takes_effect = "at once",
+         .needs = "root unless unrestricted; data center and workstation GPUs; drivers before 590",
+         .takes_effect = "immediately",
          .lasts = UNLOAD,
          .kind = GP_CONTROL_PAIR,
          .unit = "MHz",
@@ -125,21 +125,21 @@ const struct gp_control gp_control_table[GP_CONTROL__COUNT] = {
          .instead = "lock-gpu-clocks and lock-memory-clocks"},
     [GP_CONTROL_AUTO_BOOST] =
         {.name = "auto-boost",
-         .summary = "raise the clocks above those for applications as long as power and heat allow "
-                    "it",
+         .summary =
+             "raise the clocks above the application clocks if power and temperature allow it",
          .syntax = "on|off",
-         .needs = "root unless opened for all; some GPUs before Pascal",
-         .takes_effect = "when the last program has ended that asks for something else",
+         .needs = "root unless unrestricted; some GPUs before Pascal",
+         .takes_effect = "when the last program that requests another mode has exited",
          .lasts = UNLOAD,
          .kind = GP_CONTROL_SWITCH,
          .is_volatile = true},
     [GP_CONTROL_GPU_CLOCK_OFFSET] =
         {.name = "gpu-clock-offset",
-         .summary = "move the curve of voltage and graphics clock: overclocking, or undervolting "
-                    "together with lock-gpu-clocks",
+         .summary = "offset of the voltage/frequency curve of the graphics clock: overclocks, or "
+                    "undervolts together with lock-gpu-clocks",
          .syntax = "MHZ|default",
          .needs = "root; Maxwell or later GeForce and workstation GPUs; driver 515 or later",
-         .takes_effect = "at once",
+         .takes_effect = "immediately",
          .lasts = UNLOAD,
          .kind = GP_CONTROL_OFFSET,
          .unit = "MHz",
@@ -147,10 +147,10 @@ const struct gp_control gp_control_table[GP_CONTROL__COUNT] = {
          .is_volatile = true},
     [GP_CONTROL_MEMORY_CLOCK_OFFSET] =
         {.name = "memory-clock-offset",
-         .summary = "move the memory clock",
+         .summary = "offset of the memory clock",
          .syntax = "MHZ|default",
          .needs = "root; Maxwell or later GeForce and workstation GPUs; driver 520 or later",
-         .takes_effect = "at once",
+         .takes_effect = "immediately",
          .lasts = UNLOAD,
          .kind = GP_CONTROL_OFFSET,
          .unit = "MHz",
@@ -160,118 +160,117 @@ const struct gp_control gp_control_table[GP_CONTROL__COUNT] = {
         {.name = "fan-speed",
          .summary = "run the fans at a fixed speed",
          .syntax = "PERCENT|auto|FAN:PERCENT,…|FAN:auto,…",
-         .needs = "root; GPUs with fans of their own; driver 515 or later",
-         .takes_effect = "at once",
-         .lasts = "until fan-speed=auto, or until the driver lets go of the GPU",
+         .needs = "root; GPUs with their own fans; driver 515 or later",
+         .takes_effect = "immediately",
+         .lasts = "until fan-speed=auto, or until the driver releases the GPU",
          .kind = GP_CONTROL_FANS,
          .unit = "%",
          .automatic = "auto",
          .is_volatile = true,
-         .warning = "the fans keep this speed however hot the GPU gets, until fan-speed=auto"},
+         .warning = "the fans keep this speed regardless of the temperature, until fan-speed=auto"},
     [GP_CONTROL_TARGET_TEMPERATURE] =
         {.name = "target-temperature",
-         .summary = "how hot the GPU may get before the driver slows it down",
+         .summary = "temperature at which the driver slows the GPU down",
          .syntax = "DEGREES",
          .needs = "root; Maxwell or later GeForce and workstation GPUs; driver 460 or later",
-         .takes_effect = "at once",
+         .takes_effect = "immediately",
          .lasts = UNLOAD,
          .kind = GP_CONTROL_NUMBER,
          .unit = "°C",
          .is_volatile = true},
     [GP_CONTROL_ECC_MODE] = {.name = "ecc-mode",
-                             .summary = "error correction of the GPU's memory",
+                             .summary = "error correction (ECC) of the GPU memory",
                              .syntax = "on|off",
-                             .needs = "root; data centre and workstation GPUs",
+                             .needs = "root; data center and workstation GPUs",
                              .takes_effect = "after a GPU reset or a reboot",
-                             .lasts = "for good",
+                             .lasts = "permanently",
                              .kind = GP_CONTROL_SWITCH},
     [GP_CONTROL_DRAM_ENCRYPTION] = {.name = "dram-encryption",
-                                    .summary = "encryption of the GPU's memory",
+                                    .summary = "encryption of the GPU memory",
                                     .syntax = "on|off",
                                     .needs = "root; some Blackwell GPUs; driver 570 or later",
                                     .takes_effect = "after a GPU reset or a reboot",
-                                    .lasts = "for good",
+                                    .lasts = "permanently",
                                     .kind = GP_CONTROL_SWITCH},
     [GP_CONTROL_OPERATION_MODE] = {.name = "operation-mode",
-                                   .summary = "which parts of the GPU are switched on",
+                                   .summary = "operation mode: which units of the GPU are enabled",
                                    .syntax = "all-on|compute|low-dp",
                                    .needs = "root; some Kepler GPUs",
                                    .takes_effect = "after a reboot",
-                                   .lasts = "for good",
+                                   .lasts = "permanently",
                                    .kind = GP_CONTROL_CHOICE,
                                    .choices = operation_modes},
     [GP_CONTROL_VIRTUALIZATION_MODE] =
         {.name = "virtualization-mode",
-         .summary = "whether a host of virtual machines lends the GPU as vGPUs or as a shared "
-                    "graphics device",
+         .summary =
+             "whether a virtualization host offers the GPU as vGPUs or as a shared graphics device",
          .syntax = "host-vgpu|host-vsga",
          .needs = "root; a hypervisor with NVIDIA's vGPU driver",
-         .takes_effect = "at once",
-         .lasts = "until a reboot, as far as NVIDIA tells",
+         .takes_effect = "immediately",
+         .lasts = "until a reboot, according to NVIDIA",
          .kind = GP_CONTROL_CHOICE,
          .choices = virtualization_modes},
     [GP_CONTROL_APP_CLOCKS_ACCESS] = {.name = "app-clocks-access",
                                       .summary = "who may change application-clocks",
                                       .syntax = "all|root",
-                                      .needs = "root; the GPUs of application-clocks",
-                                      .takes_effect = "at once",
-                                      .lasts = "until a reboot, as far as NVIDIA tells",
+                                      .needs = "root; GPUs that support application-clocks",
+                                      .takes_effect = "immediately",
+                                      .lasts = "until a reboot, according to NVIDIA",
                                       .kind = GP_CONTROL_CHOICE,
                                       .choices = accesses},
     [GP_CONTROL_AUTO_BOOST_ACCESS] = {.name = "auto-boost-access",
-                                      .summary = "who may switch auto-boost",
+                                      .summary = "who may change auto-boost",
                                       .syntax = "all|root",
-                                      .needs = "root; the GPUs of auto-boost",
-                                      .takes_effect = "at once",
-                                      .lasts = "until a reboot, as far as NVIDIA tells",
+                                      .needs = "root; GPUs that support auto-boost",
+                                      .takes_effect = "immediately",
+                                      .lasts = "until a reboot, according to NVIDIA",
                                       .kind = GP_CONTROL_CHOICE,
                                       .choices = accesses},
     [GP_CONTROL_HOSTNAME] = {.name = "hostname",
-                             .summary = "the name of the machine, which the GPU keeps for others "
-                                        "to read",
+                             .summary = "hostname stored in the GPU, where others can read it",
                              .syntax = "NAME|none",
                              .needs = "root; Blackwell or later; driver 590 or later",
-                             .takes_effect = "at once",
-                             .lasts = "until a reboot, as far as NVIDIA tells",
+                             .takes_effect = "immediately",
+                             .lasts = "until a reboot, according to NVIDIA",
                              .kind = GP_CONTROL_NAME},
     [GP_CONTROL_ACCOUNTING_MODE] = {.name = "accounting-mode",
-                                    .summary = "keep a record of what each process used",
+                                    .summary = "record the resource use of each process",
                                     .syntax = "on|off",
                                     .needs = "root; Kepler or later; not in MIG mode",
-                                    .takes_effect = "at once",
+                                    .takes_effect = "immediately",
                                     .lasts = UNLOAD,
                                     .kind = GP_CONTROL_SWITCH,
                                     .is_volatile = true},
     [GP_CONTROL_ACCOUNTING_RECORDS] = {.name = "accounting-records",
-                                       .summary = "forget the records of ended processes",
+                                       .summary =
+                                           "clear the accounting records of exited processes",
                                        .syntax = "clear",
                                        .needs = "root",
-                                       .takes_effect = "at once",
-                                       .lasts = "for good",
+                                       .takes_effect = "immediately",
+                                       .lasts = "permanently",
                                        .kind = GP_CONTROL_CLEAR,
                                        .choices = plain_clear,
-                                       .loses = "the records of ended processes are lost for "
-                                                "good"},
-    [GP_CONTROL_ECC_COUNTERS] =
-        {.name = "ecc-counters",
-         .summary = "set the counters of memory errors to 0: those since the driver was loaded, or "
-                    "those of the GPU's life",
-         .syntax = "clear-volatile|clear-aggregate",
-         .needs = "root; GPUs with ECC",
-         .takes_effect = "at once",
-         .lasts = "for good",
-         .kind = GP_CONTROL_CLEAR,
-         .choices = ecc_clears,
-         .loses = "the counts of memory errors are lost for good"},
+                                       .loses =
+                                           "the accounting records of exited processes are lost"},
+    [GP_CONTROL_ECC_COUNTERS] = {.name = "ecc-counters",
+                                 .summary = "reset the memory error counters: volatile (since the "
+                                            "driver was loaded) or aggregate (lifetime)",
+                                 .syntax = "clear-volatile|clear-aggregate",
+                                 .needs = "root; GPUs with ECC",
+                                 .takes_effect = "immediately",
+                                 .lasts = "permanently",
+                                 .kind = GP_CONTROL_CLEAR,
+                                 .choices = ecc_clears,
+                                 .loses = "the memory error counts are lost"},
     [GP_CONTROL_NVLINK_COUNTERS] = {.name = "nvlink-counters",
-                                    .summary = "set the error counters of all NVLinks to 0",
+                                    .summary = "reset the error counters of all NVLinks",
                                     .syntax = "clear",
                                     .needs = "root; GPUs with NVLink",
-                                    .takes_effect = "at once",
-                                    .lasts = "for good",
+                                    .takes_effect = "immediately",
+                                    .lasts = "permanently",
                                     .kind = GP_CONTROL_CLEAR,
                                     .choices = plain_clear,
-                                    .loses = "the error counts of its NVLinks are lost for good"},
+                                    .loses = "the error counts of its NVLinks are lost"},
 };
 
 static const char *control_name(const void *ctx, size_t i)
@@ -295,7 +294,7 @@ int gp_control_find(const char *name, size_t n, enum gp_control_id *ret, struct 
                       word, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
-/* ---- reading values ---- */
+/* ---- parsing ---- */
 
 static bool parse_choice(const struct gp_choice *choices, const char *text, int64_t *ret)
 {
@@ -315,7 +314,7 @@ static bool parse_switch(const char *text, int64_t *ret)
     return parse_choice(words, text, ret);
 }
 
-/* A number of MHz or percent that is no nonsense, with or without a sign. */
+/* A plausible number of MHz or percent, with or without a sign. */
 static bool parse_number(const char *text, size_t n, bool with_sign, int64_t *ret)
 {
     char word[16];
@@ -332,7 +331,7 @@ static bool parse_number(const char *text, size_t n, bool with_sign, int64_t *re
     return true;
 }
 
-/* "A,B", or with `single` "A" for both. */
+/* "A,B"; with `single`, "A" means "A,A". */
 static bool parse_two(const char *text, bool single, int64_t n[2])
 {
     size_t len = strcspn(text, ",");
@@ -342,7 +341,7 @@ static bool parse_two(const char *text, bool single, int64_t n[2])
     return text[len] ? parse_number(text + len + 1, strlen(text + len + 1), false, &n[1]) : single;
 }
 
-/* Each control has one of these words in its syntax, and takes all of them. */
+/* Each control documents one of these words, and accepts all of them. */
 static bool is_automatic(const char *text, size_t n)
 {
     return gp_cli_list_has("default reset auto", text, n);
@@ -357,7 +356,7 @@ static bool parse_fan_speed(const char *text, size_t n, int64_t *ret)
     return parse_number(text, n, false, ret);
 }
 
-/* "70" for all fans (count 0), or "0:70,2:auto" (count: up to the last fan that is named). */
+/* "70" for all fans (count 0), or "0:70,2:auto" (count: the highest fan index plus one). */
 static bool parse_fans(const char *text, struct gp_control_value *ret)
 {
     if (!strchr(text, ':'))
@@ -380,7 +379,7 @@ static bool parse_fans(const char *text, struct gp_control_value *ret)
     }
 }
 
-/* Which profiles a GPU has only the GPU knows; here: names without anything strange in them. */
+/* Only the GPU knows its profiles; this only rejects names with strange characters. */
 static bool parse_profiles(const char *text, struct gp_control_value *ret)
 {
     bool none = strcmp(text, "none") == 0;
@@ -448,19 +447,19 @@ int gp_control_parse(enum gp_control_id id, const char *text, struct gp_control_
         value.automatic = true;
         value.n[0] = control->kind == GP_CONTROL_FANS ? GP_FAN_AUTO : 0;
     } else if (!parse_value(control, text, &value)) {
-        return gp_err_set(err, GP_EUSAGE, "%s takes %s%s%s%s, not '%.60s'", control->name,
+        return gp_err_set(err, GP_EUSAGE, "%s expects %s%s%s%s, not '%.60s'", control->name,
                           control->syntax, control->unit ? " (in " : "",
                           control->unit ? control->unit : "", control->unit ? ")" : "", text);
     }
     if (control->kind == GP_CONTROL_RANGE && value.n[0] > value.n[1])
         return gp_err_set(err, GP_EUSAGE,
-                          "%s=%.60s: the minimum is above the maximum; it takes %s (in %s)",
+                          "%s=%.60s: the minimum is greater than the maximum; expected %s (in %s)",
                           control->name, text, control->syntax, control->unit);
     *ret = value;
     return 0;
 }
 
-/* ---- writing values ---- */
+/* ---- formatting ---- */
 
 static void format_choice(struct gp_strbuf *sb, const struct gp_choice *choices, int64_t code)
 {
@@ -560,7 +559,7 @@ static bool within(const struct gp_setting *setting, int64_t n)
 static bool numbers_within(enum gp_control_kind kind, const struct gp_setting *setting,
                            const struct gp_control_value *value)
 {
-    /* A minimum of less than the least (0,1500) means as low as it goes. */
+    /* A minimum below the limit (0,1500) means as low as possible. */
     if (kind == GP_CONTROL_RANGE)
         return !setting->has_range || value->n[0] == GP_CLOCK_TDP ||
                (value->n[0] <= setting->max && within(setting, value->n[1]));
@@ -627,7 +626,7 @@ static size_t split_profiles(const char *text, char words[PROFILES_MAX][PROFILE_
     return count;
 }
 
-/* The same instances, in whatever order. */
+/* Compares lists of instances, ignoring the order. */
 static bool same_profiles(const char *a, const char *b)
 {
     char x[PROFILES_MAX][PROFILE_SIZE], y[PROFILES_MAX][PROFILE_SIZE];
@@ -640,7 +639,7 @@ static bool same_profiles(const char *a, const char *b)
     return true;
 }
 
-/* The speed of a fan in a value that may hold one for all. */
+/* The speed of a fan in a value that may have a single speed for all fans. */
 static int64_t fan_speed(const struct gp_control_value *value, unsigned fan)
 {
     return value->count == 0 ? value->n[0] : fan < value->count ? value->n[fan] : GP_FAN_KEEP;

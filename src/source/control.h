@@ -1,9 +1,8 @@
-/* Controls: what can be changed on a GPU, one description each.
+/* Controls: the settings of a GPU that can be changed, and their descriptions.
  *
- * The value of a control is written as text ("350", "on", "3g.40gb,4g.40gb"); the same text is
- * typed, shown, saved (a single number as a number) and restored, and is what undoes a change. A
- * source reads and applies values; how they are written and what describes them is the same for
- * every source. */
+ * The value of a control is a text ("350", "on", "3g.40gb,4g.40gb"). The same text is typed, shown,
+ * saved (a single number as a number), restored, and used to undo a change. A source reads and
+ * applies values; their syntax and description are the same for all sources. */
 #ifndef GP_SOURCE_CONTROL_H
 #define GP_SOURCE_CONTROL_H
 
@@ -13,7 +12,7 @@ struct gp_err;
 struct gp_source_device;
 struct gp_strbuf;
 
-/* In the order in which they are applied: what others depend on comes first. */
+/* In the order in which they are applied; a control follows those that it depends on. */
 enum gp_control_id {
     GP_CONTROL_PERSISTENCE,
     GP_CONTROL_MIG_MODE,
@@ -43,19 +42,19 @@ enum gp_control_id {
     GP_CONTROL__COUNT
 };
 
-/* How a value is written. */
+/* The syntax of a value. */
 enum gp_control_kind {
     GP_CONTROL_SWITCH,   /* on, off */
     GP_CONTROL_CHOICE,   /* one of the choices */
-    GP_CONTROL_WATTS,    /* 350, 350.5; kept in milliwatts */
-    GP_CONTROL_RANGE,    /* MIN,MAX or one for both, in MHz */
+    GP_CONTROL_WATTS,    /* 350, 350.5; stored in milliwatts */
+    GP_CONTROL_RANGE,    /* MIN,MAX or one number for both, in MHz */
     GP_CONTROL_PAIR,     /* MEMORY,GRAPHICS in MHz */
     GP_CONTROL_OFFSET,   /* MHz with a sign */
-    GP_CONTROL_NUMBER,   /* without one */
+    GP_CONTROL_NUMBER,   /* without a unit */
     GP_CONTROL_FANS,     /* percent for all fans, or FAN:PERCENT,… */
-    GP_CONTROL_PROFILES, /* comma list of MIG profiles, or none */
+    GP_CONTROL_PROFILES, /* comma-separated list of MIG profiles, or none */
     GP_CONTROL_NAME,     /* letters, digits, dots, dashes; or none */
-    GP_CONTROL_CLEAR,    /* one of the choices; what is read is a text about the counters */
+    GP_CONTROL_CLEAR,    /* one of the choices; reading it gives a text about the counters */
 };
 
 struct gp_choice {
@@ -67,19 +66,19 @@ struct gp_control {
     const char *name;
     const char *summary; /* what it changes; lower case, no full stop */
     const char *syntax;  /* of the value */
-    const char *needs;   /* which GPUs and rights */
+    const char *needs;   /* required GPUs and permissions */
     const char *takes_effect;
-    const char *lasts; /* how long it stays */
+    const char *lasts; /* how long the setting lasts */
     enum gp_control_kind kind;
     const char *unit;                /* of the numbers, "" for none */
-    const char *automatic;           /* the word for "as the driver likes it", or NULL */
-    const struct gp_choice *choices; /* of CHOICE and CLEAR, ends with name NULL */
-    bool has_tdp;                    /* GP_CLOCK_TDP */
-    bool on_mig;                     /* a MIG instance has it too */
+    const char *automatic;           /* the word for "let the driver decide", or NULL */
+    const struct gp_choice *choices; /* of CHOICE and CLEAR, terminated by a NULL name */
+    bool has_tdp;                    /* accepts GP_CLOCK_TDP */
+    bool on_mig;                     /* also available for a MIG instance */
     bool is_volatile;    /* lost when the last program closes the GPU, without persistence mode */
-    const char *loses;   /* what a change takes away that no other brings back, or NULL */
-    const char *instead; /* what to use where drivers have given it up, or NULL */
-    const char *warning; /* for who sets it to anything but `automatic`, or NULL */
+    const char *loses;   /* what a change destroys irrecoverably, or NULL */
+    const char *instead; /* the replacement in drivers that have removed it, or NULL */
+    const char *warning; /* warning for any value except `automatic`, or NULL */
 };
 
 extern const struct gp_control gp_control_table[GP_CONTROL__COUNT];
@@ -90,34 +89,35 @@ enum {
     GP_CONTROL_NAME_MAX = 63, /* bytes */
     GP_FAN_AUTO = -1,         /* in FANS */
     GP_FAN_KEEP = -2,
-    GP_CLOCK_TDP = -1, /* in RANGE: the clock that is held at the power limit, as both numbers */
+    GP_CLOCK_TDP =
+        -1, /* in RANGE: the clock that is sustained at the power limit, as both numbers */
 };
 
 struct gp_control_value {
     bool automatic;
     unsigned count; /* of the numbers */
     int64_t n[GP_CONTROL_NUMBERS];
-    char text[GP_CONTROL_TEXT_SIZE]; /* of PROFILES, NAME, and what is read of CLEAR */
+    char text[GP_CONTROL_TEXT_SIZE]; /* for PROFILES and NAME, and the text read for CLEAR */
 };
 
-/* A control of one device as it stands. */
+/* The current state of a control of one device. */
 struct gp_setting {
-    enum gp_status status; /* OK, or why there is nothing */
-    int driver_code;       /* the driver's own number of that; 0: none */
-    char words[160];       /* more on that, or on why it is not known; "" */
-    bool known;            /* false: it can be set, but the driver does not tell what it is */
-    bool has_pending;      /* another value waits for a reset */
+    enum gp_status status; /* OK, or why it cannot be read */
+    int driver_code;       /* the driver's error code for that; 0: none */
+    char words[160];       /* details of that, or why the value is unknown; "" */
+    bool known;            /* false: it can be set, but the driver does not report the value */
+    bool has_pending;      /* another value is pending until a reset */
     bool has_range;
     bool has_fallback;
     struct gp_control_value value;
     struct gp_control_value pending;
-    struct gp_control_value fallback; /* the GPU's own default */
+    struct gp_control_value fallback; /* the GPU's default */
     int64_t min, max;                 /* of each number */
 };
 
-/* A step in parting a GPU by MIG. */
+/* A step of partitioning a GPU with MIG. */
 enum gp_part_step {
-    GP_PART_CREATE_GPU, /* instance, as the next */
+    GP_PART_CREATE_GPU, /* an instance; same for the next */
     GP_PART_CREATE_COMPUTE,
     GP_PART_DESTROY_COMPUTE,
     GP_PART_DESTROY_GPU,
@@ -125,54 +125,54 @@ enum gp_part_step {
 
 struct gp_part {
     enum gp_part_step step;
-    char profile[64];          /* of what is created: number or name; "": the whole GPU instance;
-                                  of a GPU instance perhaps with its place: "19:4" */
-    unsigned gpu_instance;     /* in which it is; told of one that is created */
+    char profile[64]; /* of a new instance: id or name; "": the whole GPU instance. A GPU instance
+                         may have a placement: "19:4" */
+    unsigned gpu_instance;     /* the GPU instance that contains it; output if one is created */
     unsigned compute_instance; /* likewise */
-    unsigned profile_id;       /* told of what is created, as is its name */
+    unsigned profile_id;       /* output for a new instance, like its name */
     char profile_name[96];
 };
 
-/* What a source does for controls; calls on one device come one at a time. */
+/* The controls of a source. Calls for one device are serialized. */
 struct gp_control_ops {
-    /* The device of the n-th MIG instance that the last reading showed; NULL if it is gone. */
+    /* The device of the n-th MIG instance in the last reading; NULL if it is gone. */
     struct gp_source_device *(*instance)(struct gp_source_device *device, size_t n);
     void (*read)(struct gp_source_device *device, enum gp_control_id id, struct gp_setting *ret);
-    /* Whether the device takes the value, beyond gp_control_check(), without changing anything. */
+    /* Whether the device accepts the value, beyond gp_control_check(). Changes nothing. */
     int (*check)(struct gp_source_device *device, enum gp_control_id id,
                  const struct gp_control_value *value, struct gp_err *err);
-    /* Calls the setter, once. GP_EPERM, GP_EFAIL, GP_EDRIVER name the driver's call and answer;
-     * after a success err->text and err->driver_code are a remark of the driver's, or "" and 0. */
+    /* Calls the setter once. GP_EPERM, GP_EFAIL and GP_EDRIVER name the driver call and its error.
+     * After a success, err->text and err->driver_code are a warning of the driver, or "" and 0. */
     int (*apply)(struct gp_source_device *device, enum gp_control_id id,
                  const struct gp_control_value *value, struct gp_err *err);
-    /* Carries out a step. Errors as those of apply. */
+    /* Performs a partitioning step. Fails like apply. */
     int (*part)(struct gp_source_device *device, struct gp_part *part, struct gp_err *err);
 };
 
-/* By name of n bytes; GP_EUSAGE suggests the nearest. */
+/* Finds a control by a name of n bytes; GP_EUSAGE suggests the nearest. */
 int gp_control_find(const char *name, size_t n, enum gp_control_id *ret,
                     struct gp_err *err) GP_MUST_CHECK;
 
-/* Reads a value. GP_EUSAGE says what is expected. */
+/* Parses a value. GP_EUSAGE describes the expected syntax. */
 int gp_control_parse(enum gp_control_id id, const char *text, struct gp_control_value *ret,
                      struct gp_err *err) GP_MUST_CHECK;
 
-/* Appends what gp_control_parse reads; with `unit` for people ("350 W"). */
+/* Appends the value in the syntax of gp_control_parse(); with `unit`, for people ("350 W"). */
 void gp_control_format(struct gp_strbuf *sb, enum gp_control_id id,
                        const struct gp_control_value *value, bool unit);
 
-/* Appends the value that takes a change from `old` to `wanted` back; false where there is no way
- * back: where the driver does not tell what was, the way is a reset, but that of a reset nobody
- * knows. */
+/* Appends the value that undoes a change from `old` to `wanted`. Returns false if it cannot be
+ * undone. If the driver does not report the old value, a reset undoes the change; a reset itself
+ * then cannot be undone. */
 bool gp_control_undo(struct gp_strbuf *sb, enum gp_control_id id, const struct gp_setting *old,
                      const struct gp_control_value *wanted);
 
-/* Checks against the range of the device, and puts its own default in the place of "default" where
+/* Checks the value against the device's range, and replaces "default" by the device's default if
  * that is known. GP_EUSAGE states the range. */
 int gp_control_check(enum gp_control_id id, const struct gp_setting *setting,
                      struct gp_control_value *value, struct gp_err *err) GP_MUST_CHECK;
 
-/* Whether a device that has `is` needs no change to have `wanted`. Always false for CLEAR. */
+/* Whether a device with the value `is` already satisfies `wanted`. Always false for CLEAR. */
 bool gp_control_satisfies(enum gp_control_id id, const struct gp_control_value *is,
                           const struct gp_control_value *wanted);
 

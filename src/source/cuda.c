@@ -6,7 +6,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
-/* One library a process. */
+/* One library per process. */
 static struct {
     void *library;
 #define X(name, args) CUresult(*name) args;
@@ -27,10 +27,10 @@ static const char *result_text(CUresult result)
     for (size_t i = 0; i < GP_ARRAY_LEN(texts); i++)
         if (texts[i].code == result)
             return texts[i].text;
-    return "an error without a name here";
+    return "unknown error";
 }
 
-/* Stores where a function is; false if the library lacks it. */
+/* Stores the address of a function; false if the library does not have it. */
 static bool find(const char *name, void *function, size_t size)
 {
     void *symbol = dlsym(cuda.library, name);
@@ -52,22 +52,23 @@ int gp_cuda_load(const char *path, struct gp_err *err)
         missing = #name;
     CUDA_FUNCTIONS(X)
 #undef X
-    return missing ? gp_err_set(err, GP_EDRIVER,
-                                "the driver is too old to suspend processes: it has no %s (since "
-                                "570)",
-                                missing)
-                   : 0;
+    return missing
+               ? gp_err_set(
+                     err, GP_EDRIVER,
+                     "the driver is too old to suspend processes: it does not have %s (since 570)",
+                     missing)
+               : 0;
 }
 
 const char *gp_cuda_call_text(enum gp_cuda_call call)
 {
     static const char *const texts[] = {
         [GP_CUDA_INIT] = "initializing CUDA",
-        [GP_CUDA_STATE] = "asking for its state",
+        [GP_CUDA_STATE] = "querying its state",
         [GP_CUDA_LOCK] = "stopping its CUDA calls",
-        [GP_CUDA_SAVE] = "moving its GPU memory into main memory",
+        [GP_CUDA_SAVE] = "moving its GPU memory to host memory",
         [GP_CUDA_RESTORE] = "moving its memory back to the GPU",
-        [GP_CUDA_UNLOCK] = "letting its CUDA calls go on",
+        [GP_CUDA_UNLOCK] = "resuming its CUDA calls",
     };
     return texts[call];
 }
@@ -103,8 +104,8 @@ int gp_cuda_call(enum gp_cuda_call call, struct gp_cuda_args *args, struct gp_er
     if (result == CUDA_SUCCESS)
         return 0;
     bool is_unmovable = call == GP_CUDA_SAVE && result == CUDA_ERROR_NOT_SUPPORTED;
-    return gp_err_set(err, GP_EDRIVER, "%s: %s (CUDA error %d)%s", gp_cuda_call_text(call),
-                      result_text(result), (int)result,
-                      is_unmovable ? "; it may have managed memory, or share some with another"
-                                   : "");
+    return gp_err_set(
+        err, GP_EDRIVER, "%s: %s (CUDA error %d)%s", gp_cuda_call_text(call), result_text(result),
+        (int)result,
+        is_unmovable ? "; it may use managed memory, or share memory with another process" : "");
 }

@@ -319,7 +319,7 @@ PYTHON
     says '\| \?/4190001\(6349MiB\)$'
     gpulse --sim ./m.json --sim-still --root root query pid,process_name,process.path,user,process.command,process.rss,process.start_time --processes -f json
     status_is 0
-    json_is 'd["processes"][0]["pid"], set(d["processes"][0]["reasons"].values())' "(4190001, {'not in /proc: it has ended, is hidden, or runs in another pid namespace'})"
+    json_is 'd["processes"][0]["pid"], set(d["processes"][0]["reasons"].values())' "(4190001, {'not in /proc: it has exited, is hidden, or runs in another pid namespace'})"
     json_is 'len(d["processes"][0]["reasons"])' 6
 }
 

@@ -66,7 +66,7 @@ interrupt() {
     says '^GPU 4$'
     says '^  no answer within 3\.0 s \(nvmlDeviceGetHandleByIndex_v2\)$'
     [ "$(grep -c '^  power-limit ' <<<"$output")" -eq 7 ]
-    [ "$stderr" = 'gpulse: GPU 4: no answer within 3.0 s (nvmlDeviceGetHandleByIndex_v2)' ]
+    [ "$stderr" = 'gpulse: GPU 4: no response within 3.0 s (nvmlDeviceGetHandleByIndex_v2)' ]
     gpulse --sim h100x8 set --show -f json --timeout 1
     json_is '[(g["uuid"], g["controls"]) for g in d["gpus"] if "error" in g]' '[(None, {})]'
     gpulse --sim h100x8 set --save s.json --timeout 1

@@ -278,7 +278,7 @@ for link in m["devices"][2]["lists"]["nvlinks"][:1]:
     fault h100x4 hang=1h:nvmlInit
     health
     says '^fail +health\.driver: the driver gives no answer$'
-    says 'did not answer within 2\.0 s while starting \(nvmlInit\)'
+    says 'did not start within 2\.0 s \(nvmlInit\)'
 }
 
 @test "what the driver does not tell is not well" {

@@ -50,7 +50,7 @@ records() {
     told 'GPU 1' xid 'Xid 119: .*GSP.*'
     fault h100x2 --gpu 0 xid=4711 xid=0
     told 'GPU 0' xid 'Xid 4711: not in the catalogue; .*'
-    told 'GPU 0' xid 'Xid 0: of unknown number'
+    told 'GPU 0' xid 'Xid 0: unknown number'
     interrupt
     [ "$(grep -c ' xid ' out)" -eq 7 ]
 }
@@ -61,7 +61,7 @@ records() {
     told 'GPU 1' xid 'Xid 79: the GPU has fallen off the bus \(hardware\); .*'
     told 'GPU 1' lost 'GPU is lost .*'
     fault h100x2 clear
-    told 'GPU 1' back 'answers again'
+    told 'GPU 1' back 'responds again'
     # registered again in the new session
     until_true registered_again
     interrupt
@@ -75,7 +75,7 @@ records() {
     fault h100x2 --gpu 1 lost
     told 'GPU 1' lost 'GPU is lost .*'
     fault h100x2 clear
-    told 'GPU 1' back 'answers again'
+    told 'GPU 1' back 'responds again'
     sleep 0.6
     interrupt
     [ "$(wc -l <out)" -eq 3 ]
@@ -97,14 +97,14 @@ registered_again() {
     done <<'EOF'
 storm ecc.storm corrected memory errors occur at a high rate
 poison poison poisoned data was contained
-fatal-poison poison poisoned data was used: results may be wrong
-retirement retirement bad memory was taken out of use
-retirement-failed retirement bad memory could not be taken out of use
+fatal-poison poison poisoned data was consumed: results may be wrong
+retirement retirement bad memory was retired or remapped
+retirement-failed retirement bad memory could not be retired or remapped
 unavailable unavailable the driver can no longer use the GPU
 clock clock the driver changed the clocks
 power power_source switched between mains and battery
 corrected ecc.corrected a memory error was corrected
-uncorrected ecc.uncorrected a memory error could not be corrected
+uncorrected ecc.uncorrected an uncorrectable memory error occurred
 recovery recovery what the driver asks for .* has changed
 pstate pstate the performance state changed
 mig mig MIG mode changed, or instances were created or destroyed
@@ -119,14 +119,14 @@ TotalEccErrors.corrected.volatile=3|ecc.corrected|3 corrected memory errors \(3 
 TotalEccErrors.uncorrected.volatile=1|ecc.uncorrected|1 uncorrectable memory error \(1 since .*\)
 230=1|recovery|recovery action None → Reset
 PerformanceState=P8|pstate|performance state P0 → P8
-CurrentClocksEventReasons=68|throttle|clocks held down by the power limit, heat \(hardware\)
+CurrentClocksEventReasons=68|throttle|clocks limited by the power limit, temperature \(hardware\)
 CurrPcieLinkGeneration=1|pcie|PCIe generation [2-9] → 1
 CurrPcieLinkWidth=8|pcie|PCIe width 16 → 8
 MigMode.current=Enabled|mig|MIG mode Disabled → Enabled
 PersistenceMode=Disabled|persistence|persistence mode Enabled → Disabled
 EccMode.current=Disabled|ecc.mode|ECC mode Enabled → Disabled
-RemappedRows.pending=1|retirement|memory rows waiting to be remapped: No → Yes
-RemappedRows.failure=1|retirement|memory rows that could not be remapped: No → Yes'
+RemappedRows.pending=1|retirement|memory rows pending remapping: No → Yes
+RemappedRows.failure=1|retirement|memory rows that failed to be remapped: No → Yes'
 
 # apply_changes: one after the other on GPU 1 of m.json, each told
 apply_changes() {
@@ -171,7 +171,7 @@ apply_changes() {
     fault h100x2 --gpu 0 xid=13
     told 'GPU 0' xid 'Xid 13: .*'
     fault h100x2 clear
-    told 'GPU 1' back 'answers again'
+    told 'GPU 1' back 'responds again'
     interrupt
     only_once 'GPU 1' silent
 }
@@ -183,7 +183,7 @@ apply_changes() {
     echo active >"$gpu/power/runtime_status"
     watching --sim rtx3060-laptop --root root events -n 0.1
     echo suspended >"$gpu/power/runtime_status"
-    told 'GPU 0' asleep 'asleep to save power; gpulse does not wake it'
+    told 'GPU 0' asleep 'asleep to save power; gpulse does not wake it up'
     echo active >"$gpu/power/runtime_status"
     told 'GPU 0' awake 'awake again'
     interrupt
@@ -291,8 +291,8 @@ EOF
     told 'GPU 0' lost 'the NVIDIA kernel module is not loaded; .*|.*Uninitialized.*'
     told 'GPU 1' lost 'the NVIDIA kernel module is not loaded; .*|.*Uninitialized.*'
     fault h100x2 clear
-    told 'GPU 0' back 'answers again'
-    told 'GPU 1' back 'answers again'
+    told 'GPU 0' back 'responds again'
+    told 'GPU 1' back 'responds again'
     until_true registered_again
     interrupt
     only_once 'GPU 0' lost
@@ -419,9 +419,9 @@ EOF
 @test "let go of the driver by SIGUSR1, and hold it again" {
     watching --sim h100x2 events -n 0.1
     kill -USR1 "$pid"
-    told 'GPU 1' released 'released: gpulse closed the driver; SIGUSR1 takes hold again'
+    told 'GPU 1' released 'released: gpulse closed the driver; SIGUSR1 reopens it'
     kill -USR1 "$pid"
-    told 'GPU 1' back 'answers again'
+    told 'GPU 1' back 'responds again'
     until_true registered_again
     interrupt
 }

@@ -71,7 +71,7 @@ has_library() {
     libc=$(ldd /bin/sh | awk '/libc\.so/ { print $3; exit }')
     [ -e "$libc" ] || skip "no libc to load"
     GPULSE_NVML=$libc gpulse status
-    fails 4 'the library has no nvmlInit_v2: not libnvidia-ml, or a driver before R450'
+    fails 4 'the library has no nvmlInit_v2: it is not libnvidia-ml, or from a driver before R450'
     echo 'not a library' >text
     GPULSE_NVML=$PWD/text gpulse status
     fails 4 "cannot load $PWD/text: file too short"
@@ -116,9 +116,9 @@ has_library() {
 @test "zero GPUs" {
     fault h100x8 nogpu
     gpulse --sim h100x8 status
-    fails 3 'the driver runs, but it has no GPU; .*'
+    fails 3 'the driver is running, but found no GPU; .*'
     gpulse --sim h100x8 query '*' -f json
-    fails 3 'the driver runs, but it has no GPU; .*'
+    fails 3 'the driver is running, but found no GPU; .*'
 }
 
 @test "another error of the driver is named with its number" {
@@ -139,15 +139,15 @@ has_library() {
 @test "a driver that hangs while it starts" {
     fault h100x8 hang=1h:nvmlInit
     gpulse --sim h100x8 status --timeout 0.5
-    fails 4 'the driver did not answer within 0\.5 s while starting \(nvmlInit\); .*'
+    fails 4 'the driver did not start within 0\.5 s \(nvmlInit\); .*'
 }
 
 @test "how long a simulated driver is waited for, if --timeout does not say" {
     fault h100x8 hang=1h:nvmlInit
     GPULSE_SIM_TIMEOUT=1500ms gpulse --sim h100x8 status
-    fails 4 'the driver did not answer within 1\.5 s while starting \(nvmlInit\); .*'
+    fails 4 'the driver did not start within 1\.5 s \(nvmlInit\); .*'
     GPULSE_SIM_TIMEOUT=1h gpulse --sim h100x8 status --timeout 0.5
-    fails 4 'the driver did not answer within 0\.5 s while starting \(nvmlInit\); .*'
+    fails 4 'the driver did not start within 0\.5 s \(nvmlInit\); .*'
 }
 
 # ---- one GPU is refused, or talks nonsense ----
@@ -456,7 +456,7 @@ calls() {
 @test "chosen by UUID, and hung from the start: it is said that nobody knows which one it is" {
     fault h100x4 --gpu 2 hang=1h
     gpulse --sim h100x4 --timeout 0.5 query index,temperature.gpu -i GPU-00000002
-    fails 6 'cannot tell which GPU is meant by --id: GPU 2 has not said who it is: no answer for [0-9]+ s \(nvml[A-Za-z0-9_]+\)'
+    fails 6 'cannot resolve --id: GPU 2 has not been identified: no answer for [0-9]+ s \(nvml[A-Za-z0-9_]+\)'
     gpulse --sim h100x4 --timeout 0.5 status -i GPU-00000002
     fails 6 'cannot tell which GPU is meant by --id: GPU 2 .*'
 }
@@ -485,7 +485,7 @@ bind() {
         GPULSE_SIM_COUNT=$PWD/count gpulse --sim h100x2 --root root query index,temperature.gpu,status.text -i "$term" -f csv --no-header
         status_is 0
         is_quiet
-        [ "$output" = "1,[Asleep],asleep to save power; gpulse does not wake it" ]
+        [ "$output" = "1,[Asleep],asleep to save power; gpulse does not wake it up" ]
         [ "$(calls nvmlDeviceGetHandleByIndex_v2 count)" -le 1 ]
     done
     # all asleep: the driver is not even loaded
@@ -502,7 +502,7 @@ bind() {
     bind 0000:01:00.0 suspended 'NVIDIA GeForce RTX 3060 Laptop GPU' 'GPU-????????-????-????-????-????????????'
     GPULSE_SIM_COUNT=$PWD/calls gpulse --sim rtx3060-laptop --root root status --no-header
     status_is 0
-    says '^\[0\] NVIDIA GeForce RTX 3060 Laptop GPU \| asleep to save power; gpulse does not wake it$'
+    says '^\[0\] NVIDIA GeForce RTX 3060 Laptop GPU \| asleep to save power; gpulse does not wake it up$'
     # not even the library was opened
     [ ! -e calls ]
     echo active >$bound/power/runtime_status
@@ -516,7 +516,7 @@ bind() {
     until_true grep -q '^1,ok,[0-9]' out
     [ ! -e count ]
     kill -USR1 "$pid"
-    until_true grep -q '^1,released: gpulse closed the driver; SIGUSR1 takes hold again,\[Released\]$' out
+    until_true grep -q '^1,released: gpulse closed the driver; SIGUSR1 reopens it,\[Released\]$' out
     # the session is over: the simulated driver writes this at nvmlShutdown
     [ "$(calls nvmlShutdown count)" -eq 1 ]
     : >out
@@ -539,7 +539,7 @@ bind() {
     until_true grep -q '^ok,[0-9]' out
     until_true grep -q '^released: gpulse closed the driver so that the GPU can sleep,' out
     echo suspended >"$bound/power/runtime_status"
-    until_true grep -q '^asleep to save power; gpulse does not wake it,\[Asleep\]$' out
+    until_true grep -q '^asleep to save power; gpulse does not wake it up,\[Asleep\]$' out
     : >out
     echo active >"$bound/power/runtime_status"
     until_true grep -q '^ok,[0-9]' out

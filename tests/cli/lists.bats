@@ -54,7 +54,7 @@ called() {
     [ "${lines[1]}" = "1,Inactive,[N/A],[N/A],[N/A],[N/A]" ]
     still a100-mig state --rows links -f json
     status_is 0
-    json_is 'd["links"]' "[{'links.state': None, 'reasons': {'links.state': 'not told in MIG mode'}}]"
+    json_is 'd["links"]' "[{'links.state': None, 'reasons': {'links.state': 'not reported in MIG mode'}}]"
 }
 
 @test "links: counters that only root may see leave the rest as it is" {
@@ -209,7 +209,7 @@ m["driver"]["version"] = "580.95.05"'
     [ "$output" = "0,[N/A]" ]
     still h100 pid --rows accounted_apps -f json -i 0
     json_is 'd["accounted_apps"][0]["reasons"]' \
-        "{'accounted_apps.pid': 'accounting mode is off; to turn it on: gpulse set accounting-mode=on'}"
+        "{'accounted_apps.pid': 'accounting mode is off; to enable it: gpulse set accounting-mode=on'}"
 }
 
 @test "a list that is denied or refused is named" {

@@ -367,7 +367,7 @@ total_calls() {
     [ "$output" = "1,S,1,docker:ba7b10d15d16" ]
     echo '0::/user.slice/user-1000.slice/session-3.scope' >root/proc/4190001/cgroup
     gpulse --sim t4 --root root query container --processes -f json
-    json_is 'd["processes"][0]["reasons"]["process.container"]' 'in no container, job or service'
+    json_is 'd["processes"][0]["reasons"]["process.container"]' 'not in a container, job or service'
     rm root/proc/4190001/cgroup
     gpulse --sim t4 --root root query container,process.state --processes -f json
     json_is 'd["processes"][0]["reasons"]["process.container"]' 'not supported'

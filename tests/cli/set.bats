@@ -71,7 +71,7 @@ changes() {
     gpulse --sim a100-mig set compute-mode=prohibited -i "$uuid"
     shows a100-mig compute-mode default -i "$("$GPULSE" --sim a100-mig query uuid --mig -f csv --no-header | sed -n 2p)"
     gpulse --sim a100-mig set power-limit=300 -i "$uuid"
-    fails 1 'GPU 0: power-limit: not supported: belongs to the whole GPU, not to an instance'
+    fails 1 'GPU 0: power-limit: not supported: applies to the whole GPU, not to an instance'
 }
 
 @test "power limit" {
@@ -91,7 +91,7 @@ changes() {
     gpulse --sim a100 set application-clocks=default
     shows a100 application-clocks 1215,1095
     gpulse --sim t4 set application-clocks=5001,900
-    fails 1 'GPU 0: application-clocks: not supported: this driver has given it up; use lock-gpu-clocks and lock-memory-clocks'
+    fails 1 'GPU 0: application-clocks: not supported: removed from this driver; use lock-gpu-clocks and lock-memory-clocks'
 }
 
 @test "locked clocks: the driver does not tell them, and says so" {
@@ -143,14 +143,14 @@ changes() {
     changes ./m.json fan-speed auto 0:auto,1:60,2:auto
     gpulse --sim ./m.json set fan-speed=1:55
     status_is 0
-    complains '^gpulse: GPU 0: the fans keep this speed however hot the GPU gets, until fan-speed=auto$'
+    complains '^gpulse: GPU 0: the fans keep this speed regardless of the temperature, until fan-speed=auto$'
     shows ./m.json fan-speed 0:auto,1:55,2:auto
     gpulse --sim ./m.json set fan-speed=3:55
-    fails 2 'GPU 0: fan-speed: there is no fan 3; the GPU has 3, from 0 on'
+    fails 2 'GPU 0: fan-speed: fan 3 does not exist; the GPU has 3, starting at 0'
     # also where all fans have that speed already
     gpulse --sim ./m.json set fan-speed=50
     gpulse --sim ./m.json set fan-speed=7:50
-    fails 2 'GPU 0: fan-speed: there is no fan 7; the GPU has 3, from 0 on'
+    fails 2 'GPU 0: fan-speed: fan 7 does not exist; the GPU has 3, starting at 0'
     gpulse --sim ./m.json set fan-speed=auto
     is_quiet
     shows ./m.json fan-speed auto
@@ -231,7 +231,7 @@ changes() {
 
 @test "the virtualization mode is that of a host" {
     gpulse --sim t4 set virtualization-mode=host-vgpu
-    fails 1 'GPU 0: virtualization-mode: not supported: the driver is no host of virtual GPUs'
+    fails 1 'GPU 0: virtualization-mode: not supported: the driver is not a vGPU host'
     machine t4 'd["answers"]["VirtualizationMode"] = "Host VGPU"'
     changes ./m.json virtualization-mode host-vgpu host-vsga
     gpulse --sim ./m.json set virtualization-mode=none
@@ -264,7 +264,7 @@ changes() {
     says '^0,Active$'
     gpulse --sim h100x8 set mig-mode=on -i 7 --yes
     gpulse --sim h100x8 query state --rows links -f json -i 7
-    json_is 'd["links"]' "[{'links.state': None, 'reasons': {'links.state': 'not told in MIG mode'}}]"
+    json_is 'd["links"]' "[{'links.state': None, 'reasons': {'links.state': 'not reported in MIG mode'}}]"
 }
 
 @test "what a fault has made of an answer ends with the next change of it" {
@@ -293,7 +293,7 @@ changes() {
     gpulse --sim ./m.json set ecc-counters=clear-volatile </dev/null
     status_is 2
     [ -z "$output" ]
-    [ "$stderr" = "gpulse: GPU 0: ecc-counters=clear-volatile: the counts of memory errors are lost for good (now 4 volatile, 9 aggregate)
+    [ "$stderr" = "gpulse: GPU 0: ecc-counters=clear-volatile: the memory error counts are lost (now 4 volatile, 9 aggregate)
 gpulse: nothing was changed: cannot ask without a terminal; add --yes" ]
     gpulse --sim ./m.json set ecc-counters=clear-volatile --dry-run
     status_is 0
@@ -386,7 +386,7 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
     for bad in \
         '5g.50gb this GPU has no profile .5g\.50gb.; it has 1g\.10gb, .*7g\.80gb, .*' \
         '4g.40gb,4g.40gb at most 1 instances of 4g\.40gb fit' \
-        '4g.40gb,3g.40gb,1g.10gb 4g\.40gb,3g\.40gb,1g\.10gb has 8 slices together, the GPU 7'; do
+        '4g.40gb,3g.40gb,1g.10gb 4g\.40gb,3g\.40gb,1g\.10gb needs 8 slices, but the GPU has 7'; do
         GPULSE_SIM_COUNT=$PWD/count gpulse --sim ./m.json set "mig-instances=${bad%% *}" --yes
         fails 2 "GPU 0: mig-instances: ${bad#* }"
         no_setter_was_called
@@ -412,7 +412,7 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
 @test "MIG instances in use stay, and what was done until then is told" {
     gpulse --sim a100-mig set mig-instances=none --yes
     status_is 1
-    says 'failed: in use: end the programs that hold it first \(nvmlComputeInstanceDestroy\)'
+    says 'failed: in use: terminate the programs that use it first \(nvmlComputeInstanceDestroy\)'
     complains 'GPU 0: mig-instances: in use'
     gpulse --sim a100-mig query uuid --mig -f csv --no-header
     [ "${#lines[@]}" -ge 3 ] # the GPU and the two that are used
@@ -503,7 +503,7 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
     gpulse --sim h100x2 set lock-gpu-clocks=1,2
     fails 2 'GPU 0: lock-gpu-clocks=1,2 MHz is out of range: 345 to 1980 MHz'
     gpulse --sim h100x2 set lock-gpu-clocks=1500,1200
-    fails 2 'lock-gpu-clocks=1500,1200: the minimum is above the maximum; it takes MIN,MAX\|MHZ\|tdp\|reset \(in MHz\)'
+    fails 2 'lock-gpu-clocks=1500,1200: the minimum is greater than the maximum; expected MIN,MAX\|MHZ\|tdp\|reset \(in MHz\)'
     gpulse --sim t4 set nvlink-counters=clear --yes
     fails 1 'GPU 0: nvlink-counters: not supported: the GPU has no active NVLink'
     gpulse --sim rtx4090 set gpu-clock-offset=1001
@@ -527,7 +527,7 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
     gpulse --sim t4 set powerlimit=3
     fails 2 "unknown control 'powerlimit'; did you mean 'power-limit'\?; .*"
     gpulse --sim t4 set power-limit=lots
-    fails 2 "power-limit takes WATTS\|default \(in W\), not 'lots'"
+    fails 2 "power-limit expects WATTS\|default \(in W\), not 'lots'"
     gpulse --sim t4 set power-limit=65 power-limit=66
     fails 2 'power-limit is given twice'
     gpulse --sim t4 set power-limit=65 --show
@@ -620,7 +620,7 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
     fault h100x2 clear
     fault h100x2 hang=1h:nvmlInit
     gpulse --sim h100x2 set power-limit=300 --timeout 0.5
-    fails 4 'the driver did not answer within 0\.5 s while starting \(nvmlInit\); .*'
+    fails 4 'the driver did not start within 0\.5 s \(nvmlInit\); .*'
 }
 
 # ---- GPUs that hang or sleep ----
@@ -644,7 +644,7 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
     [ "$(grep -c ' done$' <<<"$output")" -eq 4 ]
     gpulse --sim h100x8 set power-limit=310 -i GPU-00000004 --timeout 2
     status_is 4
-    complains "^gpulse: no GPU matches 'GPU-00000004'; .*; GPU 4, which does not answer, may be it$"
+    complains "^gpulse: no GPU matches 'GPU-00000004'; .*; GPU 4, which does not respond, may be the one$"
     # an index that is not there is nobody's
     for ids in 4,9 4-8; do
         gpulse --sim h100x8 set --show -i $ids
@@ -653,7 +653,7 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
 }
 
 @test "a GPU that sleeps is no problem of the driver, and is told of once" {
-    asleep='GPU 0: asleep to save power; gpulse does not wake it'
+    asleep='GPU 0: asleep to save power; gpulse does not wake it up'
     gpulse --sim laptop-asleep set power-limit=50
     fails 1 "$asleep"
     gpulse --sim laptop-asleep set --show
@@ -721,7 +721,7 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
 @test "a dry run says what is needed: a yes, and root" {
     as_user --sim h100x2 set mig-mode=on --dry-run -i 1
     status_is 0
-    complains '^gpulse: GPU 1: mig-mode=on: the GPU may be reset, at once or later: what runs on it is ended then \(now off\)$'
+    complains '^gpulse: GPU 1: mig-mode=on: the GPU may be reset, now or later: a reset kills everything on it \(now off\)$'
     complains '^gpulse: this will need confirmation; --yes skips the question$'
     complains '^gpulse: most changes need root: sudo gpulse --sim h100x2 set mig-mode=on -i 1$'
     as_user --sim h100x2 set power-limit=700 --dry-run
@@ -803,14 +803,14 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
     sed -i 's/"application-clocks": "1215,1095"/"application-clocks": "1215,1"/; s/"compute-mode": "default"/"compute-mode": "prohibited"/' s.json
     gpulse --sim a100 set --restore s.json
     status_is 6
-    [ "$stderr" = 'gpulse: GPU 0: application-clocks: 1 MHz is no graphics clock that goes with memory at 1215 MHz; they reach from 210 to 1410 MHz in steps' ]
+    [ "$stderr" = 'gpulse: GPU 0: application-clocks: 1 MHz is not a graphics clock for memory at 1215 MHz; they range from 210 to 1410 MHz in steps' ]
     says '^GPU 0  compute-mode: default -> prohibited +done$'
     gpulse --sim rtx2080s set --save s.json
     sed -i 's/"fan-speed": "[^"]*"/"fan-speed": "0:50,7:60"/' s.json
     gpulse --sim rtx2080s set --restore s.json
     status_is 6
     [ -z "$output" ]
-    [ "$stderr" = 'gpulse: GPU 0: fan-speed: there is no fan 7; the GPU has 1, from 0 on' ]
+    [ "$stderr" = 'gpulse: GPU 0: fan-speed: fan 7 does not exist; the GPU has 1, starting at 0' ]
 }
 
 @test "a file of settings behind a link is replaced, the link stays" {
@@ -848,7 +848,7 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
     # what is no whole number of MHz is refused as it was written
     sed -i 's/"power-limit": 350.5/"gpu-clock-offset": 0.25/' s.json
     gpulse --sim rtx4090 set --restore s.json
-    fails 2 "s\.json: GPU-.*: gpu-clock-offset takes .*, not '0\.25'"
+    fails 2 "s\.json: GPU-.*: gpu-clock-offset expects .*, not '0\.25'"
 }
 
 @test "restore leaves out GPUs that are not here, and what does not fit any more" {
@@ -895,6 +895,6 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
     for time in first second; do
         gpulse --sim h100x2 set mig-mode=on mig-instances=3g.40gb,4g.40gb -i 0 --yes
         status_is 1
-        says '^GPU 0  mig-instances: none -> 3g.40gb,4g.40gb +failed: MIG mode is on only after a reset of the GPU; set it again then$'
+        says '^GPU 0  mig-instances: none -> 3g.40gb,4g.40gb +failed: MIG mode takes effect after a GPU reset; set this again then$'
     done
 }

@@ -528,7 +528,7 @@ Terminating early due to previous errors."
 
 @test "a GPU that sleeps is not woken, and that is said" {
     answers 255 --sim laptop-asleep -pm 1 <<<"Unable to determine the device handle for GPU0: 0000:01:00.0: Unknown Error
-gpulse: GPU 0: asleep to save power; gpulse does not wake it
+gpulse: GPU 0: asleep to save power; gpulse does not wake it up
 Terminating early due to previous errors."
 }
 

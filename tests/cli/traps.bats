@@ -14,7 +14,7 @@ query() {
 @test "5: nvmlInit that hangs is told, and not waited for" {
     fault h100x2 hang=1h:nvmlInit
     gpulse --sim h100x2 --timeout 300ms status
-    fails 4 'the driver did not answer within 0\.3 s while starting \(nvmlInit\); .*'
+    fails 4 'the driver did not start within 0\.3 s \(nvmlInit\); .*'
 }
 
 @test "22: UNKNOWN at nvmlInit is explained as a matter of permission" {

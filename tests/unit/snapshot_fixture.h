@@ -194,7 +194,7 @@ static inline void fixture_init(struct fixture *f)
     fixture_fill_device(f, FIXTURE_ASLEEP, 5, "NVIDIA GeForce RTX 3060 Laptop GPU");
     fixture_set_all(f, FIXTURE_ASLEEP, GP_STATUS_ASLEEP);
     fixture_set_status(f, FIXTURE_ASLEEP, GP_STATUS_ASLEEP,
-                       "asleep to save power; gpulse does not wake it");
+                       "asleep to save power; gpulse does not wake it up");
 
     fixture_fill_process(f, 0, FIXTURE_WELL, 48448);
     *fixture_process(f, 0, GP_PROCESS_USER) = fixture_text("alice");

@@ -473,9 +473,9 @@ static void a_term_that_nobody_matches(void **state)
         {"GPU-x", S(TIMEOUT), true, GP_ENODEV,
          "no GPU matches 'GPU-x'; this machine has 2 (0 to 1)"},
         {"GPU-x", S(TIMEOUT), false, GP_EPARTIAL,
-         "cannot tell which GPU is meant by --id: GPU 1 has not said who it is: silent"},
+         "cannot resolve --id: GPU 1 has not been identified: silent"},
         {"MIG-x", S(TIMEOUT), true, GP_EPARTIAL,
-         "cannot tell which GPU is meant by --id: GPU 1 has not said who it is: silent"},
+         "cannot resolve --id: GPU 1 has not been identified: silent"},
         {"MIG-x", S(OK), true, GP_ENODEV, "no GPU matches 'MIG-x'; this machine has 2 (0 to 1)"},
     };
     (void)state;

@@ -291,7 +291,7 @@ static struct text_case text_cases[] = {
     {GP_PROCESS_USER, "ann", NULL, 0},
     {GP_PROCESS_COMMAND, "train --fast", NULL, GP_PROC_COMMAND},
     {GP_PROCESS_CONTAINER, "docker:1", NULL, GP_PROC_CONTAINER},
-    {GP_PROCESS_CONTAINER_NAME, "box-1", "in no container, job or service", GP_PROC_CONTAINER},
+    {GP_PROCESS_CONTAINER_NAME, "box-1", "not in a container, job or service", GP_PROC_CONTAINER},
     {GP_PROCESS_ORIGIN, "job 5", NULL, GP_PROC_ORIGIN},
     {GP_PROCESS_CWD, "/home/ann", NULL, GP_PROC_CWD},
     {GP_PROCESS_NS_PID, NULL, NULL, 0},
@@ -312,7 +312,7 @@ static void proc_says_who_it_is(void **state)
     struct gp_proc_info *info = &bench.infos[0];
     tick_all(1); /* it is not there */
     check_absent(cell(0, c->metric), GP_STATUS_UNSUPPORTED,
-                 "not in /proc: it has ended, is hidden, or runs in another pid namespace");
+                 "not in /proc: it has exited, is hidden, or runs in another pid namespace");
     info->exists = true;
     tick_all(1);
     check_absent(cell(0, c->metric), GP_STATUS_UNSUPPORTED, c->missing);
@@ -320,7 +320,7 @@ static void proc_says_who_it_is(void **state)
     tick_all(1);
     if (c->part)
         check_absent(cell(0, c->metric), GP_STATUS_NO_PERMISSION,
-                     "its owner and root alone may see that");
+                     "only visible to its owner and root");
     info->texts->denied = ~c->part; /* the others */
     tick_all(1);
     check_absent(cell(0, c->metric), GP_STATUS_UNSUPPORTED, c->missing);
@@ -392,9 +392,9 @@ static void nothing_is_not_the_same_as_not_known(void **state)
         const char *container, *name;
         const char *why, *why_no_name; /* NULL: it is told */
     } cases[] = {
-        {NULL, NULL, NULL, "in no container, job or service"},
-        {"", NULL, "in no container, job or service", "in no container, job or service"},
-        {"docker:1", NULL, NULL, "no file that may be read tells its name"},
+        {NULL, NULL, NULL, "not in a container, job or service"},
+        {"", NULL, "not in a container, job or service", "not in a container, job or service"},
+        {"docker:1", NULL, NULL, "no readable file contains its name"},
         {"docker:1", "box-1", NULL, NULL},
     };
     (void)state;
@@ -412,7 +412,7 @@ static void nothing_is_not_the_same_as_not_known(void **state)
         } else {
             check_absent(cell(0, GP_PROCESS_CONTAINER), GP_STATUS_UNSUPPORTED, cases[i].why);
             check_absent(cell(0, GP_PROCESS_ORIGIN), GP_STATUS_UNSUPPORTED,
-                         cases[i].why ? "its environment does not tell" : NULL);
+                         cases[i].why ? "not in its environment" : NULL);
         }
         if (cases[i].name)
             check_text(cell(0, GP_PROCESS_CONTAINER_NAME), GP_STATUS_OK, "box-1");
@@ -611,8 +611,8 @@ static void spoil_used(struct gp_reading *reading)
     set_absent(reading->mig[0].values, GP_MEMORY_USED, GP_STATUS_ERROR, "broken");
 }
 
-#define SILENT_PROCESS "a process does not tell its memory"
-#define UNPLACED "which processes are in it is not known"
+#define SILENT_PROCESS "the memory of a process is unknown"
+#define UNPLACED "the processes in it are unknown"
 
 static struct sum_case sum_cases[] = {
     {"all is told", spoil_nothing, {S(OK), S(OK)}, {S(OK), S(OK)}, {NULL, NULL}},

@@ -331,7 +331,7 @@ static void a_driver_that_does_not_obey_is_found_out(void **state)
     fake.obedience[2] = KEEPS_SILENT;
     start(200);
     gp_changer_apply(changer);
-    check_outcome(0, GP_OUTCOME_FAILED, "the driver accepted it, but the value is another one");
+    check_outcome(0, GP_OUTCOME_FAILED, "the driver accepted the change, but reports another value");
     assert_int_equal(targets[0].changes[GP_CONTROL_POWER_LIMIT].code, GP_EFAIL);
     check_outcome(1, GP_OUTCOME_PENDING, "in use");
     check_outcome(2, GP_OUTCOME_UNVERIFIED, "");
@@ -599,7 +599,7 @@ static void a_gpu_whose_mig_mode_waits_cannot_be_parted(void **state)
         bool waits;
     } cases[] = {{0, 1, true},  {0, -1, false}, {1, -1, false},
                  {1, 1, false}, {1, 0, false},  {0, 0, false}};
-    static const char words[] = "MIG mode is on only after a reset of the GPU; set it again then";
+    static const char words[] = "MIG mode takes effect after a GPU reset; set this again then";
     (void)state;
     for (size_t i = 0; i < 2 * GP_ARRAY_LEN(cases); i++) {
         bool waits = cases[i / 2].waits;
@@ -864,7 +864,7 @@ static void one_that_does_not_answer_may_be_meant(void **state)
     assert_int_equal(gp_selection_parse("GPU-7", &selection, &err), 0);
     assert_int_equal(open_changer(600 * GP_NS_PER_S, &err), GP_ETIMEOUT);
     assert_string_equal(err.text, "no GPU matches 'GPU-7'; this machine has 3 (0 to 2); GPU 0, "
-                                  "which does not answer, may be it");
+                                  "which does not respond, may be the one");
     assert_false(fake.freed);
 }
 
@@ -883,7 +883,7 @@ static void one_that_hangs_is_named_and_the_others_are_done(void **state)
     (void)pthread_mutex_lock(&fake.gate);
     gp_changer_apply(changer);
     assert_int_equal(gp_target_outcome(&targets[1], GP_CONTROL_POWER_LIMIT), GP_OUTCOME_HUNG);
-    assert_string_equal(targets[1].words, "no answer within 1.0 s (call)");
+    assert_string_equal(targets[1].words, "no response within 1.0 s (call)");
     check_outcome(0, GP_OUTCOME_DONE, "");
     check_outcome(2, GP_OUTCOME_DONE, "");
     /* It is left alone from then on, and nothing is freed under it. */

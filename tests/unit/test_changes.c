@@ -175,14 +175,14 @@ static void reasons_in_words(void **state)
     set_int(&b.gpus[0], GP_REASONS_ACTIVE, 0x84);
     compare();
     const struct gp_event *event =
-        told(0, GP_EVENT_THROTTLE, false, "clocks held down by the power limit, the power brake");
+        told(0, GP_EVENT_THROTTLE, false, "clocks limited by the power limit, the power brake");
     assert_string_equal(event->now, "0x0000000000000084");
     set_int(&b.gpus[0], GP_REASONS_ACTIVE, 0x1fe);
     compare();
     assert_true(strlen(b.changes.out.items[b.told++].text) > 100);
     set_int(&b.gpus[0], GP_REASONS_ACTIVE, 0x1);
     compare();
-    told(0, GP_EVENT_THROTTLE, false, "nothing holds the clocks down any more");
+    told(0, GP_EVENT_THROTTLE, false, "clocks no longer limited");
 }
 
 static void an_absent_value_is_no_change(void **state)
@@ -233,14 +233,14 @@ static const struct kind_case {
     {GP_EVENT_ECC_UNCORRECTED, GP_ECC_UNCORRECTED_VOLATILE, true,
      "3 uncorrectable memory errors (7 since the driver was loaded)"},
     {GP_EVENT_RETIREMENT, GP_RETIRED_PENDING, false,
-     "memory pages waiting to be retired: no → yes"},
+     "memory pages pending retirement: no → yes"},
     {GP_EVENT_RETIREMENT, GP_REMAPPED_PENDING, false,
-     "memory rows waiting to be remapped: no → yes"},
+     "memory rows pending remapping: no → yes"},
     {GP_EVENT_RETIREMENT, GP_REMAPPED_FAILURE, false,
-     "memory rows that could not be remapped: no → yes"},
+     "memory rows that failed to be remapped: no → yes"},
     {GP_EVENT_PSTATE, GP_PSTATE, false, "performance state no → yes"},
     {GP_EVENT_THROTTLE, GP_REASONS_ACTIVE, false,
-     "clocks held down by a clock setting, the power limit"},
+     "clocks limited by a clock setting, the power limit"},
     {GP_EVENT_PCIE, GP_PCIE_GEN, true, "PCIe generation 4 → 7"},
     {GP_EVENT_PCIE, GP_PCIE_WIDTH, true, "PCIe width 4 → 7"},
     {GP_EVENT_MIG, GP_MIG_MODE, false, "MIG mode no → yes"},
@@ -328,7 +328,7 @@ static void a_gap_in_words(void **state)
         gp_clock_plain(event->from_ns, from);
         gp_clock_plain(event->to_ns, to);
         (void)snprintf(text, sizeof(text),
-                       "the driver's events of %s from %s to %s may be missing: of the weather",
+                       "driver events of %s from %s to %s may be missing: of the weather",
                        gap.devices == 1 ? "GPU 7" : "2 GPUs", from, to);
         assert_string_equal(event->text, text);
         assert_false(event->has_gpu);
@@ -365,7 +365,7 @@ static void a_gpu_that_goes_and_comes(void **state)
         assert_int_equal(event->kind, steps[i].kind);
         assert_string_equal(event->text, steps[i].status != GP_STATUS_OK   ? "why"
                                          : steps[i].kind == GP_EVENT_AWAKE ? "awake again"
-                                                                           : "answers again");
+                                                                           : "responds again");
         compare();
         nothing_more();
     }
@@ -392,7 +392,7 @@ static void a_change_behind_a_loss(void **state)
     set_text(&b.gpus[0], GP_RECOVERY_ACTION, "Reset");
     set_int(&b.gpus[0], GP_ECC_CORRECTED_VOLATILE, 0);
     compare();
-    told(0, GP_EVENT_BACK, false, "answers again");
+    told(0, GP_EVENT_BACK, false, "responds again");
     told(0, GP_EVENT_RECOVERY, false, "recovery action None → Reset");
 }
 
@@ -405,8 +405,8 @@ static void a_report_that_no_reading_explains_is_told_alone(void **state)
     assert_false(report(1, GP_EVENT_XID, 79));
     const struct gp_event *event = told(
         1, GP_EVENT_XID, true,
-        "Xid 79: the GPU has fallen off the bus (hardware); reboot, best with the power off; then "
-        "check power, seating, heat and PCIe errors");
+        "Xid 79: the GPU has fallen off the bus (hardware); reboot, preferably with a power "
+        "cycle; then check power, seating, temperature and PCIe errors");
     assert_int_equal(event->number, 79);
     assert_false(report(7, GP_EVENT_XID, 13)); /* a GPU that nobody has chosen */
     assert_true(report(1, GP_EVENT_PSTATE, 0));
@@ -546,7 +546,7 @@ static void instances_come_and_go(void **state)
     b.gpus[0].status = GP_STATUS_OK;
     b.mig_count = 2;
     compare();
-    told(0, GP_EVENT_BACK, false, "answers again");
+    told(0, GP_EVENT_BACK, false, "responds again");
 }
 
 static void set_process(size_t i, size_t device, uint32_t pid, const char *name)

@@ -198,8 +198,8 @@ static void a_range_upside_down_is_named(void **state)
     struct gp_err err = {0};
     assert_int_equal(gp_control_parse(GP_CONTROL_LOCK_GPU_CLOCKS, "1500,1200", &value, &err),
                      GP_EUSAGE);
-    assert_string_equal(err.text, "lock-gpu-clocks=1500,1200: the minimum is above the maximum; it "
-                                  "takes MIN,MAX|MHZ|tdp|reset (in MHz)");
+    assert_string_equal(err.text, "lock-gpu-clocks=1500,1200: the minimum is greater than the maximum; "
+                                  "maximum; expected MIN,MAX|MHZ|tdp|reset (in MHz)");
 }
 
 static struct gp_control_value parsed(enum gp_control_id id, const char *text)
@@ -322,7 +322,7 @@ static void a_driver_without_the_setter_is_not_asked(void **state)
         rig.source->ops->controls->read(rig.device, (enum gp_control_id)id, &setting);
         assert_int_equal(setting.status, GP_STATUS_UNSUPPORTED);
         assert_false(setting.known);
-        assert_non_null(strstr(setting.words, "this driver has no nvml"));
+        assert_non_null(strstr(setting.words, "this driver does not support nvml"));
     }
     assert_int_equal(all_calls(), before);
 }

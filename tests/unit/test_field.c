@@ -98,7 +98,7 @@ static void absence_has_its_words_in_every_style(void **state)
         enum gp_status status;
         const char *human, *csv, *reason;
     } rows[] = {
-        {GP_STATUS_NONE, "", "", "not asked"},
+        {GP_STATUS_NONE, "", "", "not queried"},
         {GP_STATUS_UNSUPPORTED, "N/A", "[N/A]", "not supported"},
         {GP_STATUS_NO_PERMISSION, "denied", "[Insufficient Permissions]", "no permission"},
         {GP_STATUS_LOST, "lost", "[GPU is lost]", "GPU is lost"},

@@ -17,7 +17,7 @@ static void check_words(enum gp_metric m, const char *words)
     assert_string_equal(value(m)->s, words);
 }
 
-static const char starts[] = "the first sample is what rates start from";
+static const char starts[] = "rates need a second sample";
 
 /* ---- rates ---- */
 

@@ -206,7 +206,7 @@ static void rates_of_links(void **state)
     read_ok();
     check_cell(1, GP_LINK_TX, 1001 * 1024);
     check_cell_absent(1, GP_LINK_RATE_TX, GP_STATUS_UNSUPPORTED);
-    assert_string_equal(cell(1, GP_LINK_RATE_TX)->s, "the first sample is what rates start from");
+    assert_string_equal(cell(1, GP_LINK_RATE_TX)->s, "rates need a second sample");
     after_ms(2000);
     rig.fake->link_kib += 4000;
     read_ok();
@@ -241,7 +241,7 @@ static void no_links_in_mig_mode(void **state)
     rig.fake->mig_enabled = true;
     start();
     check_list(GP_SCOPE_LINK, 0, GP_STATUS_UNSUPPORTED);
-    assert_string_equal(list(GP_SCOPE_LINK)->words, "not told in MIG mode");
+    assert_string_equal(list(GP_SCOPE_LINK)->words, "not reported in MIG mode");
 }
 
 /* ---- peers ---- */

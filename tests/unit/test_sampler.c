@@ -94,7 +94,7 @@ static void a_driver_without_gpus(void **state)
     (void)state;
     struct bench b;
     bench_init(&b, 0);
-    check_no_start(&b, GP_ENODEV, "it has no GPU");
+    check_no_start(&b, GP_ENODEV, "found no GPU");
 }
 
 static void a_driver_that_hangs_while_it_starts(void **state)
@@ -109,7 +109,7 @@ static void a_driver_that_hangs_while_it_starts(void **state)
     uint64_t before = gp_clock_mono_ns();
     assert_int_equal(gp_sampler_new(&b.config, &b.sampler, &err), GP_ETIMEOUT);
     assert_true(gp_clock_mono_ns() - before >= PATIENCE_NS);
-    assert_non_null(strstr(err.text, "did not answer within 0.2 s while starting (nvmlInit)"));
+    assert_non_null(strstr(err.text, "did not start within 0.2 s (nvmlInit)"));
     (void)pthread_mutex_lock(&b.fake.lock);
     assert_int_equal(b.fake.frees, 0);
     assert_int_equal(b.fake.closes, 1); /* the one before the start */
@@ -359,7 +359,7 @@ static void with_too_few_threads_the_others_go_on(void **state)
     for (size_t i = 2; i < 4; i++) {
         assert_int_equal(b.snapshot->devices[i].status, GP_STATUS_TIMEOUT);
         assert_string_equal(b.snapshot->devices[i].status_text,
-                            "not asked for 0 s: no thread is free");
+                            "not queried for 0 s: no thread is free");
         assert_int_equal(value(&b, i, GP_TEMPERATURE_GPU)->status, GP_STATUS_STALE);
     }
     atomic_store(&threads_left, 1000);
@@ -519,7 +519,7 @@ static void a_driver_that_starts_again_slowly_is_started_once(void **state)
         assert_int_equal(b.snapshot->device_count, 2);
         assert_true(b.snapshot->partial);
         for (size_t i = 0; i < 2; i++)
-            check_no_session(&b, i, GP_STATUS_TIMEOUT, "the driver is being started again");
+            check_no_session(&b, i, GP_STATUS_TIMEOUT, "the driver is being reopened");
         assert_int_equal(value(&b, 1, GP_TEMPERATURE_GPU)->status, GP_STATUS_STALE);
         skip_ms(500);
     }
@@ -725,7 +725,7 @@ static bool try_too_late(void)
     tick(&b);
     assert_int_equal(pthread_join(helper, NULL), 0);
     const struct gp_device *device = &b.snapshot->devices[0];
-    bool late = strcmp(device->status_text, "answered too late for this sample") == 0;
+    bool late = strcmp(device->status_text, "responded too late for this sample") == 0;
     if (late) {
         assert_int_equal(device->status, GP_STATUS_TIMEOUT);
         assert_int_equal(value(&b, 0, GP_TEMPERATURE_GPU)->status, GP_STATUS_STALE);

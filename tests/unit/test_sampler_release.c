@@ -17,7 +17,7 @@ static void the_driver_is_let_go_and_taken_again(void **state)
     assert_false(b.fake.is_open);
     assert_int_equal(b.snapshot->devices[1].status, GP_STATUS_RELEASED);
     assert_string_equal(b.snapshot->devices[1].status_text,
-                        "released: gpulse closed the driver; SIGUSR1 takes hold again");
+                        "released: gpulse closed the driver; SIGUSR1 reopens it");
     assert_false(b.snapshot->partial);
     assert_int_equal(value(&b, 1, GP_TEMPERATURE_GPU)->status, GP_STATUS_RELEASED);
     check_text(&b, 1, GP_NAME, "b");
@@ -93,7 +93,7 @@ static void nothing_is_let_go_beside_a_call_that_hangs(void **state)
     tick(&b);
     assert_int_equal(b.snapshot->devices[0].status, GP_STATUS_RELEASED);
     assert_string_equal(b.snapshot->devices[0].status_text,
-                        "letting go of the driver waits for a call that hangs");
+                        "closing the driver is delayed by a call that hangs");
     release(&b, 1);
     tick_until(&b, 1, GP_STATUS_RELEASED);
     for (int i = 0; i < 400 && b.fake.is_open; i++)

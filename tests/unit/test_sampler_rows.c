@@ -98,8 +98,7 @@ static void a_choice_that_cannot_be_made(void **state)
     assert_int_equal(gp_sampler_tick(b.sampler, &snapshot, &err), GP_EPARTIAL);
     assert_null(snapshot);
     static const char words[] =
-        "cannot tell which GPU is meant by --id: GPU 2 has not said who it is: "
-        "no answer for ";
+        "cannot resolve --id: GPU 2 has not been identified: no answer for ";
     assert_memory_equal(err.text, words, sizeof(words) - 1);
     assert_non_null(strstr(err.text, " s (fakeRead)"));
     fake_set_mode(&b.fake, 2, FAKE_WELL);

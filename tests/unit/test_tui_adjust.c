@@ -371,7 +371,7 @@ static void what_went_wrong_is_told(void **state)
         {0, GP_EPERM, false, false, NULL, "power-limit 450: failed: no permission (nvmlDeviceSet)",
          0},
         {0, 0, true, false, NULL,
-         "power-limit 450: failed: the driver accepted it, but the value is another one", 0},
+         "power-limit 450: failed: the driver accepted the change, but reports another value", 0},
         {0, 0, false, true, NULL, "power-limit 450: accepted; takes effect after a reset", 1},
         {0, 0, false, false, "too little for it", "power-limit 450: done: too little for it", 1},
     };

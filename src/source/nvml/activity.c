@@ -1,9 +1,8 @@
-/* What happened between two looks: growth of counters, the driver's own samples, GPM.
+/* Values over the time between two reads: counter growth, the driver's own samples, GPM.
  *
- * A counter is read at every tick and the metric is its growth per second; GPM is a pair of samples
- * that the driver subtracts. Two looks closer together than GAP_MS say nothing: the older values
- * stand. A counter that has become smaller was reset (the driver was loaded anew, or 32 bits ran
- * over): that tick has no value. */
+ * A counter is read in every tick, and the metric is its growth per second. GPM subtracts a pair of
+ * samples. Two reads less than GAP_MS apart are useless: the older values stay. A counter that has
+ * decreased was reset (the driver was reloaded, or 32 bits overflowed): that tick has no value. */
 #include "source/nvml/lists.h"
 
 #include "base/clock.h"
@@ -13,7 +12,7 @@
 #include <string.h>
 
 enum {
-    GAP_MS = 90, /* a little less than the 100 ms that GPM demands of whoever waits that long */
+    GAP_MS = 90, /* slightly less than the 100 ms that GPM requires */
     SAMPLES_MAX = 4096,
     SAMPLE_TRIES = 3,
 };
@@ -23,10 +22,10 @@ enum {
 struct rate {
     enum gp_metric metric;
     unsigned field;
-    double scale; /* of one count a second, in the metric's unit */
+    double scale; /* of one count per second, in the metric's unit */
 };
 
-/* One nanosecond in each second is this share of it. */
+/* One nanosecond per second, as a percentage. */
 static const double percent_of_ns = 1e-7;
 
 static const struct rate rates[NVML_RATES] = {
@@ -55,7 +54,7 @@ static void set_refused(struct gp_value *v, nvmlReturn_t rc, uint64_t now_ns)
     gp_value_set_absent(v, status, status == GP_STATUS_ERROR ? nvml_return_text(rc) : NULL, now_ns);
 }
 
-/* A share of time cannot pass all of it; the driver's clock and ours differ by a little. */
+/* A share of time cannot exceed 100 %, but the driver's clock differs slightly from ours. */
 static double limit_share(enum gp_metric m, double value)
 {
     return gp_metric_table[m].unit == GP_UNIT_PERCENT && value > 100 ? 100 : value;
@@ -68,8 +67,7 @@ const struct gp_value *nvml_growth(struct nvml_counter *counter, uint64_t count,
     if (counter->time_ns && elapsed_ns < GAP_MS * GP_NS_PER_MS)
         return v;
     if (counter->time_ns == 0)
-        gp_value_set_absent(v, GP_STATUS_UNSUPPORTED, "the first sample is what rates start from",
-                            now_ns);
+        gp_value_set_absent(v, GP_STATUS_UNSUPPORTED, "rates need a second sample", now_ns);
     else if (count < counter->count)
         gp_value_set_absent(v, GP_STATUS_UNSUPPORTED, "the counter was reset", now_ns);
     else
@@ -96,7 +94,7 @@ static void refuse(struct nvml_device *device, const struct rate *rate, nvmlRetu
         (struct nvml_counter){.next_ns = nvml_refused_until(rc, now_ns)};
 }
 
-/* One direction a call, 20 ms each: only where there is no counter. */
+/* Each call measures one direction for 20 ms, so this is only used without a counter. */
 static nvmlReturn_t measure_pcie(struct nvml_device *device, const struct rate *rate,
                                  uint64_t now_ns)
 {
@@ -158,8 +156,8 @@ static nvmlReturn_t read_rates(struct nvml_device *device, const struct gp_metri
 
 static const struct sample_kind {
     const char *name;
-    double most;    /* that is believed, in the driver's unit */
-    double divisor; /* what the driver counts in one of ours */
+    double most;    /* plausible maximum, in the driver's unit */
+    double divisor; /* the driver's counts per unit */
 } sample_kinds[NVML_SAMPLINGTYPE_COUNT] = {
     [NVML_TOTAL_POWER_SAMPLES] = {"power", 1e7, 1000},
     [NVML_GPU_UTILIZATION_SAMPLES] = {"gpu", 100, 1},
@@ -176,7 +174,7 @@ static const struct sample_kind {
 static const struct series {
     nvmlSamplingType_t type;
     enum gp_metric peak, mean;
-    enum gp_metric now; /* what it samples */
+    enum gp_metric now; /* the sampled metric */
 } series[NVML_SERIES] = {
     {NVML_GPU_UTILIZATION_SAMPLES, GP_UTILIZATION_GPU_PEAK, GP_UTILIZATION_GPU_MEAN,
      GP_UTILIZATION_GPU},
@@ -195,8 +193,8 @@ static bool sample_number(nvmlValueType_t type, const nvmlValue_t *value, double
     return true;
 }
 
-/* Asks for the samples since that time; *ret is the caller's to free. Fewer may come than were
- * announced: what was not written has time 0. */
+/* Fetches the samples since that time; the caller frees *ret. The driver may write fewer than
+ * announced: unwritten entries have time 0. */
 static nvmlReturn_t fetch_samples(struct nvml_device *device, nvmlSamplingType_t kind,
                                   unsigned long long since, nvmlValueType_t *type,
                                   nvmlSample_t **ret, unsigned *ret_count)
@@ -225,10 +223,10 @@ static nvmlReturn_t fetch_samples(struct nvml_device *device, nvmlSamplingType_t
     return rc;
 }
 
-/* Of the samples that can be believed, in our unit. */
+/* A summary of the plausible samples, in our unit. */
 struct summary {
-    unsigned count; /* 0: of nothing */
-    bool doubted;   /* there are others */
+    unsigned count; /* 0: no samples */
+    bool doubted;   /* there were implausible ones */
     double max, min, mean;
     unsigned long long oldest_us, newest_us;
 };
@@ -274,7 +272,7 @@ static void set_number(struct nvml_device *device, enum gp_metric m, double numb
         gp_value_set_real(cached(device, m), number, now_ns);
 }
 
-/* Nothing new since the last look: then the value of now is peak and mean. */
+/* If there are no samples since the last read, the current value is peak and mean. */
 static nvmlReturn_t copy_now(struct nvml_device *device, const struct series *s, uint64_t now_ns)
 {
     struct gp_metric_set want = {0};
@@ -318,7 +316,7 @@ static nvmlReturn_t read_series(struct nvml_device *device, const struct gp_metr
     return rc;
 }
 
-/* The whole buffer of a kind. */
+/* Reads the whole buffer of one kind. */
 static nvmlReturn_t read_buffer(struct nvml_rows *rows, nvmlSamplingType_t kind,
                                 struct summary *ret)
 {
@@ -355,7 +353,7 @@ static void put_summary(struct nvml_rows *rows, nvmlReturn_t rc, const struct su
     nvml_cell_real(rows, row, GP_SAMPLES_AVERAGE, rc, s->mean);
 }
 
-/* A row for every kind; one that is refused says so. */
+/* One row for each kind; a refused kind states the reason. */
 nvmlReturn_t nvml_list_samples(struct nvml_rows *rows)
 {
     bool whole = wants_more_than_the_kind(rows);
@@ -392,7 +390,7 @@ static const struct gpm {
     {GP_GPM_TENSOR_HMMA, 7, 1},     {GP_GPM_TENSOR_DMMA, 8, 1},
     {GP_GPM_TENSOR_IMMA, 9, 1},     {GP_GPM_DRAM, 10, 1},
     {GP_GPM_FP64, 11, 1},           {GP_GPM_FP32, 12, 1},
-    {GP_GPM_FP16, 13, 1},           {GP_GPM_PCIE_TX, 20, 0x1p20}, /* MiB/s, as the next */
+    {GP_GPM_FP16, 13, 1},           {GP_GPM_PCIE_TX, 20, 0x1p20}, /* MiB/s, like the next */
     {GP_GPM_PCIE_RX, 21, 0x1p20},   {GP_GPM_NVLINK_TX, 61, 0x1p20},
     {GP_GPM_NVLINK_RX, 60, 0x1p20},
 };
@@ -441,12 +439,12 @@ static void gpm_settle(struct nvml_device *device, const struct gpm *gpm,
         gp_value_set_real(v, limit_share(gpm->metric, value), now_ns);
 }
 
-/* The driver subtracts the older sample from the newer; only what is wanted is worked out. The
- * array has room for the ids of the newest header, since some drivers check the size. */
+/* The driver subtracts the older sample from the newer, and only computes the requested metrics.
+ * The array has room for all ids of the newest header, because some drivers check the size. */
 static nvmlReturn_t gpm_subtract(struct nvml_device *device, const struct gp_metric_set *want,
                                  uint64_t now_ns)
 {
-    nvmlGpmMetricsGet_t get; /* 13 KiB: what is not asked for is left as it is */
+    nvmlGpmMetricsGet_t get; /* 13 KiB: metrics that are not requested stay uninitialized */
     get.version = NVML_GPM_METRICS_GET_VERSION;
     get.numMetrics = 0;
     get.sample1 = device->gpm.samples[!device->gpm.newest];
@@ -492,12 +490,12 @@ static nvmlReturn_t read_gpm(struct nvml_device *device, const struct gp_metric_
     }
     if (rc != NVML_SUCCESS) {
         gpm_refuse(device, rc, now_ns);
-        gpm->time_ns = 0; /* two good samples make a difference */
+        gpm->time_ns = 0; /* a difference needs two good samples */
         gpm->next_ns = nvml_refused_until(rc, now_ns);
     } else if (!has_older) {
         for (size_t i = 0; i < GP_ARRAY_LEN(gpm_metrics); i++)
             gp_value_set_absent(cached(device, gpm_metrics[i].metric), GP_STATUS_UNSUPPORTED,
-                                "the first sample is what rates start from", now_ns);
+                                "rates need a second sample", now_ns);
     }
     return nvml_return_ends_session(rc) ? rc : NVML_SUCCESS;
 }

@@ -1,4 +1,4 @@
-/* Confidential computing: a state of the whole machine. */
+/* Confidential computing, which is a state of the whole machine. */
 #include "source/nvml/readers.h"
 
 #include "base/clock.h"
@@ -23,7 +23,7 @@ static void settle(struct gp_value host[GP_HOST__COUNT], enum gp_metric m, nvmlR
     gp_value_set_time(v, gp_clock_mono_ns());
 }
 
-/* The newer call tells the mode of several GPUs too. */
+/* The newer call also reports the multi-GPU mode. */
 static nvmlReturn_t settings(struct nvml_api *api, nvmlSystemConfComputeSettings_t *ret,
                              bool *ret_has_multi)
 {

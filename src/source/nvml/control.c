@@ -1,5 +1,5 @@
-/* Reads and applies controls, one driver call at a time. A setter is called once and never tried
- * again: what the driver answers is what the user is told. */
+/* Reads and applies controls, one driver call at a time. A setter is called once and never retried:
+ * its result is reported to the user. */
 #include "source/nvml/control.h"
 
 #include "base/err.h"
@@ -10,8 +10,8 @@
 enum { CLOCKS_MAX = 512 };
 
 struct nvml_control {
-    enum nvml_function setter; /* a driver without it has no such control */
-    enum nvml_function older;  /* that drivers have which lack the setter; NVML_FN__NONE: none */
+    enum nvml_function setter; /* without it, the driver does not have the control */
+    enum nvml_function older;  /* a setter in drivers that lack the above; NVML_FN__NONE: none */
     nvmlReturn_t (*read)(struct nvml_device *device, struct gp_setting *ret);
     nvmlReturn_t (*apply)(struct nvml_device *device, const struct gp_control_value *value);
     int (*check)(struct nvml_device *device, const struct gp_control_value *value,
@@ -43,7 +43,7 @@ static void set_words(struct gp_setting *s, const char *words)
     (void)snprintf(s->words, sizeof(s->words), "%s", words);
 }
 
-/* False where the driver does not say. */
+/* False if the driver version is unknown. */
 static bool is_older_than(struct nvml_device *device, nvmlDeviceArchitecture_t arch)
 {
     nvmlDeviceArchitecture_t own = NVML_DEVICE_ARCH_UNKNOWN;
@@ -51,7 +51,7 @@ static bool is_older_than(struct nvml_device *device, nvmlDeviceArchitecture_t a
            own < arch;
 }
 
-/* Takes the GPU's handle anew: some changes make the old one void. */
+/* Opens the GPU's handle again: some changes invalidate the old one. */
 static nvmlReturn_t renew_handle(struct nvml_device *device)
 {
     nvmlDevice_t fresh;
@@ -73,7 +73,7 @@ static nvmlReturn_t read_persistence(struct nvml_device *device, struct gp_setti
     return rc;
 }
 
-/* On GPUs whose memory is a NUMA node of the system, switching it off makes the handle void. */
+/* On GPUs whose memory is a NUMA node, disabling persistence mode invalidates the handle. */
 static nvmlReturn_t apply_persistence(struct nvml_device *device,
                                       const struct gp_control_value *value)
 {
@@ -90,7 +90,7 @@ static nvmlReturn_t read_mig_mode(struct nvml_device *device, struct gp_setting 
     return rc;
 }
 
-/* Whether it could be done at once is a second return code. */
+/* A second return code tells whether it took effect immediately. */
 static nvmlReturn_t apply_mig_mode(struct nvml_device *device, const struct gp_control_value *value)
 {
     nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceSetMigMode, device->handle, (unsigned)value->n[0],
@@ -106,7 +106,7 @@ static nvmlReturn_t read_compute_mode(struct nvml_device *device, struct gp_sett
         NVML_CALL(device, nvmlDeviceGetMigMode, device->handle, &current, &pending) ==
             NVML_SUCCESS &&
         current == NVML_FEATURE_ENABLED) {
-        set_words(s, "in MIG mode every instance has its own: name one with -i MIG-…");
+        set_words(s, "in MIG mode this is set per instance: select one with -i MIG-…");
         return NVML_ERROR_NOT_SUPPORTED;
     }
     nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetComputeMode, device->handle, &mode);
@@ -191,7 +191,7 @@ static nvmlReturn_t read_virtualization_mode(struct nvml_device *device, struct 
     if (rc != NVML_SUCCESS || mode == NVML_GPU_VIRTUALIZATION_MODE_HOST_VGPU ||
         mode == NVML_GPU_VIRTUALIZATION_MODE_HOST_VSGA)
         return rc;
-    set_words(s, "the driver is no host of virtual GPUs");
+    set_words(s, "the driver is not a vGPU host");
     return NVML_ERROR_NOT_SUPPORTED;
 }
 
@@ -202,7 +202,7 @@ static nvmlReturn_t apply_virtualization_mode(struct nvml_device *device,
                      (nvmlGpuVirtualizationMode_t)value->n[0]);
 }
 
-_Static_assert(GP_CONTROL_NAME_MAX < NVML_HOSTNAME_BUFFER_SIZE, "a name has room for its end");
+_Static_assert(GP_CONTROL_NAME_MAX < NVML_HOSTNAME_BUFFER_SIZE, "a name must fit with its NUL");
 
 static nvmlReturn_t read_hostname(struct nvml_device *device, struct gp_setting *s)
 {
@@ -286,7 +286,7 @@ static nvmlReturn_t apply_module_limit(struct nvml_device *device,
 
 /* ---- clocks ---- */
 
-/* Drivers may claim more than they wrote: 0 is no clock. */
+/* Drivers may announce more entries than they wrote: 0 is not a clock. */
 static unsigned least(const unsigned *clocks, unsigned count, unsigned most)
 {
     for (unsigned i = 0; i < count && i < CLOCKS_MAX; i++)
@@ -295,7 +295,7 @@ static unsigned least(const unsigned *clocks, unsigned count, unsigned most)
     return most;
 }
 
-/* The slowest clock that the GPU lists, at whatever speed of its memory; 0 if it lists none. */
+/* The lowest clock that the GPU lists, for any memory clock; 0 if it lists none. */
 static unsigned least_clock(struct nvml_device *device, nvmlClockType_t type, unsigned max)
 {
     unsigned memory[CLOCKS_MAX] = {0}, graphics[CLOCKS_MAX] = {0};
@@ -327,7 +327,7 @@ static nvmlReturn_t read_lock(struct nvml_device *device, struct gp_setting *s,
     nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetMaxClockInfo, device->handle, type, &max);
     if (rc != NVML_SUCCESS)
         return rc;
-    set_words(s, "the driver does not tell; reset undoes it");
+    set_words(s, "not reported by this driver; reset undoes it");
     set_range(s, least_clock(device, type, max), max);
     return rc;
 }
@@ -388,7 +388,7 @@ static bool has_clock(const unsigned *clocks, unsigned count, int64_t mhz)
     return false;
 }
 
-/* The pair must be one that the GPU lists; a driver that lists none decides itself. */
+/* The pair must be one that the GPU lists. Without a list, the driver decides. */
 static int check_application_clocks(struct nvml_device *device,
                                     const struct gp_control_value *value, struct gp_err *err)
 {
@@ -398,18 +398,18 @@ static int check_application_clocks(struct nvml_device *device,
                                       &count, clocks) != NVML_SUCCESS)
         return 0;
     if (!has_clock(clocks, count, value->n[0]))
-        return gp_err_set(err, GP_EUSAGE,
-                          "application-clocks: %lld MHz is no memory clock of this GPU; the "
-                          "fastest is %u MHz",
-                          (long long)value->n[0], count ? clocks[0] : 0);
+        return gp_err_set(
+            err, GP_EUSAGE,
+            "application-clocks: %lld MHz is not a memory clock of this GPU; the highest is %u MHz",
+            (long long)value->n[0], count ? clocks[0] : 0);
     count = CLOCKS_MAX;
     if (NVML_CALL(device, nvmlDeviceGetSupportedGraphicsClocks, device->handle,
                   (unsigned)value->n[0], &count, clocks) != NVML_SUCCESS ||
         has_clock(clocks, count, value->n[1]))
         return 0;
     return gp_err_set(err, GP_EUSAGE,
-                      "application-clocks: %lld MHz is no graphics clock that goes with memory at "
-                      "%lld MHz; they reach from %u to %u MHz in steps",
+                      "application-clocks: %lld MHz is not a graphics clock for memory at %lld "
+                      "MHz; they range from %u to %u MHz in steps",
                       (long long)value->n[1], (long long)value->n[0], clocks[count ? count - 1 : 0],
                       clocks[0]);
 }
@@ -423,7 +423,8 @@ static nvmlReturn_t apply_application_clocks(struct nvml_device *device,
                      (unsigned)value->n[1]);
 }
 
-/* Drivers since 555 have one call for all offsets; older ones one for each, on the same curve. */
+/* Drivers since 555 have one call for all offsets. Older ones have a call for each, on the same
+ * curve. */
 static nvmlReturn_t read_offset(struct nvml_device *device, struct gp_setting *s,
                                 nvmlClockType_t type)
 {
@@ -491,7 +492,7 @@ static nvmlReturn_t apply_memory_offset(struct nvml_device *device,
 
 /* ---- auto boost ---- */
 
-/* What holds as long as no program asks for something else. */
+/* The mode that applies unless a program requests another one. */
 static nvmlReturn_t read_auto_boost(struct nvml_device *device, struct gp_setting *s)
 {
     nvmlEnableState_t current = NVML_FEATURE_DISABLED, usual = NVML_FEATURE_DISABLED;
@@ -579,14 +580,14 @@ static nvmlReturn_t apply_target_temperature(struct nvml_device *device,
 
 _Static_assert(NVML_MAX_FANS <= GP_CONTROL_NUMBERS, "a value holds the speed of every fan");
 
-/* A GPU without a fan has no fan speed to set. */
+/* A GPU without fans has no fan speed to set. */
 static nvmlReturn_t need_fans(struct nvml_device *device, unsigned *ret)
 {
     nvmlReturn_t rc = nvml_count_fans(device, ret);
     return rc == NVML_SUCCESS && *ret == 0 ? NVML_ERROR_NOT_SUPPORTED : rc;
 }
 
-/* A fan is either left to the driver or has a target; the speed of the moment is neither. */
+/* A fan is either controlled by the driver or has a target speed. Its current speed is neither. */
 static nvmlReturn_t read_fans(struct nvml_device *device, struct gp_setting *s)
 {
     unsigned count = 0, min = 0, max = 0;
@@ -602,7 +603,7 @@ static nvmlReturn_t read_fans(struct nvml_device *device, struct gp_setting *s)
     }
     s->known = rc == NVML_SUCCESS;
     if (rc == NVML_ERROR_FUNCTION_NOT_FOUND && count > 0) {
-        set_words(s, "drivers before 525 do not tell; auto undoes it");
+        set_words(s, "not reported by drivers before 525; auto undoes it");
         rc = NVML_SUCCESS;
     }
     bool same = true;
@@ -624,7 +625,8 @@ static int check_fans(struct nvml_device *device, const struct gp_control_value 
     unsigned count = 0;
     if (need_fans(device, &count) != NVML_SUCCESS || value->count <= count)
         return 0;
-    return gp_err_set(err, GP_EUSAGE, "fan-speed: there is no fan %u; the GPU has %u, from 0 on",
+    return gp_err_set(err, GP_EUSAGE,
+                      "fan-speed: fan %u does not exist; the GPU has %u, starting at 0",
                       value->count - 1, count);
 }
 
@@ -743,7 +745,7 @@ static nvmlReturn_t apply_nvlink_counters(struct nvml_device *device,
         .check = check_##part                                                                      \
     }
 
-/* An offset: one call for all, or an older one for each. */
+/* An offset: one call for all, or an older call for each. */
 #define OLDER(older_, part)                                                                        \
     {                                                                                              \
         .setter = NVML_FN_nvmlDeviceSetClockOffsets, .older = NVML_FN_##older_,                    \
@@ -793,13 +795,13 @@ static void control_read(struct gp_source_device *base, enum gp_control_id id,
     const struct nvml_control *control = &controls[id];
     *ret = (struct gp_setting){.status = GP_STATUS_UNSUPPORTED};
     if (device->is_mig && !gp_control_table[id].on_mig) {
-        set_words(ret, "belongs to the whole GPU, not to an instance");
+        set_words(ret, "applies to the whole GPU, not to an instance");
         return;
     }
     if (!nvml_find(&device->source->api, control->setter) &&
         !(control->older && nvml_find(&device->source->api, control->older))) {
         ret->driver_code = NVML_ERROR_FUNCTION_NOT_FOUND;
-        (void)snprintf(ret->words, sizeof(ret->words), "this driver has no %s",
+        (void)snprintf(ret->words, sizeof(ret->words), "this driver does not support %s",
                        nvml_function_name(control->setter));
         return;
     }
@@ -811,7 +813,7 @@ static void control_read(struct gp_source_device *base, enum gp_control_id id,
     ret->known = false;
     const char *instead = gp_control_table[id].instead;
     if (rc == NVML_ERROR_DEPRECATED)
-        (void)snprintf(ret->words, sizeof(ret->words), "this driver has given it up%s%s",
+        (void)snprintf(ret->words, sizeof(ret->words), "removed from this driver%s%s",
                        instead ? "; use " : "", instead ? instead : "");
     else if (ret->status != GP_STATUS_UNSUPPORTED)
         (void)snprintf(ret->words, sizeof(ret->words), "%s (%s)", nvml_return_text(rc),
@@ -825,20 +827,21 @@ static int control_check(struct gp_source_device *base, enum gp_control_id id,
     return control->check ? control->check(to_device(base), value, err) : 0;
 }
 
-/* What a refusal means, in words for who wants to mend it. */
+/* The meaning of an error, with a remedy. */
 static const struct refusal {
     nvmlReturn_t rc;
     int code;
     const char *words;
 } refusals[] = {
     {NVML_ERROR_NO_PERMISSION, GP_EPERM, "no permission"},
-    {NVML_ERROR_NOT_SUPPORTED, GP_EFAIL, "the GPU does not support it"},
-    {NVML_ERROR_FUNCTION_NOT_FOUND, GP_EFAIL, "this driver does not have it"},
-    {NVML_ERROR_ARGUMENT_VERSION_MISMATCH, GP_EFAIL, "this driver speaks another version"},
-    {NVML_ERROR_DEPRECATED, GP_EFAIL, "this driver has given it up"},
-    {NVML_ERROR_INVALID_ARGUMENT, GP_EFAIL, "the driver refuses the value"},
-    {NVML_ERROR_IN_USE, GP_EFAIL, "in use: end the programs that hold it first"},
-    {NVML_ERROR_INSUFFICIENT_RESOURCES, GP_EFAIL, "there is no room for it"},
+    {NVML_ERROR_NOT_SUPPORTED, GP_EFAIL, "not supported by this GPU"},
+    {NVML_ERROR_FUNCTION_NOT_FOUND, GP_EFAIL, "not supported by this driver"},
+    {NVML_ERROR_ARGUMENT_VERSION_MISMATCH, GP_EFAIL,
+     "this driver uses another version of the call"},
+    {NVML_ERROR_DEPRECATED, GP_EFAIL, "removed from this driver"},
+    {NVML_ERROR_INVALID_ARGUMENT, GP_EFAIL, "the driver rejects the value"},
+    {NVML_ERROR_IN_USE, GP_EFAIL, "in use: terminate the programs that use it first"},
+    {NVML_ERROR_INSUFFICIENT_RESOURCES, GP_EFAIL, "not enough room for it"},
     {NVML_ERROR_RESET_REQUIRED, GP_EFAIL, "the GPU must be reset first"},
 };
 

@@ -1,6 +1,6 @@
-/* MIG instances as one value: the list of their profiles. A GPU instance is made with one compute
- * instance that fills it, which is what programs use as a MIG device; one that was divided further
- * by other means is shown, but no value stands for it. */
+/* MIG instances as one value: the list of their profiles. A GPU instance is created with one
+ * compute instance that fills it, which programs use as a MIG device. A GPU instance that was
+ * divided further by other tools is shown, but no value can express it. */
 #include "source/nvml/control.h"
 
 #include "base/err.h"
@@ -47,7 +47,7 @@ static nvmlReturn_t list_parts(struct nvml_device *device, const struct nvml_gpu
 
 /* ---- reading ---- */
 
-/* An instance of its own: what it is, or none once it has been destroyed. */
+/* A single instance: its profile, or none after it was destroyed. */
 static nvmlReturn_t read_one(struct nvml_device *device, struct gp_setting *ret)
 {
     nvmlDevice_t handle;
@@ -87,7 +87,7 @@ static nvmlReturn_t read_all(struct nvml_device *device, struct gp_setting *ret)
         if (rc == NVML_SUCCESS && !is_whole && ret->known) {
             ret->known = false;
             (void)snprintf(ret->words, sizeof(ret->words),
-                           "an instance of %s has %zu compute instances of its own making",
+                           "an instance of %s was divided into %zu compute instances",
                            instances.entries[i].profile->name, parts.count);
         }
     }
@@ -118,7 +118,7 @@ static int unknown_profile(const struct nvml_mig_profiles *profiles, const char 
     for (size_t i = 0; i < profiles->count && used < sizeof(known); i++)
         used += (size_t)snprintf(known + used, sizeof(known) - used, "%s%s", i ? ", " : "",
                                  profiles->entries[i].name);
-    return gp_err_set(err, GP_EUSAGE, "mig-instances: this GPU has no profile '%.*s'; it has %s",
+    return gp_err_set(err, GP_EUSAGE, "mig-instances: unknown profile '%.*s'; this GPU has %s",
                       (int)(n < 32 ? n : 32), name, known);
 }
 
@@ -132,13 +132,12 @@ int nvml_check_mig_instances(struct nvml_device *device, const struct gp_control
         return 0;
     if (device->is_mig)
         return gp_err_set(err, GP_EUSAGE,
-                          "mig-instances: of one instance only none is possible, "
-                          "to destroy it; name the GPU to create others");
+                          "mig-instances: for a single instance, only none is possible, to destroy "
+                          "it; select the GPU to create others");
     nvmlReturn_t rc = nvml_mig_profiles(device, &profiles);
     if (rc != NVML_SUCCESS)
         return gp_err_set(err, rc == NVML_ERROR_NO_PERMISSION ? GP_EPERM : GP_EFAIL,
-                          "mig-instances: the driver does not list its profiles: %s",
-                          nvml_return_text(rc));
+                          "mig-instances: cannot list the profiles: %s", nvml_return_text(rc));
     for (size_t i = 0; i < profiles.count; i++)
         most = profiles.entries[i].sliceCount > most ? profiles.entries[i].sliceCount : most;
     for (const char *p = value->text; *p;) {
@@ -153,7 +152,7 @@ int nvml_check_mig_instances(struct nvml_device *device, const struct gp_control
         p += n + (p[n] == ',');
     }
     if (slices > most)
-        return gp_err_set(err, GP_EUSAGE, "mig-instances: %s has %u slices together, the GPU %u",
+        return gp_err_set(err, GP_EUSAGE, "mig-instances: %s needs %u slices, but the GPU has %u",
                           value->text, slices, most);
     return 0;
 }
@@ -188,7 +187,7 @@ static nvmlReturn_t create(struct nvml_device *device,
                      &part);
 }
 
-/* One instance: its compute instance and, if that was the last one, the GPU instance around it. */
+/* Destroys a compute instance and, if it was the last one, its GPU instance. */
 static nvmlReturn_t destroy_one(struct nvml_device *device)
 {
     nvmlDevice_t parent;
@@ -217,7 +216,7 @@ static nvmlReturn_t destroy_one(struct nvml_device *device)
                : rc;
 }
 
-/* Great ones first: a small one in the middle would leave them no place. */
+/* Large ones first: a small one in the middle would leave no room for them. */
 static int by_slices(const void *a, const void *b)
 {
     const nvmlGpuInstanceProfileInfo_v2_t *x = *(const nvmlGpuInstanceProfileInfo_v2_t *const *)a;
@@ -227,7 +226,7 @@ static int by_slices(const void *a, const void *b)
                : (x > y) - (x < y);
 }
 
-/* Keeps what there is of the wanted ones, destroys the rest, creates what is missing. */
+/* Keeps the existing ones that are requested, destroys the others, and creates the missing ones. */
 nvmlReturn_t nvml_apply_mig_instances(struct nvml_device *device,
                                       const struct gp_control_value *value)
 {
@@ -241,7 +240,7 @@ nvmlReturn_t nvml_apply_mig_instances(struct nvml_device *device,
         return destroy_one(device);
     nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetMigMode, device->handle, &current, &pending);
     if (rc == NVML_SUCCESS && current == NVML_FEATURE_DISABLED && !value->text[0])
-        return NVML_SUCCESS; /* the end of MIG mode has taken them along */
+        return NVML_SUCCESS; /* disabling MIG mode has destroyed them */
     if (rc == NVML_SUCCESS)
         rc = nvml_mig_profiles(device, &profiles);
     if (rc == NVML_SUCCESS)

@@ -1,4 +1,4 @@
-/* Parts a GPU by MIG, step by step: makes and destroys instances. */
+/* Partitions a GPU with MIG, step by step: creates and destroys instances. */
 #include "source/nvml/control.h"
 #include "source/nvml/mig.h"
 
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whether a profile is meant by its number, or by its name; a place may follow. */
+/* Whether this is the id or the name of a profile; a placement may follow. */
 static bool is_meant(const char *typed, unsigned id, const char *name)
 {
     char *end;
@@ -29,7 +29,7 @@ static nvmlReturn_t ask_places(struct nvml_device *device, unsigned *count, void
                      *(const unsigned *)ctx, entries, count);
 }
 
-/* "19:4" is to begin at place 4. */
+/* "19:4" starts at slice 4. */
 static nvmlReturn_t create_at(struct nvml_device *device, const char *typed, unsigned profile_id,
                               nvmlGpuInstance_t *ret)
 {
@@ -77,7 +77,7 @@ static nvmlReturn_t create_gpu_instance(struct nvml_device *device, struct gp_pa
     return rc;
 }
 
-/* The instance with the number of the part; its profile lies in `profiles`. */
+/* Finds the instance with the id of the part; its profile is in `profiles`. */
 static nvmlReturn_t find_gpu_instance(struct nvml_device *device, const struct gp_part *part,
                                       struct nvml_mig_profiles *profiles,
                                       struct nvml_gpu_instance *ret)

@@ -1,8 +1,8 @@
-/* The driver's own events. One set for the session, into which every GPU is registered with the
- * types that it supports; one thread asks for them (operations on a set are not thread-safe).
+/* The driver's own events. The session has one event set, in which every GPU is registered with the
+ * types that it supports. A single thread waits for events, because operations on a set are not
+ * thread-safe.
  *
- * A driver or GPU without events is no failure: what they would have told is found by comparing
- * readings instead. */
+ * A driver or GPU without events is not a failure: comparing readings finds the changes instead. */
 #include "source/nvml/internal.h"
 
 #include "base/clock.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The types that are registered, and nothing else: an event that nobody can name helps nobody. */
+/* The registered types. An event without a name here would be useless. */
 static const struct {
     unsigned long long bit;
     enum gp_event_kind kind;
@@ -22,10 +22,10 @@ static const struct {
     {NVML_EVENT_DOUBLE_BIT_ECC_ERROR, GP_EVENT_ECC_UNCORRECTED, ""},
     {NVML_EVENT_SINGLE_BIT_ECC_ERROR_STORM, GP_EVENT_ECC_STORM, ""},
     {NVML_EVENT_NON_FATAL_POISON, GP_EVENT_POISON, "poisoned data was contained"},
-    {NVML_EVENT_FATAL_POISON, GP_EVENT_POISON, "poisoned data was used: results may be wrong"},
-    {NVML_EVENT_DRAM_RETIREMENT, GP_EVENT_RETIREMENT, "bad memory was taken out of use"},
+    {NVML_EVENT_FATAL_POISON, GP_EVENT_POISON, "poisoned data was consumed: results may be wrong"},
+    {NVML_EVENT_DRAM_RETIREMENT, GP_EVENT_RETIREMENT, "bad memory was retired or remapped"},
     {NVML_EVENT_DRAM_RETIREMENT_FAILURE, GP_EVENT_RETIREMENT,
-     "bad memory could not be taken out of use"},
+     "bad memory could not be retired or remapped"},
     {NVML_EVENT_GPU_RECOVERY_ACTION, GP_EVENT_RECOVERY, ""},
     {NVML_EVENT_GPU_UNAVAILABLE, GP_EVENT_UNAVAILABLE, ""},
     {NVML_EVENT_PSTATE, GP_EVENT_PSTATE, ""},
@@ -57,8 +57,8 @@ static void free_set(struct nvml_source *source)
     source->events.set = NULL;
 }
 
-/* Registers the types, all at once or, where a driver refuses some that it has just named, one by
- * one. *ret_bits are those that it took. */
+/* Registers the types, all at once or, if a driver refuses some that it has just announced, one at
+ * a time. *ret_bits are the accepted ones. */
 static nvmlReturn_t register_types(struct nvml_source *source, nvmlDevice_t handle,
                                    unsigned long long bits, gp_call_name *call,
                                    unsigned long long *ret_bits)
@@ -82,8 +82,8 @@ static nvmlReturn_t register_types(struct nvml_source *source, nvmlDevice_t hand
     return NVML_SUCCESS;
 }
 
-/* After UNKNOWN the set is in no known state: it is given up, and the GPUs so far go into another.
- */
+/* After UNKNOWN, the state of the set is undefined: abandons it, and registers the GPUs so far in a
+ * new one. */
 static nvmlReturn_t renew_set(struct nvml_source *source, gp_call_name *call)
 {
     struct nvml_events *events = &source->events;
@@ -102,7 +102,7 @@ static nvmlReturn_t renew_set(struct nvml_source *source, gp_call_name *call)
     return rc;
 }
 
-/* Notes which GPU is meant by a handle in an event. */
+/* Remembers which GPU a handle in an event belongs to. */
 static bool add_watched(struct nvml_events *events, struct nvml_watched watched)
 {
     struct nvml_watched *grown =
@@ -156,7 +156,7 @@ static int instance(unsigned id)
     return id == NVML_NOT_AVAILABLE_U32 ? GP_EVENT_NO_INSTANCE : (int)id;
 }
 
-/* False for an event of a type or GPU that was not asked for. */
+/* False for an event of a type or GPU that was not registered. */
 static bool name_event(const struct nvml_events *events, const nvmlEventData_t *data,
                        struct gp_source_event *ret)
 {

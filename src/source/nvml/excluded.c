@@ -1,4 +1,4 @@
-/* GPUs that the kernel module was told to leave alone: the driver lists them, and that is all. */
+/* Excluded GPUs: the kernel module ignores them on request, and the driver only lists them. */
 #include "source/nvml/internal.h"
 
 #include "base/clock.h"

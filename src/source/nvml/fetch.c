@@ -1,5 +1,5 @@
-/* The capacity protocol of the driver's lists: the caller says for how many entries there is room,
- * the driver says how many there are. A list may grow between two calls. */
+/* The capacity protocol of the driver's lists: the caller passes the room in entries, the driver
+ * returns the number of entries. A list may grow between two calls. */
 #include "source/nvml/internal.h"
 
 #include <stdlib.h>
@@ -26,7 +26,7 @@ nvmlReturn_t nvml_fetch(struct nvml_device *device, struct nvml_buffer *buffer, 
     for (int try = 0; try < TRIES && rc == NVML_ERROR_INSUFFICIENT_SIZE; try++) {
         if (!reserve(buffer, room))
             return NVML_ERROR_MEMORY;
-        /* Should the driver claim more than it writes, the rest is no entry. */
+        /* If the driver announces more entries than it writes, the rest are zero. */
         memset(buffer->entries, 0, (size_t)buffer->capacity * buffer->entry_bytes);
         unsigned count = buffer->capacity;
         rc = ask(device, &count, buffer->entries, ctx);

@@ -1,4 +1,4 @@
-/* Readers of memory errors, of confidential memory and of the NVLink fabric. */
+/* Readers for memory errors, confidential memory and the NVLink fabric. */
 #include "source/nvml/readers.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@ nvmlReturn_t nvml_read_protected_memory(struct nvml_device *device, const struct
     return rc;
 }
 
-/* nvidia-smi has two names for the errors of GPU memory: every metric gets the number. */
+/* nvidia-smi has two names for errors of GPU memory; both metrics get the number. */
 nvmlReturn_t nvml_read_ecc_place(struct nvml_device *device, const struct reader *reader,
                                  struct gp_value *out)
 {
@@ -79,7 +79,7 @@ nvmlReturn_t nvml_read_dram_encryption(struct nvml_device *device, const struct 
     return rc;
 }
 
-/* "0,3": the bits that are set. */
+/* Writes the set bits as "0,3". */
 static void keep_ids(struct nvml_device *device, const nvmlMask255_t *mask, struct gp_value *v)
 {
     char text[1024] = "None";
@@ -105,7 +105,7 @@ nvmlReturn_t nvml_read_power_profiles(struct nvml_device *device, const struct r
     return rc;
 }
 
-/* A capability of the driver, not of the GPU; nvidia-smi shows it with each GPU. */
+/* This is a capability of the driver, but nvidia-smi shows it for each GPU. */
 nvmlReturn_t nvml_read_vgpu_driver(struct nvml_device *device, const struct reader *reader,
                                    struct gp_value *out)
 {
@@ -121,7 +121,7 @@ nvmlReturn_t nvml_read_vgpu_driver(struct nvml_device *device, const struct read
 
 enum { C2C_LINKS_MAX = 32 };
 
-/* The fields of link 0 .. n − 1; the last one asks how much a link carries, in MB/s. */
+/* The fields of links 0 to n − 1; the last field is the bandwidth of a link, in MB/s. */
 static nvmlReturn_t c2c_fields(struct nvml_device *device, unsigned n,
                                nvmlFieldValue_t links[C2C_LINKS_MAX + 1])
 {
@@ -165,8 +165,8 @@ nvmlReturn_t nvml_read_c2c_links(struct nvml_device *device, const struct reader
 
 enum { FABRIC_COMPLETED = 3 };
 
-/* The newest form that the driver accepts. Each begins like the next one, and a driver writes only
- * what the version in it contains. */
+/* Uses the newest version that the driver accepts. Each version extends the previous one, and a
+ * driver only writes what the passed version contains. */
 static nvmlReturn_t fabric_info(struct nvml_device *device, nvmlGpuFabricInfo_v3_t *ret)
 {
     static const unsigned versions[] = {nvmlGpuFabricInfo_v3, nvmlGpuFabricInfo_v2};
@@ -236,7 +236,7 @@ nvmlReturn_t nvml_read_fabric(struct nvml_device *device, const struct reader *r
     if (rc != NVML_SUCCESS)
         return rc;
     nvml_name_code(states, info.state, &out[0]);
-    /* Only a registration that has come to its end has an outcome. */
+    /* Only a completed registration has a result. */
     if (info.state == FABRIC_COMPLETED) {
         gp_value_set_text(&out[1], nvml_return_text(info.status), 0);
         gp_value_set_int(&out[2], info.cliqueId, 0);

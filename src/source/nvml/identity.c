@@ -1,4 +1,4 @@
-/* Readers of what a GPU is and where it sits. */
+/* Readers for the identity and location of a GPU. */
 #include "source/nvml/readers.h"
 
 #include "base/clock.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The newer call tells the PCI class too. */
+/* The newer call also reports the PCI class. */
 static nvmlReturn_t pci_info(struct nvml_device *device, nvmlPciInfoExt_t *ret, bool *ret_has_class)
 {
     nvmlPciInfoExt_t ext = {.version = nvmlPciInfoExt_v1};
@@ -54,7 +54,8 @@ nvmlReturn_t nvml_read_pci(struct nvml_device *device, const struct reader *read
     return rc;
 }
 
-/* NVML has no public call for the slot: the kernel says what the port above the GPU can do. */
+/* NVML has no public call for the slot: reads the capability of the port above the GPU from the
+ * kernel. */
 nvmlReturn_t nvml_read_slot_generation(struct nvml_device *device, const struct reader *reader,
                                        struct gp_value *out)
 {
@@ -111,7 +112,7 @@ nvmlReturn_t nvml_read_pdi(struct nvml_device *device, const struct reader *read
     return rc;
 }
 
-/* Text of the driver that may be empty, or fill its array without an end. */
+/* A text from the driver that may be empty, or fill its array without a NUL. */
 static void keep_array(struct nvml_device *device, struct gp_value *v, const void *text, size_t n)
 {
     char copy[NVML_HOSTNAME_BUFFER_SIZE + 1];
@@ -164,7 +165,7 @@ nvmlReturn_t nvml_read_inforom_check(struct nvml_device *device, const struct re
     return damaged ? NVML_SUCCESS : rc;
 }
 
-/* Microseconds since 1970, and the microseconds that it took. */
+/* A time in microseconds since 1970, and a duration in microseconds. */
 nvmlReturn_t nvml_read_bbx_flush(struct nvml_device *device, const struct reader *reader,
                                  struct gp_value *out)
 {
@@ -197,7 +198,7 @@ nvmlReturn_t nvml_read_gsp_version(struct nvml_device *device, const struct read
     return rc;
 }
 
-/* A number of one byte; all ones: not available. */
+/* A one-byte number; all ones: not available. */
 static void keep_byte(struct gp_value *v, unsigned char byte)
 {
     if (byte == UINT8_MAX)
@@ -206,8 +207,8 @@ static void keep_byte(struct gp_value *v, unsigned char byte)
         gp_value_set_int(v, byte, 0);
 }
 
-/* The two versions of the struct differ in one member: the first has the rack's identity in place
- * of the serial number of the chassis. */
+/* The two versions of the struct differ in one member: the first has the rack's GUID instead of the
+ * serial number of the chassis. */
 nvmlReturn_t nvml_read_platform(struct nvml_device *device, const struct reader *reader,
                                 struct gp_value *out)
 {

@@ -1,8 +1,8 @@
-/* The NVLinks of a GPU, one by one and summed.
+/* The NVLinks of a GPU, individually and in total.
  *
- * What a link tells comes from fields, which are asked for all links in one call, or from functions
- * where a driver or a generation of NVLink does not know the field: NVLink 5 counts bytes and
- * errors under other numbers than those before it. */
+ * The values of a link come from fields, which are read for all links in one call, or from
+ * functions if the driver or NVLink generation does not have the field. NVLink 5 counts bytes and
+ * errors in other fields than earlier generations. */
 #include "source/nvml/lists.h"
 
 #include "base/clock.h"
@@ -14,7 +14,7 @@ enum { ALL_LINKS = -1, FIELDS_AT_ONCE = 64, TX = 0, RX = 1 };
 
 /* ---- fields ---- */
 
-/* Asks for all the fields; each has its own return code behind it. */
+/* Reads all fields; each has its own return code. */
 static nvmlReturn_t ask_fields(struct nvml_device *device, nvmlDevice_t handle,
                                nvmlFieldValue_t *fields, size_t count)
 {
@@ -47,7 +47,7 @@ static bool is_refused(nvmlReturn_t rc)
     return nvml_return_status(rc) == GP_STATUS_UNSUPPORTED;
 }
 
-/* The number of links, 0 for a GPU without. */
+/* The number of links; 0 for a GPU without. */
 static nvmlReturn_t count_links(struct nvml_device *device, unsigned *ret)
 {
     uint64_t count = 0;
@@ -56,7 +56,7 @@ static nvmlReturn_t count_links(struct nvml_device *device, unsigned *ret)
     return is_refused(rc) ? NVML_SUCCESS : rc;
 }
 
-/* In MIG mode the driver refuses everything about links. */
+/* In MIG mode, the driver refuses all link queries. */
 static nvmlReturn_t check_mig(struct nvml_device *device)
 {
     unsigned current = 0;
@@ -68,7 +68,7 @@ static nvmlReturn_t check_mig(struct nvml_device *device)
                                                                  : NVML_SUCCESS;
 }
 
-/* ---- what functions tell ---- */
+/* ---- values from functions ---- */
 
 typedef nvmlReturn_t (*link_fn)(struct nvml_device *device, unsigned link, unsigned arg,
                                 uint64_t *ret);
@@ -145,13 +145,13 @@ static const struct code_name remote_types[] = {{NVML_NVLINK_DEVICE_TYPE_GPU, "G
                                                 {NVML_NVLINK_DEVICE_TYPE_IBMNPU, "CPU"},
                                                 {NVML_NVLINK_DEVICE_TYPE_SWITCH, "Switch"},
                                                 {0, NULL}};
-/* The driver's numbers are not the generations: 6 is NVLink 4.0. */
+/* The driver's numbers differ from the generations: 6 is NVLink 4.0. */
 static const struct code_name versions[] = {{1, "1.0"}, {2, "2.0"}, {3, "2.2"},
                                             {4, "3.0"}, {5, "3.1"}, {6, "4.0"},
                                             {7, "5.0"}, {8, "6.0"}, {0, NULL}};
 
-/* Where a number of a link is found: in the first of its fields that the driver knows, else by
- * the function. */
+/* The source of a link's value: the first of its fields that the driver supports, otherwise the
+ * function. */
 static const struct column {
     enum gp_metric metric;
     unsigned field[2]; /* 0: none */
@@ -220,7 +220,7 @@ static bool is_due(const struct nvml_rows *rows, unsigned link, enum gp_metric m
     return for_rate || nvml_cell_is_due(rows, link, m);
 }
 
-/* A bit error rate is mantissa and exponent: 0x10f is 1e-15. */
+/* Decodes a bit error rate of mantissa and exponent: 0x10f is 1e-15. */
 static void put_error_rate(const struct nvml_rows *rows, unsigned link, enum gp_metric m,
                            uint64_t raw)
 {
@@ -240,13 +240,13 @@ static void settle(const struct nvml_rows *rows, unsigned link, const struct col
     else if (rc == NVML_SUCCESS && gp_metric_table[m].type == GP_TYPE_TEXT)
         put_error_rate(rows, link, m, number);
     else if (rc == NVML_SUCCESS && gp_metric_table[m].unit == GP_UNIT_BYTES && number < INT64_MAX)
-        /* a counter may pass what any memory holds */
+        /* A counter may exceed the limits for memory sizes. */
         gp_value_set_int(nvml_rows_cell(rows, link, m), (int64_t)number, rows->now_ns);
     else
         nvml_cell_number(rows, link, m, rc, number);
 }
 
-/* The cells that a pass asks for. */
+/* The cells that a pass reads. */
 struct batch {
     size_t count;
     nvmlFieldValue_t fields[FIELDS_AT_ONCE];
@@ -254,13 +254,13 @@ struct batch {
     unsigned links[FIELDS_AT_ONCE];
 };
 
-/* What is refused stays in the row as such, for the next pass. */
+/* A refused cell keeps its status in the row, for the next pass. */
 static nvmlReturn_t flush(struct nvml_rows *rows, struct batch *batch, size_t pass)
 {
     nvmlReturn_t rc =
         batch->count ? ask_fields(rows->device, rows->device->handle, batch->fields, batch->count)
                      : NVML_SUCCESS;
-    rows->now_ns = gp_clock_mono_ns(); /* counters are of this moment */
+    rows->now_ns = gp_clock_mono_ns(); /* the time of the counters */
     for (size_t i = 0; i < batch->count && rc == NVML_SUCCESS; i++) {
         const nvmlFieldValue_t *field = &batch->fields[i];
         int64_t number = 0;
@@ -279,7 +279,7 @@ static nvmlReturn_t flush(struct nvml_rows *rows, struct batch *batch, size_t pa
     return rc;
 }
 
-/* Whether the cells of a column have to be asked for in this way. `due` has a bit per column. */
+/* Whether cells of a column must be read in this way. `due` has a bit for each column. */
 static bool is_open(const struct nvml_rows *rows, unsigned link, size_t c, const uint32_t *due)
 {
     const struct gp_value *v = nvml_rows_cell(rows, link, columns[c].metric);
@@ -397,7 +397,7 @@ nvmlReturn_t nvml_list_links(struct nvml_rows *rows)
     unsigned count = 0;
     nvmlReturn_t rc = nvml_link_count(device, &count);
     if (rc == NVML_ERROR_NOT_SUPPORTED)
-        rows->list.words = "not told in MIG mode";
+        rows->list.words = "not reported in MIG mode";
     for (unsigned link = 0; link < count && rc == NVML_SUCCESS; link++) {
         rc = nvml_rows_add(rows);
         if (rc != NVML_SUCCESS)
@@ -422,7 +422,7 @@ nvmlReturn_t nvml_list_links(struct nvml_rows *rows)
     return rc;
 }
 
-/* ---- of the whole GPU ---- */
+/* ---- totals of a GPU ---- */
 
 nvmlReturn_t nvml_read_active_links(struct nvml_device *device, const struct reader *reader,
                                     struct gp_value *out)
@@ -440,7 +440,7 @@ nvmlReturn_t nvml_read_active_links(struct nvml_device *device, const struct rea
     return rc == NVML_SUCCESS && count == 0 ? NVML_ERROR_NOT_SUPPORTED : rc;
 }
 
-/* Where the driver has no sum, it is added up. */
+/* Adds up the links if the driver has no total. */
 static nvmlReturn_t sum_bytes(struct nvml_device *device, unsigned id, uint64_t *ret)
 {
     unsigned count = 0;

@@ -1,4 +1,4 @@
-/* The plain lists of a GPU: each a call or two of the driver. */
+/* The simple lists of a GPU, which need one or two driver calls each. */
 #include "source/nvml/lists.h"
 
 #include "base/clock.h"
@@ -30,7 +30,7 @@ static nvmlReturn_t add_clocks(struct nvml_rows *rows, unsigned memory_mhz,
     nvmlReturn_t rc = NVML_SUCCESS;
     for (unsigned i = 0; i < graphics->count && rc == NVML_SUCCESS; i++) {
         if (mhz[i] == 0)
-            continue; /* the driver has claimed more than it wrote; so below */
+            continue; /* the driver announced more than it wrote; same below */
         rc = nvml_rows_add(rows);
         if (rc != NVML_SUCCESS)
             break;
@@ -52,7 +52,7 @@ nvmlReturn_t nvml_list_clocks(struct nvml_rows *rows)
         if (rc == NVML_SUCCESS)
             rc = add_clocks(rows, memory_mhz[i], &graphics);
         else if (rc == NVML_ERROR_NOT_FOUND)
-            rc = NVML_SUCCESS; /* the driver does not know its own memory clock any more */
+            rc = NVML_SUCCESS; /* the driver no longer knows its own memory clock */
     }
     free(memory.entries);
     free(graphics.entries);
@@ -61,7 +61,7 @@ nvmlReturn_t nvml_list_clocks(struct nvml_rows *rows)
 
 /* ---- retired pages ---- */
 
-/* Addresses stand in the first half of the room, times in the second. */
+/* The first half of the buffer has the addresses, the second the times. */
 static nvmlReturn_t ask_pages(struct nvml_device *device, unsigned *count, void *entries,
                               const void *ctx)
 {
@@ -106,7 +106,7 @@ nvmlReturn_t nvml_list_pages(struct nvml_rows *rows)
 {
     static const struct {
         nvmlPageRetirementCause_t cause;
-        const char *name; /* nvidia-smi's */
+        const char *name; /* nvidia-smi's word */
     } causes[] = {{NVML_PAGE_RETIREMENT_CAUSE_MULTIPLE_SINGLE_BIT_ECC_ERRORS, "Single Bit ECC"},
                   {NVML_PAGE_RETIREMENT_CAUSE_DOUBLE_BIT_ECC_ERROR, "Double Bit ECC"}};
     struct nvml_buffer pages = {.entry_bytes = 2 * sizeof(unsigned long long)};
@@ -135,14 +135,14 @@ static nvmlReturn_t add_app(struct nvml_rows *rows, unsigned pid)
     nvmlReturn_t rc =
         NVML_CALL(rows->device, nvmlDeviceGetAccountingStats, rows->device->handle, pid, &stats);
     if (rc == NVML_ERROR_NOT_FOUND)
-        return NVML_SUCCESS; /* it has dropped out of the driver's memory since it was listed */
+        return NVML_SUCCESS; /* the driver has dropped it since it was listed */
     if (nvml_return_ends_session(rc))
         return rc;
     nvmlReturn_t added = nvml_rows_add(rows);
     if (added != NVML_SUCCESS)
         return added;
     size_t row = rows->list.count - 1;
-    /* What is not accounted is all ones. */
+    /* All ones: not accounted. */
     nvmlReturn_t gpu = stats.gpuUtilization == UINT32_MAX ? NVML_ERROR_NOT_SUPPORTED : rc;
     nvmlReturn_t mem = stats.memoryUtilization == UINT32_MAX ? NVML_ERROR_NOT_SUPPORTED : rc;
     nvmlReturn_t most = stats.maxMemoryUsage == UINT64_MAX ? NVML_ERROR_NOT_SUPPORTED : rc;
@@ -164,7 +164,7 @@ nvmlReturn_t nvml_list_apps(struct nvml_rows *rows)
     nvmlEnableState_t mode = NVML_FEATURE_DISABLED;
     nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetAccountingMode, device->handle, &mode);
     if (rc == NVML_SUCCESS && mode == NVML_FEATURE_DISABLED) {
-        rows->list.words = "accounting mode is off; to turn it on: gpulse set accounting-mode=on";
+        rows->list.words = "accounting mode is off; to enable it: gpulse set accounting-mode=on";
         return NVML_ERROR_NOT_SUPPORTED;
     }
     if (rc == NVML_SUCCESS)
@@ -203,7 +203,7 @@ static nvmlReturn_t fan_policy(struct nvml_device *device, unsigned fan, unsigne
 
 static nvmlReturn_t fan_min(struct nvml_device *device, unsigned fan, unsigned *value)
 {
-    (void)fan; /* one range for all */
+    (void)fan; /* one range for all fans */
     unsigned max;
     return NVML_CALL(device, nvmlDeviceGetMinMaxFanSpeed, device->handle, value, &max);
 }
@@ -227,7 +227,8 @@ static const struct {
     {GP_FAN_MIN, fan_min, NULL},         {GP_FAN_MAX, fan_max, NULL},
 };
 
-/* Drivers before R510 cannot tell how many there are: asked one by one until one is refused. */
+/* Drivers before R510 do not report the number of fans: tries one after the other until one is
+ * refused. */
 nvmlReturn_t nvml_count_fans(struct nvml_device *device, unsigned *ret)
 {
     unsigned percent;

@@ -1,4 +1,4 @@
-/* The lists of a GPU: what asks for them and keeps them. */
+/* Reads the lists of a GPU and caches them. */
 #include "source/nvml/lists.h"
 
 #include "base/clock.h"
@@ -37,7 +37,7 @@ struct gp_value *nvml_rows_cell(const struct nvml_rows *rows, size_t row, enum g
                               (size_t)(m - gp_scope_table[rows->scope].first)];
 }
 
-/* True if there is a value to fill in; else the cell says why not. */
+/* True if there is a value to fill in; otherwise the cell gets the reason. */
 static bool succeeded(const struct nvml_rows *rows, struct gp_value *v, nvmlReturn_t rc)
 {
     enum gp_status status = nvml_return_status(rc);
@@ -135,7 +135,7 @@ void nvml_put_text(const struct nvml_rows *rows, enum gp_metric m, const char *t
     nvml_cell_text(rows, rows->list.count - 1, m, NVML_SUCCESS, text);
 }
 
-/* ---- reading and keeping ---- */
+/* ---- reading and caching ---- */
 
 static const nvml_list_fn list_readers[GP_LIST__COUNT] = {
     [GP_SCOPE_CLOCK - GP_SCOPE_LIST__FIRST] = nvml_list_clocks,
@@ -171,7 +171,7 @@ static bool is_due(const struct nvml_list *kept, enum gp_scope scope, uint64_t n
     return !(kept->done && lasts) && now_ns >= kept->next_ns;
 }
 
-/* Asks the driver. NVML_SUCCESS, or the code that ended the session. */
+/* Reads from the driver. Returns NVML_SUCCESS, or the code that ended the session. */
 static nvmlReturn_t refresh(struct nvml_device *device, const struct gp_want *want,
                             enum gp_scope scope, uint64_t now_ns)
 {
@@ -200,7 +200,7 @@ static nvmlReturn_t refresh(struct nvml_device *device, const struct gp_want *wa
     return nvml_return_ends_session(rc) ? rc : NVML_SUCCESS;
 }
 
-/* Copies a list and its text for the reading. */
+/* Copies a list and its texts for the reading. */
 static void publish(const struct gp_list *kept, enum gp_scope scope, struct gp_arena *arena,
                     struct gp_list *ret)
 {

@@ -25,8 +25,8 @@ static int open_library(const char *path, void **ret, struct gp_err *err)
         bool own = words && strncmp(words, place, n) == 0 && strncmp(words + n, ": ", 2) == 0;
         if (own)
             words += n + 2;
-        /* A library that is there and cannot be used, perhaps for another that it needs, says more
-         * than those that are not there. */
+        /* A library that exists but cannot be loaded (perhaps because of one that it needs) gives a
+         * better reason than one that does not exist. */
         if (words && !(own && strstr(words, "No such file")))
             (void)snprintf(reason, sizeof(reason), "%s", words);
     }
@@ -38,7 +38,7 @@ static int open_library(const char *path, void **ret, struct gp_err *err)
                       "to try gpulse without one: gpulse --sim h100x8");
 }
 
-/* The code that stands for what no library could answer. */
+/* Adds the return code for errors that the library itself could not report. */
 static int add_code(int r, nvmlReturn_t rc, struct gp_err *err)
 {
     if (err)
@@ -57,8 +57,9 @@ int nvml_load(struct nvml_api *api, const char *path, struct gp_err *err)
     if (!NVML_FN(api, nvmlInit_v2) || !NVML_FN(api, nvmlDeviceGetCount_v2) ||
         !NVML_FN(api, nvmlDeviceGetHandleByIndex_v2)) {
         nvml_unload(api);
-        r = gp_err_set(err, GP_EDRIVER,
-                       "the library has no nvmlInit_v2: not libnvidia-ml, or a driver before R450");
+        r = gp_err_set(
+            err, GP_EDRIVER,
+            "the library has no nvmlInit_v2: it is not libnvidia-ml, or from a driver before R450");
         return add_code(r, NVML_ERROR_FUNCTION_NOT_FOUND, err);
     }
     return 0;
@@ -81,11 +82,11 @@ const char *nvml_function_name(enum nvml_function function)
     return names[function];
 }
 
-/* Stands for a function that the library lacks. */
+/* Marks a function that the library does not have. */
 static void absent(void) {}
 
-/* Through dlsym each, so that a driver that lacks one costs that answer and not the process.
- * Threads that look up the same one at the same time find the same. */
+/* Looks up each function with dlsym, so that a missing one only costs its values, not the process.
+ * Threads that look up the same function at the same time get the same result. */
 nvml_any_fn nvml_find(struct nvml_api *api, enum nvml_function function)
 {
     nvml_any_fn fn = atomic_load_explicit(&api->functions[function], memory_order_relaxed);

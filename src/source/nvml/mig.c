@@ -5,7 +5,7 @@
 
 /* ---- profiles of GPU instances ---- */
 
-/* "MIG 1g.10gb" is called 1g.10gb. */
+/* "MIG 1g.10gb" becomes 1g.10gb. */
 static void cut_name(char *name, size_t size)
 {
     static const char prefix[] = "MIG ";
@@ -14,11 +14,12 @@ static void cut_name(char *name, size_t size)
     memmove(name, name + cut, size - cut);
 }
 
-/* Drivers before 510 do not name a profile: by slices, and by its part of the memory in eighths. */
+/* Drivers before 510 do not report profile names: builds them from the slices and the share of the
+ * memory in eighths. */
 static nvmlReturn_t make_name(struct nvml_device *device, unsigned index,
                               nvmlGpuInstanceProfileInfo_v2_t *profile)
 {
-    /* "+me": with the media engines */
+    /* "+me": with the media engines. */
     bool media = index == NVML_GPU_INSTANCE_PROFILE_1_SLICE_REV1 ||
                  index == NVML_GPU_INSTANCE_PROFILE_2_SLICE_REV1;
     nvmlMemory_t memory = {0};
@@ -92,7 +93,7 @@ nvmlReturn_t nvml_gpu_instances(struct nvml_device *device,
         nvmlGpuInstance_t handles[NVML_MIG_INSTANCES_MAX];
         unsigned count = 0;
         if (profile->instanceCount > NVML_MIG_INSTANCES_MAX)
-            continue; /* the call takes no capacity: the profile tells how many there may be */
+            continue; /* the call takes no capacity: the profile has the maximum number */
         nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetGpuInstances, device->handle, profile->id,
                                     handles, &count);
         for (unsigned i = 0; rc == NVML_SUCCESS && i < count; i++) {
@@ -126,7 +127,7 @@ static nvmlReturn_t read_part(struct nvml_device *device, const struct nvml_gpu_
     rc = NVML_CALL(device, nvmlGpuInstanceGetComputeInstanceProfileInfo, instance->handle, index,
                    NVML_COMPUTE_INSTANCE_ENGINE_PROFILE_SHARED, &plain);
     memcpy(&ret->id, &plain, sizeof(plain));
-    /* "1c.3g.40gb", without what the GPU instance has of engines */
+    /* "1c.3g.40gb", without the engines of the GPU instance. */
     const char *of = instance->profile->name;
     char part[16] = "";
     if (plain.sliceCount != instance->profile->sliceCount)

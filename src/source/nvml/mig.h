@@ -1,5 +1,5 @@
-/* MIG: the profiles of a GPU, the GPU instances that are made of them, and the compute instances in
- * those. Failures leave the name of the call in *device->call. */
+/* MIG: the profiles of a GPU, its GPU instances, and their compute instances. After a failure,
+ * *device->call is the name of the failed call. */
 #ifndef GP_SOURCE_NVML_MIG_H
 #define GP_SOURCE_NVML_MIG_H
 
@@ -11,13 +11,13 @@ enum {
     NVML_MIG_INSTANCES_MAX = 16,
 };
 
-/* The names are without "MIG ". */
+/* The names do not have "MIG ". */
 struct nvml_mig_profiles {
     nvmlGpuInstanceProfileInfo_v2_t entries[NVML_MIG_PROFILES_MAX];
     size_t count;
 };
 
-/* In the driver's order; those that the GPU does not have are left out. */
+/* In the driver's order, without profiles that the GPU does not have. */
 nvmlReturn_t nvml_mig_profiles(struct nvml_device *device, struct nvml_mig_profiles *ret);
 
 struct nvml_gpu_instance {
@@ -45,7 +45,7 @@ nvmlReturn_t nvml_compute_profiles(struct nvml_device *device,
                                    const struct nvml_gpu_instance *instance,
                                    struct nvml_compute_profiles *ret);
 
-/* The one that fills the GPU instance; NULL if there is none. */
+/* The profile that fills the GPU instance; NULL if there is none. */
 const nvmlComputeInstanceProfileInfo_v2_t *
 nvml_whole_profile(const struct nvml_compute_profiles *profiles);
 

@@ -1,4 +1,4 @@
-/* The lists about MIG: what the GPU can be parted into, and what it is. */
+/* The MIG lists: possible and existing instances. */
 #include "source/nvml/lists.h"
 #include "source/nvml/mig.h"
 
@@ -14,7 +14,7 @@ static nvmlReturn_t ask_placements(struct nvml_device *device, unsigned *count, 
                      *(const unsigned *)ctx, entries, count);
 }
 
-/* "{0,2,4}:2": the first slices, and how many follow each, as nvidia-smi mig -lgipp prints them. */
+/* "{0,2,4}:2": start slices and length, like nvidia-smi mig -lgipp. */
 static nvmlReturn_t put_placements(const struct nvml_rows *rows, unsigned profile_id)
 {
     struct nvml_buffer places = {.entry_bytes = sizeof(nvmlGpuInstancePlacement_t)};

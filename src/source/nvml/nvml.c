@@ -1,8 +1,8 @@
-/* The session with the driver: open, attach, read, close.
+/* The driver session: open, attach, read, close.
  *
- * nvmlInit_v2 attaches no GPU; the first handle call of each GPU does, and may take seconds. So
- * that is left to attach, which runs for all GPUs in parallel. A GPU that sleeps is woken by any
- * handle call and kept awake by an open one, so its sysfs file is asked first. */
+ * nvmlInit_v2 attaches no GPU; the first handle call for each GPU does, and may take seconds. This
+ * is therefore left to attach, which runs in parallel for all GPUs. Any handle call wakes a
+ * sleeping GPU, and an open handle keeps it awake, so its sysfs file is checked first. */
 #include "source/nvml/internal.h"
 
 #include "base/clock.h"
@@ -34,7 +34,7 @@ static struct nvml_device *to_device(struct gp_source_device *device)
 
 /* ---- sleep ---- */
 
-/* Reads a file of a GPU bound to the nvidia driver: its sysfs folder, named by PCI address. */
+/* Reads a file from the sysfs folder of a GPU bound to the nvidia driver, named by PCI address. */
 static bool read_bound_file(const struct nvml_source *source, unsigned index, const char *file,
                             char *text, size_t size)
 {
@@ -49,7 +49,8 @@ static int compare_addresses(const void *a, const void *b)
     return strcmp(a, b);
 }
 
-/* The PCI addresses of the GPUs bound to the nvidia driver, sorted: the order of NVML's indices. */
+/* Lists the PCI addresses of GPUs bound to the nvidia driver. They are sorted, which is the order
+ * of NVML's indices. */
 static void list_bound_gpus(struct nvml_source *source)
 {
     char path[GP_PATH_SIZE];
@@ -84,7 +85,7 @@ static bool all_asleep(const struct nvml_source *source)
     return source->bound_count > 0;
 }
 
-/* True if the kernel may put this GPU to sleep at all; most servers forbid it. */
+/* Whether the kernel may put this GPU to sleep at all; most servers forbid it. */
 static bool may_sleep(const struct nvml_source *source, unsigned index)
 {
     char text[32];
@@ -112,7 +113,8 @@ static void keep(struct gp_reading *reading, enum gp_metric m, const char *text,
     gp_strbuf_fini(&safe);
 }
 
-/* The rest of the line behind `label`; a UUID of question marks is one that was never asked. */
+/* Stores the rest of the line after `label`. A UUID of question marks was never read by the
+ * driver. */
 static void keep_line(struct gp_reading *reading, enum gp_metric m, const char *text,
                       const char *label)
 {
@@ -126,14 +128,14 @@ static void keep_line(struct gp_reading *reading, enum gp_metric m, const char *
         keep(reading, m, at, n);
 }
 
-/* Who a GPU is, without touching it: what the kernel's module shows. */
+/* Reads the identity of a GPU from the kernel module, without waking the GPU. */
 static void keep_bound_identity(const struct nvml_source *source, unsigned index,
                                 struct gp_reading *reading)
 {
     char name[128];
     char path[GP_PATH_SIZE];
     char text[1024];
-    /* NVML's form of the address has 8 digits of domain. */
+    /* NVML uses 8 digits for the PCI domain. */
     (void)snprintf(name, sizeof(name), "0000%s", source->bound[index]);
     for (char *c = name; *c; c++)
         *c = (char)toupper((unsigned char)*c);
@@ -151,11 +153,11 @@ static void describe_sleeper(const struct nvml_source *source, unsigned index,
 {
     reading->status = GP_STATUS_ASLEEP;
     (void)snprintf(reading->status_text, sizeof(reading->status_text),
-                   "asleep to save power; gpulse does not wake it");
+                   "asleep to save power; gpulse does not wake it up");
     keep_bound_identity(source, index, reading);
 }
 
-/* The list of the kernel has the driver's order as long as both have as many GPUs. */
+/* The kernel's list has the driver's order if both have the same number of GPUs. */
 static bool is_bound(const struct nvml_source *source, unsigned index)
 {
     return source->bound_count > index &&
@@ -169,8 +171,8 @@ bool nvml_is_asleep(const struct nvml_source *source, unsigned index)
 
 /* ---- open and close ---- */
 
-/* The version out of "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.161.07  …" (open modules:
- * "… Open Kernel Module for x86_64  595.80  …"): the first word behind two blanks. */
+/* The version in "NVRM version: NVIDIA UNIX x86_64 Kernel Module 535.161.07 …" (open modules: "…
+ * Open Kernel Module for x86_64 595.80 …"): the first word after two blanks. */
 static void kernel_module_version(const struct nvml_source *source, char *out, size_t size)
 {
     char path[GP_PATH_SIZE];
@@ -185,8 +187,8 @@ static void kernel_module_version(const struct nvml_source *source, char *out, s
         (void)snprintf(out, size, "%.*s", (int)strcspn(gap + 2, " \n"), gap + 2);
 }
 
-/* What the simulated driver has to say beyond a return code: which machine it cannot play, and why.
- * "" from a real one. */
+/* The simulated driver's details of an error: which machine it cannot load, and why. "" for a real
+ * driver. */
 static const char *simulator_error(const struct nvml_source *source)
 {
     const char *(*error)(void) = NULL;
@@ -205,10 +207,10 @@ static int init_error(const struct nvml_source *source, nvmlReturn_t rc, struct 
         {NVML_ERROR_DRIVER_NOT_LOADED, GP_EDRIVER,
          "the NVIDIA kernel module is not loaded; load it with: sudo modprobe nvidia"},
         {NVML_ERROR_NO_PERMISSION, GP_EPERM,
-         "no permission to open the NVIDIA device files; look at: ls -l /dev/nvidia*"},
+         "no permission to open the NVIDIA device files; check: ls -l /dev/nvidia*"},
         {NVML_ERROR_UNKNOWN, GP_EDRIVER,
-         "the driver refused to start (Unknown Error); in a container this means that it lost "
-         "/dev/nvidia* (its device cgroup changed): restart the container"},
+         "the driver failed to start (Unknown Error); in a container this means that it lost "
+         "access to /dev/nvidia* (its device cgroup changed): restart the container"},
     };
     if (*simulator_error(source))
         return gp_err_set(err, GP_EUSAGE, "%s", simulator_error(source));
@@ -220,13 +222,13 @@ static int init_error(const struct nvml_source *source, nvmlReturn_t rc, struct 
     if (rc == NVML_ERROR_LIB_RM_VERSION_MISMATCH)
         return gp_err_set(
             err, GP_EDRIVER,
-            "driver and library have different versions (kernel module: %s): the driver "
-            "was updated while it was loaded; reboot, or reload the nvidia modules",
+            "driver and library have different versions (kernel module: %s): the driver was "
+            "updated while it was loaded; reboot, or reload the nvidia modules",
             module[0] ? module : "unknown");
     return gp_err_set(err, GP_EDRIVER, "cannot start NVML: %s (%d)", nvml_return_text(rc), (int)rc);
 }
 
-/* What NVML itself says of it; it knows its version without a driver. */
+/* Adds NVML's own error text; it knows its version without a driver. */
 static void add_driver_words(struct nvml_source *source, nvmlReturn_t rc, struct gp_err *err)
 {
     if (!err)
@@ -236,8 +238,8 @@ static void add_driver_words(struct nvml_source *source, nvmlReturn_t rc, struct
                    sizeof(err->driver_library));
 }
 
-/* The driver's version as numbers, by which ABI rules are chosen that no symbol tells; 0.0 if it is
- * not known. NVML's own version is that of its driver behind the CUDA version: 12.535.54.03. */
+/* Parses the driver version, which selects ABI rules that no symbol shows; 0.0 if unknown. NVML's
+ * own version is the driver's after the CUDA version: 12.535.54.03. */
 static void parse_version(struct nvml_source *source)
 {
     const char *behind_cuda = strchr(source->nvml_version, '.');
@@ -258,7 +260,7 @@ static void read_versions(struct nvml_source *source)
     (void)NVML_ASK(api, nvmlSystemGetNVMLVersion, source->nvml_version,
                    sizeof(source->nvml_version));
     parse_version(source);
-    /* _v2 asks libcuda, which need not be there; the older call answers from NVML's own number. */
+    /* _v2 calls libcuda, which may be missing; the older call uses NVML's own number. */
     bool known = NVML_ASK(api, nvmlSystemGetCudaDriverVersion_v2, &cuda) == NVML_SUCCESS ||
                  NVML_ASK(api, nvmlSystemGetCudaDriverVersion, &cuda) == NVML_SUCCESS;
     if (known && cuda > 0)
@@ -273,7 +275,7 @@ static void nvml_close(struct gp_source *base)
     if (source->initialised && NVML_FN(&source->api, nvmlShutdown))
         (void)NVML_FN(&source->api, nvmlShutdown)();
     source->initialised = false;
-    /* Only behind nvmlShutdown: the driver may still call into the library before that. */
+    /* Only after nvmlShutdown: until then, the driver may still call into the library. */
     nvml_unload(&source->api);
 }
 
@@ -282,7 +284,7 @@ static int nvml_open(struct gp_source *base, unsigned *ret_count, struct gp_err 
     struct nvml_source *source = to_nvml(base);
     list_bound_gpus(source);
     if (all_asleep(source)) {
-        /* Nothing is opened as long as nothing is awake; the driver's version is the module's. */
+        /* Opens nothing while no GPU is awake; the driver version is the kernel module's. */
         kernel_module_version(source, source->kmd_version, sizeof(source->kmd_version));
         (void)snprintf(source->driver_version, sizeof(source->driver_version), "%s",
                        source->kmd_version);
@@ -320,7 +322,7 @@ static void nvml_read_host(struct gp_source *base, const struct gp_metric_set *w
 {
     struct nvml_source *source = to_nvml(base);
     set_text(&host[GP_DRIVER_VERSION], source->driver_version);
-    /* NVML does not start beside a kernel module of another version. */
+    /* NVML does not start with a kernel module of another version. */
     set_text(&host[GP_KMD_VERSION],
              source->kmd_version[0] ? source->kmd_version : source->driver_version);
     set_text(&host[GP_CUDA_VERSION], source->cuda_version);
@@ -335,10 +337,10 @@ static void nvml_read_host(struct gp_source *base, const struct gp_metric_set *w
 static void fail_reading(struct gp_reading *reading, nvmlReturn_t rc, const char *call)
 {
     enum gp_status status = nvml_return_status(rc);
-    /* What comes from taking hold of a GPU cannot be "not supported". */
+    /* A failure to open a GPU cannot mean "not supported". */
     reading->status =
         status == GP_STATUS_UNSUPPORTED || status == GP_STATUS_OK ? GP_STATUS_ERROR : status;
-    /* A GPU that fell off the bus answers UNKNOWN to its first call. */
+    /* A GPU that fell off the bus returns UNKNOWN for its first call. */
     reading->needs_reinit = nvml_return_ends_session(rc) || rc == NVML_ERROR_UNKNOWN;
     reading->driver_code = (int)rc;
     (void)snprintf(reading->status_text, sizeof(reading->status_text), "%s (%s)",
@@ -431,21 +433,21 @@ static const char *nvml_uuid(const struct gp_source_device *base)
 
 /* ---- MIG ---- */
 
-/* A MIG device of the driver, as the list of now has it. */
+/* A MIG device in the driver's current list. */
 struct mig_seen {
     nvmlDevice_t handle;
     unsigned index;
     char uuid[NVML_DEVICE_UUID_V2_BUFFER_SIZE];
 };
 
-/* What is no answer, but no "there is none" either. */
+/* Whether a code is neither an answer nor "does not exist". */
 static bool is_failure(nvmlReturn_t rc)
 {
     return rc != NVML_SUCCESS && nvml_return_status(rc) != GP_STATUS_UNSUPPORTED;
 }
 
-/* Returns NVML_SUCCESS, also for a GPU without MIG, or the code of a call that failed: then nobody
- * knows which instances there are. */
+/* Returns NVML_SUCCESS, also for a GPU without MIG, or the code of a failed call: the instances are
+ * then unknown. */
 static nvmlReturn_t list_mig(struct nvml_device *device, struct mig_seen seen[NVML_MIG_MAX],
                              size_t *ret_count)
 {
@@ -461,7 +463,7 @@ static nvmlReturn_t list_mig(struct nvml_device *device, struct mig_seen seen[NV
         *mig = (struct mig_seen){.index = i};
         rc =
             NVML_CALL(device, nvmlDeviceGetMigDeviceHandleByIndex, device->handle, i, &mig->handle);
-        if (rc == NVML_SUCCESS) /* numbers may be missing in the row */
+        if (rc == NVML_SUCCESS) /* indices may have gaps */
             rc = NVML_CALL(device, nvmlDeviceGetUUID, mig->handle, mig->uuid,
                            (unsigned)sizeof(mig->uuid));
         count += rc == NVML_SUCCESS;
@@ -470,7 +472,7 @@ static nvmlReturn_t list_mig(struct nvml_device *device, struct mig_seen seen[NV
     return is_failure(rc) ? rc : NVML_SUCCESS;
 }
 
-/* Handles are used again for other instances; the UUID tells them apart. */
+/* Handles are reused for other instances; the UUID distinguishes them. */
 nvmlReturn_t nvml_list_mig(struct nvml_device *device, uint64_t now_ns)
 {
     struct nvml_mig_list *list = &device->mig;
@@ -481,7 +483,7 @@ nvmlReturn_t nvml_list_mig(struct nvml_device *device, uint64_t now_ns)
     list->next_ns = now_ns + MIG_LIST_AGAIN_S * GP_NS_PER_S;
     nvmlReturn_t rc = list_mig(device, seen, &count);
     if (rc != NVML_SUCCESS) {
-        list->next_ns = 0; /* the list of before stays, and is looked at again */
+        list->next_ns = 0; /* the previous list stays, and is checked again */
         return nvml_return_ends_session(rc) ? rc : NVML_SUCCESS;
     }
     bool same = count == list->count;

@@ -5,16 +5,16 @@
 #include "source/source.h"
 
 struct gp_nvml_config {
-    const char *library; /* path of libnvidia-ml.so.1, NULL: search for it */
-    const char *root;    /* prefix for /proc and /sys, NULL: none */
-    bool simulated;      /* the library is the simulated driver: without a root, this machine's
-                            /sys does not describe its GPUs */
+    const char *library; /* path of libnvidia-ml.so.1; NULL: search for it */
+    const char *root;    /* prefix for /proc and /sys; NULL: none */
+    bool simulated; /* the library is the simulated driver: without a root, this machine's /sys does
+                       not describe its GPUs */
 };
 
-/* The strings of config must outlive the source. NULL if there is no memory. */
+/* The strings of config must outlive the source. NULL without memory. */
 struct gp_source *gp_nvml_new(const struct gp_nvml_config *config) GP_MUST_CHECK;
 
-/* NVML's words for one of its numbers: "Insufficient Permissions" of 4. */
+/* NVML's text for a return code: "Insufficient Permissions" for 4. */
 const char *gp_nvml_return_text(int driver_code);
 
 #endif

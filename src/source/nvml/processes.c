@@ -1,8 +1,8 @@
-/* The process lists of a device: compute, graphics, MPS, and who used how much since the last look.
+/* The process lists of a device: compute, graphics, MPS, and utilization since the last read.
  *
- * Three traps: the list may grow between asking for its size and fetching it; a process may stand
- * in two lists with the same memory; and drivers 535.43 to 535.86 answer the _v3 calls with 32-byte
- * entries where all others write 24. */
+ * Three traps: the list may grow between reading its size and fetching it; a process may be in two
+ * lists with the same memory; and drivers 535.43 to 535.86 return 32-byte entries from the _v3
+ * calls, where all others use 24. */
 #include "source/nvml/internal.h"
 
 #include "base/clock.h"
@@ -18,13 +18,13 @@
 #include <unistd.h>
 
 enum {
-    LIST_START = 32,   /* entries asked for first: one call where it suffices */
+    LIST_START = 32,   /* entries requested first, so that one call usually suffices */
     SAMPLES_MIN = 128, /* the driver's own buffer has 100 entries */
     SAMPLE_LASTS_S = 2,
     VISIBLE_TURNS = 16,
 };
 
-/* A list of the driver: *count is the room in entries, and becomes the number there is. */
+/* A list call of the driver: *count is the room in entries, and becomes the number of entries. */
 typedef nvmlReturn_t (*list_fn)(nvmlDevice_t device, unsigned int *count, void *entries);
 
 struct list_call {
@@ -43,10 +43,10 @@ static const struct list_call list_calls[] = {
      NVML_FN_nvmlDeviceGetMPSComputeRunningProcesses},
 };
 
-/* The widest entry of the process lists. */
+/* The largest entry of the process lists. */
 enum { ROOM_BYTES = sizeof(nvmlProcessInfo_r535_t) };
 _Static_assert(sizeof(nvmlProcessUtilizationSample_t) <= sizeof(nvmlProcessUtilizationInfo_v1_t),
-               "the wider sample makes the room");
+               "the larger sample type determines the room");
 
 static nvmlReturn_t ask_list(struct nvml_device *device, unsigned *count, void *entries,
                              const void *ctx)
@@ -58,15 +58,15 @@ static nvmlReturn_t ask_list(struct nvml_device *device, unsigned *count, void *
     return fn(device->handle, count, entries);
 }
 
-/* Drivers 535.43 to 535.86 put a fifth member into the _v3 entries; 535.98 took the calls out,
- * 535.104 brought them back as they were. */
+/* Drivers 535.43 to 535.86 have a fifth member in the _v3 entries; 535.98 removed the calls,
+ * 535.104 restored the original ones. */
 static size_t stride_v3(const struct nvml_source *source)
 {
     bool wide = source->branch == 535 && source->minor >= 43 && source->minor < 98;
     return wide ? sizeof(nvmlProcessInfo_r535_t) : sizeof(nvmlProcessInfo_v2_t);
 }
 
-/* Newest form first; not the newest where its width is not known. */
+/* Newest version first, except if the size of its entries is unknown. */
 static nvmlReturn_t fetch_list(struct nvml_device *device, const struct list_call *call,
                                struct nvml_buffer *list, size_t *ret_stride)
 {
@@ -150,7 +150,7 @@ static bool collect_list(struct collector *c, const struct nvml_buffer *list, si
         nvmlProcessInfo_v2_t info = {.gpuInstanceId = NVML_NOT_AVAILABLE_U32,
                                      .computeInstanceId = NVML_NOT_AVAILABLE_U32};
         memcpy(&info, entries + i * stride, stride < sizeof(info) ? stride : sizeof(info));
-        /* Some SoC drivers list garbage; 0 and numbers beyond Linux's limit are no pids. */
+        /* Some SoC drivers list garbage; 0 and numbers above Linux's limit are not pids. */
         if (info.pid == 0 || info.pid > 4194304)
             continue;
         if (!collector_add(c, &info, type))
@@ -159,7 +159,8 @@ static bool collect_list(struct collector *c, const struct nvml_buffer *list, si
     return true;
 }
 
-/* A process in two lists becomes one row with both types; its memory is the same number twice. */
+/* Merges a process that is in two lists into one row with both types. Both have the same memory
+ * number, which must not be added. */
 static void merge_rows(struct collector *c)
 {
     if (c->count < 2)
@@ -181,10 +182,10 @@ static void merge_rows(struct collector *c)
 
 /* ---- utilization ---- */
 
-/* What is asked: since when, and in which form. */
+/* Since when, and in which version. */
 struct sample_query {
     unsigned long long since_us;
-    bool all_engines; /* JPEG and OFA too: R550 and later */
+    bool all_engines; /* including JPEG and OFA: R550 and later */
 };
 
 static nvmlReturn_t ask_samples(struct nvml_device *device, unsigned *count, void *entries,
@@ -221,7 +222,7 @@ static nvmlProcessUtilizationInfo_v1_t sample_at(const struct nvml_buffer *list,
                                              .ofaUtil = NVML_NOT_AVAILABLE_U32};
 }
 
-/* Keeps a sample as the newest of its process. */
+/* Stores a sample as the newest of its process. */
 static void remember_sample(struct nvml_samples *samples, nvmlProcessUtilizationInfo_v1_t raw,
                             uint64_t now_ns)
 {
@@ -275,9 +276,9 @@ static void apply_sample(const struct nvml_samples *samples, struct gp_source_pr
     row->ofa = percent(raw.ofaUtil);
 }
 
-/* Fills the utilization of the rows. NOT_FOUND is the driver's word for "nothing since you asked
- * last"; it gives a process a sample every second or so. Without a last time (the first look) it
- * would answer averages over a driver-dependent past, so that look goes back one second. */
+/* Fills the utilization of the rows. NOT_FOUND means "nothing since the last call"; the driver
+ * produces a sample per process about every second. Without a start time (the first read), it would
+ * return averages over a driver-dependent period, so that read starts one second back. */
 static void read_utilization(struct nvml_device *device, struct collector *c, bool all_engines)
 {
     struct nvml_samples *samples = &device->samples;
@@ -307,8 +308,8 @@ static void read_utilization(struct nvml_device *device, struct collector *c, bo
 
 /* ---- energy ---- */
 
-/* Energy of the device since the last look, in joules; *ret_s is how long that is. False at the
- * first look, and where the counter was reset. */
+/* The device's energy since the last read, in joules; *ret_s is the time since then. False on the
+ * first read, and if the counter was reset. */
 static bool spent_energy(struct nvml_device *device, double *ret_j, double *ret_s)
 {
     struct nvml_energy *energy = &device->energy;
@@ -333,8 +334,8 @@ static double joules_before(const struct nvml_energy *energy, uint32_t pid)
     return 0;
 }
 
-/* A process's part is its share of the SM time of all: an approximation, but one that adds up. What
- * is used while there is no process belongs to nobody. */
+/* Divides the energy among the processes by their share of the SM time: an approximation, but the
+ * sum is right. Energy used while there are no processes is not attributed. */
 static void share_energy(struct nvml_device *device, struct collector *c)
 {
     struct nvml_energy *energy = &device->energy;
@@ -370,15 +371,15 @@ static bool pid_is_visible(const char *root, uint32_t pid)
     char path[GP_PATH_SIZE];
     char proc[32];
     if (!root && kill((pid_t)pid, 0) == 0)
-        return true; /* far cheaper than a look into /proc */
+        return true; /* much cheaper than a look at /proc */
     if (!root && errno == ESRCH)
         return false;
     (void)snprintf(proc, sizeof(proc), "/proc/%u", pid);
     return gp_io_path(path, root, proc) && access(path, F_OK) == 0;
 }
 
-/* One that was visible at the last look is so still, but for some of them, which are looked at
- * again each time: with a thousand processes on a GPU that is a thousand system calls less. */
+/* A process that was visible at the last read counts as visible, except for a few that are checked
+ * again each time. With a thousand processes on a GPU this saves a thousand system calls. */
 static bool is_visible(const struct nvml_device *device, uint32_t pid)
 {
     const struct nvml_visible *last = &device->visible;
@@ -388,8 +389,8 @@ static bool is_visible(const struct nvml_device *device, uint32_t pid)
     return pid_is_visible(device->source->config.root, pid);
 }
 
-/* Where /proc cannot tell a name (another pid namespace, hidepid), the driver may. Which path a
- * process has is the driver's word in any case. */
+/* If /proc does not show a name (another pid namespace, hidepid), the driver may report it. The
+ * path always comes from the driver. */
 static void ask_names(struct nvml_device *device, const struct gp_want *want, struct collector *c,
                       struct gp_arena *arena)
 {
@@ -422,9 +423,9 @@ static bool wants_any(const struct gp_want *want, enum gp_metric first, enum gp_
     return false;
 }
 
-/* The lists of a GPU or MIG instance. GPUs without graphics refuse those lists, and have a whole
- * one all the same; any other failure means that processes are missing. Returns NVML_SUCCESS, or
- * the code that ended the session. */
+/* Reads the lists of a GPU or MIG instance. A GPU without graphics refuses the graphics lists,
+ * which is not an error; any other failure means that processes are missing. Returns NVML_SUCCESS,
+ * or the code that ended the session. */
 static nvmlReturn_t collect_lists(struct nvml_device *device, struct collector *c,
                                   enum gp_status *ret_status)
 {
@@ -445,8 +446,8 @@ static nvmlReturn_t collect_lists(struct nvml_device *device, struct collector *
     return ended;
 }
 
-/* In a container the GPU's own list may be forbidden and those of its instances not. Their entries
- * need not say where they are. */
+/* In a container, the GPU's own list may be forbidden while those of its instances are allowed.
+ * Their entries may not state their instance. */
 static nvmlReturn_t collect_instances(struct nvml_device *device, struct collector *c,
                                       enum gp_status *ret_status)
 {

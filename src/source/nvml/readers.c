@@ -1,5 +1,5 @@
-/* Runs the readers that are wanted and due. What a device has refused is remembered and asked again
- * only now and then; static values are asked once in a session. */
+/* Runs the requested readers that are due. Refusals are cached and retried only from time to time;
+ * static values are read once per session. */
 #include "source/nvml/readers.h"
 
 #include "base/clock.h"
@@ -11,13 +11,13 @@
 #include <string.h>
 
 enum {
-    SLOW_AGAIN_S = 5,      /* how often slow values are asked */
-    REFUSED_AGAIN_S = 120, /* a refusal may end: a mode changes, a permission is given */
+    SLOW_AGAIN_S = 5,      /* interval for slow values */
+    REFUSED_AGAIN_S = 120, /* a refusal may end: a mode changes, a permission is granted */
     OUT_MAX = 16,
-    FIELDS_MAX = 64, /* fields in one call */
+    FIELDS_MAX = 64, /* fields per call */
 };
 
-/* NVML's enumerations have the size of unsigned int, so that one type fits many functions. */
+/* NVML's enums have the size of unsigned int, so that one type fits many functions. */
 typedef nvmlReturn_t (*u32_fn)(nvmlDevice_t device, unsigned int *value);
 typedef nvmlReturn_t (*u32_arg_fn)(nvmlDevice_t device, unsigned int arg, unsigned int *value);
 typedef nvmlReturn_t (*u32_period_fn)(nvmlDevice_t device, unsigned int *value,
@@ -30,8 +30,8 @@ typedef nvmlReturn_t (*text_fn)(nvmlDevice_t device, char *text, unsigned int le
 typedef nvmlReturn_t (*text_arg_fn)(nvmlDevice_t device, unsigned int arg, char *text,
                                     unsigned int length);
 
-/* The same text as this one, kept for as long as the device: the driver tells the same again and
- * again. NULL if there is no memory. */
+/* A copy of this text that lives as long as the device. Texts are shared, because the driver
+ * returns the same ones repeatedly. NULL without memory. */
 static const char *keep(struct nvml_device *device, const char *text)
 {
     for (const struct nvml_text *kept = device->texts; kept; kept = kept->next)
@@ -65,15 +65,14 @@ void nvml_name_code(const struct code_name *names, unsigned code, struct gp_valu
             gp_value_set_text(v, names->name, 0);
             return;
         }
-    /* 0 and all ones say that the driver does not know; another number is one of a driver to come.
-     */
+    /* 0 and all ones mean that the driver does not know; other numbers are from a newer driver. */
     if (code == 0 || code == UINT32_MAX)
         gp_value_set_absent(v, GP_STATUS_UNSUPPORTED, NULL, 0);
     else
         gp_value_set_absent(v, GP_STATUS_ERROR, "a number without a known name", 0);
 }
 
-/* The names of the bits that are set, as nvidia-smi lists them. */
+/* The names of the set bits, in nvidia-smi's format. */
 static void name_bits(struct nvml_device *device, const struct code_name *names, uint64_t mask,
                       struct gp_value *v)
 {
@@ -87,8 +86,8 @@ static void name_bits(struct nvml_device *device, const struct code_name *names,
         gp_value_set_absent(v, GP_STATUS_UNSUPPORTED, NULL, 0);
 }
 
-/* The driver gives power and energy in thousandths, everything else in the unit of the catalogue.
- */
+/* The driver reports power and energy in thousandths, everything else in the unit of the
+ * catalog. */
 static unsigned unit_divisor(const struct reader *reader, enum gp_unit unit)
 {
     if (reader->divisor)
@@ -96,8 +95,8 @@ static unsigned unit_divisor(const struct reader *reader, enum gp_unit unit)
     return unit == GP_UNIT_WATT || unit == GP_UNIT_WATT_PER_S || unit == GP_UNIT_JOULE ? 1000 : 1;
 }
 
-/* Stores a whole number of the driver for the reader's i-th metric: as its name, or in the unit of
- * the metric, rounded down (so that a −1 stays below 0). */
+/* Stores an integer of the driver for the reader's i-th metric: as its name, or in the unit of the
+ * metric, rounded down (so that −1 stays negative). */
 static void store_number(struct nvml_device *device, const struct reader *reader, unsigned i,
                          int64_t raw, struct gp_value *v)
 {
@@ -160,7 +159,7 @@ static nvmlReturn_t call_reader(struct nvml_device *device, const struct reader 
     return rc;
 }
 
-/* The most that is believed, in the unit of the metric. */
+/* The plausible maximum, in the unit of the metric. */
 static double most_plausible(const struct nvml_device *device, enum gp_metric m)
 {
     switch (gp_metric_table[m].unit) {
@@ -171,7 +170,7 @@ static double most_plausible(const struct nvml_device *device, enum gp_metric m)
     case GP_UNIT_CELSIUS:
         return 150;
     case GP_UNIT_WATT: {
-        /* laptops have been seen to report 593 kW at idle */
+        /* Some laptops report 593 kW at idle. */
         const struct gp_value *limit = &device->cache[GP_POWER_LIMIT_MAX - GP_DEVICE__FIRST];
         bool of_board = m >= GP_POWER_DRAW && m <= GP_POWER_LIMIT_DEFAULT;
         return of_board && limit->status == GP_STATUS_OK && limit->f > 1 ? 2 * limit->f : 1e4;
@@ -218,7 +217,7 @@ uint64_t nvml_refused_until(nvmlReturn_t rc, uint64_t now_ns)
     return nvml_ask_again_ns(nvml_return_status(rc), GP_TIER_FAST, now_ns);
 }
 
-/* Moves the outcome of a call into the cache. */
+/* Stores the result of a call in the cache. */
 static void settle(struct nvml_device *device, const struct reader *reader, nvmlReturn_t rc,
                    const struct gp_value *out, uint64_t now_ns)
 {
@@ -259,16 +258,16 @@ static bool is_due(const struct nvml_device *device, const struct reader *reader
     return false;
 }
 
-/* Some drivers leave the type of counters unset, which reads as "double": a double that is next to
- * nothing is a whole number (ECC counters while ECC is off). */
+/* Some drivers leave the type of counters unset, which means "double". A double that is almost zero
+ * is then an integer (ECC counters while ECC is off). */
 static bool is_disguised_integer(const nvmlFieldValue_t *field)
 {
     return field->valueType == NVML_VALUE_TYPE_DOUBLE && field->value.ullVal != 0 &&
            field->value.dVal < DBL_MIN && field->value.dVal > -DBL_MIN;
 }
 
-/* The driver says of which type a field is, and not always as documented (R545 gives the memory
- * temperature as a double): what it says is obeyed. False if it is no number. */
+/* Fields state their type, which is not always the documented one (R545 reports the memory
+ * temperature as a double), so the stated type is used. False if it is not a number. */
 bool nvml_field_number(const nvmlFieldValue_t *field, int64_t *ret)
 {
     switch (field->valueType) {
@@ -305,7 +304,7 @@ unsigned nvml_field_id(const struct nvml_source *source, unsigned id)
     if (id < NVML_FI_PWR_SMOOTHING_ENABLED || id > NVML_FI_DEV_POWER_SYNC_BALANCING_AF)
         return id;
     if (source->branch == 0)
-        return 0; /* of another driver it is another thing, with plausible numbers */
+        return 0; /* in another driver this id is another field, with plausible numbers */
     bool moved = (source->branch >= 575 && source->branch < 580) ||
                  (source->branch == 580 && source->minor < 82);
     if (!moved)
@@ -328,14 +327,14 @@ static nvmlReturn_t settle_field(struct nvml_device *device, const struct reader
         store_number(device, reader, 0, number, &out);
     else if (rc == NVML_SUCCESS)
         gp_value_set_absent(&out, GP_STATUS_ERROR, "impossible value", 0);
-    /* Boards without the sensor answer 0 instead of refusing (several GeForce generations). */
+    /* Boards without the sensor report 0 instead of an error (several GeForce generations). */
     if (known && reader->first == GP_TEMPERATURE_MEMORY && number == 0)
         rc = NVML_ERROR_NOT_SUPPORTED;
     settle(device, reader, rc, &out, now_ns);
     return rc;
 }
 
-/* All fields that are due, in one driver call. */
+/* Reads all fields that are due in one driver call. */
 static nvmlReturn_t read_fields(struct nvml_device *device, const struct reader *const *due,
                                 size_t count, uint64_t now_ns)
 {

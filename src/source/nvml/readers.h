@@ -1,7 +1,8 @@
-/* The table of readers: which driver call produces which metrics. Shared by the files that make it.
+/* The table of readers: which driver call provides which metrics. Private to the files that build
+ * it.
  *
  * A reader is one driver call (or one entry of the batched field call) and the metrics that it
- * fills, which stand in a row in metric.def. */
+ * fills, which are consecutive in metric.def. */
 #ifndef GP_SOURCE_NVML_READERS_H
 #define GP_SOURCE_NVML_READERS_H
 
@@ -17,7 +18,7 @@ struct reader;
 typedef nvmlReturn_t (*custom_fn)(struct nvml_device *device, const struct reader *reader,
                                   struct gp_value *out);
 
-/* Which handles a call answers for. */
+/* The handles that a call supports. */
 enum where { ON_GPU = 1, ON_MIG = 2, ON_BOTH = ON_GPU | ON_MIG };
 
 enum reader_kind {
@@ -26,7 +27,7 @@ enum reader_kind {
     KIND_U32_PERIOD, /* f(device, &u32, &period) */
     KIND_U32_PAIR,   /* f(device, &u32, &u32) */
     KIND_U32_TRIPLE, /* f(device, &u32, &u32, &u32) */
-    KIND_WORDS,      /* f(device, &struct of u32); arg is its version word, 0: it has none */
+    KIND_WORDS,      /* f(device, &struct of u32); arg is its version word, 0: none */
     KIND_TEXT,       /* f(device, text, length) */
     KIND_TEXT_ARG,   /* f(device, arg, text, length) */
     KIND_FIELD,      /* one entry of nvmlDeviceGetFieldValues; arg is the field id */
@@ -34,23 +35,23 @@ enum reader_kind {
 };
 
 struct reader {
-    enum nvml_function fn; /* NVML_FN__NONE: not a single one */
+    enum nvml_function fn; /* NVML_FN__NONE: several functions */
     enum reader_kind kind;
     enum where where;
     unsigned arg;
     unsigned scope;                /* of a field */
-    unsigned divisor;              /* what the driver counts in one unit; 0: see unit_divisor() */
-    const struct code_name *names; /* turns numbers into the text of metrics that are text */
-    bool bits;                     /* the names are those of bits */
+    unsigned divisor;              /* the driver's counts per unit; 0: see unit_divisor() */
+    const struct code_name *names; /* maps numbers to texts, for text metrics */
+    bool bits;                     /* the names belong to bits */
     custom_fn custom;
     enum gp_metric first;
-    unsigned outs; /* metrics filled: first, first + 1, …; all of one tier */
+    unsigned outs; /* number of metrics filled: first, first + 1, …; all of one tier */
 };
 
 extern const struct reader nvml_readers[];
 extern const size_t nvml_reader_count;
 
-/* The readers that do more than hand over numbers. */
+/* Readers that do more than store numbers. */
 #define NVML_CUSTOM_READERS(X)                                                                     \
     /* identity.c */                                                                               \
     X(nvml_read_pci)                                                                               \
@@ -79,20 +80,20 @@ extern const size_t nvml_reader_count;
 NVML_CUSTOM_READERS(X)
 #undef X
 
-/* Which ECC counter nvml_read_ecc_place asks for: the argument of its row. */
+/* The ECC counter for nvml_read_ecc_place: the argument of its row. */
 #define ECC_PLACE(type, counter, location)                                                         \
     ((unsigned)(type) << 8 | (unsigned)(counter) << 4 | (unsigned)(location))
 
-/* Keeps outside text for the life of the device, made safe. */
+/* Copies an external text for the lifetime of the device, and sanitizes it. */
 void nvml_keep_text(struct nvml_device *device, struct gp_value *v, const char *text);
 
-/* The name of a number, or absent where it has none. */
+/* The name for a number, or absent if it has none. */
 void nvml_name_code(const struct code_name *names, unsigned code, struct gp_value *v);
 
 /* "Enabled" or "Disabled". */
 const char *nvml_enabled_text(unsigned state);
 
-/* links.c and topology.c */
+/* In links.c and topology.c. */
 nvmlReturn_t nvml_read_active_links(struct nvml_device *device, const struct reader *reader,
                                     struct gp_value *out);
 nvmlReturn_t nvml_read_link_rates(struct nvml_device *device, const struct reader *reader,
@@ -102,7 +103,7 @@ nvmlReturn_t nvml_read_cpu_affinity(struct nvml_device *device, const struct rea
 nvmlReturn_t nvml_read_memory_affinity(struct nvml_device *device, const struct reader *reader,
                                        struct gp_value *out);
 
-/* ---- the forms of a row ---- */
+/* ---- types of rows ---- */
 
 #define TEXT(name_, metric, on)                                                                    \
     {                                                                                              \

@@ -1,5 +1,5 @@
-/* What every metric of a GPU or MIG instance is read with, and the readers that do more than hand
- * over one number. */
+/* The readers of all metrics of GPUs and MIG instances, including those that do more than store one
+ * number. */
 #include "source/nvml/readers.h"
 
 #include <stdio.h>
@@ -20,8 +20,8 @@ static nvmlReturn_t read_compute_cap(struct nvml_device *device, const struct re
     return rc;
 }
 
-/* Since R510 the first version of the call counts the driver's reservation as used, so the second
- * one goes first; without it, `reserved` is unknown. */
+/* Since R510, the first version of the call counts the driver's reservation as used, so the second
+ * version is preferred; without it, `reserved` is unknown. */
 static nvmlReturn_t read_memory(struct nvml_device *device, const struct reader *reader,
                                 struct gp_value *out)
 {
@@ -102,13 +102,13 @@ static nvmlReturn_t read_reasons_supported(struct nvml_device *device, const str
     return rc;
 }
 
-/* The older name of the call is exported by every driver. */
+/* The older name of the call exists in every driver. */
 static nvmlReturn_t read_reasons(struct nvml_device *device, const struct reader *reader,
                                  struct gp_value *out)
 {
     (void)reader;
     static const uint64_t bits[] = {
-        /* in the order of metric.def */
+        /* In the order of metric.def. */
         NVML_CLOCKS_EVENT_GPU_IDLE,       NVML_CLOCKS_EVENT_APPLICATIONS_CLOCKS,
         NVML_CLOCKS_EVENT_SW_POWER_CAP,   NVML_CLOCKS_EVENT_HW_SLOWDOWN,
         NVML_CLOCKS_EVENT_HW_THERMAL,     NVML_CLOCKS_EVENT_HW_POWER_BRAKE,
@@ -155,7 +155,7 @@ static nvmlReturn_t read_energy(struct nvml_device *device, const struct reader 
     return rc;
 }
 
-/* Which of the four ECC totals: the argument of its row in the table. */
+/* Selects one of the four ECC totals: the argument of its row in the table. */
 #define ECC_TOTAL(type, counter) ((unsigned)(type) << 1 | (unsigned)(counter))
 
 static nvmlReturn_t read_ecc_total(struct nvml_device *device, const struct reader *reader,
@@ -169,8 +169,8 @@ static nvmlReturn_t read_ecc_total(struct nvml_device *device, const struct read
     return rc;
 }
 
-/* "3g.40gb": GPU slices and memory, which the profile's name rounds up to whole GiB; "1c.3g.40gb"
- * where the compute instance has only a part of the slices. */
+/* "3g.40gb": GPU slices and memory, which is rounded up to whole GiB; "1c.3g.40gb" if the compute
+ * instance has only some of the slices. */
 static void keep_mig_profile(struct nvml_device *device, const nvmlDeviceAttributes_t *a,
                              struct gp_value *v)
 {
@@ -194,7 +194,7 @@ static nvmlReturn_t read_mig_attributes(struct nvml_device *device, const struct
     nvmlDeviceAttributes_t a = {0};
     nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetAttributes_v2, device->handle, &a);
     const unsigned counts[] = {
-        /* in the order of metric.def */
+        /* In the order of metric.def. */
         a.multiprocessorCount, a.sharedCopyEngineCount, a.sharedEncoderCount,
         a.sharedDecoderCount,  a.sharedOfaCount,        a.sharedJpegCount,
     };
@@ -205,7 +205,7 @@ static nvmlReturn_t read_mig_attributes(struct nvml_device *device, const struct
     return rc;
 }
 
-/* ---- numbers with names; nvidia-smi's words ---- */
+/* ---- names of numbers, in nvidia-smi's words ---- */
 
 static const struct code_name enabled_names[] = {{0, "Disabled"}, {1, "Enabled"}, {0, NULL}};
 
@@ -521,7 +521,7 @@ const struct reader nvml_readers[] = {
     ECC(UNCORRECTED, AGGREGATE, GP_ECC_UNCORRECTED_AGGREGATE),
     ECC_PLACES(CORRECTED, VOLATILE, ON_GPU),
     ECC_PLACES(CORRECTED, AGGREGATE, ON_GPU),
-    /* the one place at which MIG instances count too */
+    /* The only counters that are also available for MIG instances. */
     ECC_PLACES(UNCORRECTED, VOLATILE, ON_BOTH),
     ECC_PLACES(UNCORRECTED, AGGREGATE, ON_GPU),
     CUSTOM(nvml_read_sram_status, GP_ECC_SRAM_VOLATILE_PARITY, GP_ECC_SRAM_OTHER, ON_GPU),

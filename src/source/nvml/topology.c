@@ -1,8 +1,8 @@
-/* How GPUs stand to each other and to the processors.
+/* The connections of GPUs with each other and with CPUs.
  *
- * The driver's topology calls are not safe to be made by two threads at once (DCGM makes them on
- * one thread), so each is made under a lock. A thread whose call hangs keeps the lock: the others
- * wait for it for a second, not longer. */
+ * The driver's topology calls are not thread-safe (DCGM makes them on one thread), so they are made
+ * under a lock. A thread whose call hangs keeps the lock; others wait for it for at most one
+ * second. */
 #include "source/nvml/lists.h"
 
 #include <limits.h>
@@ -82,7 +82,7 @@ nvmlReturn_t nvml_read_memory_affinity(struct nvml_device *device, const struct 
 
 /* ---- peers ---- */
 
-/* nvidia-smi's letters */
+/* nvidia-smi's words. */
 static const struct code_name levels[] = {
     {NVML_TOPOLOGY_INTERNAL, "X"},
     {NVML_TOPOLOGY_SINGLE, "PIX"},
@@ -103,7 +103,7 @@ static const struct code_name p2p_states[] = {
     {0, NULL},
 };
 
-/* Where this GPU's own links lead, asked once for all peers. */
+/* The destinations of this GPU's links, read once for all peers. */
 struct own_links {
     bool known;
     unsigned count;
@@ -128,7 +128,8 @@ static nvmlReturn_t ask_own_links(struct nvml_device *device, struct own_links *
     return nvml_return_ends_session(rc) ? rc : NVML_SUCCESS;
 }
 
-/* Links that lead straight to the peer; else, as far as both hang on an NVSwitch, through that. */
+/* Links that lead directly to the peer, otherwise, if both are connected to an NVSwitch, links
+ * through that. */
 static unsigned links_to(struct nvml_device *device, const struct own_links *own, nvmlDevice_t peer,
                          const nvmlPciInfo_t *pci)
 {
@@ -183,8 +184,8 @@ static bool connection_is_due(const struct nvml_rows *rows, size_t row)
     return a || b || c;
 }
 
-/* Everything about a peer whose handle is there. Failures of the peer stay in its row: its own
- * reading tells of them. */
+/* Reads everything about a peer whose handle is open. Failures of the peer only affect its row; its
+ * own reading reports them. */
 static nvmlReturn_t ask_peer(struct nvml_rows *rows, size_t row, nvmlDevice_t handle,
                              struct own_links *own)
 {
@@ -214,7 +215,7 @@ static nvmlReturn_t ask_peer(struct nvml_rows *rows, size_t row, nvmlDevice_t ha
     return NVML_SUCCESS;
 }
 
-/* The whole row but the peer's number. */
+/* Makes all cells of the row absent, except for the peer's index. */
 static void put_absent(const struct nvml_rows *rows, size_t row, enum gp_status status)
 {
     for (int m = GP_PEER_NUMBER + 1; m <= GP_PEER_PCIE; m++)
