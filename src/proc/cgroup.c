@@ -10,13 +10,13 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TEXT_BYTES = 16384, FIRST_OF_VERSION_2 = 1 /* of the mounts below */ };
+enum { TEXT_BYTES = 16384, FIRST_OF_VERSION_2 = 1 /* number of mounts below */ };
 
-/* The files of a version. */
+/* The files of a cgroup version. */
 struct version {
     const char *mount;
     const char *limit, *usage;
-    const char *files; /* label in memory.stat of what can be dropped of files that were read */
+    const char *files; /* label in memory.stat of the reclaimable file cache */
 };
 
 static const struct version versions[] = {
@@ -36,10 +36,10 @@ static bool read_number(const char *dir, const char *name, const char *label, ui
     if (label)
         return gp_proc_find_number(text, label, ret);
     text[strcspn(text, "\n")] = '\0';
-    return gp_parse_u64(text, ret); /* not of "max" */
+    return gp_parse_u64(text, ret); /* fails for "max" */
 }
 
-/* What one group leaves; UINT64_MAX if it has no limit. */
+/* The memory left in one group; UINT64_MAX if it has no limit. */
 static uint64_t group_room(const char *dir, const struct version *version)
 {
     uint64_t limit;
@@ -53,7 +53,8 @@ static uint64_t group_room(const char *dir, const struct version *version)
     return limit > usage ? limit - usage : 0;
 }
 
-/* The path of the group that limits memory: the line of that controller, or that of version 2. */
+/* Finds the path of the group that limits memory, in the line of that controller or of version
+ * 2. */
 static bool find_group(char *text, bool is_v1, const char **ret)
 {
     char *line;
@@ -71,7 +72,7 @@ static bool find_group(char *text, bool is_v1, const char **ret)
     return false;
 }
 
-/* Goes from the group of the process up to the first one. */
+/* Goes up from the group of the process to the root group. */
 static uint64_t groups_room(const char *root, const char *group, const struct version *version)
 {
     char name[GP_PATH_SIZE];
@@ -81,7 +82,7 @@ static uint64_t groups_room(const char *root, const char *group, const struct ve
     int n = snprintf(name, sizeof(name), "%s%s", version->mount, group);
     if (n < 0 || (size_t)n >= sizeof(name) || strstr(group, "/.."))
         return room;
-    /* up to the mount itself: in a container that may be the group of all of it */
+    /* Includes the mount itself: in a container it may be the container's group. */
     while (strlen(name) >= top && gp_io_path(dir, root, name)) {
         uint64_t here = group_room(dir, version);
         room = here < room ? here : room;
@@ -127,7 +128,7 @@ uint64_t gp_cgroup_memory_room(const char *root, uint32_t pid)
     return room;
 }
 
-/* ---- memory of devices ---- */
+/* ---- device memory ---- */
 
 /* The number of a region in a file of lines "region number"; "max" is UINT64_MAX. */
 static bool read_region(const char *root, const char *folder, const char *file, const char *region,
@@ -168,7 +169,7 @@ static int add_region(struct gp_cgroup_regions *regions, const char *group, cons
     return 0;
 }
 
-/* Goes up to the first group that has a limit; without one it is the group itself. */
+/* Goes up to the first group with a limit; returns the process's own group if there is none. */
 static int find_limit(const char *root, const char *mount, const char *folder, const char *region,
                       struct gp_cgroup_regions *regions)
 {

@@ -1,19 +1,19 @@
-/* What the control groups of a process allow it. */
+/* The limits of a process's control groups. */
 #ifndef GP_PROC_CGROUP_H
 #define GP_PROC_CGROUP_H
 
 #include "base/util.h"
 
-/* How many bytes of main memory the process can still take: what the machine has available and what
- * the limits of its groups, of version 1 or 2, leave it. What a group keeps of files that it has
- * read counts as free. root: prefix, NULL for none. 0 also where nothing can be read. */
+/* How many bytes of host memory the process can still allocate: the machine's available memory, and
+ * the limits of its groups (version 1 or 2). The file cache of a group counts as free. root:
+ * prefix, NULL for none. 0 also if nothing can be read. */
 uint64_t gp_cgroup_memory_room(const char *root, uint32_t pid);
 
-/* What a group has of the memory of a device, and may have (controller dmem, since Linux 6.14). */
+/* A group's usage and limit of device memory (controller dmem, since Linux 6.14). */
 struct gp_cgroup_region {
     char group[256];  /* its path */
-    char region[128]; /* the kernel's name of that memory, which has the PCI address in it */
-    uint64_t current; /* bytes, as the next; UINT64_MAX: without a limit */
+    char region[128]; /* the kernel's name of the memory, which contains the PCI address */
+    uint64_t current; /* bytes, like the next; UINT64_MAX: no limit */
     uint64_t max;
 };
 
@@ -22,8 +22,8 @@ struct gp_cgroup_regions {
     size_t count;
 };
 
-/* Adds those of the group in which the process is, or of the one above that limits it, unless they
- * are there already. Nothing where the kernel has none. GP_ENOMEM. */
+/* Adds the regions of the process's group, or of the ancestor group that limits it, unless they are
+ * already there. Adds nothing if the kernel does not have the controller. Fails with GP_ENOMEM. */
 int gp_cgroup_add_regions(const char *root, uint32_t pid,
                           struct gp_cgroup_regions *regions) GP_MUST_CHECK;
 void gp_cgroup_regions_fini(struct gp_cgroup_regions *regions);

@@ -11,13 +11,12 @@ struct piece {
     size_t len;
 };
 
-/* What is nearer to the user's question stands first: a job that runs in a container of a service
- * is a job. */
+/* The most specific answer comes first: a job that runs in a container of a service is a job. */
 enum rank { RANK_JOB, RANK_POD, RANK_CONTAINER, RANK_MACHINE, RANK_UNIT, RANK_NONE };
 
 enum {
-    ID_DIGITS = 12, /* of a container's id are shown, as Docker does it */
-    UID_DIGITS = 8, /* of a pod's */
+    ID_DIGITS = 12, /* shown digits of a container id, like in Docker */
+    UID_DIGITS = 8, /* of a pod UID */
     ID_FULL = 64,
     COLUMNS = 80,
 };
@@ -26,9 +25,9 @@ struct found {
     enum rank rank;
     const char *kind;
     struct piece id;
-    struct piece more;     /* a job's step, or the container in a pod */
-    struct piece path;     /* which told it */
-    const char *scheduler; /* whose part of the path this is */
+    struct piece more;     /* the step of a job, or the container of a pod */
+    struct piece path;     /* the path that it was found in */
+    const char *scheduler; /* the scheduler whose part of the path this is */
 };
 
 /* ---- pieces ---- */
@@ -62,7 +61,7 @@ static struct piece first_of(struct piece p, size_t len)
     return (struct piece){p.at, p.len < len ? p.len : len};
 }
 
-/* How many of its first bytes are among these. */
+/* The length of the prefix that consists of these bytes. */
 static size_t span(struct piece p, const char *bytes)
 {
     size_t n = 0;
@@ -74,8 +73,8 @@ static size_t span(struct piece p, const char *bytes)
 static const char digits[] = "0123456789";
 static const char hex_digits[] = "0123456789abcdef";
 
-/* "121157b5-c67d-4c3e-9052-cb27bbb711fb", also with '_', or its 32 digits without them: so are the
- * static pods of a kubelet called. */
+/* "121157b5-c67d-4c3e-9052-cb27bbb711fb", also with '_', or only its 32 digits, which is how a
+ * kubelet names static pods. */
 static bool is_uuid(struct piece p)
 {
     if (p.len == 32)
@@ -90,7 +89,7 @@ static bool is_uuid(struct piece p)
     return true;
 }
 
-/* The piece before the next byte of `ends`, which is taken out of *rest. */
+/* The piece before the next byte of `ends`; removes both from *rest. */
 static struct piece next_piece(struct piece *rest, const char *ends)
 {
     size_t n = 0;
@@ -105,12 +104,12 @@ static struct piece next_piece(struct piece *rest, const char *ends)
 
 /* ---- containers and machines ---- */
 
-/* Part of a path that is called after what runs in it. Of two that fit the first one counts. */
+/* A part of a path that is named after what runs in it. The first match wins. */
 struct form {
-    const char *before; /* the part before it; "": any */
+    const char *before; /* the preceding part; "": any */
     const char *head;
     const char *tail;
-    enum rank rank; /* CONTAINER: between head and tail is a hexadecimal id; MACHINE: a name */
+    enum rank rank; /* CONTAINER: a hexadecimal id between head and tail; MACHINE: a name */
     const char *kind;
 };
 
@@ -145,13 +144,13 @@ static bool fits(const struct form *form, struct piece before, struct piece *par
         return false;
     if (form->rank == RANK_MACHINE)
         return part->len > 0;
-    /* Digits alone are an id only in full length. */
+    /* Digits alone are only an id in full length. */
     bool named = *form->before || *form->head;
     return span(*part, hex_digits) == part->len && part->len <= ID_FULL &&
            part->len >= (named ? ID_DIGITS : ID_FULL);
 }
 
-/* Of containers in containers the innermost one counts: the last. */
+/* For nested containers the innermost one, which is last, wins. */
 static void look_for_container(struct found *f, struct piece before, struct piece part)
 {
     for (size_t i = 0; i < GP_ARRAY_LEN(forms); i++) {
@@ -171,8 +170,8 @@ static void look_for_container(struct found *f, struct piece before, struct piec
     }
 }
 
-/* "kubepods-burstable-podUID.slice", "podUID"; the word kubepods may be missing, seen from another
- * namespace. A task of Amazon's ECS is the same thing. */
+/* "kubepods-burstable-podUID.slice", "podUID"; the word kubepods may be missing in another cgroup
+ * namespace. A task of Amazon ECS is treated the same. */
 static bool look_for_pod(struct found *f, struct piece before, struct piece part)
 {
     (void)cut_tail(&part, ".slice");
@@ -194,8 +193,8 @@ static bool look_for_pod(struct found *f, struct piece before, struct piece part
 
 /* ---- jobs ---- */
 
-/* Since version 26.05 Slurm's paths name a job by an id of its own: a letter and 13 digits of
- * Crockford's base 32. */
+/* Since version 26.05, Slurm's paths have their own job ids: a letter and 13 digits in Crockford's
+ * base 32. */
 static bool is_sluid(struct piece p)
 {
     return p.len == 14 && (p.at[0] == 's' || p.at[0] == 'S') &&
@@ -245,8 +244,8 @@ static bool look_for_job(struct found *f, struct piece before, struct piece part
 
 /* ---- paths and lines ---- */
 
-/* The last part that is a unit, unless it is a user's: a session, or what runs in one. What watches
- * a container of Podman is no service either. */
+/* The last part that is a unit, except in a user's session. Podman's container monitor is not a
+ * service either. */
 static void look_for_unit(struct found *f, struct piece path)
 {
     struct piece rest = path;
@@ -269,7 +268,8 @@ static struct found look_at_path(struct piece path)
     struct found f = {.rank = RANK_NONE};
     struct piece rest = path;
     struct piece before = {.len = 0};
-    /* containerd writes "….slice:cri-containerd:ID" where it and the kubelet do not agree */
+    /* containerd writes "….slice:cri-containerd:ID" if its cgroup driver differs from the
+     * kubelet's. */
     while (rest.len > 0) {
         struct piece part = next_piece(&rest, "/:");
         if (!look_for_job(&f, before, part) && !look_for_pod(&f, before, part))
@@ -279,8 +279,8 @@ static struct found look_at_path(struct piece path)
     return f;
 }
 
-/* "0::/path" of version 2, "4:memory:/path" or "1:name=systemd:/path" of version 1. Services are
- * systemd's business: the other hierarchies of version 1 may hold what is no longer true. */
+/* "0::/path" of version 2, "4:memory:/path" or "1:name=systemd:/path" of version 1. Only systemd's
+ * hierarchy is searched for services; the other hierarchies of version 1 may be out of date. */
 static struct found look_at_line(struct piece line)
 {
     (void)next_piece(&line, ":");
@@ -295,7 +295,7 @@ static struct found look_at_line(struct piece line)
     return f;
 }
 
-/* On machines with both versions one may say nothing ("/") where the other one does. */
+/* On machines with both versions, one may be empty ("/") while the other has the path. */
 static struct found look(const char *text)
 {
     struct found best = {.rank = RANK_NONE};
@@ -311,7 +311,7 @@ static struct found look(const char *text)
 
 /* ---- the text ---- */
 
-/* systemd writes what may not stand in a unit's name as "\x2d". */
+/* systemd escapes special characters in unit names as "\x2d". */
 static void add_unescaped(struct gp_strbuf *sb, struct piece p)
 {
     for (size_t i = 0; i < p.len; i++) {
@@ -328,7 +328,7 @@ static void add_unescaped(struct gp_strbuf *sb, struct piece p)
     }
 }
 
-/* A text of at most size − 1 bytes in a room of the caller's. */
+/* A text of at most size − 1 bytes in the caller's buffer. */
 static struct gp_strbuf in_room(char *room, size_t size)
 {
     room[0] = '\0';

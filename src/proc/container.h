@@ -4,24 +4,23 @@
 
 #include "base/util.h"
 
-enum { GP_PROC_CONTAINER_SIZE = 256 }; /* bytes; names of more than some 80 columns are cut */
+enum { GP_PROC_CONTAINER_SIZE = 256 }; /* bytes; names longer than about 80 columns are cut */
 
-/* Fills ret with the innermost of what the text of a file cgroup tells, of version 1, 2
- * or both:
+/* Fills ret with the innermost of these, from the text of a cgroup file (version 1, 2 or both):
  *
- *   slurm:1392969.0           job and step of Slurm; the step is left out where there is none
+ *   slurm:1392969.0           job and step of Slurm; without the step if there is none
  *   pbs:2404743               job of PBS
- *   pod:121157b5/1cd3449e930b first digits of the pod's UID and of the container in it
- *   docker:ba7b10d15d16       first digits of a container; also containerd, crio, podman, nerdctl,
- *                             ecs, and "container" where the runtime does not name itself
+ *   pod:121157b5/1cd3449e930b first digits of the UID of a pod and of the container id
+ *   docker:ba7b10d15d16       first digits of a container id; also containerd, crio, podman, nerdctl,
+ *                             ecs, and "container" if the runtime is unknown
  *   lxc:NAME machine:NAME     system container (also incus) or virtual machine
- *   unit:ollama.service       service of the system
+ *   unit:ollama.service       system service
  *
- * The text is safe to show. False, with "" in ret, for a session of a user, what belongs to one,
- * and text that tells nothing. */
+ * The text is safe to show. Returns false, with "" in ret, for a user's session and everything in
+ * it, and for other texts. */
 bool gp_proc_container(const char *cgroup_text, char ret[GP_PROC_CONTAINER_SIZE]);
 
-/* The path in that text which says most, as it stands there; its length is returned, 0: none. */
+/* The most specific path in that text, as written there. Returns its length, 0: none. */
 size_t gp_proc_cgroup_path(const char *cgroup_text, const char **ret_start);
 
 #endif

@@ -19,10 +19,10 @@
 
 enum {
     ANCESTORS_MAX = 256,
-    TREE_ROUNDS = 16, /* looks for children that were made while others were found */
+    TREE_ROUNDS = 16, /* searches for children that were created during the search */
 };
 
-/* ---- who is left alone ---- */
+/* ---- protected processes ---- */
 
 static bool read_stat(uint32_t pid, struct gp_proc_stat *ret)
 {
@@ -44,8 +44,8 @@ static bool is_own_ancestor(int64_t pid)
     return false;
 }
 
-/* By the program that it runs, which must be root's: what a process calls itself is its own affair.
- */
+/* Identified by its program, which must belong to root, because a process can choose its own
+ * name. */
 static bool is_display_server(uint32_t pid)
 {
     char path[64];
@@ -60,7 +60,7 @@ static bool is_display_server(uint32_t pid)
     return gp_proc_is_display_server(slash ? slash + 1 : target);
 }
 
-/* Read after its descriptor is opened, so that all of it is about the process that is held. */
+/* Read after its descriptor was opened, so that everything is about the same process. */
 static int check(int64_t pid, bool named, struct gp_ending_process *ret, struct gp_err *err)
 {
     char path[64];
@@ -69,25 +69,26 @@ static int check(int64_t pid, bool named, struct gp_ending_process *ret, struct 
     const long long n = pid;
     (void)snprintf(path, sizeof(path), "/proc/%lld", n);
     if (!read_stat((uint32_t)pid, &stat) || lstat(path, &folder) != 0)
-        return gp_err_set(err, GP_EFAIL, "process %lld has ended", n);
+        return gp_err_set(err, GP_EFAIL, "process %lld has exited", n);
     ret->start_ticks = stat.start_ticks;
     ret->session = stat.session;
     ret->uid = folder.st_uid;
     if (stat.is_kernel)
-        return gp_err_set(err, GP_EPERM, "%lld is a thread of the kernel", n);
+        return gp_err_set(err, GP_EPERM, "%lld is a kernel thread", n);
     if (is_own_ancestor(pid))
-        return gp_err_set(err, GP_EPERM, "%lld is where this gpulse was started from", n);
+        return gp_err_set(err, GP_EPERM, "%lld is an ancestor of this gpulse", n);
     if (geteuid() != 0 && folder.st_uid != geteuid())
-        return gp_err_set(err, GP_EPERM, "%lld belongs to another user; root may end it", n);
-    if (!named && is_display_server((uint32_t)pid))
-        return gp_err_set(err, GP_EPERM, "%lld is the screen of somebody; name its pid to end it",
+        return gp_err_set(err, GP_EPERM, "%lld belongs to another user; only root may terminate it",
                           n);
+    if (!named && is_display_server((uint32_t)pid))
+        return gp_err_set(err, GP_EPERM,
+                          "%lld is a display server; give its pid explicitly to terminate it", n);
     return 0;
 }
 
 /* ---- the list ---- */
 
-/* One of them that has not ended. */
+/* Whether the list has this process, and it is still running. */
 static bool has(const struct gp_ending *ending, int64_t pid)
 {
     for (size_t i = 0; i < ending->count; i++)
@@ -96,8 +97,8 @@ static bool has(const struct gp_ending *ending, int64_t pid)
     return false;
 }
 
-/* This process, ended or not. One that its parent has just reaped can be seen in /proc for a moment
- * longer, in state X, and even be held. */
+/* Whether the list has this process, running or not. A process that its parent has just reaped may
+ * remain in /proc for a moment, in state X, and can even be opened. */
 static bool knows(const struct gp_ending *ending, int64_t pid, uint64_t start_ticks)
 {
     for (size_t i = 0; i < ending->count; i++)
@@ -125,7 +126,7 @@ int gp_ending_add(struct gp_ending *ending, int64_t pid, uint64_t seen_wall_ns, 
 {
     struct gp_ending_process process = {.pid = pid};
     if (ending->count == 0)
-        gp_io_raise_file_limit(); /* a descriptor each */
+        gp_io_raise_file_limit(); /* one descriptor for each */
     if (has(ending, pid))
         return 0;
     int r = gp_proc_hold(pid, seen_wall_ns, &process.fd, err);
@@ -148,10 +149,10 @@ void gp_ending_fini(struct gp_ending *ending)
     *ending = (struct gp_ending){NULL, 0};
 }
 
-/* ---- what comes from them ---- */
+/* ---- children ---- */
 
-/* Whether the group that one of them leads, or has led, is still the same: as long as the leader is
- * held its pid is nobody else's. Later it may be a new process's, and its group a new one. */
+/* Whether the process group of a leader in the list is still the same: while the leader is held,
+ * its pid cannot be reused. Later, a new process and group may have it. */
 static bool is_still_its_group(const struct gp_ending_process *leader, uint32_t pid,
                                const struct gp_proc_stat *stat)
 {
@@ -167,8 +168,9 @@ static bool is_still_its_group(const struct gp_ending_process *leader, uint32_t 
            folder.st_uid == leader->uid;
 }
 
-/* Whether it comes from one of them: as a child of one that has not ended, or in a group that one
- * which was named leads, or has led, which it stays in when its parent is gone. */
+/* Whether a process belongs to the list: as a child of a running member, or in the group of a
+ * leader that was selected explicitly, even if the leader has exited. A process stays in the group
+ * when its parent exits. */
 static bool comes_from(const struct gp_ending *ending, uint32_t pid,
                        const struct gp_proc_stat *stat)
 {
@@ -182,8 +184,8 @@ static bool comes_from(const struct gp_ending *ending, uint32_t pid,
     return false;
 }
 
-/* Adds those that come from the ones that are held or, if it is not 0, are children of `parent`,
- * without `but`. True if there was something new. */
+/* Adds the children and group members of the held processes or, if `parent` is not 0, the children
+ * of `parent`, except `but`. Returns whether there were any. */
 static bool add_matching(struct gp_ending *ending, int64_t parent, const struct gp_ending *but)
 {
     struct gp_err err;
@@ -212,7 +214,7 @@ void gp_ending_add_children(struct gp_ending *ending, int64_t parent, const stru
     (void)add_matching(ending, parent, but);
 }
 
-/* Adds all that comes from them, and from that; true if there was something new. */
+/* Adds all descendants; returns whether there were any. */
 static bool complete(struct gp_ending *ending, bool tree)
 {
     size_t before = ending->count;
@@ -237,12 +239,13 @@ static void send_signals(struct gp_ending *ending, size_t first, int signal)
             continue;
         p->signal = signal;
         if (signal != SIGKILL && signal != SIGSTOP)
-            (void)!gp_proc_signal(p->fd, SIGCONT, &err); /* one that stands still heeds nothing */
+            (void)!gp_proc_signal(p->fd, SIGCONT,
+                                  &err); /* a stopped process does not handle signals */
         p->error = gp_proc_signal(p->fd, signal, &err) == GP_EPERM ? EPERM : 0;
     }
 }
 
-/* To all, and to what they make of themselves meanwhile. */
+/* Sends the signal to all, including children created meanwhile. */
 static void send_to_all(struct gp_ending *ending, int signal, bool tree)
 {
     size_t sent = 0;
@@ -261,7 +264,7 @@ static size_t count_left(const struct gp_ending *ending)
     return left;
 }
 
-/* Marks those that end until this moment; returns when all have. */
+/* Marks those that exit before the deadline; returns early when all have. */
 static void await(struct gp_ending *ending, uint64_t begin_ns, uint64_t until_ns)
 {
     struct pollfd *fds = calloc(ending->count + 1, sizeof(*fds));
@@ -283,7 +286,7 @@ static void await(struct gp_ending *ending, uint64_t begin_ns, uint64_t until_ns
     free(fds);
 }
 
-/* Why the rest does not end. */
+/* Records why the remaining processes do not exit. */
 static void note_states(struct gp_ending *ending)
 {
     for (size_t i = 0; i < ending->count; i++) {
@@ -294,8 +297,8 @@ static void note_states(struct gp_ending *ending)
     }
 }
 
-/* One signal to all that have not ended. Before the last one of a tree all stand still, so that
- * none makes another one while its parent ends. */
+/* Sends one signal to all that are still running. Before the last signal of a tree all are stopped,
+ * so that none can create children while its parent is killed. */
 static void signal_and_wait(struct gp_ending *ending, const struct gp_ending_plan *plan, int signal,
                             uint64_t begin_ns)
 {
@@ -311,10 +314,10 @@ bool gp_ending_run(struct gp_ending *ending, const struct gp_ending_plan *plan)
 {
     uint64_t begin_ns = gp_clock_mono_ns();
     size_t last = plan->signal_count - 1;
-    bool more = complete(ending, plan->tree); /* as long as all are there */
+    bool more = complete(ending, plan->tree); /* while all are still running */
     for (size_t i = 0; count_left(ending) > 0 && (i <= last || more) && i < TREE_ROUNDS; i++) {
         signal_and_wait(ending, plan, plan->signals[i < last ? i : last], begin_ns);
-        more = complete(ending, plan->tree); /* what was made by those that end */
+        more = complete(ending, plan->tree); /* created by those that were exiting */
     }
     note_states(ending);
     return count_left(ending) == 0;

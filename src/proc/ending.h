@@ -1,8 +1,7 @@
-/* Ending processes: with the least force first, with their children if that is wanted, and never
- * another process that was given the pid of one that is meant.
+/* Terminates processes: with the mildest signal first, optionally with their children, and never a
+ * process that got a recycled pid.
  *
- * Each process is held by a descriptor of its own (pidfd) from the moment it is added, and
- * signalled through that. */
+ * Each process is held by a pidfd from the moment it is added, and signalled through that. */
 #ifndef GP_PROC_ENDING_H
 #define GP_PROC_ENDING_H
 
@@ -14,16 +13,16 @@ struct gp_err;
 
 struct gp_ending_process {
     int64_t pid;
-    uint64_t start_ticks; /* with the pid, its identity */
-    int fd;               /* pidfd; −1 when it is not held any more */
-    bool is_child;        /* nobody named it: it comes from one that was */
+    uint64_t start_ticks; /* identifies the process together with the pid */
+    int fd;               /* pidfd; −1 if it is no longer held */
+    bool is_child;        /* added as a descendant of a selected process */
     bool ended;
-    char state;        /* of one that does not end, the kernel's letter; 0: not known */
+    char state;        /* of a process that does not exit, the kernel's letter; 0: unknown */
     uint32_t session;
     uid_t uid;
-    int signal;        /* the last one that it was sent; 0: none */
-    int error;         /* of that sending, an errno; 0: it went */
-    uint64_t after_ns; /* how long it took to end, from the first signal on */
+    int signal;        /* the last one sent; 0: none */
+    int error;         /* errno of that signal; 0: sent */
+    uint64_t after_ns; /* time to exit after the first signal */
 };
 
 struct gp_ending {
@@ -31,36 +30,33 @@ struct gp_ending {
     size_t count;
 };
 
-/* Takes hold of a process that was seen at this moment (wall clock), unless it is in the list
- * already, also as one that has ended. `named`: it was asked for by
- * its pid, so that it may be one on which a screen depends.
+/* Adds a process that was seen at this time (wall clock), unless the list already has it, running
+ * or not. `named`: its pid was given explicitly, so that it may be a display server.
  *
- * GP_EPERM, with the reason in err: the first process, this one and those that it comes from, a
- * thread of the kernel, another user's (unless this is root), a display server that was not
- * named. GP_EFAIL: it has ended, cannot be seen, or the pid is another process by now. GP_ENOMEM.
- */
+ * Fails, with the reason in err: GP_EPERM for init, this process and its ancestors, a kernel
+ * thread, a process of another user (unless this is root), or a display server without `named`;
+ * GP_EFAIL if it has exited, is not visible, or its pid was recycled; GP_ENOMEM. */
 int gp_ending_add(struct gp_ending *ending, int64_t pid, uint64_t seen_wall_ns, bool named,
                   struct gp_err *err) GP_MUST_CHECK;
 
-/* Takes hold of the children of a process, without those that are in `but` (NULL: none); of those
- * that may not be ended it takes none. */
+/* Adds the children of a process, except those in `but` (NULL: none) and protected ones. */
 void gp_ending_add_children(struct gp_ending *ending, int64_t parent, const struct gp_ending *but);
 
-/* Adds what comes from them at this moment: their children, theirs in turn, and the groups that
- * they lead. Those stand behind the others, with is_child. */
+/* Adds the current descendants of the listed processes, and the members of the groups that they
+ * lead. They follow the others, and have is_child set. */
 void gp_ending_add_tree(struct gp_ending *ending);
 
 struct gp_ending_plan {
-    const int *signals; /* one after the other, as long as some have not ended */
+    const int *signals; /* sent in order while processes are running */
     size_t signal_count;
-    uint64_t grace_ns; /* how long is waited behind each */
-    bool tree;         /* with what comes from them, looked for again before each signal */
-    /* Told before each signal how many have not ended. NULL: nobody is. */
+    uint64_t grace_ns; /* how long to wait after each signal */
+    bool tree;         /* include descendants, which are searched again before each signal */
+    /* Called before each signal with the number of running processes. May be NULL. */
     void (*on_signal)(void *ctx, int signal, size_t left);
     void *ctx;
 };
 
-/* Goes through the plan. True if all have ended. */
+/* Executes the plan. Returns true if all have exited. */
 bool gp_ending_run(struct gp_ending *ending, const struct gp_ending_plan *plan) GP_MUST_CHECK;
 
 void gp_ending_fini(struct gp_ending *ending);

@@ -26,7 +26,7 @@ bool gp_proc_find_number(const char *text, const char *label, uint64_t *ret)
     return end != at;
 }
 
-/* "\nNSpid:\t4711\t12": from the outermost namespace that the reader sees to the innermost. */
+/* "\nNSpid:\t4711\t12": from the reader's namespace to the innermost one. */
 bool gp_proc_find_ns_pid(const char *status, uint64_t *ret)
 {
     static const char label[] = "\nNSpid:";
@@ -87,11 +87,11 @@ bool gp_proc_passwd(const char *root, uid_t uid, enum gp_proc_passwd_field field
     return true;
 }
 
-/* "pid (comm) state ppid …": comm may hold blanks and brackets, so the last ')' ends it. Thousands
- * of such lines are read at a time, and sscanf() is slow. */
+/* "pid (comm) state ppid …": comm may contain blanks and parentheses, so the last ')' ends it.
+ * Thousands of such lines are parsed at a time, and sscanf() is slow. */
 bool gp_proc_parse_stat(const char *text, struct gp_proc_stat *ret)
 {
-    /* the numbers of proc(5) */
+    /* The field numbers of proc(5). */
     enum {
         PPID = 4,
         GROUP = 5,
@@ -127,7 +127,7 @@ bool gp_proc_parse_stat(const char *text, struct gp_proc_stat *ret)
         .user_ticks = (uint64_t)fields[UTIME],
         .system_ticks = (uint64_t)fields[STIME],
         .start_ticks = (uint64_t)fields[START],
-        /* the kernel's counter may be negative for a moment */
+        /* The kernel's counter may be negative for a moment. */
         .rss_pages = fields[RSS] > 0 ? (uint64_t)fields[RSS] : 0,
     };
     return true;
@@ -177,7 +177,7 @@ const char *gp_proc_safe_copy(struct gp_arena *arena, const char *s, size_t n, s
 
 size_t gp_proc_program_name(const char *command, const char **ret_start)
 {
-    /* A Windows path ("C:\Program Files\…"), as drivers under WSL give it, may hold blanks. */
+    /* A Windows path ("C:\Program Files\…"), which drivers under WSL report, may contain blanks. */
     bool windows = isalpha((unsigned char)command[0]) && command[1] == ':' && command[2] == '\\';
     char separator = windows ? '\\' : '/';
     size_t n = windows ? strlen(command) : strcspn(command, " ");
@@ -190,7 +190,7 @@ size_t gp_proc_program_name(const char *command, const char **ret_start)
     return n - start;
 }
 
-/* Arguments end in NUL each; some programs write over them, with blanks at the end. */
+/* Arguments are NUL-terminated; some programs overwrite them and leave blanks at the end. */
 static size_t trim(const char *text, size_t n)
 {
     while (n > 0 && (text[n - 1] == '\0' || text[n - 1] == ' '))
@@ -218,7 +218,7 @@ int gp_proc_read_command(int proc, uint32_t pid, struct gp_arena *arena,
             if (text[i] == '\0')
                 text[i] = ' ';
     } else {
-        /* zombies and kernel threads have no arguments */
+        /* Zombies and kernel threads have no arguments. */
         (void)snprintf(name, sizeof(name), "%u/comm", pid);
         n = gp_io_read_at(proc, name, text, sizeof(text));
         if (n <= 0)
@@ -237,8 +237,8 @@ static uint64_t up_ns(void)
     return (uint64_t)up.tv_sec * GP_NS_PER_S + (uint64_t)up.tv_nsec;
 }
 
-/* A thread that is preempted between reading the two clocks gets a wrong difference, so the reading
- * that took least counts. */
+/* If the thread is preempted between reading the two clocks, the difference is wrong, so the
+ * fastest of several reads is used. */
 static uint64_t boot_of_this_machine(void)
 {
     enum { LOOKS = 16 };
@@ -256,8 +256,8 @@ static uint64_t boot_of_this_machine(void)
     return boot_ns;
 }
 
-/* Start times count from boot; time spent suspended is in them, as in CLOCK_BOOTTIME. Another root
- * has another boot: its own file says when. */
+/* Start times count from boot, including time in suspend, like CLOCK_BOOTTIME. Another root has
+ * another boot time, which is in its own file. */
 uint64_t gp_proc_boot_wall_ns(int proc, bool is_this_machine)
 {
     char text[16384];

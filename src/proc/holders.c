@@ -53,7 +53,7 @@ static void add_path(const struct scan *scan, struct gp_holder *holder, const ch
     size_t n = strlen(scan->root);
     uint64_t minor;
     if (strncmp(path, scan->root, n) == 0)
-        path += n; /* the files below a root stand for those of its machine */
+        path += n; /* device files below a root represent those of its machine */
     if (!gp_proc_is_gpu_device(path))
         return;
     if (strncmp(path, head, sizeof(head) - 1) == 0 &&
@@ -63,7 +63,7 @@ static void add_path(const struct scan *scan, struct gp_holder *holder, const ch
         holder->has_others = true;
 }
 
-/* False if its descriptors may not be looked at. */
+/* False if its descriptors may not be read. */
 static bool read_descriptors(const struct scan *scan, int dir, const char *name,
                              struct gp_holder *holder)
 {
@@ -89,8 +89,8 @@ static bool read_descriptors(const struct scan *scan, int dir, const char *name,
     return permitted;
 }
 
-/* The first thread of a process may have ended while others run on: then it looks like a zombie,
- * and its files are theirs. */
+/* The first thread of a process may have exited while others run. It then looks like a zombie, and
+ * its files must be read from the other threads. */
 static void read_threads(const struct scan *scan, int dir, struct gp_holder *holder)
 {
     char name[300];
@@ -108,7 +108,7 @@ static void read_threads(const struct scan *scan, int dir, struct gp_holder *hol
         (void)closedir(list);
 }
 
-/* Lines "address permissions offset device inode      path". False if there are none. */
+/* Parses lines "address permissions offset device inode path". False if there are none. */
 static bool read_maps(const struct scan *scan, int dir, struct gp_holder *holder)
 {
     char *line = NULL;
@@ -133,11 +133,11 @@ static bool read_maps(const struct scan *scan, int dir, struct gp_holder *holder
     return any;
 }
 
-/* ---- leftovers ---- */
+/* ---- orphans ---- */
 
-/* Whether what started it has ended: it was handed to the first process or to another one that
- * takes in orphans (and so does not belong to its group), and whoever led its group is gone. A
- * service leads its own, and what it starts has it for a parent. */
+/* Whether the process was orphaned: it was reparented to init or a subreaper (so its parent is not
+ * in its group), and the leader of its group is gone. A service leads its own group, and the
+ * processes that it starts have it as parent. */
 static bool is_orphan(const struct scan *scan, uint32_t pid)
 {
     struct gp_proc_stat own;
@@ -214,7 +214,7 @@ static int list_pids(const struct scan *scan, uint32_t **ret, size_t *ret_count)
     return r;
 }
 
-/* Who they are. One that has ended meanwhile holds nothing. */
+/* Reads their identity, and drops those that have exited meanwhile. */
 static int identify(struct gp_holders *found, const char *root)
 {
     const unsigned want = GP_PROC_STAT | GP_PROC_USER | GP_PROC_COMMAND | GP_PROC_CONTAINER;
@@ -240,7 +240,7 @@ static int identify(struct gp_holders *found, const char *root)
     return 0;
 }
 
-/* The first namespace has a number that the kernel fixes. */
+/* The initial pid namespace has a fixed inode number. */
 bool gp_proc_is_inside(const char *root)
 {
     char path[GP_PATH_SIZE];

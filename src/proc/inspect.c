@@ -18,16 +18,16 @@
 
 enum { PATH_BYTES = 4096, STATUS_BYTES = 16384, CGROUP_BYTES = 8192 };
 
-/* One look at a process. The descriptor of its folder stays that of this process: when it ends, the
- * reads fail, and never are they about another one with the same pid. */
+/* A look at one process. The descriptor of its folder always refers to that process: after it
+ * exits, reads fail, and never return data of a process with a recycled pid. */
 struct look {
     struct gp_inspect *in;
     int proc; /* /proc */
-    int dir;  /* the folder of the process; −1: in->error says why there is none */
+    int dir;  /* the folder of the process; −1: the reason is in in->error */
     bool is_this_machine;
 };
 
-/* What a failed call means. A file that is not there may be missing because all of them are. */
+/* The reason for a failed call. A file may be missing because the process is gone. */
 static int reason(const struct look *look, int error)
 {
     if (look->in->error)
@@ -43,7 +43,7 @@ static int reason(const struct look *look, int error)
 
 /* ---- small files ---- */
 
-/* 0 or the reason; text is NUL-terminated. */
+/* Returns 0 or the reason; text is NUL-terminated. */
 static int read_file(const struct look *look, const char *name, char *text, size_t size)
 {
     long n = gp_io_read_at(look->dir, name, text, size);
@@ -85,7 +85,7 @@ static void read_stat(const struct look *look)
     in->system_ns = gp_proc_ticks_to_ns(stat.system_ticks);
 }
 
-/* "\nCpus_allowed:\tff,ffffffff": a bit each. */
+/* "\nCpus_allowed:\tff,ffffffff": one bit for each CPU. */
 static struct gp_inspect_number count_bits(const char *text, const char *label)
 {
     const char *at = strstr(text, label);
@@ -186,12 +186,12 @@ static void read_cgroup(const struct look *look)
 
 /* ---- lists ---- */
 
-/* Texts that end in NUL each, made safe one by one. Programs that write a title over them leave
- * many empty ones behind; between others, an empty argument is one. */
+/* Splits NUL-terminated texts and sanitizes each. Programs that write a title over their arguments
+ * leave many empty ones at the end; an empty argument between others is a real one. */
 static int split(struct gp_arena *arena, const char *text, size_t n, bool keeps_empty,
                  struct gp_inspect_list *list)
 {
-    /* no escape is longer than four times what it stands for */
+    /* No escape is longer than four times the original. */
     struct gp_strbuf words = GP_STRBUF_INIT(5 * (size_t)GP_INSPECT_LIST_BYTES);
     size_t count = 0;
     while (n > 0 && text[n - 1] == '\0')
@@ -260,7 +260,7 @@ static int add_device(struct gp_arena *arena, struct gp_inspect_devices *devices
     return 0;
 }
 
-/* Whoever may list the descriptors may still be refused what they stand for. */
+/* Even with permission to list the descriptors, reading their links may be denied. */
 static int read_descriptors(DIR *dir, struct gp_arena *arena, struct gp_inspect_devices *devices)
 {
     char path[PATH_BYTES];
@@ -317,7 +317,7 @@ static void read_devices(const struct look *look)
         look->in->devices = (struct gp_inspect_devices){.error = reason(look, error)};
 }
 
-/* ---- where it comes from ---- */
+/* ---- ancestors ---- */
 
 static bool is_known(const struct gp_inspect *in, uint32_t pid)
 {
@@ -327,8 +327,8 @@ static bool is_known(const struct gp_inspect *in, uint32_t pid)
     return known;
 }
 
-/* Up to the first process, or the first that cannot be seen. One that started behind its child is
- * another one, which was given the pid of a parent that has ended. */
+/* Reads the ancestors up to init, or to the first that is not visible. A parent that started after
+ * its child is a process with a recycled pid. */
 static void read_ancestors(const struct look *look)
 {
     struct gp_inspect *in = look->in;
@@ -350,7 +350,7 @@ static void read_ancestors(const struct look *look)
     }
 }
 
-/* ---- all of it ---- */
+/* ---- reading ---- */
 
 static void open_folders(struct look *look, const char *root)
 {

@@ -1,25 +1,25 @@
-/* Everything that /proc tells of one process, for a page about it.
+/* Everything in /proc about one process, for its details page.
  *
- * The kernel lets some of these reads wait for the process (for its memory map, which may be locked
- * for as long as it hangs in a driver), so whoever must not wait calls this on a thread of its own.
- * Nothing is kept between calls, and any number of them may run at the same time.
+ * Some of these reads may block (the memory map is locked for as long as the process hangs in a
+ * driver). To avoid blocking, call this on a separate thread. It keeps no state between calls, and
+ * calls may run in parallel.
  *
- * All files are read under a root prefix, so that a test is a directory. All text is safe to show.
- */
+ * All files are read under a root prefix, so that a test is a directory. All text is safe to
+ * show. */
 #ifndef GP_PROC_INSPECT_H
 #define GP_PROC_INSPECT_H
 
 #include "base/arena.h"
 
-/* Each part says by itself whether it could be read, in the words of errno:
+/* Each part has its own error, an errno:
  *
- *   0        it is there
+ *   0        available
  *   EACCES   not permitted
- *   ESRCH    the process has ended, or cannot be seen
- *   ENODATA  there is none: a thread of the kernel has no memory and no program, a zombie neither
- *   ENOMEM   no memory for it; or what else the system answered
+ *   ESRCH    the process has exited, or is not visible
+ *   ENODATA  does not exist: kernel threads and zombies have no memory and no program
+ *   ENOMEM   out of memory; or any other system error
  *
- * A part with an error has no content: NULL, or 0. */
+ * A part with an error has no content: NULL or 0. */
 struct gp_inspect_number {
     int error;
     uint64_t value;
@@ -32,24 +32,24 @@ struct gp_inspect_text {
 
 struct gp_inspect_list {
     int error;
-    bool is_cut; /* there are more than what is read: GP_INSPECT_LIST_BYTES */
+    bool is_cut; /* there are more than were read: GP_INSPECT_LIST_BYTES */
     size_t count;
     const char *const *items; /* in the file's order */
 };
 
-/* A device file of a GPU that the process has open. */
+/* An open device file of a GPU. */
 struct gp_inspect_device {
     const char *path; /* "/dev/nvidia0", "/dev/nvidia-uvm", "/dev/dri/renderD128", "/dev/kfd", … */
-    unsigned first_fd; /* the lowest descriptor that stands for it */
-    unsigned opens;    /* how many do */
+    unsigned first_fd; /* the lowest descriptor of the file */
+    unsigned opens;    /* number of descriptors */
 };
 
 struct gp_inspect_devices {
     int error;
     bool is_cut;       /* more descriptors than GP_INSPECT_FILES, or devices than …_DEVICES */
-    size_t open_files; /* descriptors of any kind */
+    size_t open_files; /* open descriptors of any kind */
     size_t count;
-    struct gp_inspect_device *items; /* by path, numbers in their order */
+    struct gp_inspect_device *items; /* by path, numbers in numeric order */
 };
 
 struct gp_inspect_ancestor {
@@ -67,46 +67,46 @@ enum {
 struct gp_inspect {
     struct gp_arena arena;
     uint32_t pid;
-    int error;        /* 0, or why there is nothing at all: ESRCH, or what opening /proc gave */
+    int error;        /* 0, or why nothing could be read: ESRCH, or the error of opening /proc */
 
-    int stat_error; /* of what comes up to system_ns */
+    int stat_error; /* of the members up to system_ns */
     char state;     /* the kernel's letter: R S D Z T … */
-    uint32_t ppid;  /* 0: none that can be seen from here */
+    uint32_t ppid;  /* 0: not visible from here */
     int nice;       /* −20 to 19 */
     uint64_t threads;
-    uint64_t start_ticks; /* with the pid, the identity of a process: see struct gp_proc_info */
+    uint64_t start_ticks; /* with the pid, identifies the process */
     uint64_t start_ns;    /* wall clock, since the epoch */
-    uint64_t user_ns;     /* CPU time outside of the kernel */
-    uint64_t system_ns;   /* and inside */
+    uint64_t user_ns;     /* CPU time in user mode */
+    uint64_t system_ns;   /* CPU time in kernel mode */
 
     struct gp_inspect_number virtual_bytes;      /* VmSize */
     struct gp_inspect_number resident_bytes;     /* VmRSS */
-    struct gp_inspect_number shared_bytes;       /* RssShmem: of that in /dev/shm and the like */
-    struct gp_inspect_number locked_bytes;       /* VmLck: cannot be swapped out */
+    struct gp_inspect_number shared_bytes;       /* RssShmem: for example in /dev/shm */
+    struct gp_inspect_number locked_bytes;       /* VmLck: cannot be swapped */
     struct gp_inspect_number swapped_bytes;      /* VmSwap */
-    struct gp_inspect_number voluntary_switches; /* of the main thread, as the next */
+    struct gp_inspect_number voluntary_switches; /* of the main thread, like the next */
     struct gp_inspect_number involuntary_switches;
-    struct gp_inspect_number ns_pid; /* its pid as it sees it itself: another one in a container */
-    struct gp_inspect_number cpus;   /* how many it may run on */
-    struct gp_inspect_number oom_score;  /* 0 to 2000: the highest is killed first without memory */
-    struct gp_inspect_number read_bytes; /* from disks; of the whole process, as the next */
+    struct gp_inspect_number ns_pid; /* its pid in its own namespace */
+    struct gp_inspect_number cpus;   /* number of CPUs that it may run on */
+    struct gp_inspect_number oom_score;  /* 0 to 2000: the OOM killer picks the highest */
+    struct gp_inspect_number read_bytes; /* from disks; of the whole process, like the next */
     struct gp_inspect_number written_bytes;
 
     struct gp_inspect_text name; /* the kernel's short name, which a program may change */
     struct gp_inspect_text
-        program; /* the file that runs; ends in " (deleted)" if it was replaced */
-    struct gp_inspect_text directory; /* where it works */
-    struct gp_inspect_text container; /* see gp_proc_container(); ENODATA: nothing special */
-    struct gp_inspect_text cgroup;    /* the path that says most */
+        program; /* the executable; ends in " (deleted)" if it was replaced */
+    struct gp_inspect_text directory; /* working directory */
+    struct gp_inspect_text container; /* see gp_proc_container(); ENODATA: none */
+    struct gp_inspect_text cgroup;    /* the most specific path */
 
     struct gp_inspect_list arguments;
-    struct gp_inspect_list environment; /* KEY=VALUE as it was when the program was started */
+    struct gp_inspect_list environment; /* KEY=VALUE, at the start of the program */
     struct gp_inspect_devices devices;
     struct gp_inspect_ancestor *ancestors; /* its parent first */
     size_t ancestor_count;
 };
 
-/* Reads all of it; root: prefix, NULL for none. NULL only if there is no memory. */
+/* Reads everything; root: prefix, NULL for none. NULL only without memory. */
 struct gp_inspect *gp_proc_inspect(const char *root, uint32_t pid) GP_MUST_CHECK;
 void gp_inspect_free(struct gp_inspect *in);
 

@@ -4,14 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Whether a path is this folder, or in it. */
+/* Whether a path is this folder or inside it. */
 bool gp_mount_is_below(const char *path, const char *folder)
 {
     size_t n = strlen(folder);
     return strncmp(path, folder, n) == 0 && (path[n] == '\0' || path[n] == '/');
 }
 
-/* The types of proc(5)'s mounts, up to a dot. */
+/* The file system type of proc(5), up to a dot. */
 static bool is_remote(const char *type)
 {
     static const char *const types[] = {
@@ -38,7 +38,7 @@ bool gp_mount_of(const char *path, struct gp_mount *ret)
         if (!is_root && !gp_mount_is_below(path, entry.mnt_dir))
             continue;
         if (found && strlen(entry.mnt_dir) < strlen(ret->folder))
-            continue; /* one of the same folder hides those before it */
+            continue; /* a later mount on the same folder hides earlier ones */
         (void)snprintf(ret->folder, sizeof(ret->folder), "%s", entry.mnt_dir);
         (void)snprintf(ret->type, sizeof(ret->type), "%s", entry.mnt_type);
         (void)snprintf(ret->source, sizeof(ret->source), "%s", entry.mnt_fsname);

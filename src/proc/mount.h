@@ -1,5 +1,5 @@
-/* Where a path lies, by the list of mounts alone: nothing there is touched, as a file system whose
- * server is gone holds up whoever does. */
+/* Finds the mount of a path, using only the list of mounts. The file system itself is not accessed,
+ * because that blocks if its server is gone. */
 #ifndef GP_PROC_MOUNT_H
 #define GP_PROC_MOUNT_H
 
@@ -9,13 +9,13 @@ struct gp_mount {
     char folder[GP_PATH_SIZE];
     char type[64];    /* "nfs4" */
     char source[256]; /* "server:/export" */
-    bool is_remote;   /* its files come from another machine, or from a program */
+    bool is_remote;   /* its files are on another machine, or provided by a program */
 };
 
-/* False: it is not known. */
+/* False if unknown. */
 bool gp_mount_of(const char *path, struct gp_mount *ret);
 
-/* Whether a path is this folder, or lies below it; "": everything does. */
+/* Whether a path is this folder or inside it; "" contains everything. */
 bool gp_mount_is_below(const char *path, const char *folder);
 
 #endif

@@ -21,7 +21,7 @@ enum { NAME_COLUMNS = 80, JSON_BYTES = 256 << 10, FILES_MOST = 64 };
 
 struct gp_proc_storage {
     char path[GP_PATH_SIZE];
-    json_t *json; /* NULL: there is none that can be read */
+    json_t *json; /* NULL: no readable file */
 };
 
 static void set_name(char ret[GP_PROC_NAME_SIZE], const char *name, size_t n)
@@ -50,9 +50,9 @@ static bool find_entry(const char *root, const char *dir, const char *id, size_t
     return found;
 }
 
-/* A file that may be somebody's own: neither waited for, nor followed elsewhere, nor too large.
- * `home`: below which it lies, so that nobody leads us to a file system that does not answer; NULL:
- * it is root's. */
+/* Loads a file that may belong to a user: without blocking on it, following links out of `home`, or
+ * reading too much. `home` is the folder that must contain it, so that nobody can direct us to a
+ * file system that does not respond; NULL: it belongs to root. */
 static json_t *load_json(const char *home, const char *path)
 {
     const struct open_how how = {
@@ -76,7 +76,7 @@ static json_t *load_json(const char *home, const char *path)
 
 /* ---- Kubernetes ---- */
 
-/* "NAMESPACE_NAME_UID": neither of the first two has a '_'. */
+/* "NAMESPACE_NAME_UID": the first two contain no '_'. */
 static bool is_pod(const char *name, const char *uid, size_t n)
 {
     const char *first = strchr(name, '_');
@@ -136,7 +136,7 @@ void gp_proc_names_clear(struct gp_proc_names *names)
     *names = (struct gp_proc_names){NULL, 0};
 }
 
-/* NULL: there is none, or too many have been read. */
+/* NULL if there is none, or if too many were read. */
 static const json_t *storage(struct gp_proc_names *names, const char *home, const char *path)
 {
     for (size_t i = 0; i < names->count; i++)
@@ -171,7 +171,7 @@ static bool look_in_storage(const json_t *containers, const char *id, size_t n,
     return ret[0] != '\0';
 }
 
-/* The home of a user, if it is on this machine: elsewhere the look at a file may take for ever. */
+/* The home of a user, if it is on this machine; reading files on another one may block forever. */
 static bool find_home(const char *root, uid_t uid, char ret[GP_PATH_SIZE])
 {
     struct gp_mount mount;
@@ -199,7 +199,7 @@ static bool name_podman(struct gp_proc_names *names, const char *root, const cha
     return found;
 }
 
-/* ---- all of them ---- */
+/* ---- all runtimes ---- */
 
 bool gp_proc_container_name(struct gp_proc_names *names, const char *root, const char *container,
                             uid_t uid, char ret[GP_PROC_NAME_SIZE])

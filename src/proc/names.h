@@ -1,5 +1,5 @@
-/* The names of pods and containers, from the files that their runtimes leave on the machine; nobody
- * is asked, and root is needed only where the files are root's. */
+/* The names of pods and containers, from the files of their runtimes on this machine. No daemon is
+ * contacted, and root is only needed for files that belong to root. */
 #ifndef GP_PROC_NAMES_H
 #define GP_PROC_NAMES_H
 
@@ -9,25 +9,24 @@
 
 enum { GP_PROC_NAME_SIZE = 256 };
 
-/* Files of Podman's that were read: each is read once for all processes of a look. All zero to
- * begin with. */
+/* Podman's files, read once for all processes of a tick. Zero-initialize. */
 struct gp_proc_names {
     struct gp_proc_storage *files;
     size_t count;
 };
 
-/* Forgets them: at the next look they may be others. */
+/* Forgets the files, so that they are read again in the next tick. */
 void gp_proc_names_clear(struct gp_proc_names *names);
 
-/* Fills ret with the name of what gp_proc_container() has told of a process of this user:
+/* Fills ret with the name for a result of gp_proc_container() for a process of this user:
  *
  *   pod:121157b5/…       NAMESPACE/NAME, from /var/log/pods
- *   docker:ba7b10d15d16  from /var/lib/docker/containers, which is root's
- *   podman:3f084b4c7b78  from the storage of the machine, or that below the user's home
+ *   docker:ba7b10d15d16  from /var/lib/docker/containers, which belongs to root
+ *   podman:3f084b4c7b78  from the machine's storage, or the one in the user's home
  *
- * Files of more than 256 KiB are not read, nor homes that other machines serve, which may not
- * answer. root: prefix, NULL for none. The text is safe to show. False, with "" in ret, for what
- * has no name beside what it is called already, and where the files do not tell. */
+ * Skips files of more than 256 KiB, and homes on other machines, which may not respond. root:
+ * prefix, NULL for none. The text is safe to show. Returns false, with "" in ret, if there is no
+ * other name, or if no file contains it. */
 bool gp_proc_container_name(struct gp_proc_names *names, const char *root, const char *container,
                             uid_t uid, char ret[GP_PROC_NAME_SIZE]);
 

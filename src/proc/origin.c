@@ -7,7 +7,7 @@
 
 enum { VALUE_COLUMNS = 60 };
 
-/* The value of a variable, "" without it; the first one counts, as for getenv(). */
+/* The value of a variable, "" if it is not set; the first one wins, like in getenv(). */
 static const char *find(const char *environment, size_t n, const char *key)
 {
     size_t length = strlen(key);
@@ -15,7 +15,7 @@ static const char *find(const char *environment, size_t n, const char *key)
         size_t left = (size_t)(environment + n - p);
         size_t size = strnlen(p, left);
         if (size == left)
-            return ""; /* cut in its middle */
+            return ""; /* cut in the middle */
         if (size > length && p[length] == '=' && memcmp(p, key, length) == 0)
             return p + length + 1;
         p += size + 1;

@@ -11,7 +11,7 @@
 #define DEVICES "/sys/bus/pci/devices"
 #define NETWORKS "/sys/class/infiniband"
 
-/* The part of a resolved path that begins with the root complex: "pci0000:17/0000:17:01.0". */
+/* The part of a resolved path that starts with the root complex: "pci0000:17/0000:17:01.0". */
 static const char *behind_root_complex(const char *path)
 {
     for (const char *p = strstr(path, "/pci"); p; p = strstr(p + 1, "/pci"))
@@ -20,7 +20,7 @@ static const char *behind_root_complex(const char *path)
     return NULL;
 }
 
-/* `link` leads to the device's directory, which stands below those of its bridges. */
+/* `link` leads to the device's directory, which is below those of its bridges. */
 static struct gp_pci_place place_of(const char *root, const char *link)
 {
     struct gp_pci_place place = {.node = -1};
@@ -49,7 +49,7 @@ struct gp_pci_place gp_pci_find(const char *root, const char *bus_id)
     return place_of(root, link);
 }
 
-/* ---- the way between two places ---- */
+/* ---- the path between two devices ---- */
 
 static size_t steps_in(const char *path)
 {
@@ -61,7 +61,7 @@ static size_t steps_in(const char *path)
     return count;
 }
 
-/* Steps that two paths have in common, from the root complex on. */
+/* The number of steps that two paths share, starting at the root complex. */
 static size_t common_steps(const char *a, const char *b)
 {
     size_t count = 0;
@@ -82,7 +82,8 @@ const char *gp_pci_level(const struct gp_pci_place *a, const struct gp_pci_place
         return a->node == b->node ? "NODE" : "SYS";
     if (common == 1)
         return "PHB";
-    /* Two ports of one switch are two bridges in the path, of which only the last is their own. */
+    /* Two ports of the same switch are two bridges in each path, of which only the last is not
+     * shared. */
     return common + 2 >= (a_steps > b_steps ? a_steps : b_steps) ? "PIX" : "PXB";
 }
 

@@ -21,11 +21,11 @@
 #include <unistd.h>
 
 enum {
-    USERS_MAX = 256, /* remembered names; beyond that, digits */
-    KEPT_MS = 8000,  /* a command line is looked at again behind this time, or twice of it… */
-    CROWD = 2048,    /* …times the number of such crowds: so much is read at a tick, not more */
+    USERS_MAX = 256, /* cached names; beyond that, digits are shown */
+    KEPT_MS = 8000,  /* command lines are read again after this time, or after twice this… */
+    CROWD = 2048,    /* …per this many processes, which limits the work per tick */
     KEPT_GROUPS = 64,
-    ENVIRONMENT_BYTES = 1 << 17, /* of an environment; what is behind is not looked at */
+    ENVIRONMENT_BYTES = 1 << 17, /* of an environment; the rest is ignored */
 };
 
 struct user {
@@ -35,23 +35,23 @@ struct user {
 
 struct gp_proc_reader {
     const char *root;
-    int dir; /* /proc below the root: names below it are found faster than whole paths */
+    int dir; /* /proc below the root: relative names are looked up faster than full paths */
     long ticks_per_s;
     long page_bytes;
     uint64_t boot_wall_ns;
-    struct gp_proc_infos past; /* of the last tick */
-    uint64_t kept_ns;          /* how long texts of this tick hold at least */
+    struct gp_proc_infos past; /* from the previous tick */
+    uint64_t kept_ns;          /* minimum lifetime of texts read in this tick */
     const uint32_t *watched;   /* NULL: all */
     size_t watched_count;
     bool others_matter;
     size_t tick;
-    bool keeps_files; /* of all that are read at this tick */
-    size_t turns; /* of those that are not watched, each comes at one tick of so many; 0: at none */
-    uint64_t cpu_busy, cpu_total; /* of the host at the last call */
+    bool keeps_files; /* for all processes read in this tick */
+    size_t turns;     /* each unwatched process is read in one of this many ticks; 0: never */
+    uint64_t cpu_busy, cpu_total; /* of the host in the last call */
     struct user *users;
     size_t user_count;
-    struct user nobody;         /* of those who find no room among them */
-    struct gp_proc_names names; /* of containers, at this tick */
+    struct user nobody;         /* for users who do not fit into the cache */
+    struct gp_proc_names names; /* container names, for this tick */
 };
 
 /* ---- files ---- */
@@ -72,7 +72,7 @@ static long read_pid_file(const struct gp_proc_reader *reader, uint32_t pid, con
 
 /* ---- users ---- */
 
-/* Safe, and there until the next call. */
+/* Safe text, valid until the next call. */
 static const char *user_name(struct gp_proc_reader *reader, uid_t uid)
 {
     for (size_t i = 0; i < reader->user_count; i++)
@@ -98,9 +98,9 @@ static const char *user_name(struct gp_proc_reader *reader, uid_t uid)
     return user->name;
 }
 
-/* The owner of the folder is the user, at the price of one system call; but the kernel gives
- * folders of undumpable processes (setuid programs, ssh-agent) to root, so for root the file
- * `status` decides. */
+/* The owner of the folder is the user, which costs one system call. But the kernel gives folders of
+ * undumpable processes (setuid programs, ssh-agent) to root, so for root the file `status`
+ * decides. */
 static void read_user(struct gp_proc_reader *reader, struct gp_proc_info *info,
                       struct gp_proc_texts *texts)
 {
@@ -134,7 +134,7 @@ struct gp_proc_info *gp_proc_find(const struct gp_proc_infos *infos, uint32_t pi
     return low < infos->count && infos->infos[low].pid == pid ? &infos->infos[low] : NULL;
 }
 
-/* The process at the last tick, if it is the same one. */
+/* The process in the previous tick, if it is the same one. */
 static const struct gp_proc_info *same_past(const struct gp_proc_reader *reader,
                                             const struct gp_proc_info *info)
 {
@@ -160,9 +160,9 @@ static void compute_cpu(const struct gp_proc_reader *reader, struct gp_proc_info
     info->cpu_pct = seconds > 0.01 ? 100.0 * (double)ticks / ticks_per_s / seconds : 0;
 }
 
-/* A file that is read at every tick is kept open, which halves what reading it costs. It stays that
- * of the same process: when that has ended, there is nothing to read in it. Not those of a root,
- * where a file may be removed and still be read. */
+/* A file that is read in every tick is kept open, which halves the cost of reading. It always
+ * refers to the same process: after that has exited, reads fail. Not with a root prefix, where a
+ * removed file can still be read. */
 static long read_kept(struct gp_proc_reader *reader, struct gp_proc_info *info, char *text,
                       size_t size)
 {
@@ -210,7 +210,7 @@ static void read_stat(struct gp_proc_reader *reader, struct gp_proc_info *info, 
     compute_cpu(reader, info, now_ns);
 }
 
-/* What a read answered; with the option hidepid=1 of /proc the kernel says EPERM. */
+/* Records a denied read. With the mount option hidepid=1 the kernel returns EPERM. */
 static void note_denied(struct gp_proc_info *info, struct gp_proc_texts *texts,
                         enum gp_proc_want part, long answer)
 {
@@ -255,7 +255,7 @@ static void read_container(struct gp_proc_reader *reader, struct gp_proc_info *i
         texts->container_name = gp_arena_strdup(arena, name);
 }
 
-/* The environment is that of the program's start: as long as the same one runs it is read once. */
+/* The environment is that at the start of the program, so it is read once for each program. */
 static void read_origin(struct gp_proc_reader *reader, struct gp_proc_info *info,
                         struct gp_proc_texts *texts, struct gp_arena *arena)
 {
@@ -300,7 +300,7 @@ static void read_ns_pid(const struct gp_proc_reader *reader, const struct gp_pro
 
 /* ---- texts ---- */
 
-/* Where no text is known, or no memory for them. */
+/* Used if no texts are known, or without memory. */
 static struct gp_proc_texts no_texts = {.shared = {1}};
 
 static struct gp_proc_texts *hold(struct gp_proc_texts *texts)
@@ -309,7 +309,7 @@ static struct gp_proc_texts *hold(struct gp_proc_texts *texts)
     return texts;
 }
 
-/* One piece of memory for what lies scattered in an arena. */
+/* Copies the scattered texts of an arena into one block. */
 static struct gp_proc_texts *gather(const struct gp_proc_texts *from)
 {
     const char *const texts[] = {from->user,    from->name,      from->path,
@@ -368,7 +368,7 @@ static struct gp_proc_texts *read_texts(struct gp_proc_reader *reader, unsigned 
     }
     struct gp_proc_texts *texts = gather(&scattered);
     gp_arena_fini(&arena);
-    /* those of several processes do not get old in the same tick */
+    /* Texts of different processes should not expire in the same tick. */
     if (texts != &no_texts) {
         texts->want = want;
         texts->until_ns =
@@ -377,7 +377,7 @@ static struct gp_proc_texts *read_texts(struct gp_proc_reader *reader, unsigned 
     return texts;
 }
 
-/* ---- what is known from the last tick ---- */
+/* ---- cached data ---- */
 
 static bool is_kept(const struct gp_proc_info *past, unsigned want, uint64_t now_ns)
 {
@@ -393,7 +393,7 @@ void gp_proc_watch(struct gp_proc_reader *reader, const uint32_t *pids, size_t c
     reader->others_matter = others_matter;
 }
 
-/* Whether it is read at this tick, whatever is known of it. */
+/* Whether it must be read in this tick, even if it is cached. */
 static bool is_due(const struct gp_proc_reader *reader, uint32_t pid)
 {
     return !reader->watched ||
@@ -401,7 +401,7 @@ static bool is_due(const struct gp_proc_reader *reader, uint32_t pid)
            bsearch(&pid, reader->watched, reader->watched_count, sizeof(pid), gp_compare_u32);
 }
 
-/* All that was known of it at the last tick; false if it has to be read. */
+/* Uses everything known from the previous tick; false if the process must be read. */
 static bool recall(const struct gp_proc_reader *reader, unsigned want, struct gp_proc_info *info,
                    uint64_t now_ns)
 {
@@ -433,13 +433,13 @@ static void forget(struct gp_proc_infos *past)
     *past = (struct gp_proc_infos){NULL, 0};
 }
 
-/* ---- a tick ---- */
+/* ---- ticks ---- */
 
 static void read_process(struct gp_proc_reader *reader, unsigned want, struct gp_proc_info *info,
                          uint64_t now_ns)
 {
     if (!reader->others_matter && !is_due(reader, info->pid))
-        want &= ~(unsigned)(GP_PROC_CONTAINER | GP_PROC_ORIGIN); /* nobody sees it */
+        want &= ~(unsigned)(GP_PROC_CONTAINER | GP_PROC_ORIGIN); /* not shown */
     if (recall(reader, want, info, now_ns))
         return;
     info->as_of_ns = now_ns;
@@ -457,7 +457,7 @@ static int compare_infos(const void *a, const void *b)
     return (x->pid > y->pid) - (x->pid < y->pid);
 }
 
-/* Among those behind the first ones. */
+/* Whether the pid is among those after the first ones. */
 static bool is_among(const struct gp_proc_infos *all, size_t first, uint32_t pid)
 {
     for (size_t i = all->count; i-- > first;)
@@ -466,9 +466,9 @@ static bool is_among(const struct gp_proc_infos *all, size_t first, uint32_t pid
     return false;
 }
 
-/* Generation after generation: what is appended is asked for its own parent later on. Each pid
- * comes in once, so that this ends whatever the files say. A parent that started behind its child
- * is another process, which was given the pid of one that has ended. There is room for the most. */
+/* Works generation by generation: an appended process is later asked for its own parent. Each pid
+ * is added once, so this terminates whatever the files contain. A parent that started after its
+ * child is a process with a recycled pid. The array has room for the maximum. */
 static void find_ancestors(struct gp_proc_reader *reader, unsigned want, struct gp_proc_infos *all,
                            uint64_t now_ns)
 {
@@ -490,8 +490,7 @@ static void find_ancestors(struct gp_proc_reader *reader, unsigned want, struct 
         qsort(all->infos, all->count, sizeof(struct gp_proc_info), compare_infos);
 }
 
-/* From the second tick on, and as long as half of the files that this process may have open are
- * enough. */
+/* From the second tick on, if half of this process's file limit is sufficient. */
 static bool keeps_files(const struct gp_proc_reader *reader, size_t count)
 {
     struct rlimit limit;
@@ -534,7 +533,7 @@ static bool parse_cpu(struct gp_proc_reader *reader, const char *line, double *r
     uint64_t total = 0;
     for (size_t i = 0; i < GP_ARRAY_LEN(f); i++)
         total += f[i];
-    uint64_t busy = total - f[3] - f[4]; /* idle and waiting for I/O */
+    uint64_t busy = total - f[3] - f[4]; /* idle and iowait */
     uint64_t d_total = total - reader->cpu_total;
     uint64_t d_busy = busy - reader->cpu_busy;
     *ret_pct = d_total && d_busy <= d_total ? 100.0 * (double)d_busy / (double)d_total : 0;
@@ -543,8 +542,8 @@ static bool parse_cpu(struct gp_proc_reader *reader, const char *line, double *r
     return true;
 }
 
-/* The first line is of all CPUs, then comes one for each that is online. There may be thousands, so
- * they are read line by line, and only if somebody wants their number. */
+/* The first line is the total, followed by one for each online CPU. There may be thousands, so
+ * lines are read one by one, and only if their number is requested. */
 static void read_host_cpus(struct gp_proc_reader *reader, unsigned want, struct gp_proc_host *ret)
 {
     char line[512];

@@ -9,10 +9,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Start times are whole ticks of the kernel, and the clock on the wall may be set. */
+/* Start times are rounded to kernel ticks, and the wall clock may be adjusted. */
 enum { SLACK_NS = 1000 * 1000 * 1000 };
 
-/* When the process started; 0: it cannot be told. */
+/* When the process started; 0: unknown. */
 static uint64_t start_of(uint32_t pid)
 {
     struct gp_proc_reader *reader = gp_proc_reader_new(NULL);
@@ -27,14 +27,14 @@ static uint64_t start_of(uint32_t pid)
 int gp_proc_hold(int64_t pid, uint64_t seen_wall_ns, int *ret_fd, struct gp_err *err)
 {
     if (pid <= 1 || pid > INT32_MAX || pid == getpid())
-        return gp_err_set(err, GP_EPERM, "no signals to process %lld", (long long)pid);
+        return gp_err_set(err, GP_EPERM, "process %lld cannot be signalled", (long long)pid);
     int fd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
     if (fd < 0)
         return gp_err_set(err, GP_EFAIL,
-                          errno == ESRCH ? "process %lld has ended, or cannot be seen from here"
-                                         : "cannot hold process %lld",
+                          errno == ESRCH ? "process %lld has exited, or is not visible from here"
+                                         : "cannot open process %lld",
                           (long long)pid);
-    /* behind the opening, so that it is this one's */
+    /* Read after opening, so that it belongs to this process. */
     uint64_t start_ns = start_of((uint32_t)pid);
     uint64_t now_ns = gp_clock_wall_ns();
     if (start_ns > now_ns) /* no process starts later than now: a clock was set */
@@ -42,8 +42,8 @@ int gp_proc_hold(int64_t pid, uint64_t seen_wall_ns, int *ret_fd, struct gp_err 
     if (start_ns == 0 || start_ns > seen_wall_ns + SLACK_NS) {
         (void)close(fd);
         return gp_err_set(err, GP_EFAIL,
-                          start_ns == 0 ? "process %lld has ended"
-                                        : "pid %lld is another process by now",
+                          start_ns == 0 ? "process %lld has exited"
+                                        : "pid %lld was recycled by another process",
                           (long long)pid);
     }
     *ret_fd = fd;
@@ -56,6 +56,6 @@ int gp_proc_signal(int fd, int signal, struct gp_err *err)
         return 0;
     if (errno == EPERM)
         return gp_err_set(err, GP_EPERM, "it belongs to another user");
-    return gp_err_set(err, GP_EFAIL, errno == ESRCH ? "it has ended already" : "%s",
+    return gp_err_set(err, GP_EFAIL, errno == ESRCH ? "it has already exited" : "%s",
                       strerror(errno));
 }

@@ -21,7 +21,7 @@
 
 enum { NAME_SIZE = 64, FILE_BYTES = 8192, TRIES = 200, ENTRIES_MOST = 16384 };
 
-/* More than any GPU has; the sum of all that fit into a note is a number still. */
+/* More than any GPU has, but small enough that the sum of a file does not overflow. */
 static const uint64_t BYTES_MOST = (uint64_t)1 << 50;
 
 static const char prefix[] = "suspended.";
@@ -31,7 +31,7 @@ static void make_name(char name[NAME_SIZE], const struct gp_suspended *s)
     (void)snprintf(name, NAME_SIZE, "%s%" PRIu32 ".%" PRIu64, prefix, s->pid, s->start_ticks);
 }
 
-/* "suspended.4711.123456", in no other spelling: a process has one note. */
+/* "suspended.4711.123456", in exactly this spelling, so that a process has one file. */
 static bool parse_name(const char *name, struct gp_suspended *ret)
 {
     char digits[24];
@@ -51,10 +51,10 @@ static bool parse_name(const char *name, struct gp_suspended *ret)
     return strcmp(name, again) == 0;
 }
 
-/* ---- what stands in a file ---- */
+/* ---- file content ---- */
 
-/* "ns NUMBER", the pid namespace of who wrote it, then a line "gpu UUID BYTES" for each. The
- * numbers have a fixed width, so that a text takes the place of an earlier one as it is. */
+/* "ns NUMBER", the pid namespace of the writer, then a line "gpu UUID BYTES" for each GPU. The
+ * numbers have a fixed width, so that a new text overwrites an old one in place. */
 static void add_text(struct gp_strbuf *sb, const struct gp_suspended *s)
 {
     gp_strbuf_addf(sb, "ns %020" PRIu64 "\n", gp_proc_own_ns());
@@ -78,7 +78,7 @@ static bool parse_gpu(const char *line, struct gp_suspended *s)
     return true;
 }
 
-/* No GPUs: it runs again. */
+/* No GPUs: it was resumed. */
 static bool parse_text(char *text, struct gp_suspended *s)
 {
     uint64_t ns;
@@ -92,7 +92,7 @@ static bool parse_text(char *text, struct gp_suspended *s)
 
 /* ---- reading ---- */
 
-/* Whether that process is there still; *ret_uid: whose it is. */
+/* Whether that process still exists; *ret_uid is its owner. */
 static bool lives(int proc, const struct gp_suspended *s, uid_t *ret_uid)
 {
     char name[16];
@@ -148,7 +148,7 @@ bool gp_suspended_lives(const char *root, const struct gp_suspended *s)
     return there;
 }
 
-/* A note with the time at which the kernel has seen it written. */
+/* A record with the time when it was written, according to the kernel. */
 struct stamped {
     struct gp_suspended s;
     struct timespec time;
@@ -159,8 +159,8 @@ static bool is_later(const struct timespec *a, const struct timespec *b)
     return a->tv_sec != b->tv_sec ? a->tv_sec > b->tv_sec : a->tv_nsec > b->tv_nsec;
 }
 
-/* Of root's note and the owner's the later one counts: the owner can resume what root has
- * suspended, and cannot change root's note. */
+/* Of two records by root and by the owner, the later one is valid: the owner can resume a process
+ * that root has suspended, but cannot change root's record. */
 static int add_stamped(struct stamped **all, size_t *count, const struct stamped *one)
 {
     for (size_t i = 0; i < *count; i++)
@@ -177,7 +177,7 @@ static int add_stamped(struct stamped **all, size_t *count, const struct stamped
     return 0;
 }
 
-/* The notes in one folder: root's, and those of its owner about own processes. */
+/* Reads the records in one folder: root's, or those of a user about their own processes. */
 static int scan(const struct gp_statedir *dir, int proc, struct stamped **all, size_t *count)
 {
     const struct dirent *entry;
@@ -239,7 +239,8 @@ const struct gp_suspended *gp_suspended_find(const struct gp_suspended_list *lis
 
 /* ---- writing ---- */
 
-/* Whether it was written in this pid namespace: in another one the process may well be there. */
+/* Whether the record was written in this pid namespace. In another one, the process may still
+ * exist. */
 static bool is_of_here(int dir, const char *name)
 {
     struct stat st;
@@ -398,8 +399,8 @@ int gp_suspended_take(const char *root, const struct gp_suspended *s, int *ret_f
         (void)close(proc);
     (void)close(own.fd);
     if (e == -EBUSY)
-        return gp_err_set(err, GP_EFAIL, "another gpulse suspends or resumes it just now");
-    return e < 0 ? gp_err_set(err, GP_EIO, "its note cannot be written in '%s': %s", own.path,
+        return gp_err_set(err, GP_EFAIL, "another gpulse is suspending or resuming it");
+    return e < 0 ? gp_err_set(err, GP_EIO, "cannot write its record in '%s': %s", own.path,
                               strerror(-e))
                  : 0;
 }
@@ -411,7 +412,7 @@ int gp_suspended_write(int fd, const struct gp_suspended *s, struct gp_err *err)
     bool ok = !sb.error && pwrite(fd, sb.buf, sb.len, 0) == (ssize_t)sb.len &&
               ftruncate(fd, (off_t)sb.len) == 0;
     gp_strbuf_fini(&sb);
-    return ok ? 0 : gp_err_set(err, GP_EIO, "its note cannot be written: %s", strerror(errno));
+    return ok ? 0 : gp_err_set(err, GP_EIO, "cannot write its record: %s", strerror(errno));
 }
 
 int gp_suspended_forget(const char *root, const struct gp_suspended *s, int fd, struct gp_err *err)
@@ -435,5 +436,5 @@ int gp_suspended_forget(const char *root, const struct gp_suspended *s, int fd, 
             errno != ENOENT)
             e = errno;
     gp_statedirs_close(&dirs);
-    return e ? gp_err_set(err, GP_EIO, "its note cannot be removed: %s", strerror(e)) : r;
+    return e ? gp_err_set(err, GP_EIO, "cannot remove its record: %s", strerror(e)) : r;
 }

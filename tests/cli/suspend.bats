@@ -143,7 +143,7 @@ suspended_rows() {
     gpulse suspend "$job" --yes
     fails 1 "process $job cannot be suspended: it is already suspended"
     gpulse resume 1
-    fails 5 "process 1: no signals to process 1"
+    fails 5 "process 1: process 1 cannot be signalled"
     GPULSE_CUDA=$GPULSE_BUILD/sim/libnvidia-ml.so.1 gpulse suspend "$job" --yes
     fails 4 'the driver is too old to suspend processes: it has no cuInit \(since 570\)'
     GPULSE_CUDA=/nowhere gpulse suspend "$job" --yes

@@ -198,7 +198,7 @@ static void a_range_upside_down_is_named(void **state)
     struct gp_err err = {0};
     assert_int_equal(gp_control_parse(GP_CONTROL_LOCK_GPU_CLOCKS, "1500,1200", &value, &err),
                      GP_EUSAGE);
-    assert_string_equal(err.text, "lock-gpu-clocks=1500,1200: the minimum is greater than the maximum; "
+    assert_string_equal(err.text, "lock-gpu-clocks=1500,1200: the minimum is greater than the "
                                   "maximum; expected MIN,MAX|MHZ|tdp|reset (in MHz)");
 }
 

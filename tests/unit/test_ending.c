@@ -423,11 +423,11 @@ static void some_are_left_alone(void **state)
         pid_t pid;
         const char *words;
     } cases[] = {
-        {1, "no signals to process 1"},
-        {getpid(), "no signals to process"},
-        {getppid(), "is where this gpulse was started from"},
-        {2, "is a thread of the kernel"},
-        {4194303, "has ended"},
+        {1, "process 1 cannot be signalled"},
+        {getpid(), "cannot be signalled"},
+        {getppid(), "is an ancestor of this gpulse"},
+        {2, "is a kernel thread"},
+        {4194303, "has exited"},
     };
     int next_fd = lowest_free_descriptor();
     for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
@@ -459,7 +459,7 @@ static void not_that_of_another_user(void **state)
     int r = gp_ending_add(&ending, pid, gp_clock_wall_ns(), true, &err);
     assert_int_equal(seteuid(0), 0);
     assert_int_equal(r, GP_EPERM);
-    assert_non_null(strstr(err.text, "belongs to another user; root may end it"));
+    assert_non_null(strstr(err.text, "belongs to another user; only root may terminate it"));
     assert_int_equal(gp_ending_add(&ending, pid, gp_clock_wall_ns(), true, &err), 0);
     gp_ending_fini(&ending);
     (void)kill(pid, SIGKILL);
@@ -533,7 +533,7 @@ static void not_one_that_began_later(void **state)
     pid_t pid = start_child(heeds_all);
     uint64_t seen_ns = gp_clock_wall_ns() - 60 * GP_NS_PER_S;
     assert_int_equal(gp_ending_add(&ending, pid, seen_ns, true, &err), GP_EFAIL);
-    assert_non_null(strstr(err.text, "is another process by now"));
+    assert_non_null(strstr(err.text, "was recycled by another process"));
     assert_int_equal(ending.count, 0);
     gp_ending_fini(&ending);
     (void)kill(pid, SIGKILL);

@@ -638,7 +638,7 @@ static void a_signal_is_sent_behind_two_questions(void **state)
     check_has(&ui, "sent TERM to");
     end_child(pid, SIGTERM);
     press(&ui, "k");
-    check_has(&ui, "has ended");
+    check_has(&ui, "has exited");
     assert_true(gp_ui_fini(&ui));
 }
 
@@ -674,14 +674,14 @@ static void a_pid_with_a_new_owner_is_left_alone(void **state)
     pid_t pid = start_child();
     uint64_t now_ns = gp_clock_wall_ns();
     assert_int_equal(gp_proc_hold(pid, now_ns - 3600 * GP_NS_PER_S, &fd, &err), GP_EFAIL);
-    assert_non_null(strstr(err.text, "another process"));
+    assert_non_null(strstr(err.text, "was recycled"));
     assert_int_equal(gp_proc_hold(1, now_ns, &fd, &err), GP_EPERM);
     assert_int_equal(gp_proc_hold(getpid(), now_ns, &fd, &err), GP_EPERM);
     assert_int_equal(gp_proc_hold(-5, now_ns, &fd, &err), GP_EPERM);
     assert_int_equal(gp_proc_hold(pid, now_ns, &fd, &err), 0);
     end_child(pid, 0);
     assert_int_equal(gp_proc_signal(fd, SIGTERM, &err), GP_EFAIL);
-    assert_non_null(strstr(err.text, "ended"));
+    assert_non_null(strstr(err.text, "exited"));
     assert_int_equal(close(fd), 0);
     assert_int_equal(gp_proc_hold(pid, now_ns, &fd, &err), GP_EFAIL);
 }
