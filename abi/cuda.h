@@ -3,16 +3,16 @@
 #ifndef GPULSE_ABI_CUDA_H
 #define GPULSE_ABI_CUDA_H
 
-/* Where libcuda.so.1 is. WSL ships a second copy that does not work, so its own folder goes first.
- */
+/* Places of libcuda.so.1. WSL has a second copy that does not work, so its own folder comes
+ * first. */
 #define CUDA_LIBRARY_PLACES                                                                        \
     "/usr/lib/wsl/lib/libcuda.so.1", "libcuda.so.1",                                               \
         "/run/opengl-driver/lib/libcuda.so.1", /* NixOS */                                         \
         "/usr/lib64/libcuda.so.1", "/usr/lib/x86_64-linux-gnu/libcuda.so.1",                       \
         "/usr/lib/aarch64-linux-gnu/libcuda.so.1",                                                 \
-        "/usr/local/nvidia/lib64/libcuda.so.1" /* container images of some clouds */
+        "/usr/local/nvidia/lib64/libcuda.so.1" /* container images of some cloud providers */
 
-/* X(name, code, what it means here) */
+/* X(name, code, meaning here) */
 #define CUDA_RESULTS(X)                                                                            \
     X(CUDA_SUCCESS, 0, "success")                                                                  \
     X(CUDA_ERROR_INVALID_VALUE, 1, "no process that uses CUDA")                                    \
@@ -37,19 +37,19 @@ typedef enum {
 typedef enum {
     CU_PROCESS_STATE_RUNNING = 0,
     CU_PROCESS_STATE_LOCKED = 1,        /* its CUDA calls wait */
-    CU_PROCESS_STATE_CHECKPOINTED = 2,  /* its GPU memory is in main memory */
-    CU_PROCESS_STATE_FAILED = 3,        /* for good */
-    CU_PROCESS_STATE_CHECKPOINTING = 4, /* since CUDA 13.4, as the next */
+    CU_PROCESS_STATE_CHECKPOINTED = 2,  /* its GPU memory is in host memory */
+    CU_PROCESS_STATE_FAILED = 3,        /* permanently */
+    CU_PROCESS_STATE_CHECKPOINTING = 4, /* since CUDA 13.4, like the next */
     CU_PROCESS_STATE_RESTORING = 5,
 } CUprocessState;
 
 typedef struct {
-    unsigned int timeoutMs; /* 0: none. When it is over the process runs on */
+    unsigned int timeoutMs; /* 0: none; after it the process continues to run */
     unsigned int reserved0;
     unsigned long long reserved1[7];
 } CUcheckpointLockArgs;
 
-/* NULL does for those of the other calls. */
+/* NULL is sufficient for those of the other calls. */
 typedef struct CUcheckpointCheckpointArgs CUcheckpointCheckpointArgs;
 typedef struct CUcheckpointRestoreArgs CUcheckpointRestoreArgs;
 typedef struct CUcheckpointUnlockArgs CUcheckpointUnlockArgs;

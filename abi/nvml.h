@@ -1,12 +1,12 @@
-/* The part of the NVML ABI that gpulse uses, in our own words.
+/* The part of the NVML ABI that gpulse uses, in our own declarations.
  *
- * libnvidia-ml.so.1 is an interface of names, numbers and byte offsets; this file states them, and
- * three programs build on it: the client (src/source/nvml), the simulated driver (sim/) and the
- * benchmark's floor. Nothing is linked: NVML_FUNCTIONS lists every function once, and each user
+ * libnvidia-ml.so.1 is an interface of names, numbers and byte offsets. This file declares them,
+ * and three programs use it: the client (src/source/nvml), the simulated driver (sim/) and the
+ * benchmark's baseline. Nothing is linked: NVML_FUNCTIONS lists every function once, and each user
  * derives what it needs (pointer types, dlsym tables, definitions).
  *
- * Names are NVML's, so that what is known in the field can be found again. Layouts are those of
- * LP64 (x86-64 and aarch64 are alike) and are asserted in nvml_layout.c. */
+ * The names are NVML's, so that documentation can be found. Layouts are those of LP64 (the same on
+ * x86-64 and aarch64) and are checked in nvml_layout.c. */
 #ifndef GPULSE_ABI_NVML_H
 #define GPULSE_ABI_NVML_H
 
@@ -25,7 +25,7 @@ typedef struct nvmlGpmSample_st *nvmlGpmSample_t;
 
 typedef unsigned int nvmlVgpuInstance_t;
 typedef unsigned int nvmlAffinityScope_t;    /* 0: NUMA node, 1: socket */
-typedef unsigned int nvmlPowerSource_t;      /* 0: mains, 1: battery, 2: too weak a supply */
+typedef unsigned int nvmlPowerSource_t;      /* 0: AC, 1: battery, 2: undersized supply */
 typedef unsigned int nvmlFanControlPolicy_t; /* 0: by temperature, 1: manual */
 
 typedef enum { NVML_FEATURE_DISABLED = 0, NVML_FEATURE_ENABLED = 1 } nvmlEnableState_t;
@@ -306,7 +306,7 @@ typedef enum {
 #define NVML_GSP_FIRMWARE_VERSION_BUF_SIZE 0x40
 #define NVML_HOSTNAME_BUFFER_SIZE 64
 
-/* In place of MHz when clocks are locked. */
+/* Instead of MHz when clocks are locked. */
 #define NVML_CLOCK_LIMIT_ID_TDP 0xffffff01u
 #define NVML_CLOCK_LIMIT_ID_UNLIMITED 0xffffff02u
 #define NVML_NVLINK_MAX_LINKS 36
@@ -314,7 +314,7 @@ typedef enum {
 #define NVML_MAX_PHYSICAL_BRIDGE 128
 #define NVML_WORKLOAD_POWER_MAX_PROFILES 255
 
-/* Event types; drivers tell which ones a GPU has. */
+/* Event types; drivers report which ones a GPU supports. */
 #define NVML_EVENT_SINGLE_BIT_ECC_ERROR UINT64_C(0x0001)
 #define NVML_EVENT_DOUBLE_BIT_ECC_ERROR UINT64_C(0x0002)
 #define NVML_EVENT_PSTATE UINT64_C(0x0004)
@@ -331,12 +331,13 @@ typedef enum {
 #define NVML_EVENT_GPU_RECOVERY_ACTION UINT64_C(0x8000)
 #define NVML_EVENT_ALL UINT64_C(0xff9f)
 
-/* GPM: plain version numbers, and room for the ids of the newest header. */
+/* GPM: simple version numbers, and room for the ids of the newest header. */
 #define NVML_GPM_METRIC_MAX 333
 #define NVML_GPM_METRICS_GET_VERSION 1u
 #define NVML_GPM_SUPPORT_VERSION 1u
 
-/* MIG: profiles are asked for by an index below this; what creates an instance is the id in it. */
+/* MIG: profiles are queried by an index below this; instances are created with the id of the
+ * profile. */
 #define NVML_GPU_INSTANCE_PROFILE_1_SLICE_REV1 0x7
 #define NVML_GPU_INSTANCE_PROFILE_2_SLICE_REV1 0x8
 #define NVML_GPU_INSTANCE_PROFILE_COUNT 18u
@@ -382,7 +383,8 @@ typedef enum {
 
 /* ------------------------------------------------------------------------- structures */
 
-/* A versioned struct begins with this word; a driver refuses any other, a bare 2 for example. */
+/* A versioned struct starts with this word; drivers refuse any other value, for example a plain
+ * 2. */
 #define NVML_STRUCT_VERSION(type, version) ((unsigned int)(sizeof(type) | ((version) << 24)))
 
 typedef struct {
@@ -391,14 +393,14 @@ typedef struct {
     unsigned int bus;
     unsigned int device;
     unsigned int pciDeviceId;                       /* (device << 16) | vendor */
-    unsigned int pciSubSystemId;                    /* written from _v2 on */
+    unsigned int pciSubSystemId;                    /* written since _v2 */
     char busId[NVML_DEVICE_PCI_BUS_ID_BUFFER_SIZE]; /* 8-digit domain; written by _v3 */
 } nvmlPciInfo_t;
 
 typedef struct {
     nvmlPciInfo_t pciInfo;
     char uuid[NVML_DEVICE_UUID_BUFFER_SIZE];
-} nvmlExcludedDeviceInfo_t; /* a GPU that the kernel module leaves alone */
+} nvmlExcludedDeviceInfo_t; /* a GPU excluded by the kernel module */
 
 typedef struct {
     unsigned long long total; /* used + free; since R510 used includes the driver's reservation */
@@ -429,12 +431,12 @@ typedef struct {
 typedef struct {
     unsigned int pid;
     unsigned long long usedGpuMemory;
-    unsigned int gpuInstanceId; /* all ones outside MIG, as the next */
+    unsigned int gpuInstanceId; /* all ones outside MIG, like the next */
     unsigned int computeInstanceId;
 } nvmlProcessInfo_v2_t;
 typedef nvmlProcessInfo_v2_t nvmlProcessInfo_t;
 
-/* What drivers 535.43 to 535.86 put into the array of the _v3 process lists instead. */
+/* The entries of the _v3 process lists in drivers 535.43 to 535.86. */
 typedef struct {
     unsigned int pid;
     unsigned long long usedGpuMemory;
@@ -481,7 +483,7 @@ typedef nvmlDeviceAddressingMode_v1_t nvmlDeviceAddressingMode_t;
 
 typedef struct {
     nvmlBridgeChipType_t type;
-    unsigned int fwVersion; /* 0: not known */
+    unsigned int fwVersion; /* 0: unknown */
 } nvmlBridgeChipInfo_t;
 
 typedef struct {
@@ -520,11 +522,11 @@ typedef union {
 
 typedef struct {
     unsigned int fieldId; /* in */
-    unsigned int scopeId; /* in: always set it, 0 for most */
+    unsigned int scopeId; /* in: must always be set, 0 for most */
     long long timestamp;  /* microseconds since 1970 */
     long long latencyUsec;
     nvmlValueType_t valueType;
-    nvmlReturn_t nvmlReturn; /* of this entry; value is undefined unless it is 0 */
+    nvmlReturn_t nvmlReturn; /* of this entry; value is undefined unless this is 0 */
     nvmlValue_t value;
 } nvmlFieldValue_t;
 
@@ -624,7 +626,7 @@ typedef nvmlProcessesUtilizationInfo_v1_t nvmlProcessesUtilizationInfo_t;
 #define nvmlProcessesUtilizationInfo_v1 NVML_STRUCT_VERSION(nvmlProcessesUtilizationInfo_v1_t, 1u)
 
 typedef struct {
-    unsigned int gpuUtilization; /* percent; all ones: not available, as in the next */
+    unsigned int gpuUtilization; /* percent; all ones: not available, like in the next */
     unsigned int memoryUtilization;
     unsigned long long maxMemoryUsage; /* bytes */
     unsigned long long time;           /* milliseconds; 0 while it runs */
@@ -647,7 +649,8 @@ typedef struct {
 } nvmlAccountingStats_v2_t;
 
 typedef struct {
-    unsigned long long timeStamp; /* microseconds of some clock: only differences count */
+    unsigned long long
+        timeStamp; /* microseconds of an arbitrary clock: only differences are meaningful */
     nvmlValue_t sampleValue;
 } nvmlSample_t;
 
@@ -880,7 +883,7 @@ typedef struct {
     unsigned int numMetrics;
     nvmlGpmSample_t sample1;
     nvmlGpmSample_t sample2;
-    nvmlGpmMetric_t metrics[NVML_GPM_METRIC_MAX]; /* only numMetrics of them are touched */
+    nvmlGpmMetric_t metrics[NVML_GPM_METRIC_MAX]; /* only numMetrics of them are used */
 } nvmlGpmMetricsGet_t;
 
 typedef struct {
@@ -893,7 +896,7 @@ typedef struct {
 
 typedef struct {
     unsigned char clusterUuid[16];
-    nvmlReturn_t status; /* valid when state is completed */
+    nvmlReturn_t status; /* valid if state is completed */
     unsigned int cliqueId;
     unsigned char state; /* 0 not supported, 1 not started, 2 in progress, 3 completed */
 } nvmlGpuFabricInfo_t;
@@ -959,7 +962,7 @@ typedef struct {
 
 typedef struct {
     unsigned int version;
-    nvmlMask255_t perfProfilesMask; /* those that the GPU has */
+    nvmlMask255_t perfProfilesMask; /* supported by the GPU */
     nvmlMask255_t requestedProfilesMask;
     nvmlMask255_t enforcedProfilesMask;
 } nvmlWorkloadPowerProfileCurrentProfiles_v1_t;

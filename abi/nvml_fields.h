@@ -1,6 +1,6 @@
-/* The ids of nvmlDeviceGetFieldValues that gpulse asks for. Drivers R575 up to 580.81 number 251 to
- * 273 otherwise (13.0 U1 put them back): the three clock event counters are 251-253 there, power
- * smoothing follows at 256. */
+/* The ids of nvmlDeviceGetFieldValues that gpulse reads. Drivers R575 to 580.81 have other ids from
+ * 251 to 273 (13.0 U1 restored them): the three clock event counters are 251-253 there, and power
+ * smoothing starts at 256. */
 #ifndef GPULSE_ABI_NVML_FIELDS_H
 #define GPULSE_ABI_NVML_FIELDS_H
 
@@ -45,7 +45,7 @@
 #define NVML_FI_DEV_NVLINK_GET_POWER_STATE 167u
 #define NVML_FI_DEV_PCIE_L0_TO_RECOVERY_COUNTER 169u
 #define NVML_FI_DEV_C2C_LINK_COUNT 170u
-#define NVML_FI_DEV_C2C_LINK_GET_STATUS 171u /* scope: link, as in the next */
+#define NVML_FI_DEV_C2C_LINK_GET_STATUS 171u /* scope: link, like in the next */
 #define NVML_FI_DEV_C2C_LINK_GET_MAX_BW 172u
 #define NVML_FI_DEV_PCIE_COUNT_CORRECTABLE_ERRORS 173u
 #define NVML_FI_DEV_PCIE_COUNT_NAKS_RECEIVED 174u
@@ -101,7 +101,7 @@
 #define NVML_FI_DEV_C2C_LINK_ERROR_REPLAY_B2B 233u
 #define NVML_FI_DEV_C2C_LINK_POWER_STATE 234u
 #define NVML_FI_DEV_NVLINK_COUNT_FEC_HISTORY_0 235u /* 235-250: scope: link */
-#define NVML_FI_PWR_SMOOTHING_ENABLED 251u /* 251-268: five more in R575 up to 580.81 */
+#define NVML_FI_PWR_SMOOTHING_ENABLED 251u /* 251-268: shifted by five in R575 to 580.81 */
 #define NVML_FI_PWR_SMOOTHING_PRIV_LVL 252u
 #define NVML_FI_PWR_SMOOTHING_IMM_RAMP_DOWN_ENABLED 253u
 #define NVML_FI_PWR_SMOOTHING_APPLIED_TMP_CEIL 254u

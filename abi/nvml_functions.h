@@ -1,13 +1,14 @@
-/* Every function of the NVML ABI that gpulse calls or its simulated driver plays, once. */
+/* All functions of the NVML ABI that gpulse calls or its simulated driver implements. */
 #ifndef GPULSE_ABI_NVML_FUNCTIONS_H
 #define GPULSE_ABI_NVML_FUNCTIONS_H
 
-/* What was there in the oldest driver looked at may be older. */
+/* The oldest checked driver; its functions may be older. */
 #define NVML_OLDEST_BRANCH 440u
 
-/* X(branch, return type, name, (parameters)). The branch is the first driver that has it as far as
- * public headers show (440: the oldest one looked at, from 2019); some drivers shipped a symbol
- * before its header. A library may lack any of them: the newest of a family is tried first. */
+/* X(branch, return type, name, (parameters)). The branch is the first driver that has the function
+ * according to public headers (440, from 2019, is the oldest one checked); some drivers had a
+ * symbol before its header was published. A library may lack any of them: the newest of a family is
+ * tried first. */
 #define NVML_FUNCTIONS(X)                                                                          \
     X(440, nvmlReturn_t, nvmlInit, (void))                                                         \
     X(440, nvmlReturn_t, nvmlInit_v2, (void))                                                      \

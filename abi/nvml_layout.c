@@ -1,5 +1,5 @@
-/* Sizes, offsets and version words of every declared struct, as the NVML 13.3 header has them on
- * LP64. Nothing here makes code: a wrong declaration does not compile. */
+/* Sizes, offsets and version words of all declared structs, as in the NVML 13.3 header on LP64.
+ * This generates no code: a wrong declaration does not compile. */
 #include "abi/nvml.h"
 
 #define SIZE(type, size) _Static_assert(sizeof(type) == (size), #type)

@@ -1,6 +1,6 @@
-/* Where libnvidia-ml.so.1 is. Never the unversioned libnvidia-ml.so: that is often the toolkit's
- * stub, or absent (drivers since 560). WSL ships a second copy that does not work, so its own
- * folder goes first. */
+/* Places of libnvidia-ml.so.1. Never the unversioned libnvidia-ml.so, which is often the toolkit's
+ * stub, or missing (drivers since 560). WSL has a second copy that does not work, so its own folder
+ * comes first. */
 #ifndef GPULSE_ABI_NVML_LIBRARY_H
 #define GPULSE_ABI_NVML_LIBRARY_H
 
@@ -9,7 +9,8 @@
         "/run/opengl-driver/lib/libnvidia-ml.so.1", /* NixOS */                                    \
         "/usr/lib64/libnvidia-ml.so.1", "/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1",             \
         "/usr/lib/aarch64-linux-gnu/libnvidia-ml.so.1",                                            \
-        "/usr/local/nvidia/lib64/libnvidia-ml.so.1", /* container images of some clouds */         \
+        "/usr/local/nvidia/lib64/libnvidia-ml.so.1", /* container images of some cloud providers   \
+                                                      */                                           \
         "/usr/local/nvidia/lib/libnvidia-ml.so.1"
 
 #endif

@@ -1,8 +1,8 @@
-/* What every NVML function answers. */
+/* The return codes of NVML functions. */
 #ifndef GPULSE_ABI_NVML_RETURN_H
 #define GPULSE_ABI_NVML_RETURN_H
 
-/*     name                                 code  what nvmlErrorString answers */
+/* name code text of nvmlErrorString */
 #define NVML_RETURN_CODES(X)                                                                       \
     X(NVML_SUCCESS, 0, "Success")                                                                  \
     X(NVML_ERROR_UNINITIALIZED, 1, "Uninitialized")                                                \

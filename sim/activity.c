@@ -1,5 +1,5 @@
-/* What a GPU did lately: the driver's own series of samples, the utilization of processes by
- * engine, and GPM. */
+/* Recent activity of a GPU: the driver's sample buffers, the utilization of processes by engine,
+ * and GPM. */
 #include "sim/driver.h"
 
 #include "base/clock.h"
@@ -19,7 +19,7 @@ enum {
 };
 
 static const struct {
-    enum sim_slot slot; /* SIM_SLOT_COUNT: none are kept unless the machine file has them */
+    enum sim_slot slot; /* SIM_SLOT_COUNT: empty unless the machine file has samples */
     unsigned int every_us;
     int64_t most;
 } series[NVML_SAMPLINGTYPE_COUNT] = {
@@ -35,7 +35,7 @@ static const struct {
     [NVML_OFA_UTILIZATION_SAMPLES] = {SIM_UTIL_OFA, UTILIZATION_EVERY_US, 100},
 };
 
-/* The clock of the samples is that of the machine's uptime, which is not Unix time. */
+/* The clock of the samples is the machine's uptime, not Unix time. */
 static unsigned long long uptime_us(void)
 {
     struct timespec now;
@@ -43,7 +43,7 @@ static unsigned long long uptime_us(void)
     return (unsigned long long)now.tv_sec * 1000000 + (unsigned long long)now.tv_nsec / 1000;
 }
 
-/* A few percent about the value, the same for the same moment; nothing while still. */
+/* Varies the value by a few percent, depending only on the time; not at all while frozen. */
 static int64_t rippled(const struct sim_call *call, int64_t value, unsigned long long k)
 {
     int64_t percent = call->live.still ? 0 : (int64_t)((k * 2654435761U >> 8) % 9) - 6;
@@ -55,10 +55,10 @@ struct buffer {
     unsigned int count;
     unsigned long long first_us, span_us;
     uint64_t max, min, rest; /* the highest comes first, then the lowest, then the others */
-    uint64_t shift;          /* how far the value has moved since the machine file was made */
+    uint64_t shift;          /* how far the clock has moved since the machine file was made */
 };
 
-/* Out of the value of now. */
+/* From the current value. */
 static nvmlReturn_t compute(const struct sim_call *call, nvmlSamplingType_t type,
                             struct buffer *ret)
 {
@@ -77,8 +77,8 @@ static nvmlReturn_t compute(const struct sim_call *call, nvmlSamplingType_t type
     return code;
 }
 
-/* Out of a row of the machine file. They lie ahead in time: a machine that has not run for so long
- * has them all the same. */
+/* From a row of the machine file. The times may be in the future if this machine has not run that
+ * long. */
 static nvmlReturn_t replay(const struct sim_call *call, nvmlSamplingType_t type,
                            const struct sim_rows *rows, size_t row, struct buffer *ret)
 {
@@ -103,7 +103,7 @@ static nvmlReturn_t replay(const struct sim_call *call, nvmlSamplingType_t type,
     return NVML_SUCCESS;
 }
 
-/* What a driver would say; an absurd one says anything. */
+/* Limits the value to what a driver would report; an absurd one reports anything. */
 static int64_t limited(const struct sim_call *call, int64_t value, int64_t most)
 {
     if (call->absurd)
@@ -182,7 +182,7 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t device, nvmlSamplingTy
 
 /* ------------------------------------------------------------------------- GPM */
 
-/* One sample is the state of a device at a moment; a handle points to it. */
+/* A sample is the state of a device at one moment; a handle points to it. */
 struct nvmlGpmSample_st {
     bool taken;
     unsigned int generation;
@@ -193,7 +193,7 @@ struct nvmlGpmSample_st {
     double pcie_tx_mib, pcie_rx_mib, nvlink_mib;
 };
 
-/* How much of a unit a training job keeps busy, against the GPU's utilization. */
+/* The typical use of a unit by a training job, relative to the GPU's utilization. */
 static const struct {
     unsigned int id;
     double share;
@@ -235,7 +235,7 @@ SIM_EXPORT nvmlReturn_t nvmlGpmSampleFree(nvmlGpmSample_t sample)
 {
     struct sim_call call;
     nvmlReturn_t code = sim_enter(&call, SIM_FN_nvmlGpmSampleFree, sample != NULL);
-    free(sample); /* also when a fault refuses it: what it lives in is ours, not the driver's */
+    free(sample); /* even if a fault refuses it: the memory is ours, not the driver's */
     return sim_leave(code);
 }
 
@@ -247,9 +247,9 @@ static double slot_or_0(const struct sim_call *call, enum sim_slot slot)
 
 static void take(const struct sim_call *call, int gpu_instance, nvmlGpmSample_t sample)
 {
-    static const double nvlink_mib = 190000; /* of a busy GPU that trains with others */
+    static const double nvlink_mib = 190000; /* of a busy GPU in a multi-GPU training */
     double busy = slot_or_0(call, SIM_UTIL_GPU) / 100;
-    if (call->device->parent) /* an instance has no utilization of its own to answer with */
+    if (call->device->parent) /* an instance has no utilization of its own */
         busy = sim_live_load(&call->live, call->device) / 100;
     *sample = (struct nvmlGpmSample_st){
         .taken = true,
@@ -319,7 +319,7 @@ static void gpm_metric(const struct nvmlGpmSample_st *a, const struct nvmlGpmSam
         metric->nvmlReturn = NVML_ERROR_NOT_SUPPORTED;
 }
 
-/* Both must be of one device, and the second the later one. */
+/* Both must belong to the same device, and the second must be later. */
 static bool is_pair(const struct sim_call *call, const struct nvmlGpmSample_st *a,
                     const struct nvmlGpmSample_st *b)
 {

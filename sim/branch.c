@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Where a branch changed an interface in its middle there is one release of either side. */
+/* If an interface changed within a branch, there is one release for each side of the change. */
 static const struct sim_release releases[] = {
     {"418.43", 10010},     {"440.33.01", 10020},  {"450.80.02", 11000},  {"455.45.01", 11010},
     {"460.32.03", 11020},  {"465.19.01", 11030},  {"470.57.02", 11040},  {"495.29.05", 11050},
@@ -17,7 +17,7 @@ static const struct sim_release releases[] = {
     {"590.48.01", 13010},  {"595.80", 13020},     {"610.57.04", 13030},
 };
 
-/* "535.43" is a beginning of "535.43.02", "53" of nothing. */
+/* "535.43" is a prefix of "535.43.02"; "53" matches nothing. */
 static bool begins(const char *driver, const char *wanted, size_t parts_len)
 {
     return strncmp(driver, wanted, parts_len) == 0 &&
@@ -39,7 +39,7 @@ int sim_release_find(const char *wanted, const char **ret_driver, int *ret_cuda,
     int parts;
     if (!is_version(wanted, numbers, &parts))
         return gp_err_set(err, GP_EUSAGE,
-                          "driver=%.40s: expected a branch or a version, as in driver=470 or "
+                          "driver=%.40s: expected a branch or a version, for example driver=470 or "
                           "driver=535.43.02",
                           wanted);
     for (size_t i = 0; i < GP_ARRAY_LEN(releases); i++) {
@@ -61,7 +61,7 @@ int sim_release_find(const char *wanted, const char **ret_driver, int *ret_cuda,
     for (size_t i = 0; i < GP_ARRAY_LEN(releases) && len < sizeof(known); i++)
         len += (size_t)snprintf(known + len, sizeof(known) - len, "%s%s", i ? ", " : "",
                                 releases[i].driver);
-    return gp_err_set(err, GP_EUSAGE, "driver=%.40s is not known: known are %s", wanted, known);
+    return gp_err_set(err, GP_EUSAGE, "unknown version driver=%.40s; known: %s", wanted, known);
 }
 
 bool sim_driver_is(const unsigned int driver[3], unsigned int major, unsigned int minor)
@@ -84,8 +84,8 @@ const struct sim_symbol sim_symbols[SIM_SYMBOL_COUNT] = {
 
 void sim_symbols_missing(const unsigned int driver[3], bool missing[SIM_SYMBOL_COUNT])
 {
-    /* 535.98 took the _v3 process lists out, whose entries had become wider with 535.43; 535.104
-     * brought them back as they were. */
+    /* 535.98 removed the _v3 process lists, whose entries had grown in 535.43; 535.104 restored the
+     * original ones. */
     static const char list[] = "RunningProcesses_v3";
     bool lacks_lists = driver[0] == 535 && driver[1] >= 98 && driver[1] < 104;
     for (size_t i = 0; i < SIM_SYMBOL_COUNT; i++) {
@@ -106,7 +106,7 @@ size_t sim_process_entry_size(const unsigned int driver[3], unsigned int version
 /* ------------------------------------------------------------------------- fields */
 
 static const struct {
-    unsigned int first, last; /* in the newest numbering */
+    unsigned int first, last; /* newest ids */
     unsigned int branch;
 } field_branches[] = {
     {1, 145, 440},   {146, 146, 455}, {147, 147, 460}, {148, 160, 470}, {161, 166, 520},
@@ -115,10 +115,10 @@ static const struct {
     {274, 288, 590}, {289, 295, 595}, {296, 300, 610}, {301, 302, 595},
 };
 
-/* The releases whose header numbered fields otherwise. */
+/* Releases whose header has other field ids. */
 static const struct {
     unsigned int from[2], before[2];  /* driver versions */
-    unsigned int first, last, newest; /* ids there, and where the first of them went */
+    unsigned int first, last, newest; /* their ids, and the newest id of the first one */
 } field_moves[] = {
     {{555, 0}, {570, 0}, 199, 199, 200},
     {{555, 0}, {570, 0}, 200, 200, 199},

@@ -81,7 +81,7 @@ char *sim_capture_line(struct sim_capture *capture)
     return line;
 }
 
-/* Lines of UTF-8 without control characters, the last one complete. */
+/* Checks for lines of UTF-8 without control characters, of which the last one is complete. */
 static int check_text(struct sim_capture *capture, struct gp_err *err)
 {
     const char *limit = capture->file.buf + capture->file.len;
@@ -98,12 +98,13 @@ static int check_text(struct sim_capture *capture, struct gp_err *err)
         s += n;
     }
     if (limit[-1] != '\n')
-        return sim_capture_refuse(capture, err, "the line has no end; was the capture cut off?");
+        return sim_capture_refuse(capture, err,
+                                  "the line has no newline; was the capture cut off?");
     capture->line = 0;
     return GP_OK;
 }
 
-/* Finds the first line of the capture: what was typed before it may stand above it. */
+/* Finds the first line of the capture, which may follow the command that was typed. */
 static int find_start(struct sim_capture *capture, char **ret_line, struct gp_err *err)
 {
     if (strncmp(capture->next, UTF8_MARK, strlen(UTF8_MARK)) == 0)
@@ -123,12 +124,11 @@ static int find_start(struct sim_capture *capture, char **ret_line, struct gp_er
     capture->line = 1;
     return result < 0 ? result
                       : sim_capture_refuse(capture, err,
-                                           "not a capture: there is no output of nvidia-smi -q -x, "
-                                           "-q, or --query-gpu=uuid,pci.bus_id,… --format=csv");
+                                           "not a capture: no output of nvidia-smi -q -x, -q, or "
+                                           "--query-gpu=uuid,pci.bus_id,… --format=csv");
 }
 
-/* XML begins with a '<', perhaps behind a byte order mark; UTF-16 is what PowerShell makes of it.
- */
+/* XML starts with '<', possibly after a byte order mark. PowerShell converts it to UTF-16. */
 static bool is_xml(const struct gp_strbuf *file)
 {
     const char *s = file->buf;

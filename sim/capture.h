@@ -1,4 +1,4 @@
-/* What nvidia-smi printed, in whichever of its forms, read into one tree. */
+/* Reads nvidia-smi's output, in any of its formats, into one tree. */
 #ifndef GPULSE_SIM_CAPTURE_H
 #define GPULSE_SIM_CAPTURE_H
 
@@ -16,25 +16,25 @@ enum sim_form {
 struct sim_capture {
     const char *path;
     enum sim_form form;
-    struct sim_tree tree; /* <nvidia_smi_log>, whatever the form */
+    struct sim_tree tree; /* <nvidia_smi_log>, for all formats */
     struct gp_strbuf file;
-    char *next; /* of the lines of the file: the first not yet taken */
-    long line;  /* number of the one taken last */
+    char *next; /* the next line of the file */
+    long line;  /* number of the previous line */
 };
 
-/* Reads a file into a zeroed capture, recognised by its content. GP_EIO, or GP_EFORMAT with file
- * and line; end it with sim_capture_fini also after a failure. */
+/* Reads a file into a zeroed capture, and detects its format. Fails with GP_EIO, or with GP_EFORMAT
+ * and the file and line. Call sim_capture_fini() also after a failure. */
 int sim_capture_read(struct sim_capture *capture, const char *path,
                      struct gp_err *err) GP_MUST_CHECK;
 void sim_capture_fini(struct sim_capture *capture);
 
-/* How the form is asked for: "nvidia-smi -q". */
+/* The command that prints the format: "nvidia-smi -q". */
 const char *sim_form_command(enum sim_form form);
 
-/* For the readers: takes the next line, without its end; NULL after the last. */
+/* For the readers: returns the next line without its newline; NULL after the last. */
 char *sim_capture_line(struct sim_capture *capture);
 
-/* For the readers: says what is wrong with the line taken last. */
+/* For the readers: reports an error in the previous line. */
 int sim_capture_refuse(const struct sim_capture *capture, struct gp_err *err, const char *fmt, ...)
     GP_PRINTF(3, 4);
 
@@ -45,13 +45,13 @@ struct sim_capture_row {
 extern const struct sim_capture_row sim_capture_rows[];
 extern const size_t sim_capture_row_count;
 
-/* The readers, one for each form. The lines up to and with the first that shows the form are taken;
- * the readers of text and CSV begin with that one, which is `line`. */
+/* The readers, one for each format. The lines up to and including the first that identifies the
+ * format were read; the readers of text and CSV start with that one, `line`. */
 int sim_read_xml(struct sim_capture *capture, char *line, struct gp_err *err);
 int sim_read_text(struct sim_capture *capture, char *line, struct gp_err *err);
 int sim_read_csv(struct sim_capture *capture, char *line, struct gp_err *err);
 
-/* Whether a line can be the first of that form. */
+/* Whether a line can be the first of that format. */
 bool sim_is_text_start(const char *line);
 bool sim_is_csv_header(const char *line);
 

@@ -16,7 +16,7 @@ struct options {
 static const struct gp_opt options[] = {
     SIM_MACHINE_OPTION(options, machine),
     {0, "still", NULL, GP_OPT_FLAG, NULL, NULL, NULL, GP_COMPLETE_NONE,
-     offsetof(struct options, still), "values stand still"},
+     offsetof(struct options, still), "freeze the simulated values"},
     GP_OPT_END,
 };
 
@@ -45,8 +45,9 @@ static int run(int argc, char **argv, struct gp_err *err)
     int positional;
     int result = gp_cli_parse(argc, argv, &target, 1, true, &positional, err);
     if (result == GP_OK && positional == 0)
-        result = gp_err_set(err, GP_EUSAGE, "exec needs a program to run");
-    /* A wrong name is better told here than by the program that finds no driver. */
+        result = gp_err_set(err, GP_EUSAGE,
+                            "missing program; usage: gpulse sim exec [options] -- PROGRAM");
+    /* Checks the name here, because the program would only report a missing driver. */
     if (result == GP_OK)
         result = sim_tool_open(o.machine, &spec, &machine, NULL, err);
     if (result < 0)
@@ -68,11 +69,11 @@ static int run(int argc, char **argv, struct gp_err *err)
 
 const struct gp_cmd sim_cmd_exec = {
     .name = "exec",
-    .summary = "run any NVML program on a simulated machine",
+    .summary = "run an NVML program on a simulated machine",
     .usage = "[options] -- PROGRAM [ARGUMENTS]",
-    .description = "The program loads the simulated libnvidia-ml.so.1 in place of the driver's. It "
-                   "must load the library at run time, as nearly all do.",
-    .examples = "gpulse sim exec -m h100x8 -- nvtop\tanother monitor on eight H100s\n",
+    .description = "The program loads the simulated libnvidia-ml.so.1 instead of the driver's. It "
+                   "must load the library at run time, as nearly all programs do.",
+    .examples = "gpulse sim exec -m h100x8 -- nvtop\trun another monitor on eight H100s\n",
     .options = options,
     .complete = GP_COMPLETE_COMMAND,
     .raw_rest = true,

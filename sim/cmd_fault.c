@@ -16,7 +16,7 @@ struct options {
 static const struct gp_opt options[] = {
     SIM_MACHINE_OPTION(options, machine),
     {'g', "gpu", NULL, GP_OPT_STRING, "INDEX", NULL, NULL, GP_COMPLETE_NONE,
-     offsetof(struct options, gpu), "which GPU; default: the whole machine"},
+     offsetof(struct options, gpu), "affect only this GPU (default: the whole machine)"},
     GP_OPT_END,
 };
 
@@ -52,7 +52,7 @@ static int list_faults(struct sim_state *state, struct gp_err *err)
     return sim_tool_print(&sb, err);
 }
 
-/* An event that no chosen GPU reports would happen unheard. */
+/* Rejects an event that none of the selected GPUs reports, because it would have no effect. */
 static int check_reported(const struct sim_machine *machine, int gpu, const char *word,
                           const struct sim_injection *injection, struct gp_err *err)
 {
@@ -66,12 +66,12 @@ static int check_reported(const struct sim_machine *machine, int gpu, const char
         reported & injection->event.type)
         return GP_OK;
     return gp_err_set(err, GP_EUSAGE,
-                      "'%.40s': this machine's driver reports no such event; it would with %#x "
-                      "added to SupportedEventTypes of a machine file of your own",
+                      "'%.40s': this machine's driver does not report such events; add %#x to "
+                      "SupportedEventTypes in a custom machine file",
                       word, injection->event.type);
 }
 
-/* All arguments are checked before the first one takes effect. */
+/* Checks all arguments before the first one takes effect. */
 static int inject(struct sim_state *state, const struct sim_machine *machine, int gpu, int count,
                   char **words, struct gp_err *err)
 {
@@ -118,39 +118,36 @@ static int run(int argc, char **argv, struct gp_err *err)
 
 const struct gp_cmd sim_cmd_fault = {
     .name = "fault",
-    .summary = "make something go wrong on a simulated machine, while it is being watched",
+    .summary = "inject faults into a simulated machine while it is being monitored",
     .usage = "[options] [FAULT[:FUNCTION] …]",
     .description =
-        "Without a fault, lists those in force. They stay until cleared, for every process of "
-        "yours that uses the machine.\n\n"
-        "lost: the GPU has fallen off the bus. hang[=45s]: calls block that long, or until it is "
-        "cleared. slow=20ms: calls "
-        "take longer. deny: NO_PERMISSION. error=CODE: that return code. absurd: sentinels and "
-        "impossible numbers. grow: process lists grow while they are read. unloaded, mismatch, "
-        "nogpu: the driver is not loaded, of another version, or without a device. clear: removes "
-        "the faults, of --gpu or all.\n\n"
-        "gone: the GPU is not counted any more and later ones move up. excluded: the same, as the "
-        "kernel module does it with NVreg_ExcludedGpus. overcount: one more is "
-        "counted than there are. reorder: the next nvmlInit finds them in the reverse order. "
-        "repartition: MIG devices have new UUIDs and their instances the old numbers. parent: no "
-        "permission for memory and processes of a GPU that has MIG devices. profiling: no "
-        "permission for GPM and NVLink's counters. types: field values have wrong types. pids: "
-        "processes have impossible pids. hidden: no process is listed though memory is used. "
-        "stuck: utilization stays at 100 %. energy: its counter began again at 0.\n\n"
-        "set=ANSWER=VALUE: an answer becomes another, and the driver reports it if it reports such "
-        "things: set=PerformanceState=P8, set=TotalEccErrors.corrected.volatile=3, set=230=1 (a "
-        "field "
-        "by its number).\n\n"
+        "Without a fault, lists the active ones. Faults stay active until they are cleared, for "
+        "all of your processes that use the machine.\n\n"
+        "lost: the GPU has fallen off the bus. hang[=45s]: calls block for this time, or until it "
+        "is cleared. slow=20ms: calls take longer. deny: NO_PERMISSION. error=CODE: this return "
+        "code. absurd: sentinels and impossible numbers. grow: process lists grow while they are "
+        "read. unloaded, mismatch, nogpu: the driver is not loaded, has another version, or has no "
+        "device. clear: removes the faults of --gpu, or all.\n\n"
+        "gone: the GPU disappears and later ones move up. excluded: same, because of the kernel "
+        "module's option NVreg_ExcludedGpus. overcount: the driver counts one GPU too many. "
+        "reorder: from the next nvmlInit on, the GPUs are in reverse order. repartition: MIG "
+        "devices get new UUIDs, but reuse the ids of their instances. parent: no permission for "
+        "memory and processes of a GPU with MIG devices. profiling: no permission for GPM and "
+        "NVLink counters. types: field values have wrong types. pids: processes have impossible "
+        "pids. hidden: memory is in use, but no process is listed. stuck: utilization stays at 100 "
+        "%. energy: the energy counter restarts at 0.\n\n"
+        "set=ANSWER=VALUE: changes an answer; the driver reports it if it has an event for that: "
+        "set=PerformanceState=P8, set=TotalEccErrors.corrected.volatile=3, set=230=1 (a field by "
+        "its id).\n\n"
         "xid=N[*TIMES][:GI/CI] and event=NAME[*TIMES] happen once: the driver reports an Xid, or "
-        "an "
-        "event of one of the kinds corrected, uncorrected, storm, retirement, retirement-failed, "
-        "poison, fatal-poison, unavailable, recovery, pstate, clock, power, mig. Behind xid=79 the "
-        "GPU is lost.\n\n"
-        "FUNCTION is the name of a driver function or its beginning: "
+        "an event of one of the kinds corrected, uncorrected, storm, retirement, "
+        "retirement-failed, poison, fatal-poison, unavailable, recovery, pstate, clock, power, "
+        "mig. After xid=79 the GPU is lost.\n\n"
+        "FUNCTION is the name of a driver function or a prefix of one: "
         "slow=20ms:nvmlDeviceGetFanSpeed.",
-    .examples = "gpulse sim fault -m h100x8 --gpu 3 lost\tGPU 3 falls off the bus\n"
-                "gpulse sim fault -m h100x8 --gpu 0 xid=94\tthe driver reports an error\n"
-                "gpulse sim fault -m h100x8 clear\tall is well again\n",
+    .examples = "gpulse sim fault -m h100x8 --gpu 3 lost\tmake GPU 3 fall off the bus\n"
+                "gpulse sim fault -m h100x8 --gpu 0 xid=94\tmake the driver report an error\n"
+                "gpulse sim fault -m h100x8 clear\tremove all faults\n",
     .options = options,
     .run = run,
 };

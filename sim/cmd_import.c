@@ -10,10 +10,10 @@ struct options {
 
 static const struct gp_opt options[] = {
     {'o', "output", NULL, GP_OPT_STRING, "FILE", NULL, NULL, GP_COMPLETE_FILE,
-     offsetof(struct options, output), "write there instead of to standard output"},
+     offsetof(struct options, output), "write to FILE instead of standard output"},
     {'w', "workload", "overlay", GP_OPT_STRING, "FILE", NULL, NULL, GP_COMPLETE_FILE,
      offsetof(struct options, overlay),
-     "JSON laid over the machine: workload, faults, seed, latency_us, source, answers"},
+     "JSON to merge into the machine: workload, faults, seed, latency_us, source, answers"},
     GP_OPT_END,
 };
 
@@ -24,9 +24,9 @@ static int run(int argc, char **argv, struct gp_err *err)
     int positional;
     int result = gp_cli_parse(argc, argv, &target, 1, false, &positional, err);
     if (result == GP_OK && positional != 1)
-        result = gp_err_set(err, GP_EUSAGE,
-                            "import needs one capture: the output of "
-                            "nvidia-smi -q -x, or of nvidia-smi -q");
+        result =
+            gp_err_set(err, GP_EUSAGE,
+                       "import needs one capture: the output of nvidia-smi -q -x or nvidia-smi -q");
     json_t *machine = NULL;
     if (result == GP_OK)
         result = sim_import(argv[1], &machine, err);
@@ -40,16 +40,15 @@ static int run(int argc, char **argv, struct gp_err *err)
 
 const struct gp_cmd sim_cmd_import = {
     .name = "import",
-    .summary = "make a machine file from an nvidia-smi capture",
+    .summary = "create a machine file from nvidia-smi's output",
     .usage = "CAPTURE [options]",
-    .description =
-        "Reads what nvidia-smi printed on any machine and writes the machine file that answers "
-        "the same. It knows the XML of `nvidia-smi -q -x`, the text of `nvidia-smi -q` (also "
-        "sections, -d POWER,CLOCK) and the CSV of `nvidia-smi --query-gpu=… --format=csv` with "
-        "its header, if pci.bus_id is among the fields. What the capture does not tell is "
-        "NOT_SUPPORTED.",
+    .description = "Reads the output of nvidia-smi from any machine and writes a machine file with "
+                   "the same answers. It supports the XML of `nvidia-smi -q -x`, the text of "
+                   "`nvidia-smi -q` (also with sections, -d POWER,CLOCK), and the CSV of "
+                   "`nvidia-smi --query-gpu=… --format=csv` with its header, if the fields include "
+                   "pci.bus_id. Values that are missing in the capture are NOT_SUPPORTED.",
     .examples = "gpulse sim import capture.xml -o mine.json\tconvert a capture\n"
-                "gpulse --sim ./mine.json status\tlook at that machine\n",
+                "gpulse --sim ./mine.json status\tshow that machine\n",
     .options = options,
     .complete = GP_COMPLETE_FILE,
     .run = run,

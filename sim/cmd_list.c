@@ -22,7 +22,8 @@ static const char *text_of(const struct sim_value *v)
     return v->code == NVML_SUCCESS ? v->text : "-";
 }
 
-/* One line; a file that cannot be loaded is reported in its place and does not hide the others. */
+/* Adds one line. A file that cannot be loaded is reported in its place, and does not hide the
+ * others. */
 static void add_line(struct gp_strbuf *sb, const char *dir, const char *file)
 {
     char path[GP_PATH_SIZE], name[64];
@@ -75,11 +76,10 @@ static int run(int argc, char **argv, struct gp_err *err)
 const struct gp_cmd sim_cmd_list = {
     .name = "list",
     .summary = "list the built-in machines",
-    .description =
-        "Every name can carry a number of GPUs: h100x2 has the first two, h100x72 has "
-        "copies of them as well. Behind a comma may stand another driver, from 418 to 610: "
-        "h100,driver=470 or h100,driver=535.43.",
-    .examples = "gpulse sim list\tnames, GPUs, drivers and where each was captured\n"
-                "gpulse --sim h100x16 status\tsixteen of the H100s\n",
+    .description = "A name may be followed by a number of GPUs: h100x2 has the first two, h100x72 "
+                   "adds copies of them. After a comma, another driver may be given, from 418 to "
+                   "610: h100,driver=470 or h100,driver=535.43.",
+    .examples = "gpulse sim list\tshow names, GPUs, drivers and sources\n"
+                "gpulse --sim h100x16 status\tsimulate sixteen H100s\n",
     .run = run,
 };

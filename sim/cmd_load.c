@@ -1,6 +1,6 @@
-/* A process that behaves like a CUDA job on the simulated machine: it sees the GPUs that
- * CUDA_VISIBLE_DEVICES leaves it, in CUDA's order, takes memory, and fails as PyTorch does when
- * there is none. */
+/* A process that behaves like a CUDA job on the simulated machine: it uses the GPUs in
+ * CUDA_VISIBLE_DEVICES, in CUDA's order, allocates memory, and fails like PyTorch if there is not
+ * enough. */
 #include "sim/tool.h"
 
 #include "abi/cuda.h"
@@ -44,30 +44,30 @@ struct options {
 static const struct gp_opt options[] = {
     SIM_MACHINE_OPTION(options, machine),
     {'g', "gpu", NULL, GP_OPT_U64, "INDEX", NULL, NULL, GP_COMPLETE_NONE,
-     offsetof(struct options, gpu), "which of the visible GPUs (default 0)"},
+     offsetof(struct options, gpu), "index among the visible GPUs (default 0)"},
     {0, "mem", NULL, GP_OPT_SIZE, "SIZE", NULL, NULL, GP_COMPLETE_NONE,
-     offsetof(struct options, bytes), "memory to hold, as in 20GiB (default 1GiB)"},
+     offsetof(struct options, bytes), "memory to allocate, for example 20GiB (default 1GiB)"},
     {0, "util", NULL, GP_OPT_U64, "PERCENT", NULL, NULL, GP_COMPLETE_NONE,
-     offsetof(struct options, util), "utilization to cause (default 80)"},
+     offsetof(struct options, util), "utilization in percent (default 80)"},
     {0, "for", "duration", GP_OPT_DURATION, "TIME", NULL, NULL, GP_COMPLETE_NONE,
-     offsetof(struct options, duration_ns), "how long (default: until stopped)"},
+     offsetof(struct options, duration_ns), "run time (default: until stopped)"},
     {0, "name", NULL, GP_OPT_STRING, "TEXT", NULL, NULL, GP_COMPLETE_NONE,
-     offsetof(struct options, name), "its name in lists of processes (default: python)"},
+     offsetof(struct options, name), "name in process lists (default: python)"},
     {0, "grow", NULL, GP_OPT_SIZE, "SIZE", NULL, NULL, GP_COMPLETE_NONE,
-     offsetof(struct options, grow_bytes), "take so much more every second"},
+     offsetof(struct options, grow_bytes), "additional memory to allocate per second"},
     {0, "spike", NULL, GP_OPT_SIZE, "SIZE", NULL, NULL, GP_COMPLETE_NONE,
-     offsetof(struct options, spike_bytes), "take so much more for an instant when it starts"},
+     offsetof(struct options, spike_bytes), "additional memory to allocate briefly at the start"},
     {0, "workers", NULL, GP_OPT_U64, "N", NULL, NULL, GP_COMPLETE_NONE,
      offsetof(struct options, workers),
-     "children that hold the GPU open; if it is killed they keep its memory"},
+     "number of children that hold the GPU open; if the job is killed, they keep its memory"},
     {0, "stubborn", NULL, GP_OPT_FLAG, NULL, NULL, NULL, GP_COMPLETE_NONE,
-     offsetof(struct options, stubborn), "heed neither SIGINT nor SIGTERM"},
+     offsetof(struct options, stubborn), "ignore SIGINT and SIGTERM"},
     {0, "busy", NULL, GP_OPT_FLAG, NULL, NULL, NULL, GP_COMPLETE_NONE,
-     offsetof(struct options, busy), "its GPU work never ends, so it cannot be suspended"},
+     offsetof(struct options, busy), "its GPU work never finishes, so it cannot be suspended"},
     {0, "managed", NULL, GP_OPT_FLAG, NULL, NULL, NULL, GP_COMPLETE_NONE,
-     offsetof(struct options, managed), "hold managed memory, which cannot be moved away"},
+     offsetof(struct options, managed), "use managed memory, which cannot be suspended"},
     {0, "touch", NULL, GP_OPT_FLAG, NULL, NULL, NULL, GP_COMPLETE_NONE,
-     offsetof(struct options, touch), "take as much main memory, and write to all of it"},
+     offsetof(struct options, touch), "also allocate and touch this much host memory"},
     GP_OPT_END,
 };
 
@@ -88,8 +88,8 @@ static uint64_t capability(const struct sim_device *device)
                : 0;
 }
 
-/* CUDA's own measure of "fastest" is not documented; capability and memory give its order on every
- * mixed machine that people own. */
+/* CUDA does not document how it determines the fastest GPU; compute capability and memory give its
+ * order on all common mixed machines. */
 static int by_speed(const void *a, const void *b)
 {
     const struct sim_device *x = *(const struct sim_device *const *)a;
@@ -114,7 +114,8 @@ static int by_bus(const void *a, const void *b)
     return (x->pci_slot > y->pci_slot) - (x->pci_slot < y->pci_slot);
 }
 
-/* What CUDA numbers: the GPUs in its order; of a partitioned GPU its first MIG device. */
+/* The devices that CUDA enumerates: the GPUs in its order; for a partitioned GPU its first MIG
+ * device. */
 static void enumerate(const struct sim_machine *machine, struct visible *all)
 {
     const char *order = getenv("CUDA_DEVICE_ORDER");
@@ -124,7 +125,7 @@ static void enumerate(const struct sim_machine *machine, struct visible *all)
     qsort(all->devices, all->count, sizeof(*all->devices), bus ? by_bus : by_speed);
 }
 
-/* A UUID may be shortened, as long as only one device begins so. */
+/* A UUID may be abbreviated to a unique prefix. */
 static const struct sim_device *find_uuid(const struct sim_live *live, const char *text, size_t len)
 {
     const struct sim_device *found = NULL;
@@ -155,8 +156,8 @@ static const struct sim_device *find_entry(const struct sim_live *live, const st
     return gp_parse_u64(number, &index) && index < all->count ? all->devices[index] : NULL;
 }
 
-/* CUDA takes the list up to its first entry that names no device, and none at all if a device
- * stands in it twice. An empty variable hides everything. */
+/* CUDA uses the list up to its first invalid entry, and nothing if a device is listed twice. An
+ * empty variable hides all devices. */
 static void select_visible(const struct sim_live *live, struct visible *ret)
 {
     struct visible all = {.count = 0};
@@ -186,7 +187,7 @@ static void select_visible(const struct sim_live *live, struct visible *ret)
 
 /* ------------------------------------------------------------------------- memory */
 
-/* "1.50 GiB" as PyTorch writes sizes. */
+/* "1.50 GiB", in PyTorch's format. */
 static void add_size(struct gp_strbuf *sb, uint64_t bytes)
 {
     if (bytes <= 1024)
@@ -226,8 +227,7 @@ static void print_out_of_memory(const struct sim_live *live, const struct sim_de
     gp_strbuf_fini(&sb);
 }
 
-/* The pid by which a driver knows this process: that of the machine, not of a namespace, as long as
- * /proc is the machine's. */
+/* The driver's pid of this process: the one in the machine's namespace, if /proc shows it. */
 static uint32_t machine_pid(void)
 {
     char name[16];
@@ -254,7 +254,7 @@ static struct sim_job job_of(const struct options *o, const struct sim_device *d
     return job;
 }
 
-/* Takes the memory, or prints why not and returns GP_EFAIL without words of its own. */
+/* Allocates the memory, or prints an error and returns GP_EFAIL without an error text. */
 static int take(const struct sim_live *live, const struct options *o,
                 const struct sim_device *device, const struct sim_job *job, size_t *ret_slot,
                 struct gp_err *err)
@@ -278,7 +278,7 @@ static int take(const struct sim_live *live, const struct options *o,
 
 /* ------------------------------------------------------------------------- running */
 
-/* As long as its CUDA calls do not wait. */
+/* Only while its CUDA calls do not wait. */
 static void resize(struct sim_state *state, size_t slot, int64_t more_bytes)
 {
     struct sim_job job;
@@ -291,7 +291,7 @@ static void resize(struct sim_state *state, size_t slot, int64_t more_bytes)
     sim_state_unlock(state);
 }
 
-/* Until a signal, or the end of its time; what grows does so ten times a second. */
+/* Waits for a signal or the end of its run time; growing memory grows ten times per second. */
 static void wait_for_end(const struct sim_live *live, const struct options *o, size_t slot,
                          const sigset_t *signals)
 {
@@ -300,7 +300,7 @@ static void wait_for_end(const struct sim_live *live, const struct options *o, s
     int r = -1;
     if (o->spike_bytes)
         resize(live->state, slot, -(int64_t)o->spike_bytes);
-    /* being stopped and continued interrupts the wait, too */
+    /* Being stopped and continued also interrupts the wait. */
     while (r < 0 && gp_clock_mono_ns() < end_ns) {
         uint64_t rest_ns = end_ns - gp_clock_mono_ns();
         rest_ns = rest_ns < step_ns ? rest_ns : step_ns;
@@ -313,7 +313,7 @@ static void wait_for_end(const struct sim_live *live, const struct options *o, s
 
 /* ------------------------------------------------------------------------- workers */
 
-/* A CUDA program has its GPU's device file open; here it is a plain file below GPULSE_ROOT, if
+/* A CUDA program has its GPU's device file open. Here it is a plain file below GPULSE_ROOT, if
  * there is one. */
 static int open_device_file(unsigned int index)
 {
@@ -324,9 +324,9 @@ static int open_device_file(unsigned int index)
     return root && gp_io_path(path, root, name) ? open(path, O_RDWR | O_CLOEXEC) : -1;
 }
 
-/* As a process of PyTorch's data loader does: it has inherited the device file, and when its parent
- * is killed it stays, with the memory, which the driver lists for nobody. `keeps`: this one does;
- * the memory is never free between the two. `slot` is that of the parent's job. */
+/* Behaves like a worker of PyTorch's data loader: it inherits the device file, and when its parent
+ * is killed it survives with the memory, which the driver lists for no process. `keeps`: this
+ * worker keeps the memory, which is never free in between. `slot` is that of the parent's job. */
 static void start_worker(const struct options *o, const struct sim_device *device, bool keeps,
                          size_t slot)
 {
@@ -342,14 +342,14 @@ static void start_worker(const struct options *o, const struct sim_device *devic
         return;
     if (fork() != 0) {
         (void)close(ready[1]);
-        (void)!read(ready[0], &byte, 1); /* its end: the worker is ready */
+        (void)!read(ready[0], &byte, 1); /* end of file: the worker is ready */
         (void)close(ready[0]);
         return;
     }
     (void)sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
     (void)prctl(PR_SET_NAME, "pt_data_worker");
-    /* an inherited lock would be its parent's */
+    /* An inherited lock would be its parent's. */
     struct sim_job job = job_of(o, device);
     job.hidden = 1;
     job.heir_of = parent;
@@ -384,14 +384,14 @@ static int hold(const struct sim_live *live, const struct options *o, struct gp_
         if (sim_mig_at(live, gpu, i))
             device = sim_mig_at(live, gpu, i);
 
-    /* Signals wait for us, so that the slot is given back between the blocking calls. */
+    /* Signals are blocked, and waited for between other calls, so that the slot is always freed. */
     sigset_t signals;
     (void)sigemptyset(&signals);
     (void)sigaddset(&signals, SIGHUP);
     (void)sigaddset(&signals, SIGINT);
     (void)sigaddset(&signals, SIGTERM);
     (void)sigprocmask(SIG_BLOCK, &signals, NULL);
-    if (o->stubborn) { /* they stay blocked, and nobody takes them */
+    if (o->stubborn) { /* they stay blocked and are ignored */
         (void)sigdelset(&signals, SIGINT);
         (void)sigdelset(&signals, SIGTERM);
     }
@@ -418,7 +418,7 @@ static int hold(const struct sim_live *live, const struct options *o, struct gp_
 
     if (o->workers > 0) {
         (void)signal(SIGTERM, SIG_IGN);
-        (void)kill(0, SIGTERM); /* the group that it leads */
+        (void)kill(0, SIGTERM); /* its process group */
     }
     result = sim_state_lock(live->state, err);
     if (o->workers > 0)
@@ -432,8 +432,8 @@ static int hold(const struct sim_live *live, const struct options *o, struct gp_
     return result;
 }
 
-/* A process is called after its first argument: this one begins anew under the name that it shall
- * have in lists of processes. */
+/* The command line determines the name of a process, so this one executes itself again with the
+ * requested name. */
 static int take_name(int argc, char **argv, const char *name, struct gp_err *err)
 {
     if (strcmp(program_invocation_name, name) == 0)
@@ -460,13 +460,13 @@ static int run(int argc, char **argv, struct gp_err *err)
     int positional;
     int result = gp_cli_parse(argc, argv, &target, 1, false, &positional, err);
     if (result == GP_OK && positional > 0)
-        result = gp_err_set(err, GP_EUSAGE, "load takes no arguments, only options");
+        result = gp_err_set(err, GP_EUSAGE, "load takes only options");
     if (result == GP_OK && o.util > 100)
-        result = gp_err_set(err, GP_EUSAGE, "--util takes at most 100 percent");
+        result = gp_err_set(err, GP_EUSAGE, "--util must be at most 100 percent");
     if (result == GP_OK && o.bytes < MEM_MIN)
-        result =
-            gp_err_set(err, GP_EUSAGE,
-                       "--mem takes at least 1MiB; a bare number counts bytes, 20GiB is 20 GiB");
+        result = gp_err_set(err, GP_EUSAGE,
+                            "--mem must be at least 1MiB; a number without a unit is in bytes, for "
+                            "example 20GiB is 20 GiB");
     if (result == GP_OK)
         result = take_name(argc, argv, o.name, err);
     if (result == GP_OK)
@@ -483,14 +483,13 @@ static int run(int argc, char **argv, struct gp_err *err)
 const struct gp_cmd sim_cmd_load = {
     .name = "load",
     .usage = "[options]",
-    .summary = "a process that behaves like a CUDA job",
-    .description =
-        "Holds memory of a simulated GPU until it is stopped. It obeys "
-        "CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER; where there is not enough memory it "
-        "prints PyTorch's words and exits with status 1. If $GPULSE_ROOT has a file "
-        "dev/nvidiaN for the GPU, it holds that open.",
-    .examples =
-        "gpulse sim load -m h100x8 --gpu 0 --mem 20GiB --util 80 --for 60s\ta minute's job\n",
+    .summary = "run a process that behaves like a CUDA job",
+    .description = "Holds memory of a simulated GPU until it is stopped. It respects "
+                   "CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER. If there is not enough memory, it "
+                   "prints PyTorch's error message and exits with status 1. If $GPULSE_ROOT has a "
+                   "file dev/nvidiaN for the GPU, it holds that open.",
+    .examples = "gpulse sim load -m h100x8 --gpu 0 --mem 20GiB --util 80 --for 60s\trun a job for "
+                "one minute\n",
     .options = options,
     .run = run,
 };

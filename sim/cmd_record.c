@@ -20,23 +20,23 @@ struct options {
 
 static const struct gp_opt options[] = {
     {'o', "output", NULL, GP_OPT_STRING, "FILE", NULL, NULL, GP_COMPLETE_FILE,
-     offsetof(struct options, output), "write there instead of to standard output"},
+     offsetof(struct options, output), "write to FILE instead of standard output"},
     {0, "library", NULL, GP_OPT_STRING, "PATH", NULL, NULL, GP_COMPLETE_FILE,
-     offsetof(struct options, library), "the driver's library (default: search as gpulse does)"},
+     offsetof(struct options, library),
+     "path of the driver's library (default: same search as gpulse)"},
     SIM_MACHINE_OPTION(options, machine),
     {0, "still", NULL, GP_OPT_FLAG, NULL, NULL, NULL, GP_COMPLETE_NONE,
-     offsetof(struct options, still), "the simulated machine's values stand still"},
+     offsetof(struct options, still), "freeze the simulated values"},
     {0, "redact", NULL, GP_OPT_FLAG, NULL, NULL, NULL, GP_COMPLETE_NONE,
-     offsetof(struct options, redact),
-     "replace serial numbers and UUIDs, leave out the names of processes"},
+     offsetof(struct options, redact), "replace serial numbers and UUIDs, and omit process names"},
     {0, "latency", NULL, GP_OPT_FLAG, NULL, NULL, NULL, GP_COMPLETE_NONE,
-     offsetof(struct options, latency), "also write down how long the calls take"},
+     offsetof(struct options, latency), "also record the duration of calls"},
     {0, "timeout", NULL, GP_OPT_DURATION, "TIME", NULL, NULL, GP_COMPLETE_NONE,
-     offsetof(struct options, timeout_ns), "how long a call may take (default 10s)"},
+     offsetof(struct options, timeout_ns), "time limit of a call (default 10s)"},
     GP_OPT_END,
 };
 
-/* The simulated driver if a machine is named, else the real one. */
+/* The simulated driver if a machine is given, otherwise the real one. */
 static int choose_library(struct options *o, char path[GP_PATH_SIZE + 32], struct gp_err *err)
 {
     const char *spec = o->machine ? o->machine : getenv("GPULSE_SIM");
@@ -70,7 +70,7 @@ static int run(int argc, char **argv, struct gp_err *err)
     int positional;
     int result = gp_cli_parse(argc, argv, &target, 1, false, &positional, err);
     if (result == GP_OK && positional > 0)
-        result = gp_err_set(err, GP_EUSAGE, "record takes no arguments; a file is named with -o");
+        result = gp_err_set(err, GP_EUSAGE, "unexpected argument; use -o to name the file");
     if (result == GP_OK)
         result = choose_library(&o, path, err);
     if (result < 0)
@@ -86,7 +86,7 @@ static int run(int argc, char **argv, struct gp_err *err)
     if (result == GP_OK)
         report_notes(machine);
     json_decref(machine);
-    /* Beside a call that hangs nothing of the driver may be ended. */
+    /* While a call hangs, the driver must not be shut down. */
     if (stuck) {
         if (result != GP_OK)
             gp_io_print_error("gpulse sim", err);
@@ -97,16 +97,15 @@ static int run(int argc, char **argv, struct gp_err *err)
 
 const struct gp_cmd sim_cmd_record = {
     .name = "record",
-    .summary = "write down every answer of a driver as a machine file",
+    .summary = "record all answers of a driver in a machine file",
     .usage = "[options]",
-    .description =
-        "Asks the driver of this computer (or a simulated one) everything that a machine "
-        "file can hold: values, return codes, processes, MIG devices, and which "
-        "functions it lacks. The file plays this machine anywhere. A call that hangs is "
-        "noted and the rest goes on.",
-    .examples = "gpulse sim record -o mine.json\tthis computer's GPUs\n"
-                "gpulse sim record --redact -o report.json\tfor a bug report\n"
-                "gpulse --sim ./mine.json status\tlook at it\n",
+    .description = "Queries the driver of this computer (or a simulated one) for everything that a "
+                   "machine file can contain: values, return codes, processes, MIG devices, and "
+                   "missing functions. The file simulates this machine anywhere. A call that hangs "
+                   "is noted, and recording continues.",
+    .examples = "gpulse sim record -o mine.json\trecord this computer's GPUs\n"
+                "gpulse sim record --redact -o report.json\trecord for a bug report\n"
+                "gpulse --sim ./mine.json status\tshow the recorded machine\n",
     .options = options,
     .run = run,
 };

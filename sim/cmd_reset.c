@@ -1,4 +1,4 @@
-/* gpulse sim reset: what a reboot, or a reset of the GPUs, makes of the settings. */
+/* gpulse sim reset: simulates a reboot or a reset of the GPUs. */
 #include "sim/tool.h"
 
 #include "base/err.h"
@@ -12,7 +12,7 @@ struct options {
 
 static const struct gp_opt options[] = {
     {'m', "machine", NULL, GP_OPT_STRING, "MACHINE", .complete = GP_COMPLETE_MACHINE,
-     .offset = OPT(machine), .help = "the machine (default: GPULSE_SIM)"},
+     .offset = OPT(machine), .help = "the machine (default: $GPULSE_SIM)"},
     GP_OPT_END,
 };
 
@@ -26,7 +26,7 @@ static int run(int argc, char **argv, struct gp_err *err)
     int positional;
     int result = gp_cli_parse(argc, argv, &target, 1, false, &positional, err);
     if (result == GP_OK && positional > 0)
-        result = gp_err_set(err, GP_EUSAGE, "reset takes no '%s'", argv[1]);
+        result = gp_err_set(err, GP_EUSAGE, "unexpected argument '%s'", argv[1]);
     if (result == GP_OK)
         result = sim_tool_open(o.machine, &spec, &machine, &state, err);
     if (result == GP_OK)
@@ -45,10 +45,9 @@ const struct gp_cmd sim_cmd_reset = {
     .name = "reset",
     .summary = "reboot a simulated machine: pending modes take effect, other settings are lost",
     .usage = "[options]",
-    .description = "ECC and MIG mode become what was pending; power limits, clocks, fans, "
-                   "persistence and MIG instances go back to what they were. Faults and jobs "
-                   "stay.",
-    .examples = "gpulse sim reset -m h100x8\tas if it had been rebooted\n",
+    .description = "Pending ECC and MIG modes take effect. Power limits, clocks, fans, persistence "
+                   "mode and MIG instances are reset. Faults and jobs stay.",
+    .examples = "gpulse sim reset -m h100x8\tsimulate a reboot\n",
     .options = options,
     .run = run,
 };

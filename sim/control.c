@@ -1,5 +1,5 @@
-/* Setters, and what tells how they stand. The order of refusals is that of real drivers: handle and
- * pointers, what the GPU has, who asks, what is asked for. */
+/* Setters, and getters of their state. Errors are checked in the order of real drivers: handle and
+ * pointers, support by the GPU, permission, value. */
 #include "sim/control.h"
 
 #include "sim/driver.h"
@@ -16,7 +16,7 @@ bool sim_is_root(void)
     return given && *given ? strcmp(given, "0") != 0 : geteuid() == 0;
 }
 
-/* Whether everybody may change the clocks that programs run at. */
+/* Whether all users may change the application clocks. */
 static bool is_open_to_all(const struct sim_call *call, enum sim_slot support)
 {
     struct sim_value v = sim_setting_value(&call->live, call->device, SIM_RESTRICTED_APP_CLOCKS);
@@ -24,7 +24,7 @@ static bool is_open_to_all(const struct sim_call *call, enum sim_slot support)
            v.number == NVML_FEATURE_DISABLED;
 }
 
-/* Begins a setter. `support` is the answer that a device without the thing refuses. */
+/* Starts a setter. `support` is an answer that is refused by a device without the feature. */
 static nvmlReturn_t enter_any_setter(struct sim_call *call, enum sim_function function,
                                      nvmlDevice_t device, bool args_ok, enum sim_slot support)
 {
@@ -36,7 +36,7 @@ static nvmlReturn_t enter_any_setter(struct sim_call *call, enum sim_function fu
     return code;
 }
 
-/* One of a whole GPU: a MIG device refuses it. */
+/* Starts a setter of a whole GPU, which a MIG device refuses. */
 static nvmlReturn_t enter_setter(struct sim_call *call, enum sim_function function,
                                  nvmlDevice_t device, bool args_ok, enum sim_slot support)
 {
@@ -56,7 +56,7 @@ static bool is_older_than(const struct sim_call *call, nvmlDeviceArchitecture_t 
     return own->code == NVML_SUCCESS && own->number < arch;
 }
 
-/* An answer that a fault has set until now is what the setter makes of it. */
+/* Replaces an answer that was set by a fault. */
 static void overrule(const struct sim_call *call, enum sim_setting setting)
 {
     if (!sim_state_has_faults(call->live.state) || sim_state_lock(call->live.state, NULL) < 0)
@@ -71,7 +71,7 @@ static void set(const struct sim_call *call, enum sim_setting setting, uint64_t 
     sim_setting_set(&call->live, call->device, setting, value);
 }
 
-/* Those of live jobs; what the machine file lists is covered by settings. */
+/* Clears the records of live jobs; settings cover those in the machine file. */
 static void forget_accounts(const struct sim_call *call, bool running_too)
 {
     if (sim_state_lock(call->live.state, NULL) < 0)
@@ -94,7 +94,7 @@ static bool is_switch(nvmlEnableState_t state)
     return state == NVML_FEATURE_DISABLED || state == NVML_FEATURE_ENABLED;
 }
 
-/* A switch that is stored as it is given. */
+/* A switch that is stored unchanged. */
 static nvmlReturn_t set_switch(enum sim_function function, nvmlDevice_t device,
                                nvmlEnableState_t state, enum sim_slot support,
                                enum sim_setting setting)
@@ -208,7 +208,7 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceSetHostname_v1(nvmlDevice_t device, nvmlHostna
     return sim_leave(code);
 }
 
-/* Ampere GPUs must be free of every client for it, later ones of programs that compute. */
+/* On Ampere, no client may use the GPU; on later GPUs, only compute processes count. */
 static bool is_held(const struct sim_call *call)
 {
     if (sim_device_is_busy(&call->live, call->device))
@@ -304,7 +304,7 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceSetPowerManagementLimit_v2(nvmlDevice_t device
 
 /* ------------------------------------------------------------------------- clocks */
 
-/* Limits that have a name: never mixed with numbers. */
+/* Named limits cannot be combined with numbers. */
 static bool is_symbol(unsigned int mhz)
 {
     return mhz == NVML_CLOCK_LIMIT_ID_TDP || mhz == NVML_CLOCK_LIMIT_ID_UNLIMITED;
@@ -441,7 +441,7 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceSetTemperatureThreshold(nvmlDevice_t device,
 /* ------------------------------------------------------------------------- clock offsets */
 
 struct offset {
-    enum sim_slot min; /* the next slot is the greatest */
+    enum sim_slot min; /* the next slot is the maximum */
     enum sim_setting setting;
 };
 static const struct offset graphics_offset = {SIM_OFFSET_GRAPHICS_MIN, SIM_SET_OFFSET_GRAPHICS};

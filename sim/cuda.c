@@ -1,5 +1,5 @@
-/* The simulated libcuda.so.1: the calls that suspend the jobs of `gpulse sim load`, as a driver of
- * the 580 branch answers them. */
+/* The simulated libcuda.so.1: the calls that suspend the jobs of `gpulse sim load`, as in a driver
+ * of branch 580. */
 #include "abi/cuda.h"
 
 #include "sim/live.h"
@@ -48,7 +48,7 @@ CUresult cuInit(unsigned int flags)
     return flags != 0 ? CUDA_ERROR_INVALID_VALUE : live.state ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
 }
 
-/* Whether the process stands still: it answers no call then, and a real driver waits for it. */
+/* Whether the process is stopped: it then answers no calls, and a real driver waits for it. */
 static bool stands_still(int pid)
 {
     char path[64];
@@ -84,7 +84,7 @@ static bool find_job(int pid, size_t *ret_slot, struct sim_job *ret)
     return false;
 }
 
-/* The job of a process that answers: before it does, the call waits. */
+/* Finds the job of a process, and waits until the process responds. */
 static CUresult reach(int pid, size_t *ret_slot, struct sim_job *ret)
 {
     if (!live.state)
@@ -97,10 +97,10 @@ static CUresult reach(int pid, size_t *ret_slot, struct sim_job *ret)
     return CUDA_ERROR_INVALID_VALUE;
 }
 
-/* What a step asks for, and what becomes of the process. */
+/* What a step requires, and the resulting state of the process. */
 struct step {
     CUprocessState from, to;
-    CUresult (*check)(const struct sim_job *job); /* NULL: it always works */
+    CUresult (*check)(const struct sim_job *job); /* NULL: it always succeeds */
 };
 
 static CUresult take(int pid, const struct step *step)
@@ -170,7 +170,7 @@ CUresult cuCheckpointProcessCheckpoint(int pid, CUcheckpointCheckpointArgs *args
     return args ? CUDA_ERROR_INVALID_VALUE : take(pid, &save);
 }
 
-/* One that found no room once is not restored any more, whatever is free then. */
+/* A process that once found no room can never be restored, regardless of free memory. */
 static CUresult check_restore(const struct sim_job *job)
 {
     struct sim_memory memory;

@@ -1,7 +1,7 @@
-/* Calls take no lock: the machine is published by one atomic pointer and never changes. A call
- * holds it in memory by being counted in `active`; a machine that was shut down is freed by a later
- * initialisation that finds no call in progress. So a call that hangs for 45 s (a fault) neither
- * blocks anybody nor loses the ground under its feet. */
+/* Calls take no lock: the machine is published through one atomic pointer and never changes. A call
+ * keeps it in memory by being counted in `active`. A machine that was shut down is freed by a later
+ * initialization that finds no call in progress. So a call that hangs for 45 s (a fault) blocks no
+ * other call, and its machine stays valid. */
 #include "sim/driver.h"
 
 #include "base/clock.h"
@@ -24,35 +24,35 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What one initialisation made. */
+/* The state of one initialization. */
 struct session {
     struct sim_machine *machine;
     struct sim_live live;
     unsigned int generation;
-    atomic_ulong calls;    /* since it began */
-    unsigned long failing; /* the call that fails, counted from 1; 0: none */
+    atomic_ulong calls;    /* number of calls so far */
+    unsigned long failing; /* index of the call that fails, counted from 1; 0: none */
     nvmlReturn_t failure;
-    bool reversed;        /* the order of its GPUs */
-    struct session *next; /* of the retired ones */
+    bool reversed;        /* the GPUs are in reverse order */
+    struct session *next; /* the next retired one */
 };
 
 static struct {
-    pthread_mutex_t lock; /* initialisation and shutdown */
+    pthread_mutex_t lock; /* for initialization and shutdown */
     _Atomic(struct session *) current;
     struct session *retired;
-    atomic_uint active; /* calls in progress */
+    atomic_uint active; /* number of calls in progress */
     unsigned int references;
     unsigned int generations;
-    _Atomic(pid_t) process; /* that initialised */
+    _Atomic(pid_t) process; /* that called nvmlInit */
     char error[400];
-    char library[NVML_SYSTEM_NVML_VERSION_BUFFER_SIZE]; /* its version, behind a failed init */
+    char library[NVML_SYSTEM_NVML_VERSION_BUFFER_SIZE]; /* its version, after a failed init */
     atomic_ullong calls[SIM_FN_COUNT];
 } driver = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* ------------------------------------------------------------------------- handles */
 
 /* A handle is a number, never an address: [16 tag][16 generation][16 MIG device + 1][16 GPU]. So
- * any garbage can be recognised, and a handle of an earlier initialisation too. */
+ * garbage can be detected, and so can handles of an earlier initialization. */
 static const uint64_t handle_tag = UINT64_C(0x4750) << 48;
 
 static nvmlDevice_t make_handle(unsigned int generation, const struct sim_device *device)
@@ -76,7 +76,7 @@ static struct sim_device *find_handle(const struct session *session, nvmlDevice_
 
 /* ------------------------------------------------------------------------- calls */
 
-/* For what is refused at the end of a call: its function, once no fault answers in its place. */
+/* The function of the call, for errors at its end; unset if a fault replaces the result. */
 static _Thread_local enum sim_function current;
 static _Thread_local bool answering;
 
@@ -94,7 +94,7 @@ static struct sim_device *gpu_of(struct sim_device *device)
     return device->parent ? device->parent : device;
 }
 
-/* In a container that may use one MIG device, the whole GPU shows neither memory nor processes. */
+/* In a container that may use one MIG device, memory and processes of the whole GPU are hidden. */
 static bool denies_parent(const struct sim_call *call, const struct sim_fault *fault)
 {
     const char *name = sim_function_names[call->function];
@@ -102,7 +102,7 @@ static bool denies_parent(const struct sim_call *call, const struct sim_fault *f
            (fault->function[0] || strstr(name, "MemoryInfo") || strstr(name, "RunningProcesses"));
 }
 
-enum { HANG_STEP_NS = 20 * 1000 * 1000 }; /* how soon one that hangs notices that it need not */
+enum { HANG_STEP_NS = 20 * 1000 * 1000 }; /* poll interval for a cleared hang */
 
 static bool is_same(const struct sim_fault *a, const struct sim_fault *b)
 {
@@ -122,7 +122,7 @@ static bool is_injected(const struct sim_call *call, const struct sim_fault *fau
     return false;
 }
 
-/* Until its time is over, or it is cleared. */
+/* Waits until the time is over or the fault is cleared. */
 static void hang(const struct sim_call *call, const struct sim_fault *fault)
 {
     const uint64_t end_ns = gp_clock_mono_ns() + fault->value;
@@ -182,7 +182,7 @@ static nvmlReturn_t apply_fault(struct sim_call *call, const struct sim_fault *f
     return NVML_SUCCESS;
 }
 
-/* The next fault that concerns the call: those of the file, then the live ones. */
+/* The next fault that affects the call: first those of the file, then the live ones. */
 static bool next_fault(const struct sim_call *call, size_t *at, struct sim_fault *ret)
 {
     size_t fixed = call->machine->fault_count;
@@ -224,12 +224,12 @@ static nvmlReturn_t apply_faults(struct sim_call *call)
     return code;
 }
 
-/* A process that was forked has neither the driver's threads nor its files. */
+/* A forked process has neither the driver's threads nor its files. */
 static void refuse_in_child(enum sim_function function)
 {
     pid_t process = atomic_load(&driver.process);
     if (process != 0 && process != getpid())
-        sim_strict_refuse(function, "was called in a child of the process that initialised");
+        sim_strict_refuse(function, "was called in a child of the process that called nvmlInit");
 }
 
 static void refuse_without_init(enum sim_function function)
@@ -344,9 +344,8 @@ nvmlReturn_t sim_give_handle(struct sim_call *call, struct sim_device *device, n
     return code;
 }
 
-/* What a driver has been seen to answer when it goes wrong: ratios above 100 %, the power reading
- * of a laptop in the wrong unit, a negative temperature as unsigned, "not available" as a number.
- */
+/* Absurd numbers that real drivers have returned: ratios above 100 %, the power of a laptop in the
+ * wrong unit, a negative temperature as unsigned, "not available" as a number. */
 static uint64_t absurd_number(enum sim_slot slot)
 {
     switch (sim_answers[slot].motion) {
@@ -376,7 +375,7 @@ static uint64_t absurd_number(enum sim_slot slot)
 nvmlReturn_t sim_read(const struct sim_call *call, enum sim_slot slot, uint64_t *ret)
 {
     struct sim_value v = sim_live_value(&call->live, call->device, slot);
-    /* Identity stays sane: a monitor that cannot tell its GPUs apart is another test. */
+    /* Identity stays valid: a monitor that cannot distinguish its GPUs is another test. */
     bool measured = sim_answers[slot].motion != SIM_MOTION_STATIC || slot == SIM_MEM_TOTAL;
     if (v.code != NVML_SUCCESS)
         return v.code;
@@ -396,7 +395,7 @@ static bool env_is_on(const char *name)
     return value && *value && strcmp(value, "0") != 0;
 }
 
-/* The directory of this library: its machines are beside it. */
+/* The directory of this library, which also contains its machines. */
 static int find_home(char home[GP_PATH_SIZE], struct gp_err *err)
 {
     Dl_info info;
@@ -406,7 +405,7 @@ static int find_home(char home[GP_PATH_SIZE], struct gp_err *err)
     return GP_OK;
 }
 
-/* GPULSE_SIM_FAIL="N CODE": the N-th call of a session fails, once. For tests that try every N. */
+/* GPULSE_SIM_FAIL="N CODE": the N-th call of a session fails once. For tests that try every N. */
 static void plan_failure(struct session *session)
 {
     const char *plan = getenv("GPULSE_SIM_FAIL");
@@ -418,7 +417,7 @@ static void plan_failure(struct session *session)
         session->failing = 0;
 }
 
-/* What was opened when the library was loaded, for the first initialisation. */
+/* Opened when the library was loaded, for the first initialization. */
 static struct {
     char spec[GP_PATH_SIZE];
     _Atomic(struct sim_machine *) machine;
@@ -432,7 +431,7 @@ __attribute__((constructor)) static void at_load(void)
     struct sim_machine *machine;
     if (!spec || strlen(spec) >= sizeof(preloaded.spec) || find_home(home, NULL) < 0 ||
         sim_machine_open(spec, home, &machine, NULL) < 0)
-        return; /* nvmlInit will say so */
+        return; /* nvmlInit will report it */
     memcpy(preloaded.spec, spec, strlen(spec) + 1);
     atomic_store(&preloaded.machine, machine);
     sim_withhold(machine);
@@ -453,8 +452,8 @@ static struct session *open_session(struct gp_err *err)
     char home[GP_PATH_SIZE];
     if (!spec || !*spec) {
         (void)gp_err_set(err, GP_EUSAGE,
-                         "GPULSE_SIM is not set; it names the machine to simulate, "
-                         "as in GPULSE_SIM=h100x8");
+                         "GPULSE_SIM is not set; it must name the machine to simulate, for example "
+                         "GPULSE_SIM=h100x8");
         return NULL;
     }
     struct session *session = calloc(1, sizeof(*session));
@@ -467,7 +466,7 @@ static struct session *open_session(struct gp_err *err)
         free(session);
         return NULL;
     }
-    /* Without a place for shared state the machine still works, only nothing can be injected. */
+    /* Without shared state the machine still works, but faults cannot be injected. */
     if (sim_state_open(spec, &session->live.state, err) < 0)
         session->live.state = sim_state_new_private();
     session->live.machine = session->machine;
@@ -492,7 +491,7 @@ static void close_session(struct session *session)
 
 static void free_retired(void)
 {
-    /* A call that begins after this test finds the current session, never a retired one. */
+    /* A call that starts after this check uses the current session, never a retired one. */
     if (atomic_load(&driver.active) > 0)
         return;
     while (driver.retired) {
@@ -502,7 +501,7 @@ static void free_retired(void)
     }
 }
 
-/* The faults of the calls that begin and end a session. */
+/* Faults of the calls that start and end a session. */
 static nvmlReturn_t session_faults(struct session *session, enum sim_function function)
 {
     struct sim_call call = {
@@ -526,7 +525,7 @@ static void report_error(const char *text)
 {
     static bool told;
     (void)snprintf(driver.error, sizeof(driver.error), "%s", text);
-    /* gpulse itself asks for the words; other programs only see a return code. */
+    /* gpulse itself reads the error text; other programs only get a return code. */
     if (!told && !env_is_on("GPULSE_SIM_QUIET"))
         (void)fprintf(stderr, "gpulse-sim: %s\n", text);
     told = true;
@@ -550,7 +549,8 @@ static nvmlReturn_t initialise(enum sim_function function)
     if (running)
         return NVML_SUCCESS;
 
-    /* Loading and sleeping happen without the lock; the first to come back is published. */
+    /* Loading and sleeping happen without the lock; the first thread that returns publishes the
+     * session. */
     struct gp_err err = {0};
     struct session *session = open_session(&err);
     nvmlReturn_t code = session ? session_faults(session, function) : NVML_ERROR_UNKNOWN;
@@ -591,7 +591,7 @@ SIM_EXPORT nvmlReturn_t nvmlInitWithFlags(unsigned int flags)
     return initialise(SIM_FN_nvmlInitWithFlags);
 }
 
-/* GPULSE_SIM_COUNT=FILE: how often each function was called, for tests of what a program asks. */
+/* GPULSE_SIM_COUNT=FILE: writes the number of calls of each function, for tests. */
 static void write_counts(void)
 {
     const char *path = getenv("GPULSE_SIM_COUNT");
@@ -616,8 +616,8 @@ SIM_EXPORT nvmlReturn_t nvmlShutdown(void)
     nvmlReturn_t code = NVML_SUCCESS;
     atomic_fetch_add_explicit(&driver.calls[SIM_FN_nvmlShutdown], 1, memory_order_relaxed);
     refuse_in_child(SIM_FN_nvmlShutdown);
-    /* It may be slow or hang, but it does not fail; until then it is a call, for which the session
-     * of a shutdown beside it stays in memory. */
+    /* It may be slow or hang, but it does not fail. Until then it counts as a call, so that its
+     * session stays in memory during a concurrent shutdown. */
     atomic_fetch_add(&driver.active, 1);
     struct session *ending = atomic_load(&driver.current);
     if (ending)
@@ -625,7 +625,7 @@ SIM_EXPORT nvmlReturn_t nvmlShutdown(void)
     atomic_fetch_sub(&driver.active, 1);
     (void)pthread_mutex_lock(&driver.lock);
     if (driver.references == 1 && atomic_load(&driver.active) > 0)
-        sim_strict_refuse(SIM_FN_nvmlShutdown, "was called beside another call");
+        sim_strict_refuse(SIM_FN_nvmlShutdown, "was called during another call");
     if (driver.references == 0) {
         refuse_without_init(SIM_FN_nvmlShutdown);
         code = NVML_ERROR_UNINITIALIZED;

@@ -1,8 +1,9 @@
-/* Event sets, as strict as the driver: a set knows what was registered and hears nothing from
- * before; types that a GPU does not report are refused; a set is used by one thread at a time.
+/* Event sets, as strict as in the driver: a set has only the registered events, and none from
+ * before the registration; types that a GPU does not report are refused; a set can only be used by
+ * one thread at a time.
  *
- * Events stand in the state that all processes of the machine share, numbered; a set is a place in
- * that row. A waiter sleeps on a futex, so that waiting costs nothing. */
+ * Events are numbered, and stored in the state shared by all processes of the machine; a set is a
+ * position in that sequence. Waiting uses a futex, so it costs nothing. */
 #include "sim/driver.h"
 
 #include "base/clock.h"
@@ -18,10 +19,10 @@ struct set {
     bool busy; /* a call is using it */
     unsigned int generation;
     unsigned int serial;
-    uint64_t next; /* the event to look at */
+    uint64_t next; /* the event to check next */
     struct {
         unsigned long long types;
-        uint64_t from; /* the first event behind the registration */
+        uint64_t from; /* the first event after the registration */
         nvmlDevice_t handle;
     } gpus[SIM_MAX_DEVICES];
 };
@@ -32,7 +33,7 @@ static struct {
     unsigned int serials;
 } events = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* A number, as the handles of devices are: [16 tag][16 generation][16 serial][16 place]. */
+/* A number, like device handles: [16 tag][16 generation][16 serial][16 index]. */
 static const uint64_t set_tag = UINT64_C(0x4753) << 48;
 
 static nvmlEventSet_t make_handle(size_t place, const struct set *set)
@@ -42,8 +43,8 @@ static nvmlEventSet_t make_handle(size_t place, const struct set *set)
     return (nvmlEventSet_t)(uintptr_t)bits;
 }
 
-/* Takes a set for the call; INVALID_ARGUMENT for a dead handle, UNKNOWN if another thread has it.
- */
+/* Takes a set for the call. INVALID_ARGUMENT for a stale handle, UNKNOWN if another thread uses the
+ * set. */
 static nvmlReturn_t take_set(const struct sim_call *call, nvmlEventSet_t handle, struct set **ret)
 {
     uint64_t bits = (uint64_t)(uintptr_t)handle;
@@ -59,7 +60,7 @@ static nvmlReturn_t take_set(const struct sim_call *call, nvmlEventSet_t handle,
     }
     (void)pthread_mutex_unlock(&events.lock);
     if (code == NVML_ERROR_INVALID_ARGUMENT)
-        sim_strict_refuse(call->function, "was called with an event set that is none (any more)");
+        sim_strict_refuse(call->function, "was called with an invalid or stale event set");
     *ret = set;
     return code;
 }
@@ -82,7 +83,7 @@ SIM_EXPORT nvmlReturn_t nvmlEventSetCreate(nvmlEventSet_t *set)
     (void)pthread_mutex_lock(&events.lock);
     for (size_t i = 0; code != NVML_SUCCESS && i < SETS_MAX; i++) {
         struct set *place = &events.sets[i];
-        /* sets die with the initialisation that made them */
+        /* Sets become invalid with the initialization that created them. */
         if (place->busy || (place->used && place->generation == call.generation))
             continue;
         *place = (struct set){.used = true,
@@ -141,13 +142,13 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceRegisterEvents(nvmlDevice_t device, unsigned l
     return sim_leave(code);
 }
 
-/* The next event that the set has asked for, if it has happened. */
+/* The next registered event of the set, if it has happened. */
 static bool next_event(const struct sim_call *call, struct set *set, nvmlEventData_t *ret)
 {
     struct sim_event event;
     uint64_t end = sim_state_next_event(call->live.state);
     if (end - set->next > SIM_MAX_EVENTS)
-        set->next = end - SIM_MAX_EVENTS; /* the driver's buffer has an end too */
+        set->next = end - SIM_MAX_EVENTS; /* the driver's buffer is limited too */
     while (set->next < end) {
         uint64_t number = set->next++;
         if (!sim_state_event(call->live.state, number, &event) ||
@@ -189,7 +190,7 @@ static nvmlReturn_t wait_for(const struct sim_call *call, struct set *set, nvmlE
     }
 }
 
-/* The first version knows a shorter struct: only `size` bytes are written. */
+/* The first version has a shorter struct: only `size` bytes are written. */
 static nvmlReturn_t event_wait(enum sim_function function, nvmlEventSet_t handle,
                                nvmlEventData_t *data, size_t size, unsigned int timeout_ms)
 {

@@ -20,10 +20,10 @@ enum value_type { VALUE_NONE, VALUE_DURATION, VALUE_CODE, VALUE_ANSWER };
 static const struct {
     const char *name;
     enum value_type value;
-    const char *fallback; /* value when none is given; NULL: one is required */
+    const char *fallback; /* default value; NULL: a value is required */
 } kinds[SIM_FAULT_KINDS] = {
     [SIM_FAULT_LOST] = {"lost", VALUE_NONE, NULL},
-    /* 45 s is what a call takes when the GPU's firmware has stopped answering (Xid 119). */
+    /* 45 s is the duration of a call when the GPU's firmware no longer responds (Xid 119). */
     [SIM_FAULT_HANG] = {"hang", VALUE_DURATION, "45s"},
     [SIM_FAULT_SLOW] = {"slow", VALUE_DURATION, NULL},
     [SIM_FAULT_DENY] = {"deny", VALUE_NONE, NULL},
@@ -79,7 +79,7 @@ const char *sim_return_name(nvmlReturn_t code)
     return NULL;
 }
 
-/* Numbers too: a driver newer than our list answers codes that have no name here. */
+/* Also accepts numbers: newer drivers return codes without a name here. */
 static bool parse_code(const char *text, uint64_t *ret)
 {
     nvmlReturn_t code;
@@ -117,13 +117,13 @@ int sim_fault_parse(const char *text, int gpu, struct sim_fault *ret, struct gp_
     size_t name_len = strcspn(text, "=:");
     int kind = find_kind(text, name_len);
     if (kind < 0 || kinds[kind].value == VALUE_ANSWER)
-        return gp_err_set(err, GP_EUSAGE,
-                          "unknown fault '%.40s': accepted are lost, hang[=TIME], slow=TIME, deny, "
-                          "error=CODE, absurd, grow, unloaded, mismatch, nogpu, gone, excluded, "
-                          "overcount, reorder, repartition, parent, profiling, types, pids, "
-                          "hidden, stuck, energy, clear; and, live only, xid=N, event=NAME, "
-                          "set=ANSWER=VALUE",
-                          text);
+        return gp_err_set(
+            err, GP_EUSAGE,
+            "unknown fault '%.40s': expected lost, hang[=TIME], slow=TIME, deny, error=CODE, "
+            "absurd, grow, unloaded, mismatch, nogpu, gone, excluded, overcount, reorder, "
+            "repartition, parent, profiling, types, pids, hidden, stuck, energy, clear; or, live "
+            "only, xid=N, event=NAME, set=ANSWER=VALUE",
+            text);
 
     struct sim_fault fault = {.gpu = gpu, .kind = (uint32_t)kind};
     const char *rest = text + name_len;
@@ -141,14 +141,14 @@ int sim_fault_parse(const char *text, int gpu, struct sim_fault *ret, struct gp_
     if (kinds[kind].value == VALUE_NONE && value[0])
         return gp_err_set(err, GP_EUSAGE, "fault '%s' takes no value", kinds[kind].name);
     if (kinds[kind].value != VALUE_NONE && !parse_value(kinds[kind].value, value, &fault.value))
-        return gp_err_set(err, GP_EUSAGE, "fault '%s' needs %s, as in %s", kinds[kind].name,
+        return gp_err_set(err, GP_EUSAGE, "fault '%s' needs %s, for example %s", kinds[kind].name,
                           kinds[kind].value == VALUE_DURATION ? "a time" : "a return code",
                           kinds[kind].value == VALUE_DURATION ? "slow=20ms"
                                                               : "error=NOT_SUPPORTED");
     if (*rest == ':') {
         rest++;
         if (strlen(rest) >= sizeof(fault.function) || !function_exists(rest))
-            return gp_err_set(err, GP_EUSAGE, "no driver function begins with '%.60s'", rest);
+            return gp_err_set(err, GP_EUSAGE, "no driver function starts with '%.60s'", rest);
         (void)snprintf(fault.function, sizeof(fault.function), "%s", rest);
     }
     *ret = fault;

@@ -11,7 +11,7 @@
 
 /* ------------------------------------------------------------------------- lists */
 
-/* The id of a GPU or compute instance: small, or not an id. */
+/* The id of a GPU or compute instance: a small number, otherwise invalid. */
 static bool instance_id(const struct sim_node *node, const char *path, json_int_t *ret)
 {
     const char *text = sim_node_text(node, path);
@@ -68,8 +68,9 @@ static const struct sim_row mig_rows[] = {
      "uncorrected.volatile.SRAM", SIM_COUNT},
 };
 
-/* A MIG device is called by its slices and memory, as in "MIG 1g.20gb". An A100 or A30 (0x20xx) has
- * 14 multiprocessors to the slice; elsewhere the capture does not tell. */
+/* A MIG device is named by its slices and memory, for example "MIG 1g.20gb". An A100 or A30
+ * (0x20xx) has 14 multiprocessors per slice; for other GPUs the capture does not have the
+ * number. */
 static bool put_mig_name(json_t *answers, const char *gpu_name, const struct sim_node *mig,
                          unsigned int pci_device_id)
 {
@@ -92,7 +93,8 @@ static bool put_mig_name(json_t *answers, const char *gpu_name, const struct sim
     return ok && sim_put(answers, "Name", NULL, json_string(name));
 }
 
-/* Captures before R535 name no UUID of a MIG device: make one of the GPU's and the instance. */
+/* Captures before R535 have no UUIDs of MIG devices: derives one from the GPU's and the
+ * instance. */
 static json_t *mig_uuid(const char *gpu_uuid, const char *given, json_int_t gi, json_int_t ci)
 {
     char uuid[96];
@@ -138,8 +140,7 @@ struct importer {
     unsigned int driver[2];
 };
 
-/* A section of -q, or a query that does not ask for it, has no UUID: make one of the PCI address.
- */
+/* A section of -q, or a query without it, has no UUID: derives one from the PCI address. */
 static const char *make_uuid(char uuid[48], const char *bus_id)
 {
     unsigned int domain = 0, bus = 0, slot = 0;
@@ -240,7 +241,7 @@ int sim_import(const char *path, json_t **ret_machine, struct gp_err *err)
     return result;
 }
 
-/* Members of objects are laid over one by one: an overlay adds to an answer of the capture. */
+/* Merges members of objects individually: an overlay adds to an answer of the capture. */
 static void lay_over(json_t *answers, json_t *more)
 {
     const char *key;
@@ -255,7 +256,7 @@ static void lay_over(json_t *answers, json_t *more)
     }
 }
 
-/* "mig": what the MIG devices of the first GPU answer beyond the capture, in their order. */
+/* "mig": additional answers of the MIG devices of the first GPU, in order. */
 static void lay_over_mig(json_t *machine, json_t *more)
 {
     json_t *device = json_array_get(json_object_get(machine, "devices"), 0);

@@ -1,5 +1,5 @@
-/* The form that scripts ask for: nvidia-smi --query-gpu=… --format=csv. A header names the fields,
- * each followed by its unit; then there is one line for each GPU. Nothing is quoted. */
+/* The format for scripts: nvidia-smi --query-gpu=… --format=csv. A header names the fields, each
+ * followed by its unit; then there is one line per GPU. Nothing is quoted. */
 #include "sim/capture.h"
 
 #include "base/err.h"
@@ -16,12 +16,12 @@ struct reader {
     struct sim_capture *capture;
     struct gp_err *err;
     struct sim_node *log;
-    const char *paths[MAX_FIELDS]; /* where the values of a column go */
+    const char *paths[MAX_FIELDS]; /* the destination of each column */
     size_t path_count;
     size_t gpu_count;
 };
 
-/* Takes the next value off a line: *ret_rest is NULL after the last. */
+/* Splits the next value off a line: *ret_rest is NULL after the last. */
 static char *next_value(char **ret_rest)
 {
     char *value = *ret_rest, *comma = strchr(value, ',');
@@ -41,7 +41,7 @@ static bool is_name(const char *s, size_t len)
     return len > 0 && len <= MAX_NAME;
 }
 
-/* Every machine needs the addresses of its GPUs: the header is the line that names this field. */
+/* A machine needs the addresses of its GPUs, so the header is the line that contains this field. */
 bool sim_is_csv_header(const char *line)
 {
     static const char field[] = "pci.bus_id";
@@ -56,7 +56,7 @@ static int failed(const struct reader *r)
     return sim_capture_refuse(r->capture, r->err, "%s", r->capture->tree.problem);
 }
 
-/* Where a field goes: as capture.def says, else below its own name. NULL without memory. */
+/* The destination of a field: from capture.def, otherwise its own name. NULL without memory. */
 static const char *path_of(struct reader *r, char *field)
 {
     for (size_t i = 0; i < sim_capture_row_count; i++)
@@ -75,7 +75,7 @@ static int read_header(struct reader *r, char *line)
         if (unit)
             *unit = '\0';
         if (!is_name(name, strlen(name)))
-            return sim_capture_refuse(r->capture, r->err, "'%.*s' is no name of a field", MAX_NAME,
+            return sim_capture_refuse(r->capture, r->err, "invalid field name '%.*s'", MAX_NAME,
                                       name);
         if (r->path_count == MAX_FIELDS)
             return sim_capture_refuse(r->capture, r->err, "more than %d fields", MAX_FIELDS);
@@ -85,7 +85,7 @@ static int read_header(struct reader *r, char *line)
     return GP_OK;
 }
 
-/* "[N/A]" is what the other forms print as "N/A". */
+/* "[N/A]" corresponds to "N/A" in the other formats. */
 static const char *without_brackets(char *value)
 {
     size_t len = strlen(value);
@@ -95,7 +95,7 @@ static const char *without_brackets(char *value)
     return value + 1;
 }
 
-/* In a loop (-l) the GPUs come again and again: their first lines count. */
+/* In a loop (-l) the GPUs are repeated: only their first lines are used. */
 static bool is_known(const struct reader *r, const char *bus_id)
 {
     for (const struct sim_node *n = r->log->first; n; n = n->next) {
@@ -136,7 +136,7 @@ static int read_line(struct reader *r, char *line)
             bus_id = value;
     }
     if (count != r->path_count)
-        return sim_capture_refuse(r->capture, r->err, "%zu values, but the header names %zu fields",
+        return sim_capture_refuse(r->capture, r->err, "%zu values, but the header has %zu fields",
                                   count, r->path_count);
     return is_known(r, bus_id) ? GP_OK : put_gpu(r, values);
 }
@@ -153,6 +153,6 @@ int sim_read_csv(struct sim_capture *capture, char *line, struct gp_err *err)
         if (*line)
             result = read_line(&r, line);
     if (result == GP_OK && r.gpu_count == 0)
-        result = sim_capture_refuse(capture, err, "the header is not followed by a line of a GPU");
+        result = sim_capture_refuse(capture, err, "no GPU after the header");
     return result;
 }

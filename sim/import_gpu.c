@@ -1,4 +1,4 @@
-/* What a capture says of one GPU. */
+/* Converts one GPU of a capture. */
 #include "sim/import_value.h"
 
 #include "abi/nvml.h"
@@ -35,7 +35,7 @@ static const struct sim_row answer_rows[] = {
     {"gsp/mode/current", "GspFirmwareMode", "enabled", SIM_AS_IS}, /* of --query-gpu */
     {"gsp/mode/default", "GspFirmwareMode", "default", SIM_AS_IS},
     {"hostname", "Hostname", NULL, SIM_AS_IS},
-    {"display_attached", "DisplayMode", NULL, SIM_YES_NO}, /* display_mode is hidden there */
+    {"display_attached", "DisplayMode", NULL, SIM_YES_NO}, /* hides display_mode */
     {"display_mode", "DisplayMode", NULL, SIM_AS_IS},
     {"display_active", "DisplayActive", NULL, SIM_AS_IS},
     {"persistence_mode", "PersistenceMode", NULL, SIM_AS_IS},
@@ -217,7 +217,7 @@ static const struct sim_row answer_rows[] = {
     OLD_LOCATIONS("aggregate", "single_bit", "corrected"),
     OLD_LOCATIONS("aggregate", "double_bit", "uncorrected"),
 #undef OLD_LOCATIONS
-    /* The driver's one power reading is the average where there is one. */
+    /* If there are several power readings, the average is the driver's legacy reading. */
     {"power_readings/power_draw", "PowerUsage", NULL, SIM_MILLI},
     {"gpu_power_readings/power_draw", "PowerUsage", NULL, SIM_MILLI},
 };
@@ -262,7 +262,7 @@ static const struct sim_row field_rows[] = {
      SIM_US_NS},
 };
 
-/* These counters have two ids each; the driver's version decides which is asked. */
+/* These counters have two ids each; the driver version determines which one is used. */
 static const struct {
     const char *path;
     unsigned int id, id_r575;
@@ -278,9 +278,8 @@ static const struct {
      NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN_R575},
 };
 
-/* What the driver holds as numbers and nvidia-smi prints as words: each is worth a number, the sum
- * of those that apply is the answer (of a text with several words, of a group with several
- * elements). */
+/* Numbers of the driver that nvidia-smi prints as words. Each word has a number; the answer is the
+ * sum of those that apply (for a text with several words, or a group with several elements). */
 struct words {
     const char *path;
     const char *words;
@@ -331,7 +330,7 @@ static const struct words summary_words[] = {
 static const struct words outbound_words[] = {ATOMICS("pci/atomic_caps_outbound")};
 static const struct words inbound_words[] = {ATOMICS("pci/atomic_caps_inbound")};
 
-/* Named like "clocks_event_reason_gpu_idle", before R535 "clocks_throttle_reason_gpu_idle". */
+/* Named like "clocks_event_reason_gpu_idle"; before R535 "clocks_throttle_reason_gpu_idle". */
 static const struct {
     const char *ending;
     uint64_t bit;
@@ -347,7 +346,7 @@ static const struct {
     {"display_clocks_setting", NVML_CLOCKS_EVENT_DISPLAY_CLOCKS},
 };
 
-/* What only --query-gpu says and the PCI device id settles: the compute capability. */
+/* Only --query-gpu prints the compute capability, but the PCI device id determines it. */
 static const struct {
     unsigned int first, last; /* of the device id */
     int major, minor;
@@ -395,8 +394,8 @@ static json_t *reasons_mask(const struct sim_node *gpu)
     return found ? json_integer((json_int_t)mask) : NULL;
 }
 
-/* The sum of the numbers whose words the capture has; NULL if it has none of the elements, the
- * return code if it says of all that there is no value. */
+/* The sum of the numbers whose words are in the capture. NULL if it has none of the elements, the
+ * return code if none of them has a value. */
 static json_t *words_sum(const struct sim_node *gpu, const struct words *rows, size_t count)
 {
     bool seen = false;
@@ -439,7 +438,8 @@ static bool put_fabric(json_t *answers, const struct sim_node *gpu)
     return ok && sim_put(answers, "PlatformInfo", "peer", WORDS_SUM(gpu, peer_words));
 }
 
-/* A name that our list of the kind lacks (a newer architecture) is unknown to the driver played. */
+/* The driver does not know a name that is missing in our list for the kind (a newer
+ * architecture). */
 static void drop_unknown_names(json_t *answers)
 {
     for (size_t slot = 0; slot < SIM_SLOT_COUNT; slot++) {
@@ -458,7 +458,7 @@ static void drop_unknown_names(json_t *answers)
     }
 }
 
-/* The sum of what the newer captures split into parity and SEC-DED. */
+/* The sum of what newer captures split into parity and SEC-DED. */
 static json_t *sram_uncorrected(const struct sim_node *gpu, const char *counter)
 {
     char path[80];
@@ -474,7 +474,7 @@ static json_t *sram_uncorrected(const struct sim_node *gpu, const char *counter)
     return json_integer(parity + secded);
 }
 
-/* Newer captures have no totals: the driver's total is the sum over the places it counts at. */
+/* Newer captures have no totals: the driver's total is the sum over its counters. */
 static bool put_totals(json_t *answers)
 {
     static const char *const totals[] = {"corrected.volatile", "corrected.aggregate",
@@ -499,7 +499,7 @@ static bool is_number(json_t *object, const char *key)
     return json_is_integer(json_object_get(object, key));
 }
 
-/* GPUs that can be partitioned, all with up to seven instances. */
+/* GPUs that support MIG, all with up to seven instances. */
 static bool can_mig(json_t *answers)
 {
     json_t *mode = json_object_get(json_object_get(answers, "MigMode"), "current");
@@ -525,9 +525,8 @@ static bool put_capability(json_t *answers, const struct sim_node *gpu, unsigned
     return true;
 }
 
-/* No capture tells which events a GPU reports. What is put here is what its other answers make
- * likely: the driver's Windows builds report none; errors of memory need ECC, the others what they
- * are about. */
+/* Captures do not show which events a GPU reports, so they are guessed from its other answers:
+ * Windows drivers report none; memory errors need ECC, and other events need their subject. */
 static uint64_t event_types(json_t *answers, const struct sim_node *gpu)
 {
     const char *windows = sim_node_text(gpu, "driver_model/current_dm");
@@ -566,7 +565,7 @@ bool sim_put_answers(json_t *answers, const struct sim_node *gpu, unsigned int p
     ok &= sim_put(answers, "BridgeChipInfo", "type", WORDS_SUM(gpu, bridge_words));
     ok &= sim_put(answers, "Capabilities", NULL, WORDS_SUM(gpu, capability_words));
 
-    /* Answers that follow from the others on every GPU seen so far. */
+    /* Answers that can be derived from others on every GPU seen so far. */
     if (is_number(answers, "CurrentClocksEventReasons"))
         ok &= sim_put(answers, "SupportedClocksEventReasons", NULL, json_integer(0x1ff));
     if (json_object_get(answers, "FanSpeed"))
@@ -589,7 +588,7 @@ bool sim_put_answers(json_t *answers, const struct sim_node *gpu, unsigned int p
     return ok;
 }
 
-/* Who may not see power smoothing is refused every field of it. */
+/* Without permission for power smoothing, all of its fields are refused. */
 static bool put_smoothing(json_t *fields, const struct sim_node *gpu, bool r575)
 {
     const char *text = sim_node_text(gpu, "power_smoothing");

@@ -1,4 +1,4 @@
-/* What a capture says of the lists of a GPU. */
+/* Converts the lists of a GPU in a capture. */
 #include "sim/import_value.h"
 
 #include "abi/nvml.h"
@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* "1980 1965 …", as lists.def has it; NULL if there are none. */
+/* "1980 1965 …", as in lists.def; NULL if there are none. */
 static json_t *graphics_clocks(const struct sim_node *memory)
 {
     struct gp_strbuf text = GP_STRBUF_INIT(64 * 1024);
@@ -39,7 +39,7 @@ static json_t *supported_clocks(const struct sim_node *gpu)
     return list;
 }
 
-/* Both causes are counted; a count of 0 is an empty list, N/A is none. */
+/* Both causes have a count: 0 is an empty list, N/A is no list. */
 static json_t *retired_pages(const struct sim_node *gpu)
 {
     static const char *const causes[] = {"multiple_single_bit_retirement", "double_bit_retirement"};
@@ -85,8 +85,8 @@ static json_t *accounted_apps(const struct sim_node *gpu)
     return list;
 }
 
-/* One kind of samples, with `factor` from what is printed to what the driver counts. A duration
- * that is none (a driver's clock went back) is left out. */
+/* One kind of samples; `factor` converts from the printed unit to the driver's. Invalid durations
+ * (the driver's clock went backwards) are omitted. */
 static json_t *samples_row(const struct sim_node *group, nvmlSamplingType_t kind, double factor)
 {
     const struct {

@@ -1,7 +1,8 @@
-/* The form that people read: nvidia-smi -q, or sections of it (-q -d POWER,CLOCK).
+/* The format for people: nvidia-smi -q, or some of its sections (-q -d POWER,CLOCK).
  *
- * Four blanks a level; "Label : value", or a heading with lines below it; some lines are both. What
- * a line means is decided by its label and the headings above it: the rows of capture.def. */
+ * Each level is indented by four blanks. Lines are "Label : value", or a heading with lines below
+ * it, or both. The label and the headings above it determine the meaning of a line: the rows of
+ * capture.def. */
 #include "sim/capture.h"
 
 #include "base/err.h"
@@ -16,11 +17,11 @@ enum { INDENT = 4, MAX_LABELS = 10 };
 struct reader {
     struct sim_capture *capture;
     struct gp_err *err;
-    struct sim_node *log, *gpu;   /* gpu: NULL above the first */
-    char label[512];              /* "PCI/GPU Link Info/Link Width", of the line before */
-    size_t label_end[MAX_LABELS]; /* length of it at each depth */
-    size_t depth;                 /* of the line before: how many labels it is below */
-    bool heading;                 /* the line before had no value */
+    struct sim_node *log, *gpu;   /* gpu: NULL before the first one */
+    char label[512];              /* "PCI/GPU Link Info/Link Width", of the previous line */
+    size_t label_end[MAX_LABELS]; /* its length at each depth */
+    size_t depth;                 /* of the previous line: the number of labels above it */
+    bool heading;                 /* the previous line had no value */
 };
 
 /* "GPU 00000000:07:00.0"; before R375 the domain had four digits. */
@@ -49,13 +50,14 @@ static int failed(const struct reader *r)
     return sim_capture_refuse(r->capture, r->err, "%s", r->capture->tree.problem);
 }
 
-/* A whole -q names the product of each GPU and ends with its processes, be there any or not. */
+/* A complete -q has the product name of each GPU, and ends with its processes, even if there are
+ * none. */
 static int end_gpu(struct reader *r)
 {
     if (!r->gpu || !sim_node_find(r->gpu, "product_name") || sim_node_find(r->gpu, "processes"))
         return GP_OK;
     return sim_capture_refuse(r->capture, r->err,
-                              "%s ends before its processes; was the capture cut off?", r->gpu->id);
+                              "%s has no process section; was the capture cut off?", r->gpu->id);
 }
 
 static int begin_gpu(struct reader *r, const char *bus_id)
@@ -99,7 +101,7 @@ static int put(struct reader *r, char *value)
     return GP_OK;
 }
 
-/* Puts the label of a line of that depth behind those above it; false if it is too long. */
+/* Sets the label of a line at that depth, after those above it; false if it is too long. */
 static bool set_label(struct reader *r, size_t depth, const char *label, size_t len)
 {
     size_t end = depth ? r->label_end[depth - 1] : 0;
@@ -125,11 +127,12 @@ static int take_line(struct reader *r, char *line)
     while (colon && colon[1] != ' ' && colon[1] != '\0')
         colon = strchr(colon + 1, ':');
     if (!isalpha((unsigned char)label[0]) || (depth == 0 && !colon))
-        return sim_capture_refuse(r->capture, r->err,
-                                  "expected 'Label : value' or a heading, as nvidia-smi -q prints");
+        return sim_capture_refuse(
+            r->capture, r->err,
+            "expected 'Label : value' or a heading, like in the output of nvidia-smi -q");
     if (blanks % INDENT || depth > r->depth || depth >= MAX_LABELS || (depth && !r->gpu))
-        return sim_capture_refuse(r->capture, r->err, "indented by %zu, which fits no heading",
-                                  blanks);
+        return sim_capture_refuse(r->capture, r->err,
+                                  "indentation of %zu does not match any heading", blanks);
     size_t len = colon ? (size_t)(colon - label) : strlen(label);
     while (label[len - 1] == ' ')
         len--;
@@ -155,14 +158,14 @@ int sim_read_text(struct sim_capture *capture, char *line, struct gp_err *err)
     int result = GP_OK;
     if (is_log_line(line))
         line = sim_capture_line(capture);
-    /* With -l the log comes again and again: the first one counts. */
+    /* With -l the log is repeated: only the first one is used. */
     for (; line && result == GP_OK && !is_log_line(line); line = sim_capture_line(capture))
         if (*line)
             result = take_line(&r, line);
     if (result == GP_OK)
         result = end_gpu(&r);
     if (result == GP_OK && r.heading)
-        result = sim_capture_refuse(capture, err, "nothing follows '%s'; was the capture cut off?",
+        result = sim_capture_refuse(capture, err, "nothing after '%s'; was the capture cut off?",
                                     r.label);
     if (result == GP_OK && !sim_node_find(r.log, "gpu"))
         result = sim_capture_refuse(capture, err, "the capture has no GPU");

@@ -38,7 +38,7 @@ const char *sim_words_code(const char *text)
     return NULL;
 }
 
-/* The ceiling leaves room for sums of a few numbers. */
+/* The limit leaves room for sums of a few numbers. */
 bool sim_parse_scaled(const char *text, double factor, json_int_t *ret)
 {
     char *end;
@@ -63,7 +63,7 @@ static json_t *convert_date(const char *text)
     return seconds < 0 ? NULL : json_integer((json_int_t)seconds * 1000000 + ms * 1000);
 }
 
-/* A capture is read in the C locale: the tool never calls setlocale(). */
+/* Captures use the C locale, and the tool never calls setlocale(). */
 json_t *sim_convert(const char *text, enum sim_conversion as)
 {
     static const double factors[] = {
@@ -125,9 +125,9 @@ bool sim_put_rows(json_t *object, const struct sim_node *node, const struct sim_
     return ok;
 }
 
-/* The memory in bytes. The total is whole MiB; the parts nvidia-smi rounds, before R570 down and
- * since then up, so that they miss the total by one or two. Spreading the difference over the parts
- * that are not 0 gives numbers that add up and are printed as they were. */
+/* Memory in bytes. The total is whole MiB. nvidia-smi rounds the parts, before R570 down and since
+ * then up, so their sum differs from the total by one or two. Spreading the difference over the
+ * parts that are not 0 gives numbers that add up and are printed as in the capture. */
 json_t *sim_memory_info(const struct sim_node *group)
 {
     enum { TOTAL, RESERVED, USED, FREE, PARTS };

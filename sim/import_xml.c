@@ -1,4 +1,4 @@
-/* The form that programs are meant to read: nvidia-smi -q -x. */
+/* The format for programs: nvidia-smi -q -x. */
 #include "sim/capture.h"
 
 #include "base/err.h"
@@ -14,7 +14,7 @@ struct reader {
     struct gp_strbuf text;
 };
 
-/* expat 2.9 deprecates the function that counts in an unsigned long. */
+/* expat 2.9 deprecates the function that returns an unsigned long. */
 static long current_line(XML_Parser parser)
 {
 #if XML_MAJOR_VERSION > 2 || (XML_MAJOR_VERSION == 2 && XML_MINOR_VERSION >= 9)
@@ -81,14 +81,15 @@ static void XMLCALL on_text(void *ctx, const char *text, int len)
         stop(r, "a text is too long");
 }
 
-/* A capture declares no entities; a file that does is refused, so that it cannot grow by them. */
+/* Captures contain no entities. Files with entities are rejected, so that expansion cannot make
+ * them grow. */
 static void XMLCALL on_entity(void *ctx, const char *name, int is_parameter, const char *value,
                               int length, const char *base, const char *system_id,
                               const char *public_id, const char *notation)
 {
     (void)name, (void)is_parameter, (void)value, (void)length;
     (void)base, (void)system_id, (void)public_id, (void)notation;
-    stop(ctx, "declares an entity, which nvidia-smi never does");
+    stop(ctx, "contains an entity, which nvidia-smi never prints");
 }
 
 static int parse(struct reader *r, struct sim_capture *capture, struct gp_err *err)
@@ -97,9 +98,9 @@ static int parse(struct reader *r, struct sim_capture *capture, struct gp_err *e
     if (XML_Parse(r->parser, file->buf, (int)file->len, XML_TRUE) == XML_STATUS_OK) {
         if (sim_node_find(&r->tree->root, "nvidia_smi_log"))
             return GP_OK;
-        return sim_capture_refuse(capture, err,
-                                  "not the output of nvidia-smi -q -x: the outermost element is "
-                                  "not <nvidia_smi_log>");
+        return sim_capture_refuse(
+            capture, err,
+            "not the output of nvidia-smi -q -x: the root element is not <nvidia_smi_log>");
     }
     capture->line = current_line(r->parser);
     const char *problem = r->tree->problem;

@@ -30,7 +30,7 @@ static const struct {
 
 enum { XID_OFF_THE_BUS = 79, REPEAT_MAX = 1000000 };
 
-/* "*N" and ":GI/CI" behind an event. */
+/* "*N" and ":GI/CI" after an event. */
 static bool parse_event_tail(const char *tail, struct sim_injection *ret)
 {
     int end = 0;
@@ -62,7 +62,7 @@ static int parse_xid(const char *text, int gpu, struct sim_injection *ret, struc
     if (n >= sizeof(number) || !gp_parse_u64(number, &ret->event.data) ||
         !parse_event_tail(text + n, ret))
         return gp_err_set(err, GP_EUSAGE,
-                          "'xid=%.40s': a number is expected, then perhaps *N for N times and "
+                          "'xid=%.40s': expected a number, optionally with *N for N times and "
                           ":GI/CI for a MIG instance",
                           text);
     ret->event.type = (uint32_t)NVML_EVENT_XID_CRITICAL_ERROR;
@@ -78,12 +78,11 @@ static int parse_event(const char *text, struct sim_injection *ret, struct gp_er
         if (strlen(event_names[i].name) == n && memcmp(event_names[i].name, text, n) == 0)
             ret->event.type = (uint32_t)event_names[i].type;
     if (!ret->event.type || !parse_event_tail(text + n, ret))
-        return gp_err_set(
-            err, GP_EUSAGE,
-            "'event=%.40s': one of corrected, uncorrected, pstate, clock, power, mig, "
-            "storm, retirement, retirement-failed, poison, fatal-poison, unavailable, "
-            "recovery is expected, then perhaps *N for N times",
-            text);
+        return gp_err_set(err, GP_EUSAGE,
+                          "'event=%.40s': expected one of corrected, uncorrected, pstate, clock, "
+                          "power, mig, storm, retirement, retirement-failed, poison, fatal-poison, "
+                          "unavailable, recovery, optionally with *N for N times",
+                          text);
     return GP_OK;
 }
 
@@ -101,7 +100,7 @@ static bool is_answer(const struct sim_answer *answer, const char *name, size_t 
            memcmp(name + key + 1, answer->member, n - key - 1) == 0;
 }
 
-/* A number, or one of the names of the answer's kind. */
+/* A number, or a name of the answer's kind. */
 static bool parse_answer(enum sim_kind kind, const char *text, uint64_t *ret)
 {
     for (const struct sim_name *name = sim_kind_names(kind); name && name->name; name++)
@@ -112,7 +111,7 @@ static bool parse_answer(enum sim_kind kind, const char *text, uint64_t *ret)
     return kind != SIM_KIND_TEXT && gp_parse_u64(text, ret);
 }
 
-/* What a driver reports when an answer changes. */
+/* The event that a driver reports when an answer changes. */
 static uint64_t reported_as(uint32_t slot)
 {
     static const struct {
@@ -140,7 +139,7 @@ static int parse_set(const char *text, int gpu, struct sim_injection *ret, struc
     struct sim_fault fault = {.gpu = gpu, .kind = SIM_FAULT_SET, .slot = UINT32_MAX};
     enum sim_kind kind = SIM_KIND_U64;
     if (n >= sizeof(fault.function) || text[n] != '=')
-        return gp_err_set(err, GP_EUSAGE, "'set=%.40s': set=ANSWER=VALUE is expected", text);
+        return gp_err_set(err, GP_EUSAGE, "'set=%.40s': expected set=ANSWER=VALUE", text);
     memcpy(fault.function, text, n);
     if (gp_parse_u64(fault.function, &field) && field <= UINT16_MAX)
         fault.slot = SIM_FIELD_SLOT((uint32_t)field);
@@ -150,13 +149,12 @@ static int parse_set(const char *text, int gpu, struct sim_injection *ret, struc
             kind = sim_answers[i].kind;
         }
     if (fault.slot == UINT32_MAX)
-        return gp_err_set(
-            err, GP_EUSAGE,
-            "'%s' is neither an answer of a machine file, such as PerformanceState or "
-            "TotalEccErrors.corrected.volatile, nor the number of a field",
-            fault.function);
+        return gp_err_set(err, GP_EUSAGE,
+                          "'%s' is neither an answer of a machine file (for example "
+                          "PerformanceState or TotalEccErrors.corrected.volatile) nor a field id",
+                          fault.function);
     if (!parse_answer(kind, text + n + 1, &fault.value))
-        return gp_err_set(err, GP_EUSAGE, "'%.40s' is no value for %s", text + n + 1,
+        return gp_err_set(err, GP_EUSAGE, "invalid value '%.40s' for %s", text + n + 1,
                           fault.function);
     ret->fault = fault;
     ret->with_fault = true;
@@ -166,7 +164,8 @@ static int parse_set(const char *text, int gpu, struct sim_injection *ret, struc
     return GP_OK;
 }
 
-/* ------------------------------------------------------------------------- all of them */
+/* ------------------------------------------------------------------------- parsing and
+ * injecting */
 
 int sim_inject_parse(const char *text, int gpu, struct sim_injection *ret, struct gp_err *err)
 {
@@ -203,8 +202,8 @@ int sim_inject(struct sim_state *state, int gpu, size_t gpu_count,
         sim_state_clear_faults(state, gpu);
     if (sets)
         sim_state_forget_answer(state, gpu, injection->fault.slot);
-    /* A GPU that is about to be lost could not report it afterwards; whoever hears that an answer
-     * has changed must find it changed. */
+    /* A lost GPU cannot report an event afterwards, but when a changed answer is reported, the
+     * change must be visible. */
     if (!sets)
         post(state, gpu, gpu_count, injection);
     if (injection->with_fault)

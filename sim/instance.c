@@ -1,4 +1,4 @@
-/* Partitioning: the calls that list, create and destroy GPU and compute instances. */
+/* MIG partitioning: calls that list, create and destroy GPU and compute instances. */
 #include "sim/control.h"
 #include "sim/mig.h"
 #include "sim/migprofile.h"
@@ -64,7 +64,7 @@ static atomic_ullong *find_word(atomic_ullong *words, unsigned int serial)
 
 /* ------------------------------------------------------------------------- placement */
 
-/* The places of the GPU that are taken. */
+/* The taken slices of the GPU. */
 static unsigned int taken_places(const struct sim_device *gpu, struct words words)
 {
     unsigned int taken = 0;
@@ -87,7 +87,7 @@ static unsigned int slices_left(const struct sim_device *gpu, struct words words
     return left;
 }
 
-/* How many instances of a profile there are. */
+/* The number of instances of a profile. */
 static unsigned int count_of(struct words words, const struct sim_mig_profile *profile)
 {
     unsigned int count = 0;
@@ -98,7 +98,7 @@ static unsigned int count_of(struct words words, const struct sim_mig_profile *p
     return count;
 }
 
-/* Where one more would be put beside `taken`, −1 for nowhere. */
+/* Where another instance would be placed next to `taken`; −1 if there is no room. */
 static int place_for(const struct sim_device *gpu, const struct sim_mig_profile *profile,
                      unsigned int taken)
 {
@@ -111,7 +111,7 @@ static int place_for(const struct sim_device *gpu, const struct sim_mig_profile 
     return profile->row < count ? sim_part_place(parts, count, profile->row, taken) : -1;
 }
 
-/* How many more would fit, one after the other. */
+/* How many more instances would fit. */
 static unsigned int capacity(const struct sim_device *gpu, struct words words,
                              const struct sim_mig_profile *profile)
 {
@@ -128,7 +128,7 @@ static unsigned int capacity(const struct sim_device *gpu, struct words words,
     return count;
 }
 
-/* The GPU, its halves, their halves and so on are numbered one after the other. */
+/* Ids number the GPU, its halves, their halves and so on consecutively. */
 static unsigned int first_gi(const struct sim_device *gpu, const struct sim_mig_profile *profile)
 {
     return profile->size ? sim_mig_places(gpu) / profile->size - 1 : 0;
@@ -147,7 +147,7 @@ static unsigned int taken_slices(struct words words, unsigned int gi)
     return taken;
 }
 
-/* Each may begin at multiples of a power of two not below its size. */
+/* Each may start at multiples of the smallest power of two that is not less than its size. */
 static int slice_for(unsigned int whole, unsigned int slices, unsigned int taken)
 {
     struct sim_part parts[COMPUTE_PROFILES];
@@ -187,7 +187,7 @@ static bool has_gi(struct words words, int gi)
     return false;
 }
 
-/* Its number tells where it lies. */
+/* Its id determines its placement. */
 static void adopt_gi(struct sim_call *call, struct words words, const struct sim_device *mig)
 {
     const struct sim_device *gpu = call->device;
@@ -207,7 +207,7 @@ static void adopt_gi(struct sim_call *call, struct words words, const struct sim
                                           .start = (uint8_t)(start < 0 ? 0 : start)});
 }
 
-/* The instances of the file become live ones, the first time that anybody looks at them as such. */
+/* Copies the instances of the file to the live state when a client first uses them as instances. */
 static void adopt(struct sim_call *call)
 {
     uint64_t ignored;
@@ -260,7 +260,7 @@ static bool ensure_live(struct sim_call *call)
 
 /* ------------------------------------------------------------------------- handles */
 
-/* As those of devices, with tags of their own: [16 tag][16 generation][16 serial][16 GPU]. */
+/* Like device handles, with their own tags: [16 tag][16 generation][16 serial][16 GPU]. */
 enum { DEVICE_TAG = 0x4750, GPU_INSTANCE_TAG = 0x4751, COMPUTE_INSTANCE_TAG = 0x4752 };
 
 static uint64_t instance_bits(const struct sim_call *call, unsigned int tag, unsigned int serial)
@@ -286,7 +286,7 @@ static nvmlDevice_t device_handle(uint64_t bits)
     return (nvmlDevice_t)(uintptr_t)device;
 }
 
-/* A GPU in MIG mode, for which the caller must be root if the call says so. */
+/* Starts a call on a GPU in MIG mode; the caller must be root if the call requires it. */
 static nvmlReturn_t enter_gpu(struct sim_call *call, enum sim_function function,
                               nvmlDevice_t device, bool args_ok, bool needs_mode, bool needs_root)
 {
@@ -305,7 +305,7 @@ static nvmlReturn_t enter_gpu(struct sim_call *call, enum sim_function function,
     return needs_mode && !ensure_live(call) ? NVML_ERROR_UNKNOWN : NVML_SUCCESS;
 }
 
-/* Likewise by the handle of an instance, whose word is stored. */
+/* Same with the handle of an instance, whose word is stored. */
 static nvmlReturn_t enter_instance(struct sim_call *call, enum sim_function function, uint64_t bits,
                                    unsigned int tag, bool args_ok, bool needs_root,
                                    atomic_ullong **ret_word)
@@ -335,7 +335,7 @@ static nvmlReturn_t enter_compute_instance(struct sim_call *call, enum sim_funct
                           args_ok, needs_root, ret_word);
 }
 
-/* The instance that a word and handle name is changed: it may have gone since the call began. */
+/* Starts changing an instance, which may have disappeared since the call started. */
 static nvmlReturn_t begin_instance_change(struct sim_call *call, const atomic_ullong *word,
                                           const void *handle)
 {
@@ -418,7 +418,7 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetGpuInstanceProfileInfo(nvmlDevice_t device,
     return code;
 }
 
-/* Begins a call about a profile of the GPU. */
+/* Starts a call about a profile of the GPU. */
 static nvmlReturn_t enter_profile(struct sim_call *call, enum sim_function function,
                                   nvmlDevice_t device, bool args_ok, unsigned int profile_id,
                                   struct sim_mig_profile *ret)
@@ -466,7 +466,7 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetGpuInstanceRemainingCapacity(nvmlDevice_t d
     return sim_leave(code);
 }
 
-/* The array has room for as many as the profile allows: the call takes no capacity. */
+/* The array has room for the profile's maximum: the call takes no capacity. */
 SIM_EXPORT nvmlReturn_t nvmlDeviceGetGpuInstances(nvmlDevice_t device, unsigned int profile_id,
                                                   nvmlGpuInstance_t *instances, unsigned int *count)
 {
@@ -526,7 +526,7 @@ SIM_EXPORT nvmlReturn_t nvmlGpuInstanceGetInfo(nvmlGpuInstance_t instance,
     return sim_leave(code);
 }
 
-/* At that start, or where it suits best (−1). */
+/* At that start slice, or at the best one (−1). */
 static nvmlReturn_t create_gpu_instance(struct sim_call *call,
                                         const struct sim_mig_profile *profile, int start,
                                         nvmlGpuInstance_t *ret)
@@ -639,7 +639,7 @@ static nvmlReturn_t compute_profile(enum sim_function function, nvmlGpuInstance_
             .sharedJpegCount = profile.jpeg_engines,
             .sharedOfaCount = profile.ofa_engines,
         };
-        /* without what the GPU instance has of engines */
+        /* Without the engines of the GPU instance. */
         (void)snprintf(ret->name, sizeof(ret->name), "MIG %s%.*s", part,
                        (int)strcspn(profile.name, "+-"), profile.name);
     }
@@ -824,7 +824,7 @@ SIM_EXPORT nvmlReturn_t nvmlComputeInstanceGetInfo_v2(nvmlComputeInstance_t inst
     return sim_leave(code);
 }
 
-/* A MIG device of the file becomes a live one, to have something of its own to be changed. */
+/* Converts a MIG device of the file to a live one, so that it has its own settings. */
 nvmlReturn_t sim_instance_set_mode(struct sim_call *call, nvmlComputeMode_t mode)
 {
     struct sim_device *mig = call->device;

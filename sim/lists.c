@@ -85,7 +85,7 @@ static int load_row(json_t *json, const struct sim_rows *rows, struct gp_arena *
     return GP_OK;
 }
 
-/* How often a row stands there; 0 if its "repeat" is no number of rows. */
+/* The number of copies of a row; 0 if its "repeat" is invalid. */
 static size_t repeats(json_t *json)
 {
     json_t *repeat = json_object_get(json, "repeat");

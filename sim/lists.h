@@ -1,4 +1,4 @@
-/* The lists of a simulated GPU as tables of values: lists.def names them. */
+/* The lists of a simulated GPU as tables of values; lists.def defines them. */
 #ifndef GPULSE_SIM_LISTS_H
 #define GPULSE_SIM_LISTS_H
 
@@ -17,7 +17,7 @@ enum sim_list {
     SIM_LIST_COUNT
 };
 
-/* The members of all lists in a row; those of a list begin with its _FIRST. */
+/* The members of all lists; those of a list start with its _FIRST. */
 enum sim_cell {
     SIM_CELL_NONE,
 #define SIM_LIST(list, key) SIM_##list##_FIRST, SIM_##list##_BEFORE = SIM_##list##_FIRST - 1,
@@ -29,7 +29,7 @@ enum sim_cell {
 enum { SIM_MAX_ROWS = 100000 };
 
 struct sim_rows {
-    nvmlReturn_t code; /* of the calls that list them */
+    nvmlReturn_t code; /* returned by the calls that read them */
     size_t count;
     size_t width;
     enum sim_cell first;
@@ -40,16 +40,17 @@ struct sim_lists {
     struct sim_rows rows[SIM_LIST_COUNT];
 };
 
-/* Reads the member "lists" of a device; json may be NULL. GP_EFORMAT says what is wrong where. */
+/* Loads the member "lists" of a device; json may be NULL. GP_EFORMAT describes the error and its
+ * place. */
 int sim_lists_load(json_t *json, struct gp_arena *arena, struct sim_lists *ret, struct gp_err *err);
 
 const struct sim_value *sim_cell(const struct sim_rows *rows, size_t row, enum sim_cell cell);
 
-/* The number of a cell, or a fallback where it is a return code. */
+/* The number of a cell, or a fallback if it is a return code. */
 uint64_t sim_cell_number(const struct sim_rows *rows, size_t row, enum sim_cell cell,
                          uint64_t fallback);
 
-/* The text of a cell, "" where there is none. */
+/* The text of a cell, "" if there is none. */
 const char *sim_cell_text(const struct sim_rows *rows, size_t row, enum sim_cell cell);
 
 #endif

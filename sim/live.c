@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-/* A GPU at full load draws this part of its limit, runs this much below its maximum clock, and
- * settles this far below its slowdown temperature. Rough, but never absurd. */
+/* A GPU at full load draws this share of its limit, runs this far below its maximum clock, and
+ * settles this far below its slowdown temperature. Rough, but plausible. */
 static const double full_power = 0.94;
 static const double full_clock = 0.96;
 enum { HOT_BELOW_SLOWDOWN = 18, HOT_DEFAULT = 68, COOL_CEILING = 80, FULL_PCIE_KBS = 1800000 };
@@ -26,7 +26,8 @@ static double hash_phase(uint64_t seed, unsigned int device, unsigned int channe
     return (double)(x >> 11) * 0x1p-53; /* of a turn */
 }
 
-/* Like a sine, of two parabolas: the library of mathematics is larger than this driver. */
+/* A sine-like curve of two parabolas: linking the math library would cost more than this driver's
+ * size. */
 static double wave(double turns)
 {
     double part = turns - (double)(uint64_t)turns;
@@ -35,8 +36,8 @@ static double wave(double turns)
     return part < 0.5 ? height : -height;
 }
 
-/* Smooth, deterministic, within [-1, 1]; 0 while standing still. The channel keeps two values of a
- * device from moving in step. */
+/* Smooth, deterministic, within [-1, 1]; 0 while frozen. The channel makes different values of a
+ * device move independently. */
 static double wobble(const struct sim_live *live, unsigned int device, unsigned int channel)
 {
     if (live->still)
@@ -71,7 +72,7 @@ static bool belongs(const struct sim_device *device, int gpu_instance, int compu
     return device->gpu_instance == gpu_instance && device->compute_instance == compute_instance;
 }
 
-/* The next live job on the device from *slot on that has not given it up. */
+/* The next live job on the device from *slot on that has not released it. */
 static bool next_job(const struct sim_live *live, const struct sim_device *device, size_t *slot,
                      struct sim_job *ret)
 {
@@ -92,7 +93,7 @@ static bool next_job(const struct sim_live *live, const struct sim_device *devic
     return false;
 }
 
-/* What workload and jobs ask of the device: percent of its time, bytes of its memory. */
+/* The load of workload and jobs on the device: percent of its time, bytes of its memory. */
 static void asked_load(const struct sim_live *live, const struct sim_device *device,
                        unsigned int *ret_pct, uint64_t *ret_bytes)
 {
@@ -114,14 +115,14 @@ static void asked_load(const struct sim_live *live, const struct sim_device *dev
     *ret_bytes = bytes;
 }
 
-/* Stored number of a slot, or a fallback where it does not answer. */
+/* The stored number of a slot, or a fallback if it has none. */
 static double number_or(const struct sim_device *device, enum sim_slot slot, double fallback)
 {
     const struct sim_value *v = &device->answers[slot];
     return v->code == NVML_SUCCESS ? (double)v->number : fallback;
 }
 
-/* Utilization now; `busy` becomes the part of it that came on top of the capture, 0 to 1. */
+/* Current utilization; `busy` is the share added to the capture, 0 to 1. */
 static double utilization(const struct sim_live *live, const struct sim_device *device,
                           double *ret_busy)
 {
@@ -161,7 +162,7 @@ static double power_mw(const struct sim_live *live, const struct sim_device *dev
 {
     double limit = limit_mw(live, device, captured + 150000);
     uint64_t changed;
-    /* What was captured above its limit stays there, until somebody sets another one. */
+    /* A captured value above its limit stays there, until a client sets another limit. */
     if (captured > limit && sim_setting_get(live, gpu_of(device), SIM_SET_LIMIT, &changed))
         captured = limit;
     double full = captured > limit * full_power ? captured : limit * full_power;
@@ -195,7 +196,7 @@ static double clock_mhz(const struct sim_live *live, const struct sim_device *de
     double max = number_or(device, SIM_MAX_CLOCK_GRAPHICS + (slot - SIM_CLOCK_GRAPHICS), captured);
     if (slot == SIM_CLOCK_MEM)
         return max > captured ? max : captured;
-    /* Clocks move in steps of 15 MHz, graphics and SM together. */
+    /* Clocks change in steps of 15 MHz, graphics and SM together. */
     double now = max * (full_clock + 0.02 * wobble(live, device->index, 3));
     now = (double)((uint64_t)(now / 15) * 15);
     return now > captured ? now : captured;
@@ -248,7 +249,7 @@ nvmlReturn_t sim_live_memory(const struct sim_live *live, const struct sim_devic
     return NVML_SUCCESS;
 }
 
-/* What a fault has set an answer to; MIG devices keep theirs. */
+/* The value of an answer that was set by a fault; MIG devices keep theirs. */
 static bool is_set(const struct sim_live *live, const struct sim_device *device, uint32_t slot,
                    struct sim_value *ret)
 {
@@ -305,10 +306,10 @@ struct sim_value sim_live_value(const struct sim_live *live, const struct sim_de
         v.number = rounded(temperature(live, device, captured, busy));
         break;
     case SIM_MOTION_MARGIN: {
-        /* As many degrees less margin as the GPU is warmer than when it was captured. */
+        /* Reduces the margin by the temperature increase since the capture. */
         double then = number_or(device, SIM_TEMP, 0);
         uint64_t now = rounded(temperature(live, device, then, busy));
-        v.number += rounded(then) - now; /* may well fall below 0 */
+        v.number += rounded(then) - now; /* may fall below 0 */
         break;
     }
     case SIM_MOTION_CLOCK:
@@ -317,7 +318,7 @@ struct sim_value sim_live_value(const struct sim_live *live, const struct sim_de
         break;
     case SIM_MOTION_FAN:
         if (sim_setting_get(live, gpu_of(device), SIM_SET_FAN, &(uint64_t){0}))
-            break; /* somebody has taken it over */
+            break; /* another thread was faster */
         v.number = rounded(clamp(captured + 45 * busy, captured, captured > 100 ? captured : 100));
         break;
     case SIM_MOTION_PCIE:
@@ -346,14 +347,14 @@ bool sim_live_accounts(const struct sim_live *live, const struct sim_device *gpu
     return mode.code == NVML_SUCCESS && mode.number == NVML_FEATURE_ENABLED;
 }
 
-/* The fields that count: a growing number where the machine file has one. */
+/* Counter fields: they grow if the machine file has them. */
 static uint64_t field_counter(const struct sim_live *live, const struct sim_device *device,
                               unsigned int id, uint64_t captured)
 {
     static const struct {
         unsigned int id;
         enum sim_counter counter;
-        enum sim_slot slot; /* what it counts */
+        enum sim_slot slot; /* the counted value */
     } counters[] = {
         {NVML_FI_DEV_PERF_POLICY_POWER, SIM_COUNTER_POWER_CAP, SIM_REASONS},
         {NVML_FI_DEV_PCIE_COUNT_TX_BYTES, SIM_COUNTER_PCIE_TX, SIM_PCIE_TX},
@@ -387,7 +388,7 @@ struct sim_value sim_live_field(const struct sim_live *live, const struct sim_de
     const struct sim_field *field = find_field(device, id, scope);
     if (!sim_field_known(live->machine->driver, id) && (!field || live->machine->replayed))
         return (struct sim_value){.code = NVML_ERROR_INVALID_ARGUMENT};
-    /* Energy has a function of its own; the fields are the same counter. */
+    /* Energy has its own function; the fields are the same counter. */
     bool energy = id == NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION || id == NVML_FI_DEV_ENERGY;
     if (energy && (!field || field->value.code == NVML_SUCCESS))
         return sim_live_value(live, device, SIM_ENERGY);
@@ -405,7 +406,7 @@ struct sim_value sim_live_field(const struct sim_live *live, const struct sim_de
     if (id == NVML_FI_DEV_MEMORY_TEMP)
         v.number = rounded(temperature(live, device, captured, busy));
     else if (id == NVML_FI_DEV_POWER_AVERAGE || id == NVML_FI_DEV_POWER_INSTANT)
-        /* The memory and the module have no limit of their own here: they follow in proportion. */
+        /* The memory and the module have no limit of their own here: they scale proportionally. */
         v.number = scope == NVML_POWER_SCOPE_GPU ? rounded(power_mw(live, device, captured, busy))
                                                  : rounded(captured * (1 + busy));
     else

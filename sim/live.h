@@ -1,8 +1,8 @@
-/* How values move: load, temperature, power and memory of a device at a moment.
+/* Live values: load, temperature, power and memory of a device over time.
  *
- * The load of a device is what its workload and the live jobs ask of it. All moving values are
- * functions of that load and of the time; with `still` (GPULSE_SIM_STILL=1) the time stands, and a
- * device without load answers exactly what was captured. */
+ * The load of a device comes from its workload and the live jobs. All live values are functions of
+ * that load and of the time. With `still` (GPULSE_SIM_STILL=1) the time is frozen, and a device
+ * without load returns exactly the captured values. */
 #ifndef GPULSE_SIM_LIVE_H
 #define GPULSE_SIM_LIVE_H
 
@@ -15,18 +15,18 @@ struct sim_live {
     bool still;
 };
 
-/* The value of a slot now. */
+/* The current value of a slot. */
 struct sim_value sim_live_value(const struct sim_live *live, const struct sim_device *device,
                                 enum sim_slot slot);
 
-/* The value of a field now; NOT_SUPPORTED if the device does not know it. */
+/* The current value of a field; NOT_SUPPORTED if the device does not have it. */
 struct sim_value sim_live_field(const struct sim_live *live, const struct sim_device *device,
                                 unsigned int id, unsigned int scope);
 
-/* Whether the driver keeps accounts of the processes on a GPU. */
+/* Whether process accounting is enabled on a GPU. */
 bool sim_live_accounts(const struct sim_live *live, const struct sim_device *gpu);
 
-/* What workload and jobs ask of a GPU or MIG device now, in percent of its time. */
+/* The current load of a GPU or MIG device by workload and jobs, in percent of its time. */
 double sim_live_load(const struct sim_live *live, const struct sim_device *device);
 
 struct sim_memory {
@@ -35,12 +35,13 @@ struct sim_memory {
 nvmlReturn_t sim_live_memory(const struct sim_live *live, const struct sim_device *device,
                              struct sim_memory *ret);
 
-/* Stores up to `capacity` processes of the device now and returns how many there are. Live jobs
- * have no name here (it stands in their slot). */
+/* Stores up to `capacity` current processes of the device, and returns their number. Live jobs have
+ * no name here (it is in their slot). */
 size_t sim_live_processes(const struct sim_live *live, const struct sim_device *device,
                           struct sim_process *out, size_t capacity);
 
-/* A process's shares of its GPU in percent now, moving with the device; false if it has none. */
+/* The current utilization of a GPU by a process in percent, which varies with the device; false if
+ * it has none. */
 bool sim_live_shares(const struct sim_live *live, const struct sim_device *device,
                      const struct sim_process *process, unsigned int pct[SIM_SHARE_COUNT]);
 

@@ -111,13 +111,13 @@ const struct sim_name *sim_kind_names(enum sim_kind kind)
 
 /* ------------------------------------------------------------------------- the document */
 
-/* Walks the document; `path` says where, for the errors. */
+/* The state of loading; `path` is the current place, for errors. */
 struct loader {
     const char *file;
     struct sim_machine *machine;
     struct gp_err *err;
-    const char *played;       /* driver to play, NULL: the file's */
-    unsigned int recorded[3]; /* the file's driver: its field ids are meant */
+    const char *played;       /* driver to simulate, NULL: the file's */
+    unsigned int recorded[3]; /* the file's driver, which determines its field ids */
     char path[192];
 };
 
@@ -158,8 +158,8 @@ static const char *next_name(const void *ctx, size_t i)
     return ((const char *const *)ctx)[i];
 }
 
-/* Refuses members that are not in the NULL-terminated list: a misspelt key would else be ignored.
- */
+/* Rejects members that are not in the NULL-terminated list: misspelled keys would otherwise be
+ * ignored. */
 static int check_keys(struct loader *l, json_t *object, const char *const *known)
 {
     if (!json_is_object(object))
@@ -209,7 +209,7 @@ static int get_number(struct loader *l, json_t *object, const char *key, uint64_
     return GP_OK;
 }
 
-/* An array, possibly absent, of at most `max` entries; *ret is NULL if absent. */
+/* An array of at most `max` entries, possibly missing; *ret is NULL then. */
 static int get_array(struct loader *l, json_t *object, const char *key, size_t max, json_t **ret)
 {
     *ret = json_object_get(object, key);
@@ -255,11 +255,12 @@ static int expected(struct loader *l, enum sim_kind kind)
     char list[120] = "a number";
     for (size_t len = strlen(list); name && name->name && len + 32 < sizeof(list); name++)
         len += (size_t)snprintf(list + len, sizeof(list) - len, ", \"%s\"", name->name);
-    return fail(l, "expected %s or the name of a return code such as \"NOT_SUPPORTED\"",
+    return fail(l, "expected %s or the name of a return code, for example \"NOT_SUPPORTED\"",
                 words[kind] ? words[kind] : list);
 }
 
-/* What a newer driver calls deprecated, an older one has; the file does not know its answer. */
+/* A call that a newer driver calls deprecated exists in an older one, but the file does not have
+ * its answer. */
 static nvmlReturn_t older_code(const struct loader *l, nvmlReturn_t code)
 {
     return code == NVML_ERROR_DEPRECATED && !sim_driver_is(l->machine->driver, 580, 0)
@@ -315,10 +316,10 @@ static int load_answer(struct loader *l, const char *key, json_t *json, struct s
             found++;
             (void)enter(l, row->member);
         } else if (row->member && !json_is_string(json)) {
-            return fail(l,
-                        "expected an object with members such as \"%s\", or the name of a "
-                        "return code",
-                        row->member);
+            return fail(
+                l,
+                "expected an object with members, for example \"%s\", or the name of a return code",
+                row->member);
         }
         int result = load_value(l, value, row->kind, &answers[slot]);
         if (result < 0)
@@ -330,11 +331,11 @@ static int load_answer(struct loader *l, const char *key, json_t *json, struct s
         for (size_t slot = 0; slot < SIM_SLOT_COUNT; slot++)
             names[slot] = sim_answers[slot].key;
         const char *near = gp_cli_nearest(key, next_name, names);
-        return fail(l, "unknown answer%s%s%s; expected a function's name without nvmlDeviceGet",
+        return fail(l, "unknown answer%s%s%s; expected a function name without nvmlDeviceGet",
                     near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
     }
     if (members && found != json_object_size(json))
-        return fail(l, "has a member that this answer does not know");
+        return fail(l, "has an unknown member");
     return GP_OK;
 }
 
@@ -391,7 +392,7 @@ static int load_fields(struct loader *l, json_t *json, struct sim_device *device
             return fail(l, "expected a field id, or id/scope, as the key");
         field->id = sim_field_newest(l->recorded, (unsigned int)number);
         field->scope = (unsigned int)scope;
-        /* The limits of temperature are signed, everything else counts from 0. */
+        /* Temperature limits are signed, everything else is unsigned. */
         bool is_signed = number >= NVML_FI_DEV_TEMPERATURE_SHUTDOWN_TLIMIT &&
                          number <= NVML_FI_DEV_TEMPERATURE_GPU_MAX_TLIMIT;
         int result = load_value(l, value, is_signed ? SIM_KIND_I32 : SIM_KIND_U64, &field->value);
@@ -446,7 +447,7 @@ static int load_shares(struct loader *l, json_t *json, struct sim_process *proce
     return result;
 }
 
-/* The members that captured processes and workloads share. */
+/* The common members of captured processes and workloads. */
 static int load_process(struct loader *l, json_t *json, struct sim_process *process)
 {
     uint64_t pid = 0, gi = UINT64_MAX, ci = UINT64_MAX;
@@ -550,7 +551,7 @@ static int get_hex(struct loader *l, json_t *object, const char *key, unsigned i
     unsigned long value = strtoul(text, &end, 16);
     if (*end || end == text || errno || value > UINT32_MAX) {
         (void)enter(l, key);
-        return fail(l, "expected a hexadecimal number as a string, as in \"0x233010DE\"");
+        return fail(l, "expected a hexadecimal number as a string, for example \"0x233010DE\"");
     }
     *ret = (unsigned int)value;
     return GP_OK;
@@ -610,14 +611,14 @@ static int load_device(struct loader *l, json_t *json, struct sim_device *device
     return result;
 }
 
-/* A GPU beyond those of the file: the same answers, an identity of its own. */
+/* A GPU in excess of those in the file: the same answers, its own identity. */
 static int copy_device(struct loader *l, const struct sim_device *model, size_t copy,
                        struct sim_device *device)
 {
     struct gp_arena *arena = &l->machine->arena;
     char text[64];
     *device = *model;
-    /* The first group of the UUID is what people see of it, so that is what changes. */
+    /* The first group of the UUID changes, because that is what people see. */
     unsigned int head = (unsigned int)(0x10000000u + copy);
     (void)snprintf(text, sizeof(text), "GPU-%08x-%s", head,
                    strlen(model->uuid) > 13 ? model->uuid + 13 : model->uuid);
@@ -672,7 +673,7 @@ static int load_devices(struct loader *l, json_t *root, size_t count)
         leave(l, at);
     }
     leave(l, 0);
-    /* Only now: the array does not move any more. */
+    /* Only now, because the array may have moved before. */
     for (size_t i = 0; i < machine->device_count; i++)
         for (size_t j = 0; j < machine->devices[i].mig_count; j++)
             machine->devices[i].migs[j].parent = &machine->devices[i];
@@ -693,8 +694,8 @@ static int append_process(struct loader *l, struct sim_device *device,
     return GP_OK;
 }
 
-/* Puts one job of the workload on its GPUs, and on the same GPUs of every further set of `given`
- * devices, there with pids of its own. */
+/* Places one job of the workload on its GPUs, and on the same GPUs of each further set of `given`
+ * devices, there with other pids. */
 static int place_workload(struct loader *l, json_t *json, size_t given, unsigned int pid_step)
 {
     static const char *const keys[] = {
@@ -753,7 +754,7 @@ static int find_function(struct loader *l, const char *name, size_t *ret)
             return GP_OK;
         }
     }
-    return fail(l, "'%.60s' is no function of the simulated driver", name);
+    return fail(l, "'%.60s' is not a function of the simulated driver", name);
 }
 
 static int load_latency(struct loader *l, json_t *root)
@@ -787,7 +788,7 @@ static int load_latency(struct loader *l, json_t *root)
     return result;
 }
 
-/* An array of strings, each given to `take`. */
+/* An array of strings; calls `take` for each. */
 static int load_strings(struct loader *l, json_t *root, const char *key, size_t max,
                         int (*take)(struct loader *l, const char *text))
 {
@@ -806,7 +807,7 @@ static int load_strings(struct loader *l, json_t *root, const char *key, size_t 
     return result;
 }
 
-/* A function that two tables name is one symbol. */
+/* A function in two tables is one symbol. */
 static int set_missing(struct loader *l, const char *text, bool missing)
 {
     size_t fn = 0;
@@ -842,7 +843,7 @@ static void parse_version(const char *text, unsigned int numbers[3])
         (void)sscanf(text, "%u.%u.%u", &numbers[0], &numbers[1], &numbers[2]);
 }
 
-/* Another driver than the file's on its machine. */
+/* Replaces the file's driver with another one. */
 static int play_driver(struct loader *l)
 {
     struct sim_machine *machine = l->machine;
@@ -925,7 +926,7 @@ static int load_root(struct loader *l, json_t *root, size_t count)
     if (result == GP_OK)
         result = get_number(l, root, "gpulse_machine", INT32_MAX, true, &version);
     if (result == GP_OK && version != 1)
-        result = fail(l, "gpulse_machine: version %" PRIu64 " is not known; expected 1", version);
+        result = fail(l, "gpulse_machine: version %" PRIu64 " is unknown; expected 1", version);
     l->machine->source = "";
     if (result == GP_OK)
         result = get_text(l, root, "source", false, &l->machine->source);

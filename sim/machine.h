@@ -1,13 +1,13 @@
-/* The machine file: one JSON document = one machine = what its driver answers at the ABI.
+/* The machine file: a JSON document that describes a machine by its driver's answers at the ABI.
  *
  * {
  *   "gpulse_machine": 1,                       format version
  *   "source": "where the answers come from",
  *   "driver": {"version": "580.105.08", "nvml": "13.580.105.08", "cuda": 13000},
- *   "seed": 1,                                 of the movement; optional
- *   "latency_us": {"nvmlInit_v2": 15000, "*": 0},       cost of a call; optional
- *   "missing": ["nvmlDeviceGetMarginTemperature"],      symbols this driver lacks, and those that
- *   "present": ["nvmlDeviceGetPdi"],           it has although it is older than they; optional
+ *   "seed": 1,                                 of the variation over time; optional
+ *   "latency_us": {"nvmlInit_v2": 15000, "*": 0},       duration of a call; optional
+ *   "missing": ["nvmlDeviceGetMarginTemperature"],      symbols that the driver does not have, and
+ *   "present": ["nvmlDeviceGetPdi"],           those that it has although it is older; optional
  *   "notes": ["…"],                            of `gpulse sim record`, for people
  *   "faults": ["3:lost", "slow=20ms:nvmlDeviceGetFanSpeed"],   GPU:FAULT as in `gpulse sim fault`
  *   "devices": [{
@@ -24,17 +24,17 @@
  *     "mig": [{"gpu_instance": 3, "compute_instance": 0, "uuid": "MIG-…", "answers": {…}}]
  *   }],
  *   "system": {"cc_gpus": 1, …},               see system.h; optional
- *   "topology": {"levels": ["NODE", "NODE", "NODE", "SYS"], …},              see topology.h;
- * optional "workload": [{"name": "python train.py", "pid": 4190001, "gpus": [0, 1], "util": 97,
+ *   "topology": {"levels": ["NODE", "NODE", "NODE", "SYS"], …},      see topology.h; optional
+ *   "workload": [{"name": "python train.py", "pid": 4190001, "gpus": [0, 1], "util": 97,
  *                 "memory_bytes": 68719476736, "type": "C",
  *                 "gpu_instance": 3, "compute_instance": 0}]
  * }
  *
- * The keys of "answers" are the first columns of answers.def. A value may always be the name of a
- * return code instead ("NOT_SUPPORTED"); what is not listed is NOT_SUPPORTED. Process lists and
- * ProcessUtilization answer 0 (the list stands in "processes") or a code.
+ * The keys of "answers" are the first columns of answers.def. Any value may be the name of a return
+ * code instead ("NOT_SUPPORTED"); missing values are NOT_SUPPORTED. Process lists and
+ * ProcessUtilization have the value 0 (the list is in "processes") or a return code.
  *
- * Loading turns it into flat arrays: a driver call is an index, never a look-up. */
+ * Loading converts it to flat arrays, so that a driver call is an index, not a lookup. */
 #ifndef GPULSE_SIM_MACHINE_H
 #define GPULSE_SIM_MACHINE_H
 
@@ -62,7 +62,7 @@ enum sim_kind {
     SIM_KIND_U32,
     SIM_KIND_U64,
     SIM_KIND_I32,
-    /* From here on: a number, or one of a list of names. */
+    /* From here on: a number, or a name from a list. */
     SIM_KIND_SWITCH,
     SIM_KIND_BRAND,
     SIM_KIND_ARCH,
@@ -98,16 +98,16 @@ enum sim_motion {
 
 struct sim_answer {
     const char *key;
-    const char *member; /* NULL for a plain value */
+    const char *member; /* NULL for a simple value */
     enum sim_kind kind;
     enum sim_motion motion;
 };
 extern const struct sim_answer sim_answers[SIM_SLOT_COUNT];
 
-/* What a slot answers that no file mentions: NOT_SUPPORTED, but a list lists what there is. */
+/* The answer of a slot that is not in the file: NOT_SUPPORTED, but lists contain what exists. */
 nvmlReturn_t sim_slot_default(enum sim_slot slot);
 
-/* Names accepted for a kind, as nvidia-smi spells them; NULL-terminated, NULL for numeric kinds. */
+/* The names of a kind in nvidia-smi's spelling; NULL-terminated, NULL for numeric kinds. */
 struct sim_name {
     const char *name;
     unsigned int value;
@@ -130,7 +130,7 @@ struct sim_field {
 
 enum { SIM_NO_INSTANCE = -1 };
 
-/* What a process uses of its GPU. X(share, key in the file) */
+/* The utilization values of a process. X(share, key in the file) */
 #define SIM_SHARES(X)                                                                              \
     X(SM, "util")                                                                                  \
     X(MEM, "util_memory")                                                                          \
@@ -146,7 +146,7 @@ enum sim_share {
 
 extern const char *const sim_share_keys[SIM_SHARE_COUNT];
 
-/* What a process that uses so much of the SMs has of the memory bandwidth, if nobody says. */
+/* The default memory bandwidth share of a process with this SM share. */
 static inline unsigned int sim_share_of_memory(unsigned int sm_pct)
 {
     return sm_pct * 55 / 100;
@@ -159,15 +159,15 @@ struct sim_process {
     uint64_t memory_bytes;
     int gpu_instance; /* SIM_NO_INSTANCE outside MIG */
     int compute_instance;
-    unsigned int share_pct[SIM_SHARE_COUNT]; /* of its GPU, as the driver tells it */
-    unsigned int util_pct; /* of a workload: load that comes on top of the captured one */
-    uint64_t load_bytes;   /* memory that comes on top of the captured use: workloads */
-    const char *name;      /* never NULL */
+    unsigned int share_pct[SIM_SHARE_COUNT]; /* of its GPU, as reported by the driver */
+    unsigned int util_pct;                   /* of a workload: added to the captured load */
+    uint64_t load_bytes;                     /* of a workload: added to the captured memory */
+    const char *name;                        /* never NULL */
 };
 
 /* A GPU, or a MIG device (then parent is set and its values are its own). */
 struct sim_device {
-    unsigned int index; /* of the GPU, or of the MIG device on it */
+    unsigned int index; /* of the GPU, or of the MIG device on its GPU */
     struct sim_device *parent;
     int gpu_instance;
     int compute_instance;
@@ -178,14 +178,14 @@ struct sim_device {
     struct sim_field *fields;
     size_t field_count;
     struct sim_lists lists;
-    struct sim_process *processes; /* NULL on a MIG device: its processes stand at the parent */
+    struct sim_process *processes; /* NULL for a MIG device: its processes belong to the parent */
     size_t process_count;
     struct sim_device *migs;
     size_t mig_count;
-    struct sim_device *next_made; /* of a MIG device that mig.c made, as the next */
-    uint16_t serial;              /* of its instance; 0: stands in the file */
-    atomic_bool lost;             /* has fallen off the bus since this initialisation */
-    atomic_uint grow_turn;        /* fetches while the fault "grow" is on: most are refused */
+    struct sim_device *next_made; /* of a MIG device created by mig.c, like the next */
+    uint16_t serial;              /* of its instance; 0: it is in the file */
+    atomic_bool lost;             /* has fallen off the bus since this initialization */
+    atomic_uint grow_turn;        /* fetches with the fault "grow": most are refused */
 };
 
 enum {
@@ -198,15 +198,16 @@ enum {
 struct sim_machine {
     struct gp_arena arena;
     const char *source;
-    const char *driver_version; /* NULL if the file does not say */
+    const char *driver_version; /* NULL if the file does not have it */
     const char *nvml_version;
     int cuda_version; /* 0: unknown */
     unsigned int driver[3];
-    bool replayed; /* with another driver than that of the answers */
+    bool replayed; /* with another driver than the one that gave the answers */
     uint64_t seed;
     uint32_t latency_us[SIM_FN_COUNT];
     bool missing[SIM_SYMBOL_COUNT];
-    nvmlReturn_t retired[SIM_FN_COUNT]; /* DEPRECATED where the driver has given a call up */
+    nvmlReturn_t
+        retired[SIM_FN_COUNT]; /* DEPRECATED for calls that the driver no longer supports */
     struct sim_fault faults[SIM_MAX_FILE_FAULTS];
     size_t fault_count;
     struct sim_value system[SIM_SYSTEM_COUNT];
@@ -216,18 +217,17 @@ struct sim_machine {
 };
 
 /* Loads a machine file. With `count` > 0 the machine has that many GPUs: the first ones of the
- * file, then copies of them with identities of their own. The errors name the file and the line or
- * the place in the document. Free it with sim_machine_free (NULL is fine). */
+ * file, then copies of them with their own identities. Errors state the file and the line or place.
+ * Free it with sim_machine_free (NULL is allowed). */
 int sim_machine_load(const char *path, size_t count, struct sim_machine **ret, struct gp_err *err);
-/* The same with another driver on it: "470", "535.43"; NULL is the file's. */
+/* Same, with another driver: "470", "535.43"; NULL: the file's. */
 int sim_machine_load_as(const char *path, size_t count, const char *driver,
                         struct sim_machine **ret, struct gp_err *err);
 void sim_machine_free(struct sim_machine *machine);
 
-/* Opens what GPULSE_SIM names: "h100", "h100x8", or a path (with '/' or ending in ".json"), each
- * with
- * ",driver=470" for another driver on that machine.
- * Names are looked up in the machines/ beside `home`, or in ../../share/gpulse/machines of it. */
+/* Opens a machine named like in GPULSE_SIM: "h100", "h100x8", or a path (with '/' or ending in
+ * ".json"), each optionally with ",driver=470" to use another driver. Names are looked up in
+ * machines/ next to `home`, or in its ../../share/gpulse/machines. */
 int sim_machine_open(const char *spec, const char *home, struct sim_machine **ret,
                      struct gp_err *err);
 

@@ -1,5 +1,5 @@
 /* The live instances of a GPU are two lists of words in shared memory. A MIG device is a compute
- * instance; the object that answers for it is made once per process and instance. */
+ * instance; each process creates one object per instance to represent it. */
 #include "sim/mig.h"
 
 #include "sim/migprofile.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The list of made devices; what is in it never changes. */
+/* Protects the list of created devices, whose entries never change. */
 static pthread_mutex_t made_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static bool is_live(const struct sim_live *live, const struct sim_device *gpu)
@@ -46,7 +46,7 @@ static void set_number(struct sim_device *mig, enum sim_slot slot, uint64_t numb
     mig->answers[slot] = (struct sim_value){.code = NVML_SUCCESS, .number = number};
 }
 
-/* What a MIG device answers: its part of the GPU's memory and engines. */
+/* The answers of a MIG device: its share of the GPU's memory and engines. */
 static void fill_answers(const struct sim_mig_profile *profile, unsigned int ci_slices,
                          unsigned int multiprocessors, struct sim_device *mig)
 {
@@ -79,9 +79,9 @@ static void fill_answers(const struct sim_mig_profile *profile, unsigned int ci_
         set_number(mig, numbers[i].slot, numbers[i].number);
 }
 
-/* The object and its texts in one piece. */
+/* The object and its texts in one allocation. */
 struct made {
-    struct sim_device device; /* first: it is what is freed */
+    struct sim_device device; /* first member, so that it can be freed */
     char uuid[NVML_DEVICE_UUID_V2_BUFFER_SIZE];
     char name[NVML_DEVICE_NAME_V2_BUFFER_SIZE];
 };
@@ -105,7 +105,7 @@ static struct sim_device *make(const struct sim_live *live, const struct sim_dev
     (void)snprintf(made->name, sizeof(made->name), "%.40s MIG %s%s",
                    name->code == NVML_SUCCESS ? name->text : "GPU", part, profile.name);
     mig->answers[SIM_NAME] = (struct sim_value){.code = NVML_SUCCESS, .text = made->name};
-    /* The serial makes it another device than any that was there before. */
+    /* The serial distinguishes it from all earlier devices. */
     (void)snprintf(made->uuid, sizeof(made->uuid), "MIG-%08x-%s",
                    0x40000000u + gpu->index * 0x10000u + instance->serial,
                    strlen(gpu->uuid) > 13 ? gpu->uuid + 13 : gpu->uuid);
@@ -119,7 +119,7 @@ static struct sim_device *make(const struct sim_live *live, const struct sim_dev
     return mig;
 }
 
-/* The device of a live instance: one of the file, one made before, or a new one. */
+/* The device of a live instance: from the file, an existing one, or a new one. */
 static struct sim_device *device_of(const struct sim_live *live, const struct sim_device *gpu,
                                     size_t index, const struct sim_instance *instance)
 {
@@ -169,7 +169,7 @@ unsigned int sim_mig_handle(const struct sim_device *mig)
     return mig->serial ? SIM_MAX_MIGS + (unsigned int)mig->serial : mig->index + 1;
 }
 
-/* The word of a MIG device among the live ones, NULL if it is gone. */
+/* The word of a MIG device among the live ones; NULL if it is gone. */
 static atomic_ullong *word_of(const struct sim_live *live, const struct sim_device *gpu,
                               unsigned int handle, size_t *ret_index)
 {

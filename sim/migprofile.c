@@ -9,7 +9,7 @@
 
 /* ------------------------------------------------------------------------- common profiles */
 
-/* Seven slices of computing and eight of memory. */
+/* Seven compute slices and eight memory slices. */
 static const struct common {
     unsigned int index, id, slices, eighths, most, starts;
     const char *suffix;
@@ -51,7 +51,7 @@ static struct sim_mig_profile common_profile(const struct sim_device *gpu, size_
         .jpeg_engines = engines.jpeg,
         .ofa_engines = engines.ofa,
     };
-    /* Whole GB of the GPU, shared out in eighths and rounded: what the products are called by. */
+    /* Whole GB of the GPU, in eighths and rounded, as in the product names. */
     uint64_t total_gb = (total_mib(gpu) + 1023) / 1024;
     (void)snprintf(profile.name, sizeof(profile.name), "%ug.%llugb%s", c->slices,
                    (unsigned long long)(total_gb * c->eighths + 4) / 8, c->suffix);
@@ -98,7 +98,7 @@ static struct sim_mig_profile listed_profile(const struct sim_device *gpu, size_
     profile.memory_mib = sim_cell_number(rows, row, SIM_PROFILES_MEMORY, 0);
     profile.p2p = sim_cell_number(rows, row, SIM_PROFILES_P2P, 0) != 0;
     profile.starts = bits_of(sim_cell_text(rows, row, SIM_PROFILES_STARTS));
-    /* A recording that was not made by root, in MIG mode, has no placements. */
+    /* A recording made without root, or not in MIG mode, has no placements. */
     for (size_t i = 0; !profile.starts && i < GP_ARRAY_LEN(common_profiles); i++)
         if (common_profiles[i].index == profile.index) {
             profile.size = common_profiles[i].eighths;
@@ -159,8 +159,8 @@ bool sim_mig_profile_of_instance(const struct sim_live *live, const struct sim_d
     return false;
 }
 
-/* The file says how much memory it has, and of how many slices it is. Of several like that the
- * first has no media engines of its own. */
+/* The file has its memory and number of slices. If several profiles match, the first one has no
+ * media engines. */
 struct sim_mig_profile sim_mig_profile_of_device(const struct sim_device *mig)
 {
     const struct sim_device *gpu = mig->parent;
@@ -216,7 +216,7 @@ static unsigned int mask_of(unsigned int size, unsigned int start)
     return (unsigned int)(((UINT64_C(1) << size) - 1) << start);
 }
 
-/* How many places of all parts would be lost with these. */
+/* How many places of all parts would become unusable with these taken. */
 static unsigned int loss(const struct sim_part *parts, size_t count, unsigned int taken,
                          unsigned int more)
 {

@@ -41,7 +41,7 @@ static bool is_named(const struct sim_node *node, const char *name, size_t len)
     return strlen(node->name) == len && memcmp(node->name, name, len) == 0;
 }
 
-/* Mostly it is the last child of all: lists grow at their end. */
+/* Usually the last child: lists grow at their end. */
 static struct sim_node *last_child(struct sim_node *parent, const char *name, size_t len)
 {
     if (parent->last && is_named(parent->last, name, len))

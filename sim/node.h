@@ -1,13 +1,12 @@
-/* A capture as a tree of named texts: the form in which every reader hands it to the import. The
- * names and their nesting are those of nvidia-smi's XML. */
+/* A capture as a tree of named texts, which all readers produce for the import. Names and nesting
+ * are those of nvidia-smi's XML. */
 #ifndef GPULSE_SIM_NODE_H
 #define GPULSE_SIM_NODE_H
 
 #include "base/arena.h"
 #include "base/util.h"
 
-/* Ceilings: the largest real capture (8 GPUs with all their clocks) has 12000 elements in 350 kB.
- */
+/* Limits: the largest real capture (8 GPUs with all their clocks) has 12000 elements in 350 kB. */
 enum { SIM_MAX_DEPTH = 24, SIM_MAX_NODES = 200000, SIM_MAX_TEXT = 4096 };
 
 struct sim_node {
@@ -22,26 +21,26 @@ struct sim_tree {
     struct gp_arena arena;
     size_t count;
     struct sim_node root; /* its child is the outermost element */
-    const char *problem;  /* what stopped the reading, or NULL */
+    const char *problem;  /* the error that stopped reading, or NULL */
 };
 
 void sim_tree_fini(struct sim_tree *tree);
 
-/* Copies a text into the tree; NULL, with tree->problem set, if it cannot. */
+/* Copies a text into the tree; on failure returns NULL and sets tree->problem. */
 const char *sim_tree_keep(struct sim_tree *tree, const char *text) GP_MUST_CHECK;
 
-/* Appends a child whose name is the first `len` bytes; NULL, with tree->problem set, if it cannot.
- */
+/* Appends a child whose name is the first `len` bytes; on failure returns NULL and sets
+ * tree->problem. */
 struct sim_node *sim_node_add(struct sim_tree *tree, struct sim_node *parent, const char *name,
                               size_t len, long line) GP_MUST_CHECK;
 
-/* Appends a text below `parent` at "a/b/c". The nodes on the way are the last of their name, made
- * where there is none; "+b" begins a new one if the last has that child already. False, with
- * tree->problem set, if it cannot. */
+/* Stores a text below `parent` at "a/b/c". Uses the last nodes of these names, and creates missing
+ * ones; "+b" starts a new node if the last one already has that child. On failure returns false and
+ * sets tree->problem. */
 bool sim_node_put(struct sim_tree *tree, struct sim_node *parent, const char *path,
                   const char *text, long line) GP_MUST_CHECK;
 
-/* The first descendant at "a/b/c", or NULL; the second form gives its text. */
+/* The first descendant at "a/b/c", or NULL; the second function returns its text. */
 const struct sim_node *sim_node_find(const struct sim_node *node, const char *path);
 const char *sim_node_text(const struct sim_node *node, const char *path);
 

@@ -1,4 +1,5 @@
-/* The exported functions: most come from the rows of answers.def, the odd ones are written out. */
+/* The exported functions: most are generated from the rows of answers.def, the special ones are
+ * written out. */
 #include "sim/driver.h"
 
 #include "base/clock.h"
@@ -12,7 +13,8 @@
 
 /* ------------------------------------------------------------------------- from the table */
 
-/* Length 0 and a NULL buffer are wrong arguments; a buffer too small is left alone. */
+/* Length 0 and a NULL buffer are invalid arguments; a buffer that is too small is left
+ * unchanged. */
 static nvmlReturn_t put_text(const char *text, char *buffer, unsigned int length)
 {
     size_t need = strlen(text) + 1;
@@ -53,7 +55,7 @@ static nvmlReturn_t answer_number(enum sim_function function, nvmlDevice_t devic
 
 enum { WORDS_MAX = 8 };
 
-/* A struct of u32 behind its version word, if it has one: that is checked before anything is
+/* A struct of u32, after its version word if it has one, which is checked before anything is
  * written. */
 static nvmlReturn_t answer_words(enum sim_function function, nvmlDevice_t device,
                                  unsigned int *words, unsigned int version, enum sim_slot first,
@@ -72,7 +74,7 @@ static nvmlReturn_t answer_words(enum sim_function function, nvmlDevice_t device
     return sim_leave(code);
 }
 
-/* The driver averages an engine over this period. */
+/* The averaging period of engines. */
 enum { ENGINE_PERIOD_US = 167000 };
 
 #define SIM_TEXT(function, slot)                                                                   \
@@ -142,7 +144,7 @@ enum { ENGINE_PERIOD_US = 167000 };
     _Static_assert(SIM_##last - SIM_##first < WORDS_MAX, #function);
 #include "sim/answers.def"
 
-/* The same clocks as those of the calls of their own. */
+/* The same clocks as those of the dedicated calls. */
 SIM_EXPORT nvmlReturn_t nvmlDeviceGetClock(nvmlDevice_t device, nvmlClockType_t type,
                                            nvmlClockId_t id, unsigned int *mhz)
 {
@@ -208,7 +210,7 @@ SIM_EXPORT nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int *version)
     return cuda_version(SIM_FN_nvmlSystemGetCudaDriverVersion_v2, version);
 }
 
-/* The name is cut to the buffer, as the real call does. */
+/* The name is cut to the buffer, like in the real call. */
 static nvmlReturn_t process_name(const struct sim_call *call, unsigned int pid, char *name,
                                  unsigned int length)
 {
@@ -380,14 +382,14 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, unsig
     return sim_leave(code);
 }
 
-/* Without a length: the buffer is NVML_GSP_FIRMWARE_VERSION_BUF_SIZE by contract. */
+/* Without a length: the buffer must have NVML_GSP_FIRMWARE_VERSION_BUF_SIZE bytes. */
 SIM_EXPORT nvmlReturn_t nvmlDeviceGetGspFirmwareVersion(nvmlDevice_t device, char *version)
 {
     return answer_text(SIM_FN_nvmlDeviceGetGspFirmwareVersion, device, SIM_GSP, version,
                        NVML_GSP_FIRMWARE_VERSION_BUF_SIZE);
 }
 
-/* Older versions of the call know a shorter struct: only the first `size` bytes are written. */
+/* Older versions of the call have a shorter struct: only the first `size` bytes are written. */
 static nvmlPciInfo_t pci_of(const struct sim_device *d)
 {
     nvmlPciInfo_t info = {
@@ -461,7 +463,7 @@ SIM_EXPORT nvmlReturn_t nvmlGetExcludedDeviceInfoByIndex(unsigned int index,
 
 /* ------------------------------------------------------------------------- memory */
 
-/* Zeros where it is not supported: GB10 writes those. */
+/* Zeros if it is not supported, like GB10. */
 static nvmlReturn_t read_memory(struct sim_call *call, struct sim_memory *ret)
 {
     *ret = (struct sim_memory){0};
@@ -479,7 +481,8 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_
         sim_enter_device(&call, SIM_FN_nvmlDeviceGetMemoryInfo, device, memory != NULL);
     if (code == NVML_SUCCESS) {
         code = read_memory(&call, &m);
-        /* Here the driver's own reservation counts as used since R510; before, nobody saw it. */
+        /* Since R510 this call counts the driver's reservation as used; before, the reservation was
+         * not reported. */
         bool whole = call.absurd || sim_driver_is(call.machine->driver, 510, 0);
         memory->total = whole ? m.total : m.total - m.reserved;
         memory->free = m.free;
@@ -521,7 +524,7 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetBAR1MemoryInfo(nvmlDevice_t device, nvmlBAR
 
 enum list { LIST_COMPUTE, LIST_GRAPHICS, LIST_MPS };
 
-/* How many calls in a row a growing list refuses before it lets one through. */
+/* How many consecutive calls a growing list refuses. */
 enum { GROW_REFUSALS = 3 };
 
 static bool in_list(const struct sim_process *process, enum list list)
@@ -531,7 +534,7 @@ static bool in_list(const struct sim_process *process, enum list list)
                                    : process->mps;
 }
 
-/* Every layout is a beginning of the widest one. */
+/* Every layout is a prefix of the largest one. */
 static void put_process(const struct sim_call *call, const struct sim_process *process, void *entry,
                         size_t size)
 {
@@ -615,7 +618,8 @@ SIM_LIST(nvmlDeviceGetMPSComputeRunningProcesses, LIST_MPS, 1, nvmlProcessInfo_v
 SIM_LIST(nvmlDeviceGetMPSComputeRunningProcesses_v2, LIST_MPS, 2, nvmlProcessInfo_v2_t)
 SIM_LIST(nvmlDeviceGetMPSComputeRunningProcesses_v3, LIST_MPS, 3, nvmlProcessInfo_t)
 
-/* The sample buffer of the driver: asking with less answers its size, not the number of samples. */
+/* The sample buffer of the driver: a call with a smaller one returns this size, not the number of
+ * samples. */
 enum { UTILIZATION_SAMPLES = 100 };
 
 static nvmlReturn_t fill_samples(struct sim_call *call, nvmlProcessUtilizationSample_t *samples,
@@ -782,7 +786,7 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetMemoryErrorCounter(nvmlDevice_t device,
 
 /* ------------------------------------------------------------------------- fields */
 
-/* Counters of time, energy and bytes are 64 bits wide, limits of temperature are signed. */
+/* Counters of time, energy and bytes have 64 bits; temperature limits are signed. */
 static nvmlValueType_t field_type(unsigned int id)
 {
     static const struct {
@@ -813,7 +817,7 @@ static nvmlValueType_t field_type(unsigned int id)
     return NVML_VALUE_TYPE_UNSIGNED_INT;
 }
 
-/* What only root may read where the administrator has it so. */
+/* Fields that only root may read if the administrator has restricted them. */
 static bool is_profiling(unsigned int newest)
 {
     return (newest >= 60 && newest <= 73) || (newest >= 120 && newest <= 131) ||
@@ -826,7 +830,7 @@ static bool is_energy(unsigned int newest)
     return newest == NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION || newest == NVML_FI_DEV_ENERGY;
 }
 
-/* As drivers have answered: R545 gave the temperature of the memory as a double. */
+/* As seen in drivers: R545 reported the memory temperature as a double. */
 static void put_wrong_type(nvmlFieldValue_t *field, uint64_t number)
 {
     field->timestamp = 0;

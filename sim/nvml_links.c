@@ -1,4 +1,4 @@
-/* The exported functions about NVLinks and topology, and the fields that tell of links. */
+/* The exported functions about NVLinks and topology, and the link fields. */
 #include "sim/driver.h"
 
 #include "base/clock.h"
@@ -12,9 +12,9 @@
 
 /* ------------------------------------------------------------------------- links */
 
-enum { BUSY_SHARE_PCT = 25 }; /* of a link's speed that a GPU at full load uses */
+enum { BUSY_SHARE_PCT = 25 }; /* of a link's bandwidth, used by a GPU at full load */
 
-/* In MIG mode, and on a MIG device, the driver refuses everything about links. */
+/* In MIG mode, and on a MIG device, the driver refuses all link queries. */
 static const struct sim_rows *links_of(const struct sim_live *live, const struct sim_device *device)
 {
     static const struct sim_rows none = {.code = NVML_ERROR_NOT_SUPPORTED};
@@ -23,7 +23,7 @@ static const struct sim_rows *links_of(const struct sim_live *live, const struct
     return refused ? &none : &device->lists.rows[SIM_LIST_LINKS];
 }
 
-/* The GPU at the other end, NULL if it is none or the machine lacks it. */
+/* The GPU at the remote end; NULL if it is not a GPU, or not in the machine. */
 static const struct sim_device *peer_of(const struct sim_machine *machine,
                                         const struct sim_device *device,
                                         const struct sim_rows *links, size_t link)
@@ -33,7 +33,7 @@ static const struct sim_device *peer_of(const struct sim_machine *machine,
     return given && index < machine->device_count ? &machine->devices[index] : NULL;
 }
 
-/* A link to a GPU that is not there is down. */
+/* A link to a missing GPU is down. */
 static bool is_up(const struct sim_machine *machine, const struct sim_device *device,
                   const struct sim_rows *links, size_t link)
 {
@@ -51,7 +51,7 @@ static nvmlIntNvLinkDeviceType_t remote_type(const struct sim_rows *links, size_
     return (nvmlIntNvLinkDeviceType_t)type;
 }
 
-/* What the workload of the file has sent since this machine was started: it grows with time. */
+/* The traffic of the file's workload since this machine was started: it grows with time. */
 static uint64_t traffic_kib(const struct sim_live *live, const struct sim_device *device,
                             const struct sim_rows *links, size_t link)
 {
@@ -114,13 +114,13 @@ static const struct {
     {NVML_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL, SIM_LINKS_RECOVERY},
 };
 
-/* NVLink 5 counts bytes in fields of its own, all before it KiB. */
+/* NVLink 5 counts bytes in its own fields, earlier versions KiB. */
 static bool counts_bytes(const struct sim_rows *links)
 {
     return links->count > 0 && sim_cell_number(links, 0, SIM_LINKS_VERSION, 0) >= 7;
 }
 
-/* A cell that may be an error counter, which a client may have set to 0. */
+/* A cell that may be an error counter, which a client may have reset. */
 static struct sim_value count_of_link(const struct sim_live *live, const struct sim_device *device,
                                       const struct sim_rows *links, size_t link, enum sim_cell cell)
 {
@@ -146,7 +146,7 @@ static struct sim_value field_of_link(const struct sim_live *live, const struct 
     v.number += traffic_kib(live, device, links, link);
     if (link_fields[row].id == NVML_FI_DEV_NVLINK_THROUGHPUT_RAW_TX ||
         link_fields[row].id == NVML_FI_DEV_NVLINK_THROUGHPUT_RAW_RX)
-        v.number += v.number / 16; /* the link's own protocol */
+        v.number += v.number / 16; /* protocol overhead */
     if (link_fields[row].bytes)
         v.number *= 1024;
     return v;
@@ -166,7 +166,7 @@ static struct sim_value sum_of_links(const struct sim_live *live, const struct s
     return sum;
 }
 
-/* The fields that need no scope. */
+/* The fields without a scope. */
 static bool field_of_gpu(const struct sim_live *live, const struct sim_device *device,
                          const struct sim_rows *links, unsigned int id, struct sim_value *ret)
 {
@@ -195,7 +195,7 @@ static bool field_of_gpu(const struct sim_live *live, const struct sim_device *d
     return false;
 }
 
-/* How often so many symbols of a block had to be corrected. */
+/* The number of blocks with this many corrected symbols. */
 static struct sim_value fec_of_link(const struct sim_rows *links, size_t link, unsigned int symbols)
 {
     struct sim_value v = {.code = sim_cell(links, link, SIM_LINKS_FEC)->code};
@@ -233,7 +233,7 @@ struct sim_value sim_link_field(const struct sim_live *live, const struct sim_de
     return v;
 }
 
-/* Begins a call about one link; an inactive one has nothing to tell but that. */
+/* Starts a call about one link; an inactive link has no other data. */
 static nvmlReturn_t enter_link(struct sim_call *call, enum sim_function function,
                                nvmlDevice_t device, unsigned int link, bool args_ok,
                                const struct sim_rows **ret)
@@ -301,7 +301,7 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetNvLinkRemoteDeviceType(nvmlDevice_t device,
     return sim_leave(code);
 }
 
-/* The subsystem id is left undefined by the real call too. */
+/* The subsystem id is undefined in the real call too. */
 static nvmlReturn_t remote_pci(enum sim_function function, nvmlDevice_t device, unsigned int link,
                                nvmlPciInfo_t *pci, size_t size)
 {
@@ -390,7 +390,7 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceResetNvLinkErrorCounters(nvmlDevice_t device, 
 
 /* ------------------------------------------------------------------------- topology */
 
-/* A call about two GPUs: the second handle must be one as well. */
+/* A call about two GPUs: the second handle must be valid as well. */
 static nvmlReturn_t enter_pair(struct sim_call *call, enum sim_function function, nvmlDevice_t a,
                                nvmlDevice_t b, bool args_ok, const struct sim_device **ret_other)
 {
@@ -451,7 +451,7 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetP2PStatus(nvmlDevice_t device, nvmlDevice_t
     return sim_leave(code);
 }
 
-/* The set of the socket on which the GPU is. */
+/* The set of the GPU's socket. */
 static nvmlReturn_t affinity(enum sim_function function, nvmlDevice_t device, unsigned int words,
                              unsigned long *mask, bool nodes)
 {

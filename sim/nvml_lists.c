@@ -1,12 +1,13 @@
-/* The exported functions that list what a GPU has. Each follows the driver's capacity protocol: the
- * caller's room comes in through the count, the number of entries goes out through it, and where
- * the room does not suffice nothing is written. */
+/* The exported functions that return lists. Each follows the driver's capacity protocol: the count
+ * has the caller's room on input and the number of entries on output. If the room is insufficient,
+ * nothing is written. */
 #include "sim/driver.h"
 #include "sim/setting.h"
 
 #include <stdlib.h>
 
-/* Whether there is room for n entries; *count becomes n. The fault "grow" refuses three of four. */
+/* Whether there is room for n entries; *count becomes n. The fault "grow" refuses three out of
+ * four. */
 static nvmlReturn_t offer(struct sim_call *call, size_t n, unsigned int *count)
 {
     enum { REFUSALS = 3 };
@@ -27,7 +28,7 @@ static const struct sim_rows *rows_of(const struct sim_call *call, enum sim_list
 
 /* ------------------------------------------------------------------------- clocks */
 
-/* The numbers of a text "1980 1965 …", as many as there is room for; returns how many there are. */
+/* Parses a text "1980 1965 …", up to the available room; returns the number of numbers. */
 static size_t numbers_of(const char *text, unsigned int *out, size_t room)
 {
     size_t n = 0;
@@ -131,7 +132,8 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetRetiredPages_v2(nvmlDevice_t device,
 
 /* ------------------------------------------------------------------------- accounting */
 
-/* Whether the driver still keeps an account: a client may have cleared those of the dead. */
+/* Whether the driver still has an accounting record: a client may have cleared those of exited
+ * processes. */
 static bool is_kept(const struct sim_call *call, const struct sim_rows *rows, size_t row)
 {
     uint64_t cleared;
@@ -139,7 +141,7 @@ static bool is_kept(const struct sim_call *call, const struct sim_rows *rows, si
            !sim_setting_get(&call->live, call->device, SIM_SET_RECORDS_CLEARED, &cleared);
 }
 
-/* The next account of a live job on the GPU from *slot on. */
+/* The next record of a live job on the GPU from *slot on. */
 static bool next_account(const struct sim_call *call, size_t *slot, struct sim_account *ret)
 {
     while (*slot < SIM_MAX_ACCOUNTS)
@@ -148,8 +150,8 @@ static bool next_account(const struct sim_call *call, size_t *slot, struct sim_a
     return false;
 }
 
-/* That of a live job. If there are two, that of the process which has ended, even if the other one
- * is asked for: drivers do so. */
+/* The record of a live job. If there are two, that of the exited process is used even if the other
+ * one is requested, like in drivers. */
 static bool find_account(const struct sim_call *call, unsigned int pid, struct sim_account *ret)
 {
     struct sim_account account;
@@ -174,7 +176,7 @@ static nvmlAccountingStats_t stats_of(const struct sim_account *account)
     };
 }
 
-/* Nobody tells of a job that was killed: who asks finds out. */
+/* Nobody reports that a job was killed: the next reader detects it. */
 static void settle_accounts(const struct sim_call *call)
 {
     if (sim_state_lock(call->live.state, NULL) < 0)

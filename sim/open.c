@@ -1,4 +1,4 @@
-/* What people name a machine by. */
+/* Opens a machine by name. */
 #include "sim/machine.h"
 
 #include "base/err.h"
@@ -25,7 +25,8 @@ int sim_machine_directory(const char *home, char *out, size_t size, struct gp_er
                       home, places[0], home, places[1]);
 }
 
-/* Splits "h100x8" into name and count; "rtx3060" has no count, its x does not follow a digit. */
+/* Splits "h100x8" into name and count. "rtx3060" has no count, because its x does not follow a
+ * digit. */
 static bool split_spec(const char *spec, char name[64], uint64_t *ret_count)
 {
     size_t len = strlen(spec);
@@ -45,7 +46,7 @@ static bool split_spec(const char *spec, char name[64], uint64_t *ret_count)
     return true;
 }
 
-/* Takes ",driver=470" off the end of a name or path. */
+/* Removes ",driver=470" from the end of a name or path. */
 static int split_driver(const char *spec, char base[GP_PATH_SIZE], const char **ret_driver,
                         struct gp_err *err)
 {
@@ -55,9 +56,9 @@ static int split_driver(const char *spec, char base[GP_PATH_SIZE], const char **
     size_t len = at ? (size_t)(at - spec) : strlen(spec);
     *ret_driver = at ? at + strlen(mark) : NULL;
     if (comma && comma != at && !strchr(comma, '/'))
-        return gp_err_set(err, GP_EUSAGE,
-                          "'%.60s': expected driver=BRANCH behind the comma, as in h100,driver=470",
-                          spec);
+        return gp_err_set(
+            err, GP_EUSAGE,
+            "'%.60s': expected driver=BRANCH after the comma, for example h100,driver=470", spec);
     if (len >= GP_PATH_SIZE)
         return gp_err_set(err, GP_EUSAGE, "the name of the machine is too long");
     memcpy(base, spec, len);
@@ -78,19 +79,16 @@ int sim_machine_open(const char *spec, const char *home, struct sim_machine **re
     if (strchr(base, '/') || (len > 5 && strcmp(base + len - 5, ".json") == 0))
         return sim_machine_load_as(base, 0, driver, ret, err);
     if (!split_spec(base, name, &count))
-        return gp_err_set(
-            err, GP_EUSAGE,
-            "'%.60s' names no simulated machine: expected a name, a name with a count "
-            "from x1 to x%d, or a file",
-            base, SIM_MAX_DEVICES);
+        return gp_err_set(err, GP_EUSAGE,
+                          "unknown simulated machine '%.60s': expected a name, a name with a count "
+                          "from x1 to x%d, or a file",
+                          base, SIM_MAX_DEVICES);
     result = sim_machine_directory(home, dir, sizeof(dir), err);
     if (result < 0)
         return result;
     int n = snprintf(path, sizeof(path), "%s/%s.json", dir, name);
     if (n < 0 || (size_t)n >= sizeof(path) || access(path, R_OK) != 0)
         return gp_err_set(err, GP_EUSAGE,
-                          "no simulated machine is called '%s'; "
-                          "try: gpulse sim list",
-                          name);
+                          "unknown simulated machine '%s'; for a list: gpulse sim list", name);
     return sim_machine_load_as(path, count, driver, ret, err);
 }

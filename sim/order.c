@@ -1,5 +1,5 @@
-/* Who is who under faults: GPUs that are gone or stand in another order, MIG devices that were made
- * anew, processes with pids that cannot be. */
+/* Identities under faults: missing or reordered GPUs, recreated MIG devices, processes with
+ * impossible pids. */
 #include "sim/driver.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@ static bool is_gone(const struct sim_call *call, struct sim_device *gpu)
     return sim_has_fault(call, gpu, SIM_FAULT_GONE) || sim_has_fault(call, gpu, SIM_FAULT_EXCLUDED);
 }
 
-/* The GPU at a place of the machine file's order, or of the reverse. */
+/* The GPU at a position of the machine file's order, or of the reverse order. */
 static struct sim_device *placed(const struct sim_call *call, size_t place)
 {
     size_t last = call->machine->device_count - 1;
@@ -60,7 +60,7 @@ unsigned int sim_index_of(const struct sim_call *call, const struct sim_device *
     return index;
 }
 
-/* A new partition has UUIDs of its own and gives the numbers of its instances out again. */
+/* A new partition has new UUIDs, and reuses the ids of its instances. */
 void sim_uuid_of(const struct sim_call *call, struct sim_device *device, char out[SIM_UUID_SIZE])
 {
     (void)snprintf(out, SIM_UUID_SIZE, "%s", device->uuid);

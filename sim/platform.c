@@ -1,5 +1,5 @@
-/* What a simulated GPU is, where it sits and how its memory fares: the calls whose structs are no
- * plain row of numbers. Each writes only what the caller's version of a struct contains. */
+/* Identity, location and memory health of a simulated GPU: the calls with complex structs. Each
+ * writes only what the caller's version of a struct contains. */
 #include "sim/driver.h"
 #include "sim/setting.h"
 
@@ -46,7 +46,7 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetPdi(nvmlDevice_t device, nvmlPdi_t *pdi)
     return sim_leave(code);
 }
 
-/* The one that a client has set. */
+/* The hostname set by a client. */
 static bool get_hostname(const struct sim_call *call, char name[NVML_HOSTNAME_BUFFER_SIZE])
 {
     for (size_t i = 0; i < NVML_HOSTNAME_BUFFER_SIZE / 8; i++) {
@@ -159,7 +159,7 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetSramEccErrorStatus(nvmlDevice_t device,
     for (unsigned int i = 0; code == NVML_SUCCESS && i <= COUNTERS; i++)
         code = sim_read(&call, (enum sim_slot)(SIM_SRAM_AGG_PARITY + i), &v[i]);
     if (code == NVML_SUCCESS) {
-        /* The counters stand in a row, as the slots do. */
+        /* The counters are consecutive, like the slots. */
         memcpy((char *)status + offsetof(nvmlEccSramErrorStatus_t, aggregateUncParity), v,
                COUNTERS * sizeof(v[0]));
         status->bThresholdExceeded = (unsigned int)v[COUNTERS];
@@ -210,7 +210,7 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetDramEncryptionMode(nvmlDevice_t device,
 
 /* ------------------------------------------------------------------------- fabric, platform */
 
-/* Bytes from a text in hexadecimal; dashes and a leading "0x" do not count. */
+/* Bytes from hexadecimal text; dashes and a leading "0x" are ignored. */
 static void put_hex(const struct sim_value *v, unsigned char *out, size_t size)
 {
     const char *text = v->code == NVML_SUCCESS ? v->text : "";
@@ -253,7 +253,7 @@ static nvmlReturn_t fabric_info(enum sim_function function, nvmlDevice_t device,
             .healthSummary = (unsigned char)v[4],
         };
         put_hex(&call.device->answers[SIM_FABRIC_UUID], info.clusterUuid, sizeof(info.clusterUuid));
-        /* The oldest form has no version word, the others are beginnings of the newest. */
+        /* The oldest version has no version word; the others are prefixes of the newest. */
         size_t skip = version ? 0 : offsetof(nvmlGpuFabricInfo_v3_t, clusterUuid);
         memcpy(out, (const char *)&info + skip, size);
     }
@@ -271,7 +271,7 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetGpuFabricInfoV(nvmlDevice_t device, nvmlGpu
                        info ? &info->version : NULL, sizeof(*info));
 }
 
-/* A byte that the machine does not know is all ones. */
+/* A byte that the machine does not have is all ones. */
 static unsigned char byte_of(const struct sim_device *device, enum sim_slot slot)
 {
     const struct sim_value *v = &device->answers[slot];
@@ -291,7 +291,7 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetPlatformInfo(nvmlDevice_t device, nvmlPlatf
     if (code == NVML_SUCCESS) {
         const struct sim_value *chassis = &call.device->answers[SIM_PLATFORM_CHASSIS];
         put_hex(&call.device->answers[SIM_PLATFORM_GUID], info->ibGuid, sizeof(info->ibGuid));
-        /* The first version has the rack's identity in its place. */
+        /* The first version has the rack's GUID in its place. */
         memset(info->chassisSerialNumber, 0, sizeof(info->chassisSerialNumber));
         if (!v1 && chassis->code == NVML_SUCCESS)
             memcpy(info->chassisSerialNumber, chassis->text,

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* After so many calls without an answer the rest of a device is not asked. */
+/* After this many calls without a response, the rest of a device is skipped. */
 enum { MAX_TIMEOUTS = 3 };
 
 /* ------------------------------------------------------------------------- calls */
@@ -31,8 +31,8 @@ nvmlReturn_t rec_ask(struct recorder *r)
     r->cost[c->function].calls++;
     if (c->code == NVML_ERROR_TIMEOUT && c->ns >= r->config->timeout_ns) {
         r->timeouts++;
-        rec_doc_note(&r->doc, "%s: %s gave no answer%s", r->where, sim_function_names[c->function],
-                     r->timeouts == MAX_TIMEOUTS ? "; nothing more was asked there" : "");
+        rec_doc_note(&r->doc, "%s: %s did not respond%s", r->where, sim_function_names[c->function],
+                     r->timeouts == MAX_TIMEOUTS ? "; the rest was skipped" : "");
     }
     return c->code;
 }
@@ -132,7 +132,7 @@ static nvmlReturn_t ask_instances(struct rec_call *c)
 
 /* ------------------------------------------------------------------------- answers */
 
-/* A later function is asked for a slot only if the earlier one is not there, or knows less. */
+/* A later function is only used for a slot if the earlier one does not exist, or provides less. */
 static bool is_open(const struct rec_answers *answers, enum sim_slot slot)
 {
     nvmlReturn_t code = answers->values[slot].code;
@@ -191,7 +191,7 @@ static void keep_fields(struct recorder *r, const struct rec_answers *answers, j
     }
 }
 
-/* Asks all ids with the scopes that they have, a batch at a time. */
+/* Reads all field ids with their scopes, in batches. */
 static json_t *ask_all_fields(struct recorder *r, nvmlDevice_t device,
                               const struct rec_answers *answers, unsigned int links)
 {
@@ -240,7 +240,7 @@ static void add_process(struct recorder *r, struct processes *p, const struct si
         struct sim_process *grown =
             p->count < SIM_MAX_PROCESSES ? realloc(p->all, (p->count + 1) * sizeof(*grown)) : NULL;
         if (!grown) {
-            rec_doc_note(&r->doc, "%s: more than %zu processes; the rest is missing", r->where,
+            rec_doc_note(&r->doc, "%s: more than %zu processes; the rest are missing", r->where,
                          p->count);
             return;
         }
@@ -253,7 +253,7 @@ static void add_process(struct recorder *r, struct processes *p, const struct si
     found->mps |= list == REC_MPS;
 }
 
-/* On a MIG device the driver may leave out which one it is. */
+/* On a MIG device, the driver may omit which instance it is. */
 static void ask_processes(struct recorder *r, nvmlDevice_t device, const int instances[2],
                           struct processes *p)
 {
@@ -318,7 +318,7 @@ static json_t *ask_mig(struct recorder *r, nvmlDevice_t device, unsigned int ind
     nvmlDevice_t mig = r->call->handle;
     (void)rec_prepare(r, SIM_FN_nvmlDeviceGetGpuInstanceId, ask_instances, mig);
     if (rec_ask(r) != NVML_SUCCESS) {
-        rec_doc_note(&r->doc, "%s: MIG device %u does not tell its instances and is left out",
+        rec_doc_note(&r->doc, "%s: MIG device %u does not report its instances, and is omitted",
                      r->where, index);
         return NULL;
     }
@@ -351,7 +351,7 @@ static json_t *ask_migs(struct recorder *r, nvmlDevice_t device, struct processe
     return migs;
 }
 
-/* A GPU that gives no handle keeps its place and answers so. */
+/* A GPU without a handle keeps its position, and returns the error. */
 static json_t *absent_device(struct recorder *r, unsigned int index, nvmlReturn_t code)
 {
     char uuid[64], fault[96];
@@ -360,12 +360,12 @@ static json_t *absent_device(struct recorder *r, unsigned int index, nvmlReturn_
     (void)snprintf(fault, sizeof(fault), "%u:error=%s:nvmlDeviceGetHandleBy", index,
                    name ? name : "UNKNOWN");
     (void)json_array_append_new(r->doc.faults, json_string(fault));
-    rec_doc_note(&r->doc, "%s: gives no handle (%s); its answers are not known", r->where,
+    rec_doc_note(&r->doc, "%s: no handle (%s); its answers are unknown", r->where,
                  name ? name : "UNKNOWN");
     return json_pack("{s:s, s:{s:s}}", "uuid", uuid, "pci", "bus_id", "00000000:00:00.0");
 }
 
-/* What other devices refer to it by. */
+/* How other devices refer to it. */
 static void identify(struct recorder *r, unsigned int index)
 {
     (void)snprintf(r->where, sizeof(r->where), "GPU %u", index);
@@ -379,7 +379,7 @@ static void identify(struct recorder *r, unsigned int index)
     if (rec_ask(r) == NVML_SUCCESS)
         r->devices[index].pci = r->call->pci;
     else
-        rec_doc_note(&r->doc, "%s: its PCI address is not known", r->where);
+        rec_doc_note(&r->doc, "%s: unknown PCI address", r->where);
     r->devices[index].timeouts = r->timeouts;
 }
 
@@ -409,7 +409,7 @@ static json_t *ask_device(struct recorder *r, unsigned int index)
     if (rec_ask(r) == NVML_SUCCESS)
         memcpy(uuid, r->call->text, sizeof(uuid));
     else
-        rec_doc_note(&r->doc, "%s: its UUID is not known", r->where);
+        rec_doc_note(&r->doc, "%s: unknown UUID", r->where);
     const char *id = rec_doc_secret(&r->doc, uuid);
     ask_answers(r, device, &answers);
     json_t *lists = rec_lists(r, index);
@@ -450,7 +450,7 @@ static void ask_system(struct recorder *r)
         const struct rec_call *c = rec_prepare(r, rows[i].function, rows[i].ask, NULL);
         if (rec_ask(r) != NVML_SUCCESS) {
             const char *name = r->call->code ? sim_return_name(r->call->code) : NULL;
-            rec_doc_note(&r->doc, "%s answers %s", sim_function_names[rows[i].function],
+            rec_doc_note(&r->doc, "%s returns %s", sim_function_names[rows[i].function],
                          name ? name : "nothing");
             continue;
         }
@@ -473,7 +473,7 @@ static int start_driver(struct recorder *r, struct gp_err *err)
     const char *name = sim_return_name(code);
     if (words[0])
         return gp_err_set(err, GP_EDRIVER, "%s", words);
-    return gp_err_set(err, GP_EDRIVER, "cannot start NVML: nvmlInit_v2 answers %s (%d)",
+    return gp_err_set(err, GP_EDRIVER, "cannot start NVML: nvmlInit_v2 returns %s (%d)",
                       name ? name : "a code without a name", (int)code);
 }
 
@@ -497,10 +497,10 @@ static int record(struct recorder *r, json_t **ret, struct gp_err *err)
     (void)rec_prepare(r, SIM_FN_nvmlDeviceGetCount_v2, ask_count, NULL);
     if (rec_ask(r) != NVML_SUCCESS || r->call->count == 0)
         return gp_err_set(err, r->call->code ? GP_EDRIVER : GP_ENODEV,
-                          r->call->code ? "the driver does not count its GPUs" : "no GPU here");
+                          r->call->code ? "cannot count the GPUs" : "no GPU found");
     unsigned int count = r->call->count;
     if (count > SIM_MAX_DEVICES)
-        rec_doc_note(&r->doc, "%u GPUs; the first %d are here", count, SIM_MAX_DEVICES);
+        rec_doc_note(&r->doc, "%u GPUs; only the first %d are included", count, SIM_MAX_DEVICES);
     r->device_count = count < SIM_MAX_DEVICES ? count : SIM_MAX_DEVICES;
     for (unsigned int i = 0; i < r->device_count; i++)
         identify(r, i);
@@ -522,7 +522,7 @@ static int record(struct recorder *r, json_t **ret, struct gp_err *err)
 
 int rec_machine(const struct rec_config *config, json_t **ret, bool *ret_stuck, struct gp_err *err)
 {
-    /* A call in progress may use the library and its table for ever: they are never freed. */
+    /* A call in progress may use the library and its table forever: they are never freed. */
     static struct recorder recorder;
     struct recorder *r = &recorder;
     *r = (struct recorder){.config = config, .call = &r->one};

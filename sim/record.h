@@ -1,6 +1,5 @@
-/* Writing down a driver: everything that a machine file can hold is asked, and every answer and
- * return code kept. What to ask is generated from answers.def, so that a new row is recorded too.
- */
+/* Records a driver: queries everything that a machine file can contain, and stores every answer and
+ * return code. The queries are generated from answers.def, so that new rows are recorded too. */
 #ifndef GPULSE_SIM_RECORD_H
 #define GPULSE_SIM_RECORD_H
 
@@ -10,7 +9,7 @@
 
 struct gp_err;
 
-/* The driver, as any program loads it. */
+/* The driver, loaded like by any program. */
 struct rec_api {
     void *library;
     bool present[SIM_SYMBOL_COUNT];
@@ -25,8 +24,8 @@ int rec_load(struct rec_api *api, const char *path, struct gp_err *err);
 
 enum { REC_NUMBERS = 16, REC_TEXT_SIZE = 1024, REC_FIELDS = 64, REC_MAX_ENTRIES = 65536 };
 
-/* One call of the driver: what goes in and what comes out. It belongs to the thread that makes it,
- * for ever if it does not return. */
+/* One driver call with its input and output. It belongs to the thread that makes it; if the call
+ * never returns, permanently. */
 struct rec_call {
     const struct rec_api *api;
     enum sim_function function;
@@ -36,9 +35,9 @@ struct rec_call {
     nvmlReturn_t code;
     uint64_t ns;
     uint64_t numbers[REC_NUMBERS];
-    uint32_t unknown; /* bits: numbers that this version of the call does not give */
+    uint32_t unknown; /* bits: numbers that this version of the call does not provide */
     char text[REC_TEXT_SIZE];
-    uint16_t text_at[REC_NUMBERS]; /* where the text of each value begins */
+    uint16_t text_at[REC_NUMBERS]; /* the offset of each text */
     nvmlDevice_t handle;
     nvmlPciInfo_t pci;
     nvmlFieldValue_t fields[REC_FIELDS];
@@ -47,24 +46,24 @@ struct rec_call {
     unsigned int count;
 };
 
-/* Runs calls on a thread of its own, each with a deadline; a call that misses it answers TIMEOUT,
- * keeps its thread, and the next one gets another. */
+/* Runs calls on a separate thread, each with a deadline. A call that misses it returns TIMEOUT and
+ * keeps its thread; the next call gets a new one. */
 struct rec_runner;
 struct rec_runner *rec_runner_new(uint64_t timeout_ns);
-/* True if a call is still in progress: then the session is not to be ended. */
+/* Whether a call is still in progress: the session must not be closed then. */
 bool rec_runner_is_stuck(const struct rec_runner *runner);
 /* False if it is stuck. */
 bool rec_runner_free(struct rec_runner *runner);
-/* Fills in *call what came back. Its entries belong to the caller, who frees them. False without
- * memory or threads. */
+/* Fills *call with the result. The caller frees its entries. Returns false without memory or
+ * threads. */
 bool rec_run(struct rec_runner *runner, struct rec_call *call);
 
-/* A question to a device that fills slots of answers.def. */
+/* A query of a device that fills slots of answers.def. */
 struct rec_probe {
     enum sim_function function;
     enum sim_slot slot;  /* the first one */
     unsigned int values; /* consecutive slots that one call fills */
-    unsigned int keys;   /* calls, each for the next slots */
+    unsigned int keys;   /* number of calls, each for the following slots */
     nvmlReturn_t (*ask)(struct rec_call *call);
 };
 extern const struct rec_probe rec_probes[];
@@ -72,13 +71,13 @@ extern const size_t rec_probe_count;
 
 struct rec_config {
     const char *library; /* NULL: search */
-    uint64_t timeout_ns; /* of one call */
-    bool latency;        /* measure what the calls cost */
+    uint64_t timeout_ns; /* for one call */
+    bool latency;        /* measure the duration of calls */
     bool redact;
 };
 
-/* Asks the driver everything. The machine is a document that sim_machine_load reads. *ret_stuck: a
- * call has not returned, the process should end with _exit. */
+/* Records everything. The machine is a document for sim_machine_load. *ret_stuck: a call has not
+ * returned, so the process should exit with _exit(). */
 int rec_machine(const struct rec_config *config, json_t **ret, bool *ret_stuck, struct gp_err *err);
 
 #endif

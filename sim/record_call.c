@@ -1,4 +1,4 @@
-/* The driver under its recorder: loading, and calls that may not come back. */
+/* Loads the driver to record, and makes calls that may never return. */
 #include "sim/record.h"
 
 #include "abi/nvml_library.h"
@@ -24,8 +24,8 @@ int rec_load(struct rec_api *api, const char *path, struct gp_err *err)
         return gp_err_set(err, GP_EDRIVER, "cannot load the driver's library: %s", dlerror());
     if (!api->library)
         return gp_err_set(err, GP_EDRIVER,
-                          "cannot load libnvidia-ml.so.1: not found; name it with --library, or a "
-                          "simulated machine with -m");
+                          "cannot load libnvidia-ml.so.1: not found; give its path with --library, "
+                          "or a simulated machine with -m");
     for (size_t i = 0; i < SIM_SYMBOL_COUNT; i++)
         api->present[i] = dlsym(api->library, sim_symbols[i].name) != NULL;
     void *symbol;
@@ -37,9 +37,9 @@ int rec_load(struct rec_api *api, const char *path, struct gp_err *err)
     symbol = dlsym(api->library, "gpulse_sim_error");
     memcpy(&api->gpulse_sim_error, &symbol, sizeof(symbol));
     if (!api->nvmlInit_v2 || !api->nvmlDeviceGetCount_v2 || !api->nvmlDeviceGetHandleByIndex_v2)
-        return gp_err_set(err, GP_EDRIVER,
-                          "the library has no nvmlInit_v2: not libnvidia-ml, or a "
-                          "driver before R450");
+        return gp_err_set(
+            err, GP_EDRIVER,
+            "the library has no nvmlInit_v2: it is not libnvidia-ml, or from a driver before R450");
     return GP_OK;
 }
 
@@ -154,7 +154,7 @@ bool rec_run(struct rec_runner *runner, struct rec_call *call)
     (void)pthread_mutex_unlock(&w->lock);
     if (done)
         return true;
-    /* The thread and its memory stay where the driver may still use them. */
+    /* The driver may still use the thread and its memory, so they are not freed. */
     (void)pthread_detach(runner->thread);
     runner->worker = NULL;
     runner->stuck = true;

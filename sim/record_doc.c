@@ -54,10 +54,10 @@ void rec_doc_note(struct rec_doc *doc, const char *fmt, ...)
     (void)json_array_append_new(doc->notes, json_string(text));
 }
 
-/* ------------------------------------------------------------------------- secrets */
+/* ------------------------------------------------------------------------- redaction */
 
-/* Digits become the number of the secret, filled up with zeros; what stands before the first one
- * ("GPU-", "MIG-", "0x") and the dashes stay, so that the text still looks like what it is. */
+/* Replaces the digits with the number of the secret, zero-padded. The prefix ("GPU-", "MIG-", "0x")
+ * and dashes stay, so that the text keeps its form. */
 static void disguise(const char *text, unsigned long number, char *out, size_t size)
 {
     size_t len = strlen(text) < size - 1 ? strlen(text) : size - 1;
@@ -89,7 +89,7 @@ const char *rec_doc_secret(struct rec_doc *doc, const char *text)
     return known ? json_string_value(known) : "";
 }
 
-/* Every answer, of today and later, that tells one board or computer from another. */
+/* Every answer, present or future, that identifies a board or computer. */
 static bool is_secret(const struct sim_answer *row)
 {
     static const char *const words[] = {"serial", "uuid", "guid", "hostname", "pdi", "chassis"};
@@ -121,21 +121,20 @@ static json_t *value_json(struct rec_doc *doc, const char *where, enum sim_slot 
 {
     const struct sim_answer *row = &sim_answers[slot];
     if (v->code != NVML_SUCCESS && !sim_return_name(v->code))
-        rec_doc_note(doc, "%s: %s answers the code %d, which has no name", where, row->key,
-                     (int)v->code);
+        rec_doc_note(doc, "%s: %s returns the unknown code %d", where, row->key, (int)v->code);
     if (v->code != NVML_SUCCESS)
         return rec_doc_code(v->code);
     if (row->kind == SIM_KIND_TEXT)
         return json_string(is_secret(row) ? rec_doc_secret(doc, v->text) : v->text);
     if (v->number > INT64_MAX && row->kind != SIM_KIND_I32) {
-        rec_doc_note(doc, "%s: %s answers %" PRIu64 ", which does not fit a machine file", where,
+        rec_doc_note(doc, "%s: %s returns %" PRIu64 ", which does not fit a machine file", where,
                      row->key, v->number);
         return json_string("UNKNOWN");
     }
     return number_json(row->kind, doc->redact && is_secret(row) ? 0 : v->number);
 }
 
-/* All members of a call that fails say the same. */
+/* All members of a failed call have the same code. */
 static bool fails_alike(const struct rec_answers *answers, enum sim_slot first, size_t count)
 {
     nvmlReturn_t code = answers->values[first].code;
@@ -145,8 +144,8 @@ static bool fails_alike(const struct rec_answers *answers, enum sim_slot first, 
     return code != NVML_SUCCESS;
 }
 
-/* What a file need not say; NOT_SUPPORTED is written down all the same for a GPU: it tells that
- * this was asked. */
+/* What can be omitted from the file. NOT_SUPPORTED is written for a GPU, to show that it was
+ * queried. */
 static bool goes_without_saying(const struct sim_value *v, enum sim_slot slot, bool mig)
 {
     nvmlReturn_t without = sim_slot_default(slot);
@@ -223,11 +222,11 @@ json_t *rec_doc_processes(struct rec_doc *doc, const char *where,
 
 /* ------------------------------------------------------------------------- fields */
 
-/* The scopes that are asked for, by the field's newest number; other fields have scope 0 alone. */
+/* The scopes to read, by the field's newest id; other fields only have scope 0. */
 static const struct {
     unsigned int first, last;
     unsigned int count; /* 0: one for each link */
-    bool sum;           /* all ones: of all links */
+    bool sum;           /* all ones: sum over all links */
 } scopes[] = {
     {138, 141, 0, true},  {146, 146, 0, false}, {161, 168, 0, false}, {171, 172, 14, false},
     {185, 190, 4, false}, {192, 192, 4, false}, {201, 222, 0, false}, {231, 234, 14, false},
@@ -289,11 +288,9 @@ void rec_doc_field(struct rec_doc *doc, json_t *fields, const nvmlFieldValue_t *
     }
     json_int_t number = 0;
     if (!rec_number(field->valueType, &field->value, &number))
-        rec_doc_note(doc, "field %s comes with the type %d, which is not known", key,
-                     (int)field->valueType);
+        rec_doc_note(doc, "field %s has the unknown type %d", key, (int)field->valueType);
     else if (field->valueType == NVML_VALUE_TYPE_DOUBLE)
-        rec_doc_note(doc, "field %s comes as a floating-point number, %.9g", key,
-                     field->value.dVal);
+        rec_doc_note(doc, "field %s is a floating-point number, %.9g", key, field->value.dVal);
     bool is_signed = field->fieldId >= NVML_FI_DEV_TEMPERATURE_SHUTDOWN_TLIMIT &&
                      field->fieldId <= NVML_FI_DEV_TEMPERATURE_GPU_MAX_TLIMIT;
     if (number < 0 && !is_signed) {
@@ -305,14 +302,14 @@ void rec_doc_field(struct rec_doc *doc, json_t *fields, const nvmlFieldValue_t *
     (void)json_object_set_new(fields, key, json_integer(number));
 }
 
-/* ------------------------------------------------------------------------- the whole */
+/* ------------------------------------------------------------------------- the machine */
 
 static bool add_list(json_t *machine, const char *key, json_t *list)
 {
     return json_array_size(list) == 0 || json_object_set(machine, key, list) == 0;
 }
 
-/* What the library has and lacks against what its version lets expect. */
+/* Compares the symbols of the library with those expected for its version. */
 static bool add_symbols(json_t *machine, const bool present[SIM_SYMBOL_COUNT],
                         const unsigned int driver[3])
 {

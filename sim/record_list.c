@@ -1,4 +1,4 @@
-/* The processes of a device: three lists, which a machine file holds as one. */
+/* The processes of a device: three lists, which a machine file stores as one. */
 #include "sim/record_list.h"
 
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 enum { LIST_TRIES = 5, FIRST_ROOM = 64, UTIL_ROOM = 100 };
 
-/* One of the list functions, whatever its entries are. */
+/* One of the list functions, regardless of the type of its entries. */
 typedef nvmlReturn_t (*list_fn)(nvmlDevice_t device, unsigned int *count, void *entries);
 
 struct list {

@@ -6,14 +6,14 @@
 
 enum rec_list { REC_COMPUTE, REC_GRAPHICS, REC_MPS, REC_LISTS };
 
-/* Prepares the call that reads a list; false if the driver has none. */
+/* Prepares the call that reads a list; false if the driver does not have it. */
 bool rec_list_ask(const struct rec_api *api, const unsigned int driver[3], enum rec_list list,
                   struct rec_call *call);
 
-/* An entry of what it brought; type and name are not in it. */
+/* An entry of the result, without type and name. */
 struct sim_process rec_list_entry(const struct rec_call *call, unsigned int index);
 
-/* Reads the shares of the processes: entries are nvmlProcessUtilizationSample_t. */
+/* Reads the utilization of processes: entries are nvmlProcessUtilizationSample_t. */
 nvmlReturn_t rec_ask_utilization(struct rec_call *call);
 
 #endif

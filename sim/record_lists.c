@@ -10,7 +10,7 @@
 
 enum { TRIES = 5, FIRST_ROOM = 64, MAX_FANS = 16 };
 
-/* A member that is NOT_SUPPORTED is left out. */
+/* A member that is NOT_SUPPORTED is omitted. */
 static void set_number(json_t *row, const char *key, nvmlReturn_t code, uint64_t number)
 {
     bool fits = code == NVML_SUCCESS && number <= INT64_MAX;
@@ -175,7 +175,7 @@ static nvmlReturn_t ask_stats(struct rec_call *c)
     return code;
 }
 
-/* A number that the driver does not know is all ones. */
+/* All ones means that the driver does not know the number. */
 static nvmlReturn_t known(nvmlReturn_t code, uint64_t number, uint64_t unknown)
 {
     return code == NVML_SUCCESS && number == unknown ? NVML_ERROR_NOT_SUPPORTED : code;
@@ -206,7 +206,7 @@ static json_t *ask_accounted(struct recorder *r, unsigned int index)
         return rec_doc_code(c->code);
     unsigned int count = c->count;
     unsigned int *pids = c->entries;
-    r->call->entries = NULL; /* it stays while others are asked for */
+    r->call->entries = NULL; /* it is needed while others are queried */
     json_t *rows = json_array();
     for (unsigned int i = 0; i < count; i++)
         (void)json_array_append_new(rows, accounted_app(r, device, pids[i]));
@@ -229,7 +229,7 @@ static nvmlReturn_t ask_fan_rpm(struct rec_call *c)
     return code;
 }
 
-/* What else a fan tells is an answer of the GPU or a setting. */
+/* Other values of a fan are answers of the GPU, or settings. */
 static json_t *ask_fans(struct recorder *r, unsigned int index)
 {
     nvmlDevice_t device = device_of(r, index);
@@ -316,7 +316,7 @@ static nvmlReturn_t ask_profile(struct rec_call *c)
                                 info.memorySizeMB, info.multiprocessorCount, info.copyEngineCount,
                                 info.decoderCount, info.encoderCount,        info.jpegCount,
                                 info.ofaCount,     info.isP2pSupported};
-    _Static_assert(sizeof(numbers) <= sizeof(c->numbers), "as many as a call has");
+    _Static_assert(sizeof(numbers) <= sizeof(c->numbers), "the maximum of a call");
     memcpy(c->numbers, numbers, sizeof(numbers));
     info.name[sizeof(info.name) - 1] = '\0';
     (void)snprintf(c->text, sizeof(c->text), "%s",
@@ -331,7 +331,7 @@ static nvmlReturn_t ask_placements(struct rec_call *c)
                                                                       &c->count));
 }
 
-/* Only root is told, and only in MIG mode. */
+/* Only reported to root, and only in MIG mode. */
 static void add_placements(struct recorder *r, nvmlDevice_t device, unsigned int id, json_t *row)
 {
     struct gp_strbuf text = GP_STRBUF_INIT(4096);
@@ -379,10 +379,10 @@ static json_t *ask_mig_profiles(struct recorder *r, unsigned int index)
 
 /* ------------------------------------------------------------------------- samples */
 
-/* In the order of the members of lists.def, behind the kind. */
+/* In the order of the members in lists.def, after the kind. */
 enum { COUNT, DURATION, MAX, MIN, SUM };
 
-/* What was not written has time 0. */
+/* Unwritten samples have time 0. */
 static void sum_up(struct rec_call *c, nvmlValueType_t type, const nvmlSample_t *samples)
 {
     unsigned long long first = UINT64_MAX, last = 0;
@@ -403,7 +403,7 @@ static void sum_up(struct rec_call *c, nvmlValueType_t type, const nvmlSample_t 
     n[DURATION] = last - first;
 }
 
-/* An empty buffer is not found; it has samples all the same, none. */
+/* An empty buffer returns "not found", but the kind is supported. */
 static nvmlReturn_t ask_series(struct rec_call *c)
 {
     nvmlSamplingType_t kind = (nvmlSamplingType_t)c->key;

@@ -1,5 +1,5 @@
-/* The questions. Most come from the rows of answers.def, the odd ones are written out as they are
- * in nvml.c. Of several that fill a slot the first is taken whose function the driver has. */
+/* The queries. Most are generated from the rows of answers.def; the special ones are written out,
+ * like in nvml.c. If several fill a slot, the first one whose function the driver has is used. */
 #include "sim/record.h"
 
 #include <stdio.h>
@@ -33,7 +33,7 @@ static void take_words(struct rec_call *c, const void *from, size_t skip, size_t
         return code;                                                                               \
     }
 #define SIM_OUT2(function, slot, slot2, type)                                                      \
-    _Static_assert(SIM_##slot2 == SIM_##slot + 1, "the slots of a call follow each other");        \
+    _Static_assert(SIM_##slot2 == SIM_##slot + 1, "the slots of a call are consecutive");          \
     static nvmlReturn_t ask_##function(struct rec_call *c)                                         \
     {                                                                                              \
         type out = (type)0, out2 = (type)0;                                                        \
@@ -75,7 +75,7 @@ static void take_words(struct rec_call *c, const void *from, size_t skip, size_t
     }
 #include "sim/answers.def"
 
-/* ------------------------------------------------------------------------- the odd ones */
+/* ------------------------------------------------------------------------- special cases */
 
 static nvmlReturn_t ask_nvmlDeviceGetGspFirmwareVersion(struct rec_call *c)
 {
@@ -183,7 +183,7 @@ static nvmlReturn_t ask_nvmlDeviceGetAttributes_v2(struct rec_call *c)
     return code;
 }
 
-/* What the offset of a clock may be; where it stands now is a setting. */
+/* The range of a clock offset; its current value is a setting. */
 static nvmlReturn_t ask_nvmlDeviceGetClockOffsets(struct rec_call *c)
 {
     nvmlClockOffset_t offset = {.version = nvmlClockOffset_v1,
@@ -195,7 +195,7 @@ static nvmlReturn_t ask_nvmlDeviceGetClockOffsets(struct rec_call *c)
     return code;
 }
 
-/* The same of a driver before R555. */
+/* Same for a driver before R555. */
 #define ASK_OFFSET_RANGE(function)                                                                 \
     static nvmlReturn_t ask_##function(struct rec_call *c)                                         \
     {                                                                                              \
@@ -312,7 +312,7 @@ static nvmlReturn_t ask_nvmlDeviceGetDramEncryptionMode(struct rec_call *c)
     return code;
 }
 
-/* Bytes as nvidia-smi prints them; a dash stands before those whose bit is set. */
+/* Bytes in nvidia-smi's format, with a dash before those whose bit is set. */
 static void put_hex(char *out, const unsigned char *bytes, size_t size, unsigned int dashes)
 {
     for (size_t i = 0; i < size; i++)
@@ -363,7 +363,7 @@ static nvmlReturn_t ask_nvmlDeviceGetPlatformInfo(struct rec_call *c)
     if (code == NVML_ERROR_ARGUMENT_VERSION_MISMATCH) {
         info = (nvmlPlatformInfo_t){.version = nvmlPlatformInfo_v1};
         code = c->api->nvmlDeviceGetPlatformInfo(c->device, &info);
-        c->unknown = 1u << 0; /* its place held another identity */
+        c->unknown = 1u << 0; /* its place had another id */
     }
     (void)snprintf(c->text, sizeof(c->text), "%.*s", (int)sizeof(info.chassisSerialNumber),
                    (const char *)info.chassisSerialNumber);
@@ -392,7 +392,7 @@ static nvmlReturn_t ask_nvmlDeviceWorkloadPowerProfileGetCurrentProfiles(struct 
     return code;
 }
 
-/* Only what it answers; the lists themselves are read in record.c. */
+/* Only its return code; record.c reads the lists themselves. */
 #define ASK_LIST(function, entry)                                                                  \
     static nvmlReturn_t ask_##function(struct rec_call *c)                                         \
     {                                                                                              \
@@ -410,7 +410,7 @@ ASK_LIST(nvmlDeviceGetMPSComputeRunningProcesses_v3, 3)
 ASK_LIST(nvmlDeviceGetMPSComputeRunningProcesses_v2, 2)
 ASK_LIST(nvmlDeviceGetMPSComputeRunningProcesses, 1)
 
-/* Without samples it says NOT_FOUND: that is an empty list. */
+/* It returns NOT_FOUND without samples: an empty list. */
 static nvmlReturn_t ask_nvmlDeviceGetProcessUtilization(struct rec_call *c)
 {
     unsigned int count = 0;
@@ -419,7 +419,7 @@ static nvmlReturn_t ask_nvmlDeviceGetProcessUtilization(struct rec_call *c)
     return works ? NVML_SUCCESS : code;
 }
 
-/* Whether there are series at all; which of them is another question. */
+/* Whether there are series at all; the kinds are queried separately. */
 static nvmlReturn_t ask_nvmlDeviceGetSamples(struct rec_call *c)
 {
     nvmlValueType_t type;

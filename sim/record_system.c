@@ -1,4 +1,4 @@
-/* What the driver answers of the machine itself. */
+/* The driver's answers about the machine itself. */
 #include "sim/record_internal.h"
 
 #include <stdio.h>
@@ -26,7 +26,7 @@ static nvmlReturn_t ask_settings(struct rec_call *c)
 {
     nvmlSystemConfComputeSettings_t settings = {.version = nvmlSystemConfComputeSettings_v1};
     nvmlReturn_t code = c->api->nvmlSystemGetConfComputeSettings(&settings);
-    c->numbers[0] = settings.multiGpuMode; /* the rest is the state */
+    c->numbers[0] = settings.multiGpuMode; /* the rest is in the state */
     return code;
 }
 

@@ -1,4 +1,4 @@
-/* NVLinks, and how the GPUs stand to each other. */
+/* NVLinks, and the topology of the GPUs. */
 #include "sim/record_internal.h"
 
 #include "base/strbuf.h"
@@ -50,7 +50,7 @@ static nvmlReturn_t ask_remote(struct rec_call *c)
     return c->api->nvmlDeviceGetNvLinkRemotePciInfo_v2(c->device, c->key, &c->pci);
 }
 
-/* The link stands in the low half of the key, the counter in the high one. */
+/* The low half of the key is the link, the high half the counter. */
 static nvmlReturn_t ask_errors(struct rec_call *c)
 {
     unsigned long long count = 0;
@@ -85,7 +85,7 @@ static nvmlReturn_t ask_field(struct rec_call *c)
         key, SIM_FN_nvmlDeviceGetFieldValues, ask_field, id, unit                                  \
     }
 
-/* A member of a link; of several for one key the first is taken that answers. */
+/* A member of a link; if several have the same key, the first successful one is used. */
 static const struct {
     const char *key;
     enum sim_function function;
@@ -127,7 +127,7 @@ static const struct {
     FIELD("symbol_ber", NVML_FI_DEV_NVLINK_COUNT_SYMBOL_BER, 1),
 };
 
-/* The other end: a GPU of this machine by its place, anything else by its address. */
+/* The remote end: a GPU of this machine by its index, anything else by its address. */
 static void add_remote(struct recorder *r, unsigned int index, unsigned int link, json_t *row)
 {
     nvmlDevice_t device = r->devices[index].handle;
@@ -149,7 +149,7 @@ static void add_remote(struct recorder *r, unsigned int index, unsigned int link
     (void)json_object_set_new(row, "remote", json_string(text));
 }
 
-/* The corrections of a link, all or none. */
+/* The FEC histogram of a link, all or none. */
 static nvmlReturn_t ask_fec(struct rec_call *c)
 {
     nvmlFieldValue_t f[16];
@@ -183,7 +183,8 @@ static json_t *ask_link(struct recorder *r, unsigned int index, unsigned int lin
     if (rec_ask(r) == NVML_SUCCESS)
         (void)json_object_set_new(row, "fec", json_string(r->call->text));
     add_remote(r, index, link, row);
-    /* Before R470 the driver does not say so: what links GPUs and is none of them is a switch. */
+    /* Before R470 the driver does not report switches: a remote device that links to GPUs but is
+     * not one is a switch. */
     if (r->devices[index].linked && !json_object_get(row, "remote_type") &&
         !json_object_get(row, "peer"))
         (void)json_object_set_new(row, "remote_type", json_integer(NVML_NVLINK_DEVICE_TYPE_SWITCH));
@@ -257,7 +258,8 @@ static const char *level_name(uint64_t level)
     return "SYS";
 }
 
-/* A machine file knows the level by the XOR of two indices: a note where a machine is not so. */
+/* Machine files determine the level by the XOR of two indices; adds a note if that does not fit
+ * this machine. */
 static json_t *levels(struct recorder *r)
 {
     uint64_t by_xor[SIM_MAX_DEVICES] = {0}, level;
@@ -276,8 +278,8 @@ static json_t *levels(struct recorder *r)
             last = x > last ? x : last;
         }
     if (!regular)
-        rec_doc_note(&r->doc, "topology: it is no tree of equal halves, some levels are wrong");
-    /* The last entry stands for all further ones. */
+        rec_doc_note(&r->doc, "topology: not a tree of equal halves; some levels are wrong");
+    /* The last entry applies to all further ones. */
     while (last > 1 && (!told[last] || !told[last - 1] || by_xor[last] == by_xor[last - 1]))
         last--;
     json_t *out = json_array();
@@ -286,7 +288,7 @@ static json_t *levels(struct recorder *r)
     return out;
 }
 
-/* What GPUs without a link between them can do. */
+/* What GPUs without a link between them support. */
 static const char *p2p(struct recorder *r)
 {
     static const char *const letters[] = {
@@ -320,7 +322,7 @@ static const char *p2p(struct recorder *r)
 
 enum { MASK_WORDS = 4096 / 64, MASK_BITS = MASK_WORDS * 64 };
 
-/* "0-51,104-155" of the bits that are set. */
+/* "0-51,104-155" from the set bits. */
 static nvmlReturn_t put_mask(struct rec_call *c, const unsigned long *mask, nvmlReturn_t code)
 {
     const size_t word = sizeof(*mask) * CHAR_BIT;
@@ -353,7 +355,8 @@ static nvmlReturn_t ask_nodes(struct rec_call *c)
         c->api->nvmlDeviceGetMemoryAffinity(c->device, MASK_WORDS, mask, 0 /* of the node */));
 }
 
-/* The GPUs are spread evenly over the sockets: so many that it comes out, if there is a number. */
+/* Distributes the GPUs evenly over the sockets, with a number of sockets that matches, if there is
+ * one. */
 static json_t *sockets(struct recorder *r, const char *key, enum sim_function function,
                        nvmlReturn_t (*ask)(struct rec_call *))
 {
@@ -380,7 +383,7 @@ static json_t *sockets(struct recorder *r, const char *key, enum sim_function fu
             (void)json_array_append_new(out, json_string(of_socket[s]));
         return out;
     }
-    rec_doc_note(&r->doc, "topology: the %s of the GPUs do not fit a machine file", key);
+    rec_doc_note(&r->doc, "topology: the %s of the GPUs do not fit into a machine file", key);
     return NULL;
 }
 

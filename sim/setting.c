@@ -38,11 +38,11 @@ void sim_setting_unset(const struct sim_live *live, const struct sim_device *gpu
     atomic_fetch_and(&settings_of(live)->devices[gpu->index].set, ~(1ull << setting));
 }
 
-/* Which setting stands for a stored answer of a GPU. */
+/* The setting that replaces a stored answer of a GPU. */
 static const struct {
     enum sim_slot first, last;
     enum sim_setting setting;
-    bool cleared; /* the setting says that the counters are 0 */
+    bool cleared; /* the setting means that the counters were reset */
 } changed_slots[] = {
     {SIM_PERSISTENCE, SIM_PERSISTENCE, SIM_SET_PERSISTENCE, false},
     {SIM_COMPUTE_MODE, SIM_COMPUTE_MODE, SIM_SET_COMPUTE_MODE, false},
@@ -106,7 +106,7 @@ struct sim_value sim_setting_value(const struct sim_live *live, const struct sim
             v.number = sim_mig_mode(live, device, v.number);
         return v;
     }
-    /* A GPU that is partitioned has no utilization of its own. */
+    /* A partitioned GPU has no utilization of its own. */
     if (is_utilization(slot) && sim_setting_get(live, device, SIM_SET_MIG, &changed) && changed)
         v.code = NVML_ERROR_NOT_SUPPORTED;
     for (size_t i = 0; i < GP_ARRAY_LEN(changed_slots); i++)
@@ -153,7 +153,7 @@ bool sim_device_is_busy(const struct sim_live *live, const struct sim_device *de
     return sim_live_processes(live, device, &one, 1) > 0;
 }
 
-/* What the driver keeps for a GPU as long as it holds it. */
+/* Settings that the driver keeps while it holds the GPU. */
 static const enum sim_setting kept[] = {
     SIM_SET_COMPUTE_MODE,     SIM_SET_LIMIT,
     SIM_SET_MODULE_LIMIT,     SIM_SET_ACCOUNTING,
@@ -184,13 +184,13 @@ static void let_go_of_idle(const struct sim_live *live)
     }
 }
 
-/* A client is its pid and the lower half of its start time. */
+/* A client is identified by its pid and the lower half of its start time. */
 static unsigned long long client_word(unsigned int pid)
 {
     return (unsigned long long)pid << 32 | (sim_process_start(pid) & UINT32_MAX);
 }
 
-/* How many others there are; those that have ended are forgotten. */
+/* Counts the other clients, and removes those that have exited. */
 static unsigned int count_others(const struct sim_live *live, unsigned long long own)
 {
     struct sim_settings *s = settings_of(live);
@@ -207,7 +207,8 @@ static unsigned int count_others(const struct sim_live *live, unsigned long long
     return count;
 }
 
-/* One comes or goes at a time: what the driver lets go of nobody is about to set. */
+/* Only one at a time, so that the driver does not drop a setting that another client is about to
+ * change. */
 void sim_client_enter(const struct sim_live *live)
 {
     struct sim_settings *s = settings_of(live);

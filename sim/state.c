@@ -30,23 +30,23 @@ _Static_assert(sizeof(struct sim_account) <= RECORD_WORDS * 8, "an account fits 
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "shared memory needs lock-free atomics");
 
 struct slot {
-    atomic_uint sequence; /* odd while being written */
+    atomic_uint sequence; /* odd during a write */
     atomic_uint used;
     atomic_ullong words[RECORD_WORDS];
 };
 
 struct counter {
-    atomic_ullong time_us; /* of the last reading; 0: none yet */
+    atomic_ullong time_us; /* of the last read; 0: none yet */
     atomic_ullong count;
 };
 
-/* Complete when sequence is its number + 1. */
+/* Complete if sequence is its number + 1. */
 struct event {
     atomic_ullong sequence;
     atomic_ullong words[3];
 };
 
-/* The file, byte for byte. */
+/* The layout of the file. */
 struct layout {
     char magic[8];
     uint32_t version;
@@ -56,29 +56,29 @@ struct layout {
     struct slot faults[SIM_MAX_FAULTS];
     struct slot jobs[SIM_MAX_JOBS];
     struct slot accounts[SIM_MAX_ACCOUNTS];
-    atomic_ullong account_count; /* so far */
+    atomic_ullong account_count; /* total so far */
     struct counter counters[SIM_MAX_DEVICES][SIM_COUNTERS];
     struct sim_settings settings;
-    atomic_ullong event_count; /* so far */
-    atomic_uint event_bell;    /* a futex: changes with every event */
+    atomic_ullong event_count; /* total so far */
+    atomic_uint event_bell;    /* a futex, changes with every event */
     struct event events[SIM_MAX_EVENTS];
 };
 
 struct sim_state {
     int fd;               /* −1: private */
-    pthread_mutex_t lock; /* of the threads; the file's is one between processes */
+    pthread_mutex_t lock; /* between threads; the file lock is between processes */
     struct layout *map;
-    struct sim_device *made; /* chained by next_made */
-    /* Whether a job's process lives is asked of /proc at most every RECHECK_MS. */
+    struct sim_device *made; /* linked by next_made */
+    /* Whether a job's process is alive is checked in /proc at most every RECHECK_MS. */
     struct {
         atomic_ullong checked_ms;
-        atomic_ullong verdict; /* which one it was, and in the lowest bit whether it lived */
+        atomic_ullong verdict; /* the process, and in the lowest bit whether it was alive */
     } jobs[SIM_MAX_JOBS];
 };
 
 /* ------------------------------------------------------------------------- slots */
 
-/* The state is locked: who left the number odd has died. */
+/* Requires the lock: a writer that left the number odd has died. */
 static void slot_write(struct slot *slot, const void *record, size_t size)
 {
     unsigned long long words[RECORD_WORDS] = {0};
@@ -91,7 +91,7 @@ static void slot_write(struct slot *slot, const void *record, size_t size)
     atomic_store(&slot->used, 1);
 }
 
-/* A slot that stays in motion (a writer died in the middle) counts as empty. */
+/* A slot that stays odd (a writer died during a write) counts as empty. */
 static bool slot_read(struct slot *slot, void *record, size_t size)
 {
     for (int tries = 0; tries < 100; tries++) {
@@ -124,7 +124,7 @@ static int open_directory(int *ret_fd, struct gp_err *err)
     else
         n = snprintf(path, sizeof(path), "/tmp/gpulse-sim-%u", (unsigned)geteuid());
     if (n < 0 || (size_t)n >= sizeof(path))
-        return gp_err_set(err, GP_EIO, "the path of the simulation's state is too long");
+        return gp_err_set(err, GP_EIO, "the path of the simulator's state is too long");
 
     if (mkdir(path, 0700) < 0 && errno != EEXIST)
         return gp_err_set(err, GP_EIO, "cannot create '%s': %s", path, strerror(errno));
@@ -134,14 +134,15 @@ static int open_directory(int *ret_fd, struct gp_err *err)
     struct stat st;
     if (fstat(fd, &st) < 0 || st.st_uid != geteuid() || (st.st_mode & 077) != 0) {
         (void)close(fd);
-        return gp_err_set(err, GP_EPERM, "'%s' must be a directory of yours with mode 0700", path);
+        return gp_err_set(err, GP_EPERM,
+                          "'%s' must be a directory that belongs to you, with mode 0700", path);
     }
     *ret_fd = fd;
     return GP_OK;
 }
 
-/* A file is known by its real path, so that two spellings are one machine. FNV-1a is enough: a
- * collision would only make two of the user's own machines share their faults. */
+/* A file is identified by its real path, so that two spellings are one machine. FNV-1a is
+ * sufficient: a collision would only make two of the user's own machines share their faults. */
 static void state_file_name(const char *spec, char out[64])
 {
     char real[GP_PATH_SIZE];
@@ -185,9 +186,7 @@ static int prepare_file(int fd, const char *name, struct gp_err *err)
             return GP_OK;
     }
     return gp_err_set(err, GP_EFORMAT,
-                      "the simulation's state file '%s' is of another version; "
-                      "remove it",
-                      name);
+                      "the simulator's state file '%s' has another version; remove it", name);
 }
 
 int sim_state_open(const char *spec, struct sim_state **ret, struct gp_err *err)
@@ -202,7 +201,7 @@ int sim_state_open(const char *spec, struct sim_state **ret, struct gp_err *err)
     int saved = errno;
     (void)close(dir);
     if (fd < 0)
-        return gp_err_set(err, GP_EIO, "cannot open the simulation's state '%s': %s", name,
+        return gp_err_set(err, GP_EIO, "cannot open the simulator's state '%s': %s", name,
                           strerror(saved));
 
     struct sim_state *state = calloc(1, sizeof(*state));
@@ -272,7 +271,7 @@ int sim_state_lock(struct sim_state *state, struct gp_err *err)
             continue;
         int saved = errno;
         (void)pthread_mutex_unlock(&state->lock);
-        return gp_err_set(err, GP_EIO, "cannot lock the simulation's state: %s", strerror(saved));
+        return gp_err_set(err, GP_EIO, "cannot lock the simulator's state: %s", strerror(saved));
     }
     return GP_OK;
 }
@@ -286,7 +285,7 @@ void sim_state_unlock(struct sim_state *state)
 
 /* ------------------------------------------------------------------------- faults */
 
-/* Wakes those who wait for an event: a fault may concern them too. */
+/* Wakes clients that wait for an event, because a fault may concern them too. */
 static void ring(struct sim_state *state)
 {
     atomic_fetch_add(&state->map->event_bell, 1);
@@ -313,7 +312,8 @@ int sim_state_add_fault(struct sim_state *state, const struct sim_fault *fault, 
         ring(state);
         return GP_OK;
     }
-    return gp_err_set(err, GP_ETOOBIG, "all %d faults are in use; clear some", SIM_MAX_FAULTS);
+    return gp_err_set(err, GP_ETOOBIG, "all %d fault slots are in use; clear some faults",
+                      SIM_MAX_FAULTS);
 }
 
 void sim_state_forget_answer(struct sim_state *state, int gpu, uint32_t slot)
@@ -361,7 +361,7 @@ static void drop_account(struct sim_state *state, size_t slot)
     atomic_store(&state->map->accounts[slot].used, 0);
 }
 
-/* The account of a job that has not ended; false if there is none. */
+/* The record of a running job; false if there is none. */
 static bool find_account(struct sim_state *state, const struct sim_job *job, size_t *ret_slot,
                          struct sim_account *ret)
 {
@@ -379,7 +379,7 @@ void sim_state_begin_account(struct sim_state *state, const struct sim_job *job)
     struct sim_account account;
     size_t slot;
     size_t tries = 0;
-    do { /* those that run stay; there are never as many as slots */
+    do { /* records of running jobs stay; there are always fewer than slots */
         slot = atomic_fetch_add(&state->map->account_count, 1) % SIM_MAX_ACCOUNTS;
     } while (sim_state_account(state, slot, &account) && !account.end_us &&
              ++tries < SIM_MAX_ACCOUNTS);
@@ -404,7 +404,7 @@ static void update_account(struct sim_state *state, const struct sim_job *job)
     write_account(state, slot, &account);
 }
 
-/* As a driver does, it forgets an earlier process with the same pid. */
+/* Like a driver, forgets an earlier process with the same pid. */
 static void end_account(struct sim_state *state, size_t slot, struct sim_account *account)
 {
     struct sim_account other;
@@ -442,8 +442,8 @@ uint64_t sim_process_start(unsigned int pid)
     (void)snprintf(path, sizeof(path), "/proc/%u/stat", pid);
     if (gp_io_read(path, text, sizeof(text)) <= 0)
         return 0;
-    /* The command name may hold anything; the fields count from its closing parenthesis, behind
-     * which state is field 3 and the start time field 22. */
+    /* The command name may contain anything; fields are counted from its closing parenthesis. After
+     * it, state is field 3 and the start time field 22. */
     const char *p = strrchr(text, ')');
     for (int field = 2; p && field < 22; field++)
         p = strchr(p + 1, ' ');
@@ -458,7 +458,7 @@ bool sim_state_has_jobs(struct sim_state *state)
 static bool job_lives(struct sim_state *state, size_t slot, const struct sim_job *job)
 {
     unsigned long long now = gp_clock_mono_ns() / GP_NS_PER_MS;
-    /* One word: another thread may still be looking at the job that had this slot before. */
+    /* One word, because another thread may still be checking the previous job of this slot. */
     uint64_t which = job->start_ticks << 23 | (uint64_t)job->pid << 1;
     uint64_t verdict = atomic_load(&state->jobs[slot].verdict);
     if (now - atomic_load(&state->jobs[slot].checked_ms) < RECHECK_MS &&
@@ -470,8 +470,8 @@ static bool job_lives(struct sim_state *state, size_t slot, const struct sim_job
     return alive;
 }
 
-/* Both are judged by the same look at the one that it inherits from, so that the memory is neither
- * free in between nor counted twice. */
+/* Both are based on the same check of the parent job, so that the memory is neither free in between
+ * nor counted twice. */
 static bool has_inherited(struct sim_state *state, const struct sim_job *job)
 {
     struct sim_job other;
@@ -511,7 +511,7 @@ int sim_state_add_job(struct sim_state *state, const struct sim_job *job, size_t
         *ret_slot = i;
         return GP_OK;
     }
-    return gp_err_set(err, GP_ETOOBIG, "all %d job slots of the simulation are in use",
+    return gp_err_set(err, GP_ETOOBIG, "all %d job slots of the simulator are in use",
                       SIM_MAX_JOBS);
 }
 
@@ -550,7 +550,7 @@ uint64_t sim_state_counter(struct sim_state *state, size_t device, enum sim_coun
     struct counter *c = &state->map->counters[device][counter];
     unsigned long long now = gp_clock_wall_ns() / 1000;
     unsigned long long last = atomic_load(&c->time_us);
-    /* Whoever moves the time forward adds what that stretch gave; the others just read. */
+    /* The process that advances the time adds the growth of that period; the others only read. */
     if (now > last && atomic_compare_exchange_strong(&c->time_us, &last, now))
         atomic_fetch_add(&c->count,
                          last ? (uint64_t)((double)per_s * (double)(now - last) / 1e6) : first);
@@ -619,6 +619,6 @@ void sim_state_await_bell(struct sim_state *state, unsigned int since, uint64_t 
     if (now_ns >= until_ns)
         return;
     struct timespec rest = gp_clock_timespec(until_ns - now_ns);
-    /* a private futex would not be woken by other processes */
+    /* A private futex would not be woken by other processes. */
     (void)syscall(SYS_futex, &state->map->event_bell, FUTEX_WAIT, since, &rest, NULL, 0);
 }

@@ -10,7 +10,7 @@ bool sim_is_strict(void)
     return value && *value && strcmp(value, "0") != 0;
 }
 
-/* Of these there are several versions, and a driver that knows only the older ones says so. */
+/* These have several versions, and a driver that only has the older ones refuses the newer. */
 bool sim_strict_has_versions(enum sim_function function)
 {
     return function == SIM_FN_nvmlDeviceGetGpuFabricInfoV ||
@@ -27,6 +27,6 @@ void sim_strict_refuse(enum sim_function function, const char *why)
 
 void sim_strict_refuse_handle(enum sim_function function, const void *handle)
 {
-    sim_strict_refuse(function, handle ? "was called with a handle that is none (any more)"
-                                       : "was called with NULL for a handle");
+    sim_strict_refuse(function, handle ? "was called with an invalid or stale handle"
+                                       : "was called with a NULL handle");
 }

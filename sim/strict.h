@@ -1,5 +1,5 @@
-/* GPULSE_SIM_STRICT=1: what a real library answers with a crash, or not at all, ends the process
- * with a message. So a test shows that a program never does it. */
+/* GPULSE_SIM_STRICT=1: a call that would crash a real library, or is undefined, terminates the
+ * process with a message. Tests can thereby prove that a program never makes one. */
 #ifndef GPULSE_SIM_STRICT_H
 #define GPULSE_SIM_STRICT_H
 
@@ -7,12 +7,12 @@
 
 bool sim_is_strict(void);
 
-/* True if a refused version word is no fault of the caller. */
+/* Whether a refused version word is not an error of the caller. */
 bool sim_strict_has_versions(enum sim_function function);
 
-/* Ends the process if it is strict, else returns. */
+/* Terminates the process in strict mode, otherwise returns. */
 void sim_strict_refuse(enum sim_function function, const char *why);
-/* Likewise because of a handle of a device, which was none. */
+/* Same for an invalid device handle. */
 void sim_strict_refuse_handle(enum sim_function function, const void *handle);
 
 #endif

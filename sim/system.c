@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Reads `count` answers from `first` on, all or nothing. */
+/* Reads `count` answers starting at `first`, all or nothing. */
 static nvmlReturn_t read_answers(const struct sim_call *call, enum sim_system_answer first,
                                  size_t count, unsigned int *ret)
 {

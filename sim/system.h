@@ -1,10 +1,10 @@
-/* What a machine's driver answers of the machine itself: the member "system" of its file, optional.
+/* The driver's answers about the machine itself: the optional member "system" of the machine file.
  *
  *   "system": {"cc_cpu": 0, "cc_gpus": 1, "cc_environment": 0, "cc_feature": 0, "cc_dev_tools": 0,
  *              "cc_multi_gpu": 0, "cc_ready": 1,    confidential computing, by NVML's numbers
  *              "vgpu_heterogeneous": 0, "vgpu_warm_update": 0}
  *
- * What is left out is NOT_SUPPORTED. */
+ * Missing members are NOT_SUPPORTED. */
 #ifndef GPULSE_SIM_SYSTEM_H
 #define GPULSE_SIM_SYSTEM_H
 

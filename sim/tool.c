@@ -1,4 +1,4 @@
-/* gpulse-sim: the simulated driver's own tool; `gpulse sim COMMAND` runs it. */
+/* gpulse-sim: the tool of the simulated driver; `gpulse sim COMMAND` runs it. */
 #include "sim/tool.h"
 
 #include "base/err.h"
@@ -21,23 +21,26 @@ static const struct gp_cmd *const commands[] = {
 
 static const struct gp_program program = {
     .name = "gpulse sim",
-    .summary = "GPUs without GPUs: machines that are simulated at the driver's interface",
-    .description = "The simulated driver answers every NVML program from a machine file: captured "
-                   "machines, jobs, faults. Nothing of it touches a real GPU.",
+    .summary = "simulate GPUs at the driver interface",
+    .description = "The simulated driver serves NVML programs from a machine file: captured "
+                   "machines, jobs, faults. It never touches a real GPU.",
     .version = GPULSE_VERSION,
     .commands = commands,
-    .exit_codes = "0\tdone\n1\tfailed, or the simulated job found no memory\n2\twrong usage or a "
-                  "malformed file\n5\tpermission denied\n",
+    .exit_codes = "0\tsuccess\n"
+                  "1\tfailed, or the simulated job ran out of memory\n"
+                  "2\tusage error or malformed file\n"
+                  "5\tpermission denied\n",
     .environment =
-        "GPULSE_SIM\tthe machine\nGPULSE_SIM_STILL\t1: values stand still\n"
-        "GPULSE_SIM_STRICT\t1: a call that would crash a real library ends the program with "
+        "GPULSE_SIM\tthe machine\n"
+        "GPULSE_SIM_STILL\t1: freeze the simulated values\n"
+        "GPULSE_SIM_STRICT\t1: a call that would crash a real library terminates the program with "
         "a message\n"
-        "GPULSE_SIM_COUNT\tfile that receives the number of calls of each function\n"
-        "GPULSE_SIM_ROOT\twhether settings may be changed: 1, or 0 (default: if root)\n"
-        "GPULSE_SIM_TIMEOUT\thow long gpulse waits for it, if --timeout does not say (default: as "
-        "for a real driver)\n"
-        "GPULSE_SIM_STATE\tdirectory of faults and jobs (default: "
-        "$XDG_RUNTIME_DIR/gpulse-sim, else /tmp/gpulse-sim-UID)\n",
+        "GPULSE_SIM_COUNT\tfile for the number of calls of each function\n"
+        "GPULSE_SIM_ROOT\twhether settings may be changed: 1 or 0 (default: only by root)\n"
+        "GPULSE_SIM_TIMEOUT\thow long gpulse waits for it without --timeout (default: same as for "
+        "a real driver)\n"
+        "GPULSE_SIM_STATE\tdirectory of faults and jobs (default: $XDG_RUNTIME_DIR/gpulse-sim, "
+        "otherwise /tmp/gpulse-sim-UID)\n",
 };
 
 int sim_tool_home(char home[GP_PATH_SIZE], struct gp_err *err)
@@ -57,7 +60,7 @@ int sim_tool_open(const char *machine_option, const char **ret_spec,
     char home[GP_PATH_SIZE];
     const char *spec = machine_option ? machine_option : getenv("GPULSE_SIM");
     if (!spec || !*spec)
-        return gp_err_set(err, GP_EUSAGE, "which machine? name it with -m, as in -m h100x8");
+        return gp_err_set(err, GP_EUSAGE, "no machine given; use -m, for example -m h100x8");
     int result = sim_tool_home(home, err);
     if (result == GP_OK)
         result = sim_machine_open(spec, home, ret_machine, err);
@@ -109,7 +112,7 @@ int sim_tool_print(struct gp_strbuf *sb, struct gp_err *err)
     return r < 0 ? gp_err_set(err, GP_EIO, "cannot write the output: %s", strerror(-r)) : GP_OK;
 }
 
-/* The exit status of what only prints. */
+/* Prints a text; returns the exit status. */
 static int print(struct gp_strbuf *sb)
 {
     struct gp_err err = {0};
@@ -145,7 +148,7 @@ int main(int argc, char **argv)
         gp_strbuf_addf(&sb, "%s %s\n", program.name, program.version);
         return print(&sb);
     }
-    /* What the build and the shells ask for; not in the help. */
+    /* Used by the build and by shell completion; not in the help. */
     if (strcmp(argv[1], "__man") == 0) {
         gp_cli_man(&sb, &program);
         return print(&sb);
@@ -157,7 +160,7 @@ int main(int argc, char **argv)
     }
     int result = gp_cli_find(commands, argv[1], &cmd, &err);
     for (int i = 2; result == GP_OK && i < argc; i++) {
-        /* behind that the words may be another program's */
+        /* The words after it may belong to another program. */
         if (strcmp(argv[i], "--") == 0 || (cmd->raw_rest && argv[i][0] != '-'))
             break;
         if (is_help(argv[i])) {

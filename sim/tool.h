@@ -1,4 +1,4 @@
-/* The program gpulse-sim: what its commands share. */
+/* The program gpulse-sim: shared by its commands. */
 #ifndef GPULSE_SIM_TOOL_H
 #define GPULSE_SIM_TOOL_H
 
@@ -12,11 +12,11 @@
 extern const struct gp_cmd sim_cmd_list, sim_cmd_import, sim_cmd_exec, sim_cmd_load, sim_cmd_fault,
     sim_cmd_reset, sim_cmd_record;
 
-/* Directory of this program, where the simulated driver and the machines are. */
+/* Directory of this program, which contains the simulated driver and the machines. */
 int sim_tool_home(char home[GP_PATH_SIZE], struct gp_err *err);
 
-/* Opens the machine that -m names, by default that of GPULSE_SIM, with its shared state (unless
- * ret_state is NULL). *ret_spec is the name itself. Free both. */
+/* Opens the machine given with -m, or the one in GPULSE_SIM, with its shared state (unless
+ * ret_state is NULL). *ret_spec is its name. Free both. */
 int sim_tool_open(const char *machine_option, const char **ret_spec,
                   struct sim_machine **ret_machine, struct sim_state **ret_state,
                   struct gp_err *err);
@@ -27,12 +27,12 @@ int sim_tool_write_json(const char *path, const json_t *json, struct gp_err *err
 /* Writes the text to standard output, and frees it. */
 int sim_tool_print(struct gp_strbuf *sb, struct gp_err *err);
 
-/* The option that these commands share. */
+/* The common option of these commands. */
 #define SIM_MACHINE_OPTION(type, field)                                                            \
     {                                                                                              \
         'm', "machine", NULL, GP_OPT_STRING, "MACHINE", NULL, NULL, GP_COMPLETE_MACHINE,           \
             offsetof(struct type, field),                                                          \
-            "name (h100, h100x8, a100-mig, …) or machine file; default: $GPULSE_SIM"             \
+            "machine name (h100, h100x8, a100-mig, …) or file (default: $GPULSE_SIM)"            \
     }
 
 #endif

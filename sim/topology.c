@@ -76,10 +76,10 @@ static int load_sockets(json_t *json, const char *key, struct gp_arena *arena, c
                           SIM_MAX_SOCKETS);
     for (size_t i = 0; i < count; i++) {
         const char *text = json_string_value(json_array_get(json, i));
-        /* none: this process may use no processor of the socket */
+        /* Empty: this process may not use any CPU of the socket. */
         if (!text || (*text && !sim_topology_mask(text, 4096, NULL)))
-            return gp_err_set(err, GP_EFORMAT, "%s[%zu]: expected a list such as \"0-31,64-95\"",
-                              key, i);
+            return gp_err_set(err, GP_EFORMAT,
+                              "%s[%zu]: expected a list, for example \"0-31,64-95\"", key, i);
         if (!(texts[i] = gp_arena_strdup(arena, text)))
             return gp_err_set(err, GP_ENOMEM, "out of memory");
     }
@@ -118,8 +118,8 @@ int sim_topology_load(json_t *json, struct gp_arena *arena, struct sim_topology 
         else if (strcmp(key, "p2p") == 0)
             r = load_p2p(value, ret, err);
         else
-            r = gp_err_set(err, GP_EFORMAT,
-                           "unknown key '%.60s'; known are levels, cpus, nodes and p2p", key);
+            r = gp_err_set(err, GP_EFORMAT, "unknown key '%.60s'; known: levels, cpus, nodes, p2p",
+                           key);
         if (r < 0)
             return r;
     }

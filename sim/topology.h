@@ -1,11 +1,12 @@
-/* How the GPUs of a simulated machine stand to each other and to its processors.
+/* The topology of the GPUs and CPUs of a simulated machine.
  *
  * "topology": {"levels": ["PXB", "NODE", "SYS"], "cpus": ["0-51", "52-103"], "nodes": ["0", "1"],
  *              "p2p": "OK"}
  *
- * Two GPUs stand to each other at the level of their indices' XOR, less one; beyond the end of the
- * list at its last. The GPUs are spread evenly over the sockets, each with its processors and NUMA
- * nodes. "p2p" is what GPUs without NVLink between them can do, in nvidia-smi's letters. */
+ * The level between two GPUs is at the XOR of their indices minus one; beyond the end of the list,
+ * the last one is used. The GPUs are distributed evenly over the sockets, each of which has its
+ * CPUs and NUMA nodes. "p2p" is what GPUs without NVLink between them support, in nvidia-smi's
+ * words. */
 #ifndef GPULSE_SIM_TOPOLOGY_H
 #define GPULSE_SIM_TOPOLOGY_H
 
@@ -19,7 +20,7 @@ struct gp_err;
 enum { SIM_MAX_LEVELS = 64, SIM_MAX_SOCKETS = 16 };
 
 struct sim_topology {
-    size_t level_count; /* 0: the machine does not tell */
+    size_t level_count; /* 0: not reported by the machine */
     nvmlGpuTopologyLevel_t levels[SIM_MAX_LEVELS];
     size_t cpu_count, node_count;
     const char *cpus[SIM_MAX_SOCKETS]; /* "0-51,104-155" */
@@ -27,16 +28,16 @@ struct sim_topology {
     nvmlGpuP2PStatus_t p2p;
 };
 
-/* Reads the member "topology" of a machine; json may be NULL. GP_EFORMAT says what is wrong. */
+/* Loads the member "topology" of a machine; json may be NULL. GP_EFORMAT describes the error. */
 int sim_topology_load(json_t *json, struct gp_arena *arena, struct sim_topology *ret,
                       struct gp_err *err);
 
-/* The level between two GPUs. NOT_SUPPORTED if the machine does not tell. */
+/* The level between two GPUs. NOT_SUPPORTED if the machine does not report it. */
 nvmlReturn_t sim_topology_level(const struct sim_topology *topology, unsigned int a, unsigned int b,
                                 nvmlGpuTopologyLevel_t *ret);
 
-/* Sets the bits of a list such as "0-51,104-155"; false if it is none, or has numbers from
- * `bits` on. mask may be NULL. */
+/* Sets the bits of a list such as "0-51,104-155". False if it is not a list, or has numbers of
+ * `bits` or more. mask may be NULL. */
 bool sim_topology_mask(const char *list, size_t bits, unsigned long *mask);
 
 #endif

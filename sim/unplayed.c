@@ -1,5 +1,5 @@
-/* Functions that exist so that a program finds them, as it does in a real library. Their parameters
- * are left alone, so that one form fits all. */
+/* Functions that only exist so that programs find them, like in a real library. Their parameters
+ * are ignored, so that one type fits all. */
 #include "sim/unplayed.h"
 
 #define SIM_UNPLAYED(branch, function)                                                             \

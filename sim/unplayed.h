@@ -1,10 +1,10 @@
-/* Apart from driver.h, which declares the played functions with their real parameters. */
+/* Separate from driver.h, which declares the simulated functions with their real parameters. */
 #ifndef GPULSE_SIM_UNPLAYED_H
 #define GPULSE_SIM_UNPLAYED_H
 
 #include "abi/nvml.h"
 
-/* NOT_SUPPORTED, or UNINITIALIZED, FUNCTION_NOT_FOUND, DEPRECATED where that is the matter. */
+/* Returns NOT_SUPPORTED or, if applicable, UNINITIALIZED, FUNCTION_NOT_FOUND or DEPRECATED. */
 nvmlReturn_t sim_answer_unplayed(const char *function);
 
 #endif

@@ -1,6 +1,6 @@
-/* The library edits its own symbol table when it is loaded: the page is this process's own copy, so
- * nothing is written anywhere, and dlsym finds no more than in a library of that driver. A program
- * that was linked with the library has its symbols by then; it is answered FUNCTION_NOT_FOUND. */
+/* The library edits its own symbol table when it is loaded. The page is this process's private
+ * copy, so no file is changed, and dlsym finds only the symbols of that driver. A program that was
+ * linked with the library already has its symbols; for those it gets FUNCTION_NOT_FOUND. */
 #include "sim/withhold.h"
 
 #include <dlfcn.h>
@@ -16,7 +16,7 @@ struct table {
     const uint32_t *hash; /* DT_GNU_HASH */
 };
 
-/* _DYNAMIC is the dynamic section of the object that this is linked into. */
+/* _DYNAMIC is the dynamic section of the object that contains this code. */
 static bool find_table(struct table *ret)
 {
     Dl_info self;
@@ -24,7 +24,7 @@ static bool find_table(struct table *ret)
         return false;
     *ret = (struct table){0};
     for (const ElfW(Dyn) *d = _DYNAMIC; d->d_tag != DT_NULL; d++) {
-        /* Some loaders relocate the addresses in the section, some leave them as in the file. */
+        /* Some loaders relocate the addresses in the section, others leave them as in the file. */
         uintptr_t base = (uintptr_t)self.dli_fbase;
         void *at = (void *)(d->d_un.d_ptr < base ? base + d->d_un.d_ptr : d->d_un.d_ptr);
         if (d->d_tag == DT_SYMTAB)
@@ -45,7 +45,8 @@ static uint32_t gnu_hash(const char *name)
     return hash;
 }
 
-/* The chains follow the buckets, and those the filter; a chain ends with the lowest bit. */
+/* The filter is followed by the buckets, and those by the chains; the lowest bit marks the end of a
+ * chain. */
 static ElfW(Sym) * find_symbol(const struct table *table, const char *name)
 {
     uint32_t bucket_count = table->hash[0], first = table->hash[1], filter_words = table->hash[2];
@@ -64,7 +65,7 @@ static ElfW(Sym) * find_symbol(const struct table *table, const char *name)
     return NULL;
 }
 
-/* An undefined symbol of value 0 is one that no look-up finds. */
+/* No lookup finds an undefined symbol with value 0. */
 static void take_out(ElfW(Sym) * symbol)
 {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);

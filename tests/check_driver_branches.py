@@ -274,7 +274,7 @@ def gpulse_reads_the_counters_by_their_numbers():
 @test
 def a_driver_that_is_not_known_is_refused_with_the_known_ones():
     result = gpulse("--sim", "h100,driver=471", "status")
-    assert result.returncode != 0 and "driver=471 is not known: known are " in result.stderr
+    assert result.returncode != 0 and "unknown version driver=471; known: " in result.stderr
     result = gpulse("sim", "exec", "-m", "h100,driver=x", "--", "true")
     assert result.returncode == 2 and "expected a branch or a version" in result.stderr
     result = gpulse("sim", "exec", "-m", "h100,drivr=470", "--", "true")

@@ -180,8 +180,8 @@ def a_call_that_hangs_is_noted_and_the_rest_goes_on():
     assert devices[1]["answers"]["FanSpeed"] == "TIMEOUT", devices[1]["answers"]["FanSpeed"]
     assert devices[1]["answers"]["EnforcedPowerLimit"] == 700000
     assert devices[0]["answers"]["FanSpeed"] == "NOT_SUPPORTED"
-    assert load(path)["notes"] == ["GPU 1: nvmlDeviceGetFanSpeed gave no answer"]
-    assert messages == "gpulse sim: note: GPU 1: nvmlDeviceGetFanSpeed gave no answer\n", messages
+    assert load(path)["notes"] == ["GPU 1: nvmlDeviceGetFanSpeed did not respond"]
+    assert messages == "gpulse sim: note: GPU 1: nvmlDeviceGetFanSpeed did not respond\n", messages
 
 
 @test
@@ -190,7 +190,7 @@ def a_gpu_that_always_hangs_is_given_up():
     path, messages = record("h100x2", "stuck", "--timeout", "1s")
     good(gpulse("sim", "fault", "-m", "h100x2", "clear"))
     devices = load(path)["devices"]
-    assert "nothing more was asked there" in messages and len(messages.splitlines()) <= 5, messages
+    assert "the rest was skipped" in messages and len(messages.splitlines()) <= 5, messages
     assert devices[0]["answers"]["Name"] == "NVIDIA H100 80GB HBM3"
     assert devices[1]["answers"]["PowerUsage"] > 0
 
@@ -202,7 +202,7 @@ def a_gpu_without_a_handle_keeps_its_place():
     good(gpulse("sim", "fault", "-m", "h100x4", "clear"))
     document = load(path)
     assert document["faults"] == ["2:error=GPU_IS_LOST:nvmlDeviceGetHandleBy"]
-    assert "GPU 2: gives no handle (GPU_IS_LOST)" in messages
+    assert "GPU 2: no handle (GPU_IS_LOST)" in messages
     status = gpulse("--sim", path, "status")
     assert status.returncode == 6 and "GPU is lost" in status.stdout, status.stdout
 
@@ -256,8 +256,8 @@ def it_says_what_is_wrong():
         assert result.returncode == status, (command, result.returncode, result.stderr)
         assert re.search(words, result.stderr), result.stderr
     refused(4, "cannot load the driver's library: .*nosuch", "sim", "record", "--library", "/nosuch")
-    refused(4, "no simulated machine is called 'nosuch'", "sim", "record", "-m", "nosuch")
-    refused(2, "record takes no arguments", "sim", "record", "-m", "t4", "file.json")
+    refused(4, "unknown simulated machine 'nosuch'", "sim", "record", "-m", "nosuch")
+    refused(2, "unexpected argument", "sim", "record", "-m", "t4", "file.json")
     refused(1, "cannot create '/nosuch/file'", "sim", "record", "-m", "t4", "-o", "/nosuch/file")
     good(gpulse("sim", "fault", "-m", "t4", "mismatch"))
     refused(4, "nvmlInit_v2 answers LIB_RM_VERSION_MISMATCH", "sim", "record", "-m", "t4")

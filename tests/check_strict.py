@@ -146,25 +146,25 @@ def well_behaved(nvml):
 
 
 CASES = [
-    (null_handle, "nvmlDeviceGetPowerUsage was called with NULL for a handle", 2),
-    (garbage_handle, "nvmlDeviceGetPowerUsage was called with a handle that is none", 2),
-    (stale_handle, "nvmlDeviceGetPowerUsage was called with a handle that is none", 2),
+    (null_handle, "nvmlDeviceGetPowerUsage was called with a NULL handle", 2),
+    (garbage_handle, "nvmlDeviceGetPowerUsage was called with an invalid or stale handle", 2),
+    (stale_handle, "nvmlDeviceGetPowerUsage was called with an invalid or stale handle", 2),
     (after_shutdown, "nvmlDeviceGetCount_v2 was called after nvmlShutdown", 1),
     (before_init, "nvmlDeviceGetCount_v2 was called before nvmlInit", 1),
     (wrong_version, "nvmlDeviceGetMemoryInfo_v2 was called with a wrong version word", 25),
     (wrong_version_of_profile,
      "nvmlDeviceGetGpuInstanceProfileInfoV was called with a wrong version word", 25),
     (wrong_version_of_fan, "nvmlDeviceGetFanSpeedRPM was called with a wrong version word", 25),
-    (second_handle_of_p2p, "nvmlDeviceGetP2PStatus was called with a handle that is none", 2),
+    (second_handle_of_p2p, "nvmlDeviceGetP2PStatus was called with an invalid or stale handle", 2),
     (second_handle_of_topology,
-     "nvmlDeviceGetTopologyCommonAncestor was called with NULL for a handle", 2),
-    (freed_event_set, "nvmlEventSetFree was called with an event set that is none", 2),
-    (wait_on_an_old_event_set, "nvmlEventSetWait_v2 was called with an event set that is none", 2),
+     "nvmlDeviceGetTopologyCommonAncestor was called with a NULL handle", 2),
+    (freed_event_set, "nvmlEventSetFree was called with an invalid or stale event set", 2),
+    (wait_on_an_old_event_set, "nvmlEventSetWait_v2 was called with an invalid or stale event set", 2),
     (second_shutdown, "nvmlShutdown was called after nvmlShutdown", 1),
     (in_child, "nvmlDeviceGetCount_v2 was called in a child of the process", 0),
     (init_in_child, "nvmlInit_v2 was called in a child of the process", 0),
     (shutdown_in_child, "nvmlShutdown was called in a child of the process", 0),
-    (shutdown_beside_a_call, "nvmlShutdown was called beside another call", 0),
+    (shutdown_beside_a_call, "nvmlShutdown was called during another call", 0),
 ]
 
 if len(sys.argv) == 2:

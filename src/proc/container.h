@@ -11,8 +11,8 @@ enum { GP_PROC_CONTAINER_SIZE = 256 }; /* bytes; names longer than about 80 colu
  *   slurm:1392969.0           job and step of Slurm; without the step if there is none
  *   pbs:2404743               job of PBS
  *   pod:121157b5/1cd3449e930b first digits of the UID of a pod and of the container id
- *   docker:ba7b10d15d16       first digits of a container id; also containerd, crio, podman, nerdctl,
- *                             ecs, and "container" if the runtime is unknown
+ *   docker:ba7b10d15d16       first digits of a container id; also containerd, crio, podman,
+ *                             nerdctl, ecs, and "container" if the runtime is unknown
  *   lxc:NAME machine:NAME     system container (also incus) or virtual machine
  *   unit:ollama.service       system service
  *

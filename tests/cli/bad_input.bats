@@ -50,18 +50,18 @@ load helpers
 
 @test "a simulated machine that does not exist" {
     gpulse --sim nosuch status
-    fails 2 "no simulated machine is called 'nosuch'; try: gpulse sim list"
+    fails 2 "unknown simulated machine 'nosuch'; for a list: gpulse sim list"
     gpulse --sim h100x0 status
-    fails 2 "'h100x0' names no simulated machine: .*"
+    fails 2 "unknown simulated machine 'h100x0': .*"
     gpulse --sim h100x99999 status
-    fails 2 "'h100x99999' names no simulated machine: .*"
+    fails 2 "unknown simulated machine 'h100x99999': .*"
     gpulse --sim ../../etc/passwd status
     status_is 2
     gpulse --sim ./none.json status
     status_is 2
     complains 'none\.json'
     gpulse sim fault -m nosuch lost
-    fails 2 "no simulated machine is called 'nosuch'; try: gpulse sim list"
+    fails 2 "unknown simulated machine 'nosuch'; for a list: gpulse sim list"
 }
 
 # refuses REGEX: m.json is refused with these words, by gpulse and by its tools
@@ -91,7 +91,7 @@ refuses() {
     echo '[]' >m.json
     refuses ' document: expected an object'
     machine t4 'm["gpulse_machine"] = 2'
-    refuses ' .*version 2 is not known; expected 1'
+    refuses ' .*version 2 is unknown; expected 1'
     machine t4 'm["devces"] = m.pop("devices")'
     refuses " document: unknown key 'devces' \(did you mean 'devices'\?\)"
     machine t4 'm["devices"] = []'
@@ -184,7 +184,7 @@ no_import() {
     : >c.xml
     no_import '1: the file is empty'
     echo 'Fri Nov 20 16:00:00 2026' >c.xml
-    no_import '1: not a capture: there is no output of nvidia-smi -q -x, .*'
+    no_import '1: not a capture: no output of nvidia-smi -q -x, .*'
     echo '<html/>' >c.xml
     no_import '1: not the output of nvidia-smi -q -x: .*'
     printf '<nvidia_smi_log>\n</nvidia_smi_log>\n' >c.xml
@@ -192,7 +192,7 @@ no_import() {
     printf '<nvidia_smi_log>\n<gpu id="00000000:01:00.0">\n</gpu></nvidia_smi_log>\n' >c.xml
     no_import '2: this GPU has no uuid'
     printf '<!DOCTYPE a [<!ENTITY b "bb"><!ENTITY c "&b;&b;">]>\n<nvidia_smi_log>&c;</nvidia_smi_log>' >c.xml
-    no_import '1: declares an entity, which nvidia-smi never does'
+    no_import '1: contains an entity, which nvidia-smi never prints'
     { echo '<nvidia_smi_log>'; printf '<a>%.0s' {1..50}; } >c.xml
     no_import '2: nested too deeply'
     gpulse sim import none.xml
@@ -204,7 +204,7 @@ no_import() {
     head -n 400 "$HERE/data/captures/qx__k8stestinfra_h100.xml" >c.xml
     no_import '401: no element found'
     head -n 100 "$HERE/data/captures/q__tesla-t4_530.30.02.txt" >c.xml
-    no_import '100: 00000000:00:08\.0 ends before its processes; was the capture cut off\?'
+    no_import '100: 00000000:00:08\.0 has no process section; was the capture cut off\?'
     head -c 5000 "$HERE/data/captures/q__tesla-t4_530.30.02.txt" >c.xml
     no_import '114: the line has no end; was the capture cut off\?'
     head -c 4000 "$HERE/data/captures/query-gpu__l40s_595.80__load.txt" >c.xml

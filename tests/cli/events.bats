@@ -464,7 +464,7 @@ EOF
         [ "$(wc -l <<<"$stderr")" -eq 1 ]
     done
     gpulse sim fault -m t4 xid=31 event=storm
-    fails 2 "'event=storm': this machine's driver reports no such event; .*"
+    fails 2 "'event=storm': this machine's driver does not report such events; .*"
     fault h100x2 --gpu 1 set=230=1 set=230=2
     run "$GPULSE" sim fault -m h100x2
     [ "$output" = "1	set=230=2" ]

@@ -349,7 +349,7 @@ for l in d["lists"]["nvlinks"]: l.update(version=4, replay=3)'
     bad 'm["topology"]["levels"] = ["FAR"]' 'topology: levels\[0\]: expected PIX, PXB, PHB, NODE or SYS'
     bad 'm["topology"]["cpus"] = ["3-1"]' 'topology: cpus\[0\]: expected a list such as "0-31,64-95"'
     bad 'm["topology"]["p2p"] = "X"' 'topology: p2p: expected OK, CNS, GNS, TNS, DR, NS or U'
-    bad 'm["topology"]["sockets"] = 2' "topology: unknown key 'sockets'; known are levels, cpus, nodes and p2p"
+    bad 'm["topology"]["sockets"] = 2' "topology: unknown key 'sockets'; known: levels, cpus, nodes, p2p"
 }
 
 @test "MIG: GPU instances, compute instances and the profiles of these" {

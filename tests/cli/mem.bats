@@ -215,7 +215,7 @@ row() {
     status_is 4
     unset GPULSE_NVML
     gpulse --sim no-such mem --params 7B
-    fails 2 "no simulated machine is called 'no-such'; .*"
+    fails 2 "unknown simulated machine 'no-such'; .*"
 }
 
 @test "mem: wrong usage says what and how to mend it" {

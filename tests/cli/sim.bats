@@ -125,11 +125,11 @@ imported() {
     status_is 1
     complains "cannot run '/nonexistent/program': No such file or directory"
     gpulse sim exec -m nosuch -- true
-    fails 2 "no simulated machine is called 'nosuch'; .*"
+    fails 2 "unknown simulated machine 'nosuch'; .*"
     gpulse sim exec -m t4
-    fails 2 'exec needs a program to run'
+    fails 2 'missing program; usage: gpulse sim exec [options] -- PROGRAM'
     gpulse sim exec -- true
-    fails 2 'which machine\? name it with -m, as in -m h100x8'
+    fails 2 'no machine given; use -m, for example -m h100x8'
 }
 
 @test "a job takes memory and utilization, is seen, and gives them back" {

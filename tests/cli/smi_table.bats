@@ -108,7 +108,7 @@ Unable to determine the number of GPUs"
 @test "a simulated machine that is not there is no problem of the driver" {
     gpulse smi --sim nosuch
     answers 2
-    output_is "no simulated machine is called 'nosuch'; try: gpulse sim list"
+    output_is "unknown simulated machine 'nosuch'; for a list: gpulse sim list"
 }
 
 @test "output that cannot be written" {

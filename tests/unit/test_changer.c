@@ -331,7 +331,8 @@ static void a_driver_that_does_not_obey_is_found_out(void **state)
     fake.obedience[2] = KEEPS_SILENT;
     start(200);
     gp_changer_apply(changer);
-    check_outcome(0, GP_OUTCOME_FAILED, "the driver accepted the change, but reports another value");
+    check_outcome(0, GP_OUTCOME_FAILED,
+                  "the driver accepted the change, but reports another value");
     assert_int_equal(targets[0].changes[GP_CONTROL_POWER_LIMIT].code, GP_EFAIL);
     check_outcome(1, GP_OUTCOME_PENDING, "in use");
     check_outcome(2, GP_OUTCOME_UNVERIFIED, "");

@@ -515,7 +515,7 @@ static void a_screen_only_if_it_is_named(void **state)
     int r = gp_ending_add(&ending, pid, gp_clock_wall_ns(), false, &err);
     assert_int_equal(r, geteuid() == 0 ? GP_EPERM : 0); /* else it is just somebody's program */
     if (r < 0)
-        assert_non_null(strstr(err.text, "name its pid"));
+        assert_non_null(strstr(err.text, "give its pid explicitly"));
     assert_int_equal(gp_ending_add(&ending, pid, gp_clock_wall_ns(), true, &err), 0);
     assert_int_equal(ending.count, 1);
     gp_ending_fini(&ending);

@@ -44,7 +44,7 @@ static void a_wrong_machine_is_explained(void **state)
     (void)state;
     assert_int_equal(setenv("GPULSE_SIM", "h1000", 1), 0);
     REFUSED(nvmlInit_v2(), UNKNOWN);
-    assert_non_null(strstr(nv.gpulse_sim_error(), "no simulated machine is called 'h1000'"));
+    assert_non_null(strstr(nv.gpulse_sim_error(), "unknown simulated machine 'h1000'"));
     assert_int_equal(setenv("GPULSE_SIM", "h100x0", 1), 0);
     REFUSED(nvmlInit_v2(), UNKNOWN);
     start("h100x2");
@@ -801,7 +801,7 @@ static void broken_machine_files_say_where(void **state)
     } cases[] = {
         {", \"workload\": [{\"pid\": 1, \"gpus\": [1]}]",
          "workload[0]: gpus: expected numbers from 0 to 0"},
-        {", \"missing\": [\"nvmlX\"]", "missing[0]: 'nvmlX' is no function"},
+        {", \"missing\": [\"nvmlX\"]", "missing[0]: 'nvmlX' is not a function"},
         {", \"faults\": [\"0:sleepy\"]", "faults[0]: unknown fault 'sleepy'"},
         {", \"sed\": 1", "unknown key 'sed' (did you mean 'seed'?)"},
         {", \"seed\": -1", "seed: expected a number from 0"},

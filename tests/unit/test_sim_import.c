@@ -183,7 +183,7 @@ static void malformed_captures_are_refused_with_their_line(void **state)
            "</nvidia_smi_log>",
            ":3: this GPU has no uuid");
     refuse("<!DOCTYPE a [<!ENTITY b \"bbbb\">]>\n<nvidia_smi_log>&b;</nvidia_smi_log>",
-           "declares an entity");
+           "contains an entity");
 
     static char deep[8192] = "<nvidia_smi_log>";
     for (int i = 0; i < 100; i++)
@@ -204,16 +204,16 @@ static void malformed_texts_are_refused_with_their_line(void **state)
     refuse("\n" LOG "    Fan Speed : 3\a %\n", ":3: not a text: it contains the byte 0x07");
     refuse(LOG "    Product Name : caf\xe9\n", ":2: not a text: it contains the byte 0xe9");
     refuse("\xff\xfeG", ":1: not a text: it contains the byte 0xff");
-    refuse(LOG "    Fan Speed : 3", ":2: the line has no end; was the capture cut off?");
-    refuse(LOG, ":1: nothing follows 'GPU 00000000:01:00.0'; was the capture cut off?");
+    refuse(LOG "    Fan Speed : 3", ":2: the line has no newline; was the capture cut off?");
+    refuse(LOG, ":1: nothing after 'GPU 00000000:01:00.0'; was the capture cut off?");
     refuse(LOG "    PCI\n        Bus : 0x01\n        GPU Link Info\n\n",
-           ":5: nothing follows 'PCI/GPU Link Info'; was the capture cut off?");
+           ":5: nothing after 'PCI/GPU Link Info'; was the capture cut off?");
     refuse("\n" LOG "    Product Name : Tesla T4\n    Fan Speed : 3 %\n",
-           ":4: 00000000:01:00.0 ends before its processes");
+           ":4: 00000000:01:00.0 has no process section");
     refuse(LOG "    Product Name : Tesla T4\nGPU 00000000:02:00.0\n    Fan Speed : 3 %\n",
-           ":3: 00000000:01:00.0 ends before its processes");
+           ":3: 00000000:01:00.0 has no process section");
     refuse(LOG "    Product Name : Tesla T4\nAttached GPUs : 1\n" LOG "    Processes : None\n",
-           ":3: 00000000:01:00.0 ends before its processes");
+           ":3: 00000000:01:00.0 has no process section");
     refuse(LOG "    (...)\n", ":2: expected 'Label : value' or a heading");
     refuse(LOG "    Fan Speed : 3 %\nDone\n", ":3: expected 'Label : value' or a heading");
     refuse(LOG "      Fan Speed : 3 %\n", ":2: indented by 6");
@@ -243,11 +243,11 @@ static void malformed_queries_are_refused_with_their_line(void **state)
     (void)state;
     refuse("Tesla T4, 00000000:01:00.0, 3 %\n", ":1: not a capture");
     refuse("name, uuid\nTesla T4, GPU-1\n", ":1: not a capture");
-    refuse(HEADER, ":1: the header is not followed by a line of a GPU");
+    refuse(HEADER, ":1: no GPU after the header");
     refuse("\n" HEADER "Tesla T4, 00000000:01:00.0\n",
-           ":3: 2 values, but the header names 3 fields");
+           ":3: 2 values, but the header has 3 fields");
     refuse(HEADER "Tesla T4, 00000000:01:00.0, 3 %, 4\n", ":2: 4 values");
-    refuse("name, pci.bus_id, a/b\nx, y, z\n", ":1: 'a/b' is no name of a field");
+    refuse("name, pci.bus_id, a/b\nx, y, z\n", ":1: invalid field name 'a/b'");
     refuse(HEADER "Tesla T4, 00000000:01:00.0, 3", ":2: the line has no end");
 
     struct gp_strbuf sb = GP_STRBUF_INIT(65536);
