@@ -173,7 +173,7 @@ def program_name(command):
     return command.rsplit("\\", 1)[1] if "\\" in command else command.split(" ")[0].rsplit("/", 1)[-1]
 
 
-NOT_IN_PROC = Absent("not in /proc: it has ended, is hidden, or runs in another pid namespace")
+NOT_IN_PROC = Absent("not in /proc: it has exited, is hidden, or runs in another pid namespace")
 
 
 # ---- comparing ----

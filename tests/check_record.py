@@ -260,7 +260,7 @@ def it_says_what_is_wrong():
     refused(2, "unexpected argument", "sim", "record", "-m", "t4", "file.json")
     refused(1, "cannot create '/nosuch/file'", "sim", "record", "-m", "t4", "-o", "/nosuch/file")
     good(gpulse("sim", "fault", "-m", "t4", "mismatch"))
-    refused(4, "nvmlInit_v2 answers LIB_RM_VERSION_MISMATCH", "sim", "record", "-m", "t4")
+    refused(4, "nvmlInit_v2 returns LIB_RM_VERSION_MISMATCH", "sim", "record", "-m", "t4")
     good(gpulse("sim", "fault", "-m", "t4", "clear"))
 
 

@@ -499,7 +499,7 @@ def who_may_not_change_is_told_so():
         t.keys("a")
         t.see("200 to 700 W")
         t.keys("\r")
-        t.see("nothing is changed")
+        t.see("cannot change settings")
         t.keys("qq")
         assert t.wait() == 0
     with top(size=(100, 40), GPULSE_SIM_ROOT="0") as t:

@@ -96,7 +96,7 @@ static void add_title(struct gp_strbuf *sb, size_t width, const char *title)
     gp_strbuf_addf(sb, "| %-*s|\n", (int)width - 3, title);
 }
 
-/* "4/7", in so many columns. */
+/* "4/7", padded to this width. */
 static void add_counts(struct gp_strbuf *sb, int64_t free, int64_t total, size_t columns)
 {
     size_t start = sb->len;

@@ -206,9 +206,9 @@ no_import() {
     head -n 100 "$HERE/data/captures/q__tesla-t4_530.30.02.txt" >c.xml
     no_import '100: 00000000:00:08\.0 has no process section; was the capture cut off\?'
     head -c 5000 "$HERE/data/captures/q__tesla-t4_530.30.02.txt" >c.xml
-    no_import '114: the line has no end; was the capture cut off\?'
+    no_import '114: the line has no newline; was the capture cut off\?'
     head -c 4000 "$HERE/data/captures/query-gpu__l40s_595.80__load.txt" >c.xml
-    no_import '1: the line has no end; was the capture cut off\?'
+    no_import '1: the line has no newline; was the capture cut off\?'
     head -c 5000 "$GPULSE" >c.xml
     no_import '1: not a text: it contains the byte 0x7f; a capture is UTF-8.*'
     truncate -s 65M c.xml

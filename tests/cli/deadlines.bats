@@ -64,7 +64,7 @@ interrupt() {
     status_is 6
     within 5
     says '^GPU 4$'
-    says '^  no answer within 3\.0 s \(nvmlDeviceGetHandleByIndex_v2\)$'
+    says '^  no response within 3\.0 s \(nvmlDeviceGetHandleByIndex_v2\)$'
     [ "$(grep -c '^  power-limit ' <<<"$output")" -eq 7 ]
     [ "$stderr" = 'gpulse: GPU 4: no response within 3.0 s (nvmlDeviceGetHandleByIndex_v2)' ]
     gpulse --sim h100x8 set --show -f json --timeout 1
@@ -76,7 +76,7 @@ interrupt() {
     says '^GPU 4  power-limit: 300 W +failed: no answer'
     # a file without anything in it does not take the place of a better one
     gpulse --sim h100x8 set --save s.json -i 4 --timeout 1
-    fails 4 'GPU 4: no answer within 1\.0 s \(.*\); nothing is saved'
+    fails 4 'GPU 4: no response within 1\.0 s \(.*\); nothing is saved'
     [ "$(json 'len(d["gpus"])' s.json)" -eq 7 ]
     # nobody knows whether the one that is missing is GPU 4
     fault h100x8 clear
@@ -84,7 +84,7 @@ interrupt() {
     fault h100x8 --gpu 4 hang=60s
     gpulse --sim h100x8 set --restore all.json --timeout 1
     status_is 6
-    complains '^gpulse: GPU 4: no answer within .*: it may be one of them$'
+    complains '^gpulse: GPU 4: no response within .*: it may be one of them$'
     gpulse --sim h100x8 set --restore s.json --timeout 1
     status_is 0
 }

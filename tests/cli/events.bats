@@ -41,7 +41,7 @@ records() {
 @test "errors that the driver reports by their number" {
     watching --sim h100x2 events
     fault h100x2 --gpu 1 xid=13
-    told 'GPU 1' xid 'Xid 13: exception in a kernel, .* \(application\); debug the program, .*'
+    told 'GPU 1' xid 'Xid 13: graphics engine exception, .* \(application\); debug the program, .*'
     fault h100x2 --gpu 0 xid=48 xid=45
     told 'GPU 0' xid 'Xid 48: memory error .* \(hardware\); .*'
     told 'GPU 0' xid 'Xid 45: .* \(application\); see the preceding Xid errors'
@@ -49,7 +49,7 @@ records() {
     told 'GPU 0' xid 'Xid 119: .*GSP.*'
     told 'GPU 1' xid 'Xid 119: .*GSP.*'
     fault h100x2 --gpu 0 xid=4711 xid=0
-    told 'GPU 0' xid 'Xid 4711: not in the catalogue; .*'
+    told 'GPU 0' xid 'Xid 4711: not in the catalog; .*'
     told 'GPU 0' xid 'Xid 0: unknown number'
     interrupt
     [ "$(grep -c ' xid ' out)" -eq 7 ]
@@ -445,7 +445,7 @@ EOF
     gpulse --sim h100x2 events --kind xids
     fails 2 "unknown event kind 'xids' \(did you mean 'xid'\?\); gpulse events --list shows all"
     gpulse --sim h100x2 events --kind xid,,lost
-    fails 2 "unknown kind of event ''; gpulse events --list shows all"
+    fails 2 "unknown event kind ''; gpulse events --list shows all"
     gpulse --sim h100x2 events -n 0.01
     fails 2 '--interval must be at least 0\.1 seconds'
     gpulse --sim h100x2 events xid

@@ -110,7 +110,7 @@ has_library() {
 @test "no permission" {
     fault h100x8 deny
     gpulse --sim h100x8 status
-    fails 5 'no permission to open the NVIDIA device files; look at: ls -l /dev/nvidia\*'
+    fails 5 'no permission to open the NVIDIA device files; check: ls -l /dev/nvidia\*'
 }
 
 @test "zero GPUs" {
@@ -128,7 +128,7 @@ has_library() {
     fault h100x8 clear
     fault h100x8 error=UNKNOWN:nvmlInit
     gpulse --sim h100x8 status
-    fails 4 'the driver refused to start \(Unknown Error\); in a container .*'
+    fails 4 'the driver failed to start \(Unknown Error\); in a container .*'
     fault h100x8 clear
     # a code of a driver that is newer than our list
     fault h100x8 error=4711:nvmlInit
@@ -458,7 +458,7 @@ calls() {
     gpulse --sim h100x4 --timeout 0.5 query index,temperature.gpu -i GPU-00000002
     fails 6 'cannot resolve --id: GPU 2 has not been identified: no answer for [0-9]+ s \(nvml[A-Za-z0-9_]+\)'
     gpulse --sim h100x4 --timeout 0.5 status -i GPU-00000002
-    fails 6 'cannot tell which GPU is meant by --id: GPU 2 .*'
+    fails 6 'cannot resolve --id: GPU 2 .*'
 }
 
 @test "slow calls are waited for" {
@@ -570,7 +570,7 @@ bind() {
 @test "chosen by the UUID of a MIG instance: its GPU stays in sight when it is lost or hangs" {
     fault a100-mig --gpu 0 hang=1h:nvmlDeviceGetMemoryInfo
     gpulse --sim a100-mig --timeout 1 query index,memory.used -i MIG-00000500 -f csv --no-header
-    fails 6 "cannot tell which GPU is meant by --id: GPU 0 .*: no answer for [0-9]+ s .*"
+    fails 6 "cannot resolve --id: GPU 0 .*: no answer for [0-9]+ s .*"
     fault a100-mig clear
     start --sim a100-mig query index,memory.used -i MIG-00000500 -f csv --no-header -n 0.2
     until_true grep -Eq '^0,[0-9]+$' out

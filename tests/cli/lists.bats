@@ -347,7 +347,7 @@ for l in d["lists"]["nvlinks"]: l.update(version=4, replay=3)'
     bad 'd["lists"]["fans"] = [{"repeat": 0}]' 'devices\[0\]\.lists: fans\[0\]: repeat: expected a number from 1 to 100000'
     bad 'd["lists"]["fans"] = [{"repeat": 99999}, {"repeat": 2}]' 'devices\[0\]\.lists: fans: expected at most 100000 rows'
     bad 'm["topology"]["levels"] = ["FAR"]' 'topology: levels\[0\]: expected PIX, PXB, PHB, NODE or SYS'
-    bad 'm["topology"]["cpus"] = ["3-1"]' 'topology: cpus\[0\]: expected a list such as "0-31,64-95"'
+    bad 'm["topology"]["cpus"] = ["3-1"]' 'topology: cpus\[0\]: expected a list, for example "0-31,64-95"'
     bad 'm["topology"]["p2p"] = "X"' 'topology: p2p: expected OK, CNS, GNS, TNS, DR, NS or U'
     bad 'm["topology"]["sockets"] = 2' "topology: unknown key 'sockets'; known: levels, cpus, nodes, p2p"
 }

@@ -350,7 +350,7 @@ PYTHON
         for fields in index,name index memory.total,index index,memory.total:GiB; do
             gpulse --sim t4 query $fields -f $format -o file --append
             status_is 2
-            complains "^gpulse: cannot append to 'file': it has other columns: its first line is '.*memory.total', and this query's '.*'; ask for the same fields, or write another file"
+            complains "^gpulse: cannot append to 'file': it has other columns: its first line is '.*memory.total', but the header of this query is '.*'; query the same fields, or write to another file"
             cmp file before
         done
         gpulse --sim t4 query index,memory.total -f $format -o file --append
@@ -360,7 +360,7 @@ PYTHON
     gpulse --sim t4 query index,memory.total -f tsv --units -o file --append
     status_is 2
     gpulse --sim t4 query '*' -f tsv -o file --append # of which the message shows the beginning
-    fails 2 "cannot append to 'file': .* '…memory.total', and this query's '…status.*…'; .*"
+    fails 2 "cannot append to 'file': .* '…memory.total', but the header of this query is '…status.*…'; .*"
     # who asks for no header is believed
     gpulse --sim t4 query name -f tsv --no-header -o file --append
     status_is 0
@@ -451,6 +451,6 @@ PYTHON
 @test "--append names line ends that are not ours" {
     printf 'index,name\r\n0,x\r\n' >t.csv
     gpulse --sim t4 query index,name -f csv -o t.csv --append
-    fails 2 "cannot append to 't.csv': its lines end otherwise than in a line feed; .*"
+    fails 2 "cannot append to 't.csv': its lines do not end in a line feed; .*"
     [ "$(wc -l <t.csv)" -eq 2 ]
 }

@@ -131,7 +131,7 @@ with_owners() {
     gpulse --sim ./m.json --sim-still ps --columns pid,gpu,memory,command --no-header --sort pid
     status_is 0
     line_count 2
-    [[ ${lines[0]} =~ ^\ +-\ +0\ +3.*G\ +\(no\ listed\ process\ accounts\ for\ it\)$ ]]
+    [[ ${lines[0]} =~ ^\ +-\ +0\ +3.*G\ +\(not\ attributed\ to\ any\ listed\ process\)$ ]]
     gpulse --sim ./m.json --sim-still ps --by gpu -f csv --no-header
     [[ $output =~ ^0,1, ]]
 }

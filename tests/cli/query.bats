@@ -172,7 +172,7 @@ t4() {
     gpulse query --list --no-header
     status_is 0
     line_count "$(grep -c '^METRIC(' "$HERE/src/model/metric.def")"
-    says '^memory\.used +gpus +bytes +GPU memory allocated by programs'
+    says '^memory\.used +gpus +bytes +GPU memory in use'
     gpulse query --describe clocks.gr
     status_is 0
     [ "${lines[0]}" = clocks.current.graphics ]

@@ -65,7 +65,7 @@ changes() {
 
 @test "compute mode of a MIG instance, named by its UUID" {
     gpulse --sim a100-mig set compute-mode=prohibited --yes
-    fails 1 'GPU 0: compute-mode: not supported: in MIG mode every instance has its own: .*'
+    fails 1 'GPU 0: compute-mode: not supported: in MIG mode this is set per instance: .*'
     uuid=$("$GPULSE" --sim a100-mig query uuid --mig -f csv --no-header | sed -n 3p)
     changes a100-mig compute-mode default prohibited -i "$uuid"
     gpulse --sim a100-mig set compute-mode=prohibited -i "$uuid"
@@ -384,7 +384,7 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
     machine h100 'm["workload"] = []; m["devices"] = m["devices"][:1]'
     gpulse --sim ./m.json set mig-mode=on mig-instances=7g.80gb --yes
     for bad in \
-        '5g.50gb this GPU has no profile .5g\.50gb.; it has 1g\.10gb, .*7g\.80gb, .*' \
+        '5g.50gb unknown profile .5g\.50gb.; this GPU has 1g\.10gb, .*7g\.80gb, .*' \
         '4g.40gb,4g.40gb at most 1 instances of 4g\.40gb fit' \
         '4g.40gb,3g.40gb,1g.10gb 4g\.40gb,3g\.40gb,1g\.10gb needs 8 slices, but the GPU has 7'; do
         GPULSE_SIM_COUNT=$PWD/count gpulse --sim ./m.json set "mig-instances=${bad%% *}" --yes
@@ -603,11 +603,11 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
     fault h100x8 --gpu 3 hang=1h:nvmlDeviceSetPowerManagementLimit
     gpulse --sim h100x8 set power-limit=300 --timeout 2
     status_is 6
-    says '^GPU 3  power-limit: 700 W -> 300 W +no answer within 2\.0 s \(nvmlDeviceSetPowerManagementLimit\)$'
+    says '^GPU 3  power-limit: 700 W -> 300 W +no response within 2\.0 s \(nvmlDeviceSetPowerManagementLimit\)$'
     [ "$(grep -c ' done$' <<<"$output")" -eq 7 ]
     # it may have happened
     says '^undo: .* power-limit=700 -i GPU-00000003-'
-    complains '^gpulse: GPU 3: no answer within 2\.0 s \(nvmlDeviceSetPowerManagementLimit\)$'
+    complains '^gpulse: GPU 3: no response within 2\.0 s \(nvmlDeviceSetPowerManagementLimit\)$'
 }
 
 @test "a reading that hangs: nothing is set on that GPU" {
@@ -615,7 +615,7 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
     gpulse --sim h100x2 set power-limit=300 --timeout 2
     status_is 6
     says '^GPU 0 .* done$'
-    says '^GPU 1  power-limit: .*failed: no answer within 2\.0 s \(nvmlDeviceGetPowerManagementLimit'
+    says '^GPU 1  power-limit: .*failed: no response within 2\.0 s \(nvmlDeviceGetPowerManagementLimit'
     [ "$(grep -c '^undo: ' <<<"$output")" -eq 1 ]
     fault h100x2 clear
     fault h100x2 hang=1h:nvmlInit

@@ -127,7 +127,7 @@ imported() {
     gpulse sim exec -m nosuch -- true
     fails 2 "unknown simulated machine 'nosuch'; .*"
     gpulse sim exec -m t4
-    fails 2 'missing program; usage: gpulse sim exec [options] -- PROGRAM'
+    fails 2 'missing program; usage: gpulse sim exec \[options\] -- PROGRAM'
     gpulse sim exec -- true
     fails 2 'no machine given; use -m, for example -m h100x8'
 }

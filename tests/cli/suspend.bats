@@ -145,7 +145,7 @@ suspended_rows() {
     gpulse resume 1
     fails 5 "process 1: process 1 cannot be signalled"
     GPULSE_CUDA=$GPULSE_BUILD/sim/libnvidia-ml.so.1 gpulse suspend "$job" --yes
-    fails 4 'the driver is too old to suspend processes: it has no cuInit \(since 570\)'
+    fails 4 'the driver is too old to suspend processes: it does not have cuInit \(since 570\)'
     GPULSE_CUDA=/nowhere gpulse suspend "$job" --yes
     status_is 4
     gpulse --root "$PWD" suspend "$job" --yes

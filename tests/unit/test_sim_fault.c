@@ -66,7 +66,7 @@ static void what_is_no_fault_is_refused(void **state)
     static const struct {
         const char *text, *words;
     } cases[] = {
-        {"sleepy", "unknown fault 'sleepy': accepted are lost, "},
+        {"sleepy", "unknown fault 'sleepy': expected lost, "},
         {"los", "unknown fault 'los': "},
         {"losty", "unknown fault 'losty': "},
         {"", "unknown fault '': "},

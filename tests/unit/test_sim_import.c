@@ -216,9 +216,9 @@ static void malformed_texts_are_refused_with_their_line(void **state)
            ":3: 00000000:01:00.0 has no process section");
     refuse(LOG "    (...)\n", ":2: expected 'Label : value' or a heading");
     refuse(LOG "    Fan Speed : 3 %\nDone\n", ":3: expected 'Label : value' or a heading");
-    refuse(LOG "      Fan Speed : 3 %\n", ":2: indented by 6");
-    refuse(LOG "    PCI\n                Bus : 0x01\n", ":3: indented by 16");
-    refuse("Attached GPUs : 1\n    Fan Speed : 3 %\n", ":2: indented by 4");
+    refuse(LOG "      Fan Speed : 3 %\n", ":2: indentation of 6");
+    refuse(LOG "    PCI\n                Bus : 0x01\n", ":3: indentation of 16");
+    refuse("Attached GPUs : 1\n    Fan Speed : 3 %\n", ":2: indentation of 4");
     refuse("Attached GPUs : 1\n", ":1: the capture has no GPU");
 
     struct gp_strbuf sb = GP_STRBUF_INIT(65536);
@@ -227,7 +227,7 @@ static void malformed_texts_are_refused_with_their_line(void **state)
         gp_strbuf_fill(&sb, ' ', 4 * i);
         gp_strbuf_adds(&sb, "x\n");
     }
-    refuse(sb.buf, ":11: indented by 40");
+    refuse(sb.buf, ":11: indentation of 40");
     gp_strbuf_reset(&sb);
     gp_strbuf_adds(&sb, LOG "    Product Name : ");
     gp_strbuf_fill(&sb, 'x', 5000);
@@ -248,7 +248,7 @@ static void malformed_queries_are_refused_with_their_line(void **state)
            ":3: 2 values, but the header has 3 fields");
     refuse(HEADER "Tesla T4, 00000000:01:00.0, 3 %, 4\n", ":2: 4 values");
     refuse("name, pci.bus_id, a/b\nx, y, z\n", ":1: invalid field name 'a/b'");
-    refuse(HEADER "Tesla T4, 00000000:01:00.0, 3", ":2: the line has no end");
+    refuse(HEADER "Tesla T4, 00000000:01:00.0, 3", ":2: the line has no newline");
 
     struct gp_strbuf sb = GP_STRBUF_INIT(65536);
     gp_strbuf_adds(&sb, "pci.bus_id");
