@@ -454,10 +454,9 @@ static int request_session(struct gp_sampler *s)
 {
     /* A wait for events takes its time even if the deadline is short. */
     uint64_t rest_ns = gp_clock_mono_ns() + GP_WAITER_REST_NS;
-    const char *why =
-        is_released(s)
-            ? "gpulse had closed the driver"
-            : "the driver session was reopened, the only way to recover a lost GPU or driver";
+    const char *why = is_released(s)
+                          ? "gpulse had closed the driver"
+                          : "the driver session was reopened to recover a GPU or the driver";
     if (s->waiter &&
         !gp_waiter_rest(s->waiter, rest_ns > deadline_ns(s) ? rest_ns : deadline_ns(s), why))
         return GP_ETIMEOUT;

@@ -43,7 +43,7 @@ records() {
     fault h100x2 --gpu 1 xid=13
     told 'GPU 1' xid 'Xid 13: graphics engine exception, .* \(application\); debug the program, .*'
     fault h100x2 --gpu 0 xid=48 xid=45
-    told 'GPU 0' xid 'Xid 48: memory error .* \(hardware\); .*'
+    told 'GPU 0' xid 'Xid 48: uncorrectable .*memory error \(hardware\); .*'
     told 'GPU 0' xid 'Xid 45: .* \(application\); see the preceding Xid errors'
     fault h100x2 xid=119
     told 'GPU 0' xid 'Xid 119: .*GSP.*'
@@ -105,7 +105,7 @@ clock clock the driver changed the clocks
 power power_source switched between mains and battery
 corrected ecc.corrected a memory error was corrected
 uncorrected ecc.uncorrected an uncorrectable memory error occurred
-recovery recovery what the driver asks for .* has changed
+recovery recovery the recovery action requested by the driver changed
 pstate pstate the performance state changed
 mig mig MIG mode changed, or instances were created or destroyed
 EOF
