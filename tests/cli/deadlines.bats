@@ -73,7 +73,7 @@ interrupt() {
     status_is 6
     gpulse --sim h100x8 set power-limit=300 -i 3-4 --dry-run --timeout 1
     status_is 6
-    says '^GPU 4  power-limit: 300 W +failed: no answer'
+    says '^GPU 4  power-limit: 300 W +failed: no response'
     # a file without anything in it does not take the place of a better one
     gpulse --sim h100x8 set --save s.json -i 4 --timeout 1
     fails 4 'GPU 4: no response within 1\.0 s \(.*\); nothing is saved'
@@ -135,7 +135,7 @@ lines = [json.loads(line) for line in open("out")]
 told = {e["xid"] for e in lines if e["kind"] == "xid"} - {31}
 gaps = [(seconds(e["from"]), seconds(e["to"])) for e in lines if e["kind"] == "missed"]
 assert all(begin <= end for begin, end in gaps), gaps
-assert all("missed" not in e and "opened anew" in e["text"] for e in lines if e["kind"] == "missed")
+assert all("missed" not in e and "was reopened" in e["text"] for e in lines if e["kind"] == "missed")
 for xid, begin, end in (line.split() for line in open("injected")):
     # they are told in milliseconds
     near = any(a - 0.001 <= float(end) and float(begin) <= b + 0.001 for a, b in gaps)
