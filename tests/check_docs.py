@@ -171,6 +171,14 @@ def completion_reaches_into_sim():
 
 
 @test
+def completion_scripts_are_printed():
+    for shell, file in (("bash", "gpulse.bash"), ("zsh", "_gpulse"), ("fish", "gpulse.fish")):
+        assert good(gpulse("completion", shell)) == Path("data/completion", file).read_text()
+    wrong = gpulse("completion", "csh")
+    assert wrong.returncode == 2 and "bash, zsh, fish" in wrong.stderr, wrong
+
+
+@test
 def completion_in_bash():
     script = f"""
         source data/completion/gpulse.bash

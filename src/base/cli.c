@@ -158,6 +158,15 @@ static const struct gp_opt *find_option(const struct gp_opt_target *targets, siz
     return NULL;
 }
 
+/* "--json" where a command has no such option, but a format of that name. */
+static const struct gp_opt *find_json(const struct gp_opt_target *targets, size_t count,
+                                      void **ret_values)
+{
+    const struct gp_opt *opt =
+        find_option(targets, count, "format", strlen("format"), 0, ret_values);
+    return opt && gp_cli_list_has(opt->choices, "json", strlen("json")) ? opt : NULL;
+}
+
 static int unknown_option(const char *word, size_t n, const struct gp_opt_target *targets,
                           size_t count, struct gp_err *err)
 {
@@ -188,6 +197,9 @@ static int take_value(const struct gp_opt *opt, void *values, const char *glued,
     }
     if (!next)
         return gp_err_set(err, GP_EUSAGE, "--%s needs a value: %s", opt->name, opt->arg);
+    if (next[0] == '-' && next[1] && !isdigit((unsigned char)next[1]) && !opt->takes_dash)
+        return gp_err_set(err, GP_EUSAGE, "--%s needs a value: %s, not '%.60s'", opt->name,
+                          opt->arg, next);
     ++*i;
     return take(opt, values, next, err);
 }
@@ -199,6 +211,10 @@ static int parse_long(int argc, char **argv, int *i, const struct gp_opt_target 
     size_t n = strcspn(word + 2, "=");
     void *values;
     const struct gp_opt *opt = find_option(targets, count, word + 2, n, 0, &values);
+    const struct gp_opt *json =
+        !opt && strcmp(word, "--json") == 0 ? find_json(targets, count, &values) : NULL;
+    if (json)
+        return take(json, values, "json", err);
     if (!opt)
         return unknown_option(word, n, targets, count, err);
     const char *glued = word[2 + n] ? word + 2 + n + 1 : NULL;

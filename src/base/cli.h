@@ -42,6 +42,7 @@ struct gp_opt {
     bool once;      /* a second one is an error: the first would be forgotten */
     uint64_t least; /* the smallest number, or duration in nanoseconds, that is taken */
     bool for_loops; /* means nothing to a command that runs once */
+    bool takes_dash; /* its value may begin with one, as in --sort -memory */
     const char *group; /* the heading that begins with this option; NULL: none does */
 };
 

@@ -70,9 +70,9 @@ const struct gp_cmd gp_cmd_kill = {
         "A recycled pid is never signalled.",
     .examples = "gpulse kill 4711\tone process\n"
                 "gpulse kill --job 4711\ta Slurm job's processes on this machine\n"
-                "gpulse kill -i 0 -u $USER --yes\tmy processes on GPU 0, without asking\n"
+                "gpulse kill -i 0 --mine --yes\tmy processes on GPU 0, without asking\n"
                 "gpulse kill --name train.py --tree\ta training and its data loaders\n"
-                "gpulse kill -u $USER --idle 10m\tmy idle processes\n",
+                "gpulse kill --mine --idle 10m\tmy idle processes\n",
     .options = options,
     .no_loop = true,
     .run = kill_main,

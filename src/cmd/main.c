@@ -17,10 +17,13 @@
 
 /* In the order of the help. */
 static const struct gp_cmd *const commands[] = {
-    &gp_cmd_top,     &gp_cmd_status,    &gp_cmd_events, &gp_cmd_ps,      &gp_cmd_kill,
-    &gp_cmd_reclaim, &gp_cmd_suspend,   &gp_cmd_resume, &gp_cmd_run,     &gp_cmd_queue,
-    &gp_cmd_pick,    &gp_cmd_fit_batch, &gp_cmd_doctor, &gp_cmd_explain, &gp_cmd_mem,
-    &gp_cmd_query,   &gp_cmd_set,       &gp_cmd_smi,    &gp_cmd_sim,     NULL};
+    &gp_cmd_top,        &gp_cmd_status,  &gp_cmd_events,
+    &gp_cmd_ps,         &gp_cmd_kill,    &gp_cmd_reclaim,
+    &gp_cmd_suspend,    &gp_cmd_resume,  &gp_cmd_run,
+    &gp_cmd_queue,      &gp_cmd_pick,    &gp_cmd_fit_batch,
+    &gp_cmd_doctor,     &gp_cmd_explain, &gp_cmd_mem,
+    &gp_cmd_query,      &gp_cmd_set,     &gp_cmd_smi,
+    &gp_cmd_completion, &gp_cmd_sim,     NULL};
 
 const struct gp_program gp_program = {
     .name = "gpulse",
@@ -163,11 +166,45 @@ static int run_default(struct gp_err *err)
     return gp_cmd_status.run(isatty(STDOUT_FILENO) ? 2 : 1, status_argv, err);
 }
 
+/* What fingers type that were trained on other tools. */
+static const char *meant_by(const char *word)
+{
+    static const struct {
+        const char *word, *meant;
+    } words[] = {
+        {"free", "gpulse pick --explain"},
+        {"watch", "gpulse top"},
+        {"list", "gpulse status"},
+        {"info", "gpulse status -a"},
+        {"-l", "gpulse smi -l"},
+        {"-q", "gpulse smi -q"},
+        {"-L", "gpulse smi -L"},
+        {"dmon", "gpulse smi dmon"},
+        {"pmon", "gpulse smi pmon"},
+        {"topo", "gpulse smi topo -m"},
+        {"stop", "gpulse kill"},
+        {"killall", "gpulse kill"},
+        {"--query-gpu", "gpulse smi --query-gpu=… --format=csv"},
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(words); i++) {
+        size_t n = strlen(words[i].word);
+        if (strncmp(word, words[i].word, n) == 0 && (!word[n] || word[n] == '='))
+            return words[i].meant;
+    }
+    return NULL;
+}
+
 /* Called under this name, perhaps through a link, gpulse is the tool of that name. */
 static bool is_called(const char *path, const char *name)
 {
     const char *slash = path ? strrchr(path, '/') : NULL;
     return path && strcmp(slash ? slash + 1 : path, name) == 0;
+}
+
+static int suggest(const char *word, int r, struct gp_err *err)
+{
+    const char *meant = meant_by(word);
+    return meant ? gp_err_set(err, r, "unknown: '%s'; try %s", word, meant) : r;
 }
 
 static int run(int argc, char **argv, struct gp_err *err)
@@ -182,7 +219,9 @@ static int run(int argc, char **argv, struct gp_err *err)
     int words;
     int r = gp_cli_parse(argc, argv, &target, 1, true, &words, err);
     if (r < 0)
-        return r;
+        return suggest(argv[1], r, err);
+    if (argc > 1 && strcmp(argv[1], "version") == 0)
+        gp_common()->version = true;
     if (gp_common()->version)
         return print_version(err);
     if (words == 0)
@@ -198,7 +237,7 @@ static int run(int argc, char **argv, struct gp_err *err)
     }
     r = gp_cli_find(commands, argv[1], &cmd, err);
     if (r < 0)
-        return r;
+        return suggest(argv[1], r, err);
     if (wants_help)
         open_manual(cmd);
     argv[words + 1] = NULL;

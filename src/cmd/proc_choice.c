@@ -2,9 +2,11 @@
 
 #include "base/err.h"
 #include "out/procs.h"
+#include "proc/files.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* A list of words with commas between, of these characters if they are not NULL. */
 static int check_list(const char *option, const char *list, const char *characters,
@@ -32,13 +34,30 @@ int gp_proc_choice_add_words(const char *words, char *filter, size_t size, struc
     return 0;
 }
 
+bool gp_proc_choice_any(const struct gp_proc_choice *choice)
+{
+    return choice->mine || choice->user || choice->pid || choice->ns_pid || choice->type ||
+           choice->job || choice->container;
+}
+
+/* The name of who runs this, as lists show it. */
+static const char *own_name(char room[64])
+{
+    if (!gp_proc_passwd(NULL, getuid(), GP_PROC_PASSWD_NAME, room, 64))
+        (void)snprintf(room, 64, "%u", (unsigned)getuid());
+    return room;
+}
+
 int gp_proc_choice_add(const struct gp_proc_choice *choice, char *filter, size_t size,
                        struct gp_err *err)
 {
+    char own[64];
+    if (choice->mine && choice->user)
+        return gp_err_set(err, GP_EUSAGE, "--mine and --user cannot be combined");
     const struct {
         const char *option, *field, *values, *characters, *expected;
     } parts[] = {
-        {"--user", "user=", choice->user, NULL, "names"},
+        {"--user", "user=", choice->mine ? own_name(own) : choice->user, NULL, "names"},
         {"--pid", "pid=", choice->pid, "0123456789,", "process ids"},
         {"--ns-pid", "ns_pid=", choice->ns_pid, "0123456789,", "process ids"},
         {"--type", "type:", choice->type, "CGMScgms+,", "C, G, M and S"}, /* C is also in C+G */

@@ -7,6 +7,7 @@
 struct gp_err;
 
 struct gp_proc_choice {
+    bool mine;
     const char *user, *pid, *ns_pid, *type, *container, *job; /* comma lists; NULL: not given */
 };
 
@@ -14,6 +15,8 @@ struct gp_proc_choice {
 #define GP_PROC_CHOICE_ROWS(type_of, field)                                                        \
     {'u', "user", NULL, GP_OPT_STRING, "NAMES", .offset = offsetof(type_of, field.user),           \
      .group = "Select", .help = "only processes of these users"},                                  \
+    {0, "mine", NULL, GP_OPT_FLAG, .offset = offsetof(type_of, field.mine),                        \
+     .help = "only my own processes"},                                                             \
     {'p', "pid", NULL, GP_OPT_STRING, "PIDS", .offset = offsetof(type_of, field.pid),              \
      .help = "only these processes"},                                                              \
     {0, "ns-pid", NULL, GP_OPT_STRING, "PIDS", .offset = offsetof(type_of, field.ns_pid),          \
@@ -25,6 +28,9 @@ struct gp_proc_choice {
     {0, "container", NULL, GP_OPT_STRING, "NAMES", .offset = offsetof(type_of, field.container),   \
      .help = "only processes in containers, pods or services named like these"}
 /* clang-format on */
+
+/* Whether any of them was given. */
+bool gp_proc_choice_any(const struct gp_proc_choice *choice);
 
 /* Adds words with blanks between, NULL for none, to such a filter as the next. */
 int gp_proc_choice_add_words(const char *words, char *filter, size_t size,

@@ -60,9 +60,8 @@ static int check_given(const struct gp_proc_select *o, char *const *arguments, i
 
 bool gp_proc_select_any(const struct gp_proc_select *select)
 {
-    const struct gp_proc_choice *c = &select->choice;
-    return c->user || c->pid || c->ns_pid || c->type || c->job || c->container || select->filter ||
-           select->name || select->all || select->idle_ns;
+    return gp_proc_choice_any(&select->choice) || select->filter || select->name || select->all ||
+           select->idle_ns;
 }
 
 int gp_proc_select_parse(struct gp_proc_select *select, char *const *arguments, int count,
@@ -84,8 +83,8 @@ int gp_proc_select_parse(struct gp_proc_select *select, char *const *arguments, 
     bool chosen = select->name || select->words[0] || select->named_count > 0;
     if (r == 0 && !chosen && !select->all && !select->idle_ns)
         r = gp_err_set(err, GP_EUSAGE,
-                       "no processes selected; give pids, --user, --job, --container, --name, "
-                       "--idle, or --all");
+                       "no processes selected; give pids, --mine, --user, --job, --container, "
+                       "--name, --idle, or --all");
     if (r == 0 && chosen && select->all)
         r = gp_err_set(err, GP_EUSAGE, "--all cannot be combined with other selections than --id");
     return r;

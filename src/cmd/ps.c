@@ -7,6 +7,7 @@
 #include "cmd/ps_holders.h"
 
 #include "base/err.h"
+#include "base/parse.h"
 #include "base/strbuf.h"
 #include "jobs/leak.h"
 #include "model/snapshot.h"
@@ -51,7 +52,7 @@ static const struct gp_opt options[] = {
      .offset = OPT(format), .group = "Output", .help = "output format (default table)"},
     {0, "columns", NULL, GP_OPT_STRING, "COLUMNS", .offset = OPT(columns),
      .help = "columns to print; help lists them"},
-    {0, "sort", NULL, GP_OPT_STRING, "COLUMNS", .offset = OPT(sort),
+    {0, "sort", NULL, GP_OPT_STRING, "COLUMNS", .offset = OPT(sort), .takes_dash = true,
      .help = "sort by these columns; -COLUMN reverses (default memory)"},
     {0, "no-header", NULL, GP_OPT_FLAG, .offset = OPT(no_header), .help = "no header line"},
     {'n', "interval", "watch", GP_OPT_DURATION, "TIME", "2", .offset = OPT(interval_ns),
@@ -100,6 +101,7 @@ struct ps_run {
     struct gp_idle idle;
     struct gp_leaks *leaks;
     struct gp_strbuf sb;
+    bool is_empty; /* something was selected, and nothing matches */
 };
 
 /* ---- a sample ---- */
@@ -203,8 +205,23 @@ static int add_list(struct ps_run *run, const struct gp_snapshot *snapshot, stru
         gp_proc_list_json(&run->sb, snapshot, &procs);
     else if (r == 0)
         gp_proc_list_add(&run->sb, &run->list, &procs);
+    run->is_empty = r == 0 && procs.count == 0 && *run->filter;
     gp_procs_fini(&procs);
     return r == GP_ENOMEM ? gp_err_set(err, r, "out of memory") : r;
+}
+
+/* Who types a small number may mean a GPU. */
+static int report_empty(const struct ps_run *run, const struct gp_snapshot *snapshot,
+                        struct gp_err *err)
+{
+    uint64_t number;
+    const char *pid = strstr(run->filter, "pid=");
+    bool is_gpu = pid == run->filter && gp_parse_u64(pid + strlen("pid="), &number) &&
+                  number < snapshot->device_count;
+    if (is_gpu)
+        return gp_err_set(err, GP_ENODEV, "no process %s on the GPUs; GPU %s is -i %s",
+                          pid + strlen("pid="), pid + strlen("pid="), pid + strlen("pid="));
+    return gp_err_set(err, GP_ENODEV, "no process on the GPUs matches '%.200s'", run->filter);
 }
 
 static int on_sample(const struct gp_snapshot *snapshot, void *ctx, struct gp_err *err)
@@ -222,9 +239,10 @@ static int on_sample(const struct gp_snapshot *snapshot, void *ctx, struct gp_er
         gp_strbuf_addc(&run->sb, '\n');
     run->list.header = run->list.header && !run->list.csv; /* csv has it once */
     r = gp_app_write(STDOUT_FILENO, &run->sb, err);
-    if (r == 0 && !run->options->interval_ns)
-        gp_app_explain_partial(snapshot, err);
-    return r;
+    if (r < 0 || run->options->interval_ns)
+        return r;
+    gp_app_explain_partial(snapshot, err);
+    return run->is_empty ? report_empty(run, snapshot, err) : 0;
 }
 
 /* ---- running ---- */
@@ -276,8 +294,7 @@ static int set_up(struct ps_run *run, const struct ps_options *o, struct gp_err 
     if ((o->explain || o->holders) && (o->by || o->tree || o->per_gpu || o->explain == o->holders))
         return gp_err_set(err, GP_EUSAGE,
                           "--explain, --holders, --by, --tree and --per-gpu cannot be combined");
-    const struct gp_proc_choice *c = &o->choice;
-    bool chooses = c->user || c->pid || c->ns_pid || c->type || c->job || c->container || o->filter;
+    bool chooses = gp_proc_choice_any(&o->choice) || o->filter;
     if ((o->explain || o->leaks) && (chooses || o->columns || o->sort))
         return gp_err_set(
             err, GP_EUSAGE,

@@ -809,7 +809,7 @@ const struct gp_cmd gp_cmd_resume = {
         "can still be resumed by its pid.",
     .examples = "gpulse resume\tlist suspended processes\n"
                 "gpulse resume 4711\tresume one\n"
-                "gpulse resume -u $USER --wait 1h\tall of mine, once there is room\n",
+                "gpulse resume --mine --wait 1h\tall of mine, once there is room\n",
     .options = resume_options,
     .no_loop = true,
     .run = resume_main,

@@ -11,6 +11,10 @@
 #define FALLBACK_CHOICE NULL
 #define FALLBACK_DURATION NULL
 #define FALLBACK_TEXT NULL
+#define TAKES_DASH_SWITCH false
+#define TAKES_DASH_CHOICE false
+#define TAKES_DASH_DURATION false
+#define TAKES_DASH_TEXT true /* --sort -memory */
 
 const struct gp_opt gp_top_table[] = {
 #define PREF(id, field, type, letter, name, argument, choices, help)                               \
@@ -26,7 +30,8 @@ const struct gp_opt gp_top_table[] = {
      help,                                                                                         \
      false,                                                                                        \
      0,                                                                                            \
-     false},
+     false,                                                                                        \
+     TAKES_DASH_##type},
 #include "tui/prefs.def"
 #undef PREF
     GP_PROC_CHOICE_ROWS(struct gp_top_options, choice),

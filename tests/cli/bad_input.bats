@@ -351,3 +351,33 @@ PYTHON
     status_is 0
     [ "$(tr -d '\n ' <<<"$output")" = 025 ]
 }
+
+@test "words of other tools are answered with the right ones" {
+    gpulse free
+    fails 2 "unknown: 'free'; try gpulse pick --explain"
+    gpulse -l 1
+    fails 2 "unknown: '-l'; try gpulse smi -l"
+    gpulse --query-gpu=index --format=csv
+    fails 2 "unknown: '--query-gpu=index'; try gpulse smi --query-gpu=… --format=csv"
+    gpulse version
+    status_is 0
+    says '^gpulse [0-9]'
+}
+
+@test "--json is --format json, where there is that format" {
+    for command in ps mem pick queue 'query index' 'set --show' doctor; do
+        # shellcheck disable=SC2086 # words
+        gpulse --sim t4 $command --json
+        json '"schema" in d' >/dev/null || explain "$command"
+    done
+    gpulse --sim t4 kill --json
+    status_is 2
+    complains "unknown option '--json'"
+}
+
+@test "an option is no value of another one" {
+    gpulse --sim t4 ps --user -i 0
+    fails 2 "--user needs a value: NAMES, not '-i'"
+    gpulse --sim t4 ps --sort -memory
+    status_is 0
+}

@@ -160,6 +160,29 @@ in_list() {
     complains "GPU 0"
 }
 
+@test "what matches nothing is an error that says so" {
+    ps 3
+    status_is 3
+    complains '^gpulse: no process 3 on the GPUs; GPU 3 is -i 3$'
+    ps -p 99999999
+    status_is 3
+    complains "no process on the GPUs matches 'pid=99999999'"
+    ps -u nosuch -f json
+    status_is 3
+    json_is 'd["processes"]' '[]'
+    ps --mine --user root
+    fails 2 '--mine and --user cannot be combined'
+}
+
+@test "one's own processes" {
+    quiet_t4
+    job
+    gpulse ps --mine --columns pid --no-header
+    [ "$output" = "$job" ] || explain "not $job"
+    gpulse kill --mine --dry-run
+    says "^ *$job "
+}
+
 @test "again and again" {
     ps -n 0.1 -c 3 --columns pid -f csv
     status_is 0
