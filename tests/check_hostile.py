@@ -283,11 +283,11 @@ def who_keeps_reservations_privately_is_told_first():
         result = as_user(*words, GPULSE_STATE_DIR="/tmp/mine")
         assert result.returncode == 0, (name, result)
         first = result.stderr.splitlines()[0]
-        assert first == ("gpulse: reservations are kept in '/tmp/mine' (GPULSE_STATE_DIR): other users do not see them, and theirs "
-                         "are not seen here"), (name, result.stderr)
+        assert first == ("gpulse: reservations are stored in '/tmp/mine' (GPULSE_STATE_DIR): they are not visible "
+                         "to other users, and those of other users are not visible here"), (name, result.stderr)
         for variables in ({"GPULSE_STATE_DIR": "/tmp/ours"}, {}):
             result = as_user(*words, **variables)
-            assert result.returncode == 0 and "are kept in" not in result.stderr, (name, result)
+            assert result.returncode == 0 and "are stored in" not in result.stderr, (name, result)
     assert as_user("run", "-q", "--", "true", GPULSE_STATE_DIR="/tmp/mine").stderr == ""
 
 
@@ -300,8 +300,8 @@ def who_keeps_reservations_in_a_container_is_told_first():
     for name, words in RELIANT.items():
         result = as_user(*words, around=around)
         assert result.returncode == 0, (name, result)
-        assert "reservations are kept in '/dev/shm' of this container: users outside it do not see them" in \
-            result.stderr.splitlines()[0], (name, result.stderr)
+        assert ("reservations are stored in '/dev/shm' of this container: they are not visible outside it"
+                in result.stderr.splitlines()[0]), (name, result.stderr)
         assert "share '/run/gpulse' with the container" in result.stderr
     begin_anew(has_run=True)  # as somebody shares it
     assert "container" not in as_user("queue", around=around).stderr

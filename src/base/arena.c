@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The first block of an arena; each one is twice as large as the one before, up to the last size. A
- * larger piece has a block of its own. */
+/* The first block of an arena; each further one is twice as large as the previous one, up to
+ * LARGEST. An allocation that needs more gets a block of its own. */
 enum { FIRST_BYTES = 1024, BLOCK_BYTES = 16 * 1024 };
 
 struct gp_arena_block {
@@ -30,7 +30,7 @@ static size_t round_up(size_t n, size_t align)
     return (n + align - 1) / align * align;
 }
 
-/* A new block with room for so much, in which the next pieces are put; a full one is not. */
+/* Adds a block of `size` bytes. With `current`, later allocations come from it. */
 static struct gp_arena_block *add_block(struct gp_arena *arena, size_t bytes)
 {
     struct gp_arena_block *last = arena->blocks;

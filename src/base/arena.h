@@ -12,10 +12,10 @@ struct gp_arena {
 
 void gp_arena_fini(struct gp_arena *arena);
 
-/* Zeroed memory for count × size bytes, aligned for any type; NULL if there is none. */
+/* Zeroed memory for count × size bytes, aligned for any type; NULL if out of memory. */
 void *gp_arena_alloc(struct gp_arena *arena, size_t count, size_t size) GP_MUST_CHECK;
 
-/* Copies of text; NULL if there is no memory. */
+/* Copies of a string; NULL if out of memory. */
 char *gp_arena_strdup(struct gp_arena *arena, const char *s) GP_MUST_CHECK;
 
 #endif

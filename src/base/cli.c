@@ -55,7 +55,7 @@ static bool store(const struct gp_opt *opt, void *values, const char *text)
     return false;
 }
 
-/* ctx: words with a NUL behind each, and one more at the end. */
+/* ctx: words separated by NUL bytes, with an empty one at the end. */
 static const char *next_choice(const void *ctx, size_t i)
 {
     const char *word = ctx;
@@ -77,12 +77,12 @@ static int bad_value(const struct gp_opt *opt, const char *text, struct gp_err *
     for (char *blank = words; (blank = strchr(blank, ' '));)
         *blank++ = '\0';
     const char *near = gp_cli_nearest(text, next_choice, words);
-    return gp_err_set(err, GP_EUSAGE, "bad value '%.80s' for --%s%s%s%s: it takes %s%s%s", text,
+    return gp_err_set(err, GP_EUSAGE, "bad value '%.80s' for --%s%s%s%s: expected %s%s%s", text,
                       opt->name, near ? " (did you mean '" : "", near ? near : "",
                       near ? "'?)" : "", wanted[opt->type], *choices ? " " : "", choices);
 }
 
-/* A duration is more than 0, whatever `least` says. */
+/* A duration must be above 0 even if `least` is 0. */
 static int check_least(const struct gp_opt *opt, const void *values, struct gp_err *err)
 {
     bool duration = opt->type == GP_OPT_DURATION;
@@ -110,7 +110,8 @@ static int take(const struct gp_opt *opt, void *values, const char *text, struct
     if (opt->once)
         memcpy(&before, (const char *)values + opt->offset, sizeof(before));
     if (before)
-        return gp_err_set(err, GP_EUSAGE, "--%s is given twice; it takes a comma list", opt->name);
+        return gp_err_set(err, GP_EUSAGE, "--%s is given twice; use a comma-separated list",
+                          opt->name);
     return store(opt, values, text) ? check_least(opt, values, err) : bad_value(opt, text, err);
 }
 
@@ -129,7 +130,7 @@ const struct gp_opt *gp_cli_option(const struct gp_opt *options, const char *nam
     return NULL;
 }
 
-/* All long names of all targets in a row, for the suggestion. */
+/* All long names of all targets by index, to find the nearest one. */
 struct name_list {
     const struct gp_opt_target *targets;
     size_t count;
@@ -183,13 +184,13 @@ static int take_value(const struct gp_opt *opt, void *values, const char *glued,
                       char **argv, int *i, struct gp_err *err)
 {
     if (opt->type == GP_OPT_FLAG)
-        return glued ? gp_err_set(err, GP_EUSAGE, "--%s takes no value", opt->name)
+        return glued ? gp_err_set(err, GP_EUSAGE, "--%s does not take a value", opt->name)
                      : (store(opt, values, ""), 0);
     if (glued)
         return take(opt, values, glued, err);
     const char *next = *i + 1 < argc ? argv[*i + 1] : NULL;
     if (opt->fallback) {
-        /* An optional value is taken from the next word only where it fits. */
+        /* An optional value is taken from the next word only if it parses as one. */
         if (!next || next[0] == '-' || opt->type == GP_OPT_STRING || !store(opt, values, next))
             return take(opt, values, opt->fallback, err);
         ++*i;

@@ -17,15 +17,15 @@ enum gp_opt_type {
     GP_OPT_SIZE,     /* uint64_t: bytes */
 };
 
-/* What a value names, for completion. */
+/* What kind of value it is, for completion. */
 enum gp_complete {
     GP_COMPLETE_NONE,
     GP_COMPLETE_FILE,
-    GP_COMPLETE_METRICS, /* comma list of metric names */
-    GP_COMPLETE_EVENTS,  /* comma list of kinds of events */
-    GP_COMPLETE_MACHINE, /* simulated machines */
+    GP_COMPLETE_METRICS,  /* comma list of metric names */
+    GP_COMPLETE_EVENTS,   /* comma list of event kinds */
+    GP_COMPLETE_MACHINE,  /* names of simulated machines */
     GP_COMPLETE_CONTROLS, /* NAME= of a control */
-    GP_COMPLETE_COMMAND, /* a program and its arguments */
+    GP_COMPLETE_COMMAND,  /* a program and its arguments */
 };
 
 struct gp_opt {
@@ -34,16 +34,16 @@ struct gp_opt {
     const char *aliases; /* further long names, space separated, or NULL */
     enum gp_opt_type type;
     const char *arg;      /* name of the value in the help; NULL for flags */
-    const char *fallback; /* value when given without one ("--watch"); NULL: a value is required */
+    const char *fallback; /* value if given without one ("--watch"); NULL: a value is required */
     const char *choices;  /* space separated, for GP_OPT_CHOICE */
     enum gp_complete complete;
     size_t offset; /* of the field in the options struct */
-    const char *help;  /* NULL: works, but is not listed */
-    bool once;      /* a second one is an error: the first would be forgotten */
-    uint64_t least; /* the smallest number, or duration in nanoseconds, that is taken */
-    bool for_loops; /* means nothing to a command that runs once */
-    bool takes_dash; /* its value may begin with one, as in --sort -memory */
-    const char *group; /* the heading that begins with this option; NULL: none does */
+    const char *help;  /* NULL: accepted, but not listed */
+    bool once;         /* may be given only once */
+    uint64_t least;    /* the smallest accepted number, or duration in nanoseconds */
+    bool for_loops;    /* has no effect on a command that runs once */
+    bool takes_dash;   /* its value may begin with a dash, as in --sort -memory */
+    const char *group; /* the heading in front of this option; NULL: the same group as before */
 };
 
 /* A table ends with an entry whose name is NULL. */
@@ -51,7 +51,8 @@ struct gp_opt {
 
 struct gp_cmd {
     const char *name;
-    const char *group;       /* the heading in the list of commands that begins with this one */
+    const char *group;       /* the heading in front of this command in the list; NULL: the same
+                                group as before */
     const char *summary;     /* one line, lower case, no full stop */
     const char *usage;       /* what follows the name: "[FIELDS] [options]" */
     const char *description; /* paragraphs separated by an empty line, for the manual page */
@@ -59,11 +60,12 @@ struct gp_cmd {
     const char *keys;    /* lines "keys\twhat they do", for the manual page */
     const char *columns; /* lines "column\twhat it shows", likewise */
     const struct gp_opt *options;
-    bool no_loop; /* it runs once: options for loops are neither listed nor completed */
+    bool no_loop;              /* runs once: options for loops are neither listed nor completed */
     enum gp_complete complete; /* of its positional arguments */
-    bool raw_rest;             /* arguments behind the first positional one are not parsed */
-    const char *exit_codes; /* where they are not the program's: then it is a tool of its own, which
-                               does not have the common options behind its name either */
+    bool raw_rest;             /* arguments after the first positional one are not parsed */
+    /* NULL: the program's exit codes. A command with its own is a separate tool, which does not
+     * take the common options after its name. */
+    const char *exit_codes;
     /* argv[0] is the command's name. Returns a GP_E* code with err filled, GP_OK, or an exit status
      * of its own above 0. */
     int (*run)(int argc, char **argv, struct gp_err *err);
@@ -75,19 +77,19 @@ struct gp_opt_target {
     void *values;
 };
 
-/* Parses argv[1..argc) against `count` targets. Positional arguments are moved to the front of
- * argv[1..], their number is stored in *ret_positional. "--" ends the options.
- * With `stop_at_positional` the first positional argument ends them too; *ret_positional then
- * counts it and all that follows. GP_EUSAGE names the bad argument and the nearest known one. */
+/* Parses argv[1..argc) against `count` targets. Moves the positional arguments to the front of
+ * argv[1..] and stores their number in *ret_positional. "--" ends the options. With
+ * `stop_at_positional` the first positional argument ends them too; *ret_positional then counts it
+ * and everything after it. GP_EUSAGE names the bad argument and suggests the nearest known one. */
 int gp_cli_parse(int argc, char **argv, const struct gp_opt_target *targets, size_t count,
                  bool stop_at_positional, int *ret_positional, struct gp_err *err) GP_MUST_CHECK;
 
-/* The option of a table with this letter or, with letter 0, this long name or alias (n bytes);
- * NULL if there is none. */
+/* The option with this letter or, if `letter` is 0, with this long name or alias (n bytes); NULL if
+ * there is none. */
 const struct gp_opt *gp_cli_option(const struct gp_opt *options, const char *name, size_t n,
                                    char letter);
 
-/* Whether a space-separated list (NULL: an empty one) has this word of n bytes. */
+/* Whether a space-separated list (NULL: empty) contains this word of n bytes. */
 bool gp_cli_list_has(const char *list, const char *word, size_t n);
 
 /* The candidate nearest to `word` by edit distance, or NULL if none is near.
@@ -99,7 +101,7 @@ const char *gp_cli_nearest(const char *word, const char *(*next)(const void *ctx
 int gp_cli_find(const struct gp_cmd *const *commands, const char *name, const struct gp_cmd **ret,
                 struct gp_err *err) GP_MUST_CHECK;
 
-/* What a program is, for its own help and man page. */
+/* A program, as described in its help and manual page. */
 struct gp_program {
     const char *name; /* "gpulse", "gpulse sim" */
     const char *summary;
@@ -112,8 +114,8 @@ struct gp_program {
     const char *signals;                  /* lines "NAME\tmeaning" */
 };
 
-/* Appends "gpulse --help" and "gpulse COMMAND --help": usage, options and examples, to fit a
- * screen. Whatever needs paragraphs is in the manual pages. */
+/* Appends the text of "gpulse --help" and "gpulse COMMAND --help": usage, options and examples,
+ * short enough for one screen. Longer explanations belong in the manual pages. */
 void gp_cli_help(struct gp_strbuf *sb, const struct gp_program *program);
 void gp_cli_help_command(struct gp_strbuf *sb, const struct gp_program *program,
                          const struct gp_cmd *cmd);
@@ -123,10 +125,10 @@ void gp_cli_man(struct gp_strbuf *sb, const struct gp_program *program);
 void gp_cli_man_command(struct gp_strbuf *sb, const struct gp_program *program,
                         const struct gp_cmd *cmd);
 
-/* Completion: appends the candidates for the last of `words` (those before it, without the
- * program's name, are already typed), one a line: the whole word, then perhaps a tab and what it
- * means. A line "FILES" or "COMMANDS" asks the shell for file names or programs. `expand` (may be
- * NULL) lists the names of a kind in the same form, or does nothing. */
+/* Completion: appends the candidates for the last of `words` (the ones before it, without the
+ * program's name, are already typed), one per line: the whole word, optionally followed by a tab
+ * and its meaning. A line "FILES" or "COMMANDS" asks the shell to complete file names or programs.
+ * `expand` (may be NULL) lists the names of a kind in the same form, or appends nothing. */
 void gp_cli_complete(struct gp_strbuf *sb, const struct gp_program *program, int count,
                      char *const *words,
                      void (*expand)(struct gp_strbuf *sb, enum gp_complete kind));

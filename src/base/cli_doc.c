@@ -1,5 +1,5 @@
-/* What the option tables say, told to people (help), to scdoc (manual pages) and to shells
- * (completion). Everything here is a pure function of the tables. */
+/* Renders the option tables as help (for people), scdoc (for manual pages) and completion
+ * candidates (for shells). Everything here is a pure function of the tables. */
 #include "base/cli.h"
 
 #include "base/strbuf.h"
@@ -10,7 +10,7 @@
 enum {
     PAGE_COLUMNS = 80,
     LABEL_INDENT = 2,
-    OPTION_COLUMN_MAX = 30, /* a longer label pushes its text to the next line */
+    OPTION_COLUMN_MAX = 30, /* a longer label moves its text to the next line */
     EXAMPLE_COLUMN_MAX = 46,
     LABEL_BYTES = 512,
     TEXT_BYTES = 8192,
@@ -21,7 +21,7 @@ static bool is_hidden(const struct gp_cmd *cmd)
     return cmd->name[0] == '_';
 }
 
-/* Columns of n bytes of our own text: no wide or combining characters in there. */
+/* Columns of n bytes of our own text, which has no wide or combining characters. */
 static size_t columns_of(const char *s, size_t n)
 {
     size_t columns = 0;
@@ -55,8 +55,8 @@ static void split_pair(struct line line, struct line *ret_left, struct line *ret
     *ret_right = tab ? (struct line){tab + 1, line.len - left - 1} : (struct line){"", 0};
 }
 
-/* One paragraph of a description: up to an empty line. Lines that begin with a blank are shown as
- * they are, so they form paragraphs of their own. */
+/* One paragraph of a description, up to an empty line. Lines that begin with a blank are shown
+ * verbatim, so they form paragraphs of their own. */
 static bool next_paragraph(const char **cursor, struct line *ret)
 {
     const char *p = *cursor;
@@ -75,8 +75,8 @@ static bool next_paragraph(const char **cursor, struct line *ret)
 
 /* ------------------------------------------------------------------ help */
 
-/* A word's length, or if it is too long for a line, that of its choices up to the last "|" that
- * fits. */
+/* The length of the next word. If it does not fit on a line, it is cut after the last "|" that
+ * does. */
 static size_t word_length(const char *text, size_t n, size_t columns)
 {
     size_t len = 0;
@@ -89,8 +89,8 @@ static size_t word_length(const char *text, size_t n, size_t columns)
     return len > columns && cut > 0 ? cut : len;
 }
 
-/* Appends words wrapped at the page; the cursor stands at column `indent`, where later lines
- * begin too. Ends the last line. */
+/* Appends words wrapped at the page width. The cursor is at column `indent`, where continuation
+ * lines start as well. Ends the last line. */
 static void add_wrapped(struct gp_strbuf *sb, const char *text, size_t n, size_t indent)
 {
     size_t column = indent;
@@ -130,7 +130,7 @@ static void add_description(struct gp_strbuf *sb, const char *text)
     }
 }
 
-/* A label and its text, the text beginning at `column`. */
+/* A label and its text, which starts at `column`. */
 static void add_row(struct gp_strbuf *sb, struct line label, struct line text, size_t column)
 {
     gp_strbuf_fill(sb, ' ', LABEL_INDENT);
@@ -185,7 +185,7 @@ static void format_label(struct gp_strbuf *sb, const struct gp_opt *opt)
         gp_strbuf_addf(sb, opt->fallback ? "[=%s]" : " %s", opt->arg);
 }
 
-/* Whether a text has all words of a space-separated list. */
+/* Whether a text contains all words of a space-separated list. */
 static bool names_all(const char *text, const char *list)
 {
     for (const char *p = list; *p;) {
@@ -202,7 +202,8 @@ static bool names_all(const char *text, const char *list)
     return true;
 }
 
-/* The help; the choices, unless it names them, as {auto|always|never} before its "(default …)". */
+/* The help text; unless it names the choices itself, they are added as {auto|always|never} before
+ * its "(default …)". */
 static void format_option_text(struct gp_strbuf *sb, const struct gp_opt *opt)
 {
     const char *last = strstr(opt->help, " (default");
@@ -249,8 +250,8 @@ static size_t option_column(const struct gp_opt *options, const struct gp_cmd *c
     return column;
 }
 
-/* The options under their headings; under `title` those before the first one. A heading of a shared
- * row may come twice: the second goes on with the first. */
+/* The options under their headings; those before the first heading go under `title`. If a heading
+ * comes twice, the second block continues the first. */
 static void add_options(struct gp_strbuf *sb, const char *title, const struct gp_opt *options,
                         const struct gp_cmd *cmd)
 {
@@ -291,7 +292,7 @@ static void add_commands(struct gp_strbuf *sb, const struct gp_cmd *const *comma
     gp_strbuf_addc(sb, '\n');
 }
 
-/* "gpulse query: summary" and "usage: gpulse query [FIELDS] [options]", wrapped behind the name. */
+/* "gpulse query: summary" and "usage: gpulse query [FIELDS] [options]", wrapped after the name. */
 static void add_head(struct gp_strbuf *sb, const char *before, const char *program,
                      const struct gp_cmd *cmd, const char *after, const char *text)
 {
@@ -339,14 +340,14 @@ void gp_cli_help_command(struct gp_strbuf *sb, const struct gp_program *program,
     add_pairs(sb, "Exit codes", cmd->exit_codes, OPTION_COLUMN_MAX);
     if (has_options(program->common) && !cmd->exit_codes)
         gp_strbuf_addf(sb, "Common options (-i, --timeout, --sim, …): %s --help\n", program->name);
-    /* The blocks end with an empty line; the page does not. */
+    /* Each block ends with an empty line; the page must not. */
     if (!sb->error && sb->len >= 2 && memcmp(sb->buf + sb->len - 2, "\n\n", 2) == 0)
         sb->buf[--sb->len] = '\0';
 }
 
 /* ------------------------------------------------------------------ manual pages */
 
-/* Text as scdoc wants it: its markup characters escaped, newlines as blanks. */
+/* Text as scdoc expects it: markup characters escaped, newlines replaced by blanks. */
 static void add_scdoc(struct gp_strbuf *sb, const char *s, size_t n)
 {
     bool line_start = sb->len == 0 || sb->buf[sb->len - 1] == '\n' || sb->buf[sb->len - 1] == '\t';
@@ -354,7 +355,7 @@ static void add_scdoc(struct gp_strbuf *sb, const char *s, size_t n)
         char c = s[i] == '\n' ? ' ' : s[i];
         if (strchr("\\*_`", c) || (i == 0 && line_start && strchr("#-|[];!", c)))
             gp_strbuf_addc(sb, '\\');
-        /* "++" before the end of a line would be a line break. */
+        /* "++" at the end of a line would be a line break. */
         if (c == '+' && i > 0 && s[i - 1] == '+')
             gp_strbuf_addc(sb, '\\');
         gp_strbuf_addc(sb, c);
@@ -456,7 +457,7 @@ static void man_options(struct gp_strbuf *sb, const struct gp_opt *options,
     gp_strbuf_fini(&text);
 }
 
-/* "gpulse query" is called gpulse-query as a page. */
+/* The page of "gpulse query" is named gpulse-query. */
 static void add_page_name(struct gp_strbuf *sb, const char *program, const char *cmd)
 {
     for (const char *p = program; *p; p++)
@@ -488,8 +489,8 @@ static void man_synopsis(struct gp_strbuf *sb, const struct gp_program *program,
     gp_strbuf_adds(sb, "\n\n");
 }
 
-/* A helper program ("gpulse sim") documents its commands on its own page; the commands of the main
- * program have pages of their own. */
+/* A helper program ("gpulse sim") documents its commands on its own page; the main program has one
+ * page per command. */
 static bool is_helper_program(const struct gp_program *program)
 {
     return strchr(program->name, ' ') != NULL;
@@ -590,13 +591,13 @@ void gp_cli_man_command(struct gp_strbuf *sb, const struct gp_program *program,
 
 typedef void (*expand_fn)(struct gp_strbuf *sb, enum gp_complete kind);
 
-/* The words before the one being completed, understood. */
+/* The parse state of the words before the one being completed. */
 struct typed {
     const struct gp_cmd *cmd;   /* NULL: none yet */
-    const struct gp_opt *wants; /* the option that waits for the last word as its value */
+    const struct gp_opt *wants; /* the option that expects the last word as its value */
     bool unknown_command;
     bool options_ended;
-    int positional; /* behind the command */
+    int positional; /* after the command */
 };
 
 static bool has_prefix(const char *s, const char *prefix)
@@ -611,7 +612,7 @@ static const struct gp_opt *option_of(const struct gp_program *program, const st
     return opt ? opt : gp_cli_option(program->common, name, n, letter);
 }
 
-/* The option in `word` that takes the next word as its value, or NULL. */
+/* The option in `word` that expects the next word as its value, or NULL. */
 static const struct gp_opt *option_awaiting(const struct gp_program *program,
                                             const struct gp_cmd *cmd, const char *word)
 {
@@ -660,7 +661,7 @@ static struct typed understand(const struct gp_program *program, int count, char
     return typed;
 }
 
-/* One candidate: the part of the word that stays, the name, and what it means. */
+/* One candidate: the unchanged start of the word, the name, and its meaning. */
 static void add_candidate(struct gp_strbuf *sb, const char *kept, size_t kept_len, const char *name,
                           size_t name_len, const char *meaning)
 {
@@ -671,7 +672,7 @@ static void add_candidate(struct gp_strbuf *sb, const char *kept, size_t kept_le
     gp_strbuf_addc(sb, '\n');
 }
 
-/* The lines of `expand` (a name, perhaps a tab and its meaning) that begin with `partial`. */
+/* The lines of `expand` (a name, optionally a tab and its meaning) that begin with `partial`. */
 static void add_expanded(struct gp_strbuf *sb, enum gp_complete kind, const char *kept,
                          size_t kept_len, const char *partial, expand_fn expand)
 {
@@ -687,7 +688,7 @@ static void add_expanded(struct gp_strbuf *sb, enum gp_complete kind, const char
     gp_strbuf_fini(&names);
 }
 
-/* Where the last item of a comma list begins. */
+/* The start of the last item of a comma list. */
 static const char *last_item(const char *word)
 {
     const char *comma = strrchr(word, ',');

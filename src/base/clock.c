@@ -46,8 +46,7 @@ void gp_clock_rfc3339(uint64_t wall_ns, char out[GP_RFC3339_SIZE])
     (void)snprintf(out, GP_RFC3339_SIZE, "%s.%03u%.3s:%.2s", date, ms % 1000, zone, zone + 3);
 }
 
-/* Days from 1970-01-01; the year begins in March, so that the day which comes and goes is its last
- * one. */
+/* Days since 1970-01-01. The year starts in March, so that a leap day is its last day. */
 static int64_t days_since_1970(int64_t year, unsigned month, unsigned day)
 {
     year -= month <= 2;

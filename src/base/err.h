@@ -1,8 +1,8 @@
-/* Errors: functions return 0 or a negative GP_E* code; the words travel in struct gp_err.
+/* Errors: functions return 0 or a negative GP_E* code; the message is in struct gp_err.
  *
- * One list gives the code, its exit status and its default text, so that an exit status is never
- * chosen twice. A struct gp_err is filled only on failure; it may be NULL where the caller does not
- * want the words. */
+ * One list defines the code, its exit status and its default text, so that each exit status is
+ * defined once. A struct gp_err is filled only on failure; it may be NULL if the caller does not
+ * need the message. */
 #ifndef GP_BASE_ERR_H
 #define GP_BASE_ERR_H
 
@@ -21,14 +21,14 @@
     X(GP_EIO, 1, "input or output failed")                                                         \
     X(GP_EFORMAT, 2, "malformed input")                                                            \
     X(GP_ETIMEOUT, 4, "no answer in time")                                                         \
-    X(GP_EBUSY, 69, "not to be had now")                                                           \
-    X(GP_EEXPIRED, 75, "not to be had in time")                                                    \
-    X(GP_ENEVER, 78, "can never be had")                                                           \
+    X(GP_EBUSY, 69, "not available now")                                                           \
+    X(GP_EEXPIRED, 75, "not available in time")                                                    \
+    X(GP_ENEVER, 78, "can never be satisfied")                                                     \
     X(GP_EINTR, 130, "interrupted")
 
 enum gp_error {
     GP_OK = 0,
-    GP_ERR__FLOOR = -1000, /* codes count upwards from here, all negative */
+    GP_ERR__FLOOR = -1000, /* codes count up from here, all negative */
 #define X(name, exit, text) name,
     GP_ERR_LIST(X)
 #undef X
@@ -37,14 +37,14 @@ enum gp_error {
 struct gp_err {
     int code;                /* GP_E*, 0 while empty */
     char text[400];          /* what failed, on what, why, and the remedy; no full stop */
-    int driver_code;         /* what a call of the driver answered, as the driver counts; 0: none */
-    char driver_library[80]; /* the version of its library, "" where it was not asked */
+    int driver_code;         /* the driver's own return code; 0: none */
+    char driver_library[80]; /* the version of the driver's library, "" if it was not queried */
 };
 
 /* Fills err (may be NULL) and returns code, so that `return gp_err_set(err, GP_EIO, …)` works. */
 int gp_err_set(struct gp_err *err, int code, const char *fmt, ...) GP_PRINTF(3, 4);
 
-/* Hands an error on as it is; returns its code. */
+/* Copies an error unchanged; returns its code. */
 int gp_err_copy(struct gp_err *err, const struct gp_err *from);
 
 /* The process exit status for a GP_E* code (0 for GP_OK). */

@@ -43,7 +43,7 @@ long gp_io_read_at(int dir, const char *path, char *buf, size_t cap)
         if (n <= 0)
             break;
         len += (size_t)n;
-        /* A short read of a /proc or /sys file means that it is whole. */
+        /* A short read of a /proc or /sys file means that the file is complete. */
         if (len < cap - 1)
             break;
     }
@@ -56,7 +56,7 @@ uint64_t gp_io_random(void)
 {
     uint64_t number = 0;
     if (getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number))
-        number = (uint64_t)time(NULL) << 22 ^ (uint64_t)getpid(); /* no such call on this kernel */
+        number = (uint64_t)time(NULL) << 22 ^ (uint64_t)getpid(); /* this kernel has no such call */
     return number;
 }
 
@@ -164,7 +164,7 @@ int gp_io_find_companion(const char *sub, const char *name, char out[GP_PATH_SIZ
     }
     return gp_err_set(
         err, GP_EFAIL,
-        "cannot find %s beside %s or in its ../libexec/gpulse; is gpulse installed completely?",
+        "cannot find %s next to %s or in its ../libexec/gpulse; is gpulse installed completely?",
         name, exe);
 }
 
@@ -188,7 +188,8 @@ void gp_io_list_names(const char *dir, const char *suffix, struct gp_strbuf *sb)
 
 void gp_io_secure_standard_fds(void)
 {
-    /* The modes are the wrong ones on purpose: reading or writing there is an error, as it was. */
+    /* The wrong access mode is intended: reading or writing there must fail, as it did when closed.
+     * */
     for (int fd = 0; fd < 3; fd++)
         if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) != fd)
             _exit(1);

@@ -1,4 +1,4 @@
-/* Files: whole small reads under a root prefix, whole writes, the directory of this program. */
+/* Files: whole small reads below a root prefix, whole writes, the directory of this program. */
 #ifndef GP_BASE_IO_H
 #define GP_BASE_IO_H
 
@@ -12,19 +12,17 @@ enum { GP_PATH_SIZE = 4096 };
 /* "<root>/<path>", root NULL or "" meaning "/"; path is absolute. False if it does not fit. */
 bool gp_io_path(char out[GP_PATH_SIZE], const char *root, const char *path) GP_MUST_CHECK;
 
-/* Reads at most cap − 1 bytes of a file such as those of /proc into buf, NUL-terminated.
- * Returns the number of bytes, or −errno. One open, read and close where one read is enough. */
+/* Reads at most cap − 1 bytes of a small file, such as those in /proc, into buf, NUL-terminated.
+ * Returns the number of bytes, or −errno. Uses one open, read and close if one read is enough. */
 long gp_io_read(const char *path, char *buf, size_t cap);
-/* The same, path counted from the directory that the descriptor `dir` stands for. */
+/* The same for a path relative to the directory descriptor `dir`. */
 long gp_io_read_at(int dir, const char *path, char *buf, size_t cap);
 
-/* Makes sure that descriptors 0 to 2 are open: where the parent closed one, the next file would get
- * its number, and the output with it. A closed standard output still fails when it is written to.
- */
+/* Ensures that descriptors 0 to 2 are open. If the parent closed one, the next opened file would
+ * get its number and receive the output. A closed standard output still fails on write. */
 void gp_io_secure_standard_fds(void);
 
-/* Makes a folder and those above it, for this user alone; one that is there is well. 0 or −errno.
- */
+/* Creates a folder and its parents for this user only; succeeds if it exists. 0 or −errno. */
 int gp_io_make_folders(const char *path) GP_MUST_CHECK;
 
 /* A folder of this user: "$VARIABLE/gpulse/NAME", where that is set as in XDG_STATE_HOME, else
@@ -33,28 +31,28 @@ int gp_io_make_folders(const char *path) GP_MUST_CHECK;
 bool gp_io_user_folder(char ret[GP_PATH_SIZE], const char *variable, const char *hidden,
                        const char *name) GP_MUST_CHECK;
 
-/* A number that nobody can guess. */
+/* An unpredictable number. */
 uint64_t gp_io_random(void);
 
-/* Lets this process have as many files open as it may. */
+/* Raises the limit of open files of this process to the maximum. */
 void gp_io_raise_file_limit(void);
 
-/* Writes everything, going on after signals and short writes. 0 or −errno. */
+/* Writes everything, continuing after signals and short writes. 0 or −errno. */
 int gp_io_write_all(int fd, const void *data, size_t len) GP_MUST_CHECK;
 
-/* Write "PROGRAM: what went wrong", or another note, to standard error. The words may quote a file
- * or a name: nothing in them reaches the terminal raw. */
+/* Write "PROGRAM: message" to standard error. A message may quote a file or a name, so it is
+ * escaped before it reaches the terminal. */
 void gp_io_print_error(const char *program, const struct gp_err *err);
 void gp_io_print_note(const char *program, const char *text);
 
 /* Finds a companion file of this program (a helper program, the simulated driver, its machines):
- * beside the running executable (`sub` below it, in a build tree), else in ../libexec/gpulse, else
- * in ../share/gpulse. */
+ * next to the running executable (in `sub` below it, in a build tree), otherwise in
+ * ../libexec/gpulse, otherwise in ../share/gpulse. */
 int gp_io_find_companion(const char *sub, const char *name, char out[GP_PATH_SIZE],
                          struct gp_err *err) GP_MUST_CHECK;
 
-/* Appends the names of the files in a directory that end in `suffix`, without it, sorted, one a
- * line; nothing if the directory cannot be read. */
+/* Appends the names of the files in a directory that end in `suffix`, without the suffix, sorted,
+ * one per line; nothing if the directory cannot be read. */
 void gp_io_list_names(const char *dir, const char *suffix, struct gp_strbuf *sb);
 
 #endif

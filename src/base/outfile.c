@@ -37,7 +37,7 @@ void gp_outfile_init(struct gp_outfile *f, int fd)
     *f = (struct gp_outfile){.fd = fd};
 }
 
-/* ---- a name that another user may have prepared ---- */
+/* ---- names that another user may have prepared ---- */
 
 enum { LINKS_MOST = 16 };
 
@@ -46,8 +46,9 @@ static bool is_trusted(uid_t uid)
     return uid == 0 || uid == geteuid();
 }
 
-/* Where a link leads, if it is root's or one's own: 1. 0: it is none, or one of /proc, as
- * /dev/stdout leads to. What is looked at is what is read. */
+/* Resolves a link, if it belongs to root or this user: returns 1. Returns 0 if it is not a link, or
+ * is a link of /proc (/dev/stdout leads to one). The link that is checked is the one that is read.
+ * */
 static int follow(const char *path, char ret[GP_PATH_SIZE], struct gp_err *err)
 {
     char target[GP_PATH_SIZE];
@@ -62,7 +63,7 @@ static int follow(const char *path, char ret[GP_PATH_SIZE], struct gp_err *err)
     if (!is_link)
         return 0;
     if (!is_trusted(st.st_uid))
-        return gp_err_set(err, GP_EPERM, "it is a link that uid %u has made", (unsigned)st.st_uid);
+        return gp_err_set(err, GP_EPERM, "it is a link created by uid %u", (unsigned)st.st_uid);
     if (n < 0)
         return gp_err_set(err, GP_EIO, "%s", strerror(errno));
     target[n] = '\0';
@@ -73,7 +74,7 @@ static int follow(const char *path, char ret[GP_PATH_SIZE], struct gp_err *err)
     return 1;
 }
 
-/* Whether everybody may make files where this one is. */
+/* Whether everybody may create files in the folder of this one. */
 static bool is_in_public(const char *path)
 {
     char dir[GP_PATH_SIZE];
@@ -85,18 +86,18 @@ static bool is_in_public(const char *path)
     return stat(slash ? dir : ".", &st) == 0 && (st.st_mode & S_IWOTH);
 }
 
-/* Of a file that was there before. */
+/* For a file that existed before. */
 static int check_found(int fd, const char *path, struct gp_err *err)
 {
     struct stat st;
     if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || !is_in_public(path))
         return 0;
     if (!is_trusted(st.st_uid))
-        return gp_err_set(err, GP_EPERM, "it is uid %u's, in a folder where all may write",
+        return gp_err_set(err, GP_EPERM, "it belongs to uid %u, in a world-writable folder",
                           (unsigned)st.st_uid);
     if (st.st_nlink > 1)
         return gp_err_set(err, GP_EPERM,
-                          "it has a second name, which anybody may have given it (a hard link)");
+                          "it has a second hard link, which anybody may have created");
     return 0;
 }
 
@@ -127,12 +128,12 @@ int gp_outfile_create(const char *path, int flags, mode_t mode, struct gp_err *e
         if (fd >= 0 || errno != ELOOP)
             break;
         int r = follow(path, names[i % 2], &why);
-        if (r == 0) /* one of /proc's */
+        if (r == 0) /* a link of /proc */
             fd = open(path, flags);
         if (r <= 0)
             break;
         path = names[i % 2];
-        errno = ELOOP; /* if it was the last one */
+        errno = ELOOP; /* if this was the last link */
     }
     if (fd >= 0 && fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) != 0) {
         (void)close(fd);
@@ -142,7 +143,7 @@ int gp_outfile_create(const char *path, int flags, mode_t mode, struct gp_err *e
         return fd;
     int e = errno;
     if (e == ENXIO)
-        (void)gp_err_set(err, GP_EIO, "nobody reads from it");
+        (void)gp_err_set(err, GP_EIO, "it is a FIFO without a reader");
     else
         (void)gp_err_set(err, why.code ? why.code : GP_EIO, "%s",
                          why.code ? why.text : strerror(e));
@@ -169,7 +170,7 @@ int gp_outfile_resolve(const char *path, char ret[GP_PATH_SIZE], struct gp_err *
 
 /* ---- opening ---- */
 
-/* O_APPEND: so the file stays whole when somebody else empties it meanwhile. */
+/* O_APPEND keeps the file intact if somebody truncates it meanwhile. */
 static int open_file(struct gp_outfile *f, bool begin_anew, struct gp_err *err)
 {
     struct gp_err why = {0};
@@ -185,7 +186,7 @@ static int open_file(struct gp_outfile *f, bool begin_anew, struct gp_err *err)
     return 0;
 }
 
-/* Renaming is for regular files, and their names need room for a number behind them. */
+/* Only regular files can be renamed, and their names need room for a numeric suffix. */
 static int check_renaming(const char *what, const char *path, struct gp_err *err)
 {
     struct stat st;
@@ -196,7 +197,7 @@ static int check_renaming(const char *what, const char *path, struct gp_err *err
     return 0;
 }
 
-/* What would make a rotation fail hours later is said at once. */
+/* Reports immediately what would make a rotation fail hours later. */
 static int check_rotation(const struct gp_outfile *f, struct gp_err *err)
 {
     char dir[GP_PATH_SIZE];
@@ -208,12 +209,12 @@ static int check_rotation(const struct gp_outfile *f, struct gp_err *err)
     if (slash)
         slash[1] = '\0'; /* "/" stays "/" */
     if (access(slash ? dir : ".", W_OK | X_OK) != 0 && errno != ENOENT)
-        return gp_err_set(err, GP_EIO, "cannot rotate '%s': no new files can be made there: %s",
+        return gp_err_set(err, GP_EIO, "cannot rotate '%s': no files can be created there: %s",
                           f->config.path, strerror(errno));
     return 0;
 }
 
-/* An earlier run may have been cut off inside a line: the next one begins on its own. */
+/* An earlier run may have been cut off within a line, so the next one starts on a new line. */
 static int end_last_line(struct gp_outfile *f, struct gp_err *err)
 {
     uint64_t size = size_of(f);
@@ -267,7 +268,7 @@ bool gp_outfile_is_due(const struct gp_outfile *f, size_t len)
     return f->config.age_max_ns && gp_clock_mono_ns() - f->opened_ns >= f->config.age_max_ns;
 }
 
-/* FILE.n becomes FILE.(n + 1), FILE (n = 0) FILE.1. What is not there needs no new name. */
+/* Renames FILE.n to FILE.(n + 1), or FILE to FILE.1 if n is 0. A missing file is skipped. */
 static int move_up(const struct gp_outfile *f, unsigned n, struct gp_err *err)
 {
     char from[GP_PATH_SIZE];
@@ -276,7 +277,7 @@ static int move_up(const struct gp_outfile *f, unsigned n, struct gp_err *err)
     (void)snprintf(to, sizeof(to), "%s.%u", f->config.path, n + 1);
     if (rename(from, to) == 0 || errno == ENOENT)
         return 0;
-    return gp_err_set(err, GP_EIO, "cannot rotate '%s': it cannot become '%s': %s", from, to,
+    return gp_err_set(err, GP_EIO, "cannot rotate '%s': cannot rename it to '%s': %s", from, to,
                       strerror(errno));
 }
 
@@ -295,7 +296,7 @@ int gp_outfile_write(struct gp_outfile *f, const void *data, size_t len, struct 
     if (r == 0)
         return 0;
     if (f->regular)
-        (void)!ftruncate(f->fd, (off_t)before); /* a torn piece goes, the whole ones stay */
+        (void)!ftruncate(f->fd, (off_t)before); /* discard the partial piece, keep the whole ones */
     errno = -r;
     return cannot("write", f, err);
 }
@@ -309,7 +310,7 @@ int gp_outfile_close(struct gp_outfile *f, struct gp_err *err)
     return close(fd) == 0 ? 0 : cannot("write", f, err);
 }
 
-/* A new file beside it, under a name that nobody can have prepared. */
+/* A new file next to it, under a name that nobody can have prepared. */
 static int open_beside(const char *path, mode_t mode, char name[GP_PATH_SIZE])
 {
     const char *slash = strrchr(path, '/');
@@ -326,7 +327,7 @@ static int open_beside(const char *path, mode_t mode, char name[GP_PATH_SIZE])
 int gp_outfile_replace(const char *path, mode_t mode, const void *data, size_t len, bool durable,
                        struct gp_err *err)
 {
-    /* Messages are about the file that was asked for. */
+    /* Messages name the file that was asked for. */
     struct gp_outfile f = {.config.path = path};
     char name[GP_PATH_SIZE];
     struct stat st;

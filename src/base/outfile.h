@@ -1,9 +1,8 @@
-/* Where output goes: an open descriptor, or a file that may be rotated.
+/* An output destination: an open descriptor, or a file that may be rotated.
  *
- * What is written is a row of pieces (samples), each whole or not there at all: of a piece that
- * does not fit on the disk nothing stays in the file. A rotated FILE becomes FILE.1, that one
- * FILE.2, and so on, by renaming: each of them is one that was written from its beginning to its
- * end. */
+ * The output is a sequence of pieces (samples). Each is written whole or not at all: a piece that
+ * does not fit on the disk leaves nothing in the file. Rotation renames FILE to FILE.1, that to
+ * FILE.2, and so on, so each file is one that was written from start to finish. */
 #ifndef GP_BASE_OUTFILE_H
 #define GP_BASE_OUTFILE_H
 
@@ -14,72 +13,73 @@
 struct gp_err;
 
 enum {
-    GP_OUTFILE_KEEP = 5, /* old files unless said otherwise */
+    GP_OUTFILE_KEEP = 5, /* number of old files by default */
     GP_OUTFILE_KEEP_MAX = 1000,
 };
 
 struct gp_outfile_config {
     const char *path;    /* must outlive the file */
-    bool append;         /* go on behind what the file holds */
-    uint64_t size_max;   /* rotate before it grows beyond these bytes; 0: never */
-    uint64_t age_max_ns; /* rotate when it has been open this long; 0: never */
-    mode_t mode;         /* of files that it makes; 0: 0666 */
-    unsigned keep;       /* old files that stay, 1 to GP_OUTFILE_KEEP_MAX */
+    bool append;         /* continue after the existing content */
+    uint64_t size_max;   /* rotate before it grows beyond this size in bytes; 0: never */
+    uint64_t age_max_ns; /* rotate when it has been open for this long; 0: never */
+    mode_t mode;         /* of new files; 0: 0666 */
+    unsigned keep;       /* number of old files to keep, 1 to GP_OUTFILE_KEEP_MAX */
 };
 
 struct gp_outfile {
-    struct gp_outfile_config config; /* path NULL: a descriptor of somebody else's */
+    struct gp_outfile_config config; /* path NULL: a descriptor owned by the caller */
     int fd;
     bool regular;
     uint64_t opened_ns;
 };
 
-/* Writes to a descriptor that stays the caller's, such as standard output. */
+/* Writes to a descriptor that remains the caller's, such as standard output. */
 void gp_outfile_init(struct gp_outfile *f, int fd);
 
-/* Opens the file for writing. Without `append`, what an earlier run left there is overwritten or,
- * if the file is to be rotated, becomes FILE.1. With it, a last line without an end gets one.
- * GP_EIO, GP_EPERM: it cannot be opened, or it can never be rotated. */
+/* Opens the file for writing. Without `append`, existing content is overwritten or, if the file is
+ * to be rotated, becomes FILE.1. With `append`, an unterminated last line gets a newline. GP_EIO,
+ * GP_EPERM: it cannot be opened, or could never be rotated. */
 int gp_outfile_open(struct gp_outfile *f, const struct gp_outfile_config *config,
                     struct gp_err *err) GP_MUST_CHECK;
 
-/* What a file begins with: up to cap - 1 bytes, NUL-terminated, and how many. 0 for what is empty,
- * is not there, cannot be read, or is not a regular file. */
+/* Reads the start of a file: up to cap - 1 bytes, NUL-terminated. Returns their number; 0 if the
+ * file is empty, missing, unreadable, or not a regular file. */
 size_t gp_outfile_peek(const char *path, char *buf, size_t cap);
 
-/* Whether nothing has been written into the file so far, or it is not a file with a size. */
+/* Whether nothing has been written to the file yet, or it has no size (it is not a regular file).
+ * */
 bool gp_outfile_is_empty(const struct gp_outfile *f);
 
-/* Whether the file is to be rotated before the next `len` bytes. */
+/* Whether the file must be rotated before the next `len` bytes. */
 bool gp_outfile_is_due(const struct gp_outfile *f, size_t len);
 
-/* Closes the file, renames it and its predecessors, and begins a new one. After a failure it is
+/* Closes the file, renames it and its predecessors, and opens a new one. After a failure it is
  * closed. GP_EIO. */
 int gp_outfile_rotate(struct gp_outfile *f, struct gp_err *err) GP_MUST_CHECK;
 
-/* Writes all, or nothing if it is a regular file. GP_EIO. */
+/* Writes everything, or nothing if it is a regular file. GP_EIO. */
 int gp_outfile_write(struct gp_outfile *f, const void *data, size_t len,
                      struct gp_err *err) GP_MUST_CHECK;
 
-/* Opens a file for writing, or makes it with that mode: the one way to do so for names that were
- * given to this program, as they may stand in a folder where another user has prepared something.
- * Links are followed that are root's or this user's; what is found in a folder where all may write
- * must be theirs, too, and have no second name; a FIFO that nobody reads is an error and does not
- * hang. flags: O_APPEND or 0. −1: err has the reason alone, errno the system's. */
+/* Opens a file for writing, or creates it with that mode. All files named by a user must be opened
+ * this way, because another user may have prepared something in their folder. Follows only links
+ * that belong to root or this user. In a world-writable folder, an existing file must belong to
+ * them, too, and have no second hard link. A FIFO without a reader is an error and does not block.
+ * flags: O_APPEND or 0. Returns −1 on failure: err then has only the reason, and errno is set. */
 int gp_outfile_create(const char *path, int flags, mode_t mode, struct gp_err *err) GP_MUST_CHECK;
 
-/* The file itself, behind such links. GP_EPERM, GP_EIO. */
+/* Resolves such links to the file itself. GP_EPERM, GP_EIO. */
 int gp_outfile_resolve(const char *path, char ret[GP_PATH_SIZE], struct gp_err *err) GP_MUST_CHECK;
 
-/* Puts data in the place of what the file holds, or makes it: whoever reads it sees the whole old
- * content or the whole new one; with `durable` also after a power failure. What cannot be a file of
- * ours (a device, a folder) stays as it is; a link is replaced, not followed. `mode` is
- * that of a new file, 0600 or 0666 without the mask; an old one's stays, as far as `mode` lets it.
+/* Replaces the content of a file, or creates it. A reader sees either all of the old content or all
+ * of the new; with `durable`, this holds after a power failure, too. Anything that is not a regular
+ * file (a device, a folder) is left unchanged; a link is replaced, not followed. `mode` is that of
+ * a new file, 0600 or 0666 before the umask; an existing file keeps its mode, restricted to `mode`.
  * GP_EIO. */
 int gp_outfile_replace(const char *path, mode_t mode, const void *data, size_t len, bool durable,
                        struct gp_err *err) GP_MUST_CHECK;
 
-/* GP_EIO: some file systems find out only now that there is no room. May be called twice. */
+/* GP_EIO: some file systems report a full disk only on close. May be called twice. */
 int gp_outfile_close(struct gp_outfile *f, struct gp_err *err) GP_MUST_CHECK;
 
 #endif

@@ -11,8 +11,8 @@ struct suffix {
     double factor;
 };
 
-/* Own reader of a decimal number, up to what follows it: strtod() follows the locale and takes
- * "nan" and "0x1p3". NULL: there is none. */
+/* Reads a decimal number and returns what follows it, or NULL if there is none. strtod() would
+ * depend on the locale and accept "nan" and "0x1p3". */
 static const char *read_decimal(const char *p, double *ret)
 {
     double number = 0;

@@ -1,20 +1,20 @@
-/* Numbers that people type: durations, sizes, plain integers. Whole string or nothing. */
+/* Numbers as people type them: durations, sizes, plain integers. The whole string must match. */
 #ifndef GP_BASE_PARSE_H
 #define GP_BASE_PARSE_H
 
 #include "base/util.h"
 
-/* "250ms", "1.5", "30s", "5m", "1h", "2d"; a bare number counts seconds. Nanoseconds. */
+/* "250ms", "1.5", "30s", "5m", "1h", "2d"; a bare number is in seconds. Nanoseconds. */
 bool gp_parse_duration(const char *s, uint64_t *ret_ns);
 
-/* "20GiB", "512M", "500k", "1.5G"; a bare number counts bytes; k K M G T are binary, kB MB GB
- * TB decimal, as in coreutils. */
+/* "20GiB", "512M", "500k", "1.5G"; a bare number is in bytes; k K M G T are binary, kB MB GB TB
+ * decimal, as in coreutils. */
 bool gp_parse_size(const char *s, uint64_t *ret_bytes);
 
-/* "350", "350.5", "350W", "1.4kW"; a bare number counts watts. Milliwatts. */
+/* "350", "350.5", "350W", "1.4kW"; a bare number is in watts. Milliwatts. */
 bool gp_parse_power(const char *s, uint64_t *ret_mw);
 
-/* "7B", "350M", "1.3e9": so many of something; k M B T are decimal, in either case of letters. */
+/* "7B", "350M", "1.3e9": a count; k M B T are decimal, in either case. */
 bool gp_parse_count(const char *s, uint64_t *ret);
 
 /* Decimal, no sign, no spaces. */

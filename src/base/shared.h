@@ -1,5 +1,5 @@
-/* Memory that several hold, also in several threads: it is freed with the last of them. It begins
- * with a struct gp_shared and does not change once a second one holds it. */
+/* Reference-counted memory, usable from several threads: the last holder frees it. It begins with a
+ * struct gp_shared and must not change once a second holder exists. */
 #ifndef GP_BASE_SHARED_H
 #define GP_BASE_SHARED_H
 
@@ -11,10 +11,10 @@ struct gp_shared {
     atomic_uint holders;
 };
 
-/* So many bytes, held once, zeroed; NULL if there is no memory. */
+/* `size` zeroed bytes with one holder; NULL if out of memory. */
 void *gp_shared_new(size_t bytes) GP_MUST_CHECK;
 
-/* One holder more, and one less; NULL is nothing. */
+/* Add and drop a reference; NULL is allowed. */
 struct gp_shared *gp_shared_hold(struct gp_shared *shared);
 void gp_shared_drop(struct gp_shared *shared);
 

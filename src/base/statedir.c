@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 enum {
-    FOLDERS_PER_USER = 4, /* in a place; who has more made them by hand */
-    LOOKED_AT = 100000,   /* files of a place, to say whose they are */
+    FOLDERS_PER_USER = 4, /* per place; more than these are not gpulse's */
+    LOOKED_AT = 100000,   /* files examined to find the largest owner in a place */
 };
 
 static const char *const places[GP_STATEDIR_PLACES] = {"/run/gpulse", "/dev/shm", "/tmp"};
@@ -24,14 +24,14 @@ static const char prefix[] = "gpulse-";
 
 static const char variable[] = "GPULSE_STATE_DIR";
 
-/* The only place, if somebody wants it to be; NULL otherwise. */
+/* The only place, if $GPULSE_STATE_DIR is set; NULL otherwise. */
 static const char *chosen_place(void)
 {
     const char *path = getenv(variable);
     return path && *path ? path : NULL;
 }
 
-/* NULL: there is none of that number. */
+/* NULL: no place has this number. */
 static const char *place_path(const char *root, size_t number, char room[GP_PATH_SIZE])
 {
     if (chosen_place())
@@ -39,7 +39,7 @@ static const char *place_path(const char *root, size_t number, char room[GP_PATH
     return number < GP_STATEDIR_PLACES && gp_io_path(room, root, places[number]) ? room : NULL;
 }
 
-/* Nobody but its owner can take away there what others have made. */
+/* A usable place is one where only the owner of a file can remove it. */
 static int open_place(const char *path, struct stat *ret_st)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -71,12 +71,13 @@ static bool parse_name(const char *name, uid_t *ret_uid)
     return true;
 }
 
-/* The user's whom its name says, and only that user can write there. −1: it does not count. */
+/* Opens the folder of this user, if the user owns it and nobody else can write to it. −1: ignore
+ * it. */
 static int open_folder(int place, const char *name, uid_t uid)
 {
     struct stat st;
     if (fstatat(place, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || st.st_uid != uid)
-        return -1; /* before it is opened: what is no folder may be a device */
+        return -1; /* checked before opening: it may be a device */
     int fd = openat(place, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == uid && !(st.st_mode & 022))
         return fd;
@@ -103,7 +104,7 @@ static int compare_entries(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-/* Sorts them, and keeps the first few of each owner in each place. */
+/* Sorts the folders, and keeps the first few of each owner in each place. */
 static void prune(struct gp_statedirs *dirs)
 {
     size_t kept = 0;
@@ -119,7 +120,7 @@ static void prune(struct gp_statedirs *dirs)
     dirs->count = kept;
 }
 
-/* With twice the room once it is full, so that whoever makes many folders costs little. */
+/* Doubles the array when it is full, so that many folders of one user cost little. */
 static int add(struct gp_statedirs *dirs, const struct gp_statedir_entry *entry)
 {
     enum { FEW = 256 };
@@ -136,7 +137,7 @@ static int add(struct gp_statedirs *dirs, const struct gp_statedir_entry *entry)
     return 0;
 }
 
-/* The users' folders of a place, all or those of one (`only`). */
+/* The users' folders in a place: all, or those of one user (`only`). */
 static int add_folders(struct gp_statedirs *dirs, size_t number, const uid_t *only)
 {
     const struct dirent *found;
@@ -230,9 +231,9 @@ DIR *gp_statedir_list(const struct gp_statedir *dir)
     return listing;
 }
 
-/* ---- one's own ---- */
+/* ---- this user's own folder ---- */
 
-/* Under a name that nobody has taken. The mask of this process is undone. */
+/* Creates a folder under an unused name, whatever the umask of this process is. */
 static int make_folder(int place, const char *path, struct gp_statedir *ret)
 {
     const uid_t uid = geteuid();
@@ -253,7 +254,7 @@ static int make_folder(int place, const char *path, struct gp_statedir *ret)
     return fchmod(ret->fd, 0755) == 0 ? 0 : -errno;
 }
 
-/* That which is there, or a new one. */
+/* Opens the existing folder, or creates one. */
 static int own_folder(const char *root, size_t number, const char *path, struct gp_statedir *ret,
                       struct stat *place_st)
 {
@@ -268,7 +269,7 @@ static int own_folder(const char *root, size_t number, const char *path, struct 
     while (e == 0 && ret->fd < 0 && (dir = gp_statedirs_next(&found)))
         if (faccessat(dir->fd, ".", W_OK | X_OK, AT_EACCESS) == 0) {
             *ret = *dir;
-            found.current.fd = -1; /* it is the caller's now */
+            found.current.fd = -1; /* now owned by the caller */
         }
     if (e == 0 && ret->fd < 0)
         e = make_folder(place, path, ret);
@@ -280,7 +281,7 @@ static int own_folder(const char *root, size_t number, const char *path, struct 
     return e;
 }
 
-/* Who has most in a place: of its files' space, or of their number. −1: nobody has. */
+/* The user with the most in a place: the most file space, or the most files. −1: nobody. */
 static int64_t whose_place(const char *path)
 {
     struct owner {
@@ -326,7 +327,7 @@ void gp_statedir_complain(struct gp_strbuf *sb, const struct gp_statedir *dir, i
     int64_t uid = is_full(e) ? whose_place(place) : -1;
     gp_strbuf_addf(sb, "%s'%s': %s", sb->len ? "; " : "", dir->path, strerror(-e));
     if (uid >= 0)
-        gp_strbuf_addf(sb, ", most of it is uid %" PRId64 "'s", uid);
+        gp_strbuf_addf(sb, ", mostly used by uid %" PRId64, uid);
 }
 
 static void add_complaint(struct gp_strbuf *sb, const char *path, int e, const struct stat *st)
@@ -340,7 +341,7 @@ static void add_complaint(struct gp_strbuf *sb, const char *path, int e, const s
         gp_strbuf_addf(sb, "'%s': %s", path, strerror(-e));
     int64_t uid = is_full(e) ? whose_place(path) : -1;
     if (uid >= 0)
-        gp_strbuf_addf(sb, ", most of it is uid %" PRId64 "'s", uid);
+        gp_strbuf_addf(sb, ", mostly used by uid %" PRId64, uid);
 }
 
 static int check_chosen(struct stat *ret_st, struct gp_err *err)
@@ -358,7 +359,7 @@ static int check_chosen(struct stat *ret_st, struct gp_err *err)
                       path, strerror(errno == ENOENT ? ENOENT : ENOTDIR));
 }
 
-/* Containers have a /dev/shm and a /tmp of their own, unless they share the host's IPC. */
+/* Containers have their own /dev/shm and /tmp, unless they share the host's IPC namespace. */
 static bool is_in_container(void)
 {
     static const ino_t initial = 0xEFFFFFFF; /* the kernel's PROC_IPC_INIT_INO */
@@ -377,8 +378,8 @@ int gp_statedir_check(struct gp_strbuf *note, struct gp_err *err)
         return r;
     if (!(st.st_mode & S_IWOTH))
         gp_strbuf_addf(note,
-                       "reservations are kept in '%s' (%s): other users do not see them, and "
-                       "theirs are not seen here",
+                       "reservations are stored in '%s' (%s): they are not visible to other users, "
+                       "and those of other users are not visible here",
                        chosen_place(), variable);
     if (chosen_place() || !is_in_container())
         return 0;
@@ -386,11 +387,12 @@ int gp_statedir_check(struct gp_strbuf *note, struct gp_err *err)
         number++;
     if (place >= 0)
         (void)close(place);
-    if (place >= 0 && number > 0) /* the first is there if somebody shares it */
-        gp_strbuf_addf(note,
-                       "reservations are kept in '%s' of this container: users outside it do not "
-                       "see them, and theirs are not seen here; share '%s' with the container",
-                       place_path(NULL, number, room), places[0]);
+    if (place >= 0 && number > 0) /* the first place exists only if an administrator shares it */
+        gp_strbuf_addf(
+            note,
+            "reservations are stored in '%s' of this container: they are not visible outside it, "
+            "and those from outside are not visible here; share '%s' with the container",
+            place_path(NULL, number, room), places[0]);
     return 0;
 }
 
@@ -415,13 +417,13 @@ int gp_statedir_own(const char *root, size_t from, struct gp_statedir *ret, size
     }
     int r = e == -EPERM || e == -EACCES ? GP_EPERM : e < 0 ? GP_EIO : 0;
     if (r < 0)
-        (void)gp_err_set(err, r, "nowhere to tell other users: %s",
-                         why.len ? why.buf : "there is no other place");
+        (void)gp_err_set(err, r, "cannot write where other users can read it: %s",
+                         why.len ? why.buf : "no other place is used");
     gp_strbuf_fini(&why);
     return r;
 }
 
-/* ---- news ---- */
+/* ---- change notifications ---- */
 
 static void watch(int fd, int dir, uint32_t what)
 {
@@ -464,7 +466,7 @@ bool gp_statedirs_changed(int fd)
         for (ssize_t at = 0; at < n;) {
             const struct inotify_event *event = (const void *)(events + at);
             uid_t uid;
-            /* in a place only our folders matter, in our folders everything */
+            /* in a place only our folders matter; in a folder everything does */
             if (!(event->mask & IN_CREATE) || parse_name(event->name, &uid))
                 changed = true;
             at += (ssize_t)(sizeof(*event) + event->len);

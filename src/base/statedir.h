@@ -1,12 +1,13 @@
-/* Where the users of a machine tell each other what they have to know, as who was promised which
- * GPUs: without a daemon and without root, among users who do not trust each other.
+/* State that the users of a machine share, such as GPU reservations: without a daemon, without
+ * root, and without trust between the users.
  *
- * What is believed is only what the kernel vouches for. A place belongs to root and is sticky, as
- * /tmp is, or nobody else can write there. In it each user has a folder "gpulse-UID", or, where
- * somebody else has taken that name, "gpulse-UID.SUFFIX": it counts if it is that user's and only
- * that user can write in it. All write into the first place that they can, and read all of them, so
- * that nobody is overlooked who had to use another one. An administrator brings the first:
- * mkdir -m 1777 /run/gpulse, or the package's file for systemd-tmpfiles. */
+ * Only facts that the kernel guarantees are believed. A place belongs to root and is sticky, like
+ * /tmp, or nobody else can write to it. In it each user has a folder "gpulse-UID" or, if somebody
+ * else has taken that name, "gpulse-UID.SUFFIX". A folder counts if it belongs to that user and
+ * only that user can write to it. Every user writes to the first usable place and reads all of
+ * them, so that a user who had to fall back to another place is still seen. An administrator can
+ * provide the first place: mkdir -m 1777 /run/gpulse, or the packaged systemd-tmpfiles
+ * configuration. */
 #ifndef GP_BASE_STATEDIR_H
 #define GP_BASE_STATEDIR_H
 
@@ -22,16 +23,16 @@ struct gp_strbuf;
 struct gp_statedir {
     int fd;
     uid_t owner;
-    char path[256]; /* cut if it is longer */
+    char path[256]; /* truncated if longer */
 };
 
 enum { GP_STATEDIR_PLACES = 3, GP_STATEDIR_NAME_SIZE = 48 };
 
-/* The folders of all users, a few of each, in the order of the places. One is open at a time: who
- * makes many does not use up the descriptors of who reads them. */
+/* The folders of all users, a few of each, in the order of the places. Only one is open at a time,
+ * so a user with many folders cannot exhaust the descriptors of a reader. */
 struct gp_statedirs {
     const char *root;
-    int places[GP_STATEDIR_PLACES]; /* −1: it does not count */
+    int places[GP_STATEDIR_PLACES]; /* −1: ignore it */
     struct gp_statedir_entry {
         size_t place;
         uid_t owner;
@@ -41,37 +42,36 @@ struct gp_statedirs {
     struct gp_statedir current;
 };
 
-/* Finds the folders of all users: below $GPULSE_STATE_DIR alone, or below the root prefix in
- * /run/gpulse, /dev/shm and /tmp. Where there are none the list is empty. GP_ENOMEM. */
+/* Finds the folders of all users: below $GPULSE_STATE_DIR only if it is set, otherwise below the
+ * root prefix in /run/gpulse, /dev/shm and /tmp. The list is empty if there are none. GP_ENOMEM. */
 int gp_statedirs_open(const char *root, struct gp_statedirs *ret) GP_MUST_CHECK;
-/* The next of them, open until the next call; NULL behind the last, after which it begins anew. */
+/* The next folder, open until the next call. NULL after the last one; the call after that starts
+ * over. */
 const struct gp_statedir *gp_statedirs_next(struct gp_statedirs *dirs);
 void gp_statedirs_close(struct gp_statedirs *dirs);
 
-/* This user's own folder in the first place from number `from` on where there is one or one can be
- * made: 0 to begin with, and one more than *ret_place if it turned out to be full. GP_EIO and
- * GP_EPERM say of each place what is wrong with it, GP_EUSAGE is as below. The descriptor is the
- * caller's. */
+/* This user's own folder in the first place from number `from` on that has one or where one can be
+ * created. Start with 0; if the place turns out to be full, retry with *ret_place + 1. GP_EIO and
+ * GP_EPERM name the problem of each place; GP_EUSAGE is as below. The caller owns the descriptor.
+ * */
 int gp_statedir_own(const char *root, size_t from, struct gp_statedir *ret, size_t *ret_place,
                     struct gp_err *err) GP_MUST_CHECK;
 
-/* To be called before reservations are relied on: appends a note if other users cannot see them
- * where they are kept. GP_EUSAGE: $GPULSE_STATE_DIR is not the absolute path of a folder. */
+/* Call this before relying on reservations: appends a note if other users cannot see them where
+ * they are stored. GP_EUSAGE: $GPULSE_STATE_DIR is not the absolute path of a folder. */
 int gp_statedir_check(struct gp_strbuf *note, struct gp_err *err) GP_MUST_CHECK;
 
-/* Appends what is wrong with a folder, by −errno: of a file system that is full also who has most
- * there. */
+/* Appends the problem of a folder, given −errno. For a full file system, also names the user with
+ * the most in it. */
 void gp_statedir_complain(struct gp_strbuf *sb, const struct gp_statedir *dir, int e);
 
-/* What stands in a folder, from its beginning on; close it with closedir(). NULL: it cannot be
- * read. */
+/* Reads a folder from its start; close it with closedir(). NULL: it cannot be read. */
 DIR *gp_statedir_list(const struct gp_statedir *dir);
 
-/* An inotify descriptor that tells of changes in all folders, and of folders that are made; with
- * *fd of an earlier call, those that have come since are watched too. *fd stays −1 where nothing
- * can be watched. */
+/* An inotify descriptor for changes in all folders, including new ones. With the *fd of an earlier
+ * call, adds the folders created since. *fd stays −1 if nothing can be watched. */
 void gp_statedirs_watch(const char *root, int *fd);
-/* Reads it empty: whether a file of ours was made, was closed or has gone. */
+/* Drains the descriptor: whether a file of ours was created, closed or removed. */
 bool gp_statedirs_changed(int fd);
 
 #endif

@@ -39,7 +39,7 @@ bool gp_strbuf_reserve(struct gp_strbuf *sb, size_t extra)
 {
     if (sb->error)
         return false;
-    /* The NUL behind the content must be countable too. */
+    /* The NUL after the content must be countable too. */
     if (extra > sb->max - sb->len || extra >= SIZE_MAX - sb->len) {
         sb->error = GP_ETOOBIG;
         return false;
@@ -97,7 +97,7 @@ void gp_strbuf_addf(struct gp_strbuf *sb, const char *fmt, ...)
     va_start(ap, fmt);
     int n = vsnprintf(small, sizeof(small), fmt, ap);
     va_end(ap);
-    if (n < 0) { /* only for a text beyond INT_MAX bytes */
+    if (n < 0) { /* only for a text longer than INT_MAX bytes */
         if (!sb->error)
             sb->error = GP_ETOOBIG;
         return;

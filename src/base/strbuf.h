@@ -1,8 +1,9 @@
-/* A growing byte string with a ceiling.
+/* A growing byte string with a size limit.
  *
  * Invariants: `buf` is never NULL and always NUL-terminated; `len` excludes the NUL. An append that
- * would pass `max`, or that finds no memory, leaves the content as it was and sets `error`, which
- * sticks: a long row of appends is checked once, at its end. GP_STRBUF_INIT needs no allocation. */
+ * would exceed `max`, or that runs out of memory, leaves the content unchanged and sets `error`,
+ * which is sticky: a sequence of appends is checked once, at its end. GP_STRBUF_INIT needs no
+ * allocation. */
 #ifndef GP_BASE_STRBUF_H
 #define GP_BASE_STRBUF_H
 
@@ -12,7 +13,7 @@ struct gp_strbuf {
     char *buf;
     size_t len;
     size_t cap; /* 0 while buf is the shared empty string */
-    size_t max; /* ceiling for len in bytes */
+    size_t max; /* limit of len in bytes */
     int error;  /* 0, GP_ENOMEM or GP_ETOOBIG */
 };
 
@@ -25,7 +26,7 @@ extern char gp_strbuf_empty[1];
 
 void gp_strbuf_init(struct gp_strbuf *sb, size_t max);
 void gp_strbuf_fini(struct gp_strbuf *sb);
-/* Empties it for reuse; keeps the storage, forgets the error. */
+/* Empties it for reuse; keeps the storage, clears the error. */
 void gp_strbuf_reset(struct gp_strbuf *sb);
 
 void gp_strbuf_add(struct gp_strbuf *sb, const void *data, size_t len);
@@ -34,10 +35,10 @@ void gp_strbuf_addc(struct gp_strbuf *sb, char c);
 void gp_strbuf_fill(struct gp_strbuf *sb, char c, size_t count);
 void gp_strbuf_addf(struct gp_strbuf *sb, const char *fmt, ...) GP_PRINTF(2, 3);
 
-/* Cuts the content down to its first `len` bytes, if it is longer. */
+/* Truncates the content to `len` bytes, if it is longer. */
 void gp_strbuf_truncate(struct gp_strbuf *sb, size_t len);
 
-/* Makes room for `extra` more bytes behind the content; false, with `error` set, if none is. */
+/* Makes room for `extra` more bytes after the content; false, with `error` set, on failure. */
 bool gp_strbuf_reserve(struct gp_strbuf *sb, size_t extra) GP_MUST_CHECK;
 
 #endif

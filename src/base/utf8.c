@@ -42,8 +42,8 @@ static bool in_ranges(uint32_t cp, const struct range *ranges, size_t count)
 }
 
 /* clang-format off */
-/* Own short tables instead of wcwidth(): that needs a UTF-8 locale, and a C locale is common in
- * cron jobs and containers. */
+/* Short tables instead of wcwidth(), which needs a UTF-8 locale; a C locale is common in cron jobs
+ * and containers. */
 static const struct range zero[] = {
     {0x0300, 0x036f}, {0x0483, 0x0489}, {0x0591, 0x05bd}, {0x0610, 0x061a}, {0x064b, 0x065f},
     {0x0900, 0x0902}, {0x093c, 0x093c}, {0x0941, 0x0948}, {0x094d, 0x094d}, {0x0951, 0x0957},
@@ -79,7 +79,8 @@ int gp_utf8_columns(uint32_t cp)
     return in_ranges(cp, wide, GP_ARRAY_LEN(wide)) ? 2 : 1;
 }
 
-/* Characters that a terminal obeys, or that change the reading direction of what follows. */
+/* Characters that control a terminal, or that change the reading direction of the text after them.
+ * */
 static bool is_unsafe(uint32_t cp)
 {
     static const struct range unsafe[] = {
@@ -110,9 +111,9 @@ void gp_utf8_add_safe(struct gp_strbuf *sb, const char *s, size_t n, size_t max_
 {
     char room[16];
     size_t cols = 0;
-    size_t cut = sb->len; /* up to here "…" still has room behind the text */
+    size_t cut = sb->len; /* up to here, "…" still fits after the text */
     for (size_t i = 0; i < n;) {
-        /* Most text is plain: as much of it as leaves a column goes in one piece. */
+        /* Most text is plain: copy as much of it as leaves one column in one piece. */
         size_t plain = 0;
         while (i + plain < n && cols + plain + 1 < max_cols && s[i + plain] >= ' ' &&
                s[i + plain] <= '~')
@@ -225,7 +226,7 @@ void gp_utf8_copy_safe(char *to, size_t size, const char *s)
     gp_utf8_add_safe(&sb, s, strnlen(s, size), size);
     size_t n = sb.len < size ? sb.len : size - 1;
     while (n < sb.len && n > 0 && ((unsigned char)sb.buf[n] & 0xc0) == 0x80)
-        n--; /* a character is whole or not there */
+        n--; /* a character is copied whole or not at all */
     memcpy(to, sb.buf, n);
     to[n] = '\0';
     gp_strbuf_fini(&sb);

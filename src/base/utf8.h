@@ -1,4 +1,5 @@
-/* Text from outside (process names, command lines, labels) made safe; its width on a terminal. */
+/* Makes text from outside (process names, command lines, labels) safe to print, and measures its
+ * width on a terminal. */
 #ifndef GP_BASE_UTF8_H
 #define GP_BASE_UTF8_H
 
@@ -10,17 +11,17 @@ struct gp_strbuf;
  * *ret_cp; an invalid sequence gives length 1 and U+FFFD. */
 size_t gp_utf8_decode(const char *s, size_t n, uint32_t *ret_cp);
 
-/* Appends s[0..n) as valid UTF-8 without anything a terminal would obey: control characters
- * (C0, DEL, C1), line separators and bidirectional overrides become a visible escape such as
- * \x1b or \n or \u{202e}; invalid bytes become U+FFFD. At most max_cols columns are appended; the
- * last of them is "…" where the text was cut. */
+/* Appends s[0..n) as valid UTF-8 that cannot control a terminal: control characters (C0, DEL, C1),
+ * line separators and bidirectional overrides become a visible escape such as \x1b or \n or
+ * \u{202e}; invalid bytes become U+FFFD. At most max_cols columns are appended; the last one is "…"
+ * if the text was cut. */
 void gp_utf8_add_safe(struct gp_strbuf *sb, const char *s, size_t n, size_t max_cols);
 
-/* Appends a word as a shell reads it: bare, in single quotes, or as $'…' with escapes if a terminal
- * would obey anything in it. */
+/* Appends a word quoted for a shell: bare, in single quotes, or as $'…' with escapes if it contains
+ * characters that control a terminal. */
 void gp_utf8_add_shell_word(struct gp_strbuf *sb, const char *word);
 
-/* Copies s as gp_utf8_add_safe() does it, cut where it has no room. */
+/* Copies s like gp_utf8_add_safe(), truncated to fit. */
 void gp_utf8_copy_safe(char *to, size_t size, const char *s);
 
 /* Columns that a code point occupies on a terminal: 0 for combining marks, 2 for East Asian wide
@@ -30,8 +31,8 @@ int gp_utf8_columns(uint32_t cp);
 /* Columns that s occupies on a terminal: 0 for combining marks, 2 for East Asian wide and emoji. */
 size_t gp_utf8_width(const char *s);
 
-/* Appends s padded on the right to `cols` columns. With `cut_left`, a longer text loses its head
- * ("…tail"), otherwise it is appended whole. */
+/* Appends s padded on the right to `cols` columns. With `cut_left`, a longer text is cut at its
+ * start ("…tail"), otherwise it is appended whole. */
 void gp_utf8_add_padded(struct gp_strbuf *sb, const char *s, size_t cols, bool cut_left);
 
 #endif

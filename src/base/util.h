@@ -28,7 +28,7 @@ static inline int gp_compare_u32(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* FNV-1a, to name a file after a text; begins with GP_HASH_INIT. */
+/* FNV-1a, to derive a file name from a text; starts with GP_HASH_INIT. */
 #define GP_HASH_INIT UINT64_C(0xcbf29ce484222325)
 
 static inline uint64_t gp_hash(uint64_t hash, const char *text)

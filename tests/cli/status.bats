@@ -288,7 +288,7 @@ h100() {
     gpulse --sim t4 status -e video
     fails 2 "status takes no arguments, got 'video'.*"
     gpulse --sim t4 status --show-codec=video
-    fails 2 "bad value 'video' for --show-codec: it takes one of enc dec"
+    fails 2 "bad value 'video' for --show-codec: expected one of enc dec"
 }
 
 @test "a watch on a narrow terminal shows that lines are cut" {

@@ -73,9 +73,9 @@ static void every_type_takes_its_value(void **state)
 static void every_type_refuses_what_it_is_not(void **state)
 {
     (void)state;
-    check_bad("--all=yes", "--all takes no value");
-    check_bad("--all=", "--all takes no value");
-    check_bad("--format xml", "bad value 'xml' for --format: it takes one of table csv json");
+    check_bad("--all=yes", "--all does not take a value");
+    check_bad("--all=", "--all does not take a value");
+    check_bad("--format xml", "bad value 'xml' for --format: expected one of table csv json");
     check_bad("--format=", "bad value");
     check_bad("--format=tab", "bad value");
     check_bad("--format=csv,", "bad value");
@@ -153,7 +153,7 @@ static void choices_may_be_a_list(void **state)
     (void)state;
     assert_string_equal(parse_good("--format csv,json")->values.format, "csv,json");
     check_bad("--format csv,xml", "bad value 'csv,xml'");
-    check_bad("--format cvs", "bad value 'cvs' for --format (did you mean 'csv'?): it takes one");
+    check_bad("--format cvs", "bad value 'cvs' for --format (did you mean 'csv'?): expected one");
 }
 
 static void aliases_and_the_last_one_win(void **state)

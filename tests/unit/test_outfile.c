@@ -228,7 +228,7 @@ static void a_name_that_is_taken_by_a_folder(void **state)
     put(&f, "1");
     assert_true(gp_outfile_is_due(&f, 1));
     assert_int_equal(gp_outfile_rotate(&f, &err), GP_EIO);
-    assert_non_null(strstr(err.text, "it cannot become"));
+    assert_non_null(strstr(err.text, "cannot rename it to"));
     assert_string_equal(content(0), "1");
     assert_int_equal(gp_outfile_close(&f, &err), 0);
     assert_int_equal(rmdir(taken), 0);

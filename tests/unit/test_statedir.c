@@ -50,7 +50,8 @@ static void own_is_in(const char *name)
     int r = gp_statedir_own(tree_root, 0, &own, &place, &err);
     if (!*name) {
         assert_true(r == GP_EIO || r == GP_EPERM);
-        assert_ptr_equal(strstr(err.text, "nowhere to tell other users: '"), err.text);
+        assert_ptr_equal(strstr(err.text, "cannot write where other users can read it: '"),
+                         err.text);
         return;
     }
     if (r < 0)
@@ -115,7 +116,8 @@ static void the_next_place(void **state)
     assert_int_equal(place, 2);
     (void)close(own.fd);
     assert_int_equal(gp_statedir_own(tree_root, place + 1, &own, &place, &err), GP_EIO);
-    assert_string_equal(err.text, "nowhere to tell other users: there is no other place");
+    assert_string_equal(err.text,
+                        "cannot write where other users can read it: no other place is used");
 }
 
 static void places_that_others_could_change(void **state)
@@ -244,7 +246,7 @@ static void who_has_filled_it(void **state)
     }
     gp_strbuf_truncate(&sb, 0);
     gp_statedir_complain(&sb, &dir, -ENOSPC);
-    (void)snprintf(path, sizeof(path), "'%s': No space left on device, most of it is uid %u's",
+    (void)snprintf(path, sizeof(path), "'%s': No space left on device, mostly used by uid %u",
                    dir.path, (unsigned)most);
     assert_string_equal(sb.buf, path);
     gp_strbuf_fini(&sb);
@@ -293,7 +295,8 @@ static void what_is_noted(void **state)
     assert_string_equal(sb.buf, ""); /* all can use it */
     assert_int_equal(chmod(path, 0755), 0);
     assert_int_equal(gp_statedir_check(&sb, &err), 0);
-    assert_non_null(strstr(sb.buf, "/own' (GPULSE_STATE_DIR): other users do not see them"));
+    assert_non_null(
+        strstr(sb.buf, "/own' (GPULSE_STATE_DIR): they are not visible to other users"));
     (void)setenv("GPULSE_STATE_DIR", "/nonexistent", 1);
     assert_int_equal(gp_statedir_check(&sb, &err), GP_EUSAGE);
     (void)unsetenv("GPULSE_STATE_DIR");
