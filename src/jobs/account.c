@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- who has it open ---- */
+/* ---- the processes that have it open ---- */
 
 static enum gp_suspect_kind kind_of(const struct gp_holder *holder)
 {
@@ -56,8 +56,8 @@ static int compare_suspects(const void *a, const void *b)
     return (x->holder->pid > y->holder->pid) - (x->holder->pid < y->holder->pid);
 }
 
-/* Where the driver does not tell the number of the file, it is that of the GPU, as nearly always.
- */
+/* If the driver does not report the number of the device file, it is nearly always that of the GPU.
+ * */
 bool gp_account_has_open(const struct gp_device *device, const struct gp_holder *holder)
 {
     double minor;
@@ -136,7 +136,7 @@ static int make_account(struct gp_account *ret, const struct gp_snapshot *snapsh
         .regions = &holders->regions,
         .hidden = holders->hidden,
     };
-    /* those of its instances stand behind it */
+    /* the MIG instances follow their GPU */
     for (const struct gp_device *d = device + 1;
          d < snapshot->devices + snapshot->device_count && d->is_mig; d++)
         ret->processes += d->process_count;
@@ -190,12 +190,13 @@ int gp_account_find_holders(const char *root, uint64_t timeout_ns, struct gp_hol
                             struct gp_err *err)
 {
     bool done = false;
-    static struct search s; /* a thread that is left alone uses it on */
+    static struct search s; /* a thread that is abandoned on timeout uses it */
     s = (struct search){.root = root};
     const struct gp_errands errands = {search, &s, 1, .timeout_ns = timeout_ns};
     if (!gp_errands_run(&errands, &done))
-        return gp_err_set(err, GP_ETIMEOUT,
-                          "the search for who has the GPUs open waits for a process that hangs");
+        return gp_err_set(
+            err, GP_ETIMEOUT,
+            "the search for processes that have the GPUs open is blocked by a hung process");
     int r = done ? s.result : GP_ENOMEM;
     if (r == 0)
         *ret = s.holders;
@@ -204,52 +205,46 @@ int gp_account_find_holders(const char *root, uint64_t timeout_ns, struct gp_hol
     return r;
 }
 
-/* ---- words ---- */
+/* ---- text ---- */
 
 static const struct {
     const char *word;
     const char *text; /* %u: index of the GPU */
 } verdicts[GP_ACCOUNT__COUNT] = {
-    [GP_ACCOUNT_NO_ANSWER] = {"no-answer", "The GPU does not answer, so nothing is known."},
+    [GP_ACCOUNT_NO_ANSWER] = {"no-answer", "The GPU does not respond, so nothing is known."},
     [GP_ACCOUNT_UNKNOWN] = {"unknown",
-                            "The driver does not tell what its processes use (as under WSL, in a "
-                            "virtual machine, or of MIG instances without permission), so what is "
-                            "missing cannot be told."},
-    [GP_ACCOUNT_ACCOUNTED] = {"accounted", "All of it is accounted for."},
-    [GP_ACCOUNT_LEFTOVERS] = {"leftovers",
-                              "Left behind by a job that has ended. To have it back: gpulse "
-                              "reclaim -i %u"},
-    [GP_ACCOUNT_HOLDERS] = {"holders",
-                            "Probably held by what has the GPU open and is not listed. It comes "
-                            "back when that ends."},
-    [GP_ACCOUNT_MPS] = {"mps",
-                        "Held by the MPS server for its clients. It comes back when they end, or "
-                        "when MPS is stopped: echo quit | nvidia-cuda-mps-control"},
+                            "The driver does not report the memory of its processes (for example "
+                            "under WSL, in a virtual machine, or for MIG instances without "
+                            "permission), so the missing part is unknown."},
+    [GP_ACCOUNT_ACCOUNTED] = {"accounted", "All memory is accounted for."},
+    [GP_ACCOUNT_LEFTOVERS] =
+        {"leftovers", "Left over from a job that has exited. To free it: gpulse reclaim -i %u"},
+    [GP_ACCOUNT_HOLDERS] = {"holders", "Probably held by the process that has the GPU open and is "
+                                       "not listed. It is freed when that process exits."},
+    [GP_ACCOUNT_MPS] = {"mps", "Held by the MPS server for its clients. It is freed when they "
+                               "exit, or when MPS is stopped: echo quit | nvidia-cuda-mps-control"},
     [GP_ACCOUNT_NAMESPACE] = {"namespace",
-                              "gpulse runs in a container: whoever holds it outside cannot be seen "
-                              "from here. Ask on the host: gpulse ps --explain -i %u"},
-    [GP_ACCOUNT_HIDDEN] = {"hidden",
-                           "Whoever holds it may be among the processes that may not be looked at. "
-                           "Root sees more: sudo gpulse ps --explain -i %u"},
+                              "gpulse runs in a container and cannot see processes outside it. Run "
+                              "this on the host: gpulse ps --explain -i %u"},
+    [GP_ACCOUNT_HIDDEN] = {"hidden", "Possibly held by a process that this user may not inspect. "
+                                     "Root sees more: sudo gpulse ps --explain -i %u"},
     [GP_ACCOUNT_UNCOUNTED] =
-        {"uncounted",
-         "Nobody else who could hold it has the GPU open: it belongs to the listed processes, "
-         "whose managed memory and contexts the driver does not count."},
-    [GP_ACCOUNT_DISPLAY] = {"display", "Held for the screen."},
+        {"uncounted", "No unlisted process has the GPU open: the memory belongs to the listed "
+                      "processes. The driver does not count their managed memory and contexts."},
+    [GP_ACCOUNT_DISPLAY] = {"display", "Used by the display."},
     [GP_ACCOUNT_DRIVER] =
-        {"driver",
-         "Nobody who could hold it has the GPU open: the driver has not given it back. Only a "
-         "reset frees it, when nothing runs on it: nvidia-smi --gpu-reset -i %u"},
+        {"driver", "No process has the GPU open, but the driver has not freed the memory. Only a "
+                   "GPU reset frees it, once the GPU is idle: nvidia-smi --gpu-reset -i %u"},
 };
 
 static const struct {
     const char *word, *text;
 } kinds[] = {
-    [GP_SUSPECT_LEFTOVER] = {"leftover", "; what started it has ended"},
+    [GP_SUSPECT_LEFTOVER] = {"leftover", "; its parent has exited"},
     [GP_SUSPECT_OTHER] = {"other", ""},
     [GP_SUSPECT_MPS] = {"mps", "; the MPS server"},
-    [GP_SUSPECT_DISPLAY] = {"display", ", for a screen"},
-    [GP_SUSPECT_SERVICE] = {"service", "; it only watches or keeps the driver loaded"},
+    [GP_SUSPECT_DISPLAY] = {"display", ", uses the display"},
+    [GP_SUSPECT_SERVICE] = {"service", "; only monitors the GPU or keeps the driver loaded"},
 };
 
 const char *gp_account_verdict_word(enum gp_account_verdict verdict)
@@ -264,9 +259,8 @@ const char *gp_suspect_word(enum gp_suspect_kind kind)
 
 void gp_account_add_verdict(struct gp_strbuf *sb, const struct gp_account *account)
 {
-    static const char of_root[] =
-        "Whoever holds it may be among the processes that may not be looked at, not even by this "
-        "root: it lacks the capability CAP_SYS_PTRACE.";
+    static const char of_root[] = "Possibly held by a process that may not be inspected, not even "
+                                  "by root here: root lacks the capability CAP_SYS_PTRACE.";
     if (account->verdict == GP_ACCOUNT_HIDDEN && geteuid() == 0)
         gp_strbuf_adds(sb, of_root);
     else
@@ -288,10 +282,11 @@ static void add_suspect(struct gp_strbuf *sb, const struct gp_suspect *s)
                    info->texts->user ? info->texts->user : "?",
                    info->texts->command ? info->texts->command : "?",
                    s->holder->is_mapped ? "mapped" : "open", kinds[s->kind].text,
-                   info->state == 'Z' ? "; it has ended, its parent has not taken notice" : "");
+                   info->state == 'Z' ? "; zombie: it has exited, but its parent has not reaped it"
+                                      : "");
 }
 
-/* Whether this memory is of the GPU: "nvidia/0000:53:00.0/vidmem" is of the one at
+/* Whether this memory region belongs to the GPU: "nvidia/0000:53:00.0/vidmem" belongs to
  * 00000000:53:00.0. */
 static bool is_region_of(const struct gp_cgroup_region *region, const struct gp_device *device)
 {
@@ -327,14 +322,14 @@ void gp_account_add(struct gp_strbuf *sb, const struct gp_account *account)
     for (size_t i = 0; i < account->suspect_count; i++)
         add_suspect(sb, &account->suspects[i]);
     if (account->hidden > 0 && account->verdict != GP_ACCOUNT_ACCOUNTED)
-        gp_strbuf_addf(sb, "    %zu process%s may not be looked at\n", account->hidden,
+        gp_strbuf_addf(sb, "    %zu process%s may not be inspected\n", account->hidden,
                        account->hidden == 1 ? "" : "es");
     gp_strbuf_adds(sb, "  ");
     gp_account_add_verdict(sb, account);
     gp_strbuf_addc(sb, '\n');
 }
 
-/* ---- for programs ---- */
+/* ---- machine-readable output ---- */
 
 static json_t *number(struct gp_amount a)
 {
@@ -349,7 +344,7 @@ static json_t *suspect_object(const struct gp_suspect *s)
                      gp_suspect_word(s->kind), "mapped", (int)s->holder->is_mapped);
 }
 
-/* What the kernel counts of control groups; a text that is not UTF-8 is left out. */
+/* The kernel's memory counts per cgroup; names that are not UTF-8 are left out. */
 static json_t *groups_array(const struct gp_account *a)
 {
     json_t *groups = json_array();

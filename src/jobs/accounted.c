@@ -22,14 +22,14 @@ void gp_accounted_add(struct gp_accounted_pids *pids, uint32_t pid)
         pids->pids[pids->count++ % GP_ACCOUNTED_PIDS] = pid;
 }
 
-/* The value of an account; NULL if it is not known now. */
+/* The value of an account; NULL if it is unknown. */
 static const struct gp_value *cell(const struct gp_entry *account, enum gp_metric m)
 {
     const struct gp_value *value = &account->values[m - GP_APP__FIRST];
     return value->status == GP_STATUS_OK ? value : NULL;
 }
 
-/* Accounts tell their time in milliseconds. */
+/* Accounts report time in milliseconds. */
 static bool began_since(const struct gp_entry *account, uint64_t since_wall_ns)
 {
     const struct gp_value *start = cell(account, GP_APP_START);

@@ -3,10 +3,10 @@
 #include "base/err.h"
 #include "sample/errand.h"
 
-/* The driver gives up a lock by itself; so much later we do. */
+/* The driver gives up a lock by itself; if it does not, gpulse gives up after this margin. */
 enum { LATE_S = 5 };
 
-/* Static, because a thread that is stuck uses its own for as long as there is a process. */
+/* Static, because a stuck thread may use it for the rest of the process's life. */
 static struct call {
     enum gp_cuda_call call;
     struct gp_cuda_args args;
@@ -38,7 +38,7 @@ bool gp_checkpoint_is_stuck(void)
     return false;
 }
 
-/* One about a process that an earlier call waits for would wait, too. */
+/* Another call for a process that an earlier call is stuck on would get stuck, too. */
 static bool is_waited_for(int64_t pid)
 {
     for (size_t i = 0; i < GP_ARRAY_LEN(calls); i++)
@@ -62,8 +62,8 @@ static int make_call(enum gp_cuda_call what, int64_t pid, uint64_t timeout_ns,
     const struct gp_errands errands = {work, call, 1, .timeout_ns = timeout_ns};
     call->is_stuck = !gp_errands_run(&errands, &done);
     if (call->is_stuck)
-        return gp_err_set(err, GP_ETIMEOUT, "%s: no answer within %.1f s", gp_cuda_call_text(what),
-                          (double)timeout_ns / 1e9);
+        return gp_err_set(err, GP_ETIMEOUT, "%s: no response within %.1f s",
+                          gp_cuda_call_text(what), (double)timeout_ns / 1e9);
     if (!done)
         return gp_err_set(err, GP_ENOMEM, "out of memory");
     if (ret_state)

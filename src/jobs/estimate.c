@@ -8,24 +8,22 @@ enum { FP32_BYTES = 4 };
 
 static const struct gp_dtype dtypes[] = {
     {"fp32", 4, 4, false, true, ""},
-    {"tf32", 4, 4, false, true, "tf32 is a way to compute: it is kept as fp32"},
+    {"tf32", 4, 4, false, true, "tf32 is a way to compute: numbers are stored as fp32"},
     {"bf16", 2, 2, true, true, ""},
     {"fp16", 2, 2, true, true, ""},
-    {"int8", 1, 2, false, false, "their scales come on top; it computes in 16 bits"},
-    {"int4", 0.5, 2, false, false,
-     "their scales come on top, about a tenth; it computes "
-     "in 16 bits"},
+    {"int8", 1, 2, false, false, "plus their scales; computes in 16 bits"},
+    {"int4", 0.5, 2, false, false, "plus their scales, about a tenth; computes in 16 bits"},
 };
 
-/* Without a master copy no optimizer changes weights of 16 bits; "none" only has gradients. */
+/* Without a master copy no optimizer can update 16-bit weights; "none" only computes gradients. */
 static const struct gp_optimizer optimizers[] = {
     {"none", 0, ""},
     {"sgd", 0, ""},
     {"momentum", 4, "the momentum in fp32"},
     {"adam", 8, "two moments in fp32"},
     {"adamw", 8, "two moments in fp32"},
-    {"adamw8bit", 2, "two moments in 8 bits, their scales come on top"},
-    {"adafactor", 0, "only a row and a column for each matrix; 4 B with a momentum"},
+    {"adamw8bit", 2, "two moments in 8 bits, plus their scales"},
+    {"adafactor", 0, "only a row and a column per matrix; 4 B with a momentum"},
 };
 
 static const struct {
@@ -88,7 +86,7 @@ static void add_states(struct gp_estimate *e, const struct gp_model *m)
 {
     const struct {
         enum gp_term_kind kind;
-        double bytes; /* of a parameter */
+        double bytes; /* bytes per parameter */
         bool is_there;
         const char *about;
     } states[] = {
@@ -97,7 +95,7 @@ static void add_states(struct gp_estimate *e, const struct gp_model *m)
          m->optimizer && m->dtype->is_mixed && strcmp(m->optimizer->name, "none") != 0,
          "a copy in fp32: mixed precision"},
         {GP_TERM_GRADIENTS, FP32_BYTES, m->optimizer != NULL,
-         m->dtype->is_mixed ? "in fp32; half of it where they are kept in 16 bits" : "in fp32"},
+         m->dtype->is_mixed ? "in fp32; half of it if kept in 16 bits" : "in fp32"},
         {GP_TERM_OPTIMIZER, m->optimizer ? m->optimizer->bytes : 0, m->optimizer != NULL,
          m->optimizer ? m->optimizer->about : ""},
     };
@@ -108,10 +106,10 @@ static void add_states(struct gp_estimate *e, const struct gp_model *m)
     e->states = e->total;
 }
 
-/* What the backward pass needs of each layer, per number of its input, by the count of Korthikanti
- * et al., "Reducing Activation Recomputation in Large Transformer Models" (2022), section 4: 34
- * bytes of it with 16 bits, of them two for masks of dropout; and of each attention matrix 5, of
- * them one for a mask. */
+/* What the backward pass needs of each layer, per number of its input, as counted by Korthikanti et
+ * al., "Reducing Activation Recomputation in Large Transformer Models" (2022), section 4: 34 bytes
+ * with 16-bit numbers, two of them for dropout masks; and 5 per attention matrix element, one of
+ * them for a mask. */
 static void add_kept(struct gp_estimate *e, const struct gp_model *m)
 {
     double each = 16 * m->dtype->activation_bytes + 2;
@@ -127,7 +125,7 @@ static void add_kept(struct gp_estimate *e, const struct gp_model *m)
             m->layers, square);
 }
 
-/* Answering keeps keys and values of all layers; of the rest only one layer at a time is there, at
+/* Inference keeps keys and values of all layers. Everything else exists for one layer at a time: at
  * its widest the residual, the input and two times four times the width. */
 static void add_passing(struct gp_estimate *e, const struct gp_model *m)
 {
@@ -137,8 +135,8 @@ static void add_passing(struct gp_estimate *e, const struct gp_model *m)
         "2 x batch %.0f x seq %.0f x hidden %.0f x layers %.0f x %g B", m->batch, m->seq, m->hidden,
         m->layers, one);
     add(e, GP_TERM_ACTIVATIONS, m->batch * m->seq * m->hidden * 10 * one,
-        "of one layer, while the whole prompt is read",
-        "batch %.0f x seq %.0f x hidden %.0f x 10 x %g B", m->batch, m->seq, m->hidden, one);
+        "of one layer, during prompt processing", "batch %.0f x seq %.0f x hidden %.0f x 10 x %g B",
+        m->batch, m->seq, m->hidden, one);
     if (m->heads > 0)
         add(e, GP_TERM_ATTENTION, 2 * m->batch * m->heads * m->seq * m->seq * one,
             "of one layer; none with flash attention",
@@ -149,11 +147,11 @@ static void add_logits(struct gp_estimate *e, const struct gp_model *m)
 {
     if (m->optimizer)
         add(e, GP_TERM_LOGITS, m->batch * m->seq * m->vocab * FP32_BYTES,
-            "in fp32; their gradient can take as much again",
+            "in fp32; their gradient may need as much again",
             "batch %.0f x seq %.0f x vocab %.0f x 4 B", m->batch, m->seq, m->vocab);
     else
         add(e, GP_TERM_LOGITS, m->batch * m->vocab * FP32_BYTES,
-            "in fp32, of the last position only; x seq where a program computes all",
+            "in fp32, of the last position only; x seq if a program computes all",
             "batch %.0f x vocab %.0f x 4 B", m->batch, m->vocab);
 }
 
@@ -168,8 +166,8 @@ struct gp_estimate gp_estimate(const struct gp_model *m)
         add_passing(&e, m);
     if (has_tokens && m->vocab > 0)
         add_logits(&e, m);
-    add(&e, GP_TERM_CONTEXT, GP_CONTEXT_BYTES, "0.3 to 1 GiB by GPU, driver and libraries",
-        "1 process x 0.5 GiB");
+    add(&e, GP_TERM_CONTEXT, GP_CONTEXT_BYTES,
+        "0.3 to 1 GiB, depending on GPU, driver and libraries", "1 process x 0.5 GiB");
     return e;
 }
 
@@ -183,7 +181,7 @@ const struct gp_term *gp_estimate_term(const struct gp_estimate *e, enum gp_term
 
 /* ---- where it fits ---- */
 
-/* N so that split / N and the rest fit. */
+/* N such that split / N plus the rest fits. */
 static unsigned gpus_for(const struct gp_estimate *e, double room)
 {
     double each = room - (e->total - e->split);

@@ -1,6 +1,6 @@
-/* What a model needs of a GPU's memory, by rule of thumb: a term for each thing that is kept there,
- * with its formula. Pure arithmetic: nothing is measured here, and a real job has workspaces,
- * communication buffers and an allocator's slack on top. */
+/* Rule-of-thumb estimate of the GPU memory that a model needs: a term for each kind of data, with
+ * its formula. Pure arithmetic: nothing is measured, and a real job also needs workspaces,
+ * communication buffers and allocator slack. */
 #ifndef GP_JOBS_ESTIMATE_H
 #define GP_JOBS_ESTIMATE_H
 
@@ -9,36 +9,37 @@
 #define GP_DTYPE_WORDS "fp32 tf32 bf16 fp16 int8 int4"
 #define GP_OPTIMIZER_WORDS "none sgd momentum adam adamw adamw8bit adafactor"
 
-/* A type of numbers. */
+/* A number format. */
 struct gp_dtype {
     const char *name;
-    double weight_bytes;     /* of a parameter */
-    double activation_bytes; /* of a number that is computed */
-    bool is_mixed;           /* trained with weights in fp32 beside these */
+    double weight_bytes;     /* bytes per parameter */
+    double activation_bytes; /* bytes per number in computations */
+    bool is_mixed;           /* trained with a master copy of the weights in fp32 */
     bool can_train;
-    const char *about; /* what the weights are, "" if that is plain */
+    const char *about; /* what the weights are; "" if that needs no note */
 };
 
 struct gp_optimizer {
     const char *name;
-    double bytes; /* of its state, for each parameter */
+    double bytes; /* bytes of state per parameter */
     const char *about;
 };
 
-/* NULL: there is none of this name. */
+/* NULL: no such name. */
 const struct gp_dtype *gp_dtype(const char *name);
 const struct gp_optimizer *gp_optimizer(const char *name);
 
-/* Sizes of a transformer; 0: not given. Terms whose sizes are missing are left out. */
+/* Dimensions of a transformer; 0: not given. Terms with missing dimensions are left out. */
 struct gp_model {
     double params;
     const struct gp_dtype *dtype;
-    const struct gp_optimizer *optimizer; /* NULL: it is not trained, it only answers */
+    const struct gp_optimizer *optimizer; /* NULL: inference only */
     double batch, seq, layers, hidden, vocab;
-    double heads; /* given: attention keeps its whole matrix, as without flash attention */
+    double heads; /* given: attention stores its whole matrix, as without flash attention */
 };
 
-/* X(id, word, label, is_split): is_split: of each of N GPUs an Nth, where the model is split. */
+/* X(id, word, label, is_split): is_split: if the model is split over N GPUs, each has an Nth of it.
+ * */
 #define GP_TERMS(X)                                                                                \
     X(WEIGHTS, "weights", "weights", true)                                                         \
     X(MASTER, "master_weights", "master weights", true)                                            \
@@ -64,37 +65,38 @@ struct gp_term {
     enum gp_term_kind kind;
     double bytes;
     char formula[112];
-    const char *about; /* where the factor is from, or what is left out */
+    const char *about; /* where the factor comes from, or what is left out */
 };
 
 struct gp_estimate {
     struct gp_term terms[GP_TERM__COUNT];
     size_t count;
-    double states; /* weights, their copies, gradients, optimizer: what each parameter costs */
-    double split;  /* what can be split evenly */
+    double states; /* weights, their copies, gradients, optimizer: the cost per parameter */
+    double split;  /* the part that can be split evenly */
     double total;
 };
 
-enum { GP_CONTEXT_BYTES = 512 << 20 }; /* of a process on a GPU; from 0.3 to 1 GiB */
+enum { GP_CONTEXT_BYTES = 512 << 20 }; /* per process and GPU; 0.3 to 1 GiB */
 
 struct gp_estimate gp_estimate(const struct gp_model *model);
 /* The term of that kind, or NULL. */
 const struct gp_term *gp_estimate_term(const struct gp_estimate *e, enum gp_term_kind kind);
 
 enum gp_room {
-    GP_ROOM_UNKNOWN, /* the GPU does not tell */
+    GP_ROOM_UNKNOWN, /* the GPU does not report it */
     GP_ROOM_NOW,
-    GP_ROOM_EMPTY, /* if nobody else were on it */
+    GP_ROOM_EMPTY, /* only if the GPU were empty */
     GP_ROOM_NOT,
 };
 
 struct gp_placement {
     enum gp_room fit;
-    double short_by; /* bytes: of what is free, or, if it does not fit at all, of all it has */
-    unsigned gpus;   /* how many such GPUs, empty, would do; 0: no number does, or not known */
+    double short_by; /* bytes: remaining of the free memory or, if it does not fit even there, of
+                        the total */
+    unsigned gpus;   /* how many such GPUs, empty, are enough; 0: no number is, or unknown */
 };
 
-/* On a GPU that has `room` bytes for programs, `free` of them now; below 0: not known. */
+/* On a GPU with `room` bytes for programs, of which `free` are free now; below 0: unknown. */
 struct gp_placement gp_estimate_place(const struct gp_estimate *e, double room, double free);
 
 #endif

@@ -11,7 +11,7 @@ enum { CAPTURES = 5, GROUPS = 12 };
 
 /* ---- the table ---- */
 
-/* Units of a number in bytes; UNIT(n): the text of group n. */
+/* Units of a number in bytes; UNIT(n): the unit is the text of group n. */
 enum unit {
     NUMBER = 0,
     BYTES = 1,
@@ -21,13 +21,13 @@ enum unit {
 };
 
 struct capture {
-    int unit; /* below 0: a group, whose text it is */
+    int unit; /* below 0: the group with the unit */
     enum gp_failure_field field;
     unsigned group; /* 0: none */
 };
 
 struct pattern {
-    const char *needle, *expression; /* expression NULL: the needle is all */
+    const char *needle, *expression; /* expression NULL: the needle alone matches */
     struct capture captures[CAPTURES];
 };
 
@@ -81,7 +81,8 @@ enum { MESSAGES = GP_ARRAY_LEN(messages), DETAILS = GP_ARRAY_LEN(details) };
 #include "jobs/failure.def"
 #undef MESSAGE
 #undef DETAIL
-_Static_assert((int)MESSAGES <= (int)GP_NEEDLES_MAX, "there are more messages than needles");
+_Static_assert((int)MESSAGES <= (int)GP_NEEDLES_MAX,
+               "GP_NEEDLES_MAX is too small for the messages");
 
 const char *gp_failure_class_word(enum gp_failure_class class)
 {
@@ -95,7 +96,7 @@ const char *gp_failure_class_word(enum gp_failure_class class)
 
 /* ---- one pattern ---- */
 
-/* Compiled when first needed: most programs never get there. */
+/* Compiled on first use: most programs never need them. */
 struct compiled {
     regex_t regex;
     bool is_compiled;
@@ -103,7 +104,7 @@ struct compiled {
 
 static struct compiled compiled_messages[MESSAGES], compiled_details[DETAILS], compiled_other;
 
-/* Of a text that contains the needle. */
+/* In a text that contains the needle. */
 static bool matches(const struct pattern *pattern, struct compiled *compiled, const char *text,
                     regmatch_t groups[GROUPS])
 {
@@ -114,7 +115,7 @@ static bool matches(const struct pattern *pattern, struct compiled *compiled, co
     return compiled->is_compiled && regexec(&compiled->regex, text, GROUPS, groups, 0) == 0;
 }
 
-/* Bytes of "KiB", "KB", "K". */
+/* Bytes in a "KiB", "KB", "K". */
 static double scale_of(const char *unit)
 {
     static const char letters[] = "KMGTPE";
@@ -125,7 +126,8 @@ static double scale_of(const char *unit)
     return scale;
 }
 
-/* A comma parts thousands of bytes; in larger units it is the point of some languages. */
+/* A comma separates thousands in a number of bytes; in larger units it is the decimal point of some
+ * languages. */
 static double number_at(const char *text, const char *end, bool is_whole)
 {
     double value = 0;
@@ -161,7 +163,7 @@ static void capture(struct gp_failure *f, const struct capture *captures, const 
 
 /* ---- all messages at once ---- */
 
-static struct gp_needles needles; /* those of the messages, by their numbers */
+static struct gp_needles needles; /* those of the messages, by number */
 
 void gp_failure_prepare(void)
 {
@@ -175,7 +177,7 @@ const char *gp_failure_suspect(const char *text, size_t size)
     return gp_needles_find(&needles, text, size);
 }
 
-/* ---- a line, and those after it ---- */
+/* ---- a line and the lines after it ---- */
 
 bool gp_failure_find(const char *line, struct gp_failure *ret)
 {

@@ -1,5 +1,4 @@
-/* A failure that a program tells of in what it prints: which one, and the numbers that stand there.
- */
+/* A failure that a program reports in its output: which one, and the numbers in the message. */
 #ifndef GP_JOBS_FAILURE_H
 #define GP_JOBS_FAILURE_H
 
@@ -8,12 +7,12 @@
 /* X(id, word) */
 #define GP_FAILURE_CLASSES(X)                                                                      \
     X(GPU, "gpu-memory")                                                                           \
-    X(MASKED, "library")   /* a library that could not be set up: often for want of memory */      \
-    X(HOST, "host-memory") /* main memory, /dev/shm */                                             \
-    X(KERNEL, "kernel")    /* the small memory on the chip that a GPU kernel has */                \
+    X(MASKED, "library")   /* a library failed to initialize, often for lack of memory */          \
+    X(HOST, "host-memory") /* RAM, /dev/shm */                                                     \
+    X(KERNEL, "kernel")    /* shared memory of a GPU kernel, on the chip */                        \
     X(DEVICE, "device")                                                                            \
     X(CONFIG, "configuration")                                                                     \
-    X(SOFT, "remark") /* no failure: it goes on */
+    X(SOFT, "remark") /* not a failure: the program continues */
 
 enum gp_failure_class {
 #define X(id, word) GP_FAILURE_##id,
@@ -22,18 +21,18 @@ enum gp_failure_class {
         GP_FAILURE_CLASS__COUNT
 };
 
-/* X(id, word): bytes, but for the last ones. */
+/* X(id, word): in bytes, except the last four. */
 #define GP_FAILURE_FIELDS(X)                                                                       \
     X(TRIED, "tried")                                                                              \
     X(TOTAL, "total")                                                                              \
     X(FREE, "free")                                                                                \
-    X(ALLOCATED, "allocated") /* by the framework, for tensors that live */                        \
-    X(CACHED, "cached")       /* by the framework, in pieces that no tensor uses */                \
+    X(ALLOCATED, "allocated") /* by the framework, for live tensors */                             \
+    X(CACHED, "cached")       /* by the framework, not used by any tensor */                       \
     X(RESERVED, "reserved")   /* both */                                                           \
     X(ALLOWED, "allowed")                                                                          \
-    X(GRAPHS, "graphs")   /* of what is allocated */                                               \
-    X(SELF, "self")       /* what the process has in all */                                        \
-    X(ORDINAL, "ordinal") /* of the GPU as the program counts them */                              \
+    X(GRAPHS, "graphs")   /* part of ALLOCATED */                                                  \
+    X(SELF, "self")       /* total of the process */                                               \
+    X(ORDINAL, "ordinal") /* of the GPU, as the program numbers them */                            \
     X(REQUIRED, "required")                                                                        \
     X(MOST, "most")                                                                                \
     X(CODE, "code")
@@ -47,41 +46,40 @@ enum gp_failure_field {
 
 enum { GP_FAILURE_OTHERS = 32, GP_FAILURE_LINES = 8 };
 
-/* A process that has memory of the same GPU. */
+/* A process with memory on the same GPU. */
 struct gp_failure_other {
     int64_t pid;
     uint64_t bytes;
-    bool is_of_job; /* of the same job */
-    char who[160];  /* user and command; "" if not known */
+    bool is_of_job; /* part of the same job */
+    char who[160];  /* user and command; "" if unknown */
 };
 
 struct gp_failure {
     const char *id; /* of the message in failure.def */
     const char *framework;
     enum gp_failure_class class;
-    enum gp_cause cause; /* GP_CAUSE_BY_NUMBERS: to be judged */
-    uint32_t known;      /* a bit for each field */
+    enum gp_cause cause; /* GP_CAUSE_BY_NUMBERS: not judged yet */
+    uint32_t known;      /* one bit per field */
     uint64_t values[GP_FAILURE_FIELD__COUNT];
     struct gp_failure_other others[GP_FAILURE_OTHERS];
     size_t other_count;
-    int64_t self_pid;  /* 0: not known */
-    bool is_misplaced; /* it was on a GPU that the job was not given: this one */
+    int64_t self_pid;  /* 0: unknown */
+    bool is_misplaced; /* it happened on this GPU, which was not assigned to the job */
     unsigned place;
 };
 
-/* What stands in a line, without its end; false: nothing that is known. Quick for lines that say
- * nothing of the kind. Callable by one thread at a time. */
+/* Parses a line, without its end; false: no known failure. Fast for lines without one. Only one
+ * thread may call it at a time. */
 bool gp_failure_find(const char *line, struct gp_failure *ret);
 
-/* Adds the numbers that stand in the message's line and in those behind it, up to GP_FAILURE_LINES.
- */
+/* Adds the numbers from the message's line and the lines after it, up to GP_FAILURE_LINES. */
 void gp_failure_read_details(struct gp_failure *f, const char *text);
 
-/* A place in the first line of the text that gp_failure_find() may know; NULL: there is none. Meant
- * for megabytes. Callable by several threads, after gp_failure_prepare(). */
+/* The first place in a text whose line gp_failure_find() may recognize; NULL: none. Fast enough for
+ * megabytes. Several threads may call it, after gp_failure_prepare(). */
 const char *gp_failure_suspect(const char *text, size_t size);
 
-/* Makes what the others share, once, before there are threads. */
+/* Initializes shared data, once, before threads start. */
 void gp_failure_prepare(void);
 
 static inline bool gp_failure_knows(const struct gp_failure *f, enum gp_failure_field field)
@@ -98,7 +96,7 @@ static inline void gp_failure_set(struct gp_failure *f, enum gp_failure_field fi
 /* "gpu-memory" */
 const char *gp_failure_class_word(enum gp_failure_class class);
 
-/* Takes the escape sequences out of a line: colours. */
+/* Removes escape sequences, such as colours, from a line. */
 void gp_failure_clean_line(char *line);
 
 #endif

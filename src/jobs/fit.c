@@ -4,14 +4,14 @@
 
 /* The rules, in percent. */
 enum {
-    NEAR_PCT = 3,       /* of what fits: so near to what does not is near enough */
-    KEEP_PCT = 10,      /* of the interval: so far from both ends of it */
-    STEP_DOWN_PCT = 93, /* after a confirming run that failed */
-    NOISE_PCT = 50,     /* R^2 below that: the peaks differ by chance */
+    NEAR_PCT = 3,       /* of the size that fits: close enough to the one that does not */
+    KEEP_PCT = 10,      /* of the interval: minimum distance from both ends */
+    STEP_DOWN_PCT = 93, /* after a failed confirming run */
+    NOISE_PCT = 50,     /* R^2 below this: the differences between peaks are noise */
 };
 
-/* What a program that preallocates looks like: for batch sizes of which the largest is at least so
- * many times the smallest, its peaks are this near to each other, and at least this part of the
+/* How to recognize a program that preallocates: for batch sizes whose largest is at least this many
+ * times the smallest, its peaks are this close to each other and at least this share of the
  * capacity. JAX takes 75 % of a GPU, TensorFlow all of it; libraries that load more kernels for
  * larger sizes add some MiB. */
 enum { ALIKE_MIB = 64, ALIKE_RATIO = 64, ALIKE_TRIALS = 3, ALIKE_LEAST_PCT = 50 };
@@ -78,7 +78,7 @@ static uint64_t margin_bytes(const struct gp_fit_request *r)
     return most((uint64_t)(r->margin * (double)r->total_bytes), margin_least_bytes);
 }
 
-/* Down to a multiple. */
+/* Round down to a multiple. */
 static uint64_t down(const struct gp_fit_request *r, uint64_t batch)
 {
     return batch / r->multiple * r->multiple;
@@ -125,7 +125,8 @@ int gp_fit_check(const struct gp_fit_request *r, struct gp_err *err)
             return gp_err_set(err, GP_EUSAGE, rules[i].why, (unsigned long long)rules[i].sizes[0],
                               (unsigned long long)rules[i].sizes[1]);
     if (up(r, r->min) > (r->max ? down(r, r->max) : down(r, largest)))
-        return gp_err_set(err, GP_EUSAGE, "no multiple of %llu is among the batch sizes allowed",
+        return gp_err_set(err, GP_EUSAGE,
+                          "no multiple of %llu is in the allowed range of batch sizes",
                           (unsigned long long)r->multiple);
     return 0;
 }
@@ -135,13 +136,12 @@ static int check_memory(const struct gp_fit_request *r, struct gp_err *err)
     if (r->capacity_bytes == 0 || r->capacity_bytes > r->total_bytes)
         return gp_err_set(err, GP_EUSAGE,
                           r->capacity_bytes == 0 ? "the GPU has no free memory"
-                                                 : "more memory is free than the GPU has");
+                                                 : "free memory exceeds the GPU's total memory");
     if (r->capacity_bytes <= margin_bytes(r))
-        return gp_err_set(
-            err, GP_EUSAGE,
-            "the GPU has %llu MiB free, and a margin of %llu MiB leaves nothing of it",
-            (unsigned long long)(r->capacity_bytes >> 20),
-            (unsigned long long)(margin_bytes(r) >> 20));
+        return gp_err_set(err, GP_EUSAGE,
+                          "the GPU has %llu MiB free, and the margin of %llu MiB leaves nothing",
+                          (unsigned long long)(r->capacity_bytes >> 20),
+                          (unsigned long long)(margin_bytes(r) >> 20));
     return 0;
 }
 
@@ -169,15 +169,15 @@ int gp_fit_init(struct gp_fit *ret, const struct gp_fit_request *request, struct
 
 /* ---- the line ---- */
 
-/* Whether its peak says what the batch needs: not where the end of the memory has cut it, nor after
- * a longer run. */
+/* Whether its peak shows what the batch needs: not if the memory was full, nor after a longer run.
+ * */
 static bool is_point(const struct gp_fit_trial *t)
 {
     return (t->verdict == GP_FIT_OK || t->verdict == GP_FIT_GROWS) && !t->is_confirming;
 }
 
-/* By least squares, of the newest `count` points. Sums about the means, so that sizes far from 0
- * lose no digits. */
+/* Least squares over the newest `count` points. Sums are taken about the means, so that sizes far
+ * from 0 lose no digits. */
 static struct gp_fit_line line_of(const struct gp_fit *fit, size_t count)
 {
     double x[GP_FIT_TRIALS_MAX];
@@ -208,13 +208,15 @@ static struct gp_fit_line line_of(const struct gp_fit *fit, size_t count)
     };
 }
 
-/* For the answer: the few newest lie near each other, so that chance alone can tilt their line. */
+/* For the answer, the few newest points are too close together: noise alone could tilt their line.
+ * */
 static struct gp_fit_line line_of_all(const struct gp_fit *fit)
 {
     return line_of(fit, GP_FIT_TRIALS_MAX);
 }
 
-/* Where the line of the newest points meets the goal, 0 if below all sizes; false: nowhere. */
+/* The size at which the line of the newest points meets the goal, 0 if below all sizes; false:
+ * nowhere. */
 static bool meets_goal(const struct gp_fit *fit, uint64_t *ret_batch)
 {
     struct gp_fit_line line = line_of(fit, GP_FIT_POINTS);
@@ -227,8 +229,8 @@ static bool meets_goal(const struct gp_fit *fit, uint64_t *ret_batch)
     return true;
 }
 
-/* Whether the peaks say nothing of the batch. By chance every second slope of a program that does
- * not use it is above 0, so they must lie near the line, too. */
+/* Whether the peaks do not depend on the batch. Noise makes every second slope of a program that
+ * does not use the batch positive, so the points must be close to the line, too. */
 static bool is_independent(const struct gp_fit *fit)
 {
     struct gp_fit_line line = line_of_all(fit);
@@ -242,7 +244,7 @@ static size_t count_points(const struct gp_fit *fit)
     return line_of_all(fit).points;
 }
 
-/* Nothing was too large yet. From few points, or without a line, no guess is made. */
+/* Nothing was too large yet. With few points, or without a line, no guess is made. */
 static uint64_t next_above(const struct gp_fit *fit)
 {
     uint64_t lo = fit->fits;
@@ -255,8 +257,8 @@ static uint64_t next_above(const struct gp_fit *fit)
     return least(batch, top(&fit->request));
 }
 
-/* Between what fits and what does not, which are two multiples apart at least: so the result is
- * none of both, and no size is tried twice. */
+/* Between a size that fits and one that does not, which are at least two multiples apart: so the
+ * result is neither of them, and no size is tried twice. */
 static uint64_t next_between(const struct gp_fit *fit)
 {
     uint64_t lo = fit->fits;
@@ -268,11 +270,11 @@ static uint64_t next_between(const struct gp_fit *fit)
     return most(lo + keep, least(batch, fit->fails - keep));
 }
 
-/* ---- memory taken in advance ---- */
+/* ---- preallocated memory ---- */
 
 /* The peaks of the sizes that ran. */
 struct alike {
-    size_t count, others;       /* others: they did not run */
+    size_t count, others;       /* the others did not run */
     uint64_t smallest, largest; /* sizes */
     uint64_t least, most;       /* bytes */
 };
@@ -309,8 +311,8 @@ static bool preallocates(const struct gp_fit *fit, bool is_over)
            (is_over || a.largest / a.smallest >= ALIKE_RATIO);
 }
 
-/* Even the smallest size ran above the goal: if larger ones do so too, with the same memory, then
- * it is not the size that takes it. The next of those; 0: none. */
+/* Even the smallest size exceeded the goal. If larger ones do so with the same amount of memory,
+ * the size is not the reason. Returns the next size to test this with; 0: none. */
 static uint64_t next_alike(const struct gp_fit *fit)
 {
     const struct alike a = look_alike(fit);
@@ -321,7 +323,7 @@ static uint64_t next_alike(const struct gp_fit *fit)
 
 /* ---- the steps ---- */
 
-/* Whether no size is left that could fit. */
+/* Whether all sizes that could fit were tried. */
 static bool has_failed_at_min(const struct gp_fit *fit)
 {
     return fit->fails == fit->request.min;
@@ -353,11 +355,11 @@ static bool is_bound_hung(const struct gp_fit *fit)
     return false;
 }
 
-/* SEARCHING while there is something to try, by the bounds alone. */
+/* SEARCHING while there is something left to try, from the bounds alone. */
 static enum gp_fit_end end_by_bounds(const struct gp_fit *fit)
 {
     const struct gp_fit_request *r = &fit->request;
-    uint64_t width = fit->fails - fit->fits; /* where both are known */
+    uint64_t width = fit->fails - fit->fits; /* if both are known */
     bool may_try = fit->trial_count < r->trials && fit->fits < top(r);
     if (has_failed_at_min(fit))
         return may_try && next_alike(fit) ? GP_FIT_END_SEARCHING : GP_FIT_END_NOTHING;
@@ -382,7 +384,8 @@ static enum gp_fit_end search_end(const struct gp_fit *fit)
     return end;
 }
 
-/* Too large is what does not run, or above the goal; a TIGHT one below it runs. */
+/* A size is too large if it does not run or exceeds the goal; a TIGHT one below the goal counts as
+ * run. */
 static void take_trial(struct gp_fit *fit, const struct gp_fit_trial *t)
 {
     bool is_fit = verdicts[t->verdict].ran && t->peak_bytes <= fit->goal_bytes;
@@ -399,9 +402,9 @@ static void take_trial(struct gp_fit *fit, const struct gp_fit_trial *t)
         fit->end = fit->searched;
 }
 
-/* A long run may take what it finds, to the last byte: only its death counts, and growth that will
- * bring it. These runs have a bound of their own, so that a search that has used up its trials is
- * confirmed, too. */
+/* A long run may use all memory, to the last byte: only a crash counts, and growth that will lead
+ * to one. These runs have a limit of their own, so that a search that has used up its trials is
+ * still confirmed. */
 static void take_confirming(struct gp_fit *fit, const struct gp_fit_trial *t, size_t runs)
 {
     const struct gp_fit_request *r = &fit->request;
@@ -465,7 +468,7 @@ static bool has_fitted(const struct gp_fit *fit, const struct gp_fit_trial *t)
 uint64_t gp_fit_best(const struct gp_fit *fit)
 {
     uint64_t best = 0;
-    uint64_t bound = UINT64_MAX; /* a long run has refuted this size */
+    uint64_t bound = UINT64_MAX; /* a long run refuted this size */
     for (size_t i = 0; i < fit->trial_count; i++)
         if (fit->trials[i].is_confirming && !has_fitted(fit, &fit->trials[i]))
             bound = least(bound, fit->trials[i].batch);

@@ -1,11 +1,11 @@
-/* The search for the largest batch size that fits a GPU: what to try next, after what was seen.
- * Every step either ends it or tries a size that was not tried, below the smallest that failed and
- * above the largest that fits; only a confirming run repeats one.
+/* The search for the largest batch size that fits a GPU: chooses the next size from the results so
+ * far. Every step either ends the search or tries a new size, below the smallest that failed and
+ * above the largest that fits; only a confirming run repeats a size.
  *
- * Memory is taken to be a + b * batch, refitted from the newest trials, because workspaces jump and
- * older ones then mislead. The goal is a margin below what the GPU has, in bytes: a short trial
- * does not see the longest sample, an evaluation or a checkpoint. Each trial is a program of its
- * own, which the caller runs: no clock, no process and no output here, and no allocation. */
+ * The model of memory is a + b * batch, refitted from the newest trials, because workspaces grow in
+ * jumps and make older trials misleading. The goal is below the capacity by a margin in bytes: a
+ * short trial does not see the longest sample, an evaluation or a checkpoint. The caller runs each
+ * trial as a separate program: there is no clock, no process, no output and no allocation here. */
 #ifndef GP_JOBS_FIT_H
 #define GP_JOBS_FIT_H
 
@@ -14,17 +14,18 @@
 struct gp_err;
 
 enum {
-    GP_FIT_TRIALS = 14,     /* of the search, if not said otherwise */
+    GP_FIT_TRIALS = 14,     /* of the search, by default */
     GP_FIT_TRIALS_MAX = 64, /* of the search */
-    GP_FIT_CONFIRMS = 5,    /* confirming runs, the last with 0.93^4 = 0.75 of the first's batch */
-    GP_FIT_HANGS = 2,       /* hung trials that end the search: each of them takes minutes */
-    GP_FIT_POINTS = 3,      /* newest trials that say what comes next */
-    GP_FIT_BATCH_MAX = INT32_MAX, /* programs keep it in an int */
+    GP_FIT_CONFIRMS = 5,    /* confirming runs; the last one has 0.93^4 = 0.75 of the first's batch
+                             */
+    GP_FIT_HANGS = 2,       /* hung trials that stop the search: each of them takes minutes */
+    GP_FIT_POINTS = 3,      /* newest trials that determine the next size */
+    GP_FIT_BATCH_MAX = INT32_MAX, /* programs store it in an int */
 };
 
-/* How a trial went: whether it ran, and how the search ends by it. A TIGHT one ran at the end of
- * the memory, so that it needs at least its peak; of one that GROWS the memory still rose when it
- * was stopped; one that is HUNG made no progress. X(id, word, ran, end) */
+/* The result of a trial: whether it ran, and how the search ends if this was the deciding one. A
+ * TIGHT one ran with full memory, so its peak is a lower bound. A trial that GROWS was still using
+ * more memory when it was stopped. One that is HUNG made no progress. X(id, word, ran, end) */
 #define GP_FIT_VERDICTS(X)                                                                         \
     X(OK, "ok", true, SEARCHING)                                                                   \
     X(TIGHT, "tight", true, SEARCHING)                                                             \
@@ -41,8 +42,8 @@ enum gp_fit_verdict {
         GP_FIT_VERDICT__COUNT,
 };
 
-/* Why the search is over, whether a batch can be chosen then, and what a command returns for it.
- * X(id, word, has_answer, code, text) */
+/* Why the search is over, whether it found a batch size, and the exit code for it. X(id, word,
+ * has_answer, code, text) */
 #define GP_FIT_ENDS(X)                                                                             \
     X(FOUND, "found", true, GP_OK, "larger sizes do not fit, or leave less than the margin")       \
     X(AT_MAX, "max", true, GP_OK, "the largest size allowed fits")                                 \
@@ -53,8 +54,8 @@ enum gp_fit_verdict {
     X(NOTHING, "nothing", false, GP_EFAIL, "even the smallest size does not fit")                  \
     X(INDEPENDENT, "independent", false, GP_EFAIL, "memory does not depend on the batch size")     \
     X(PREALLOCATES, "preallocates", false, GP_EFAIL,                                               \
-      "the program takes the same large part of GPU memory at every batch size, as one that "      \
-      "preallocates it does")                                                                      \
+      "the program takes the same large share of GPU memory at every batch size, like one that "   \
+      "preallocates it")                                                                           \
     X(UNCONFIRMED, "unconfirmed", false, GP_EFAIL, "no size survived a confirming run")            \
     X(ALL_HUNG, "all-hung", false, GP_EFAIL, "no size ran: the trials hung")                       \
     X(CRASHED, "crashed", false, GP_EFAIL, "a trial failed, but not for lack of GPU memory")       \
@@ -75,74 +76,74 @@ struct gp_fit_request {
     uint64_t multiple;       /* all sizes are multiples of it */
     uint64_t capacity_bytes; /* total - reserved - used before */
     uint64_t total_bytes;
-    double margin;   /* fraction of the total that stays free; 512 MiB stay free at least */
-    bool confirm;    /* try the answer with the whole run */
-    unsigned trials; /* of the search, at most; 0: GP_FIT_TRIALS */
+    double margin;   /* fraction of the total that stays free; at least 512 MiB stay free */
+    bool confirm;    /* confirm the answer with a full run */
+    unsigned trials; /* limit of the search; 0: GP_FIT_TRIALS */
 };
 
 struct gp_fit_trial {
     uint64_t batch;
-    bool is_confirming;          /* the whole run, not a short trial */
-    enum gp_fit_verdict verdict; /* of one that is over, as the rest */
+    bool is_confirming;          /* a full run, not a short trial */
+    enum gp_fit_verdict verdict; /* this and the rest: only after the trial */
     uint64_t peak_bytes;
-    double growth_bytes_s;        /* of one that GROWS, in a second; else 0 */
-    uint64_t took_ns, settled_ns; /* notes of who runs it: in all, and until its peak */
+    double growth_bytes_s;        /* of one that GROWS, per second; otherwise 0 */
+    uint64_t took_ns, settled_ns; /* notes of the caller: total, and until the peak */
 };
 
-/* Memory as a line. */
+/* Memory as a linear function of the batch size. */
 struct gp_fit_line {
-    bool known;          /* there are two points at least */
+    bool known;          /* there are at least two points */
     double fixed_bytes;  /* a: model, optimizer, context */
-    double sample_bytes; /* b: for each sample of the batch */
+    double sample_bytes; /* b: per sample of the batch */
     double r2;           /* R^2, at most 1 */
     size_t points;
 };
 
 struct gp_fit_answer {
-    uint64_t batch;      /* 0: none, and the end says why */
+    uint64_t batch;      /* 0: none, and `end` gives the reason */
     uint64_t peak_bytes; /* largest seen with this batch */
-    uint64_t free_bytes; /* what that leaves; at most so much if the trial was TIGHT */
+    uint64_t free_bytes; /* remaining memory; an upper bound if the trial was TIGHT */
     double growth_bytes_s;
-    double full_in_s; /* until the GPU is full at this growth; 0: it does not grow */
+    double full_in_s; /* until the GPU is full at this growth; 0: no growth */
     enum gp_fit_end end;
     bool is_independent;     /* nothing was too large, and the peaks do not rise with the batch */
     struct gp_fit_line line; /* of all OK short trials */
 };
 
-/* Whole as it is: no pointers in it, nothing to free. */
+/* Self-contained: no pointers, nothing to free. */
 struct gp_fit {
-    struct gp_fit_request request; /* with its sizes rounded and nothing left out */
-    uint64_t goal_bytes;           /* a trial with more is too large */
+    struct gp_fit_request request; /* with rounded sizes and defaults filled in */
+    uint64_t goal_bytes;           /* a trial that uses more is too large */
     uint64_t fits;                 /* largest batch that fits; 0: none yet */
     uint64_t fails;                /* smallest that does not; 0: none yet */
-    struct gp_fit_trial trials[GP_FIT_TRIALS_MAX + GP_FIT_CONFIRMS]; /* in their order */
+    struct gp_fit_trial trials[GP_FIT_TRIALS_MAX + GP_FIT_CONFIRMS]; /* in order */
     size_t trial_count;
     struct gp_fit_trial next;
-    enum gp_fit_end searched; /* why the search was over, while its answer is confirmed */
+    enum gp_fit_end searched; /* why the search ended, while its answer is being confirmed */
     enum gp_fit_end end;
 };
 
-/* Whether the sizes and the margin make sense; the GPU's memory is not looked at. GP_EUSAGE. */
+/* Checks the sizes and the margin, but not against the GPU's memory. GP_EUSAGE. */
 int gp_fit_check(const struct gp_fit_request *request, struct gp_err *err) GP_MUST_CHECK;
 
-/* GP_EUSAGE says what is wrong with the request. */
+/* GP_EUSAGE names the problem of the request. */
 int gp_fit_init(struct gp_fit *ret, const struct gp_fit_request *request,
                 struct gp_err *err) GP_MUST_CHECK;
 
-/* What to try now, the same until its result is taken; false: it is over. */
+/* The size to try now, the same until its result is recorded; false: the search is over. */
 bool gp_fit_next(const struct gp_fit *fit, struct gp_fit_trial *ret);
 
-/* Takes the result of that trial. An OK whose peak is 98.5 % of the capacity or more counts as
- * TIGHT. After the end nothing is taken. */
+/* Records the result of that trial. An OK with a peak of 98.5 % of the capacity or more counts as
+ * TIGHT. After the end, nothing is recorded. */
 void gp_fit_take(struct gp_fit *fit, enum gp_fit_verdict verdict, uint64_t peak_bytes,
                  double growth_bytes_s);
 
-/* The largest size that has fitted so far, without one whose memory grows; 0: none yet. */
+/* The largest size that has fitted so far, excluding one whose memory grows; 0: none yet. */
 uint64_t gp_fit_best(const struct gp_fit *fit);
 
 struct gp_fit_answer gp_fit_answer(const struct gp_fit *fit);
 
-/* Bytes that a batch would need, by the line of the answer; 0: not known. */
+/* Bytes that a batch would need, by the line of the answer; 0: unknown. */
 uint64_t gp_fit_need(const struct gp_fit *fit, uint64_t batch);
 
 const char *gp_fit_verdict_word(enum gp_fit_verdict verdict);

@@ -4,9 +4,9 @@
 
 enum {
     CPU_EVERY_S = 1,
-    CPU_PCT = 5,          /* of one CPU; threads that only poll need less */
-    GROWING_STEADIES = 4, /* times steady_ns: before, a program may still load its model */
-    HANG_FIRST_S = 300,   /* nothing is known of the program yet: it may download its data */
+    CPU_PCT = 5,          /* of one CPU; threads that only poll use less */
+    GROWING_STEADIES = 4, /* times steady_ns: before that, a program may still load its model */
+    HANG_FIRST_S = 300,   /* nothing is known about the program yet: it may download its data */
     HANG_LEAST_S = 60,
     HANG_TIMES = 5, /* times the longest trial; the next size is at most 4 times as large */
 };
@@ -79,7 +79,7 @@ static bool has_used_cpu(struct gp_fit_watch *w, const struct gp_fit_look *look)
 {
     if (!gp_fit_watch_needs_cpu(w, look->now_ns))
         return false;
-    /* less than before: a process has ended, which is a sign of life as well */
+    /* lower than before: a process has exited, which is also a sign of life */
     const uint64_t before_ns = w->last.cpu_ns;
     const uint64_t used_ns =
         look->cpu_ns > before_ns ? look->cpu_ns - before_ns : before_ns - look->cpu_ns;
@@ -96,15 +96,15 @@ static bool has_moved_memory(const struct gp_fit_watch *w, const struct gp_fit_l
     return false;
 }
 
-/* A GPU may compute for ever in a program that hangs (NCCL waits so): where a line is awaited, that
- * is no sign of life. */
+/* A GPU may stay busy forever in a program that hangs (NCCL waits this way), so it is not a sign of
+ * life if a line of output is awaited. */
 static bool is_alive(struct gp_fit_watch *w, const struct gp_fit_look *look)
 {
     return has_used_cpu(w, look) || look->printed_bytes != w->last.printed_bytes ||
            has_moved_memory(w, look) || (look->is_busy && !w->rules.has_line);
 }
 
-/* ---- a look ---- */
+/* ---- a sample ---- */
 
 void gp_fit_watch_begin(struct gp_fit_watch *watch, const struct gp_fit_rules *rules,
                         uint64_t now_ns)
@@ -120,8 +120,8 @@ bool gp_fit_watch_needs_cpu(const struct gp_fit_watch *watch, uint64_t now_ns)
     return now_ns - watch->cpu_at_ns >= CPU_EVERY_S * GP_NS_PER_S;
 }
 
-/* From when on growth counts: once the program works, and in a confirming run not while it loads
- * what earlier trials have loaded, too. */
+/* When growth starts to count: once the program works and, in a confirming run, after the loading
+ * phase that earlier trials had as well. */
 static void begin_to_count(struct gp_fit_watch *w, uint64_t now_ns)
 {
     const uint64_t settled_ns = w->began_ns + w->rules.settle_ns;

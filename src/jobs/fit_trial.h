@@ -1,5 +1,5 @@
-/* When a trial of gpulse fit-batch is over: its GPU memory is steady, keeps growing, or the program
- * hangs. Fed with looks at the program; no clock, no process and no output here. */
+/* Decides when a trial of gpulse fit-batch is over: its GPU memory is steady, keeps growing, or the
+ * program hangs. Fed with samples of the program; no clock, no process and no output here. */
 #ifndef GP_JOBS_FIT_TRIAL_H
 #define GP_JOBS_FIT_TRIAL_H
 
@@ -26,37 +26,37 @@ enum gp_fit_stop {
 
 struct gp_fit_rules {
     bool is_confirming;
-    bool has_line;       /* a line that it prints says when it is over (--until) */
+    bool has_line;       /* a line of its output ends it (--until) */
     uint64_t steady_ns;  /* over when its memory has not risen for this time */
-    uint64_t confirm_ns; /* how long a confirming run is watched; 0: to its own end */
-    uint64_t hang_ns;    /* stalled after this time without a sign of life */
+    uint64_t confirm_ns; /* how long a confirming run is watched; 0: until it exits */
+    uint64_t hang_ns;    /* hung after this time without a sign of life */
     uint64_t settle_ns;  /* how long earlier trials took to reach their peak */
 };
 
 struct gp_fit_look {
     uint64_t now_ns;
-    uint64_t printed_bytes; /* since it began */
-    uint64_t cpu_ns;        /* of the processes that live */
-    bool works;             /* it has computed on a GPU, with more memory than a context takes */
-    bool is_busy;           /* a GPU computes now */
+    uint64_t printed_bytes; /* since the trial began */
+    uint64_t cpu_ns;        /* of the live processes */
+    bool works;             /* it has computed on a GPU, with more memory than a bare context */
+    bool is_busy;           /* a GPU is busy now */
     size_t gpu_count;
     double bytes[GP_FIT_GPUS]; /* GPU memory of the program */
 };
 
-/* The least memory of each window of time. The windows widen with the time watched: when all are
- * used, two become one. */
+/* The minimum of each time window. Windows widen over time: when all are used, each two are merged
+ * into one. */
 struct gp_fit_series {
     double times_s[GP_FIT_WINDOWS], bytes[GP_FIT_WINDOWS];
     size_t count;
-    unsigned width, samples; /* looks that make a window; in the one that is open */
-    double least;            /* of that one */
+    unsigned width, samples; /* samples per window; in the open one */
+    double least;            /* of the open window */
 };
 
 struct gp_fit_watch {
     struct gp_fit_rules rules;
     uint64_t began_ns;
-    uint64_t since_ns; /* growth counts from here on; 0: it does not work yet */
-    uint64_t risen_ns; /* the peak last rose */
+    uint64_t since_ns; /* growth counts from here on; 0: the program does not work yet */
+    uint64_t risen_ns; /* when the peak last rose */
     uint64_t alive_ns; /* the last sign of life */
     double peak;       /* of one GPU */
     uint64_t cpu_at_ns;
@@ -67,18 +67,18 @@ struct gp_fit_watch {
 void gp_fit_watch_begin(struct gp_fit_watch *watch, const struct gp_fit_rules *rules,
                         uint64_t now_ns);
 
-/* Whether the next look needs a new cpu_ns; otherwise the last one will do, as finding it costs a
- * look at every process. */
+/* Whether the next sample needs a new cpu_ns; otherwise the last one is good enough. Measuring it
+ * means reading every process. */
 bool gp_fit_watch_needs_cpu(const struct gp_fit_watch *watch, uint64_t now_ns);
 
 enum gp_fit_stop gp_fit_watch_take(struct gp_fit_watch *watch, const struct gp_fit_look *look);
 
-/* Bytes in a second by which the memory on a GPU rises all the time, the largest of all GPUs; 0: on
- * none, or not watched for long enough. */
+/* Bytes per second by which memory on a GPU grows steadily, the maximum over all GPUs; 0: no
+ * growth, or not watched for long enough. */
 double gp_fit_watch_growth(const struct gp_fit_watch *watch);
 
-/* How long a trial may show no sign of life, and how long it may take in all, where the longest
- * that succeeded took `longest_ns` (0: none has). `most_ns`: the limit for any trial. */
+/* How long a trial may go without a sign of life, and how long it may take in all, if the longest
+ * success took `longest_ns` (0: none yet). `most_ns`: the limit for any trial. */
 uint64_t gp_fit_hang_ns(uint64_t longest_ns);
 uint64_t gp_fit_limit_ns(uint64_t longest_ns, uint64_t most_ns);
 

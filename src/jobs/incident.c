@@ -17,7 +17,7 @@ static void add_number(struct gp_failure *f, enum gp_failure_field field,
         gp_failure_set(f, field, (uint64_t)number);
 }
 
-/* What was free when the job still had these bytes that it has given back since. */
+/* The memory that was free while the job still held the bytes that it has freed since. */
 static void add_free(struct gp_failure *f, const struct gp_device *device, double given_back)
 {
     double bytes;
@@ -28,7 +28,7 @@ static void add_free(struct gp_failure *f, const struct gp_device *device, doubl
     gp_failure_set(f, GP_FAILURE_FREE, bytes > 0 ? (uint64_t)bytes : 0);
 }
 
-/* Who a process is: "ann: python train.py". */
+/* Describes a process: "ann: python train.py". */
 static void describe(const struct gp_process *p, char who[160])
 {
     const struct gp_value *user = gp_process_value(p, GP_PROCESS_USER);
@@ -80,7 +80,7 @@ void gp_incident_add_scene(struct gp_incident *incident, const struct gp_snapsho
         gp_failure_set(f, GP_FAILURE_SELF, (uint64_t)own);
 }
 
-/* ---- its causes ---- */
+/* ---- the causes ---- */
 
 void gp_incident_judge(struct gp_incident *incident)
 {
@@ -91,7 +91,7 @@ void gp_incident_add_causes(struct gp_strbuf *sb, const struct gp_incident *inci
 {
     const struct gp_failure *f = &incident->failure;
     if (incident->causes.count == 0)
-        gp_strbuf_addf(sb, "    no failure: %s goes on\n", f->framework);
+        gp_strbuf_addf(sb, "    no failure: %s continues\n", f->framework);
     for (size_t i = 0; i < incident->causes.count; i++) {
         enum gp_cause cause = incident->causes.items[i];
         gp_strbuf_addf(sb, "    %s: ", gp_cause_word(cause));
@@ -106,7 +106,7 @@ void gp_incident_add_causes(struct gp_strbuf *sb, const struct gp_incident *inci
     }
 }
 
-/* ---- json ---- */
+/* ---- JSON ---- */
 
 static json_t *numbers_object(const struct gp_failure *f)
 {

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Writes the first bytes of what is held. */
+/* Writes the first bytes of the buffer. */
 static int send(struct gp_label *label, size_t size)
 {
     int r = size > 0 ? label->write(label->context, label->held, size) : 0;
@@ -12,7 +12,7 @@ static int send(struct gp_label *label, size_t size)
     return r;
 }
 
-/* Where there is no room for all, whole lines leave first; a longer line leaves in pieces. */
+/* If the buffer is full, complete lines are written first; a longer line is written in pieces. */
 static int hold(struct gp_label *label, const char *bytes, size_t size)
 {
     int r = 0;
@@ -37,7 +37,7 @@ static size_t line_size(const char *bytes, size_t size)
     return n < size ? n + 1 : n;
 }
 
-/* A line feed after a carriage return is of the same line. */
+/* A line feed after a carriage return belongs to the same line. */
 static bool begins_line(const struct gp_label *label, char next)
 {
     return label->last == '\0' || label->last == '\n' || (label->last == '\r' && next != '\n');

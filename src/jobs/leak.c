@@ -15,12 +15,12 @@ enum { MIB = 1 << 20, RISING_PCT = 95 };
 struct series {
     int64_t pid;
     unsigned gpu;
-    char start[40]; /* with the pid, its identity */
-    bool seen;      /* in the last sample */
+    char start[40]; /* identifies the process together with the pid */
+    bool seen;      /* as of the last sample */
     double times_s[GP_LEAK_WINDOWS];
     double troughs[GP_LEAK_WINDOWS];
     size_t count;
-    double least; /* of the window that is open */
+    double least; /* of the open window */
     size_t samples;
 };
 
@@ -117,7 +117,7 @@ static void close_window(struct series *s, double now_s)
     s->samples = 0;
 }
 
-/* Those that are gone are forgotten. */
+/* Forgets processes that have exited. */
 static void drop_unseen(struct gp_leaks *leaks)
 {
     size_t kept = 0;
@@ -139,7 +139,7 @@ int gp_leaks_take(struct gp_leaks *leaks, const struct gp_snapshot *snapshot)
             return GP_ENOMEM;
         s->seen = true;
         if (memory->status != GP_STATUS_OK)
-            continue; /* not known now */
+            continue; /* currently unknown */
         double bytes = (double)memory->i;
         s->least = s->samples == 0 || bytes < s->least ? bytes : s->least;
         if (++s->samples == GP_LEAK_SAMPLES)
@@ -167,7 +167,7 @@ static int compare_lines(const void *a, const void *b)
            (x->trend.bytes_per_s > y->trend.bytes_per_s);
 }
 
-/* Seconds until the GPU is full; below 0: not known, or never. */
+/* Seconds until the GPU is full; below 0: unknown, or never. */
 static double full_in_s(const struct line *l)
 {
     double free_bytes;
@@ -183,7 +183,7 @@ static void add_text(struct gp_strbuf *sb, const struct line *l, const struct gp
                    l->device->index,
                    (double)gp_process_value(l->process, GP_PROCESS_MEMORY)->i / MIB);
     if (!l->trend.known)
-        gp_strbuf_addf(sb, "%14s %9s  ", "…", ""); /* three bytes wide, one column */
+        gp_strbuf_addf(sb, "%14s %9s  ", "…", ""); /* three bytes, one column */
     else
         gp_strbuf_addf(sb, "%+12.1f ", l->trend.bytes_per_s * 60 / MIB);
     if (l->trend.known && full_s >= 0)

@@ -20,19 +20,19 @@
 
 enum {
     FILE_BYTES = 16384,
-    LOOKS_MOST = 4 * GP_LEASES_PER_USER, /* at files of one user, */
-    ENTRIES_MOST = 16 * LOOKS_MOST,      /* of so many that are there */
+    LOOKS_MOST = 4 * GP_LEASES_PER_USER, /* files read per user, */
+    ENTRIES_MOST = 16 * LOOKS_MOST,      /* out of this many directory entries */
     NAME_SIZE = 32,
-    FRESH_S = 60, /* far longer than it takes to write one */
+    FRESH_S = 60, /* far longer than writing a file takes */
 };
 
-/* By state; "new.ID" is being written. One of a state is there until that of the next one is: who
- * lists a folder, which takes the kernel one call, sees a request in one of them at least. */
+/* By state; "new.ID" is being written. The file of one state exists until that of the next one
+ * does. Listing a folder is one system call, so a reader sees a request in at least one state. */
 static const char *const prefixes[] = {
     [GP_LEASE_WAITING] = "wait.", [GP_LEASE_CLAIMED] = "claim.", [GP_LEASE_HELD] = "held."};
 static const char fresh_prefix[] = "new.";
 
-/* ---- what stands in a file ---- */
+/* ---- the content of a file ---- */
 
 /* Lines "key value"; a value is one line of safe text. */
 static void add_text(struct gp_strbuf *sb, const struct gp_lease *lease)
@@ -49,7 +49,7 @@ static void add_text(struct gp_strbuf *sb, const struct gp_lease *lease)
     gp_strbuf_addc(sb, '\n');
 }
 
-/* What a later version adds is passed over. */
+/* Unknown keys of a later version are ignored. */
 static bool parse_line(const char *key, const char *value, struct gp_lease *lease)
 {
     uint64_t pid = lease->pid;
@@ -91,7 +91,7 @@ static bool parse_line(const char *key, const char *value, struct gp_lease *leas
     return true;
 }
 
-/* Of what is locked and cannot be understood the GPUs are somebody's alone. */
+/* If a locked file cannot be parsed, its GPUs count as reserved exclusively. */
 static bool parse_text(char *text, struct gp_lease *lease)
 {
     char *rest = text;
@@ -134,17 +134,17 @@ static bool parse_name(const char *name, struct gp_lease *ret)
     return false;
 }
 
-/* Whether its owner writes it still. Only who may write a file can have this lock on it, whoever
- * else locks it; and it ends with the process. */
+/* Whether its owner still holds the lock. Only a user who may write a file can hold this kind of
+ * lock, and it ends with the process. */
 static bool is_locked(int fd)
 {
     struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
     return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type == F_WRLCK;
 }
 
-/* What the kernel says of the process that a lease names, where it is in this pid namespace. One
- * that is not its owner's is none: else anybody could say of somebody's process that it has a
- * lease. False: there is no such process, and the lease is no one's. */
+/* Checks the process that a lease names, if it is in this pid namespace. It must belong to the
+ * lease's owner: otherwise anybody could claim that somebody's process has a lease. False: there is
+ * no such process, and the lease is dead. */
 static bool check_process(struct gp_lease *lease)
 {
     char path[64];
@@ -169,14 +169,14 @@ static bool check_process(struct gp_lease *lease)
     return true;
 }
 
-/* The order of the line is that in which the kernel has seen them come: nobody can set this time.
- */
+/* The order of the waiting line is that in which the kernel saw the files arrive: no user can set
+ * this time. */
 static uint64_t stamp_of(const struct stat *st)
 {
     return (uint64_t)st->st_ctim.tv_sec * GP_NS_PER_S + (uint64_t)st->st_ctim.tv_nsec;
 }
 
-enum found { ALIVE, DEAD, NONE /* that we understand */, GONE /* while it was looked at */ };
+enum found { ALIVE, DEAD, NONE /* whose format we understand */, GONE /* while it was read */ };
 
 static enum found read_lease(const struct gp_statedir *dir, const char *name, struct gp_lease *ret)
 {
@@ -200,7 +200,7 @@ static enum found read_lease(const struct gp_statedir *dir, const char *name, st
     (void)snprintf(ret->path, sizeof(ret->path), "%s/%.60s", dir->path, name);
     if (n > 0 && parse_text(text, ret) && check_process(ret))
         return ALIVE;
-    /* its owner may have put another one there since it was opened */
+    /* its owner may have replaced it since it was opened */
     bool changed =
         fstatat(dir->fd, name, &named, AT_SYMLINK_NOFOLLOW) != 0 || named.st_ino != st.st_ino;
     return changed ? GONE : locked ? NONE : DEAD;
@@ -216,7 +216,7 @@ static int add_lease(struct gp_leases *leases, const struct gp_lease *lease)
     return 0;
 }
 
-/* What was left half written, by a process that was killed. */
+/* A half-written file, left by a process that was killed. */
 static void sweep_fresh(const struct gp_statedir *dir, const char *name)
 {
     struct stat st;
@@ -225,7 +225,7 @@ static void sweep_fresh(const struct gp_statedir *dir, const char *name)
         (void)unlinkat(dir->fd, name, 0);
 }
 
-/* What was listed may have gone on to its next state since. */
+/* A listed lease may have moved on to its next state since. */
 static enum found find_lease(const struct gp_statedir *dir, const char *name, struct gp_lease *ret)
 {
     enum found found = read_lease(dir, name, ret);
@@ -238,7 +238,7 @@ static enum found find_lease(const struct gp_statedir *dir, const char *name, st
     return found;
 }
 
-/* One look at a user's folder. */
+/* Reads a user's folder once. */
 static int scan(const struct gp_statedir *dir, struct gp_leases *leases)
 {
     const struct dirent *entry;
@@ -288,7 +288,7 @@ int gp_leases_read(struct gp_leases *ret, struct gp_err *err)
     gp_statedirs_close(&dirs);
     if (ret->count > 0)
         qsort(ret->items, ret->count, sizeof(*ret->items), compare_leases);
-    /* those that the kernel has stamped alike have an order, too */
+    /* equal kernel timestamps need an order, too */
     for (size_t i = 1; i < ret->count; i++)
         if (ret->items[i].ticket <= ret->items[i - 1].ticket)
             ret->items[i].ticket = ret->items[i - 1].ticket + 1;
@@ -363,7 +363,7 @@ bool gp_lease_is_behind(const struct gp_leases *leases, const struct gp_lease *l
 
 /* ---- writing ---- */
 
-/* Those of this user, dead ones and all. */
+/* Those of this user, including dead ones. */
 static int check_count(const struct gp_statedir *dir)
 {
     const struct dirent *entry;
@@ -377,8 +377,8 @@ static int check_count(const struct gp_statedir *dir)
     return count < GP_LEASES_PER_USER ? 0 : -EMFILE;
 }
 
-/* Under another name first, and locked before others can open it: it is never seen unlocked, and
- * nobody's lock is in the way. */
+/* Created under another name and locked before others can open it: so it is never visible unlocked,
+ * and nobody else's lock can interfere. */
 static int write_file(const struct gp_statedir *dir, const char *name, const char *fresh,
                       const struct gp_strbuf *sb, int *ret_fd)
 {
@@ -432,7 +432,7 @@ int gp_lease_write(struct gp_lease_note *note, const struct gp_lease *lease, str
             e = write_file(&dir, made.name, fresh, &sb, &made.fd);
         made.dir = dir.fd;
         if (e == -EMFILE)
-            r = gp_err_set(err, GP_EIO, "'%s' holds %d reservations, as many as a user may have",
+            r = gp_err_set(err, GP_EIO, "'%s' holds %d reservations, which is the limit per user",
                            dir.path, (int)GP_LEASES_PER_USER);
         else if (e < 0 && !is_full(e))
             r = gp_err_set(err, GP_EIO, "cannot write a reservation in '%s': %s", dir.path,

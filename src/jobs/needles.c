@@ -36,7 +36,8 @@ void gp_needles_add(struct gp_needles *needles, const char *text)
     needles->count++;
 }
 
-/* The next place, from `at` on, where a word of a needle may be; `size` or a little less: none. */
+/* The next position, from `at` on, that may be a word of a needle; `size` or slightly less: none.
+ * */
 static size_t next_word(const struct gp_needles *needles, const char *text, size_t size, size_t at)
 {
     for (; at + GP_NEEDLE_STRIDE <= size; at += GP_NEEDLE_STRIDE) {
@@ -67,7 +68,7 @@ static const struct gp_needle_word *chain_of(const struct gp_needles *needles, c
     return word_by_link(needles, needles->chains[hash % GP_NEEDLE_CHAINS]);
 }
 
-/* Collects all needles, or, without a set, stops at the first one and returns it. */
+/* Collects all needles or, without a set, stops at the first one and returns it. */
 static const char *search(const struct gp_needles *needles, const char *text, size_t size,
                           struct gp_needle_set *set)
 {

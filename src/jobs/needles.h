@@ -1,8 +1,8 @@
-/* Many fixed strings, looked for at once in megabytes of text.
+/* Searches megabytes of text for many fixed strings at once.
  *
- * The first seven bytes of a needle contain four words of four bytes. Wherever the needle stands,
- * one of them falls on a multiple of four. So only every fourth place is looked at, and a filter
- * that fits the first-level cache passes over nearly all of them. */
+ * The first seven bytes of a needle contain four words of four bytes. Wherever the needle is, one
+ * of them starts at a multiple of four. So only every fourth position is checked, and a filter that
+ * fits in the L1 cache rejects nearly all of them. */
 #ifndef GP_JOBS_NEEDLES_H
 #define GP_JOBS_NEEDLES_H
 
@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 enum {
-    GP_NEEDLE_STRIDE = 4,                       /* bytes of a word, and between two looks */
+    GP_NEEDLE_STRIDE = 4,                       /* bytes per word, and between two checks */
     GP_NEEDLE_LEAST = 2 * GP_NEEDLE_STRIDE - 1, /* bytes of the shortest needle */
     GP_NEEDLES_MAX = 128,
     GP_NEEDLE_FILTER_BITS = 1 << 16,
@@ -20,8 +20,9 @@ enum {
 };
 
 struct gp_needles {
-    uint64_t filter[GP_NEEDLE_FILTER_BITS / 64]; /* a bit for the hash of each word */
-    uint16_t chains[GP_NEEDLE_CHAINS];           /* the first word of a chain, from 1; 0: none */
+    uint64_t filter[GP_NEEDLE_FILTER_BITS / 64]; /* one bit per hash of a word */
+    uint16_t chains[GP_NEEDLE_CHAINS];           /* the first word of a chain, counted from 1; 0:
+                                                    none */
     struct gp_needle_word {
         uint32_t word;
         uint16_t next; /* in the chain */
@@ -36,15 +37,15 @@ struct gp_needle_set {
     uint64_t bits[GP_NEEDLES_MAX / 64];
 };
 
-/* Adds a needle of GP_NEEDLE_LEAST bytes or more to needles that began as zeros. The text must
- * outlive them. At most GP_NEEDLES_MAX, and one text may be added twice. */
+/* Adds a needle of GP_NEEDLE_LEAST bytes or more to zero-initialized needles. The text must outlive
+ * them. At most GP_NEEDLES_MAX; a text may be added twice. */
 void gp_needles_add(struct gp_needles *needles, const char *text);
 
-/* A needle in the first line of the text that contains one; NULL: there is none. No needle may
- * contain the end of a line. */
+/* A needle in the first line of the text that contains one; NULL: none. No needle may contain a
+ * line break. */
 const char *gp_needles_find(const struct gp_needles *needles, const char *text, size_t size);
 
-/* All needles that stand in the text. */
+/* All needles in the text. */
 struct gp_needle_set gp_needles_in(const struct gp_needles *needles, const char *text, size_t size);
 
 static inline bool gp_needle_set_has(const struct gp_needle_set *set, size_t number)

@@ -21,40 +21,40 @@
 enum {
     CHUNK = 65536,
     PIPE_SIZE = 1 << 18,
-    TICK_MS = 50,    /* how often the settings of a terminal are looked at */
-    RECORD_MS = 300, /* so long lines may come that belong to a failure */
+    TICK_MS = 50,    /* how often the settings of a terminal are checked */
+    RECORD_MS = 300, /* lines up to this length may belong to a failure */
     FINISH_MS = 100,
     STREAMS = 2,
-    REST_MAX = 2 * STREAMS * PIPE_SIZE, /* that can be on its way when the job has ended */
+    REST_MAX = 2 * STREAMS * PIPE_SIZE, /* how much may be in transit when the job has exited */
 };
 
 struct stream {
-    int from, to;         /* −1: not there, or at its end */
+    int from, to;         /* −1: unused, or at its end */
     int give;             /* the job's end, until it runs */
-    int targets[STREAMS]; /* what it is in the job; −1: none */
+    int targets[STREAMS]; /* its number in the job; −1: none */
     bool is_terminal;
     struct termios settings; /* of the job's terminal, as last seen */
     struct gp_scan *scan;
     struct gp_label label;
-    uint64_t fed_ns; /* when it last got something */
+    uint64_t fed_ns; /* when it last received something */
     bool is_busy;
 };
 
 struct gp_output {
     const struct gp_output_plan *plan;
     struct stream streams[STREAMS];
-    struct termios before; /* of the terminal; to be put back */
+    struct termios before; /* of the terminal; restored at the end */
     bool was_changed;
-    int stop[2]; /* closed for writing: the job has ended */
+    int stop[2]; /* closed for writing: the job has exited */
     pthread_t thread, owner;
     bool is_running;
-    int lost;             /* the errno with which something could not be written; 0: nothing is */
-    pthread_mutex_t lock; /* of the rest */
+    int lost;             /* the errno of a failed write, after which nothing is written; 0: none */
+    pthread_mutex_t lock; /* protects the members below */
     struct gp_output_news news;
     char chunk[CHUNK]; /* of the thread */
 };
 
-/* ---- news ---- */
+/* ---- findings ---- */
 
 static void wake(struct gp_output *output)
 {
@@ -137,9 +137,9 @@ static void keep(struct gp_output_log *log, const char *bytes, size_t size)
     log->is_open = false;
 }
 
-/* ---- the ways ---- */
+/* ---- channels ---- */
 
-/* 0 or −errno. The reader may have made the descriptor one that does not wait. */
+/* 0 or −errno. The reader may have made the descriptor non-blocking. */
 static int write_all(int fd, const char *bytes, size_t size)
 {
     while (size > 0) {
@@ -157,8 +157,7 @@ static int write_all(int fd, const char *bytes, size_t size)
     return 0;
 }
 
-/* A terminal like that which `like` is, but for what happens to the bytes on their way: that
- * happens in the other one. */
+/* A terminal like `like`, but without output processing: that happens in the other one. */
 static int open_terminal(struct gp_output *output, struct stream *stream, int like)
 {
     char name[64];
@@ -171,8 +170,7 @@ static int open_terminal(struct gp_output *output, struct stream *stream, int li
     if (stream->give < 0 || tcgetattr(like, &stream->settings) != 0)
         return -1;
     output->before = stream->settings;
-    stream->settings.c_oflag =
-        OPOST; /* which changes nothing by itself, and shows who turns it off */
+    stream->settings.c_oflag = OPOST; /* changes nothing by itself; shows who turns it off */
     stream->is_terminal = true;
     if (ioctl(like, TIOCGWINSZ, &size) == 0)
         (void)ioctl(stream->from, TIOCSWINSZ, &size);
@@ -241,7 +239,7 @@ static void close_streams(struct gp_output *output)
 
 /* ---- the thread ---- */
 
-/* A program that changes its terminal, as an editor does, means the one that it is seen on. */
+/* A program that changes its terminal, such as an editor, means the one the user sees. */
 static void follow_settings(struct gp_output *output, struct stream *stream)
 {
     struct termios now;
@@ -255,7 +253,8 @@ static void follow_settings(struct gp_output *output, struct stream *stream)
     output->was_changed = tcsetattr(stream->to, TCSANOW, &now) == 0 || output->was_changed;
 }
 
-/* The terminal has another size: the job's own signal came before its terminal had that. */
+/* The terminal was resized: the job may have received its own signal before its terminal had the
+ * new size. */
 static void follow_size(struct gp_output *output, const struct stream *stream)
 {
     struct winsize here;
@@ -284,7 +283,7 @@ static void end_label(struct gp_output *output, struct gp_label *label,
         output->lost = -r;
 }
 
-/* A line whose end does not come, as a question: it is seen all the same. */
+/* An incomplete line, such as a prompt, is examined as well. */
 static void flush_old(struct gp_output *output)
 {
     for (size_t i = 0; i < STREAMS; i++) {
@@ -294,7 +293,7 @@ static void flush_old(struct gp_output *output)
     }
 }
 
-/* What is not a pipe stays as it is. */
+/* Anything but a pipe is left unchanged. */
 static void enlarge(int fd)
 {
     int size = fcntl(fd, F_GETPIPE_SZ);
@@ -302,8 +301,8 @@ static void enlarge(int fd)
         (void)fcntl(fd, F_SETPIPE_SZ, PIPE_SIZE);
 }
 
-/* Who fills a pipe gets larger ones, which need fewer context switches. Others keep theirs: the
- * kernel limits what the pipes of a user hold together. */
+/* A job that fills a pipe gets a larger one, which needs fewer context switches. Others keep
+ * theirs: the kernel limits the total size of a user's pipes. */
 static void note_busy(struct stream *stream)
 {
     if (stream->is_busy)
@@ -313,14 +312,14 @@ static void note_busy(struct stream *stream)
     enlarge(stream->to);
 }
 
-/* False at its end. */
+/* False at end of file. */
 static bool hand_on(struct gp_output *output, struct stream *stream, size_t *ret_size)
 {
     char *chunk = output->chunk;
     ssize_t n = read(stream->from, chunk, CHUNK);
     if (n < 0 && errno == EINTR)
         return true;
-    if (n <= 0) /* a terminal that nobody has open any more answers with EIO */
+    if (n <= 0) /* a terminal that is no longer open anywhere fails with EIO */
         return false;
     if (n == CHUNK)
         note_busy(stream);
@@ -331,7 +330,7 @@ static bool hand_on(struct gp_output *output, struct stream *stream, size_t *ret
     if (r < 0 && r != -EPIPE)
         output->lost = -r;
     *ret_size += (size_t)n;
-    return r == 0; /* nobody takes it: the command is to know */
+    return r == 0; /* there is no reader: let the command know */
 }
 
 static bool has_open_incident(const struct gp_output *output)
@@ -347,7 +346,7 @@ static bool has_terminal(const struct gp_output *output)
     return output->streams[0].is_terminal || output->streams[1].is_terminal;
 }
 
-/* How long the thread may wait for more before it has something else to do. */
+/* How long the thread may wait for more before it has other work to do. */
 static int patience_ms(const struct gp_output *output)
 {
     bool has_rest = output->streams[0].label.size > 0 || output->streams[1].label.size > 0;
@@ -361,7 +360,7 @@ static void finish_scans(struct gp_output *output)
             gp_scan_finish(output->streams[i].scan);
 }
 
-/* Until both are at their end, or the job has ended and nothing more comes. */
+/* Until both are at end of file, or the job has exited and nothing more arrives. */
 static void *relay(void *context)
 {
     struct gp_output *output = context;
@@ -406,7 +405,7 @@ static int start_thread(struct gp_output *output)
     sigset_t all;
     sigset_t before;
     output->owner = pthread_self();
-    (void)sigfillset(&all); /* with the one that a terminal sends to those in the background */
+    (void)sigfillset(&all); /* including the one that a terminal sends to background processes */
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     int e = pthread_create(&output->thread, NULL, relay, output);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -447,7 +446,7 @@ int gp_output_open(struct gp_output **ret, const struct gp_output_plan *plan, st
         return 0;
     gp_output_free(output);
     *ret = NULL;
-    return gp_err_set(err, GP_EIO, "cannot watch what the command prints: %s", strerror(e));
+    return gp_err_set(err, GP_EIO, "cannot capture the command's output: %s", strerror(e));
 }
 
 void gp_output_release(struct gp_output *output)
@@ -478,7 +477,7 @@ int gp_output_finish(struct gp_output *output, bool (*is_enough)(void))
 void gp_output_free(struct gp_output *output)
 {
     if (!output ||
-        output->is_running) /* it still waits for whoever reads: until this process ends */
+        output->is_running) /* it is still blocked on the reader, until this process exits */
         return;
     close_streams(output);
     close_fd(&output->stop[0]);

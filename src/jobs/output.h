@@ -1,9 +1,9 @@
-/* What a job prints, on its way to where it belongs: the bytes pass unchanged and at once, and a
- * copy is looked at for failures. Where this process has a terminal the job gets a terminal too, so
- * that its progress bars and colours stay; else a pipe.
+/* Passes a job's output through: the bytes are forwarded unchanged and immediately, and a copy is
+ * searched for failures. If this process has a terminal, the job gets a terminal too, so that
+ * progress bars and colours keep working; otherwise a pipe.
  *
- * One thread does it, which may wait for whoever reads. What it finds is taken with
- * gp_output_take(); it sends SIGCHLD to the thread that started it when there is something. */
+ * A separate thread does this, because it may block on the reader. Take its findings with
+ * gp_output_take(); it sends SIGCHLD to the thread that started it when there are any. */
 #ifndef GP_JOBS_OUTPUT_H
 #define GP_JOBS_OUTPUT_H
 
@@ -15,53 +15,53 @@
 
 struct gp_output;
 
-/* A file that gets what the command prints, too. When something cannot be written there, nothing
- * more is, and the command goes on. */
+/* A file that also receives the command's output. After a failed write, nothing more is written to
+ * it, and the command continues. */
 struct gp_output_log {
     struct gp_outfile file;
     char path[GP_PATH_SIZE];
     bool is_open;
-    struct gp_err err; /* why not all is kept; code 0: all is */
+    struct gp_err err; /* why the file is incomplete; code 0: it is complete */
 };
 
-/* Opens FOLDER/output.log, and empties it. */
+/* Opens FOLDER/output.log, and truncates it. */
 void gp_output_log_open(struct gp_output_log *log, const char *folder);
 void gp_output_log_close(struct gp_output_log *log);
 
 struct gp_output_plan {
-    int to; /* a descriptor that both lead to; −1: where those of this process lead */
-    const regex_t *until;      /* a line that is waited for; NULL: none */
+    int to;               /* one descriptor as the target of both; −1: those of this process */
+    const regex_t *until; /* a line of output that is awaited; NULL: none */
     struct gp_output_log *log; /* NULL: none */
     const char *label;         /* before each line, and no terminal for the job; NULL: neither */
 };
 
-/* Makes the way for standard output and standard error, and begins; both are one if they lead to
- * one place. The plan must outlive it. GP_EIO. */
+/* Creates the channels for standard output and standard error, and starts the thread. If both lead
+ * to one place, they share a channel. The plan must outlive it. GP_EIO. */
 int gp_output_open(struct gp_output **ret, const struct gp_output_plan *plan,
                    struct gp_err *err) GP_MUST_CHECK;
 
-/* Puts the job's ends in the places of its standard output and standard error. */
+/* In the child: installs the job's ends as standard output and standard error. */
 void gp_output_give(const struct gp_output *output, int fds[3]);
 
-/* In the parent, when the child runs: leaves the child's ends to it. */
+/* In the parent, once the child runs: closes the child's ends. */
 void gp_output_release(struct gp_output *output);
 
-/* What was found since it was asked last. */
+/* The findings since the last call. */
 struct gp_output_news {
-    bool began;   /* a failure is being printed: the moment to look at the GPUs */
-    bool until;   /* the line that was waited for was printed */
-    bool resized; /* its terminal has another size: it is to be told */
-    size_t count; /* of failures that are printed: with all of their numbers */
+    bool began;   /* a failure is being printed: the moment to sample the GPUs */
+    bool until;   /* the awaited line was printed */
+    bool resized; /* its terminal was resized: signal the job */
+    size_t count; /* of printed failures: complete with all of their numbers */
     struct gp_incident found[GP_FAILURE_CLASS__COUNT]; /* the newest of each class, in the order in
-                                                          which they were found first */
+                                                          which the classes were first found */
 };
 
-/* False if there is nothing. */
+/* False if there is nothing new. */
 bool gp_output_take(struct gp_output *output, struct gp_output_news *ret);
 
-/* The job has ended: hands on what is still on its way. `is_enough` is asked from time to time
- * whether to go on waiting for whoever reads. 0, or the errno with which something could not be
- * written, and is lost. */
+/* The job has exited: forwards what is still in transit. `is_enough` is asked from time to time
+ * whether to stop waiting for the reader. Returns 0, or the errno of a failed write whose data is
+ * lost. */
 int gp_output_finish(struct gp_output *output, bool (*is_enough)(void));
 
 void gp_output_free(struct gp_output *output);

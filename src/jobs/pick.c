@@ -12,11 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Memory in use without a process that makes a GPU somebody's: more than screens and contexts have.
- */
+/* Memory in use without a process that makes a GPU count as busy: more than displays and contexts
+ * use. */
 enum { UNLISTED_LEAST = 1 << 30, ANCESTORS_MAX = 64, OWNER_SIZE = 220, GROUP_MOST = 8 };
 
-/* How near two GPUs are. */
+/* How close two GPUs are. */
 enum nearness { FAR, SAME_NODE, SAME_SWITCH, LINKED };
 
 struct picking {
@@ -68,7 +68,7 @@ void gp_pick_want(struct gp_want *want, bool several)
     gp_metric_set_add(&want->metrics, GP_PEER_LINKS);
 }
 
-/* ---- whose a process is ---- */
+/* ---- the owner of a process ---- */
 
 static int64_t parent_of(const struct gp_snapshot *snapshot, int64_t pid)
 {
@@ -99,7 +99,8 @@ bool gp_pick_comes_from(const struct gp_snapshot *snapshot, int64_t pid, int64_t
 
 static bool is_local(const struct gp_lease *lease)
 {
-    return lease->pid && lease->ns == gp_proc_own_ns(); /* else its pids are others here */
+    return lease->pid && lease->ns == gp_proc_own_ns(); /* otherwise its pids mean other processes
+                                                           here */
 }
 
 bool gp_pick_is_suspended(const struct gp_snapshot *snapshot, const struct gp_lease *lease)
@@ -136,8 +137,8 @@ static bool has_gpu(const struct gp_lease *lease, const struct gp_device *device
     return gp_lease_has_gpu(lease, gp_device_text(device, GP_UUID, ""));
 }
 
-/* Whether a process on this GPU belongs to a job that was promised it: one that is where it should
- * not be is a stranger. */
+/* Whether a process on this GPU belongs to a job that has reserved it. A job's process on any other
+ * GPU counts as foreign. */
 static bool is_leased(const struct picking *p, const struct gp_device *device, int64_t pid)
 {
     for (size_t i = 0; i < p->leases->count; i++) {
@@ -149,12 +150,12 @@ static bool is_leased(const struct picking *p, const struct gp_device *device, i
     return false;
 }
 
-/* ---- what stands in the way ---- */
+/* ---- obstacles ---- */
 
 static bool set_why(struct gp_pick_unit *unit, enum gp_pick_obstacle obstacle, const char *fmt, ...)
     GP_PRINTF(3, 4);
 
-/* False, for those who look no further. */
+/* Always false, so that a check can return it. */
 static bool set_why(struct gp_pick_unit *unit, enum gp_pick_obstacle obstacle, const char *fmt, ...)
 {
     va_list args;
@@ -195,7 +196,7 @@ static bool is_visible(const struct gp_pick_request *request, const struct gp_de
     return !request->visible;
 }
 
-/* What no waiting mends. */
+/* Obstacles that waiting cannot remove. */
 static bool can_ever(const struct picking *p, struct gp_pick_unit *unit)
 {
     const struct gp_device *device = unit->device;
@@ -226,7 +227,7 @@ static bool is_healthy(struct gp_pick_unit *unit)
     const struct gp_device *device = unit->device;
     const char *action = gp_device_text(device, GP_RECOVERY_ACTION, "None");
     if (device->status != GP_STATUS_OK)
-        return set_why(unit, GP_PICK_SICK, "it does not answer: %s", device->status_text);
+        return set_why(unit, GP_PICK_SICK, "it does not respond: %s", device->status_text);
     if (strcmp(action, "None") != 0)
         return set_why(unit, GP_PICK_SICK, "the driver recommends: %s", action);
     if (is_word(device, GP_REMAPPED_PENDING, "Yes"))
@@ -234,8 +235,8 @@ static bool is_healthy(struct gp_pick_unit *unit)
     return true;
 }
 
-/* "train.py (alice, uid 1000, pid 4711, suspended, FILE)": the file is what the owner, or root, can
- * look at where the claim is doubted. */
+/* "train.py (alice, uid 1000, pid 4711, suspended, FILE)": the owner, or root, can inspect the file
+ * if the reservation is in doubt. */
 static const char *owner_text(const struct picking *p, const struct gp_lease *lease,
                               char room[OWNER_SIZE])
 {
@@ -253,7 +254,7 @@ static const char *owner_text(const struct picking *p, const struct gp_lease *le
     return room;
 }
 
-/* Takes off what is reserved and not in use yet; a lease that does not share has the whole GPU. */
+/* Subtracts memory that is reserved but not in use yet; an exclusive lease has the whole GPU. */
 static bool is_unreserved(const struct picking *p, struct gp_pick_unit *unit)
 {
     const struct gp_device *device = unit->device;
@@ -278,7 +279,7 @@ static bool is_unreserved(const struct picking *p, struct gp_pick_unit *unit)
     return true;
 }
 
-/* One that computes and belongs to no lease, or in exclusive mode any; NULL: none. */
+/* A compute process without a lease or, in exclusive mode, any compute process; NULL: none. */
 static const struct gp_process *foreigner(const struct picking *p, const struct gp_device *device)
 {
     bool exclusive = is_exclusive(device);
@@ -298,7 +299,8 @@ static const char *text_of(const struct gp_process *process, enum gp_metric m, c
     return gp_value_is_present(v) ? v->s : other;
 }
 
-/* Who does not share wants nobody on it; and in exclusive mode the driver lets only one in. */
+/* An exclusive request needs an empty GPU; in exclusive mode the driver accepts only one process.
+ * */
 static bool is_unused(const struct picking *p, struct gp_pick_unit *unit)
 {
     const struct gp_device *device = unit->device;
@@ -347,7 +349,7 @@ static void judge(const struct picking *p, struct gp_pick_unit *unit)
            has_room(p, unit));
 }
 
-/* ---- the best of them ---- */
+/* ---- choosing the best ---- */
 
 static int compare_numbers(double a, double b)
 {
@@ -405,8 +407,8 @@ static enum nearness nearness_of(const struct gp_snapshot *snapshot, const struc
     return FAR;
 }
 
-/* The nearest set that has this one in it: the next is always the one that is nearest to all that
- * are there. *ret_nearness is that of the two that are farthest apart. */
+/* The set of closest GPUs that contains this one: each step adds the GPU that is closest to all
+ * that are in it. *ret_nearness is that of the two that are farthest apart. */
 static void grow_set(const struct picking *p, const size_t *fitting, size_t count, size_t seed,
                      size_t *set, enum nearness *ret_nearness)
 {
@@ -435,7 +437,7 @@ static void grow_set(const struct picking *p, const size_t *fitting, size_t coun
     }
 }
 
-/* Several that work together should be near each other; the order decides among equals. */
+/* Several GPUs that work together should be close to each other; ties are decided by the order. */
 static enum nearness choose_set(const struct picking *p, const size_t *fitting, size_t count,
                                 size_t *set)
 {
@@ -452,10 +454,10 @@ static enum nearness choose_set(const struct picking *p, const size_t *fitting, 
     return best;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole choice ---- */
 
-/* The obstacle to name: the first in the enum, and of several GPUs with it the one with most free
- * memory. NULL: none has one in this state. */
+/* The obstacle to report: the first in the enum and, of several GPUs with it, the one with most
+ * free memory. NULL: no GPU in this state. */
 static const struct gp_pick_unit *main_obstacle(const struct gp_pick *pick,
                                                 enum gp_pick_state state)
 {
@@ -469,7 +471,7 @@ static const struct gp_pick_unit *main_obstacle(const struct gp_pick *pick,
     return best;
 }
 
-/* "; GPUs 6, 7: reserved by …": all GPUs of which the same is to be said. */
+/* "; GPUs 6, 7: reserved by …": all GPUs with the same reason. */
 static void add_obstacle(struct gp_strbuf *sb, const struct gp_pick *pick, enum gp_pick_state state)
 {
     const struct gp_pick_unit *shown = main_obstacle(pick, state);
@@ -489,7 +491,7 @@ static void add_obstacle(struct gp_strbuf *sb, const struct gp_pick *pick, enum 
         gp_strbuf_addf(sb, "%s: %s", said < count ? ", …" : "", shown->why);
 }
 
-/* In one sentence, why the request is not met. */
+/* One sentence that says why the request is not met. */
 static void explain(const struct picking *p, size_t possible, size_t fitting)
 {
     struct gp_pick *pick = p->pick;
@@ -550,7 +552,7 @@ static void choose(const struct picking *p, size_t *fitting, size_t *set)
             return;
         }
     }
-    if (p->request->is_all) /* their order is not that in which they were put together */
+    if (p->request->is_all) /* the order in which they were added does not matter */
         memcpy(pick->chosen, fitting, wanted * sizeof(*fitting));
     pick->chosen_count = wanted;
     if (p->request->is_ascending)
@@ -559,7 +561,7 @@ static void choose(const struct picking *p, size_t *fitting, size_t *set)
         pick->units[pick->chosen[i]].is_chosen = true;
 }
 
-/* A GPU that is partitioned is its instances. */
+/* A partitioned GPU is represented by its instances. */
 static bool is_unit(const struct gp_device *device)
 {
     return device->is_mig || !is_word(device, GP_MIG_MODE, "Enabled");

@@ -1,5 +1,5 @@
-/* Which GPUs a job may have now: of those that a snapshot shows, without those that others were
- * promised. Pure: of a snapshot and of the leases that are alive. */
+/* Which GPUs a job may use now: those in a snapshot, except those reserved by others. Pure:
+ * computed from a snapshot and the live leases. */
 #ifndef GP_JOBS_PICK_H
 #define GP_JOBS_PICK_H
 
@@ -12,9 +12,8 @@ struct gp_selection;
 struct gp_snapshot;
 struct gp_strbuf;
 
-/* By what fitting GPUs are put in order; equal ones: those that come later on the bus first, as so
- * many programs take the first GPU without being asked.
- * X(id, word, help) */
+/* The order of fitting GPUs. Of equal ones, those with a higher bus address come first, because
+ * many programs use the first GPU by default. X(id, word, help) */
 #define GP_PICK_ORDERS(X)                                                                          \
     X(DEFAULT, "default", "fewest processes, then most free memory")                               \
     X(FREE, "free", "most free memory")                                                            \
@@ -30,21 +29,22 @@ enum gp_pick_order {
 };
 
 struct gp_pick_request {
-    unsigned count; /* of GPUs; one that is partitioned stands for its MIG instances */
-    bool is_all;    /* all that are meant: the count is gp_pick_count_all() */
-    bool is_shared; /* others may be on them, and come later */
-    uint64_t bytes; /* that must be free on each; of a shared one, that it will use there */
+    unsigned count; /* of GPUs; a partitioned one counts as its MIG instances */
+    bool is_all;    /* all that qualify: the count is gp_pick_count_all() */
+    bool is_shared; /* others may use them already, or later */
+    uint64_t bytes; /* bytes that must be free on each; on a shared one, that the job will use */
     uint64_t total_bytes;
-    double most_load, most_celsius; /* percent; < 0: any */
-    struct gp_selection *only;      /* NULL: all; as the next */
+    double most_load, most_celsius; /* percent; < 0: no limit */
+    struct gp_selection *only;      /* NULL: all; the next one likewise */
     struct gp_selection *avoid, *prefer;
-    const struct gp_device *const *visible; /* the rows that the inherited mask leaves; NULL: all */
+    const struct gp_device *const *visible; /* the rows visible under the inherited
+                                               CUDA_VISIBLE_DEVICES; NULL: all */
     size_t visible_count;
     bool no_display;
-    bool same_node, nvlink; /* of several */
+    bool same_node, nvlink; /* if there are several */
     enum gp_pick_order order;
-    bool is_ascending; /* those that are chosen by it come in the order of their numbers */
-    uint64_t ticket; /* of the one who asks: those before are waited for; UINT64_MAX: no one's */
+    bool is_ascending; /* return the chosen ones in the order of their numbers */
+    uint64_t ticket;   /* of this request: earlier tickets go first; UINT64_MAX: it has none */
 };
 
 enum gp_pick_state {
@@ -59,12 +59,12 @@ enum gp_pick_obstacle {
     GP_PICK_NO_OBSTACLE,
     /* these can pass */
     GP_PICK_RESERVED,
-    GP_PICK_LINE, /* somebody else has waited longer */
+    GP_PICK_LINE, /* another request has waited longer */
     GP_PICK_MEMORY,
     GP_PICK_TOO_BUSY, /* --max-load, --max-temp */
     GP_PICK_IN_USE,
     GP_PICK_SICK,
-    /* these cannot */
+    /* these cannot pass */
     GP_PICK_TOO_SMALL,
     GP_PICK_FAILED,
     GP_PICK_PROHIBITED,
@@ -76,33 +76,34 @@ enum gp_pick_obstacle {
 
 enum { GP_PICK_WHY_SIZE = 400 };
 
-/* The verdict on a GPU, or on a MIG instance. */
+/* The verdict on a GPU or a MIG instance. */
 struct gp_pick_unit {
     const struct gp_device *device;
-    enum gp_pick_state state; /* follows from the obstacle */
+    enum gp_pick_state state; /* determined by the obstacle */
     enum gp_pick_obstacle obstacle;
     char why[240]; /* "" if it fits */
-    double free;   /* bytes that are not promised to anybody */
+    double free;   /* bytes that nobody has reserved */
     double load, celsius;
     size_t processes;
-    int preferred; /* whether it is one of those; 0 or 1 */
+    int preferred; /* whether it drives a display; 0 or 1 */
     bool is_chosen;
 };
 
 struct gp_pick {
     struct gp_pick_unit *units; /* in the order of the snapshot */
     size_t count;
-    size_t *chosen; /* which of them, the best first unless ascending; `request.count` if FITS */
+    size_t *chosen; /* the chosen ones, the best first unless ascending; `request.count` of them if
+                       FITS */
     size_t chosen_count;
     enum gp_pick_state state;
     char why[GP_PICK_WHY_SIZE]; /* if it does not fit: one sentence */
 };
 
-/* What a snapshot must have; it must have processes, ancestors and MIG instances, and for several
- * GPUs the list of peers. */
+/* The metrics that a snapshot needs. It also needs processes, ancestors and MIG instances and, for
+ * several GPUs, the list of peers. */
 void gp_pick_want(struct gp_want *want, bool several);
 
-/* How many GPUs `only` names, hidden ones too, or without that how many are visible; without those
+/* The number of GPUs in `only`, including hidden ones, or otherwise of visible GPUs; without those
  * to be avoided. */
 unsigned gp_pick_count_all(const struct gp_snapshot *snapshot,
                            const struct gp_pick_request *request);
@@ -112,13 +113,13 @@ int gp_pick_make(const struct gp_snapshot *snapshot, const struct gp_leases *lea
                  const struct gp_pick_request *request, struct gp_pick *ret) GP_MUST_CHECK;
 void gp_pick_fini(struct gp_pick *pick);
 
-/* Whether a process comes from this one, as far as the snapshot knows parents. */
+/* Whether a process descends from this one, as far as the snapshot knows the parents. */
 bool gp_pick_comes_from(const struct gp_snapshot *snapshot, int64_t pid, int64_t from);
 
-/* Whether the job of a lease is suspended (gpulse suspend); it keeps its GPUs all the same. */
+/* Whether the job of a lease is suspended (gpulse suspend); it keeps its GPUs. */
 bool gp_pick_is_suspended(const struct gp_snapshot *snapshot, const struct gp_lease *lease);
 
-/* What the jobs of a lease have on a row now; false where its processes cannot be told. */
+/* The memory that the jobs of a lease use on a row now; false if its processes are unknown. */
 bool gp_pick_observed(const struct gp_snapshot *snapshot, const struct gp_device *device,
                       const struct gp_lease *lease, double *ret_bytes);
 

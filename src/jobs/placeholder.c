@@ -13,7 +13,7 @@ bool gp_step_is_name(const char *name)
     return n > 0 && n < GP_STEP_NAME_SIZE && name[n] == '\0' && *name != '.' && *name != '-';
 }
 
-/* How long the one at this brace is; 0: it is none. */
+/* The length of the placeholder that starts at this brace; 0: it is none. */
 static size_t parse(const char *at, struct gp_placeholder *ret)
 {
     static const char word[] = "{batch";

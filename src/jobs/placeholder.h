@@ -1,5 +1,5 @@
 /* "{batch}" and "{batch:NAME}" in the command of a step: the result of a fit-batch step. Other
- * braces are the command's own, also those of the shell's ${batch}. */
+ * braces belong to the command, including the shell's ${batch}. */
 #ifndef GP_JOBS_PLACEHOLDER_H
 #define GP_JOBS_PLACEHOLDER_H
 
@@ -10,19 +10,19 @@ struct gp_strbuf;
 enum { GP_STEP_NAME_SIZE = 64 };
 
 struct gp_placeholder {
-    const char *at; /* its brace */
+    const char *at; /* its opening brace */
     size_t length;
-    char name[GP_STEP_NAME_SIZE]; /* of the step; "": that which it comes after */
+    char name[GP_STEP_NAME_SIZE]; /* of the step; "": the preceding one */
 };
 
-/* Letters, digits, '_', '-' and '.', which is not the first, as '-' is not: a name that needs no
+/* Letters, digits, '_', '-' and '.'; neither '.' nor '-' may come first. Such a name needs no
  * quotes in a shell, a path or a list. */
 bool gp_step_is_name(const char *name);
 
 /* The next one in the text. */
 bool gp_placeholder_next(const char *text, struct gp_placeholder *ret);
 
-/* Appends the text with a number for each, which `batch_of` is asked for. */
+/* Appends the text with each placeholder replaced by a number from `batch_of`. */
 void gp_placeholder_fill(struct gp_strbuf *sb, const char *text,
                          uint64_t (*batch_of)(void *context, const char *name), void *context);
 

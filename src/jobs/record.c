@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Ours, as below: 20261122-210311-4242. */
+/* A folder name of ours, as created below: 20261122-210311-4242. */
 static int is_record(const struct dirent *entry)
 {
     static const char digits[] = "0123456789";
@@ -22,7 +22,7 @@ static int is_record(const struct dirent *entry)
            name[15] == '-' && name[16] && name[16 + strspn(name + 16, digits)] == '\0';
 }
 
-/* Whether its job may still run; the pid may be another process by now. */
+/* Whether its job may still run; the pid may have been recycled. */
 static bool is_in_use(const char *name)
 {
     return kill((pid_t)strtol(name + 16, NULL, 10), 0) == 0 || errno == EPERM;
@@ -89,7 +89,7 @@ int gp_record_open(struct gp_record *record, const char *dir, uint64_t wall_ns, 
     int r = gp_io_make_folders(record->path);
     if (r == 0)
         return 0;
-    r = gp_err_set(err, GP_EIO, "cannot make the folder %s: %s", record->path, strerror(-r));
+    r = gp_err_set(err, GP_EIO, "cannot create the folder %s: %s", record->path, strerror(-r));
     record->path[0] = '\0';
     return r;
 }

@@ -1,5 +1,5 @@
-/* What is kept of a job: a folder with run.json, samples.csv, and a text for each incident. Nothing
- * of it is needed for the job. */
+/* The recording of a job: a folder with run.json, samples.csv, and a text for each incident. A job
+ * does not depend on it. */
 #ifndef GP_JOBS_RECORD_H
 #define GP_JOBS_RECORD_H
 
@@ -10,23 +10,23 @@ struct gp_err;
 enum { GP_RECORDS_KEPT = 100 };
 
 struct gp_record {
-    char path[GP_PATH_SIZE]; /* "": nothing is kept */
+    char path[GP_PATH_SIZE]; /* "": nothing is recorded */
     char samples_path[GP_PATH_SIZE];
     struct gp_outfile samples;
-    bool has_samples, has_failed; /* samples cannot be written: no more are */
+    bool has_samples, has_failed; /* samples cannot be written: stop writing them */
 };
 
-/* Makes the folder `dir`; NULL: one of its own in $XDG_STATE_HOME/gpulse/runs or
- * ~/.local/state/gpulse/runs, of which the newest GP_RECORDS_KEPT are kept. GP_EIO; without a home
- * nothing is kept, and no error. */
+/* Creates the folder `dir`; NULL: a new one in $XDG_STATE_HOME/gpulse/runs or
+ * ~/.local/state/gpulse/runs, where the newest GP_RECORDS_KEPT are kept. GP_EIO; without a home
+ * folder nothing is recorded, which is not an error. */
 int gp_record_open(struct gp_record *record, const char *dir, uint64_t wall_ns,
                    struct gp_err *err) GP_MUST_CHECK;
 
-/* Puts a whole text into the file NAME of the folder. GP_EIO. */
+/* Writes a whole text to the file NAME in the folder. GP_EIO. */
 int gp_record_write(struct gp_record *record, const char *name, const char *text, size_t size,
                     struct gp_err *err) GP_MUST_CHECK;
 
-/* Adds lines to samples.csv. GP_EIO. */
+/* Appends lines to samples.csv. GP_EIO. */
 int gp_record_add_samples(struct gp_record *record, const char *lines, size_t size,
                           struct gp_err *err) GP_MUST_CHECK;
 

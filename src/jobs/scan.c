@@ -12,10 +12,10 @@ struct gp_scan {
     struct gp_scan_calls calls;
     char line[LINE_SIZE]; /* the last one, without its end */
     size_t length;
-    uint64_t number; /* of the line that comes next, from 1 */
+    uint64_t number; /* of the next line, counted from 1 */
     struct gp_incident incident;
     struct gp_strbuf text; /* the incident's lines */
-    unsigned lines_left;   /* that may belong to it; 0: none is open */
+    unsigned lines_left;   /* that may still belong to it; 0: no incident is open */
 };
 
 struct gp_scan *gp_scan_new(const struct gp_scan_calls *calls)
@@ -62,7 +62,7 @@ static void open_incident(struct gp_scan *scan, const struct gp_failure *failure
         scan->calls.began(scan->calls.context, &scan->incident);
 }
 
-/* What a second message about the same thing knows beside. */
+/* Adds what a second message about the same failure says. */
 static void merge(struct gp_failure *into, const struct gp_failure *from)
 {
     for (int i = 0; i < GP_FAILURE_FIELD__COUNT; i++) {
@@ -72,7 +72,8 @@ static void merge(struct gp_failure *into, const struct gp_failure *from)
     }
 }
 
-/* Whether they tell of one thing: not two requests of one framework, which two processes made. */
+/* Whether two messages are about one failure: not two requests of one framework, which two
+ * processes made. */
 static bool is_same(const struct gp_failure *a, const struct gp_failure *b)
 {
     return a->class == b->class && a->class != GP_FAILURE_SOFT &&
@@ -116,7 +117,7 @@ static size_t line_length(const char *bytes, size_t size)
     return n;
 }
 
-/* Up to its end if that is there; how many bytes were taken. */
+/* Up to the end of the line if that is there; returns the number of bytes consumed. */
 static size_t add_to_line(struct gp_scan *scan, const char *bytes, size_t size)
 {
     size_t n = line_length(bytes, size);
@@ -132,7 +133,7 @@ static size_t add_to_line(struct gp_scan *scan, const char *bytes, size_t size)
     return taken;
 }
 
-/* How many bytes of whole lines there are in which nothing is to be found. */
+/* The number of bytes in whole lines that contain nothing to be found. */
 static size_t dull_length(struct gp_scan *scan, const char *bytes, size_t size)
 {
     const char *suspect = gp_failure_suspect(bytes, size);

@@ -14,7 +14,7 @@ const char *gp_step_state_word(enum gp_step_state state)
     return states[state].word;
 }
 
-/* What one more link adds: the predecessors of all that are known already. */
+/* Extends the chains by one link: adds the predecessors of all known predecessors. */
 static uint64_t with_predecessors(const struct gp_steps *steps, uint64_t set)
 {
     uint64_t more = set;
@@ -24,7 +24,7 @@ static uint64_t with_predecessors(const struct gp_steps *steps, uint64_t set)
     return more;
 }
 
-/* Each step that comes after itself, together with those that are both before and after it. */
+/* Each step that depends on itself, together with the steps that are both before and after it. */
 static uint64_t find_cycle(const struct gp_steps *steps)
 {
     for (size_t i = 0; i < steps->count; i++) {

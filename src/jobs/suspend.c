@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Far more than a call takes, and for moving memory at least this much in a second. */
+/* Far longer than a call takes, plus time to move the memory at this rate or faster. */
 enum { CALL_S = 60, SLOWEST_MIB_S = 256 };
-enum { SPARE_MIB = 256 /* of main memory, that are left besides */ };
+enum { SPARE_MIB = 256 /* of host memory, left free */ };
 
 static uint64_t deadline_ns(uint64_t bytes)
 {
@@ -26,8 +26,8 @@ uint64_t gp_suspended_bytes(const struct gp_suspended *s)
     return bytes;
 }
 
-/* They would be killed in the middle if main memory did not do. Those of one job share its limit,
- * so that all together must fit into what is left to each. */
+/* The kernel would kill them halfway if host memory ran out. Processes of one job share its limit,
+ * so all together must fit into what each has left. */
 int gp_suspend_check_room(const char *root, const struct gp_suspended *list, size_t count,
                           struct gp_err *err)
 {
@@ -51,7 +51,7 @@ static int step(enum gp_cuda_call step, const struct gp_suspended *s, struct gp_
     return gp_checkpoint_do(step, s->pid, deadline_ns(moves ? gp_suspended_bytes(s) : 0), err);
 }
 
-/* How far one has come. */
+/* The progress of one process. */
 struct item {
     int note;
     enum { UNTOUCHED, NOTED, LOCKED, SAVED, UNKNOWN } stage;
@@ -73,7 +73,7 @@ static void items_free(struct item *items, size_t count)
     free(items);
 }
 
-/* ---- there ---- */
+/* ---- suspending ---- */
 
 static int get_state(const struct gp_suspended *s, enum gp_cuda_state *ret, struct gp_err *err)
 {
@@ -97,12 +97,12 @@ static int lock(const struct gp_suspend_plan *plan, const struct gp_suspended *s
         r = gp_checkpoint_do(GP_CUDA_LOCK, s->pid, plan->lock_timeout_ns, err);
         item->stage = r == 0 ? LOCKED : r == GP_ETIMEOUT ? UNKNOWN : NOTED;
     }
-    if (r == 0 && !gp_suspended_lives(plan->root, s)) /* the driver is told a pid alone */
-        r = gp_err_set(err, GP_EFAIL, "it has ended, and its pid was recycled");
+    if (r == 0 && !gp_suspended_lives(plan->root, s)) /* the driver identifies it by pid alone */
+        r = gp_err_set(err, GP_EFAIL, "it has exited, and its pid was recycled");
     return r;
 }
 
-/* What they have now goes into their notes: a process that runs may have taken more. */
+/* Updates the notes with the current memory: a running process may have allocated more. */
 static int measure(const struct gp_suspend_plan *plan, struct gp_suspended *list,
                    const struct item *items, size_t count, struct gp_err *err)
 {
@@ -157,7 +157,7 @@ int gp_suspend_all(const struct gp_suspend_plan *plan, struct gp_suspended *list
 {
     struct gp_err why = {0};
     struct item *items = items_new(count);
-    uint32_t at = 0; /* the process in hand; 0: all of them */
+    uint32_t at = 0; /* the process being moved; 0: all of them */
     int r = items ? 0 : gp_err_set(&why, GP_ENOMEM, "out of memory");
     for (size_t i = 0; r == 0 && i < count; i++) {
         at = list[i].pid;
@@ -182,7 +182,7 @@ int gp_suspend_all(const struct gp_suspend_plan *plan, struct gp_suspended *list
     return r;
 }
 
-/* ---- and back ---- */
+/* ---- resuming ---- */
 
 static int restore(const struct gp_suspend_plan *plan, const struct gp_suspended *s,
                    struct item *item, struct gp_err *err)
@@ -198,11 +198,12 @@ static int restore(const struct gp_suspend_plan *plan, const struct gp_suspended
                           "its memory is lost; it can only be terminated: gpulse kill %u", s->pid);
     if (state > GP_CUDA_FAILED)
         return gp_err_set(err, GP_EFAIL, "its memory is being moved; try again");
-    /* what was moved back before may have taken more than its note says */
+    /* earlier processes may have taken more than their notes say */
     if (state == GP_CUDA_CHECKPOINTED && !plan->eyes.has_room(plan->eyes.ctx, s))
-        return gp_err_set(err, GP_EFAIL, "there is no longer room for it; it stays suspended");
+        return gp_err_set(err, GP_EFAIL,
+                          "there is no longer room for it on its GPU; it stays suspended");
     if (!gp_suspended_lives(plan->root, s))
-        return gp_err_set(err, GP_EFAIL, "it has ended");
+        return gp_err_set(err, GP_EFAIL, "it has exited");
     r = state == GP_CUDA_CHECKPOINTED ? step(GP_CUDA_RESTORE, s, err) : 0;
     if (r == 0)
         item->stage = state == GP_CUDA_RUNNING ? NOTED : LOCKED;

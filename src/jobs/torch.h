@@ -1,5 +1,5 @@
-/* Which PyTorch a command would use, from the files of its Python: an allocator option that a
- * version does not know ends the program. */
+/* Which PyTorch a command would use, from the files of its Python: PyTorch fails on an allocator
+ * option that its version does not know. */
 #ifndef GP_JOBS_TORCH_H
 #define GP_JOBS_TORCH_H
 
@@ -10,8 +10,8 @@ struct gp_torch {
     unsigned major, minor;
 };
 
-/* By the program that argv[0] names: a Python, or a script that names one in its first line, as
- * torchrun does. Looks beside that Python, as in a virtual environment. */
+/* Starts from argv[0]: a Python, or a script that names one in its first line, such as torchrun.
+ * Searches next to that Python, as in a virtual environment. */
 struct gp_torch gp_torch_of(const char *program);
 
 /* At least this version. */

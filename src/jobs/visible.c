@@ -21,7 +21,7 @@ static bool begins(const char *uuid, const char *entry, size_t n)
     return strncasecmp(uuid, entry, n) == 0;
 }
 
-/* As strtoul() reads it: what stands behind the digits does not matter. */
+/* Like strtoul(): text after the digits is ignored. */
 static bool find_index(const char *entry, size_t count, struct gp_visible_device *ret)
 {
     char *end;
@@ -34,7 +34,7 @@ static bool find_index(const char *entry, size_t count, struct gp_visible_device
     return true;
 }
 
-/* A UUID may be shortened, as long as only one begins so. */
+/* A UUID may be abbreviated as long as it is unique. */
 static bool find_uuid(const char *entry, size_t n, enum kind kind,
                       const struct gp_visible_gpu *gpus, size_t count,
                       struct gp_visible_device *ret)
@@ -62,8 +62,8 @@ static bool has(const struct gp_visible *list, struct gp_visible_device device)
     return false;
 }
 
-/* The list up to its first entry that names nothing, or something of another kind than the first
- * does. One that names a device twice names none at all. */
+/* The list up to its first entry that names nothing, or something of another kind than the first. A
+ * list that names a device twice is empty. */
 static void read_mask(const char *mask, const struct gp_visible_gpu *gpus, size_t count,
                       struct gp_visible *ret)
 {
@@ -87,7 +87,7 @@ static void read_mask(const char *mask, const struct gp_visible_gpu *gpus, size_
     }
 }
 
-/* Among GPUs in MIG mode and instances a program gets one device only: the first instance. */
+/* A program gets only one device of GPUs in MIG mode and instances: the first instance. */
 static void keep_one_instance(const struct gp_visible_gpu *gpus, struct gp_visible *list)
 {
     bool partitioned = false;
@@ -103,7 +103,7 @@ static void keep_one_instance(const struct gp_visible_gpu *gpus, struct gp_visib
     }
     if (!partitioned)
         return;
-    size_t kept = 0; /* those in MIG mode without instances are no devices */
+    size_t kept = 0; /* a GPU in MIG mode without instances is not a device */
     for (size_t i = 0; i < list->count; i++)
         if (!gpus[list->devices[i].gpu].is_partitioned)
             list->devices[kept++] = list->devices[i];
@@ -122,9 +122,9 @@ void gp_visible_resolve(const char *mask, const struct gp_visible_gpu *gpus, siz
     keep_one_instance(gpus, ret);
 }
 
-/* ---- of a snapshot ---- */
+/* ---- from a snapshot ---- */
 
-/* What CUDA numbers, in its order. */
+/* The devices that CUDA numbers, in its order. */
 struct machine {
     const struct gp_device *gpus[GP_VISIBLE_MAX];
     struct gp_visible_gpu seen[GP_VISIBLE_MAX];
@@ -195,7 +195,7 @@ int gp_visible_index(const struct gp_snapshot *snapshot, const struct gp_device 
         return -1;
     for (size_t i = 0; i < snapshot->device_count; i++)
         if (snapshot->devices[i].status == GP_STATUS_TIMEOUT)
-            return -1; /* nobody knows whether CUDA counts it */
+            return -1; /* whether CUDA counts it is unknown */
     for (size_t i = 0; i < snapshot->device_count; i++) {
         const struct gp_device *other = &snapshot->devices[i];
         if (!other->is_mig && other->status == GP_STATUS_OK && compare_places(&other, &device) < 0)

@@ -1,5 +1,5 @@
-/* Which GPUs a CUDA program sees: the rules of CUDA_VISIBLE_DEVICES, as the CUDA programming guide
- * states them and the CUDA runtime keeps them. */
+/* Which GPUs a CUDA program sees: the rules of CUDA_VISIBLE_DEVICES as stated by the CUDA
+ * programming guide and followed by the CUDA runtime. */
 #ifndef GP_JOBS_VISIBLE_H
 #define GP_JOBS_VISIBLE_H
 
@@ -12,15 +12,15 @@ enum { GP_VISIBLE_MAX = 256 };
 
 /* A GPU, in CUDA's order (by PCI address: CUDA_DEVICE_ORDER=PCI_BUS_ID). */
 struct gp_visible_gpu {
-    const char *uuid;        /* "GPU-…"; "" where it is not known */
-    bool is_partitioned;     /* in MIG mode: CUDA takes instances of it, and not the GPU */
+    const char *uuid;        /* "GPU-…"; "" if unknown */
+    bool is_partitioned;     /* in MIG mode: CUDA uses its instances instead of the GPU */
     const char *const *migs; /* UUIDs of its instances, "MIG-…" */
     size_t mig_count;
 };
 
-/* What a program sees as device 0, 1, …. */
+/* What a program sees as devices 0, 1, …. */
 struct gp_visible_device {
-    size_t gpu; /* which of those above */
+    size_t gpu; /* which GPU */
     int mig;    /* which of its instances; −1: the whole GPU */
 };
 
@@ -29,19 +29,19 @@ struct gp_visible {
     size_t count;
 };
 
-/* mask: the variable's value, NULL if it is not set. */
+/* mask: the value of the variable, NULL if it is unset. */
 void gp_visible_resolve(const char *mask, const struct gp_visible_gpu *gpus, size_t count,
                         struct gp_visible *ret);
 
-/* The rows of a snapshot that a program sees with this mask, those in MIG mode by an instance, in
- * its order; GPUs that do not answer are not there for it. Returns how many, GP_VISIBLE_MAX at
- * most. 0 also without memory. */
+/* The rows of a snapshot that a program sees with this mask, in its order, a GPU in MIG mode by its
+ * instance; GPUs that do not respond are invisible. Returns their number, at most GP_VISIBLE_MAX; 0
+ * also if out of memory. */
 size_t gp_visible_rows(const struct gp_snapshot *snapshot, const char *mask,
                        const struct gp_device *rows[GP_VISIBLE_MAX]);
 
-/* The number that CUDA gives a GPU with CUDA_DEVICE_ORDER=PCI_BUS_ID. −1 for what is to be named by
- * its UUID: an instance, or a GPU beside one that does not answer, of which nobody knows whether
- * CUDA counts it. */
+/* The number that CUDA gives a GPU with CUDA_DEVICE_ORDER=PCI_BUS_ID. −1 for one that must be named
+ * by its UUID: an instance, or a GPU next to one that does not respond, because CUDA may or may not
+ * count that one. */
 int gp_visible_index(const struct gp_snapshot *snapshot, const struct gp_device *device);
 
 #endif

@@ -101,7 +101,7 @@ row() {
     gpulse mem
     status_is 0
     row 0 '0 Tesla T4 15360 448 5120 9792 0 5120'
-    says '^       Left behind by a job that has ended\. To have it back: gpulse reclaim -i 0$'
+    says '^       Left over from a job that has exited\. To free it: gpulse reclaim -i 0$'
     gpulse mem -f json
     json_is 'd["gpus"][0]["verdict"], d["gpus"][0]["unattributed"], d["gpus"][0]["processes"]' \
         "('leftovers', 5368709120, [])"
@@ -140,7 +140,7 @@ row() {
     says '^  attention +80\.00 GiB  = batch 4 x heads 32 x seq 2048\^2 x layers 32 x 5 B '
     says '^  logits +0\.98 GiB  = batch 4 x seq 2048 x vocab 32000 x 4 B '
     says '^  context +0\.50 GiB  = .*0\.3 to 1 GiB'
-    says '^  total +232\.82 GiB  117\.35 GiB of it for the parameters, 18 bytes each$'
+    says '^  total +232\.82 GiB  including 117\.35 GiB for the parameters, 18 bytes each$'
     says_not '^Not counted'
     gpulse mem --params 7B
     says '^Not counted: activations; add --batch, --seq, --layers and --hidden$'
@@ -172,7 +172,7 @@ row() {
     job --gpu 0 --mem 60GiB
     gpulse mem --params 2B
     status_is 0
-    says '^ +0 .* 79\.18 +19\.18 +1  would fit if the GPU were empty, now 14\.85 GiB too big$'
+    says '^ +0 .* 79\.18 +19\.18 +1  would fit on the empty GPU, now 14\.85 GiB too big$'
     says '^ +1 .* 79\.18 +79\.18 +1  fits now, leaves 45\.15 GiB$'
     gpulse mem --params 70B
     says '^ +1 .* 79\.18 +79\.18 +15  too big by 1094\.79 GiB$'
@@ -202,7 +202,7 @@ row() {
     status_is 0
     is_quiet
     says '^  total +117\.85 GiB '
-    says '^There is no GPU to compare with: cannot load /nonexistent: .*'
+    says '^No GPU to compare with: cannot load /nonexistent: .*'
     gpulse mem --params 7B -f json
     status_is 0
     json_is 'd["estimate"]["states"], d["places"], d["driver"]' '(126000000000, [], None)'

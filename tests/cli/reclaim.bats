@@ -35,7 +35,7 @@ orphans() {
     status_is 0
     says '^GPU 0: Tesla T4$'
     says '^  15360 MiB = 0 MiB used \+ 448 MiB reserved by the driver \+ 14912 MiB free$'
-    says '^  All of it is accounted for\.$'
+    says '^  All memory is accounted for\.$'
     job --mem 5GiB
     gpulse ps --explain
     says '^  5120 MiB of it by 1 listed process, 0 MiB without one$'
@@ -49,8 +49,8 @@ orphans() {
     gpulse ps --explain
     status_is 0
     says '^  0 MiB of it by 0 listed processes, 5120 MiB without one$'
-    says "^    ${left[0]} $(id -un) python load .*: has the GPU open; what started it has ended$"
-    says '^  Left behind by a job that has ended\. To have it back: gpulse reclaim -i 0$'
+    says "^    ${left[0]} $(id -un) python load .*: has the GPU open; its parent has exited$"
+    says '^  Left over from a job that has exited\. To free it: gpulse reclaim -i 0$'
     gpulse ps --explain -f json
     json_is 'd["schema"]' gpulse.memory/1
     json_is 'd["gpus"][0]["verdict"]' leftovers
@@ -74,7 +74,7 @@ orphans() {
     says "^${left[1]} terminated after [0-9.]+ s, by SIGINT$"
     says '^GPU 0: 5120 MiB in use before, 0 MiB now$'
     gpulse ps --explain
-    says 'All of it is accounted for'
+    says 'All memory is accounted for'
 }
 
 @test "who only has it open is no leftover" {
@@ -95,7 +95,7 @@ orphans() {
     status_is 0
     gpulse reclaim --wait-free 20GiB --wait 100ms
     status_is 1
-    complains 'after 0 s not every selected GPU has 20480 MiB free'
+    complains 'not every selected GPU has 20480 MiB free after 0 s'
 }
 
 @test "what cannot be done is said" {

@@ -246,7 +246,7 @@ static void a_gpu_that_does_not_answer(void **state)
     assert_int_equal(gp_accounts_make(&seen.snapshot, &holders, &accounts, &count), 0);
     assert_int_equal(accounts[0].verdict, GP_ACCOUNT_NO_ANSWER);
     gp_account_add(&sb, &accounts[0]);
-    assert_non_null(strstr(sb.buf, "The GPU does not answer"));
+    assert_non_null(strstr(sb.buf, "The GPU does not respond"));
     gp_strbuf_fini(&sb);
     gp_accounts_free(accounts, count);
 }
@@ -364,7 +364,7 @@ static void lines_of_a_gpu(void **state)
         "  2000 MiB of it by 2 listed processes, 3000 MiB without one\n    71 ",
         " pt_worker: has the GPU open",
         " pt_other: has the GPU mapped",
-        "\n    1 process may not be looked at\n  ",
+        "\n    1 process may not be inspected\n  ",
     };
     for (size_t i = 0; i < GP_ARRAY_LEN(expected); i++)
         if (!strstr(sb.buf, expected[i]))
@@ -375,17 +375,17 @@ static void lines_of_a_gpu(void **state)
     accounts[0].hidden = 2;
     gp_account_add(&sb, &accounts[0]);
     assert_non_null(strstr(sb.buf, "by 1 listed process, "));
-    assert_non_null(strstr(sb.buf, "\n    2 processes may not be looked at\n"));
+    assert_non_null(strstr(sb.buf, "\n    2 processes may not be inspected\n"));
     /* nobody is looked for where all is accounted for */
     gp_strbuf_reset(&sb);
     accounts[0].verdict = GP_ACCOUNT_ACCOUNTED;
     gp_account_add(&sb, &accounts[0]);
-    assert_null(strstr(sb.buf, "may not be looked at"));
+    assert_null(strstr(sb.buf, "may not be inspected"));
     gp_strbuf_reset(&sb);
     accounts[0].verdict = GP_ACCOUNT_LEFTOVERS;
     accounts[0].hidden = 0;
     gp_account_add(&sb, &accounts[0]);
-    assert_null(strstr(sb.buf, "may not be looked at"));
+    assert_null(strstr(sb.buf, "may not be inspected"));
     gp_strbuf_fini(&sb);
     gp_accounts_free(accounts, count);
     gp_holders_fini(&holders);

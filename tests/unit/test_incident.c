@@ -161,7 +161,7 @@ static void two_lines_for_each_cause(void **state)
     causes_are("    self: process 7 is the program itself, which does not know its own number "
                "inside of a container\n");
     f->cause = GP_CAUSE_NONE;
-    causes_are("    no failure: PyTorch goes on\n");
+    causes_are("    no failure: PyTorch continues\n");
 }
 
 static void is_text(const json_t *object, const char *key, const char *expected)

@@ -182,7 +182,7 @@ static void one_that_does_not_answer_may_come_back(void **state)
 {
     (void)state;
     fixture_set_status(&machine, 0, GP_STATUS_TIMEOUT, "no answer for 12 s");
-    verdict_is(&one, "later: it does not answer: no answer for 12 s");
+    verdict_is(&one, "later: it does not respond: no answer for 12 s");
 }
 
 static void memory_heat_and_load(void **state)

@@ -433,7 +433,7 @@ static void room_for_all_and_some_to_spare(void **state)
     available_is((656 << 10) - 1);
     assert_int_equal(gp_suspend_check_room(tree_root, two, 2, &err), GP_EFAIL);
     assert_string_equal(err.text,
-                        "656 MiB of main memory are needed, and process 77 can have 656 MiB");
+                        "656 MiB of host memory needed, but process 77 can use only 656 MiB");
     available_is(556 << 10);
     assert_int_equal(gp_suspend_check_room(tree_root, two, 1, &err), 0);
     assert_int_equal(gp_suspend_check_room(tree_root, two, 2, &err), GP_EFAIL);
@@ -453,7 +453,7 @@ static void room_in_the_group_of_each(void **state)
     write_text("/sys/fs/cgroup/job/memory.current", "1048576\n");
     assert_int_equal(gp_suspend_check_room(tree_root, two, 2, &err), GP_EFAIL);
     assert_string_equal(err.text,
-                        "656 MiB of main memory are needed, and process 78 can have 655 MiB");
+                        "656 MiB of host memory needed, but process 78 can use only 655 MiB");
 }
 
 /* As in a chroot where nobody has mounted it: nothing is known of the processes. */
