@@ -416,7 +416,7 @@ def what_is_watched_has_a_terminal():
     terminal.resize(50, 132)
     terminal.until("size 132")
     terminal.type("\x03")
-    terminal.until("ended after")
+    terminal.until("exited after")
     # its settings are those of the terminal that is typed into, and are put back
     (machine.folder / "silent.py").write_text(SILENT)
     terminal.type(f"{GPULSE} run -q -- {sys.executable} {machine.folder}/silent.py\n")

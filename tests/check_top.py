@@ -474,7 +474,7 @@ def a_setting_is_changed_and_undone():
         assert "450" in limit(), limit()
         t.keys("\x1b[B")
         t.keys("\r500,1000\ry")
-        t.see("accepted; the driver does not tell")
+        t.see("accepted; the driver does not report it")
         t.see("u: restore lock-gpu-clocks reset")
         t.keys("u")
         t.see("lock-gpu-clocks of GPU 3 to reset? y/n")

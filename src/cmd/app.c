@@ -21,8 +21,8 @@
 #include <unistd.h>
 
 enum {
-    GPUS_MAX = 256,     /* of those that are looked at one by one */
-    PRIME_GAP_MS = 110, /* GPM wants 100 between its samples */
+    GPUS_MAX = 256,     /* device indices for simultaneous queries */
+    PRIME_GAP_MS = 110, /* GPM needs 100 ms between its samples */
     SAMPLE_TIMEOUT_S = 3,
 };
 
@@ -143,8 +143,8 @@ const char *gp_app_machine(void)
     return given_or_env(gp_common()->sim, "GPULSE_SIM");
 }
 
-/* A simulated driver is as slow as a busy machine makes it. 0: nobody has told how long it may
- * take. */
+/* A simulated driver slows down with the machine, so a missing --timeout means no limit. 0: not
+ * given. */
 static uint64_t sim_timeout_ns(void)
 {
     uint64_t ns;
@@ -165,8 +165,8 @@ const char *gp_app_prefix(void)
     return given_or_env(gp_common()->root, "GPULSE_ROOT");
 }
 
-/* The library to load: the simulated driver for --sim, what GPULSE_NVML names, or NULL: a search.
- * It lives as long as the process, because a stuck thread may use it at any time. */
+/* The library to load: the simulated driver for --sim, the one in GPULSE_NVML, or NULL: search for
+ * it. It is never unloaded, because a stuck thread may be using it. */
 static struct {
     pthread_once_t once;
     char path[GP_PATH_SIZE];
@@ -183,15 +183,16 @@ static void choose_library(void)
         return;
     library.r = gp_io_find_companion("sim", "libnvidia-ml.so.1", library.path, &library.err);
     library.name = library.path;
-    /* So the simulated driver, a library like the real one, learns which machine to play. */
+    /* The simulated driver is a library like the real one, so the environment tells it which
+     * machine to simulate. */
     (void)setenv("GPULSE_SIM", sim, 1);
-    (void)setenv("GPULSE_SIM_QUIET", "1", 1); /* its errors become ours */
+    (void)setenv("GPULSE_SIM_QUIET", "1", 1); /* report its error */
     if (gp_common()->sim_still)
         (void)setenv("GPULSE_SIM_STILL", "1", 1);
 }
 
-/* What the kernel shows of a simulated machine: a directory beside its file, "NAME.root" for
- * "NAME.json". Few have one; it tells which GPUs sleep. NULL: none. */
+/* The kernel files of a simulated machine: a directory next to its file, "NAME.root" for
+ * "NAME.json". Few machines have one; it shows which GPUs are asleep. NULL: none. */
 static const char *machine_root(const char *sim, char path[GP_PATH_SIZE])
 {
     size_t len = strcspn(sim, ",");
@@ -248,8 +249,8 @@ int gp_app_cuda_library(const char **ret, struct gp_err *err)
     return gp_io_find_companion("sim", "libcuda.so.1", path, err);
 }
 
-/* A GPU that begins to hang holds the others up once: for the interval, but not less than a second,
- * so that a slow driver under a quick loop is slow and not silent. */
+/* A GPU that starts to hang delays the others only once: for the interval, but at least a second,
+ * so that a slow driver in a fast loop still produces output. */
 static uint64_t later_timeout(const struct gp_loop *loop)
 {
     uint64_t ns = loop->interval_ns > GP_NS_PER_S ? loop->interval_ns : GP_NS_PER_S;
@@ -259,10 +260,10 @@ static uint64_t later_timeout(const struct gp_loop *loop)
     return ns < first_ns ? ns : first_ns;
 }
 
-/* A thread of the sampler is inside the driver for good. */
+/* A thread of the sampler is stuck in the driver. */
 static atomic_bool stuck;
 
-/* Rates are the difference of two samples: takes the one that they start from. */
+/* Rates are differences between two samples: takes the first of them. */
 static int prime(struct gp_sampler *sampler, struct gp_err *err)
 {
     struct gp_snapshot *snapshot;
@@ -298,7 +299,7 @@ static int open_source(struct gp_source **ret, struct gp_err *err)
 
 int gp_app_source(struct gp_source **ret, struct gp_selection **ret_selection, struct gp_err *err)
 {
-    static struct gp_selection selection; /* as long as the process: see library */
+    static struct gp_selection selection; /* never freed: see library */
     int r = gp_common()->id ? gp_selection_parse(gp_common()->id, &selection, err) : 0;
     if (r == 0)
         r = open_source(ret, err);
@@ -310,12 +311,12 @@ int gp_app_source(struct gp_source **ret, struct gp_selection **ret_selection, s
 int gp_app_source_of(unsigned index, enum gp_app_purpose purpose, struct gp_source **ret,
                      struct gp_selection **ret_selection, struct gp_err *err)
 {
-    static struct gp_selection selections[2][GPUS_MAX]; /* only those in use take memory */
+    static struct gp_selection selections[2][GPUS_MAX]; /* only the used entries take memory */
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     char term[16];
     if (index >= GPUS_MAX)
-        return gp_err_set(err, GP_ENODEV, "GPU %u is beyond the %d that one can look at", index,
-                          GPUS_MAX);
+        return gp_err_set(err, GP_ENODEV, "GPU %u cannot be queried; at most %d GPUs are supported",
+                          index, GPUS_MAX);
     struct gp_selection *selection = &selections[purpose][index];
     (void)snprintf(term, sizeof(term), "%u", index);
     (void)pthread_mutex_lock(&lock);
@@ -380,7 +381,7 @@ bool gp_app_is_stuck(void)
     return stuck;
 }
 
-/* Fills err if a list of this device, which was asked for, could not be read. */
+/* Fills err if a requested list of this device could not be read. */
 static bool explain_list(const struct gp_device *device, enum gp_status status, enum gp_scope scope,
                          struct gp_err *err)
 {
@@ -432,7 +433,8 @@ void gp_app_explain_partial(const struct gp_snapshot *snapshot, struct gp_err *e
 
 static volatile sig_atomic_t stop_signal;
 
-/* The first signal ends the loop behind the current sample; the second one ends the process. */
+/* The first signal stops the loop after the current sample; the second one terminates the process.
+ * */
 static void on_signal(int sig)
 {
     if (stop_signal)
@@ -458,7 +460,7 @@ void gp_app_catch_signals(void)
     const struct sigaction release = {.sa_handler = on_release_signal};
     struct sigaction before;
     for (size_t i = 0; i < GP_ARRAY_LEN(loop_signals); i++)
-        /* nohup and shells in the background have some ignored: so it stays */
+        /* nohup and background shells ignore some signals: leave those ignored */
         if (sigaction(loop_signals[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
             (void)sigaction(loop_signals[i], loop_signals[i] == SIGUSR1 ? &release : &action, NULL);
 }
@@ -471,9 +473,9 @@ _Noreturn void gp_app_end_by_signal(void)
     _exit(gp_err_exit_status(GP_EINTR));
 }
 
-/* Sleeps until the moment, a signal that has to be acted upon, or news of a descriptor. The signals
- * are let in by ppoll alone: one that comes between the look at stop_signal and the sleep would
- * otherwise wait for the end of the sleep. */
+/* Sleeps until the time is reached, a signal must be handled, or a descriptor is readable. Only
+ * ppoll() unblocks the signals: otherwise one that arrives between the check of stop_signal and the
+ * sleep would not be handled until the sleep is over. */
 static void sleep_until(uint64_t mono_ns, struct pollfd fds[2])
 {
     sigset_t ours;
@@ -496,7 +498,7 @@ int gp_app_sleep(struct gp_sampler *sampler, uint64_t mono_ns, int fd, int out_f
 {
     struct pollfd fds[] = {{.fd = fd, .events = POLLIN}, {.fd = out_fd}};
     sleep_until(mono_ns, fds);
-    /* SIGUSR1 is obeyed at once, whoever sends it waits for it. */
+    /* SIGUSR1 is handled immediately, because its sender waits for the effect. */
     while (release_toggled) {
         release_toggled = false;
         if (sampler)
@@ -512,11 +514,11 @@ int gp_app_loop(struct gp_sampler *sampler, const struct gp_loop *loop,
                 int (*on_sample)(const struct gp_snapshot *snapshot, void *ctx, struct gp_err *err),
                 void *ctx, struct gp_err *err)
 {
-    gp_io_raise_file_limit(); /* files of processes are kept open between samples */
+    gp_io_raise_file_limit(); /* files of processes stay open between samples */
     uint64_t start_ns = gp_clock_mono_ns();
     uint64_t next_ns = start_ns;
     bool partial = false;
-    /* A single sample is ended by signals as any program is. */
+    /* Signals terminate a single sample by default action. */
     if (loop->interval_ns)
         gp_app_catch_signals();
     for (uint64_t i = 0;; i++) {

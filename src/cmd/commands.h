@@ -1,4 +1,4 @@
-/* The commands, one file each. */
+/* The commands; each has its own file. */
 #ifndef GP_CMD_COMMANDS_H
 #define GP_CMD_COMMANDS_H
 

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The words of the companion: those of the command, and the common options before it. */
+/* The companion's arguments: those of the command, and the common options before it. */
 struct words {
     char path[GP_PATH_SIZE];
     struct gp_strbuf texts[4];
@@ -53,11 +53,11 @@ int gp_companion_run(const struct gp_cmd *cmd, const char *program, void *values
     bool done = false;
     if (!words)
         return gp_err_set(err, GP_ENOMEM, "out of memory");
-    /* before they are parsed together with what stands behind the command */
+    /* copied before parsing them together with the arguments after the command */
     collect(words, gp_common(), argc, argv);
     int r = gp_app_parse(cmd, argc, argv, values, &positional, &done, err);
     if (r == 0 && !done && positional > 0 && !takes_words)
-        r = gp_err_set(err, GP_EUSAGE, "%s takes no arguments, got '%.80s'; for GPUs use --id",
+        r = gp_err_set(err, GP_EUSAGE, "%s takes no arguments, got '%.80s'; select GPUs with --id",
                        cmd->name, argv[1]);
     if (r == 0 && !done)
         r = gp_io_find_companion("", program, words->path, err);

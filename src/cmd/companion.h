@@ -1,4 +1,5 @@
-/* A command that is its own program, because it needs libraries or tables that nobody else does. */
+/* Commands that are separate programs, because they need libraries or tables that no other command
+ * does. */
 #ifndef GP_CMD_COMPANION_H
 #define GP_CMD_COMPANION_H
 
@@ -6,10 +7,10 @@
 
 struct gp_err;
 
-/* Becomes the companion `program`, with these words and the common options that stood before the
- * command. First parses them for the command, so that a wrong one is found, and --help answered,
- * here; `values` is its options struct. Returns only where nothing is left to do, or with an error;
- * `takes_words` says whether positional arguments are its business. */
+/* Replaces this process with the program `program`, passing these arguments and the common options
+ * before the command. Parses them first, so that errors and --help are handled here; `values` is
+ * the options struct of the command. Returns only if there is nothing left to do, or on error;
+ * `takes_words` says whether it accepts positional arguments. */
 int gp_companion_run(const struct gp_cmd *cmd, const char *program, void *values, bool takes_words,
                      int argc, char **argv, struct gp_err *err) GP_MUST_CHECK;
 

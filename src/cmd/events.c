@@ -1,4 +1,4 @@
-/* gpulse events: what happens to the GPUs, a line as it happens. */
+/* gpulse events: prints GPU events, one line each, as they happen. */
 #include "cmd/app.h"
 #include "cmd/commands.h"
 #include "cmd/output.h"
@@ -17,9 +17,9 @@
 
 enum {
     INTERVAL_S = 5,
-    SETTLE_S = 3,         /* how long to wait until the driver has said what it reports */
-    HELD_NS = 1000000000, /* a difference that waits for its report: the next sample comes sooner */
-    AFTER_NS = 250000000, /* reports that come together share a sample */
+    SETTLE_S = 3,         /* how long to wait for the driver to report which events it supports */
+    HELD_NS = 1000000000, /* a change was seen before its event: take the next sample sooner */
+    AFTER_NS = 250000000, /* events that arrive together share a sample */
     TAKE_MAX = 1024,
 };
 
@@ -64,8 +64,8 @@ struct events_run {
     struct gp_outfile file;
     char host[256];
     uint64_t told;  /* events so far */
-    bool has_ended; /* the driver's session, as the waiter saw it last */
-    bool is_stuck;  /* that the driver's call does not come back has been told */
+    bool has_ended; /* the driver's session, as last seen by the waiter */
+    bool is_stuck;  /* whether the hung driver call was reported */
 };
 
 static gp_event_kinds delivered(void *ctx, unsigned index)
@@ -97,7 +97,7 @@ static int write_out(struct events_run *run, struct gp_err *err)
     return r;
 }
 
-/* Writes what has happened, at once, and each event for itself: rotation goes between them. */
+/* Writes events immediately, one at a time, so that rotation can happen between them. */
 static int flush(struct events_run *run, struct gp_err *err)
 {
     struct gp_event_list *out = &run->changes.out;
@@ -137,7 +137,7 @@ static void tell_gaps(struct events_run *run)
         gp_changes_gap(&run->changes, &gap);
 }
 
-/* Takes all that the driver has reported. *ret_sample: a sample now would tell more. */
+/* Takes all events that the driver has reported. *ret_sample: a sample is needed now. */
 static int take_reports(struct events_run *run, bool *ret_sample, struct gp_err *err)
 {
     static struct gp_source_event reports[TAKE_MAX];
@@ -171,29 +171,30 @@ static void tell_if_stuck(struct events_run *run)
     const char *call = gp_waiter_stuck_in(run->waiter, &late_s);
     if (call && !run->is_stuck) {
         (void)snprintf(text, sizeof(text),
-                       "the driver's events: no answer for %.0f s (%s); only what comparing "
-                       "readings shows is reported",
+                       "the driver's events: no answer for %.0f s (%s); only changes between "
+                       "samples are reported",
                        late_s, call);
         gp_changes_note(&run->changes, GP_EVENT_STUCK, 0, text);
     } else if (!call && run->is_stuck) {
-        gp_changes_note(&run->changes, GP_EVENT_START, 0, "the driver's events come again");
+        gp_changes_note(&run->changes, GP_EVENT_START, 0,
+                        "the driver's events are available again");
     }
     run->is_stuck = call != NULL;
 }
 
-/* Waits until every GPU has been asked for its events, or this moment. */
+/* Waits until every GPU was asked for its events, or until this time. */
 static int await_settled(struct events_run *run, uint64_t until_ns)
 {
     int r = 0;
     while (r == 0 && !gp_waiter_is_settled(run->waiter) && gp_clock_mono_ns() < until_ns) {
-        /* without taking anything: the descriptor stays readable, so look again after a moment */
+        /* nothing is read and the descriptor stays readable, so poll again after a moment */
         uint64_t soon_ns = gp_clock_mono_ns() + 2 * GP_NS_PER_MS;
         r = gp_app_sleep(run->sampler, soon_ns < until_ns ? soon_ns : until_ns, -1, -1);
     }
     return r;
 }
 
-/* The stream begins with its start, also where the first sample has found something. */
+/* The stream begins with its start event, even if the first sample already contains events. */
 static void put_last_first(struct gp_event_list *list)
 {
     if (list->count == 0)
@@ -217,14 +218,14 @@ static int begin(struct events_run *run, struct gp_err *err)
     size_t reporting = 0;
     for (size_t i = 0; i < run->changes.seen_count; i++)
         reporting += delivered(run->waiter, gp_changes_gpu(&run->changes, i)) != 0;
-    (void)snprintf(text, sizeof(text), "watching %zu GPU%s; the driver reports of %zu",
+    (void)snprintf(text, sizeof(text), "watching %zu GPU%s; the driver reports events for %zu",
                    run->changes.seen_count, run->changes.seen_count == 1 ? "" : "s", reporting);
     gp_changes_note(&run->changes, GP_EVENT_START, 0, text);
     put_last_first(&run->changes.out);
     return flush(run, err);
 }
 
-/* When to sample next, in step with the clock unless there is a reason for it to be sooner. */
+/* The time of the next sample: aligned with the clock unless it is needed sooner. */
 static uint64_t next_sample_ns(const struct events_run *run, uint64_t last_ns, bool wanted)
 {
     uint64_t next_ns = last_ns + run->o->interval_ns;

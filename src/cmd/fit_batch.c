@@ -1,4 +1,4 @@
-/* gpulse fit-batch: finds the largest batch size that a program can use, by trying. */
+/* gpulse fit-batch: finds the largest batch size of a program by running trials. */
 #include "cmd/app.h"
 #include "cmd/commands.h"
 #include "cmd/fit_report.h"
@@ -21,7 +21,7 @@ enum {
     STEADY_S = 20,
     TRIAL_S = 600,
     MARGIN_PERCENT = 5,
-    PLANNED_SIZES = 3, /* that do not depend on what the trials before them need */
+    PLANNED_SIZES = 3, /* the first sizes, which do not depend on earlier trials */
 };
 
 #define OPT(field) offsetof(struct gp_fit_options, field)
@@ -86,30 +86,31 @@ static int check_confirm(struct gp_fit_options *o, struct gp_err *err)
                       o->confirm);
 }
 
-/* All that can be wrong without a look at a GPU. */
+/* Checks everything that does not require the GPUs. */
 static int check_options(struct gp_fit_options *o, char *const *argv, int count, struct gp_err *err)
 {
     const struct gp_fit_request request = gp_fit_request_of(o);
     if (count == 0)
-        return gp_err_set(err, GP_EUSAGE,
-                          "say what to try: gpulse fit-batch -- python train.py --batch-size {}");
+        return gp_err_set(
+            err, GP_EUSAGE,
+            "missing command; usage: gpulse fit-batch -- python train.py --batch-size {}");
     if (o->env && (strchr(o->env, '=') == NULL || *o->env == '='))
         return gp_err_set(err, GP_EUSAGE, "--env takes NAME={}, not '%s'", o->env);
     if (!has_hole(argv, (size_t)count, o->env))
         return gp_err_set(err, GP_EUSAGE,
-                          "nothing says where the batch size belongs: write {} in its place, as in "
+                          "no place for the batch size: write {} where it belongs, as in "
                           "--batch-size {}, or use --env NAME={}");
     if (o->plan.gpus.share)
-        return gp_err_set(err, GP_EUSAGE,
-                          "--share is not for fit-batch: other processes would distort its result");
+        return gp_err_set(
+            err, GP_EUSAGE,
+            "--share cannot be combined with fit-batch: other processes would distort its result");
     if (o->margin > 90)
         return gp_err_set(err, GP_EUSAGE, "--margin takes 0 to 90 percent");
     if (!o->until && o->steady_ns >= o->plan.timeout_ns)
-        return gp_err_set(
-            err, GP_EUSAGE,
-            "--trial-timeout (%.3g s) must be longer than --steady (%.3g s): no trial "
-            "would come to its end",
-            (double)o->plan.timeout_ns / 1e9, (double)o->steady_ns / 1e9);
+        return gp_err_set(err, GP_EUSAGE,
+                          "--trial-timeout (%.3g s) must be longer than --steady (%.3g s), or no "
+                          "trial could finish",
+                          (double)o->plan.timeout_ns / 1e9, (double)o->steady_ns / 1e9);
     int r = check_confirm(o, err);
     return r < 0 ? r : gp_fit_check(&request, err);
 }
@@ -124,7 +125,7 @@ static int compile(const char *until, regex_t *regex, struct gp_err *err)
     return gp_err_set(err, GP_EUSAGE, "--until '%s': %s", until, why);
 }
 
-/* ---- what it would do ---- */
+/* ---- --dry-run ---- */
 
 static void add_sizes(struct gp_strbuf *sb, const struct gp_fit_search *s)
 {
@@ -137,8 +138,9 @@ static void add_sizes(struct gp_strbuf *sb, const struct gp_fit_search *s)
         gp_strbuf_addf(sb, "%s%llu", i > 0 ? ", " : "", (unsigned long long)trial.batch);
         gp_fit_take(&fit, GP_FIT_OK, i + 1, 0);
     }
-    gp_strbuf_addf(sb, " as long as they fit, then what their memory suggests; at most %u trials",
-                   r->trials);
+    gp_strbuf_addf(
+        sb, " as long as they fit, then sizes computed from their memory use; at most %u trials",
+        r->trials);
     if (r->max)
         gp_strbuf_addf(sb, ", up to %llu", (unsigned long long)r->max);
     if (r->multiple > 1)
@@ -162,7 +164,7 @@ static int show_plan(void *context, const struct gp_snapshot *snapshot, const st
     if (r == 0 && pick->state == GP_PICK_FITS) {
         gp_strbuf_adds(&sb, "GPU: ");
         gp_job_add_mask(&sb, snapshot, pick, s->options->plan.gpus.uuid);
-        gp_strbuf_addf(&sb, " (%.2f GiB free, of which the trials may use %.2f GiB)\n",
+        gp_strbuf_addf(&sb, " (%.2f GiB free, trials may use %.2f GiB)\n",
                        (double)s->fit.request.capacity_bytes / 0x1p30,
                        (double)s->fit.goal_bytes / 0x1p30);
         add_sizes(&sb, s);
@@ -176,7 +178,7 @@ static int show_plan(void *context, const struct gp_snapshot *snapshot, const st
     return r;
 }
 
-/* ---- all of it ---- */
+/* ---- the command ---- */
 
 static int find(struct gp_fit_search *s, struct gp_err *err)
 {
@@ -185,19 +187,19 @@ static int find(struct gp_fit_search *s, struct gp_err *err)
     int r = gp_fit_search_init(s, watch, err);
     if (r < 0)
         return r;
-    gp_watch_say(watch, "on GPU %s, %.2f GiB free; what the trials print: %s", s->run->mask,
+    gp_watch_say(watch, "on GPU %s, %.2f GiB free; output of the trials: %s", s->run->mask,
                  (double)s->fit.request.capacity_bytes / 0x1p30,
                  watch->record.path[0] ? watch->record.path : "nowhere");
     r = gp_fit_search_run(s, err);
     if (r == 0)
         return gp_fit_report(&s->fit, o->format, o->plan.quiet, err);
     if (s->fit.end != GP_FIT_END_SEARCHING && strcmp(o->format, "json") == 0)
-        (void)!gp_fit_report(&s->fit, o->format, o->plan.quiet, NULL); /* err says more */
+        (void)!gp_fit_report(&s->fit, o->format, o->plan.quiet, NULL); /* err has the details */
     return r;
 }
 
-/* A folder that is named is made before GPUs are waited for, one of our own only when it is needed.
- */
+/* A folder given by the user is created before waiting for GPUs; our own is created when it is
+ * needed. */
 static int reserve_and_find(struct gp_fit_search *s, int words, struct gp_err *err)
 {
     struct gp_run *run = s->run;
@@ -233,7 +235,7 @@ static int run_search(const struct gp_fit_options *o, char *const *words, int co
     if (o->until)
         regfree(&until);
     if (r == GP_EINTR && gp_child_exit_status(&run.child) == 128 + SIGINT)
-        gp_io_print_error("gpulse", err); /* the next line ends this process */
+        gp_io_print_error("gpulse", err); /* the next signal terminates this process */
     gp_child_end_as(&run.child);
     return r;
 }

@@ -12,7 +12,7 @@
 
 #define SCHEMA "gpulse.fit-cache/1"
 
-/* A script that was changed is another command. */
+/* A script that was changed counts as another command. */
 static void add_word(struct gp_strbuf *sb, const char *word)
 {
     struct stat st;

@@ -20,13 +20,14 @@ static void add_sizes_beyond(struct gp_strbuf *sb, const struct gp_fit *fit,
         uint64_t need = gp_fit_need(fit, batch);
         if (batch <= answer->batch || need <= fit->goal_bytes)
             continue;
-        gp_strbuf_addf(sb, "  batch %-6llu would need %.2f GiB, %.2f more than the margin leaves\n",
+        gp_strbuf_addf(sb,
+                       "  batch %-6llu would need %.2f GiB, %.2f GiB more than the margin allows\n",
                        (unsigned long long)batch, (double)need / 0x1p30,
                        (double)(need - fit->goal_bytes) / 0x1p30);
     }
 }
 
-/* What to do about an end without a certain answer. */
+/* Advice for an uncertain result. */
 static const char *const remedies[GP_FIT_END__COUNT] = {
     [GP_FIT_END_GROWS] =
         ("look for tensors that are kept from step to step (losses without .item(), "
@@ -65,25 +66,26 @@ static void add_text(struct gp_strbuf *sb, const struct gp_fit *fit,
 {
     const char *why = gp_fit_end_text(answer->end);
     if (answer->batch)
-        gp_strbuf_addf(sb, "batch %llu: %s\n  it needs %.2f GiB, and leaves %.2f GiB free%s\n",
+        gp_strbuf_addf(sb, "batch %llu: %s\n  uses %.2f GiB, and leaves %.2f GiB free%s\n",
                        (unsigned long long)answer->batch, why, (double)answer->peak_bytes / 0x1p30,
                        (double)answer->free_bytes / 0x1p30,
                        answer->growth_bytes_s > 0 ? " for now" : "");
     else
         gp_strbuf_addf(sb, "no batch size: %s\n", why);
     if (answer->growth_bytes_s > 0) {
-        gp_strbuf_adds(sb, "  it grows by ");
+        gp_strbuf_adds(sb, "  memory grows by ");
         add_growth(sb, answer);
         gp_strbuf_addc(sb, '\n');
     }
     if (answer->line.known && !answer->is_independent)
         gp_strbuf_addf(sb,
-                       "  %.2f GiB are fixed (model, optimizer, context), %.1f MiB go with each "
-                       "sample (R2 %.3f of %zu trials)\n",
+                       "  fixed: %.2f GiB (model, optimizer, context); per sample: %.1f MiB (R2 "
+                       "%.3f over %zu trials)\n",
                        answer->line.fixed_bytes / 0x1p30, answer->line.sample_bytes / 0x1p20,
                        answer->line.r2, answer->line.points);
     if (answer->is_independent)
-        gp_strbuf_adds(sb, "  memory does not depend on the batch size: is it really used?\n");
+        gp_strbuf_adds(sb,
+                       "  memory does not depend on the batch size: does the program use it?\n");
     if (answer->batch && answer->line.known && !answer->is_independent)
         add_sizes_beyond(sb, fit, answer);
     gp_strbuf_adds(sb, "trials:\n");
@@ -117,7 +119,7 @@ static json_t *trials_of(const struct gp_fit *fit)
     return trials;
 }
 
-/* On one line, for scripts that read lines. */
+/* On one line, for scripts that read line by line. */
 static void add_json(struct gp_strbuf *sb, const struct gp_fit *fit,
                      const struct gp_fit_answer *answer)
 {
@@ -139,7 +141,7 @@ static void add_json(struct gp_strbuf *sb, const struct gp_fit *fit,
     gp_strbuf_addc(sb, '\n');
 }
 
-/* What standard error says of an answer that is not certain, or of none. */
+/* The message on standard error for an uncertain result, or none. */
 static int explain_end(const struct gp_fit_answer *answer, struct gp_err *err)
 {
     const int code = gp_fit_end_code(answer->end);

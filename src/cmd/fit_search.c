@@ -19,18 +19,20 @@
 #include <unistd.h>
 
 enum {
-    WORKS_MIB = 300, /* a program with more does more than hold a context */
-    TAIL_LINES = 20, /* of what a failed trial printed */
+    WORKS_MIB = 300, /* a program with more memory does more than hold a context */
+    TAIL_LINES = 20, /* bytes shown of a failed trial's output */
     TAIL_BYTES = 8192,
-    CONFIRM_TIMES = 3, /* how much longer the confirming run is watched, unless --confirm says */
+    CONFIRM_TIMES = 3, /* how much longer the confirming run is, by default */
     CONFIRM_LEAST_S = 3,
-    MASKED_PERCENT = 97, /* with so much in use a library that cannot be set up lacks memory */
+    MASKED_PERCENT = 97, /* percent in use above which a library that fails to initialize lacks
+                            memory */
 };
 
-/* What has a framework take memory as it needs it: only then does it depend on the batch size. */
+/* Settings that make frameworks allocate memory on demand: only then does memory depend on the
+ * batch size. */
 static const struct {
     const char *name, *variable;
-    const char *values[2]; /* that mean it */
+    const char *values[2]; /* the values that do */
     const char *who;
 } as_needed[] = {
     {"XLA_PYTHON_CLIENT_PREALLOCATE", "XLA_PYTHON_CLIENT_PREALLOCATE=false", {"false", "0"}, "JAX"},
@@ -39,7 +41,7 @@ static const struct {
 
 /* ---- the command ---- */
 
-/* Every {} becomes the number. NULL without memory. */
+/* Replaces every {} by the number. NULL if out of memory. */
 static char *fill(const char *word, uint64_t batch)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
@@ -74,7 +76,7 @@ static char **fill_command(const struct gp_fit_search *s, uint64_t batch)
     return argv;
 }
 
-/* False without memory. */
+/* False if out of memory. */
 static bool fill_variables(struct gp_fit_search *s, uint64_t batch)
 {
     size_t n = 0;
@@ -103,8 +105,8 @@ void gp_fit_warn_of_environment(const struct gp_watch *watch)
         if (value && strcasecmp(value, as_needed[i].values[0]) != 0 &&
             strcmp(value, as_needed[i].values[1]) != 0)
             gp_watch_warn(watch,
-                          "%s=%.40s is set and stays: %s then takes GPU memory in advance, and "
-                          "every batch size looks alike; unset it to measure",
+                          "%s=%.40s is already set and stays so: %s preallocates GPU memory, which "
+                          "makes all batch sizes look alike; unset it to measure",
                           as_needed[i].name, value, as_needed[i].who);
     }
 }
@@ -127,7 +129,7 @@ void gp_fit_add_command(struct gp_strbuf *sb, const struct gp_fit_search *s, uin
 
 /* ---- a trial ---- */
 
-/* The most that it has on a GPU. */
+/* The maximum over its GPUs. */
 static double peak_of(const struct gp_watch *watch)
 {
     double peak = 0;
@@ -142,7 +144,7 @@ static bool has_computed(const struct gp_watch_use *use)
     return use->busy_sum > 0 || use->busy_count == 0;
 }
 
-/* Whether a GPU has computed since the last look. */
+/* Whether a GPU was busy since the last sample. */
 static bool is_busy(struct gp_fit_search *s, const struct gp_watch *watch)
 {
     const double before = s->busy_sum;
@@ -193,8 +195,8 @@ static bool was_ended_by(const struct gp_fit_search *s, const char *what)
     return ended_by && strcmp(ended_by, what) == 0;
 }
 
-/* One that was stopped by the clock has hung if the line that it should print never came, or it
- * never computed on a GPU. */
+/* A trial stopped by its time limit has hung if the --until line was not printed, or if it never
+ * used a GPU. */
 static bool has_hung(const struct gp_fit_search *s)
 {
     const struct gp_fit_rules *rules = &s->watch.rules;
@@ -215,7 +217,7 @@ static bool is_out_of_memory(const struct gp_fit_search *s, bool failed)
            (failed && gp_watch_had(watch, GP_FAILURE_MASKED) && is_full(s));
 }
 
-/* In a long run, growth is also why memory ran out. */
+/* In a long run, memory that ran out also counts as growth. */
 static enum gp_fit_verdict verdict_of(const struct gp_fit_search *s, int status)
 {
     const struct gp_watch *watch = &s->run->watch;
@@ -232,7 +234,7 @@ static enum gp_fit_verdict verdict_of(const struct gp_fit_search *s, int status)
     return has_hung(s) ? GP_FIT_HUNG : GP_FIT_OK;
 }
 
-/* The file for what this trial prints; −1: there is none, and err says why. */
+/* Opens the log of this trial; −1 on error, with err filled. */
 static int open_log(struct gp_fit_search *s, const struct gp_fit_trial *trial, struct gp_err *err)
 {
     struct gp_err why;
@@ -244,16 +246,16 @@ static int open_log(struct gp_fit_search *s, const struct gp_fit_trial *trial, s
         s->log[0] = '\0';
     int fd = gp_outfile_create(is_kept ? s->log : "/dev/null", 0, 0600, &why);
     if (fd < 0)
-        (void)gp_err_set(err, why.code,
-                         "cannot keep what the trial prints in %s: %s; choose "
-                         "another folder with --dir",
-                         s->log, why.text);
+        (void)gp_err_set(
+            err, why.code,
+            "cannot write the output of the trials to %s: %s; choose another folder with --dir",
+            s->log, why.text);
     else
         (void)!ftruncate(fd, 0);
     return fd;
 }
 
-/* How long the run that confirms the answer is watched; 0: to its end. */
+/* How long the run that confirms the result is watched; 0: until it exits. */
 static uint64_t confirm_ns(const struct gp_fit_search *s)
 {
     const struct gp_fit_options *o = s->options;
@@ -264,7 +266,7 @@ static uint64_t confirm_ns(const struct gp_fit_search *s)
     return CONFIRM_TIMES * short_ns > least_ns ? CONFIRM_TIMES * short_ns : least_ns;
 }
 
-/* What a trial may go by. */
+/* How a trial is judged. */
 static void learn(struct gp_fit_search *s)
 {
     for (size_t i = 0; i < s->fit.trial_count; i++) {
@@ -276,7 +278,7 @@ static void learn(struct gp_fit_search *s)
     }
 }
 
-/* The rules and the limits of a trial follow from those before it. */
+/* The rules and the limits of a trial depend on those before it. */
 static void begin_watch(struct gp_fit_search *s, bool is_confirming)
 {
     const struct gp_fit_options *o = s->options;
@@ -301,17 +303,16 @@ static int run_command(struct gp_fit_search *s, char *const *argv, int *ret_stat
 {
     struct gp_run *run = s->run;
     const bool quiet = run->watch.quiet;
-    run->watch.quiet = true; /* that a trial leaves processes when it is stopped is no news */
+    run->watch.quiet = true; /* not reported: a trial that was stopped may leave processes */
     *ret_status = gp_run_once(run, argv, err);
     run->watch.quiet = quiet;
     if (*ret_status < 0)
         return *ret_status;
-    return run->is_lost
-               ? gp_err_set(err, GP_EIO,
-                            "what the trial prints cannot be kept in %s; free space there, "
-                            "or choose another folder with --dir",
-                            s->log)
-               : 0;
+    return run->is_lost ? gp_err_set(err, GP_EIO,
+                                     "cannot write the output of the trials to %s; free some space "
+                                     "there, or choose another folder with --dir",
+                                     s->log)
+                        : 0;
 }
 
 static int run_trial(struct gp_fit_search *s, const struct gp_fit_trial *trial, int *ret_status,
@@ -332,9 +333,9 @@ static int run_trial(struct gp_fit_search *s, const struct gp_fit_trial *trial, 
     return r;
 }
 
-/* ---- what ends the search ---- */
+/* ---- ending the search ---- */
 
-/* The last lines of what it printed, for who has to find out why it failed. */
+/* The last lines of the log, to find out why the trial failed. */
 static void print_tail(const struct gp_fit_search *s)
 {
     char text[TAIL_BYTES + 1];
@@ -351,7 +352,7 @@ static void print_tail(const struct gp_fit_search *s)
     (void)!gp_io_write_all(STDERR_FILENO, from, strlen(from));
 }
 
-/* "batch 64 fits so far", for a search that ends early. */
+/* "the largest size that fitted so far is 64", for a search that stops early. */
 static const char *best_so_far(const struct gp_fit_search *s)
 {
     static char text[80];
@@ -382,17 +383,16 @@ static int check_trial(struct gp_fit_search *s, const struct gp_fit_trial *trial
     }
     if (verdict == GP_FIT_OK && peak_of(&s->run->watch) <= 0) {
         print_tail(s);
-        return gp_err_set(
-            err, GP_EFAIL,
-            "the trial with batch %llu used no GPU: does the command train on one, and "
-            "long enough to be seen?",
-            batch);
+        return gp_err_set(err, GP_EFAIL,
+                          "the trial with batch %llu used no GPU; check that the command trains on "
+                          "a GPU, and runs long enough to be sampled",
+                          batch);
     }
     if (!is_back)
-        return gp_err_set(err, GP_EFAIL,
-                          "the GPU memory of a trial was not freed, which would mislead the next "
-                          "one; %s",
-                          best_so_far(s));
+        return gp_err_set(
+            err, GP_EFAIL,
+            "the GPU memory of a trial was not freed, which would distort the next one; %s",
+            best_so_far(s));
     return 0;
 }
 
@@ -408,12 +408,11 @@ static void add_hang(struct gp_strbuf *sb, const struct gp_fit_search *s)
     if (was_ended_by(s, gp_fit_stop_word(GP_FIT_STALLED))) {
         gp_strbuf_adds(sb, ": stopped after ");
         add_seconds(sb, s->watch.rules.hang_ns);
-        gp_strbuf_adds(sb, " without output, CPU use or a change of GPU memory");
+        gp_strbuf_adds(sb, " without output, CPU use or a change in GPU memory");
     } else {
         gp_strbuf_adds(sb, ": stopped at its time limit of ");
         add_seconds(sb, s->plan.timeout_ns);
-        gp_strbuf_adds(sb,
-                       s->until ? ", before the line of --until" : ", without computing on a GPU");
+        gp_strbuf_adds(sb, s->until ? ", before the --until line" : ", without using a GPU");
     }
 }
 
@@ -437,11 +436,12 @@ static void say_confirming(const struct gp_fit_search *s, uint64_t batch)
 {
     uint64_t ns = confirm_ns(s);
     if (ns == 0)
-        gp_watch_say(&s->run->watch, "batch %llu runs to its end, to see whether its memory grows",
+        gp_watch_say(&s->run->watch,
+                     "batch %llu runs to its end, to check whether its memory grows",
                      (unsigned long long)batch);
     else
         gp_watch_say(&s->run->watch,
-                     "batch %llu runs for %.0f s more, to see whether its memory grows",
+                     "batch %llu runs for %.0f s more, to check whether its memory grows",
                      (unsigned long long)batch, (double)ns / 1e9);
 }
 
@@ -490,7 +490,7 @@ void gp_fit_search_prepare(struct gp_fit_search *s, const struct gp_fit_options 
 {
     *s = (struct gp_fit_search){
         .options = o, .plan = o->plan, .run = run, .template = words, .words = count};
-    s->plan.is_detached = true; /* Ctrl-C means the search */
+    s->plan.is_detached = true; /* Ctrl-C stops the search, too */
     s->plan.judge = judge;
     s->plan.context = s;
 }
@@ -509,7 +509,7 @@ int gp_fit_search_init(struct gp_fit_search *s, const struct gp_watch *watch, st
     return gp_fit_init(&s->fit, &request, err);
 }
 
-/* What the trials depend on beside the command. */
+/* What the trials depend on besides the command. */
 static void describe_trials(const struct gp_fit_search *s, char *text, size_t size)
 {
     const struct gp_fit_options *o = s->options;
@@ -534,8 +534,8 @@ int gp_fit_search_run(struct gp_fit_search *s, struct gp_err *err)
                       s->options->confirm ? s->options->confirm : "");
     size_t known = s->options->fresh ? 0 : gp_fit_cache_replay(&s->cache, &s->fit);
     if (known)
-        gp_watch_say(&s->run->watch, "%zu trial%s known from before (--fresh tries all anew)",
-                     known, known == 1 ? " is" : "s are");
+        gp_watch_say(&s->run->watch, "reusing %zu earlier trial%s (--fresh repeats them)", known,
+                     known == 1 ? "" : "s");
     while (r == 0 && gp_fit_next(&s->fit, &trial))
         r = step(s, &trial, err);
     return r;

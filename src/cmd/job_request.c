@@ -19,7 +19,7 @@
 
 enum { COUNT_MOST = GP_LEASE_GPUS, ANCESTORS_MAX = 256, GPUS_SIZE = 8192 };
 
-/* As long as the process: the request points to them. */
+/* Static, because the request points to them. */
 static struct gp_selection only, prefer, avoid;
 static const struct gp_device *visible[GP_VISIBLE_MAX];
 
@@ -47,14 +47,14 @@ static int take_ids(const char *ids, const char *option, struct gp_pick_request 
                     struct gp_err *err)
 {
     if (request->only)
-        return gp_err_set(err, GP_EUSAGE, "%s names GPUs, and so does --id: give one of them",
+        return gp_err_set(err, GP_EUSAGE, "%s names GPUs, and so does --id; use only one of them",
                           option);
     request->is_all = true;
     return parse_gpus(ids, &only, &request->only, err);
 }
 
-/* A number as Slurm has it, or as docker has it: also "all" and "device=0,1", in quotes that the
- * shell has left. */
+/* A number as in Slurm, or docker's syntax: "all" and "device=0,1", possibly with quotes that the
+ * shell did not remove. */
 static int take_gpus(const struct gp_job_options *o, struct gp_pick_request *request,
                      struct gp_err *err)
 {
@@ -64,7 +64,7 @@ static int take_gpus(const struct gp_job_options *o, struct gp_pick_request *req
     size_t n = strlen(o->gpus);
     bool is_quoted = n > 1 && o->gpus[0] == '"' && o->gpus[n - 1] == '"';
     if (n >= sizeof(text))
-        return gp_err_set(err, GP_EUSAGE, "--gpus has more than fits");
+        return gp_err_set(err, GP_EUSAGE, "the value of --gpus is too long");
     (void)snprintf(text, sizeof(text), "%.*s", (int)(is_quoted ? n - 2 : n), o->gpus + is_quoted);
     if (strncmp(text, device, strlen(device)) == 0)
         return take_ids(text + strlen(device), "--gpus", request, err);
@@ -74,23 +74,23 @@ static int take_gpus(const struct gp_job_options *o, struct gp_pick_request *req
     }
     if (!gp_parse_u64(text, &count))
         return gp_err_set(err, GP_EUSAGE,
-                          "--gpus takes a number of GPUs; exactly these are --gpu-ids %.200s",
+                          "--gpus takes a number of GPUs; to choose GPUs use --gpu-ids %.200s",
                           text);
     if (count == 0 || count > COUNT_MOST)
-        return gp_err_set(err, GP_EUSAGE,
-                          "--gpus %.20s: it takes 1 to %d of them; one by its number is --gpu-ids "
-                          "%.20s",
-                          text, (int)COUNT_MOST, text);
+        return gp_err_set(
+            err, GP_EUSAGE,
+            "--gpus %.20s: expected 1 to %d; to choose a GPU by index use --gpu-ids %.20s", text,
+            (int)COUNT_MOST, text);
     request->count = (unsigned)count;
     return 0;
 }
 
-/* One of the three ways to say which, or how many. */
+/* Only one of the three ways to say which GPUs, or how many. */
 static int take_number(const struct gp_job_options *o, struct gp_pick_request *request,
                        struct gp_err *err)
 {
     if (!!o->gpus + !!o->gpu_ids + !!o->count > 1)
-        return gp_err_set(err, GP_EUSAGE, "%s do not go together",
+        return gp_err_set(err, GP_EUSAGE, "%s cannot be combined",
                           !o->gpu_ids ? "--gpus and --count"
                           : o->gpus   ? "--gpus and --gpu-ids"
                                       : "--gpu-ids and --count");
@@ -104,7 +104,7 @@ int gp_job_request(const struct gp_job_options *o, struct gp_pick_request *ret, 
     if (o->count > COUNT_MOST)
         return gp_err_set(err, GP_EUSAGE, "--count takes at most %d", (int)COUNT_MOST);
     if (o->share && !o->bytes)
-        return gp_err_set(err, GP_EUSAGE, "--share needs --mem: how much the job will use");
+        return gp_err_set(err, GP_EUSAGE, "--share needs --mem, the memory that the job will use");
     if (o->order && strchr(o->order, ','))
         return gp_err_set(err, GP_EUSAGE, "--order takes one of: default free load cool index");
     *ret = (struct gp_pick_request){
@@ -169,7 +169,7 @@ static bool is_own_ancestor(uint32_t pid)
     return found;
 }
 
-/* What this process was started in is not in its way. */
+/* The leases of this process's own job do not count. */
 static void drop_own(struct gp_leases *leases)
 {
     size_t kept = 0;
@@ -187,14 +187,14 @@ static unsigned gpu_count(const struct gp_snapshot *snapshot)
     return count;
 }
 
-/* All that are named must be there; of none, one is missing. */
+/* All named GPUs must exist; a request for none counts as one missing. */
 static int count_all(const struct gp_snapshot *snapshot, struct gp_pick_request *request,
                      struct gp_err *err)
 {
     unsigned count = gp_pick_count_all(snapshot, request);
     if (count > COUNT_MOST)
-        return gp_err_set(err, GP_EUSAGE, "--gpus means %u GPUs, at most %d can be had", count,
-                          (int)COUNT_MOST);
+        return gp_err_set(err, GP_EUSAGE, "--gpus selects %u GPUs, but at most %d can be used",
+                          count, (int)COUNT_MOST);
     request->count = count ? count : 1;
     return request->only ? gp_selection_check(request->only, gpu_count(snapshot), err) : 0;
 }
@@ -226,7 +226,7 @@ int gp_job_refuse(enum gp_pick_state state, const char *why, bool has_waited, st
     if (state == GP_PICK_NEVER)
         return gp_err_set(err, GP_ENEVER, "%s", why);
     return has_waited ? gp_err_set(err, GP_EEXPIRED, "%s", why)
-                      : gp_err_set(err, GP_EBUSY, "%s; --wait waits for them", why);
+                      : gp_err_set(err, GP_EBUSY, "%s; use --wait to wait for free GPUs", why);
 }
 
 int gp_job_preview(const struct gp_job_options *options, bool waits,

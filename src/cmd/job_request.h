@@ -1,4 +1,4 @@
-/* Which GPUs a job asks for: the options that gpulse pick and gpulse run share. */
+/* Which GPUs a job requests: the options that gpulse pick and gpulse run share. */
 #ifndef GP_CMD_JOB_REQUEST_H
 #define GP_CMD_JOB_REQUEST_H
 
@@ -8,7 +8,7 @@
 struct gp_err;
 
 struct gp_job_options {
-    uint64_t count; /* as `gpus`, by another name; 0: not given */
+    uint64_t count; /* the same as `gpus`, under another name; 0: not given */
     const char *gpus, *gpu_ids;
     uint64_t bytes, total_bytes;
     uint64_t most_load, most_celsius; /* GP_JOB_ANY: not given */
@@ -60,37 +60,37 @@ enum { GP_JOB_ANY = 1000000 };
      .help = "ignore an existing CUDA_VISIBLE_DEVICES"}
 /* clang-format on */
 
-/* The request that the options are, with those of -i; it points into static memory, so there is one
- * a process. GP_EUSAGE. To be called before the sampler is opened: -i is taken from it, because
- * CUDA counts all GPUs. */
+/* The request from these options and -i. It points into static memory, so there is one per process.
+ * GP_EUSAGE. Call this before opening the sampler: it consumes -i, because CUDA counts all GPUs. */
 int gp_job_request(const struct gp_job_options *options, struct gp_pick_request *ret,
                    struct gp_err *err) GP_MUST_CHECK;
 
-/* Notes, unless quiet, that other users cannot see reservations where they are kept. GP_EUSAGE. */
+/* Notes, unless quiet, that other users cannot see reservations where they are stored. GP_EUSAGE.
+ * */
 int gp_job_check_place(bool quiet, struct gp_err *err) GP_MUST_CHECK;
 
-/* Opens what choosing needs, and what is wanted besides (NULL: nothing). */
+/* Opens a sampler for choosing GPUs and for what else is wanted (NULL: nothing). */
 int gp_job_open(const struct gp_pick_request *request, const struct gp_want *besides,
                 struct gp_sampler **ret, struct gp_err *err) GP_MUST_CHECK;
 
-/* Decides by a snapshot. Leases of those that this process was started from are its own. GP_ENODEV:
- * -i names no GPU; GP_ENOMEM. */
+/* Chooses GPUs from a snapshot. Leases of this process's ancestors count as its own. GP_ENODEV: -i
+ * matches no GPU; GP_ENOMEM. */
 int gp_job_decide(const struct gp_snapshot *snapshot, struct gp_leases *leases,
                   struct gp_pick_request *request, bool ignore_mask, struct gp_pick *ret,
                   struct gp_err *err) GP_MUST_CHECK;
 
-/* Hands what the options would choose now to `show`, without reserving it: GPUs, or with `waits`
- * also why there are none yet. GP_EBUSY, GP_ENEVER: there are none; and what gp_job_open(),
- * gp_job_decide() and `show` can answer. */
+/* Passes what the options would choose now to `show`, without reserving it: GPUs or, with `waits`,
+ * also why none are free yet. GP_EBUSY, GP_ENEVER: none; also the errors of gp_job_open(),
+ * gp_job_decide() and `show`. */
 int gp_job_preview(const struct gp_job_options *options, bool waits,
                    int (*show)(void *context, const struct gp_snapshot *snapshot,
                                const struct gp_pick *pick, struct gp_err *err),
                    void *context, struct gp_err *err) GP_MUST_CHECK;
 
-/* The error of a request that is not met: GP_ENEVER, GP_EEXPIRED, or GP_EBUSY with a hint. */
+/* The error for a request that is not met: GP_ENEVER, GP_EEXPIRED, or GP_EBUSY with a hint. */
 int gp_job_refuse(enum gp_pick_state state, const char *why, bool has_waited, struct gp_err *err);
 
-/* Appends what CUDA_VISIBLE_DEVICES is to be for what was chosen: "2,5", or UUIDs. */
+/* Appends the CUDA_VISIBLE_DEVICES for the chosen GPUs: "2,5", or UUIDs. */
 void gp_job_add_mask(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
                      const struct gp_pick *pick, bool uuid);
 

@@ -1,4 +1,4 @@
-/* gpulse kill: ends processes on the GPUs and sees to it that their memory comes back. */
+/* gpulse kill: terminates processes on the GPUs and checks that their memory is freed. */
 #include "cmd/app.h"
 #include "cmd/commands.h"
 #include "cmd/proc_end.h"

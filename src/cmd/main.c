@@ -1,4 +1,5 @@
-/* gpulse: finds the command and runs it. The only place that prints errors and ends the process. */
+/* gpulse: finds the command and runs it. Only this file prints errors and terminates the process.
+ * */
 #include "cmd/app.h"
 #include "cmd/commands.h"
 
@@ -58,7 +59,7 @@ const struct gp_program gp_program = {
                "SIGINT, SIGTERM\twhen repeating: stop; the output is complete\n",
 };
 
-/* ---- what the build and the shells ask for; not in the help ---- */
+/* ---- for the build and for shells; not in the help ---- */
 
 static void expand_names(struct gp_strbuf *sb, enum gp_complete kind)
 {
@@ -82,7 +83,7 @@ static int complete(int argc, char **argv, struct gp_err *err)
 {
     int first = argc > 2 && strcmp(argv[2], "--") == 0 ? 3 : 2;
     if (argc > first + 1 && first == 3 && strcmp(argv[first], "sim") == 0) {
-        /* The words behind "sim" are gpulse-sim's: sim __complete -- WORD… */
+        /* The arguments after "sim" are gpulse-sim's: sim __complete -- WORD… */
         char *const moved[] = {argv[3], argv[1], argv[2]};
         memcpy(argv + 1, moved, sizeof(moved));
         return gp_cmd_sim.run(argc - 1, argv + 1, err);
@@ -135,8 +136,8 @@ static int print_version(struct gp_err *err)
     return r;
 }
 
-/* The manual page of a command: of the build tree, or installed. Returns if there is none, or no
- * man(1), or no terminal to read it on. */
+/* Shows the manual page of a command, from the build tree or installed. Returns if there is none,
+ * no man(1), or no terminal to show it on. */
 static void open_manual(const struct gp_cmd *cmd)
 {
     static const char *const places[] = {"docs/gpulse-", "../share/man/man1/gpulse-"};
@@ -150,8 +151,8 @@ static void open_manual(const struct gp_cmd *cmd)
     }
 }
 
-/* gpulse alone, perhaps with common options: live on a terminal, unless a package has left the
- * program for that out. */
+/* gpulse without a command, but possibly with common options: live on a terminal, unless the
+ * package does not include that program. */
 static int run_default(struct gp_err *err)
 {
     char path[GP_PATH_SIZE];
@@ -247,12 +248,11 @@ static int run(int argc, char **argv, struct gp_err *err)
 int main(int argc, char **argv)
 {
     gp_io_secure_standard_fds();
-    /* A reader that goes away ends us as it ends any filter, whatever the parent had set. */
+    /* A closed pipe terminates gpulse like any filter, whatever the parent process had set. */
     (void)signal(SIGPIPE, SIG_DFL);
-    /* One heap for all threads: a heap of its own would cost a thread of the pool more than its
-     * work. */
+    /* One heap for all threads: a heap per pool thread would cost more than its work. */
     (void)mallopt(M_ARENA_MAX, 1);
-    /* Each tick frees what the last one took: do not give it back to the kernel in between. */
+    /* Each sample frees what the last one allocated: do not return it to the kernel in between. */
     (void)mallopt(M_TRIM_THRESHOLD, 64 << 20);
     (void)mallopt(M_MMAP_THRESHOLD, 16 << 20);
     struct gp_err err = {0};

@@ -1,4 +1,4 @@
-/* gpulse mem: where the memory of the GPUs is, or what a model would need of it. */
+/* gpulse mem: how GPU memory is used, or what a model would need. */
 #include "cmd/app.h"
 #include "cmd/commands.h"
 #include "cmd/mem_model.h"
@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { CONTEXT_MOST = 600 << 20 }; /* bytes: more than that is more than a context */
+enum { CONTEXT_MOST = 600 << 20 }; /* bytes: a process with more holds more than a context */
 
 struct mem_options {
     struct gp_mem_model model;
@@ -55,21 +55,21 @@ static const struct gp_opt options[] = {
 
 struct mem_run {
     struct gp_model model;
-    bool json, is_asked; /* is_asked: for a model */
-    const char *why;     /* there are no GPUs to compare it with; NULL: there are */
+    bool json, is_asked; /* is_asked: about a model */
+    const char *why;     /* no GPUs to compare it with; NULL: there are some */
     bool is_printed;
     /* of one sample */
     struct gp_account *accounts;
     size_t count;
     struct gp_procs procs;
-    bool knows_holders; /* else there is no telling who has what is not attributed */
+    bool knows_holders; /* otherwise unattributed memory cannot be explained */
     struct gp_strbuf sb;
 };
 
-/* ---- where it is ---- */
+/* ---- current use ---- */
 
-/* Whether it has about what a CUDA context takes by itself; clients of MPS have none of their own.
- */
+/* Whether it uses about as much as a bare CUDA context; MPS clients have no context of their own.
+ * */
 static bool is_context(const struct gp_proc_row *row)
 {
     return row->memory.known && row->memory.n > 0 && row->memory.n < CONTEXT_MOST && row->type &&
@@ -81,7 +81,7 @@ static bool is_of(const struct gp_proc_row *row, const struct gp_account *accoun
     return row->pid != 0 && row->gpu == account->device->index;
 }
 
-/* What can be said without having looked at processes can be said always. */
+/* Some verdicts do not depend on the processes. */
 static bool has_verdict(const struct mem_run *run, const struct gp_account *account)
 {
     return run->knows_holders || account->verdict <= GP_ACCOUNT_UNKNOWN;
@@ -95,7 +95,7 @@ static void add_mib(struct gp_strbuf *sb, size_t width, struct gp_amount a)
         gp_strbuf_addf(sb, "  %*s", (int)width, "-");
 }
 
-/* A line, cut where the terminal ends. */
+/* A line, cut at the width of the terminal. */
 static void add_process(struct gp_strbuf *sb, const struct gp_proc_row *row, bool any_context)
 {
     struct gp_strbuf line = GP_STRBUF_INIT(1 << 20);
@@ -172,7 +172,7 @@ static void add_table(struct mem_run *run)
                                  "GiB per process and GPU\n");
 }
 
-/* ---- for programs ---- */
+/* ---- JSON ---- */
 
 static json_t *number(struct gp_amount a)
 {
@@ -241,8 +241,7 @@ static int look(struct mem_run *run, const struct gp_snapshot *snapshot,
     return r;
 }
 
-/* The numbers are shown also where the search for who has the GPUs open got stuck; it is an error
- * then all the same. */
+/* The numbers are printed even if the search for processes got stuck; that is still an error. */
 static int on_accounts(const struct gp_snapshot *snapshot, void *ctx, struct gp_err *err)
 {
     struct mem_run *run = ctx;
@@ -310,7 +309,7 @@ static int show(struct mem_run *run, const struct gp_want *want,
     return r;
 }
 
-/* Without a GPU the estimate stands all the same, unless certain GPUs were asked for. */
+/* Without a GPU the estimate is still printed, unless certain GPUs were selected. */
 static int run_model(struct mem_run *run, struct gp_err *err)
 {
     static const int absent[] = {GP_ENODEV, GP_EDRIVER, GP_ETIMEOUT, GP_EPERM};

@@ -11,9 +11,9 @@
 #include <string.h>
 
 #define SIZE_MOST UINT64_C(1000000000)
-#define TOTAL_MOST 9e18 /* bytes: what JSON numbers of ours hold */
+#define TOTAL_MOST 9e18 /* bytes: the largest number in gpulse's JSON */
 
-/* ---- what is asked for ---- */
+/* ---- the model ---- */
 
 enum size { BATCH, SEQ, LAYERS, HIDDEN, VOCAB, HEADS, SIZE__COUNT };
 
@@ -22,7 +22,7 @@ static const char *const size_names[SIZE__COUNT] = {
     [HIDDEN] = "hidden", [VOCAB] = "vocab", [HEADS] = "heads",
 };
 
-/* An option that counts only with another one. */
+/* An option that has an effect only together with another one. */
 static const struct {
     enum size given, needed;
 } needs[] = {
@@ -60,7 +60,7 @@ static int check_training(const struct gp_mem_model *o, const struct gp_model *m
     return 0;
 }
 
-/* One word out of a table, or what is used without it. */
+/* One word from a table, or the default. */
 static int find_words(const struct gp_mem_model *o, struct gp_model *ret, struct gp_err *err)
 {
     ret->dtype = gp_dtype(o->dtype ? o->dtype : "bf16");
@@ -132,11 +132,11 @@ void gp_mem_model_want(struct gp_metric_set *metrics)
         gp_metric_set_add(metrics, wanted[i]);
 }
 
-/* ---- on this machine ---- */
+/* ---- the GPUs of this machine ---- */
 
-/* A GPU or a MIG instance; of a GPU that is divided only its instances take programs. */
+/* A GPU or a MIG instance; of a partitioned GPU only the instances can run programs. */
 struct place {
-    double room, free; /* below 0: not known */
+    double room, free; /* below 0: unknown */
     bool is_divided;
     struct gp_placement placement;
 };
@@ -173,13 +173,13 @@ static const char *const not_counted[][2] = {
     {"logits", "--batch, --seq and --vocab"},
 };
 
-/* Whether the terms of that row are missing for want of sizes. */
+/* Whether the terms in that row are missing because dimensions are not given. */
 static bool is_missing(const struct gp_model *m, size_t row)
 {
     return row == 0 ? m->layers <= 0 : m->vocab <= 0;
 }
 
-/* ---- for people ---- */
+/* ---- text ---- */
 
 /* "7B", "1.3B", "6.738415616B", "350M", "12". */
 static void add_params(struct gp_strbuf *sb, double params)
@@ -216,7 +216,7 @@ static void add_terms(struct gp_strbuf *sb, const struct gp_model *m, const stru
                        t->bytes / 0x1p30, t->formula, *t->about ? " (" : "", t->about,
                        *t->about ? ")" : "");
     }
-    gp_strbuf_addf(sb, "  %-15s  %9.2f GiB  %.2f GiB of it for the parameters, %g bytes each\n",
+    gp_strbuf_addf(sb, "  %-15s  %9.2f GiB  including %.2f GiB for the parameters, %g bytes each\n",
                    "total", e->total / 0x1p30, e->states / 0x1p30, e->states / m->params);
     for (size_t i = 0; i < GP_ARRAY_LEN(not_counted); i++)
         if (is_missing(m, i))
@@ -243,7 +243,7 @@ static void add_fit(struct gp_strbuf *sb, const struct gp_device *device, const 
     else if (p->placement.fit == GP_ROOM_NOW)
         gp_strbuf_addf(sb, "fits now, leaves %.2f GiB", (p->free - e->total) / 0x1p30);
     else if (p->placement.fit == GP_ROOM_EMPTY)
-        gp_strbuf_addf(sb, "would fit if the GPU were empty, now %.2f GiB too big", gib);
+        gp_strbuf_addf(sb, "would fit on the empty GPU, now %.2f GiB too big", gib);
     else if (p->placement.fit == GP_ROOM_NOT)
         gp_strbuf_addf(sb, "too big by %.2f GiB", gib);
     else if (device->status != GP_STATUS_OK)
@@ -285,8 +285,8 @@ static void add_places(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
     for (size_t i = 0; i < snapshot->device_count; i++)
         add_place(sb, &snapshot->devices[i], width, e);
     gp_strbuf_addf(sb,
-                   "NEEDED: at least so many of this kind, empty, with %s split evenly over them "
-                   "(%s); -: no number of them will do\n",
+                   "NEEDED: minimum number of such GPUs, empty, with %s split evenly over them "
+                   "(%s); -: no number is enough\n",
                    m->optimizer ? "weights, gradients and optimizer state" : "weights and KV cache",
                    m->optimizer ? "ZeRO-3, FSDP" : "tensor parallel");
 }
@@ -298,12 +298,12 @@ void gp_mem_model_add(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
     add_title(sb, model);
     add_terms(sb, model, &e);
     if (why)
-        gp_strbuf_addf(sb, "There is no GPU to compare with: %s\n", why);
+        gp_strbuf_addf(sb, "No GPU to compare with: %s\n", why);
     else
         add_places(sb, snapshot, model, &e);
 }
 
-/* ---- for programs ---- */
+/* ---- JSON ---- */
 
 static json_t *bytes(double n)
 {

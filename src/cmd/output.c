@@ -21,7 +21,7 @@ int gp_output_check(const struct gp_output_options *o, struct gp_err *err)
     };
     if (o->file && strcmp(o->file, "-") == 0)
         return gp_err_set(err, GP_EUSAGE,
-                          "--output takes a file; without it the output goes to standard output");
+                          "--output needs a file name; omit it to write to standard output");
     for (size_t i = 0; !o->file && i < GP_ARRAY_LEN(need_output); i++)
         if (need_output[i].given)
             return gp_err_set(err, GP_EUSAGE, "--%s needs --output FILE", need_output[i].name);

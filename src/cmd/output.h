@@ -1,4 +1,4 @@
-/* What the commands that write into a file share: the options for it, as rows of their tables. */
+/* What commands that write to a file share: its options, as rows of their tables. */
 #ifndef GP_CMD_OUTPUT_H
 #define GP_CMD_OUTPUT_H
 
@@ -18,8 +18,8 @@ struct gp_output_options {
 /* clang-format off */
 #define GP_OUTPUT_DEFAULTS {.keep = GP_OUTFILE_KEEP}
 
-/* The rows, for options of this type that have a gp_output_options as `member`; append_note says
- * what --append asks of a file. */
+/* The rows, for an options type with a gp_output_options named `member`; append_note is added to
+ * the help of --append. */
 #define GP_OUTPUT_ROWS(type, member, append_note)                                                  \
     {'o', "output", NULL, GP_OPT_STRING, "FILE", .complete = GP_COMPLETE_FILE,                     \
      .offset = offsetof(type, member.file),                                                        \
@@ -38,7 +38,7 @@ struct gp_output_options {
 
 bool gp_output_rotates(const struct gp_output_options *o);
 
-/* GP_EUSAGE: options that do not go together. */
+/* GP_EUSAGE: options that cannot be combined. */
 int gp_output_check(const struct gp_output_options *o, struct gp_err *err) GP_MUST_CHECK;
 
 struct gp_outfile_config gp_output_config(const struct gp_output_options *o);

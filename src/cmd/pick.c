@@ -1,4 +1,4 @@
-/* gpulse pick: which GPUs to use now. */
+/* gpulse pick: chooses free GPUs and prints their ids. */
 #include "cmd/app.h"
 #include "cmd/commands.h"
 #include "cmd/job_request.h"
@@ -112,7 +112,7 @@ static int print(const struct pick_options *o, const struct gp_snapshot *snapsho
     return r;
 }
 
-/* As many as there are between --gpus and --at-most. */
+/* As many as are free, between --gpus and --at-most. */
 static int decide(const struct pick_options *o, const struct gp_snapshot *snapshot,
                   struct gp_pick_request *request, struct gp_pick *ret, struct gp_err *err)
 {
@@ -168,12 +168,12 @@ static int pick_main(int argc, char **argv, struct gp_err *err)
     if (r < 0 || done)
         return r;
     if (positional > 0)
-        return gp_err_set(err, GP_EUSAGE, "pick takes no arguments; to start a job: gpulse run");
+        return gp_err_set(err, GP_EUSAGE, "pick takes no arguments; to run a command: gpulse run");
     if (o.at_most > GP_LEASE_GPUS)
         return gp_err_set(err, GP_EUSAGE, "--at-most takes at most %d", (int)GP_LEASE_GPUS);
     r = gp_job_request(&o.job, &request, err);
     if (r == 0 && request.is_all && o.at_most)
-        r = gp_err_set(err, GP_EUSAGE, "--at-most goes with a number of GPUs only");
+        r = gp_err_set(err, GP_EUSAGE, "--at-most needs --gpus with a number of GPUs");
     if (r == 0)
         r = gp_job_check_place(false, err);
     if (r == 0)

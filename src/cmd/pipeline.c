@@ -15,7 +15,7 @@
 
 enum kind { RUN = 1, FIT = 2, BOTH = RUN | FIT };
 
-/* What a step may have of the options of gpulse run and gpulse fit-batch. */
+/* Options of gpulse run and gpulse fit-batch that a step may have. */
 static const struct option {
     const char *name, *option;
     enum kind kind;
@@ -57,10 +57,10 @@ static const struct option {
 
 struct load {
     struct gp_pipeline *pipeline;
-    enum kind kinds[GP_STEPS_MAX]; /* whose options the step has had so far */
+    enum kind kinds[GP_STEPS_MAX]; /* whose options the step has used so far */
     FILE *file;
     unsigned line;
-    bool is_continued; /* the line goes on with the value before */
+    bool is_continued; /* the line continues the value of the previous one */
     struct gp_err *err;
     int r;
 };
@@ -70,7 +70,7 @@ static int fail_at(struct load *load, unsigned line, const char *what, const cha
     if (load->r == 0)
         load->r = gp_err_set(load->err, GP_EFORMAT, "%.200s:%u: %s '%.*s'", load->pipeline->path,
                              line, what, (int)strcspn(name, "\n"), name);
-    return 1; /* inih goes on, and the first error counts */
+    return 1; /* inih continues, but only the first error is reported */
 }
 
 static int fail(struct load *load, const char *what, const char *name)
@@ -78,27 +78,25 @@ static int fail(struct load *load, const char *what, const char *name)
     return fail_at(load, load->line, what, name);
 }
 
-/* inih cuts longer lines in two without a word. */
+/* inih silently splits longer lines. */
 static char *read_line(char *line, int size, void *context)
 {
     struct load *load = context;
     char *read = fgets(line, size, load->file);
     load->line++;
     if (read && !strchr(line, '\n') && !feof(load->file))
-        (void)fail(load,
-                   "this line is too long; the rest of a command goes on new lines that begin "
-                   "with blanks:",
-                   line);
+        (void)fail(
+            load,
+            "the line is too long; continue a command on new lines that begin with blanks:", line);
     load->is_continued = isblank((unsigned char)*line);
     const char *text = line + strspn(line, " \t");
     const char *remark = strpbrk(text, ";") ? strstr(text, " ;") : NULL;
     if (read && *text != ';' && *text != '#' && remark)
-        (void)fail(load,
-                   "a ';' after a blank begins a comment; write it without the blank:", remark);
+        (void)fail(load, "';' after a blank begins a comment; remove the blank before it:", remark);
     return read;
 }
 
-/* 1, 0, or −1 for neither. */
+/* 1 for yes, 0 for no, −1 for anything else. */
 static int yes_or_no(const char *value)
 {
     static const char *const words[] = {"no", "yes", "false", "true", "off", "on", "0", "1"};
@@ -118,7 +116,7 @@ static bool add_text(char **list, size_t *count, size_t max, char *text)
     return true;
 }
 
-/* Or "all", or docker's "device=0,1". */
+/* Also "all", and docker's "device=0,1". */
 static bool is_number(const char *value)
 {
     return strcmp(value, "all") == 0 || strncmp(value, "device=", 7) == 0 ||
@@ -129,7 +127,7 @@ static int refuse_ids(struct load *load, const char *value)
 {
     char line[300];
     (void)snprintf(line, sizeof(line), "gpu-ids = %s", value);
-    return fail(load, "gpus takes a number, not the ids of GPUs; write", line);
+    return fail(load, "gpus takes a number, not GPU ids; use", line);
 }
 
 static int add_option(struct load *load, struct gp_step *step, const char *name, const char *value)
@@ -144,19 +142,19 @@ static int add_option(struct load *load, struct gp_step *step, const char *name,
         load->kinds[step - load->pipeline->steps] &= option->kind;
         step->own_options |= option->kind == FIT ? UINT32_C(1) << step->option_count % 32 : 0;
         if (option->is_flag && yes_or_no(value) < 0)
-            return fail(load, "yes or no is wanted, not", value);
+            return fail(load, "expected yes or no, got", value);
         if (option->is_flag && yes_or_no(value) == 0)
             return 1;
         if (asprintf(&text, option->is_flag ? "%s" : "%s=%s", option->option, value) < 0)
             text = NULL;
         return add_text(step->options, &step->option_count, GP_STEP_OPTIONS, text)
                    ? 1
-                   : fail(load, "there is no room for", name);
+                   : fail(load, "too many options at", name);
     }
-    return fail(load, "a step has no", name);
+    return fail(load, "unknown option of a step", name);
 }
 
-/* Adds to what is there, with a blank or a comma between. */
+/* Appends to the existing value, separated by a blank or a comma. */
 static bool join(char *text, size_t size, const char *between, const char *value)
 {
     size_t n = strlen(text);
@@ -164,12 +162,12 @@ static bool join(char *text, size_t size, const char *between, const char *value
     return (size_t)more < size - n;
 }
 
-/* A command continues in lines that begin with blanks. */
+/* A command may continue on lines that begin with blanks. */
 static int add_command(struct load *load, struct gp_step *step, const char *name, const char *value)
 {
     struct gp_placeholder unused;
     if (step->command[0] && !load->is_continued)
-        return fail(load, "there is a command already in", step->name);
+        return fail(load, "a second command in", step->name);
     step->is_fit = strcmp(name, "fit-batch") == 0;
     if (step->batch_line == 0 && gp_placeholder_next(value, &unused))
         step->batch_line = load->line;
@@ -185,7 +183,7 @@ static int add_after(struct load *load, struct gp_step *step, const char *value)
     step->has_after = true;
     return join(step->after, sizeof(step->after), ",", value)
                ? 1
-               : fail(load, "there is no room for", value);
+               : fail(load, "too many values at", value);
 }
 
 static int set_folder(struct load *load, struct gp_step *step, const char *value)
@@ -197,10 +195,10 @@ static int set_folder(struct load *load, struct gp_step *step, const char *value
 static int add_variable(struct load *load, struct gp_step *step, const char *value)
 {
     if (!strchr(value, '='))
-        return fail(load, "env takes NAME=VALUE, not", value);
+        return fail(load, "env: expected NAME=VALUE, got", value);
     return add_text(step->variables, &step->variable_count, GP_STEP_VARIABLES, strdup(value))
                ? 1
-               : fail(load, "there is no room for", value);
+               : fail(load, "too many variables at", value);
 }
 
 static int set_of_step(struct load *load, struct gp_step *step, const char *name, const char *value)
@@ -224,7 +222,7 @@ size_t gp_pipeline_find(const struct gp_pipeline *pipeline, const char *name)
     return GP_STEPS_MAX;
 }
 
-/* NULL: there is no room for another one. */
+/* NULL: too many steps. */
 static struct gp_step *add_step(struct load *load, const char *name)
 {
     struct gp_pipeline *pipeline = load->pipeline;
@@ -242,28 +240,28 @@ static int on_value(void *context, const char *section, const char *name, const 
 {
     struct load *load = context;
     if (!*section)
-        return fail(load, "a [step] must come before", name);
+        return fail(load, "expected a [step] before", name);
     if (strcmp(section, "pipeline") == 0) {
         if (strcmp(name, "name") != 0)
-            return fail(load, "a pipeline has no", name);
+            return fail(load, "unknown option of a pipeline", name);
         gp_utf8_copy_safe(load->pipeline->name, sizeof(load->pipeline->name), value);
         return 1;
     }
     if (!gp_step_is_name(section))
         return fail(load,
-                    "a step's name has up to 63 letters, digits and '_', '-', '.', and begins "
-                    "with none of the last two:",
+                    "invalid step name; use up to 63 letters, digits and '_', '-', '.', beginning "
+                    "with a letter, a digit or '_':",
                     section);
     struct gp_step *step = add_step(load, section);
     if (!step)
-        return fail(load, "there is no room for", section);
+        return fail(load, "too many steps at", section);
     step->hash = gp_hash(gp_hash(step->hash, name), value);
     return set_of_step(load, step, name, value);
 }
 
-/* ---- what belongs together ---- */
+/* ---- checks across lines ---- */
 
-/* The steps that `after` names; without it, all above. */
+/* The steps in `after` or, without it, all steps above. */
 static uint64_t predecessors_of(struct load *load, size_t at)
 {
     static const char separators[] = ", \t";
@@ -272,13 +270,13 @@ static uint64_t predecessors_of(struct load *load, size_t at)
     if (!step->has_after)
         return gp_step_bit(at) - 1;
     for (const char *p = step->after; *(p += strspn(p, separators));) {
-        char name[GP_STEP_NAME_SIZE + 1]; /* one byte more: a longer name is no step's */
+        char name[GP_STEP_NAME_SIZE + 1]; /* one byte more: a longer name cannot be a step's */
         size_t n = strcspn(p, separators);
         (void)snprintf(name, sizeof(name), "%.*s", (int)n, p);
         p += n;
         size_t found = gp_pipeline_find(load->pipeline, name);
         if (found == GP_STEPS_MAX)
-            (void)fail_at(load, step->after_line, "there is no step", name);
+            (void)fail_at(load, step->after_line, "no such step:", name);
         else
             set |= gp_step_bit(found);
     }
@@ -328,9 +326,9 @@ static void check_placeholders(struct load *load, size_t at)
         if (gp_pipeline_fit_of(load->pipeline, at, p.name) != GP_STEPS_MAX)
             continue;
         (void)fail_at(load, step->batch_line,
-                      *p.name ? "this is no fit-batch step that it comes after:"
-                              : "{batch} needs one fit-batch step before it; of several write "
-                                "{batch:NAME}, in",
+                      *p.name ? "not a fit-batch step that it runs after:"
+                              : "{batch} needs exactly one fit-batch step before it; with several "
+                                "use {batch:NAME}, in",
                       *p.name ? p.name : step->name);
     }
 }
@@ -342,11 +340,12 @@ static int check_step(struct load *load, size_t at)
     if (!step->command[0])
         return gp_err_set(load->err, GP_EFORMAT, "%.200s: [%s] has no command", path, step->name);
     if (!(load->kinds[at] & (step->is_fit ? FIT : RUN)))
-        return gp_err_set(load->err, GP_EFORMAT, "%.200s: [%s] has options that %s does not have",
-                          path, step->name, step->is_fit ? "fit-batch" : "a command");
+        return gp_err_set(load->err, GP_EFORMAT,
+                          "%.200s: [%s] has options that %s does not support", path, step->name,
+                          step->is_fit ? "fit-batch" : "a command");
     if (step->is_fit && !strstr(step->command, "{}"))
         return gp_err_set(load->err, GP_EFORMAT,
-                          "%.200s: [%s] needs {} where its command takes the batch size", path,
+                          "%.200s: [%s] needs {} in its command in place of the batch size", path,
                           step->name);
     check_placeholders(load, at);
     return load->r;
@@ -366,11 +365,10 @@ static int read_file(struct load *load)
     struct gp_pipeline *pipeline = load->pipeline;
     int line = ini_parse_stream(read_line, load, on_value, load);
     if (load->r == 0 && line != 0)
-        return gp_err_set(load->err, GP_EFORMAT, "%.200s:%d: neither [step] nor name = value",
+        return gp_err_set(load->err, GP_EFORMAT, "%.200s:%d: expected [step] or name = value",
                           pipeline->path, line);
     if (load->r == 0 && pipeline->graph.count == 0)
-        return gp_err_set(load->err, GP_EFORMAT, "%.200s: there is no [step] in it",
-                          pipeline->path);
+        return gp_err_set(load->err, GP_EFORMAT, "%.200s: no [step] section", pipeline->path);
     if (load->r == 0)
         connect(load);
     for (size_t i = 0; load->r == 0 && i < pipeline->graph.count; i++)
@@ -385,7 +383,7 @@ static int open_file(FILE **ret, const char *path, char real[PATH_MAX], struct g
     if (!*ret || !realpath(path, real) || fstat(fileno(*ret), &st) != 0)
         return gp_err_set(err, GP_EIO, "cannot read '%s': %s", path, strerror(errno));
     return S_ISDIR(st.st_mode)
-               ? gp_err_set(err, GP_EUSAGE, "'%s' is a folder; --pipeline takes a file", path)
+               ? gp_err_set(err, GP_EUSAGE, "'%s' is a folder; --pipeline needs a file", path)
                : 0;
 }
 

@@ -1,5 +1,4 @@
-/* A pipeline: commands that run on GPUs of their own, one after another or side by side, from an
- * INI file.
+/* A pipeline: commands that run on GPUs of their own, in sequence or in parallel, from an INI file.
  *
  *   [pipeline]
  *   name = im2elevation
@@ -20,9 +19,9 @@
  *   after = train
  *   command = python export.py
  *
- * Every other section is a step. One without `after` starts when all sections above it have
- * succeeded. What it may have besides command, fit-batch, after, env and folder are options of
- * gpulse run or gpulse fit-batch, by their names. */
+ * Every other section is a step. A step without `after` starts when all sections above it have
+ * succeeded. Besides command, fit-batch, after, env and folder, a step may have options of gpulse
+ * run or gpulse fit-batch, by their long names. */
 #ifndef GP_CMD_PIPELINE_H
 #define GP_CMD_PIPELINE_H
 
@@ -33,7 +32,7 @@
 struct gp_err;
 
 enum {
-    GP_STEP_OPTIONS = 32, /* as own_options has bits */
+    GP_STEP_OPTIONS = 32, /* a bit as in own_options */
     GP_STEP_VARIABLES = 64,
     GP_STEP_AFTER_SIZE = 4096,
 };
@@ -45,35 +44,36 @@ struct gp_step {
     char folder[GP_PATH_SIZE];
     char *options[GP_STEP_OPTIONS]; /* "--mem=9GiB" */
     size_t option_count;
-    uint32_t own_options;               /* a bit for each of them that gpulse run does not have */
+    uint32_t own_options;               /* one bit for each option used that gpulse run does not
+                                           have */
     char *variables[GP_STEP_VARIABLES]; /* "NAME=VALUE" */
     size_t variable_count;
-    char after[GP_STEP_AFTER_SIZE]; /* as it stands in the file */
+    char after[GP_STEP_AFTER_SIZE]; /* as written in the file */
     bool has_after;
-    unsigned after_line, batch_line; /* of the file; 0: none */
-    uint64_t hash;                   /* of all that stands in the file about it */
+    unsigned after_line, batch_line; /* in the file; 0: none */
+    uint64_t hash;                   /* of its section in the file */
 };
 
 struct gp_pipeline {
-    char path[GP_PATH_SIZE];   /* of the file, whole */
-    char name[128];            /* safe to be shown */
-    char folder[GP_PATH_SIZE]; /* of the file: where steps run that name none */
+    char path[GP_PATH_SIZE];   /* absolute path of the file */
+    char name[128];            /* safe to print */
+    char folder[GP_PATH_SIZE]; /* of the file: working folder of steps that name none */
     struct gp_step steps[GP_STEPS_MAX];
-    struct gp_steps graph; /* of the steps, by their numbers */
+    struct gp_steps graph; /* of the steps, by number */
 };
 
 /* GP_EIO; GP_EFORMAT names the file and the line. */
 int gp_pipeline_load(struct gp_pipeline **ret, const char *path, struct gp_err *err) GP_MUST_CHECK;
 void gp_pipeline_free(struct gp_pipeline *pipeline);
 
-/* The number of a step; GP_STEPS_MAX: there is none of that name. */
+/* The number of the step with this name; GP_STEPS_MAX: there is none. */
 size_t gp_pipeline_find(const struct gp_pipeline *pipeline, const char *name);
 
-/* The fit-batch step that a placeholder in a step means: the one of that name, or with "" the only
- * one that it comes after. GP_STEPS_MAX: there is none, or there are several. */
+/* The fit-batch step that a placeholder in a step refers to: the one with that name or, with "",
+ * the only one that it runs after. GP_STEPS_MAX: none, or several. */
 size_t gp_pipeline_fit_of(const struct gp_pipeline *pipeline, size_t step, const char *name);
 
-/* The value of one of its options, as "0,1" of gpu-ids; NULL: it has none. */
+/* The value of one of its options, such as "0,1" of gpu-ids; NULL: not given. */
 const char *gp_step_option(const struct gp_step *step, const char *option);
 
 #endif

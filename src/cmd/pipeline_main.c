@@ -1,12 +1,12 @@
-/* gpulse-pipeline: what gpulse run --pipeline starts, a program of its own because it needs inih.
- * Each step is a gpulse run or fit-batch. A note is kept of those that have succeeded, so that the
- * next run of the same file continues there, however this one ended.
+/* gpulse-pipeline: started by gpulse run --pipeline, a separate program because it needs inih. Each
+ * step is a gpulse run or fit-batch. A note records the steps that have succeeded, so that the next
+ * run of the same file continues there, however this one ended.
  *
  *   gpulse-pipeline GPULSE FILE FROM FOLDER FLAGS IDS
  *
- * FROM: the step to begin with, "" for the note's; FOLDER: of the records, "" for one of its own;
- * FLAGS: letters, r run all steps again, n only say what would run, q say less; IDS: the GPUs that
- * all steps choose among, "" for all. */
+ * FROM: the first step to run, "" to use the note; FOLDER: of the records, "" for a new one; FLAGS:
+ * letters, r run all steps again, n only print what would run, q print less; IDS: the GPUs from
+ * which all steps choose, "" for all. */
 #include "cmd/pipeline_run.h"
 
 #include "base/clock.h"
@@ -22,9 +22,9 @@
 
 enum { ARGUMENTS = 7, RESULT_MAX = 1 << 20 };
 
-/* ---- which steps are to run ---- */
+/* ---- which steps run ---- */
 
-/* A batch size that a step needs, and that nobody will look for. */
+/* A batch size that a step needs and no remaining step will determine. */
 static int check_batches(const struct gp_pipeline_run *run, struct gp_err *err)
 {
     const struct gp_pipeline *pipeline = run->pipeline;
@@ -36,11 +36,10 @@ static int check_batches(const struct gp_pipeline_run *run, struct gp_err *err)
         for (; gp_placeholder_next(text, &p); text = p.at + p.length) {
             size_t fit = gp_pipeline_fit_of(pipeline, i, p.name);
             if (pipeline->graph.states[fit] == GP_STEP_PASSED_OVER && !run->batches[fit])
-                return gp_err_set(err, GP_EUSAGE,
-                                  "step %s needs the batch size of %s, which is not known: begin "
-                                  "with --from %s",
-                                  pipeline->steps[i].name, pipeline->steps[fit].name,
-                                  pipeline->steps[fit].name);
+                return gp_err_set(
+                    err, GP_EUSAGE,
+                    "step %s needs the batch size of %s, which is unknown; start with --from %s",
+                    pipeline->steps[i].name, pipeline->steps[fit].name, pipeline->steps[fit].name);
         }
     }
     return 0;
@@ -51,7 +50,7 @@ static int choose_steps(struct gp_pipeline_run *run, const char *from, struct gp
     uint64_t succeeded = gp_pipeline_read_note(run);
     size_t first = gp_pipeline_find(run->pipeline, from);
     if (*from && first == GP_STEPS_MAX)
-        return gp_err_set(err, GP_EUSAGE, "there is no step '%s' in %s", from, run->pipeline->path);
+        return gp_err_set(err, GP_EUSAGE, "no step '%s' in %s", from, run->pipeline->path);
     gp_steps_continue(&run->pipeline->graph, run->restart ? 0 : succeeded, first);
     return check_batches(run, err);
 }
@@ -60,18 +59,18 @@ static int check_ids(const struct gp_pipeline_run *run, struct gp_err *err)
 {
     for (size_t i = 0; *run->gpu_ids && i < run->pipeline->graph.count; i++)
         if (gp_step_option(&run->pipeline->steps[i], "--gpu-ids"))
-            return gp_err_set(err, GP_EUSAGE,
-                              "step %s has gpu-ids of its own: write gpus = N there, to choose "
-                              "among --gpu-ids %.100s",
-                              run->pipeline->steps[i].name, run->gpu_ids);
+            return gp_err_set(
+                err, GP_EUSAGE,
+                "step %s has its own gpu-ids; use gpus = N there, to choose from --gpu-ids %.100s",
+                run->pipeline->steps[i].name, run->gpu_ids);
     return 0;
 }
 
-/* What a step asks for is found wrong before the first one runs, not hours later. */
+/* Errors in the options of a step are found before the first step runs, not hours later. */
 static int check_steps(struct gp_pipeline_run *run)
 {
     const struct gp_steps *graph = &run->pipeline->graph;
-    const int busy = gp_err_exit_status(GP_EBUSY); /* it may be free by then */
+    const int busy = gp_err_exit_status(GP_EBUSY); /* its GPUs may be free by then */
     char text[GP_PATH_SIZE + 200];
     int status = 0;
     for (size_t i = 0; status == 0 && i < graph->count; i++) {
@@ -83,14 +82,14 @@ static int check_steps(struct gp_pipeline_run *run)
             status = 0;
             continue;
         }
-        (void)snprintf(text, sizeof(text), "%s: step %s cannot run as it stands; none was started",
+        (void)snprintf(text, sizeof(text), "%s: step %s cannot run as written; no step was started",
                        run->pipeline->path, run->pipeline->steps[i].name);
         gp_io_print_note("gpulse", text);
     }
     return status;
 }
 
-/* ---- running them ---- */
+/* ---- running the steps ---- */
 
 static void say_where(const struct gp_pipeline_run *run)
 {
@@ -105,7 +104,7 @@ static void say_where(const struct gp_pipeline_run *run)
     gp_strbuf_fini(&sb);
 }
 
-/* The batch size that fit-batch has printed, which stays in the record. False: there is none. */
+/* The batch size printed by fit-batch, also kept in the record. False: there is none. */
 static bool take_result(struct gp_pipeline_run *run, size_t at)
 {
     char name[GP_STEP_NAME_SIZE + 32];
@@ -123,7 +122,7 @@ static bool take_result(struct gp_pipeline_run *run, size_t at)
     return batch > 0;
 }
 
-/* The record's report, which says at any time how far the steps have come. */
+/* The record's report shows the progress of the steps at any time. */
 static int write_report(struct gp_pipeline_run *run, bool is_shown, struct gp_err *err)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
@@ -135,7 +134,7 @@ static int write_report(struct gp_pipeline_run *run, bool is_shown, struct gp_er
     return r;
 }
 
-/* Steps run also where nothing can be kept; that is said once. */
+/* Steps also run if the note cannot be written; that is reported once. */
 static void write_note(struct gp_pipeline_run *run)
 {
     struct gp_err err;
@@ -143,7 +142,8 @@ static void write_note(struct gp_pipeline_run *run)
         return;
     run->has_note_failed = true;
     gp_io_print_error("gpulse", &err);
-    gp_io_print_note("gpulse", "the next run of this pipeline will not know what has succeeded");
+    gp_io_print_note("gpulse",
+                     "the next run of this pipeline will not know which steps have succeeded");
 }
 
 static void start(struct gp_pipeline_run *run, size_t at)
@@ -160,7 +160,7 @@ static void start(struct gp_pipeline_run *run, size_t at)
     gp_steps_end(&pipeline->graph, at, false);
 }
 
-/* Waits for one to end, and notes what has become of it: its exit status. */
+/* Waits for a step to exit, and records the result. Returns its exit status. */
 static int finish_one(struct gp_pipeline_run *run)
 {
     int status;
@@ -173,7 +173,7 @@ static int finish_one(struct gp_pipeline_run *run)
     return run->statuses[at];
 }
 
-/* The status of the first step that failed, or of the signal that ended all. */
+/* The status of the first step that failed, or of the signal that stopped all. */
 static int run_steps(struct gp_pipeline_run *run)
 {
     struct gp_steps *graph = &run->pipeline->graph;
@@ -228,7 +228,7 @@ static int run_pipeline(struct gp_pipeline_run *run, char **argv, struct gp_err 
     if (r != 0 || run->dry_run)
         return r != 0 ? r : show_plan(run);
     r = gp_record_open(&run->record, *folder ? folder : NULL, gp_clock_wall_ns(), err);
-    if (r == 0 && *folder && realpath(folder, whole)) /* steps may run elsewhere */
+    if (r == 0 && *folder && realpath(folder, whole)) /* steps may run in other folders */
         (void)snprintf(run->record.path, sizeof(run->record.path), "%s", whole);
     if (r < 0)
         return r;
@@ -242,7 +242,8 @@ int main(int argc, char **argv)
     static struct gp_pipeline_run run; /* large */
     struct gp_err err = {0};
     if (argc != ARGUMENTS) {
-        (void)fprintf(stderr, "gpulse-pipeline: is started by gpulse run --pipeline FILE\n");
+        (void)fprintf(stderr,
+                      "gpulse-pipeline: internal program; use gpulse run --pipeline FILE\n");
         return 2;
     }
     run.gpulse = argv[1];

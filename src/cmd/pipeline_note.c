@@ -20,8 +20,8 @@ void gp_pipeline_find_note(struct gp_pipeline_run *run)
                        (unsigned long long)gp_hash(GP_HASH_INIT, run->pipeline->path));
 }
 
-/* The kernel drops the lock with the process, however that ends. The file stays: to remove it would
- * let two processes lock two files of one name. */
+/* The kernel releases the lock when the process terminates, however that happens. The file stays:
+ * removing it would let two processes lock two files of the same name. */
 int gp_pipeline_lock(const struct gp_pipeline_run *run, struct gp_err *err)
 {
     char path[GP_PATH_SIZE + 8];
@@ -32,9 +32,10 @@ int gp_pipeline_lock(const struct gp_pipeline_run *run, struct gp_err *err)
         return 0;
     (void)fcntl(fd, F_GETLK, &lock);
     (void)close(fd);
-    if (lock.l_type == F_UNLCK) /* it has ended meanwhile */
+    if (lock.l_type == F_UNLCK) /* it has exited meanwhile */
         return gp_pipeline_lock(run, err);
-    return gp_err_set(err, GP_EBUSY, "%s is running already, as process %d; wait for its end",
+    return gp_err_set(err, GP_EBUSY,
+                      "%s is already running, as process %d; wait until it has finished",
                       run->pipeline->path, (int)lock.l_pid);
 }
 

@@ -19,7 +19,7 @@ void gp_pipeline_add_names(struct gp_strbuf *sb, const struct gp_pipeline *pipel
 
 /* ---- the report ---- */
 
-/* What the record of a step says of its GPUs: "GPU 2 9216 MiB, 85 % busy". */
+/* The GPUs from the record of a step: "GPU 2 9216 MiB, 85 % busy". */
 static void add_gpus(struct gp_strbuf *sb, const json_t *record)
 {
     size_t i;
@@ -53,7 +53,7 @@ static void add_causes(struct gp_strbuf *sb, const json_t *record)
     }
 }
 
-/* Of one that has run. */
+/* For a step that has run. */
 static void add_outcome(struct gp_strbuf *sb, const struct gp_pipeline_run *run, size_t at)
 {
     char path[GP_PATH_SIZE];
@@ -99,14 +99,14 @@ static void add_safe(struct gp_strbuf *sb, const char *before, const char *text)
     gp_utf8_add_safe(sb, text, strlen(text), SIZE_MAX);
 }
 
-/* Which GPUs it would get now, if those of the steps that start with it are taken. */
+/* The GPUs it would get now, apart from those of the steps that start with it. */
 static void add_gpus_now(struct gp_strbuf *sb, struct gp_pipeline_run *run, size_t at,
                          struct gp_strbuf *taken)
 {
     struct gp_strbuf plan = GP_STRBUF_INIT(1 << 16);
     int status = gp_pipeline_check(run, at, taken->buf, false, &plan);
     if (status != 0 || plan.len == 0) {
-        gp_strbuf_adds(sb, ", waits for GPUs of the steps above");
+        gp_strbuf_adds(sb, ", waits for the GPUs of the steps above");
     } else if (strncmp(plan.buf, "waits: ", 7) == 0) {
         add_safe(sb, ", ", plan.buf);
     } else {
@@ -135,11 +135,11 @@ static void add_step(struct gp_strbuf *sb, struct gp_pipeline_run *run, size_t a
         add_gpus_now(sb, run, at, taken);
     }
     if (parallel) {
-        gp_strbuf_adds(sb, "; may run at the same time as ");
+        gp_strbuf_adds(sb, "; can run in parallel with ");
         gp_pipeline_add_names(sb, run->pipeline, parallel);
     }
     if (*run->gpu_ids)
-        add_safe(sb, "; among GPUs ", run->gpu_ids);
+        add_safe(sb, "; chooses from GPUs ", run->gpu_ids);
     gp_strbuf_addc(sb, '\n');
 }
 

@@ -1,4 +1,4 @@
-/* A step is a gpulse run, or a gpulse fit-batch, of its own. */
+/* A step runs as a separate gpulse run or gpulse fit-batch. */
 #include "cmd/pipeline_run.h"
 
 #include "base/clock.h"
@@ -19,14 +19,14 @@ enum { ARGUMENTS_BESIDES = 20, PLAN_MAX = 65536 };
 
 /* ---- signals ---- */
 
-static volatile sig_atomic_t pids[GP_STEPS_MAX], told; /* told: the signal to end that came */
+static volatile sig_atomic_t pids[GP_STEPS_MAX], told; /* told: the termination signal received */
 
 static void hand_on(int number)
 {
     if (number != SIGUSR1 && number != SIGUSR2)
         told = number;
     for (size_t i = 0; i < GP_STEPS_MAX; i++)
-        if (pids[i] > 0 && number != SIGINT) /* steps hear the keyboard themselves */
+        if (pids[i] > 0 && number != SIGINT) /* steps receive keyboard signals themselves */
             (void)kill(pids[i], number);
 }
 
@@ -71,12 +71,12 @@ static bool is_pool(const char *option)
     return strncmp(option, "--id=", 5) == 0;
 }
 
-/* The GPUs of the command line take the place of the pool that the step names. */
+/* The GPUs of the command line replace the pool that the step names. */
 static void add_options(struct arguments *a, const struct gp_pipeline_run *run, size_t at,
                         uint32_t left_out)
 {
     const struct gp_step *step = &run->pipeline->steps[at];
-    add(a, "--wait"); /* unless the step says how long */
+    add(a, "--wait"); /* unless the step sets a time */
     for (size_t i = 0; i < step->option_count; i++)
         if (!((left_out >> i) & 1) && !(*run->gpu_ids && is_pool(step->options[i])))
             add(a, step->options[i]);
@@ -109,7 +109,7 @@ static void add_command(struct arguments *a, const struct gp_pipeline_run *run, 
     add(a, NULL);
 }
 
-/* Whether another step may run at the same time: then neither gets the terminal. */
+/* Whether another step may run in parallel: then neither gets the terminal. */
 static bool has_company(const struct gp_pipeline_run *run, size_t at)
 {
     const struct gp_steps *graph = &run->pipeline->graph;
@@ -142,7 +142,7 @@ static void fill_arguments(struct arguments *a, const struct gp_pipeline_run *ru
     add_command(a, run, at);
 }
 
-/* What the step asks for, of gpulse run: fit-batch takes its GPUs in the same way. */
+/* The GPU request of the step, through gpulse run: fit-batch requests GPUs in the same way. */
 static void fill_check(struct arguments *a, const struct gp_pipeline_run *run, size_t at,
                        const char *taken)
 {
@@ -185,7 +185,7 @@ static _Noreturn void execute(const struct gp_pipeline_run *run, size_t at,
     _exit(127);
 }
 
-/* A child in which no signal has been handed on, and none is lost between. */
+/* Forks with signals blocked, so that none is lost or forwarded in the child. */
 static pid_t make_child(volatile sig_atomic_t *ret)
 {
     sigset_t all;
@@ -205,7 +205,7 @@ bool gp_pipeline_start(struct gp_pipeline_run *run, size_t at)
     bool is_alone = !has_company(run, at);
     char path[GP_PATH_SIZE];
     gp_pipeline_step_path(run, at, "run.json", path);
-    (void)unlink(path); /* of an earlier time, in a folder that was named */
+    (void)unlink(path); /* left over from an earlier run in the same folder */
     a.count = 0;
     fill_arguments(&a, run, at);
     run->results[at] =
@@ -233,7 +233,7 @@ size_t gp_pipeline_wait(struct gp_pipeline_run *run, int *ret_status)
     int status;
     for (;;) {
         pid_t pid = waitpid(-1, &status, WUNTRACED);
-        if (pid > 0 && WIFSTOPPED(status)) /* from the keyboard: the shell continues all */
+        if (pid > 0 && WIFSTOPPED(status)) /* from the keyboard: the shell continues all of them */
             (void)raise(SIGSTOP);
         for (size_t i = 0; pid > 0 && !WIFSTOPPED(status) && i < run->pipeline->graph.count; i++) {
             if (run->pids[i] != pid)
@@ -245,9 +245,9 @@ size_t gp_pipeline_wait(struct gp_pipeline_run *run, int *ret_status)
     }
 }
 
-/* ---- whether it can run ---- */
+/* ---- checks before running ---- */
 
-/* What a dry run has printed: the mask alone, or why it waits. */
+/* The output of a dry run: only the mask, or the reason to wait. */
 static void add_plan(struct gp_strbuf *sb, int fd)
 {
     static const char mask[] = "CUDA_VISIBLE_DEVICES=";
@@ -275,7 +275,7 @@ int gp_pipeline_check(struct gp_pipeline_run *run, size_t at, const char *taken,
             (void)dup2(fd, STDOUT_FILENO);
         if (!is_said)
             replace_fd(STDERR_FILENO, "/dev/null", O_WRONLY);
-        execute(run, at, &a, false); /* an earlier step may be the one that makes its folder */
+        execute(run, at, &a, false); /* an earlier step may create its folder */
     }
     while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A list of words with commas between, of these characters if they are not NULL. */
+/* A comma-separated list of words, containing only these characters if they are not NULL. */
 static int check_list(const char *option, const char *list, const char *characters,
                       const char *expected, struct gp_err *err)
 {
@@ -60,7 +60,7 @@ int gp_proc_choice_add(const struct gp_proc_choice *choice, char *filter, size_t
         {"--user", "user=", choice->mine ? own_name(own) : choice->user, NULL, "names"},
         {"--pid", "pid=", choice->pid, "0123456789,", "process ids"},
         {"--ns-pid", "ns_pid=", choice->ns_pid, "0123456789,", "process ids"},
-        {"--type", "type:", choice->type, "CGMScgms+,", "C, G, M and S"}, /* C is also in C+G */
+        {"--type", "type:", choice->type, "CGMScgms+,", "C, G, M and S"}, /* C also matches C+G */
         {"--job", "job:", choice->job, NULL, "job ids"},
         {"--container", "container:", choice->container, NULL, "names"},
     };

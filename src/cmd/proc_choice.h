@@ -1,4 +1,4 @@
-/* Which processes a command is about: options that become one filter. */
+/* Options that select processes, combined into one filter. */
 #ifndef GP_CMD_PROC_CHOICE_H
 #define GP_CMD_PROC_CHOICE_H
 
@@ -36,8 +36,8 @@ bool gp_proc_choice_any(const struct gp_proc_choice *choice);
 int gp_proc_choice_add_words(const char *words, char *filter, size_t size,
                              struct gp_err *err) GP_MUST_CHECK;
 
-/* Adds what is chosen to a filter for gp_procs_matches(), in a room of `size` bytes. GP_EUSAGE
- * names a list that is none. */
+/* Appends the selection to a filter for gp_procs_matches(), in a buffer of `size` bytes. GP_EUSAGE
+ * names an invalid list. */
 int gp_proc_choice_add(const struct gp_proc_choice *choice, char *filter, size_t size,
                        struct gp_err *err) GP_MUST_CHECK;
 

@@ -22,12 +22,12 @@
 
 enum {
     GRACE_S = 10,
-    BACK_S = 30, /* how long the driver may take to give memory back */
+    BACK_S = 30, /* how long the driver may take to free memory */
     BACK_TICK_MS = 100,
-    BACK_TIMES = 3, /* looks in a row: others that hold it may show up a moment later */
+    BACK_TIMES = 3, /* checks in a row: other holders may show up a moment later */
 };
 
-/* From the mildest to the one that cannot be refused. */
+/* From the mildest to the one that cannot be ignored. */
 static const struct {
     const char *word, *name;
     int number;
@@ -39,13 +39,13 @@ struct end_run {
     const struct gp_snapshot *before;
     struct gp_snapshot *after;
     const struct gp_end_options *options;
-    struct gp_procs chosen; /* those rows that are held; with --tree also what comes from them */
+    struct gp_procs chosen; /* the rows to terminate; with --tree also their child processes */
     struct gp_proc_reader *reader;
     struct gp_ending ending;
     struct gp_strbuf sb;
 };
 
-/* ---- who ---- */
+/* ---- selection ---- */
 
 static const enum gp_proc_column columns[] = {
     GP_PROC_PID_COLUMN,  GP_PROC_USER_COLUMN,      GP_PROC_GPU_COLUMN,     GP_PROC_MEMORY_COLUMN,
@@ -72,8 +72,8 @@ static void tell(const char *reason)
         (void)fprintf(stderr, "gpulse: skipped: %s\n", reason);
 }
 
-/* Takes hold of them, and says of those that are left alone why. If all are, the last reason is
- * the error. */
+/* Opens a handle on each process, and reports why others are skipped. If all are, the last reason
+ * is the error. */
 static int hold(struct end_run *run, const struct gp_procs *procs, const int64_t *named,
                 size_t named_count, struct gp_err *err)
 {
@@ -106,7 +106,7 @@ static int hold(struct end_run *run, const struct gp_procs *procs, const int64_t
     return 0;
 }
 
-/* Adds rows for what comes from them. */
+/* Adds rows for child processes. */
 static int add_tree(struct end_run *run, struct gp_err *err)
 {
     static const struct gp_procs_options all = {.gpu = -1};
@@ -128,7 +128,7 @@ static int add_tree(struct end_run *run, struct gp_err *err)
         pids && rows && run->reader
             ? gp_proc_read(run->reader, GP_PROC_STAT | GP_PROC_USER | GP_PROC_COMMAND, pids, count)
             : NULL;
-    /* one that uses a GPU itself has a row already */
+    /* a child that uses a GPU itself already has a row */
     bool ok = infos && gp_procs_build(&listed, run->before, &all) == 0;
     for (size_t i = 0; ok && i < infos->count; i++) {
         struct gp_proc_row row = gp_ps_row(&infos->infos[i], run->before->wall_ns);
@@ -152,7 +152,7 @@ static int confirm(const struct end_run *run, struct gp_err *err)
     return gp_app_confirm(question, "nothing was terminated", err);
 }
 
-/* ---- ending ---- */
+/* ---- termination ---- */
 
 static uint64_t patience_ns(uint64_t given_ns, unsigned fallback_s)
 {
@@ -190,10 +190,10 @@ static bool end(struct end_run *run)
     return gp_ending_run(&run->ending, &plan);
 }
 
-/* ---- their memory ---- */
+/* ---- freed memory ---- */
 
-/* How much may be left without a process behind it; false if this is not a GPU of theirs. What one
- * held that the driver did not list is to come back too. */
+/* How much may remain in use without a process; false if this is not one of their GPUs. Memory that
+ * a process held without being listed must be freed, too. */
 static bool is_concerned(const struct end_run *run, const struct gp_device *device, double *ret)
 {
     bool concerned = false;
@@ -220,8 +220,8 @@ static const struct gp_device *same_gpu(const struct gp_snapshot *snapshot,
     return NULL;
 }
 
-/* Whether the GPU answers and has no more than this without a process. Where the driver does not
- * tell what processes use, as under WSL, that it lists none of them has to do. */
+/* Whether the GPU responds and has at most this much in use without a process. If the driver does
+ * not report memory per process, as under WSL, it is enough that it lists none of them. */
 static bool is_gpu_back(const struct end_run *run, const struct gp_device *device, double most)
 {
     double rest;
@@ -246,7 +246,7 @@ static bool is_back(const struct end_run *run)
     return true;
 }
 
-/* True as soon as the driver has given it back. */
+/* True as soon as the driver has freed it. */
 static bool await_memory(struct end_run *run, uint64_t wait_ns, struct gp_err *err)
 {
     const struct timespec pause = gp_clock_timespec((uint64_t)BACK_TICK_MS * GP_NS_PER_MS);
@@ -265,14 +265,15 @@ static bool await_memory(struct end_run *run, uint64_t wait_ns, struct gp_err *e
     return false;
 }
 
-/* ---- what became of them ---- */
+/* ---- results ---- */
 
 static const char *why_not(const struct gp_ending_process *p)
 {
-    return p->error          ? "it may not be signalled"
-           : p->state == 'D' ? "it waits in the kernel, in which nothing can end it"
-           : p->state == 'Z' ? "a thread of it waits in the kernel, in which nothing can end it"
-                             : "it heeds no signal";
+    return p->error          ? "no permission to signal it"
+           : p->state == 'D' ? "blocked in the kernel, where no signal can terminate it"
+           : p->state == 'Z'
+               ? "one of its threads is blocked in the kernel, where no signal can terminate it"
+               : "it ignores all signals";
 }
 
 static void add_outcome(struct end_run *run, const struct gp_ending_process *p, bool back)
@@ -303,7 +304,7 @@ static void add_gpu(struct end_run *run, const struct gp_device *device, double 
         gp_strbuf_addf(&run->sb, "%.0f MiB in use before, %.0f MiB now", before / 0x1p20,
                        now / 0x1p20);
     else
-        gp_strbuf_adds(&run->sb, "what is used now is not known");
+        gp_strbuf_adds(&run->sb, "current use is unknown");
     if (!is_gpu_back(run, device, most))
         gp_strbuf_addf(&run->sb, "; some memory was not freed: see gpulse ps --explain -i %u",
                        device->index);
@@ -323,7 +324,7 @@ static int report(struct end_run *run, bool back, struct gp_err *err)
     return gp_app_write(STDOUT_FILENO, &run->sb, err);
 }
 
-/* ---- all of it ---- */
+/* ---- the command ---- */
 
 static int end_and_report(struct end_run *run, struct gp_err *err)
 {
@@ -350,7 +351,7 @@ int gp_end_processes(struct gp_sampler *sampler, const struct gp_snapshot *snaps
     struct end_run run = {
         .sampler = sampler, .before = snapshot, .options = options, .sb = GP_STRBUF_INIT(64 << 20)};
     if (!gp_app_is_reachable())
-        return gp_err_set(err, GP_EUSAGE, "processes below --root cannot be reached from here");
+        return gp_err_set(err, GP_EUSAGE, "processes below --root are not running on this machine");
     int r = hold(&run, procs, named, named_count, err);
     if (r == 0 && options->tree)
         r = add_tree(&run, err);

@@ -1,5 +1,5 @@
-/* Ending processes from the command line: who is meant is shown and asked about, then they are
- * ended, their memory is waited for, and what became of each is told. */
+/* Terminates processes from the command line: lists the matching processes, asks for confirmation,
+ * terminates them, waits until their memory is freed, and reports the result for each. */
 #ifndef GP_CMD_PROC_END_H
 #define GP_CMD_PROC_END_H
 
@@ -13,7 +13,7 @@ struct gp_snapshot;
 struct gp_end_options {
     bool yes, dry_run, tree;
     const char *first; /* word of the first signal; NULL: the mildest */
-    uint64_t grace_ns; /* 0: not given; as the next */
+    uint64_t grace_ns; /* 0: not given; the next one likewise */
     uint64_t wait_ns;
 };
 
@@ -34,13 +34,13 @@ struct gp_end_options {
      .help = "wait up to TIME for the GPU memory to be freed (default 30s)"}
 /* clang-format on */
 
-/* What a sampler has to ask for. */
+/* What the sampler must collect. */
 struct gp_want gp_end_want(void);
 
-/* Ends the processes of these rows, which are of the snapshot or have one of its GPUs open; those
- * in `named` (count of them) were asked for by their pid. The sampler is the one that the snapshot
- * comes from. GP_EFAIL if some have not ended, or their memory has not come back; GP_EPERM if none
- * may be ended; GP_EUSAGE if it would have to ask and cannot. */
+/* Terminates the processes of these rows, which are in the snapshot or have one of its GPUs open;
+ * those in `named` (count of them) were given by pid. The sampler is the one that took the
+ * snapshot. GP_EFAIL if some still run, or if their memory was not freed; GP_EPERM if none may be
+ * terminated; GP_EUSAGE if confirmation is needed but impossible. */
 int gp_end_processes(struct gp_sampler *sampler, const struct gp_snapshot *snapshot,
                      const struct gp_procs *procs, const int64_t *named, size_t named_count,
                      const struct gp_end_options *options, struct gp_err *err) GP_MUST_CHECK;

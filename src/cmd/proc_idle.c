@@ -23,8 +23,8 @@ void gp_idle_want(struct gp_metric_set *metrics)
         gp_metric_set_add(metrics, works[i]);
 }
 
-/* Nothing is done by who is known not to compute; what is not known of it may not be there at all,
- * as its encoder. */
+/* A process counts as idle if it does not use the compute engines; metrics that are unknown, such
+ * as its encoder use, may not exist at all. */
 static bool does_nothing(const struct gp_process *p)
 {
     const struct gp_value *sm = gp_process_value(p, GP_PROCESS_SM);
@@ -45,7 +45,7 @@ static int compare(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* Whether it is there since then, and idle on all GPUs of the snapshot. */
+/* Whether it existed since then, and is idle on all GPUs of the snapshot. */
 static bool is_idle(const struct gp_snapshot *snapshot, int64_t pid, uint64_t since_wall_ns)
 {
     bool found = false;
@@ -64,7 +64,7 @@ static bool is_idle(const struct gp_snapshot *snapshot, int64_t pid, uint64_t si
     return found;
 }
 
-/* Whether all GPUs tell their processes: on one that does not, any of them may be at work. */
+/* Whether all GPUs list their processes: on one that does not, any process may be busy. */
 static bool is_complete(const struct gp_snapshot *snapshot)
 {
     for (size_t i = 0; i < snapshot->device_count; i++)
@@ -120,7 +120,7 @@ int gp_idle_watch(struct gp_sampler *sampler, uint64_t for_ns, struct gp_idle *r
     while (r == 0) {
         if (!is_complete(snapshot))
             r = gp_err_set(err, GP_EPARTIAL,
-                           "a GPU does not tell its processes, so nobody is known to do nothing");
+                           "a GPU does not list its processes, so no process is known to be idle");
         keep_idle(ret, snapshot, since_wall_ns);
         if (r < 0 || gp_clock_mono_ns() >= until_ns)
             break;

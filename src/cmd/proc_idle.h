@@ -1,5 +1,5 @@
-/* Processes that hold GPU memory and do nothing with it. No driver tells since when, so they are
- * watched for as long as was asked for. */
+/* Processes that hold GPU memory without using it. No driver reports how long, so they are observed
+ * for the time given. */
 #ifndef GP_CMD_PROC_IDLE_H
 #define GP_CMD_PROC_IDLE_H
 
@@ -11,7 +11,7 @@ struct gp_procs;
 struct gp_snapshot;
 
 struct gp_idle {
-    int64_t *pids; /* of those that have done nothing, sorted */
+    int64_t *pids; /* pids of those that were idle, sorted */
     size_t count;
 };
 
@@ -22,15 +22,15 @@ struct gp_idle {
             .help = "only processes idle for TIME (observed by gpulse, on all GPUs)"               \
     }
 
-/* What a sampler has to ask for. */
+/* What the sampler must collect. */
 void gp_idle_want(struct gp_metric_set *metrics);
 
-/* Watches for this long. *ret_last is the last snapshot, the caller's to free. A process counts if
- * it was there from the beginning to the end and is known to have done nothing at each sample. */
+/* Observes for this long. *ret_last is the last snapshot, to be freed by the caller. A process
+ * counts if it existed from start to end and is known to have been idle in each sample. */
 int gp_idle_watch(struct gp_sampler *sampler, uint64_t for_ns, struct gp_idle *ret,
                   struct gp_snapshot **ret_last, struct gp_err *err) GP_MUST_CHECK;
 
-/* Drops the rows of all others. */
+/* Removes the rows of all others. */
 void gp_idle_keep(const struct gp_idle *idle, struct gp_procs *procs);
 void gp_idle_fini(struct gp_idle *idle);
 

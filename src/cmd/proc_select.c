@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- what is said ---- */
+/* ---- arguments ---- */
 
 static int add_named(struct gp_proc_select *select, const char *text, size_t n, struct gp_err *err)
 {
@@ -41,8 +41,7 @@ static int add_list(struct gp_proc_select *select, const char *list, struct gp_e
     return r;
 }
 
-/* A choice that was given and says nothing, as an empty variable of a script does, would choose
- * all. */
+/* An option with an empty value, such as an empty variable of a script, would select everything. */
 static int check_given(const struct gp_proc_select *o, char *const *arguments, int count,
                        struct gp_err *err)
 {
@@ -69,7 +68,7 @@ int gp_proc_select_parse(struct gp_proc_select *select, char *const *arguments, 
 {
     struct gp_proc_choice choice = select->choice;
     int r = check_given(select, arguments, count, err);
-    choice.pid = NULL; /* they are compared as numbers */
+    choice.pid = NULL; /* compared as numbers */
     for (int i = 0; r == 0 && i < count; i++)
         r = strspn(arguments[i], "0123456789,") == strlen(arguments[i])
                 ? add_list(select, arguments[i], err)
@@ -98,9 +97,9 @@ void gp_proc_select_want(const struct gp_proc_select *select, struct gp_want *wa
         gp_metric_set_add(&want->metrics, GP_PROCESS_NS_PID);
 }
 
-/* ---- who that is ---- */
+/* ---- matching processes ---- */
 
-/* Those that were named and are not there are told: a wrong number is not passed over. */
+/* A named pid that does not match is an error: a wrong number must not be ignored. */
 static int check_named(const struct gp_proc_select *select, const struct gp_procs *procs,
                        struct gp_err *err)
 {
@@ -112,7 +111,7 @@ static int check_named(const struct gp_proc_select *select, const struct gp_proc
             return gp_err_set(
                 err, GP_EFAIL,
                 "process %lld is not on the selected GPUs or does not match all conditions; gpulse "
-                "ps lists them, gpulse ps --holders those that the driver does not list",
+                "ps lists processes, gpulse ps --holders those that the driver does not list",
                 (long long)select->named[i]);
     }
     return 0;

@@ -1,4 +1,4 @@
-/* Which processes a command acts on: those that its arguments and options choose. */
+/* Which processes a command acts on: those selected by its arguments and options. */
 #ifndef GP_CMD_PROC_SELECT_H
 #define GP_CMD_PROC_SELECT_H
 
@@ -17,8 +17,8 @@ struct gp_proc_select {
     const char *filter, *name;
     bool all;
     uint64_t idle_ns;
-    char words[4096];                 /* and what they and the arguments come to: a filter, */
-    int64_t named[GP_PROC_NAMED_MAX]; /* and pids; none: whatever the words fit */
+    char words[4096];                 /* options and arguments combined: a filter, */
+    int64_t named[GP_PROC_NAMED_MAX]; /* and pids; none: any process that matches the filter */
     size_t named_count;
 };
 
@@ -34,25 +34,24 @@ struct gp_proc_select {
     GP_IDLE_ROW(type_of, field.idle_ns)
 /* clang-format on */
 
-/* Reads the arguments, pids and words of a filter, and the options. GP_EUSAGE: nobody is meant by
- * them, or something else is wrong. */
+/* Reads the arguments (pids and words of a filter) and the options. GP_EUSAGE: they select nothing,
+ * or are invalid. */
 int gp_proc_select_parse(struct gp_proc_select *select, char *const *arguments, int count,
                          struct gp_err *err) GP_MUST_CHECK;
 
-/* Whether an option was given that chooses. */
+/* Whether an option that selects processes was given. */
 bool gp_proc_select_any(const struct gp_proc_select *select);
 
-/* What the sampler has to ask for besides. */
+/* What else the sampler must collect. */
 void gp_proc_select_want(const struct gp_proc_select *select, struct gp_want *want);
 
-/* Takes a sample, or with --idle as many as it needs, and picks the rows that are meant, those with
- * most memory first: free both, also behind an error. GP_EFAIL: a pid that was named is not there.
- */
+/* Takes a sample, or with --idle as many as needed, and picks the matching rows, those with the
+ * most memory first: free both, even after an error. GP_EFAIL: a named pid is not there. */
 int gp_proc_select_find(const struct gp_proc_select *select, struct gp_sampler *sampler,
                         struct gp_snapshot **ret_snapshot, struct gp_procs *ret,
                         struct gp_err *err) GP_MUST_CHECK;
 
-/* Prints rows in these columns: who is meant. GP_EIO. */
+/* Prints the matching rows in these columns. GP_EIO. */
 int gp_proc_select_show(const struct gp_procs *procs, const enum gp_proc_column *columns,
                         size_t count, struct gp_err *err) GP_MUST_CHECK;
 

@@ -1,4 +1,4 @@
-/* gpulse ps: who uses the GPUs, a line per process, or sums by user, container or GPU. */
+/* gpulse ps: lists GPU processes, or sums by user, container or GPU. */
 #include "cmd/app.h"
 #include "cmd/commands.h"
 #include "cmd/proc_choice.h"
@@ -63,7 +63,7 @@ static const struct gp_opt options[] = {
     GP_OPT_END,
 };
 
-/* What the columns are made of; those of the list alone are read. */
+/* The metrics behind the columns; only those of printed columns are read. */
 static const struct {
     enum gp_proc_column column;
     enum gp_metric metric;
@@ -95,7 +95,7 @@ struct ps_run {
     enum gp_proc_column columns[GP_PROC_COLUMN__COUNT];
     struct gp_proc_list list;
     bool json;
-    bool has_noted;              /* what cannot be seen */
+    bool has_noted;              /* what cannot be inspected */
     const struct gp_proc_by *by; /* NULL: the list */
     char filter[1024];
     struct gp_idle idle;
@@ -153,7 +153,7 @@ static int add_leaks(struct ps_run *run, const struct gp_snapshot *snapshot, str
     return 0;
 }
 
-/* In a container the driver may list processes outside of it, of which nothing can be seen here. */
+/* In a container the driver may list processes outside it, which cannot be inspected here. */
 static void note_unseen(struct ps_run *run, const struct gp_procs *procs)
 {
     size_t unseen = 0;
@@ -162,12 +162,12 @@ static void note_unseen(struct ps_run *run, const struct gp_procs *procs)
     if (unseen > 0 && gp_proc_is_inside(gp_app_prefix()))
         (void)fprintf(stderr,
                       "gpulse: %zu of them cannot be seen from this container's pid namespace; "
-                      "gpulse ps --holders shows who has the GPUs open inside of it\n",
+                      "gpulse ps --holders shows which processes in it have the GPUs open\n",
                       unseen);
     run->has_noted = true;
 }
 
-/* How much waits in main memory has a column as soon as there is such a process. */
+/* A column for memory moved to the host is added if there is a suspended process. */
 static void show_suspended(struct ps_run *run, const struct gp_procs *procs)
 {
     size_t at = 0;
@@ -237,7 +237,7 @@ static int on_sample(const struct gp_snapshot *snapshot, void *ctx, struct gp_er
         return r;
     if (!run->list.csv && !run->json && run->options->interval_ns)
         gp_strbuf_addc(&run->sb, '\n');
-    run->list.header = run->list.header && !run->list.csv; /* csv has it once */
+    run->list.header = run->list.header && !run->list.csv; /* csv has only one header */
     r = gp_app_write(STDOUT_FILENO, &run->sb, err);
     if (r < 0 || run->options->interval_ns)
         return r;
@@ -345,7 +345,7 @@ static int set_up(struct ps_run *run, const struct ps_options *o, struct gp_err 
     return r;
 }
 
-/* Arguments are words of a filter; numbers are pids, any of which will do. */
+/* Arguments are words of a filter; numbers are pids, any of which may match. */
 static int add_arguments(struct ps_run *run, char *const *arguments, int count, struct gp_err *err)
 {
     struct gp_strbuf pids = GP_STRBUF_INIT(sizeof(run->filter));

@@ -16,7 +16,7 @@
 
 enum { TIMEOUT_S = 5 };
 
-/* Static: a thread that waits for a process which hangs uses it on. */
+/* Static: a thread stuck on a hung process keeps using it. */
 static struct {
     const char *root;
     uint32_t pid;
@@ -49,9 +49,9 @@ static int find(int64_t pid, struct gp_inspect **ret, struct gp_err *err)
 
 static const char *why_not(int error)
 {
-    return error == EACCES  ? "its owner and root alone may see that"
-           : error == ESRCH ? "the process has ended, or cannot be seen"
-                            : "it has none";
+    return error == EACCES  ? "only its owner and root may read it"
+           : error == ESRCH ? "the process has exited, or is not visible"
+                            : "it is empty";
 }
 
 static void add_text(struct gp_strbuf *sb, const struct gp_proc_row *row,

@@ -60,7 +60,7 @@ int gp_ps_explain(struct gp_strbuf *sb, const struct gp_snapshot *snapshot, bool
 
 /* ---- holders as rows ---- */
 
-/* The kernel's letter as text. */
+/* The state letter from the kernel, as text. */
 static const char *state_text(char state)
 {
     static const char *const states[] = {"R", "S", "D", "Z", "T", "t", "X", "I"};

@@ -1,4 +1,4 @@
-/* gpulse query: chosen fields of GPUs, processes or the host, once or in a loop, for programs. */
+/* gpulse query: selected fields of GPUs, processes or the host, once or repeatedly, for scripts. */
 #include "cmd/app.h"
 #include "cmd/commands.h"
 #include "cmd/output.h"
@@ -31,7 +31,7 @@ struct query_options {
 
 #define OPT(field) offsetof(struct query_options, field)
 
-/* Each word behind a blank. */
+/* Each word preceded by a blank. */
 static const char rows_choices[] =
 #define X(id, first, noun, plural) " " plural
     GP_SCOPES(X)
@@ -76,7 +76,7 @@ struct query_run {
     struct gp_view view;
     const struct gp_writer *writer;
     struct gp_strbuf sb;
-    struct gp_sink sinks[2]; /* a file, standard output */
+    struct gp_sink sinks[2]; /* a file and standard output */
     size_t sink_count;
 };
 
@@ -128,7 +128,7 @@ static int open_output(const struct query_options *o, struct query_run *run, str
     return 0;
 }
 
-/* However the loop ended (r), what was written becomes a complete document. */
+/* However the loop ended (r), complete the document. */
 static int end_output(struct query_run *run, int r, struct gp_err *err)
 {
     for (size_t i = 0; i < run->sink_count; i++) {
@@ -152,7 +152,7 @@ static struct gp_want want_of(const struct gp_view *view, bool mig)
     for (size_t i = 0; i < view->fields.count; i++) {
         enum gp_metric m = view->fields.fields[i].metric;
         gp_metric_set_add(&want.metrics, m);
-        /* the instance of a process, or of a GPU that has some */
+        /* the instance of a process, or of a partitioned GPU */
         want.mig = want.mig || (want.processes && m >= GP_MIG_INDEX && m <= GP_MIG_JPEG);
     }
     return want;
@@ -171,7 +171,7 @@ static int sample(const struct query_options *o, struct query_run *run, struct g
     int r = gp_app_open(&want, &loop, &sampler, err);
     if (r < 0)
         return r;
-    /* Only now: a file of an earlier run is not lost to a driver that does not start. */
+    /* Opened late: a driver that fails to start must not destroy the file of an earlier run. */
     r = open_output(o, run, err);
     if (r == 0)
         r = gp_app_loop(sampler, &loop, on_sample, run, err);
@@ -215,7 +215,7 @@ static int run_query(const struct query_options *o, const char *fields, struct g
     return r;
 }
 
-/* --list, --describe; without a choice of rows, fields of every kind. */
+/* --list and --describe; by default, fields of every kind. */
 static int explain_fields(const struct query_options *o, const char *fields, struct gp_err *err)
 {
     struct gp_field_list list = {0};

@@ -17,7 +17,7 @@ static const char *const types[] = {"whole number", "number", "text"};
 enum { COLUMNS = 6 };
 
 static const struct {
-    const char *title; /* the key in JSON too */
+    const char *title; /* the same as the JSON key */
     bool in_table;
 } columns[COLUMNS] = {{"name", true},  {"rows", true},     {"unit", true},
                       {"type", false}, {"aliases", false}, {"help", true}};
@@ -33,7 +33,7 @@ static void set_cells(const struct gp_metric_info *info, const char *cells[COLUM
     cells[5] = info->help;
 }
 
-/* The cells of line i; line 0 is the header. False for a field that was not asked for. */
+/* The cells of line i; line 0 is the header. False for a field that was not selected. */
 static bool line_at(const struct gp_field_list *fields, size_t i, const char *cells[COLUMNS])
 {
     for (size_t c = 0; i == 0 && c < COLUMNS; c++)
@@ -149,12 +149,12 @@ void gp_query_man_metrics(struct gp_strbuf *sb)
 {
     static const char *const titles[] = {"OF THE HOST", "OF A GPU OR MIG INSTANCE", "OF A PROCESS"};
     static const char lists[] =
-        "\n# FIELDS OF THE LISTS OF A GPU\n\nWith *gpulse query --rows* and the first word of "
-        "their names; there that word may be left out.\n";
+        "\n# FIELDS OF THE LISTS OF A GPU\n\nSelect these with *gpulse query --rows* and the first "
+        "word of their names, which may then be omitted.\n";
     gp_strbuf_adds(
-        sb, "gpulse-metrics(7)\n\n# NAME\n\ngpulse-metrics - the fields that gpulse knows\n\n"
-            "# DESCRIPTION\n\nUsed by *gpulse query* and by *gpulse status --line*. A field "
-            "may be followed by a colon and another unit: memory.used:GiB.\n");
+        sb, "gpulse-metrics(7)\n\n# NAME\n\ngpulse-metrics - the fields of gpulse query\n\n# "
+            "DESCRIPTION\n\nUsed by *gpulse query* and by *gpulse status --line*. A field may be "
+            "followed by a colon and another unit: memory.used:GiB.\n");
     for (int m = 0; m < GP_METRIC__COUNT; m++) {
         const struct gp_metric_info *info = &gp_metric_table[m];
         const char *unit = gp_unit_name(info->unit);

@@ -1,4 +1,4 @@
-/* gpulse queue: reserved GPUs, and who waits for some. */
+/* gpulse queue: GPU reservations and the waiting line. */
 #include "cmd/app.h"
 #include "cmd/commands.h"
 #include "cmd/job_request.h"
@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TRIES = 8 /* to see all of them at one moment */ };
+enum { TRIES = 8 /* attempts to get a consistent list */ };
 
 struct queue_options {
     const char *format;
@@ -29,7 +29,7 @@ static const struct gp_opt options[] = {
     GP_OPT_END,
 };
 
-/* "0-3", "1:0", as in gpulse ps; a GPU that this machine no longer has is left out. */
+/* "0-3", "1:0", as in gpulse ps; GPUs that no longer exist are left out. */
 static struct gp_proc_row gpus_of(const struct gp_lease *lease, const struct gp_snapshot *snapshot)
 {
     struct gp_proc_row row = {.pid = lease->pid};
@@ -127,7 +127,7 @@ static int print(const struct gp_leases *leases, const struct gp_snapshot *snaps
     return r;
 }
 
-/* One that claims GPUs still waits until it is sure of them. */
+/* A claim still counts as waiting until it is confirmed. */
 static void leave_out_claims(struct gp_leases *leases)
 {
     size_t kept = 0;

@@ -1,4 +1,4 @@
-/* gpulse reclaim: memory of the GPUs that can really be had back. */
+/* gpulse reclaim: frees GPU memory held by orphaned processes. */
 #include "cmd/app.h"
 #include "cmd/commands.h"
 #include "cmd/proc_end.h"
@@ -48,7 +48,7 @@ struct reclaim_run {
     size_t account_count;
 };
 
-/* ---- what there is ---- */
+/* ---- what can be freed ---- */
 
 static int look(struct reclaim_run *run, struct gp_err *err)
 {
@@ -68,8 +68,8 @@ static bool is_missing(const struct gp_account *account)
     return account->verdict != GP_ACCOUNT_ACCOUNTED;
 }
 
-/* Explains the GPUs that have memory without a process, and counts them. Without any, and if that
- * is `all` that there is, it says so. */
+/* Explains the GPUs that have memory in use without a process, and counts them. If there are none,
+ * and `all` is set, says so. */
 static int explain(const struct reclaim_run *run, bool all, size_t *ret_missing, struct gp_err *err)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(16 << 20);
@@ -81,10 +81,10 @@ static int explain(const struct reclaim_run *run, bool all, size_t *ret_missing,
         }
     if (*ret_missing == 0 && all)
         gp_strbuf_adds(&sb,
-                       "Nothing to reclaim: all memory in use belongs to listed processes.\n"
-                       "What a running process holds cannot be taken from outside, a framework's "
-                       "cache neither:\ntorch.cuda.empty_cache() inside gives that back, or the "
-                       "process is ended: gpulse kill\n");
+                       "Nothing to reclaim: all memory in use belongs to listed processes.\nThe "
+                       "memory of a running process cannot be freed from outside, and neither can "
+                       "a framework's cache.\nCall torch.cuda.empty_cache() inside the process, or "
+                       "terminate it: gpulse kill\n");
     int r = gp_app_write(STDOUT_FILENO, &sb, err);
     gp_strbuf_fini(&sb);
     return r;
@@ -98,7 +98,7 @@ static bool is_mine(int64_t pid)
     return stat(path, &folder) == 0 && folder.st_uid == geteuid();
 }
 
-/* Processes of mine that have done nothing. */
+/* My idle processes. */
 static int find_idle(const struct reclaim_run *run, struct gp_procs *ret, struct gp_err *err)
 {
     static const struct gp_procs_options rows = {.gpu = -1};
@@ -114,7 +114,7 @@ static int find_idle(const struct reclaim_run *run, struct gp_procs *ret, struct
     return 0;
 }
 
-/* Adds the holders that are leftovers on a GPU which misses memory. */
+/* Adds the leftover holders on GPUs with unexplained memory. */
 static int find_leftovers(const struct reclaim_run *run, struct gp_procs *ret, struct gp_err *err)
 {
     size_t kept = ret->count;
@@ -167,8 +167,8 @@ static int await_free(struct reclaim_run *run, struct gp_err *err)
             return 0;
         if (gp_clock_mono_ns() >= until_ns)
             return gp_err_set(err, GP_EFAIL,
-                              "after %.0f s not every selected GPU has %.0f MiB free",
-                              (double)patience_ns / 1e9, (double)run->options->free_bytes / 0x1p20);
+                              "not every selected GPU has %.0f MiB free after %.0f s",
+                              (double)run->options->free_bytes / 0x1p20, (double)patience_ns / 1e9);
         (void)nanosleep(&pause, NULL);
     }
 }
@@ -190,7 +190,7 @@ static int reclaim(struct reclaim_run *run, struct gp_err *err)
         r = gp_end_processes(run->sampler, run->snapshot, &leftovers, NULL, 0, &run->options->end,
                              err);
     else if (r == 0 && missing > 0 && !run->options->free_bytes)
-        r = gp_err_set(err, GP_EFAIL, "none of it can be freed from here");
+        r = gp_err_set(err, GP_EFAIL, "gpulse cannot free any of it");
     gp_procs_fini(&leftovers);
     gp_idle_fini(&run->idle);
     if (r == 0 && run->options->free_bytes && !run->options->end.dry_run)

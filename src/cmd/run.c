@@ -1,4 +1,4 @@
-/* gpulse run: starts a command on GPUs that are kept for it. */
+/* gpulse run: reserves GPUs and runs a command on them. */
 #include "cmd/app.h"
 #include "cmd/commands.h"
 #include "cmd/run_job.h"
@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SAMPLE_S = 1 /* how often a job is looked at */ };
+enum { SAMPLE_S = 1 /* how often a job is sampled */ };
 
 struct run_options {
     struct gp_run_plan plan;
@@ -84,7 +84,7 @@ static json_t *safe_string(const char *text)
     return json_string(safe);
 }
 
-/* What run.json begins with. */
+/* The start of run.json. */
 static json_t *description_of(const struct gp_run *run, char *const *argv)
 {
     char cwd[GP_PATH_SIZE];
@@ -107,16 +107,16 @@ static int open_record(struct gp_run *run, const struct run_options *o, char *co
     if (r < 0 && o->dir)
         return gp_err_copy(err, &why);
     if (r < 0)
-        gp_io_print_error("gpulse", &why); /* the job does not need it */
+        gp_io_print_error("gpulse", &why); /* the job runs without it */
     run->watch.description = description_of(run, argv);
     gp_watch_write(&run->watch, "running", 0);
     return 0;
 }
 
-/* ---- programs that are typed into ---- */
+/* ---- interactive programs ---- */
 
-/* A shell without a script, a pager, an editor: they want the terminal itself, and say nothing that
- * is worth looking at. */
+/* Interactive shells, pagers and editors: they need the terminal itself, and their output is not
+ * worth watching. */
 static bool is_typed_into(char *const *argv)
 {
     static const char *const shells[] = {"sh", "bash", "dash", "zsh", "fish", "ksh", "csh", "tcsh"};
@@ -138,7 +138,7 @@ static bool is_typed_into(char *const *argv)
 
 /* ---- PyTorch ---- */
 
-/* An option more in one of the variables of its allocator. NULL without memory. */
+/* Adds an option to one of the variables of its allocator. NULL if out of memory. */
 static char *with_option(const char *variable, const char *option)
 {
     const char *now = getenv(variable);
@@ -148,7 +148,7 @@ static char *with_option(const char *variable, const char *option)
     return n < 0 ? NULL : text;
 }
 
-/* Versions before 2.1 do not know the option, and end; 2.10 and newer have another variable. */
+/* Versions before 2.1 fail on the unknown option; 2.10 and newer use another variable. */
 static void set_expandable(char *variables[3], const char *program)
 {
     static const char option[] = "expandable_segments:True";
@@ -162,16 +162,16 @@ static void set_expandable(char *variables[3], const char *program)
     }
     if (torch.is_found)
         (void)snprintf(why, sizeof(why),
-                       "PyTorch %u.%u of '%.80s' would end with it, 2.1 would not", torch.major,
-                       torch.minor, program);
+                       "PyTorch %u.%u of '%.80s' would fail with it; it needs 2.1 or newer",
+                       torch.major, torch.minor, program);
     else
-        (void)snprintf(why, sizeof(why), "no PyTorch is found beside '%.80s'", program);
+        (void)snprintf(why, sizeof(why), "no PyTorch found next to '%.80s'", program);
     char text[300];
     (void)snprintf(text, sizeof(text), "%s is not set: %s", option, why);
     gp_io_print_note("gpulse", text);
 }
 
-/* ---- all of it ---- */
+/* ---- the command ---- */
 
 static bool is_tried_again(const struct gp_run *run, const struct run_options *o, int status,
                            uint64_t tries)
@@ -198,13 +198,13 @@ static int try_command(struct gp_run *run, const struct run_options *o, char *co
         if (!o->plan.no_clean)
             (void)gp_run_await_memory(run);
         if (again)
-            gp_watch_say(&run->watch, "once more (%llu of %llu)", (unsigned long long)tries,
+            gp_watch_say(&run->watch, "retry %llu of %llu", (unsigned long long)tries,
                          (unsigned long long)o->retries);
     }
     return r;
 }
 
-/* Its exit status, or an error. */
+/* Returns its exit status, or an error. */
 static int run_command(struct gp_run *run, struct run_options *o, char *const *argv,
                        struct gp_err *err)
 {
@@ -217,7 +217,7 @@ static int run_command(struct gp_run *run, struct run_options *o, char *const *a
     int r = try_command(run, o, argv, err);
     gp_output_log_close(&log);
     if (log.err.code)
-        gp_watch_warn(&run->watch, "what it printed is not kept: %s", log.err.text);
+        gp_watch_warn(&run->watch, "its output is not recorded: %s", log.err.text);
     return r;
 }
 
@@ -231,7 +231,7 @@ static enum gp_watch_order order_of(const char *word)
     return GP_WATCH_GO_ON;
 }
 
-/* Those that belong to a step of a pipeline. */
+/* Options that belong to a step of a pipeline. */
 static bool has_job_options(const struct run_options *o)
 {
     const struct gp_run_plan *p = &o->plan;
@@ -246,28 +246,27 @@ static bool has_job_options(const struct run_options *o)
 static int check_options(const struct run_options *o, struct gp_err *err)
 {
     if (o->pipeline || o->from || o->restart)
-        return gp_err_set(err, GP_EUSAGE,
-                          o->pipeline
-                              ? "with --pipeline the commands and their options stand in its "
-                                "file; beside it go --gpu-ids, --from, --restart, --dry-run, "
-                                "--dir, -q"
-                              : "--from and --restart are for --pipeline");
+        return gp_err_set(
+            err, GP_EUSAGE,
+            o->pipeline
+                ? "with --pipeline, commands and their options belong in the pipeline file; only "
+                  "--gpu-ids, --from, --restart, --dry-run, --dir and -q are allowed here"
+                : "--from and --restart need --pipeline");
     if ((o->dir || o->keep_output) && o->no_record)
-        return gp_err_set(err, GP_EUSAGE, "%s and --no-record do not go together",
+        return gp_err_set(err, GP_EUSAGE, "%s and --no-record cannot be combined",
                           o->dir ? "--dir" : "--keep-output");
     if ((o->label || o->keep_output) && (o->plan.no_watch || o->plan.no_clean))
         return gp_err_set(err, GP_EUSAGE,
-                          "%s needs what the command prints: without --no-watch and "
-                          "--no-clean-after",
+                          "%s needs to watch the output; omit --no-watch and --no-clean-after",
                           o->label ? "--label" : "--keep-output");
     if (o->retries && strcmp(o->on, "oom") == 0 && (o->plan.no_watch || o->plan.no_clean))
         return gp_err_set(err, GP_EUSAGE,
-                          "--retries needs what the command prints: without --no-watch and "
-                          "--no-clean-after, or with --on failure");
+                          "--retries needs to watch the output; omit --no-watch and "
+                          "--no-clean-after, or use --on failure");
     return 0;
 }
 
-/* A program of its own: it needs inih. */
+/* A separate program, because it needs inih. */
 static int run_pipeline(const struct run_options *o, struct gp_err *err)
 {
     char program[GP_PATH_SIZE];
@@ -316,7 +315,7 @@ static int print_plan(void *context, const struct gp_snapshot *snapshot, const s
     return r;
 }
 
-/* What it would do now. With --quiet only whether the options make sense. */
+/* What would run now. With --quiet, only checks the options. */
 static int dry_run(const struct run_options *o, char *const *words, int count, struct gp_err *err)
 {
     struct gp_pick_request request;

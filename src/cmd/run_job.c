@@ -20,20 +20,21 @@
 #include <unistd.h>
 
 enum {
-    SETTLE_MS = 1500,  /* for those who ask at the same moment to have found what they get */
-    PASSING_MS = 1000, /* so young in the line, one may be about to be served */
+    SETTLE_MS = 1500,  /* keep retrying: requests made at the same moment get their GPUs within this
+                          time */
+    PASSING_MS = 1000, /* an earlier request younger than this may be about to get its GPUs */
     NAP_MS = 2,
-    LOOK_S = 2,      /* how often who waits looks for those that no lease tells of */
-    LEASE_S = 1,     /* how often it is looked whether the lease is still there */
-    MOMENT_MS = 200, /* so long a look is fresh */
-    GRACE_S = 10,    /* that what it leaves behind has to end */
-    BACK_S = 30,     /* and the driver to give its memory back */
+    LOOK_S = 2,      /* how often a waiting request looks for processes without a lease */
+    LEASE_S = 1,     /* how often the lease file is checked */
+    MOMENT_MS = 200, /* a sample this young is recent enough */
+    GRACE_S = 10,    /* time for leftover processes to exit */
+    BACK_S = 30,     /* and for the driver to free their memory */
     BACK_TICK_MS = 200,
     BACK_SLACK_MIB = 64,
-    STATUS_TIMEOUT = 124, /* as timeout(1) has it */
+    STATUS_TIMEOUT = 124, /* as in timeout(1) */
 };
 
-/* What is sampled besides what GPUs are chosen by. */
+/* Metrics that are sampled besides those for choosing GPUs. */
 static const enum gp_metric watched[] = {GP_POWER_DRAW, GP_ENERGY, GP_PROCESS_CPU, GP_PROCESS_RSS};
 
 /* ---- the lease ---- */
@@ -53,7 +54,7 @@ static void describe(struct gp_run *run, char *const *argv, int argc)
     run->lease.bytes = run->request.bytes;
 }
 
-/* Those that it has, or that it could have one day. */
+/* The GPUs that it has, or that it could get one day. */
 static void list_gpus(struct gp_lease *lease, const struct gp_pick *pick)
 {
     lease->gpu_count = 0;
@@ -92,8 +93,8 @@ static int write_lease(struct gp_run *run, enum gp_lease_state state, const stru
     return gp_lease_write(state == GP_LEASE_WAITING ? &run->line : &run->held, &run->lease, err);
 }
 
-/* Says that it takes what was chosen, and looks again: another one may have said so, too. Whoever
- * sees that steps back; of two, at least the later one does. */
+/* Claims the chosen GPUs, then reads all leases again. If another request has claimed one of them
+ * as well, it steps back; of two, at least the later one does. */
 static int claim(struct gp_run *run, const struct gp_snapshot *snapshot,
                  const struct gp_pick *chosen, bool *ret_won, struct gp_err *err)
 {
@@ -126,7 +127,7 @@ static int claim(struct gp_run *run, const struct gp_snapshot *snapshot,
     return r;
 }
 
-/* Whether someone before it has come just now, and may find what it gets in a moment. */
+/* Whether an earlier request has just arrived, and may get its GPUs in a moment. */
 static bool is_one_passing(const struct gp_leases *leases, uint64_t ticket)
 {
     uint64_t now_ns = gp_clock_wall_ns();
@@ -137,8 +138,8 @@ static bool is_one_passing(const struct gp_leases *leases, uint64_t ticket)
     return false;
 }
 
-/* One look at what was promised, and what follows from it: it may stand in the line, or have its
- * GPUs. *ret_again: a later look may show something else soon. */
+/* Reads the leases once and acts on them: the request may enter the waiting line, or get its GPUs.
+ * *ret_again: retrying soon may have another result. */
 static int step(struct gp_run *run, const struct gp_snapshot *snapshot, bool waits,
                 struct gp_pick *ret, bool *ret_again, struct gp_err *err)
 {
@@ -165,7 +166,7 @@ static int step(struct gp_run *run, const struct gp_snapshot *snapshot, bool wai
     }
     if (ret->state == GP_PICK_FITS && !won) {
         ret->state = GP_PICK_LATER;
-        (void)snprintf(ret->why, sizeof(ret->why), "other jobs keep asking for the same GPUs");
+        (void)snprintf(ret->why, sizeof(ret->why), "other jobs keep claiming the same GPUs");
     }
     if (r < 0)
         gp_pick_fini(ret);
@@ -193,7 +194,7 @@ static int decide(struct gp_run *run, const struct gp_snapshot *snapshot, bool w
     return 0;
 }
 
-/* What others were promised while the GPUs were looked at stands in the leases. */
+/* The leases show what others reserved while the GPUs were sampled. */
 static int look_and_decide(struct gp_run *run, bool waits, enum gp_pick_state *ret_state,
                            char why[GP_PICK_WHY_SIZE], struct gp_err *err)
 {
@@ -206,7 +207,7 @@ static int look_and_decide(struct gp_run *run, bool waits, enum gp_pick_state *r
     return r;
 }
 
-/* Most of those who wait wait for others who wait: they leave the driver alone. */
+/* Most waiting requests wait for other waiting requests: they need not query the driver. */
 static bool is_behind(const struct gp_run *run)
 {
     struct gp_leases leases;
@@ -218,8 +219,8 @@ static bool is_behind(const struct gp_run *run)
     return behind;
 }
 
-/* Until a lease changes, or some seconds: those who have none are seen by the driver alone. Whoever
- * changes files all the time keeps nobody busy. */
+/* Waits until a lease changes, or some seconds: processes without a lease are visible only through
+ * the driver. A minimum delay keeps frequent file changes from using the CPU. */
 static void await_news(int watch)
 {
     const struct timespec nap = gp_clock_timespec(10 * NAP_MS * GP_NS_PER_MS);
@@ -241,7 +242,7 @@ static int acquire(struct gp_run *run, struct gp_err *err)
     enum gp_pick_state state = GP_PICK_LATER;
     char why[GP_PICK_WHY_SIZE] = "";
     char said[GP_PICK_WHY_SIZE] = "";
-    int watch = -1; /* to close one takes the kernel 10 ms */
+    int watch = -1; /* closed only at the end: close() takes the kernel 10 ms */
     int r = look_and_decide(run, o->wait_ns > 0, &state, why, err);
     while (r == 0 && state == GP_PICK_LATER && o->wait_ns && gp_clock_mono_ns() < until_ns) {
         if (strcmp(why, said) != 0)
@@ -249,7 +250,7 @@ static int acquire(struct gp_run *run, struct gp_err *err)
         (void)snprintf(said, sizeof(said), "%s", why);
         bool is_watched = watch >= 0;
         gp_statedirs_watch(NULL, &watch);
-        if (is_watched || watch < 0) /* else it may have changed before it was watched */
+        if (is_watched || watch < 0) /* otherwise it may have changed before it was watched */
             await_news(watch);
         if (!is_behind(run))
             r = look_and_decide(run, true, &state, why, err);
@@ -269,7 +270,7 @@ static enum gp_watch_order larger(enum gp_watch_order a, enum gp_watch_order b)
     return a > b ? a : b;
 }
 
-/* `is_moment`: because a failure is being printed. */
+/* `is_moment`: a failure is being printed. */
 static enum gp_watch_order look(struct gp_run *run, bool is_moment)
 {
     struct gp_snapshot *snapshot;
@@ -284,8 +285,8 @@ static enum gp_watch_order look(struct gp_run *run, bool is_moment)
     return order;
 }
 
-/* What it prints of failures. The GPUs are looked at while it still has its memory, but not more
- * often than makes sense, whatever it prints. */
+/* Handles the findings in its output. The GPUs are sampled while the job still holds its memory,
+ * but at a limited rate, whatever it prints. */
 static enum gp_watch_order take_news(struct gp_run *run)
 {
     static struct gp_output_news news; /* large */
@@ -306,19 +307,20 @@ static enum gp_watch_order take_news(struct gp_run *run)
     return order;
 }
 
-/* Some systems remove what stands below /dev/shm at the end of a login. */
+/* Some systems remove files below /dev/shm at logout. */
 static void keep_lease(struct gp_run *run)
 {
     if (gp_lease_was_removed(&run->held))
         (void)!gp_lease_write(&run->held, &run->lease, NULL);
 }
 
-/* Asks it to end, and kills it if it does not. */
+/* Asks it to terminate, and kills it if it does not. */
 static void end(struct gp_run *run, enum gp_watch_order order, uint64_t *kill_ns)
 {
     if (order == GP_WATCH_GO_ON)
         return;
-    gp_child_signal(&run->child, SIGCONT); /* before it: nothing disturbs its way out */
+    gp_child_signal(&run->child, SIGCONT); /* before the signal, so that a stopped job can react to
+                                              it */
     gp_child_signal(&run->child, order == GP_WATCH_STOP ? SIGTERM : SIGKILL);
     *kill_ns = gp_clock_mono_ns() + GRACE_S * GP_NS_PER_S;
 }
@@ -346,7 +348,7 @@ static void supervise(struct gp_run *run)
             end(run, GP_WATCH_KILL, &kill_ns);
         if (now_ns >= timeout_ns) {
             if (!run->plan->judge)
-                gp_watch_warn(&run->watch, "it is ended: its time is over");
+                gp_watch_warn(&run->watch, "time limit reached; stopping the command");
             run->watch.ended_by = "timeout";
             timeout_ns = UINT64_MAX;
             end(run, GP_WATCH_STOP, &kill_ns);
@@ -369,7 +371,7 @@ static void supervise(struct gp_run *run)
     }
 }
 
-/* ---- behind it ---- */
+/* ---- after the job ---- */
 
 /* Terminates the job's orphans, and returns how many there were. They are the guard's children. If
  * the guard was killed, they are this process's, next to those that it had before, and the kernel
@@ -448,12 +450,12 @@ bool gp_run_await_memory(struct gp_run *run)
     }
     if (!back && !gp_child_is_interrupted())
         gp_watch_warn(&run->watch,
-                      "its memory has not come back within %d s: gpulse ps --explain -i %s",
+                      "its GPU memory was not freed within %d s: gpulse ps --explain -i %s",
                       (int)BACK_S, run->mask);
     return back;
 }
 
-/* Costs a look where accounts are kept, and nothing else. */
+/* Costs one sample if accounts are kept, and nothing otherwise. */
 static void take_accounts(struct gp_run *run)
 {
     struct gp_snapshot *snapshot;
@@ -467,9 +469,9 @@ static void take_accounts(struct gp_run *run)
     gp_sampler_set_lists(run->sampler, 0);
 }
 
-/* ---- all of it ---- */
+/* ---- the whole run ---- */
 
-/* One that was ended has not succeeded, whatever it says itself. */
+/* A command that was stopped has not succeeded, whatever its exit status. */
 static int status_of(const struct gp_run *run)
 {
     int status = gp_child_exit_status(&run->child);
@@ -497,7 +499,7 @@ static void finish_output(struct gp_run *run, struct gp_output *output)
     int lost = gp_output_finish(output, gp_child_is_interrupted);
     run->is_lost = lost;
     if (lost)
-        gp_watch_warn(&run->watch, "what the command prints is lost: %s", strerror(lost));
+        gp_watch_warn(&run->watch, "output of the command is lost: %s", strerror(lost));
     (void)take_news(run);
     run->child.output = NULL;
     gp_output_free(output);
@@ -539,7 +541,8 @@ static int open_sampler(struct gp_run *run, struct gp_err *err)
     struct gp_want want = {.host_only = false};
     for (size_t i = 0; i < GP_ARRAY_LEN(watched); i++)
         gp_metric_set_add(&want.metrics, watched[i]);
-    /* Until GPUs are chosen: a process has an account if the mode is on when it begins. */
+    /* Turned on before GPUs are chosen: a process has an account only if the mode is on when it
+     * starts. */
     gp_metric_set_add(&want.more, GP_ACCOUNTING_MODE);
     return gp_job_open(&run->request, &want, &run->sampler, err);
 }
@@ -551,7 +554,7 @@ int gp_run_open(struct gp_run *run, const struct gp_run_plan *plan, char *const 
     run->watch.quiet = plan->quiet;
     run->watch.mask = run->mask;
     run->watch.limits = plan->limits;
-    (void)signal(SIGPIPE, SIG_IGN); /* a job does not end because nobody reads what is said of it */
+    (void)signal(SIGPIPE, SIG_IGN); /* a job must not terminate because nobody reads its messages */
     (void)signal(SIGCHLD, SIG_DFL);
     bool has_children = waitid(P_ALL, 0, &(siginfo_t){0}, WEXITED | WNOHANG | WNOWAIT) == 0;
     int r = gp_job_request(&plan->gpus, &run->request, err);

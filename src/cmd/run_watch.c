@@ -15,16 +15,16 @@
 #include <unistd.h>
 
 enum {
-    UNUSED_S = 120,        /* so long a program may take to begin */
-    SAME_S = 10,           /* what comes within this time tells of one thing: ranks of a job */
-    LAST_S = 60,           /* so long before its end what it says may be why it ends */
-    SAMPLE_LATE_S = 10,    /* how often a sample is kept in the end */
-    SAMPLE_OFTEN_S = 3600, /* so long each is kept */
-    CONTEXT_MIB = 600,     /* more than this is not a bare context */
+    UNUSED_S = 120,        /* how long a program may take to start */
+    SAME_S = 10,           /* failures within this time are one incident: several ranks of a job */
+    LAST_S = 60,           /* a failure printed this shortly before the exit may be its reason */
+    SAMPLE_LATE_S = 10,    /* how often a sample is kept in a long job */
+    SAMPLE_OFTEN_S = 3600, /* how long every sample is kept */
+    CONTEXT_MIB = 600,     /* a process with more holds more than a bare context */
     REASON_SIZE = 400,
 };
 
-/* ---- saying ---- */
+/* ---- messages ---- */
 
 static void print(const struct gp_watch *watch, const char *fmt, va_list args)
 {
@@ -59,7 +59,7 @@ static void say_of_record(int r, const struct gp_err *err)
     if (r == 0)
         return;
     gp_io_print_error("gpulse", err);
-    gp_io_print_note("gpulse", "the record of this job is not whole");
+    gp_io_print_note("gpulse", "the record of this job is incomplete");
 }
 
 static void write_record(struct gp_watch *watch, const char *name, const struct gp_strbuf *text)
@@ -68,7 +68,7 @@ static void write_record(struct gp_watch *watch, const char *name, const struct 
     say_of_record(gp_record_write(&watch->record, name, text->buf, text->len, &err), &err);
 }
 
-/* ---- its GPUs ---- */
+/* ---- the GPUs ---- */
 
 static struct gp_watch_gpu *find(struct gp_watch *watch, const struct gp_device *device)
 {
@@ -132,9 +132,9 @@ void gp_watch_begin(struct gp_watch *watch)
     }
 }
 
-/* ---- a job where it should not be ---- */
+/* ---- a job on the wrong GPU ---- */
 
-/* NULL: it has none. */
+/* NULL: not set. */
 static const char *variable(const struct gp_inspect_list *environment, const char *name)
 {
     size_t n = strlen(name);
@@ -144,7 +144,7 @@ static const char *variable(const struct gp_inspect_list *environment, const cha
     return NULL;
 }
 
-/* Why a process sees other GPUs than those that the job was given. */
+/* Why a process sees other GPUs than those reserved for the job. */
 static void find_reason(const struct gp_watch *watch, int64_t pid, char why[REASON_SIZE])
 {
     struct gp_inspect *in = gp_proc_inspect(NULL, (uint32_t)pid);
@@ -155,28 +155,25 @@ static void find_reason(const struct gp_watch *watch, int64_t pid, char why[REAS
     if (environment->count == 0)
         (void)snprintf(
             why, REASON_SIZE,
-            "its environment cannot be read; was it started by sudo, or in a container?");
+            "its environment cannot be read; it may have been started by sudo, or in a container");
     else if (!mask)
-        (void)snprintf(
-            why, REASON_SIZE,
-            "CUDA_VISIBLE_DEVICES was taken from its environment: by sudo, ssh, docker or "
-            "env -i, which must be told to keep it");
+        (void)snprintf(why, REASON_SIZE,
+                       "CUDA_VISIBLE_DEVICES was removed from its environment; make sudo, ssh, "
+                       "docker or env -i pass it on");
     else if (strcmp(mask, watch->mask) != 0)
-        (void)snprintf(
-            why, REASON_SIZE,
-            "it was started with CUDA_VISIBLE_DEVICES=%.100s instead of %.100s: a script "
-            "sets that, and should not",
-            mask, watch->mask);
+        (void)snprintf(why, REASON_SIZE,
+                       "it was started with CUDA_VISIBLE_DEVICES=%.100s instead of %.100s; do not "
+                       "set it in scripts",
+                       mask, watch->mask);
     else if (!order || strcmp(order, "PCI_BUS_ID") != 0)
         (void)snprintf(why, REASON_SIZE,
-                       "it was started with CUDA_DEVICE_ORDER=%.40s instead of PCI_BUS_ID, so that "
-                       "numbers mean other GPUs",
+                       "it was started with CUDA_DEVICE_ORDER=%.40s instead of PCI_BUS_ID, which "
+                       "numbers GPUs differently",
                        order ? order : "(none)");
     else
-        (void)snprintf(
-            why, REASON_SIZE,
-            "it sets CUDA_VISIBLE_DEVICES itself (os.environ), and should not: inside of "
-            "it the GPUs that it was given count from 0");
+        (void)snprintf(why, REASON_SIZE,
+                       "it sets CUDA_VISIBLE_DEVICES itself (os.environ); remove that: inside the "
+                       "job, its GPUs are numbered from 0");
     gp_inspect_free(in);
 }
 
@@ -186,11 +183,12 @@ static void name_place(struct gp_watch *watch, const struct gp_device *device, i
     char why[REASON_SIZE];
     find_reason(watch, pid, why);
     watch->has_named_place = true;
-    gp_watch_warn(watch,
-                  "process %lld of this job uses GPU %u (%.0f MiB%s), and was given %s: %s%s",
-                  (long long)pid, device->index, bytes / 0x1p20,
-                  bytes < CONTEXT_MIB * 0x1p20 ? ", a bare context" : "", watch->mask, why,
-                  watch->limits.is_strict ? "; it is ended (--strict)" : "");
+    gp_watch_warn(
+        watch,
+        "process %lld of this job uses GPU %u (%.0f MiB%s), but the job has reserved %s: %s%s",
+        (long long)pid, device->index, bytes / 0x1p20,
+        bytes < CONTEXT_MIB * 0x1p20 ? ", a bare context" : "", watch->mask, why,
+        watch->limits.is_strict ? "; stopping the job (--strict)" : "");
 }
 
 /* ---- limits ---- */
@@ -201,15 +199,16 @@ static enum gp_watch_order check_memory(struct gp_watch *watch, const struct gp_
     if (!limits->max_bytes || gpu->use.last <= (double)limits->max_bytes || watch->has_named_limit)
         return GP_WATCH_GO_ON;
     watch->has_named_limit = true;
-    gp_watch_warn(watch, "it has %.0f MiB of GPU %u, more than the %.0f MiB of --max-gpu-mem%s",
+    gp_watch_warn(watch,
+                  "the job uses %.0f MiB of GPU %u, more than the %.0f MiB of --max-gpu-mem%s",
                   gpu->use.last / 0x1p20, gpu->index, (double)limits->max_bytes / 0x1p20,
-                  limits->over == GP_WATCH_GO_ON ? "" : ": it is ended");
+                  limits->over == GP_WATCH_GO_ON ? "" : "; stopping it");
     if (limits->over != GP_WATCH_GO_ON)
         watch->ended_by = "max-gpu-mem";
     return limits->over;
 }
 
-/* A GPU that it has and does not use. */
+/* A reserved GPU that the job does not use. */
 static void check_idle(struct gp_watch *watch, struct gp_watch_gpu *gpu,
                        const struct gp_device *device)
 {
@@ -228,8 +227,9 @@ static void check_idle(struct gp_watch *watch, struct gp_watch_gpu *gpu,
         now_ns - gpu->use.idle_since_ns < watch->limits.idle_ns)
         return;
     gpu->use.was_named_idle = true;
-    gp_watch_warn(watch, "GPU %u has been idle for %.0f s, with %.0f MiB of this job", gpu->index,
-                  (double)(now_ns - gpu->use.idle_since_ns) / 1e9, gpu->use.last / 0x1p20);
+    gp_watch_warn(watch, "GPU %u has been idle for %.0f s, while this job holds %.0f MiB on it",
+                  gpu->index, (double)(now_ns - gpu->use.idle_since_ns) / 1e9,
+                  gpu->use.last / 0x1p20);
 }
 
 static void check_unused(struct gp_watch *watch)
@@ -243,7 +243,8 @@ static void check_unused(struct gp_watch *watch)
     for (size_t i = 0; any && i < watch->gpu_count; i++)
         if (watch->gpus[i].is_granted && !watch->gpus[i].use.was_used)
             gp_watch_warn(watch,
-                          "GPU %u was given to it and is not used: does it know of so many? (-n)",
+                          "GPU %u is reserved but not used; if the program does not use several "
+                          "GPUs, reserve fewer (-n)",
                           watch->gpus[i].index);
 }
 
@@ -251,7 +252,7 @@ static void check_unused(struct gp_watch *watch)
 
 struct use {
     double bytes, cpu_percent, rss_bytes;
-    int64_t pid; /* one of them; 0: nobody is there */
+    int64_t pid; /* one of them; 0: no process */
 };
 
 static double number_of(const struct gp_process *p, enum gp_metric metric)
@@ -296,7 +297,7 @@ static void add_sample(struct gp_strbuf *sb, const struct gp_watch *watch,
     gp_strbuf_addf(sb, ",%.0f,%.1f,%.0f\n", use->bytes, use->cpu_percent, use->rss_bytes);
 }
 
-/* Whether this one is kept: in the end of a long job not all are. */
+/* Whether this sample is kept: in a long job not all are. */
 static bool is_kept(struct gp_watch *watch)
 {
     uint64_t now_ns = gp_clock_mono_ns();
@@ -361,7 +362,7 @@ void gp_watch_take_accounts(struct gp_watch *watch, const struct gp_snapshot *sn
         double peak;
         if (!gpu ||
             !gp_accounted_peak(snapshot, device, &watch->pids, watch->started_wall_ns, &peak) ||
-            peak < gpu->use.peak) /* several at once had more than any of them */
+            peak < gpu->use.peak) /* several at once used more than any one of them */
             continue;
         gpu->use.peak = peak;
         gpu->use.is_true_peak = true;
@@ -382,8 +383,8 @@ void gp_watch_keep_scene(struct gp_watch *watch, struct gp_snapshot *snapshot, b
     watch->is_moment = is_moment;
 }
 
-/* The GPU that it tells of: the one that the program counts so; but a job that is where it should
- * not be counts other GPUs, and then it is the only one on which it is. */
+/* The GPU that a failure refers to: the one with the program's number. A job on the wrong GPU
+ * numbers other GPUs; then it is the only one that it is on. */
 static struct gp_watch_gpu *place_of(struct gp_watch *watch, const struct gp_failure *failure)
 {
     struct gp_watch_gpu *used = NULL;
@@ -405,7 +406,7 @@ static struct gp_watch_gpu *place_of(struct gp_watch *watch, const struct gp_fai
     return granted_count == 1 && !is_elsewhere ? &watch->gpus[0] : NULL;
 }
 
-/* The GPU on which the processes are that the message names; NULL: none is. */
+/* The GPU of the processes that the message names; NULL: none. */
 static const struct gp_device *find_named(const struct gp_snapshot *scene,
                                           const struct gp_failure *failure)
 {
@@ -430,7 +431,7 @@ static const struct gp_device *find_device(const struct gp_snapshot *scene,
     return NULL;
 }
 
-/* Adds what the GPU showed; which one it was. */
+/* Adds what the GPU showed; returns which one it was. */
 static const struct gp_device *add_scene(struct gp_watch *watch, struct gp_incident *incident)
 {
     const struct gp_snapshot *scene = watch->scene;
@@ -475,7 +476,7 @@ void gp_watch_add_incident(struct gp_watch *watch, const struct gp_incident *inc
         watch->repeats++;
         return;
     }
-    if (watch->incident_count == GP_WATCH_INCIDENTS) { /* the newest says most */
+    if (watch->incident_count == GP_WATCH_INCIDENTS) { /* the newest has the most information */
         watch->incident_count--;
         watch->repeats++;
     }
@@ -508,7 +509,7 @@ bool gp_watch_is_out_of_memory(const struct gp_watch *watch, int status)
     return gp_watch_had(watch, GP_FAILURE_GPU) && last->causes.items[0] != GP_CAUSE_IMPOSSIBLE;
 }
 
-/* ---- its end ---- */
+/* ---- the end of the job ---- */
 
 static void add_gpu_summary(char text[600], const struct gp_watch *watch,
                             const struct gp_watch_gpu *gpu)
@@ -518,9 +519,9 @@ static void add_gpu_summary(char text[600], const struct gp_watch *watch,
         (void)snprintf(text + n, 600 - n, "; GPU %u: not used", gpu->index);
         return;
     }
-    n += (size_t)snprintf(text + n, 600 - n, "; GPU %u: %.0f MiB at most (%s)", gpu->index,
+    n += (size_t)snprintf(text + n, 600 - n, "; GPU %u: peak %.0f MiB (%s)", gpu->index,
                           gpu->use.peak / 0x1p20,
-                          gpu->use.is_true_peak ? "by the driver's accounting" : "sampled");
+                          gpu->use.is_true_peak ? "from the driver's accounting" : "sampled");
     if (n < 600 && gpu->use.busy_count > 0)
         n += (size_t)snprintf(text + n, 600 - n, ", %.0f %% busy",
                               gpu->use.busy_sum / gpu->use.busy_count);
@@ -537,23 +538,23 @@ void gp_watch_summarize(struct gp_watch *watch, int status)
     for (size_t i = 0; i < watch->gpu_count; i++)
         if (strlen(gpus) + 100 < sizeof(gpus))
             add_gpu_summary(gpus, watch, &watch->gpus[i]);
-    gp_watch_say(watch, "ended after %.1f s with status %d%s", seconds, status, gpus);
+    gp_watch_say(watch, "exited after %.1f s with status %d%s", seconds, status, gpus);
     if (watch->incident_count == 0)
         return;
     if (status == 0 || watch->ended_by || !is_fresh(watch)) {
-        gp_watch_say(watch, "it printed %s, and went on",
+        gp_watch_say(watch, "it printed %s, and continued",
                      watch->incident_count == 1 ? "a failure" : "failures");
         return;
     }
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
     const struct gp_incident *last = &watch->incidents[watch->incident_count - 1];
     gp_incident_add_causes(&sb, last);
-    gp_watch_warn(watch, "it failed after this: %.100s%s", last->line,
+    gp_watch_warn(watch, "it failed after this message: %.100s%s", last->line,
                   strlen(last->line) > 100 ? "…" : "");
     (void)!gp_io_write_all(STDERR_FILENO, sb.buf, sb.len);
     gp_strbuf_fini(&sb);
     if (watch->record.path[0])
-        gp_watch_warn(watch, "more in %s", watch->record.path);
+        gp_watch_warn(watch, "details in %s", watch->record.path);
 }
 
 static json_t *gpu_object(const struct gp_watch_gpu *gpu)

@@ -1,5 +1,5 @@
-/* gpulse set: changes settings of GPUs. Everything is checked before the first setter is called;
- * what was is shown and can be brought back by the command that is printed. */
+/* gpulse set: changes settings of GPUs. Everything is checked before the first setter is called.
+ * The old values are printed, with the command that restores them. */
 #include "cmd/app.h"
 #include "cmd/commands.h"
 #include "cmd/set_file.h"
@@ -17,8 +17,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Who looks waits no longer than other commands; a change may take a driver its time, but is told
- * for whom it waits. */
+/* Reads have the usual time limit. A change may take the driver longer, but a message says which
+ * GPU it waits for. */
 enum { LOOK_TIMEOUT_S = 3, CHANGE_TIMEOUT_S = 30, PATIENCE_S = 2 };
 
 enum { ALL_CONTROLS = (1 << GP_CONTROL__COUNT) - 1 };
@@ -54,13 +54,13 @@ static const struct gp_opt options[] = {
 
 struct set_run {
     const struct set_options *options;
-    uint32_t controls; /* bit 1 << id: what is set */
+    uint32_t controls; /* bit 1 << id: in `values` */
     struct gp_control_value values[GP_CONTROL__COUNT];
     struct gp_saved saved;
     struct gp_changer *changer;
     struct gp_target *targets;
     size_t count;
-    bool skipped; /* a part of a restored file */
+    bool skipped; /* a section of a restored file */
 };
 
 static uint32_t bit(enum gp_control_id id)
@@ -68,7 +68,7 @@ static uint32_t bit(enum gp_control_id id)
     return 1u << id;
 }
 
-/* ---- what is wanted ---- */
+/* ---- requested changes ---- */
 
 static int parse_assignment(const char *word, struct set_run *run, struct gp_err *err)
 {
@@ -121,7 +121,7 @@ static void want_saved(struct set_run *run)
     }
 }
 
-/* What must be known to judge the changes. */
+/* The metrics needed to check the changes. */
 static uint32_t controls_to_read(uint32_t changed)
 {
     for (unsigned id = 0; id < GP_CONTROL__COUNT; id++)
@@ -146,7 +146,7 @@ static void warn(const char *fmt, ...)
     gp_io_print_error("gpulse", &words);
 }
 
-/* "GPU 0, GPU 1: …" for all targets that `concerns` names. */
+/* "GPU 0, GPU 1: …" for all targets that `concerns` selects. */
 static void warn_about(const struct set_run *run, bool (*concerns)(const struct gp_target *target),
                        const char *text)
 {
@@ -169,7 +169,7 @@ static bool is_changing(const struct gp_target *target, enum gp_control_id id)
     return target->changes[id].wanted && gp_target_needs(target, id);
 }
 
-/* As the GPU would be without anybody's change: nothing is lost with it. */
+/* The defaults of the GPU need no persistence: nothing is lost. */
 static bool is_default(const struct gp_target *target, enum gp_control_id id)
 {
     const struct gp_setting *now = &target->settings[id];
@@ -201,8 +201,8 @@ static bool fixes_fans(const struct gp_target *target)
 static void warn_before(const struct set_run *run)
 {
     warn_about(run, loses_settings,
-               "persistence mode is off: the setting is lost when the last program lets go of the "
-               "GPU; to keep it add persistence-mode=on");
+               "persistence mode is off: the setting is lost when the last program closes the GPU; "
+               "to keep it add persistence-mode=on");
     warn_about(run, fixes_fans, gp_control_table[GP_CONTROL_FAN_SPEED].warning);
 }
 
@@ -238,7 +238,8 @@ static void leave_out(struct set_run *run, struct gp_target *target, unsigned id
     run->skipped = true;
 }
 
-/* A restored file loses what does not fit any more; a command that does not fit is not begun. */
+/* When restoring a file, settings that no longer apply are skipped; a command with such a setting
+ * is refused as a whole. */
 static int check_target(struct set_run *run, struct gp_target *target, struct gp_err *err)
 {
     for (unsigned id = 0; id < GP_CONTROL__COUNT; id++) {
@@ -273,9 +274,9 @@ static int check(struct set_run *run, struct gp_err *err)
     return 0;
 }
 
-/* ---- asking ---- */
+/* ---- confirmation ---- */
 
-/* Says what is taken away; false if nothing is. */
+/* Says what would be lost; false if nothing is. */
 static bool warn_losses(const struct set_run *run)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(4096);
@@ -297,10 +298,10 @@ static int confirm(const struct set_run *run, struct gp_err *err)
 {
     if (run->options->yes || !warn_losses(run))
         return 0;
-    return gp_app_confirm("Go on", "nothing was changed", err);
+    return gp_app_confirm("Continue", "nothing was changed", err);
 }
 
-/* ---- doing it ---- */
+/* ---- applying ---- */
 
 static int print(const struct set_run *run, bool results, struct gp_err *err)
 {
@@ -352,7 +353,7 @@ static void explain(const struct set_run *run, int code, const char *what, struc
     gp_strbuf_fini(&sb);
 }
 
-/* The code of a target that failed, with err filled; 0 if all went well. */
+/* The code of a target that failed, with err filled; 0 if all succeeded. */
 static int failure_of(const struct gp_target *target, struct gp_err *err)
 {
     bool concerned = false;
@@ -369,7 +370,7 @@ static int failure_of(const struct gp_target *target, struct gp_err *err)
                : 0;
 }
 
-/* What the exit status is, and the first thing that went wrong. */
+/* Determines the exit status and the first failure. */
 static int sum_up(const struct set_run *run, struct gp_err *err)
 {
     struct gp_err first = {0};
@@ -390,8 +391,8 @@ static int sum_up(const struct set_run *run, struct gp_err *err)
     return mixed ? GP_EPARTIAL : first.code;
 }
 
-/* A signal must not come between a change and the word of how to undo it; the deadline ends the
- * wait. */
+/* A signal must not interrupt between a change and the message about undoing it; the deadline
+ * limits the wait. */
 static int apply(struct set_run *run, struct gp_err *err)
 {
     sigset_t ours, before;
@@ -406,14 +407,14 @@ static int apply(struct set_run *run, struct gp_err *err)
     return r < 0 ? r : sum_up(run, err);
 }
 
-/* As the driver decides it; the simulated one may be told otherwise. */
+/* The driver decides who may change settings; the simulated one can be configured. */
 static bool is_root(void)
 {
     const char *told = gp_app_machine() ? getenv("GPULSE_SIM_ROOT") : NULL;
     return told && *told ? strcmp(told, "0") != 0 : geteuid() == 0;
 }
 
-/* What would change, and what doing it needs. */
+/* What would change, and what it needs. */
 static int dry_run(const struct set_run *run, struct gp_err *err)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(4096);
@@ -435,7 +436,7 @@ static int dry_run(const struct set_run *run, struct gp_err *err)
     return sum_up(run, err);
 }
 
-/* ---- from a file ---- */
+/* ---- restoring a file ---- */
 
 /* The first few of a list. */
 static void add_uuid(struct gp_strbuf *sb, size_t i, const char *uuid)
@@ -447,7 +448,7 @@ static void add_uuid(struct gp_strbuf *sb, size_t i, const char *uuid)
         gp_strbuf_adds(sb, ", …");
 }
 
-/* No GPU of the file is here: a mistake, and no success. */
+/* No GPU of the file is in this machine: an error, not a success. */
 static int refuse_file(const struct set_run *run, struct gp_err *err)
 {
     struct gp_strbuf theirs = GP_STRBUF_INIT(1024), ours = GP_STRBUF_INIT(1024);
@@ -463,7 +464,7 @@ static int refuse_file(const struct set_run *run, struct gp_err *err)
     return r;
 }
 
-/* A GPU that cannot say who it is; NULL if there is none. */
+/* A GPU that cannot report its UUID; NULL if there is none. */
 static const struct gp_target *unknown_gpu(const struct set_run *run)
 {
     for (size_t t = 0; t < run->count; t++)
@@ -472,7 +473,7 @@ static const struct gp_target *unknown_gpu(const struct set_run *run)
     return NULL;
 }
 
-/* Says which GPUs of the file are not here. */
+/* Reports GPUs in the file that are not in this machine. */
 static int find_saved(struct set_run *run, struct gp_err *err)
 {
     const struct gp_target *unknown = unknown_gpu(run);
@@ -493,11 +494,11 @@ static int find_saved(struct set_run *run, struct gp_err *err)
                  gpu->name);
     }
     if (missing > 0 && unknown)
-        warn("GPU %u: %s: it may be one of them", unknown->index, unknown->words);
+        warn("GPU %u: %s; it may be one of them", unknown->index, unknown->words);
     return 0;
 }
 
-/* Only what differs is to be set. */
+/* Only values that differ are set. */
 static void drop_satisfied(struct set_run *run)
 {
     for (size_t t = 0; t < run->count; t++)
@@ -516,7 +517,7 @@ static bool can_be_reached(const struct set_run *run)
     return false;
 }
 
-/* Fills err with the command for root, where that is what is missing. */
+/* Adds the command for root to err, if root is required. */
 static int check_all(struct set_run *run, struct gp_err *err)
 {
     int r = check(run, err);
@@ -563,8 +564,8 @@ static int change(struct set_run *run, struct gp_err *err)
 
 /* ---- --show, --list, --save ---- */
 
-/* The GPUs that could not be asked make the result a part of one. One that sleeps is shown so, and
- * lacks in a file. */
+/* GPUs that could not be read make the result partial. A sleeping GPU is shown as such, and left
+ * out of a file. */
 static int missing(const struct set_run *run, struct gp_err *err)
 {
     for (size_t t = 0; t < run->count; t++)
@@ -574,7 +575,7 @@ static int missing(const struct set_run *run, struct gp_err *err)
     return 0;
 }
 
-/* A file without a setting is not put in the place of one that has some. */
+/* A file with settings is not replaced by one without. */
 static int check_save(const struct set_run *run, struct gp_err *err)
 {
     for (size_t t = 0; t < run->count; t++)
@@ -584,11 +585,13 @@ static int check_save(const struct set_run *run, struct gp_err *err)
         if (run->targets[t].code)
             return gp_err_set(err, run->targets[t].code, "GPU %u: %s; nothing is saved",
                               run->targets[t].index, run->targets[t].words);
-    return gp_err_set(err, GP_EUSAGE,
-                      "the settings of a MIG instance end with it; select its GPU to save them");
+    return gp_err_set(
+        err, GP_EUSAGE,
+        "the settings of a MIG instance are lost with it; select its GPU to save them");
 }
 
-/* What the driver takes and does not tell, such as locked clocks, is in no file. */
+/* Settings that the driver accepts but does not report, such as locked clocks, are not in a file.
+ * */
 static void warn_unsaved(const struct set_run *run)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(4096);
@@ -641,7 +644,7 @@ static int list(const struct set_options *o, struct gp_err *err)
     return r;
 }
 
-/* ---- running ---- */
+/* ---- the command ---- */
 
 static void tell_wait(const char *whom)
 {

@@ -36,7 +36,7 @@ static int load(const char *path, json_t **ret, struct gp_err *err)
     return r;
 }
 
-/* The value as it is typed. */
+/* The value in the form in which it is typed. */
 static const char *word_of(const json_t *value, char word[32])
 {
     if (json_is_string(value))
@@ -134,8 +134,8 @@ void gp_saved_fini(struct gp_saved *saved)
     *saved = (struct gp_saved){0};
 }
 
-/* Whether there is a file to be replaced as a whole, or nothing at all. A device is written to, and
- * so is a link whose file is still to be made: there is nothing yet to be kept whole. */
+/* Whether it is a regular file to be replaced as a whole, or does not exist. A device is written
+ * directly, and so is a link to a file that does not exist: there is nothing to keep intact. */
 static bool is_replaced(const char *path)
 {
     struct stat st;

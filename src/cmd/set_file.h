@@ -1,4 +1,5 @@
-/* Files of settings: written whole or not at all, read with the place of what is wrong. */
+/* Settings files: written completely or not at all; errors on reading name the place in the file.
+ * */
 #ifndef GP_CMD_SET_FILE_H
 #define GP_CMD_SET_FILE_H
 
@@ -9,8 +10,8 @@ struct gp_strbuf;
 /* The settings of one GPU in a file. */
 struct gp_saved_gpu {
     char uuid[96];
-    char name[128]; /* safe; "" if the file has none */
-    bool present;   /* for the reader's own use */
+    char name[128]; /* escaped; "" if the file has none */
+    bool present;   /* for the caller's use */
     bool has[GP_CONTROL__COUNT];
     struct gp_control_value values[GP_CONTROL__COUNT];
 };
@@ -20,11 +21,11 @@ struct gp_saved {
     size_t count;
 };
 
-/* GP_EIO, GP_EFORMAT names the file and the place. */
+/* GP_EIO, GP_EFORMAT names the file and the place in it. */
 int gp_saved_read(const char *path, struct gp_saved *ret, struct gp_err *err) GP_MUST_CHECK;
 void gp_saved_fini(struct gp_saved *saved);
 
-/* Puts the text in the place of the file; "-" is standard output. */
+/* Replaces the content of the file; "-" is standard output. */
 int gp_saved_write(const char *path, const struct gp_strbuf *text,
                    struct gp_err *err) GP_MUST_CHECK;
 

@@ -47,7 +47,7 @@ void gp_set_add_list_json(struct gp_strbuf *sb)
 
 /* ---- values ---- */
 
-/* What stands for a control that has no value to show; NULL if it has one. */
+/* What is shown for a control without a value; NULL if it has one. */
 static const char *absence(const struct gp_setting *s)
 {
     static const char *const words[] = {
@@ -57,7 +57,7 @@ static const char *absence(const struct gp_setting *s)
     };
     if (s->status != GP_STATUS_OK)
         return words[s->status];
-    return s->known ? NULL : "not known";
+    return s->known ? NULL : "unknown";
 }
 
 static void add_value(struct gp_strbuf *sb, enum gp_control_id id, const struct gp_setting *s)
@@ -90,7 +90,7 @@ static void add_range(struct gp_strbuf *sb, enum gp_control_id id, const struct 
     }
 }
 
-/* A value that is too long for its column has the range on a line of its own. */
+/* If a value is too long for its column, the range goes on a line of its own. */
 static void add_row(struct gp_strbuf *sb, enum gp_control_id id, const struct gp_setting *s)
 {
     enum { NAME_COLUMNS = 20, VALUE_COLUMNS = 26 };
@@ -128,7 +128,7 @@ void gp_set_add_values(struct gp_strbuf *sb, const struct gp_target *targets, si
 
 /* ---- documents ---- */
 
-/* A document with the head that all of ours have. */
+/* A document with the common header of all our documents. */
 static json_t *new_document(const char *schema, const struct gp_value *host)
 {
     char time[GP_RFC3339_SIZE];
@@ -146,14 +146,14 @@ static json_t *new_document(const char *schema, const struct gp_value *host)
     return document;
 }
 
-/* Controls whose value is one number, in JSON too; the others have a text, as it is typed. */
+/* Controls whose value is a single number are numbers in JSON; the others are text, as typed. */
 static bool is_number(enum gp_control_id id)
 {
     enum gp_control_kind kind = gp_control_table[id].kind;
     return kind == GP_CONTROL_WATTS || kind == GP_CONTROL_OFFSET || kind == GP_CONTROL_NUMBER;
 }
 
-/* In the unit of the control; whole numbers stay whole. */
+/* In the unit of the control; whole numbers have no decimals. */
 static json_t *json_number(enum gp_control_id id, int64_t n)
 {
     if (gp_control_table[id].kind != GP_CONTROL_WATTS)
@@ -196,7 +196,7 @@ static json_t *json_setting(enum gp_control_id id, const struct gp_setting *s)
     return json;
 }
 
-/* A GPU that cannot say who it is has none. */
+/* null for a GPU that cannot report its UUID. */
 static json_t *json_known(const char *text)
 {
     return *text ? json_string(text) : json_null();
@@ -249,7 +249,7 @@ void gp_set_add_settings(struct gp_strbuf *sb, const struct gp_target *targets, 
             const struct gp_setting *s = &targets[t].settings[id];
             if (absence(s) || gp_control_table[id].kind == GP_CONTROL_CLEAR)
                 continue;
-            /* What waits for a reset is what somebody wanted. */
+            /* What waits for a reset was requested by somebody. */
             const struct gp_control_value *value = s->has_pending ? &s->pending : &s->value;
             (void)json_object_set_new(settings, gp_control_table[id].name,
                                       json_value((enum gp_control_id)id, value));
@@ -271,7 +271,7 @@ void gp_set_add_settings(struct gp_strbuf *sb, const struct gp_target *targets, 
 
 /* ---- changes ---- */
 
-/* Whether a change that failed has left something else than what was. */
+/* Whether a failed change has left a value other than the old one. */
 static bool is_half_done(const struct gp_target *target, enum gp_control_id id)
 {
     const struct gp_setting *before = &target->settings[id];
@@ -287,10 +287,10 @@ static void add_result(struct gp_strbuf *sb, const struct gp_target *target, enu
 {
     static const char *const words[] = {
         [GP_OUTCOME_NONE] = "not tried",
-        [GP_OUTCOME_SAME] = "already so",
+        [GP_OUTCOME_SAME] = "already set",
         [GP_OUTCOME_DONE] = "done",
-        [GP_OUTCOME_PENDING] = "accepted, in effect after a reset",
-        [GP_OUTCOME_UNVERIFIED] = "accepted; the driver does not tell",
+        [GP_OUTCOME_PENDING] = "accepted, takes effect after a reset",
+        [GP_OUTCOME_UNVERIFIED] = "accepted; the driver does not report it",
         [GP_OUTCOME_FAILED] = "failed: ",
         [GP_OUTCOME_HUNG] = "",
     };
@@ -323,7 +323,7 @@ static void add_change(struct gp_strbuf *sb, const struct gp_target *target, enu
         gp_strbuf_adds(sb, " -> ");
     }
     gp_control_format(sb, id, &target->changes[id].value, true);
-    /* Without results: what would be left alone, and who cannot be asked. */
+    /* Without results: what would be left unchanged, and which GPUs cannot be read. */
     bool told = results || target->code || !gp_target_needs(target, id);
     enum gp_outcome outcome =
         results || target->code ? gp_target_outcome(target, id) : GP_OUTCOME_SAME;
@@ -341,11 +341,11 @@ bool gp_set_takes_away(const struct gp_target *target, enum gp_control_id id)
     if (target->code || !gp_control_table[id].loses || !target->changes[id].wanted ||
         !gp_target_needs(target, id))
         return false;
-    /* partitions that are only added take nothing away */
+    /* added partitions remove nothing */
     return id != GP_CONTROL_MIG_INSTANCES || !now->known || now->value.text[0];
 }
 
-/* Switching MIG mode off takes the instances along. */
+/* Turning MIG mode off destroys the instances as well. */
 static bool ends_instances(const struct gp_target *target, enum gp_control_id id)
 {
     const struct gp_setting *instances = &target->settings[GP_CONTROL_MIG_INSTANCES];
@@ -383,7 +383,7 @@ static bool may_have_changed(const struct gp_target *target, enum gp_control_id 
     return is_half_done(target, id) || gp_outcome_may_have_changed(gp_target_outcome(target, id));
 }
 
-/* " NAME=OLD"; nothing where there is no way back. */
+/* Appends " NAME=OLD"; nothing if it cannot be undone. */
 static void add_old(struct gp_strbuf *sb, const struct gp_target *target, enum gp_control_id id)
 {
     struct gp_strbuf value = GP_STRBUF_INIT(1024);

@@ -1,4 +1,4 @@
-/* What gpulse set shows: controls, their values, changes and how they went. Pure: everything is
+/* The output of gpulse set: controls, values, changes and their results. Pure: everything is
  * appended to a buffer. */
 #ifndef GP_CMD_SET_VIEW_H
 #define GP_CMD_SET_VIEW_H
@@ -20,22 +20,23 @@ void gp_set_add_values_json(struct gp_strbuf *sb, const struct gp_target *target
 void gp_set_add_settings(struct gp_strbuf *sb, const struct gp_target *targets, size_t count,
                          const struct gp_value *host);
 
-/* Whether a wanted change takes away what no other brings back; and what that is, for people. */
+/* Whether a requested change destroys something that no other change restores; and a description of
+ * it. */
 bool gp_set_takes_away(const struct gp_target *target, enum gp_control_id id);
 void gp_set_add_loss(struct gp_strbuf *sb, const struct gp_target *target, enum gp_control_id id);
 
-/* A line for each wanted change: old -> new, and with `results` how it went. */
+/* A line for each requested change: old -> new and, with `results`, how it went. */
 void gp_set_add_changes(struct gp_strbuf *sb, const struct gp_target *targets, size_t count,
                         bool results);
 
-/* A command per target that brings back what was, for what was or may have been changed. */
+/* A command per target that restores the old values of what was, or may have been, changed. */
 void gp_set_add_undo(struct gp_strbuf *sb, const struct gp_target *targets, size_t count,
                      const char *machine);
 
 /* "GPU 3", or "GPU 3 instance 1". */
 void gp_set_add_target(struct gp_strbuf *sb, const struct gp_target *target);
 
-/* "gpulse", and with it the simulated machine, unless that is NULL. */
+/* "gpulse", with the simulated machine unless that is NULL. */
 void gp_set_add_program(struct gp_strbuf *sb, const char *machine);
 
 #endif

@@ -1,4 +1,4 @@
-/* gpulse sim: its own program, because it needs an XML parser that nobody else does. */
+/* gpulse sim: a separate program, because it needs an XML parser that no other command does. */
 #include "cmd/app.h"
 #include "cmd/commands.h"
 
@@ -21,7 +21,7 @@ static int sim_main(int argc, char **argv, struct gp_err *err)
         (void)setenv("GPULSE_SIM", gp_common()->sim, 1); /* gpulse --sim M sim …: its -m */
     if (gp_common()->sim_still)
         (void)setenv("GPULSE_SIM_STILL", "1", 1);
-    argv[0] = path; /* so that a job is called gpulse-sim in lists of processes */
+    argv[0] = path; /* so that a load is named gpulse-sim in process lists */
     (void)execv(path, argv);
     return gp_err_set(err, GP_EFAIL, "cannot run '%s': %s", path, strerror(errno));
 }

@@ -1,4 +1,4 @@
-/* gpulse smi: nvidia-smi's command line and outputs, from any source. */
+/* gpulse smi: nvidia-smi's command line and output, from any source. */
 #include "cmd/smi.h"
 #include "cmd/commands.h"
 
@@ -84,7 +84,7 @@ static int take_loop(const char *const *given, struct gp_loop *ret, struct gp_st
     return 0;
 }
 
-/* ---- showing ---- */
+/* ---- output ---- */
 
 int gp_smi_end(struct gp_strbuf *sb, int status)
 {
@@ -126,7 +126,7 @@ int gp_smi_refuse_combination(void)
     return gp_smi_end(&sb, GP_SMI_EXIT_USAGE);
 }
 
-/* One of the output itself goes elsewhere. */
+/* An output-specific error goes elsewhere. */
 int gp_smi_explain(const struct gp_err *err)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
@@ -151,11 +151,11 @@ struct showing {
     void *ctx;
     struct gp_strbuf sb;
     int fd;
-    int status;  /* behind the last sample */
-    int refused; /* the exit status, when there is nothing to show */
+    int status;  /* after the last sample */
+    int refused; /* the exit status if there is nothing to show */
 };
 
-/* A MIG device that is chosen without its GPU is no device for nvidia-smi. */
+/* nvidia-smi does not accept a MIG device whose GPU is not selected. */
 static bool has_only_mig(const struct gp_snapshot *snapshot)
 {
     for (size_t i = 0; i < snapshot->device_count; i++)
@@ -172,7 +172,7 @@ static int on_sample(const struct gp_snapshot *snapshot, void *ctx, struct gp_er
     if (s->show->refuse)
         s->refused = s->show->refuse(s->ctx, &s->sb, snapshot);
     if (s->refused && gp_smi_exit_status(snapshot)) {
-        /* what a GPU lacks cannot be told while it does not answer */
+        /* what a GPU lacks is unknown while it does not respond */
         gp_strbuf_reset(&s->sb);
         gp_smi_add_failures(&s->sb, &form, snapshot);
         s->refused = gp_smi_exit_status(snapshot);
@@ -208,7 +208,7 @@ static int show_in(struct showing *s)
     if (r == GP_EINTR)
         gp_app_end_by_signal();
     if (r == GP_EPARTIAL && err.code == GP_EPARTIAL)
-        err.code = GP_ENODEV; /* the GPU that is asked for cannot say that it is the one */
+        err.code = GP_ENODEV; /* the selected GPU cannot report its identity */
     else if (r == GP_EPARTIAL)
         return s->status;
     return r < 0 ? gp_smi_explain(&err) : s->status;
@@ -226,7 +226,7 @@ int gp_smi_show(const struct gp_smi_show *show, void *ctx)
         return gp_smi_end(&sb, GP_SMI_EXIT_USAGE);
     }
     if (show->file)
-        (void)!ftruncate(s.fd, 0); /* not of a pipe */
+        (void)!ftruncate(s.fd, 0); /* not for a pipe */
     int status = show_in(&s);
     if (show->file)
         (void)close(s.fd);
@@ -236,7 +236,7 @@ int gp_smi_show(const struct gp_smi_show *show, void *ctx)
 
 /* ---- views ---- */
 
-/* What is shown if an option is given. */
+/* The output for a given option. */
 struct view {
     int option;
     int (*run)(const struct view *view, const char *const *given, struct gp_smi_show *show);
@@ -256,7 +256,7 @@ static void print_view(void *ctx, struct gp_strbuf *sb, const struct gp_smi_form
     ((const struct view *)ctx)->print(sb, form, snapshot);
 }
 
-/* One that no other option changes. */
+/* An output that no other option affects. */
 static int run_view(const struct view *view, const char *const *given, struct gp_smi_show *show)
 {
     struct view shown = *view;
@@ -351,7 +351,7 @@ static int run_fields(const struct view *view, const char *const *given, struct 
 
 enum { SETTINGS = OPT_SET_PERSISTENCE };
 
-/* Whether something is given that does not go with a setting. */
+/* Whether something is given that cannot be combined with a setting. */
 static bool has_others(const char *const *given)
 {
     for (int i = 0; i < OPT_ID; i++) {
@@ -384,12 +384,12 @@ static int add_driver_version(const struct gp_snapshot *snapshot, void *ctx, str
 {
     const struct gp_value *v = gp_snapshot_value(snapshot, NULL, NULL, GP_DRIVER_VERSION);
     if (!gp_value_is_present(v))
-        return gp_err_set(err, GP_EDRIVER, "its version is not known");
+        return gp_err_set(err, GP_EDRIVER, "its version is unknown");
     gp_strbuf_addf(ctx, "v%s\n", v->s);
     return 0;
 }
 
-/* Works without a driver, too: then the version is that of gpulse. */
+/* Also works without a driver: the version is then that of gpulse. */
 static void add_version(struct gp_strbuf *sb)
 {
     struct gp_want want = {.host_only = true};
@@ -414,12 +414,11 @@ static int run_help(const struct view *view, const char *const *given, struct gp
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
     gp_strbuf_adds(&sb, "NVIDIA System Management Interface -- ");
     add_version(&sb);
-    gp_strbuf_adds(&sb,
-                   "\ngpulse in its place: the same options, outputs and exit codes, in the form "
-                   "of the driver that is\nloaded. Without options: a table of the GPUs.\n\n"
-                   "nvidia-smi [OPTION1 [ARG1]] [OPTION2 [ARG2]] ...\n");
+    gp_strbuf_adds(&sb, "\ngpulse in place of nvidia-smi: the same options, output and exit codes, "
+                        "in the format of the loaded\ndriver. Without options: a table of the "
+                        "GPUs.\n\nnvidia-smi [OPTION1 [ARG1]] [OPTION2 [ARG2]] ...\n");
     gp_smi_add_options(&sb, options);
-    gp_strbuf_adds(&sb, "\n  More, each with a page of its own (nvidia-smi COMMAND -h):\n\n");
+    gp_strbuf_adds(&sb, "\n  Commands, each with its own help (nvidia-smi COMMAND -h):\n\n");
     for (const struct gp_smi_command *c = commands; c->name; c++)
         gp_strbuf_addf(&sb, "    %s\n", c->name);
     return gp_smi_end(&sb, 0);
@@ -452,7 +451,7 @@ static int run_dtd(const struct view *view, const char *const *given, struct gp_
 
 /* ---- the tool ---- */
 
-/* The first whose option is given; the last one is for none. */
+/* The first view whose option is given; the last one needs none. */
 static const struct view views[] = {
     {OPT_HELP, run_help, NULL, NULL},
 #define X(id, word, help) {OPT_HELP_##id, run_fields, NULL, NULL},
@@ -469,7 +468,7 @@ static const struct view views[] = {
     {OPT__COUNT, run_view, gp_smi_table_want, gp_smi_table_print},
 };
 
-/* -q and the queries exclude each other, and some options belong to one of them. */
+/* -q and the queries are mutually exclusive, and some options belong to one of them. */
 static bool go_together(const char *const *given)
 {
     int queries = 0;
@@ -503,18 +502,18 @@ static int run_smi(int argc, char **argv)
     return view->run(view, given, &show);
 }
 
-/* Commands of nvidia-smi's that gpulse does not have. */
+/* Commands of nvidia-smi that gpulse does not support. */
 static const char missing[] = "base-clocks boost-slider compute-policy daemon drain gpm pci "
                               "power-hint power-profiles power-smoothing prm replay rusd soc";
 
 static int run_missing(const char *name)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
-    gp_strbuf_addf(&sb, "gpulse: nvidia-smi %s is not there yet; see docs/smi.md\n", name);
+    gp_strbuf_addf(&sb, "gpulse: nvidia-smi %s is not supported; see docs/smi.md\n", name);
     return gp_smi_end(&sb, GP_SMI_EXIT_NOT_SUPPORTED);
 }
 
-/* How many words of the command line one of gpulse's own options takes; 0: it is none. */
+/* The number of arguments that one of gpulse's own options uses; 0: not one of them. */
 static int own_words(const char *word)
 {
     for (int i = OPT_NATIVE; i <= OPT_TIMEOUT; i++) {
@@ -526,7 +525,8 @@ static int own_words(const char *word)
     return 0;
 }
 
-/* The command is the first word, or stands behind gpulse's own options, which are then its. */
+/* The command is the first argument, or follows gpulse's own options, which are then passed to it.
+ * */
 static int smi_main(int argc, char **argv, struct gp_err *err)
 {
     int own = 0;

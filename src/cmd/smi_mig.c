@@ -1,4 +1,4 @@
-/* nvidia-smi mig: lists, and one change after the other; the first that fails is the last. */
+/* nvidia-smi mig: lists, and changes in sequence; the first failure stops it. */
 #include "cmd/smi.h"
 #include "smi/message.h"
 #include "smi/mig.h"
@@ -37,33 +37,33 @@ enum {
 
 static const struct gp_smi_option options[] = {
     [OPT_PROFILES] = {"-lgip --list-gpu-instance-profiles", GP_SMI_FLAG, NULL, NULL,
-                      "the profiles of GPU instances, and for how many of each there is room"},
+                      "list the profiles of GPU instances, and how many of each fit"},
     [OPT_PLACEMENTS] = {"-lgipp --list-gpu-instance-possible-placements", GP_SMI_FLAG, NULL, NULL,
-                        "where on the GPU they can lie"},
-    [OPT_CREATE_GPU] =
-        {"-cgi --create-gpu-instance", GP_SMI_VALUE, NULL, "PROFILES",
-         "make GPU instances: a comma list of numbers or names of profiles, each perhaps with "
-         "a colon and where it begins: 19:4"},
+                        "list their possible placements"},
+    [OPT_CREATE_GPU] = {"-cgi --create-gpu-instance", GP_SMI_VALUE, NULL, "PROFILES",
+                        "create GPU instances: a comma-separated list of profile numbers or names, "
+                        "optionally with a placement: 19:4"},
     [OPT_WITH_COMPUTE] = {"-C --default-compute-instance", GP_SMI_FLAG, NULL, NULL,
-                          "and in each the compute instance that fills it"},
+                          "also create a compute instance that fills each"},
     [OPT_DESTROY_GPU] = {"-dgi --destroy-gpu-instance", GP_SMI_FLAG, NULL, NULL,
-                         "destroy GPU instances, all or those of -gi"},
-    [OPT_INSTANCES] = {"-lgi --list-gpu-instances", GP_SMI_FLAG, NULL, NULL, "the GPU instances"},
-    [OPT_COMPUTE_PROFILES] = {"-lcip --list-compute-instance-profiles", GP_SMI_FLAG, NULL, NULL,
-                              "the profiles of compute instances in GPU instances, all or those of "
-                              "-gi"},
-    [OPT_CREATE_COMPUTE] = {"-cci --create-compute-instance", GP_SMI_OPTIONAL, NULL, "PROFILES",
-                            "make compute instances in them; without a profile the one that fills "
-                            "the GPU instance"},
+                         "destroy GPU instances: all, or those of -gi"},
+    [OPT_INSTANCES] = {"-lgi --list-gpu-instances", GP_SMI_FLAG, NULL, NULL,
+                       "list the GPU instances"},
+    [OPT_COMPUTE_PROFILES] =
+        {"-lcip --list-compute-instance-profiles", GP_SMI_FLAG, NULL, NULL,
+         "list the profiles of compute instances in GPU instances: all, or those of -gi"},
+    [OPT_CREATE_COMPUTE] =
+        {"-cci --create-compute-instance", GP_SMI_OPTIONAL, NULL, "PROFILES",
+         "create compute instances in them; by default, one that fills the GPU instance"},
     [OPT_DESTROY_COMPUTE] = {"-dci --destroy-compute-instance", GP_SMI_FLAG, NULL, NULL,
-                             "destroy compute instances, all or those of -gi and -ci"},
+                             "destroy compute instances: all, or those of -gi and -ci"},
     [OPT_COMPUTE_INSTANCES] = {"-lci --list-compute-instances", GP_SMI_FLAG, NULL, NULL,
-                               "the compute instances"},
+                               "list the compute instances"},
     [OPT_GPU_INSTANCE] = {"-gi --gpu-instance-id", GP_SMI_VALUE, NULL, "IDS",
                           "only in these GPU instances"},
     [OPT_COMPUTE_INSTANCE] = {"-ci --compute-instance-id", GP_SMI_VALUE, NULL, "IDS",
                               "only these compute instances"},
-    [OPT_HELP] = {"-h --help", GP_SMI_FLAG, NULL, NULL, "this page"},
+    [OPT_HELP] = {"-h --help", GP_SMI_FLAG, NULL, NULL, "show this help"},
 #define X(id, kind, names, value, help) [OPT_##id] = {names, kind, NULL, value, help},
     GP_SMI_COMMON_OPTIONS(X)
 #undef X
@@ -71,8 +71,7 @@ static const struct gp_smi_option options[] = {
 };
 
 static const struct gp_smi_syntax syntax = {
-    "nvidia-smi mig", "GPUs in parts: lists them, makes and destroys them.", options, OPT_HELP,
-    OPT_ID,
+    "nvidia-smi mig", "list, create and destroy MIG instances.", options, OPT_HELP, OPT_ID,
 };
 
 /* ---- lists ---- */
@@ -93,7 +92,7 @@ static void print(void *ctx, struct gp_strbuf *sb, const struct gp_smi_form *for
     gp_smi_mig_print(sb, ctx, form, snapshot);
 }
 
-/* What -gi and -ci choose from. */
+/* What -gi and -ci select from. */
 enum filter { BY_GPU_INSTANCE = 1, BY_COMPUTE_INSTANCE = 2 };
 
 /* ---- changes ---- */
@@ -102,10 +101,10 @@ struct run {
     const char *const *given;
     const struct gp_smi_mig *mig;
     struct gp_changer *changer;
-    struct gp_target *target; /* the GPU whose turn it is */
-    struct gp_strbuf sb;      /* what is not printed yet */
-    bool found;               /* something to be changed */
-    int written;              /* exit status, once what is said could not be written */
+    struct gp_target *target; /* the current GPU */
+    struct gp_strbuf sb;      /* not printed yet */
+    bool found;               /* something was found to change */
+    int written;              /* exit status if output could not be written */
 };
 
 /* Returns the exit status that ends the command, or 0. */
@@ -123,7 +122,7 @@ static int carry_out(struct run *run, struct gp_part *part)
     return r < 0 ? gp_smi_exit_of(err.driver_code) : 0;
 }
 
-/* The next profile of a comma list; false at its end. */
+/* The next profile of a comma-separated list; false at its end. */
 static bool next_profile(const char **list, struct gp_part *part)
 {
     size_t n = strcspn(*list, ",");
@@ -208,7 +207,7 @@ static int destroy_gpu_instances(struct run *run)
     return status;
 }
 
-/* What there is to be done, and the list that tells where. */
+/* The actions, and the list of objects for each. */
 static const struct change {
     int option;
     unsigned takes; /* enum filter, or-ed */
@@ -230,7 +229,7 @@ static bool is_enabled(const struct gp_target *target)
     return gp_value_is_present(mode) && strcmp(mode->s, "Enabled") == 0;
 }
 
-/* Says that nothing was there to be changed. */
+/* Prints that there was nothing to change. */
 static int end_without(struct run *run, const struct change *change, bool any, enum gp_status why)
 {
     int code = why == GP_STATUS_NO_PERMISSION ? GP_SMI_EXIT_NO_PERMISSION : GP_SMI_EXIT_NOT_FOUND;
@@ -251,7 +250,7 @@ static int change_all(struct run *run, const struct change *change)
         gp_smi_form_of_driver(&gp_changer_host(run->changer)[GP_DRIVER_VERSION], false);
     struct gp_target *targets = gp_changer_targets(run->changer, &count);
     int status = 0;
-    /* Nobody listening is no reason to leave off half-way. */
+    /* A closed output must not stop a half-done change. */
     (void)signal(SIGPIPE, SIG_IGN);
     for (size_t t = 0; status == 0 && t < count; t++) {
         run->target = &targets[t];

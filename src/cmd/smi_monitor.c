@@ -1,4 +1,4 @@
-/* nvidia-smi dmon, pmon, encodersessions, fbcsessions: lines that scroll, once a second. */
+/* nvidia-smi dmon, pmon, encodersessions, fbcsessions: one line per sample, once a second. */
 #include "cmd/smi.h"
 
 #include "base/clock.h"
@@ -8,21 +8,21 @@
 
 #include <string.h>
 
-/* X(id, kind of value, names, value, help). What only dmon has stands first, then what pmon has
- * too: a command's table begins somewhere and goes on to the end. */
+/* X(id, kind of value, names, value, help). Options of dmon alone come first, then those that pmon
+ * has too: a command's table is a tail of this list. */
 #define OPTIONS(X)                                                                                 \
     X(GPM, GP_SMI_VALUE, "--gpm-metrics", "LIST",                                                  \
-      "columns of the GPU performance monitor (Hopper and later), by number:")                     \
+      "GPM metrics to show (Hopper and later), by number:")                                        \
     X(GPM_LEVEL, GP_SMI_VALUE, "--gpm-options", "d", "of the whole GPU")                           \
     X(FORMAT, GP_SMI_VALUE, "--format", "LIST",                                                    \
-      "csv, and nounit or noheader to leave out lines of the header")                              \
+      "csv; add nounit or noheader to omit lines of the header")                                   \
     X(SELECT, GP_SMI_VALUE, "-s --select", "LETTERS", "groups of columns, in this order:")         \
     X(STAMP, GP_SMI_VALUE, "-o --options", "LETTERS",                                              \
-      "D the date, T the time in front of each line")                                              \
-    X(DELAY, GP_SMI_VALUE, "-d --delay", "SECONDS", "between samples, 1 if not given")             \
-    X(COUNT, GP_SMI_VALUE, "-c --count", "N", "samples, then end")                                 \
-    X(FILENAME, GP_SMI_VALUE, "-f --filename", "FILE", "written instead of standard output")       \
-    X(HELP, GP_SMI_FLAG, "-h --help", NULL, "this text")                                           \
+      "prefix each line with D the date, T the time")                                              \
+    X(DELAY, GP_SMI_VALUE, "-d --delay", "SECONDS", "seconds between samples (default 1)")         \
+    X(COUNT, GP_SMI_VALUE, "-c --count", "N", "stop after N samples")                              \
+    X(FILENAME, GP_SMI_VALUE, "-f --filename", "FILE", "write to FILE instead of standard output") \
+    X(HELP, GP_SMI_FLAG, "-h --help", NULL, "show this help")                                      \
     GP_SMI_COMMON_OPTIONS(X)
 
 enum {
@@ -40,16 +40,16 @@ static const struct gp_smi_option options[] = {
 };
 
 static const struct command {
-    const char *name; /* as a message calls it */
+    const char *name; /* as messages call it */
     int first_option;
     const char *words;
 } commands[] = {
-    [GP_SMI_DMON] = {"nvidia-smi dmon", OPT_GPM, "A line per GPU and sample."},
-    [GP_SMI_PMON] = {"nvidia-smi pmon", OPT_SELECT, "A line per process, GPU and sample."},
+    [GP_SMI_DMON] = {"nvidia-smi dmon", OPT_GPM, "one line per GPU and sample."},
+    [GP_SMI_PMON] = {"nvidia-smi pmon", OPT_SELECT, "one line per process, GPU and sample."},
     [GP_SMI_ENCODER_SESSIONS] = {"nvidia-smi encodersessions", OPT_DELAY,
-                                 "A line per session of the video encoder and sample."},
+                                 "one line per video encoder session and sample."},
     [GP_SMI_FBC_SESSIONS] = {"nvidia-smi fbcsessions", OPT_DELAY,
-                             "A line per session of screen capture and sample."},
+                             "one line per frame buffer capture session and sample."},
 };
 
 /* ---- help ---- */
@@ -63,7 +63,7 @@ static int help(enum gp_smi_monitor_kind kind)
         gp_smi_add_option(&sb, &options[i]);
         if (i == OPT_SELECT) {
             gp_smi_monitor_add_groups(&sb, kind);
-            gp_strbuf_addf(&sb, "        %s if not given\n", gp_smi_monitor_default(kind));
+            gp_strbuf_addf(&sb, "        default %s\n", gp_smi_monitor_default(kind));
         } else if (i == OPT_GPM) {
             gp_smi_monitor_add_gpm(&sb);
         }
@@ -122,7 +122,7 @@ static int take(struct gp_smi_monitor *m, struct gp_loop *loop, const char *cons
     return gp_smi_add_invalid(message, commands[m->kind].name, options[bad].names, given[bad]);
 }
 
-/* ---- showing ---- */
+/* ---- output ---- */
 
 static void want(const void *ctx, struct gp_want *want)
 {

@@ -28,18 +28,21 @@ enum {
 
 static const struct gp_smi_option options[] = {
     [OPT_LINK] = {"-l --link", GP_SMI_VALUE, NULL, "N", "only this link of each GPU"},
-    [OPT_STATUS] = {"-s --status", GP_SMI_FLAG, NULL, NULL, "the speed of the links that are up"},
-    [OPT_CAPABILITIES] = {"-c --capabilities", GP_SMI_FLAG, NULL, NULL, "what the links can do"},
-    [OPT_BUS_ID] = {"-p --pcibusid", GP_SMI_FLAG, NULL, NULL, "PCI addresses of what they lead to"},
+    [OPT_STATUS] = {"-s --status", GP_SMI_FLAG, NULL, NULL, "show the speed of active links"},
+    [OPT_CAPABILITIES] = {"-c --capabilities", GP_SMI_FLAG, NULL, NULL,
+                          "show what the links can do"},
+    [OPT_BUS_ID] = {"-p --pcibusid", GP_SMI_FLAG, NULL, NULL,
+                    "show the PCI addresses of remote devices"},
     [OPT_REMOTE] = {"-R --remotelinkinfo", GP_SMI_FLAG, NULL, NULL,
-                    "PCI addresses and links at the other end"},
-    [OPT_ERRORS] = {"-e --errorcounters", GP_SMI_FLAG, NULL, NULL, "how many errors there were"},
+                    "show the PCI addresses and link numbers of remote ends"},
+    [OPT_ERRORS] = {"-e --errorcounters", GP_SMI_FLAG, NULL, NULL, "show the error counters"},
     [OPT_THROUGHPUT] = {"-gt --getthroughput", GP_SMI_VALUE, NULL, "WHAT",
-                        "what has gone over them: d data, r with the links' own protocol"},
-    [OPT_HELP] = {"-h --help", GP_SMI_FLAG, NULL, NULL, "this page"},
+                        "show the transferred data: d data, r raw, including protocol overhead"},
+    [OPT_HELP] = {"-h --help", GP_SMI_FLAG, NULL, NULL, "show this help"},
     [OPT_SET_COUNTERS] = {"-sc --setcontrol -g --getcounters -r --resetcounters", GP_SMI_VALUE,
-                          NULL, "N", "counters that only older drivers have; not supported"},
-    [OPT_OLD_COUNTERS] = {"-gc --getcontrol", GP_SMI_FLAG, NULL, NULL, "their setting; the same"},
+                          NULL, "N", "utilization counters of older drivers; not supported"},
+    [OPT_OLD_COUNTERS] = {"-gc --getcontrol", GP_SMI_FLAG, NULL, NULL,
+                          "their setting; not supported"},
 #define X(id, kind, names, value, help) [OPT_##id] = {names, kind, NULL, value, help},
     GP_SMI_COMMON_OPTIONS(X)
 #undef X
@@ -47,12 +50,12 @@ static const struct gp_smi_option options[] = {
 };
 
 static const struct gp_smi_syntax syntax = {
-    "nvidia-smi nvlink", "the NVLinks of the GPUs.", options, OPT_HELP, OPT_ID,
+    "nvidia-smi nvlink", "show the NVLinks of the GPUs.", options, OPT_HELP, OPT_ID,
 };
 
 static const struct {
     int option;
-    const char *value; /* NULL: it has none */
+    const char *value; /* NULL: not set */
     enum gp_smi_nvlink_question question;
 } questions[] = {
     {OPT_STATUS, NULL, GP_SMI_NVLINK_STATUS}, {OPT_CAPABILITIES, NULL, GP_SMI_NVLINK_CAPABILITIES},
@@ -61,12 +64,12 @@ static const struct {
     {OPT_THROUGHPUT, "r", GP_SMI_NVLINK_RAW},
 };
 
-/* The driver's calls for them are obsolete, and count nothing on current GPUs. */
+/* The driver's calls for them are obsolete, and return no counts on current GPUs. */
 static int refuse_counters(void)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
-    gp_strbuf_adds(&sb, "NVLink utilization counters are not supported.\n"
-                        "gpulse: what goes over the links: nvidia-smi nvlink -gt d\n");
+    gp_strbuf_adds(&sb, "NVLink utilization counters are not supported.\ngpulse: for transferred "
+                        "data use: nvidia-smi nvlink -gt d\n");
     return gp_smi_end(&sb, GP_SMI_EXIT_NOT_SUPPORTED);
 }
 

@@ -24,19 +24,19 @@ enum {
 };
 
 static const struct gp_smi_option cc_options[] = {
-    [OPT_LOG] = {"-q --query-conf-compute", GP_SMI_FLAG, NULL, NULL, "all of it"},
-    [OPT_FEATURE] = {"-f --get-cc-feature", GP_SMI_FLAG, NULL, NULL, "whether it is on"},
+    [OPT_LOG] = {"-q --query-conf-compute", GP_SMI_FLAG, NULL, NULL, "show everything"},
+    [OPT_FEATURE] = {"-f --get-cc-feature", GP_SMI_FLAG, NULL, NULL, "show whether it is on"},
     [OPT_MULTI_GPU] = {"-mgm --get-multigpu-mode", GP_SMI_FLAG, NULL, NULL,
-                       "how several GPUs are confidential together"},
-    [OPT_CPU] = {"-gc --get-cpu-caps", GP_SMI_FLAG, NULL, NULL, "what the processor has for it"},
-    [OPT_GPU] = {"-gg --get-gpus-caps", GP_SMI_FLAG, NULL, NULL, "whether the GPUs have it"},
+                       "show the mode for several GPUs"},
+    [OPT_CPU] = {"-gc --get-cpu-caps", GP_SMI_FLAG, NULL, NULL, "show what the CPU supports"},
+    [OPT_GPU] = {"-gg --get-gpus-caps", GP_SMI_FLAG, NULL, NULL, "show what the GPUs support"},
     [OPT_READY] = {"-grs --get-gpus-ready-state", GP_SMI_FLAG, NULL, NULL,
-                   "whether the GPUs accept work"},
+                   "show whether the GPUs accept work"},
     [OPT_ENVIRONMENT] = {"-e --get-environment", GP_SMI_FLAG, NULL, NULL,
-                         "production or simulation"},
+                         "show the environment: production or simulation"},
     [OPT_DEVTOOLS] = {"-d --get-devtools-mode", GP_SMI_FLAG, NULL, NULL,
-                      "whether developer tools may look into it"},
-    [OPT_HELP] = {"-h --help", GP_SMI_FLAG, NULL, NULL, "this page"},
+                      "show whether developer tools have access"},
+    [OPT_HELP] = {"-h --help", GP_SMI_FLAG, NULL, NULL, "show this help"},
 #define X(id, kind, names, value, help) [OPT_##id] = {names, kind, NULL, value, help},
     GP_SMI_COMMON_OPTIONS(X)
 #undef X
@@ -44,7 +44,11 @@ static const struct gp_smi_option cc_options[] = {
 };
 
 static const struct gp_smi_syntax cc_syntax = {
-    "nvidia-smi conf-compute", "confidential computing.", cc_options, OPT_HELP, OPT_ID,
+    "nvidia-smi conf-compute",
+    "show the state of confidential computing.",
+    cc_options,
+    OPT_HELP,
+    OPT_ID,
 };
 
 static void want_cc(const void *ctx, struct gp_want *want)
@@ -103,10 +107,10 @@ enum {
 };
 
 static const struct gp_smi_option clocks_options[] = {
-    [CLOCKS_LIST] = {"--sync-boost-list", GP_SMI_FLAG, NULL, NULL, "the groups there are"},
-    [CLOCKS_ADD] = {"--sync-boost-add", GP_SMI_FLAG, NULL, NULL, "the GPUs of -i become one"},
-    [CLOCKS_REMOVE] = {"--sync-boost-remove", GP_SMI_VALUE, NULL, "GROUP", "ends this one"},
-    [CLOCKS_HELP] = {"-h --help", GP_SMI_FLAG, NULL, NULL, "this page"},
+    [CLOCKS_LIST] = {"--sync-boost-list", GP_SMI_FLAG, NULL, NULL, "list the groups"},
+    [CLOCKS_ADD] = {"--sync-boost-add", GP_SMI_FLAG, NULL, NULL, "make the GPUs of -i a group"},
+    [CLOCKS_REMOVE] = {"--sync-boost-remove", GP_SMI_VALUE, NULL, "GROUP", "remove this group"},
+    [CLOCKS_HELP] = {"-h --help", GP_SMI_FLAG, NULL, NULL, "show this help"},
 #define X(id, kind, names, value, help) [CLOCKS_##id] = {names, kind, NULL, value, help},
     GP_SMI_COMMON_OPTIONS(X)
 #undef X
@@ -114,11 +118,11 @@ static const struct gp_smi_option clocks_options[] = {
 };
 
 static const struct gp_smi_syntax clocks_syntax = {
-    "nvidia-smi clocks", "groups of GPUs that boost together.", clocks_options, CLOCKS_HELP,
+    "nvidia-smi clocks", "groups of GPUs with synchronized boost.", clocks_options, CLOCKS_HELP,
     CLOCKS_ID,
 };
 
-/* There is no public call for any of it. */
+/* There is no public call for this. */
 int gp_smi_run_clocks(int argc, char **argv)
 {
     const char *given[CLOCKS__COUNT] = {NULL};
@@ -133,7 +137,7 @@ int gp_smi_run_clocks(int argc, char **argv)
     return gp_smi_end(&sb, GP_SMI_EXIT_NOT_SUPPORTED);
 }
 
-/* ---- c2c and vgpu: one thing to show each ---- */
+/* ---- c2c and vgpu: one view each ---- */
 
 enum {
     ONE_SHOW,
@@ -145,8 +149,8 @@ enum {
 };
 
 static const struct gp_smi_option c2c_options[] = {
-    [ONE_SHOW] = {"-s --status", GP_SMI_FLAG, NULL, NULL, "the speed of the links that are up"},
-    [ONE_HELP] = {"-h --help", GP_SMI_FLAG, NULL, NULL, "this page"},
+    [ONE_SHOW] = {"-s --status", GP_SMI_FLAG, NULL, NULL, "show the speed of active links"},
+    [ONE_HELP] = {"-h --help", GP_SMI_FLAG, NULL, NULL, "show this help"},
 #define X(id, kind, names, value, help) [ONE_##id] = {names, kind, NULL, value, help},
     GP_SMI_COMMON_OPTIONS(X)
 #undef X
@@ -154,8 +158,8 @@ static const struct gp_smi_option c2c_options[] = {
 };
 
 static const struct gp_smi_option vgpu_options[] = {
-    [ONE_SHOW] = {"-q --query", GP_SMI_FLAG, NULL, NULL, "the guests of the GPUs"},
-    [ONE_HELP] = {"-h --help", GP_SMI_FLAG, NULL, NULL, "this page"},
+    [ONE_SHOW] = {"-q --query", GP_SMI_FLAG, NULL, NULL, "show the guests of the GPUs"},
+    [ONE_HELP] = {"-h --help", GP_SMI_FLAG, NULL, NULL, "show this help"},
 #define X(id, kind, names, value, help) [ONE_##id] = {names, kind, NULL, value, help},
     GP_SMI_COMMON_OPTIONS(X)
 #undef X
@@ -163,10 +167,10 @@ static const struct gp_smi_option vgpu_options[] = {
 };
 
 static const struct gp_smi_syntax c2c_syntax = {
-    "nvidia-smi c2c", "the links between GPU and processor.", c2c_options, ONE_HELP, ONE_ID,
+    "nvidia-smi c2c", "show the links between GPU and CPU.", c2c_options, ONE_HELP, ONE_ID,
 };
 static const struct gp_smi_syntax vgpu_syntax = {
-    "nvidia-smi vgpu", "GPUs that guests share.", vgpu_options, ONE_HELP, ONE_ID,
+    "nvidia-smi vgpu", "show GPUs shared by guests.", vgpu_options, ONE_HELP, ONE_ID,
 };
 
 static void want_c2c(const void *ctx, struct gp_want *want)

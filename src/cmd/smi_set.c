@@ -1,5 +1,5 @@
-/* gpulse smi: the options that change something. One GPU after the other, as nvidia-smi does it: an
- * error ends the command, and the GPUs behind it are left as they are. */
+/* gpulse smi: options that change settings. GPUs are changed in sequence, as nvidia-smi does: an
+ * error stops the command, and the remaining GPUs are left unchanged. */
 #include "cmd/set_view.h"
 #include "cmd/smi.h"
 
@@ -16,10 +16,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Who looks waits no longer than other commands. */
+/* Reads have the usual time limit. */
 enum { LOOK_TIMEOUT_S = 3, CHANGE_TIMEOUT_S = 30 };
 
-/* NVML's numbers, which are exit statuses here. */
+/* NVML return codes, which are exit statuses here. */
 enum {
     NVML_OTHER = 999,
     NVML_NOT_SUPPORTED = 3,
@@ -37,14 +37,14 @@ struct run {
     struct gp_changer *changer;
     struct gp_target *targets;
     size_t count;
-    struct gp_strbuf sb; /* what is not printed yet */
+    struct gp_strbuf sb; /* not printed yet */
     bool changed;
     int warning; /* exit status of the first warning */
 };
 
 /* ---- one GPU ---- */
 
-/* Returns the exit status that ends the command, or 0. */
+/* Returns the exit status that stops the command, or 0. */
 static int say(struct run *run, const struct gp_target *target, enum gp_smi_result result,
                int driver_code)
 {
@@ -76,7 +76,7 @@ int gp_smi_say_unreachable(struct gp_strbuf *sb, const struct gp_smi_form *form,
     return gp_smi_exit_of(driver_code);
 }
 
-/* Whether the GPU has the setting and takes the value: what nvidia-smi looks at by itself. */
+/* Whether the GPU has the setting and accepts the value: what nvidia-smi checks itself. */
 static int check(struct run *run, struct gp_target *target, bool *ret_fits)
 {
     const struct gp_setting *now = &target->settings[run->control];
@@ -87,7 +87,7 @@ static int check(struct run *run, struct gp_target *target, bool *ret_fits)
     if (now->status != GP_STATUS_OK)
         return say(run, target, gp_smi_result_of(now->driver_code), now->driver_code);
     bool judges = gp_smi_setting_has(run->id, GP_SMI_INVALID, &run->form);
-    /* Called for a reset, too: it becomes the GPU's own default. */
+    /* Also called for a reset: the value is then the GPU's own default. */
     bool is_within = gp_control_check(run->control, now, &change->value, NULL) == 0;
     if (judges && (!is_within || gp_changer_check(run->changer, NULL) < 0))
         return say(run, target, GP_SMI_INVALID, GP_SMI_EXIT_USAGE);
@@ -95,7 +95,7 @@ static int check(struct run *run, struct gp_target *target, bool *ret_fits)
     return 0;
 }
 
-/* Whether nvidia-persistenced runs, which the driver leaves persistence mode to. */
+/* Whether nvidia-persistenced runs; the driver leaves persistence mode to it. */
 static bool has_daemon(void)
 {
     const char *root = gp_app_root();
@@ -141,7 +141,7 @@ static int change(struct run *run, struct gp_target *target)
         return say(run, target, GP_SMI_FAILED, GP_SMI_EXIT_TIMEOUT);
     if (outcome == GP_OUTCOME_FAILED)
         return say(run, target, gp_smi_result_of(change->driver_code), change->driver_code);
-    /* what only waits for a reset to become so is not so already */
+    /* a value that takes effect only after a reset is not set yet */
     if (outcome == GP_OUTCOME_SAME && target->settings[run->control].has_pending)
         outcome = GP_OUTCOME_DONE;
     enum gp_smi_result result = success_of(run, change, outcome);
@@ -158,7 +158,7 @@ static int set_one(struct run *run, struct gp_target *target)
     bool fits;
     change_of->wanted = true;
     change_of->value = run->value;
-    /* Where it has no word for "already so", it is set again. */
+    /* If there is no message for "already set", it is set again. */
     change_of->anew = !gp_smi_setting_has(run->id, GP_SMI_SAME, &run->form);
     int status = check(run, target, &fits);
     if (status == 0 && fits && run->setting->only_reads)
@@ -168,7 +168,7 @@ static int set_one(struct run *run, struct gp_target *target)
     else if (status == 0 && fits)
         status = change(run, target);
     change_of->wanted = false;
-    change_of->code = 0; /* that of a refused value would speak for the next GPU, too */
+    change_of->code = 0; /* the message for a rejected value would appear for the next GPU, too */
     return status;
 }
 
@@ -189,7 +189,7 @@ static int finish(struct run *run, int status)
     return status;
 }
 
-/* Nothing is tried, and that is no success. */
+/* Nothing is attempted, which is not a success. */
 static int refuse(struct run *run)
 {
     for (size_t t = 0; t < run->count; t++)
@@ -204,7 +204,7 @@ static int set_all(struct run *run)
     if (run->control == GP_CONTROL__COUNT)
         return refuse(run);
     gp_changer_read(run->changer, 1u << run->control | 1u << GP_CONTROL_PERSISTENCE);
-    /* Nobody listening is no reason to leave off half-way. */
+    /* A closed output must not stop a half-done change. */
     (void)signal(SIGPIPE, SIG_IGN);
     int written = 0;
     for (size_t t = 0; status == 0 && t < run->count; t++) {
@@ -279,7 +279,7 @@ static void add_in_use(struct gp_strbuf *sb, size_t count)
                    count, one ? "device is" : "devices are", one ? "this device" : "these devices");
 }
 
-/* The exit status goes to ctx. */
+/* The exit status is stored in ctx. */
 static void print_refusal(void *ctx, struct gp_strbuf *sb, const struct gp_smi_form *form,
                           const struct gp_snapshot *snapshot)
 {
@@ -293,7 +293,7 @@ static void print_refusal(void *ctx, struct gp_strbuf *sb, const struct gp_smi_f
         const struct gp_smi_saying saying = {.gpu = bus_of(snapshot, gpu)};
         int code = is_held(snapshot, gpu) ? NVML_IN_USE : NVML_NOT_SUPPORTED;
         if (gpu->status == GP_STATUS_LOST || gpu->status == GP_STATUS_TIMEOUT)
-            continue; /* told of below */
+            continue; /* printed below */
         if (!gpu->is_mig && held)
             gp_strbuf_addf(sb, "  GPU %s: %s\n", saying.gpu, gp_nvml_return_text(code));
         else if (!gpu->is_mig)
@@ -302,7 +302,7 @@ static void print_refusal(void *ctx, struct gp_strbuf *sb, const struct gp_smi_f
     if (held)
         add_in_use(sb, held);
     gp_smi_add_failures(sb, form, snapshot);
-    gp_strbuf_adds(sb, "gpulse resets no GPU: the driver's public interface has no call for it; "
+    gp_strbuf_adds(sb, "gpulse cannot reset GPUs, because the driver has no public call for it; "
                        "use NVIDIA's own nvidia-smi --gpu-reset, or reboot.\n");
     *(int *)ctx = held ? GP_SMI_EXIT_OTHER : NVML_NOT_SUPPORTED;
 }
@@ -317,8 +317,8 @@ static int refuse_reset(void)
 
 /* ---- the command line ---- */
 
-/* The one setting that is given; GP_SMI_SETTING__COUNT if there is none, and *ret_many if there are
- * more. */
+/* The setting that is given; GP_SMI_SETTING__COUNT if there is none, and *ret_many if there are
+ * several. */
 static enum gp_smi_setting_id find_setting(const char *const *given, bool *ret_many)
 {
     enum gp_smi_setting_id id = GP_SMI_SETTING__COUNT;
@@ -332,14 +332,14 @@ static enum gp_smi_setting_id find_setting(const char *const *given, bool *ret_m
     return id;
 }
 
-/* Whether what stands beside the setting goes with it. */
+/* Whether the other given options can be combined with the setting. */
 static bool is_odd(enum gp_smi_setting_id id, const char *const *given)
 {
     return (given[GP_SMI_SET_SCOPE] && id != GP_SMI_SET_POWER_LIMIT) ||
            (given[GP_SMI_SET_MODE] && id != GP_SMI_SET_GPU_CLOCKS);
 }
 
-/* What --scope and --mode make of the setting; 0, or an exit status. */
+/* Applies --scope and --mode to the setting; returns 0, or an exit status. */
 static int take_modifiers(struct run *run)
 {
     const char *given_scope = run->given[GP_SMI_SET_SCOPE];

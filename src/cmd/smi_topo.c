@@ -31,25 +31,25 @@ enum {
 
 static const struct gp_smi_option options[] = {
     [OPT_MATRIX] = {"-m --matrix", GP_SMI_FLAG, NULL, NULL,
-                    "the ways between GPUs and network cards, and the processors near to them"},
-    [OPT_MATRIX_PCI] = {"-mp --matrix_pci", GP_SMI_FLAG, NULL, NULL, "the same over PCIe alone"},
-    [OPT_CPU] = {"-c --cpu", GP_SMI_VALUE, NULL, "N", "the GPUs that are near to a processor"},
-    [OPT_NEAREST] =
-        {"-n --nearest_gpus", GP_SMI_VALUE, NULL, "N",
-         "the GPUs that GPU -i reaches over: 0 one PCIe switch on the same board, 1 one "
-         "PCIe switch, 2 several of them, 3 a PCIe host bridge, 4 several "
-         "host bridges of a NUMA node, 5 between NUMA nodes"},
-    [OPT_PATH] = {"-p --gpu_path", GP_SMI_FLAG, NULL, NULL, "the way between the two GPUs of -i"},
+                    "show the topology of GPUs and network cards, with their CPU affinity"},
+    [OPT_MATRIX_PCI] = {"-mp --matrix_pci", GP_SMI_FLAG, NULL, NULL, "the same, for PCIe only"},
+    [OPT_CPU] = {"-c --cpu", GP_SMI_VALUE, NULL, "N", "show the GPUs near this CPU"},
+    [OPT_NEAREST] = {"-n --nearest_gpus", GP_SMI_VALUE, NULL, "N",
+                     "show the GPUs that GPU -i reaches at distance N: 0 one PCIe switch on the "
+                     "same board, 1 one PCIe switch, 2 several PCIe switches, 3 a PCIe host "
+                     "bridge, 4 several host bridges of a NUMA node, 5 different NUMA nodes"},
+    [OPT_PATH] = {"-p --gpu_path", GP_SMI_FLAG, NULL, NULL,
+                  "show the path between the two GPUs of -i"},
     [OPT_P2P] = {"-p2p --p2pstatus", GP_SMI_VALUE, NULL, "WHAT",
-                 "which GPUs reach each other's memory: r read, w write, n NVLink, a atomics, p "
-                 "PCIe"},
+                 "show which GPUs can access each other's memory: r read, w write, n NVLink, a "
+                 "atomics, p PCIe"},
     [OPT_CPU_NODE] = {"-C --get-numa-id-of-nearby-cpu", GP_SMI_FLAG, NULL, NULL,
-                      "NUMA nodes of the processors near to a GPU"},
+                      "show the NUMA nodes of the CPUs near a GPU"},
     [OPT_MEMORY_NODE] = {"-M --get-numa-id-of-nearby-mem", GP_SMI_FLAG, NULL, NULL,
-                         "NUMA nodes of the memory near to a GPU"},
+                         "show the NUMA nodes of the memory near a GPU"},
     [OPT_GPU_NODE] = {"-gnid --gpu-numa-id", GP_SMI_FLAG, NULL, NULL,
-                      "NUMA node that the memory of a GPU is"},
-    [OPT_HELP] = {"-h --help", GP_SMI_FLAG, NULL, NULL, "this page"},
+                      "show the NUMA node of a GPU's own memory"},
+    [OPT_HELP] = {"-h --help", GP_SMI_FLAG, NULL, NULL, "show this help"},
 #define X(id, kind, names, value, help) [OPT_##id] = {names, kind, NULL, value, help},
     GP_SMI_COMMON_OPTIONS(X)
 #undef X
@@ -58,15 +58,15 @@ static const struct gp_smi_option options[] = {
 
 static const struct gp_smi_syntax syntax = {
     "nvidia-smi topo",
-    "how GPUs hang together with each other, with network cards and with processors.",
+    "show the topology of GPUs, network cards and CPUs.",
     options,
     OPT_HELP,
     OPT_ID,
 };
 
-/* ---- what is asked ---- */
+/* ---- the request ---- */
 
-/* How many GPUs -i has to name for it. */
+/* How many GPUs -i must name for it. */
 static const struct {
     int option;
     enum gp_smi_topo_question question;
@@ -87,7 +87,7 @@ static size_t count_names(const char *list)
     return count;
 }
 
-/* Which question, and whether its options go together. */
+/* Which view is requested, and whether the options can be combined. */
 static bool choose(const char *const *given, enum gp_smi_topo_question *ret)
 {
     bool found = false;
@@ -122,7 +122,7 @@ static int take(const char *const *given, struct gp_smi_topo *topo)
     return 0;
 }
 
-/* ---- showing it ---- */
+/* ---- output ---- */
 
 static void want(const void *ctx, struct gp_want *want)
 {

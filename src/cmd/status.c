@@ -1,4 +1,4 @@
-/* gpulse status: a line per GPU with its processes; gpustat's options with gpustat's meaning. */
+/* gpulse status: one line per GPU with its processes; compatible with gpustat's options. */
 #include "cmd/app.h"
 #include "cmd/commands.h"
 
@@ -112,7 +112,7 @@ static void add_lines(struct status_run *run, const struct gp_snapshot *snapshot
     }
 }
 
-/* The terminal's size; where it does not tell, the usual one. */
+/* The terminal's size; if it is unknown, the usual one. */
 static void measure_screen(size_t *ret_rows, size_t *ret_cols)
 {
     struct winsize size = {0};
@@ -121,7 +121,7 @@ static void measure_screen(size_t *ret_rows, size_t *ret_cols)
     *ret_cols = known && size.ws_col > 1 ? size.ws_col : 80;
 }
 
-/* Columns of a line, colours apart. */
+/* Columns of a line, not counting colours. */
 static size_t line_width(const char *line, size_t n)
 {
     struct gp_strbuf plain = GP_STRBUF_INIT(1 << 20);
@@ -136,9 +136,9 @@ static size_t line_width(const char *line, size_t n)
     return width;
 }
 
-/* One picture over the last one: each line erases what was behind it, so nothing flickers. Lines
- * that do not fit are cut, which their last column shows, and all settings of the terminal are back
- * at the end of the picture, so that there is nothing to restore on any way out. */
+/* Redraws in place: each line erases what followed the old one, so nothing flickers. Lines that do
+ * not fit are cut, as their last column shows. At the end of each frame all terminal settings are
+ * back to normal, so there is nothing to restore on any exit. */
 static void add_screen(struct status_run *run, const struct gp_snapshot *snapshot)
 {
     struct gp_strbuf text = GP_STRBUF_INIT(16 << 20);
@@ -148,7 +148,7 @@ static void add_screen(struct status_run *run, const struct gp_snapshot *snapsho
     size_t lines = 0;
     for (const char *p = text.buf; *p; p++)
         lines += *p == '\n';
-    /* The last row stays free for the cursor. */
+    /* The last row is reserved for the cursor. */
     size_t rows;
     size_t cols;
     measure_screen(&rows, &cols);
@@ -161,7 +161,7 @@ static void add_screen(struct status_run *run, const struct gp_snapshot *snapsho
         size_t width = line_width(p, n);
         if (width > cols)
             gp_strbuf_addf(&run->sb, "\033[%zuG\033[m…", cols);
-        /* on a full line the cursor stands on its last column, and would erase that */
+        /* after a full line the cursor is on its last column, and would erase that */
         gp_strbuf_adds(&run->sb, width < cols ? "\033[K\n" : "\n");
         p += n + 1;
     }

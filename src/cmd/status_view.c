@@ -60,27 +60,27 @@ static const struct gp_value *device_value(const struct gp_device *device, enum 
     return &device->values[m - GP_DEVICE__FIRST];
 }
 
-/* MiB rounded up, as nvidia-smi does: a process that holds one byte does not hold 0 MiB. */
+/* MiB rounded up, as nvidia-smi does: a process that holds one byte does not show 0 MiB. */
 static long long to_mib(int64_t bytes)
 {
     return (bytes + MIB - 1) / MIB;
 }
 
-/* To the nearest whole number, half away from zero. */
+/* To the nearest integer, half away from zero. */
 static long long to_whole(enum gp_metric m, const struct gp_value *v)
 {
     double number = gp_metric_number(m, v);
     return (long long)(number < 0 ? number - 0.5 : number + 0.5);
 }
 
-/* Widths of columns, by what stands in them. */
+/* Column widths, by content. */
 struct layout {
     size_t name; /* columns; 0: no names */
     int index_digits;
     int memory_digits;
 };
 
-/* A number right-aligned in `width` columns, "??" if it is not known, bright from `bright` on. */
+/* A number right-aligned in `width` columns, "??" if it is unknown, bold from `bright` on. */
 struct cell {
     int width;
     const char *color;
@@ -156,8 +156,8 @@ static void add_power(struct gp_strbuf *sb, const struct gp_status_view *view,
     gp_strbuf_adds(sb, " W");
 }
 
-/* What is in use; of a GPU that has no such number, as GB10, what its processes have. Without
- * processes nobody knows: they may be hidden. */
+/* The memory in use; on a GPU without such a counter (GB10), the sum over its processes. Without
+ * processes it is unknown: they may be hidden. */
 static const struct gp_value *memory_used(const struct gp_device *device)
 {
     const struct gp_value *used = device_value(device, GP_MEMORY_USED);
@@ -178,14 +178,14 @@ static void add_memory(struct gp_strbuf *sb, const struct gp_status_view *view,
     gp_strbuf_adds(sb, " MiB");
 }
 
-/* "alice:python/4711(1024MiB)"; "?" for what is not known. */
+/* "alice:python/4711(1024MiB)"; "?" for unknown parts. */
 static void add_process(struct gp_strbuf *sb, const struct gp_status_view *view,
                         const struct gp_process *process)
 {
     const struct gp_value *user = gp_process_value(process, GP_PROCESS_USER);
     const struct gp_value *name = gp_process_value(process, GP_PROCESS_NAME);
     const struct gp_value *memory = gp_process_value(process, GP_PROCESS_MEMORY);
-    /* Of a process that /proc does not show, the driver's name is the best there is. */
+    /* If /proc does not show the process, the driver's name for it is used. */
     bool named = gp_value_is_present(name);
     bool show_name = view->command || (!gp_value_is_present(user) && named);
     gp_strbuf_addc(sb, ' ');
@@ -419,7 +419,7 @@ static json_t *device_json(const struct gp_snapshot *snapshot, const struct gp_d
         (void)json_object_set_new(object, "mig_index", json_integer(device->mig_index));
     (void)json_object_set_new(object, "name", json_text(device_value(device, GP_NAME)));
     (void)json_object_set_new(object, "uuid", json_text(device_value(device, GP_UUID)));
-    /* a GPU that is well has gpustat's keys and no others */
+    /* a healthy GPU has only gpustat's keys */
     if (device->status != GP_STATUS_OK) {
         (void)json_object_set_new(object, "status", json_string(gp_device_state(device->status)));
         (void)json_object_set_new(object, "status.text", json_string(device->status_text));

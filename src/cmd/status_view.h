@@ -1,4 +1,4 @@
-/* What gpulse status prints: pure functions from a snapshot to text. */
+/* The output of gpulse status: pure functions from a snapshot to text. */
 #ifndef GP_CMD_STATUS_VIEW_H
 #define GP_CMD_STATUS_VIEW_H
 
@@ -23,7 +23,7 @@ void gp_status_want(struct gp_metric_set *metrics, const struct gp_status_view *
 void gp_status_text(struct gp_strbuf *sb, const struct gp_status_view *view,
                     const struct gp_snapshot *snapshot);
 
-/* gpustat's document, with our own schema, time, host and driver in front. */
+/* gpustat's document, preceded by our schema, time, host and driver. */
 void gp_status_json(struct gp_strbuf *sb, const struct gp_snapshot *snapshot);
 
 #endif

@@ -1,4 +1,4 @@
-/* gpulse suspend, gpulse resume: running processes give back their GPU memory for a while. */
+/* gpulse suspend, gpulse resume: move processes' GPU memory to host memory and back. */
 #include "cmd/app.h"
 #include "cmd/commands.h"
 #include "cmd/proc_select.h"
@@ -29,8 +29,8 @@ enum {
     OPEN_S = 30,
     LOCK_S = 10,
     MOVE_S = 600,
-    STATE_S = 5, /* for the driver to say how one is */
-    SEEN_S = 10, /* how long the driver may take to list them, or not any more */
+    STATE_S = 5, /* for the driver to report the state of a process */
+    SEEN_S = 10, /* how long the driver may take to list them, or to stop listing them */
     TICK_MS = 200,
 };
 
@@ -120,7 +120,7 @@ static int show(const struct gp_procs *procs, struct gp_err *err)
     return gp_proc_select_show(procs, columns, GP_ARRAY_LEN(columns), err);
 }
 
-/* A half-done move is nobody's wish: what would end this process waits until it is whole. */
+/* A move must be completed: signals that would terminate this process are delayed until it is. */
 static void hold_signals(sigset_t *before)
 {
     sigset_t held;
@@ -138,10 +138,10 @@ static void release_signals(const sigset_t *before)
     (void)pthread_sigmask(SIG_SETMASK, before, NULL);
 }
 
-/* ---- whose they are ---- */
+/* ---- ownership ---- */
 
-/* Reads what tells the process from a later one with its pid, and whether its driver calls would be
- * answered. */
+/* Reads what distinguishes the process from a later one with its pid, and whether its driver calls
+ * would be answered. */
 static int identify(struct gp_suspended *s, uint64_t seen_wall_ns, struct gp_err *err)
 {
     char path[64];
@@ -160,21 +160,22 @@ static int identify(struct gp_suspended *s, uint64_t seen_wall_ns, struct gp_err
     if (r < 0)
         return r;
     if (!there)
-        return gp_err_set(err, GP_EFAIL, "it has ended");
+        return gp_err_set(err, GP_EFAIL, "it has exited");
     if (geteuid() != 0 && folder.st_uid != geteuid())
         return gp_err_set(err, GP_EPERM, "it belongs to another user; only root can suspend it");
     if (strchr("Tt", stat_now.state))
         return gp_err_set(err, GP_EFAIL,
-                          "it is stopped, and the driver would wait for it: kill -CONT %u", s->pid);
+                          "it is stopped, and the driver would wait for it; run kill -CONT %u",
+                          s->pid);
     if (s->start_ticks && s->start_ticks != stat_now.start_ticks)
         return gp_err_set(err, GP_EFAIL, "the pid was recycled");
     s->start_ticks = stat_now.start_ticks;
     return 0;
 }
 
-/* ---- whether it can be done ---- */
+/* ---- checks ---- */
 
-/* What the process has on each of its GPUs. */
+/* The memory of the process on each of its GPUs. */
 static int note_memory(const struct gp_snapshot *snapshot, struct gp_suspended *s,
                        struct gp_err *err)
 {
@@ -248,7 +249,7 @@ static int check(const struct gp_proc_row *row, const struct gp_snapshot *snapsh
     return r < 0 ? r : check_driver(ret, err);
 }
 
-/* All, or none: processes that belong together are not torn apart. */
+/* All or none: processes of one job are not separated. */
 static int check_all(const struct gp_procs *procs, const struct gp_snapshot *snapshot, bool force,
                      struct gp_suspended_list *ret, struct gp_err *err)
 {
@@ -269,7 +270,7 @@ static int check_all(const struct gp_procs *procs, const struct gp_snapshot *sna
                           : gp_err_set(err, GP_EFAIL, "no matching process on the GPUs");
 }
 
-/* Time passes while a question is answered. */
+/* The state may have changed while the question was answered. */
 static int check_again(struct gp_suspended_list *list, uint64_t seen_wall_ns, struct gp_err *err)
 {
     for (size_t i = 0; i < list->count; i++) {
@@ -281,7 +282,7 @@ static int check_again(struct gp_suspended_list *list, uint64_t seen_wall_ns, st
     return 0;
 }
 
-/* ---- what has become of it ---- */
+/* ---- results ---- */
 
 static bool is_suspended(const struct gp_snapshot *snapshot, uint32_t pid, bool *ret_listed)
 {
@@ -311,7 +312,7 @@ static uint64_t needed(const struct gp_suspended_list *list, const struct gp_sna
     return bytes;
 }
 
-/* One that finds no room is lost: its GPUs must be there, and have enough. */
+/* A process without room would be lost: its GPUs must be present, with enough free memory. */
 static int check_gpus(const struct gp_suspended_list *list, const struct gp_snapshot *snapshot,
                       struct gp_err *err)
 {
@@ -324,9 +325,10 @@ static int check_gpus(const struct gp_suspended_list *list, const struct gp_snap
                 if (strcmp(gp_device_text(&snapshot->devices[d], GP_UUID, ""), uuid) == 0)
                     device = &snapshot->devices[d];
             if (!device || !gp_device_number_now(device, GP_MEMORY_FREE, &free_bytes))
-                return gp_err_set(err, GP_EFAIL,
-                                  "process %u was on %s, which does not answer or was not selected",
-                                  list->items[i].pid, uuid);
+                return gp_err_set(
+                    err, GP_EFAIL,
+                    "process %u was on %s, which does not respond or was not selected",
+                    list->items[i].pid, uuid);
             uint64_t bytes = needed(list, snapshot, uuid);
             if (free_bytes < (double)bytes)
                 return gp_err_set(
@@ -373,7 +375,7 @@ static void add_gpus(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
     }
 }
 
-/* Others may take a suspended job's memory for free: its GPUs are not. */
+/* Free memory of a suspended job may be mistaken for a free GPU: the reservation stays. */
 static void add_reservations(struct gp_strbuf *sb, const struct gp_snapshot *snapshot)
 {
     struct gp_leases leases;
@@ -422,7 +424,7 @@ static int report(struct gp_sampler *sampler, const struct gp_suspended_list *li
     int w = gp_app_write(STDOUT_FILENO, &sb, r == 0 ? err : NULL);
     if (r == 0 && w == 0 && !seen)
         r = gp_err_set(err, GP_EFAIL,
-                       "done, but the driver's process list does not show it yet: see gpulse ps");
+                       "done, but the driver's process list is not up to date yet: see gpulse ps");
     gp_strbuf_fini(&sb);
     gp_snapshot_free(snapshot);
     return r < 0 ? r : w;
@@ -438,7 +440,7 @@ static int confirm(const struct gp_suspended_list *list, struct gp_err *err)
     return gp_app_confirm(question, "nothing was suspended", err);
 }
 
-/* Looks at the GPUs while processes stand still. */
+/* Samples the GPUs while the processes are stopped. */
 static int measure(void *ctx, struct gp_suspended *list, size_t count, struct gp_err *err)
 {
     struct gp_snapshot *snapshot;
@@ -448,8 +450,7 @@ static int measure(void *ctx, struct gp_suspended *list, size_t count, struct gp
     for (size_t i = 0; r == 0 && i < count; i++) {
         r = note_memory(snapshot, &list[i], err);
         if (r == 0 && list[i].gpu_count == 0)
-            r = gp_err_set(err, GP_EFAIL, "the driver does not list process %u any more",
-                           list[i].pid);
+            r = gp_err_set(err, GP_EFAIL, "the driver no longer lists process %u", list[i].pid);
     }
     gp_snapshot_free(snapshot);
     return r < 0 ? r : gp_suspend_check_room(gp_app_prefix(), list, count, err);
@@ -539,7 +540,7 @@ static int suspend_main(int argc, char **argv, struct gp_err *err)
 
 /* ---- resume ---- */
 
-/* Those that are meant and have a note. */
+/* The selected processes that have a note. */
 static int find_suspended(struct gp_sampler *sampler, const struct gp_proc_select *select,
                           struct gp_procs *ret_rows, struct gp_suspended_list *ret,
                           struct gp_snapshot **ret_snapshot, struct gp_err *err)
@@ -563,7 +564,7 @@ static int find_suspended(struct gp_sampler *sampler, const struct gp_proc_selec
     return r;
 }
 
-/* Looks again and again, also whether they are there and answer. */
+/* Samples until there is room, and checks that the processes still exist and respond. */
 static int await_room(struct gp_sampler *sampler, struct gp_suspended_list *list,
                       const struct gp_snapshot *first, uint64_t wait_ns, struct gp_err *err)
 {
@@ -589,7 +590,7 @@ static int await_room(struct gp_sampler *sampler, struct gp_suspended_list *list
     return r;
 }
 
-/* More than the GPU has in all: nobody needs that. */
+/* More than the GPU's total memory cannot be right. */
 static int check_claim(const struct gp_suspended *s, const struct gp_snapshot *snapshot,
                        struct gp_err *err)
 {
@@ -600,13 +601,13 @@ static int check_claim(const struct gp_suspended *s, const struct gp_snapshot *s
             if (strcmp(gp_device_text(device, GP_UUID, ""), s->gpus[g].uuid) == 0 &&
                 gp_device_number_now(device, GP_MEMORY_TOTAL, &total) &&
                 total < (double)s->gpus[g].bytes)
-                return gp_err_set(err, GP_EFAIL, "its note says that it needs more than GPU %u has",
+                return gp_err_set(err, GP_EFAIL, "its note claims more memory than GPU %u has",
                                   device->index);
         }
     return 0;
 }
 
-/* A note is the word of its writer. */
+/* A note is only a claim of its owner. */
 static int check_note(const struct gp_suspended *s, const struct gp_snapshot *snapshot,
                       struct gp_err *err)
 {
@@ -616,11 +617,12 @@ static int check_note(const struct gp_suspended *s, const struct gp_snapshot *sn
     if (r == 0)
         r = gp_checkpoint_get_state(s->pid, (uint64_t)STATE_S * GP_NS_PER_S, &state, err);
     if (r == 0 && state == GP_CUDA_RUNNING)
-        r = gp_err_set(err, GP_EFAIL, "its note says suspended, but it runs");
+        r = gp_err_set(err, GP_EFAIL, "its note says suspended, but it is running");
     return r < 0 ? r : check_claim(s, snapshot, err);
 }
 
-/* Of several, those whose notes cannot be true do not keep the others from going on. How many. */
+/* If one note of several is implausible, the other processes are still resumed. Returns how many
+ * remain. */
 static size_t leave_out_misfits(struct gp_suspended_list *list, const struct gp_snapshot *snapshot)
 {
     size_t kept = 0;
@@ -632,8 +634,7 @@ static size_t leave_out_misfits(struct gp_suspended_list *list, const struct gp_
             list->items[kept++] = list->items[i];
             continue;
         }
-        (void)snprintf(note, sizeof(note), "process %u is skipped: %s", list->items[i].pid,
-                       why.text);
+        (void)snprintf(note, sizeof(note), "process %u skipped: %s", list->items[i].pid, why.text);
         gp_io_print_note("gpulse", note);
     }
     list->count = count > 1 ? kept : count;
@@ -650,7 +651,7 @@ static int resume_list(struct gp_sampler *sampler, const struct resume_options *
     if (r < 0)
         return r;
     if (list->count == 0)
-        return gp_err_set(err, GP_EFAIL, "none is left to resume");
+        return gp_err_set(err, GP_EFAIL, "no process left to resume");
     hold_signals(&before);
     const struct gp_suspend_plan plan = {
         .root = gp_app_prefix(),
@@ -665,7 +666,7 @@ static int resume_list(struct gp_sampler *sampler, const struct resume_options *
     return r;
 }
 
-/* One without a note, because that was lost or another program has suspended it. */
+/* A process without a note: the note was lost, or another program has suspended it. */
 static int resume_unnoted(int64_t pid, bool force, struct gp_err *err)
 {
     struct gp_suspended s = {.pid = (uint32_t)pid};
@@ -680,8 +681,8 @@ static int resume_unnoted(int64_t pid, bool force, struct gp_err *err)
         r = gp_err_set(&why, GP_EFAIL, "it is not suspended");
     if (r == 0 && state == GP_CUDA_CHECKPOINTED && !force)
         r = gp_err_set(&why, GP_EFAIL,
-                       "the note about its memory is lost, and without enough room so is the "
-                       "process; --force tries it");
+                       "the note about its memory is lost, and without enough free GPU memory the "
+                       "process would be lost, too; --force tries it");
     if (r < 0)
         return gp_err_set(err, r, "process %lld: %s", (long long)pid, why.text);
     hold_signals(&before);
@@ -696,7 +697,7 @@ static int resume_unnoted(int64_t pid, bool force, struct gp_err *err)
     return 0;
 }
 
-/* Those that were named and have no note; the others stay named. */
+/* The named processes without a note; the others stay in the list. */
 static int resume_all_unnoted(struct resume_options *o, struct gp_err *err)
 {
     struct gp_suspended_list all;
@@ -726,7 +727,7 @@ static int resume(struct gp_sampler *sampler, const struct resume_options *o, bo
     if (r == 0 && list.count > 0)
         r = only_list ? show(&procs, err) : resume_list(sampler, o, &list, snapshot, err);
     else if (r == 0 && only_list)
-        (void)fprintf(stderr, "gpulse: no process is suspended\n");
+        (void)fprintf(stderr, "gpulse: no suspended processes\n");
     else if (r == 0)
         r = gp_err_set(err, GP_EFAIL, "none of the selected processes is suspended");
     gp_suspended_fini(&list);
@@ -770,7 +771,7 @@ static int resume_main(int argc, char **argv, struct gp_err *err)
     return r;
 }
 
-/* ---- what they are ---- */
+/* ---- the commands ---- */
 
 const struct gp_cmd gp_cmd_suspend = {
     .name = "suspend",

@@ -1,4 +1,4 @@
-/* gpulse top: its own program, because it needs curses and nobody else does. */
+/* gpulse top: a separate program, because it needs curses and no other command does. */
 #include "cmd/top.h"
 #include "cmd/commands.h"
 #include "cmd/companion.h"

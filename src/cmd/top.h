@@ -1,4 +1,4 @@
-/* gpulse top: its options, which gpulse knows for help and completion and gpulse-top obeys. */
+/* gpulse top: its options, used by gpulse for help and completion and by gpulse-top itself. */
 #ifndef GP_CMD_TOP_H
 #define GP_CMD_TOP_H
 
@@ -7,7 +7,7 @@
 #include "tui/prefs.h"
 
 struct gp_top_options {
-    const char *prefs[GP_PREF__COUNT]; /* as they were given; NULL: not at all */
+    const char *prefs[GP_PREF__COUNT]; /* as given on the command line; NULL: not given */
     struct gp_proc_choice choice;
     const char *config;
     bool plain, on_change;

@@ -25,10 +25,10 @@
 #include <unistd.h>
 
 enum {
-    PATIENCE_MS = 100, /* with a driver that does not let go, at the end */
+    PATIENCE_MS = 100, /* how long to wait at exit for a driver that does not return */
     CHANGE_TIMEOUT_S = 30,
-    PLAIN_S = 10,      /* between two samples that are read out */
-    WATCHED_MAX = 512, /* rows of processes on a screen */
+    PLAIN_S = 10,      /* between two samples that a screen reader reads out */
+    WATCHED_MAX = 512, /* process rows on a screen */
     FIRST_LOOK_MS = 100,
 };
 
@@ -42,7 +42,7 @@ const struct gp_program gp_program = {
     .common = gp_common_options,
 };
 
-/* ---- what is sampled ---- */
+/* ---- sampling ---- */
 
 static const enum gp_metric wanted[] = {
     GP_HOST_NAME,
@@ -108,7 +108,7 @@ static const enum gp_metric wanted[] = {
     GP_PROCESS_ORIGIN,
 };
 
-/* What only cards show: an older driver measures for 20 ms to tell it. */
+/* Metrics shown only on cards: an older driver takes 20 ms to measure them. */
 static const enum gp_metric rates[] = {
     GP_PCIE_TX, GP_PCIE_RX, GP_NVLINK_RATE_TX, GP_NVLINK_RATE_RX, GP_GPM_SM,
 };
@@ -123,7 +123,7 @@ static int open_sampler(const struct gp_loop *loop, struct gp_sampler **ret, str
     return gp_app_open(&want, loop, ret, err);
 }
 
-/* For the screen: the first picture does not wait for a GPU that hangs. ctx: the interval. */
+/* For the screen: the first frame does not wait for a GPU that hangs. ctx: the interval. */
 static int open_feed(void *ctx, struct gp_sampler **ret, struct gp_err *err)
 {
     const struct gp_loop loop = {.interval_ns = *(const uint64_t *)ctx,
@@ -133,9 +133,9 @@ static int open_feed(void *ctx, struct gp_sampler **ret, struct gp_err *err)
 
 /* ---- the loop ---- */
 
-static volatile sig_atomic_t stop_signal; /* the one that ends it */
+static volatile sig_atomic_t stop_signal; /* the signal that stops it */
 static volatile sig_atomic_t is_to_stop;  /* Ctrl-Z */
-static volatile sig_atomic_t goes_on;     /* it was stopped, and the shell had the terminal */
+static volatile sig_atomic_t goes_on;     /* it was stopped, and the shell used the terminal */
 
 static void on_signal(int sig)
 {
@@ -150,12 +150,12 @@ static void on_signal(int sig)
 static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGCONT};
 
 struct signals {
-    sigset_t mask; /* before they were caught, as the next */
+    sigset_t mask; /* mask before they were caught; the next one likewise */
     struct sigaction actions[GP_ARRAY_LEN(caught)];
 };
 
-/* They, and the one that tells of another size, come in while it waits for keys and at no other
- * time: none is overlooked between the look at what it has changed and the wait. */
+/* These, and SIGWINCH, are delivered only while it waits for keys: so none is lost between checking
+ * for their effect and waiting. */
 static void catch_signals(struct signals *before)
 {
     const struct sigaction action = {.sa_handler = on_signal};
@@ -165,7 +165,7 @@ static void catch_signals(struct signals *before)
     for (size_t i = 0; i < GP_ARRAY_LEN(caught); i++) {
         (void)sigaddset(&ours, caught[i]);
         (void)sigaction(caught[i], &action, &before->actions[i]);
-        /* a shell without job control has it ignored: so it stays */
+        /* a shell without job control ignores it: leave it ignored */
         if (caught[i] == SIGTSTP && before->actions[i].sa_handler == SIG_IGN)
             (void)sigaction(SIGTSTP, &before->actions[i], NULL);
     }
@@ -181,22 +181,22 @@ static void let_signals_go(const struct signals *before)
 
 struct run {
     struct gp_ui ui;
-    struct gp_prefs seen; /* as the terminal and the feed know them */
+    struct gp_prefs seen; /* as last passed to the terminal and the feed */
     struct gp_cells cells;
     struct gp_term *term;
     struct gp_feed *feed;
     struct signals signals;
-    struct gp_feed_view told; /* to the feed, the list of pids being this one: */
+    struct gp_feed_view told; /* passed to the feed, for the list of pids with this generation: */
     uint32_t told_pids[WATCHED_MAX];
 };
 
-/* Tells the feed what is on the screen, if that is something else now. */
+/* Tells the feed what is on the screen, if that has changed. */
 static void watch(struct run *run)
 {
     uint32_t pids[WATCHED_MAX];
     struct gp_feed_view *told = &run->told;
     if (!run->ui.snapshot)
-        return; /* nothing is known yet: all is read */
+        return; /* nothing is known yet: read everything */
     const struct gp_feed_view view = {
         .pids = pids,
         .pid_count = gp_ui_watched(&run->ui, pids, WATCHED_MAX),
@@ -233,7 +233,7 @@ static int draw(struct run *run, struct gp_err *err)
     return 0;
 }
 
-/* Has the terminal and the feed know of preferences that have changed. */
+/* Applies changed preferences to the terminal and the feed. */
 static void follow_prefs(struct run *run)
 {
     const struct gp_prefs *now = &run->ui.prefs;
@@ -255,7 +255,7 @@ static enum gp_ui_wish take_key(struct run *run, int key)
     return gp_ui_click(&run->ui, click.x, click.y, click.again);
 }
 
-/* All keys that are waiting; true to go on. */
+/* Handles all pending keys; true to continue. */
 static bool take_keys(struct run *run)
 {
     int key;
@@ -274,7 +274,7 @@ static bool take_keys(struct run *run)
     return true;
 }
 
-/* What the shell wants: that it stops, or goes on with a terminal that others have used. */
+/* Handles the shell's requests: stop, or continue with a terminal that others have used. */
 static void obey_shell(struct run *run)
 {
     if (is_to_stop)
@@ -340,8 +340,8 @@ static int loop(struct run *run, struct gp_err *err)
 
 /* ---- the program ---- */
 
-/* What the file says, then what the options say. What is wrong in the file is told on the screen:
- * a monitor that does not come up helps nobody. */
+/* The preferences file first, then the options. Errors in the file are shown on the screen: a
+ * monitor that does not start helps nobody. */
 static int set_up(struct gp_ui *ui, const struct gp_top_options *o, struct gp_err *err)
 {
     static char path[GP_PATH_SIZE];
@@ -370,7 +370,7 @@ static int set_up(struct gp_ui *ui, const struct gp_top_options *o, struct gp_er
     return 0;
 }
 
-/* ---- in lines ---- */
+/* ---- plain output ---- */
 
 struct lines {
     struct gp_procs_options options;
@@ -420,7 +420,8 @@ static int run_plain(const struct gp_top_options *o, struct gp_err *err)
 
 /* ---- on the screen ---- */
 
-/* ctx is the index of the GPU. Its slow values are read each time too: somebody looks at them. */
+/* ctx is the index of the GPU. Slow metrics are read each time, too: the user is looking at them.
+ * */
 static int open_details(void *ctx, struct gp_sampler **ret, struct gp_err *err)
 {
     struct gp_source *source;
@@ -453,10 +454,10 @@ static int run_top(const struct gp_top_options *o, bool *ret_stuck, struct gp_er
     run.ui.outside.open_details = open_details;
     run.ui.outside.open_changer = open_changer;
     run.seen = run.ui.prefs;
-    uint64_t interval_ns = run.ui.prefs.interval_ns; /* the thread has its own */
+    uint64_t interval_ns = run.ui.prefs.interval_ns; /* the thread has its own copy */
     const struct gp_feed_config feed = {open_feed, &interval_ns, interval_ns};
     gp_app_prepare();
-    catch_signals(&run.signals); /* before curses would catch some */
+    catch_signals(&run.signals); /* before curses installs handlers */
     r = gp_term_open(&run.ui.prefs, gp_app_wants_color(), &run.term, err);
     if (r == GP_EFAIL) {
         let_signals_go(&run.signals);
@@ -486,8 +487,9 @@ int main(int argc, char **argv)
     bool stuck = false;
     gp_io_secure_standard_fds();
     (void)setlocale(LC_CTYPE, "");
-    /* A snapshot of many processes is some large pieces, which come and go at every sample: they
-     * shall leave no holes among the small ones, but be given back. */
+    /* A snapshot of many processes consists of a few large allocations that come and go with every
+     * sample: use mmap for them, so that they do not fragment the heap and are returned to the
+     * kernel. */
     (void)mallopt(M_ARENA_MAX, 1);
     (void)mallopt(M_MMAP_THRESHOLD, 128 * 1024);
     int r = gp_app_parse(&command, argc, argv, &o, &positional, &done, &err);

@@ -2,7 +2,7 @@
 
 #define OPT(field) offsetof(struct gp_top_options, field)
 
-/* A preference is checked when all of them have been read: it may also stand in the file. */
+/* Preferences are validated after all were read, because they may also come from the file. */
 #define GP_OPT_OF_SWITCH GP_OPT_CHOICE
 #define GP_OPT_OF_CHOICE GP_OPT_CHOICE
 #define GP_OPT_OF_DURATION GP_OPT_STRING

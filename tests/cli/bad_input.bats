@@ -39,7 +39,7 @@ load helpers
     gpulse --sim t4 query index --fromat csv
     fails 2 "unknown option '--fromat' \(did you mean --format\?\); try --help"
     gpulse --sim t4 query index -f yaml
-    fails 2 "bad value 'yaml' for --format \(did you mean 'xml'\?\): it takes one of table csv tsv json ndjson xml openmetrics"
+    fails 2 "bad value 'yaml' for --format \(did you mean 'xml'\?\): expected one of table csv tsv json ndjson xml openmetrics"
     gpulse --sim t4 query index --timeout
     fails 2 '--timeout needs a value: TIME'
     gpulse --sim t4 query index --timeout nope
@@ -339,11 +339,11 @@ PYTHON
 
 @test "what would be forgotten in silence is refused" {
     gpulse --sim h100x2 status -i 0 -i 1
-    fails 2 '--id is given twice; it takes a comma list'
+    fails 2 '--id is given twice; use a comma-separated list'
     gpulse --sim t4 query --describe pid index
     fails 2 '--describe takes one comma-separated list of fields, and nothing else'
     gpulse --sim t4 query index -o -
-    fails 2 '--output takes a file; without it the output goes to standard output'
+    fails 2 '--output needs a file name; omit it to write to standard output'
 }
 
 @test "blanks in a list of GPUs are none of a name" {

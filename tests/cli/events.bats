@@ -155,7 +155,7 @@ apply_changes() {
     for types in 0 '"NOT_SUPPORTED"'; do
         sed -i "s/\"SupportedEventTypes\": [^,}]*/\"SupportedEventTypes\": $types/g" m.json
         watching --sim ./m.json events -n 0.1
-        grep -q 'watching 2 GPUs; the driver reports of 0$' out
+        grep -q 'watching 2 GPUs; the driver reports events for 0$' out
         apply_changes
         interrupt
         only_once 'GPU 1' pstate
@@ -264,7 +264,7 @@ EOF
     told 'GPU 2' pstate 'performance state P0 → P8'
     interrupt
     [ "$(wc -l <out)" -eq 3 ]
-    grep -q 'watching 1 GPU; the driver reports of 1$' out
+    grep -q 'watching 1 GPU; the driver reports events for 1$' out
     # by name
     watching --sim h100x2 events -i H100 --kind xid
     fault h100x2 xid=13
@@ -320,7 +320,7 @@ EOF
     interrupt
     machine h100 'm["missing"] = ["nvmlEventSetCreate"]; m["workload"] = []'
     watching --sim ./m.json events -n 0.1
-    grep -q 'the driver reports of 0$' out
+    grep -q 'the driver reports events for 0$' out
     fault ./m.json --gpu 1 set=PersistenceMode=Disabled
     told 'GPU 1' persistence '.*'
     interrupt
@@ -330,7 +330,7 @@ EOF
     for code in UNKNOWN NOT_SUPPORTED NO_PERMISSION; do
         fault h100x2 --gpu 0 "error=$code:nvmlDeviceRegisterEvents"
         watching --sim h100x2 events -n 0.1
-        grep -q 'the driver reports of 1$' out
+        grep -q 'the driver reports events for 1$' out
         fault h100x2 xid=13
         told 'GPU 1' xid 'Xid 13: .*'
         fault h100x2 --gpu 0 set=PerformanceState=P8

@@ -27,9 +27,9 @@ nothing_is_left() {
     status_is 0
     # 79.18 GiB are free, 5 % of 79.65 stay so: (75.20 GiB - 400 MiB) / 100 MiB
     says '^batch 766: larger sizes do not fit, or leave less than the margin$'
-    says '^  it needs 75.20 GiB, and leaves 3.98 GiB free$'
-    says '^  0.39 GiB are fixed .*, 100.0 MiB go with each sample \(R2 1.000 of '
-    says '^  batch 1532   would need 150.00 GiB, 74.80 more than the margin leaves$'
+    says '^  uses 75.20 GiB, and leaves 3.98 GiB free$'
+    says '^  fixed: 0.39 GiB .*; per sample: 100.0 MiB \(R2 1.000 over '
+    says '^  batch 1532   would need 150.00 GiB, 74.80 GiB more than the margin allows$'
     complains '^gpulse: trial with batch 256: ok, 25.39 GiB'
     grep -qx "batch 256" home/gpulse/runs/*/trial-*-batch-256.log
     nothing_is_left
@@ -89,7 +89,7 @@ nothing_is_left() {
     trainer
     gpulse fit-batch --max 4 --steady 300ms -- "$GPULSE" sim load --mem 1GiB --name x{}
     status_is 0
-    says '^  memory does not depend on the batch size: is it really used\?$'
+    says '^  memory does not depend on the batch size: does the program use it\?$'
 }
 
 @test "what is no trial" {
@@ -100,7 +100,7 @@ nothing_is_left() {
     complains '^gpulse: the trial with batch 1 failed with status 3: a trial failed, but not for lack of GPU memory; no size has fitted yet; see .*trial-1-batch-1.log$'
     gpulse fit-batch -- echo {}
     status_is 1
-    complains '^gpulse: the trial with batch 1 used no GPU: '
+    complains '^gpulse: the trial with batch 1 used no GPU; '
     gpulse fit-batch -- sh -c 'echo "DefaultCPUAllocator: not enough memory: you tried to allocate {} bytes"; exit 1'
     complains 'the host has too little memory \(RAM\)'
     gpulse fit-batch -- ./nothing {}
@@ -109,11 +109,11 @@ nothing_is_left() {
     gpulse fit-batch
     fails 2 'say what to try: .*'
     gpulse fit-batch -- ./train.sh
-    fails 2 'nothing says where the batch size belongs: .*'
+    fails 2 'no place for the batch size: .*'
     gpulse fit-batch --env B -- ./train.sh
     fails 2 "--env takes NAME=\\{\\}, not 'B'"
     gpulse fit-batch --share --mem 1GiB -- ./train.sh {}
-    fails 2 '--share is not for fit-batch: .*'
+    fails 2 '--share cannot be combined with fit-batch: .*'
     gpulse fit-batch --confirm soon -- ./train.sh {}
     fails 2 "--confirm takes a time, 'full' or 'no', not 'soon'"
 }
@@ -128,12 +128,12 @@ nothing_is_left() {
     gpulse fit-batch --start 10 --max 5 -- ./train.sh {}
     fails 2 'the first batch size \(10\) is above the largest \(5\)'
     gpulse fit-batch --max 3 --multiple 8 -- ./train.sh {}
-    fails 2 'no multiple of 8 is among the batch sizes allowed'
+    fails 2 'no multiple of 8 is in the allowed range of batch sizes'
     gpulse fit-batch --trial-timeout 10s -- ./train.sh {}
-    fails 2 '--trial-timeout \(10 s\) must be longer than --steady \(20 s\): .*'
+    fails 2 '--trial-timeout \(10 s\) must be longer than --steady \(20 s\), or .*'
     : >file
     gpulse fit-batch --dir file -- ./train.sh {}
-    fails 1 'cannot make the folder file: Not a directory'
+    fails 1 'cannot create the folder file: Not a directory'
 }
 
 @test "what would be tried" {
@@ -142,8 +142,8 @@ nothing_is_left() {
     status_is 0
     is_quiet
     line_count 3
-    [ "${lines[0]}" = 'GPU: 3 (79.18 GiB free, of which the trials may use 75.20 GiB)' ]
-    [ "${lines[1]}" = 'batch sizes: 8, 32, 96 as long as they fit, then what their memory suggests; at most 14 trials, up to 96, multiples of 8' ]
+    [ "${lines[0]}" = 'GPU: 3 (79.18 GiB free, trials may use 75.20 GiB)' ]
+    [ "${lines[1]}" = 'batch sizes: 8, 32, 96 as long as they fit, then sizes computed from their memory use; at most 14 trials, up to 96, multiples of 8' ]
     [ "${lines[2]}" = 'first trial: B=8 XLA_PYTHON_CLIENT_PREALLOCATE=false TF_FORCE_GPU_ALLOW_GROWTH=true ./train.sh --bs=8' ]
     gpulse fit-batch --dry-run --gpus 9 -- ./train.sh {}
     status_is 78

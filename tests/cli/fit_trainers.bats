@@ -63,14 +63,14 @@ nothing_is_left() {
     says '^batch 16: the largest that ran; a larger size hung$'
     says '^    2  batch 32 +hung '
     says '^    3  batch 16 +ok .*\(long run\)$'
-    complains '^gpulse: trial with batch 32: hung, 0.00 GiB: stopped after 5.0 s without output, CPU use or a change of GPU memory '
+    complains '^gpulse: trial with batch 32: hung, 0.00 GiB: stopped after 5.0 s without output, CPU use or a change in GPU memory '
     complains '^gpulse: batch 16: the largest that ran; a larger size hung; see the log '
     nothing_is_left
     # it is tried again the next time: it may have been chance
     fit deadlock --steady 300ms --hang-timeout 5s --multiple 16 --max 32 -f json
     status_is 6
     line_count 1
-    complains '^gpulse: 1 trial is known from before'
+    complains '^gpulse: reusing 1 earlier trial '
     json_is 'd["batch"], d["end"], d["certain"], [t["verdict"] for t in d["trials"]]' "(16, 'hung', False, ['ok', 'hung', 'ok'])"
 }
 
@@ -87,10 +87,10 @@ nothing_is_left() {
     trainers
     fit spin --min 32 --steady 300ms --trial-timeout 1s
     status_is 1
-    complains '^gpulse: trial with batch 32: hung, 0.[0-9]+ GiB: stopped at its time limit of 1.0 s, without computing on a GPU '
+    complains '^gpulse: trial with batch 32: hung, 0.[0-9]+ GiB: stopped at its time limit of 1.0 s, without using a GPU '
     fit none --max 1 --until 'never' --trial-timeout 3s
     status_is 1
-    complains 'stopped at its time limit of 3.0 s, before the line of --until '
+    complains 'stopped at its time limit of 3.0 s, before the --until line '
     nothing_is_left
 }
 
@@ -99,7 +99,7 @@ nothing_is_left() {
     fit leak --steady 2s --max 1 --confirm 1h # not one that takes an hour
     status_is 6
     says '^batch 1: fits at first, but its GPU memory keeps growing$'
-    says '^  it grows by [0-9.]+ MiB/min; full in about [0-9]+ (min|h)$'
+    says '^  memory grows by [0-9.]+ MiB/min; full in about [0-9]+ (min|h)$'
     says '^    2  batch 1 +grows .*\(long run\)$'
     says_not 'fits$'
     complains '^gpulse: batch 1: fits at first, but its GPU memory keeps growing, by [0-9.]+ MiB/min; full in about [0-9]+ (min|h); look for tensors '
@@ -133,7 +133,7 @@ nothing_is_left() {
         python3 train.py python {} >fit.out 2>fit.err 3>&- &
     pid=$!
     STARTED+=("$pid")
-    until_true grep -q '^gpulse: batch 4 runs to its end, to see whether its memory grows$' fit.err
+    until_true grep -q '^gpulse: batch 4 runs to its end, to check whether its memory grows$' fit.err
     until_true eval '[ "$("$GPULSE" query memory.used -i 3 -f csv --no-header)" != 0 ]'
     kill -INT "$pid"
     finish
@@ -146,10 +146,10 @@ nothing_is_left() {
     trainers
     fit jax --steady 300ms --max 16 --confirm no
     status_is 0
-    says '^  0.39 GiB are fixed .*, 100.0 MiB go with each sample'
+    says '^  fixed: 0.39 GiB .*; per sample: 100.0 MiB'
     fit tensorflow --steady 300ms --max 16 --confirm no
     status_is 0
-    says '^  0.39 GiB are fixed .*, 100.0 MiB go with each sample'
+    says '^  fixed: 0.39 GiB .*; per sample: 100.0 MiB'
 }
 
 @test "memory that is taken in advance is no measure" {
@@ -157,10 +157,10 @@ nothing_is_left() {
     export XLA_PYTHON_CLIENT_PREALLOCATE=true
     fit jax --steady 300ms
     status_is 1
-    complains '^gpulse: XLA_PYTHON_CLIENT_PREALLOCATE=true is set and stays: JAX then takes GPU memory in advance, '
-    complains '^gpulse: the program takes the same large part of GPU memory at every batch size, .*XLA_PYTHON_CLIENT_PREALLOCATE=false'
+    complains '^gpulse: XLA_PYTHON_CLIENT_PREALLOCATE=true is already set and stays so: JAX preallocates GPU memory, '
+    complains '^gpulse: the program takes the same large share of GPU memory at every batch size, .*XLA_PYTHON_CLIENT_PREALLOCATE=false'
     unset XLA_PYTHON_CLIENT_PREALLOCATE
-    # more than the margin leaves, at every size
+    # GiB more than the margin allows, at every size
     fit greedy --steady 300ms -f json
     status_is 1
     json_is 'd["batch"], d["end"], [t["batch"] for t in d["trials"]]' "(0, 'preallocates', [1, 4, 16, 64])"
@@ -173,13 +173,13 @@ nothing_is_left() {
     ln -s /dev/full full/trial-1-batch-1.log
     fit none --dir full
     status_is 1
-    complains '^gpulse: what the command prints is lost: No space left on device$'
-    complains '^gpulse: what the trial prints cannot be kept in full/trial-1-batch-1.log; free space there, or choose another folder with --dir$'
+    complains '^gpulse: output of the command is lost: No space left on device$'
+    complains '^gpulse: cannot write the output of the trials to full/trial-1-batch-1.log; free some space there, or choose another folder with --dir$'
     complains_not '141|failed'
     mkdir -p nowhere/trial-1-batch-1.log
     fit none --dir nowhere
     status_is 1
-    complains '^gpulse: cannot keep what the trial prints in nowhere/trial-1-batch-1.log: Is a directory; choose another folder with --dir$'
+    complains '^gpulse: cannot write the output of the trials to nowhere/trial-1-batch-1.log: Is a directory; choose another folder with --dir$'
     nothing_is_left
 }
 
@@ -191,7 +191,7 @@ nothing_is_left() {
     chown 12345 shared/trial-1-batch-1.log
     fit none --dir shared
     status_is 1
-    complains '^gpulse: cannot keep what the trial prints in shared/trial-1-batch-1.log: .*(12345|other user|another user)'
+    complains '^gpulse: cannot write the output of the trials to shared/trial-1-batch-1.log: .*(12345|other user|another user)'
 }
 
 @test "what ends a search is in the document, too" {

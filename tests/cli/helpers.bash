@@ -121,7 +121,7 @@ unseen_are() {
     if [ "$(readlink /proc/self/ns/pid)" = 'pid:[4026531836]' ]; then
         is_quiet
     else
-        [ "$stderr" = "gpulse: $1 of them cannot be seen from this container's pid namespace; gpulse ps --holders shows who has the GPUs open inside of it" ] ||
+        [ "$stderr" = "gpulse: $1 of them cannot be seen from this container's pid namespace; gpulse ps --holders shows which processes in it have the GPUs open" ] ||
             explain "the messages are not the one of $1 processes"
     fi
 }

@@ -155,7 +155,7 @@ load helpers
     complains "'99999999999' is not a process id"
     gpulse --root "$PWD" kill "$job" --yes
     status_is 2
-    complains 'processes below --root cannot be reached'
+    complains 'processes below --root are not running on this machine'
     runs_on "$job"
 }
 

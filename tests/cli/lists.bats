@@ -317,9 +317,9 @@ for l in d["lists"]["nvlinks"]: l.update(version=4, replay=3)'
 
 @test "bad input" {
     gpulse --sim t4 query name --rows sneezes
-    fails 2 "bad value 'sneezes' for --rows: it takes one of hosts gpus processes .*"
+    fails 2 "bad value 'sneezes' for --rows: expected one of hosts gpus processes .*"
     gpulse --sim t4 query name --rows link
-    fails 2 "bad value 'link' for --rows \(did you mean 'links'\?\): it takes one of hosts .*"
+    fails 2 "bad value 'link' for --rows \(did you mean 'links'\?\): expected one of hosts .*"
     gpulse --sim t4 query name --rows links,fans
     fails 2 "--rows takes one kind of row, not 'links,fans'"
     gpulse --sim t4 query name --rows links --host

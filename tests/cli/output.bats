@@ -294,11 +294,11 @@ PYTHON
     fails 1 "cannot write 'none/file': No such file or directory"
     mkdir file.1
     gpulse --sim t4 query index -n 0.1 -o file --rotate-size 1 --keep 1
-    fails 1 "cannot rotate 'file': it cannot become 'file\.1': Is a directory"
+    fails 1 "cannot rotate 'file': cannot rename it to 'file\.1': Is a directory"
     if [ "$(id -u)" -ne 0 ]; then
         mkdir -m 500 closed
         gpulse --sim t4 query index -o closed/file --rotate-size 1
-        fails 1 "cannot rotate 'closed/file': no new files can be made there: Permission denied"
+        fails 1 "cannot rotate 'closed/file': no files can be created there: Permission denied"
     fi
 }
 
@@ -314,17 +314,17 @@ PYTHON
         fails 2 '--keep takes 1 to 1000'
     done
     gpulse --sim t4 query index -o file --rotate-size 10QiB
-    fails 2 "bad value '10QiB' for --rotate-size: it takes a size such as 512MiB or 20GiB"
+    fails 2 "bad value '10QiB' for --rotate-size: expected a size such as 512MiB or 20GiB"
     gpulse --sim t4 query index -o file --rotate-age soon
     fails 2 "bad value 'soon' for --rotate-age: .*"
     for format in json xml; do
         gpulse --sim t4 query index -f $format -o file --append
-        fails 2 "--append does not go with $format, whose output is one document; take ndjson"
+        fails 2 "--append cannot be combined with $format, which is one document; use ndjson"
     done
     [ ! -e file ]
 }
 
-@test "--append goes on behind what is there" {
+@test "--append continues after the existing content" {
     for i in 1 2; do
         gpulse --sim t4 query index,name -f csv -o file --append
         status_is 0
@@ -392,7 +392,7 @@ PYTHON
     gpulse --sim t4 query index -o /dev/null --replace
     fails 1 "cannot replace '/dev/null': it is not a regular file"
     gpulse --sim t4 query index -o file --replace --append
-    fails 2 '--replace goes with neither --append nor rotation'
+    fails 2 '--replace cannot be combined with --append or rotation'
 }
 
 @test "a fifo and /dev/null take what a file takes" {

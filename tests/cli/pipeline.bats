@@ -43,9 +43,9 @@ END
     gpulse run --pipeline steps.ini
     status_is 1
     # memory on GPU 0, where 2 was asked for
-    complains '^gpulse: process [0-9]+ of this job uses GPU 0 \([0-9]+ MiB\), and was given 2: CUDA_VISIBLE_DEVICES was taken from its environment'
+    complains '^gpulse: process [0-9]+ of this job uses GPU 0 \([0-9]+ MiB\), but the job has reserved 2: CUDA_VISIBLE_DEVICES was removed from its environment'
     # leftovers between the steps
-    complains '^gpulse: ended 1 process that it left behind$'
+    complains '^gpulse: terminated 1 leftover process$'
     is_gone "$(awk '{ print $2 }' worker.out)"
     says '^tested with 1$'
     says '^on 2$'
@@ -88,39 +88,39 @@ END
     fails 2 '.*/steps.ini: \[a\] has no command'
     steps <<<$'[a]\ncommand = true\nmemory = 3'
     gpulse run --pipeline steps.ini
-    fails 2 ".*/steps.ini:3: a step has no 'memory'"
+    fails 2 ".*/steps.ini:3: unknown option of a step 'memory'"
     steps <<<$'command = true'
     gpulse run --pipeline steps.ini
-    fails 2 ".*/steps.ini:1: a \[step\] must come before 'command'"
+    fails 2 ".*/steps.ini:1: expected a \[step\] before 'command'"
     steps <<<$'[a]\nwhat'
     gpulse run --pipeline steps.ini
-    fails 2 '.*/steps.ini:2: neither \[step\] nor name = value'
+    fails 2 '.*/steps.ini:2: expected \[step\] or name = value'
     steps <<<"$(printf '[a]\ncommand = %0300d' 1)"
     gpulse run --pipeline steps.ini
-    fails 2 '.*/steps.ini:2: this line is too long; .*'
+    fails 2 '.*/steps.ini:2: the line is too long; .*'
     steps <<<$'[a]\ncommand = cd x ; python train.py'
     gpulse run --pipeline steps.ini
-    fails 2 ".*/steps.ini:2: a ';' after a blank begins a comment; write it without the blank: .*"
+    fails 2 ".*/steps.ini:2: ';' after a blank begins a comment; remove the blank before it: .*"
     steps <<<$'[a]\ncommand = echo one\ncommand = echo two'
     gpulse run --pipeline steps.ini
-    fails 2 ".*/steps.ini:3: there is a command already in 'a'"
+    fails 2 ".*/steps.ini:3: a second command in 'a'"
     steps <<<$'[a]\ncommand = true\nshare = maybe'
     gpulse run --pipeline steps.ini
-    fails 2 ".*/steps.ini:3: yes or no is wanted, not 'maybe'"
+    fails 2 ".*/steps.ini:3: expected yes or no, got 'maybe'"
     : >steps.ini
     gpulse run --pipeline steps.ini
-    fails 2 '.*/steps.ini: there is no \[step\] in it'
+    fails 2 '.*/steps.ini: no \[step\] section'
     gpulse run --pipeline nowhere.ini
     fails 1 "cannot read 'nowhere.ini': No such file or directory"
     steps <<<$'[a]\ncommand = true'
     gpulse run --pipeline steps.ini --from b
-    fails 2 "there is no step 'b' in .*/steps.ini"
+    fails 2 "no step 'b' in .*/steps.ini"
     gpulse run --pipeline steps.ini -- true
-    fails 2 'with --pipeline the commands and their options stand in its file; beside it go --gpu-ids, .*'
+    fails 2 'with --pipeline, commands and their options belong in the pipeline file; only --gpu-ids, .*'
     gpulse run --pipeline steps.ini --timeout 3s
-    fails 2 'with --pipeline the commands and their options stand in its file; .*'
+    fails 2 'with --pipeline, commands and their options belong in the pipeline file; .*'
     gpulse run --from a -- true
-    fails 2 '--from and --restart are for --pipeline'
+    fails 2 '--from and --restart need --pipeline'
 }
 
 @test "what a later step asks for is found wrong before the first one runs" {
@@ -129,7 +129,7 @@ END
     gpulse run --pipeline steps.ini
     status_is 2
     complains "lots"
-    complains '.*/steps.ini: step b cannot run as it stands; none was started'
+    complains '.*/steps.ini: step b cannot run as written; no step was started'
     [ ! -e begun ]
     # a folder may be made by the step before
     steps <<<$'[a]\ncommand = mkdir out\n[b]\ncommand = touch here\nfolder = out'
@@ -252,12 +252,12 @@ END
     # exact GPUs of a step and a choice for all exclude each other
     steps <<<$'[a]\ncommand = true\ngpu-ids = 0,1'
     gpulse run --pipeline steps.ini --gpu-ids 1,3
-    fails 2 'step a has gpu-ids of its own: write gpus = N there, to choose among --gpu-ids 1,3'
+    fails 2 'step a has its own gpu-ids; use gpus = N there, to choose from --gpu-ids 1,3'
     # more GPUs than there are to choose among is found before the first step
     steps <<<$'[a]\ncommand = touch begun\n[b]\ncommand = true\ngpus = 3'
     gpulse run --pipeline steps.ini --gpu-ids 1,3
     status_is 78
-    complains 'steps.ini: step b cannot run as it stands; none was started'
+    complains 'steps.ini: step b cannot run as written; no step was started'
     [ ! -e begun ]
 }
 
@@ -277,14 +277,14 @@ END
     status_is 0
     line_count 6
     [ "${lines[0]}" = "a: gpulse run -- true" ]
-    [[ ${lines[1]} =~ ^'    at once, now on GPU '[13]'; may run at the same time as b; among GPUs 1,3'$ ]]
+    [[ ${lines[1]} =~ ^'    at once, now on GPU '[13]'; can run in parallel with b; chooses from GPUs 1,3'$ ]]
     [ "${lines[2]}" = "b: gpulse run -- true" ]
-    [[ ${lines[3]} =~ ^'    at once, now on GPU '[13]'; may run at the same time as a, c; among GPUs 1,3'$ ]]
-    [ "${lines[5]}" = "    after a; may run at the same time as b; among GPUs 1,3" ]
+    [[ ${lines[3]} =~ ^'    at once, now on GPU '[13]'; can run in parallel with a, c; chooses from GPUs 1,3'$ ]]
+    [ "${lines[5]}" = "    after a; can run in parallel with b; chooses from GPUs 1,3" ]
     # not the same one
     [ "$(grep -o 'on GPU .' <<<"$output" | sort -u | wc -l)" -eq 2 ]
     gpulse run --pipeline steps.ini --dry-run --gpu-ids 1
-    says '^    at once, waits for GPUs of the steps above; may run at the same time as a, c; among GPUs 1$'
+    says '^    at once, waits for the GPUs of the steps above; can run in parallel with a, c; chooses from GPUs 1$'
     # nothing raw reaches the terminal
     printf '[a]\ncommand = printf \033[31mred\nenv = A=1\n' >steps.ini
     gpulse run --pipeline steps.ini --dry-run
@@ -372,7 +372,7 @@ END
     # one that changed is not
     sed -i 's/max = 4/max = 3/' steps.ini
     gpulse run --pipeline steps.ini --from train
-    fails 2 'step train needs the batch size of size, which is not known: begin with --from size'
+    fails 2 'step train needs the batch size of size, which is unknown; start with --from size'
     gpulse run -q --pipeline steps.ini
     says '^training with 3, 3, '
 }
@@ -397,7 +397,7 @@ END
     until_true test -s pid
     # a second one is refused, and says who runs
     gpulse run --pipeline steps.ini
-    fails 69 ".*/steps.ini is running already, as process $pid; wait for its end"
+    fails 69 ".*/steps.ini is already running, as process $pid; wait until it has finished"
     kill -KILL "$pid"
     until_true is_gone "$(cat pid)"
     # the record says how far it came
@@ -419,37 +419,37 @@ three" ]
     idle_gpus
     steps <<<$'[a]\nafter = b\ncommand = true\n[b]\nafter = a, x'
     gpulse run --pipeline steps.ini
-    fails 2 ".*/steps.ini:5: there is no step 'x'"
+    fails 2 ".*/steps.ini:5: no such step: 'x'"
     steps <<<$'[a]\ncommand = true\nafter = b\n[b]\ncommand = true'
     gpulse run --pipeline steps.ini
     fails 2 ".*/steps.ini:3: these steps wait for each other: 'a, b'"
     steps <<<$'[a]\ncommand = true\ngpus = 0,1'
     gpulse run --pipeline steps.ini
-    fails 2 ".*/steps.ini:3: gpus takes a number, not the ids of GPUs; write 'gpu-ids = 0,1'"
+    fails 2 ".*/steps.ini:3: gpus takes a number, not GPU ids; use 'gpu-ids = 0,1'"
     steps <<<$'[a]\ncommand = touch begun\n[b]\ncommand = train\n    --bs {batch}'
     gpulse run --pipeline steps.ini
-    fails 2 ".*/steps.ini:5: \{batch\} needs one fit-batch step before it; of several write \{batch:NAME\}, in 'b'"
+    fails 2 ".*/steps.ini:5: \{batch\} needs exactly one fit-batch step before it; with several use \{batch:NAME\}, in 'b'"
     [ ! -e begun ]
     steps <<<$'[a]\nfit-batch = train {}\n[b]\nafter =\nfit-batch = train {}\n[c]\ncommand = train {batch}'
     gpulse run --pipeline steps.ini
-    fails 2 ".*/steps.ini:7: \{batch\} needs one fit-batch step before it; of several .*"
+    fails 2 ".*/steps.ini:7: \{batch\} needs exactly one fit-batch step before it; with several .*"
     steps <<<$'[a]\ncommand = true\n[c]\ncommand = train {batch:a}'
     gpulse run --pipeline steps.ini
-    fails 2 ".*/steps.ini:4: this is no fit-batch step that it comes after: 'a'"
+    fails 2 ".*/steps.ini:4: not a fit-batch step that it runs after: 'a'"
     steps <<<$'[a]\nfit-batch = train'
     gpulse run --pipeline steps.ini
-    fails 2 ".*/steps.ini: \[a\] needs \{\} where its command takes the batch size"
+    fails 2 ".*/steps.ini: \[a\] needs \{\} in its command in place of the batch size"
     steps <<<$'[a]\ncommand = true\nmax = 3'
     gpulse run --pipeline steps.ini
-    fails 2 ".*/steps.ini: \[a\] has options that a command does not have"
+    fails 2 ".*/steps.ini: \[a\] has options that a command does not support"
     printf '[\033[31ma]\ncommand = true\n' >steps.ini
     gpulse run --pipeline steps.ini
     status_is 2
-    complains "a step's name has up to 63 letters, digits and"
+    complains "invalid step name; use up to 63 letters, digits and"
     [[ $stderr != *$'\033'* ]]
     mkdir folder
     gpulse run --pipeline folder
-    fails 2 "'folder' is a folder; --pipeline takes a file"
+    fails 2 "'folder' is a folder; --pipeline needs a file"
 }
 
 @test "output that is kept and labelled" {
@@ -468,11 +468,11 @@ three" ]
     status_is 7
     [ "$output" = "one
 two" ]
-    complains "^gpulse: what it printed is not kept: .*No space left on device"
+    complains "^gpulse: its output is not recorded: .*No space left on device"
     gpulse run --keep-output --no-record -- true
-    fails 2 '--keep-output and --no-record do not go together'
+    fails 2 '--keep-output and --no-record cannot be combined'
     gpulse run --label x --no-watch -- true
-    fails 2 '--label needs what the command prints: .*'
+    fails 2 '--label needs to watch the output; .*'
 }
 
 @test "a line without an end is not held back" {

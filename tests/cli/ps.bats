@@ -201,7 +201,7 @@ in_list() {
     [[ ${lines[-1]} =~ ^4190006,[0-9]+$ ]]
 }
 
-@test "options that do not go together are refused" {
+@test "options that cannot be combined are refused" {
     local words
     for words in "-c 3" "-n 1 -f json" "--by user --sort sm" "--by gpu --columns pid" "-f table,json" "-u ," "--container ,"; do
         # shellcheck disable=SC2086 # words
@@ -283,11 +283,11 @@ in_list() {
     [ "${lines[0]##* python}" = " train.py" ] || explain "not the process"
     says '^  TOKEN=s3cret$'
     says '^  A=\\x1b\[2J$'
-    says '^  \(it has none\)$'
+    says '^  \(it is empty\)$'
     gpulse --sim h100x8 --sim-still --root root ps 4190001,4190002 --env -f json
     json_is 'd["schema"]' gpulse.environment/1
     json_is 'd["processes"][0]["environment"]["TOKEN"]' s3cret
-    json_is 'd["processes"][1]["environment"], d["processes"][1]["reason"]' "(None, 'it has none')"
+    json_is 'd["processes"][1]["environment"], d["processes"][1]["reason"]' "(None, 'it is empty')"
     ps --env --tree
     fails 2 '--env supports only .*'
 }

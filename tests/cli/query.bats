@@ -259,7 +259,7 @@ PYTHON
     t4 temperature.gpu --timeout 0s
     fails 2 '--timeout must be more than 0'
     t4 temperature.gpu -n soon
-    fails 2 "bad value 'soon' for --interval: it takes a duration such as .*"
+    fails 2 "bad value 'soon' for --interval: expected a duration such as .*"
     t4 temperature.gpu -c -1
     status_is 2
 }

@@ -74,7 +74,7 @@ load helpers
 @test "GPUs that nobody can name so" {
     idle_gpus
     gpulse pick --gpus 0
-    fails 2 '--gpus 0: it takes 1 to 64 of them; one by its number is --gpu-ids 0'
+    fails 2 '--gpus 0: expected 1 to 64; to choose a GPU by index use --gpu-ids 0'
     gpulse pick --gpus 5
     status_is 78
     gpulse pick --gpu-ids 0,9
@@ -84,19 +84,19 @@ load helpers
     gpulse pick --gpu-ids 0,
     status_is 2
     gpulse pick --gpus 2 -n 2
-    fails 2 '--gpus and --count do not go together'
+    fails 2 '--gpus and --count cannot be combined'
     gpulse pick --gpus 0,1
-    fails 2 '--gpus takes a number of GPUs; exactly these are --gpu-ids 0,1'
+    fails 2 '--gpus takes a number of GPUs; to choose GPUs use --gpu-ids 0,1'
     gpulse pick --gpus 2 --gpu-ids 0,1
-    fails 2 '--gpus and --gpu-ids do not go together'
+    fails 2 '--gpus and --gpu-ids cannot be combined'
     gpulse pick -n 2 --gpu-ids 0,1
-    fails 2 '--gpu-ids and --count do not go together'
+    fails 2 '--gpu-ids and --count cannot be combined'
     gpulse pick --gpu-ids 0,1 -i 2
-    fails 2 '--gpu-ids names GPUs, and so does --id: give one of them'
+    fails 2 '--gpu-ids names GPUs, and so does --id; use only one of them'
     gpulse pick --gpus device=0,1 -i 2
-    fails 2 '--gpus names GPUs, and so does --id: give one of them'
+    fails 2 '--gpus names GPUs, and so does --id; use only one of them'
     gpulse pick --gpus all --at-most 3
-    fails 2 '--at-most goes with a number of GPUs only'
+    fails 2 '--at-most needs --gpus with a number of GPUs'
     gpulse run --gpus all --pipeline steps.ini
     status_is 2
     GPULSE_SIM=a100-mig gpulse pick --gpus all
@@ -113,7 +113,7 @@ load helpers
     gpulse pick -n 4 --share --mem 10GiB
     status_is 0
     gpulse pick -n 4 --share --mem 30GiB
-    fails 69 '3 of 4 GPUs are free; GPU 3: .* GiB free, 30\.0 GiB requested; --wait waits for them'
+    fails 69 '3 of 4 GPUs are free; GPU 3: .* GiB free, 30\.0 GiB requested; use --wait to wait for free GPUs'
     gpulse pick -n 5
     fails 78 '5 GPUs requested, but this machine has 4'
     gpulse pick --mem 100GiB
@@ -125,7 +125,7 @@ load helpers
     status_is 69
     json_is '[g["state"] for g in d["gpus"]]' "['free', 'free', 'free', 'busy']"
     gpulse pick --share
-    fails 2 '--share needs --mem: .*'
+    fails 2 '--share needs --mem, .*'
 }
 
 @test "GPUs that are not well" {
@@ -135,7 +135,7 @@ load helpers
     [ "$output" = 2 ]
     fault "$GPULSE_SIM" --gpu 2 set:ComputeMode=3 2>/dev/null || skip "this fault is not played"
     gpulse pick --timeout 2m --explain
-    says '^GPU 3: busy: it does not answer'
+    says '^GPU 3: busy: it does not respond'
 }
 
 @test "MIG instances" {
@@ -185,7 +185,7 @@ m["topology"].update(levels=["NODE", "SYS", "SYS"], cpus=["0-15", "16-31"], node
     gpulse pick -n 2
     [ "$output" = 1,3 ]
     gpulse pick -n 2 --same-node
-    fails 69 'no 2 free GPUs are on one NUMA node; --wait waits for them'
+    fails 69 'no 2 free GPUs are on one NUMA node; use --wait to wait for free GPUs'
     gpulse run -n 2 --same-node -- true
     status_is 69
 }
@@ -196,7 +196,7 @@ m["topology"].update(levels=["NODE", "SYS", "SYS"], cpus=["0-15", "16-31"], node
     status_is 7
     [ "$output" = "3 PCI_BUS_ID" ]
     complains '^gpulse: on GPU 3$'
-    complains '^gpulse: ended after .* s with status 7; GPU 3: not used$'
+    complains '^gpulse: exited after .* s with status 7; GPU 3: not used$'
     gpulse run -q -n 2 -- printenv CUDA_VISIBLE_DEVICES
     [ "$output" = 2,3 ]
     is_quiet
@@ -224,7 +224,7 @@ m["topology"].update(levels=["NODE", "SYS", "SYS"], cpus=["0-15", "16-31"], node
     gpulse pick
     [ "$output" = 2 ]
     gpulse pick -i 3
-    fails 69 "no requested GPU is free; GPU 3: reserved by training \($(id -un), uid $(id -u), pid $running, .*/notes/gpulse-$(id -u)/held.[0-9a-f]+\); --wait waits for them"
+    fails 69 "no requested GPU is free; GPU 3: reserved by training \($(id -un), uid $(id -u), pid $running, .*/notes/gpulse-$(id -u)/held.[0-9a-f]+\); use --wait to wait for free GPUs"
     gpulse run -i 3 -- true
     status_is 69
     gpulse run -i 3 --wait=300ms -- true
@@ -306,7 +306,7 @@ leaves_behind() {
     idle_gpus
     gpulse run -i 3 -- bash -c "$(leaves_behind first)"
     status_is 0
-    complains '^gpulse: ended 1 process that it left behind$'
+    complains '^gpulse: terminated 1 leftover process$'
     is_gone "$(awk '{ print $2 }' first)"
     gpulse query memory.used -i 3 -f csv --no-header
     [ "$output" -lt 1073741824 ]
@@ -323,15 +323,15 @@ leaves_behind() {
     until_true grep -q 'of this job uses' run.err
     end_load
     status_is 0
-    complains '^gpulse: process [0-9]+ of this job uses GPU 0 \(5120 MiB\), and was given 2: it was started with CUDA_VISIBLE_DEVICES=0 instead of 2'
-    complains '; GPU 2: not used; GPU 0: 5120 MiB at most'
+    complains '^gpulse: process [0-9]+ of this job uses GPU 0 \(5120 MiB\), but the job has reserved 2: it was started with CUDA_VISIBLE_DEVICES=0 instead of 2'
+    complains '; GPU 2: not used; GPU 0: peak 5120 MiB'
     in_background -i 2 -- env -u CUDA_VISIBLE_DEVICES "$GPULSE" sim load --mem 5GiB
     until_true grep -q 'of this job uses' run.err
     end_load
-    complains ': CUDA_VISIBLE_DEVICES was taken from its environment: '
+    complains ': CUDA_VISIBLE_DEVICES was removed from its environment; '
     rm -r home
     gpulse run -i 2 -- bash -c "$(sampled 5368709120 --mem 5GiB)"
-    complains '; GPU 2: 5120 MiB at most \(sampled\), [0-9]+ % busy, [0-9.]+ kJ$'
+    complains '; GPU 2: peak 5120 MiB \(sampled\), [0-9]+ % busy, [0-9.]+ kJ$'
     gpulse run --strict -i 2 -- env CUDA_VISIBLE_DEVICES=0 "$GPULSE" sim load --mem 5GiB
     status_is 1
 }

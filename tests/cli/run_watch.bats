@@ -25,7 +25,7 @@ out" ]
     [ "$("$GPULSE" run -q -- yes 2>/dev/null | head -1)" = y ]
     run --separate-stderr bash -c '"$GPULSE" run -q -- echo lost >/dev/full'
     status_is 1
-    complains '^gpulse: what the command prints is lost: No space left on device$'
+    complains '^gpulse: output of the command is lost: No space left on device$'
 }
 
 @test "no memory, as another one has it" {
@@ -33,7 +33,7 @@ out" ]
     job --gpu 3 --mem 70GiB
     gpulse run -i 3 --share --mem 5GiB -- "$GPULSE" sim load --mem 20GiB
     status_is 1
-    complains '^gpulse: it failed after this: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 GiB'
+    complains '^gpulse: it failed after this message: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 GiB'
     complains "^    others: other processes have 70.00 GiB of 79.65 GiB: process $job of $(id -un): .* \\(70.00 GiB\\)\$"
     grep -q "GPU 3: torch.OutOfMemoryError" "$(record)/incident-1.txt"
     output=$(cat "$(record)/run.json")
@@ -67,14 +67,14 @@ out" ]
     idle_gpus
     gpulse run -- echo "CUDA error: out of memory, a smaller batch is tried"
     status_is 0
-    complains '^gpulse: it printed a failure, and went on$'
+    complains '^gpulse: it printed a failure, and continued$'
 }
 
 @test "run again when there was no memory" {
     idle_gpus
     gpulse run --retries 2 -- bash -c 'echo x >>tries; [ "$(wc -l <tries)" -eq 3 ] || { echo "CUDA error: out of memory"; exit 7; }'
     status_is 0
-    complains '^gpulse: once more \(2 of 2\)$'
+    complains '^gpulse: retry 2 of 2$'
     rm tries
     gpulse run --retries 2 -- bash -c 'echo x >>tries; exit 7'
     status_is 7
@@ -83,21 +83,21 @@ out" ]
     status_is 7
     [ "$(wc -l <tries)" -eq 4 ]
     gpulse run --retries 2 --no-watch -- true
-    fails 2 '--retries needs what the command prints: .*'
+    fails 2 '--retries needs to watch the output; .*'
 }
 
 @test "its time is over" {
     idle_gpus
     gpulse run --timeout 300ms -- sleep 1000
     status_is 124
-    complains '^gpulse: it is ended: its time is over$'
+    complains '^gpulse: time limit reached; stopping the command$'
 }
 
 @test "more memory than it may have" {
     idle_gpus
     gpulse run --max-gpu-mem 4GiB --over stop -- "$GPULSE" sim load --mem 5GiB
     status_is 1
-    complains '^gpulse: it has 5120 MiB of GPU 3, more than the 4096 MiB of --max-gpu-mem: it is ended$'
+    complains '^gpulse: the job uses 5120 MiB of GPU 3, more than the 4096 MiB of --max-gpu-mem; stopping it$'
     gpulse run --max-gpu-mem 4GiB --over kill -- "$GPULSE" sim load --mem 5GiB
     status_is 137
     in_background --max-gpu-mem 4GiB -- "$GPULSE" sim load --mem 5GiB
@@ -110,7 +110,7 @@ out" ]
 @test "a peak between two looks, which the driver's accounting tells" {
     idle_gpus
     gpulse run -- bash -c "$(sampled 5368709120 --mem 5GiB --spike 20GiB)"
-    complains '; GPU 3: 5120 MiB at most \(sampled\), '
+    complains '; GPU 3: peak 5120 MiB \(sampled\), '
     output=$(cat "$(record)/run.json")
     json_is 'd["gpus"][0]["memory_peak"], d["gpus"][0]["memory_peak_source"]' "(5368709120, 'sampled')"
     GPULSE_SIM_COUNT=count gpulse run -q --no-record -- true
@@ -118,16 +118,16 @@ out" ]
     python3 -c 'import json; m = json.load(open("m.json")); m["devices"][3]["answers"]["AccountingMode"] = "Enabled"; json.dump(m, open("m.json", "w"))'
     rm -r home
     gpulse run -- bash -c "$(sampled 5368709120 --mem 5GiB --spike 20GiB)"
-    complains "; GPU 3: 25600 MiB at most \\(by the driver's accounting\\), "
+    complains "; GPU 3: peak 25600 MiB \\(from the driver's accounting\\), "
     output=$(cat "$(record)/run.json")
     json_is 'd["gpus"][0]["memory_peak"], d["gpus"][0]["memory_peak_source"]' "(26843545600, 'accounting')"
     # too short for any look
     gpulse run -- "$GPULSE" sim load --mem 5GiB --for 100ms
-    complains "; GPU 3: 5120 MiB at most \\(by the driver's accounting\\)$"
+    complains "; GPU 3: peak 5120 MiB \\(from the driver's accounting\\)$"
     # each try has its own, also where the next one follows at once
     gpulse run --retries 1 --on failure -- bash -c 'echo >>tries
         exec "$0" sim load --for 100ms --mem $((8 - $(wc -l <tries)))GiB --gpu $(($(wc -l <tries) - 1))' "$GPULSE"
-    complains "; GPU 3: 7168 MiB at most \\(by the driver's accounting\\)$"
+    complains "; GPU 3: peak 7168 MiB \\(from the driver's accounting\\)$"
 }
 
 @test "a GPU that it lets stand idle" {
@@ -135,7 +135,7 @@ out" ]
     in_background --idle-warn 500ms -- "$GPULSE" sim load --mem 5GiB --util 0
     until_true grep -q 'has been idle' run.err
     end_load
-    complains '^gpulse: GPU 3 has been idle for [0-9]+ s, with 5120 MiB of this job$'
+    complains '^gpulse: GPU 3 has been idle for [0-9]+ s, while this job holds 5120 MiB on it$'
 }
 
 @test "the record" {
@@ -151,10 +151,10 @@ out" ]
     gpulse run --dir kept/here -- true
     [ -f kept/here/run.json ]
     gpulse run --dir /dev/null/x -- true
-    fails 1 'cannot make the folder /dev/null/x: .*'
+    fails 1 'cannot create the folder /dev/null/x: .*'
     XDG_STATE_HOME=/dev/null gpulse run -- true # the job does not need it
     status_is 0
-    complains '^gpulse: cannot make the folder '
+    complains '^gpulse: cannot create the folder '
 }
 
 @test "old records make room" {
@@ -190,7 +190,7 @@ out" ]
     torch 2.0.1
     gpulse run -q --torch-expandable -- venv/bin/python x printenv PYTORCH_CUDA_ALLOC_CONF
     status_is 1
-    complains "^gpulse: expandable_segments:True is not set: PyTorch 2.0 of 'venv/bin/python' would end with it, 2.1 would not$"
+    complains "^gpulse: expandable_segments:True is not set: PyTorch 2.0 of 'venv/bin/python' would fail with it; it needs 2.1 or newer$"
     gpulse run -q --torch-expandable -- printenv PYTORCH_CUDA_ALLOC_CONF
-    complains "^gpulse: expandable_segments:True is not set: no PyTorch is found beside 'printenv'$"
+    complains "^gpulse: expandable_segments:True is not set: no PyTorch found next to 'printenv'$"
 }

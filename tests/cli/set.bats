@@ -102,7 +102,7 @@ changes() {
         no_setter_was_called
         gpulse --sim a100 set $control=$least,$most
         status_is 0
-        says "^GPU 0  $control: not known -> $least,$most MHz +accepted; the driver does not tell$"
+        says "^GPU 0  $control: unknown -> $least,$most MHz +accepted; the driver does not report it$"
         says "^undo: .* $control=reset "
         shows a100 $control None
         case $control in
@@ -113,7 +113,7 @@ changes() {
         gpulse --sim a100 set $control=$most
         undo
         # of a reset nobody knows what was before
-        says "$control: not known -> reset "
+        says "$control: unknown -> reset "
         says_not '^undo'
     done
     gpulse --sim a100 query clocks.sm,clocks.mem -f csv --no-header --sim-still
@@ -159,7 +159,7 @@ changes() {
 @test "ECC mode waits for a reset" {
     gpulse --sim t4 set ecc-mode=off
     status_is 0
-    says '^GPU 0  ecc-mode: on -> off +accepted, in effect after a reset$'
+    says '^GPU 0  ecc-mode: on -> off +accepted, takes effect after a reset$'
     changed=$output
     shows t4 ecc-mode on
     gpulse --sim t4 set --show
@@ -178,7 +178,7 @@ changes() {
     machine p100 'd["answers"]["GpuOperationMode"] = {"current": 0, "pending": 0}'
     gpulse --sim ./m.json set operation-mode=compute
     status_is 0
-    says 'all-on -> compute +accepted, in effect after a reset$'
+    says 'all-on -> compute +accepted, takes effect after a reset$'
     gpulse sim reset -m ./m.json
     shows ./m.json operation-mode compute
 }
@@ -222,7 +222,7 @@ changes() {
     machine b200 'd["answers"]["DramEncryptionMode"] = {"current": 0, "pending": 0}'
     gpulse --sim ./m.json set dram-encryption=on -i 0
     status_is 0
-    says 'off -> on +accepted, in effect after a reset$'
+    says 'off -> on +accepted, takes effect after a reset$'
     gpulse sim reset -m ./m.json
     shows ./m.json dram-encryption on
     gpulse --sim ./m.json query dramEncryption.mode.current -i 0 -f csv --no-header
@@ -358,7 +358,7 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
     # the same again is nothing to do
     GPULSE_SIM_COUNT=$PWD/count gpulse --sim ./m.json set mig-instances=1g.10gb,1g.20gb,4g.40gb
     status_is 0
-    says 'already so$'
+    says 'already set$'
     no_setter_was_called
     # one of them, by its UUID
     gpulse --sim ./m.json set mig-instances=none -i "$before" --yes
@@ -421,14 +421,14 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
 @test "MIG mode of a GPU in use waits, and says why" {
     gpulse --sim h100x8 set mig-mode=on -i 0 --yes
     status_is 0
-    says 'mig-mode: off -> on +accepted, in effect after a reset \(In use by another client\)$'
+    says 'mig-mode: off -> on +accepted, takes effect after a reset \(In use by another client\)$'
     shows h100x8 mig-mode off -i 0
     undo
     # a monitor is enough on Ampere
     start --sim a100 query index -n 0.2
     until_true test -s out
     gpulse --sim a100 set mig-mode=on --yes
-    says 'in effect after a reset \(In use by another client\)$'
+    says 'takes effect after a reset \(In use by another client\)$'
     kill -TERM "$pid"
     finish
 }
@@ -443,7 +443,7 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
     [ "$(grep -c '^300' <<<"$output")" -eq 3 ]
     gpulse --sim h100x8 set power-limit=300 lock-gpu-clocks=1200
     status_is 0
-    says '^GPU 3  power-limit: 300 W -> 300 W +already so$'
+    says '^GPU 3  power-limit: 300 W -> 300 W +already set$'
     says '^GPU 2  power-limit: 700 W -> 300 W +done$'
     [ "$(grep -c '^undo: ' <<<"$output")" -eq 8 ]
     says '^undo: gpulse --sim h100x8 set lock-gpu-clocks=reset -i GPU-00000003-'
@@ -685,7 +685,7 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
     is_quiet
     says '^GPU 1  NVIDIA GB200  GPU-'
     says '^  module-power-limit +2500 W +500 to 2500, default 2500$'
-    says '^  lock-gpu-clocks +not known +120 to 2062$'
+    says '^  lock-gpu-clocks +unknown +120 to 2062$'
     says '^  fan-speed +not supported$'
     gpulse --sim gb200 set --show -i 1 -f json
     json_is 'd["schema"]' gpulse.controls/1
@@ -693,7 +693,7 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
     json_is 'd["gpus"][0]["index"]' 1
     json_is 'd["gpus"][0]["controls"]["module-power-limit"]' "{'value': 2500, 'min': 500, 'max': 2500, 'default': 2500, 'unit': 'W'}"
     json_is 'd["gpus"][0]["controls"]["lock-gpu-clocks"]["value"]' None
-    json_is 'd["gpus"][0]["controls"]["lock-gpu-clocks"]["reason"]' 'not known'
+    json_is 'd["gpus"][0]["controls"]["lock-gpu-clocks"]["reason"]' 'unknown'
 }
 
 @test "a value that is too long for its column has the range below it" {
@@ -712,9 +712,9 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
         gpulse --sim rtx4090 set power-limit=$word lock-gpu-clocks=$word fan-speed=$word \
             gpu-clock-offset=$word
         status_is 0
-        says '^GPU 0  power-limit: 450 W -> 450 W +already so$'
-        says '^GPU 0  lock-gpu-clocks: not known -> reset '
-        says '^GPU 0  gpu-clock-offset: \+0 MHz -> \+0 MHz +already so$'
+        says '^GPU 0  power-limit: 450 W -> 450 W +already set$'
+        says '^GPU 0  lock-gpu-clocks: unknown -> reset '
+        says '^GPU 0  gpu-clock-offset: \+0 MHz -> \+0 MHz +already set$'
     done
 }
 
@@ -726,7 +726,7 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
     complains '^gpulse: most changes need root: sudo gpulse --sim h100x2 set mig-mode=on -i 1$'
     as_user --sim h100x2 set power-limit=700 --dry-run
     is_quiet
-    says '^GPU 0  power-limit: 700 W -> 700 W +already so$'
+    says '^GPU 0  power-limit: 700 W -> 700 W +already set$'
 }
 
 @test "--list describes every control, without a driver" {
@@ -777,7 +777,7 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
     is_quiet
     [ "$output" = "nothing to change: the settings are as in 's.json'" ]
     gpulse --sim t4 set ecc-mode=off
-    says 'ecc-mode: on \(after a reset: off\) -> off +already so after a reset$'
+    says 'ecc-mode: on \(after a reset: off\) -> off +already set after a reset$'
     says_not '^undo'
     no_setter_was_called
     gpulse --sim t4 set power-limit=65

@@ -49,19 +49,19 @@ PACMAN='gcc meson ninja pkgconf jansson expat ncurses libinih libarchive'
 @test "a system whose package manager is unknown" {
     machine_with 0
     set_up build
-    gave_up 'there is neither apt-get nor dnf nor pacman'
+    gave_up 'found neither apt-get nor dnf nor pacman'
 }
 
 @test "neither root nor sudo" {
     machine_with 1000 apt-get
     set_up build
-    gave_up 'not root, and there is no sudo' "apt-get update && apt-get install $APT scdoc"
+    gave_up 'not root, and sudo is not installed' "apt-get update && apt-get install $APT scdoc"
     mv bin/apt-get bin/dnf
     set_up build
-    gave_up 'not root, and there is no sudo' "dnf install $DNF scdoc"
+    gave_up 'not root, and sudo is not installed' "dnf install $DNF scdoc"
     mv bin/dnf bin/pacman
     set_up build
-    gave_up 'not root, and there is no sudo' "pacman -Syu --needed $PACMAN scdoc"
+    gave_up 'not root, and sudo is not installed' "pacman -Syu --needed $PACMAN scdoc"
 }
 
 @test "sudo that would ask for a password, and nobody to type it" {
@@ -104,7 +104,7 @@ setup: installing with apt-get, as root, if offered: scdoc
     stub dnf :
     set_up build
     status_is 1
-    complains '^setup: meson [0-9.]+ or newer is needed, this system offers none'
+    complains '^setup: meson [0-9.]+ or newer is needed, but this system has none'
     [ -z "$(ls -A tree/build)" ]
 }
 
@@ -122,7 +122,7 @@ complete_but_for_scdoc() {
     complete_but_for_scdoc
     set_up build
     status_is 0
-    [ "$stderr" = "setup: going on without scdoc" ]
+    [ "$stderr" = "setup: continuing without scdoc" ]
     [ -f tree/build/.setup-build ]
 }
 

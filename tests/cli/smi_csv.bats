@@ -95,7 +95,7 @@ refuses() {
     [ ! -s err ]
 }
 
-@test "smi csv: to a file, which is emptied first" {
+@test "smi csv: -f overwrites a file" {
     seq 1000 >f.csv
     csv t4 --query-gpu=name,pstate -f f.csv
     status_is 0

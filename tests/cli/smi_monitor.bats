@@ -213,7 +213,7 @@ d["answers"].update(ProcessUtilization=0, GraphicsRunningProcesses=0, MPSCompute
         status_is 0
         is_quiet
         [ "${lines[0]}" = "nvidia-smi $command [options]" ]
-        says '^    -c, --count=N +samples, then end$'
+        says '^    -c, --count=N +stop after N samples$'
         says_not '.{101}'
     done
     gpulse smi pmon --help

@@ -537,7 +537,7 @@ Terminating early due to previous errors."
 @test "-r: nobody is in the way: not supported, and what to do instead" {
     alone h100
     GPULSE_SIM_COUNT=$PWD/count answers 3 --sim ./m.json -r <<<"Resetting GPU $H100 is not supported.
-gpulse resets no GPU: the driver's public interface has no call for it; use NVIDIA's own nvidia-smi --gpu-reset, or reboot."
+gpulse cannot reset GPUs, because the driver has no public call for it; use NVIDIA's own nvidia-smi --gpu-reset, or reboot."
     no_setter_was_called
 }
 
@@ -547,7 +547,7 @@ The following GPUs could not be reset:
   GPU $T4: In use by another client
 
 1 device is currently being used by one or more other processes (e.g., Fabric Manager, CUDA application, graphics application such as an X server, or a monitoring application such as another instance of nvidia-smi). Please first kill all processes using this device and all compute applications running in the system.
-gpulse resets no GPU: the driver's public interface has no call for it; use NVIDIA's own nvidia-smi --gpu-reset, or reboot."
+gpulse cannot reset GPUs, because the driver has no public call for it; use NVIDIA's own nvidia-smi --gpu-reset, or reboot."
     answers 255 --sim h100x8 -r bus -i 0,1,7 <<<"
 The following GPUs could not be reset:
   GPU $H100: In use by another client
@@ -555,14 +555,14 @@ The following GPUs could not be reset:
   GPU 00000000:CA:00.0: Not Supported
 
 2 devices are currently being used by one or more other processes (e.g., Fabric Manager, CUDA application, graphics application such as an X server, or a monitoring application such as another instance of nvidia-smi). Please first kill all processes using these devices and all compute applications running in the system.
-gpulse resets no GPU: the driver's public interface has no call for it; use NVIDIA's own nvidia-smi --gpu-reset, or reboot."
+gpulse cannot reset GPUs, because the driver has no public call for it; use NVIDIA's own nvidia-smi --gpu-reset, or reboot."
     # what runs in a MIG instance holds the GPU
     answers 255 --sim h100-mig -r <<<"
 The following GPUs could not be reset:
   GPU $(bus h100-mig): In use by another client
 
 1 device is currently being used by one or more other processes (e.g., Fabric Manager, CUDA application, graphics application such as an X server, or a monitoring application such as another instance of nvidia-smi). Please first kill all processes using this device and all compute applications running in the system.
-gpulse resets no GPU: the driver's public interface has no call for it; use NVIDIA's own nvidia-smi --gpu-reset, or reboot."
+gpulse cannot reset GPUs, because the driver has no public call for it; use NVIDIA's own nvidia-smi --gpu-reset, or reboot."
 }
 
 @test "settings without a public call are refused: no success, and nothing is tried" {

@@ -230,7 +230,7 @@ Unable to determine the number of GPUs"
     done
 }
 
-@test "--native: the words of driver 610, where others look for older ones" {
+@test "--native: labels the versions as driver 610 does" {
     gpulse smi --sim t4,driver=610
     says '\| NVIDIA-SMI 610\.[0-9.]+ +Driver Version: 610\.[0-9.]+ +CUDA Version: [0-9.]+ +\|$'
     gpulse smi --native --sim t4,driver=610
@@ -320,7 +320,7 @@ m["faults"] = ["error=NOT_FOUND:nvmlSystemGetProcessName"]'
     [[ ${lines[*]} == 'GPU 3: '* ]]
 }
 
-@test "GPUs that the kernel module leaves alone" {
+@test "list the GPUs that the kernel module excludes" {
     gpulse smi -B --sim h100x3
     answers 0
     output_is 'No excluded devices found.'
@@ -406,7 +406,7 @@ Excluded GPU 1: 00000000:75:00.0 (UUID: GPU-00000002-0000-0000-0000-000000000002
     [ ! -s err ]
 }
 
-@test "-f: into a file, which is emptied first" {
+@test "-f: overwrites a file" {
     seq 1000 >file
     gpulse smi -f file --sim t4
     answers 0
@@ -463,7 +463,7 @@ Excluded GPU 1: 00000000:75:00.0 (UUID: GPU-00000002-0000-0000-0000-000000000002
 @test "commands that are not there say so" {
     gpulse smi --sim t4 drain -h
     answers 3
-    [ "$output" = "gpulse: nvidia-smi drain is not there yet; see docs/smi.md" ]
+    [ "$output" = "gpulse: nvidia-smi drain is not supported; see docs/smi.md" ]
     gpulse smi --sim t4 power-profiles -l
     answers 3
 }

@@ -34,7 +34,7 @@ suspended_rows() {
     [ "$(suspended_rows)" = "$job,C,1073741824," ] || explain "$(suspended_rows)"
     gpulse resume
     status_is 0
-    complains 'no process is suspended'
+    complains 'no suspended processes'
     [ -z "$(ls notes/gpulse-*)" ] || explain "a note is left: $(ls notes/gpulse-*)"
 }
 
@@ -136,7 +136,7 @@ suspended_rows() {
     kill -STOP "$job"
     until_true grep -q '^State:.T' "/proc/$job/status"
     gpulse suspend "$job" --yes
-    fails 1 "process $job cannot be suspended: it is stopped, .*: kill -CONT $job"
+    fails 1 "process $job cannot be suspended: it is stopped, .*; run kill -CONT $job"
     kill -CONT "$job"
     gpulse suspend "$job" --yes
     status_is 0
@@ -251,8 +251,8 @@ as_another_user() {
     status_is 1
     complains '^gpulse: 2 of 3 were skipped$'
     says "^$good runs again with 1024 MiB$"
-    complains "^gpulse: process $pid is skipped: "
-    complains "^gpulse: process $claims is skipped: its note says that it needs more than GPU 0 has$"
+    complains "^gpulse: process $pid skipped: "
+    complains "^gpulse: process $claims skipped: its note claims more memory than GPU 0 has$"
 }
 
 @test "one whose note is lost" {
@@ -304,7 +304,7 @@ as_another_user() {
     quiet_t4
     gpulse resume --timeout 5s
     status_is 0
-    complains 'no process is suspended'
+    complains 'no suspended processes'
     gpulse resume -i 0
     status_is 0
     gpulse resume --all
@@ -320,5 +320,5 @@ as_another_user() {
     status_is 0
     is_gone "$job"
     gpulse resume
-    complains 'no process is suspended'
+    complains 'no suspended processes'
 }
