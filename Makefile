@@ -1,46 +1,46 @@
-# The front door; meson does the work. `make help` lists what there is.
+# A front end to meson. `make help` lists the targets.
 .DEFAULT_GOAL := build
 .PHONY: build run check quick check-distros mutate bench soak install clean help
 
 PREFIX ?= /usr/local
 
-build:                ## build into build/ (installs what the build needs, if it is missing)
+build:                ## build into build/ (installs missing build dependencies)
 	@scripts/setup.sh build
 	@PREFIX='$(PREFIX)' scripts/build.sh default
 
-run: build            ## build, then show the GPUs of this machine, or simulated ones
+run: build            ## build, then run gpulse on the GPUs of this machine, or on simulated ones
 	@scripts/run.sh
 
-check:                ## run every test
+check:                ## run all tests
 	@scripts/setup.sh check
 	@tests/run
 
-quick:                ## run the unit tests, and those of commands that uncommitted changes concern
+quick:                ## run the unit tests, and the tests of commands with uncommitted changes
 	@scripts/setup.sh check
 	@tests/run --quick
 
-check-distros:        ## build and test in Debian 12 and 13 roots (needs root and debootstrap)
+check-distros:        ## build and test in Debian 12 and 13 chroots (needs root and debootstrap)
 	@tests/distros
 
-mutate:               ## plant random bugs, and list those that no test sees
+mutate:               ## plant random bugs, and list those that no test detects
 	@scripts/setup.sh check
 	@tests/mutate $(MUTATE)
 
-bench:                ## measure an optimised build
+bench:                ## run the benchmarks on an optimised build
 	@scripts/setup.sh check
 	@scripts/bench.sh
 
-soak:                 ## hours of fuzzing, fault injection, deep analysis, and churn
+soak:                 ## run hours of fuzzing, fault injection, static analysis and stress tests
 	@scripts/setup.sh check
 	@tests/run --again --long
 
-install: build        ## install below PREFIX (default /usr/local); DESTDIR is obeyed
+install: build        ## install below PREFIX (default /usr/local); honours DESTDIR
 	@DESTDIR='$(DESTDIR)' meson install -C build --no-rebuild --quiet
 	@echo 'installed below $(DESTDIR)$(PREFIX)'
 
-clean:                ## remove everything that was built
+clean:                ## remove all build directories
 	@rm -rf build build-*
 
-help:                 ## this list
+help:                 ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## */\1\t/p' Makefile | while IFS='	' read -r target text; do \
 	    printf '  make %-13s %s\n' "$$target" "$$text"; done

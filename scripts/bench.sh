@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the optimised variant and runs the measurements of tests/bench on it.
+# Builds the release variant and runs the benchmarks in tests/bench on it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

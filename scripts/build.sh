@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Configures and builds one variant; with --tests its unit tests too. Quiet unless something fails.
+# Configures and builds one variant; with --tests, also its unit tests. Prints output only on failure.
 #
-#   default  build/          what `make` makes; PREFIX, if set, is where it will be installed
-#   release  build-release/  the same for our own checks, which accept no warning
+#   default  build/          the target of `make`; PREFIX, if set, is the installation prefix
+#   release  build-release/  the same with -Werror, for our own checks
 #   asan     build-asan/     with AddressSanitizer and UndefinedBehaviorSanitizer
 #   tsan     build-tsan/     with ThreadSanitizer
 set -euo pipefail
@@ -17,11 +17,11 @@ default)
     options=("--prefix=${PREFIX:-/usr/local}")
     ;;
 release) options=(-Dwerror=true) ;;
-# The sanitizers' instrumentation causes false warnings in gcc, so warnings are no errors here.
+# No -Werror here: the sanitizers' instrumentation causes false warnings in gcc.
 asan) options=('-Db_sanitize=address,undefined' -Db_lundef=false -Doptimization=1) ;;
 tsan) options=(-Db_sanitize=thread -Db_lundef=false -Doptimization=1) ;;
 *)
-    echo "build.sh: unknown variant '$variant': it takes default, release, asan or tsan" >&2
+    echo "build.sh: unknown variant '$variant'; use default, release, asan or tsan" >&2
     exit 2
     ;;
 esac
@@ -36,7 +36,7 @@ fail()
     exit 1
 }
 
-# Whether setup.sh has installed something since the last configuration: then meson must look again.
+# Whether setup.sh has installed something since the last configuration, so that meson must rerun.
 installed_since()
 {
     local stamp
@@ -62,13 +62,13 @@ if [[ ${2:-} = --tests && ! -f $dir/.with-tests ]]; then
 fi
 
 ninja=("$(command -v ninja || command -v ninja-build || command -v samu)" -C "$dir")
-# The build runs programs that it has built. ThreadSanitizer's cannot always start under strong
-# address randomisation.
+# The build runs programs that it has built. With ThreadSanitizer they may fail to start under
+# strong address space randomisation.
 if [[ $variant = tsan ]] && setarch "$(uname -m)" -R true 2>/dev/null; then
     ninja=(setarch "$(uname -m)" -R "${ninja[@]}")
 fi
 
-# Since meson 1.7, `all` leaves out what only tests need.
+# Since meson 1.7, `all` does not include targets that only tests need.
 [[ ${2:-} != --tests ]] || ninja+=(all meson-test-prereq)
 
 if [[ -t 1 ]]; then

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Draws the pictures of `gpulse top` in docs/pictures out of the screens in tests/golden.
+"""Draws the pictures of `gpulse top` in docs/pictures from the screens in tests/golden.
 
 usage: scripts/pictures.py [--check]
 
---check: only say whether they are what would be drawn.
+--check: only check whether the pictures are up to date.
 """
 import re
 import sys
@@ -20,7 +20,7 @@ EIGHTHS_LEFT = "▏▎▍▌▋▊▉█"
 
 
 def runs(line):
-    """The stretches of a line that look alike: column, text, colour, bold, reversed."""
+    """The runs of a line with the same attributes: column, text, colour, bold, reversed."""
     x, color, bold, reverse = 0, FOREGROUND, False, False
     for part in re.split(r"(\x1b\[[0-9;]*m)", line):
         if part.startswith("\x1b"):
@@ -37,7 +37,7 @@ def rectangle(x, y, w, h, color):
 
 
 def block(blocks, x, y, color):
-    """Blocks are drawn, because fonts leave gaps between them."""
+    """Block characters are drawn as rectangles, because fonts leave gaps between them."""
     if blocks[0] in EIGHTHS_LOW[:-1]:
         height = CELL_H * (EIGHTHS_LOW.index(blocks) + 1) / 8
         return rectangle(x, y + CELL_H - height, CELL_W, height, color)
@@ -46,7 +46,7 @@ def block(blocks, x, y, color):
 
 
 def dots(char, x, y):
-    """The dots of a braille character, as parts of a path."""
+    """The dots of a braille character, as path segments."""
     bits = ord(char) - 0x2800
     places = [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2), (0, 3), (1, 3)]
     return "".join(f"M{x + 0.5 + 4 * column:g} {y + 0.5 + 4.25 * row:g}h3v3h-3z"
@@ -58,7 +58,7 @@ def draw_run(x, text, color, bold, reverse, top):
     if reverse:
         yield rectangle(left, top, len(text) * CELL_W, CELL_H, color)
         color = BACKGROUND
-    for match in re.finditer("⣿+", text):  # a pattern of dots instead of each
+    for match in re.finditer("⣿+", text):  # one pattern instead of single dots
         yield rectangle(left + match.start() * CELL_W, top, len(match.group()) * CELL_W, CELL_H,
                         f"url(#dots{color[1:]})")
     path = "".join(dots(c, left + i * CELL_W, top) for i, c in enumerate(text)

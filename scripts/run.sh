@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Opens the gpulse that was built: on this machine's GPUs, or on simulated ones if there are none.
+# Runs the built gpulse on this machine's GPUs, or on simulated ones if there are none.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,10 +14,10 @@ driver_is_here()
 }
 
 if ! driver_is_here; then
-    echo "no NVIDIA driver here: showing a simulated machine (gpulse --sim $machine)"
+    echo "no NVIDIA driver found; showing a simulated machine (gpulse --sim $machine)"
     args=(--sim "$machine")
 elif ! reason=$("$gpulse" query index 2>&1 >/dev/null </dev/null); then
-    echo "the NVIDIA driver here does not answer: showing a simulated machine (gpulse --sim $machine)"
+    echo "the NVIDIA driver does not respond; showing a simulated machine (gpulse --sim $machine)"
     [[ -z $reason ]] || printf '  %s\n' "${reason%%$'\n'*}"
     args=(--sim "$machine")
 fi

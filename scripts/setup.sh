@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Installs what building ("build") or testing ("check") gpulse needs and this machine lacks.
+# Installs missing dependencies for building ("build") or testing ("check") gpulse.
 #
-# Each need is tested by what it does (a program answers, a library is found, a program links), not
-# by the name of a package. When nothing is missing a stamp in build/ remembers it, so that the next
-# run costs nothing. Knows apt (Debian, Ubuntu), dnf (Fedora) and pacman (Arch).
+# A dependency is tested by its function (a program runs, a library is found, a test program links),
+# not by its package name. If nothing is missing, a stamp file in build/ makes the next run a no-op.
+# Supports apt (Debian, Ubuntu), dnf (Fedora) and pacman (Arch).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -11,16 +11,16 @@ goal=${1:-build}
 stamp=build/.setup-$goal
 probe=
 
-# The names of packages, and how far each was checked:
+# Package names, and how they were verified:
 #   apt     installed on Debian 12 and 13
 #   dnf     not installed. packages.fedoraproject.org has python3-pyte (40 to 45), libcmocka-devel (42 to
-#           45) and clang-tools-extra, a part of llvm (43 to 45). Spec files define libtsan (gcc),
-#           inih-devel, and xmllint in libxml2. The others are what spec files of other projects
-#           require, for Fedora and its kin.
-#   pacman  not installed. archlinux.org has bats (once bash-bats) and libinih. Arch's own PKGBUILDs
+#           45) and clang-tools-extra, built from llvm (43 to 45). Spec files define libtsan (gcc),
+#           inih-devel, and xmllint in libxml2. The others are required by spec files
+#           of other projects for Fedora and related distributions.
+#   pacman  not installed. archlinux.org has bats (formerly bash-bats) and libinih. Arch's own PKGBUILDs
 #           of 2022 have the others.
 #
-# need          test                   apt              dnf                 pacman
+# dependency    test                   apt              dnf                 pacman
 build_needs='
 compiler        have_compiler          gcc,libc6-dev    gcc,glibc-devel     gcc
 meson           have_meson             meson            meson               meson
@@ -48,14 +48,14 @@ pyte            have_module:pyte        python3-pyte     python3-pyte        pyt
 prometheus-py   have_module:prometheus_client  python3-prometheus-client  python3-prometheus_client  python-prometheus_client
 jsonschema-py   have_module:jsonschema  python3-jsonschema  python3-jsonschema  python-jsonschema
 '
-# Without these gpulse builds all the same.
+# gpulse also builds without these.
 optional=' scdoc '
 
 case $goal in
 build) needs=$build_needs ;;
 check) needs=$build_needs$check_needs ;;
 *)
-    echo "setup.sh: unknown goal '$goal': it takes build or check" >&2
+    echo "setup.sh: unknown goal '$goal'; use build or check" >&2
     exit 2
     ;;
 esac
@@ -80,7 +80,7 @@ have_pkg_config()
     have pkg-config
 }
 
-# A module of the system's Python, which need not be the one that is found first.
+# A module of the system's Python, which may not be the first in PATH.
 have_module()
 {
     python3 -c "import $1" 2>/dev/null || /usr/bin/python3 -c "import $1" 2>/dev/null
@@ -91,7 +91,7 @@ have_ninja()
     have ninja || have ninja-build || have samu
 }
 
-# The oldest meson that meson.build accepts.
+# The minimum meson version in meson.build.
 meson_wanted()
 {
     sed -n "s/.*meson_version: *'>= *\([0-9.]*\)'.*/\1/p" meson.build
@@ -146,7 +146,7 @@ satisfied()
     esac
 }
 
-# Sets `missing` (needs) and `packages` (what this system calls them).
+# Sets `missing` (dependencies) and `packages` (their package names on this system).
 find_missing()
 {
     local need test apt dnf pacman column
@@ -173,8 +173,8 @@ find_missing()
     done <<<"$needs"
 }
 
-# libFuzzer's package is named after the version of clang. Before clang is here, Debian's package for
-# the default version does; a system without that one gets it in the second round.
+# The name of libFuzzer's package contains the version of clang. If clang is not installed yet, use
+# Debian's package for the default version; without that, the second pass installs it.
 fuzzer_package()
 {
     local major
@@ -202,7 +202,7 @@ detect_manager()
     manager=
 }
 
-# Every failure ends here: prints the reason, what is missing, and what the user can do; exits.
+# Called on every failure: prints the reason, what is missing, and the remedy; exits.
 give_up()
 {
     local all=("${packages[@]}" "${optional_packages[@]}")
@@ -219,17 +219,17 @@ give_up()
     exit 1
 }
 
-# Whether packages can be installed, and how: sets `obstacle` or `sudo`. Asks for nothing, changes
-# nothing.
+# Determines whether packages can be installed, and how: sets `obstacle` or `sudo`. Does not prompt,
+# and changes nothing.
 find_obstacle()
 {
     sudo=() obstacle=
     if [[ -z $manager ]]; then
-        obstacle="there is neither apt-get nor dnf nor pacman"
+        obstacle="found neither apt-get nor dnf nor pacman"
     elif [[ $(id -u) -eq 0 ]]; then
         :
     elif ! have sudo; then
-        obstacle="not root, and there is no sudo"
+        obstacle="not root, and sudo is not installed"
     elif sudo -n true 2>/dev/null; then
         sudo=(sudo -n)
     elif [[ -t 0 && -z ${CI:-} ]]; then
@@ -239,7 +239,7 @@ find_obstacle()
     fi
 }
 
-# Everything that is about to be done, before it is done.
+# Prints the planned changes before they are made.
 announce()
 {
     local who="as root"
@@ -262,7 +262,7 @@ install_with_manager()
     esac
 }
 
-# pacman's lists are refreshed only where there are none: newer lists want a whole upgrade.
+# pacman's lists are refreshed only if there are none: newer lists require a full upgrade.
 refresh_lists()
 {
     [[ -z ${refreshed:-} ]] || return 0
@@ -273,32 +273,32 @@ refresh_lists()
         ! compgen -G '/var/lib/pacman/sync/*.db' >/dev/null || return 0
         "${sudo[@]}" pacman -Sy --noconfirm --noprogressbar </dev/null >/dev/null
         ;;
-    esac || say "cannot refresh the package lists; using the present ones"
+    esac || say "cannot refresh the package lists; using the existing ones"
 }
 
 install_missing()
 {
     local log=$probe/install.log
     announce
-    # The password is asked for here, before anything changes.
-    [[ ${sudo[*]} != sudo ]] || sudo -v || give_up "cannot install packages: sudo refuses"
+    # sudo prompts for the password here, before anything changes.
+    [[ ${sudo[*]} != sudo ]] || sudo -v || give_up "cannot install packages: sudo failed"
     refresh_lists
     if [[ ${#packages[@]} -gt 0 ]] && ! install_with_manager "${packages[@]}" >"$log" 2>&1; then
         tail -n 20 "$log" >&2
         give_up "$manager failed"
     fi
-    # A failure here does not stop the set-up: what is still missing is reported at the end.
+    # A failure here is not fatal: missing dependencies are reported at the end.
     [[ ${#optional_packages[@]} -eq 0 ]] ||
         install_with_manager "${optional_packages[@]}" >"$log" 2>&1 || true
 }
 
 give_up_on_leftovers()
 {
-    local reason="the packages of this system do not provide everything"
+    local reason="the packages of this system do not provide all dependencies"
     packages=() optional_packages=() # they are installed
     case " ${missing[*]} " in
     *' meson '*)
-        reason="meson $(meson_wanted) or newer is needed, this system offers $(
+        reason="meson $(meson_wanted) or newer is needed, but this system has $(
             meson --version 2>/dev/null || echo none
         ); try: pipx install meson"
         ;;
@@ -306,7 +306,7 @@ give_up_on_leftovers()
     give_up "$reason"
 }
 
-# The stamp is good until this script or meson.build changes, and while the main programs are there.
+# The stamp is valid until this script or meson.build changes, or a main program is removed.
 stamp_is_good()
 {
     [[ -f $stamp && ! scripts/setup.sh -nt $stamp && ! meson.build -nt $stamp ]] || return 1
@@ -319,7 +319,7 @@ probe=$(mktemp -d)
 trap 'rm -rf "$probe"' EXIT
 detect_manager
 find_missing
-# Twice, because the name of one package can depend on the version of another.
+# Two passes, because a package name can depend on the version of another package.
 tried=
 for _ in 1 2; do
     wanted="${packages[*]} ${optional_packages[*]}"
@@ -335,6 +335,6 @@ for _ in 1 2; do
     find_missing
 done
 is_optional_only || give_up_on_leftovers
-[[ ${#missing[@]} -eq 0 ]] || say "going on without ${missing[*]}"
+[[ ${#missing[@]} -eq 0 ]] || say "continuing without ${missing[*]}"
 mkdir -p "$(dirname "$stamp")"
 : >"$stamp"

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Makes C of the tables in data/tables: tables.py FOLDER OUT.c OUT.d
+"""Generates C code from the tables in data/tables: tables.py FOLDER OUT.c OUT.d
 
-A table is a CSV file. TABLES says what its columns are; a row that does not fit ends the build with
-its file and line. The structs stand in src/doctor/tables.h, whose members have the columns' names.
+A table is a CSV file. TABLES defines its columns; an invalid row fails the build with its file and
+line. The structs are in src/doctor/tables.h; their members have the names of the columns.
 """
 import csv
 import re
@@ -80,7 +80,7 @@ def module_bits(cell):
 
 
 def architectures(cell):
-    """Such as nvcc takes: sm_75 sm_90a compute_120."""
+    """As for nvcc: sm_75 sm_90a compute_120."""
     return text(matching(r"(sm|compute)_[0-9]+[af]?( (sm|compute)_[0-9]+[af]?)*", "list")(cell))
 
 
@@ -299,25 +299,25 @@ TABLES = {
 }
 
 
-# ---- what one table says of another
+# ---- references between tables
 
 def numbers(cell):
     return [int(n) for n in cell.split(".")]
 
 
 def check_build(row, archs, toolkits):
-    """The compiler of a build's CUDA must know what the build is said to have code for."""
+    """The compiler in a build's CUDA version must support the architectures of the build."""
     cuda = numbers(row["cuda"])
     if cuda not in toolkits:
-        raise Bad(f"no toolkit is CUDA {row['cuda']}")
+        raise Bad(f"no toolkit has CUDA {row['cuda']}")
     for item in re.findall(r"[0-9]+", row["archs"]):
         arch = archs.get(f"{item[:-1]}.{item[-1]}")
         if not arch:
-            raise Bad(f"no arch is {item}")
+            raise Bad(f"unknown architecture {item}")
         if len(cuda) > 1 and cuda < numbers(arch["first_cuda"]):
             raise Bad(f"CUDA {row['cuda']} is too old for {item}")
         if arch["last_cuda"] and cuda[:2] > numbers(arch["last_cuda"]):
-            raise Bad(f"CUDA {row['cuda']} has no {item} any more")
+            raise Bad(f"CUDA {row['cuda']} no longer supports {item}")
 
 
 def check_all(folder, tables):
@@ -328,7 +328,7 @@ def check_all(folder, tables):
         for line, row, _ in rows:
             try:
                 if row.get("compute_capability", "7.5") not in archs:
-                    raise Bad(f"no arch is {row['compute_capability']}")
+                    raise Bad(f"unknown architecture {row['compute_capability']}")
                 if name.endswith("_builds"):
                     check_build(row, archs, toolkits)
             except Bad as bad:

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Makes C of the words that a published report may contain: words.py SOURCES OUT.c OUT.d
+"""Generates C code for the words that a published report may contain: words.py SOURCES OUT.c OUT.d
 
-They are the words of gpulse's own texts: string literals of C files, the tables in data/tables, and
-the list src/doctor/words.txt, in which '#' begins a comment line. A '#' at the end of a word stands for a
-number or a version: "python#" is python3.11. A conversion after a word in a literal is one, too.
-Words are compared without case.
+These are the words in gpulse's own texts: string literals of C files, the tables in data/tables, and
+the list src/doctor/words.txt, where '#' begins a comment line. A '#' at the end of a word stands for a
+number or a version: "python#" matches python3.11. A printf conversion after a word counts as one, too.
+Words are compared case-insensitively.
 """
 import re
 import sys
@@ -12,17 +12,17 @@ from pathlib import Path
 
 SOURCES = ("src/doctor/*.[ch]", "src/doctor/*.def", "src/cmd/doctor*.c", "src/model/*.def", "src/source/*.c",
            "src/source/nvml/*.c", "src/base/err.c", "data/tables/*.csv", "src/doctor/words.txt")
-LITERAL = re.compile(r'/\*.*?\*/|#include[^\n]*|"((?:[^"\\\n]|\\.)*)"', re.DOTALL)  # or what has none
+LITERAL = re.compile(r'/\*.*?\*/|#include[^\n]*|"((?:[^"\\\n]|\\.)*)"', re.DOTALL)  # or text without any
 CONVERSION = r"%[-+ 0]*(?:\d+|\*)?(?:\.(?:\d+|\*))?(?:hh|h|ll|l|z|j)?[a-zA-Z]"
 WORD = re.compile(r"[\w.+-]+#?")
-# With a number after them, these are names that people give to machines.
+# With a number appended, these are common names of machines and users.
 NAMES = {"gpu#", "host#", "node#", "server#", "machine#", "user#", "rank#"}
 
 
 def c_texts(text):
     for literal in LITERAL.findall(text):
         literal = re.sub(r"\\.", " ", literal).replace("#", " ").replace("%%", " ")
-        # what comes after a conversion depends on it; what is before is a word with a number
+        # text glued to the end of a conversion varies; a word before it has a number appended
         yield re.sub(rf"{CONVERSION}(?:{CONVERSION}|[\w.+-])*", "# ", literal)
 
 

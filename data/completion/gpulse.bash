@@ -1,4 +1,4 @@
-# Completion of gpulse for bash. All knowledge is in the program: "gpulse __complete -- WORDS".
+# Completion of gpulse for bash. The program provides the candidates: "gpulse __complete -- WORDS".
 
 _gpulse()
 {
@@ -6,7 +6,7 @@ _gpulse()
     local -a words=()
     COMPREPLY=()
 
-    # Bash breaks words at '=' and ':'; gpulse wants them whole.
+    # Bash splits words at '=' and ':'; gpulse needs them whole.
     for ((i = 1; i <= COMP_CWORD; i++)); do
         word=${COMP_WORDS[i]}
         if ((${#words[@]})) && [[ $word = [=:]* || ${words[-1]} = *[=:] ]] && ((i > 1)); then
@@ -17,7 +17,7 @@ _gpulse()
     done
     ((${#words[@]})) || words=("")
 
-    # What stands before the last break stays on the line: candidates must not repeat it.
+    # The text before the last split stays on the line: candidates must not repeat it.
     word=${words[-1]}
     cut=${word%"${word##*[=:]}"}
 
@@ -41,7 +41,7 @@ _gpulse()
         esac
     done < <("${COMP_WORDS[0]}" __complete -- "${words[@]}" 2>/dev/null)
 
-    # A list of metrics goes on behind a comma, a control behind its '=': no blank after it.
+    # A list of metrics continues after a comma, a control after its '=': add no blank.
     [[ $word != *,* && ${COMPREPLY[0]-} != *= ]] || compopt -o nospace 2>/dev/null
 }
 

@@ -1,4 +1,4 @@
-# Completion of gpulse for fish. All knowledge is in the program: "gpulse __complete -- WORDS".
+# Completion of gpulse for fish. The program provides the candidates: "gpulse __complete -- WORDS".
 
 function __gpulse_complete
     set -l typed (commandline -opc) (commandline -ct)
