@@ -235,7 +235,8 @@ const struct gp_cmd gp_cmd_reclaim = {
         "that still have a GPU open although their parent is gone, such as the data loaders of a "
         "killed training. Then waits until the driver has freed their memory, and prints memory in "
         "use before and after.\n\n"
-        "Check the list before you confirm: somebody may still need these processes. The memory of "
+        "Check the list before you confirm: another user may still need these processes. The "
+        "memory of "
         "a running process cannot be taken away from outside; PyTorch's cache, for example, is "
         "emptied by torch.cuda.empty_cache() inside the process.",
     .examples = "gpulse reclaim\tall GPUs\n"

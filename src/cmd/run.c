@@ -394,7 +394,7 @@ const struct gp_cmd gp_cmd_run = {
         "The command runs in its own process group, with the terminal, and receives the signals "
         "sent to gpulse. Its exit status becomes that of gpulse (128 plus the signal number if a "
         "signal killed it). If it uses other GPUs than the reserved ones, gpulse says so, and why. "
-        "Processes it leaves behind are terminated, and gpulse waits until their GPU memory is "
+        "Leftover processes are terminated, and gpulse waits until their GPU memory is "
         "freed. However gpulse ends, so do the command and its reservation.\n\n"
         "The output passes unchanged, and is watched: when the command runs out of memory, gpulse "
         "looks at the GPUs at that moment and reports at the end who held the memory, the cause, "

@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""tests/lint/lint.py: a phrase of tests/lint/phrases.txt is found wherever users would read it.
+
+variants: release
+"""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from tap import main, test
+
+ROOT = Path(os.environ.get("GPULSE_SOURCE", Path(__file__).resolve().parent.parent))
+LISTED = [line.partition("  ")[0] for line in (ROOT / "tests/lint/phrases.txt").read_text().splitlines()
+          if line and line[0] != "#"]
+
+
+def findings(files, exceptions=""):
+    """What the rule finds in a tree with these files: path and line, then what is wrong."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        (root / "tests/lint").mkdir(parents=True)
+        for name in ("lint.py", "phrases.txt"):
+            shutil.copy(ROOT / "tests/lint" / name, root / "tests/lint" / name)
+        (root / "tests/lint/exceptions.txt").write_text(exceptions)
+        (root / "CONTRIBUTING.md").write_text("")
+        for name, text in files.items():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text(text)
+        result = subprocess.run([sys.executable, root / "tests/lint/lint.py"], cwd=root, timeout=60,
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=False)
+    lines = result.stdout.splitlines()
+    start = next(i for i, line in enumerate(lines) if line.endswith(" phrases"))
+    found = []
+    for line in lines[start + 1:]:
+        if not line.startswith("#"):
+            break
+        found.append(line[2:])
+    assert lines[start].startswith("not ok") == bool(found), result.stdout
+    assert not found or result.returncode == 1, result
+    return found
+
+
+@test
+def every_phrase_is_found():
+    assert len(LISTED) > 20 and len(set(LISTED)) == len(LISTED)
+    for phrase in LISTED:
+        found = findings({"src/cmd/x.c": f'puts("it is {phrase} here");\n'})
+        assert any(line.startswith(f'src/cmd/x.c:1: "{phrase}": write ') for line in found), (phrase, found)
+
+
+@test
+def in_literals_of_several_lines_and_in_any_case():
+    found = findings({"sim/x.def": 'X(A,\n  "reserved; Main "\n  "memory is full")\n'})
+    assert found == ['sim/x.def:2: "main memory": write host memory'], found
+    assert findings({"src/cmd/x.c": '"ends here\\nnobody"\n'}), "after an escape"
+
+
+@test
+def in_data():
+    found = findings({"data/tables/x.csv": "id,words\n1,the job goes on\n"})
+    assert found == ['data/tables/x.csv:2: "goes on": write continues'], found
+
+
+@test
+def not_in_comments_names_or_parts_of_words():
+    assert not findings({"src/cmd/x.c": '/* "main memory" */\n// "main memory"\nint so_long;\n'
+                                        '#include "main memory.h"\nputs("besides");\n'})
+    assert not findings({"tests/x.txt": "main memory\n"})
+
+
+@test
+def exceptions_cover_a_folder():
+    files = {"src/cmd/x.c": '"main memory"\n', "src/jobs/x.c": '"main memory"\n'}
+    assert len(findings(files)) == 2
+    found = findings(files, "phrases src/cmd/*  for this test\n")
+    assert len(found) == 1 and found[0].startswith("src/jobs/x.c"), found
+
+
+main()
