@@ -363,7 +363,7 @@ static const char *best_so_far(const struct gp_fit_search *s)
     return text;
 }
 
-/* Whether the search can go on after this trial. */
+/* Whether the search can continue after this trial. */
 static int check_trial(struct gp_fit_search *s, const struct gp_fit_trial *trial,
                        enum gp_fit_verdict verdict, int status, struct gp_err *err)
 {

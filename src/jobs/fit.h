@@ -16,9 +16,8 @@ struct gp_err;
 enum {
     GP_FIT_TRIALS = 14,     /* of the search, by default */
     GP_FIT_TRIALS_MAX = 64, /* of the search */
-    GP_FIT_CONFIRMS = 5,    /* confirming runs; the last one has 0.93^4 = 0.75 of the first's batch
-                             */
-    GP_FIT_HANGS = 2,       /* hung trials that stop the search: each of them takes minutes */
+    GP_FIT_CONFIRMS = 5,    /* confirming runs; the last has 0.93^4 = 0.75 of the first's batch */
+    GP_FIT_HANGS = 2,       /* hung trials that stop the search: each takes minutes */
     GP_FIT_POINTS = 3,      /* newest trials that determine the next size */
     GP_FIT_BATCH_MAX = INT32_MAX, /* programs store it in an int */
 };

@@ -38,13 +38,13 @@ nothing_is_left() {
     [ "$output" = 766 ]
     [ -z "$stderr" ]
     gpulse fit-batch --steady 300ms -- ./train.sh {}
-    complains '^gpulse: 8 trials are known from before'
+    complains '^gpulse: reusing 8 earlier trials '
     echo "# changed" >>train.sh
     gpulse fit-batch --max 4 --steady 300ms -- ./train.sh {}
     complains '^gpulse: trial with batch 1: ok'
     # another long run is not known, the trials are
     gpulse fit-batch --max 4 --steady 300ms --confirm 400ms -- ./train.sh {}
-    complains '^gpulse: 2 trials are known from before'
+    complains '^gpulse: reusing 2 earlier trials '
     complains '^gpulse: long run with batch 4: ok'
 }
 
@@ -107,7 +107,7 @@ nothing_is_left() {
     complains "^gpulse: cannot run './nothing'"
     status_is 1
     gpulse fit-batch
-    fails 2 'say what to try: .*'
+    fails 2 'missing command; usage: .*'
     gpulse fit-batch -- ./train.sh
     fails 2 'no place for the batch size: .*'
     gpulse fit-batch --env B -- ./train.sh
