@@ -3,7 +3,7 @@
 
 load helpers
 
-@test "a single sample has rates: it takes the one they start from itself" {
+@test "a single sample has rates: it takes a first sample for them itself" {
     gpulse --sim h100x8 query 'throttle.sw_power_cap,pcie.throughput.tx,gpm.sm.active' -i 0 -f json
     status_is 0
     json_is 'all(d["gpus"][0][k] > 0 for k in ("throttle.sw_power_cap", "pcie.throughput.tx", "gpm.sm.active"))' True
@@ -77,7 +77,7 @@ load helpers
     json_is 'd["gpus"][0]["reasons"]["memory.unattributed"]' "no permission"
 }
 
-@test "a driver without samples still tells peaks" {
+@test "a driver without samples still reports peaks" {
     fault t4 --gpu 0 error=NOT_FOUND:nvmlDeviceGetSamples
     gpulse --sim t4 --sim-still query utilization.gpu,utilization.gpu.peak -f csv --no-header
     [ "$output" = "38,38" ]

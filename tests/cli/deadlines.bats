@@ -114,7 +114,7 @@ told_last() {
     return 1
 }
 
-@test "a GPU is lost: what the others report is told, or when it may be missing" {
+@test "a GPU is lost: events of the others are reported, or the time in which they may be missing" {
     watching --sim h100x8 events -f ndjson -n 0.5
     fault h100x8 --gpu 1 lost
     for xid in {100..139}; do

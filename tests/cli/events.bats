@@ -70,7 +70,7 @@ records() {
     run ! grep -q 'GPU 0' out
 }
 
-@test "no gap is told to those who want nothing of the driver" {
+@test "no gap is reported if no driver events are selected" {
     watching --sim h100x2 events -n 0.1 --kind lost,back
     fault h100x2 --gpu 1 lost
     told 'GPU 1' lost 'GPU is lost .*'
@@ -138,7 +138,7 @@ apply_changes() {
     done <<<"$changes"
 }
 
-@test "what driver and readings both show is told once" {
+@test "a change shown by driver and readings is reported once" {
     every_type
     watching --sim ./m.json events -n 0.1
     apply_changes
@@ -273,7 +273,7 @@ EOF
     interrupt
 }
 
-@test "a storm: every event is told, or counted as lost" {
+@test "a storm: every event is reported, or counted as lost" {
     watching --sim h100x2 events --kind xid -f ndjson
     fault h100x2 --gpu 1 'xid=31*10000'
     fault h100x2 --gpu 0 xid=13
@@ -299,7 +299,7 @@ EOF
     only_once 'GPU 0' back
 }
 
-@test "a wait that hangs: the rest goes on, it is said, and Ctrl-C ends it" {
+@test "a wait that hangs: it is reported, the rest continues, and Ctrl-C stops it" {
     watching --sim h100x2 --timeout 2 events -n 0.2 -f ndjson
     fault h100x2 hang=1h:nvmlEventSetWait
     until_true grep -Eq "the driver's events: no answer for [0-9]+ s \(nvmlEventSetWait_v2\); " out
@@ -360,7 +360,7 @@ EOF
     done
 }
 
-@test "a reader that goes away ends it, even if nothing happens" {
+@test "a closed pipe stops it, even if nothing happens" {
     mkfifo pipe
     "$GPULSE" --sim h100x2 events --kind xid >pipe 2>err 3>&- &
     pid=$!
@@ -416,7 +416,7 @@ EOF
     [ "$(wc -l <log)" -eq 1 ]
 }
 
-@test "let go of the driver by SIGUSR1, and hold it again" {
+@test "SIGUSR1 closes the driver, and reopens it" {
     watching --sim h100x2 events -n 0.1
     kill -USR1 "$pid"
     told 'GPU 1' released 'released: gpulse closed the driver; SIGUSR1 reopens it'

@@ -21,7 +21,7 @@ END
     [ "${#lines[@]}" -eq 3 ]
 }
 
-@test "standard input, several logs, and what is no failure" {
+@test "standard input, several logs, and lines that are no failure" {
     gpulse explain --all - <train.log
     says '^\(stdin\):2: W tensorflow'
     says '^    no failure: TensorFlow goes on$'

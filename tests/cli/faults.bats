@@ -62,7 +62,7 @@ has_library() {
     return 1
 }
 
-@test "no library anywhere: the message says how to go on" {
+@test "no library anywhere: the message has a remedy" {
     without_library status
     fails 4 'cannot load libnvidia-ml\.so\.1: not found; is the NVIDIA driver installed\? to try gpulse without one: gpulse --sim h100x8'
 }
@@ -418,7 +418,7 @@ PYTHON
     status_is 130
 }
 
-@test "status in a loop shows a silent GPU with what was last seen" {
+@test "status in a loop shows a silent GPU with its last values" {
     start --sim h100x2 --timeout 2 status --no-header --watch 0.1
     until_true grep -q '^\[1\]' out
     fault h100x2 --gpu 1 hang=1h
@@ -453,7 +453,7 @@ calls() {
     [ "$(calls nvmlDeviceGetTemperature count)" -eq 8 ]
 }
 
-@test "chosen by UUID, and hung from the start: it is said that nobody knows which one it is" {
+@test "selected by UUID, and hung from the start: the message says that its UUID is unknown" {
     fault h100x4 --gpu 2 hang=1h
     gpulse --sim h100x4 --timeout 0.5 query index,temperature.gpu -i GPU-00000002
     fails 6 'cannot resolve --id: GPU 2 has not been identified: no answer for [0-9]+ s \(nvml[A-Za-z0-9_]+\)'
@@ -611,7 +611,7 @@ bind() {
     says '\|    \?\? /    \?\? MiB \|$'
 }
 
-@test "processes in JSON: a GPU that cannot tell its own does not look free" {
+@test "processes in JSON: a GPU that does not list its processes does not look free" {
     fault h100x4 --gpu 3 lost
     fault h100x4 --gpu 1 deny:nvmlDeviceGetComputeRunningProcesses
     gpulse --sim h100x4 query pid --processes -f json

@@ -92,7 +92,7 @@ nothing_is_left() {
     says '^  memory does not depend on the batch size: does the program use it\?$'
 }
 
-@test "what is no trial" {
+@test "commands that are no trial" {
     trainer
     gpulse fit-batch -- sh -c 'echo "no such file: {}"; exit 3'
     status_is 1

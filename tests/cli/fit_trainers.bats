@@ -142,7 +142,7 @@ nothing_is_left() {
     nothing_is_left
 }
 
-@test "JAX and TensorFlow take memory as needed in trials" {
+@test "JAX and TensorFlow allocate memory on demand in trials" {
     trainers
     fit jax --steady 300ms --max 16 --confirm no
     status_is 0
@@ -194,7 +194,7 @@ nothing_is_left() {
     complains '^gpulse: cannot write the output of the trials to shared/trial-1-batch-1.log: .*(12345|other user|another user)'
 }
 
-@test "what ends a search is in the document, too" {
+@test "the reason for the end of a search is in the document, too" {
     trainers
     gpulse fit-batch -f json -- sh -c 'exit 3 # {}'
     status_is 1

@@ -3,7 +3,7 @@
 
 load helpers
 
-@test "its memory comes back, and that is told" {
+@test "its memory is freed, which is reported" {
     quiet_t4
     job --mem 5GiB
     gpulse kill "$job" --yes
@@ -17,7 +17,7 @@ load helpers
     [ -z "$output" ]
 }
 
-@test "nobody is ended without a yes" {
+@test "no process is terminated without confirmation" {
     quiet_t4
     job
     gpulse kill "$job" </dev/null
@@ -78,7 +78,7 @@ load helpers
     says '^GPU 0: 1024 MiB in use before, 0 MiB now$'
 }
 
-@test "memory that does not come back is told" {
+@test "memory that is not freed is reported" {
     quiet_t4
     job --workers 2 --mem 3GiB
     mapfile -t -O "${#STARTED[@]}" STARTED < <(pgrep -P "$job")
@@ -90,7 +90,7 @@ load helpers
     complains 'their memory was not freed'
 }
 
-@test "who is chosen" {
+@test "selected processes" {
     quiet_t4
     job --name train.py
     local train=$job
@@ -114,7 +114,7 @@ load helpers
     fails 1 'no matching process on the GPUs'
 }
 
-@test "what says nothing chooses nobody" {
+@test "an empty value selects no process" {
     quiet_t4
     job
     gpulse kill "" --user "$(id -un)" --yes
@@ -142,7 +142,7 @@ load helpers
     runs_on "$job"
 }
 
-@test "who is not meant is not touched" {
+@test "other processes are not touched" {
     quiet_t4
     job
     gpulse kill

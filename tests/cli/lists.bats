@@ -64,7 +64,7 @@ called() {
     [ "${lines[0]}" = "0,Active,[Insufficient Permissions]" ]
 }
 
-@test "peers: how the GPUs stand to each other" {
+@test "peers: the connections between GPUs" {
     still h100x8 index,number,connection,level,nvlinks,p2p.read --rows peers -f csv --no-header -i 0
     line_count 7
     [ "${lines[0]}" = "0,1,NV18,NODE,18,OK" ]
@@ -291,7 +291,7 @@ for l in d["lists"]["nvlinks"]: l.update(version=4, replay=3)'
     [ "${lines[0]}" = "0,Active,26562000000.00,[N/A],3,0" ]
 }
 
-@test "what is not asked for costs nothing" {
+@test "fields that are not requested cost nothing" {
     calls h100x1 index,name
     for name in nvmlDeviceGetSupportedMemoryClocks nvmlDeviceGetNvLinkState nvmlDeviceGetTopologyCommonAncestor \
         nvmlDeviceGetFieldValues nvmlDeviceGetAccountingPids nvmlDeviceGetNumFans; do

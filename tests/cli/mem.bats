@@ -17,7 +17,7 @@ row() {
     [ "$found" = "$2" ] || explain "the row is '$found', expected '$2'"
 }
 
-@test "mem: a row per GPU, and who has its memory" {
+@test "mem: a row per GPU, and the processes that use its memory" {
     h100s 2
     job --gpu 1 --mem 20GiB
     gpulse mem
@@ -86,7 +86,7 @@ row() {
     json_is '[p["instance"] for p in d["gpus"][0]["processes"]]' '[0, 2]'
 }
 
-@test "mem: what is not attributed has a reason" {
+@test "mem: memory that is not attributed has a reason" {
     quiet_t4
     mkdir -p root/dev root/etc
     ln -s /proc root/proc
@@ -186,7 +186,7 @@ row() {
     json_is '[p["gpu"] for p in d["places"]]' '[1]'
 }
 
-@test "mem: of a GPU in MIG mode only the instances take programs" {
+@test "mem: only the instances of a GPU in MIG mode can run programs" {
     export GPULSE_SIM=a100-mig GPULSE_SIM_STILL=1
     gpulse mem --params 1B -f json
     status_is 0
@@ -263,7 +263,7 @@ row() {
     fails 2 '--format takes one of: table json'
 }
 
-@test "mem: the numbers are there though nobody can look for who has the rest" {
+@test "mem: the numbers are printed even if the search for holders fails" {
     export GPULSE_SIM=t4 GPULSE_SIM_STILL=1
     mkdir empty
     gpulse --root "$PWD/empty" mem

@@ -75,7 +75,7 @@ ends_in_newline() {
     complains '^gpulse: cannot write the output: Bad file descriptor$'
 }
 
-@test "closed descriptors: no file takes their place" {
+@test "closed descriptors: no file gets their numbers" {
     closed() {
         run --separate-stderr bash -c 'exec "$@" '"$1" bash "$GPULSE" "${@:2}"
     }
@@ -97,7 +97,7 @@ ends_in_newline() {
     [ "$(cat file)" = $'index,name\n0,Tesla T4' ]
 }
 
-@test "a reader that goes away ends a loop quietly" {
+@test "a closed pipe stops a loop quietly" {
     run --separate-stderr bash -c '"$@" | head -n 2; exit "${PIPESTATUS[0]}"' bash \
         "$GPULSE" --sim t4 query index -f csv --no-header -n 0.1
     status_is 141
@@ -184,7 +184,7 @@ ends_in_newline() {
     status_is 143
 }
 
-@test "the last sample of a file is whole, however the loop ends" {
+@test "the last sample of a file is complete, however the loop ends" {
     gpulse --sim h100x8 query index,name -f json -n 0.1 -c 3 -o file
     status_is 0
     python3 -c 'import json; assert len(json.load(open("file"))) == 3'
@@ -242,7 +242,7 @@ PYTHON
     done
 }
 
-@test "rotation keeps so many old files and no more" {
+@test "rotation keeps the given number of old files" {
     gpulse --sim t4 query index -f csv -n 0.1 -c 9 -o file --rotate-size 8 --keep 3
     status_is 0
     [ "$(echo file*)" = 'file file.1 file.2 file.3' ]
@@ -272,7 +272,7 @@ PYTHON
     [ "$(cat file.3)" = 'of an earlier run' ]
 }
 
-@test "a signal ends a loop with rotation, and every file is whole" {
+@test "a signal stops a loop with rotation, and every file is complete" {
     for signal in INT TERM; do
         rm -f file*
         start --sim h100x2 query timestamp,index -f json -n 0.1 -o file --rotate-size 1.5kB --keep 100
@@ -395,7 +395,7 @@ PYTHON
     fails 2 '--replace cannot be combined with --append or rotation'
 }
 
-@test "a fifo and /dev/null take what a file takes" {
+@test "a fifo and /dev/null accept the same output as a file" {
     mkfifo fifo
     started "$GPULSE" --sim t4 query index -f csv -n 0.1 -c 2 -o fifo
     [ "$(cat fifo)" = $'index\n0\n0' ]

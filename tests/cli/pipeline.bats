@@ -8,7 +8,7 @@ steps() {
     cat >steps.ini
 }
 
-@test "train, test, evaluate: what went wrong is said, and it goes on where it failed" {
+@test "train, test, evaluate: a failure is reported, and the next run restarts from the failed step" {
     idle_gpus
     cat >train.sh <<END
 #!/bin/sh
@@ -123,7 +123,7 @@ END
     fails 2 '--from and --restart need --pipeline'
 }
 
-@test "what a later step asks for is found wrong before the first one runs" {
+@test "errors in the request of a later step are found before the first one runs" {
     idle_gpus
     steps <<<$'[a]\ncommand = touch begun\n[b]\ncommand = true\nmem = lots'
     gpulse run --pipeline steps.ini
@@ -165,7 +165,7 @@ two" ]
 0,1" ]
 }
 
-@test "who ends it ends all of it" {
+@test "a signal stops all of it" {
     idle_gpus
     steps <<<$'[a]\ncommand = trap "exit 0" TERM; echo >ready; while :; do sleep 0.05; done\n[b]\ncommand = touch never'
     setsid env --default-signal=INT,QUIT,TERM "$GPULSE" run --pipeline steps.ini >out 2>err 3>&- &
@@ -179,7 +179,7 @@ two" ]
     [ ! -e never ]
 }
 
-@test "what ends it ends its step" {
+@test "killing it kills its step" {
     idle_gpus
     steps <<<$'[a]\ncommand = echo $$ >pid; exec sleep 1000\n[b]\ncommand = touch never'
     setsid env --default-signal=INT,QUIT,TERM "$GPULSE" run --pipeline steps.ini >out 2>err 3>&- &
@@ -497,7 +497,7 @@ END
     [ "$(cat out)" = "me| sure? yes" ]
 }
 
-@test "Ctrl-C ends steps that run at the same time" {
+@test "Ctrl-C stops steps that run in parallel" {
     idle_gpus
     cat >wait.sh <<'END'
 echo $$ >"$1.tmp"

@@ -44,7 +44,7 @@ with_owners() {
     complains "unknown column 'size'"
 }
 
-@test "who they belong to and what they run in" {
+@test "their users, containers and jobs" {
     with_owners --columns pid,user,container -f csv --sort pid
     status_is 0
     line_count 7
@@ -141,7 +141,7 @@ in_list() {
     [[ $output == *"load -m t4"* ]]
 }
 
-@test "parents stand above their children" {
+@test "parents are above their children" {
     started "$GPULSE" sim load -m t4 --mem 1GiB --for 60s
     until_true in_list
     gpulse --sim t4 ps --tree --columns pid,command --no-header
@@ -218,7 +218,7 @@ in_list() {
     complains "too many words to select processes"
 }
 
-@test "what they were started in" {
+@test "how they were started" {
     fake_process root 4190001 1234 python train.py
     fake_process root 4190002 1234 python -m ipykernel_launcher
     fake_process root 4190003 1234 python serve.py

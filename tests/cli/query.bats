@@ -49,7 +49,7 @@ t4() {
     [ "${lines[-1]}" = '# EOF' ]
 }
 
-@test "one row that is wider than the terminal stands upright" {
+@test "a single row wider than the terminal is shown vertically" {
     needs_terminal
     on_terminal() {
         run script -qec "stty cols 60; '$GPULSE' --sim $1 --sim-still query name,uuid,temperature.gpu" /dev/null
@@ -64,7 +64,7 @@ t4() {
     says '^name +uuid +temperature.gpu$'
 }
 
-@test "what is absent is named in each format" {
+@test "an absent value has a reason in each format" {
     t4 fan.speed
     says '^ +N/A$'
     t4 fan.speed -f csv --no-header
@@ -81,7 +81,7 @@ t4() {
     says_not '^gpulse'
 }
 
-@test "units: by choice behind a colon, named with --units" {
+@test "units: selected after a colon, shown with --units" {
     t4 memory.total:GiB,power.limit:mW,utilization.gpu:ratio -f csv
     [ "${lines[0]}" = "memory.total [GiB],power.limit [mW],utilization.gpu [ratio]" ]
     [ "${lines[1]}" = "15.0,70000,0.38" ]
@@ -191,7 +191,7 @@ t4() {
     fails 2 "unknown field 'gpm' \(did you mean 'gpm\.\*'\?\); gpulse query --list shows all"
 }
 
-@test "--list: the columns stand, whatever is in them; of one kind of row; for programs" {
+@test "--list: aligned columns, one kind of row, machine-readable formats" {
     gpulse query --list
     status_is 0
     python3 - "$output" <<'PYTHON'
@@ -377,7 +377,7 @@ total_calls() {
     [ "$output" = "[N/A],[N/A],[N/A],[N/A],[N/A],[N/A]" ]
 }
 
-@test "--host asks the driver only for what is the driver's" {
+@test "--host queries the driver only for driver values" {
     GPULSE_SIM_COUNT=$PWD/none gpulse --sim h100x8 query host.load.1m,timestamp,host.name --host -f csv
     status_is 0
     [ ! -e none ] || [ "$(total_calls none)" -eq 0 ]
@@ -398,7 +398,7 @@ total_calls() {
     [ "$(grep nvmlDeviceGet version | grep -vc nvmlDeviceGetCount)" -eq 0 ]
 }
 
-@test "environment variables stand for the common options" {
+@test "environment variables replace the common options" {
     GPULSE_SIM=h100x2 gpulse query index -f csv --no-header
     line_count 2
     # an option wins over the environment
@@ -409,7 +409,7 @@ total_calls() {
     [ "$output" = x ]
 }
 
-@test "a process stands in one row, whatever the instances say of themselves" {
+@test "a process has one row, whatever the instances report" {
     machine a100-mig '
 for i in d["mig"]: i["gpu_instance"] = 3
 m["workload"] = [{"name": "job", "pid": 4190001 + n, "gpus": [0], "util": 1, "memory_bytes": 1048576,

@@ -44,7 +44,7 @@ orphans() {
     says '^Nothing to reclaim'
 }
 
-@test "what a killed job has left behind" {
+@test "leftovers of a killed job" {
     orphans
     gpulse ps --explain
     status_is 0
@@ -60,7 +60,7 @@ orphans() {
     [ "$output" = "${left[0]},0"$'\n'"${left[1]},0" ]
 }
 
-@test "it is had back" {
+@test "its memory is freed" {
     orphans
     gpulse reclaim --dry-run
     status_is 0

@@ -4,7 +4,7 @@
 
 load helpers
 
-@test "a GPU that nobody uses" {
+@test "a free GPU" {
     idle_gpus
     gpulse pick
     status_is 0
@@ -71,7 +71,7 @@ load helpers
     status_is 75
 }
 
-@test "GPUs that nobody can name so" {
+@test "invalid names of GPUs" {
     idle_gpus
     gpulse pick --gpus 0
     fails 2 '--gpus 0: expected 1 to 64; to choose a GPU by index use --gpu-ids 0'
@@ -103,7 +103,7 @@ load helpers
     fails 78 '.*a program can use only one MIG instance'
 }
 
-@test "who uses one, and how much is free" {
+@test "the users of a GPU, and its free memory" {
     idle_gpus
     job --gpu 3 --mem 60GiB
     gpulse pick
@@ -128,7 +128,7 @@ load helpers
     fails 2 '--share needs --mem, .*'
 }
 
-@test "GPUs that are not well" {
+@test "GPUs with errors" {
     idle_gpus
     fault "$GPULSE_SIM" --gpu 3 lost
     gpulse pick --timeout 2m
@@ -217,7 +217,7 @@ m["topology"].update(levels=["NODE", "SYS", "SYS"], cpus=["0-15", "16-31"], node
     [ -z "$(find notes -type f)" ]
 }
 
-@test "what was promised is not given to others, before memory is taken" {
+@test "a reserved GPU is not given to others, even before memory is allocated" {
     idle_gpus
     in_background -i 3 --name training -- bash -c 'echo $$ >pid; exec sleep 1000'
     until_true test -s pid
@@ -241,7 +241,7 @@ m["topology"].update(levels=["NODE", "SYS", "SYS"], cpus=["0-15", "16-31"], node
     until_true is_gone "$(cat pid)" # and its command with it
 }
 
-@test "a dry run says what it would do, and does nothing" {
+@test "a dry run prints the plan, and does nothing" {
     idle_gpus
     gpulse run --dry-run -g 2 -- touch 'it is' $'there\e'
     status_is 0
@@ -284,7 +284,7 @@ m["topology"].update(levels=["NODE", "SYS", "SYS"], cpus=["0-15", "16-31"], node
     [ "$(tr '\n' ' ' <order)" = "1 2 3 " ]
 }
 
-@test "several on one GPU, as long as all that was promised fits" {
+@test "several jobs on one GPU, as long as their reservations fit" {
     idle_gpus
     in_background -i 3 --share --mem 30GiB -- "$GPULSE" sim load --mem 10GiB
     gpulse pick -i 3 --share --mem 49GiB # of 79: 30 are promised, whether or not they are in use
@@ -302,7 +302,7 @@ leaves_behind() {
     echo "setsid $GPULSE sim load --mem 5GiB >$1 2>&1 3>&- & until grep -q holds $1; do sleep 0.05; done"
 }
 
-@test "what it leaves behind is ended, and its memory waited for" {
+@test "leftover processes are terminated, and their memory is waited for" {
     idle_gpus
     gpulse run -i 3 -- bash -c "$(leaves_behind first)"
     status_is 0

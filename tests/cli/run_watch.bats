@@ -9,7 +9,7 @@ record() {
     ls -d home/gpulse/runs/*
 }
 
-@test "what it prints passes unchanged" {
+@test "its output passes unchanged" {
     idle_gpus
     gpulse run -q -- bash -c 'echo out; echo err >&2; printf "no end"'
     [ "$output" = "out
@@ -55,7 +55,7 @@ out" ]
     complains "^    others: other processes have 70.00 GiB of 79.65 GiB: process $job of "
 }
 
-@test "no memory, and the job is gone when the GPU is looked at" {
+@test "out of memory, and the job has exited when the GPU is sampled" {
     idle_gpus
     gpulse run -i 3 -- bash -c "$(sampled 9663676416 --mem 9GiB); echo 'CUDA error: out of memory'; exit 1"
     complains '^    too-big: the program itself needs more than there is, and 70.18 GiB are free; the GPU has 79.65 GiB$'
@@ -107,7 +107,7 @@ out" ]
     complains 'more than the 4096 MiB of --max-gpu-mem$'
 }
 
-@test "a peak between two looks, which the driver's accounting tells" {
+@test "a peak between two samples, known from the driver's accounting" {
     idle_gpus
     gpulse run -- bash -c "$(sampled 5368709120 --mem 5GiB --spike 20GiB)"
     complains '; GPU 3: peak 5120 MiB \(sampled\), '
@@ -130,7 +130,7 @@ out" ]
     complains "; GPU 3: peak 7168 MiB \\(from the driver's accounting\\)$"
 }
 
-@test "a GPU that it lets stand idle" {
+@test "a reserved GPU that is idle" {
     idle_gpus
     in_background --idle-warn 500ms -- "$GPULSE" sim load --mem 5GiB --util 0
     until_true grep -q 'has been idle' run.err

@@ -183,7 +183,7 @@ changes() {
     shows ./m.json operation-mode compute
 }
 
-@test "target temperature, within what the GPU takes" {
+@test "target temperature, within the range of the GPU" {
     changes rtx3060 target-temperature 83 70
     gpulse --sim rtx3060 set target-temperature=91
     fails 2 'GPU 0: target-temperature=91 °C is out of range: 65 to 90 °C'
@@ -253,7 +253,7 @@ changes() {
     changes h100x1 accounting-mode off on
 }
 
-@test "what a mode shows and hides is listed as the mode is now" {
+@test "controls that depend on a mode are listed for the current mode" {
     machine t4 'd["answers"]["AccountingMode"] = "Disabled"'
     gpulse --sim ./m.json query pid --rows accounted_apps -f csv --no-header
     [ "$output" = "[N/A]" ]
@@ -267,7 +267,7 @@ changes() {
     json_is 'd["links"]' "[{'links.state': None, 'reasons': {'links.state': 'not reported in MIG mode'}}]"
 }
 
-@test "what a fault has made of an answer ends with the next change of it" {
+@test "an answer changed by a fault is reset by the next change of the setting" {
     fault h100x2 set=PersistenceMode=Disabled set=PowerManagementLimit=250000
     gpulse --sim h100x2 set persistence-mode=on power-limit=300 -i 0 --yes
     status_is 0
@@ -311,7 +311,7 @@ gpulse: nothing was changed: cannot ask without a terminal; add --yes" ]
     shows ./m.json ecc-counters '0 volatile, 0 aggregate'
 }
 
-@test "records of ended processes and error counters of links are cleared" {
+@test "records of exited processes and error counters of links are cleared" {
     shows t4 accounting-records '2 records'
     gpulse --sim t4 set accounting-records=clear --yes
     status_is 0
@@ -409,7 +409,7 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
     status_is 0
 }
 
-@test "MIG instances in use stay, and what was done until then is told" {
+@test "MIG instances in use stay, and changes made until then are reported" {
     gpulse --sim a100-mig set mig-instances=none --yes
     status_is 1
     says 'failed: in use: terminate the programs that use it first \(nvmlComputeInstanceDestroy\)'
@@ -435,7 +435,7 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
 
 # ---- several at once ----
 
-@test "all GPUs, or those that are chosen; what is so already is left alone" {
+@test "all GPUs, or the selected ones; values already set are left unchanged" {
     gpulse --sim h100x8 set power-limit=300 -i 1,3-4
     status_is 0
     line_count 6
@@ -491,7 +491,7 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
 
 # ---- refused as a whole ----
 
-@test "what is wrong with one value or GPU keeps all from being changed" {
+@test "an error of one value or GPU prevents all changes" {
     export GPULSE_SIM_COUNT=$PWD/count
     gpulse --sim h100x2 set power-limit=300 fan-speed=50
     fails 1 'GPU 0: fan-speed: not supported'
@@ -583,7 +583,7 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
     complains '^gpulse: GPU 2: power-limit: Unknown Error \(nvmlDeviceSetPowerManagementLimit\)$'
 }
 
-@test "a lost GPU, a sleeping deadline: named, and the others go on" {
+@test "a lost GPU, a sleeping deadline: named, and the others continue" {
     fault h100x8 --gpu 2 lost
     gpulse --sim h100x8 set power-limit=300
     status_is 6
@@ -625,7 +625,7 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
 
 # ---- GPUs that hang or sleep ----
 
-@test "a GPU that was not asked for may hang: nobody waits for it" {
+@test "a GPU that was not selected may hang: it is not waited for" {
     fault h100x8 --gpu 4 hang=1h
     gpulse --sim h100x8 set --show -i 3 --timeout 1h
     status_is 0
@@ -652,7 +652,7 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
     done
 }
 
-@test "a GPU that sleeps is no problem of the driver, and is told of once" {
+@test "a sleeping GPU is not a driver problem, and is reported once" {
     asleep='GPU 0: asleep to save power; gpulse does not wake it up'
     gpulse --sim laptop-asleep set power-limit=50
     fails 1 "$asleep"
@@ -718,7 +718,7 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
     done
 }
 
-@test "a dry run says what is needed: a yes, and root" {
+@test "a dry run says what is needed: confirmation, and root" {
     as_user --sim h100x2 set mig-mode=on --dry-run -i 1
     status_is 0
     complains '^gpulse: GPU 1: mig-mode=on: the GPU may be reset, now or later: a reset kills everything on it \(now off\)$'
@@ -813,7 +813,7 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
     [ "$stderr" = 'gpulse: GPU 0: fan-speed: fan 7 does not exist; the GPU has 1, starting at 0' ]
 }
 
-@test "a file of settings behind a link is replaced, the link stays" {
+@test "a settings file that is a link: its target is replaced, the link stays" {
     mkdir there
     ln -s there/s.json link.json
     echo old >there/s.json
@@ -834,7 +834,7 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
     [ -L bad.json ]
 }
 
-@test "restore takes a number however JSON writes it" {
+@test "restore accepts a number in any JSON form" {
     uuid=$("$GPULSE" --sim rtx4090 query uuid -f csv --no-header)
     for words in '100.0 \+100 MHz' '15e1 \+150 MHz'; do
         echo '{"schema": "gpulse.settings/1", "gpus": [{"uuid": "'"$uuid"'", "settings": {"gpu-clock-offset": '"${words%% *}"'}}]}' >s.json
@@ -851,7 +851,7 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
     fails 2 "s\.json: GPU-.*: gpu-clock-offset expects .*, not '0\.25'"
 }
 
-@test "restore leaves out GPUs that are not here, and what does not fit any more" {
+@test "restore skips missing GPUs, and values that are no longer valid" {
     gpulse --sim h100x8 set power-limit=300
     gpulse --sim h100x8 set --save s.json
     gpulse --sim h100x2 set --restore s.json

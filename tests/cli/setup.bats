@@ -64,7 +64,7 @@ PACMAN='gcc meson ninja pkgconf jansson expat ncurses libinih libarchive'
     gave_up 'not root, and sudo is not installed' "pacman -Syu --needed $PACMAN scdoc"
 }
 
-@test "sudo that would ask for a password, and nobody to type it" {
+@test "sudo would ask for a password without a terminal" {
     machine_with 1000 apt-get
     stub sudo '[ "$1" != -n ] || exit 1; echo "sudo $*" >>calls'
     set_up build
@@ -72,7 +72,7 @@ PACMAN='gcc meson ninja pkgconf jansson expat ncurses libinih libarchive'
         "apt-get update && apt-get install $APT scdoc"
 }
 
-@test "what is going to be installed, and how, is said before it is done" {
+@test "the planned installation is printed first" {
     machine_with 0
     stub apt-get 'echo "[called] $*" >&2'
     set_up build
@@ -117,7 +117,7 @@ complete_but_for_scdoc() {
     stub meson 'echo 99.9'
 }
 
-@test "what is optional stops nothing" {
+@test "an optional dependency is not an error" {
     machine_with 1000
     complete_but_for_scdoc
     set_up build

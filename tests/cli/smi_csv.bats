@@ -37,7 +37,7 @@ refuses() {
     [ "$output" = 81559 ]
 }
 
-@test "smi csv: what is refused" {
+@test "smi csv: refused arguments" {
     csv h100 --query-gpu=index,bogus.field,name
     refuses 2 $'Field "bogus.field" is not a valid field to query.'
     run --keep-empty-lines --separate-stderr "$GPULSE" smi --sim h100 --format=csv --query-gpu=bogus
@@ -143,7 +143,7 @@ refuses() {
     [ "$output" = $'pid\n[Timeout]\n4190002' ]
 }
 
-@test "smi csv: what is not permitted" {
+@test "smi csv: values without permission" {
     fault h100x2 --gpu 0 deny:nvmlDeviceGetComputeRunningProcesses
     csv h100x2 --query-compute-apps=pid,used_memory
     [ "$output" = $'pid, used_gpu_memory [MiB]\n[Insufficient Permissions], [Insufficient Permissions]\n4190002, 72909 MiB' ]

@@ -137,7 +137,7 @@ d["answers"]["MigMode"] = {"current": "Enabled", "pending": "Enabled"}'
     [ "${lines[1]}" = "Unable to create a compute instance on GPU  0 GPU instance ID 13 using profile 0: Timeout" ]
 }
 
-@test "mig refuses what it does not know" {
+@test "mig refuses unknown options" {
     local words
     for words in "" "-lgi -lci" "-cgi 0 -dgi" "-lgi -C"; do
         # shellcheck disable=SC2086
@@ -155,7 +155,7 @@ d["answers"]["MigMode"] = {"current": "Enabled", "pending": "Enabled"}'
     [ "$output" = "No devices were found" ]
 }
 
-@test "mig -h tells of every option" {
+@test "mig -h lists every option" {
     mig -h
     status_is 0
     [[ "$output" = *"-lgip, --list-gpu-instance-profiles"*"-cci, --create-compute-instance[=PROFILES]"*"-gi, --gpu-instance-id=IDS"* ]]

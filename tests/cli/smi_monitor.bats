@@ -42,7 +42,7 @@ words_match() {
     [ ! -s err ]
 }
 
-@test "groups stand in the order of their letters, each once" {
+@test "groups are in the order of their letters, each once" {
     smi t4 dmon -s tcpt -c 1
     [ "$(columns)" = "# gpu rxpci txpci mclk pclk pwr gtemp mtemp" ]
     words_match
@@ -93,7 +93,7 @@ words_match() {
     says '^2[0-9]{7}, [0-9]{2}:[0-9]{2}:[0-9]{2}, 0, [0-9]+, [0-9]+$'
 }
 
-@test "GPM columns behind the others" {
+@test "GPM columns after the others" {
     smi h100 dmon -i 0 -s c -c 1 --gpm-metrics=2,20,61 --gpm-options d
     [ "${lines[0]}" = "# gpu   mclk   pclk     smutil      pcitx      nvltx " ]
     [ "${lines[1]}" = "# Idx    MHz    MHz      GPM:%  GPM:MiB/s  GPM:MiB/s " ]
@@ -153,7 +153,7 @@ words_match() {
     fault ./m.json clear
 }
 
-@test "a divided GPU tells no utilization, and its processes are listed" {
+@test "a partitioned GPU reports no utilization, and its processes are listed" {
     smi h100-mig dmon -c 1
     says '^    0 +[0-9]+ +[0-9]+ +[0-9]+( +-){6} +[0-9]+ +[0-9]+ $'
     smi h100-mig pmon -c 1
@@ -172,7 +172,7 @@ d["answers"].update(ProcessUtilization=0, GraphicsRunningProcesses=0, MPSCompute
     [ "${lines[2]}" = "    0          -     -      -      -      -      -      -      -    -              " ]
 }
 
-@test "refused where no GPU tells what processes use" {
+@test "refused if no GPU reports the use by processes" {
     fault t4 error=NOT_SUPPORTED:nvmlDeviceGetProcess
     smi t4 pmon -c 1
     status_is 255
@@ -200,7 +200,7 @@ d["answers"].update(ProcessUtilization=0, GraphicsRunningProcesses=0, MPSCompute
     [ "$(awk '!/^#/ { print $6, $7, $8 }' <<<"$output" | xargs)" = "Disabled Disabled Blocking Enabled Enabled Non-blocking Disabled Disabled Timeout" ]
 }
 
-@test "only what is printed is asked" {
+@test "only printed values are read" {
     GPULSE_SIM_COUNT=$BATS_TEST_TMPDIR/calls smi t4 dmon -s p -c 1
     grep -q nvmlDeviceGetPowerUsage calls
     run ! grep -Eq 'Processes|Utilization|Clock|Throughput|Ecc' calls
@@ -233,7 +233,7 @@ refused() {
     [ "${lines[0]}" = "$message" ] || explain "expected: $message"
 }
 
-@test "what is not understood" {
+@test "invalid arguments" {
     local value="ERROR: Invalid value for"
     refused 2 "$value -s: px. Please run 'nvidia-smi dmon -h' for help." dmon -s px
     refused 2 "$value -s: p. Please run 'nvidia-smi pmon -h' for help." pmon -s p

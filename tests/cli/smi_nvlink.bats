@@ -67,7 +67,7 @@ $(printf '\t Link 3: 26.562 GB/s')" ]
     [ "${lines[1]}" = "Nvlink queries are not supported for Devices in MIG mode" ]
 }
 
-@test "nvlink refuses what it does not know" {
+@test "nvlink refuses unknown options" {
     nvlink --sim h100x1
     status_is 2
     [ "$output" = "Invalid combination of input arguments. Please run 'nvidia-smi -h' for help." ]
@@ -105,7 +105,7 @@ $(printf '\t Link 3: 26.562 GB/s')" ]
     done
 }
 
-@test "nvlink -h tells of every option" {
+@test "nvlink -h lists every option" {
     nvlink -h
     status_is 0
     [[ "$output" = *" -R, --remotelinkinfo "*" -gt, --getthroughput=WHAT "* ]]

@@ -25,7 +25,7 @@ DevTools Mode: ON" ]
     [ "$output" = "CC status: OFF" ]
 }
 
-@test "conf-compute: a driver without it, and what does not go together" {
+@test "conf-compute: a driver without it, and options that cannot be combined" {
     smi conf-compute -f --sim t4,driver=470
     status_is 3
     smi conf-compute --sim h100x1

@@ -246,7 +246,7 @@ All done."
 All done."
 }
 
-@test "nobody listening is no reason to leave off half-way" {
+@test "a closed output does not stop a half-done change" {
     gpulse sim reset -m h100x2
     run --separate-stderr bash -c "'$GPULSE' smi --sim h100x2 -pl 300 >/dev/full"
     status_is 255
@@ -301,7 +301,7 @@ Treating as warning and moving on.
 All done."
 }
 
-@test "-gtt: within what the GPU takes" {
+@test "-gtt: within the range of the GPU" {
     bus=$(bus rtx3060)
     answers 0 --sim rtx3060 -gtt 70 <<<"GPU target temperature for GPU $bus was set to 70 C from 83 C.
 All done."
@@ -393,7 +393,7 @@ All done."
 
 # ---- persistence mode ----
 
-@test "what is lost without persistence mode is told; a reset and a mode are not" {
+@test "settings lost without persistence mode are reported; a reset and a mode are not" {
     alone a100 'd["answers"]["PersistenceMode"] = "Disabled"'
     answers 0 --sim ./m.json -pl 300 <<<"Power limit for GPU $A100 was set to 300.00 W from 400.00 W.
 $(warning $A100)
@@ -469,7 +469,7 @@ All done."
     answers 6 --sim h100x2 -i 7 -pl 300 <<<"No devices were found"
 }
 
-@test "an error ends the command: the GPUs before it are changed, those behind it are not" {
+@test "an error stops the command: the GPUs before it are changed, the ones after it are not" {
     machine h100 'm["workload"] = []; m["devices"] = m["devices"][:3]; m["devices"][1]["answers"]["PowerManagementLimitConstraints"]["max"] = 350000'
     answers 2 --sim ./m.json -pl 400 <<<"Power limit for GPU $H100 was set to 400.00 W from 700.00 W.
 Provided power limit 400.00 W is not a valid power limit which should be between 200.00 W and 350.00 W for GPU 00000000:64:00.0
@@ -496,7 +496,7 @@ All done."
 
 # ---- drivers that fail ----
 
-@test "what a driver answers is the exit status" {
+@test "the driver's return code is the exit status" {
     fault t4 error=UNKNOWN:nvmlDeviceSetPersistenceMode
     answers 255 --sim t4 -pm 0 <<<"Unable to set persistence mode for GPU $T4: Unknown Error
 Terminating early due to previous errors."
@@ -534,7 +534,7 @@ Terminating early due to previous errors."
 
 # ---- what the public interface cannot do ----
 
-@test "-r: nobody is in the way: not supported, and what to do instead" {
+@test "-r: idle GPU: not supported, and what to do instead" {
     alone h100
     GPULSE_SIM_COUNT=$PWD/count answers 3 --sim ./m.json -r <<<"Resetting GPU $H100 is not supported.
 gpulse cannot reset GPUs, because the driver has no public call for it; use NVIDIA's own nvidia-smi --gpu-reset, or reboot."
@@ -581,7 +581,7 @@ Terminating early due to previous errors."
 
 # ---- the command line ----
 
-@test "one setting at a time, and nothing beside it that is none" {
+@test "one setting at a time, and no other options with it" {
     export GPULSE_SIM_COUNT=$PWD/count
     for odd in "-pm 0 -pl 65" "-q -pm 0" "-pm 0 -l 1" "-pm 0 -f out" "--dry-run" "-eow" "-pm 0 -sc 0" "-pl 65 -m 0"; do
         # shellcheck disable=SC2086

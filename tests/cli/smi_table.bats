@@ -207,7 +207,7 @@ Unable to determine the number of GPUs"
     says '^\|ERR!   [0-9]+C    P0           ERR!  /  700W \|'
 }
 
-@test "an infoROM that is damaged is told behind the table" {
+@test "a damaged infoROM is reported after the table" {
     fault h100x2 --gpu 1 error=CORRUPTED_INFOROM:nvmlDeviceValidateInforom
     gpulse smi --sim h100x2
     answers 14
@@ -271,7 +271,7 @@ for i, p in enumerate(d["processes"]): p["pid"] = 4000009 - i'
     says '^\|    0   N/A  N/A         4000009      M   /opt/mps/client                           1MiB \|$'
 }
 
-@test "processes of another container are not listed, and nobody says that there are none" {
+@test "processes of another container are not listed, but not denied either" {
     machine t4 'm["workload"] = []
 d["processes"] = [{"pid": 7, "type": "C", "memory_bytes": 1 << 20, "name": "x"}]
 m["faults"] = ["error=NOT_FOUND:nvmlSystemGetProcessName"]'
@@ -340,7 +340,7 @@ Excluded GPU 1: 00000000:75:00.0 (UUID: GPU-00000002-0000-0000-0000-000000000002
     output_is 'No excluded devices found.'
 }
 
-@test "a GPU that sleeps is not woken: who it is, and the driver, as the kernel tells it" {
+@test "a sleeping GPU is not woken: its identity and the driver come from the kernel" {
     cp -r "$HERE/data/machines/laptop-asleep.root" root
     echo 'NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.161.07  Sat Feb 17 22:55:48 UTC 2024' \
         >root/proc/driver/nvidia/version
@@ -372,7 +372,7 @@ Excluded GPU 1: 00000000:75:00.0 (UUID: GPU-00000002-0000-0000-0000-000000000002
     answers 255
 }
 
-@test "gpulse's own options before the command, behind it, and in the environment" {
+@test "gpulse's own options before the command, after it, and in the environment" {
     gpulse --sim h100x2 smi -L
     answers 0
     line_count 2
@@ -419,7 +419,7 @@ Excluded GPU 1: 00000000:75:00.0 (UUID: GPU-00000002-0000-0000-0000-000000000002
     answers 2
 }
 
-@test "only what is printed is asked" {
+@test "only printed values are read" {
     GPULSE_SIM_COUNT=$PWD/count gpulse smi --sim h100x2
     answers 0
     run ! grep -E 'BAR1|MemoryErrorCounter|Clock|Serial|Pcie' count
@@ -436,7 +436,7 @@ Excluded GPU 1: 00000000:75:00.0 (UUID: GPU-00000002-0000-0000-0000-000000000002
     [[ "$output" = *"      1"????"... |"* ]]
 }
 
-@test "nobody says that there are no processes of a GPU that has not told" {
+@test "a GPU that does not list its processes is not said to have none" {
     gpulse smi --sim t4
     answers 0
     [[ "$output" = *"No running processes found"* ]] || [[ "$output" = *MiB\ \|* ]]
@@ -477,7 +477,7 @@ Excluded GPU 1: 00000000:75:00.0 (UUID: GPU-00000002-0000-0000-0000-000000000002
     answers 6
 }
 
-@test "a loop dies of the signal that ends it" {
+@test "a loop terminates with the signal that stops it" {
     start smi -lms 50 -L --sim t4
     until_true grep -qs Tesla out
     kill -TERM "$pid"

@@ -30,7 +30,7 @@ topo() {
     [ "$output" = "Device 0 is connected by way of a single PCIe switch to device(s):" ]
 }
 
-@test "topo -p tells the way between two GPUs" {
+@test "topo -p shows the path between two GPUs" {
     topo --sim h100x8 -p -i 0,1
     status_is 0
     [ "$output" = "Device 0 is connected to device 1 by way of an on-CPU interconnect link between PCIe host bridges." ]
@@ -45,7 +45,7 @@ topo() {
     [ "$output" = "Device 0 is connected to device 1 by way of N/A." ]
 }
 
-@test "topo -C, -M and -gnid tell NUMA nodes, together too" {
+@test "topo -C, -M and -gnid show NUMA nodes, also together" {
     topo --sim h100x8 -C -M -gnid -i 5
     status_is 0
     [ "$output" = "NUMA IDs of closest CPU: 1
@@ -65,7 +65,7 @@ for d in m["devices"]: d["lists"]["nvlinks"] = "NOT_SUPPORTED"'
     [ "${lines[1]}" = $' GPU0\tX\tOK\t' ]
 }
 
-@test "topo refuses what does not go together" {
+@test "topo refuses options that cannot be combined" {
     local words
     for words in "" "-m -mp" "-m -c 1" "-p -i 0" "-p" "-n 2" "-n 2 -i 0,1" "-p -i 0,0" "-n 2 -i 0-1"; do
         # shellcheck disable=SC2086
@@ -94,7 +94,7 @@ for d in m["devices"]: d["lists"]["nvlinks"] = "NOT_SUPPORTED"'
     [ "$output" = "No devices were found" ]
 }
 
-@test "topo -h tells of every option" {
+@test "topo -h lists every option" {
     topo -h
     status_is 0
     [[ "$output" = *" -mp, --matrix_pci "*" -n, --nearest_gpus=N "* ]]

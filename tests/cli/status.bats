@@ -39,7 +39,7 @@ h100() {
     says '^\[0\] Tesla T4 \|'
 }
 
-@test "the user stands in front unless the program is asked for" {
+@test "the user is shown first unless the program is requested" {
     t4 --no-header
     says '\| alice\(6349MiB\)$'
     t4 --no-header -c
@@ -87,7 +87,7 @@ h100() {
     [[ ${lines[1]} =~ ^\ └─\ 4190001\ \(\ *[0-9]+%,\ 12\ KiB\):\ /opt/tritonserver\ --model-repository=/models$ ]]
 }
 
-@test "--no-processes ends the line behind the memory" {
+@test "--no-processes ends the line after the memory" {
     t4 --no-header --no-processes
     says '/ 15360 MiB$'
 }
@@ -122,7 +122,7 @@ h100() {
     says '\(1MiB\)$'
 }
 
-@test "MIG instances stand indented below their GPU, with their processes" {
+@test "MIG instances are indented below their GPU, with their processes" {
     gpulse --sim a100-mig --sim-still status --no-header
     status_is 0
     line_count 5
@@ -174,7 +174,7 @@ h100() {
     says '^1 lost lost$'
 }
 
-@test "--line refuses what it cannot fill" {
+@test "--line refuses unknown fields" {
     gpulse --sim t4 status --line '{index} {tmperature.gpu}'
     fails 2 "unknown field 'tmperature.gpu' \(did you mean 'temperature.gpu'\?\); .*"
     gpulse --sim t4 status --line 'a {index'
@@ -223,7 +223,7 @@ h100() {
     fails 2 '--count needs --interval'
 }
 
-@test "values move, and stand still with --sim-still" {
+@test "values change, and are frozen with --sim-still" {
     gpulse --sim h100x8 query power.draw -f csv --no-header -n 0.2 -c 5
     moving=$(sort -u <<<"$output" | wc -l)
     gpulse --sim h100x8 --sim-still query power.draw -f csv --no-header -n 0.2 -c 5
@@ -268,7 +268,7 @@ h100() {
     says_not "$esc\["
 }
 
-@test "--version and --help before and behind the command" {
+@test "--version and --help before and after the command" {
     gpulse --version
     version=$output
     says '^gpulse [0-9]+\.[0-9]+'

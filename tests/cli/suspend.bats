@@ -75,7 +75,7 @@ suspended_rows() {
     says "^$job,1073741824$"
 }
 
-@test "nobody is suspended without a yes" {
+@test "no process is suspended without confirmation" {
     quiet_t4
     job
     gpulse suspend "$job" </dev/null
@@ -130,7 +130,7 @@ suspended_rows() {
     status_is 0
 }
 
-@test "what is refused before it is tried" {
+@test "processes that are refused at once" {
     quiet_t4
     job
     kill -STOP "$job"
@@ -190,7 +190,7 @@ as_another_user() {
     [ -z "$notes" ] || explain "there is a note: $notes"
 }
 
-@test "more than main memory has room for" {
+@test "more than host memory has room for" {
     machine t4 'm["workload"] = []; d["answers"]["MemoryInfo"].update(total=1 << 50, free=1 << 50)'
     export GPULSE_SIM=$PWD/m.json GPULSE_SIM_STILL=1
     job --mem 500TiB
@@ -234,7 +234,7 @@ as_another_user() {
     complains 'MiB free of the .* MiB needed'
 }
 
-@test "notes that cannot be true keep nobody from going on" {
+@test "implausible notes do not prevent the others from resuming" {
     quiet_t4
     local good claims
     job
@@ -311,7 +311,7 @@ as_another_user() {
     fails 1 'none of the selected processes is suspended'
 }
 
-@test "a suspended process can be ended" {
+@test "a suspended process can be terminated" {
     quiet_t4
     job
     gpulse suspend "$job" --yes

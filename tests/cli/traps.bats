@@ -11,7 +11,7 @@ query() {
 
 # ---- A: initialisation ----
 
-@test "5: nvmlInit that hangs is told, and not waited for" {
+@test "5: nvmlInit that hangs is reported, and not waited for" {
     fault h100x2 hang=1h:nvmlInit
     gpulse --sim h100x2 --timeout 300ms status
     fails 4 'the driver did not start within 0\.3 s \(nvmlInit\); .*'

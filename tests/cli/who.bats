@@ -38,7 +38,7 @@ leave() {
     done
 }
 
-@test "the listing is what was started" {
+@test "the listing shows the started command" {
     quiet_t4
     local pids=() i
     for i in 1 2 3; do
