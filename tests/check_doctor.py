@@ -198,7 +198,7 @@ def foreign_words(text):
             own = set(words.split())
     if re.search(r"Red Hat|Rocky|AlmaLinux|CentOS", first):
         own = set(MANAGERS["RHEL"].split())
-    typed = re.findall(r"^ {6}(?:fix   |type  | {6})(.*)", text, re.M)
+    typed = re.findall(r"^ {6}(?:fix|run|) +(.*)", text, re.M)
     return sorted({word for line in typed for word in re.findall(r"(?<![/\w.-])[\w-]+", line.split("   #")[0])
                    if word in ALL_MANAGERS - own})
 

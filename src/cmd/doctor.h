@@ -1,4 +1,4 @@
-/* gpulse doctor: its options, which gpulse knows for help and completion and gpulse-doctor obeys.
+/* gpulse doctor: its options. gpulse uses them for help and completion, gpulse-doctor parses them.
  */
 #ifndef GP_CMD_DOCTOR_H
 #define GP_CMD_DOCTOR_H
@@ -9,7 +9,7 @@ struct gp_doctor_options {
     const char *only, *without; /* comma lists of checks and groups */
     const char *python;         /* comma list of interpreters or environments */
     const char *bundle;
-    const char *gpu, *driver; /* that advice is asked for, instead of the machine's */
+    const char *gpu, *driver; /* that advice is for, instead of this machine's */
     const char *format;
     bool json, verbose, list, sources, watch_log, yes;
 };

@@ -17,7 +17,7 @@
 
 enum { EXIT_NOTHING_FITS = 1, INDENT = 6, MOST_CARDS = 512 };
 
-/* ---- for whom ---- */
+/* ---- the client ---- */
 
 static const char *card_name_at(const void *ctx, size_t i)
 {
@@ -43,24 +43,22 @@ static int add_model(struct gp_client *client, const char *name, struct gp_err *
     unsigned capability = 0;
     if (read_capability(name, &capability)) {
         if (!gp_arch_find(capability))
-            return gp_err_set(err, GP_EUSAGE, "no compute capability is called '%s'", name);
+            return gp_err_set(err, GP_EUSAGE, "unknown compute capability '%s'", name);
         gp_client_add(client, capability);
         return 0;
     }
     size_t count = gp_cards_find(name, cards, MOST_CARDS);
     if (count == 0) {
         const char *nearest = gp_cli_nearest(name, card_name_at, NULL);
-        return gp_err_set(err, GP_EUSAGE,
-                          "no model is called '%.60s'%s%s%s; gpulse doctor gpus "
-                          "lists them",
-                          name, nearest ? "; did you mean '" : "", nearest ? nearest : "",
-                          nearest ? "'?" : "");
+        return gp_err_set(
+            err, GP_EUSAGE, "unknown GPU model '%.60s'%s%s%s; gpulse doctor gpus lists them", name,
+            nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
     }
     capability = cards[0]->compute_capability;
     for (size_t i = 1; i < count && i < MOST_CARDS; i++)
         if (cards[i]->compute_capability != capability)
-            return gp_err_set(err, GP_EUSAGE, "'%.60s' can be %s or %s", name, cards[0]->model,
-                              cards[i]->model);
+            return gp_err_set(err, GP_EUSAGE, "'%.60s' is ambiguous: %s or %s", name,
+                              cards[0]->model, cards[i]->model);
     gp_client_add(client, capability);
     return 0;
 }
@@ -93,11 +91,11 @@ static int client_of(struct gp_client *ret, const struct gp_doctor_options *o,
     if (!o->driver)
         return 0;
     if (!isdigit((unsigned char)o->driver[0]) || !gp_driver_find(o->driver))
-        return gp_err_set(err, GP_EUSAGE, "'%.60s' is no version of a driver; 550.54.15 is one",
+        return gp_err_set(err, GP_EUSAGE, "'%.60s' is not a driver version; use one like 550.54.15",
                           o->driver);
     if (ret->count == 0)
         return gp_err_set(err, GP_EUSAGE,
-                          "--driver: there is no NVIDIA GPU here; name one: --gpu \"RTX 4090\"");
+                          "--driver: this machine has no NVIDIA GPU; name one: --gpu \"RTX 4090\"");
     ret->driver = o->driver;
     ret->is_here = false;
     return 0;
@@ -125,7 +123,7 @@ static void add_gpu(struct gp_strbuf *sb, const struct gp_pci_gpu *gpu)
         gp_strbuf_addf(sb, "unknown (10de:%04x)\n", gpu->device);
 }
 
-/* For whom the advice is. */
+/* The machine that the advice is for. */
 static void add_head(struct gp_strbuf *sb, const struct gp_client *client,
                      const struct gp_machine *machine)
 {
@@ -156,7 +154,7 @@ static void add_finding(struct gp_strbuf *sb, const struct gp_finding *finding, 
     gp_strbuf_addc(sb, '\n');
     if (finding->why[0])
         add_line(sb, "why", finding->why);
-    const char *label = "type";
+    const char *label = "run";
     for (const struct gp_fix *fix = finding->fixes; fix; fix = fix->next, label = "") {
         gp_strbuf_addf(sb, "%*s%-7s", INDENT, "", label);
         gp_doctor_add_safe(sb, fix->command ? fix->command : fix->note);
@@ -258,9 +256,7 @@ int gp_doctor_advise(const struct gp_doctor_options *o, int count, char **words,
         return r;
     }
     const char *nearest = gp_cli_nearest(words[0], subject_at, NULL);
-    return gp_err_set(err, GP_EUSAGE,
-                      "no advice is known about '%.60s'%s%s%s; it is about torch, tensorflow, jax, "
-                      "cuda or driver",
-                      words[0], nearest ? "; did you mean '" : "", nearest ? nearest : "",
-                      nearest ? "'?" : "");
+    return gp_err_set(
+        err, GP_EUSAGE, "unknown subject '%.60s'%s%s%s; use torch, tensorflow, jax, cuda or driver",
+        words[0], nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
 }

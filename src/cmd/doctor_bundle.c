@@ -18,7 +18,7 @@
 
 enum { FILE_MAX = 64 << 20, ARCHIVE_MAX = 256 << 20 };
 
-/* ---- what is in it ---- */
+/* ---- contents ---- */
 
 static bool has_file(const struct gp_bundle *bundle, const char *name)
 {
@@ -28,7 +28,7 @@ static bool has_file(const struct gp_bundle *bundle, const char *name)
     return false;
 }
 
-/* Under the name without what is hidden; two that are alike then get a number. */
+/* Redacts the name; if the result is already taken, appends a number. */
 static void set_name(struct gp_bundle *bundle, struct gp_bundle_file *file, const char *name)
 {
     enum { ENDING = 24 };
@@ -42,7 +42,7 @@ static void set_name(struct gp_bundle *bundle, struct gp_bundle_file *file, cons
     gp_strbuf_fini(&shown);
 }
 
-/* NULL: there is no memory for it. */
+/* NULL: out of memory. */
 static struct gp_strbuf *new_file(struct gp_bundle *bundle, const char *name)
 {
     struct gp_bundle_file *grown =
@@ -95,7 +95,7 @@ static void add_count(struct gp_strbuf *sb, const char *kind, size_t count)
 void gp_bundle_add_list(const struct gp_bundle *bundle, struct gp_strbuf *sb)
 {
     static const char *const kinds[GP_BUNDLE__KINDS] = {
-        [GP_BUNDLE_VARIABLES] = "environment variables, values, and folders in them",
+        [GP_BUNDLE_VARIABLES] = "environment variables, values, and directories in them",
         [GP_BUNDLE_PARAMETERS] = "kernel parameters and values",
         [GP_BUNDLE_SETTINGS] = "comments in settings",
         [GP_BUNDLE_LOG_LINES] = "lines, quotations and names in logs",
@@ -109,21 +109,28 @@ void gp_bundle_add_list(const struct gp_bundle *bundle, struct gp_strbuf *sb)
         gp_strbuf_addf(sb, " (%zu bytes)\n", bundle->files[i].text.len);
     }
     if (bundle->missing.len > 0)
-        gp_strbuf_addf(sb, "\nNot included:\n%s", bundle->missing.buf);
-    gp_strbuf_adds(sb, "\nTaken out:\n");
+        gp_strbuf_addf(sb,
+                       "\n"
+                       "Not included:\n"
+                       "%s",
+                       bundle->missing.buf);
+    gp_strbuf_adds(sb, "\n"
+                       "Removed:\n");
     for (size_t i = 0; i <= GP_REDACT_RULES; i++)
         add_count(sb, gp_redact_kind(i), bundle->redactor.counts[i]);
     for (size_t i = 0; i < GP_BUNDLE__KINDS; i++)
         add_count(sb, kinds[i], bundle->left_out[i]);
 }
 
-/* What somebody who opens the archive reads first. */
+/* The first file that a reader of the archive sees. */
 static void add_contents(struct gp_bundle *bundle)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
-    gp_strbuf_adds(&sb, "Written by gpulse " GPULSE_VERSION " (gpulse doctor --bundle).\n\n"
-                        "Names, passwords, addresses, serial numbers and UUIDs were taken out. "
-                        "Read it before you publish it.\n\n");
+    gp_strbuf_adds(&sb, "Written by gpulse " GPULSE_VERSION " (gpulse doctor --bundle).\n"
+                        "\n"
+                        "Names, passwords, addresses, serial numbers and UUIDs were removed. Read "
+                        "it before you publish it.\n"
+                        "\n");
     gp_bundle_add_list(bundle, &sb);
     gp_bundle_add_as_is(bundle, "contents.txt", sb.buf);
     bundle->error = sb.error ? sb.error : bundle->error;
@@ -143,7 +150,7 @@ int gp_bundle_new(struct gp_exam *exam, struct gp_bundle **ret, struct gp_err *e
         r = bundle->files[i].text.error;
     if (r < 0) {
         gp_bundle_free(bundle);
-        return gp_err_set(err, r, "cannot make a bundle: %s", gp_err_text(r));
+        return gp_err_set(err, r, "cannot create a bundle: %s", gp_err_text(r));
     }
     *ret = bundle;
     return 0;
@@ -185,7 +192,7 @@ int gp_bundle_check(const char *path, struct gp_err *err)
 {
     if (!filter_of(path))
         return gp_err_set(err, GP_EUSAGE,
-                          "--bundle '%.200s': the name has to end in .tar.gz or .tar.zst", path);
+                          "--bundle '%.200s': the name must end in .tar.gz or .tar.zst", path);
     return 0;
 }
 
@@ -199,14 +206,15 @@ static la_ssize_t keep(struct archive *archive, void *ctx, const void *data, siz
     return -1;
 }
 
-/* Without the library for a filter, libarchive would call a program: only ARCHIVE_OK is well. */
+/* Without the library for a filter, libarchive would run a program: only ARCHIVE_OK is acceptable.
+ */
 static int begin_archive(struct archive *archive, const char *path, struct gp_strbuf *sb)
 {
     if (archive_write_set_format_pax_restricted(archive) != ARCHIVE_OK ||
         filter_of(path)(archive) != ARCHIVE_OK ||
         archive_write_set_bytes_in_last_block(archive, 1) != ARCHIVE_OK)
         return ARCHIVE_FATAL;
-#if ARCHIVE_VERSION_NUMBER >= 3006000 /* its header calls the older function deprecated */
+#if ARCHIVE_VERSION_NUMBER >= 3006000 /* its header marks the older function as deprecated */
     return archive_write_open2(archive, sb, NULL, keep, NULL, NULL);
 #else
     return archive_write_open(archive, sb, NULL, keep, NULL);
@@ -234,7 +242,7 @@ static int add_entry(struct archive *archive, const struct gp_bundle *bundle, si
     return r;
 }
 
-/* The contents, which were added last, come first. */
+/* The contents, added last, come first. */
 static int pack(const struct gp_bundle *bundle, const char *path, struct gp_strbuf *sb,
                 struct gp_err *err)
 {
@@ -246,8 +254,8 @@ static int pack(const struct gp_bundle *bundle, const char *path, struct gp_strb
         r = archive_write_close(archive);
     const char *words = archive ? archive_error_string(archive) : NULL;
     if (r != ARCHIVE_OK)
-        (void)gp_err_set(err, GP_EIO, "cannot make '%s': %s", path,
-                         words ? words : "this libarchive cannot compress so");
+        (void)gp_err_set(err, GP_EIO, "cannot create '%s': %s", path,
+                         words ? words : "this libarchive does not support the compression");
     (void)archive_write_free(archive);
     return r == ARCHIVE_OK ? 0 : GP_EIO;
 }
@@ -258,7 +266,7 @@ static int put(const char *path, const struct gp_strbuf *sb, struct gp_err *err)
 {
     struct stat st;
     if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
-        return gp_err_set(err, GP_EIO, "cannot write '%s': it is no regular file", path);
+        return gp_err_set(err, GP_EIO, "cannot write '%s': not a regular file", path);
     return gp_outfile_replace(path, 0600, sb->buf, sb->len, true, err);
 }
 

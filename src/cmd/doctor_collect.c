@@ -1,4 +1,4 @@
-/* What a bundle has in it. */
+/* The contents of a bundle. */
 #include "cmd/doctor_bundle.h"
 
 #include "cmd/app.h"
@@ -20,12 +20,12 @@
 
 enum { TEXT_MAX = 256 << 10, TIMEOUT_S = 2 };
 
-/* ---- what is to be hidden ---- */
+/* ---- names to hide ---- */
 
 static void hide_users(struct gp_redactor *r, struct gp_exam *exam)
 {
     static const char *const variables[] = {"USER", "LOGNAME", "SUDO_USER", "USERNAME"};
-    enum { FIRST = 1000, NOBODY = 65534 }; /* below are the services' */
+    enum { FIRST = 1000, NOBODY = 65534 }; /* lower ones belong to services */
     for (size_t i = 0; i < GP_ARRAY_LEN(variables); i++) {
         const char *name = gp_machine_variable(&exam->machine, variables[i]);
         if (name)
@@ -89,15 +89,15 @@ static void add_report(struct gp_bundle *bundle, const struct gp_exam *exam)
 
 /* ---- the machine file ---- */
 
-/* Why the driver is not to be asked all its questions; NULL: it may be. */
+/* Why the driver should not be queried for a machine file; NULL: it may be. */
 static const char *reason_not_to_ask(const struct gp_exam *exam)
 {
     const struct gp_snapshot *s = exam->snapshot;
     if (!s)
-        return exam->driver_words[0] ? exam->driver_words : "no driver was asked";
+        return exam->driver_words[0] ? exam->driver_words : "the driver was not queried";
     for (size_t i = 0; i < s->device_count; i++) {
         if (s->devices[i].status == GP_STATUS_TIMEOUT)
-            return "a GPU does not answer";
+            return "a GPU does not respond";
         if (s->devices[i].status == GP_STATUS_ASLEEP)
             return "a GPU is asleep, and is not woken for this";
     }
@@ -114,20 +114,20 @@ static void add_machine(struct gp_bundle *bundle, const struct gp_exam *exam)
     if (reason)
         gp_bundle_miss(bundle, "machine.json", reason);
     else
-        gp_bundle_add_as_is(bundle, "machine.json", text); /* has nothing to hide any more */
+        gp_bundle_add_as_is(bundle, "machine.json", text); /* already redacted */
     free(text);
 }
 
 /* ---- files ---- */
 
-/* What of a file may be published; NULL: all of it, as the kernel or a distribution has written it.
- */
+/* Selects the publishable parts of a file; NULL: all of it, as it comes from the kernel or a
+ * distribution. */
 typedef void publisher(struct gp_strbuf *sb, const char *text, size_t length, size_t *left_out);
 
 static const struct {
     const char *path;
     publisher *publish;
-    enum gp_bundle_kind kind; /* of what that leaves out */
+    enum gp_bundle_kind kind; /* of what that omits */
 } files[] = {
     {"/etc/os-release", NULL, 0},
     {"/proc/version", gp_harmless_kernel, GP_BUNDLE_PARAMETERS},
@@ -146,7 +146,7 @@ static const struct {
     {"/var/log/nvidia-installer.log", gp_harmless_log, GP_BUNDLE_LOG_LINES},
 };
 
-/* A file of each folder of a folder, or files whose names have one of the words. */
+/* A file in each subdirectory of a directory, or files whose names contain one of the words. */
 static const struct {
     const char *folder, *file;
     const char *words[6];
@@ -156,7 +156,7 @@ static const struct {
     {"/etc/ld.so.conf.d", "", {"cuda", "nvidia", "rocm", "wsl", NULL}},
 };
 
-/* Adds what may be published of a text. */
+/* Adds the publishable parts of a text. */
 static void publish(struct gp_bundle *bundle, const char *name, const char *text, size_t length,
                     publisher *how, enum gp_bundle_kind kind)
 {
@@ -169,7 +169,7 @@ static void publish(struct gp_bundle *bundle, const char *name, const char *text
     gp_strbuf_fini(&sb);
 }
 
-/* Its end, which of a log is what matters. */
+/* Of a long file the end, which matters in a log. */
 static void add_file(struct gp_bundle *bundle, struct gp_exam *exam, const char *path,
                      publisher *how, enum gp_bundle_kind kind)
 {
@@ -197,7 +197,7 @@ static bool has_word(const char *name, const char *const *words)
 
 static void add_files(struct gp_bundle *bundle, struct gp_exam *exam)
 {
-    enum { MOST = 64 }; /* of a folder */
+    enum { MOST = 64 }; /* per directory */
     for (size_t i = 0; i < GP_ARRAY_LEN(files); i++)
         add_file(bundle, exam, files[i].path, files[i].publish, files[i].kind);
     for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++) {
@@ -212,7 +212,7 @@ static void add_files(struct gp_bundle *bundle, struct gp_exam *exam)
                     folders[i].file[0] ? NULL : gp_harmless_settings, GP_BUNDLE_SETTINGS);
         if (count > MOST)
             gp_bundle_miss(bundle, gp_exam_text(exam, "files%s", folders[i].folder),
-                           gp_exam_text(exam, "%zu more files, only the first %d were read",
+                           gp_exam_text(exam, "%zu more files; only the first %d were read",
                                         count - MOST, (int)MOST));
     }
 }
@@ -236,7 +236,7 @@ static void add_packages(struct gp_bundle *bundle, struct gp_exam *exam)
             bundle->left_out[GP_BUNDLE_PACKAGES]++;
     if (n < 0)
         gp_bundle_miss(bundle, "packages.txt",
-                       "there is no list of dpkg or pacman; rpm's is read only by rpm");
+                       "no dpkg or pacman database; rpm's can only be read with rpm");
     else if (sb.len == 0)
         gp_bundle_miss(bundle, "packages.txt", "no package of a driver or of CUDA is installed");
     else
@@ -248,7 +248,7 @@ static void add_log(struct gp_bundle *bundle, struct gp_exam *exam)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(8 << 20);
     const struct gp_log *log = gp_log_of(exam);
-    for (size_t i = 0; i < log->count; i++) { /* without the host that syslog puts before it */
+    for (size_t i = 0; i < log->count; i++) { /* without the host name that syslog adds */
         const struct gp_kmsg *k = &log->lines[i].kmsg;
         gp_strbuf_addf(&sb, "%s: [%.*s] %s\n", log->lines[i].where, (int)k->stamp_length,
                        k->stamp ? k->stamp : "", k->body);
@@ -256,8 +256,7 @@ static void add_log(struct gp_bundle *bundle, struct gp_exam *exam)
     if (!log->path)
         gp_bundle_miss(bundle, "kernel-log.txt", strerror(-log->error));
     else if (sb.len == 0)
-        gp_bundle_miss(bundle, "kernel-log.txt",
-                       "the log has no lines about GPUs since the machine was started");
+        gp_bundle_miss(bundle, "kernel-log.txt", "the log has no lines about GPUs since boot");
     else
         gp_bundle_add(bundle, "kernel-log.txt", sb.buf, sb.len);
     gp_strbuf_fini(&sb);

@@ -20,7 +20,7 @@
 
 enum { EXIT_UNKNOWN = 1, INDENT = 6, LINE_SIZE = 8192, MOST = 512, SHOWN = 240 };
 
-/* ---- one ---- */
+/* ---- one explanation ---- */
 
 static void add_part(struct gp_strbuf *sb, const char *label, const char *text)
 {
@@ -45,12 +45,12 @@ void gp_doctor_add_explanation(struct gp_strbuf *sb, const struct gp_explanation
     gp_doctor_add_safe(sb, e->words);
     gp_strbuf_addc(sb, '\n');
     add_part(sb, "name", e->name);
-    add_part(sb, "seen", e->details);
+    add_part(sb, "detail", e->details);
     add_part(sb, "fault", e->fault);
     add_part(sb, "note", e->note);
-    add_part(sb, "do", e->advice);
+    add_part(sb, "action", e->advice);
     if (e->action[0]) {
-        gp_strbuf_addf(sb, "%*s%-7sits catalogue says ", INDENT, "", "NVIDIA");
+        gp_strbuf_addf(sb, "%*s%-7srecommends ", INDENT, "", "NVIDIA");
         gp_doctor_add_safe(sb, e->action);
         gp_strbuf_addc(sb, '\n');
     }
@@ -74,7 +74,7 @@ json_t *gp_doctor_explanation_json(const struct gp_explanation *e, const char *l
 
 struct told {
     struct gp_explanation explanation;
-    const char *line; /* the first with it; NULL: it was asked for by its number */
+    const char *line; /* the first line with it; NULL: it was given by its number */
     unsigned long long count;
 };
 
@@ -82,7 +82,7 @@ struct collection {
     struct gp_arena arena;
     struct told all[MOST];
     size_t count;
-    size_t lines; /* that were looked at */
+    size_t lines; /* lines read */
 };
 
 static void collect(struct collection *c, const char *line)
@@ -114,7 +114,7 @@ static void collect_text(struct collection *c, char *text)
         collect(c, line);
 }
 
-/* Standard input, to its end. The rest of a line that is longer than the buffer is passed over. */
+/* Reads standard input to its end. The rest of a line longer than the buffer is discarded. */
 static int collect_input(struct collection *c, struct gp_err *err)
 {
     static char buf[LINE_SIZE];
@@ -166,8 +166,8 @@ static void add_text(struct gp_strbuf *sb, const struct collection *c, bool has_
         gp_doctor_add_explanation(sb, &told->explanation, has_sources);
     }
     if (c->count == 0)
-        gp_strbuf_addf(sb, "gpulse does not know what %s, and does not guess\n",
-                       c->lines > 1 ? "any of these lines means" : "this means");
+        gp_strbuf_addf(sb, "%s\n",
+                       c->lines > 1 ? "no known error in these lines" : "unknown error");
 }
 
 static void add_json(struct gp_strbuf *sb, const struct collection *c)
@@ -198,7 +198,7 @@ static bool split_number(const char *text, const char **ret_topic, const char **
     return false;
 }
 
-/* "xid 79", "cuda error 802": true if it is a topic and one thing of it. */
+/* "xid 79", "cuda error 802": true for a topic and one entry of it. */
 static bool split_topic(char *text, const char **ret_topic, const char **ret_what)
 {
     char *words[4] = {NULL};
@@ -233,7 +233,7 @@ static int fill(struct collection *c, int count, char **words, struct gp_err *er
     for (int i = 0; i < count; i++)
         gp_strbuf_addf(&line, "%s%s", i > 0 ? " " : "", words[i]);
     if (line.error) {
-        r = gp_err_set(err, line.error, "that is too long: give it on standard input");
+        r = gp_err_set(err, line.error, "the text is too long: pass it on standard input");
     } else if (split_number(line.buf, &topic, &what) || split_topic(line.buf, &topic, &what)) {
         r = gp_explain_topic(&c->arena, topic, what, &c->all[0].explanation, err);
         c->all[0].count = 1;
@@ -253,8 +253,8 @@ int gp_doctor_explain(const struct gp_doctor_options *o, int count, char **words
     struct gp_strbuf sb = GP_STRBUF_INIT(16 << 20);
     if (count == 0 || (count == 1 && gp_explain_is_topic(words[0])))
         return gp_err_set(err, GP_EUSAGE,
-                          "say what: xid 79, sxid 20034, cuda 802, nvml 18, throttle sw_power_cap, "
-                          "a line in quotes, or - for standard input");
+                          "missing ERROR; give xid 79, sxid 20034, cuda 802, nvml 18, throttle "
+                          "sw_power_cap, a line in quotes, or - for standard input");
     gp_failure_prepare();
     int r = fill(&c, count, words, err);
     if (r == 0) {

@@ -1,4 +1,4 @@
-/* How an explanation is shown. */
+/* Output of explanations. */
 #ifndef GP_CMD_DOCTOR_EXPLAIN_H
 #define GP_CMD_DOCTOR_EXPLAIN_H
 
@@ -8,14 +8,14 @@
 
 struct gp_strbuf;
 
-/* A heading, and an indented line for each thing there is to say. */
+/* A heading, and an indented line for each part that is known. */
 void gp_doctor_add_explanation(struct gp_strbuf *sb, const struct gp_explanation *e,
                                bool has_source);
 
-/* A line as it was read, made safe, and a line end. */
+/* A line as read, sanitized, and a newline. */
 void gp_doctor_add_line(struct gp_strbuf *sb, const char *line);
 
-/* NULL without memory. */
+/* NULL: out of memory. */
 json_t *gp_doctor_explanation_json(const struct gp_explanation *e, const char *line);
 
 #endif

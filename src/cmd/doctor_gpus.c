@@ -1,4 +1,4 @@
-/* gpulse doctor gpus: the models of cards, and what one can do. */
+/* gpulse doctor gpus: GPU models, and their capabilities. */
 #include "cmd/app.h"
 #include "cmd/doctor_verbs.h"
 #include "cmd/doctor_view.h"
@@ -78,8 +78,9 @@ static void add_list(struct gp_strbuf *sb, const struct gp_card *const *cards, s
             add_group(sb, cards[i]->compute_capability);
         add_row(sb, cards[i], has_sources);
     }
-    gp_strbuf_adds(sb, "\nTFLOP/s without sparsity; FP16 with sums in FP32 where tensor cores have "
-                       "them\n");
+    gp_strbuf_adds(
+        sb, "\n"
+            "TFLOP/s without sparsity; FP16 with FP32 accumulation on GPUs with tensor cores\n");
 }
 
 /* ---- one model ---- */
@@ -100,10 +101,10 @@ static void add_precisions(struct gp_strbuf *sb, const struct gp_card *card)
             gp_strbuf_addf(sb, "%7.*f %s", rate < 1000 ? 1 : 0, rate,
                            is_whole ? "TOP/s" : "TFLOP/s");
         else if (card->compute_capability < p->first_capability)
-            gp_strbuf_addf(sb, "     no  (from compute capability %u.%u on)",
+            gp_strbuf_addf(sb, "     no  (requires compute capability %u.%u)",
                            p->first_capability / 10, p->first_capability % 10);
         else
-            gp_strbuf_adds(sb, "      ?  rate not known");
+            gp_strbuf_adds(sb, "      ?  rate unknown");
         if (rate > 0 && p->note[0] && !is_whole)
             gp_strbuf_addf(sb, ", %s", p->note);
         gp_strbuf_addc(sb, '\n');
@@ -210,7 +211,7 @@ int gp_doctor_gpus(const struct gp_doctor_options *o, int count, char **words, s
     if (found == 0) {
         const char *nearest = gp_cli_nearest(query, name_at, NULL);
         return gp_err_set(
-            err, GP_EUSAGE, "no model is called '%.60s'%s%s%s; without a name all are listed",
+            err, GP_EUSAGE, "unknown GPU model '%.60s'%s%s%s; gpulse doctor gpus lists all models",
             query, nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
     }
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);

@@ -1,4 +1,5 @@
-/* gpulse-doctor: examines a machine, or says what is known of an error, a framework, a model. */
+/* gpulse-doctor: examines a machine, or explains an error, advises on a framework, lists GPU
+ * models. */
 #include "cmd/app.h"
 #include "cmd/doctor.h"
 #include "cmd/doctor_bundle.h"
@@ -30,13 +31,13 @@ const struct gp_program gp_program = {
 
 enum { TIMEOUT_S = 2, EXIT_WARNED = 1, EXIT_FAILED = 2 };
 
-/* A copy of a machine's files has no driver that could be asked, unless one is simulated. */
+/* A copy of a machine's files has no driver to query, unless one is simulated. */
 static bool has_driver(void)
 {
     return gp_app_machine() || !gp_app_prefix();
 }
 
-/* A sample, taken no longer than the timeout; NULL: err says why there is none. */
+/* Takes a sample within the timeout; NULL: err has the reason. */
 static struct gp_snapshot *sample(const struct gp_want *want, struct gp_err *err)
 {
     static const struct gp_loop once = {.interval_ns = 0};
@@ -58,7 +59,7 @@ static bool has_silent_gpu(const struct gp_snapshot *snapshot)
     return false;
 }
 
-/* Asks the driver. Without an answer the exam says why. */
+/* Queries the driver. If it does not respond, the exam gets the reason. */
 static struct gp_snapshot *ask_driver(struct gp_exam *exam)
 {
     struct gp_want want = gp_doctor_want();
@@ -68,7 +69,7 @@ static struct gp_snapshot *ask_driver(struct gp_exam *exam)
     gp_common()->timeout_ns = gp_app_timeout_ns(TIMEOUT_S * GP_NS_PER_S);
     struct gp_snapshot *snapshot = sample(&want, &err);
     if (snapshot && has_silent_gpu(snapshot)) {
-        /* whoever asks a GPU for its peers waits for those that hang */
+        /* querying a GPU for its peers waits for hanging ones */
         want.lists = 0;
         gp_snapshot_free(snapshot);
         snapshot = sample(&want, &err);
@@ -77,7 +78,7 @@ static struct gp_snapshot *ask_driver(struct gp_exam *exam)
     return snapshot;
 }
 
-/* The comma list of --python as the exam takes it. */
+/* The comma list of --python in the form the exam takes. */
 static const char *const *pythons_of(struct gp_exam *exam, const char *list)
 {
     enum { MOST = 64 };
@@ -92,7 +93,7 @@ static const char *const *pythons_of(struct gp_exam *exam, const char *list)
     return pythons;
 }
 
-/* Says what would be written, and asks where somebody can answer. */
+/* Shows what would be written, and asks for confirmation on a terminal. */
 static int confirm(const struct gp_bundle *bundle, const struct gp_doctor_options *o,
                    struct gp_err *err)
 {
@@ -117,10 +118,9 @@ static int write_bundle(const struct gp_doctor_options *o, struct gp_exam *exam,
     if (r == 0)
         r = gp_bundle_write(bundle, o->bundle, err);
     if (r == 0)
-        gp_io_print_note("gpulse", gp_exam_text(exam,
-                                                "wrote %s (%zu files); read it before you publish "
-                                                "it",
-                                                o->bundle, bundle->count));
+        gp_io_print_note("gpulse",
+                         gp_exam_text(exam, "wrote %s (%zu files); read it before you publish it",
+                                      o->bundle, bundle->count));
     gp_bundle_free(bundle);
     return r;
 }
@@ -155,7 +155,7 @@ static int examine(const struct gp_doctor_options *o, struct gp_err *err)
     return r;
 }
 
-/* Words of --only and --skip: one that means nothing would leave out what was meant. */
+/* Words of --only and --skip: an unknown one would silently change the selection. */
 static int check_words(const char *option, const char *list, struct gp_err *err)
 {
     size_t length;
@@ -163,11 +163,11 @@ static int check_words(const char *option, const char *list, struct gp_err *err)
     if (!word)
         return 0;
     return gp_err_set(err, GP_EUSAGE,
-                      "%s: there is no check and no group '%.*s': gpulse doctor --list has them",
-                      option, length < 60 ? (int)length : 60, word);
+                      "%s: unknown check or group '%.*s'; gpulse doctor --list shows them", option,
+                      length < 60 ? (int)length : 60, word);
 }
 
-/* Options that mean something only with a verb, or only without. */
+/* Options that are valid only with a verb, or only without one. */
 static int check_options(const struct gp_doctor_options *o, const char *verb, struct gp_err *err)
 {
     const struct {
@@ -185,8 +185,8 @@ static int check_options(const struct gp_doctor_options *o, const char *verb, st
         bool fits = options[i].verb ? verb && strcmp(verb, options[i].verb) == 0 : !verb;
         if (options[i].is_set && !fits)
             return gp_err_set(err, GP_EUSAGE,
-                              options[i].verb ? "%s is for gpulse doctor %s"
-                                              : "%s is for gpulse doctor alone, without %s",
+                              options[i].verb ? "%s requires gpulse doctor %s"
+                                              : "%s cannot be combined with %s",
                               options[i].name, options[i].verb ? options[i].verb : verb);
     }
     return 0;
@@ -221,7 +221,7 @@ static int run(int argc, char **argv, struct gp_err *err)
         return gp_doctor_watch(&o, err);
     if (o.only && !o.only[strspn(o.only, ",")])
         return gp_err_set(err, GP_EUSAGE,
-                          "--only: say which checks or groups: gpulse doctor --list has them");
+                          "--only: missing checks or groups; gpulse doctor --list shows them");
     r = check_words("--only", o.only, err);
     if (r == 0)
         r = check_words("--skip", o.without, err);

@@ -1,4 +1,4 @@
-/* What gpulse doctor does besides examining a machine: each verb is a file of its own. */
+/* What gpulse doctor does besides examining a machine; each verb has its own file. */
 #ifndef GP_CMD_DOCTOR_VERBS_H
 #define GP_CMD_DOCTOR_VERBS_H
 
@@ -11,7 +11,7 @@ struct gp_err;
 int gp_doctor_verb(const struct gp_doctor_options *o, int count, char **words,
                    struct gp_err *err) GP_MUST_CHECK;
 
-/* advise torch, explain xid 79, gpus H100: the words stand behind the verb. */
+/* advise torch, explain xid 79, gpus H100: the words after the verb. */
 int gp_doctor_advise(const struct gp_doctor_options *o, int count, char **words,
                      struct gp_err *err) GP_MUST_CHECK;
 int gp_doctor_explain(const struct gp_doctor_options *o, int count, char **words,
@@ -19,10 +19,10 @@ int gp_doctor_explain(const struct gp_doctor_options *o, int count, char **words
 int gp_doctor_gpus(const struct gp_doctor_options *o, int count, char **words,
                    struct gp_err *err) GP_MUST_CHECK;
 
-/* Follows the kernel's log until a signal: GP_EINTR. */
+/* Follows the kernel log until a signal arrives: GP_EINTR. */
 int gp_doctor_watch(const struct gp_doctor_options *o, struct gp_err *err) GP_MUST_CHECK;
 
-/* What the driver is asked for an exam. */
+/* What an exam requests from the driver. */
 struct gp_want gp_doctor_want(void);
 
 #endif

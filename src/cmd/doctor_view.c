@@ -17,7 +17,7 @@ static const char *const colors[] = {
     [GP_VERDICT_WARN] = "\033[33m", [GP_VERDICT_FAIL] = "\033[1;31m",
 };
 
-enum { INDENT = 6 };
+enum { INDENT = 6, LABEL = 10 };
 
 void gp_doctor_add_safe(struct gp_strbuf *sb, const char *text)
 {
@@ -42,13 +42,13 @@ static void add_machine(struct gp_strbuf *sb, const struct gp_exam *exam)
         gp_doctor_add_safe(sb, m->driver);
     }
     if (exam->is_simulated)
-        gp_strbuf_adds(sb, "; what the driver says is simulated");
+        gp_strbuf_adds(sb, "; simulated driver");
     gp_strbuf_addc(sb, '\n');
 }
 
 static void add_line(struct gp_strbuf *sb, const char *label, const char *text)
 {
-    gp_strbuf_addf(sb, "%*s%-6s", INDENT, "", label);
+    gp_strbuf_addf(sb, "%*s%-*s", INDENT, "", LABEL, label);
     gp_doctor_add_safe(sb, text);
     gp_strbuf_addc(sb, '\n');
 }
@@ -56,7 +56,7 @@ static void add_line(struct gp_strbuf *sb, const char *label, const char *text)
 static void add_fixes(struct gp_strbuf *sb, const struct gp_finding *finding, const char *label)
 {
     for (const struct gp_fix *fix = finding->fixes; fix; fix = fix->next) {
-        gp_strbuf_addf(sb, "%*s%-6s", INDENT, "", label);
+        gp_strbuf_addf(sb, "%*s%-*s", INDENT, "", LABEL, label);
         gp_doctor_add_safe(sb, fix->command ? fix->command : fix->note);
         if (fix->command && fix->note[0]) {
             gp_strbuf_adds(sb, "   # ");
@@ -73,9 +73,9 @@ static void add_finding(struct gp_strbuf *sb, const struct gp_finding *finding, 
                    gp_verdict_word(finding->verdict), in_color ? RESET : "", finding->check->id);
     gp_doctor_add_safe(sb, finding->summary);
     gp_strbuf_addc(sb, '\n');
-    const char *label = "seen";
+    const char *label = "evidence";
     for (const struct gp_evidence *e = finding->evidence; e; e = e->next, label = "") {
-        gp_strbuf_addf(sb, "%*s%-6s", INDENT, "", label);
+        gp_strbuf_addf(sb, "%*s%-*s", INDENT, "", LABEL, label);
         gp_doctor_add_safe(sb, e->where);
         gp_strbuf_adds(sb, e->where[0] && e->text[0] ? ": " : "");
         gp_doctor_add_safe(sb, e->text);
@@ -88,7 +88,7 @@ static void add_finding(struct gp_strbuf *sb, const struct gp_finding *finding, 
         add_line(sb, "see", finding->link);
 }
 
-/* The checks that were skipped because of another one, a line for each cause. */
+/* The checks that were skipped because another one failed, one line for each cause. */
 static void add_consequences(struct gp_strbuf *sb, const struct gp_exam *exam)
 {
     for (const struct gp_finding *f = exam->findings; f; f = f->next) {
@@ -105,7 +105,7 @@ static void add_consequences(struct gp_strbuf *sb, const struct gp_exam *exam)
     }
 }
 
-/* Checks by their verdict, but each warning and failure counts: a check can have several. */
+/* Counts checks by their verdict, but every warning and failure: a check can have several. */
 static void add_end(struct gp_strbuf *sb, const struct gp_exam *exam, bool verbose)
 {
     size_t counts[GP_VERDICT_FAIL + 1] = {0}, all = 0;
@@ -117,23 +117,25 @@ static void add_end(struct gp_strbuf *sb, const struct gp_exam *exam, bool verbo
     counts[GP_VERDICT_WARN] = counts[GP_VERDICT_FAIL] = 0;
     for (const struct gp_finding *f = exam->findings; f; f = f->next)
         counts[f->verdict] += f->verdict >= GP_VERDICT_WARN;
-    size_t well = counts[GP_VERDICT_OK] + counts[GP_VERDICT_INFO];
+    size_t passed = counts[GP_VERDICT_OK] + counts[GP_VERDICT_INFO];
     if (all == 0) {
-        gp_strbuf_adds(sb, "nothing was looked at: none of these checks means anything here\n");
+        gp_strbuf_adds(sb, "none of these checks applies to this machine\n");
         return;
     }
-    gp_strbuf_addf(sb, "%zu well%s", well, verbose || well == 0 ? "" : " (-v shows them)");
+    gp_strbuf_addf(sb, "%zu passed", passed);
     if (counts[GP_VERDICT_SKIP])
         gp_strbuf_addf(sb, ", %zu skipped", counts[GP_VERDICT_SKIP]);
-    gp_strbuf_addf(sb, ", %zu warned, %zu failed\n", counts[GP_VERDICT_WARN],
-                   counts[GP_VERDICT_FAIL]);
+    gp_strbuf_addf(sb, ", %zu warning%s, %zu failed%s\n", counts[GP_VERDICT_WARN],
+                   counts[GP_VERDICT_WARN] == 1 ? "" : "s", counts[GP_VERDICT_FAIL],
+                   verbose || passed == 0 ? "" : " (-v lists all)");
     const struct gp_finding *first = gp_exam_first(exam);
     if (!first)
         return;
-    gp_strbuf_adds(sb, "\nDo this first: ");
+    gp_strbuf_adds(sb, "\nFix this first: ");
     gp_doctor_add_safe(sb, first->summary);
     gp_strbuf_addf(sb, " (%s)\n", first->check->id);
-    if (counts[GP_VERDICT_WARN] + counts[GP_VERDICT_FAIL] > 1) /* else it stands right above */
+    if (counts[GP_VERDICT_WARN] + counts[GP_VERDICT_FAIL] >
+        1) /* otherwise it is printed right above */
         add_fixes(sb, first, "");
 }
 

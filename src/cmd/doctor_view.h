@@ -1,4 +1,4 @@
-/* The doctor's report, for people and as JSON. */
+/* The doctor's report, as text and JSON. */
 #ifndef GP_CMD_DOCTOR_VIEW_H
 #define GP_CMD_DOCTOR_VIEW_H
 
@@ -9,7 +9,7 @@
 struct gp_exam;
 struct gp_strbuf;
 
-/* Texts that may quote a file or a line: without anything that a terminal obeys, and UTF-8. */
+/* Texts that may quote a file or a line: without control characters, in valid UTF-8. */
 void gp_doctor_add_safe(struct gp_strbuf *sb, const char *text);
 json_t *gp_doctor_json_text(const char *text);
 json_t *gp_doctor_json_text_or_null(const char *text); /* null for "" and NULL */

@@ -1,15 +1,15 @@
 #include "cmd/doctor_verbs.h"
 
-/* What the checks of health look at. */
+/* The metrics that the health checks need. */
 static const enum gp_metric wanted[] = {
     GP_COUNT, GP_EXCLUDED,
-    /* which GPU it is */
+    /* identity */
     GP_NAME, GP_STATUS, GP_PCI_BUS_ID, GP_SERIAL, GP_MINOR_NUMBER, GP_BRAND, GP_ARCHITECTURE,
     GP_INFOROM_CHECKSUM, GP_DRIVER_VERSION, GP_COMPUTE_CAP, GP_UUID,
     /* memory */
     GP_MEMORY_TOTAL, GP_MEMORY_USED, GP_MEMORY_RESERVED, GP_MEMORY_FREE, GP_MEMORY_PROCESSES,
     GP_MEMORY_UNATTRIBUTED, GP_BAR1_TOTAL,
-    /* heat and power */
+    /* temperature and power */
     GP_TEMPERATURE_GPU, GP_TEMPERATURE_TLIMIT, GP_TEMPERATURE_MEMORY, GP_THRESHOLD_SLOWDOWN,
     GP_THRESHOLD_GPU_MAX, GP_THRESHOLD_MEMORY_MAX, GP_TLIMIT_SLOWDOWN, GP_POWER_LIMIT,
     GP_POWER_LIMIT_DEFAULT, GP_POWER_SOURCE, GP_REASON_HW_SLOWDOWN, GP_REASON_HW_THERMAL,

@@ -1,4 +1,4 @@
-/* gpulse doctor --watch-log: follows the kernel's log, and explains each line about a GPU. */
+/* gpulse doctor --watch-log: follows the kernel log, and explains each line about a GPU. */
 #include "cmd/app.h"
 #include "cmd/doctor_explain.h"
 #include "cmd/doctor_verbs.h"
@@ -27,10 +27,10 @@ struct watch {
     struct gp_files files;
     const char *path;
     int fd;
-    bool is_file; /* else the device, whose reads give a record each */
+    bool is_file; /* otherwise the device, where each read returns one record */
     char buf[LINE_SIZE];
     size_t length;
-    bool is_within; /* a line too long, whose end is passed over */
+    bool is_within; /* inside a line that is too long, whose rest is discarded */
 };
 
 /* ---- a line ---- */
@@ -67,7 +67,7 @@ static int tell_lines(struct watch *w, struct gp_err *err)
         if (!w->is_within)
             r = tell(w, start, err);
         w->is_within = false;
-        /* Behind a record of the device stand names of devices. */
+        /* A record of the device continues with device names. */
         start = w->is_file ? end + 1 : w->buf + w->length;
     }
     w->length -= (size_t)(start - w->buf);
@@ -87,8 +87,8 @@ static int open_log(struct watch *w, struct gp_err *err)
     w->fd = gp_log_open(&w->files, &w->path);
     if (w->fd < 0)
         return gp_err_set(err, w->fd == -ENOENT ? GP_EFAIL : GP_EPERM,
-                          "cannot read the kernel's log: %s; it needs root, or with systemd the "
-                          "group adm: journalctl -kf | gpulse doctor explain -",
+                          "cannot read the kernel log: %s; run as root, or with systemd as a "
+                          "member of group adm: journalctl -kf | gpulse doctor explain -",
                           strerror(-w->fd));
     if (fstat(w->fd, &st) < 0)
         return gp_err_set(err, GP_EIO, "cannot read %s: %s", w->path, strerror(errno));
@@ -96,7 +96,7 @@ static int open_log(struct watch *w, struct gp_err *err)
     return 0;
 }
 
-/* Whether another file has taken its place, or it was emptied: logs are rotated. */
+/* Whether the file was replaced or truncated: logs are rotated. */
 static bool is_replaced(const struct watch *w)
 {
     struct stat named, open;
@@ -114,7 +114,7 @@ static int reopen(struct watch *w, struct gp_err *err)
     return open_log(w, err);
 }
 
-/* Reads what there is; GP_EINTR after a signal. */
+/* Reads what is available; GP_EINTR after a signal. */
 static int follow(struct watch *w, struct gp_err *err)
 {
     for (;;) {
@@ -148,7 +148,7 @@ int gp_doctor_watch(const struct gp_doctor_options *o, struct gp_err *err)
     if (r == 0) {
         gp_failure_prepare();
         gp_app_catch_signals();
-        (void)lseek(w.fd, 0, SEEK_END); /* what stood there before is for an exam */
+        (void)lseek(w.fd, 0, SEEK_END); /* an exam covers the earlier lines */
         (void)snprintf(note, sizeof(note), "follows %s", w.path);
         gp_io_print_note("gpulse", note);
         r = follow(&w, err);

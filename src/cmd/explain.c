@@ -1,4 +1,4 @@
-/* gpulse explain: why a program failed, from what it printed. */
+/* gpulse explain: why a program failed, from its output. */
 #include "cmd/app.h"
 #include "cmd/commands.h"
 
@@ -24,7 +24,7 @@ struct explain_options {
 
 static const struct gp_opt options[] = {
     {'a', "all", NULL, GP_OPT_FLAG, .offset = offsetof(struct explain_options, all),
-     .help = "also list messages that look like a failure but are not"},
+     .help = "include messages that look like a failure but are not"},
     {'f', "format", NULL, GP_OPT_CHOICE, "FORMAT", .choices = "text json",
      .offset = offsetof(struct explain_options, format), .help = "output format (default text)"},
     GP_OPT_END,
@@ -33,12 +33,12 @@ static const struct gp_opt options[] = {
 struct explain {
     const struct explain_options *options;
     const char *name;    /* of the log */
-    struct gp_strbuf sb; /* text */
-    json_t *list;        /* or objects */
+    struct gp_strbuf sb; /* text output */
+    json_t *list;        /* JSON output */
     size_t found;
-    struct gp_incident last; /* not told yet: the same may come again */
+    struct gp_incident last; /* not printed yet: it may be repeated */
     bool has_last;
-    uint64_t repeats, repeat_line; /* of that one, and where the last stands */
+    uint64_t repeats, repeat_line; /* how often, and the line of the last repetition */
 };
 
 /* ---- what is found ---- */
@@ -75,7 +75,7 @@ static void tell(struct explain *e)
         tell_text(e);
 }
 
-/* Whether they say the same: of one GPU, and with the same first words. */
+/* Whether two incidents are the same: on the same GPU, and with the same first words. */
 static bool is_same(const struct gp_incident *a, const struct gp_incident *b)
 {
     const size_t words = 60;
@@ -103,7 +103,7 @@ static void found(void *context, const struct gp_incident *incident)
 
 /* ---- logs ---- */
 
-/* What stands there for people, as far as it is told. */
+/* Writes the finished text output. */
 static int write_text(struct explain *e, struct gp_err *err)
 {
     if (e->list || e->sb.len == 0)
@@ -146,10 +146,11 @@ static int explain_log(struct explain *e, const char *path, struct gp_err *err)
     int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
     e->name = is_stdin ? "(stdin)" : path;
     if (fd < 0)
-        return gp_err_set(err, GP_EIO, "cannot open %s: %s%s", path, strerror(errno),
-                          errno == ENOENT ? " (it takes logs; for a code or a line of an error: "
-                                            "gpulse doctor explain)"
-                                          : "");
+        return gp_err_set(
+            err, GP_EIO, "cannot open %s: %s%s", path, strerror(errno),
+            errno == ENOENT
+                ? " (FILE is a log; to explain a code or a single line, use gpulse doctor explain)"
+                : "");
     int r = read_log(e, fd, err);
     if (!is_stdin)
         (void)close(fd);
@@ -164,7 +165,7 @@ static int print(struct explain *e, struct gp_err *err)
         gp_json_add(&e->sb, document, 2);
         gp_strbuf_addc(&e->sb, '\n');
     } else if (e->found == 0) {
-        gp_strbuf_adds(&e->sb, "nothing in it that gpulse knows as a failure\n");
+        gp_strbuf_adds(&e->sb, "no known GPU failure found in the log\n");
     }
     return gp_app_write(STDOUT_FILENO, &e->sb, err);
 }
@@ -181,8 +182,9 @@ static int explain_main(int argc, char **argv, struct gp_err *err)
     if (r < 0 || done)
         return r;
     if (positional == 0)
-        return gp_err_set(err, GP_EUSAGE,
-                          "say which log: gpulse explain train.log, or - for standard input");
+        return gp_err_set(
+            err, GP_EUSAGE,
+            "missing FILE; usage: gpulse explain [options] FILE..., or - for standard input");
     if (strcmp(o.format, "json") == 0)
         e.list = json_array();
     gp_failure_prepare();
@@ -200,13 +202,15 @@ const struct gp_cmd gp_cmd_explain = {
     .summary = "explain an out-of-memory error from a program's log",
     .usage = "[options] FILE...",
     .description =
-        "Finds what PyTorch, vLLM, llama.cpp, JAX, TensorFlow, ONNX Runtime, CuPy, NCCL, Triton, "
-        "the CUDA libraries, the kernel and Slurm print when GPU or host memory runs out. For each "
-        "place it names the cause, with the numbers in the message, and what helps. Messages that "
-        "only look like a failure are ignored.\n\n"
-        "Who held the memory can only be seen at that moment: gpulse run looks then.",
-    .examples = "gpulse explain train.log\twhy a job failed\n"
-                "journalctl -k | gpulse explain -\twhat the kernel killed\n",
+        "Finds the messages that PyTorch, vLLM, llama.cpp, JAX, TensorFlow, ONNX Runtime, CuPy, "
+        "NCCL, Triton, the CUDA libraries, the kernel and Slurm print when GPU or host memory runs "
+        "out. For each one it names the cause, with the numbers in the message, and the fix. "
+        "Messages that only look like a failure are ignored.\n"
+        "\n"
+        "Which processes used the memory can only be seen at the time of the failure: gpulse run "
+        "records it.",
+    .examples = "gpulse explain train.log\tshow why a job failed\n"
+                "journalctl -k | gpulse explain -\tshow what the kernel killed\n",
     .options = options,
     .no_loop = true,
     .complete = GP_COMPLETE_FILE,

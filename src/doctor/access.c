@@ -66,7 +66,7 @@ struct gp_access gp_access_of(struct gp_exam *exam, const char *path)
         access.mode = st.st_mode & 0777;
         access.group = st.st_gid;
         name_group(exam, &scratch, st.st_gid, access.group_name, sizeof(access.group_name));
-        /* As the kernel does it: the first of owner, group and others that fits decides. */
+        /* As the kernel does it: the first match of owner, group and others decides. */
         unsigned bits = !access.is_known             ? 0
                         : access.is_root             ? 06
                         : who.user == st.st_uid      ? access.mode >> 6
@@ -101,10 +101,10 @@ void gp_access_propose(struct gp_exam *exam, const struct gp_access *access, con
 {
     if (exam->machine.container)
         gp_exam_advice(exam,
-                       "start the container with --group-add %u: the number counts, not the name",
+                       "start the container with --group-add %u (the number matters, not the name)",
                        access->group);
     else if (access->group == 0)
-        gp_exam_advice(exam, "%s belongs to root alone: give it to group render by a rule of udev",
+        gp_exam_advice(exam, "only root may use %s: assign it to group render with a udev rule",
                        path);
     else
         gp_exam_command(exam, "then log in again", "sudo usermod -aG %s $USER",

@@ -1,4 +1,4 @@
-/* Whether who examines may use a device file, by its mode and groups. */
+/* Whether the examining user may use a device file, by its mode and groups. */
 #ifndef GP_DOCTOR_ACCESS_H
 #define GP_DOCTOR_ACCESS_H
 
@@ -8,22 +8,22 @@ struct gp_exam;
 
 struct gp_access {
     bool is_there;
-    bool is_known; /* who examines could be read */
+    bool is_known; /* the examining user is known */
     bool is_root;
     bool may_use; /* read and write */
     unsigned mode, group;
-    char group_name[32]; /* as /etc/group calls it, or its number */
+    char group_name[32]; /* its name in /etc/group, or its number */
 };
 
-/* Of a file that is not there only who examines. */
+/* If the file does not exist, only the user is filled in. */
 struct gp_access gp_access_of(struct gp_exam *exam, const char *path);
 
-/* The files of a folder whose names begin with a word, and may not be used: how many, and the first
- * in *ret. */
+/* The files in a directory whose names begin with a word and that the user may not access: how
+ * many, and the first in *ret. */
 size_t gp_access_denied(struct gp_exam *exam, const char *folder, const char *word,
                         struct gp_access *ret, const char **ret_path);
 
-/* Proposes how to get at a device: by its group, unless that is root's. */
+/* Suggests how to get access to a device: through its group, unless that is root's. */
 void gp_access_propose(struct gp_exam *exam, const struct gp_access *access, const char *path);
 
 #endif

@@ -17,7 +17,7 @@ const char *gp_subject_word(enum gp_subject subject)
     return words[subject];
 }
 
-/* ---- for whom ---- */
+/* ---- the client ---- */
 
 void gp_client_add(struct gp_client *client, unsigned capability)
 {
@@ -56,7 +56,7 @@ static const char *gpu_words(struct gp_exam *exam, const struct gp_client *clien
         const char *between = i == 0 ? "" : i + 1 < client->count ? ", " : " and ";
         words = capability > 0 ? gp_exam_text(exam, "%s%s%u.%u", words, between, capability / 10,
                                               capability % 10)
-                               : gp_exam_text(exam, "%s%san unknown one", words, between);
+                               : gp_exam_text(exam, "%s%san unknown GPU", words, between);
     }
     return gp_exam_text(exam, "GPUs of compute capability %s", words);
 }
@@ -72,7 +72,7 @@ static const char *build_words(struct gp_exam *exam, const struct gp_build *buil
                         build->version, build->cuda);
 }
 
-/* The branches that serve all of them: from, and up to; 0: no limit. */
+/* The range of branches that support all of them; 0: no limit. */
 static void branches_for(const struct gp_client *client, unsigned *first, unsigned *last)
 {
     *first = *last = 0;
@@ -85,7 +85,7 @@ static void branches_for(const struct gp_client *client, unsigned *first, unsign
     }
 }
 
-/* ---- commands for a framework ---- */
+/* ---- install commands of a framework ---- */
 
 static void command_torch(struct gp_exam *exam, const struct gp_build *build)
 {
@@ -97,13 +97,13 @@ static void command_torch(struct gp_exam *exam, const struct gp_build *build)
                     build->version, build->variant);
 }
 
-/* GPUs that newer libraries have left behind. */
+/* GPUs that newer libraries no longer support. */
 static bool has_old_gpu(const struct gp_client *client)
 {
     return client->count > 0 && client->capabilities[0] > 0 && client->capabilities[0] < 75;
 }
 
-/* The cuDNN 9 that pip would take is newer than the last one with code for Volta and before. */
+/* The cuDNN 9 that pip would install is newer than the last one with code for Volta and older. */
 static const char *cudnn_pin(const struct gp_build *build, const struct gp_client *client)
 {
     bool is_nine = gp_version_major(build->cudnn) == 9 || strcmp(build->variant, "cuda12") == 0;
@@ -119,7 +119,7 @@ static void command_tensorflow(struct gp_exam *exam, const struct gp_build *buil
     gp_exam_command(exam, "or with uv", "uv pip install '%s==%s'%s", build->variant, build->version,
                     pin);
     if (!strchr(build->variant, '['))
-        gp_exam_evidence(exam, "needs", "CUDA %s and cuDNN %s, which this wheel does not bring",
+        gp_exam_evidence(exam, "needs", "CUDA %s and cuDNN %s, which this wheel does not include",
                          build->cuda, build->cudnn);
 }
 
@@ -137,7 +137,7 @@ static void command_jax(struct gp_exam *exam, const struct gp_build *build,
                     build->version, pin, place);
 }
 
-/* conda-forge has builds of its own, for CUDA 12 and newer, with the newest cuDNN. */
+/* conda-forge has its own builds, for CUDA 12 and newer, with the newest cuDNN. */
 static void command_conda(struct gp_exam *exam, const struct gp_build *build,
                           const struct gp_client *client)
 {
@@ -148,7 +148,7 @@ static void command_conda(struct gp_exam *exam, const struct gp_build *build,
     };
     unsigned major = gp_version_major(build->cuda);
     if (major >= 12 && !has_old_gpu(client))
-        gp_exam_command(exam, "or conda-forge's own build, which may be an older one",
+        gp_exam_command(exam, "or conda-forge's own build, which may be older",
                         "conda install -c conda-forge %s cuda-version=%u",
                         packages[build->framework], major);
 }
@@ -167,7 +167,7 @@ static void add_commands(struct gp_exam *exam, const struct gp_build *build,
 
 /* ---- a framework ---- */
 
-/* Why it is this one: because it is the newest, or what is wrong with the newest. */
+/* Why this version: it is the newest, or what rules out the newest. */
 static void explain_build(struct gp_exam *exam, const struct gp_build *build,
                           const struct gp_target *target)
 {
@@ -177,18 +177,18 @@ static void explain_build(struct gp_exam *exam, const struct gp_build *build,
     gp_build_newest(build->framework, &newest);
     if (gp_build_is_same(build, &newest)) {
         gp_exam_why(exam,
-                    "it is the newest, and all that is built for CUDA %u runs with driver %s "
-                    "or newer.",
+                    "This is the newest version, and everything built for CUDA %u runs with driver "
+                    "%s or newer.",
                     gp_version_major(build->cuda), gp_cuda_floor(build->cuda));
         return;
     }
     struct gp_judgement j = gp_build_judge(&newest, target, &capability);
     gp_judgement_words(&j, capability, words, sizeof(words));
-    gp_exam_why(exam, "%s %s; this one is the newest that runs.", build_words(exam, &newest),
+    gp_exam_why(exam, "%s %s; this is the newest version that works.", build_words(exam, &newest),
                 words);
 }
 
-/* What another driver would run. */
+/* What a different driver would allow. */
 static void add_better(struct gp_exam *exam, const struct gp_build *build,
                        const struct gp_target *target)
 {
@@ -215,11 +215,11 @@ static void add_facts(struct gp_exam *exam, const struct gp_build *build,
             continue;
         needed = gp_cuda_own_driver(build->cuda);
         gp_exam_evidence(exam, "note",
-                         "for compute capability %u.%u it has only PTX: the driver translates it "
-                         "when it first runs, which can take many minutes",
+                         "for compute capability %u.%u it has only PTX: the driver compiles it on "
+                         "first use, which can take many minutes",
                          capability / 10, capability % 10);
     }
-    unsigned first, last; /* a GPU can be younger than the driver that the build needs */
+    unsigned first, last; /* a GPU can be newer than the driver that the build needs */
     branches_for(client, &first, &last);
     if (first > gp_version_major(needed))
         needed = gp_exam_text(exam, "%u", first);
@@ -228,11 +228,10 @@ static void add_facts(struct gp_exam *exam, const struct gp_build *build,
                      build->last_python);
     if (client->is_here && strcmp(exam->machine.arch, "x86_64") != 0)
         gp_exam_evidence(exam, "note",
-                         "this is judged by the wheels for x86_64; those for %s may "
-                         "have less code",
+                         "based on the x86_64 wheels; those for %s may support fewer GPUs",
                          exam->machine.arch);
     if (!client->driver[0] && client->is_here)
-        gp_exam_evidence(exam, "note", "no NVIDIA driver is loaded: see gpulse doctor");
+        gp_exam_evidence(exam, "note", "no NVIDIA driver is loaded: run gpulse doctor");
 }
 
 static bool advise_build(struct gp_exam *exam, enum gp_framework framework,
@@ -251,7 +250,7 @@ static bool advise_build(struct gp_exam *exam, enum gp_framework framework,
     return true;
 }
 
-/* Nothing runs: why the newest does not, and what would if the driver were another one. */
+/* Nothing works: why the newest does not, and what would with another driver. */
 static void advise_nothing(struct gp_exam *exam, enum gp_framework framework,
                            const struct gp_client *client)
 {
@@ -260,7 +259,7 @@ static void advise_nothing(struct gp_exam *exam, enum gp_framework framework,
     unsigned capability;
     char words[256];
     any.driver = "";
-    gp_exam_report(exam, GP_VERDICT_WARN, "no %s is known that runs on %s with %s",
+    gp_exam_report(exam, GP_VERDICT_WARN, "no known version of %s works with %s and %s",
                    gp_framework_name(framework), gpu_words(exam, client),
                    driver_words(exam, client));
     bool is_driver = client->driver[0] && gp_build_best(framework, &any, &build);
@@ -270,7 +269,7 @@ static void advise_nothing(struct gp_exam *exam, enum gp_framework framework,
     gp_judgement_words(&j, capability, words, sizeof(words));
     gp_exam_why(exam, "%s %s.", build_words(exam, &build), words);
     if (is_driver && client->is_here)
-        gp_exam_command(exam, "which driver to have", "gpulse doctor advise driver");
+        gp_exam_command(exam, "find the right driver", "gpulse doctor advise driver");
 }
 
 static void advise_other_gpus(struct gp_exam *exam, enum gp_framework framework)
@@ -286,19 +285,19 @@ static void advise_other_gpus(struct gp_exam *exam, enum gp_framework framework)
                         "pip install 'torch==%s.*' --index-url "
                         "https://download.pytorch.org/whl/rocm%s",
                         row->torch, row->rocm);
-        gp_exam_evidence(exam, "note", "it serves the GPUs that ROCm serves");
+        gp_exam_evidence(exam, "note", "supports the GPUs that ROCm supports");
         gp_exam_evidence(exam, "source", "%s", row->source);
     }
     if (m->intel_count > 0) {
         gp_exam_report(exam, GP_VERDICT_INFO, "PyTorch for XPU, for the Intel GPU");
         gp_exam_command(exam, "with pip",
                         "pip install torch --index-url https://download.pytorch.org/whl/xpu");
-        gp_exam_evidence(exam, "note", "it serves Arc and newer, not older graphics");
+        gp_exam_evidence(exam, "note", "supports Arc and newer, not older graphics");
         gp_exam_evidence(exam, "source", "PyTorch installation page; believed");
     }
 }
 
-/* "7.5 to 12.1": the compute capabilities that a list has code for, but those of Jetson. */
+/* "7.5 to 12.1": the compute capabilities that a list has code for, except those of Jetson. */
 static const char *range_words(struct gp_exam *exam, const char *list)
 {
     unsigned first = 0, last = 0;
@@ -312,7 +311,7 @@ static const char *range_words(struct gp_exam *exam, const char *list)
     return gp_exam_text(exam, "%u.%u to %u.%u", first / 10, first % 10, last / 10, last % 10);
 }
 
-/* The build without CUDA, and what a machine would have to have for each of the newest with it. */
+/* The CPU build, and the requirements of the newest CUDA builds. */
 static void advise_without_gpu(struct gp_exam *exam, enum gp_framework framework)
 {
     static const char *const commands[] = {
@@ -324,17 +323,17 @@ static void advise_without_gpu(struct gp_exam *exam, enum gp_framework framework
     struct gp_build newest, build;
     gp_build_newest(framework, &newest);
     gp_exam_report(exam, GP_VERDICT_INFO, "%s",
-                   exam->machine.is_wsl ? "under WSL no file says which GPU there is"
-                                        : "there is no NVIDIA GPU here");
+                   exam->machine.is_wsl ? "under WSL no file identifies the GPU"
+                                        : "this machine has no NVIDIA GPU");
     gp_exam_why(exam,
-                "--gpu and --driver name one: gpulse doctor advise %s --gpu \"RTX 4090\" "
-                "--driver 550.54.15.",
+                "Use --gpu and --driver to ask about another machine: gpulse doctor advise %s "
+                "--gpu \"RTX 4090\" --driver 550.54.15.",
                 gp_framework_word(framework));
     gp_exam_command(exam, "for the CPU", "%s", commands[framework]);
     for (size_t i = 0; gp_build_at(framework, i, &build); i++)
         if (strcmp(build.version, newest.version) == 0)
-            gp_exam_evidence(exam, "takes",
-                             "%s: driver %s or newer, a GPU of compute capability %s",
+            gp_exam_evidence(exam, "needs",
+                             "%s: driver %s or newer, a GPU with compute capability %s",
                              build_words(exam, &build), gp_cuda_floor(build.cuda),
                              range_words(exam, build.archs));
     gp_exam_evidence(exam, "source", "%s", newest.source);
@@ -347,8 +346,8 @@ static void advise_framework(struct gp_exam *exam, enum gp_framework framework,
     if (client->is_here && exam->machine.is_jetson) {
         gp_exam_report(exam, GP_VERDICT_INFO, "NVIDIA's build of %s for Jetson",
                        gp_framework_name(framework));
-        gp_exam_why(exam, "the wheels of PyPI have no code for the GPU of a Jetson.");
-        gp_exam_advice(exam, "take the one for this JetPack from NVIDIA's pages for Jetson");
+        gp_exam_why(exam, "The PyPI wheels have no code for Jetson GPUs.");
+        gp_exam_advice(exam, "download the wheel for this JetPack from NVIDIA's Jetson pages");
         return;
     }
     if (client->count == 0) {
@@ -363,7 +362,7 @@ static void advise_framework(struct gp_exam *exam, enum gp_framework framework,
     }
     gp_exam_report(exam, GP_VERDICT_WARN, "no build of %s runs on all of these GPUs",
                    gp_framework_name(framework));
-    gp_exam_why(exam, "each needs an environment of its own.");
+    gp_exam_why(exam, "Each GPU needs its own environment.");
     for (size_t i = 0; i < client->count; i++) {
         struct gp_client one = {.driver = client->driver, .is_here = client->is_here};
         gp_client_add(&one, client->capabilities[i]);
@@ -373,7 +372,7 @@ static void advise_framework(struct gp_exam *exam, enum gp_framework framework,
     }
 }
 
-/* ---- drivers and all GPUs ---- */
+/* ---- range of drivers for all GPUs ---- */
 
 static bool serves_all(unsigned branch, const struct gp_client *client)
 {
@@ -391,7 +390,7 @@ static bool compiles_for(const char *cuda, const struct gp_client *client)
         char ceiling[32];
         if (!arch)
             continue;
-        /* 12.9 is the last: so 12.9.1 is one of it. */
+        /* 12.9 is the last, so 12.9.1 is included. */
         (void)snprintf(ceiling, sizeof(ceiling), "%s.9999", arch->last_cuda);
         if (gp_version_compare(cuda, arch->first_cuda) < 0 ||
             (arch->last_cuda[0] && gp_version_compare(cuda, ceiling) > 0))
@@ -400,7 +399,7 @@ static bool compiles_for(const char *cuda, const struct gp_client *client)
     return true;
 }
 
-/* The newest toolkit that makes code for all these GPUs, and whose PTX this driver takes. */
+/* The newest toolkit that compiles for all these GPUs and whose PTX this driver accepts. */
 static const struct gp_toolkit *toolkit_for(const struct gp_client *client, const char *driver)
 {
     for (size_t i = gp_toolkit_count; i-- > 0;)
@@ -415,7 +414,7 @@ static void command_toolkit(struct gp_exam *exam, const struct gp_toolkit *toolk
     unsigned major = gp_version_major(toolkit->cuda);
     gp_toolkit_remedy(exam, toolkit->cuda);
     if (major >= 12)
-        gp_exam_command(exam, "or in an environment of conda's",
+        gp_exam_command(exam, "or in a conda environment",
                         "conda install -c conda-forge cuda-toolkit=%u.%u", major,
                         gp_version_minor(toolkit->cuda));
 }
@@ -429,41 +428,41 @@ static void advise_cuda(struct gp_exam *exam, const struct gp_client *client)
     const struct gp_toolkit *toolkit =
         client->driver[0] ? toolkit_for(client, client->driver) : newest;
     if (client->driver[0] && !serves_all(gp_version_major(client->driver), client)) {
-        gp_exam_report(exam, GP_VERDICT_WARN, "driver %s does not serve all of these: %s",
+        gp_exam_report(exam, GP_VERDICT_WARN, "driver %s does not support all of these GPUs: %s",
                        client->driver, gpu_words(exam, client));
         return;
     }
     if (client->is_here && exam->machine.is_jetson) {
-        gp_exam_report(exam, GP_VERDICT_INFO, "CUDA comes with JetPack");
-        gp_exam_why(exam, "the toolkits for other machines have no libraries for a Jetson.");
+        gp_exam_report(exam, GP_VERDICT_INFO, "JetPack includes CUDA");
+        gp_exam_why(exam, "Toolkits for other machines have no libraries for Jetson.");
         return;
     }
     if (!toolkit || !newest) {
-        gp_exam_report(exam, GP_VERDICT_WARN, "no CUDA toolkit is known for %s and %s",
+        gp_exam_report(exam, GP_VERDICT_WARN, "no known CUDA toolkit fits %s and %s",
                        gpu_words(exam, client), driver_words(exam, client));
         return;
     }
     gp_exam_report(exam, GP_VERDICT_INFO, "CUDA Toolkit %s", toolkit->cuda);
-    const char *newest_words = client->count > 0 ? " that makes code for these GPUs" : "";
+    const char *newest_words = client->count > 0 ? " that compiles for these GPUs" : "";
     if (newest != toolkit)
         gp_exam_why(exam,
-                    "it is the newest of which driver %s runs everything; of a newer CUDA %u it "
-                    "runs programs, but not their PTX.",
+                    "This is the newest toolkit that driver %s supports in full; it also runs "
+                    "programs built with a newer CUDA %u, but not their PTX.",
                     client->driver, gp_version_major(toolkit->cuda));
     else if (client->driver[0])
-        gp_exam_why(exam, "it is the newest%s, and driver %s runs everything of it.", newest_words,
-                    client->driver);
+        gp_exam_why(exam, "This is the newest toolkit%s, and driver %s supports all of it.",
+                    newest_words, client->driver);
     else
-        gp_exam_why(exam, "it is the newest%s; all of it needs driver %s or newer.", newest_words,
-                    toolkit->driver);
+        gp_exam_why(exam, "This is the newest toolkit%s; full support needs driver %s or newer.",
+                    newest_words, toolkit->driver);
     command_toolkit(exam, toolkit);
     if (client->count == 0)
         gp_exam_evidence(exam, "note", "%s",
                          exam->machine.is_wsl
-                             ? "under WSL no file says which GPU there is: --gpu names one"
-                             : "there is no NVIDIA GPU here: --gpu names one");
+                             ? "under WSL no file identifies the GPU; use --gpu"
+                             : "this machine has no NVIDIA GPU; use --gpu to name one");
     gp_exam_evidence(exam, "note",
-                     "only who compiles needs it: the wheels of PyTorch, TensorFlow and JAX bring "
+                     "needed only to compile: the wheels of PyTorch, TensorFlow and JAX include "
                      "the libraries they use");
     if (newest != toolkit)
         gp_exam_evidence(exam, "newer", "with driver %s or newer: CUDA Toolkit %s", newest->driver,
@@ -473,8 +472,7 @@ static void advise_cuda(struct gp_exam *exam, const struct gp_client *client)
 
 /* ---- the driver ---- */
 
-/* The branch that is supported longest; for GPUs that newer branches have left behind their last.
- */
+/* The branch with the longest support; for GPUs that newer branches dropped, their last branch. */
 static const struct gp_driver *branch_for(const struct gp_client *client)
 {
     const struct gp_driver *best = NULL;
@@ -506,23 +504,24 @@ static void explain_driver(struct gp_exam *exam, const struct gp_driver *row,
     unsigned first, last;
     branches_for(client, &first, &last);
     if (last == row->branch)
-        gp_exam_why(exam, "branch %u is the last for %s: newer ones ignore them.", last,
+        gp_exam_why(exam, "Branch %u is the last to support %s: newer ones ignore them.", last,
                     gpu_words(exam, client));
     else if (row->ends[0])
-        gp_exam_why(exam, "branch %u is a %s one, supported until %s.", row->branch, row->kind,
+        gp_exam_why(exam, "Branch %u is a %s branch, supported until %s.", row->branch, row->kind,
                     row->ends);
     else
-        gp_exam_why(exam, "branch %u is the newest that serves these GPUs.", row->branch);
+        gp_exam_why(exam, "Branch %u is the newest that supports these GPUs.", row->branch);
     if (row->cuda[0])
-        gp_exam_evidence(exam, "CUDA", "%u implements %s, and runs all that is built for CUDA %u",
+        gp_exam_evidence(exam, "CUDA", "%u implements %s, and runs everything built for CUDA %u",
                          row->branch, row->cuda, gp_version_major(row->cuda));
     gp_exam_evidence(exam, "module", "%s",
-                     is_open ? "the open one serves these GPUs"
-                             : "the proprietary one: the open one begins with Turing");
+                     is_open ? "open: it supports these GPUs"
+                             : "proprietary: the open module requires Turing or newer");
     if (last > 0)
-        gp_exam_evidence(exam, "takes", "these GPUs take any branch from %u to %u", first, last);
+        gp_exam_evidence(exam, "range", "these GPUs work with any branch from %u to %u", first,
+                         last);
     else if (first > 0)
-        gp_exam_evidence(exam, "takes", "these GPUs take any branch from %u on", first);
+        gp_exam_evidence(exam, "range", "these GPUs work with any branch from %u on", first);
     gp_exam_evidence(exam, "source", "%s", row->source);
 }
 
@@ -531,35 +530,35 @@ static void advise_driver(struct gp_exam *exam, const struct gp_client *client)
     if (client->is_here && (exam->machine.is_jetson || exam->machine.is_wsl)) {
         gp_exam_report(exam, GP_VERDICT_INFO, "the driver comes with %s",
                        exam->machine.is_jetson ? "JetPack" : "Windows");
-        gp_exam_why(exam, "a driver of this distribution must not take its place.");
+        gp_exam_why(exam, "Do not replace it with a driver from this distribution.");
         if (exam->machine.is_wsl)
-            gp_exam_advice(exam, "update it in Windows, then restart Linux from there: wsl "
-                                 "--shutdown");
+            gp_exam_advice(exam,
+                           "update it in Windows, then restart Linux from there: wsl --shutdown");
         return;
     }
     if (client->count == 0) {
         gp_exam_report(exam, GP_VERDICT_INFO,
-                       "there is no NVIDIA GPU here, so no driver of NVIDIA's is needed");
-        gp_exam_why(exam, "--gpu asks for another machine: gpulse doctor advise driver --gpu "
-                          "\"RTX 4090\".");
+                       "this machine has no NVIDIA GPU, so it needs no NVIDIA driver");
+        gp_exam_why(exam, "Use --gpu to ask about another machine: gpulse doctor advise driver "
+                          "--gpu \"RTX 4090\".");
         return;
     }
     const struct gp_driver *row = branch_for(client);
     unsigned variants = row ? variants_for(row, client) : 0;
     if (variants == 0) {
-        gp_exam_report(exam, GP_VERDICT_WARN, "no driver serves all of these: %s",
+        gp_exam_report(exam, GP_VERDICT_WARN, "no driver supports all of these GPUs: %s",
                        gpu_words(exam, client));
         gp_exam_why(
             exam, "%s",
-            row ? "some need the open kernel module, the others the proprietary one."
-                : "the last branch for the older ones is older than the first for the newer.");
+            row ? "Some need the open kernel module, others the proprietary one."
+                : "The last branch for the older GPUs is older than the first for the newer ones.");
         return;
     }
     bool is_open = variants & GP_MODULE_OPEN;
     unsigned have = gp_version_major(client->driver);
     if (have >= row->branch && serves_all(have, client)) {
-        gp_exam_report(exam, GP_VERDICT_INFO,
-                       "driver %s serves these GPUs: nothing must be changed", client->driver);
+        gp_exam_report(exam, GP_VERDICT_INFO, "driver %s supports these GPUs: no change needed",
+                       client->driver);
         const struct gp_driver *mine = gp_driver_find(client->driver);
         row = mine ? mine : row;
     } else {
@@ -569,13 +568,12 @@ static void advise_driver(struct gp_exam *exam, const struct gp_client *client)
         branches_for(client, &first, &last);
         gp_driver_fix_branch(exam, row->branch, first, is_open);
         if (is_open && own >= first && own > 0)
-            gp_exam_evidence(
-                exam, "note",
-                "the command takes Debian's own driver: branch %u, with the proprietary "
-                "module, serves these GPUs too",
-                own);
+            gp_exam_evidence(exam, "note",
+                             "the command installs Debian's own driver: branch %u, with the "
+                             "proprietary module, supports these GPUs too",
+                             own);
         if (have > 0 && !serves_all(have, client))
-            gp_exam_evidence(exam, "note", "driver %s does not serve these GPUs", client->driver);
+            gp_exam_evidence(exam, "note", "driver %s does not support these GPUs", client->driver);
     }
     explain_driver(exam, row, client, is_open);
 }
@@ -584,8 +582,8 @@ static void note_unknown_gpus(struct gp_exam *exam, const struct gp_client *clie
 {
     if (client->count > 0 && client->capabilities[0] == 0)
         gp_exam_evidence(exam, "note",
-                         "a GPU here is not in the tables, which may be older than "
-                         "it: what it takes is not known");
+                         "a GPU in this machine is not in gpulse's tables, which may be older than "
+                         "the GPU: its requirements are unknown");
 }
 
 void gp_advise(struct gp_exam *exam, enum gp_subject subject, const struct gp_client *client)

@@ -1,6 +1,6 @@
-/* Advice: which version of a framework, of CUDA or of the driver fits a machine, and how to install
- * it. It is given as findings of the exam: the summary is what to take, the fixes are the commands,
- * the evidence says what it is and where the rows of the tables are from. */
+/* Advice: which version of a framework, CUDA or the driver fits a machine, and how to install it.
+ * Advice is reported as findings of the exam: the summary is what to install, the fixes are the
+ * commands, and the evidence gives details and the source of the table rows. */
 #ifndef GP_DOCTOR_ADVISE_H
 #define GP_DOCTOR_ADVISE_H
 
@@ -24,12 +24,12 @@ enum gp_subject {
 
 const char *gp_subject_word(enum gp_subject subject);
 
-/* Whom the advice is for: the machine of an exam, or one that is thought of. */
+/* The machine that advice is for: the examined one, or a hypothetical one. */
 struct gp_client {
-    const char *driver;                     /* "": none is loaded, or none is named */
-    unsigned capabilities[GP_MACHINE_GPUS]; /* each once, ascending; 0: not known */
+    const char *driver;                     /* "": none is loaded, or none was named */
+    unsigned capabilities[GP_MACHINE_GPUS]; /* each once, ascending; 0: unknown */
     size_t count;
-    bool is_here; /* it is the machine of the exam */
+    bool is_here; /* the examined machine */
 };
 
 void gp_client_add(struct gp_client *client, unsigned capability);

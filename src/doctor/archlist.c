@@ -12,7 +12,7 @@ enum { BLOCK = 1 << 20, SECTIONS_MAX = 4096, ITEMS = 3, ITEM_MAX = 16 };
 
 /* ---- in bytes ---- */
 
-/* The length of "sm_90a" or "compute_90" at the place; 0: there is none. */
+/* The length of "sm_90a" or "compute_90" at p; 0: there is none. */
 static size_t item_length(const char *p, size_t size)
 {
     static const char *const kinds[] = {"sm_", "compute_"};
@@ -28,7 +28,7 @@ static size_t item_length(const char *p, size_t size)
     return 0;
 }
 
-/* The length of the list at the place, with the number of its items. */
+/* The length of the list at p, and the number of its items. */
 static size_t list_length(const char *p, size_t size, size_t *ret_items)
 {
     size_t length = item_length(p, size), items = length > 0;
@@ -72,7 +72,7 @@ struct range {
     uint64_t offset, size;
 };
 
-/* Where the constants of an ELF library stand. */
+/* The section of an ELF library that holds constants. */
 static bool find_constants(int fd, struct range *ret)
 {
     static const char wanted[] = ".rodata";
@@ -99,7 +99,7 @@ static bool find_constants(int fd, struct range *ret)
     return false;
 }
 
-/* By blocks, each with the end of the one before it: a list may lie across. */
+/* Block by block, each prefixed with the end of the previous one: a list may span two. */
 static bool search(int fd, struct range range, uint64_t *budget, char ret[GP_ARCHLIST_SIZE])
 {
     char *block = malloc(BLOCK);

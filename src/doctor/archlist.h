@@ -1,5 +1,5 @@
-/* The list of GPU architectures in a library of PyTorch: text of the library, as
- * "sm_75 sm_80 sm_90 compute_90", so that nothing has to be imported. */
+/* The list of GPU architectures in a PyTorch library. It is text in the binary, such as "sm_75
+ * sm_80 sm_90 compute_90", so nothing has to be imported. */
 #ifndef GP_DOCTOR_ARCHLIST_H
 #define GP_DOCTOR_ARCHLIST_H
 
@@ -9,12 +9,12 @@ struct gp_files;
 
 enum { GP_ARCHLIST_SIZE = 512 };
 
-/* The first list of three or more in the bytes; one at their end counts only if nothing follows
- * (`is_end`), for else it may go on. False: there is none. */
+/* The first list of three or more items. One that touches the end of the bytes counts only if
+ * nothing follows (`is_end`); otherwise it may continue. False: there is none. */
 bool gp_archlist_find(const char *data, size_t size, bool is_end, char ret[GP_ARCHLIST_SIZE]);
 
-/* The list in a library: in its read-only data, or in all of what is no ELF file. It reads
- * `budget` bytes at most, and subtracts what it has read. */
+/* The list in a library: in its read-only data, or in the whole file if it is not ELF. Reads at
+ * most `budget` bytes, and subtracts what it has read. */
 bool gp_archlist_read(const struct gp_files *files, const char *path, uint64_t *budget,
                       char ret[GP_ARCHLIST_SIZE]);
 

@@ -24,7 +24,7 @@ const char *gp_framework_name(enum gp_framework framework)
     return names[framework];
 }
 
-/* The one that "pip install torch" takes is the one that most people have tried. */
+/* The build that "pip install torch" selects is the best tested. */
 static unsigned torch_rank(const struct gp_torch_build *row)
 {
     return row->is_default ? 2 : strcmp(row->status, "stable") == 0;
@@ -115,8 +115,8 @@ struct gp_judgement gp_build_judge(const struct gp_build *build, const struct gp
     return judgement;
 }
 
-/* PTX runs on what is newer, but the libraries of an older CUDA have nothing for a GPU that came
- * after it: such a build starts, and fails later. */
+/* PTX runs on newer GPUs, but the libraries of an older CUDA have no code for a GPU that came
+ * later: such a build starts, and fails later. */
 static bool has_libraries(const struct gp_build *build, const struct gp_target *target)
 {
     for (size_t i = 0; i < target->count; i++) {

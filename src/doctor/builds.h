@@ -1,4 +1,5 @@
-/* The builds of PyTorch, TensorFlow and JAX, and which of them to choose for a machine. Pure. */
+/* The builds of PyTorch, TensorFlow and JAX, and which of them to choose for a machine. Pure
+ * functions. */
 #ifndef GP_DOCTOR_BUILDS_H
 #define GP_DOCTOR_BUILDS_H
 
@@ -27,32 +28,32 @@ struct gp_build {
     const char *variant; /* PyTorch: "cu128"; TensorFlow: the package; JAX: the extra, "cuda12" */
     const char *cuda, *archs;
     const char *cudnn;                      /* "" */
-    const char *first_python, *last_python; /* the last: "" */
+    const char *first_python, *last_python; /* the newest supported; "": unlimited */
     const char *source;
-    unsigned rank; /* among those of one version, the higher the better */
+    unsigned rank; /* among builds of one version, higher is better */
 };
 
-/* The build at this place, the oldest version first; false behind the last. */
+/* The build at this index, oldest version first; false past the end. */
 bool gp_build_at(enum gp_framework framework, size_t place, struct gp_build *ret);
 
-/* What a build is to run on. */
+/* What a build must run on. */
 struct gp_target {
-    const char *driver; /* "": one that can be chosen */
+    const char *driver; /* "": can be chosen */
     const unsigned *capabilities;
     size_t count;
 };
 
-/* Does a build run on all the GPUs of a target? What is wrong with the first on which it does not,
- * and which that is. Without a list of what it has code for it does not. */
+/* Whether a build runs on all GPUs of a target; otherwise the problem on the first GPU where it
+ * does not, and which GPU that is. A build without a list of architectures does not run. */
 struct gp_judgement gp_build_judge(const struct gp_build *build, const struct gp_target *target,
                                    unsigned *ret_capability);
 
-/* The best build that runs: of the newest version, and of its builds the one that most take. False:
- * there is none. */
+/* The best build that runs: the newest version, and of its builds the most common one. False: there
+ * is none. */
 bool gp_build_best(enum gp_framework framework, const struct gp_target *target,
                    struct gp_build *ret);
 
-/* The best build of all, whatever it runs on. */
+/* The best build, regardless of the target. */
 void gp_build_newest(enum gp_framework framework, struct gp_build *ret);
 
 bool gp_build_is_same(const struct gp_build *a, const struct gp_build *b);

@@ -25,7 +25,7 @@ const char *gp_card_short_name(const struct gp_card *card)
     return card->model;
 }
 
-/* Whether a text begins with this word of n bytes, in any case; the text's blanks do not count. */
+/* Whether a text begins with this word of n bytes, ignoring case and the spaces in the text. */
 static bool begins_with(const char *text, const char *word, size_t n)
 {
     for (; n > 0 && *text; text++) {
@@ -59,7 +59,7 @@ static bool has_all_words(const struct gp_card *card, const char *query)
     return true;
 }
 
-/* A name that its driver gives it, as a whole. */
+/* Whether it is exactly a name that the driver reports. */
 static bool has_name(const struct gp_card *card, const char *query)
 {
     size_t length = strlen(query);

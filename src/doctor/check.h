@@ -1,9 +1,9 @@
-/* Checks: what the doctor looks at, and what a check says of it.
+/* Checks: what the doctor examines, and what a check reports.
  *
- * A check is a row: what it is called, what it needs, and a function that looks and reports. All
- * that it reads is below the exam's root, and it prints and executes nothing. A check reports one
- * finding for each thing that is wrong, or one that says that all is well; what cannot be read is
- * skipped with the reason, never well. */
+ * A check is a row: its id, the checks it depends on, and a function that examines and reports. It
+ * reads only files below the exam's root, prints nothing and executes nothing. A check reports one
+ * finding for each problem, or one that everything passed. What cannot be read is skipped with the
+ * reason, never passed. */
 #ifndef GP_DOCTOR_CHECK_H
 #define GP_DOCTOR_CHECK_H
 
@@ -11,7 +11,7 @@
 
 struct gp_exam;
 
-/* X(id, word), the graver ones behind the others. */
+/* X(id, word), in order of increasing severity. */
 #define GP_VERDICTS(X)                                                                             \
     X(OK, "ok")                                                                                    \
     X(INFO, "info")                                                                                \
@@ -28,27 +28,27 @@ enum gp_verdict {
 const char *gp_verdict_word(enum gp_verdict verdict);
 
 struct gp_evidence {
-    const char *where; /* a file, "file:line", the name of a call or variable; "" */
+    const char *where; /* a file, "file:line", or the name of a call or variable; "" */
     const char *text;
     struct gp_evidence *next;
 };
 
 struct gp_fix {
-    const char *command; /* to be typed as it stands; NULL: only the note */
-    const char *note;    /* what it does or when; "" */
+    const char *command; /* to be typed verbatim; NULL: only the note */
+    const char *note;    /* what the command does, or when to use it; "" */
     struct gp_fix *next;
 };
 
-/* In memory of the exam. The texts may quote files: a view makes them safe. */
+/* Allocated from the exam's arena. The texts may quote files; the views sanitize them. */
 struct gp_finding {
     const struct gp_check *check;
     enum gp_verdict verdict;
     const char *summary; /* one sentence, without a full stop */
-    const char *why;     /* why it matters, or how it comes; "" */
+    const char *why;     /* why it matters, or the cause; "" */
     const char *link;    /* "" */
     struct gp_evidence *evidence;
     struct gp_fix *fixes;
-    const struct gp_check *because; /* the check whose failure had this one skipped */
+    const struct gp_check *because; /* the failed check that caused this one to be skipped */
     struct gp_finding *next;
 };
 
@@ -56,11 +56,11 @@ enum { GP_CHECK_NEEDS = 3 };
 
 struct gp_check {
     const char *id;    /* "driver.mismatch": the word before the dot is its group */
-    const char *title; /* what is so when it is well: "module and libraries are of one version" */
+    const char *title; /* what is true when it passes: "the module and the libraries have the same
+                          version" */
     const char
-        *needs[GP_CHECK_NEEDS]; /* ids of checks above; when one fails, this one is skipped */
-    bool (*applies)(struct gp_exam *exam); /* NULL: always; else where it means nothing it is left
-                                              out */
+        *needs[GP_CHECK_NEEDS]; /* ids of earlier checks; if one fails, this one is skipped */
+    bool (*applies)(struct gp_exam *exam); /* NULL: always; if false, the check is left out */
     void (*run)(struct gp_exam *exam);
 };
 
@@ -77,7 +77,7 @@ extern const struct gp_check gp_checks_amd[];
 extern const struct gp_check gp_checks_intel[];
 extern const struct gp_check gp_checks_platform[];
 
-/* The check at this place in the order of dependencies, NULL behind the last. */
+/* The check at this index, in order of dependencies; NULL past the end. */
 const struct gp_check *gp_check_at(size_t place);
 
 #endif

@@ -1,4 +1,4 @@
-/* GPUs of AMD: the kernel's driver, ROCm, and who may compute. */
+/* AMD GPUs: the kernel driver, ROCm, and permissions to compute. */
 #include "doctor/access.h"
 #include "doctor/exam.h"
 #include "doctor/framework.h"
@@ -22,13 +22,14 @@ static void check_driver(struct gp_exam *exam)
             continue;
         bool is_passed = strcmp(gpu->driver, "vfio-pci") == 0;
         gp_exam_report(exam, is_passed ? GP_VERDICT_INFO : GP_VERDICT_WARN,
-                       is_passed ? "GPU %s of AMD is kept for a virtual machine"
-                                 : "GPU %s of AMD is not driven by amdgpu",
+                       is_passed ? "AMD GPU %s is reserved for a virtual machine"
+                                 : "AMD GPU %s is not bound to amdgpu",
                        gpu->bus_id);
         gp_exam_evidence(exam, gp_exam_text(exam, "/sys/bus/pci/devices/%s/driver", gpu->bus_id),
-                         "%s", gpu->driver[0] ? gpu->driver : "no driver has it");
+                         "%s", gpu->driver[0] ? gpu->driver : "no driver is bound");
         if (!is_passed && !gpu->driver[0])
-            gp_exam_command(exam, "loads it; the kernel's log says why it does not load by itself",
+            gp_exam_command(exam,
+                            "load it; the kernel log says why it was not loaded automatically",
                             "sudo modprobe amdgpu");
     }
 }
@@ -38,7 +39,7 @@ static bool has_rocm(struct gp_exam *exam)
     return has_amd(exam) && gp_files_exist(&exam->files, "/opt/rocm");
 }
 
-/* Wheels of PyTorch bring ROCm with them. */
+/* PyTorch wheels include ROCm. */
 static bool has_rocm_torch(struct gp_exam *exam)
 {
     const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
@@ -49,7 +50,7 @@ static bool has_rocm_torch(struct gp_exam *exam)
     return false;
 }
 
-/* Computing is wanted where there is ROCm: a graphics chip beside the processor is no finding. */
+/* A GPU is meant for computing where ROCm is installed; integrated graphics alone is no finding. */
 static bool wants_rocm(struct gp_exam *exam)
 {
     return has_amd(exam) && (has_rocm(exam) || has_rocm_torch(exam));
@@ -59,14 +60,14 @@ static void check_kfd(struct gp_exam *exam)
 {
     if (gp_files_exist(&exam->files, "/dev/kfd"))
         return;
-    gp_exam_report(exam, GP_VERDICT_FAIL, "ROCm has no device to compute on");
-    gp_exam_evidence(exam, "/dev/kfd", "is not there");
+    gp_exam_report(exam, GP_VERDICT_FAIL, "ROCm has no compute device");
+    gp_exam_evidence(exam, "/dev/kfd", "missing");
     if (exam->machine.container)
         gp_exam_advice(exam, "start the container with --device=/dev/kfd --device=/dev/dri "
                              "--group-add video --group-add render");
     else
-        gp_exam_advice(exam, "amdgpu makes it when it knows the GPU for computing; the kernel's "
-                             "log names GPUs that it does not (not supported in kfd)");
+        gp_exam_advice(exam, "amdgpu creates it for GPUs that it supports for computing; the "
+                             "kernel log names unsupported ones (not supported in kfd)");
 }
 
 static void check_permission(struct gp_exam *exam)
@@ -74,20 +75,20 @@ static void check_permission(struct gp_exam *exam)
     struct gp_access access = gp_access_of(exam, "/dev/kfd");
     const char *path = "/dev/kfd";
     if (!access.is_known) {
-        gp_exam_report(exam, GP_VERDICT_SKIP, "/proc/self/status does not say who asks");
+        gp_exam_report(exam, GP_VERDICT_SKIP, "/proc/self/status does not identify the user");
         return;
     }
     if (access.may_use && gp_access_denied(exam, "/dev/dri", "renderD", &access, &path) == 0)
         return;
-    gp_exam_report(exam, GP_VERDICT_FAIL, "you may not use the GPU of AMD: you are not in group %s",
+    gp_exam_report(exam, GP_VERDICT_FAIL, "you may not use the AMD GPU: you are not in group %s",
                    access.group_name);
     gp_exam_evidence(exam, path, "mode %04o, group %s (%u)", access.mode, access.group_name,
                      access.group);
-    gp_exam_why(exam, "rocminfo then says Permission denied, or that it finds no agent.");
+    gp_exam_why(exam, "rocminfo then reports Permission denied, or finds no agent.");
     gp_access_propose(exam, &access, path);
 }
 
-/* The name that compilers have for a GPU, of "gfx_target_version 110000" in its properties. */
+/* The compiler's name for a GPU, from "gfx_target_version 110000" in its properties. */
 static void add_names(struct gp_exam *exam)
 {
     static const char folder[] = "/sys/class/kfd/kfd/topology/nodes";
@@ -100,7 +101,7 @@ static void add_names(struct gp_exam *exam)
             continue;
         const char *found = strstr(text, mark);
         unsigned long version = found ? strtoul(found + sizeof(mark) - 1, NULL, 10) : 0;
-        if (version > 0) /* 0: a processor */
+        if (version > 0) /* 0: a CPU */
             gp_exam_evidence(exam, path, "gfx%lu%lx%lx", version / 10000, version / 100 % 100,
                              version % 100);
     }
@@ -126,7 +127,7 @@ static bool is_only_vendor(struct gp_exam *exam)
     return has_amd(exam) && exam->machine.nvidia_count == 0;
 }
 
-/* The build for ROCm of this version, so that programs need not change; else the newest. */
+/* The ROCm build of the same version, so that programs need not change; otherwise the newest. */
 static const struct gp_torch_rocm *build_like(const char *version)
 {
     const struct gp_torch_rocm *row = &gp_torch_rocms[gp_torch_rocm_count - 1];
@@ -144,8 +145,8 @@ static const char *purpose_words(struct gp_exam *exam, const struct gp_torch *to
                            : "the CPU";
 }
 
-/* One finding, however many environments have such a build. It is no fault where nobody wants to
- * compute on the GPU. */
+/* One finding, however many environments have such a build. It is no problem if the GPU is not used
+ * for computing. */
 static void check_torch(struct gp_exam *exam)
 {
     enum { SHOWN = 12 };
@@ -163,7 +164,7 @@ static void check_torch(struct gp_exam *exam)
         if (others == 0) {
             first = torch;
             gp_exam_report(exam, is_wanted ? GP_VERDICT_WARN : GP_VERDICT_INFO,
-                           "PyTorch %s in %s is no build for GPUs of AMD: it computes on the CPU",
+                           "PyTorch %s in %s is not built for AMD GPUs: it computes on the CPU",
                            torch.version, env->prefix);
         }
         if (others++ < SHOWN)
@@ -175,7 +176,7 @@ static void check_torch(struct gp_exam *exam)
     if (others == 0)
         return;
     const struct gp_torch_rocm *row = build_like(first.version);
-    gp_exam_pip(exam, first.env, GP_PIP_AGAIN, "for the GPUs that ROCm serves",
+    gp_exam_pip(exam, first.env, GP_PIP_AGAIN, "for the GPUs that ROCm supports",
                 gp_exam_text(exam,
                              "'torch==%s.*' --index-url https://download.pytorch.org/whl/rocm%s",
                              row->torch, row->rocm));
@@ -185,7 +186,7 @@ static void check_torch(struct gp_exam *exam)
 
 /* ---- errors ---- */
 
-/* "ue: 2\nce: 0" for each part of a GPU that counts. */
+/* "ue: 2\nce: 0" for each unit of a GPU that counts errors. */
 static void check_card(struct gp_exam *exam, const char *card)
 {
     enum { SHOWN = 12 };
@@ -203,14 +204,13 @@ static void check_card(struct gp_exam *exam, const char *card)
         if (errors <= 0)
             continue;
         if (exam->last == before)
-            gp_exam_report(exam, GP_VERDICT_FAIL, "%s of AMD had errors that cannot be corrected",
-                           card);
+            gp_exam_report(exam, GP_VERDICT_FAIL, "AMD GPU %s had uncorrectable errors", card);
         gp_exam_evidence(exam, path, "ue: %ld", errors);
         shown++;
     }
     if (exam->last != before)
-        gp_exam_advice(exam, "end the jobs on it and reset it; if they come again, it belongs to "
-                             "its vendor");
+        gp_exam_advice(
+            exam, "stop the jobs on it and reset it; if the errors return, contact the vendor");
 }
 
 static void check_errors(struct gp_exam *exam)
@@ -223,11 +223,11 @@ static void check_errors(struct gp_exam *exam)
 }
 
 const struct gp_check gp_checks_amd[] = {
-    {"amd.driver", "amdgpu drives the GPUs of AMD", {NULL}, has_amd, check_driver},
+    {"amd.driver", "amdgpu drives the AMD GPUs", {NULL}, has_amd, check_driver},
     {"amd.kfd", "ROCm has its device", {"amd.driver"}, wants_rocm, check_kfd},
-    {"amd.permission", "you may use the GPUs of AMD", {"amd.kfd"}, wants_rocm, check_permission},
+    {"amd.permission", "you may use the AMD GPUs", {"amd.kfd"}, wants_rocm, check_permission},
     {"amd.rocm", "ROCm is installed", {NULL}, has_rocm, check_version},
-    {"amd.torch", "PyTorch is built for GPUs of AMD", {NULL}, is_only_vendor, check_torch},
-    {"amd.errors", "no errors that cannot be corrected", {"amd.driver"}, has_amd, check_errors},
+    {"amd.torch", "PyTorch is built for AMD GPUs", {NULL}, is_only_vendor, check_torch},
+    {"amd.errors", "no uncorrectable errors", {"amd.driver"}, has_amd, check_errors},
     {0},
 };

@@ -1,5 +1,5 @@
-/* Inside a container: what of the GPUs was handed in. On a host: whether containers can have them.
- */
+/* Inside a container: which parts of the GPUs were passed in. On a host: whether containers can use
+ * them. */
 #include "doctor/exam.h"
 #include "doctor/install.h"
 #include "doctor/searchpath.h"
@@ -18,7 +18,7 @@ static const char *variable(const struct gp_exam *exam, const char *name)
 
 /* ---- inside ---- */
 
-/* A container on a machine with GPUs of NVIDIA: /sys shows those of the host. */
+/* A container on a machine with NVIDIA GPUs: /sys shows the host's GPUs. */
 static bool is_inside(struct gp_exam *exam)
 {
     const struct gp_machine *m = &exam->machine;
@@ -26,30 +26,30 @@ static bool is_inside(struct gp_exam *exam)
            (m->nvidia_count > 0 || variable(exam, "NVIDIA_VISIBLE_DEVICES")[0]);
 }
 
-/* How to ask for GPUs, by what the container runs in. */
+/* How to request GPUs, by container runtime. */
 static void advise_start(struct gp_exam *exam)
 {
     const char *container = exam->machine.container;
     if (strcmp(container, "kubernetes") == 0)
-        gp_exam_advice(exam, "ask for them in the pod: resources: limits: nvidia.com/gpu: 1; the "
+        gp_exam_advice(exam, "request GPUs in the pod: resources: limits: nvidia.com/gpu: 1; the "
                              "node needs NVIDIA's device plugin");
     else if (strcmp(container, "podman") == 0)
-        gp_exam_command(exam, "on the host: starts a container with all GPUs",
+        gp_exam_command(exam, "on the host: start a container with all GPUs",
                         "podman run --device nvidia.com/gpu=all …");
     else if (strcmp(container, "apptainer") == 0)
-        gp_exam_command(exam, "on the host: --nv brings the driver's libraries",
+        gp_exam_command(exam, "on the host: --nv adds the driver's libraries",
                         "apptainer exec --nv …");
     else if (strcmp(container, "lxc") == 0)
-        gp_exam_advice(exam, "hand the device files /dev/nvidia* into the container in its "
-                             "configuration on the host, and install the libraries of the host's "
-                             "driver version in the container, without a module: NVIDIA's .run "
-                             "installer with --no-kernel-module");
+        gp_exam_advice(
+            exam, "pass the device files /dev/nvidia* to the container in its configuration on the "
+                  "host, and install the libraries of the host's driver version in the container, "
+                  "without a module: NVIDIA's .run installer with --no-kernel-module");
     else if (strcmp(container, "docker") == 0)
-        gp_exam_command(exam, "on the host: starts a container with all GPUs",
+        gp_exam_command(exam, "on the host: start a container with all GPUs",
                         "docker run --gpus all …");
     else
-        gp_exam_advice(exam, "hand the device files /dev/nvidia* and the driver's libraries into "
-                             "the container when it is started");
+        gp_exam_advice(exam, "pass the device files /dev/nvidia* and the driver's libraries when "
+                             "starting the container");
 }
 
 /* One of /dev/nvidia0, nvidia1, … */
@@ -63,7 +63,7 @@ static bool has_gpu_file(struct gp_exam *exam)
     return false;
 }
 
-/* What programs that compute need beside the GPU; the toolkit hands it in with "compute". */
+/* Compute programs need this besides the GPU; the toolkit provides it with "compute". */
 static void check_uvm(struct gp_exam *exam)
 {
     static const char path[] = "/dev/nvidia-uvm";
@@ -73,11 +73,11 @@ static void check_uvm(struct gp_exam *exam)
     if (!is_wanted || gp_files_exist(&exam->files, path))
         return;
     gp_exam_report(exam, GP_VERDICT_FAIL,
-                   "this container was given a GPU without the file that CUDA needs");
-    gp_exam_evidence(exam, path, "is not there");
+                   "this container has a GPU, but not the device file that CUDA needs");
+    gp_exam_evidence(exam, path, "missing");
     gp_exam_why(exam, "nvidia-smi works without it, but CUDA does not: \"CUDA unknown error\", or "
                       "no device at all.");
-    gp_exam_command(exam, "on the host: makes the file if it is missing there too",
+    gp_exam_command(exam, "on the host: create the file if it is missing there too",
                     "sudo nvidia-modprobe -c0 -u");
     advise_start(exam);
 }
@@ -92,17 +92,17 @@ static void check_devices(struct gp_exam *exam)
         check_uvm(exam);
         return;
     }
-    gp_exam_report(exam, GP_VERDICT_FAIL, "this container was given no GPU");
-    gp_exam_evidence(exam, missing, "is not there");
+    gp_exam_report(exam, GP_VERDICT_FAIL, "this container has no GPU");
+    gp_exam_evidence(exam, missing, "missing");
     if (exam->machine.nvidia_count > 0)
         gp_exam_evidence(exam, "/sys/bus/pci/devices", "the host has %zu",
                          exam->machine.nvidia_count);
     if (strcmp(asked, "void") == 0 || strcmp(asked, "none") == 0)
-        gp_exam_evidence(exam, "NVIDIA_VISIBLE_DEVICES", "%s: no device is asked for", asked);
+        gp_exam_evidence(exam, "NVIDIA_VISIBLE_DEVICES", "%s: no device requested", asked);
     advise_start(exam);
 }
 
-/* Version 1 of control groups says which devices may be used; of version 2 nothing can be read. */
+/* Control groups v1 list the allowed devices; v2 shows nothing. */
 static void check_control_group(struct gp_exam *exam)
 {
     char text[4096];
@@ -126,18 +126,19 @@ static void check_control_group(struct gp_exam *exam)
     }
     if (allows)
         return;
-    gp_exam_report(exam, GP_VERDICT_FAIL, "the container's control group forbids its GPUs");
+    gp_exam_report(exam, GP_VERDICT_FAIL,
+                   "the container's control group denies access to its GPUs");
     gp_exam_evidence(exam, path, "%s", denied ? denied : "no line allows major number 195");
-    gp_exam_why(exam, "A running container loses its GPUs when the host's systemd reads its units "
-                      "anew (systemctl daemon-reload) and writes the rules again without them; "
-                      "NVML then says Unknown Error.");
+    gp_exam_why(exam, "A running container loses its GPUs when the host's systemd reloads its "
+                      "units (systemctl daemon-reload) and rewrites the device rules without them; "
+                      "NVML then reports Unknown Error.");
     gp_exam_advice(exam, "restart the container");
-    gp_exam_command(exam, "on the host, so that it does not come again",
+    gp_exam_command(exam, "on the host, to prevent it from happening again",
                     "sudo nvidia-ctk system create-dev-char-symlinks --create-all");
     gp_exam_link(exam, "https://github.com/NVIDIA/nvidia-docker/issues/1730");
 }
 
-/* Whether the loader would find it: in its own folders, or in those that the image adds. */
+/* Whether the loader would find it: in its own directories, or in those that the image adds. */
 static bool has_library(struct gp_exam *exam, const char *name)
 {
     const struct gp_install *in = gp_install_of(exam);
@@ -153,7 +154,7 @@ static bool has_library(struct gp_exam *exam, const char *name)
     return false;
 }
 
-/* Device files alone, as somebody hands them in who does not use NVIDIA's toolkit. */
+/* Only device files, passed in without NVIDIA's toolkit. */
 static void check_libraries(struct gp_exam *exam)
 {
     static const struct {
@@ -165,9 +166,10 @@ static void check_libraries(struct gp_exam *exam)
         if (has_library(exam, needed[i].name))
             continue;
         gp_exam_report(exam, needed[i].verdict, "%s", needed[i].words);
-        gp_exam_evidence(exam, needed[i].name, "is in none of the folders of libraries");
-        gp_exam_why(exam, "The libraries are the host's, of the version of its module; NVIDIA's "
-                          "container toolkit hands them in beside the device files.");
+        gp_exam_evidence(exam, needed[i].name, "not in any library directory");
+        gp_exam_why(exam,
+                    "The libraries must come from the host, in the version of its module; NVIDIA's "
+                    "container toolkit provides them together with the device files.");
         advise_start(exam);
         return;
     }
@@ -180,12 +182,13 @@ static void check_capabilities(struct gp_exam *exam)
     static const struct {
         const char *word, *lacks;
         enum gp_verdict verdict;
-    } needed[] = {{"compute", "CUDA's library (libcuda) is not handed in", GP_VERDICT_FAIL},
-                  {"utility", "nvidia-smi and NVML are not handed in", GP_VERDICT_WARN}};
+    } needed[] = {
+        {"compute", "CUDA's library (libcuda) was not passed to the container", GP_VERDICT_FAIL},
+        {"utility", "nvidia-smi and NVML were not passed to the container", GP_VERDICT_WARN}};
     for (size_t i = 0; given[0] && !strstr(given, "all") && i < GP_ARRAY_LEN(needed); i++) {
         if (strstr(given, needed[i].word))
             continue;
-        gp_exam_report(exam, needed[i].verdict, "%s: the container did not ask for it",
+        gp_exam_report(exam, needed[i].verdict, "%s: not requested by the container",
                        needed[i].lacks);
         gp_exam_evidence(exam, "NVIDIA_DRIVER_CAPABILITIES", "%s", given);
         gp_exam_advice(exam, "start it with NVIDIA_DRIVER_CAPABILITIES=compute,utility");
@@ -235,8 +238,8 @@ static void check_toolkit(struct gp_exam *exam)
     const struct engine *engine = find_engine(exam);
     if (engine && strncmp(engine->program, "/snap/", 6) == 0) {
         gp_exam_report(exam, GP_VERDICT_WARN,
-                       "docker is the snap package, whose containers can have no GPU");
-        gp_exam_evidence(exam, engine->program, "is there");
+                       "docker is the snap package, whose containers cannot use GPUs");
+        gp_exam_evidence(exam, engine->program, "present");
         gp_exam_advice(exam, "install docker from the distribution or from docker.com instead");
         return;
     }
@@ -244,12 +247,12 @@ static void check_toolkit(struct gp_exam *exam)
         if (gp_files_exist(&exam->files, programs[i]))
             return;
     gp_exam_report(exam, GP_VERDICT_INFO,
-                   "containers cannot have GPUs yet: NVIDIA Container Toolkit is not installed");
-    gp_exam_evidence(exam, engine ? engine->program : "", "is there, nvidia-ctk is not");
+                   "containers cannot use GPUs yet: NVIDIA Container Toolkit is not installed");
+    gp_exam_evidence(exam, engine ? engine->program : "", "present, but nvidia-ctk is missing");
     gp_exam_remedy(exam, GP_REMEDY_INSTALL_CONTAINER_TOOLKIT, NULL, NULL);
 }
 
-/* What docker's configuration says of NVIDIA's runtime. */
+/* What docker's configuration says about NVIDIA's runtime. */
 static void check_docker(struct gp_exam *exam)
 {
     static const char path[] = "/etc/docker/daemon.json";
@@ -257,7 +260,7 @@ static void check_docker(struct gp_exam *exam)
     size_t length = 0;
     const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 20, &length);
     int why = errno;
-    bool is_blank = text && strspn(text, " \t\r\n") == length; /* docker takes it for none */
+    bool is_blank = text && strspn(text, " \t\r\n") == length; /* docker treats it as empty */
     json_t *config = text && !is_blank ? json_loadb(text, length, 0, &error) : json_object();
     if (!text && why != ENOENT && why != ENOTDIR) {
         gp_exam_unreadable(exam, path, -why);
@@ -265,10 +268,10 @@ static void check_docker(struct gp_exam *exam)
         gp_exam_report(exam, GP_VERDICT_FAIL, "docker's configuration is not valid JSON");
         gp_exam_evidence(exam, gp_exam_text(exam, "%s:%d", path, error.line), "%s", error.text);
         gp_exam_why(exam, "docker does not start with it.");
-        gp_exam_advice(exam, "mend that line, then restart docker");
+        gp_exam_advice(exam, "fix that line, then restart docker");
     } else if (!json_object_get(json_object_get(config, "runtimes"), "nvidia") && !find_cdi(exam)) {
-        gp_exam_report(exam, GP_VERDICT_INFO, "docker was not told of NVIDIA's runtime");
-        gp_exam_evidence(exam, path, "%s", text ? "no runtime is called nvidia" : "is not there");
+        gp_exam_report(exam, GP_VERDICT_INFO, "NVIDIA's runtime is not configured in docker");
+        gp_exam_evidence(exam, path, "%s", text ? "no runtime is called nvidia" : "missing");
         gp_exam_command(exam, "only for containers that use GPUs",
                         "sudo nvidia-ctk runtime configure --runtime=docker");
         gp_exam_command(exam, "", "sudo systemctl restart docker");
@@ -287,7 +290,7 @@ static bool has_cdi(struct gp_exam *exam)
     return !exam->machine.container && find_cdi(exam);
 }
 
-/* The file names the libraries of the driver for which it was made. */
+/* The file names the driver libraries it was generated for. */
 static void check_cdi(struct gp_exam *exam)
 {
     static const char mark[] = "libcuda.so.";
@@ -304,11 +307,11 @@ static void check_cdi(struct gp_exam *exam)
             (n == strlen(exam->machine.driver) && strncmp(p, exam->machine.driver, n) == 0))
             continue;
         gp_exam_report(exam, GP_VERDICT_FAIL,
-                       "containers are given the libraries of another driver than the one loaded");
+                       "containers get the libraries of a different driver than the loaded one");
         gp_exam_evidence(exam, path, "names libcuda.so.%.*s", (int)n, p);
         gp_exam_evidence(exam, "/sys/module/nvidia/version", "%s", exam->machine.driver);
-        gp_exam_why(exam, "The description of the devices was made before the driver was updated.");
-        gp_exam_command(exam, "describes them anew", "sudo nvidia-ctk cdi generate --output=%s",
+        gp_exam_why(exam, "The device specification was generated before the driver was updated.");
+        gp_exam_command(exam, "regenerate it", "sudo nvidia-ctk cdi generate --output=%s",
                         gp_exam_quoted(exam, path));
         return;
     }
@@ -339,11 +342,11 @@ static void check_runtime_config(struct gp_exam *exam)
         if (strncmp(value, "true", 4) != 0)
             continue;
         gp_exam_report(exam, GP_VERDICT_INFO,
-                       "containers that root starts may not use their GPUs: no-cgroups is set");
+                       "rootful containers cannot use their GPUs: no-cgroups is set");
         gp_exam_evidence(exam, gp_exam_text(exam, "%s:%d", path, number), "no-cgroups = true");
-        gp_exam_why(exam, "That is right for containers without root, and wrong for the others: "
-                          "nobody allows them the devices.");
-        gp_exam_command(exam, "for containers with root",
+        gp_exam_why(exam, "This setting is right for rootless containers and wrong for others: "
+                          "nothing allows them to use the devices.");
+        gp_exam_command(exam, "for rootful containers",
                         "sudo nvidia-ctk config --in-place --set "
                         "nvidia-container-cli.no-cgroups=false");
         return;
@@ -351,26 +354,30 @@ static void check_runtime_config(struct gp_exam *exam)
 }
 
 const struct gp_check gp_checks_container[] = {
-    {"container.devices", "the container was given GPUs", {NULL}, is_inside, check_devices},
+    {"container.devices", "the container has GPUs", {NULL}, is_inside, check_devices},
     {"container.cgroup",
      "the container may use its GPUs",
      {"container.devices"},
      is_inside,
      check_control_group},
     {"container.capabilities",
-     "the driver's libraries were handed in",
+     "the container has the driver's libraries",
      {"container.devices"},
      is_inside,
      check_capabilities},
-    {"container.toolkit", "containers can have GPUs", {NULL}, is_host, check_toolkit},
-    {"container.docker", "docker knows of NVIDIA's runtime", {NULL}, has_docker, check_docker},
+    {"container.toolkit", "containers can use GPUs", {NULL}, is_host, check_toolkit},
+    {"container.docker",
+     "NVIDIA's runtime is configured in docker",
+     {NULL},
+     has_docker,
+     check_docker},
     {"container.cdi",
-     "containers are given the libraries of this driver",
+     "containers get the libraries of this driver",
      {"driver.loaded"},
      has_cdi,
      check_cdi},
     {"container.cgroups-off",
-     "containers are allowed their devices",
+     "containers may use their devices",
      {NULL},
      has_runtime_config,
      check_runtime_config},

@@ -1,4 +1,4 @@
-/* CUDA's user space: toolkits, what driver they need, the forward-compatibility package, cuDNN. */
+/* CUDA's user space: toolkits, the driver they need, the forward-compatibility package, cuDNN. */
 #include "doctor/checks_cuda.h"
 
 #include "doctor/compat.h"
@@ -19,12 +19,11 @@
 
 static const char *words_of(struct gp_exam *exam, const struct gp_toolkit_found *toolkit)
 {
-    return toolkit->version[0]
-               ? gp_exam_text(exam, "CUDA %s (%s)", toolkit->version, toolkit->path)
-               : gp_exam_text(exam, "a CUDA of unknown version (%s)", toolkit->path);
+    return toolkit->version[0] ? gp_exam_text(exam, "CUDA %s (%s)", toolkit->version, toolkit->path)
+                               : gp_exam_text(exam, "CUDA of unknown version (%s)", toolkit->path);
 }
 
-/* The toolkit that programs are built with: what PATH finds, else /usr/local/cuda, else the only
+/* The toolkit that programs are built with: the one in PATH, else /usr/local/cuda, else the only
  * one. */
 static const struct gp_toolkit_found *used_toolkit(const struct gp_toolkits *all)
 {
@@ -44,19 +43,18 @@ static void report_damage(struct gp_exam *exam, const struct gp_toolkits *all)
         if (!toolkit->damage[0])
             continue;
         gp_exam_report(exam, GP_VERDICT_WARN,
-                       "the CUDA toolkit in %s is damaged: its version.json "
-                       "cannot be understood",
+                       "the CUDA toolkit in %s is damaged: its version.json is invalid",
                        toolkit->path);
-        gp_exam_evidence(exam, toolkit->damage, "no JSON that names a version");
+        gp_exam_evidence(exam, toolkit->damage, "not JSON with a version");
         if (toolkit->version[0])
             gp_exam_evidence(exam, toolkit->source, "CUDA %s", toolkit->version);
-        gp_exam_why(exam, "An installation that was interrupted leaves such a file; others may be "
-                          "cut off too.");
-        gp_exam_advice(exam, "install this toolkit again");
+        gp_exam_why(exam,
+                    "An interrupted installation leaves such a file; others may be truncated too.");
+        gp_exam_advice(exam, "reinstall this toolkit");
     }
 }
 
-/* nvcc in PATH is of another toolkit than /usr/local/cuda, where builds look for libraries. */
+/* nvcc in PATH is not from /usr/local/cuda, where builds look for libraries. */
 static void report_disagreement(struct gp_exam *exam, const struct gp_toolkits *all)
 {
     const struct gp_toolkit_found *on_path = NULL, *standard = NULL;
@@ -70,18 +68,18 @@ static void report_disagreement(struct gp_exam *exam, const struct gp_toolkits *
         strcmp(on_path->version, standard->version) == 0)
         return;
     gp_exam_report(exam, GP_VERDICT_WARN,
-                   "PATH finds the compiler of CUDA %s, but /usr/local/cuda is CUDA %s",
-                   on_path->version, standard->version);
+                   "nvcc in PATH is from CUDA %s, but /usr/local/cuda is CUDA %s", on_path->version,
+                   standard->version);
     gp_exam_evidence(exam, all->nvcc, "of %s", words_of(exam, on_path));
     gp_exam_evidence(exam, "/usr/local/cuda", "%s", words_of(exam, standard));
-    gp_exam_why(exam, "Builds take the compiler of one and the libraries of the other: they fail, "
+    gp_exam_why(exam, "Builds use the compiler of one and the libraries of the other: they fail, "
                       "or the program finds no matching library.");
-    gp_exam_command(exam, "builds with /usr/local/cuda", "export PATH=/usr/local/cuda/bin:$PATH");
-    gp_exam_command(exam, "or: builds with the other one", "export CUDA_HOME=%s",
+    gp_exam_command(exam, "build with /usr/local/cuda", "export PATH=/usr/local/cuda/bin:$PATH");
+    gp_exam_command(exam, "or build with the other one", "export CUDA_HOME=%s",
                     gp_exam_quoted(exam, on_path->path));
 }
 
-/* The compiler does not know the GPU yet, or no longer. */
+/* The compiler is too old or too new for the GPU. */
 static void report_compiler(struct gp_exam *exam, const struct gp_toolkit_found *toolkit)
 {
     struct gp_nvidia nv;
@@ -99,8 +97,8 @@ static void report_compiler(struct gp_exam *exam, const struct gp_toolkit_found 
                        toolkit->version, gp_nvidia_gpu_words(exam, &nv.gpus[i]));
         gp_exam_evidence(exam, toolkit->source, "CUDA %s", toolkit->version);
         gp_exam_why(exam,
-                    "CUDA %s is the %s whose compiler knows this GPU. Wheels, as those of "
-                    "PyTorch, bring their own CUDA and are not concerned.",
+                    "CUDA %s is the %s whose compiler supports this GPU. Wheels such as PyTorch's "
+                    "include their own CUDA and are not affected.",
                     fitting, is_late ? "last" : "first");
         gp_toolkit_remedy(exam, fitting);
     }
@@ -118,8 +116,9 @@ static void run_toolkits(struct gp_exam *exam)
     if (exam->last != before)
         return;
     if (all->count == 0) {
-        gp_exam_report(exam, GP_VERDICT_OK,
-                       "there is no CUDA toolkit; it is needed to build programs, not to run them");
+        gp_exam_report(
+            exam, GP_VERDICT_OK,
+            "no CUDA toolkit is installed; it is needed to build programs, not to run them");
         return;
     }
     gp_exam_report(exam, GP_VERDICT_OK, "CUDA toolkits: %zu", all->count);
@@ -136,10 +135,10 @@ static void report_floor(struct gp_exam *exam, const struct gp_nvidia *nv,
     const char *floor = gp_cuda_floor(toolkit->version);
     const char *ceiling = gp_cuda_ceiling(nv->driver);
     gp_exam_report(exam, is_used ? GP_VERDICT_FAIL : GP_VERDICT_WARN,
-                   "programs built with CUDA %s need driver %s or newer, here is %s",
+                   "programs built with CUDA %s need driver %s or newer; this machine has %s",
                    toolkit->version, floor, nv->driver);
     gp_exam_evidence(exam, toolkit->source, "CUDA %s", toolkit->version);
-    gp_exam_why(exam, "They end with \"CUDA driver version is insufficient for CUDA runtime "
+    gp_exam_why(exam, "They fail with \"CUDA driver version is insufficient for CUDA runtime "
                       "version\" (error 35).");
     gp_nvidia_update_driver(exam, floor);
     if (ceiling[0]) {
@@ -158,10 +157,10 @@ static void report_ptx(struct gp_exam *exam, const struct gp_nvidia *nv,
                    "not from PTX",
                    toolkit->version, gp_cuda_ceiling(nv->driver));
     gp_exam_evidence(exam, toolkit->source, "CUDA %s", toolkit->version);
-    gp_exam_why(exam, "What is compiled without code for this very GPU ends with \"the provided "
+    gp_exam_why(exam, "Code that was not compiled for exactly this GPU fails with \"the provided "
                       "PTX was compiled with an unsupported toolchain\" (error 222).");
     if (capability)
-        gp_exam_command(exam, "compiles code for this GPU", "nvcc -arch=sm_%u …", capability);
+        gp_exam_command(exam, "compile code for this GPU", "nvcc -arch=sm_%u …", capability);
     else
         gp_exam_advice(exam, "compile with -arch=sm_XX of the GPU");
     gp_exam_advice(exam, "or update the driver to %s or newer",
@@ -175,7 +174,7 @@ static void run_driver_floor(struct gp_exam *exam)
     struct gp_nvidia nv;
     gp_nvidia_read(&nv, exam);
     if (!nv.driver[0]) {
-        gp_exam_report(exam, GP_VERDICT_SKIP, "the version of the driver is not known");
+        gp_exam_report(exam, GP_VERDICT_SKIP, "the driver version is unknown");
         return;
     }
     for (size_t i = 0; i < all->count; i++) {
@@ -194,8 +193,8 @@ static void run_driver_floor(struct gp_exam *exam)
 
 struct compat {
     const char *path;    /* of libcuda.so.1 */
-    const char *version; /* of the file behind it; "" */
-    bool is_in_cache;    /* ld.so.cache has it; else LD_LIBRARY_PATH */
+    const char *version; /* the file it links to; "" */
+    bool is_in_cache;    /* found in ld.so.cache, otherwise in LD_LIBRARY_PATH */
 };
 
 static bool take_compat(struct gp_exam *exam, const char *path, bool is_in_cache,
@@ -205,13 +204,13 @@ static bool take_compat(struct gp_exam *exam, const char *path, bool is_in_cache
     if (!strstr(path, "/compat") || !gp_files_real(&exam->files, path, real))
         return false;
     const char *version = gp_library_version(real);
-    *ret = (struct compat){gp_exam_text(exam, "%s", path),
-                           gp_exam_text(exam, "%s", strchr(version, '.') ? version : ""),
-                           is_in_cache};
+    *ret =
+        (struct compat){gp_exam_text(exam, "%s", path),
+                        gp_exam_text(exam, "%s", strchr(version, '.') ? version : ""), is_in_cache};
     return true;
 }
 
-/* The libcuda.so.1 that the loader takes, if it is one of a forward-compatibility package. */
+/* The libcuda.so.1 that the loader picks, if it is from a forward-compatibility package. */
 static bool find_compat(struct gp_exam *exam, struct compat *ret)
 {
     const char *list = gp_machine_variable(&exam->machine, "LD_LIBRARY_PATH");
@@ -228,7 +227,7 @@ static bool find_compat(struct gp_exam *exam, struct compat *ret)
            take_compat(exam, library.path, true, ret);
 }
 
-/* The lines that have the loader look there. */
+/* The configuration lines that make the loader search there. */
 static void show_loader_lines(struct gp_exam *exam)
 {
     static const char folder[] = "/etc/ld.so.conf.d";
@@ -252,7 +251,7 @@ static void show_loader_lines(struct gp_exam *exam)
 
 static void show_compat(struct gp_exam *exam, const struct compat *compat)
 {
-    gp_exam_evidence(exam, compat->path, "the loader takes it before the driver's own%s%s",
+    gp_exam_evidence(exam, compat->path, "the loader finds it before the driver's own%s%s",
                      compat->version[0] ? ", version " : "", compat->version);
     if (compat->is_in_cache) {
         show_loader_lines(exam);
@@ -267,9 +266,9 @@ static void mend_compat(struct gp_exam *exam, const struct compat *compat)
 {
     if (compat->is_in_cache) {
         gp_exam_remedy(exam, GP_REMEDY_REMOVE_CUDA_COMPAT, NULL, NULL);
-        gp_exam_command(exam, "so that the loader forgets it", "sudo ldconfig");
+        gp_exam_command(exam, "update the loader's cache", "sudo ldconfig");
     } else {
-        gp_exam_command(exam, "and take the folder out where it is set", "unset LD_LIBRARY_PATH");
+        gp_exam_command(exam, "and remove the directory where it is set", "unset LD_LIBRARY_PATH");
     }
 }
 
@@ -297,7 +296,7 @@ static void run_compat(struct gp_exam *exam)
                        consumer->name);
         show_compat(exam, &compat);
         gp_exam_why(exam,
-                    "It serves data center GPUs only; on others every program ends with error "
+                    "It supports only data center GPUs; on others every program fails with error "
                     "804, \"forward compatibility was attempted on non supported HW\".");
         mend_compat(exam, &compat);
     } else if (compat.version[0] && nv.driver[0] && !is_newer) {
@@ -305,8 +304,8 @@ static void run_compat(struct gp_exam *exam)
                        "the forward-compatibility libcuda %s is not newer than the driver, %s",
                        compat.version, nv.driver);
         show_compat(exam, &compat);
-        gp_exam_why(exam, "It takes the place of the driver's own libcuda, of which it has less: "
-                          "programs may end with error 803.");
+        gp_exam_why(exam, "It replaces the driver's own libcuda, which can do more: programs may "
+                          "fail with error 803.");
         mend_compat(exam, &compat);
     } else {
         gp_exam_report(exam, GP_VERDICT_OK, "a forward-compatibility libcuda is in use");
@@ -370,16 +369,17 @@ static void report_header(struct gp_exam *exam, const struct cudnn *header,
             return;
     if (count == 0)
         return;
-    gp_exam_report(exam, GP_VERDICT_WARN, "the headers of cuDNN are of %s, its library is of %s",
-                   header->version, libraries[0].version);
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "the cuDNN headers have version %s, the library has version %s", header->version,
+                   libraries[0].version);
     gp_exam_evidence(exam, header->path, "%s", header->version);
     for (size_t i = 0; i < count; i++)
         gp_exam_evidence(exam, libraries[i].path, "%s", libraries[i].version);
-    gp_exam_why(exam, "What is built here is built for a cuDNN that it will not find.");
+    gp_exam_why(exam, "Programs are compiled against a cuDNN that they will not find at run time.");
     gp_exam_advice(exam, "install the library and its headers from one source, in one version");
 }
 
-/* Says that a cuDNN has no kernels for a GPU; false if it has. */
+/* Reports that a cuDNN has no kernels for a GPU; false if it has. */
 static bool report_no_kernels(struct gp_exam *exam, const char *where, const char *version,
                               unsigned cuda_major, const char *fix)
 {
@@ -391,14 +391,14 @@ static bool report_no_kernels(struct gp_exam *exam, const char *where, const cha
         gp_exam_report(exam, GP_VERDICT_WARN, "cuDNN %s has no kernels for %s", version,
                        gp_nvidia_gpu_words(exam, &nv.gpus[i]));
         gp_exam_evidence(exam, where, "cuDNN %s for CUDA %u", version, cuda_major);
-        gp_exam_why(exam, "Convolutions and attention can end with an error of cuDNN.");
+        gp_exam_why(exam, "Convolutions and attention can fail with a cuDNN error.");
         gp_exam_advice(exam, "%s", fix);
         return true;
     }
     return false;
 }
 
-/* The cuDNN of wheels: "nvidia-cudnn-cu12". */
+/* The cuDNN in wheels: "nvidia-cudnn-cu12". */
 static void look_at_wheels(struct gp_exam *exam)
 {
     const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
@@ -422,17 +422,16 @@ static void run_cudnn(struct gp_exam *exam)
     const struct gp_finding *before = exam->last;
     if (error == -EBADMSG) {
         gp_exam_report(exam, GP_VERDICT_SKIP, "/etc/ld.so.cache is damaged");
-        gp_exam_command(exam, "writes it anew", "sudo ldconfig");
+        gp_exam_command(exam, "regenerate it", "sudo ldconfig");
     } else if (error < 0 && error != -ENOENT) {
         gp_exam_unreadable(exam, "/etc/ld.so.cache", error);
     }
     if (find_header(exam, &header))
         report_header(exam, &header, libraries, count);
     for (size_t i = 0; used && used->version[0] && i < count; i++)
-        (void)report_no_kernels(exam, libraries[i].path, libraries[i].version,
-                                gp_version_major(used->version),
-                                "install an older cuDNN: 9.10 is the last for Maxwell, Pascal and "
-                                "Volta");
+        (void)report_no_kernels(
+            exam, libraries[i].path, libraries[i].version, gp_version_major(used->version),
+            "install an older cuDNN: 9.10 is the last for Maxwell, Pascal and Volta");
     look_at_wheels(exam);
     if (exam->last != before || count == 0)
         return;
@@ -443,7 +442,7 @@ static void run_cudnn(struct gp_exam *exam)
 
 const struct gp_check gp_checks_cuda[] = {
     {.id = "cuda.toolkits",
-     .title = "the CUDA toolkits agree with each other and with the GPUs",
+     .title = "the CUDA toolkits are consistent and support the GPUs",
      .applies = gp_nvidia_is_there,
      .run = run_toolkits},
     {.id = "cuda.driver_floor",
@@ -456,15 +455,15 @@ const struct gp_check gp_checks_cuda[] = {
      .applies = gp_nvidia_is_there,
      .run = run_compat},
     {.id = "cuda.env",
-     .title = "no variable of the environment hides or slows GPUs",
+     .title = "no environment variable hides or slows down GPUs",
      .applies = gp_nvidia_is_there,
      .run = gp_check_cuda_env},
     {.id = "cuda.ldpath",
-     .title = "LD_LIBRARY_PATH does not get in the way of CUDA's libraries",
+     .title = "LD_LIBRARY_PATH does not interfere with CUDA's libraries",
      .applies = gp_nvidia_is_there,
      .run = gp_check_cuda_ldpath},
     {.id = "cuda.cudnn",
-     .title = "cuDNN is of one version and has kernels for the GPUs",
+     .title = "cuDNN is consistent and has kernels for the GPUs",
      .applies = gp_nvidia_is_there,
      .run = run_cudnn},
     {0},

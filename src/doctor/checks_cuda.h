@@ -1,4 +1,4 @@
-/* The checks of CUDA's user space that look at the environment of who examines. */
+/* The CUDA checks that look at the user's environment. */
 #ifndef GP_DOCTOR_CHECKS_CUDA_H
 #define GP_DOCTOR_CHECKS_CUDA_H
 

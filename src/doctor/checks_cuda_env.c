@@ -1,5 +1,5 @@
-/* The variables of who examines: which GPUs CUDA shows, what slows it, which libraries are taken.
- */
+/* The user's environment variables: which GPUs CUDA sees, what slows it down, which libraries are
+ * loaded. */
 #include "doctor/checks_cuda.h"
 
 #include "doctor/compat.h"
@@ -17,9 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- which GPUs are shown ---- */
+/* ---- visible GPUs ---- */
 
-/* How many GPUs a program sees with this value; false where that is not known. */
+/* How many GPUs a program sees with this value; false if that is unknown. */
 static bool count_visible(struct gp_exam *exam, const struct gp_nvidia *nv, const char *mask,
                           size_t *ret)
 {
@@ -29,7 +29,7 @@ static bool count_visible(struct gp_exam *exam, const struct gp_nvidia *nv, cons
         return true;
     }
     if (exam->machine.container || isalpha((unsigned char)*mask))
-        return false; /* of PCI's GPUs not all need be here, and their UUIDs are not known */
+        return false; /* not every GPU on PCI need be available here, and their UUIDs are unknown */
     struct gp_visible_gpu gpus[GP_MACHINE_GPUS];
     struct gp_visible visible;
     size_t count = nv->gpu_count < GP_MACHINE_GPUS ? nv->gpu_count : GP_MACHINE_GPUS;
@@ -54,20 +54,20 @@ static void report_mask(struct gp_exam *exam, const char *mask, size_t entries, 
     bool is_hiding = entries == 0 || (mask[0] == '-' && entries == 1);
     if (is_hiding)
         gp_exam_report(exam, GP_VERDICT_WARN,
-                       "CUDA_VISIBLE_DEVICES hides all GPUs from what is started here");
+                       "CUDA_VISIBLE_DEVICES hides all GPUs from programs started in this shell");
     else if (seen == 0)
         gp_exam_report(exam, GP_VERDICT_FAIL,
                        "CUDA_VISIBLE_DEVICES names no GPU of this machine: programs see none");
     else
         gp_exam_report(exam, GP_VERDICT_WARN,
-                       "CUDA_VISIBLE_DEVICES has %zu entries, of which CUDA takes the first %s",
+                       "CUDA_VISIBLE_DEVICES has %zu entries, of which CUDA uses the first %s",
                        entries, seen == 1 ? "only" : gp_exam_text(exam, "%zu only", seen));
     gp_exam_evidence(exam, "CUDA_VISIBLE_DEVICES", "\"%s\"", mask);
     gp_exam_assignments(exam, "CUDA_VISIBLE_DEVICES");
     if (!is_hiding)
-        gp_exam_why(exam, "CUDA reads the list up to the first entry that names no GPU; an entry "
-                          "that stands there twice hides all.");
-    gp_exam_command(exam, "shows all GPUs", "unset CUDA_VISIBLE_DEVICES");
+        gp_exam_why(exam, "CUDA reads the list up to the first entry that names no GPU; a "
+                          "duplicate entry hides all GPUs.");
+    gp_exam_command(exam, "show all GPUs", "unset CUDA_VISIBLE_DEVICES");
 }
 
 static void check_mask(struct gp_exam *exam, const struct gp_nvidia *nv)
@@ -81,7 +81,7 @@ static void check_mask(struct gp_exam *exam, const struct gp_nvidia *nv)
         report_mask(exam, mask, entries, seen);
 }
 
-/* Numbers mean other GPUs to CUDA than to nvidia-smi if the GPUs differ. */
+/* If the GPUs differ, CUDA and nvidia-smi may number them differently. */
 static void check_order(struct gp_exam *exam, const struct gp_nvidia *nv)
 {
     const char *mask = gp_machine_variable(&exam->machine, "CUDA_VISIBLE_DEVICES");
@@ -89,19 +89,19 @@ static void check_order(struct gp_exam *exam, const struct gp_nvidia *nv)
     if (nv->count < 2 || !mask || !isdigit((unsigned char)*mask) ||
         (order && strcmp(order, "PCI_BUS_ID") == 0))
         return;
-    gp_exam_report(exam, GP_VERDICT_WARN,
-                   "CUDA_VISIBLE_DEVICES may mean other GPUs than the ones "
-                   "that nvidia-smi numbers so");
+    gp_exam_report(
+        exam, GP_VERDICT_WARN,
+        "CUDA_VISIBLE_DEVICES may select different GPUs than nvidia-smi shows under these numbers");
     gp_exam_evidence(exam, "CUDA_VISIBLE_DEVICES", "\"%s\"", mask);
     for (size_t i = 0; i < nv->count; i++)
         gp_exam_evidence(exam, "", "%s", nv->gpus[i].name);
-    gp_exam_why(exam, "CUDA puts the fastest GPU first, nvidia-smi goes by the PCI bus.");
-    gp_exam_command(exam, "one order for both", "export CUDA_DEVICE_ORDER=PCI_BUS_ID");
+    gp_exam_why(exam, "CUDA puts the fastest GPU first; nvidia-smi orders by PCI bus.");
+    gp_exam_command(exam, "use the same order for both", "export CUDA_DEVICE_ORDER=PCI_BUS_ID");
 }
 
 /* ---- other variables ---- */
 
-/* What a value must be for the row to count: this text; NULL: anything but "" and "0". */
+/* The value that makes the row match; NULL: anything but "" and "0". */
 static const struct {
     const char *name;
     const char *value;
@@ -110,26 +110,25 @@ static const struct {
     const char *why;
 } variables[] = {
     {"CUDA_LAUNCH_BLOCKING", NULL, GP_VERDICT_WARN, "every CUDA call waits for the GPU",
-     "It is for finding the line of an error, and makes programs slow."},
+     "Useful for locating an error, but it slows programs down."},
     {"CUDA_DEVICE_WAITS_ON_EXCEPTION", NULL, GP_VERDICT_WARN,
      "a CUDA program that fails hangs and waits for a debugger", ""},
     {"CUDA_FORCE_PTX_JIT", NULL, GP_VERDICT_WARN,
-     "the driver compiles all kernels anew, at each start", ""},
+     "the driver recompiles all kernels at each program start", ""},
     {"CUDA_DISABLE_PTX_JIT", NULL, GP_VERDICT_WARN,
-     "programs without code for this very GPU cannot start", ""},
+     "programs without code for exactly this GPU cannot start", ""},
     {"CUDA_CACHE_DISABLE", NULL, GP_VERDICT_WARN,
-     "kernels that the driver compiles are compiled again at each start", ""},
+     "kernels that the driver compiles are recompiled at each program start", ""},
     {"CUDA_MODULE_LOADING", "EAGER", GP_VERDICT_INFO,
      "programs load all kernels when they start, which costs time and memory", ""},
     {"CUDA_ENABLE_COREDUMP_ON_EXCEPTION", NULL, GP_VERDICT_INFO,
-     "a CUDA program that fails writes out the memory of the GPU", ""},
+     "a CUDA program that fails dumps the GPU's memory", ""},
     {"NSIGHT_CUDA_DEBUGGER", NULL, GP_VERDICT_WARN, "CUDA programs run under a debugger", ""},
     {"CUDA_PROFILE", NULL, GP_VERDICT_WARN, "CUDA programs run under the old profiler", ""},
     {"COMPUTE_PROFILE", NULL, GP_VERDICT_WARN, "CUDA programs run under the old profiler", ""},
     {"PYTORCH_NO_CUDA_MEMORY_CACHING", NULL, GP_VERDICT_WARN,
-     "PyTorch asks the driver for every piece of memory, which is slow", ""},
-    {"NCCL_P2P_DISABLE", NULL, GP_VERDICT_INFO,
-     "NCCL copies between GPUs through the host's memory", ""},
+     "PyTorch asks the driver for every allocation, which is slow", ""},
+    {"NCCL_P2P_DISABLE", NULL, GP_VERDICT_INFO, "NCCL copies between GPUs through host memory", ""},
 };
 
 static void check_variables(struct gp_exam *exam)
@@ -148,7 +147,7 @@ static void check_variables(struct gp_exam *exam)
     }
 }
 
-/* Variables that name a file or folder, which should be there. */
+/* Variables that name a file or directory that should exist. */
 static void check_paths(struct gp_exam *exam)
 {
     static const struct {
@@ -160,7 +159,7 @@ static void check_paths(struct gp_exam *exam)
         const char *value = gp_machine_variable(&exam->machine, paths[i].name);
         if (!value || *value != '/' || gp_files_exist(&exam->files, value))
             continue;
-        gp_exam_report(exam, GP_VERDICT_WARN, "%s names something that is not there: %s",
+        gp_exam_report(exam, GP_VERDICT_WARN, "%s names something that does not exist: %s",
                        paths[i].name, value);
         gp_exam_evidence(exam, paths[i].name, "%s", paths[i].use);
         gp_exam_assignments(exam, paths[i].name);
@@ -168,7 +167,7 @@ static void check_paths(struct gp_exam *exam)
     }
 }
 
-/* Extensions that are built now would have no code for the GPU. */
+/* Extensions built now would have no code for the GPU. */
 static void check_arch_list(struct gp_exam *exam, const struct gp_nvidia *nv)
 {
     static const char name[] = "TORCH_CUDA_ARCH_LIST";
@@ -177,11 +176,11 @@ static void check_arch_list(struct gp_exam *exam, const struct gp_nvidia *nv)
         unsigned capability = nv->gpus[i].capability;
         if (gp_code_for(value, capability) != GP_CODE_NONE)
             continue;
-        gp_exam_report(exam, GP_VERDICT_WARN, "%s leaves out %s", name,
+        gp_exam_report(exam, GP_VERDICT_WARN, "%s omits %s", name,
                        gp_nvidia_gpu_words(exam, &nv->gpus[i]));
         gp_exam_evidence(exam, name, "\"%s\"", value);
         gp_exam_assignments(exam, name);
-        gp_exam_why(exam, "Extensions of PyTorch that are built here have no kernels for it.");
+        gp_exam_why(exam, "PyTorch extensions built in this shell have no kernels for it.");
         gp_exam_command(exam, "", "export %s=%s", name,
                         gp_exam_quoted(exam, gp_exam_text(exam, "%s;%u.%u", value, capability / 10,
                                                           capability % 10)));
@@ -201,9 +200,9 @@ void gp_check_cuda_env(struct gp_exam *exam)
 
 /* ---- LD_LIBRARY_PATH ---- */
 
-/* Libraries of CUDA, and the wheel that brings one to an environment; "-cu12" may follow. */
+/* CUDA libraries, and the wheel that provides each; "-cu12" may follow. */
 static const struct {
-    const char *library; /* "libcublas.so." begins its name */
+    const char *library; /* the prefix of "libcublas.so." */
     const char *wheel;
 } libraries[] = {
     {"libnvJitLink.so.", "nvidia-nvjitlink"}, {"libcusparse.so.", "nvidia-cusparse"},
@@ -214,11 +213,11 @@ static const struct {
     {"libnccl.so.", "nvidia-nccl"},           {"libcupti.so.", "nvidia-cuda-cupti"},
 };
 
-/* A library in a folder of LD_LIBRARY_PATH. */
+/* A library in a directory of LD_LIBRARY_PATH. */
 struct stray {
     const char *path;
-    size_t kind;      /* of the table above */
-    unsigned number;  /* in the name that programs ask for: 12 of libnvJitLink.so.12 */
+    size_t kind;      /* in the table above */
+    unsigned number;  /* from the name that programs load: 12 of libnvJitLink.so.12 */
     char version[32]; /* of the file: "12.1.105" */
 };
 
@@ -227,16 +226,16 @@ enum { STRAYS_MAX = 64, FOLDER_MAX = 2000 };
 struct strays {
     struct stray list[STRAYS_MAX];
     size_t count;
-    const char *stub; /* a libcuda.so.1 that is only for linking; NULL */
-    bool has_empty;   /* an element that is empty */
-    size_t folders;   /* that are there */
+    const char *stub; /* a stub libcuda.so.1, only for linking; NULL */
+    bool has_empty;   /* an empty element */
+    size_t folders;   /* number present */
 };
 
 static void add_stray(struct gp_exam *exam, struct strays *s, const char *folder, const char *name)
 {
     for (size_t k = 0; k < GP_ARRAY_LEN(libraries); k++) {
         size_t n = strlen(libraries[k].library);
-        /* libX.so.12, and not the longer names beside it */
+        /* libX.so.12, and not the longer names next to it */
         if (strncmp(name, libraries[k].library, n) != 0 || strchr(name + n, '.') ||
             s->count == STRAYS_MAX)
             continue;
@@ -266,8 +265,8 @@ static void look_into(struct gp_exam *exam, struct strays *s, const char *folder
     gp_arena_fini(&scratch);
 }
 
-/* The versions of a library's file and of a wheel, compared by their first two numbers: the rest
- * does not change what symbols there are. */
+/* Compares the versions of a library file and a wheel by their first two numbers: the rest does not
+ * change the symbols. */
 static int compare(const char *library, const char *wheel)
 {
     char a[32], b[32];
@@ -279,7 +278,7 @@ static int compare(const char *library, const char *wheel)
     return gp_version_compare(a, b);
 }
 
-/* The wheel of an environment whose library the stray one takes the place of; NULL: none, or it is
+/* The wheel in an environment whose library the stray one replaces; NULL: none, or the stray one is
  * as new. */
 static const struct gp_pypackage *replaced(const struct stray *stray, const struct gp_pyenv *env)
 {
@@ -313,7 +312,7 @@ static void show_replaced(struct gp_exam *exam, const struct strays *s, const st
     }
 }
 
-/* All environments in one finding: the cause is one. */
+/* One finding for all environments: the cause is the same. */
 static void report_clash(struct gp_exam *exam, const struct strays *s)
 {
     const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
@@ -334,16 +333,17 @@ static void report_clash(struct gp_exam *exam, const struct strays *s)
                        "LD_LIBRARY_PATH puts older CUDA libraries before those of %s",
                        hit[0]->prefix);
     else
-        gp_exam_report(exam, is_active ? GP_VERDICT_FAIL : GP_VERDICT_WARN,
-                       "LD_LIBRARY_PATH puts older CUDA libraries before those of %zu Python "
-                       "environments",
-                       count);
+        gp_exam_report(
+            exam, is_active ? GP_VERDICT_FAIL : GP_VERDICT_WARN,
+            "LD_LIBRARY_PATH puts older CUDA libraries before those of %zu Python environments",
+            count);
     show_setting(exam);
     for (size_t e = 0; e < count; e++)
         show_replaced(exam, s, hit[e]);
-    gp_exam_why(exam, "The loader takes them for the framework's own: the import ends with "
-                      "\"undefined symbol\", as of __nvJitLinkComplete_12_4.");
-    gp_exam_command(exam, "and remove the line that sets it; wheels find their libraries alone",
+    gp_exam_why(exam, "The loader uses them instead of the framework's own: the import fails with "
+                      "\"undefined symbol\", for example __nvJitLinkComplete_12_4.");
+    gp_exam_command(exam,
+                    "and remove the line that sets it; wheels find their libraries without it",
                     "unset LD_LIBRARY_PATH");
 }
 
@@ -357,7 +357,7 @@ static void report_empty(struct gp_exam *exam)
             kept = gp_exam_text(exam, "%s%s%s", kept, *kept ? ":" : "", folder);
     gp_exam_report(exam, GP_VERDICT_INFO, "LD_LIBRARY_PATH has an empty element");
     show_setting(exam);
-    gp_exam_why(exam, "The loader reads it as the working directory, and takes libraries from "
+    gp_exam_why(exam, "The loader treats it as the working directory, and loads libraries from "
                       "wherever a program is started.");
     if (*kept)
         gp_exam_command(exam, "", "export LD_LIBRARY_PATH=%s", gp_exam_quoted(exam, kept));
@@ -383,12 +383,12 @@ void gp_check_cuda_ldpath(struct gp_exam *exam)
     report_clash(exam, s);
     if (s->stub) {
         gp_exam_report(exam, GP_VERDICT_FAIL,
-                       "LD_LIBRARY_PATH leads to a libcuda that is only for linking");
-        gp_exam_evidence(exam, s->stub, "it stands before the driver's own");
+                       "LD_LIBRARY_PATH leads to a stub libcuda that is only for linking");
+        gp_exam_evidence(exam, s->stub, "precedes the driver's own");
         show_setting(exam);
         gp_exam_why(exam,
                     "Every CUDA call fails with error 34, \"CUDA driver is a stub library\".");
-        gp_exam_command(exam, "and take the folder out where it is set", "unset LD_LIBRARY_PATH");
+        gp_exam_command(exam, "and remove the directory where it is set", "unset LD_LIBRARY_PATH");
     }
     if (s->has_empty && exam->last == before)
         report_empty(exam);

@@ -1,8 +1,8 @@
 /* The driver, from the disk to its device files.
  *
- * The checks up to driver.loaded are a chain, each in need of the one before: of all the reasons
- * why a module is not there, the deepest is told and the rest is left. Once the module is loaded
- * they speak only of what would harm at the next start, and do not fail. */
+ * The checks up to driver.loaded form a chain in which each needs the one before: of all the
+ * reasons why a module is missing, only the deepest is reported. Once the module is loaded they
+ * report only what would cause trouble at the next boot, and do not fail. */
 #include "doctor/checks_driver.h"
 
 #include "doctor/driver_fix.h"
@@ -17,9 +17,9 @@ bool gp_driver_is_ours(const struct gp_pci_gpu *gpu)
            strcmp(gpu->driver, "pci-stub") != 0;
 }
 
-/* ---- where they mean something ---- */
+/* ---- where they apply ---- */
 
-/* WSL and Jetson have drivers of another kind. */
+/* WSL and Jetson have a different kind of driver. */
 static bool has_nvidia(struct gp_exam *exam)
 {
     const struct gp_machine *m = &exam->machine;
@@ -41,7 +41,7 @@ static bool is_host(struct gp_exam *exam)
     return wants_driver(exam) && !exam->machine.container;
 }
 
-/* Of dpkg or pacman; the database of rpm is not read. */
+/* From dpkg or pacman; the rpm database is not read. */
 static bool has_package_list(struct gp_exam *exam)
 {
     return is_host(exam) && gp_install_of(exam)->packages_error != -ENOENT;
@@ -54,14 +54,14 @@ static bool is_bare(struct gp_exam *exam)
 
 /* ---- loaded ---- */
 
-/* Why the kernel or the module itself gave up, the plainest first. */
+/* Why the kernel or the module itself gave up, the most specific reason first. */
 static const enum gp_kmsg_kind refusals[] = {
     GP_KMSG_REFUSED,     GP_KMSG_WRONG_KERNEL, GP_KMSG_LEGACY, GP_KMSG_NEEDS_PROPRIETARY,
     GP_KMSG_BAD_BAR,     GP_KMSG_NOT_PROBED,   GP_KMSG_NO_GPU, GP_KMSG_PROBE_FAILED,
     GP_KMSG_NONE_PROBED,
 };
 
-/* What is left when nothing of the above is in the way. */
+/* What remains if none of the earlier checks found a reason. */
 static void check_loaded(struct gp_exam *exam)
 {
     const struct gp_install *in = gp_install_of(exam);
@@ -69,26 +69,26 @@ static void check_loaded(struct gp_exam *exam)
         return;
     if (exam->machine.container) {
         gp_exam_report(exam, GP_VERDICT_FAIL,
-                       "the kernel below this container has no NVIDIA driver loaded");
-        gp_exam_evidence(exam, "/sys/module/nvidia", "is not there");
-        gp_exam_why(exam,
-                    "A container uses its host's kernel and driver: nothing inside can mend it.");
-        gp_exam_command(exam, "on the host, outside of the container", "gpulse doctor");
+                       "the kernel under this container has no NVIDIA driver loaded");
+        gp_exam_evidence(exam, "/sys/module/nvidia", "missing");
+        gp_exam_why(
+            exam, "A container uses its host's kernel and driver: nothing inside it can fix this.");
+        gp_exam_command(exam, "on the host, outside the container", "gpulse doctor");
         return;
     }
     gp_exam_report(exam, GP_VERDICT_FAIL, "the NVIDIA module is not loaded");
-    gp_exam_evidence(exam, "/sys/module/nvidia", "is not there");
+    gp_exam_evidence(exam, "/sys/module/nvidia", "missing");
     if (in->module[0])
         gp_exam_evidence(
             exam, gp_exam_text(exam, "%s/%s/%s", in->modules, exam->machine.kernel, in->module),
-            "is there");
+            "present");
     bool is_told = gp_driver_show_log(exam, refusals, GP_ARRAY_LEN(refusals));
     if (!is_told && gp_driver_is_secure_boot_on(exam))
-        gp_exam_evidence(exam, "Secure Boot",
-                         "is on: it refuses a module whose key it does not know");
-    gp_exam_why(exam, "Without it nvidia-smi and every CUDA program say that there is no driver.");
-    gp_exam_command(exam, "load it, or hear why it cannot be", "sudo modprobe nvidia");
-    gp_exam_command(exam, "what the kernel said",
+        gp_exam_evidence(exam, "Secure Boot", "on: it rejects modules signed with an unknown key");
+    gp_exam_why(exam,
+                "Without it nvidia-smi and every CUDA program report that there is no driver.");
+    gp_exam_command(exam, "load it, or see why it fails", "sudo modprobe nvidia");
+    gp_exam_command(exam, "the kernel's messages",
                     "sudo dmesg | grep -i -e nvrm -e nvidia -e lockdown");
 }
 
@@ -97,22 +97,22 @@ static void check_loaded(struct gp_exam *exam)
 const struct gp_check gp_checks_driver[] = {
     {"driver.installed", "a driver is installed", {0}, is_host, gp_driver_check_installed},
     {"driver.flavour",
-     "the driver is one for these GPUs",
+     "the driver supports these GPUs",
      {"driver.installed"},
      wants_driver,
      gp_driver_check_flavour},
     {"driver.kernel",
-     "the modules of the running kernel are on the disk",
+     "the modules of the running kernel are on disk",
      {"driver.flavour"},
      is_host,
      gp_driver_check_kernel},
     {"driver.build",
-     "no build of the module has failed",
+     "no build of the module failed",
      {"driver.kernel"},
      is_host,
      gp_driver_check_build},
     {"driver.packages",
-     "the driver's packages are whole",
+     "the driver's packages are fully installed",
      {"driver.build"},
      has_package_list,
      gp_driver_check_packages},
@@ -122,39 +122,39 @@ const struct gp_check gp_checks_driver[] = {
      is_host,
      gp_driver_check_module},
     {"driver.blacklist",
-     "nothing keeps the module from being loaded",
+     "nothing prevents the module from being loaded",
      {"driver.module"},
      is_host,
      gp_driver_check_blacklist},
     {"driver.secureboot",
-     "Secure Boot lets the module in",
+     "Secure Boot accepts the module",
      {"driver.blacklist"},
      is_host,
      gp_driver_check_secureboot},
     {"driver.nouveau",
-     "no other driver holds the GPUs",
+     "no other driver is bound to the GPUs",
      {"driver.secureboot"},
      is_bare,
      gp_driver_check_nouveau},
     {"driver.loaded", "the module is loaded", {"driver.nouveau"}, wants_driver, check_loaded},
     {"driver.libraries",
-     "the driver's libraries are here",
+     "the driver's libraries are installed",
      {"driver.loaded"},
      is_host,
      gp_driver_check_libraries},
     {"driver.duplicates",
-     "there is one driver, not two",
+     "only one driver is installed",
      {"driver.libraries"},
      wants_driver,
      gp_driver_check_duplicates},
     {"driver.mismatch",
-     "module and libraries are of one version",
+     "the module and the libraries have the same version",
      {"driver.loaded", "driver.duplicates"},
      wants_driver,
      gp_driver_check_mismatch},
     {"driver.gpus", "the driver has every GPU", {"driver.loaded"}, is_host, gp_driver_check_gpus},
     {"driver.nodes",
-     "the device files are here, for everybody",
+     "the device files exist and are accessible to all users",
      {"driver.loaded"},
      is_host,
      gp_driver_check_nodes},
@@ -164,7 +164,7 @@ const struct gp_check gp_checks_driver[] = {
      wants_driver,
      gp_driver_check_params},
     {"driver.persistence",
-     "every GPU is set up",
+     "every GPU is initialized",
      {"driver.gpus"},
      is_host,
      gp_driver_check_persistence},

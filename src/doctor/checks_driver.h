@@ -1,4 +1,4 @@
-/* The checks of the driver, in three files; checks_driver.c has their table and their order. */
+/* The checks of the driver, in several files; checks_driver.c has their table and their order. */
 #ifndef GP_DOCTOR_CHECKS_DRIVER_H
 #define GP_DOCTOR_CHECKS_DRIVER_H
 
@@ -12,7 +12,7 @@ void gp_driver_check_build(struct gp_exam *exam);
 void gp_driver_check_packages(struct gp_exam *exam);
 void gp_driver_check_module(struct gp_exam *exam);
 
-/* checks_driver_block.c: what keeps the module out */
+/* checks_driver_block.c: what prevents loading the module */
 void gp_driver_check_blacklist(struct gp_exam *exam);
 void gp_driver_check_secureboot(struct gp_exam *exam);
 void gp_driver_check_nouveau(struct gp_exam *exam);
@@ -23,21 +23,21 @@ void gp_driver_check_libraries(struct gp_exam *exam);
 void gp_driver_check_duplicates(struct gp_exam *exam);
 void gp_driver_check_mismatch(struct gp_exam *exam);
 
-/* checks_driver_device.c: what the loaded module says, and its device files */
+/* checks_driver_device.c: what the loaded module reports, and its device files */
 void gp_driver_check_gpus(struct gp_exam *exam);
 void gp_driver_check_nodes(struct gp_exam *exam);
 void gp_driver_check_params(struct gp_exam *exam);
 void gp_driver_check_persistence(struct gp_exam *exam);
 
-/* Whether a driver of this version and kind cannot drive a GPU: why, in words; NULL if it can, or
- * nothing is known. `is_open` and `is_proprietary` both false: not known. */
+/* Why a driver of this version and kind cannot drive a GPU; NULL if it can, or if it is unknown. If
+ * `is_open` and `is_proprietary` are both false, the kind is unknown. */
 const char *gp_driver_misfit(struct gp_exam *exam, const struct gp_pci_gpu *gpu,
                              const char *version, bool is_open, bool is_proprietary);
 
-/* A GPU of NVIDIA's that is not handed to a virtual machine. */
+/* An NVIDIA GPU that is not assigned to a virtual machine. */
 bool gp_driver_is_ours(const struct gp_pci_gpu *gpu);
 
-/* The loaded module and the libraries on the disk are of two versions. */
+/* The loaded module and the libraries on disk have different versions. */
 bool gp_driver_is_mismatched(struct gp_exam *exam);
 
 #endif

@@ -1,4 +1,4 @@
-/* Checks of what keeps a module out: driver.blacklist, secureboot, nouveau. */
+/* Checks of what prevents loading a module: driver.blacklist, secureboot, nouveau. */
 #include "doctor/checks_driver.h"
 #include "doctor/driver_fix.h"
 #include "doctor/install.h"
@@ -23,10 +23,10 @@ static void fix_blacklist(struct gp_exam *exam, const struct gp_block *block)
     if (exam->machine.distro == GP_DISTRO_UBUNTU && strcmp(name, "blacklist-nvidia.conf") == 0)
         gp_exam_remedy(exam, GP_REMEDY_PRIME_ON_DEMAND, NULL, NULL);
     else if (strncmp(file, "/etc/", 5) == 0 || strncmp(file, "/run/", 5) == 0)
-        gp_exam_command(exam, "comment the lines out; the file as it was stays beside it",
+        gp_exam_command(exam, "comment the lines out; the original file is kept next to it",
                         "sudo sed -i.before '/nvidia/s/^/#/' %s", gp_exam_quoted(exam, file));
     else
-        gp_exam_command(exam, "hide the file, which a package would bring back",
+        gp_exam_command(exam, "override the file, which a package would restore",
                         "sudo ln -s /dev/null /etc/modprobe.d/%s", gp_exam_quoted(exam, name));
     gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
 }
@@ -39,9 +39,9 @@ void gp_driver_check_blacklist(struct gp_exam *exam)
         gp_exam_unreadable(exam, in->closed_config, -EACCES);
     if (exam->machine.is_driver_loaded || block->kind == GP_BLOCK_NONE)
         return;
-    gp_exam_report(exam, GP_VERDICT_FAIL, "a setting keeps the NVIDIA module from being loaded");
+    gp_exam_report(exam, GP_VERDICT_FAIL, "a setting prevents the NVIDIA module from being loaded");
     gp_exam_evidence(exam, block->where, "%s", block->text);
-    gp_exam_why(exam, "Somebody switched the GPU off there: to save power, to hand it to a virtual "
+    gp_exam_why(exam, "The GPU was disabled there: to save power, to assign it to a virtual "
                       "machine, or when the driver was last installed.");
     fix_blacklist(exam, block);
     gp_driver_fix_reboot(exam, "");
@@ -57,7 +57,7 @@ enum { KEYS_MAX = 1 << 18 };
 
 static const char secure_boot[] = EFIVARS "SecureBoot" GLOBAL;
 
-/* A variable of one byte, behind its four of attributes: 0, 1, or −errno. */
+/* A one-byte variable, after four bytes of attributes: 0, 1, or −errno. */
 static int read_flag(const struct gp_exam *exam, const char *path)
 {
     char bytes[16];
@@ -72,7 +72,7 @@ bool gp_driver_is_secure_boot_on(struct gp_exam *exam)
 
 enum signature { SIGNATURE_UNKNOWN, SIGNATURE_MISSING, SIGNATURE_PRESENT };
 
-/* Behind a module; of one that is compressed it is not known. */
+/* Appended to a module; unknown for a compressed one. */
 static enum signature signature_of(struct gp_exam *exam, const char *module)
 {
     static const char mark[] = "~Module signature appended~\n";
@@ -90,8 +90,8 @@ static enum signature signature_of(struct gp_exam *exam, const char *module)
                                                    : SIGNATURE_MISSING;
 }
 
-/* The key that modules are signed with where they are built; NULL if it is in the list that the
- * firmware trusts, or one of both cannot be read. */
+/* The key that locally built modules are signed with; NULL if the firmware trusts it, or if either
+ * cannot be read. */
 static const char *unknown_key(struct gp_exam *exam)
 {
     static const char *const keys[] = {"/var/lib/shim-signed/mok/MOK.der", "/var/lib/dkms/mok.pub",
@@ -125,27 +125,28 @@ void gp_driver_check_secureboot(struct gp_exam *exam)
     enum signature signature = signature_of(exam, module);
     bool has_no_signature = signature == SIGNATURE_MISSING;
     const char *key = in->source[0] ? unknown_key(exam) : NULL;
-    /* The line does not say which module: of one that is seen to be signed it says nothing. */
+    /* The log line does not name the module, so it proves nothing about one known to be signed. */
     const struct gp_log_line *refused = gp_log_find(exam, GP_KMSG_REFUSED);
     if (signature == SIGNATURE_PRESENT && !key)
         refused = NULL;
     if (!has_no_signature && !key && !refused)
         return;
-    gp_exam_report(exam, GP_VERDICT_FAIL, "Secure Boot refuses the NVIDIA module");
+    gp_exam_report(exam, GP_VERDICT_FAIL, "Secure Boot rejects the NVIDIA module");
     gp_exam_evidence(exam, secure_boot, "is on");
     if (has_no_signature)
-        gp_exam_evidence(exam, module, "has no signature");
+        gp_exam_evidence(exam, module, "not signed");
     if (refused)
         gp_exam_evidence(exam, refused->where, "%s", refused->kmsg.body);
     if (key)
-        gp_exam_evidence(exam, key, "the key it is signed with is not among those of the firmware");
-    gp_exam_why(exam, "With Secure Boot on, the kernel takes only modules whose key the firmware "
-                      "knows; modprobe then says \"Key was rejected by service\".");
+        gp_exam_evidence(exam, key, "the firmware does not know the key that signed it");
+    gp_exam_why(exam,
+                "With Secure Boot on, the kernel loads only modules signed with a key that the "
+                "firmware knows; otherwise modprobe reports \"Key was rejected by service\".");
     gp_exam_remedy(exam, GP_REMEDY_ENROLL_KEY, NULL, NULL);
     if (has_no_signature)
         gp_exam_remedy(exam, GP_REMEDY_BUILD_MODULE, exam->machine.kernel, NULL);
-    gp_driver_fix_reboot(exam, "the blue screen asks: choose Enroll MOK, and give the password");
-    gp_exam_advice(exam, "or switch Secure Boot off in the firmware's settings");
+    gp_driver_fix_reboot(exam, "on the blue screen choose Enroll MOK, and enter the password");
+    gp_exam_advice(exam, "or turn Secure Boot off in the firmware settings");
 }
 
 /* ---- other drivers ---- */
@@ -160,7 +161,7 @@ static void report_handed_over(struct gp_exam *exam)
             continue;
         if (!is_begun)
             gp_exam_report(exam, GP_VERDICT_INFO,
-                           "%s is set aside for virtual machines: this system cannot use it",
+                           "%s is reserved for virtual machines: this system cannot use it",
                            gp_driver_gpu_words(exam, gpu));
         gp_exam_evidence(exam, gp_exam_text(exam, "/sys/bus/pci/devices/%s/driver", gpu->bus_id),
                          "%s", gpu->driver);
@@ -174,10 +175,10 @@ static void fix_other_driver(struct gp_exam *exam, const struct gp_install *in, 
     bool is_blacklisted = is_nouveau && in->nouveau.kind != GP_BLOCK_NONE;
     if (is_blacklisted)
         gp_exam_evidence(exam, in->nouveau.where,
-                         "%s: written since the last start, or missing in "
-                         "the initramfs",
+                         "%s: created after the last boot, or missing from the initramfs",
                          in->nouveau.text);
-    gp_exam_why(exam, "A GPU has one driver at a time: while %s holds it, NVIDIA's cannot.",
+    gp_exam_why(exam,
+                "A GPU has one driver at a time: while %s is bound to it, NVIDIA's cannot use it.",
                 driver);
     if (is_nouveau && !is_blacklisted)
         gp_exam_remedy(exam, GP_REMEDY_BLACKLIST_NOUVEAU, NULL, NULL);
@@ -202,7 +203,8 @@ void gp_driver_check_nouveau(struct gp_exam *exam)
             continue;
         if (!other)
             gp_exam_report(exam, m->is_driver_loaded ? GP_VERDICT_WARN : GP_VERDICT_FAIL,
-                           "the driver %s holds %s", gpu->driver, gp_driver_gpu_words(exam, gpu));
+                           "the driver %s is bound to %s", gpu->driver,
+                           gp_driver_gpu_words(exam, gpu));
         gp_exam_evidence(exam, gp_exam_text(exam, "/sys/bus/pci/devices/%s/driver", gpu->bus_id),
                          "%s", gpu->driver);
         other = gpu->driver;

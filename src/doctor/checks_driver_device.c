@@ -22,28 +22,28 @@ void gp_driver_check_gpus(struct gp_exam *exam)
         const char *entry = gp_exam_text(exam, "/proc/driver/nvidia/gpus/%s", gpu->bus_id);
         bool is_held = strcmp(gpu->driver, "nvidia") == 0 &&
                        (!has_list || gp_files_exist(&exam->files, entry));
-        /* One with another driver, or that this one cannot drive, is told elsewhere. */
+        /* Other checks report a GPU with another driver, or one that this driver does not support.
+         */
         bool is_told =
             (gpu->driver[0] && strcmp(gpu->driver, "nvidia") != 0) ||
             gp_driver_misfit(exam, gpu, m->driver, m->is_driver_open, !m->is_driver_open);
         if (!gp_driver_is_ours(gpu) || is_held || is_told)
             continue;
-        gp_exam_report(exam, GP_VERDICT_WARN, "the driver has not taken %s",
+        gp_exam_report(exam, GP_VERDICT_WARN, "the driver did not claim %s",
                        gp_driver_gpu_words(exam, gpu));
         gp_exam_evidence(exam, gpu->driver[0] ? entry : "/sys/bus/pci/devices", "%s",
-                         gpu->driver[0] ? "is not there"
+                         gpu->driver[0] ? "missing"
                                         : gp_exam_text(exam, "%s has no driver", gpu->bus_id));
-        gp_exam_why(exam,
-                    "It is on the bus, but nvidia-smi does not list it: the driver gave up on "
-                    "it when it was loaded, and says why in the kernel log.");
-        gp_exam_command(exam, "what the driver said", "sudo dmesg | grep -i -e nvrm -e %s",
+        gp_exam_why(exam, "It is on the bus, but nvidia-smi does not list it: the driver gave up "
+                          "on it when it was loaded, and logged the reason in the kernel log.");
+        gp_exam_command(exam, "the driver's messages", "sudo dmesg | grep -i -e nvrm -e %s",
                         gpu->bus_id);
     }
 }
 
 /* ---- device files ---- */
 
-/* A device file that others may not use: is that meant for who examines? */
+/* Whether a device file that others may not use is meant for the user. */
 static bool report_access(struct gp_exam *exam, const char *path)
 {
     struct gp_access access = gp_access_of(exam, path);
@@ -52,17 +52,17 @@ static bool report_access(struct gp_exam *exam, const char *path)
         return false;
     gp_exam_report(exam, GP_VERDICT_FAIL, "this user may not use the GPUs");
     gp_exam_evidence(exam, path, "mode %04o, group %s", access.mode, access.group_name);
-    gp_exam_why(exam, "The files are for everybody unless somebody sets NVreg_DeviceFileMode or "
-                      "NVreg_DeviceFileGID.");
+    gp_exam_why(exam, "All users may access the files unless NVreg_DeviceFileMode or "
+                      "NVreg_DeviceFileGID is set.");
     if (is_for_group && access.group != 0)
         gp_access_propose(exam, &access, path);
     else
-        gp_exam_command(exam, "give them the usual mode until the next start",
+        gp_exam_command(exam, "restore the default mode until the next boot",
                         "sudo chmod 0666 /dev/nvidia[0-9]* /dev/nvidiactl /dev/nvidia-uvm");
     return true;
 }
 
-/* nvidia-modprobe makes device files for users when they are wanted; it needs root's rights. */
+/* nvidia-modprobe creates device files for users on demand; it needs root's permissions. */
 static bool has_helper(const struct gp_exam *exam)
 {
     struct stat st;
@@ -73,23 +73,20 @@ static bool has_helper(const struct gp_exam *exam)
 static void report_missing(struct gp_exam *exam, const char *missing, bool is_uvm_loaded)
 {
     gp_exam_report(exam, GP_VERDICT_FAIL, "%s is missing", missing);
-    gp_exam_evidence(exam, missing, "is not there");
-    gp_exam_evidence(exam, "/sys/module/nvidia_uvm", "is %s",
-                     is_uvm_loaded ? "loaded" : "not loaded");
-    gp_exam_evidence(
-        exam, "/usr/bin/nvidia-modprobe",
-        "is missing or has lost its rights (mode 4755): it makes these files for users");
-    gp_exam_why(exam, strstr(missing, "uvm")
-                          ? "nvidia-smi works without it, but CUDA does not: \"CUDA unknown "
-                            "error\", or no device at all."
-                          : "Nobody reaches the driver without it.");
+    gp_exam_evidence(exam, missing, "missing");
+    gp_exam_evidence(exam, "/sys/module/nvidia_uvm", "%s", is_uvm_loaded ? "loaded" : "not loaded");
+    gp_exam_evidence(exam, "/usr/bin/nvidia-modprobe",
+                     "missing, or not setuid root (mode 4755); it creates these files for users");
+    gp_exam_why(exam, strstr(missing, "uvm") ? "nvidia-smi works without it, but CUDA does not: "
+                                               "\"CUDA unknown error\", or no device at all."
+                                             : "Without it no program can use the driver.");
     if (!is_uvm_loaded)
         gp_exam_command(exam, "", "sudo modprobe nvidia_uvm");
     gp_exam_remedy(exam, GP_REMEDY_INSTALL_MODPROBE, NULL, NULL);
-    gp_exam_command(exam, "make the files now", "sudo nvidia-modprobe -c0 -u");
+    gp_exam_command(exam, "create the files now", "sudo nvidia-modprobe -c0 -u");
 }
 
-/* The settings of the module as "Key: value" lines; "" where a key is not. */
+/* The settings of the module as "Key: value" lines; "" if a key is missing. */
 static const char *param(struct gp_exam *exam, const char *text, const char *key)
 {
     size_t n = strlen(key);
@@ -111,7 +108,7 @@ static const char *read_params(struct gp_exam *exam)
     return text ? text : "";
 }
 
-/* CUDA's memory is lost over suspend unless the module is told to keep it. */
+/* Suspending loses CUDA's memory unless the module is set to keep it. */
 static void check_suspend(struct gp_exam *exam)
 {
     char times[32];
@@ -121,13 +118,14 @@ static void check_suspend(struct gp_exam *exam)
         strcmp(param(exam, params, "PreserveVideoMemoryAllocations"), "0") != 0 ||
         strcmp(param(exam, params, "UseKernelSuspendNotifiers"), "1") == 0)
         return;
-    gp_exam_report(exam, GP_VERDICT_INFO,
-                   "this machine has slept, and the driver does not keep GPU memory over that");
+    gp_exam_report(
+        exam, GP_VERDICT_INFO,
+        "this machine was suspended, and the driver does not preserve GPU memory across suspend");
     gp_exam_evidence(exam, "/sys/power/suspend_stats/success", "%s", times);
     gp_exam_evidence(exam, params_path, "PreserveVideoMemoryAllocations: 0");
-    gp_exam_why(exam, "After it CUDA may say \"unknown error\" in every program until nvidia_uvm "
-                      "is loaded anew.");
-    gp_exam_command(exam, "once no program uses the GPU",
+    gp_exam_why(exam, "After a suspend every CUDA program may fail with \"unknown error\" until "
+                      "nvidia_uvm is reloaded.");
+    gp_exam_command(exam, "when no program uses the GPU",
                     "sudo rmmod nvidia_uvm && sudo modprobe nvidia_uvm");
 }
 
@@ -165,23 +163,23 @@ static void check_profiling(struct gp_exam *exam, const char *params)
         strcmp(param(exam, params, "RmProfilingAdminOnly"), "1") != 0)
         return;
     gp_exam_report(exam, GP_VERDICT_INFO,
-                   "only root may profile: Nsight Compute is refused to users");
+                   "only root may profile: Nsight Compute is denied to other users");
     gp_exam_evidence(exam, params_path, "RmProfilingAdminOnly: 1");
-    gp_exam_why(exam, "It is the driver's default; profilers say ERR_NVGPUCTRPERM.");
-    gp_exam_command(exam, "let every user profile",
+    gp_exam_why(exam, "This is the driver's default; profilers report ERR_NVGPUCTRPERM.");
+    gp_exam_command(exam, "let all users profile",
                     "echo 'options nvidia NVreg_RestrictProfilingToAdminUsers=0' | sudo tee "
                     "/etc/modprobe.d/nvidia-profiling.conf");
     gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
     gp_driver_fix_reboot(exam, "");
 }
 
-/* Settings that somebody made, and what they do. */
+/* Settings that someone changed, and their effects. */
 static const struct {
     const char *key, *usual, *words;
 } settings[] = {
-    {"ExcludedGpus", "", "the driver is told to leave GPUs out"},
-    {"GpuBlacklist", "", "the driver is told to leave GPUs out"},
-    {"NvLinkDisable", "0", "NVLink is switched off"},
+    {"ExcludedGpus", "", "the driver is set to exclude GPUs"},
+    {"GpuBlacklist", "", "the driver is set to exclude GPUs"},
+    {"NvLinkDisable", "0", "NVLink is disabled"},
     {"RegistryDwords", "", "settings for support cases are on"},
     {"RegistryDwordsPerDevice", "", "settings for support cases are on"},
 };
@@ -200,29 +198,29 @@ void gp_driver_check_params(struct gp_exam *exam)
         gp_exam_report(exam, GP_VERDICT_INFO, "%s", settings[i].words);
         gp_exam_evidence(exam, params_path, "%s: %s", settings[i].key, value);
         gp_exam_advice(exam,
-                       "if that is not meant: it is set in a file of /etc/modprobe.d or on the "
-                       "kernel's command line, as NVreg_%s",
+                       "if this is not intended: it is set in a file in /etc/modprobe.d or on the "
+                       "kernel command line, as NVreg_%s",
                        settings[i].key);
     }
     check_profiling(exam, params);
 }
 
-/* ---- set up ---- */
+/* ---- initialization ---- */
 
-/* The driver has the GPU, and gave up on it. */
+/* The driver has the GPU, but gave up on it. */
 static void report_failed(struct gp_exam *exam, const struct gp_pci_gpu *gpu, const char *path,
                           const struct gp_log_line *line)
 {
-    gp_exam_report(exam, GP_VERDICT_FAIL, "the driver could not set up %s",
+    gp_exam_report(exam, GP_VERDICT_FAIL, "the driver could not initialize %s",
                    gp_driver_gpu_words(exam, gpu));
-    gp_exam_evidence(exam, path, "the UUID is not known");
+    gp_exam_evidence(exam, path, "the UUID is unknown");
     gp_exam_evidence(exam, line->where, "%s", line->kmsg.body);
-    gp_exam_why(exam, "nvidia-smi leaves it out, or says that no devices were found; the numbers "
-                      "behind RmInitAdapter say where it stopped.");
-    gp_exam_advice(exam,
-                   "switch the machine off and on; if it comes again, look at the seat and the "
-                   "power of the card, at \"Above 4G Decoding\" in the firmware's settings, "
-                   "and try a newer driver");
+    gp_exam_why(exam, "nvidia-smi omits it, or reports that no devices were found; the numbers "
+                      "after RmInitAdapter tell where it failed.");
+    gp_exam_advice(
+        exam,
+        "power the machine off and on; if the error returns, check the card's seating and power, "
+        "check \"Above 4G Decoding\" in the firmware settings, and try a newer driver");
 }
 
 void gp_driver_check_persistence(struct gp_exam *exam)
@@ -239,7 +237,7 @@ void gp_driver_check_persistence(struct gp_exam *exam)
         const struct gp_log_line *line = gp_log_find_for(exam, GP_KMSG_INIT_FAILED, bus_id);
         bool is_idle = strchr(param(exam, text, "GPU UUID"), '?');
         if (strncmp(param(exam, text, "GPU Excluded"), "Yes", 3) == 0) {
-            gp_exam_report(exam, GP_VERDICT_INFO, "the driver leaves out %s, as it was told to",
+            gp_exam_report(exam, GP_VERDICT_INFO, "the driver excludes %s, as configured",
                            gp_driver_gpu_words(exam, &m->gpus[i]));
             gp_exam_evidence(exam, path, "GPU Excluded: Yes");
         } else if (is_idle && line) {
@@ -251,9 +249,9 @@ void gp_driver_check_persistence(struct gp_exam *exam)
     }
     if (count == 0)
         return;
-    gp_exam_report(exam, GP_VERDICT_INFO, "%zu GPU%s set up since the driver was loaded", count,
-                   count == 1 ? " was not" : "s were not");
+    gp_exam_report(exam, GP_VERDICT_INFO, "%zu GPU%s initialized since the driver was loaded",
+                   count, count == 1 ? " was not" : "s were not");
     gp_exam_evidence(exam, idle, "the UUID is not known yet");
-    gp_exam_why(exam, "Nothing has used it so far; the first use then takes a second or more.");
+    gp_exam_why(exam, "Nothing has used it yet; the first use then takes a second or more.");
     gp_exam_remedy(exam, GP_REMEDY_START_PERSISTENCED, NULL, NULL);
 }

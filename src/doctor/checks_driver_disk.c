@@ -41,17 +41,17 @@ void gp_driver_check_installed(struct gp_exam *exam)
     }
     gp_exam_report(exam, GP_VERDICT_FAIL, "no NVIDIA driver is installed for %s",
                    gp_driver_gpu_words(exam, gpu));
-    gp_exam_evidence(exam, in->modules, "no kernel there has NVIDIA's module");
-    gp_exam_evidence(exam, "libcuda.so.1", "is in none of the folders of libraries");
+    gp_exam_evidence(exam, in->modules, "no installed kernel has NVIDIA's module");
+    gp_exam_evidence(exam, "libcuda.so.1", "not in any library directory");
     if (gpu->driver[0])
         gp_exam_evidence(exam, gp_exam_text(exam, "/sys/bus/pci/devices/%s/driver", gpu->bus_id),
                          "%s", gpu->driver);
-    gp_exam_why(exam, "nvidia-smi, CUDA and all that is built on them need NVIDIA's own driver; "
-                      "wheels and containers do not bring it.");
+    gp_exam_why(exam, "nvidia-smi, CUDA and everything built on them need NVIDIA's own driver; "
+                      "wheels and containers do not include it.");
     gp_driver_fix_install(exam);
 }
 
-/* ---- flavour ---- */
+/* ---- branch and kind ---- */
 
 const char *gp_driver_misfit(struct gp_exam *exam, const struct gp_pci_gpu *gpu,
                              const char *version, bool is_open, bool is_proprietary)
@@ -62,25 +62,23 @@ const char *gp_driver_misfit(struct gp_exam *exam, const struct gp_pci_gpu *gpu,
     if (!arch || branch == 0)
         return NULL;
     if (chip->last_branch > 0 && branch > chip->last_branch)
-        return gp_exam_text(exam, "%s has left out %s: %u is the last branch for it", version,
+        return gp_exam_text(exam, "%s no longer supports %s: %u is its last branch", version,
                             chip->architecture, chip->last_branch);
     if (branch < arch->first_branch)
-        return gp_exam_text(exam, "%s does not know %s yet: it came with branch %u", version,
-                            chip->architecture, arch->first_branch);
+        return gp_exam_text(exam, "%s does not support %s yet: support began with branch %u",
+                            version, chip->architecture, arch->first_branch);
     if (is_proprietary && !(arch->modules & GP_MODULE_PROPRIETARY))
-        return gp_exam_text(exam,
-                            "%s works only with the open kernel modules, and these are the "
-                            "proprietary ones",
-                            chip->architecture);
+        return gp_exam_text(
+            exam, "%s needs the open kernel modules, but the proprietary ones are installed",
+            chip->architecture);
     if (is_open && !(arch->modules & GP_MODULE_OPEN))
-        return gp_exam_text(exam,
-                            "%s works only with the proprietary kernel modules, and these are "
-                            "the open ones",
-                            chip->architecture);
+        return gp_exam_text(
+            exam, "%s needs the proprietary kernel modules, but the open ones are installed",
+            chip->architecture);
     return NULL;
 }
 
-/* Reports the GPUs that a driver cannot drive; true if there are any. */
+/* Reports the GPUs that a driver does not support; true if there are any. */
 static bool report_misfits(struct gp_exam *exam, const char *version, bool is_open,
                            bool is_proprietary, bool is_running)
 {
@@ -98,7 +96,7 @@ static bool report_misfits(struct gp_exam *exam, const char *version, bool is_op
     bool is_graver =
         is_running ? bad == total : !m->is_driver_loaded || gp_driver_is_mismatched(exam);
     gp_exam_report(exam, is_graver ? GP_VERDICT_FAIL : GP_VERDICT_WARN,
-                   "the %sdriver %s cannot drive %s", is_running ? "" : "installed ", version,
+                   "the %sdriver %s does not support %s", is_running ? "" : "installed ", version,
                    bad == 1 && total == 1 ? "this GPU"
                                           : gp_exam_text(exam, "%zu of %zu GPUs", bad, total));
     for (size_t i = 0; i < m->gpu_count; i++) {
@@ -112,7 +110,7 @@ static bool report_misfits(struct gp_exam *exam, const char *version, bool is_op
     return true;
 }
 
-/* What the module itself says of such a GPU. */
+/* The module's own message about such a GPU. */
 static const enum gp_kmsg_kind verdicts[] = {GP_KMSG_NEEDS_OPEN, GP_KMSG_NEEDS_PROPRIETARY,
                                              GP_KMSG_LEGACY};
 
@@ -126,20 +124,20 @@ void gp_driver_check_flavour(struct gp_exam *exam)
     if (is_found) {
         gp_exam_evidence(exam, "/proc/driver/nvidia/version", "%s, the %s kernel modules",
                          m->driver, m->is_driver_open ? "open" : "proprietary");
-        gp_exam_why(exam, "The module is loaded and ignores the GPU: nvidia-smi says only that no "
-                          "devices were found; the reason stands in the kernel log alone.");
+        gp_exam_why(exam, "The module is loaded and ignores the GPU: nvidia-smi only reports that "
+                          "no devices were found; only the kernel log has the reason.");
     } else {
         is_found = !m->container &&
                    report_misfits(exam, in->version, in->is_open, in->is_proprietary, false);
         if (is_found)
             gp_exam_why(exam, m->is_driver_loaded
-                                  ? "What runs now is older and still works: it is the next start "
-                                    "that would leave the machine without its GPU."
-                                  : "The module finds no GPU that it knows, and is not loaded.");
+                                  ? "The running driver is older and still works, but after the "
+                                    "next boot the machine would have no usable GPU."
+                                  : "The module finds no GPU that it supports, and is not loaded.");
     }
     if (!is_found && m->is_driver_loaded && !(m->driver[0] && m->is_flavour_known))
         gp_exam_report(exam, GP_VERDICT_SKIP,
-                       "the version and the flavour of the loaded module cannot be read");
+                       "the version and kind of the loaded module cannot be read");
     if (!is_found)
         return;
     (void)gp_driver_show_log(exam, verdicts, GP_ARRAY_LEN(verdicts));
@@ -158,21 +156,20 @@ void gp_driver_check_kernel(struct gp_exam *exam)
         return;
     bool is_whole = m->is_driver_loaded && gp_files_exist(&exam->files, "/sys/module/nvidia_uvm");
     gp_exam_report(exam, is_whole ? GP_VERDICT_WARN : GP_VERDICT_FAIL,
-                   "an update removed the kernel that is running: restart");
-    gp_exam_evidence(exam, gp_exam_text(exam, "%s/%s", in->modules, m->kernel), "is not there");
+                   "an update removed the running kernel: reboot");
+    gp_exam_evidence(exam, gp_exam_text(exam, "%s/%s", in->modules, m->kernel), "missing");
     if (in->other_kernel[0])
         gp_exam_evidence(exam, gp_exam_text(exam, "%s/%s", in->modules, in->other_kernel),
-                         "the kernel that will start has NVIDIA's module");
+                         "the next kernel to boot has NVIDIA's module");
     gp_exam_why(exam, "The modules of %s are gone from the disk: none can be loaded any more, %s.",
-                m->kernel,
-                is_whole ? "but NVIDIA's are loaded already" : "NVIDIA's as little as others");
-    gp_driver_fix_reboot(exam, "start the kernel that is on the disk");
+                m->kernel, is_whole ? "but NVIDIA's are already loaded" : "including NVIDIA's");
+    gp_driver_fix_reboot(exam, "boot the kernel that is on disk");
 }
 
 /* ---- build ---- */
 
-/* A compiler or the headers are missing; else the driver is older than the kernel, and a newer one
- * builds. */
+/* A missing compiler or missing headers; otherwise the driver is older than the kernel, and a newer
+ * one builds. */
 static void fix_failed_build(struct gp_exam *exam, const struct gp_failed_build *build)
 {
     const struct gp_install *in = gp_install_of(exam);
@@ -196,7 +193,7 @@ static void fix_failed_build(struct gp_exam *exam, const struct gp_failed_build 
         gp_driver_fix_install(exam);
     }
     if (in->other_kernel[0] && !exam->machine.is_driver_loaded)
-        gp_exam_advice(exam, "until then: start kernel %s from the boot menu, which has the module",
+        gp_exam_advice(exam, "until then: boot kernel %s, which has the module, from the boot menu",
                        in->other_kernel);
 }
 
@@ -214,7 +211,7 @@ void gp_driver_check_build(struct gp_exam *exam)
         return;
     if (!is_running &&
         !gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s", in->modules, kernel)))
-        return; /* of a kernel that is gone */
+        return; /* of a removed kernel */
     bool is_loaded = exam->machine.is_driver_loaded;
     gp_exam_report(exam, is_running && !is_loaded ? GP_VERDICT_FAIL : GP_VERDICT_WARN,
                    "the module could not be built for kernel %s", kernel);
@@ -222,10 +219,10 @@ void gp_driver_check_build(struct gp_exam *exam)
         gp_exam_evidence(exam, gp_exam_text(exam, "%s:%zu", build->log, build->line), "%s",
                          build->error);
     else
-        gp_exam_evidence(exam, build->log, "is left over from a build that did not end");
-    gp_exam_why(exam, is_running ? "Packages bring the source of the module and build it for each "
-                                   "kernel; this kernel has none."
-                                 : "Once this kernel is started, there is no driver.");
+        gp_exam_evidence(exam, build->log, "left over from a build that did not finish");
+    gp_exam_why(exam, is_running ? "Packages install the source of the module and build it for "
+                                   "each kernel; this kernel has none."
+                                 : "After a boot into this kernel there is no driver.");
     fix_failed_build(exam, build);
 }
 
@@ -240,7 +237,7 @@ static bool is_broken(const char *state)
     return false;
 }
 
-/* While the driver runs and agrees with itself, its packages are no reason to stop. */
+/* While the loaded driver is consistent, its packages are no reason for a failure. */
 static enum gp_verdict package_verdict(struct gp_exam *exam)
 {
     return exam->machine.is_driver_loaded && !gp_driver_is_mismatched(exam) ? GP_VERDICT_WARN
@@ -254,18 +251,20 @@ static void report_broken(struct gp_exam *exam, const struct gp_install *in)
         count += is_broken(in->packages[i].state);
     if (count == 0)
         return;
-    gp_exam_report(exam, package_verdict(exam), "%zu package%s of the driver %s half installed",
-                   count, count == 1 ? "" : "s", count == 1 ? "is" : "are");
+    gp_exam_report(exam, package_verdict(exam),
+                   "%zu package%s of the driver %s only partly installed", count,
+                   count == 1 ? "" : "s", count == 1 ? "is" : "are");
     for (size_t i = 0; i < in->package_count; i++)
         if (is_broken(in->packages[i].state))
             gp_exam_evidence(exam, "/var/lib/dpkg/status", "%s %s: %s", in->packages[i].name,
                              in->packages[i].version, in->packages[i].state);
-    gp_exam_why(exam, "An installation or update was interrupted, or ended with an error.");
+    gp_exam_why(exam, "An installation or update was interrupted or failed.");
     gp_exam_remedy(exam, GP_REMEDY_CONFIGURE_PACKAGES, NULL, NULL);
     gp_driver_fix_reboot(exam, "");
 }
 
-/* The libraries and programs are of one branch at a time; modules may stay for older kernels. */
+/* Libraries and programs come from one branch; modules of other branches may remain for older
+ * kernels. */
 static bool is_user_side(const char *name)
 {
     static const char *const words[] = {"libnvidia-compute-", "nvidia-utils-", "nvidia-driver-",
@@ -303,8 +302,8 @@ static void report_branches(struct gp_exam *exam, const struct gp_install *in)
         if (branch == wrong)
             old = gp_exam_text(exam, "%s%s%s", old, old[0] ? " " : "", package->name);
     }
-    gp_exam_why(exam, "Each branch brings its own libraries, and a module works only with those of "
-                      "its own version.");
+    gp_exam_why(exam, "Each branch has its own libraries, and a module works only with libraries "
+                      "of its own version.");
     gp_exam_remedy(exam, GP_REMEDY_REMOVE_PACKAGES, old, NULL);
 }
 
@@ -321,7 +320,7 @@ void gp_driver_check_packages(struct gp_exam *exam)
 
 /* ---- module ---- */
 
-/* nouveau lets go of a GPU only with the next start. */
+/* nouveau releases a GPU only at the next boot. */
 static bool is_held_by_other(const struct gp_machine *m)
 {
     for (size_t i = 0; i < m->gpu_count; i++)
@@ -347,16 +346,18 @@ void gp_driver_check_module(struct gp_exam *exam)
     bool has_any = in->other_kernel[0] || in->source[0] || in->run_trace[0];
     gp_exam_report(exam, GP_VERDICT_FAIL, "kernel %s has no NVIDIA module%s", m->kernel,
                    in->other_kernel[0] ? gp_exam_text(exam, "; %s has one", in->other_kernel) : "");
-    gp_exam_evidence(exam, list, "has no nvidia.ko");
+    gp_exam_evidence(exam, list, "no nvidia.ko");
     if (in->source[0])
-        gp_exam_evidence(exam, in->source, "the source it is built from is there");
+        gp_exam_evidence(exam, in->source, "the source of the module is installed");
     if (in->source[0] &&
         !gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s/build", in->modules, m->kernel)))
         gp_exam_evidence(exam, gp_exam_text(exam, "%s/%s/build", in->modules, m->kernel),
-                         "is not there: the headers of this kernel are not installed");
-    gp_exam_why(exam, has_any ? "Each kernel needs a module of its own; after an update of the "
-                                "kernel none was built or installed."
-                              : "Only libraries of the driver are installed, no module.");
+                         "missing: the headers of this kernel are not installed");
+    gp_exam_why(
+        exam,
+        has_any
+            ? "Each kernel needs its own module; none was built or installed after a kernel update."
+            : "Only libraries of the driver are installed, no module.");
     if (!has_any) {
         gp_driver_fix_install(exam);
         return;
@@ -365,7 +366,7 @@ void gp_driver_check_module(struct gp_exam *exam)
     if (m->distro == GP_DISTRO_ARCH || (!in->source[0] && in->run_trace[0]))
         return;
     if (is_held_by_other(m))
-        gp_driver_fix_reboot(exam, "until then another driver has the GPU");
+        gp_driver_fix_reboot(exam, "until then another driver is bound to the GPU");
     else
         gp_exam_command(exam, "load it", "sudo modprobe nvidia");
 }

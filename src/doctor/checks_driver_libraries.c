@@ -21,19 +21,19 @@ void gp_driver_check_libraries(struct gp_exam *exam)
         return;
     gp_exam_report(exam, GP_VERDICT_FAIL,
                    "the module is loaded, but its libraries are not installed");
-    gp_exam_evidence(exam, "libnvidia-ml.so.1, libcuda.so.1",
-                     "are in none of the folders of libraries");
-    gp_exam_why(exam, "Programs reach the driver through them; the module alone serves nobody.");
+    gp_exam_evidence(exam, "libnvidia-ml.so.1, libcuda.so.1", "not in any library directory");
+    gp_exam_why(exam,
+                "Programs need them to use the driver; the module is of no use without them.");
     if (exam->machine.driver[0])
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_LIBRARIES,
                        gp_exam_text(exam, "%u", gp_version_major(exam->machine.driver)), NULL);
     else
-        gp_exam_advice(exam, "install those that belong to the module");
+        gp_exam_advice(exam, "install the libraries that match the module");
 }
 
 /* ---- duplicates ---- */
 
-/* "a b c" of the installed packages that have libraries or programs. */
+/* "a b c": the installed packages with libraries or programs. */
 static const char *package_names(struct gp_exam *exam, const struct gp_install *in)
 {
     const char *names = "";
@@ -56,7 +56,7 @@ static void show_libraries(struct gp_exam *exam, const struct gp_install *in)
 {
     for (size_t i = 0; i < in->library_count; i++)
         if (in->libraries[i].version[0])
-            gp_exam_evidence(exam, in->libraries[i].path, "is of %s", in->libraries[i].version);
+            gp_exam_evidence(exam, in->libraries[i].path, "version %s", in->libraries[i].version);
 }
 
 static void check_stub(struct gp_exam *exam, const struct gp_install *in)
@@ -66,15 +66,15 @@ static void check_stub(struct gp_exam *exam, const struct gp_install *in)
     const char *text = in->stub[0] ? in->stub : path && strstr(path, "/stubs") ? path : NULL;
     if (!text)
         return;
-    gp_exam_report(exam, GP_VERDICT_WARN, "programs find a libcuda that is only for linking");
+    gp_exam_report(exam, GP_VERDICT_WARN, "programs find a stub libcuda that is only for linking");
     gp_exam_evidence(exam, where, "%s", text);
-    gp_exam_why(exam,
-                "The stub of the toolkit answers every call with error 34, \"CUDA driver is a "
-                "stub library\".");
+    gp_exam_why(
+        exam,
+        "The toolkit's stub answers every call with error 34, \"CUDA driver is a stub library\".");
     if (in->stub[0])
-        gp_exam_advice(exam, "take the folder out of /etc/ld.so.conf.d, then: sudo ldconfig");
+        gp_exam_advice(exam, "remove the directory from /etc/ld.so.conf.d, then: sudo ldconfig");
     else
-        gp_exam_advice(exam, "take the folder out of LD_LIBRARY_PATH");
+        gp_exam_advice(exam, "remove the directory from LD_LIBRARY_PATH");
 }
 
 void gp_driver_check_duplicates(struct gp_exam *exam)
@@ -87,31 +87,31 @@ void gp_driver_check_duplicates(struct gp_exam *exam)
     if (!has_two && !has_both)
         return;
     gp_exam_report(exam, verdict, "%s",
-                   has_both
-                       ? "NVIDIA's .run installer and the distribution's packages are both here"
-                       : "libraries of two drivers are installed");
+                   has_both ? "the driver was installed by both NVIDIA's .run installer and the "
+                              "distribution's packages"
+                            : "libraries of two driver versions are installed");
     if (has_both) {
-        gp_exam_evidence(exam, in->run_trace, "is of the installer");
+        gp_exam_evidence(exam, in->run_trace, "from the installer");
         gp_exam_evidence(exam, "packages", "%.300s", package_names(exam, in));
     }
     show_libraries(exam, in);
     if (exam->machine.driver[0])
-        gp_exam_evidence(exam, "the loaded module", "is of %s", exam->machine.driver);
-    gp_exam_why(exam, "Each writes over the other's files; after the next update module and "
-                      "libraries are of two versions.");
+        gp_exam_evidence(exam, "the loaded module", "version %s", exam->machine.driver);
+    gp_exam_why(exam, "Each overwrites the other's files; after the next update the module and the "
+                      "libraries have different versions.");
     if (in->run_trace[0])
-        gp_exam_command(exam, "take away what the installer brought", "sudo nvidia-uninstall");
+        gp_exam_command(exam, "remove what the installer installed", "sudo nvidia-uninstall");
     if (has_both)
         gp_exam_remedy(exam, GP_REMEDY_REINSTALL_PACKAGES, package_names(exam, in), NULL);
     else
-        gp_exam_advice(exam, "take away the packages or the files of the driver that is not %s",
+        gp_exam_advice(exam, "remove the packages or files of the driver that is not %s",
                        exam->machine.driver[0] ? exam->machine.driver : "wanted");
     gp_driver_fix_reboot(exam, "");
 }
 
 /* ---- mismatch ---- */
 
-/* The last entry of apt's history that changed the driver: who did it, and when. */
+/* The last entry in apt's history that changed the driver: who did it, and when. */
 static void show_apt_history(struct gp_exam *exam)
 {
     static const char path[] = "/var/log/apt/history.log";
@@ -130,9 +130,8 @@ static void show_apt_history(struct gp_exam *exam)
     }
     if (!start)
         return;
-    gp_exam_evidence(exam, path, "%.*s%s%.*s", (int)strcspn(start, "\n"), start,
-                     change ? ", " : "", change ? (int)strcspn(change, "\n") : 0,
-                     change ? change : "");
+    gp_exam_evidence(exam, path, "%.*s%s%.*s", (int)strcspn(start, "\n"), start, change ? ", " : "",
+                     change ? (int)strcspn(change, "\n") : 0, change ? change : "");
 }
 
 static void fix_mismatch(struct gp_exam *exam, const char *library, bool is_newer)
@@ -142,18 +141,18 @@ static void fix_mismatch(struct gp_exam *exam, const char *library, bool is_newe
     if (is_stale) {
         gp_exam_evidence(
             exam, gp_exam_text(exam, "%s/%s/%s", in->modules, exam->machine.kernel, in->module),
-            "is of %s: the next start loads it, and it does not fit either", in->module_version);
+            "version %s: the next boot loads it, and it does not match either", in->module_version);
         gp_driver_fix_build(exam);
     }
     if (!is_stale && is_newer && !in->module_version[0])
         gp_exam_remedy(exam, GP_REMEDY_UPDATE_PACKAGES, NULL, NULL);
-    gp_driver_fix_reboot(exam, "load the module that belongs to the libraries");
+    gp_driver_fix_reboot(exam, "load the module that matches the libraries");
     if (is_stale)
         return;
-    gp_exam_command(exam, "instead of a restart, once nothing uses the GPUs, no screen either",
+    gp_exam_command(exam, "instead of a reboot, once nothing uses the GPUs (including displays)",
                     "sudo systemctl stop nvidia-persistenced; sudo rmmod nvidia_uvm nvidia_drm "
                     "nvidia_modeset nvidia && sudo modprobe nvidia");
-    if (in->package_count > 0 || in->packages_error == -ENOENT) /* not of the .run installer */
+    if (in->package_count > 0 || in->packages_error == -ENOENT) /* not from the .run installer */
         gp_exam_remedy(exam, GP_REMEDY_HOLD_PACKAGES, package_names(exam, in), NULL);
 }
 
@@ -167,36 +166,37 @@ void gp_driver_check_mismatch(struct gp_exam *exam)
     if (!gp_driver_is_mismatched(exam))
         return;
     bool is_older = gp_version_compare(m->driver, library->version) < 0;
-    gp_exam_report(exam, GP_VERDICT_FAIL, "the loaded module is %s, the libraries are %s",
-                   m->driver, library->version);
+    gp_exam_report(exam, GP_VERDICT_FAIL,
+                   "the loaded module has version %s, the libraries have version %s", m->driver,
+                   library->version);
     gp_exam_evidence(exam, "/sys/module/nvidia/version", "%s", m->driver);
-    gp_exam_evidence(exam, library->path, "leads to %s", library->real);
+    gp_exam_evidence(exam, library->path, "links to %s", library->real);
     (void)gp_driver_show_log(exam, &said, 1);
     if (m->container && strcmp(m->container, "lxc") == 0) {
         gp_exam_why(exam, "The module is the host's, the libraries are the container's own: they "
-                          "must be of one version.");
-        gp_exam_advice(exam,
-                       "install the libraries of %s in the container, without a module: NVIDIA's "
-                       ".run installer with --no-kernel-module; again after each update of the "
-                       "host's driver",
-                       m->driver);
+                          "must have the same version.");
+        gp_exam_advice(
+            exam,
+            "install the libraries of %s in the container, without a module: NVIDIA's .run "
+            "installer with --no-kernel-module; repeat after each driver update on the host",
+            m->driver);
         return;
     }
     if (m->container) {
         gp_exam_why(exam,
-                    "The module is the host's, the libraries were put into the container when "
-                    "it started, or are part of its image: they must be of one version.");
-        gp_exam_advice(exam, "restart the container: it gets the libraries that belong to the "
-                             "host's driver");
-        gp_exam_advice(exam, "if it stays so, the image has a driver of its own: take its "
-                             "libnvidia and libcuda packages out of the image");
+                    "The module is the host's; the libraries were added to the container when it "
+                    "started, or are part of its image. Both must have the same version.");
+        gp_exam_advice(exam,
+                       "restart the container: it then gets the libraries of the host's driver");
+        gp_exam_advice(exam, "if this does not help, the image has its own driver: remove its "
+                             "libnvidia and libcuda packages from the image");
         return;
     }
     show_apt_history(exam);
     gp_exam_why(exam,
-                "%s; nvidia-smi says \"Driver/library version mismatch\" and no program "
-                "gets at the GPUs.",
+                "%s; nvidia-smi reports \"Driver/library version mismatch\" and no program can use "
+                "the GPUs.",
                 is_older ? "The driver was updated while the old module stayed in the kernel"
-                         : "The libraries are of an older driver than the module");
+                         : "The libraries are from an older driver than the module");
     fix_mismatch(exam, library->version, !is_older);
 }

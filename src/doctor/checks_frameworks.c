@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The row of a framework's table for a version, or of the newest that is older; of those for one
- * version the one whose variant has this word ("": any). */
+/* The row of a framework's table for a version, or of the closest older one; among rows of one
+ * version, the one whose variant contains this word ("": any). */
 static bool known_build(enum gp_framework framework, const char *version, const char *word,
                         struct gp_build *ret)
 {
@@ -28,13 +28,13 @@ static bool known_build(enum gp_framework framework, const char *version, const 
 
 static const char build_info[] = "tensorflow/python/platform/build_info.py";
 
-/* The number in "nvidia-cudnn-cu12", by which the wheel brings a cuDNN of its own; 0: none. */
+/* The number in "nvidia-cudnn-cu12", the package that provides the wheel's cuDNN; 0: none. */
 static const struct gp_pypackage *cudnn_wheel(const struct gp_pyenv *env)
 {
     return gp_pyenv_package_like(env, "nvidia-cudnn-cu");
 }
 
-/* Whether the loader knows a cuDNN with this first number ("8"; "": any). */
+/* Whether the loader knows a cuDNN with this major version ("8"; "": any). */
 static bool has_system_cudnn(struct gp_exam *exam, const char *cudnn)
 {
     struct gp_arena scratch = {0};
@@ -67,7 +67,7 @@ struct tensorflow {
     char cuda[16], cudnn[16], archs[512];
 };
 
-/* What the build says of itself, else what the table knows of the version. */
+/* What the build says about itself, else what the table says about the version. */
 static void read_tensorflow(struct gp_exam *exam, const struct gp_pyenv *env,
                             const struct gp_pypackage *package, struct tensorflow *ret)
 {
@@ -85,7 +85,7 @@ static void read_tensorflow(struct gp_exam *exam, const struct gp_pyenv *env,
     }
 }
 
-/* The build is for CUDA, but nothing brings CUDA: neither wheels nor the machine. */
+/* The build is for CUDA, but neither wheels nor the machine provide CUDA. */
 static void check_libraries(struct gp_exam *exam, const struct gp_case *c, const char *cudnn)
 {
     const struct gp_pypackage *wheel = cudnn_wheel(c->env);
@@ -94,8 +94,9 @@ static void check_libraries(struct gp_exam *exam, const struct gp_case *c, const
     if ((wheel && !is_other) || has_system_cudnn(exam, cudnn) || gp_pyenv_package(c->env, "cudnn"))
         return;
     if (is_other)
-        gp_exam_report(exam, GP_VERDICT_WARN, "TensorFlow %s in %s needs cuDNN %u, there is %s",
-                       c->version, c->env->prefix, gp_version_major(cudnn), wheel->version);
+        gp_exam_report(exam, GP_VERDICT_WARN,
+                       "TensorFlow %s in %s needs cuDNN %u, but cuDNN %s is installed", c->version,
+                       c->env->prefix, gp_version_major(cudnn), wheel->version);
     else
         gp_exam_report(exam, GP_VERDICT_WARN,
                        "TensorFlow %s in %s has no CUDA libraries and computes on the CPU",
@@ -105,12 +106,11 @@ static void check_libraries(struct gp_exam *exam, const struct gp_case *c, const
         gp_exam_evidence(exam, c->env->site, "%s", wheel->entry);
     else
         gp_exam_evidence(exam, c->env->site,
-                         "no package nvidia-cudnn-cu12, and the loader knows no "
-                         "libcudnn.so.%s",
+                         "no package nvidia-cudnn-cu12, and the loader finds no libcudnn.so.%s",
                          cudnn[0] ? gp_exam_text(exam, "%u", gp_version_major(cudnn)) : "*");
-    gp_exam_why(exam, "It says \"Could not find cuda drivers\" or \"Cannot dlopen some GPU "
-                      "libraries\", and goes on without the GPU.");
-    gp_exam_pip(exam, c->env, GP_PIP_ADD, "brings them",
+    gp_exam_why(exam, "It reports \"Could not find cuda drivers\" or \"Cannot dlopen some GPU "
+                      "libraries\", and continues without the GPU.");
+    gp_exam_pip(exam, c->env, GP_PIP_ADD, "install them",
                 gp_exam_text(exam, "'tensorflow[and-cuda]==%s'", c->version));
 }
 
@@ -184,7 +184,7 @@ static unsigned jax_cuda(const struct jax *jax)
     return at ? (unsigned)strtoul(at + 4, NULL, 10) : 0;
 }
 
-/* The plugin is of another version than what loads it, which then leaves it out. */
+/* The plugin and jaxlib have different versions, so jaxlib ignores the plugin. */
 static bool check_versions(struct gp_exam *exam, const struct gp_pyenv *env, const struct jax *jax,
                            bool is_only)
 {
@@ -199,9 +199,9 @@ static bool check_versions(struct gp_exam *exam, const struct gp_pyenv *env, con
                    "JAX in %s does not use the GPU: %s is %s, jaxlib is %s", env->prefix,
                    other->name, other->version, jax->jaxlib->version);
     gp_exam_evidence(exam, env->site, "%s, %s", other->entry, jax->jaxlib->entry);
-    gp_exam_why(exam, "JAX loads a plugin only if it was built for its own version, and else goes "
-                      "on with the CPU.");
-    gp_exam_pip(exam, env, GP_PIP_ADD, "all of one version",
+    gp_exam_why(exam, "JAX loads a plugin only if it was built for the same version; otherwise it "
+                      "falls back to the CPU.");
+    gp_exam_pip(exam, env, GP_PIP_ADD, "install all in the same version",
                 gp_exam_text(exam, "'jax[%s]==%s'", extra, jax->jaxlib->version));
     return true;
 }
@@ -234,7 +234,7 @@ void gp_check_jax(struct gp_exam *exam)
                               .archs_where = "table of builds",
                               .where = env->site};
         c->seen = major > 0 ? gp_exam_text(exam, "JAX %s for CUDA %u", c->version, major)
-                            : gp_exam_text(exam, "JAX %s without a plugin for CUDA", c->version);
+                            : gp_exam_text(exam, "JAX %s without a CUDA plugin", c->version);
         if (major > 0)
             gp_case_judge(c, &nv);
         else

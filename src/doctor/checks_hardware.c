@@ -1,4 +1,4 @@
-/* The GPUs as PCI knows them: no driver is needed for any of this. */
+/* The GPUs as PCI reports them, which needs no driver. */
 #include "doctor/driver_fix.h"
 #include "doctor/exam.h"
 #include "doctor/log.h"
@@ -18,7 +18,7 @@ static const char *device_path(struct gp_exam *exam, const char *bus_id, const c
     return gp_exam_text(exam, "/sys/bus/pci/devices/%s/%s", bus_id, name);
 }
 
-/* The number in a file of a device; −1: it cannot be read, or is none. */
+/* The number in a device's file; −1: it cannot be read, or is not a number. */
 static long device_number(struct gp_exam *exam, const char *bus_id, const char *name)
 {
     char line[64], *end;
@@ -30,8 +30,7 @@ static long device_number(struct gp_exam *exam, const char *bus_id, const char *
 
 /* ---- present ---- */
 
-/* A udev rule that takes NVIDIA's GPUs from the bus, as tools for laptops write it to save power.
- */
+/* A udev rule that removes NVIDIA GPUs from the bus; laptop power tools write such rules. */
 static const char *removing_rule(struct gp_exam *exam)
 {
     static const char *const folders[] = {"/etc/udev/rules.d", "/usr/lib/udev/rules.d",
@@ -58,16 +57,15 @@ static void report_none(struct gp_exam *exam)
     const struct gp_machine *m = &exam->machine;
     const char *rule = removing_rule(exam);
     bool has_pci = gp_files_exist(&exam->files, pci_devices);
-    /* A kernel without PCI has no such folder, but others of /sys. */
+    /* A kernel without PCI has no such directory, but has others in /sys. */
     if (!m->is_pci_readable && (has_pci || !gp_files_exist(&exam->files, "/sys/bus"))) {
         gp_exam_unreadable(exam, pci_devices, has_pci ? -EACCES : -ENOENT);
         return;
     }
     if (rule) {
-        gp_exam_report(exam, GP_VERDICT_WARN, "a rule takes NVIDIA's GPU from the bus");
+        gp_exam_report(exam, GP_VERDICT_WARN, "a rule removes NVIDIA's GPU from the bus");
         gp_exam_evidence(exam, rule, "ATTR{remove}=\"1\"");
-        gp_exam_why(exam,
-                    "A tool that switches between the GPUs of a laptop wrote it, to save power.");
+        gp_exam_why(exam, "A tool that switches between a laptop's GPUs created it to save power.");
         if (m->distro == GP_DISTRO_UBUNTU && strncmp(rule, "/etc/", 5) != 0)
             gp_exam_remedy(exam, GP_REMEDY_PRIME_ON_DEMAND, NULL, NULL);
         else
@@ -76,18 +74,17 @@ static void report_none(struct gp_exam *exam)
         return;
     }
     gp_exam_report(exam, exam->is_simulated ? GP_VERDICT_OK : GP_VERDICT_INFO,
-                   "Linux sees no GPU of NVIDIA, AMD or Intel in this machine");
+                   "Linux finds no NVIDIA, AMD or Intel GPU in this machine");
     gp_exam_evidence(exam, pci_devices, "%s",
-                     has_pci ? "has no display controller and no accelerator of theirs"
-                             : "is not there: this kernel has no PCI");
-    gp_exam_advice(exam,
-                   "if there should be one: look for it with lspci, then at its seat and power "
-                   "cables, and at \"Above 4G Decoding\" in the firmware's settings; a "
-                   "virtual machine must be given one by its host");
-    gp_exam_advice(exam, "to try gpulse without one: gpulse --sim h100x8");
+                     has_pci ? "no display controller or accelerator from these vendors"
+                             : "missing: this kernel has no PCI");
+    gp_exam_advice(exam, "if there should be one: look for it with lspci, then check its seating "
+                         "and power cables, and \"Above 4G Decoding\" in the firmware settings; a "
+                         "virtual machine needs a GPU assigned by its host");
+    gp_exam_advice(exam, "to try gpulse without a GPU: gpulse --sim h100x8");
 }
 
-/* PyTorch and CUDA can mean only NVIDIA's; AMD's and Intel's have groups of their own. */
+/* PyTorch and CUDA imply NVIDIA; AMD and Intel have their own groups. */
 static void check_present(struct gp_exam *exam)
 {
     const struct gp_machine *m = &exam->machine;
@@ -95,7 +92,7 @@ static void check_present(struct gp_exam *exam)
     if (m->gpu_count == 0 && m->is_driver_loaded) {
         gp_exam_report(exam, GP_VERDICT_SKIP,
                        "the driver is loaded, but the list of PCI devices is hidden");
-        gp_exam_evidence(exam, pci_devices, "shows no GPU");
+        gp_exam_evidence(exam, pci_devices, "lists no GPU");
         return;
     }
     if (m->gpu_count == 0) {
@@ -114,7 +111,7 @@ static bool has_pci_gpus(struct gp_exam *exam)
     return exam->machine.gpu_count > 0;
 }
 
-/* Whether a file of a GPU may not be read: then that is told, and nothing is known. */
+/* Whether a GPU's file may not be read; this is reported, as the result is then unknown. */
 static bool is_closed(struct gp_exam *exam, const char *name)
 {
     for (size_t i = 0; i < exam->machine.gpu_count; i++) {
@@ -132,9 +129,9 @@ static bool is_closed(struct gp_exam *exam, const char *name)
 
 /* ---- off the bus ---- */
 
-enum { WIDTH_OF_NOTHING = 63 }; /* what reads of a device that does not answer give: all bits set */
+enum { WIDTH_OF_NOTHING = 63 }; /* a device that does not answer reads as all ones */
 
-/* A sleeping device reads like a lost one; to read more of it would wake it. */
+/* A sleeping device reads like a lost one; reading more would wake it. */
 static bool is_asleep(struct gp_exam *exam, const char *bus_id)
 {
     char state[32];
@@ -171,17 +168,17 @@ static void check_bus_lost(struct gp_exam *exam)
             continue;
         gp_exam_report(exam, GP_VERDICT_FAIL, "%s has fallen off the bus",
                        gp_driver_gpu_words(exam, &m->gpus[i]));
-        gp_exam_evidence(exam, where, "reads as if nothing were there");
+        gp_exam_evidence(exam, where, "reads as if the device were absent");
         const struct gp_log_line *line = gp_log_find_for(exam, GP_KMSG_BUS_LOST, m->gpus[i].bus_id);
         if (line)
             gp_exam_evidence(exam, line->where, "%s", line->kmsg.body);
-        gp_exam_why(exam,
-                    "It does not answer any more: power, heat, its seat or a riser, seldom the "
-                    "driver; programs that used it hang or have ended.");
-        gp_exam_advice(exam, "stop what runs on it, then switch the machine off and on: a warm "
-                             "restart often does not bring it back");
-        gp_exam_advice(exam, "if it comes again: another slot and power cable, fewer watts "
-                             "(sudo nvidia-smi -pl), the firmware of the board; then the vendor");
+        gp_exam_why(exam, "It no longer responds. Typical causes are power, heat, its seating or a "
+                          "riser; rarely the driver. Programs that used it hang or have exited.");
+        gp_exam_advice(exam, "stop the programs that use it, then power the machine off and on: a "
+                             "warm reboot often does not bring it back");
+        gp_exam_advice(
+            exam, "if it happens again: try another slot and power cable, a lower power limit "
+                  "(sudo nvidia-smi -pl), and a newer board firmware; then contact the vendor");
     }
 }
 
@@ -189,7 +186,7 @@ static void check_bus_lost(struct gp_exam *exam)
 
 enum { MOST_HOPS = 16, MOST_LANES = 32 };
 
-/* The devices from a GPU up to the root of the bus, by bus id; the GPU is the first. */
+/* The devices from a GPU up to the root of the bus, by bus id; the GPU is first. */
 static size_t read_path(struct gp_exam *exam, const char *bus_id, char hops[MOST_HOPS][16])
 {
     char real[GP_PATH_SIZE];
@@ -198,7 +195,7 @@ static size_t read_path(struct gp_exam *exam, const char *bus_id, char hops[MOST
     if (!gp_files_real(&exam->files, path, real))
         return 0;
     for (char *slash = strrchr(real, '/'); slash && count < MOST_HOPS; slash = strrchr(real, '/')) {
-        if (!gp_is_bus_id(slash + 1)) /* "pci0000:00" ends the way */
+        if (!gp_is_bus_id(slash + 1)) /* "pci0000:00" ends the path */
             break;
         (void)snprintf(hops[count++], sizeof(hops[0]), "%.15s", slash + 1);
         *slash = '\0';
@@ -206,7 +203,7 @@ static size_t read_path(struct gp_exam *exam, const char *bus_id, char hops[MOST
     return count;
 }
 
-/* The lanes that a device and the port above it could use together; 0: not known. */
+/* The lanes that a device and the port above it have in common; 0: unknown. */
 static long possible_lanes(struct gp_exam *exam, const char *device, const char *port)
 {
     long mine = device_number(exam, device, "max_link_width");
@@ -223,8 +220,8 @@ static bool was_told(const struct gp_exam *exam, const char *device)
     return false;
 }
 
-/* Links are between a device and the port above it: of a switch, its upper port and the one above
- * that, so every second step of the way is one. */
+/* A link connects a device and the port above it. A switch has an upstream and a downstream port,
+ * so every second step of the path is a link. */
 static void check_way(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
 {
     char hops[MOST_HOPS][16];
@@ -245,12 +242,11 @@ static void check_way(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
         gp_exam_evidence(exam, device_path(exam, hops[i], "max_link_width"), "%ld", possible);
         gp_exam_why(exam,
                     "Copies between host and GPU take %.2g times as long; the GPU itself computes "
-                    "as fast as ever.",
+                    "at full speed.",
                     (double)possible / (double)now);
-        gp_exam_advice(exam,
-                       "seat the card anew and clean its contacts; look at risers and cables, at "
-                       "the slot (some share their lanes with another slot or an SSD) and at "
-                       "its setting in the firmware");
+        gp_exam_advice(
+            exam, "reseat the card and clean its contacts; check risers and cables, the slot (some "
+                  "share their lanes with another slot or an SSD) and its setting in the firmware");
     }
 }
 
@@ -265,7 +261,7 @@ static void check_link(struct gp_exam *exam)
             check_way(exam, &m->gpus[i]);
 }
 
-/* ---- errors of the link ---- */
+/* ---- link errors ---- */
 
 /* The total of a counter file, "TOTAL_ERR_COR 12"; −1: there is none. */
 static long read_errors(struct gp_exam *exam, const char *bus_id, const char *name)
@@ -278,7 +274,7 @@ static long read_errors(struct gp_exam *exam, const char *bus_id, const char *na
     return total ? strtol(total + strcspn(total, " "), NULL, 10) : -1;
 }
 
-/* Corrected errors are sent again and cost only time: a few in a month are nothing. */
+/* Corrected errors are retransmitted and cost only time: a few per month are harmless. */
 static const struct {
     const char *file, *words;
     long least;
@@ -300,17 +296,16 @@ static void check_errors(struct gp_exam *exam)
             long count = read_errors(exam, m->gpus[i].bus_id, counters[c].file);
             if (count < counters[c].least)
                 continue;
-            gp_exam_report(exam, counters[c].verdict, "%ld %s PCIe error%s at %s since the start",
-                           count, counters[c].words, count == 1 ? "" : "s",
+            gp_exam_report(exam, counters[c].verdict, "%ld %s PCIe error%s at %s since boot", count,
+                           counters[c].words, count == 1 ? "" : "s",
                            gp_driver_gpu_words(exam, &m->gpus[i]));
             gp_exam_evidence(exam, device_path(exam, m->gpus[i].bus_id, counters[c].file),
-                             "in all %ld", count);
+                             "%ld in total", count);
             gp_exam_why(exam,
-                        "The signal between slot and card is bad: seat, riser, cable or slot.");
-            gp_exam_advice(exam,
-                           "seat the card anew or try another slot; a slower generation in the "
-                           "firmware's settings (Gen 3 for Gen 4) is a way around it");
-            break; /* the gravest tells it */
+                        "The signal between slot and card is bad: seating, riser, cable or slot.");
+            gp_exam_advice(exam, "reseat the card or try another slot; a lower PCIe generation in "
+                                 "the firmware settings (Gen 3 instead of Gen 4) is a workaround");
+            break; /* the most severe kind */
         }
 }
 
@@ -326,15 +321,15 @@ static unsigned word_at(const char *config, size_t at, size_t bytes)
     return value;
 }
 
-/* Whether a bridge sends what GPUs send to each other up to the root first (Access Control
- * Services): its redirect bits. −1: its configuration is not readable whole. */
+/* Whether a bridge redirects traffic between GPUs through the root (Access Control Services): its
+ * redirect bits. −1: its configuration cannot be read completely. */
 static int redirects(struct gp_exam *exam, const char *bridge)
 {
     char config[CONFIG_SIZE + 1];
     long n =
         gp_files_read(&exam->files, device_path(exam, bridge, "config"), config, sizeof(config));
     if (n < CONFIG_SIZE)
-        return n == 256 ? 0 : -1; /* plain PCI has no more */
+        return n == 256 ? 0 : -1; /* plain PCI has only these */
     size_t at = EXTENDED;
     for (size_t steps = 0; at >= EXTENDED && at + 8 <= CONFIG_SIZE && steps < 64; steps++) {
         unsigned head = word_at(config, at, 4);
@@ -352,7 +347,7 @@ static bool is_virtual(const struct gp_exam *exam)
            strstr(text, " hypervisor");
 }
 
-/* What GeForce cards send to each other goes through memory anyway. */
+/* Traffic between GeForce cards goes through host memory anyway. */
 static bool has_several(struct gp_exam *exam)
 {
     const struct gp_machine *m = &exam->machine;
@@ -372,13 +367,11 @@ static void check_iommu(struct gp_exam *exam)
         if (m->gpus[i].vendor != GP_PCI_NVIDIA ||
             !gp_files_line(&exam->files, path, type, sizeof(type)) || strncmp(type, "DMA", 3) != 0)
             continue;
-        gp_exam_report(exam, GP_VERDICT_INFO,
-                       "the IOMMU translates what the GPUs send to each other");
+        gp_exam_report(exam, GP_VERDICT_INFO, "the IOMMU translates traffic between the GPUs");
         gp_exam_evidence(exam, path, "%s", type);
-        gp_exam_why(exam,
-                    "Direct copies between GPUs then go through the processor: slower, and on "
-                    "some machines NCCL hangs.");
-        gp_exam_advice(exam, "if NCCL is slow or hangs: add iommu=pt to the kernel's command line");
+        gp_exam_why(exam, "Direct copies between GPUs then go through the CPU: slower, and on some "
+                          "machines NCCL hangs.");
+        gp_exam_advice(exam, "if NCCL is slow or hangs: add iommu=pt to the kernel command line");
         return;
     }
 }
@@ -404,16 +397,16 @@ static void check_acs(struct gp_exam *exam)
     if (!found)
         return;
     gp_exam_report(exam, GP_VERDICT_WARN,
-                   "a bridge sends what the GPUs send to each other by way of the processor");
+                   "a bridge redirects traffic between the GPUs through the CPU");
     gp_exam_evidence(exam, device_path(exam, found, "config"), "Access Control Services redirect");
     gp_exam_why(exam, "Direct copies between GPUs are slow, and NCCL can hang.");
-    gp_exam_advice(exam, "switch ACS off in the firmware's settings, unless the GPUs are handed to "
+    gp_exam_advice(exam, "turn ACS off in the firmware settings, unless the GPUs are assigned to "
                          "virtual machines, which need it");
-    gp_exam_command(exam, "or so, after each start and for each bridge",
+    gp_exam_command(exam, "or, after each boot and for each bridge",
                     "sudo setpci -s %s ECAP_ACS+6.w=0000", found);
 }
 
-/* With two processors it matters which one a GPU is nearer to. */
+/* With two CPU sockets it matters which one a GPU is attached to. */
 static void check_numa(struct gp_exam *exam)
 {
     const struct gp_machine *m = &exam->machine;
@@ -424,10 +417,11 @@ static void check_numa(struct gp_exam *exam)
             !gp_files_exist(&exam->files, device_path(exam, m->gpus[i].bus_id, "numa_node")))
             continue;
         gp_exam_report(exam, GP_VERDICT_INFO,
-                       "the firmware does not say which processor the GPUs are near to");
+                       "the firmware does not report which CPU socket the GPUs are attached to");
         gp_exam_evidence(exam, device_path(exam, m->gpus[i].bus_id, "numa_node"), "-1");
-        gp_exam_why(exam, "Programs cannot choose the nearer one, and lose time with each copy.");
-        gp_exam_advice(exam, "look for a setting like NUMA or SRAT in the firmware, or its update");
+        gp_exam_why(exam, "Programs cannot choose the nearer CPU, and lose time with each copy.");
+        gp_exam_advice(exam,
+                       "look for a NUMA or SRAT setting in the firmware, or a firmware update");
         return;
     }
 }
@@ -439,7 +433,7 @@ static void check_between(struct gp_exam *exam)
     check_acs(exam);
 }
 
-/* On WSL, Jetson and Apple's chips the GPU is no device of PCI. */
+/* On WSL, Jetson and Apple chips the GPU is not a PCI device. */
 static bool is_on_pci(struct gp_exam *exam)
 {
     const struct gp_machine *m = &exam->machine;
@@ -447,10 +441,10 @@ static bool is_on_pci(struct gp_exam *exam)
 }
 
 const struct gp_check gp_checks_hardware[] = {
-    {"hardware.present", "there is a GPU", {0}, is_on_pci, check_present},
-    {"hardware.bus_lost", "every GPU answers on the bus", {0}, has_pci_gpus, check_bus_lost},
+    {"hardware.present", "a GPU is present", {0}, is_on_pci, check_present},
+    {"hardware.bus_lost", "every GPU responds on the bus", {0}, has_pci_gpus, check_bus_lost},
     {"hardware.link", "every GPU has all its lanes", {0}, has_pci_gpus, check_link},
-    {"hardware.errors", "the links are free of errors", {0}, has_pci_gpus, check_errors},
+    {"hardware.errors", "the links have no errors", {0}, has_pci_gpus, check_errors},
     {"hardware.p2p", "GPUs reach each other directly", {0}, has_several, check_between},
     {0},
 };

@@ -1,11 +1,11 @@
-/* The GPUs' health, as the driver tells it. */
+/* The GPUs' health, as the driver reports it. */
 #include "doctor/health.h"
 #include "doctor/health_rules.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* ---- what to do ---- */
+/* ---- remedies ---- */
 
 /* Each {} in a command is the list of GPUs. */
 static const struct {
@@ -14,28 +14,27 @@ static const struct {
     const char *note;
 } cures[] = {
     {GP_CURE_RESET, "sudo nvidia-smi --gpu-reset -i %s",
-     "when nothing runs on it any more; where that is refused, reboot"},
+     "when nothing uses it any more; if that is refused, reboot"},
     {GP_CURE_REBOOT, "sudo reboot", ""},
-    {GP_CURE_DRAIN, NULL, "let no new work begin on it, and wait for what runs"},
-    {GP_CURE_DRAIN, "sudo nvidia-smi --gpu-reset -i %s", "then; where that is refused, reboot"},
+    {GP_CURE_DRAIN, NULL, "start no new work on it, and wait for running work to finish"},
+    {GP_CURE_DRAIN, "sudo nvidia-smi --gpu-reset -i %s", "then; if that is refused, reboot"},
     {GP_CURE_REPLACE, NULL,
-     "have whoever maintains the machine run NVIDIA's field diagnostic and replace the board; keep "
-     "work that matters off it until then"},
-    {GP_CURE_COOL, NULL, "look after fans, dust, the air flow and its neighbours"},
+     "have the machine's maintainer run NVIDIA's field diagnostic and replace the board; until "
+     "then, do not use it for important work"},
+    {GP_CURE_COOL, NULL, "check fans, dust, airflow and neighbouring cards"},
     {GP_CURE_COOL, "sudo gpulse set power-limit=WATTS -i %s",
-     "less power is less heat, until that is mended"},
+     "lower power means less heat, until that is fixed"},
     {GP_CURE_SUPPLY, NULL,
-     "check the power cables, the supplies and their redundancy, and what the server's BMC says"},
-    {GP_CURE_FLASH, NULL, "have the maker of the board restore it: it comes with a VBIOS update"},
-    {GP_CURE_POWER_LIMIT, "sudo gpulse set power-limit=default -i %s", "if nobody wanted that"},
+     "check the power cables, the power supplies and their redundancy, and the server's BMC log"},
+    {GP_CURE_FLASH, NULL, "have the board's manufacturer restore it: it is part of a VBIOS update"},
+    {GP_CURE_POWER_LIMIT, "sudo gpulse set power-limit=default -i %s", "if this is not intended"},
     {GP_CURE_ECC_ON, "sudo gpulse set ecc-mode=on -i %s", "takes effect at the next reset"},
-    {GP_CURE_COMPUTE, "sudo gpulse set compute-mode=default -i %s", "if nobody wanted that"},
-    {GP_CURE_LOOK, "sudo dmesg | grep -i -e nvrm -e xid", "look there for why"},
+    {GP_CURE_COMPUTE, "sudo gpulse set compute-mode=default -i %s", "if this is not intended"},
+    {GP_CURE_LOOK, "sudo dmesg | grep -i -e nvrm -e xid", "look there for the reason"},
     {GP_CURE_IMEX, "sudo systemctl restart nvidia-imex", "on all machines of the domain"},
     {GP_CURE_FABRIC, "systemctl status nvidia-fabricmanager",
-     "and /var/log/fabricmanager.log say why"},
-    {GP_CURE_FABRIC, "sudo systemctl restart nvidia-fabricmanager",
-     "when nothing runs on the GPUs"},
+     "and /var/log/fabricmanager.log give the reason"},
+    {GP_CURE_FABRIC, "sudo systemctl restart nvidia-fabricmanager", "when nothing uses the GPUs"},
 };
 
 void gp_health_prescribe(struct gp_exam *exam, enum gp_cure cure, const struct gp_gpuset *set)
@@ -45,7 +44,7 @@ void gp_health_prescribe(struct gp_exam *exam, enum gp_cure cure, const struct g
         if (cures[i].cure != cure)
             continue;
         if (cures[i].command && !is_told)
-            gp_exam_advice(exam, "on the host, outside of this container:");
+            gp_exam_advice(exam, "on the host, outside this container:");
         is_told = is_told || cures[i].command;
         if (cures[i].command)
             gp_exam_command(exam, cures[i].note, cures[i].command, gp_gpuset_list(exam, set));
@@ -54,7 +53,7 @@ void gp_health_prescribe(struct gp_exam *exam, enum gp_cure cure, const struct g
     }
 }
 
-/* ---- does the driver answer ---- */
+/* ---- does the driver respond ---- */
 
 bool gp_health_is_expected(struct gp_exam *exam)
 {
@@ -70,7 +69,7 @@ bool gp_health_has_gpus(struct gp_exam *exam)
     return gpus.count > 0 || (!exam->snapshot && gp_health_is_expected(exam));
 }
 
-/* What failed before in the layers below: why the driver does not answer, most probably. */
+/* An earlier failure in a lower layer is most probably why the driver does not respond. */
 static const struct gp_check *cause_of_silence(const struct gp_exam *exam)
 {
     static const char *const layers[] = {"platform.", "hardware.", "driver.", "container."};
@@ -85,18 +84,17 @@ static void report_silence(struct gp_exam *exam)
 {
     const struct gp_check *cause = cause_of_silence(exam);
     if (cause) {
-        gp_exam_report(exam, GP_VERDICT_SKIP, "the driver gives no answer, because %s failed",
+        gp_exam_report(exam, GP_VERDICT_SKIP, "the driver does not respond, because %s failed",
                        cause->id);
         if (exam->last)
             exam->last->because = cause;
         exam->outcomes[exam->place].root_cause = cause;
         return;
     }
-    gp_exam_report(exam, GP_VERDICT_FAIL, "the driver gives no answer");
+    gp_exam_report(exam, GP_VERDICT_FAIL, "the driver does not respond");
     gp_exam_evidence(exam, "NVML", "%s", exam->driver_words);
-    gp_exam_why(exam, "Through this library nvidia-smi, gpulse and the frameworks learn of the "
-                      "GPUs.");
-    gp_exam_command(exam, "look there for the driver's own words",
+    gp_exam_why(exam, "nvidia-smi, gpulse and the frameworks query the GPUs through this library.");
+    gp_exam_command(exam, "look there for the driver's messages",
                     "sudo dmesg | grep -i -e nvrm -e nvidia");
 }
 
@@ -119,8 +117,8 @@ static bool is_in_snapshot(const struct gp_exam *exam, const char *bus_id)
     return false;
 }
 
-/* GPUs that the kernel module drives and the driver does not count: their start failed, or the
- * module was told to leave them alone. */
+/* GPUs bound to the kernel module that the driver does not count: they failed to start, or the
+ * module was set to exclude them. */
 static void run_count(struct gp_exam *exam)
 {
     const struct gp_machine *m = &exam->machine;
@@ -130,20 +128,20 @@ static void run_count(struct gp_exam *exam)
     for (size_t i = 0; i < m->gpu_count; i++)
         driven += strcmp(m->gpus[i].driver, "nvidia") == 0;
     if (gp_value_is_present(excluded) && strcmp(excluded->s, "None") != 0) {
-        gp_exam_report(exam, GP_VERDICT_INFO, "the kernel module was told to leave GPUs alone");
+        gp_exam_report(exam, GP_VERDICT_INFO, "the kernel module is set to exclude GPUs");
         gp_exam_evidence(exam, "NVML", "%s: %s", gp_metric_table[GP_EXCLUDED].name, excluded->s);
         return;
     }
     if (!gp_value_is_present(count) || driven <= count->i)
         return;
-    gp_exam_report(exam, GP_VERDICT_FAIL, "the driver has started only %lld of %lld GPUs",
+    gp_exam_report(exam, GP_VERDICT_FAIL, "the driver started only %lld of %lld GPUs",
                    (long long)count->i, (long long)driven);
     gp_exam_evidence(exam, "NVML", "count is %lld", (long long)count->i);
     for (size_t i = 0; i < m->gpu_count; i++)
         if (strcmp(m->gpus[i].driver, "nvidia") == 0 && !is_in_snapshot(exam, m->gpus[i].bus_id))
             gp_exam_evidence(exam, gp_exam_text(exam, "/sys/bus/pci/devices/%s", m->gpus[i].bus_id),
-                             "bound to nvidia, not among those that answered");
-    gp_exam_command(exam, "look there for why", "sudo dmesg | grep -i nvrm");
+                             "bound to nvidia, but did not respond");
+    gp_exam_command(exam, "look there for the reason", "sudo dmesg | grep -i nvrm");
     gp_exam_command(exam, "often brings it back; if not, reseat or replace the board",
                     "sudo reboot");
 }
@@ -163,11 +161,11 @@ static void run_driver(struct gp_exam *exam)
     set_by_status(&asleep, exam, GP_STATUS_ASLEEP);
     if (asleep.count > 0)
         gp_exam_report(exam, GP_VERDICT_INFO,
-                       "%s: asleep, and not woken for this, so the health is not known",
+                       "%s: asleep, not woken for this check, so its health is unknown",
                        gp_gpuset_names(exam, &asleep));
 }
 
-/* ---- does every GPU answer ---- */
+/* ---- does every GPU respond ---- */
 
 static const struct {
     enum gp_status status;
@@ -176,14 +174,15 @@ static const struct {
     const char *summary, *why;
 } silences[] = {
     {GP_STATUS_LOST, GP_VERDICT_FAIL, GP_CURE_REBOOT, "lost by the driver",
-     "It has fallen off the bus or stopped for good: for an error (Xid 79 in the kernel's log), a "
-     "loose board or cable, heat, or a lack of power."},
-    {GP_STATUS_TIMEOUT, GP_VERDICT_FAIL, GP_CURE_LOOK, "no answer in time",
-     "A call of the driver hangs, and programs that use the GPU will hang too. A GPU that stays so "
+     "It has fallen off the bus or stopped permanently: because of an error (Xid 79 in the kernel "
+     "log), a loose board or cable, heat, or insufficient power."},
+    {GP_STATUS_TIMEOUT, GP_VERDICT_FAIL, GP_CURE_LOOK, "no response in time",
+     "A driver call hangs, and programs that use the GPU will hang too. If this persists, the GPU "
      "needs a reboot."},
-    {GP_STATUS_ERROR, GP_VERDICT_FAIL, GP_CURE_LOOK, "nothing but an error from the driver", NULL},
-    {GP_STATUS_NO_PERMISSION, GP_VERDICT_WARN, GP_CURE_NONE, "not to be looked at by this user",
-     "So it is for a GPU that this container was not given, or that a virtual machine has."},
+    {GP_STATUS_ERROR, GP_VERDICT_FAIL, GP_CURE_LOOK, "the driver reports only an error", NULL},
+    {GP_STATUS_NO_PERMISSION, GP_VERDICT_WARN, GP_CURE_NONE, "not accessible to this user",
+     "This happens if the GPU was not given to this container, or is assigned to a virtual "
+     "machine."},
 };
 
 enum { RESET_REQUIRED = 16 }; /* as NVML counts */
@@ -256,13 +255,13 @@ static void run_persistence(struct gp_exam *exam)
     gp_exam_report(exam, GP_VERDICT_INFO, "%s: persistence mode is off",
                    gp_gpuset_names(exam, &set));
     gp_gpuset_evidence(exam, &set, metrics, 1);
-    gp_exam_why(exam, "When the last program ends the driver lets go of the GPU: the next one "
-                      "waits seconds for it, and settings such as a power limit are forgotten.");
+    gp_exam_why(exam, "When the last program exits, the driver shuts the GPU down: the next "
+                      "program waits seconds for it, and settings such as a power limit are lost.");
     for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++) {
         (void)snprintf(path, sizeof(path), "%s/nvidia-persistenced.service", folders[i]);
         if (!gp_files_exist(&exam->files, path))
             continue;
-        gp_exam_command(exam, "keeps the GPUs initialised from every boot on",
+        gp_exam_command(exam, "keep the GPUs initialized from boot",
                         "sudo systemctl enable --now nvidia-persistenced");
         return;
     }
@@ -274,7 +273,7 @@ static void run_persistence(struct gp_exam *exam)
 
 enum { BAR1_SMALL = 256 << 20 };
 
-/* A board for games that could show the CPU all of its memory (Ampere and later). */
+/* A gaming board that could expose all its memory to the CPU (Ampere and later). */
 static bool could_resize(const struct gp_device *gpu)
 {
     static const char *const architectures[] = {"Ampere", "Ada Lovelace", "Ada", "Blackwell"};
@@ -308,10 +307,10 @@ static void run_bar(struct gp_exam *exam)
     if (set.count == 0)
         return;
     gp_exam_report(exam, GP_VERDICT_INFO,
-                   "%s: the CPU sees only a window of the memory (no Resizable BAR)",
+                   "%s: the CPU sees only a window of the GPU's memory (no Resizable BAR)",
                    gp_gpuset_names(exam, &set));
     gp_gpuset_evidence(exam, &set, metrics, 2);
-    gp_exam_advice(exam, "if games or loading models matter: turn on Above 4G Decoding and "
+    gp_exam_advice(exam, "if games or model loading matter: turn on Above 4G Decoding and "
                          "Resizable BAR in the machine's firmware");
 }
 
@@ -323,32 +322,32 @@ static void run_bar(struct gp_exam *exam)
     }
 
 const struct gp_check gp_checks_health[] = {
-    {"health.driver", "the driver answers", {0}, gp_health_is_expected, run_driver},
-    {"health.count", "the driver has all GPUs that the kernel module drives", NEEDS, has_count,
-     run_count},
-    {"health.lost", "every GPU answers", NEEDS, has_silence, run_lost},
-    {"health.recovery", "no GPU has to be reset", NEEDS, gp_health_has_rules, gp_health_run_rules},
-    {"health.remap", "no row of the memory waits for replacement, or could not be replaced", NEEDS,
+    {"health.driver", "the driver responds", {0}, gp_health_is_expected, run_driver},
+    {"health.count", "the driver has all GPUs that are bound to the kernel module", NEEDS,
+     has_count, run_count},
+    {"health.lost", "every GPU responds", NEEDS, has_silence, run_lost},
+    {"health.recovery", "no GPU needs a reset", NEEDS, gp_health_has_rules, gp_health_run_rules},
+    {"health.remap", "no memory row is waiting to be remapped, and no remapping failed", NEEDS,
      gp_health_has_rules, gp_health_run_rules},
-    {"health.retired", "no page of the memory waits to be retired, and there is room for more",
-     NEEDS, gp_health_has_rules, gp_health_run_rules},
-    {"health.sram", "the memories on the chips are sound", NEEDS, gp_health_has_rules,
+    {"health.retired", "no memory page is waiting to be retired, and there is room for more", NEEDS,
+     gp_health_has_rules, gp_health_run_rules},
+    {"health.sram", "the on-chip memories have no excess errors", NEEDS, gp_health_has_rules,
      gp_health_run_rules},
-    {"health.ecc", "no memory error was beyond correction since the driver was loaded", NEEDS,
+    {"health.ecc", "no uncorrectable memory error since the driver was loaded", NEEDS,
      gp_health_has_rules, gp_health_run_rules},
-    {"health.inforom", "the InfoROMs are sound", NEEDS, gp_health_has_rules, gp_health_run_rules},
-    {"health.throttle", "neither heat nor the power supply slows a GPU down", NEEDS,
+    {"health.inforom", "the InfoROMs are intact", NEEDS, gp_health_has_rules, gp_health_run_rules},
+    {"health.throttle", "no GPU is throttled by heat or the power supply", NEEDS,
      gp_health_has_rules, gp_health_run_rules},
     {"health.temperature", "no GPU is too hot", NEEDS, gp_health_has_rules, gp_health_run_rules},
     {"health.power", "power limits are at their default", NEEDS, gp_health_has_rules,
      gp_health_run_rules},
-    {"health.persistence", "the driver keeps the GPUs initialised", NEEDS, has_persistence,
+    {"health.persistence", "the driver keeps the GPUs initialized", NEEDS, has_persistence,
      run_persistence},
     {"health.compute_mode", "all programs may compute", NEEDS, gp_health_has_rules,
      gp_health_run_rules},
     {"health.mig", "GPUs in MIG mode have instances", NEEDS, gp_health_has_mig, gp_health_run_mig},
     {"health.fabricmanager",
-     "the fabric manager runs, in the version of the driver",
+     "the fabric manager runs, in the driver's version",
      {0},
      gp_health_has_manager,
      gp_health_run_manager},
@@ -362,12 +361,12 @@ const struct gp_check gp_checks_health[] = {
      {"health.driver", "health.fabricmanager"},
      gp_health_has_nvlink,
      gp_health_run_nvlink},
-    {"health.unattributed", "GPU memory in use belongs to processes", NEEDS,
+    {"health.unattributed", "all used GPU memory belongs to processes", NEEDS,
      gp_health_has_unattributed, gp_health_run_unattributed},
     {"health.bar1", "the CPU sees all of the GPUs' memory", NEEDS, has_bar, run_bar},
     {"nccl.p2p", "GPUs read each other's memory directly", NEEDS, gp_health_has_peers,
      gp_health_run_peers},
-    {"nccl.rdma", "network adapters reach the GPUs' memory", NEEDS, gp_health_has_rdma,
+    {"nccl.rdma", "network adapters can access GPU memory", NEEDS, gp_health_has_rdma,
      gp_health_run_rdma},
     {0},
 };

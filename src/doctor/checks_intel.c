@@ -1,4 +1,4 @@
-/* GPUs of Intel: looked at where no other vendor's GPU is there to compute on. */
+/* Intel GPUs: checked only if the machine has no other vendor's GPU to compute on. */
 #include "doctor/access.h"
 #include "doctor/exam.h"
 
@@ -17,12 +17,11 @@ static void check_driver(struct gp_exam *exam)
         const struct gp_pci_gpu *gpu = &exam->machine.gpus[i];
         if (gpu->vendor != GP_PCI_INTEL || gpu->driver[0])
             continue;
-        gp_exam_report(exam, GP_VERDICT_WARN, "no driver has GPU %s of Intel", gpu->bus_id);
+        gp_exam_report(exam, GP_VERDICT_WARN, "no driver is bound to Intel GPU %s", gpu->bus_id);
         gp_exam_evidence(exam, gp_exam_text(exam, "/sys/bus/pci/devices/%s/driver", gpu->bus_id),
-                         "is not there");
-        gp_exam_advice(exam,
-                       "a newer kernel may know it: i915 drives the older ones, xe those from "
-                       "2023 on");
+                         "missing");
+        gp_exam_advice(
+            exam, "a newer kernel may support it: i915 drives older GPUs, xe those from 2023 on");
     }
 }
 
@@ -33,8 +32,7 @@ static void check_permission(struct gp_exam *exam)
     if (gp_access_denied(exam, "/dev/dri", "renderD", &access, &path) == 0)
         return;
     gp_exam_report(exam, GP_VERDICT_WARN,
-                   "you may not compute on the GPU of Intel: you are not in "
-                   "group %s",
+                   "you may not compute on the Intel GPU: you are not in group %s",
                    access.group_name);
     gp_exam_evidence(exam, path, "mode %04o, group %s (%u)", access.mode, access.group_name,
                      access.group);
@@ -60,27 +58,26 @@ static void check_compute(struct gp_exam *exam)
     bool has_cl = gp_files_exist(&exam->files, "/etc/OpenCL/vendors/intel.icd");
     if (has_zero && has_cl)
         return;
-    gp_exam_report(exam, GP_VERDICT_INFO, "programs cannot compute on the GPU of Intel yet: %s%s%s",
+    gp_exam_report(exam, GP_VERDICT_INFO, "programs cannot compute on the Intel GPU yet: %s%s%s",
                    has_zero ? "" : "Level Zero", has_zero || has_cl ? "" : " and ",
                    has_cl ? "" : "OpenCL");
     if (!has_zero)
-        gp_exam_evidence(exam, "libze_intel_gpu.so.1", "is in none of the usual folders");
+        gp_exam_evidence(exam, "libze_intel_gpu.so.1", "not in any of the usual directories");
     if (!has_cl)
-        gp_exam_evidence(exam, "/etc/OpenCL/vendors/intel.icd", "is not there");
-    gp_exam_why(exam, "PyTorch's xpu wants Level Zero; OpenVINO sees only the processor without "
-                      "OpenCL.");
+        gp_exam_evidence(exam, "/etc/OpenCL/vendors/intel.icd", "missing");
+    gp_exam_why(exam, "PyTorch's xpu needs Level Zero; OpenVINO sees only the CPU without OpenCL.");
     gp_exam_remedy(exam, GP_REMEDY_INSTALL_INTEL_COMPUTE, NULL, NULL);
 }
 
 const struct gp_check gp_checks_intel[] = {
-    {"intel.driver", "the kernel drives the GPUs of Intel", {NULL}, is_intel_alone, check_driver},
+    {"intel.driver", "the kernel drives the Intel GPUs", {NULL}, is_intel_alone, check_driver},
     {"intel.permission",
-     "you may use the GPUs of Intel",
+     "you may use the Intel GPUs",
      {"intel.driver"},
      is_intel_alone,
      check_permission},
     {"intel.compute",
-     "programs can compute on the GPUs of Intel",
+     "programs can compute on the Intel GPUs",
      {"intel.driver"},
      is_intel_alone,
      check_compute},

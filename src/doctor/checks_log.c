@@ -1,4 +1,4 @@
-/* What the kernel's log tells of the GPUs since the machine was started. */
+/* What the kernel log says about the GPUs since boot. */
 #include "doctor/exam.h"
 #include "doctor/explain.h"
 #include "doctor/log.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum {
-    STORIES = 12, /* errors that are told of; of more only how many */
+    STORIES = 12, /* the most incidents reported; the rest are only counted */
     COMPANIONS = 4,
     FIRST_NVLINK = 144, /* Xids whose text says whether they are fatal */
     LAST_NVLINK = 150,
@@ -29,7 +29,7 @@ static bool has_log(struct gp_exam *exam)
     return has_gpus(exam) && gp_log_of(exam)->path;
 }
 
-/* Where there is none, as in containers and images, nothing is left unread. */
+/* Where there is none, as in containers and images, nothing was missed. */
 static bool is_log_there(struct gp_exam *exam)
 {
     return has_gpus(exam) && gp_log_of(exam)->error != -ENOENT;
@@ -40,12 +40,12 @@ static void check_readable(struct gp_exam *exam)
     const struct gp_log *log = gp_log_of(exam);
     bool is_forbidden = log->error == -EACCES || log->error == -EPERM;
     if (log->path) {
-        gp_exam_report(exam, GP_VERDICT_OK, "the kernel's log can be read%s",
-                       log->is_cut ? ", but only its last part" : "");
+        gp_exam_report(exam, GP_VERDICT_OK, "the kernel log can be read%s",
+                       log->is_cut ? ", but only its end" : "");
         gp_exam_evidence(exam, log->path, "%zu lines about GPUs", log->count);
         return;
     }
-    gp_exam_report(exam, GP_VERDICT_SKIP, "the kernel's log cannot be read: %s",
+    gp_exam_report(exam, GP_VERDICT_SKIP, "the kernel log cannot be read: %s",
                    strerror(-log->error));
     if (is_forbidden) {
         gp_exam_command(exam, "", "sudo gpulse doctor --only log");
@@ -54,7 +54,7 @@ static void check_readable(struct gp_exam *exam)
     }
 }
 
-/* ---- how grave an Xid is ---- */
+/* ---- severity of an Xid ---- */
 
 static enum gp_verdict verdict_of(const struct gp_kmsg *k)
 {
@@ -69,10 +69,10 @@ static enum gp_verdict verdict_of(const struct gp_kmsg *k)
     return row.verdict;
 }
 
-/* What the driver says now of the GPU at this address, which a line of its log names. */
+/* What the driver now reports about the GPU at this address, taken from a log line. */
 static bool is_recovered(const struct gp_exam *exam, const char *bus_id)
 {
-    enum { SHORT = 12 }; /* "0000:65:00.0" also stands at the end of "00000000:65:00.0" */
+    enum { SHORT = 12 }; /* "0000:65:00.0" is also the end of "00000000:65:00.0" */
     for (size_t i = 0; exam->snapshot && i < exam->snapshot->device_count; i++) {
         const struct gp_device *gpu = &exam->snapshot->devices[i];
         const char *address = gp_device_text(gpu, GP_PCI_BUS_ID, "");
@@ -87,19 +87,19 @@ static bool is_recovered(const struct gp_exam *exam, const char *bus_id)
 
 /* ---- bursts ---- */
 
-/* Xids with little silence between them: one trouble, and what it led to. */
+/* Xids with short gaps between them: one incident, and what it caused. */
 struct burst {
     const struct gp_log_line *lines; /* the first and the last are Xids; others may be between */
     size_t count;
-    const struct gp_log_line *worst; /* of equally grave ones the first */
+    const struct gp_log_line *worst; /* among equally severe ones, the first */
 };
 
-/* Bursts with the same trouble of the same GPU. */
+/* Bursts with the same incident on the same GPU. */
 struct story {
     struct burst last;
-    const struct gp_log_line *first; /* the worst of the first one */
+    const struct gp_log_line *first; /* the worst of the first burst */
     size_t bursts;
-    unsigned long long times; /* that the line stands in the log */
+    unsigned long long times; /* occurrences in the log */
 };
 
 static bool belongs(const struct gp_log_line *line, uint64_t last_ns, enum gp_kmsg_clock clock)
@@ -108,7 +108,7 @@ static bool belongs(const struct gp_log_line *line, uint64_t last_ns, enum gp_km
            line->kmsg.time_ns <= last_ns + GP_LOG_SILENCE_NS;
 }
 
-/* The burst that begins with the line, or behind it; false: there is none. */
+/* The burst that begins at the line, or after it; false: there is none. */
 static bool next_burst(const struct gp_log_line *lines, size_t count, struct burst *ret)
 {
     uint64_t last_ns = 0;
@@ -136,7 +136,7 @@ static bool is_alike(const struct gp_log_line *a, const struct gp_log_line *b)
            verdict_of(&a->kmsg) == verdict_of(&b->kmsg);
 }
 
-/* How many there are; of more than STORIES the rest is only counted. */
+/* How many there are; beyond STORIES they are only counted. */
 static size_t collect(const struct gp_log *log, struct story stories[STORIES])
 {
     const struct gp_log_line *lines = log->lines, *end = log->lines + log->count;
@@ -159,7 +159,7 @@ static size_t collect(const struct gp_log *log, struct story stories[STORIES])
     return count;
 }
 
-/* ---- what is told of them ---- */
+/* ---- what is reported of them ---- */
 
 static void add_line(struct gp_exam *exam, const struct gp_log_line *line)
 {
@@ -202,7 +202,7 @@ static void add_companions(struct gp_exam *exam, const struct burst *burst)
         gp_exam_why(exam, "The other Xids of these minutes mostly follow from it.");
 }
 
-/* Whether programs of several names made it on this GPU, and nobody on another one. */
+/* Whether differently named programs caused it on this GPU, and none on another GPU. */
 static bool is_hardware_in_doubt(const struct gp_exam *exam, const struct gp_kmsg *k)
 {
     const char *name = k->process;
@@ -221,13 +221,12 @@ static bool is_hardware_in_doubt(const struct gp_exam *exam, const struct gp_kms
 static void add_fix(struct gp_exam *exam, const struct gp_kmsg *k, const struct gp_explanation *e)
 {
     static const struct {
-        const char *action; /* of NVIDIA's catalogue */
+        const char *action; /* in NVIDIA's catalogue */
         const char *command, *note;
     } commands[] = {
         {"RESET_GPU", "sudo nvidia-smi --gpu-reset -i %s",
-         "when nothing runs on it any more; where that is refused, reboot"},
-        {"WORKFLOW_XID_48", "sudo nvidia-smi --gpu-reset -i %s",
-         "when nothing runs on it any more"},
+         "when nothing uses it any more; if that is refused, reboot"},
+        {"WORKFLOW_XID_48", "sudo nvidia-smi --gpu-reset -i %s", "when nothing uses it any more"},
         {"RESTART_BM", "sudo reboot", ""},
     };
     if (e->advice[0])
@@ -257,21 +256,21 @@ static void tell(struct gp_exam *exam, const struct story *story)
     add_line(exam, worst);
     add_companions(exam, &story->last);
     if (is_past)
-        gp_exam_why(exam, "The driver says that the GPU needs nothing now: it was reset since.");
+        gp_exam_why(exam, "The driver reports that the GPU needs nothing now: it was reset since.");
     else if (is_doubtful)
-        gp_exam_why(exam, "Different programs met it on this GPU, and none on another one: it may "
-                          "be the GPU and not the programs.");
+        gp_exam_why(exam, "Different programs hit this on this GPU, and none on another: the GPU "
+                          "may be at fault, not the programs.");
     else if (e.note[0])
         gp_exam_why(exam, "%s", e.note);
     add_doubt(exam, verdict);
     if (is_doubtful)
-        gp_exam_advice(exam, "run the programs on another GPU; if they fail on this one alone, "
-                             "have it tested (dcgmi diag -r 3)");
+        gp_exam_advice(exam, "run the programs on another GPU; if they fail only on this one, have "
+                             "it tested (dcgmi diag -r 3)");
     else if (!is_past)
         add_fix(exam, k, &e);
 }
 
-/* Whether the GPU was found to be off the bus: that says it all. */
+/* Whether the GPU has fallen off the bus, which explains everything else. */
 static bool is_told(const struct gp_exam *exam, const struct gp_kmsg *k)
 {
     for (const struct gp_finding *f = exam->findings; f; f = f->next)
@@ -289,14 +288,14 @@ static void check_xids(struct gp_exam *exam)
         if (!is_told(exam, &stories[i].last.worst->kmsg))
             tell(exam, &stories[i]);
     if (count > STORIES)
-        gp_exam_report(exam, GP_VERDICT_WARN, "and %zu more kinds of trouble, which %s has",
+        gp_exam_report(exam, GP_VERDICT_WARN, "and %zu more kinds of incidents, listed by %s",
                        count - STORIES, gp_log_of(exam)->path);
 }
 
 /* ---- other lines ---- */
 
-/* What is told of lines by their kind. Those that the driver's own checks look for are not here,
- * and neither are errors of PCIe, which hardware.errors counts. */
+/* What is reported for lines by kind. Lines that the driver checks look for are not here, nor are
+ * PCIe errors, which hardware.errors counts. */
 static const struct {
     enum gp_kmsg_kind kind;
     enum gp_verdict verdict;
@@ -350,8 +349,8 @@ static void check_messages(struct gp_exam *exam)
 
 /* ---- switches ---- */
 
-/* How often a switch has reported this number, up to this line; `ret_is_last`: no line behind it
- * does. */
+/* How often a switch has reported this number, up to this line; `ret_is_last`: no later line does.
+ */
 static unsigned long long count_sxid(const struct gp_log *log, size_t place, bool *ret_is_last)
 {
     const struct gp_kmsg *k = &log->lines[place].kmsg;
@@ -395,13 +394,9 @@ static void check_sxids(struct gp_exam *exam)
 }
 
 const struct gp_check gp_checks_log[] = {
-    {"log.readable", "the kernel's log can be read", {NULL}, is_log_there, check_readable},
-    {"log.xid", "the driver has reported no errors of GPUs", {NULL}, has_log, check_xids},
-    {"log.sxid", "no NVSwitch has reported an error", {NULL}, has_log, check_sxids},
-    {"log.messages",
-     "the kernel tells of no other trouble of GPUs",
-     {NULL},
-     has_log,
-     check_messages},
+    {"log.readable", "the kernel log can be read", {NULL}, is_log_there, check_readable},
+    {"log.xid", "the driver has logged no GPU errors", {NULL}, has_log, check_xids},
+    {"log.sxid", "no NVSwitch has logged an error", {NULL}, has_log, check_sxids},
+    {"log.messages", "the kernel log has no other GPU problems", {NULL}, has_log, check_messages},
     {0},
 };

@@ -1,4 +1,5 @@
-/* Packages that must fit PyTorch or the driver: torchvision, flash-attn, onnxruntime and others. */
+/* Packages that must match PyTorch or the driver: torchvision, flash-attn, onnxruntime and others.
+ */
 #include "doctor/exam.h"
 #include "doctor/framework.h"
 #include "doctor/pypackage.h"
@@ -8,20 +9,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The same version, whatever build. */
+/* The same version, of any build. */
 static bool is_same(const char *a, const char *b)
 {
     return gp_version_compare(a, b) == 0;
 }
 
-/* ---- versions that are pinned ---- */
+/* ---- pinned versions ---- */
 
-/* What belongs to PyTorch follows it; what is built on it has it follow. */
+/* Packages that belong to PyTorch must match it; for packages built on it, PyTorch must match them.
+ */
 static void mend_pin(struct gp_exam *exam, const struct gp_pyenv *env, const struct gp_torch *torch,
                      const struct gp_pypackage *package)
 {
     if (strncmp(package->name, "torch", 5) == 0)
-        gp_exam_pip(exam, env, GP_PIP_AGAIN, "the one for this PyTorch",
+        gp_exam_pip(exam, env, GP_PIP_AGAIN, "the version for this PyTorch",
                     gp_exam_text(exam, "torch==%.*s %s --index-url %s",
                                  (int)strcspn(torch->version, "+"), torch->version, package->name,
                                  gp_torch_index(exam, torch->cuda)));
@@ -31,7 +33,7 @@ static void mend_pin(struct gp_exam *exam, const struct gp_pyenv *env, const str
                                  (int)strcspn(package->version, "+"), package->version));
 }
 
-/* Compiled against one version of PyTorch, which their metadata name. */
+/* Compiled against one version of PyTorch, named in their metadata. */
 static void check_pins(struct gp_exam *exam, const struct gp_pyenv *env,
                        const struct gp_torch *torch)
 {
@@ -49,17 +51,17 @@ static void check_pins(struct gp_exam *exam, const struct gp_pyenv *env,
         if (!text || is_same(wanted.version, torch->version))
             continue;
         gp_exam_report(exam, gp_pyenv_verdict(env, false),
-                       "%s %s in %s is for PyTorch %s, there is %s", names[i], package->version,
-                       env->prefix, wanted.version, torch->version);
+                       "%s %s in %s is for PyTorch %s, but PyTorch %s is installed", names[i],
+                       package->version, env->prefix, wanted.version, torch->version);
         gp_exam_evidence(exam, gp_exam_text(exam, "%s/%s", env->site, file), "torch==%s",
                          wanted.version);
-        gp_exam_why(exam, "Its compiled part does not fit: the import ends with an undefined "
-                          "symbol, or operators do not exist.");
+        gp_exam_why(exam, "Its compiled code does not match: the import fails with an undefined "
+                          "symbol, or operators are missing.");
         mend_pin(exam, env, torch, package);
     }
 }
 
-/* torchvision for another CUDA than PyTorch's. */
+/* torchvision for a different CUDA than PyTorch. */
 static void check_vision(struct gp_exam *exam, const struct gp_pyenv *env,
                          const struct gp_torch *torch)
 {
@@ -82,7 +84,8 @@ static void check_vision(struct gp_exam *exam, const struct gp_pyenv *env,
                              gp_torch_index(exam, torch->cuda)));
 }
 
-/* "2.7.4.post1+cu12torch2.6cxx11abiFALSE": the build that a wheel of flash-attn was made for. */
+/* "2.7.4.post1+cu12torch2.6cxx11abiFALSE": the PyTorch build that a flash-attn wheel was made for.
+ */
 static void check_flash(struct gp_exam *exam, const struct gp_pyenv *env,
                         const struct gp_torch *torch)
 {
@@ -100,16 +103,17 @@ static void check_flash(struct gp_exam *exam, const struct gp_pyenv *env,
     if (!is_other_cuda && !is_other_torch)
         return;
     gp_exam_report(exam, gp_pyenv_verdict(env, false),
-                   "flash-attn in %s is for PyTorch %.*s with CUDA %u, there is %s with CUDA %s",
+                   "flash-attn in %s is for PyTorch %.*s with CUDA %u, but PyTorch %s with CUDA %s "
+                   "is installed",
                    env->prefix, (int)n, at, major, torch->version,
                    torch->cuda[0] ? torch->cuda : "none");
     gp_exam_evidence(exam, env->site, "%s", package->entry);
-    gp_exam_why(exam, "The import ends with an undefined symbol.");
-    gp_exam_pip(exam, env, GP_PIP_AGAIN, "builds it for this PyTorch",
+    gp_exam_why(exam, "The import fails with an undefined symbol.");
+    gp_exam_pip(exam, env, GP_PIP_AGAIN, "build it for this PyTorch",
                 "--no-deps --no-build-isolation flash-attn");
 }
 
-/* It has a library for each CUDA, and takes the one of PyTorch's. */
+/* It has a library for each CUDA version, and loads the one that matches PyTorch. */
 static void check_bitsandbytes(struct gp_exam *exam, const struct gp_pyenv *env,
                                const struct gp_torch *torch)
 {
@@ -126,13 +130,13 @@ static void check_bitsandbytes(struct gp_exam *exam, const struct gp_pyenv *env,
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "bitsandbytes in %s has no library for CUDA %s, which PyTorch is built with",
                    env->prefix, torch->cuda);
-    gp_exam_evidence(exam, path, "it is not there");
+    gp_exam_evidence(exam, path, "missing");
     gp_exam_pip(exam, env, GP_PIP_ADD, "", "--upgrade bitsandbytes");
 }
 
 /* ---- the rest ---- */
 
-/* Both have the same module: the one that was installed last, or a mixture, is taken. */
+/* Both install the same module: the one installed last wins, or they are mixed. */
 static void check_onnx(struct gp_exam *exam, const struct gp_pyenv *env)
 {
     const struct gp_pypackage *cpu = gp_pyenv_package(env, "onnxruntime");
@@ -149,7 +153,7 @@ static void check_onnx(struct gp_exam *exam, const struct gp_pyenv *env)
     gp_exam_pip(exam, env, GP_PIP_ADD, "", gp_exam_text(exam, "onnxruntime-gpu==%s", gpu->version));
 }
 
-/* "cupy-cuda12x" is for CUDA 12; two of them have the same module. */
+/* "cupy-cuda12x" is for CUDA 12; two of them install the same module. */
 static void check_cupy(struct gp_exam *exam, const struct gp_pyenv *env, const struct gp_nvidia *nv)
 {
     const struct gp_pypackage *first = gp_pyenv_package_like(env, "cupy-cuda");
@@ -171,7 +175,7 @@ static void check_cupy(struct gp_exam *exam, const struct gp_pyenv *env, const s
     if (!floor[0] || !nv->driver[0] || gp_driver_reaches(nv->driver, floor))
         return;
     gp_exam_report(exam, gp_pyenv_verdict(env, false),
-                   "CuPy in %s is for CUDA %s, which needs driver %s or newer, here is %s",
+                   "CuPy in %s is for CUDA %s, which needs driver %s or newer; this machine has %s",
                    env->prefix, cuda, floor, nv->driver);
     gp_exam_evidence(exam, env->site, "%s", first->entry);
     gp_exam_pip(exam, env, GP_PIP_REMOVE, "", first->name);

@@ -1,4 +1,4 @@
-/* Machines of a kind of their own: WSL, Jetson, Linux on Apple's chips. */
+/* Special platforms: WSL, Jetson, Linux on Apple chips. */
 #include "doctor/exam.h"
 #include "doctor/version.h"
 
@@ -15,7 +15,7 @@ static bool is_wsl(struct gp_exam *exam)
 
 #define WSL_LIBRARY "/usr/lib/wsl/lib/libcuda.so.1"
 
-/* The driver is that of Windows: its libraries are mounted, and the device is /dev/dxg. */
+/* The driver is the Windows one: its libraries are mounted, and the device is /dev/dxg. */
 static void check_wsl_driver(struct gp_exam *exam)
 {
     const struct {
@@ -24,19 +24,19 @@ static void check_wsl_driver(struct gp_exam *exam)
     for (size_t i = 0; i < GP_ARRAY_LEN(parts); i++) {
         if (gp_files_exist(&exam->files, parts[i].path))
             continue;
-        gp_exam_report(exam, GP_VERDICT_FAIL, "Windows gives this WSL no GPU: %s is not there",
+        gp_exam_report(exam, GP_VERDICT_FAIL, "Windows gives this WSL no GPU: %s is missing",
                        parts[i].path);
-        gp_exam_evidence(exam, parts[i].path, "%s that the driver of Windows brings is missing",
+        gp_exam_evidence(exam, parts[i].path, "%s from the Windows driver is missing",
                          parts[i].what);
-        gp_exam_why(exam, "In WSL 2 the driver is the one that is installed in Windows; nothing of "
-                          "it is installed in Linux.");
+        gp_exam_why(exam,
+                    "WSL 2 uses the driver installed in Windows; no driver is installed in Linux.");
         gp_exam_advice(exam, "in Windows: install NVIDIA's driver (528.33 or newer for CUDA 12), "
                              "then run wsl --update and wsl --shutdown in PowerShell");
         return;
     }
 }
 
-/* Packages of a Linux driver bring a libcuda that talks to a kernel module, which WSL has not. */
+/* Linux driver packages install a libcuda that needs a kernel module, which WSL does not have. */
 static void check_wsl_shadow(struct gp_exam *exam)
 {
     static const char *const folders[] = {"/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib",
@@ -47,9 +47,9 @@ static void check_wsl_shadow(struct gp_exam *exam)
         if (!gp_files_real(&exam->files, path, real) || strstr(real, "/wsl/"))
             continue;
         gp_exam_report(exam, GP_VERDICT_FAIL,
-                       "a driver for Linux is installed in WSL, and hides that of Windows");
-        gp_exam_evidence(exam, path, "leads to %s", real);
-        gp_exam_why(exam, "It wants a kernel module that WSL does not have: CUDA then finds no "
+                       "a Linux driver is installed in WSL, and hides the Windows driver");
+        gp_exam_evidence(exam, path, "links to %s", real);
+        gp_exam_why(exam, "It needs a kernel module that WSL does not have: CUDA then finds no "
                           "GPU, although nvidia-smi may still work.");
         gp_exam_remedy(exam, GP_REMEDY_REMOVE_DRIVER, NULL, NULL);
         return;
@@ -63,7 +63,7 @@ static bool is_jetson(struct gp_exam *exam)
     return exam->machine.is_jetson;
 }
 
-/* "# R36 (release), REVISION: 4.3, …" and the JetPack that it belongs to. */
+/* "# R36 (release), REVISION: 4.3, …" and the JetPack it belongs to. */
 static void check_jetson(struct gp_exam *exam)
 {
     static const struct {
@@ -87,7 +87,7 @@ static void check_jetson(struct gp_exam *exam)
     gp_exam_evidence(exam, "/etc/nv_tegra_release", "%s", line);
     gp_exam_why(exam, "The GPU is part of the chip: it is not on the PCI bus, and its driver comes "
                       "with JetPack.");
-    gp_exam_advice(exam, "take the wheels that NVIDIA builds for Jetson: those of PyPI and "
+    gp_exam_advice(exam, "use the wheels that NVIDIA builds for Jetson: those of PyPI and "
                          "pytorch.org have no code for its GPU");
 }
 
@@ -101,20 +101,21 @@ static bool is_apple(struct gp_exam *exam)
 static void check_apple(struct gp_exam *exam)
 {
     gp_exam_report(exam, GP_VERDICT_INFO,
-                   "this is Linux on a chip of Apple: its GPU does graphics, Vulkan and OpenCL");
+                   "this is Linux on an Apple chip: its GPU supports graphics, Vulkan and OpenCL");
     gp_exam_evidence(exam, "/proc/device-tree/compatible", "begins with apple,");
-    gp_exam_why(exam, "There is no CUDA, no ROCm, and PyTorch's mps works in macOS only. What uses "
-                      "Vulkan can run on it, as llama.cpp with its Vulkan backend.");
+    gp_exam_why(exam,
+                "There is no CUDA and no ROCm, and PyTorch's mps works only in macOS. Software "
+                "that uses Vulkan can run on it, such as llama.cpp with its Vulkan backend.");
 }
 
 const struct gp_check gp_checks_platform[] = {
     {"platform.wsl", "Windows gives WSL its GPU", {NULL}, is_wsl, check_wsl_driver},
     {"platform.wsl-shadow",
-     "no driver for Linux hides that of Windows",
+     "no Linux driver hides the Windows driver",
      {"platform.wsl"},
      is_wsl,
      check_wsl_shadow},
-    {"platform.jetson", "the release of a Jetson", {NULL}, is_jetson, check_jetson},
-    {"platform.apple", "what the GPU of Apple's chips can do", {NULL}, is_apple, check_apple},
+    {"platform.jetson", "the Jetson release", {NULL}, is_jetson, check_jetson},
+    {"platform.apple", "what the GPU of Apple chips supports", {NULL}, is_apple, check_apple},
     {0},
 };

@@ -11,7 +11,7 @@
 
 /* ---- environments ---- */
 
-/* "torch 2.7.1, jax 0.4.30": what people ask for by name. */
+/* "torch 2.7.1, jax 0.4.30": the packages people ask for by name. */
 static const char *framework_words(struct gp_exam *exam, const struct gp_pyenv *env)
 {
     static const char *const names[] = {"torch",       "tensorflow",      "jax",  "vllm",
@@ -45,14 +45,13 @@ static void run_find(struct gp_exam *exam)
             continue;
         if (env->is_named && env->error == -ENOENT)
             gp_exam_report(exam, GP_VERDICT_WARN,
-                           "%s is neither an interpreter of Python nor an environment",
-                           env->prefix);
+                           "%s is neither a Python interpreter nor an environment", env->prefix);
         else
             gp_exam_unreadable(exam, env->site[0] ? env->site : env->prefix, env->error);
     }
     if (envs->is_cut)
         gp_exam_report(exam, GP_VERDICT_INFO,
-                       "there are more than %d Python environments: the others were not looked at",
+                       "there are more than %d Python environments: the others were not checked",
                        GP_PYENVS);
     if (readable == 0)
         return;
@@ -63,9 +62,9 @@ static void run_find(struct gp_exam *exam)
             show_environment(exam, &envs->list[i]);
 }
 
-/* ---- PyTorch: what an installation is ---- */
+/* ---- PyTorch: facts about an installation ---- */
 
-/* The row of the table for a build; NULL: not one of the known ones. */
+/* The table row of a build; NULL: an unknown build. */
 static const struct gp_torch_build *known_build(const struct gp_torch *t)
 {
     size_t n = strcspn(t->version, "+");
@@ -77,7 +76,7 @@ static const struct gp_torch_build *known_build(const struct gp_torch *t)
     return NULL;
 }
 
-/* What was read before: the same version is the same build, and libraries are large. */
+/* Results are reused: the same version is the same build, and the libraries are large. */
 struct known_archs {
     const char *version, *archs, *where;
 };
@@ -87,7 +86,7 @@ struct torches {
     size_t count;
     struct known_archs known[GP_PYENVS];
     size_t known_count;
-    uint64_t budget; /* of bytes to read in libraries */
+    uint64_t budget; /* bytes left to read from libraries */
 };
 
 static bool read_library(struct gp_exam *exam, struct torches *all, const struct gp_torch *t,
@@ -103,7 +102,7 @@ static bool read_library(struct gp_exam *exam, struct torches *all, const struct
 }
 
 /* The GPUs that a build has code for: from its library, else from the table, else from the other
- * library that can have it. */
+ * library that can contain the list. */
 static struct known_archs archs_of(struct gp_exam *exam, struct torches *all,
                                    const struct gp_torch *t)
 {
@@ -136,7 +135,7 @@ static enum gp_trouble trouble_of(const struct gp_torch *t)
 static const char *seen_words(struct gp_exam *exam, const struct gp_torch *t)
 {
     if (!t->version[0])
-        return "it is missing, or names no version";
+        return "missing, or names no version";
     if (t->cuda[0])
         return gp_exam_text(exam, "PyTorch %s for CUDA %s", t->version, t->cuda);
     if (t->hip[0])
@@ -175,9 +174,9 @@ static void add_torch(struct gp_exam *exam, const struct gp_nvidia *nv, struct t
     all->cases[all->count++] = c;
 }
 
-/* ---- PyTorch: what else can be wrong in an environment ---- */
+/* ---- PyTorch: other problems in an environment ---- */
 
-/* Whether download.pytorch.org has a folder for builds with this suffix. */
+/* Whether download.pytorch.org has a directory for builds with this suffix. */
 static bool is_of_pytorch(const char *suffix)
 {
     return strcmp(suffix, "cpu") == 0 || strcmp(suffix, "xpu") == 0 ||
@@ -185,16 +184,15 @@ static bool is_of_pytorch(const char *suffix)
            strncmp(suffix, "rocm", 4) == 0;
 }
 
-/* Proposes to install "2.5.1+cu124" again: PyPI has no version with a suffix, and nobody has the
+/* Suggests reinstalling "2.5.1+cu124". PyPI has no versions with a suffix, and no index has the
  * builds that NVIDIA's containers ship or that users compile. */
 static void install_again(struct gp_exam *exam, const struct gp_pyenv *env, const char *version)
 {
     const char *suffix = strchr(version, '+');
     const char *words;
     if (suffix && !is_of_pytorch(suffix + 1)) {
-        gp_exam_advice(exam,
-                       "reinstall PyTorch %s from its source; no package index has this build",
-                       version);
+        gp_exam_advice(
+            exam, "reinstall PyTorch %s from its source; no package index has this build", version);
         return;
     }
     words = suffix
@@ -204,7 +202,8 @@ static void install_again(struct gp_exam *exam, const struct gp_pyenv *env, cons
     gp_exam_pip(exam, env, GP_PIP_AGAIN, "", words);
 }
 
-/* Two versions of one package in one folder: the newer one's files over the older one's. */
+/* Two versions of a package in one directory: the files of the newer one overwrote those of the
+ * older. */
 static void check_twice(struct gp_exam *exam, const struct gp_pyenv *env)
 {
     const struct gp_pypackage *first = gp_pyenv_package(env, "torch");
@@ -216,13 +215,13 @@ static void check_twice(struct gp_exam *exam, const struct gp_pyenv *env)
         gp_exam_report(exam, GP_VERDICT_WARN, "%s has PyTorch twice: %s and %s", env->prefix,
                        first->version, other->version);
         gp_exam_evidence(exam, env->site, "%s, %s", first->entry, other->entry);
-        gp_exam_why(exam, "An update was interrupted; files of both may be mixed.");
+        gp_exam_why(exam, "An update was interrupted; files of both versions may be mixed.");
         install_again(exam, env, other->version);
         return;
     }
 }
 
-/* The user's own packages go before those of every Python but a virtual environment's. */
+/* The user's own packages take precedence in every Python except virtual environments. */
 static void check_shadow(struct gp_exam *exam, const struct gp_torch *user,
                          const struct gp_torch *t)
 {
@@ -230,11 +229,11 @@ static void check_shadow(struct gp_exam *exam, const struct gp_torch *user,
                      t->env->python[0] && strcmp(t->env->python, user->env->python) == 0;
     if (!is_before || strcmp(t->version, user->version) == 0)
         return;
-    gp_exam_report(exam, GP_VERDICT_WARN, "Python %s takes PyTorch %s of %s, not the %s of %s",
+    gp_exam_report(exam, GP_VERDICT_WARN, "Python %s uses PyTorch %s in %s, not the %s in %s",
                    t->env->python, user->version, user->env->prefix, t->version, t->env->prefix);
     gp_exam_evidence(exam, user->env->site, "PyTorch %s", user->version);
     gp_exam_evidence(exam, t->env->site, "PyTorch %s", t->version);
-    gp_exam_command(exam, "leaves the user's packages out", "export PYTHONNOUSERSITE=1");
+    gp_exam_command(exam, "ignore the user's packages", "export PYTHONNOUSERSITE=1");
 }
 
 static void check_shadows(struct gp_exam *exam, const struct gp_pyenvs *envs)
@@ -249,7 +248,7 @@ static void check_shadows(struct gp_exam *exam, const struct gp_pyenvs *envs)
     }
 }
 
-/* ---- PyTorch: the wheels that it was built with ---- */
+/* ---- PyTorch: the wheels it was built with ---- */
 
 struct wheels {
     bool is_bad;        /* one is older or missing */
@@ -274,7 +273,7 @@ static void compare_wheel(struct gp_exam *exam, const struct gp_pyenv *env,
                                wanted->name, wanted->version);
 }
 
-/* Other packages replace cuDNN or NCCL by their own choice. */
+/* Other packages replace cuDNN or NCCL with the version they prefer. */
 static void check_wheels(struct gp_exam *exam, const struct gp_torch *t)
 {
     const struct gp_pypackage *torch = gp_pyenv_package(t->env, "torch");
@@ -295,11 +294,10 @@ static void check_wheels(struct gp_exam *exam, const struct gp_torch *t)
                    "PyTorch %s in %s does not have the CUDA libraries that it was built with",
                    t->version, t->env->prefix);
     gp_exam_evidence(exam, gp_exam_text(exam, "%s/%s", t->env->site, file), "%s", wheels.list);
-    gp_exam_why(exam, wheels.is_bad
-                          ? "Another package replaced them, or they were left out: the import "
-                            "or the first convolution can fail."
-                          : "Another package brought newer ones, which work as a rule.");
-    gp_exam_pip(exam, t->env, GP_PIP_ADD, "brings them back", wheels.wanted);
+    gp_exam_why(exam, wheels.is_bad ? "Another package replaced them, or they were not installed: "
+                                      "the import or the first convolution can fail."
+                                    : "Another package installed newer ones, which usually work.");
+    gp_exam_pip(exam, t->env, GP_PIP_ADD, "restore them", wheels.wanted);
 }
 
 void gp_check_torch(struct gp_exam *exam)
@@ -327,7 +325,7 @@ void gp_check_torch(struct gp_exam *exam)
 }
 
 const struct gp_check gp_checks_python[] = {
-    {.id = "python.find", .title = "Python environments can be looked into", .run = run_find},
+    {.id = "python.find", .title = "Python environments can be read", .run = run_find},
     {.id = "python.torch",
      .title = "PyTorch fits the GPUs and the driver",
      .needs = {"driver.loaded"},
@@ -344,7 +342,7 @@ const struct gp_check gp_checks_python[] = {
      .applies = gp_nvidia_is_there,
      .run = gp_check_jax},
     {.id = "python.others",
-     .title = "packages that use GPUs fit each other",
+     .title = "packages that use GPUs match each other",
      .needs = {"driver.loaded"},
      .applies = gp_nvidia_is_there,
      .run = gp_check_python_others},

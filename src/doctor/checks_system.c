@@ -1,4 +1,4 @@
-/* What surrounds jobs on GPUs: shared memory, limits, control groups, leftovers of MPS. */
+/* The environment of GPU jobs: shared memory, limits, control groups, stale MPS files. */
 #include "doctor/exam.h"
 
 #include <errno.h>
@@ -17,8 +17,8 @@ static bool has_gpu(struct gp_exam *exam)
 
 enum { SHARED_LEAST_MIB = 1024 };
 
-/* The option size= of the last mount on /dev/shm in a text of /proc/self/mounts, in MiB; −1: it
- * has none, and is then half of the main memory. */
+/* The size= option of the last mount on /dev/shm in the text of /proc/self/mounts, in MiB; −1: not
+ * set, so it is half of the host memory. */
 static long shared_mib(const char *mounts)
 {
     long mib = -1;
@@ -55,15 +55,15 @@ static void check_shared_memory(struct gp_exam *exam)
         return;
     gp_exam_report(exam, GP_VERDICT_WARN, "/dev/shm has only %ld MiB", mib);
     gp_exam_evidence(exam, path, "/dev/shm is mounted with a size of %ld MiB", mib);
-    gp_exam_why(exam, "PyTorch's data loaders and NCCL hand data over there: when it is full they "
-                      "end with a bus error, or NCCL cannot write shm.");
+    gp_exam_why(exam, "PyTorch's data loaders and NCCL exchange data through it: when it is full "
+                      "they fail with a bus error, or NCCL cannot write to shm.");
     const char *container = exam->machine.container;
     if (container && strcmp(container, "kubernetes") == 0)
         gp_exam_advice(exam, "mount an emptyDir with medium: Memory on /dev/shm in the pod");
     else if (container)
         gp_exam_advice(exam, "start the container with --shm-size=16g, or with --ipc=host");
     else
-        gp_exam_command(exam, "until the next start", "sudo mount -o remount,size=50%% /dev/shm");
+        gp_exam_command(exam, "until the next boot", "sudo mount -o remount,size=50%% /dev/shm");
 }
 
 /* ---- limits ---- */
@@ -90,11 +90,11 @@ static void check_locked_memory(struct gp_exam *exam)
     line += strspn(line, " ");
     if (strncmp(line, "unlimited", 9) == 0)
         return;
-    gp_exam_report(exam, GP_VERDICT_WARN, "only %ld MiB of memory may be locked, and there is RDMA",
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "only %ld MiB of memory may be locked, but the machine has RDMA",
                    strtol(line, NULL, 10) / 1048576);
     gp_exam_evidence(exam, path, "%s %.*s", mark, (int)strcspn(line, " \n"), line);
-    gp_exam_why(exam, "Network cards read memory that is locked: NCCL fails to register its "
-                      "buffers.");
+    gp_exam_why(exam, "Network adapters read locked memory: NCCL fails to register its buffers.");
     if (exam->machine.container)
         gp_exam_advice(exam, "start the container with --ulimit memlock=-1");
     else
@@ -105,7 +105,7 @@ static void check_locked_memory(struct gp_exam *exam)
 
 /* ---- control groups ---- */
 
-/* Of a container: the topmost group of a machine does not count them. */
+/* Of a container: the root group of a machine does not count them. */
 static const char memory_events[] = "/sys/fs/cgroup/memory.events";
 
 static bool has_memory_events(struct gp_exam *exam)
@@ -126,14 +126,14 @@ static void check_killed(struct gp_exam *exam)
     long killed = line ? strtol(line + sizeof(mark) - 1, NULL, 10) : 0;
     if (killed <= 0)
         return;
-    gp_exam_report(exam, GP_VERDICT_WARN, "%ld process%s killed here for lack of main memory",
+    gp_exam_report(exam, GP_VERDICT_WARN, "%ld process%s killed here because host memory ran out",
                    killed, killed == 1 ? " was" : "es were");
     gp_exam_evidence(exam, path, "oom_kill %ld", killed);
     if (gp_files_line(&exam->files, "/sys/fs/cgroup/memory.max", most, sizeof(most)))
         gp_exam_evidence(exam, "/sys/fs/cgroup/memory.max", "%s", most);
-    gp_exam_why(exam, "It is the memory of the machine or the container that was at an end, not "
-                      "that of a GPU: a job then ends with signal 9 and says nothing.");
-    gp_exam_advice(exam, "give the container or job more memory, or let fewer data loaders run");
+    gp_exam_why(exam, "The memory of the machine or container ran out, not that of a GPU: a job is "
+                      "then killed with signal 9 and prints nothing.");
+    gp_exam_advice(exam, "give the container or job more memory, or use fewer data loader workers");
 }
 
 static void check_quota(struct gp_exam *exam)
@@ -146,11 +146,10 @@ static void check_quota(struct gp_exam *exam)
     double gpus = (double)(exam->machine.nvidia_count + exam->machine.amd_count);
     if (end == line || period <= 0 || gpus <= 0 || quota / period >= 2 * gpus)
         return;
-    gp_exam_report(exam, GP_VERDICT_INFO, "only %.3g processor%s may be used beside %.0f GPU%s",
+    gp_exam_report(exam, GP_VERDICT_INFO, "only %.3g CPU%s may be used with %.0f GPU%s",
                    quota / period, quota > period ? "s" : "", gpus, gpus > 1 ? "s" : "");
     gp_exam_evidence(exam, path, "%s", line);
-    gp_exam_why(exam,
-                "Loading data takes a few processors for each GPU: the GPUs may wait for it.");
+    gp_exam_why(exam, "Loading data takes a few CPUs per GPU: the GPUs may have to wait.");
 }
 
 /* ---- MPS ---- */
@@ -173,35 +172,34 @@ static void check_mps(struct gp_exam *exam)
     bool is_foreign = gp_files_stat_link(&exam->files, folder, &st) == 0 && st.st_uid != 0 &&
                       st.st_uid != geteuid();
     if (is_foreign) {
-        gp_exam_report(exam, GP_VERDICT_WARN, "the folder of MPS belongs to another user, uid %u",
+        gp_exam_report(exam, GP_VERDICT_WARN, "the MPS directory belongs to another user, uid %u",
                        (unsigned)st.st_uid);
-        gp_exam_evidence(exam, folder, "uid %u has made it", (unsigned)st.st_uid);
-        gp_exam_why(exam, "Whoever owns it decides what CUDA programs of others talk to, and keeps "
-                          "an MPS of root's from starting.");
-        gp_exam_advice(exam, "if that user is not meant to serve MPS to all, remove it as root");
+        gp_exam_evidence(exam, folder, "created by uid %u", (unsigned)st.st_uid);
+        gp_exam_why(exam, "Its owner decides which MPS server other users' CUDA programs connect "
+                          "to, and prevents root's MPS from starting.");
+        gp_exam_advice(exam, "unless that user is meant to provide MPS for all, remove it as root");
         return;
     }
     if (gp_machine_runs(&exam->files, "nvidia-cuda-mps-control"))
         return;
-    gp_exam_report(exam, GP_VERDICT_WARN, "MPS has left its pipes behind, and does not run");
-    gp_exam_evidence(exam, folder, "is there, but no process nvidia-cuda-mps-control");
-    gp_exam_why(exam,
-                "CUDA programs try to reach it and may fail with error 805, MPS client failed "
-                "to connect.");
-    gp_exam_command(exam, "starts it again", "nvidia-cuda-mps-control -d");
-    gp_exam_advice(exam, "or, if it is not wanted, remove the pipes in that folder and unset "
+    gp_exam_report(exam, GP_VERDICT_WARN, "MPS left its pipes, but is not running");
+    gp_exam_evidence(exam, folder, "present, but no process nvidia-cuda-mps-control");
+    gp_exam_why(exam, "CUDA programs try to connect to it and may fail with error 805, MPS client "
+                      "failed to connect.");
+    gp_exam_command(exam, "restart it", "nvidia-cuda-mps-control -d");
+    gp_exam_advice(exam, "or, if MPS is not wanted, remove the pipes in that directory and unset "
                          "CUDA_MPS_PIPE_DIRECTORY");
 }
 
 const struct gp_check gp_checks_system[] = {
-    {"system.shm", "there is shared memory for data loaders", {NULL}, has_gpu, check_shared_memory},
+    {"system.shm", "shared memory suffices for data loaders", {NULL}, has_gpu, check_shared_memory},
     {"system.memlock", "RDMA may lock memory", {NULL}, has_rdma, check_locked_memory},
     {"system.oom",
-     "nothing was killed for lack of main memory",
+     "no process was killed because host memory ran out",
      {NULL},
      has_memory_events,
      check_killed},
-    {"system.cpu", "there are processors for the GPUs' data", {NULL}, has_gpu, check_quota},
-    {"system.mps", "MPS has left nothing behind", {NULL}, has_mps_folder, check_mps},
+    {"system.cpu", "there are enough CPUs to feed the GPUs", {NULL}, has_gpu, check_quota},
+    {"system.mps", "MPS left nothing behind", {NULL}, has_mps_folder, check_mps},
     {0},
 };

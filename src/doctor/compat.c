@@ -23,7 +23,7 @@ const char *gp_cuda_ceiling(const char *driver)
     return row ? row->cuda : "";
 }
 
-/* Is this release one of the CUDA that is asked for: 12.8.1 of 12.8? */
+/* Whether a release belongs to the CUDA version asked for: 12.8.1 to 12.8. */
 static bool is_release_of(const char *release, const char *cuda)
 {
     const char *dot = strchr(cuda, '.');
@@ -87,7 +87,7 @@ struct item {
     char suffix; /* 'a', 'f' or NUL */
 };
 
-/* Reads the number of an item, "90", "9.0", "120", and what stands behind it. */
+/* Reads the number of an item, "90", "9.0", "120", and its suffix. */
 static const char *read_number(const char *p, struct item *item)
 {
     char *end;
@@ -106,7 +106,7 @@ static const char *read_number(const char *p, struct item *item)
     return end;
 }
 
-/* The next item of a list, with *list moved behind it. */
+/* The next item of a list; *list moves past it. */
 static bool next_item(const char **list, struct item *item)
 {
     const char *p = *list;
@@ -183,7 +183,7 @@ const char *gp_fit_word(enum gp_fit fit)
     return words[fit];
 }
 
-/* GP_FIT_WORKS, or what is wrong between a GPU and a driver. */
+/* GP_FIT_WORKS, or the problem between a GPU and a driver. */
 static enum gp_fit judge_driver(const char *driver, const struct gp_arch *arch, unsigned *branch)
 {
     unsigned have = gp_version_major(driver);
@@ -235,14 +235,14 @@ void gp_judgement_words(const struct gp_judgement *j, unsigned capability, char 
     case GP_FIT_DRIVER_TOO_OLD:
         (void)snprintf(text, size,
                        "needs another driver: this one is too old for a GPU of compute capability "
-                       "%u.%u, which branch %u brought",
+                       "%u.%u, which requires branch %u",
                        major, minor, j->branch);
         break;
     case GP_FIT_DRIVER_TOO_NEW:
-        (void)snprintf(text, size,
-                       "needs another driver: branch %u is the last for GPUs of compute capability "
-                       "%u.%u",
-                       j->branch, major, minor);
+        (void)snprintf(
+            text, size,
+            "needs another driver: branch %u is the last for GPUs of compute capability %u.%u",
+            j->branch, major, minor);
         break;
     case GP_FIT_NO_CODE:
         (void)snprintf(text, size, "has no code for GPUs of compute capability %u.%u", major,
@@ -258,7 +258,7 @@ void gp_judgement_words(const struct gp_judgement *j, unsigned capability, char 
                        j->driver, j->branch, major, minor);
         break;
     case GP_FIT_UNKNOWN:
-        (void)snprintf(text, size, "is for a CUDA that is not known");
+        (void)snprintf(text, size, "is for an unknown CUDA version");
         break;
     }
 }

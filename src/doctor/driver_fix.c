@@ -60,7 +60,7 @@ const char *gp_driver_gpu_words(struct gp_exam *exam, const struct gp_pci_gpu *g
 
 /* ---- install ---- */
 
-/* "linux-lts" of "6.12.60-1-lts": what Arch calls the kernel. */
+/* Arch's kernel package: "linux-lts" for "6.12.60-1-lts". */
 static const char *arch_kernel(const char *kernel)
 {
     static const struct {
@@ -82,7 +82,7 @@ const char *gp_driver_headers(struct gp_exam *exam, const char *kernel)
                : kernel;
 }
 
-/* What the places of INSTALL_DRIVER_… stand for, by distribution. */
+/* The arguments of the INSTALL_DRIVER_… remedies, by distribution. */
 static const char *install_argument(struct gp_exam *exam, unsigned branch, bool is_open)
 {
     const struct gp_machine *m = &exam->machine;
@@ -107,7 +107,7 @@ static const char *install_argument(struct gp_exam *exam, unsigned branch, bool 
     }
 }
 
-/* Whether a line of apt's lists, in the older or the newer form, has the word. */
+/* Whether a line of apt's sources, in either format, has the word. */
 static bool has_non_free(struct gp_exam *exam, const char *path)
 {
     static const char word[] = "non-free", between[] = " \t\r\n";
@@ -128,7 +128,7 @@ static void enable_non_free(struct gp_exam *exam)
 {
     static const char folder[] = "/etc/apt/sources.list.d", list[] = "/etc/apt/sources.list",
                       stanzas[] = "/etc/apt/sources.list.d/debian.sources";
-    enum { BOOKWORM = 12 }; /* the first with a part for firmware */
+    enum { BOOKWORM = 12 }; /* the first release with a separate component for firmware */
     bool is_new = gp_version_major(exam->machine.distro_version) >= BOOKWORM ||
                   !exam->machine.distro_version[0];
     const char *parts =
@@ -146,7 +146,7 @@ static void enable_non_free(struct gp_exam *exam)
         gp_exam_remedy(exam, GP_REMEDY_ENABLE_NON_FREE_LINES, parts, list);
 }
 
-/* Arch's own packages are of the newest branch: they have to go first. */
+/* Arch's own packages are from the newest branch and must be removed first. */
 static void remove_newer(struct gp_exam *exam)
 {
     const struct gp_install *in = gp_install_of(exam);
@@ -158,7 +158,7 @@ static void remove_newer(struct gp_exam *exam)
         gp_exam_remedy(exam, GP_REMEDY_REMOVE_PACKAGES, names, NULL);
 }
 
-/* The oldest branch that has all of NVIDIA's GPUs here; 0: not known. */
+/* The oldest branch that supports all NVIDIA GPUs of this machine; 0: unknown. */
 static unsigned first_branch(const struct gp_machine *machine)
 {
     unsigned first = 0;
@@ -170,8 +170,8 @@ static unsigned first_branch(const struct gp_machine *machine)
     return first;
 }
 
-/* Whether no driver serves all of NVIDIA's GPUs here: the oldest wants one from before the newest,
- * or the module without sources that the newest cannot do with. */
+/* Whether no driver supports all NVIDIA GPUs of this machine: the oldest GPU needs a branch from
+ * before the newest GPU, or the proprietary module, with which the newest does not work. */
 static bool is_divided(const struct gp_machine *machine)
 {
     unsigned last = gp_driver_last_branch(machine);
@@ -200,8 +200,8 @@ void gp_driver_fix_branch(struct gp_exam *exam, unsigned branch, unsigned first,
     const struct gp_machine *m = &exam->machine;
     if (!is_open && branch < OLDEST_BUILT) {
         gp_exam_advice(exam,
-                       "the last driver for this GPU is of branch %u, which current kernels do not "
-                       "build: what remains is nouveau, without CUDA",
+                       "the last driver for this GPU is branch %u, which does not build on current "
+                       "kernels: the alternative is nouveau, without CUDA",
                        branch);
         return;
     }
@@ -227,9 +227,9 @@ void gp_driver_fix_branch(struct gp_exam *exam, unsigned branch, unsigned first,
 void gp_driver_fix_install(struct gp_exam *exam)
 {
     if (is_divided(&exam->machine)) {
-        gp_exam_advice(exam, "no driver serves all of the GPUs here: take out the oldest or the "
-                             "newest, or give one to a virtual machine; gpulse doctor advise "
-                             "driver --gpu MODEL says what each of them needs");
+        gp_exam_advice(exam, "no driver supports all GPUs of this machine: remove the oldest or "
+                             "the newest, or assign one to a virtual machine; gpulse doctor advise "
+                             "driver --gpu MODEL shows what each of them needs");
         return;
     }
     unsigned last = gp_driver_last_branch(&exam->machine);
@@ -247,8 +247,8 @@ bool gp_driver_is_newest(const struct gp_exam *exam, const char *version)
 
 /* ---- build ---- */
 
-/* The branch with its flavour of a package like "linux-modules-nvidia-580-open-6.8.0-45-generic".
- */
+/* The branch and flavour in a package name such as
+ * "linux-modules-nvidia-580-open-6.8.0-45-generic". */
 static const char *prebuilt_branch(struct gp_exam *exam, const struct gp_install *in)
 {
     static const char mark[] = "linux-modules-nvidia-";
@@ -269,12 +269,12 @@ void gp_driver_fix_build(struct gp_exam *exam)
 {
     const struct gp_install *in = gp_install_of(exam);
     const char *branch = prebuilt_branch(exam, in);
-    /* Without a source these have packages of modules, kmod-nvidia. */
+    /* Without module source these distributions have prebuilt modules, kmod-nvidia. */
     bool is_prebuilt =
         exam->machine.distro == GP_DISTRO_FEDORA || exam->machine.distro == GP_DISTRO_RHEL;
     if (in->run_trace[0] && in->package_count == 0 && !in->source[0])
-        gp_exam_advice(exam, "run the driver's .run installer again, with --dkms so that the next "
-                             "kernel gets its module by itself");
+        gp_exam_advice(exam, "run the driver's .run installer again, with --dkms so that future "
+                             "kernels get the module automatically");
     else if (!in->source[0] && branch[0])
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_PREBUILT, branch, exam->machine.kernel);
     else if (!in->source[0] && is_prebuilt)

@@ -1,4 +1,4 @@
-/* Runs the checks, and collects what they report. */
+/* Runs the checks, and collects their findings. */
 #include "doctor/exam.h"
 
 #include "base/clock.h"
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A slow server answers within seconds; a dead one in none. */
+/* A slow server responds within seconds; a dead one never. */
 enum { PATIENCE_S = 10 };
 
 static const struct gp_check *const groups[] = {
@@ -56,7 +56,7 @@ void gp_exam_close(struct gp_exam *exam)
     gp_arena_fini(&exam->arena);
 }
 
-/* ---- what checks report ---- */
+/* ---- findings ---- */
 
 static const char *format_text(struct gp_exam *exam, const char *format, va_list args)
 {
@@ -91,7 +91,7 @@ const char *gp_exam_text(struct gp_exam *exam, const char *format, ...)
 static struct gp_finding *add_finding(struct gp_exam *exam, enum gp_verdict verdict,
                                       const char *summary)
 {
-    static struct gp_finding spare; /* without memory the verdict still counts */
+    static struct gp_finding spare; /* if memory runs out, the verdict still counts */
     struct gp_finding *finding = gp_arena_alloc(&exam->arena, 1, sizeof(*finding));
     struct gp_outcome *outcome = &exam->outcomes[exam->place];
     if (verdict > outcome->verdict)
@@ -174,7 +174,7 @@ void gp_exam_advice(struct gp_exam *exam, const char *format, ...)
     add_fix(exam, NULL, text);
 }
 
-/* What no shell takes for anything but itself. */
+/* Whether a word contains only characters that are not special to a shell. */
 static bool is_plain(const char *word)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -184,7 +184,7 @@ static bool is_plain(const char *word)
 
 const char *gp_exam_quoted(struct gp_exam *exam, const char *word)
 {
-    static const char quote[] = "'\\''"; /* one quotation mark between quotation marks */
+    static const char quote[] = "'\\''"; /* a quotation mark inside single quotes */
     if (word[0] && is_plain(word))
         return word;
     char *text = gp_arena_alloc(&exam->arena, strlen(word) * strlen(quote) + sizeof("''"), 1);
@@ -204,7 +204,7 @@ const char *gp_exam_quoted(struct gp_exam *exam, const char *word)
     return text;
 }
 
-/* A line of a remedy with its arguments in the places of {}. */
+/* A line of a remedy with {} replaced by the arguments. */
 static const char *fill(struct gp_exam *exam, const char *line, size_t length, const char *first,
                         const char *second)
 {
@@ -218,7 +218,7 @@ static const char *fill(struct gp_exam *exam, const char *line, size_t length, c
     return gp_exam_text(exam, "%s%.*s", text, (int)(end - line), line);
 }
 
-/* Plain words with blanks between them, or nothing. An argument can stand within quotes. */
+/* Only plain words separated by spaces, or nothing. An argument may be placed inside quotes. */
 static bool is_list(const char *words)
 {
     for (; words && *words; words++)
@@ -237,7 +237,7 @@ void gp_exam_remedy(struct gp_exam *exam, enum gp_remedy remedy, const char *fir
         add_fix(exam, NULL, row->note);
         return;
     }
-    const char *note = row->note; /* once, beside the first command */
+    const char *note = row->note; /* only once, next to the first command */
     while (*commands) {
         size_t length = strcspn(commands, "\n");
         add_fix(exam, fill(exam, commands, length, first, second), note);
@@ -250,7 +250,7 @@ void gp_exam_unreadable(struct gp_exam *exam, const char *path, int error)
 {
     bool is_forbidden = error == -EACCES || error == -EPERM;
     gp_exam_report(exam, GP_VERDICT_SKIP, "%s cannot be read: %s%s", path, strerror(-error),
-                   is_forbidden ? " (it needs root)" : "");
+                   is_forbidden ? " (requires root)" : "");
 }
 
 /* ---- the order ---- */
@@ -286,8 +286,7 @@ const char *gp_exam_unknown(const char *list, size_t *ret_length)
     return NULL;
 }
 
-/* The check that this one needs and that failed, or because of whose failure it was not looked at
- * itself. */
+/* The failed check that this one needs directly or indirectly; NULL: none failed. */
 static const struct gp_check *failed_need(const struct gp_exam *exam, const struct gp_check *check)
 {
     const struct gp_check *other;
@@ -304,7 +303,7 @@ static void run_check(struct gp_exam *exam, const struct gp_check *check)
     const struct gp_check *because = failed_need(exam, check);
     outcome->is_run = true;
     if (because) {
-        gp_exam_report(exam, GP_VERDICT_SKIP, "not looked at, because %s failed", because->id);
+        gp_exam_report(exam, GP_VERDICT_SKIP, "skipped because %s failed", because->id);
         if (exam->last)
             exam->last->because = because;
         outcome->root_cause = because;
@@ -325,7 +324,7 @@ struct round {
     const char *only, *without;
 };
 
-/* Runs the check at the exam's place and those behind it. */
+/* Runs the checks from the exam's current one on. */
 static void *run_rest(void *ctx)
 {
     const struct round *round = ctx;
@@ -343,9 +342,9 @@ static void *run_rest(void *ctx)
     return NULL;
 }
 
-/* Says what does not answer, and has the checks that follow leave it alone: the mount if its files
- * come from elsewhere, else (a link may lead there) the path. What gpulse itself was started from
- * is not silent as a whole. */
+/* Reports the path that does not respond, and makes later checks avoid it: the whole mount if its
+ * files come from elsewhere, otherwise only the path (it may be a link to another file system). The
+ * file system that gpulse was started from is never blocked as a whole. */
 static void report_stall(struct gp_exam *exam, const char *path)
 {
     static struct gp_mount mount; /* large */
@@ -358,19 +357,18 @@ static void report_stall(struct gp_exam *exam, const char *path)
         silent = strncmp(mount.folder, root, prefix) == 0 ? mount.folder + prefix : "";
     gp_stall_refuse(&exam->stall, silent);
     exam->outcomes[exam->place].is_run = true;
-    gp_exam_report(exam, GP_VERDICT_WARN, "%s does not answer", *silent ? silent : "/");
-    gp_exam_evidence(exam, path, "nothing came back for %.0f s", (double)exam->patience_ns / 1e9);
+    gp_exam_report(exam, GP_VERDICT_WARN, "%s does not respond", *silent ? silent : "/");
+    gp_exam_evidence(exam, path, "no response for %.0f s", (double)exam->patience_ns / 1e9);
     if (is_known)
         gp_exam_evidence(exam, "/proc/self/mounts", "%s on %s (%s)", mount.source, mount.folder,
                          mount.type);
-    gp_exam_why(exam,
-                "Whatever touches it waits as long, without an end that a signal could bring; "
-                "a network mount does so when its server is gone. What lies there was not "
-                "looked at.");
-    gp_exam_advice(exam, "look whether the server of that mount is up and can be reached");
+    gp_exam_why(
+        exam, "Every program that accesses it hangs just as long, and no signal ends that; this "
+              "happens to a network mount when its server is gone. Files on it were not checked.");
+    gp_exam_advice(exam, "check that the server of that mount is up and reachable");
 }
 
-/* Waits until the thread has ended (true), or has waited too long for a file. */
+/* Waits until the thread has finished (true), or has waited too long for a file. */
 static bool wait_for(struct gp_exam *exam, pthread_t thread, char path[GP_PATH_SIZE])
 {
     enum { LOOK_MS = 50 };

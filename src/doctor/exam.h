@@ -1,4 +1,4 @@
-/* An exam: a machine's files, what its driver says, and the findings of the checks. */
+/* An exam: a machine's files, the driver's answers, and the findings of the checks. */
 #ifndef GP_DOCTOR_EXAM_H
 #define GP_DOCTOR_EXAM_H
 
@@ -19,85 +19,84 @@ struct gp_toolkits;
 enum { GP_EXAM_CHECKS = 160 };
 
 struct gp_outcome {
-    enum gp_verdict verdict;           /* the gravest of its findings */
-    bool is_run;                       /* false: not chosen, or it means nothing here */
-    const struct gp_check *root_cause; /* itself if it failed, or the one that failed of those it
-                                          needs, even where it means nothing; NULL: none */
+    enum gp_verdict verdict;           /* the most severe of its findings */
+    bool is_run;                       /* false: not selected, or not applicable here */
+    const struct gp_check *root_cause; /* itself if it failed, or the failed check it depends on,
+                                          even if it is not applicable; NULL: none */
     double ms;
 };
 
 struct gp_exam {
     struct gp_files files;
-    struct gp_stall stall; /* of the files */
+    struct gp_stall stall; /* for the files */
     uint64_t patience_ns;  /* how long a file system may take for a call */
     struct gp_arena arena;
     struct gp_machine machine;
-    const struct gp_snapshot *snapshot; /* what the driver says; NULL: it was not asked, or gave
-                                           nothing */
-    const char *driver_words;           /* why there is no snapshot; "": it was not asked */
-    bool is_simulated; /* the driver is: the processes of this machine are not on its GPUs */
-    bool is_stuck;     /* a thread hangs: the process has to end with _exit() */
-    const char *const *pythons;         /* interpreters or environments that were named, up to NULL;
-                                           NULL: none */
-    const struct gp_install *install;   /* NULL: not asked for yet; see gp_install_of() */
-    const struct gp_log *log;           /* the same of gp_log_of() */
-    const struct gp_pyenvs *pyenvs;     /* NULL: not looked for yet; gp_pyenvs_of() does */
-    const struct gp_toolkits *toolkits; /* the same of gp_toolkits_of() */
+    const struct gp_snapshot
+        *snapshot;            /* the driver's answers; NULL: not queried, or it returned nothing */
+    const char *driver_words; /* why there is no snapshot; "": the driver was not queried */
+    bool is_simulated;        /* simulated driver: this machine's processes are not on its GPUs */
+    bool is_stuck;            /* a thread hangs: the process must end with _exit() */
+    const char *const *pythons; /* the interpreters or environments given, up to NULL; NULL: none */
+    const struct gp_install *install;   /* NULL: not read yet; see gp_install_of() */
+    const struct gp_log *log;           /* likewise, see gp_log_of() */
+    const struct gp_pyenvs *pyenvs;     /* NULL: not searched yet; see gp_pyenvs_of() */
+    const struct gp_toolkits *toolkits; /* likewise, see gp_toolkits_of() */
     struct gp_finding *findings;        /* in the order of the checks */
     struct gp_finding *last;
-    size_t place;                               /* of the check that runs */
-    struct gp_outcome outcomes[GP_EXAM_CHECKS]; /* by place of the check */
+    size_t place;                               /* index of the running check */
+    struct gp_outcome outcomes[GP_EXAM_CHECKS]; /* by index of the check */
 };
 
-/* Opens the root and reads the machine. The snapshot, and what else is above, is set behind it; the
- * patience has a value. An exam must not be moved. */
+/* Opens the root and reads the machine. The snapshot and the fields above it are set afterwards;
+ * the patience has a default. An exam must not be moved. */
 int gp_exam_open(struct gp_exam *exam, const char *root, struct gp_err *err) GP_MUST_CHECK;
 void gp_exam_close(struct gp_exam *exam);
 
-/* The first word of a comma list that is no id and no group of a check, and how long it is; NULL:
- * all are. */
+/* The first word of a comma list that is neither the id nor the group of a check, and its length;
+ * NULL: all are. */
 const char *gp_exam_unknown(const char *list, size_t *ret_length);
 
 /* Runs the checks; `only` and `without` are comma lists of ids and groups, or NULL. A file system
- * that does not answer costs its patience and what is on it; the exam then is stuck, and must live
- * as long as the process. */
+ * that does not respond costs its patience, and is then avoided; the exam is then stuck, and must
+ * live as long as the process. */
 void gp_exam_run(struct gp_exam *exam, const char *only, const char *without);
 
-/* The finding to begin with: the first failure, else the first warning; NULL: there is none. */
+/* The finding to fix first: the first failure, else the first warning; NULL: there is none. */
 const struct gp_finding *gp_exam_first(const struct gp_exam *exam);
 
 /* ---- for checks ---- */
 
-/* Begins a finding; what follows belongs to it. The summary names the thing and what is wrong with
- * it, without a full stop: "GPU 0000:65:00.0 runs on 4 of its 16 lanes". */
+/* Begins a finding; the calls below add to it. The summary names the object and its problem,
+ * without a full stop: "GPU 0000:65:00.0 runs on 4 of its 16 lanes". */
 void gp_exam_report(struct gp_exam *exam, enum gp_verdict verdict, const char *format, ...)
     GP_PRINTF(3, 4);
 
-/* What it was seen by: a file, a variable or a call, and what stands there. */
+/* The evidence: a file, a variable or a call, and what it contains or returned. */
 void gp_exam_evidence(struct gp_exam *exam, const char *where, const char *format, ...)
     GP_PRINTF(3, 4);
 
-/* Why it matters or how it comes, in a sentence or two. */
+/* Why it matters, or the cause, in a sentence or two. */
 void gp_exam_why(struct gp_exam *exam, const char *format, ...) GP_PRINTF(2, 3);
 void gp_exam_link(struct gp_exam *exam, const char *url);
 
-/* What to do. A remedy is one of the table, in the words of the distribution that was found; each
- * {} in it is one of the arguments (NULL: there is none). A command is one that all distributions
- * take. Advice is what is no command. */
+/* What to do. A remedy is a row of the table, with the commands for the detected distribution; each
+ * {} in it is one of the arguments (NULL: none). A command works on all distributions. Advice is
+ * not a command. */
 void gp_exam_remedy(struct gp_exam *exam, enum gp_remedy remedy, const char *first,
                     const char *second);
 void gp_exam_command(struct gp_exam *exam, const char *note, const char *format, ...)
     GP_PRINTF(3, 4);
 void gp_exam_advice(struct gp_exam *exam, const char *format, ...) GP_PRINTF(2, 3);
 
-/* Says that something could not be read, with what would help: "need root". For −errno. */
+/* Reports that something could not be read, and whether root could read it. `error` is −errno. */
 void gp_exam_unreadable(struct gp_exam *exam, const char *path, int error);
 
-/* A word for a command, quoted as a shell wants it where it has more in it than plain names have.
- * Whatever is read from files goes through this. */
+/* A word for a command, quoted for the shell unless it contains only plain characters. Everything
+ * read from files must go through this. */
 const char *gp_exam_quoted(struct gp_exam *exam, const char *word);
 
-/* Text in memory of the exam; never NULL. */
+/* Text in the exam's arena; never NULL. */
 const char *gp_exam_text(struct gp_exam *exam, const char *format, ...) GP_PRINTF(2, 3);
 
 #endif

@@ -250,10 +250,10 @@ int gp_explain_topic(struct gp_arena *arena, const char *topic, const char *what
             continue;
         if (topics[i].explain(arena, what, number, is_number, ret))
             return 0;
-        return gp_err_set(err, GP_EFAIL, "%s '%.60s' is not known; %s %s is", topics[i].word, what,
-                          topics[i].word, topics[i].what);
+        return gp_err_set(err, GP_EFAIL, "unknown %s '%.60s'; a known one is %s %s", topics[i].word,
+                          what, topics[i].word, topics[i].what);
     }
-    return gp_err_set(err, GP_EUSAGE, "'%.60s' is no topic", topic);
+    return gp_err_set(err, GP_EUSAGE, "unknown topic '%.60s'", topic);
 }
 
 /* ---- lines of the kernel ---- */
@@ -272,7 +272,7 @@ static const struct gp_nvlink_error *find_nvlink(unsigned xid, const struct gp_k
     for (size_t i = 0; i < gp_nvlink_error_count; i++) {
         const struct gp_nvlink_error *row = &gp_nvlink_errors[i];
         bool is_fatal = strcmp(row->fatal, "no") != 0;
-        /* Where the message contradicts the table the driver knows better. */
+        /* If the message contradicts the table, the driver is right. */
         if (row->xid == xid && row->reason == n->reason && row->status == n->status &&
             is_fatal == n->is_fatal && has_word(row->units, n->unit))
             return row;
@@ -287,16 +287,16 @@ static void decode_nvlink(struct gp_arena *arena, const struct gp_kmsg *k,
     if (!gp_kmsg_nvlink(k->message, &n))
         return;
     const struct gp_nvlink_error *row = n.has_status ? find_nvlink(k->code, &n) : NULL;
-    ret->words = text(arena, "%s NVLink error in the unit %s of link %u",
-                      n.is_fatal ? "a fatal" : "an", n.unit, n.link);
-    ret->note = n.is_fatal ? "" : "The driver calls it not fatal: by itself it stops nothing.";
-    ret->advice = n.is_fatal ? "reset the GPU" : "nothing has to be done for it";
+    ret->words = text(arena, "%s NVLink error in unit %s of link %u", n.is_fatal ? "a fatal" : "an",
+                      n.unit, n.link);
+    ret->note = n.is_fatal ? "" : "The driver reports it as non-fatal: by itself it stops nothing.";
+    ret->advice = n.is_fatal ? "reset the GPU" : "no action is needed";
     if (!row)
         return;
     if (row->fault[0])
         ret->fault = row->fault;
     if (row->effect[0])
-        ret->note = text(arena, "What follows: %s.", row->effect);
+        ret->note = text(arena, "Consequences: %s.", row->effect);
     ret->advice = text(arena, "%s%s%s", row->action, row->look[0] ? "; " : "", row->look);
 }
 
@@ -308,7 +308,7 @@ static void decode_recovery(struct gp_arena *arena, const struct gp_kmsg *k,
         gp_kmsg_recovery(k->message, &was, &now) ? gp_recovery_action_find(now) : NULL;
     if (!row)
         return;
-    ret->words = text(arena, "the driver now says: %s", row->words);
+    ret->words = text(arena, "the driver now reports: %s", row->words);
     ret->advice = row->advice;
 }
 
@@ -344,16 +344,16 @@ static void describe(struct gp_arena *arena, const struct gp_kmsg *k, struct gp_
         ret->details = text(arena, "%s", who + 2);
 }
 
-/* An Xid or SXid that the table does not have: at least that is known. */
+/* An Xid or SXid that is not in the table: at least its kind is known. */
 static void explain_new(struct gp_arena *arena, const struct gp_kmsg *k, struct gp_explanation *ret)
 {
     bool is_switch = k->kind == GP_KMSG_SXID;
     *ret = nothing;
     ret->id = text(arena, "%s.%u", is_switch ? "sxid" : "xid", k->code);
     ret->title = text(arena, "%s %u", is_switch ? "SXid" : "Xid", k->code);
-    ret->words = is_switch ? "an error of an NVSwitch with a number that gpulse does not know"
-                           : "an error of the GPU with a number that gpulse does not know";
-    ret->note = k->is_fatal ? "The driver calls it fatal." : "";
+    ret->words = is_switch ? "an NVSwitch error with an unknown number"
+                           : "a GPU error with an unknown number";
+    ret->note = k->is_fatal ? "The driver reports it as fatal." : "";
     ret->fault = "unclear";
     ret->advice = "look it up in NVIDIA's list: docs.nvidia.com/deploy/xid-errors";
 }
@@ -370,7 +370,7 @@ bool gp_explain_kmsg(struct gp_arena *arena, const struct gp_kmsg *k, struct gp_
         else if (k->kind == GP_KMSG_XID && k->code == RECOVERY)
             decode_recovery(arena, k, ret);
         if (k->cause)
-            ret->note = text(arena, "It follows from Xid %u.", k->cause);
+            ret->note = text(arena, "It was caused by Xid %u.", k->cause);
     } else if (!explain_message(gp_message_find(gp_kmsg_word(k->kind)), ret)) {
         return false;
     }
@@ -390,7 +390,7 @@ static const struct gp_message *find_message(const char *line)
         regex_t regex;
         if (length <= best_length || !strstr(line, row->needle))
             continue;
-        /* Compiled for the few lines that have the needle. */
+        /* Compiled for the few lines that contain the needle. */
         if (row->expression[0]) {
             if (regcomp(&regex, row->expression, REG_EXTENDED | REG_NOSUB) != 0)
                 continue;
@@ -416,7 +416,7 @@ static bool names(const char *line, const char *name)
     return false;
 }
 
-/* Short texts say something only behind the name of who prints them, and the word error. */
+/* Short texts mean something only after the printing program's name and the word error. */
 static bool says(const char *line, const char *who, const char *what)
 {
     enum { TELLING = 30 };
@@ -429,8 +429,8 @@ static bool says(const char *line, const char *who, const char *what)
     return (error && error < at) || (failure && failure < at);
 }
 
-/* "CUDA error 700", "Cuda failure 700", "cuInit: UNKNOWN ERROR (303)"; 0: none. Numbers of "cuda
- * runtime error (59)" are those of before CUDA 10.1: there only the text counts. */
+/* "CUDA error 700", "Cuda failure 700", "cuInit: UNKNOWN ERROR (303)"; 0: none. The numbers in
+ * "cuda runtime error (59)" are from before CUDA 10.1; there only the text counts. */
 static unsigned cuda_number(const char *line)
 {
     static const char expression[] =
@@ -490,7 +490,7 @@ static const struct gp_nvml_error *find_nvml(const char *line)
     return best;
 }
 
-/* Messages about memory, which jobs/failure.def knows. */
+/* Messages about memory, from jobs/failure.def. */
 static bool explain_failure(struct gp_arena *arena, const char *line, struct gp_explanation *ret)
 {
     struct gp_failure f;
@@ -512,7 +512,7 @@ static bool explain_failure(struct gp_arena *arena, const char *line, struct gp_
     *ret = nothing;
     ret->id = text(arena, "failure.%s", f.id);
     ret->title = f.framework;
-    ret->words = f.class == GP_FAILURE_SOFT ? "no failure by itself: it goes on with less"
+    ret->words = f.class == GP_FAILURE_SOFT ? "not a failure by itself: it continues with less"
                                             : text(arena, "%s", why.buf);
     ret->advice = text(arena, "%s", next.buf);
     ret->source = "src/jobs/failure.def";

@@ -16,7 +16,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-/* Kernels before 5.6 have no openat2(); there the links of another root than "/" cannot be followed
+/* Kernels before 5.6 have no openat2(), so links below a root other than "/" cannot be resolved
  * within it. */
 static int open_below(const struct gp_files *files, const char *path, int flags)
 {
@@ -36,17 +36,17 @@ int gp_files_open(struct gp_files *files, const char *root, struct gp_err *err)
     const char *path = root && *root ? root : "/";
     *files = (struct gp_files){.fd = -1};
     if (!realpath(path, files->root))
-        return gp_err_set(err, GP_EUSAGE, "cannot look below %.200s: %s", path, strerror(errno));
+        return gp_err_set(err, GP_EUSAGE, "cannot access %.200s: %s", path, strerror(errno));
     files->is_here = strcmp(files->root, "/") == 0;
     files->fd = open(files->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (files->fd < 0)
-        return gp_err_set(err, GP_EUSAGE, "cannot look below %.200s: %s", path, strerror(errno));
+        return gp_err_set(err, GP_EUSAGE, "cannot access %.200s: %s", path, strerror(errno));
     int probe = open_below(files, "/", O_PATH);
     if (probe == -ENOSYS) {
         gp_files_close(files);
         return gp_err_set(
             err, GP_EFAIL,
-            "another root than / needs Linux 5.6 or newer, this kernel has no openat2");
+            "a root other than / requires Linux 5.6 or newer; this kernel has no openat2");
     }
     if (probe >= 0)
         (void)close(probe);
@@ -60,8 +60,8 @@ void gp_files_close(struct gp_files *files)
     files->fd = -1;
 }
 
-/* What an O_PATH descriptor stands for, opened for reading: what was looked at, whatever its name
- * leads to by now. Takes the descriptor. */
+/* Reopens an O_PATH descriptor for reading: exactly the file that was checked, even if its name now
+ * leads elsewhere. Consumes the descriptor. */
 static int open_seen(const struct gp_files *files, int seen)
 {
     char path[64];
@@ -82,7 +82,7 @@ static int look(const struct gp_files *files, int fd, struct stat *ret)
     return r;
 }
 
-/* The same file once more, by its name. */
+/* Opens the file again by its name. */
 static int open_again(const struct gp_files *files, const char *path, const struct stat *seen)
 {
     struct stat st;
@@ -94,7 +94,7 @@ static int open_again(const struct gp_files *files, const char *path, const stru
     return -EAGAIN;
 }
 
-/* A file on which this says yes; opening another one, as a device, can wake it. */
+/* A file that this function accepts; opening any other, such as a device, can wake hardware. */
 static int open_if(const struct gp_files *files, const char *path,
                    bool (*is_meant)(const struct stat *st))
 {
@@ -108,7 +108,7 @@ static int open_if(const struct gp_files *files, const char *path,
     else if (seen >= 0)
         (void)close(seen);
     if (r == -ENOENT && seen >= 0 && access("/proc/self/fd", F_OK) != 0)
-        r = open_again(files, path, &st); /* as in a chroot in which it was not mounted */
+        r = open_again(files, path, &st); /* like in a chroot in which it was not mounted */
     return r;
 }
 
@@ -171,7 +171,7 @@ long gp_files_read(const struct gp_files *files, const char *path, char *buf, si
     return n;
 }
 
-/* Files of /proc and /sys say nothing of their size: they are read in steps. */
+/* Files in /proc and /sys do not report their size, so they are read in steps. */
 static char *read_steps(const struct gp_files *files, int fd, struct gp_arena *arena, size_t max,
                         size_t *ret_length)
 {
@@ -185,7 +185,7 @@ static char *read_steps(const struct gp_files *files, int fd, struct gp_arena *a
         }
         len += (size_t)n;
         if (len + 1 < cap || len >= max) {
-            /* Two NULs end a list of texts, of which the last one may lack its own. */
+            /* Two NULs end a list of strings whose last one may lack its own. */
             char *text = gp_arena_alloc(arena, len + 2, 1);
             if (text)
                 memcpy(text, buf, len);
@@ -203,7 +203,7 @@ static char *read_steps(const struct gp_files *files, int fd, struct gp_arena *a
     return NULL;
 }
 
-/* From `back` bytes before the end on; 0: from the beginning. */
+/* From `back` bytes before the end; 0: from the beginning. */
 static char *text_of(const struct gp_files *files, struct gp_arena *arena, const char *path,
                      size_t max, off_t back, size_t *ret_length)
 {
@@ -237,7 +237,7 @@ char *gp_files_tail(const struct gp_files *files, struct gp_arena *arena, const 
     size_t length = 0;
     char *text = text_of(files, arena, path, max, (off_t)max, &length);
     char *line = text && length == max ? memchr(text, '\n', length) : NULL;
-    if (line) { /* the first one may be cut */
+    if (line) { /* the first line may be truncated */
         length -= (size_t)(line + 1 - text);
         text = line + 1;
     }

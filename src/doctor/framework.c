@@ -24,7 +24,7 @@ void gp_case_judge(struct gp_case *c, const struct gp_nvidia *nv)
         enum gp_trouble trouble =
             j.fit < GP_ARRAY_LEN(troubles) ? troubles[j.fit] : GP_TROUBLE_NONE;
         if (trouble == GP_TROUBLE_NONE || c->trouble == GP_TROUBLE_NO_CODE)
-            continue; /* what is wrong between a GPU and its driver is another check's */
+            continue; /* another check reports problems between a GPU and its driver */
         c->trouble = trouble;
         c->judgement = j;
         c->gpu = &nv->gpus[i];
@@ -88,7 +88,7 @@ bool gp_pyenv_torch(struct gp_exam *exam, const struct gp_pyenv *env, struct gp_
     long n = gp_files_read(&exam->files, path, text, sizeof(text));
     ret->error = n < 0 && n != -ENOENT ? (int)n : 0;
     if (n < 0)
-        return ret->error || package; /* the folder alone may be anything */
+        return ret->error || package; /* the directory alone may be anything */
     (void)gp_python_version(text, "__version__", ret->version, sizeof(ret->version));
     (void)gp_python_version(text, "cuda", ret->cuda, sizeof(ret->cuda));
     (void)gp_python_version(text, "hip", ret->hip, sizeof(ret->hip));
@@ -113,12 +113,12 @@ void gp_exam_pip(struct gp_exam *exam, const struct gp_pyenv *env, enum gp_pip h
     static const char *const of_uv[] = {"install", "install --reinstall", "uninstall"};
     if (env->kind == GP_PYENV_SYSTEM) {
         if (how == GP_PIP_REMOVE)
-            return; /* the new environment has none of it */
+            return; /* the new environment does not have it */
         bool is_apart =
             exam->machine.distro == GP_DISTRO_DEBIAN || exam->machine.distro == GP_DISTRO_UBUNTU;
         if (is_apart)
             gp_exam_command(exam, "", "sudo apt install python3-venv");
-        gp_exam_command(exam, "an environment of its own: the distribution's stays as it is",
+        gp_exam_command(exam, "a separate environment: the distribution's stays unchanged",
                         "python3 -m venv ~/gpu");
         gp_exam_command(exam, note, "~/gpu/bin/pip install %s", packages);
     } else if (env->kind == GP_PYENV_USER) {
@@ -143,7 +143,7 @@ const char *gp_torch_index(struct gp_exam *exam, const char *cuda)
                         dot ? (int)strcspn(dot + 1, ".") : 1, dot ? dot + 1 : "0");
 }
 
-/* The packages that belong to PyTorch and are there: they must be of the same build. */
+/* The installed packages that belong to PyTorch: they must come from the same build. */
 static const char *torch_packages(struct gp_exam *exam, const struct gp_pyenv *env,
                                   const struct gp_build *build)
 {
@@ -178,7 +178,7 @@ static const struct gp_pypackage *conda_package(const struct gp_case *c)
     return NULL;
 }
 
-/* JAX takes any plugin that is there: one for another CUDA has to go first. */
+/* JAX uses any plugin it finds: one for another CUDA must be removed first. */
 static void remove_plugin(struct gp_exam *exam, const struct gp_pyenv *env,
                           const struct gp_build *build)
 {
@@ -192,7 +192,7 @@ static void remove_plugin(struct gp_exam *exam, const struct gp_pyenv *env,
         gp_exam_pip(exam, env, GP_PIP_REMOVE, "", names);
 }
 
-/* Proposes a build that runs here; false: there is none. */
+/* Suggests a build that runs here; false: there is none. */
 static bool propose_build(struct gp_exam *exam, const struct gp_nvidia *nv, const struct gp_case *c)
 {
     static const char *const conda[] = {[GP_FRAMEWORK_TORCH] = "pytorch-gpu",
@@ -243,22 +243,22 @@ static const char *summary_of(struct gp_exam *exam, const struct gp_nvidia *nv,
     const char *who = subject_words(exam, c, count);
     switch (c->trouble) {
     case GP_TROUBLE_BROKEN:
-        return gp_exam_text(exam, "%s is only half installed", who);
+        return gp_exam_text(exam, "%s is only partly installed", who);
     case GP_TROUBLE_CPU_ONLY:
         return gp_exam_text(exam, "%s is a build without GPU support", who);
     case GP_TROUBLE_OTHER_VENDOR:
-        return gp_exam_text(exam, "%s is a build for another vendor's GPUs, here is %s", who,
-                            nv->count ? nv->gpus[0].name : "none of theirs");
+        return gp_exam_text(exam, "%s is a build for another vendor's GPUs; this machine has %s",
+                            who, nv->count ? nv->gpus[0].name : "none of them");
     case GP_TROUBLE_NO_CODE:
         return gp_exam_text(exam, "%s has no kernels for %s", who,
                             gp_nvidia_gpu_words(exam, c->gpu));
     case GP_TROUBLE_UNKNOWN:
-        return gp_exam_text(exam, "what %s is built for is not known", who);
+        return gp_exam_text(exam, "it is unknown which GPUs %s is built for", who);
     case GP_TROUBLE_NO_DRIVER:
-        return gp_exam_text(exam, "%s needs driver %s, and %s has none beyond branch %u", who,
-                            c->judgement.driver, c->gpu->name, c->judgement.branch);
+        return gp_exam_text(exam, "%s needs driver %s, but support for %s ended with branch %u",
+                            who, c->judgement.driver, c->gpu->name, c->judgement.branch);
     default:
-        return gp_exam_text(exam, "%s needs driver %s or newer, here is %s", who,
+        return gp_exam_text(exam, "%s needs driver %s or newer; this machine has %s", who,
                             c->judgement.driver, nv->driver);
     }
 }
@@ -266,20 +266,20 @@ static const char *summary_of(struct gp_exam *exam, const struct gp_nvidia *nv,
 static const char *why_of(const struct gp_case *c)
 {
     static const char *const words[GP_TROUBLE__COUNT] = {
-        [GP_TROUBLE_BROKEN] = "An installation was interrupted, or two of them mixed.",
-        [GP_TROUBLE_CPU_ONLY] = "It computes on the CPU; asked for CUDA, it says that it was not "
-                                "compiled with it.",
+        [GP_TROUBLE_BROKEN] = "An installation was interrupted, or two were mixed.",
+        [GP_TROUBLE_CPU_ONLY] = "It computes on the CPU; if CUDA is requested, it reports that it "
+                                "was not compiled with CUDA.",
         [GP_TROUBLE_OTHER_VENDOR] = "It finds no GPU that it can use.",
-        [GP_TROUBLE_NO_CODE] = "It sees the GPU, and the first kernel ends with \"no kernel image "
+        [GP_TROUBLE_NO_CODE] = "It sees the GPU, but the first kernel fails with \"no kernel image "
                                "is available for execution on the device\".",
-        [GP_TROUBLE_NO_DRIVER] = "No driver serves both.",
-        [GP_TROUBLE_UNKNOWN] = "It is newer than the tables, or the library that says which GPUs "
-                               "it has code for is missing.",
-        [GP_TROUBLE_NEEDS_DRIVER] = "It ends with \"the NVIDIA driver on your system is too old\", "
-                                    "or does not see the GPU.",
+        [GP_TROUBLE_NO_DRIVER] = "No driver supports both.",
+        [GP_TROUBLE_UNKNOWN] = "It is newer than gpulse's tables, or the library that lists its "
+                               "GPU architectures is missing.",
+        [GP_TROUBLE_NEEDS_DRIVER] = "It fails with \"the NVIDIA driver on your system is too "
+                                    "old\", or does not see the GPU.",
     };
     return c->trouble == GP_TROUBLE_NEEDS_DRIVER && c->judgement.code == GP_CODE_PTX
-               ? "It has only PTX for this GPU, which the driver must be able to translate."
+               ? "It has only PTX for this GPU, which the driver must be able to compile."
                : words[c->trouble];
 }
 
@@ -297,7 +297,7 @@ static bool is_shared(const struct gp_case *a, const struct gp_case *b)
     return a->trouble == b->trouble && a->gpu == b->gpu;
 }
 
-/* The highest driver that one of them needs: it serves the others too. */
+/* The highest driver version that one of them needs; it suffices for the others too. */
 static const char *highest_driver(const struct gp_case *cases, size_t count,
                                   const struct gp_case *like)
 {
@@ -321,11 +321,11 @@ static void mend(struct gp_exam *exam, const struct gp_nvidia *nv, const struct 
             gp_exam_advice(exam, "or keep it, and:");
         gp_nvidia_update_driver(exam, driver);
     } else if (!has_build) {
-        gp_exam_advice(exam, "no build of it that is known runs on this GPU with this driver");
+        gp_exam_advice(exam, "no known build of it runs on this GPU with this driver");
     }
 }
 
-/* A finding for a case and all that share its trouble. */
+/* A finding for a case and all others with the same problem. */
 static void report_trouble(struct gp_exam *exam, const struct gp_nvidia *nv,
                            const struct gp_case *cases, size_t count, const struct gp_case *first)
 {
@@ -386,7 +386,7 @@ void gp_cases_report_well(struct gp_exam *exam, enum gp_framework framework,
                           const struct gp_case *cases, size_t count)
 {
     if (exam->last && exam->last->check == gp_check_at(exam->place))
-        return; /* something was said */
+        return; /* a problem was reported */
     if (count == 0) {
         gp_framework_report_none(exam, framework);
         return;

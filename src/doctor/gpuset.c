@@ -18,13 +18,13 @@ void gp_gpuset_answered(struct gp_gpuset *set, const struct gp_exam *exam)
             gp_gpuset_add(set, &s->devices[i]);
 }
 
-/* Where the run of consecutive numbers that begins at `first` ends. */
+/* Returns the end of the run of consecutive numbers that begins at `first`. */
 static size_t run_end(const struct gp_gpuset *set, size_t first)
 {
     size_t last = first;
     while (last + 1 < set->count && set->gpus[last + 1]->index == set->gpus[last]->index + 1)
         last++;
-    return last > first + 1 ? last : first; /* two are written one by one */
+    return last > first + 1 ? last : first; /* two are listed one by one */
 }
 
 const char *gp_gpuset_names(struct gp_exam *exam, const struct gp_gpuset *set)

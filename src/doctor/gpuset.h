@@ -1,5 +1,4 @@
-/* GPUs of a snapshot that have something in common: how findings name them and show their values.
- */
+/* GPUs of a snapshot with something in common: how findings name them and show their values. */
 #ifndef GP_DOCTOR_GPUSET_H
 #define GP_DOCTOR_GPUSET_H
 
@@ -9,19 +8,19 @@
 enum { GP_GPUSET_MAX = 256, GP_GPUSET_SHOWN = 16 };
 
 struct gp_gpuset {
-    const struct gp_device *gpus[GP_GPUSET_MAX]; /* of more the rest is left out */
+    const struct gp_device *gpus[GP_GPUSET_MAX]; /* the rest is omitted */
     size_t count;
 };
 
 void gp_gpuset_add(struct gp_gpuset *set, const struct gp_device *gpu);
 
-/* Those that answered, without MIG instances; the set is empty where there is no snapshot. */
+/* The GPUs that responded, without MIG instances; empty if there is no snapshot. */
 void gp_gpuset_answered(struct gp_gpuset *set, const struct gp_exam *exam);
 
 /* "GPU 3", "GPUs 0-3 and 6". */
 const char *gp_gpuset_names(struct gp_exam *exam, const struct gp_gpuset *set);
 
-/* "0,3,5": as nvidia-smi and gpulse take it behind -i. */
+/* "0,3,5": the format that nvidia-smi and gpulse accept after -i. */
 const char *gp_gpuset_list(struct gp_exam *exam, const struct gp_gpuset *set);
 
 /* "GPU 3 (00000000:19:00.0, NVIDIA H100 80GB HBM3)" */
@@ -30,7 +29,7 @@ const char *gp_gpuset_label(struct gp_exam *exam, const struct gp_device *gpu);
 /* "temperature.gpu is 93 °C" */
 const char *gp_gpuset_value(struct gp_exam *exam, const struct gp_device *gpu, enum gp_metric m);
 
-/* A line of evidence for each GPU, GP_GPUSET_SHOWN at most: its values of these metrics. */
+/* A line of evidence for each GPU, at most GP_GPUSET_SHOWN: its values of these metrics. */
 void gp_gpuset_evidence(struct gp_exam *exam, const struct gp_gpuset *set,
                         const enum gp_metric *metrics, size_t count);
 

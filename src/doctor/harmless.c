@@ -7,7 +7,7 @@
 #include <strings.h>
 
 enum kind {
-    WORDS, /* numbers, and words that are known */
+    WORDS, /* numbers, and known words */
     PATHS,
 };
 
@@ -126,7 +126,7 @@ static const char *const parameters[] = {
     "cgroup_enable",
 };
 
-/* What values are made of, besides numbers. */
+/* The words that values consist of, besides numbers. */
 static const char *const words[] = {
     "all",
     "none",
@@ -231,7 +231,7 @@ static const char *const words[] = {
     "unknown",
 };
 
-/* Names of folders that say nothing of anybody. */
+/* Directory names that identify nobody. */
 static const char *const folders[] = {
     "",
     "usr",
@@ -361,7 +361,7 @@ static bool is_known(const char *text, size_t n)
     return true;
 }
 
-/* A name, also with a version behind it: "cuda-12.4", "python3.11", "lib64". */
+/* A name, optionally with a version: "cuda-12.4", "python3.11", "lib64". */
 static bool is_folder(const char *text, size_t n)
 {
     if (is_among(folders, GP_ARRAY_LEN(folders), text, n) || is_number(text, n))
@@ -398,7 +398,7 @@ static void add_paths(struct gp_strbuf *sb, const char *text, size_t length, siz
     }
 }
 
-/* NULL: it is not on the list. *ret_value: what it is set to. */
+/* NULL: it is not on the list. *ret_value: the value it is set to. */
 static const struct name *find_variable(const char *variable, const char **ret_value)
 {
     size_t n = strcspn(variable, "=");
@@ -512,7 +512,7 @@ void gp_harmless_kernel(struct gp_strbuf *sb, const char *text, size_t length, s
             gp_strbuf_addf(sb, " %s", kinds[i]);
     }
     gp_strbuf_addc(sb, '\n');
-    ++*left_out; /* who has built it */
+    ++*left_out; /* the builder */
 }
 
 void gp_harmless_settings(struct gp_strbuf *sb, const char *text, size_t length, size_t *left_out)
@@ -533,7 +533,7 @@ void gp_harmless_settings(struct gp_strbuf *sb, const char *text, size_t length,
     }
 }
 
-/* Whether the next word is the name of a machine, by the word before it. */
+/* Whether the next word is a host name, judged by the word before it. */
 static bool announces_host(const char *text, size_t n)
 {
     static const char *const before[] = {"host", "hostname", "node", "nodename", "server",
@@ -590,7 +590,7 @@ void gp_harmless_log(struct gp_strbuf *sb, const char *text, size_t length, size
 
 /* ---- packages ---- */
 
-/* A '#' is a number or a version, with '.' or '-' in it. */
+/* A '#' is a number or a version that may contain '.' or '-'. */
 static const char *const packages[] = {
     "nvidia-driver",
     "nvidia-driver#",
@@ -738,8 +738,8 @@ static const char *const packages[] = {
     "libze-dev",
 };
 
-/* How long the number or version is that begins here, with a '-' before it. Four numbers with
- * points between them are an address. */
+/* The length of the number or version that begins here, optionally after a '-'. Four numbers
+ * separated by dots are an address. */
 static size_t version_length(const char *text)
 {
     enum { POINTS_MOST = 2, LONGEST = 12 };

@@ -1,5 +1,5 @@
-/* What of a machine's settings may be published: what is on these lists, and has a form that hides
- * nothing. Everything else may be a password. */
+/* The parts of a machine's settings that may be published: those on these lists whose form cannot
+ * hide anything. Everything else may be a password. */
 #ifndef GP_DOCTOR_HARMLESS_H
 #define GP_DOCTOR_HARMLESS_H
 
@@ -7,32 +7,32 @@
 
 struct gp_strbuf;
 
-/* Each of these appends what may be published, and adds to *left_out how many pieces may not. */
+/* Each function appends what may be published, and adds the number of pieces that may not to
+ * *left_out. */
 
-/* Of a list of NUL-terminated "NAME=VALUE" the environment variables whose names are on the list;
- * of a value that does not have the form which this one has, "NAME=(left out)"; of paths each
- * folder whose name is well known, DIR for the others. */
+/* From a list of NUL-terminated "NAME=VALUE", the environment variables whose names are on the
+ * list. A value without the expected form becomes "NAME=(left out)"; in path lists each well-known
+ * directory is kept, and the others become DIR. */
 void gp_harmless_variables(struct gp_strbuf *sb, const char *text, size_t length, size_t *left_out);
 
-/* What of the kernel's command line concerns GPUs, memory or buses. */
+/* The kernel command line, as far as it concerns GPUs, memory or buses. */
 void gp_harmless_cmdline(struct gp_strbuf *sb, const char *text, size_t length, size_t *left_out);
 
-/* The release and the kind of the kernel of /proc/version, without who has built it. */
+/* The release and the kind of the kernel from /proc/version, without the builder. */
 void gp_harmless_kernel(struct gp_strbuf *sb, const char *text, size_t length, size_t *left_out);
 
-/* The lines of a file of settings, without comments. */
+/* The lines of a settings file, without comments. */
 void gp_harmless_settings(struct gp_strbuf *sb, const char *text, size_t length, size_t *left_out);
 
-/* The lines of a log about errors or versions, without what they quote and without what they call a
- * host. */
+/* The log lines about errors or versions, without quoted texts and host names. */
 void gp_harmless_log(struct gp_strbuf *sb, const char *text, size_t length, size_t *left_out);
 
-/* Reports each folder in a variable of paths whose name is not well known: it is hidden wherever
- * else it stands, too. */
+/* Reports each directory in a path variable whose name is not well known, so that it is hidden
+ * everywhere else, too. */
 void gp_harmless_unknown(const char *variable, void (*report)(void *ctx, const char *name),
                          void *ctx);
 
-/* Whether a package of a distribution is one of the driver, of CUDA, or of the kernel. */
+/* Whether a distribution package belongs to the driver, CUDA, or the kernel. */
 bool gp_harmless_package(const char *name);
 
 #endif

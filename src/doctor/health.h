@@ -1,17 +1,16 @@
-/* What the checks of the GPUs' health share. */
+/* Shared by the checks of the GPUs' health. */
 #ifndef GP_DOCTOR_HEALTH_H
 #define GP_DOCTOR_HEALTH_H
 
 #include "doctor/gpuset.h"
 
-/* Whether there should be a driver that answers: it was asked, and there is something to ask for.
- */
+/* Whether a driver should respond: it was queried, and there is something to query. */
 bool gp_health_is_expected(struct gp_exam *exam);
 
-/* For gp_check.applies: a GPU has answered, or none could because the driver did not. */
+/* For gp_check.applies: a GPU has responded, or none could because the driver did not. */
 bool gp_health_has_gpus(struct gp_exam *exam);
 
-/* What to do about GPUs, by the kind of trouble. */
+/* What to do about GPUs, by the kind of problem. */
 enum gp_cure {
     GP_CURE_NONE,
     GP_CURE_RESET,
@@ -32,7 +31,7 @@ enum gp_cure {
 /* Adds it to the finding, for these GPUs. */
 void gp_health_prescribe(struct gp_exam *exam, enum gp_cure cure, const struct gp_gpuset *set);
 
-/* The checks that live in files of their own. */
+/* The checks in separate files. */
 void gp_health_run_mig(struct gp_exam *exam);
 bool gp_health_has_mig(struct gp_exam *exam);
 void gp_health_run_manager(struct gp_exam *exam);

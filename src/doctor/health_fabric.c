@@ -22,7 +22,7 @@ bool gp_health_has_manager(struct gp_exam *exam)
            (m->nvswitch_count > 0 || gp_files_exist(&exam->files, "/dev/nvidia-nvswitchctl"));
 }
 
-/* By its process; where those of others are hidden, by the file that it leaves. */
+/* By its process; if other users' processes are hidden, by its PID file. */
 static bool is_running(struct gp_exam *exam)
 {
     return gp_machine_runs(&exam->files, "nv-fabricmanager") ||
@@ -30,7 +30,7 @@ static bool is_running(struct gp_exam *exam)
             gp_files_exist(&exam->files, "/run/nvidia-fabricmanager/nv-fabricmanager.pid"));
 }
 
-/* As dpkg notes it; "" if it does not know. */
+/* The version in dpkg's database; "" if unknown. */
 static const char *package_version(struct gp_exam *exam)
 {
     static const char *const words[] = {"nvidia-fabricmanager", NULL};
@@ -42,7 +42,7 @@ static const char *package_version(struct gp_exam *exam)
     return "";
 }
 
-/* The last line of its log with one of these words, in memory of the exam; NULL: none. */
+/* The last line of its log with one of these words, in the exam's arena; NULL: none. */
 static const char *last_words(struct gp_exam *exam)
 {
     static const char *const words[] = {"rror",     "atal",        "failed",
@@ -59,8 +59,8 @@ static const char *last_words(struct gp_exam *exam)
     return found;
 }
 
-/* The packages of NVIDIA's own repositories: since R590 those for apt have no branch in their
- * names (believed). */
+/* The packages in NVIDIA's own repositories: since R590 the names of those for apt contain no
+ * branch (believed). */
 static void propose_package(struct gp_exam *exam)
 {
     const struct gp_machine *m = &exam->machine;
@@ -73,19 +73,19 @@ static void propose_package(struct gp_exam *exam)
     gp_exam_remedy(exam, GP_REMEDY_FABRIC_MANAGER, is_rpm ? m->driver : package, m->driver);
 }
 
-static const char why[] = "Without it the GPUs behind NVSwitch do not come together: CUDA ends "
-                          "with error 802, system not yet initialized, though nvidia-smi looks "
-                          "well.";
+static const char why[] =
+    "Without it the GPUs behind the NVSwitch do not form a fabric: CUDA fails with error 802, "
+    "system not yet initialized, although nvidia-smi reports no problem.";
 
 static void report_stopped(struct gp_exam *exam)
 {
     const char *words = last_words(exam);
     if (words && strstr(words, "NV_WARN_NOTHING_TO_DO"))
-        return; /* it found no NVSwitch that is its own */
-    gp_exam_report(exam, GP_VERDICT_FAIL, "the fabric manager is installed and does not run");
+        return; /* it found no NVSwitch of its own */
+    gp_exam_report(exam, GP_VERDICT_FAIL, "the fabric manager is installed but not running");
     gp_exam_evidence(exam, "/proc", "no process nv-fabricmanager");
     if (!gp_files_exist(&exam->files, unit))
-        gp_exam_evidence(exam, unit, "is not there: it is not started at boot");
+        gp_exam_evidence(exam, unit, "missing: it is not started at boot");
     if (words)
         gp_exam_evidence(exam, log_path, "%s", words);
     gp_exam_why(exam, "%s", why);
@@ -99,7 +99,7 @@ void gp_health_run_manager(struct gp_exam *exam)
     size_t n = strlen(driver);
     if (!gp_files_exist(&exam->files, program)) {
         gp_exam_report(exam, GP_VERDICT_FAIL, "the fabric manager is not installed");
-        gp_exam_evidence(exam, program, "is not there");
+        gp_exam_evidence(exam, program, "missing");
         gp_exam_evidence(exam, "/sys/bus/pci/devices", "%zu NVSwitch%s",
                          exam->machine.nvswitch_count,
                          exam->machine.nvswitch_count == 1 ? "" : "es");
@@ -109,10 +109,10 @@ void gp_health_run_manager(struct gp_exam *exam)
                (strncmp(version, driver, n) != 0 ||
                 (version[n] && strchr("0123456789.", version[n])))) {
         gp_exam_report(exam, GP_VERDICT_FAIL,
-                       "the fabric manager is not of the same version as the driver");
+                       "the fabric manager and the driver have different versions");
         gp_exam_evidence(exam, "/var/lib/dpkg/status", "nvidia-fabricmanager %s", version);
         gp_exam_evidence(exam, "/sys/module/nvidia/version", "%s", driver);
-        gp_exam_why(exam, "It refuses to run with another version, even of the same branch.");
+        gp_exam_why(exam, "It refuses to run with any other version, even from the same branch.");
         propose_package(exam);
     } else if (!is_running(exam)) {
         report_stopped(exam);
@@ -150,8 +150,8 @@ static const struct gp_value *link_value(const struct gp_entry *entry, enum gp_m
     return &entry->values[m - GP_LINK__FIRST];
 }
 
-/* How many links should be up: all of them where they lead to NVSwitches, else as many as of the
- * best GPU of the same name, for a bridge may leave some free. */
+/* How many links should be up: all of them if they lead to NVSwitches, otherwise as many as on the
+ * best GPU of the same model, since a bridge may leave some unused. */
 static double links_wanted(const struct gp_exam *exam, const struct gp_gpuset *set,
                            const struct gp_device *gpu)
 {
@@ -184,9 +184,10 @@ static void report_failed_recoveries(struct gp_exam *exam)
     }
     if (set.count == 0)
         return;
-    gp_exam_report(exam, GP_VERDICT_WARN, "%s: an NVLink could not be brought back after an error",
+    gp_exam_report(exam, GP_VERDICT_WARN, "%s: an NVLink could not be recovered after an error",
                    gp_gpuset_names(exam, &set));
-    gp_exam_evidence(exam, "NVML", "%s is above 0; gpulse query --rows links -i %s tells of which",
+    gp_exam_evidence(exam, "NVML",
+                     "%s is above 0; gpulse query --rows links -i %s shows which link",
                      gp_metric_table[GP_LINK_UNRECOVERED].name, gp_gpuset_list(exam, &set));
     gp_health_prescribe(exam, GP_CURE_RESET, &set);
 }
@@ -207,8 +208,8 @@ void gp_health_run_nvlink(struct gp_exam *exam)
         gp_gpuset_evidence(exam, &bad, metrics, GP_ARRAY_LEN(metrics));
         gp_exam_why(exam,
                     "Work on several GPUs is slower, or with NVSwitch does not start at all.");
-        gp_exam_advice(exam, "reset all GPUs that are linked with each other together, or reboot; "
-                             "if it stays so, have bridge or board reseated");
+        gp_exam_advice(exam, "reset all linked GPUs together, or reboot; if this does not help, "
+                             "have the bridge or board reseated");
     }
     report_failed_recoveries(exam);
 }

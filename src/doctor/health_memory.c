@@ -1,4 +1,4 @@
-/* MIG instances, and GPU memory that no process has. */
+/* MIG instances, and GPU memory that belongs to no process. */
 #include "doctor/health.h"
 
 #include "base/err.h"
@@ -32,7 +32,7 @@ static bool has_instance(const struct gp_exam *exam, const struct gp_device *gpu
     return gpu + 1 < s->devices + s->device_count && gpu[1].is_mig;
 }
 
-/* What the kernel module shows: an instance that this user may not use is there all the same. */
+/* The kernel module's view: it includes instances that this user may not use. */
 enum parts { PARTS_UNKNOWN, PARTS_NONE, PARTS_GPU_INSTANCES, PARTS_WHOLE };
 
 static enum parts parts_of(struct gp_exam *exam, const struct gp_device *gpu)
@@ -63,15 +63,15 @@ static void report_empty(struct gp_exam *exam, const struct gp_gpuset *set, enum
     gp_exam_report(exam, GP_VERDICT_FAIL,
                    parts == PARTS_GPU_INSTANCES
                        ? "%s: GPU instances without compute instances, so CUDA finds no device"
-                       : "%s: in MIG mode without an instance, so CUDA finds no device",
+                       : "%s: MIG mode is on without an instance, so CUDA finds no device",
                    gp_gpuset_names(exam, set));
     gp_gpuset_evidence(exam, set, metrics, 1);
-    gp_exam_why(exam, "In MIG mode programs use instances, never the GPU as a whole.");
+    gp_exam_why(exam, "In MIG mode programs use instances, never the whole GPU.");
     if (parts == PARTS_GPU_INSTANCES) {
-        gp_exam_command(exam, "completes the instances", "sudo nvidia-smi mig -cci -i %s", list);
+        gp_exam_command(exam, "add the compute instances", "sudo nvidia-smi mig -cci -i %s", list);
         return;
     }
-    gp_exam_command(exam, "to use the GPU as a whole", "sudo gpulse set mig-mode=off -i %s", list);
+    gp_exam_command(exam, "to use the whole GPU", "sudo gpulse set mig-mode=off -i %s", list);
     gp_exam_command(exam, "or partition it; gpulse query --rows mig_profiles lists the profiles",
                     "sudo gpulse set mig-instances=PROFILE,… -i %s", list);
 }
@@ -97,7 +97,7 @@ void gp_health_run_mig(struct gp_exam *exam)
             report_empty(exam, &empty[parts], (enum parts)parts);
     if (pending.count == 0)
         return;
-    gp_exam_report(exam, GP_VERDICT_WARN, "%s: the change of the MIG mode waits for a reset",
+    gp_exam_report(exam, GP_VERDICT_WARN, "%s: a pending MIG mode change needs a reset",
                    gp_gpuset_names(exam, &pending));
     gp_gpuset_evidence(exam, &pending, modes, GP_ARRAY_LEN(modes));
     gp_health_prescribe(exam, GP_CURE_RESET, &pending);
@@ -106,7 +106,7 @@ void gp_health_run_mig(struct gp_exam *exam)
 /* ---- memory without a process ---- */
 
 enum { TIMEOUT_S = 2 };
-static const double least_bytes = 0x1p30; /* below that contexts of the driver explain it */
+static const double least_bytes = 0x1p30; /* smaller amounts are contexts of the driver */
 
 bool gp_health_has_unattributed(struct gp_exam *exam)
 {
@@ -131,7 +131,7 @@ static bool is_needed(const struct gp_exam *exam)
     return false;
 }
 
-/* What can be mended, or what somebody may wonder about; the other verdicts explain themselves. */
+/* The verdicts that are fixable or surprising; the others explain themselves. */
 static void report_account(struct gp_exam *exam, const struct gp_account *account)
 {
     static const enum gp_metric metrics[] = {GP_MEMORY_UNATTRIBUTED, GP_MEMORY_USED};
@@ -141,20 +141,20 @@ static void report_account(struct gp_exam *exam, const struct gp_account *accoun
     if ((!is_wrong && account->verdict != GP_ACCOUNT_HOLDERS) || account->rest.n < least_bytes)
         return;
     gp_exam_report(exam, is_wrong ? GP_VERDICT_WARN : GP_VERDICT_INFO,
-                   "%s: %.1f GiB of its memory are in use without a process that the driver lists",
+                   "%s: %.1f GiB of its memory are in use without a process listed by the driver",
                    gp_gpuset_names(exam, &set), account->rest.n / 0x1p30);
     gp_gpuset_evidence(exam, &set, metrics, GP_ARRAY_LEN(metrics));
     for (size_t i = 0; i < account->suspect_count && i < GP_GPUSET_SHOWN; i++)
         gp_exam_evidence(exam, gp_exam_text(exam, "/proc/%u", account->suspects[i].holder->pid),
                          "has the GPU open");
     if (account->verdict == GP_ACCOUNT_LEFTOVERS) {
-        gp_exam_why(exam, "A job that has ended left processes behind.");
-        gp_exam_command(exam, "ends them", "gpulse reclaim -i %u", account->device->index);
+        gp_exam_why(exam, "A finished job left processes running.");
+        gp_exam_command(exam, "terminate them", "gpulse reclaim -i %u", account->device->index);
     } else if (account->verdict == GP_ACCOUNT_HOLDERS) {
-        gp_exam_command(exam, "says who has the GPU open", "gpulse ps --explain -i %u",
+        gp_exam_command(exam, "show who has the GPU open", "gpulse ps --explain -i %u",
                         account->device->index);
     } else {
-        gp_exam_why(exam, "Nobody has the GPU open: the driver did not give it back.");
+        gp_exam_why(exam, "Nobody has the GPU open: the driver did not release the memory.");
         gp_health_prescribe(exam, GP_CURE_RESET, &set);
     }
 }
@@ -171,11 +171,11 @@ void gp_health_run_unattributed(struct gp_exam *exam)
                                     TIMEOUT_S * GP_NS_PER_S, &holders, &err);
     exam->is_stuck = exam->is_stuck || r == GP_ETIMEOUT;
     if (r < 0) {
-        gp_exam_report(exam, GP_VERDICT_SKIP, "who has the GPUs open cannot be told: %s", err.text);
+        gp_exam_report(exam, GP_VERDICT_SKIP, "unknown who has the GPUs open: %s", err.text);
         return;
     }
     if (gp_accounts_make(exam->snapshot, &holders, &accounts, &count) < 0)
-        gp_exam_report(exam, GP_VERDICT_SKIP, "who has the GPUs open cannot be told: %s",
+        gp_exam_report(exam, GP_VERDICT_SKIP, "unknown who has the GPUs open: %s",
                        gp_err_text(GP_ENOMEM));
     for (size_t i = 0; i < count; i++)
         report_account(exam, &accounts[i]);

@@ -1,4 +1,4 @@
-/* What programs on several GPUs build on, as far as driver and kernel tell. */
+/* What multi-GPU programs depend on, as far as the driver and the kernel report it. */
 #include "doctor/health.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@ static const struct gp_entries *peers_of(const struct gp_exam *exam)
     return &exam->snapshot->lists[gp_list_index(GP_SCOPE_PEER)];
 }
 
-/* In MIG mode there is no way between GPUs, and nobody expects one. */
+/* In MIG mode there is no path between GPUs, and none is expected. */
 static bool is_whole(const struct gp_device *gpu)
 {
     return !gpu->is_mig && gpu->status == GP_STATUS_OK &&
@@ -28,7 +28,7 @@ static bool is_whole_peer(const struct gp_exam *exam, int64_t index)
     for (size_t i = 0; i < exam->snapshot->device_count; i++)
         if (!exam->snapshot->devices[i].is_mig && exam->snapshot->devices[i].index == index)
             return is_whole(&exam->snapshot->devices[i]);
-    return true; /* it was not asked for */
+    return true; /* not queried */
 }
 
 static bool is_told(const struct gp_exam *exam, const struct gp_entry *entry)
@@ -47,14 +47,14 @@ bool gp_health_has_peers(struct gp_exam *exam)
     return false;
 }
 
-/* The words for the codes of peers.p2p.read. */
+/* The meaning of the codes in peers.p2p.read. */
 static const char *reason_of(const char *code)
 {
     static const char *const reasons[][2] = {
         {"CNS", "the chipset does not support it"},
         {"GNS", "the GPU does not support it"},
         {"TNS", "the topology does not support it"},
-        {"DR", "a setting of the driver forbids it"},
+        {"DR", "disabled by a driver setting"},
         {"NS", "not supported"},
     };
     for (size_t i = 0; i < GP_ARRAY_LEN(reasons); i++)
@@ -64,7 +64,7 @@ static const char *reason_of(const char *code)
 }
 
 struct pairs {
-    size_t all, cut, linked; /* linked: cut, though NVLinks are between them */
+    size_t all, cut, linked; /* linked: no access although NVLinks connect them */
     const struct gp_entry *first;
 };
 
@@ -98,18 +98,18 @@ void gp_health_run_peers(struct gp_exam *exam)
     const char *code = peer_value(pairs.first, GP_PEER_READ)->s;
     gp_exam_report(exam, pairs.linked > 0 ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    pairs.linked > 0
-                       ? "%zu of %zu pairs of GPUs cannot read each other's memory, though NVLinks "
-                         "are between them"
+                       ? "%zu of %zu pairs of GPUs cannot read each other's memory, although "
+                         "NVLinks connect them"
                        : "%zu of %zu pairs of GPUs cannot read each other's memory directly",
                    pairs.linked > 0 ? pairs.linked : pairs.cut, pairs.all);
     gp_exam_evidence(exam, gp_gpuset_label(exam, gpu), "%s to GPU %lld is %s: %s",
                      gp_metric_table[GP_PEER_READ].name,
                      (long long)peer_value(pairs.first, GP_PEER_NUMBER)->i, code, reason_of(code));
-    gp_exam_why(exam, "NCCL and others copy through main memory instead, which is slower. GeForce "
-                      "boards mostly have no other way.");
+    gp_exam_why(exam, "NCCL and others copy through host memory instead, which is slower. Most "
+                      "GeForce boards have no other way.");
     if (pairs.linked > 0)
-        gp_exam_advice(exam, "look for settings that forbid it (NCCL_P2P_DISABLE, NVreg_ options), "
-                             "and for errors of NVLink in the kernel's log");
+        gp_exam_advice(exam, "look for settings that disable it (NCCL_P2P_DISABLE, NVreg_ "
+                             "options), and for NVLink errors in the kernel log");
 }
 
 /* ---- RDMA ---- */
@@ -150,13 +150,13 @@ static void look_at_port(struct gp_exam *exam, const char *adapter, const char *
         ports->first_active = ports->active++ == 0 ? state_path : ports->first_active;
     } else if (strstr(state, "INIT") && strcmp(layer, "InfiniBand") == 0) {
         gp_exam_report(exam, GP_VERDICT_WARN,
-                       "port %s of the InfiniBand adapter %s waits for a subnet manager", port,
+                       "port %s of the InfiniBand adapter %s is waiting for a subnet manager", port,
                        adapter);
         gp_exam_evidence(exam, state_path, "%s", state);
-        gp_exam_why(exam, "The cable is in, but nobody has given the port its address: no data "
-                          "goes through it.");
-        gp_exam_advice(exam, "have a subnet manager run in the fabric: on a switch, or opensm on a "
-                             "machine");
+        gp_exam_why(exam, "The cable is connected, but no subnet manager has assigned an address "
+                          "to the port: no data passes.");
+        gp_exam_advice(exam,
+                       "run a subnet manager in the fabric: on a switch, or opensm on a machine");
     }
 }
 
@@ -171,15 +171,14 @@ void gp_health_run_rdma(struct gp_exam *exam)
         for (long p = 0; p < count; p++)
             look_at_port(exam, adapters[i], names[p], &ports);
     }
-    /* The open module hands out memory as DMA buffers, for which peermem is not needed. */
+    /* The open module exports memory as DMA buffers, which do not need peermem. */
     if (ports.active == 0 || exam->machine.is_driver_open || !exam->machine.is_driver_loaded ||
         gp_files_exist(&exam->files, "/sys/module/nvidia_peermem"))
         return;
     gp_exam_report(exam, GP_VERDICT_INFO,
-                   "the network adapters cannot reach the GPUs' memory: nvidia-peermem is not "
-                   "loaded");
+                   "the network adapters cannot access GPU memory: nvidia-peermem is not loaded");
     gp_exam_evidence(exam, ports.first_active, "ACTIVE");
-    gp_exam_evidence(exam, "/sys/module/nvidia_peermem", "is not there");
-    gp_exam_why(exam, "Between machines NCCL copies through main memory instead.");
-    gp_exam_command(exam, "lasts until a reboot", "sudo modprobe nvidia-peermem");
+    gp_exam_evidence(exam, "/sys/module/nvidia_peermem", "missing");
+    gp_exam_why(exam, "Between machines NCCL copies through host memory instead.");
+    gp_exam_command(exam, "until the next boot", "sudo modprobe nvidia-peermem");
 }

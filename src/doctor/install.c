@@ -15,7 +15,7 @@ enum { MOST_KERNELS = 16, MOST_LOG = 4 << 20 };
 
 /* ---- modules ---- */
 
-/* NVIDIA's module of a kernel, "" if it has none; −errno of its list in *ret_error. */
+/* A kernel's NVIDIA module, "" if it has none; −errno of reading its list in *ret_error. */
 static const char *module_of(struct gp_exam *exam, const char *modules, const char *kernel,
                              int *ret_error)
 {
@@ -91,7 +91,7 @@ static bool is_driver_source(const char *name)
     return strncmp(name, "nvidia", 6) == 0;
 }
 
-/* A version below /var/lib/dkms: whether it was built for this kernel, or failed to be. */
+/* A version below /var/lib/dkms: whether it was built for this kernel, or failed. */
 static void read_dkms_version(struct gp_exam *exam, struct gp_install *in, const char *folder,
                               const char *version)
 {
@@ -102,7 +102,7 @@ static void read_dkms_version(struct gp_exam *exam, struct gp_install *in, const
         in->module_version = version;
     else if (!in->version[0])
         in->version = version;
-    /* What is left of a build is moved away when it has ended well. */
+    /* The directory of a build is moved away when the build succeeds. */
     if (gp_files_exist(&exam->files, log))
         read_log(exam, &in->failed, log);
 }
@@ -127,7 +127,8 @@ static void read_dkms(struct gp_exam *exam, struct gp_install *in)
     }
 }
 
-/* Fedora's akmods leave "580.95.05-1-for-6.17.1-300.fc43.x86_64.failed.log" beside the packages. */
+/* Fedora's akmods leave "580.95.05-1-for-6.17.1-300.fc43.x86_64.failed.log" next to the packages.
+ */
 static void read_akmods(struct gp_exam *exam, struct gp_install *in)
 {
     static const char sources[] = "/usr/src/akmods", cache[] = "/var/cache/akmods";
@@ -161,7 +162,7 @@ static void add_library(struct gp_exam *exam, struct gp_install *in, const char 
     char real[GP_PATH_SIZE];
     if (strstr(path, "/stubs/"))
         in->stub = gp_exam_text(exam, "%s", path);
-    /* CUDA's packages for newer CUDA on older drivers are no second driver. */
+    /* CUDA's compatibility packages for older drivers are not a second driver. */
     if (strstr(path, "/stubs/") || strstr(path, "/compat/") ||
         !gp_files_real(&exam->files, path, real) || is_32_bit(exam, path))
         return;
@@ -224,7 +225,7 @@ bool gp_install_same(const char *a, const char *b)
 
 /* ---- packages ---- */
 
-/* What the packages of a driver begin with, in dpkg's and pacman's names. */
+/* The prefixes of a driver's package names, in dpkg and pacman. */
 static const char *const package_words[] = {
     "cuda-drivers",
     "libcuda1",
@@ -253,7 +254,7 @@ static const char *const package_words[] = {
     NULL,
 };
 
-/* "1:580.95.05-0ubuntu1" is of 580.95.05. */
+/* "1:580.95.05-0ubuntu1" has version 580.95.05. */
 static const char *upstream_version(struct gp_exam *exam, const char *version)
 {
     const char *colon = strchr(version, ':');
@@ -283,7 +284,7 @@ static void read_packages(struct gp_exam *exam, struct gp_install *in)
     in->is_proprietary = in->is_proprietary && !in->is_open;
 }
 
-/* ---- what blocks a module ---- */
+/* ---- settings that block a module ---- */
 
 static void find_blocks(struct gp_exam *exam, const char *path, struct gp_block *block,
                         const char *module)
@@ -309,7 +310,7 @@ static bool is_closed(const struct gp_exam *exam, const char *path)
     return fd == -EACCES || fd == -EPERM;
 }
 
-/* A file in the first of these folders hides those of its name in the others. */
+/* A file in an earlier directory overrides files of the same name in later ones. */
 static const char *const config_folders[] = {"/etc/modprobe.d", "/run/modprobe.d",
                                              "/usr/local/lib/modprobe.d", "/usr/lib/modprobe.d",
                                              "/lib/modprobe.d"};

@@ -1,5 +1,5 @@
-/* What of NVIDIA's driver is on the disk: modules by kernel, builds that failed, libraries,
- * packages, and what keeps the module from being loaded. Read once, when it is first asked for. */
+/* What is on disk of NVIDIA's driver: modules by kernel, failed builds, libraries, packages, and
+ * settings that prevent loading the module. Read once, on first use. */
 #ifndef GP_DOCTOR_INSTALL_H
 #define GP_DOCTOR_INSTALL_H
 
@@ -8,64 +8,65 @@
 
 struct gp_exam;
 
-/* One of libcuda.so.1 and libnvidia-ml.so.1, of the machine's own word length. */
+/* One of libcuda.so.1 and libnvidia-ml.so.1, with the machine's own word size. */
 struct gp_driver_library {
     const char *name;    /* "libcuda.so.1" */
     const char *path;    /* where the loader finds it */
-    const char *real;    /* behind its links */
-    const char *version; /* "570.124.06", from the name of the file; "": it has none */
+    const char *real;    /* after following its links */
+    const char *version; /* "570.124.06", from the file name; "": it has none */
 };
 
-/* A line that keeps a module from being loaded. */
+/* A line that prevents a module from being loaded. */
 struct gp_block {
     enum gp_block_kind kind;
     const char *where; /* "/etc/modprobe.d/x.conf:3" */
     const char *text;
 };
 
-/* A build of the module that ended with an error. */
+/* A failed build of the module. */
 struct gp_failed_build {
-    const char *log; /* the file; NULL: none failed */
-    size_t line;     /* of the first error; 0: none was found */
+    const char *log; /* the file; NULL: no build failed */
+    size_t line;     /* of the first error; 0: none found */
     const char *error;
-    const char *kernel; /* that it was for; "": not said */
+    const char *kernel; /* the kernel it was for; "": not stated */
 };
 
 enum { GP_LIBRARIES = 16 };
 
 struct gp_install {
-    int modules_error;        /* −errno: the folder of modules cannot be read */
-    bool has_modules;         /* there is one, of any kernel */
-    bool is_kernel_here;      /* the running kernel's is among them */
+    int modules_error;        /* −errno: the directory of modules cannot be read */
+    bool has_modules;         /* there is a module for any kernel */
+    bool is_kernel_here;      /* the running kernel's modules are among them */
     bool is_list_readable;    /* of its modules */
-    const char *modules;      /* the folder: "/lib/modules" */
-    const char *module;       /* NVIDIA's, for the running kernel, below its folder; "" */
-    const char *other_kernel; /* the last other one that has it; "" */
-    const char *source;       /* where dkms or akmods build it from; "" */
+    const char *modules;      /* the directory: "/lib/modules" */
+    const char *module;       /* NVIDIA's, for the running kernel, below its directory; "" */
+    const char *other_kernel; /* the last other kernel that has it; "" */
+    const char *source;       /* the source for dkms or akmods; "" */
     struct gp_failed_build failed;
-    const char *closed_build; /* where builds or settings of modules may not be read; "" */
+    const char
+        *closed_build; /* a directory of builds or module settings that may not be read; "" */
     const char *closed_config;
     struct gp_driver_library libraries[GP_LIBRARIES];
-    size_t library_count; /* the one that the loader takes stands first, by name */
-    const char *stub;     /* a libcuda that is only for linking, where the loader finds it; "" */
-    const struct gp_package *packages; /* of the driver; only where dpkg or pacman keep them */
+    size_t library_count; /* sorted by name; the loader's choice comes first */
+    const char *stub; /* a stub libcuda that is only for linking and that the loader finds; "" */
+    const struct gp_package *packages; /* of the driver; only with dpkg or pacman */
     size_t package_count;
     int packages_error;           /* −errno; −ENOENT: another kind of distribution */
-    const char *run_trace;        /* a file that NVIDIA's own .run installer leaves; "" */
-    const char *module_version;   /* of `module`: "570.124.06", or only its branch; "": not known */
-    const char *version;          /* of what is installed: of the module, else of the library */
-    bool is_open, is_proprietary; /* the module on the disk; neither: not known */
+    const char *run_trace;        /* a file left by NVIDIA's own .run installer; "" */
+    const char *module_version;   /* of `module`: "570.124.06", or only its branch; "": unknown */
+    const char *version;          /* of the installed driver: of the module, else of the library */
+    bool is_open, is_proprietary; /* the module on disk; neither: unknown */
     struct gp_block nvidia, nouveau;
 };
 
 /* Never NULL. */
 const struct gp_install *gp_install_of(struct gp_exam *exam);
 
-/* The library that stands for the driver's programs: libnvidia-ml, else libcuda; NULL: neither is
- * here. */
+/* The library that represents the driver's user space: libnvidia-ml, else libcuda; NULL: neither is
+ * installed. */
 const struct gp_driver_library *gp_install_library(const struct gp_install *install);
 
-/* Whether two versions are of one driver; one of them may be only a branch. */
+/* Whether two versions are the same driver; one of them may be only a branch. */
 bool gp_install_same(const char *a, const char *b);
 
 #endif

@@ -40,7 +40,7 @@ const char *gp_kmsg_word(enum gp_kmsg_kind kind)
 
 /* ---- pieces ---- */
 
-/* Behind the text if it stands here, else NULL. */
+/* The text after `word` if `p` begins with it, else NULL. */
 static const char *behind(const char *p, const char *text)
 {
     size_t n = strlen(text);
@@ -77,11 +77,11 @@ static const char *blanks(const char *p)
     return p;
 }
 
-enum { LEVELS = 8 }; /* priorities below are of facility 0, the kernel's */
+enum { LEVELS = 8 }; /* lower priorities have facility 0, the kernel */
 
-/* ---- when and who ---- */
+/* ---- time and origin ---- */
 
-/* The days from 1970-01-01 on, of the Gregorian calendar. */
+/* The days since 1970-01-01 in the Gregorian calendar. */
 static int64_t days_of(int64_t year, int64_t month, int64_t day)
 {
     year -= month <= 2;
@@ -91,7 +91,7 @@ static int64_t days_of(int64_t year, int64_t month, int64_t day)
     return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
 }
 
-/* "16:24:18", with a fraction or without. */
+/* "16:24:18", optionally with a fraction. */
 static const char *time_of_day(const char *p, uint64_t *ret_ns)
 {
     uint64_t parts[3], fraction = 0, scale = GP_NS_PER_S;
@@ -118,7 +118,7 @@ static void set_wall(struct gp_kmsg *k, uint64_t year, uint64_t month, uint64_t 
         (uint64_t)days_of((int64_t)year, (int64_t)month, (int64_t)day) * 86400 * GP_NS_PER_S + ns;
 }
 
-/* "Feb 23 16:24:18"; without a year it is taken for 1972, that has every day. */
+/* "Feb 23 16:24:18"; without a year, 1972 is assumed, which has every day. */
 static const char *month_and_time(struct gp_kmsg *k, const char *p)
 {
     static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
@@ -149,7 +149,7 @@ static const char *iso_time(struct gp_kmsg *k, const char *p)
     if (!p)
         return NULL;
     set_wall(k, year, month, day, ns);
-    return p + strcspn(p, " "); /* the zone */
+    return p + strcspn(p, " "); /* the time zone */
 }
 
 static const char *bracketed_time(struct gp_kmsg *k, const char *p)
@@ -172,7 +172,7 @@ static const char *bracketed_time(struct gp_kmsg *k, const char *p)
     return p;
 }
 
-/* Behind "[…] " if a time stands there, else p. */
+/* The text after "[…] " if it is a time, else p. */
 static const char *skip_bracket(struct gp_kmsg *k, const char *p)
 {
     struct gp_kmsg tried = *k;
@@ -187,7 +187,7 @@ static const char *skip_bracket(struct gp_kmsg *k, const char *p)
     return blanks(end + 1);
 }
 
-/* "4,1234,5678901234,-;" of /dev/kmsg; *ret false if a program wrote the line. */
+/* "4,1234,5678901234,-;" of /dev/kmsg; *ret is false if a program wrote the line. */
 static const char *skip_record(struct gp_kmsg *k, const char *p, bool *ret)
 {
     uint64_t priority, sequence, us;
@@ -220,7 +220,7 @@ static const char *skip_level(const char *p, bool *ret)
     return q && q - p < 24 ? blanks(q + 1) : p;
 }
 
-/* "host kernel: "; *ret false if another program is named there. */
+/* "host kernel: "; *ret is false if it names another program. */
 static const char *skip_host(const char *p, bool *ret)
 {
     const char *host_end = strchr(p, ' ');
@@ -236,7 +236,7 @@ static const char *skip_host(const char *p, bool *ret)
     return colon + 2;
 }
 
-/* Finds where the kernel's own words begin; false: they are somebody else's. */
+/* Finds where the kernel's own text begins; false: another program wrote it. */
 static bool read_head(const char *line, struct gp_kmsg *k)
 {
     bool is_kernel = true;
@@ -248,7 +248,7 @@ static bool read_head(const char *line, struct gp_kmsg *k)
         k->stamp = p;
         k->stamp_length = (size_t)(end - p);
         p = blanks(end);
-        /* dmesg --time-format=iso names no host. */
+        /* dmesg --time-format=iso has no host name */
         bool has_host = strncmp(p, "NVRM: ", 6) != 0 && strncmp(p, "nvidia", 6) != 0;
         p = has_host ? skip_host(p, &is_kernel) : p;
         p = skip_bracket(k, p);
@@ -262,7 +262,7 @@ static bool read_head(const char *line, struct gp_kmsg *k)
     return is_kernel;
 }
 
-/* ---- what it is about ---- */
+/* ---- the subject ---- */
 
 static size_t hex_run(const char *p)
 {
@@ -272,7 +272,7 @@ static size_t hex_run(const char *p)
     return n;
 }
 
-/* "0000:65:00", ".0" behind it or not; its length, 0: there is none. */
+/* "0000:65:00", optionally with ".0"; returns its length, 0: there is none. */
 static size_t bus_id_at(const char *p, char ret[GP_KMSG_BUS_ID])
 {
     size_t domain = hex_run(p), n = domain;
@@ -285,14 +285,15 @@ static size_t bus_id_at(const char *p, char ret[GP_KMSG_BUS_ID])
         function = p[n + 1];
         n += 2;
     }
-    /* Of eight digits the first four are nought, as far as there are machines. */
+    /* An eight-digit domain begins with four zeros on all known machines. */
     (void)snprintf(ret, GP_KMSG_BUS_ID, "%.10s.%c", p + domain - 4, function);
     for (char *c = ret; *c; c++)
         *c = (char)tolower((unsigned char)*c);
     return n;
 }
 
-/* The first in the line; of errors of PCIe the last: before it the port stands that saw them. */
+/* The first address in the line; for PCIe errors the last: before it comes the port that detected
+ * them. */
 static void find_bus_id(struct gp_kmsg *k)
 {
     bool is_last = k->kind == GP_KMSG_AER_FATAL || k->kind == GP_KMSG_AER_NONFATAL ||
@@ -309,8 +310,8 @@ static void copy_name(struct gp_kmsg *k, const char *name, size_t n)
         k->process[0] = '\0';
 }
 
-/* "pid=123, name=python3, " or less of it. The name ends with the first ", ": a program that has
- * one in its name loses the rest of it to the message. */
+/* "pid=123, name=python3, " or a part of it. The name ends at the first ", ": the rest of a program
+ * name with ", " in it is taken as the message. */
 static const char *read_process(struct gp_kmsg *k, const char *p)
 {
     uint64_t pid = 0;
@@ -355,7 +356,7 @@ static const char *read_instances(struct gp_kmsg *k, const char *p)
     return q;
 }
 
-/* Behind "Xid (PCI:0000:05:00 GPU-I:05): 79, ". */
+/* The rest after "Xid (PCI:0000:05:00 GPU-I:05): 79, ". */
 static bool read_xid(struct gp_kmsg *k, const char *p)
 {
     uint64_t code;
@@ -379,8 +380,7 @@ static bool read_xid(struct gp_kmsg *k, const char *p)
     return true;
 }
 
-/* Behind "SXid (": the rest of "nvidia-nvswitch1: SXid (PCI:0000:06:00.0): 20034, Fatal, Link 48
- * …".
+/* The rest after "SXid (", in "nvidia-nvswitch1: SXid (PCI:0000:06:00.0): 20034, Fatal, Link 48 …".
  */
 static bool read_sxid(struct gp_kmsg *k, const char *p)
 {
@@ -401,7 +401,7 @@ static bool read_sxid(struct gp_kmsg *k, const char *p)
     return true;
 }
 
-/* Who was killed or crashed. */
+/* The process that was killed or crashed. */
 static void read_victim(struct gp_kmsg *k)
 {
     uint64_t pid;
@@ -479,7 +479,7 @@ bool gp_kmsg_parse_copied(const char *line, struct gp_kmsg *ret)
     return false;
 }
 
-/* ---- what messages say ---- */
+/* ---- the message ---- */
 
 bool gp_kmsg_nvlink(const char *message, struct gp_kmsg_nvlink *ret)
 {

@@ -1,15 +1,15 @@
-/* A line of the kernel's log, as far as it tells of GPUs.
+/* A line of the kernel log, as far as it concerns GPUs.
  *
- * The forms of /dev/kmsg, dmesg, journalctl and syslog's files are known; a line of syslog that is
- * not the kernel's, or that a program wrote into the kernel's log, is none. Pure: text in, struct
- * out. */
+ * The formats of /dev/kmsg, dmesg, journalctl and syslog files are known. A syslog line from
+ * another program, or one that a program wrote to the kernel log, is rejected. Pure: text in,
+ * struct out. */
 #ifndef GP_DOCTOR_KMSG_H
 #define GP_DOCTOR_KMSG_H
 
 #include "base/util.h"
 
 enum gp_kmsg_kind {
-    GP_KMSG_NONE, /* nothing about GPUs */
+    GP_KMSG_NONE, /* not about GPUs */
 #define KIND(id, ...) GP_KMSG_##id,
 #define LINE(...)
 #include "doctor/kmsg.def"
@@ -21,7 +21,7 @@ enum gp_kmsg_kind {
 enum gp_kmsg_clock {
     GP_KMSG_NO_CLOCK,
     GP_KMSG_SINCE_BOOT,
-    GP_KMSG_WALL, /* as the line has it: of an unknown zone, and maybe without the year */
+    GP_KMSG_WALL, /* as in the line: of an unknown time zone, and possibly without the year */
 };
 
 enum { GP_KMSG_BUS_ID = 20, GP_KMSG_PROCESS = 64, GP_KMSG_NO_INSTANCE = -1 };
@@ -30,26 +30,27 @@ struct gp_kmsg {
     enum gp_kmsg_kind kind;
     enum gp_kmsg_clock clock;
     uint64_t time_ns;
-    const char *stamp; /* the time as it stands in the line */
+    const char *stamp; /* the time as text in the line */
     size_t stamp_length;
-    const char *body;            /* the line behind time, host and "kernel:" */
-    const char *message;         /* what it says, behind the numbers; of what has none the body */
-    char bus_id[GP_KMSG_BUS_ID]; /* "0000:65:00.0"; "": it names none */
-    unsigned code;               /* Xid, SXid; 0 else */
-    int gpu_instance, compute_instance; /* of MIG, or GP_KMSG_NO_INSTANCE */
-    int64_t pid;                        /* 0: not known */
-    char process[GP_KMSG_PROCESS];      /* "": not known; may be anything a user calls a program */
+    const char *body;    /* the line after the time, host and "kernel:" */
+    const char *message; /* the text after the numbers, or the whole body if there are none */
+    char bus_id[GP_KMSG_BUS_ID];        /* "0000:65:00.0"; "": not named */
+    unsigned code;                      /* Xid, SXid; otherwise 0 */
+    int gpu_instance, compute_instance; /* MIG, or GP_KMSG_NO_INSTANCE */
+    int64_t pid;                        /* 0: unknown */
+    char process[GP_KMSG_PROCESS];      /* "": unknown; users can name programs anything */
     unsigned cause;                     /* the Xid that an Xid 45 names as its cause; 0: none */
-    bool is_fatal;                      /* an SXid, or an Xid of NVLink, says so */
+    bool is_fatal;                      /* set if an SXid, or an Xid of NVLink, says so */
 };
 
-/* False, with the kind GP_KMSG_NONE, if it is nothing about GPUs. The texts lie in the line. */
+/* False, with the kind GP_KMSG_NONE, if the line is not about GPUs. The texts point into the line.
+ */
 bool gp_kmsg_parse(const char *line, struct gp_kmsg *ret);
 
-/* The same for a line that somebody has copied: whatever may stand before the driver's words. */
+/* Likewise for a line copied by someone: anything may precede the driver's text. */
 bool gp_kmsg_parse_copied(const char *line, struct gp_kmsg *ret);
 
-/* Whether the kind is something to tell of, not only a part or the surroundings of it. */
+/* Whether lines of this kind are reported, and not only context. */
 bool gp_kmsg_is_notable(enum gp_kmsg_kind kind);
 
 /* "bus-lost": the id of its message. */
@@ -58,8 +59,8 @@ const char *gp_kmsg_word(enum gp_kmsg_kind kind);
 /* What the message of an Xid 144 to 150 says. */
 struct gp_kmsg_nvlink {
     char unit[24];   /* "RLW_RXPIPE" */
-    bool is_fatal;   /* as the message has it */
-    unsigned link;   /* of the GPU */
+    bool is_fatal;   /* as in the message */
+    unsigned link;   /* on the GPU */
     unsigned reason; /* bits 20 to 25 of the first number */
     uint32_t status; /* the second number */
     bool has_status;
@@ -67,7 +68,7 @@ struct gp_kmsg_nvlink {
 
 bool gp_kmsg_nvlink(const char *message, struct gp_kmsg_nvlink *ret);
 
-/* What the message of an Xid 154 says: numbers of recovery actions. */
+/* The numbers of recovery actions in the message of an Xid 154. */
 bool gp_kmsg_recovery(const char *message, unsigned *ret_was, unsigned *ret_now);
 
 #endif

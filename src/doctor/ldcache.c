@@ -1,5 +1,5 @@
-/* The cache is a header, entries of fixed size and the strings that these point to. Its numbers are
- * of the machine's byte order; all machines with a GPU driver are little-endian. */
+/* The cache consists of a header, entries of fixed size, and the strings that these point to. Its
+ * numbers have the machine's byte order; all machines with a GPU driver are little-endian. */
 #include "doctor/ldcache.h"
 
 #include "doctor/files.h"
@@ -28,7 +28,7 @@ static uint32_t number_at(const char *p)
     return byte[0] | (uint32_t)byte[1] << 8 | (uint32_t)byte[2] << 16 | (uint32_t)byte[3] << 24;
 }
 
-/* The part for old versions of glibc stands first; the other begins behind it, aligned. */
+/* The section for old versions of glibc comes first; the other follows, aligned. */
 static size_t new_part(const char *data, size_t size)
 {
     if (size < OLD_HEADER || memcmp(data, old_magic, sizeof(old_magic) - 1) != 0)
@@ -52,7 +52,7 @@ bool gp_ldcache_init(struct gp_ldcache *cache, const void *data, size_t size)
     size_t strings_size = number_at(base + AT_STRINGS_SIZE);
     if (strings > size || strings_size > size - strings)
         return false;
-    /* The last string ends the others too. */
+    /* The last string's terminator bounds the others too. */
     if (count > 0 && (strings_size == 0 || base[strings + strings_size - 1] != '\0'))
         return false;
     for (size_t i = 0; i < count; i++) {
@@ -93,7 +93,7 @@ bool gp_library_is_for(const struct gp_library *library, const char *arch)
 {
     static const struct {
         const char *arch;
-        unsigned flags; /* of them the second byte says what the programs are */
+        unsigned flags; /* whose second byte is the program type */
     } kinds[] = {{"x86_64", 0x03}, {"aarch64", 0x0a}, {"ppc64le", 0x05},
                  {"i686", 0x00},   {"armv7l", 0x09},  {"riscv64", 0x10}};
     for (size_t i = 0; arch && i < GP_ARRAY_LEN(kinds); i++)

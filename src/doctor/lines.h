@@ -1,4 +1,4 @@
-/* The lines of a text that need not end with NUL: a file that is mapped. */
+/* The lines of a text that need not be NUL-terminated: a mapped file. */
 #ifndef GP_DOCTOR_LINES_H
 #define GP_DOCTOR_LINES_H
 
@@ -8,7 +8,7 @@
 
 struct gp_lines {
     const char *at, *end;
-    size_t number; /* of the line that was given last, from 1 */
+    size_t number; /* of the last returned line, from 1 */
 };
 
 static inline struct gp_lines gp_lines_of(const char *text, size_t length)
@@ -16,7 +16,7 @@ static inline struct gp_lines gp_lines_of(const char *text, size_t length)
     return (struct gp_lines){.at = text, .end = text + length};
 }
 
-/* The next line, without its end; false behind the last. */
+/* The next line, without its newline; false after the last. */
 static inline bool gp_lines_next(struct gp_lines *lines, const char **ret, size_t *ret_length)
 {
     if (lines->at >= lines->end)
@@ -31,7 +31,7 @@ static inline bool gp_lines_next(struct gp_lines *lines, const char **ret, size_
     return true;
 }
 
-/* The next word of a line, up to a blank; false at its end. */
+/* The next word of a line, up to a space; false at its end. */
 static inline bool gp_lines_word(const char **at, const char *end, const char **ret,
                                  size_t *ret_length)
 {

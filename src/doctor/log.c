@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 enum {
-    LINE_SIZE = 8192,      /* as long as records of /dev/kmsg can be */
-    TEXT_SIZE = 512,       /* of what is kept of a line */
-    MOST_BYTES = 16 << 20, /* of a file, its end */
+    LINE_SIZE = 8192,      /* the maximum length of a /dev/kmsg record */
+    TEXT_SIZE = 512,       /* stored per line */
+    MOST_BYTES = 16 << 20, /* at the end of a file */
     LOOK_BACK = 16,
 };
 
@@ -19,8 +19,8 @@ static const char kernel_log[] = "/dev/kmsg";
 struct reader {
     struct gp_exam *exam;
     struct gp_log *log;
-    uint64_t number;              /* of the line; 0: not known */
-    char subject[GP_KMSG_BUS_ID]; /* which GPU the lines before were about */
+    uint64_t number;              /* of the line; 0: unknown */
+    char subject[GP_KMSG_BUS_ID]; /* the GPU that the previous lines were about */
 };
 
 /* ---- lines ---- */
@@ -37,7 +37,7 @@ static const char *stamp_of(struct gp_exam *exam, const struct gp_kmsg *k)
     return gp_exam_text(exam, "%.*s", (int)k->stamp_length, k->stamp);
 }
 
-/* Counts it with a line shortly before that says the same. */
+/* Counts it with a recent line of the same meaning, if there is one. */
 static bool join(struct reader *r, const struct gp_kmsg *k)
 {
     size_t count = r->log->count;
@@ -58,7 +58,7 @@ static void keep(struct reader *r, const char *text, const struct gp_kmsg *k)
     struct gp_log *log = r->log;
     if (join(r, k))
         return;
-    if (log->count == GP_LOG_LINES) { /* the oldest go */
+    if (log->count == GP_LOG_LINES) { /* drop the oldest */
         log->is_cut = true;
         log->count -= GP_LOG_LINES / 4;
         memmove(log->lines, log->lines + GP_LOG_LINES / 4, log->count * sizeof(*log->lines));
@@ -66,7 +66,7 @@ static void keep(struct reader *r, const char *text, const struct gp_kmsg *k)
     struct gp_log_line *line = &log->lines[log->count];
     const char *kept = gp_exam_text(r->exam, "%.*s", TEXT_SIZE, text);
     *line = (struct gp_log_line){.text = kept, .where = log->path, .last_ns = k->time_ns};
-    if (!gp_kmsg_parse(kept, &line->kmsg)) /* once more: its texts lie in the copy */
+    if (!gp_kmsg_parse(kept, &line->kmsg)) /* again: its texts point into the copy */
         return;
     (void)snprintf(line->kmsg.bus_id, sizeof(line->kmsg.bus_id), "%s", k->bus_id);
     line->last_stamp = stamp_of(r->exam, &line->kmsg);
@@ -81,23 +81,23 @@ static void take_line(struct reader *r, const char *text)
     if (!gp_kmsg_parse(text, &k))
         return;
     if (k.kind == GP_KMSG_BOOT) {
-        r->log->count = 0; /* what was before is over */
+        r->log->count = 0; /* the earlier boot is over */
         r->subject[0] = '\0';
         return;
     }
     if (k.bus_id[0])
         memcpy(r->subject, k.bus_id, sizeof(r->subject));
     else if (k.kind == GP_KMSG_SUBJECT || k.kind == GP_KMSG_LEGACY)
-        r->subject[0] = '\0'; /* that of a GPU without an address */
+        r->subject[0] = '\0'; /* matches a GPU without an address */
     else
         memcpy(k.bus_id, r->subject, sizeof(k.bus_id));
     if (gp_kmsg_is_notable(k.kind))
         keep(r, text, &k);
 }
 
-/* ---- where they stand ---- */
+/* ---- sources ---- */
 
-/* Takes the whole lines of the buffer; returns how much of it is left over, moved to its head. */
+/* Processes the complete lines of the buffer; moves the rest to its head and returns the length. */
 static size_t take_lines(struct reader *r, char *buf, size_t length, bool *is_within)
 {
     char *p = buf, *end;
@@ -110,7 +110,7 @@ static size_t take_lines(struct reader *r, char *buf, size_t length, bool *is_wi
         p = end + 1;
     }
     length -= (size_t)(p - buf);
-    if (length + 1 == LINE_SIZE) { /* too long for a line of the kernel */
+    if (length + 1 == LINE_SIZE) { /* too long for a kernel line */
         *is_within = true;
         length = 0;
     }
@@ -143,7 +143,7 @@ static int read_file(struct reader *r, int fd)
     return 0;
 }
 
-/* A record for each read; one that was overwritten meanwhile is passed over. */
+/* One record per read; a record that was overwritten meanwhile is skipped. */
 static int read_records(struct reader *r, int fd)
 {
     char buf[LINE_SIZE];
@@ -154,7 +154,7 @@ static int read_records(struct reader *r, int fd)
         if (n <= 0)
             return n < 0 && errno != EAGAIN ? -errno : 0;
         buf[n] = '\0';
-        buf[strcspn(buf, "\n")] = '\0'; /* what follows are names of devices */
+        buf[strcspn(buf, "\n")] = '\0'; /* device names follow */
         take_line(r, buf);
     }
 }

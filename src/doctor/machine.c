@@ -11,8 +11,8 @@
 
 /* ---- distribution ---- */
 
-/* By the words in ID and ID_LIKE of os-release(5), in this order. Some are like another one and
- * have neither its packages nor its repositories. */
+/* By the words in ID and ID_LIKE of os-release(5), in this order. Some derivatives have neither the
+ * packages nor the repositories of their parent. */
 static const struct {
     const char *id;
     enum gp_distro distro;
@@ -75,7 +75,8 @@ static void read_distro(struct gp_machine *m, const struct gp_files *files)
             if (is_found)
                 m->distro = families[i].distro;
         }
-    /* Some of Fedora's kind call themselves like all of the family; their numbers tell. */
+    /* Some Fedora derivatives list the whole family in ID_LIKE; the version number tells them
+     * apart. */
     if (m->distro == GP_DISTRO_RHEL && strtoul(m->distro_version, NULL, 10) >= FIRST_OF_FEDORA)
         m->distro = GP_DISTRO_FEDORA;
     if (gp_files_exist(files, "/run/ostree-booted")) /* packages are layered, not installed */
@@ -92,9 +93,9 @@ const char *gp_distro_word(enum gp_distro distro)
     return words[distro];
 }
 
-/* ---- kernel, architecture, surroundings ---- */
+/* ---- kernel, architecture, container ---- */
 
-/* By a program of the machine: the kernel that runs here may be another one than the root's. */
+/* From a program of the machine: the kernel running here may differ from the root's. */
 static void read_arch(struct gp_machine *m, const struct gp_files *files)
 {
     static const char *const programs[] = {"/bin/sh", "/usr/bin/env", "/sbin/init"};
@@ -120,14 +121,14 @@ static void read_arch(struct gp_machine *m, const struct gp_files *files)
 static void read_container(struct gp_machine *m, const struct gp_files *files)
 {
     static const struct {
-        const char *value; /* of the variable "container", as the first process has it */
+        const char *value; /* the variable "container" of the first process */
         const char *word;
     } values[] = {{"podman", "podman"},
                   {"docker", "docker"},
                   {"lxc", "lxc"},
                   {"systemd-nspawn", "systemd-nspawn"},
                   {"oci", "an OCI container"}};
-    char line[64]; /* systemd keeps the first process's variable for the others */
+    char line[64]; /* systemd passes on the first process's variable */
     const char *variable = gp_machine_variable(m, "container");
     if (!variable && gp_files_line(files, "/run/systemd/container", line, sizeof(line)))
         variable = line;
@@ -150,7 +151,7 @@ static void read_surroundings(struct gp_machine *m, const struct gp_files *files
     if (!gp_files_line(files, "/proc/sys/kernel/osrelease", m->kernel, sizeof(m->kernel)))
         m->kernel[0] = '\0';
     m->is_wsl = strstr(m->kernel, "icrosoft") || gp_files_exist(files, "/usr/lib/wsl/lib");
-    /* The device tree has a list of names, each ended by NUL. */
+    /* The device tree holds a list of NUL-terminated names. */
     long n = gp_files_read(files, "/proc/device-tree/compatible", text, sizeof(text));
     m->is_apple = n > 0 && strncmp(text, "apple,", 6) == 0;
     m->is_jetson = gp_files_exist(files, "/etc/nv_tegra_release") ||
@@ -229,7 +230,7 @@ static void read_pci(struct gp_machine *m, const struct gp_files *files, struct 
         if (gpu.vendor == GP_PCI_NVIDIA && gpu.class >> 8 == CLASS_OTHER_BRIDGE)
             m->nvswitch_count++;
         if (is_virtual_function(files, gpu.bus_id))
-            continue; /* a part of a GPU, for a virtual machine */
+            continue; /* a virtual function of a GPU */
         if ((gpu.class >> 16 == CLASS_DISPLAY || gpu.class >> 16 == CLASS_ACCELERATOR) &&
             m->gpu_count < GP_MACHINE_GPUS)
             add_gpu(m, files, &gpu);
@@ -240,7 +241,7 @@ static void read_pci(struct gp_machine *m, const struct gp_files *files, struct 
 
 bool gp_machine_runs(const struct gp_files *files, const char *program)
 {
-    enum { KEPT = 15 }; /* what the kernel keeps of a name */
+    enum { KEPT = 15 }; /* the kernel's limit for a process name */
     struct gp_arena scratch = {0};
     char **names, path[64], name[32];
     bool is_found = false;

@@ -1,5 +1,5 @@
-/* The machine that is examined: its distribution and kernel, what it runs in, its GPUs as PCI knows
- * them, and the driver that is loaded. What many checks ask for, read once. */
+/* The examined machine: its distribution and kernel, its container, its GPUs as PCI reports them,
+ * and the loaded driver. The data many checks need, read once. */
 #ifndef GP_DOCTOR_MACHINE_H
 #define GP_DOCTOR_MACHINE_H
 
@@ -8,7 +8,7 @@
 struct gp_arena;
 struct gp_files;
 
-/* X(id, word): families of distributions that take the same commands. */
+/* X(id, word): families of distributions that share commands. */
 #define GP_DISTROS(X)                                                                              \
     X(DEBIAN, "Debian")                                                                            \
     X(UBUNTU, "Ubuntu")                                                                            \
@@ -33,8 +33,8 @@ enum { GP_MACHINE_GPUS = 64 };
 struct gp_pci_gpu {
     char bus_id[20]; /* "0000:65:00.0" */
     unsigned vendor, device, class;
-    char driver[32];            /* of the kernel, that owns it; "": none does */
-    bool shows_screen;          /* the firmware's boot messages came up on it */
+    char driver[32];            /* the bound kernel driver; "": none */
+    bool shows_screen;          /* the firmware used it as the boot display */
     const struct gp_chip *chip; /* NULL: not in the table */
 };
 
@@ -50,26 +50,26 @@ struct gp_machine {
     const char *container;            /* "docker", "podman", "kubernetes", "lxc", …; NULL: none */
     struct gp_pci_gpu gpus[GP_MACHINE_GPUS];
     size_t gpu_count;
-    size_t nvidia_count, amd_count, intel_count; /* of them */
+    size_t nvidia_count, amd_count, intel_count; /* among them */
     size_t nvswitch_count;
     bool is_pci_readable;  /* there is a list of PCI devices */
-    bool is_driver_loaded; /* NVIDIA's module is in the kernel */
+    bool is_driver_loaded; /* NVIDIA's module is loaded */
     bool is_driver_open;   /* its open variant; only if it is loaded */
-    bool is_flavour_known; /* whether it is that one */
-    char driver[32];       /* "570.124.06"; "": not loaded, or it does not say */
-    char *environment;     /* "NAME=value" texts, each with its NUL, the last one empty */
+    bool is_flavour_known; /* whether it is open */
+    char driver[32];       /* "570.124.06"; "": not loaded, or unknown */
+    char *environment;     /* NUL-terminated "NAME=value" strings, followed by an empty one */
 };
 
-/* Whether a process of this name can be seen to run. */
+/* Whether a process of this name is seen running. */
 bool gp_machine_runs(const struct gp_files *files, const char *program);
 
-/* "0000:65:00.0": what a device on the PCI bus is called; nothing else is. */
+/* "0000:65:00.0": whether it is a PCI device address, and nothing else. */
 bool gp_is_bus_id(const char *name);
 
 void gp_machine_read(struct gp_machine *machine, const struct gp_files *files,
                      struct gp_arena *arena);
 
-/* The value of a variable in the environment of who examines; NULL: it is not set. */
+/* The value of a variable in the user's environment; NULL: not set. */
 const char *gp_machine_variable(const struct gp_machine *machine, const char *name);
 
 const char *gp_distro_word(enum gp_distro distro);

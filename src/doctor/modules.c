@@ -6,7 +6,7 @@
 
 /* ---- modules.dep ---- */
 
-/* Whether a file's name, without ".ko", is that of the module: not of uvm, modeset or drm. */
+/* Whether a file's name, without ".ko", is that of the main module: not uvm, modeset or drm. */
 static bool is_nvidia(const char *name, size_t length)
 {
     static const char *const others[] = {"nvidia-current", "nvidia-current-open"};
@@ -147,7 +147,7 @@ enum gp_block_kind gp_modules_command_line(const char *text, const char *module,
 
 /* ---- logs of builds ---- */
 
-/* What a compiler, the kernel's build or a shell says; "Error 2" of make comes behind it. */
+/* What a compiler, kbuild or a shell prints; make's "Error 2" follows it. */
 static bool says_error(const char *line, size_t length)
 {
     static const char *const marks[] = {"error:",

@@ -22,7 +22,7 @@ static void add(struct gp_nvidia *nv, const char *name, unsigned capability)
         nv->gpus[nv->count++] = gpu;
 }
 
-/* "8.6" as 86; 0 for what is none. */
+/* "8.6" as 86; 0 if it is not a compute capability. */
 static unsigned capability_of(const char *text)
 {
     char *end;
@@ -40,7 +40,7 @@ static void add_answers(struct gp_nvidia *nv, const struct gp_snapshot *snapshot
     }
 }
 
-/* The name that people know: "GP100GL [Tesla P100 PCIe 16GB]" has it in brackets. */
+/* The name people know: "GP100GL [Tesla P100 PCIe 16GB]" has it in brackets. */
 static void add_chip(struct gp_nvidia *nv, const struct gp_pci_gpu *gpu)
 {
     char name[128];
@@ -98,7 +98,7 @@ const char *gp_nvidia_gpu_words(struct gp_exam *exam, const struct gp_nvidia_gpu
                            : gp_exam_text(exam, "%s", gpu->name);
 }
 
-/* The branch that is kept up longest, if it is new enough; for GPUs that it leaves out their last
+/* The branch with the longest support, if it is new enough; for GPUs that it dropped, their last
  * one. */
 static void install_driver(struct gp_exam *exam, const char *driver)
 {
@@ -118,7 +118,7 @@ void gp_nvidia_update_driver(struct gp_exam *exam, const char *driver)
     if (m->container) {
         gp_exam_advice(exam, "on the host: update the driver to %s or newer", driver);
     } else if (m->is_wsl) {
-        gp_exam_advice(exam, "on Windows: update NVIDIA's driver to one for CUDA %s or newer",
+        gp_exam_advice(exam, "in Windows: update NVIDIA's driver to one for CUDA %s or newer",
                        gp_cuda_ceiling(driver));
     } else {
         gp_exam_advice(exam, "update the driver to %s or newer:", driver);

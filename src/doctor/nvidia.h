@@ -1,4 +1,4 @@
-/* What programs are judged against: NVIDIA's GPUs of the machine and their driver. */
+/* What programs are judged against: the machine's NVIDIA GPUs and their driver. */
 #ifndef GP_DOCTOR_NVIDIA_H
 #define GP_DOCTOR_NVIDIA_H
 
@@ -9,31 +9,31 @@ struct gp_exam;
 
 struct gp_nvidia_gpu {
     char name[64];       /* "Tesla P100 PCIe 16GB" */
-    unsigned capability; /* 60; 0: not known */
+    unsigned capability; /* 60; 0: unknown */
 };
 
 struct gp_nvidia {
-    char driver[32];                            /* "550.54.14"; "": not known */
-    struct gp_nvidia_gpu gpus[GP_MACHINE_GPUS]; /* a model stands there once */
+    char driver[32];                            /* "550.54.14"; "": unknown */
+    struct gp_nvidia_gpu gpus[GP_MACHINE_GPUS]; /* each model once */
     size_t count;
-    size_t gpu_count;                       /* of all */
+    size_t gpu_count;                       /* of all GPUs */
     unsigned capabilities[GP_MACHINE_GPUS]; /* of the models */
 };
 
-/* By what the driver says if it was asked, else by the files. GPUs that are kept for virtual
- * machines do not count. */
+/* From the driver if it was queried, otherwise from the files. GPUs reserved for virtual machines
+ * do not count. */
 void gp_nvidia_read(struct gp_nvidia *nv, const struct gp_exam *exam);
 
-/* The same for gp_build_judge(); what it points to is in `nv`. */
+/* Likewise for gp_build_judge(); its pointers refer to `nv`. */
 struct gp_target gp_nvidia_target(const struct gp_nvidia *nv);
 
-/* For gp_check.applies: there is a GPU of NVIDIA. */
+/* For gp_check.applies: there is an NVIDIA GPU. */
 bool gp_nvidia_is_there(struct gp_exam *exam);
 
 /* "Tesla P100 PCIe 16GB (compute capability 6.0)" */
 const char *gp_nvidia_gpu_words(struct gp_exam *exam, const struct gp_nvidia_gpu *gpu);
 
-/* Adds to the finding how to come to this driver or a newer one. */
+/* Adds to the finding how to get this driver or a newer one. */
 void gp_nvidia_update_driver(struct gp_exam *exam, const char *driver);
 
 #endif

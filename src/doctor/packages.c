@@ -12,7 +12,7 @@
 
 /* ---- dpkg ---- */
 
-/* The value of "Key: value"; false if the line is another one. */
+/* The value of "Key: value"; false if the line has another key. */
 static bool field(const char *line, size_t length, const char *key, char *ret, size_t size)
 {
     size_t n = strlen(key);

@@ -21,7 +21,7 @@ const char *gp_pyenv_kind_word(enum gp_pyenv_kind kind)
 
 /* ---- the packages of an environment ---- */
 
-/* Names of packages that have to do with GPUs; * stands for any end. */
+/* Package names related to GPUs; * matches any suffix. */
 static const char *const wanted[] = {
     "torch",        "torchvision",  "torchaudio", "pytorch*",     "libtorch",    "tensorflow",
     "tensorflow-*", "tf-nightly*",  "jax",        "jaxlib",       "jax-cuda*",   "nvidia-*",
@@ -45,9 +45,9 @@ enum { PACKAGES_MAX = 256, PREFIXES_MAX = 1024 };
 struct search {
     struct gp_exam *exam;
     struct gp_pyenvs *envs;
-    struct gp_pypackage packages[PACKAGES_MAX]; /* of the environment that is looked into */
+    struct gp_pypackage packages[PACKAGES_MAX]; /* of the current environment */
     size_t count;
-    size_t prefixes; /* that were looked at: links can make many of one */
+    size_t prefixes; /* directories visited: links can make many of one */
 };
 
 static const char *keep(struct search *s, const char *text)
@@ -111,7 +111,7 @@ static bool is_known(const struct gp_pyenvs *envs, const char *site)
     return false;
 }
 
-/* Adds a folder of packages, unless it is known under another name. */
+/* Adds a package directory, unless it is known under another name. */
 static bool add_site(struct search *s, const char *prefix, const char *site, const char *python,
                      struct place place)
 {
@@ -135,7 +135,7 @@ static bool add_site(struct search *s, const char *prefix, const char *site, con
     return true;
 }
 
-/* One of which only the place is known, and why. */
+/* An environment of which only the path is known, and why. */
 static void add_unreadable(struct search *s, const char *prefix, struct place place, int error)
 {
     for (size_t i = 0; i < s->envs->count; i++)
@@ -151,10 +151,10 @@ static void add_unreadable(struct search *s, const char *prefix, struct place pl
                                                             .error = error};
 }
 
-/* What versions in names of files and folders consist of; "t": without the GIL. */
+/* Characters in the version part of file and directory names; "t": without the GIL. */
 static const char version_signs[] = "0123456789.t";
 
-/* The version in the name that a link to a Python has: /usr/bin/python3 -> python3.11. */
+/* The version in the target of a link to Python: /usr/bin/python3 -> python3.11. */
 static void version_of_link(struct search *s, const char *prefix, char *ret, size_t size)
 {
     char path[GP_PATH_SIZE], link[GP_PATH_SIZE];
@@ -228,7 +228,7 @@ static bool add_prefix(struct search *s, const char *prefix, struct place place)
     return add_library(s, prefix, "lib64", place) || is_found;
 }
 
-/* Cuts a path down to its folder. */
+/* Truncates a path to its directory. */
 static bool to_parent(char path[GP_PATH_SIZE])
 {
     char *slash = strrchr(path, '/');
@@ -238,7 +238,7 @@ static bool to_parent(char path[GP_PATH_SIZE])
     return true;
 }
 
-/* The environment of an interpreter: where it stands, or where its links lead. */
+/* The environment of an interpreter: where it is, or where its links lead. */
 static bool add_interpreter(struct search *s, const char *interpreter, struct place place)
 {
     char path[GP_PATH_SIZE];
@@ -254,9 +254,9 @@ static bool add_interpreter(struct search *s, const char *interpreter, struct pl
     return false;
 }
 
-/* ---- where they are ---- */
+/* ---- locations ---- */
 
-/* By its name: nothing is started. */
+/* By its name: nothing is executed. */
 static bool is_python(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -282,7 +282,7 @@ static void add_named(struct search *s, const char *path)
         add_unreadable(s, path, place, error ? error : -ENOENT);
 }
 
-/* What the shell would start: an environment that is active, else the first python3 in PATH. */
+/* What the shell would start: an active environment, else the first python3 in PATH. */
 static void add_active(struct search *s)
 {
     static const char *const variables[] = {"VIRTUAL_ENV", "CONDA_PREFIX"};
@@ -307,7 +307,7 @@ static void add_active(struct search *s)
             return;
 }
 
-/* ~ is the user's home, . the working directory; a place that ends in / holds environments. */
+/* ~ is the user's home, . the working directory; a place that ends in / contains environments. */
 static const struct {
     const char *path;
     enum gp_pyenv_kind kind;
@@ -367,7 +367,7 @@ static void add_place(struct search *s, const char *text, enum gp_pyenv_kind kin
         (void)add_prefix(s, path, (struct place){.kind = kind});
 }
 
-/* ~/.conda/environments.txt has one on each line. */
+/* ~/.conda/environments.txt lists one per line. */
 static void add_conda_list(struct search *s)
 {
     enum { LIST_MAX = 64 << 10 };

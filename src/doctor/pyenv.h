@@ -1,5 +1,5 @@
-/* The Python environments of a machine, and which packages for GPUs they have: by the names in
- * their folders, without running a Python. */
+/* The Python environments of a machine, and the GPU packages in them: read from directory names,
+ * without running Python. */
 #ifndef GP_DOCTOR_PYENV_H
 #define GP_DOCTOR_PYENV_H
 
@@ -11,9 +11,9 @@ struct gp_exam;
 #define GP_PYENV_KINDS(X)                                                                          \
     X(VENV, "virtual environment")                                                                 \
     X(CONDA, "conda environment")                                                                  \
-    X(PYTHON, "a Python of its own") /* of pyenv, uv, or built by hand */                          \
+    X(PYTHON, "standalone Python") /* from pyenv, uv, or built by hand */                          \
     X(SYSTEM, "the distribution's Python")                                                         \
-    X(USER, "the user's packages") /* ~/.local: added to all but virtual environments */
+    X(USER, "the user's packages") /* ~/.local: used by all except virtual environments */
 
 enum gp_pyenv_kind {
 #define X(id, word) GP_PYENV_##id,
@@ -26,21 +26,21 @@ const char *gp_pyenv_kind_word(enum gp_pyenv_kind kind);
 struct gp_pypackage {
     const char *name;    /* "nvidia-cudnn-cu12" */
     const char *version; /* "9.7.1.26" */
-    const char *entry;   /* its folder or file: "torch-2.7.1.dist-info" */
-    bool is_conda;       /* of conda-meta; then `entry` ends with the build */
+    const char *entry;   /* its directory or file: "torch-2.7.1.dist-info" */
+    bool is_conda;       /* from conda-meta; then `entry` ends with the build */
 };
 
-/* A folder of packages; a prefix with two Pythons is two of these. */
+/* A package directory; a prefix with two Pythons has two of them. */
 struct gp_pyenv {
     const char *prefix; /* "/home/ada/venv" */
     const char *site;   /* "/home/ada/venv/lib/python3.11/site-packages" */
-    const char *python; /* "3.11"; "": not known */
+    const char *python; /* "3.11"; "": unknown */
     enum gp_pyenv_kind kind;
     bool is_named;                       /* by --python */
     bool is_active;                      /* what the user's shell would start */
-    bool has_torch;                      /* there is a folder of this name */
-    int error;                           /* 0, or −errno: it cannot be looked into */
-    const struct gp_pypackage *packages; /* those that have to do with GPUs, sorted by entry */
+    bool has_torch;                      /* it has a directory of this name */
+    int error;                           /* 0, or −errno: it cannot be read */
+    const struct gp_pypackage *packages; /* those related to GPUs, sorted by entry */
     size_t count;
 };
 
@@ -49,19 +49,20 @@ enum { GP_PYENVS = 256 };
 struct gp_pyenvs {
     struct gp_pyenv list[GP_PYENVS];
     size_t count;
-    bool is_cut; /* there are more */
+    bool is_cut; /* the limit was reached */
 };
 
-/* Found when it is first asked for; never NULL. */
+/* Searched on first use; never NULL. */
 const struct gp_pyenvs *gp_pyenvs_of(struct gp_exam *exam);
 
-/* Whether all that are there could be looked into. */
+/* Whether all environments found could be read. */
 bool gp_pyenvs_readable(const struct gp_pyenvs *envs);
 
-/* The package with this name, NULL: it is not there. Of two, one of pip goes first. */
+/* The package with this name; NULL: not installed. Of two, one installed by pip takes precedence.
+ */
 const struct gp_pypackage *gp_pyenv_package(const struct gp_pyenv *env, const char *name);
 
-/* The first whose name begins so. */
+/* The first whose name has this prefix. */
 const struct gp_pypackage *gp_pyenv_package_like(const struct gp_pyenv *env, const char *prefix);
 
 /* The path of a file among the packages; false if it is too long. */

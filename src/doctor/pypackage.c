@@ -6,7 +6,7 @@
 
 /* ---- names ---- */
 
-/* As PEP 503 has them: runs of - _ . become one -. */
+/* Normalized as in PEP 503: runs of - _ . become one -. */
 static bool normalize(const char *text, size_t length, char name[GP_PYPACKAGE_NAME])
 {
     size_t n = 0;
@@ -24,7 +24,8 @@ static bool normalize(const char *text, size_t length, char name[GP_PYPACKAGE_NA
     return n > 0;
 }
 
-/* What versions are made of, here and in PEP 440: nothing else gets into what is to be typed. */
+/* The characters of versions, here and in PEP 440: nothing else may get into a suggested command.
+ */
 static bool is_version(const char *text, size_t length)
 {
     for (size_t i = 0; i < length; i++)
@@ -42,7 +43,7 @@ static bool copy(const char *text, size_t length, char *ret, size_t size)
     return true;
 }
 
-/* The length without a suffix; 0: it ends otherwise. */
+/* The length without a suffix; 0: it does not have the suffix. */
 static size_t without(const char *entry, const char *suffix)
 {
     size_t n = strlen(entry), s = strlen(suffix);
@@ -92,8 +93,8 @@ static bool is_name_part(char c)
     return isalnum((unsigned char)c) || c == '_';
 }
 
-/* Behind a name up to its value: `name: Optional[str] = …`, `'name': …` of a dictionary, or
- * `('name', …)` of a list of pairs; what is only named, as in __all__, has none. */
+/* The value after a name: `name: Optional[str] = …`, `'name': …` in a dictionary, or `('name', …)`
+ * in a list of pairs; a mere mention, as in __all__, has none. */
 static const char *value_at(const char *text, const char *name, const char *p)
 {
     if (name == text || name[-1] == '\n') {
@@ -143,9 +144,9 @@ bool gp_python_version(const char *text, const char *name, char *ret, size_t siz
     return is_said;
 }
 
-/* ---- what a package requires ---- */
+/* ---- requirements ---- */
 
-/* "(==9.1.0.70)", "==2.0,<3": the version behind ==, if there is no other choice. */
+/* "(==9.1.0.70)", "==2.0,<3": the version after ==, if no other is allowed. */
 static void read_version(const char *p, size_t length, char ret[GP_PYPACKAGE_VERSION])
 {
     ret[0] = '\0';
@@ -162,7 +163,7 @@ static void read_version(const char *p, size_t length, char ret[GP_PYPACKAGE_VER
     }
 }
 
-/* The marker behind ; : what kind of machine, which extra. */
+/* The marker after ; : the kind of machine, the extra. */
 static void read_marker(const char *p, size_t length, struct gp_requirement *ret)
 {
     static const char machine[] = "platform_machine";
@@ -198,7 +199,7 @@ static bool read_requirement(const char *p, size_t length, struct gp_requirement
 const char *gp_requirement_next(const char *text, struct gp_requirement *ret)
 {
     static const char key[] = "Requires-Dist:";
-    while (*text && *text != '\n' && *text != '\r') { /* the head ends with an empty line */
+    while (*text && *text != '\n' && *text != '\r') { /* an empty line ends the header */
         size_t length = strcspn(text, "\n");
         const char *line = text;
         text += length + (text[length] == '\n');

@@ -7,14 +7,14 @@
 #include <string.h>
 #include <strings.h>
 
-/* No name or address is longer: so a long line costs no more than many short ones. */
+/* No name or address is longer, so a long line costs no more than many short ones. */
 enum { LOOK_MOST = 512 };
 
-/* A text, and the place at which it is looked at. */
+/* A text, and the current position. */
 struct cursor {
     const char *text;
     size_t length, at;
-    size_t looked_at; /* where the last piece ends: a new word begins */
+    size_t looked_at; /* where the last piece ended: a new word begins */
 };
 
 static bool is_word_char(int c)
@@ -33,7 +33,7 @@ static bool is_at_word(const struct cursor *c)
     return !follows || (c->at == c->looked_at && is_word_char(char_at(c, c->at)));
 }
 
-/* How many characters from here on are of this kind. */
+/* How many characters of this kind follow. */
 static size_t whole_span(const struct cursor *c, size_t at, bool (*is_kind)(int))
 {
     size_t n = 0;
@@ -42,7 +42,7 @@ static size_t whole_span(const struct cursor *c, size_t at, bool (*is_kind)(int)
     return n;
 }
 
-/* The same, but no more than LOOK_MOST. */
+/* Likewise, but at most LOOK_MOST. */
 static size_t span(const struct cursor *c, size_t at, bool (*is_kind)(int))
 {
     const struct cursor near = {.text = c->text,
@@ -114,13 +114,13 @@ void gp_redact_serial(struct gp_redactor *redactor, const char *number)
 
 void gp_redact_folder(struct gp_redactor *redactor, const char *name)
 {
-    enum { LEAST = 3 }; /* a shorter one is in too many words */
+    enum { LEAST = 3 }; /* a shorter one occurs in too many words */
     if (strlen(name) >= LEAST && !is_common(name))
         add_word(redactor, name, "DIR", false);
 }
 
-/* Each of these looks whether something begins here, appends what is to stand for it, and returns
- * how long it is; 0: there is nothing. */
+/* Each function checks whether something begins here, appends its replacement, and returns its
+ * length; 0: nothing. */
 static size_t take_word(struct gp_redactor *r, struct gp_strbuf *to, const struct cursor *c)
 {
     for (size_t i = 0; i < r->word_count; i++) {
@@ -137,14 +137,14 @@ static size_t take_word(struct gp_redactor *r, struct gp_strbuf *to, const struc
     return 0;
 }
 
-/* ---- numbers of boards ---- */
+/* ---- serial numbers ---- */
 
 static bool is_hex(int c)
 {
     return isxdigit(c);
 }
 
-/* The n-th one that is met becomes 00000000-0000-0000-0000-00000000000n. */
+/* The n-th distinct UUID becomes 00000000-0000-0000-0000-00000000000n. */
 static size_t take_uuid(struct gp_redactor *r, struct gp_strbuf *to, const struct cursor *c)
 {
     static const size_t groups[] = {8, 4, 4, 4, 12};
@@ -178,7 +178,7 @@ static bool is_blank(int c)
 }
 
 /* "Serial Number: 1324523007214", "serial=…", "\"serial\": \"…\"", "serial number is …": the
- * number, of which what stands before it tells. */
+ * number, recognized by the words before it. */
 static size_t take_serial(struct gp_redactor *r, struct gp_strbuf *to, const struct cursor *c)
 {
     static const char word[] = "serial", is[] = " is";
@@ -215,7 +215,7 @@ static bool is_digit_or_dot(int c)
     return isdigit(c) || c == '.';
 }
 
-/* MAC, IPv6, the GUID of an InfiniBand port: more colons than a PCI address or a time has. */
+/* MAC, IPv6, the GUID of an InfiniBand port: more colons than in a PCI address or a time. */
 static size_t take_colons(struct gp_redactor *r, struct gp_strbuf *to, const struct cursor *c)
 {
     enum { LONGEST = 45 }; /* IPv6 with an IPv4 address in it */
@@ -245,7 +245,7 @@ static bool is_between(int c)
     return c == ' ' || c == ':' || c == '"' || c == '\'' || c == '(';
 }
 
-/* Versions of libraries have four numbers too. What stands before one says that it is one. */
+/* Library versions have four numbers too; the words before one identify it as a version. */
 static bool is_version(const struct cursor *c)
 {
     static const char *const words[] = {"version", "cu",  "lib",    "nvidia", "nvcc",   "torch",
@@ -295,14 +295,15 @@ static size_t take_ipv4(struct gp_redactor *r, struct gp_strbuf *to, const struc
     return n;
 }
 
-/* ---- folders of users ---- */
+/* ---- home directories ---- */
 
 static bool is_name_char(int c)
 {
     return is_word_char(c) || c == '-' || c == '.' || c == '@' || c >= 0x80;
 }
 
-/* Whether a folder's name goes on behind a space: then a '/' comes before the end of the line. */
+/* Whether a directory name continues after a space: a '/' then follows before the end of the line.
+ */
 static bool has_more_words(const struct cursor *c, size_t at)
 {
     enum { WORDS_MOST = 4 };
@@ -335,7 +336,7 @@ static size_t take_home(struct gp_redactor *r, struct gp_strbuf *to, const struc
     return 0;
 }
 
-/* "user:password@" of an address: what stands between :// and @. */
+/* "user:password@" of an address: the text between :// and @. */
 static size_t take_login(struct gp_redactor *r, struct gp_strbuf *to, const struct cursor *c)
 {
     static const char mark[] = "://";
@@ -375,7 +376,7 @@ static size_t take_mail(struct gp_redactor *r, struct gp_strbuf *to, const struc
     return n + 1 + domain;
 }
 
-/* The host of an address, but for those that everybody downloads from. */
+/* The host of an address, except well-known download hosts. */
 static size_t take_url_host(struct gp_redactor *r, struct gp_strbuf *to, const struct cursor *c)
 {
     static const char *const known[] = {"developer.download.nvidia.com",
@@ -429,8 +430,8 @@ static bool is_before_uuid(const struct cursor *c)
     return c->length - c->at > 4 && (memcmp(text, "GPU-", 4) == 0 || memcmp(text, "MIG-", 4) == 0);
 }
 
-/* What services begin their tokens with, and what looks as random as one: much longer than words
- * and numbers are, with digits and letters of both cases, or all of it hexadecimal. */
+/* Known prefixes of service tokens, and text as random as a token: much longer than words and
+ * numbers, with digits and letters of both cases, or all hexadecimal. */
 static size_t take_token(struct gp_redactor *r, struct gp_strbuf *to, const struct cursor *c)
 {
     static const char *const beginnings[] = {
@@ -466,7 +467,7 @@ static size_t take_token(struct gp_redactor *r, struct gp_strbuf *to, const stru
     return whole_span(c, c->at, is_random ? is_token_char : is_hex);
 }
 
-/* Where a name that says so is set: "password=…", "api_key: …", "--token …", "Bearer …". */
+/* Where a telling name is assigned: "password=…", "api_key: …", "--token …", "Bearer …". */
 static size_t take_secret(struct gp_redactor *r, struct gp_strbuf *to, const struct cursor *c)
 {
     static const char *const names[] = {"password",      "passwd",      "passphrase", "secret",
@@ -514,7 +515,8 @@ static bool is_run_char(int c)
     return is_mail_char(c) || c >= 0x80;
 }
 
-/* What is neither a word of gpulse's own texts nor a number: it may be a name or a password. */
+/* Anything that is neither a word in gpulse's own texts nor a number: it may be a name or a
+ * password. */
 static size_t take_unknown(struct gp_redactor *r, struct gp_strbuf *to, const struct cursor *c)
 {
     int first = char_at(c, c->at);
@@ -535,7 +537,7 @@ static size_t bus_id_length(const struct cursor *c)
     return is_one ? domain + 6 : 0;
 }
 
-/* A number or an address that goes on in the next line. */
+/* A number or an address that continues on the next line. */
 static bool is_broken(const struct cursor *c, size_t length)
 {
     size_t end = c->at + length;
@@ -546,7 +548,7 @@ static bool is_broken(const struct cursor *c, size_t length)
     return goes_on || went_on;
 }
 
-/* How much from here on is known to be harmless. */
+/* How much of the following text is known to be harmless. */
 static size_t known_length(const struct gp_redactor *r, const struct cursor *c)
 {
     size_t n = is_before_uuid(c) ? 3 : bus_id_length(c);
@@ -557,16 +559,16 @@ static size_t known_length(const struct gp_redactor *r, const struct cursor *c)
     return n;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole text ---- */
 
 typedef size_t taker(struct gp_redactor *r, struct gp_strbuf *to, const struct cursor *c);
 
 static const struct {
     const char *kind;
     taker *take;
-    bool anywhere; /* not only where a word begins */
+    bool anywhere; /* also in the middle of a word */
 } rules[GP_REDACT_RULES] = {
-    {"home folders", take_home, true},
+    {"home directories", take_home, true},
     {"logins in addresses", take_login, false},
     {"passwords", take_secret, false},
     {"mail addresses", take_mail, false},
@@ -576,7 +578,7 @@ static const struct {
     {"hardware and IPv6 addresses", take_colons, false},
     {"IPv4 addresses", take_ipv4, false},
     {"tokens and keys", take_token, false},
-    {"names of users, hosts and folders", take_word, false},
+    {"names of users, hosts and directories", take_word, false},
 };
 
 static const char other_words[] = "other words";
@@ -586,7 +588,7 @@ const char *gp_redact_kind(size_t rule)
     return rule < GP_REDACT_RULES ? rules[rule].kind : other_words;
 }
 
-/* Takes out what begins here; its length. */
+/* Removes what begins here; returns its length. */
 static size_t take(struct gp_redactor *r, struct gp_strbuf *to, const struct cursor *c)
 {
     bool at_word = is_at_word(c);

@@ -1,4 +1,4 @@
-/* Remedies: what to type to mend something, for each family of distributions. */
+/* Remedies: the commands that fix a problem, for each family of distributions. */
 #ifndef GP_DOCTOR_REMEDY_H
 #define GP_DOCTOR_REMEDY_H
 
@@ -14,7 +14,7 @@ enum gp_remedy {
 struct gp_remedy_row {
     const char *id;
     const char *note;
-    const char *commands[GP_DISTRO__COUNT]; /* lines; NULL: none is known, the note must do */
+    const char *commands[GP_DISTRO__COUNT]; /* lines; NULL: none known, only the note */
 };
 
 extern const struct gp_remedy_row gp_remedies[GP_REMEDY__COUNT];

@@ -23,7 +23,7 @@ bool gp_search_path_next(const char **list, const char *marks, char ret[GP_PATH_
     return false;
 }
 
-/* "NAME=…" in a line, alone or behind words as "export"; or fish's "set -gx NAME …". */
+/* "NAME=…" in a line, alone or after words such as "export"; or fish's "set -gx NAME …". */
 static const char *sets(const char *line, size_t length, const char *name)
 {
     size_t n = strlen(name);
@@ -42,11 +42,11 @@ static const char *sets(const char *line, size_t length, const char *name)
     return NULL;
 }
 
-/* From a name to the end of its value, as a shell reads it. */
+/* The assignment, from the name to the end of the value, as a shell parses it. */
 static size_t length_of_assignment(const char *text, const char *name)
 {
     size_t n = strlen(name);
-    if (text[n] != '=') /* fish's: all words are its value */
+    if (text[n] != '=') /* in fish, all words are its value */
         return strcspn(text, ";#\r\n");
     for (n++; text[n] && !strchr(" \t;&|\r\n", text[n]); n++)
         if (text[n] == '"' || text[n] == '\'') {
@@ -78,7 +78,7 @@ bool gp_assignment_next(const char **text, const char *name, unsigned *line, con
     return false;
 }
 
-/* ---- the files in which people set variables ---- */
+/* ---- files in which variables are set ---- */
 
 static void look_into(struct gp_exam *exam, struct gp_arena *scratch, const char *path,
                       const char *name)

@@ -1,4 +1,4 @@
-/* Lists of folders as PATH and LD_LIBRARY_PATH have them, and where a variable is set. */
+/* Directory lists such as PATH and LD_LIBRARY_PATH, and where a variable is set. */
 #ifndef GP_DOCTOR_SEARCHPATH_H
 #define GP_DOCTOR_SEARCHPATH_H
 
@@ -6,13 +6,13 @@
 
 struct gp_exam;
 
-/* The next element of a list, which may be empty; *list moves behind it, and is NULL behind the
- * last. `marks` are what can stand between elements: ":" or, for the loader, ":;". Elements that
- * are too long are left out. False: there is no more. */
+/* The next element of a list, which may be empty; *list moves past it, and is NULL after the last.
+ * `marks` are the separators: ":" or, for the loader, ":;". Elements that are too long are skipped.
+ * False: no more. */
 bool gp_search_path_next(const char **list, const char *marks, char ret[GP_PATH_SIZE]);
 
-/* The next line of a shell's file, or of /etc/environment, that sets a variable, behind line *line
- * (0 at first): the assignment alone, of *ret_length bytes, as others in the line may be secret.
+/* The next line of a shell file, or of /etc/environment, that sets a variable, after line *line (0
+ * at first): only the assignment, of *ret_length bytes, as the rest of the line may be secret.
  * False: there is none. */
 bool gp_assignment_next(const char **text, const char *name, unsigned *line, const char **ret,
                         size_t *ret_length);

@@ -1,9 +1,9 @@
-/* File systems that do not answer: whoever touches one whose server is gone waits in the kernel for
- * as long as that takes, and no signal and no time-out ends it.
+/* File systems that do not respond: whoever accesses one whose server is gone waits in the kernel
+ * for as long as that takes, and no signal or timeout ends it.
  *
- * The thread that reads says when it goes into the kernel and when it is back. Another one looks at
- * how long that takes, and may give it up: the thread then never comes back, so that whatever it
- * worked on is another's, and what lies on that file system is refused from then on. */
+ * The reading thread records when it enters and leaves the kernel. Another thread watches how long
+ * that takes, and may abandon the reader: it then never returns to its work, which now belongs to
+ * the other thread, and paths on that file system are refused from then on. */
 #ifndef GP_DOCTOR_STALL_H
 #define GP_DOCTOR_STALL_H
 
@@ -15,26 +15,26 @@ enum { GP_STALL_REFUSED = 8 };
 
 struct gp_stall {
     pthread_mutex_t lock;
-    uint64_t since;          /* when the call under way began, monotonic; 0: none is */
-    unsigned turn;           /* how many threads were given up */
-    char path[GP_PATH_SIZE]; /* of the call under way, or of the last one */
-    char refused[GP_STALL_REFUSED][GP_PATH_SIZE]; /* folders below which nothing is touched */
+    uint64_t since;          /* when the current call began, monotonic; 0: none */
+    unsigned turn;           /* number of abandoned threads */
+    char path[GP_PATH_SIZE]; /* of the current call, or of the last one */
+    char refused[GP_STALL_REFUSED][GP_PATH_SIZE]; /* directories below which nothing is accessed */
     size_t refused_count;
 };
 
 void gp_stall_init(struct gp_stall *stall);
 
-/* Before and behind a call on this path (NULL: on what the last one opened): the turn is what the
- * one gives and the other takes. Leaving does not return on a thread that was given up meanwhile.
- * Without a `stall` nobody looks. */
+/* Around a call on this path (NULL: on what the last one opened): pass the turn from enter to
+ * leave. Leaving does not return on a thread that was abandoned meanwhile. A NULL `stall` disables
+ * this. */
 unsigned gp_stall_enter(struct gp_stall *stall, const char *path);
 void gp_stall_leave(struct gp_stall *stall, unsigned turn);
 
-/* Whether the call under way has taken longer than this. Then its thread is given up; `path` is
+/* Whether the current call has taken longer than this. If so, its thread is abandoned; `path` is
  * what it waits for. */
 bool gp_stall_give_up(struct gp_stall *stall, uint64_t patience_ns, char path[GP_PATH_SIZE]);
 
-/* A path and what is below it ("": everything) is not touched any more; once there are too many,
+/* A path and everything below it ("": everything) is no longer accessed; when the list is full,
  * nothing is. */
 void gp_stall_refuse(struct gp_stall *stall, const char *path);
 bool gp_stall_refuses(struct gp_stall *stall, const char *path);

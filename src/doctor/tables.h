@@ -1,18 +1,18 @@
-/* The tables of data/tables, compiled in: each an array gp_THINGs of gp_THING_count rows, sorted by
- * its key. Texts are "" where nothing is known. `source` says where the row is from. */
+/* The tables in data/tables, compiled in: each is an array gp_THINGs of gp_THING_count rows, sorted
+ * by its key. Texts are "" if nothing is known. `source` names the origin of the row. */
 #ifndef GP_DOCTOR_TABLES_H
 #define GP_DOCTOR_TABLES_H
 
 #include "doctor/check.h"
 
-/* GPUs of NVIDIA by PCI device id. */
+/* NVIDIA GPUs by PCI device id. */
 struct gp_chip {
     unsigned device;
-    const char *name;            /* of the PCI id list: "GH100 [H100 SXM5 80GB]" */
+    const char *name;            /* from the PCI id list: "GH100 [H100 SXM5 80GB]" */
     const char *architecture;    /* "Hopper" */
     unsigned compute_capability; /* 90 for 9.0 */
-    unsigned last_branch;        /* of the driver that supports it; 0: none ends with it yet */
-    bool in_open_module;         /* the open kernel module lists it */
+    unsigned last_branch;        /* the last driver branch that supports it; 0: still supported */
+    bool in_open_module;         /* listed by the open kernel module */
     const char *source;
 };
 extern const struct gp_chip gp_chips[];
@@ -26,10 +26,10 @@ struct gp_arch {
     unsigned compute_capability;
     const char *architecture;
     const char *examples;
-    const char *first_cuda, *last_cuda; /* of the compiler; "" as the last: none ends with it yet */
-    unsigned first_branch, last_branch; /* of the driver; 0: not known; none ends with it yet */
-    unsigned modules;                   /* variants of the kernel module that serve it */
-    bool is_integrated;                 /* Jetson and its like, with drivers of their own */
+    const char *first_cuda, *last_cuda; /* of the compiler; "" as the last: still supported */
+    unsigned first_branch, last_branch; /* of the driver; 0: unknown, or still supported */
+    unsigned modules;                   /* the kernel module variants that support it */
+    bool is_integrated;                 /* Jetson and similar, with their own drivers */
     const char *source;
 };
 extern const struct gp_arch gp_archs[];
@@ -38,13 +38,13 @@ extern const size_t gp_arch_count;
 /* Releases of the CUDA toolkit. */
 struct gp_toolkit {
     const char *cuda;   /* "12.8.1" */
-    const char *driver; /* that it came with, or that implements it; "" */
+    const char *driver; /* the driver that it came with, or that implements it; "" */
     const char *source;
 };
 extern const struct gp_toolkit gp_toolkits[];
 extern const size_t gp_toolkit_count;
 
-/* CUDA by the number before the dot, from where a driver runs all of one number. */
+/* CUDA major versions for which one minimum driver runs all releases. */
 struct gp_cuda_major {
     unsigned major;
     const char *driver; /* the oldest that does */
@@ -56,31 +56,31 @@ extern const size_t gp_cuda_major_count;
 /* Branches of the driver. */
 struct gp_driver {
     unsigned branch;
-    const char *cuda; /* the newest that it implements: "12.4" */
+    const char *cuda; /* the newest CUDA that it implements: "12.4" */
     const char *kind; /* "long-term", "production", "new features" */
-    const char *ends; /* of its support: "2028-06" */
-    unsigned modules; /* variants of the kernel module that it comes in */
+    const char *ends; /* end of its support: "2028-06" */
+    unsigned modules; /* the kernel module variants that it includes */
     const char *source;
 };
 extern const struct gp_driver gp_drivers[];
 extern const size_t gp_driver_count;
 
-/* Wheels of PyTorch for CUDA. */
+/* PyTorch wheels for CUDA. */
 struct gp_torch_build {
     const char *torch; /* "2.7.1" */
-    const char *build; /* "cu128": what stands behind the + and ends the URL of the index */
+    const char *build; /* "cu128": the part after the + and the end of the index URL */
     const char *cuda;
     const char *status; /* "stable", "experimental", "extra", "legacy" */
     bool is_default;    /* the one on PyPI */
     const char *cudnn;
     const char *first_python, *last_python;
-    const char *archs; /* as gp_code_for takes them */
+    const char *archs; /* in the format of gp_code_for() */
     const char *source;
 };
 extern const struct gp_torch_build gp_torch_builds[];
 extern const size_t gp_torch_build_count;
 
-/* Wheels of PyTorch for ROCm. */
+/* PyTorch wheels for ROCm. */
 struct gp_torch_rocm {
     const char *torch; /* "2.7" */
     const char *rocm;
@@ -92,7 +92,7 @@ extern const size_t gp_torch_rocm_count;
 /* TensorFlow. */
 struct gp_tensorflow_build {
     const char *tensorflow;
-    const char *package; /* of pip, with its extra: "tensorflow[and-cuda]" */
+    const char *package; /* for pip, with its extra: "tensorflow[and-cuda]" */
     const char *cuda, *cudnn;
     const char *first_python, *last_python;
     const char *archs;
@@ -101,11 +101,11 @@ struct gp_tensorflow_build {
 extern const struct gp_tensorflow_build gp_tensorflow_builds[];
 extern const size_t gp_tensorflow_build_count;
 
-/* JAX, a row for each CUDA it can be had for. */
+/* JAX, one row for each CUDA it is available for. */
 struct gp_jax_build {
     const char *jax;
-    const char *extra; /* of pip: "cuda12" */
-    const char *cuda;  /* that it was built with, or only the number before the dot */
+    const char *extra; /* for pip: "cuda12" */
+    const char *cuda;  /* that it was built with, or only the major version */
     const char *first_python;
     const char *archs;
     const char *source;
@@ -113,19 +113,19 @@ struct gp_jax_build {
 extern const struct gp_jax_build gp_jax_builds[];
 extern const size_t gp_jax_build_count;
 
-/* Versions of cuDNN with which something began or ended. */
+/* Versions of cuDNN that added or dropped support. */
 struct gp_cudnn {
     const char *cudnn;
     unsigned cuda_major;
-    unsigned first_capability, last_capability; /* that it has kernels for */
+    unsigned first_capability, last_capability; /* the compute capabilities it has kernels for */
     const char *library;                        /* "libcudnn.so.9" */
     const char *source;
 };
 extern const struct gp_cudnn gp_cudnns[];
 extern const size_t gp_cudnn_count;
 
-/* Models of cards. Rates are TFLOP/s (TOP/s of INT8) without sparsity, 0: it has none of its own,
- * or it is not known. */
+/* GPU models. Rates are TFLOP/s (TOP/s for INT8) without sparsity; 0: no hardware support, or
+ * unknown. */
 struct gp_card {
     const char *model;
     unsigned compute_capability;
@@ -133,36 +133,36 @@ struct gp_card {
     const char *memory_type;
     unsigned bandwidth_gbs;
     double fp32, tf32, fp16;
-    double fp16_fp32; /* FP16 added up in FP32, as PyTorch does it */
+    double fp16_fp32; /* FP16 with FP32 accumulation, as in PyTorch */
     double bf16, fp8, int8, fp4;
     unsigned tdp_w, cores, boost_mhz, pcie_gen, pcie_lanes;
     double nvlink_gbs;
-    const char *names; /* that its driver gives it, with ; between them */
+    const char *names; /* as reported by its driver, separated by ; */
     const char *note;
     const char *source;
 };
 extern const struct gp_card gp_cards[];
 extern const size_t gp_card_count;
 
-/* Numbers of the driver's errors in the kernel's log. Words, fault and advice stand here only where
+/* Numbers of the driver's errors in the kernel log. Words, fault and advice are set here only if
  * gp_xid_find() has none: see gp_xid_row_find(). */
 struct gp_xid_row {
     unsigned code;
     const char *mnemonic;
     const char *words, *fault, *advice;
-    const char *note;        /* more to know */
-    enum gp_verdict verdict; /* on a machine on whose log it stands by itself */
-    const char *action;      /* that NVIDIA's catalogue names: "RESET_GPU"; "" */
-    bool is_application;     /* a program makes it, and others go on */
+    const char *note;        /* additional facts */
+    enum gp_verdict verdict; /* on a machine where it is the only error in the log */
+    const char *action;      /* in NVIDIA's catalogue: "RESET_GPU"; "" */
+    bool is_application;     /* caused by a program, and others are not affected */
     const char *source;
 };
 extern const struct gp_xid_row gp_xid_rows[];
 extern const size_t gp_xid_row_count;
 
-/* What the messages of Xid 144 to 150 mean. */
+/* The meaning of the messages of Xid 144 to 150. */
 struct gp_nvlink_error {
     unsigned xid;
-    const char *units; /* names of one unit, as drivers have it */
+    const char *units; /* names of one unit, as drivers print it */
     unsigned reason;   /* bits 20 to 25 of the first number */
     unsigned status;   /* the second number */
     const char *fatal; /* "no", "link", "fatal" */
@@ -172,22 +172,22 @@ struct gp_nvlink_error {
 extern const struct gp_nvlink_error gp_nvlink_errors[];
 extern const size_t gp_nvlink_error_count;
 
-/* Numbers of the errors of NVSwitches. */
+/* Error numbers of NVSwitches. */
 struct gp_sxid_row {
     unsigned code;
     const char *name, *words;
-    const char *fatal; /* "never", "maybe": for who uses the port, "always": for all */
+    const char *fatal; /* "never", "maybe": for users of the port, "always": for all */
     const char *advice;
     const char *source;
 };
 extern const struct gp_sxid_row gp_sxid_rows[];
 extern const size_t gp_sxid_row_count;
 
-/* Why clocks are lower than they could be, by bit. */
+/* Why clocks are reduced, by bit. */
 struct gp_throttle_reason {
     unsigned mask;
     const char *word; /* "sw_power_cap" */
-    const char *name; /* of NVML */
+    const char *name; /* in NVML */
     const char *words;
     enum gp_verdict verdict;
     const char *advice;
@@ -196,7 +196,7 @@ struct gp_throttle_reason {
 extern const struct gp_throttle_reason gp_throttle_reasons[];
 extern const size_t gp_throttle_reason_count;
 
-/* What the driver says that a GPU needs. */
+/* Recovery actions requested by the driver. */
 struct gp_recovery_action {
     unsigned number;
     const char *word; /* "gpu-reset" */
@@ -206,7 +206,7 @@ struct gp_recovery_action {
 extern const struct gp_recovery_action gp_recovery_actions[];
 extern const size_t gp_recovery_action_count;
 
-/* States of memory that has errors: ECC, remapped rows, retired pages. */
+/* States of faulty memory: ECC, remapped rows, retired pages. */
 struct gp_memory_state {
     const char *word, *words;
     enum gp_verdict verdict;
@@ -216,11 +216,11 @@ struct gp_memory_state {
 extern const struct gp_memory_state gp_memory_states[];
 extern const size_t gp_memory_state_count;
 
-/* What calls of CUDA return: of the runtime and of the driver, whose numbers are the same. */
+/* Return values of CUDA calls: of the runtime and of the driver, whose numbers are the same. */
 struct gp_cuda_error {
     unsigned number;
     const char *name, *driver_name; /* "cudaErrorNoDevice", "CUDA_ERROR_NO_DEVICE"; or "" */
-    const char *text;               /* of cudaGetErrorString(); "" */
+    const char *text;               /* from cudaGetErrorString(); "" */
     const char *words, *advice;
     const char *source;
 };
@@ -229,36 +229,37 @@ extern const size_t gp_cuda_error_count;
 
 struct gp_nvml_error {
     unsigned number;
-    const char *name, *text; /* "NVML_ERROR_NO_DATA", what nvmlErrorString() answers */
+    const char *name, *text; /* "NVML_ERROR_NO_DATA", and the text of nvmlErrorString() */
     const char *words, *advice;
     const char *source;
 };
 extern const struct gp_nvml_error gp_nvml_errors[];
 extern const size_t gp_nvml_error_count;
 
-/* What programs and the kernel print. The id of one of the kernel is that of kmsg.def. */
+/* Messages of programs and the kernel. The id of a kernel message is that in kmsg.def. */
 struct gp_message {
     const char *id;
     const char *program;
-    const char *needle;     /* stands in the line; of several messages the longest counts */
-    const char *expression; /* that the line matches as well; "" */
+    const char *needle; /* occurs in the line; of several matching messages the one with the longest
+                           needle wins */
+    const char *expression; /* must match the line as well; "" */
     const char *words, *advice;
     const char *source;
 };
 extern const struct gp_message gp_messages[];
 extern const size_t gp_message_count;
 
-/* False: the number is not known. The row has words, fault and advice. */
+/* False: the number is unknown. The row has words, fault and advice. */
 bool gp_xid_row_find(unsigned code, struct gp_xid_row *ret);
 
-/* NULL: not known. */
+/* NULL: unknown. */
 const struct gp_sxid_row *gp_sxid_row_find(unsigned code);
 const struct gp_cuda_error *gp_cuda_error_find(unsigned number);
 const struct gp_nvml_error *gp_nvml_error_find(unsigned number);
 const struct gp_recovery_action *gp_recovery_action_find(unsigned number);
 const struct gp_message *gp_message_find(const char *id);
 
-/* NULL: not NVIDIA's, or not known. */
+/* NULL: not NVIDIA's, or unknown. */
 const struct gp_chip *gp_chip_find(unsigned vendor, unsigned device);
 
 #endif

@@ -24,7 +24,7 @@ static bool take_version(const char *p, char version[GP_TOOLKIT_VERSION])
     return true;
 }
 
-/* Cuts a third number that is a day. */
+/* Removes a third number that is a date. */
 static void cut_day(char version[GP_TOOLKIT_VERSION])
 {
     enum { DAY_DIGITS = 6 };
@@ -53,7 +53,7 @@ bool gp_toolkit_read_text(const char *text, char version[GP_TOOLKIT_VERSION])
     return at && take_version(at + sizeof(mark) - 1, version);
 }
 
-/* The number behind "#define NAME"; −1: there is none. */
+/* The number after "#define NAME"; −1: there is none. */
 static long defined(const char *text, const char *name)
 {
     size_t n = strlen(name);
@@ -106,7 +106,7 @@ static const char *keep(struct gp_exam *exam, const char *text)
     return kept ? kept : "";
 }
 
-/* The files that can tell a version, the best first. */
+/* The files that may state the version, the best first. */
 static void read_version(struct gp_exam *exam, struct gp_toolkit_found *toolkit)
 {
     static const struct {
@@ -133,7 +133,7 @@ static void read_version(struct gp_exam *exam, struct gp_toolkit_found *toolkit)
     free(text);
     if (!toolkit->version[0] && gp_toolkit_read_name(toolkit->path, version)) {
         toolkit->version = keep(exam, version);
-        toolkit->source = "the name of the folder";
+        toolkit->source = "the directory name";
     }
 }
 
@@ -144,8 +144,8 @@ static bool has(struct gp_exam *exam, const char *folder, const char *file)
            gp_files_exist(&exam->files, path);
 }
 
-/* Something that is no toolkit, as a folder with only libraries of a forward-compatibility package,
- * has neither a compiler nor the headers nor a version. */
+/* A directory that is not a toolkit, for example one with only forward-compatibility libraries, has
+ * no compiler, headers or version. */
 static struct gp_toolkit_found *add(struct gp_exam *exam, struct gp_toolkits *all, const char *path)
 {
     char real[GP_PATH_SIZE];
@@ -165,9 +165,11 @@ static struct gp_toolkit_found *add(struct gp_exam *exam, struct gp_toolkits *al
     return toolkit;
 }
 
-enum { MOST_NAMES = 64 }; /* of folders below one, so that links cannot make endless ways */
+enum {
+    MOST_NAMES = 64
+}; /* levels of subdirectories, so that links cannot cause endless recursion */
 
-/* Folders in a folder whose names begin so. */
+/* The subdirectories whose names have this prefix. */
 static void add_all(struct gp_exam *exam, struct gp_toolkits *all, const char *folder,
                     const char *prefix, const char *below)
 {
@@ -197,7 +199,7 @@ static void add_hpc(struct gp_exam *exam, struct gp_toolkits *all)
     gp_arena_fini(&scratch);
 }
 
-/* nvcc in PATH, and whose it is. */
+/* nvcc in PATH, and which toolkit it is from. */
 static void find_compiler(struct gp_exam *exam, struct gp_toolkits *all)
 {
     const char *list = gp_machine_variable(&exam->machine, "PATH");
@@ -240,7 +242,7 @@ const struct gp_toolkits *gp_toolkits_of(struct gp_exam *exam)
     return exam->toolkits;
 }
 
-/* What NVIDIA's repository for this release is called: "ubuntu2404"; "": not known. */
+/* The name of this release in NVIDIA's repository: "ubuntu2404"; "": unknown. */
 static const char *repository(struct gp_exam *exam)
 {
     const struct gp_machine *m = &exam->machine;
@@ -277,15 +279,15 @@ static bool has_repository(struct gp_exam *exam)
 
 void gp_toolkit_remedy(struct gp_exam *exam, const char *version)
 {
-    enum { IN_REPOSITORIES = 12 }; /* of the releases of today */
+    enum { IN_REPOSITORIES = 12 }; /* of current releases */
     const char *in_packages =
         gp_exam_text(exam, "%u-%u", gp_version_major(version), gp_version_minor(version));
     const char *name = repository(exam);
     if (gp_version_major(version) < IN_REPOSITORIES || !name[0]) {
         gp_exam_advice(exam,
-                       "take the .run installer of CUDA %u.%u from "
-                       "developer.nvidia.com/cuda-toolkit-archive, with --toolkit: it leaves the "
-                       "driver alone",
+                       "download the .run installer of CUDA %u.%u from "
+                       "developer.nvidia.com/cuda-toolkit-archive, and run it with --toolkit: it "
+                       "does not touch the driver",
                        gp_version_major(version), gp_version_minor(version));
         return;
     }

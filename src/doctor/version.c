@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-/* The next number of a version, with *text moved behind it and its dot; 0 at the end. */
+/* The next number of a version; *text moves past it and its dot; 0 at the end. */
 static unsigned long next_number(const char **text)
 {
     char *end;

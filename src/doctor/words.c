@@ -16,7 +16,7 @@ static int compare(const void *key, const void *word)
     return strcmp(key, *(const char *const *)word);
 }
 
-/* `end`: "#" of a word that has a number after it, or "". */
+/* `end`: "#" for a word followed by a number, or "". */
 static bool is_word(const char *text, size_t n, const char *end)
 {
     char key[WORD_SIZE + 2];
@@ -28,7 +28,7 @@ static bool is_word(const char *text, size_t n, const char *end)
     return bsearch(key, gp_words, gp_word_count, sizeof(*gp_words), compare);
 }
 
-/* One letter is no name. */
+/* A single letter is not a name. */
 static bool is_unit(const char *text, size_t n)
 {
     return n == 1 || (n <= UNIT_LETTERS && is_word(text, n, ""));

@@ -10,12 +10,12 @@
 
 /* ---- the numbers ---- */
 
-/* What the rules and the sentences go by: those of the failure, and what follows from them. Bytes;
- * NAN is not known, and every comparison with it is false. */
+/* Input of the rules and sentences: the numbers of the failure, and numbers derived from them.
+ * Bytes; NAN is unknown, and every comparison with it is false. */
 struct sums {
     double tried, total, free, allocated, cached, allowed, graphs, self;
-    double others; /* 0: nobody is named */
-    double own;    /* the framework's: allocated and cached */
+    double others; /* 0: none named */
+    double own;    /* the framework's memory: allocated and cached */
     unsigned siblings;
     bool has_others;
 };
@@ -51,8 +51,8 @@ static struct sums sums_of(const struct gp_failure *f)
     return s;
 }
 
-/* In a PID namespace PyTorch does not find itself among the processes of the GPU, and names itself
- * as one of the others: the one that has what it allocated and a little more. */
+/* In a PID namespace PyTorch does not recognize itself among the GPU's processes, and lists itself
+ * as another one: the one whose memory is what it allocated and a little more. */
 static void find_self(struct gp_failure *f)
 {
     const double slack = 3 * 0x1p30;
@@ -200,20 +200,18 @@ const char *gp_cause_word(enum gp_cause cause)
     return sentences[cause].word;
 }
 
-/* What makes a program of this framework smaller. */
+/* What reduces the memory use of a program of this framework. */
 static const char *knobs_of(const char *framework)
 {
     static const struct {
         const char *framework, *knobs;
     } table[] = {
-        {"PyTorch",
-         "a smaller batch (gpulse fit-batch finds the largest), gradient accumulation or "
-         "checkpointing, bf16, an 8-bit optimizer; no_grad() where nothing is trained"},
-        {"llama.cpp", "fewer layers on the GPU (-ngl), a shorter context (-c), a smaller batch "
-                      "(-ub)"},
-        {"JAX", "a smaller batch; XLA_PYTHON_CLIENT_PREALLOCATE=false shows what it really needs"},
-        {"TensorFlow",
-         "a smaller batch; TF_FORCE_GPU_ALLOW_GROWTH=true shows what it really needs"},
+        {"PyTorch", "a smaller batch (gpulse fit-batch finds the largest), gradient accumulation "
+                    "or checkpointing, bf16, an 8-bit optimizer; no_grad() outside training"},
+        {"llama.cpp",
+         "fewer layers on the GPU (-ngl), a shorter context (-c), a smaller batch (-ub)"},
+        {"JAX", "a smaller batch; XLA_PYTHON_CLIENT_PREALLOCATE=false shows the actual use"},
+        {"TensorFlow", "a smaller batch; TF_FORCE_GPU_ALLOW_GROWTH=true shows the actual use"},
     };
     for (size_t i = 0; i < GP_ARRAY_LEN(table); i++)
         if (strcmp(table[i].framework, framework) == 0)
@@ -237,8 +235,8 @@ static bool add_who(struct gp_strbuf *sb, const struct gp_failure *f)
     const size_t most = 5;
     for (size_t i = 0; i < f->other_count && i < most; i++) {
         const struct gp_failure_other *o = &f->others[i];
-        gp_strbuf_addf(sb, "%sprocess %lld%s%s%s (", i > 0 ? ", " : "", (long long)o->pid,
-                       o->who[0] ? " of " : "", o->who, o->is_of_job ? ", of this job" : "");
+        gp_strbuf_addf(sb, "%spid %lld%s%s%s (", i > 0 ? ", " : "", (long long)o->pid,
+                       o->who[0] ? " of " : "", o->who, o->is_of_job ? ", in this job" : "");
         (void)add_size(sb, (double)o->bytes);
         gp_strbuf_addc(sb, ')');
     }
@@ -247,11 +245,11 @@ static bool add_who(struct gp_strbuf *sb, const struct gp_failure *f)
     if (f->other_count > 0 && !f->others[0].who[0] && f->values[GP_FAILURE_ALLOCATED] > 0 &&
         !gp_failure_knows(f, GP_FAILURE_SELF))
         gp_strbuf_adds(sb, f->other_count > 1 ? "; one of them may be the program itself"
-                                              : "; that may be the program itself");
+                                              : "; this may be the program itself");
     return f->other_count > 0;
 }
 
-/* The fraction that would have left a context's room. */
+/* The fraction that would leave room for a context. */
 static bool add_fraction(struct gp_strbuf *sb, const struct sums *s)
 {
     double percent = (s->free - 0.3 * 0x1p30) / s->total * 100;
@@ -286,7 +284,7 @@ static bool is_name(const char *name, size_t len, const char *other)
     return strlen(other) == len && memcmp(name, other, len) == 0;
 }
 
-/* Appends what a name in braces stands for; false if that is not known. */
+/* Appends the value of a name in braces; false if it is unknown. */
 static bool add_named(struct gp_strbuf *sb, const char *name, size_t len,
                       const struct gp_failure *f)
 {
@@ -330,7 +328,7 @@ static bool add_named(struct gp_strbuf *sb, const char *name, size_t len,
 
 static void add_sentence(struct gp_strbuf *sb, const char *text, const struct gp_failure *f)
 {
-    size_t part = 0; /* where the one in brackets begins */
+    size_t part = 0; /* the start of the section in brackets */
     bool is_known = true;
     for (const char *p = text; *p; p++) {
         size_t len = strcspn(p + 1, "}");

@@ -50,10 +50,10 @@ root() {
     done
     gpulse doctor advise driver --gpu 'K80,RTX 5090'
     status_is 1
-    says '^no driver serves all of these: GPUs of compute capability 3.7 and 12.0$'
+    says '^no driver supports all of these GPUs: GPUs of compute capability 3.7 and 12.0$'
 }
 
-@test "sources are shown when they are asked for" {
+@test "sources are shown when they are requested" {
     gpulse doctor advise jax --gpu H100
     says_not 'source'
     gpulse doctor advise jax --gpu H100 --sources
@@ -79,21 +79,21 @@ root() {
     gpulse doctor advise
     fails 2 'advise takes one of: torch, tensorflow, jax, cuda, driver'
     gpulse doctor advise toch
-    fails 2 "no advice is known about 'toch'; did you mean 'torch'\?; it is about .*"
+    fails 2 "unknown subject 'toch'; did you mean 'torch'\?; use torch, .*"
     gpulse doctor advise torch --gpu 'RTX 4091'
-    fails 2 "no model is called 'RTX 4091'; did you mean 'RTX 4090'\?; gpulse doctor gpus lists them"
+    fails 2 "unknown GPU model 'RTX 4091'; did you mean 'RTX 4090'\?; gpulse doctor gpus lists them"
     gpulse doctor advise torch --gpu RTX
-    fails 2 "'RTX' can be .* or .*"
+    fails 2 "'RTX' is ambiguous: .* or .*"
     gpulse doctor advise torch --gpu 99.9
-    fails 2 "no compute capability is called '99.9'"
+    fails 2 "unknown compute capability '99.9'"
     gpulse doctor advise torch --gpu ,
     fails 2 '--gpu names no model'
     for driver in x 12 -1 ''; do
         gpulse doctor advise torch --driver "$driver"
-        fails 2 "'$driver' is no version of a driver; 550.54.15 is one"
+        fails 2 "'$driver' is not a driver version; use one like 550.54.15"
     done
     gpulse doctor gpus H1000
-    fails 2 "no model is called 'H1000'.*; without a name all are listed"
+    fails 2 "unknown GPU model 'H1000'.*; gpulse doctor gpus lists all models"
 }
 
 @test "the list of all models fits a terminal" {
@@ -116,8 +116,8 @@ root() {
     says_not 'A100'
     gpulse doctor gpus gtx 1080 # not the 1080 Ti
     says '^GeForce GTX 1080$'
-    says '^  BF16 +no  \(from compute capability 8.0 on\)$'
-    says '^  FP16 +\?  rate not known$'
+    says '^  BF16 +no  \(requires compute capability 8.0\)$'
+    says '^  FP16 +\?  rate unknown$'
     gpulse doctor gpus 'NVIDIA H100 80GB HBM3' # as its driver calls it
     says '^  FP8 +1979 TFLOP/s$'
     says '^  FP4 +no '

@@ -66,7 +66,7 @@ hides() {
     [ "$(cat $b/files/etc/modprobe.d/nvidia.conf)" = 'options nvidia NVreg_EnableMSI=1' ]
     grep -q '580\.105\.08' $b/files/proc/driver/nvidia/version
     grep -q 'files/proc/driver/nvidia/gpus/0000:53:00.0/information' $b/contents.txt
-    grep -q 'packages.txt: there is no list' $b/contents.txt
+    grep -q 'packages.txt: no dpkg or pacman database' $b/contents.txt
 }
 
 @test "what goes in, what does not, and what was taken out is listed, on stderr and in the bundle" {
@@ -76,8 +76,8 @@ hides() {
     complains '^  report\.txt \([1-9][0-9]* bytes\)$'
     complains '^  environment\.txt \([1-9][0-9]* bytes\)$'
     complains '^Not included:$'
-    complains '^  packages\.txt: there is no list'
-    complains '^Taken out:$'
+    complains '^  packages\.txt: no dpkg or pacman database'
+    complains '^Removed:$'
     complains '^  [1-9][0-9]* × UUIDs$'
     complains '^  1 × comments in settings$'
     complains '^  5 × environment variables'
@@ -107,7 +107,7 @@ is_quiet_about_names() {
     [[ $output != *"[y/N]"* ]] || explain "asked in spite of --yes"
     [ -s x.tar.gz ]
     gpulse --root root doctor --yes explain 79
-    fails 2 '--yes is for gpulse doctor alone, without explain'
+    fails 2 '--yes cannot be combined with explain'
 }
 
 @test "an empty file is not in a bundle, and the list says so" {
@@ -122,7 +122,7 @@ is_quiet_about_names() {
         [ ! -e $b/$file ] || explain "$file is there"
     done
     complains '^  packages\.txt: no package of a driver or of CUDA is installed$'
-    complains '^  kernel-log\.txt: the log has no lines about GPUs since the machine was started$'
+    complains '^  kernel-log\.txt: the log has no lines about GPUs since boot$'
     complains '^  files/etc/modprobe\.d/nvidia\.conf: it is empty$'
     complains '^  files/etc/ld\.so\.conf: nothing in it may be published$'
     complains '^  1 × packages$'
@@ -137,8 +137,8 @@ is_quiet_about_names() {
         echo 'Model: NVIDIA H100' >"root/proc/driver/nvidia/gpus/0000:$(printf %02x "$i"):00.0/information"
     done
     bundle report.tar.gz
-    complains '^  files/etc/modprobe\.d: 137 more files, only the first 64 were read$'
-    complains '^  files/proc/driver/nvidia/gpus: 136 more files, only the first 64 were read$'
+    complains '^  files/etc/modprobe\.d: 137 more files; only the first 64 were read$'
+    complains '^  files/proc/driver/nvidia/gpus: 136 more files; only the first 64 were read$'
     [ "$(find b -path '*modprobe.d/*' | wc -l)" -eq 64 ]
     [ "$(find b -name information | wc -l)" -eq 64 ]
     grep -q '137 more files' $b/contents.txt
@@ -194,28 +194,28 @@ for n, d in enumerate(m["devices"]):
     fault h100x2 --gpu 1 hang=1h
     bundle report.tar.gz --timeout 2
     [ ! -e $b/machine.json ]
-    grep -q 'machine.json: a GPU does not answer' $b/contents.txt
-    grep -q 'GPU 1: no answer in time' $b/report.txt
+    grep -q 'machine.json: a GPU does not respond' $b/contents.txt
+    grep -q 'GPU 1: no response in time' $b/report.txt
 }
 
 @test "a bundle of files without a driver" {
     room
     gpulse --root root doctor --bundle x.tar.gz
     [ "$status" -le 2 ]
-    tar -xzOf x.tar.gz gpulse-doctor/contents.txt | grep -q 'machine.json: no driver was asked'
+    tar -xzOf x.tar.gz gpulse-doctor/contents.txt | grep -q 'machine.json: the driver was not queried'
 }
 
 @test "what cannot be a bundle" {
     room
     gpulse --root root doctor --bundle report.zip
-    fails 2 "--bundle 'report\.zip': the name has to end in \.tar\.gz or \.tar\.zst"
+    fails 2 "--bundle 'report\.zip': the name must end in \.tar\.gz or \.tar\.zst"
     gpulse --root root doctor --bundle no/where.tar.gz
     status_is 1
     complains "cannot write 'no/where\.tar\.gz': No such file or directory"
     mkdir folder.tar.gz
     gpulse --root root doctor --bundle folder.tar.gz
     status_is 1
-    complains "cannot write 'folder\.tar\.gz': it is no regular file"
+    complains "cannot write 'folder\.tar\.gz': not a regular file"
 }
 
 @test "an old file stays when a new one cannot be written, and is replaced as a whole" {

@@ -1,4 +1,4 @@
-# gpulse doctor on simulated GPUs: each finding of health, provoked; and quiet where all is well.
+# gpulse doctor on simulated GPUs: each finding of health, provoked; and quiet if there is none.
 # variants: asan
 
 load helpers
@@ -47,12 +47,12 @@ provoke() {
 }
 
 reset='^ {6}(fix   | {6}).*sudo nvidia-smi --gpu-reset -i 1'
-replace="^      fix +have whoever maintains the machine run NVIDIA's field diagnostic and replace the board"
-cool='^      fix +look after fans, dust, the air flow'
+replace="^      fix +have the machine's maintainer run NVIDIA's field diagnostic and replace the board"
+cool='^      fix +check fans, dust, airflow'
 supply='^      fix +check the power cables'
 fabric='^      fix +systemctl status nvidia-fabricmanager'
 
-@test "the built-in machines are well" {
+@test "the built-in machines pass all checks" {
     room
     local machine
     for machine in $("$GPULSE" sim list | awk 'NR > 1 { print $1 }') h100x8 l40sx2; do
@@ -66,20 +66,20 @@ fabric='^      fix +systemctl status nvidia-fabricmanager'
 @test "memory that is broken" {
     room
     provoke set=RemappedRows.failure=1 fail health.remap \
-        'GPU 1: a broken row of the memory could not be replaced' "$replace"
-    says '^      seen  GPU 1 \(00000000:64:00\.0, NVIDIA H100 80GB HBM3\): remapped_rows\.failure is Yes$'
-    provoke set=RemappedRows.uncorrectable=512 fail health.remap 'GPU 1: so many rows .*' "$replace"
+        'GPU 1: a faulty memory row could not be remapped' "$replace"
+    says '^      evidence  GPU 1 \(00000000:64:00\.0, NVIDIA H100 80GB HBM3\): remapped_rows\.failure is Yes$'
+    provoke set=RemappedRows.uncorrectable=512 fail health.remap 'GPU 1: so many memory rows .*' "$replace"
     provoke set=RemappedRows.pending=1 warn health.remap \
-        'GPU 1: a broken row of the memory waits for its replacement' "$reset"
+        'GPU 1: a faulty memory row is waiting to be remapped' "$reset"
     provoke set=TotalEccErrors.uncorrected.volatile=2 fail health.ecc \
-        'GPU 1: the memory had an error that could not be corrected' "$reset"
+        'GPU 1: the memory had an uncorrectable error' "$reset"
     says 'ecc\.errors\.uncorrected\.volatile\.total is 2$'
     provoke set=SramEccErrorStatus.threshold_exceeded=1 fail health.sram \
-        'GPU 1: the memories on the chip had more errors than a sound GPU has' "$replace"
+        'GPU 1: the on-chip memories had too many errors' "$replace"
     provoke 'set=SramEccErrorStatus.aggregate_parity=3 set=SramEccErrorStatus.aggregate_secded=2' \
-        warn health.sram 'GPU 1: the memories on the chip had several errors .*' "$replace"
+        warn health.sram 'GPU 1: the on-chip memories had several uncorrectable errors' "$replace"
     provoke error=CORRUPTED_INFOROM:nvmlDeviceValidateInforom warn health.inforom \
-        'GPU 1: the InfoROM of the board is damaged' '^      fix +have the maker of the board restore it'
+        "GPU 1: the board's InfoROM is damaged" "^      fix +have the board's manufacturer restore it"
 }
 
 @test "retired pages of older GPUs" {
@@ -87,50 +87,50 @@ fabric='^      fix +systemctl status nvidia-fabricmanager'
     # 29: for single-bit errors, 30: for double-bit errors, 31: pending
     fault p100 set=31=1
     GPULSE_SIM=p100 health --skip health.persistence
-    finds warn health.retired 'GPU 0: a broken page of the memory is not retired yet'
+    finds warn health.retired 'GPU 0: a faulty memory page is not retired yet'
     fault p100 set=29=50 set=30=13
     GPULSE_SIM=p100 health --skip health.persistence
-    finds fail health.retired 'GPU 0: no more pages of the memory can be retired'
+    finds fail health.retired 'GPU 0: no more memory pages can be retired'
     says 'retired_pages\.single_bit_ecc\.count is 50, retired_pages\.double_bit\.count is 13$'
     fault p100 clear
     fault p100 set=30=16
     GPULSE_SIM=p100 health --skip health.persistence
-    finds warn health.retired 'GPU 0: many pages of the memory were retired for double-bit errors'
+    finds warn health.retired 'GPU 0: many memory pages were retired for double-bit errors'
 }
 
 @test "what the driver asks for" {
     room
-    provoke set=230=1 fail health.recovery 'GPU 1: the driver asks for a reset of the GPU' "$reset"
-    provoke set=230=2 fail health.recovery 'GPU 1: the driver asks for a reboot of the machine' \
+    provoke set=230=1 fail health.recovery 'GPU 1: the driver requests a reset of the GPU' "$reset"
+    provoke set=230=2 fail health.recovery 'GPU 1: the driver requests a reboot of the machine' \
         '^      fix +sudo reboot'
-    provoke set=230=3 fail health.recovery 'GPU 1: the driver asks that all work between GPUs ends' \
-        '^      fix +let no new work begin on it'
+    provoke set=230=3 fail health.recovery 'GPU 1: the driver requests that all work between GPUs stop' \
+        '^      fix +start no new work on it'
     provoke set=230=4 fail health.recovery \
-        "GPU 1: the driver asks for a reset as soon as the GPU's work is done" "$reset"
+        "GPU 1: the driver requests a reset once the GPU's work has finished" "$reset"
 }
 
 @test "heat and power" {
     room
     provoke set=CurrentClocksEventReasons=72 fail health.throttle \
-        'GPU 1: the hardware slows the GPU down for heat' "$cool"
+        'GPU 1: the hardware throttles the GPU because of heat' "$cool"
     provoke set=CurrentClocksEventReasons=136 fail health.throttle \
-        'GPU 1: the power supply has the hardware slow the GPU down' "$supply"
+        'GPU 1: the hardware throttles the GPU because of the power supply' "$supply"
     provoke set=CurrentClocksEventReasons=8 warn health.throttle \
-        'GPU 1: the hardware slows the GPU down, for heat or for power' "$supply"
+        'GPU 1: the hardware throttles the GPU, because of heat or power' "$supply"
     provoke set=CurrentClocksEventReasons=32 warn health.throttle \
-        'GPU 1: the driver slows the GPU down for heat' "$cool"
+        'GPU 1: the driver throttles the GPU because of heat' "$cool"
     fault h100x4 --gpu 1 set=CurrentClocksEventReasons=4 # the power limit: as it should be under load
     health
     status_is 0
     says_not throttle
     fault h100x4 clear
     provoke set=PowerManagementLimit=300000 info health.power \
-        'GPU 1: the power limit was set below the default' \
+        'GPU 1: the power limit is below the default' \
         '^      fix +sudo gpulse set power-limit=default -i 1'
     says 'power\.limit is 300\.00 W, power\.default_limit is 700\.00 W$'
     machine h100 'm["devices"][1]["answers"]["PowerSource"] = 2'
     GPULSE_SIM=./m.json health
-    finds warn health.power 'GPU 1: the power supply is too weak'
+    finds warn health.power 'GPU 1: the power supply is insufficient'
 }
 
 @test "temperatures" {
@@ -142,20 +142,20 @@ fabric='^      fix +systemctl status nvidia-fabricmanager'
     slow=$(sed -n 2p <<<"$output" | cut -d, -f2)
     [ "$now" -ge "$slow" ] || explain "the simulated T4 is not hot"
     GPULSE_SIM=./m.json GPULSE_SIM_STILL=1 health
-    says '^fail +health\.temperature: GPU 0: as hot as where the hardware slows down$'
+    says '^fail +health\.temperature: GPU 0: at the temperature where the hardware slows down$'
     says 'temperature\.gpu is 96 °C, temperature\.threshold\.slowdown is [0-9]+ °C$'
 }
 
 @test "modes that keep programs off, or wait for a reset" {
     room
     provoke set=ComputeMode=Prohibited fail health.compute_mode \
-        'GPU 1: the compute mode forbids CUDA programs' 'sudo gpulse set compute-mode=default -i 1'
+        'GPU 1: the compute mode blocks CUDA programs' 'sudo gpulse set compute-mode=default -i 1'
     provoke set=ComputeMode=Exclusive_Process info health.compute_mode \
-        'GPU 1: the compute mode lets only one process compute at a time' compute-mode=default
-    provoke set=EccMode.pending=Disabled warn health.ecc 'GPU 1: the change of the ECC mode waits for a reset' "$reset"
-    provoke set=MigMode.pending=Enabled warn health.mig 'GPU 1: the change of the MIG mode waits for a reset' "$reset"
+        'GPU 1: the compute mode allows only one process at a time' compute-mode=default
+    provoke set=EccMode.pending=Disabled warn health.ecc 'GPU 1: a pending ECC mode change needs a reset' "$reset"
+    provoke set=MigMode.pending=Enabled warn health.mig 'GPU 1: a pending MIG mode change needs a reset' "$reset"
     provoke 'set=MigMode.current=Enabled set=MigMode.pending=Enabled' fail health.mig \
-        'GPU 1: in MIG mode without an instance, so CUDA finds no device' \
+        'GPU 1: MIG mode is on without an instance, so CUDA finds no device' \
         '^      fix +sudo gpulse set mig-mode=off -i 1'
     provoke set=PersistenceMode=Disabled info health.persistence 'GPU 1: persistence mode is off' \
         'sudo gpulse set persistence-mode=on -i 1'
@@ -182,14 +182,14 @@ fabric='^      fix +systemctl status nvidia-fabricmanager'
     room
     fault h100x8 set=RemappedRows.pending=1
     GPULSE_SIM=h100x8 health
-    finds warn health.remap 'GPUs 0-7: a broken row of the memory waits for its replacement'
+    finds warn health.remap 'GPUs 0-7: a faulty memory row is waiting to be remapped'
     says 'gpu-reset -i 0,1,2,3,4,5,6,7'
     fault h100x8 clear
     fault h100x8 --gpu 0 set=RemappedRows.pending=1
     fault h100x8 --gpu 1 set=RemappedRows.pending=1
     fault h100x8 --gpu 5 set=RemappedRows.pending=1
     GPULSE_SIM=h100x8 health
-    finds warn health.remap 'GPUs 0, 1 and 5: a broken row .*'
+    finds warn health.remap 'GPUs 0, 1 and 5: a faulty memory row .*'
 }
 
 @test "the fabric" {
@@ -199,7 +199,7 @@ fabric='^      fix +systemctl status nvidia-fabricmanager'
     provoke set=GpuFabricInfo.health_summary=2 fail health.fabric \
         'GPU 1: the connection to the NVLink fabric is not healthy' "$fabric"
     provoke set=GpuFabricInfo.health_summary=3 warn health.fabric \
-        'GPU 1: the NVLink fabric does not give all of its bandwidth' "$fabric"
+        'GPU 1: the NVLink fabric does not provide its full bandwidth' "$fabric"
 }
 
 @test "the fabric manager: missing, stopped, of another version, well" {
@@ -219,20 +219,20 @@ fabric='^      fix +systemctl status nvidia-fabricmanager'
     printf '[x] all is well\n[x] detected number of NVSwitches don'\''t match with any supported system topology, aborting fabric manager\n[x] bye\n' \
         >root/var/log/fabricmanager.log
     health
-    says '^fail +health\.fabricmanager: the fabric manager is installed and does not run$'
+    says '^fail +health\.fabricmanager: the fabric manager is installed but not running$'
     says "/var/log/fabricmanager\.log: \[x\] detected number of NVSwitches don't match"
     says '^      fix +sudo systemctl enable --now nvidia-fabricmanager$'
 
     printf 'Package: nvidia-fabricmanager-580\nStatus: install ok installed\nVersion: 580.95.05-1\n\n' \
         >root/var/lib/dpkg/status
     health
-    says '^fail +health\.fabricmanager: the fabric manager is not of the same version as the driver$'
+    says '^fail +health\.fabricmanager: the fabric manager and the driver have different versions$'
     says '/var/lib/dpkg/status: nvidia-fabricmanager 580\.95\.05-1'
 
     sed -i 's/580.95.05-1/580.105.08-1/' root/var/lib/dpkg/status
     echo nv-fabricmanage >root/proc/77/comm # the kernel keeps 15 bytes
     health -v
-    says '^ok +health\.fabricmanager: the fabric manager runs, in the version of the driver$'
+    says "^ok +health\.fabricmanager: the fabric manager runs, in the driver's version$"
     status_is 0
 }
 
@@ -244,7 +244,7 @@ fabric='^      fix +systemctl status nvidia-fabricmanager'
     room arch 'Arch Linux'
     health
     says_not 'apt|dnf|zypper'
-    says "^      fix +install the fabric manager, of exactly the driver's version"
+    says "^      fix +install the fabric manager, in exactly the driver's version"
 }
 
 @test "NVLinks that are down" {
@@ -261,9 +261,9 @@ for link in m["devices"][2]["lists"]["nvlinks"][:1]:
 @test "a GPU that is lost, refused or broken" {
     room
     provoke lost fail health.lost 'GPU 1: lost by the driver' '^      fix +sudo reboot'
-    provoke deny warn health.lost 'GPU 1: not to be looked at by this user' Insufficient
-    provoke error=UNKNOWN fail health.lost 'GPU 1: nothing but an error from the driver' dmesg
-    provoke error=RESET_REQUIRED fail health.lost 'GPU 1: nothing but an error from the driver' "$reset"
+    provoke deny warn health.lost 'GPU 1: not accessible to this user' Insufficient
+    provoke error=UNKNOWN fail health.lost 'GPU 1: the driver reports only an error' dmesg
+    provoke error=RESET_REQUIRED fail health.lost 'GPU 1: the driver reports only an error' "$reset"
 }
 
 @test "a GPU that hangs costs only itself" {
@@ -271,21 +271,21 @@ for link in m["devices"][2]["lists"]["nvlinks"][:1]:
     fault h100x4 --gpu 1 hang=1h
     fault h100x4 --gpu 2 set=RemappedRows.pending=1
     health --timeout 2 -v
-    says '^fail +health\.lost: GPU 1: no answer in time$'
+    says '^fail +health\.lost: GPU 1: no response in time$'
     says '^warn +health\.remap: GPU 2: '
-    says '^ok +health\.ecc: .* \(GPUs 0, 2 and 3; the others do not answer\)$'
+    says '^ok +health\.ecc: .* \(GPUs 0, 2 and 3; the others do not respond\)$'
     fault h100x4 clear
     fault h100x4 hang=1h:nvmlInit
     health
-    says '^fail +health\.driver: the driver gives no answer$'
+    says '^fail +health\.driver: the driver does not respond$'
     says 'did not start within 2\.0 s \(nvmlInit\)'
 }
 
-@test "what the driver does not tell is not well" {
+@test "what the driver does not report has not passed" {
     room
     fault h100x4 deny:nvmlDeviceGetRemappedRows
     health
-    finds skip health.remap 'GPUs 0-3: the driver does not tell what this goes by'
+    finds skip health.remap 'GPUs 0-3: the driver does not report the values this check needs'
     says 'remapped_rows\.failure is denied'
 }
 
@@ -296,8 +296,8 @@ for link in m["devices"][2]["lists"]["nvlinks"][:1]:
     says_not health # below another root than / no driver is asked
     fault h100x4 unloaded
     health
-    says '^fail +health\.driver: the driver gives no answer$'
-    says '^      seen  NVML: the NVIDIA kernel module is not loaded'
+    says '^fail +health\.driver: the driver does not respond$'
+    says '^      evidence  NVML: the NVIDIA kernel module is not loaded'
     says '^skip +because health\.driver failed: .*health\.lost health\.recovery'
 }
 
@@ -308,7 +308,7 @@ for link in m["devices"][2]["lists"]["nvlinks"][:1]:
         pci "0000:$n:00.0" 0x030200 nvidia
     done
     health
-    finds fail health.count 'the driver has started only 4 of 5 GPUs'
+    finds fail health.count 'the driver started only 4 of 5 GPUs'
     says '/sys/bus/pci/devices/0000:97:00\.0: bound to nvidia'
 }
 
@@ -316,7 +316,7 @@ for link in m["devices"][2]["lists"]["nvlinks"][:1]:
     room
     fault h100x4 --gpu 1 hidden
     health
-    finds warn health.unattributed 'GPU 1: [0-9.]+ GiB of its memory are in use without a process that the driver lists'
+    finds warn health.unattributed 'GPU 1: [0-9.]+ GiB of its memory are in use without a process listed by the driver'
     says "$reset"
     fake_process root 4711 1000 python train.py
     mkdir -p root/dev root/proc/4711/fd
@@ -330,7 +330,7 @@ for link in m["devices"][2]["lists"]["nvlinks"][:1]:
     room
     : >root/.dockerenv
     provoke set=RemappedRows.pending=1 warn health.remap 'GPU 1: .*' \
-        '^      fix +on the host, outside of this container:$'
+        '^      fix +on the host, outside this container:$'
 }
 
 @test "GPUs that cannot read each other's memory" {
@@ -348,10 +348,10 @@ for link in m["devices"][2]["lists"]["nvlinks"][:1]:
     echo '2: INIT' >root/sys/class/infiniband/mlx5_0/ports/1/state
     echo InfiniBand >root/sys/class/infiniband/mlx5_0/ports/1/link_layer
     health
-    finds warn nccl.rdma 'port 1 of the InfiniBand adapter mlx5_0 waits for a subnet manager'
+    finds warn nccl.rdma 'port 1 of the InfiniBand adapter mlx5_0 is waiting for a subnet manager'
     echo '4: ACTIVE' >root/sys/class/infiniband/mlx5_0/ports/1/state
     health
-    finds info nccl.rdma "the network adapters cannot reach the GPUs' memory: nvidia-peermem is not loaded"
+    finds info nccl.rdma "the network adapters cannot access GPU memory: nvidia-peermem is not loaded"
     says 'sudo modprobe nvidia-peermem'
     mkdir root/sys/module/nvidia_peermem
     health
@@ -367,7 +367,7 @@ for link in m["devices"][2]["lists"]["nvlinks"][:1]:
         >root/var/log/kern.log
     GPULSE_SIM=h100x4 gpulse --root root doctor --only log
     finds warn log.xid 'Xid 48 of GPU 0000:64:00\.0, process 4711 \(python3\): uncorrectable \(double-bit\) memory error'
-    says '^      why   The driver says that the GPU needs nothing now: it was reset since\.$'
+    says '^      why       The driver reports that the GPU needs nothing now: it was reset since\.$'
     fault h100x4 --gpu 1 set=230=1
     GPULSE_SIM=h100x4 gpulse --root root doctor --only log
     fault h100x4 clear

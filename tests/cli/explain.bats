@@ -16,8 +16,8 @@ END
     gpulse explain train.log
     status_is 0
     [ "${lines[0]%%CUDA*}" = "train.log:3: torch.OutOfMemoryError: " ]
-    [ "${lines[1]}" = "    others: other processes have 71.62 GiB of 93.00 GiB: process 118636 (71.62 GiB)" ]
-    says '^      -> wait until they have ended'
+    [ "${lines[1]}" = "    others: other processes use 71.62 GiB of 93.00 GiB: pid 118636 (71.62 GiB)" ]
+    says '^      -> wait for them'
     [ "${#lines[@]}" -eq 3 ]
 }
 
@@ -28,7 +28,7 @@ END
     echo "all is well, with CUDA and memory" >good.log
     gpulse explain good.log
     status_is 0
-    [ "$output" = "nothing in it that gpulse knows as a failure" ]
+    [ "$output" = "no known GPU failure found in the log" ]
     gpulse explain good.log train.log
     says '^train.log:3: '
 }
@@ -53,9 +53,9 @@ END
 
 @test "what cannot be read" {
     gpulse explain
-    fails 2 'say which log: gpulse explain train.log, or - for standard input'
+    fails 2 'missing FILE; usage: gpulse explain \[options\] FILE\.\.\., or - for standard input'
     gpulse explain nowhere.log
-    fails 1 'cannot open nowhere.log: No such file or directory \(it takes logs; .*gpulse doctor explain\)'
+    fails 1 'cannot open nowhere.log: No such file or directory \(FILE is a log; .*gpulse doctor explain\)'
     gpulse explain .
     fails 1 'cannot read .: Is a directory'
     head -c 300000 /dev/urandom >noise

@@ -34,7 +34,7 @@ out" ]
     gpulse run -i 3 --share --mem 5GiB -- "$GPULSE" sim load --mem 20GiB
     status_is 1
     complains '^gpulse: it failed after this message: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 GiB'
-    complains "^    others: other processes have 70.00 GiB of 79.65 GiB: process $job of $(id -un): .* \\(70.00 GiB\\)\$"
+    complains "^    others: other processes use 70.00 GiB of 79.65 GiB: pid $job of $(id -un): .* \\(70.00 GiB\\)\$"
     grep -q "GPU 3: torch.OutOfMemoryError" "$(record)/incident-1.txt"
     output=$(cat "$(record)/run.json")
     json_is 'd["state"], d["status"], d["incidents"][0]["others"][0]["pid"]' "('ended', 1, $job)"
@@ -44,15 +44,15 @@ out" ]
     idle_gpus
     job --gpu 0 --mem 70GiB
     gpulse run -i 1 -- env CUDA_VISIBLE_DEVICES=0 "$GPULSE" sim load --mem 30GiB
-    complains '^    wrong-gpu: it was on GPU 0, which it was not given$'
-    complains "^    others: other processes have 70.00 GiB of 79.65 GiB: process $job of "
+    complains '^    wrong-gpu: the program used GPU 0, which it was not given$'
+    complains "^    others: other processes use 70.00 GiB of 79.65 GiB: pid $job of "
 }
 
 @test "no memory, and the message has no numbers" {
     idle_gpus
     job --gpu 3 --mem 70GiB
     gpulse run -i 3 --share --mem 5GiB -- bash -c 'echo "RuntimeError: CUDA error: out of memory"; exit 1'
-    complains "^    others: other processes have 70.00 GiB of 79.65 GiB: process $job of "
+    complains "^    others: other processes use 70.00 GiB of 79.65 GiB: pid $job of "
 }
 
 @test "out of memory, and the job has exited when the GPU is sampled" {

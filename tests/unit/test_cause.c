@@ -216,14 +216,14 @@ static void sizes(void **state)
 {
     (void)state;
     struct gp_failure f = failure_of(&(struct numbers){NO, NO, NO, NO, NO, NO, NO, NO});
-    why_is(GP_CAUSE_QUOTA, &f, "a quota of ? is used up: not the GPU");
+    why_is(GP_CAUSE_QUOTA, &f, "a quota of ? is used up; the GPU is not full");
     gp_failure_set(&f, GP_FAILURE_ALLOWED, 0);
-    why_is(GP_CAUSE_QUOTA, &f, "a quota of 0.0 MiB is used up: not the GPU");
+    why_is(GP_CAUSE_QUOTA, &f, "a quota of 0.0 MiB is used up; the GPU is not full");
     gp_failure_set(&f, GP_FAILURE_ALLOWED, (UINT64_C(1) << 30) - (1 << 20));
-    why_is(GP_CAUSE_QUOTA, &f, "a quota of 1023.0 MiB is used up: not the GPU");
+    why_is(GP_CAUSE_QUOTA, &f, "a quota of 1023.0 MiB is used up; the GPU is not full");
     gp_failure_set(&f, GP_FAILURE_ALLOWED, UINT64_C(1) << 30);
-    why_is(GP_CAUSE_QUOTA, &f, "a quota of 1.00 GiB is used up: not the GPU");
-    why_is(GP_CAUSE_LIBRARY, &f, "a CUDA library could not be set up");
+    why_is(GP_CAUSE_QUOTA, &f, "a quota of 1.00 GiB is used up; the GPU is not full");
+    why_is(GP_CAUSE_LIBRARY, &f, "a CUDA library could not be initialized");
     /* what would be below 0 is not known */
     f = failure_of(&(struct numbers){2, 10, 1, 8, 1, NO, NO, 3});
     why_is(GP_CAUSE_NON_FRAMEWORK, &f,
@@ -235,29 +235,29 @@ static void who_they_are(void **state)
     (void)state;
     struct gp_failure f = failure_of(&(struct numbers){2, 10, NO, 3, NO, NO, NO, NO, {1, 2}});
     why_is(GP_CAUSE_OTHERS, &f,
-           "other processes have 3.00 GiB of 10.00 GiB: process 100 (1.00 GiB), process 101 (2.00 "
+           "other processes use 3.00 GiB of 10.00 GiB: pid 100 (1.00 GiB), pid 101 (2.00 "
            "GiB); one of them may be the program itself");
     f.other_count = 1;
     f.others[0].is_of_job = true;
     why_is(GP_CAUSE_OTHERS, &f,
-           "other processes have 1.00 GiB of 10.00 GiB: process 100, of this job (1.00 GiB); that "
-           "may be the program itself");
-    why_is(GP_CAUSE_RANKS, &f, "1 more processes of this job are on the same GPU");
+           "other processes use 1.00 GiB of 10.00 GiB: pid 100, in this job (1.00 GiB); this may "
+           "be the program itself");
+    why_is(GP_CAUSE_RANKS, &f, "1 more processes of this job use the same GPU");
     (void)snprintf(f.others[0].who, sizeof(f.others[0].who), "ann: x");
     why_is(GP_CAUSE_OTHERS, &f,
-           "other processes have 1.00 GiB of 10.00 GiB: process 100 of ann: x, of this job (1.00 "
+           "other processes use 1.00 GiB of 10.00 GiB: pid 100 of ann: x, in this job (1.00 "
            "GiB)");
     gp_failure_set(&f, GP_FAILURE_SELF, 1);
     for (size_t i = 0; i < OTHERS; i++)
         f.others[i] = (struct gp_failure_other){.pid = (int64_t)i + 1, .bytes = 1 << 20};
     f.other_count = 5;
     why_is(GP_CAUSE_OTHERS, &f,
-           "other processes have 5.0 MiB of 10.00 GiB: process 1 (1.0 MiB), process 2 (1.0 MiB), "
-           "process 3 (1.0 MiB), process 4 (1.0 MiB), process 5 (1.0 MiB)");
+           "other processes use 5.0 MiB of 10.00 GiB: pid 1 (1.0 MiB), pid 2 (1.0 MiB), "
+           "pid 3 (1.0 MiB), pid 4 (1.0 MiB), pid 5 (1.0 MiB)");
     f.other_count = OTHERS;
     why_is(GP_CAUSE_OTHERS, &f,
-           "other processes have 7.0 MiB of 10.00 GiB: process 1 (1.0 MiB), process 2 (1.0 MiB), "
-           "process 3 (1.0 MiB), process 4 (1.0 MiB), process 5 (1.0 MiB) and 2 more");
+           "other processes use 7.0 MiB of 10.00 GiB: pid 1 (1.0 MiB), pid 2 (1.0 MiB), "
+           "pid 3 (1.0 MiB), pid 4 (1.0 MiB), pid 5 (1.0 MiB) and 2 more");
 }
 
 static void the_fraction_that_would_do(void **state)
@@ -273,9 +273,10 @@ static void the_fraction_that_would_do(void **state)
         char expected[128];
         struct gp_failure f =
             failure_of(&(struct numbers){2, 100, cases[i].free, NO, NO, NO, NO, NO});
-        (void)snprintf(expected, sizeof(expected),
-                       "--gpu-memory-utilization %s would do; or free the GPU: gpulse ps",
-                       cases[i].expected);
+        (void)snprintf(
+            expected, sizeof(expected),
+            "--gpu-memory-utilization %s would fit; or free memory on the GPU: gpulse ps",
+            cases[i].expected);
         next_is(GP_CAUSE_VLLM_FRACTION, &f, expected);
     }
 }
@@ -308,7 +309,7 @@ static void parts_that_are_left_out(void **state)
     (void)state;
     struct gp_failure f = failure_of(&(struct numbers){NO, 10, NO, 8, NO, NO, NO, NO});
     why_is(GP_CAUSE_TOO_BIG, &f,
-           "the program itself needs more than there is: it has 8.00 GiB; the GPU has 10.00 GiB");
+           "the program itself needs more than there is: it uses 8.00 GiB; the GPU has 10.00 GiB");
     next_is(GP_CAUSE_VLLM_LENGTH, &f,
             "raise --gpu-memory-utilization, or use more GPUs (--tensor-parallel-size)");
     gp_failure_set(&f, GP_FAILURE_MOST, 4096);
@@ -317,22 +318,22 @@ static void parts_that_are_left_out(void **state)
             "(--tensor-parallel-size)");
     gp_failure_set(&f, GP_FAILURE_REQUIRED, 0);
     why_is(GP_CAUSE_VLLM_LENGTH, &f,
-           "what is left for the KV cache is too little: 0 tokens are wanted");
+           "too little memory is left for the KV cache: 0 tokens are needed");
     gp_failure_set(&f, GP_FAILURE_CODE, 999999);
-    why_is(GP_CAUSE_XID, &f, "the driver reports Xid 999999");
+    why_is(GP_CAUSE_XID, &f, "the driver reported Xid 999999");
     next_is(GP_CAUSE_XID, &f, "");
     const struct gp_xid_info *xid = gp_xid_find(31);
     char expected[512];
     assert_non_null(xid);
     gp_failure_set(&f, GP_FAILURE_CODE, 31);
-    (void)snprintf(expected, sizeof(expected), "the driver reports Xid 31: %s", xid->words);
+    (void)snprintf(expected, sizeof(expected), "the driver reported Xid 31: %s", xid->words);
     why_is(GP_CAUSE_XID, &f, expected);
     next_is(GP_CAUSE_XID, &f, xid->advice);
     f.place = 3;
     f.self_pid = 4711;
-    why_is(GP_CAUSE_WRONG_GPU, &f, "it was on GPU 3, which it was not given");
+    why_is(GP_CAUSE_WRONG_GPU, &f, "the program used GPU 3, which it was not given");
     why_is(GP_CAUSE_SELF, &f,
-           "process 4711 is the program itself, which does not know its own number inside of a "
+           "process 4711 is the program itself, which does not know its host PID inside a "
            "container");
 }
 

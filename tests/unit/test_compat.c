@@ -140,8 +140,9 @@ static const struct {
      "has no code for GPUs of compute capability 12.0"},
     {GP_FRAMEWORK_TORCH, "2.7.0", "cu128", "570.26", 120, GP_FIT_WORKS, "works"},
     {GP_FRAMEWORK_TORCH, "2.7.0", "cu128", "565.57.01", 120, GP_FIT_DRIVER_TOO_OLD,
-     "needs another driver: this one is too old for a GPU of compute capability 12.0, which branch "
-     "570 brought"},
+     "needs another driver: this one is too old for a GPU of compute capability 12.0, which "
+     "requires branch "
+     "570"},
     /* H100 before it had code of its own */
     {GP_FRAMEWORK_TORCH, "1.13.1", "cu117", "525.60.13", 90, GP_FIT_NO_CODE,
      "has no code for GPUs of compute capability 9.0"},
@@ -197,12 +198,12 @@ static void judges_what_is_in_no_table(void **state)
     j = gp_judge("", "13.1", "compute_70", 70);
     assert_int_equal(j.fit, GP_FIT_NO_DRIVER);
     gp_judgement_words(&j, 70, words, sizeof(words));
-    assert_string_equal(words, "needs driver 590.44.01, but branch 580 is the last for GPUs of "
-                               "compute capability 7.0");
+    assert_string_equal(words, "needs driver 590.44.01, but branch 580 is the last for GPUs "
+                               "of compute capability 7.0");
     j = gp_judge("580.65.06", "99.0", "", 90);
     assert_int_equal(j.fit, GP_FIT_UNKNOWN);
     gp_judgement_words(&j, 90, words, sizeof(words));
-    assert_string_equal(words, "is for a CUDA that is not known");
+    assert_string_equal(words, "is for an unknown CUDA version");
     j = gp_judge("550.54.15", "12.8", NULL, 0); /* only the driver can be judged */
     assert_int_equal(j.fit, GP_FIT_WORKS);
     assert_int_equal(j.code, GP_CODE_UNKNOWN);
@@ -368,8 +369,8 @@ static void check_limit(void **state)
             GP_CODES(X)
 #undef X
         };
-        said = codes[gp_cudnn_code_for(column[1], (unsigned)strtoul(column[2], NULL, 10),
-                                       capability)];
+        said =
+            codes[gp_cudnn_code_for(column[1], (unsigned)strtoul(column[2], NULL, 10), capability)];
     }
     if (strcmp(said, column[4]) != 0)
         fail_msg("%s %s %s %s: %s", column[0], column[1], column[2], column[3], said);

@@ -20,7 +20,7 @@
 
 static char root[256];
 
-/* ---- a file system that does not answer ---- */
+/* ---- a file system that does not respond ---- */
 
 static const char *_Atomic silent; /* nobody comes back who opens a path that begins so */
 static _Atomic int waiting;
@@ -606,18 +606,18 @@ static void a_silent_file_system_costs_what_is_on_it(void **state)
     silent = "/net/";
     gp_exam_run(&exam, NULL, NULL);
     silent = NULL;
-    const struct gp_finding *finding = finding_about(&exam, "/net/ada/venv does not answer");
+    const struct gp_finding *finding = finding_about(&exam, "/net/ada/venv does not respond");
     assert_non_null(finding);
     assert_int_equal(finding->verdict, GP_VERDICT_WARN);
-    assert_string_equal(finding->evidence->text, "nothing came back for 1 s");
+    assert_string_equal(finding->evidence->text, "no response for 1 s");
     assert_string_equal(finding->evidence->where, "/net/ada/venv");
-    assert_string_equal(finding->why,
-                        "Whatever touches it waits as long, without an end that a signal could "
-                        "bring; a network mount does so when its server is gone. What lies there "
-                        "was not looked at.");
+    assert_string_equal(
+        finding->why,
+        "Every program that accesses it hangs just as long, and no signal ends that; this happens "
+        "to a network mount when its server is gone. Files on it were not checked.");
     assert_null(finding->fixes->command);
     assert_string_equal(finding->fixes->note,
-                        "look whether the server of that mount is up and can be reached");
+                        "check that the server of that mount is up and reachable");
     assert_null(finding->fixes->next);
     assert_true(exam.is_stuck);
     assert_int_equal(waiting, 1); /* touched once, and refused from then on */

@@ -140,7 +140,7 @@ static void sentences(void **state)
                   "GPU memory utilization (0.9, 19.84 GiB).",
                   "");
     says(gp_cause_add_next, GP_CAUSE_VLLM_FRACTION, &f,
-         "--gpu-memory-utilization 0.88 would do; or free the GPU: gpulse ps");
+         "--gpu-memory-utilization 0.88 would fit; or free memory on the GPU: gpulse ps");
     f = read_text("torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.",
                   "");
     f.others[0] =
@@ -148,7 +148,7 @@ static void sentences(void **state)
     f.others[1] = (struct gp_failure_other){.pid = 8, .bytes = 5 << 20};
     f.other_count = 2;
     says(gp_cause_add_why, GP_CAUSE_OTHERS, &f,
-         "other processes have 8.0 MiB: process 7 of ann: python eval.py (3.0 MiB), process 8 (5.0 "
+         "other processes use 8.0 MiB: pid 7 of ann: python eval.py (3.0 MiB), pid 8 (5.0 "
          "MiB)");
 }
 

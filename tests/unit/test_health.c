@@ -217,7 +217,8 @@ static void test_margin(void **state)
     (void)state;
     set_int(2, GP_TEMPERATURE_TLIMIT, 0);
     set_int(2, GP_TLIMIT_SLOWDOWN, -2);
-    finds("health.temperature", GP_VERDICT_WARN, "GPU 2: hotter than it may be for long");
+    finds("health.temperature", GP_VERDICT_WARN,
+          "GPU 2: above the temperature for continuous operation");
 }
 
 static void test_margin_is_gone(void **state)
@@ -225,7 +226,8 @@ static void test_margin_is_gone(void **state)
     (void)state;
     set_int(2, GP_TEMPERATURE_TLIMIT, -2);
     set_int(2, GP_TLIMIT_SLOWDOWN, -2);
-    finds("health.temperature", GP_VERDICT_FAIL, "GPU 2: as hot as where the hardware slows down");
+    finds("health.temperature", GP_VERDICT_FAIL,
+          "GPU 2: at the temperature where the hardware slows down");
 }
 
 static void test_threshold_of_zero(void **state)
@@ -241,14 +243,14 @@ static void test_spare_rows(void **state)
     (void)state;
     set_int(0, GP_HISTOGRAM_NONE, 1);
     set_int(1, GP_HISTOGRAM_NONE, 0);
-    finds("health.remap", GP_VERDICT_WARN, "GPU 0: a bank of the memory has no spare rows left");
+    finds("health.remap", GP_VERDICT_WARN, "GPU 0: a memory bank has no spare rows left");
 }
 
 static void test_words_of_driver_560(void **state)
 {
     (void)state;
     set_text(4, GP_RESET_REQUIRED, "Yes");
-    finds("health.recovery", GP_VERDICT_FAIL, "GPU 4: the driver asks for a reset of the GPU");
+    finds("health.recovery", GP_VERDICT_FAIL, "GPU 4: the driver requests a reset of the GPU");
 }
 
 static void test_ecc_turned_off(void **state)
@@ -257,15 +259,15 @@ static void test_ecc_turned_off(void **state)
     set_text(4, GP_ECC_MODE, "Disabled");
     set_text(4, GP_ECC_MODE_PENDING, "Disabled");
     set_text(4, GP_ECC_MODE_DEFAULT, "Enabled");
-    finds("health.ecc", GP_VERDICT_INFO,
-          "GPU 4: ECC was turned off: errors of the memory go unnoticed");
+    finds("health.ecc", GP_VERDICT_INFO, "GPU 4: ECC was turned off: memory errors go unnoticed");
 }
 
 static void test_unknown_is_not_well(void **state)
 {
     (void)state;
     gp_value_set_absent(value(4, GP_REMAPPED_FAILURE), GP_STATUS_ERROR, NULL, 1);
-    finds("health.remap", GP_VERDICT_SKIP, "GPU 4: the driver does not tell what this goes by");
+    finds("health.remap", GP_VERDICT_SKIP,
+          "GPU 4: the driver does not report the values this check needs");
 }
 
 static void test_unsupported_means_nothing(void **state)
@@ -287,11 +289,11 @@ static void test_peers(void **state)
     }
     snapshot.lists[gp_list_index(GP_SCOPE_PEER)] = (struct gp_entries){entries, 2};
     says("nccl.p2p",
-         "warn 1 of 1 pairs of GPUs cannot read each other's memory, though NVLinks are between "
-         "them | seen GPU 0 (NVIDIA Test): peers.p2p.read to GPU 1 is DR: a setting of the driver "
-         "forbids it | why NCCL and others copy through main memory instead, which is slower. "
-         "GeForce boards mostly have no other way. | do look for settings that forbid it "
-         "(NCCL_P2P_DISABLE, NVreg_ options), and for errors of NVLink in the kernel's log");
+         "warn 1 of 1 pairs of GPUs cannot read each other's memory, although NVLinks connect them "
+         "| seen GPU 0 (NVIDIA Test): peers.p2p.read to GPU 1 is DR: disabled by a driver setting "
+         "| why NCCL and others copy through host memory instead, which is slower. Most GeForce "
+         "boards have no other way. | do look for settings that disable it (NCCL_P2P_DISABLE, "
+         "NVreg_ options), and for NVLink errors in the kernel log");
 }
 
 static void set_peer(int gpu, int peer, const char *code, int links)
@@ -314,11 +316,11 @@ static void test_peers_of_several(void **state)
     set_peer(2, 3, "NS", 1);
     set_peer(3, 4, "OK", 1);
     says("nccl.p2p",
-         "warn 2 of 4 pairs of GPUs cannot read each other's memory, though NVLinks are between "
-         "them | seen GPU 1 (NVIDIA Test): peers.p2p.read to GPU 2 is TNS: the topology does not "
-         "support it | why NCCL and others copy through main memory instead, which is slower. "
-         "GeForce boards mostly have no other way. | do look for settings that forbid it "
-         "(NCCL_P2P_DISABLE, NVreg_ options), and for errors of NVLink in the kernel's log");
+         "warn 2 of 4 pairs of GPUs cannot read each other's memory, although NVLinks connect them "
+         "| seen GPU 1 (NVIDIA Test): peers.p2p.read to GPU 2 is TNS: the topology does not "
+         "support it | why NCCL and others copy through host memory instead, which is slower. Most "
+         "GeForce boards have no other way. | do look for settings that disable it "
+         "(NCCL_P2P_DISABLE, NVreg_ options), and for NVLink errors in the kernel log");
 }
 
 static void test_peers_in_mig_mode(void **state)
@@ -327,13 +329,12 @@ static void test_peers_in_mig_mode(void **state)
     set_peer(0, 1, "GNS", 0);
     set_peer(1, 2, "TNS", 2);
     set_peer(2, 3, "NS", 1);
-    set_peer(3, 9, "OK", 0); /* it was not asked for */
+    set_peer(3, 9, "OK", 0); /* it was not requested */
     set_text(2, GP_MIG_MODE, "Enabled");
-    says("nccl.p2p",
-         "info 1 of 2 pairs of GPUs cannot read each other's memory directly | seen GPU 0 (NVIDIA "
-         "Test): peers.p2p.read to GPU 1 is GNS: the GPU does not support it | why NCCL and others "
-         "copy through main memory instead, which is slower. GeForce boards mostly have no other "
-         "way.");
+    says("nccl.p2p", "info 1 of 2 pairs of GPUs cannot read each other's memory directly | seen "
+                     "GPU 0 (NVIDIA Test): peers.p2p.read to GPU 1 is GNS: the GPU does not "
+                     "support it | why NCCL and others copy through host memory instead, which is "
+                     "slower. Most GeForce boards have no other way.");
 }
 
 static void test_link_that_stays_away(void **state)
@@ -346,9 +347,9 @@ static void test_link_that_stays_away(void **state)
     gp_value_set_int(&rows[0][GP_LINK_UNRECOVERED - GP_LINK__FIRST], 2, 1);
     snapshot.lists[gp_list_index(GP_SCOPE_LINK)] = (struct gp_entries){entries, 1};
     says("health.nvlink",
-         "warn GPU 3: an NVLink could not be brought back after an error | seen NVML: "
-         "links.recovery.failed is above 0; gpulse query --rows links -i 3 tells of which | type "
-         "sudo nvidia-smi --gpu-reset -i 3 # when nothing runs on it any more; where that is "
+         "warn GPU 3: an NVLink could not be recovered after an error | seen NVML: "
+         "links.recovery.failed is above 0; gpulse query --rows links -i 3 shows which link | type "
+         "sudo nvidia-smi --gpu-reset -i 3 # when nothing uses it any more; if that is "
          "refused, reboot");
 }
 

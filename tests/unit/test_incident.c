@@ -158,8 +158,8 @@ static void two_lines_for_each_cause(void **state)
                "      -> capture graphs of fewer sizes\n");
     f->cause = GP_CAUSE_SELF; /* nothing helps */
     f->self_pid = 7;
-    causes_are("    self: process 7 is the program itself, which does not know its own number "
-               "inside of a container\n");
+    causes_are("    self: process 7 is the program itself, which does not know its host PID "
+               "inside a container\n");
     f->cause = GP_CAUSE_NONE;
     causes_are("    no failure: PyTorch continues\n");
 }
@@ -204,8 +204,8 @@ static void as_json(void **state)
     assert_true(json_array_size(causes) >= 2);
     is_text(json_array_get(causes, 0), "cause", "impossible");
     is_text(json_array_get(causes, 0), "why",
-            "it asked for 100.00 GiB at once, and the whole GPU has 80.00 GiB: no GPU of this size "
-            "will do");
+            "it requested 100.00 GiB at once, but the whole GPU has 80.00 GiB: no GPU of this size "
+            "is enough");
     for (size_t i = 0; i < json_array_size(causes); i++) {
         struct gp_strbuf sb = GP_STRBUF_INIT(4096);
         gp_cause_add_next(&sb, incident.causes.items[i], f);
