@@ -620,7 +620,7 @@ Terminating early due to previous errors."
     answers 0 --sim h100x2 -pl 300 --dry-run <<<"GPU 0  power-limit: 700 W -> 300 W
 GPU 1  power-limit: 700 W -> 300 W
 nothing was changed (--dry-run)"
-    answers 0 --sim t4 -pm 1 --dry-run <<<"GPU 0  persistence-mode: on -> on                 already so
+    answers 0 --sim t4 -pm 1 --dry-run <<<"GPU 0  persistence-mode: on -> on                 already set
 nothing was changed (--dry-run)"
     answers 0 --sim t4 -mig 1 --dry-run <<<"Unable to enable MIG Mode for GPU $T4: Not Supported
 Treating as warning and moving on.
