@@ -154,7 +154,7 @@ static void report_account(struct gp_exam *exam, const struct gp_account *accoun
         gp_exam_command(exam, "show who has the GPU open", "gpulse ps --explain -i %u",
                         account->device->index);
     } else {
-        gp_exam_why(exam, "Nobody has the GPU open: the driver did not release the memory.");
+        gp_exam_why(exam, "No process has the GPU open: the driver did not release the memory.");
         gp_health_prescribe(exam, GP_CURE_RESET, &set);
     }
 }
