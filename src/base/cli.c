@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "base/parse.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
