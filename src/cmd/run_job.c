@@ -410,8 +410,8 @@ static void clean(struct gp_run *run)
         total += count;
     } while (count > 0 && ended);
     if (total > 0)
-        gp_watch_say(&run->watch, "%s %zu process%s that it left behind",
-                     ended ? "ended" : "could not end", total, total == 1 ? "" : "es");
+        gp_watch_say(&run->watch, "%s %zu leftover process%s",
+                     ended ? "terminated" : "could not terminate", total, total == 1 ? "" : "es");
 }
 
 static bool is_back(struct gp_run *run, const struct gp_snapshot *snapshot)
