@@ -21,13 +21,13 @@ CASES = [
     ("no such variant", "drivers", ",both,", ",all,", "modules is 'all': none of: proprietary open both"),
     ("no month", "drivers", "2028-06", "June 2028", "ends is 'June 2028': no month"),
     ("no list of architectures", "torch_builds", "sm_35 sm_50", "3.5 5.0", "archs is '3.5 5.0"),
-    ("a card of no known architecture", "cards", "Tesla K80,3.7", "Tesla K80,3.9", "no arch is 3.9"),
-    ("a chip of no known architecture", "chips", ",Hopper,9.0,", ",Hopper,9.9,", "no arch is 9.9"),
-    ("CUDA without a toolkit", "torch_builds", "cu126,12.6,", "cu126,12.7,", "no toolkit is CUDA 12.7"),
+    ("a card of no known architecture", "cards", "Tesla K80,3.7", "Tesla K80,3.9", "unknown architecture 3.9"),
+    ("a chip of no known architecture", "chips", ",Hopper,9.0,", ",Hopper,9.9,", "unknown architecture 9.9"),
+    ("CUDA without a toolkit", "torch_builds", "cu126,12.6,", "cu126,12.7,", "no toolkit has CUDA 12.7"),
     ("code before its compiler", "tensorflow_builds", "2.21.0,tensorflow[and-cuda],12.5,9.3,3.10,3.13,sm_60",
      "2.21.0,tensorflow[and-cuda],12.5,9.3,3.10,3.13,sm_120", "CUDA 12.5 is too old for 120"),
     ("code after its compiler", "jax_builds", "13.0.0,3.12,sm_75", "13.0.0,3.12,sm_70",
-     "CUDA 13.0.0 has no 70 any more"),
+     "CUDA 13.0.0 no longer supports 70"),
 ]
 
 

@@ -24,7 +24,7 @@ END
 @test "standard input, several logs, and lines that are no failure" {
     gpulse explain --all - <train.log
     says '^\(stdin\):2: W tensorflow'
-    says '^    no failure: TensorFlow goes on$'
+    says '^    no failure: TensorFlow continues$'
     echo "all is well, with CUDA and memory" >good.log
     gpulse explain good.log
     status_is 0
