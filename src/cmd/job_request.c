@@ -73,9 +73,12 @@ static int take_gpus(const struct gp_job_options *o, struct gp_pick_request *req
         return 0;
     }
     if (!gp_parse_u64(text, &count))
-        return gp_err_set(err, GP_EUSAGE,
-                          "--gpus takes a number of GPUs; to choose GPUs use --gpu-ids %.200s",
-                          text);
+        return gp_err_set(
+            err, GP_EUSAGE,
+            text[strspn(text, "0123456789,-:")]
+                ? "--gpus takes a number of GPUs, or all, not '%.200s'"
+                : "--gpus takes a number of GPUs; to choose GPUs use --gpu-ids %.200s",
+            text);
     if (count == 0 || count > COUNT_MOST)
         return gp_err_set(
             err, GP_EUSAGE,

@@ -64,7 +64,7 @@ has_library() {
 
 @test "no library anywhere: the message has a remedy" {
     without_library status
-    fails 4 'cannot load libnvidia-ml\.so\.1: not found; is the NVIDIA driver installed\? to try gpulse without one: gpulse --sim h100x8'
+    fails 4 'cannot load libnvidia-ml\.so\.1: not found; gpulse doctor finds out why, gpulse --sim h100x8 shows simulated GPUs'
 }
 
 @test "a library that is not the driver's" {

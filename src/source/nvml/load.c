@@ -33,9 +33,10 @@ static int open_library(const char *path, void **ret, struct gp_err *err)
     if (path || strcmp(reason, "not found") != 0)
         return gp_err_set(err, GP_EDRIVER, "cannot load %s: %s", path ? path : "libnvidia-ml.so.1",
                           reason);
-    return gp_err_set(err, GP_EDRIVER,
-                      "cannot load libnvidia-ml.so.1: not found; is the NVIDIA driver installed? "
-                      "to try gpulse without one: gpulse --sim h100x8");
+    return gp_err_set(
+        err, GP_EDRIVER,
+        "cannot load libnvidia-ml.so.1: not found; gpulse doctor finds out why, gpulse "
+        "--sim h100x8 shows simulated GPUs");
 }
 
 /* Adds the return code for errors that the library itself could not report. */
