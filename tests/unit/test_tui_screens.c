@@ -609,7 +609,7 @@ static void one_of_two_has_ended_before(void **state)
     assert_non_null(strstr(ui.message, "sent TERM to 1 of 2 processes: "));
     end_child(pids[1], SIGTERM);
     press(&ui, "k");
-    assert_non_null(strstr(ui.message, "ended"));
+    assert_non_null(strstr(ui.message, "has exited"));
     assert_true(gp_ui_fini(&ui));
 }
 
