@@ -84,14 +84,16 @@ static char *read_line(char *line, int size, void *context)
     struct load *load = context;
     char *read = fgets(line, size, load->file);
     load->line++;
-    if (read && !strchr(line, '\n') && !feof(load->file))
+    if (!read) /* and the line is as it was, at first with nothing in it */
+        return NULL;
+    if (!strchr(line, '\n') && !feof(load->file))
         (void)fail(
             load,
             "the line is too long; continue a command on new lines that begin with blanks:", line);
     load->is_continued = isblank((unsigned char)*line);
     const char *text = line + strspn(line, " \t");
     const char *remark = strpbrk(text, ";") ? strstr(text, " ;") : NULL;
-    if (read && *text != ';' && *text != '#' && remark)
+    if (*text != ';' && *text != '#' && remark)
         (void)fail(load, "';' after a blank begins a comment; remove the blank before it:", remark);
     return read;
 }
@@ -140,11 +142,11 @@ static int add_option(struct load *load, struct gp_step *step, const char *name,
         if (strcmp(option->name, name) != 0)
             continue;
         load->kinds[step - load->pipeline->steps] &= option->kind;
-        step->own_options |= option->kind == FIT ? UINT32_C(1) << step->option_count % 32 : 0;
         if (option->is_flag && yes_or_no(value) < 0)
             return fail(load, "expected yes or no, got", value);
         if (option->is_flag && yes_or_no(value) == 0)
             return 1;
+        step->own_options |= option->kind == FIT ? UINT32_C(1) << step->option_count % 32 : 0;
         if (asprintf(&text, option->is_flag ? "%s" : "%s=%s", option->option, value) < 0)
             text = NULL;
         return add_text(step->options, &step->option_count, GP_STEP_OPTIONS, text)

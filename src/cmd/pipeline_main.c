@@ -15,6 +15,7 @@
 
 #include <jansson.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -246,6 +247,7 @@ int main(int argc, char **argv)
                       "gpulse-pipeline: internal program; use gpulse run --pipeline FILE\n");
         return 2;
     }
+    (void)signal(SIGCHLD, SIG_DFL); /* where it is ignored nobody learns how a step ends */
     run.gpulse = argv[1];
     run.restart = strchr(argv[5], 'r');
     run.dry_run = strchr(argv[5], 'n');

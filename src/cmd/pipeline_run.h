@@ -49,7 +49,7 @@ void gp_pipeline_catch_signals(void);
 /* The number of the termination signal received; 0: none. */
 int gp_pipeline_signal(void);
 
-/* Starts a step. False: no process can be created. */
+/* Starts a step. False: no process can be created, or no file for its output. */
 bool gp_pipeline_start(struct gp_pipeline_run *run, size_t at) GP_MUST_CHECK;
 
 /* Waits for a running step to exit: which one, and its exit status as a shell reports it. */

@@ -30,12 +30,20 @@ static void hand_on(int number)
             (void)kill(pids[i], number);
 }
 
-void gp_pipeline_catch_signals(void)
+/* A signal that is ignored, as nohup has it, stays so. */
+static void change_handlers(void (*from)(int), void (*to)(int))
 {
     static const int handed_on[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
-    const struct sigaction action = {.sa_handler = hand_on, .sa_flags = SA_RESTART};
+    const struct sigaction action = {.sa_handler = to, .sa_flags = SA_RESTART};
+    struct sigaction now;
     for (size_t i = 0; i < GP_ARRAY_LEN(handed_on); i++)
-        (void)sigaction(handed_on[i], &action, NULL);
+        if (sigaction(handed_on[i], NULL, &now) == 0 && now.sa_handler == from)
+            (void)sigaction(handed_on[i], &action, NULL);
+}
+
+void gp_pipeline_catch_signals(void)
+{
+    change_handlers(SIG_DFL, hand_on);
 }
 
 int gp_pipeline_signal(void)
@@ -193,8 +201,12 @@ static pid_t make_child(volatile sig_atomic_t *ret)
     (void)sigfillset(&all);
     (void)sigprocmask(SIG_SETMASK, &all, &before);
     pid_t pid = fork();
+    if (pid == 0)
+        change_handlers(hand_on, SIG_DFL);
     if (pid > 0 && ret)
         *ret = pid;
+    if (pid > 0 && told)
+        (void)kill(pid, told);
     (void)sigprocmask(SIG_SETMASK, &before, NULL);
     return pid;
 }
@@ -202,14 +214,16 @@ static pid_t make_child(volatile sig_atomic_t *ret)
 bool gp_pipeline_start(struct gp_pipeline_run *run, size_t at)
 {
     static struct arguments a; /* large */
-    bool is_alone = !has_company(run, at);
+    const bool is_alone = !has_company(run, at);
+    const bool is_fit = run->pipeline->steps[at].is_fit;
     char path[GP_PATH_SIZE];
+    run->results[at] = is_fit ? memfd_create("gpulse-fit", MFD_CLOEXEC) : -1;
+    if (is_fit && run->results[at] < 0)
+        return false;
     gp_pipeline_step_path(run, at, "run.json", path);
     (void)unlink(path); /* left over from an earlier run in the same folder */
     a.count = 0;
     fill_arguments(&a, run, at);
-    run->results[at] =
-        run->pipeline->steps[at].is_fit ? memfd_create("gpulse-fit", MFD_CLOEXEC) : -1;
     run->began_ns[at] = gp_clock_mono_ns();
     run->pids[at] = make_child(&pids[at]);
     if (run->pids[at] == 0) {
@@ -220,6 +234,8 @@ bool gp_pipeline_start(struct gp_pipeline_run *run, size_t at)
         execute(run, at, &a, true);
     }
     gp_strbuf_fini(&a.command);
+    if (run->pids[at] < 0 && is_fit)
+        (void)close(run->results[at]);
     return run->pids[at] > 0;
 }
 

@@ -23,6 +23,13 @@ static const int handed_on[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1,
 static sigset_t waited_for;
 static int signals = -1; /* readable when one of them has come */
 
+/* As nohup has it: it stays so, also for this process. */
+static bool is_ignored(int number)
+{
+    struct sigaction now;
+    return sigaction(number, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
 static int open_signals(struct gp_err *err)
 {
     if (signals >= 0) /* for an earlier child */
@@ -30,7 +37,8 @@ static int open_signals(struct gp_err *err)
     (void)sigemptyset(&waited_for);
     (void)sigaddset(&waited_for, SIGCHLD); /* of struct gp_output: it has news */
     for (size_t i = 0; i < GP_ARRAY_LEN(handed_on); i++)
-        (void)sigaddset(&waited_for, handed_on[i]);
+        if (!is_ignored(handed_on[i]))
+            (void)sigaddset(&waited_for, handed_on[i]);
     (void)sigprocmask(SIG_BLOCK, &waited_for, NULL);
     signals = signalfd(-1, &waited_for, SFD_CLOEXEC | SFD_NONBLOCK);
     if (signals >= 0)

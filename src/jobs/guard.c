@@ -24,7 +24,7 @@ enum {
     FDS = 3,
     WORDS_BYTES_MAX = 64 << 20, /* far more than the kernel executes */
     PAUSE_MS = 20,
-    DISMISS_MS = 1000,
+    DISMISS_MS = 10000,
     REFUSED_ROUNDS = 50, /* without a child that may be killed, until the guard gives up */
 };
 
@@ -425,7 +425,7 @@ void gp_guard_signal(const struct gp_guard *guard, int signal)
 void gp_guard_dismiss(struct gp_guard *guard, bool leaves_alone)
 {
     const struct request request = {.order = ORDER_DISMISS};
-    struct pollfd end = {guard->fd, POLLIN, 0};
+    struct pollfd end = {guard->fd, 0, 0}; /* it hangs up: news that nobody has read do not count */
     if (guard->fd >= 0) {
         if (leaves_alone)
             (void)send_request(guard->fd, &request, NULL);

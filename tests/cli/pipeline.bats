@@ -179,6 +179,33 @@ two" ]
     [ ! -e never ]
 }
 
+@test "a hangup that is ignored, as by nohup, ends nothing" {
+    idle_gpus
+    steps <<<$'[a]\ncommand = echo >ready; until [ -e go ]; do sleep 0.05; done\n[b]\ncommand = touch done'
+    env --ignore-signal=HUP "$GPULSE" run --pipeline steps.ini >out 2>err 3>&- &
+    pid=$!
+    STARTED+=("$pid")
+    until_true test -e ready
+    kill -HUP "$pid"
+    touch go
+    wait "$pid"
+    [ -e done ]
+}
+
+@test "started where the ends of children are ignored" {
+    idle_gpus
+    steps <<<$'[a]\ncommand = exit 3'
+    run timeout -k 1 60 env --ignore-signal=CHLD "$GPULSE" run --pipeline steps.ini
+    [ "$status" -eq 3 ]
+}
+
+@test "an option that is off takes no place of another one" {
+    idle_gpus
+    steps <<<$'[size]\nfresh = no\nmem = 2000GiB\nfit-batch = ./train.sh {}'
+    gpulse run --pipeline steps.ini --dry-run
+    status_is 78
+}
+
 @test "killing it kills its step" {
     idle_gpus
     steps <<<$'[a]\ncommand = echo $$ >pid; exec sleep 1000\n[b]\ncommand = touch never'

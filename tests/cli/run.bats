@@ -376,6 +376,18 @@ exec sleep 1000
 EOF
 }
 
+@test "a hangup that is ignored, as by nohup, ends neither the job nor its retries" {
+    idle_gpus
+    env --ignore-signal=HUP "$GPULSE" run -q --retries 1 --on failure -- \
+        bash -c 'test -e again && exit 0; touch again; until [ -e go ]; do sleep 0.05; done; exit 1' >out 2>err 3>&- &
+    running=$!
+    STARTED+=("$running")
+    until_true test -e again
+    kill -HUP "$running"
+    touch go
+    wait "$running"
+}
+
 @test "no child escapes when gpulse is killed" {
     idle_gpus
     local name=escaped-$$-$BATS_TEST_NUMBER
