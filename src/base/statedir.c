@@ -233,46 +233,58 @@ DIR *gp_statedir_list(const struct gp_statedir *dir)
 
 /* ---- this user's own folder ---- */
 
-/* Creates a folder under an unused name, whatever the umask of this process is. */
-static int make_folder(int place, const char *path, struct gp_statedir *ret)
+/* That which is there: the first that this user can write in, as all of the user's processes find
+ * it. fd −1: there is none. */
+static int find_own(struct gp_statedirs *found, size_t number, struct gp_statedir *ret)
 {
+    const struct gp_statedir *dir;
     const uid_t uid = geteuid();
-    char name[GP_STATEDIR_NAME_SIZE];
-    (void)snprintf(name, sizeof(name), "%s%u", prefix, (unsigned)uid);
-    if (mkdirat(place, name, 0755) != 0) {
-        if (errno != EEXIST)
-            return -errno;
-        (void)snprintf(name, sizeof(name), "%s%u.%016" PRIx64, prefix, (unsigned)uid,
-                       gp_io_random());
-        if (mkdirat(place, name, 0755) != 0)
-            return -errno;
-    }
-    *ret = (struct gp_statedir){.fd = open_folder(place, name, uid), .owner = uid};
-    if (ret->fd < 0)
-        return -EIO;
-    set_path(ret, path, name);
-    return fchmod(ret->fd, 0755) == 0 ? 0 : -errno;
+    *ret = (struct gp_statedir){.fd = -1};
+    found->count = found->at = 0;
+    if (add_folders(found, number, &uid) < 0)
+        return -ENOMEM;
+    prune(found);
+    while (ret->fd < 0 && (dir = gp_statedirs_next(found)))
+        if (faccessat(dir->fd, ".", W_OK | X_OK, AT_EACCESS) == 0) {
+            *ret = *dir;
+            found->current.fd = -1; /* it is the caller's now */
+        }
+    return 0;
 }
 
-/* Opens the existing folder, or creates one. */
+/* Under a name that nobody has taken. Another process of this user may make one just now: both then
+ * use one, and leave none behind that is not used. */
+static int make_own(struct gp_statedirs *found, size_t number, struct gp_statedir *ret)
+{
+    const unsigned uid = geteuid();
+    const int place = found->places[number];
+    char name[GP_STATEDIR_NAME_SIZE];
+    int e = 0;
+    (void)snprintf(name, sizeof(name), "%s%u", prefix, uid);
+    for (int i = 0; e == 0 && ret->fd < 0 && i < 2; i++) {
+        if (i > 0)
+            (void)snprintf(name, sizeof(name), "%s%u.%016" PRIx64, prefix, uid, gp_io_random());
+        e = mkdirat(place, name, 0755) == 0 || errno == EEXIST ? find_own(found, number, ret)
+                                                               : -errno;
+    }
+    if (ret->fd >= 0 && strcmp(found->entries[found->at - 1].name, name) != 0)
+        (void)unlinkat(place, name, AT_REMOVEDIR);
+    return e == 0 && ret->fd < 0 ? -EIO : e;
+}
+
+/* That which is there, or a new one. The mask of whoever has made it is undone. */
 static int own_folder(const char *root, size_t number, const char *path, struct gp_statedir *ret,
                       struct stat *place_st)
 {
     struct gp_statedirs found;
-    const struct gp_statedir *dir;
-    const uid_t uid = geteuid();
+    *ret = (struct gp_statedir){.fd = -1};
     init(&found, root);
     int place = found.places[number] = open_place(path, place_st);
-    int e = place < 0 ? place : add_folders(&found, number, &uid) < 0 ? -ENOMEM : 0;
-    *ret = (struct gp_statedir){.fd = -1};
-    prune(&found);
-    while (e == 0 && ret->fd < 0 && (dir = gp_statedirs_next(&found)))
-        if (faccessat(dir->fd, ".", W_OK | X_OK, AT_EACCESS) == 0) {
-            *ret = *dir;
-            found.current.fd = -1; /* now owned by the caller */
-        }
+    int e = place < 0 ? place : find_own(&found, number, ret);
     if (e == 0 && ret->fd < 0)
-        e = make_folder(place, path, ret);
+        e = make_own(&found, number, ret);
+    if (e == 0 && fchmod(ret->fd, 0755) != 0)
+        e = -errno;
     gp_statedirs_close(&found);
     if (e < 0 && ret->fd >= 0) {
         (void)close(ret->fd);

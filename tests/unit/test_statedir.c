@@ -12,6 +12,20 @@
 
 enum { NOBODY = 65534, SOMEBODY = 65533 };
 
+/* What another process of this user makes just before; NULL: nothing. */
+static const char *made_meanwhile;
+
+int __real_mkdirat(int dir, const char *name, mode_t mode);
+int __wrap_mkdirat(int dir, const char *name, mode_t mode);
+
+int __wrap_mkdirat(int dir, const char *name, mode_t mode)
+{
+    bool is_now = made_meanwhile && !strchr(name, '.') == !strchr(made_meanwhile, '.');
+    if (is_now)
+        assert_int_equal(__real_mkdirat(dir, made_meanwhile, 0700), 0);
+    return __real_mkdirat(dir, name, mode);
+}
+
 static int begin(void **state)
 {
     (void)unsetenv("GPULSE_STATE_DIR");
@@ -222,6 +236,37 @@ static void many_folders_of_one_user(void **state)
     assert_int_equal(count(), 4);
 }
 
+/* Two processes that find none, and make one at the same time, use the same one: whoever looks at a
+ * few of each user sees both. */
+static void made_at_the_same_time(void **state)
+{
+    (void)state;
+    struct gp_statedir own;
+    size_t place;
+    char name[64];
+    char path[128];
+    for (int is_taken = 0; is_taken <= 1; is_taken++) {
+        make_folder(is_taken ? "/run/gpulse" : "/tmp", 01777);
+        (void)snprintf(name, sizeof(name), "gpulse-%u%s", (unsigned)geteuid(),
+                       is_taken ? ".!" : "");
+        if (is_taken) {
+            (void)snprintf(path, sizeof(path), "/run/gpulse/gpulse-%u", (unsigned)geteuid());
+            write_text(path, ""); /* by somebody else */
+        }
+        made_meanwhile = name;
+        int r = gp_statedir_own(tree_root, 0, &own, &place, NULL);
+        made_meanwhile = NULL;
+        assert_int_equal(r, 0);
+        assert_string_equal(strrchr(own.path, '/') + 1, name);
+        (void)snprintf(path, sizeof(path), "%s/%s", is_taken ? "/run/gpulse" : "/tmp", name);
+        assert_int_equal(mode_of(path), 0755);
+        assert_int_equal(count(), 1 + is_taken);
+        (void)close(own.fd);
+        if (!is_taken)
+            make_folder("/run", 0755);
+    }
+}
+
 /* Of what is full it is said who has filled it. */
 static void who_has_filled_it(void **state)
 {
@@ -308,15 +353,11 @@ static void what_is_noted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_TREE(the_first_place_that_is_there),
-        IN_TREE(the_next_place),
-        IN_TREE(places_that_others_could_change),
-        IN_TREE(places_of_others),
-        IN_TREE(folders_that_do_not_count),
-        IN_TREE(many_folders_of_one_user),
-        IN_TREE(who_has_filled_it),
-        IN_TREE(a_place_that_was_told),
-        IN_TREE(what_is_noted),
+        IN_TREE(the_first_place_that_is_there),   IN_TREE(the_next_place),
+        IN_TREE(places_that_others_could_change), IN_TREE(places_of_others),
+        IN_TREE(folders_that_do_not_count),       IN_TREE(many_folders_of_one_user),
+        IN_TREE(made_at_the_same_time),           IN_TREE(who_has_filled_it),
+        IN_TREE(a_place_that_was_told),           IN_TREE(what_is_noted),
     };
     return cmocka_run_group_tests_name("statedir", tests, NULL, NULL);
 }
