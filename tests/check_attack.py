@@ -28,7 +28,7 @@ from tap import Skip, main, test
 from users import ANN, BAD, BOB, HOME, LIMIT_S, WORSE, Attacker, answer, begin_anew, command, environment, libc, \
     run_as_root, sh
 
-SOON_S = float(os.environ.get("GPULSE_ATTACK_SOON", 20))
+SOON_S = float(os.environ.get("GPULSE_ATTACK_SOON", LIMIT_S))
 FOLDERS = ("/run/gpulse", "/dev/shm", "/tmp")
 OLD = "/dev/shm/gpulse"  # one folder for all, as versions before the first had it
 slowest = []

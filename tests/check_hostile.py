@@ -201,9 +201,12 @@ if again != first:
     print("SKIP")
     sys.exit()
 killer.wait()
-time.sleep(0.3)
-stats = {pid: open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split() for pid in os.listdir("/proc") if pid.isdigit()}
-members = [pid for pid, stat in stats.items() if stat[2] == str(first) and stat[0] != "Z"]
+def members_now():
+    stats = {pid: open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split() for pid in os.listdir("/proc") if pid.isdigit()}
+    return [pid for pid, stat in stats.items() if stat[2] == str(first) and stat[0] != "Z"]
+until = time.monotonic() + 30  # where it was killed they never become two
+while len(members := members_now()) != 2 and time.monotonic() < until:
+    time.sleep(0.1)
 print("alive" if len(members) == 2 else "ended", members)
 os.killpg(first, 9)
 '''
