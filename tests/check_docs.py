@@ -136,6 +136,15 @@ def manual_pages_are_taken_by_scdoc():
 
 
 @test
+def manual_pages_refer_to_each_other_and_to_the_handbook():
+    for page in PAGES[:-1]:
+        see_also = good(gpulse("__man", page)).split("# SEE ALSO\n")[1]
+        assert "share/doc/gpulse/README.md" in see_also, page
+        wanted = COMMANDS if page == "gpulse" else ("metrics",)
+        assert all(f"*gpulse-{name}*(" in see_also for name in wanted), (page, see_also)
+
+
+@test
 def completion_offers_commands():
     assert set(COMMANDS) <= set(complete("")), complete("")
     assert complete("sta") == ["status"]

@@ -4,12 +4,14 @@
 variants: release
 """
 import os
+import re
 import shutil
 import tempfile
 from pathlib import Path
 
 from tap import BUILD, Skip, good, main, run, test
 
+SOURCE = Path(os.environ.get("GPULSE_SOURCE", Path(__file__).resolve().parent.parent))
 DEST = Path(tempfile.mkdtemp(prefix="gpulse-install-"))
 
 
@@ -46,6 +48,18 @@ def manual_pages_are_where_man_looks():
     for page in ("man1/gpulse.1", "man1/gpulse-status.1", "man1/gpulse-query.1", "man1/gpulse-set.1",
                  "man1/gpulse-events.1", "man1/gpulse-sim.1", "man7/gpulse-metrics.7"):
         assert len(installed(f"share/man/{page}")) == 1, page
+
+
+@test
+def the_handbook_is_installed_with_its_links():
+    missing = []
+    for page in ("README.md", *(f"docs/{path.name}" for path in (SOURCE / "docs").glob("*.md"))):
+        assert len(installed(f"share/doc/gpulse/{page}")) == 1, page
+        path = DEST / installed(f"share/doc/gpulse/{page}")[0]
+        for target in re.findall(r"\]\((?!\w+:|#)([^)#\s]+)", path.read_text()):
+            if not (path.parent / target).exists():
+                missing.append(f"{page}: {target}")
+    assert not missing, missing
 
 
 @test

@@ -533,10 +533,15 @@ static void man_command_sections(struct gp_strbuf *sb, const struct gp_program *
     }
 }
 
-static void man_see_also(struct gp_strbuf *sb, const char *others)
+/* The pages of the program's commands, if any are to be listed, then the others and the handbook. */
+static void man_see_also(struct gp_strbuf *sb, const struct gp_program *listed, const char *others)
 {
     man_title(sb, "SEE ALSO");
-    gp_strbuf_addf(sb, "%s\n", others);
+    for (size_t i = 0; listed && listed->commands[i]; i++)
+        if (!is_hidden(listed->commands[i]))
+            gp_strbuf_addf(sb, "*%s-%s*(1), ", listed->name, listed->commands[i]->name);
+    gp_strbuf_addf(sb, "%s\n\n", others);
+    gp_strbuf_adds(sb, "The handbook: share/doc/gpulse/README.md below the installation prefix.\n");
 }
 
 void gp_cli_man(struct gp_strbuf *sb, const struct gp_program *program)
@@ -559,10 +564,10 @@ void gp_cli_man(struct gp_strbuf *sb, const struct gp_program *program)
     man_pairs(sb, "ENVIRONMENT", program->environment);
     man_pairs(sb, "SIGNALS", program->signals);
     man_pairs(sb, "EXIT STATUS", program->exit_codes);
-    man_see_also(sb, is_helper_program(program)
-                         ? "*gpulse*(1)"
-                         : "*gpulse-status*(1), *gpulse-query*(1), *gpulse-set*(1), "
-                           "*gpulse-events*(1), *gpulse-sim*(1), *gpulse-metrics*(7)");
+    if (is_helper_program(program))
+        man_see_also(sb, NULL, "*gpulse*(1)");
+    else
+        man_see_also(sb, program, "*gpulse-metrics*(7)");
 }
 
 void gp_cli_man_command(struct gp_strbuf *sb, const struct gp_program *program,
@@ -584,7 +589,7 @@ void gp_cli_man_command(struct gp_strbuf *sb, const struct gp_program *program,
     man_pairs(sb, "COLUMNS", cmd->columns);
     man_pairs(sb, "EXAMPLES", cmd->examples);
     man_pairs(sb, "EXIT STATUS", cmd->exit_codes ? cmd->exit_codes : program->exit_codes);
-    man_see_also(sb, "*gpulse*(1), *gpulse-metrics*(7)");
+    man_see_also(sb, NULL, "*gpulse*(1), *gpulse-metrics*(7)");
 }
 
 /* ------------------------------------------------------------------ completion */
