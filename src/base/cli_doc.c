@@ -533,13 +533,13 @@ static void man_command_sections(struct gp_strbuf *sb, const struct gp_program *
     }
 }
 
-/* The pages of the program's commands, if any are to be listed, then the others and the handbook. */
-static void man_see_also(struct gp_strbuf *sb, const struct gp_program *listed, const char *others)
+/* The pages of all commands of `program`, unless it is NULL, then the others and the handbook. */
+static void man_see_also(struct gp_strbuf *sb, const struct gp_program *program, const char *others)
 {
     man_title(sb, "SEE ALSO");
-    for (size_t i = 0; listed && listed->commands[i]; i++)
-        if (!is_hidden(listed->commands[i]))
-            gp_strbuf_addf(sb, "*%s-%s*(1), ", listed->name, listed->commands[i]->name);
+    for (size_t i = 0; program && program->commands[i]; i++)
+        if (!is_hidden(program->commands[i]))
+            gp_strbuf_addf(sb, "*%s-%s*(1), ", program->name, program->commands[i]->name);
     gp_strbuf_addf(sb, "%s\n\n", others);
     gp_strbuf_adds(sb, "The handbook: share/doc/gpulse/README.md below the installation prefix.\n");
 }
