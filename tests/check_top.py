@@ -474,7 +474,7 @@ def a_setting_is_changed_and_undone():
         assert "450" in limit(), limit()
         t.keys("\x1b[B")
         t.keys("\r500,1000\ry")
-        t.see("accepted; the driver does not report it")
+        t.see("accepted; the driver does not report whether")
         t.see("u: restore lock-gpu-clocks reset")
         t.keys("u")
         t.see("lock-gpu-clocks of GPU 3 to reset? y/n")
@@ -520,7 +520,7 @@ def what_was_set_up_is_there_the_next_time():
         t.keys("gt")
         t.see("tree")
         t.keys("S")
-        t.see("kept in")
+        t.see("saved to")
         t.keys("q")
         assert t.wait() == 0
     text = (config / "gpulse/config.ini").read_text()
@@ -628,7 +628,7 @@ def k_ends_a_process_after_it_was_asked():
             t.see("sleep 600")
             t.keys("/sleep\r")
             t.keys("k")
-            t.see("Enter chooses")
+            t.see("Enter select")
             t.keys("\r")
             t.see(f"send TERM to {child.pid}")
             assert child.poll() is None
@@ -755,7 +755,7 @@ def plain_lines_have_what_the_screen_has():
 
 @test
 def wrong_words_are_refused():
-    for words, text in ((("top", "x"), "top takes no arguments"), (("top", "--sort", "size"), "no column 'size'"),
+    for words, text in ((("top", "x"), "top takes no arguments"), (("top", "--sort", "size"), "unknown column 'size'"),
                         (("top", "-n", "0"), "interval"), (("top", "--nosuch"), "nosuch")):
         result = gpulse("--sim", "t4", *words)
         assert result.returncode == 2 and text in result.stderr, f"{words}: {result.stderr}"

@@ -375,15 +375,26 @@ static void add_gpus(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
     }
 }
 
+static bool has_one_of(const struct gp_lease *lease, const struct gp_snapshot *snapshot,
+                       const struct gp_suspended_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (gp_pick_comes_from(snapshot, list->items[i].pid, lease->pid))
+            return true;
+    return false;
+}
+
 /* Free memory of a suspended job may be mistaken for a free GPU: the reservation stays. */
-static void add_reservations(struct gp_strbuf *sb, const struct gp_snapshot *snapshot)
+static void add_reservations(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
+                             const struct gp_suspended_list *list)
 {
     struct gp_leases leases;
     if (gp_leases_read(&leases, NULL) < 0)
         return;
     for (size_t i = 0; i < leases.count; i++) {
         const struct gp_lease *lease = &leases.items[i];
-        if (lease->state == GP_LEASE_HELD && gp_pick_is_suspended(snapshot, lease))
+        if (lease->state == GP_LEASE_HELD && gp_pick_is_suspended(snapshot, lease) &&
+            has_one_of(lease, snapshot, list))
             gp_strbuf_addf(sb, "its reservation stays (gpulse run, pid %u): see gpulse queue\n",
                            lease->pid);
     }
@@ -420,7 +431,7 @@ static int report(struct gp_sampler *sampler, const struct gp_suspended_list *li
     if (r == 0)
         add_gpus(&sb, snapshot, list);
     if (r == 0 && suspended)
-        add_reservations(&sb, snapshot);
+        add_reservations(&sb, snapshot, list);
     int w = gp_app_write(STDOUT_FILENO, &sb, r == 0 ? err : NULL);
     if (r == 0 && w == 0 && !seen)
         r = gp_err_set(err, GP_EFAIL,

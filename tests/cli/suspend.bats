@@ -54,6 +54,12 @@ suspended_rows() {
     json_is '[(l["state"], l["suspended"]) for l in d["leases"]]' "[('held', True)]"
     gpulse pick -i 3
     fails 69 "no requested GPU is free; GPU 3: reserved by training \(.*, pid $running, suspended, .*"
+    reserved=$job
+    job --mem 1GiB -g 2 # without a reservation
+    gpulse suspend "$job" --yes
+    status_is 0
+    says_not reservation
+    job=$reserved
     gpulse resume "$job"
     status_is 0
     says_not reservation
