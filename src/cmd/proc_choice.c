@@ -40,24 +40,17 @@ bool gp_proc_choice_any(const struct gp_proc_choice *choice)
            choice->job || choice->container;
 }
 
-/* The name of who runs this, as lists show it. */
-static const char *own_name(char room[64])
-{
-    if (!gp_proc_passwd(NULL, getuid(), GP_PROC_PASSWD_NAME, room, 64))
-        (void)snprintf(room, 64, "%u", (unsigned)getuid());
-    return room;
-}
-
 int gp_proc_choice_add(const struct gp_proc_choice *choice, char *filter, size_t size,
                        struct gp_err *err)
 {
-    char own[64];
+    char own[64]; /* who runs this, as lists show it */
     if (choice->mine && choice->user)
         return gp_err_set(err, GP_EUSAGE, "--mine and --user cannot be combined");
+    gp_proc_user_name(NULL, getuid(), own, sizeof(own));
     const struct {
         const char *option, *field, *values, *characters, *expected;
     } parts[] = {
-        {"--user", "user=", choice->mine ? own_name(own) : choice->user, NULL, "names"},
+        {"--user", "user=", choice->mine ? own : choice->user, NULL, "names"},
         {"--pid", "pid=", choice->pid, "0123456789,", "process ids"},
         {"--ns-pid", "ns_pid=", choice->ns_pid, "0123456789,", "process ids"},
         {"--type", "type:", choice->type, "CGMScgms+,", "C, G, M and S"}, /* C also matches C+G */

@@ -39,13 +39,6 @@ static struct gp_proc_row gpus_of(const struct gp_lease *lease, const struct gp_
     return row;
 }
 
-static const char *user_of(const struct gp_lease *lease, char room[64])
-{
-    if (!gp_proc_passwd(NULL, lease->uid, GP_PROC_PASSWD_NAME, room, 64))
-        (void)snprintf(room, 64, "%u", (unsigned)lease->uid);
-    return room;
-}
-
 static struct gp_amount age_of(const struct gp_lease *lease, uint64_t wall_ns)
 {
     bool known = wall_ns > lease->since_wall_ns;
@@ -68,14 +61,15 @@ static void add_row(struct gp_strbuf *sb, const struct gp_lease *lease,
     char wanted[48];
     const struct gp_proc_row row = gpus_of(lease, snapshot);
     bool held = lease->state == GP_LEASE_HELD;
+    gp_proc_user_name(NULL, lease->uid, user, sizeof(user));
     if (lease->bytes && lease->is_shared)
         (void)snprintf(memory, sizeof(memory), "%.1fG", (double)lease->bytes / 0x1p30);
     if (held)
         (void)snprintf(wanted, sizeof(wanted), "%s", row.gpus);
     else
         (void)snprintf(wanted, sizeof(wanted), "%u of %s", lease->wanted, row.gpus);
-    gp_strbuf_addf(sb, "%-9s  %-9.9s  %7u  %-9s  %-6s  ", state_of(lease, snapshot),
-                   user_of(lease, user), lease->pid, wanted, memory);
+    gp_strbuf_addf(sb, "%-9s  %-9.9s  %7u  %-9s  %-6s  ", state_of(lease, snapshot), user,
+                   lease->pid, wanted, memory);
     gp_proc_format_amount(sb, GP_PROC_TIME_COLUMN, age_of(lease, snapshot->wall_ns));
     gp_strbuf_addf(sb, "  %s\n", lease->name[0] ? lease->name : lease->command);
 }
@@ -86,12 +80,13 @@ static json_t *lease_object(const struct gp_lease *lease, const struct gp_snapsh
     const struct gp_proc_row row = gpus_of(lease, snapshot);
     const bool is_suspended = gp_pick_is_suspended(snapshot, lease);
     json_t *gpus = json_array();
+    gp_proc_user_name(NULL, lease->uid, user, sizeof(user));
     for (size_t i = 0; i < lease->gpu_count; i++)
         (void)json_array_append_new(gpus, json_string(lease->gpus[i]));
     return json_pack("{s:s, s:b, s:s, s:I, s:s, s:o, s:i, s:b, s:I, s:I, s:s, s:s}", "state",
                      lease->state == GP_LEASE_HELD ? "held" : "waiting", "suspended",
-                     (int)is_suspended, "user", user_of(lease, user), "pid", (json_int_t)lease->pid,
-                     "gpus", row.gpus, "uuids", gpus, "wanted", (int)lease->wanted, "shared",
+                     (int)is_suspended, "user", user, "pid", (json_int_t)lease->pid, "gpus",
+                     row.gpus, "uuids", gpus, "wanted", (int)lease->wanted, "shared",
                      (int)lease->is_shared, "memory", (json_int_t)lease->bytes, "ticket",
                      (json_int_t)lease->ticket, "name", lease->name, "command", lease->command);
 }

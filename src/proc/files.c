@@ -87,6 +87,12 @@ bool gp_proc_passwd(const char *root, uid_t uid, enum gp_proc_passwd_field field
     return true;
 }
 
+void gp_proc_user_name(const char *root, uid_t uid, char *ret, size_t size)
+{
+    if (!gp_proc_passwd(root, uid, GP_PROC_PASSWD_NAME, ret, size))
+        (void)snprintf(ret, size, "%u", (unsigned)uid);
+}
+
 /* "pid (comm) state ppid …": comm may contain blanks and parentheses, so the last ')' ends it.
  * Thousands of such lines are parsed at a time, and sscanf() is slow. */
 bool gp_proc_parse_stat(const char *text, struct gp_proc_stat *ret)
