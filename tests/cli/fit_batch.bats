@@ -15,12 +15,6 @@ END
     chmod +x train.sh
 }
 
-nothing_is_left() {
-    [ -z "$("$GPULSE" queue)" ]
-    gpulse query memory.used -i 3 -f csv --no-header
-    [ "$output" = 0 ]
-}
-
 @test "the largest that fits, with a margin" {
     trainer
     gpulse fit-batch --steady 300ms -- ./train.sh {}

@@ -46,16 +46,6 @@ fit() {
     gpulse fit-batch "$@" -- python3 train.py "$what" {}
 }
 
-complains_not() {
-    ! grep -Eq -e "$1" <<<"$stderr" || explain "the messages say: $1"
-}
-
-nothing_is_left() {
-    [ -z "$("$GPULSE" queue)" ]
-    gpulse query memory.used -i 3 -f csv --no-header
-    [ "$output" = 0 ]
-}
-
 @test "a size that hangs does not cost the answer" {
     trainers
     fit deadlock --steady 300ms --hang-timeout 5s --multiple 16 --max 32

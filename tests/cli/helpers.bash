@@ -110,6 +110,10 @@ complains() {
     grep -Eq -e "$1" <<<"$stderr" || explain "the messages do not say: $1"
 }
 
+complains_not() {
+    ! grep -Eq -e "$1" <<<"$stderr" || explain "the messages say: $1"
+}
+
 # Nothing on standard error: neither a message nor a sanitizer.
 is_quiet() {
     [ -z "$stderr" ] || explain "there are messages"
@@ -234,6 +238,13 @@ fake_process() {
         >"$root/proc/$pid/stat"
     printf 'Name:\tx\nUid:\t%s\t%s\t%s\t%s\n' "$uid" "$uid" "$uid" "$uid" >"$root/proc/$pid/status"
     printf 'cpu  1 2 3 4 5 6 7 8\nbtime 1700000000\n' >"$root/proc/stat"
+}
+
+# nothing_is_left: no reservation, and no memory in use on GPU 3 of idle_gpus
+nothing_is_left() {
+    [ -z "$("$GPULSE" queue)" ]
+    gpulse query memory.used -i 3 -f csv --no-header
+    [ "$output" = 0 ]
 }
 
 # Four GPUs on which nothing runs.
