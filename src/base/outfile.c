@@ -47,8 +47,8 @@ static bool is_trusted(uid_t uid)
 }
 
 /* Resolves a link, if it belongs to root or this user: returns 1. Returns 0 if it is not a link, or
- * is a link of /proc (/dev/stdout leads to one). The link that is checked is the one that is read.
- * */
+ * is a link of /proc (/dev/stdout leads to one). The link that is checked is the one that is
+ * read. */
 static int follow(const char *path, char ret[GP_PATH_SIZE], struct gp_err *err)
 {
     char target[GP_PATH_SIZE];

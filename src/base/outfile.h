@@ -46,8 +46,8 @@ int gp_outfile_open(struct gp_outfile *f, const struct gp_outfile_config *config
  * file is empty, missing, unreadable, or not a regular file. */
 size_t gp_outfile_peek(const char *path, char *buf, size_t cap);
 
-/* Whether nothing has been written to the file yet, or it has no size (it is not a regular file).
- * */
+/* Whether nothing has been written to the file yet, or it has no size (it is not a regular
+ * file). */
 bool gp_outfile_is_empty(const struct gp_outfile *f);
 
 /* Whether the file must be rotated before the next `len` bytes. */

@@ -52,8 +52,8 @@ void gp_statedirs_close(struct gp_statedirs *dirs);
 
 /* This user's own folder in the first place from number `from` on that has one or where one can be
  * created. Start with 0; if the place turns out to be full, retry with *ret_place + 1. GP_EIO and
- * GP_EPERM name the problem of each place; GP_EUSAGE is as below. The caller owns the descriptor.
- * */
+ * GP_EPERM name the problem of each place; GP_EUSAGE is as below. The caller owns the
+ * descriptor. */
 int gp_statedir_own(const char *root, size_t from, struct gp_statedir *ret, size_t *ret_place,
                     struct gp_err *err) GP_MUST_CHECK;
 

@@ -79,8 +79,8 @@ int gp_utf8_columns(uint32_t cp)
     return in_ranges(cp, wide, GP_ARRAY_LEN(wide)) ? 2 : 1;
 }
 
-/* Characters that control a terminal, or that change the reading direction of the text after them.
- * */
+/* Characters that control a terminal, or that change the reading direction of the text after
+ * them. */
 static bool is_unsafe(uint32_t cp)
 {
     static const struct range unsafe[] = {

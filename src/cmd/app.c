@@ -45,7 +45,7 @@ const struct gp_opt gp_common_options[] = {
      .help = "when repeating: close the driver after 10 s of idleness, so that a laptop GPU can "
              "power down"},
     {0, "color", NULL, GP_OPT_CHOICE, "WHEN", .choices = "auto always never", .offset = OPT(color),
-     .help = "when to use colours (default auto)"},
+     .help = "when to use colors (default auto)"},
     {'h', "help", NULL, GP_OPT_FLAG, .offset = OPT(help), .help = "show this help"},
     {'V', "version", NULL, GP_OPT_FLAG, .offset = OPT(version), .help = "show the version"},
     GP_OPT_END,
@@ -433,8 +433,8 @@ void gp_app_explain_partial(const struct gp_snapshot *snapshot, struct gp_err *e
 
 static volatile sig_atomic_t stop_signal;
 
-/* The first signal stops the loop after the current sample; the second one terminates the process.
- * */
+/* The first signal stops the loop after the current sample; the second one terminates the
+ * process. */
 static void on_signal(int sig)
 {
     if (stop_signal)

@@ -1,5 +1,5 @@
-/* What the commands share: the common options, the sampler built from them, and the sampling loop.
- * */
+/* What the commands share: the common options, the sampler built from them, and the sampling
+ * loop. */
 #ifndef GP_CMD_APP_H
 #define GP_CMD_APP_H
 
@@ -69,8 +69,8 @@ bool gp_app_is_stuck(void);
 /* The simulated machine, NULL for the real one. */
 const char *gp_app_machine(void);
 
-/* The prefix of the machine's files: "" for the real one, NULL for a simulated one without files.
- * */
+/* The prefix of the machine's files: "" for the real one, NULL for a simulated one without
+ * files. */
 const char *gp_app_root(void);
 
 /* The prefix of --root for reading processes; NULL: none. */

@@ -38,7 +38,8 @@ const struct gp_cmd gp_cmd_doctor = {
                 "gpulse doctor advise torch --gpu \"RTX 4090\" --driver 550\tget advice for "
                 "another machine\n"
                 "gpulse doctor explain xid 79\texplain an error number\n"
-                "gpulse doctor explain \"CUDA error: no kernel image is available\"\n"
+                "gpulse doctor explain \"CUDA error: no kernel image is available for "
+                "execution on the device\"\n"
                 "gpulse doctor gpus H100\tshow what a model can do\n"
                 "gpulse doctor --bundle report.tar.gz\twrite a report for a bug tracker\n",
     .options = gp_doctor_table,

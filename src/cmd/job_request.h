@@ -65,8 +65,8 @@ enum { GP_JOB_ANY = 1000000 };
 int gp_job_request(const struct gp_job_options *options, struct gp_pick_request *ret,
                    struct gp_err *err) GP_MUST_CHECK;
 
-/* Notes, unless quiet, that other users cannot see reservations where they are stored. GP_EUSAGE.
- * */
+/* Notes, unless quiet, that other users cannot see reservations where they are stored.
+ * GP_EUSAGE. */
 int gp_job_check_place(bool quiet, struct gp_err *err) GP_MUST_CHECK;
 
 /* Opens a sampler for choosing GPUs and for what else is wanted (NULL: nothing). */

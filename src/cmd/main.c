@@ -1,5 +1,5 @@
-/* gpulse: finds the command and runs it. Only this file prints errors and terminates the process.
- * */
+/* gpulse: finds the command and runs it. Only this file prints errors and terminates the
+ * process. */
 #include "cmd/app.h"
 #include "cmd/commands.h"
 
@@ -53,7 +53,7 @@ const struct gp_program gp_program = {
                    "GPULSE_CUDA\tpath of the libcuda.so.1 to load (suspend, resume)\n"
                    "GPULSE_STATE_DIR\tfolder for reservations and notes about suspended processes; "
                    "an absolute path that exists (default: /run/gpulse, /dev/shm, or /tmp)\n"
-                   "NO_COLOR\tno colours unless --color=always\n",
+                   "NO_COLOR\tno colors unless --color=always\n",
     .signals = "SIGUSR1\twhen repeating: close the driver, for a GPU reset or a driver update; a "
                "second one opens it again\n"
                "SIGINT, SIGTERM\twhen repeating: stop; the output is complete\n",

@@ -68,8 +68,8 @@ struct mem_run {
 
 /* ---- current use ---- */
 
-/* Whether it uses about as much as a bare CUDA context; MPS clients have no context of their own.
- * */
+/* Whether it uses about as much as a bare CUDA context; MPS clients have no context of their
+ * own. */
 static bool is_context(const struct gp_proc_row *row)
 {
     return row->memory.known && row->memory.n > 0 && row->memory.n < CONTEXT_MOST && row->type &&

@@ -51,7 +51,7 @@ static const struct gp_opt options[] = {
     {'f', "format", NULL, GP_OPT_CHOICE, "FORMAT", .choices = "table csv json",
      .offset = OPT(format), .group = "Output", .help = "output format (default table)"},
     {0, "columns", NULL, GP_OPT_STRING, "COLUMNS", .offset = OPT(columns),
-     .help = "columns to print; help lists them"},
+     .help = "columns to print, as in gpulse top: pid,user,gpu,memory,command"},
     {0, "sort", NULL, GP_OPT_STRING, "COLUMNS", .offset = OPT(sort), .takes_dash = true,
      .help = "sort by these columns; -COLUMN reverses (default memory)"},
     {0, "no-header", NULL, GP_OPT_FLAG, .offset = OPT(no_header), .help = "no header line"},

@@ -590,8 +590,8 @@ static int check_save(const struct set_run *run, struct gp_err *err)
         "the settings of a MIG instance are lost with it; select its GPU to save them");
 }
 
-/* Settings that the driver accepts but does not report, such as locked clocks, are not in a file.
- * */
+/* Settings that the driver accepts but does not report, such as locked clocks, are not in a
+ * file. */
 static void warn_unsaved(const struct set_run *run)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(4096);

@@ -1,5 +1,5 @@
-/* Settings files: written completely or not at all; errors on reading name the place in the file.
- * */
+/* Settings files: written completely or not at all; errors on reading name the place in the
+ * file. */
 #ifndef GP_CMD_SET_FILE_H
 #define GP_CMD_SET_FILE_H
 

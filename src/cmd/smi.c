@@ -525,8 +525,8 @@ static int own_words(const char *word)
     return 0;
 }
 
-/* The command is the first argument, or follows gpulse's own options, which are then passed to it.
- * */
+/* The command is the first argument, or follows gpulse's own options, which are then passed to
+ * it. */
 static int smi_main(int argc, char **argv, struct gp_err *err)
 {
     int own = 0;

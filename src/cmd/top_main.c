@@ -420,8 +420,8 @@ static int run_plain(const struct gp_top_options *o, struct gp_err *err)
 
 /* ---- on the screen ---- */
 
-/* ctx is the index of the GPU. Slow metrics are read each time, too: the user is looking at them.
- * */
+/* ctx is the index of the GPU. Slow metrics are read each time, too: the user is looking at
+ * them. */
 static int open_details(void *ctx, struct gp_sampler **ret, struct gp_err *err)
 {
     struct gp_source *source;

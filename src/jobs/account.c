@@ -56,8 +56,8 @@ static int compare_suspects(const void *a, const void *b)
     return (x->holder->pid > y->holder->pid) - (x->holder->pid < y->holder->pid);
 }
 
-/* If the driver does not report the number of the device file, it is nearly always that of the GPU.
- * */
+/* If the driver does not report the number of the device file, it is nearly always that of the
+ * GPU. */
 bool gp_account_has_open(const struct gp_device *device, const struct gp_holder *holder)
 {
     double minor;

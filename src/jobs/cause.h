@@ -23,8 +23,8 @@ struct gp_causes {
     size_t count;
 };
 
-/* Judges the failure. Finds the program itself among the other processes, and removes it from them.
- * */
+/* Judges the failure. Finds the program itself among the other processes, and removes it from
+ * them. */
 struct gp_causes gp_causes_of(struct gp_failure *f);
 
 /* "too-big" */

@@ -38,8 +38,8 @@ struct gp_model {
     double heads; /* given: attention stores its whole matrix, as without flash attention */
 };
 
-/* X(id, word, label, is_split): is_split: if the model is split over N GPUs, each has an Nth of it.
- * */
+/* X(id, word, label, is_split): is_split: if the model is split over N GPUs, each has an Nth of
+ * it. */
 #define GP_TERMS(X)                                                                                \
     X(WEIGHTS, "weights", "weights", true)                                                         \
     X(MASTER, "master_weights", "master weights", true)                                            \

@@ -169,8 +169,8 @@ int gp_fit_init(struct gp_fit *ret, const struct gp_fit_request *request, struct
 
 /* ---- the line ---- */
 
-/* Whether its peak shows what the batch needs: not if the memory was full, nor after a longer run.
- * */
+/* Whether its peak shows what the batch needs: not if the memory was full, nor after a longer
+ * run. */
 static bool is_point(const struct gp_fit_trial *t)
 {
     return (t->verdict == GP_FIT_OK || t->verdict == GP_FIT_GROWS) && !t->is_confirming;
@@ -208,8 +208,8 @@ static struct gp_fit_line line_of(const struct gp_fit *fit, size_t count)
     };
 }
 
-/* For the answer, the few newest points are too close together: noise alone could tilt their line.
- * */
+/* For the answer, the few newest points are too close together: noise alone could tilt their
+ * line. */
 static struct gp_fit_line line_of_all(const struct gp_fit *fit)
 {
     return line_of(fit, GP_FIT_TRIALS_MAX);

@@ -36,8 +36,8 @@ void gp_needles_add(struct gp_needles *needles, const char *text)
     needles->count++;
 }
 
-/* The next position, from `at` on, that may be a word of a needle; `size` or slightly less: none.
- * */
+/* The next position, from `at` on, that may be a word of a needle; `size` or slightly less:
+ * none. */
 static size_t next_word(const struct gp_needles *needles, const char *text, size_t size, size_t at)
 {
     for (; at + GP_NEEDLE_STRIDE <= size; at += GP_NEEDLE_STRIDE) {

@@ -299,8 +299,8 @@ static const char *text_of(const struct gp_process *process, enum gp_metric m, c
     return gp_value_is_present(v) ? v->s : other;
 }
 
-/* An exclusive request needs an empty GPU; in exclusive mode the driver accepts only one process.
- * */
+/* An exclusive request needs an empty GPU; in exclusive mode the driver accepts only one
+ * process. */
 static bool is_unused(const struct picking *p, struct gp_pick_unit *unit)
 {
     const struct gp_device *device = unit->device;

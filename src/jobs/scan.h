@@ -20,8 +20,8 @@ struct gp_scan;
 /* NULL if out of memory. Call gp_failure_prepare() first. */
 struct gp_scan *gp_scan_new(const struct gp_scan_calls *calls) GP_MUST_CHECK;
 
-/* Adds bytes, split anywhere. Lines end with \n or \r; a line longer than 64 KiB counts as several.
- * */
+/* Adds bytes, split anywhere. Lines end with \n or \r; a line longer than 64 KiB counts as
+ * several. */
 void gp_scan_feed(struct gp_scan *scan, const char *bytes, size_t size);
 
 /* Whether there is an incident that more lines may belong to; gp_scan_finish() ends it. */

@@ -58,8 +58,8 @@ uint64_t gp_steps_parallel(const struct gp_steps *steps, size_t step);
 /* All steps that depend on this one. */
 uint64_t gp_steps_later(const struct gp_steps *steps, size_t step);
 
-/* Records a success or a failure; after a failure, everything that depends on the step is BLOCKED.
- * */
+/* Records a success or a failure; after a failure, everything that depends on the step is
+ * BLOCKED. */
 void gp_steps_end(struct gp_steps *steps, size_t step, bool succeeded);
 
 /* Continues after an earlier run in which these steps have succeeded. A success counts only if all

@@ -34,8 +34,8 @@ static bool is_python(const char *path)
     return strncmp(name ? name + 1 : path, "python", 6) == 0;
 }
 
-/* The interpreter from the first line of a script: "#!/venv/bin/python", "#!/usr/bin/env python3".
- * */
+/* The interpreter from the first line of a script: "#!/venv/bin/python", "#!/usr/bin/env
+ * python3". */
 static bool find_interpreter(const char *script, char path[GP_PATH_SIZE])
 {
     char line[LINE_SIZE];
