@@ -13,7 +13,8 @@ static const struct gp_opt options[] = {
      offsetof(struct options, output), "write to FILE instead of standard output"},
     {'w', "workload", "overlay", GP_OPT_STRING, "FILE", NULL, NULL, GP_COMPLETE_FILE,
      offsetof(struct options, overlay),
-     "JSON to merge into the machine: workload, faults, seed, latency_us, source, answers"},
+     "JSON to merge into the machine: workload, host, faults, seed, latency_us, source, about, "
+     "answers, gpus (answers by index)"},
     GP_OPT_END,
 };
 

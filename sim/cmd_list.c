@@ -40,7 +40,8 @@ static void add_line(struct gp_strbuf *sb, const char *dir, const char *file)
     gp_strbuf_addf(sb, "%-14s %4zu  %-36s %-12s ", name, machine->device_count,
                    text_of(&machine->devices[0].answers[SIM_NAME]),
                    machine->driver_version ? machine->driver_version : "-");
-    gp_utf8_add_safe(sb, machine->source, strlen(machine->source), 400);
+    const char *words = machine->about ? machine->about : machine->source;
+    gp_utf8_add_safe(sb, words, strlen(words), 400);
     gp_strbuf_addc(sb, '\n');
     sim_machine_free(machine);
 }
@@ -64,7 +65,7 @@ static int run(int argc, char **argv, struct gp_err *err)
     if (count < 0)
         return gp_err_set(err, GP_EIO, "cannot read '%s': %s", dir, strerror(errno));
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
-    gp_strbuf_addf(&sb, "%-14s %4s  %-36s %-12s %s\n", "NAME", "GPUS", "MODEL", "DRIVER", "SOURCE");
+    gp_strbuf_addf(&sb, "%-14s %4s  %-36s %-12s %s\n", "NAME", "GPUS", "MODEL", "DRIVER", "ABOUT");
     for (int i = 0; i < count; i++) {
         add_line(&sb, dir, entries[i]->d_name);
         free(entries[i]);
@@ -79,7 +80,7 @@ const struct gp_cmd sim_cmd_list = {
     .description = "A name may be followed by a number of GPUs: h100x2 has the first two, h100x72 "
                    "adds copies of them. After a comma, another driver may be given, from 418 to "
                    "610: h100,driver=470 or h100,driver=535.43.",
-    .examples = "gpulse sim list\tshow names, GPUs, drivers and sources\n"
+    .examples = "gpulse sim list\tshow names, GPUs, drivers, and what each machine is\n"
                 "gpulse --sim h100x16 status\tsimulate sixteen H100s\n",
     .run = run,
 };

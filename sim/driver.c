@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/outfile.h"
+#include "sim/hosttree.h"
 #include "sim/mig.h"
 #include "sim/setting.h"
 #include "sim/strict.h"
@@ -28,6 +29,7 @@
 struct session {
     struct sim_machine *machine;
     struct sim_live live;
+    struct sim_hosttree *tree; /* NULL: nobody reads it */
     unsigned int generation;
     atomic_ulong calls;    /* number of calls so far */
     unsigned long failing; /* index of the call that fails, counted from 1; 0: none */
@@ -46,6 +48,7 @@ static struct {
     _Atomic(pid_t) process; /* that called nvmlInit */
     char error[400];
     char library[NVML_SYSTEM_NVML_VERSION_BUFFER_SIZE]; /* its version, after a failed init */
+    char root[GP_PATH_SIZE];                            /* of the host's files, if they are read */
     atomic_ullong calls[SIM_FN_COUNT];
 } driver = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -256,6 +259,7 @@ static nvmlReturn_t begin(struct sim_call *call, enum sim_function function,
     call->live = session->live;
     call->generation = session->generation;
     call->reversed = session->reversed;
+    sim_hosttree_refresh(session->tree);
     if (call->machine->missing[function])
         return NVML_ERROR_FUNCTION_NOT_FOUND;
     sleep_ns((uint64_t)call->machine->latency_us[function] * 1000);
@@ -417,6 +421,16 @@ static void plan_failure(struct session *session)
         session->failing = 0;
 }
 
+/* Without shared state the machine still works, but faults cannot be injected. */
+static bool open_live(struct sim_live *live, const char *spec, struct sim_machine *machine,
+                      struct gp_err *err)
+{
+    *live = (struct sim_live){.machine = machine, .still = env_is_on("GPULSE_SIM_STILL")};
+    if (sim_state_open(spec, &live->state, err) < 0)
+        live->state = sim_state_new_private();
+    return live->state;
+}
+
 /* Opened when the library was loaded, for the first initialization. */
 static struct {
     char spec[GP_PATH_SIZE];
@@ -466,24 +480,37 @@ static struct session *open_session(struct gp_err *err)
         free(session);
         return NULL;
     }
-    /* Without shared state the machine still works, but faults cannot be injected. */
-    if (sim_state_open(spec, &session->live.state, err) < 0)
-        session->live.state = sim_state_new_private();
-    session->live.machine = session->machine;
-    session->live.still = env_is_on("GPULSE_SIM_STILL");
     plan_failure(session);
-    if (!session->live.state) {
+    if (!open_live(&session->live, spec, session->machine, err)) {
         sim_machine_free(session->machine);
         free(session);
         return NULL;
     }
+    if (driver.root[0])
+        (void)sim_hosttree_open(spec, &session->live, &session->tree, NULL);
     return session;
+}
+
+SIM_EXPORT const char *gpulse_sim_root(void)
+{
+    struct sim_live live;
+    struct sim_hosttree *tree = NULL;
+    struct sim_machine *machine = atomic_load(&preloaded.machine);
+    if (!machine || !machine->host.name || !open_live(&live, preloaded.spec, machine, NULL))
+        return NULL;
+    if (sim_hosttree_open(preloaded.spec, &live, &tree, NULL) == GP_OK &&
+        sim_hosttree_update(tree, NULL) == GP_OK)
+        (void)snprintf(driver.root, sizeof(driver.root), "%s", sim_hosttree_path(tree));
+    sim_hosttree_close(tree);
+    sim_state_close(live.state);
+    return driver.root[0] ? driver.root : NULL;
 }
 
 static void close_session(struct session *session)
 {
     if (!session)
         return;
+    sim_hosttree_close(session->tree);
     sim_state_close(session->live.state);
     sim_machine_free(session->machine);
     free(session);

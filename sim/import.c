@@ -265,6 +265,19 @@ static void lay_over_mig(json_t *machine, json_t *more)
         lay_over(json_object_get(json_array_get(migs, i), "answers"), json_array_get(more, i));
 }
 
+/* "gpus": additional answers of single GPUs, by index. */
+static void lay_over_gpus(json_t *machine, json_t *more)
+{
+    const char *index;
+    json_t *answers;
+    json_object_foreach(more, index, answers)
+    {
+        json_t *device =
+            json_array_get(json_object_get(machine, "devices"), strtoul(index, NULL, 10));
+        lay_over(json_object_get(device, "answers"), answers);
+    }
+}
+
 int sim_import_overlay(json_t *machine, const char *path, struct gp_err *err)
 {
     json_error_t why;
@@ -282,6 +295,8 @@ int sim_import_overlay(json_t *machine, const char *path, struct gp_err *err)
     }
     lay_over_mig(machine, json_object_get(overlay, "mig"));
     (void)json_object_del(overlay, "mig");
+    lay_over_gpus(machine, json_object_get(overlay, "gpus"));
+    (void)json_object_del(overlay, "gpus");
     int result = json_object_update(machine, overlay) == 0
                      ? GP_OK
                      : gp_err_set(err, GP_EFORMAT, "%s: expected an object", path);

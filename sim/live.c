@@ -48,6 +48,11 @@ static double wobble(const struct sim_live *live, unsigned int device, unsigned 
     return (wave(t / 7 + phase) + wave(t / 19 + 2 * phase) + wave(t / 53 + 3 * phase)) / 3;
 }
 
+double sim_live_drift(const struct sim_live *live, unsigned int channel)
+{
+    return wobble(live, SIM_MAX_DEVICES, channel);
+}
+
 static double clamp(double value, double low, double high)
 {
     return value < low ? low : value > high ? high : value;
@@ -93,6 +98,22 @@ static bool next_job(const struct sim_live *live, const struct sim_device *devic
     return false;
 }
 
+/* A job that begins and ends has another pid each time; its first second of a period is the
+ * beginning. While the values are frozen it runs. */
+bool sim_live_is_running(const struct sim_live *live, const struct sim_process *process,
+                         unsigned int *ret_pid, uint64_t *ret_start_s)
+{
+    enum { PIDS = 97 };
+    uint64_t now_s = gp_clock_wall_ns() / GP_NS_PER_S;
+    *ret_pid = process->pid;
+    *ret_start_s = 0;
+    if (process->every_s == 0 || live->still)
+        return true;
+    *ret_pid += (unsigned int)(now_s / process->every_s % PIDS);
+    *ret_start_s = now_s / process->every_s * process->every_s;
+    return now_s - *ret_start_s < process->runs_s;
+}
+
 /* The load of workload and jobs on the device: percent of its time, bytes of its memory. */
 static void asked_load(const struct sim_live *live, const struct sim_device *device,
                        unsigned int *ret_pct, uint64_t *ret_bytes)
@@ -101,7 +122,10 @@ static void asked_load(const struct sim_live *live, const struct sim_device *dev
     uint64_t bytes = 0, pct = 0;
     for (size_t i = 0; i < gpu->process_count; i++) {
         const struct sim_process *p = &gpu->processes[i];
-        if (!belongs(device, p->gpu_instance, p->compute_instance))
+        unsigned int pid;
+        uint64_t start_s;
+        if (!belongs(device, p->gpu_instance, p->compute_instance) ||
+            !sim_live_is_running(live, p, &pid, &start_s))
             continue;
         bytes += p->load_bytes;
         pct += p->util_pct;
@@ -423,10 +447,15 @@ size_t sim_live_processes(const struct sim_live *live, const struct sim_device *
     size_t count = 0;
     for (size_t i = 0; i < gpu->process_count; i++) {
         const struct sim_process *p = &gpu->processes[i];
-        if (!belongs(device, p->gpu_instance, p->compute_instance))
+        unsigned int pid;
+        uint64_t start_s;
+        if (p->hidden || !belongs(device, p->gpu_instance, p->compute_instance) ||
+            !sim_live_is_running(live, p, &pid, &start_s))
             continue;
-        if (count < capacity)
+        if (count < capacity) {
             out[count] = *p;
+            out[count].pid = pid;
+        }
         count++;
     }
     struct sim_job job;

@@ -29,6 +29,14 @@ bool sim_live_accounts(const struct sim_live *live, const struct sim_device *gpu
 /* The current load of a GPU or MIG device by workload and jobs, in percent of its time. */
 double sim_live_load(const struct sim_live *live, const struct sim_device *device);
 
+/* Whether a process of the machine file runs now, under which pid, and since when (in seconds since
+ * 1970; 0: always). */
+bool sim_live_is_running(const struct sim_live *live, const struct sim_process *process,
+                         unsigned int *ret_pid, uint64_t *ret_start_s);
+
+/* A smooth variation over time of something that is not a GPU's, within [-1, 1]. */
+double sim_live_drift(const struct sim_live *live, unsigned int channel);
+
 struct sim_memory {
     uint64_t total, reserved, used, free; /* reserved + used + free = total */
 };

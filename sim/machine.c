@@ -20,95 +20,6 @@ const struct sim_answer sim_answers[SIM_SLOT_COUNT] = {
 #include "sim/answers.def"
 };
 
-/* ------------------------------------------------------------------------- names */
-
-static const struct sim_name switch_names[] = {
-    {"Enabled", 1}, {"Disabled", 0}, {"On", 1}, {"Off", 0}, {"Supported", 1}, {NULL, 0},
-};
-static const struct sim_name brand_names[] = {
-    {"Quadro", NVML_BRAND_QUADRO},
-    {"Tesla", NVML_BRAND_TESLA},
-    {"NVS", NVML_BRAND_NVS},
-    {"Grid", NVML_BRAND_GRID},
-    {"GeForce", NVML_BRAND_GEFORCE},
-    {"Titan", NVML_BRAND_TITAN},
-    {"NVIDIA Virtual Applications", NVML_BRAND_NVIDIA_VAPPS},
-    {"NVIDIA Virtual PC", NVML_BRAND_NVIDIA_VPC},
-    {"NVIDIA Virtual Compute Server", NVML_BRAND_NVIDIA_VCS},
-    {"NVIDIA RTX Virtual Workstation", NVML_BRAND_NVIDIA_VWS},
-    {"NVIDIA Cloud Gaming", NVML_BRAND_NVIDIA_CLOUD_GAMING},
-    {"Quadro RTX", NVML_BRAND_QUADRO_RTX},
-    {"NVIDIA RTX", NVML_BRAND_NVIDIA_RTX},
-    {"NVIDIA", NVML_BRAND_NVIDIA},
-    {"GeForce RTX", NVML_BRAND_GEFORCE_RTX},
-    {"Titan RTX", NVML_BRAND_TITAN_RTX},
-    {"Unknown", NVML_BRAND_UNKNOWN},
-    {NULL, 0},
-};
-static const struct sim_name arch_names[] = {
-    {"Kepler", NVML_DEVICE_ARCH_KEPLER},       {"Maxwell", NVML_DEVICE_ARCH_MAXWELL},
-    {"Pascal", NVML_DEVICE_ARCH_PASCAL},       {"Volta", NVML_DEVICE_ARCH_VOLTA},
-    {"Turing", NVML_DEVICE_ARCH_TURING},       {"Ampere", NVML_DEVICE_ARCH_AMPERE},
-    {"Ada Lovelace", NVML_DEVICE_ARCH_ADA},    {"Hopper", NVML_DEVICE_ARCH_HOPPER},
-    {"Blackwell", NVML_DEVICE_ARCH_BLACKWELL}, {"Rubin", NVML_DEVICE_ARCH_RUBIN},
-    {"Unknown", NVML_DEVICE_ARCH_UNKNOWN},     {NULL, 0},
-};
-static const struct sim_name pstate_names[] = {
-    {"P0", 0},   {"P1", 1},   {"P2", 2},   {"P3", 3},   {"P4", 4},   {"P5", 5},
-    {"P6", 6},   {"P7", 7},   {"P8", 8},   {"P9", 9},   {"P10", 10}, {"P11", 11},
-    {"P12", 12}, {"P13", 13}, {"P14", 14}, {"P15", 15}, {NULL, 0},
-};
-static const struct sim_name compute_mode_names[] = {
-    {"Default", NVML_COMPUTEMODE_DEFAULT},
-    {"Exclusive_Thread", NVML_COMPUTEMODE_EXCLUSIVE_THREAD},
-    {"Prohibited", NVML_COMPUTEMODE_PROHIBITED},
-    {"Exclusive_Process", NVML_COMPUTEMODE_EXCLUSIVE_PROCESS},
-    {NULL, 0},
-};
-static const struct sim_name virtualization_names[] = {
-    {"None", NVML_GPU_VIRTUALIZATION_MODE_NONE},
-    {"Pass-Through", NVML_GPU_VIRTUALIZATION_MODE_PASSTHROUGH},
-    {"VGPU", NVML_GPU_VIRTUALIZATION_MODE_VGPU},
-    {"Host VGPU", NVML_GPU_VIRTUALIZATION_MODE_HOST_VGPU},
-    {"Host VSGA", NVML_GPU_VIRTUALIZATION_MODE_HOST_VSGA},
-    {NULL, 0},
-};
-static const struct sim_name addressing_names[] = {
-    {"None", NVML_DEVICE_ADDRESSING_MODE_NONE},
-    {"HMM", NVML_DEVICE_ADDRESSING_MODE_HMM},
-    {"ATS", NVML_DEVICE_ADDRESSING_MODE_ATS},
-    {NULL, 0},
-};
-static const struct sim_name driver_model_names[] = {
-    {"WDDM", NVML_DRIVER_WDDM}, {"TCC", NVML_DRIVER_WDM}, {"MCDM", NVML_DRIVER_MCDM}, {NULL, 0}};
-static const struct sim_name operation_mode_names[] = {{"All On", NVML_GOM_ALL_ON},
-                                                       {"Compute", NVML_GOM_COMPUTE},
-                                                       {"Low Double Precision", NVML_GOM_LOW_DP},
-                                                       {NULL, 0}};
-static const struct sim_name host_vgpu_names[] = {{"Non SR-IOV", NVML_HOST_VGPU_MODE_NON_SRIOV},
-                                                  {"SR-IOV", NVML_HOST_VGPU_MODE_SRIOV},
-                                                  {NULL, 0}};
-static const struct sim_name fabric_state_names[] = {
-    {"Not Started", 1}, {"In Progress", 2}, {"Completed", 3}, {NULL, 0}};
-
-const struct sim_name *sim_kind_names(enum sim_kind kind)
-{
-    static const struct sim_name *const names[SIM_KIND_COUNT] = {
-        [SIM_KIND_SWITCH] = switch_names,
-        [SIM_KIND_BRAND] = brand_names,
-        [SIM_KIND_ARCH] = arch_names,
-        [SIM_KIND_PSTATE] = pstate_names,
-        [SIM_KIND_COMPUTE_MODE] = compute_mode_names,
-        [SIM_KIND_VIRTUALIZATION] = virtualization_names,
-        [SIM_KIND_ADDRESSING] = addressing_names,
-        [SIM_KIND_DRIVER_MODEL] = driver_model_names,
-        [SIM_KIND_OPERATION_MODE] = operation_mode_names,
-        [SIM_KIND_HOST_VGPU] = host_vgpu_names,
-        [SIM_KIND_FABRIC_STATE] = fabric_state_names,
-    };
-    return names[kind];
-}
-
 /* ------------------------------------------------------------------------- the document */
 
 /* The state of loading; `path` is the current place, for errors. */
@@ -467,7 +378,7 @@ static int load_process(struct loader *l, json_t *json, struct sim_process *proc
         result = get_number(l, json, "compute_instance", 1000, false, &ci);
     if (result == GP_OK)
         result = load_shares(l, json, process);
-    process->pid = (unsigned int)pid;
+    process->pid = process->like_pid = (unsigned int)pid;
     process->gpu_instance = gi == UINT64_MAX ? SIM_NO_INSTANCE : (int)gi;
     process->compute_instance = ci == UINT64_MAX ? SIM_NO_INSTANCE : (int)ci;
     return result;
@@ -694,18 +605,48 @@ static int append_process(struct loader *l, struct sim_device *device,
     return GP_OK;
 }
 
+/* When a job of the workload runs, and whether the driver lists it. */
+static int load_turns(struct loader *l, json_t *json, struct sim_process *process)
+{
+    uint64_t every_s = 0, runs_s = 0;
+    json_t *hidden = json_object_get(json, "hidden");
+    int result = get_number(l, json, "every_s", 86400, false, &every_s);
+    if (result == GP_OK)
+        result = get_number(l, json, "runs_s", every_s, every_s > 0, &runs_s);
+    if (result == GP_OK && hidden && !json_is_boolean(hidden))
+        result = fail(l, "hidden: expected true or false");
+    process->every_s = (unsigned int)every_s;
+    process->runs_s = (unsigned int)runs_s;
+    process->hidden = json_is_true(hidden);
+    return result;
+}
+
 /* Places one job of the workload on its GPUs, and on the same GPUs of each further set of `given`
  * devices, there with other pids. */
 static int place_workload(struct loader *l, json_t *json, size_t given, unsigned int pid_step)
 {
-    static const char *const keys[] = {
-        "name",        "pid",          "gpus",         "util",         "memory_bytes",     "type",
-        "util_memory", "util_encoder", "util_decoder", "gpu_instance", "compute_instance", NULL};
+    static const char *const keys[] = {"name",
+                                       "pid",
+                                       "gpus",
+                                       "util",
+                                       "memory_bytes",
+                                       "type",
+                                       "util_memory",
+                                       "util_encoder",
+                                       "util_decoder",
+                                       "gpu_instance",
+                                       "hidden",
+                                       "every_s",
+                                       "runs_s",
+                                       "compute_instance",
+                                       NULL};
     struct sim_process process = {0};
     json_t *gpus = NULL;
     int result = check_keys(l, json, keys);
     if (result == GP_OK)
         result = load_process(l, json, &process);
+    if (result == GP_OK)
+        result = load_turns(l, json, &process);
     if (result == GP_OK)
         result = get_array(l, json, "gpus", SIM_MAX_DEVICES, &gpus);
     process.util_pct = process.share_pct[SIM_SHARE_SM];
@@ -905,7 +846,8 @@ static int load_system(struct loader *l, json_t *root)
     return result;
 }
 
-static int load_topology(struct loader *l, json_t *root)
+/* Members that their own files load; these state the place inside. */
+static int load_parts(struct loader *l, json_t *root)
 {
     struct gp_err why = {0};
     size_t at = enter(l, "topology");
@@ -913,14 +855,20 @@ static int load_topology(struct loader *l, json_t *root)
                           &l->machine->topology, &why) < 0)
         return fail(l, "%s", why.text);
     leave(l, at);
+    at = enter(l, "host");
+    if (sim_host_load(json_object_get(root, "host"), &l->machine->arena, &l->machine->host, &why) <
+        0)
+        return fail(l, "%s", why.text);
+    leave(l, at);
     return GP_OK;
 }
 
 static int load_root(struct loader *l, json_t *root, size_t count)
 {
-    static const char *const keys[] = {"gpulse_machine", "source",   "notes",   "driver", "seed",
-                                       "latency_us",     "missing",  "present", "faults", "devices",
-                                       "workload",       "topology", "system",  NULL};
+    static const char *const keys[] = {"gpulse_machine", "source",     "notes",    "driver",
+                                       "seed",           "latency_us", "missing",  "present",
+                                       "faults",         "devices",    "workload", "topology",
+                                       "system",         "host",       "about",    NULL};
     uint64_t version = 0;
     int result = check_keys(l, root, keys);
     if (result == GP_OK)
@@ -930,6 +878,8 @@ static int load_root(struct loader *l, json_t *root, size_t count)
     l->machine->source = "";
     if (result == GP_OK)
         result = get_text(l, root, "source", false, &l->machine->source);
+    if (result == GP_OK)
+        result = get_text(l, root, "about", false, &l->machine->about);
     if (result == GP_OK)
         result = get_number(l, root, "seed", INT64_MAX, false, &l->machine->seed);
     if (result == GP_OK)
@@ -945,7 +895,7 @@ static int load_root(struct loader *l, json_t *root, size_t count)
     if (result == GP_OK)
         result = load_system(l, root);
     if (result == GP_OK)
-        result = load_topology(l, root);
+        result = load_parts(l, root);
     if (result == GP_OK)
         result = load_devices(l, root, count);
     if (result == GP_OK)

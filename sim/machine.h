@@ -3,6 +3,7 @@
  * {
  *   "gpulse_machine": 1,                       format version
  *   "source": "where the answers come from",
+ *   "about": "a shared server",                what the machine is, in words; optional
  *   "driver": {"version": "580.105.08", "nvml": "13.580.105.08", "cuda": 13000},
  *   "seed": 1,                                 of the variation over time; optional
  *   "latency_us": {"nvmlInit_v2": 15000, "*": 0},       duration of a call; optional
@@ -25,9 +26,12 @@
  *   }],
  *   "system": {"cc_gpus": 1, …},               see system.h; optional
  *   "topology": {"levels": ["NODE", "NODE", "NODE", "SYS"], …},      see topology.h; optional
+ *   "host": {"name": "gpu07", "cpus": 128, "processes": […], …},     see host.h; optional
  *   "workload": [{"name": "python train.py", "pid": 4190001, "gpus": [0, 1], "util": 97,
  *                 "memory_bytes": 68719476736, "type": "C",
- *                 "gpu_instance": 3, "compute_instance": 0}]
+ *                 "gpu_instance": 3, "compute_instance": 0,
+ *                 "every_s": 300, "runs_s": 120,      it begins and ends; its pids follow "pid"
+ *                 "hidden": true}]                    its memory is in use, but it is not listed
  * }
  *
  * The keys of "answers" are the first columns of answers.def. Any value may be the name of a return
@@ -43,6 +47,7 @@
 #include "base/util.h"
 #include "sim/branch.h"
 #include "sim/fault.h"
+#include "sim/host.h"
 #include "sim/lists.h"
 #include "sim/system.h"
 #include "sim/topology.h"
@@ -154,6 +159,7 @@ static inline unsigned int sim_share_of_memory(unsigned int sm_pct)
 
 struct sim_process {
     unsigned int pid;
+    unsigned int like_pid; /* of a workload: its pid in the file, which the host knows */
     bool compute, graphics, mps;
     bool memory_known;
     uint64_t memory_bytes;
@@ -162,6 +168,8 @@ struct sim_process {
     unsigned int share_pct[SIM_SHARE_COUNT]; /* of its GPU, as reported by the driver */
     unsigned int util_pct;                   /* of a workload: added to the captured load */
     uint64_t load_bytes;                     /* of a workload: added to the captured memory */
+    unsigned int every_s, runs_s;            /* of one that begins and ends; 0: it always runs */
+    bool hidden;                             /* the driver does not list it */
     const char *name;                        /* never NULL */
 };
 
@@ -198,6 +206,7 @@ enum {
 struct sim_machine {
     struct gp_arena arena;
     const char *source;
+    const char *about; /* NULL if the file does not say */
     const char *driver_version; /* NULL if the file does not have it */
     const char *nvml_version;
     int cuda_version; /* 0: unknown */
@@ -212,6 +221,7 @@ struct sim_machine {
     size_t fault_count;
     struct sim_value system[SIM_SYSTEM_COUNT];
     struct sim_topology topology;
+    struct sim_host host;
     struct sim_device *devices;
     size_t device_count;
 };

@@ -111,19 +111,18 @@ static bool slot_read(struct slot *slot, void *record, size_t size)
 
 /* ------------------------------------------------------------------------- the file */
 
-static int open_directory(int *ret_fd, struct gp_err *err)
+int sim_state_directory(char path[GP_PATH_SIZE], int *ret_fd, struct gp_err *err)
 {
-    char path[GP_PATH_SIZE];
     const char *dir = getenv("GPULSE_SIM_STATE");
     const char *runtime = getenv("XDG_RUNTIME_DIR");
     int n;
     if (dir && *dir)
-        n = snprintf(path, sizeof(path), "%s", dir);
+        n = snprintf(path, GP_PATH_SIZE, "%s", dir);
     else if (runtime && *runtime)
-        n = snprintf(path, sizeof(path), "%s/gpulse-sim", runtime);
+        n = snprintf(path, GP_PATH_SIZE, "%s/gpulse-sim", runtime);
     else
-        n = snprintf(path, sizeof(path), "/tmp/gpulse-sim-%u", (unsigned)geteuid());
-    if (n < 0 || (size_t)n >= sizeof(path))
+        n = snprintf(path, GP_PATH_SIZE, "/tmp/gpulse-sim-%u", (unsigned)geteuid());
+    if (n < 0 || n >= GP_PATH_SIZE)
         return gp_err_set(err, GP_EIO, "the path of the simulator's state is too long");
 
     if (mkdir(path, 0700) < 0 && errno != EEXIST)
@@ -143,19 +142,19 @@ static int open_directory(int *ret_fd, struct gp_err *err)
 
 /* A file is identified by its real path, so that two spellings are one machine. FNV-1a is
  * sufficient: a collision would only make two of the user's own machines share their faults. */
-static void state_file_name(const char *spec, char out[64])
+void sim_state_name(const char *spec, const char *suffix, char out[SIM_STATE_NAME_SIZE])
 {
     char real[GP_PATH_SIZE];
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
     bool plain = strlen(spec) < 40 && !strchr(spec, '/') && !strchr(spec, '.');
     if (plain) {
-        (void)snprintf(out, 64, "%s.state", spec);
+        (void)snprintf(out, SIM_STATE_NAME_SIZE, "%s.%s", spec, suffix);
         return;
     }
     const char *path = realpath(spec, real) ? real : spec;
     for (const char *p = path; *p; p++)
         hash = (hash ^ (unsigned char)*p) * UINT64_C(0x100000001b3);
-    (void)snprintf(out, 64, "file-%016llx.state", (unsigned long long)hash);
+    (void)snprintf(out, SIM_STATE_NAME_SIZE, "file-%016llx.%s", (unsigned long long)hash, suffix);
 }
 
 static int prepare_file(int fd, const char *name, struct gp_err *err)
@@ -192,11 +191,11 @@ static int prepare_file(int fd, const char *name, struct gp_err *err)
 int sim_state_open(const char *spec, struct sim_state **ret, struct gp_err *err)
 {
     int dir;
-    int result = open_directory(&dir, err);
+    char path[GP_PATH_SIZE], name[SIM_STATE_NAME_SIZE];
+    int result = sim_state_directory(path, &dir, err);
     if (result < 0)
         return result;
-    char name[64];
-    state_file_name(spec, name);
+    sim_state_name(spec, "state", name);
     int fd = openat(dir, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     int saved = errno;
     (void)close(dir);

@@ -8,7 +8,7 @@
 #ifndef GPULSE_SIM_STATE_H
 #define GPULSE_SIM_STATE_H
 
-#include "base/util.h"
+#include "base/io.h"
 #include "sim/fault.h"
 #include "sim/machine.h"
 
@@ -62,6 +62,13 @@ struct sim_account {
     uint64_t most_bytes;
     uint32_t util_pct;
 };
+
+/* The private directory of the states, which is made if necessary: its path as configured, and a
+ * descriptor. */
+int sim_state_directory(char path[GP_PATH_SIZE], int *ret_fd, struct gp_err *err);
+/* The name in it of what belongs to the machine named `spec`. */
+enum { SIM_STATE_NAME_SIZE = 64 };
+void sim_state_name(const char *spec, const char *suffix, char out[SIM_STATE_NAME_SIZE]);
 
 /* Opens or creates the state of the machine named `spec`. */
 int sim_state_open(const char *spec, struct sim_state **ret, struct gp_err *err);

@@ -23,7 +23,8 @@ static const struct gp_program program = {
     .name = "gpulse sim",
     .summary = "simulate GPUs at the driver interface",
     .description = "The simulated driver serves NVML programs from a machine file: captured "
-                   "machines, jobs, faults. It never touches a real GPU.",
+                   "machines, their users and processes, jobs, faults. It never touches a real "
+                   "GPU, and its processes are never signalled.",
     .version = GPULSE_VERSION,
     .commands = commands,
     .exit_codes = "0\tsuccess\n"
@@ -39,8 +40,8 @@ static const struct gp_program program = {
         "GPULSE_SIM_ROOT\twhether settings may be changed: 1 or 0 (default: only by root)\n"
         "GPULSE_SIM_TIMEOUT\thow long gpulse waits for it without --timeout (default: same as for "
         "a real driver)\n"
-        "GPULSE_SIM_STATE\tdirectory of faults and jobs (default: $XDG_RUNTIME_DIR/gpulse-sim, "
-        "otherwise /tmp/gpulse-sim-UID)\n",
+        "GPULSE_SIM_STATE\tdirectory of faults, jobs and hosts (default: "
+        "$XDG_RUNTIME_DIR/gpulse-sim, otherwise /tmp/gpulse-sim-UID)\n",
 };
 
 int sim_tool_home(char home[GP_PATH_SIZE], struct gp_err *err)

@@ -5,9 +5,12 @@
 #include "base/io.h"
 #include "base/parse.h"
 #include "base/strbuf.h"
+#include "jobs/lease.h"
 #include "model/snapshot.h"
+#include "proc/signal.h"
 #include "source/nvml/nvml.h"
 
+#include <dlfcn.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -160,7 +163,7 @@ uint64_t gp_app_timeout_ns(uint64_t fallback_ns)
     return sim_ns > 0 ? sim_ns : fallback_ns;
 }
 
-const char *gp_app_prefix(void)
+static const char *given_root(void)
 {
     return given_or_env(gp_common()->root, "GPULSE_ROOT");
 }
@@ -171,9 +174,20 @@ static struct {
     pthread_once_t once;
     char path[GP_PATH_SIZE];
     const char *name;
+    const char *root; /* of the files of a simulated machine; NULL: it has none */
     int r;
     struct gp_err err;
 } library = {.once = PTHREAD_ONCE_INIT};
+
+/* The simulated driver keeps the files up to date, so it stays loaded. */
+static const char *simulated_root(void)
+{
+    const char *(*root)(void) = NULL;
+    void *handle = dlopen(library.path, RTLD_NOW | RTLD_LOCAL);
+    void *symbol = handle ? dlsym(handle, "gpulse_sim_root") : NULL;
+    memcpy(&root, &symbol, sizeof(symbol));
+    return root ? root() : NULL;
+}
 
 static void choose_library(void)
 {
@@ -189,6 +203,17 @@ static void choose_library(void)
     (void)setenv("GPULSE_SIM_QUIET", "1", 1); /* report its error */
     if (gp_common()->sim_still)
         (void)setenv("GPULSE_SIM_STILL", "1", 1);
+    if (library.r == 0 && !given_root())
+        library.root = simulated_root();
+    gp_proc_set_simulated(library.root);
+    gp_leases_set_simulated(library.root);
+}
+
+const char *gp_app_prefix(void)
+{
+    const char *root = given_root();
+    gp_app_prepare();
+    return root ? root : library.root;
 }
 
 /* The kernel files of a simulated machine: a directory next to its file, "NAME.root" for
@@ -224,8 +249,8 @@ bool gp_app_is_reachable(void)
     char path[GP_PATH_SIZE];
     struct stat listed;
     struct stat own;
-    const char *root = gp_app_root();
-    return !root || !*root ||
+    const char *root = given_root();
+    return !root ||
            (gp_io_path(path, root, "/proc") && stat(path, &listed) == 0 &&
             stat("/proc", &own) == 0 && listed.st_dev == own.st_dev && listed.st_ino == own.st_ino);
 }
@@ -243,6 +268,7 @@ int gp_app_cuda_library(const char **ret, struct gp_err *err)
 {
     static char path[GP_PATH_SIZE];
     *ret = given_or_env(NULL, "GPULSE_CUDA");
+    gp_app_prepare(); /* it is told the machine as the driver is */
     if (*ret || !gp_app_machine())
         return 0;
     *ret = path;

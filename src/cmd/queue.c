@@ -10,7 +10,6 @@
 #include "model/snapshot.h"
 #include "out/json.h"
 #include "out/procs.h"
-#include "proc/files.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -61,7 +60,7 @@ static void add_row(struct gp_strbuf *sb, const struct gp_lease *lease,
     char wanted[48];
     const struct gp_proc_row row = gpus_of(lease, snapshot);
     bool held = lease->state == GP_LEASE_HELD;
-    gp_proc_user_name(NULL, lease->uid, user, sizeof(user));
+    (void)gp_lease_user(lease, user, sizeof(user));
     if (lease->bytes && lease->is_shared)
         (void)snprintf(memory, sizeof(memory), "%.1fG", (double)lease->bytes / 0x1p30);
     if (held)
@@ -80,7 +79,7 @@ static json_t *lease_object(const struct gp_lease *lease, const struct gp_snapsh
     const struct gp_proc_row row = gpus_of(lease, snapshot);
     const bool is_suspended = gp_pick_is_suspended(snapshot, lease);
     json_t *gpus = json_array();
-    gp_proc_user_name(NULL, lease->uid, user, sizeof(user));
+    (void)gp_lease_user(lease, user, sizeof(user));
     for (size_t i = 0; i < lease->gpu_count; i++)
         (void)json_array_append_new(gpus, json_string(lease->gpus[i]));
     return json_pack("{s:s, s:b, s:s, s:I, s:s, s:o, s:i, s:b, s:I, s:I, s:s, s:s}", "state",

@@ -266,6 +266,54 @@ static int scan(const struct gp_statedir *dir, struct gp_leases *leases)
     return r;
 }
 
+/* ---- of a simulated machine ---- */
+
+static const char *simulated; /* root; NULL: none */
+
+void gp_leases_set_simulated(const char *root)
+{
+    simulated = root;
+}
+
+/* The machine file vouches for them: nobody holds a lock. */
+static int add_simulated(int folder, const char *name, uid_t uid, struct gp_leases *leases)
+{
+    char text[FILE_BYTES];
+    struct gp_lease lease = {.uid = uid};
+    if (!parse_name(name, &lease) || gp_io_read_at(folder, name, text, sizeof(text)) <= 0 ||
+        !parse_text(text, &lease))
+        return 0;
+    lease.ticket = lease.since_wall_ns;
+    (void)snprintf(lease.path, sizeof(lease.path), "%s, simulated", name);
+    return add_lease(leases, &lease);
+}
+
+/* A folder for each user, with the user's number for a name. */
+static int scan_simulated(struct gp_leases *leases)
+{
+    char path[GP_PATH_SIZE];
+    const struct dirent *user, *entry;
+    DIR *users =
+        simulated && gp_io_path(path, simulated, "/run/gpulse-simulated") ? opendir(path) : NULL;
+    int r = 0;
+    while (r == 0 && users && (user = readdir(users))) {
+        uint64_t uid;
+        int fd = gp_parse_u64(user->d_name, &uid) && uid <= UINT32_MAX
+                     ? openat(dirfd(users), user->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+                     : -1;
+        DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
+        if (!folder && fd >= 0)
+            (void)close(fd);
+        while (r == 0 && folder && (entry = readdir(folder)))
+            r = add_simulated(fd, entry->d_name, (uid_t)uid, leases);
+        if (folder)
+            (void)closedir(folder);
+    }
+    if (users)
+        (void)closedir(users);
+    return r;
+}
+
 static int compare_leases(const void *a, const void *b)
 {
     const struct gp_lease *x = a;
@@ -286,6 +334,8 @@ int gp_leases_read(struct gp_leases *ret, struct gp_err *err)
     while (r == 0 && (dir = gp_statedirs_next(&dirs)))
         r = scan(dir, ret);
     gp_statedirs_close(&dirs);
+    if (r == 0)
+        r = scan_simulated(ret);
     if (ret->count > 0)
         qsort(ret->items, ret->count, sizeof(*ret->items), compare_leases);
     /* equal kernel timestamps need an order, too */
@@ -322,6 +372,14 @@ void gp_leases_leave_out(struct gp_leases *leases, uint64_t id)
         if (leases->items[i].id != id || leases->items[i].uid != geteuid())
             leases->items[kept++] = leases->items[i];
     leases->count = kept;
+}
+
+bool gp_lease_user(const struct gp_lease *lease, char *ret, size_t size)
+{
+    bool is_known = gp_proc_passwd(simulated, lease->uid, GP_PROC_PASSWD_NAME, ret, size);
+    if (!is_known)
+        (void)snprintf(ret, size, "%u", (unsigned)lease->uid);
+    return is_known;
 }
 
 bool gp_lease_has_gpu(const struct gp_lease *lease, const char *uuid)

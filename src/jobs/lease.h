@@ -66,11 +66,18 @@ struct gp_lease_note {
 int gp_leases_read(struct gp_leases *ret, struct gp_err *err) GP_MUST_CHECK;
 void gp_leases_fini(struct gp_leases *leases);
 
+/* The root of a simulated machine (must stay valid), whose leases are read too. To be called before
+ * the first thread. */
+void gp_leases_set_simulated(const char *root);
+
 /* This user's lease; NULL: not in the list. */
 const struct gp_lease *gp_leases_find(const struct gp_leases *leases, uint64_t id,
                                       enum gp_lease_state state);
 /* Removes it from the list, whatever its state. */
 void gp_leases_leave_out(struct gp_leases *leases, uint64_t id);
+
+/* The name of its user, not sanitized; false: there is no name, and it is the user's number. */
+bool gp_lease_user(const struct gp_lease *lease, char *ret, size_t size);
 
 /* Whether it has this GPU; false for a GPU whose UUID is unknown. */
 bool gp_lease_has_gpu(const struct gp_lease *lease, const char *uuid);

@@ -246,7 +246,7 @@ static const char *owner_text(const struct picking *p, const struct gp_lease *le
     char user_safe[40];
     gp_utf8_copy_safe(name, sizeof(name), lease->name[0] ? lease->name : lease->command);
     gp_utf8_copy_safe(path, sizeof(path), lease->path);
-    bool named = gp_proc_passwd(NULL, lease->uid, GP_PROC_PASSWD_NAME, user, sizeof(user));
+    bool named = gp_lease_user(lease, user, sizeof(user));
     gp_utf8_copy_safe(user_safe, sizeof(user_safe), named ? user : "");
     (void)snprintf(room, OWNER_SIZE, "%s (%s%suid %u, pid %u, %s%s)", name, user_safe,
                    named ? ", " : "", lease->uid, lease->pid,

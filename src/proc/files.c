@@ -8,6 +8,7 @@
 #include "proc/proc.h"
 
 #include <ctype.h>
+#include <fcntl.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -164,6 +165,14 @@ bool gp_proc_is_display_server(const char *name)
         if (strcmp(names[i], name) == 0)
             return true;
     return false;
+}
+
+bool gp_proc_is_linked(int proc, uint32_t pid)
+{
+    char name[16];
+    struct stat st;
+    (void)snprintf(name, sizeof(name), "%u", pid);
+    return fstatat(proc, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode);
 }
 
 uint64_t gp_proc_ticks_to_ns(uint64_t ticks)

@@ -79,7 +79,8 @@ static void read_stat(const struct look *look)
     in->nice = stat.nice;
     in->threads = stat.threads;
     in->start_ticks = stat.start_ticks;
-    in->start_ns = gp_proc_boot_wall_ns(look->proc, look->is_this_machine) +
+    in->start_ns = gp_proc_boot_wall_ns(look->proc, look->is_this_machine ||
+                                                        gp_proc_is_linked(look->proc, in->pid)) +
                    gp_proc_ticks_to_ns(stat.start_ticks);
     in->user_ns = gp_proc_ticks_to_ns(stat.user_ticks);
     in->system_ns = gp_proc_ticks_to_ns(stat.system_ticks);

@@ -98,8 +98,8 @@ static const char *user_name(struct gp_proc_reader *reader, uid_t uid)
 }
 
 /* The owner of the folder is the user, which costs one system call. But the kernel gives folders of
- * undumpable processes (setuid programs, ssh-agent) to root, so for root the file `status`
- * decides. */
+ * undumpable processes (setuid programs, ssh-agent) to root, and those below a root belong to
+ * whoever made them: there the file `status` decides. */
 static void read_user(struct gp_proc_reader *reader, struct gp_proc_info *info,
                       struct gp_proc_texts *texts)
 {
@@ -110,9 +110,10 @@ static void read_user(struct gp_proc_reader *reader, struct gp_proc_info *info,
     if (fstatat(reader->dir, name, &st, 0) != 0)
         return;
     uint64_t uid = st.st_uid;
-    if (uid == 0 && read_pid_file(reader, info->pid, "status", text, sizeof(text)) > 0 &&
+    if ((uid == 0 || reader->root) &&
+        read_pid_file(reader, info->pid, "status", text, sizeof(text)) > 0 &&
         !gp_proc_find_number(text, "\nUid:\t", &uid))
-        uid = 0;
+        uid = st.st_uid;
     info->exists = true;
     texts->user = user_name(reader, (uid_t)uid);
 }
@@ -187,6 +188,14 @@ static long read_kept(struct gp_proc_reader *reader, struct gp_proc_info *info, 
     return n;
 }
 
+/* A real process below the root of a simulated machine counts from the boot of this one. */
+static uint64_t boot_of(const struct gp_proc_reader *reader, uint32_t pid)
+{
+    return reader->root && gp_proc_is_linked(reader->dir, pid)
+               ? gp_proc_boot_wall_ns(reader->dir, true)
+               : reader->boot_wall_ns;
+}
+
 static void read_stat(struct gp_proc_reader *reader, struct gp_proc_info *info, uint64_t now_ns)
 {
     char text[1024];
@@ -204,7 +213,7 @@ static void read_stat(struct gp_proc_reader *reader, struct gp_proc_info *info, 
     info->threads = stat.threads < UINT32_MAX ? (uint32_t)stat.threads : UINT32_MAX;
     info->cpu_ticks = stat.user_ticks + stat.system_ticks;
     info->start_ticks = stat.start_ticks;
-    info->start_ns = reader->boot_wall_ns + gp_proc_ticks_to_ns(stat.start_ticks);
+    info->start_ns = boot_of(reader, info->pid) + gp_proc_ticks_to_ns(stat.start_ticks);
     info->rss_bytes = stat.rss_pages * (uint64_t)reader->page_bytes;
     compute_cpu(reader, info, now_ns);
 }
@@ -583,6 +592,15 @@ static void read_host_memory(const struct gp_proc_reader *reader, struct gp_proc
         ret->swap_used_bytes = total > free ? (total - free) * 1024 : 0;
         ret->known |= GP_PROC_HOST_SWAP;
     }
+}
+
+void gp_proc_host_name(const struct gp_proc_reader *reader, char *ret, size_t size)
+{
+    long n = reader->root ? read_proc(reader, "sys/kernel/hostname", ret, size) : 0;
+    if (n <= 0 && gethostname(ret, size) != 0)
+        (void)snprintf(ret, size, "unknown");
+    ret[size - 1] = '\0';
+    ret[strcspn(ret, "\n")] = '\0';
 }
 
 void gp_proc_read_host(struct gp_proc_reader *reader, unsigned want, struct gp_proc_host *ret)

@@ -118,6 +118,9 @@ struct gp_proc_host {
     uint64_t uptime_s;
 };
 
+/* The name of the host; "unknown" if there is none. Not sanitized. */
+void gp_proc_host_name(const struct gp_proc_reader *reader, char *ret, size_t size);
+
 /* Reads the parts of the host in `want` (enum gp_proc_host_part). */
 void gp_proc_read_host(struct gp_proc_reader *reader, unsigned want, struct gp_proc_host *ret);
 

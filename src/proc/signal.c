@@ -2,15 +2,34 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/io.h"
 #include "proc/proc.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 /* Start times are rounded to kernel ticks, and the wall clock may be adjusted. */
 enum { SLACK_NS = 1000 * 1000 * 1000 };
+
+static const char *simulated; /* root; NULL: none */
+
+void gp_proc_set_simulated(const char *root)
+{
+    simulated = root;
+}
+
+static bool is_simulated(int64_t pid)
+{
+    char name[32], path[GP_PATH_SIZE];
+    struct stat st;
+    (void)snprintf(name, sizeof(name), "/proc/%lld", (long long)pid);
+    return simulated && gp_io_path(path, simulated, name) && lstat(path, &st) == 0 &&
+           S_ISDIR(st.st_mode);
+}
 
 /* When the process started; 0: unknown. */
 static uint64_t start_of(uint32_t pid)
@@ -28,6 +47,9 @@ int gp_proc_hold(int64_t pid, uint64_t seen_wall_ns, int *ret_fd, struct gp_err 
 {
     if (pid <= 1 || pid > INT32_MAX || pid == getpid())
         return gp_err_set(err, GP_EPERM, "process %lld cannot be signalled", (long long)pid);
+    if (is_simulated(pid))
+        return gp_err_set(err, GP_EPERM, "pid %lld is simulated; there is no process to signal",
+                          (long long)pid);
     int fd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
     if (fd < 0)
         return gp_err_set(err, GP_EFAIL,

@@ -639,9 +639,9 @@ static int build_host(struct gp_assembler *a)
     struct gp_snapshot *snapshot = a->snapshot;
     uint64_t now = snapshot->mono_ns;
     struct gp_value *host = snapshot->host;
-    char name[256] = "unknown";
+    char name[256];
     char time[GP_RFC3339_SIZE];
-    (void)gethostname(name, sizeof(name) - 1);
+    gp_proc_host_name(a->proc, name, sizeof(name));
     gp_clock_rfc3339(snapshot->wall_ns, time);
     gp_value_set_text(&host[GP_TIMESTAMP], gp_arena_strdup(&snapshot->arena, time), now);
     struct gp_strbuf safe = GP_STRBUF_INIT(4096);

@@ -89,7 +89,7 @@ has_library() {
 @test "driver and library of different versions" {
     fault h100x8 mismatch
     gpulse --sim h100x8 status
-    fails 4 'driver and library have different versions \(kernel module: unknown\): the driver was updated while it was loaded; reboot, or reload the nvidia modules'
+    fails 4 'driver and library have different versions \(kernel module: 580\.105\.08\): the driver was updated while it was loaded; reboot, or reload the nvidia modules'
     mkdir -p root/proc/driver/nvidia
     echo 'NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.161.07  Sat Feb 17 22:55:48 UTC 2024' \
         >root/proc/driver/nvidia/version

@@ -6,12 +6,13 @@ load helpers
 @test "list names every built-in machine, and all of them work" {
     gpulse sim list
     status_is 0
-    for machine in t4 a100 a100-mig h100 h100-mig l40s b200 gb200 gb10 p100 rtx2080s rtx3060 rtx4090 laptop-asleep; do
+    for machine in t4 a100 a100-mig h100 h100-mig l40s b200 gb200 gb10 p100 rtx2080s rtx3060 rtx4090 laptop-asleep desktop inference sick; do
         says "^$machine +[0-9]+ "
     done
     names=$(awk 'NR > 1 { print $1 }' <<<"$output")
     for machine in $names; do
         gpulse --sim "$machine" query index,name,uuid,memory.total -f csv --no-header
+        [ "$machine" = sick ] && continue # not all of it works: host.bats
         status_is 0
         is_quiet
         [ "$machine" = gb10 ] || says_not '\[N/A\]'

@@ -116,7 +116,7 @@ refuses() {
     [ "${lines[3]}" = "[Unknown Error], [Unknown Error], [Unknown Error]" ]
     [ "${lines[4]}" = "2, NVIDIA H100 80GB HBM3, 3" ]
     csv h100x3 --query-compute-apps=pid
-    [ "$output" = $'pid\n4190001\nUnable to determine the device handle for GPU1: Unknown Error\n4190003' ]
+    [ "$output" = $'pid\n4190001\nUnable to determine the device handle for GPU1: 0000:64:00.0: Unknown Error\n4190003' ]
     csv h100x3 --query-retired-pages=retired_pages.cause -i 0-1
     line_count 4
 }

@@ -513,11 +513,11 @@ Terminating early due to previous errors."
 }
 
 @test "a lost GPU, and one that hangs" {
-    fault h100x2 --gpu 0 lost
-    answers 15 --sim h100x2 -pl 400 <<<"Unable to determine the device handle for GPU0: GPU is lost
+    fault t4 --gpu 0 lost
+    answers 15 --sim t4 -pl 60 <<<"Unable to determine the device handle for GPU0: GPU is lost
 Terminating early due to previous errors."
-    mkdir -p root/sys/bus/pci/drivers/nvidia/0000:{53,64}:00.0/power
-    answers 15 --sim h100x2 --root "$PWD/root" -pl 400 <<<"Unable to determine the device handle for GPU0: 0000:53:00.0: GPU is lost
+    fault h100x2 --gpu 0 lost
+    answers 15 --sim h100x2 -pl 400 <<<"Unable to determine the device handle for GPU0: 0000:53:00.0: GPU is lost
 Terminating early due to previous errors."
     fault h100x2 clear
     fault h100x2 --gpu 1 hang=1h:nvmlDeviceSetPowerManagementLimit
@@ -527,7 +527,7 @@ Terminating early due to previous errors."
 }
 
 @test "a GPU that sleeps is not woken, and that is said" {
-    answers 255 --sim laptop-asleep -pm 1 <<<"Unable to determine the device handle for GPU0: 0000:01:00.0: Unknown Error
+    answers 255 --sim laptop-asleep -pm 1 <<<"Unable to determine the device handle for GPU 0000:01:00.0: Unknown Error
 gpulse: GPU 0: asleep to save power; gpulse does not wake it up
 Terminating early due to previous errors."
 }

@@ -152,8 +152,9 @@ Unable to determine the number of GPUs"
     [ "${lines[1]}" = 'Unable to determine the device handle for GPU0000:64:00.0: Unknown Error' ]
     gpulse smi -L --root root --sim h100x2,driver=610
     [ "${lines[1]}" = 'Unable to determine the device handle for GPU1: 0000:64:00.0: Unknown Error' ]
-    gpulse smi -L --sim h100x2,driver=535
-    [ "${lines[1]}" = 'Unable to determine the device handle for GPU1: Unknown Error' ]
+    fault t4,driver=535 --gpu 0 error=UNKNOWN:nvmlDeviceGetHandleByIndex # has no host
+    gpulse smi -L --sim t4,driver=535
+    [ "${lines[0]}" = 'Unable to determine the device handle for GPU0: Unknown Error' ]
 }
 
 @test "when no GPU answers, the exit status says why" {

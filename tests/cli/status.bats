@@ -21,7 +21,7 @@ h100() {
     status_is 0
     is_quiet
     line_count 9
-    [[ ${lines[0]} =~ ^$(hostname)\ \ [0-9]{4}-[0-9]{2}-[0-9]{2}\ [0-9:]{8}\ \ driver\ 580\.105\.08\ \ \(simulated:\ h100x8\)$ ]]
+    [[ ${lines[0]} =~ ^gpu07\ \ [0-9]{4}-[0-9]{2}-[0-9]{2}\ [0-9:]{8}\ \ driver\ 580\.105\.08\ \ \(simulated:\ h100x8\)$ ]]
     for i in 0 1 2 3 4 5 6 7; do
         [[ ${lines[i + 1]} =~ ^\[$i\]\ NVIDIA\ H100\ 80GB\ HBM3\ \|[0-9\ ]{3}°C,\ [0-9\ ]{3}\ %\ \|\ [0-9\ ]{5}\ /\ 81559\ MiB\ \| ]]
     done
@@ -130,8 +130,8 @@ h100() {
     for i in 0 1 2 3; do
         [[ ${lines[i + 1]} =~ ^\ \ \ \ MIG\ $i\ 1g\.20gb\ \ \|\ *[0-9]+\ /\ 19968\ MiB\ \| ]]
     done
-    [[ ${lines[1]} == *"| ?:python("* ]]
-    [[ ${lines[3]} == *"| ?:jupyter-lab("* ]]
+    [[ ${lines[1]} == *"| www("* ]]
+    [[ ${lines[3]} == *"| lena("* ]]
 }
 
 @test "-i chooses by index, range, UUID, bus id and name" {
