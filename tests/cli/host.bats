@@ -88,7 +88,7 @@ every() {
     for machine in h100x8 desktop inference a100-mig laptop-asleep; do
         gpulse --sim $machine doctor
         status_is 0
-        says '0 failed$'
+        says ' 0 failed '
     done
 }
 
