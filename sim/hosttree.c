@@ -87,8 +87,12 @@ static void put(struct sim_hosttree *tree, const char *path, const char *text, s
         return;
     int r = gp_io_write_all(fd, text, size);
     (void)close(fd);
-    if (r == 0 && renameat(tree->dir, fresh, tree->dir, path + 1) == 0)
+    /* ext4 writes a file that replaces another to the disk at once, but not one that changes places
+     * with it */
+    if (r == 0 && renameat2(tree->dir, fresh, tree->dir, path + 1, RENAME_EXCHANGE) == 0) {
+        (void)unlinkat(tree->dir, fresh, 0);
         return;
+    }
     make_parents(tree, path);
     note(tree, r == 0 && renameat(tree->dir, fresh, tree->dir, path + 1) == 0);
 }

@@ -278,6 +278,25 @@ static void lay_over_gpus(json_t *machine, json_t *more)
     }
 }
 
+/* "processes": what the capture does not say of its processes, by pid. */
+static void lay_over_processes(json_t *machine, json_t *more)
+{
+    size_t d;
+    size_t i;
+    char pid[24];
+    json_t *device;
+    json_t *process;
+    json_array_foreach(json_object_get(machine, "devices"), d, device)
+    {
+        json_array_foreach(json_object_get(device, "processes"), i, process)
+        {
+            (void)snprintf(pid, sizeof(pid), "%lld",
+                           (long long)json_integer_value(json_object_get(process, "pid")));
+            lay_over(process, json_object_get(more, pid));
+        }
+    }
+}
+
 int sim_import_overlay(json_t *machine, const char *path, struct gp_err *err)
 {
     json_error_t why;
@@ -297,6 +316,8 @@ int sim_import_overlay(json_t *machine, const char *path, struct gp_err *err)
     (void)json_object_del(overlay, "mig");
     lay_over_gpus(machine, json_object_get(overlay, "gpus"));
     (void)json_object_del(overlay, "gpus");
+    lay_over_processes(machine, json_object_get(overlay, "processes"));
+    (void)json_object_del(overlay, "processes");
     int result = json_object_update(machine, overlay) == 0
                      ? GP_OK
                      : gp_err_set(err, GP_EFORMAT, "%s: expected an object", path);
