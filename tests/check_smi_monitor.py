@@ -377,6 +377,8 @@ def ksystemstats_reads_every_machine():
     machines = [name for name in machines if re.fullmatch(r"[a-z0-9-]+", name)]
     assert len(machines) > 10, machines
     for name in machines:
+        if name == "sick":  # ends with 15, as nvidia-smi does with a lost GPU
+            continue
         rows = read_like_kde(good(smi("dmon", "-d", "2", "-s", "pucm", "-c", "1", "--sim", name)))
         assert rows and all({"gpu", "pwr", "gtemp", "sm", "enc", "dec", "fb", "bar1", "mclk", "pclk"} <= set(row)
                             for row in rows), name

@@ -744,7 +744,7 @@ def no_color_gets_none():
 def plain_lines_have_what_the_screen_has():
     text = good(gpulse("--sim", "h100x2", "--sim-still", "top", "--plain", "--count", "1"))
     for words in ("GPU 0 NVIDIA H100 80GB HBM3: utilization ", "temperature 6", "power 6", "limit 700.00 W",
-                  "process 4190001 on GPU 0, type C, GPU memory 71", "python train.py"):
+                  "process 4190001 of mia on GPU 0, type C, GPU memory 71", "python train.py"):
         assert words in text, f"{words}\n{text}"
     ordered = good(gpulse("--sim", "h100x8", "--sim-still", "top", "--plain", "--count", "1", "--sort", "-pid"))
     pids = [line.split()[1] for line in ordered.splitlines() if line.startswith("process ")]
