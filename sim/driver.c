@@ -259,6 +259,7 @@ static nvmlReturn_t begin(struct sim_call *call, enum sim_function function,
     call->live = session->live;
     call->generation = session->generation;
     call->reversed = session->reversed;
+    call->tree = session->tree;
     sim_hosttree_refresh(session->tree);
     if (call->machine->missing[function])
         return NVML_ERROR_FUNCTION_NOT_FOUND;

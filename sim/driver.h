@@ -26,6 +26,7 @@ struct sim_call {
     struct sim_live live;
     struct sim_machine *machine; /* NULL: not initialized */
     struct sim_device *device;   /* NULL if the call has none */
+    struct sim_hosttree *tree;   /* of the machine's files, or NULL */
     enum sim_function function;
     unsigned int generation; /* counter of initializations, for handles */
     bool absurd;             /* return sentinels and impossible numbers */

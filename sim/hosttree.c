@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,7 @@ enum {
 
 struct sim_hosttree {
     const struct sim_live *live;
+    pthread_mutex_t lock; /* with the lock of the folder */
     int dir;
     char path[GP_PATH_SIZE];
     uint64_t boot_s; /* of the simulated computer, since 1970 */
@@ -690,11 +692,34 @@ static void delay(struct sim_hosttree *tree)
     atomic_store(&tree->due_ns, gp_clock_mono_ns() + FRESH_MS * GP_NS_PER_MS);
 }
 
+/* One thread of one process writes. */
+static void lock(struct sim_hosttree *tree)
+{
+    (void)pthread_mutex_lock(&tree->lock);
+    while (flock(tree->dir, LOCK_EX) < 0 && errno == EINTR)
+        ;
+}
+
+static bool try_lock(struct sim_hosttree *tree)
+{
+    if (pthread_mutex_trylock(&tree->lock) != 0)
+        return false;
+    if (flock(tree->dir, LOCK_EX | LOCK_NB) == 0)
+        return true;
+    (void)pthread_mutex_unlock(&tree->lock);
+    return false;
+}
+
+static void unlock(struct sim_hosttree *tree)
+{
+    (void)flock(tree->dir, LOCK_UN);
+    (void)pthread_mutex_unlock(&tree->lock);
+}
+
 int sim_hosttree_update(struct sim_hosttree *tree, struct gp_err *err)
 {
     char stamp[80];
-    while (flock(tree->dir, LOCK_EX) < 0 && errno == EINTR)
-        ;
+    lock(tree);
     bool known = is_known(tree, stamp) && tree->boot_s > 0;
     if (!known) {
         clear(tree->dir, ".", false);
@@ -704,7 +729,7 @@ int sim_hosttree_update(struct sim_hosttree *tree, struct gp_err *err)
     put_moving(tree);
     if (!known && tree->error == 0)
         put_text(tree, "/.stamp", stamp);
-    (void)flock(tree->dir, LOCK_UN);
+    unlock(tree);
     delay(tree);
     return tree->error == 0 ? GP_OK
                             : gp_err_set(err, GP_EIO, "cannot write below '%s': %s", tree->path,
@@ -719,6 +744,7 @@ int sim_hosttree_open(const char *spec, const struct sim_live *live, struct sim_
         return gp_err_set(err, GP_ENOMEM, "out of memory");
     tree->live = live;
     tree->dir = -1;
+    (void)pthread_mutex_init(&tree->lock, NULL);
     int r = open_folder(tree, spec, err);
     if (r < 0) {
         sim_hosttree_close(tree);
@@ -732,8 +758,11 @@ int sim_hosttree_open(const char *spec, const struct sim_live *live, struct sim_
 
 void sim_hosttree_close(struct sim_hosttree *tree)
 {
-    if (tree && tree->dir >= 0)
+    if (!tree)
+        return;
+    if (tree->dir >= 0)
         (void)close(tree->dir);
+    (void)pthread_mutex_destroy(&tree->lock);
     free(tree);
 }
 
@@ -742,16 +771,32 @@ const char *sim_hosttree_path(const struct sim_hosttree *tree)
     return tree->path;
 }
 
-/* One thread writes; the others go on, and so does one whose turn another process has. */
+/* While another thread or process writes, this one goes on. */
 void sim_hosttree_refresh(struct sim_hosttree *tree)
 {
     unsigned long long due = tree ? atomic_load_explicit(&tree->due_ns, memory_order_relaxed) : 0;
     if (!tree || gp_clock_mono_ns() < due ||
         !atomic_compare_exchange_strong(&tree->due_ns, &due, ULLONG_MAX))
         return;
-    if (flock(tree->dir, LOCK_EX | LOCK_NB) == 0) {
+    if (try_lock(tree)) {
         put_moving(tree);
-        (void)flock(tree->dir, LOCK_UN);
+        unlock(tree);
     }
     delay(tree);
+}
+
+void sim_hosttree_show(struct sim_hosttree *tree, const struct sim_process *processes, size_t count)
+{
+    bool all = true;
+    for (size_t i = 0; tree && all && i < count; i++) {
+        char path[32];
+        struct stat st;
+        (void)snprintf(path, sizeof(path), "proc/%u", processes[i].pid);
+        all = fstatat(tree->dir, path, &st, AT_SYMLINK_NOFOLLOW) == 0;
+    }
+    if (all)
+        return;
+    lock(tree);
+    put_moving(tree);
+    unlock(tree);
 }

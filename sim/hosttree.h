@@ -29,4 +29,9 @@ int sim_hosttree_update(struct sim_hosttree *tree, struct gp_err *err);
  * allowed. */
 void sim_hosttree_refresh(struct sim_hosttree *tree);
 
+/* Makes sure that these processes are there: the driver is about to list them, and they may have
+ * just started. Otherwise like sim_hosttree_refresh(). */
+void sim_hosttree_show(struct sim_hosttree *tree, const struct sim_process *processes,
+                       size_t count);
+
 #endif

@@ -3,6 +3,7 @@
 #include "sim/driver.h"
 
 #include "base/clock.h"
+#include "sim/hosttree.h"
 #include "sim/mig.h"
 #include "sim/setting.h"
 
@@ -566,6 +567,7 @@ static nvmlReturn_t fill_list(struct sim_call *call, enum list list, int version
     size_t found = sim_live_processes(&call->live, call->device, all, capacity);
     if (found > capacity)
         found = capacity;
+    sim_hosttree_show(call->tree, all, found);
     size_t n = 0;
     for (size_t i = 0; i < found; i++)
         if (in_list(&all[i], list) && !sim_is_hit(call, SIM_FAULT_HIDDEN))
