@@ -13,8 +13,8 @@ from pathlib import Path
 
 from tap import BUILD, GPULSE, Skip, good, gpulse, main, needs_terminal, run, test
 
-COMMANDS = ("top", "status", "ps", "mem", "query", "set", "events", "sim")
-PAGES = ("gpulse", "top", "status", "ps", "mem", "query", "set", "events", "metrics")
+COMMANDS = ("top", "status", "ps", "mem", "query", "set", "events", "sim", "demo")
+PAGES = ("gpulse", "top", "status", "ps", "mem", "query", "set", "events", "demo", "metrics")
 
 
 def complete(*words):

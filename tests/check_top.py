@@ -11,6 +11,7 @@ import json
 import os
 import pty
 import random
+import re
 import select
 import signal
 import struct
@@ -196,6 +197,50 @@ def gpulse_alone_is_live_on_a_terminal():
         assert t.wait() == 0
     with Terminal("--sim", "h100x8", "-i", "9") as t:
         assert t.wait() == 3
+
+
+def steps_of_the_demo():
+    """The steps in src/tui/guide.def: the key to press, what the line says, and on the screen that it opens."""
+    source = Path(__file__).parent.parent / "src/tui"
+    keys = dict(re.findall(r'^KEY\((\w+), .*?"([^"]+)", "[^"]*"\)$', (source / "keys.def").read_text(), re.M))
+    for action, to_do, opened in re.findall(r'^STEP\((\w+), "([^"]*)",\s+"([^"]*)"\)',
+                                            (source / "guide.def").read_text(), re.M):
+        name = keys[action].split()[0]
+        yield {"Enter": "\r", "0-9": "5"}.get(name, name), f"Press {name} to {to_do}", opened
+
+
+@test
+def the_demo_names_one_key_after_the_other():
+    steps = list(steps_of_the_demo())
+    assert len(steps) >= 8, steps
+    with Terminal("demo", size=(100, 24)) as t:
+        t.see("7 of 8 GPU")
+        for number, (key, to_do, opened) in enumerate(steps, 1):
+            t.see(f"{number}/{len(steps)}  {to_do}")
+            t.keys(key)
+            if opened and key != "k":  # a simulated process is not signalled, so nothing opens
+                t.see(opened)
+                t.keys("q")
+        t.see("The end. q: quit.")
+        t.keys("q")
+        assert t.wait() == 0
+        t.clean()
+
+
+@test
+def the_demo_can_be_left_at_once_and_needs_a_terminal():
+    with Terminal("--sim", "h100x8", "demo") as t:
+        t.see("8 GPU")
+        t.see("Press ! to")
+        t.keys("q")
+        assert t.wait() == 0
+        t.clean()
+    with Terminal("demo", term="dumb") as t:
+        assert t.wait() == 1
+        assert b"does not support cursor addressing" in t.output
+    without = gpulse("demo")
+    assert without.returncode == 2 and without.stdout == "", without
+    assert "the demo needs a terminal" in without.stderr, without
 
 
 @test

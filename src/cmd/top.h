@@ -10,7 +10,7 @@ struct gp_top_options {
     const char *prefs[GP_PREF__COUNT]; /* as given on the command line; NULL: not given */
     struct gp_proc_choice choice;
     const char *config;
-    bool plain, on_change;
+    bool plain, on_change, guide;
     uint64_t count;
 };
 

@@ -451,6 +451,7 @@ static int run_top(const struct gp_top_options *o, bool *ret_stuck, struct gp_er
         (void)gp_ui_fini(&run.ui);
         return r;
     }
+    run.ui.guide.is_on = o->guide;
     run.ui.outside.open_details = open_details;
     run.ui.outside.open_changer = open_changer;
     run.seen = run.ui.prefs;
@@ -459,7 +460,7 @@ static int run_top(const struct gp_top_options *o, bool *ret_stuck, struct gp_er
     gp_app_prepare();
     catch_signals(&run.signals); /* before curses installs handlers */
     r = gp_term_open(&run.ui.prefs, gp_app_wants_color(), &run.term, err);
-    if (r == GP_EFAIL) {
+    if (r == GP_EFAIL && !o->guide) {
         let_signals_go(&run.signals);
         (void)gp_ui_fini(&run.ui);
         return run_plain(o, err);

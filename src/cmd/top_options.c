@@ -43,5 +43,6 @@ const struct gp_opt gp_top_table[] = {
      .help = "with --plain: stop after N samples"},
     {0, "config", NULL, GP_OPT_STRING, "FILE", .offset = OPT(config), .complete = GP_COMPLETE_FILE,
      .help = "preferences file, or none (default ~/.config/gpulse/config.ini)"},
+    {0, "guide", NULL, GP_OPT_FLAG, .offset = OPT(guide)}, /* for gpulse demo */
     GP_OPT_END,
 };

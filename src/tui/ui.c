@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { GUIDE_FROM = 4 }; /* lines of the screen that has room for the guide */
+
 static const struct gp_screen *const screens[GP_UI__COUNT] = {
     [GP_UI_WATCH] = &gp_screen_watch,   [GP_UI_EDIT] = &gp_screen_edit,
     [GP_UI_SORT] = &gp_screen_sort,     [GP_UI_USERS] = &gp_screen_users,
@@ -239,8 +241,10 @@ enum gp_ui_wish gp_ui_key(struct gp_ui *ui, int key)
     if (is_everywhere(action))
         return action == GP_ACTION_REDRAW ? GP_UI_REDRAW : GP_UI_SUSPEND;
     bool digit = ui->mode == GP_UI_WATCH && action == GP_ACTION_DIGIT;
+    bool is_main = ui->mode == GP_UI_WATCH;
     enum gp_ui_wish wish = screens[ui->mode]->key(ui, key);
     ui->digit_typed = digit;
+    gp_guide_key(&ui->guide, is_main ? action : GP_ACTION_NONE, ui->mode == GP_UI_WATCH);
     return wish;
 }
 
@@ -304,10 +308,15 @@ void gp_ui_draw(struct gp_ui *ui, struct gp_cells *cells, const char *clock)
     char corner[GP_UI_TEXT_SIZE];
     gp_cells_clear(cells);
     ui->hits.count = 0;
+    if (ui->guide.is_on && box.h >= GUIDE_FROM) {
+        struct gp_box line = gp_box_part(&box, 0, box.h - 1, box.w, 1);
+        gp_guide_draw(&ui->guide, &line);
+        box.h--;
+    }
     gp_screen_watch.draw(ui, &box);
     (void)snprintf(corner, sizeof(corner), "%s%s%.1fs %s", ui->outside.machine ? "simulated " : "",
                    ui->held ? "paused " : "", (double)ui->prefs.interval_ns / 1e9, clock);
-    if (cells->h >= 2)
+    if (box.h >= 2)
         gp_draw_header(&box, ui->snapshot, corner);
     if (ui->mode != GP_UI_WATCH) {
         ui->hits.count = 0; /* areas behind it are not clickable */

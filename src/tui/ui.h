@@ -7,6 +7,7 @@
 #include "proc/signal.h"
 #include "source/control.h"
 #include "tui/alerts.h"
+#include "tui/guide.h"
 #include "tui/history.h"
 #include "tui/hits.h"
 #include "tui/layout.h"
@@ -66,6 +67,7 @@ enum { GP_UI_TAGS = 256, GP_UI_TEXT_SIZE = 128, GP_UI_UNDOS = 16 };
 struct gp_ui {
     struct gp_prefs prefs;
     struct gp_ui_outside outside;
+    struct gp_guide guide; /* for gpulse demo */
     /* The data. */
     const struct gp_snapshot *snapshot; /* the one shown; NULL: none yet */
     uint64_t shown;                     /* number of the snapshot */
