@@ -117,9 +117,10 @@ def help_goes_to_the_output_and_usage_errors_do_not():
 
 
 @test
-def version_is_one_line():
-    text = good(gpulse("--version"))
-    assert text.startswith("gpulse ") and text.count("\n") == 1, text
+def version_names_the_build_the_libraries_and_the_driver():
+    lines = good(gpulse("--version")).splitlines()
+    assert re.fullmatch(r"gpulse \d+\.\d+\.\d+", lines[0]), lines
+    assert [line.split(":")[0] for line in lines[1:]] == ["build", "libraries", "driver"], lines
 
 
 @test

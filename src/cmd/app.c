@@ -5,12 +5,14 @@
 #include "base/io.h"
 #include "base/parse.h"
 #include "base/strbuf.h"
+#include "base/utf8.h"
 #include "jobs/lease.h"
 #include "model/snapshot.h"
 #include "proc/signal.h"
 #include "source/nvml/nvml.h"
 
 #include <dlfcn.h>
+#include <jansson.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -60,6 +62,17 @@ struct gp_common *gp_common(void)
     return &common;
 }
 
+static const char *given_or_env(const char *given, const char *name)
+{
+    const char *value = given ? given : getenv(name);
+    return value && *value ? value : NULL;
+}
+
+static const char *given_root(void)
+{
+    return given_or_env(gp_common()->root, "GPULSE_ROOT");
+}
+
 int gp_app_write(int fd, const struct gp_strbuf *sb, struct gp_err *err)
 {
     if (sb->error)
@@ -82,11 +95,10 @@ int gp_app_parse(const struct gp_cmd *cmd, int argc, char **argv, void *values, 
                           cmd->name);
     if (!*ret_done)
         return r;
+    if (!gp_common()->help)
+        return gp_app_print_version(err);
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
-    if (gp_common()->help)
-        gp_cli_help_command(&sb, &gp_program, cmd);
-    else
-        gp_app_add_version(&sb);
+    gp_cli_help_command(&sb, &gp_program, cmd);
     r = gp_app_write(STDOUT_FILENO, &sb, err);
     gp_strbuf_fini(&sb);
     return r;
@@ -95,6 +107,48 @@ int gp_app_parse(const struct gp_cmd *cmd, int argc, char **argv, void *values, 
 void gp_app_add_version(struct gp_strbuf *sb)
 {
     gp_strbuf_adds(sb, "gpulse " GPULSE_VERSION "\n");
+}
+
+/* The loaded kernel module's version: "580.105.08". */
+static void add_kernel_module(struct gp_strbuf *sb)
+{
+    char path[GP_PATH_SIZE];
+    char text[64];
+    if (gp_io_path(path, given_root(), "/sys/module/nvidia/version") &&
+        gp_io_read(path, text, sizeof(text)) > 0) {
+        gp_strbuf_adds(sb, "NVIDIA ");
+        gp_utf8_add_safe(sb, text, strcspn(text, "\n"), sizeof(text));
+    } else {
+        gp_strbuf_adds(sb, "no NVIDIA kernel module is loaded");
+    }
+}
+
+int gp_app_print_version(struct gp_err *err)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(4096);
+    const char *sim = gp_app_machine();
+    gp_app_add_version(&sb);
+    gp_strbuf_addf(&sb, "build: %s\nlibraries: jansson %s, ncurses %s\ndriver: ", GPULSE_BUILD,
+                   jansson_version_str(), GPULSE_NCURSES);
+    if (sim) {
+        gp_strbuf_adds(&sb, "simulated: ");
+        gp_utf8_add_safe(&sb, sim, strlen(sim), 1024);
+    } else {
+        add_kernel_module(&sb);
+    }
+    gp_strbuf_addc(&sb, '\n');
+    int r = gp_app_write(STDOUT_FILENO, &sb, err);
+    gp_strbuf_fini(&sb);
+    return r;
+}
+
+void gp_app_print_error(const struct gp_err *err)
+{
+    gp_io_print_error("gpulse", err);
+    if (!gp_nvml_is_missing(err) || gp_app_machine() || given_or_env(NULL, "GPULSE_NVML"))
+        return;
+    gp_io_print_note("gpulse", "to find out what is missing: gpulse doctor");
+    gp_io_print_note("gpulse", "to try gpulse without a GPU: gpulse demo");
 }
 
 int gp_app_confirm(const char *question, const char *nothing, struct gp_err *err)
@@ -135,12 +189,6 @@ void gp_app_export(void)
         (void)setenv("GPULSE_SIM_STILL", "1", 1);
 }
 
-static const char *given_or_env(const char *given, const char *name)
-{
-    const char *value = given ? given : getenv(name);
-    return value && *value ? value : NULL;
-}
-
 const char *gp_app_machine(void)
 {
     return given_or_env(gp_common()->sim, "GPULSE_SIM");
@@ -161,11 +209,6 @@ uint64_t gp_app_timeout_ns(uint64_t fallback_ns)
     if (gp_common()->timeout_ns)
         return gp_common()->timeout_ns;
     return sim_ns > 0 ? sim_ns : fallback_ns;
-}
-
-static const char *given_root(void)
-{
-    return given_or_env(gp_common()->root, "GPULSE_ROOT");
 }
 
 /* The library to load: the simulated driver for --sim, the one in GPULSE_NVML, or NULL: search for

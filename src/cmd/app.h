@@ -88,6 +88,12 @@ int gp_app_cuda_library(const char **ret, struct gp_err *err) GP_MUST_CHECK;
 /* Appends "gpulse VERSION" and a newline. */
 void gp_app_add_version(struct gp_strbuf *sb);
 
+/* Prints the version, the build, the libraries and the driver. Calls no driver, as it may hang. */
+int gp_app_print_version(struct gp_err *err) GP_MUST_CHECK;
+
+/* Prints the error. Without a driver, two lines say how to go on. */
+void gp_app_print_error(const struct gp_err *err);
+
 /* Asks on the terminal; only yes returns GP_OK. GP_EUSAGE, suggesting --yes, if there is no
  * terminal; GP_EFAIL after another answer, with the text of `nothing`. */
 int gp_app_confirm(const char *question, const char *nothing, struct gp_err *err) GP_MUST_CHECK;

@@ -130,15 +130,6 @@ static int print_help(struct gp_err *err)
     return r;
 }
 
-static int print_version(struct gp_err *err)
-{
-    struct gp_strbuf sb = GP_STRBUF_INIT(256);
-    gp_app_add_version(&sb);
-    int r = gp_app_write(STDOUT_FILENO, &sb, err);
-    gp_strbuf_fini(&sb);
-    return r;
-}
-
 /* Shows the manual page of a command, from the build tree or installed. Returns if there is none,
  * no man(1), or no terminal to show it on. */
 static void open_manual(const struct gp_cmd *cmd)
@@ -227,7 +218,7 @@ static int run(int argc, char **argv, struct gp_err *err)
     if (argc > 1 && strcmp(argv[1], "version") == 0)
         gp_common()->version = true;
     if (gp_common()->version)
-        return print_version(err);
+        return gp_app_print_version(err);
     if (words == 0)
         return gp_common()->help ? print_help(err) : run_default(err);
     if (strcmp(argv[1], "help") == 0 && words == 1)
@@ -261,7 +252,7 @@ int main(int argc, char **argv)
     struct gp_err err = {0};
     int r = run(argc, argv, &err);
     if (r < 0 && err.code)
-        gp_io_print_error("gpulse", &err);
+        gp_app_print_error(&err);
     int status = r > 0 ? r : gp_err_exit_status(r);
     if (gp_app_is_stuck())
         _exit(status);

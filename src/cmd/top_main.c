@@ -498,7 +498,7 @@ int main(int argc, char **argv)
     if (r == 0 && !done)
         r = plain ? run_plain(&o, &err) : run_top(&o, &stuck, &err);
     if (r < 0 && err.code)
-        gp_io_print_error("gpulse", &err);
+        gp_app_print_error(&err);
     int status =
         stop_signal == SIGINT || stop_signal == 0 ? gp_err_exit_status(r) : 128 + stop_signal;
     if (stuck || gp_app_is_stuck())

@@ -271,7 +271,17 @@ h100() {
 @test "--version and --help before and after the command" {
     gpulse --version
     version=$output
-    says '^gpulse [0-9]+\.[0-9]+'
+    [[ ${output%%$'\n'*} =~ ^gpulse\ [0-9]+\.[0-9]+\.[0-9]+$ ]]
+    says '^build: -O[0-3sg], (gcc|clang) [0-9.]+'
+    says '^libraries: jansson [0-9.]+, ncurses [0-9.]+'
+    mkdir -p root/sys/module/nvidia
+    gpulse --version --root root
+    says '^driver: no NVIDIA kernel module is loaded$'
+    echo 580.105.08 >root/sys/module/nvidia/version
+    gpulse --root root --version
+    says '^driver: NVIDIA 580\.105\.08$'
+    gpulse --sim h100x8 --version
+    says '^driver: simulated: h100x8$'
     for words in "-V" "status --version" "status -V" "query --version" "query index -V" "--version status"; do
         GPULSE_NVML=/nonexistent gpulse $words
         status_is 0

@@ -28,7 +28,8 @@ CPPCHECK = ["cppcheck", "--quiet", "--std=c11", "--language=c", "--inline-suppr"
             "--enable=warning,performance,portability", "--error-exitcode=1",
             "--suppress=missingIncludeSystem", "--suppress=normalCheckLevelMaxBranches",
             "--suppress=unknownMacro", "--suppress=checkersReport",
-            "-D_GNU_SOURCE", "-D__linux__", '-DGPULSE_VERSION="lint"', "-U__cplusplus",
+            "-D_GNU_SOURCE", "-D__linux__", '-DGPULSE_VERSION="lint"', '-DGPULSE_BUILD="lint"', '-DGPULSE_NCURSES="lint"',
+            "-U__cplusplus",
             f"-I{ROOT}", f"-I{ROOT}/src"]
 
 

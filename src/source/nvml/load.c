@@ -1,4 +1,5 @@
 #include "source/nvml/internal.h"
+#include "source/nvml/nvml.h"
 
 #include "abi/nvml_library.h"
 #include "base/err.h"
@@ -33,10 +34,8 @@ static int open_library(const char *path, void **ret, struct gp_err *err)
     if (path || strcmp(reason, "not found") != 0)
         return gp_err_set(err, GP_EDRIVER, "cannot load %s: %s", path ? path : "libnvidia-ml.so.1",
                           reason);
-    return gp_err_set(
-        err, GP_EDRIVER,
-        "cannot load libnvidia-ml.so.1: not found; gpulse doctor finds out why, gpulse "
-        "--sim h100x8 shows simulated GPUs");
+    return gp_err_set(err, GP_EDRIVER,
+                      "found no NVIDIA driver: cannot load libnvidia-ml.so.1: not found");
 }
 
 /* Adds the return code for errors that the library itself could not report. */
@@ -45,6 +44,11 @@ static int add_code(int r, nvmlReturn_t rc, struct gp_err *err)
     if (err)
         err->driver_code = (int)rc;
     return r;
+}
+
+bool gp_nvml_is_missing(const struct gp_err *err)
+{
+    return err->code == GP_EDRIVER && err->driver_code == NVML_ERROR_LIBRARY_NOT_FOUND;
 }
 
 int nvml_load(struct nvml_api *api, const char *path, struct gp_err *err)

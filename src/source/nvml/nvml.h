@@ -14,6 +14,9 @@ struct gp_nvml_config {
 /* The strings of config must outlive the source. NULL without memory. */
 struct gp_source *gp_nvml_new(const struct gp_nvml_config *config) GP_MUST_CHECK;
 
+/* Whether the reason of an error is that there is no library to load. */
+bool gp_nvml_is_missing(const struct gp_err *err);
+
 /* NVML's text for a return code: "Insufficient Permissions" for 4. */
 const char *gp_nvml_return_text(int driver_code);
 
