@@ -8,8 +8,8 @@ build:                ## build into build/ (installs missing build dependencies)
 	@scripts/setup.sh build
 	@PREFIX='$(PREFIX)' scripts/build.sh default
 
-run: build            ## build, then run gpulse on the GPUs of this machine, or on simulated ones
-	@scripts/run.sh
+run:                  ## build, then run gpulse on the GPUs of this machine, or on simulated ones
+	@PREFIX='$(PREFIX)' scripts/run.sh
 
 check:                ## run all tests
 	@scripts/setup.sh check

@@ -22,7 +22,7 @@ import termios
 import time
 from pathlib import Path
 
-from tap import GPULSE, Skip, good, gpulse, main, needs_terminal, test
+from tap import GPULSE, Skip, good, gpulse, main, needs_terminal, run, test
 
 try:
     import pyte
@@ -241,6 +241,41 @@ def the_demo_can_be_left_at_once_and_needs_a_terminal():
     without = gpulse("demo")
     assert without.returncode == 2 and without.stdout == "", without
     assert "the demo needs a terminal" in without.stderr, without
+
+
+def tree_to_run():
+    """What "make run" finds after a build: the scripts that install and build do nothing here."""
+    source = Path(__file__).parent.parent
+    tree = Path(tempfile.mkdtemp(dir=SCRATCH))
+    (tree / "scripts").mkdir()
+    (tree / "build").mkdir()
+    for name in ("setup", "build"):
+        (tree / f"scripts/{name}.sh").write_text("#!/bin/sh\n")
+        (tree / f"scripts/{name}.sh").chmod(0o755)
+    (tree / "scripts/run.sh").write_bytes((source / "scripts/run.sh").read_bytes())
+    (tree / "build/gpulse").symlink_to(Path(GPULSE).resolve())
+    return ["bash", str(tree / "scripts/run.sh")]
+
+
+def driver_is_here():
+    return any(map(os.path.exists, ("/proc/driver/nvidia/version", "/dev/nvidiactl", "/dev/dxg")))
+
+
+@test
+def make_run_names_its_steps_and_ends_in_the_demo():
+    if driver_is_here():
+        raise Skip("this machine has a driver")
+    without = run(*tree_to_run())
+    lines = good(without).splitlines()
+    assert [line[:3] for line in lines[:3]] == ["1/3", "2/3", "3/3"], lines
+    assert "no NVIDIA driver found, so this is a simulated machine" in lines[2], lines
+    assert sum("H100" in line for line in lines) == 8, lines
+    with Terminal(command=tree_to_run()) as t:
+        t.see("Press ! to")
+        t.keys("q")
+        assert t.wait() == 0
+        before = t.output[:t.output.index(b"\x1b[?1049h")].decode().splitlines()
+        assert len(before) <= 4 and "press q to leave" in before[-1], before
 
 
 @test
