@@ -1,6 +1,6 @@
 # A front end to meson. `make help` lists the targets.
 .DEFAULT_GOAL := build
-.PHONY: build run check quick check-distros mutate bench soak install clean help
+.PHONY: build run check quick check-distros mutate bench soak install site clean help
 
 PREFIX ?= /usr/local
 
@@ -37,6 +37,10 @@ soak:                 ## run hours of fuzzing, fault injection, static analysis 
 install: build        ## install below PREFIX (default /usr/local); honours DESTDIR
 	@DESTDIR='$(DESTDIR)' meson install -C build --no-rebuild --quiet
 	@echo 'installed below $(DESTDIR)$(PREFIX)'
+
+site: build           ## build the handbook as a static site into build/site
+	@scripts/setup.sh site
+	@scripts/site.py build/site --man build/docs
 
 clean:                ## remove all build directories
 	@rm -rf build build-*

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs missing dependencies for building ("build") or testing ("check") gpulse.
+# Installs missing dependencies for building ("build") or testing ("check") gpulse, or for its site ("site").
 #
 # A dependency is tested by its function (a program runs, a library is found, a test program links),
 # not by its package name. If nothing is missing, a stamp file in build/ makes the next run a no-op.
@@ -48,14 +48,19 @@ pyte            have_module:pyte        python3-pyte     python3-pyte        pyt
 prometheus-py   have_module:prometheus_client  python3-prometheus-client  python3-prometheus_client  python-prometheus_client
 jsonschema-py   have_module:jsonschema  python3-jsonschema  python3-jsonschema  python-jsonschema
 '
-# gpulse also builds without these.
-optional=' scdoc '
+site_needs='
+markdown-py     have_module:markdown   python3-markdown python3-markdown    python-markdown
+mandoc          have:mandoc            mandoc           mandoc              mandoc
+'
+# gpulse and its site also build without these.
+optional=' scdoc mandoc '
 
 case $goal in
 build) needs=$build_needs ;;
-check) needs=$build_needs$check_needs ;;
+check) needs=$build_needs$check_needs$site_needs ;;
+site) needs=$build_needs$site_needs ;;
 *)
-    echo "setup.sh: unknown goal '$goal'; use build or check" >&2
+    echo "setup.sh: unknown goal '$goal'; use build, check or site" >&2
     exit 2
     ;;
 esac
