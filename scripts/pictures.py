@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Draws the pictures of `gpulse top` in docs/pictures from the screens in tests/golden.
+"""Draws the pictures in docs/pictures from what the program shows, kept in tests/golden by its tests: screens of
+gpulse top (top-picture-*.ansi), a sequence of them (top-movie.ansi), and a session in a shell (session-kill.txt).
 
 usage: scripts/pictures.py [--check]
 
@@ -74,10 +75,18 @@ def draw_run(x, text, color, bold, reverse, top):
                f'{weight} textLength="{len(words) * CELL_W}">{escape(words)}</text>')
 
 
-def draw(text, title):
-    lines = text.split("\n")[:-1]
-    width = max(len(re.sub(r"\x1b\[[0-9;]*m", "", line)) for line in lines)
-    w, h = width * CELL_W + 2 * MARGIN, len(lines) * CELL_H + 2 * MARGIN
+def width_of(line):
+    return len(re.sub(r"\x1b\[[0-9;]*m", "", line))
+
+
+def draw_line(y, line):
+    """The parts of the picture for a line of text."""
+    return [part for run in runs(line) for part in draw_run(*run, MARGIN + y * CELL_H)]
+
+
+def frame(width, height, title, content):
+    """A picture of this many columns and lines."""
+    w, h = width * CELL_W + 2 * MARGIN, height * CELL_H + 2 * MARGIN
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {w} {h}" width="{w}" height="{h}"'
              f' font-family="ui-monospace, DejaVu Sans Mono, Menlo, Consolas, monospace"'
              f' font-size="13" role="img"><title>{escape(title)}</title>',
@@ -85,10 +94,90 @@ def draw(text, title):
     parts += [f'<pattern id="dots{color[1:]}" x="{MARGIN + 0.5}" y="{MARGIN + 0.5}" width="4"'
               f' height="4.25" patternUnits="userSpaceOnUse">{rectangle(0, 0, 3, 3, color)}</pattern>'
               for color in COLORS.values()]
-    for y, line in enumerate(lines):
-        for run in runs(line):
-            parts += draw_run(*run, MARGIN + y * CELL_H)
-    return "\n".join(parts) + "\n</svg>\n"
+    return "\n".join([*parts, *content]) + "\n</svg>\n"
+
+
+def draw(text, title):
+    lines = text.split("\n")[:-1]
+    parts = [part for y, line in enumerate(lines) for part in draw_line(y, line)]
+    return frame(max(map(width_of, lines)), len(lines), title, parts)
+
+
+def intervals(shown):
+    """The (begin, end) of each series of frames in which something is shown."""
+    edges = [i for i in range(len(shown) + 1) if (i > 0 and shown[i - 1]) != (i < len(shown) and shown[i])]
+    return tuple(zip(edges[::2], edges[1::2]))
+
+
+def animate(frames, title):
+    """A picture that shows frames, (seconds, lines) each, again and again. A line that several frames share is drawn
+    once. Readers who want no motion get the last frame."""
+    starts = [0]
+    for seconds, _ in frames:
+        starts.append(starts[-1] + seconds)
+    height = max(len(lines) for _, lines in frames)
+    groups = {}  # the lines that are shown at the same times
+    for y in range(height):
+        column = [lines[y] if y < len(lines) else "" for _, lines in frames]
+        for line in filter(None, dict.fromkeys(column)):
+            groups.setdefault(intervals([other == line for other in column]), []).append((y, line))
+    style, parts = [], []
+    for number, (times, lines) in enumerate(groups.items()):
+        drawn = [part for y, line in lines for part in draw_line(y, line)]
+        if times == ((0, len(frames)),):
+            parts += drawn
+            continue
+        keys = {0: "hidden"}
+        for begin, end in times:
+            keys |= {begin: "visible", end: "hidden"}
+        keys.pop(len(frames), None)
+        steps = "".join(f"{100 * starts[i] / starts[-1]:.4g}%{{visibility:{state}}}" for i, state in keys.items())
+        style.append(f"@keyframes k{number}{{{steps}}}")
+        style.append(f".k{number}{{visibility:{list(keys.values())[-1]};animation-name:k{number}}}")
+        parts += [f'<g class="m k{number}">', *drawn, "</g>"]
+    style += [f".m{{animation:{starts[-1]:g}s step-end infinite}}",
+              "@media (prefers-reduced-motion:reduce){.m{animation:none}}"]
+    # The names of the animations come after the shorthand that would reset them.
+    style = [style[-2], *style[:-2], style[-1]]
+    return frame(max(width_of(line) for _, lines in frames for line in lines), height, title,
+                 ["<style>", *style, "</style>", *parts])
+
+
+def movie(text):
+    """The frames of a file in which each follows a line "==== SECOND"."""
+    parts = re.split(r"^==== \d+\n", text, flags=re.M)[1:]
+    return [(1, part.split("\n")[:-1]) for part in parts]
+
+
+def session(text):
+    """The frames of a session in a shell: commands and answers are typed, and outputs appear at once."""
+    prompt, bold, normal = "\x1b[0;32m$\x1b[0m ", "\x1b[0;1m", "\x1b[0m"
+    screen, frames = [], []
+    for line in text.splitlines():
+        command, question = re.match(r"\$ (.*)", line), re.match(r"(.*\[y/N\] )(.*)", line)
+        if command:
+            frames.append((1.5, [*screen, f"{prompt}█"]))
+            frames += [(0.06, [*screen, f"{prompt}{bold}{command[1][:i]}{normal}█"])
+                       for i in range(1, len(command[1]) + 1)]
+            screen.append(f"{prompt}{bold}{command[1]}{normal}")
+            frames.append((0.5, screen[:]))
+        elif question:
+            frames.append((1.8, [*screen, f"{question[1]}█"]))
+            screen.append(f"{question[1]}{bold}{question[2]}{normal}")
+            frames.append((0.6, screen[:]))
+        else:
+            screen.append(line)
+    frames.append((4, [*screen, f"{prompt}█"]))
+    return frames
+
+
+def pictures():
+    """The name and the content of every picture."""
+    golden = ROOT / "tests/golden"
+    for path in sorted(golden.glob("top-picture-*.ansi")):
+        yield f"{path.stem.replace('-picture', '')}.svg", draw(path.read_text(), "gpulse top")
+    yield "top.svg", animate(movie((golden / "top-movie.ansi").read_text()), "gpulse top")
+    yield "kill.svg", animate(session((golden / "session-kill.txt").read_text()), "gpulse kill")
 
 
 def main():
@@ -96,9 +185,8 @@ def main():
     if sys.argv[1:] and not check:
         sys.exit(__doc__)
     different = []
-    for golden in sorted((ROOT / "tests/golden").glob("top-picture-*.ansi")):
-        picture = ROOT / "docs/pictures" / f"{golden.stem.replace('-picture', '')}.svg"
-        drawn = draw(golden.read_text(), "gpulse top")
+    for name, drawn in pictures():
+        picture = ROOT / "docs/pictures" / name
         if check and (not picture.exists() or picture.read_text() != drawn):
             different.append(picture.name)
         elif not check:

@@ -206,9 +206,4 @@ def completion_in_bash():
     assert lines[3] == "compute-mode=", lines
 
 
-@test
-def pictures_are_those_of_the_screens():
-    good(run(Path(__file__).parent.parent / "scripts/pictures.py", "--check"))
-
-
 main()

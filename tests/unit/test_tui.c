@@ -166,6 +166,46 @@ static void pictures_for_the_documents(void **state)
     }
 }
 
+/* scripts/pictures.py makes an animation of it: what is pressed, and for how many seconds the
+ * monitor is watched after that. j: the cursor goes down. */
+static void a_movie_for_the_documents(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *keys;
+        unsigned seconds;
+    } scenes[] = {{"", 5},       {"j", 1}, {"j", 1},      {"j", 1},   {"f", 1},
+                  {"vllm\n", 3}, {"f", 1}, {"\x15\n", 1}, {"3", 3},   {"3", 1},
+                  {"!", 3},      {"q", 1}, {"g", 6},      {"gggg", 1}};
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
+    struct gp_cells cells = {0, 0, NULL};
+    struct gp_ui ui;
+    unsigned tick = 0;
+    gp_ui_init(&ui);
+    assert_int_equal(gp_cells_resize(&cells, 80, 24), 0);
+    for (size_t i = 0; i < GP_ARRAY_LEN(scenes); i++) {
+        for (const char *key = scenes[i].keys; *key; key++)
+            (void)gp_ui_key(&ui, *key == 'j' ? GP_KEY_DOWN : *key == '\n' ? GP_KEY_ENTER : *key);
+        unsigned end = tick + scenes[i].seconds + (tick ? 0 : 180); /* graphs begin with a past */
+        for (; tick < end; tick++) {
+            struct gp_snapshot *s = machine(8, tick);
+            char clock[24];
+            work(s, tick);
+            gp_ui_take(&ui, s, GP_NS_PER_MS);
+            if (tick < 180)
+                continue;
+            (void)snprintf(clock, sizeof(clock), "14:02:%02u", tick - 180);
+            gp_ui_draw(&ui, &cells, clock);
+            gp_strbuf_addf(&sb, "==== %u\n", tick - 180);
+            add_colored(&sb, &cells, true);
+        }
+    }
+    golden_check("top-movie.ansi", sb.buf, sb.len);
+    gp_strbuf_fini(&sb);
+    gp_cells_fini(&cells);
+    assert_true(gp_ui_fini(&ui));
+}
+
 /* What a terminal in another locale gets. */
 static void add_ascii(struct gp_strbuf *sb, const struct gp_cells *cells)
 {
@@ -693,6 +733,7 @@ int main(void)
         cmocka_unit_test(every_density_and_the_windows),
         cmocka_unit_test(screens_in_colour_without_and_in_ascii),
         cmocka_unit_test(pictures_for_the_documents),
+        cmocka_unit_test(a_movie_for_the_documents),
         cmocka_unit_test(nothing_lies_outside_or_on_something_else),
         cmocka_unit_test(storms_of_keys_and_sizes),
         cmocka_unit_test(wide_characters_are_never_halved),
