@@ -1,5 +1,6 @@
 #include "tui/gpus.h"
 
+#include "base/strbuf.h"
 #include "base/utf8.h"
 #include "model/snapshot.h"
 #include "out/digits.h"
@@ -150,6 +151,20 @@ static void format_flags(char out[TEXT_SIZE], const struct gp_device *device)
     if (limit < GP_ARRAY_LEN(limits))
         out[n++] = limits[limit].letter;
     out[n] = '\0';
+}
+
+void gp_gpu_add_flag_words(struct gp_strbuf *sb, const struct gp_device *device)
+{
+    size_t limit = find_limit(device);
+    const char *trouble = gp_gpu_trouble(device);
+    const char *action = gp_device_text(device, GP_RECOVERY_ACTION, "None");
+    if (trouble)
+        gp_strbuf_addf(sb, "!: %s", trouble);
+    if (strcmp(action, "None") != 0)
+        gp_strbuf_addf(sb, "%sR: needs recovery: %s", sb->len ? "; " : "", action);
+    if (limit < GP_ARRAY_LEN(limits))
+        gp_strbuf_addf(sb, "%s%c: %s limits the clocks", sb->len ? "; " : "", limits[limit].letter,
+                       limits[limit].word);
 }
 
 /* ---- a line ---- */

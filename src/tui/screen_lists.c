@@ -1,18 +1,37 @@
 /* Lists to select from: the sort column, and the user whose processes are shown. */
 #include "tui/screen.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Enter selects; any key that does not move leaves the list. */
-static enum gp_ui_wish key_in_list(struct gp_ui *ui, int key, void (*take)(struct gp_ui *ui))
+typedef const char *(*list_name)(const struct gp_ui *ui, size_t i);
+
+/* Goes to the next line whose name begins with this letter. */
+static void choose_by_letter(struct gp_ui *ui, int letter, list_name name)
 {
-    if (gp_menu_key(&ui->menu, key, gp_ui_is_vi(ui)))
-        return GP_UI_GO_ON;
+    size_t count = ui->menu.count;
+    for (size_t step = 1; step <= count; step++) {
+        size_t i = (ui->menu.chosen + step) % count;
+        if (tolower((unsigned char)*name(ui, i)) == tolower(letter)) {
+            ui->menu.chosen = i;
+            return;
+        }
+    }
+}
+
+/* Enter selects, Esc and q leave the list, and no other key does. */
+static enum gp_ui_wish key_in_list(struct gp_ui *ui, int key, list_name name,
+                                   void (*take)(struct gp_ui *ui))
+{
+    bool leaves = key == GP_KEY_ENTER || key == GP_KEY_ESCAPE || key == 'q';
     if (key == GP_KEY_ENTER)
         take(ui);
-    gp_ui_show(ui, GP_UI_WATCH);
+    if (leaves)
+        gp_ui_show(ui, GP_UI_WATCH);
+    else if (!gp_menu_key(&ui->menu, key, gp_ui_is_vi(ui)) && key > ' ' && key < 0x7f)
+        choose_by_letter(ui, key, name);
     return GP_UI_GO_ON;
 }
 
@@ -39,9 +58,15 @@ static void take_sort(struct gp_ui *ui)
     gp_ui_build_rows(ui);
 }
 
+static const char *column_name(const struct gp_ui *ui, size_t i)
+{
+    (void)ui;
+    return gp_proc_column_table[i].title;
+}
+
 static enum gp_ui_wish key_in_sort(struct gp_ui *ui, int key)
 {
-    return key_in_list(ui, key, take_sort);
+    return key_in_list(ui, key, column_name, take_sort);
 }
 
 static void draw_column(const struct gp_box *line, size_t i, const void *ctx)
@@ -53,7 +78,7 @@ static void draw_column(const struct gp_box *line, size_t i, const void *ctx)
 
 static void draw_sort(struct gp_ui *ui, const struct gp_box *box)
 {
-    draw_list(ui, box, 72, "sort by", draw_column);
+    draw_list(ui, box, 72, "sort by · Enter select, Esc cancel", draw_column);
 }
 
 static void leave_list(struct gp_ui *ui)
@@ -133,20 +158,25 @@ static void take_user(struct gp_ui *ui)
     gp_ui_build_rows(ui);
 }
 
+static const char *user_name(const struct gp_ui *ui, size_t i)
+{
+    return gp_page_value(&ui->text, i);
+}
+
 static enum gp_ui_wish key_in_users(struct gp_ui *ui, int key)
 {
-    return key_in_list(ui, key, take_user);
+    return key_in_list(ui, key, user_name, take_user);
 }
 
 static void draw_user(const struct gp_box *line, size_t i, const void *ctx)
 {
     const struct gp_ui *ui = ctx;
-    (void)gp_draw(line, 0, 0, GP_INK_PLAIN, gp_page_value(&ui->text, i));
+    (void)gp_draw(line, 0, 0, GP_INK_PLAIN, user_name(ui, i));
 }
 
 static void draw_users(struct gp_ui *ui, const struct gp_box *box)
 {
-    draw_list(ui, box, 30, "processes of", draw_user);
+    draw_list(ui, box, 44, "processes of · Enter select, Esc cancel", draw_user);
 }
 
 const struct gp_screen gp_screen_users = {

@@ -1,6 +1,7 @@
 /* The main screen: the GPUs and the processes. */
 #include "tui/screen.h"
 
+#include "base/strbuf.h"
 #include "model/snapshot.h"
 #include "tui/alerts.h"
 #include "tui/gpus.h"
@@ -420,6 +421,19 @@ static enum gp_ui_wish key_in_watch(struct gp_ui *ui, int key)
 
 /* ---- drawing ---- */
 
+/* What the letters of the selected GPU mean. Returns where the next text starts. */
+static int draw_flags(const struct gp_ui *ui, const struct gp_box *box, int x)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(1024);
+    size_t row = ui->snapshot ? chosen_gpu_row(ui) : 0;
+    if (ui->snapshot && row < ui->snapshot->device_count)
+        gp_gpu_add_flag_words(&sb, &ui->snapshot->devices[row]);
+    if (sb.len > 0)
+        x = gp_drawf(box, x, 0, GP_INK_STRONG, "GPU %d %s", ui->gpu, sb.buf) + 2;
+    gp_strbuf_fini(&sb);
+    return x;
+}
+
 static void draw_keys(struct gp_ui *ui, const struct gp_box *box)
 {
     static const struct {
@@ -438,6 +452,7 @@ static void draw_keys(struct gp_ui *ui, const struct gp_box *box)
         (void)gp_draw(box, 1, 0, GP_INK_STRONG, ui->message);
         return;
     }
+    x = draw_flags(ui, box, x);
     for (size_t i = 0; i < GP_ARRAY_LEN(shown); i++) {
         char key[16];
         const char *names = gp_action_keys(shown[i].action);

@@ -147,6 +147,21 @@ static void gpus_are_moved_over(void **state)
     assert_true(gp_ui_fini(&ui));
 }
 
+static void letters_of_the_selected_gpu(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    watch(&ui, 4);
+    const char *seen = picture(&ui, 120, 24);
+    assert_null(strstr(seen, "limits the clocks"));
+    press(&ui, "3");
+    seen = picture(&ui, 120, 24);
+    assert_non_null(strstr(seen, "GPU 3 P: power limits the clocks"));
+    assert_non_null(strstr(seen, "?:help"));
+    press(&ui, "3");
+    assert_true(gp_ui_fini(&ui));
+}
+
 static void gpus_are_scrolled(void **state)
 {
     (void)state;
@@ -766,14 +781,21 @@ static void setup_steps_both_ways(void **state)
     assert_true(gp_ui_fini(&ui));
 }
 
-static void a_list_is_left_by_any_other_key(void **state)
+static void letters_in_a_list_stay_there(void **state)
 {
     (void)state;
     struct gp_ui ui;
     watch(&ui, 2);
     press(&ui, "s");
     assert_int_equal(ui.menu.chosen, GP_PROC_MEMORY_COLUMN);
-    press(&ui, "x");
+    press(&ui, "c"); /* the next line that begins with it, whatever key it is elsewhere */
+    assert_int_equal(ui.menu.chosen, GP_PROC_CPU_COLUMN);
+    press(&ui, "c");
+    assert_int_equal(ui.menu.chosen, GP_PROC_CONTAINER_COLUMN);
+    press(&ui, "k"); /* none begins with it */
+    assert_int_equal(ui.menu.chosen, GP_PROC_CONTAINER_COLUMN);
+    assert_int_equal(ui.mode, GP_UI_SORT);
+    press(&ui, "q");
     assert_int_equal(ui.mode, GP_UI_WATCH);
     assert_string_equal(ui.prefs.sort, "memory");
     press(&ui, "s");
@@ -867,6 +889,7 @@ int main(void)
         cmocka_unit_test(commands_are_scrolled),
         cmocka_unit_test(wide_commands_are_scrolled_by_character),
         cmocka_unit_test(gpus_are_moved_over),
+        cmocka_unit_test(letters_of_the_selected_gpu),
         cmocka_unit_test(gpus_are_scrolled),
         cmocka_unit_test(digits_make_a_number),
         cmocka_unit_test(areas_come_and_go),
@@ -891,7 +914,7 @@ int main(void)
         cmocka_unit_test(texts_are_typed_and_taken_back),
         cmocka_unit_test(pictures_of_the_screens),
         cmocka_unit_test(setup_steps_both_ways),
-        cmocka_unit_test(a_list_is_left_by_any_other_key),
+        cmocka_unit_test(letters_in_a_list_stay_there),
         cmocka_unit_test(details_of_nothing),
         cmocka_unit_test(clicks_on_what_stands_behind),
         cmocka_unit_test(a_question_is_about_its_line),
