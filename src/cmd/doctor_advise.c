@@ -7,6 +7,7 @@
 #include "base/strbuf.h"
 #include "doctor/advise.h"
 #include "doctor/cards.h"
+#include "model/snapshot.h"
 #include "out/json.h"
 
 #include <ctype.h>
@@ -78,10 +79,10 @@ static int add_models(struct gp_client *client, const char *list, struct gp_err 
     return client->count ? 0 : gp_err_set(err, GP_EUSAGE, "--gpu names no model");
 }
 
-static int client_of(struct gp_client *ret, const struct gp_doctor_options *o,
-                     const struct gp_machine *machine, struct gp_err *err)
+static int client_of(struct gp_client *ret, const struct gp_doctor_options *o, struct gp_exam *exam,
+                     struct gp_err *err)
 {
-    gp_client_of(ret, machine);
+    gp_client_of(ret, exam);
     if (o->gpu) {
         *ret = (struct gp_client){.driver = ""};
         int r = add_models(ret, o->gpu, err);
@@ -136,10 +137,11 @@ static void add_head(struct gp_strbuf *sb, const struct gp_client *client,
                                          : ", any driver");
     gp_doctor_add_safe(sb, client->driver);
     gp_strbuf_addf(sb, "%s%s\n", cuda[0] ? ", which implements CUDA " : "", cuda);
-    for (size_t i = 0; client->is_here && i < machine->gpu_count; i++)
+    bool has_files = client->is_here && machine->nvidia_count > 0;
+    for (size_t i = 0; has_files && i < machine->gpu_count; i++)
         if (machine->gpus[i].vendor == GP_PCI_NVIDIA)
             add_gpu(sb, &machine->gpus[i]);
-    for (size_t i = 0; !client->is_here && i < client->count; i++) {
+    for (size_t i = 0; !has_files && i < client->count; i++) {
         const struct gp_arch *arch = gp_arch_find(client->capabilities[i]);
         gp_strbuf_addf(sb, "GPU: %s, compute capability %u.%u\n",
                        arch ? arch->architecture : "unknown", client->capabilities[i] / 10,
@@ -209,13 +211,17 @@ static void add_json(struct gp_strbuf *sb, const struct gp_exam *exam,
 /* ---- the verb ---- */
 
 static int advise(const struct gp_doctor_options *o, struct gp_exam *exam, enum gp_subject subject,
-                  struct gp_err *err)
+                  const char *version, struct gp_err *err)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
     struct gp_client client;
-    int r = client_of(&client, o, &exam->machine, err);
+    int r = client_of(&client, o, exam, err);
     if (r < 0)
         return r;
+    client.version = version;
+    if (version && client.count == 0)
+        return gp_err_set(err, GP_EUSAGE,
+                          "this machine has no NVIDIA GPU; name one: --gpu \"RTX 4090\"");
     gp_advise(exam, subject, &client);
     if (o->json) {
         add_json(&sb, exam, &client, subject);
@@ -239,19 +245,48 @@ static const char *subject_at(const void *ctx, size_t i)
     return i < GP_SUBJECT__COUNT ? gp_subject_word((enum gp_subject)i) : NULL;
 }
 
+/* "torch==2.8", or "torch" and "2.8". *ret_version: NULL if none is asked for. */
+static int split_version(int count, char **words, const char **ret_version, struct gp_err *err)
+{
+    char *equals = strchr(words[0], '=');
+    const char *version = equals ? equals + 1 + (equals[1] == '=') : count > 1 ? words[1] : NULL;
+    if (count > 2 || (equals && count > 1))
+        return gp_err_set(err, GP_EUSAGE,
+                          "advise takes one of torch, tensorflow, jax, cuda, driver, and a version, "
+                          "as in torch==2.8");
+    if (version && (!isdigit((unsigned char)version[0]) || version[strspn(version, "0123456789.")]))
+        return gp_err_set(err, GP_EUSAGE, "'%.60s' is not a version; use one like torch==2.8",
+                          version);
+    if (equals)
+        *equals = '\0';
+    *ret_version = version;
+    return 0;
+}
+
 int gp_doctor_advise(const struct gp_doctor_options *o, int count, char **words, struct gp_err *err)
 {
     static struct gp_exam exam; /* large */
-    if (count != 1)
+    const char *version = NULL;
+    if (count == 0)
         return gp_err_set(err, GP_EUSAGE,
                           "advise takes one of: torch, tensorflow, jax, cuda, driver");
+    int r = split_version(count, words, &version, err);
+    if (r < 0)
+        return r;
     for (unsigned i = 0; i < GP_SUBJECT__COUNT; i++) {
         if (strcmp(words[0], gp_subject_word((enum gp_subject)i)) != 0)
             continue;
-        int r = gp_exam_open(&exam, gp_app_prefix(), err);
+        if (version && i >= GP_SUBJECT_CUDA)
+            return gp_err_set(err, GP_EUSAGE, "a version can be given of torch, tensorflow and jax");
+        r = gp_exam_open(&exam, gp_app_prefix(), err);
         if (r < 0)
             return r;
-        r = advise(o, &exam, (enum gp_subject)i, err);
+        /* files say enough of a real machine, and a hanging driver holds nothing up */
+        struct gp_snapshot *snapshot =
+            gp_app_machine() && !o->gpu ? gp_doctor_ask_driver(&exam) : NULL;
+        exam.snapshot = snapshot;
+        r = advise(o, &exam, (enum gp_subject)i, version, err);
+        gp_snapshot_free(snapshot);
         gp_exam_close(&exam);
         return r;
     }

@@ -29,54 +29,7 @@ const struct gp_program gp_program = {
     .common = gp_common_options,
 };
 
-enum { TIMEOUT_S = 2, EXIT_WARNED = 1, EXIT_FAILED = 2 };
-
-/* A copy of a machine's files has no driver to query, unless one is simulated. */
-static bool has_driver(void)
-{
-    return gp_app_machine() || !gp_app_prefix();
-}
-
-/* Takes a sample within the timeout; NULL: err has the reason. */
-static struct gp_snapshot *sample(const struct gp_want *want, struct gp_err *err)
-{
-    static const struct gp_loop once = {.interval_ns = 0};
-    struct gp_snapshot *snapshot = NULL;
-    struct gp_sampler *sampler;
-    if (gp_app_open(want, &once, &sampler, err) < 0)
-        return NULL;
-    if (gp_sampler_tick(sampler, &snapshot, err) < 0)
-        snapshot = NULL;
-    gp_app_close(sampler);
-    return snapshot;
-}
-
-static bool has_silent_gpu(const struct gp_snapshot *snapshot)
-{
-    for (size_t i = 0; i < snapshot->device_count; i++)
-        if (snapshot->devices[i].status == GP_STATUS_TIMEOUT)
-            return true;
-    return false;
-}
-
-/* Queries the driver. If it does not respond, the exam gets the reason. */
-static struct gp_snapshot *ask_driver(struct gp_exam *exam)
-{
-    struct gp_want want = gp_doctor_want();
-    struct gp_err err = {0};
-    if (!has_driver())
-        return NULL;
-    gp_common()->timeout_ns = gp_app_timeout_ns(TIMEOUT_S * GP_NS_PER_S);
-    struct gp_snapshot *snapshot = sample(&want, &err);
-    if (snapshot && has_silent_gpu(snapshot)) {
-        /* querying a GPU for its peers waits for hanging ones */
-        want.lists = 0;
-        gp_snapshot_free(snapshot);
-        snapshot = sample(&want, &err);
-    }
-    exam->driver_words = snapshot ? "" : gp_exam_text(exam, "%s", err.text);
-    return snapshot;
-}
+enum { EXIT_WARNED = 1, EXIT_FAILED = 2 };
 
 /* The comma list of --python in the form the exam takes. */
 static const char *const *pythons_of(struct gp_exam *exam, const char *list)
@@ -132,7 +85,7 @@ static int examine(const struct gp_doctor_options *o, struct gp_err *err)
     int r = gp_exam_open(&exam, gp_app_prefix(), err);
     if (r < 0)
         return r;
-    struct gp_snapshot *snapshot = ask_driver(&exam);
+    struct gp_snapshot *snapshot = gp_doctor_ask_driver(&exam);
     exam.snapshot = snapshot;
     exam.is_simulated = gp_app_machine();
     exam.pythons = pythons_of(&exam, o->python);

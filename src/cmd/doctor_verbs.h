@@ -3,9 +3,10 @@
 #define GP_CMD_DOCTOR_VERBS_H
 
 #include "cmd/doctor.h"
-#include "source/source.h"
 
 struct gp_err;
+struct gp_exam;
+struct gp_snapshot;
 
 /* words[0] is the verb; GP_EUSAGE suggests the nearest. */
 int gp_doctor_verb(const struct gp_doctor_options *o, int count, char **words,
@@ -22,7 +23,8 @@ int gp_doctor_gpus(const struct gp_doctor_options *o, int count, char **words,
 /* Follows the kernel log until a signal arrives: GP_EINTR. */
 int gp_doctor_watch(const struct gp_doctor_options *o, struct gp_err *err) GP_MUST_CHECK;
 
-/* What an exam requests from the driver. */
-struct gp_want gp_doctor_want(void);
+/* Queries the driver for what an exam needs. NULL: it does not respond, and the exam gets the
+ * reason, or there is none to query. */
+struct gp_snapshot *gp_doctor_ask_driver(struct gp_exam *exam);
 
 #endif

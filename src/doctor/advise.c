@@ -1,6 +1,7 @@
 #include "doctor/advise.h"
 
 #include "doctor/driver_fix.h"
+#include "doctor/nvidia.h"
 #include "doctor/toolkit.h"
 #include "doctor/version.h"
 
@@ -33,18 +34,19 @@ void gp_client_add(struct gp_client *client, unsigned capability)
     client->count++;
 }
 
-void gp_client_of(struct gp_client *ret, const struct gp_machine *machine)
+void gp_client_of(struct gp_client *ret, struct gp_exam *exam)
 {
-    *ret = (struct gp_client){.driver = machine->driver, .is_here = true};
-    for (size_t i = 0; i < machine->gpu_count; i++)
-        if (machine->gpus[i].vendor == GP_PCI_NVIDIA)
-            gp_client_add(ret,
-                          machine->gpus[i].chip ? machine->gpus[i].chip->compute_capability : 0);
+    struct gp_nvidia nv;
+    gp_nvidia_read(&nv, exam);
+    *ret = (struct gp_client){.driver = gp_exam_text(exam, "%s", nv.driver), .is_here = true};
+    for (size_t i = 0; i < nv.count; i++)
+        gp_client_add(ret, nv.capabilities[i]);
 }
 
 static struct gp_target target_of(const struct gp_client *client)
 {
-    return (struct gp_target){client->driver, client->capabilities, client->count};
+    return (struct gp_target){client->driver, client->capabilities, client->count,
+                              client->version};
 }
 
 /* "GPUs of compute capability 6.1 and 12.0" */
@@ -162,7 +164,8 @@ static void add_commands(struct gp_exam *exam, const struct gp_build *build,
         command_tensorflow(exam, build, client);
     else
         command_jax(exam, build, client);
-    command_conda(exam, build, client);
+    if (!client->version)
+        command_conda(exam, build, client);
 }
 
 /* ---- a framework ---- */
@@ -174,7 +177,7 @@ static void explain_build(struct gp_exam *exam, const struct gp_build *build,
     struct gp_build newest;
     unsigned capability;
     char words[256];
-    gp_build_newest(build->framework, &newest);
+    (void)gp_build_newest(build->framework, NULL, &newest);
     if (gp_build_is_same(build, &newest)) {
         gp_exam_why(exam,
                     "This is the newest version, and everything built for CUDA %u runs with driver "
@@ -264,7 +267,7 @@ static void advise_nothing(struct gp_exam *exam, enum gp_framework framework,
                    driver_words(exam, client));
     bool is_driver = client->driver[0] && gp_build_best(framework, &any, &build);
     if (!is_driver)
-        gp_build_newest(framework, &build);
+        (void)gp_build_newest(framework, NULL, &build);
     struct gp_judgement j = gp_build_judge(&build, &target, &capability);
     gp_judgement_words(&j, capability, words, sizeof(words));
     gp_exam_why(exam, "%s %s.", build_words(exam, &build), words);
@@ -321,7 +324,7 @@ static void advise_without_gpu(struct gp_exam *exam, enum gp_framework framework
         [GP_FRAMEWORK_JAX] = "pip install jax",
     };
     struct gp_build newest, build;
-    gp_build_newest(framework, &newest);
+    (void)gp_build_newest(framework, NULL, &newest);
     gp_exam_report(exam, GP_VERDICT_INFO, "%s",
                    exam->machine.is_wsl ? "under WSL no file identifies the GPU"
                                         : "this machine has no NVIDIA GPU");
@@ -340,6 +343,67 @@ static void advise_without_gpu(struct gp_exam *exam, enum gp_framework framework
     advise_other_gpus(exam, framework);
 }
 
+/* How to ask for the driver that these GPUs need. */
+static const char *driver_question(struct gp_exam *exam, const struct gp_client *client)
+{
+    const char *words = "gpulse doctor advise driver";
+    for (size_t i = 0; !client->is_here && i < client->count; i++)
+        words = gp_exam_text(exam, "%s%s%u.%u", words, i == 0 ? " --gpu " : ",",
+                             client->capabilities[i] / 10, client->capabilities[i] % 10);
+    return words;
+}
+
+/* Why no build of the version works, and what to do. `build`: one of that version. */
+static void explain_no(struct gp_exam *exam, const struct gp_build *build,
+                       const struct gp_client *client)
+{
+    struct gp_target target = target_of(client), any = target;
+    struct gp_build other;
+    unsigned capability;
+    char words[256];
+    any.driver = "";
+    bool is_driver = gp_build_best(build->framework, &any, &other);
+    struct gp_judgement j = gp_build_judge(is_driver ? &other : build, &target, &capability);
+    gp_judgement_words(&j, capability, words, sizeof(words));
+    gp_exam_why(exam, "%s %s.", build_words(exam, is_driver ? &other : build), words);
+    if (is_driver) {
+        gp_exam_command(exam, "first the driver", "%s", driver_question(exam, client));
+        add_commands(exam, &other, client);
+    }
+    target.version = NULL;
+    if (gp_build_best(build->framework, &target, &other))
+        gp_exam_evidence(exam, "or", "%s works: gpulse doctor advise %s shows how to install it",
+                         build_words(exam, &other), gp_framework_word(build->framework));
+    gp_exam_evidence(exam, "source", "%s", build->source);
+}
+
+/* Whether one version works: yes, and which of its builds; or no, why, and what to do. */
+static void advise_version(struct gp_exam *exam, enum gp_framework framework,
+                           const struct gp_client *client)
+{
+    struct gp_target target = target_of(client);
+    struct gp_build build;
+    const char *name = gp_framework_name(framework);
+    const char *machine =
+        gp_exam_text(exam, "%s and %s", gpu_words(exam, client), driver_words(exam, client));
+    if (gp_build_best(framework, &target, &build)) {
+        gp_exam_report(exam, GP_VERDICT_INFO, "yes: %s works with %s", build_words(exam, &build),
+                       machine);
+        add_commands(exam, &build, client);
+        add_facts(exam, &build, client);
+        gp_exam_evidence(exam, "source", "%s", build.source);
+    } else if (gp_build_newest(framework, client->version, &build)) {
+        gp_exam_report(exam, GP_VERDICT_WARN, "no: %s %s does not work with %s", name,
+                       client->version, machine);
+        explain_no(exam, &build, client);
+    } else {
+        gp_exam_report(exam, GP_VERDICT_WARN, "%s %s is not in gpulse's tables", name,
+                       client->version);
+        (void)gp_build_newest(framework, NULL, &build);
+        gp_exam_why(exam, "The newest version in them is %s.", build.version);
+    }
+}
+
 static void advise_framework(struct gp_exam *exam, enum gp_framework framework,
                              const struct gp_client *client)
 {
@@ -352,6 +416,10 @@ static void advise_framework(struct gp_exam *exam, enum gp_framework framework,
     }
     if (client->count == 0) {
         advise_without_gpu(exam, framework);
+        return;
+    }
+    if (client->version) {
+        advise_version(exam, framework, client);
         return;
     }
     if (advise_build(exam, framework, client, ""))

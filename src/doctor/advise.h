@@ -29,13 +29,14 @@ struct gp_client {
     const char *driver;                     /* "": none is loaded, or none was named */
     unsigned capabilities[GP_MACHINE_GPUS]; /* each once, ascending; 0: unknown */
     size_t count;
-    bool is_here; /* the examined machine */
+    bool is_here;        /* the examined machine */
+    const char *version; /* of the framework, "2.8" or "2.8.1"; NULL: the best one is wanted */
 };
 
 void gp_client_add(struct gp_client *client, unsigned capability);
 
-/* The machine's NVIDIA GPUs and driver. */
-void gp_client_of(struct gp_client *ret, const struct gp_machine *machine);
+/* The examined machine's NVIDIA GPUs and driver. */
+void gp_client_of(struct gp_client *ret, struct gp_exam *exam);
 
 void gp_advise(struct gp_exam *exam, enum gp_subject subject, const struct gp_client *client);
 

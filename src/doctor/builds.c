@@ -127,6 +127,12 @@ static bool has_libraries(const struct gp_build *build, const struct gp_target *
     return true;
 }
 
+static bool is_version(const char *version, const char *asked)
+{
+    size_t n = asked ? strlen(asked) : 0;
+    return !asked || (strncmp(version, asked, n) == 0 && (!version[n] || version[n] == '.'));
+}
+
 bool gp_build_best(enum gp_framework framework, const struct gp_target *target,
                    struct gp_build *ret)
 {
@@ -134,7 +140,8 @@ bool gp_build_best(enum gp_framework framework, const struct gp_target *target,
     unsigned capability;
     bool is_found = false;
     for (size_t i = 0; gp_build_at(framework, i, &build); i++) {
-        if ((is_found && !is_better(&build, ret)) || !has_libraries(&build, target) ||
+        if ((is_found && !is_better(&build, ret)) || !is_version(build.version, target->version) ||
+            !has_libraries(&build, target) ||
             gp_build_judge(&build, target, &capability).fit != GP_FIT_WORKS)
             continue;
         *ret = build;
@@ -143,10 +150,10 @@ bool gp_build_best(enum gp_framework framework, const struct gp_target *target,
     return is_found;
 }
 
-void gp_build_newest(enum gp_framework framework, struct gp_build *ret)
+bool gp_build_newest(enum gp_framework framework, const char *version, struct gp_build *ret)
 {
-    static const struct gp_target any = {.driver = ""};
-    (void)gp_build_best(framework, &any, ret);
+    const struct gp_target any = {.driver = "", .version = version};
+    return gp_build_best(framework, &any, ret);
 }
 
 bool gp_build_is_same(const struct gp_build *a, const struct gp_build *b)

@@ -36,11 +36,12 @@ struct gp_build {
 /* The build at this index, oldest version first; false past the end. */
 bool gp_build_at(enum gp_framework framework, size_t place, struct gp_build *ret);
 
-/* What a build must run on. */
+/* What a build must run on, and which it must be. */
 struct gp_target {
     const char *driver; /* "": can be chosen */
     const unsigned *capabilities;
     size_t count;
+    const char *version; /* "2.8" includes 2.8.1; NULL: any */
 };
 
 /* Whether a build runs on all GPUs of a target; otherwise the problem on the first GPU where it
@@ -53,8 +54,8 @@ struct gp_judgement gp_build_judge(const struct gp_build *build, const struct gp
 bool gp_build_best(enum gp_framework framework, const struct gp_target *target,
                    struct gp_build *ret);
 
-/* The best build, regardless of the target. */
-void gp_build_newest(enum gp_framework framework, struct gp_build *ret);
+/* The newest build of a version, regardless of GPUs and driver; false: there is no such version. */
+bool gp_build_newest(enum gp_framework framework, const char *version, struct gp_build *ret);
 
 bool gp_build_is_same(const struct gp_build *a, const struct gp_build *b);
 

@@ -81,7 +81,7 @@ void gp_nvidia_read(struct gp_nvidia *nv, const struct gp_exam *exam)
 
 struct gp_target gp_nvidia_target(const struct gp_nvidia *nv)
 {
-    return (struct gp_target){nv->driver, nv->capabilities, nv->count};
+    return (struct gp_target){nv->driver, nv->capabilities, nv->count, NULL};
 }
 
 bool gp_nvidia_is_there(struct gp_exam *exam)

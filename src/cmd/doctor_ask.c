@@ -1,4 +1,12 @@
+/* What the doctor asks the driver. */
+#include "cmd/app.h"
 #include "cmd/doctor_verbs.h"
+
+#include "base/err.h"
+#include "doctor/exam.h"
+#include "model/snapshot.h"
+
+enum { TIMEOUT_S = 2 };
 
 /* The metrics that the health checks need. */
 static const enum gp_metric wanted[] = {
@@ -29,7 +37,7 @@ static const enum gp_metric wanted[] = {
     GP_FABRIC_CONFIGURATION, GP_NVLINK_COUNT, GP_NVLINK_ACTIVE, GP_LINK_REMOTE_TYPE,
     GP_LINK_UNRECOVERED, GP_PEER_NUMBER, GP_PEER_READ, GP_PEER_LINKS};
 
-struct gp_want gp_doctor_want(void)
+static struct gp_want want_all(void)
 {
     struct gp_want want = {
         .processes = true,
@@ -40,4 +48,50 @@ struct gp_want gp_doctor_want(void)
     for (size_t i = 0; i < GP_ARRAY_LEN(wanted); i++)
         gp_metric_set_add(&want.metrics, wanted[i]);
     return want;
+}
+
+/* A copy of a machine's files has no driver to query, unless one is simulated. */
+static bool has_driver(void)
+{
+    return gp_app_machine() || !gp_app_prefix();
+}
+
+/* Takes a sample within the timeout; NULL: err has the reason. */
+static struct gp_snapshot *sample(const struct gp_want *want, struct gp_err *err)
+{
+    static const struct gp_loop once = {.interval_ns = 0};
+    struct gp_snapshot *snapshot = NULL;
+    struct gp_sampler *sampler;
+    if (gp_app_open(want, &once, &sampler, err) < 0)
+        return NULL;
+    if (gp_sampler_tick(sampler, &snapshot, err) < 0)
+        snapshot = NULL;
+    gp_app_close(sampler);
+    return snapshot;
+}
+
+static bool has_silent_gpu(const struct gp_snapshot *snapshot)
+{
+    for (size_t i = 0; i < snapshot->device_count; i++)
+        if (snapshot->devices[i].status == GP_STATUS_TIMEOUT)
+            return true;
+    return false;
+}
+
+struct gp_snapshot *gp_doctor_ask_driver(struct gp_exam *exam)
+{
+    struct gp_want want = want_all();
+    struct gp_err err = {0};
+    if (!has_driver())
+        return NULL;
+    gp_common()->timeout_ns = gp_app_timeout_ns(TIMEOUT_S * GP_NS_PER_S);
+    struct gp_snapshot *snapshot = sample(&want, &err);
+    if (snapshot && has_silent_gpu(snapshot)) {
+        /* querying a GPU for its peers waits for hanging ones */
+        want.lists = 0;
+        gp_snapshot_free(snapshot);
+        snapshot = sample(&want, &err);
+    }
+    exam->driver_words = snapshot ? "" : gp_exam_text(exam, "%s", err.text);
+    return snapshot;
 }
