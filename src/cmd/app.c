@@ -104,6 +104,12 @@ int gp_app_parse(const struct gp_cmd *cmd, int argc, char **argv, void *values, 
     return r;
 }
 
+bool gp_app_is_log(const char *word, bool only)
+{
+    bool looks = only && !strchr(word, ' ') && (strchr(word, '/') || strchr(word, '.'));
+    return strcmp(word, "-") == 0 || looks || access(word, F_OK) == 0;
+}
+
 void gp_app_add_version(struct gp_strbuf *sb)
 {
     gp_strbuf_adds(sb, "gpulse " GPULSE_VERSION "\n");

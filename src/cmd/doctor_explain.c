@@ -13,6 +13,7 @@
 #include "out/json.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
 #include <string.h>
 #include <strings.h>
@@ -114,18 +115,18 @@ static void collect_text(struct collection *c, char *text)
         collect(c, line);
 }
 
-/* Reads standard input to its end. The rest of a line longer than the buffer is discarded. */
-static int collect_input(struct collection *c, struct gp_err *err)
+/* Reads a file to its end. The rest of a line longer than the buffer is discarded. */
+static int collect_file(struct collection *c, int fd, const char *name, struct gp_err *err)
 {
     static char buf[LINE_SIZE];
     size_t length = 0;
     bool is_within = false;
     ssize_t n;
-    while ((n = read(STDIN_FILENO, buf + length, sizeof(buf) - 1 - length)) != 0) {
+    while ((n = read(fd, buf + length, sizeof(buf) - 1 - length)) != 0) {
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return gp_err_set(err, GP_EIO, "cannot read standard input: %s", strerror(errno));
+            return gp_err_set(err, GP_EIO, "cannot read %s: %s", name, strerror(errno));
         char *start = buf, *end;
         length += (size_t)n;
         while ((end = memchr(start, '\n', length - (size_t)(start - buf)))) {
@@ -223,13 +224,25 @@ static bool split_topic(char *text, const char **ret_topic, const char **ret_wha
     return true;
 }
 
+static int collect_log(struct collection *c, const char *path, struct gp_err *err)
+{
+    if (strcmp(path, "-") == 0)
+        return collect_file(c, STDIN_FILENO, "standard input", err);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return gp_err_set(err, GP_EIO, "cannot open %s: %s", path, strerror(errno));
+    int r = collect_file(c, fd, path, err);
+    (void)close(fd);
+    return r;
+}
+
 static int fill(struct collection *c, int count, char **words, struct gp_err *err)
 {
     struct gp_strbuf line = GP_STRBUF_INIT(1 << 20);
     const char *topic, *what;
     int r = 0;
-    if (count == 1 && strcmp(words[0], "-") == 0)
-        return collect_input(c, err);
+    if (count == 1 && gp_app_is_log(words[0], true))
+        return collect_log(c, words[0], err);
     for (int i = 0; i < count; i++)
         gp_strbuf_addf(&line, "%s%s", i > 0 ? " " : "", words[i]);
     if (line.error) {
@@ -254,7 +267,7 @@ int gp_doctor_explain(const struct gp_doctor_options *o, int count, char **words
     if (count == 0 || (count == 1 && gp_explain_is_topic(words[0])))
         return gp_err_set(err, GP_EUSAGE,
                           "missing ERROR; give xid 79, sxid 20034, cuda 802, nvml 18, throttle "
-                          "sw_power_cap, a line in quotes, or - for standard input");
+                          "sw_power_cap, a line in quotes, a log, or - for standard input");
     gp_failure_prepare();
     int r = fill(&c, count, words, err);
     if (r == 0) {

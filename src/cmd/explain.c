@@ -1,6 +1,8 @@
 /* gpulse explain: why a program failed, from its output. */
 #include "cmd/app.h"
 #include "cmd/commands.h"
+#include "cmd/companion.h"
+#include "cmd/doctor.h"
 
 #include "base/err.h"
 #include "base/strbuf.h"
@@ -12,6 +14,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -146,11 +149,7 @@ static int explain_log(struct explain *e, const char *path, struct gp_err *err)
     int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
     e->name = is_stdin ? "(stdin)" : path;
     if (fd < 0)
-        return gp_err_set(
-            err, GP_EIO, "cannot open %s: %s%s", path, strerror(errno),
-            errno == ENOENT
-                ? " (FILE is a log; to explain a code or a single line, use gpulse doctor explain)"
-                : "");
+        return gp_err_set(err, GP_EIO, "cannot open %s: %s", path, strerror(errno));
     int r = read_log(e, fd, err);
     if (!is_stdin)
         (void)close(fd);
@@ -165,9 +164,38 @@ static int print(struct explain *e, struct gp_err *err)
         gp_json_add(&e->sb, document, 2);
         gp_strbuf_addc(&e->sb, '\n');
     } else if (e->found == 0) {
-        gp_strbuf_adds(&e->sb, "no known GPU failure found in the log\n");
+        gp_strbuf_adds(&e->sb, "no known GPU failure found in the log; gpulse doctor explain FILE "
+                                "looks for other errors, too\n");
     }
     return gp_app_write(STDOUT_FILENO, &e->sb, err);
+}
+
+static bool has_log(int count, char *const *words)
+{
+    for (int i = 0; i < count; i++)
+        if (gp_app_is_log(words[i], count == 1))
+            return true;
+    return false;
+}
+
+/* A code or a line: gpulse doctor explain has the tables. */
+static int explain_words(const struct explain_options *o, int count, char *const *words,
+                         struct gp_err *err)
+{
+    static char name[] = "doctor", format[] = "-f", json[] = "json", text[] = "text", end[] = "--",
+                verb[] = "explain";
+    char *const first[] = {name, format, strcmp(o->format, "json") == 0 ? json : text, end, verb};
+    enum { FIRST = GP_ARRAY_LEN(first) };
+    struct gp_doctor_options values = {0};
+    char **argv = calloc((size_t)count + FIRST + 1, sizeof(*argv));
+    if (!argv)
+        return gp_err_set(err, GP_ENOMEM, "out of memory");
+    memcpy(argv, first, sizeof(first));
+    memcpy(argv + FIRST, words, (size_t)count * sizeof(*argv));
+    int r = gp_companion_run(&gp_cmd_doctor, "gpulse-doctor", &values, true, count + FIRST, argv,
+                             err);
+    free(argv);
+    return r;
 }
 
 static int explain_main(int argc, char **argv, struct gp_err *err)
@@ -182,9 +210,11 @@ static int explain_main(int argc, char **argv, struct gp_err *err)
     if (r < 0 || done)
         return r;
     if (positional == 0)
-        return gp_err_set(
-            err, GP_EUSAGE,
-            "missing FILE; usage: gpulse explain [options] FILE..., or - for standard input");
+        return gp_err_set(err, GP_EUSAGE,
+                          "missing ERROR; give a log, - for standard input, a line in quotes, or a "
+                          "code such as xid 79");
+    if (!has_log(positional, argv + 1))
+        return explain_words(&o, positional, argv + 1, err);
     if (strcmp(o.format, "json") == 0)
         e.list = json_array();
     gp_failure_prepare();
@@ -199,18 +229,24 @@ static int explain_main(int argc, char **argv, struct gp_err *err)
 
 const struct gp_cmd gp_cmd_explain = {
     .name = "explain",
-    .summary = "explain an out-of-memory error from a program's log",
-    .usage = "[options] FILE...",
+    .summary = "explain an error: a program's log, a line, or a code",
+    .usage = "[options] FILE... | ERROR",
     .description =
         "Finds the messages that PyTorch, vLLM, llama.cpp, JAX, TensorFlow, ONNX Runtime, CuPy, "
         "NCCL, Triton, the CUDA libraries, the kernel and Slurm print when GPU or host memory runs "
         "out. For each one it names the cause, with the numbers in the message, and the fix. "
-        "Messages that only look like a failure are ignored.\n"
+        "Messages that only look like a failure are ignored. FILE is a log, or - for standard "
+        "input.\n"
+        "\n"
+        "ERROR is a line of an error message, or a code: xid 79, sxid N, cuda 802, nvml 18, "
+        "throttle sw_power_cap. gpulse doctor explain does the same, and also explains the lines of a "
+        "kernel log one by one.\n"
         "\n"
         "Which processes used the memory can only be seen at the time of the failure: gpulse run "
         "records it.",
     .examples = "gpulse explain train.log\tshow why a job failed\n"
-                "journalctl -k | gpulse explain -\tshow what the kernel killed\n",
+                "journalctl -k | gpulse explain -\tshow what the kernel killed\n"
+                "gpulse explain xid 79\texplain an error number\n",
     .options = options,
     .no_loop = true,
     .complete = GP_COMPLETE_FILE,

@@ -124,3 +124,46 @@ root() {
     gpulse doctor gpus 'rtx 4090' --json
     json_is 'd["models"][0]["tflops"]["fp16_fp32"], d["models"][0]["tflops"]["fp4"]' '(165.2, None)'
 }
+
+@test "whether one version works: yes, no and what instead, unknown" {
+    gpulse doctor advise torch==2.8 --gpu 'RTX 5090' --driver 560
+    status_is 1
+    says '^no: PyTorch 2.8 does not work with GPUs of compute capability 12.0 and driver 560$'
+    says '^      why    PyTorch 2.8.0 for CUDA 12.8 needs another driver: .* requires branch 570\.$'
+    says '^      run    gpulse doctor advise driver --gpu 12.0   # first the driver$'
+    says '^             pip install torch==2.8.0 .*cu128'
+    gpulse doctor advise torch 2.8 --gpu 'RTX 5090' --driver 580
+    status_is 0
+    says '^yes: PyTorch 2.8.0 for CUDA 12.8 works with GPUs of compute capability 12.0 and driver 580$'
+    says_not 'conda' # which cannot be told the version of a wheel
+    gpulse doctor advise torch==2.7 --gpu 'GTX 1080,RTX 5090' --driver 580
+    status_is 1
+    gpulse doctor advise torch==2.5 --gpu 'RTX 5090' --driver 580
+    says '^      why    PyTorch 2.5.1 for CUDA 12.4 has no code for GPUs of compute capability 12.0\.$'
+    says '^      or     PyTorch .* works: gpulse doctor advise torch shows how to install it$'
+    gpulse doctor advise jax==99 --gpu H100
+    status_is 1
+    says "^JAX 99 is not in gpulse's tables$"
+    gpulse doctor advise torch==2.8 --gpu 'RTX 5090' --driver 560 --json
+    json_is 'd["advice"][0]["fits"]' False
+    gpulse doctor advise torch==2.8+cu128 --gpu H100
+    fails 2 "'2.8\+cu128' is not a version; use one like torch==2.8"
+    gpulse doctor advise driver==580
+    fails 2 'a version can be given of torch, tensorflow and jax'
+    gpulse doctor advise torch 2.8 2.9
+    fails 2 'advise takes one of torch, tensorflow, jax, cuda, driver, and a version, as in torch==2.8'
+}
+
+@test "a simulated machine is asked, whether or not it has files" {
+    gpulse --sim t4 doctor advise torch
+    status_is 0
+    says 'driver 595\.91\.07'
+    says '^GPU: Turing, compute capability 7\.5$'
+    gpulse --sim h100x2 doctor advise torch==2.8
+    status_is 0
+    says '^Ubuntu 24\.04.*, driver 580\.105\.08'
+    says '^yes: PyTorch 2\.8\.0 for CUDA 12\.8 works with GPUs of compute capability 9\.0'
+    gpulse --sim p100 doctor advise torch==2.8
+    status_is 1
+    says '^      why    PyTorch 2\.8\.0 for CUDA 12\.6 needs driver 525\.60\.13 or newer\.$'
+}

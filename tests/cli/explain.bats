@@ -28,7 +28,7 @@ END
     echo "all is well, with CUDA and memory" >good.log
     gpulse explain good.log
     status_is 0
-    [ "$output" = "no known GPU failure found in the log" ]
+    says "^no known GPU failure found in the log; gpulse doctor explain FILE looks for other errors, too\$"
     gpulse explain good.log train.log
     says '^train.log:3: '
 }
@@ -53,9 +53,11 @@ END
 
 @test "what cannot be read" {
     gpulse explain
-    fails 2 'missing FILE; usage: gpulse explain \[options\] FILE\.\.\., or - for standard input'
+    fails 2 'missing ERROR; give a log, - for standard input, a line in quotes, or a code such as xid 79'
     gpulse explain nowhere.log
-    fails 1 'cannot open nowhere.log: No such file or directory \(FILE is a log; .*gpulse doctor explain\)'
+    fails 1 'cannot open nowhere.log: No such file or directory'
+    gpulse doctor explain nowhere.log
+    fails 1 'cannot open nowhere.log: No such file or directory'
     gpulse explain .
     fails 1 'cannot read .: Is a directory'
     head -c 300000 /dev/urandom >noise
@@ -66,4 +68,31 @@ END
     json_is '"CUDA error: out of memory" in d["incidents"][0]["text"]' True
     gpulse explain bytes
     status_is 0
+}
+
+@test "a code, a line, a log: in both commands" {
+    local command words
+    for words in 'xid 79' 'throttle sw_power_cap' 'RuntimeError: CUDA error: no kernel image is available for execution on the device'; do
+        gpulse doctor explain "$words"
+        status_is 0
+        local from_doctor=$output
+        gpulse explain "$words"
+        status_is 0
+        [ "$output" = "$from_doctor" ]
+    done
+    gpulse explain xid 79 --json
+    json_is 'd["known"][0]["id"]' xid.79
+    gpulse explain the weather is fine
+    status_is 1
+    says '^unknown error$'
+    for command in explain 'doctor explain'; do
+        # shellcheck disable=SC2086 # two words
+        gpulse $command train.log
+        status_is 0
+        says 'other processes use 71.62 GiB of 93.00 GiB: pid 118636'
+        # shellcheck disable=SC2086
+        run --separate-stderr "$GPULSE" $command - <train.log
+        status_is 0
+        says 'other processes use 71.62 GiB of 93.00 GiB: pid 118636'
+    done
 }
