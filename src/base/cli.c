@@ -19,11 +19,12 @@ bool gp_cli_list_has(const char *list, const char *word, size_t n)
     return false;
 }
 
-static bool choice_is_valid(const char *choices, const char *value)
+static bool choice_is_valid(const struct gp_opt *opt, const char *value)
 {
     for (const char *p = value;; p++) {
         size_t n = strcspn(p, ",");
-        if (!gp_cli_list_has(choices, p, n))
+        if (!gp_cli_list_has(opt->choices, p, n) &&
+            (p == value || !gp_cli_list_has(opt->tails, p, n)))
             return false;
         p += n;
         if (!*p)
@@ -42,7 +43,7 @@ static bool store(const struct gp_opt *opt, void *values, const char *text)
         *(const char **)field = text;
         return true;
     case GP_OPT_CHOICE:
-        if (!choice_is_valid(opt->choices, text))
+        if (!choice_is_valid(opt, text))
             return false;
         *(const char **)field = text;
         return true;

@@ -37,17 +37,21 @@ struct gp_opt {
     const char *fallback; /* value if given without one ("--watch"); NULL: a value is required */
     const char *choices;  /* space separated, for GP_OPT_CHOICE */
     enum gp_complete complete;
-    size_t offset; /* of the field in the options struct */
+    size_t offset;     /* of the field in the options struct */
     const char *help;  /* NULL: accepted, but not listed */
     bool once;         /* may be given only once */
     uint64_t least;    /* the smallest accepted number, or duration in nanoseconds */
     bool for_loops;    /* has no effect on a command that runs once */
     bool takes_dash;   /* its value may begin with a dash, as in --sort -memory */
     const char *group; /* the heading in front of this option; NULL: the same group as before */
+    const char *tails; /* space separated, may follow one of `choices` and a comma; not listed */
 };
 
 /* A table ends with an entry whose name is NULL. */
-#define GP_OPT_END {0}
+#define GP_OPT_END                                                                                 \
+    {                                                                                              \
+        0                                                                                          \
+    }
 
 struct gp_cmd {
     const char *name;
@@ -57,8 +61,8 @@ struct gp_cmd {
     const char *usage;       /* what follows the name: "[FIELDS] [options]" */
     const char *description; /* paragraphs separated by an empty line, for the manual page */
     const char *examples;    /* lines "command\texplanation" */
-    const char *keys;    /* lines "keys\twhat they do", for the manual page */
-    const char *columns; /* lines "column\twhat it shows", likewise */
+    const char *keys;        /* lines "keys\twhat they do", for the manual page */
+    const char *columns;     /* lines "column\twhat it shows", likewise */
     const struct gp_opt *options;
     bool no_loop;              /* runs once: options for loops are neither listed nor completed */
     enum gp_complete complete; /* of its positional arguments */

@@ -28,8 +28,10 @@ const struct gp_cmd gp_cmd_doctor = {
         "version, as in torch==2.8: whether that one works, and which of its builds.\n"
         "\n"
         "explain ERROR: shows what an error means, its likely origin and what to do. ERROR is xid "
-        "79, sxid N, cuda 802, nvml 18, throttle sw_power_cap, any line of an error message, a log, or "
-        "- for standard input. gpulse explain does the same; of a program's log, it shows what made it "
+        "79, sxid N, cuda 802, nvml 18, throttle sw_power_cap, any line of an error message, a "
+        "log, or "
+        "- for standard input. gpulse explain does the same; of a program's log, it shows what "
+        "made it "
         "fail.\n"
         "\n"
         "gpus [MODEL]: shows the capabilities of GPU models.",

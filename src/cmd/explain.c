@@ -165,7 +165,7 @@ static int print(struct explain *e, struct gp_err *err)
         gp_strbuf_addc(&e->sb, '\n');
     } else if (e->found == 0) {
         gp_strbuf_adds(&e->sb, "no known GPU failure found in the log; gpulse doctor explain FILE "
-                                "looks for other errors, too\n");
+                               "looks for other errors, too\n");
     }
     return gp_app_write(STDOUT_FILENO, &e->sb, err);
 }
@@ -192,8 +192,8 @@ static int explain_words(const struct explain_options *o, int count, char *const
         return gp_err_set(err, GP_ENOMEM, "out of memory");
     memcpy(argv, first, sizeof(first));
     memcpy(argv + FIRST, words, (size_t)count * sizeof(*argv));
-    int r = gp_companion_run(&gp_cmd_doctor, "gpulse-doctor", &values, true, count + FIRST, argv,
-                             err);
+    int r =
+        gp_companion_run(&gp_cmd_doctor, "gpulse-doctor", &values, true, count + FIRST, argv, err);
     free(argv);
     return r;
 }
@@ -239,7 +239,8 @@ const struct gp_cmd gp_cmd_explain = {
         "input.\n"
         "\n"
         "ERROR is a line of an error message, or a code: xid 79, sxid N, cuda 802, nvml 18, "
-        "throttle sw_power_cap. gpulse doctor explain does the same, and also explains the lines of a "
+        "throttle sw_power_cap. gpulse doctor explain does the same, and also explains the lines "
+        "of a "
         "kernel log one by one.\n"
         "\n"
         "Which processes used the memory can only be seen at the time of the failure: gpulse run "

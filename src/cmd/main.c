@@ -179,7 +179,13 @@ static const char *meant_by(const char *word)
         {"topo", "gpulse smi topo -m"},
         {"stop", "gpulse kill"},
         {"killall", "gpulse kill"},
-        {"--query-gpu", "gpulse smi --query-gpu=… --format=csv"},
+        {"--query-gpu", "gpulse smi --query-gpu=… --format=csv, or gpulse query"},
+        {"--query-compute-apps", "gpulse smi --query-compute-apps=…, or gpulse query --processes"},
+        {"-n", "gpulse status -n TIME"},
+        {"-c", "gpulse status -c"},
+        {"-u", "gpulse ps -u USER"},
+        {"-p", "gpulse ps -p PID"},
+        {"-lms", "gpulse smi -lms"},
     };
     for (size_t i = 0; i < GP_ARRAY_LEN(words); i++) {
         size_t n = strlen(words[i].word);

@@ -8,6 +8,7 @@
 #include "base/strbuf.h"
 #include "out/sink.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -19,6 +20,8 @@ struct query_options {
     const char *format;
     bool units;
     bool no_header;
+    const char *query_gpu;
+    const char *query_compute_apps;
     uint64_t interval_ns;
     uint64_t count;
     uint64_t duration_ns;
@@ -50,7 +53,8 @@ static const struct gp_opt options[] = {
     {0, "describe", NULL, GP_OPT_STRING, "FIELDS", .complete = GP_COMPLETE_METRICS,
      .offset = OPT(describe), .help = "explain these fields"},
     {'f', "format", NULL, GP_OPT_CHOICE, "FORMAT", .choices = GP_WRITER_NAMES,
-     .offset = OPT(format), .group = "Output", .help = "output format (default table)"},
+     .tails = "noheader nounits", .offset = OPT(format), .group = "Output",
+     .help = "output format (default table)"},
     {0, "units", NULL, GP_OPT_FLAG, .offset = OPT(units),
      .help =
          "include units: in headers of csv and tsv, as \"units\" in JSON, as attributes in XML"},
@@ -60,6 +64,11 @@ static const struct gp_opt options[] = {
      .help = "with --output: print to standard output too"},
     {0, "replace", NULL, GP_OPT_FLAG, .offset = OPT(replace),
      .help = "with --output: FILE always holds the last sample, replaced atomically"},
+    /* what fingers type that were trained on nvidia-smi */
+    {0, "query-gpu", NULL, GP_OPT_STRING, "FIELDS", .offset = OPT(query_gpu)},
+    {0, "query-compute-apps", NULL, GP_OPT_STRING, "FIELDS", .offset = OPT(query_compute_apps)},
+    {'l', "loop", NULL, GP_OPT_DURATION, "TIME", .fallback = "5", .offset = OPT(interval_ns),
+     .least = GP_NS_PER_S / 10},
     {'n', "interval", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(interval_ns),
      .least = GP_NS_PER_S / 10, .group = "Repeat",
      .help = "repeat every TIME (default 1s with -c or --duration) until Ctrl-C"},
@@ -234,29 +243,65 @@ static int explain_fields(const struct query_options *o, const char *fields, str
     return r;
 }
 
+/* nvidia-smi's "csv,noheader,nounits"; units are left out anyway. */
+static int split_format(struct query_options *o, char name[32], struct gp_err *err)
+{
+    const char *tail = strchr(o->format, ',');
+    if (!tail)
+        return 0;
+    (void)snprintf(name, 32, "%.*s", (int)(tail - o->format), o->format);
+    o->no_header = o->no_header || strstr(tail, ",noheader");
+    for (const char *p = tail; p; p = strchr(p + 1, ','))
+        if (gp_cli_list_has(GP_WRITER_NAMES, p + 1, strcspn(p + 1, ",")))
+            return gp_err_set(err, GP_EUSAGE, "--format takes one of: " GP_WRITER_NAMES);
+    o->format = name;
+    return 0;
+}
+
+/* The fields, from the arguments or from nvidia-smi's options; NULL: none. */
+static int find_fields(struct query_options *o, int count, char **words, const char **ret,
+                       struct gp_err *err)
+{
+    const char *given[] = {o->query_gpu, o->query_compute_apps, count > 0 ? words[0] : NULL};
+    int lists = 0;
+    *ret = NULL;
+    for (size_t i = 0; i < GP_ARRAY_LEN(given); i++) {
+        *ret = given[i] ? given[i] : *ret;
+        lists += given[i] != NULL;
+    }
+    o->processes = o->processes || o->query_compute_apps;
+    if (count > 1)
+        return gp_err_set(err, GP_EUSAGE,
+                          "expected one comma-separated list of fields, but '%s' follows it",
+                          words[1]);
+    return lists > 1 ? gp_err_set(err, GP_EUSAGE, "give one list of fields, not %d", lists) : 0;
+}
+
 static int query_main(int argc, char **argv, struct gp_err *err)
 {
     struct query_options o = {.format = "table", .output = GP_OUTPUT_DEFAULTS};
+    char format[32];
+    const char *fields;
     int positional;
     bool done;
     int r = gp_app_parse(&gp_cmd_query, argc, argv, &o, &positional, &done, err);
     if (r < 0 || done)
         return r;
-    if (positional > 1)
-        return gp_err_set(err, GP_EUSAGE,
-                          "expected one comma-separated list of fields, but '%s' follows it",
-                          argv[2]);
-    r = check_options(&o, err);
+    r = find_fields(&o, positional, argv + 1, &fields, err);
+    if (r == 0)
+        r = split_format(&o, format, err);
+    if (r == 0)
+        r = check_options(&o, err);
     if (r < 0)
         return r;
-    if (o.describe && (o.list || positional == 1))
+    if (o.describe && (o.list || fields))
         return gp_err_set(err, GP_EUSAGE,
                           "--describe takes one comma-separated list of fields, and nothing else");
     if (o.list || o.describe)
-        return explain_fields(&o, positional == 1 ? argv[1] : "*", err);
-    if (positional == 0)
+        return explain_fields(&o, fields ? fields : "*", err);
+    if (!fields)
         return gp_err_set(err, GP_EUSAGE, "no fields given; gpulse query --list shows all");
-    return run_query(&o, argv[1], err);
+    return run_query(&o, fields, err);
 }
 
 const struct gp_cmd gp_cmd_query = {

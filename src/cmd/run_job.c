@@ -187,8 +187,8 @@ static int decide(struct gp_run *run, const struct gp_snapshot *snapshot, bool w
         *ret_state = pick.state;
         (void)snprintf(why, GP_PICK_WHY_SIZE, "%s", pick.why);
         bool has_entered = !was_standing && run->line.fd >= 0; /* and has not tried to claim yet */
-        again = again && pick.state == GP_PICK_LATER &&
-                (has_entered || gp_clock_mono_ns() < until_ns);
+        again =
+            again && pick.state == GP_PICK_LATER && (has_entered || gp_clock_mono_ns() < until_ns);
         gp_pick_fini(&pick);
         if (again && was_standing)
             (void)nanosleep(&nap, NULL);

@@ -45,8 +45,7 @@ void gp_client_of(struct gp_client *ret, struct gp_exam *exam)
 
 static struct gp_target target_of(const struct gp_client *client)
 {
-    return (struct gp_target){client->driver, client->capabilities, client->count,
-                              client->version};
+    return (struct gp_target){client->driver, client->capabilities, client->count, client->version};
 }
 
 /* "GPUs of compute capability 6.1 and 12.0" */

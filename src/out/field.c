@@ -216,17 +216,25 @@ static bool is_short(const char *text, size_t n, enum gp_scope scope, char name[
     return known;
 }
 
-/* For the name of a group, suggests the group instead of the nearest field name. */
+/* For the name of a group, suggests its first field and the group, not the nearest field name. */
 static void hint_at_group(const char *text, size_t n, enum gp_scope scope, struct gp_err *err)
 {
     const struct gp_metric_info *member = find_group(text, n, scope);
     if (!member)
         return;
     bool here = scope == GP_SCOPE_ANY || member->scope == scope;
-    (void)gp_err_set(err, GP_EUSAGE, "unknown field '%.*s' (did you mean '%.*s.*'%s%s?); %s",
-                     (int)n, text, (int)n, text, here ? "" : " with --rows ",
-                     here ? "" : gp_scope_table[member->scope].plural,
-                     "gpulse query --list shows all");
+    if (here)
+        (void)gp_err_set(
+            err, GP_EUSAGE,
+            "unknown field '%.*s' (did you mean '%s', or '%.*s.*' for the whole group?); "
+            "gpulse query --list shows all",
+            (int)n, text, member->name, (int)n, text);
+    else
+        (void)gp_err_set(
+            err, GP_EUSAGE,
+            "unknown field '%.*s' (did you mean '%.*s.*' with --rows %s?); gpulse query "
+            "--list shows all",
+            (int)n, text, (int)n, text, gp_scope_table[member->scope].plural);
 }
 
 static int append_one(struct gp_field_list *list, const char *text, size_t n, enum gp_scope scope,

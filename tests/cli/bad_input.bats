@@ -358,7 +358,13 @@ PYTHON
     gpulse -l 1
     fails 2 "unknown: '-l'; try gpulse smi -l"
     gpulse --query-gpu=index --format=csv
-    fails 2 "unknown: '--query-gpu=index'; try gpulse smi --query-gpu=… --format=csv"
+    fails 2 "unknown: '--query-gpu=index'; try gpulse smi --query-gpu=… --format=csv, or gpulse query"
+    gpulse -n 1
+    fails 2 "unknown: '-n'; try gpulse status -n TIME"
+    gpulse -u root
+    fails 2 "unknown: '-u'; try gpulse ps -u USER"
+    gpulse -lms 500
+    fails 2 "unknown: '-lms'; try gpulse smi -lms"
     gpulse version
     status_is 0
     says '^gpulse [0-9]'

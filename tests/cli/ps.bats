@@ -166,7 +166,10 @@ in_list() {
     complains '^gpulse: no process 3 on the GPUs; GPU 3 is -i 3$'
     ps -p 99999999
     status_is 3
-    complains "no process on the GPUs matches 'pid=99999999'"
+    complains '^gpulse: no process 99999999 on the GPUs$'
+    gpulse ps --sim h100x8 -u nosuch
+    status_is 3
+    complains '^gpulse: no process of nosuch on the GPUs; those there belong to mia, jon, ana$'
     ps -u nosuch -f json
     status_is 3
     json_is 'd["processes"]' '[]'

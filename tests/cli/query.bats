@@ -188,7 +188,7 @@ t4() {
     gpulse query --describe number --rows links
     [ "${lines[0]}" = links.number ]
     gpulse query --describe gpm
-    fails 2 "unknown field 'gpm' \(did you mean 'gpm\.\*'\?\); gpulse query --list shows all"
+    fails 2 "unknown field 'gpm' \(did you mean 'gpm\.graphics\.active', or 'gpm\.\*' for the whole group\?\); gpulse query --list shows all"
 }
 
 @test "--list: aligned columns, one kind of row, machine-readable formats" {
@@ -226,7 +226,7 @@ PYTHON
 
 @test "a name that is no field: the group, or the kind of row, that was meant" {
     t4 fabric
-    fails 2 "unknown field 'fabric' \(did you mean 'fabric\.\*'\?\); .*"
+    fails 2 "unknown field 'fabric' \(did you mean 'fabric\.state', or 'fabric\.\*' for the whole group\?\); .*"
     t4 links
     fails 2 "unknown field 'links' \(did you mean 'links\.\*' with --rows links\?\); .*"
     t4 temperature.gpu:F
@@ -441,4 +441,22 @@ m["devices"][1]["answers"]["WorkloadPowerProfileCurrentProfiles"] = profiles("ff
     [ "${output##*,}" = Yes ]
     [ "${output%%,*}" != Disabled ]
     grep -q '^nvmlSystemGetConfComputeSettings 1$' count
+}
+
+@test "nvidia-smi's spelling of the same" {
+    t4 --query-gpu=name,index --format=csv,noheader
+    status_is 0
+    [ "$output" = "Tesla T4,0" ]
+    t4 --query-compute-apps=pid,type --format csv,noheader,nounits
+    [ "$output" = 4190001,C ]
+    t4 index -l 0.1 -c 2 --no-header -f csv
+    [ "$output" = $'0\n0' ]
+    t4 --query-gpu=name index
+    fails 2 'give one list of fields, not 2'
+    t4 index -f csv,json
+    fails 2 '--format takes one of: .*'
+    t4 index -f noheader
+    fails 2 "bad value 'noheader' for --format: .*"
+    gpulse query --help
+    says_not 'query-gpu|noheader'
 }
