@@ -365,6 +365,7 @@ static int set_up(struct ps_run *run, const struct ps_options *o, struct gp_err 
         .csv = strcmp(o->format, "csv") == 0,
         .header = !o->no_header,
         .room = gp_app_columns(),
+        .drops = !o->columns,
     };
     int r = gp_proc_choice_add_words(o->filter, run->filter, sizeof(run->filter), err);
     if (r == 0)

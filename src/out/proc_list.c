@@ -17,6 +17,8 @@
 struct sheet {
     size_t columns, cells;
     bool left[GP_PROC_COLUMN__COUNT];
+    bool says[GP_PROC_COLUMN__COUNT]; /* anything but 0 and unknown */
+    bool dropped[GP_PROC_COLUMN__COUNT];
     size_t widths[GP_PROC_COLUMN__COUNT];
     struct gp_strbuf text; /* of the cells, each NUL-terminated */
 };
@@ -50,6 +52,8 @@ static void write_sheet(struct gp_strbuf *sb, struct sheet *s, const struct gp_p
     for (size_t i = 0; i < s->cells && !s->text.error; i++, p += strlen(p) + 1) {
         size_t c = i % s->columns;
         bool is_last = c + 1 == s->columns;
+        if (s->dropped[c])
+            continue;
         if (list->csv) {
             gp_text_add_cell(sb, p, ',');
             gp_strbuf_addc(sb, is_last ? '\n' : ',');
@@ -102,6 +106,41 @@ static void add_value(struct gp_strbuf *sb, const struct gp_proc_list *list,
     }
 }
 
+/* The column to leave out first: one that says nothing, then the least important one. The number of
+ * columns if all others stay. */
+static size_t find_drop(const struct sheet *s, const struct gp_proc_list *list)
+{
+    const unsigned stays = 6; /* ranks up to this one */
+    size_t best = s->columns;
+    unsigned best_rank = 0;
+    for (size_t c = 0; c + 1 < s->columns; c++) {
+        unsigned rank = gp_proc_column_table[list->columns[c]].rank;
+        if (s->dropped[c] || rank <= stays)
+            continue;
+        rank += s->says[c] ? 0 : 100;
+        best = rank > best_rank ? c : best;
+        best_rank = rank > best_rank ? rank : best_rank;
+    }
+    return best;
+}
+
+/* Leaves out columns until the last one, the command, can be read. */
+static void drop_columns(struct sheet *s, const struct gp_proc_list *list)
+{
+    enum { READABLE = 24 };
+    size_t last = s->widths[s->columns - 1];
+    size_t width = last < READABLE ? last : READABLE;
+    for (size_t c = 0; c + 1 < s->columns; c++)
+        width += s->widths[c] + 2;
+    while (width > list->room) {
+        size_t drop = find_drop(s, list);
+        if (drop == s->columns)
+            return;
+        s->dropped[drop] = true;
+        width -= s->widths[drop] + 2;
+    }
+}
+
 static bool is_left(enum gp_proc_column column)
 {
     return gp_proc_column_table[column].kind == GP_PROC_KIND_TEXT;
@@ -123,7 +162,11 @@ void gp_proc_list_add(struct gp_strbuf *sb, const struct gp_proc_list *list,
             gp_strbuf_reset(&cell);
             add_value(&cell, list, &procs->rows[i], list->columns[c]);
             add_cell(&sheet, cell.buf);
+            sheet.says[c] =
+                sheet.says[c] || (strcmp(cell.buf, "0") != 0 && strcmp(cell.buf, "-") != 0);
         }
+    if (list->drops && list->room > 0 && !list->csv)
+        drop_columns(&sheet, list);
     note_error(sb, &cell);
     gp_strbuf_fini(&cell);
     write_sheet(sb, &sheet, list);

@@ -10,6 +10,7 @@ struct gp_proc_list {
     bool csv; /* plain numbers: bytes, percent, seconds */
     bool header;
     size_t room; /* columns of the terminal; 0: unlimited */
+    bool drops;  /* leaves out columns that leave no room for the last one */
 };
 
 /* Appends a line for each row. In a tree, branches precede the command. */

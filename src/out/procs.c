@@ -17,7 +17,7 @@ enum { MIB = 1 << 20, UNATTRIBUTED_LEAST = 256 * MIB };
 const struct gp_proc_column_info gp_proc_column_table[GP_PROC_COLUMN__COUNT] = {
 #define X(id, word, title, width, rank, grows, left, kind, field, shown, help)                     \
     [GP_PROC_##id##_COLUMN] = {                                                                    \
-        word, title, help, GP_PROC_KIND_##kind, offsetof(struct gp_proc_row, field), shown},
+        word, title, help, GP_PROC_KIND_##kind, offsetof(struct gp_proc_row, field), shown, rank},
     GP_PROC_COLUMNS(X)
 #undef X
 };

@@ -96,6 +96,7 @@ struct gp_proc_column_info {
     enum gp_proc_kind kind;
     size_t offset; /* of the field in the row */
     bool is_default;
+    unsigned rank; /* in narrow tables, columns of a higher rank are left out first */
 };
 
 extern const struct gp_proc_column_info gp_proc_column_table[GP_PROC_COLUMN__COUNT];
