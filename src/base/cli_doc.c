@@ -192,8 +192,7 @@ static bool names_all(const char *text, const char *list)
         size_t n = strcspn(p, " ");
         const char *at = text;
         while ((at = memmem(at, strlen(at), p, n)) &&
-               (isalnum((unsigned char)at[n]) ||
-                (at > text && isalnum((unsigned char)at[-1]))))
+               (isalnum((unsigned char)at[n]) || (at > text && isalnum((unsigned char)at[-1]))))
             at++;
         if (!at)
             return false;
@@ -339,7 +338,10 @@ void gp_cli_help_command(struct gp_strbuf *sb, const struct gp_program *program,
     add_pairs(sb, "Examples", cmd->examples, EXAMPLE_COLUMN_MAX);
     add_pairs(sb, "Exit codes", cmd->exit_codes, OPTION_COLUMN_MAX);
     if (has_options(program->common) && !cmd->exit_codes)
-        gp_strbuf_addf(sb, "Common options (-i, --timeout, --sim, …): %s --help\n", program->name);
+        gp_strbuf_addf(sb, "Common options (-i,%s --sim, …): %s --help\n",
+                       gp_cli_option(cmd->options, "timeout", strlen("timeout"), 0) ? ""
+                                                                                    : " --timeout,",
+                       program->name);
     /* Each block ends with an empty line; the page must not. */
     if (!sb->error && sb->len >= 2 && memcmp(sb->buf + sb->len - 2, "\n\n", 2) == 0)
         sb->buf[--sb->len] = '\0';

@@ -8,6 +8,7 @@
 #include "base/utf8.h"
 #include "jobs/lease.h"
 #include "model/snapshot.h"
+#include "out/procs.h"
 #include "proc/signal.h"
 #include "source/nvml/nvml.h"
 
@@ -100,6 +101,20 @@ int gp_app_parse(const struct gp_cmd *cmd, int argc, char **argv, void *values, 
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
     gp_cli_help_command(&sb, &gp_program, cmd);
     r = gp_app_write(STDOUT_FILENO, &sb, err);
+    gp_strbuf_fini(&sb);
+    return r;
+}
+
+bool gp_app_wants_columns(const char *columns)
+{
+    return columns && strcmp(columns, "help") == 0;
+}
+
+int gp_app_print_columns(struct gp_err *err)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
+    gp_proc_columns_add_help(&sb);
+    int r = gp_app_write(STDOUT_FILENO, &sb, err);
     gp_strbuf_fini(&sb);
     return r;
 }

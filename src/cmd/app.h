@@ -86,6 +86,10 @@ int gp_app_driver_library(const char **ret, struct gp_err *err) GP_MUST_CHECK;
 int gp_app_cuda_library(const char **ret, struct gp_err *err) GP_MUST_CHECK;
 
 /* Appends "gpulse VERSION" and a newline. */
+/* Whether --columns has the value "help", which prints the columns. */
+bool gp_app_wants_columns(const char *columns);
+int gp_app_print_columns(struct gp_err *err) GP_MUST_CHECK;
+
 /* Whether a word of gpulse explain is a log: "-", a file that exists or, if it is the `only` word, what
  * looks like a file's name. */
 bool gp_app_is_log(const char *word, bool only);

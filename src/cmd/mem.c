@@ -118,20 +118,33 @@ static const struct {
     const char *title;
     size_t width, offset;
 } columns[] = {
-    {"TOTAL", 8, offsetof(struct gp_account, total)},
+    {"TOTAL", 6, offsetof(struct gp_account, total)},
     {"RESERVED", 8, offsetof(struct gp_account, reserved)},
-    {"USED", 8, offsetof(struct gp_account, used)},
-    {"FREE", 8, offsetof(struct gp_account, free)},
+    {"USED", 6, offsetof(struct gp_account, used)},
+    {"FREE", 6, offsetof(struct gp_account, free)},
     {"PROCESSES", 9, offsetof(struct gp_account, listed)},
     {"UNATTRIBUTED", 12, offsetof(struct gp_account, rest)},
 };
+
+/* A name that is too long is shortened, first by its maker. */
+static void add_name(struct gp_strbuf *sb, const char *name, size_t width)
+{
+    static const char maker[] = "NVIDIA ";
+    bool fits = gp_utf8_width(name) <= width;
+    if (!fits && strncmp(name, maker, strlen(maker)) == 0)
+        name += strlen(maker);
+    size_t before = sb->len;
+    gp_utf8_add_safe(sb, name, strlen(name), width);
+    size_t used = sb->error ? width : gp_utf8_width(sb->buf + before);
+    gp_strbuf_fill(sb, ' ', used < width ? width - used : 0);
+}
 
 static void add_account(struct mem_run *run, const struct gp_account *account, size_t width,
                         bool any_context)
 {
     struct gp_strbuf *sb = &run->sb;
     gp_strbuf_addf(sb, "%5u  ", account->device->index);
-    gp_utf8_add_padded(sb, gp_device_text(account->device, GP_NAME, "?"), width, false);
+    add_name(sb, gp_device_text(account->device, GP_NAME, "?"), width);
     for (size_t c = 0; c < GP_ARRAY_LEN(columns); c++) {
         struct gp_amount a;
         memcpy(&a, (const char *)account + columns[c].offset, sizeof(a));
@@ -150,21 +163,37 @@ static void add_account(struct mem_run *run, const struct gp_account *account, s
     }
 }
 
-static void add_table(struct mem_run *run)
+static const char name_title[] = "NAME (MiB)";
+
+/* Columns for the names: what the longest one needs, but no line is wider than the terminal. */
+static size_t name_width(const struct mem_run *run)
 {
-    size_t width = strlen("NAME");
-    bool any_context = false;
+    const size_t least = strlen(name_title);
+    size_t width = least;
+    size_t others = strlen("  GPU  ");
+    size_t room = gp_app_columns();
     for (size_t i = 0; i < run->count; i++) {
         size_t n = gp_utf8_width(gp_device_text(run->accounts[i].device, GP_NAME, "?"));
         width = n > width ? n : width;
     }
+    for (size_t c = 0; c < GP_ARRAY_LEN(columns); c++)
+        others += columns[c].width + 2;
+    if (room == 0 || others + width <= room)
+        return width;
+    return room > others + least ? room - others : least;
+}
+
+static void add_table(struct mem_run *run)
+{
+    const size_t width = name_width(run);
+    bool any_context = false;
     for (size_t i = 0; i < run->procs.count; i++)
         any_context = any_context || is_context(&run->procs.rows[i]);
     gp_strbuf_adds(&run->sb, "  GPU  ");
-    gp_utf8_add_padded(&run->sb, "NAME", width, false);
+    gp_utf8_add_padded(&run->sb, name_title, width, false);
     for (size_t c = 0; c < GP_ARRAY_LEN(columns); c++)
         gp_strbuf_addf(&run->sb, "  %*s", (int)columns[c].width, columns[c].title);
-    gp_strbuf_adds(&run->sb, "  (MiB)\n");
+    gp_strbuf_addc(&run->sb, '\n');
     for (size_t i = 0; i < run->count; i++)
         add_account(run, &run->accounts[i], width, any_context);
     if (any_context)

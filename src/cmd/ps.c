@@ -51,7 +51,7 @@ static const struct gp_opt options[] = {
     {'f', "format", NULL, GP_OPT_CHOICE, "FORMAT", .choices = "table csv json",
      .offset = OPT(format), .group = "Output", .help = "output format (default table)"},
     {0, "columns", NULL, GP_OPT_STRING, "COLUMNS", .offset = OPT(columns),
-     .help = "columns to print, as in gpulse top: pid,user,gpu,memory,command"},
+     .help = "columns to print: pid,user,gpu,memory,command; 'help' lists them"},
     {0, "sort", NULL, GP_OPT_STRING, "COLUMNS", .offset = OPT(sort), .takes_dash = true,
      .help = "sort by these columns; -COLUMN reverses (default memory)"},
     {0, "no-header", NULL, GP_OPT_FLAG, .offset = OPT(no_header), .help = "no header line"},
@@ -421,6 +421,8 @@ static int ps_main(int argc, char **argv, struct gp_err *err)
     int r = gp_app_parse(&gp_cmd_ps, argc, argv, &o, &positional, &done, err);
     if (r < 0 || done)
         return r;
+    if (gp_app_wants_columns(o.columns))
+        return gp_app_print_columns(err);
     struct ps_run run = {.options = &o, .sb = GP_STRBUF_INIT(256 << 20)};
     struct gp_sampler *sampler;
     const struct gp_loop loop = {o.idle_ns ? GP_NS_PER_S : o.interval_ns, o.count, 0, 0};

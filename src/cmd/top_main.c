@@ -495,7 +495,9 @@ int main(int argc, char **argv)
     (void)mallopt(M_MMAP_THRESHOLD, 128 * 1024);
     int r = gp_app_parse(&command, argc, argv, &o, &positional, &done, &err);
     bool plain = o.plain || !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO);
-    if (r == 0 && !done)
+    if (r == 0 && !done && gp_app_wants_columns(o.prefs[GP_PREF_COLUMNS]))
+        r = gp_app_print_columns(&err);
+    else if (r == 0 && !done)
         r = plain ? run_plain(&o, &err) : run_top(&o, &stuck, &err);
     if (r < 0 && err.code)
         gp_app_print_error(&err);

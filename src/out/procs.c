@@ -436,6 +436,13 @@ void gp_proc_order_put(struct gp_proc_order *order, enum gp_proc_column column)
     *order = grown;
 }
 
+void gp_proc_columns_add_help(struct gp_strbuf *sb)
+{
+    for (int i = 0; i < GP_PROC_COLUMN__COUNT; i++)
+        gp_strbuf_addf(sb, "%-14s  %s\n", gp_proc_column_table[i].word,
+                       gp_proc_column_table[i].help);
+}
+
 int gp_proc_columns_parse(const char *text, enum gp_proc_column *ret, size_t *ret_count,
                           struct gp_err *err)
 {

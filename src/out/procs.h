@@ -138,6 +138,8 @@ void gp_proc_order_put(struct gp_proc_order *order, enum gp_proc_column column);
  * GP_EUSAGE lists the columns. */
 int gp_proc_columns_parse(const char *text, enum gp_proc_column *ret, size_t *ret_count,
                           struct gp_err *err) GP_MUST_CHECK;
+/* Appends a line for each column: its word, and what it shows. */
+void gp_proc_columns_add_help(struct gp_strbuf *sb);
 
 struct gp_procs {
     struct gp_proc_row *rows;

@@ -23,7 +23,7 @@ row() {
     gpulse mem
     status_is 0
     is_quiet
-    says '^  GPU  NAME +TOTAL +RESERVED +USED +FREE +PROCESSES +UNATTRIBUTED  \(MiB\)$'
+    says '^  GPU  NAME \(MiB\) +TOTAL +RESERVED +USED +FREE +PROCESSES +UNATTRIBUTED$'
     row 0 '0 NVIDIA H100 80GB HBM3 81559 480 0 81080 0 0'
     row 1 '1 NVIDIA H100 80GB HBM3 81559 480 20480 60600 20480 0'
     says "^ +$job  .* 20480  python load --gpu 1"

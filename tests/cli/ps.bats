@@ -177,6 +177,43 @@ in_list() {
     fails 2 '--mine and --user cannot be combined'
 }
 
+# at COLUMNS WORDS...: what gpulse prints on a terminal of that width
+at() {
+    run script -qec "stty cols $1; '$GPULSE' --sim h100x8 --sim-still ${*:2}" /dev/null
+    output=$(tr -d '\r' <<<"$output")
+}
+
+@test "--columns help lists the columns, in top too" {
+    ps --columns help
+    status_is 0
+    says '^command +command line$'
+    local of_ps=$output
+    gpulse --sim t4 top --columns help
+    status_is 0
+    [ "$output" = "$of_ps" ]
+    ps --columns pid,nonsense
+    fails 2 "unknown column 'nonsense'; known: pid .*"
+}
+
+@test "on a narrow terminal the command is readable, and no line is wider" {
+    at 80 ps
+    says '^    PID  USER  GPU  T  SM%  MEM%  GPU-MEM  CPU%    RSS  COMMAND$'
+    says 'python train.py --co'
+    says_not '.{81}'
+    at 60 ps
+    says '^    PID  USER  GPU .* GPU-MEM .* COMMAND$'
+    says 'vllm serve'
+    says_not '.{61}'
+    at 200 ps
+    says ' ENC  DEC '
+    at 80 ps --columns pid,enc,dec,cwd,command
+    says '^    PID  ENC  DEC  DIRECTORY'
+    at 80 mem
+    says '^  GPU  NAME \(MiB\) +TOTAL .*UNATTRIBUTED$'
+    says '^    0  H100 80GB HBM3   81559 '
+    says_not '.{81}'
+}
+
 @test "one's own processes" {
     quiet_t4
     job
