@@ -87,10 +87,12 @@ static bool has_verdict(const struct mem_run *run, const struct gp_account *acco
     return run->knows_holders || account->verdict <= GP_ACCOUNT_UNKNOWN;
 }
 
-static void add_mib(struct gp_strbuf *sb, size_t width, struct gp_amount a)
+/* What is used is rounded up, as by nvidia-smi and gpulse status, and what is free down. */
+static void add_mib(struct gp_strbuf *sb, size_t width, struct gp_amount a, bool is_free)
 {
+    const double up = is_free ? 0 : 0x1p20 - 1;
     if (a.known)
-        gp_strbuf_addf(sb, "  %*.0f", (int)width, a.n / 0x1p20);
+        gp_strbuf_addf(sb, "  %*lld", (int)width, (long long)((a.n + up) / 0x1p20));
     else
         gp_strbuf_addf(sb, "  %*s", (int)width, "-");
 }
@@ -102,7 +104,7 @@ static void add_process(struct gp_strbuf *sb, const struct gp_proc_row *row, boo
     size_t room = gp_app_columns();
     gp_strbuf_addf(&line, "%5s  %7lld  %-10.10s", strchr(row->gpus, ':') ? row->gpus : "",
                    (long long)row->pid, row->user ? row->user : "-");
-    add_mib(&line, 8, row->memory);
+    add_mib(&line, 8, row->memory, false);
     if (any_context)
         gp_strbuf_addf(&line, "  %-7s", is_context(row) ? "context" : "");
     gp_strbuf_addf(&line, "  %s", row->command ? row->command : "?");
@@ -117,11 +119,12 @@ static void add_process(struct gp_strbuf *sb, const struct gp_proc_row *row, boo
 static const struct {
     const char *title;
     size_t width, offset;
+    bool is_free;
 } columns[] = {
     {"TOTAL", 6, offsetof(struct gp_account, total)},
     {"RESERVED", 8, offsetof(struct gp_account, reserved)},
     {"USED", 6, offsetof(struct gp_account, used)},
-    {"FREE", 6, offsetof(struct gp_account, free)},
+    {"FREE", 6, offsetof(struct gp_account, free), true},
     {"PROCESSES", 9, offsetof(struct gp_account, listed)},
     {"UNATTRIBUTED", 12, offsetof(struct gp_account, rest)},
 };
@@ -148,7 +151,7 @@ static void add_account(struct mem_run *run, const struct gp_account *account, s
     for (size_t c = 0; c < GP_ARRAY_LEN(columns); c++) {
         struct gp_amount a;
         memcpy(&a, (const char *)account + columns[c].offset, sizeof(a));
-        add_mib(sb, columns[c].width, a);
+        add_mib(sb, columns[c].width, a, columns[c].is_free);
     }
     gp_strbuf_addc(sb, '\n');
     for (size_t i = 0; i < run->procs.count; i++)
