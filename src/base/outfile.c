@@ -233,7 +233,7 @@ int gp_outfile_open(struct gp_outfile *f, const struct gp_outfile_config *config
     *f = (struct gp_outfile){.config = *config, .fd = -1};
     int r = rotates(f) ? check_rotation(f, err) : 0;
     if (r == 0)
-        r = open_file(f, !config->append && !rotates(f), err);
+        r = open_file(f, !config->append && config->keep == 0, err);
     if (r == 0 && config->append)
         r = end_last_line(f, err);
     else if (r == 0 && size_of(f) > 0)

@@ -23,7 +23,7 @@ struct gp_outfile_config {
     uint64_t size_max;   /* rotate before it grows beyond this size in bytes; 0: never */
     uint64_t age_max_ns; /* rotate when it has been open for this long; 0: never */
     mode_t mode;         /* of new files; 0: 0666 */
-    unsigned keep;       /* number of old files to keep, 1 to GP_OUTFILE_KEEP_MAX */
+    unsigned keep;       /* number of old files to keep, up to GP_OUTFILE_KEEP_MAX; 0: none */
 };
 
 struct gp_outfile {
@@ -36,8 +36,8 @@ struct gp_outfile {
 /* Writes to a descriptor that remains the caller's, such as standard output. */
 void gp_outfile_init(struct gp_outfile *f, int fd);
 
-/* Opens the file for writing. Without `append`, existing content is overwritten or, if the file is
- * to be rotated, becomes FILE.1. With `append`, an unterminated last line gets a newline. GP_EIO,
+/* Opens the file for writing. Without `append`, an existing file becomes FILE.1 or, if none is to be
+ * kept, is overwritten. With `append`, an unterminated last line gets a newline. GP_EIO,
  * GP_EPERM: it cannot be opened, or could never be rotated. */
 int gp_outfile_open(struct gp_outfile *f, const struct gp_outfile_config *config,
                     struct gp_err *err) GP_MUST_CHECK;

@@ -342,6 +342,25 @@ PYTHON
     [ "$(cat small.1)" = $'index\n0\n0' ]
 }
 
+@test "the file of an earlier run is kept" {
+    local run
+    for run in name uuid index; do
+        gpulse --sim t4 query "$run" -f csv --no-header -o power.csv
+        status_is 0
+        is_quiet
+    done
+    [ "$(cat power.csv)" = 0 ]
+    [[ $(cat power.csv.1) = GPU-* ]]
+    [ "$(cat power.csv.2)" = "Tesla T4" ]
+    gpulse --sim t4 query index -o /dev/null
+    status_is 0
+    [ -c /dev/null ]
+    gpulse --sim t4 query index -o power.csv --replace --no-header
+    status_is 0
+    [ "$(tr -d ' ' <power.csv)" = 0 ]
+    [ ! -e power.csv.3 ]
+}
+
 @test "--append does not mix columns" {
     for format in csv tsv; do
         rm -f file
