@@ -119,12 +119,6 @@ int gp_app_print_columns(struct gp_err *err)
     return r;
 }
 
-bool gp_app_is_log(const char *word, bool only)
-{
-    bool looks = only && !strchr(word, ' ') && (strchr(word, '/') || strchr(word, '.'));
-    return strcmp(word, "-") == 0 || looks || access(word, F_OK) == 0;
-}
-
 void gp_app_add_version(struct gp_strbuf *sb)
 {
     gp_strbuf_adds(sb, "gpulse " GPULSE_VERSION "\n");

@@ -90,10 +90,6 @@ int gp_app_cuda_library(const char **ret, struct gp_err *err) GP_MUST_CHECK;
 bool gp_app_wants_columns(const char *columns);
 int gp_app_print_columns(struct gp_err *err) GP_MUST_CHECK;
 
-/* Whether a word of gpulse explain is a log: "-", a file that exists or, if it is the `only` word,
- * what looks like a file's name. */
-bool gp_app_is_log(const char *word, bool only);
-
 void gp_app_add_version(struct gp_strbuf *sb);
 
 /* Prints the version, the build, the libraries and the driver. Calls no driver, as it may hang. */

@@ -29,10 +29,7 @@ const struct gp_cmd gp_cmd_doctor = {
         "\n"
         "explain ERROR: shows what an error means, its likely origin and what to do. ERROR is xid "
         "79, sxid N, cuda 802, nvml 18, throttle sw_power_cap, any line of an error message, a "
-        "log, or "
-        "- for standard input. gpulse explain does the same; of a program's log, it shows what "
-        "made it "
-        "fail.\n"
+        "log, or - for standard input; gpulse explain is the same command.\n"
         "\n"
         "gpus [MODEL]: shows the capabilities of GPU models.",
     .examples = "gpulse doctor\texamine the whole machine\n"

@@ -4,6 +4,7 @@
 #include "cmd/app.h"
 #include "cmd/doctor_verbs.h"
 #include "cmd/doctor_view.h"
+#include "cmd/explain_log.h"
 
 #include "base/arena.h"
 #include "base/err.h"
@@ -13,13 +14,12 @@
 #include "out/json.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdint.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
 
-enum { EXIT_UNKNOWN = 1, INDENT = 6, LINE_SIZE = 8192, MOST = 512, SHOWN = 240 };
+enum { EXIT_UNKNOWN = 1, INDENT = 6, MOST = 512, SHOWN = 240 };
 
 /* ---- one explanation ---- */
 
@@ -115,43 +115,6 @@ static void collect_text(struct collection *c, char *text)
         collect(c, line);
 }
 
-/* Reads a file to its end. The rest of a line longer than the buffer is discarded. */
-static int collect_file(struct collection *c, int fd, const char *name, struct gp_err *err)
-{
-    static char buf[LINE_SIZE];
-    size_t length = 0;
-    bool is_within = false;
-    ssize_t n;
-    while ((n = read(fd, buf + length, sizeof(buf) - 1 - length)) != 0) {
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return gp_err_set(err, GP_EIO, "cannot read %s: %s", name, strerror(errno));
-        char *start = buf, *end;
-        length += (size_t)n;
-        while ((end = memchr(start, '\n', length - (size_t)(start - buf)))) {
-            *end = '\0';
-            if (!is_within)
-                collect(c, start);
-            is_within = false;
-            start = end + 1;
-        }
-        length -= (size_t)(start - buf);
-        memmove(buf, start, length);
-        buf[length] = '\0';
-        if (length + 1 == sizeof(buf)) {
-            if (!is_within)
-                collect(c, buf);
-            is_within = true;
-            length = 0;
-        }
-    }
-    buf[length] = '\0';
-    if (!is_within)
-        collect(c, buf);
-    return 0;
-}
-
 /* ---- the verb ---- */
 
 static void add_text(struct gp_strbuf *sb, const struct collection *c, bool has_sources)
@@ -224,25 +187,11 @@ static bool split_topic(char *text, const char **ret_topic, const char **ret_wha
     return true;
 }
 
-static int collect_log(struct collection *c, const char *path, struct gp_err *err)
-{
-    if (strcmp(path, "-") == 0)
-        return collect_file(c, STDIN_FILENO, "standard input", err);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return gp_err_set(err, GP_EIO, "cannot open %s: %s", path, strerror(errno));
-    int r = collect_file(c, fd, path, err);
-    (void)close(fd);
-    return r;
-}
-
 static int fill(struct collection *c, int count, char **words, struct gp_err *err)
 {
     struct gp_strbuf line = GP_STRBUF_INIT(1 << 20);
     const char *topic, *what;
     int r = 0;
-    if (count == 1 && gp_app_is_log(words[0], true))
-        return collect_log(c, words[0], err);
     for (int i = 0; i < count; i++)
         gp_strbuf_addf(&line, "%s%s", i > 0 ? " " : "", words[i]);
     if (line.error) {
@@ -264,11 +213,17 @@ int gp_doctor_explain(const struct gp_doctor_options *o, int count, char **words
 {
     static struct collection c; /* large */
     struct gp_strbuf sb = GP_STRBUF_INIT(16 << 20);
+    if (count == 1 && !words[0][strspn(words[0], "0123456789")] && *words[0])
+        return gp_err_set(err, GP_EUSAGE, "%.20s of what? try xid %.20s, cuda %.20s or nvml %.20s",
+                          words[0], words[0], words[0], words[0]);
     if (count == 0 || (count == 1 && gp_explain_is_topic(words[0])))
         return gp_err_set(err, GP_EUSAGE,
                           "missing ERROR; give xid 79, sxid 20034, cuda 802, nvml 18, throttle "
                           "sw_power_cap, a line in quotes, a log, or - for standard input");
     gp_failure_prepare();
+    for (int i = 0; i < count; i++)
+        if (gp_explain_is_log(words[i], count == 1))
+            return gp_explain_logs(o, count, words, err);
     int r = fill(&c, count, words, err);
     if (r == 0) {
         if (o->json)

@@ -132,7 +132,7 @@ static int check_options(const struct gp_doctor_options *o, const char *verb, st
         {"--bundle", o->bundle, NULL},     {"--python", o->python, NULL},
         {"--yes", o->yes, NULL},           {"--watch-log", o->watch_log, NULL},
         {"--list", o->list, NULL},         {"--gpu", o->gpu, "advise"},
-        {"--driver", o->driver, "advise"},
+        {"--driver", o->driver, "advise"}, {"--all", o->all, "explain"},
     };
     for (size_t i = 0; i < GP_ARRAY_LEN(options); i++) {
         bool fits = options[i].verb ? verb && strcmp(verb, options[i].verb) == 0 : !verb;

@@ -16,6 +16,8 @@ const struct gp_opt gp_doctor_table[] = {
      .help = "models or compute capabilities: 'RTX 4090,8.0'"},
     {0, "driver", NULL, GP_OPT_STRING, "VERSION", .offset = OPT(driver),
      .help = "driver version (550.54.15) or branch (550)"},
+    {'a', "all", NULL, GP_OPT_FLAG, .offset = OPT(all), .group = "Explain",
+     .help = "of a log: include messages that look like a failure but are not"},
     {'v', "verbose", NULL, GP_OPT_FLAG, .offset = OPT(verbose), .group = "Output",
      .help = "include checks that passed, with evidence"},
     {'f', "format", NULL, GP_OPT_CHOICE, "FORMAT", .choices = "text json", .offset = OPT(format),

@@ -9,6 +9,7 @@
 #include "jobs/failure.h"
 
 #include <ctype.h>
+#include <pthread.h>
 #include <regex.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -521,6 +522,87 @@ static bool explain_failure(struct gp_arena *arena, const char *line, struct gp_
     return true;
 }
 
+/* ---- most lines ---- */
+
+/* Few lines of a log are known, and the tables are long: a line is looked up in them only if it
+ * contains the first WINDOW characters of one of their texts, in any case, or a whole shorter one. */
+enum { WINDOW = 6, WINDOW_BITS = 1 << 20, SHORTS_MAX = 16 };
+
+static uint64_t windows[WINDOW_BITS / 64];
+static const char *shorts[SHORTS_MAX];
+static size_t short_count;
+static pthread_once_t windows_once = PTHREAD_ONCE_INIT;
+
+/* `last`: the last characters, in lower case. */
+static size_t window_bit(uint64_t last)
+{
+    const uint64_t all = (UINT64_C(1) << 8 * WINDOW) - 1;
+    return (size_t)(((last & all) * UINT64_C(0x9e3779b97f4a7c15)) >> 44);
+}
+
+static uint64_t push(uint64_t last, char c)
+{
+    return last << 8 | (uint64_t)tolower((unsigned char)c);
+}
+
+static void add_short(const char *text)
+{
+    for (size_t i = 0; i < short_count; i++)
+        if (strcmp(shorts[i], text) == 0)
+            return;
+    if (short_count == SHORTS_MAX)
+        shorts[0] = ""; /* in every line */
+    else
+        shorts[short_count++] = text;
+}
+
+static void add_window(const char *text)
+{
+    uint64_t last = 0;
+    size_t n = strlen(text);
+    for (size_t i = 0; n >= WINDOW && i < WINDOW; i++)
+        last = push(last, text[i]);
+    size_t bit = window_bit(last);
+    if (n >= WINDOW)
+        windows[bit / 64] |= UINT64_C(1) << bit % 64;
+    else if (n > 0)
+        add_short(text);
+}
+
+static void fill_windows(void)
+{
+    static const char *const numbers[] = {"cuda error", "cuda failure", "cuda driver", "cuinit: "};
+    for (size_t i = 0; i < GP_ARRAY_LEN(numbers); i++)
+        add_window(numbers[i]);
+    for (size_t i = 0; i < gp_message_count; i++)
+        add_window(gp_messages[i].needle);
+    for (size_t i = 0; i < gp_cuda_error_count; i++) {
+        add_window(gp_cuda_errors[i].name);
+        add_window(gp_cuda_errors[i].driver_name);
+        add_window(gp_cuda_errors[i].text);
+    }
+    for (size_t i = 0; i < gp_nvml_error_count; i++) {
+        add_window(gp_nvml_errors[i].name);
+        add_window(gp_nvml_errors[i].text);
+    }
+}
+
+static bool may_be_known(const char *line)
+{
+    uint64_t last = 0;
+    (void)pthread_once(&windows_once, fill_windows);
+    for (const char *p = line; *p; p++) {
+        last = push(last, *p);
+        size_t bit = window_bit(last);
+        if (windows[bit / 64] >> bit % 64 & 1)
+            return true;
+    }
+    for (size_t i = 0; i < short_count; i++)
+        if (strstr(line, shorts[i]))
+            return true;
+    return false;
+}
+
 bool gp_explain_line(struct gp_arena *arena, const char *line, struct gp_explanation *ret)
 {
     char clean[LINE_SIZE];
@@ -530,6 +612,9 @@ bool gp_explain_line(struct gp_arena *arena, const char *line, struct gp_explana
     if (gp_kmsg_parse_copied(clean, &k) && gp_kmsg_is_notable(k.kind) &&
         gp_explain_kmsg(arena, &k, ret))
         return true;
-    return explain_message(find_message(clean), ret) || explain_failure(arena, clean, ret) ||
-           explain_cuda(arena, find_cuda(clean), ret) || explain_nvml(arena, find_nvml(clean), ret);
+    bool may = may_be_known(clean);
+    return (may && explain_message(find_message(clean), ret)) ||
+           explain_failure(arena, clean, ret) ||
+           (may && (explain_cuda(arena, find_cuda(clean), ret) ||
+                    explain_nvml(arena, find_nvml(clean), ret)));
 }

@@ -145,12 +145,12 @@ xid31='NVRM: Xid (PCI:0000:05:00): 31, pid=871, name=python, Ch 00000018, MMU Fa
     run --separate-stderr "$GPULSE" doctor explain - <log
     status_is 0
     is_quiet
-    [ "$(grep -c '^Xid 31: ' <<<"$output")" -eq 1 ]
-    [ "$(grep -c '^Xid 79: ' <<<"$output")" -eq 1 ]
-    says '^      and 2 more like it$'
+    [ "$(grep -c '^    xid: the driver reported Xid 31: ' <<<"$output")" -eq 1 ]
+    [ "$(grep -c '^    xid: the driver reported Xid 79: ' <<<"$output")" -eq 1 ]
+    says '^    and 2 more like it, up to line 4$'
     run --separate-stderr "$GPULSE" doctor explain --json - <log
-    json_is 'd["schema"]' gpulse.doctor.explain/1
-    json_is '[(e["id"], e["count"]) for e in d["known"]]' "[('xid.31', 3), ('xid.79', 1)]"
+    json_is 'd["schema"]' gpulse.explain/1
+    json_is 'sorted((e["id"], e["repeats"]) for e in d["known"] + d["incidents"])' "[('xid', 0), ('xid', 2)]"
     run --separate-stderr "$GPULSE" doctor explain - </dev/null
     status_is 1
 }

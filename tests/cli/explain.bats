@@ -27,8 +27,8 @@ END
     says '^    no failure: TensorFlow continues$'
     echo "all is well, with CUDA and memory" >good.log
     gpulse explain good.log
-    status_is 0
-    says "^no known GPU failure found in the log; gpulse doctor explain FILE looks for other errors, too\$"
+    status_is 1
+    [ "$output" = "no known error in the log" ]
     gpulse explain good.log train.log
     says '^train.log:3: '
 }
@@ -53,7 +53,9 @@ END
 
 @test "what cannot be read" {
     gpulse explain
-    fails 2 'missing ERROR; give a log, - for standard input, a line in quotes, or a code such as xid 79'
+    fails 2 'missing ERROR; give xid 79, .*, a line in quotes, a log, or - for standard input'
+    gpulse explain 79
+    fails 2 '79 of what\? try xid 79, cuda 79 or nvml 79'
     gpulse explain nowhere.log
     fails 1 'cannot open nowhere.log: No such file or directory'
     gpulse doctor explain nowhere.log
@@ -62,7 +64,7 @@ END
     fails 1 'cannot read .: Is a directory'
     head -c 300000 /dev/urandom >noise
     gpulse explain noise
-    status_is 0
+    status_is 1
     printf '\xff\xfe CUDA error: out of memory \xff\n' >bytes
     gpulse explain -f json bytes
     json_is '"CUDA error: out of memory" in d["incidents"][0]["text"]' True
@@ -95,4 +97,26 @@ END
         status_is 0
         says 'other processes use 71.62 GiB of 93.00 GiB: pid 118636'
     done
+}
+
+@test "a log is searched for every known error, each once, and for none of gpulse's own lines" {
+    {
+        cat train.log
+        echo 'RuntimeError: CUDA error: device-side assert triggered'
+        echo 'gpulse: torch.OutOfMemoryError: CUDA out of memory'
+        echo 'gpulse: RuntimeError: CUDA error: no kernel image is available for execution on the device'
+        echo 'RuntimeError: CUDA error: device-side assert triggered'
+    } >job.log
+    gpulse explain job.log
+    status_is 0
+    says '^job.log:3: torch.OutOfMemoryError: '
+    says '^job.log:4: RuntimeError: CUDA error: device-side assert triggered$'
+    says '^    and 1 more like it, up to line 7$'
+    says '^    CUDA error 710: '
+    says_not 'no kernel image|job.log:5'
+    local text=$output
+    gpulse doctor explain job.log
+    [ "$output" = "$text" ]
+    gpulse explain job.log --json
+    json_is '[(e["id"], e["line_number"], e["repeats"]) for e in d["known"]], len(d["incidents"])' "([('cuda.710', 4, 1)], 1)"
 }
