@@ -6,9 +6,9 @@
 #include "base/parse.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"
-#include "jobs/lease.h"
 #include "model/snapshot.h"
 #include "out/procs.h"
+#include "proc/lease.h"
 #include "proc/signal.h"
 #include "source/nvml/nvml.h"
 

@@ -12,13 +12,17 @@
 #include "model/snapshot.h"
 #include "out/json.h"
 #include "out/procs.h"
+#include "out/reservation.h"
 #include "proc/holders.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { CONTEXT_MOST = 600 << 20 }; /* bytes: a process with more holds more than a context */
+enum {
+    CONTEXT_MOST = 600 << 20, /* bytes: a process with more holds more than a context */
+    JOB_COLUMNS = 40,         /* of the name of a reservation */
+};
 
 struct mem_options {
     struct gp_mem_model model;
@@ -59,6 +63,7 @@ struct mem_run {
     const char *why;     /* no GPUs to compare it with; NULL: there are some */
     bool is_printed;
     /* of one sample */
+    const struct gp_snapshot *snapshot;
     struct gp_account *accounts;
     size_t count;
     struct gp_procs procs;
@@ -116,6 +121,22 @@ static void add_process(struct gp_strbuf *sb, const struct gp_proc_row *row, boo
     gp_strbuf_fini(&line);
 }
 
+/* A line for each reservation of the GPU and of its instances, whose rows follow. */
+static void add_reservations(struct mem_run *run, const struct gp_device *gpu)
+{
+    const struct gp_device *end = &run->snapshot->devices[run->snapshot->device_count];
+    for (const struct gp_device *d = gpu; d < end && d->index == gpu->index; d++) {
+        char instance[24] = "";
+        if (!gp_is_reserved(d))
+            continue;
+        if (d->is_mig)
+            (void)snprintf(instance, sizeof(instance), "%u:%u", d->index, d->mig_index);
+        gp_strbuf_addf(&run->sb, "%5s  ", instance);
+        gp_reservation_add(&run->sb, d, JOB_COLUMNS);
+        gp_strbuf_addc(&run->sb, '\n');
+    }
+}
+
 static const struct {
     const char *title;
     size_t width, offset;
@@ -157,6 +178,7 @@ static void add_account(struct mem_run *run, const struct gp_account *account, s
     for (size_t i = 0; i < run->procs.count; i++)
         if (is_of(&run->procs.rows[i], account))
             add_process(sb, &run->procs.rows[i], any_context);
+    add_reservations(run, account->device);
     if (account->verdict == GP_ACCOUNT_NO_ANSWER) {
         gp_strbuf_addf(sb, "       %s\n", account->device->status_text);
     } else if (has_verdict(run, account) && account->verdict != GP_ACCOUNT_ACCOUNTED) {
@@ -241,6 +263,7 @@ static json_t *account_object(const struct mem_run *run, const struct gp_account
                   number(a->listed), "unattributed", number(a->rest), "verdict",
                   has_words ? gp_account_verdict_word(a->verdict) : NULL, "text",
                   has_words ? words.buf : NULL, "processes", processes);
+    (void)json_object_set_new(object, "reservation", gp_reservation_object(a->device));
     gp_strbuf_fini(&words);
     return object;
 }
@@ -252,6 +275,7 @@ static void add_json(struct mem_run *run, const struct gp_snapshot *snapshot)
     for (size_t i = 0; i < run->count; i++)
         (void)json_array_append_new(gpus, account_object(run, &run->accounts[i]));
     (void)json_object_set_new(document, "gpus", gpus);
+    (void)json_object_set_new(document, "reservations", gp_reservation_list(snapshot));
     gp_json_set_incomplete(document, snapshot);
     gp_json_add(&run->sb, document, 2);
     gp_strbuf_addc(&run->sb, '\n');
@@ -280,6 +304,7 @@ static int on_accounts(const struct gp_snapshot *snapshot, void *ctx, struct gp_
     struct gp_holders holders = {.list = NULL};
     int stuck = gp_ps_find_holders(&holders, err);
     run->knows_holders = stuck == 0;
+    run->snapshot = snapshot;
     int r = look(run, snapshot, &holders);
     if (r < 0)
         (void)gp_err_set(err, r, "out of memory");
@@ -322,6 +347,8 @@ static struct gp_want want_of(const struct mem_run *run)
         gp_mem_model_want(&want.metrics);
     else
         gp_ps_want_explained(&want.metrics);
+    if (!run->is_asked)
+        gp_reservation_want(&want.metrics);
     for (size_t i = 0; !run->is_asked && i < GP_ARRAY_LEN(of_processes); i++)
         gp_metric_set_add(&want.metrics, of_processes[i]);
     return want;
@@ -395,7 +422,8 @@ const struct gp_cmd gp_cmd_mem = {
     .description =
         "Prints a row per GPU, in MiB: total memory, reserved by the driver, in use, free, held by "
         "listed processes, and in use without one, as gpulse ps --explain counts. Below it are its "
-        "processes, largest first, and who probably holds the unattributed memory. \"context\" "
+        "processes, largest first, who has reserved it with gpulse run, and who probably holds the "
+        "unattributed memory. \"context\" "
         "marks a process that holds no more than a CUDA context, which takes 0.3 to 1 GiB per "
         "process and GPU before any data.\n\n"
         "With --params it estimates what a model needs and prints the formula of each term: "

@@ -12,6 +12,7 @@
 #include "jobs/leak.h"
 #include "model/snapshot.h"
 #include "out/proc_list.h"
+#include "out/reservation.h"
 #include "proc/holders.h"
 
 #include <stdio.h>
@@ -299,6 +300,8 @@ static struct gp_want want_of(const struct ps_run *run)
     gp_metric_set_add(&want.metrics, GP_PID);
     gp_metric_set_add(&want.metrics, GP_PROCESS_SUSPENDED);
     gp_metric_set_add(&want.metrics, GP_MEMORY_UNATTRIBUTED);
+    if (!run->options->by && !run->options->leaks && !run->options->env)
+        gp_reservation_want(&want.metrics);
     if (run->options->idle_ns)
         gp_idle_want(&want.metrics);
     for (size_t i = 0; run->options->leaks && i < GP_ARRAY_LEN(of_leaks); i++)
@@ -358,6 +361,7 @@ static int set_up(struct ps_run *run, const struct ps_options *o, struct gp_err 
         .filter = run->filter,
         .gpu = -1,
         .tree = o->tree,
+        .reserved = strcmp(o->format, "table") == 0 && !o->by,
         .per_gpu = o->per_gpu || (run->by && run->by->column == GP_PROC_GPU_COLUMN),
     };
     run->list = (struct gp_proc_list){
@@ -451,7 +455,8 @@ const struct gp_cmd gp_cmd_ps = {
     .description =
         "Prints a line per process: its memory and activity on all its GPUs, its CPU and host "
         "memory, its user, and the container or job it runs in. GPU memory that no listed process "
-        "accounts for has a line of its own, without a pid.\n\n"
+        "accounts for has a line of its own, without a pid, and so has a GPU that is reserved by "
+        "gpulse run while nothing runs on it.\n\n"
         "Columns, filter words and sorting are the same as in gpulse top. An unknown value is -, "
         "empty in csv and null in JSON. In csv and JSON, memory is in bytes and time in seconds.",
     .examples = "gpulse ps\tall processes, largest first\n"

@@ -16,8 +16,6 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TRIES = 8 /* attempts to get a consistent list */ };
-
 struct queue_options {
     const char *format;
 };
@@ -121,27 +119,6 @@ static int print(const struct gp_leases *leases, const struct gp_snapshot *snaps
     return r;
 }
 
-/* A claim still counts as waiting until it is confirmed. */
-static void leave_out_claims(struct gp_leases *leases)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < leases->count; i++)
-        if (leases->items[i].state != GP_LEASE_CLAIMED)
-            leases->items[kept++] = leases->items[i];
-    leases->count = kept;
-}
-
-static int read_leases(struct gp_leases *leases, struct gp_err *err)
-{
-    int r = gp_leases_read(leases, err);
-    for (int i = 0; r == 0 && i < TRIES && gp_leases_conflict(leases); i++) {
-        gp_leases_fini(leases);
-        r = gp_leases_read(leases, err);
-    }
-    leave_out_claims(leases);
-    return r;
-}
-
 static int queue_main(int argc, char **argv, struct gp_err *err)
 {
     struct queue_options o = {.format = "table"};
@@ -169,7 +146,7 @@ static int queue_main(int argc, char **argv, struct gp_err *err)
         return r;
     r = gp_sampler_tick(sampler, &snapshot, err);
     if (r == 0)
-        r = read_leases(&leases, err);
+        r = gp_leases_read_settled(&leases, err);
     if (r == 0)
         r = print(&leases, snapshot, o.format, err);
     gp_leases_fini(&leases);

@@ -5,8 +5,8 @@
 
 #include "jobs/accounted.h"
 #include "jobs/incident.h"
-#include "jobs/lease.h"
 #include "jobs/record.h"
+#include "proc/lease.h"
 
 #include <jansson.h>
 #include <sys/resource.h>

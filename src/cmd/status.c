@@ -236,7 +236,8 @@ const struct gp_cmd gp_cmd_status = {
         "in use excludes what the driver reserves, as in nvidia-smi; where a GPU does not report "
         "it (GB10), it is the sum of its processes. MIG instances are indented below their GPU. "
         "?? marks a value the GPU does not report. A GPU that is lost, asleep or does not answer "
-        "says so in its line.\n\n"
+        "says so in its line, and so does one without processes that "
+        "is reserved by gpulse run.\n\n"
         "The options are gpustat's, except that -i selects GPUs, as everywhere in gpulse; "
         "gpustat's -i is -n.",
     .examples = "gpulse status -cp\tprogram and pid of each process\n"

@@ -3,11 +3,12 @@
 #include "base/strbuf.h"
 #include "base/utf8.h"
 #include "out/json.h"
+#include "out/reservation.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { MIB = 1024 * 1024 };
+enum { MIB = 1024 * 1024, JOB_COLUMNS = 20 /* of the name of a reserved GPU's job */ };
 
 /* gpustat's colours. */
 #define CYAN "\033[36m"
@@ -36,6 +37,9 @@ void gp_status_want(struct gp_metric_set *metrics, const struct gp_status_view *
         {GP_MEMORY_TOTAL, true},
         {GP_MEMORY_PROCESSES, !view->no_processes && !json},
         {GP_MIG_PROFILE, true},
+        {GP_RESERVATION_USER, !view->no_processes || json},
+        {GP_RESERVATION_NAME, !view->no_processes || json},
+        {GP_RESERVATION_SINCE, json},
         {GP_UUID, json},
         {GP_FAN_SPEED, view->fan || json},
         {GP_UTILIZATION_ENCODER, view->encoder || json},
@@ -220,6 +224,10 @@ static void add_processes(struct gp_strbuf *sb, const struct gp_status_view *vie
         gp_strbuf_adds(sb, " (processes: driver error)");
     for (size_t i = 0; i < device->process_count; i++)
         add_process(sb, view, &snapshot->processes[device->first_process + i]);
+    if (device->process_count == 0 && gp_is_reserved(device)) {
+        gp_strbuf_addc(sb, ' ');
+        gp_reservation_add(sb, device, JOB_COLUMNS);
+    }
 }
 
 static void add_full_commands(struct gp_strbuf *sb, const struct gp_status_view *view,
@@ -419,11 +427,13 @@ static json_t *device_json(const struct gp_snapshot *snapshot, const struct gp_d
         (void)json_object_set_new(object, "mig_index", json_integer(device->mig_index));
     (void)json_object_set_new(object, "name", json_text(device_value(device, GP_NAME)));
     (void)json_object_set_new(object, "uuid", json_text(device_value(device, GP_UUID)));
-    /* a healthy GPU has only gpustat's keys */
+    /* a healthy GPU that is not reserved has only gpustat's keys */
     if (device->status != GP_STATUS_OK) {
         (void)json_object_set_new(object, "status", json_string(gp_device_state(device->status)));
         (void)json_object_set_new(object, "status.text", json_string(device->status_text));
     }
+    if (gp_is_reserved(device))
+        (void)json_object_set_new(object, "reservation", gp_reservation_object(device));
     for (size_t i = 0; i < GP_ARRAY_LEN(numbers); i++)
         (void)json_object_set_new(
             object, numbers[i].key,

@@ -3,7 +3,7 @@
 #ifndef GP_JOBS_PICK_H
 #define GP_JOBS_PICK_H
 
-#include "jobs/lease.h"
+#include "proc/lease.h"
 #include "source/source.h"
 
 struct gp_device;

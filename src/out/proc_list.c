@@ -5,6 +5,7 @@
 #include "base/utf8.h"
 #include "model/snapshot.h"
 #include "out/json.h"
+#include "out/reservation.h"
 #include "out/text.h"
 #include "out/tree.h"
 
@@ -88,6 +89,13 @@ static void add_plain(struct gp_strbuf *sb, struct gp_amount amount)
         gp_strbuf_addf(sb, "%.15g", amount.n);
 }
 
+/* What stands before a command. */
+static void add_branch(struct gp_strbuf *sb, const struct gp_proc_row *row)
+{
+    gp_tree_add_branch(sb, row);
+    gp_strbuf_adds(sb, gp_proc_row_prefix(row));
+}
+
 static void add_value(struct gp_strbuf *sb, const struct gp_proc_list *list,
                       const struct gp_proc_row *row, enum gp_proc_column column)
 {
@@ -99,7 +107,7 @@ static void add_value(struct gp_strbuf *sb, const struct gp_proc_list *list,
         add_plain(sb, amount);
     } else {
         if (column == GP_PROC_COMMAND_COLUMN)
-            gp_tree_add_branch(sb, row);
+            add_branch(sb, row);
         gp_proc_format(sb, row, column);
         if (amount.old)
             gp_strbuf_addc(sb, '?');
@@ -366,6 +374,7 @@ void gp_proc_list_json(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
         (void)json_array_append_new(rows, row);
     }
     (void)json_object_set_new(document, "processes", rows);
+    (void)json_object_set_new(document, "reservations", gp_reservation_list(snapshot));
     gp_json_set_incomplete(document, snapshot);
     gp_json_add(sb, document, 2);
     gp_strbuf_addc(sb, '\n');

@@ -5,6 +5,7 @@
 #include "base/strbuf.h"
 #include "model/snapshot.h"
 #include "out/digits.h"
+#include "out/reservation.h"
 #include "out/tree.h"
 
 #include <limits.h>
@@ -193,6 +194,31 @@ static void add_unattributed(struct gp_procs *procs, const struct gp_snapshot *s
                                     .memory = {(double)v->i, true, false}};
         gp_proc_row_add_gpu(row, device);
     }
+}
+
+/* Reserved GPUs, and instances, on which nothing runs yet. */
+static void add_reserved(struct gp_procs *procs, const struct gp_snapshot *snapshot, int gpu)
+{
+    for (size_t i = 0; i < snapshot->device_count; i++) {
+        const struct gp_device *device = &snapshot->devices[i];
+        if (!gp_is_reserved(device) || device->process_count > 0 ||
+            (gpu >= 0 && device->index != (unsigned)gpu))
+            continue;
+        struct gp_proc_row *row = &procs->rows[procs->count++];
+        *row = (struct gp_proc_row){
+            .is_reserved = true,
+            .user = gp_device_text(device, GP_RESERVATION_USER, NULL),
+            .command = gp_device_text(device, GP_RESERVATION_NAME, NULL),
+            .age_s =
+                age_of(gp_device_text(device, GP_RESERVATION_SINCE, NULL), snapshot->wall_ns),
+        };
+        gp_proc_row_add_gpu(row, device);
+    }
+}
+
+const char *gp_proc_row_prefix(const struct gp_proc_row *row)
+{
+    return row->is_reserved ? "(reserved) " : "";
 }
 
 /* ---- filtering ---- */
@@ -542,6 +568,8 @@ static void drop_unmatched(struct gp_procs *procs, const char *filter)
             procs->rows[kept++] = procs->rows[i];
     procs->hidden = procs->count - kept;
     procs->count = kept;
+    for (size_t i = 0; i < kept; i++)
+        procs->reserved += procs->rows[i].is_reserved;
 }
 
 static void sort(struct gp_procs *procs, const struct gp_proc_order *order)
@@ -560,7 +588,7 @@ void gp_procs_arrange(struct gp_procs *procs, const struct gp_procs_options *opt
 int gp_procs_build(struct gp_procs *procs, const struct gp_snapshot *snapshot,
                    const struct gp_procs_options *options)
 {
-    size_t most = snapshot->process_count + snapshot->device_count;
+    size_t most = snapshot->process_count + 2 * snapshot->device_count;
     const struct gp_process **sorted = calloc(snapshot->process_count + 1, sizeof(*sorted));
     gp_procs_fini(procs);
     procs->rows = calloc(most + 1, sizeof(*procs->rows));
@@ -574,6 +602,8 @@ int gp_procs_build(struct gp_procs *procs, const struct gp_snapshot *snapshot,
     qsort(sorted, snapshot->process_count, sizeof(*sorted), compare_processes);
     add_processes(procs, snapshot, sorted, options);
     add_unattributed(procs, snapshot, options->gpu);
+    if (options->reserved)
+        add_reserved(procs, snapshot, options->gpu);
     free(sorted);
     drop_unmatched(procs, options->filter);
     if (options->tree) {

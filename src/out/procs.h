@@ -1,5 +1,6 @@
 /* The list of processes: one row per process, or per process and GPU; sorted, filtered, flat or as
- * a tree. Also has a row for the memory of each GPU that is not attributed to any process. */
+ * a tree. Also has a row for the memory of each GPU that is not attributed to any process and, if
+ * requested, for each GPU that is reserved but has no processes. */
 #ifndef GP_OUT_PROCS_H
 #define GP_OUT_PROCS_H
 
@@ -21,7 +22,7 @@ struct gp_amount {
 enum { GP_PROC_GPUS = 256 };
 
 struct gp_proc_row {
-    int64_t pid;                   /* 0: memory of a GPU that is not attributed to any process */
+    int64_t pid; /* 0: memory of a GPU that is not attributed to any process, or a reserved GPU */
     int64_t ppid, ns_pid, session; /* 0: unknown */
     unsigned gpu;                  /* the first GPU in use */
     unsigned run_first, run_last;  /* the last range of GPUs in the text */
@@ -37,8 +38,12 @@ struct gp_proc_row {
     struct gp_amount age_s;
     uint64_t branches; /* of a tree: bit n is set if a line continues below at depth n */
     uint16_t depth;
-    bool is_last; /* the last child of its parent */
+    bool is_last;     /* the last child of its parent */
+    bool is_reserved; /* a GPU without processes: user, command and age are the reservation's */
 };
+
+/* Before the command of a row: what it is, if it is no process; "" for a process. */
+const char *gp_proc_row_prefix(const struct gp_proc_row *row);
 
 /* The columns, in default order. Rows can be sorted by any of them.
  * X(id, word, title, width, rank, grows, left, kind, field, default, help) */
@@ -146,6 +151,7 @@ struct gp_procs {
     size_t count;
     size_t hidden;    /* rows removed by the filter */
     size_t ancestors; /* rows that are only included as parents */
+    size_t reserved;  /* rows of reserved GPUs */
 };
 
 /* Fills the members of a row that do not depend on GPUs. */
@@ -156,6 +162,7 @@ struct gp_procs_options {
     const char *filter; /* see gp_procs_matches() */
     int gpu;            /* only this GPU; −1: all */
     bool tree, per_gpu;
+    bool reserved; /* also a row for each reserved GPU without processes */
 };
 
 /* Builds the rows, which point into the snapshot. On GP_ENOMEM there are none. */

@@ -89,7 +89,8 @@ int gp_assembler_init(struct gp_assembler *a, struct gp_selection *selection,
     if (gp_metric_set_has(&want->metrics, GP_STATUS) ||
         gp_metric_set_has(&want->metrics, GP_STATUS_TEXT))
         gp_metric_set_add(need, GP_TEMPERATURE_GPU);
-    if (gp_metric_set_has(&want->metrics, GP_MIG_GPU_UUID))
+    if (gp_metric_set_has(&want->metrics, GP_MIG_GPU_UUID) ||
+        gp_wants_reservations(&want->metrics))
         gp_metric_set_add(need, GP_UUID);
     if (want->mig) {
         gp_metric_set_add(need, GP_MIG_GPU_INSTANCE);
@@ -672,6 +673,8 @@ static int check_selection(const struct gp_assembler *a, struct gp_err *err)
 int gp_assembler_finish(struct gp_assembler *a, struct gp_snapshot **ret, struct gp_err *err)
 {
     int r = build_devices(a);
+    if (r == 0)
+        r = gp_assemble_reservations(a);
     if (r == 0 && a->internal.processes)
         r = gp_assemble_processes(a);
     for (size_t i = 0; r == 0 && wants_memory_account(a) && i < a->snapshot->device_count; i++)

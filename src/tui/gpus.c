@@ -179,6 +179,7 @@ enum {
     LINE_TEMPERATURE,
     LINE_POWER,
     LINE_FLAGS,
+    LINE_RESERVED, /* only if a GPU is reserved */
     LINE__COUNT,
 };
 
@@ -187,7 +188,7 @@ static const struct gp_column line_columns[LINE__COUNT] = {
     [LINE_UTIL] = {"UTIL", 4, 1, 0, false},      [LINE_SPARK] = {"", 10, 9, 2, true},
     [LINE_BAR] = {"MEMORY", 8, 8, 1, true},      [LINE_MEMORY] = {"USED/TOTAL", 11, 2, 0, false},
     [LINE_TEMPERATURE] = {"°C", 3, 3, 0, false}, [LINE_POWER] = {"W/LIM", 9, 5, 0, false},
-    [LINE_FLAGS] = {"", 2, 4, 0, true},
+    [LINE_FLAGS] = {"", 2, 4, 0, true},          [LINE_RESERVED] = {"RESERVED", 9, 10, 0, true},
 };
 
 static void draw_cell(const struct gp_box *box, int y, const struct gp_column_place *place,
@@ -237,6 +238,8 @@ static void draw_line(const struct gp_box *box, int y, const struct gp_column_pl
     }
     format_flags(text, device);
     CELL(LINE_FLAGS, GP_INK_CRITICAL);
+    draw_cell(box, y, &places[LINE_RESERVED], &line_columns[LINE_RESERVED], GP_INK_DIM,
+              gp_device_text(device, GP_RESERVATION_USER, ""));
 #undef CELL
 }
 
@@ -254,8 +257,11 @@ static void mark(const struct gp_box *box, int y, size_t row, const struct gp_gp
 /* Draws GPUs from `first` on, below a heading. */
 static void draw_list(const struct gp_box *box, const struct gp_gpus_view *view, size_t first)
 {
-    struct gp_column_place places[LINE__COUNT];
-    gp_columns_place(line_columns, LINE__COUNT, box->w - 1, places);
+    struct gp_column_place places[LINE__COUNT] = {{0}};
+    bool any = false;
+    for (size_t i = 0; i < view->snapshot->device_count; i++)
+        any = any || gp_device_text(&view->snapshot->devices[i], GP_RESERVATION_USER, NULL);
+    gp_columns_place(line_columns, any ? LINE__COUNT : LINE_RESERVED, box->w - 1, places);
     struct gp_box inner = gp_box_part(box, 1, 0, box->w - 1, box->h);
     for (int c = 0; c < LINE__COUNT; c++)
         draw_cell(&inner, 0, &places[c], &line_columns[c], GP_INK_TITLE,

@@ -38,6 +38,8 @@ static const struct {
     {"recovery", GP_RECOVERY_ACTION},
     {"encoder", GP_UTILIZATION_ENCODER},
     {"decoder", GP_UTILIZATION_DECODER},
+    {"reserved by", GP_RESERVATION_USER},
+    {"for", GP_RESERVATION_NAME},
 };
 
 static void add_gpu(struct gp_strbuf *sb, const struct gp_device *device)

@@ -33,6 +33,7 @@ static void draw_command(const struct gp_box *box, int y, const struct gp_column
     const char *command = row->command ? row->command : "?";
     struct gp_strbuf branch = GP_STRBUF_INIT(4096);
     gp_tree_add_branch(&branch, row);
+    gp_strbuf_adds(&branch, gp_proc_row_prefix(row));
     int x = gp_draw(&part, 0, 0, GP_INK_DIM, branch.buf);
     gp_strbuf_fini(&branch);
     for (; scroll > 0 && *command; scroll--) {
@@ -75,7 +76,7 @@ static int draw_title(const struct gp_box *box, const struct gp_proc_view *view)
 {
     const struct gp_procs_options *options = view->options;
     const struct gp_proc_order *order = &options->order;
-    size_t count = view->procs->count - view->procs->ancestors;
+    size_t count = view->procs->count - view->procs->ancestors - view->procs->reserved;
     gp_draw_fill(box, 0, 0, box->w, GP_INK_TITLE, 0x2500);
     int x =
         gp_drawf(box, 1, 0, GP_INK_TITLE, " %sprocesses %zu", view->has_focus ? "▸ " : "", count);

@@ -23,6 +23,9 @@ static void only_what_is_needed_is_asked_of_the_source(void **state)
         {GP_STATUS, GP_TEMPERATURE_GPU, false},
         {GP_STATUS_TEXT, GP_TEMPERATURE_GPU, false},
         {GP_MIG_GPU_UUID, GP_UUID, false},
+        {GP_RESERVATION_USER, GP_UUID, false},
+        {GP_RESERVATION_NAME, GP_UUID, false},
+        {GP_RESERVATION_SINCE, GP_UUID, false},
         {GP_MEMORY_PROCESSES, GP_MEMORY_USED, true},
         {GP_MEMORY_UNATTRIBUTED, GP_MEMORY_USED, true},
     };

@@ -3,8 +3,8 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "jobs/lease.h"
 #include "proc/files.h"
+#include "proc/lease.h"
 #include "proc_tree.h"
 
 #include <fcntl.h>

@@ -1,6 +1,7 @@
 /* Rows of processes: how they are made, sorted, filtered, written, and put into a tree. */
 #include "unit.h"
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/strbuf.h"
 #include "out/procs.h"
@@ -429,6 +430,38 @@ static void memory_of_nobody_is_a_row(void **state)
     gp_procs_fini(&procs);
 }
 
+/* The fixture's processes are on GPU 0. */
+static void a_reserved_gpu_without_processes_is_a_row(void **state)
+{
+    (void)state;
+    struct gp_procs procs = {.rows = NULL};
+    struct gp_procs_options options = by_pid;
+    char since[GP_RFC3339_SIZE];
+    gp_clock_rfc3339(machine.snapshot.wall_ns - 90 * GP_NS_PER_S, since);
+    for (int device = FIXTURE_WELL; device <= FIXTURE_POOR; device++) {
+        *fixture_value(&machine, device, GP_RESERVATION_USER) = fixture_text("mia");
+        *fixture_value(&machine, device, GP_RESERVATION_NAME) = fixture_text("train");
+        *fixture_value(&machine, device, GP_RESERVATION_SINCE) = fixture_text(since);
+    }
+    assert_int_equal(gp_procs_build(&procs, &machine.snapshot, &options), 0);
+    assert_int_equal(procs.reserved, 0); /* not requested */
+    options.reserved = true;
+    assert_int_equal(gp_procs_build(&procs, &machine.snapshot, &options), 0);
+    assert_int_equal(procs.reserved, 1);
+    assert_int_equal(procs.rows[0].pid, 0);
+    assert_true(procs.rows[0].is_reserved);
+    assert_string_equal(procs.rows[0].gpus, "1");
+    assert_string_equal(procs.rows[0].user, "mia");
+    assert_string_equal(procs.rows[0].command, "train");
+    assert_int_equal((int)procs.rows[0].age_s.n, 90);
+    assert_string_equal(gp_proc_row_prefix(&procs.rows[0]), "(reserved) ");
+    assert_string_equal(gp_proc_row_prefix(&procs.rows[1]), "");
+    options.filter = "user=bob";
+    assert_int_equal(gp_procs_build(&procs, &machine.snapshot, &options), 0);
+    assert_int_equal(procs.reserved, 0);
+    gp_procs_fini(&procs);
+}
+
 static void what_a_row_says_of_its_process(void **state)
 {
     (void)state;
@@ -586,6 +619,7 @@ int main(void)
         MACHINE(a_row_has_all_gpus_of_a_process),
         MACHINE(numbers_of_all_gpus),
         MACHINE(memory_of_nobody_is_a_row),
+        MACHINE(a_reserved_gpu_without_processes_is_a_row),
         MACHINE(what_a_row_says_of_its_process),
         MACHINE(without_memory),
         cmocka_unit_test(trees),

@@ -11,8 +11,8 @@
  * claimed them as well, it steps back into the line; otherwise it holds them (GP_LEASE_HELD). Of
  * two requests, the one that claims later sees the other. So no GPU is reserved twice, whatever the
  * clocks do. */
-#ifndef GP_JOBS_LEASE_H
-#define GP_JOBS_LEASE_H
+#ifndef GP_PROC_LEASE_H
+#define GP_PROC_LEASE_H
 
 #include "base/statedir.h"
 
@@ -65,6 +65,10 @@ struct gp_lease_note {
 /* All live leases of all users. Removes files left over from this user's dead leases. GP_ENOMEM. */
 int gp_leases_read(struct gp_leases *ret, struct gp_err *err) GP_MUST_CHECK;
 void gp_leases_fini(struct gp_leases *leases);
+
+/* The same, read again while it shows conflicts, and without claims: those count as waiting until
+ * they are confirmed. For views. GP_ENOMEM. */
+int gp_leases_read_settled(struct gp_leases *ret, struct gp_err *err) GP_MUST_CHECK;
 
 /* The root of a simulated machine (must stay valid), whose leases are read too. To be called before
  * the first thread. */

@@ -1,4 +1,4 @@
-#include "jobs/lease.h"
+#include "proc/lease.h"
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -23,7 +23,8 @@ enum {
     LOOKS_MOST = 4 * GP_LEASES_PER_USER, /* files read per user, */
     ENTRIES_MOST = 16 * LOOKS_MOST,      /* out of this many directory entries */
     NAME_SIZE = 32,
-    FRESH_S = 60, /* far longer than writing a file takes */
+    FRESH_S = 60,     /* far longer than writing a file takes */
+    SETTLE_TRIES = 8, /* attempts to get a list without conflicts */
 };
 
 /* By state; "new.ID" is being written. The file of one state exists until that of the next one
@@ -403,6 +404,27 @@ bool gp_leases_conflict(const struct gp_leases *leases)
                 if (gp_lease_has_gpu(&leases->items[k], leases->items[i].gpus[g]))
                     return true;
     return false;
+}
+
+static void leave_out_claims(struct gp_leases *leases)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < leases->count; i++)
+        if (leases->items[i].state != GP_LEASE_CLAIMED)
+            leases->items[kept++] = leases->items[i];
+    leases->count = kept;
+}
+
+int gp_leases_read_settled(struct gp_leases *ret, struct gp_err *err)
+{
+    int r = gp_leases_read(ret, err);
+    for (int i = 0; r == 0 && i < SETTLE_TRIES && gp_leases_conflict(ret); i++) {
+        gp_leases_fini(ret);
+        r = gp_leases_read(ret, err);
+    }
+    if (r == 0)
+        leave_out_claims(ret);
+    return r;
 }
 
 bool gp_lease_is_behind(const struct gp_leases *leases, const struct gp_lease *lease)
