@@ -50,10 +50,13 @@ static const char *state_of(const struct gp_lease *lease, const struct gp_snapsh
     return gp_pick_is_suspended(snapshot, lease) ? "suspended" : "running";
 }
 
-static void add_row(struct gp_strbuf *sb, const struct gp_lease *lease,
-                    const struct gp_snapshot *snapshot)
+/* "waiting 2": the second in the line. */
+static void add_row(struct gp_strbuf *sb, const struct gp_leases *leases,
+                    const struct gp_lease *lease, const struct gp_snapshot *snapshot)
 {
     char user[64];
+    char state[32];
+    size_t position = gp_lease_position(leases, lease);
     char memory[32] = "all";
     char wanted[48];
     const struct gp_proc_row row = gpus_of(lease, snapshot);
@@ -65,23 +68,29 @@ static void add_row(struct gp_strbuf *sb, const struct gp_lease *lease,
         (void)snprintf(wanted, sizeof(wanted), "%s", row.gpus);
     else
         (void)snprintf(wanted, sizeof(wanted), "%u of %s", lease->wanted, row.gpus);
-    gp_strbuf_addf(sb, "%-9s  %-9.9s  %7u  %-9s  %-6s  ", state_of(lease, snapshot), user,
-                   lease->pid, wanted, memory);
+    if (position > 0)
+        (void)snprintf(state, sizeof(state), "waiting %zu", position);
+    else
+        (void)snprintf(state, sizeof(state), "%s", state_of(lease, snapshot));
+    gp_strbuf_addf(sb, "%-9s  %-9.9s  %7u  %-9s  %-6s  ", state, user, lease->pid, wanted, memory);
     gp_proc_format_amount(sb, GP_PROC_TIME_COLUMN, age_of(lease, snapshot->wall_ns));
     gp_strbuf_addf(sb, "  %s\n", lease->name[0] ? lease->name : lease->command);
 }
 
-static json_t *lease_object(const struct gp_lease *lease, const struct gp_snapshot *snapshot)
+static json_t *lease_object(const struct gp_leases *leases, const struct gp_lease *lease,
+                            const struct gp_snapshot *snapshot)
 {
     char user[64];
+    const size_t position = gp_lease_position(leases, lease);
     const struct gp_proc_row row = gpus_of(lease, snapshot);
     const bool is_suspended = gp_pick_is_suspended(snapshot, lease);
     json_t *gpus = json_array();
     (void)gp_lease_user(lease, user, sizeof(user));
     for (size_t i = 0; i < lease->gpu_count; i++)
         (void)json_array_append_new(gpus, json_string(lease->gpus[i]));
-    return json_pack("{s:s, s:b, s:s, s:I, s:s, s:o, s:i, s:b, s:I, s:I, s:s, s:s}", "state",
-                     lease->state == GP_LEASE_HELD ? "held" : "waiting", "suspended",
+    return json_pack("{s:s, s:o, s:b, s:s, s:I, s:s, s:o, s:i, s:b, s:I, s:I, s:s, s:s}", "state",
+                     lease->state == GP_LEASE_HELD ? "held" : "waiting", "position",
+                     position > 0 ? json_integer((json_int_t)position) : json_null(), "suspended",
                      (int)is_suspended, "user", user, "pid", (json_int_t)lease->pid, "gpus",
                      row.gpus, "uuids", gpus, "wanted", (int)lease->wanted, "shared",
                      (int)lease->is_shared, "memory", (json_int_t)lease->bytes, "ticket",
@@ -94,7 +103,7 @@ static void add_json(struct gp_strbuf *sb, const struct gp_leases *leases,
     json_t *document = gp_json_document(snapshot, "gpulse.queue/1");
     json_t *list = json_array();
     for (size_t i = 0; i < leases->count; i++)
-        (void)json_array_append_new(list, lease_object(&leases->items[i], snapshot));
+        (void)json_array_append_new(list, lease_object(leases, &leases->items[i], snapshot));
     (void)json_object_set_new(document, "leases", list);
     gp_json_add(sb, document, 2);
     gp_strbuf_addc(sb, '\n');
@@ -113,7 +122,7 @@ static int print(const struct gp_leases *leases, const struct gp_snapshot *snaps
         gp_strbuf_addf(&sb, "%-9s  %-9s  %7s  %-9s  %-6s  %6s  %s\n", "STATE", "USER", "PID",
                        "GPUS", "MEM", "SINCE", "COMMAND");
     for (size_t i = 0; !is_json && i < leases->count; i++)
-        add_row(&sb, &leases->items[i], snapshot);
+        add_row(&sb, leases, &leases->items[i], snapshot);
     int r = gp_app_write(STDOUT_FILENO, &sb, err);
     gp_strbuf_fini(&sb);
     return r;
@@ -161,10 +170,10 @@ const struct gp_cmd gp_cmd_queue = {
     .usage = "[options]",
     .description =
         "Lists each job of gpulse run that has GPUs reserved or waits for some, in the order in "
-        "which they asked. GPUS are the reserved ones; for a waiting job, how many it wants and of "
-        "which. MEM is the memory reserved on each GPU, or all if the job does not share. A "
-        "suspended job keeps its reservation: its memory must fit again when it is resumed. To see "
-        "why a GPU is not free: gpulse pick --explain.",
+        "which they asked. waiting N is the Nth in the line. GPUS are the reserved ones; for a "
+        "waiting job, how many it wants and of which. MEM is the memory reserved on each GPU, or "
+        "all if the job does not share. A suspended job keeps its reservation: its memory must fit "
+        "again when it is resumed. To see why a GPU is not free: gpulse pick --explain.",
     .examples = "gpulse queue\tall reservations\n"
                 "gpulse queue -f json\tfor scripts\n",
     .options = options,

@@ -361,6 +361,7 @@ static int run_main(int argc, char **argv, struct gp_err *err)
     if (!command)
         return gp_err_set(err, GP_ENOMEM, "out of memory");
     memcpy(command, argv + 1, (size_t)positional * sizeof(*command));
+    o.plan.limit_ns = o.retries ? 0 : o.plan.timeout_ns; /* each try has the whole time */
     o.plan.limits.over = order_of(o.over);
     o.plan.no_watch = o.plan.no_watch ||
                       (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && is_typed_into(command));
@@ -390,7 +391,10 @@ const struct gp_cmd gp_cmd_run = {
         "without gpulse run are recognized by their processes. With --share and --mem, several "
         "commands run on one GPU as long as their memory fits.\n\n"
         "With --wait it waits in line: first come, first served. A later request overtakes an "
-        "earlier one only if it needs none of the GPUs that the earlier one could use.\n\n"
+        "earlier one only if it needs none of the GPUs that the earlier one could use, or if it "
+        "fits into a gap: the earlier one needs more GPUs than are free, and the later one has a "
+        "--timeout that ends within an hour of when the earlier one began to wait. So "
+        "no request is delayed beyond that hour.\n\n"
         "The command runs in its own process group, with the terminal, and receives the signals "
         "sent to gpulse. Its exit status becomes that of gpulse (128 plus the signal number if a "
         "signal killed it). If it uses other GPUs than the reserved ones, gpulse says so, and why. "

@@ -52,6 +52,7 @@ static void describe(struct gp_run *run, char *const *argv, int argc)
     run->lease.ns = gp_proc_own_ns();
     run->lease.is_shared = run->request.is_shared;
     run->lease.bytes = run->request.bytes;
+    run->lease.limit_ns = run->request.limit_ns = run->plan->limit_ns;
 }
 
 /* The GPUs that it has, or that it could get one day. */
@@ -216,7 +217,7 @@ static bool is_behind(const struct gp_run *run)
     if (gp_leases_read(&leases, NULL) < 0)
         return false;
     const struct gp_lease *own = gp_leases_find(&leases, run->lease.id, GP_LEASE_WAITING);
-    bool behind = own && gp_lease_is_behind(&leases, own);
+    bool behind = own && gp_lease_is_behind(&leases, own, gp_clock_wall_ns());
     gp_leases_fini(&leases);
     return behind;
 }

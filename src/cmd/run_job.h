@@ -18,6 +18,7 @@ struct gp_run_plan {
     const char *name;    /* shown to those who wait for it; NULL: the command */
     uint64_t wait_ns;    /* for GPUs; 0: do not wait */
     uint64_t timeout_ns; /* of the command; 0: no limit */
+    uint64_t limit_ns;   /* of the reservation, which ends with the command; 0: no limit */
     uint64_t sample_ns;  /* between two samples */
     struct gp_output_plan output;
     char *const *variables; /* "NAME=VALUE" in addition to those that name its GPUs, at most

@@ -254,31 +254,6 @@ static const char *owner_text(const struct picking *p, const struct gp_lease *le
     return room;
 }
 
-/* Subtracts memory that is reserved but not in use yet; an exclusive lease has the whole GPU. */
-static bool is_unreserved(const struct picking *p, struct gp_pick_unit *unit)
-{
-    const struct gp_device *device = unit->device;
-    char room[OWNER_SIZE];
-    for (size_t i = 0; i < p->leases->count; i++) {
-        const struct gp_lease *lease = &p->leases->items[i];
-        double observed;
-        if (!has_gpu(lease, device))
-            continue;
-        if (lease->state == GP_LEASE_WAITING) {
-            if (lease->ticket < p->request->ticket && !lease->is_stopped)
-                return set_why(unit, GP_PICK_LINE, "%s has waited for it longer",
-                               owner_text(p, lease, room));
-            continue;
-        }
-        if (!lease->is_shared || !p->request->is_shared || is_exclusive(device))
-            return set_why(unit, GP_PICK_RESERVED, "reserved by %s", owner_text(p, lease, room));
-        (void)gp_pick_observed(p->snapshot, device, lease, &observed);
-        if ((double)lease->bytes > observed)
-            unit->free -= (double)lease->bytes - observed;
-    }
-    return true;
-}
-
 /* A compute process without a lease or, in exclusive mode, any compute process; NULL: none. */
 static const struct gp_process *foreigner(const struct picking *p, const struct gp_device *device)
 {
@@ -291,6 +266,59 @@ static const struct gp_process *foreigner(const struct picking *p, const struct 
             return process;
     }
     return NULL;
+}
+
+/* Whether a waiting request surely cannot have this GPU now. */
+static bool is_out_of_reach(const struct picking *p, const struct gp_lease *waiting,
+                            const struct gp_device *device)
+{
+    for (size_t i = 0; i < p->leases->count; i++) {
+        const struct gp_lease *lease = &p->leases->items[i];
+        if (lease->state != GP_LEASE_WAITING && has_gpu(lease, device) &&
+            !(lease->is_shared && waiting->is_shared))
+            return true;
+    }
+    return device->status != GP_STATUS_OK || (!waiting->is_shared && foreigner(p, device));
+}
+
+/* Whether an earlier request keeps a GPU from this one: not if it could not start even with that
+ * GPU, and this one may overtake it. */
+static bool goes_first(const struct picking *p, const struct gp_lease *earlier)
+{
+    size_t within_reach = 0;
+    if (earlier->ticket >= p->request->ticket || earlier->is_stopped)
+        return false;
+    if (!gp_lease_may_overtake(earlier, p->request->limit_ns, p->snapshot->wall_ns))
+        return true;
+    for (size_t i = 0; i < p->snapshot->device_count; i++)
+        within_reach += has_gpu(earlier, &p->snapshot->devices[i]) &&
+                        !is_out_of_reach(p, earlier, &p->snapshot->devices[i]);
+    return within_reach >= earlier->wanted;
+}
+
+/* Subtracts memory that is reserved but not in use yet; an exclusive lease has the whole GPU. */
+static bool is_unreserved(const struct picking *p, struct gp_pick_unit *unit)
+{
+    const struct gp_device *device = unit->device;
+    char room[OWNER_SIZE];
+    for (size_t i = 0; i < p->leases->count; i++) {
+        const struct gp_lease *lease = &p->leases->items[i];
+        double observed;
+        if (!has_gpu(lease, device))
+            continue;
+        if (lease->state == GP_LEASE_WAITING) {
+            if (goes_first(p, lease))
+                return set_why(unit, GP_PICK_LINE, "%s has waited for it longer",
+                               owner_text(p, lease, room));
+            continue;
+        }
+        if (!lease->is_shared || !p->request->is_shared || is_exclusive(device))
+            return set_why(unit, GP_PICK_RESERVED, "reserved by %s", owner_text(p, lease, room));
+        (void)gp_pick_observed(p->snapshot, device, lease, &observed);
+        if ((double)lease->bytes > observed)
+            unit->free -= (double)lease->bytes - observed;
+    }
+    return true;
 }
 
 static const char *text_of(const struct gp_process *process, enum gp_metric m, const char *other)

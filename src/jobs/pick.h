@@ -45,6 +45,7 @@ struct gp_pick_request {
     enum gp_pick_order order;
     bool is_ascending; /* return the chosen ones in the order of their numbers */
     uint64_t ticket;   /* of this request: earlier tickets go first; UINT64_MAX: it has none */
+    uint64_t limit_ns; /* see gp_lease_may_overtake() */
 };
 
 enum gp_pick_state {

@@ -209,8 +209,7 @@ static void add_reserved(struct gp_procs *procs, const struct gp_snapshot *snaps
             .is_reserved = true,
             .user = gp_device_text(device, GP_RESERVATION_USER, NULL),
             .command = gp_device_text(device, GP_RESERVATION_NAME, NULL),
-            .age_s =
-                age_of(gp_device_text(device, GP_RESERVATION_SINCE, NULL), snapshot->wall_ns),
+            .age_s = age_of(gp_device_text(device, GP_RESERVATION_SINCE, NULL), snapshot->wall_ns),
         };
         gp_proc_row_add_gpu(row, device);
     }

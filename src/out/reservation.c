@@ -10,9 +10,8 @@
 static const struct {
     const char *key;
     enum gp_metric metric;
-} fields[] = {{"user", GP_RESERVATION_USER},
-              {"name", GP_RESERVATION_NAME},
-              {"since", GP_RESERVATION_SINCE}};
+} fields[] = {
+    {"user", GP_RESERVATION_USER}, {"name", GP_RESERVATION_NAME}, {"since", GP_RESERVATION_SINCE}};
 
 void gp_reservation_want(struct gp_metric_set *metrics)
 {

@@ -40,8 +40,8 @@ static void add_text(struct gp_strbuf *sb, const struct gp_lease *lease)
 {
     gp_strbuf_addf(sb, "gpulse-lease 2\nsince %" PRIu64 "\npid %" PRIu32 "\nns %" PRIu64,
                    lease->since_wall_ns, lease->pid, lease->ns);
-    gp_strbuf_addf(sb, "\nshared %d\nbytes %" PRIu64 "\nwanted %u\nname ", (int)lease->is_shared,
-                   lease->bytes, lease->wanted);
+    gp_strbuf_addf(sb, "\nshared %d\nbytes %" PRIu64 "\nlimit %" PRIu64 "\nwanted %u\nname ",
+                   (int)lease->is_shared, lease->bytes, lease->limit_ns, lease->wanted);
     gp_utf8_add_safe(sb, lease->name, strlen(lease->name), sizeof(lease->name) - 1);
     gp_strbuf_adds(sb, "\ncommand ");
     gp_utf8_add_safe(sb, lease->command, strlen(lease->command), sizeof(lease->command) - 1);
@@ -63,6 +63,7 @@ static bool parse_line(const char *key, const char *value, struct gp_lease *leas
         {"since", UINT64_MAX, &lease->since_wall_ns},
         {"ns", UINT64_MAX, &lease->ns},
         {"bytes", INT64_MAX, &lease->bytes},
+        {"limit", UINT64_MAX, &lease->limit_ns},
         {"pid", INT32_MAX, &pid},
         {"shared", 1, &shared},
         {"wanted", GP_LEASE_GPUS, &wanted},
@@ -427,7 +428,24 @@ int gp_leases_read_settled(struct gp_leases *ret, struct gp_err *err)
     return r;
 }
 
-bool gp_lease_is_behind(const struct gp_leases *leases, const struct gp_lease *lease)
+bool gp_lease_may_overtake(const struct gp_lease *earlier, uint64_t limit_ns, uint64_t now_wall_ns)
+{
+    const uint64_t window_ns = GP_LEASE_OVERTAKE_S * GP_NS_PER_S;
+    uint64_t waited_ns = now_wall_ns > earlier->ticket ? now_wall_ns - earlier->ticket : 0;
+    return limit_ns > 0 && waited_ns < window_ns && limit_ns <= window_ns - waited_ns;
+}
+
+size_t gp_lease_position(const struct gp_leases *leases, const struct gp_lease *lease)
+{
+    size_t position = lease->state == GP_LEASE_WAITING;
+    for (size_t i = 0; position > 0 && i < leases->count; i++)
+        position +=
+            leases->items[i].state == GP_LEASE_WAITING && leases->items[i].ticket < lease->ticket;
+    return position;
+}
+
+bool gp_lease_is_behind(const struct gp_leases *leases, const struct gp_lease *lease,
+                        uint64_t now_wall_ns)
 {
     size_t left = 0;
     for (size_t g = 0; g < lease->gpu_count; g++) {
@@ -435,7 +453,8 @@ bool gp_lease_is_behind(const struct gp_leases *leases, const struct gp_lease *l
         for (size_t i = 0; !taken && i < leases->count; i++)
             taken = leases->items[i].state == GP_LEASE_WAITING && !leases->items[i].is_stopped &&
                     leases->items[i].ticket < lease->ticket &&
-                    gp_lease_has_gpu(&leases->items[i], lease->gpus[g]);
+                    gp_lease_has_gpu(&leases->items[i], lease->gpus[g]) &&
+                    !gp_lease_may_overtake(&leases->items[i], lease->limit_ns, now_wall_ns);
         left += !taken;
     }
     return left < lease->wanted;

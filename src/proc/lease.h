@@ -22,6 +22,7 @@ enum {
     GP_LEASE_GPUS = 64,
     GP_LEASE_UUID_SIZE = 96,
     GP_LEASES_PER_USER = 256, /* per place; more are ignored */
+    GP_LEASE_OVERTAKE_S = 3600,
 };
 
 enum gp_lease_state {
@@ -41,6 +42,7 @@ struct gp_lease {
     bool is_stopped;        /* the supervisor of a waiting request, by SIGSTOP; set on reading */
     bool is_shared;         /* other jobs may be on the same GPUs */
     uint64_t bytes;         /* reserved on each GPU; 0: all of it */
+    uint64_t limit_ns;      /* the command is terminated after this time; 0: no limit */
     unsigned wanted;        /* number of GPUs requested */
     char gpus[GP_LEASE_GPUS][GP_LEASE_UUID_SIZE]; /* those it holds, or waits for */
     size_t gpu_count;
@@ -86,9 +88,19 @@ bool gp_lease_user(const struct gp_lease *lease, char *ret, size_t size);
 /* Whether it has this GPU; false for a GPU whose UUID is unknown. */
 bool gp_lease_has_gpu(const struct gp_lease *lease, const char *uuid);
 
-/* Whether a waiting job need not check the GPUs: requests that have waited longer could use so many
- * of its candidates that too few remain. */
-bool gp_lease_is_behind(const struct gp_leases *leases, const struct gp_lease *lease);
+/* Whether a request whose command runs for at most limit_ns (0: no limit) may overtake an earlier
+ * waiting one that cannot start now. The command must end within GP_LEASE_OVERTAKE_S of the time at
+ * which the earlier request began to wait. So nobody is delayed beyond that, however many
+ * overtake. */
+bool gp_lease_may_overtake(const struct gp_lease *earlier, uint64_t limit_ns, uint64_t now_wall_ns);
+
+/* Whether a waiting job need not check the GPUs: requests that have waited longer, and that it may
+ * not overtake, could use so many of its candidates that too few remain. */
+bool gp_lease_is_behind(const struct gp_leases *leases, const struct gp_lease *lease,
+                        uint64_t now_wall_ns);
+
+/* The position of a waiting request in the waiting line, from 1; 0 if it does not wait. */
+size_t gp_lease_position(const struct gp_leases *leases, const struct gp_lease *lease);
 
 /* Whether two leases hold the same GPU exclusively. A list can show this if one was read before it
  * ended and the other after it began. */

@@ -89,8 +89,7 @@ int gp_assembler_init(struct gp_assembler *a, struct gp_selection *selection,
     if (gp_metric_set_has(&want->metrics, GP_STATUS) ||
         gp_metric_set_has(&want->metrics, GP_STATUS_TEXT))
         gp_metric_set_add(need, GP_TEMPERATURE_GPU);
-    if (gp_metric_set_has(&want->metrics, GP_MIG_GPU_UUID) ||
-        gp_wants_reservations(&want->metrics))
+    if (gp_metric_set_has(&want->metrics, GP_MIG_GPU_UUID) || gp_wants_reservations(&want->metrics))
         gp_metric_set_add(need, GP_UUID);
     if (want->mig) {
         gp_metric_set_add(need, GP_MIG_GPU_INSTANCE);

@@ -108,8 +108,8 @@ static void find_chosen(struct gp_ui *ui)
 
 struct gp_procs_options gp_ui_procs_options(const struct gp_ui *ui)
 {
-    return (struct gp_procs_options){ui->order, ui->prefs.filter, ui->gpu, ui->prefs.tree,
-                                     ui->prefs.per_gpu, true};
+    return (struct gp_procs_options){ui->order,      ui->prefs.filter,  ui->gpu,
+                                     ui->prefs.tree, ui->prefs.per_gpu, true};
 }
 
 void gp_ui_build_rows(struct gp_ui *ui)

@@ -56,7 +56,7 @@ every() {
     gpulse --sim h100x8 queue
     status_is 0
     says '^running +mia +4189103 +0-3 +all +7h[0-9]{2}m +llama-8b$'
-    says '^waiting +ray +4189401 +4 of 0-3 +all +90m '
+    says '^waiting 1 +ray +4189401 +4 of 0-3 +all +90m '
     gpulse --sim h100x8 pick --explain
     says '^GPU 0: .*reserved by llama-8b \(mia, '
     gpulse --sim t4 queue
@@ -81,7 +81,7 @@ every() {
     status_is 5
     complains 'pid 4190005 is simulated; there is no process to signal$'
     gpulse --sim sick queue
-    says '^waiting +tom '
+    says '^waiting 1 +tom '
 }
 
 @test "the others are well" {

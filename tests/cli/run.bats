@@ -284,6 +284,28 @@ m["topology"].update(levels=["NODE", "SYS", "SYS"], cpus=["0-15", "16-31"], node
     [ "$(tr '\n' ' ' <order)" = "1 2 3 " ]
 }
 
+@test "a job with a time limit goes into the gap that a larger one cannot use yet" {
+    idle_gpus
+    in_background -i 3 -- sleep 1000
+    setsid "$GPULSE" run -q -g 2 -i 2,3 --wait -- true 2>/dev/null 3>&- &
+    STARTED+=("$!")
+    until_true eval '[ "$("$GPULSE" queue | grep -c "^waiting 1 ")" -eq 1 ]'
+    gpulse queue
+    says "^waiting 1 +$(id -un) +[0-9]+ +2 of 2,3 "
+    gpulse queue -f json
+    json_is '[(l["state"], l["position"], l["wanted"]) for l in d["leases"]]' "[('held', None, 1), ('waiting', 1, 2)]"
+    gpulse run -q -i 2 -- true # it may take days
+    status_is 69
+    complains 'has waited for it longer'
+    gpulse run -q -i 2 --timeout 2h -- true
+    status_is 69
+    gpulse run -q -i 2 --timeout 10m --retries 1 -- true # ten minutes more
+    status_is 69
+    gpulse run -q -i 2 --timeout 10m -- printenv CUDA_VISIBLE_DEVICES
+    status_is 0
+    [ "$output" = 2 ]
+}
+
 @test "several jobs on one GPU, as long as their reservations fit" {
     idle_gpus
     in_background -i 3 --share --mem 30GiB -- "$GPULSE" sim load --mem 10GiB

@@ -42,6 +42,7 @@ static struct gp_lease example(uint64_t id)
         .ns = gp_proc_own_ns(),
         .is_shared = true,
         .bytes = 7,
+        .limit_ns = 11,
         .wanted = 2,
         .gpus = {"GPU-a", "GPU-b"},
         .gpu_count = 2,
@@ -122,6 +123,7 @@ static void what_is_written_is_read(void **state)
     assert_false(got->is_stopped);
     assert_true(got->is_shared);
     assert_int_equal(got->bytes, 7);
+    assert_int_equal(got->limit_ns, 11);
     assert_int_equal(got->wanted, 2);
     assert_int_equal(got->gpu_count, 2);
     assert_string_equal(got->gpus[1], "GPU-b");
@@ -192,29 +194,73 @@ static void one_that_waits_and_then_has_its_gpus(void **state)
     gp_lease_drop(&held);
 }
 
+enum { HOUR = GP_LEASE_OVERTAKE_S };
+
+static void who_may_overtake(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t waited_s, limit_s;
+        bool may;
+    } cases[] = {
+        {0, 0, false},         {0, 1, true},          {0, HOUR, true},     {0, HOUR + 1, false},
+        {10, HOUR - 10, true}, {10, HOUR - 9, false}, {HOUR - 1, 1, true}, {HOUR - 1, 2, false},
+        {HOUR, 1, false},      {2 * HOUR, 1, false},  {HOUR, 0, false},
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
+        struct gp_lease earlier = example(3);
+        earlier.ticket = 1000 * GP_NS_PER_S;
+        assert_int_equal(gp_lease_may_overtake(&earlier, cases[i].limit_s * GP_NS_PER_S,
+                                               earlier.ticket + cases[i].waited_s * GP_NS_PER_S),
+                         cases[i].may);
+    }
+    struct gp_lease earlier = example(3);
+    earlier.ticket = 1000 * GP_NS_PER_S; /* the clock was set back */
+    assert_true(gp_lease_may_overtake(&earlier, HOUR * GP_NS_PER_S, 5));
+    assert_false(gp_lease_may_overtake(&earlier, UINT64_MAX, 5));
+}
+
+static void the_position_in_the_line(void **state)
+{
+    (void)state;
+    struct gp_lease items[3] = {example(3), example(5), example(7)};
+    struct gp_leases leases = {.items = items, .count = 3};
+    for (size_t i = 0; i < 3; i++)
+        items[i].ticket = i + 1;
+    items[1].state = items[2].state = GP_LEASE_WAITING;
+    assert_int_equal(gp_lease_position(&leases, &items[0]), 0);
+    assert_int_equal(gp_lease_position(&leases, &items[1]), 1);
+    assert_int_equal(gp_lease_position(&leases, &items[2]), 2);
+}
+
 static void who_need_not_look(void **state)
 {
     (void)state;
+    static const uint64_t NOW_NS = 10;
     struct gp_lease items[2] = {example(3), example(5)};
     struct gp_leases leases = {.items = items, .count = 2};
     struct gp_lease own = example(7);
+    own.limit_ns = 0;
     items[0].ticket = 3;
     items[1].ticket = 5;
     own.ticket = 7;
-    assert_false(gp_lease_is_behind(&leases, &own)); /* they do not wait */
+    assert_false(gp_lease_is_behind(&leases, &own, NOW_NS)); /* they do not wait */
     items[0].state = GP_LEASE_WAITING;
-    assert_true(gp_lease_is_behind(&leases, &own));
+    assert_true(gp_lease_is_behind(&leases, &own, NOW_NS));
+    own.limit_ns = GP_NS_PER_S; /* it may overtake, and must look whether it can */
+    assert_false(gp_lease_is_behind(&leases, &own, NOW_NS));
+    own.limit_ns = 0;
     own.ticket = 2; /* it asked before */
-    assert_false(gp_lease_is_behind(&leases, &own));
+    assert_false(gp_lease_is_behind(&leases, &own, NOW_NS));
     own.ticket = 7;
     own.wanted = 1;
-    assert_true(gp_lease_is_behind(&leases, &own));
+    assert_true(gp_lease_is_behind(&leases, &own, NOW_NS));
     items[0].gpu_count = 1; /* the other one could not use GPU-b */
-    assert_false(gp_lease_is_behind(&leases, &own));
+    assert_false(gp_lease_is_behind(&leases, &own, NOW_NS));
     own.wanted = 2;
-    assert_true(gp_lease_is_behind(&leases, &own));
+    assert_true(gp_lease_is_behind(&leases, &own, NOW_NS));
     items[0].is_stopped = true; /* it cannot take them */
-    assert_false(gp_lease_is_behind(&leases, &own));
+    assert_false(gp_lease_is_behind(&leases, &own, NOW_NS));
 }
 
 static void two_who_hold_one_gpu(void **state)
@@ -729,6 +775,8 @@ int main(void)
         IN_PLACE(one_that_waits_and_then_has_its_gpus),
         IN_PLACE(two_who_hold_one_gpu),
         IN_PLACE(who_need_not_look),
+        IN_PLACE(who_may_overtake),
+        IN_PLACE(the_position_in_the_line),
         IN_PLACE(a_lease_ends_with_its_process),
         IN_PLACE(who_comes_later_is_heard_of),
         IN_PLACE(hostile_files),

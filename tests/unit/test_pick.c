@@ -354,6 +354,49 @@ static void who_has_waited_longer_comes_first(void **state)
     verdict_is(&request, "later: pid 500, 5.0 GiB: ?");
 }
 
+/* GPU 0 is free. A job has waited for ten minutes for so many of GPUs 0 and 1. */
+static void who_may_go_into_a_gap(void **state)
+{
+    static const struct {
+        unsigned wanted;  /* by the one that waits */
+        uint64_t limit_s; /* of the later one */
+        bool is_reserved; /* GPU 1, by somebody else */
+        bool is_in_use;   /* GPU 1, by somebody without a reservation */
+        bool is_silent;   /* GPU 1 */
+        bool shares;      /* all of them */
+        bool may;
+    } cases[] = {
+        {2, 60, true, false, false, false, true},    {2, 3000, true, false, false, false, true},
+        {2, 3001, true, false, false, false, false}, /* ends too late */
+        {2, 0, true, false, false, false, false},    /* may never end */
+        {1, 60, true, false, false, false, false},   /* the earlier one can start */
+        {2, 60, false, false, false, false, false},  /* likewise */
+        {2, 60, false, true, false, false, true},    {2, 60, false, false, true, false, true},
+        {2, 60, true, false, false, true, false}, /* the earlier one may share GPU 1 */
+        {0, 60, true, false, false, false, false},
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
+        struct gp_pick_request request = one;
+        assert_int_equal(make_machine(state), 0);
+        machine.snapshot.wall_ns = 10000 * GP_NS_PER_S;
+        struct gp_lease *waiting = add_lease(GP_LEASE_WAITING, "GPU-a");
+        (void)snprintf(waiting->gpus[waiting->gpu_count++], GP_LEASE_UUID_SIZE, "GPU-b");
+        waiting->ticket = machine.snapshot.wall_ns - 600 * GP_NS_PER_S;
+        waiting->wanted = cases[i].wanted;
+        waiting->is_shared = request.is_shared = cases[i].shares;
+        if (cases[i].is_reserved)
+            add_lease(GP_LEASE_HELD, "GPU-b")->is_shared = cases[i].shares;
+        if (cases[i].is_in_use)
+            add_process(1, 900, "C", 5);
+        if (cases[i].is_silent)
+            fixture_set_status(&machine, 1, GP_STATUS_TIMEOUT, "no answer for 12 s");
+        request.limit_ns = cases[i].limit_s * GP_NS_PER_S;
+        verdict_is(&request, cases[i].may ? "free"
+                                          : "later: training (uid 61000, pid 500, /f) has waited "
+                                            "for it longer");
+    }
+}
+
 static void what_was_promised_and_is_not_in_use_is_not_free(void **state)
 {
     (void)state;
@@ -657,6 +700,7 @@ int main(void)
         TEST(memory_of_nobody),
         TEST(processes_of_a_job),
         TEST(who_has_waited_longer_comes_first),
+        TEST(who_may_go_into_a_gap),
         TEST(what_was_promised_and_is_not_in_use_is_not_free),
         TEST(whose_a_process_is),
         TEST(the_order_decides),
