@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { SAMPLES = 20, LEAST_MS = 100, MOST_MS = 2000, TOLD_S = 2 };
 
@@ -97,6 +98,23 @@ static void keep_idle(struct gp_idle *idle, const struct gp_snapshot *snapshot,
     idle->count = kept;
 }
 
+/* The time left, on a terminal; elsewhere only how long it will take. */
+static void count_down(uint64_t for_ns, uint64_t left_ns)
+{
+    if (for_ns < TOLD_S * GP_NS_PER_S)
+        return;
+    if (isatty(STDERR_FILENO))
+        (void)fprintf(stderr, "\rgpulse: observing, %.0f s left\033[K", (double)left_ns / 1e9);
+    else if (left_ns == for_ns)
+        (void)fprintf(stderr, "gpulse: observing for %.0f s\n", (double)for_ns / 1e9);
+}
+
+static void end_count_down(uint64_t for_ns)
+{
+    if (for_ns >= TOLD_S * GP_NS_PER_S && isatty(STDERR_FILENO))
+        (void)fprintf(stderr, "\r\033[K");
+}
+
 int gp_idle_watch(struct gp_sampler *sampler, uint64_t for_ns, struct gp_idle *ret,
                   struct gp_snapshot **ret_last, struct gp_err *err)
 {
@@ -115,20 +133,25 @@ int gp_idle_watch(struct gp_sampler *sampler, uint64_t for_ns, struct gp_idle *r
                 : gp_sampler_tick(sampler, &snapshot, err);
     if (r == 0)
         r = begin(ret, snapshot, err);
-    if (r == 0 && for_ns >= TOLD_S * GP_NS_PER_S)
-        (void)fprintf(stderr, "gpulse: observing for %.0f s\n", (double)for_ns / 1e9);
+    bool is_told = r == 0;
+    if (is_told)
+        count_down(for_ns, for_ns);
     while (r == 0) {
         if (!is_complete(snapshot))
             r = gp_err_set(err, GP_EPARTIAL,
                            "a GPU does not list its processes, so no process is known to be idle");
         keep_idle(ret, snapshot, since_wall_ns);
-        if (r < 0 || gp_clock_mono_ns() >= until_ns)
+        uint64_t now_ns = gp_clock_mono_ns();
+        if (r < 0 || now_ns >= until_ns)
             break;
+        count_down(for_ns, until_ns - now_ns);
         gp_snapshot_free(snapshot);
         snapshot = NULL;
         (void)nanosleep(&step, NULL);
         r = gp_sampler_tick(sampler, &snapshot, err);
     }
+    if (is_told)
+        end_count_down(for_ns);
     if (r < 0) {
         gp_idle_fini(ret);
         gp_snapshot_free(snapshot);

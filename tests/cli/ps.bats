@@ -3,6 +3,18 @@
 
 load helpers
 
+@test "--idle counts down on a terminal, and says how long it takes elsewhere" {
+    needs_terminal
+    quiet_t4
+    run script -qec "'$GPULSE' ps --idle 2s" /dev/null
+    says 'gpulse: observing, 2 s left'
+    says 'gpulse: observing, 1 s left'
+    says_not 'observing for'
+    gpulse ps --idle 2s
+    [ "$(grep -c 'observing' <<<"$stderr")" -eq 1 ]
+    complains '^gpulse: observing for 2 s$'
+}
+
 ps() {
     gpulse --sim h100x8 --sim-still ps "$@"
 }
