@@ -81,6 +81,8 @@ static const struct {
     {GP_PROC_CPU_COLUMN, GP_PROCESS_CPU},
     {GP_PROC_RSS_COLUMN, GP_PROCESS_RSS},
     {GP_PROC_TIME_COLUMN, GP_PROCESS_START},
+    {GP_PROC_IDLE_COLUMN, GP_PROCESS_IDLE},
+    {GP_PROC_IDLE_COLUMN, GP_PROCESS_LAST_ACTIVE},
     {GP_PROC_COMMAND_COLUMN, GP_PROCESS_COMMAND},
     {GP_PROC_CONTAINER_COLUMN, GP_PROCESS_CONTAINER},
     {GP_PROC_CONTAINER_NAME_COLUMN, GP_PROCESS_CONTAINER_NAME},
@@ -456,7 +458,9 @@ const struct gp_cmd gp_cmd_ps = {
         "Prints a line per process: its memory and activity on all its GPUs, its CPU and host "
         "memory, its user, and the container or job it runs in. GPU memory that no listed process "
         "accounts for has a line of its own, without a pid, and so has a GPU that is reserved by "
-        "gpulse run while nothing runs on it.\n\n"
+        "gpulse run while nothing runs on it. IDLE is the time since a process last used a GPU: "
+        "≥3m if it was not active in the 3 minutes that gpulse has watched, and - if the driver "
+        "does not report it.\n\n"
         "Columns, filter words and sorting are the same as in gpulse top. An unknown value is -, "
         "empty in csv and null in JSON. In csv and JSON, memory is in bytes and time in seconds.",
     .examples = "gpulse ps\tall processes, largest first\n"

@@ -95,6 +95,8 @@ static const enum gp_metric wanted[] = {
     GP_PROCESS_TYPE,
     GP_PROCESS_MEMORY,
     GP_PROCESS_SUSPENDED,
+    GP_PROCESS_IDLE,
+    GP_PROCESS_LAST_ACTIVE,
     GP_PROCESS_SM,
     GP_PROCESS_MEM,
     GP_PROCESS_ENC,

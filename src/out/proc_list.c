@@ -371,6 +371,9 @@ void gp_proc_list_json(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
                                           ? json_text(gp_proc_text(&procs->rows[i], column))
                                           : json_amount(gp_proc_amount(&procs->rows[i], column)));
         }
+        (void)json_object_set_new(
+            row, "idle_at_least",
+            procs->rows[i].idle_s.known ? json_boolean(procs->rows[i].idle_is_least) : json_null());
         (void)json_array_append_new(rows, row);
     }
     (void)json_object_set_new(document, "processes", rows);

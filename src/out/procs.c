@@ -156,6 +156,26 @@ void gp_proc_row_init(struct gp_proc_row *row, const struct gp_process *p, uint6
     add(&row->rss, p, GP_PROCESS_RSS);
 }
 
+/* Of several GPUs, the one that was used last counts. If that is unknown for one of them, the
+ * process may be busy there. */
+static void add_idle(struct gp_proc_row *row, const struct gp_process *p)
+{
+    const struct gp_value *idle = gp_process_value(p, GP_PROCESS_IDLE);
+    const bool is_known = gp_value_is_present(idle);
+    const bool is_least = !gp_value_is_present(gp_process_value(p, GP_PROCESS_LAST_ACTIVE));
+    const bool is_first = row->idle_gpus++ == 0;
+    if (!is_known || (!is_first && !row->idle_s.known)) {
+        row->idle_s = (struct gp_amount){0};
+        return;
+    }
+    bool is_old = row->idle_s.old || idle->status == GP_STATUS_STALE;
+    if (is_first || idle->f < row->idle_s.n) {
+        row->idle_s = (struct gp_amount){idle->f, true, false};
+        row->idle_is_least = is_least;
+    }
+    row->idle_s.old = is_old;
+}
+
 /* Adds the processes as rows, sorted by pid. */
 static void add_processes(struct gp_procs *procs, const struct gp_snapshot *snapshot,
                           const struct gp_process *const *sorted,
@@ -178,6 +198,7 @@ static void add_processes(struct gp_procs *procs, const struct gp_snapshot *snap
         add(&row->mem, p, GP_PROCESS_MEM);
         add(&row->enc, p, GP_PROCESS_ENC);
         add(&row->dec, p, GP_PROCESS_DEC);
+        add_idle(row, p);
     }
 }
 
@@ -531,6 +552,12 @@ void gp_proc_format_amount(struct gp_strbuf *sb, enum gp_proc_column column,
     }
 }
 
+static void add_least(struct gp_strbuf *sb, struct gp_amount amount)
+{
+    gp_strbuf_adds(sb, "≥");
+    add_age(sb, amount.n);
+}
+
 void gp_proc_format(struct gp_strbuf *sb, const struct gp_proc_row *row, enum gp_proc_column column)
 {
     enum gp_proc_kind kind = gp_proc_column_table[column].kind;
@@ -539,6 +566,8 @@ void gp_proc_format(struct gp_strbuf *sb, const struct gp_proc_row *row, enum gp
         gp_strbuf_adds(sb, text && *text               ? text
                            : row->denied >> column & 1 ? "(not permitted)"
                                                        : "-");
+    else if (column == GP_PROC_IDLE_COLUMN && row->idle_s.known && row->idle_is_least)
+        add_least(sb, row->idle_s);
     else
         gp_proc_format_amount(sb, column, gp_proc_amount(row, column));
 }

@@ -36,7 +36,10 @@ struct gp_proc_row {
     struct gp_amount memory, suspended, rss; /* bytes */
     struct gp_amount sm, mem, enc, dec, cpu; /* percent */
     struct gp_amount age_s;
-    uint64_t branches; /* of a tree: bit n is set if a line continues below at depth n */
+    struct gp_amount idle_s; /* since the process last used any of its GPUs */
+    bool idle_is_least;      /* it has been idle at least that long */
+    unsigned idle_gpus;      /* on how many GPUs */
+    uint64_t branches;       /* of a tree: bit n is set if a line continues below at depth n */
     uint16_t depth;
     bool is_last;     /* the last child of its parent */
     bool is_reserved; /* a GPU without processes: user, command and age are the reservation's */
@@ -66,6 +69,8 @@ const char *gp_proc_row_prefix(const struct gp_proc_row *row);
     X(CPU, "cpu", "CPU%", 5, 6, 0, false, NUMBER, cpu, true, "CPU utilization; 100 is one CPU")    \
     X(RSS, "rss", "RSS", 5, 7, 0, false, BYTES, rss, true, "host memory")                          \
     X(TIME, "time", "TIME", 6, 10, 0, false, AGE, age_s, true, "time since start")                 \
+    X(IDLE, "idle", "IDLE", 6, 13, 0, false, AGE, idle_s, true,                                    \
+      "time since it last used a GPU (≥: at least)")                                               \
     X(CONTAINER, "container", "CONTAINER", 19, 9, 0, true, TEXT, container, false,                 \
       "container, pod, job or service")                                                            \
     X(CONTAINER_NAME, "container_name", "NAME", 16, 13, 0, true, TEXT, container_name, false,      \

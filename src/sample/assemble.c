@@ -95,6 +95,8 @@ int gp_assembler_init(struct gp_assembler *a, struct gp_selection *selection,
         gp_metric_set_add(need, GP_MIG_GPU_INSTANCE);
         gp_metric_set_add(need, GP_MIG_COMPUTE_INSTANCE);
     }
+    if (gp_wants_activity(&want->metrics))
+        gp_metric_set_add(need, GP_PROCESS_SM);
     if (wants_memory_account(a)) {
         gp_metric_set_add(need, GP_MEMORY_USED);
         a->internal.processes = true;
@@ -171,6 +173,7 @@ void gp_assembler_fini(struct gp_assembler *a)
     drop_taken(a);
     gp_snapshot_free(a->snapshot);
     gp_suspended_fini(&a->suspended);
+    gp_activity_fini(&a->activity);
     gp_proc_reader_free(a->proc);
     gp_arena_fini(&a->driver_texts);
 }

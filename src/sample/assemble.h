@@ -7,6 +7,7 @@
 #include "model/reading.h"
 #include "model/snapshot.h"
 #include "proc/suspended.h"
+#include "sample/activity.h"
 #include "source/source.h"
 
 struct gp_err;
@@ -32,6 +33,7 @@ struct gp_assembler {
     struct gp_proc_reader *proc;
     const char *root;
     struct gp_suspended_list suspended; /* in this tick */
+    struct gp_activity activity;
     struct gp_arena driver_texts;
     struct gp_value driver_host[GP_HOST__COUNT];
     struct gp_snapshot *snapshot; /* the one being built */

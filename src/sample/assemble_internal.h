@@ -32,6 +32,7 @@ bool gp_wants_reservations(const struct gp_metric_set *metrics);
 int gp_assemble_reservations(struct gp_assembler *a) GP_MUST_CHECK;
 
 /* In assemble_processes.c. Fails with GP_ENOMEM. */
+bool gp_wants_activity(const struct gp_metric_set *metrics);
 int gp_assemble_processes(struct gp_assembler *a) GP_MUST_CHECK;
 
 #endif

@@ -2,12 +2,15 @@
  * ones. */
 #include "sample/assemble_internal.h"
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "model/snapshot.h"
 #include "proc/proc.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#define FIRST_LOOK_NS GP_NS_PER_S /* covered by the first utilization of a process */
 
 static bool same_number(const struct gp_value *a, const struct gp_value *b)
 {
@@ -95,12 +98,57 @@ static void fill_from_driver(struct draft *draft, const struct listed *listed)
                         "the process is not suspended", listed->time_ns);
 }
 
+bool gp_wants_activity(const struct gp_metric_set *metrics)
+{
+    return gp_metric_set_has(metrics, GP_PROCESS_IDLE) ||
+           gp_metric_set_has(metrics, GP_PROCESS_LAST_ACTIVE);
+}
+
+/* When the process last used the GPU. Before the first look, the driver's numbers cover a
+ * second. */
+static void fill_activity(struct gp_assembler *a, unsigned gpu, struct draft *draft,
+                          const struct listed *listed)
+{
+    static const char unknown[] = "the utilization of the process is unknown";
+    static const char unseen[] = "not active since gpulse first saw it";
+    const struct gp_source_process *p = listed->process;
+    const struct gp_percent uses[] = {p->sm, p->enc, p->dec, p->jpeg, p->ofa};
+    struct gp_value *idle = draft_value(draft, GP_PROCESS_IDLE);
+    struct gp_value *last = draft_value(draft, GP_PROCESS_LAST_ACTIVE);
+    struct gp_snapshot *snapshot = a->snapshot;
+    bool is_active = false;
+    for (size_t i = 0; i < GP_ARRAY_LEN(uses); i++)
+        is_active = is_active || (!listed->is_old && uses[i].known && uses[i].n > 0);
+    gp_value_set_absent(last, GP_STATUS_UNSUPPORTED, p->sm.known ? unseen : unknown,
+                        listed->time_ns);
+    if (!p->sm.known) {
+        gp_value_set_absent(idle, GP_STATUS_UNSUPPORTED, unknown, listed->time_ns);
+        return;
+    }
+    uint64_t from_ns = listed->time_ns - (listed->time_ns > FIRST_LOOK_NS ? FIRST_LOOK_NS : 0);
+    const struct gp_activity_entry entry =
+        gp_activity_see(&a->activity, gpu, p->pid, is_active, from_ns, listed->time_ns);
+    uint64_t then_ns = entry.active_ns ? entry.active_ns : entry.since_ns;
+    /* until the GPU last answered: what the process has done since is unknown */
+    uint64_t idle_ns = listed->time_ns > then_ns ? listed->time_ns - then_ns : 0;
+    gp_value_set_real(idle, (double)idle_ns / 1e9, listed->time_ns);
+    idle->status = listed->is_old ? GP_STATUS_STALE : GP_STATUS_OK;
+    if (!entry.active_ns)
+        return;
+    char text[GP_RFC3339_SIZE];
+    uint64_t ago_ns = snapshot->mono_ns > entry.active_ns ? snapshot->mono_ns - entry.active_ns : 0;
+    gp_clock_rfc3339(snapshot->wall_ns - ago_ns, text);
+    gp_value_set_text(last, gp_arena_strdup(&snapshot->arena, text), listed->time_ns);
+}
+
 /* Fills the driver's values for a suspended process, which it does not list because the process has
  * released its GPUs. */
 static void fill_suspended(struct draft *draft, const struct listed *listed)
 {
     static const char why[] = "the process is suspended";
     for (enum gp_metric m = GP_PROCESS_SM; m <= GP_PROCESS_CI; m++)
+        gp_value_set_absent(draft_value(draft, m), GP_STATUS_UNSUPPORTED, why, listed->time_ns);
+    for (enum gp_metric m = GP_PROCESS_IDLE; m <= GP_PROCESS_LAST_ACTIVE; m++)
         gp_value_set_absent(draft_value(draft, m), GP_STATUS_UNSUPPORTED, why, listed->time_ns);
     gp_value_set_int(draft_value(draft, GP_PID), listed->pid, listed->time_ns);
     gp_value_set_text(draft_value(draft, GP_PROCESS_TYPE), GP_TYPE_SUSPENDED, listed->time_ns);
@@ -353,6 +401,9 @@ int gp_assemble_processes(struct gp_assembler *a)
 {
     struct gp_snapshot *snapshot = a->snapshot;
     size_t most = count_processes(a);
+    const bool watches = gp_wants_activity(&a->want.metrics);
+    if (watches && gp_activity_begin(&a->activity, most) < 0)
+        return GP_ENOMEM;
     const struct gp_proc_infos *infos = NULL;
     struct listed *listed = calloc(most + 1, sizeof(*listed));
     snapshot->processes = new_rows(snapshot, most);
@@ -367,9 +418,14 @@ int gp_assemble_processes(struct gp_assembler *a)
             fill_from_driver(&draft, &listed[i]);
         else
             fill_suspended(&draft, &listed[i]);
+        if (p && watches)
+            fill_activity(a, snapshot->devices[snapshot->processes[i].device].index, &draft,
+                          &listed[i]);
         fill_row(snapshot, &snapshot->processes[i], &draft, gp_proc_find(infos, listed[i].pid),
                  p ? p->driver_name : NULL);
     }
+    if (watches)
+        gp_activity_end(&a->activity);
     free(listed);
     return infos ? add_ancestors(snapshot, infos) : GP_ENOMEM;
 }

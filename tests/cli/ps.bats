@@ -343,3 +343,20 @@ at() {
     ps --env --tree
     fails 2 '--env supports only .*'
 }
+
+@test "how long processes have been idle, as far as gpulse can know" {
+    quiet_t4
+    job --util 0 --name idle.py
+    local idle=$job
+    job --util 70 --name busy.py
+    gpulse ps --columns pid,idle --no-header
+    says "^ *$idle +≥1s$"
+    says "^ *$job +0s$"
+    gpulse ps -n 300ms -c 8 --columns pid,idle --no-header
+    says "^ *$idle +≥3s$"
+    gpulse ps -f json
+    json_is '{p["pid"]: (p["idle"], p["idle_at_least"]) for p in d["processes"]}' "{$idle: (1, True), $job: (0, False)}"
+    gpulse query pid,process.last_active --processes -f csv --no-header
+    says "^$idle,\[N/A\]$"
+    says "^$job,20..-..-..T"
+}

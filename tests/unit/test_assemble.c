@@ -26,6 +26,8 @@ static void only_what_is_needed_is_asked_of_the_source(void **state)
         {GP_RESERVATION_USER, GP_UUID, false},
         {GP_RESERVATION_NAME, GP_UUID, false},
         {GP_RESERVATION_SINCE, GP_UUID, false},
+        {GP_PROCESS_IDLE, GP_PROCESS_SM, false},
+        {GP_PROCESS_LAST_ACTIVE, GP_PROCESS_SM, false},
         {GP_MEMORY_PROCESSES, GP_MEMORY_USED, true},
         {GP_MEMORY_UNATTRIBUTED, GP_MEMORY_USED, true},
     };

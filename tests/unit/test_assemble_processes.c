@@ -28,6 +28,8 @@ static struct ask_case ask_cases[] = {
     {GP_PROCESS_GI, 0},
     {GP_PROCESS_CI, 0},
     {GP_PROCESS_SUSPENDED, 0},
+    {GP_PROCESS_IDLE, 0},
+    {GP_PROCESS_LAST_ACTIVE, 0},
     {GP_PROCESS_USER, GP_PROC_USER},
     {GP_PROCESS_COMMAND, GP_PROC_COMMAND},
     {GP_PROCESS_CPU, GP_PROC_STAT},
@@ -220,6 +222,53 @@ static void check_driver(enum gp_status status)
     check_absent(cell(0, GP_PROCESS_SUSPENDED), GP_STATUS_UNSUPPORTED,
                  "the process is not suspended");
     assert_int_equal(bench.snapshot->processes[0].place, 42);
+}
+
+/* The next reading of the GPU, so many seconds later. */
+static void look_again(unsigned sm, unsigned later_s)
+{
+    struct gp_reading *reading = bench.slots[0].latest;
+    reading->time_ns += later_s * GP_NS_PER_S;
+    reading->processes[0].sm.n = (uint8_t)sm;
+    tick_one(GP_STATUS_OK, "");
+}
+
+static void idle_is(double seconds, enum gp_status status)
+{
+    const struct gp_value *idle = cell(0, GP_PROCESS_IDLE);
+    assert_int_equal(idle->status, status);
+    assert_true(idle->f >= seconds - 1e-6 && idle->f <= seconds + 1e-6);
+}
+
+static void how_long_it_has_been_idle(void **state)
+{
+    static const char unseen[] = "not active since gpulse first saw it";
+    static const char unknown[] = "the utilization of the process is unknown";
+    (void)state;
+    begin_all();
+    struct gp_source_process *p = one_process(7);
+    p->sm = (struct gp_percent){true, 0};
+    tick_one(GP_STATUS_OK, "");
+    idle_is(1, GP_STATUS_OK); /* the second before the first look */
+    check_absent(cell(0, GP_PROCESS_LAST_ACTIVE), GP_STATUS_UNSUPPORTED, unseen);
+    look_again(0, 3);
+    idle_is(4, GP_STATUS_OK);
+    check_absent(cell(0, GP_PROCESS_LAST_ACTIVE), GP_STATUS_UNSUPPORTED, unseen);
+    look_again(20, 1);
+    idle_is(0, GP_STATUS_OK);
+    char text[GP_RFC3339_SIZE];
+    gp_clock_rfc3339(BENCH_WALL_NS - (BENCH_MONO_NS - BENCH_READ_NS) + 4 * GP_NS_PER_S, text);
+    check_text(cell(0, GP_PROCESS_LAST_ACTIVE), GP_STATUS_OK, text);
+    look_again(0, 2);
+    idle_is(2, GP_STATUS_OK);
+    check_text(cell(0, GP_PROCESS_LAST_ACTIVE), GP_STATUS_OK, text);
+    tick_one(GP_STATUS_TIMEOUT, "no answer"); /* its last numbers say nothing new */
+    idle_is(2, GP_STATUS_STALE);
+    bench.slots[0].latest->processes[0].sm.known = false;
+    tick_one(GP_STATUS_OK, "");
+    check_absent(cell(0, GP_PROCESS_IDLE), GP_STATUS_UNSUPPORTED, unknown);
+    check_absent(cell(0, GP_PROCESS_LAST_ACTIVE), GP_STATUS_UNSUPPORTED, unknown);
+    end();
 }
 
 static void what_the_driver_says_stands_where_it_belongs(void **state)
@@ -808,6 +857,7 @@ int main(void)
         cmocka_unit_test(ancestors_ask_for_what_shows_them),
         cmocka_unit_test(every_pid_is_asked_for_once),
         cmocka_unit_test(what_the_driver_says_stands_where_it_belongs),
+        cmocka_unit_test(how_long_it_has_been_idle),
         cmocka_unit_test(a_type_is_told_in_letters),
         cmocka_unit_test(numbers_of_one_that_is_not_watched_are_old),
         cmocka_unit_test(every_state_has_its_letter),

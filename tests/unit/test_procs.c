@@ -430,6 +430,42 @@ static void memory_of_nobody_is_a_row(void **state)
     gp_procs_fini(&procs);
 }
 
+static void the_gpu_used_last_says_how_idle_it_is(void **state)
+{
+    (void)state;
+    static const struct {
+        double seconds[2]; /* on two GPUs; < 0: unknown */
+        bool is_seen[2];   /* active, on them */
+        const char *expected;
+    } cases[] = {
+        {{5, 90}, {true, false}, "5s"},      {{90, 5}, {true, false}, "≥5s"},
+        {{90, 5}, {false, true}, "5s"},      {{3, -1}, {true, false}, "-"},
+        {{-1, 3}, {false, true}, "-"},       {{-1, -1}, {false, false}, "-"},
+        {{180, 180}, {false, false}, "≥3m"},
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
+        struct gp_procs procs = {.rows = NULL};
+        struct gp_strbuf sb = GP_STRBUF_INIT(64);
+        for (int k = 0; k < 2; k++) {
+            machine.processes[k].device = (uint32_t)k;
+            *fixture_process(&machine, k, GP_PID) = fixture_int(7);
+            *fixture_process(&machine, k, GP_PROCESS_IDLE) =
+                cases[i].seconds[k] < 0 ? fixture_absent(GP_STATUS_UNSUPPORTED)
+                                        : fixture_real(cases[i].seconds[k]);
+            *fixture_process(&machine, k, GP_PROCESS_LAST_ACTIVE) =
+                cases[i].is_seen[k] ? fixture_text("2026-11-20T15:04:05.123+01:00")
+                                    : fixture_absent(GP_STATUS_UNSUPPORTED);
+        }
+        machine.snapshot.process_count = 2;
+        assert_int_equal(gp_procs_build(&procs, &machine.snapshot, &by_pid), 0);
+        assert_int_equal(procs.count, 1);
+        gp_proc_format(&sb, &procs.rows[0], GP_PROC_IDLE_COLUMN);
+        assert_string_equal(sb.buf, cases[i].expected);
+        gp_strbuf_fini(&sb);
+        gp_procs_fini(&procs);
+    }
+}
+
 /* The fixture's processes are on GPU 0. */
 static void a_reserved_gpu_without_processes_is_a_row(void **state)
 {
@@ -620,6 +656,7 @@ int main(void)
         MACHINE(numbers_of_all_gpus),
         MACHINE(memory_of_nobody_is_a_row),
         MACHINE(a_reserved_gpu_without_processes_is_a_row),
+        MACHINE(the_gpu_used_last_says_how_idle_it_is),
         MACHINE(what_a_row_says_of_its_process),
         MACHINE(without_memory),
         cmocka_unit_test(trees),

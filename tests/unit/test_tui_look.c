@@ -703,6 +703,7 @@ static void characters_and_what_stands_for_them(void **state)
         {0x2012, '?'}, {0x2013, '-'}, {0x2014, '?'}, {0x2800, '?'}, {0x2801, '.'}, {0x2803, '.'},
         {0x2807, ':'}, {0x281f, ':'}, {0x283f, '#'}, {0x28ff, '#'}, {0x2900, '?'}, {0x7e, '~'},
         {0x7f, '?'},   {0x80, '?'},   {'a', 'a'},    {0, 0},        {0x2802, '.'}, {0x281e, ':'},
+        {0x2264, '?'}, {0x2265, '>'}, {0x2266, '?'},
     };
     for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++)
         if (gp_cell_ascii(cases[i].cp) != (uint32_t)cases[i].as)
