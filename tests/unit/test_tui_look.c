@@ -148,6 +148,7 @@ static const struct variant variants[] = {
       {GP_TEMPERATURE_GPU, ABSENT, GP_STATUS_NO_PERMISSION, NULL}},
      0,
      NULL},
+    {"reserved", {{GP_RESERVATION_USER, TEXT, 0, "mia"}}, 0, NULL},
     {"is not asked",
      {{GP_UTILIZATION_GPU, ABSENT, GP_STATUS_NONE, NULL},
       {GP_MEMORY_USED, ABSENT, GP_STATUS_NO_PERMISSION, NULL},
